@@ -64,12 +64,13 @@ const Pass passes[] = {
     {"recognise", pass_recognise, "replace norms that are composed of simple operators by norm operators", NULL, false},
     {"split-groups", pass_split_groups, "split group norms whose channels are last in memory into sums by channel",
      NULL, false},
-    {"reshape-orders", pass_reshape_orders, "copy the input of a reshape to row-major layout if it has another", NULL,
-     true},
+    {"reshape-orders", pass_reshape_orders, "copy the input of a reshape to row-major layout if its layout differs",
+     NULL, true},
     {"quantize-scales", pass_quantize_scales, "turn lists of scales into constant tensors", NULL, true},
-    {"aliases", pass_aliases, "read reshapes, transposes and slices where their operands are", NULL, false},
+    {"aliases", pass_aliases, "turn reshapes, transposes and slices into views of their operands", NULL, false},
     {"fuse", pass_fuse, "choose the nodes that become one kernel", NULL, true},
-    {"visit", pass_visit, "choose the kernels that go over slices of their tensors together", NULL, false}};
+    {"visit", pass_visit, "choose kernels to run together, on one slice of their tensors after the other", NULL,
+     false}};
 const size_t npasses = sizeof passes / sizeof *passes;
 
 // A graph that is invalid after a pass is a bug in ngrad.

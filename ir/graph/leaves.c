@@ -34,7 +34,7 @@ static bool verify_leaf(const Graph *g, const Node *node, Diagnostics *d) {
     return (src->shape.rank == 1 && !src->constant->is_splat) || src->shape.extent[0].value == 1 ||
            node_error(node, d, "expected an input, or a constant of rank 1 with a number for each leaf", src->name);
   if (!src->is_input || is_state(g, src))
-    return node_error(node, d, "expected an input of the graph that is no state, or a constant", src->name);
+    return node_error(node, d, "expected an input of the graph that is not a state, or a constant", src->name);
   if (order_axis(&src->order, 0) != 0)
     return node_error(node, d, "expected a layout in which the axis of leaves is the slowest", src->name);
   bool ok = true;
@@ -43,7 +43,7 @@ static bool verify_leaf(const Graph *g, const Node *node, Diagnostics *d) {
   ok = !src->is_output;
   for (const Use *use = src->uses; use; use = use->next) ok &= use->node->op->id == OP_Leaf;
   return ok ||
-         node_error(node, d, "expected an input that nothing but Leaf reads, as a process has only its own leaves",
+         node_error(node, d, "expected an input that only Leaf reads, as each process has only the parts of its leaves",
                     src->name);
 }
 
@@ -54,10 +54,10 @@ static bool verify_all_reduces(const Graph *g, const bool *is_own, Diagnostics *
     if (node->op->id != OP_AllReduce) continue;
     const Value *src = node->inputs[0], *dst = node->outputs[0];
     if (!is_own[src->index])
-      ok = node_error(node, d, "expected a value that depends on a Leaf, as all leaves have this one in common",
+      ok = node_error(node, d, "expected a value that depends on a Leaf, as this value is the same in all leaves",
                       src->name);
     if (!type_is_float(dst->type) && memcmp(&src->order, &dst->order, sizeof src->order) != 0)
-      ok = node_error(node, d, "expected src's layout, as integers are not brought into another", dst->name);
+      ok = node_error(node, d, "expected src's layout, as AllReduce does not convert layouts of integers", dst->name);
   }
   return ok;
 }
@@ -67,7 +67,7 @@ static bool verify_results(const Graph *g, const bool *is_own, Diagnostics *d) {
   for (size_t i = 0; i < g->noutputs; i++)
     if (is_own[g->outputs[i]->index])
       ok = error_at(d, g->outputs[i]->position,
-                    "%s: each leaf has its own, expected %s that all have in common, as AllReduce makes it",
+                    "%s: each leaf has its own value, expected %s that all leaves have in common, as AllReduce gives",
                     g->outputs[i]->name, i < g->noutputs - g->nupdates ? "an output" : "an update");
   return ok;
 }
@@ -77,7 +77,8 @@ bool graph_verify_leaves(const Graph *g, Diagnostics *d) {
   for (size_t n = 0; n < g->nnodes; n++) {
     const Node *node = g->nodes[n];
     if (!(node->op->traits & TRAIT_COLLECTIVE)) continue;
-    if (!g->nleaves) ok = node_error(node, d, "expected leaves: N in the graph, the parts of a batch", "leaves");
+    if (!g->nleaves)
+      ok = node_error(node, d, "expected leaves: N in the graph, the number of parts of a batch", "leaves");
     else if (node->op->id == OP_Leaf) ok &= verify_leaf(g, node, d);
   }
   if (!ok || !g->nleaves) return ok;

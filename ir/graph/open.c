@@ -102,7 +102,7 @@ static bool open_dims(Opening *o) {
     to[i] = EXTENT(given->value);
     if (given->is_fixed) continue;
     if (own->ndims == MAX_OPEN_DIMS)
-      return cannot_stay_open(o, given, given->position, "at most 8 dims can, and 8 others do");
+      return cannot_stay_open(o, given, given->position, "at most 8 dims can stay open, and 8 others are");
     Dim *dim = ARENA_NEW(&own->arena, Dim);
     if (!dim) return error_out_of_memory(o->diagnostics);
     *dim = *given;

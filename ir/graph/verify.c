@@ -205,7 +205,7 @@ static bool verify_update(const Graph *g, const State *state, Diagnostics *d) {
                     shape_string(&v->shape, text[0], sizeof text[0]), next->name,
                     shape_string(&next->shape, text[1], sizeof text[1]));
   return memcmp(&v->order, &next->order, sizeof v->order) == 0 ||
-         error_at(d, state->update, "updates: %s and %s have different layouts, expected the same order", v->name,
+         error_at(d, state->update, "updates: %s and %s have different layouts, expected the same layout", v->name,
                   next->name);
 }
 

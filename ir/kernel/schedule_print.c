@@ -38,7 +38,7 @@ void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   if (loop->nouter) {
     print_axes(k, loop->order, loop->nouter, out);
     print_parts(loop_nblocks(k, loop), "block", loop_block_length(k, loop), out);
-    if (loop->rows_in_lanes) text_format(out, ", %d at once, across lanes", LANES);
+    if (loop->rows_in_lanes) text_format(out, ", %d rows in lanes", LANES);
     if (loop->rows > 1) text_format(out, ", %d at once", loop->rows);
     text_add_string(out, "; inside ");
   }
@@ -80,7 +80,7 @@ void loop_print_sweep(const Schedule *s, const Loop *loop, int sweep, Text *out)
   }
   for (int i = 0; i < loop->nspills; i++) {
     const char *label = k->exprs[loop->spills[i].expr].label;
-    if (loop->spills[i].sweep == sweep) print_name(", keep", label ? label : "a vector", out);
+    if (loop->spills[i].sweep == sweep) print_name(", spill", label ? label : "a vector", out);
   }
 }
 

@@ -1,5 +1,5 @@
-/* Steps of graphs with leaves (ir/graph/leaves.h), cut into functions that have none: what is called in which order,
-   and where its operands are.
+/* Steps of graphs with leaves (ir/graph/leaves.h), cut into functions without leaves: the order of calls, and the
+   places of operands.
 
    This file is compiled into the library, and printed into emitted C, where PREFIX_ stands for ngrad_. */
 #ifndef NGRAD_IR_LEAVES_STEP_H
@@ -15,7 +15,7 @@ struct ngrad_message {
   size_t nbytes;
 };
 
-/* Ranks that take steps together, and what moves bytes between them: as in the API's header. */
+/* Ranks that take steps together, and functions that move bytes between ranks: as in the API's header. */
 struct ngrad_ranks {
   int64_t rank, count;
   void *context;
@@ -28,12 +28,12 @@ struct ngrad_ranks {
 /* Where an operand of a function is. Offsets are in bytes. */
 enum ngrad_place_kind {
   ngrad_PLACE_INPUT,   /* the caller's input `number` */
-  ngrad_PLACE_LEAF,    /* the leaf's part of it, of nbytes */
+  ngrad_PLACE_LEAF,    /* the leaf's part, of nbytes, of the caller's input `number` */
   ngrad_PLACE_NUMBERS, /* the leaf's part, of nbytes, of the constant `number` */
   ngrad_PLACE_OUTPUT,  /* the caller's output `number` */
   ngrad_PLACE_COMMON,  /* in the memory of common values */
   ngrad_PLACE_OWN,     /* in the memory of the leaf */
-  ngrad_PLACE_SHARE,   /* in what the leaf shares in its stage */
+  ngrad_PLACE_SHARE,   /* in the leaf's buffer of shared tensors of its stage */
   ngrad_PLACE_REDUCED  /* in the result of stage `number` */
 };
 
@@ -44,7 +44,7 @@ struct ngrad_place {
 };
 
 struct ngrad_function {
-  uint32_t number; /* what the caller's `call` knows it by */
+  uint32_t number; /* the argument of the caller's `call` */
   const struct ngrad_place *inputs, *outputs;
   size_t ninputs, noutputs;
 };
@@ -57,14 +57,14 @@ struct ngrad_shared {
   int element, reduction;
 };
 
-/* Tensors that are exchanged together as soon as the last leaf has them all. */
+/* Tensors that are exchanged together, as soon as the last leaf has computed all of them. */
 struct ngrad_bucket {
   uint32_t first, end;   /* in the stage's list */
   size_t offset, nbytes; /* multiples of 64 */
-  size_t part;           /* of the leaf's function, behind which they are complete */
+  size_t part;           /* the part of the leaf's function that completes the tensors */
 };
 
-/* What is computed once, then what each leaf computes, then what they share. */
+/* A stage: a function that runs once, a function that runs for each leaf, and the tensors that leaves share. */
 struct ngrad_stage {
   const struct ngrad_function *common, *leaf; /* NULL: nothing */
   const struct ngrad_shared *shared;
@@ -77,8 +77,8 @@ struct ngrad_step {
   const struct ngrad_stage *stages;
   size_t nstages;
   size_t common_nbytes, own_nbytes; /* multiples of 64 */
-  size_t scratch_nbytes;            /* that any function needs */
-  size_t most_operands;             /* inputs and outputs of a function */
+  size_t scratch_nbytes;            /* the most that a function needs */
+  size_t most_operands;             /* the most inputs and outputs of a function */
   const void *const *numbers;       /* constants */
 };
 

@@ -407,8 +407,8 @@ void split_starts(const Node *node, int64_t starts[MAX_OPERANDS + 1]) {
 
 static bool infer_too_long(Inference *inf, const Value *src) {
   char text[160];
-  return infer_error(inf, "%s %s: expected fewer elements than would make 2^47 of them", src->name,
-                     shape_string(&src->shape, text, sizeof text));
+  return infer_error(inf, "%s %s: expected fewer elements or repeats, found a result of 2^47 elements or more",
+                     src->name, shape_string(&src->shape, text, sizeof text));
 }
 
 bool infer_tile(Inference *inf, Node *node) {

@@ -67,8 +67,7 @@ static bool infer_ntaps(Inference *inf, const Node *node, int64_t *ntaps) {
   if (!window_is_valid(node)) return true;
   for (size_t i = 0; i < kernel->list.count; i++) {
     if (kernel->list.items[i] > MOST_TAPS / *ntaps)
-      return infer_error(inf,
-                         "kernel: expected at most 2^53 elements in a window, whose greatest is found by its number");
+      return infer_error(inf, "kernel: expected at most 2^53 elements in a window, as kernels number them in f64");
     *ntaps *= kernel->list.items[i];
   }
   return true;

@@ -154,9 +154,9 @@ static void warn_count(const Node *node, Diagnostics *d, bool is_zps, int64_t co
   int axis = channel_axis(node);
   Extent own = src->shape.extent[axis];
   if (!extent_is_literal(own) || count == own.value || own.value == 0 || (is_zps && count == 1)) return;
-  const char *what = is_zps ? "zps" : "scales", *rule = ": index i has number i modulo that";
-  if (count > own.value) rule = ": the first are used";
-  else if (is_zps) rule = ": index i has number i, or 0 when there is none";
+  const char *what = is_zps ? "zps" : "scales", *rule = ": they repeat along the axis";
+  if (count > own.value) rule = ": only the first are used";
+  else if (is_zps) rule = ": the missing ones are 0";
   warn_at(d, node->position, "%s of %s: expected %lld, as axis %d of %s %s has, found %lld%s", what,
           node_title(node, title), (long long)own.value, axis, src->name, shape_string(&src->shape, text, sizeof text),
           (long long)count, rule);

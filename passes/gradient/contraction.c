@@ -298,7 +298,7 @@ GRADIENT(ConvTranspose) {
     }
   const Excess excess = excess_of(node);
   if (excess.is_cut && !extent_is_literal(dst->shape.extent[c.channels])) {
-    gradient_refuse(g, node, "output_padding of a stride or more needs a number of channels that is known");
+    gradient_refuse(g, node, "output_padding of a stride or more needs a known number of channels");
     return;
   }
   if (excess.is_cut) diff = cut_end(g, node, diff, excess.cut);

@@ -12,9 +12,10 @@ static bool has_other_uses(const Value *probability) {
 GRADIENT(Dropout) {
   const Value *src = node->inputs[0], *probability = node->inputs[3];
   if (gradient_is_wanted(g, probability) && (probability->producer || has_other_uses(probability))) {
-    gradient_refuse(g, node,
-                    "its probability depends on an input whose gradient is wanted, and its results jump where "
-                    "that changes: leave the input out of the request, or make the probability an input");
+    gradient_refuse(
+        g, node,
+        "its probability depends on an input whose gradient is wanted, and its results are not "
+        "continuous in the probability: leave the input out of the request, or make the probability an input");
     return;
   }
   Node *again = gradient_node(g, OP_Dropout, NULL);

@@ -270,9 +270,9 @@ static bool check_extents(const Graph *g, Diagnostics *d) {
     bool is_known = v->shape.rank >= 0;
     for (int k = 0; k < v->shape.rank; k++) is_known &= !extent_is_unknown(v->shape.extent[k]);
     if (!is_known)
-      return error_at(d, v->position,
-                      "%s %s: expected a number or a name for every extent, to know what is broadcast%s", v->name,
-                      shape_string(&v->shape, shape, sizeof shape), g->ndims ? "; --dim makes numbers of names" : "");
+      return error_at(
+          d, v->position, "%s %s: expected a number or a name for every extent, to know what is broadcast%s", v->name,
+          shape_string(&v->shape, shape, sizeof shape), g->ndims ? "; --dim NAME=NUMBER gives a name its number" : "");
   }
   return true;
 }

@@ -252,9 +252,9 @@ static const char *say_shapes(Fusion *f, const Shape *own, const Shape *other) {
 }
 
 static const char no_schedule[] = "no order of loops finishes the sums of both before they are needed";
-#define NEVER_FUSED "one of the two is never fused: its loops differ from those of other operators"
-#define OWN_AXES "one of the two sums over axes of its own, and the other has sums, too"
-#define IN_PIECES "the product has a kernel for each slice of its results, and the other's sums are over all of them"
+#define NEVER_FUSED "one of the two is never fused: its iteration domain differs from its neighbours'"
+#define OWN_AXES "one of the two sums over taps or inner axes of its operands, and the other has sums, too"
+#define IN_PIECES "the product has a kernel for each piece of its results, and the other's sums are over all pieces"
 #define NOT_OF_ROWS                                                                                                    \
   "the other's sums are not over rows of the product: each of its steps finishes some rows along the axis of vectors"
 #define TYPES_DIFFER "one of the two computes in s64, the other in floating point"
@@ -332,7 +332,7 @@ static int64_t region_nbytes(Fusion *f, uint32_t region) {
 }
 
 static const char *say_bytes(Fusion *f, int64_t together, int64_t apart) {
-  return SAY("together they would move %lld bytes, apart they move %lld", (long long)together, (long long)apart);
+  return SAY("one kernel would move %lld bytes, two kernels move %lld", (long long)together, (long long)apart);
 }
 
 static const char *why_no_schedule(const NodeList *list) {
@@ -382,7 +382,7 @@ static const char *refusal_of_values(Fusion *f, const Node *node, uint32_t own, 
       if (users < region) return SAY("%s, in an earlier kernel, needs %s", node_title(use->node, title), v->name);
       if (users != region) continue;
       if (has_trait(use->node, TRAIT_MOVES) || has_own_axes(use->node) || f->operand[use->node->index])
-        return SAY("%s reads %s in another order", node_title(use->node, title), v->name);
+        return SAY("%s reads %s at other indices", node_title(use->node, title), v->name);
       if (!can_be_expression(node, v, use->node, domain))
         return SAY("%s has other axes than the data and must go through memory", v->name);
     }
@@ -455,7 +455,7 @@ static const char *refusal_of_prologue(Fusion *f, Node *node, uint32_t region, i
     const Value *v = node->outputs[i];
     for (const Use *use = v ? v->uses : NULL; use; use = use->next) {
       if (region_of(f, use->node) == region && !is_pointwise(node))
-        return SAY("%s reads %s in another order", node_title(use->node, title), v->name);
+        return SAY("%s reads %s at other indices", node_title(use->node, title), v->name);
       if (v->is_output || region_of(f, use->node) != region || operand_of(f, use->node, v) != operand)
         return SAY("%s has other uses than one operand of a product", v->name);
       if (f->operand[use->node->index] && !can_be_expression(node, v, use->node, &use->node->outputs[0]->shape))

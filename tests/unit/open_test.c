@@ -128,7 +128,7 @@ static const struct {
     {FILE_BEGIN
      "dims: {A: 2, B: 2, C: 2, D: 2, E: 2, F: 2, G: 2, H: 2, I: 2}\n"
      "inputs: [{name: a, type: f32, shape: [A]}]\nnodes: [{op: Abs, inputs: [a], outputs: [y]}]\noutputs: [y]\n",
-     "I cannot stay open: at most 8 dims can, and 8 others do; --dim I=2 bakes it in"},
+     "I cannot stay open: at most 8 dims can stay open, and 8 others are; --dim I=2 bakes it in"},
     {FILE_BEGIN "dims: {N: ~}\ninputs: [{name: a, type: f32, shape: [N, _]}]\n"
                 "nodes: [{op: Abs, inputs: [a], outputs: [y]}]\noutputs: [y]\n",
      "a [64, _]: expected every extent to follow from the inputs and dims"},

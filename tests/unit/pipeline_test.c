@@ -528,8 +528,8 @@ static void kernels_tell_why_they_stopped_growing(void **state) {
             "kernel 0, ReLU (line 12): StaticTranspose, in an earlier kernel, needs a\n"
             "kernel 1, ReduceSum (line 14): t is read in place of the result of StaticReshape (line 15)");
   must_tell(FILE_BEGIN WITH("Concat", "x, g", "a", "axis: 0") NODE("ReLU", "a", "b") OUTPUTS("b"),
-            "kernel 0, Concat (line 12): one of the two is never fused: its loops differ from those of other "
-            "operators");
+            "kernel 0, Concat (line 12): one of the two is never fused: its iteration domain differs from its "
+            "neighbours'");
 }
 
 // What a program's text has, line by line behind one another.
