@@ -68,7 +68,7 @@ typedef struct Runs {
 // iteration makes `nsweeps` sweeps: passes over all indices of the inner axes. The last inner axis is the vector axis,
 // cut into vectors of LANES; the other inner axes are the middle axes.
 typedef struct Loop {
-  // The fields from here to dense_axis fix the order of additions, and so the bits of results. kernel_order sets them,
+  // The fields from here to `runs` fix the order of additions, and so the bits of results. kernel_order sets them,
   // independent of the target.
   int order[MAX_AXES]; // outer axes, slowest first, then inner axes
   int nouter, ninner;
