@@ -53,7 +53,7 @@ const Index *add_terms(Recipe *r, const Access *a, AxisSet axes, const Index *be
   return before;
 }
 
-// The index of the element at the current indices on these axes, and at 0 on others.
+// The offset of the element whose index is current on these axes and 0 on the others.
 static const Index *from_start(Recipe *r, const Access *a, AxisSet axes) {
   const Index *offset = a->offset ? index_number(&r->b, a->offset, a->offset_monomial) : NULL;
   return add_terms(r, a, axes, offset);
@@ -68,8 +68,8 @@ static const Index *minus(Recipe *r, const Index *x, const Index *y) {
   return index_of(&r->b, INDEX_SUBTRACT, x ? x : number(r, 0), y);
 }
 
-// offset + the sum of index * factor over the axes, at lane 0. What is subtracted comes last, as it may be more than
-// the rest: the sum is modulo 2^64.
+// offset + the sum of index * factor over the axes, at lane 0. Negative terms are subtracted last; the result may be
+// negative, as the arithmetic is modulo 2^64.
 static const Index *add_factors(Recipe *r, const int64_t *factor, const Monomial *monomial, int64_t offset) {
   const Index *sum = NULL;
   for (int axis = 0; axis < r->k->naxes; axis++)
@@ -82,7 +82,7 @@ static const Index *add_factors(Recipe *r, const int64_t *factor, const Monomial
   return offset < 0 ? minus(r, sum, number(r, -offset)) : sum;
 }
 
-// From the tensor's first element: there is no row pointer, as it could point outside of the tensor.
+// An address relative to the tensor's first element. A row pointer could point outside of the tensor.
 static Address bounded_address(Recipe *r, AccessId id) {
   const Access *a = &r->k->accesses[id];
   return (Address){
@@ -173,7 +173,7 @@ void declare_pointer(Recipe *r, AccessId id, bool is_written) {
                       .access = id,
                       .nelems = r->loop->rows,
                       .is_written = is_written});
-  else if (!differs_by_row) // else set_pointer declares it, where the row's indices are known
+  else if (!differs_by_row) // else set_pointer declares it, after the row's indices
     add(r, (LoopNode){.kind = NODE_POINTER,
                       .access = id,
                       .address = element_address(r, id, shared_axes(r)),

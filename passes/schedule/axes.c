@@ -1,9 +1,9 @@
 // Decides which axes are outer and which are inner, and when each expression can be computed.
 //
-// An expression's time is (phase, sweep). A phase is at most one main loop over the whole domain, after side loops over
-// few axes that combine partial sums and compute what varies over those axes only. The value of an inner reduction is
-// known one sweep after its operand. The value of an outer reduction is known one phase after its operand, when all
-// blocks have stored their partial sums.
+// An expression's time is (phase, sweep). A phase has side loops over few axes, which combine partial sums and compute
+// values that vary over those axes only, and then at most one main loop over the whole domain. The value of an inner
+// reduction is known one sweep after its operand. The value of an outer reduction is known one phase after its operand,
+// when all blocks have stored their partial sums.
 //
 // If outer reductions keep some of the inner axes, sums are nested: a sum over the vector axis is known at the end of
 // each iteration of the middle axes ("late" in its sweep), and enters the sums over the middle and outer axes there.
@@ -23,7 +23,7 @@ static AxisSet all_axes(const Kernel *k) {
   return (1U << k->naxes) - 1;
 }
 
-// Whether another axis of the window is longer: taps, beside outputs.
+// Whether another axis of the same window is longer: the axis goes over a window's taps, the longer one over outputs.
 static bool is_short_in_window(const Kernel *k, const Access *a, int axis) {
   for (size_t i = 0; i < a->nbounds; i++)
     for (int other = 0; other < k->naxes && a->bounds[i].factor[axis]; other++)
@@ -60,8 +60,8 @@ static bool is_fed_back(const Kernel *k, ExprId r, bool *depends) {
 }
 
 // Whether all reductions are over one axis (the result *axes), not the vector axis, that is so short that LANES columns
-// of each tensor fit in the L1 cache, and some value over that axis depends on them (softmax over channels). Then the
-// reduced axis is the inner one, and vectors lie across it.
+// of each tensor fit in the L1 cache, and some value over that axis depends on a reduction (softmax over channels).
+// Then the reduced axis is the inner axis, and vectors lie along the vector axis, which is outer.
 static bool has_short_columns(const Scheduling *s, AxisSet *axes, bool *depends) {
   const Kernel *k = s->k;
   AxisSet all = all_axes(k), vector = 1U << s->vector_axis;
@@ -91,7 +91,7 @@ bool is_within_tensor(const Kernel *k, AxisSet axes) {
   return false;
 }
 
-// Several axes step along one of a tensor's.
+// Whether several axes of the kernel step along one axis of a tensor.
 static bool has_windows(const Kernel *k) {
   bool is_any = false;
   for (size_t i = 0; i < k->naccesses; i++)
@@ -103,9 +103,9 @@ static bool has_windows(const Kernel *k) {
 }
 
 // Whether all sums are over the same axes (the result *axes), without the vector axis, and no tensor varies over all
-// axes: operands are products of smaller tensors, or windows. Then each vector of results is summed in registers.
-// Otherwise some tensor holds the operands, and is read once, row after row, each added to partial sums in the L1
-// cache. For windows these partial sums would be as many as the results, so that short vectors are better.
+// axes: operands are products of smaller tensors, or windows. Then each vector of results is summed in registers. If a
+// tensor varies over all axes, the loop reads it once, row after row, and adds each row to partial sums in the L1
+// cache. For windows, partial sums would be as many as the results, so that short vectors in registers are better.
 static bool has_middle_sums(const Scheduling *s, AxisSet *axes, bool *depends) {
   enum { FEW_ROWS = 16 }; // fewer are too few to run in parallel
   const Kernel *k = s->k;
@@ -143,10 +143,10 @@ void schedule_leave_product(Scheduling *s) {
   s->inner = 1U << s->vector_axis;
 }
 
-// Inner axes are those of a reduction over the vector axis, preferably of one that the next sweep needs, and of few
-// elements. Reductions over other axes become outer ones, which take a whole loop.
+// The inner axes are the axes of some reduction over the vector axis, preferably a reduction that the next sweep needs,
+// and one over few elements. Reductions over other axes become outer reductions, which take a whole loop.
 static bool choose_axes(Scheduling *s) {
-  enum { FEW_ROWS = 4, MUCH_WORK = 1 << 16 }; // so few rows with so many elements would leave threads idle
+  enum { FEW_ROWS = 4, MUCH_WORK = 1 << 16 }; // fewer rows than FEW_ROWS with MUCH_WORK elements leave threads idle
   Kernel *k = s->k;
   AxisSet vector = 1U << s->vector_axis;
   bool *depends = ARENA_ARRAY(k->arena, bool, k->nexprs);
@@ -290,8 +290,8 @@ static Time later(Time a, Time b) {
   return a.sweep > b.sweep ? a : b;
 }
 
-// An expression that depends on a nested sum is known at the end of each iteration of the middle axes, and must not be
-// needed at another time. False: it is.
+// Sets is_late: an expression that depends on a nested sum is known at the end of each iteration of the middle axes.
+// False: the expression would be needed elsewhere.
 static bool find_lateness(Scheduling *s, ExprId id, Time t) {
   const Expr *e = &s->k->exprs[id];
   for (int a = 0; a < 3 && e->args[a]; a++) {
@@ -309,7 +309,10 @@ static bool find_lateness(Scheduling *s, ExprId id, Time t) {
 // Whether an operand of sums over middle axes is a small table, worth computing once in a side loop: Interpolate's
 // weights along an axis.
 static bool is_table(const Scheduling *s, ExprId id) {
-  enum { MOST_NELEMS = 1 << 13, LEAST_USES = 64 }; // it stays in the L1 cache (32 kB of f32); each element is reused
+  enum {
+    MOST_NELEMS = 1 << 13,
+    LEAST_USES = 64
+  }; // MOST_NELEMS: 32 kB of f32 stay in the L1 cache. LEAST_USES: uses of each element
   const Kernel *k = s->k;
   const AxisSet axes = k->exprs[id].axes;
   const int64_t nelems = axes_nelems(k, axes);
@@ -317,8 +320,8 @@ static bool is_table(const Scheduling *s, ExprId id) {
          nelems <= MOST_NELEMS && !axes_monomial(k, axes) && nelems * LEAST_USES <= axes_nelems(k, all_axes(k));
 }
 
-// Marks a result of a product's loop that a later phase needs, or the results that a mask is computed from. False: the
-// value has no place in memory.
+// Marks a result of a product's loop that a later phase needs; for a mask, marks the results that the mask is computed
+// from. False: the value is not one that a later phase can load.
 static bool load_again(Scheduling *s, ExprId id) {
   const Expr *e = &s->k->exprs[id];
   if (!s->product.rows || e->axes != s->k->exprs[s->product.sum].axes) return false;
@@ -334,8 +337,8 @@ static bool load_again(Scheduling *s, ExprId id) {
   return true;
 }
 
-// An outer reduction over the vector axis sums each row first. False: a row's sum would be needed in a later phase, and
-// it is not stored, or the product is not summed first.
+// An outer reduction over the vector axis sums each row first. False: a later phase would need a row's sum that is not
+// stored, or the product is not the first sum.
 static bool find_times(Scheduling *s) {
   const Kernel *k = s->k;
   s->cut = s->is_tiled ? s->inner : s->outer & ~s->free_axes;
@@ -365,7 +368,7 @@ static bool find_times(Scheduling *s) {
   return true;
 }
 
-// The inner axes of a value that a main loop has as vectors, once in each iteration of them.
+// The inner axes of values that a main loop computes as vectors.
 static AxisSet axes_of_vectors(const Scheduling *s) {
   return s->sums_middle ? 1U << s->vector_axis : s->inner;
 }
@@ -374,7 +377,7 @@ AxisSet store_axes(const Kernel *k, const Store *store) {
   return root_axes(k, &(Root){.kind = ROOT_STORE, .expr = store->value, .access = store->access});
 }
 
-// Stores that vary over no cut axis, and stores that a main loop would repeat along some axis.
+// True for stores that vary over no cut axis, and for stores that a main loop would repeat along some axis.
 bool is_side_store(const Scheduling *s, const Store *store) {
   const AxisSet axes = store_axes(s->k, store), inner = axes & s->inner;
   const bool is_along_all = !(s->outer & ~axes) && (!inner || inner == axes_of_vectors(s) || s->is_late[store->value]);
@@ -387,16 +390,17 @@ static bool is_root_along(const Scheduling *s, ExprId value, AxisSet inner) {
   return s->is_late[value] ? inner == middle_axes(s) : !inner || inner >> last_axis(s) & 1;
 }
 
-// Whether a main loop can add a value to partial sums: those of vectors would be added to in each iteration of the
-// middle axes, also of those over which the value does not vary.
+// Whether a main loop can add a value to partial sums. It cannot if the value is a vector that does not vary over all
+// middle axes: a loop over vectors adds in each iteration of all middle axes, so that the value would be added several
+// times.
 static bool can_be_added(const Scheduling *s, const Expr *sum) {
   const AxisSet inner = s->k->exprs[sum->args[0]].axes & s->inner;
   if (!is_root_along(s, sum->args[0], inner)) return false;
   return !is_outer_reduction(s, sum) || s->is_late[sum->args[0]] || !inner || inner == axes_of_vectors(s);
 }
 
-// Whether all stores and sums have a place: values that need a row's sum are not available in side loops, and values
-// over middle axes, without the vector axis, only if they are late.
+// Whether some loop can compute each store and sum. Side loops cannot compute values that depend on a row's sum. Main
+// loops can store values over middle axes, without the vector axis, only if the values are late.
 static bool check_roots(const Scheduling *s) {
   const Kernel *k = s->k;
   for (ExprId i = 1; i < s->noriginals; i++)

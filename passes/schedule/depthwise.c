@@ -1,11 +1,11 @@
-// Finds sums of products whose factors both vary over the vector axis, one of them not over all rows: gradients by
-// weights of convolutions that take each channel by itself. All taps of a window, or of one of its axes, are rows of a
-// step, which loads the other factor once for them. If vectors lie along channels, that axis is split, so that what a
-// part of it reads stays in the second-level cache for all rows.
+// Finds sums of products whose factors both vary over the vector axis, and one of which does not vary over all rows:
+// weight gradients of depthwise convolutions. All taps of a window, or of one axis of the window, are rows of a step,
+// which loads the factor that lacks the rows once for all of them. If vectors lie along channels, the axis of channels
+// is split, so that the data that a part reads stays in the L2 cache for all rows.
 #include "passes/schedule/scheduling.h"
 #include "passes/schedule/split_axis.h"
 
-// The axes whose indices may be the rows of a step: the innermost ones, as far as they are short; 0: there are none.
+// The axes whose indices may be the rows of a step: the innermost axes, up to MOST_ROWS indices together; 0: none.
 AxisSet schedule_row_axes(const Kernel *k, const Product *p) {
   enum { MOST_ROWS = 16 };
   const AxisSet rows = k->exprs[p->sum].axes & ~k->exprs[p->vector].axes;
@@ -19,8 +19,8 @@ AxisSet schedule_row_axes(const Kernel *k, const Product *p) {
   return found;
 }
 
-// Whether a scalar that is not loaded varies over rows and over the summed axes, as the place that a prologue compares
-// with a bound: a step has such scalars for one row only.
+// Whether a scalar that is computed, not loaded, varies over rows and over summed axes: a step computes such scalars
+// for one row only. Example: the index that a prologue compares with a bound.
 static bool computes_scalars(const Kernel *k, const Product *p, AxisSet rows) {
   for (ExprId i = 1; i < p->sum; i++) {
     const Expr *e = &k->exprs[i];
@@ -49,7 +49,7 @@ Product schedule_find_depthwise(const Kernel *k, int vector_axis) {
 }
 
 bool schedule_split_channels(Scheduling *s) {
-  enum { PART = 2 * LANES }; // elements: whole cache lines, and two vectors of sums for each row
+  enum { PART = 2 * LANES }; // elements: two vectors of sums for each row, in whole cache lines
   Kernel *k = s->k;
   Product *p = &s->depthwise;
   const int axis = p->vector_axis;

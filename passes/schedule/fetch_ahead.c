@@ -1,5 +1,5 @@
-// Decides prefetch distances from the bytes that an outer iteration loads: prefetched data must not push out of the
-// caches what the current iteration still needs.
+// Decides prefetch distances from the bytes that an outer iteration loads: prefetched data must not evict data that the
+// current iteration still needs.
 #include "passes/schedule/fetch_ahead.h"
 
 #include "passes/schedule/traffic.h"
@@ -18,7 +18,7 @@ static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-// The number of tensors of which an outer iteration loads a row; *nbytes: the bytes of these rows.
+// The number of tensors that an outer iteration loads a row from; *nbytes: the bytes of these rows.
 static int count_tensors(const Fetching *f, const Loop *loop, int64_t *nbytes) {
   const Kernel *k = f->k;
   const AxisSet outer = loop_outer_axes(loop), vector = 1U << loop_vector_axis(loop);
@@ -39,9 +39,9 @@ static int count_tensors(const Fetching *f, const Loop *loop, int64_t *nbytes) {
   return count;
 }
 
-// As many outer iterations as fill, with the current one, half of the L2 cache. With more, prefetched data pushes out
-// data that is still needed. With more than two tensors, some wait for a later sweep while others are prefetched: each
-// tensor after the second was measured to cost as much as two.
+// The number of outer iterations whose data fills, with the current iteration's, half of the L2 cache. More would evict
+// data that is still needed. Each tensor after the second counts as two, as measured: its prefetched rows wait for a
+// later sweep while other tensors are prefetched.
 static int64_t choose_iterations(const Fetching *f, const Loop *loop, int ntensors, int64_t nbytes) {
   const int64_t most = loop->rows > 1 ? 2 * (int64_t)loop->rows : 1;
   if (!nbytes) return 0;
@@ -50,9 +50,9 @@ static int64_t choose_iterations(const Fetching *f, const Loop *loop, int ntenso
   return fit > loop->rows ? least(fit - loop->rows, most) : 0;
 }
 
-// The distance of prefetches within an outer iteration, if that is too long to be prefetched whole and the data does
-// not fit in the caches. The hardware prefetcher starts again at each page and at each run along the vector axis. If a
-// run is shorter than the distance, a later iteration of the last middle axis is prefetched.
+// The distance of prefetches within an outer iteration, if the iteration is too long to be prefetched whole and the
+// data does not fit in the caches. The hardware prefetcher starts again at each page and at each run along the vector
+// axis. If a run is shorter than the distance, a later iteration of the last middle axis is prefetched.
 static void choose_distance(const Fetching *f, Loop *loop, int64_t nbytes) {
   enum { DISTANCE = 1 << 10 }; // elements: a page of f32
   const Axis *axis = &f->k->axes[loop_vector_axis(loop)];
@@ -65,11 +65,11 @@ static void choose_distance(const Fetching *f, Loop *loop, int64_t nbytes) {
 }
 
 static void choose(Fetching *f, Loop *loop) {
-  enum { FEW_ELEMENTS = 1 << 15 }; // stay in the caches: prefetching gains nothing
+  enum { FEW_ELEMENTS = 1 << 15 }; // so few stay in the caches: prefetching gains nothing
   const bool has_inner_sums = loop_has_roots(loop, ROOT_REDUCE_INNER);
   const int64_t nelems = axes_nelems(f->k, loop_outer_axes(loop) | loop_inner_axes(loop));
   if (!has_inner_sums || loop->sums_middle || loop->rows_in_lanes || loop->tile || nelems <= FEW_ELEMENTS) return;
-  if (loop->is_depthwise) return; // the steps for the other taps find what the first one has read in the caches
+  if (loop->is_depthwise) return; // steps for later taps find the first tap's data in the caches
   int64_t nbytes;
   const int ntensors = count_tensors(f, loop, &nbytes);
   if (loop->nouter == 1 || loop->rows == 1)

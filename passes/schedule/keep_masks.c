@@ -1,5 +1,5 @@
-// For each mask: the sweep that computes it first, and the later sweeps that need it. If saving it spares one of these
-// enough loads, the first stores the mask, and the others load it.
+// For each mask, finds the sweep that computes it first, and the later sweeps that need it. If the saved mask spares a
+// later sweep enough loads, the first sweep stores the mask, and the later sweeps load it.
 #include "passes/schedule/keep_masks.h"
 
 #include "passes/schedule/traffic.h"
@@ -20,16 +20,16 @@ typedef struct Keeping {
   LoopSweep *sweeps; // of all loops, in the order in which they run
   size_t nsweeps;
   size_t noriginals;
-  size_t *first;        // by mask: index of the sweep that computes it first
+  size_t *first;        // by mask: the index of the first sweep that computes it
   bool *is_kept;        // by mask
-  AccessId *access;     // by kept mask: the temporary
+  AccessId *access;     // by saved mask: the access of its temporary
   ExprId *sum;          // by original inner reduction: its replacement in the current loop
   ExprId *replaced;     // memo of `replace` for the current sweep
   bool *scratch;        // by ExprId
-  bool *with, *without; // by AccessId: loads with the computation of a mask, and without
+  bool *with, *without; // by AccessId: loads if the sweep computes the mask, and if it does not
 } Keeping;
 
-// Bytes that a sweep needs not load if it loads the mask instead of computing it; `axes` says of how many iterations.
+// Bytes, in the iterations over `axes`, that a sweep does not load if it loads the mask instead of computing it.
 static int64_t spared_nbytes(Keeping *s, const LoopSweep *p, ExprId mask, AxisSet axes) {
   const Kernel *k = s->k;
   int64_t nbytes = 0;
@@ -41,18 +41,17 @@ static int64_t spared_nbytes(Keeping *s, const LoopSweep *p, ExprId mask, AxisSe
   return nbytes;
 }
 
-// Whether the spared tensors are no longer in the cache that they would be loaded from: the L2 cache in another loop,
-// L1 in a later sweep over the same row.
+// Whether the spared tensors are too large for the cache in which a later sweep would find them: L2 if the sweep is in
+// another loop, L1 if it is in the same loop, over the same row.
 static bool is_worth_it(Keeping *s, const LoopSweep *first, const LoopSweep *p, ExprId mask) {
-  enum { NARROW = 4 * LANES }; // elements of a row, the fewest that are worth a mask
+  enum { NARROW = 4 * LANES }; // the fewest elements of a row that are worth a mask
   const Kernel *k = s->k;
   int axis = loop_vector_axis(p->loop);
   if (axis < 0 || axis != loop_vector_axis(first->loop) || first->loop->rows_in_lanes || p->loop->rows_in_lanes)
     return false;
   if (first->loop->tile || p->loop->tile || !(k->exprs[mask].axes >> axis & 1)) return false;
-  if (first->loop->sums_middle || p->loop->sums_middle) return false; // they compute vectors in another order
-  if (first->loop->is_peeled || p->loop->is_peeled)
-    return false; // peeled vectors may begin in the middle of a byte of bits
+  if (first->loop->sums_middle || p->loop->sums_middle) return false; // such loops compute vectors in another order
+  if (first->loop->is_peeled || p->loop->is_peeled) return false;     // peeled vectors may begin inside of a byte
   if (k->axes[axis].monomial && kernel_factor(k, k->axes[axis].extent, k->axes[axis].monomial) % LANES) return false;
   if (s->overrides->key[SCHEDULE_MASKS].is_set)
     return s->overrides->key[SCHEDULE_MASKS].value && spared_nbytes(s, p, mask, ~0U);
@@ -75,8 +74,8 @@ static void find_masks(Keeping *s) {
   }
 }
 
-// Whether the mask can be in a local array of the step, which stays in the caches: no other loop needs it, and the mask
-// of an outer iteration is small.
+// Whether the mask can be in a local array of the step, which stays in the caches: no other loop needs the mask, and
+// the mask of an outer iteration is small.
 static bool is_steps_own(const Keeping *s, ExprId mask, int64_t nbytes, Monomial monomial) {
   enum { MOST_NBYTES = 1 << 14 };
   const Loop *loop = s->sweeps[s->first[mask]].loop;
@@ -85,7 +84,8 @@ static bool is_steps_own(const Keeping *s, ExprId mask, int64_t nbytes, Monomial
   return !is_elsewhere && loop->rows == 1 && !monomial && nbytes <= MOST_NBYTES;
 }
 
-// Adds the temporary and the store of a mask: rows of bits, padded to whole vectors, in the order of the loop's axes.
+// Adds the temporary and the store of a mask: rows of bits, padded to whole vectors, with the loop's axes in the loop's
+// order.
 static bool keep(Keeping *s, ExprId mask) {
   Kernel *k = s->k;
   const LoopSweep *p = &s->sweeps[s->first[mask]];
@@ -120,7 +120,7 @@ static bool keep(Keeping *s, ExprId mask) {
   return true;
 }
 
-// The expression with kept masks loaded, as the sweep `at` computes it.
+// The expression as sweep `at` computes it: with loads of saved masks.
 static ExprId replace(Keeping *s, size_t at, ExprId id) { // NOLINT(misc-no-recursion): a few dozen deep at most
   Kernel *k = s->k;
   if (!id || s->replaced[id]) return id ? s->replaced[id] : 0;

@@ -5,10 +5,9 @@
 #include "ir/loops/target.h"
 #include "passes/schedule/schedule.h"
 
-// In a scheduled kernel, a mask is stored when it is first computed, if a later sweep that loads it needs not load
-// tensors that are no longer in the caches. Example: batch norm's gradient after ReLU's has two sweeps over ReLU's
-// gradient; with the mask saved, only the first loads ReLU's input. Changes no result. False: out of memory
-// (k->out_of_memory).
+// Stores a mask when it is first computed, if a later sweep that loads the mask avoids loading tensors that have left
+// the caches. Example: batch norm's gradient after ReLU's has two sweeps over ReLU's gradient; with the mask saved,
+// only the first sweep loads ReLU's input. Changes no result. False: out of memory (k->out_of_memory).
 bool schedule_keep_masks(Schedule *schedule, const Target *target, const ScheduleOverrides *overrides);
 
 #endif

@@ -26,7 +26,7 @@ const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
                         "the fewest bytes for whose sake kernels go over slices of their tensors together"},
 };
 
-// Reports that the setting has no key, and tells the keys, one a line.
+// Reports that the setting has no known key, and lists the keys, one on each line.
 static bool refuse_key(Diagnostics *d, const char *setting) {
   Text keys;
   text_init(&keys, d->arena.allocator);

@@ -1,5 +1,5 @@
-// Recipe "rows in lanes", for rows of few elements: a vector has one element of LANES rows, so that sums of rows need
-// no reduction over lanes.
+// Recipe "rows in lanes", for rows of few elements: a vector holds one element of each of LANES rows, so that sums over
+// a row need no reduction over lanes.
 //
 //   for o in the block by LANES                     step: lane l computes row o + l
 //     rows_x = x[o .. o + LANES][:], transposed     NODE_LOAD_ROWS; NODE_LOAD_COLUMN if columns are dense
@@ -9,7 +9,7 @@
 //       y[o .. o + LANES][:] = rows_y, transposed   NODE_STORE_ROWS
 //   if o < end: tail step                           fewer than LANES rows: strided loads, no copies
 //
-// A loop that only copies such rows into panels does so with one node, NODE_COPY_ROWS, for rows of any length.
+// A loop that only copies rows into panels has a single node, NODE_COPY_ROWS, for rows of any length.
 #include "passes/schedule/recipe.h"
 
 static bool suits(const Loop *loop) {
@@ -68,7 +68,7 @@ static void copy_into_panel(Recipe *r) {
                     .nelems = r->k->axes[loop_vector_axis(r->loop)].extent});
 }
 
-// A loop over the elements of a row; then this sweep's results are transposed back.
+// A loop over the elements of a row; then the sweep's results are transposed back.
 static void build_loops(Recipe *r, int sweep, const SweepRuns *runs) {
   (void)runs; // rows are short
   const int64_t width = r->k->axes[r->loop->order[r->loop->nouter]].extent;
@@ -98,7 +98,7 @@ static void build_loops(Recipe *r, int sweep, const SweepRuns *runs) {
   }
 }
 
-// Reduces the lanes' partial sums to the block's.
+// Reduces the lanes' partial sums to the block's partial sums.
 static void end_partials(Recipe *r) {
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];

@@ -1,41 +1,42 @@
-// Products whose sums are long beside their results: gradients by weights, where a sum goes over a whole batch. Their
-// sum becomes one of two: blocks of it are products of their own, and the sums of the blocks are added in order. What a
-// block reads of the factors stays in the caches for all results, and blocks can run in parallel. The blocks follow
-// from the shapes, as the order of additions must.
+// Products with many more summed indices than results: gradients by weights, which are summed over a whole batch. The
+// sum is split into blocks: each block is a product of its own, and a second loop adds the blocks' sums in order. The
+// parts of the factors that a block reads stay in the caches for all results, and blocks can run in parallel. The
+// blocks follow from the shapes alone, as the order of additions must.
 //
 //   loop over blocks and rows; inside the block's part of the summed axes, vectors     a product
 //     sums_of_blocks[block, row, vector] = sum x * y
 //   loop over rows; inside blocks, vectors
 //     store f(sum of sums_of_blocks[block, row, vector])
 //
-// Other sums are stored, too, before results are made of them, if that takes many tensors, as an optimizer does: steps
-// of a product visit small parts of many rows, which takes longer than to read and write the sums once more.
+// Shorter sums are stored, too, before other tensors are combined with them, if the tensors are many, as in an
+// optimizer: a product's steps would read small parts of many rows of each tensor, which takes longer than to store and
+// load the sums.
 #include "passes/schedule/scheduling.h"
 #include "passes/schedule/split_axis.h"
 
-typedef struct Cut { // where the summed axes are cut into those of the blocks and those inside of a block
+typedef struct Cut { // where the summed axes are cut into axes of blocks and axes inside of a block
   int axis;          // the last axis of the blocks
-  int64_t inner;     // indices of it inside of a block; 1: none, the axis is one of the blocks as it is
-  int64_t length;    // products in a block; 0: there are no blocks
-  bool is_padded;    // the last block goes beyond the axis: there, both factors are 0
+  int64_t inner;     // indices of that axis inside of a block; 1: the axis is not split
+  int64_t length;    // products in a block; 0: no blocks
+  bool is_padded;    // the last block extends beyond the axis, where both factors are 0
 } Cut;
 
-// Products in a block. Of LENGTH, two panels stay in a second-level cache; with fewer than LEAST, the sums of blocks
-// would take as long as the products. Of IN_PLACE_LENGTH, what is read of tensors where they are does, with all
-// strides.
+// Products in a block. With LENGTH, two panels stay in the L2 cache. With IN_PLACE_LENGTH, so do the parts of two
+// tensors that are read without a copy, whatever their strides. With fewer than LEAST, adding the blocks' sums would
+// take as long as the products.
 enum { LEAST = 256, IN_PLACE_LENGTH = 512, LENGTH = 1024, MOST = 4096 };
 
 static int64_t best_length(const Kernel *k, const Product *p) {
   return p->is_depthwise || schedule_reads_in_place(k, p) ? IN_PLACE_LENGTH : LENGTH;
 }
 
-// The longest block of at most `wanted` products is the best one, then the shortest of more.
+// The longest block of at most `wanted` products is the best; if all are longer, the shortest.
 static bool is_better(int64_t length, int64_t than, int64_t wanted) {
   if (!than || (length <= wanted) != (than <= wanted)) return !than || length <= wanted;
   return length <= wanted ? length > than : length < than;
 }
 
-// The shortest block with which the sums of all blocks have no more elements than the largest tensor.
+// The shortest block for which all blocks' sums together have no more elements than the largest tensor.
 static int64_t least_length(const Kernel *k, const Product *p) {
   const int64_t nproducts = axes_nelems(k, k->exprs[p->sum].axes | k->exprs[p->sum].reduced);
   int64_t largest = 1;
@@ -45,8 +46,8 @@ static int64_t least_length(const Kernel *k, const Product *p) {
   return clamp((nproducts + largest - 1) / largest, LEAST, MOST + 1);
 }
 
-// Whether the sum has several blocks, and is long beside the shorter side of the results: then what a thread reads of
-// the factors, to compute a part of the results, is much more than the results.
+// Whether the sum has several blocks, and at least TIMES as many indices as the shorter side of the results: then a
+// thread reads many more elements of the factors than it stores.
 static bool is_long(const Kernel *k, const Product *p, int64_t best) {
   enum { TIMES = 8 };
   const AxisSet results = k->exprs[p->sum].axes;
@@ -56,15 +57,15 @@ static bool is_long(const Kernel *k, const Product *p, int64_t best) {
   return length / 2 >= best && length >= TIMES * side;
 }
 
-// A factor that is a tensor as it is can be copied with zeros behind it.
+// Whether the factor can be copied with zeros appended along the axis: it is a load of a tensor without bounds.
 static bool can_pad(const Kernel *k, ExprId factor, int axis) {
   const Expr *e = &k->exprs[factor];
   if (e->op != EXPR_LOAD || e->args[0] || !(e->axes >> axis & 1)) return false;
   const Access *a = &k->accesses[e->access];
-  return a->value && !a->nbounds && k->naxes + 4 < MAX_AXES; // two axes of panels, the block's and the copy's
+  return a->value && !a->nbounds && k->naxes + 4 < MAX_AXES; // reserves two axes of panels, the block's and the copy's
 }
 
-// Blocks of the only summed axis, whose extent has no good divisor.
+// Blocks of the only summed axis, for an extent without a good divisor.
 static Cut cut_padded(const Kernel *k, const Product *p, int64_t wanted) {
   const AxisSet summed = k->exprs[p->sum].reduced;
   const int axis = __builtin_ctz(summed);
@@ -100,7 +101,7 @@ static Cut choose_cut(const Kernel *k, const Product *p) {
 // The kernel's stores with another expression in place of one. NULL: out of memory.
 static Store *replace_expr(Kernel *k, ExprId replaced, ExprId with) {
   const size_t count = k->nexprs;
-  ExprId *now = ARENA_ARRAY(k->arena, ExprId, count); // by id before; 0: the same
+  ExprId *now = ARENA_ARRAY(k->arena, ExprId, count); // by old id: the new id; 0: unchanged
   Store *stores = ARENA_ARRAY(k->arena, Store, k->nstores);
   if (!now || !stores) {
     k->out_of_memory = true;
@@ -124,7 +125,7 @@ static Store *replace_expr(Kernel *k, ExprId replaced, ExprId with) {
   return k->out_of_memory ? NULL : stores;
 }
 
-// Orders a part of the kernel: what these stores need.
+// Orders a part of the kernel: the expressions that these stores need.
 static bool order_part(Scheduling *s, Store *stores, size_t nstores) {
   Kernel *k = s->k;
   Store *const all = k->stores;
@@ -137,8 +138,8 @@ static bool order_part(Scheduling *s, Store *stores, size_t nstores) {
   return is_ordered;
 }
 
-// Splits an axis and the sum, which becomes one of sums over blocks. p is then about the sum over a block. Returns the
-// axes of the blocks; 0: out of memory.
+// Splits an axis, and the sum into a sum of sums over blocks; p->sum becomes the sum over a block. Returns the axes of
+// the blocks; 0: out of memory.
 static AxisSet split_sum(Kernel *k, const Cut *cut, Product *p) {
   if (cut->inner > 1) {
     if (!kernel_split_axis(k, cut->axis, cut->inner)) return 0;
@@ -163,7 +164,8 @@ bool schedule_is_long_sum(const Kernel *k, const Product *p, bool *is_padded) {
   return cut.length;
 }
 
-// Orders the product, which stores its sums, and then what is made of them. blocks: axes that are summed then.
+// Orders the product, which stores its sums, and then the loop that computes results from the sums. blocks: the axes
+// that the second loop sums.
 static bool order_in_two(Scheduling *s, Product *p, AxisSet blocks) {
   Kernel *k = s->k;
   const ExprId sums = p->sum;
@@ -180,7 +182,7 @@ static bool order_in_two(Scheduling *s, Product *p, AxisSet blocks) {
   return stores && order_part(s, stores, k->nstores);
 }
 
-// Whether results are made of the sums and of many tensors of their size.
+// Whether results combine the sums with many tensors of the same size.
 static bool combines_many(const Kernel *k, const Product *p) {
   enum { MANY_TENSORS = 4, MANY_NELEMS = 1 << 18 };
   const AxisSet results = k->exprs[p->sum].axes;
@@ -202,7 +204,7 @@ bool schedule_order_long_sum(Scheduling *s) {
   Kernel *k = s->k;
   Product *p = s->product.sum ? &s->product : &s->depthwise;
   const Cut cut = choose_cut(k, p);
-  if (!cut.length) return schedule_order_part(s); // the panels of rows have taken the last axis
+  if (!cut.length) return schedule_order_part(s); // panels of rows have used up MAX_AXES
   const AxisSet blocks = split_sum(k, &cut, p);
   if (!blocks) return false;
   schedule_set_product_axes(s);

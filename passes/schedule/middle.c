@@ -10,10 +10,10 @@
 //         for r in 0..rows: acc[v, r] += a * b, or x[r, m] * b
 //       for r in 0..rows: store f(acc[v, r]); partial[v] += g(acc[v, r])
 //
-// Several vectors make a group to share scalars, several rows to share vectors, and because additions to different
-// registers need not wait for each other. schedule_split_vectors makes groups of the loop over vectors that this recipe
-// builds. Products (Loop.is_product) have several rows; their steps take a part of the columns, so that what they load
-// of it stays in the L2 cache from row to row.
+// A group of several vectors loads each scalar once, and a step of several rows loads each vector once. Additions to
+// different registers do not wait for each other. schedule_split_vectors makes groups of the loop over vectors that
+// this recipe builds. Products (Loop.is_product) have several rows; a step takes a part of the columns, so that the
+// vectors it loads stay in the L2 cache for the next rows.
 #include "passes/schedule/recipe.h"
 
 static bool suits(const Loop *loop) {
@@ -29,7 +29,8 @@ static void for_each_middle_sum(Recipe *r, void (*f)(Recipe *, ExprId)) {
     if (r->loop->roots[i].kind == ROOT_REDUCE_INNER) f(r, r->loop->roots[i].expr);
 }
 
-// time 0: operands of the sums, computed in the middle loops. time 1: what depends on the sums, computed after them.
+// time 0: operands of the sums, computed in the middle loops. time 1: values that depend on the sums, computed after
+// these loops.
 static void make_vectors(Recipe *r, int time, bool by_row) {
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     const AxisSet axes = r->k->exprs[id].axes;
@@ -47,13 +48,13 @@ static void need_operands(Recipe *r) {
 
 static void need_stored(Recipe *r, int sweep) {
   need_none(r);
-  r->sweep = sweep; // its sums are known now
+  r->sweep = sweep; // the sweep's sums are known from here on
   for (size_t i = 0; i < r->loop->nroots; i++)
     if (r->loop->roots[i].kind != ROOT_REDUCE_INNER) need_root(r, &r->loop->roots[i]);
 }
 
-// Scalars over the middle axes up to this one. Those that differ between rows are made in the innermost loop, for each
-// row where it is added.
+// Scalars whose innermost middle axis is at this depth. Scalars that differ between rows are computed in the innermost
+// loop, in the iteration of the row.
 static void make_scalars(Recipe *r, int depth, bool by_row) {
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     int own;
@@ -125,7 +126,7 @@ static void finish_sum(Recipe *r, ExprId id) {
                     .reduction = r->k->exprs[id].op});
 }
 
-// The whole vectors behind the last group. 0: their number is not known.
+// The number of whole vectors after the last group; 0: none, or not known.
 static int count_rest(const Recipe *r) {
   const Axis *axis = &r->k->axes[vector_axis(r)];
   const int64_t nvectors = (r->loop->columns ? axis->extent % r->loop->columns : axis->extent) / LANES;
@@ -133,7 +134,7 @@ static int count_rest(const Recipe *r) {
 }
 
 static void build_loops(Recipe *r, int sweep, const SweepRuns *unused) {
-  (void)unused; // it is about sums over the vector axis; this recipe has none
+  (void)unused; // runs of sums over the vector axis; this recipe has none
   const SweepRuns runs = {.has_sums = true, .middle_run = r->loop->runs.middle_run};
   const Axis *axis = &r->k->axes[vector_axis(r)];
   const bool has_columns = r->loop->columns;
@@ -153,7 +154,7 @@ static void build_loops(Recipe *r, int sweep, const SweepRuns *unused) {
   for_each_middle_sum(r, runs.middle_run ? begin_total : begin_accumulator);
   build_middle(r, 0, &runs);
   need_stored(r, sweep);
-  if (has_rows(r)) make_vectors(r, 1, false); // what all rows share
+  if (has_rows(r)) make_vectors(r, 1, false); // values that are the same for all rows
   move_array_sums(r, sweep, NODE_LOAD_PARTIAL);
   open_rows(r);
   for_each_middle_sum(r, finish_sum);
@@ -165,14 +166,13 @@ static void build_loops(Recipe *r, int sweep, const SweepRuns *unused) {
   close_body(r);
 }
 
-// Whether blocks end behind whole steps, but for the last block. Where open dims choose the length of blocks, it is not
-// known.
+// Whether all blocks but the last consist of whole steps. False if open dims choose the length of blocks.
 static bool has_whole_steps(const Recipe *r) {
   return has_rows(r) && !r->loop->few_work && !r->loop->most_chunks && r->loop->block % r->loop->rows == 0;
 }
 
-// The steps of a part of the columns: as the block's rows, `rows` of them in each step. The rows behind the last whole
-// step of all have a step of their own, if their number is known; else they take one step each.
+// The steps of a part of the columns: the block's rows, `rows` at a time. The rows after the last whole step form one
+// step if their number is known, else each is a step.
 static void build_column_steps(Recipe *r, const Index *end) {
   const AxisSet cut = loop_cut_axes(r->loop);
   const Monomial monomial = axes_monomial(r->k, cut);

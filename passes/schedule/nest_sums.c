@@ -1,4 +1,4 @@
-// Rebuilds all expressions, in order, with reductions over the vector axis and others as nested ones.
+// Rebuilds all expressions, in order; a reduction over the vector axis and other axes becomes nested reductions.
 #include "passes/schedule/nest_sums.h"
 
 #include "ir/kernel/simplify.h"
@@ -7,8 +7,8 @@ static bool varies(const Kernel *k, ExprId id, AxisSet axes) {
   return k->exprs[id].axes & axes;
 }
 
-// The reduction of `a` over `axis`, with factors that do not vary over it taken out. Recursion is as deep as a product
-// has factors.
+// The reduction of `a` over `axis`, with factors that do not vary over the axis moved out of the sum. The recursion is
+// as deep as the product has factors.
 static ExprId reduce_factored(Kernel *k, ExprOp reduction, ExprId a, AxisSet axis) { // NOLINT(misc-no-recursion)
   const Expr e = k->exprs[a];
   for (int side = 0; reduction == EXPR_REDUCE_SUM && e.op == EXPR_MUL && side < 2; side++) {
@@ -28,7 +28,7 @@ static ExprId nested(Kernel *k, const Expr *e, ExprId operand, AxisSet vector, A
 bool kernel_nest_sums(Kernel *k, int vector_axis, AxisSet inner) {
   const size_t count = k->nexprs;
   const AxisSet vector = 1U << vector_axis;
-  ExprId *now = ARENA_ARRAY(k->arena, ExprId, count); // by the expression's id before: its replacement
+  ExprId *now = ARENA_ARRAY(k->arena, ExprId, count); // by old id: the new id
   if (!now) k->out_of_memory = true;
   for (ExprId i = 1; i < count && !k->out_of_memory; i++) {
     const Expr e = k->exprs[i];

@@ -1,6 +1,6 @@
-// Recipe "sums within sums": sums over the vector axis end in each iteration of the middle axes, and enter sums over
-// the middle axes and over rows. Example: group norm's gradient, where the statistics are summed over channels, and
-// diff_gamma is not.
+// Recipe "sums within sums": sums over the vector axis end in each iteration of the middle axes, and are added to sums
+// over the middle axes and over rows. Example: group norm's gradient, where the statistics are summed over channels,
+// and diff_gamma is not.
 //
 //   for each row of the block                           step
 //     total = 0                                         a scalar of f64
@@ -37,7 +37,7 @@ static void store_middle(Recipe *r, int sweep) {
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];
     const ExprId operand = root_operand(r, root);
-    const bool is_store = root->kind == ROOT_STORE; // which may broadcast the operand along the vector axis
+    const bool is_store = root->kind == ROOT_STORE; // the store may broadcast the operand along the vector axis
     if (root->sweep != sweep || (is_store ? root_level(r, root) : expr_level(r, operand)) != LEVEL_MIDDLE) continue;
     if (is_store) {
       store_scalar(r, root);

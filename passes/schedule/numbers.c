@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 // Iterations in a block. Lower limits: enough work for a thread to be worth starting, and partial sums much smaller
-// than the data that they sum up. Upper limit: a chain of additions to a partial sum stays short.
+// than the data that they sum up. Upper limit: short chains of additions to a partial sum.
 static int64_t block_length(const Scheduling *s, bool is_small, int64_t partial_nelems, bool rows_in_lanes) {
-  // Elements in a block, and in a block of a small loop. Each partial sum gets at least LEAST_WITH_PARTIALS operands.
+  // Elements in a block (FEW_ELEMENTS: of a small loop). Each partial sum gets at least LEAST_WITH_PARTIALS operands.
   enum { ELEMENTS = 1 << 16, FEW_ELEMENTS = 1 << 12, LEAST_WITH_PARTIALS = 32 };
   int64_t width = axes_nelems(s->k, s->inner);
   int64_t block = (is_small ? FEW_ELEMENTS : ELEMENTS) / (width > 0 ? width : 1);
@@ -18,12 +18,13 @@ static int64_t block_length(const Scheduling *s, bool is_small, int64_t partial_
   return partial_nelems ? clamp(block, clamp(least, 1, LEAST_WITH_PARTIALS), longest) : block;
 }
 
-// The largest number of blocks for each index on the free axes (0: any), so that partial sums stay small beside the
-// tensors. If some tensor varies over all axes that are cut, free or of the result, each block reads much more than it
-// stores, and any number will do. Otherwise it may not: the sum of a[i, j] * b[j, k] over j has i * k partial sums in
-// each block. Depends on axes, not on extents, so that open extents get the same bits.
+// The largest number of blocks for each index on the free axes (0: any), so that partial sums stay much smaller than
+// the tensors. If some tensor varies over all axes that are cut, free or of the result, each block reads much more than
+// it stores, and any number of blocks will do. Otherwise a block may store more than it reads: the sum of a[i, j] *
+// b[j, k] over j has i * k partial sums in each block. Depends on axes, not on extents, so that open extents get the
+// same bits.
 static int64_t most_chunks(const Scheduling *s, const Loop *loop) {
-  enum { FEW = 4, MANY = 1024 }; // partial sums with axes; scalar partial sums
+  enum { FEW = 4, MANY = 1024 }; // FEW: for arrays of partial sums; MANY: for scalar partial sums
   int64_t most = 0;
   if (loop->rows_in_lanes || s->is_tiled || s->overrides->key[SCHEDULE_BLOCK].is_set) return 0;
   for (size_t i = 0; i < loop->nroots && most != FEW; i++) {
@@ -35,12 +36,13 @@ static int64_t most_chunks(const Scheduling *s, const Loop *loop) {
 }
 
 static void choose_block(const Scheduling *s, Loop *loop, int64_t partial_nelems) {
-  enum { SMALL = 1 << 18 }; // elements of a loop that gets smaller blocks, to have enough of them for all threads
+  enum { SMALL = 1 << 18 }; // elements; a loop of fewer gets smaller blocks, so that there are enough for all threads
   AxisSet axes = (s->outer & ~s->free_axes) | s->inner;
   bool is_small = axes_nelems(s->k, axes) <= SMALL, is_set = s->overrides->key[SCHEDULE_BLOCK].is_set;
   loop->block =
       schedule_number(s->overrides, SCHEDULE_BLOCK, block_length(s, is_small, partial_nelems, loop->rows_in_lanes));
-  if (is_set || s->is_tiled || loop->is_depthwise || !axes_monomial(s->k, axes)) return; // a block of taps is not open
+  if (is_set || s->is_tiled || loop->is_depthwise || !axes_monomial(s->k, axes))
+    return; // a block of taps has a fixed length
   loop->few_block = block_length(s, true, partial_nelems, loop->rows_in_lanes);
   loop->many_block = block_length(s, false, partial_nelems, loop->rows_in_lanes);
   if (loop->few_block != loop->many_block) loop->few_work = SMALL;
@@ -66,14 +68,14 @@ static bool has_single_vectors(const Scheduling *s, const Loop *loop) {
   return loop->ninner > 1 && has_short_runs(s) && !axis->monomial && axis->extent < (int64_t)ACCUMULATORS * LANES;
 }
 
-// Whether rows can be put in lanes: one outer axis, one short inner axis, all tensors dense along one of the two, and
-// no expression that is not implemented for rows in lanes.
+// Whether rows can be in lanes: one outer axis, one short inner axis, all tensors dense along one of the two, and only
+// expressions that are implemented for rows in lanes.
 static bool can_lie_in_lanes(const Scheduling *s, const Loop *loop) {
   enum { WIDEST = 64 }; // elements of a row: the transposed copies must fit in the L1 cache
   const Kernel *k = s->k;
   if (s->is_tiled || k->is_f64 || loop->nouter != 1 || loop->nfree || loop->ninner != 1) return false;
   int outer = loop->order[0], inner = loop->order[1];
-  for (size_t i = 0; i < loop->nroots; i++) // a sum that is the same for all rows would be computed in each lane
+  for (size_t i = 0; i < loop->nroots; i++) // a sum that is the same for all rows would be computed once in each lane
     if (loop->roots[i].kind == ROOT_REDUCE_INNER && !(k->exprs[loop->roots[i].expr].axes >> outer & 1)) return false;
   if (k->axes[outer].extent < LANES || k->axes[inner].monomial || k->axes[inner].extent < 1 ||
       k->axes[inner].extent > WIDEST)
@@ -92,8 +94,8 @@ static bool can_lie_in_lanes(const Scheduling *s, const Loop *loop) {
 }
 
 // Measured on layer norm's gradient, for widths from 8 to 64: with rows in lanes, the cost of a row is proportional to
-// its elements. With vectors along rows, it is the number of vectors, plus reductions over lanes, plus a tail, which
-// costs as much as two or three vectors.
+// its elements. With vectors along rows, the cost is the number of vectors, plus reductions over lanes, plus a tail,
+// which costs as much as two or three vectors.
 static bool should_lie_in_lanes(const Scheduling *s, const Loop *loop, bool has_inner_sums) {
   int64_t width = axes_nelems(s->k, s->inner);
   bool is_short = has_inner_sums ? width <= LANES || (width % LANES && width < 5 * LANES / 2) : width < LANES;
@@ -110,7 +112,7 @@ static bool has_middle_scalars(const Scheduling *s, const Loop *loop) {
   return false;
 }
 
-// Elements of the largest array of partial sums in a block; 0: no array.
+// Elements of the largest array of partial sums in a block; 0: there is no array.
 static int64_t largest_partial(const Scheduling *s, const Loop *loop) {
   int64_t most = 0;
   for (size_t i = 0; i < loop->nroots; i++) {
@@ -121,8 +123,8 @@ static int64_t largest_partial(const Scheduling *s, const Loop *loop) {
   return most;
 }
 
-// Additions that the first accumulator makes in an iteration of the middle axes: one a group of vectors, and those of
-// the remaining vectors and of the tail.
+// Additions to the first accumulator in an iteration of the middle axes: one for each group of vectors, each remaining
+// vector, and the tail.
 static int64_t chain_length(int64_t width, int accumulators) {
   const int64_t group = (int64_t)LANES * accumulators;
   return width / group + width % group / LANES + (width % LANES != 0);
@@ -136,7 +138,7 @@ static void choose_runs(const Scheduling *s, Loop *loop) {
   const Axis *vector = &s->k->axes[v];
   const int64_t chain = chain_length(loop->tile ? loop->tile : vector->extent, loop->accumulators);
   const AxisSet middle =
-      loop->is_nested ? 0 : loop_inner_axes(loop) & ~(1U << v); // a chain continues over their iterations
+      loop->is_nested ? 0 : loop_inner_axes(loop) & ~(1U << v); // a chain continues over iterations of the middle axes
   const bool is_open = axes_monomial(s->k, middle), is_vector_open = !loop->tile && vector->monomial;
   Runs *runs = &loop->runs;
   if (is_vector_open && middle) runs->is_open = true;
@@ -146,15 +148,15 @@ static void choose_runs(const Scheduling *s, Loop *loop) {
   runs->depth = loop->ninner - 2;
 }
 
-// With sums over middle axes in registers, an iteration is one addition.
+// For sums over middle axes in registers: each iteration is one addition of the chain.
 static void choose_middle_run(const Scheduling *s, Loop *loop) {
   const AxisSet middle = loop_inner_axes(loop) & ~(1U << loop_vector_axis(loop));
   if (!s->k->is_f64 && axes_nelems(s->k, middle) > LONGEST_RUN) loop->runs.middle_run = LONGEST_RUN;
   loop->runs.depth = loop->ninner - 2;
 }
 
-// Sums of products have longer runs, and totals in f32, which is as exact as totals in f64 would be at that length. A
-// run has as many of the innermost axes as make at most LONGEST_CHAIN products.
+// Sums of products have longer runs, and totals in f32, which are as exact as f64 totals at that length. A run covers
+// as many of the innermost axes as make at most LONGEST_CHAIN products.
 static void choose_product_run(const Scheduling *s, Loop *loop) {
   const Kernel *k = s->k;
   int depth = loop->ninner - 2;
@@ -172,7 +174,8 @@ static void choose_product_run(const Scheduling *s, Loop *loop) {
   loop->runs.is_f32 = true;
 }
 
-// Whether loads of the loop have bounds: their addresses need each row's indices, not only a pointer to the row.
+// Whether loads of the loop have bounds: the addresses of such loads need each row's indices, not only a pointer to the
+// row.
 static bool has_bounds(Kernel *k, const Loop *loop) {
   bool *is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs), is_any = false;
   if (!is_needed) {
@@ -185,7 +188,7 @@ static bool has_bounds(Kernel *k, const Loop *loop) {
   return is_any;
 }
 
-// Rows of a scatter's block: each block goes over all indices, so that there are not many of them.
+// The rows of a scatter's block. Each block goes over all indices, so that few blocks are better.
 static int64_t scatter_block(const Scheduling *s) {
   enum { NELEMS = 1 << 16, MOST_BLOCKS = 32 };
   const int64_t rows = axes_nelems(s->k, s->outer & ~s->free_axes), width = s->k->axes[s->vector_axis].extent;
@@ -194,12 +197,13 @@ static int64_t scatter_block(const Scheduling *s) {
 }
 
 void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
-  // Several rows a step: if there are MANY_ROWS, of at most LONG_ROW elements. Elements of a tile; sums need short
-  // chains.
+  // A step has several rows if there are at least MANY_ROWS, of at most LONG_ROW elements. TILE: elements of a tile;
+  // TILE_WITH_SUMS: fewer, as sums need short chains.
   enum { MANY_ROWS = 16, LONG_ROW = 1 << 14, TILE = 1 << 15, TILE_WITH_SUMS = 1 << 13 };
-  // Rows of a product's block with sums over them: many, as the vectors are read again for each block, but no longer a
-  // chain than f32 allows. Steps of 6, 11 or 12 rows divide it, and 4, 8 or 16 blocks are little more than 512, 1024 or
-  // 2048 rows. It does not depend on extents, so that open extents get the same bits.
+  // Rows in a block of a product whose rows are summed. Many, as each block reads the vectors again; but no more than a
+  // chain of f32 additions allows. 132 is a multiple of 6, 11 and 12, the rows of a step, and 4, 8 or 16 blocks are
+  // little more than 512, 1024 or 2048 rows. The number does not depend on extents, so that open extents get the same
+  // bits.
   enum { PRODUCT_BLOCK = 132 };
   if (s->is_scatter) {
     loop->block = scatter_block(s);
@@ -222,7 +226,7 @@ void schedule_choose_numbers(const Scheduling *s, Loop *loop) {
   const bool has_short = has_short_runs(s), is_short = rows >= MANY_ROWS && width <= LONG_ROW;
   loop->may_share_rows = !loop->is_nested && loop->nouter &&
                          ((is_short && (loop->ninner == 1 || has_short)) || has_single_vectors(s, loop));
-  if (has_sums && !loop->is_depthwise) // of which a step has many rows, with an accumulator for each
+  if (has_sums && !loop->is_depthwise) // a step has many rows, with an accumulator for each
     loop->accumulators = (int)schedule_number(s->overrides, SCHEDULE_ACCUMULATORS, loop->may_share_rows ? 1 : 4);
   loop->may_share_rows &= loop->accumulators == 1 && !has_middle_scalars(s, loop) && !has_bounds(s->k, loop);
   choose_runs(s, loop);

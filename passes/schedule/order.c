@@ -1,7 +1,8 @@
 // Turns a kernel's expressions into loops: for each phase its side loops, then its main loop.
 //
-// Side loops compute values that vary over few axes and keep them in temporaries, for main loops to load. Outer
-// reductions of a main loop are stored as partial sums of blocks, which the loops of later phases combine.
+// Side loops compute values that vary over few axes and store them in temporaries ("kept values"), which main loops
+// load. A main loop stores the partial sums of its blocks for each outer reduction, and loops of later phases combine
+// the partial sums.
 #include "passes/schedule/schedule.h"
 
 #include "passes/schedule/scheduling.h"
@@ -15,8 +16,8 @@ static bool is_leaf(const Expr *e) {
          e->op == EXPR_SHARE || e->op == EXPR_INTEGER;
 }
 
-// The access of a dense temporary over these axes: row-major, with the vector axis last. *nelems, *monomial: its number
-// of elements.
+// The access of a dense temporary over these axes: row-major, with the vector axis last. The temporary has *nelems
+// elements, times *monomial.
 static Access dense_access(const Scheduling *s, AxisSet axes, int64_t *nelems, Monomial *monomial) {
   const Kernel *k = s->k;
   Access a = {0};
@@ -41,15 +42,15 @@ static bool should_keep(const Scheduling *s, ExprId id) {
   return s->needs_combine[id] || (e->axes & s->inner);
 }
 
-// Strides along these axes, the last one `next`. Returns the number of elements with them.
+// Sets row-major strides along these axes; `next` is the stride of the last axis. Returns the stride of a next axis.
 static int64_t stack_axes(const Kernel *k, AxisSet axes, int64_t next, Access *a) {
   for (int axis = k->naxes - 1; axis >= 0; axis--)
     if (axes >> axis & 1) a->stride[axis] = next, next *= k->axes[axis].extent;
   return next;
 }
 
-// Lays out a dense temporary in panels: [outer axes, panel, summed axes, lane]. Those of vectors lie along the vector
-// axis, those of rows have a row for each index of an axis, or a single row.
+// Lays out a dense temporary in panels. Factor of vectors: [outer axes, panel, summed axes, lane]. Factor of rows:
+// [outer axes, summed axes, row in panel], or without the last axis if panels have a single row.
 static void use_panels(const Scheduling *s, AxisSet axes, Access *a, int64_t *nelems) {
   const Kernel *k = s->k;
   const Product *p = &s->product;
@@ -66,7 +67,7 @@ static void use_panels(const Scheduling *s, AxisSet axes, Access *a, int64_t *ne
   *nelems = stack_axes(k, axes & ~summed & ~(1U << s->vector_axis), (extent + LANES - 1) / LANES * LANES * length, a);
 }
 
-// Whether panels of a single row keep the factor of rows: with its summed axes last.
+// Whether the factor of rows is kept in panels of a single row: with its summed axes last.
 static bool is_kept_by_rows(const Scheduling *s, ExprId id) {
   const Product *p = &s->product;
   return p->sum && id == p->row && !p->panel_axis && !axes_monomial(s->k, s->k->exprs[id].axes);
@@ -95,7 +96,8 @@ static bool add_kept_value(Scheduling *s, ExprId id) {
   return schedule_add_kept(s, id, label ? label : "folded", &s->kept_access[id]);
 }
 
-// Marks the expressions that main loops compute: wide ones, reductions, and the masks that these use.
+// Marks the expressions that main loops compute: expressions that are not narrow, reductions, and the masks that these
+// use.
 static void find_wide(const Scheduling *s, bool *is_wide) {
   const Kernel *k = s->k;
   for (ExprId i = (ExprId)s->noriginals; i-- > 1;) {
@@ -107,7 +109,8 @@ static void find_wide(const Scheduling *s, bool *is_wide) {
   }
 }
 
-// Marks the expressions that main loops compute or load: not those that only kept factors of products need.
+// Marks the expressions that main loops compute or load. Expressions that only a product's kept factors need are not
+// marked.
 static void find_needed(const Scheduling *s, bool *is_needed) {
   const Kernel *k = s->k;
   for (ExprId i = 1; i < s->noriginals; i++) is_needed[i] = !s->product.sum;
@@ -117,7 +120,7 @@ static void find_needed(const Scheduling *s, bool *is_needed) {
       is_needed[k->exprs[i].args[a]] |= !s->is_kept_value[i];
 }
 
-// The factors of products that side loops copy, or compute once.
+// Adds the kept values or copies of a product's factors that side loops compute.
 static bool keep_factors(Scheduling *s) {
   const Product *p = &s->product;
   const bool copies_vectors = schedule_copies_window(s->k, p, p->vector);
@@ -128,8 +131,8 @@ static bool keep_factors(Scheduling *s) {
   return !copies_rows || schedule_copy_window(s, p->row);
 }
 
-// Finds where later phases load the results of the product's loop from: a tensor that has them unrounded, or else a
-// temporary.
+// Finds the access through which later phases load each result of the product's loop: a stored tensor of the type of
+// computation, else a temporary.
 static bool keep_results(Scheduling *s) {
   const Kernel *k = s->k;
   const Type type = k->is_f64 ? TYPE_F64 : TYPE_F32;
@@ -149,7 +152,7 @@ static bool keep_results(Scheduling *s) {
 
 static bool find_kept_values(Scheduling *s) {
   const Kernel *k = s->k;
-  if (s->is_scatter) return true; // it loads the indices itself
+  if (s->is_scatter) return true; // a scatter's main loop loads the indices itself
   bool *is_wide = ARENA_ARRAY(k->arena, bool, s->noriginals);
   bool *is_needed = ARENA_ARRAY(k->arena, bool, s->noriginals);
   if (!is_wide || !is_needed) {
@@ -173,8 +176,8 @@ static bool find_kept_values(Scheduling *s) {
   return true;
 }
 
-// The expression in the form that a loop computes: outer reductions of earlier phases become EXPR_COMBINE, and, in main
-// loops, kept values become loads.
+// The expression as a loop computes it: outer reductions of earlier phases become EXPR_COMBINE, and, in main loops,
+// kept values become loads.
 static ExprId rebuild(Scheduling *s, ExprId id) {
   Kernel *k = s->k;
   if (!id || s->rebuilt[id]) return id ? s->rebuilt[id] : 0;
@@ -198,7 +201,8 @@ static void start_loops(Scheduling *s, bool loads_kept) {
   memset(s->rebuilt, 0, s->noriginals * sizeof *s->rebuilt);
 }
 
-// Side loops: one for each set of axes over which values kept or stored before this phase's main loop vary.
+// Side loops. Kept values and stores that precede a phase's main loop are in one side loop if they vary over the same
+// axes.
 
 static int dense_axis(const Kernel *k, const Access *a) {
   int found = -1;
@@ -207,10 +211,10 @@ static int dense_axis(const Kernel *k, const Access *a) {
   return found;
 }
 
-// last: the axis along which vectors lie; -1: the last one. middle: the axis of which an iteration has all indices,
-// too; -1: there is none.
+// The side loop over these axes, which is added unless the phase has one. last: the axis along which vectors lie; -1:
+// the last axis. middle: a further inner axis; -1: none.
 static Loop *side_loop(Scheduling *s, AxisSet axes, int middle, int last, size_t first) {
-  enum { SMALL = 1 << 14 }; // elements in a block or tile
+  enum { SMALL = 1 << 14 }; // the elements of a block or tile
   const Kernel *k = s->k;
   Schedule *schedule = s->schedule;
   for (size_t i = first; i < schedule->nloops; i++)
@@ -232,8 +236,8 @@ static Loop *side_loop(Scheduling *s, AxisSet axes, int middle, int last, size_t
   return loop;
 }
 
-// The axis along which the tensor's rows are dense, if the kept value copies it into panels along the vector axis,
-// whose elements are far apart in the tensor; -1: it does not.
+// If the kept value is a copy of a tensor into panels along the vector axis, along which the tensor is not dense: the
+// axis along which the tensor is dense. Otherwise -1.
 static int row_axis(const Scheduling *s, ExprId id, AccessId access) {
   const Kernel *k = s->k;
   const Expr *e = &k->exprs[id];
@@ -263,8 +267,8 @@ static Loop *row_loop(Scheduling *s, AxisSet axes, int axis) {
   return loop;
 }
 
-// The axis of the panels of rows that the factor is copied into. A copy has all of them in an iteration: so do the rows
-// of a tensor that is dense along rows. -1: the value is kept in no such panels.
+// If the factor is copied into panels of rows: the axis over panels. It is an inner axis of the copy, so that an
+// iteration fills all panels and reads whole rows of the tensor, which is dense along rows. Otherwise -1.
 static int axis_of_panels(const Scheduling *s, ExprId id) {
   const Product *p = &s->product;
   if (!p->sum || id != p->row || !p->panel_axis) return -1;
@@ -323,7 +327,7 @@ static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
   Monomial monomial;
   Access a = dense_access(s, own, &nelems, &monomial);
   a.type = k->is_f64 || !is_array ? TYPE_F64 : TYPE_F32;
-  // Of one block; finish_partials makes it large enough for all.
+  // The size of one block's partial sums; finish_partials multiplies it by the number of blocks.
   a.temporary = schedule_add_temporary(s->schedule, e.label ? e.label : "sum", a.type, nelems);
   if (!k->out_of_memory) {
     s->schedule->temporaries[a.temporary].reduction = e.op;
@@ -334,14 +338,14 @@ static bool add_partial(Scheduling *s, ExprId id, AccessId *access) {
 }
 
 static bool add_inner_sum(Scheduling *s, Loop *loop, ExprId sum, int sweep) {
-  if (sum && !expr_is_reduction(&s->k->exprs[sum])) return true; // folded to a constant: a sum over nothing
+  if (sum && !expr_is_reduction(&s->k->exprs[sum])) return true; // folded to a constant: a sum of no elements
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].kind == ROOT_REDUCE_INNER && loop->roots[i].expr == sum) return true;
   return loop_add_root(s->k, loop, (Root){ROOT_REDUCE_INNER, sweep, sum, 0, false, 0});
 }
 
-// Adds the contribution of a row to an outer reduction: the operand, or, if the vector axis is reduced too, the row's
-// sum of it.
+// Adds a row's contribution to an outer reduction: the operand, or, if the vector axis is reduced too, its sum over the
+// row.
 static bool add_outer_reduction(Scheduling *s, Loop *loop, ExprId id) {
   Kernel *k = s->k;
   Expr e = k->exprs[id];
@@ -357,7 +361,7 @@ static bool add_outer_reduction(Scheduling *s, Loop *loop, ExprId id) {
   return loop_add_root(k, loop, (Root){ROOT_REDUCE_OUTER, sweep, share, access, false, 0});
 }
 
-// The results that later phases load from temporaries.
+// Adds stores of the results that later phases load from temporaries.
 static bool fill_results(Scheduling *s, Loop *loop, int phase) {
   for (ExprId id = 1; id < s->noriginals; id++) {
     if (!s->is_result[id] || s->time[id].phase != phase || s->k->accesses[s->result_access[id]].value) continue;
@@ -390,7 +394,8 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
 }
 
 static void order_axes(const Scheduling *s, Loop *loop) {
-  // What a block of a depthwise sum reads stays in the caches for all taps.
+  // Taps are the fastest of these axes, so that the data of a block of a depthwise sum stays in the caches for all
+  // taps.
   const AxisSet slow = s->depthwise.sum ? s->k->exprs[s->depthwise.vector].axes : ~0U;
   const AxisSet groups[] = {s->free_axes & slow, s->free_axes & ~slow, s->outer & ~s->free_axes,
                             s->inner & ~(1U << last_axis(s))};
@@ -405,8 +410,8 @@ static void order_axes(const Scheduling *s, Loop *loop) {
   loop->ninner = n - loop->nouter;
 }
 
-// When the number of a loop's blocks is known: sizes the temporaries for partial sums, and adds the expressions that
-// combine them.
+// Called when the number of a loop's blocks is known: sizes the temporaries for partial sums, and adds the expressions
+// that combine partial sums.
 static bool finish_partials(Scheduling *s, size_t loop_index, int phase) {
   Kernel *k = s->k;
   size_t next = 0;
@@ -452,7 +457,7 @@ static bool add_main_loop(Scheduling *s, int phase) {
   return true;
 }
 
-// Marks the expressions that the kernel's stores need: those of the part that is being ordered.
+// Marks the expressions that the stores of the part being ordered need.
 static void find_part(Scheduling *s) {
   const Kernel *k = s->k;
   for (size_t i = 0; i < k->nstores; i++) s->is_of_part[k->stores[i].value] = true;

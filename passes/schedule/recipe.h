@@ -1,12 +1,12 @@
-// Shared by the files that build loop trees: recipes, and the functions that they use. (Passes over finished trees are
-// in tree_passes.h.)
+// The internal interface of the files that build loop trees: recipes, and the functions that recipes call. (Passes over
+// finished trees are in tree_passes.h.)
 #ifndef NGRAD_PASSES_SCHEDULE_RECIPE_H
 #define NGRAD_PASSES_SCHEDULE_RECIPE_H
 
 #include "ir/loops/loops.h"
 #include "passes/schedule/tree.h"
 
-// Where an expression is computed, from the innermost axis that it varies over. "Row" is an outer iteration.
+// Where an expression is computed; the innermost axis that it varies over decides. A row is an outer iteration.
 typedef enum Level {
   LEVEL_CALL,   // varies over no axis of the loop
   LEVEL_ROW,    // over outer axes only
@@ -19,8 +19,8 @@ enum { ALL_SWEEPS = -1 };
 typedef struct Recipe Recipe;
 
 typedef struct SweepRuns {        // how a sweep's sums along the vector axis are cut into runs (Loop.runs)
-  bool has_sums;                  // the sweep has such sums
-  bool has_totals;                // they are cut into runs
+  bool has_sums;                  // the sweep has sums along the vector axis
+  bool has_totals;                // these sums are cut into runs
   int64_t vector_run, middle_run; // as in Runs
   bool is_open;
 } SweepRuns;
@@ -29,14 +29,14 @@ typedef struct SweepRuns {        // how a sweep's sums along the vector axis ar
 typedef struct RecipeInfo {
   const char *name;
   bool (*suits)(const Loop *loop);
-  // Before and after the loops of a sweep: beginnings and ends of the sums over all inner axes.
+  // Add the initialisation and the final reduction of sums over all inner axes, before and after a sweep's loops.
   void (*begin_sums)(Recipe *r, int sweep, const SweepRuns *runs);
-  void (*build_loops)(Recipe *r, int sweep, const SweepRuns *runs); // over the inner axes
+  void (*build_loops)(Recipe *r, int sweep, const SweepRuns *runs); // loops over the inner axes
   void (*end_sums)(Recipe *r, int sweep, const SweepRuns *runs);
-  // Before and after the loop over vectors, in each iteration of the last middle axis; NULL: nothing.
+  // Add nodes before and after the loop over vectors, in each iteration of the last middle axis. NULL: no nodes.
   void (*begin_iteration)(Recipe *r, int sweep, const SweepRuns *runs);
   void (*end_iteration)(Recipe *r, int sweep, const SweepRuns *runs);
-  void (*build_steps)(Recipe *r); // the calls of steps in a block
+  void (*build_steps)(Recipe *r); // the block's calls of the step function
   bool rows_in_lanes;             // a vector has a lane for each row
   bool is_tile;                   // a step computes the elements of the vector axis from begin to end
 } RecipeInfo;
@@ -45,7 +45,7 @@ extern const RecipeInfo recipe_rows, recipe_tiles, recipe_lanes, recipe_nested, 
 struct Recipe {
   const RecipeInfo *info;
   TreeBuilder b;
-  LoopNode **rows; // where the loop that open_rows adds is linked
+  LoopNode **rows; // the link to the loop that open_rows added
   LoopTree *t;
   const Schedule *schedule;
   const Kernel *k; // the schedule's
@@ -54,12 +54,12 @@ struct Recipe {
   const Wants *wants;
   uint32_t *nuses;               // by ExprId: uses in a sweep; for schedule_fuse_products only
   int *section;                  // by ExprId: the first sweep before which the expression can be computed
-  int sweep;                     // the sweep that is_needed is about; ALL_SWEEPS
+  int sweep;                     // the sweep that is_needed describes, or ALL_SWEEPS
   bool *is_needed;               // by ExprId: for the sweep or section being built
-  const Index *lane;             // the innermost axis's index of lane 0
-  AccumulatorChoice accumulator; // which of the accumulators
-  bool is_tail;                  // the tail step is being built: fewer than LANES rows, in lanes
-  bool is_partial_tested;        // the nodes being built are inside of a test of FLAG_HAS_PARTIAL
+  const Index *lane;             // lane 0's index on the innermost axis
+  AccumulatorChoice accumulator; // the accumulator that sums are added to
+  bool is_tail;                  // the step being built is the tail: rows in lanes, but fewer than LANES
+  bool is_partial_tested;        // the nodes being built are guarded by a test of FLAG_HAS_PARTIAL
 };
 
 // uses.c: which expressions a sweep needs, and at which level. need_* set or extend is_needed.
@@ -67,22 +67,22 @@ struct Recipe {
 int vector_axis(const Recipe *r);
 AxisSet middle_axes(const Recipe *r);
 bool has_rows(const Recipe *r);                            // a step computes several rows
-bool varies_by_row(const Recipe *r, AxisSet axes);         // differs between the rows of a step
-AxisSet shared_axes(const Recipe *r);                      // outer axes on which all rows of a step have the same index
-bool is_row_pointer(const Recipe *r, AccessId id);         // has a pointer for each row of a step
-Level level_of(const Recipe *r, AxisSet axes, int *depth); // *depth: the position of its innermost inner axis
+bool varies_by_row(const Recipe *r, AxisSet axes);         // a value over these axes differs between a step's rows
+AxisSet shared_axes(const Recipe *r);                      // outer axes whose index is the same in all rows of a step
+bool is_row_pointer(const Recipe *r, AccessId id);         // each row of a step has its own pointer
+Level level_of(const Recipe *r, AxisSet axes, int *depth); // *depth: the position of the innermost of the inner axes
 Level expr_level(const Recipe *r, ExprId id);
 Level root_level(const Recipe *r, const Root *root);
-bool is_lanewise(const Recipe *r, ExprId id); // a vector
+bool is_lanewise(const Recipe *r, ExprId id); // its value is a vector
 bool is_row_sum(const Recipe *r, ExprId id);  // an inner reduction of the loop
 bool is_reloaded(const Recipe *r, ExprId id); // an earlier sweep spilled it
 bool is_spilled(const Recipe *r, ExprId id);  // this sweep spills it
 ExprOp root_reduction(const Recipe *r, const Root *root);
 ExprId root_operand(const Recipe *r, const Root *root);
-bool is_widened_sum(const Recipe *r, const Root *root);         // operands in f32 are added to partial sums in f64
-bool is_array_sum(const Recipe *r, const Root *root);           // an outer reduction with vectors of partial sums
+bool is_widened_sum(const Recipe *r, const Root *root);         // f32 operands are added to an f64 partial sum
+bool is_array_sum(const Recipe *r, const Root *root);           // an outer reduction whose partial sums are an array
 bool is_vector_sum(const Recipe *r, const Root *root);          // an inner reduction over the vector axis
-bool is_in_sweep(const Recipe *r, const Root *root, int sweep); // in its loops, not before or after them
+bool is_in_sweep(const Recipe *r, const Root *root, int sweep); // in the sweep's loops, not before or after them
 void need_expr(Recipe *r, ExprId id);
 void need_none(Recipe *r);
 void need_root(Recipe *r, const Root *root);
@@ -98,21 +98,21 @@ const Index *var(Recipe *r, VarKind kind, uint32_t of);
 const Index *axes_nelems_index(Recipe *r, AxisSet axes);
 const Index *block_length(Recipe *r);
 const Index *nchunks(Recipe *r, uint32_t loop);
-// before + the sum of index * stride over these axes; `before` may be NULL, and so the result.
+// before + the sum of index * stride over these axes. `before` and the result may be NULL, which means 0.
 const Index *add_terms(Recipe *r, const Access *a, AxisSet axes, const Index *before);
 const Index *stride_of(Recipe *r, const Access *a, int axis);
 Address vector_address(Recipe *r, AccessId id); // of lane 0, relative to the row pointer
 Address lanes_address(Recipe *r, AccessId id, Level level);
 Address element_address(Recipe *r, AccessId id, AxisSet axes);
-// Sets the interior of a loop over a middle axis, if the rows of each step are all indices of the axes that are cut
-// into blocks: these are constants then, and so are the conditions of all rows.
+// Sets the interior of a loop over a middle axis: the iterations in which all bounds hold. Only if the rows of each
+// step are all indices of the axes cut into blocks, so that the rows' indices in the conditions are constants.
 void find_interior(Recipe *r, LoopNode *loop);
 // Sets the node's conditions on the bounds of the access that it loads.
 void add_bounds(Recipe *r, LoopNode *load, const Access *a);
 bool is_transposed(const Recipe *r, AccessId id);   // lanes.c: rows are copied, transposed
 bool is_column(const Recipe *r, AccessId id);       // lanes.c: columns are copied
-bool is_optional(const Recipe *r, AccessId id);     // an output that the caller may leave out
-bool may_be_unwanted(const Recipe *r, AccessId id); // partial sums that only such outputs need
+bool is_optional(const Recipe *r, AccessId id);     // an output for which the caller may pass NULL
+bool may_be_unwanted(const Recipe *r, AccessId id); // partial sums that only optional outputs need
 void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool));
 void declare_pointer(Recipe *r, AccessId id, bool is_written);
 void set_pointer(Recipe *r, AccessId id, bool is_written);
@@ -124,7 +124,7 @@ LoopNode *add(Recipe *r, LoopNode node);
 void open_body(Recipe *r, LoopNode *node);
 void close_body(Recipe *r);
 void open_rows(Recipe *r);
-void close_rows(Recipe *r); // takes a loop of nothing away
+void close_rows(Recipe *r); // removes the loop if it is empty
 void make_scalar(Recipe *r, ExprId id, AxisSet axes);
 void make_vector(Recipe *r, ExprId id);
 void store_scalar(Recipe *r, const Root *root);
@@ -139,9 +139,9 @@ void move_array_sums(Recipe *r, int sweep, LoopNodeKind kind);
 void build_body(Recipe *r, int sweep);
 void build_vector_loop(Recipe *r, int sweep, const Index *from, const Index *to, bool has_sums);
 
-// sums.c: beginnings and ends of a row's sums, and of their runs.
+// sums.c: initialisation and final reduction of a row's sums, and of runs of them.
 
-bool is_exact_in_f32(const Recipe *r, ExprId id); // a maximum of any number of operands: it needs no runs
+bool is_exact_in_f32(const Recipe *r, ExprId id); // a maximum; however many operands, it needs no runs
 SweepRuns sweep_runs(const Recipe *r, int sweep);
 void for_each_sum(Recipe *r, int sweep, void (*f)(Recipe *, ExprId)); // over the vector axis
 void begin_sum(Recipe *r, ExprId id, SumPlace sum, int count, bool is_f64);
@@ -151,12 +151,12 @@ void begin_run(Recipe *r, ExprId id);
 void end_run(Recipe *r, ExprId id);
 void end_sums(Recipe *r, int sweep, bool has_totals);
 
-// rows.c: shared with other recipes.
+// rows.c: functions that other recipes use, too.
 
 void build_row_loops(Recipe *r, int sweep, const SweepRuns *runs);
 void build_row_steps(Recipe *r);
-// Computes the scalars whose innermost middle axis is at this depth. time: `sweep`: those known before the loop over
-// vectors; sweep + 1: those that need the nested sums of that loop.
+// Computes the scalars whose innermost middle axis is at this depth. With time == sweep: scalars known before the loop
+// over vectors. With time == sweep + 1: scalars that depend on the nested sums of that loop.
 void make_middle(Recipe *r, int sweep, int depth, int time);
 
 // sweeps.c
@@ -168,17 +168,18 @@ void build_sweep(Recipe *r, int sweep);
 void build_step(Recipe *r, LoopNode **step);
 void build_block(Recipe *r);
 void begin_steps(Recipe *r); // declares the counter of outer iterations
-// Steps of `rows` outer iterations, while so many are left. columns_end: where a step's part of the vector axis ends;
-// NULL: steps take all of it.
+// Adds a loop that calls the step for `rows` outer iterations at a time, while at least that many are left.
+// columns_end: the end of a step's part of the vector axis. NULL: a step takes the whole axis.
 void add_steps(Recipe *r, int rows, const Index *columns_end);
 
 // sections.c
 
 AxisSet mentioned_axes(Recipe *r, int section); // outer axes whose indices the section's nodes use
-AxisSet mentioned_shared_axes(Recipe *r);       // of these, in all sections, those that all rows of a step share
-// Computes the indices on these outer axes from the flattened index; by_row: in a loop over the step's rows.
+AxisSet
+mentioned_shared_axes(Recipe *r); // the mentioned axes of all sections on which a step's rows have the same index
+// Computes the indices on these outer axes from the flattened outer index. by_row: in a loop over the step's rows.
 void find_indices(Recipe *r, AxisSet axes, bool by_row);
-// In a loop over the step's rows: computes the indices that the conditions of needed loads have on the axes of rows.
+// In a loop over the step's rows: computes the indices, on the axes of rows, that the conditions of needed loads test.
 void find_bounded_indices(Recipe *r);
 void build_section(Recipe *r, int section);
 

@@ -1,11 +1,11 @@
-// Scheduling, first part: the order of additions, which depends on the graph only. No target is known here; tune.h has
-// the second part.
+// Scheduling, first part: chooses the order of additions. The order depends only on the graph, never on the target;
+// tune.h declares the second part, which depends on the target.
 #ifndef NGRAD_PASSES_SCHEDULE_SCHEDULE_H
 #define NGRAD_PASSES_SCHEDULE_SCHEDULE_H
 
 #include "ir/kernel/schedule.h"
 
-// Numbers of a schedule that `--schedule KEY=N` sets, for experiments. keys.c describes them.
+// Numbers of a schedule that `--schedule KEY=N` overrides, for experiments. keys.c describes them.
 typedef enum ScheduleKey {
   SCHEDULE_ROWS,
   SCHEDULE_LANES,
@@ -41,14 +41,14 @@ typedef struct ScheduleOverrides {
 // Parses "key=number". False: the diagnostics say what is wrong.
 bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagnostics *d);
 
-// The override of the key, or `chosen` if there is none.
+// The key's override, or `chosen` if the key is not overridden.
 int64_t schedule_number(const ScheduleOverrides *overrides, ScheduleKey key, int64_t chosen);
 
-// Makes a schedule, in the kernel's arena, with everything that affects the bits of results: which sums share a sweep,
-// along which axis vectors lie, the number of accumulators, the lengths of chains, blocks and tiles, which products are
-// fused into sums. All of it follows from shapes and types, not from the target. Vectors lie along vector_axis;
-// BEST_AXIS: along the axis that has the most elements with stride 1. NULL: out of memory (k->out_of_memory), or there
-// is no schedule for all reductions of the kernel together; the kernel must not be used then. Overrides may be NULL.
+// Makes a schedule, in the kernel's arena, with everything that affects the bits of results: which sums are in one
+// sweep, the vector axis, the number of accumulators, the lengths of chains, blocks and tiles, and which products are
+// fused into sums. All of these follow from shapes and types, not from the target. Vectors lie along vector_axis;
+// BEST_AXIS: along the axis that has the most elements with stride 1. NULL: out of memory (k->out_of_memory), or no
+// schedule suits all reductions of the kernel; the kernel must not be used any more. Overrides may be NULL.
 enum { BEST_AXIS = -1 };
 Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *overrides);
 

@@ -1,11 +1,11 @@
-// Copies that the kernels of a result's pieces share.
+// Finds copies of tensors that several kernels of one result's pieces need, so that only the first kernel copies.
 #ifndef NGRAD_PASSES_SCHEDULE_SHARE_H
 #define NGRAD_PASSES_SCHEDULE_SHARE_H
 
 #include "ir/kernel/schedule.h"
 
-// Marks the loops of pieces, given in the order in which they run, that copy what a loop of an earlier piece has copied
-// to the same place of the kernels' temporaries, and not overwritten since.
+// Marks each loop (Loop.is_made) that copies what a loop of an earlier piece copied to the same offset of the
+// temporaries, if the copy is still there. The pieces are given in the order in which they run.
 void schedule_share_copies(Schedule *const *pieces, size_t count);
 
 #endif

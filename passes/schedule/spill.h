@@ -4,8 +4,8 @@
 
 #include "ir/kernel/schedule.h"
 
-// Fills in Loop.spills, after everything else of the loops is decided: vectors of elementary functions that later
-// sweeps need too, if those of a step fit into a part of the L1 cache. Does not change results. False: out of memory.
+// Fills in Loop.spills, after all other decisions about the loops. Spills results of elementary functions that later
+// sweeps need, if a step's spilled vectors fit into a part of the L1 cache. Changes no result. False: out of memory.
 bool schedule_spill_vectors(Schedule *s);
 
 #endif

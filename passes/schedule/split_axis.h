@@ -4,12 +4,14 @@
 
 #include "ir/kernel/kernel.h"
 
-// Whether the axis can be split: its extent is a literal, no expression is its index, and there is room for an axis.
+// Whether the axis can be split: its extent is a literal, no expression is its index, and the kernel has fewer than
+// MAX_AXES axes.
 bool kernel_can_split_axis(const Kernel *k, int axis);
 
-// Makes the axis one of extent / inner blocks, and adds an axis of `inner` indices after it: later axes move up by one.
-// Where that is beyond the extent, loads yield 0: they have a bound. They must have none if `inner` does not divide the
-// extent. False: out of memory.
+// Splits the axis into (block, index in block): the axis gets extent / inner indices, rounded up, and a new axis of
+// `inner` indices follows it, so that the numbers of later axes grow by one. If `inner` does not divide the extent,
+// loads get a bound, so that they yield 0 beyond the extent; loads along the axis must have no bounds before. False:
+// out of memory.
 bool kernel_split_axis(Kernel *k, int axis, int64_t inner);
 
 #endif

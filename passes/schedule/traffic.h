@@ -6,20 +6,20 @@
 #include "ir/kernel/schedule.h"
 #include "ir/loops/target.h"
 
-// Bytes that all loops read and write. A tensor that several sweeps load counts once if all that an outer iteration
-// reads fits in half of the L2 cache, else once for each sweep. If the last sweep goes backwards, only the part that
-// does not fit counts again. -1: out of memory.
+// Bytes that all loops read and write. A tensor that several sweeps load counts once if the data of an outer iteration
+// fits in half of the L2 cache, else once for each sweep. If the last sweep goes backwards, only the part that does not
+// fit counts again. -1: out of memory.
 int64_t schedule_traffic(const Schedule *s, const Target *target);
 
 // Bytes of the tensors and temporaries that a loop reads and writes, each once. False: out of memory.
 bool loop_tensor_nbytes(const Schedule *s, const Loop *loop, Traffic *traffic);
 
-// Whether a loop computes operands of a sum of products more than twice as often as there are elements to compute them
-// from: for each product, and not once in a copy.
+// Whether some loop recomputes a factor of a sum of products: for each product, more than twice as often as the factor
+// has elements, instead of once into a copy.
 bool schedule_recomputes(const Schedule *s);
 
-// Marks the expressions that a sweep of a scheduled kernel's loop computes (is_seen, by ExprId) and the accesses that
-// it loads (is_loaded, by AccessId), if the expression `known` needed no computing (0: none).
+// Marks the expressions that a loop's sweep computes (is_seen, by ExprId) and the accesses that it loads (is_loaded, by
+// AccessId), on the assumption that the expression `known` is available without computing (0: none).
 void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, ExprId known, bool *is_seen, bool *is_loaded);
 
 #endif

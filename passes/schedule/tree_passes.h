@@ -4,9 +4,9 @@
 
 #include "ir/loops/loops.h"
 
-// Replaces each loop over vectors by: the peeled elements before a cache line; a loop over groups of vectors, unrolled
-// with an accumulator each; a loop over single vectors; the tail of fewer than LANES elements. Nodes are in the
-// builder's arena.
+// Replaces each loop over vectors by: the peeled elements before the first cache line; an unrolled loop over groups of
+// vectors, with an accumulator for each vector of a group; a loop over single vectors; the tail of fewer than LANES
+// elements. Nodes are in the builder's arena.
 void schedule_split_vectors(TreeBuilder *b, const Kernel *k, LoopNode **nodes);
 
 // Adds prefetches of elements that later iterations load. Before schedule_split_vectors.

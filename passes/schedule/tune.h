@@ -1,4 +1,4 @@
-// Scheduling, second part: what a target may choose, because it does not affect bits.
+// Scheduling, second part: choices that depend on the target. None of them affects the bits of results.
 #ifndef NGRAD_PASSES_SCHEDULE_TUNE_H
 #define NGRAD_PASSES_SCHEDULE_TUNE_H
 
