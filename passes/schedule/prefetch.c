@@ -1,11 +1,12 @@
 // Adds prefetches into the L2 cache (L1 is full of the current iteration's data). There are three kinds:
-// - Loop.prefetch: whole outer iterations; each sweep prefetches some of the tensors, so that the memory bus is never
-//   idle;
-// - Loop.ahead: elements further along the vector axis, and near its end those of the next iteration of the last middle
-//   axis; for long outer iterations;
-// - Loop.iterations_ahead: later iterations of the last middle axis, if the vector axis is short.
-// In products, Loop.ahead is the distance to later columns of the same middle iteration, and Loop.prefetch that to the
-// next index on the innermost free axis, whose windows reach elements that this index has not read.
+// - Loop.prefetch: whole outer iterations. Each sweep prefetches some of the tensors, so that the memory bus is never
+//   idle.
+// - Loop.ahead, for long outer iterations: elements further along the vector axis, and near its end elements of the
+// next
+//   iteration of the last middle axis.
+// - Loop.iterations_ahead, if the vector axis is short: later iterations of the last middle axis.
+// In products, Loop.ahead is the distance to later columns of the same middle iteration, and Loop.prefetch is the
+// distance to the next index on the innermost free axis, whose windows reach elements that this index has not read.
 #include "passes/schedule/tree_passes.h"
 
 #include <string.h>
@@ -14,10 +15,10 @@ typedef struct Fetching {
   TreeBuilder *b;
   const Kernel *k;
   const Loop *loop;
-  const LoopNode **loads; // by AccessId: a node that loads it, if it varies over outer axes; else NULL
+  const LoopNode **loads; // by AccessId: a node that loads the access, if it varies over outer axes; else NULL
   size_t nloads;
-  bool *is_loaded; // by AccessId: the nodes that find_loads_in was given load it
-  int nsweeps;     // that have loops over vectors
+  bool *is_loaded; // by AccessId: find_loads_in found a load of the access
+  int nsweeps;     // sweeps that have loops over vectors
   int middle;      // the last middle axis; -1: there is none
 } Fetching;
 
@@ -67,7 +68,7 @@ static void fetch(const Fetching *f, AccessId id, const Index *index) {
 
 // Outer iterations
 
-// With several outer axes: the distance in a tensor from this outer iteration to the prefetched one.
+// With several outer axes: the distance in a tensor from this outer iteration to the prefetched outer iteration.
 static const Index *distance_ahead(const Fetching *f, AccessId id) {
   const Access *a = &f->k->accesses[id];
   const Index *current = index_var(f->b, VAR_OUTER, 0), *distance = number(f, 0);
@@ -155,7 +156,7 @@ static void fetch_next(const Fetching *f) {
       fetch(f, id, index_replace(f->b, f->loads[id]->address.index, middle, index_var(f->b, VAR_NEXT, middle.of)));
 }
 
-// Declares VAR_NEXT: the iteration of the last middle axis to prefetch, or the current one near the end.
+// Declares VAR_NEXT: the iteration of the last middle axis to prefetch; near the end, the current iteration.
 static void find_next(const Fetching *f, LoopNode *loop) {
   const Index *current = index_var(f->b, VAR_AXIS, loop->var.of);
   const Index *distance = number(f, f->loop->ahead ? 1 : f->loop->iterations_ahead);
@@ -167,7 +168,8 @@ static void find_next(const Fetching *f, LoopNode *loop) {
   tree_close(f->b);
 }
 
-// The link in a vector's body after the loads that all rows share; with several rows, inside of the loop over rows.
+// The place of prefetches in the body of a loop over vectors: after the loads that are the same for all rows; with
+// several rows, in the loop over rows.
 static LoopNode **find_row_part(const Fetching *f, LoopNode **at) {
   while (*at && ((*at)->kind == NODE_LOAD_PARTIAL ||
                  ((*at)->kind == NODE_LET && !(f->k->exprs[(*at)->expr].axes & loop_outer_axes(f->loop)))))
@@ -203,7 +205,7 @@ static void add_fetches(const Fetching *f, LoopNode **nodes) {
   }
 }
 
-// Products: prefetches later columns of the factor of vectors, whose pieces of memory are pages apart.
+// Products: prefetches later columns of the factor of vectors, whose rows are pages apart in memory.
 static void fetch_columns(const Fetching *f, LoopNode *nodes) {
   const Index *lane = index_var(f->b, VAR_LANE, 0), *later = index_of(f->b, INDEX_ADD, lane, number(f, f->loop->ahead));
   for (LoopNode *n = nodes; n; n = n->next) {
@@ -230,8 +232,8 @@ static bool share_window(const Kernel *k, AccessId id, int a, int b) {
   return false;
 }
 
-// Where the next index on the innermost free axis reads beyond this index's windows: at the last tap in the direction
-// in which it moves its window, at the first tap of others.
+// The address at which the next index on the innermost free axis reads beyond this index's windows: at the last tap, in
+// the direction of the move, of the window that moves, and at the first tap of other windows.
 static Address next_window(const Fetching *f, Address at, int outside) {
   const Loop *loop = f->loop;
   const int place = loop->order[loop->nfree - 1];
@@ -246,7 +248,7 @@ static Address next_window(const Fetching *f, Address at, int outside) {
   return at;
 }
 
-// Adds the prefetches for a load in the nodes to `body`, that of the loop over the axis `outside` of windows.
+// Adds prefetches for loads in the nodes to `body`, the body of the loop over the axis `outside` of windows.
 static void fetch_window(const Fetching *f, const LoopNode *nodes, int outside, LoopNode **body) {
   for (const LoopNode *n = nodes; n; n = n->next) {
     fetch_window(f, n->body, outside, body);
@@ -275,8 +277,8 @@ static bool loads_scalars(const Fetching *f, const LoopNode *n, AccessId id) {
   return is_any;
 }
 
-// Products: prefetches a part of the next step's rows in each iteration of the middle axis, all rows in all iterations.
-// They are contiguous.
+// Products with contiguous rows: prefetches a part of the next step's rows in each iteration of the middle axis, and so
+// all of them in all iterations.
 static void fetch_rows(const Fetching *f, LoopNode *nodes) {
   const Index *rows = index_var(f->b, VAR_ROWS, 0), *middle = index_var(f->b, VAR_AXIS, (uint32_t)f->middle);
   const Index *next = index_of(f->b, INDEX_ADD, index_var(f->b, VAR_OUTER, 0), rows);

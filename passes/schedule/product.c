@@ -1,10 +1,9 @@
 // Finds contractions: sums of products whose factors lack different axes of the result. Matrix products, convolutions
-// and their spellings with broadcasts are all of this form. It depends on axes and strides alone, not on the operators
-// that the kernel computes.
+// and their spellings with broadcasts all have this form. Only axes and strides matter, not the graph's operators.
 #include "passes/schedule/scheduling.h"
 #include "passes/schedule/split_axis.h"
 
-// Elements accessed with stride 1 along the axis, those of stores `stored` times.
+// The number of elements accessed with stride 1 along the axis; stored elements count `stored` times.
 static int64_t dense_nelems(const Kernel *k, int axis, int stored) {
   int64_t nelems = 0;
   for (AccessId i = 0; i < k->naccesses; i++)
@@ -13,9 +12,10 @@ static int64_t dense_nelems(const Kernel *k, int axis, int stored) {
   return nelems;
 }
 
-// How well vectors of results lie along the axis, which is one of `own`: those that only one factor varies over. They
-// should be full. Of few columns, the other factor is read again for each index of the factor's further axes, which
-// takes longer than to store the results one by one, as vectors along another axis may need.
+// How well the axis suits vectors of results; `own` are the axes that only the same factor varies over. 0: vectors
+// would not be full. 1: the axis has few columns, so that the other factor is read again for each index on the rest of
+// `own`, which takes longer than storing results one by one, as vectors along another axis may have to. 2: the axis
+// suits.
 static int rank_vector_axis(const Kernel *k, AxisSet own, AxisSet summed, int axis) {
   enum { MANY_COLUMNS = 4 * LANES, LONG_SUM = 8 * LANES };
   const int64_t extent = k->axes[axis].extent;
@@ -24,7 +24,7 @@ static int rank_vector_axis(const Kernel *k, AxisSet own, AxisSet summed, int ax
   return is_read_again && axes_nelems(k, summed) >= LONG_SUM ? 1 : 2;
 }
 
-// Axes that step along an axis of some tensor together with others.
+// The axes that step, together with other axes, along an axis of some tensor.
 static AxisSet window_axes(const Kernel *k) {
   AxisSet axes = 0;
   for (size_t i = 0; i < k->naccesses; i++)
@@ -32,7 +32,7 @@ static AxisSet window_axes(const Kernel *k) {
   return axes;
 }
 
-// Whether some access of the expression's loads is dense along the axis, or it is computed (and then kept densely).
+// Whether the factor is dense along the axis: a load with stride 1, or a computed factor, which is kept densely.
 static bool is_dense_along(const Kernel *k, ExprId id, int axis) {
   const Expr *e = &k->exprs[id];
   return e->op != EXPR_LOAD || k->accesses[e->access].stride[axis] == 1;
@@ -43,7 +43,7 @@ static int summed_axis(const Kernel *k, const Product *p) {
   return 31 - __builtin_clz(k->exprs[p->sum].reduced);
 }
 
-// Whether the factor is read through a window, so that it would need more memory than its tensor.
+// Whether the factor is read through a window, so that a copy without windows would be larger than its tensor.
 static bool is_window(const Kernel *k, ExprId id) {
   const Expr *e = &k->exprs[id];
   if (e->op != EXPR_LOAD) return schedule_reads_windows(k, id);
@@ -51,9 +51,9 @@ static bool is_window(const Kernel *k, ExprId id) {
   return a->nbounds || (a->value && axes_nelems(k, e->axes) > shape_nelems(&a->value->shape));
 }
 
-// The elements that lie as the vectors along the axis need them. A sum that is long beside the results has factors much
-// larger than these: a factor that must be transposed then takes the longer the larger it is. Along other axes results
-// are stored one by one; beside a short sum, that takes as long as STORED elements of a factor.
+// The number of elements that are dense along the axis. If the factor is at least TIMES as large as the results and
+// must be transposed, its elements are subtracted. Results that are not dense along the axis are stored one by one;
+// beside a short sum, storing an element takes as long as loading STORED elements of a factor.
 static int64_t count_suited(const Kernel *k, ExprId sum, ExprId factor, int axis) {
   enum { TIMES = 8, STORED = 4, SHORT_SUM = 256 };
   const Expr *e = &k->exprs[factor];
@@ -63,8 +63,8 @@ static int64_t count_suited(const Kernel *k, ExprId sum, ExprId factor, int axis
   return dense_nelems(k, axis, is_short ? STORED : 1) - (is_transposed ? nelems : 0);
 }
 
-// The axis along which vectors lie, among those that only one factor varies over: of those that suit best, the one with
-// most suited elements. *factor: the argument of the product that varies over it.
+// The vector axis: among the candidates, which only one factor varies over, the axis of the highest rank, then of most
+// suited elements. *factor: the argument of the product that varies over the axis.
 static int choose_vector_axis(const Kernel *k, ExprId sum, const AxisSet own[2], AxisSet candidates, int *factor) {
   int best = -1, best_rank = 0;
   int64_t most = 0;
@@ -81,8 +81,8 @@ static int choose_vector_axis(const Kernel *k, ExprId sum, const AxisSet own[2],
 
 static int dense_row_axis(const Kernel *k, const Product *p);
 
-// Whether the products can read a factor of a long sum where it is: what a block of the sum reads of it stays in the
-// second-level cache. MOST_PITCH: elements; longer ones use few sets of that cache.
+// Whether a long sum's products can read a factor from its tensor: a block's part of the factor stays in the L2 cache.
+// MOST_PITCH: elements; rows that are further apart use few sets of the L2 cache.
 static bool is_near(const Kernel *k, const Product *p, ExprId factor) {
   enum { MOST_PITCH = 512 };
   const Expr *e = &k->exprs[factor];
@@ -97,10 +97,9 @@ bool schedule_reads_in_place(const Kernel *k, const Product *p) {
 }
 
 bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
-  // LONG_PITCH: elements; longer ones visit another page each time. Shorter ones use few sets of the first-level cache,
-  // which costs more than the copy if that serves VERY_MANY_ROWS.
-  // Up to that many rows, the vectors of a SHORT_SUM are read where they are, unless their pitch is a multiple of
-  // ALIAS: they stay in that cache.
+  // LONG_PITCH: elements; vectors that are further apart are on different pages. Nearer vectors use few sets of the L1
+  // cache, which costs more than a copy that serves VERY_MANY_ROWS. Up to that many rows, the vectors of a SHORT_SUM
+  // stay in the L1 cache and are not copied, unless their pitch is a multiple of ALIAS.
   enum { MANY_ROWS = 48, VERY_MANY_ROWS = 256, LONG_PITCH = 256, SHORT_SUM = 256, ALIAS = 256 };
   const Expr *e = &k->exprs[p->vector];
   if (k->axes[p->vector_axis].monomial || (axes_monomial(k, e->axes) & axes_monomial(k, k->exprs[p->sum].reduced)))
@@ -117,7 +116,7 @@ bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   return pitch > LANES && (p->is_padded || rows >= VERY_MANY_ROWS);
 }
 
-// The axis of rows along which their factor is dense in memory; -1: there is none.
+// The axis of rows along which the factor of rows is dense in memory; -1: none.
 static int dense_row_axis(const Kernel *k, const Product *p) {
   const Expr *e = &k->exprs[p->row];
   for (ExprId i = 1; i <= p->row; i++) {
@@ -143,7 +142,7 @@ bool schedule_keeps_rows(const Kernel *k, const Product *p) {
   return pitch > 1 && (pitch > LONG_PITCH || dense_row_axis(k, p) < 0);
 }
 
-// Whether all reductions but this sum are over the same axes of its results (*rows; 0: there are none).
+// Whether all other reductions reduce the same axes of the sum's results. *rows: these axes; 0: no other reductions.
 static bool find_rows(const Kernel *k, ExprId sum, AxisSet *rows) {
   const AxisSet results = k->exprs[sum].axes;
   *rows = 0;
@@ -156,14 +155,15 @@ static bool find_rows(const Kernel *k, ExprId sum, AxisSet *rows) {
   return true;
 }
 
-// The kernel's axes have changed.
+// Updates s after a split of the kernel's axes. False: the other reductions no longer reduce rows of the product's
+// results.
 static bool take_axes(Scheduling *s) {
   const bool is_product = find_rows(s->k, s->product.sum, &s->product.rows);
   schedule_set_product_axes(s);
   return is_product;
 }
 
-// Splits the axis of rows along which their factor is dense in memory.
+// Splits the axis of rows along which the factor of rows is dense in memory, if the factor is copied.
 static bool split_rows(Scheduling *s) {
   Kernel *k = s->k;
   Product *p = &s->product;
@@ -179,7 +179,7 @@ static bool split_rows(Scheduling *s) {
   return take_axes(s);
 }
 
-// Splits the vector axis if the factor of vectors is copied from windows: the copy is in panels of a vector.
+// Splits the vector axis if the factor of vectors is copied from windows or padded: the copy is in panels of a vector.
 static bool split_vectors(Scheduling *s) {
   Kernel *k = s->k;
   Product *p = &s->product;
@@ -193,8 +193,8 @@ static bool split_vectors(Scheduling *s) {
   return take_axes(s);
 }
 
-// The better of two lengths of a block of columns, of which few vectors should not be whole: the longest for BLOCKS
-// blocks or more, else the shortest. 0: none.
+// The better of two lengths of a block of columns (0: none). A length must waste at most 1 / MOST_WASTE of its vectors'
+// lanes. The longest that makes at least BLOCKS blocks is the best; if none does, the shortest.
 static int64_t better_block(int64_t extent, int64_t best, int64_t block) {
   enum { BLOCKS = 16, LEAST = 7 * LANES, MOST_WASTE = 16 };
   const int64_t missing = (LANES - block % LANES) % LANES, longest = extent / BLOCKS;
@@ -204,8 +204,8 @@ static int64_t better_block(int64_t extent, int64_t best, int64_t block) {
   return best < block ? best : block;
 }
 
-// The length of a block of columns: a divisor of the axis. 0: there is none. Of more than MOST * MOST columns, some of
-// the divisors are not looked at.
+// The length of a block of columns: a divisor of the extent; 0: none suits. Beyond MOST * MOST columns, some divisors
+// are not tried.
 static int64_t choose_column_block(int64_t extent) {
   enum { MOST = 1 << 12 };
   int64_t best = 0;
@@ -214,8 +214,8 @@ static int64_t choose_column_block(int64_t extent) {
   return best;
 }
 
-// Splits the axis of vectors if there are few rows, so that threads share the columns: with blocks of rows, each would
-// read the whole factor of vectors.
+// Splits the vector axis if there are few rows, so that threads divide the columns among them. With blocks of rows,
+// each thread would read the whole factor of vectors.
 static bool split_columns(Scheduling *s) {
   enum { FEW_ROWS = 48, FEW_FREE = 8, MUCH_WORK = 1 << 18 }; // multiplications
   Kernel *k = s->k;
@@ -234,7 +234,7 @@ bool schedule_split_product(Scheduling *s) {
   return split_columns(s) && split_vectors(s) && split_rows(s);
 }
 
-// The sum of products whose results all other reductions are over.
+// The sum of products whose results all other reductions reduce; 0: none.
 static ExprId find_sum(const Kernel *k, AxisSet *rows) {
   for (ExprId i = 1; i < k->nexprs; i++) {
     const Expr *e = &k->exprs[i];
@@ -243,8 +243,8 @@ static ExprId find_sum(const Kernel *k, AxisSet *rows) {
   return 0;
 }
 
-// Whether nothing but the sum varies over the axes that it reduces, and every result varies over all others, apart from
-// those that reductions of its results reduce.
+// Whether no expression after the sum varies over the reduced axes, and every store varies over all other axes, except
+// `rows`, which later reductions may reduce.
 static bool has_results_of(const Kernel *k, ExprId sum, AxisSet rows) {
   const AxisSet reduced = k->exprs[sum].reduced, others = ((1U << k->naxes) - 1) & ~reduced;
   if (k->exprs[sum].axes != others) return false;
@@ -257,14 +257,14 @@ static bool has_results_of(const Kernel *k, ExprId sum, AxisSet rows) {
   return axes_nelems(k, reduced) > 0;
 }
 
-// The axes along which vectors may lie. These are windows that the factor is dense along if all other axes are shorter:
-// than a vector, or than MANY_COLUMNS, as a scalar of a row then serves few products, and results that are far apart
-// take as long to store as to sum. The other axes of a factor with windows, such as the batch, count only if it is
-// dense along them.
+// The axes along which vectors may lie. Axes of windows, if the factor is dense along them, only if all other axes are
+// shorter than MANY_COLUMNS: then a scalar of a row serves few products, and results that are far apart take as long to
+// store as to sum. Other axes of a factor with windows, such as the batch, count only if the factor is dense along
+// them.
 static AxisSet find_candidates(const Kernel *k, const Expr *product, const AxisSet own[2]) {
   enum { MANY_COLUMNS = 2 * LANES };
   const AxisSet all = own[0] | own[1], windows = window_axes(k) & all;
-  int64_t longest = 0; // of the other axes
+  int64_t longest = 0; // of the axes without windows
   AxisSet dense = 0;
   for (AxisSet rest = all; rest; rest &= rest - 1) {
     const int axis = __builtin_ctz(rest), factor = own[0] >> axis & 1 ? 0 : 1;
@@ -293,8 +293,8 @@ Product schedule_find_product(const Kernel *k) {
   p.vector_axis = choose_vector_axis(k, p.sum, own, find_candidates(k, e, own), &factor);
   p.vector = e->args[factor];
   p.row = e->args[1 - factor];
-  if (p.rows & k->exprs[p.vector].axes) return none; // rows of a block share the vectors, whose axis is one of these
-  // With few rows, products along the vector axis are worth less than reading a factor as it is in memory.
+  if (p.rows & k->exprs[p.vector].axes) return none; // all rows of a block must use the same vectors
+  // With few rows, products along the vector axis gain less than a factor that is not dense along this axis costs.
   const int64_t rows = axes_nelems(k, others & ~k->exprs[p.vector].axes);
   if (k->axes[p.vector_axis].extent < FEW_COLUMNS) return none;
   return rows >= FEW_ROWS || is_dense_along(k, p.vector, p.vector_axis) ? p : none;

@@ -6,12 +6,12 @@
 //       acc = 0
 //       for each index on the middle axes                   or runs of them, each added to a total in f64
 //         for each vector v of the innermost axis           or runs of them
-//           load and compute what all rows share
+//           load and compute values of all rows
 //           for r in 0..rows, unrolled: compute; acc[r] += v; store
 //       sum = sum of the lanes of acc
 //     scalars that need the sums, and so on
 //
-// A tile is the same with a part of the only axis in the place of a row.
+// A tile is the same with a part of the only axis instead of a row.
 #include "passes/schedule/recipe.h"
 
 void make_middle(Recipe *r, int sweep, int depth, int time) {
@@ -91,8 +91,8 @@ static void build_middle_loops(Recipe *r, int sweep, int depth, const SweepRuns 
   close_body(r);
 }
 
-// Open innermost extent: the emitted code decides at run time whether a chain of one middle iteration is too long (runs
-// along the vector axis) or not (runs of several middle iterations).
+// Open innermost extent: the emitted code decides at run time. If the chain of one middle iteration is too long, it
+// makes runs along the vector axis, else runs of several middle iterations.
 static void build_open_runs(Recipe *r, int sweep, const SweepRuns *runs) {
   const int group = LANES * r->loop->accumulators;
   const Index *width = axes_nelems_index(r, 1U << vector_axis(r)), *lanes = number(r, LANES), *by = number(r, group);

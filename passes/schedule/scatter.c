@@ -1,4 +1,5 @@
-// Recipe "scatter": a block of rows goes over all indices, and adds the rows that are its own. There are no steps.
+// Recipe "scatter": each block goes over all indices, and adds the operands whose index is a row of the block. No
+// steps.
 #include "ir/kernel/scatter.h"
 #include "passes/schedule/recipe.h"
 

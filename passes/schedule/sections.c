@@ -1,5 +1,5 @@
-// Builds sections: the nodes of a row before the first sweep, between two sweeps and after the last: scalars, row
-// pointers, stores and contributions to sums.
+// Builds sections: a row's nodes before the first sweep, between two sweeps and after the last sweep. They compute
+// scalars, set row pointers, store scalars and add to sums.
 #include "passes/schedule/recipe.h"
 
 static bool has_vectors(const Recipe *r) {
@@ -12,14 +12,14 @@ static bool is_stored(const Recipe *r, AccessId id) {
   return false;
 }
 
-// Whether the access has a pointer: it varies over the vector axis, or, in a product, over the rows of a step and the
-// middle axes.
+// Whether the access has a row pointer: it varies over the vector axis, or, in a product, over a step's rows and middle
+// axes.
 static bool has_pointer(const Recipe *r, Level level, AccessId access) {
   return level == LEVEL_VECTOR || (level == LEVEL_MIDDLE && is_row_pointer(r, access));
 }
 
 void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool)) {
-  if (!has_vectors(r)) return; // inner axes are empty: nothing is loaded or stored
+  if (!has_vectors(r)) return; // an inner axis has no elements: nothing is loaded or stored
   need_all(r);
   bool *seen = ARENA_ARRAY(r->b.arena, bool, r->k->naccesses + 1);
   if (!seen) {
@@ -54,7 +54,7 @@ static bool has_row_work(Recipe *r, int section) {
   return false;
 }
 
-// Adds the row's contribution to a scalar outer reduction; with rows in lanes, the vector of the lanes' contributions.
+// Adds the row's contribution to a scalar outer reduction; with rows in lanes, a vector of contributions.
 static void add_contribution(Recipe *r, const Root *root) {
   const bool are_lanes = r->info->rows_in_lanes;
   add(r, (LoopNode){.kind = NODE_UPDATE,
@@ -96,7 +96,7 @@ AxisSet mentioned_axes(Recipe *r, int section) {
     const bool is_vector =
         expr_has_access(e) ? has_pointer(r, expr_level(r, id), e->access) : expr_level(r, id) == LEVEL_VECTOR;
     if (is_vector && !has_vectors(r)) continue;
-    if (loop_row_axes(r->k, r->loop) && is_bounded(r, id)) continue; // it has no pointer: find_bounded_indices
+    if (loop_row_axes(r->k, r->loop) && is_bounded(r, id)) continue; // it has no pointer; see find_bounded_indices
     const AxisSet own = expr_has_access(e) ? access_axes(r->k, &r->k->accesses[e->access]) : e->axes;
     if (is_whole || (is_vector ? section == 0 : r->section[id] == section)) axes |= own;
   }
@@ -145,7 +145,7 @@ void find_indices(Recipe *r, AxisSet axes, bool by_row) {
   }
 }
 
-// The axes of rows whose indices the conditions of loads need.
+// The axes of rows whose indices the conditions of loads test.
 static AxisSet bounded_axes(const Recipe *r) {
   AxisSet axes = 0;
   for (ExprId id = 1; id < r->k->nexprs; id++)

@@ -1,8 +1,9 @@
-// A gradient by data with strides has a piece for each residue, and each piece reads the same windows at other taps.
-// Lowering tells all pieces how far any of them reaches (Bound.reach_end), so that their copies are the same.
+// The gradient by data of a strided convolution has a piece for each residue of the stride; the pieces read the same
+// windows at different taps. Lowering sets the same Bound.reach_begin and reach_end in all pieces, so that their copies
+// are equal.
 #include "passes/schedule/share.h"
 
-// The axes of two loops of different kernels, which correspond by their places in the loops' order.
+// Two loops of different kernels, whose axes correspond by their positions in Loop.order.
 typedef struct Pair {
   const Schedule *s[2];
   const Loop *loop[2];
@@ -15,7 +16,7 @@ static bool has_temporaries(const Schedule *s) {
   return false;
 }
 
-// What the loop copies as it is in memory; NULL: it does something else.
+// The access that the loop copies to a temporary; NULL: the loop does anything else.
 static const Access *copied_access(const Schedule *s, const Loop *loop) {
   const Kernel *k = s->kernel;
   if (!loop->is_side || loop->nroots != 1 || loop->roots[0].kind != ROOT_STORE) return NULL;

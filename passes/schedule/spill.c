@@ -1,5 +1,5 @@
-// Goes through the sweeps in order: spills vectors that are costly to recompute, in the first sweep that computes them;
-// later sweeps load them.
+// Visits the sweeps in order. The first sweep that computes a vector that is costly to recompute spills it; later
+// sweeps load it.
 #include "passes/schedule/spill.h"
 
 #include "passes/schedule/traffic.h"
@@ -7,7 +7,7 @@
 typedef struct Reuse {
   Kernel *k;
   Loop *loop;
-  int *first;      // by ExprId: the first sweep that computes it; nsweeps: none
+  int *first;      // by ExprId: the first sweep that computes it; nsweeps: no sweep does
   bool *is_seen;   // by ExprId: the current sweep computes it
   bool *is_loaded; // by AccessId: the current sweep loads it
   bool *is_costly; // by ExprId
@@ -29,7 +29,7 @@ static bool is_reused(const Loop *loop, ExprId id) {
   return false;
 }
 
-// An expression is costly if computing it, without spilled vectors and finished sums, takes a costly operator.
+// Sets is_costly: a costly operator must be evaluated to compute the expression from spilled vectors and finished sums.
 static void find_costs(Reuse *r) {
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     const Expr *e = &r->k->exprs[id];
@@ -45,8 +45,8 @@ static bool is_root_operand(const Reuse *r, ExprId id, int sweep) {
   return false;
 }
 
-// Whether the sweep uses the vector for something new, not only as an operand of an expression that an earlier sweep
-// computed too (that one would be spilled instead).
+// Whether the sweep uses the vector in an expression that no earlier sweep computed. (If an earlier sweep computed the
+// user, the user is spilled instead.)
 static bool has_new_user(const Reuse *r, ExprId id, int sweep) {
   for (ExprId user = id + 1; user < r->k->nexprs; user++)
     for (int a = 0; a < 3; a++)
@@ -69,7 +69,7 @@ static void reuse_in_sweep(Reuse *r, int sweep) {
 }
 
 static bool reuse_in_loop(Kernel *k, Loop *loop) {
-  enum { MOST_NBYTES = 1 << 15 }; // of a step's vectors: the L1 cache of target_of_any_machine
+  enum { MOST_NBYTES = 1 << 15 }; // of a step's spilled vectors: the L1 cache of target_of_any_machine
   if (loop->nsweeps < 2 || loop->ninner != 1 || !loop->nouter || k->is_f64) return true;
   if (axes_monomial(k, loop_inner_axes(loop))) return true;
   const int64_t width = loop_row_nelems(k, loop), rows = loop->rows_in_lanes ? LANES : loop->rows;

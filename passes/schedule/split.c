@@ -17,8 +17,8 @@ static bool is_of_prefetch(const LoopNode *n) {
           (n->var.kind == VAR_IS_AHEAD || n->var.kind == VAR_AHEAD_AXIS || n->var.kind == VAR_AHEAD_LANE));
 }
 
-// Edits a node copied into a group: it adds to the accumulator of its vector. If the loop over vectors begins and ends
-// sums itself (middle.c), a sum gets an accumulator for each vector of the group.
+// Edits a node copied into a group of `count` vectors: an update adds to its vector's accumulator. If the loop over
+// vectors begins and ends sums itself (middle.c), a sum gets an accumulator for each vector of the group.
 static bool use_own_accumulator(LoopNode *n, int count) {
   const bool is_of_accumulator = n->kind == NODE_UPDATE && n->sum == SUM_ACCUMULATOR;
   if (is_of_accumulator || n->kind == NODE_END_RUN || n->kind == NODE_END_SUM)
@@ -27,15 +27,14 @@ static bool use_own_accumulator(LoopNode *n, int count) {
   return true;
 }
 
-// The same in a group of many vectors, each of which stays in a register for all rows.
+// The same for a group of many vectors, each of which stays in a register for all rows.
 static bool use_held(LoopNode *n, int count) {
   n->is_held = n->kind == NODE_LET && n->is_vector && n->load == LOAD_DENSE;
   return use_own_accumulator(n, count);
 }
 
-// Edits a node copied into the peeled elements or the tail: it has fewer lanes, unless it keeps them, and stores are
-// not streamed, as they do not fill a cache line. Prefetches are left out, unless there are no whole vectors
-// (is_alone).
+// Edits a node copied into the peeled elements or the tail: it has fewer lanes, and stores are not streamed, as they do
+// not fill a cache line. Prefetches are dropped unless there are no whole vectors (is_alone).
 static bool use_fewer_lanes(LoopNode *n, int is_alone) {
   const bool is_moved = n->kind == NODE_LOAD_PARTIAL || n->kind == NODE_STORE_PARTIAL;
   const bool is_made =
@@ -70,7 +69,7 @@ static const LoopNode *find_store(const LoopNode *nodes, AccessId access) {
   return found;
 }
 
-// The elements before the first cache line of the row that is stored.
+// Adds the elements before the first cache line of the stored row.
 static void add_peel(TreeBuilder *b, const LoopNode *loop) {
   const LoopNode *store = find_store(loop->body, loop->peeled);
   const Index *lane = index_var(b, VAR_LANE, 0);
@@ -92,7 +91,7 @@ static LoopNode alone(const LoopNode *n) {
   return node;
 }
 
-static bool is_shared(const LoopNode *n) { // the vectors of a group need it only once
+static bool is_shared(const LoopNode *n) { // once for all vectors of a group
   const LoopNode only = alone(n);
   return n->kind == NODE_BEGIN_SUM || n->kind == NODE_INDEX || (n->kind == NODE_LET && !n->is_vector) ||
          (n->kind == NODE_PREFETCH && !nodes_mention(&only, loop_var(VAR_LANE)));
@@ -106,13 +105,14 @@ static bool is_per_vector(const LoopNode *n) {
   return !is_shared(n) && !is_around_vectors(n);
 }
 
-static bool is_plain_value(const Kernel *k,
-                           const LoopNode *n) { // compilers compute it once if it is written several times
+static bool
+is_plain_value(const Kernel *k,
+               const LoopNode *n) { // compilers compute such a value once even if it is written several times
   return n->kind == NODE_LET && !expr_is_long(k->exprs[n->expr].op);
 }
 
-// The loop over rows among the nodes from n on that each vector needs, if it only adds to sums and what precedes it are
-// plain values: then it can be around the loop over vectors. NULL: there is none.
+// The loop over rows after n, if the loop only adds to sums and only plain values precede it: then the loop over rows
+// can enclose the loop over vectors. NULL: no such loop.
 static const LoopNode *find_rows_of_sums(const Kernel *k, const LoopNode *n) {
   while (n && is_plain_value(k, n)) n = n->next;
   if (!n || n->kind != NODE_FOR || !n->is_unrolled || (n->next && is_per_vector(n->next))) return NULL;
@@ -121,7 +121,7 @@ static const LoopNode *find_rows_of_sums(const Kernel *k, const LoopNode *n) {
   return n;
 }
 
-// The node after the prefetches from n on, if a loop over rows that adds to sums follows. NULL: there is none.
+// The node after the prefetches that begin at n, if a loop over rows that adds to sums follows. NULL: it does not.
 static const LoopNode *find_end_of_prefetches(const Kernel *k, const LoopNode *n) {
   const LoopNode *end = n;
   while (end && end->kind == NODE_PREFETCH) end = end->next;
@@ -137,12 +137,12 @@ static void open_vectors(TreeBuilder *b, int count) {
                      .is_unrolled = true});
 }
 
-// Adds a loop over the vectors of a group, with the nodes from n on that each vector needs. Returns the first node
-// after these.
+// Adds a loop over the vectors of a group, with the consecutive nodes from n on that depend on the vector. Returns the
+// first node after them.
 //
-// With FEW_VECTORS, a loop over rows that adds to sums is around it, so that a row's scalar is in a register for the
-// vectors of the group only: the sums of all rows and vectors need the others. Prefetches before that have a loop of
-// their own.
+// With at most FEW_VECTORS, a loop over rows that adds to sums encloses the loop over vectors: then only one row's
+// scalar is in a register at a time, and the other registers hold the sums of all rows and vectors. Prefetches before
+// it get their own loop.
 static const LoopNode *add_vectors_of_group(TreeBuilder *b, const Kernel *k, const LoopNode *n, int count) {
   const Index *lane = index_var(b, VAR_LANE, 0), *vector = index_var(b, VAR_VECTOR, 0);
   const Index *value = index_of(b, INDEX_ADD, lane, index_of(b, INDEX_MULTIPLY, vector, number(b, LANES)));
@@ -176,8 +176,8 @@ static const LoopNode *add_vectors_of_group(TreeBuilder *b, const Kernel *k, con
   return vector_lane ? n : NULL;
 }
 
-// Unroll and jam: loops in the body (over middle axes) stay outside; in each of their iterations, and between them,
-// there is a loop over the vectors of the group.
+// Unroll and jam: loops over middle axes in the body stay outside, and a loop over the group's vectors is added inside
+// each of them, and between them.
 static void add_jammed(TreeBuilder *b, const Kernel *k, const LoopNode *n, int count) {
   while (n) {
     if (is_per_vector(n)) {
@@ -216,7 +216,7 @@ static void add_tail(TreeBuilder *b, const LoopNode *loop) {
   tree_close(b);
 }
 
-// Replaces the loop at this link. Returns the link to the node after it.
+// Replaces the loop at this link. Returns the link to the node after the loop.
 static LoopNode **split(TreeBuilder *b, const Kernel *k, LoopNode **at) {
   LoopNode *loop = *at;
   *at = loop->next;

@@ -1,4 +1,4 @@
-// Index i of the axis becomes index i / inner of the first of the two axes, and i % inner of the second.
+// Index i of the axis becomes index i / inner on the first new axis and i % inner on the second.
 #include "passes/schedule/split_axis.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static void insert_number(int64_t *numbers, int axis, int64_t inner) {
   numbers[axis] *= inner;
 }
 
-// Bounds the index along the two axes.
+// Adds the bound block * inner + index in block < extent.
 static bool add_bound(Kernel *k, Access *a, int axis, int64_t inner, int64_t extent) {
   if (!a->stride[axis + 1]) return true;
   Bound *bound = ARENA_NEW(k->arena, Bound);

@@ -1,4 +1,4 @@
-// Builds the step function: flags, local arrays and pointers, then sections (scalars of a row) and sweeps in turns.
+// Builds the step function: flags, local arrays and pointers, then sections (a row's scalars) and sweeps alternately.
 #include "passes/schedule/recipe.h"
 
 static void find_flags(Recipe *r) {

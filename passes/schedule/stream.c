@@ -2,7 +2,7 @@
 // large?), makes the stores depend on it, and ends the block with a fence.
 #include "passes/schedule/tree_passes.h"
 
-// Without peeling, rows begin at cache lines if the tensor does, so the flag tests the tensor's address.
+// Without peeling, all rows begin at cache lines if the tensor does, so that the flag tests the tensor's address.
 static void add_flag(TreeBuilder *b, const Kernel *k, const Loop *loop, const Root *root) {
   const Access *a = &k->accesses[root->access];
   LoopNode node = {.kind = NODE_FLAG, .flag = FLAG_STREAMED, .access = root->access};

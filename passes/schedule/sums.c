@@ -1,12 +1,12 @@
-// Builds the beginnings and ends of a sweep's sums over rows. To keep chains of f32 additions short, a row is cut into
-// runs; the sum of each run is added to a total in f64.
+// Builds the initialisation and the final reduction of a sweep's sums over rows. To keep chains of f32 additions short,
+// a row is cut into runs, and each run's sum is added to a total in f64.
 #include "passes/schedule/recipe.h"
 
 bool is_exact_in_f32(const Recipe *r, ExprId id) {
   return !r->k->is_f64 && r->k->exprs[id].op == EXPR_REDUCE_MAXIMUM;
 }
 
-// Whether a sweep has sums over the vector axis; must_be_short: sums that need short chains.
+// Whether a sweep has sums over the vector axis; with must_be_short: sums that need short chains.
 static bool has_sums_in(const Recipe *r, int sweep, bool must_be_short) {
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];
@@ -51,7 +51,7 @@ void begin_accumulator(Recipe *r, ExprId id) {
 }
 
 void begin_total(Recipe *r, ExprId id) {
-  if (is_exact_in_f32(r, id)) begin_accumulator(r, id); // shared by all runs
+  if (is_exact_in_f32(r, id)) begin_accumulator(r, id); // one accumulator serves all runs
   else begin_sum(r, id, SUM_TOTAL, has_rows(r) ? r->loop->rows : 1, !r->loop->runs.is_f32);
 }
 

@@ -1,4 +1,5 @@
-// Builds a sweep: a comment on what it computes, the beginnings of its sums, the recipe's loops, the ends of its sums.
+// Builds a sweep: a comment that says what it computes, initial values of sums, the recipe's loops, final reductions of
+// sums.
 #include "passes/schedule/recipe.h"
 
 static const char *sweep_words(Recipe *r, int sweep) {

@@ -1,4 +1,4 @@
-// Finds what each sweep loads, and estimates which loads of later sweeps find their data no longer in the cache.
+// Finds the tensors that each sweep loads, and estimates which loads of later sweeps miss the cache.
 #include "passes/schedule/traffic.h"
 
 #include "ir/kernel/uses.h"
@@ -22,8 +22,8 @@ static int64_t access_nbytes(const Kernel *k, AccessId id, AxisSet axes) {
 }
 
 // The fraction of an outer iteration's data that a later sweep must load again, with a cache of `cache` bytes. A cache
-// that is too small holds the data loaded last: a sweep in the same direction reuses nothing, a sweep in the opposite
-// direction all that the cache holds.
+// that is too small holds the data loaded last: a sweep in the same direction reuses none of it, a sweep in the
+// opposite direction all of it.
 static double fraction_reloaded(const Loop *loop, int64_t nbytes, int64_t cache) {
   if (nbytes <= cache) return 0;
   return loop->is_backwards ? (double)(nbytes - cache) / (double)nbytes : 1;
@@ -82,8 +82,8 @@ bool loop_tensor_nbytes(const Schedule *s, const Loop *loop, Traffic *traffic) {
   return true;
 }
 
-// Whether the operand of a sum, a product of two factors, is made of factors that are computed again and again. reach:
-// by ExprId, elements of the largest tensor that the expression is computed from.
+// Whether the loop computes a factor of the product, a sum's operand, more than twice as often as the factor has
+// elements. reach: by ExprId, the elements of the largest tensor that the expression is computed from.
 static bool recomputes(const Kernel *k, const Loop *loop, ExprId product, bool *is_seen, int64_t *reach) {
   const Finds finds = {.k = k, .loop = loop, .sums = loop->nsweeps};
   memset(is_seen, 0, k->nexprs * sizeof *is_seen);
@@ -96,7 +96,8 @@ static bool recomputes(const Kernel *k, const Loop *loop, ExprId product, bool *
       if (reach[e->args[a]] > reach[id]) reach[id] = reach[e->args[a]];
     if (e->op != EXPR_LOAD && reach[id] && axes_nelems(k, e->axes) > 2 * reach[id]) return true;
   }
-  for (int a = 0; loop->is_product && a < 2; a++) { // rows compute vectors anew, and columns what is not kept of rows
+  for (int a = 0; loop->is_product && a < 2;
+       a++) { // each step computes a factor of vectors again, each group of columns a factor of rows
     const Expr *factor = &k->exprs[k->exprs[product].args[a]];
     const int axis = loop_vector_axis(loop);
     const bool is_vector = factor->axes >> axis & 1;

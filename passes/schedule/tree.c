@@ -11,7 +11,7 @@
 #include <string.h>
 
 static void find_forms(Recipe *r) {
-  enum { MOST_INLINE = 8 }; // long functions inlined in a loop: with 120 inlined calls of tanh, gcc takes 10 s
+  enum { MOST_INLINE = 8 }; // the most long functions inlined in a loop: with 120 inlined calls of tanh, gcc takes 10 s
   int nlong = 0;
   memset(r->is_needed, 0, r->k->nexprs * sizeof *r->is_needed);
   for (size_t i = 0; i < r->loop->nroots; i++) need_expr(r, root_operand(r, &r->loop->roots[i]));
@@ -40,7 +40,7 @@ static const RecipeInfo *choose_recipe(const Loop *loop) {
   return recipes[i];
 }
 
-// Checked builds verify the tree after each pass but the last: the caller of loop_tree verifies the result.
+// Checked builds verify the tree after each pass but the last, after which the caller of loop_tree verifies it.
 static void check(const Recipe *r, const char *after) {
 #ifdef NGRAD_CHECKED
   Text why;

@@ -1,5 +1,5 @@
-// Chooses for a target what does not affect bits: rows per step, serial or parallel, sweeps for stores, peeling,
-// streamed stores, the direction of the last sweep.
+// Chooses, for a target, everything that does not affect bits: rows per step, serial or parallel, separate sweeps for
+// stores, peeling, streamed stores, the direction of the last sweep.
 #include "passes/schedule/tune.h"
 #include "passes/schedule/fetch_ahead.h"
 #include "passes/schedule/keep_masks.h"
@@ -16,14 +16,14 @@ static bool is_column(const Loop *loop) {
   return loop->rows_in_lanes && loop_outer_axes(loop) >> loop->dense_axis & 1;
 }
 
-// Bytes that an outer iteration reads of tensors that vary over outer and inner axes.
+// Bytes that an outer iteration reads from tensors that vary over outer and inner axes.
 static int64_t row_nbytes(const Tuning *t) {
   const Kernel *k = t->k;
   int64_t nbytes = 0;
   for (AccessId i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
     AxisSet axes = access_axes(k, a);
-    const bool is_stored = kernel_stores(k, i); // streamed if it is large, so that it does not occupy the caches
+    const bool is_stored = kernel_stores(k, i); // large stores are streamed and do not occupy the caches
     if (a->value && !is_stored && (axes & t->outer) && (axes & t->inner))
       nbytes +=
           (a->nbounds ? access_nelems_along(k, a, t->inner) : axes_nelems(k, t->inner)) * (int64_t)type_nbytes(a->type);
@@ -31,8 +31,8 @@ static int64_t row_nbytes(const Tuning *t) {
   return nbytes;
 }
 
-// Counts stores of 16-bit types: a vector of these fills half of a cache line, and a core has few buffers for lines
-// that wait for their other half.
+// Counts stores of 16-bit types: a vector of them fills half of a cache line, and a core has few buffers for
+// half-filled lines.
 static int count_narrow_stores(const Tuning *t) {
   int n = 0;
   for (size_t i = 0; i < t->k->nstores; i++) {
@@ -50,26 +50,27 @@ static bool has_partial_array(const Tuning *t, const Loop *loop) {
 }
 
 // Whether neighbouring rows should be computed together because their runs along the vector axis are short and adjacent
-// in memory. An iteration of the middle axes visits such a place; the visit costs more than the work there.
+// in memory. Each iteration of the middle axes loads such a run from elsewhere, which costs more than computing with
+// it.
 static bool are_neighbours(const Tuning *t, const Loop *loop) {
   return loop->may_share_rows && loop_has_roots(loop, ROOT_REDUCE_INNER) && !loop_has_roots(loop, ROOT_REDUCE_OUTER) &&
          loop->ninner > 1 && row_nbytes(t) > t->target->l1_nbytes;
 }
 
-// The time of the slowest thread for all rows, `together` of them a step, in units of a row's work without visits. The
-// remaining rows are computed one by one.
+// The time of the slowest thread for its rows, `together` rows in a step, in units of a row's work if the data is in
+// the cache. The remaining rows are computed one by one.
 static int64_t neighbours_cost(const Tuning *t, int64_t together) {
-  enum { VISIT = 8 }; // the cost of all visits of a step
+  enum { VISIT = 8 }; // the cost of a step's cache misses
   const int64_t nrows = axes_nelems(t->k, t->outer), threads = t->target->threads;
   const int64_t nblocks = nrows / together, rest = nrows % together * (VISIT + 1), block = VISIT + together;
   const int64_t most = (nblocks + threads - 1) / threads * block, least = nblocks / threads * block;
   return most > least + rest ? most : least + rest;
 }
 
-// The rows per step of least cost, so that a visit is for at most 2 kB: measured on batch norm's gradient, 1 kB takes a
-// third longer, and 4 kB gains no more.
+// The rows per step of least cost, whose adjacent runs are at most 2 kB: measured on batch norm's gradient, 1 kB takes
+// a third longer, and 4 kB gains no more.
 static int choose_neighbours(const Tuning *t, const Loop *loop) {
-  enum { NBYTES = 2 << 10, MOST = 32 }; // MOST: what SCHEDULE_ROWS allows
+  enum { NBYTES = 2 << 10, MOST = 32 }; // MOST: the limit of SCHEDULE_ROWS
   const int64_t run = t->k->axes[loop_vector_axis(loop)].extent * (int64_t)sizeof(float);
   int best = 1;
   for (int rows = 2; rows <= MOST && rows * run <= NBYTES && rows <= axes_nelems(t->k, t->outer); rows++)
@@ -77,8 +78,8 @@ static int choose_neighbours(const Tuning *t, const Loop *loop) {
   return best;
 }
 
-// Whether the loop does little but add rows to an array of partial sums: loading and storing that takes most of the
-// time.
+// Whether the loop does little but add rows to an array of partial sums, so that loading and storing the array takes
+// most of the time.
 static bool only_adds_rows(const Tuning *t, const Loop *loop) {
   enum { FEW_LOADS = 2 };
   int nloads = 0;
@@ -90,7 +91,8 @@ static bool only_adds_rows(const Tuning *t, const Loop *loop) {
   return nloads <= FEW_LOADS;
 }
 
-// Rows of a step share the loads of vectors that are the same for all rows, and the loads and stores of partial sums.
+// A step with several rows loads vectors that are the same for all rows only once, and loads and stores partial sums
+// once.
 static int choose_rows(const Tuning *t, const Loop *loop) {
   enum { PAGE = 1 << 10, MANY = 8 }; // PAGE: elements of f32
   if (!loop->may_share_rows) return 1;
@@ -98,26 +100,28 @@ static int choose_rows(const Tuning *t, const Loop *loop) {
   int most = t->target->vector_registers < 16 ? 2 : 4, narrow = count_narrow_stores(t);
   if (loop->ninner == 1 && narrow) most = narrow > 1 ? 1 : 2;
   if (only_adds_rows(t, loop)) most = MANY;
-  // What later sweeps load again must fit in the L1 cache, unless shared partial sums are worth more.
+  // Data that later sweeps load again must fit in the L1 cache, unless fewer loads and stores of partial sums gain
+  // more.
   while (has_sums && !has_partials && most > 1 && most * row_nbytes(t) > t->target->l1_nbytes) most /= 2;
-  const bool are_shared = has_sums || has_partials || axes_nelems(t->k, t->inner) >= PAGE; // else rows gain nothing
+  const bool are_shared =
+      has_sums || has_partials || axes_nelems(t->k, t->inner) >= PAGE; // else several rows gain nothing
   if (are_neighbours(t, loop)) most = choose_neighbours(t, loop);
   return (int)schedule_number(t->overrides, SCHEDULE_ROWS, are_shared ? most : 1);
 }
 
-// Elements of a result that stay in the caches until its next use.
+// Elements of a result that stay in the caches until the next use of the result.
 static int64_t cached_nelems(const Tuning *t, const Access *a) {
   return 2 * t->target->l2_nbytes / (int64_t)type_nbytes(a->type);
 }
 
-// What a visit's kernels store for each other is read soon.
+// Values that a visit's kernels (which run slice by slice) store for each other are read soon, and are not streamed.
 static bool is_worth_streaming(const Tuning *t, const Access *a) {
   const Sliced *tensor = t->k->visit && a->value ? visit_find(t->k->visit, a->value) : NULL;
   if (tensor && tensor->is_private) return false;
   return schedule_number(t->overrides, SCHEDULE_STREAM, axes_nelems(t->k, access_axes(t->k, a)) > cached_nelems(t, a));
 }
 
-// Whether some row of the access begins in the middle of a cache line, if the tensor begins at one.
+// Whether some row of the access begins inside of a cache line although the tensor begins at a cache line.
 static bool has_rows_within_lines(const Tuning *t, const Loop *loop, const Access *a) {
   enum { LINE = 64 };
   for (int axis = 0; axis < t->k->naxes; axis++)
@@ -127,9 +131,9 @@ static bool has_rows_within_lines(const Tuning *t, const Loop *loop, const Acces
   return false;
 }
 
-// Stores of rows that begin in the middle of cache lines fill a line with two vectors. With several such tensors, many
-// lines wait for their second part at the same time, which is slow. Each of these stores gets a sweep, if what that
-// sweep loads again is still in the L2 cache.
+// Vectors of rows that begin inside of cache lines fill parts of two lines. With several such tensors, many half-filled
+// lines wait at the same time, which is slow. Each such store gets its own sweep, if the data that the sweep loads
+// again is still in the L2 cache.
 static void split_stores(const Tuning *t, Loop *loop) {
   const int last = loop->nsweeps - 1;
   bool has_store = false, has_sums = false;
@@ -146,10 +150,10 @@ static void split_stores(const Tuning *t, Loop *loop) {
   }
 }
 
-// Whether to peel the rows of the last sweep: long rows of which some begin in the middle of cache lines. The sweep
-// must have a single store and no sums, which would need another order of additions.
+// Whether to peel the rows of the last sweep: long rows, some of which begin inside of cache lines. The sweep must have
+// a single store, and no sums, as peeling would change their order of additions.
 static bool should_peel(const Tuning *t, const Loop *loop) {
-  enum { LONG_RUN = 1 << 8 }; // elements of a row, the fewest that are worth peeling
+  enum { LONG_RUN = 1 << 8 }; // the fewest elements of a row that are worth peeling
   const Kernel *k = t->k;
   const Root *store = NULL;
   if (loop->rows_in_lanes || loop->tile || k->is_f64) return false;
@@ -163,16 +167,17 @@ static bool should_peel(const Tuning *t, const Loop *loop) {
          is_worth_streaming(t, a);
 }
 
-// Whether a store can be streamed: every row begins at a cache line, or is peeled; with rows in lanes, every LANES
-// rows, which must follow each other without gaps.
+// Whether a store can be streamed: every row begins at a cache line, or is peeled. With rows in lanes, every group of
+// LANES rows must begin at a cache line, and rows must have no gaps between them.
 static bool can_stream(const Tuning *t, const Loop *loop, const Root *store) {
   const Kernel *k = t->k;
   const Access *a = &k->accesses[store->access];
   if (!a->value || !type_is_float(a->type) || k->is_f64 != (a->type == TYPE_F64) || a->stride[loop->dense_axis] != 1)
     return false;
-  if (loop->tile % LANES || (loop->rows_in_lanes && loop->block % LANES)) return false; // with overrides
+  if (loop->tile % LANES || (loop->rows_in_lanes && loop->block % LANES))
+    return false; // only overrides choose such numbers
   const Axis *dense = &k->axes[loop->dense_axis];
-  if (!loop->rows_in_lanes && dense->extent < LANES && !dense->monomial) return false; // there are no whole vectors
+  if (!loop->rows_in_lanes && dense->extent < LANES && !dense->monomial) return false; // no vector is whole
   const bool is_peeled = loop->is_peeled && store->sweep == loop->nsweeps - 1;
   if (!loop->rows_in_lanes || is_column(loop)) return is_peeled || !has_rows_within_lines(t, loop, a);
   return a->stride[loop->order[0]] == k->axes[loop->dense_axis].extent &&
@@ -197,7 +202,7 @@ static void choose_threads(const Tuning *t, Loop *loop, int64_t little) {
   if (axes_monomial(t->k, t->outer | t->inner)) loop->serial_work = little;
 }
 
-// Loops whose blocks store halves of the same byte run on one thread. Blocks have their final length.
+// Loops whose blocks store halves of the same byte run on one thread. Called when blocks have their final length.
 static void keep_bytes_whole(const Kernel *k, Loop *loop) {
   for (size_t i = 0; i < loop->nroots; i++) {
     const Root *root = &loop->roots[i];
@@ -218,21 +223,21 @@ static void place_temporaries(Schedule *s) {
   }
 }
 
-// Products. A step has an accumulator for each of `rows` rows and `vectors` vectors, in registers, beside the vectors
-// that the rows share and the row's factor.
+// Products. The registers hold a step's accumulators, one for each of `rows` rows and `vectors` vectors, the vectors
+// that all rows use, and one row's scalar.
 
-// The time of a step: that of its rows, or of a few if these do not fill the pipelines, and of loading the vectors.
+// The time of a step: its rows, at least FEW as fewer do not fill the pipelines, and loading the vectors.
 static int64_t step_cost(int64_t rows) {
   enum { FEW = 4, VECTORS = 1 };
   return (rows > FEW ? rows : FEW) + VECTORS;
 }
 
-// The time for all rows of an index on the free axes, `together` of them a step, and those that remain a step, too.
+// The time for all rows of an index on the free axes: `together` rows in a step, and the remaining rows in another.
 static int64_t product_cost(int64_t nrows, int64_t together) {
   return nrows / together * step_cost(together) + (nrows % together ? step_cost(nrows % together) : 0);
 }
 
-// Whether the loop loads the access, not only a loop that copies the tensor.
+// Whether the product's loop itself loads the access, rather than a loop that copies the tensor.
 static bool is_loaded(const Tuning *t, const Loop *loop, AccessId access) {
   bool is_any = false;
   for (size_t i = 0; i < loop->nroots; i++) {
@@ -246,8 +251,8 @@ static bool is_loaded(const Tuning *t, const Loop *loop, AccessId access) {
   return is_any;
 }
 
-// Whether rows of a factor that is read where it is are whole multiples of ALIAS bytes apart: then what a step reads of
-// them at once is in a single set of the first-level cache.
+// Whether rows of a factor that is read from its tensor are multiples of ALIAS bytes apart: then the elements that a
+// step reads at the same time are in a single set of the L1 cache.
 static bool has_aliased_rows(const Tuning *t, const Loop *loop) {
   enum { ALIAS = 4 << 10 };
   const int middle = loop->order[loop->nouter + loop->ninner - 2];
@@ -274,9 +279,9 @@ static int choose_product_rows(const Tuning *t, const Loop *loop, int most) {
   return best;
 }
 
-// Rows in a block: their factors stay in the L2 cache for all columns, and there are several blocks for each thread.
-// With fewer than MANY_ROWS, reading all vectors again for each block would take longer than reading the rows' factors
-// from beyond that cache.
+// Rows in a block: few enough that their factors stay in the L2 cache for all columns, and that each thread has several
+// blocks; but MANY_ROWS if a block would have fewer, as reading all vectors again for each block would take longer than
+// reading the rows' factors from beyond the L2 cache.
 static int64_t product_block(const Tuning *t, const Loop *loop) {
   enum { BLOCKS = 4, MANY_ROWS = 288 }; // BLOCKS: for each thread
   const Kernel *k = t->k;
@@ -286,7 +291,7 @@ static int64_t product_block(const Tuning *t, const Loop *loop) {
   int64_t block = t->target->l2_nbytes / 2 / (nbytes > 0 ? nbytes : 1);
   if (block < MANY_ROWS) block = MANY_ROWS;
   const int64_t nfree = axes_nelems(k, t->outer & ~loop_cut_axes(loop)), least = BLOCKS * threads;
-  // Rounded up to whole steps, so that there are not one or two blocks more than the threads can share evenly.
+  // Rounded up to whole steps, so that there are not one or two blocks more than threads can divide evenly.
   const int64_t even = (nrows * nfree + least - 1) / least;
   if (nfree * ((nrows + block - 1) / block) < least && even < block)
     return even > 0 ? (even + loop->rows - 1) / loop->rows * loop->rows : loop->rows;
@@ -311,10 +316,10 @@ static int choose_product_vectors(const Tuning *t, const Loop *loop, int registe
   return vectors;
 }
 
-// Columns of a step: of short sums so many groups of vectors that a row's results are long pieces of memory, while the
-// factor of these columns stays in the L2 cache, from one step to the next.
+// Columns of a step. For short sums, several groups of vectors, so that a row's results are long runs of memory, but so
+// few that the factor of these columns stays in the L2 cache from one step to the next.
 static int64_t choose_columns(const Tuning *t, const Loop *loop) {
-  enum { SHARE = 8 }; // of the L2 cache; a half to a fourth of that was measured to be as fast
+  enum { SHARE = 8 }; // 1 / SHARE of the L2 cache; 1/16 to 1/32 was measured to be as fast
   const Kernel *k = t->k;
   const int axis = loop_vector_axis(loop);
   const int64_t group = (int64_t)loop->vectors * LANES, length = axes_nelems(k, t->inner & ~(1U << axis));
@@ -325,8 +330,8 @@ static int64_t choose_columns(const Tuning *t, const Loop *loop) {
   return groups > 1 ? groups * group : group;
 }
 
-// Whether the access loads vectors of a factor that is beyond the L2 cache, in pieces that are at least a page apart:
-// processors prefetch within a page only. (Where pieces of 4000 bytes follow each other, prefetching took longer.)
+// Whether the access loads vectors of a factor that is larger than the L2 cache, at distances of at least a page:
+// processors prefetch only within a page. (At distances of 4000 bytes, prefetching was measured to be slower.)
 static bool loads_from_pages(const Tuning *t, const Loop *loop, AccessId id) {
   enum { PAGE = 4 << 10 };
   const Access *a = &t->k->accesses[id];
@@ -336,9 +341,9 @@ static bool loads_from_pages(const Tuning *t, const Loop *loop, AccessId id) {
          is_loaded(t, loop, id) && access_nelems_along(t->k, a, ~0U) * nbytes > t->target->l2_nbytes;
 }
 
-// Whether the access loads vectors of a factor that is beyond the L2 cache, and of which each index on the free axes
-// has a part: the first of the steps over a part's rows waits for each column. All of them fetch the next columns,
-// which for more than MOST_STEPS takes longer than that.
+// Whether the access loads vectors of a factor that is larger than the L2 cache and has a part for each index on the
+// free axes: the first step over a part's rows waits for each column. But all steps prefetch the next columns; with
+// more than MOST_STEPS, the prefetches cost more than the wait.
 static bool loads_parts(const Tuning *t, const Loop *loop, AccessId id) {
   enum { MOST_STEPS = 20 };
   if (axes_nelems(t->k, loop_cut_axes(loop)) > (int64_t)MOST_STEPS * loop->rows) return false;
@@ -362,8 +367,8 @@ static int choose_columns_ahead(const Tuning *t, const Loop *loop) {
   return (int)schedule_number(t->overrides, SCHEDULE_AHEAD, (int64_t)groups * loop->vectors * LANES);
 }
 
-// Whether the access loads vectors through windows of a copy that is beyond the L2 cache. The next windows overlap
-// these, and what they add is small pieces of memory that processors do not prefetch.
+// Whether the access loads vectors through windows of a copy that is larger than the L2 cache. The next windows overlap
+// the current windows; their new elements are small pieces of memory, which processors do not prefetch.
 static bool loads_windows(const Tuning *t, const Loop *loop, AccessId id) {
   const Access *a = &t->k->accesses[id];
   return !a->value && a->nbounds && a->stride[loop_vector_axis(loop)] == 1 && is_loaded(t, loop, id) &&
@@ -377,8 +382,9 @@ static int choose_windows_ahead(const Tuning *t, const Loop *loop) {
   return has_windows ? (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, 1) : 0;
 }
 
-// Whether rows of a factor beyond the L2 cache are contiguous: a step begins with the first part of each of its rows,
-// so that it would wait for all of them. Beside a longer sum, that is little.
+// Whether to prefetch the next step's rows: a factor that is larger than the L2 cache has contiguous rows, so that a
+// step would wait for the beginning of each row. With a sum longer than SHORT_SUM, the wait is a small part of the
+// time.
 static bool choose_fetch_of_rows(const Tuning *t, const Loop *loop) {
   enum { SHORT_SUM = 512 };
   bool is_far = false;
@@ -397,7 +403,7 @@ static void tune_product(Tuning *t, Loop *loop) {
   loop->vectors = vectors;
   loop->columns = choose_columns(t, loop);
   loop->rows = (int)schedule_number(t->overrides, SCHEDULE_ROWS, choose_product_rows(t, loop, rows > 1 ? rows : 1));
-  if (has_bounded_rows(t, loop)) loop->rows = 1; // each row has conditions of its own
+  if (has_bounded_rows(t, loop)) loop->rows = 1; // conditions differ between rows
   loop->ahead = choose_columns_ahead(t, loop);
   loop->prefetch = choose_windows_ahead(t, loop);
   loop->fetches_rows = choose_fetch_of_rows(t, loop);
@@ -405,8 +411,8 @@ static void tune_product(Tuning *t, Loop *loop) {
   choose_threads(t, loop, LITTLE_WORK);
 }
 
-// A step takes all taps of a window as rows, or of its last axis, with as many vectors as there are registers for their
-// sums and for a vector of the factor that they share.
+// The rows of a step are all taps of a window, or of its last axis. A step has as many vectors as there are registers
+// for the sums, beside a vector of the factor that all rows use.
 static void tune_depthwise(const Tuning *t, Loop *loop) {
   enum { MOST_VECTORS = 4 };
   const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1) - 1;
@@ -424,8 +430,8 @@ static void tune_depthwise(const Tuning *t, Loop *loop) {
   if (vectors < loop->vectors) loop->vectors = (int)vectors;
 }
 
-// Whether the loop copies a tensor into panels: an iteration stores a part of each, next to that of the iteration
-// before.
+// Whether the loop copies a tensor into panels: each iteration stores a part of every panel, next to the previous
+// iteration's part.
 static bool copies_into_panels(const Tuning *t, const Loop *loop) {
   const Root *root = loop->roots;
   if (loop->nroots != 1 || !loop->nouter || loop->rows_in_lanes || root->kind != ROOT_STORE) return false;
@@ -436,8 +442,8 @@ static bool copies_into_panels(const Tuning *t, const Loop *loop) {
          to->stride[loop->order[loop->nouter - 1]] < axes_nelems(t->k, t->inner);
 }
 
-// Panels are far apart, in memory that uses few sets of the caches and many pages. With several rows at once, each
-// visit to a panel fills more of its lines.
+// Panels are far apart, in memory that uses few sets of the caches and many pages. With several rows in a step, more of
+// a panel's cache lines are filled at once.
 static void tune_copy(Tuning *t, Loop *loop) {
   enum { MOST_ROWS = 16, BLOCKS = 4 }; // BLOCKS: for each thread
   t->outer = loop_outer_axes(loop);
@@ -463,7 +469,8 @@ static void tune_loop(Tuning *t, Loop *loop) {
     return;
   }
   loop->rows = choose_rows(t, loop);
-  if (should_peel(t, loop) && !t->overrides->key[SCHEDULE_ROWS].is_set) loop->rows = 1; // gains more than shared loads
+  if (should_peel(t, loop) && !t->overrides->key[SCHEDULE_ROWS].is_set)
+    loop->rows = 1; // peeling gains more than several rows in a step
   if (are_neighbours(t, loop) && loop->rows > 1) loop->block = loop->rows;
   else if (!loop_has_roots(loop, ROOT_REDUCE_OUTER))
     loop->block = (loop->block + loop->rows - 1) / loop->rows * loop->rows;

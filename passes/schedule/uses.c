@@ -1,4 +1,4 @@
-// Finds which expressions a sweep needs, how often it uses them, and at which level each is computed.
+// Finds the expressions that a sweep needs, how often it uses them, and the level at which each is computed.
 #include "ir/kernel/uses.h"
 #include "passes/schedule/recipe.h"
 #include "passes/schedule/scheduling.h"
@@ -48,7 +48,7 @@ Level root_level(const Recipe *r, const Root *root) {
   return level_of(r, root_axes(r->k, root), NULL);
 }
 
-// Whether an expression is a vector: it varies over the innermost axis, or over rows, which are in lanes.
+// Whether an expression is a vector: it varies over the innermost axis, or, with rows in lanes, over rows.
 bool is_lanewise(const Recipe *r, ExprId id) {
   Level level = expr_level(r, id);
   return level == LEVEL_VECTOR || (r->info->rows_in_lanes && level == LEVEL_ROW);
@@ -58,7 +58,7 @@ bool is_row_sum(const Recipe *r, ExprId id) {
   return loop_finishes(r->loop, id, r->loop->nsweeps);
 }
 
-// The sweep that spills a vector; nsweeps: none.
+// The sweep that spills a vector; nsweeps: no sweep does.
 static int spilling_sweep(const Recipe *r, ExprId id) {
   for (int i = 0; i < r->loop->nspills; i++)
     if (r->loop->spills[i].expr == id) return r->loop->spills[i].sweep;
@@ -73,7 +73,7 @@ bool is_spilled(const Recipe *r, ExprId id) {
   return r->sweep == spilling_sweep(r, id);
 }
 
-// What is known without computing it: the sums of the sweeps up to this one (the section after it may use its sums),
+// The values that need no computing: sums of the sweeps up to this sweep (the section after the sweep uses its sums),
 // and vectors that earlier sweeps spilled.
 static Finds finds_of(const Recipe *r) {
   const bool is_one = r->sweep != ALL_SWEEPS;
@@ -114,7 +114,7 @@ bool is_in_sweep(const Recipe *r, const Root *root, int sweep) {
 
 void need_root(Recipe *r, const Root *root) {
   ExprId operand = root_operand(r, root);
-  // A fused product is not computed by itself, only its factors are needed, unless it is spilled.
+  // Of a fused product, only the factors are needed, unless the product is spilled.
   if (expr_level(r, operand) == LEVEL_VECTOR && root->is_fused && !is_spilled(r, operand)) {
     need_expr(r, r->k->exprs[operand].args[0]);
     need_expr(r, r->k->exprs[operand].args[1]);

@@ -33,7 +33,7 @@ void close_rows(Recipe *r) {
   r->b.end = r->rows;
 }
 
-// The stride from lane to lane.
+// The distance in memory between neighbouring lanes.
 static const Index *lane_step(Recipe *r, const Access *a) {
   const int axis = loop_lane_axis(r->loop);
   return a->panel_axis == axis + 1 ? number(r, 1) : stride_of(r, a, axis);
@@ -43,13 +43,13 @@ static bool is_dense(const Recipe *r, const Access *a) {
   return access_lane_stride(a, loop_lane_axis(r->loop)) == 1;
 }
 
-// Whether a vector of the access is one of a panel, which has memory for all lanes.
+// Whether vectors of the access are in a panel, which has memory for all lanes, also of the tail.
 static bool is_of_panel(const Recipe *r, const Access *a) {
   return a->panel_axis && a->panel_axis == loop_lane_axis(r->loop) + 1;
 }
 
-// The stride, along an axis, of the partial sums that EXPR_COMBINE reads: an array [free axes, chunk, inner axes], as
-// the blocks of one index on the free axes follow each other. NULL: the partial sums do not vary over the axis.
+// The stride, along an axis, of the partial sums that EXPR_COMBINE reads: an array [free axes, block, inner axes], as
+// the blocks of each index on the free axes are adjacent. NULL: the partial sums do not vary over the axis.
 static const Index *partial_stride(Recipe *r, const Expr *e, int axis) {
   const Kernel *k = r->k;
   const Loop *maker = &r->schedule->loops[e->loop];
@@ -128,8 +128,8 @@ static Load how_loaded(const Recipe *r, const Expr *e) {
   return access_is_mask(a) || is_dense(r, a) ? LOAD_DENSE : LOAD_STRIDED;
 }
 
-// Whether the rows of a product's step are neighbours in memory, and the lanes of a vector are not. Transposing fewer
-// rows takes longer than their elements one by one.
+// Whether the rows of a product's step are adjacent in memory, and the lanes of a vector are not. Transposing fewer
+// than LEAST_ROWS takes longer than storing element by element.
 static bool has_near_rows(const Recipe *r, const Address *at) {
   enum { LEAST_ROWS = LANES / 2 };
   const Access *a = &r->k->accesses[at->access];

@@ -54,8 +54,8 @@ static bool is_vector_root(const Recipe *r, const Root *root, int sweep) {
   return is_in_sweep(r, root, sweep) && (is_vector_sum(r, root) || root_level(r, root) == LEVEL_VECTOR);
 }
 
-// The only array of partial sums of a sweep, if its update is the last one: then one test of its flag guards both the
-// update and the store.
+// The only array of partial sums of a sweep, if its update comes last: then one test of its flag guards both the update
+// and the store.
 static const Root *find_lone_sum(const Recipe *r, int sweep) {
   const Root *last = NULL;
   size_t count = 0;
@@ -74,7 +74,7 @@ static void make_vectors(Recipe *r, bool by_row) {
       make_vector(r, id);
 }
 
-// Vectors that all rows share, then a loop over rows.
+// First the vectors that are the same for all rows, then a loop over rows.
 void build_body(Recipe *r, int sweep) {
   need_sweep(r, sweep);
   make_vectors(r, false);
@@ -97,8 +97,8 @@ void build_body(Recipe *r, int sweep) {
   if (lone) close_body(r);
 }
 
-// The loop over vectors from one index to another. Before it is split, it uses the first accumulator only; has_sums: it
-// will be split into groups of vectors with an accumulator each.
+// The loop over vectors from one index to another. Until schedule_split_vectors runs, the loop uses only the first
+// accumulator. has_sums: it will be split into groups with an accumulator for each vector.
 void build_vector_loop(Recipe *r, int sweep, const Index *from, const Index *to, bool has_sums) {
   const Loop *loop = r->loop;
   const Axis *axis = &r->k->axes[vector_axis(r)];

@@ -1,6 +1,7 @@
-// Copies of factors that products read through windows. A copy has an axis of the kernel for each window, over all
-// indices that occur, so that the padding is in it: its elements need no conditions, and lie densely along the axis
-// that the products need. The factor is a load, or is computed from several that go through the same windows.
+// Copies factors that products read through windows. The kernel gets a new axis for each window, over all indices that
+// the window reaches. The copy has this axis and contains the padding, so that products load its elements without
+// conditions, and it is dense along the axis that the products need. The factor is a load, or is computed from several
+// loads through the same windows.
 #include "passes/schedule/scheduling.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@ static int64_t farthest_index(const Kernel *k, const Bound *b, bool is_most) {
   return index;
 }
 
-// The indices of the window that a copy has.
+// The range of indices that the window reaches: the indices that a copy has.
 static void find_places(const Kernel *k, const Bound *b, int64_t *least, int64_t *most) {
   const bool has_reach = b->reach_begin < b->reach_end;
   *least = farthest_index(k, b, false);
@@ -23,17 +24,17 @@ static void find_places(const Kernel *k, const Bound *b, int64_t *least, int64_t
   if (has_reach && b->reach_end > *most) *most = b->reach_end - 1;
 }
 
-// Whether the summed axis goes backwards along the window, as in gradients by data: then the copy does, too, so that
-// the products go forwards. Along the window of vectors, these go forwards.
+// Whether a summed axis goes backwards along the window, as in gradients by data. Then the copy is reversed, so that
+// the products read it forwards. A window along which vectors go forwards is never reversed.
 static bool is_backwards(const Kernel *k, const Bound *b, AxisSet summed, int vector_axis) {
   for (int axis = 0; axis < k->naxes && b->factor[vector_axis] <= 0; axis++)
     if (summed >> axis & 1 && b->factor[axis] < 0) return true;
   return false;
 }
 
-// The windows that a factor goes through.
+// The windows through which a factor is read.
 typedef struct Windows {
-  Bound bounds[MAX_RANK]; // each once; their strides are those of one of the loads
+  Bound bounds[MAX_RANK]; // each window once, with the strides of one of the loads
   size_t count;
   AxisSet axes;  // of the bounds
   bool *is_used; // by ExprId: the factor is computed from it
@@ -43,17 +44,17 @@ static bool is_same_window(const Bound *a, const Bound *b) {
   return a->offset == b->offset && a->extent == b->extent && memcmp(a->factor, b->factor, sizeof a->factor) == 0;
 }
 
-// The window that the bound is; -1: none.
+// The index of the window that equals the bound; -1: none does.
 static int window_of(const Windows *w, const Bound *b) {
   for (size_t i = 0; i < w->count; i++)
     if (is_same_window(&w->bounds[i], b)) return (int)i;
   return -1;
 }
 
-// Collects the windows. False: two of them have an axis in common, or out of memory.
+// Collects the windows. False: two windows have an axis in common, or out of memory.
 static bool find_windows(const Kernel *k, ExprId factor, Windows *w) {
   *w = (Windows){.is_used = ARENA_ARRAY(k->arena, bool, k->nexprs)};
-  if (!w->is_used) ((Kernel *)k)->out_of_memory = true; // which is no part of what k computes
+  if (!w->is_used) ((Kernel *)k)->out_of_memory = true; // the cast is valid: the flag is not a part of the computation
   if (!w->is_used) return false;
   w->is_used[factor] = true;
   for (ExprId id = factor; id > 0; id--) {
@@ -72,7 +73,7 @@ static bool find_windows(const Kernel *k, ExprId factor, Windows *w) {
   return true;
 }
 
-// The window whose index the expression is, as lowering computes it: offset + the sum of factor * index; -1: none.
+// The window whose index the expression computes, in lowering's form, offset + the sum of factor * index; -1: none.
 static int window_of_index(const Kernel *k, const Windows *w, ExprId id) {
   Bound b = {.offset = 0};
   const Expr *e = &k->exprs[id];
@@ -91,14 +92,14 @@ static int window_of_index(const Kernel *k, const Windows *w, ExprId id) {
   return -1;
 }
 
-// Whether the access varies over axes of windows through its bounds only.
+// Whether each axis of a window over which the access varies is an axis of one of its bounds.
 static bool is_through_windows(const Kernel *k, const Windows *w, const Access *a) {
   AxisSet axes = access_axes(k, a) & w->axes;
   for (size_t i = 0; i < a->nbounds; i++) axes &= ~bound_axes(&a->bounds[i]);
   return !axes;
 }
 
-// Whether the expression can be computed with an axis in the place of each window, its operands apart.
+// Whether the expression can be computed along the copy's axes if its operands can.
 static bool is_movable(const Kernel *k, const Windows *w, ExprId id) {
   const Expr *e = &k->exprs[id];
   if (!(e->axes & w->axes) || window_of_index(k, w, id) >= 0) return true;
@@ -106,7 +107,8 @@ static bool is_movable(const Kernel *k, const Windows *w, ExprId id) {
   return e->args[0] && e->op != EXPR_IS_KEPT && !expr_is_reduction(e);
 }
 
-// Whether the factor can: each expression, but for those that only the windows' indices are computed from.
+// Whether the factor can be computed along the copy's axes: all its expressions can, except operands of windows'
+// indices, which are not needed there. Sets is_used to the expressions that are needed.
 static bool are_movable(const Kernel *k, Windows *w, ExprId factor) {
   bool *is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs);
   if (!is_needed) return false;
@@ -129,11 +131,12 @@ bool schedule_reads_windows(const Kernel *k, ExprId id) {
 
 typedef struct Copy {
   Windows w;
-  Access to, use; // the copy, along its own axes; and along those of the products
+  Access to, use; // the copy's accesses: along its own axes (to), along the products' axes (use)
   Bound use_bounds[MAX_RANK];
-  int order[MAX_AXES], n;                  // the copy's axes, slowest first
-  int place[MAX_RANK];                     // by window: the copy's axis
-  int64_t first[MAX_RANK], step[MAX_RANK]; // by window: its index at 0 on the copy's axis, and from there on
+  int order[MAX_AXES], n; // the copy's axes, outermost first
+  int place[MAX_RANK];    // by window: the copy's axis
+  int64_t first[MAX_RANK],
+      step[MAX_RANK]; // by window: index i on the copy's axis is the window's index first + i * step
 } Copy;
 
 // Adds an axis to the kernel for the window.
@@ -156,8 +159,8 @@ static void add_order(Copy *c, AxisSet axes) {
   for (; axes; axes &= axes - 1) c->order[c->n++] = __builtin_ctz(axes);
 }
 
-// Orders the copy's axes, of which the kernel gets one for each window. If vectors lie along a window, that is the
-// last, behind the summed axes: what a row of results needs of the others is then contiguous.
+// Chooses the layout of the copy, and adds its axes for windows to the kernel. If vectors lie along a window, its axis
+// is the last, and summed axes come just before it: then the elements that a row of results needs are contiguous.
 static void add_places(Kernel *k, const Product *p, AxisSet axes, int last, Copy *c) {
   const AxisSet summed = k->exprs[p->sum].reduced, vectors = last >= 0 ? 1U << last : 0;
   AxisSet behind = 0;
@@ -172,7 +175,7 @@ static void add_places(Kernel *k, const Product *p, AxisSet axes, int last, Copy
   add_order(c, axes & vectors);
 }
 
-// Lays the copy out densely, and finds the strides with which the products go through it.
+// Sets the strides of the dense copy, along its own axes and along the products' axes. Returns its number of elements.
 static int64_t lay_out(const Kernel *k, Copy *c) {
   int64_t next = 1;
   for (int i = c->n - 1; i >= 0; i--) {
@@ -209,7 +212,7 @@ static ExprId move_load(Kernel *k, const Copy *c, const Expr *e, ExprId offset) 
   return offset ? expr_load_at(k, access, offset) : expr_load(k, access);
 }
 
-// The factor as the copy computes it: at the places of the windows.
+// The factor as the copy computes it: with the copy's axes instead of the windows' axes.
 static ExprId move_factor(Kernel *k, const Copy *c, ExprId factor) {
   const Windows *w = &c->w;
   ExprId *moved = ARENA_ARRAY(k->arena, ExprId, factor + 1);
@@ -231,7 +234,7 @@ static ExprId move_factor(Kernel *k, const Copy *c, ExprId factor) {
   return k->out_of_memory ? 0 : moved[factor];
 }
 
-// Whether the factor loads neighbours along the axis.
+// Whether the factor loads a tensor with stride 1 along the axis.
 static bool loads_along(const Kernel *k, const Windows *w, ExprId factor, int axis) {
   for (ExprId id = 1; id <= factor; id++)
     if (w->is_used[id] && k->exprs[id].op == EXPR_LOAD && k->accesses[k->exprs[id].access].stride[axis] == 1)
@@ -239,16 +242,16 @@ static bool loads_along(const Kernel *k, const Windows *w, ExprId factor, int ax
   return false;
 }
 
-// Whether the axis is that of neighbours in a window, or in none.
+// Whether the axis steps by 1 in each window that it is an axis of.
 static bool is_step_of_one(const Windows *w, int axis) {
   for (size_t i = 0; i < w->count; i++)
     if (w->bounds[i].factor[axis] && w->bounds[i].factor[axis] != 1) return false;
   return true;
 }
 
-// The axis along which the copy is dense: that of the vectors. For rows it is, apart from the windows', the axis along
-// which the factor's tensors are; if that is one of summed windows, none; else the longest summed one, if it is worth
-// copying vectors of it. -1: there is none.
+// The axis along which the copy is dense; -1: none. For the factor of vectors, the vector axis. For the factor of rows,
+// the axis outside of windows along which its tensors are dense. If its tensors are dense along a summed axis of a
+// window, none. Otherwise the longest summed axis outside of windows, if it has at least LANES indices.
 static int find_dense_axis(const Kernel *k, const Product *p, ExprId id, const Windows *w) {
   const AxisSet others = k->exprs[id].axes & ~w->axes, summed = k->exprs[p->sum].reduced;
   int best = -1;
@@ -265,7 +268,8 @@ static int find_dense_axis(const Kernel *k, const Product *p, ExprId id, const W
   return best;
 }
 
-// Whether a load needs a copy: it has conditions, or is not dense, or not in the type of the products.
+// Whether the factor needs a copy: it is computed, or the load has conditions, is not dense, or has another type than
+// f32 and f64.
 static bool needs_copy(const Kernel *k, const Expr *e, int dense_axis) {
   const Access *a = &k->accesses[e->access];
   if (e->op != EXPR_LOAD) return true;
@@ -275,7 +279,7 @@ static bool needs_copy(const Kernel *k, const Expr *e, int dense_axis) {
 
 // Whether padding and gaps make a copy much larger than all tensors of the kernel.
 static bool is_too_large(const Kernel *k, const Expr *factor, const Windows *w) {
-  enum { FEW = 1 << 20, TIMES = 16 }; // elements; as many times those of the largest tensor
+  enum { FEW = 1 << 20, TIMES = 16 }; // FEW: elements that are never too many; TIMES: of the largest tensor's elements
   int64_t nelems = axes_nelems(k, factor->axes & ~w->axes), largest = FEW / TIMES;
   for (AccessId i = 0; i < k->naccesses; i++) {
     const int64_t own = k->accesses[i].value ? shape_nelems(&k->accesses[i].value->shape) : 0;
@@ -299,7 +303,7 @@ bool schedule_copies_window(const Kernel *k, const Product *p, ExprId id) {
     return false;
   const int last = find_dense_axis(k, p, id, &w);
   while (first < k->naxes && !(e->axes >> first & 1)) first++;
-  for (int axis = 0; axis < k->naxes; axis++) // only the slowest may be open, which a window's never is
+  for (int axis = 0; axis < k->naxes; axis++) // only the outermost axis may be open, and never a window's
     if (e->axes >> axis & 1 && (axis != first || axis == last) && k->axes[axis].monomial) return false;
   if (id == p->vector && last < 0) return false;
   return needs_copy(k, e, last) && !is_too_large(k, e, &w);
@@ -310,7 +314,7 @@ bool schedule_copy_window(Scheduling *s, ExprId id) {
   const Expr e = k->exprs[id];
   Copy c = {.n = 0};
   if (!find_windows(k, id, &c.w) || !are_movable(k, &c.w, id)) {
-    k->out_of_memory = true; // schedule_copies_window has found both to hold
+    k->out_of_memory = true; // schedule_copies_window found both to be true
     return false;
   }
   const int last = find_dense_axis(k, &s->product, id, &c.w);
