@@ -18,15 +18,15 @@ typedef struct Cut {
   Arena scratch;
   // By value->index:
   bool *is_own;
-  uint32_t *level;           // the stage that computes it
-  bool *is_early;            // some leaf needs it
-  uint32_t *function;        // that computes it; NOWHERE: none does
-  struct ngrad_place *place; // of a value that crosses from one function to another
+  uint32_t *level;           // the stage that computes the value
+  bool *is_early;            // some leaf needs the value
+  uint32_t *function;        // the function that computes the value; NOWHERE: none does
+  struct ngrad_place *place; // the place of a value that another function reads
   uint32_t nstages;
   bool failed;
 } Cut;
 
-// Functions are numbered: stage k's common one is 2k, the leaves' 2k + 1.
+// Functions are numbered: 2k is stage k's common function, 2k + 1 its leaves' function.
 static uint32_t common_function(uint32_t stage) {
   return 2 * stage;
 }
@@ -84,13 +84,13 @@ static bool is_cheap(const Node *node) {
   return node->noutputs == 1 && node->outputs[0] && node->op->traits & (TRAIT_ELEMENTWISE | TRAIT_MOVES);
 }
 
-// The stage in which something uses the result: its leaves' or common function.
+// The stage of the function that contains the use.
 static uint32_t stage_of_use(const Cut *c, const Use *use) {
   const Value *result = first_output(use->node);
   return result ? c->level[result->index] - (use->node->op->id == OP_AllReduce) : c->nstages;
 }
 
-// Whether nothing but leaves' functions of one stage uses the value.
+// Whether all uses of the value are in one stage's leaves' function.
 static bool is_used_by_leaves(const Cut *c, const Value *v) {
   bool is_used = v->uses && !v->is_output;
   for (const Use *use = v->uses; use && is_used; use = use->next) {
@@ -100,7 +100,8 @@ static bool is_used_by_leaves(const Cut *c, const Value *v) {
   return is_used;
 }
 
-// Common values that are broadcasts of smaller ones are computed in each leaf, which need not read them from memory.
+// Moves common values that broadcast smaller values into the leaves' functions, which then need not read them from
+// memory.
 static bool broadcast_in_leaves(Cut *c) {
   bool *is_broadcast = ARENA_ARRAY(&c->scratch, bool, c->g->nvalues + 1);
   if (!is_broadcast) return out_of_memory(c);
@@ -121,7 +122,7 @@ static bool broadcast_in_leaves(Cut *c) {
   return true;
 }
 
-// The bytes of a leaf's own values that would be kept for a later stage for the node alone.
+// The bytes of operands that would be kept for a later stage only because the node would run there.
 static size_t kept_nbytes(const Cut *c, const Node *node) {
   size_t nbytes = 0;
   for (uint32_t i = 0; i < node->ninputs; i++) {
@@ -134,7 +135,8 @@ static size_t kept_nbytes(const Cut *c, const Node *node) {
   return nbytes;
 }
 
-// A leaf's own value that only later stages use is computed there, if keeping its operands takes no more memory.
+// Moves a leaf's value that only later stages use to the first of these stages, if keeping its operands takes no more
+// memory than keeping the value.
 static void put_off(Cut *c) {
   for (size_t n = c->g->nnodes; n-- > 0;) {
     const Node *node = c->g->nodes[n];
@@ -182,7 +184,7 @@ static bool is_shared_in(const Cut *c, const Node *node, uint32_t stage) {
   return node->op->id == OP_AllReduce && c->level[node->inputs[0]->index] == stage;
 }
 
-// When its source is made.
+// Orders AllReduces by the nodes that compute their operands.
 static int compare_sources(const void *a, const void *b) {
   const Node *const *x = a, *const *y = b;
   const Node *made_x = (*x)->inputs[0]->producer, *made_y = (*y)->inputs[0]->producer;
@@ -190,7 +192,7 @@ static int compare_sources(const void *a, const void *b) {
   return (*x)->index < (*y)->index ? -1 : (*x)->index > (*y)->index;
 }
 
-// Fills the stage's list of shared tensors, in the order in which they are made.
+// Fills the stage's list of shared tensors, in the order in which they are computed.
 static bool find_shared(Cut *c, uint32_t stage, size_t bucket_nbytes) {
   struct ngrad_stage *s = &c->out->stages[stage];
   Arena *arena = &c->out->arena;
@@ -227,7 +229,7 @@ static struct ngrad_place *place_of(Cut *c, const Value *v) {
   return &c->place[v->index];
 }
 
-// Constants with a row for each leaf.
+// Finds the constants with a row for each leaf.
 static bool find_numbers(Cut *c) {
   size_t count = 0;
   c->out->numbers = ARENA_ARRAY(&c->out->arena, const Value *, c->g->nnodes + 1);
@@ -254,7 +256,7 @@ static void find_inputs(Cut *c) {
     *place_of(c, c->g->inputs[i]) = (struct ngrad_place){ngrad_PLACE_INPUT, i, 0, 0};
 }
 
-// Whether a function other than its own reads the value.
+// Whether a function other than the one that computes the value reads it.
 static bool crosses(const Cut *c, const Value *v) {
   for (const Use *use = v->uses; use; use = use->next) {
     const Value *result = first_output(use->node);
@@ -276,7 +278,7 @@ static void place_values(Cut *c) {
 
 // Functions
 
-typedef struct Part { // a function that is being made
+typedef struct Part { // a function being built
   Cut *c;
   uint32_t number;
   Builder b;
@@ -303,7 +305,8 @@ static bool is_in_part(const Part *p, const Node *node) {
   return v && p->c->function[v->index] == p->number;
 }
 
-// Inputs are what the part's nodes read and do not make; but not states, which come last.
+// Adds the values that the part's nodes read but do not compute as inputs; states are not among them, as they come
+// last.
 static void add_part_inputs(Part *p, const bool *is_state) {
   const Cut *c = p->c;
   for (size_t n = 0; n < c->g->nnodes; n++) {
@@ -317,7 +320,7 @@ static void add_part_inputs(Part *p, const bool *is_state) {
   }
 }
 
-// The value as an output, in another layout if that is not its own.
+// Adds the value as an output, through a reorder if `order` is not the value's layout.
 static void add_output(Part *p, const Value *v, const Order *order, struct ngrad_place place) {
   if (!p->map[v->index] && !v->constant) part_input(p, v);
   if (p->b.failed) return;
@@ -447,7 +450,7 @@ static void add_results(Part *p) {
   }
 }
 
-// The last stage: all outputs, and updates of states in their place.
+// Makes the last function: all outputs, and updates of states, which are stored in the states' memory.
 static const struct ngrad_function *make_last(Cut *c) {
   Part p;
   const Graph *g = c->g;
@@ -456,7 +459,7 @@ static const struct ngrad_function *make_last(Cut *c) {
   if (!is_state) builder_out_of_memory(&p.b);
   for (size_t i = 0; i < g->nstates && is_state; i++) is_state[g->inputs[g->states[i].input]->index] = true;
   if (!p.b.failed) add_part_inputs(&p, is_state);
-  for (size_t i = 0; i < g->noutputs && !p.b.failed; i++) { // results of other functions
+  for (size_t i = 0; i < g->noutputs && !p.b.failed; i++) { // outputs that other functions compute
     const Value *v = g->outputs[i];
     if (!p.map[v->index] && !v->constant && !is_state[v->index] && c->function[v->index] != p.number) part_input(&p, v);
   }

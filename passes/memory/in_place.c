@@ -1,13 +1,14 @@
-// An update is stored by its kernel if no later kernel reads the state, and its kernel reads each element before it
-// stores to its place; by several kernels, which store parts of it, if each reads no other part. Any other update is
-// staged: it lives in the workspace, and is copied at the end of a call. A state that is itself the update of another
-// one is copied to the workspace, so that its own update may be stored.
+// A kernel stores an update directly in the state's memory if no later kernel reads the state, and the kernel reads
+// each element of the state before it stores there. If several kernels store parts of an update, each may read only the
+// part of the state that it stores. Any other update is staged: the kernel stores it in the workspace, and it is copied
+// at the end of the call. A state that is itself the update of another state is copied to the workspace first, so that
+// its own update can be stored.
 #include "passes/memory/in_place.h"
 
 #include "ir/kernel/overwrite.h"
 
-// When a value is accessed. Kernels are numbered from 1, as 0 means never; the kernels of a visit access all of their
-// tensors from the first of them to the last.
+// The kernels that access a value, numbered from 1; 0 means none. The kernels of a visit run in turns, slice by slice,
+// so that all their tensors are accessed from the visit's first kernel to its last.
 typedef struct Lifetime {
   uint32_t first_store, last_store, last_read;
 } Lifetime;
@@ -29,7 +30,7 @@ static Lifetime *find_lifetimes(const Program *p, Arena *arena) {
   return lifetimes;
 }
 
-// Sets *is_in_place to whether the update may be stored where the state is. False: out of memory.
+// Sets *is_in_place to whether the update may be stored in the state's memory. False: out of memory.
 static bool check_update(const Program *p, const Value *state, const Value *update, const Lifetime *lifetimes,
                          Arena *scratch, bool *is_in_place) {
   const Lifetime *read = &lifetimes[state->index], *stored = &lifetimes[update->index];
@@ -55,8 +56,9 @@ static bool check_update(const Program *p, const Value *state, const Value *upda
   return true;
 }
 
-// Stages the states that have an update and are the update of another state. Copies at the end of a call, which would
-// else read one of them after its update was stored, may then come in any order: the updates {a: b, b: a} swap a and b.
+// Stages the states that have an update and are the update of another state. Otherwise a copy at the end of the call
+// could read such a state after its update was stored. Example: the updates {a: b, b: a} swap a and b, in whichever
+// order the copies run.
 static bool stage_states(Program *p, Arena *scratch) {
   const Graph *g = p->graph;
   bool *is_updated = ARENA_ARRAY(scratch, bool, g->nvalues + 1);
@@ -81,7 +83,7 @@ bool stage_updates(Program *p) {
     const State *state = &g->states[i];
     const Value *v = state->output < 0 ? NULL : g->outputs[state->output];
     bool is_in_place;
-    if (!v || !v->producer || v->first_output != state->output) continue; // no update, or a copy at the end
+    if (!v || !v->producer || v->first_output != state->output) continue; // no update, or copied at the end
     ok = check_update(p, g->inputs[state->input], v, lifetimes, &scratch, &is_in_place);
     p->is_staged[v->index] = ok && !is_in_place;
   }

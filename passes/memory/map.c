@@ -25,7 +25,7 @@ static Tenant *add_tenant(MemoryMap *m, TenantKind kind, size_t offset, size_t n
   return t;
 }
 
-// Adds the value's tenant, or lets it live until the kernel.
+// Adds a tenant for the value, or extends its lifetime to the kernel.
 static void access_value(MemoryMap *m, const Value *v, uint32_t kernel, uint32_t *current) {
   const Program *p = m->program;
   const ProgramVisit *visit = program_visit(p, kernel);
@@ -41,7 +41,7 @@ static void access_value(MemoryMap *m, const Value *v, uint32_t kernel, uint32_t
   current[v->index] = (uint32_t)m->count;
 }
 
-// A staged state is also copied before the first kernel, and any staged value after the last one.
+// A staged state is copied before the first kernel, too, and every staged value after the last kernel.
 static void extend_staged(MemoryMap *m, const uint32_t *current) {
   const Program *p = m->program;
   for (size_t i = 0; i < p->graph->nstates; i++) {
@@ -59,7 +59,7 @@ static void extend_staged(MemoryMap *m, const uint32_t *current) {
 
 static bool add_values(MemoryMap *m) {
   const Program *p = m->program;
-  uint32_t *current = ARENA_ARRAY(&m->arena, uint32_t, p->graph->nvalues + 1); // the value's tenant, plus one
+  uint32_t *current = ARENA_ARRAY(&m->arena, uint32_t, p->graph->nvalues + 1); // by value: its tenant, plus one
   for (uint32_t i = 0; current && i < p->nkernels; i++) {
     const Kernel *k = p->schedules[i]->kernel;
     for (AccessId a = 0; a < k->naccesses; a++)
@@ -79,7 +79,7 @@ static void find_ends(const Schedule *s, size_t *begin, size_t *end) {
   }
 }
 
-// Of the kernel, and of those that follow it.
+// Adds one tenant for the temporaries of the kernel's unit (the kernel, and the kernels that follow it).
 static void add_temporaries(MemoryMap *m, uint32_t kernel) {
   const uint32_t unit_end = program_unit_end(m->program, kernel);
   size_t begin = SIZE_MAX, end = 0;
@@ -100,7 +100,7 @@ static int compare_offsets(const void *a, const void *b) {
   return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-// Of the tenants that live during the kernel; a result that takes the place of an operand counts once.
+// Bytes of the tenants that live during the kernel. A result that overwrites an operand counts once.
 static size_t count_live(const MemoryMap *m, uint32_t kernel, Tenant *scratch) {
   size_t count = 0, nbytes = 0, top = 0;
   for (size_t i = 0; i < m->count; i++)
@@ -116,7 +116,7 @@ static size_t count_live(const MemoryMap *m, uint32_t kernel, Tenant *scratch) {
 
 // States
 
-// Whether an optimizer reads the state as something else than the weights that it updates.
+// Whether an optimizer reads the state as anything but the weights that it updates.
 static bool is_of_optimizer(const Value *state) {
   for (const Use *use = state->uses; use; use = use->next)
     if (strcmp(use->node->op->family, "optimizer") == 0 && use->slot > DIFF_SLOT) return true;

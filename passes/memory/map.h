@@ -1,4 +1,4 @@
-// A memory plan for people: what lives where in the workspace, and when.
+// A memory plan for people: which value or temporary is where in the workspace, and from which kernel to which.
 #ifndef NGRAD_PASSES_MEMORY_MAP_H
 #define NGRAD_PASSES_MEMORY_MAP_H
 
@@ -7,20 +7,20 @@
 
 typedef enum TenantKind { TENANT_VALUE, TENANT_STAGED, TENANT_TEMPORARIES, TENANT_SLICES, NTENANT_KINDS } TenantKind;
 
-typedef struct Tenant { // of a part of the workspace
+typedef struct Tenant { // an occupant of a part of the workspace
   TenantKind kind;
-  const Value *value;    // of a value; staged: of one that is copied to or from the caller's memory
+  const Value *value;    // the value; TENANT_STAGED: it is copied to or from the caller's memory
   size_t offset, nbytes; // nbytes: in whole cache lines
   uint32_t first, last;  // the kernels from the first that stores it to the last that reads it
 } Tenant;
 
 typedef struct MemoryMap {
   const Program *program;
-  Tenant *tenants; // by their first kernel, then by offset
+  Tenant *tenants; // sorted by first kernel, then by offset
   size_t count;
   size_t *live;                              // by kernel: bytes of the workspace that are in use
-  uint32_t peak;                             // the first kernel with most of these
-  size_t parameter_nbytes, optimizer_nbytes; // of states; those that an optimizer keeps, such as moments
+  uint32_t peak;                             // the first kernel during which most bytes are in use
+  size_t parameter_nbytes, optimizer_nbytes; // bytes of parameters, and of an optimizer's other states, such as moments
   Arena arena;
 } MemoryMap;
 

@@ -9,19 +9,19 @@ typedef struct ValueUse {
   bool is_store;
 } ValueUse;
 
-typedef struct Unit { // program_unit_first
+typedef struct Unit { // kernels that stay together (program_unit_first)
   uint32_t first, end;
   const ProgramVisit *visit;
-  ValueUse *uses; // each value once; one that the unit stores as a store
+  ValueUse *uses; // each value once; a value that the unit stores and reads counts as a store
   size_t nuses;
   size_t scratch_nbytes; // of temporaries and slices
   bool is_done;
 } Unit;
 
 typedef struct Life {       // of a value
-  uint32_t nstores, nreads; // units that have yet to store or read it
-  uint32_t nearlier;        // of a state: of these reads, those that were before its update
-  uint32_t first_store;     // the first unit that stores it, plus one; 0: none
+  uint32_t nstores, nreads; // units, not yet run, that store or read the value
+  uint32_t nearlier;        // of a state: the reads, not yet run, that preceded its update in the old order
+  uint32_t first_store;     // the first unit that stores the value, plus one; 0: none
   const Value *partner;     // of a state: its update; of an update: its state
   bool is_live;
 } Life;
@@ -32,7 +32,7 @@ typedef struct Ordering {
   Unit *units;
   size_t nunits;
   Life *lives;     // by value->index
-  uint32_t *order; // units in their new order
+  uint32_t *order; // the units in the new order
 } Ordering;
 
 // Units
@@ -96,7 +96,8 @@ static void count_uses(Ordering *o) {
     }
 }
 
-// An update waits for the units that read its state and were before it: else it could not be stored in its place.
+// An update waits for units that read its state and preceded the update in the old order: otherwise it could not be
+// stored in the state's memory.
 static void count_earlier(Ordering *o) {
   for (uint32_t i = 0; i < o->nunits; i++)
     for (size_t n = 0; n < o->units[i].nuses; n++) {
@@ -123,7 +124,7 @@ static bool lives_init(Ordering *o) {
 
 // Ordering
 
-// Bytes of the workspace; 0 of the caller's values.
+// The bytes that the value takes in the workspace; 0 for values in the caller's memory.
 static size_t value_nbytes(const Ordering *o, uint32_t value) {
   const Value *v = o->p->graph->values[value];
   return !v->producer || v->is_output ? 0 : type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
@@ -138,8 +139,8 @@ static bool is_ready(const Ordering *o, const Unit *u) {
   return true;
 }
 
-// The unit leaves no more in the workspace than it finds there, but for a number, such as a learning rate, which others
-// wait for.
+// Whether the unit takes no more bytes than it frees. A single number, such as a learning rate, counts as nothing, as
+// other units wait for it.
 static bool takes_little(const Ordering *o, const Unit *u) {
   size_t taken = 0, freed = 0;
   for (size_t i = 0; i < u->nuses; i++) {
@@ -151,7 +152,8 @@ static bool takes_little(const Ordering *o, const Unit *u) {
   return taken <= freed || taken <= LITTLE;
 }
 
-// Runs the unit. Returns the bytes that live meanwhile; *live: those before, then those after.
+// Simulates the unit. Returns the bytes that are live while it runs. *live: on entry, the bytes live before; on return,
+// after.
 static size_t run_unit(Ordering *o, uint32_t unit, size_t *live) {
   Unit *u = &o->units[unit];
   u->is_done = true;
@@ -178,12 +180,12 @@ static bool runs_early(const Ordering *o, const Unit *u) {
   return !u->is_done && takes_little(o, u) && is_ready(o, u);
 }
 
-// Orders the units, or, with is_kept, leaves them in their order. Returns the most bytes that live at once.
+// Orders the units, or, with is_kept, only simulates the old order. Returns the peak of live bytes.
 static size_t order_units(Ordering *o, bool is_kept) {
   size_t live = 0, peak = 0;
   for (size_t n = 0; n < o->nunits; n++) {
     uint32_t next = 0;
-    while (o->units[next].is_done) next++; // the first one that is left is ready
+    while (o->units[next].is_done) next++; // the first unit that is left is always ready
     uint32_t early = next;
     while (!is_kept && early < o->nunits && !runs_early(o, &o->units[early])) early++;
     if (!is_kept && early < o->nunits) next = early;

@@ -1,12 +1,12 @@
-// The order of kernels that needs least memory.
+// Reorders kernels to lower the peak of the workspace.
 #ifndef NGRAD_PASSES_MEMORY_ORDER_H
 #define NGRAD_PASSES_MEMORY_ORDER_H
 
 #include "ir/kernel/program.h"
 
-// Runs kernels that take no more of the workspace than they free as early as they can run, such as the update of a
-// parameter by its gradient, if the bytes that live at once become fewer by that, or, with is_tight, no more. Else the
-// order stays as it is: a value is read soon after it is made. The kernels of a visit stay together. No bit of a result
-// depends on the order. Comes before the memory plan. False: out of memory.
+// Runs kernels that free at least as many bytes as they take as early as possible; example: the update of a parameter
+// by its gradient. Keeps the old order, in which a value is read soon after it is stored, unless the peak becomes lower
+// (with is_tight: no higher). The kernels of a visit stay together. The order does not affect results. Comes before the
+// memory plan. False: out of memory.
 bool order_kernels(Program *p, bool is_tight);
 #endif

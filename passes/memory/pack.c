@@ -1,4 +1,4 @@
-// A result and the operand in whose place it is are packed as one.
+// Packs the tenants. A result that overwrites an operand is packed together with the operand.
 #include "passes/memory/pack.h"
 
 #include "passes/memory/map.h"
@@ -7,18 +7,18 @@
 
 enum { MOST_TENANTS = 1 << 12 }; // packing takes quadratic time
 
-typedef struct Group { // tenants with one place
-  size_t first;        // number of a tenant; the others are linked
+typedef struct Group { // tenants at one place, which are packed together
+  size_t first;        // the number of one of its tenants; the others are linked
   size_t offset, nbytes;
-  double nkernels; // during which it lives
+  double nkernels; // the number of kernels during which the group lives
 } Group;
 
 typedef struct Packing {
   MemoryMap map;
-  size_t *root; // by tenant: a tenant of the same group; of one of them, itself
-  size_t *next; // by tenant: the next one of the group, plus one; 0: none
+  size_t *root; // by tenant: a tenant of the same group, up to the group's root, whose root is itself
+  size_t *next; // by tenant: the next tenant of the group, plus one; 0: none
   Group *groups, **placed;
-  size_t ngroups, nplaced; // placed: by offset
+  size_t ngroups, nplaced; // placed groups are sorted by offset
   size_t top;
 } Packing;
 
@@ -106,7 +106,7 @@ static void place_group(Packing *k, Group *g) {
   k->placed[at] = g;
 }
 
-// Adds the difference, which may be negative, modulo 2^64.
+// Adds `by` to the offsets of temporaries; a negative difference works modulo 2^64.
 static void move_temporaries(const Schedule *s, size_t by) {
   for (size_t i = 0; i < s->ntemporaries; i++) s->temporaries[i].offset += by;
 }

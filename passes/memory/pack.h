@@ -1,12 +1,12 @@
-// A second way to place what the memory plan placed.
+// A second placement of the workspace's tenants, tried after the memory plan.
 #ifndef NGRAD_PASSES_MEMORY_PACK_H
 #define NGRAD_PASSES_MEMORY_PACK_H
 
 #include "ir/kernel/program.h"
 
-// Places the tenants of a planned workspace anew, in several orders, such as the largest first, each at the lowest
-// offset that is free whenever it lives. Keeps the result if it is smaller. The program has no open dims. False: out of
-// memory.
+// Places the tenants of a planned workspace again, in several orders, such as the largest first: each at the lowest
+// offset that is free during its whole lifetime. Uses the new placement if the workspace becomes smaller. The program
+// has no open dims. False: out of memory.
 bool pack_workspace(Program *p);
 
 #endif

@@ -1,9 +1,9 @@
 // The memory plan as a picture in SVG: a rectangle for each tenant, from its first kernel to its last and from its
-// offset to its end, and a line for the bytes in use. There is no script; a browser shows a rectangle's title beside
-// the pointer. All text of the user's goes through tenant_print or text_add_user_string.
+// offset to its end, and a line for the bytes in use. The picture has no script; a browser shows a rectangle's title
+// beside the pointer. All of the user's text is escaped, by tenant_print or text_add_user_string.
 #include "passes/memory/map.h"
 
-// The picture's parts, in pixels.
+// Sizes and positions in pixels.
 enum {
   WIDTH = 1120,
   HEIGHT = 620,
@@ -53,7 +53,7 @@ static void print_axes(const MemoryMap *m, Text *out) {
   text_format(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">offset</text>\n", LEFT - 6, TOP - 14);
 }
 
-// The tenant's name inside of its rectangle, if there is space for it.
+// Prints the tenant's name inside of its rectangle, if it fits.
 static void print_label(const Tenant *t, double x, double y, double width, double height, Text *out) {
   if (!t->value || height < LEAST_LABEL) return;
   double length = 0;

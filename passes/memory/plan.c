@@ -1,9 +1,9 @@
-// Kernels are visited in their order. Each result takes the smallest gap that it fits into; after a kernel, the bytes
+// Goes through the kernels in order. Each result takes the smallest gap that it fits into; after a kernel, the places
 // of values that no later kernel reads become gaps.
 //
-// The kernels of a visit run once for each of its slices. Their private values and temporaries are planned in the same
-// way, as a workspace of its own, of which each chunk of slices has one; their other values live from the first of the
-// kernels to the last.
+// The kernels of a visit run once for each slice. A thread runs a chunk of slices, and each chunk has its own memory
+// for the visit's private values and temporaries, which is planned like a workspace. The visit's other values live from
+// its first kernel to its last.
 //
 // With open dims (ir/graph/open.h) the workspace has one arena (Program.rooms) for each monomial, which holds the
 // values whose number of elements has that monomial. All sizes in an arena grow by the same factor, so it is planned
@@ -18,22 +18,22 @@
 
 enum { LINE = 64, LARGEST_ELEMENT = 8 }; // bytes: a cache line; the largest element type
 
-typedef struct Gap { // free bytes
+typedef struct Gap { // a run of free bytes
   size_t offset, nbytes;
 } Gap;
 
 typedef struct Plan {
   Program *p;
-  Monomial monomial; // of the arena that is planned
+  Monomial monomial; // of the arena being planned
   Arena scratch;
-  uint32_t *last;      // by value->index: the last kernel that reads or stores it, plus one; 0: none does
+  uint32_t *last;      // by value->index: the last kernel that accesses the value, plus one; 0: none does
   uint32_t *ends;      // by kernel: the first value whose lifetime ends there, plus one; 0: none
   uint32_t *next_end;  // by value->index: the next value whose lifetime ends at the same kernel, plus one; 0: none
-  bool *is_taken_over; // by value->index: another value was stored in its place
-  const ProgramVisit *visit; // whose chunk is planned; NULL: the workspace
+  bool *is_taken_over; // by value->index: another value overwrites it
+  const ProgramVisit *visit; // the visit whose chunk is being planned; NULL: the workspace
   Gap *gaps;                 // sorted by offset; neighbouring gaps are merged
   size_t ngaps, gaps_capacity;
-  size_t top; // the end of the highest place so far
+  size_t top; // the highest end of a place so far
   bool out_of_memory;
 } Plan;
 
@@ -41,13 +41,13 @@ static size_t whole_lines(size_t nbytes) {
   return (nbytes + LINE - 1) / LINE * LINE;
 }
 
-// The kernel is a visit's, and the value is private to it.
+// Whether the value is private to the kernel's visit.
 static bool is_private(const Kernel *k, const Value *v) {
   const Sliced *tensor = k->visit ? visit_find(k->visit, v) : NULL;
   return tensor && tensor->is_private;
 }
 
-// The value is stored in the memory of an output.
+// Whether the value is stored directly in the memory of an output.
 static bool is_callers(const Program *p, const Value *v) {
   return v->is_output && !p->is_staged[v->index];
 }
@@ -56,8 +56,8 @@ static int64_t value_nelems(const Plan *plan, const Value *v) {
   return plan->visit ? visit_nelems(plan->visit->plan, visit_find(plan->visit->plan, v)) : shape_nelems(&v->shape);
 }
 
-// The value's size in the arena, in bytes times the arena's monomial. Sizes are rounded up to cache lines, except small
-// ones with a monomial: there a line is multiplied by the monomial's value.
+// The value's size in bytes divided by the arena's monomial. Sizes are rounded up to cache lines, except small sizes in
+// an arena with a monomial, where the rounding would be multiplied by the monomial's value.
 static size_t value_nbytes(const Plan *plan, const Value *v) {
   const size_t factor = (size_t)open_factor(plan->p->graph, value_nelems(plan, v), plan->monomial);
   const size_t nbytes = type_array_nbytes(v->type, factor);
@@ -84,7 +84,7 @@ static size_t take(Plan *plan, size_t nbytes) {
   for (size_t i = 0; i < plan->ngaps; i++)
     if (plan->gaps[i].nbytes >= nbytes && (best == SIZE_MAX || plan->gaps[i].nbytes < plan->gaps[best].nbytes))
       best = i;
-  if (best == SIZE_MAX) { // at the top; a gap that ends there is extended
+  if (best == SIZE_MAX) { // the value is placed at the top; a gap that ends there is extended
     Gap *gap = plan->ngaps ? &plan->gaps[plan->ngaps - 1] : NULL;
     bool is_at_top = gap && gap->offset + gap->nbytes == plan->top;
     size_t offset = is_at_top ? gap->offset : plan->top;
@@ -124,13 +124,13 @@ static void give_back(Plan *plan, size_t offset, size_t nbytes) {
 
 // In place
 
-// A value whose last reader is this kernel and in whose place the store to `target` may be; NULL: none.
+// A value that the store to `target` may overwrite, and whose last reader is this kernel; NULL: none.
 static const Value *find_overwritable(Plan *plan, uint32_t kernel, AccessId target) {
   const Schedule *s = plan->p->schedules[kernel];
   const Kernel *k = s->kernel;
   const Access *to = &k->accesses[target];
   const AxisSet axes = access_axes(k, to);
-  if (k->visit && !plan->visit) return NULL;                              // another slice may read what this one stores
+  if (k->visit && !plan->visit) return NULL; // another slice may read the elements that this slice overwrites
   if (value_nelems(plan, to->value) != axes_nelems(k, axes)) return NULL; // the kernel stores only a part of it
   if (shape_monomial(&to->value->shape) != axes_monomial(k, axes)) return NULL;
   for (AccessId i = 0; i < k->naccesses; i++) {
@@ -164,7 +164,7 @@ static void find_ends(Plan *plan) {
     for (AccessId a = 0; a < k->naccesses; a++)
       if (k->accesses[a].value) plan->last[k->accesses[a].value->index] = visit ? visit->end : i + 1;
   }
-  for (size_t i = 0; i < plan->p->graph->noutputs && !plan->visit; i++) // copied after the last kernel
+  for (size_t i = 0; i < plan->p->graph->noutputs && !plan->visit; i++) // outputs are copied after the last kernel
     if (plan->p->graph->outputs[i]->producer)
       plan->last[plan->p->graph->outputs[i]->index] = (uint32_t)plan->p->nkernels;
 }
@@ -185,7 +185,7 @@ static void place_results(Plan *plan, uint32_t kernel) {
   const Kernel *k = p->schedules[kernel]->kernel;
   for (size_t s = 0; s < k->nstores; s++) {
     const Value *v = stored_value(plan, k, s);
-    if (!v || p->is_in_workspace[v->index]) continue; // an earlier kernel has stored another part of it
+    if (!v || p->is_in_workspace[v->index]) continue; // an earlier kernel stored another part and placed it
     const Value *operand = find_overwritable(plan, kernel, k->stores[s].access);
     if (operand) plan->is_taken_over[operand->index] = true;
     p->value_offset[v->index] = operand ? p->value_offset[operand->index] : take(plan, value_nbytes(plan, v));
@@ -194,7 +194,7 @@ static void place_results(Plan *plan, uint32_t kernel) {
     plan->next_end[v->index] = plan->ends[end];
     plan->ends[end] = v->index + 1;
   }
-  for (size_t s = 0; s < k->nstores; s++) // set last, so that a result never takes the place of another one
+  for (size_t s = 0; s < k->nstores; s++) // set last, so that no result overwrites another result of the kernel
     if (stored_value(plan, k, s)) p->is_in_workspace[stored_value(plan, k, s)->index] = true;
 }
 
@@ -204,7 +204,8 @@ static bool has_lasting(const Schedule *s) {
   return has;
 }
 
-// In a chunk, places the temporaries of kernels of which some last from slice to slice.
+// In a chunk, places the temporaries of a kernel if some of its temporaries are lasting: they keep their data from
+// slice to slice.
 static void place_lasting(Plan *plan, uint32_t kernel) {
   Schedule *s = plan->p->schedules[kernel];
   if (!has_lasting(s)) return;
@@ -212,9 +213,9 @@ static void place_lasting(Plan *plan, uint32_t kernel) {
   for (size_t i = 0; i < s->ntemporaries; i++) s->temporaries[i].offset += offset;
 }
 
-typedef struct Scratch { // of the kernels of a unit, which have their temporaries at the same place
+typedef struct Scratch { // the place of a unit's temporaries, the same for all kernels of the unit
   size_t offset, nbytes;
-  size_t most_nbytes; // of all units so far
+  size_t most_nbytes; // the largest nbytes of all units so far
 } Scratch;
 
 static void take_scratch(Plan *plan, uint32_t first, uint32_t end, Scratch *scratch) {
@@ -253,7 +254,7 @@ static bool plan_init(Plan *plan, Program *p, Monomial monomial, const ProgramVi
   return ok;
 }
 
-// The kernels from `first` to below `end`: one, or several that follow each other.
+// Places the results and temporaries of a unit, the kernels from `first` to below `end`.
 static void place_kernels(Plan *plan, uint32_t first, uint32_t end, Scratch *scratch) {
   for (uint32_t i = first; i < end; i++) place_results(plan, i);
   take_scratch(plan, first, end, scratch);
@@ -275,7 +276,7 @@ static bool plan_chunk(Program *p, ProgramVisit *visit) {
   return ok && !plan.out_of_memory;
 }
 
-// Moves the first chunk's memory to its place in the workspace.
+// Adds the first chunk's offset in the workspace to the chunk's places.
 static void move_chunk(Program *p, const ProgramVisit *visit) {
   for (size_t i = 0; i < visit->plan->ntensors; i++) {
     const Value *v = visit->plan->tensors[i].value;
@@ -298,7 +299,7 @@ static void place_visit(Plan *plan, ProgramVisit *visit) {
   end_values(plan, visit->end - 1);
 }
 
-// States in the workspace, from the beginning of a call to its end.
+// Places staged states, which live from the beginning of a call to its end.
 static void place_states(Plan *plan) {
   Program *p = plan->p;
   for (size_t i = 0; i < p->graph->nstates; i++) {
@@ -332,7 +333,7 @@ static bool plan_arena(Program *p, Room *arena) {
   return ok && !plan.out_of_memory;
 }
 
-// One arena for each monomial of the values between kernels; the first is for values without open dims.
+// Makes an arena for each monomial of the values between kernels; the first arena is for values without open dims.
 static void find_arenas(Program *p) {
   p->rooms[p->nrooms++] = (Room){0, 0};
   for (size_t i = 0; i < p->nkernels; i++) {
@@ -347,7 +348,7 @@ static void find_arenas(Program *p) {
   }
 }
 
-// Takes an earlier plan back. A kernel's first temporary is at offset 0 before its place is added.
+// Undoes an earlier plan. A kernel's first temporary is at offset 0 in an unplanned schedule.
 static void forget_plan(Program *p) {
   p->nrooms = 0;
   p->unshared_nbytes = 0;

@@ -1,14 +1,13 @@
-// The memory plan: the places in the workspace of values between kernels and of each kernel's temporaries.
+// The memory plan: places values between kernels, and each kernel's temporaries, in the workspace.
 #ifndef NGRAD_PASSES_MEMORY_PLAN_H
 #define NGRAD_PASSES_MEMORY_PLAN_H
 
 #include "ir/kernel/program.h"
 
 // Requires p->is_staged (passes/memory/in_place.h). Sets p's value_offset, is_in_workspace, rooms and workspace sizes,
-// and adds their places to the offsets of kernels' temporaries. Values with disjoint lifetimes may share memory. A
-// kernel may store a result in place of an operand that it is the last to read, if it reads each element before it
-// stores to its place (ir/kernel/overwrite.h). May be called
-// again when kernels have been added or moved. False: out of memory.
+// and makes the offsets of kernels' temporaries relative to the workspace. Values with disjoint lifetimes may overlap.
+// A result may overwrite an operand that no later kernel reads, if the kernel reads each element before it stores to
+// that place (ir/kernel/overwrite.h). May be called again after kernels were added or moved. False: out of memory.
 bool plan_memory(Program *p);
 
 #endif

@@ -1,6 +1,6 @@
-// The simulation has one address space: first the workspace, then each value outside of it. Iterations run one after
-// the other, element by element: no vector or block of loads hides that a store overwrites the operand of the next
-// load.
+// The simulation has one address space: first the workspace, then each value outside of the workspace. It runs
+// iterations one after the other, element by element, so that every store that overwrites a later load's operand is
+// found, even where emitted code would load a vector before the store.
 #include "passes/memory/verify.h"
 
 #include "ir/kernel/overwrite.h"
@@ -9,13 +9,13 @@
 
 #include <string.h>
 
-typedef uint64_t
-    Stamp; // when a byte was accessed: the loop's number in the upper half, the block's in the lower; 0: never
+typedef uint64_t Stamp; // when a byte was accessed: the loop's number in the upper half, the block's number in the
+                        // lower half; 0: never
 #define MANY UINT32_MAX // a Stamp's block: several blocks of the loop
 
 typedef struct Byte {
   uint32_t owner;      // value->index + 1, or nvalues + 1 + a temporary's number in the program; 0: none
-  Stamp written, read; // the last time
+  Stamp written, read; // the last accesses
 } Byte;
 
 typedef struct Walk {
@@ -26,17 +26,17 @@ typedef struct Walk {
   Text *why;
   Byte *bytes;
   size_t nbytes;
-  size_t *place; // by value->index: its first byte
+  size_t *place; // by value->index: the address of its first byte
   bool *is_needed;
-  int64_t index[MAX_AXES];   // of the current iteration, by axis
+  int64_t index[MAX_AXES];   // by axis: the index in the current iteration
   const ProgramVisit *visit; // of the current kernel; NULL: none
-  int64_t chunk, slice;      // the current ones of the visit
+  int64_t chunk, slice;      // the visit's current chunk and slice
   size_t kernel;
-  uint32_t *first_temporary; // by kernel: the number of its first one in the program
-  bool *is_lasting;          // by temporary's number
-  uint32_t loops;            // the number of the current loop, from 1; all loops of a visit have one
+  uint32_t *first_temporary; // by kernel: the number, in the program, of its first temporary
+  bool *is_lasting;          // by temporary number
+  uint32_t loops;            // the number of the current loop, from 1; all loops of a visit have the same number
   uint32_t block;            // the block of the current iteration
-  uint32_t sharing;          // the block, or 0 in a serial loop, whose blocks may share memory
+  uint32_t sharing;          // the block, or 0 in a serial loop, whose blocks may access the same memory
   int64_t nsteps;            // loads and stores left
 } Walk;
 
@@ -84,8 +84,8 @@ static size_t first_byte(const Walk *w, const Access *a) {
   return first + type_array_nbytes(a->type, (size_t)visit_offset(w->visit->plan, tensor, w->slice));
 }
 
-// The offset of the accessed element in the current iteration; for partial sums that of partial `part`. In elements,
-// for masks in bytes.
+// The offset of the accessed element in the current iteration; of partial sums, in partial `part`. In elements; in
+// bytes for masks.
 static int64_t element_at(const Walk *w, const Access *a, int64_t part) {
   int64_t element = a->offset;
   for (int axis = 0; axis < w->k->naxes; axis++) {
@@ -128,12 +128,12 @@ static bool load(Walk *w, const Access *a, int64_t part) {
   return true;
 }
 
-// Whether an earlier piece of the result may have stored to the byte.
+// Whether an earlier piece of the same result may have stored to the byte.
 static bool may_repeat(const Walk *w, const Byte *b) {
   return w->schedule->follows && (w->visit || b->written >> 32 != w->loops);
 }
 
-// A block may store its partial sums many times; every other element is stored once by a kernel.
+// Simulates a store. A block may store its partial sums many times; a kernel stores every other element once.
 static bool store(Walk *w, const Access *a, bool is_partial) {
   size_t from, to;
   find_bytes(w, a, element_at(w, a, w->block), &from, &to);
@@ -152,7 +152,7 @@ static bool store(Walk *w, const Access *a, bool is_partial) {
   return true;
 }
 
-// Combining partial sums reads those of all blocks with the current indices on the axes that are not reduced.
+// Simulates EXPR_COMBINE: loads the partial sums of all blocks at the current indices on the axes that are not reduced.
 static bool load_partials(Walk *w, const Expr *e) {
   const Loop *source = &w->schedule->loops[e->loop];
   int64_t result = 0;
@@ -168,8 +168,8 @@ static bool is_own_memory(const Walk *w, const Access *a) {
   return !a->value && w->schedule->temporaries[a->temporary].is_own;
 }
 
-// Simulates the loads that the current iteration needs. Loads whose index is computed are skipped: the index is not
-// known here.
+// Simulates the loads that the current iteration needs. Loads at computed indices are skipped, as the simulation
+// computes no values.
 static bool load_needed(Walk *w) {
   w->nsteps--;
   for (ExprId id = 1; id < w->k->nexprs; id++) {
@@ -184,7 +184,7 @@ static bool load_needed(Walk *w) {
 
 // Iterations
 
-// Advances the index along these axes, the last one fastest. Behind the last index, sets all to 0 and returns false.
+// Advances the index along these axes, the last axis fastest. After the last index, sets all to 0 and returns false.
 static bool step(Walk *w, const int *axes, int count) {
   for (int i = count - 1; i >= 0; i--) {
     if (++w->index[axes[i]] < w->k->axes[axes[i]].extent) return true;
@@ -203,8 +203,8 @@ static bool are_last(const Walk *w, AxisSet axes) {
   return true;
 }
 
-// Simulates the stores of a sweep that are due: inside (is_after false), roots along inner axes, in the last iteration
-// of the inner axes that they do not have; after the inner axes, roots without inner axes.
+// Simulates the stores of a sweep that are due now. With is_after: after the inner axes, roots without inner axes.
+// Without: roots along inner axes, in the last iteration of the inner axes that they do not vary over.
 static bool store_roots(Walk *w, int sweep, bool is_after) {
   const Loop *loop = w->loop;
   const AxisSet inner = loop_inner_axes(loop);
@@ -235,12 +235,13 @@ static bool is_end_of_tile(const Walk *w) {
   return is_last(w, axis) || (w->index[axis] + 1) % loop_block_length(w->k, w->loop) == 0;
 }
 
-// The inner axes, slowest first. With sums_middle the last axis, along which vectors are, goes around the middle axes.
+// The inner axes, outermost first. With sums_middle, the vector axis is outside of the middle axes.
 static void find_inner_order(const Loop *loop, int *order) {
   for (int i = 0; i < loop->ninner; i++) order[(i + loop->sums_middle) % loop->ninner] = loop->order[loop->nouter + i];
 }
 
-// One sweep over the inner axes. In a tiled loop each tile is a step of its own, with its own block and end.
+// Simulates a sweep over the inner axes. In a tiled loop, each tile is a step, and has its own block and its own stores
+// at the end.
 static bool walk_sweep(Walk *w, int sweep) {
   const Loop *loop = w->loop;
   int inner[MAX_AXES] = {0};
@@ -278,14 +279,13 @@ static bool is_lasting(const Walk *w, uint32_t owner) {
   return is_temporary(w, owner) && w->is_lasting[owner - w->p->graph->nvalues - 1];
 }
 
-// Temporaries do not survive their kernel and those that follow it.
+// Temporaries lose their data after their unit (the kernel and the kernels that follow it), except lasting temporaries.
 static void forget_temporaries(Walk *w) {
   for (size_t i = 0; i < w->nbytes; i++)
     if (is_temporary(w, w->bytes[i].owner) && !is_lasting(w, w->bytes[i].owner)) w->bytes[i].owner = 0;
 }
 
-// Private values do not survive their slice, and lasting temporaries not the last of the slices that they are the same
-// for.
+// Private values lose their data after each slice. Lasting temporaries lose theirs when a new row of slices begins.
 static void forget_chunk(Walk *w, bool is_first) {
   const size_t first = w->visit->offset + (size_t)w->chunk * w->visit->chunk_nbytes;
   for (size_t i = first; i < first + w->visit->chunk_nbytes; i++)
@@ -362,7 +362,7 @@ static bool verify_whole(const Walk *w, const Value *v) {
   return true;
 }
 
-// The state whose memory holds the output afterwards; NULL: none, or one that the call reads from the workspace.
+// The state in whose memory the output is stored; NULL: none, or the call reads the state from the workspace.
 static const Value *output_state(const Program *p, size_t output) {
   const Graph *g = p->graph;
   for (size_t i = 0; i < g->nstates; i++) {
@@ -372,7 +372,7 @@ static const Value *output_state(const Program *p, size_t output) {
   return NULL;
 }
 
-// The outputs that are copied at the end of a call, in their order. A copy to a state leaves nothing of what was there.
+// Simulates the copies to outputs at the end of a call, in their order. A copy to a state overwrites its old value.
 static bool walk_copies(Walk *w) {
   const Graph *g = w->p->graph;
   for (size_t i = 0; i < g->noutputs; i++) {
@@ -388,7 +388,7 @@ static bool is_private(const Program *p, const Value *v) {
   return kernel != UINT32_MAX && visit_is_private(program_visit(p, kernel), v);
 }
 
-// The place of an update is its state's, unless it is copied there.
+// An update's place is its state's place, unless the update is copied there.
 static void place_updates(Walk *w) {
   const Graph *g = w->p->graph;
   for (size_t i = 0; i < g->noutputs; i++) {
@@ -397,13 +397,13 @@ static void place_updates(Walk *w) {
   }
 }
 
-// Sets each value's place. False when a value is not inside the workspace.
+// Sets each value's place. False: a value extends beyond the workspace.
 static bool find_places(Walk *w) {
   const Graph *g = w->p->graph;
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];
     const size_t nbytes = w->p->is_in_workspace[i] && is_private(w->p, v)
-                              ? 0 // its chunks are
+                              ? 0 // its chunks are checked
                               : type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
     w->place[i] = w->p->is_in_workspace[i] ? w->p->value_offset[i] : w->nbytes;
     if (!w->p->is_in_workspace[i]) w->nbytes += nbytes;
@@ -413,7 +413,7 @@ static bool find_places(Walk *w) {
   return true;
 }
 
-// The bytes of inputs and constants hold them from the start.
+// The bytes of inputs and constants hold their values from the start.
 static void own_operands(Walk *w) {
   const Graph *g = w->p->graph;
   for (size_t i = 0; i < g->nvalues; i++) {

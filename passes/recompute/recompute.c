@@ -1,8 +1,9 @@
-// Greedy: each round looks at the kernel during which most bytes live, takes the cheapest value that lives over it
-// without being accessed, lets a further kernel compute it again before the next kernel that reads it, and plans anew.
+// Greedy. Each round finds the peak, the kernel during which most bytes are live, and takes the cheapest value that is
+// live at the peak but not accessed there. A new kernel computes the value again just before its next reader, and
+// memory is planned again.
 //
-// What is computed again is a value of its own, with a place of its own: an instance of the first one. They are in a
-// copy of the graph's list of values that belongs to the program alone.
+// The recomputed value is a new value with its own place: an instance of the original value. Instances are in the
+// program's own copy of the graph's list of values.
 #include "passes/recompute/recompute.h"
 
 #include "passes/memory/in_place.h"
@@ -12,7 +13,7 @@
 
 #include <string.h>
 
-typedef struct Known { // a value's remake, once it is known
+typedef struct Known { // a memo of remake_value
   bool is_known;
   Remake remake;
 } Known;
@@ -21,20 +22,20 @@ typedef struct Fitting {
   Program *p;
   RegionLowering lowering;
   Graph *graph;     // the program's
-  Known *known;     // by value->index, of the graph as it was
-  uint32_t *origin; // by value->index: that of the value that it is an instance of
+  Known *known;     // by index of original values
+  uint32_t *origin; // by value->index: the index of the original value
   size_t nagain, least;
-  double operations; // of the kernels that were added
+  double operations; // the operations of the added kernels
 } Fitting;
 
-typedef struct Round { // the kernels of the peak, and what is accessed when
+typedef struct Round { // the kernels of the peak, and when values are accessed
   Fitting *f;
   MemoryMap map;
-  uint32_t first, end;   // the kernels: a unit of the program
-  bool *is_accessed;     // by value->index: by the kernels of the peak
-  uint32_t *next;        // by value->index: the first kernel behind the peak that accesses it, plus one; 0: none
-  uint32_t *first_store; // by value->index: the first kernel that stores it, plus one; 0: none
-  const Tenant **tenant; // by value->index; NULL: it has none
+  uint32_t first, end;   // the peak's kernels: a unit of the program
+  bool *is_accessed;     // by value->index: the peak's kernels access the value
+  uint32_t *next;        // by value->index: the first kernel after the peak that accesses the value, plus one; 0: none
+  uint32_t *first_store; // by value->index: the first kernel that stores the value, plus one; 0: none
+  const Tenant **tenant; // by value->index; NULL: the value has no tenant
 } Round;
 
 typedef struct Choice { // a value that is computed again before kernel `at`
@@ -72,7 +73,7 @@ static bool round_init(Round *r, Fitting *f) {
   return true;
 }
 
-// The update of the state is stored in its place before the kernel.
+// Whether the state's update is stored in the state's memory before the kernel.
 static bool is_overwritten(const Round *r, const Value *state, uint32_t kernel) {
   const Graph *g = r->f->p->graph;
   for (size_t i = 0; i < g->nstates; i++) {
@@ -83,8 +84,7 @@ static bool is_overwritten(const Round *r, const Value *state, uint32_t kernel) 
   return false;
 }
 
-// The instance of the value that a kernel at this place reads: of those that are stored before, the one that lives
-// longest.
+// The instance of the value that a kernel at this place would read: of the instances stored before, the longest-lived.
 static const Value *instance_at(const Round *r, const Value *v, uint32_t at) {
   const uint32_t origin = r->f->origin[v->index];
   const Value *best = r->f->graph->values[origin];
@@ -95,14 +95,14 @@ static const Value *instance_at(const Round *r, const Value *v, uint32_t at) {
   return best;
 }
 
-// Bytes that a kernel behind the peak adds to it by reading the value: it has to live until then.
+// The bytes that a new reader of the value after the peak adds to the peak: 0 if the value is live there anyway.
 static size_t extension(const Round *r, const Value *v) {
   const Tenant *t = r->tenant[v->index];
   return t && t->last < r->first ? t->nbytes : 0;
 }
 
-// The bytes that computing the value again adds to the peak but for those of the operand `without`; SIZE_MAX: it cannot
-// be, as an operand is gone.
+// The bytes that operands of the recomputation add to the peak, without the operand `without`; SIZE_MAX: recomputation
+// is impossible, as an operand was overwritten.
 static size_t added_nbytes(const Round *r, const Choice *c, const Value *without) {
   const Kernel *k = c->remake->schedule->kernel;
   size_t added = 0;
@@ -121,7 +121,7 @@ static bool is_better(const Choice *a, const Choice *b) {
   return (double)a->saved * (b->remake->operations + 1) > (double)b->saved * (a->remake->operations + 1);
 }
 
-// Sets *remake; NULL: there is none. False: out of memory.
+// Sets *remake; NULL: the value cannot be computed again. False: out of memory.
 static bool find_remake(Round *r, const Value *v, const Remake **remake) {
   const uint32_t origin = r->f->origin[v->index];
   Known *known = &r->f->known[origin];
@@ -132,8 +132,8 @@ static bool find_remake(Round *r, const Value *v, const Remake **remake) {
   return ok;
 }
 
-// Takes an operand of c, which would have to live until then, if it can be computed again just before c and c is worth
-// it. The next round finds it there.
+// Considers computing an operand of c again just before c, if the operand would otherwise extend its life over the
+// peak. The next round then finds the operand there, and can choose c.
 static bool choose_operand(Round *r, const Choice *c, size_t nbytes, Choice *best) {
   const Kernel *k = c->remake->schedule->kernel;
   for (AccessId a = 0; a < k->naccesses; a++) {
@@ -149,7 +149,7 @@ static bool choose_operand(Round *r, const Choice *c, size_t nbytes, Choice *bes
   return true;
 }
 
-// Takes the best value that lives over the peak, or, with for_operands, the best operand for one.
+// Chooses the best value that is live over the peak, or, with for_operands, the best operand of such a value's remake.
 static bool choose_value(Round *r, bool for_operands, Choice *best) {
   *best = (Choice){.value = NULL};
   for (size_t i = 0; i < r->map.count; i++) {
@@ -167,7 +167,7 @@ static bool choose_value(Round *r, bool for_operands, Choice *best) {
   return true;
 }
 
-// best->value NULL: nothing helps. False: out of memory.
+// best->value NULL: no choice lowers the peak. False: out of memory.
 static bool choose(Round *r, Choice *best) {
   return choose_value(r, false, best) && (best->value || choose_value(r, true, best));
 }
@@ -194,7 +194,7 @@ static Value *add_instance(Fitting *f, const Value *v) {
   return instance->name ? instance : NULL;
 }
 
-// The remake as a kernel of its own, which stores the instance and reads the instances of that time.
+// The remake as a new kernel, which stores the instance, and reads the instances of its operands that are live there.
 static Schedule *instantiate(const Round *r, const Choice *c, Value *instance) {
   Arena *arena = &r->f->p->arena;
   const Schedule *from = c->remake->schedule;
@@ -219,7 +219,7 @@ static Schedule *instantiate(const Round *r, const Choice *c, Value *instance) {
   return s;
 }
 
-// Lets a visit read the instance. Its plan is copied, as other programs have it, too.
+// Makes a visit read the instance. Copies the visit's plan, which other programs use, too.
 static bool rename_in_visit(Program *p, ProgramVisit *visit, const Value *v, const Value *instance) {
   if (!visit_find(visit->plan, v)) return true;
   Visit *plan = ARENA_NEW(&p->arena, Visit);
@@ -235,7 +235,7 @@ static bool rename_in_visit(Program *p, ProgramVisit *visit, const Value *v, con
   return true;
 }
 
-// Lets the kernels from this one on read the instance in place of the value.
+// Makes the kernels from `from` on read the instance instead of the value.
 static bool rename_uses(Program *p, uint32_t from, const Value *v, Value *instance) {
   for (uint32_t i = from; i < p->nkernels; i++) {
     const Kernel *k = p->schedules[i]->kernel;
@@ -271,7 +271,7 @@ static bool compute_again(Round *r, const Choice *c) {
          plan_memory(p);
 }
 
-// *is_done: nothing is left that would help. False: out of memory.
+// *is_done: no choice lowers the peak. False: out of memory.
 static bool play_round(Fitting *f, bool *is_done) {
   Round r;
   Choice c;

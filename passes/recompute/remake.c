@@ -11,7 +11,7 @@
 typedef struct Reducing {
   Schedule *s;
   const Value *kept;
-  bool *is_needed;      // by ExprId: of the roots that are kept, of the current loop
+  bool *is_needed;      // by ExprId: a root that stays in the current loop needs it
   bool *is_marked;      // by ExprId: scratch
   bool *is_accessed;    // by AccessId
   bool *needs;          // by temporary
@@ -43,7 +43,8 @@ static void note_accesses(Reducing *r) {
   }
 }
 
-// Keeps the roots of the loop that the result needs; their sums are found by going on until no root is added.
+// Removes the loop's roots that the result does not need. A needed root may need sums that are roots, too, so that the
+// search repeats until no root is added.
 static void reduce_loop(Reducing *r, Loop *loop) {
   memset(r->is_needed, 0, r->s->kernel->nexprs * sizeof *r->is_needed);
   memset(r->root_is_needed, 0, loop->nroots * sizeof *r->root_is_needed);
@@ -54,7 +55,7 @@ static void reduce_loop(Reducing *r, Loop *loop) {
       r->root_is_needed[i] = goes_on = true;
       need_root(r, loop, &loop->roots[i]);
     }
-    note_accesses(r); // a temporary that another sweep of the loop stores
+    note_accesses(r); // another sweep of the loop may store a temporary
   }
   size_t count = 0;
   for (size_t i = 0; i < loop->nroots; i++)
@@ -63,7 +64,7 @@ static void reduce_loop(Reducing *r, Loop *loop) {
   loop->nroots = count;
 }
 
-// Keeps what the kernel says of its result, before any copies of operands.
+// Keeps the kernel's expressions of the result, as they were before operands were copied.
 static void keep_specification(Reducing *r) {
   const Kernel *k = r->s->kernel;
   memset(r->is_needed, 0, k->nexprs * sizeof *r->is_needed);
@@ -81,7 +82,7 @@ static void reduce_kernel(Reducing *r) {
   k->nstores = count;
   for (size_t i = r->s->nloops; i-- > 0;) reduce_loop(r, &r->s->loops[i]);
   keep_specification(r);
-  for (AccessId a = 0; a < k->naccesses; a++) { // expressions that nothing needs keep an access without storage
+  for (AccessId a = 0; a < k->naccesses; a++) { // unneeded expressions keep an access without storage
     if (r->is_accessed[a]) continue;
     k->accesses[a].value = NULL;
     k->accesses[a].type = TYPE_NONE;
@@ -97,7 +98,7 @@ static void *copy_array(Arena *arena, const void *items, size_t count, size_t nb
 }
 #define COPY(arena, items, count) ((items) = copy_array(arena, items, count, sizeof *(items)))
 
-// A copy of the schedule that can be reduced: it shares the expressions and their bounds.
+// A copy of the schedule that can be reduced; only expressions and their bounds are not copied.
 static Schedule *copy_schedule(Arena *arena, const Schedule *s) {
   Schedule *copy = ARENA_NEW(arena, Schedule);
   Kernel *k = ARENA_NEW(arena, Kernel);
@@ -148,8 +149,8 @@ static bool is_in_memory(const Program *p, const Value *v) {
   return p->is_in_workspace[v->index] && !visit_is_private(program_visit(p, p->first_kernel[v->producer->index]), v);
 }
 
-// Adds the node behind those that it needs. False: not all of them are elementwise in f32, or there are too many. A
-// kernel in f64 does not round what its nodes read of each other, so a node of it alone would compute other bits.
+// Adds the node after the nodes that it depends on. False: some of them is not elementwise in f32, or there are too
+// many. A kernel in f64 does not round values between its nodes, so that a single node of it would compute other bits.
 static bool add_chain(Chain *c, Node *node) {
   if (c->is_listed[node->index]) return true;
   const uint32_t kernel = c->p->first_kernel[node->index];
@@ -172,7 +173,7 @@ static int compare_nodes(const void *a, const void *b) {
   return (x->index > y->index) - (x->index < y->index);
 }
 
-// *out NULL: the value is not made of elementwise nodes alone.
+// *out NULL: the value depends on nodes that are not elementwise.
 static bool lower_chain(const Program *p, const RegionLowering *l, const Value *v, Arena *arena, Schedule **out) {
   Arena scratch;
   arena_init(&scratch, arena->allocator);
@@ -201,7 +202,7 @@ static RemakeCost cost_of(const Schedule *s) {
   return cost;
 }
 
-// The only kernel that stores the value; NULL: there is another, or it is a visit's.
+// The schedule of the only kernel that stores the value; NULL: several kernels do, or a visit's kernel.
 static const Schedule *find_maker(const Program *p, const Value *v) {
   const Schedule *maker = NULL;
   for (uint32_t i = 0; i < p->nkernels; i++) {

@@ -1,4 +1,4 @@
-// Building graphs out of nodes and copies of other graphs.
+// Builds graphs out of nodes and copies of other graphs.
 #include "passes/train/build.h"
 
 #include "ir/graph/verify.h"
@@ -44,7 +44,7 @@ void builder_init_empty(Builder *b, const Graph *from, const char *suffix, Diagn
     return;
   }
   Graph *g = b->graph;
-  g->origin = graph_keep((Graph *)from); // changes only the reference count
+  g->origin = graph_keep((Graph *)from); // the cast is valid: only the reference count changes
   g->source = from->source;
   g->dims = ARENA_ARRAY(&g->arena, Dim *, from->ndims + 1);
   if (!g->dims) {
@@ -64,8 +64,8 @@ void builder_init(Builder *b, const Graph *forward, const char *suffix, Diagnost
     copy_input(b, forward->inputs[i], i < ndata ? NULL : &forward->states[i - ndata]);
 }
 
-// Elements of constants with many are shared, as the graph that they come from is kept; those of splats and lists of
-// attributes are copied, as the gradient graph has some of its own.
+// Copies the element of a splat. Other constants use the original's elements, as the new graph keeps a reference to the
+// original graph.
 static Constant *copy_constant(Builder *b, const Value *v) {
   Constant *copy = ARENA_NEW(&b->graph->arena, Constant);
   const size_t nbytes = type_nbytes(v->type);
@@ -177,7 +177,7 @@ static bool reduce_axes_of(Builder *b, Node *node, uint32_t mask) {
   return set_list(b, node, "axes", axes, count);
 }
 
-// A node whose output 0 is not inferred yet.
+// Adds a node without inferring the shape of its output 0.
 static Node *add_node(Builder *b, OperatorId id, Value *const *inputs, uint32_t ninputs, const char *name, Type type) {
   const Operator *op = &operators[id];
   if (b->failed || !name) return NULL;

@@ -1,7 +1,7 @@
 // The forward graph as it is used after training.
 //
-// A batch norm takes the statistics that its running ones were before the call, which must be states; dropout is left
-// out. What only updates of states needed is removed with them.
+// A batch norm uses its running statistics as they were before the call; they must be states. Dropout is removed, and
+// so are updates of states, with the nodes that only they need.
 #include "passes/rewrite/dead_code.h"
 #include "passes/train/build.h"
 #include "passes/train/train.h"
@@ -9,12 +9,12 @@
 #include <string.h>
 
 enum { RUNNING_MEAN = 1, RUNNING_VARIANCE, BATCH_MEAN, BATCH_VARIANCE }; // outputs of BatchNormForwardTraining
-enum { SRC, MEAN, VARIANCE, GAMMA, BETA };                               // and its inputs
+enum { SRC, MEAN, VARIANCE, GAMMA, BETA };                               // inputs of BatchNormForwardTraining
 
 typedef struct InferenceGraph {
   Builder b;
   const Graph *forward;
-  Value **map;     // by index of a value of the forward graph, that of the inference graph
+  Value **map;     // by index in the forward graph: the value in the inference graph
   bool *is_wanted; // by index in forward->outputs
 } InferenceGraph;
 
@@ -36,7 +36,7 @@ static size_t count_outputs(const Graph *forward) {
   return forward->noutputs - forward->nupdates;
 }
 
-// Marks the data inputs that the output depends on; returns their number.
+// Marks the data inputs that the output depends on. Returns their number.
 static size_t find_inputs(InferenceGraph *f, Value *output, bool *needed, bool *needs) {
   const size_t ndata = f->forward->ninputs - f->forward->nstates;
   size_t count = 0;
@@ -46,7 +46,8 @@ static size_t find_inputs(InferenceGraph *f, Value *output, bool *needed, bool *
   return count;
 }
 
-// Wants the outputs that need no input but those which all outputs need that need any, and are no losses.
+// Marks as wanted the outputs, except losses, that need only common inputs. An input is common if all outputs that need
+// any input need it.
 static bool choose_results(InferenceGraph *f, Value *const *losses, size_t nlosses) {
   const Graph *forward = f->forward;
   const size_t count = count_outputs(forward), ndata = forward->ninputs - forward->nstates;
@@ -103,7 +104,7 @@ static bool is_used(const Value *v) {
   return v && (v->uses || v->is_output);
 }
 
-// Lets the results of `from` come from `node` instead. Both have the same output 0.
+// Makes `node` produce the result of `from`: moves output 0, and the node's position, label and comment.
 static void replace_node(Node *from, Node *node) {
   Value *dst = from->outputs[0];
   node->position = from->position;
@@ -120,22 +121,22 @@ static Node *add_node(InferenceGraph *f, OperatorId id) {
   return node;
 }
 
-// A parameter that the training form may do without.
+// A constant for an operand that is optional in BatchNormForwardTraining.
 static Value *filled(InferenceGraph *f, const Value *like, const char *name, double number) {
   Value *v = graph_add_number(f->b.graph, name, like->type, &like->shape, number);
   if (!v) out_of_memory(f);
   return v;
 }
 
-// Replaces a batch norm that computes statistics by one that is given them.
+// Replaces a batch norm that computes statistics by a batch norm that takes the running statistics as operands.
 static bool convert_batch_norm(InferenceGraph *f, Node *node) {
   Value *mean = node->inputs[MEAN], *variance = node->inputs[VARIANCE];
   if (is_used(node->outputs[BATCH_MEAN]) || is_used(node->outputs[BATCH_VARIANCE]))
     return refuse(f, node, "something besides updates uses the statistics of its batch");
   if (!is_state(f->b.graph, mean) || !is_state(f->b.graph, variance))
     return refuse(f, node,
-                  "its running mean and variance are no states; expected them under state:, and what the "
-                  "node makes of them under updates:");
+                  "its running mean and variance are not states; expected them under state:, and the node's "
+                  "next mean and variance under updates:");
   Node *given = add_node(f, OP_BatchNormInference);
   if (!given) return false;
   *node_attribute_slot(given, "epsilon") = *node_attribute(node, "epsilon");
@@ -172,7 +173,7 @@ static void convert_nodes(InferenceGraph *f) {
   }
 }
 
-// The inputs that are data are those that something uses.
+// Removes the data inputs that nothing uses.
 static void remove_unused_inputs(Graph *g) {
   const size_t ndata = g->ninputs - g->nstates;
   size_t count = 0;

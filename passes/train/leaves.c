@@ -1,4 +1,4 @@
-// A forward graph as one leaf of a batch computes it (ir/graph/leaves.h).
+// Makes a graph with leaves (ir/graph/leaves.h) from a forward graph: its nodes compute one leaf of the batch.
 #include "ir/graph/leaves.h"
 
 #include "passes/rewrite/dead_code.h"
@@ -12,10 +12,10 @@ typedef struct Leaves {
   Builder b;
   const Graph *forward;
   int64_t count;
-  Value **inputs; // by the forward graph's inputs: what a leaf has in their place
-  Value **values; // by the forward graph's values: a leaf's
-  Value **next;   // by state: the counter after a call; NULL: it is none
-  bool *is_own;   // by index: the value is the leaf's own
+  Value **inputs; // by input of the forward graph: the leaf's value for it
+  Value **values; // by value of the forward graph: the leaf's value
+  Value **next;   // by state: the counter after a call; NULL: the state is no counter
+  bool *is_own;   // by index: the value differs between leaves
 } Leaves;
 
 // Inputs
@@ -24,7 +24,7 @@ static bool give_axis(Leaves *l, Value *v) {
   Diagnostics *d = l->b.diagnostics;
   char names[160];
   if (v->shape.rank == MAX_RANK)
-    return error_at(d, v->position, "%s: expected fewer than %d axes beside that of the leaves", v->name, MAX_RANK);
+    return error_at(d, v->position, "%s: with leaves, expected fewer than %d axes", v->name, MAX_RANK);
   if (!(TYPES_MOVED & TYPE_BIT(v->type)))
     return error_at(d, v->position, "%s: with leaves, expected type %s, found %s", v->name,
                     type_set_names(TYPES_MOVED, names, sizeof names), type_name(v->type));
@@ -45,13 +45,14 @@ static void take_leaf(Leaves *l, size_t input) {
   if (l->inputs[input]) l->inputs[input]->order = l->forward->inputs[input]->order;
 }
 
-// Counters: integers to which a call adds a constant. A leaf finds what would be there after the leaves before it.
+// Counters: integers to which a call adds a constant. Each leaf reads the counter as if the leaves before it had run as
+// calls.
 
 static bool is_integer(Type type) {
   return type == TYPE_S32 || type == TYPE_S64;
 }
 
-// The constant that the update adds to the state; NULL: it is no such update.
+// The constant that the update adds to the state; NULL: the update does not add a constant.
 static const Value *added(const Value *state, const Value *update) {
   const Node *node = update->producer;
   if (!node || node->op->id != OP_Add || !is_integer(state->type)) return NULL;
@@ -68,7 +69,7 @@ static int64_t integer_of(const Value *v) {
   return v->type == TYPE_S64 ? *(const int64_t *)v->constant->data : *(const int32_t *)v->constant->data;
 }
 
-// For each leaf, what the leaves before it have added.
+// A constant with an element for each leaf: the sum that the leaves before it add to the counter.
 static Value *constant_offsets(Leaves *l, const Value *state, int64_t step) {
   Graph *g = l->b.graph;
   const char *name = builder_name(&l->b, "%s.before", state->name);
@@ -118,7 +119,7 @@ static void add_inputs(Leaves *l) {
 
 // Results
 
-// What all leaves have in common instead of the value, which a leaf has of its own: its mean, or the sum of integers.
+// A value that differs between leaves, combined over all leaves: the mean, or, of integers, the sum.
 static Value *in_common(Leaves *l, Value *v) {
   Builder *b = &l->b;
   if (!v || !l->is_own[v->index]) return v;
@@ -135,7 +136,7 @@ static Value *in_common(Leaves *l, Value *v) {
   return builder_cast(b, builder_all_reduce(b, wide, REDUCTION_MEAN, name), v->type, name);
 }
 
-// The results have the names of the forward graph's.
+// Gives the combined result the name of the forward graph's value; the leaf's value becomes leaf.NAME.
 static void name_result(Leaves *l, Value *result, const Value *forward) {
   Value *own = l->values[forward->index];
   if (!result || result == own || l->b.failed) return;
@@ -164,11 +165,10 @@ static void add_outputs(Leaves *l) {
 static bool is_changed_alike(Leaves *l, const Value *v) {
   if (type_is_float(v->type)) return true;
   l->b.failed = true;
-  return error_at(
-      l->b.diagnostics, v->position,
-      "%s: each leaf would leave another value in it, expected a floating-point state, whose mean is taken, or "
-      "one to which a constant is added",
-      v->name);
+  return error_at(l->b.diagnostics, v->position,
+                  "%s: its updates differ between leaves; expected a floating-point state, which gets their mean, or "
+                  "an integer to which a constant is added",
+                  v->name);
 }
 
 static void add_updates(Leaves *l) {

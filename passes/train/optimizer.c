@@ -1,7 +1,7 @@
-// What a step does with gradients: clipping, and an optimizer's node for each parameter.
+// Adds what follows the gradients in a step: clipping, and an optimizer's node for each parameter.
 #include "passes/train/step.h"
 
-// The states that an optimizer has beside each parameter: the endings of their names, in the order of its operands.
+// The states that an optimizer adds for each parameter: suffixes of their names, in the order of its operands.
 static const char *const slots_of_op[OP_COUNT][MOST_SLOTS] = {
     [OP_Momentum] = {"momentum"}, [OP_Adam] = {"m", "v"}, [OP_AdamW] = {"m", "v"}, [OP_Adagrad] = {"sum"}};
 

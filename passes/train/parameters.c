@@ -1,4 +1,4 @@
-// Which states are trained, and what depends on them.
+// Finds the states that are trained, and the values that depend on them.
 #include "passes/train/train.h"
 
 bool state_is_parameter(const Graph *forward, const State *state) {

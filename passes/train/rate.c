@@ -1,4 +1,5 @@
-// Learning rates: the schedule of passes/train/train.h as nodes. Numbers of steps are exact up to 2^24.
+// Adds the nodes of a learning rate's schedule (RateSchedule in passes/train/train.h). Step numbers are exact up to
+// 2^24.
 #include "passes/train/step.h"
 
 #include <math.h>
@@ -7,8 +8,8 @@
 #define UNARY(op, a, name) builder_unary(b, OP_##op, a, name)
 #define BINARY(op, a, c, name) builder_binary(b, OP_##op, a, c, name)
 
-// floor(t / n) of whole numbers is the whole number nearest to (t - (n - 1) / 2) / n, which is never halfway between
-// two.
+// floor(t / n) for integers t and n: the integer nearest to (t - (n - 1) / 2) / n. This quotient is never halfway
+// between two integers.
 static Value *whole_quotient(Step *s, Value *t, int64_t n) {
   Builder *b = &s->b;
   Value *middle = BINARY(Subtract, t, NUMBER("half_period", (double)(n - 1) / 2), "t_from_middle");
@@ -21,8 +22,8 @@ static Value *factor_of_steps(Step *s, Value *t) {
   return BINARY(Power, NUMBER("gamma", r->gamma), whole_quotient(s, t, r->step_size), "decay");
 }
 
-// (1 + cos(pi x)) / 2 = 1/2 - sin(pi s) / 2 with s = x - 1/2, between -1/2 and 1/2, where the Taylor series of the sine
-// is off by less than a rounding.
+// (1 + cos(pi x)) / 2 = 1/2 - sin(pi s) / 2 with s = x - 1/2 in [-1/2, 1/2], where the error of the sine's Taylor
+// series is less than a rounding error.
 static Value *factor_of_cosine(Step *s, Value *t) {
   const RateSchedule *r = &s->options->schedule;
   static const char *const names[] = {"sine_1",  "sine_3",  "sine_5",  "sine_7",  "sine_9", "sine_11",
@@ -51,7 +52,7 @@ Value *step_add_rate(Step *s) {
   Value *count = builder_cast(b, builder_cast(b, s->count, TYPE_F32, "count"), s->rate_type, "count_in_f64");
   Value *rate = NUMBER("base_rate", base);
   if (r->kind != SCHEDULE_CONSTANT) {
-    // The step after warming up, from 0.
+    // Steps since the end of the warmup, from 0.
     Value *t = BINARY(Subtract, count, NUMBER("first_step", (double)r->warmup + 1), "t");
     if (r->warmup) t = BINARY(Maximum, t, NUMBER("nothing", 0), "t_from_0");
     Value *factor = r->kind == SCHEDULE_STEP ? factor_of_steps(s, t) : factor_of_cosine(s, t);

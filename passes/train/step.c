@@ -1,8 +1,8 @@
-// The step graph: the forward graph, its gradient, and an optimizer's node for each parameter.
+// Makes the step graph: the forward graph, its gradient, and an optimizer's node for each parameter.
 //
-// The backward graph is put behind the forward graph, whose values it uses directly; the gradient of each loss is the
-// number 1. With several leaves, both are of graphs with leaves. Optimizer states and rates are f32 (f64 beside
-// parameters in f64), whatever the type of a parameter.
+// The backward graph's nodes follow the forward graph's nodes and use their values directly; the gradient of each loss
+// is the constant 1. With several leaves, both graphs are graphs with leaves. Optimizer states and rates are f64 for
+// f64 parameters, and f32 for all other types.
 #include "passes/train/step.h"
 
 #include "passes/rewrite/dead_code.h"
@@ -28,7 +28,7 @@ static bool tell_no_parameters(const Step *s) {
       name);
 }
 
-// A parameter that does not affect the losses is rather a mistake than meant.
+// Refuses parameters that do not affect the losses: probably a mistake.
 static bool check_effects(Step *s) {
   bool *needed = ARENA_ARRAY(&s->b.scratch, bool, s->forward->nvalues + 1);
   if (!needed) return error_out_of_memory(s->b.diagnostics);
@@ -63,7 +63,7 @@ static bool find_parameters(Step *s) {
   return !s->b.failed;
 }
 
-// A mask that is the same in each step is rather a mistake than meant.
+// Warns of dropouts whose mask is the same in each step: probably a mistake.
 static bool warn_of_fixed_masks(Step *s) {
   bool *changes = ARENA_ARRAY(&s->b.scratch, bool, s->forward->nvalues + 1);
   if (!changes) return builder_out_of_memory(&s->b);
@@ -84,7 +84,7 @@ static bool warn_of_fixed_masks(Step *s) {
 
 // Parts of the graph
 
-// The inputs of the backward graph.
+// The step graph's values for the backward graph's inputs.
 static Value **backward_inputs(Step *s, const Graph *backward, const GradientEnds *ends, Value *const *forward) {
   Builder *b = &s->b;
   Value **inputs = ARENA_ARRAY(&b->scratch, Value *, backward->ninputs + 1);
@@ -113,12 +113,12 @@ static void count_call(Step *s) {
   const size_t state = step_add_state(s, "step", STEP_TYPE, NULL);
   if (b->failed) return;
   Value *before = b->graph->inputs[b->graph->ninputs - 1];
-  b->comment = "How many calls there were, with this one.";
+  b->comment = "The number of calls, including this one.";
   s->count = builder_binary(b, OP_Add, before, builder_number(b, "one_step", STEP_TYPE, 1), "step.next");
   s->next[state] = s->count;
 }
 
-// The outputs of the step are the forward graph's of rank 0: losses and metrics.
+// Adds the step's outputs: the forward graph's outputs of rank 0, losses and metrics.
 static void add_outputs(Step *s, Value *const *values) {
   const Graph *forward = s->forward;
   for (size_t i = 0; i < forward->noutputs - forward->nupdates && !s->b.failed; i++)
@@ -169,7 +169,7 @@ static Graph *make_step(const Graph *forward, const TrainOptions *options, Diagn
   return step;
 }
 
-// The loss's number among the outputs of rank 0, which are those of the graph with leaves.
+// The loss's number among the outputs of rank 0, which are the outputs of the graph with leaves.
 static size_t loss_number(const Graph *forward, const Value *loss) {
   size_t number = 0;
   for (size_t i = 0; forward->outputs[i] != loss; i++) number += forward->outputs[i]->shape.rank == 0;

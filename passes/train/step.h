@@ -1,4 +1,4 @@
-// The parts of a step graph that stand behind its gradients (passes/train/step.c).
+// Functions that add the parts of a step graph after its gradients (called by passes/train/step.c).
 #ifndef NGRAD_PASSES_TRAIN_STEP_H
 #define NGRAD_PASSES_TRAIN_STEP_H
 
@@ -9,28 +9,28 @@ typedef struct Step {
   Builder b;
   const Graph *forward;
   const TrainOptions *options;
-  size_t *states;     // [nparameters] of each parameter, the index of its state
+  size_t *states;     // [nparameters] the index of each parameter's state
   Value **parameters; // [nparameters]
   Value **gradients;  // [nparameters]
-  Value **next;       // what a call leaves in each state of the step graph; NULL: what was there
+  Value **next;       // the update of each state of the step graph; NULL: the state does not change
   size_t nparameters;
-  Type rate_type; // f64 if a parameter is, else f32
-  Value *count;   // of calls, with this one; an integer
+  Type rate_type; // f64 if some parameter is f64, else f32
+  Value *count;   // the number of calls, including this call; an integer
 } Step;
 
-enum { MOST_SLOTS = 2 }; // states that an optimizer has for each parameter
+enum { MOST_SLOTS = 2 }; // the most states that an optimizer adds for each parameter
 
 #define STEP_TYPE TYPE_S64
 
-// The learning rate of this call: a number, or what the schedule makes of it and s->count.
+// Adds the learning rate of this call: a constant, or a function of s->count that the schedule defines.
 Value *step_add_rate(Step *s);
-// Scales s->gradients so that the L2 norm of all together is at most options->clip_norm: as PyTorch's clip_grad_norm_,
-// all are multiplied by min(1, clip_norm / (norm + 1e-6)).
+// Scales s->gradients so that the L2 norm of all gradients together is at most options->clip_norm. As in PyTorch's
+// clip_grad_norm_, the factor is min(1, clip_norm / (norm + 1e-6)).
 void step_clip_gradients(Step *s);
-// A node of the optimizer for each parameter, and its states.
+// Adds an optimizer's node, and its states, for each parameter.
 void step_update_parameters(Step *s, Value *rate);
-// Adds a state of zeros in the shape and layout of `like` (NULL: of rank 0); it is the graph's last input. Returns its
-// index.
+// Adds a state of zeros with the shape and layout of `like` (NULL: rank 0) as the graph's last input. Returns the
+// state's index.
 size_t step_add_state(Step *s, const char *name, Type type, const Value *like);
 
 #endif

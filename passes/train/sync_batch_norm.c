@@ -1,20 +1,20 @@
-// Batch norms of a graph with leaves take the statistics of the whole batch.
+// Makes batch norms of a graph with leaves use the statistics of the whole batch.
 //
-// Each leaf computes its mean, rounded to c, then the mean r of x - c and the mean s of (x - c)^2: c + r is its mean m
-// with the digits that c lacks, and s - r^2 its biased variance. All leaves have the same number of elements, so the
-// mean M of the batch is that of m over the leaves, and its variance that of s - r^2 + (m - M)^2; both are in f64.
-// These are two exchanges: one would do for m and s - r^2 + m^2, but subtracting M^2 from that leaves nothing of a
-// small variance. BatchNormInference then normalises, with M rounded to C and a beta that is shifted by what M - C
-// makes of it.
+// Each leaf computes its mean, rounded to c, then the mean r of x - c and the mean s of (x - c)^2. Its mean is m = c +
+// r, with the digits that c lacks, and its biased variance is s - r^2. All leaves have the same number of elements, so
+// the batch's mean M is the mean of m over the leaves, and its variance is the mean of s - r^2 + (m - M)^2; both in
+// f64. This takes two exchanges. One exchange of m and s - r^2 + m^2 would do, but subtracting M^2 would cancel the
+// digits of a small variance. BatchNormInference then normalises with M rounded to C; beta is shifted to correct for M
+// - C.
 //
-// No gradient flows through c and C, nor through M in (m - M)^2: what is computed does not depend on c and C, and the
-// derivative of the variance with respect to that M is 0. So the gradient needs one exchange, for M and the variance.
+// No gradient flows through c and C, nor through M in (m - M)^2: the result does not depend on c and C, and the
+// derivative of the variance with respect to this M is 0. So the gradient needs one exchange, for M and the variance.
 #include "passes/train/sync_batch_norm.h"
 
 #include "ir/operators/norm.h"
 
 enum { SRC, RUNNING_MEAN, RUNNING_VARIANCE, GAMMA, BETA };          // inputs of BatchNormForwardTraining
-enum { DST, NEXT_MEAN, NEXT_VARIANCE, BATCH_MEAN, BATCH_VARIANCE }; // and its outputs
+enum { DST, NEXT_MEAN, NEXT_VARIANCE, BATCH_MEAN, BATCH_VARIANCE }; // outputs of BatchNormForwardTraining
 
 typedef struct Sync {
   Builder *b;
@@ -28,14 +28,14 @@ static Value *make(const Sync *s, OperatorId op, Value *a, Value *c, const char 
   return name ? builder_binary(s->b, op, a, c, name) : NULL;
 }
 
-// TypeCast has f32 on one side.
+// A cast, by way of f32 if neither type is f32: TypeCast converts from or to f32.
 static Value *cast(const Sync *s, Value *v, Type type) {
   const char *name = builder_name(s->b, "%s.cast", s->name);
   if (!v || !name || v->type == type) return v;
   return builder_cast(s->b, builder_cast(s->b, v, TYPE_F32, name), type, name);
 }
 
-// The mean over all axes but the channels'.
+// The mean over all axes except channels.
 static Value *mean_of(const Sync *s, Value *v, bool keep_dims, const char *format) {
   const char *name = builder_name(s->b, format, s->name);
   return builder_reduce(s->b, OP_ReduceMean, v, norm_reduced_axes(s->norm), keep_dims, name);
@@ -53,10 +53,10 @@ static Value *over_leaves(const Sync *s, Value *v, const char *format) {
 
 typedef struct Statistics { // of the whole batch
   Value *mean, *variance;
-  Value *center, *shift; // the mean rounded, and how much that is above it, with the axes of src
+  Value *center, *shift; // with the axes of src: the rounded mean, and the rounded mean minus the mean
 } Statistics;
 
-// Of what has the axes of src.
+// Reduces a value with the axes of src to one value for each channel.
 static Value *without_axes(const Sync *s, Value *v, Type type, const char *format) {
   return cast(s, mean_of(s, v, false, format), type);
 }
@@ -92,7 +92,7 @@ static Value *filled(const Sync *s, const char *name, double number) {
   return v || s->b->failed ? v : builder_out_of_memory(s->b);
 }
 
-// Puts the norm's output in place of the value, which a new node makes.
+// Makes a new node's value the norm's output `slot`.
 static void give(const Sync *s, uint32_t slot, Value *made) {
   Value *output = s->norm->outputs[slot];
   if (!output || !made || s->b->failed) return;
@@ -101,7 +101,7 @@ static void give(const Sync *s, uint32_t slot, Value *made) {
   node_set_output(made->producer, made->output_slot, output);
 }
 
-// What BatchNormInference makes of inputs like those of the norm.
+// Adds a BatchNormInference with these inputs and the norm's attributes.
 static Value *inference(const Sync *s, Value *const inputs[5], Type type, const char *format) {
   const char *name = builder_name(s->b, format, s->name);
   Value *v = s->b->failed ? NULL : graph_add_value(s->b->graph, name, type, &inputs[SRC]->shape);
@@ -117,7 +117,7 @@ static Value *inference(const Sync *s, Value *const inputs[5], Type type, const 
   return v;
 }
 
-// The norm's dst as that of the whole batch's statistics.
+// Computes the norm's dst with the whole batch's statistics.
 static void normalise(const Sync *s, Statistics of) {
   Node *norm = s->norm;
   Value *const gamma = norm->inputs[GAMMA] ? cast(s, norm->inputs[GAMMA], s->type) : filled(s, "gamma", 1);

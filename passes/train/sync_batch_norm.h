@@ -3,9 +3,9 @@
 
 #include "passes/train/build.h"
 
-// Batch norms of values that are a leaf's own take the statistics of all leaves, and so do their running statistics and
-// statistics of the batch, which all leaves then have in common. is_own, by index, is that of graph_find_own_values.
-// The replaced nodes are left without inputs, for pass_dead_code. False: b has failed.
+// Replaces each batch norm of a value that differs between leaves by nodes that use the statistics of all leaves
+// together. Its running statistics and batch statistics are then the same in all leaves. is_own, by value index, is the
+// result of graph_find_own_values. The replaced nodes are left without inputs, for pass_dead_code. False: b has failed.
 bool train_sync_batch_norms(Builder *b, const bool *is_own);
 
 #endif

@@ -1,61 +1,66 @@
-// Training: a forward graph becomes a step graph, and the graphs that evaluate and use what steps have learnt.
+// Training: makes, from a forward graph, the step graph, and the graphs that test and use the trained parameters.
 //
-// The parameters of a forward graph are its floating-point states without an update of its own. A call of the step
-// graph computes the losses and their gradients and updates the parameters. It has the forward graph's inputs, states
-// and updates, and its outputs of rank 0. The optimizer adds states: NAME.momentum, NAME.m and NAME.v, or NAME.sum for
-// a parameter NAME, and step, an integer that counts calls from 0.
+// The parameters of a forward graph are its floating-point states without an update. A call of the step graph computes
+// the losses and their gradients and updates the parameters. The step graph has the forward graph's inputs, states and
+// updates, and its outputs of rank 0. The optimizer adds states: for a parameter NAME, NAME.momentum, NAME.m and
+// NAME.v, or NAME.sum; and step, an integer that counts calls from 0.
 //
-// With several leaves, the step is that of a graph with leaves (ir/graph/leaves.h), and gradients are means over them.
+// With several leaves, the step graph is made from a graph with leaves (ir/graph/leaves.h), and gradients are means
+// over leaves.
 //
-// All graphs made here share what the forward graph read from files, and hold a reference to it for that. They have
-// dims of their own and are verified.
+// All graphs made here use the data that the forward graph read from files, and hold a reference to the forward graph.
+// They have their own dims and are verified.
 #ifndef NGRAD_PASSES_TRAIN_TRAIN_H
 #define NGRAD_PASSES_TRAIN_TRAIN_H
 
 #include "passes/gradient/gradient.h"
 
-// The learning rate of step t, which counts from 0: the base rate times min(1, (t + 1) / warmup) and, with u = max(0, t
-// - warmup), times gamma^floor(u / step_size) or (1 + cos(pi * min(1, u / (steps - warmup)))) / 2.
+// The learning rate of step t = 0, 1, ...: the base rate times min(1, (t + 1) / warmup), and, with u = max(0, t -
+// warmup), times gamma^floor(u / step_size) for SCHEDULE_STEP or (1 + cos(pi * min(1, u / (steps - warmup)))) / 2 for
+// SCHEDULE_COSINE.
 typedef enum ScheduleKind { SCHEDULE_CONSTANT, SCHEDULE_STEP, SCHEDULE_COSINE } ScheduleKind;
 
 typedef struct RateSchedule {
   ScheduleKind kind;
   int64_t warmup;    // steps in which the rate grows linearly; 0: none
-  int64_t steps;     // SCHEDULE_COSINE: the step from which on the rate is 0; more than warmup
+  int64_t steps;     // SCHEDULE_COSINE: the first step whose rate is 0; more than warmup
   int64_t step_size; // SCHEDULE_STEP: at least 1
   double gamma;      // SCHEDULE_STEP
 } RateSchedule;
 
 typedef struct TrainOptions {
-  Value *const *losses; // floating-point outputs of rank 0, whose sum is minimised
+  Value *const *losses; // floating-point outputs of rank 0; their sum is minimised
   size_t nlosses;
-  const bool *is_frozen; // by state; NULL: none is. A frozen parameter gets neither gradient nor optimizer states
+  const bool
+      *is_frozen; // by state; NULL: none is frozen. A frozen parameter gets neither a gradient nor optimizer states
   OperatorId optimizer;
-  AttributeValue attributes[MAX_ATTRIBUTES]; // the optimizer's; those not set have its defaults
+  AttributeValue attributes[MAX_ATTRIBUTES]; // the optimizer's; attributes that are not set get their defaults
   double learning_rate;
   RateSchedule schedule;
-  int64_t nleaves;           // parts that the batch comes in, each alike; 0: one
-  int64_t syncs_batch_norms; // 1: batch norms take the statistics of all leaves; 0: of one
-  double clip_norm; // gradients are scaled so that the L2 norm of all together is at most this; 0: they are not
+  int64_t nleaves;           // the number of equal parts of the batch; 0: one
+  int64_t syncs_batch_norms; // 1: batch norms use the statistics of all leaves together; 0: of each leaf alone
+  double clip_norm; // the largest L2 norm of all gradients together, which are scaled down to it; 0: no scaling
 } TrainOptions;
 
-// A copy of the graph that has a loss, unless that is NULL, between its first output and a new input: "cross-entropy"
-// of the classes along the last axis with s32 labels, which gives the output accuracy, too; "mse" or "bce" (the binary
-// cross entropy of the sigmoid) with a target. If the graph has no parameters, its floating-point constants that come
-// from files or are initializers of a model become states, but for statistics that an operator is given; a batch norm
-// of the batch's own statistics updates its running ones. NULL after reporting why.
+// A copy of the graph that can be trained. Unless `loss` is NULL, a loss of the first output and a new input is added:
+// "cross-entropy" with s32 labels (classes are along the last axis; adds the output accuracy, too), or "mse" or "bce"
+// (binary cross entropy of the sigmoid) with a target. If the graph has no parameters, its floating-point constants
+// from files or a model's initializers become states, except statistics that a node takes as operands; the running
+// statistics of a batch norm that computes the batch's statistics become states with updates. NULL after reporting an
+// error.
 Graph *graph_trainable(const Graph *forward, const char *loss, Diagnostics *d);
-bool train_adds_loss(const char *name); // whether it is the name of such a loss
+bool train_adds_loss(const char *name); // whether graph_trainable has a loss of this name
 
-// The forward graph for a batch that comes in several leaves. Inputs that are data get an axis of so many leaves before
-// their others. Outputs of rank 0 are means over the leaves (sums, of integers), the others are left out. So are
-// updates of floating-point states, as those of running statistics. A counter, an integer to which the update adds a
-// constant, goes on by that for each leaf. If it syncs batch norms, these take the statistics of the whole batch. NULL
-// after reporting why there is none.
+// The forward graph for a batch that is divided into leaves. Data inputs get a first axis of `count` leaves. Outputs of
+// rank 0 become means over the leaves (integers: sums); other outputs are dropped. Updates of floating-point states,
+// such as running statistics, become means, too. A counter (an integer to which the update adds a constant) is advanced
+// once for each leaf. With syncs_batch_norms, batch norms use the statistics of the whole batch. NULL after reporting
+// an error.
 Graph *graph_with_leaves(const Graph *forward, int64_t count, bool syncs_batch_norms, Diagnostics *d);
 
-// The gradient of a graph with leaves as one that computes the forward graph's values itself, since those of a leaf are
-// no inputs that a caller has. Makes `ends` its own. Refers to forward and its dims. NULL after reporting why.
+// The gradient of a graph with leaves, as a graph that also computes the forward graph's values: a leaf's values cannot
+// be inputs, as no caller has them. Replaces `ends` by the ends of the new graph, which refers to forward and its dims.
+// NULL after reporting an error.
 Graph *gradient_with_forward(const Graph *forward, const Graph *backward, GradientEnds *ends, Diagnostics *d);
 
 bool train_has_parameters(const Graph *forward);
@@ -63,29 +68,29 @@ bool train_has_parameters(const Graph *forward);
 // Whether the state is a parameter.
 bool state_is_parameter(const Graph *forward, const State *state);
 
-// Marks, by index, the values that depend on parameters by way of floating-point values alone.
+// Marks, by index, the values that depend on parameters through floating-point values only.
 void train_find_dependants(const Graph *forward, const bool *is_frozen, bool *depends);
 
-// Marks the values that may differ from call to call, whatever the parameters do: those that depend on data, or on a
-// state that the graph updates itself.
+// Marks the values that may change between calls even if the parameters do not: values that depend on data, or on a
+// state that the forward graph updates.
 void train_find_changing(const Graph *forward, bool *changes);
 
-// Marks the values that the losses depend on in any way.
+// Marks the values that the losses depend on.
 void train_find_needed(const Graph *forward, Value *const *losses, size_t nlosses, bool *needed);
 
-// The step graph of a valid forward graph whose extents all have numbers or names. NULL after reporting why there is
-// none.
+// The step graph of a valid forward graph, whose extents are all numbers or names. NULL after reporting an error.
 Graph *graph_train_step(const Graph *forward, const TrainOptions *options, Diagnostics *d);
 
-// The forward graph as it is used after training: batch norms take the running statistics in the forward graph's
-// states, dropout does nothing, no state is updated. All states stay, used or not, so that their places in memory are
-// the same.
+// The forward graph as it is used after training: batch norms use the running statistics in the forward graph's states,
+// dropout does nothing, no state is updated. All states stay, even unused states, so that the layout of the caller's
+// states is the same.
 typedef enum InferenceForm {
-  FORM_TEST, // the outputs are those of rank 0: losses and metrics
-  FORM_INFER // the outputs are those that need no input but the ones that all outputs need, without the losses
+  FORM_TEST, // the outputs of rank 0: losses and metrics
+  FORM_INFER // the outputs, except losses, that need only the inputs that all outputs need: logits, but no output that
+             // needs labels
 } InferenceForm;
 
-// NULL after telling why there is none, as a warning: a graph can be trained without.
+// NULL after a warning that says why: training does not need this graph.
 Graph *graph_inference(const Graph *forward, InferenceForm form, Value *const *losses, size_t nlosses, Diagnostics *d);
 
 #endif

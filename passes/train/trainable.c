@@ -1,4 +1,4 @@
-// A graph without states as one that can be trained: its constants become parameters, and it gets a loss.
+// Makes a graph that can be trained from a graph without states: constants become parameters, and a loss is added.
 #include "ir/operators/infer.h"
 #include "passes/train/build.h"
 #include "passes/train/train.h"
@@ -12,7 +12,8 @@ static bool is_from_elsewhere(const Value *v) {
          (v->constant->file || v->constant->is_initializer);
 }
 
-// The state that a batch norm updates has output 1 or 2 of this node as its update.
+// The use of v as a batch norm's running mean or variance, whose update is output 1 or 2 of the same node. NULL: other
+// uses.
 static const Use *running_use(const Value *v) {
   const Use *use = v->uses;
   const bool is_running = use && !use->next && use->node->op->id == OP_BatchNormForwardTraining &&
@@ -20,7 +21,7 @@ static const Use *running_use(const Value *v) {
   return is_running ? use : NULL;
 }
 
-// Statistics that are given are no parameters.
+// Statistics that a node takes as operands are not parameters.
 static bool is_learnt(const Value *v) {
   for (const Use *use = v->uses; use; use = use->next) {
     const Operator *op = use->node->op;
@@ -32,7 +33,7 @@ static bool is_learnt(const Value *v) {
 static bool make_state(Builder *b, Value *v) {
   const char *name = v->name, *hidden = graph_fresh_name(b->graph, "constant");
   if (!hidden || !graph_name_file(b->graph, v)) return false;
-  v->name = hidden; // nothing uses it any more
+  v->name = hidden; // nothing uses the constant any more
   const Init init = {.kind = INIT_FILE, .constant = v->constant};
   if (!graph_add_state(b->graph, name, v->type, &v->shape, &init)) return false;
   value_replace_uses(v, b->graph->inputs[b->graph->ninputs - 1]);
@@ -48,13 +49,14 @@ static bool make_states(Builder *b) {
   return true;
 }
 
-// Batch norms of the batch's own statistics leave the running ones in their states.
+// Adds updates for running statistics: the next ones that BatchNormForwardTraining computes.
 static bool add_updates(Builder *b) {
   Graph *g = b->graph;
   for (size_t i = 0; i < g->nstates; i++) {
     const Use *use = running_use(g->inputs[g->states[i].input]);
     if (!use) continue;
-    Value *v = use->node->outputs[use->slot]; // its inputs 1 and 2 are the statistics, and so are its outputs
+    Value *v =
+        use->node->outputs[use->slot]; // inputs 1 and 2 are the running statistics, outputs 1 and 2 the next ones
     if (!v || v->is_output) continue;
     const char *name = builder_name(b, "%s.next", g->inputs[g->states[i].input]->name);
     v->name = name ? arena_copy_text(&g->arena, name, strlen(name)) : NULL;
@@ -65,7 +67,7 @@ static bool add_updates(Builder *b) {
 
 // Losses
 
-// An input that is data, before those of states.
+// Adds a data input, before the states' inputs.
 static Value *add_input(Builder *b, const char *name, Type type, const Shape *shape) {
   Graph *g = b->graph;
   Value *v = graph_add_input(g, name, type, shape);
@@ -76,7 +78,7 @@ static Value *add_input(Builder *b, const char *name, Type type, const Shape *sh
   return v;
 }
 
-// Takes the updates from the end of the outputs, so that others may follow; put_updates appends them again.
+// Removes the updates from the end of the outputs, so that other outputs can be added; put_updates appends them again.
 static void take_updates(Graph *g) {
   for (; g->nupdates; g->nupdates--) {
     Value *v = g->outputs[--g->noutputs];
@@ -117,7 +119,8 @@ static Value *add_class(Builder *b, Value *logits) {
   return b->failed ? NULL : v;
 }
 
-// The mean cross entropy of the classes along the last axis, and the part of the labels that the greatest logit is of.
+// Adds the mean cross entropy of the classes along the last axis, and the accuracy: the fraction of labels that are the
+// class of the greatest logit.
 static bool add_cross_entropy(Builder *b, Value *logits) {
   Shape shape = logits->shape;
   if (shape.rank-- == 0)

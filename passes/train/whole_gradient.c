@@ -1,4 +1,5 @@
-// The gradient of a graph with leaves that has no values of leaves as inputs: it computes the forward graph itself.
+// Makes a gradient of a graph with leaves that has no leaf's values as inputs: it computes the forward graph's values
+// itself.
 #include "passes/rewrite/dead_code.h"
 #include "passes/train/build.h"
 #include "passes/train/train.h"
@@ -30,7 +31,7 @@ static void add_graphs(Builder *b, const Graph *forward, const Graph *backward, 
     if (!graph_add_output(b->graph, gradients[backward->outputs[i]->index])) builder_out_of_memory(b);
 }
 
-// Takes away inputs without uses; `ends` has what remains.
+// Removes inputs without uses, and sets `ends` to the remaining ends.
 static bool find_ends(Graph *g, const Graph *forward, const Graph *backward, GradientEnds *ends) {
   const size_t nothers = backward->ninputs - ends->ndiffs, nall = g->ninputs;
   const Value **inputs = ARENA_ARRAY(&g->arena, const Value *, nall + 1);
@@ -59,6 +60,6 @@ Graph *gradient_with_forward(const Graph *forward, const Graph *backward, Gradie
   PassContext context = {.diagnostics = d, .allocator = b.scratch.allocator};
   if (!b.failed) pass_dead_code(b.graph, &context);
   if (!b.failed && !find_ends(b.graph, forward, backward, ends)) builder_out_of_memory(&b);
-  if (!b.failed) pass_dead_code(b.graph, &context); // the inputs that nothing uses
+  if (!b.failed) pass_dead_code(b.graph, &context); // removes nodes of inputs that nothing uses
   return builder_finish(&b);
 }
