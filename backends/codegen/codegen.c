@@ -22,8 +22,8 @@ struct Compiled {
   Entry *entry;
   ProfiledEntry *profiled_entry; // exactly one of entry and profiled_entry is set
   size_t workspace_nbytes;
-  const void **constants; // the data of the graph's constant tensors, without those of one repeated value
-  _Atomic(void *) spare;  // a workspace that no call is using, so that most calls need not allocate; or NULL
+  const void **constants; // data of the graph's constants; splats have none
+  _Atomic(void *) spare;  // a workspace that no call uses, or NULL; saves most calls an allocation
 };
 
 // Lists the constants in the order in which emit_for_loading numbers them.
@@ -83,10 +83,10 @@ Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, do
 
 typedef struct Running { // the state of one call of compiled_run
   int threads;
-  double called_ms, marked_ms; // times of the call, and of the last call of mark_part
-  Watch *watch;                // NULL: nobody watches
+  double called_ms, marked_ms; // the times of the call and of the last mark_part
+  Watch *watch;                // NULL: times and spans are not wanted
   atomic_size_t nspans;
-  size_t nmarked; // spans whose part is known
+  size_t nmarked; // the number of spans whose part is known
 } Running;
 
 static void add_span(Running *running, int thread, size_t nblocks, double begin_ms, double end_ms) {
@@ -99,7 +99,7 @@ static void add_span(Running *running, int thread, size_t nblocks, double begin_
                                       .end_ms = end_ms - running->called_ms};
 }
 
-// A loop that was not shared left no span.
+// Sets the part of the spans since the last mark. A loop that ran on one thread has no span yet and gets one.
 static void mark_spans(Running *running, size_t part, double now) {
   Watch *watch = running->watch;
   if (running->nspans == running->nmarked) add_span(running, 0, 1, running->marked_ms, now);

@@ -9,19 +9,19 @@
 typedef struct Isa {
   const char *name;
   int number;                 // PREFIX_ISA_NAME in emitted headers; must never change
-  const char *vocabulary[2];  // text of its header in simd/, and of the header that it falls back to or NULL
-  const char *target;         // argument of the compiler's target attribute; NULL: none is needed
-  int vector_registers;       // how many 64-byte virtual vectors fit in its registers
-  int64_t l2_nbytes;          // L2 cache that cores with it typically have; for files that run on any machine
-  bool (*is_available)(void); // this processor has it
-  const char *compiles;       // condition of an #if in emitted C: the compiler can generate it
+  const char *vocabulary[2];  // texts of its header in simd/, and of the header it falls back to or NULL
+  const char *target;         // argument of the compiler's target attribute; NULL: not needed
+  int vector_registers;       // the number of 64-byte virtual vectors in its registers
+  int64_t l2_nbytes;          // typical L2 cache of cores with it; for files that run on any machine
+  bool (*is_available)(void); // whether this processor has it
+  const char *compiles;       // condition of an #if in emitted C: the compiler supports it
   const char *runs;           // C expression in emitted C: the processor has it
 } Isa;
 
 extern const Isa isas[]; // ordered from the least to the most capable
 extern const size_t nisas;
 
-const Isa *isa_find(const char *name); // NULL: there is no such instruction set
+const Isa *isa_find(const char *name); // NULL: no such instruction set
 const Isa *isa_best(void);             // the last row that this processor supports
 
 #endif

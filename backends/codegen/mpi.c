@@ -1,5 +1,5 @@
-// Loads the functions that exchange messages by the MPI under whose mpirun this process runs. MPI stays loaded until
-// the process ends, because it may not be begun a second time.
+// Loads the functions that exchange messages through the MPI whose mpirun started this process. MPI stays loaded until
+// the process ends, because MPI must not be initialised twice.
 #include "backends/codegen/codegen.h"
 
 #include "backends/codegen/toolchain/toolchain.h"

@@ -9,8 +9,7 @@
 
 #include <string.h>
 
-typedef uint64_t Stamp; // when a byte was accessed: the loop's number in the upper half, the block's number in the
-                        // lower half; 0: never
+typedef uint64_t Stamp; // when a byte was accessed: the loop in the upper half, the block in the lower; 0: never
 #define MANY UINT32_MAX // a Stamp's block: several blocks of the loop
 
 typedef struct Byte {

@@ -175,8 +175,7 @@ void add_steps(Recipe *r, int rows, const Index *columns_end);
 // sections.c
 
 AxisSet mentioned_axes(Recipe *r, int section); // outer axes whose indices the section's nodes use
-AxisSet
-mentioned_shared_axes(Recipe *r); // the mentioned axes of all sections on which a step's rows have the same index
+AxisSet mentioned_shared_axes(Recipe *r);       // of all sections, those whose index is the same in a step's rows
 // Computes the indices on these outer axes from the flattened outer index. by_row: in a loop over the step's rows.
 void find_indices(Recipe *r, AxisSet axes, bool by_row);
 // In a loop over the step's rows: computes the indices, on the axes of rows, that the conditions of needed loads test.

@@ -105,9 +105,8 @@ static bool is_per_vector(const LoopNode *n) {
   return !is_shared(n) && !is_around_vectors(n);
 }
 
-static bool
-is_plain_value(const Kernel *k,
-               const LoopNode *n) { // compilers compute such a value once even if it is written several times
+// Compilers compute such a value once even if it is written several times.
+static bool is_plain_value(const Kernel *k, const LoopNode *n) {
   return n->kind == NODE_LET && !expr_is_long(k->exprs[n->expr].op);
 }
 

@@ -46,8 +46,7 @@ bool builder_copy(Builder *b, const Graph *from, const bool *is_wanted, Value **
 Value *builder_add(Builder *b, OperatorId id, Value *const *inputs, uint32_t ninputs, const char *name, Type type);
 // Adds a reduction over a mask of axes.
 Value *builder_reduce(Builder *b, OperatorId id, Value *a, uint32_t axes, bool keep_dims, const char *name);
-Value *builder_output(Builder *b, Value *first, uint32_t slot,
-                      const char *name); // adds an output to the node of `first`
+Value *builder_output(Builder *b, Value *first, uint32_t slot, const char *name); // adds it to the node of `first`
 Value *builder_unary(Builder *b, OperatorId op, Value *a, const char *name);
 Value *builder_binary(Builder *b, OperatorId op, Value *a, Value *c, const char *name);
 Value *builder_cast(Builder *b, Value *v, Type type, const char *name); // v if it has the type

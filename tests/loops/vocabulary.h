@@ -35,8 +35,7 @@ void lanes_merge(bool is_f64, Lanes *y, const Lanes *first, const Lanes *then, i
 void lanes_widen(Lanes *y, const Lanes *x); // from f32 to f64, and back
 void lanes_narrow(Lanes *y, const Lanes *x);
 
-// Of the first n lanes, those whose index, at + lane * step, is at least 0 and less than extent: `*count`, from the
-// result on.
+// The lanes below n with 0 <= at + lane * step < extent: *count lanes, from the returned lane on.
 int lanes_within(uint64_t at, int64_t step, int64_t extent, int n, int *count);
 // Moves the first `count` lanes to the lanes from `first` on; the others become `outside`.
 void lanes_place(bool is_f64, Lanes *y, int first, int count, double outside);

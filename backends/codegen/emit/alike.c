@@ -1,5 +1,6 @@
-// Kernels are alike if the texts of their functions are the same once all names are numbers: operands are numbered in
-// the order of the kernel's accesses. Texts say all that is computed, so nothing else needs to be compared.
+// Finds kernels with equal functions: prints each kernel's functions with numbers instead of names, operands in the
+// order of the kernel's accesses, and compares the texts. The text is the whole computation, so that nothing else needs
+// to be compared.
 #include "backends/codegen/emit/alike.h"
 
 #include "backends/codegen/print/types.h"
@@ -11,11 +12,11 @@ typedef struct Class { // kernels with the same text
   const char *text;
   size_t nbytes;
   uint64_t hash;
-  size_t first; // the first of them
+  size_t first; // the first kernel with the text
 } Class;
 
 typedef struct Classes { // a hash table with open addressing, at most half full
-  Class *slots;          // text NULL: free
+  Class *slots;          // a slot is free if its text is NULL
   size_t nslots;
 } Classes;
 
@@ -58,7 +59,7 @@ static void add_loop_sizes(const Printer *p, size_t kernel, Form form, size_t *c
   }
 }
 
-// The members in the order of the kernel's own struct.
+// Adds the members, in the order of the kernel's own struct.
 static void add_members(const Printer *p, size_t kernel, Form form, Text *out) {
   const Schedule *s = p->program->schedules[kernel];
   const Kernel *k = s->kernel;
@@ -92,7 +93,7 @@ void print_own_members(Printer *p, size_t kernel, Text *out) {
 
 // Texts
 
-// Names the kernel's values by number, or removes their names.
+// Replaces the names of the kernel's values by numbers; with is_removed, removes them.
 static void number_values(Printer *canonical, const Printer *p, const Kernel *k, bool is_removed) {
   for (AccessId i = 0; i < k->naccesses; i++) {
     const Value *v = k->accesses[i].value;
@@ -114,7 +115,7 @@ static void print_text(Printer *canonical, const Printer *p, size_t kernel) {
   number_values(canonical, p, s->kernel, true);
 }
 
-// Returns the first kernel with this text, which is `kernel` if no earlier one has it.
+// Returns the first kernel with this text: `kernel` if no earlier kernel has it.
 static size_t find_first(Classes *classes, Arena *arena, const Text *text, size_t kernel) {
   const uint64_t hash = hash_of(text_string(text), text->nbytes);
   size_t at = (size_t)hash & (classes->nslots - 1);

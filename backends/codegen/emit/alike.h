@@ -1,4 +1,5 @@
-// Kernels that differ only in the memory that they work on, such as those of a network's equal layers, share functions.
+// Kernels that differ only in their operands' memory, such as the kernels of a network's equal layers, call the same
+// emitted functions.
 #ifndef NGRAD_BACKENDS_CODEGEN_EMIT_ALIKE_H
 #define NGRAD_BACKENDS_CODEGEN_EMIT_ALIKE_H
 

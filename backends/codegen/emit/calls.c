@@ -1,4 +1,4 @@
-// Prints the calls of loops' blocks: by several threads, by one, or by the function of a visit.
+// Prints the calls of loops' block functions: on several threads, on one thread, or in the function of a visit.
 #include "backends/codegen/emit/calls.h"
 
 #include "backends/codegen/emit/alike.h"
@@ -29,8 +29,8 @@ bool program_has_shared_loops(const Program *p) {
 
 // Loops
 
-// Prints a call of a loop whose number of blocks or amount of work is known at run time only. The emitted code chooses
-// between several threads and one.
+// Prints a call of a loop whose number of blocks or amount of work is known only at run time. The emitted code chooses
+// between several threads and one thread.
 static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *args, const char *indent) {
   const Schedule *schedule = p->program->schedules[kernel];
   const Kernel *k = schedule->kernel;
@@ -40,7 +40,7 @@ static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *
   const size_t first = p->first_alike[kernel];
   const char *work = bare_text(p, size_text(p, axes_nelems(k, all), axes_monomial(k, all), "a->"));
   if (is_shared(k, l)) {
-    const bool is_open = has_open_blocks(k, l); // otherwise there is more than one block
+    const bool is_open = has_open_blocks(k, l); // else there are several blocks
     text_format(p->out, "%sif (", indent);
     if (is_open) text_format(p->out, "%s > 1", nblocks);
     if (l->serial_work) text_format(p->out, "%s%s > %lld", is_open ? " && " : "", work, (long long)l->serial_work);
@@ -71,7 +71,7 @@ static void print_call_with(Printer *p, size_t kernel, size_t loop, const char *
                 args);
 }
 
-// Functions that kernels share take a struct of the members that they use.
+// Functions that several kernels call take a struct of only the members that they use.
 static void print_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
   const char *inner = arena_format(p->scratch, "%s  ", indent);
   p->out_of_memory |= !inner;
@@ -95,7 +95,7 @@ static const char *plus(Printer *p, const char *text, const char *more) {
   return both ? both : "0";
 }
 
-// Elements from the tensor's begin to the slice's; "": none. Of a packed type, bytes.
+// The number of elements (of packed types: bytes) before the slice in the tensor; "": 0.
 static const char *offset_text(Printer *p, const Visit *plan, const Sliced *tensor) {
   const char *text = "";
   for (int i = 0; i < plan->nlevels; i++) {
@@ -116,7 +116,7 @@ static const char *chunk_text(Printer *p, const ProgramVisit *v, Type type) {
   return text ? text : "0";
 }
 
-// Gives the chunk memory of its own for what lives between the visit's kernels, and inside of them.
+// Prints assignments that give a chunk its own memory for the visit's private values and for temporaries.
 static void print_chunk(Printer *p, const ProgramVisit *v) {
   const Visit *plan = v->plan;
   for (size_t i = 0; i < plan->ntensors; i++) {
@@ -149,13 +149,14 @@ static void print_slice(Printer *p, const ProgramVisit *v) {
   }
 }
 
-// A chunk takes the first memory that no other running chunk has, which the caches may still hold. There are as many as
-// chunks, so that one is always free. Without atomic functions, each chunk has the memory of its number.
+// A chunk takes the first block of memory that no running chunk uses, because the caches may still hold it. There are
+// as many blocks as chunks, so that a block is always free. Without atomic functions, each chunk uses the block of its
+// number.
 static void print_memories(Printer *p) {
   const char *id = p->identifier;
   text_format(p->out,
               "struct %s_visit {\n  const struct %s_args *whole;\n"
-              "  uint32_t *free; // a bit for each chunk's memory: it is not in use\n};\n\n",
+              "  uint32_t *free; // a bit for each chunk's memory: not in use\n};\n\n",
               id, id);
   text_format(p->out,
               "static size_t %s_take_memory(uint32_t *free, size_t chunk) {\n#if defined __GCC_ATOMIC_INT_LOCK_FREE && "
@@ -211,7 +212,7 @@ void print_visits(Printer *p) {
 
 // The run
 
-// A C condition: some output that needs one of the loops is not NULL. NULL: they must always run.
+// A C condition: some output that needs one of the loops is not NULL. NULL: the loops always run.
 static const char *condition_text(Printer *p, const Flow *flow, size_t first_loop, size_t end_loop) {
   const char *text = "0", *before = "";
   bool *is_named = ARENA_ARRAY(p->scratch, bool, p->program->graph->noutputs + 1);
@@ -241,7 +242,7 @@ static void print_mark(Printer *p, size_t part) {
 typedef struct Call {
   size_t kernel, loop;         // the first of the loops
   size_t first_loop, end_loop; // numbered through all kernels
-  const ProgramVisit *visit;   // NULL: it is one loop's
+  const ProgramVisit *visit;   // NULL: the call of one loop
 } Call;
 
 static bool is_idle(const Printer *p, const Call *call) {
@@ -258,7 +259,8 @@ static void print_visit_call(Printer *p, const ProgramVisit *visit, const char *
               p->identifier, index, index);
 }
 
-// Consecutive calls that the same outputs need are under one condition, whose block is open.
+// Prints the call under its condition. *open: the condition whose block is open; consecutive calls for the same outputs
+// are in one block.
 static void print_conditional(Printer *p, const Flow *flow, const Call *call, const char **open) {
   if (is_idle(p, call)) return;
   const char *condition = condition_text(p, flow, call->first_loop, call->end_loop);
@@ -298,7 +300,7 @@ static void print_range(Printer *p, const Flow *flow, const Call *calls, size_t 
   if (open) text_add_string(p->out, "  }\n");
 }
 
-// Compilers take time that grows with the square of a function's length, so that of many calls is cut into parts.
+// Compile time grows with the square of a function's length, so that the function with all calls is cut into parts.
 enum { CALLS_IN_PART = 16 };
 
 void print_parts(Printer *p, const Flow *flow) {

@@ -1,6 +1,6 @@
 // Prints a program as C for one instruction set: the argument struct, the functions of each kernel's loops, and a
-// function that runs the loops in order. This is common to files that users keep (file.c) and to code that is loaded at
-// once, whose entry point is printed at the end of this file.
+// function that runs the loops in order. Both files that users keep (file.c) and code that is loaded immediately use
+// this part. The end of this file prints the entry point of code that is loaded immediately.
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/emit/alike.h"
@@ -70,7 +70,7 @@ void add_tensor_comment(Text *out, const Value *v, const char *name) {
   for (int i = 0; i < v->shape.rank; i++) text_format(out, " %d", order_axis(&v->order, i));
 }
 
-// Adds element i of a constant as C; of a packed type, byte i.
+// Adds element i of a constant as C; for a packed type, byte i.
 static void add_element(Text *out, const Value *v, int64_t i) {
   const void *data = v->constant->data;
   uint16_t half;
@@ -89,7 +89,7 @@ static void add_element(Text *out, const Value *v, int64_t i) {
     memcpy(&half, (const char *)data + i * (int64_t)sizeof half, sizeof half);
     text_format(out, "0x%04X", half);
     return;
-  case TYPE_S64: // x, a double, is not exact
+  case TYPE_S64: // the double x may be inexact
     memcpy(&integer, (const char *)data + i * (int64_t)sizeof integer, sizeof integer);
     text_format(out, integer == INT64_MIN ? "INT64_MIN" : "%lld", (long long)integer);
     return;
@@ -123,7 +123,7 @@ static bool is_same_constant(const Value *a, const Value *b) {
           memcmp(a->constant->data, b->constant->data, type_array_nbytes(a->type, (size_t)n)) == 0);
 }
 
-// The name of the array that has the constant, which is printed if it is not there yet.
+// The name of the constant's array. Prints the array unless an equal array was printed.
 static const char *constant_name(Printer *p, const Value *v) {
   PrintedConstant **at = &p->constants->first;
   const char *name = arena_format(p->scratch, "%s_constant_%s", p->prefix, p->value_member[v->index]);
@@ -217,14 +217,14 @@ static void print_input_members(Printer *p) {
   }
 }
 
-// An output that is NULL but that a later loop reads gets memory at the end of the workspace.
+// An output that later loops read gets memory at the end of the workspace if its pointer is NULL.
 static void print_output_members(Printer *p, const Flow *flow) {
   const Program *program = p->program;
   const Graph *g = program->graph;
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
     if (program_copies_output(program, i)) continue;
-    if (g->ndims) { // the layout has set the addresses of outputs that are read again
+    if (g->ndims) { // print_layout sets the addresses of outputs that are read again
       bool has_room = output_has_room(p, flow, i);
       text_format(p->out, "  %sa->%s = (%s *)outputs[%zu];\n",
                   has_room ? arena_format(p->scratch, "if (outputs[%zu]) ", i) : "", p->value_member[v->index],
@@ -280,8 +280,8 @@ static void open_copy(Printer *p, size_t i) {
   if (p->has_optional_outputs) text_format(p->out, "if (outputs[%zu]) ", i);
 }
 
-// Copies an output that is an input, a constant or an earlier output. If the number of 4-bit elements is odd, the other
-// half of the last byte is not changed.
+// Prints the copy of an output that is an input, a constant or an earlier output. If the number of 4-bit elements is
+// odd, the other half of the last byte is not changed.
 static void print_copy(Printer *p, size_t i) {
   const Value *v = p->program->graph->outputs[i];
   const int64_t nelems = shape_nelems(&v->shape);
@@ -301,7 +301,7 @@ static void print_copy(Printer *p, size_t i) {
   text_add_string(p->out, " & 0xF));\n");
 }
 
-typedef struct Unwanted { // a temporary with partial sums that only some outputs need
+typedef struct Unwanted { // a temporary of partial sums that only some outputs need
   const OutputSet *serves;
   size_t temporary; // numbered through all kernels
 } Unwanted;
@@ -328,8 +328,8 @@ static void set_unwanted(Printer *p, const Unwanted *alike, size_t count) {
   text_add_string(p->out, "  }\n");
 }
 
-// Sets pointers to partial sums to NULL if all outputs that need the sums are NULL. Sums for the same outputs share one
-// condition.
+// Sets pointers to partial sums to NULL if all outputs that need the sums are NULL. Sums for the same outputs are under
+// one condition.
 static void print_unwanted(Printer *p, const Flow *flow) {
   Unwanted *unwanted = ARENA_ARRAY(p->scratch, Unwanted, flow->ntemporaries + 1);
   size_t count = 0;
@@ -419,9 +419,9 @@ void print_prologue(Text *out) {
                        "#define V_UNROLL_ALL _Pragma(\"clang loop unroll(full)\")\n"
                        "#define ALWAYS_INLINE __attribute__((always_inline))\n"
                        "#elif defined(__GNUC__)\n#pragma GCC optimize(\"fp-contract=off\")\n"
-                       // gcc 12 may write an address as an index from a null pointer (TARGET_MEM_REF, by ivopts), take
-                       // that for an access to null (modref, pure-const), and drop the function's stores behind it.
-                       // Where null may be accessed, it does not: gcc's PR tree-optimization/110702.
+                       // gcc 12's ivopts may write an address as an index from a null pointer (TARGET_MEM_REF). modref
+                       // and pure-const then take the access for an access to null, and drop later stores of the
+                       // function. With this option they do not (gcc's PR tree-optimization/110702).
                        "#pragma GCC optimize(\"no-delete-null-pointer-checks\")\n"
                        "#define V_UNROLL_ALL _Pragma(\"GCC unroll 16\")\n"
                        "#define ALWAYS_INLINE __attribute__((always_inline))\n"

@@ -28,7 +28,7 @@ static void print_has_isa(const FilePrinter *f, Text *out) {
   text_add_string(out, "  default: return 0;\n  }\n}\n\n");
 }
 
-// Adds the open dims of a monomial as a string with * between them, or NULL if it has none.
+// Adds the open dims of a monomial as a C string with * between them; NULL for no open dims.
 static void add_dim_names(const FilePrinter *f, Monomial monomial, Text *out) {
   const Graph *g = f->graph;
   const char *before = "";
@@ -43,7 +43,7 @@ static void add_dim_names(const FilePrinter *f, Monomial monomial, Text *out) {
   text_deinit(&names);
 }
 
-// Prints a row of the table of tensors. Array members beyond the rank are left to be 0.
+// Prints a row of the table of tensors. Array members beyond the rank stay 0.
 static void print_tensor(const FilePrinter *f, const Value *v, Text *out) {
   const int rank = v->shape.rank;
   text_add_string(out, "    {");
@@ -96,8 +96,8 @@ static void print_info(const FilePrinter *f, Text *out) {
               g->ndims ? "dims, hints" : "NULL, NULL");
 }
 
-// A mask of the open dims in a tensor's shape, and of the number of leaves that a rank has. The tensor is empty if any
-// of them is 0.
+// A mask of the open dims in a tensor's shape, with the bit LEAVES for the number of a rank's leaves. The tensor is
+// empty if any of these numbers is 0.
 enum { LEAVES = MAX_OPEN_DIMS };
 static uint32_t dims_of(const FilePrinter *f, const Value *v) {
   uint32_t dims = input_has_leaves(v) ? 1U << LEAVES : 0;
@@ -110,7 +110,7 @@ static bool has_dims(const FilePrinter *f, const Value *v, uint32_t dims) {
   return shape_nelems(&v->shape) && dims_of(f, v) == dims;
 }
 
-// Checks that no input is NULL, for all inputs that are empty exactly if one of these dims is 0.
+// Prints the check that no input is NULL, for all inputs that are empty exactly if one of these dims is 0.
 static void print_null_check(const FilePrinter *f, uint32_t dims, Text *out) {
   const Graph *g = f->graph;
   size_t nalike = 0;
@@ -129,7 +129,7 @@ static void print_null_check(const FilePrinter *f, uint32_t dims, Text *out) {
   text_format(out, "%s) return %s_NULL_POINTER;\n", is_group ? ")" : "", f->prefix);
 }
 
-// Prints checks that no input is NULL unless it is empty. Inputs with the same open dims share one condition.
+// Prints checks that no input is NULL unless it is empty. Inputs with the same open dims are in one condition.
 static void print_null_checks(const FilePrinter *f, Text *out) {
   bool is_told[1U << (LEAVES + 1)] = {false};
   for (size_t i = 0; i < ninputs_given(f->graph); i++) {
@@ -156,7 +156,7 @@ static void print_alignment_check(const FilePrinter *f, size_t nbytes, Text *out
   if (*before == ' ' && before[1] == '|') text_format(out, ") %% %zu) return %s_MISALIGNED;\n", nbytes, f->prefix);
 }
 
-// Of a step with leaves. The workspace of one process is a macro, too.
+// Prints the checks of a step with leaves. Only the workspace's size for a single process is a macro.
 static void print_stages_check(const FilePrinter *f, Text *out) {
   text_format(out,
               "  if (!workspace) return %s_NULL_POINTER;\n  if ((uintptr_t)workspace %% 64) return %s_MISALIGNED;\n"
@@ -231,7 +231,7 @@ static void print_extents(const FilePrinter *f, Text *out) {
   text_add_string(out, "};\n");
 }
 
-// The size of a tensor: factor times the open dims in the monomial elements of nbytes each.
+// The size of a tensor: (factor times the open dims in the monomial) elements of nbytes.
 typedef struct TensorSize {
   Monomial monomial;
   int64_t factor;
@@ -245,8 +245,8 @@ static bool is_within(const FilePrinter *f, const TensorSize *a, const TensorSiz
   return a->factor <= b->factor && a->nbytes <= b->nbytes;
 }
 
-// The sizes of values with open dims, in all programs, that are not within another value's size. A call whose extents
-// make none of them too large makes no value too large. NULL: out of memory.
+// The largest sizes of values with open dims, in all programs: each value's size is at most one of these for all
+// extents, so that a call needs to check only these. NULL: out of memory.
 static TensorSize *find_largest(const FilePrinter *f, size_t *count) {
   size_t nvalues = 0;
   *count = 0;

@@ -4,8 +4,8 @@
 
 #include "backends/codegen/emit/file_printer.h"
 
-// Prints a function of the file: FUNCTION_workspace_nbytes, FUNCTION_get_info and the entry point FUNCTION; before the
-// first of them, PREFIX_has_isa. False: out of memory.
+// Prints FUNCTION_workspace_nbytes, FUNCTION_get_info and the entry point FUNCTION; before the file's first function
+// also PREFIX_has_isa. False: out of memory.
 bool print_entry_points(const FilePrinter *f, Text *out);
 
 #endif

@@ -1,10 +1,10 @@
 // Prints files for users: a header, and a source with a section for each instruction set. A section contains the
-// vocabulary and the program under names of its own; compilers that do not support the instruction set skip it. The
-// entry point then chooses a section at run time.
+// vocabulary and the programs, with its own prefix of names; compilers that do not support the instruction set skip it.
+// The entry point chooses a section at run time.
 //
-// Sections differ in few places. Those of several instruction sets are one text (merge.c), which the file takes once
-// for each by including itself. While that text is made, the byte OWN and a number stand for a prefix that differs
-// between sections; the text then calls a macro, which puts the prefix before a name.
+// Sections differ in few places. They are merged into one text (merge.c), and the file includes itself once for each
+// instruction set to compile that text. While the text is built, the byte OWN and a number stand for a prefix that
+// differs between sections; at the end, a call of a macro that adds the prefix replaces them.
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/entry.h"
 #include "backends/codegen/emit/flow.h"
@@ -89,7 +89,7 @@ static void intersect(InPlace *places, const InPlace *others) {
   places->count = count;
 }
 
-// Leaves only what a caller can do: states and their updates have their place in a block.
+// Removes states and their updates, whose places in blocks a caller cannot choose.
 static void keep_given(const Graph *g, InPlace *in_place) {
   for (size_t o = 0; o < g->noutputs; o++) {
     uint32_t count = 0;
@@ -122,18 +122,18 @@ static bool find_in_place(FilePrinter *f) {
 
 enum { OWN = '\1' };
 
-typedef struct OwnPrefix { // of a section: BEFORE_ISABEHIND
+typedef struct OwnPrefix { // a section's prefix: BEFORE_ISABEHIND
   const char *before, *behind;
 } OwnPrefix;
 
-// The parts of a file that all its functions share.
+// The parts of a file that its functions have in common.
 typedef struct FileParts {
   FilePrinter functions[MOST_FUNCTIONS];
   size_t nfunctions;
   Constants constants;
-  Text sections[MOST_ISAS]; // by instruction set; "": the file has none for it
+  Text sections[MOST_ISAS]; // by instruction set; "": no section
   Text vocabulary;          // of all sections
-  OwnPrefix *own;           // by the number behind OWN; the first is the vocabulary's
+  OwnPrefix *own;           // by the number after OWN; number 0 is the vocabulary's
   size_t nown, own_capacity;
   FileStates states;
 } FileParts;
@@ -142,7 +142,7 @@ static bool is_merged(const FileParts *file) {
   return file->functions[0].file->nisas > 1;
 }
 
-// The prefix of names in a section; in sections that are merged, a number stands for it. NULL: out of memory.
+// The prefix of names in a section; in merged sections, OWN and its number. NULL: out of memory.
 static const char *own_prefix(FileParts *file, size_t isa, const char *before, const char *behind) {
   const FilePrinter *f = &file->functions[0];
   size_t number = 0;
@@ -157,10 +157,11 @@ static const char *own_prefix(FileParts *file, size_t isa, const char *before, c
   return arena_format(f->scratch, number ? "%c%zu" : "%c", OWN, number);
 }
 
-// Adds a program for an instruction set to `body`: the function's, or that of one of its stages' functions.
+// Adds a program for an instruction set to `body`: the function's program, or, with leaves, the program of function
+// `part` of its stages.
 static bool add_program(FileParts *file, FilePrinter *f, size_t i, int part, Text *plain, Text *body) {
   const EmittedStages *stages = f->function->stages;
-  const bool is_last = stages && (size_t)part + 1 == stages->nfunctions; // whose outputs are the caller's
+  const bool is_last = stages && (size_t)part + 1 == stages->nfunctions; // its outputs are the caller's
   const char *number = stages ? arena_format(f->scratch, "_%d", part) : "";
   Printer p = {.scratch = f->scratch,
                .out = body,
@@ -183,7 +184,7 @@ static bool add_program(FileParts *file, FilePrinter *f, size_t i, int part, Tex
   return !body->out_of_memory && !plain->out_of_memory;
 }
 
-// Adds a section's text. `plain` comes before the target's pragma, because it also runs on processors without the
+// Adds a section's text. `plain` precedes the target's pragma, because it also runs on processors without the
 // instruction set.
 static bool print_section(FileParts *file, size_t i, const Text *plain, Text *body) {
   const Isa *isa = file->functions[0].file->isas[i];
@@ -213,7 +214,8 @@ static bool add_section(FileParts *file, size_t i) {
     for (size_t part = 0; ok && part < (stages ? stages->nfunctions : 1); part++)
       ok = add_program(file, &file->functions[k], i, (int)part, &plain, &body);
   }
-  const bool has_base = i > 0 && f->file->isas[i - 1]->vocabulary[0] == isa->vocabulary[1]; // which isa falls back to
+  const bool has_base =
+      i > 0 && f->file->isas[i - 1]->vocabulary[0] == isa->vocabulary[1]; // the header that isa falls back to
   const bool has_section = ok && (!has_base || needs_vocabulary(isa, &body));
   for (size_t k = 0; k < file->nfunctions; k++) file->functions[k].has_section[i] = has_section;
   if (has_section) ok = print_section(file, i, &plain, &body);
@@ -222,8 +224,8 @@ static bool add_section(FileParts *file, size_t i) {
   return ok;
 }
 
-// Adds a text with calls of macros in the place of OWN: NG2(name) for OWN, 2, _name; in directives, which cannot call
-// them, with the file's prefix.
+// Adds a text in which calls of macros replace OWN: NG2(name) for OWN, 2, _name. Directives cannot call macros, and get
+// the file's prefix.
 static void add_own_names(const Text *from, const char *prefix, Text *out) {
   for (const char *at = text_string(from), *next; *at; at = next) {
     next = strchr(at, OWN);
@@ -258,7 +260,8 @@ static void print_only_section(const FileParts *file, Text *out) {
   text_add_string(out, "\n");
 }
 
-// Prints the inclusion of a section's text, between the definitions of the macros that it asks for.
+// Prints the inclusion of the merged text for an instruction set, between #define and #undef of the macros that it
+// uses.
 static void print_inclusion(const FileParts *file, size_t i, Text *out) {
   const FilePrinter *f = &file->functions[0];
   text_format(out, "#define NG_ISA %u\n", 1U << i);
@@ -297,7 +300,7 @@ static bool print_included(const FileParts *file, Text *out) {
   Text merged;
   for (size_t i = 0; i < f->file->nisas; i++) names[i] = f->file->isas[i]->name;
   text_init(&merged, out->allocator);
-  text_add_string(out, "\n#elif defined NG /* what instruction sets have in common, and where they differ */\n\n");
+  text_add_string(out, "\n#elif defined NG /* the code of one instruction set */\n\n");
   text_add_string(out, quiet_pedantic);
   const bool ok = merge_texts(file->sections, names, f->file->nisas, &merged);
   add_own_names(&merged, f->prefix, out);

@@ -1,5 +1,5 @@
 // State for printing a source file and its header for users: header.c prints the header, entry.c the source's external
-// functions, states.c what concerns states, file.c the rest of the source.
+// functions, states.c prints states, file.c the rest of the source.
 #ifndef NGRAD_BACKENDS_CODEGEN_EMIT_FILE_PRINTER_H
 #define NGRAD_BACKENDS_CODEGEN_EMIT_FILE_PRINTER_H
 
@@ -11,7 +11,7 @@ enum {
 };
 
 typedef struct FileState { // a tensor in a block of states
-  const Value *value;      // of the first function's graph, whose states are in the same order
+  const Value *value;      // a state of the first function's graph
   const char *member;      // its name as part of an identifier
   int block;
   size_t offset, nbytes; // in the block
@@ -19,7 +19,7 @@ typedef struct FileState { // a tensor in a block of states
 
 enum { MOST_BLOCKS = 2 };
 typedef struct FileStates {
-  FileState *items; // by the state of the first graph
+  FileState *items; // by state of the first graph
   size_t count;
   int nblocks;
   size_t nbytes[MOST_BLOCKS]; // by block
@@ -37,14 +37,14 @@ typedef struct FilePrinter {
   const char **dim_member;     // by open dim: the parameter's name
   bool has_open_workspace;     // the size of the workspace depends on open dims
   bool has_section[MOST_ISAS]; // by file->isas: the file has code for it
-  InPlace *in_place;           // by output: the inputs whose memory it may use; none of them is a state
+  InPlace *in_place;           // by output: the inputs, except states, whose memory it may use
   bool *may_be_overwritten;    // by input: some output may use its memory
-  bool has_shared_loops;       // some loop may run on several threads; of the first function, one of the file
-  size_t scratch_nbytes;       // of a step with leaves: the largest workspace of its functions
+  bool has_shared_loops;       // some loop may run on several threads; for the file's first function: of any function
+  size_t scratch_nbytes;       // step with leaves: the largest workspace of its functions
   size_t workspace_nbytes;     // the largest of all instruction sets, without the part that depends on open dims
 } FilePrinter;
 
-// The inputs and outputs that are parameters: all but states and their updates.
+// The numbers of inputs and outputs that are parameters: all except states and their updates.
 size_t ninputs_given(const Graph *g);
 size_t noutputs_given(const Graph *g);
 

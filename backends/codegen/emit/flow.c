@@ -99,7 +99,7 @@ static bool find_reads(Search *s) {
 
 // Which outputs need a loop
 
-// Adds all outputs that are this value. An update is wanted by each call, so it counts as all outputs.
+// Adds all outputs that are this value. Every call wants updates, so that an update counts as all outputs.
 static void add_value_outputs(const Flow *f, const Value *v, Outputs *outputs) {
   for (uint32_t o = v && v->is_output ? v->first_output + 1 : 0; o; o = f->next_alike[o - 1])
     add_outputs(outputs, &(OutputSet){output_is_update(f->program->graph, o - 1), 1, &(uint32_t){o - 1}});
@@ -138,7 +138,7 @@ static bool find_temporary_outputs(Search *s, size_t kernel, size_t maker, uint3
       if (reads_temporary(k, s->is_marked, temporary)) add_root_outputs(f, k, read->loop, &loop->roots[r], &outputs);
     }
   }
-  add_outputs(&outputs, &f->temporary_serves[n]); // found through another root that stores to it
+  add_outputs(&outputs, &f->temporary_serves[n]); // outputs found for another root that stores to it
   return keep_outputs(&f->temporary_serves[n], &outputs, f->program->graph->noutputs, s->arena);
 }
 
@@ -223,12 +223,12 @@ bool flow_find(Flow *f, const Program *p, Arena *arena) {
 typedef struct Place { // an input whose memory an output may use
   const Value *input;
   uint32_t number;
-  size_t last_read; // the last kernel that reads it, plus 1; 0: none
+  size_t last_read; // the last kernel that reads the input, plus 1; 0: none
 } Place;
 
 typedef struct Maker { // the kernel that stores an output
   size_t kernel;
-  uint32_t nstores; // roots that store it; only outputs with one can be in place
+  uint32_t nstores; // roots that store the output; only outputs with one root can be in place
 } Maker;
 
 typedef struct Places {
@@ -278,8 +278,8 @@ static void find_makers(Places *p) {
     }
 }
 
-// The kernel after which all that reads or stores what this kernel accesses has run, plus 1: slices of a visit run in
-// any order.
+// The kernel after which this kernel's accesses are over, plus 1: the visit's last kernel for a kernel of a visit, as
+// slices run in any order.
 static size_t end_of(const Program *p, size_t kernel) {
   const ProgramVisit *visit = program_visit(p, kernel);
   return visit ? visit->end : kernel + 1;
@@ -296,7 +296,7 @@ static void list_places(Places *p) {
   qsort(p->places, p->count, sizeof *p->places, compare_places);
 }
 
-// The number of places that are ordered before the places of v's type and shape that are read after the kernel.
+// The number of places that precede, in order, the places of v's type and shape that are read after the kernel.
 static size_t count_before(const Places *p, const Value *v, size_t kernel) {
   size_t low = 0, high = p->count;
   while (low < high) {
@@ -309,8 +309,8 @@ static size_t count_before(const Places *p, const Value *v, size_t kernel) {
   return low;
 }
 
-// Finds the inputs whose memory the output may use. Inputs that the output's own kernel reads come first, then those
-// that are read last.
+// Finds the inputs whose memory the output may use. Inputs that the output's own kernel reads come first, then inputs
+// by their last reads, latest first.
 static void find_places(const Places *p, size_t output, InPlace *found) {
   const Program *program = p->f->program;
   const ProgramVisit *visit = program_visit(program, p->makers[output].kernel);
@@ -331,7 +331,7 @@ static int compare_inputs(const void *a, const void *b) {
   return (*x > *y) - (*x < *y);
 }
 
-// Adds the state to the places of its update, where the memory plan allows it always.
+// Adds the state to its update's places: the memory plan always allows it.
 static void add_place(InPlace *places, uint32_t state) {
   for (uint32_t i = 0; i < places->count; i++)
     if (places->inputs[i] == state) return;

@@ -1,5 +1,5 @@
-// Data flow between the loops of a scheduled program: which outputs need a loop, and which values are read after they
-// were stored.
+// Data flow between the loops of a scheduled program: finds the outputs that need each loop, and the values that are
+// read after they were stored.
 #ifndef NGRAD_BACKENDS_CODEGEN_EMIT_FLOW_H
 #define NGRAD_BACKENDS_CODEGEN_EMIT_FLOW_H
 
@@ -37,12 +37,11 @@ typedef struct Flow {
 // Analyses a program. The result is allocated from the arena. False: out of memory.
 bool flow_find(Flow *f, const Program *p, Arena *arena);
 
-// Sets in_place[i] to the inputs whose memory output i may use: the program computes the same if the output's pointer
-// is the input's, because no element of the input is read after the element of the output at its place is stored.
-// False: out of memory.
+// Sets in_place[i] to the inputs whose memory output i may use: the program may get the same pointer for both, because
+// no element of the input is read after the output's element at the same place was stored. False: out of memory.
 bool flow_find_in_place(const Flow *f, InPlace *in_place, const Allocator *allocator);
 
-bool output_is_update(const Graph *g, size_t i); // of a state, which no call leaves out
+bool output_is_update(const Graph *g, size_t i); // the update of a state; every call computes it
 
 // Whether output i is an input, a constant or the same value as an earlier output, so that it is copied at the end.
 bool output_is_copy(const Graph *g, size_t i);

@@ -94,12 +94,13 @@ static void print_enums(const FilePrinter *f, Text *out) {
               "  %s_MISALIGNED = 3, /* a tensor is not aligned to its elements, or the workspace not to 64 bytes */\n"
               "  %s_UNKNOWN_ISA = 4, /* %s_has_isa() is 0 for it */\n"
               "  %s_EXTENT_OUT_OF_RANGE = 5, /* negative, or some tensor of the graph would have too many elements */\n"
-              "  %s_INDEX_OUT_OF_RANGE = 6 /* an input has an index, or a label, of what does not exist */",
+              "  %s_INDEX_OUT_OF_RANGE = 6 /* an index or label in an input is out of range */",
               p, p, p, p, p, p, p, p, p);
   add_state_statuses(f, out);
   if (file_has_leaves(f->file))
-    text_format(
-        out, ",\n  %s_RANKS_FAILED = 32 /* an exchange with other ranks failed; what was written is not known */", p);
+    text_format(out,
+                ",\n  %s_RANKS_FAILED = 32 /* an exchange with other ranks failed; outputs and states are undefined */",
+                p);
   text_add_string(out, "\n};\n\n");
   text_format(out,
               "/* Instruction sets. All give the same results, bit for bit. */\nenum {\n"
@@ -140,7 +141,7 @@ static void print_workspace(const FilePrinter *f, Text *out) {
                   "NULL.\n   ");
   if (f->function->stages) {
     text_format(out,
-                "This macro is for one process that has all leaves, the function for any. */\n"
+                "The macro is for a single process, which has all leaves; the function is for any rank. */\n"
                 "#define %s_WORKSPACE_NBYTES ((size_t)%zu)\n",
                 p, f->workspace_nbytes);
   } else if (f->has_open_workspace) {
@@ -155,7 +156,7 @@ static void print_workspace(const FilePrinter *f, Text *out) {
   text_format(out, "%s);\n\n", f->has_open_workspace || f->function->stages ? "" : "void");
 }
 
-// Prints a comment on the extents that are arguments, and the values that the schedule is made for.
+// Prints a comment on the extents that are arguments, and the values for which the schedule was made.
 static void print_dims(const FilePrinter *f, Text *out) {
   const Graph *g = f->graph;
   if (!g->ndims) return;
@@ -202,10 +203,10 @@ static void print_contract(const FilePrinter *f, Text *out) {
   if (f->function->stages)
     text_format(
         out,
-        "   Of inputs whose first axis is that of the %lld leaves, each of several ranks gives the leaves from\n"
+        "   If the first axis of an input has the %lld leaves, each of several ranks passes only the leaves from\n"
         "   %lld * rank / count to below %lld * (rank + 1) / count. All ranks call the function; each gets the "
-        "same\n   results, and the same bits whatever their number is. A rank whose call fails has to end the others, "
-        "which may\n   wait for it, as by MPI_Abort.\n",
+        "same\n   results, with the same bits for any number of ranks. A rank whose call fails must end the others, "
+        "which may\n   wait for it, for instance by MPI_Abort.\n",
         (long long)f->graph->nleaves, (long long)f->graph->nleaves, (long long)f->graph->nleaves);
   print_in_place(f, out);
   text_format(out, "   May be called from several threads at once, each with its own %s. */\n",
@@ -224,7 +225,7 @@ static void print_arena(const FilePrinter *functions, size_t count, Text *out) {
     if (functions[i].workspace_nbytes > most) most = functions[i].workspace_nbytes;
   }
   if (count > 1)
-    text_format(out, "/* Enough workspace for each of the functions. */\n#define %s_ARENA_NBYTES ((size_t)%zu)\n\n",
+    text_format(out, "/* Enough workspace for any of the functions. */\n#define %s_ARENA_NBYTES ((size_t)%zu)\n\n",
                 functions->prefix, most);
 }
 
@@ -246,7 +247,7 @@ static void print_description(const FilePrinter *f, Text *out) {
               "  size_t workspace_nbytes; /* 0 also if it depends on extents */\n"
               "  size_t ninputs, noutputs;\n"
               "  const %s_tensor *tensors; /* inputs, then outputs, in the order of the parameters */\n"
-              "  size_t ndims; /* number of extents that are arguments */\n"
+              "  size_t ndims; /* the number of extents that are arguments */\n"
               "  const char *const *dims; /* their names, in the order of the parameters */\n"
               "  const int64_t *hints; /* the values of these extents that the schedule is made for */\n} %s_info;\n\n",
               p, p, p, ABI, p, p);

@@ -1,4 +1,4 @@
-// Prints the emitted header, and text that the header and the source have in common.
+// Prints the emitted header, and text that both the header and the source contain.
 #ifndef NGRAD_BACKENDS_CODEGEN_EMIT_HEADER_H
 #define NGRAD_BACKENDS_CODEGEN_EMIT_HEADER_H
 

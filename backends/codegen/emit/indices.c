@@ -1,5 +1,5 @@
-// Prints the checks of indices. A function for each type of index goes over an input once. User names stand in the
-// entry point only, so that they meet no local variables.
+// Prints the checks of indices: one function for each type of index, which goes over an input once. The user's names
+// are only in the entry point, so that they cannot clash with local variables.
 #include "backends/codegen/emit/indices.h"
 
 #include "backends/codegen/emit/stages.h"
@@ -75,7 +75,7 @@ static void add_leaf_count(const FilePrinter *f, Text *out) {
   text_format(out, "%s_count_leaves(ranks)", f->function->name);
 }
 
-// Elements between neighbours along the axis: the extents of all faster axes, multiplied.
+// Adds the stride of the axis: the product of the extents of all faster axes.
 static void add_stride(const FilePrinter *f, const Value *v, int axis, Text *out) {
   int position = 0;
   while (order_axis(&v->order, position) != axis) position++;
@@ -86,7 +86,8 @@ static void add_stride(const FilePrinter *f, const Value *v, int axis, Text *out
   }
 }
 
-// No parameter's name begins with the prefix.
+// Prints the arrays that describe the checked region. Their names begin with the prefix, which no parameter's name
+// does.
 static void add_region(const FilePrinter *f, const IndexCheck *c, const Value *v, Text *out) {
   text_format(out, "  {\n    const int64_t %s_part_count[] = {", f->prefix);
   for (int i = 0; i < v->shape.rank; i++) {
@@ -104,7 +105,7 @@ static void add_region(const FilePrinter *f, const IndexCheck *c, const Value *v
   text_add_string(out, "};\n  ");
 }
 
-// The place in memory of the region's first element.
+// Adds the offset in memory of the region's first element.
 static void add_first_place(const FilePrinter *f, const IndexCheck *c, const Value *v, Text *out) {
   text_add_string(out, "0");
   for (int i = 0; i < v->shape.rank; i++) {

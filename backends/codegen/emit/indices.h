@@ -1,11 +1,11 @@
-// The checks of inputs that hold indices, in an emitted entry point.
+// Prints the checks of inputs that hold indices, in an emitted entry point.
 #ifndef NGRAD_BACKENDS_CODEGEN_EMIT_INDICES_H
 #define NGRAD_BACKENDS_CODEGEN_EMIT_INDICES_H
 
 #include "backends/codegen/emit/file_printer.h"
 
 // False: out of memory. Both print nothing for a graph without such inputs.
-bool print_index_functions(const FilePrinter *f, Text *out); // that the checks call
+bool print_index_functions(const FilePrinter *f, Text *out); // functions that the checks call
 bool print_index_checks(const FilePrinter *f, Text *out);    // statements that return PREFIX_INDEX_OUT_OF_RANGE
 
 #endif

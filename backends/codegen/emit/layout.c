@@ -1,7 +1,7 @@
-// Prints IDENTIFIER_layout, which computes once per call what depends on open dims: the length and number of blocks,
-// and addresses in the workspace. The workspace begins with one arena per monomial, which holds the values between
-// kernels whose sizes are multiples of that monomial. Behind the arenas lie the temporaries; all kernels reuse the same
-// memory for theirs.
+// Prints IDENTIFIER_layout, which computes, once in a call, numbers that depend on open dims: the length and number of
+// blocks, and addresses in the workspace. The workspace begins with one arena per monomial, for the values between
+// kernels whose sizes are multiples of that monomial. After the arenas come temporaries; all kernels use the same
+// memory for their temporaries.
 #include "backends/codegen/emit/layout.h"
 
 #include "backends/codegen/print/types.h"
@@ -73,8 +73,7 @@ static void print_blocks(Printer *p, size_t kernel, size_t loop) {
   text_format(p->plain, "  a->k%zu_loop%zu_chunks = (%s + %s - 1) / %s;\n", kernel, loop, total, length, length);
 }
 
-// Assignments of addresses that have been printed to `lines`, but not yet to the function: they stand under one "if
-// (memory)".
+// Assignments of addresses that wait in `lines`, so that they are printed under one "if (memory)".
 typedef struct Places {
   Text lines;
   size_t count;
@@ -101,7 +100,7 @@ static void print_places(Printer *p, Places *places) {
 }
 
 // Advances the end of the workspace, `at`, by the bytes of the places before, rounded up to whole cache lines. Returns
-// how many bytes these are if that is known at compile time, else 0.
+// the number of these bytes if it is a constant, else 0.
 static size_t print_take(Printer *p, Places *places, const char *nbytes) {
   p->has_open_workspace |= !is_literal(nbytes);
   if (strcmp(nbytes, "0") == 0) return 0;

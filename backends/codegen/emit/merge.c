@@ -1,6 +1,6 @@
 // A text is cut at blank lines into chunks: functions, macros, structs. Chunks of two texts that define the same name
-// are variants of one chunk, if the longest common subsequence of the texts' names has them. The lines in which
-// variants differ stand under conditions inside of the chunk.
+// become variants of one chunk, if they are in the longest common subsequence of the texts' names. Lines in which
+// variants differ are under conditions inside of the chunk.
 #include "backends/codegen/emit/merge.h"
 
 #include <stdint.h>
@@ -8,20 +8,20 @@
 
 enum {
   MOST_TEXTS = 16,
-  MOST_CELLS = 1 << 22 // of a table of common subsequences; what is longer is not compared, and stands there twice
+  MOST_CELLS = 1 << 22 // of a table of common subsequences; longer texts are not compared, and are printed twice
 };
 
-typedef struct Piece { // a line, or what a chunk defines
+typedef struct Piece { // a line, or the name that a chunk defines
   const char *text;
   size_t nbytes;
-  uint32_t texts; // a bit for each text that has it
+  uint32_t texts; // a bit for each text that has the piece
 } Piece;
 
 typedef struct Chunk {
   Piece name;
   Piece variants[MOST_TEXTS];
   size_t nvariants;
-  uint32_t texts; // that have it
+  uint32_t texts; // texts that have the chunk
 } Chunk;
 
 typedef struct Merge {
@@ -29,8 +29,8 @@ typedef struct Merge {
   uint32_t all;
   Arena arena;
   Text *out;
-  uint32_t open; // the texts of the condition that is open; all: none is
-  uint32_t told; // and those of its earlier parts
+  uint32_t open; // the texts of the open condition; all: no condition is open
+  uint32_t told; // the texts of the open condition's earlier parts
   bool out_of_memory;
 } Merge;
 
@@ -47,7 +47,8 @@ static bool pair_pieces(Merge *m, const Piece *a, size_t na, const Piece *b, siz
     match[na - 1 - end] = nb - 1 - end;
   const size_t rows = na - begin - end, columns = nb - begin - end, width = columns + 1;
   if (!rows || !columns || rows > MOST_CELLS / width) return true;
-  uint32_t *length = ARENA_ARRAY(&m->arena, uint32_t, (rows + 1) * width); // of what is common behind i and k
+  uint32_t *length =
+      ARENA_ARRAY(&m->arena, uint32_t, (rows + 1) * width); // common length of a from i on and b from k on
   if (!length) return false;
   for (size_t i = rows; i-- > 0;)
     for (size_t k = columns; k-- > 0;) {
@@ -67,8 +68,8 @@ static bool pair_pieces(Merge *m, const Piece *a, size_t na, const Piece *b, siz
 
 // Chunks
 
-// What a chunk defines: its first line that is no comment, up to a parenthesis. Of chunks with directives, which may be
-// longer than a line, only equal ones are paired.
+// The name by which chunks are paired: the first line that is no comment, up to a parenthesis. Chunks with directives,
+// which may be longer than a line, are paired only if they are equal.
 static Piece find_name(const char *text, size_t nbytes) {
   const char *end = text + nbytes, *line = text;
   if (memchr(text, '#', nbytes)) return (Piece){text, nbytes, 0};
@@ -112,7 +113,7 @@ static Piece *list_names(Merge *m, const Chunk *chunks, size_t count) {
   return names;
 }
 
-// Merges the chunks of one more text into *chunks, in the order of both.
+// Merges the chunks of one more text into *chunks; keeps the order of both.
 static bool merge_chunks(Merge *m, Chunk **chunks, size_t *count, const Chunk *more, size_t nmore) {
   Piece *a = list_names(m, *chunks, *count), *b = list_names(m, more, nmore);
   size_t *match = ARENA_ARRAY(&m->arena, size_t, *count + 1), n = 0, k = 0;
@@ -132,7 +133,8 @@ static bool merge_chunks(Merge *m, Chunk **chunks, size_t *count, const Chunk *m
 
 // Printing
 
-// Opens the condition that the next text needs, after closing the one that is open, or as its next part.
+// Opens the condition for the next text: as the next part (#elif) of the open condition if possible, else after closing
+// it.
 static void change_condition(Merge *m, uint32_t texts) {
   if (texts == m->open) return;
   const bool is_part = m->open != m->all && !(texts & m->told);
@@ -187,7 +189,7 @@ static bool merge_lines(Merge *m, Piece **lines, size_t *count, const Piece *var
   return true;
 }
 
-// Comments in which variants differ, which tell how many rows a step has, are left out.
+// Comments in which variants differ (they say how many rows a step has) are dropped.
 static void print_chunk(Merge *m, const Chunk *chunk) {
   size_t count;
   Piece *lines = cut_lines(m, &chunk->variants[0], &count);

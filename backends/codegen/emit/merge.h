@@ -4,9 +4,9 @@
 
 #include "ir/support/text.h"
 
-// Adds a text from which a compiler takes texts[i] where the macro NG_ISA is 1 << i. names[i]: of the instruction set,
-// for comments. An empty text is of an instruction set that the file has no code for. Chunks of a text are separated by
-// blank lines. False: out of memory.
+// Adds a text that the preprocessor reduces to texts[i] if the macro NG_ISA is 1 << i. names[i]: the instruction set's
+// name, for comments. texts[i] is empty if the file has no code for the instruction set. Blank lines separate the
+// chunks of a text. False: out of memory.
 bool merge_texts(const Text *texts, const char *const *names, size_t count, Text *out);
 
 #endif

@@ -1,5 +1,5 @@
-// Prints what moves messages between ranks: the declarations of ranks_types.in, and ranks_mpi.in, which implements them
-// on MPI.
+// Prints the code that moves messages between ranks: the declarations in ranks_types.in, and their implementation on
+// MPI in ranks_mpi.in.
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/emit/template.h"
 

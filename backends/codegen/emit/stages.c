@@ -38,8 +38,7 @@ static bool begins(const char *text, const char *word) {
   return strncmp(text, word, strlen(word)) == 0;
 }
 
-// Adds the part of the text from `first` to `last` with the file's prefix for ngrad_. What the header declares has that
-// prefix alone.
+// Adds the part of the text from `first` to `last` with the file's prefix instead of ngrad_.
 static void add_renamed(const char *text, const char *first, const char *last, const char *prefix, Text *out) {
   static const char own[] = "ngrad_";
   const char *at = strstr(text, first), *end = strstr(at, last);
@@ -117,7 +116,7 @@ static void print_shared(const FilePrinter *f, size_t stage, Text *out) {
   text_add_string(out, "};\n");
 }
 
-// Constants of which leaves have rows.
+// Prints the constants with a row for each leaf.
 static void print_numbers(const FilePrinter *f, size_t count, Text *out) {
   const char *name = f->function->name;
   for (size_t i = 0; i < count; i++) {
@@ -131,7 +130,8 @@ static void print_numbers(const FilePrinter *f, size_t count, Text *out) {
   text_add_string(out, "};\n");
 }
 
-// Which stages there are is common to all instruction sets; when buckets are complete, and the functions are not.
+// Prints an instruction set's tables. Stages are the same for all instruction sets; functions, and the parts after
+// which buckets are complete, are not.
 static bool print_tables_of(const FilePrinter *f, size_t isa, Text *out) {
   const EmittedStages *stages = f->function->stages;
   const struct ngrad_step *step = stages->step;
@@ -186,7 +186,7 @@ static void print_call_of(const FilePrinter *f, size_t isa, Text *out) {
               f->function->name, f->file->isas[isa]->name);
 }
 
-// Cases of a switch over the instruction sets that the file has code for.
+// Prints the cases of a switch over the instruction sets that the file has code for.
 static void print_cases(const FilePrinter *f, void (*print)(const FilePrinter *f, size_t isa, Text *out), Text *out) {
   const char *guard = NULL;
   for (size_t i = f->file->nisas; i-- > 0;) {
@@ -198,7 +198,7 @@ static void print_cases(const FilePrinter *f, void (*print)(const FilePrinter *f
   text_add_string(out, "  default: break;\n  }\n");
 }
 
-// Which constants have rows for leaves: their number is the greatest of the places.
+// The number of constants with a row for each leaf: the largest number in places, plus one.
 static size_t count_numbers(const struct ngrad_step *step) {
   size_t count = 0;
   for (size_t i = 0; i < step->nstages; i++) {
@@ -241,7 +241,8 @@ static void print_call_function(const FilePrinter *f, Text *out) {
   text_add_string(out, "  return 0;\n}\n\n");
 }
 
-// Runs the step. The graph's names are in the entry point only, so they meet no variable of this function.
+// Prints the function that runs the step. The graph's names are only in the entry point, so that they cannot clash with
+// this function's variables.
 static void print_runner(const FilePrinter *f, Text *out) {
   const char *name = f->function->name, *p = f->prefix;
   const bool is_callback = f->file->threads == EMIT_CALLBACK;

@@ -1,5 +1,5 @@
-// Prints what concerns states: constants and prototypes in the header, tables and functions in the source. The
-// functions are the text of state_functions.in.
+// Prints the code of states: constants and prototypes in the header, tables and functions in the source. The functions'
+// text is state_functions.in.
 #include "backends/codegen/emit/states.h"
 
 #include "backends/codegen/emit/emit.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LINE = 64 }; // bytes: each state begins at a multiple
+enum { LINE = 64 }; // bytes: states begin at multiples of it
 
 static const char *const block_names[] = {"parameters", "optimizer"};
 
@@ -242,7 +242,7 @@ void print_states_in_header(const FilePrinter *f, Text *out) {
   if (f->states->count) print_template(&(Template){header_text, f->prefix, add_part, f}, out);
 }
 
-// What is flushed to the disk is POSIX's, which compilers hide in their strict modes unless it is asked for.
+// Defines feature macros: fsync and fileno are POSIX, which compilers in strict modes hide otherwise.
 void print_state_includes(const FilePrinter *f, Text *out) {
   if (!f->states->count) return;
   text_format(out,

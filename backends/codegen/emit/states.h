@@ -1,4 +1,4 @@
-// The states of emitted files: where they are in the caller's blocks, and the functions that fill, save and load them.
+// The states of emitted files: their places in the caller's blocks, and the functions that fill, save and load them.
 #ifndef NGRAD_BACKENDS_CODEGEN_EMIT_STATES_H
 #define NGRAD_BACKENDS_CODEGEN_EMIT_STATES_H
 
@@ -8,10 +8,9 @@
 // memory.
 bool find_states(FileStates *states, const EmittedFile *file, const char *const *member, Arena *arena);
 
-// A parameter for each block of the function: "void *parameters, /* ... */\n    ". Of the file, if is_file: without
-// comments, and all blocks.
+// Adds a parameter for each block that the function uses: "void *parameters, /* ... */\n    ".
 void add_block_parameters(const FilePrinter *f, Text *out);
-// The address of a state of f's graph, as a pointer to void.
+// Adds the address of a state of f's graph, a pointer to void.
 void add_state_address(const FilePrinter *f, const Value *state, Text *out);
 void print_block_checks(const FilePrinter *f, Text *out); // statements that return a status
 

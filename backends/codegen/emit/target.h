@@ -11,7 +11,7 @@ void print_target_end(const Isa *isa, Text *out);
 
 // Prints #if and #endif around text that only some compilers can compile for an instruction set. *open is the condition
 // that is currently open; NULL: none. Call it before the text of each instruction set, and at the end with isa NULL;
-// equal conditions that follow each other become one.
+// consecutive equal conditions become one.
 void change_guard(const char **open, const Isa *isa, Text *out);
 
 #endif

@@ -1,4 +1,4 @@
-// Texts that are printed with few changes. In them @ stands for the file's prefix, and %NAME% for a part.
+// Prints template texts, in which @ stands for the file's prefix, and %NAME% for a part that add_part prints.
 #ifndef NGRAD_BACKENDS_CODEGEN_EMIT_TEMPLATE_H
 #define NGRAD_BACKENDS_CODEGEN_EMIT_TEMPLATE_H
 
@@ -8,7 +8,7 @@
 
 typedef struct Template {
   const char *text, *prefix;
-  void (*add_part)(const void *context, const char *name, Text *out); // `name` goes on with % behind the part's name
+  void (*add_part)(const void *context, const char *name, Text *out); // in `name`, % follows the part's name
   const void *context;
 } Template;
 

@@ -1,6 +1,6 @@
-// Prints a program that tests an emitted file on the machine on which it runs. Inputs come from a small generator,
-// which the program contains too. Samples of the outputs are compared with the interpreter's, and all instruction sets
-// must give the same bits, with all outputs or each alone.
+// Prints a program that tests an emitted file on the machine on which it runs. Inputs come from a small generator that
+// the program contains, too. Samples of outputs are compared with the interpreter's results. All instruction sets must
+// give the same bits, whether a call computes all outputs or a single output.
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/file_printer.h"
@@ -14,9 +14,8 @@
 
 enum { MOST_SAMPLES = 64 };
 
-// An element of an input: the number that fill_input in self_test.in computes. Each is exact in its type. Types of 32
-// bits and more have 23 random bits, so that no quotient is as near to the middle of two quantised numbers as rounding
-// errors are large.
+// An element of an input: the number that fill_input in self_test.in computes, exact in its type. Types of 32 bits and
+// more have 23 random bits, so that no quotient is within rounding errors of the middle of two quantised numbers.
 static double generated_number(uint32_t input, uint32_t element, Type type, ValueRange range, int64_t nindices) {
   const uint32_t nbits = type == TYPE_F32 || type == TYPE_F64 ? 23 : 7;
   uint32_t h = input * 0x9E3779B9U + element;
@@ -41,8 +40,8 @@ void self_test_input(Tensor *t, size_t input, ValueRange range, int64_t nindices
     type_store(t->type, t->data, (size_t)i, generated_number((uint32_t)input, (uint32_t)i, t->type, range, nindices));
 }
 
-// The text of self_test.in, in which @ stands for the prefix, and %NAME% for a part that depends on the graph.
-extern const char self_test[], state_test[]; // the text of state_test.in: likewise
+// The texts of self_test.in and state_test.in: @ stands for the prefix, %NAME% for a part that depends on the graph.
+extern const char self_test[], state_test[];
 
 static const char pool[] =
     "/* Runs blocks in descending order, to show that the order does not matter. Compile with -DPARALLEL_FOR=NAME to\n"
@@ -193,7 +192,7 @@ static void add_state_part(const SelfTest *t, const char *name, Text *out) {
   if (is_part(name, "TEST_BLOCKS")) text_add_string(out, t->file->nblocks > 1 ? "blocks[0], blocks[1]" : "blocks[0]");
 }
 
-// Blocks of the caller's memory for states, which tests of states, and then of calls, use.
+// Adds the allocation of blocks for states, for the tests of states and of calls.
 static void add_begin(const SelfTest *t, Text *out) {
   const char *p = t->file->prefix;
   text_add_string(out, "  unsigned char *memory[2] = {NULL, NULL};\n");

@@ -17,17 +17,17 @@ static bool kernel_loads(const Kernel *k, const Value *v) {
   return false;
 }
 
-// The part behind which the output is complete and nothing loads it: from then on, exchanges may add to it.
+// The part after which the output is complete and no longer loaded, so that an exchange may overwrite it.
 static size_t part_of(const Program *p, size_t index) {
   const Value *output = p->graph->outputs[index];
   size_t part = SIZE_MAX, nloops = 0, visit_part = 0;
   if (program_copies_output(p, index)) return SIZE_MAX;
   for (size_t i = 0; i < p->graph->noutputs; i++)
-    if (i != index && p->graph->outputs[i] == output) return SIZE_MAX; // copied at the end
+    if (i != index && p->graph->outputs[i] == output) return SIZE_MAX; // the output is copied at the end
   for (size_t i = 0; i < p->nkernels; i++) {
     const Schedule *s = p->schedules[i];
     const ProgramVisit *visit = program_visit(p, i);
-    if (visit && visit->first == i) visit_part = 1 + nloops; // a visit is one part, its first loop's
+    if (visit && visit->first == i) visit_part = 1 + nloops; // a visit is one part: its first loop
     for (size_t l = 0; l < s->nloops; l++, nloops++)
       if (loop_stores(s->kernel, &s->loops[l], output)) part = visit ? visit_part : 1 + nloops;
     if (part != SIZE_MAX && kernel_loads(s->kernel, output)) part = visit ? visit_part : nloops;
@@ -59,7 +59,7 @@ static int call(void *context, uint32_t function, const void *const *inputs, voi
                 void (*mark)(void *context, size_t part), void *mark_context) {
   const Functions *f = context;
   Watch watch = {.mark = mark, .mark_context = mark_context};
-  (void)scratch; // a compiled function has its own
+  (void)scratch; // a compiled function has its own workspace
   return compiled_run(f->items[function], (void *const *)inputs, outputs, f->threads, mark ? &watch : NULL)
              ? STEP_DONE
              : STEP_OUT_OF_MEMORY;
@@ -92,7 +92,7 @@ typedef struct RankLoad {
 } RankLoad;
 
 typedef struct LoadOfAll {
-  struct ngrad_run run; // of which rank is not known
+  struct ngrad_run run; // its rank is not set
   RankLoad *ranks;
   uint64_t npieces; // of all ranks
 } LoadOfAll;
@@ -108,7 +108,7 @@ static void add_messages(StepLoad *load, RankLoad *rank, StepMessages *phase, St
   phase->count = most(phase->count, most(sent.count, received.count));
 }
 
-// The messages that ngrad_send_half makes.
+// Counts the messages that ngrad_send_half sends.
 static void load_tree(LoadOfAll *all, const struct ngrad_bucket *b, StepLoad *load, StepExchange *exchange) {
   const int rounds = all->run.rounds;
   exchange->nrounds = (uint64_t)rounds;
@@ -125,16 +125,16 @@ static void load_tree(LoadOfAll *all, const struct ngrad_bucket *b, StepLoad *lo
       down.nbytes += own;
       up.count += others > 0;
       down.count += own > 0;
-      nadded += round + 1 < rounds ? own : 2 * own; // divided last
+      nadded += round + 1 < rounds ? own : 2 * own; // the last round divides, too
     }
-    // What a rank receives on one way it sends on the other.
+    // A rank sends down as many bytes as it receives up, and the reverse.
     add_messages(load, &all->ranks[q], &exchange->pieces, up, down);
     add_messages(load, &all->ranks[q], &exchange->results, down, up);
     exchange->nbytes_added = most(exchange->nbytes_added, nadded);
   }
 }
 
-// The messages that ngrad_send_pieces and ngrad_send_results make.
+// Counts the messages that ngrad_send_pieces and ngrad_send_results send.
 static void load_bucket(LoadOfAll *all, const struct ngrad_bucket *b, StepLoad *load, StepExchange *exchange) {
   const uint64_t count = (uint64_t)all->run.nranks;
   uint64_t nsegments = 0;
@@ -208,7 +208,7 @@ typedef struct Timed {
   Functions functions;
   const struct ngrad_step *step;
   const StepTimes *times;
-  double *buckets; // of the function that runs; NULL: it is no leaf's
+  double *buckets; // of the running function; NULL: not the leaves' function
   const struct ngrad_stage *stage;
   double begin_ms;
 } Timed;

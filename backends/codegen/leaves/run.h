@@ -1,17 +1,17 @@
-/* Runs a step with leaves (ir/leaves/step.h): calls the functions of its stages for each leaf, adds up what the
-   leaves share, and exchanges it with other ranks.
+/* Runs a step with leaves (ir/leaves/step.h): calls the functions of its stages for each leaf, and reduces the leaves'
+   shared tensors, by exchanging them with other ranks.
 
    This file is compiled into the library, and printed into emitted C, where PREFIX_ stands for ngrad_.
 
-   A rank has a range of neighbouring leaves. The nodes of the canonical tree that lie in its range, and are in no other
-   such node, are its pieces. What leaves share is added up to pieces as the leaves come: a stack holds the nodes of the
-   tree that are complete. Then ranks exchange the pieces of a bucket in one of two ways, which send as many bytes:
+   A rank has a range of consecutive leaves. Its pieces are the largest nodes of the canonical tree within the range.
+   Leaves are added up to pieces one by one: a stack holds the complete nodes of the tree. Then ranks exchange the
+   pieces of a bucket in one of two ways, which send equally many bytes:
 
-   - The bytes are cut into segments, one for each rank. A rank sends each other one its pieces of that one's segment,
-     adds the pieces of its own segment in the tree's order, and sends the result to all.
-   - If the ranks are a power of two and each has one piece, so that they are the leaves of a tree of their own, they
-     go up that tree and down again. In each round up, the ranks of two halves of a node exchange halves of the bytes
-     that they have, one to one, and add; in each round down, they exchange the results.
+   - The bytes are cut into segments, one for each rank. A rank sends every other rank its pieces of the other rank's
+     segment, adds all pieces of its own segment in the tree's order, and sends the result to all.
+   - If the number of ranks is a power of two and each rank has one piece, the ranks are the leaves of a binary tree. In
+     each round up the tree, a rank exchanges half of its current bytes with a rank of the other half of the node, and
+     adds; in each round down, they exchange the results.
 
    So each sum is the canonical tree's, whichever rank has which leaves. */
 #ifndef NGRAD_BACKENDS_CODEGEN_LEAVES_RUN_H
@@ -21,14 +21,14 @@
 
 #include <string.h>
 
-/* Calls a function. `mark` is to be called with each part of it that is done; NULL: it is not. */
+/* Calls a function. It must call `mark`, unless that is NULL, after each part of the function. */
 struct ngrad_caller {
   void *context;
   int (*call)(void *context, uint32_t function, const void *const *inputs, void *const *outputs, void *scratch,
               void (*mark)(void *context, size_t part), void *mark_context);
 };
 
-enum { ngrad_RANKS_FAILED = -1 }; /* beside what `call` returns */
+enum { ngrad_RANKS_FAILED = -1 }; /* differs from all results of `call` */
 
 /* The tree */
 
@@ -36,20 +36,20 @@ struct ngrad_node {
   int64_t begin, end; /* leaves */
 };
 
-enum { ngrad_MOST_NODES = 64 }; /* on a stack: more than twice the levels of the tree */
+enum { ngrad_MOST_NODES = 64 }; /* of a stack: more than twice the levels of the tree */
 
 static int64_t ngrad_first_leaf(int64_t nleaves, int64_t rank, int64_t count) {
   return nleaves / count * rank + nleaves % count * rank / count;
 }
 
-/* Whether the nodes are the halves of another one. */
+/* Whether the nodes are the halves of a node. */
 static int ngrad_are_halves(int64_t nleaves, const struct ngrad_node *left, const struct ngrad_node *right) {
   const int64_t size = left->end - left->begin;
   const int64_t end = left->end + size < nleaves ? left->end + size : nleaves;
   return !(size & (size - 1)) && left->begin % (2 * size) == 0 && left->end == right->begin && right->end == end;
 }
 
-/* Puts a node on a stack of `depth` nodes; returns how many times the two on top become one. */
+/* Pushes a node on a stack of `depth` nodes. Returns how many times the two top nodes merge. */
 static int ngrad_push_node(int64_t nleaves, struct ngrad_node *stack, int depth, int64_t begin, int64_t end) {
   int merges = 0;
   stack[depth].begin = begin;
@@ -62,8 +62,7 @@ static int ngrad_push_node(int64_t nleaves, struct ngrad_node *stack, int depth,
   return merges;
 }
 
-/* The pieces of the leaves from `begin` to below `end`; *most: how many nodes are on the stack at a time, with the leaf
-   that comes. */
+/* The pieces of leaves from `begin` to below `end`; *most: the largest depth of the stack, with the current leaf. */
 static int ngrad_find_pieces(int64_t nleaves, int64_t begin, int64_t end, struct ngrad_node *pieces, int *most) {
   int depth = 0;
   *most = 1;
@@ -74,7 +73,7 @@ static int ngrad_find_pieces(int64_t nleaves, int64_t begin, int64_t end, struct
   return depth;
 }
 
-/* The rounds up the tree of the ranks; 0: they are no leaves of one. */
+/* The rounds up the tree of ranks; 0: ranks are not the leaves of a tree. */
 static int ngrad_find_rounds(int64_t nleaves, int64_t nranks) {
   const int64_t each = nleaves / nranks;
   int rounds = 0;
@@ -137,8 +136,8 @@ static void ngrad_divide_shared(const struct ngrad_shared *t, void *a, size_t n,
     for (size_t i = 0; i < n; i++) ((double *)a)[i] /= (double)by;
 }
 
-/* Applies to what a stage shares in the bytes from `begin` to below `end`: a = a + b, or a = a / by if b is NULL. Both
-   begin there. */
+/* a = a + b, or a = a / by if b is NULL, for the stage's shared tensors in the bytes from `begin` to below `end`. a and
+   b point to byte `begin`. */
 static void ngrad_reduce_bytes(const struct ngrad_stage *s, const struct ngrad_bucket *bucket, size_t begin, size_t end,
                                unsigned char *a, const unsigned char *b, int64_t by) {
   for (uint32_t i = bucket->first; i < bucket->end; i++) {
@@ -153,32 +152,32 @@ static void ngrad_reduce_bytes(const struct ngrad_stage *s, const struct ngrad_b
 
 /* A run of a step */
 
-struct ngrad_exchange {  /* of a bucket */
-  int phase;             /* 0: not begun; up to `nup`: pieces are under way; up to `over`: results are */
-  size_t begin, end;     /* this rank's segment, in the stage's bytes */
-  unsigned char *others; /* the pieces of other ranks, in order of ranks; or the half of one */
+struct ngrad_exchange {  /* the exchange of a bucket */
+  int phase;             /* 0: not begun; 1, ...: pieces, then results are under way; `over`: done */
+  size_t begin, end;     /* this rank's segment or half, in the stage's bytes */
+  unsigned char *others; /* received pieces, in the order of ranks; or one received half */
 };
 
 struct ngrad_run {
   const struct ngrad_step *step;
-  const struct ngrad_ranks *ranks; /* NULL: one */
+  const struct ngrad_ranks *ranks; /* NULL: one rank */
   const struct ngrad_caller *caller;
   const void *const *inputs;
   void *const *outputs;
-  int64_t first, end, leaf, rank, nranks; /* leaves of this rank; the current one */
-  int rounds;                             /* up the tree of ranks; 0: they have none */
-  int over;                               /* the phase of an exchange that is over */
+  int64_t first, end, leaf, rank, nranks; /* this rank's leaves; the current leaf */
+  int rounds;                             /* up the tree of ranks; 0: no tree */
+  int over;                               /* the phase of a completed exchange */
   uint32_t stage;
-  struct ngrad_node nodes[ngrad_MOST_NODES]; /* of the stage so far */
-  int depth;                                 /* of them, without the current leaf */
-  int merges;                                /* that the current leaf brings */
+  struct ngrad_node nodes[ngrad_MOST_NODES]; /* the stack of the stage */
+  int depth;                                 /* of the stack, without the current leaf */
+  int merges;                                /* merges when the current leaf is pushed */
   int status;
-  unsigned char *scratch, *common, *own, *stack, *received; /* memory; the stack's nodes but the first */
-  unsigned char **results;                                  /* by stage: its first node, and then its result */
+  unsigned char *scratch, *common, *own, *stack, *received; /* memory; `stack` lacks the first node */
+  unsigned char **results;                                  /* by stage: its first node, which becomes its result */
   struct ngrad_exchange *exchanges;                         /* by bucket of the stage */
   struct ngrad_message *messages;                           /* sends, then receives */
-  size_t nothers;                                           /* pieces of other ranks */
-  size_t most_messages;                                     /* of each */
+  size_t nothers;                                           /* the number of other ranks' pieces */
+  size_t most_messages;                                     /* the most sends, and the most receives */
   const void **given;
   void **taken;
   size_t most_shared; /* bytes */
@@ -194,13 +193,13 @@ static unsigned char *ngrad_take(unsigned char *memory, size_t *used, size_t nby
   return at;
 }
 
-/* The most bytes of a bucket that this rank has received at a time and is to add. */
+/* The most received bytes of a bucket that wait to be added on this rank. */
 static size_t ngrad_received_nbytes(const struct ngrad_run *r, const struct ngrad_bucket *b) {
   return r->rounds ? ngrad_round_up(b->nbytes / 2 + 64)
                    : ngrad_round_up(b->nbytes / (size_t)r->nranks + 64) * r->nothers;
 }
 
-/* Lays out the run in the memory; returns how many bytes that are. NULL: nothing is set. */
+/* Lays out the run in `memory` (NULL: sets no pointers). Returns the number of bytes. */
 static size_t ngrad_lay_out(struct ngrad_run *r, unsigned char *memory) {
   const struct ngrad_step *p = r->step;
   struct ngrad_node nodes[ngrad_MOST_NODES];
@@ -261,7 +260,7 @@ static size_t ngrad_step_nbytes(const struct ngrad_step *step, const struct ngra
   return ngrad_lay_out(&r, NULL);
 }
 
-/* A node of the stage's stack, from the stage's byte `offset` on. */
+/* A node of the stage's stack, from byte `offset` of the stage's bytes on. */
 static unsigned char *ngrad_node_bytes(const struct ngrad_run *r, int node, size_t offset) {
   unsigned char *base = node ? r->stack + (size_t)(node - 1) * r->most_shared : r->results[r->stage];
   return base + offset;
@@ -308,7 +307,7 @@ static void ngrad_start(struct ngrad_run *r, size_t bucket, size_t nsends, size_
     r->status = ngrad_RANKS_FAILED;
 }
 
-/* All ranks with all others */
+/* Exchanges of each rank with all others */
 
 static void ngrad_send_pieces(struct ngrad_run *r, size_t bucket) {
   const struct ngrad_bucket *b = &r->step->stages[r->stage].buckets[bucket];
@@ -327,7 +326,7 @@ static void ngrad_send_pieces(struct ngrad_run *r, size_t bucket) {
   ngrad_start(r, bucket, nsends, nreceives);
 }
 
-/* Adds the pieces of all ranks in this rank's segment. */
+/* Adds all ranks' pieces of this rank's segment. */
 static void ngrad_add_pieces(struct ngrad_run *r, size_t bucket) {
   const struct ngrad_stage *s = &r->step->stages[r->stage];
   const struct ngrad_bucket *b = &s->buckets[bucket];
@@ -367,9 +366,9 @@ static void ngrad_send_results(struct ngrad_run *r, size_t bucket) {
   ngrad_start(r, bucket, nsends, nreceives);
 }
 
-/* Along the tree of ranks */
+/* Exchanges along the tree of ranks */
 
-/* The bytes that a rank has after so many rounds up. */
+/* The bytes that a rank has after `rounds` rounds up. */
 static void ngrad_find_half(const struct ngrad_bucket *b, int64_t rank, int rounds, size_t *begin, size_t *end) {
   *begin = b->offset;
   *end = b->offset + b->nbytes;
@@ -380,7 +379,7 @@ static void ngrad_find_half(const struct ngrad_bucket *b, int64_t rank, int roun
   }
 }
 
-/* Exchanges halves with the rank that is so many rounds up. */
+/* Exchanges halves with the rank's partner of round `round`. */
 static void ngrad_send_half(struct ngrad_run *r, size_t bucket, int round, int is_up) {
   const struct ngrad_bucket *b = &r->step->stages[r->stage].buckets[bucket];
   struct ngrad_exchange *e = &r->exchanges[bucket];
@@ -413,7 +412,7 @@ static void ngrad_add_half(struct ngrad_run *r, size_t bucket, int round) {
   if (round + 1 == r->rounds) ngrad_reduce_bytes(s, b, e->begin, e->end, own, NULL, r->step->nleaves);
 }
 
-/* Begins the next phase of an exchange, when the messages of the one before have come. */
+/* Begins the next phase of an exchange, after the previous phase's messages have arrived. */
 static void ngrad_go_on(struct ngrad_run *r, size_t bucket) {
   const int before = r->exchanges[bucket].phase++, phase = before + 1;
   if (before && before <= r->rounds) ngrad_add_half(r, bucket, before - 1);
@@ -448,7 +447,7 @@ static void ngrad_await(struct ngrad_run *r, size_t bucket) {
 
 /* Stages */
 
-/* Adds what the current leaf shares in a bucket to what the leaves before it share. */
+/* Adds the current leaf's bytes of a bucket to the stack. */
 static void ngrad_add_leaf(struct ngrad_run *r, const struct ngrad_bucket *b) {
   const struct ngrad_stage *s = &r->step->stages[r->stage];
   for (int top = r->depth; top > r->depth - r->merges; top--)
@@ -469,7 +468,7 @@ static void ngrad_begin_exchange(struct ngrad_run *r, size_t bucket) {
   }
 }
 
-/* A part of the last leaf's function is done. */
+/* Called after a part of the last leaf's function: begins exchanges of complete buckets. */
 static void ngrad_mark(void *context, size_t part) {
   struct ngrad_run *r = (struct ngrad_run *)context;
   const struct ngrad_stage *s = &r->step->stages[r->stage];
@@ -516,8 +515,8 @@ static void ngrad_run_stage(struct ngrad_run *r) {
   for (size_t i = 0; i < s->nbuckets && r->ranks; i++) ngrad_await(r, i);
 }
 
-/* Runs the step. `memory` is aligned to 64 bytes. Returns 0, what `call` returned, or ngrad_RANKS_FAILED. Of inputs
-   whose first axis is that of leaves, the caller gives those of this rank's leaves only. */
+/* Runs the step. `memory` is aligned to 64 bytes. Returns 0, the failed `call`'s result, or
+   ngrad_RANKS_FAILED. Inputs with a first axis of leaves have only this rank's leaves. */
 static int ngrad_step_run(const struct ngrad_step *step, const struct ngrad_ranks *ranks,
                           const struct ngrad_caller *caller, const void *const *inputs, void *const *outputs,
                           void *memory) {

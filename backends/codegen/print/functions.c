@@ -1,12 +1,12 @@
 // Prints the functions of a loop tree: the step, a second step for the last rows in lanes if the tree has one, and the
-// block. Before them stand out-of-line versions of long vocabulary functions, if the tree calls these often.
+// block. Out-of-line versions of long vocabulary functions come first, if the tree calls these functions often.
 #include "backends/codegen/print/tree_printer.h"
 #include "backends/codegen/print/types.h"
 #include "ir/support/escape.h"
 
 #include <string.h>
 
-// Prints a function's body. It is printed to a text of its own first, because the open dims that it uses are declared
+// Prints a function's body. The body goes to a separate text first, because the open dims that it uses are declared
 // before it.
 static void print_function_body(TreePrinter *l, const LoopNode *nodes) {
   Text body, *function = l->out;
@@ -68,7 +68,7 @@ static void print_step(TreePrinter *l, bool is_tail) {
   print_function_body(l, is_tail ? l->t->tail_step : l->t->step);
 }
 
-// A function that several kernels call is not inlined, which would make copies of it again.
+// Prints the block function. If several kernels call it, it is not inlined, as inlining would copy it for each kernel.
 static void print_block(TreePrinter *l) {
   tree_printf(l, "static %svoid %s_kernel%zu_loop%zu(const void *args, size_t block) {\n  const ",
               is_shared(l) ? "V_FAR " : "", l->p->identifier, l->number, l->loop_index);
@@ -105,7 +105,7 @@ static void print_callables(TreePrinter *l) {
 
 // Names
 
-// Names an access after its tensor or temporary, with a number if the loop accesses that in several ways.
+// Names an access after its tensor or temporary, with a number if the loop has several accesses to the same.
 static void name_access(TreePrinter *l, AccessId id, NameSet *taken) {
   const Access *a = &l->k->accesses[id];
   const char *own = a->value               ? l->p->value_member[a->value->index]
@@ -136,7 +136,7 @@ static bool name_all(TreePrinter *l) {
   return true;
 }
 
-// Uses a scratch arena of its own, because no name or text outlives the loop.
+// Uses its own scratch arena, because no name or text outlives the loop.
 void print_loop_functions(Printer *printer, size_t kernel, size_t loop) {
   const Schedule *s = printer->program->schedules[kernel];
   const Kernel *k = s->kernel;

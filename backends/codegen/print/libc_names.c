@@ -1,4 +1,4 @@
-// Names that the C library may declare where an emitted file is compiled or linked. Emitted functions must not have
+// Names that the C library may declare where an emitted file is compiled or linked. Emitted functions must not use
 // them.
 #include "backends/codegen/print/printer.h"
 

@@ -1,5 +1,5 @@
-// Turns a graph's names into C identifiers that differ from C's keywords, the names in its headers, and the names that
-// emitted files use themselves.
+// Turns a graph's names into C identifiers that differ from C's keywords, names in C's headers, and other names in
+// emitted files.
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/print/printer.h"
 #include "ir/support/escape.h"
@@ -9,8 +9,8 @@
 #include <string.h>
 
 // clang-format off
-// Keywords of C and of C++, which reads emitted headers too; then variables and types of the standard headers; then
-// prefixes of the macros in them and in MPI's mpi.h, which may stand before a header of a step with leaves.
+// Keywords of C and of C++, as C++ can include emitted headers; then variables and types of the standard headers; then
+// prefixes of macros in the standard headers and in MPI's mpi.h, which may precede the header of a step with leaves.
 static const char *const keywords[] = {
     "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
     "char8_t", "char16_t", "char32_t", "class", "compl", "concept", "const", "consteval", "constexpr", "constinit",
@@ -53,7 +53,7 @@ static const char *const vocabulary[] = {
 static const char *const emitted_suffixes[] = {
     "_get_info", "_has_isa", "_info", "_parallel_for", "_init", "_load", "_save", "_state", "_get_states", "_task", "_tensor", "_test", "_workspace_nbytes"};
 
-// Names that a self-test defines; and the parameters of emitted functions that a function of this name would clash
+// Names that a self-test defines, and parameters of emitted functions, which a function of the same name would clash
 // with.
 static const char *const emitted_names[] = {
     "backwards", "blocks", "call_kernel", "case_checked", "case_extents", "case_indices", "case_nelems", "e4m3_of_bits", "element_nbytes", "error_of", "expect",
@@ -135,7 +135,7 @@ static bool is_reserved(const char *name) {
 }
 
 void emit_identifier(const char *name, Text *out) {
-  enum { LONGEST = 128, PREFIX_BYTES = 100 }; // it names files too, whose names are limited to 255 bytes
+  enum { LONGEST = 128, PREFIX_BYTES = 100 }; // file names contain it, and are limited to 255 bytes
   Text id;
   text_init(&id, out->allocator);
   add_identifier(name, &id);
@@ -185,8 +185,8 @@ static bool is_of_file(const Printer *p, const char *name) {
   return (begins && (!name[length] || name[length] == '_')) || begins_with(name, "NGRAD_");
 }
 
-// Whether the name is one that the entry point's parameters or the argument struct have besides the graph's values:
-// fixed names, NAME_out of outputs that are copies, kN_N_NAME of temporaries.
+// Whether the entry point's parameters or the argument struct may contain the name besides the graph's values: fixed
+// names, NAME_out for outputs that are copies, kN_N_NAME for temporaries.
 static bool is_reserved_member(const Printer *p, const char *name) {
   static const char *const own[] = {
       "a",         "args",    "context",    "extents",      "i",    "inputs", "isa",       "memory",          "nbytes",
@@ -215,8 +215,8 @@ const char *print_member_name(Printer *p, const char *name, NameSet *taken, size
   return member ? add_name(p, taken, member) : "x";
 }
 
-// Whether the name is of a kind that a loop's functions use for other things than expressions: axes (d0, d1, …; p0,
-// p1, …), p_NAME, acc_NAME and so on, and functions of the vocabulary.
+// Whether a loop's functions may use the name for anything but an expression: axes (d0, d1, …; p0, p1, …), p_NAME,
+// acc_NAME and so on, and vocabulary functions.
 static bool is_reserved_local(const char *name) {
   static const char *const own[] = {"acc_",  "ahead_",   "held_",  "spilled_", "p_",     "part_",
                                     "rows_", "streams_", "total_", "wants_",   "within_"};

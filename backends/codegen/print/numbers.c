@@ -24,7 +24,7 @@ const char *bare_text(Printer *p, const char *product) {
   const size_t nbytes = strlen(product);
   size_t i = 0;
   int depth = 0;
-  do { // to the parenthesis that closes the first one
+  do { // until the first parenthesis is closed
     depth += (product[i] == '(') - (product[i] == ')');
     i++;
   } while (depth > 0 && i < nbytes);

@@ -1,5 +1,5 @@
-// Prints the loads and stores of rows that are neighbours in memory while the lanes of their vectors are not: around
-// the loop over rows, for all rows at once, with an array of a vector for each row in between.
+// Prints loads and stores of rows that are adjacent in memory while the lanes of a vector are not. They are printed
+// before or after the loop over rows, for all rows at once, through an array with a vector for each row.
 //
 //   float rows_y[14 * 16];
 //   for (int r = 0; r < rows; r++) { ... v_store(rows_y + r * 16, y); }

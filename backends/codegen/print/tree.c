@@ -1,8 +1,8 @@
 // Prints the nodes of a loop tree. The table `printers` has, for each kind of node, a line of C or a function.
 //
-// A line contains directives that stand for fields of the node, such as %v for its variable; add_directive lists them.
-// A scalar becomes a C variable, or an element x[r] of an array if several rows are computed at once. A vector becomes
-// a variable in the body of the innermost loop. A constant is written where it is used.
+// In a line, directives stand for fields of the node: %v is its variable. add_directive lists all directives. A scalar
+// becomes a C variable, or an element x[r] of an array if several rows are computed at once. A vector becomes a
+// variable in the body of the innermost loop. A constant is written where it is used.
 #include "backends/codegen/print/formulas.h"
 #include "backends/codegen/print/tree_printer.h"
 #include "backends/codegen/print/types.h"
@@ -49,7 +49,7 @@ static void add_integer(TreePrinter *l, int64_t integer) {
   tree_printf(l, integer == INT64_MIN ? "INT64_MIN" : "%lld", (long long)integer);
 }
 
-// What a load outside of its tensor yields.
+// The result of a load outside of the tensor.
 static void add_outside(TreePrinter *l, double number) {
   if (l->k->is_s64) add_integer(l, type_integer(number));
   else add_number(l, number, l->k->is_f64);
@@ -80,8 +80,8 @@ static const char *scalar_type(const TreePrinter *l, const Expr *e) {
 
 static void say(TreePrinter *l, const LoopNode *n, const char *line);
 
-// The expression that an update adds or a store stores. For an update of a sum in registers, the node's expression is
-// the sum, and its argument is added.
+// The expression that an update adds or a store stores. The expression of an update of a sum in registers is the sum,
+// whose argument is added.
 static ExprId operand_of(const TreePrinter *l, const LoopNode *n) {
   const bool is_of_sum = n->kind == NODE_UPDATE && (n->sum == SUM_ACCUMULATOR || n->sum == SUM_SCALAR);
   return is_of_sum ? expr_of(l, n)->args[0] : n->expr;
@@ -102,7 +102,7 @@ static void add_merged(TreePrinter *l, const LoopNode *n, int first, int count) 
   }
 }
 
-// An element with its closing bracket or parenthesis.
+// Adds an element with its closing bracket or parenthesis.
 static void add_element(TreePrinter *l, const LoopNode *n) {
   open_element(l, &n->address);
   add(l, access_has_addresses(&l->k->accesses[n->address.access]) ? "]" : ")");
@@ -222,7 +222,8 @@ static char access_prefix(const TreePrinter *l, Type type) {
   return l->k->is_s64 && type == TYPE_S64 ? 'l' : memory_prefix(type);
 }
 
-// From an element, behind scalar_from's conversion, to the kernel's type. Vectors of s64 are converted through f64 too.
+// The cast from an element, after scalar_from's conversion, to the kernel's type. Vectors of s64 are converted through
+// f64, too.
 static const char *scalar_cast(Type type, const Kernel *k) {
   if (k->is_s64) return "";
   if (k->is_f64) return type == TYPE_F64 ? "" : "(double)";
@@ -242,14 +243,14 @@ static void add_scalar_load(TreePrinter *l, const LoopNode *n) {
   if (n->inside) say(l, n, " : %u");
 }
 
-// The elements from the first lane within the bound on: their place, behind the address of lane 0.
+// Adds the distance from lane 0's address to the first lane within the bound.
 static void add_first_within(TreePrinter *l, const LoopNode *n) {
   const int64_t step = n->load == LOAD_DENSE ? 1 : n->step->number;
   say(l, n, step < 0 ? " - within_%e.first" : " + within_%e.first");
   if (step != 1 && step != -1) tree_printf(l, " * %lld", (long long)llabs(step));
 }
 
-// A load of all lanes, of the first n, or (is_part) of those within the bound.
+// Adds a load of all lanes, of the first n lanes, or (is_part) of the lanes within the bound.
 static void add_vector_load(TreePrinter *l, const LoopNode *n, bool is_part) {
   static const char *const hows[] = {[LOAD_DENSE] = "load", [LOAD_STRIDED] = "gather", [LOAD_GATHERED] = "gather_at"};
   const Access *a = access_of(l, n);
@@ -271,7 +272,7 @@ static void add_vector_load(TreePrinter *l, const LoopNode *n, bool is_part) {
   if (converts) add(l, ")");
 }
 
-// A load of lanes of which some may be outside of the tensor.
+// Adds a load some of whose lanes may be outside of the tensor.
 static void add_load_within(TreePrinter *l, const LoopNode *n) {
   if (!n->has_fewer_lanes) {
     say(l, n, "within_%e.count == 16 ? ");
@@ -340,7 +341,7 @@ static void add_formula_operand(TreePrinter *l, ExprId id) {
   if (is_negative) add(l, ")");
 }
 
-// A scalar operation without a formula is lane 0 of the vector function, because libm may give other bits.
+// A scalar operation without a formula is computed as lane 0 of the vector function, because libm may give other bits.
 static void add_formula(TreePrinter *l, const Expr *e) {
   const char *formula = l->k->is_s64 ? integer_formulas[e->op] : scalar_formulas[e->op];
   if (!formula) {
@@ -357,7 +358,7 @@ static void add_formula(TreePrinter *l, const Expr *e) {
   }
 }
 
-// A count, or 1 / count. It is computed in f64 and then rounded, as constants are.
+// Adds a count, or 1 / count, computed in f64 and then rounded, as constants are.
 static void add_element_count(TreePrinter *l, const Expr *e) {
   const char *count = number_text(l, (int64_t)e->number, e->monomial), *cast = l->k->is_f64 ? "" : "(float)";
   if (e->op == EXPR_COUNT) tree_printf(l, "%s(double)%s", cast, count);
@@ -396,7 +397,7 @@ static void add_vector_result(TreePrinter *l, const LoopNode *n) {
   } else if (e->op == EXPR_IS_KEPT) {
     say(l, n, "%P_");
     add_is_kept(l, n);
-  } else if (e->op == EXPR_SELECT && l->t->form[e->args[0]] != FORM_VECTOR) { // one choice for all lanes
+  } else if (e->op == EXPR_SELECT && l->t->form[e->args[0]] != FORM_VECTOR) { // the condition is the same for all lanes
     add_scalar(l, e->args[0]);
     add(l, " ? ");
     add_vector(l, e->args[1]);
@@ -545,7 +546,7 @@ static void print_store_rows(TreePrinter *l, const LoopNode *n) {
 
 // Pointers, local arrays, flags
 
-// Where a row starts: a pointer or, for elements without addresses, a number.
+// Prints the beginning of a row: a pointer, or, for elements without addresses, an element's number.
 static void print_pointer(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
   if (n->is_row) say(l, n, "p_%a[r] = ");
@@ -585,7 +586,7 @@ static void print_body(TreePrinter *l, const LoopNode *body) {
   say_line(l, body, "}");
 }
 
-// The part of a loop from `begin` on and below `end`; 0: from its own begin, or to its own end.
+// Prints a part of a loop, from `begin` (0: the loop's begin) to below `end` (0: the loop's end).
 static void print_part(TreePrinter *l, const LoopNode *n, int64_t begin, int64_t end) {
   const bool is_literal = n->end->op == INDEX_NUMBER && !n->end->monomial && !n->bound;
   const long long first = begin, last = end;
@@ -638,7 +639,7 @@ static void print_for(TreePrinter *l, const LoopNode *n) {
 }
 
 static void print_if(TreePrinter *l, const LoopNode *n) {
-  if (n->body && !n->body->next && is_stored_in_rows(l, n->body)) { // whether it is wanted is asked behind the loop
+  if (n->body && !n->body->next && is_stored_in_rows(l, n->body)) { // the test for a NULL output is after the loop
     print_nodes(l, n->body);
     return;
   }
@@ -689,8 +690,8 @@ typedef struct NodePrinter {
   void (*print)(TreePrinter *l, const LoopNode *n);
 } NodePrinter;
 
-// The rows from begin to end have one index on the free axis. Arithmetic is modulo 2^64, so that an index that does not
-// exist is of no row.
+// All rows from begin to end have one index on the free axis. Arithmetic is modulo 2^64, so that an index out of range
+// selects no row.
 static void print_scatter(TreePrinter *l, const LoopNode *n) {
   Scatter s;
   if (!kernel_find_scatter(l->k, &s)) return; // never in a verified tree

@@ -1,5 +1,5 @@
-// Printing a loop tree as C: functions.c prints its functions, tree.c the nodes in them, places.c the integers and
-// addresses in nodes.
+// Prints a loop tree as C: functions.c prints its functions, tree.c the nodes in them, places.c the nodes' integers and
+// addresses.
 #ifndef NGRAD_BACKENDS_CODEGEN_PRINT_TREE_PRINTER_H
 #define NGRAD_BACKENDS_CODEGEN_PRINT_TREE_PRINTER_H
 
@@ -13,14 +13,14 @@ typedef struct TreePrinter {
   const LoopTree *t;
   const Kernel *k;
   size_t kernel_index, loop_index;
-  size_t number;                    // of the kernel, in names
+  size_t number;                    // the kernel's number in names
   const char **name;                // C names by ExprId, then by open dim
   const char **access_name;         // by AccessId: the name that follows p_, part_ and other prefixes
   bool mentions_dim[MAX_OPEN_DIMS]; // the function's body so far uses the open dim
   bool mentions_args;               // the function's body so far uses the argument struct
   const char *vec, *scalar, *mask;  // the kernel's C types
   char prefix;                      // of vocabulary functions on these types: v, d or l
-  bool is_in_rows;                  // in a loop over rows, whose vectors may be transposed (rows.c)
+  bool is_in_rows;                  // inside of a loop over rows, whose vectors may be transposed (rows.c)
   int indent;                       // in steps of two columns
 } TreePrinter;
 
@@ -29,19 +29,18 @@ void tree_printf(TreePrinter *l, const char *format, ...) __attribute__((format(
 // tree.c
 
 void print_nodes(TreePrinter *l, const LoopNode *n); // the node and those that follow it
-// The parameters of a step for the block's partial sums, or the arguments of its call.
+// Prints a step's parameters for the block's partial sums, or (is_call) the arguments.
 void print_partial_parameters(TreePrinter *l, bool is_call);
-void print_step_name(TreePrinter *l, bool is_tail); // is_tail: of the step for the last, fewer than 16, rows in lanes
+void print_step_name(TreePrinter *l, bool is_tail); // is_tail: the step for the last rows in lanes, fewer than 16
 
 // places.c
 //
-// Elements of 4 bits have no addresses. Such an element is given by its tensor's memory and a place, the element's
-// number in it.
+// Elements of 4 bits have no addresses. Such an element is described by its tensor's memory and a place: its number.
 
 void add_var(TreePrinter *l, Var v);
 const char *var_type(Var v);
 void add_index(TreePrinter *l, const Index *i);
-void add_factor(TreePrinter *l, const Index *i); // as the operand of a cast or *, in parentheses if needed
+void add_factor(TreePrinter *l, const Index *i); // an operand of a cast or *, in parentheses if needed
 void add_index_as(TreePrinter *l, const Index *i, IndexType wanted); // with a cast if its type differs
 const char *number_text(TreePrinter *l, int64_t number, Monomial monomial);
 void add_member(TreePrinter *l, AccessId id); // a->x: the tensor or temporary that is accessed
@@ -53,9 +52,9 @@ void open_element(TreePrinter *l, const Address *at);
 
 // rows.c
 
-bool is_transposed_in_rows(const TreePrinter *l, const LoopNode *n); // the load or store goes through an array of rows
-bool is_stored_in_rows(const TreePrinter *l, const LoopNode *n);     // it is such a store
+bool is_transposed_in_rows(const TreePrinter *l, const LoopNode *n); // whether the load or store uses an array of rows
+bool is_stored_in_rows(const TreePrinter *l, const LoopNode *n);     // whether it is a store that does
 void print_loads_of_rows(TreePrinter *l, const LoopNode *body);      // before the loop over rows with this body
-void print_stores_of_rows(TreePrinter *l, const LoopNode *body);     // behind it
+void print_stores_of_rows(TreePrinter *l, const LoopNode *body);     // after the loop
 
 #endif

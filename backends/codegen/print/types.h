@@ -1,4 +1,4 @@
-// What element types are called in C and in the vocabulary.
+// The names of element types in C and in the vocabulary.
 #ifndef NGRAD_BACKENDS_CODEGEN_PRINT_TYPES_H
 #define NGRAD_BACKENDS_CODEGEN_PRINT_TYPES_H
 
@@ -6,7 +6,7 @@
 
 const char *element_type(Type type); // the C type in memory: "float", "uint16_t"
 const char *type_suffix(Type type);  // of vocabulary functions that access memory: "_bf16"; "" for f32 and f64
-char memory_prefix(Type type);       // of the vector that a load gives: v (f32 lanes) or d (f64 lanes)
+char memory_prefix(Type type);       // of the vector that a load returns: v (f32 lanes) or d (f64 lanes)
 // The function or operator that converts an element to f32: "f32_from_bf16", "0 != " for boolean; "": C converts it.
 const char *scalar_from(Type type);
 // The reverse conversion, from f32, or from f64 for s32.

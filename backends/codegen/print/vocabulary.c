@@ -1,9 +1,9 @@
 // Prints the part of the vocabulary (simd/*.h) that a program uses.
 //
 // The vocabulary's text is cut at blank lines into chunks. A chunk is printed if the program, or a printed chunk, uses
-// a name that it defines; words in comments count as uses. A chunk within #ifndef NAME ... #endif is a default. It is
-// left out if the ISA's header defines NAME; it is printed without the guard if the header does not, and with the guard
-// if the header defines NAME only for some compilers.
+// a name that it defines; words in comments count as uses. A chunk within #ifndef NAME ... #endif is a default. If the
+// ISA's header defines NAME, the chunk is dropped; if only for some compilers, the chunk is printed with the guard;
+// else without the guard.
 #include "backends/codegen/print/printer.h"
 
 #include <assert.h>
@@ -22,7 +22,7 @@ enum { MOST_CHUNKS = 1024, MOST_NAMES = 1024, HEADS = 512 };
 typedef struct Chunk {
   const char *text;
   size_t nbytes;
-  const char *guard;  // the line of its #ifndef; NULL: it has none, or the guard is printed
+  const char *guard;  // the line of its #ifndef, which is not printed; NULL: none, or it is printed
   bool is_overridden; // a default that the ISA's header replaces
   bool is_used;
 } Chunk;
@@ -46,7 +46,7 @@ static bool is_name_char(char c) {
   return isalnum((unsigned char)c) || c == '_';
 }
 
-// The first line of the text that begins with `beginning`; NULL: there is none.
+// The first line of the text that begins with `beginning`; NULL: no such line.
 static const char *find_line(const char *text, size_t nbytes, const char *beginning) {
   size_t length = strlen(beginning);
   for (const char *line = text, *end = text + nbytes; line && line + length <= end;) {
@@ -83,7 +83,7 @@ static const char *defined_name(const char *line, size_t nbytes, size_t *length)
   return *length ? start : NULL;
 }
 
-// The line of the #ifndef that guards the name which the chunk defines; NULL: there is none.
+// The line of the #ifndef that guards the name that the chunk defines; NULL: no guard.
 static const char *find_guard(const char *text, size_t nbytes) {
   const char *guard = find_line(text, nbytes, "#ifndef ");
   const char *line = guard ? strchr(guard, '\n') + 1 : NULL;
@@ -130,7 +130,7 @@ static void cut(Vocabulary *v, const char *text) {
   }
 }
 
-// The first chunk that defines the name; MOST_CHUNKS: none.
+// The first chunk that defines the name; MOST_CHUNKS: no chunk.
 static size_t first_definition(const Vocabulary *v, const char *name, size_t length) {
   size_t first = MOST_CHUNKS;
   for (size_t n = v->heads[hash_of(name, length)]; n; n = v->names[n - 1].next) {
@@ -185,12 +185,12 @@ static Vocabulary *find_used(const Isa *isa, const Text *used, const Allocator *
   return v;
 }
 
-// Prints a chunk without the lines of its guard. One-line macros follow each other without blank lines.
+// Prints a chunk without the lines of its guard. No blank lines are between one-line macros.
 static void print_chunk(const Chunk *chunk, bool *is_after_define, Text *out) {
   const char *text = chunk->text, *end = chunk->text + chunk->nbytes;
   if (chunk->guard) end -= strlen("#endif\n");
   const char *body = chunk->guard ? strchr(chunk->guard, '\n') + 1 : text;
-  bool is_define = !chunk->guard || chunk->guard == text; // no comment stands before the guard
+  bool is_define = !chunk->guard || chunk->guard == text; // no comment precedes the guard
   is_define = is_define && find_line(body, strlen("#define "), "#define ") &&
               memchr(body, '\n', (size_t)(end - body)) == end - 1;
   if (*is_after_define && !is_define) text_add_string(out, "\n");
@@ -202,7 +202,7 @@ static void print_chunk(const Chunk *chunk, bool *is_after_define, Text *out) {
 
 bool print_vocabulary(const Isa *isa, const Text *used, Text *out) {
   Vocabulary *v = find_used(isa, used, out->allocator);
-  bool is_define = false; // the chunk before
+  bool is_define = false; // the previous chunk is a one-line macro
   for (size_t i = 0; v && i < v->count; i++)
     if (v->chunks[i].is_used) print_chunk(&v->chunks[i], &is_define, out);
   out->out_of_memory |= !v;

@@ -1,6 +1,6 @@
 // Breaks lines of C that are too long to read. A line is broken at a space: where few parentheses are open, preferably
-// after a comma or beside an operator, and as late as fits. Strings are not broken; a comment continues as a comment, a
-// directive with a backslash.
+// after a comma or beside an operator, and as late as fits. Strings are not broken. The next line continues a comment
+// as a comment; a directive gets a backslash.
 #include "backends/codegen/print/printer.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static int badness(const char *space) {
   return before == '=' ? 2 : 3;
 }
 
-// The best break after at least `least` bytes and, if there is one, at most `most` bytes; else the first one after.
+// The best break between `least` and `most` bytes; if there is none, the first break after `most`.
 static Place find_place(const char *line, size_t nbytes, size_t least, size_t most, bool is_in_comment) {
   Place best = {0, false};
   int depth = 0, best_score = 0;
@@ -44,7 +44,7 @@ static Place find_place(const char *line, size_t nbytes, size_t least, size_t mo
 static void add_line(Text *out, const char *line, size_t nbytes) {
   const size_t indent = strspn(line, " ");
   const bool is_directive = nbytes && (line[indent] == '#' || line[nbytes - 1] == '\\'); // or within one
-  size_t lead = 0; // columns before the part of the line that is left
+  size_t lead = 0; // columns before the rest of the line
   Place place = {0, false};
   while (lead + nbytes > WIDTH) {
     const size_t most = (size_t)WIDTH - (is_directive ? 2 : 0) - lead, begin = place.nbytes ? 1 : indent + 3;

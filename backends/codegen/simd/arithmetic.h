@@ -3,15 +3,15 @@
 // Operations on vectors: arithmetic, comparisons, masks, sums over lanes, conversions, prefetching. The same for every
 // ISA; follows vector.h.
 
-// All lanes are x. It is x - 0, because x + 0 would lose the sign of -0.
+// All lanes are x, computed as x - 0, because x + 0 would lose the sign of -0.
 static inline vec v_set(float x) { vec a; v_part zero = {0}; V_FOR_I a.p[i] = x - zero; return a; }
 
 static inline dvec d_set(double x) { dvec a; d_part zero = {0}; D_FOR_I a.p[i] = x - zero; return a; }
 
-// Lanes that follow each other: `count` of them, from `first` on.
+// `count` consecutive lanes, from lane `first` on.
 typedef struct { size_t first; int count; } v_span;
 
-// Of the first n lanes, those of which at + lane * step is at least 0 and less than extent.
+// The lanes below n with 0 <= at + lane * step < extent.
 static inline v_span v_within(ptrdiff_t at, ptrdiff_t step, ptrdiff_t extent, int n) {
   if (step < 0) { // backwards along the extent
     at = extent - 1 - at;
@@ -34,7 +34,7 @@ static inline vec v_place_by_memory(vec a, v_span s, float outside) {
 #define V_PLACE(a, s, outside) v_place_by_memory(a, s, outside)
 #endif
 
-// The first s.count lanes of a become those from s.first on; the others are `outside`.
+// Moves the first s.count lanes of a to s.first and the following lanes; the other lanes are `outside`.
 static inline vec v_place(vec a, v_span s, float outside) { return V_PLACE(a, s, outside); }
 
 static inline dvec d_place(dvec a, v_span s, double outside) {
@@ -44,7 +44,7 @@ static inline dvec d_place(dvec a, v_span s, double outside) {
   return d_load(x);
 }
 
-// The part that begins at lane i of a load of the lanes of s, the first of which is at p; the others are `outside`.
+// The part from lane i on of a load of the lanes of s; lane s.first is at p. Other lanes are `outside`.
 #ifndef V_LOAD_WITHIN
 #define V_LOAD_WITHIN(p, i, s, outside) v_pick_within(p, i, s, outside)
 #endif
@@ -61,7 +61,7 @@ static inline d_part d_pick_within(const double *p, int i, v_span s, double outs
   return r;
 }
 
-// Reads only the lanes of s, the first of which is at p; the others are `outside`.
+// Loads only the lanes of s; lane s.first is at p. Other lanes are `outside`.
 static inline vec v_load_within(const float *p, v_span s, float outside) {
   vec a;
   V_FOR_I a.p[i] = V_LOAD_WITHIN(p, i * V_LANES, s, outside);
@@ -74,7 +74,7 @@ static inline dvec d_load_within(const double *p, v_span s, double outside) {
   return a;
 }
 
-// The same of elements that are `stride` apart.
+// The same for elements that are `stride` apart.
 #define V_PICK_FAR_WITHIN(j) ((size_t)(i + (j)) - s.first < (size_t)s.count \
   ? p[((ptrdiff_t)(i + (j)) - (ptrdiff_t)s.first) * stride] : outside)
 
@@ -92,7 +92,7 @@ static inline d_part d_pick_far_within(const double *p, ptrdiff_t stride, int i,
 #define V_SECOND_WITHIN(p, i, s, outside) v_pick_far_within(p, 2, i, s, outside)
 #endif
 
-// Reads only the lanes of s, the first of which is at p; the others are `outside`.
+// Loads only the lanes of s; lane s.first is at p. Other lanes are `outside`.
 static inline vec v_gather_within(const float *p, ptrdiff_t stride, v_span s, float outside) {
   vec a;
   V_FOR_I a.p[i] = stride == 2 ? V_SECOND_WITHIN(p, i * V_LANES, s, outside)
@@ -106,12 +106,12 @@ static inline dvec d_gather_within(const double *p, ptrdiff_t stride, v_span s, 
   return a;
 }
 
-// The integers as f32.
+// Integers to f32.
 #ifndef V_FROM_BITS
 #define V_FROM_BITS(x) __builtin_convertvector(x, v_part)
 #endif
 
-// Lane i is first + i. Below 2^24 that is exact.
+// Lane i is first + i, which is exact below 2^24.
 static inline vec v_index(size_t first) {
   float x[16];
   if (first < (1U << 24) - 16) {
@@ -193,7 +193,7 @@ static inline dvec d_fma(dvec a, dvec b, dvec c) { D_FOR_I a.p[i] = D_FMA(a.p[i]
 #define D_MAX(a, b) V_SELECT((a) > (b), a, b)
 #endif
 
-// a > b ? a : b, which is b if one of them is NaN.
+// a > b ? a : b. Does not propagate a NaN in a: the result is b if a or b is NaN.
 static inline vec v_max(vec a, vec b) { V_FOR_I a.p[i] = V_MAX(a.p[i], b.p[i]); return a; }
 
 static inline dvec d_max(dvec a, dvec b) { D_FOR_I a.p[i] = D_MAX(a.p[i], b.p[i]); return a; }
@@ -206,12 +206,12 @@ static inline dvec d_max(dvec a, dvec b) { D_FOR_I a.p[i] = D_MAX(a.p[i], b.p[i]
 #define D_MIN(a, b) V_SELECT((a) < (b), a, b)
 #endif
 
-// a < b ? a : b, which is b if one of them is NaN.
+// a < b ? a : b. Does not propagate a NaN in a: the result is b if a or b is NaN.
 static inline vec v_min(vec a, vec b) { V_FOR_I a.p[i] = V_MIN(a.p[i], b.p[i]); return a; }
 
 static inline dvec d_min(dvec a, dvec b) { D_FOR_I a.p[i] = D_MIN(a.p[i], b.p[i]); return a; }
 
-// IEEE 754's maximum. Equal numbers differ at most in the sign of a zero; the bitwise and of both is then +0 if one is.
+// IEEE 754's maximum, which propagates NaN. Of +0 and -0, the bitwise and is +0; other equal numbers have equal bits.
 #ifndef V_MAXIMUM
 #define V_MAXIMUM(a, b) V_SELECT(((a) > (b)) | ((a) != (a)), a, \
   (__typeof__(a))((__typeof__((a) > (b)))(b) & ((__typeof__((a) > (b)))(a) | ((a) != (b)))))
@@ -222,7 +222,7 @@ static inline dvec d_min(dvec a, dvec b) { D_FOR_I a.p[i] = D_MIN(a.p[i], b.p[i]
 #define V_PART_MAXIMUM(a, b) V_MAXIMUM(a, b)
 #endif
 
-// IEEE 754's maximum: NaN if one of them is NaN, and +0 is greater than -0.
+// IEEE 754's maximum: propagates NaN, and +0 is greater than -0.
 static inline vec v_maximum(vec a, vec b) { V_FOR_I a.p[i] = V_PART_MAXIMUM(a.p[i], b.p[i]); return a; }
 
 static inline dvec d_maximum(dvec a, dvec b) { D_FOR_I a.p[i] = V_MAXIMUM(a.p[i], b.p[i]); return a; }
@@ -249,7 +249,7 @@ static inline dmask d_eq(dvec a, dvec b) { dmask m; D_FOR_I m.p[i] = a.p[i] == b
 
 #define V_TRUTH(j) ((uint32_t)(V_LANE(m, j) != 0) << (j))
 
-// One bit for each lane of a comparison's result; lane 0's is the lowest.
+// One bit for each lane of a comparison's result; lane 0 is the lowest bit.
 #ifndef V_TRUTHS
 #define V_TRUTHS(m) v_truths(m)
 #endif
@@ -302,7 +302,7 @@ static inline vec v_select(mask m, vec a, vec b) { V_FOR_I a.p[i] = V_SELECT(m.p
 
 static inline dvec d_select(dmask m, dvec a, dvec b) { D_FOR_I a.p[i] = V_SELECT(m.p[i], a.p[i], b.p[i]); return a; }
 
-// The first n lanes are a's, the others b's.
+// The first n lanes of a, and the other lanes of b.
 static inline vec v_merge(int n, vec a, vec b) {
   V_FOR_I a.p[i] = V_SELECT(v_first(i * V_LANES, n), a.p[i], b.p[i]);
   return a;

@@ -45,17 +45,17 @@
 #define D_MIN(a, b) __builtin_ia32_minpd256(a, b)
 #endif
 
-// With the type that the builtins take.
+// d_first in the type that the builtins take.
 #define D_FIRST(i, n) ((long long V_FULL)d_first(i, n))
 
-// A masked load of a whole register takes longer than a plain one.
+// A masked load of a whole register is slower than a plain load.
 #define V_LOAD_N(p, i, n) __extension__({ \
   const float *p_ = (p) + (ptrdiff_t)(i); v_part r_; \
   if ((n) - (int)(i) >= 8) memcpy(&r_, p_, 32); \
   else r_ = __builtin_ia32_maskloadps256((const v_part *)(const void *)p_, v_first(i, n)); \
   r_; })
 
-// The second register overlaps the first by one element, so as not to read behind the last one.
+// The second register overlaps the first by one element, so that nothing after the last element is read.
 #define V_SECOND(p) __extension__({ \
   const float *p_ = (p); v_part low_, high_; \
   memcpy(&low_, p_, 32); \
@@ -67,8 +67,8 @@
   const v_part low_ = V_LOAD_N(p, 2 * (i), n_), high_ = V_LOAD_N(p, 2 * (i) + 7, n_); \
   __builtin_shufflevector(low_, high_, 0, 2, 4, 6, 9, 11, 13, 15); })
 
-// The register that begins at element j of those from `first` to `end`, element 0 being at `at`; +0 elsewhere. Element 0
-// may be outside of the tensor, where no pointer may point to.
+// A register from element j on, with the elements from `first` to below `end`, and +0 elsewhere. `at`, the address of
+// element 0, is an integer, as it may be outside of the tensor, where pointers are undefined.
 #define V_LOAD_BETWEEN(at, j, first, end) __extension__({ \
   const uintptr_t at_j_ = (at) + (uintptr_t)(ptrdiff_t)(j) * sizeof(float); v_part between_; \
   if ((j) >= (first) && (end) - (j) >= 8) memcpy(&between_, (const void *)at_j_, 32); \
@@ -98,8 +98,8 @@
   else r_ = __builtin_ia32_maskloadpd256((const d_part *)(const void *)p_, D_FIRST(i, n)); \
   r_; })
 
-// In pieces, as a masked store takes AMD's processors longer than four others do. p_ is where lane i goes, n_ how many
-// lanes are left from there on.
+// In pieces, as a masked store is slower on AMD's processors than four plain stores. p_ is lane i's address, n_ the
+// number of lanes from lane i on.
 #define V_STORE_N(p, x, i, n) __extension__({ \
   float *p_ = (p) + (ptrdiff_t)(i); const v_part x_ = (x); const int n_ = (n) - (int)(i); \
   v_half half_ = __builtin_shufflevector(x_, x_, 0, 1, 2, 3); \
@@ -132,8 +132,8 @@ typedef uint64_t V_HALF h_fours;
   } \
   (h_part)fours_; })
 
-// The second register overlaps the first by one word, so as not to read behind the last one: its odd words follow the
-// even ones of the first. The instruction saturates, which changes nothing, because lanes are below 2^16.
+// The second register overlaps the first by one word, so that nothing after the last word is read; its odd words follow
+// the even words of the first. The instruction's saturation has no effect, because lanes are below 2^16.
 #define H_SECOND_N(p, i, n) __extension__({ \
   const int words_ = 2 * (n) - 1; \
   const h_part low_ = H_LOAD_N(p, 2 * (i), words_), high_ = H_LOAD_N(p, 2 * (i) + 7, words_); \
@@ -168,7 +168,7 @@ typedef uint32_t V_HALF h_words;
 
 #define V_FENCE() __builtin_ia32_sfence()
 
-// In assembler, because clang has no builtin for it and gcc's convertvector takes the bytes one by one.
+// In assembler, because clang has no builtin for it and gcc's convertvector converts byte by byte.
 #define V_FROM_U8(p) __extension__({ v_bits r_; \
   __asm__("vpmovzxbd %1, %0" : "=x"(r_) : "m"(*(const char (*)[8])(const void *)(p))); \
   __builtin_convertvector(r_, v_part); })
@@ -201,7 +201,7 @@ typedef char V_FULL v_bytes;
 // The bytes of lane j.
 #define V_UPPER(j) -1, -1, 2 * (j), 2 * (j) + 1
 
-// The instruction saturates, which changes nothing, because lanes are below 2^16.
+// The instruction's saturation has no effect, because lanes are below 2^16.
 #ifndef __clang__
 #define H_NARROW(u) ((h_part)__builtin_ia32_packusdw128(__builtin_ia32_vextractf128_si256((v_bits)(u), 0), \
                                                         __builtin_ia32_vextractf128_si256((v_bits)(u), 1)))

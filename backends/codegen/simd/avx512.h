@@ -48,7 +48,7 @@
 #define V_MAX(a, b) __builtin_ia32_maxps512_mask(a, b, a, V_ALL)
 #endif
 
-// The greater value, then a NaN (all bits set) in lanes where a or b is NaN.
+// The greater value; lanes in which a or b is NaN become a NaN with all bits set.
 #define V_PART_MAXIMUM(a, b) __extension__({ \
   v_part r_; \
   uint16_t m_; \
@@ -68,11 +68,11 @@
 #define D_MIN(a, b) __builtin_ia32_minpd512_mask(a, b, a, D_ALL)
 #endif
 
-// One bit for each lane from i on: whether its number is below n.
+// A bit for each lane from lane i on: the lane's number is below n.
 #define V_MASK(i, n) (uint16_t)(((1U << (n)) - 1) >> (i))
 
-// The mask of a load. gcc takes a masked load for a choice among the lanes of a loaded vector: where it knows the mask and
-// that the other lanes are not used, it loads the whole vector, and reads behind the last element.
+// Hides the mask of a load from gcc. If gcc knows the mask, and the other lanes are not used, it loads the whole vector,
+// and so reads after the last element.
 #ifdef __clang__
 #define V_LOADED(mask) (mask)
 #else
@@ -81,7 +81,7 @@
 
 #define V_LOAD_N(p, i, n) __builtin_ia32_loadups512_mask((p) + (ptrdiff_t)(i), (v_part){0}, V_LOADED(V_MASK(i, n)))
 
-// The second register overlaps the first by one element, so as not to read behind the last one.
+// The second register overlaps the first by one element, so that nothing after the last element is read.
 #define V_SECOND(p) __extension__({ \
   const float *p_ = (p); v_part low_, high_; \
   memcpy(&low_, p_, 64); \
@@ -93,7 +93,7 @@
   const v_part low_ = V_LOAD_N(p, i, n_), high_ = V_LOAD_N(p, (i) + 15, n_); \
   __builtin_shufflevector(low_, high_, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31); })
 
-// Loads of elements that the masks exclude yield `outside`, and the lanes without an element take these.
+// Elements that the masks exclude are loaded as `outside`, and become the lanes without an element.
 #define V_SECOND_WITHIN(p, i, s, outside) __extension__({ \
   const int first_ = 2 * (int)(s).first, end_ = first_ + 2 * (s).count - 1; v_part else_ = {0}; \
   const uint32_t in_ = ((1U << end_) - 1) >> first_ << first_; \
@@ -107,7 +107,7 @@
 // Two bits for each of the n lanes from i on: whether the even and the odd element of a pair may be stored.
 #define V_EVEN(i, n) ((uint32_t)((1ULL << 2 * (n)) - 1) >> 2 * (i) & 0x55555555)
 
-// Every second element of two registers is stored: that of the pair's lane.
+// Stores every second element of two registers; each lane is in both elements of its pair.
 #define V_PUT_SECOND(p, x, i, n) do { \
     const uint32_t even_ = V_EVEN(i, n); const v_part x_ = (x); float *second_ = (p) + 2 * (ptrdiff_t)(i); \
     __builtin_ia32_storeups512_mask( \
@@ -123,7 +123,7 @@
                                             (uint16_t)(V_MASK(0, first_ + (s).count) & ~V_MASK(0, first_))); \
   r_; })
 
-// Lane 0 may be outside of the tensor, where no pointer may point to.
+// Lane 0 may be outside of the tensor, where pointers are undefined: its address is an integer.
 #define V_LOAD_WITHIN(p, i, s, outside) __extension__({ \
   const int first_ = (int)(s).first; v_part else_ = {0}; \
   const uintptr_t at_ = (uintptr_t)(p) + ((uintptr_t)(i) - (s).first) * sizeof(float); \
@@ -151,7 +151,7 @@
 #define H_PAIRS_MEMORY short
 #endif
 
-// Pairs of words as lanes of 32 bits. The last one has no odd word.
+// Pairs of words as lanes of 32 bits. The last lane has no odd word.
 #define H_PAIRS_N(p, i, n) ((v_bits)__builtin_ia32_loaddquhi512_mask( \
   (const H_PAIRS_MEMORY *)(const void *)((p) + 2 * (ptrdiff_t)(i)), (short V_FULL){0}, \
   V_LOADED((uint32_t)((1ULL << 2 * (n)) - 1) >> 1 >> 2 * (i))))
@@ -160,7 +160,7 @@
 
 #define V_SECOND_N_BF16(p, i, n) ((v_part)(H_PAIRS_N(p, i, n) << 16))
 
-// A masked load of words takes longer than two plain ones. The second register overlaps the first by one word.
+// A masked load of words is slower than two plain loads. The second register overlaps the first by one word.
 #define V_SECOND_BF16(p) __extension__({ \
   const uint16_t *p_ = (p); h_lanes low_, high_; \
   memcpy(&low_, p_, 32); \

@@ -14,7 +14,7 @@
 
 #define V_BYTE(j) (float)from_[j]
 
-// Copies the bytes of the lanes from i on of the first n, from p + i or to it. The other bytes of `to` become 0.
+// Copy the bytes of lanes i and following, below lane n, from or to p + i. Other bytes of `to` become 0.
 #ifndef V_LOAD_BYTES_N
 #define V_LOAD_BYTES_N(to, p, i, n) do { \
     for (int j_ = 0; j_ < V_LANES; j_++) (to)[j_] = (i) + j_ < (n) ? (p)[(i) + j_] : 0; } while (0)

@@ -76,7 +76,7 @@ static inline lvec l_gather_at_s64(const int64_t *p, ptrdiff_t stride, places o)
   return l_gather_at_n_s64(p, stride, o, 16);
 }
 
-// Of vectors of booleans, whose lanes are 0 or 1.
+// For vectors of booleans, whose lanes are 0 or 1.
 static inline lvec l_from_v(vec a) {
   float x[16];
   int64_t y[16];
@@ -85,7 +85,7 @@ static inline lvec l_from_v(vec a) {
   return l_load_s64(y);
 }
 
-// Of vectors of s32, which are loaded as f64.
+// For vectors of s32, which are loaded as f64.
 static inline lvec l_from_d(dvec a) {
   double x[16];
   int64_t y[16];

@@ -1,13 +1,13 @@
 // clang-format off
 
-// Elementary functions of the virtual vector. The same for every ISA; follows vector.h and arithmetic.h. Their errors
-// are less than these, in units in the last place:
+// Elementary functions of the virtual vector. The same for every ISA; follows vector.h and arithmetic.h. Errors are less
+// than these numbers of units in the last place:
 //
 //            exp  expm1  log  log1p  tanh  erf   gelu  pow
 //     f32    1    1.5    1    1.75   1.5   1.75  5.5   0.51
 //     f64    1    2      1    1.5    1.5   2     8     1.25
 //
-// The error of gelu_slope is less than 2.2 (f64: 2) units in the last place of 1; for x < -2 it is that of gelu.
+// The error of gelu_slope is less than 2.2 (f64: 2) units in the last place of 1; for x < -2 it is less than gelu's.
 // Special values are those of C's Annex F. Only operations that IEEE 754 defines are used, so that every ISA gives the
 // same bits. tests/simd checks errors, special values and bits.
 //
@@ -99,12 +99,12 @@ static inline dvec d_floor(dvec a) { D_FOR_I a.p[i] = d_part_floor(a.p[i]); retu
 
 // ---- e^x = 2^n e^r, with |r| <= log(2) / 2
 
-// Adding this to a number rounds it to an integer n; the lowest bits of the sum are n's.
+// Adding this to a number rounds it to an integer n, whose bits are the lowest bits of the sum.
 #define V_INTEGER 0x1.8p23F
 
 #define D_INTEGER 0x1.8p52
 
-// log(2) = 0x1.62e42fefa39ef...p-1 as a sum of two numbers; n times the first is exact.
+// log(2) = 0x1.62e42fefa39ef...p-1 as a sum of two numbers; n times the first number is exact.
 #define D_LOG_2 0x1.62e42fefa38p-1
 
 #define D_LOG_2_REST 0x1.ef35793c7673p-45
@@ -133,7 +133,8 @@ static inline d_part d_part_power_of_2(d_part n, uint64_t add) {
   return d_part_from_words((d_part_words(n) << 52) + ((1023 + add) << 52));
 }
 
-// y 2^(n - V_INTEGER), rounded once, for exponents from -252 to 252: two multiplications, of which the first is exact.
+// y 2^(n - V_INTEGER), rounded once, for exponents from -252 to 252: by two multiplications, the first of which is
+// exact.
 #ifndef V_SCALE
 #define V_SCALE(y, n) v_part_scale(y, n)
 static inline v_part v_part_scale(v_part y, v_part n) {
@@ -170,8 +171,8 @@ static inline d_part d_part_exp_of_sum(d_part x, d_part y) {
   return D_SCALE(1.0 + d_part_expm1_near_0(r + y), n);
 }
 
-// Clamping does not change the result: it is 0 or infinity at the bounds. All parts take a step before the next one,
-// because a part's own steps wait for each other.
+// Clamping does not change the result, which is 0 or infinity at the bounds. Steps of different parts are interleaved,
+// because the steps of one part depend on each other.
 static inline V_INLINE vec v_exp(vec a) {
   v_part n[V_PARTS], r[V_PARTS];
   V_FOR_I n[i] = v_part_reduce(v_part_clamp(a.p[i], -104.0F, 89.0F), &r[i]);
@@ -345,7 +346,7 @@ static inline V_INLINE dvec d_tanh(dvec a) { D_FOR_I a.p[i] = d_part_tanh(a.p[i]
 //
 //     GELU(x) = max(x, 0) - e^(-a^2 / 2) a R(a)    and    GELU'(x) = D(a) for x < 0, 1 - D(a) for x >= 0
 //
-// Neither loses digits where it is small, except the derivative near its zero at -0.7518.
+// Neither formula cancels where its value is small, except GELU' near its zero at -0.7518.
 
 // Returns y e^(-a^2 / 2) 2^-n for a <= 39, and sets n.
 static inline V_INLINE v_part v_part_gauss(v_part a, v_part y, v_part *n) {
@@ -444,7 +445,7 @@ static inline V_INLINE dvec d_gelu_slope(dvec a) { D_FOR_I a.p[i] = d_part_gelu_
 
 // ---- x^y = e^(y log(x))
 
-// A number as an unevaluated sum of two, of which the second is at most about an ulp of the first; T. J. Dekker, 1971.
+// A number as an unevaluated sum of two numbers; `low` is at most about an ulp of `high`. T. J. Dekker, 1971.
 typedef struct { d_part high, low; } d_pair;
 
 // a + b, where |a| >= |b| or a = 0.
@@ -471,7 +472,7 @@ static inline V_INLINE d_pair d_pair_log(d_part x) {
   s.low = D_FMA(-s.high, sum_low, D_FMA(-s.high, sum, m - 1.0)) * inverse;
   d_pair z = d_pair_product(s, s);
   d_pair rest = d_pair_of_sum(d_part_set(2.0 / 3), z.high * d_part_atanh_rest(z.high));
-  rest.low += 0x1.5555555555555p-55; // 2/3 less that
+  rest.low += 0x1.5555555555555p-55; // 2/3 minus its rounded value
   rest = d_pair_product(d_pair_product(s, z), rest);
   d_pair most = d_pair_of_sum(k * D_LOG_2, s.high + s.high), y = d_pair_of_sum(most.high, rest.high);
   rest.low += D_FMA(k, d_part_set(D_LOG_2_REST), s.low + s.low);

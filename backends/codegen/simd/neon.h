@@ -14,7 +14,7 @@
 
 #define D_EACH(f) f(0), f(1)
 
-// Before version 18, clang has no builtin for a vector fma, but combines the lanes' fmas to one instruction.
+// Before version 18, clang has no builtin for a vector fma, but combines the lanes' fmas into one instruction.
 #define V_FMA_LANE(j) __builtin_fmaf(a_[j], b_[j], c_[j])
 
 #define D_FMA_LANE(j) __builtin_fma(a_[j], b_[j], c_[j])

@@ -4,7 +4,7 @@
 // The same for every ISA; follows math.h. Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1,
 // 2, 3", SC 2011; counters and keys are oneDNN's.
 
-// The random numbers of the 4 elements from `first` on, a multiple of 4. They share a counter, which gives 4 numbers.
+// The random numbers of 4 elements from `first` on, a multiple of 4. One counter gives all 4 numbers.
 // Without an offset all 4 elements get the same number, as in oneDNN.
 static inline void random_4(uint32_t *u, int64_t seed, int64_t offset, uint64_t first) {
   uint32_t low = (uint32_t)seed, high = offset ? (uint32_t)((uint64_t)seed >> 32) : low;
@@ -81,7 +81,7 @@ static inline V_INLINE void random_bits(uint32_t *u, int64_t seed, int64_t offse
   }
 }
 
-// An element is kept if its random number is greater than this one. With a NaN as probability no element is kept.
+// An element is kept if its random number is greater than this. If the probability is NaN, no element is kept.
 static inline uint32_t greatest_dropped(double probability) {
   const double x = 4294967295.0 * probability;
   return x < 4294967295.0 ? (uint32_t)(x > 0 ? x : 0) : UINT32_MAX;

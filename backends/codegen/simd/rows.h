@@ -3,8 +3,8 @@
 // Rows in lanes: converts 16 rows of `width` elements, `stride` apart in memory, to `width` vectors with one row per
 // lane, and back. The same for every ISA; follows vector.h and arithmetic.h.
 
-// For each two registers whose numbers differ in bit s only, swaps lane j ^ s of the lower with lane j of the higher,
-// for all j with bit s clear.
+// For every two registers whose numbers differ only in bit s, swaps lane j ^ s of the lower register with lane j of the
+// higher, for all j with bit s clear.
 #define V_SWAP(s, low, high) _Pragma("GCC unroll 16") for (int i = 0; i < V_LANES; i++) \
   if (!(i & (s))) { \
     const v_part a = r[i], b = r[i | (s)]; \
@@ -42,8 +42,8 @@ static inline V_INLINE void v_part_transpose(v_part *r) {
 }
 #endif
 
-// t holds `width` vectors of 16 floats. A tile is as wide as a part; the last one is narrower. Both widths are literals
-// where `width` is one. The narrower one is unsigned so that compilers know that it lies within a part.
+// t holds `width` vectors of 16 floats. A tile is as wide as a part; the last tile is narrower. If `width` is a literal,
+// both widths of tiles are. The narrower width is unsigned, so that compilers know that it is less than a part's.
 #define V_EACH_TILE(tile) \
   int c = 0; \
   for (; c + V_LANES <= width; c += V_LANES) tile(V_LANES) \
@@ -51,7 +51,7 @@ static inline V_INLINE void v_part_transpose(v_part *r) {
 
 #define V_EACH_ROW _Pragma("GCC unroll 16") for (int k = 0; k < V_LANES; k++)
 
-// Where row k of part i and vector k of a tile are.
+// The addresses of row k of part i, and of vector k of a tile.
 #define V_ROW (p + (i * V_LANES + k) * stride + c)
 
 #define V_COLUMN (t + (ptrdiff_t)(c + k) * 16 + i * V_LANES)
@@ -108,7 +108,7 @@ static inline V_INLINE void v_store_rows_f16(uint16_t *p, ptrdiff_t stride, cons
   V_EACH_TILE(V_STORE_TILE_F16)
 }
 
-// Whether n rows begin at neighbouring elements, and are worth transposing.
+// Whether n rows begin at adjacent elements, and are worth transposing.
 static inline V_INLINE int v_are_near(const float *const *p, int n) {
   int near = n >= 8;
   for (ptrdiff_t k = 1; k < n; k++) near &= p[k] == p[0] + k;
@@ -124,7 +124,7 @@ static inline V_INLINE void v_gather_rows(float *t, const float *const *p, size_
   for (ptrdiff_t k = 0; k < n; k++) v_store(t + k * 16, v_gather(p[k] + at, stride));
 }
 
-// And back.
+// Stores what v_gather_rows loads.
 static inline V_INLINE void v_scatter_rows(float *const *p, size_t at, ptrdiff_t stride, const float *t, int n) {
   if (v_are_near((const float *const *)p, n)) {
     v_store_rows(p[0] + at, stride, t, n);

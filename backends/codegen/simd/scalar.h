@@ -14,7 +14,7 @@
 
 #define D_FOR_I for (int i = 0; i < D_PARTS; i++)
 
-// A row's sums are more numbers than there are registers.
+// Not unrolled: a row has more sums than there are registers.
 #define UNROLL
 
 #define V_EACH(f) f(0)

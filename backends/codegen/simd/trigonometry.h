@@ -4,7 +4,7 @@
 // less than 0.51 in f32, which is computed in f64, and 0.8 in f64.
 //
 // An argument is n pi/2 + r with |r| <= pi/4, where r is a pair. Below 2^26, r = x - n (P1 + P2 + P3), as W. J. Cody and
-// W. Waite do it: x - n P1 is exact with one FMA. From there on, the product with 2/pi is computed in integers, without
+// W. Waite do it: x - n P1 is exact with one FMA. From 2^26 on, the product with 2/pi is computed in integers, without
 // the bits that give multiples of 2 pi, as M. Payne and R. Hanek do it. The polynomials are fdlibm's.
 
 // pi/2 = P1 + P2 + P3 + ...
@@ -28,8 +28,8 @@ static inline V_INLINE d_pair d_part_reduce_turns(d_part x, d_words *n) {
   return r;
 }
 
-// The same for a finite |x| >= D_FAR, which is m 2^exponent. Of 2/pi, whose bits stand behind 64 zeros, the product takes
-// 192 bits: the first one, times 2^exponent, is 2, and all before it give multiples of 4.
+// The same for a finite |x| >= D_FAR, which is m 2^exponent. The product needs 192 bits of 2/pi, which two_over_pi has
+// after 64 zeros. The first bit used, times 2^exponent, is 2; all bits before it give multiples of 4.
 static V_FAR void f64_reduce_far(double x, double *high, double *low, uint64_t *n) {
   static const uint32_t two_over_pi[40] = {
       0x00000000, 0x00000000, 0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0, 0xDB629599, 0x3C439041, 0xFE5163AB, 0xDEBBC561,
@@ -51,7 +51,7 @@ static V_FAR void f64_reduce_far(double x, double *high, double *low, uint64_t *
       carry = sum >> 32;
     }
   }
-  // The two highest bits are n modulo 4. A fraction of 1/2 or more is that less 1.
+  // The two highest bits are n modulo 4. From a fraction of 1/2 or more, 1 is subtracted.
   const int is_above = p[0] >> 29 & 1;
   const uint64_t quarters = (p[0] >> 30) + (uint64_t)is_above;
   for (int i = 0; i < 4; i++) p[i] = is_above ? ~p[i] : p[i];
@@ -65,7 +65,7 @@ static V_FAR void f64_reduce_far(double x, double *high, double *low, uint64_t *
   *n = x < 0 ? 0 - quarters : quarters;
 }
 
-// Replaces what stands for the lanes that are far.
+// Replaces r and n in the lanes that are far.
 static V_FAR void d_part_reduce_far(const d_part *x, d_pair *r, d_words *n) {
   double a[D_LANES], high[D_LANES], low[D_LANES];
   uint64_t k[D_LANES];

@@ -25,7 +25,7 @@ typedef uint16_t V_HALF h_part;
 // f32, as many as a d_part has lanes.
 typedef float V_HALF v_half;
 
-// The bits of a v_part, or the result of comparing its lanes: -1 or 0 in each.
+// The bits of a v_part, or the result of a comparison: -1 or 0 in each lane.
 typedef int32_t V_FULL v_bits;
 
 typedef int64_t V_FULL d_bits;
@@ -49,7 +49,7 @@ typedef struct { d_bits p[D_PARTS]; } dmask;
 
 #define D_AT(p, i) ((p) + (ptrdiff_t)(i) * D_LANES)
 
-// Unrolled by force: by itself gcc does not unroll a loop that would become longer, and keeps the parts in memory.
+// A pragma unrolls it: gcc does not unroll a loop that would become longer, and then keeps the parts in memory.
 #ifndef V_FOR_I
 #define V_FOR_I _Pragma("GCC unroll 16") for (int i = 0; i < V_PARTS; i++)
 #endif
@@ -77,13 +77,13 @@ typedef struct { d_bits p[D_PARTS]; } dmask;
 #define V_FAR
 #endif
 
-// Lets a compiler know nothing of a part's origin: gcc loads a vector again for each of several uses, rather than keep
-// it in a register.
+// Hides a part's origin from the compiler: gcc would load a vector again for each use, instead of keeping it in a
+// register.
 #ifndef V_HOLD
 #define V_HOLD(part) (void)(part)
 #endif
 
-// Keeps the vectors of an array in memory, so that the registers are left to the loops that follow.
+// Forces the vectors of an array into memory, so that the following loops have all registers.
 #ifdef __GNUC__
 #define V_LEAVE(array) __asm__("" : "+m"(array))
 #else
@@ -94,14 +94,14 @@ static inline vec v_hold(vec a) { V_FOR_I V_HOLD(a.p[i]); return a; }
 
 #define V_INDEX(j) j
 
-// Compares the numbers of the lanes from i on with n: -1 in each lane below n, else 0.
+// -1 in each lane whose number, i for the first lane, is below n, else 0.
 static inline v_bits v_first(int i, int n) { v_bits lane = {V_EACH(V_INDEX)}; return lane + i < n; }
 
 static inline d_bits d_first(int i, int n) { d_bits lane = {D_EACH(V_INDEX)}; return lane + i < n; }
 
 #define V_PICK(j) (i + (j) < n ? p[(i + (j)) * stride] : 0)
 
-// Of n elements that are `stride` apart, those from element i on; +0 in lanes without an element.
+// Elements i and following of n elements that are `stride` apart; +0 in lanes without an element.
 static inline v_part v_pick(const float *p, ptrdiff_t stride, int i, int n) { v_part x = {V_EACH(V_PICK)}; return x; }
 
 static inline d_part d_pick(const double *p, ptrdiff_t stride, int i, int n) { d_part x = {D_EACH(V_PICK)}; return x; }
@@ -134,7 +134,7 @@ static inline dvec d_load(const double *p) {
   return a;
 }
 
-// The part that begins at lane i of a load of p's first n elements; +0 in the lanes from n on.
+// The part from lane i on of a load of p's first n elements; +0 in the lanes from n on.
 #ifndef V_LOAD_N
 #define V_LOAD_N(p, i, n) v_pick(p, 1, i, n)
 #endif
@@ -191,7 +191,7 @@ static inline void v_stream(float *p, vec a) { V_FOR_I V_STREAM(V_AT(p, i), a.p[
 
 static inline void d_stream(double *p, dvec a) { D_FOR_I D_STREAM(D_AT(p, i), a.p[i]); }
 
-// The part that begins at lane i of n elements at p, every second one; +0 in the lanes from n on.
+// The part from lane i on of a load of every second element at p; +0 in the lanes from n on.
 #ifndef V_SECOND_N
 #define V_SECOND_N(p, i, n) v_pick(p, 2, i, n)
 #endif
@@ -209,7 +209,7 @@ static inline dvec d_gather_n(const double *p, ptrdiff_t stride, int n) {
   return a;
 }
 
-// The part at p of every second element; reads no element behind the last one.
+// The part of every second element at p; reads nothing after the last element.
 #ifndef V_SECOND
 #define V_SECOND(p) v_pick(p, 2, 0, V_LANES)
 #endif
@@ -223,7 +223,7 @@ static inline vec v_gather(const float *p, ptrdiff_t stride) {
 
 static inline dvec d_gather(const double *p, ptrdiff_t stride) { return d_gather_n(p, stride, 16); }
 
-// Stores the lanes from i on of the first n to every second element.
+// Stores lanes i and following, below lane n, to every second element.
 #ifndef V_PUT_SECOND
 #define V_PUT_SECOND(p, x, i, n) v_put(p, 2, x, i, n)
 #endif
@@ -295,7 +295,7 @@ static inline V_INLINE void h_store_n(uint16_t *p, hvec a, int n) { V_FOR_I H_ST
 
 static inline void h_stream(uint16_t *p, hvec a) { V_FOR_I H_STREAM(V_AT(p, i), a.p[i]); }
 
-// Words as lanes of 32 bits, and the low words of these.
+// Words as lanes of 32 bits, and the low words of such lanes.
 #ifndef H_WIDEN
 #define H_WIDEN(h) __builtin_convertvector(h, v_bits)
 #endif
@@ -304,7 +304,7 @@ static inline void h_stream(uint16_t *p, hvec a) { V_FOR_I H_STREAM(V_AT(p, i), 
 #define H_NARROW(u) __builtin_convertvector(u, h_part)
 #endif
 
-// Of n words that are two apart, the part that begins with word i; +0 in the lanes from n on.
+// The part from word i on of n words that are two apart; +0 in the lanes from n on.
 #ifndef H_SECOND_N
 #define H_SECOND_N(p, i, n) h_pick(p, 2, i, n)
 #endif
@@ -336,7 +336,7 @@ static inline uint16_t bf16_from_f32(float x) {
   return (uint16_t)((x != x ? u | 0x400000 : u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-// The exponents' biases differ by 112. A subnormal is normalised by adding 2^-14 to it and subtracting that again.
+// The exponents' biases differ by 112. A subnormal is normalised by adding 2^-14 and subtracting it again.
 static inline float f32_from_f16(uint16_t h) {
   uint32_t u = (h & 0x7fffU) << 13;
   uint32_t sign = (h & 0x8000U) << 16;

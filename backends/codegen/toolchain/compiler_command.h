@@ -18,19 +18,19 @@ typedef struct CompilerCommand {
 
 typedef struct CompilerChoice {
   const char *what;              // "C compiler"
-  const char *variable;          // of the environment, which has the command
-  const char *const *candidates; // programs, ended by NULL: the first that is in PATH, if the variable is not set
+  const char *variable;          // the environment variable with the command
+  const char *const *candidates; // programs, ended by NULL; if the variable is not set, the first in PATH is used
   const char *advice;            // "install one"
-  const char *late;              // "raise the limit, or ": if it takes too long, before "set CC to another compiler"
+  const char *late;              // "raise the limit, or ": advice after a timeout, before "set CC to another compiler"
 } CompilerChoice;
 extern const CompilerChoice c_compiler;
 
 // Splits the variable as a shell would: at blanks outside of quotes and not after a backslash. No shell runs, so
-// nothing is expanded. The program is looked up in PATH. False: an error has been reported.
+// nothing is expanded. The program is looked up in PATH. False after reporting an error.
 bool compiler_command_find(CompilerCommand *c, const CompilerChoice *choice, Diagnostics *d);
 
-// Adds to the hash what identifies the compiler: the words and, for each word that names a program (both do in "ccache
-// gcc"), the program's path, length and modification time.
+// Adds to the hash the data that identifies the compiler: the words and, for each word that names a program (both words
+// of "ccache gcc" do), the program's path, length and modification time.
 void compiler_command_hash(const CompilerCommand *c, struct sha256_ctx *hash);
 
 #endif

@@ -20,7 +20,7 @@ typedef struct KernelCache {
 // and nobody else may have permission to write to it. False: the folder cannot be used; `problem` says why.
 bool cache_open(KernelCache *c, const uint8_t key[SHA256_DIGEST_SIZE], char problem[CACHE_PROBLEM_BYTES]);
 
-// Opens the key's entry and returns its file descriptor; -1: there is none with a valid seal. Never blocks, even if the
+// Opens the key's entry and returns its file descriptor; -1: no entry with a valid seal. Never blocks, even if the
 // entry's path is a pipe or device.
 int cache_find(const KernelCache *c);
 

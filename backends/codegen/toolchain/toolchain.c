@@ -21,8 +21,8 @@
 
 enum { LONGEST_COMPLAINT = 4000, FILE_PATH_BYTES = PATH_MAX + 16 };
 
-// The last flag is for long sources alone. Looking for vectors among statements takes compilers half of their time
-// there, and finds little in code that has its vectors.
+// The last flag is only for long sources: looking for vectors among statements takes half of the compile time there,
+// and gains little in code that uses vectors already.
 static const char *const flags[] = {"-std=c11",
                                     "-O2",
                                     "-ffp-contract=off",
@@ -109,7 +109,8 @@ static bool write_source(const Job *j, bool *may_execute) {
   return close(file) == 0 && ok;
 }
 
-// Reads what the compiler has printed so far, and appends it to `complaint` up to a limit. False: end of file.
+// Reads the output that the compiler has written so far, and appends it to `complaint` up to a limit. False: end of
+// file.
 static bool read_complaint(int from, Text *complaint) {
   enum { MOST_READS = 256 }; // a compiler that prints without end must not prevent the time limit
   char buffer[1024];
@@ -209,7 +210,7 @@ static bool run_compiler(Job *j, Text *complaint) {
   return is_in_time && result == 0 && status == 0;
 }
 
-// Compiles in the work folder. A failure on a full file system is the folder's, not the compiler's.
+// Compiles in the work folder. If the file system is full, a failure counts as the folder's, not the compiler's.
 static Outcome compile(Job *j, Diagnostics *d) {
   Text complaint;
   text_init(&complaint, d->arena.allocator);
@@ -237,8 +238,8 @@ static bool load(Job *j, const char *path, Loaded *loaded) {
   return false;
 }
 
-// Loads the object through a memory file, for systems on which no file system allows execution. A link in the work
-// folder gives it a unique path, because the loader takes objects with the same path for the same object.
+// Loads the object through a memory file (memfd), for systems on which no file system allows execution. A link in the
+// work folder gives it a unique path, because the loader takes objects with the same path for the same object.
 static bool load_from_memory(Job *j, Loaded *loaded) {
   enum { CHUNK = 1 << 12 };
   char chunk[CHUNK], target[64];

@@ -22,7 +22,7 @@ typedef struct ToolchainTimes {
 //
 // A compiler that runs longer than timeout_s seconds (0: no limit) is killed with its process group.
 //
-// False: an error has been reported to d; *compiler_failed says whether the compiler failed.
+// False after reporting an error; *compiler_failed says whether the compiler failed.
 bool toolchain_load(const Text *source, const char *symbol, const CompilerChoice *compiler, double timeout_s,
                     Loaded *loaded, ToolchainTimes *times, bool *compiler_failed, Diagnostics *d);
 

@@ -1,5 +1,5 @@
 // Private folders to compile in. The process that creates a folder holds a lock on it, which the kernel releases when
-// the process ends, however it ends. So a folder that is not locked is abandoned.
+// the process ends, however it ends. So a folder without a lock is abandoned.
 #include "backends/codegen/toolchain/work_folder.h"
 
 #include <dirent.h>
@@ -25,8 +25,8 @@ static bool is_work_folder_name(const char *name) {
          strcmp(name + nprefix + DIGITS, ENDING) == 0;
 }
 
-// Whether nobody uses the folder. On a file system without locks a folder is abandoned after a day, because no compiler
-// runs that long.
+// Whether no process uses the folder. On a file system without locks, a folder counts as abandoned after a day, because
+// no compiler runs that long.
 static bool is_abandoned(int folder) {
   enum { DAY = 24 * 60 * 60 };
   struct stat status;

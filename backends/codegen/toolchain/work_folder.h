@@ -12,12 +12,12 @@ typedef struct WorkFolder {
   Unfinished unfinished;
 } WorkFolder;
 
-// Creates a folder ngrad-….tmp in `parent`, and removes such folders that killed processes of this user have left
-// there. False: errno says why, and work_folder_close must not be called.
+// Creates a folder ngrad-….tmp in `parent`, and removes folders that killed processes of this user left there. False:
+// errno says why, and work_folder_close must not be called.
 bool work_folder_open(WorkFolder *w, const char *parent);
 void work_folder_close(WorkFolder *w); // removes the folder with its contents
 
-// Whether the folder's file system is full. A failed compiler's exit status does not tell.
+// Whether the folder's file system is full. A failed compiler's exit status does not say so.
 bool work_folder_is_full(const WorkFolder *w);
 
 #endif
