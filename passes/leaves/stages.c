@@ -165,7 +165,7 @@ static void find_functions(Cut *c) {
   }
 }
 
-// What leaves share
+// Shared tensors
 
 static enum ngrad_element element_of(Type type) {
   return type == TYPE_F32   ? ngrad_LEAF_F32

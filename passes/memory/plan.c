@@ -204,8 +204,7 @@ static bool has_lasting(const Schedule *s) {
   return has;
 }
 
-// In a chunk, places the temporaries of a kernel if some of its temporaries are lasting: they keep their data from
-// slice to slice.
+// In a chunk, places the temporaries of a kernel if some of its temporaries are lasting: kept from slice to slice.
 static void place_lasting(Plan *plan, uint32_t kernel) {
   Schedule *s = plan->p->schedules[kernel];
   if (!has_lasting(s)) return;

@@ -48,8 +48,8 @@ static void choose_block(const Scheduling *s, Loop *loop, int64_t partial_nelems
   if (loop->few_block != loop->many_block) loop->few_work = SMALL;
 }
 
-// Whether runs of some tensor along the vector axis are shorter than two cache lines, so that neighbouring rows share
-// cache lines.
+// Whether runs of some tensor along the vector axis are shorter than two cache lines, so that neighbouring rows have
+// cache lines in common.
 static bool has_short_runs(const Scheduling *s) {
   enum { TWO_LINES = 128 };
   const Kernel *k = s->k;

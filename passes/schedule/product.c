@@ -257,10 +257,10 @@ static bool has_results_of(const Kernel *k, ExprId sum, AxisSet rows) {
   return axes_nelems(k, reduced) > 0;
 }
 
-// The axes along which vectors may lie. Axes of windows, if the factor is dense along them, only if all other axes are
-// shorter than MANY_COLUMNS: then a scalar of a row serves few products, and results that are far apart take as long to
-// store as to sum. Other axes of a factor with windows, such as the batch, count only if the factor is dense along
-// them.
+// The axes along which vectors may lie. Axes of windows, if long and the factor is dense along them, only if all other
+// axes are shorter than MANY_COLUMNS: along these, a scalar of a row would serve few products, and results that are far
+// apart take as long to store as to sum. Other axes of a factor with windows, such as the batch, count only if the
+// factor is dense along them.
 static AxisSet find_candidates(const Kernel *k, const Expr *product, const AxisSet own[2]) {
   enum { MANY_COLUMNS = 2 * LANES };
   const AxisSet all = own[0] | own[1], windows = window_axes(k) & all;

@@ -32,16 +32,14 @@ typedef struct Scheduling {
   int vector_axis;
   AxisSet inner, outer, free_axes; // free_axes: outer axes that outer reductions do not reduce
   AxisSet cut;                     // the axes that blocks or tiles divide
-  bool is_column; // all sums are over one short axis, the only inner axis; vectors lie along an outer axis
-  bool is_nested; // sums over the vector axis end in each iteration of the middle axes, and are added to sums over the
-                  // middle axes
+  bool is_column;    // all sums are over one short axis, the only inner axis; vectors lie along an outer axis
+  bool is_nested;    // sums over the vector axis end in each middle iteration, and are added to sums over middle axes
   bool sums_middle;  // all sums are over middle axes; a register holds a vector of sums
   Product product;   // with sums_middle: the contraction; product.sum == 0: none
   Product depthwise; // the inner sum as a depthwise product; depthwise.sum == 0: none
   bool is_scatter;   // the kernel is a scatter
   bool is_tiled;     // there is no outer axis: the vector axis is cut into tiles
-  bool *is_of_part;  // by original ExprId, as are the arrays below: a store of the part being ordered needs the
-                     // expression. A long sum is ordered in two parts, each with its own stores
+  bool *is_of_part; // by original ExprId, as below: stores of the part being ordered need it (a long sum has two parts)
   Time *time;
   bool *is_narrow;         // a side loop can compute it: it does not vary over a cut axis, or is a small table
   bool *needs_combine;     // depends on an outer reduction
@@ -52,11 +50,11 @@ typedef struct Scheduling {
   int phase;               // the phase of the loop being built
   bool *is_kept_value;     // a side loop computes the value and stores it in a temporary
   AccessId *kept_access;   // the access of a kept value's temporary
-  ExprId *copied; // the load, along the copy's axes, of what is copied to the kept value's temporary; 0: not a copy
-  AccessId *copy_access; // the access through which a copy is stored
-  ExprId *combine;       // by outer reduction: the expression that combines its partial sums
-  ExprId *rebuilt;       // memo of `rebuild` for one loop
-  bool loads_kept;       // the loop being built loads kept values
+  ExprId *copied;          // of a copy: the expression, along the copy's axes, that is stored in the temporary; else 0
+  AccessId *copy_access;   // the access through which a copy is stored
+  ExprId *combine;         // by outer reduction: the expression that combines its partial sums
+  ExprId *rebuilt;         // memo of `rebuild` for one loop
+  bool loads_kept;         // the loop being built loads kept values
   size_t noriginals;
 } Scheduling;
 
@@ -71,7 +69,7 @@ static inline int64_t clamp(int64_t x, int64_t least, int64_t most) {
 bool schedule_choose_axes(Scheduling *s);
 
 void schedule_set_product_axes(Scheduling *s); // for s->product or s->depthwise
-void schedule_leave_product(Scheduling *s); // for phases after the product's loop, whose rows are rows of the results
+void schedule_leave_product(Scheduling *s);    // for phases after the product's loop
 
 // Fills in the expressions' times and dependences. False: some expression would be needed before it can be computed.
 bool schedule_find_times(Scheduling *s);

@@ -82,8 +82,8 @@ bool loop_tensor_nbytes(const Schedule *s, const Loop *loop, Traffic *traffic) {
   return true;
 }
 
-// Whether the loop computes a factor of the product, a sum's operand, more than twice as often as the factor has
-// elements. reach: by ExprId, the elements of the largest tensor that the expression is computed from.
+// Whether the loop recomputes expressions of the product, a sum's operand: more than twice as often as the largest
+// tensor has elements that the expression is computed from (reach, by ExprId).
 static bool recomputes(const Kernel *k, const Loop *loop, ExprId product, bool *is_seen, int64_t *reach) {
   const Finds finds = {.k = k, .loop = loop, .sums = loop->nsweeps};
   memset(is_seen, 0, k->nexprs * sizeof *is_seen);

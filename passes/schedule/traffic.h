@@ -14,8 +14,8 @@ int64_t schedule_traffic(const Schedule *s, const Target *target);
 // Bytes of the tensors and temporaries that a loop reads and writes, each once. False: out of memory.
 bool loop_tensor_nbytes(const Schedule *s, const Loop *loop, Traffic *traffic);
 
-// Whether some loop recomputes a factor of a sum of products: for each product, more than twice as often as the factor
-// has elements, instead of once into a copy.
+// Whether some loop recomputes a factor of a sum of products for each product, instead of once into a copy: more than
+// twice as often as the tensors have elements that the factor is computed from.
 bool schedule_recomputes(const Schedule *s);
 
 // Marks the expressions that a loop's sweep computes (is_seen, by ExprId) and the accesses that it loads (is_loaded, by

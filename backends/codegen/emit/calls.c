@@ -181,7 +181,7 @@ static void print_visit(Printer *p, size_t index) {
   const long long nslices = v->plan->nslices, nchunks = v->nchunks;
   const char *id = p->identifier;
   text_format(p->out,
-              "// Visit %zu: kernels %u to %u, one slice after the other. Each chunk of slices has memory of its own.\n"
+              "// Visit %zu: kernels %u to %u, one slice after the other. Each chunk of slices has its own memory.\n"
               "static void %s_visit%zu(const void *args, size_t chunk) {\n"
               "  const struct %s_visit *visit = (const struct %s_visit *)args;\n"
               "  const struct %s_args *const whole = visit->whole;\n"
