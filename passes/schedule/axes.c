@@ -309,10 +309,7 @@ static bool find_lateness(Scheduling *s, ExprId id, Time t) {
 // Whether an operand of sums over middle axes is a small table, worth computing once in a side loop: Interpolate's
 // weights along an axis.
 static bool is_table(const Scheduling *s, ExprId id) {
-  enum {
-    MOST_NELEMS = 1 << 13,
-    LEAST_USES = 64
-  }; // MOST_NELEMS: 32 kB of f32 stay in the L1 cache. LEAST_USES: uses of each element
+  enum { MOST_NELEMS = 1 << 13, LEAST_USES = 64 }; // 32 kB of f32, in the L1 cache; uses of each element
   const Kernel *k = s->k;
   const AxisSet axes = k->exprs[id].axes;
   const int64_t nelems = axes_nelems(k, axes);

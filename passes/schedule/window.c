@@ -133,10 +133,9 @@ typedef struct Copy {
   Windows w;
   Access to, use; // the copy's accesses: along its own axes (to), along the products' axes (use)
   Bound use_bounds[MAX_RANK];
-  int order[MAX_AXES], n; // the copy's axes, outermost first
-  int place[MAX_RANK];    // by window: the copy's axis
-  int64_t first[MAX_RANK],
-      step[MAX_RANK]; // by window: index i on the copy's axis is the window's index first + i * step
+  int order[MAX_AXES], n;                  // the copy's axes, outermost first
+  int place[MAX_RANK];                     // by window: the copy's axis
+  int64_t first[MAX_RANK], step[MAX_RANK]; // by window: index i on the copy's axis is index first + i * step of it
 } Copy;
 
 // Adds an axis to the kernel for the window.
