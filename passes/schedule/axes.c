@@ -6,7 +6,8 @@
 // when all blocks have stored their partial sums.
 //
 // If outer reductions keep some of the inner axes, sums are nested: a sum over the vector axis is known at the end of
-// each iteration of the middle axes ("late" in its sweep), and enters the sums over the middle and outer axes there.
+// each iteration of the middle axes ("late" in its sweep), where it is added to the sums over the middle and outer
+// axes.
 #include "ir/kernel/scatter.h"
 #include "passes/schedule/nest_sums.h"
 #include "passes/schedule/scheduling.h"

@@ -34,8 +34,9 @@ static Access dense_access(const Scheduling *s, AxisSet axes, int64_t *nelems, M
   return a;
 }
 
-// Narrow values that wide expressions, reductions or stores use are kept in memory, unless they are cheap to recompute
-// (loads, and values of a row that need no partial sums). Masks cannot be kept: main loops recompute them.
+// Whether a value that a main loop uses is kept in memory: a narrow value (Scheduling.is_narrow) that is not cheap to
+// recompute, as loads are, and values of a row that need no partial sums. Masks are never kept; main loops recompute
+// them.
 static bool should_keep(const Scheduling *s, ExprId id) {
   const Expr *e = &s->k->exprs[id];
   if (!s->is_narrow[id] || is_leaf(e) || expr_info[e->op].is_mask || s->needs_row[id]) return false;

@@ -3,8 +3,7 @@
 //   count i from begin
 //   n = elements up to the next cache line; the first n elements; i += n      if rows are peeled
 //   for i += count * 16 while i + count * 16 <= end                           if sums have several accumulators
-//     for u in 0..count, unrolled: vector i + u * 16, accumulator u            inside of a loop over rows that adds to
-//     sums
+//     for u in 0..count, unrolled: vector i + u * 16, accumulator u            inside of any loop over rows of sums
 //   for i += rest * 16 while i + rest * 16 <= end                             if that many vectors remain
 //     for u in 0..rest, unrolled: the same
 //   for i += 16 while i + 16 <= end: vector i, accumulator 0
