@@ -1,31 +1,32 @@
 /* ngrad: compile computation graphs of training steps.
  *
- * The one installed header. A graph is read from a file or from memory, and then interpreted (the reference), compiled
- * for this processor and called with the caller's pointers, or emitted as C source.
+ * This is the only installed header. A graph is read from a file or from memory. It can then be interpreted (the
+ * reference), compiled for this processor and called with the caller's pointers, or emitted as C source.
  *
  *   ng_context *ctx = ng_context_new(NULL);
  *   ng_graph *g = ng_graph_read_file(ctx, "layer_norm.yaml");
  *   if (!g) fputs(ng_messages_text(ctx, 0), stderr);
  *
- * Errors. Functions return an ng_status, or NULL for a handle or a text, and leave what is to be told in the context's
- * message list. Nothing here prints, exits or changes a global setting (locale, signals, floating-point modes).
- * Pointers must not be NULL, indices must be below their counts, unless it says otherwise.
+ * Errors. A function returns an ng_status, or a handle or text that is NULL on failure, and adds the reason to the
+ * context's message list. No function prints, exits or changes a global setting (locale, signals, floating-point
+ * modes). Unless a comment says otherwise, pointers must not be NULL and indices must be below their counts.
  *
- * Ownership. What a function named _new, _read, _show, _run_passes, _random, _compile or _emit makes is the caller's,
- * who frees it with the function beside it: kernels, graphs, tensors and texts first, in any order unless it says
- * otherwise, and their context last. Strings in results belong to what was asked; arguments are not kept.
+ * Ownership. The caller owns the result of a function named _new, _read, _show, _run_passes, _random, _compile or
+ * _emit, and frees it with the function declared beside it: first kernels, graphs, tensors and texts, in any order
+ * unless a comment says otherwise, then their context. Strings in a result belong to the object that was queried.
+ * Functions keep no pointer to their arguments.
  *
  * Units. Lengths in memory are in bytes and named nbytes; nelems counts elements; an extent is an axis's length in
  * elements; times are in milliseconds and named _ms.
  *
- * Threads. A context and all that was made with it belong to one thread at a time, except that ng_kernel_run may be
- * called for one kernel by several threads at once. Different contexts are independent. What takes no handle may be
+ * Threads. Only one thread at a time may use a context and the objects made with it, except that several threads may
+ * call ng_kernel_run for one kernel at once. Different contexts are independent. Functions without a handle may be
  * called at any time. Compiling reads the environment (CC, NGRAD_MPICC, PATH, HOME, XDG_CACHE_HOME, TMPDIR,
- * XDG_RUNTIME_DIR), which must not be changed meanwhile; the child that it starts is its own, so a handler of SIGCHLD
- * must not wait for any.
+ * XDG_RUNTIME_DIR), which must not change meanwhile. Compiling also starts a child process and waits for it, so a
+ * handler of SIGCHLD must not wait for arbitrary children.
  *
- * Versions. Before 1.0.0 each minor version is an API and an ABI of its own, and the soname says which. Structs are
- * made with zeros for what is not said, as in (ng_options){0}: that will stay the default.
+ * Versions. Before 1.0.0 each minor version has its own API, ABI and soname. A zeroed struct, (ng_options){0}, holds
+ * the defaults, and later versions keep this rule.
  */
 #ifndef NGRAD_H
 #define NGRAD_H
@@ -51,7 +52,7 @@ typedef enum ng_status {
   NG_WRONG = 1,           /* the graph or its data is wrong */
   NG_USAGE = 2,           /* an argument is wrong */
   NG_DIFFERENT = 3,       /* a comparison failed */
-  NG_COMPILER_FAILED = 4, /* the system's C compiler is missing or failed; its words are in the messages */
+  NG_COMPILER_FAILED = 4, /* the system's C compiler is missing or failed; the messages hold its output */
   NG_OUT_OF_MEMORY = 5,
   NG_RANKS_FAILED = 6 /* an exchange with other ranks failed */
 } ng_status;
@@ -59,56 +60,59 @@ typedef enum ng_status {
 NG_API const char *ng_version(void); /* of the library: "0.1.0" */
 NG_API const char *ng_status_text(ng_status status);
 
-/* Context: an allocator and the messages of the calls made with it. */
+/* A context: an allocator, and the messages of the calls that used it. */
 
 typedef struct ng_context ng_context;
 
-/* resize(user, p, 0) frees p; resize(user, NULL, n) allocates, aligned for any type; NULL when it cannot, p then
-   untouched. It is called from several threads at once only if a kernel is run from several. All that grows with graphs
-   and tensors comes from it; the C library, the YAML parser and OpenMP keep to the system's for what they need. */
+/* resize(user, p, 0) frees p; resize(user, NULL, n) allocates n bytes, aligned for any type. On failure it returns NULL
+   and leaves p untouched. Several threads call it at once only if several threads run a kernel. All memory that grows
+   with graphs and tensors comes from it; the C library, the YAML parser and OpenMP use the system's allocator. */
 typedef struct ng_allocator {
   void *(*resize)(void *user, void *p, size_t nbytes);
   void *user;
 } ng_allocator;
 
-NG_API ng_context *ng_context_new(const ng_allocator *allocator); /* NULL: the system's; NULL when out of memory */
-NG_API void ng_context_free(ng_context *ctx);                     /* after all that was made with it; NULL is fine */
+NG_API ng_context *ng_context_new(const ng_allocator *allocator); /* NULL: the system's; returns NULL: out of memory */
+NG_API void ng_context_free(ng_context *ctx); /* after freeing every object made with it; ctx may be NULL */
 
 typedef struct ng_message {
-  int is_error;          /* else a warning */
+  int is_error;          /* 0: a warning */
   const char *file;      /* NULL: none */
   unsigned line, column; /* from 1, in characters; 0: none */
-  const char *text;      /* "what, expected, found": lower case, no full stop; lines of it end in \n */
+  const char *text; /* "subject: expected ..., found ...": lower case, no full stop; in a text of several lines each
+                       ends in \n */
 } ng_message;
 
-/* Messages add up over calls until they are cleared; the first 100 are kept. That memory ran out is a status and a line
-   of ng_messages_text, not a message. */
+/* Messages accumulate until they are cleared; the list holds the first 100. Running out of memory adds no message: it
+   is a status, and a line of ng_messages_text. */
 NG_API size_t ng_message_count(const ng_context *ctx);
 NG_API ng_message ng_message_at(const ng_context *ctx, size_t i); /* its strings are valid until messages are cleared */
-NG_API const char *ng_messages_text(ng_context *ctx, int colour); /* as a compiler prints them; valid until the next
-                                                                     call of this function; "" when there are none */
+NG_API const char *ng_messages_text(ng_context *ctx, int colour); /* formatted like a compiler's diagnostics; "" without
+                                                                     messages; valid until the function's next call */
 NG_API void ng_messages_clear(ng_context *ctx);
-NG_API ng_status ng_last_status(const ng_context *ctx); /* why the last call that was to return a handle or a text
-                                                           returned NULL; NG_OK if it did not */
+NG_API ng_status ng_last_status(const ng_context *ctx); /* why the last function that returns a handle or a text
+                                                           returned NULL; NG_OK if it succeeded */
 
-/* For a process that is about to end before its calls have: kills the compilers that run, and removes the temporary
-   files and folders of compiling and writing. Calls in other threads that compile or write do not return afterwards. It
-   may wait, so call it from a thread that takes signals with sigwait, not from a signal's handler. */
+/* For a process that must exit while calls are running: kills the compilers that run, and deletes temporary files and
+   folders of compiling and writing. Calls in other threads that compile or write never return. The function may block,
+   so call it from a thread that receives signals with sigwait, not from a signal handler. */
 NG_API void ng_abandon(void);
 
-/* The log: called with each message when it is added to the list, from the thread that made the call which told it. It
-   must not use the context. NULL: no. */
+/* The log is called with each message as the message is added, by the thread whose call caused the message. It must not
+   use the context. NULL: no log. */
 NG_API void ng_context_set_log(ng_context *ctx, void (*log)(void *user, const ng_message *message), void *user);
 
-/* The memory budget: the most bytes that are in use at a time of what comes from the context's allocator. What would
-   exceed it is NG_OUT_OF_MEMORY, where that can be known with a message and before any of it is allocated. By default,
-   and again for 0, it is three quarters of what the machine, the control groups that the process is in, and its own
-   resource limits leave when the context is made. Memory of the C compiler, which is another process, is not in it. */
+/* The memory budget: the most bytes that the context's allocator may have handed out at a time. A call that would
+   exceed it fails with NG_OUT_OF_MEMORY, where possible with a message and before it allocates anything. The default,
+   which 0 restores, is three quarters of the memory available when the context was made, as limited by the machine, the
+   process's control groups and its resource limits. The C compiler is a separate process, so its memory does not count.
+ */
 NG_API void ng_context_set_max_memory(ng_context *ctx, uint64_t nbytes);
 NG_API uint64_t ng_context_max_memory(const ng_context *ctx);
 
-/* The most steps that a call may take to compile a graph, so that it ends within seconds whatever the graph is; one
-   that takes more is refused, as NG_WRONG. 0: the default. Time plays no part in it. */
+/* The most steps that one call may spend on compiling a graph, so that compiling ends within seconds for every graph. A
+   graph that needs more is refused with NG_WRONG. 0: the default. Steps count work, not time, so the limit acts the
+   same on every machine. */
 NG_API void ng_context_set_max_steps(ng_context *ctx, uint64_t nsteps);
 
 typedef struct ng_memory_part {
@@ -116,12 +120,13 @@ typedef struct ng_memory_part {
   uint64_t nbytes;
 } ng_memory_part;
 
-/* Whether the sum of the parts is left of the budget. NG_OUT_OF_MEMORY, after a message that begins with `doing`
-   ("running layer_norm") and lists the parts: it is not. Nothing is set aside. */
+/* Checks that the sum of the parts fits into the rest of the budget, and reserves nothing. Otherwise NG_OUT_OF_MEMORY,
+   after a message that begins with `doing` ("running layer_norm") and lists the parts. */
 NG_API ng_status ng_context_check_memory(ng_context *ctx, const char *doing, const ng_memory_part *parts,
                                          size_t nparts);
 
-/* Progress of long work (interpreting, timing): called with a fraction in [0, 1], from the calling thread. NULL: no. */
+/* Progress of long work (interpreting, timing): called with a fraction in [0, 1], by the calling thread. NULL: no
+   calls. */
 NG_API void ng_context_set_progress(ng_context *ctx, void (*progress)(void *user, const char *what, double fraction),
                                     void *user);
 
@@ -141,7 +146,7 @@ typedef enum ng_type {
   NG_BOOLEAN,
   NG_F8_E4M3,
   NG_F8_E5M2,
-  NG_S4, /* two elements a byte, the first in the low half; an odd one's other half is left as it was */
+  NG_S4, /* two elements a byte, the first in the low half; an odd count leaves the last high half unchanged */
   NG_U4,
   NG_TYPE_COUNT
 } ng_type;
@@ -150,25 +155,26 @@ typedef struct ng_tensor_info {
   const char *name;
   ng_type type;
   int rank;                         /* -1: unknown */
-  int64_t extent[NG_MAX_RANK];      /* -1: unknown, or named and without a value; else a number or the name's value */
-  const char *dim[NG_MAX_RANK];     /* a named extent's name; NULL: a number or unknown */
-  unsigned char order[NG_MAX_RANK]; /* as in ng_tensor */
+  int64_t extent[NG_MAX_RANK];      /* -1: unknown, or a name without a value; else a number, or the name's value */
+  const char *dim[NG_MAX_RANK];     /* the name of a named extent; NULL: a number or unknown */
+  unsigned char order[NG_MAX_RANK]; /* the layout, as in ng_tensor */
 } ng_tensor_info;
 
 NG_API const char *ng_type_name(ng_type type);
-NG_API size_t ng_type_nbytes(ng_type type); /* 1 for what is less: ng_tensor_nbytes knows of halves */
+NG_API size_t ng_type_nbytes(ng_type type); /* 1 for types of 4 bits too; ng_tensor_nbytes counts them as half a byte */
 
-/* Reads, infers and verifies. NULL after telling why. `folder` is where file: constants are looked up (NULL: they
-   are errors); ng_graph_read_file takes the file's own, and reads standard input for "-" (which has none). `name` is
-   only what messages call the text, which is copied. The format, ngrad/1, ONNX, or JSON of oneDNN Graph or nGraph, is
-   recognised by content. */
+/* Reads a graph, infers its types and shapes, and verifies it. NULL after a message. The content decides the format:
+   ngrad/1, ONNX, or JSON of oneDNN Graph or nGraph. `folder` is where file: constants are looked up; with NULL such
+   constants are errors. ng_graph_read_file uses the folder of `path`; path "-" reads standard input, which has no
+   folder. `name` stands for the text in messages. The text is copied. */
 NG_API ng_graph *ng_graph_read_file(ng_context *ctx, const char *path);
-/* What an ONNX model is read with. Its other inputs, and extents, are inputs and dims of the graph. */
+/* Options for reading an ONNX model. Inputs not in `constants` and extents not in `dims` become inputs and dims of the
+   graph. */
 typedef struct ng_read_options {
-  const char *const *constants; /* "NAME=FILE": inputs that are constants, as where an input is a shape; FILE is a .npy
-                                   file or holds a TensorProto */
+  const char *const *constants; /* "NAME=FILE": an input that becomes a constant, for example an input that is a shape;
+                                   FILE is a .npy file or holds a TensorProto */
   size_t nconstants;
-  const struct ng_dim_info *dims; /* named extents that have this value when the model is read */
+  const struct ng_dim_info *dims; /* named extents, with the values that they get when the model is read */
   size_t ndims;
 } ng_read_options;
 NG_API ng_graph *ng_graph_read_file_with(ng_context *ctx, const char *path, const ng_read_options *options);
@@ -178,43 +184,44 @@ NG_API void ng_graph_free(ng_graph *g);
 NG_API const char *ng_graph_name(const ng_graph *g);
 NG_API size_t ng_graph_input_count(const ng_graph *g);
 NG_API size_t ng_graph_output_count(const ng_graph *g);
-NG_API ng_tensor_info ng_graph_input(const ng_graph *g, size_t i); /* its name is valid as long as g */
+NG_API ng_tensor_info ng_graph_input(const ng_graph *g, size_t i); /* the name is valid as long as g */
 NG_API ng_tensor_info ng_graph_output(const ng_graph *g, size_t i);
-/* Whether there is one right result for each element: it is no float that is computed with, and was not quantised. */
+/* Whether each element has exactly one right value: the output is not computed in floating point and not quantised. */
 NG_API int ng_graph_output_is_exact(const ng_graph *g, size_t i);
 
-/* States: tensors that live from call to call, such as parameters and what an optimizer keeps beside them. They are the
-   graph's last inputs, and what a call leaves in them are its last outputs, of the same type and shape. */
+/* States are tensors that persist from call to call, such as parameters and the moments of an optimizer. They are the
+   graph's last inputs. Their values after a call are the graph's last outputs, of the same types and shapes. */
 typedef struct ng_state {
-  size_t input, output; /* indices; output: if is_updated */
-  int is_updated;       /* 0: calls leave it as it was */
+  size_t input, output; /* indices; `output` is valid if is_updated */
+  int is_updated;       /* 0: calls leave the state unchanged */
 } ng_state;
 NG_API size_t ng_graph_state_count(const ng_graph *g);
 NG_API ng_state ng_graph_state(const ng_graph *g, size_t i);
-/* The leaves that the batch is divided into, the first extent of inputs that have samples; 0: none are declared. */
+/* The number of leaves that the batch is divided into, which is the first extent of each input with samples; 0: no
+   leaves declared. */
 NG_API int64_t ng_graph_leaf_count(const ng_graph *g);
 
-/* A named extent. There are none once a graph is bound. */
+/* A named extent. A bound graph has none. */
 typedef struct ng_dim_info {
   const char *name;
-  int64_t value; /* -1: none yet */
+  int64_t value; /* -1: none */
 } ng_dim_info;
 NG_API size_t ng_graph_dim_count(const ng_graph *g);
 NG_API ng_dim_info ng_graph_dim(const ng_graph *g, size_t i);
 
-/* Nodes, producers first. Operands and attributes are in the order of the canonical operator, whose row of the
-   catalogue below names them: ng_operator_input(ng_operator_find(canonical), k). */
+/* Nodes, producers before consumers. Operands and attributes are in the order of the canonical operator, whose row of
+   the catalogue below names them: ng_operator_input(ng_operator_find(canonical), k). */
 typedef struct ng_node_info {
-  const char *name;      /* the operator, as ng_operator_info has it for the name that the file says */
-  const char *canonical; /* the operator that it means */
+  const char *name;      /* the operator's name in the file, spelled as in ng_operator_info */
+  const char *canonical; /* the canonical operator for that name */
   size_t ninputs, noutputs, nattributes;
-  unsigned line; /* in the file, from 1; 0: a pass made it */
+  unsigned line; /* in the file, from 1; 0: a pass made the node */
 } ng_node_info;
 
 typedef struct ng_attribute {
   const char *name;
-  const char *kind;      /* as in ng_attribute_info; says which of the following holds the value */
-  int is_set;            /* 0: optional and left out */
+  const char *kind;      /* as in ng_attribute_info; says which field below holds the value */
+  int is_set;            /* 0: an optional attribute that is absent */
   int64_t integer;       /* "bool", "s64"; "choice": its index */
   double number;         /* "f32" */
   const int64_t *items;  /* "s64 list": nitems of them, valid as long as g */
@@ -224,199 +231,203 @@ typedef struct ng_attribute {
 
 NG_API size_t ng_graph_node_count(const ng_graph *g);
 NG_API ng_node_info ng_graph_node(const ng_graph *g, size_t i);
-NG_API ng_tensor_info ng_graph_node_input(const ng_graph *g, size_t i, size_t k); /* name NULL: an absent one */
+NG_API ng_tensor_info ng_graph_node_input(const ng_graph *g, size_t i, size_t k); /* name NULL: an absent operand */
 NG_API ng_tensor_info ng_graph_node_output(const ng_graph *g, size_t i, size_t k);
 NG_API ng_attribute ng_graph_node_attribute(const ng_graph *g, size_t i, size_t k);
 
-/* The files that constants were read from, relative to the graph's folder; NULL for an i that there is not. */
+/* The files that constants were read from, relative to the graph's folder; NULL for an i beyond their count. */
 NG_API size_t ng_graph_file_count(const ng_graph *g);
 NG_API const char *ng_graph_file(const ng_graph *g, size_t i);
-/* Writes the weights of a model of another system to files in `folder`, a .npy each, and lets what ng_graph_show prints
-   as yaml name these: first values of states, and constants of at least `least` elements. g is a graph that was read,
-   or that ng_graph_train or ng_graph_inference made of it. */
+/* Writes the weights of a model of another system to `folder`, one .npy file each: the first values of states, and
+   constants of at least `least` elements. ng_graph_show then refers to these files in its yaml. g is a graph that was
+   read, or that ng_graph_train or ng_graph_inference made from one. */
 NG_API ng_status ng_graph_write_weights(ng_graph *g, const char *folder, size_t least);
 
-/* Until a graph is bound its extents may be changed: ng_graph_set_dim gives a named extent another value;
-   ng_graph_set_input_shape gives an input's unknown extents their numbers, and named ones theirs in place of the
-   graph's value (NG_WRONG if ng_graph_set_dim or another input gave a different one, or a number differs).
-   ng_graph_bind then fixes them all, infers again, and fails if some extent still has no number. Interpreting and
-   compiling bind a graph that is not bound yet, and it stays bound. */
+/* Before a graph is bound its extents may change. ng_graph_set_dim gives a named extent another value.
+   ng_graph_set_input_shape gives numbers to an input's unknown extents, and to its named extents in place of the
+   graph's values (NG_WRONG if ng_graph_set_dim or another input gave a name another number, or if a fixed extent
+   differs). ng_graph_bind fixes all extents, infers again, and fails if an extent still has no number. Interpreting and
+   compiling bind a graph first if necessary; it stays bound. */
 NG_API ng_status ng_graph_set_dim(ng_graph *g, const char *name, int64_t value);
 NG_API ng_status ng_graph_set_input_shape(ng_graph *g, size_t i, int rank, const int64_t *extent);
 NG_API ng_status ng_graph_bind(ng_graph *g);
 
-/* What a pass did. Valid during the call that tells it. */
+/* The result of one pass. Valid during the call of `report`. */
 typedef struct ng_pass_report {
   const char *name;
-  size_t number; /* in the order of passes, from 1 */
+  size_t number; /* position in the order of passes, from 1 */
   int changed;
   double ms;
-  size_t node_count; /* afterwards */
-  const char *graph; /* afterwards, as a graph file; NULL: nothing changed, or report_graphs is 0 */
+  size_t node_count; /* after the pass */
+  const char *graph; /* the graph after the pass, as a graph file; NULL: unchanged, or report_graphs is 0 */
 } ng_pass_report;
 
-/* What becomes of a graph on its way to kernels. */
+/* How a graph becomes kernels. */
 typedef struct ng_options {
-  const char *isa;        /* "scalar", "avx2", "avx512", "avx512_bf16", "neon"; NULL: the best that this processor has.
-                             ng_emit: several, "avx2,avx512", and "scalar" in any case; NULL: all */
-  int no_fuse;            /* one kernel an operator */
-  uint64_t memory_nbytes; /* most bytes of memory between kernels (ng_graph_workspace); 0: any. Values are computed
-                             again until it is enough, and a warning tells what that costs; no result changes a bit.
-                             NG_WRONG after telling what the least is */
-  const char *const *disable; /* names of passes and rules to leave out; passes that are needed cannot be */
+  const char *isa; /* "scalar", "avx2", "avx512", "avx512_bf16", "neon"; NULL: the best of this processor. ng_emit takes
+                      several, "avx2,avx512", and always adds "scalar"; NULL: all */
+  int no_fuse;     /* one kernel for each operator */
+  uint64_t memory_nbytes; /* the most bytes of the workspace (ng_graph_workspace); 0: no limit. Values are recomputed
+                             until the workspace fits, and a warning tells the cost; results keep their bits. NG_WRONG,
+                             with a message that tells the least possible, if it cannot fit */
+  const char *const *disable; /* names of passes and rules to leave out; required passes cannot be disabled */
   size_t ndisable;
-  const char *const *schedule; /* "key=number": set for every kernel in place of what is chosen; for experiments */
+  const char *const *schedule; /* "key=number": overrides the schedule's choice for every kernel; for experiments */
   size_t nschedule;
-  const char *after;   /* ng_graph_show: stop after this pass; NULL: before any for yaml and dot, else all */
+  const char *after;   /* ng_graph_show: the last pass to run; NULL: none for yaml and dot, all for other formats */
   const char *threads; /* ng_emit: "none", "openmp" or "callback"; NULL: "openmp" */
-  const char *prefix;  /* ng_emit: of the external symbols, a C identifier; NULL: ng_graph_identifier */
-  int self_test;       /* ng_emit_files: STEM_test.c too, a program that tests the pair where it runs */
-  int fast_math;       /* rewrites that do not hold for every IEEE value are allowed */
-  void (*report)(void *user, const ng_pass_report *report); /* called after each pass that ran; NULL: nobody listens */
+  const char *prefix;  /* ng_emit: prefix of external symbols, a C identifier; NULL: ng_graph_identifier */
+  int self_test; /* ng_emit_files: also writes STEM_test.c, a program that tests the emitted pair on the machine where
+                    it runs */
+  int fast_math; /* allows rewrites that do not hold for every IEEE value */
+  void (*report)(void *user, const ng_pass_report *report); /* called after each pass that ran; may be NULL */
   void *report_user;
   int report_graphs;
-  int profile; /* ng_compile: ng_bench tells where the time goes, in ng_kernel_profile; a loop takes some 50 ns more */
-  double compile_timeout; /* ng_compile: seconds that the C compiler may take, or it is ended, with all of its process
-                             group: NG_COMPILER_FAILED; 0: 300; less than 0: any time */
+  int profile;            /* ng_compile: ng_bench also fills ng_kernel_profile; this adds some 50 ns to each loop */
+  double compile_timeout; /* ng_compile: seconds after which the C compiler and its process group are killed:
+                             NG_COMPILER_FAILED; 0: 300; negative: no limit */
 } ng_options;
 
-/* What the passes make of g (up to options->after, if that is set): a new graph, which may be used like any other but
-   must be freed before g. Binds g. NULL after telling why; options may be NULL. */
+/* Runs the passes on g, up to options->after if set. The result is a new graph, used like any other, but freed before
+   g. Binds g. NULL after a message. options may be NULL. */
 NG_API ng_graph *ng_graph_run_passes(ng_graph *g, const ng_options *options);
 
-/* The graph, or what is made of it, as text: "yaml", "dot", "kernels", "loops", "c", "memory" (the plan of the
+/* The graph, or a stage of its compilation, as text: "yaml", "dot", "kernels", "loops", "c", "memory" (the plan of the
    workspace, as a table), "memory-svg" (as a picture), "json" (the graph as data) or "kernels-json" (the same after all
-   passes, with kernels and the plan of the workspace). The caller frees it with ng_text_free. NULL after telling why.
-   options may be NULL. All but a graph before any pass binds g. */
+   passes, with kernels and the plan of the workspace). The caller frees it with ng_text_free. NULL after a message.
+   options may be NULL. Binds g, except to show a graph before any pass. */
 NG_API char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options);
-/* The graph as an ONNX model of opset 17, of *nbytes bytes, which the caller frees with ng_text_free. Operators that
-   ONNX has not are nodes of the domain "ngrad", which ng_graph_read_file takes. States are inputs, and their updates
-   outputs. Layouts are left out, and attributes of ONNX's own operators are rounded to f32. NULL after telling why. */
+/* The graph as an ONNX model of opset 17, *nbytes long. The caller frees it with ng_text_free. Operators unknown to
+   ONNX become nodes of the domain "ngrad", which ng_graph_read_file reads. States become inputs, and their updates
+   outputs. Layouts are dropped, and attributes of ONNX's own operators are rounded to f32. NULL after a message. */
 NG_API char *ng_graph_onnx(const ng_graph *g, size_t *nbytes);
 
-/* Bytes of memory between kernels: the workspace, and what it would be if no two values ever had the same place. */
+/* The workspace: bytes of memory for values that kernels pass to each other. *unshared: its length if no two values
+   shared memory. */
 NG_API ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size_t *nbytes, size_t *unshared);
 
-/* Bytes that running a graph needs beside the graph itself and, compiled, its workspace. The largest number stands for
-   all that exceed it. */
-/* What compiling the graph for the options' instruction set takes and makes, apart from the C compiler's work. */
+/* The cost of compiling the graph for the options' instruction set, without the C compiler's work. */
 typedef struct ng_compilation {
-  uint64_t nsteps;      /* what ng_context_set_max_steps limits */
-  uint64_t code_nbytes; /* of C */
+  uint64_t nsteps;      /* the count that ng_context_set_max_steps limits */
+  uint64_t code_nbytes; /* of the emitted C */
 } ng_compilation;
 NG_API ng_status ng_graph_compilation(ng_graph *g, const ng_options *options, ng_compilation *out);
 
+/* Bytes that running a graph needs beside the graph itself and a kernel's workspace. The largest number stands for all
+   that exceed it. */
 typedef struct ng_memory {
   uint64_t inputs_nbytes, outputs_nbytes;
-  uint64_t constants_nbytes;   /* but those of one number; the graph holds them already */
-  uint64_t interpreter_nbytes; /* the most that ng_interpret's own arrays take at a time: values in f64, and sums */
+  uint64_t constants_nbytes;   /* without constants of one element; the graph holds these bytes already */
+  uint64_t interpreter_nbytes; /* the peak of ng_interpret's own arrays: values in f64, and sums */
 } ng_memory;
 NG_API ng_status ng_graph_memory(ng_graph *g, ng_memory *out); /* binds g */
 
 NG_API void ng_text_free(ng_context *ctx, char *text);
 
-/* A name, or other text that is not to be trusted, as part of something else. What nobody can see (control characters,
-   marks of direction, bytes that are no UTF-8 …) becomes a question mark, an escape of the sink's, or an underscore. */
+/* Escapes a name, or other untrusted text, for insertion into a format. Invisible characters (control characters, marks
+   of direction, invalid UTF-8 ...) become a question mark, an escape of the format, or an underscore. */
 typedef enum ng_sink {
-  NG_C_IDENTIFIER, /* part of one */
-  NG_C_COMMENT,    /* within one */
+  NG_C_IDENTIFIER, /* part of an identifier */
+  NG_C_COMMENT,    /* inside a comment */
   NG_C_STRING,     /* with its quotes */
-  NG_DOT,          /* within double quotes */
+  NG_DOT,          /* inside double quotes */
   NG_YAML,         /* with double quotes */
-  NG_HTML,         /* text, or an attribute's value in quotes */
-  NG_TERMINAL,     /* part of a line, one character for each */
+  NG_HTML,         /* text, or a quoted attribute's value */
+  NG_TERMINAL,     /* part of a line; each character takes one column */
   NG_MAKEFILE,     /* a file's name in a rule */
   NG_JSON          /* with double quotes, in ASCII; also within a script of an HTML page */
 } ng_sink;
-/* From malloc: the caller frees it. NULL: out of memory, or a file's name that no rule of a makefile can have. */
+/* From malloc; the caller frees it. NULL: out of memory, or a file name that no makefile rule can contain. */
 NG_API char *ng_escape(ng_sink sink, const char *text);
 
-/* Gradients. Lists of names are of inputs and outputs of g. */
+/* Gradients. The lists name inputs and outputs of g. */
 
 typedef struct ng_gradient_options {
-  const char *const *wrt; /* of which inputs gradients are made; NULL: all floating-point ones that outputs depend on */
+  const char *const *wrt; /* inputs to make gradients of; NULL: all floating-point inputs that outputs depend on */
   size_t nwrt;
-  const char *const *of; /* from which outputs gradients come; NULL: all floating-point ones but norms' statistics */
+  const char *const *of; /* outputs to differentiate; NULL: all floating-point outputs except statistics of norms */
   size_t nof;
-  int save_least; /* compute in the gradient graph again what is cheap to compute from what it takes anyway */
+  int save_least; /* the gradient graph recomputes saved values where that is cheap from values it reads anyway */
 } ng_gradient_options;
 
-/* The graph that computes the gradients of g's inputs: diff_NAME for each of wrt, from diff_NAME for each of `of`. Its
-   inputs are what it uses of g's inputs, of what g's nodes make (saved values, under their own names) and of those
-   diff_NAME. Of a graph with leaves it takes inputs only and computes the rest again, as values of a leaf are no
-   inputs. NULL after telling why: ng_last_status is NG_USAGE for an unknown name. options may be NULL. g is not bound
-   by this, but every extent must have a number or a name. */
+/* The graph that computes the gradients of g's inputs: diff_NAME for each name in wrt, from diff_NAME for each name in
+   `of`. Its inputs are those of g's inputs that it uses, the intermediate values of g that it uses (saved values, under
+   their own names), and the diff_NAME of `of`. For a graph with leaves it takes no intermediate values but recomputes
+   them, because values of one leaf cannot be inputs. NULL after a message; ng_last_status is NG_USAGE for an unknown
+   name. options may be NULL. g is not bound by this, but every extent must have a number or a name. */
 NG_API ng_graph *ng_graph_gradient(ng_graph *g, const ng_gradient_options *options);
-/* g with the values that the gradient graph for the same options takes of it as further outputs, behind its own: what
-   this graph and the gradient graph have by the same name is handed on. */
+/* g with further outputs behind its own: the saved values that the gradient graph for the same options takes as inputs.
+   Equal names connect the two graphs. */
 NG_API ng_graph *ng_graph_gradient_forward(ng_graph *g, const ng_gradient_options *options);
 
 typedef struct ng_gradcheck_options {
   ng_gradient_options gradient;
-  uint64_t seed;    /* of the data, which is that of ng_tensor_random */
-  double tolerance; /* most relative error of an element; 0: 1e-6 */
+  uint64_t seed;    /* of the data, which ng_tensor_random makes */
+  double tolerance; /* the largest relative error of an element that passes; 0: 1e-6 */
 } ng_gradcheck_options;
 
-typedef struct ng_gradcheck_result { /* of an input */
-  int64_t nelems, nchecked;          /* nchecked 0: no gradient was asked for */
-  int64_t nskipped;      /* of those, at kinks: the slopes on both sides differ, so that there is no derivative */
-  double largest_error;  /* |gradient - expected| by the larger of both; where both are small, by a thousandth of the
-                            root mean square of the input's whole gradient, or by what rounding lets be known */
-  int64_t worst_element; /* index in row-major order; -1: none is off */
-  double gradient, expected; /* at the worst element: from the gradient graph, from differences */
+typedef struct ng_gradcheck_result { /* of one input */
+  int64_t nelems, nchecked;          /* nchecked 0: no gradient of this input was requested */
+  int64_t nskipped; /* elements of nchecked at kinks: the slopes of the two sides differ, so the derivative does not
+                       exist */
+  /* |gradient - expected| divided by the largest of |gradient|, |expected|, a thousandth of the root mean square of
+     the input's whole gradient, and the possible rounding error over the tolerance */
+  double largest_error;
+  int64_t worst_element;     /* index in row-major order; -1: no element differs */
+  double gradient, expected; /* at the worst element: by the gradient graph, and by differences */
   int is_within;
 } ng_gradcheck_result;
 
-/* Compares the gradient graph with differences of the graph itself, both interpreted in f64, of one sum of all outputs
-   with random weights. `results` has an element for each of g's inputs. Of large graphs only some elements are checked.
-   NG_DIFFERENT: not all are within the tolerance. Binds g. options may be NULL. */
+/* Compares the gradient graph with finite differences of g, both interpreted in f64. The function differentiated is the
+   sum of all outputs with random weights. `results` has an element for each of g's inputs. In large graphs only some
+   elements are checked. NG_DIFFERENT: an element is outside the tolerance. Binds g. options may be NULL. */
 NG_API ng_status ng_gradcheck(ng_graph *g, const ng_gradcheck_options *options, ng_gradcheck_result *results);
 
-/* Training. The parameters of a graph are its floating-point states that it does not update itself. */
+/* Training. The parameters of a graph are its floating-point states that the graph itself does not update. */
 
 typedef struct ng_setting {
-  const char *name; /* of a number: "learning_rate" */
+  const char *name; /* of a setting: "learning_rate" */
   double value;
 } ng_setting;
 
 typedef struct ng_train_options {
-  const char *const *losses; /* outputs of rank 0, whose sum is minimised; NULL: the only one through which gradients
-                                flow to parameters */
+  const char *const *losses; /* outputs of rank 0, whose sum is minimised; NULL: the only output of rank 0 that depends
+                                on parameters */
   size_t nlosses;
   const char *optimizer; /* "sgd", "momentum", "adam", "adamw" or "adagrad"; NULL: "sgd" */
-  /* "learning_rate" (else 0.01 for sgd, momentum and adagrad, 0.001 for adam and adamw); the optimizer's attributes, as
-     the operators SGD, Momentum, Adam, AdamW and Adagrad have them, with 0.9 for momentum ("nesterov" is 0 or 1);
-     "clip_norm"; "accumulate"; "sync_batch_norm" (0 or 1; with "accumulate"); "warmup", "steps", "step_size" and
+  /* Settings: "learning_rate" (default 0.01 for sgd, momentum and adagrad, 0.001 for adam and adamw); the attributes of
+     the operators SGD, Momentum, Adam, AdamW and Adagrad, with momentum defaulting to 0.9 and "nesterov" 0 or 1;
+     "clip_norm"; "accumulate"; "sync_batch_norm" (0 or 1; needs "accumulate"); "warmup", "steps", "step_size" and
      "gamma" of the schedule. */
   const ng_setting *settings;
   size_t nsettings;
-  /* How the learning rate changes with the step t, from 0: "constant"; "step": it is multiplied by gamma (else 0.1)
-     every step_size steps; "cosine": it goes to 0 along half a cosine, until t is steps. NULL: "constant". With warmup
-     it first grows for that many steps, as (t + 1) / warmup, and t counts from there. */
+  /* How the learning rate depends on the step t, from 0. "constant"; "step": multiplied by gamma (default 0.1) every
+     step_size steps; "cosine": falls to 0 along half a cosine until t reaches steps. NULL: "constant". With warmup, the
+     rate is first multiplied by (t + 1) / warmup for that many steps, and t then counts from the end of the warmup. */
   const char *schedule;
-  const char *const *freeze; /* patterns with *, ? and [...] of parameters that stay as they are */
+  const char *const *freeze; /* patterns with *, ? and [...]; parameters that match are not trained */
   size_t nfreeze;
 } ng_train_options;
 
-/* The step graph of g: a call computes the losses and updates the parameters. It has g's inputs and states, and those
-   of its outputs that have rank 0. States are added: the optimizer's (NAME.momentum, NAME.m and NAME.v, or NAME.sum
-   beside each parameter) and "step", which counts calls. With clip_norm, all gradients are multiplied by min(1,
-   clip_norm / (norm + 1e-6)), where norm is the L2 norm of all together. NULL after telling why: ng_last_status is
-   NG_USAGE for wrong options. Named extents stay open. */
+/* The step graph of g: one call computes the losses and updates the parameters. It has g's inputs and states, and g's
+   outputs of rank 0. It adds states: the optimizer's beside each parameter (NAME.momentum, or NAME.m and NAME.v, or
+   NAME.sum), and "step", which counts calls. clip_norm multiplies all gradients by min(1, clip_norm / (norm + 1e-6)),
+   where norm is the L2 norm of all gradients together. NULL after a message; ng_last_status is NG_USAGE for wrong
+   options. Named extents stay open. */
 NG_API ng_graph *ng_graph_train(ng_graph *g, const ng_train_options *options);
 
-/* g as it is used after training: batch norms take the running statistics in g's states, dropout does nothing, and no
-   state is updated. All of g's states are there, used or not, and of its inputs those that are used. NULL after telling
-   why, as a warning: there is none. Of the options only `losses` counts; they may be NULL. */
+/* The form of g to use after training: batch norms use the running statistics in g's states, dropout does nothing, and
+   no state is updated. It has all of g's states, used or not, and those inputs of g that it uses. NULL after a message;
+   the message is a warning if g has no such form. Only options->losses is read; options may be NULL. */
 typedef enum ng_inference_form {
-  NG_TEST, /* its outputs are those of rank 0: losses and metrics */
-  NG_INFER /* those that are no losses and need only the inputs that all outputs need: no labels */
+  NG_TEST, /* outputs of rank 0: losses and metrics */
+  NG_INFER /* outputs other than losses that need only inputs needed by every output; labels are not among these */
 } ng_inference_form;
 NG_API ng_graph *ng_graph_inference(ng_graph *g, ng_inference_form form, const ng_train_options *options);
 
-/* Tensors: dense. `order` is how the elements lie in memory: the axes from the slowest to the fastest, each once, or
-   all zeros, which is row-major. A graph says how its own lie (ng_graph_input, ng_graph_output); those that it is run
-   with must lie so. */
+/* Tensors are dense. `order` is the layout: the axes from the slowest to the fastest in memory, each once; all zeros
+   mean row-major. ng_graph_input and ng_graph_output tell the layouts of a graph; tensors passed to it must have these
+   layouts. */
 
 typedef struct ng_tensor {
   ng_type type;
@@ -426,191 +437,192 @@ typedef struct ng_tensor {
   unsigned char order[NG_MAX_RANK];
 } ng_tensor;
 
-/* The caller's memory as a tensor: ng_tensor_view(ng_graph_input(g, 0), x). It stays the caller's, and that of an input
-   is only read. It is aligned to its elements; bf16 and f16 are their bits as uint16_t, a boolean is a byte, 0 or 1. */
+/* The caller's memory as a tensor: ng_tensor_view(ng_graph_input(g, 0), x). The caller still owns the memory, which
+   must be aligned to the element type. Inputs are only read. bf16 and f16 are stored as their bits in uint16_t, a
+   boolean as a byte, 0 or 1. */
 NG_API ng_tensor ng_tensor_view(ng_tensor_info info, void *data);
 NG_API int64_t ng_tensor_nelems(const ng_tensor *t);
 NG_API size_t ng_tensor_nbytes(const ng_tensor *t);
-NG_API double ng_tensor_get(const ng_tensor *t, int64_t i); /* element i in row-major order, wherever it lies */
-/* Makes a tensor of zeros in info's order, its data aligned to 64 bytes. NG_USAGE: not every extent of info has a
-   number. */
+NG_API double ng_tensor_get(const ng_tensor *t, int64_t i); /* element i in row-major order, whatever the layout */
+/* Makes a tensor of zeros in info's layout, with data aligned to 64 bytes. NG_USAGE: an extent has no number. */
 NG_API ng_status ng_tensor_new(ng_context *ctx, const ng_tensor_info *info, ng_tensor *out);
-NG_API void ng_tensor_free(ng_context *ctx, ng_tensor *t); /* a second time, or of one never made but zeroed, is fine */
-/* A file's elements are row-major or column-major and become, or were, in the tensor's order.
-   `info` says what is wanted: extents of -1, or rank -1, are taken from the file. any_float: an expected result may
-   be stored as another floating-point type; the tensor then has the file's type. */
+NG_API void ng_tensor_free(ng_context *ctx, ng_tensor *t); /* t may be freed twice; a zeroed t is fine */
+/* Reading and writing convert between the tensor's layout and the file's, which is row-major or column-major. `info`
+   states the expected tensor; extents of -1, or rank -1, are taken from the file. any_float: the file may hold another
+   floating-point type, as expected results may; the tensor then has the file's type. */
 NG_API ng_status ng_tensor_read_npy(ng_context *ctx, const char *path, const ng_tensor_info *info, int any_float,
                                     ng_tensor *out);
 NG_API ng_status ng_tensor_write_npy(ng_context *ctx, const char *path, const ng_tensor *t);
-/* Random data for input i of g, which is bound by this; the same for the same seed on every machine. Element e comes
-   from the e-th word that splitmix64 gives from the state s(s(seed) + i), where s is its first word from a state: the
-   sum of the word's four 16-bit parts, brought to mean 0 and variance 1, so nearly normal and within 3.47. Variances of
-   norms and what roots and logarithms are taken of are uniform in [0.5, 2), probabilities in [1/16, 15/16), also where
-   sums, products, means, casts and moves lie between input and operator. Labels and other indices are uniform below the
-   extent that they select from. Other integers have deviation 32, those of 4 bits 3, and less if Dequantize makes of
-   these numbers of a variance above 1; its zero point, else 0 and of unsigned types half their range, is the mean.
-   Scales of DynamicQuantize and DynamicDequantize are uniform in [1/64, 1/16). `out` is made anew. */
+/* Random data for input i of g. Binds g. The same seed gives the same data on every machine. Element e comes from the
+   e-th word that splitmix64 gives from the state s(s(seed) + i), where s(x) is its first word from state x. The element
+   is the sum of the word's four 16-bit parts, scaled to mean 0 and variance 1: nearly normal, and within 3.47.
+   Exceptions: variances of norms and operands of roots and logarithms are uniform in [0.5, 2); probabilities are
+   uniform in [1/16, 15/16). This also holds if sums, products, means, casts and moves lie between the input and the
+   operator. Labels and other indices are uniform below the extent that they index. Other integers have deviation 32
+   (types of 4 bits: 3), reduced where Dequantize would scale them to a variance above 1. Their mean is Dequantize's
+   zero point; without one, 0, or half the range for unsigned types. Scales of DynamicQuantize and DynamicDequantize are
+   uniform in [1/64, 1/16). `out` is overwritten without being freed. */
 NG_API ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out);
 
-/* The first value of the graph's i-th state, as its init in the file says. Random numbers are functions of the seed, i
-   and the element's index, the same on every machine: Philox-4x32-10 with the seed as key and the counter (low index,
-   high index, i, 0x696E6974). Uniform ones are the first 53 of its bits, normal ones the sum of its eight 16-bit parts,
-   brought to mean 0 and the deviation asked for. `out` is made anew. */
+/* The initial value of the graph's i-th state, as its `init` in the file says. Random numbers are functions of the
+   seed, i and the element's index, the same on every machine: Philox-4x32-10 with the seed as key and the counter (low
+   index, high index, i, 0x696E6974). A uniform number uses the first 53 bits; a normal number is the sum of the eight
+   16-bit parts, scaled to mean 0 and the given deviation. `out` is overwritten without being freed. */
 NG_API ng_status ng_tensor_init(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out);
 
-/* Checkpoints: named tensors in one file, an uncompressed .npz archive, which numpy.load reads. Writing puts the whole
-   file on the disk before it takes the place of the one that was there, which stays when this fails (NG_WRONG). */
+/* Checkpoints: named tensors in one file, an uncompressed .npz archive, which numpy.load reads. Writing is atomic: the
+   new file is complete on the disk before it replaces the old one, and on failure (NG_WRONG) the old file stays. */
 NG_API ng_status ng_checkpoint_write(ng_context *ctx, const char *path, const char *const *names,
                                      const ng_tensor *tensors, size_t count);
-/* Makes tensors of the names, types, shapes (extents of -1: any) and orders in `wanted`. What else is in the file is
-   ignored. takes_some: what is not in the file is no error, and its data is NULL. NG_WRONG after telling all that is
-   missing, of another type or shape, or damaged; then `out` has no data at all. */
+/* Reads tensors of the names, types, shapes (extents of -1: any) and layouts in `wanted`, and ignores the rest of the
+   file. takes_some: a tensor missing in the file is no error; its data is NULL. NG_WRONG after a message for each
+   tensor that is missing, damaged, or of another type or shape; then `out` has no data at all. */
 NG_API ng_status ng_checkpoint_read(ng_context *ctx, const char *path, const ng_tensor_info *wanted, size_t count,
                                     int takes_some, ng_tensor *out);
-/* SHA-256 of the tensors' data, one behind the other, as .npy files hold it. */
+/* SHA-256 of the tensors' data, concatenated, in the form that .npy files store. */
 NG_API ng_status ng_tensors_sha256(ng_context *ctx, const ng_tensor *tensors, size_t count, char hex[65]);
 
-/* Data sets: .npy files, or idx files (MNIST's format), either of which gzip may have compressed. Where a file's bytes
-   are those of a tensor it is mapped, not read; it must not become shorter meanwhile. */
+/* Data sets: .npy files, or idx files (MNIST's format), possibly compressed with gzip. A file whose bytes are the
+   tensor's bytes is mapped into memory; it must not shrink while it is open. */
 typedef struct ng_data ng_data;
-NG_API ng_data *ng_data_open(ng_context *ctx, const char *path); /* NULL after telling why */
-/* The bytes of any file in samples of so many, u8 [(bytes - 1) / length, length]; with is_next, those that follow each:
-   what a model of a text is to say. */
+NG_API ng_data *ng_data_open(ng_context *ctx, const char *path); /* NULL after a message */
+/* The bytes of any file, cut into samples of `length` bytes, u8 [(bytes - 1) / length, length]. is_next: for each byte
+   the byte that follows it, which are the labels of a language model. */
 NG_API ng_data *ng_data_open_text(ng_context *ctx, const char *path, int64_t length, int is_next);
 NG_API void ng_data_close(ng_data *data);             /* before its context is freed; NULL is fine */
-NG_API ng_tensor ng_data_tensor(const ng_data *data); /* row-major; only to be read */
-/* Whether slices of the data along its first axis, samples, can be what input i of g has behind its first nleading
-   axes: of the same shape but for extents of 1, or one of both flat; of its type or one that it can represent, where
-   bf16 rounds floats and integers may be of a wider type; and, where g takes them as indices, all in range. NG_WRONG
-   after telling what is not. */
+NG_API ng_tensor ng_data_tensor(const ng_data *data); /* row-major; read-only */
+/* Checks that slices of the data along its first axis, called samples, fit input i of g behind the input's first
+   nleading axes. Shapes must be equal except for extents of 1, or one of the two is flat. The data's type must be the
+   input's or representable in it; floats may be rounded to bf16, and integers may have a wider type. Indices must be in
+   range. NG_WRONG after a message. */
 NG_API ng_status ng_data_check(const ng_data *data, const ng_graph *g, size_t i, int nleading);
-/* Copies `count` samples of checked data to `batch`, a tensor of that many of them. */
+/* Copies `count` samples of checked data to `batch`, a tensor of `count` samples. */
 NG_API void ng_data_gather(const ng_data *data, const int64_t *samples, int64_t count, ng_tensor *batch);
-/* A random order of 0 to count - 1, the same on every machine: for i from count - 1 down to 1, elements i and w mod (i
-   + 1) change places. w is (word 0 << 32 | word 1) of Philox-4x32-10 with the seed as key and the counter (low i, high
-   i, epoch, 0x73687566). */
+/* A random permutation of 0 to count - 1, the same on every machine: for i from count - 1 down to 1, elements i and w
+   mod (i + 1) are swapped. w is (word 0 << 32 | word 1) of Philox-4x32-10 with the seed as key and the counter (low i,
+   high i, epoch, 0x73687566). */
 NG_API void ng_permutation(uint64_t seed, uint32_t epoch, int64_t count, int64_t *order);
 
 typedef struct ng_difference {
-  double distance;       /* |actual - expected|, the L2 norm; NaNs at the same place count as equal */
-  double norm;           /* |expected|, or of ng_compare_outputs what counts for it */
+  double distance;       /* |actual - expected|, the L2 norm; NaNs at the same place are equal */
+  double norm;           /* |expected|; ng_compare_outputs may use a larger norm */
   double relative_l2;    /* distance / norm */
-  double largest_error;  /* of an element: |actual - expected| / |expected|, or by the root mean square that belongs to
-                            norm where |expected| is less; so an element near 0 does not count as far off */
+  double largest_error;  /* of an element: |actual - expected| / max(|expected|, the root mean square that belongs to
+                            norm); the second term gives elements near 0 a meaningful error */
   double largest_ulp;    /* |actual - expected| in units in the last place of actual's type at expected */
-  double tolerance;      /* for relative_l2, by actual's type */
-  double most_ulp;       /* for largest_ulp; infinite where only the tolerance counts, which else is infinite */
-  int64_t worst_element; /* index in row-major order; -1: none differs */
-  int64_t noverflown;    /* elements that are infinite or NaN where finite ones are expected, and rightly so: what they
-                            are computed from overflows its type */
-  int64_t nleft_out;     /* of ng_compare_outputs: elements that do not count, as rounding errors move them far */
+  double tolerance;      /* limit of relative_l2; depends on actual's type. Infinite if only most_ulp counts */
+  double most_ulp;       /* limit of largest_ulp; infinite if only the tolerance counts */
+  int64_t worst_element; /* index in row-major order; -1: no element differs */
+  int64_t noverflown; /* elements that are infinite or NaN where expected is finite, and that pass: they, or the values
+                         that they are computed from, overflow their types */
+  int64_t nleft_out;  /* of ng_compare_outputs: elements excluded because rounding errors change them too much */
   int is_within;
 } ng_difference;
 
-/* expected may be of another type than actual, but of the same shape (NG_WRONG and a message otherwise). Infinities
-   of one sign are equal; a NaN or an infinity against anything else is infinitely far away. tolerance < 0: the default
-   of actual's type: f64 1e-12, f32 1e-5, f16 2e-3, bf16 1.6e-2, 0 for s64, s32 and booleans; types of 8 and 4 bits may
-   be a unit in the last place off. NG_DIFFERENT: not within it. */
+/* actual and expected may differ in type but not in shape (NG_WRONG after a message). Infinities of one sign are equal;
+   a NaN or an infinity is infinitely far from everything else. tolerance < 0: the default of actual's type: f64 1e-12,
+   f32 1e-5, f16 2e-3, bf16 1.6e-2, 0 for s64, s32 and booleans; types of 8 and 4 bits may differ by a unit in the last
+   place. NG_DIFFERENT: outside the tolerance. */
 NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, const ng_tensor *expected,
                                    double tolerance, ng_difference *out);
 
 typedef struct ng_kernel ng_kernel; /* a compiled graph: ng_compile */
 
-/* The same of all outputs of a bound graph that was run on these inputs by the kernel (NULL: not known). Outputs that
-   are exact (ng_graph_output_is_exact) have no default tolerance. Where terms cancel, so that nothing or little is
-   expected of them, the norm is no less than their magnitude: that of what relative changes of every value, sum and
-   constant do to the output. Quantised outputs may also be as far off, in L2, as such changes move them; they have
-   tolerance 1 then, of that norm. Where ng_interpret's results are expected, outputs that are not within their
-   tolerances even so are compared with what the compiled graph gives when every value that one of its kernels passes on
-   is rounded to its declared type, and what is computed on the way overflows as in the kernel (kernel NULL, or of a
-   graph with leaves: every value is rounded). At last, up to one in 50 of an output's elements are left out where such
-   changes move them farther than the others, such as quotients whose divisors are near 0, unless they are even farther
-   off; they may be infinite where such changes make them so. All that takes up to five interpretations of the graph, if
-   outputs are not within their tolerances without it. `differences` has an element for each output. NG_DIFFERENT: not
-   all are within. */
+/* Compares all outputs of a bound graph that `kernel` (NULL: unknown) computed from these inputs. Exact outputs
+   (ng_graph_output_is_exact) have the default tolerance 0. An output outside its tolerance passes in three further
+   cases, whose tests take up to five interpretations of the graph. 1. Terms cancel: the norm is at least the output's
+   magnitude, which is its change per relative change of every value, sum and constant. For a quantised output,
+   tolerance is 1, of the L2 norm of its changes by rounding errors. 2. Values are rounded between kernels: if
+   `expected` are results of ng_interpret, the output is compared with the compiled graph's results, where each value
+   that a kernel passes on is rounded to its declared type and intermediate values overflow as in the kernel (kernel
+   NULL, or a graph with leaves: every value is rounded). 3. Rounding errors move a few elements much farther than the
+   others, for example quotients with divisors near 0: up to one element in 50 is excluded, unless it differs by more
+   than rounding errors explain; excluded elements may be infinite if rounding errors can make them so. `differences`
+   has an element for each output. NG_DIFFERENT: an output does not pass. */
 NG_API ng_status ng_compare_outputs(ng_graph *g, const ng_kernel *kernel, const ng_tensor *inputs,
                                     const ng_tensor *actual, const ng_tensor *expected, double tolerance,
                                     ng_difference *differences);
 
-/* Running. inputs and outputs are parallel to the graph's; all have data that is aligned to its elements, of the
-   graph's types, shapes and orders once it is bound, and no output overlaps anything else (NG_USAGE otherwise). */
+/* Running. `inputs` and `outputs` are parallel to the graph's. Their data must be aligned to the elements and have the
+   types, shapes and layouts of the bound graph, and no output may overlap another tensor (NG_USAGE otherwise). */
 
-/* Whether the inputs that hold indices, such as labels or the rows that Gather takes, hold such as exist, and those
-   that hold an optimizer's step at least 1. NG_WRONG after telling of the first that does not, for each such input.
-   Indices and steps that the graph computes are not known before: wrong ones give NaN. */
+/* Checks inputs that hold indices, such as labels or Gather's rows, and inputs that hold an optimizer's step: indices
+   must be in range and steps at least 1. NG_WRONG after a message for the first wrong element of each such input.
+   Indices and steps that the graph computes cannot be checked here; wrong ones give NaN. */
 NG_API ng_status ng_graph_check_indices(ng_graph *g, const ng_tensor *inputs);
 
-/* NG_WRONG, too, where ng_graph_check_indices has something to tell: nothing is written then.
-   nan_check: fails at the first node that makes a NaN out of none, and names it; NG_CHECK_FINITE: also an infinity,
-   when every value is rounded to its type. */
+/* NG_WRONG, before anything is written, if ng_graph_check_indices fails. nan_check: fails at the first node that makes
+   a NaN from operands without NaN, and names the node. NG_CHECK_FINITE: values are rounded to their types, and a node
+   that makes an infinity fails too. */
 enum { NG_CHECK_FINITE = 2 };
 NG_API ng_status ng_interpret(ng_graph *g, const ng_tensor *inputs, ng_tensor *outputs, int nan_check);
 
 typedef struct ng_kernel_info {
   const char *isa;
-  size_t nkernels; /* loops over memory that the graph became */
+  size_t nkernels; /* of the compiled graph, each of them loops over memory */
   size_t workspace_nbytes;
-  int was_cached; /* no compiler was run */
+  int was_cached; /* the kernel came from the cache, without running a compiler */
   double emit_ms, compile_ms, load_ms;
 } ng_kernel_info;
 
-/* NULL after telling why. The kernel may outlive the graph. options may be NULL; its `after` must be. */
+/* NULL after a message. The kernel may outlive the graph. options may be NULL; options->after must be NULL. */
 NG_API ng_kernel *ng_compile(ng_graph *g, const ng_options *options);
 NG_API ng_kernel_info ng_kernel_get_info(const ng_kernel *k);
-NG_API int ng_thread_count(void); /* the processors that this process may use */
-/* threads 0: ng_thread_count() of them. The result does not depend on it. As it may be called from several threads, it
-   leaves no message: NG_USAGE is a tensor for which ng_kernel_refusal says why, or a negative number of threads;
-   NG_WRONG is an index for which ng_graph_check_indices says why, and nothing has been written. The update of a state
-   may have the state's data, the same address; the results are the same bits as with its own. */
+NG_API int ng_thread_count(void); /* the number of processors that this process may use */
+/* threads 0: ng_thread_count(). The result does not depend on the number of threads. The function adds no messages,
+   because several threads may call it. NG_USAGE: a negative number of threads, or a tensor that ng_kernel_refusal
+   explains. NG_WRONG: an index that ng_graph_check_indices explains; nothing was written. The update of a state may be
+   at the state's own address; the results have the same bits as with separate memory. */
 NG_API ng_status ng_kernel_run(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, int threads);
-/* Why ng_kernel_run does not take these tensors, as a message; NULL: it does. May be called like it. */
+/* Why ng_kernel_run refuses these tensors, as a message; NULL: it takes them. Several threads may call it. */
 NG_API const char *ng_kernel_refusal(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs);
 NG_API void ng_kernel_free(ng_kernel *k);
 
-/* Several processes, ranks, that take the steps of one training together. The batch of a step graph with N leaves is
-   divided among them: rank r of `count` has the leaves from N * r / count to N * (r + 1) / count, which may be none. */
+/* Several processes, called ranks, that execute the steps of one training together. A step graph with N leaves divides
+   its batch among them: rank r of `count` has the leaves from N * r / count up to N * (r + 1) / count, or none. */
 
-typedef struct ng_transfer { /* of a message to or from another rank */
+typedef struct ng_transfer { /* a message to or from another rank */
   int64_t peer;              /* its rank */
   void *data;
   size_t nbytes;
 } ng_transfer;
 
-/* What moves messages between ranks. Functions return 0; anything else is a failure, after which nothing more can be
-   exchanged. They are called by one thread at a time. */
+/* The functions that move messages between ranks. They return 0, or another number for a failure, after which no
+   exchange is possible. One thread at a time calls them. */
 typedef struct ng_ranks {
   int64_t rank, count;
   void *context; /* the functions' first argument */
-  /* Begins an exchange, whose data stay in place and untouched until it is over. Exchanges that are under way at the
-     same time have different slots, numbered from 0. Messages between two ranks in a slot match in their order. */
+  /* Begins an exchange. Its data must stay untouched until the exchange is done. Exchanges in progress at the same time
+     have different slots, numbered from 0. Messages between two ranks in one slot match in the order in which they were
+     started. */
   int (*start)(void *context, int slot, const ng_transfer *sends, size_t nsends, const ng_transfer *receives,
                size_t nreceives);
-  int (*test)(void *context, int slot, int *is_done); /* makes progress, and does not wait */
+  int (*test)(void *context, int slot, int *is_done); /* makes progress without waiting */
   int (*wait)(void *context, int slot);
 } ng_ranks;
 
-/* ng_kernel_run as one of several ranks, all of which must call it. Of inputs whose first axis is that of the leaves, a
-   rank gives those of its own leaves: their first extent is the number of these. What a run leaves in outputs and
-   states is the same on all ranks, and the same bits for any number of them. `ranks` NULL, or one rank: this process
-   has all leaves. NG_RANKS_FAILED: an exchange failed. NG_USAGE also for several ranks and a graph without leaves. A
-   rank whose call fails has to end the others, which may wait for it. */
+/* ng_kernel_run as one of several ranks; all ranks must call it. For inputs whose first axis is the leaves, a rank
+   passes only its own leaves, and the first extent is their number. Outputs and states are the same on all ranks, with
+   the same bits for any number of ranks. `ranks` NULL, or one rank: this process has all leaves. NG_RANKS_FAILED: an
+   exchange failed. NG_USAGE also for several ranks and a graph without leaves. If the call fails on one rank, that
+   process must end the other ranks, which may be waiting for it. */
 NG_API ng_status ng_kernel_run_ranks(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, int threads,
                                      const ng_ranks *ranks);
 
-/* The ranks that mpirun started, of which this process is one; where no mpirun did, or for one, one rank without
-   functions. *nlocal: ranks on this machine. The MPI library is loaded by this, through functions that $NGRAD_MPICC, or
-   the mpicc of Open MPI or of MPICH, whichever mpirun is of, compiles: NG_COMPILER_FAILED. Once in a process, by the
-   thread that will exchange messages. When it fails, ranks->count is more than 1 if others may be waiting for this one:
-   end the process by a signal then, as MPICH's mpirun ends them for that alone. */
+/* The ranks that mpirun started, this process among them; one rank without functions, if mpirun started one process or
+   was not used. *nlocal: ranks on this machine. This call loads the MPI library through functions compiled with
+   $NGRAD_MPICC, or with the mpicc of the MPI (Open MPI or MPICH) that mpirun belongs to; NG_COMPILER_FAILED if that
+   fails. Call it once in a process, in the thread that will exchange messages. If it fails and ranks->count is more
+   than 1, other ranks may be waiting: end the process by a signal, because MPICH's mpirun ends the others only then. */
 NG_API ng_status ng_mpi_open(ng_context *ctx, ng_ranks *ranks, int64_t *nlocal);
-/* How many processes mpirun started, by the environment alone; 1: no mpirun did, or it does not say. *variable, unless
-   NULL: that of the environment which says so. */
+/* How many processes mpirun started, according to the environment; 1: no mpirun, or it does not say. *variable, unless
+   NULL: the environment variable that says so. */
 NG_API int64_t ng_mpi_launched(const char **variable);
-NG_API void ng_mpi_close(ng_ranks *ranks); /* waits until all ranks do; one that was never opened but zeroed is fine */
-/* Ends the processes of all ranks, this one with the exit status; returns where there is one rank. */
+NG_API void ng_mpi_close(ng_ranks *ranks); /* waits until all ranks call it; zeroed, unopened ranks are fine */
+/* Ends the processes of all ranks, this one with the exit status; returns if there is only one rank. */
 NG_API void ng_mpi_abort(const ng_ranks *ranks, int status);
 
-/* Instruction sets known to the code generator. */
+/* The code generator's instruction sets. */
 typedef struct ng_isa {
   const char *name;
   int is_available; /* on this processor */
@@ -618,215 +630,221 @@ typedef struct ng_isa {
 NG_API size_t ng_isa_count(void);
 NG_API ng_isa ng_isa_at(size_t i);
 
-/* Source code: NAME.c and NAME.h as texts to be freed with ng_text_free. C11 and C++17 that needs libc and libm only;
-   it depends on the graph and the options alone, and not on this machine. Named extents are arguments of the function
-   but for those that ng_graph_set_dim or ng_graph_set_input_shape gave a number, or all if the graph is bound; what
-   else they have is what the function is scheduled for. NG_WRONG also where one cannot be an argument. */
+/* C source: NAME.c and NAME.h as texts to be freed with ng_text_free. The source is valid C11 and C++17, needs only
+   libc and libm, and depends on the graph and the options but not on this machine. A named extent becomes an argument
+   of the function, unless ng_graph_set_dim or ng_graph_set_input_shape gave it a number or the graph is bound; its
+   value in the graph only guides the schedule. NG_WRONG also if an extent cannot be an argument. */
 NG_API ng_status ng_emit(ng_graph *g, const ng_options *options, char **source, char **header);
-/* The same as files in a folder that is there: STEM.c and STEM.h (of a graph with leaves also STEM_mpi.c, which moves
-   messages between ranks by MPI), each written whole or not at all, with STEM from
-   ng_graph_identifier. NG_WRONG: one cannot be written. */
+/* Writes the same to files in an existing folder: STEM.c and STEM.h, and for a graph with leaves also STEM_mpi.c, which
+   moves messages between ranks by MPI. STEM is ng_graph_identifier. Each file is written whole or not at all. NG_WRONG:
+   a file cannot be written. */
 NG_API ng_status ng_emit_files(ng_graph *g, const ng_options *options, const char *folder);
-/* A training step and, unless it is NULL, what its parameters are trained for, as one pair of files NAME.c and NAME.h,
-   where NAME is the step's name without "_step" at its end: the functions PREFIX_train_step and PREFIX_infer (PREFIX
-   alone, if infer is NULL), which share their states. The states of infer are one block of memory, and those that only
-   the step has another; step has all states. Other functions fill, save and load both. */
+/* Writes a training step and its inference graph, which may be NULL, as one pair of files NAME.c and NAME.h, where NAME
+   is the step's name without a final "_step". They hold the functions PREFIX_train_step and PREFIX_infer (with infer
+   NULL just PREFIX), which share their states: one block of memory for the states of `infer`, and another for the
+   states that only `step` has. `step` must have all states of `infer`. Further functions initialise, save and load
+   both blocks. */
 NG_API ng_status ng_emit_training_files(ng_graph *step, ng_graph *infer, const ng_options *options, const char *folder);
-/* The file name stem that goes with it: the graph's name as a C identifier. Valid as long as g; NULL: out of memory. */
+/* The stem of emitted files' names: the graph's name as a C identifier. Valid as long as g; NULL: out of memory. */
 NG_API const char *ng_graph_identifier(ng_graph *g);
 
 /* Timing */
 
 typedef struct ng_bench_options {
-  int threads;    /* 0: all */
+  int threads;    /* 0: all processors */
   int cold;       /* flush the caches before each run */
-  double seconds; /* how long to go on; 0: about one */
+  double seconds; /* how long to measure; 0: about one */
 } ng_bench_options;
 
 typedef struct ng_bench_result {
-  size_t runs;                        /* of the kernel that were timed */
-  size_t samples;                     /* of one run, or of several at once where these are very short */
-  double min_ms, median_ms, max_ms;   /* of the samples, for a run */
-  double mad_ms;                      /* median absolute deviation: of |sample - median_ms| */
-  size_t outliers;                    /* samples that are farther from the median than 5 standard deviations of a
-                                         normal distribution with this mad_ms, which are 7.413 mad_ms */
-  uint64_t bytes_read, bytes_written; /* each graph input and output once */
-  double ceiling_ms;                  /* median of a plain loop that reads and writes as many bytes, run in turns */
+  size_t runs;                      /* of the kernel, in all samples */
+  size_t samples;                   /* each times one run, or several runs if a run is very short */
+  double min_ms, median_ms, max_ms; /* of the samples, in ms a run */
+  double mad_ms;                    /* median absolute deviation: the median of |sample - median_ms| */
+  size_t outliers; /* samples farther from the median than 7.413 mad_ms: 5 standard deviations of a normal distribution
+                      with this mad_ms */
+  uint64_t bytes_read, bytes_written; /* each graph input and output counted once */
+  double ceiling_ms;                  /* median of a plain loop over as many bytes, timed in alternation */
   double ceiling_ratio;               /* ceiling_ms / median_ms */
-  double operations;                  /* of a run: additions, multiplications, maxima, functions, each one */
-  double peak_gflops;  /* f32 multiply-adds on registers alone, two operations each; as many threads, run in turns */
-  int computes_longer; /* at the peak the operations take longer than the bytes at the ceiling */
+  double operations;   /* in a run: additions, multiplications, maxima and function calls, each counted as one */
+  double peak_gflops;  /* rate of f32 multiply-adds on registers, counted as two operations each, on as many threads,
+                          timed in alternation */
+  int computes_longer; /* the operations at the peak rate take longer than the bytes at the ceiling */
 } ng_bench_result;
 
-/* Runs on as many threads as said, each pinned to a processor for that time. */
+/* Runs on options->threads threads, each pinned to a processor while timing. */
 NG_API ng_status ng_bench(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, const ng_bench_options *options,
                           ng_bench_result *result);
 
-/* What a step with leaves costs on many ranks, by a model: the times of its functions, and the messages that the ranks
+/* The cost of a step with leaves on many ranks, by a model of its functions' times and of the messages that the ranks
    exchange. A rank has one processor, which computes, adds and posts messages, and one link, which sends and receives
-   at the same time; all ranks are as busy as the busiest one, and the network between them has no bottleneck. */
+   at the same time. All ranks are as busy as the busiest one, and the network has no bottleneck. */
 
 typedef struct ng_scale_options {
-  int64_t leaves;       /* 0: the graph's. Leaves stay as large as they are */
-  double latency_ms;    /* of a message; 0: 0.002; less than 0: none */
-  double overhead_ms;   /* from one message that a rank sends to the next; 0: latency_ms; less than 0: none */
-  double bandwidth;     /* of a rank's link, bytes a second each way; 0: 12.5e9 */
-  double add_bandwidth; /* bytes of sums that a rank adds in a second; 0: is measured */
-  double leaf_ms;   /* of the functions of one leaf; 0: these and common_ms are measured, else nothing is compiled */
-  double common_ms; /* of what each rank computes for all leaves, such as the optimizer's updates */
-  int threads;      /* of a rank; 0: all */
-  int cores;        /* more than 0: all ranks share so many processors */
+  int64_t leaves;       /* 0: the graph's. The length of a leaf does not change */
+  double latency_ms;    /* of a message; 0: 0.002; negative: none */
+  double overhead_ms;   /* between two messages that a rank sends; 0: latency_ms; negative: none */
+  double bandwidth;     /* of a rank's link, bytes a second in each direction; 0: 12.5e9 */
+  double add_bandwidth; /* bytes of sums that a rank adds in a second; 0: measured */
+  double leaf_ms; /* time of the functions of one leaf; 0: this and common_ms are measured; else nothing is compiled */
+  double common_ms; /* time of the work that each rank does for all leaves, such as the optimizer's updates */
+  int threads;      /* of a rank; 0: all processors */
+  int cores;        /* more than 0: all ranks share this number of processors */
   double seconds;   /* how long to measure; 0: about one */
 } ng_scale_options;
 
-typedef struct ng_scale_basis { /* what the model begins with */
+typedef struct ng_scale_basis { /* the inputs of the model */
   int64_t leaves;
-  size_t exchanges, buckets; /* in a step, one after the other; and parts of them, sent as soon as they are there */
+  size_t exchanges, buckets; /* exchanges of a step, which follow each other; and the buckets that they consist of, each
+                                sent as soon as it is complete */
   uint64_t shared_nbytes;    /* of all buckets */
   double latency_ms, overhead_ms, bandwidth, add_bandwidth, leaf_ms, common_ms;
   int is_measured; /* leaf_ms and common_ms */
 } ng_scale_basis;
 
-/* ring: plain all-reduces of the same buckets, whose bits depend on the number of ranks. */
+/* ring_...: plain ring all-reduces of the same buckets, whose bits would depend on the number of ranks. */
 typedef struct ng_scale_row {
-  int64_t ranks, idle_ranks, most_leaves; /* of a rank */
+  int64_t ranks, idle_ranks, most_leaves; /* most_leaves: of any rank */
   double step_ms, ring_ms;
-  double efficiency; /* of the time on one rank: by the number of ranks, and by step_ms */
-  double leaves_ms, imbalance_ms, common_ms, additions_ms, latency_ms, bandwidth_ms; /* whose sum is step_ms */
+  double efficiency; /* time on one rank / (ranks * step_ms) */
+  double leaves_ms, imbalance_ms, common_ms, additions_ms, latency_ms, bandwidth_ms; /* the sum of these is step_ms */
   const char *bound;            /* the largest of these: "compute", "leaves", "common", "additions", ... */
-  uint64_t nbytes, ring_nbytes; /* that a rank sends in a step; the most of any */
+  uint64_t nbytes, ring_nbytes; /* sent by a rank in a step; the most of any rank */
   uint64_t nmessages;
-  uint64_t all_nbytes, all_nmessages; /* of all ranks */
+  uint64_t all_nbytes, all_nmessages; /* of all ranks together */
   int is_uneven, is_costly; /* ranks have unequal numbers of leaves; a rank sends more than 1.1 times ring_nbytes */
-  int64_t better_leaves; /* of either: for as large a batch, a number with which steps are shorter; 0: none is known */
-  double better_ms;      /* step_ms with them */
+  int64_t better_leaves; /* if is_uneven or is_costly: a number of leaves that makes steps of the same batch shorter; 0:
+                            none is known */
+  double better_ms;      /* step_ms with better_leaves */
   uint64_t better_nbytes;
-  int64_t fewer_ranks; /* a power of two, which take fewer messages: they are faster; 0: none are */
-  double fewer_ms;     /* step_ms of them */
+  int64_t fewer_ranks; /* a smaller number of ranks, a power of two, that is faster because it needs fewer messages; 0:
+                          none */
+  double fewer_ms;     /* step_ms with fewer_ranks */
 } ng_scale_row;
 
-/* Fills in `rows` for so many numbers of ranks, from 1 to a million. NG_USAGE for a graph without leaves. */
+/* Fills `rows` for each number of ranks, from 1 to a million. NG_USAGE for a graph without leaves. */
 NG_API ng_status ng_scale(ng_graph *g, const ng_options *options, const ng_scale_options *scale, const int64_t *ranks,
                           size_t nranks, ng_scale_basis *basis, ng_scale_row *rows);
 
-/* Where the time of a kernel goes. What a graph became are kernels, one after the other, and each of these is loops one
-   after the other; the threads meet behind each loop. Bytes are of the tensors that it reads and writes, each once; a
-   kernel's own memory between its loops counts for the loops only. */
+/* Where the time of a kernel goes. A compiled graph is a sequence of kernels, and each kernel a sequence of loops; the
+   threads synchronise after each loop. Bytes count each tensor that is read or written once. A kernel's own memory
+   between its loops counts in the loops' bytes but not in the kernel's. */
 
 typedef struct ng_profile_node { /* an operator that a kernel computes */
   const char *name;              /* the canonical one */
-  const unsigned *lines; /* nlines of the graph's file, ascending: of all nodes that it stands for after passes */
-  size_t nlines;         /* 0: it came from no file */
+  const unsigned *lines; /* nlines line numbers of the graph's file, ascending: of all nodes that passes merged into
+                            this operator */
+  size_t nlines;         /* 0: no line of a file */
 } ng_profile_node;
 
 typedef struct ng_profile_loop {
-  const char *text; /* what it does, sweep by sweep, as ng_graph_show's "kernels" has it */
+  const char *text; /* the work of its sweeps, as in "kernels" of ng_graph_show */
   uint64_t bytes_read, bytes_written;
   double ms;
 } ng_profile_loop;
 
 typedef struct ng_profile_kernel {
   const char *text;             /* its operators: "LayerNorm (lines 4, 7 to 9), Add (line 10)" */
-  const ng_profile_node *nodes; /* the same as data */
+  const ng_profile_node *nodes; /* the same operators as data */
   size_t nnodes;
   uint64_t bytes_read, bytes_written;
   double operations; /* as in ng_bench_result */
-  double ms;         /* the sum of its loops' */
-  size_t with; /* the kernel's own index; or that of the first of several kernels that go over slices of their tensors
-                  together, which has the numbers of all of them: the others have none, and none of them has loops */
-  const char *bound; /* at least half as fast as the ceiling: "memory"; as the peak: "arithmetic"; as both: the one it
-                        is nearer to; else "neither". "": not timed */
+  double ms;         /* the sum of its loops' ms */
+  size_t with; /* the kernel's own index, or the index of the first of several kernels that process slices of their
+                  tensors together. The first holds the numbers of all; the others have none; none of them has loops */
+  const char *bound; /* "memory": at least half as fast as the ceiling; "arithmetic": as the peak; if both hold, the
+                        nearer one; else "neither". "": not timed */
   const ng_profile_loop *loops;
   size_t nloops;
 } ng_profile_kernel;
 
 typedef struct ng_profile {
-  const ng_profile_kernel *kernels; /* in order, as ng_graph_show's "kernels" numbers them */
+  const ng_profile_kernel *kernels; /* in order, numbered as in "kernels" of ng_graph_show */
   size_t nkernels;                  /* of ng_kernel_info */
-  double ms;                        /* of a call; a mean over the middle fifth of the runs, as all times here */
-  double other_ms;                  /* of these in no kernel: the call itself, and outputs that are copies */
+  double ms;                        /* of a call: the mean over the middle fifth of the runs, as all times here */
+  double other_ms;                  /* the part of ms outside kernels: the call itself, and outputs that are copies */
 } ng_profile;
 
-/* NULL: k was not compiled with options->profile. The times are those of the last ng_bench that returned NG_OK, 0
-   before any. Valid as long as k; ng_bench changes it. */
+/* NULL: k was not compiled with options->profile. The times are from the last ng_bench that returned NG_OK, or 0. Valid
+   as long as k; ng_bench changes it. */
 NG_API const ng_profile *ng_kernel_profile(const ng_kernel *k);
 
-typedef struct ng_span { /* blocks of a loop that one thread computed without a break */
-  size_t kernel, loop;   /* as in ng_profile; of kernels that go over slices together: the first kernel, loop 0 */
+typedef struct ng_span { /* consecutive blocks of a loop that one thread computed */
+  size_t kernel, loop;   /* as in ng_profile; for kernels that process slices together: the first kernel, loop 0 */
   int thread;            /* from 0 */
   size_t nblocks;
-  double begin_ms, end_ms; /* since the call */
+  double begin_ms, end_ms; /* since the beginning of the call */
 } ng_span;
 
-/* ng_kernel_run of a kernel that was compiled with options->profile, else NG_USAGE, that tells which thread computed
-   what when. The spans are in the order of loops; they are valid until the next call of this function, or as long as k.
-   */
+/* ng_kernel_run that also records which thread computed what when. The kernel must have been compiled with
+   options->profile (NG_USAGE otherwise). The spans are ordered by loop, and valid until the next call of this function
+   or as long as k. */
 NG_API ng_status ng_kernel_trace(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, int threads,
                                  const ng_span **spans, size_t *count);
 
-/* What there is. */
+/* The catalogue: operators, passes and rules. */
 
 typedef struct ng_operator_info {
-  const char *name;                   /* Name or dialect.Name: always accepted in a graph */
-  const char *canonical;              /* the operator it means */
-  const char *family, *doc, *formula; /* formula: in the canonical operator's names */
+  const char *name;                   /* Name or dialect.Name; a graph may always use this name */
+  const char *canonical;              /* the operator that the name stands for */
+  const char *family, *doc, *formula; /* formula: in the names of the canonical operator */
   size_t ninputs, noutputs, nattributes;
-  const char *no_gradient; /* why it has none; NULL: it has one */
+  const char *no_gradient; /* why the operator has no gradient; NULL: it has one */
 } ng_operator_info;
 
 typedef struct ng_operand_info {
   const char *name;
-  const char *dst_name; /* what it is called, and is, when the attribute use_dst is true; NULL: the same */
+  const char *dst_name; /* the operand's name and meaning when the attribute use_dst is true; NULL: the same */
   int is_optional;
-  char type_variable;    /* operands with the same letter have one type */
-  unsigned types;        /* those allowed: bit 1 << NG_F32 and so on */
-  const char *canonical; /* what the canonical operator calls it */
-  int is_repeated;       /* there may be several, one behind the other */
+  char type_variable;    /* operands with the same letter have the same type */
+  unsigned types;        /* the allowed types: bit 1 << NG_F32 and so on */
+  const char *canonical; /* its name in the canonical operator */
+  int is_repeated;       /* the node may have several, one after the other */
 } ng_operand_info;
 
 typedef struct ng_attribute_info {
   const char *name;
   const char *kind; /* "bool", "s64", "f32", "choice" or "s64 list" */
   int is_required, has_default, is_positive;
-  double default_value;       /* of a choice: its index */
+  double default_value;       /* of a choice: an index */
   const char *const *choices; /* nchoices of them */
   size_t nchoices;
 } ng_attribute_info;
 
-/* Every name: the operators' own first, then those of other dialects. Strings are static. */
+/* All names: first the operators' own, then those of other dialects. Strings are static. */
 NG_API size_t ng_operator_count(void);
 NG_API ng_operator_info ng_operator_at(size_t i);
 NG_API ng_operand_info ng_operator_input(size_t i, size_t k);
 NG_API ng_operand_info ng_operator_output(size_t i, size_t k);
 NG_API ng_attribute_info ng_operator_attribute(size_t i, size_t k);
-/* The row of a name in any spelling that a graph may use; ng_operator_count() when there is none. */
+/* The row of a name in any spelling that graphs accept; ng_operator_count() for an unknown name. */
 NG_API size_t ng_operator_find(const char *name);
-NG_API const char *ng_operator_nearest(const char *name); /* for "did you mean"; NULL: nothing is near */
+NG_API const char *ng_operator_nearest(const char *name); /* for "did you mean"; NULL: no similar name */
 
-/* Operators of other systems, in the forms that are read. Strings are static. */
+/* Operators of other systems, in each form that can be read. Strings are static. */
 typedef struct ng_foreign_info {
   const char *system;    /* "ONNX" or "nGraph" */
-  const char *name;      /* there */
-  const char *canonical; /* the operator that it becomes, alone or with others; NULL: constants, or none above all */
-  int since, last;       /* ONNX: from which opset to which; last 0: all later ones; since 0: any version */
+  const char *name;      /* in that system */
+  const char *canonical; /* the operator that it becomes, alone or among others; NULL: a constant, or several equals */
+  int since, last;       /* ONNX: the first and the last opset; last 0: all later ones; since 0: any version */
 } ng_foreign_info;
 NG_API size_t ng_foreign_count(void);
 NG_API ng_foreign_info ng_foreign_at(size_t i);
 
 typedef struct ng_pass_info {
   const char *name, *doc;
-  int is_needed; /* compiling relies on it, so that it cannot be disabled */
+  int is_needed; /* compiling requires the pass, so it cannot be disabled */
 } ng_pass_info;
 NG_API size_t ng_pass_count(void);
 NG_API ng_pass_info ng_pass_at(size_t i);
 
 typedef struct ng_rule_info {
   const char *name;
-  int is_fast_math; /* applied only when that is allowed */
+  int is_fast_math; /* applied only with options->fast_math */
 } ng_rule_info;
 NG_API size_t ng_pass_rule_count(size_t pass); /* of the rules that it applies */
 NG_API ng_rule_info ng_pass_rule_at(size_t pass, size_t i);
-/* Multiply(x, 1) -> x: for the caller to free with ng_text_free. NULL: out of memory. */
+/* A rule as text, "Multiply(x, 1) -> x". The caller frees it with ng_text_free. NULL: out of memory. */
 NG_API char *ng_pass_rule_text(ng_context *ctx, size_t pass, size_t i);
 
 #ifdef __cplusplus
