@@ -1,7 +1,7 @@
-// Reading /proc and /sys. What is not there, or says "max", limits nothing.
+// Reads the limits from /proc and /sys. A missing file, or the limit "max", means no limit.
 //
-// A group's files count the page cache too, of which the kernel takes back what is inactive before it kills anything:
-// that part counts as available.
+// The memory usage of a control group includes its page cache. The kernel reclaims the inactive part of the cache
+// before it kills processes, so that part counts as available.
 #include "frontend/api/available_memory.h"
 
 #include <stdbool.h>
@@ -23,7 +23,8 @@ static FILE *file_of(const char *root, const char *folder, const char *name) {
   return length > 0 && length < PATH_BYTES ? fopen(path, "re") : NULL;
 }
 
-// The number behind `key` at the beginning of a line; "" takes the first line's. False: there is none, or no number.
+// Reads the number after `key` at the beginning of a line; key "" reads the first line. False: no such line or no
+// number.
 static bool read_number(const char *root, const char *folder, const char *name, const char *key, uint64_t *number) {
   char line[LINE_BYTES];
   bool is_found = false;
@@ -47,9 +48,9 @@ static uint64_t machine_memory(const char *root) {
   return pages > 0 && nbytes > 0 ? (uint64_t)pages * (uint64_t)nbytes : UINT64_MAX;
 }
 
-typedef struct GroupFiles { // names of a version of control groups
+typedef struct GroupFiles { // file names of one version of control groups
   const char *mount;
-  const char *limits[2]; // NULL: one only
+  const char *limits[2]; // limits[1] NULL: only one limit
   const char *used, *inactive;
 } GroupFiles;
 
@@ -69,8 +70,8 @@ static uint64_t left_in_group(const char *root, const GroupFiles *files, const c
   return limit - smaller(used, limit);
 }
 
-// Of the group and all that it is nested in. Inside a container the path may be the host's, of which only the mount
-// itself is there.
+// The least over the group and its ancestors. In a container the path may be the host's; then only the mount itself
+// exists.
 static uint64_t left_in_groups(const char *root, const GroupFiles *files, const char *path) {
   char folder[PATH_BYTES];
   const size_t mount = strlen(files->mount);

@@ -1,4 +1,4 @@
-// Timing a kernel in turns with the ceiling and with the peak, on threads that stay where they are.
+// Times a kernel in alternation with the ceiling and the peak, on threads pinned to processors.
 #include "backends/codegen/toolchain/toolchain.h"
 #include "frontend/api/ceiling.h"
 #include "frontend/api/fits.h"
@@ -21,8 +21,8 @@ typedef struct Timing {
   const ng_bench_options *options;
   Team team;
   Ceiling ceiling;
-  double *samples; // MOST_ROUNDS of the kernel, then as many of the ceiling, then of the peak
-  double *profile; // most_rounds samples of profile_length numbers; NULL: none is wanted
+  double *samples; // MOST_ROUNDS samples of the kernel, then of the ceiling, then of the peak
+  double *profile; // most_rounds samples of profile_length numbers; NULL: no profile
   size_t profile_length;
   size_t most_rounds, nrounds, kernel_batch, ceiling_batch;
   ng_status status;
@@ -48,7 +48,7 @@ static double time_kernel(Timing *t, size_t batch) {
   for (size_t i = 0; i < batch && t->status == NG_OK; i++)
     t->status = kernel_run(t->kernel, t->inputs, t->outputs, t->team.threads, spent ? &watch : NULL);
   double ms = milliseconds_now() - start;
-  if (spent) spent[0] = ms; // of the whole, in place of what comes before the loops
+  if (spent) spent[0] = ms; // time of the whole run, instead of the time before the first loop
   for (size_t i = 0; spent && i < t->profile_length; i++) spent[i] /= (double)batch;
   return ms / (double)batch;
 }
@@ -73,7 +73,7 @@ static size_t batch_for(const Timing *t, double ms) {
   return t->options->cold ? 1 : runs_in_sample(ms);
 }
 
-// Finds how many runs a sample needs, and which way of writing is the ceiling's.
+// Finds how many runs a sample needs, and whether the ceiling is faster with streaming stores.
 static void warm_up(Timing *t) {
   double kernel = 1e300, ceiling[2] = {1e300, 1e300};
   for (int round = 0; round < WARM_UP_ROUNDS && t->status == NG_OK; round++) {
@@ -111,7 +111,7 @@ static void count_bytes(const ng_kernel *k, ng_bench_result *result) {
   for (size_t i = 0; i < k->noutputs; i++) result->bytes_written += tensor_nbytes(&k->tensors[k->ninputs + i]);
 }
 
-// A profile of very many loops takes fewer rounds.
+// A profile of very many loops takes fewer rounds, to bound its memory.
 static bool profile_begin(Timing *t) {
   t->most_rounds = MOST_ROUNDS;
   if (!t->kernel->profile) return true;
@@ -122,7 +122,7 @@ static bool profile_begin(Timing *t) {
   return t->profile;
 }
 
-// Takes samples that are sorted, and puts their distances from the median in place of them.
+// `samples` are sorted; replaces them by their distances from the median.
 static void set_spread(double *samples, size_t count, ng_bench_result *result) {
   const double deviations = 5, deviation_of_mad = 1.4826; // of a normal distribution
   result->samples = count;

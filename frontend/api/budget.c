@@ -1,4 +1,4 @@
-// Checking against the context's memory budget, and what a graph needs of it.
+// Checks the context's memory budget, and finds how much memory a graph needs.
 #include "frontend/api/budget.h"
 
 #include "backends/interpreter/interpreter.h"
@@ -10,7 +10,7 @@ static void tell_need(ng_context *ctx, const char *doing, uint64_t needed, const
   const size_t limit = ctx->budget.limit, used = limit - budget_left(&ctx->budget);
   const char *before = " (";
   Text text;
-  text_init(&text, &ctx->budget.lender); // there may be nothing left to lend
+  text_init(&text, &ctx->budget.lender); // the budget may be used up
   text_format(&text, "%s needs %s", doing, nbytes_string(needed, number));
   for (size_t i = 0; i < nparts; i++) {
     if (!parts[i].nbytes) continue;

@@ -1,4 +1,4 @@
-// Options, passes, lowering.
+// Checks options, runs the passes and lowers graphs to programs.
 #include "frontend/api/build.h"
 
 #include "backends/interpreter/interpreter.h"
@@ -30,7 +30,7 @@ static ng_status refuse_needed_pass(ng_context *ctx, const char *name) {
   return status;
 }
 
-// A pass that can be disabled, or a rule.
+// Marks a pass that can be disabled, or a rule, as disabled.
 static ng_status find_disabled(ng_context *ctx, const char *name) {
   const char *known[MOST_NAMES];
   size_t nknown = 0;
@@ -46,7 +46,7 @@ static ng_status find_disabled(ng_context *ctx, const char *name) {
   return unknown_name(ctx, "pass or rule", name, known, nknown);
 }
 
-// Constants that stand in files of their own are written out: where the text will be kept is not known here.
+// Constants from files are printed with their values, because the reader of the text may be in another folder.
 static bool print_graph(const Graph *g, Text *out) {
   Graph *copy = graph_clone(g);
   for (size_t i = 0; copy && i < copy->nvalues; i++)
@@ -109,7 +109,7 @@ static ng_status set_options(Build *b, ng_context *ctx, const ng_options *option
   return NG_OK;
 }
 
-// What a step that failed without telling anything must have met.
+// The status of a step that failed without a message.
 static ng_status failure(ng_context *ctx, Call call) {
   ng_status status = call_end(ctx, call);
   return status != NG_OK ? status : out_of_memory_status(ctx);
@@ -141,7 +141,7 @@ ng_status build_portable_graph(Build *b, ng_graph *g, const Graph *open, const n
   return build_for(b, g, open, options, true);
 }
 
-// Offsets in the workspace are sums of tensors' bytes, and must not overflow.
+// Offsets in the workspace are sums of tensors' bytes, which must not overflow.
 static bool is_addressable(const Graph *g) {
   const uint64_t most = SIZE_MAX / 16;
   uint64_t nbytes = 0;
@@ -152,7 +152,7 @@ static bool is_addressable(const Graph *g) {
   return nbytes <= most;
 }
 
-// What a program for the instruction set is made for.
+// The properties of the machine that a program for the instruction set is scheduled for.
 static Target target_for(const Build *b, const Isa *isa) {
   Target t = b->is_portable ? target_of_any_machine() : target_of_machine();
   if (b->is_portable) t.l2_nbytes = isa->l2_nbytes;

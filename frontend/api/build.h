@@ -1,4 +1,4 @@
-// From a graph and options to kernels: the way that compiling, emitting and showing have in common.
+// From a graph and options to kernels: the steps shared by compiling, emitting and showing.
 #ifndef NGRAD_FRONTEND_API_BUILD_H
 #define NGRAD_FRONTEND_API_BUILD_H
 
@@ -12,29 +12,29 @@ enum { MOST_TARGETS = 8 };
 
 typedef struct Build {
   ng_graph *owner;
-  const Isa *isa; // that the options name, or this machine's best
+  const Isa *isa; // named by the options, or this machine's best
   ScheduleOverrides overrides;
   PassContext passes;
   const ng_options *options; // during build_graph
   size_t npassed;            // passes that have run
-  Graph *graph;              // what the passes made of a clone of the owner's graph; it refers to the owner's
-  bool is_portable;          // for any machine rather than for this one
+  Graph *graph;              // the result of the passes on a clone of the owner's graph; refers to the owner's memory
+  bool is_portable;          // scheduled for any machine, not for this one
   Target targets[MOST_TARGETS];
   Program *programs[MOST_TARGETS]; // parallel to targets
   size_t nprograms;
   const Program *program; // for `isa`; NULL before build_kernels
 } Build;
 
-// Checks the options (NULL: defaults), binds the graph and takes a clone of it through the passes. Whatever it returns,
-// build_deinit must follow.
+// Checks the options (NULL: defaults), binds the graph and runs the passes on a clone of it. build_deinit must follow,
+// also after a failure.
 ng_status build_graph(Build *b, ng_graph *g, const ng_options *options);
-// The same with a part of g's graph, all of whose extents have numbers; it must outlive the build.
+// build_graph for a part of g's graph. All extents of the part must have numbers, and the part must outlive the build.
 ng_status build_graph_of(Build *b, ng_graph *g, const Graph *part, const ng_options *options);
-// The same with a graph of g's that may have open dims (ir/graph/open.h), which must outlive the build, and for any
-// machine rather than for this one, whose caches it must not depend on. The options' isa is not looked at.
+// build_graph for `open`, a graph made from g's that may have open dims (ir/graph/open.h) and must outlive the build.
+// The schedule is for any machine: it does not depend on this machine's caches. The options' isa is ignored.
 ng_status build_portable_graph(Build *b, ng_graph *g, const Graph *open, const ng_options *options);
-// The graph as a program for an instruction set. The build keeps it, and gives it again for another with the same
-// numbers.
+// Lowers the graph to a program for an instruction set. The build owns the program, and returns the same program for
+// instruction sets with equal scheduling parameters.
 ng_status build_program(Build *b, const Isa *isa, const Program **program);
 ng_status build_kernels(Build *b); // sets b->program
 void build_deinit(Build *b);

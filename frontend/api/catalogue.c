@@ -1,4 +1,4 @@
-// What there is: operators under all their names, passes, instruction sets. All of it is the tables' rows.
+// The catalogue of operators with all their names, passes and instruction sets, read from the tables.
 #include "frontend/api/catalogue.h"
 
 #include "backends/codegen/isa.h"
@@ -11,7 +11,7 @@
 #include "passes/pipeline.h"
 #include "passes/rewrite/rewrite.h"
 
-// Row i of the list of names: the operators' own, then the signatures.
+// Row i of the list of names: first the operators' own names, then the signatures of other dialects.
 static OperatorName operator_name_at(size_t i) {
   if (i < OP_COUNT) return (OperatorName){&operators[i], NULL};
   const Signature *s = &signatures[i - OP_COUNT];
@@ -45,7 +45,7 @@ static ng_operand_info operand_info(OperatorName n, SignatureOperand named, cons
                           .type_variable = row->type,
                           .canonical = row->name};
   if (n.signature && n.signature->types) {
-    info.type_variable = 'T'; // one type for all
+    info.type_variable = 'T'; // every operand has the same type
     info.types = n.signature->types;
     return info;
   }

@@ -1,4 +1,4 @@
-// Names of what the tables hold.
+// Names of rows in the catalogue's tables.
 #ifndef NGRAD_FRONTEND_API_CATALOGUE_H
 #define NGRAD_FRONTEND_API_CATALOGUE_H
 

@@ -1,5 +1,5 @@
-// The streaming loop. On x86-64 it writes with streaming stores if told to; whether those are faster depends on the
-// machine and on what fits into its caches, so the caller tries both.
+// The streaming loop. On x86-64 it can write with streaming stores. Whether these are faster depends on the machine and
+// on whether the data fits into its caches, so the caller tries both.
 #include "frontend/api/ceiling.h"
 
 #include <omp.h>
@@ -11,12 +11,12 @@
 
 enum { LINE = 64, BLOCK_LINES = 64, MOST_STREAMS = 4 };
 
-typedef struct Share {            // of one thread
-  const char *from[MOST_STREAMS]; // arrays of nlines that are read side by side
+typedef struct Share {            // the part of one thread
+  const char *from[MOST_STREAMS]; // arrays of nlines that are read in parallel
   int nstreams;
   char *to;
   size_t nlines;
-  const char *rest; // nrest lines that are read besides, some after each block
+  const char *rest; // nrest further lines to read, some after each block
   size_t nrest;
   bool bypasses_cache;
 } Share;
@@ -25,13 +25,13 @@ typedef struct Share {            // of one thread
 
 typedef float Quad __attribute__((vector_size(16), may_alias));
 
-// Sums must go somewhere, or the compiler leaves out the loads.
+// The sums must be used, or the compiler would remove the loads.
 static void keep(float value) {
   volatile float sink = value;
   (void)sink;
 }
 
-// The loop for vectors of type V, its lines written by STORE.
+// The loop for vectors of type V; STORE writes a line.
 #define DEFINE_SWEEP(name, V, STORE)                                                                                   \
   ALWAYS_INLINE void name##_block(const Share *s, size_t line, size_t nlines, const int nstreams) {                    \
     const V *x[MOST_STREAMS];                                                                                          \
@@ -102,7 +102,7 @@ static void sweep(const Share *s) {
 }
 #endif
 
-// Where the part of `total` that is thread i's of n begins.
+// Where thread i's part of `total` begins; n threads divide it evenly.
 static size_t share_begin(size_t total, int i, int n) {
   return total / (size_t)n * (size_t)i + (total % (size_t)n < (size_t)i ? total % (size_t)n : (size_t)i);
 }
@@ -121,7 +121,7 @@ static Share share_of(const Ceiling *c, int i, int n) {
   return s;
 }
 
-// Numbers like any others: zeros that share a page, or denormals, would not cost what data costs.
+// Ordinary numbers. Zeros in a shared page, or denormals, would have other costs than real data.
 static void fill(char *bytes, size_t nlines) {
   float *values = (float *)(void *)bytes;
   for (size_t i = 0; i < nlines * LINE / sizeof *values; i++) values[i] = 1;

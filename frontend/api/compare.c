@@ -1,4 +1,5 @@
-// Comparing tensors: relative L2 in f64, the largest error of an element, and that in units in the last place.
+// Compares tensors: relative L2 in f64, the largest error of an element, and the largest error in units in the last
+// place.
 #include "frontend/api/compare.h"
 
 #include "frontend/api/tensor.h"
@@ -7,12 +8,12 @@
 #include <math.h>
 #include <string.h>
 
-// What is quantised may be a step off where roundings before it differ.
+// Quantised elements may differ by one step, because values rounded differently before may quantise to neighbours.
 static double default_most_ulp(Type type) {
   return TYPES_QUANTIZED & TYPE_BIT(type) ? 1 : INFINITY;
 }
 
-// The distance between neighbours of `type` around a finite value: of its binade, or of the subnormals.
+// The distance between neighbours of `type` at a finite value: in its binade, or between subnormals.
 static double spacing(Type type, double value) {
   static const struct {
     int digits, least_exponent; // as in <float.h>: DBL_MANT_DIG, DBL_MIN_EXP
@@ -31,7 +32,7 @@ static double spacing(Type type, double value) {
   return ldexp(1, exponent - formats[type].digits);
 }
 
-// Sum of squares that neither overflows nor underflows: scale² · total.
+// A sum of squares that neither overflows nor underflows: scale² · total.
 typedef struct Squares {
   double scale, total;
 } Squares;
@@ -53,10 +54,10 @@ static double squares_root(const Squares *s) {
   return s->scale * sqrt(s->total);
 }
 
-// The distance of one pair; infinite when one of them is not finite and they are not alike.
+// The distance of two elements; infinite if one is not finite and they are not equal.
 static double distance(Type type, double actual, double expected) {
   if (actual == expected || (isnan(actual) && isnan(expected))) return 0;
-  if (isinf(actual) && type_round(type, expected) == actual) return 0; // beyond the type's range
+  if (isinf(actual) && type_round(type, expected) == actual) return 0; // expected overflows the type
   if (!isfinite(actual) || !isfinite(expected)) return INFINITY;
   return fabs(actual - expected);
 }
@@ -68,12 +69,12 @@ void difference_set(ng_difference *d, double distance, double norm) {
   d->is_within = d->relative_l2 <= d->tolerance && d->largest_ulp <= d->most_ulp;
 }
 
-// Whether an element is farther off than rounding errors move those that count, and no farther than they move itself.
+// Whether the difference exceeds the usual effect of rounding errors, but not their effect on this element.
 static bool is_left_out(const Movement *m, int64_t i, double apart) {
   return m && apart > m->usual && apart <= m->moved[i];
 }
 
-// The largest error of an element, relative to it or to the root mean square that belongs to d->norm.
+// Sets the largest error of an element, relative to max(|expected|, the root mean square that belongs to d->norm).
 static void set_largest_error(const Tensor *actual, const Tensor *expected, const Movement *m, ng_difference *d) {
   const int64_t nelems = tensor_nelems(actual);
   const double root_mean_square = d->norm / sqrt((double)nelems);
@@ -115,7 +116,7 @@ static void compare_elements(const Tensor *actual, const Tensor *expected, const
   if (out->distance > 0) set_largest_error(actual, expected, m, out);
 }
 
-// Zeros, and what is tolerated of the type.
+// An empty difference with the limits of the type.
 static ng_difference difference_of(Type type, double tolerance) {
   ng_difference d = {.tolerance = tolerance, .most_ulp = INFINITY, .worst_element = -1};
   if (tolerance >= 0) return d;
@@ -124,14 +125,14 @@ static ng_difference difference_of(Type type, double tolerance) {
   return d;
 }
 
-enum { MANY = 50 }; // few elements are at most one of so many
+enum { MANY = 50 }; // at most one element in MANY, plus one, is excluded
 
 void difference_find(const Tensor *actual, const Tensor *expected, const Movement *m, double magnitude,
                      double tolerance, ng_difference *d) {
   const int64_t most_left_out = tensor_nelems(actual) / MANY + 1;
   *d = difference_of(actual->type, tolerance);
   compare_elements(actual, expected, m, d);
-  if (d->nleft_out > most_left_out) { // they are the output
+  if (d->nleft_out > most_left_out) { // too many are excluded: compare all elements
     m = NULL;
     *d = difference_of(actual->type, tolerance);
     compare_elements(actual, expected, m, d);

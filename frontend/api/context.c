@@ -1,4 +1,4 @@
-// Contexts: the allocator and its budget, the messages, and how a call's outcome becomes a status.
+// Contexts: the allocator with its budget, the messages, and the status of a call.
 #include "frontend/api/handles.h"
 
 #include "frontend/api/available_memory.h"
@@ -24,12 +24,13 @@ const char *ng_status_text(ng_status status) {
   return "unknown status";
 }
 
-// The steps that a context begins with: some seconds. A step of training ResNet-50 takes 1.4 million.
+// The default limit of steps, which allows some seconds. A training step of ResNet-50 takes 1.4 million steps.
 #define DEFAULT_MOST_STEPS ((int64_t)1 << 25)
 
-// The budget that a context begins with.
+// The default memory budget.
 static size_t default_max_memory(void) {
-  const uint64_t share = available_memory("") / 4 * 3; // the rest is for the program, the compiler, and others
+  const uint64_t share =
+      available_memory("") / 4 * 3; // leaves a quarter for the program, the compiler, and other processes
   return share < SIZE_MAX ? (size_t)share : SIZE_MAX;
 }
 
@@ -57,7 +58,7 @@ ng_context *ng_context_new(const ng_allocator *allocator) {
   atomic_init(&ctx->steps.left, INT64_MAX);
   ctx->most_steps = DEFAULT_MOST_STEPS;
   diagnostics_init(&ctx->diagnostics, &ctx->allocator);
-  text_init(&ctx->rendered, &ctx->budget.lender); // what is said of a budget does not need some of it
+  text_init(&ctx->rendered, &ctx->budget.lender); // messages about the budget must not be limited by it
   return ctx;
 }
 
@@ -145,7 +146,7 @@ void compiling_end(ng_context *ctx) {
   atomic_store_explicit(&ctx->steps.left, INT64_MAX, memory_order_relaxed);
 }
 
-// The message itself needs steps: there is no limit from here to compiling_end.
+// Writing the message takes steps too, so steps are unlimited from here until compiling_end.
 static void tell_steps(ng_context *ctx) {
   atomic_store_explicit(&ctx->steps.left, INT64_MAX, memory_order_relaxed);
   ctx->diagnostics.out_of_memory = false;
@@ -164,7 +165,7 @@ ng_status call_end(ng_context *ctx, Call call) {
   Diagnostics *d = &ctx->diagnostics;
   if (d->out_of_memory && ctx->ncompiling && steps_are_used_up(&ctx->steps)) tell_steps(ctx);
   ng_status status = d->out_of_memory ? NG_OUT_OF_MEMORY : d->nerrors > call.nerrors ? NG_WRONG : NG_OK;
-  d->out_of_memory |= call.was_out_of_memory; // an earlier call's loss stays told
+  d->out_of_memory |= call.was_out_of_memory; // an earlier call's loss of a message remains reported
   return status;
 }
 

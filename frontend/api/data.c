@@ -1,4 +1,4 @@
-// Data sets of the caller: opening them, what can be wrong with them as inputs of a graph, and batches of them.
+// Data sets of the caller: opening, checking them as inputs of a graph, and gathering batches.
 #include "frontend/data/data.h"
 
 #include "frontend/api/handles.h"
@@ -16,7 +16,7 @@ struct ng_data {
   DataSet data;
 };
 
-// length 0: data_open; else data_open_text.
+// length 0: data_open; otherwise data_open_text.
 static ng_data *open_data(ng_context *ctx, const char *path, int64_t length, bool is_next) {
   const Allocator *a = &ctx->allocator;
   Diagnostics *d = &ctx->diagnostics;
@@ -56,7 +56,7 @@ ng_tensor ng_data_tensor(const ng_data *data) {
   return tensor_to_api(&data->data.tensor);
 }
 
-// Extents but those of 1.
+// Copies the extents other than 1; returns their number.
 static int squeeze(const int64_t *extent, int rank, int64_t *squeezed) {
   int n = 0;
   for (int i = 0; i < rank; i++)
@@ -70,7 +70,7 @@ static int64_t product(const int64_t *extent, int rank) {
   return n;
 }
 
-// The same elements in the same order: the same shape but for extents of 1, or one of them is all in a row.
+// The shapes have the same elements in the same order: equal except for extents of 1, or one of them is flat.
 static bool shapes_agree(const int64_t *a, int a_rank, const int64_t *b, int b_rank) {
   int64_t x[MAX_RANK], y[MAX_RANK];
   const int n = squeeze(a, a_rank, x), m = squeeze(b, b_rank, y);
@@ -121,7 +121,7 @@ static bool check_indices(const ng_data *data, const Graph *g, size_t input) {
   for (size_t i = 0; checks && ok && i < count; i++) {
     const int64_t extent = extent_value(checks[i].extent);
     const Range range = {checks[i].counts_from_end ? -extent : 0, extent - 1, checks[i].ignored, ""};
-    const bool is_whole = !checks[i].has_region; // of others, each step checks what it takes
+    const bool is_whole = !checks[i].has_region; // checks of a region are left to each step
     if (checks[i].input == input && is_whole && extent >= 0) ok = check_range(data, g->inputs[input]->name, &range);
   }
   arena_deinit(&scratch);
@@ -132,7 +132,7 @@ static bool is_integer(Type type) {
   return type == TYPE_S64 || type == TYPE_S32 || type == TYPE_S8 || type == TYPE_U8;
 }
 
-// Integers may be of a wider type, if the file has none that need it.
+// Integers may have a wider type, if all of them fit into the input's type.
 static bool check_type(const ng_data *data, const Value *v) {
   static const int64_t least[TYPE_COUNT] = {[TYPE_S64] = INT64_MIN, [TYPE_S32] = INT32_MIN, [TYPE_S8] = INT8_MIN};
   static const int64_t greatest[TYPE_COUNT] = {
@@ -159,7 +159,7 @@ static bool check_shape(const ng_data *data, const Value *v, int nleading) {
   for (int i = 0; i < sample.rank; i++) {
     sample.extent[i] = v->shape.extent[nleading + i];
     extent[i] = extent_value(sample.extent[i]);
-    if (extent[i] >= 0) sample.extent[i] = EXTENT(extent[i]); // a named one as what it must be
+    if (extent[i] >= 0) sample.extent[i] = EXTENT(extent[i]); // a dim's value becomes the extent
   }
   if (shape_is_known(&sample) && shapes_agree(extent, sample.rank, t->extent + 1, t->rank - 1)) return true;
   return error_at(&data->ctx->diagnostics, at, "%s: expected samples of shape %s, found %" PRId64 " of shape %s",
@@ -182,7 +182,7 @@ void ng_data_gather(const ng_data *data, const int64_t *samples, int64_t count, 
 }
 
 void ng_permutation(uint64_t seed, uint32_t epoch, int64_t count, int64_t *order) {
-  enum { STREAM = 0x73687566 }; // dropout's and init's counters have other last words
+  enum { STREAM = 0x73687566 }; // the last counter word; dropout and init use others
   for (int64_t i = 0; i < count; i++) order[i] = i;
   for (int64_t i = count - 1; i > 0; i--) {
     uint32_t words[] = {(uint32_t)i, (uint32_t)((uint64_t)i >> 32), epoch, STREAM};

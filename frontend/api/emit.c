@@ -1,4 +1,4 @@
-// Files to keep: which instruction sets, threads and prefix were asked for, and the texts of the pair.
+// Emits C files: chooses instruction sets, threads and prefix, and prints the texts of the pair.
 #include "backends/codegen/codegen.h"
 #include "frontend/api/build.h"
 #include "frontend/api/indices.h"
@@ -19,14 +19,14 @@
 
 enum { MOST_ISAS = 16, LONGEST_NAME = 31 };
 
-typedef struct Emission { // of one function
+typedef struct Emission { // one emitted function
   ng_graph *g;
-  Graph *open; // with the dims that are not fixed
+  Graph *open; // with the dims that have no fixed extent
   Text name;   // of the function
   char hash[2 * SHA256_DIGEST_SIZE + 1];
   Build build;
-  const Program *programs[MOST_ISAS]; // of the build, by isas of the file; some are the same
-  Stages stages;                      // of a graph with leaves, each function of which has a build and programs
+  const Program *programs[MOST_ISAS]; // by isas of the file; some are equal
+  Stages stages;                      // of a graph with leaves; each of its functions has its own build and programs
   Build *builds;
   const Program *const **staged;
   EmittedStages emitted;
@@ -40,11 +40,11 @@ typedef struct FileEmission {
   const char *prefix;
   EmitThreads threads;
   bool is_asked[MOST_ISAS];   // by isas
-  const Isa *isas[MOST_ISAS]; // those asked for
+  const Isa *isas[MOST_ISAS]; // those requested
   size_t nisas;
 } FileEmission;
 
-// Marks the names in a list with commas between; NULL: all. Scalar is always there, for processors that have none.
+// Marks the names in a comma-separated list; NULL: all. Scalar is always marked, as the fallback on any processor.
 static ng_status choose_isas(FileEmission *e, const char *list) {
   const char *known[MOST_ISAS];
   for (size_t i = 0; i < nisas; i++) {
@@ -89,7 +89,7 @@ static ng_status choose_prefix(FileEmission *e, const char *prefix) {
   return status;
 }
 
-// Of the graph as text, and of its constants.
+// Hashes the graph's text and its constants.
 static ng_status find_hash(Emission *e) {
   const Graph *g = e->open;
   struct sha256_ctx hash;
@@ -112,7 +112,7 @@ static ng_status find_hash(Emission *e) {
   return ok ? NG_OK : NG_OUT_OF_MEMORY;
 }
 
-// The graph passes do not know the instruction set: they run once.
+// The graph passes run once, because they do not depend on the instruction set.
 static ng_status build_all(const FileEmission *file, Emission *e, const ng_options *options) {
   ng_status status = build_portable_graph(&e->build, e->g, e->open, options);
   for (size_t i = 0; i < file->nisas && status == NG_OK; i++)
@@ -130,7 +130,7 @@ static ng_status build_stage(const FileEmission *file, Emission *e, size_t i, co
   return status;
 }
 
-// A graph with leaves: its extents are numbers.
+// For a graph with leaves, whose extents must have numbers.
 static ng_status build_stages(const FileEmission *file, Emission *e, const ng_options *options) {
   ng_context *ctx = e->g->ctx;
   Call call = call_begin(ctx);
@@ -155,7 +155,7 @@ static void free_builds(Emission *e) {
 
 // States
 
-// What emitted functions cannot fill or save.
+// Refuses states that emitted functions cannot initialise or save.
 static ng_status check_state(ng_context *ctx, const Graph *g, const State *state) {
   const Value *v = g->inputs[state->input];
   const bool is_random = state->init.kind >= INIT_UNIFORM && state->init.kind <= INIT_FAN_IN;
@@ -194,13 +194,13 @@ static ng_status check_states(const FileEmission *file) {
 
 enum { MOST_CASES = 5 };
 
-// Values of open dims to test with: the hints, then few, about a vector's lanes, and none of the first or of the rest.
+// Values of open dims to test with: the hints, 1, values near a vector's number of lanes, and empty tensors.
 static int64_t case_extent(const Graph *g, size_t number, size_t dim) {
   static const int64_t values[MOST_CASES][2] = {{0}, {1, 1}, {17, 3}, {0, 5}, {5, 0}};
   return number ? values[number][dim > 0] : g->dims[dim]->value;
 }
 
-// Whether a gradient cancels there that the kernel, made for the hints, computes in f32.
+// Whether a norm's gradient would cancel at these extents although the kernel, made for the hints, computes it in f32.
 static bool is_less_exact(const Graph *open, const Graph *bound) {
   for (size_t i = 0; i < open->nnodes; i++)
     if (norm_cancels(bound->nodes[i]) && !norm_cancels(open->nodes[i]) && norm_reduced_nelems(bound->nodes[i]))
@@ -208,7 +208,7 @@ static bool is_less_exact(const Graph *open, const Graph *bound) {
   return false;
 }
 
-// Whether an input holds indices of what has no elements.
+// Whether an input has indices into an axis without elements.
 static bool has_no_indices(const Graph *bound, Arena *scratch) {
   size_t count;
   const IndexCheck *checks = graph_index_checks(bound, false, scratch, &count);
@@ -228,7 +228,7 @@ static bool find_checked(const Graph *bound, const ng_tensor *inputs, int64_t *c
   return checks;
 }
 
-// The graph bound to the case's values; NULL: it is no case to test, or there was no memory.
+// The graph bound to the case's values; NULL: the case cannot be tested, or out of memory.
 static Graph *bind_case(Emission *e, SelfTestCase *c, size_t number, Arena *scratch) {
   Diagnostics unheard;
   diagnostics_init(&unheard, &e->g->ctx->allocator);
@@ -241,7 +241,7 @@ static Graph *bind_case(Emission *e, SelfTestCase *c, size_t number, Arena *scra
   return NULL;
 }
 
-// Whether roundings of values between kernels may matter: tolerances of f32 allow for those to f32.
+// Whether rounding values between kernels can matter: the tolerances of f32 and f64 already cover rounding to f32.
 static bool has_narrow_values(const Graph *g) {
   for (size_t i = 0; i < g->nvalues; i++) {
     const Type type = g->values[i]->type;
@@ -250,7 +250,7 @@ static bool has_narrow_values(const Graph *g) {
   return false;
 }
 
-// What is expected of a function that rounds what its kernels pass on.
+// Computes the results expected of a function whose kernels round the values that they pass on.
 static bool round_expected(Emission *e, Reference *r, const Graph *bound, const Tensor *inputs, const SelfTestCase *c,
                            Arena *scratch) {
   Diagnostics *d = &e->g->ctx->diagnostics;
@@ -264,7 +264,7 @@ static bool round_expected(Emission *e, Reference *r, const Graph *bound, const 
   return ok;
 }
 
-// `tensors`: the inputs, and what the interpreter makes of them.
+// `tensors`: the inputs, followed by the interpreter's results.
 static ng_status find_expected(Emission *e, const Graph *bound, const ng_tensor *tensors, SelfTestCase *c,
                                Arena *scratch) {
   ng_context *ctx = e->g->ctx;
@@ -285,7 +285,7 @@ static ng_status find_expected(Emission *e, const Graph *bound, const ng_tensor 
   return NG_OK;
 }
 
-// The self-test's inputs, and what is expected of them.
+// Makes the self-test's inputs and expected results.
 static ng_status make_case(Emission *e, Graph *bound, Arena *scratch, const ValueRange *ranges, SelfTestCase *c,
                            ng_tensor **tensors) {
   ng_context *ctx = e->g->ctx;
@@ -331,7 +331,7 @@ static ng_status print_self_test(Emission *e, const EmittedFile *file, size_t fu
     Call call = call_begin(ctx);
     Graph *bound = bind_case(e, &cases[ncases], number, &scratch);
     if (bound) status = make_case(e, bound, &scratch, ranges, &cases[ncases], &tensors[ncases]);
-    else status = number == 0 ? NG_OUT_OF_MEMORY : call_end(ctx, call); // the hints have been tried
+    else status = number == 0 ? NG_OUT_OF_MEMORY : call_end(ctx, call); // the hints are case 0
     ncases += bound != NULL;
     graph_free(bound);
   }
@@ -361,7 +361,7 @@ static ng_status build_function(FileEmission *file, Emission *e, const char *end
   return e->open->nleaves ? build_stages(file, e, options) : build_all(file, e, options);
 }
 
-// What moves messages between ranks, beside a step with leaves.
+// Prints the functions that move messages between ranks, for a step with leaves.
 static void print_mpi(const FileEmission *e, Text *out) {
   Text header;
   text_init(&header, out->allocator);
@@ -409,7 +409,7 @@ static ng_status emit_texts(FileEmission *e, const ng_options *options, Text *te
   return status == NG_OK ? print_texts(e, texts, has_test) : status;
 }
 
-// The texts of the pair and, if has_test, of a self-test for each function. `stem` is taken over.
+// Prints the texts of the pair and, with has_test, a self-test for each function. Takes ownership of `stem`.
 static ng_status emit(ng_graph *const *graphs, size_t ngraphs, Text stem, const ng_options *options, bool has_test,
                       char **texts) {
   static const ng_options defaults = {0};
@@ -426,7 +426,7 @@ static ng_status emit(ng_graph *const *graphs, size_t ngraphs, Text stem, const 
   Call call = call_begin(ctx);
   ng_status status = emit_texts(&e, options ? options : &defaults, made, has_test);
   for (size_t i = 0; i < count; i++) {
-    if (!made[i].nbytes && !made[i].out_of_memory) continue; // a graph without leaves has nothing of MPI
+    if (!made[i].nbytes && !made[i].out_of_memory) continue; // a graph without leaves has no MPI text
     texts[i] = status == NG_OK ? text_release(ctx, &made[i]) : NULL;
     if (status == NG_OK && !texts[i]) status = NG_OUT_OF_MEMORY;
   }
@@ -504,7 +504,7 @@ ng_status ng_emit_files(ng_graph *g, const ng_options *options, const char *fold
   return emit_files(&g, 1, stem_of(g), options, folder);
 }
 
-// The step's name, without "_step" at its end.
+// The step's name without a final "_step".
 static Text pair_stem(ng_graph *step) {
   static const char ending[] = "_step";
   Text stem = stem_of(step);

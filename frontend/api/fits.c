@@ -1,4 +1,4 @@
-// Whether tensors are those that a graph is run with: type, shape, order, alignment, and memory of their own.
+// Checks that tensors fit a graph: type, shape, layout, alignment, and disjoint memory.
 #include "frontend/api/fits.h"
 
 #include "frontend/api/tensor.h"
@@ -25,7 +25,7 @@ static Range range_of(const ng_tensor *t, bool is_output) {
   return (Range){begin, begin + ng_tensor_nbytes(t), is_output};
 }
 
-// By where they begin; Shell's sort, which needs no memory.
+// Sorts by `begin`. Shell's sort needs no memory.
 static void sort_ranges(Range *ranges, size_t count) {
   for (size_t gap = count / 2; gap; gap /= 2)
     for (size_t i = gap; i < count; i++) {
@@ -37,7 +37,7 @@ static void sort_ranges(Range *ranges, size_t count) {
 }
 
 static bool outputs_overlap(Range *ranges, size_t count) {
-  uintptr_t end = 0, end_of_outputs = 0; // of those before
+  uintptr_t end = 0, end_of_outputs = 0; // the greatest ends so far, of all ranges and of outputs
   sort_ranges(ranges, count);
   for (size_t i = 0; i < count; i++) {
     const Range *range = &ranges[i];
@@ -49,7 +49,7 @@ static bool outputs_overlap(Range *ranges, size_t count) {
   return false;
 }
 
-// Takes a state and its update, if they begin at the same address, as one range that is stored.
+// Merges a state and its update into one output range, if they begin at the same address.
 static void join_state(const State *state, Range *ranges, size_t ninputs) {
   Range *before = &ranges[state->input], *after = state->output < 0 ? NULL : &ranges[ninputs + (size_t)state->output];
   if (!after || before->begin != after->begin) return;

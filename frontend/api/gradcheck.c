@@ -1,11 +1,11 @@
-// The gradient graph against differences of the graph itself, both interpreted with all floating-point types taken as
-// f64, so that rounding hides nothing.
+// Compares the gradient graph with finite differences of the graph, both interpreted with every floating-point type as
+// f64, so that rounding hides no error.
 //
-// Checked is the derivative of one number, the sum of all outputs with random weights. It is taken by central
-// differences with steps that shrink fourfold, extrapolated to a step of zero (Ridders' method): the entry of the table
-// that agrees best with its neighbours counts. Differences are taken output by output, so that outputs which do not
-// change add no rounding. An element is skipped where differences do not settle, or the slopes on both sides do not
-// come closer, as the step shrinks: it is at a kink. This looks at the graph alone, not at its gradient.
+// The differentiated function is the sum of all outputs with random weights. Central differences with steps that shrink
+// fourfold are extrapolated to a step of zero (Ridders' method); the table entry that agrees best with its neighbours
+// is the slope. Differences are summed output element by output element, so that unchanged elements add no rounding
+// error. An input element is skipped as a kink if the table does not converge, or if the slopes of the two sides do not
+// approach each other as the step shrinks. Skipping depends on the graph alone, never on its gradient.
 #include "backends/interpreter/interpreter.h"
 #include "frontend/api/budget.h"
 #include "frontend/api/gradient.h"
@@ -17,21 +17,21 @@
 #include <string.h>
 
 enum { MOST_STEPS = 6, LEAST_SAMPLES = 4, MOST_SAMPLES = 4096 };
-static const double work = 2e8; // elements computed for all inputs together, as far as LEAST_SAMPLES allow
+static const double work = 2e8; // limit of computed elements for all inputs together; LEAST_SAMPLES may exceed it
 
 typedef struct Check {
   ng_context *ctx;
   Arena scratch;
-  Graph *forward, *backward; // in f64; forward's outputs are the weighted ones, then what backward wants saved
+  Graph *forward, *backward; // in f64; forward's outputs: the weighted ones, then the saved values that backward reads
   GradientEnds ends;
   Tensor *inputs;    // of forward
-  Tensor *outputs;   // of forward at the data
-  Tensor *moved[2];  // its outputs with an element raised and lowered
+  Tensor *outputs;   // of forward at the unchanged inputs
+  Tensor *moved[2];  // of forward with one input element raised and lowered
   Tensor *weights;   // of the first nweighted outputs
-  Tensor *sizes;     // of these: of the terms that an element is made of, as they may cancel
+  Tensor *sizes;     // magnitudes of the weighted outputs' elements, which exceed the elements where terms cancel
   Tensor *gradients; // parallel to backward's outputs
   size_t nweighted;
-  bool is_too_large; // for the memory budget, which was told
+  bool is_too_large; // for the memory budget; the message has been added
 } Check;
 
 static bool out_of_memory(Check *c) {
@@ -51,7 +51,7 @@ static bool constant_as_f64(Graph *g, Value *v) {
   return true;
 }
 
-// Where data is no f64, numbers in attributes count as f32: gradients were made with those.
+// If the data is not f64, numbers in attributes are rounded to f32, as the gradient graph has them.
 static void round_attributes(Node *node) {
   for (uint32_t i = 0; i < node->op->nattributes; i++)
     if (node->op->attributes[i].kind == ATTRIBUTE_F32 && node->inputs[0] && node->inputs[0]->type != TYPE_F64)
@@ -70,7 +70,8 @@ static bool graph_as_f64(Graph *g) {
   return true;
 }
 
-// In place of the graph's own: what gradients arrive at, then what the gradient graph wants of values and constants.
+// Replaces the graph's outputs: first those that gradients come from, then the values and constants that backward
+// reads.
 static bool choose_outputs(Check *c) {
   Graph *g = c->forward;
   size_t nothers = c->backward->ninputs - c->ends.ndiffs;
@@ -136,13 +137,13 @@ static bool make_data(Check *c, uint64_t seed) {
   return true;
 }
 
-// noise 0: none.
+// noise 0: no noise.
 static bool run(Check *c, const Graph *g, const Tensor *inputs, Tensor *outputs, uint64_t noise) {
   const InterpreterOptions options = {.allocator = &c->ctx->allocator, .noise = noise};
   return interpret(g, inputs, outputs, &options, &c->ctx->diagnostics);
 }
 
-// The gradient graph's inputs, in its order.
+// Passes backward its inputs in their order.
 static bool run_backward(Check *c) {
   size_t ninputs = c->backward->ninputs, nothers = ninputs - c->ends.ndiffs, nsaved = 0;
   Tensor *inputs = ARENA_ARRAY(&c->scratch, Tensor, ninputs + 1);
@@ -161,15 +162,16 @@ static bool run_backward(Check *c) {
 
 typedef struct Difference {
   double slope;    // of the weighted sum
-  double rounding; // how far rounding may have moved it
-  double bend;     // the slope above less that below
+  double rounding; // bound of the slope's rounding error
+  double bend;     // |slope above - slope below|
 } Difference;
 
 static const double *elements(const Tensor *t) {
   return t->data;
 }
 
-// How far relative noise on every value moves an element, by the noise: roundings move it as far by theirs.
+// Measures how far relative noise on every value moves each output element, divided by the noise: rounding errors move
+// the element in proportion.
 static bool find_sizes(Check *c) {
   enum { NOISY_RUNS = 2 };
   for (size_t k = 0; k < c->nweighted; k++) memset(c->sizes[k].data, 0, tensor_nbytes(&c->sizes[k]));
@@ -187,8 +189,8 @@ static bool find_sizes(Check *c) {
   return true;
 }
 
-// Where some elements moved, those that did not say that they do not depend on the input; where none did, each may have
-// moved by less than it can.
+// Bounds the rounding error by the magnitude of the elements that changed; an unchanged element does not depend on the
+// input. If none changed, each may have changed by less than its own rounding error, so all count.
 static Difference sum_differences(const Check *c, double width) {
   Difference d = {0};
   double sum = 0, bend = 0, magnitude = 0, unmoved = 0;
@@ -206,7 +208,7 @@ static Difference sum_differences(const Check *c, double width) {
       magnitude += fabs(weight[i]) * fmax(fabs(above[i]) + fabs(below[i]), 2 * elements(&c->sizes[k])[i]);
     }
   }
-  const double rounding_errors = 8; // that an output may hold, in units of its last place
+  const double rounding_errors = 8; // of an output, in units in the last place
   d.slope = sum / width;
   d.bend = fabs(bend) / (width / 2);
   d.rounding = rounding_errors * DBL_EPSILON * (magnitude > 0 ? magnitude : unmoved) / width;
@@ -226,8 +228,8 @@ static bool take_difference(Check *c, double *x, double step, Difference *d) {
 
 typedef struct Slope {
   double value;
-  double rounding;   // how far rounding may have moved it
-  bool is_unsettled; // the element is at a kink, or moves others over one by the smallest step
+  double rounding;   // bound of its rounding error
+  bool is_unsettled; // the element is at a kink, or the smallest step still moves another value over one
 } Slope;
 
 static bool take_slope(Check *c, double *x, double tolerance, Slope *best) {
@@ -239,7 +241,7 @@ static bool take_slope(Check *c, double *x, double tolerance, Slope *best) {
     before = d;
     if (!take_difference(c, x, step, &d)) return false;
     step /= shrinking;
-    rounding = fmax(rounding, d.rounding); // of each step that an entry is made of
+    rounding = fmax(rounding, d.rounding); // of every step that the entry uses
     table[i][0] = d.slope;
     double factor = 1;
     for (int k = 1; k <= i; k++) {
@@ -253,7 +255,7 @@ static bool take_slope(Check *c, double *x, double tolerance, Slope *best) {
     }
     if (least <= tolerance * fabs(best->value) / 64) break;
   }
-  if (!isfinite(least)) best->value = d.slope; // no number, which is told
+  if (!isfinite(least)) best->value = d.slope; // NaN or infinite, which is reported
   const double enough = fmax(tolerance * fabs(best->value) / 4, d.rounding);
   bool is_bent = d.bend > before.bend / 2 && d.bend > enough;
   best->is_unsettled = isfinite(least) && (least > enough || is_bent);
@@ -269,8 +271,8 @@ static double root_mean_square(const Tensor *t) {
   return nelems ? sqrt(sum / (double)nelems) : 0;
 }
 
-// An element that is next to nothing beside the others counts as a thousandth of them, and none as so small that
-// rounding alone would be more than is tolerated: in the differences, or in the gradient of what arrives as about 1.
+// An element much smaller than the others is compared with a thousandth of their root mean square. The divisor is also
+// large enough that rounding errors alone, of the differences or of a gradient of about 1, stay within the tolerance.
 static double relative_error(double gradient, const Slope *slope, double mean_size, double tolerance) {
   const double smallest = 1e-3, own_rounding = 8 * DBL_EPSILON;
   double apart = fabs(gradient - slope->value);

@@ -1,4 +1,4 @@
-// Gradients of graphs. They are handed out as what their text reads back as, which owns all that it refers to.
+// Gradients of graphs. The result is reread from its text, so that it owns all its memory.
 #include "frontend/api/gradient.h"
 
 #include "frontend/yaml/yaml.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-// What the names stand for, in the graph's arena; NULL for a list of none.
+// Finds the named values; the array is in the graph's arena. An empty list gives NULL.
 static ng_status find_values(ng_graph *g, const char *what, const char *const *names, size_t nnames,
                              Value *const *known, size_t nknown, Value ***found) {
   Arena *arena = &g->graph->arena;

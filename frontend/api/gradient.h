@@ -1,4 +1,4 @@
-// The gradient of a graph, for the functions that hand it out or check it.
+// The gradient of a graph, for functions that return it or check it.
 #ifndef NGRAD_FRONTEND_API_GRADIENT_H
 #define NGRAD_FRONTEND_API_GRADIENT_H
 

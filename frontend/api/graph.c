@@ -1,4 +1,4 @@
-// Graphs as handles: reading, describing, giving their extents numbers.
+// Graph handles: reading, describing, and setting extents.
 #include "frontend/api/handles.h"
 
 #include "backends/codegen/codegen.h"
@@ -15,13 +15,13 @@ ng_graph *graph_wrap(ng_context *ctx, Call call, Graph *graph) {
     graph_free(graph);
     return NULL;
   }
-  ctx->last_status = NG_OK; // a lost warning is no failure
+  ctx->last_status = NG_OK; // losing a warning is no failure
   *g = (ng_graph){.ctx = ctx, .graph = graph};
   text_init(&g->identifier, &ctx->allocator);
   return g;
 }
 
-// graph_wrap at the end of a reader's steps.
+// graph_wrap, at the end of the steps that a reader counts.
 static ng_graph *graph_read(ng_context *ctx, Call call, Graph *graph) {
   ng_graph *g = graph_wrap(ctx, call, graph);
   compiling_end(ctx);
@@ -149,7 +149,7 @@ static ng_status tell_shape(ng_graph *g, const Value *v, int rank, const int64_t
   return call_end(g->ctx, call);
 }
 
-// A dim that only the file gives a value takes another.
+// Whether an extent can change: a dim whose value comes from the file can.
 static bool extent_is_open(Extent e) {
   return extent_is_unknown(e) || (e.dim && !e.dim->is_fixed);
 }
@@ -177,7 +177,7 @@ ng_status ng_graph_set_input_shape(ng_graph *g, size_t i, int rank, const int64_
   return NG_OK;
 }
 
-// Of what is still unknown, inputs first: the rest follows from them.
+// Reports unknown extents, inputs first, because the others follow from the inputs.
 static bool every_extent_is_known(const Graph *g, Diagnostics *d) {
   bool ok = true;
   char shape[256];

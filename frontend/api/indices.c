@@ -1,4 +1,4 @@
-// Checks indices before anything is computed from them: one pass over the inputs that hold them.
+// Checks inputs that hold indices before anything is computed from them, in one pass over each input.
 #include "frontend/api/indices.h"
 
 #include "frontend/api/tensor.h"
@@ -24,7 +24,7 @@ static bool is_allowed(const Allowed *a, int64_t index) {
 #define FIND_WRONG(T)                                                                                                  \
   for (const T *x = data; i < nelems && is_allowed(a, x[i]); i++) continue
 
-// The place in memory of the first element that is wrong; nelems: there is none.
+// The offset in memory of the first wrong element; nelems: all are right.
 static size_t find_wrong(Type type, const void *data, size_t nelems, const Allowed *a) {
   size_t i = 0;
   switch (type) {
@@ -44,7 +44,7 @@ static int64_t integer_at(Type type, const void *data, size_t place) {
   return integer;
 }
 
-// The same in the check's region; its elements are looked at in row-major order.
+// The same for the check's region, in row-major order.
 static size_t find_wrong_in_region(const IndexCheck *c, const Tensor *t, const Allowed *a) {
   int64_t count[MAX_RANK] = {0}, stride[MAX_RANK], index[MAX_RANK] = {0}, place = 0;
   order_strides(&t->order, t->rank, t->extent, stride);
@@ -89,7 +89,7 @@ bool indices_are_right(const IndexCheck *checks, size_t count, const ng_tensor *
   return true;
 }
 
-// The element's name, such as labels[3, 0], from its place in memory.
+// Adds the name of the element at an offset in memory, such as labels[3, 0].
 static void add_element(Text *out, const char *name, const Tensor *t, size_t place) {
   int64_t index[MAX_RANK] = {0};
   for (int i = t->rank - 1; i >= 0; i--) {

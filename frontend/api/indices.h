@@ -1,4 +1,4 @@
-// Whether the inputs that hold indices hold such as exist.
+// Checks that inputs which hold indices are in range.
 #ifndef NGRAD_FRONTEND_API_INDICES_H
 #define NGRAD_FRONTEND_API_INDICES_H
 
@@ -6,13 +6,13 @@
 #include "ir/graph/tensor.h"
 #include "ir/operators/indices.h"
 
-// Of tensors that fit the graph.
+// The tensors must fit the graph.
 bool indices_are_right(const IndexCheck *checks, size_t count, const ng_tensor *inputs);
 
-// The place in memory of an element that is checked; -1: there is none.
+// The offset in memory of an element that is checked; -1: there is none.
 int64_t indices_place(const IndexCheck *c, const Tensor *t);
 
-// Tells of the first wrong index of each check. NG_OK, NG_WRONG or NG_OUT_OF_MEMORY.
+// Reports the first wrong index of each check. NG_OK, NG_WRONG or NG_OUT_OF_MEMORY.
 ng_status indices_tell(ng_context *ctx, const Graph *g, const ng_tensor *inputs);
 
 #endif

@@ -1,4 +1,4 @@
-// What a graph consists of: its nodes, their operands and attributes, the files that it was read from.
+// Describes a graph: its nodes, their operands and attributes, and the files that it was read from.
 #include "frontend/api/catalogue.h"
 #include "frontend/api/handles.h"
 

@@ -1,4 +1,4 @@
-// Compiling a graph, and running what came of it.
+// Compiles graphs and runs the kernels.
 #include "frontend/api/kernel.h"
 
 #include "frontend/api/budget.h"
@@ -10,7 +10,7 @@
 
 enum { FEW_POINTERS = 64 };
 
-// The handle, with all that it keeps of the graph.
+// Makes the handle, with everything of the graph that the kernel needs.
 static ng_kernel *kernel_new(ng_graph *g) {
   const Allocator *a = &g->ctx->allocator;
   const Graph *graph = g->graph;
@@ -170,7 +170,7 @@ const char *ng_kernel_refusal(const ng_kernel *k, const ng_tensor *inputs, const
   return tensors_refusal(inputs, k->ninputs, outputs, k->noutputs, k->tensors, k->graph, &k->ctx->allocator);
 }
 
-// What inputs and outputs of the rank must be like; NULL: out of memory.
+// The inputs and outputs that a rank must pass; NULL: out of memory.
 static Tensor *tensors_of_rank(const ng_kernel *k, const ng_ranks *ranks) {
   const size_t count = k->ninputs + k->noutputs;
   Tensor *own = allocator_alloc(&k->ctx->allocator, (count + 1) * sizeof *own);

@@ -13,25 +13,25 @@ enum { MOST_THREADS = 1024 };
 
 struct ng_kernel {
   ng_context *ctx;
-  Graph *graph;           // what was compiled, which has the constants that `compiled` reads
-  CompiledGraph rounding; // the same with its kernels, unless it has leaves
+  Graph *graph;           // the compiled graph, which owns the constants that `compiled` reads
+  CompiledGraph rounding; // the same graph and its kernels; unset if it has leaves
   Compiled *compiled;     // NULL: the graph has leaves
-  Staged *staged;         // which are these; NULL: it has none
-  Profile *profile;       // NULL: none was asked for
+  Staged *staged;         // the functions of a graph with leaves; NULL: no leaves
+  Profile *profile;       // NULL: not requested
   ng_kernel_info info;
-  double operations; // of a run
-  char *name;        // the graph's
-  Tensor *tensors;   // what inputs and then outputs must be like; no data
+  double operations; // in a run
+  char *name;        // of the graph
+  Tensor *tensors;   // types, shapes and layouts of inputs, then outputs; no data
   size_t ninputs, noutputs;
   const IndexCheck *checks; // in the graph's arena
   size_t nchecks;
 };
 
-// Whether what options ask for can be compiled here, as far as the graph of the build tells.
+// Whether the options can be compiled on this machine, judged by the build's graph.
 ng_status kernel_check_options(const Build *b);
-// The build's program as machine code.
+// Compiles the build's program to machine code.
 ng_status kernel_compile(const Build *b, bool is_profiled, Compiled **compiled, CompileTimes *times);
-// ng_kernel_run, with compiled_run's watch.
+// ng_kernel_run, with the watch of compiled_run.
 ng_status kernel_run(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs, int threads, Watch *watch);
 
 #endif

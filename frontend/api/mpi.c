@@ -1,4 +1,4 @@
-// Ranks that exchange messages by MPI, which is loaded when they are opened.
+// Ranks that exchange messages by MPI. ng_mpi_open loads the MPI library.
 #include "backends/codegen/codegen.h"
 #include "frontend/api/handles.h"
 
@@ -9,7 +9,7 @@ struct ngrad_mpi_functions { // as in ranks_process.in
   void (*end)(ng_ranks *ranks);
   void (*abort)(const ng_ranks *ranks, int status);
 };
-static const struct ngrad_mpi_functions *functions; // NULL: MPI has not begun
+static const struct ngrad_mpi_functions *functions; // NULL: MPI is not initialised
 
 static bool begin(ng_context *ctx, const MpiLauncher *launcher, ng_ranks *ranks, int64_t *nlocal) {
   Diagnostics *d = &ctx->diagnostics;

@@ -105,8 +105,7 @@ NG_API void ng_context_set_log(ng_context *ctx, void (*log)(void *user, const ng
 /* The memory budget: the most bytes that the context's allocator may have handed out at a time. A call that would
    exceed it fails with NG_OUT_OF_MEMORY, where possible with a message and before it allocates anything. The default,
    which 0 restores, is three quarters of the memory available when the context was made, as limited by the machine, the
-   process's control groups and its resource limits. The C compiler is a separate process, so its memory does not count.
- */
+   process's control groups and its resource limits. The C compiler is another process and not counted. */
 NG_API void ng_context_set_max_memory(ng_context *ctx, uint64_t nbytes);
 NG_API uint64_t ng_context_max_memory(const ng_context *ctx);
 

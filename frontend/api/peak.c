@@ -1,6 +1,5 @@
-// Chains of multiply-adds that do not depend on each other, one loop for each width of vectors. There are more chains
-// than a processor can have multiply-adds under way (4 cycles of latency times 2 units), and few enough for 16
-// registers.
+// Independent chains of multiply-adds, one loop for each vector width. There are more chains than a processor can have
+// multiply-adds in flight (4 cycles of latency times 2 units), and few enough for 16 registers.
 #include "frontend/api/peak.h"
 
 #include <stddef.h>
@@ -14,8 +13,8 @@
 
 enum { CHAINS = 12, ROUNDS = 1 << 15 };
 
-// Chains that began alike would become one, and sums that went nowhere none. Values approach 1, and so neither overflow
-// nor become denormal.
+// The compiler would merge chains with equal first values, and remove sums that are not used. Values approach 1, so
+// they neither overflow nor become denormal.
 static volatile float seed = 1;
 static _Thread_local volatile float sink;
 

@@ -67,7 +67,8 @@ static bool describe_kernel(Arena *arena, const Schedule *s, size_t index, ng_pr
   return shown->text;
 }
 
-// Gives the first kernel of a visit the numbers of all. Bytes are of the tensors that are not private.
+// Adds the numbers of all kernels that process slices together to the first of them. Bytes count only tensors that
+// other kernels can see.
 static void join_visit(Profile *profile, const ProgramVisit *visit) {
   ng_profile_kernel *first = &profile->kernels[visit->first];
   first->bytes_read = first->bytes_written = 0;
@@ -138,7 +139,7 @@ static int compare_samples(const void *a, const void *b) {
 void profile_set(Profile *profile, double *samples, size_t nsamples) {
   const size_t length = profile_sample_length(profile), first = nsamples * 2 / 5, count = nsamples - 2 * first;
   qsort(samples, nsamples, length * sizeof *samples, compare_samples);
-  double *mean = samples; // of each number
+  double *mean = samples; // the mean of each number
   for (size_t i = 0; i < length; i++) {
     double sum = 0;
     for (size_t s = first; s < first + count; s++) sum += samples[s * length + i];
@@ -156,7 +157,7 @@ void profile_set(Profile *profile, double *samples, size_t nsamples) {
   }
 }
 
-// The loop, by kernel, that a part of the program is; false: the part is no loop.
+// Finds the loop, by kernel, for a part of the program; false: the part is not a loop.
 static bool find_loop(const Profile *profile, size_t part, ng_span *span) {
   size_t loop = part - 1;
   if (!part) return false;
@@ -187,7 +188,7 @@ bool profile_set_spans(Profile *profile, const Span *spans, size_t count) {
 }
 
 static const char *bound_of(const ng_profile_kernel *k, double ceiling_rate, double peak_rate) {
-  const double near = 0.5; // no kernel is at both, and few that are tuned are below
+  const double near = 0.5; // no kernel is near both bounds, and few tuned kernels are below
   if (!(k->ms > 0) || !(ceiling_rate > 0) || !(peak_rate > 0)) return "";
   const double memory = (double)(k->bytes_read + k->bytes_written) / k->ms / ceiling_rate;
   const double arithmetic = k->operations / k->ms / peak_rate;

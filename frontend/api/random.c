@@ -1,4 +1,4 @@
-// Random inputs. Integer arithmetic and one multiplication make each element, so no machine's math library matters.
+// Random inputs. Each element takes integer arithmetic and one multiplication, so every machine gets the same bits.
 #include "frontend/api/random.h"
 
 #include "frontend/api/budget.h"
@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-// Four uniform 16-bit numbers have a sum of mean 2 * 65535 and variance (2^32 - 1) / 3.
+// The sum of four uniform 16-bit numbers has mean 2 * 65535 and variance (2^32 - 1) / 3.
 static double nearly_normal(uint64_t word) {
   const int64_t mean = 2 * INT64_C(65535);
   const double reciprocal_deviation = 0x1.bb67ae86627e8p-16; // sqrt(3 / (2^32 - 1))
@@ -24,7 +24,7 @@ static double uniform(uint64_t word, double least, double beyond) {
   return least + (beyond - least) * ((double)(word >> 11) * 0x1p-53);
 }
 
-// Values of integer types keep the normal's shape, not its narrow range.
+// The standard deviation of random values. Integers need a wider range than the normal's.
 static double deviation_of(Type type) {
   switch (type) {
   case TYPE_U8:
@@ -41,7 +41,7 @@ Distribution distribution_any(Type type) {
   return (Distribution){.range = RANGE_ANY, .factor = 1, .centre = type == TYPE_U8 ? 128 : type == TYPE_U4 ? 8 : 0};
 }
 
-// Quantised numbers of which Dequantize makes numbers of variance 1 if its type has so many steps, around 0.
+// Adapts quantised numbers so that Dequantize gives them a variance of at most 1, with its zero point as mean.
 static void distribution_adapt(Distribution *d, const Node *dequantize, Type type) {
   const AttributeValue *scales = node_attribute(dequantize, "scales"), *zps = node_attribute(dequantize, "zps");
   const double steps = deviation_of(type), scale = scales->numbers.count ? scales->numbers.items[0] : 1;
@@ -49,19 +49,19 @@ static void distribution_adapt(Distribution *d, const Node *dequantize, Type typ
   if (zps->list.count) d->centre = (double)zps->list.items[0];
 }
 
-// Whether all elements of its results are elements of its input.
+// Whether every element of the node's results is an element of its input.
 static bool only_moves(const Node *node) {
   const OperatorId op = node->op->id;
   return (node->op->traits & TRAIT_PERMUTES || op == OP_Leaf || op == OP_Slice || op == OP_Split) &&
          !type_is_float(node->inputs[0]->type);
 }
 
-// The lesser one of two extents; 0 and -1 are none.
+// The lesser of two extents; 0 and -1 mean no extent.
 static int64_t lesser(int64_t a, int64_t b) {
   return b <= 0 || (a > 0 && a < b) ? a : b;
 }
 
-// The least extent that the value's elements are indices along; 0: they are none. Looks through few nodes only.
+// The least extent that the value's elements index; 0: they are no indices. The search depth is bounded.
 static int64_t indexed_extent(const Value *v, int depth) {
   enum { DEEPEST = 8 };
   int64_t least = 0;
@@ -74,8 +74,8 @@ static int64_t indexed_extent(const Value *v, int depth) {
   return least;
 }
 
-// The terms of the sums of products that the value and no input of the graph are factors of; 0: there are none. Looks
-// through reshapes and transposes.
+// If the value, but no other input of the graph, is a factor of sums of products: their number of terms; otherwise 0.
+// The search looks through reshapes and transposes.
 static int64_t product_terms(const Value *v, int depth) { // NOLINT(misc-no-recursion): depth is bounded
   enum { DEEPEST = 4 };
   int64_t nterms = 0;
@@ -89,9 +89,9 @@ static int64_t product_terms(const Value *v, int depth) { // NOLINT(misc-no-recu
   return nterms;
 }
 
-// Scales of 8-bit integers make of these numbers of variance 1, those of other types smaller ones. A single number that
-// all others are divided by is not near 0, nor are the elements of a divisor: quotients would be as large as no
-// network's values are.
+// Scales of 8-bit integers are such that dequantised numbers have variance 1; other types get smaller numbers. A scalar
+// divisor is positive, and the elements of other divisors are not near 0, because quotients would be larger than values
+// in networks are.
 Distribution distribution_of(const Value *v) {
   const double of_scales = 1.0 / 32;
   Distribution d = distribution_any(v->type);
@@ -104,8 +104,8 @@ Distribution distribution_of(const Value *v) {
     d.is_divisor |= op->id == OP_Divide && use->slot == 1;
     if (op->id == OP_Dequantize && !type_is_float(v->type)) distribution_adapt(&d, use->node, v->type);
   }
-  // In a long chain of products these keep the size of what they multiply: states that grow from step to step, as a
-  // recurrent network's would, show nothing but rounding errors in the end.
+  // In a long chain of products these values preserve the magnitude of the other factor. If states grew from step to
+  // step, as an untrained recurrent network's may, rounding errors would dominate in the end.
   const int64_t nterms = v->is_in_chain && type_is_float(v->type) ? product_terms(v, 0) : 0;
   if (nterms > 1) d.factor = 1 / sqrt((double)nterms);
   return d;
@@ -126,10 +126,11 @@ static double number_of(Type type, const Distribution *d, uint64_t word) {
 }
 
 void random_fill(Tensor *t, uint64_t seed, uint64_t i, Distribution distribution) {
-  enum { MANY = 1 << 20 }; // so that filling takes longer than threads wait for their next work, spinning
+  enum { MANY = 1 << 20 }; // filling must take longer than the time for which idle threads spin
   const uint64_t stream = splitmix64(splitmix64(seed) + i);
   const int64_t nelems = tensor_nelems(t);
-#pragma omp parallel for schedule(static) if (nelems > MANY && !type_is_packed(t->type)) // no two write one byte
+#pragma omp parallel for schedule(static) if (nelems > MANY &&                                                         \
+                                              !type_is_packed(t->type)) // no two threads write one byte
   for (int64_t e = 0; e < nelems; e++) {
     uint64_t word = splitmix64(stream + (uint64_t)e * SPLITMIX_STEP);
     type_store(t->type, t->data, (size_t)tensor_offset(t, e), number_of(t->type, &distribution, word));

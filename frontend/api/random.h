@@ -4,19 +4,19 @@
 
 #include "ir/graph/tensor.h"
 
-// How the numbers of an input are distributed. Integers have a centre and a deviation.
+// The distribution of an input's numbers. Integers have a centre and a deviation.
 typedef struct Distribution {
   ValueRange range;
-  double factor;    // of what is in that range, or of an integer's deviation
+  double factor;    // of the range, or of an integer's deviation
   double centre;    // of integers
-  bool is_divisor;  // floats of either sign that are not near 0
+  bool is_divisor;  // floats of either sign, not near 0
   int64_t nindices; // more than 0: integers from 0 to nindices - 1
 } Distribution;
 
 Distribution distribution_of(const Value *v);
-Distribution distribution_any(Type type); // of a value of this type that nothing is known of
+Distribution distribution_any(Type type); // of a value of this type without further knowledge
 
-// What ng_tensor_random fills a tensor with.
+// Fills a tensor as ng_tensor_random does.
 void random_fill(Tensor *t, uint64_t seed, uint64_t i, Distribution distribution);
 
 #endif

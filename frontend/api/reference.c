@@ -1,4 +1,4 @@
-// What is right of a graph's outputs: the interpreter's results, or what they are with the roundings of compiled code.
+// Reference results for outputs: the interpreter's, and the interpreter's with the roundings of compiled code.
 #include "frontend/api/reference.h"
 
 #include "frontend/api/compare.h"
@@ -18,7 +18,7 @@ static Tensor *new_outputs(const Graph *g, Arena *arena) {
   return outputs;
 }
 
-// Sets the first three members, in the arena. g is bound.
+// Sets the first three members; their memory is in the arena. g is bound.
 static bool find_exact(Reference *r, const Graph *g, const Tensor *inputs, Arena *arena, Diagnostics *d) {
   const InterpreterOptions options = {.allocator = arena->allocator};
   r->exact = new_outputs(g, arena);
@@ -61,7 +61,8 @@ static const Movement *movement(const Comparison *c, const Reference *r, size_t 
   return c->leaves_out ? &r->movements[i] : NULL;
 }
 
-// Elements that are no numbers although the exact ones are: the reference has them, too.
+// Counts elements that are not finite although the exact ones are, and finds the first of them. The rounded reference
+// has them, too.
 static void count_overflown(const Tensor *actual, const Tensor *exact, ng_difference *d) {
   const int64_t nelems = tensor_nelems(actual);
   d->noverflown = 0;
@@ -84,7 +85,7 @@ static bool are_within(const Comparison *c) {
   return true;
 }
 
-// Compares outputs that are not within their tolerances beside what rounding errors of their values do to them.
+// Compares outputs outside their tolerances again, allowing for the effect of rounding errors of the graph's values.
 static void compare_with_exact(const Comparison *c, const Reference *r) {
   for (size_t i = 0; i < c->g->graph->noutputs; i++) {
     ng_difference *d = &c->differences[i];
@@ -94,8 +95,8 @@ static void compare_with_exact(const Comparison *c, const Reference *r) {
   }
 }
 
-// Compares those that are not even so with the rounded ones. Other expected results than the interpreter's stay what is
-// expected.
+// Compares outputs that are still outside with the rounded results, but only if `expected` are the interpreter's
+// results; the rounded results replace no others.
 static void compare_with_rounded(const Comparison *c, const Reference *r) {
   for (size_t i = 0; i < c->g->graph->noutputs; i++) {
     ng_difference d, *told = &c->differences[i];

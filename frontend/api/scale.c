@@ -1,4 +1,5 @@
-// Costs of steps on many ranks: the times of a step's functions, measured or given, and a row a number of ranks.
+// Costs of steps on many ranks: the times of a step's functions, measured or given, and one row for each number of
+// ranks.
 #include "frontend/api/scale_model.h"
 
 #include "backends/codegen/toolchain/toolchain.h"
@@ -21,7 +22,7 @@ typedef struct Scale {
   Arena arena;
   struct ngrad_step step;
   size_t nfunctions, nbuckets;
-  StepTimes times; // of one leaf
+  StepTimes times; // for one leaf
   double *common_ms, *leaf_ms;
 } Scale;
 
@@ -60,7 +61,7 @@ static void set_stages(Scale *s) {
 
 typedef struct Run {
   ng_kernel *kernel;
-  Tensor *tensors; // of one leaf; outputs are inputs' memory where they update states
+  Tensor *tensors; // for one leaf; outputs are the inputs' memory where they update states
   void **pointers;
   bool *is_own;
   void *memory;
@@ -75,7 +76,7 @@ static bool make_tensor(const Scale *s, Run *r, size_t i, const Value *v) {
   return true;
 }
 
-// Random inputs of one leaf, and outputs.
+// Makes random inputs of one leaf, and its outputs.
 static bool make_tensors(Scale *s, Run *r) {
   const Graph *g = s->g->graph;
   const ng_kernel *k = r->kernel;
@@ -139,7 +140,7 @@ static ng_status measure(Scale *s, const ng_kernel *k) {
   return status;
 }
 
-// As fast as a rank adds what leaves share, whose memory is not in a cache.
+// Measures how fast a rank adds the buffers that leaves share, outside the caches.
 static ng_status measure_additions(const Scale *s, double *bandwidth) {
   enum { NBYTES = 16 << 20, ROUNDS = 5 };
   float *numbers = allocator_alloc(&s->g->ctx->allocator, (size_t)2 * NBYTES);
@@ -156,14 +157,14 @@ static ng_status measure_additions(const Scale *s, double *bandwidth) {
   return NG_OK;
 }
 
-// Given times: of the leaf's kernels by their operations, or bytes where these take longer.
+// Given times are divided among the leaf's kernels by operations, or by bytes where these take longer.
 
 static double kernel_work(const ng_profile_kernel *k) {
-  const double operations_per_byte = 4; // that a processor does in the time of a byte from memory
+  const double operations_per_byte = 4; // operations that a processor does in the time of one byte from memory
   return fmax(k->operations, operations_per_byte * (double)(k->bytes_read + k->bytes_written));
 }
 
-// The work of the program's kernels up to the one that has the part.
+// The work of the program's kernels, up to and including the kernel with this part.
 static double work_until(const Profile *p, size_t part) {
   double work = 0;
   size_t nparts = 0;
@@ -238,7 +239,7 @@ typedef struct Costs {
   ModelCost by_scheme[SCHEME_COUNT];
 } Costs;
 
-// The cost if the batch has `leaves` leaves, each of which takes `size` times as long as one of the graph's.
+// The cost for a batch of `leaves` leaves, each of which takes `size` times as long as a leaf of the graph.
 static bool find_costs(const Scale *s, int64_t leaves, double size, int64_t ranks, Costs *costs) {
   const ng_scale_basis *b = s->basis;
   const Allocator *a = &s->g->ctx->allocator;
@@ -279,8 +280,8 @@ static const char *bound_of(const ModelCost *c) {
   return parts[largest].name;
 }
 
-// Of the powers of two times the ranks above and below the number of leaves, the one with the shorter steps, if those
-// are shorter than now by a hundredth.
+// Tries the two numbers ranks * 2^k nearest to the number of leaves, below and above. Takes the one with the shorter
+// steps, if they are at least one percent shorter than now.
 static bool find_better(const Scale *s, ng_scale_row *row) {
   const int64_t leaves = s->step.nleaves;
   const double halvings = fmax(log2((double)leaves / (double)row->ranks), 0),
@@ -299,7 +300,8 @@ static bool find_better(const Scale *s, ng_scale_row *row) {
   return true;
 }
 
-// The largest power of two of the ranks that have leaves, if a step takes them less time than all.
+// Tries the largest power of two that is at most the number of ranks with leaves, and takes it if its steps are
+// shorter.
 static bool find_fewer(const Scale *s, ng_scale_row *row) {
   int64_t fewer = 1;
   Costs costs;

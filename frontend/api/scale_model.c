@@ -3,21 +3,21 @@
 #include <math.h>
 
 typedef struct Phase {
-  double nmessages, nbytes, nadded; // nadded: bytes added after it
+  double nmessages, nbytes, nadded; // nadded: bytes added after the phase
   double nsteps;                    // messages that wait for each other
 } Phase;
 
-typedef struct Exchange { // of a bucket
+typedef struct Exchange { // of one bucket
   Phase phases[2];
-  double ready_ms, done_ms; // of the leaf's function; of the phase under way
-  int phase;                // that is under way, from 0; -1: not begun
+  double ready_ms, done_ms; // of the leaf's function; of the current phase
+  int phase;                // the current phase, from 0; -1: not begun
 } Exchange;
 
 typedef struct Clock {
   const Network *network;
-  double cpu, link;          // when they are free
-  double latency, bandwidth; // that exchanges need
-  double additions;          // on the processor
+  double cpu, link;          // when they become free
+  double latency, bandwidth; // times that exchanges need
+  double additions;          // time on the processor
 } Clock;
 
 // Phases
@@ -44,7 +44,7 @@ static void add_bytes(Clock *t, double nbytes) {
   t->additions += ms;
 }
 
-// The link sends a message after the other; those that wait for each other take their latency each.
+// The link sends one message after the other; each message that waits for the previous one adds a latency.
 static void begin_phase(Clock *t, Exchange *e, int phase) {
   const Phase *p = &e->phases[phase];
   const Network *n = t->network;
@@ -78,7 +78,7 @@ static size_t next_ready(const Exchange *exchanges, size_t count) {
   return next;
 }
 
-// The last leaf, in which exchanges begin, and the wait for them, in the order of a run.
+// Simulates the last leaf, during which exchanges begin, and the wait for them, in the order of a run.
 static void run_last_leaf(Clock *t, const struct ngrad_stage *s, Exchange *exchanges, double leaf_ms,
                           int64_t additions) {
   double computed = 0;

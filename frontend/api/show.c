@@ -1,4 +1,4 @@
-// Graphs, kernels, loops and source code as texts.
+// Prints graphs, kernels, loops and source code as text.
 #include "frontend/api/build.h"
 
 #include "backends/codegen/codegen.h"
@@ -78,7 +78,8 @@ typedef struct Format {
   const char *name;
   bool needs_kernels;
   bool (*print)(const Build *b, const Graph *g, Text *out); // false: out of memory
-  const char *of_part; // the heading of a function of a graph with leaves; NULL: such a graph has no such text
+  const char
+      *of_part; // heading of each function of a graph with leaves; NULL: this text does not exist for such graphs
 } Format;
 
 static const Format formats[] = {
@@ -106,7 +107,7 @@ static const Format *find_format(ng_context *ctx, const char *name) {
 
 typedef ng_status Visitor(void *context, const Stages *stages, const Build *function);
 
-// Visits the functions of a graph with leaves, built one after the other.
+// Builds the functions of a graph with leaves, one after the other, and visits each.
 static ng_status visit_stages(ng_graph *g, const ng_options *options, Visitor *visit, void *context) {
   ng_context *ctx = g->ctx;
   Stages stages;
@@ -185,8 +186,8 @@ char *ng_graph_onnx(const ng_graph *g, size_t *nbytes) {
 }
 
 typedef struct Workspace {
-  size_t nbytes, unshared; // the largest of a function
-  size_t between;          // of what is kept between functions
+  size_t nbytes, unshared; // of the function with the largest workspace
+  size_t between;          // of the values passed between functions
 } Workspace;
 
 static ng_status add_workspace(void *context, const Stages *stages, const Build *b) {

@@ -1,4 +1,4 @@
-// The printer for JSON. An array has a row a line, so that people can read it too.
+// Prints JSON, one array item a line so that people can read it too.
 #include "frontend/api/show_json.h"
 
 #include "ir/operators/operator.h"
@@ -15,7 +15,7 @@ static void print_string(Text *out, const char *key, const char *value) {
   text_add_user_string(out, SINK_JSON, value);
 }
 
-// The i-th item of a list of indices; -1 becomes null.
+// Prints the i-th item of a list of indices; -1 becomes null.
 static void print_index(Text *out, size_t i, int64_t index) {
   if (i) text_add_string(out, ", ");
   if (index < 0) text_add_string(out, "null");
@@ -24,7 +24,7 @@ static void print_index(Text *out, size_t i, int64_t index) {
 
 // Graphs
 
-// `inputs`: by value, whether it is none, another input (1) or a state (2).
+// `inputs`, by value: 0 no input, 1 an input, 2 a state.
 static const char *value_kind(const Value *v, const unsigned char *inputs) {
   return inputs[v->index] == 2 ? "state" : inputs[v->index] ? "input" : v->constant ? "constant" : "result";
 }
@@ -90,7 +90,7 @@ static void begin_row(Text *out, size_t i) {
   text_add_string(out, i ? ",\n  " : "\n  ");
 }
 
-// All but the object's end.
+// Prints the object except for its end.
 static bool print_graph(const Graph *g, Text *out) {
   unsigned char *inputs = allocator_alloc(out->allocator, g->nvalues + 1);
   if (!inputs) return false;

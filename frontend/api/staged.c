@@ -15,7 +15,7 @@ static const struct ngrad_stage *stage_of_leaf(const Staged *s, size_t function)
 }
 
 static void set_parts(Staged *s, const struct ngrad_stage *stage, const Program *p) {
-  struct ngrad_bucket *buckets = (struct ngrad_bucket *)stage->buckets; // the stages' arena's
+  struct ngrad_bucket *buckets = (struct ngrad_bucket *)stage->buckets; // in the stages' arena
   step_find_parts(stage, p, s->parts);
   for (size_t i = 0; i < stage->nbuckets; i++) buckets[i].part = s->parts[i];
 }
@@ -80,7 +80,7 @@ void staged_free(Staged *s, ng_context *ctx) {
 
 // Running
 
-// The API's ranks as the step's: their messages are alike.
+// The API's ranks as the step's: the structs of their messages have the same layout.
 _Static_assert(sizeof(ng_transfer) == sizeof(struct ngrad_message) &&
                    offsetof(ng_transfer, peer) == offsetof(struct ngrad_message, peer) &&
                    offsetof(ng_transfer, data) == offsetof(struct ngrad_message, data) &&

@@ -6,27 +6,28 @@
 #include "frontend/api/build.h"
 #include "passes/leaves/stages.h"
 
-// Bytes that leaves share and that go to other ranks together, at least: so many that the time of a message is small
-// beside theirs, and so few that the first can leave while the gradient of earlier layers is computed.
+// The least bytes of a bucket, the data of leaves that goes to other ranks in one message. A larger bucket makes the
+// time for a message's latency negligible; a smaller one leaves earlier, while gradients of earlier layers are
+// computed.
 enum { BUCKET_NBYTES = 4 << 20 };
 
 typedef struct Staged {
   Stages stages;
-  Graph *graph;         // that was cut
-  Graph **graphs;       // by function: what was compiled, which has the constants that it reads
-  Compiled **functions; // likewise
-  size_t *parts;        // by bucket of the stage at hand
+  Graph *graph;         // the graph that was divided
+  Graph **graphs;       // by function: the compiled graph, which owns the constants that the function reads
+  Compiled **functions; // by function
+  size_t *parts;        // by bucket of the current stage
   ng_kernel_info info;
-  _Atomic(void *) spare; // memory of a run of one process that no run is using, or NULL
+  _Atomic(void *) spare; // memory for a run of one process, if no run uses it; else NULL
 } Staged;
 
-// Compiles a bound graph with leaves. staged_free follows in any case.
+// Compiles a bound graph with leaves. staged_free must follow, also after a failure.
 ng_status staged_compile(Staged *s, ng_graph *g, const ng_options *options);
-// A run of it by the rank; `ranks` NULL: all leaves are here.
+// Runs the step as one rank; `ranks` NULL: this process has all leaves.
 ng_status staged_run(Staged *s, ng_context *ctx, void *const *inputs, void *const *outputs, int threads,
                      const ng_ranks *ranks);
 void staged_free(Staged *s, ng_context *ctx);
-// The extents of its tensors that a rank gives: for an input with an axis of leaves, its own ones.
+// Sets the extents that this rank's tensors have: inputs with an axis of leaves have only the rank's own leaves.
 void staged_own_extents(const Graph *g, const ng_ranks *ranks, Tensor *tensors);
 
 #endif

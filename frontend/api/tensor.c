@@ -1,4 +1,4 @@
-// Tensors of the caller: memory, .npy files, and what lies between ng_tensor and Tensor.
+// Tensors of the caller: memory, .npy files, and conversion between ng_tensor and Tensor.
 #include "frontend/api/tensor.h"
 
 #include "frontend/api/budget.h"
@@ -70,7 +70,7 @@ static Order order_of_info(const ng_tensor_info *info) {
   return order;
 }
 
-// False: no such type, rank or order. Extents of -1 become unknown.
+// False: invalid type, rank or layout. Extents of -1 become unknown.
 static bool shape_of_info(const ng_tensor_info *info, Shape *shape) {
   const Order order = order_of_info(info);
   if (!is_type(info->type) || info->rank < -1 || info->rank > MAX_RANK || !order_is_valid(&order, info->rank))
@@ -103,7 +103,7 @@ void ng_tensor_free(ng_context *ctx, ng_tensor *t) {
   t->data = NULL;
 }
 
-// A copy in another order. False after telling that there is no memory for it.
+// Copies a tensor to another layout. False after a message: out of memory.
 static bool tensor_reorder(ng_context *ctx, const Tensor *t, Order order, Tensor *out) {
   *out = *t;
   out->order = order;

@@ -1,4 +1,4 @@
-// A tensor of the API as the layers below see it, and back. Data is shared.
+// Converts tensors of the API to the inner type, and back. The data is shared.
 #ifndef NGRAD_FRONTEND_API_TENSOR_H
 #define NGRAD_FRONTEND_API_TENSOR_H
 

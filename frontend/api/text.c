@@ -1,4 +1,4 @@
-// Texts for the caller, and names made safe for where they are shown.
+// Texts for the caller, and names escaped for the place where they are shown.
 #include "frontend/api/text.h"
 
 #include "ir/support/escape.h"

@@ -1,4 +1,4 @@
-// Threads pinned to processors, and samples as one number.
+// Pins threads to processors, and takes the median of samples.
 #include "frontend/api/timing.h"
 
 #include <omp.h>

@@ -1,4 +1,4 @@
-// What timings share: how many samples they take, and a team of threads that stay where they are meanwhile.
+// Timing: the number of samples, and a team of threads pinned to processors.
 #ifndef NGRAD_FRONTEND_API_TIMING_H
 #define NGRAD_FRONTEND_API_TIMING_H
 
@@ -14,13 +14,13 @@ typedef struct Team {
 
 void team_init(Team *team, int threads);
 
-// Each thread to a processor of its own, unless there are too few. To be done before every sample: OpenMP lets threads
-// end that a smaller team does without, and those that it starts anew stay where their maker is.
+// Pins each thread to a processor of its own, unless there are too few. Call it before every sample: a smaller team of
+// OpenMP may end threads, and threads that OpenMP starts later inherit the affinity of their creator.
 void team_pin(const Team *team);
 void team_unpin(const Team *team);
 
-// How many runs of so many milliseconds a sample takes: short ones are timed several at once, for a clock's and a
-// wake-up's cost.
+// How many runs of `ms` milliseconds make a sample: short runs are timed together, so that the costs of the clock and
+// of waking threads do not matter.
 size_t runs_in_sample(double ms);
 
 double samples_median(double *sorted_here, size_t count);

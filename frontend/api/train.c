@@ -1,4 +1,4 @@
-// Training: names and numbers of options become what passes/train takes.
+// Training: translates the options' names and numbers for passes/train.
 #include "passes/train/train.h"
 #include "frontend/api/handles.h"
 
@@ -9,10 +9,10 @@
 typedef struct OptimizerName {
   const char *name;
   OperatorId op;
-  double learning_rate; // where none is said
+  double learning_rate; // default
 } OptimizerName;
 
-// The rates are PyTorch's, but for sgd and momentum, for which PyTorch had none for long.
+// The default rates are PyTorch's, except for sgd and momentum, for which PyTorch long had no default.
 static const OptimizerName optimizers[] = {
     {"sgd", OP_SGD, 0.01},      {"momentum", OP_Momentum, 0.01}, {"adam", OP_Adam, 0.001},
     {"adamw", OP_AdamW, 0.001}, {"adagrad", OP_Adagrad, 0.01},
@@ -23,8 +23,8 @@ static const char *const schedule_names[] = {"constant", "step", "cosine"}; // b
 
 typedef struct Training {
   ng_graph *g;
-  Graph *own;           // a trainable form of g's graph; NULL: that is trainable itself
-  const Graph *forward; // the one of them that is trained
+  Graph *own;           // a trainable form of g's graph; NULL: g's graph is trainable itself
+  const Graph *forward; // `own`, or g's graph
   const ng_train_options *options;
   const OptimizerName *optimizer;
   TrainOptions made;
@@ -49,13 +49,13 @@ static ng_status choose_optimizer(Training *t) {
   return NG_OK;
 }
 
-// Numbers. Those that no row has are attributes of the optimizer.
+// Settings. Names without a row here are attributes of the optimizer.
 
 typedef struct SettingRow {
   const char *name;
   size_t offset;      // in TrainOptions
-  bool is_count;      // of an int64_t, else a double
-  unsigned schedules; // that use it, a bit each
+  bool is_count;      // an int64_t, else a double
+  unsigned schedules; // bit mask of the schedules that use the setting
   double least, most;
 } SettingRow;
 
@@ -245,7 +245,8 @@ static bool has_output(const Graph *g, const char *name) {
   return found;
 }
 
-// A graph whose only loss is the name of none of its outputs, but of one that can be added, gets that.
+// If the only loss names no output but a loss that can be added (such as cross-entropy), the loss is added to the
+// graph.
 static ng_status make_trainable(Training *t) {
   const Graph *g = t->g->graph;
   const char *name = t->options->losses && t->options->nlosses == 1 ? t->options->losses[0] : NULL;

@@ -1,4 +1,4 @@
-// Weights of models of other systems as files.
+// Writes weights of other systems' models to files.
 #include "frontend/api/handles.h"
 #include "frontend/npy/npy.h"
 #include "ir/graph/tensor.h"
