@@ -1,4 +1,4 @@
-// Answers as lines or as a document.
+// Prints answers as lines or as a JSON document.
 #include "frontend/cli/answer.h"
 
 #include "frontend/cli/progress.h"

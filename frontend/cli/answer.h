@@ -1,4 +1,4 @@
-// What a verb that writes graphs says: the text and "wrote FILE", or with --json one document of that.
+// The output of verbs that write graphs: the text and "wrote FILE", or one document of these with --json.
 #ifndef NGRAD_FRONTEND_CLI_ANSWER_H
 #define NGRAD_FRONTEND_CLI_ANSWER_H
 
@@ -6,15 +6,15 @@
 #include "frontend/cli/session.h"
 
 typedef struct Answer {
-  json_t *document; // NULL: lines are wanted
-  json_t *files;    // the document's
+  json_t *document; // NULL: print lines
+  json_t *files;    // in the document
 } Answer;
 
 Answer answer_begin(const Settings *s);
 void answer_wrote(Answer *a, const char *path);
-// Writes a text to a file or, if path is NULL, as the answer. False after telling why it cannot be written.
+// Writes a text to a file or, if path is NULL, to the answer. False after an error message.
 bool answer_text(Answer *a, const char *text, const char *path);
-// Prints the document, with the context's messages; g, of which it has the name, may be NULL.
+// Prints the document, with the context's messages and the name of g; g may be NULL.
 void answer_end(Answer *a, const ng_context *ctx, const ng_graph *g, ng_status status);
 
 #endif

@@ -1,5 +1,5 @@
-// ngrad bench: times compiled graphs on random data, in turns with a plain streaming loop and a loop of multiply-adds.
-// Two graphs, or two builds of the program, are timed in turns with each other too, and compared.
+// ngrad bench: times compiled graphs on random data, in alternation with a plain streaming loop and a loop of
+// multiply-adds. Two graphs, or two builds of the program, are also timed in alternation with each other, and compared.
 #include "frontend/cli/bench_report.h"
 #include "frontend/cli/data.h"
 #include "frontend/cli/program.h"
@@ -11,7 +11,7 @@
 
 enum { TURNS = 20, TURNS_OF_PROGRAMS = 10, MOST_TURNS = TURNS };
 
-// What is timed: a compiled graph, or what another program does with a graph.
+// The subject of a timing: a compiled graph, or another program that times a graph.
 typedef struct Subject {
   const Settings *settings;
   const char *path;
@@ -52,7 +52,7 @@ static void subject_close(Subject *b) {
   session_close(b->ctx);
 }
 
-// An array of one object is what the program prints.
+// The program prints an array of one object.
 static ng_status time_program(const Subject *b, double seconds, json_t **times) {
   const Settings *s = b->settings;
   char text[32];
@@ -94,9 +94,10 @@ static double seconds_of(const Settings *s) {
   return s->seconds > 0 ? s->seconds : 1;
 }
 
-// Both in turns, each first in every other one; two objects go to the document.
+// Times both in alternation; each is first in every second turn. Adds two objects to the document.
 static ng_status time_in_turns(Subject pair[2], size_t most_turns, json_t *document) {
-  const double seconds = seconds_of(pair[0].settings), patience = 4; // where a single run takes long
+  const double seconds = seconds_of(pair[0].settings),
+               patience = 4; // patience: limit of the time if single runs take long
   json_t *turns[2][MOST_TURNS] = {{0}};
   ng_status status = NG_OK;
   size_t n = 0;
@@ -141,7 +142,7 @@ static ng_status time_alone(const Subject *b, json_t *document, Table *profiles)
   return NG_OK;
 }
 
-// events: of the trace; NULL: none is wanted.
+// events: of the trace; NULL: no trace.
 static int time_graph(const Settings *s, const char *path, json_t *document, Table *profiles, json_t *events) {
   Subject b;
   ng_status status = subject_open(&b, s, path);
@@ -152,7 +153,7 @@ static int time_graph(const Settings *s, const char *path, json_t *document, Tab
   return exit_status(status);
 }
 
-// Where one cannot be timed, the other is, alone.
+// If one of the two cannot be timed, the other is timed alone.
 static int time_two_graphs(const Settings *s, json_t *document, Table *profiles) {
   Subject pair[2];
   ng_status status[2];

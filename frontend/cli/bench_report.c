@@ -1,4 +1,4 @@
-// Times as JSON, tables, sentences and files.
+// Prints times as JSON, tables, sentences and files.
 #include "frontend/cli/bench_report.h"
 
 #include <math.h>
@@ -24,7 +24,8 @@ static void add_part(Table *table, double ms, double whole, uint64_t nbytes) {
 
 void add_profile(Table *table, const ng_graph *g, const ng_profile *p, uint64_t nbytes) {
   const char *const header[] = {ng_graph_name(g), "ms", "share", "bytes", "GB/s", "GF/s", "near", ""};
-  for (size_t i = 0; table->count && i < sizeof header / sizeof *header; i++) table_add(table, "%s", ""); // a line
+  for (size_t i = 0; table->count && i < sizeof header / sizeof *header; i++)
+    table_add(table, "%s", ""); // an empty line
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(table, "%s", header[i]);
   for (size_t i = 0; i < p->nkernels; i++) {
     const ng_profile_kernel *k = &p->kernels[i];
@@ -122,7 +123,7 @@ json_t *times_json(const ng_graph *g, const ng_kernel_info *info, int threads, c
   return object;
 }
 
-// A number of an object; NaN where there is none, as what an older build printed may lack it.
+// A number of an object; NaN if it is missing, as in the output of older builds.
 static double number_of(const json_t *object, const char *key) {
   const json_t *value = json_object_get(object, key);
   return json_is_number(value) ? json_number_value(value) : NAN;
@@ -138,7 +139,7 @@ static int compare_numbers(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Of numbers that it sorts.
+// Sorts the numbers.
 static double median_of(double *numbers, size_t count) {
   qsort(numbers, count, sizeof *numbers, compare_numbers);
   return count % 2 ? numbers[count / 2] : (numbers[count / 2 - 1] + numbers[count / 2]) / 2;
@@ -170,8 +171,8 @@ json_t *times_join(json_t *const *turns, size_t count) {
   return joined;
 }
 
-// The largest k for which the median of a distribution lies between the k-th least and the k-th greatest of `count`
-// independent samples with a probability of 95 %; from 0. Of each sample, half of the distribution is below.
+// The largest k, from 0, such that with a probability of 95 %, a distribution's median lies between the k-th least and
+// the k-th greatest of `count` independent samples. Each sample is below the median with probability 1/2.
 static size_t rank_of_interval(size_t count) {
   const double most_outside = 0.05;
   double part = 1, below = 0; // the probabilities of exactly k samples below the median, and of fewer

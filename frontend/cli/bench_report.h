@@ -1,4 +1,4 @@
-// What a bench measured: a JSON object a graph, which tables and files are made of.
+// The results of a bench: a JSON object for each graph, from which tables and files are made.
 #ifndef NGRAD_FRONTEND_CLI_BENCH_REPORT_H
 #define NGRAD_FRONTEND_CLI_BENCH_REPORT_H
 
@@ -8,19 +8,19 @@
 json_t *times_json(const ng_graph *g, const ng_kernel_info *info, int threads, const ng_bench_result *r);
 json_t *profile_json(const ng_profile *p);
 
-// One object of those of several turns: sums of counts, medians of medians, the least and the greatest.
+// Joins the objects of several turns: sums of counts, medians of medians, the least and the greatest.
 json_t *times_join(json_t *const *turns, size_t count);
-// Sets `ratio` of b: how many times as long b takes as a, whose turns are parallel, and the interval that holds the
-// median of that with a probability of 95 % or more. At least LEAST_TURNS. `a_name` is what b is compared with.
+// Sets b's `ratio`: how many times as long b takes as a, from parallel turns, and the interval that holds the ratio's
+// median with a probability of at least 95 %. There must be at least LEAST_TURNS turns. `a_name` names a in the output.
 enum { LEAST_TURNS = 6 };
 void times_compare(json_t *b, json_t *const *a_turns, json_t *const *b_turns, size_t count, const char *a_name);
 
 Table times_table(json_t *document); // an array of objects
-void times_tell(json_t *document);   // outliers and ratios, as sentences
+void times_tell(json_t *document);   // prints outliers and ratios as sentences
 void add_profile(Table *table, const ng_graph *g, const ng_profile *p, uint64_t nbytes);
 
-// Whether a file's name says how times are written to it; false after telling that it does not.
+// Whether the ending of a file's name has a format; false after an error message.
 bool export_is_known(const char *path);
-bool times_export(json_t *document, const char *path); // false after telling why it cannot be written
+bool times_export(json_t *document, const char *path); // false after an error message
 
 #endif

@@ -1,4 +1,4 @@
-// ngrad ops and ngrad passes: what there is.
+// ngrad ops and ngrad passes: prints the tables of operators, passes and rules.
 #include "frontend/cli/schema.h"
 #include "frontend/cli/session.h"
 #include "frontend/cli/table.h"
@@ -110,7 +110,7 @@ static void print_operands(const char *title, size_t op, size_t count, ng_operan
   table_print(&table);
 }
 
-// One line a type variable: operands with the same letter have one type.
+// Prints a line for each type variable: operands with the same letter have the same type.
 static void print_type_variables(size_t i, const ng_operator_info *op) {
   bool is_printed[128] = {false};
   printf("\ntypes:\n");
@@ -167,7 +167,7 @@ static void print_signature(size_t i, const ng_operator_info *op) {
   putchar('\n');
 }
 
-// The names under which other systems have it, or the operator that it is there.
+// Prints the operator's names in other systems, or its canonical operator.
 static void print_other_names(const ng_operator_info *op) {
   size_t count = 0;
   for (size_t i = 0; i < ng_operator_count(); i++) {
@@ -199,20 +199,20 @@ static void print_attributes(size_t i, const ng_operator_info *op) {
   table_print(&table);
 }
 
-// Since which version, and to which: "1 to 6", "7 on".
+// Prints the first and the last version: "1 to 6", "7 on".
 static void print_versions(FILE *out, const ng_foreign_info *f) {
   if (f->last) fprintf(out, "%d to %d", f->since, f->last);
   else if (f->since) fprintf(out, "%d on", f->since);
 }
 
-// Whether row i goes on with the form before it, as the same operator.
+// Whether row i is a later version of the form in row i - 1, with the same operator.
 static bool is_same_form(size_t i) {
   const ng_foreign_info f = ng_foreign_at(i), before = ng_foreign_at(i ? i - 1 : 0);
   return i && strcmp(f.name, before.name) == 0 && f.canonical && before.canonical &&
          strcmp(f.canonical, before.canonical) == 0;
 }
 
-// The operators of other systems that become this one.
+// Prints the operators of other systems that become this one.
 static void print_foreign(const ng_operator_info *op) {
   const char *system = NULL;
   for (size_t i = 0; i < ng_foreign_count(); i++) {
@@ -257,7 +257,7 @@ static void print_onnx(void) {
   table_print(&table);
 }
 
-// Tells that there is no such operator, or which other systems have one of that name, by their first forms of it.
+// Reports an unknown operator; if other systems have an operator of that name, prints its forms there.
 static void tell_unknown(const char *name) {
   const char *nearest = ng_operator_nearest(name), *system = NULL;
   char elsewhere[256] = "";
@@ -342,7 +342,7 @@ int verb_ops(const Settings *s) {
   return 0;
 }
 
-// The text of a rule, for the caller to free with ng_text_free.
+// The text of a rule; the caller frees it with ng_text_free.
 static char *rule_text(ng_context *ctx, size_t pass, size_t i) {
   return memory_or_exit(ng_pass_rule_text(ctx, pass, i));
 }

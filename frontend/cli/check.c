@@ -1,4 +1,4 @@
-// ngrad check: reads graphs and says what they are, or what is wrong with them.
+// ngrad check: reads graphs, and prints their types and shapes or their errors.
 #include "frontend/cli/verbs.h"
 
 #include "frontend/cli/data.h"
@@ -27,9 +27,9 @@ static bool has_extents(ng_tensor_info info) {
 }
 
 typedef struct Workspace {
-  bool is_known; // extents without a number leave it open
+  bool is_known; // false if extents have no number
   size_t nbytes, unshared;
-  ng_memory memory; // for the rest
+  ng_memory memory; // memory of everything else
   ng_compilation compilation;
 } Workspace;
 
@@ -50,7 +50,7 @@ static uint64_t sum_of(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-// What each way of running it needs.
+// The memory needed by each way of running the graph.
 typedef struct Totals {
   uint64_t compiled, interpreted;
 } Totals;
@@ -87,7 +87,7 @@ static void print_memory(const Workspace *w) {
   printf("# compiling: %" PRIu64 " steps, %" PRIu64 " bytes of C\n", w->compilation.nsteps, w->compilation.code_nbytes);
 }
 
-// g NULL: *status says why not.
+// g NULL: *status tells why.
 static json_t *describe(const ng_context *ctx, const char *path, ng_graph *g, ng_status *status) {
   Workspace workspace;
   if (g) *status = find_workspace(g, &workspace);

@@ -1,4 +1,4 @@
-// ngrad convert: any graph that can be read, as a file in format ngrad/1 or as an ONNX model.
+// ngrad convert: writes any graph that can be read as a file in format ngrad/1 or as an ONNX model.
 #include "frontend/cli/answer.h"
 #include "frontend/cli/data.h"
 #include "frontend/cli/verbs.h"
@@ -23,9 +23,9 @@ static ng_status write_model(ng_context *ctx, ng_graph *g, const Settings *s, An
   return ok ? NG_OK : NG_WRONG;
 }
 
-// Weights of a model that is read are files beside the text, unless that goes to standard output.
+// The weights of a model become files beside the text, except on standard output.
 static ng_status write_text(ng_context *ctx, ng_graph *g, const Settings *s, Answer *answer) {
-  enum { LEAST = 256 }; // elements that do not stand in the text
+  enum { LEAST = 256 }; // constants of fewer elements are in the text
   if (s->out) {
     char *folder = folder_of(s->out);
     ng_status status = ng_graph_write_weights(g, folder, LEAST);

@@ -1,4 +1,4 @@
-// Inputs and outputs. Extents that a graph leaves open are bound from the files' shapes.
+// Inputs and outputs. Open extents of a graph are set from the files' shapes.
 #include "frontend/cli/data.h"
 
 #include <stdlib.h>
@@ -77,7 +77,7 @@ char *folder_of(const char *path) {
 static ng_status input_read(Tensors *inputs, ng_graph *g, size_t i, const char *path) {
   ng_tensor_info info = ng_graph_input(g, i);
   for (int axis = 0; axis < info.rank; axis++)
-    if (info.dim[axis]) info.extent[axis] = -1; // a contradiction is better told with the dim's name
+    if (info.dim[axis]) info.extent[axis] = -1; // the error message about a contradiction names the dim
   ng_tensor *t = &inputs->items[i];
   ng_status status = ng_tensor_read_npy(inputs->ctx, path, &info, 0, t);
   return status == NG_OK ? ng_graph_set_input_shape(g, i, t->rank, t->extent) : status;
@@ -87,7 +87,7 @@ static size_t first_state(const Tensors *inputs, const ng_graph *g) {
   return inputs->count - ng_graph_state_count(g);
 }
 
-// All states, from a checkpoint.
+// Reads all states from a checkpoint.
 static ng_status states_read(Tensors *inputs, ng_graph *g, const char *path) {
   const size_t first = first_state(inputs, g), count = inputs->count - first;
   ng_tensor_info *wanted = memory_or_exit(calloc(count + 1, sizeof *wanted));
@@ -138,7 +138,8 @@ static ng_status inputs_random(Tensors *inputs, size_t count, ng_graph *g, uint6
 
 ng_status inputs_make(Tensors *inputs, ng_context *ctx, ng_graph *g, const char *path, const Settings *settings) {
   *inputs = tensors_new(ctx, ng_graph_input_count(g));
-  const size_t count = settings->state ? first_state(inputs, g) : inputs->count; // all others are in the checkpoint
+  const size_t count =
+      settings->state ? first_state(inputs, g) : inputs->count; // with --state, all others are in the checkpoint
   ng_status status;
   if (settings->is_random) {
     status = inputs_random(inputs, count, g, settings->seed);

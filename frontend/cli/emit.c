@@ -1,11 +1,11 @@
-// ngrad emit and ngrad show: what a graph becomes, as files and as text.
+// ngrad emit and ngrad show: prints the stages of a graph's compilation to files and as text.
 #include "frontend/cli/answer.h"
 #include "frontend/cli/data.h"
 #include "frontend/cli/verbs.h"
 
 #include <stdlib.h>
 
-// A name in a makefile's rule. False after telling that there it cannot be.
+// Prints a name in a makefile rule. False after an error message: no rule can contain the name.
 static bool print_prerequisite(FILE *out, const char *name) {
   char *text = ng_escape(NG_MAKEFILE, name);
   if (text) fputs(text, out);
@@ -15,7 +15,7 @@ static bool print_prerequisite(FILE *out, const char *name) {
   return is_there;
 }
 
-// What the source is made of, as a makefile's rule.
+// Writes a makefile rule with the files that the source depends on.
 static bool write_depfile(const ng_graph *g, const Settings *s, const char *source) {
   char *text = NULL, *folder = folder_of(s->operands[0]);
   size_t nbytes = 0;

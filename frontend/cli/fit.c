@@ -1,5 +1,5 @@
-// ngrad fit: trains. A step graph is called with batches of samples; its states stay in one place, where each call
-// leaves their updates.
+// ngrad fit: trains. Calls a step graph with batches of samples. The states stay at one address, where each call
+// updates them.
 #include "frontend/cli/fit_ranks.h"
 #include "frontend/cli/progress.h"
 
@@ -24,7 +24,7 @@ static bool has_test(const FitSettings *s) {
   return s->test || s->test_labels || s->test_text || s->test_inputs.count;
 }
 
-// Whether this rank tests, saves and tells: rank 0, which there is without ranks, too.
+// Whether this rank tests, saves and prints: rank 0, also without ranks.
 static bool is_first(const Fit *f) {
   return f->ranks.rank == 0;
 }
@@ -80,7 +80,7 @@ static bool states_agree(const ng_tensor_info *a, const ng_tensor *b) {
   return ok;
 }
 
-// The test graph's states are the step's of the same names.
+// The test graph uses the states of the same names of the step graph.
 static ng_status share_states(Fit *f) {
   for (size_t i = 0; i < f->test.nstates; i++) {
     const ng_tensor_info info = batches_state(&f->test, i);
@@ -116,12 +116,12 @@ static bool folder_is_ready(const Fit *f) {
   return false;
 }
 
-// Everything that can be wrong is found here, before training.
+// Finds all errors of options, graphs and data before training begins.
 static ng_status open_all(Fit *f) {
   const Settings *s = f->settings;
   ng_status status = open_training(f);
   if (status != NG_OK) return status;
-  if (!is_first(f)) ng_messages_clear(f->ctx); // warnings, which are rank 0's too
+  if (!is_first(f)) ng_messages_clear(f->ctx); // rank 0 prints the same warnings
   session_tell(f->ctx);
   if (s->out) f->checkpoint = checkpoint_path(f);
   if (s->out && is_first(f) && !folder_is_ready(f)) return NG_WRONG;
@@ -147,7 +147,7 @@ static ng_status open_all(Fit *f) {
       status = share_states(f);
     }
   }
-  if (status == NG_OK) ng_messages_clear(f->ctx); // of graphs that were read again
+  if (status == NG_OK) ng_messages_clear(f->ctx); // drops the warnings of graphs that were read twice
   return status;
 }
 
@@ -165,7 +165,7 @@ void fit_order_samples(Fit *f) {
 
 ng_status fit_step(Fit *f) {
   Batches *b = &f->train;
-  if (f->at.done == b->nsamples) { // behind an epoch's last step
+  if (f->at.done == b->nsamples) { // after an epoch's last step
     f->at.epoch++;
     f->at.done = 0;
   }
@@ -219,7 +219,7 @@ static bool is_finished(const Fit *f) {
   return begun >= epochs || (s->steps && f->at.step >= s->steps);
 }
 
-// Ends an epoch, or the part of one after which training stops.
+// Ends an epoch, or the part of an epoch before training stops.
 static ng_status end_epoch(Fit *f) {
   if (!fit_is_finite(f)) return fit_explain(f);
   ng_status status = evaluate(f);
@@ -249,7 +249,7 @@ static ng_status train(Fit *f) {
   return status;
 }
 
-// A mapped file that became shorter.
+// Handles SIGBUS: a mapped file became shorter.
 static void tell_lost_data(int number) {
   static const char text[] = "error: a data file became shorter while it was read\n";
   (void)number;

@@ -1,4 +1,4 @@
-// Batches of samples from files as a graph's inputs, and the calls that take them.
+// Gathers samples from files into batches, and calls the graph with them.
 #include "frontend/cli/fit_batches.h"
 #include "frontend/cli/progress.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Inputs that Leaf takes apart.
+// Marks inputs that a node Leaf divides.
 static void find_inputs_with_leaves(Batches *b) {
   for (size_t n = 0; n < ng_graph_node_count(b->graph); n++) {
     if (strcmp(ng_graph_node(b->graph, n).canonical, "Leaf") != 0) continue;
@@ -23,8 +23,8 @@ static bool has_samples(const Batches *b, size_t i) {
   return dim && strcmp(dim, b->dim) == 0 && (b->has_leaves[i] || !ng_graph_leaf_count(b->graph));
 }
 
-// The batch is the first named extent that an input begins with, or has behind an axis of leaves. Where a graph says
-// that it has leaves, only inputs that have them count.
+// The batch is the first named extent that is an input's first axis, or its second behind an axis of leaves. In a graph
+// that declares leaves, only inputs with leaves count.
 static bool find_batch(Batches *b) {
   const bool has_leaves = ng_graph_leaf_count(b->graph) > 0;
   for (b->nleading = has_leaves ? 2 : 1; b->nleading <= 2; b->nleading++)
@@ -53,18 +53,18 @@ static bool leaves_agree(const Batches *b) {
   return true;
 }
 
-// Extents that have a name and no value are the file's.
+// Sets named extents without a value from the file.
 static ng_status take_extents(Batches *b, const ng_tensor_info *info, const ng_tensor *t, int skipped,
                               int skipped_of_t) {
   ng_status status = NG_OK;
-  if (info->rank - skipped != t->rank - skipped_of_t) return NG_OK; // the check tells
+  if (info->rank - skipped != t->rank - skipped_of_t) return NG_OK; // ng_data_check reports this
   for (int axis = skipped; axis < info->rank && status == NG_OK; axis++)
     if (info->dim[axis] && info->extent[axis] < 0)
       status = ng_graph_set_dim(b->graph, info->dim[axis], t->extent[axis - skipped + skipped_of_t]);
   return status;
 }
 
-// Elements of a sample; 0: they are not known.
+// Elements of a sample; 0: unknown.
 static int64_t sample_nelems(const Batches *b, const ng_tensor_info *info) {
   int64_t nelems = 1;
   for (int i = b->nleading; i < info->rank; i++) nelems = info->extent[i] > 0 ? nelems * info->extent[i] : 0;
@@ -163,7 +163,7 @@ ng_status batches_open(Batches *b, ng_context *ctx, const char *path, const Sett
   return status == NG_OK ? choose_lengths(b, batch) : status;
 }
 
-// The graph again with all extents, and the batch's for so many samples.
+// Reads the graph again, for a batch of so many samples, and binds it.
 static ng_status bind_call(Batches *b, Call *call) {
   ng_status status;
   call->graph = graph_open(b->ctx, b->path, b->settings, &status);
@@ -188,7 +188,7 @@ typedef struct Range {
   int64_t begin, end;
 } Range;
 
-// Of all leaves those that are this rank's.
+// The range of leaves that this rank has.
 static Range own_leaves(const Batches *b) {
   const ng_ranks *r = b->ranks;
   if (!r) return (Range){0, b->nleaves};
@@ -202,14 +202,14 @@ static ng_tensor_info own_input(const Batches *b, const Call *call, size_t i) {
   return info;
 }
 
-// Where the tensor of own_input is: a whole one with leaves has those of all ranks.
+// The data of own_input. A whole tensor with leaves holds the leaves of all ranks.
 static void *own_data(const Batches *b, size_t i) {
   const ng_tensor *t = &b->tensors[i];
   if (!b->ranks || !b->has_leaves[i] || b->data[i]) return t->data;
   return (char *)t->data + ng_tensor_nbytes(t) / (size_t)b->nleaves * (size_t)own_leaves(b).begin;
 }
 
-// Memory for the longest batches, which shorter ones share. Updates that are made in place have none.
+// Allocates tensors for the longest batches; shorter batches use the same memory. Updates in place need none.
 static ng_status make_tensors(Batches *b, const Call *longest, bool is_in_place) {
   ng_status status = NG_OK;
   for (size_t i = 0; i < b->ninputs && status == NG_OK; i++) {
@@ -225,7 +225,7 @@ static ng_status make_tensors(Batches *b, const Call *longest, bool is_in_place)
   return status;
 }
 
-// Inputs without samples are read once, for batches of any length.
+// Checks inputs without samples, which are read once, for batches of any length.
 static bool whole_inputs_fit(const Batches *b, const Call *call) {
   for (size_t i = 0; i < b->ninputs; i++) {
     const ng_tensor_info info = ng_graph_input(call->graph, i);
@@ -345,7 +345,7 @@ ng_status batches_run(Batches *b, const int64_t *samples, int64_t count) {
   batches_gather(b, samples, count);
   const ng_status status =
       ng_kernel_run_ranks(call->kernel, call->inputs, call->outputs, b->settings->threads, b->ranks);
-  if (status == NG_WRONG) ng_graph_check_indices(call->graph, call->inputs); // which tells
+  if (status == NG_WRONG) ng_graph_check_indices(call->graph, call->inputs); // reports the error
   if (status == NG_OUT_OF_MEMORY) plain_error("out of memory");
   return status;
 }

@@ -1,4 +1,4 @@
-// What training begins with, what it saves, and where it goes on.
+// The first states of training, saving, and resuming.
 #include "frontend/cli/fit_ranks.h"
 
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The entry .fit.npy: these numbers, then the bits of the position's sums.
+// The entry .fit.npy holds these numbers, then the bits of the position's sums.
 enum { FIT_VERSION, FIT_EPOCH, FIT_DONE, FIT_STEP, FIT_SEED, FIT_BATCH, FIT_SAMPLES, FIT_NUMBERS };
 enum { THIS_VERSION = 1 };
 static const char fit_name[] = ".fit";
@@ -44,7 +44,7 @@ ng_status fit_save(Fit *f) {
   return status;
 }
 
-// Resuming with other samples, batches or seeds would not be what had been begun.
+// Resuming with other samples, batches or seeds would be another training.
 static bool is_the_same(const Fit *f, const int64_t *numbers, int64_t count) {
   const Settings *s = f->settings;
   if (count != FIT_NUMBERS + (int64_t)f->train.nscalars || numbers[FIT_VERSION] != THIS_VERSION) {
@@ -93,7 +93,7 @@ static ng_status read_checkpoint(Fit *f) {
   return status;
 }
 
-// The first values of the states that no file gave.
+// Makes the first values of states that no file gave.
 static ng_status make_states(Fit *f) {
   ng_status status = NG_OK;
   for (size_t i = 0; i < f->train.nstates && status == NG_OK; i++)
@@ -145,7 +145,7 @@ ng_status fit_begin(Fit *f) {
   return load(f, f->settings->fit.resumes);
 }
 
-// Where rank 0 is, with its states. Other ranks may have no checkpoint, or that of another folder.
+// Takes rank 0's position and states. Other ranks may have no checkpoint, or another one.
 static ng_status take_position(Fit *f) {
   int64_t at[] = {f->at.epoch, f->at.done, f->at.step};
   ng_status status = ranks_share(f, at, sizeof at);

@@ -1,5 +1,5 @@
-// Why training made a number that is not finite. A call leaves no states as they were before it, but training is the
-// same bits again: it is repeated from the last checkpoint, with a look at all states after each call.
+// Finds the cause of a number that is not finite. A call overwrites the states, but training gives the same bits again:
+// it is repeated from the last checkpoint, and all states are checked after each call.
 #include "frontend/cli/fit.h"
 #include "frontend/cli/signals.h"
 
@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-// Repeats steps up to `most`. With `found`, it looks for one that leaves a number that is not finite, ends with that,
-// and gives its index; -1: none does.
+// Repeats steps up to step `most`. With `found`, stops at the first step that leaves a number that is not finite, and
+// sets *found to the step's index, or to -1 if no step does.
 static ng_status repeat(Fit *f, int64_t most, int64_t *found) {
   ng_status status = fit_return(f);
   if (found) *found = -1;
@@ -20,7 +20,7 @@ static ng_status repeat(Fit *f, int64_t most, int64_t *found) {
   return status;
 }
 
-// The first sample of the batch with a number that is not finite.
+// Reports the first element of the inputs that is not finite.
 static bool data_is_finite(const Batches *b, const int64_t *samples, int64_t count, const ng_tensor *inputs) {
   for (size_t i = 0; i < b->ninputs; i++) {
     const ng_tensor *t = &inputs[i];
@@ -53,7 +53,7 @@ static ng_status interpret_call(Fit *f, int64_t count, const ng_tensor *inputs) 
   return status;
 }
 
-// Looks for the number in the step that comes next, of which all leaves are there.
+// Looks for the number in the next step, with the leaves of all ranks.
 static ng_status explain_step(Fit *f) {
   Batches *b = &f->train;
   const int64_t left = b->nsamples - f->at.done, length = b->whole.nsamples;

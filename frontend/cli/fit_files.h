@@ -4,13 +4,13 @@
 
 #include "frontend/cli/fit_batches.h"
 
-// The path of an input's file, for the caller to free; NULL after telling that there is none.
+// The path of an input's file, which the caller frees; NULL after an error message: there is no file.
 char *input_file(const Files *files, const char *name);
 
-// Whether the input's samples are of the text: no other file is said to be its.
+// Whether the input's samples are from the text, because no other file is given for it.
 bool input_is_text(const Files *files, const char *name);
 
-// False after telling which file is named for what is no input.
+// False after an error message about a file that is given for no input.
 bool named_files_are_inputs(const Files *files, const ng_graph *g, size_t ninputs);
 
 #endif

@@ -1,5 +1,5 @@
-// Ranks: what all of them must have in common, and how they stop and fail together. Their messages are in slot 0, which
-// is free between two steps.
+// Ranks: comparing what must be equal on all of them, and stopping and failing together. Messages use slot 0, which is
+// free between steps.
 #include "frontend/cli/fit_ranks.h"
 
 #include "frontend/cli/signals.h"
@@ -13,12 +13,13 @@
 
 enum {
   DIGEST_NBYTES = 65,
-  MOST_COMPARED = 1 << 26, // bytes of a tensor that are all compared, in some tenths of a second; of more, samples are
+  MOST_COMPARED = 1 << 26, // bytes of a tensor that are compared in full, in some tenths of a second; of more bytes,
+                           // samples are compared
   SAMPLED_PARTS = 16,
   SAMPLED_NBYTES = MOST_COMPARED / (SAMPLED_PARTS + 1)
 };
 
-typedef struct Common { // something that is to be the same on all ranks
+typedef struct Common { // an item that must be the same on all ranks
   char *what;           // "--seed"
   char digest[DIGEST_NBYTES];
 } Common;
@@ -34,13 +35,13 @@ static bool has_others(const Fit *f) {
 
 // Opening
 
-// Processors are shared by the ranks of a machine.
+// The ranks of a machine divide its processors.
 static int default_threads(int64_t nlocal) {
   const int64_t all = sysconf(_SC_NPROCESSORS_ONLN), own = all / nlocal, allowed = ng_thread_count();
   return (int)(own < 1 ? 1 : own < allowed ? own : allowed);
 }
 
-// Each process would train all, into one checkpoint; or ranks would wait for this one.
+// Without --ranks, each process would train everything into one checkpoint, or other ranks would wait for this one.
 static ng_status open_alone(Fit *f) {
   const char *variable;
   f->ranks.count = ng_mpi_launched(&variable);
@@ -76,7 +77,8 @@ static ng_status exchange(Fit *f, const ng_transfer *sends, size_t nsends, const
   return NG_RANKS_FAILED;
 }
 
-// In each round as many ranks have the bytes as the distance is; each of them gives them to the one that is so far.
+// Broadcast: in each round, the first `distance` ranks have the bytes, and each sends them to the rank `distance`
+// higher.
 ng_status ranks_share(Fit *f, void *bytes, size_t count) {
   const int64_t rank = f->ranks.rank, n = f->ranks.count;
   ng_status status = NG_OK;
@@ -88,7 +90,7 @@ ng_status ranks_share(Fit *f, void *bytes, size_t count) {
   return status;
 }
 
-// In each round a rank tells the one that is 1, 2, 4, … farther the largest that it knows of.
+// In each round, a rank sends its maxima so far to the rank that is 1, 2, 4, … higher.
 ng_status ranks_max(Fit *f, unsigned char *bytes, size_t count) {
   const int64_t rank = f->ranks.rank, n = f->ranks.count;
   ng_status status = NG_OK;
@@ -103,7 +105,7 @@ ng_status ranks_max(Fit *f, unsigned char *bytes, size_t count) {
   return status;
 }
 
-// "1, 3 to 5": the ranks on which the item differs from rank 0's. NULL: none.
+// The ranks on which the item differs from rank 0's, as "1, 3 to 5". NULL: none.
 static char *differing_ranks(const Fit *f, const char *digests, size_t nitems, size_t item) {
   char *text = NULL;
   size_t nbytes = 0;
@@ -123,7 +125,7 @@ static char *differing_ranks(const Fit *f, const char *digests, size_t nitems, s
   return text;
 }
 
-// Rank 0 tells all that differs in one message.
+// Rank 0 reports all differences in one message.
 static bool tell_differences(const Fit *f, const CommonList *list, const char *digests) {
   char *text = NULL;
   size_t nbytes = 0, ndifferent = 0;
@@ -201,7 +203,7 @@ static ng_status add_graph(Fit *f, CommonList *list) {
   return status;
 }
 
-// Options that may change which kernels there are.
+// Adds the options that may change the kernels.
 static ng_status add_passes(Fit *f, CommonList *list) {
   const Settings *s = f->settings;
   char *text = NULL;
@@ -216,7 +218,7 @@ static ng_status add_passes(Fit *f, CommonList *list) {
   return status;
 }
 
-// The shape, and the bytes, or some of very many.
+// Adds the shape and the bytes, or samples of the bytes of a large tensor.
 static ng_status add_sampled(Fit *f, CommonList *list, const ng_tensor *t, const char *kind, const char *name) {
   const size_t nbytes = ng_tensor_nbytes(t), part = nbytes > MOST_COMPARED ? SAMPLED_NBYTES : 0;
   ng_tensor parts[SAMPLED_PARTS + 2];
@@ -253,8 +255,8 @@ static ng_status add_file(Fit *f, CommonList *list, size_t i) {
   return status;
 }
 
-// Versions come first, as other versions may compare other things, and graphs before data, as others may have other
-// inputs.
+// Compares versions first, because other versions may compare other items, and graphs before data, because another
+// graph may have other inputs.
 static ng_status compare_settings(Fit *f) {
   const FitSettings *s = &f->settings->fit;
   const Batches *b = &f->train;
@@ -305,19 +307,19 @@ ng_status ranks_compare_states(Fit *f, const char *when) {
 
 // Closing
 
-// mpirun may drop what it has not passed on yet.
+// mpirun may lose output that it has not passed on yet.
 static void abort_all(const Fit *f, ng_status status) {
   const struct timespec delay = {.tv_nsec = 200000000};
   nanosleep(&delay, NULL);
   ng_mpi_abort(&f->ranks, exit_status(status));
-  signals_end(SIGTERM); // MPI has not begun
+  signals_end(SIGTERM); // MPI is not initialised yet
 }
 
 void ranks_end_unopened(void) {
   if (ng_mpi_launched(NULL) > 1) abort_all(&(Fit){0}, NG_USAGE);
 }
 
-// mpirun ends all ranks when the first of them ends with a status other than 0, so they wait until all is told.
+// mpirun ends all ranks as soon as one ends with a status other than 0, so ranks first wait for all messages.
 void ranks_close(Fit *f, ng_status status) {
   unsigned char none = 0;
   if (!has_others(f)) return;

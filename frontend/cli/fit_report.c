@@ -1,4 +1,4 @@
-// What training tells: a line that is drawn again and again on a terminal, lines of a file, or JSON.
+// The output of training: a line that is redrawn on a terminal, lines of a file, or JSON.
 #include "frontend/cli/fit.h"
 #include "frontend/cli/progress.h"
 
@@ -32,7 +32,7 @@ static const char *scalar_name(const Batches *b, size_t i) {
   return ng_graph_output(b->graph, b->scalars[i]).name;
 }
 
-// "loss 0.412, accuracy 0.85", for the caller to free.
+// "loss 0.412, accuracy 0.85"; the caller frees it.
 static char *means_text(const Batches *b, const double *sums, double count) {
   char *text = NULL;
   size_t nbytes = 0;
@@ -110,7 +110,7 @@ static void draw_step(Fit *f) {
   free(means);
 }
 
-// This step's numbers alone; in JSON every digit of them.
+// Prints this step's numbers; in JSON with all digits.
 static void tell_step(const Fit *f) {
   const Batches *b = &f->train;
   double *values = memory_or_exit(calloc(b->nscalars + 1, sizeof *values));
@@ -131,7 +131,7 @@ static void tell_step(const Fit *f) {
 }
 
 void report_step(Fit *f) {
-  enum { LINES = 4 }; // an epoch, the last of which is the epoch's own
+  enum { LINES = 4 }; // lines an epoch, including the line of the epoch itself
   const int64_t an_epoch = steps_an_epoch(f), length = f->train.whole.nsamples;
   if (!f->at.done || f->settings->fit.is_quiet) return;
   if (f->settings->fit.tells_each_step) {
@@ -158,7 +158,7 @@ void report_step(Fit *f) {
   free(means);
 }
 
-// What an epoch came to, or the part of one after which training stops.
+// Prints the results of an epoch, or of the part of an epoch before training stops.
 void report_epoch(Fit *f) {
   if (f->settings->is_json) {
     json_t *object = event(f, "epoch");

@@ -1,4 +1,4 @@
-// ngrad grad and ngrad gradcheck: the gradients of a graph, written and checked.
+// ngrad grad and ngrad gradcheck: writes and checks the gradients of a graph.
 #include "frontend/cli/answer.h"
 #include "frontend/cli/data.h"
 #include "frontend/cli/table.h"
@@ -11,7 +11,7 @@ static ng_gradient_options gradient_options(const Settings *s) {
   return (ng_gradient_options){s->wrt.items, s->wrt.count, s->of.items, s->of.count, s->forward != NULL};
 }
 
-// What the gradient graph takes: given to the forward graph, made by it, or arriving.
+// The kinds of the gradient graph's inputs: inputs of the forward graph, its values, and incoming gradients.
 
 typedef enum Origin { GIVEN, SAVED, ARRIVING, NORIGINS } Origin;
 

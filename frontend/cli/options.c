@@ -1,4 +1,4 @@
-// Parsing: --name value, --name=value, -o value; "--" ends the options, and "-" is an operand.
+// Parses the command line: --name value, --name=value, -o value. "--" ends the options, and "-" is an operand.
 #include "frontend/cli/options.h"
 
 #include "frontend/cli/session.h"
@@ -21,7 +21,7 @@ typedef enum OptionKind {
   KIND_AMOUNT, // an integer of 1 or more
   KIND_TIME,   // in milliseconds, a double
   KIND_RATE,   // in bytes a second, a double
-  KIND_SETTING // one of Settings.numbers, under the option's name
+  KIND_SETTING // one of Settings.numbers, with the option's name
 } OptionKind;
 
 typedef struct Option {
@@ -30,7 +30,7 @@ typedef struct Option {
   char letter;
   const char *argument; // NULL: a flag
   OptionKind kind;
-  size_t offset; // in Settings, of what it sets
+  size_t offset; // in Settings, of the member that the option sets
   const char *help;
 } Option;
 
@@ -208,7 +208,7 @@ static size_t smallest(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
-// Levenshtein distance of words of up to 31 characters; longer ones count as cut.
+// Levenshtein distance of words, cut to 31 characters.
 static size_t word_distance(const char *a, const char *b) {
   enum { LONGEST = 31 };
   size_t row[LONGEST + 1], na = strnlen(a, LONGEST), nb = strnlen(b, LONGEST);
@@ -227,7 +227,7 @@ static size_t word_distance(const char *a, const char *b) {
 
 const char *word_nearest(const char *word, const char *const *known, size_t nknown) {
   const char *nearest = NULL;
-  size_t least = strlen(word) / 3 + 2; // distances below this are slips of the pen
+  size_t least = strlen(word) / 3 + 2; // smaller distances are typing errors
   for (size_t i = 0; i < nknown; i++) {
     size_t distance = word_distance(word, known[i]);
     if (distance >= least) continue;
@@ -237,7 +237,7 @@ const char *word_nearest(const char *word, const char *const *known, size_t nkno
   return nearest;
 }
 
-// The row for a long name of `length` characters or, without one, for a letter.
+// The row of a long name with `length` characters or, if name is NULL, of a letter.
 static const Option *find_option(const Verb *verb, const char *name, size_t length, char letter) {
   for (const Option *o = options; o < options + NOPTIONS; o++) {
     if (!(o->bit & (verb->options | OPTION_ANY))) continue;
@@ -310,7 +310,7 @@ static bool parse_number(const Option *o, const char *text, double *value) {
   return true;
 }
 
-// A number of 1 or more, with or without a unit: K, M, G, T, also as KB, are powers of 1000, KiB of 1024.
+// A number of 1 or more, with an optional unit: K, M, G, T, or KB and so on, are powers of 1000; KiB and so on of 1024.
 static bool parse_nbytes(const Option *o, const char *text, uint64_t *nbytes) {
   static const char prefixes[] = "KMGT";
   char *end = (char *)text;
@@ -337,7 +337,7 @@ typedef struct Unit {
   double factor;
 } Unit;
 
-// A number and a unit.
+// A number with a unit.
 static bool parse_unit(const char *text, const Unit *units, double *value) {
   char *end = (char *)text;
   errno = 0;
@@ -350,7 +350,7 @@ static bool parse_unit(const char *text, const Unit *units, double *value) {
 
 static bool parse_time(const Option *o, const char *text, double *ms) {
   static const Unit units[] = {{"ns", 1e-6}, {"us", 1e-3}, {"ms", 1}, {"s", 1e3}, {NULL, 0}};
-  const double most = 1e12; // milliseconds, some thirty years
+  const double most = 1e12; // milliseconds, about thirty years
   if (parse_unit(text, units, ms) && *ms <= most) return true;
   usage_error("--%s: expected a time in ns, us, ms or s, as in 2us, found %s", o->name, text);
   return false;
@@ -365,7 +365,7 @@ static bool parse_rate(const Option *o, const char *text, double *rate) {
   return false;
 }
 
-// NAME=N; cuts argv's string at the last '='.
+// Parses NAME=N; cuts argv's string at the last '='.
 static bool parse_dim(char *text, Settings *s) {
   char *equals = strrchr(text, '=');
   int64_t value;
@@ -421,7 +421,7 @@ static bool set_option(Settings *s, const Option *o, char *value) {
   return false;
 }
 
-// What another program would be given, before what parses it cuts it.
+// Stores the option for another program, before parsing cuts its string.
 static void keep_given(Settings *s, const Option *o, const char *value) {
   char *text = NULL;
   if (o->bit & (OPTION_TURNS | OPTION_JSON | OPTION_SECONDS)) return;
@@ -429,7 +429,7 @@ static void keep_given(Settings *s, const Option *o, const char *value) {
   s->given.items[s->given.count++] = memory_or_exit(text);
 }
 
-// The option at argv[*i], and the value that it takes with it.
+// Parses the option at argv[*i], and its value.
 static bool parse_option(Settings *s, const Verb *verb, int argc, char **argv, int *i) {
   char *given = argv[*i], *value = NULL;
   const Option *o;

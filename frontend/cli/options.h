@@ -1,4 +1,4 @@
-// The command line's options: one table of rows, from which come parsing, checking and help.
+// The command line's options: one table, from which parsing, checking and help are made.
 #ifndef NGRAD_FRONTEND_CLI_OPTIONS_H
 #define NGRAD_FRONTEND_CLI_OPTIONS_H
 
@@ -16,7 +16,7 @@ typedef struct NumberSetting {
   double value;
 } NumberSetting;
 
-// What was said, with defaults for the rest. Strings are argv's.
+// The given options, with defaults for the others. Strings are argv's.
 typedef struct TextList {
   const char **items;
   size_t count;
@@ -25,51 +25,51 @@ typedef struct TextList {
 typedef struct FitSettings {
   TextList inputs, test_inputs; // NAME=FILE
   const char *labels, *text, *test, *test_labels, *test_text, *test_graph;
-  int64_t epochs, steps, batch; // 0: not said
+  int64_t epochs, steps, batch; // 0: not given
   bool resumes, drops_last, is_quiet, tells_each_step, has_ranks;
 } FitSettings;
 
 typedef struct ScaleSettings {
   const char *ranks;
-  int64_t leaves;                  // 0: not said
-  double latency, overhead;        // ms; -1: not said
-  double leaf_time, common_time;   // ms; not said: -1, 0
-  double bandwidth, add_bandwidth; // bytes a second; 0: not said
+  int64_t leaves;                  // 0: not given
+  double latency, overhead;        // ms; -1: not given
+  double leaf_time, common_time;   // ms; not given: -1, 0
+  double bandwidth, add_bandwidth; // bytes a second; 0: not given
   int cores;
 } ScaleSettings;
 
 typedef struct Settings {
-  const char **operands; // what is no option, in order
+  const char **operands; // arguments that are no options, in order
   size_t noperands;
   const char *backend, *in, *out, *expect, *isa, *after, *format, *dump, *state, *save, *trace;
-  double tolerance, max_ulp, seconds, compile_timeout; // -1: not said
+  double tolerance, max_ulp, seconds, compile_timeout; // -1: not given
   uint64_t seed;
   bool has_seed;
-  int threads;     // 0: all
+  int threads;     // 0: all processors
   bool lists_onnx; // ops
   bool is_random, compares, checks_nan, is_json, no_fuse, is_cold, wants_help, wants_schema, fast_math, times_passes,
       has_self_test;
   bool has_profile, has_no_times;
   uint64_t max_memory; // bytes; 0: the default
   int64_t max_steps;   // of compiling; 0: the default
-  uint64_t memory;     // bytes between kernels; 0: any
+  uint64_t memory;     // limit of bytes between kernels; 0: none
   DimSetting *dims;
   size_t ndims;
   TextList constants; // NAME=FILE
   TextList disabled, schedule, wrt, of, loss, freeze;
   const char *optimizer, *rate_schedule, *forward, *to;
-  NumberSetting *numbers; // of training
+  NumberSetting *numbers; // settings of training
   size_t nnumbers;
   bool is_nesterov, syncs_batch_norms;
   const char *depfile, *sharing, *prefix;
-  const char *other_program; // whose times are compared
+  const char *other_program; // a program whose times are compared; NULL: none
   TextList exports;
-  TextList given; // options as they were given, --NAME or --NAME=VALUE: what another program that bench starts takes
+  TextList given; // the options in their original form, --NAME or --NAME=VALUE, for another program that bench starts
   FitSettings fit;
   ScaleSettings scale;
 } Settings;
 
-// Which options a verb takes: a set of these, and of OPTION_ANY, which every verb has.
+// The options that a verb takes: a set of these bits. Every verb takes OPTION_ANY.
 enum {
   OPTION_BACKEND = 1 << 0,
   OPTION_IN = 1 << 1,
@@ -120,16 +120,16 @@ typedef struct Verb {
   int (*run)(const Settings *settings); // returns the exit status
 } Verb;
 
-// False after telling on stderr what is wrong. settings_free follows in any case.
+// False after an error message. settings_free must follow in any case.
 bool settings_parse(Settings *s, const Verb *verb, int argc, char **argv);
 void settings_free(Settings *s);
 
-// False after telling that a file to be written is one of the graphs. path NULL: none is.
+// False after an error message: the file to write is one of the graphs. path NULL: no file.
 bool settings_keep_graphs(const Settings *s, const char *path);
 
 void verb_print_help(const Verb *verb);
 
-// The word that `word` was probably meant to be; NULL: nothing is near.
+// The known word that is similar to `word`; NULL: none is.
 const char *word_nearest(const char *word, const char *const *known, size_t nknown);
 
 #endif

@@ -1,4 +1,4 @@
-// Starting a program and reading from it through a pipe.
+// Starts a program and reads its output through a pipe.
 #include "frontend/cli/program.h"
 
 #include "frontend/cli/session.h"
@@ -14,7 +14,7 @@
 
 enum { CANNOT_RUN = 127 };
 
-// In the child, where only what a signal's handler may do is allowed.
+// Runs in the child, where only async-signal-safe functions are allowed.
 static _Noreturn void become(const char *const *arguments, char *const *environment, int output, pid_t parent) {
   sigset_t none;
   sigemptyset(&none);
@@ -25,7 +25,7 @@ static _Noreturn void become(const char *const *arguments, char *const *environm
   _exit(CANNOT_RUN);
 }
 
-// Such that what it may say of its progress stays away from ours; the caller frees the array.
+// An environment in which the program draws no progress; the caller frees the array.
 static char **environment_new(void) {
   static char terminal[] = "TERM=dumb";
   size_t count = 0, n = 0;

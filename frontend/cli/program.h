@@ -1,12 +1,12 @@
-// Another program that is run for what it prints.
+// Runs another program for its output.
 #ifndef NGRAD_FRONTEND_CLI_PROGRAM_H
 #define NGRAD_FRONTEND_CLI_PROGRAM_H
 
 #include <jansson.h>
 
-// Runs a program, by arguments that NULL ends, and reads the JSON document that it prints; *document is the caller's,
-// or NULL where it prints none. Its messages go to stderr. It does not outlive this process. Returns its exit status;
-// of one that cannot be run, or that a signal ends, 1 after telling so.
+// Runs a program, whose arguments end with NULL, and reads the JSON document that it prints. The caller owns *document,
+// which is NULL if the output is none. The program's messages go to stderr, and it ends with this process. Returns its
+// exit status, or 1 after an error message if it cannot be run or a signal ends it.
 int program_json(const char *const *arguments, json_t **document);
 
 #endif

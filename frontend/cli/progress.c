@@ -1,5 +1,5 @@
-// The line has a lock: the program's thread says what is done, another one draws that as time goes on, and a third
-// takes it away when a signal comes.
+// A lock protects the line. The program's thread sets the work, a second thread draws it as time passes, and a third
+// erases it when a signal comes.
 #include "frontend/cli/progress.h"
 
 #include "frontend/api/ngrad.h"
@@ -15,13 +15,13 @@ enum { INTERVAL_MS = 100, PATIENCE_MS = 1000, LONGEST_NAME = 80 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-  char what[LONGEST_NAME]; // "": nothing
-  double fraction;         // negative: not known
+  char what[LONGEST_NAME]; // "": no work
+  double fraction;         // negative: unknown
   double started_ms;
   bool is_shown;
 } line;
 
-// Called by the program's thread only.
+// Only the program's thread calls it.
 static bool is_terminal(void) {
   static int is_one = -1;
   const char *term = getenv("TERM");
@@ -29,7 +29,7 @@ static bool is_terminal(void) {
   return is_one;
 }
 
-// These want the lock.
+// The caller holds the lock.
 
 static void clear(void) {
   if (line.is_shown) fputs("\r\033[K", stderr);
@@ -64,7 +64,7 @@ static void *keep_drawing(void *unused) {
   return unused;
 }
 
-// Without the thread there is no line, which is no error.
+// Without the thread there is no line; that is no error.
 static void start_drawing(void) {
   enum { STACK_NBYTES = 1 << 18 };
   static bool is_started;
@@ -123,10 +123,10 @@ void progress_draw(const char *text) {
 }
 
 void progress_stop(void) {
-  const long most_ns = 100000000; // a terminal that stands still (Ctrl-S) keeps whoever draws, and the lock
+  const long most_ns = 100000000; // a stopped terminal (Ctrl-S) blocks the drawing thread, which holds the lock
   struct timespec until;
   clock_gettime(CLOCK_REALTIME, &until);
   until.tv_sec += (until.tv_nsec + most_ns) / 1000000000;
   until.tv_nsec = (until.tv_nsec + most_ns) % 1000000000;
-  if (pthread_mutex_timedlock(&lock, &until) == 0) clear(); // and keeps the lock
+  if (pthread_mutex_timedlock(&lock, &until) == 0) clear(); // and holds the lock from now on
 }

@@ -1,4 +1,4 @@
-// Summaries of outputs, tables of differences.
+// Prints summaries of outputs and tables of differences.
 #include "frontend/cli/report.h"
 
 #include "frontend/cli/table.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct Summary { // of a tensor's elements, NaNs apart
+typedef struct Summary { // of a tensor's elements; NaNs are counted separately
   double least, greatest, mean;
   int64_t nelems, nnan;
 } Summary;
@@ -54,7 +54,7 @@ static void print_summary(const Run *run) {
     table_add(&table, "%s", ng_type_name(info.type));
     table_add(&table, "%s", shape);
     free(shape);
-    if (s.nelems == s.nnan) { // none, or none that is a number
+    if (s.nelems == s.nnan) { // no elements, or only NaNs
       for (int column = 0; column < 3; column++) table_add(&table, "-");
     } else {
       table_add(&table, "%.6g", s.least);
@@ -85,7 +85,7 @@ static void print_worst(const Run *run, size_t i) {
          ng_tensor_get(&run->expected.items[i], d->worst_element));
 }
 
-// Elements that are not as they would be in f64, and are right.
+// Reports elements that differ from the f64 result and yet pass.
 static void print_tolerated(const Run *run, size_t i) {
   const ng_difference *d = &run->differences[i];
   const char *name = ng_graph_output(run->graph, i).name;
@@ -99,7 +99,7 @@ static void print_tolerated(const Run *run, size_t i) {
         d->nleft_out == 1 ? " is" : "s are", d->nleft_out == 1 ? "it" : "them");
 }
 
-// In units in the last place where these decide.
+// Whether the error counts in units in the last place.
 static bool is_judged_by_ulp(const Run *run, const ng_difference *d) {
   return isfinite(d->most_ulp) || run->settings->max_ulp >= 0;
 }

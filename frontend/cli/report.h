@@ -1,4 +1,4 @@
-// What a run came to, for people and as JSON.
+// The results of a run, as text and as JSON.
 #ifndef NGRAD_FRONTEND_CLI_REPORT_H
 #define NGRAD_FRONTEND_CLI_REPORT_H
 
@@ -11,16 +11,16 @@ typedef struct Run {
   ng_graph *graph;
   ng_kernel *kernel; // NULL: only interpreted
   Tensors inputs, outputs;
-  Tensors expected;                 // count 0: nothing is compared
+  Tensors expected;                 // count 0: no comparison
   ng_difference *differences;       // parallel to expected
   double kernel_ms, interpreter_ms; // negative: did not run
-  int ncalls;                       // of the kernel, of which kernel_ms is the shortest
-  ng_pass_report *passes;           // what each pass did, where that was asked for
+  int ncalls;                       // of the kernel; kernel_ms is the shortest
+  ng_pass_report *passes;           // the passes' reports, if requested
   size_t npasses;
-  bool dump_failed; // a graph could not be written, which has been told
+  bool dump_failed; // a graph could not be written; the error has been reported
 } Run;
 
-// Whether an output is as expected: within the tolerances.
+// Whether an output is within its tolerances.
 bool output_is_ok(const Run *run, size_t i);
 bool outputs_are_ok(const Run *run);
 

@@ -1,4 +1,4 @@
-// ngrad run: executes a graph on one backend, or on both, and says or writes what came out.
+// ngrad run: executes a graph on one or both backends, and prints, writes or compares the outputs.
 #include "frontend/cli/progress.h"
 #include "frontend/cli/report.h"
 #include "frontend/cli/verbs.h"
@@ -10,7 +10,7 @@ static bool is_interpreted(const Settings *s) {
   return s->backend && strcmp(s->backend, "interpreter") == 0;
 }
 
-// 0, or the exit status after telling which options do not go together.
+// Returns 0, or the exit status after an error message about options that exclude each other.
 static int check_settings(const Settings *s) {
   static const char *const backends[] = {"interpreter", "codegen"};
   bool has_expected = s->expect || s->compares;
@@ -32,12 +32,12 @@ static int check_settings(const Settings *s) {
   return 0;
 }
 
-// Keeps what a pass did, and writes what it left.
+// Stores a pass's report, and writes the graph after the pass.
 static void watch_pass(void *user, const ng_pass_report *report) {
   Run *run = user;
   run->passes = memory_or_exit(realloc(run->passes, (run->npasses + 1) * sizeof *run->passes));
   run->passes[run->npasses] = *report;
-  run->passes[run->npasses++].graph = NULL; // gone by the time that it is told
+  run->passes[run->npasses++].graph = NULL; // the text is freed before the report is printed
   if (!report->graph) return;
   char name[128];
   snprintf(name, sizeof name, "%02zu-%s", report->number, report->name);
@@ -60,7 +60,7 @@ static ng_status run_kernel(Run *run) {
   if (!run->kernel) return ng_last_status(run->ctx);
   if (run->dump_failed) return NG_WRONG;
   progress_begin("running", ng_graph_name(run->graph));
-  // A comparison tells both times: the first run of a kernel also pays for touching memory.
+  // A comparison prints both times. The first run of a kernel also touches its memory for the first time.
   ng_status status = NG_OK;
   const int ncalls = s->compares ? 3 : 1;
   while (run->ncalls < ncalls && status == NG_OK) {
@@ -69,7 +69,7 @@ static ng_status run_kernel(Run *run) {
     double ms = now_ms() - start;
     if (run->ncalls++ == 0 || ms < run->kernel_ms) run->kernel_ms = ms;
   }
-  if (status == NG_OUT_OF_MEMORY) plain_error("out of memory"); // it leaves no message
+  if (status == NG_OUT_OF_MEMORY) plain_error("out of memory"); // the interpreter adds no message for it
   return status;
 }
 
@@ -125,7 +125,7 @@ static ng_status write_outputs(const Run *run) {
   return status;
 }
 
-// The states as the call left them.
+// Writes the states after the call.
 static ng_status save_states(const Run *run) {
   const size_t count = ng_graph_state_count(run->graph);
   const char **names = memory_or_exit(calloc(count + 1, sizeof *names));
@@ -147,7 +147,7 @@ static ng_status check_run(const Run *run, bool has_inputs) {
                       s->compares || is_interpreted(s), has_inputs);
 }
 
-// All of the work: NG_OK and NG_DIFFERENT leave everything that a report needs.
+// Does all the work. NG_OK and NG_DIFFERENT leave everything that a report needs.
 static ng_status run_graph(Run *run) {
   const Settings *s = run->settings;
   ng_status status;
@@ -163,11 +163,11 @@ static ng_status run_graph(Run *run) {
   }
   if (!s->is_json) session_tell(run->ctx); // warnings come before long work
   progress_begin("preparing", ng_graph_name(run->graph));
-  status = s->is_random ? check_run(run, false) : NG_OK; // else files say what the extents are
+  status = s->is_random ? check_run(run, false) : NG_OK; // with files, their shapes give the extents
   if (status == NG_OK) status = inputs_make(&run->inputs, run->ctx, run->graph, run->path, s);
   if (status == NG_OK && !s->is_random) status = check_run(run, true);
   if (status == NG_OK) status = outputs_make(&run->outputs, run->ctx, run->graph);
-  // What can be wrong with files is found before long work, too.
+  // Finds errors of files before long work, too.
   if (status == NG_OK && s->out && !outputs_have_paths(run)) status = NG_WRONG;
   if (status == NG_OK && s->expect) status = read_expected(run);
   if (status == NG_OK) status = ng_graph_check_indices(run->graph, run->inputs.items);
@@ -180,7 +180,7 @@ static ng_status run_graph(Run *run) {
   return status;
 }
 
-// What there is to tell of a run that did not come to an end.
+// The document of a run that failed.
 static json_t *failure_json(const Run *run) {
   json_t *report = memory_or_exit(json_object());
   json_set(report, "graph", json_text(run->graph ? ng_graph_name(run->graph) : NULL));

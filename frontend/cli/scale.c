@@ -1,4 +1,4 @@
-// ngrad scale: what a training step costs on many ranks, by a model.
+// ngrad scale: estimates the cost of a training step on many ranks.
 #include "frontend/cli/data.h"
 #include "frontend/cli/progress.h"
 #include "frontend/cli/table.h"
@@ -25,7 +25,7 @@ static bool add_ranks(Rows *r, int64_t ranks) {
   return true;
 }
 
-// N, or FIRST..LAST: first, twice that, and so on, and last.
+// Parses N, or FIRST..LAST: FIRST times powers of two below LAST, and LAST.
 static bool parse_range(const char *text, size_t length, Rows *r) {
   char *end;
   errno = 0;
@@ -109,7 +109,8 @@ static void print_json(const ng_graph *g, const ng_scale_basis *b, const Rows *r
 
 // Text
 
-// A number with a unit: the largest of them, each 1000 times the one before, that it has one of.
+// A number with a unit, each unit 1000 times the one before. The number is printed in the largest unit in which it is
+// at least 1.
 typedef struct Amount {
   char text[32];
 } Amount;
@@ -215,7 +216,7 @@ static void print_text(const ng_graph *g, const Settings *s, const ng_scale_basi
   tell_assumptions(s);
 }
 
-// As the library has it, where 0 is the default.
+// For the library, 0 means the default and a negative number none.
 static double or_none(double said) {
   return said > 0 ? said : said == 0 ? -1 : 0;
 }

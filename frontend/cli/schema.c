@@ -1,11 +1,12 @@
-// ngrad ops --schema: what a graph file may hold, as a JSON schema (draft 7, which editors of YAML know).
+// ngrad ops --schema: a JSON schema of graph files (draft 7, which YAML editors support).
 #include "frontend/cli/schema.h"
 
 #include "frontend/cli/session.h"
 
 #include <string.h>
 
-// The canonical type of a name: any text that is not empty. A number would need quotes, which JSON cannot tell apart.
+// The schema of a name: any text that is not empty. In YAML a name that is a number needs quotes, which JSON cannot
+// tell.
 #define NAME_FORM "{s:s, s:i, s:i}", "type", "string", "minLength", 1, "maxLength", 255
 
 static json_t *reference(const char *definition) {
@@ -16,7 +17,8 @@ static json_t *one_of(json_t *a, json_t *b) {
   return memory_or_exit(json_pack("{s:[o,o]}", "anyOf", a, b));
 }
 
-// A type is extended in place, so that a validator says which part of a list is wrong, not that neither form fits.
+// Extends the type in place. With anyOf, a validator would only say that neither form fits, and not which part is
+// wrong.
 static json_t *or_null(json_t *schema) {
   json_t *type = json_object_get(schema, "type");
   if (json_is_string(type)) {
@@ -34,7 +36,7 @@ static json_t *map_of(json_t *entries) {
   return memory_or_exit(json_pack("{s:s, s:o}", "type", "object", "additionalProperties", entries));
 }
 
-// A map with these keys and no others.
+// A map with exactly these keys.
 static json_t *record(json_t *properties, json_t *required) {
   return memory_or_exit(json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties, "required",
                                   required, "additionalProperties", 0));
@@ -46,7 +48,7 @@ static json_t *types(void) {
   return memory_or_exit(json_pack("{s:o}", "enum", names));
 }
 
-// Numbers, nested as deep as axes go; .inf and .nan are texts to some readers of YAML.
+// Numbers in lists, nested as deep as axes. Some YAML readers take .inf and .nan for text.
 static json_t *number(void) {
   return memory_or_exit(json_pack("{s:[s,s,s]}", "type", "number", "boolean", "string"));
 }
@@ -103,12 +105,12 @@ static json_t *constant(void) {
 
 typedef ng_operand_info OperandAt(size_t op, size_t k);
 
-// A list of operands in their order, of which a repeated one stands for any number, or a map by name.
+// A list of operands in order, or a map by name. In the list, a repeated operand stands for any number of items.
 static json_t *operands(size_t op, size_t count, OperandAt *at, const char *form) {
   json_t *properties = memory_or_exit(json_object()), *required = memory_or_exit(json_array());
   json_t *items = memory_or_exit(json_array()), *either = memory_or_exit(json_array());
   bool is_repeated = false;
-  size_t least = 0, nrequired = 0; // items of a list
+  size_t least = 0, nrequired = 0; // least number of items in a list
   for (size_t k = 0; k < count; k++) {
     const ng_operand_info info = at(op, k);
     is_repeated |= info.is_repeated;
@@ -141,7 +143,7 @@ static json_t *operands(size_t op, size_t count, OperandAt *at, const char *form
   return nrequired ? schema : or_null(schema);
 }
 
-// Whether a node must have the key of these operands.
+// Whether the operands' key is required in a node.
 static bool needs_any(size_t op, size_t count, OperandAt *at) {
   for (size_t k = 0; k < count; k++)
     if (!at(op, k).is_optional) return true;
@@ -174,7 +176,7 @@ static json_t *attributes(size_t op, size_t count) {
   return has_required ? schema : or_null(schema);
 }
 
-// The names under which a file can have the operator: with its dialect, and without where that is clear.
+// The operator's names in files: with its dialect, and without it where the name is unambiguous.
 static json_t *operator_names(size_t op) {
   const char *name = ng_operator_at(op).name, *dot = strrchr(name, '.');
   json_t *names = memory_or_exit(json_pack("[s]", name)), *home = memory_or_exit(json_sprintf("onednn.%s", name));
@@ -184,7 +186,7 @@ static json_t *operator_names(size_t op) {
   return names;
 }
 
-// If a node has the operator, then its operands and attributes are the operator's.
+// A rule: a node with this operator has the operator's operands and attributes.
 static json_t *rule(size_t op) {
   const ng_operator_info info = ng_operator_at(op);
   json_t *then = memory_or_exit(json_pack(

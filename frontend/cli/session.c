@@ -47,7 +47,7 @@ void session_close(ng_context *ctx) {
 
 // Messages
 
-static char speaker[32]; // "rank 3: "
+static char speaker[32]; // prefix of messages: "rank 3: "
 
 void session_set_rank(int64_t rank) {
   snprintf(speaker, sizeof speaker, "rank %lld: ", (long long)rank);
@@ -75,13 +75,13 @@ void say(const char *format, ...) {
   va_end(args);
   const size_t length = strlen(text);
   progress_end();
-  const bool is_line = length && format[strlen(format) - 1] == '\n'; // which is a question mark by now
+  const bool is_line =
+      length && format[strlen(format) - 1] == '\n'; // terminal_text made the line break a question mark
   printf("%.*s%s", (int)(length - is_line), text, is_line ? "\n" : "");
   free(text);
 }
 
-// Errors without a position, for the next document in JSON. NULL: there are none. Where memory is short, they are on
-// stderr alone.
+// Errors without a position, for the next JSON document. NULL: none. Without memory, an error is on stderr only.
 static json_t *told;
 
 static void print_error(const char *format, va_list args) {
@@ -161,8 +161,8 @@ bool folder_make(const char *path) {
   return ok;
 }
 
-// What a new file takes the place of: `path`, or the file that a link of this name leads to. NULL: there is something
-// else, such as a device or a pipe, which is written to.
+// The file that a new file replaces: `path`, or the target if `path` is a link. NULL: `path` is something else, such as
+// a device or a pipe, and is written directly.
 static char *replaced_by_file(const char *path) {
   struct stat info;
   if (lstat(path, &info) != 0 || S_ISREG(info.st_mode)) return memory_or_exit(strdup(path));
@@ -180,7 +180,7 @@ static bool replace(const char *path, const void *bytes, size_t nbytes) {
   const size_t length = strlen(path) + 32;
   char *temporary = memory_or_exit(malloc(length));
   snprintf(temporary, length, "%s.%ld.tmp", path, (long)getpid());
-  signals_hold(); // or the temporary file could stay
+  signals_hold(); // otherwise a signal could leave the temporary file
   const int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   const bool ok = write_bytes(fd, bytes, nbytes) && rename(temporary, path) == 0;
   const int error = errno;
@@ -263,7 +263,7 @@ void json_add(json_t *array, json_t *value) {
   if (json_array_append_new(array, value) != 0) memory_or_exit(NULL);
 }
 
-// Errors stay in the file's state. Not json_dumps: without memory it loses parts of the text and says nothing.
+// The stream remembers errors. json_dumps would silently lose parts of the text when out of memory.
 static int print_part(const char *text, size_t nbytes, void *file) {
   fwrite(text, 1, nbytes, file);
   return 0;

@@ -1,4 +1,4 @@
-// What every verb does with the outside: messages and progress on stderr, JSON and tables on stdout, exit statuses.
+// Output and exit statuses of every verb: messages and progress on stderr, JSON and tables on stdout.
 #ifndef NGRAD_FRONTEND_CLI_SESSION_H
 #define NGRAD_FRONTEND_CLI_SESSION_H
 
@@ -9,62 +9,62 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-// A context with budgets of bytes and of steps to compile (0: the default), whose progress is drawn on stderr when that
-// is a terminal; exits when out of memory.
+// A context with budgets of bytes and of compile steps (0: the default). Draws its progress on stderr if that is a
+// terminal. Exits when out of memory.
 ng_context *session_open(uint64_t max_memory, int64_t max_steps);
 void session_close(ng_context *ctx);
 
-// Errors say from now on which rank has them.
+// Prefixes all later errors with the rank.
 void session_set_rank(int64_t rank);
 
-// Prints the context's messages to stderr, and forgets them.
+// Prints the context's messages to stderr, and clears them.
 void session_tell(ng_context *ctx);
 
-// Prints what is wrong with the command line; returns the exit status for that.
+// Reports an error of the command line; returns its exit status.
 int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// Prints an error that is not about the graph's file; returns 1.
+// Reports an error that is not about the graph's file; returns 1.
 int plain_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// Prints to stdout, a line where `format` ends in one. Other control characters and the like are shown as question
+// Prints to stdout. `format` may end in a line break; other control characters and invisible characters become question
 // marks.
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-// The same as text, which the caller frees.
+// The same as a text, which the caller frees.
 char *terminal_text(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
 int exit_status(ng_status status);
 
-// Its argument, or no return.
+// Returns p, or exits if p is NULL.
 void *memory_or_exit(void *p);
 
-// Closes a stream that open_memstream made, or does not return: a write may have found no memory.
+// Closes a stream of open_memstream; exits if it ran out of memory.
 void memory_stream_close(FILE *stream, char *const *text);
 
 double now_ms(void);
 
-// Whether both paths name one regular file that is there.
+// Whether both paths name the same existing regular file.
 bool is_same_file(const char *a, const char *b);
 
-// Writes a file whole or not at all. False after telling why.
+// Writes a file whole or not at all. False after an error message.
 bool file_write(const char *path, const char *text);
 bool file_write_bytes(const char *path, const void *bytes, size_t nbytes);
-// Makes a folder and those above it. False after telling why.
+// Makes a folder and its parents. False after an error message.
 bool folder_make(const char *path);
 char *path_join(const char *folder, const char *name, const char *ending); // the caller frees it
 
 // Green and red on a terminal.
 const char *verdict(bool is_ok);
 
-// JSON that cannot fail: numbers that JSON lacks become null, bytes that are no UTF-8 become '?'.
+// JSON without failures: numbers that JSON cannot represent become null, and invalid UTF-8 becomes '?'.
 json_t *json_text(const char *text); // NULL gives null
 json_t *json_number(double value);
 json_t *json_shape(const ng_tensor_info *info);
-json_t *json_order(const ng_tensor_info *info); // null for a row-major one
-json_t *json_messages(const ng_context *ctx); // errors that were printed since the last call, and those of the context
+json_t *json_order(const ng_tensor_info *info); // the layout; null if row-major
+json_t *json_messages(const ng_context *ctx);   // the errors printed since the last call, and the context's messages
 void json_set(json_t *object, const char *key, json_t *value);
 void json_add(json_t *array, json_t *value);
-char *json_to_text(json_t *document);   // as json_print prints it; the caller frees it
+char *json_to_text(json_t *document);   // in json_print's format; the caller frees it
 void json_print(json_t *document);      // to stdout; frees it
-void json_print_line(json_t *document); // the same, at once and in one line
+void json_print_line(json_t *document); // the same in one line, flushed
 
 #endif

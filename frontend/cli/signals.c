@@ -1,4 +1,4 @@
-// Waiting for signals in a thread of its own, where more can be done than in a handler.
+// Waits for signals in a thread of its own, which may do more than a signal handler.
 #include "frontend/cli/signals.h"
 
 #include "frontend/api/ngrad.h"
@@ -54,14 +54,14 @@ void signals_watch(void) {
   static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
   pthread_attr_t attributes;
   pthread_t thread;
-  signal(SIGXFSZ, SIG_IGN); // a file that may not grow is told as any other that cannot be written
+  signal(SIGXFSZ, SIG_IGN); // exceeding the limit of a file's size becomes an ordinary write error
   sigemptyset(&watched);
   for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
     struct sigaction action;
     if (sigaction(ending[i], NULL, &action) == 0 && action.sa_handler == SIG_IGN) continue; // nohup
     sigaddset(&watched, ending[i]);
   }
-  pthread_sigmask(SIG_BLOCK, &watched, NULL); // which all threads inherit
+  pthread_sigmask(SIG_BLOCK, &watched, NULL); // inherited by all threads
   if (pthread_attr_init(&attributes) != 0) return;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, STACK_NBYTES);

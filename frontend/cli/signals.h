@@ -1,22 +1,22 @@
-// Signals that end the program: what it has begun is taken back first.
+// Signals that end the program, after unfinished work is cleaned up.
 #ifndef NGRAD_FRONTEND_CLI_SIGNALS_H
 #define NGRAD_FRONTEND_CLI_SIGNALS_H
 
-// Starts a thread that waits for SIGINT, SIGTERM and SIGHUP, those of them that are not ignored. On one it kills the
-// compilers that run, removes temporary files, and ends the program by the signal. Call it before any other thread
-// starts. A limit to the size of files is an error of writing, no signal.
+// Starts a thread that waits for SIGINT, SIGTERM and SIGHUP, unless they are ignored. On a signal, the thread kills the
+// running compilers, deletes temporary files, and ends the program by the signal. Must be called before any other
+// thread starts. Exceeding the limit of a file's size becomes a write error instead of a signal.
 void signals_watch(void);
 
-// What is done between these is done whole or not begun. Short work only: signals wait for it.
+// Work between hold and release is done completely or not begun. It must be short, because signals wait for it.
 void signals_hold(void);
 void signals_release(void);
 
-// From now on the first such signal is only kept for signals_stop: work comes to an end that can be resumed. The second
-// ends the program.
+// From now on, the first signal is only stored for signals_stop, so that work can end where it can be resumed. The
+// second signal ends the program.
 void signals_defer(void);
-int signals_stop(void); // 0: none yet
+int signals_stop(void); // 0: no signal yet
 
-// Ends the program by a signal, as if nothing had been done about that.
+// Ends the program by a signal with its default action.
 void signals_end(int number);
 
 #endif

@@ -1,4 +1,4 @@
-// Cells are kept until their row is printed, at best when all widths are known. Widths count characters, not bytes.
+// Cells are stored until their row is printed, best when all widths are known. Widths count characters, not bytes.
 #include "frontend/cli/table.h"
 
 #include "frontend/cli/progress.h"
@@ -32,7 +32,7 @@ void table_add_verdict(Table *t, bool is_ok) {
   add_cell(t, memory_or_exit(strdup(verdict(is_ok))));
 }
 
-// Characters on the screen: not those within a UTF-8 sequence or an escape for colour.
+// Counts characters on the screen: no bytes within a UTF-8 sequence, and no colour escapes.
 static size_t cell_width(const char *cell) {
   size_t width = 0;
   for (const char *c = cell; *c; c++) {
@@ -46,7 +46,7 @@ static size_t cell_width(const char *cell) {
   return width;
 }
 
-// Spaces are put before the next cell, so that a line does not end in them.
+// Prints padding before the next cell, so that no line ends in spaces.
 static void print_row(char *const *cells, const Table *t) {
   size_t pending = 0;
   for (size_t column = 0; t->alignment[column]; column++) {
@@ -73,7 +73,7 @@ static bool is_in_word(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// A name has no markup: what Markdown or HTML would read as some is behind a backslash.
+// Escapes characters that Markdown or HTML would read as markup.
 static void print_markdown(FILE *out, const char *cell) {
   for (const char *c = cell; *c; c++) {
     const bool is_markup =

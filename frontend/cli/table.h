@@ -8,18 +8,18 @@
 enum { MAX_COLUMNS = 16 };
 
 typedef struct Table {
-  const char *alignment; // a character a column: 'l' or 'r'
+  const char *alignment; // one character a column: 'l' or 'r'
   char **cells;          // row by row
   size_t count, capacity;
-  size_t widths[MAX_COLUMNS]; // of columns, at least
+  size_t widths[MAX_COLUMNS]; // least widths of columns
 } Table;
 
 Table table_new(const char *alignment);
 void table_add(Table *t, const char *format, ...) __attribute__((format(printf, 2, 3))); // the next cell
 void table_add_verdict(Table *t, bool is_ok);                                            // in colour
-char *table_markdown(const Table *t); // the first row is its head; the caller frees it
+char *table_markdown(const Table *t); // the first row is the header; the caller frees it
 void table_free(Table *t);
-void table_print_rows(Table *t); // those that are whole, to stdout, which is flushed; later ones come below them
+void table_print_rows(Table *t); // prints complete rows to stdout and flushes; later rows follow below
 void table_print(Table *t);      // to stdout; frees it
 
 #endif

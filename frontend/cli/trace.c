@@ -1,4 +1,4 @@
-// The events of a trace: one for each span, and names for graphs and threads.
+// Makes the events of a trace: one for each span, and names of graphs and threads.
 #include "frontend/cli/trace.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static json_t *event_new(const char *phase, const char *name, size_t process, in
   return event;
 }
 
-// What a process or a thread is called.
+// Adds the name of a process or a thread.
 static void add_name(json_t *events, const char *kind, const char *name, size_t process, int thread) {
   json_t *event = event_new("M", kind, process, thread), *args = memory_or_exit(json_object());
   json_set(args, "name", json_text(name));
@@ -37,7 +37,7 @@ static json_t *span_event(const ng_profile *profile, const ng_span *span, size_t
   return event;
 }
 
-// Processes are numbered from 1, as the events before these tell.
+// Processes are numbered from 1; the last number is read from the events.
 static size_t next_process(const json_t *events) {
   const json_t *last = json_array_get(events, json_array_size(events) - 1);
   return last ? (size_t)json_integer_value(json_object_get(last, "pid")) + 1 : 1;
@@ -47,9 +47,9 @@ ng_status trace_add(json_t *events, ng_kernel *k, const char *graph, const ng_te
                     int threads) {
   const ng_span *spans;
   size_t count;
-  ng_status status = ng_kernel_run(k, inputs, outputs, threads); // which starts the threads
+  ng_status status = ng_kernel_run(k, inputs, outputs, threads); // starts the threads before the traced call
   if (status == NG_OK) status = ng_kernel_trace(k, inputs, outputs, threads, &spans, &count);
-  if (status == NG_OUT_OF_MEMORY) plain_error("out of memory"); // it leaves no message
+  if (status == NG_OUT_OF_MEMORY) plain_error("out of memory"); // the call adds no message for it
   if (status != NG_OK) return status;
   const size_t process = next_process(events);
   add_name(events, "process_name", graph, process, 0);

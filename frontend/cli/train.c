@@ -1,4 +1,4 @@
-// ngrad train: a forward graph becomes the graph of a training step.
+// ngrad train: makes the graph of a training step from a forward graph.
 #include "frontend/cli/answer.h"
 #include "frontend/cli/data.h"
 #include "frontend/cli/verbs.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The options under the names that the library has for them, with underscores; in memory that the caller frees.
+// The settings under the library's names, with underscores; the caller frees the memory.
 static ng_setting *settings_of(const Settings *s, size_t *count) {
   ng_setting *settings = memory_or_exit(calloc(s->nnumbers + 2, sizeof *settings));
   for (size_t i = 0; i < s->nnumbers; i++) {
@@ -22,7 +22,7 @@ static ng_setting *settings_of(const Settings *s, size_t *count) {
   return settings;
 }
 
-// Writes g, which was made of the forward graph, whose name its file begins with.
+// Writes g, a graph made from the forward graph. The file's name begins with the forward graph's.
 static ng_status write_graph(ng_context *ctx, ng_graph *forward, ng_graph *g, const char *ending, const char *comment,
                              const Settings *s, Answer *answer) {
   const char *stem = memory_or_exit((void *)ng_graph_identifier(forward));
@@ -44,7 +44,7 @@ static ng_status write_graph(ng_context *ctx, ng_graph *forward, ng_graph *g, co
   return status;
 }
 
-// Step and inference as C, if an option says how.
+// Writes step and inference as C, if an option asks for it.
 static ng_status write_sources(ng_context *ctx, ng_graph *forward, ng_graph *step, const Settings *s, Answer *answer) {
   if (!s->isa && !s->sharing && !s->prefix && !s->has_self_test && !s->memory) return NG_OK;
   const ng_train_options losses = {.losses = s->loss.items, .nlosses = s->loss.count};
@@ -72,7 +72,7 @@ static ng_status write_sources(ng_context *ctx, ng_graph *forward, ng_graph *ste
   return status;
 }
 
-// A graph that there is no such form of is none to write.
+// Skips a form that the graph does not have.
 static ng_status write_inference(ng_context *ctx, ng_graph *forward, ng_inference_form form, const char *ending,
                                  const char *comment, const Settings *s, Answer *answer) {
   const ng_train_options options = {.losses = s->loss.items, .nlosses = s->loss.count};
