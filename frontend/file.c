@@ -1,4 +1,4 @@
-// Opening files.
+// Opens files.
 #include "frontend/file.h"
 
 #include <ctype.h>
@@ -33,7 +33,7 @@ int file_open(const char *path, size_t *nbytes, Position at, const char *prefix,
   return -1;
 }
 
-// All that the descriptor gives, at most one byte more than a file may have.
+// Reads until the end, or one byte more than the limit.
 static bool read_all(int fd, Text *out, const char *path, Diagnostics *d) {
   enum { CHUNK = 1 << 13 };
   char chunk[CHUNK], problem[PROBLEM_BYTES];
@@ -57,14 +57,14 @@ char *file_load(const Allocator *allocator, const char *path, size_t *nbytes, Di
   const Source source = {.name = path};
   int fd = is_standard_input ? STDIN_FILENO : file_open(path, nbytes, (Position){&source, 0, 0}, "", d);
   if (fd < 0) return NULL;
-  if (!is_standard_input && *nbytes > MOST_BINARY_BYTES) { // before any of it is read
+  if (!is_standard_input && *nbytes > MOST_BINARY_BYTES) { // before reading any of it
     error_at(d, (Position){&source, 0, 0}, "too long, expected at most 2048 MiB");
     close(fd);
     return NULL;
   }
   Text text;
   text_init(&text, allocator);
-  text_add(&text, "", 0); // an empty file is a text too
+  text_add(&text, "", 0); // makes an empty file a text of zero bytes
   bool ok = !text.out_of_memory ? read_all(fd, &text, path, d) : error_out_of_memory(d);
   if (!is_standard_input) close(fd);
   if (!ok) text_deinit(&text);
@@ -81,7 +81,7 @@ static bool leaves_folder(const char *path) {
   return false;
 }
 
-// The folder itself is none of its files, which is told on opening it.
+// Whether the file is below the folder. The folder itself is not; opening it reports that.
 static bool is_below(const char *folder, const char *file) {
   const size_t n = strlen(folder);
   return strncmp(file, folder, n) == 0 && (strcmp(folder, "/") == 0 || file[n] == '/' || !file[n]);

@@ -1,33 +1,34 @@
-// Opening files that are not trusted to be files, and writing files whole.
+// Opens paths that may not name regular files, and writes files whole.
 #ifndef NGRAD_FRONTEND_FILE_H
 #define NGRAD_FRONTEND_FILE_H
 
 #include "ir/support/diagnostics.h"
 
-// A descriptor of a regular file for reading, and its length; never waits (for a fifo's writer, say). -1 after
-// telling at `at`, with `prefix` before the message.
+// Opens a regular file for reading, without waiting (for example for a fifo's writer). Returns a descriptor and the
+// file's length. -1 after a message at `at` that begins with `prefix`.
 int file_open(const char *path, size_t *nbytes, Position at, const char *prefix, Diagnostics *d);
 
-// The bytes of a regular file, or of standard input for "-", with a zero added; the caller frees them with the
-// allocator. NULL after telling why: no such file, not a regular one, or too long. What begins with a control character
-// is no text, and may have as many bytes as MOST_BINARY_BYTES, that is, as a model of protocol buffers.
+// The bytes of a regular file, or of standard input for "-", followed by a zero. The caller frees them with the
+// allocator. NULL after a message: no such file, not regular, or too long. A file that begins with a control character
+// is binary, and its limit is MOST_BINARY_BYTES, which is the limit of protocol buffers.
 enum { MOST_TEXT_BYTES = 64 << 20, MOST_BINARY_BYTES = INT32_MAX };
 char *file_load(const Allocator *allocator, const char *path, size_t *nbytes, Diagnostics *d);
 
-// The real place of the file that a graph calls `path`, which is below the folder's whatever links there are; to be
-// freed. `name` is the path in messages. NULL after telling. folder NULL: the graph is not read from a file.
+// The resolved path of the file that a graph calls `path`, which must be below the folder after all links are followed.
+// The caller frees it. `name` is the path in messages. NULL after a message. folder NULL: the graph is not read from a
+// file.
 char *file_below(const char *folder, const char *path, const char *name, Position at, Diagnostics *d);
 
-// Reads exactly nbytes from there on; false: errno says why not, 0 that the file has fewer.
+// Reads exactly nbytes from `offset`. False: errno is the reason, or 0 if the file is too short.
 bool file_read_at(int fd, uint64_t offset, void *to, size_t nbytes);
 
-// Puts a file in the place of what is at `path`, whole or not at all: it is written under another name beside it, then
-// renamed. What a link leads to is replaced, not the link; a device or a pipe is written to. `write` gets a descriptor
-// and `content`; when it returns false, errno says why.
+// Replaces the file at `path`, whole or not at all: writes a new file beside it, then renames. If `path` is a link, its
+// target is replaced; a device or a pipe is written directly. `write` gets a descriptor and `content`; if it returns
+// false, errno is the reason.
 bool file_replace(const char *path, bool (*write)(int fd, const void *content), const void *content, Diagnostics *d);
 bool file_write_all(int fd, const void *bytes, size_t nbytes);
 
-// What an errno value means, as the lower-case middle of a message.
+// The text of an errno value, in lower case for the middle of a message.
 enum { PROBLEM_BYTES = 128 };
 const char *file_problem(int error, char buffer[PROBLEM_BYTES]);
 

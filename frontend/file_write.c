@@ -1,4 +1,4 @@
-// Writing files.
+// Writes files.
 #include "frontend/file.h"
 
 #include "ir/support/unfinished.h"
@@ -24,7 +24,7 @@ bool file_write_all(int fd, const void *bytes, size_t nbytes) {
   return true;
 }
 
-// A new file beside `path`, whose name no other process or thread makes.
+// Creates a new file beside `path`, with a name that no other process or thread uses.
 static int create_beside(const char *path, char name[PATH_MAX], Unfinished *unfinished) {
   static atomic_uint counter;
   int fd = -1;
@@ -39,7 +39,7 @@ static int create_beside(const char *path, char name[PATH_MAX], Unfinished *unfi
   return fd;
 }
 
-// As the program's replaced_by_file: into `name`. False: there is something else than a file, which is written to.
+// Like the program's replaced_by_file, into `name`. False: `path` is no regular file, and is written directly.
 static bool find_replaced(const char *path, char name[PATH_MAX]) {
   struct stat info;
   const size_t length = strlen(path);
@@ -51,7 +51,7 @@ static bool find_replaced(const char *path, char name[PATH_MAX]) {
 
 typedef bool Write(int fd, const void *content);
 
-// On failure, these leave in errno why.
+// On failure, these functions leave the reason in errno.
 static bool write_and_close(int fd, Write *write, const void *content) {
   const bool ok = fd >= 0 && write(fd, content);
   const int error = errno;

@@ -1,4 +1,4 @@
-// What readers of other systems' graphs tell of the operators that they read: the rows of their tables.
+// Rows of the tables of operators that readers of other systems' graphs accept.
 #ifndef NGRAD_FRONTEND_FOREIGN_H
 #define NGRAD_FRONTEND_FOREIGN_H
 
@@ -6,8 +6,8 @@
 
 typedef struct ForeignForm {
   const char *name;
-  OperatorId op;   // that it becomes, alone or with others; OP_COUNT: constants, or no one of them above all
-  int since, last; // versions of the operator set; last 0: all later ones
+  OperatorId op; // the operator that it becomes, alone or among others; OP_COUNT: a constant, or several of equal rank
+  int since, last; // first and last version of the operator set; last 0: all later ones
 } ForeignForm;
 
 #endif

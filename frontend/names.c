@@ -45,11 +45,11 @@ static uint64_t hash(const uint64_t key[2], const char *bytes, size_t nbytes) {
 
 void names_init(Names *names, Arena *arena) {
   *names = (Names){.arena = arena};
-  // Without entropy (an early boot) the table still works, only against guessable keys.
+  // Without entropy (early in the boot), the table works with a guessable key.
   if (getrandom(names->key, sizeof names->key, GRND_NONBLOCK) < 0) names->key[0] = (uint64_t)(uintptr_t)names;
 }
 
-// Where the name is, or the free slot where it belongs.
+// The slot of the name, or the free slot for it.
 static NameSlot *find_slot(const Names *names, const char *name) {
   size_t i = (size_t)hash(names->key, name, strlen(name)) & (names->capacity - 1);
   while (names->slots[i].name && strcmp(names->slots[i].name, name) != 0) i = (i + 1) & (names->capacity - 1);

@@ -1,7 +1,7 @@
 // Names: a hash table from strings to pointers, in an arena.
 //
-// The strings come from files that are not trusted, so the hash has a random key: nobody can write a file whose
-// names all collide. Nothing depends on the order in the table.
+// The strings come from untrusted files, so the hash has a random key: nobody can write a file whose names all collide.
+// No result depends on the order in the table.
 #ifndef NGRAD_FRONTEND_NAMES_H
 #define NGRAD_FRONTEND_NAMES_H
 
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 typedef struct NameSlot {
-  const char *name; // NULL: free; not copied, it must outlive the table
+  const char *name; // NULL: free; not copied, so it must outlive the table
   void *item;
 } NameSlot;
 
@@ -23,10 +23,10 @@ typedef struct Names {
 
 void names_init(Names *names, Arena *arena);
 
-// What `name` stands for, NULL when nothing.
+// The item of `name`; NULL: none.
 void *names_find(const Names *names, const char *name);
 
-// Adds a name or gives it a new item; false when out of memory.
+// Adds a name or replaces its item; false when out of memory.
 bool names_set(Names *names, const char *name, void *item);
 
 #endif

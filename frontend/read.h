@@ -1,4 +1,4 @@
-// What a graph is read with, besides its file.
+// Settings for reading a graph.
 #ifndef NGRAD_FRONTEND_READ_H
 #define NGRAD_FRONTEND_READ_H
 
@@ -11,11 +11,11 @@ typedef struct GivenExtent {
 } GivenExtent;
 
 typedef struct ReadSettings {
-  const char *folder; // where the files are that the graph names; NULL: naming one is an error
-  // Inputs of an ONNX model that are constants, as NAME=FILE: a .npy file, or a TensorProto in a file of its own.
+  const char *folder; // the folder of the files that the graph names; NULL: naming a file is an error
+  // Inputs of an ONNX model that become constants, as NAME=FILE: a .npy file, or a file with a TensorProto.
   const char *const *constants;
   size_t nconstants;
-  // Named extents of an ONNX model that have a number when it is read: what the model computes from them is one, too.
+  // Named extents of an ONNX model with their numbers. Values that the model computes from these become constants.
   const GivenExtent *extents;
   size_t nextents;
 } ReadSettings;

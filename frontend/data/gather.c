@@ -1,9 +1,9 @@
-// Batches: samples of a data set, in any order, as a tensor of another type.
+// Batches: samples of a data set, in any order, converted to another type.
 #include "frontend/data/data.h"
 
 #include <string.h>
 
-// The types' whole numbers from -2^(bits) (if signed) to 2^bits.
+// The type's integers are from -2^bits (if signed) to 2^bits.
 static int integer_bits(Type type) {
   static const signed char bits[TYPE_COUNT] = {
       [TYPE_F64] = 53, [TYPE_F32] = 24, [TYPE_F16] = 11, [TYPE_BF16] = 8,   [TYPE_S64] = 63,
@@ -16,7 +16,7 @@ bool data_type_fits(Type from, Type to) {
   if (to == TYPE_BOOLEAN || type_is_packed(from) || type_is_packed(to) || !integer_bits(from) || !integer_bits(to))
     return false;
   if (type_is_float(from)) return type_widens(from, to) || to == TYPE_BF16;
-  if ((to == TYPE_U8) && from != TYPE_BOOLEAN) return false; // which has no sign
+  if ((to == TYPE_U8) && from != TYPE_BOOLEAN) return false; // a boolean has no sign
   return integer_bits(from) <= integer_bits(to);
 }
 

@@ -1,4 +1,4 @@
-// The idx format.
+// Reads the idx format.
 #include "frontend/data/data.h"
 
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 
 typedef struct IdxType {
   unsigned char code;
-  Type type; // that it becomes
+  Type type; // the type of the tensor
   size_t nbytes_each;
 } IdxType;
 

@@ -1,4 +1,4 @@
-// Opening data files: mapping or unpacking, then the format that the first bytes tell.
+// Opens data files: maps or unpacks them, then reads the format that their first bytes identify.
 #include "frontend/data/data.h"
 
 #include "frontend/file.h"
@@ -22,7 +22,7 @@ static bool whole_nbytes(const char *path, const void *start, size_t nbytes, uin
                                : idx_whole_nbytes(path, start, nbytes, whole, d);
 }
 
-// What the bytes of a file are: a tensor whose data is in them, or a copy of it.
+// Reads a file's bytes as a tensor, whose data is in the bytes or a copy.
 static bool read_tensor(const char *path, const void *bytes, size_t nbytes, DataSet *data, const Allocator *a,
                         Diagnostics *d) {
   if (!is_npy(bytes, nbytes)) return idx_read_bytes(path, bytes, nbytes, &data->tensor, &data->is_copy, a, d);
@@ -31,7 +31,7 @@ static bool read_tensor(const char *path, const void *bytes, size_t nbytes, Data
   return !data->is_copy || npy_read_bytes(path, bytes, nbytes, TYPE_NONE, NULL, &data->tensor, a, d);
 }
 
-// How many bytes there were, up to nbytes; -1 after telling what is wrong.
+// Unpacks up to nbytes; returns their number, or -1 after a message.
 static int64_t unpack(gzFile file, void *to, uint64_t nbytes, Position at, Diagnostics *d) {
   const unsigned most = 1U << 30;
   uint64_t done = 0;
@@ -49,7 +49,7 @@ static int64_t unpack(gzFile file, void *to, uint64_t nbytes, Position at, Diagn
   return (int64_t)done;
 }
 
-// The rest of a file behind its first bytes, up to its end and its checksum.
+// Unpacks the rest of a file after its first bytes, up to its end and its checksum.
 static bool unpack_rest(gzFile file, const unsigned char *start, size_t nstart, Position at, char *bytes,
                         uint64_t whole, Diagnostics *d) {
   unsigned char behind;
@@ -64,7 +64,7 @@ static bool unpack_rest(gzFile file, const unsigned char *start, size_t nstart, 
   return more == 0;
 }
 
-// The length that the first bytes tell is believed if deflate can have made so much of the packed bytes.
+// The length in the header is believed only if deflate can produce it from the packed bytes.
 static bool unpack_all(gzFile file, size_t packed, Position at, DataSet *data, size_t *nbytes, const Allocator *a,
                        Diagnostics *d) {
   enum { MOST_RATIO = 1032 };
@@ -90,7 +90,7 @@ static bool unpack_all(gzFile file, size_t packed, Position at, DataSet *data, s
   return ok;
 }
 
-// Takes the descriptor over.
+// Takes ownership of the descriptor.
 static bool open_packed(int fd, size_t packed, Position at, DataSet *data, const Allocator *a, Diagnostics *d) {
   enum { BUFFER_BYTES = 1 << 17 };
   gzFile file = gzdopen(fd, "rb");
@@ -105,7 +105,7 @@ static bool open_packed(int fd, size_t packed, Position at, DataSet *data, const
   return ok && read_tensor(at.source->name, data->bytes, nbytes, data, a, d);
 }
 
-// Takes the descriptor over.
+// Takes ownership of the descriptor.
 static bool map_file(int fd, size_t nbytes, Position at, DataSet *data, Diagnostics *d) {
   char problem[PROBLEM_BYTES];
   void *mapping = mmap(NULL, nbytes, PROT_READ, MAP_PRIVATE, fd, 0);

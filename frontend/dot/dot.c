@@ -1,4 +1,4 @@
-// The printer for Graphviz. Inputs, constants and outputs are drawn as values of their own, results as arrows.
+// Prints graphs for Graphviz. Inputs, constants and outputs are drawn as nodes, results as arrows.
 #include "frontend/dot/dot.h"
 
 #include "ir/operators/operator.h"
@@ -21,7 +21,7 @@ static void print_value(const Value *v, const char *prefix, const char *style, T
   text_add_string(out, "\"];\n");
 }
 
-// The end of an arrow that a value comes out of.
+// The tail of a value's arrow.
 static void print_origin(const Value *v, Text *out) {
   if (v->producer) text_format(out, "  n%u", (unsigned)v->producer->index);
   else text_format(out, "  v%u", (unsigned)v->index);
@@ -54,7 +54,7 @@ static void print_arrows(const Node *node, Text *out) {
   }
 }
 
-// Nodes as boxes; those of a region, in a frame of their own.
+// Nodes as boxes; the nodes of a region are in a frame.
 static void print_boxes(const Graph *g, const Partition *partition, Text *out) {
   const bool has_frames = partition && g->nnodes > 1;
   for (size_t i = 0; i < g->nnodes && !has_frames; i++) print_box(g->nodes[i], out);

@@ -1,4 +1,4 @@
-// Nodes and constants of the graph, and what constants give.
+// Makes nodes and constants of a graph, and folds nodes whose inputs are constants.
 #include "frontend/foreign/build.h"
 
 #include "backends/interpreter/interpreter.h"
@@ -11,10 +11,10 @@
 
 enum {
   MOST_NODES = 1 << 20,      // of a graph
-  MOST_FOLDED = 1 << 16,     // elements of a result that is computed when a file is read
-  MOST_FOLDS = 1 << 27,      // elements that all folding reads and writes: a second
-  MOST_MADE_BYTES = 1 << 28, // of all constants that are made
-  // Nothing more is folded from there on, which leaves memory for the constants that translators need.
+  MOST_FOLDED = 1 << 16,     // elements of a result that is folded when a file is read
+  MOST_FOLDS = 1 << 27,      // elements that all folding reads and writes: about a second
+  MOST_MADE_BYTES = 1 << 28, // of all constants made
+  // Folding stops at this limit, so that memory is left for the constants that translators need.
   MOST_FOLDED_BYTES = MOST_MADE_BYTES / 2,
 };
 
@@ -94,13 +94,13 @@ static double *load(Arena *arena, const Value *v) {
   return elements;
 }
 
-// A parameter stays one, whatever is done to it first: passes/train/trainable.c wants to see it.
+// A parameter is never folded: passes/train/trainable.c must find it as a parameter.
 static bool is_weight(const Value *v) {
   return v->constant->is_initializer && v->shape.rank > 0 && type_is_float(v->type);
 }
 
 bool build_can_fold(const Builder *b, const Node *node) {
-  static const char *const families[] = {"elementwise", "movement", "reduce"}; // a step for each element, not more
+  static const char *const families[] = {"elementwise", "movement", "reduce"}; // a step for each element
   bool has_inputs = false, is_plain = false;
   int64_t nbytes = 0, nelems_all = 0;
   for (size_t i = 0; i < sizeof families / sizeof *families; i++)
@@ -153,11 +153,11 @@ bool build_fold(Builder *b, Node *node) {
   arena_deinit(&scratch);
   if (!ok) return error_out_of_memory(b->d);
   for (uint32_t i = 0; i < node->ninputs; i++) node_set_input(node, i, NULL);
-  b->graph->nnodes--; // it is the last one
+  b->graph->nnodes--; // the node is the last
   return true;
 }
 
-// Numbers are in the ranges that the operator's row gives; lists are checked with the node.
+// Checks numbers against the ranges in the operator's row; lists are checked with the node.
 static bool check_numbers(Builder *b, const Node *node) {
   for (uint32_t i = 0; i < node->op->nattributes; i++) {
     const Attribute *row = &node->op->attributes[i];
@@ -287,7 +287,7 @@ Value *build_slice(Builder *b, Value *v, int axis, int64_t from, int64_t to) {
              : NULL;
 }
 
-// A choice of it whatever the condition says, whose shape is the wanted one.
+// Selects v for every element of a condition with the wanted shape, which broadcasts v.
 Value *build_expand(Builder *b, Value *v, const Shape *shape) {
   if (!v || shape_equals(&v->shape, shape)) return v;
   return build_choose(b, build_number(b, TYPE_BOOLEAN, shape, 1), v, v);
@@ -315,7 +315,7 @@ Value *build_times(Builder *b, Value *v, double number) {
   return number != 1 ? build_binary(b, OP_Multiply, v, build_like(b, v, number)) : v;
 }
 
-// The nearest integer unless that is beyond v, else the one before it.
+// The nearest integer, minus or plus 1 if it is beyond v.
 static Value *round_towards(Builder *b, Value *v, OperatorId is_beyond, OperatorId back) {
   if (!v || !type_is_float(v->type)) return v;
   Value *nearest = build_unary(b, OP_Round, v);

@@ -1,4 +1,4 @@
-// Trigonometric and hyperbolic functions that are none of ours, by those that are, without cancellation.
+// Trigonometric and hyperbolic functions that have no operator, by formulas without cancellation.
 #include "frontend/foreign/build.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ static Value *is_above(Builder *b, Value *v, double number) {
   return build_binary(b, OP_Greater, v, build_like(b, v, number));
 }
 
-// An odd function, by its values at |x|.
+// An odd function, from its values at |x|.
 static Value *odd(Builder *b, Value *v, Value *at_magnitude) {
   return build_choose(b, build_binary(b, OP_Less, v, build_like(b, v, 0)), build_unary(b, OP_Neg, at_magnitude),
                       at_magnitude);
@@ -30,7 +30,7 @@ static Value *logarithm_of_1_plus(Builder *b, Value *v) {
   return build_unary(b, OP_SoftPlus, build_unary(b, OP_Log, v));
 }
 
-// With u = e^-|x| - 1: -u (2 + u) / (2 (1 + u)) where 1 + u has its digits, else e^|x| / 2.
+// With u = e^-|x| - 1: -u (2 + u) / (2 (1 + u)) if 1 + u is exact enough, else e^|x| / 2.
 Value *build_sinh(Builder *b, Value *v) {
   Value *m = build_unary(b, OP_Abs, v), *u = power_less_1(b, build_unary(b, OP_Neg, m));
   Value *near = over(b, build_binary(b, OP_Multiply, build_unary(b, OP_Neg, u), build_plus(b, u, 2)),
@@ -55,7 +55,7 @@ Value *build_asinh(Builder *b, Value *v) {
   return odd(b, v, build_choose(b, is_above(b, m, 1e9), far, near));
 }
 
-// With d = x - 1: ln(1 + d + sqrt(d (d + 2))); far away ln(2 x).
+// With d = x - 1: ln(1 + d + sqrt(d (d + 2))); for large x, ln(2 x).
 Value *build_acosh(Builder *b, Value *v) {
   Value *d = build_plus(b, v, -1);
   Value *root = build_unary(b, OP_Sqrt, build_binary(b, OP_Multiply, d, build_plus(b, d, 2)));
@@ -70,8 +70,8 @@ Value *build_atanh(Builder *b, Value *v) {
   return odd(b, v, build_times(b, logarithm_of_1_plus(b, over(b, build_times(b, m, 2), below)), 0.5));
 }
 
-// The arctangent of v >= 0: pi / 2 less that of 1 / v above 1; then atan(v) = 2 atan(v / (1 + sqrt(1 + v^2))), twice,
-// to below tan(pi / 16) < 0.2, where the series to v^25 / 25 is exact to 1e-19.
+// The arctangent of v >= 0: above 1, pi / 2 - atan(1 / v). Then atan(v) = 2 atan(v / (1 + sqrt(1 + v^2))) twice, which
+// reduces v below tan(pi / 16) < 0.2, where the series up to v^25 / 25 is exact to 1e-19.
 static Value *arctangent(Builder *b, Value *v) {
   enum { NTERMS = 13 };
   Value *is_large = is_above(b, v, 1), *t = build_choose(b, is_large, build_unary(b, OP_Reciprocal, v), v);

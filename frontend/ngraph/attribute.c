@@ -1,4 +1,4 @@
-// Keys of operators: the arguments that a row of the table has, types and shapes.
+// Reads the keys of operators: the attributes of the table's row, types and shapes.
 #include "frontend/ngraph/translation.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ const Yaml *ngraph_find(const Yaml *map, const char *key) {
   return NULL;
 }
 
-// Numbers of constants are texts.
+// Constants store numbers as texts.
 bool ngraph_number(const Yaml *y, double *number, int64_t *integer, bool *is_integer) {
   static const struct {
     const char *text;
@@ -37,7 +37,7 @@ bool ngraph_number(const Yaml *y, double *number, int64_t *integer, bool *is_int
   return false;
 }
 
-// By nGraph's names of C types.
+// Reads a type by nGraph's names of C types.
 bool ngraph_read_type(Ngraph *x, const Yaml *y, Type *type) {
   static const struct {
     const char *name;
@@ -94,7 +94,7 @@ bool ngraph_read_info(Ngraph *x, const Yaml *y, Type *type, Shape *shape) {
   return ngraph_read_type(x, element, type) && ngraph_read_shape(x, extents, shape);
 }
 
-// A number that is 0 and a list of such, or a word for what nGraph does without it.
+// Whether an attribute says nothing: 0, a list of zeros, or a word for nGraph's default.
 static bool means_nothing(const Yaml *y) {
   static const char *const words[] = {"explicit", "EXPLICIT", "constant", "CONSTANT", "notset", "NOTSET"};
   double number;
@@ -152,7 +152,7 @@ static bool take_argument(Ngraph *x, const NgraphAttribute *row, const char *key
   return true;
 }
 
-// Which all operators may have, and which say nothing more than the others do.
+// Keys that any operator may have, and that add no information.
 static bool is_common(const char *key) {
   static const char *const keys[] = {"name",         "op",         "inputs",          "outputs",
                                      "op_version",   "value_type", "type_info",       "element_type",

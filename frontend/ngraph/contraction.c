@@ -1,4 +1,4 @@
-// Products, convolutions and pooling, of which the channels are the second axis.
+// Products, convolutions and pooling. Channels are the second axis.
 #include "frontend/ngraph/translation.h"
 
 enum { MOST_SPATIAL = 3 };
@@ -9,7 +9,8 @@ static int64_t product(const Shape *shape, int from, int to) {
   return n;
 }
 
-// Of the last `count` axes of one and the first ones of the other. Of scalars, or without axes, all pairs.
+// Sums over the last `count` axes of the first operand and the first `count` axes of the second. For scalars, or count
+// 0, it multiplies all pairs of elements.
 bool ngraph_dot(Ngraph *x) {
   Builder *b = &x->build;
   const NgraphArgument *given = ngraph_argument(x, "reduction_axes_count");
@@ -45,12 +46,12 @@ bool ngraph_dot(Ngraph *x) {
   return ngraph_out(x, 0, build_cast(b, ngraph_reshape(x, v, extents, rank), type));
 }
 
-// Windows. Padding may be negative: that is cut off before.
+// Windows. Negative padding is cut off the data first.
 typedef struct Windows {
   size_t nspatial;
   int64_t stride[MOST_SPATIAL], dilation[MOST_SPATIAL], below[MOST_SPATIAL], above[MOST_SPATIAL];
   int64_t gap[MOST_SPATIAL];                        // between elements of the data
-  int64_t cut_below[MAX_RANK], cut_above[MAX_RANK]; // of all axes, below 0
+  int64_t cut_below[MAX_RANK], cut_above[MAX_RANK]; // of all axes; from negative padding
 } Windows;
 
 static bool take_spatial(Ngraph *x, int rank, size_t *n) {
@@ -78,7 +79,7 @@ static bool take_windows(Ngraph *x, int rank, Windows *w) {
   return true;
 }
 
-// The data as windows see them, but for the padding with zeros.
+// The shape of the data after cutting and spreading, but without zero padding.
 static bool spread_shape(Ngraph *x, const Windows *w, const Shape *data, int64_t *extents) {
   Shape shape = *data;
   for (int i = 0; i < data->rank; i++) {
@@ -120,7 +121,7 @@ bool ngraph_convolution(Ngraph *x) {
   return set_convolution(x, node, &w) && ngraph_out(x, 0, build_one(&x->build, node));
 }
 
-// Of filters and the gradient: the gradient of the data as windows see them, then of the data.
+// From filters and gradient: the gradient of the spread data, then of the data itself.
 bool ngraph_convolution_backprop_data(Ngraph *x) {
   Windows w;
   Shape data;
@@ -196,7 +197,7 @@ bool ngraph_avg_pool_backprop(Ngraph *x) {
          ngraph_out(x, 0, build_one(&x->build, node));
 }
 
-// Of the data and the gradient. A third operand, the forward result, follows from the data.
+// From data and gradient. A third operand, the forward result, is ignored because it follows from the data.
 bool ngraph_max_pool_backprop(Ngraph *x) {
   Value *const in[] = {ngraph_in(x, 0), ngraph_in(x, 1)};
   Node *node = build_node(&x->build, OP_MaxPoolBackward, 2, in);

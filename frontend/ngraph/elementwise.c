@@ -1,4 +1,4 @@
-// What works element by element: operands that are the same along an axis stay as they are.
+// Elementwise operators. An operand that is constant along an axis keeps the extent 1 there.
 #include "frontend/ngraph/translation.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ Value *ngraph_carry(Ngraph *x, OperatorId op, Value *v) {
   return types & TYPE_BIT(TYPE_F64) ? build_cast(&x->build, v, TYPE_F64) : v;
 }
 
-// The shape that all operands have, or where nGraph broadcasts as numpy does the one that they are broadcast to.
+// The common shape of all operands or, where nGraph broadcasts by numpy's rules, the broadcast shape.
 static bool common_shape(Ngraph *x, Shape *shape) {
   const NgraphArgument *broadcast = x->ninputs > 1 ? ngraph_argument(x, "auto_broadcast") : NULL;
   const bool is_numpy = broadcast && broadcast->number == 1;
@@ -26,7 +26,7 @@ static bool common_shape(Ngraph *x, Shape *shape) {
     if (shape_equals(shape, other)) continue;
     bool fits = is_numpy;
     if (other->rank > shape->rank) *shape = *other;
-    for (int axis = 0; fits && axis < shape->rank; axis++) { // from the last one
+    for (int axis = 0; fits && axis < shape->rank; axis++) { // from the last axis on
       const int p = before.rank - 1 - axis, q = other->rank - 1 - axis;
       const int64_t m = p < 0 ? 1 : before.extent[p].value, n = q < 0 ? 1 : other->extent[q].value;
       fits = m == n || m == 1 || n == 1;
@@ -67,7 +67,7 @@ bool ngraph_select(Ngraph *x) {
   return ngraph_out_broadcast(x, 0, build_cast(&x->build, v, x->inputs[1]->value->type), &shape);
 }
 
-// The gradients of activations, by their input.
+// The gradients of activations, by the activation's input.
 bool ngraph_backprop(Ngraph *x) {
   Value *const in[] = {ngraph_in(x, 0), ngraph_in(x, 1)};
   if (!shape_equals(ngraph_shape(x, 0), ngraph_shape(x, 1)))
@@ -78,7 +78,7 @@ bool ngraph_backprop(Ngraph *x) {
   return ngraph_out(x, 0, build_one(&x->build, node));
 }
 
-// What frontend/foreign/ has a formula for.
+// Functions with a formula in frontend/foreign/.
 #define FUNCTION(name)                                                                                                 \
   bool ngraph_##name(Ngraph *x) {                                                                                      \
     return ngraph_out_broadcast(x, 0, build_##name(&x->build, x->inputs[0]->value), ngraph_shape(x, 0));               \
@@ -100,8 +100,8 @@ bool ngraph_sign(Ngraph *x) {
   return ngraph_out_broadcast(x, 0, build_binary(b, OP_Subtract, above, below), ngraph_shape(x, 0));
 }
 
-// Of integers, as Python does: rounded down, unless pythondiv says otherwise. f64 has the quotients of 32-bit integers
-// exactly enough for that.
+// Quotients of integers are rounded down as in Python, unless pythondiv is false. f64 is exact enough for quotients of
+// 32-bit integers.
 bool ngraph_divide(Ngraph *x) {
   const Type type = x->inputs[0]->value->type;
   const NgraphArgument *python = ngraph_argument(x, "pythondiv");
@@ -116,7 +116,7 @@ bool ngraph_divide(Ngraph *x) {
   return ngraph_out_broadcast(x, 0, build_cast(&x->build, v, type), &shape);
 }
 
-// Towards zero, as C's conversion from floats to integers.
+// Rounds towards zero, as C converts floats to integers.
 bool ngraph_convert(Ngraph *x) {
   const Type type = ngraph_argument(x, "target_type")->type;
   Value *v = x->inputs[0]->value;

@@ -1,9 +1,9 @@
-// What moves elements. Shapes are numbers.
+// Operators that move elements. Extents are numbers.
 #include "frontend/ngraph/translation.h"
 
 #include <string.h>
 
-// TYPES_MOVED lacks some integers, which f64 represents.
+// Casts integer types that TYPES_MOVED lacks to f64, which represents them.
 static Value *movable(Ngraph *x, Value *v) {
   return !v || TYPE_BIT(v->type) & TYPES_MOVED ? v : build_cast(&x->build, v, TYPE_F64);
 }
@@ -52,7 +52,7 @@ Value *ngraph_slice(Ngraph *x, Value *v, const int64_t *starts, const int64_t *e
   return ok ? build_cast(&x->build, build_one(&x->build, node), v->type) : NULL;
 }
 
-// Without interior padding.
+// Pads without interior padding.
 static Value *pad_around(Ngraph *x, Value *v, const int64_t *below, const int64_t *above, double number) {
   if (!v) return NULL;
   const size_t rank = (size_t)v->shape.rank;
@@ -68,7 +68,7 @@ static Value *pad_around(Ngraph *x, Value *v, const int64_t *below, const int64_
   return build_cast(&x->build, build_one(&x->build, node), v->type);
 }
 
-// `count` elements behind each one along an axis but the last: as elements of an axis behind it.
+// Adds `count` elements after each element along an axis (not the last), as elements of an axis behind it.
 static Value *pad_inside(Ngraph *x, Value *v, int axis, int64_t count, double number) {
   int64_t zeros[MAX_RANK] = {0}, behind[MAX_RANK] = {0}, ones[MAX_RANK], extents[MAX_RANK];
   const int64_t extent = v->shape.extent[axis].value;
@@ -95,7 +95,7 @@ Value *ngraph_pad(Ngraph *x, Value *v, const int64_t *below, const int64_t *abov
   return pad_around(x, v, below, above, number);
 }
 
-// Whether the extents stay within what a tensor may have.
+// Whether the padded extents are within a tensor's limits.
 static bool check_padding(Ngraph *x, const int64_t *below, const int64_t *above, const int64_t *interior) {
   const Shape *from = ngraph_shape(x, 0);
   Shape shape = {.rank = from->rank};
@@ -187,7 +187,7 @@ bool ngraph_one_hot(Ngraph *x) {
   return ngraph_out(x, 0, build_cast(&x->build, v, type));
 }
 
-// Axes in another order, then another shape.
+// Permutes the axes, then reshapes.
 bool ngraph_reshape_node(Ngraph *x) {
   Value *v = ngraph_in(x, 0);
   int64_t order[MAX_RANK], extents[MAX_RANK];
@@ -225,7 +225,7 @@ bool ngraph_reverse(Ngraph *x) {
 
 typedef struct Bounds {
   int64_t lower[MAX_RANK], upper[MAX_RANK], step[MAX_RANK];
-  Shape shape; // of what lies within
+  Shape shape; // of the part within the bounds
 } Bounds;
 
 static bool take_bounds(Ngraph *x, Bounds *b) {
@@ -245,7 +245,7 @@ static bool take_bounds(Ngraph *x, Bounds *b) {
   return true;
 }
 
-// Of an operand that is the same along an axis, nothing is cut there.
+// An operand that is constant along an axis is not cut there.
 bool ngraph_slice_node(Ngraph *x) {
   Value *v = x->inputs[0]->value;
   const Shape *from = ngraph_shape(x, 0);
@@ -260,8 +260,8 @@ bool ngraph_slice_node(Ngraph *x) {
   return ngraph_out_broadcast(x, 0, ngraph_slice(x, v, b.lower, b.upper, b.step), &shape);
 }
 
-// Along one axis: the part of `base` before the bounds, `v`, and the part behind them; with a stride, elements of `v`
-// and of `base` in turns, as indices say.
+// Replaces along one axis: the part of `base` before the bounds, then `v`, then the part behind the bounds. With a
+// stride, Gather interleaves elements of `base` and `v`.
 static Value *replace_along(Ngraph *x, Value *base, Value *v, const Bounds *b, int axis) {
   const size_t rank = (size_t)base->shape.rank;
   const int64_t extent = base->shape.extent[axis].value, count = v->shape.extent[axis].value;
@@ -299,7 +299,8 @@ static Value *replace_along(Ngraph *x, Value *base, Value *v, const Bounds *b, i
   return build_cast(&x->build, build_one(&x->build, node), v->type);
 }
 
-// From the last axis on: along each, in the part of the first operand that lies within the bounds of the axes before.
+// Replaces axis by axis from the last one. Along each axis, the part of `base` that is replaced lies within the bounds
+// of the axes before it.
 static Value *replace(Ngraph *x, Value *base, Value *v, const Bounds *b) {
   enum { MOST_GATHERED = 1 << 20 };
   for (int axis = base->shape.rank - 1; v && axis >= 0; axis--) {
@@ -319,7 +320,7 @@ static Value *replace(Ngraph *x, Value *base, Value *v, const Bounds *b) {
   return v;
 }
 
-// In a constant of one number it is padding.
+// Replacing a part of a constant of one number is padding.
 bool ngraph_replace_slice(Ngraph *x) {
   Value *v = ngraph_in(x, 1);
   const Value *constant = x->inputs[0]->value;

@@ -1,14 +1,11 @@
-// Graphs that nGraph has serialised as JSON: a list of functions, each with its operators in an order in which they may
-// be computed.
+// Graphs that nGraph serialised as JSON: a list of functions, each a list of operators with producers before consumers.
 //
-// - The last function is the graph; no operator that is read calls another one.
+// - The last function is the graph; no supported operator calls another function.
 // - Parameters become inputs, in the order of `parameters`, and `result` becomes the outputs. Names are the file's.
-// - A type is a text, or a map with c_type_string; type and shape stand in the operator or in value_type. Where they
-//   stand beside an operator that computes them, they must be what is inferred.
-// - Names of attributes of all versions are read (frontend/ngraph/table.c). An attribute that is not known is an error.
-// - Broadcast makes no node where its result is an operand of an operator that broadcasts, as do all that work element
-// by
-//   element.
+// - A type is a text, or a map with c_type_string; type and shape are in the operator or in value_type. If an operator
+//   infers its type and shape, declared ones must be equal.
+// - Names of attributes of all versions are read (frontend/ngraph/table.c). An unknown attribute is an error.
+// - Broadcast makes no node if its result is an operand of an operator that broadcasts, such as elementwise ones.
 #ifndef NGRAD_FRONTEND_NGRAPH_NGRAPH_H
 #define NGRAD_FRONTEND_NGRAPH_NGRAPH_H
 
@@ -17,10 +14,10 @@
 
 bool is_ngraph(const Yaml *root);
 
-// Fills the reader's graph. False after telling everything that is not supported, or out of memory.
+// Fills the reader's graph. False after reporting everything unsupported, or out of memory.
 bool ngraph_read(Reader *r, const Yaml *root);
 
-// The operators that are read, of any version that has the form.
+// The operators that can be read, in any version of that form.
 size_t ngraph_form_count(void);
 ForeignForm ngraph_form_at(size_t i);
 

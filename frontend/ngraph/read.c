@@ -1,4 +1,4 @@
-// Functions: their operators one by one, inputs and outputs.
+// Reads functions: operators one by one, inputs and outputs.
 #include "frontend/ngraph/ngraph.h"
 
 #include "frontend/ngraph/translation.h"
@@ -49,7 +49,7 @@ Value *ngraph_in(Ngraph *x, size_t i) {
 bool ngraph_out_broadcast(Ngraph *x, size_t i, Value *v, const Shape *shape) {
   if (!v) return false;
   x->results->items[i] = (NgraphResult){.value = v, .shape = *shape};
-  if (!v->producer || strncmp(v->name, x->build.stem, strlen(x->build.stem)) != 0) return true; // it has its name
+  if (!v->producer || strncmp(v->name, x->build.stem, strlen(x->build.stem)) != 0) return true; // already named
   const char *name = x->results->count == 1 ? x->name : arena_format(&x->build.graph->arena, "%s_%zu", x->name, i);
   v->name = name ? arena_copy_text(&x->build.graph->arena, name, strlen(name)) : NULL;
   return v->name || error_out_of_memory(x->build.d);
@@ -59,7 +59,7 @@ bool ngraph_out(Ngraph *x, size_t i, Value *v) {
   return v && ngraph_out_broadcast(x, i, v, &v->shape);
 }
 
-// A result that another operator made, told from a text or from {node, index}.
+// Finds another operator's result, given as a text or as {node, index}.
 static bool take_input(Ngraph *x, const Yaml *y, NgraphResult **result, NgraphResults **of) {
   char found[DESCRIPTION_BYTES];
   const Yaml *name = y->kind == YAML_MAP ? ngraph_find(y, "node") : y,
@@ -77,7 +77,7 @@ static bool take_input(Ngraph *x, const Yaml *y, NgraphResult **result, NgraphRe
   return true;
 }
 
-// False also where an input has failed, which has been told.
+// Also false if an input has failed; that has been reported.
 static bool take_inputs(Ngraph *x, const Yaml *y) {
   const Yaml *list = ngraph_find(y, "inputs");
   const size_t count = list && list->kind == YAML_LIST ? list->count : 0;
@@ -101,7 +101,7 @@ static bool take_inputs(Ngraph *x, const Yaml *y) {
 
 // Operators
 
-// The name is one of ours as well, unless it is no name of a graph file.
+// Reads the operator's name. The graph uses it too, if graph files allow it.
 static bool take_name(Ngraph *x, const Yaml *y) {
   const Yaml *name = ngraph_find(y, "name");
   char found[DESCRIPTION_BYTES];
@@ -118,7 +118,7 @@ static bool find_row(Ngraph *x, const Yaml *y) {
   const Yaml *op = ngraph_find(y, "op"), *version = ngraph_find(y, "op_version");
   char found[DESCRIPTION_BYTES];
   if (!op || op->kind != YAML_SCALAR) return ngraph_tell(x, y, "%s: missing op", yaml_quote(x->name, found));
-  // "Add Add_7", as operators mostly are called
+  // most names are like "Add Add_7"
   x->build.title = arena_format(&x->reader->scratch, "%.80s %.80s", op->text, x->name);
   if (!x->build.title) return error_out_of_memory(x->build.d);
   x->row = ngraph_find_row(op->text);
@@ -130,7 +130,7 @@ static bool find_row(Ngraph *x, const Yaml *y) {
   return ngraph_tell(x, op, "the operator is not supported");
 }
 
-// What a file says of an operator's result is what is inferred.
+// The declared type and shape of a result must be the inferred ones.
 static bool check_info(Ngraph *x, const Yaml *y) {
   const Yaml *info = ngraph_find(y, "value_type"), *extents = info ? ngraph_find(info, "shape") : NULL;
   const Yaml *element = info ? ngraph_find(info, "element_type") : ngraph_find(y, "element_type");
@@ -170,7 +170,7 @@ static bool translate_operator(Ngraph *x, const Yaml *y) {
   return ok && x->row->translate(x) && check_info(x, y);
 }
 
-// An operator that failed has results that have failed. Its name stands for them from the next operator on.
+// If an operator fails, its results are marked as failed. Its name refers to them from the next operator on.
 static bool read_operator(Ngraph *x, const Yaml *y) {
   x->build.at = reader_position(x->reader, y);
   x->build.title = NULL;
@@ -220,7 +220,7 @@ static bool is_repeated(const uint8_t *data, size_t nbytes, size_t count) {
   return count > 0;
 }
 
-// One value for all elements, or one for each.
+// A constant has one value for all elements, or one for each.
 bool ngraph_constant(Ngraph *x) {
   const Yaml *values = ngraph_argument(x, "value")->y;
   Type type;
@@ -254,7 +254,7 @@ bool ngraph_constant(Ngraph *x) {
 
 // The function
 
-// The inputs, which Parameters made in their order, in that of the function's list.
+// Sorts the inputs, which are in the order of the Parameter nodes, by the function's list.
 static bool order_inputs(Ngraph *x, const Yaml *function) {
   const Yaml *list = ngraph_find(function, "parameters");
   Graph *g = x->build.graph;
@@ -269,7 +269,7 @@ static bool order_inputs(Ngraph *x, const Yaml *function) {
       ok = ngraph_tell(x, y, "parameters: expected the name of another Parameter, found %s", yaml_describe(y, found));
       continue;
     }
-    results->is_parameter = false; // it is there once
+    results->is_parameter = false; // each parameter is listed once
     if (i < g->ninputs) g->inputs[i] = results->items[0].value;
   }
   if (ok && list->count != g->ninputs)
@@ -277,13 +277,14 @@ static bool order_inputs(Ngraph *x, const Yaml *function) {
   return ok;
 }
 
-// An output has the name of the operator that makes it. Inputs, constants and what is an output already are copied.
+// An output gets the name of the operator that makes it. Inputs, constants and values that are outputs already are
+// copied.
 static bool add_output(Ngraph *x, const Yaml *y) {
   NgraphResults *of;
   x->build.title = "result";
   x->build.at = reader_position(x->reader, y);
   if (!take_input(x, y, &x->inputs[0], &of)) return false;
-  if (!x->inputs[0]->value) return false; // told
+  if (!x->inputs[0]->value) return false; // already reported
   Value *v = ngraph_in(x, 0);
   if (v && (!v->producer || v->is_output)) v = build_copy(&x->build, v);
   return v && (graph_add_output(x->build.graph, v) || error_out_of_memory(x->build.d));

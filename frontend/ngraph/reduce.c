@@ -1,9 +1,9 @@
-// Reductions and what normalises.
+// Reductions and normalisations.
 #include "frontend/ngraph/translation.h"
 
 #include <float.h>
 
-// The axes, which are an attribute or, in later versions, a constant.
+// Reads the axes: an attribute or, in later versions, a constant.
 static bool take_axes(Ngraph *x, const char *name, int rank, int64_t *axes, size_t *count) {
   bool is_axis[MAX_RANK];
   const NgraphArgument *a = ngraph_argument(x, name);
@@ -46,7 +46,7 @@ static Value *softmax_along(Ngraph *x, Value *v, int64_t axis) {
   return build_one(&x->build, node);
 }
 
-// Several axes become one: the last, with the others in front of it.
+// Several axes are merged into one, the last, and the other axes are moved before it.
 bool ngraph_softmax(Ngraph *x) {
   Value *v = ngraph_in(x, 0);
   int64_t axes[MAX_RANK], order[MAX_RANK], back[MAX_RANK], moved[MAX_RANK], flat[2] = {1, 1};
@@ -69,7 +69,8 @@ bool ngraph_softmax(Ngraph *x) {
   return ngraph_out(x, 0, ngraph_transpose(x, ngraph_reshape(x, v, moved, rank), back));
 }
 
-// Batch norms are stored with gamma and beta before the data. Where the first operand is no vector, it is the data.
+// Batch norms have gamma and beta before the data. In other versions the data is first; it is recognised by its rank,
+// which is not 1.
 enum { DATA, GAMMA, BETA, MEAN, VARIANCE, DELTA, NOPERANDS };
 
 static bool take_operands(Ngraph *x, Value **in) {
@@ -81,7 +82,7 @@ static bool take_operands(Ngraph *x, Value **in) {
   return true;
 }
 
-// The operators here want an epsilon above 0: the least one is none beside a variance that is not 0.
+// Our operators need an epsilon above 0. FLT_MIN changes no variance other than 0.
 static bool set_form(Ngraph *x, Node *node) {
   const double epsilon = ngraph_argument(x, "eps")->number;
   if (!build_set_choice(node, "data_format", "NCX")) return false;
@@ -97,7 +98,7 @@ bool ngraph_batch_norm(Ngraph *x) {
   return set_form(x, node) && ngraph_out(x, 0, build_one(&x->build, node));
 }
 
-// Running statistics are none of nGraph's: with a momentum of 0 they are the batch's.
+// nGraph has no running statistics. With momentum 0, they become the batch's statistics.
 bool ngraph_batch_norm_training(Ngraph *x) {
   Value *in[NOPERANDS], *outputs[5];
   if (!take_operands(x, in)) return false;

@@ -1,4 +1,4 @@
-// Which of nGraph's operators are read, the attributes that they had in its versions, and what they become.
+// The operators of nGraph that can be read, their attributes in all versions, and the operators that they become.
 #include "frontend/ngraph/ngraph.h"
 #include "frontend/ngraph/translation.h"
 

@@ -1,4 +1,4 @@
-// Reading .npy files: the header's dictionary, then the elements, converted and transposed as they come.
+// Reads .npy files: the header's dictionary, then the elements, which are converted and transposed while reading.
 #include "frontend/npy/npy.h"
 
 #include "frontend/file.h"
@@ -13,20 +13,20 @@
 
 enum { LONGEST_HEADER = 1 << 16, LONGEST_WORD = 32, CHUNK_BYTES = 1 << 13, DESCRIPTION_BYTES = 192 };
 
-// Where the bytes come from, and where its messages go.
+// The source of the bytes, and the position of its messages.
 typedef struct Input {
   const char *prefix; // of messages
   Position at;
   Diagnostics *d;
   NpyStream stream;
-  size_t left; // not yet taken
+  size_t left; // not read yet
 } Input;
 
 typedef struct Header {
   Type type;
   size_t nbytes_each;
-  bool is_swapped; // the other byte order
-  bool is_fortran; // the first axis runs fastest
+  bool is_swapped; // has the other byte order
+  bool is_fortran; // column-major
   Shape shape;
   char descr[LONGEST_WORD];
 } Header;
@@ -70,7 +70,7 @@ static bool read_descriptor(void *context, void *to, size_t nbytes, char problem
   return true;
 }
 
-// The header's dictionary, such as {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
+// Parses the header's dictionary, such as {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
 
 typedef struct Parser {
   const Input *in;
@@ -157,7 +157,7 @@ enum { NCODES = sizeof codes / sizeof *codes };
 #define OTHER_ORDER '<'
 #endif
 
-// '<f4': byte order, kind, bytes
+// '<f4': byte order, kind, number of bytes
 static bool parse_descr(Parser *p, Header *header) {
   if (parse_mark(p, '[')) return fail(p->in, "holds records of several fields, expected numbers");
   if (!parse_string(p, header->descr)) return false;
@@ -217,7 +217,7 @@ static bool check_length(const Input *in, const Header *header) {
   return fail(in, "damaged: expected %" PRIu64 " bytes of data for %s, found %zu", expected, found, in->left);
 }
 
-// The dictionary of `nbytes`.
+// Reads a dictionary of `nbytes` bytes.
 static bool read_dictionary(Input *in, size_t nbytes, Header *header, const Allocator *allocator) {
   char *text = allocator_alloc(allocator, nbytes + 1);
   if (!text) return error_out_of_memory(in->d);
@@ -271,7 +271,7 @@ static void swap_bytes(char *bytes, size_t nelems, size_t nbytes_each) {
     }
 }
 
-// Walks a row-major tensor with the first axis fastest.
+// A walk over a row-major tensor with the first axis fastest.
 typedef struct Walk {
   int64_t at; // offset in elements
   int64_t index[MAX_RANK], stride[MAX_RANK];
@@ -310,7 +310,7 @@ static void store(const Tensor *t, int64_t to, Type type, const char *from, size
 
 static bool read_elements(Input *in, const Header *header, const Tensor *out) {
   char chunk[CHUNK_BYTES];
-  assert(header->nbytes_each > 0); // or its type was refused
+  assert(header->nbytes_each > 0); // else the type was refused
   int64_t nelems = tensor_nelems(out);
   bool is_same = header->type == out->type && header->type != TYPE_BOOLEAN && !header->is_swapped;
   if (is_same && (!header->is_fortran || out->rank < 2)) return take(in, out->data, tensor_nbytes(out));
@@ -397,7 +397,7 @@ bool npy_view_bytes(const char *name, const void *bytes, size_t nbytes, Tensor *
   *out = (Tensor){0};
   if (!read_header(&in, &header, allocator) || !check_length(&in, &header)) return false;
   if (header.is_swapped || (header.is_fortran && header.shape.rank > 1) || header.type == TYPE_BOOLEAN) return true;
-  assert(header.nbytes_each > 0); // or its type was refused
+  assert(header.nbytes_each > 0); // else the type was refused
   if ((uintptr_t)next % header.nbytes_each) return true;
   *out = (Tensor){.type = header.type, .rank = header.shape.rank, .data = (void *)next};
   for (int i = 0; i < out->rank; i++) out->extent[i] = header.shape.extent[i].value;

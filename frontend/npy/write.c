@@ -1,4 +1,4 @@
-// Writing .npy files.
+// Writes .npy files.
 #include "frontend/npy/npy.h"
 
 #include "frontend/file.h"
@@ -22,7 +22,7 @@ static char byte_order(Type type) {
   return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '<' : '>';
 }
 
-// Magic, version and the dictionary, filled up with spaces so that the data is aligned.
+// Prints magic, version and dictionary, padded with spaces so that the data is aligned.
 size_t npy_header(const Tensor *t, char header[NPY_HEADER_BYTES]) {
   int n = snprintf(header, NPY_HEADER_BYTES, "%cNUMPY%c%c..{'descr': '%c%s', 'fortran_order': False, 'shape': (",
                    '\x93', 1, 0, byte_order(t->type), type_code(t->type));
@@ -38,7 +38,7 @@ size_t npy_header(const Tensor *t, char header[NPY_HEADER_BYTES]) {
   return nbytes;
 }
 
-// The type that elements are written as.
+// The type in which elements are written.
 static Type written_type(Type type) {
   return type == TYPE_BF16 ? TYPE_F32 : type == TYPE_S4 ? TYPE_S8 : type == TYPE_U4 ? TYPE_U8 : type;
 }
@@ -46,7 +46,7 @@ static Type written_type(Type type) {
 static bool write_elements(int fd, const Tensor *t) {
   const Type type = written_type(t->type);
   if (type == t->type) return file_write_all(fd, t->data, tensor_nbytes(t));
-  float chunk[CHUNK]; // of the widest of them
+  float chunk[CHUNK]; // float is the widest
   int64_t nelems = tensor_nelems(t);
   for (int64_t done = 0; done < nelems;) {
     int64_t n = nelems - done < CHUNK ? nelems - done : CHUNK;

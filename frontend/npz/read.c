@@ -1,4 +1,4 @@
-// Reading .npz files.
+// Reads .npz files.
 #include "frontend/npz/npz.h"
 
 #include "frontend/file.h"
@@ -27,7 +27,7 @@ static bool read_stored(void *context, void *to, size_t nbytes, char problem[PRO
   return true;
 }
 
-// Only who reads behind the last byte is told of the checksum.
+// libzip reports a wrong checksum only to a read past the last byte.
 static bool checksum_is_right(zip_file_t *file, const char *prefix, Position at, Diagnostics *d) {
   char behind, problem[PROBLEM_BYTES];
   const zip_int64_t n = zip_fread(file, &behind, 1);
@@ -81,7 +81,7 @@ static bool is_wanted(const char *name, const NpzEntry *entries, size_t count) {
   return false;
 }
 
-// That there is no such entry, and which others there are that nobody asked for: one of them may be it.
+// Reports a missing entry, and the archive's entries that were not asked for: one of them may be meant.
 static bool tell_missing(zip_t *zip, const NpzEntry *missing, const NpzEntry *entries, size_t count, Position at,
                          Diagnostics *d) {
   enum { MOST_NAMES = 8 };

@@ -1,4 +1,4 @@
-// Writing .npz files.
+// Writes .npz files.
 #include "frontend/npz/npz.h"
 
 #include "frontend/file.h"
@@ -14,7 +14,7 @@
 
 enum { DOS_TIME = 0, DOS_DATE = 1 << 5 | 1 }; // 1980-01-01 00:00:00
 
-// The new file as libzip sees it: an archive that there is not yet, to be written to a descriptor.
+// libzip's view of the new file: an archive that does not exist yet, and is written to a descriptor.
 typedef struct Sink {
   int fd;
   zip_error_t error;
@@ -53,13 +53,13 @@ static zip_int64_t sink_command(void *user, void *data, zip_uint64_t nbytes, zip
   }
 }
 
-typedef struct Part { // of an archive, as long as that is open
+typedef struct Part { // memory of an archive while it is open
   char header[NPY_HEADER_BYTES];
   Tensor data;
   bool is_copy;
 } Part;
 
-// False: out of memory, or no such entry can be made, as zip's error says.
+// False: out of memory, or the entry cannot be made; the archive's error tells which.
 static bool add_entry(zip_t *zip, const NpzEntry *entry, Part *part, Arena *scratch) {
   const char *name = arena_format(scratch, "%s.npy", entry->name);
   if (!name || !npy_data(&entry->tensor, &part->data, &part->is_copy, scratch->allocator)) return false;
@@ -77,7 +77,7 @@ static bool add_entry(zip_t *zip, const NpzEntry *entry, Part *part, Arena *scra
          zip_file_set_dostime(zip, (zip_uint64_t)i, DOS_TIME, DOS_DATE, 0) == 0;
 }
 
-// What went wrong with an archive, as an errno value.
+// An archive's error as an errno value.
 static int errno_of(zip_error_t *error) {
   if (zip_error_system_type(error) == ZIP_ET_SYS && zip_error_code_system(error)) return zip_error_code_system(error);
   return zip_error_code_zip(error) == ZIP_ER_EXISTS ? EEXIST : ENOMEM;
@@ -115,12 +115,12 @@ static bool write_archive(int fd, const void *content) {
     if (parts[i].is_copy) tensor_free(&parts[i].data, archive->allocator);
   zip_error_fini(&sink.error);
   arena_deinit(&scratch);
-  if (!error && fsync(fd) != 0 && errno != EINVAL) error = errno; // some file systems have nothing to flush
+  if (!error && fsync(fd) != 0 && errno != EINVAL) error = errno; // some file systems cannot flush
   errno = error;
   return !error;
 }
 
-// Whoever renames a file must flush its folder too. Where that cannot be done the file is still whole.
+// A rename is on the disk only after its folder is flushed. If that is impossible, the file is still whole.
 static void flush_folder_of(const char *path) {
   char folder[PATH_MAX];
   snprintf(folder, sizeof folder, "%s", path);

@@ -1,4 +1,4 @@
-// Attributes of oneDNN's JSON as those of ngrad/1.
+// Translates attributes of oneDNN's JSON to ngrad/1.
 #include "frontend/onednn/translation.h"
 #include "ir/operators/operator.h"
 
@@ -17,7 +17,8 @@ static const char *attribute_type(AttributeKind kind) {
   return "?";
 }
 
-// The lists that oneDNN stores for absent attributes: one number for each of the 12 axes that its tensors may have.
+// Recognises lists that oneDNN stores for absent attributes: one number for each of the 12 axes that its tensors can
+// have.
 static bool is_stored_default(const char *name, const Yaml *value) {
   enum { MOST_AXES = 12 };
   static const struct {
@@ -36,7 +37,7 @@ static bool is_stored_default(const char *name, const Yaml *value) {
   return false;
 }
 
-// An attribute's type and value, as `name: value` for ngrad/1. Unknown names pass, and are told where those are known.
+// Translates an attribute's type and value to `name: value`. Unknown names are kept; reading ngrad/1 reports them.
 static void translate_attribute(Translation *t, const Yaml *key, const Yaml *y, const Operator *op, const char *title,
                                 Yaml *map) {
   enum { TYPE, VALUE, NKEYS };

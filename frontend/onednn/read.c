@@ -1,24 +1,24 @@
 // oneDNN Graph's JSON, as its library dumps it and benchdnn reads it: rewritten into the tree of a file in ngrad/1.
 //
-// JSON is YAML's flow style, so the tree of libyaml carries it, with the place of every value; jansson would tell the
-// places of syntax errors only. Comments and the like, which JSON lacks, pass; an escaped surrogate pair does not.
-// What comes out keeps the places, so all that is wrong with operators, types and shapes is told by who tells it for
-// ngrad/1. Here it is told what is wrong with the form; nothing else is then looked at.
+// JSON is YAML's flow style, so libyaml parses it into a tree with the position of every value; jansson would give the
+// positions of syntax errors only. Comments and other YAML that JSON lacks is accepted; an escaped surrogate pair is
+// not. The new tree has the positions of the old one, so errors in operators, types and shapes are reported by the
+// reader of ngrad/1. This file reports errors of form; after one, nothing else is checked.
 //
-// - Tensor 12 becomes the value t12; operator 3 gets the label "id 3". The operators' own names mean nothing.
-// - Graph inputs are the tensors that nothing makes, outputs those that nothing uses and the inputs of End, both in the
-//   file's order; input_ports and output_ports are not relied on.
-// - An operator of kind undef is one that oneDNN took out: the input that another operator makes is passed on.
-// - An unknown extent or stride is -2^63. A shape of nothing else says nothing, not even the rank.
-// - Strides become the order of axes in memory; gaps between elements are left out. Unknown strides, and a layout_type
+// - Tensor 12 becomes the value t12; operator 3 gets the label "id 3". The operators' own names are ignored.
+// - Graph inputs are tensors that no operator makes. Outputs are tensors that no operator uses, and the inputs of End.
+//   Both are in the file's order; input_ports and output_ports are ignored.
+// - An operator of kind undef was removed by oneDNN: the input that another operator makes replaces its output.
+// - An unknown extent or stride is -2^63. A shape with only unknown extents is of unknown rank.
+// - Strides become the layout; gaps between elements are dropped. Unknown strides, and a layout_type
 //   of any or undef, leave it row-major.
-// - Lists of twelve numbers that oneDNN stores for absent attributes are absent.
+// - Lists of twelve numbers, which oneDNN stores for absent attributes, are dropped.
 #include "frontend/onednn/translation.h"
 
 #include <stdio.h>
 #include <string.h>
 
-typedef enum OperatorKey { ID, NAME, KIND, INPUTS, OUTPUTS, ATTRS, NOPERATOR_KEYS } OperatorKey; // attrs may be absent
+typedef enum OperatorKey { ID, NAME, KIND, INPUTS, OUTPUTS, ATTRS, NOPERATOR_KEYS } OperatorKey; // attrs is optional
 
 static Yaml *new_reference(Translation *t, const Yaml *at, OneTensor *tensor) {
   Reference *reference = ARENA_NEW(&t->r->scratch, Reference);
@@ -49,7 +49,7 @@ static Yaml *translate_operands(Translation *t, const Yaml *list, bool is_input)
   return operands;
 }
 
-// An operator of kind undef is one that oneDNN took out of the graph.
+// Stores an operator of kind undef, which oneDNN removed from the graph.
 static void translate_undef(Translation *t, const Yaml *const *found, const char *title) {
   Arena *arena = &t->r->scratch;
   Removed *removed = ARENA_NEW(arena, Removed);
@@ -74,7 +74,7 @@ static void translate_undef(Translation *t, const Yaml *const *found, const char
   if (removed->output) t->removed = removed;
 }
 
-// The input that takes the place of a removed operator's output: the only one that an operator makes, or the only one.
+// Finds the input that replaces a removed operator's output: the only input that an operator makes, or the only input.
 static void pass_on_input(Translation *t, const Removed *removed) {
   OneTensor *passed = removed->ninputs == 1 ? removed->inputs[0] : NULL;
   uint32_t nmade = 0;
@@ -93,7 +93,7 @@ static void pass_on_input(Translation *t, const Removed *removed) {
          removed->title, nmade);
 }
 
-// Everything that uses the tensor uses the one that is passed on instead.
+// Uses of the tensor now refer to the tensor that replaces it.
 static void replace_tensor(Translation *t, OneTensor *tensor) {
   OneTensor *last = tensor, *next;
   for (size_t i = 0; last->passed_on; i++) {
@@ -103,7 +103,7 @@ static void replace_tensor(Translation *t, OneTensor *tensor) {
     }
     last = last->passed_on;
   }
-  for (OneTensor *i = tensor; i != last; i = next) { // keeps chains short
+  for (OneTensor *i = tensor; i != last; i = next) { // shortens chains
     next = i->passed_on;
     i->passed_on = last;
   }
@@ -121,7 +121,7 @@ static void replace_removed(Translation *t) {
     if (t->order[i]->passed_on) replace_tensor(t, t->order[i]);
 }
 
-// End has no result: what it takes is an output of the graph.
+// End has no result: its inputs are outputs of the graph.
 static void translate_end(Translation *t, const Yaml *const *found) {
   if (found[INPUTS]->count != 1 || found[OUTPUTS]->count != 0)
     tell(t, found[KIND], "End: expected one input and no output, found %u and %u", found[INPUTS]->count,
@@ -203,7 +203,7 @@ const Yaml *translate_onednn(Reader *r, const Yaml *root) {
     if (!tensor->passed_on && (tensor->is_end || (tensor->is_made && !tensor->is_used)))
       list_add(outputs, tensor->name);
   }
-  for (size_t i = 0; i < t.ntensors && !outputs->count; i++) // in a cycle, which is told of what is an output
+  for (size_t i = 0; i < t.ntensors && !outputs->count; i++) // a cycle
     if (t.order[i]->is_made && !t.order[i]->passed_on) list_add(outputs, t.order[i]->name);
   Yaml *map = new_node(&t, YAML_MAP, root, (size_t)2 * NKEYS);
   map_add(&t, map, "format", new_scalar(&t, root, "ngrad/1"));

@@ -1,4 +1,4 @@
-// Logical tensors of oneDNN's JSON as values of ngrad/1: type, shape and the layout that strides describe.
+// Translates logical tensors of oneDNN's JSON to values of ngrad/1: type, shape, and layout from strides.
 #include "frontend/onednn/translation.h"
 
 #include <stdio.h>
@@ -6,9 +6,9 @@
 
 static const char *const tensor_keys[] = {"id", "dtype", "shape", "stride", "layout_type", "property_type"};
 
-typedef struct Numbers { // of a shape, or of strides
+typedef struct Numbers { // of a shape, or strides
   uint32_t count;
-  bool is_known; // all of them
+  bool is_known; // all items are known
   bool is_partly_known;
   int64_t items[MAX_RANK];
 } Numbers;
@@ -31,7 +31,7 @@ static bool take_numbers(Translation *t, const Yaml *y, const char *key, const O
   return true;
 }
 
-// Axes by falling stride, the first of two alike first. Axes of extent 1 may stand anywhere.
+// Sorts axes by falling stride; equal strides keep their order. Axes of extent 1 may be anywhere.
 static void sort_axes(const Numbers *stride, int *axes) {
   for (int i = 0; i < (int)stride->count; i++) {
     int k = i;
@@ -42,10 +42,10 @@ static void sort_axes(const Numbers *stride, int *axes) {
 
 typedef enum Spacing { IS_DENSE, HAS_GAPS, OVERLAPS } Spacing;
 
-// How elements lie beside each other; `axes` are the axes by falling stride.
+// Whether the tensor is dense; `axes` are sorted by falling stride.
 static Spacing spacing_of(const Numbers *shape, const Numbers *stride, const int *axes) {
   Spacing spacing = IS_DENSE;
-  int64_t span = 1, step; // of the inner axes, from their first element to behind their last one
+  int64_t span = 1, step; // from the first element of the inner axes to one past their last
   for (int i = (int)shape->count - 1; i >= 0; i--) {
     int64_t extent = shape->items[axes[i]], own = stride->items[axes[i]];
     if (extent <= 1) continue;
@@ -77,7 +77,7 @@ static bool has_stride(const Numbers *stride) {
   return stride->is_known || stride->is_partly_known;
 }
 
-// The order of axes that strides describe; NULL: row-major, or after telling.
+// The layout that strides describe; NULL: row-major, or after a message.
 static Yaml *translate_order(Translation *t, const OneTensor *tensor, const Numbers *shape) {
   const Yaml *y = tensor->found[STRIDE];
   Numbers stride;
@@ -117,7 +117,7 @@ static Yaml *translate_shape(Translation *t, const OneTensor *tensor, const Numb
   return list;
 }
 
-// Its declaration, from the fields where it stands first.
+// Makes the tensor's declaration from its first occurrence.
 static bool declare(Translation *t, OneTensor *tensor) {
   static const char *const layouts[] = {"strided", "any", "undef"};
   static const char *const properties[] = {"undef", "variable", "constant", "host_scalar"};

@@ -1,4 +1,4 @@
-// Nodes of the tree that the reader of oneDNN's JSON builds, and the fields of the one that it reads.
+// Makes nodes of the new tree, and reads fields of the old one.
 #include "frontend/onednn/translation.h"
 
 #include <stdarg.h>
@@ -62,7 +62,7 @@ bool take_fields(Translation *t, const Yaml *y, const char *what, const char *co
   return ok;
 }
 
-// An unsigned number as it is written, which is one way only.
+// Reads an unsigned number in its only notation, without leading zeros.
 bool take_id(Translation *t, const Yaml *y, const char *what) {
   enum { MOST_DIGITS = 20 }; // of 2^64
   char found[DESCRIPTION_BYTES];

@@ -1,4 +1,4 @@
-// Constants: one number for all elements, numbers one by one, or a .npy file below the graph's folder.
+// Constants: one number for all elements, a list of numbers, or a .npy file below the graph's folder.
 #include "frontend/file.h"
 #include "frontend/npy/npy.h"
 #include "frontend/yaml/reader.h"
@@ -12,7 +12,7 @@ enum { NAME, TYPE, SHAPE, VALUE, VALUES, FILE_KEY, NKEYS };
 
 typedef struct Draft {
   const Yaml *found[NKEYS];
-  const char *subject; // its name, for messages
+  const char *subject; // the constant's name, for messages
   Type type;
   Shape shape;
   Constant *constant;
@@ -32,7 +32,7 @@ static bool is_in_range(Type type, int64_t number) {
   }
 }
 
-// The exact integer that a scalar is, if it is one.
+// The exact integer value of a scalar; false if the scalar is none.
 static bool scalar_integer(const Scalar *s, int64_t *integer) {
   if (s->kind == SCALAR_INT) {
     *integer = s->integer;
@@ -69,7 +69,7 @@ static bool store_number(Reader *r, const Draft *draft, const Yaml *y, void *dat
   if (!scalar_integer(&s, &integer) || !is_in_range(type, integer))
     return error_at(r->d, at, "%s: %s is out of the range of %s", draft->subject, yaml_describe(y, found),
                     type_name(type));
-  if (type == TYPE_S64) ((int64_t *)data)[i] = integer; // not by way of a double
+  if (type == TYPE_S64) ((int64_t *)data)[i] = integer; // a double would lose digits
   else type_store(type, data, i, (double)integer);
   return true;
 }
@@ -81,7 +81,7 @@ static bool read_splat(Reader *r, Draft *draft, const Yaml *y) {
   return store_number(r, draft, y, draft->constant->data, 0);
 }
 
-// Nested lists: that on `axis` has as many items as the shape says.
+// Stores nested lists; the list on `axis` must have as many items as the extent.
 static bool store_nested(Reader *r, const Draft *draft, const Yaml *y, int axis, size_t *next) {
   char found[DESCRIPTION_BYTES];
   if (axis == draft->shape.rank) return store_number(r, draft, y, draft->constant->data, (*next)++);
@@ -106,11 +106,11 @@ static bool read_values(Reader *r, Draft *draft, const Yaml *y) {
                     "write value:",
                     draft->subject, yaml_describe(y, found));
   bool is_nested = y->count && y->items[0]->kind == YAML_LIST;
-  // A list of nothing may be nested too: the shape [2, 0] as [[], []].
+  // An empty list may be nested too: the shape [2, 0] as [[], []].
   if (!is_nested && (int64_t)y->count != nelems)
     return error_at(r->d, reader_position(r, y), "values of %s: expected %" PRId64 " numbers, found %u", draft->subject,
                     nelems, (unsigned)y->count);
-  if (nelems > (int64_t)y->weight) // so that no memory is taken for what is not there
+  if (nelems > (int64_t)y->weight) // the list must have the elements before memory is allocated for them
     return error_at(r->d, reader_position(r, y), "values of %s: expected %" PRId64 " numbers, found fewer",
                     draft->subject, nelems);
   draft->constant->data = arena_array(&r->graph->arena, (size_t)nelems, type_nbytes(draft->type));
@@ -124,10 +124,10 @@ static bool read_values(Reader *r, Draft *draft, const Yaml *y) {
 
 // Files
 
-// A file that was read: many constants may name it, its data is kept once for each type. It is read once into the
-// graph's arena, which owns it, and never copied. It is not mapped: a file that is truncated while it is mapped would
-// end the process with SIGBUS, one that is written to would change constants that passes have looked at, and what has
-// another type, byte order or order of axes must be converted in any case.
+// A file that was read. Many constants may name it; its data is stored once for each type, in the graph's arena. The
+// file is read and not mapped, for three reasons: truncating a mapped file would end the process with SIGBUS; writing
+// to it would change constants that passes have examined; and data of another type, byte order or layout must be
+// converted anyway.
 typedef struct Loaded {
   Shape shape;
   void *data;
@@ -164,7 +164,7 @@ bool read_file(Reader *r, const Yaml *y, const char *subject, Type type, Shape *
   if (mistake) return error_at(r->d, reader_position(r, y), "file of %s: %s", subject, mistake);
   const char *key = arena_format(&r->scratch, "%s:%s", type_name(type), y->text);
   Loaded *loaded = key ? names_find(&r->files, key) : NULL;
-  if (!loaded || !shape_fits(shape, &loaded->shape)) { // then reading it again tells what is wrong
+  if (!loaded || !shape_fits(shape, &loaded->shape)) { // reading again reports the error
     loaded = key ? ARENA_NEW(&r->scratch, Loaded) : NULL;
     if (!loaded) return error_out_of_memory(r->d);
     if (!load_file(r, type, shape, y, loaded)) return false;
@@ -178,10 +178,10 @@ bool read_file(Reader *r, const Yaml *y, const char *subject, Type type, Shape *
 
 // The constant as a whole
 
-// Whether every extent is what data one by one needs: a number, or for files unknown.
+// Whether every extent is a number, as listed data needs, or may be unknown, for files.
 static bool check_extents(Reader *r, const Draft *draft, const char *key, bool may_be_unknown) {
   char text[DESCRIPTION_BYTES];
-  if (!draft->found[SHAPE]) return true; // the file's
+  if (!draft->found[SHAPE]) return true; // the file gives the shape
   bool ok = true;
   for (int i = 0; i < draft->shape.rank; i++)
     ok &= extent_is_literal(draft->shape.extent[i]) || (may_be_unknown && extent_is_unknown(draft->shape.extent[i]));

@@ -1,4 +1,4 @@
-// A graph from a file, whose folder is that of the files that it names.
+// Reads a graph from a file. The files that the graph names are looked up in the file's folder.
 #include "frontend/yaml/yaml.h"
 
 #include "frontend/file.h"

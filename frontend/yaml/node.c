@@ -1,7 +1,7 @@
-// Nodes: operators by name, operands by name or place, attributes by the operator's table.
+// Nodes: operators by name, operands by name or position, attributes by the operator's table.
 //
-// Nodes stand in any order, so all that they make is known before anything that they use is looked up. A node with
-// a mistake is left out of the graph; the values that it would have made stay, of unknown type and shape.
+// Nodes may be in any order, so all outputs are defined before any input is looked up. A node with an error is left out
+// of the graph; the values that it would have made stay, with unknown type and shape.
 #include "frontend/ngraph/ngraph.h"
 #include "frontend/onnx/onnx.h"
 #include "frontend/yaml/reader.h"
@@ -18,17 +18,17 @@ enum { OP_KEY, LABEL_KEY, INPUTS_KEY, OUTPUTS_KEY, ATTRIBUTES_KEY, NKEYS };
 typedef struct Draft {
   const Yaml *found[NKEYS];
   OperatorName as;
-  const char *title; // the operator as written and its label, for messages
+  const char *title; // the operator as written, and its label; for messages
   const char *label; // NULL: none
   bool is_broken;
   Value *outputs[MAX_OPERANDS]; // by canonical slot
   AttributeValue attributes[MAX_ATTRIBUTES];
 } Draft;
 
-// The operands of one side of a node, before their names are looked up.
+// The operands of one side of a node; their names are not looked up yet.
 typedef struct Operands {
   const Yaml *slots[MAX_VARIADIC]; // by canonical slot
-  uint32_t count;                  // slots of the node
+  uint32_t count;                  // number of slots of the node
 } Operands;
 
 static SignatureOperand operand_row(const Draft *draft, bool is_input, uint32_t i) {
@@ -72,7 +72,7 @@ static bool bind_list(Reader *r, Draft *draft, const Yaml *given, bool is_input,
   return ok;
 }
 
-// Inputs that may be repeated have no names of their own.
+// Repeated inputs have no names of their own.
 static bool tell_list_wanted(Reader *r, const Draft *draft, const Yaml *given) {
   const char *name = operand_row(draft, true, 0).name;
   if (given->count == 1 && yaml_entry(given, 0)->kind == YAML_SCALAR && strcmp(yaml_key(given, 0)->text, name) == 0)
@@ -96,7 +96,7 @@ static bool bind_map(Reader *r, Draft *draft, const Yaml *given, bool is_input, 
   return ok;
 }
 
-// Which entry of `given` stands in which slot. Runs for known operators only.
+// Assigns the entries of `given` to slots. For known operators only.
 static bool bind_operands(Reader *r, Draft *draft, const Yaml *given, bool is_input, Operands *operands) {
   const Operator *op = draft->as.op;
   bool ok = true;
@@ -104,11 +104,11 @@ static bool bind_operands(Reader *r, Draft *draft, const Yaml *given, bool is_in
   if (given && yaml_is_null(given)) given = NULL;
   if (given && given->kind == YAML_LIST) ok = bind_list(r, draft, given, is_input, operands);
   else if (given && given->kind == YAML_MAP) ok = bind_map(r, draft, given, is_input, operands);
-  else if (given) return false; // told where its entries are read
+  else if (given) return false; // has_entries reports it
   return ok && tell_missing(r, draft, given, is_input, operands);
 }
 
-// The i-th entry of a list or map of operands, NULL when it is absent.
+// The i-th entry of a list or map of operands; NULL: absent.
 static const Yaml *operand_entry(const Yaml *given, uint32_t i) {
   const Yaml *entry = given->kind == YAML_MAP ? yaml_entry(given, i) : given->items[i];
   return yaml_is_null(entry) ? NULL : entry;
@@ -124,7 +124,7 @@ static bool has_entries(Reader *r, const Draft *draft, const Yaml *given, bool i
   return false;
 }
 
-// An output: a name, or a map that also declares type and shape.
+// Reads an output: a name, or a map that may also declare type, shape and layout.
 static Value *read_output(Reader *r, const Draft *draft, const Yaml *y) {
   enum { NAME, TYPE, SHAPE, ORDER, COUNT };
   static const char *const keys[] = {"name", "type", "shape", "order"};
@@ -146,7 +146,7 @@ static Value *read_output(Reader *r, const Draft *draft, const Yaml *y) {
   return ok ? v : NULL;
 }
 
-// An input of a node. A number is not one by itself.
+// Reads an input of a node. A number is an error, with a hint to write it as a constant.
 static Value *use_operand(Reader *r, const Yaml *y, const char *title) {
   char found[DESCRIPTION_BYTES];
   const ScalarKind kind = yaml_scalar(y).kind;
@@ -174,7 +174,7 @@ static void read_node_outputs(Reader *r, Draft *draft) {
   }
 }
 
-// inputs: {src: [a, b]} is inputs: [a, b] where src may be repeated and is the only operand.
+// If src may be repeated and is the only operand, `inputs: {src: [a, b]}` means `inputs: [a, b]`.
 static const Yaml *given_inputs(const Draft *draft) {
   const Yaml *given = draft->found[INPUTS_KEY];
   const Operator *op = draft->as.op;
@@ -272,7 +272,7 @@ static void describe_expected(const Attribute *row, Text *out) {
     text_format(out, "%s%s", i == 0 ? "" : i + 1 < MAX_CHOICES && row->choices[i + 1] ? ", " : " or ", row->choices[i]);
 }
 
-// What is wrong with a value: the first element of a list that is no number, else the value itself.
+// The part of a value to blame: the first element of a list that is no number, else the whole value.
 static const Yaml *wrong_part(const Yaml *y, const Attribute *row) {
   const bool is_list = row->kind == ATTRIBUTE_S64_LIST || row->kind == ATTRIBUTE_F32_LIST;
   for (uint32_t i = 0; is_list && y->kind == YAML_LIST && i < y->count; i++) {
@@ -320,8 +320,8 @@ static bool read_attributes(Reader *r, Draft *draft) {
 
 // The node itself
 
-// Which operator one of ONNX, else of nGraph, becomes; NULL: neither has one of that name, or it becomes no one above
-// all.
+// The operator that an operator of ONNX or, failing that, of nGraph becomes; NULL: neither has the name, or it becomes
+// several of equal rank.
 static const char *find_elsewhere(const char *name, const char **system) {
   for (size_t i = 0; i < onnx_form_count() + ngraph_form_count(); i++) {
     const bool is_onnx = i < onnx_form_count();
@@ -346,7 +346,7 @@ static void tell_unknown_operator(Reader *r, const Yaml *y, const char *label) {
            label ? label : "", label ? ")" : "", hint);
 }
 
-// The operator's name as written, and the label.
+// Makes the title: the operator's name as written, and the label.
 static const char *make_title(Reader *r, const Draft *draft, const char *name) {
   const char *title = draft->label ? arena_format(&r->scratch, "%s (%s)", name, draft->label) : name;
   if (!title) error_out_of_memory(r->d);
@@ -375,7 +375,7 @@ static void read_draft(Reader *r, const Yaml *y, Draft *draft) {
 
 static bool add_node(Reader *r, const Draft *draft, Value *const inputs[], uint32_t ninputs) {
   const Operator *op = draft->as.op;
-  assert(op && draft->found[OP_KEY]); // else it is broken
+  assert(op && draft->found[OP_KEY]); // else the node is broken
   Node *node = graph_add_node(r->graph, op, draft->as.signature, ninputs, op->noutputs);
   if (!node) return error_out_of_memory(r->d);
   node->position = reader_position(r, draft->found[OP_KEY]);
@@ -390,7 +390,8 @@ static bool add_node(Reader *r, const Draft *draft, Value *const inputs[], uint3
 static bool finish_node(Reader *r, Draft *draft) {
   Value *inputs[MAX_VARIADIC] = {0};
   uint32_t ninputs = 0;
-  if (draft->as.op && !read_attributes(r, draft)) draft->is_broken = true; // before inputs: names may depend on them
+  if (draft->as.op && !read_attributes(r, draft))
+    draft->is_broken = true; // before inputs, whose names may depend on attributes
   read_node_inputs(r, draft, inputs, &ninputs);
   if (r->d->out_of_memory) return false;
   return draft->is_broken || add_node(r, draft, inputs, ninputs);

@@ -1,4 +1,4 @@
-// Graph → text.
+// Prints a graph as text.
 #include "frontend/yaml/yaml.h"
 
 #include "ir/graph/init.h"
@@ -14,7 +14,7 @@
 static bool is_word(const char *name) {
   static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
   static const char others[] = "0123456789.-+/";
-  static const char *const reserved[] = {"null", "true", "false", "yes", "no", "on", "off"}; // to any YAML reader
+  static const char *const reserved[] = {"null", "true", "false", "yes", "no", "on", "off"}; // by any YAML reader
   if (!*name || !strchr(letters, *name)) return false;
   for (const char *c = name; *c; c++)
     if (!strchr(letters, *c) && !strchr(others, *c)) return false;
@@ -36,7 +36,7 @@ static void print_element(Type type, const void *data, size_t i, Text *out) {
   } else if (type == TYPE_BOOLEAN) {
     text_add_string(out, type_load(type, data, i) != 0 ? "true" : "false");
   } else if (type == TYPE_S64) {
-    text_format(out, "%" PRId64, ((const int64_t *)data)[i]); // not by way of a double
+    text_format(out, "%" PRId64, ((const int64_t *)data)[i]); // a double would lose digits
   } else {
     text_format(out, "%" PRId64, (int64_t)type_load(type, data, i));
   }
@@ -126,7 +126,7 @@ static void print_attributes(const Node *node, OperatorName as, Text *out) {
 }
 
 static void print_inputs(const Node *node, OperatorName as, Text *out) {
-  bool is_list = node->op->traits & TRAIT_VARIADIC; // its last operand has no name for each
+  bool is_list = node->op->traits & TRAIT_VARIADIC; // the last operand's repetitions have no names
   uint32_t count = is_list ? node->ninputs : named_ninputs(as);
   const char *before = is_list ? "    inputs: [" : "    inputs: {";
   for (uint32_t i = 0; i < count; i++) {

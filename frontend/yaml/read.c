@@ -1,4 +1,4 @@
-// Tree → graph: the file as a whole, and its sections but nodes and constants.
+// Makes a graph from a tree: the file as a whole, and all sections except nodes and constants.
 #include "frontend/yaml/yaml.h"
 
 #include "frontend/ngraph/ngraph.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-// A section that is a list; an empty one is none.
+// A section that is a list; an empty one gives NULL.
 static const Yaml *as_list(Reader *r, const Yaml *y, const char *what) {
   char found[DESCRIPTION_BYTES];
   if (!y || yaml_is_null(y)) return NULL;
@@ -136,7 +136,7 @@ static bool read_graph_name(Reader *r, const Yaml *y) {
   return true;
 }
 
-// Anything else may follow from a file being of another version or of another kind, so this is told alone.
+// Reports a wrong version or kind of file alone, because other errors may follow from it.
 static bool check_format(Reader *r, const Yaml *root) {
   char found[DESCRIPTION_BYTES];
   const Yaml *format = NULL;
@@ -168,8 +168,8 @@ static bool read_sections(Reader *r, const Yaml *root) {
          (!has_outputs || read_outputs(r, outputs, has_updates, root)) && read_updates(r, updates);
 }
 
-// What the structure means. Runs in spite of mistakes in it: nodes that have some are not in the graph, and what
-// they would have made is unknown.
+// Sorts and infers the graph. It runs in spite of errors: nodes with errors are left out, and their outputs are
+// unknown.
 static bool finish(Reader *r, size_t errors_before) {
   Graph *g = r->graph;
   Diagnostics *d = r->d;
@@ -184,7 +184,7 @@ static bool finish(Reader *r, size_t errors_before) {
   return true;
 }
 
-// Messages in the order of the file, not in that of the sections' reading.
+// Sorts messages by their place in the file, because sections are read in another order.
 static void sort_messages(Diagnostics *d, size_t from) {
   for (size_t i = from + 1; i < d->count; i++) {
     Diagnostic item = d->items[i];
@@ -208,12 +208,12 @@ static bool attach_source(Graph *g, const char *path, const char *text, size_t n
   return source->name && source->text;
 }
 
-// A mark of the byte order in front, as some editors write it.
+// A byte order mark, as some editors write it.
 static bool has_mark(const char *text, size_t nbytes) {
   return nbytes >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0;
 }
 
-// By its mark or, as graphs begin in ASCII, by the zero of the first character.
+// Recognises UTF-16 by its byte order mark, or by the zero byte of the first character, since graphs begin in ASCII.
 static bool is_utf16(const char *text, size_t nbytes) {
   if (nbytes < 2) return false;
   if (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0) return true;

@@ -1,4 +1,4 @@
-// What all sections of a graph file are made of: maps with known keys, names, types, shapes, values.
+// The parts of all sections of a graph file: maps with known keys, names, types, shapes, values.
 #include "frontend/yaml/reader.h"
 
 #include "frontend/yaml/yaml.h"
@@ -33,7 +33,7 @@ static bool tell_unknown_key(Reader *r, const Yaml *key, const char *what, const
 bool read_fields(Reader *r, const Yaml *y, const char *what, const char *const *keys, size_t nkeys,
                  const Yaml **found) {
   char text[DESCRIPTION_BYTES];
-  const Yaml *first[MOST_KEYS]; // the keys where they first stood
+  const Yaml *first[MOST_KEYS]; // the first occurrence of each key
   bool ok = true;
   for (size_t k = 0; k < nkeys; k++) found[k] = NULL;
   if (y->kind != YAML_MAP)
@@ -116,7 +116,7 @@ static bool tell_unknown_dim(Reader *r, const Yaml *y, const char *subject) {
                   found, found);
 }
 
-// An entry of a shape: a number, the name of a dim, or _.
+// Reads an entry of a shape: a number, the name of a dim, or _.
 static bool read_extent(Reader *r, const Yaml *y, const char *subject, Extent *extent) {
   char found[DESCRIPTION_BYTES];
   Scalar s = yaml_scalar(y);
@@ -155,7 +155,7 @@ bool read_shape(Reader *r, const Yaml *y, const char *what, Shape *shape) {
     int64_t extent = extent_value(shape->extent[i]);
     if (extent <= 0) continue;
     if (product > (MAX_ELEMENTS - 1) / extent) {
-      shape->rank = -1; // what is inferred from it would only repeat this
+      shape->rank = -1; // errors inferred from the rank would repeat this one
       return error_at(r->d, reader_position(r, y), "shape of %s: expected fewer than 2^47 elements", subject);
     }
     product *= extent;
@@ -212,7 +212,8 @@ Value *define_state(Reader *r, const Yaml *at, const char *name, Type type, cons
   return register_value(r, at, state ? r->graph->inputs[state->input] : NULL);
 }
 
-// The known name that is most like it; only so often and among so many that a hostile file gains nothing.
+// The known name most similar to `name`. The number of searches and of names is limited, so that a hostile file cannot
+// make them slow.
 static const char *nearest_value(Reader *r, const char *name) {
   const Graph *g = r->graph;
   if (g->nvalues > MOST_SUGGESTED_FROM || !may_suggest(r)) return NULL;

@@ -1,8 +1,8 @@
-// What the parts of the graph reader share. Internal to frontend/yaml*.c.
+// Functions shared by the parts of the graph reader. Internal to frontend/yaml*.c.
 //
-// A mistake is told and then passed over: what it leaves unknown (a type, a shape, the producer of a value) stays
-// unknown in the graph, so that everything else is still checked and nothing is told twice. Functions that return
-// false have told why; after out of memory they may do so without harm as often as they like.
+// An error is reported and reading continues: the affected type, shape or producer stays unknown in the graph, so that
+// the rest is still checked and no error is reported twice. Functions that return false have reported the error. After
+// out of memory, they may be called again without harm.
 #ifndef NGRAD_FRONTEND_YAML_READER_H
 #define NGRAD_FRONTEND_YAML_READER_H
 
@@ -13,56 +13,56 @@
 typedef struct Reader {
   Graph *graph;
   Diagnostics *d;
-  const char *folder; // of constants' files; NULL: none
-  Arena scratch;      // the tree and everything else that ends with the reading
-  Names values, dims; // by name, of the graph
-  Names files;        // of constants, that were read: by "type:path"
+  const char *folder; // of constants' files; NULL: no folder
+  Arena scratch;      // the tree and other memory that is freed after reading
+  Names values, dims; // by name; items of the graph
+  Names files;        // files of constants read so far, by "type:path"
   unsigned nsuggested;
-  bool misses_names; // what should give a name could not be read: an unknown name may be that one, so is not told
+  bool misses_names; // a definition could not be read; it may define unknown names, so they are not reported
 } Reader;
 
 static inline Position reader_position(const Reader *r, const Yaml *y) {
   return yaml_position(r->graph->source, y);
 }
 
-// Whether to look for the nearest word once more: it is slow, and a file may have a million mistakes.
+// Whether to search for the most similar word once more. The search is slow, and a file may have a million errors.
 bool may_suggest(Reader *r);
 
-// The entries of a map by key: found[i] is what stands under keys[i], NULL when absent. False when it is no map or
-// has other keys or one twice; what was found stands in `found` all the same. `what` is the map's name in messages.
+// Finds the entries of a map by key: found[i] is the entry of keys[i], or NULL. False if `y` is no map, or has unknown
+// or repeated keys; `found` is valid even then. `what` names the map in messages.
 enum { MOST_KEYS = 16 };
 bool read_fields(Reader *r, const Yaml *y, const char *what, const char *const *keys, size_t nkeys, const Yaml **found);
 
-// What a name breaks of the rules in frontend/yaml/yaml.h; NULL: nothing.
+// The rule of names (frontend/yaml/yaml.h) that a name breaks; NULL: none.
 const char *name_mistake(const char *name, size_t nbytes);
 
-// A name within the rules. The text is the tree's.
+// A valid name. The text is in the tree.
 bool read_name(Reader *r, const Yaml *y, const char *what, const char **name);
 
-// The name of an entry `y`, which `given` (NULL: nothing) should be.
+// The name of entry `y`, which is `given` (NULL: missing).
 bool read_own_name(Reader *r, const Yaml *y, const Yaml *given, const char *what, const char **name);
 
-// `what` is what has the type or the shape. On false they are unknown as far as they are wrong.
+// `what` names the thing with the type or the shape in messages. On false, the wrong parts are unknown.
 bool read_type(Reader *r, const Yaml *y, const char *what, Type *type);
 bool read_shape(Reader *r, const Yaml *y, const char *what, Shape *shape);
 
-// The order of a tensor's axes in memory. What is wrong leaves it row-major.
+// The layout of a tensor. On an error, it is row-major.
 bool read_order(Reader *r, const Yaml *y, const char *what, const Shape *shape, Order *order);
 
-// A new value that no other has the name of; NULL after telling.
+// A new value, whose name must be new; NULL after a message.
 Value *define_value(Reader *r, const Yaml *at, const char *name, Type type, const Shape *shape, bool is_input);
 Value *define_state(Reader *r, const Yaml *at, const char *name, Type type, const Shape *shape, const Init *init);
 
-// The value of that name. An unknown one is told once and made up, for the rest to be checked; NULL: no memory, or
-// no name at all.
+// The value of that name. An unknown name is reported once, and a value is made up so that the rest can be checked.
+// NULL: out of memory, or not a name.
 Value *use_value(Reader *r, const Yaml *y, const char *what);
 
-// Whether the tree is oneDNN Graph's JSON, and what it is as a tree of ngrad/1: every node has the place of what it
-// came from. NULL after telling.
+// Whether the tree is oneDNN Graph's JSON; and its translation to a tree of ngrad/1, in which every node has the
+// position of its origin. NULL after a message.
 bool is_onednn(const Yaml *root);
 const Yaml *translate_onednn(Reader *r, const Yaml *root);
 
-// The data of the constant or state `subject` from a .npy file. Fills unknown extents of the shape.
+// The data of the constant or state `subject` from a .npy file. Sets unknown extents of the shape.
 bool read_file(Reader *r, const Yaml *y, const char *subject, Type type, Shape *shape, Constant *constant);
 
 // The sections. False only when out of memory.

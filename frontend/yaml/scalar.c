@@ -1,4 +1,4 @@
-// What a scalar means, and how messages call things. Numbers are read alike in every locale.
+// The meaning of scalars, and their description in messages. Numbers do not depend on the locale.
 #include "frontend/yaml/tree.h"
 
 #include "frontend/yaml/yaml.h"
@@ -39,7 +39,8 @@ static bool read_int(const char *text, Scalar *s) {
 }
 
 static double read_decimal(const char *text) {
-  locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0); // a constant of the C library: cannot fail
+  locale_t plain =
+      newlocale(LC_ALL_MASK, "C", (locale_t)0); // the constant locale of the C library, so this cannot fail
   double number = plain ? strtod_l(text, NULL, plain) : strtod(text, NULL);
   if (plain) freelocale(plain);
   return number;
@@ -72,7 +73,7 @@ static bool read_float(const char *text, Scalar *s) {
   return true;
 }
 
-// Longer texts are never numbers: one of many megabytes may be looked at through a million aliases.
+// Longer texts are not numbers. A text of many megabytes may be examined through a million aliases.
 enum { LONGEST_NUMBER = 1024 };
 
 Scalar yaml_scalar(const Yaml *y) {
@@ -103,7 +104,7 @@ const char *yaml_quote(const char *text, char buffer[DESCRIPTION_BYTES]) {
   size_t n = strnlen(text, LONGEST + 1);
   bool is_cut = n > LONGEST, is_word = n > 0 && !is_cut;
   if (is_cut)
-    for (n = LONGEST; n && ((unsigned char)text[n] & 0xC0U) == 0x80U;) n--; // not within a character
+    for (n = LONGEST; n && ((unsigned char)text[n] & 0xC0U) == 0x80U;) n--; // do not cut within a character
   for (size_t i = 0; i < n; i++)
     if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-+/", text[i])) is_word = false;
   const char *mark = is_word ? "" : "\"";

@@ -1,4 +1,4 @@
-// Tensors that live from call to call: their first values, and what updates them.
+// States: tensors that persist from call to call, their first values and their updates.
 #include "frontend/yaml/reader.h"
 #include "ir/graph/init.h"
 
@@ -14,7 +14,7 @@ static bool tell_init(Reader *r, const Yaml *y, const char *subject) {
                   yaml_describe(y, found));
 }
 
-// A finite number that is at least `least`.
+// A finite number of at least `least`.
 static bool read_number(Reader *r, const Yaml *y, const char *subject, const char *what, double least, double *number) {
   char found[DESCRIPTION_BYTES];
   const Scalar s = yaml_scalar(y);
@@ -27,7 +27,7 @@ static bool read_number(Reader *r, const Yaml *y, const char *subject, const cha
                   range, yaml_describe(y, found));
 }
 
-// Whether the type holds the greatest number that the init may make.
+// Whether the type can hold the greatest number that the init may make.
 static bool fits(Reader *r, const Yaml *y, const char *subject, Type type, const char *what, double greatest) {
   if (isfinite(type_round(type, greatest))) return true;
   return error_at(r->d, reader_position(r, y),

@@ -1,5 +1,5 @@
-// libyaml's events → a tree. Whatever bytes come in, this ends with a tree within the limits or with one message:
-// after a mistake in YAML's own grammar nothing that follows can be trusted.
+// Makes a tree from libyaml's events. For any input, the result is a tree within the limits or one message: after an
+// error in YAML's own grammar, nothing that follows can be trusted.
 #include "frontend/yaml/tree.h"
 
 #include "frontend/names.h"
@@ -23,7 +23,7 @@ typedef struct Builder {
   Names anchors;
   Frame stack[YAML_MAX_DEPTH];
   size_t depth;
-  size_t nnodes; // so far, aliases included
+  size_t nnodes; // so far, with aliases written out
   Yaml *root;
 } Builder;
 
@@ -31,7 +31,7 @@ static Position mark_position(const Builder *b, yaml_mark_t mark) {
   return (Position){b->source, (uint32_t)mark.line + 1, (uint32_t)mark.column + 1};
 }
 
-// libyaml's words, and what they most often mean in a graph file.
+// libyaml's messages, and the usual cause of each in a graph file.
 static const struct {
   const char *problem, *hint;
 } hints[] = {
@@ -44,7 +44,7 @@ static const struct {
     {"did not find expected ',' or ']'", "close the list with ]; quote names with special characters"},
 };
 
-// The place of a byte; only for what cannot be decoded, which has no mark.
+// The position of a byte. For bytes that cannot be decoded, which have no mark.
 static Position offset_position(const Builder *b, size_t offset) {
   Position at = {b->source, 1, 1};
   if (offset > b->source->nbytes) offset = b->source->nbytes;
@@ -81,12 +81,13 @@ static bool tell_parser_error(const Builder *b) {
   return false;
 }
 
-// Whether a line may begin there: behind a byte that ends a line break, or the mark of UTF-8, or at the beginning.
+// Whether a line may begin here: after a byte that ends a line break, after the byte order mark of UTF-8, or at the
+// start.
 static bool is_at_line_start(const Source *source, const char *at) {
   return at == source->text || strchr("\n\r\x85\xa8\xa9\xbf", at[-1]);
 }
 
-// libyaml looks each tag up in a list of all.
+// libyaml searches a list of all tags for each tag, so their number is limited.
 static bool has_too_many_tag_lines(const Source *source) {
   const char *at = source->text, *end = at + source->nbytes;
   for (int n = 0; n <= MOST_TAG_LINES; at += 4) {
@@ -109,14 +110,14 @@ static bool is_core_tag(const char *tag, YamlKind kind) {
   return false;
 }
 
-// Counts nodes that a place in the file stands for.
+// Counts the nodes that a place in the file stands for.
 static bool count_nodes(Builder *b, Position at, size_t weight) {
   b->nnodes += weight;
   if (b->nnodes <= YAML_MAX_NODES) return true;
   return error_at(b->d, at, "too many YAML nodes, expected at most %d, aliases written out", YAML_MAX_NODES);
 }
 
-// Puts a node that is closed, or just opened, into the collection that is open.
+// Adds a node that was opened or closed to the innermost open collection.
 static bool attach(Builder *b, Yaml *node, Position at) {
   char found[DESCRIPTION_BYTES];
   if (b->depth == 0) {
@@ -250,7 +251,7 @@ Yaml *yaml_tree_read(const Source *source, Arena *arena, Diagnostics *d) {
     return NULL;
   }
   yaml_parser_set_input_string(&b.parser, (const unsigned char *)source->text, source->nbytes);
-  yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING); // no guessing at UTF-16
+  yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING); // prevents guessing UTF-16
   bool ok = build(&b);
   yaml_parser_delete(&b.parser);
   if (ok && !b.root)

@@ -1,7 +1,7 @@
-// The tree of a YAML document, and what its scalars mean. Internal to frontend/yaml*.c.
+// The tree of a YAML document, and the meaning of its scalars. Internal to frontend/yaml*.c.
 //
-// All limits on the file's structure are enforced while the tree is built, so who walks it may recurse, and may
-// treat an alias as if it were written out.
+// All limits of the file's structure are enforced while the tree is built. So code that walks the tree may recurse, and
+// may treat an alias as if it were written out.
 #ifndef NGRAD_FRONTEND_YAML_TREE_H
 #define NGRAD_FRONTEND_YAML_TREE_H
 
@@ -12,21 +12,21 @@ typedef enum YamlKind { YAML_SCALAR, YAML_LIST, YAML_MAP } YamlKind;
 typedef struct Yaml Yaml;
 struct Yaml {
   YamlKind kind;
-  bool is_plain;  // a scalar whose text decides what it is; else it is a string
-  uint8_t height; // of the tree below: 0 for a scalar
+  bool is_plain;  // a scalar that may be a number, boolean or null, depending on its text; otherwise a string
+  uint8_t height; // of the subtree: 0 for a scalar
   uint32_t line, column;
-  uint32_t weight; // nodes it stands for, itself and aliases included; 0 while it is still open
+  uint32_t weight; // number of nodes in the subtree with aliases written out; 0 while it is open
   uint32_t count;  // bytes of text, items of a list, entries of a map
   union {
-    const char *text; // UTF-8 with a final zero, and no other
+    const char *text; // UTF-8 with a final zero, and no other zero
     Yaml **items;     // of a map: key, value, key, value; keys are scalars
   };
 };
 
-// The tree of the only document in a text, in the arena; NULL after telling the error.
+// The tree of the only document of a text, in the arena; NULL after a message.
 Yaml *yaml_tree_read(const Source *source, Arena *arena, Diagnostics *d);
 
-// The i-th key of a map and what stands under it.
+// The i-th key of a map, and its entry.
 static inline const Yaml *yaml_key(const Yaml *map, size_t i) {
   return map->items[2 * i];
 }
@@ -39,26 +39,26 @@ static inline Position yaml_position(const Source *source, const Yaml *y) {
   return (Position){source, y->line, y->column};
 }
 
-// What a scalar is by YAML 1.2's core schema.
+// The kind of a scalar in YAML 1.2's core schema.
 typedef enum ScalarKind { SCALAR_STRING, SCALAR_NULL, SCALAR_BOOL, SCALAR_INT, SCALAR_FLOAT } ScalarKind;
 
 typedef struct Scalar {
   ScalarKind kind;
   bool boolean;
-  bool fits; // of an int: `integer` can hold it; of a float: it is not too large for a double
+  bool fits; // int: `integer` can hold it; float: it is not too large for a double
   int64_t integer;
   double number; // of an int or a float
 } Scalar;
 
-// Not for lists and maps: those are SCALAR_STRING, and is_scalar tells them apart.
+// Lists and maps give SCALAR_STRING; test them with is_scalar.
 Scalar yaml_scalar(const Yaml *y);
 bool yaml_is_null(const Yaml *y);
 
-// How a message calls what was found: "a list", "nothing", "the number 1.5", "x". The result is in buffer.
+// Describes a node for a message: "a list", "nothing", "the number 1.5", "x". The result is in buffer.
 enum { DESCRIPTION_BYTES = 96 };
 const char *yaml_describe(const Yaml *y, char buffer[DESCRIPTION_BYTES]);
 
-// A string for a message: plain where it is a word, else in quotes; cut when long.
+// A string for a message: plain if it is a word, else in quotes; cut if long.
 const char *yaml_quote(const char *text, char buffer[DESCRIPTION_BYTES]);
 
 #endif
