@@ -11,7 +11,6 @@ bool tensor_make(ng_context *ctx, const char *name, Tensor *t);
 // ng_context_check_memory for one part: "interpreting NAME needs ...".
 ng_status graph_check_memory(ng_graph *g, const char *doing, const char *what, uint64_t nbytes);
 
-uint64_t values_nbytes(Value *const *values,
-                       size_t count); // bytes of the values as tensors; all extents must have numbers
+uint64_t values_nbytes(Value *const *values, size_t count); // as tensors of known extents
 
 #endif

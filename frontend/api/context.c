@@ -29,8 +29,7 @@ const char *ng_status_text(ng_status status) {
 
 // The default memory budget.
 static size_t default_max_memory(void) {
-  const uint64_t share =
-      available_memory("") / 4 * 3; // leaves a quarter for the program, the compiler, and other processes
+  const uint64_t share = available_memory("") / 4 * 3; // the rest is for other processes
   return share < SIZE_MAX ? (size_t)share : SIZE_MAX;
 }
 

@@ -129,8 +129,7 @@ void random_fill(Tensor *t, uint64_t seed, uint64_t i, Distribution distribution
   enum { MANY = 1 << 20 }; // filling must take longer than the time for which idle threads spin
   const uint64_t stream = splitmix64(splitmix64(seed) + i);
   const int64_t nelems = tensor_nelems(t);
-#pragma omp parallel for schedule(static) if (nelems > MANY &&                                                         \
-                                              !type_is_packed(t->type)) // no two threads write one byte
+#pragma omp parallel for schedule(static) if (nelems > MANY && !type_is_packed(t->type)) // no two write one byte
   for (int64_t e = 0; e < nelems; e++) {
     uint64_t word = splitmix64(stream + (uint64_t)e * SPLITMIX_STEP);
     type_store(t->type, t->data, (size_t)tensor_offset(t, e), number_of(t->type, &distribution, word));

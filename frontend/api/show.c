@@ -78,8 +78,7 @@ typedef struct Format {
   const char *name;
   bool needs_kernels;
   bool (*print)(const Build *b, const Graph *g, Text *out); // false: out of memory
-  const char
-      *of_part; // heading of each function of a graph with leaves; NULL: this text does not exist for such graphs
+  const char *of_part; // heading of a function of a graph with leaves; NULL: such graphs lack this text
 } Format;
 
 static const Format formats[] = {

@@ -96,8 +96,7 @@ static double seconds_of(const Settings *s) {
 
 // Times both in alternation; each is first in every second turn. Adds two objects to the document.
 static ng_status time_in_turns(Subject pair[2], size_t most_turns, json_t *document) {
-  const double seconds = seconds_of(pair[0].settings),
-               patience = 4; // patience: limit of the time if single runs take long
+  const double seconds = seconds_of(pair[0].settings), patience = 4; // for runs that take long
   json_t *turns[2][MOST_TURNS] = {{0}};
   ng_status status = NG_OK;
   size_t n = 0;

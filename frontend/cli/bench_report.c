@@ -24,8 +24,7 @@ static void add_part(Table *table, double ms, double whole, uint64_t nbytes) {
 
 void add_profile(Table *table, const ng_graph *g, const ng_profile *p, uint64_t nbytes) {
   const char *const header[] = {ng_graph_name(g), "ms", "share", "bytes", "GB/s", "GF/s", "near", ""};
-  for (size_t i = 0; table->count && i < sizeof header / sizeof *header; i++)
-    table_add(table, "%s", ""); // an empty line
+  for (size_t i = 0; table->count && i < sizeof header / sizeof *header; i++) table_add(table, "%s", ""); // a line
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(table, "%s", header[i]);
   for (size_t i = 0; i < p->nkernels; i++) {
     const ng_profile_kernel *k = &p->kernels[i];

@@ -138,8 +138,7 @@ static ng_status inputs_random(Tensors *inputs, size_t count, ng_graph *g, uint6
 
 ng_status inputs_make(Tensors *inputs, ng_context *ctx, ng_graph *g, const char *path, const Settings *settings) {
   *inputs = tensors_new(ctx, ng_graph_input_count(g));
-  const size_t count =
-      settings->state ? first_state(inputs, g) : inputs->count; // with --state, all others are in the checkpoint
+  const size_t count = settings->state ? first_state(inputs, g) : inputs->count; // the checkpoint has the others
   ng_status status;
   if (settings->is_random) {
     status = inputs_random(inputs, count, g, settings->seed);

@@ -75,8 +75,7 @@ void say(const char *format, ...) {
   va_end(args);
   const size_t length = strlen(text);
   progress_end();
-  const bool is_line =
-      length && format[strlen(format) - 1] == '\n'; // terminal_text made the line break a question mark
+  const bool is_line = length && format[strlen(format) - 1] == '\n'; // a question mark in `text`
   printf("%.*s%s", (int)(length - is_line), text, is_line ? "\n" : "");
   free(text);
 }

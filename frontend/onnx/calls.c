@@ -1,15 +1,14 @@
-// Graphs in graphs: functions of the model, and the branches of If, whose nodes take the place of the node that has
-// them.
+// Graphs within graphs: functions of the model, and the branches of If. Their nodes replace the node that calls them.
 #include "frontend/onnx/translation.h"
 
 #include <string.h>
 
-// Calls repeat what a function has: its nodes, names, constants. What is repeated is counted, so that a small file does
-// not become much work.
+// Calls repeat a function's nodes, names and constants. The repeated bytes are counted, so that a small file cannot
+// cause much work.
 enum {
   MOST_DEPTH = 32,
-  MOST_CALLED_BYTES = 1 << 27, // of functions, as often as they are called
-  NODES_OF_A_CALL = 4          // as many as it counts, so that functions which are empty come to an end, too
+  MOST_CALLED_BYTES = 1 << 27, // bytes of functions, counted once for each call
+  NODES_OF_A_CALL = 4          // a call counts as this many nodes, so that calls of empty functions are limited too
 };
 
 Value *onnx_find(const Onnx *x, const char *name) {
@@ -36,14 +35,14 @@ static bool find_results(Onnx *x, const OnnxGraph *g, Value **results) {
   return true;
 }
 
-// A result of which nothing was told yet.
+// Sets a result of the node, and reports an error only if none was reported for it yet.
 static bool give_result(Onnx *x, size_t i, Value *v) {
   if (v && v != &x->failed && v != &x->absent) return onnx_out(x, i, v);
   x->build.has_told = v != NULL;
   return v ? false : build_error(&x->build, "output %zu: no node makes it", i);
 }
 
-// Translates g in a scope of its own, and gives its outputs to the node at work.
+// Translates g in its own scope, and makes its outputs the results of the current node.
 static bool inline_graph(Onnx *x, const OnnxGraph *g, const OnnxScope *outer, const OnnxNode *caller, int64_t opset) {
   OnnxScope scope = {.outer = outer};
   const Onnx before = *x;

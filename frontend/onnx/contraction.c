@@ -3,9 +3,7 @@
 
 #include <string.h>
 
-enum { MOST_PADDED = 1 << 30 }; // of extents, padding and windows whose sums and products are taken
-
-// Integers are multiplied as f64, where sums are exact up to 2^53.
+enum { MOST_PADDED = 1 << 30 }; // limit of extents, padding and windows, against overflow
 bool onnx_matmul(Onnx *x) {
   Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
   if (!a || !b) return build_error(&x->build, "expected two inputs");
@@ -33,12 +31,12 @@ bool onnx_gemm(Onnx *x) {
   return onnx_out(x, 0, build_cast(b, type == wide ? result : build_truncate(b, result), type));
 }
 
-// Windows: the attributes that convolutions and pooling have in common.
+// Windows: the attributes shared by convolutions and pooling.
 
 typedef struct Window {
   int nspatial;
   Ints kernel, strides, dilations, begin, end;
-  const char *auto_pad; // of ours
+  const char *auto_pad; // in the names of ngrad's attribute
 } Window;
 
 static bool numbers(Onnx *x, const char *name, size_t count, int64_t otherwise, Ints *list) {
@@ -50,7 +48,7 @@ static bool numbers(Onnx *x, const char *name, size_t count, int64_t otherwise, 
          build_error(&x->build, "%s: expected %zu numbers, found %zu", name, count, list->count);
 }
 
-// So that products of two of them do not overflow.
+// Products of two of them cannot overflow.
 static bool are_small(Onnx *x, const int64_t *items, size_t count) {
   const int64_t most = (int64_t)1 << 30;
   for (size_t i = 0; i < count; i++)
@@ -113,8 +111,8 @@ bool onnx_conv(Onnx *x) {
   return onnx_out(x, 0, onnx_convolve(x, onnx_in(x, 0), onnx_in(x, 1), onnx_in(x, 2)));
 }
 
-// output_shape decides the padding: what is too much is cut, more of it in front unless auto_pad is SAME_UPPER; what
-// is missing is added at the end.
+// Computes the padding from output_shape. Surplus elements are cut; an odd one is cut in front unless auto_pad is
+// SAME_UPPER. Missing elements are added at the end.
 static bool pad_to_shape(Onnx *x, const Value *v, const Ints *shape, Ints *more, Window *w) {
   const bool is_upper = strcmp(w->auto_pad, "SAME_UPPER") == 0;
   if (!are_small(x, shape->items, shape->count) || !are_small(x, more->items, more->count)) return false;
@@ -155,8 +153,8 @@ bool onnx_conv_transpose(Onnx *x) {
   return onnx_out(x, 0, build_one(b, node));
 }
 
-// With ceil_mode, the last window along an axis may reach beyond the padding, but begins in front of it. *more: how far
-// they reach, so that nothing is rounded up any more. False: a number is too large, or below what a window has.
+// With ceil_mode, the last window along an axis may reach beyond the padding, but must begin before it. *more: how far
+// it reaches, so that no rounding up is needed. False: a number is negative or too large.
 static bool find_more(const Value *v, const Window *w, int64_t *more) {
   for (int i = 0; i < w->nspatial; i++) {
     const int64_t n = extent_value(v->shape.extent[i + 2]), stride = w->strides.items[i], begin = w->begin.items[i],
@@ -171,7 +169,8 @@ static bool find_more(const Value *v, const Window *w, int64_t *more) {
   return true;
 }
 
-// Pads *v itself where its padding counts, but not what windows reach beyond it; *excludes is then set.
+// Adds the reach to the windows' padding. Means never count the reach. If they count the other padding, that padding
+// becomes a node Pad before *v, and *excludes is set.
 static bool round_up(Onnx *x, Value **v, Window *w, bool *excludes) {
   Builder *b = &x->build;
   int64_t more[MAX_RANK] = {0}, begin[MAX_RANK] = {0}, end[MAX_RANK] = {0};
@@ -199,7 +198,7 @@ static bool set_pool(Onnx *x, Node *node, const Window *w) {
          build_set_choice(node, "rounding_type", "floor");
 }
 
-// The winner's index along a spatial axis of its window: a digit of its number in the kernel.
+// The winner's index along a spatial axis of its window: a digit of its index in the kernel.
 static Value *tap_along(Onnx *x, Value *winners, const Window *w, int axis) {
   Builder *b = &x->build;
   int64_t behind = 1;
@@ -210,8 +209,7 @@ static Value *tap_along(Onnx *x, Value *winners, const Window *w, int axis) {
   return build_binary(b, OP_Subtract, rest, build_binary(b, OP_Multiply, count, extent));
 }
 
-// Which elements of v are the greatest of their windows, as indices into the flat v; with storage_order, into images
-// that lie by columns.
+// Finds the greatest element of each window, as an index into the flat v; with storage_order, into column-major images.
 static bool put_indices(Onnx *x, Value *v, const Window *w, const Shape *shape) {
   Builder *b = &x->build;
   const int rank = v->shape.rank;
@@ -251,8 +249,8 @@ static bool put_indices(Onnx *x, Value *v, const Window *w, const Shape *shape) 
   return onnx_out(x, 1, offset ? build_binary(b, OP_Add, sum, build_number(b, TYPE_S64, NULL, (double)offset)) : sum);
 }
 
-// The elements of v at the indices that MaxPool gave, and zeros elsewhere, in the shape that MaxPool had; behind that,
-// zeros up to output_shape.
+// The elements of v at the indices from MaxPool, and zeros elsewhere, in the shape of MaxPool's input, extended with
+// zeros to output_shape.
 bool onnx_max_unpool(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0), *indices = onnx_in(x, 1);
@@ -291,7 +289,7 @@ bool onnx_max_pool(Onnx *x) {
   if (!take_window(x, v, NULL, &w)) return false;
   const Type type = v->type;
   bool excludes = true;
-  if (!type_is_float(type)) v = build_cast(b, v, TYPE_F32); // bytes
+  if (!type_is_float(type)) v = build_cast(b, v, TYPE_F32); // 8-bit integers
   if (!v || (onnx_int(x, "ceil_mode", 0) && !round_up(x, &v, &w, &excludes))) return false;
   Node *node = build_node(b, OP_MaxPool, 1, &v);
   if (!set_pool(x, node, &w) || !build_set_list(b, node, "dilations", w.dilations.items, (size_t)w.nspatial))

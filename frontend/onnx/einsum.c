@@ -1,10 +1,10 @@
-// Einsum: operands with an axis for each label, multiplied and summed over the labels that the output lacks. Passes
-// find the matrix products in that.
+// Einsum: gives operands an axis for each label, multiplies them, and sums over the labels that the output lacks.
+// Passes recognise matrix products in this form.
 #include "frontend/onnx/translation.h"
 
 #include <string.h>
 
-enum { NLABELS = 128 }; // ASCII; the axes of an ellipsis are labels 0 to 7
+enum { NLABELS = 128 }; // ASCII; labels 0 to 7 are the axes of an ellipsis
 
 typedef struct Labels {
   int at[MAX_RANK], rank;
@@ -13,7 +13,7 @@ typedef struct Labels {
 typedef struct Equation {
   Labels operands[MAX_VARIADIC], output;
   size_t noperands;
-  int axis[NLABELS]; // of the product, outputs first; -1: none
+  int axis[NLABELS]; // of the product, outputs first; -1: unused
   int rank;
 } Equation;
 
@@ -21,7 +21,7 @@ static bool is_letter(int c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// The labels of a term until `,`, `->` or the end. An ellipsis stands for the last nellipsis of MAX_RANK labels.
+// Parses the labels of a term up to `,`, `->` or the end. An ellipsis stands for the last nellipsis of MAX_RANK labels.
 static bool parse_term(Onnx *x, const char **text, int nellipsis, Labels *labels) {
   const char *c = *text;
   for (; *c && *c != ',' && *c != '-'; c++) {
@@ -48,7 +48,7 @@ static int count_letters(const char *text) {
   return count;
 }
 
-// Without an output, the ellipsis' axes and then, in the order of the alphabet, the labels that are there once.
+// Without an explicit output: the ellipsis' axes, then the labels that occur once, in alphabetical order.
 static bool imply_output(Onnx *x, Equation *e) {
   int counts[NLABELS] = {0};
   for (size_t i = 0; i < e->noperands; i++)
@@ -106,7 +106,7 @@ static Value *sum_over(Onnx *x, Value *v, const int64_t *axes, size_t count) {
   return build_set_list(b, node, "axes", axes, count) ? build_one(b, node) : NULL;
 }
 
-// The diagonal of two axes, as the sum over the second one of what is on it.
+// The diagonal of two axes: zeros elsewhere, summed over the second axis.
 static Value *diagonal(Onnx *x, Value *v, int first, int second) {
   Builder *b = &x->build;
   if (!onnx_has_number(x, v, first) || !onnx_has_number(x, v, second)) return NULL;
@@ -117,7 +117,7 @@ static Value *diagonal(Onnx *x, Value *v, int first, int second) {
   return sum_over(x, build_choose(b, is_on, v, build_like(b, v, 0)), &axis, 1);
 }
 
-// The operand with the product's axes, in their order; those that it lacks are 1.
+// Gives the operand the product's axes, in their order, with extent 1 where the operand lacks them.
 static Value *align(Onnx *x, const Equation *e, Value *v, Labels labels) {
   int64_t order[MAX_RANK];
   Shape to = {.rank = e->rank};

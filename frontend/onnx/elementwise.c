@@ -1,4 +1,4 @@
-// Operators element by element that are not one of ours as they stand.
+// Elementwise operators that need more than a node of the graph's operator.
 #include "frontend/onnx/translation.h"
 
 #include <math.h>
@@ -8,14 +8,14 @@ bool onnx_identity(Onnx *x) {
   return onnx_out(x, 0, onnx_in(x, 0));
 }
 
-// Floats lose their fraction, as a C conversion has it, and of integers that become bytes the last 8 bits stay. Other
+// Casts. Floats lose their fraction, as in a C conversion, and integers that become 8-bit keep their last 8 bits. Other
 // casts are TypeCast's, which rounds to the nearest integer and saturates.
 static Value *convert(Onnx *x, Value *v, Type type) {
   Builder *b = &x->build;
   const bool is_integer = !type_is_float(type) && type != TYPE_BOOLEAN;
   if (!v || v->type == type || v->type == TYPE_BOOLEAN || !is_integer) return build_cast(b, v, type);
   if (type_is_float(v->type)) {
-    if (!(TYPE_BIT(v->type) & TYPES_ARITHMETIC)) v = build_cast(b, v, TYPE_F32); // 8 bits
+    if (!(TYPE_BIT(v->type) & TYPES_ARITHMETIC)) v = build_cast(b, v, TYPE_F32); // 8-bit types
     return build_cast(b, build_truncate(b, v), type);
   }
   const bool is_narrow = TYPE_BIT(type) & TYPES_BYTE && !onnx_has_extents(x, v);
@@ -38,7 +38,7 @@ bool onnx_cast_like(Onnx *x) {
   return like && onnx_out(x, 0, convert(x, onnx_in(x, 0), like->type));
 }
 
-// Bytes and booleans as s32, for operators that have no narrower integers.
+// 8-bit integers and booleans as s32, for operators without narrower integers.
 static Value *wide(Onnx *x, Value *v) {
   const TypeSet narrow = TYPES_BYTE | TYPE_BIT(TYPE_BOOLEAN);
   return v && TYPE_BIT(v->type) & narrow ? build_cast(&x->build, v, TYPE_S32) : v;
@@ -48,7 +48,8 @@ static bool is_one_number(const Value *v) {
   return v->constant && shape_nelems(&v->shape) == 1 && !isnan(type_load(v->type, v->constant->data, 0));
 }
 
-// Maximum or Minimum, which is NaN where either operand is: the operators return NaN of their second operand only.
+// Maximum or Minimum that propagates NaN from both operands. The operators themselves return NaN only if their second
+// operand is NaN.
 static Value *extreme_of(Onnx *x, OperatorId id, Value *first, Value *second) {
   Builder *b = &x->build;
   if (!first || !second) return NULL;
@@ -58,7 +59,8 @@ static Value *extreme_of(Onnx *x, OperatorId id, Value *first, Value *second) {
   return build_choose(b, build_binary(b, OP_Equal, first, first), v, first);
 }
 
-// Operators of any number of inputs. Bytes are compared, but not added, as s32: sums wrap around.
+// Operators with any number of inputs. 8-bit integers are compared as s32, but added in their own type, because sums
+// wrap around.
 static Value *combine_all(Onnx *x, OperatorId id) {
   const bool is_extreme = id == OP_Maximum || id == OP_Minimum;
   Value *v = onnx_in(x, 0);
@@ -79,7 +81,7 @@ bool onnx_mean(Onnx *x) {
   return onnx_out(x, 0, build_binary(&x->build, OP_Divide, sum, build_like(&x->build, sum, (double)x->node->ninputs)));
 }
 
-// Bounds are attributes, and from opset 11 on inputs, which may be absent. NaN of the input stays: it is the second
+// The bounds are attributes or, from opset 11 on, optional inputs. A NaN of the input is propagated: it is the second
 // operand of Maximum and Minimum.
 bool onnx_clip(Onnx *x) {
   Builder *b = &x->build;
@@ -103,7 +105,7 @@ bool onnx_xor(Onnx *x) {
   return onnx_compare(x);
 }
 
-// Before opset 7, the second input was broadcast where the attributes said so, from an axis on.
+// Before opset 7, attributes said whether the second input is broadcast, and from which axis on.
 bool onnx_old_binary(Onnx *x) {
   Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
   if (!a || !b) return build_error(&x->build, "expected two inputs");
@@ -132,12 +134,12 @@ bool onnx_pow(Onnx *x) {
   if (!a || !b) return build_error(&x->build, "expected two inputs");
   const Type type = type_is_float(a->type) ? a->type : TYPE_F64;
   Value *power = build_binary(&x->build, OP_Power, build_cast(&x->build, a, type), build_cast(&x->build, b, type));
-  // Integers with a fraction as exponent lose the power's; a whole exponent gives an integer, or less than 1/2.
+  // Integer bases with float exponents: the power is rounded towards zero.
   if (!type_is_float(a->type) && type_is_float(b->type)) power = build_truncate(&x->build, power);
   return onnx_out(x, 0, build_cast(&x->build, power, a->type));
 }
 
-// What frontend/foreign/ has a formula for.
+// Functions with a formula in frontend/foreign/.
 #define FUNCTION(name)                                                                                                 \
   bool onnx_##name(Onnx *x) {                                                                                          \
     return onnx_out(x, 0, build_##name(&x->build, onnx_in(x, 0)));                                                     \
@@ -161,7 +163,7 @@ bool onnx_sign(Onnx *x) {
   Value *zero = build_like(b, v, 0), *above = build_cast(b, build_binary(b, OP_Greater, v, zero), v->type),
         *below = build_cast(b, build_binary(b, OP_Less, v, zero), v->type);
   Value *sign = build_binary(b, OP_Subtract, above, below);
-  if (type_is_float(v->type)) sign = build_choose(b, build_binary(b, OP_Equal, v, v), sign, v); // NaN stays
+  if (type_is_float(v->type)) sign = build_choose(b, build_binary(b, OP_Equal, v, v), sign, v); // NaN stays NaN
   return onnx_out(x, 0, build_cast(b, sign, given->type));
 }
 
@@ -214,7 +216,7 @@ bool onnx_is_nan(Onnx *x) {
   return onnx_out(x, 0, build_binary(&x->build, OP_NotEqual, onnx_in(x, 0), onnx_in(x, 0)));
 }
 
-// x < 0 ? slope * x : x, slope broadcast as numpy does.
+// x < 0 ? slope * x : x, with slope broadcast by numpy's rules.
 bool onnx_prelu(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0), *slope = onnx_in(x, 1);
@@ -236,14 +238,13 @@ bool onnx_gelu(Onnx *x) {
   return onnx_out(x, 0, build_one(&x->build, node));
 }
 
-// True in each place of v, also where its extents are not known.
+// True for each element of v, also if v's extents are unknown.
 static Value *mask_of(Onnx *x, Value *v) {
   Builder *b = &x->build;
   return build_binary(b, OP_LogicalOr, build_binary(b, OP_Equal, v, v), build_binary(b, OP_NotEqual, v, v));
 }
 
-// How many calls there were before this one, plus 1: a state that counts, from which masks of dropout differ from call
-// to call.
+// The number of the call, from 1: a state that counts calls, so that dropout's masks differ from call to call.
 static Value *call_number(Onnx *x) {
   static const Init zeros = {.kind = INIT_ZEROS};
   const Shape scalar = {.rank = 0};
@@ -256,7 +257,7 @@ static Value *call_number(Onnx *x) {
   return x->calls;
 }
 
-// Each node has masks of its own, also where several have the same seed.
+// Each node has its own masks, also if several nodes have the same seed.
 static bool drop_out(Onnx *x, Value *v, double ratio) {
   Builder *b = &x->build;
   const uint64_t seed = (uint64_t)onnx_int(x, "seed", 0) << 32 | ++x->ndropouts;
@@ -295,7 +296,7 @@ bool onnx_is_inf(Onnx *x) {
   Value *above = build_binary(b, OP_Equal, v, build_like(b, v, (double)INFINITY)),
         *below = build_binary(b, OP_Equal, v, build_like(b, v, -(double)INFINITY));
   if (has_above != has_below) return onnx_out(x, 0, has_above ? above : below);
-  return onnx_out(x, 0, build_binary(b, has_above ? OP_LogicalOr : OP_LogicalAnd, above, below)); // and: never both
+  return onnx_out(x, 0, build_binary(b, has_above ? OP_LogicalOr : OP_LogicalAnd, above, below)); // and: false
 }
 
 // x < -lambd ? x + bias : x > lambd ? x - bias : 0
@@ -314,7 +315,8 @@ bool onnx_shrink(Onnx *x) {
   return onnx_out(x, 0, build_cast(b, build_one(b, build_node(b, OP_Select, 3, below)), given->type));
 }
 
-// 1 at the first of the greatest elements along an axis, 0 elsewhere; before opset 13 over all axes from it on at once.
+// 1 at the first of the greatest elements along an axis, 0 elsewhere. Before opset 13, along all axes from `axis` on
+// together.
 bool onnx_hardmax(Onnx *x) {
   Builder *b = &x->build;
   int axis;

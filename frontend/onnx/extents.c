@@ -1,19 +1,19 @@
-// Extents as elements of constants. A named extent has no number when the model is read; so a number stands for it that
-// no shape has, and the constant is marked. What moves elements moves that, too; arithmetic with it gives an extent of
-// which nothing is known, and which may be what remains in a Reshape.
+// Extents as elements of constants. A named extent has no number when the model is read. A negative number that no
+// shape has stands for it, and the constant is marked. Operators that move elements also move these numbers. Arithmetic
+// with them gives the unknown extent, which Reshape accepts as the remaining extent.
 #include "frontend/onnx/translation.h"
 #include "ir/operators/movement.h"
 
 #include <string.h>
 
-// Exact in f64. The unknown extent; those below it are named, in the order of the graph's dims.
+// Exact in f64. Smaller numbers are named extents, in the order of the graph's dims.
 static const int64_t UNKNOWN = -((int64_t)1 << 52);
 
 bool onnx_has_extents(const Onnx *x, const Value *v) {
   return v && v->constant && v->index < x->nextents && x->has_extents[v->index];
 }
 
-// Of a splat, one stands for all.
+// The number of stored integers; a splat stores one.
 static int64_t count_integers(const Value *v) {
   const int64_t nelems = shape_nelems(&v->shape);
   return v->constant->is_splat && nelems > 1 ? 1 : nelems;
@@ -22,7 +22,7 @@ static int64_t count_integers(const Value *v) {
 bool onnx_mark_extents(Onnx *x, const Value *v) {
   bool any = false;
   for (int64_t i = 0; i < count_integers(v) && !any; i++) any = onnx_integer(v, (size_t)i) <= UNKNOWN;
-  if (!any) return true; // all are numbers
+  if (!any) return true; // all are ordinary numbers
   for (; x->nextents <= v->index; x->nextents++)
     if (!arena_grow(x->reading.arena, &x->has_extents, x->nextents, &x->extents_capacity, 1))
       return error_out_of_memory(x->reading.d);
@@ -58,7 +58,7 @@ ExtentUse onnx_extent_use(const Onnx *x, const Node *node) {
   const Type type = node->noutputs && node->outputs[0] ? node->outputs[0]->type : TYPE_NONE;
   const OperatorId id = node->op->id;
   if (id == OP_TypeCast) return type == TYPE_S64 || type == TYPE_F64 ? EXTENTS_KEPT : EXTENTS_REFUSED;
-  if (id == OP_Equal || id == OP_NotEqual) // no extent is below 0
+  if (id == OP_Equal || id == OP_NotEqual) // no extent is negative
     return is_below_0(in[onnx_has_extents(x, in[0]) ? 1 : 0]) ? EXTENTS_GONE : EXTENTS_REFUSED;
   if (id == OP_Select) return onnx_has_extents(x, in[0]) ? EXTENTS_REFUSED : EXTENTS_KEPT;
   if (id == OP_Gather) return onnx_has_extents(x, in[1]) ? EXTENTS_REFUSED : EXTENTS_KEPT;
@@ -66,7 +66,7 @@ ExtentUse onnx_extent_use(const Onnx *x, const Node *node) {
   return moves ? EXTENTS_KEPT : EXTENTS_REFUSED;
 }
 
-// False: the quotient by 0.
+// False: division by 0.
 static bool combine(OperatorId id, int64_t a, int64_t b, int64_t *result) {
   const bool are_numbers = a > UNKNOWN && b > UNKNOWN;
   if (id == OP_Divide && b == 0) return false;

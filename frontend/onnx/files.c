@@ -1,4 +1,4 @@
-// What a model takes from files besides its own: external data, and inputs that the user gives as constants.
+// Files besides the model: external data, and inputs given as constants by the user.
 #include "frontend/file.h"
 #include "frontend/npy/npy.h"
 #include "frontend/onnx/translation.h"
@@ -10,7 +10,7 @@
 
 // External data
 
-// Reads the elements, as the file has them, from a file that is as long as the model says.
+// Reads the elements in the file's format, from a file as long as the model says.
 static void *read_elements(Onnx *x, const OnnxExternal *from, const char *file, const char *what, size_t nbytes) {
   char problem[PROBLEM_BYTES];
   size_t whole;
@@ -49,7 +49,7 @@ void *onnx_external(Onnx *x, const OnnxTensor *tensor, const char *what, size_t 
   return data;
 }
 
-// Constants that the user gives
+// Constants from the user
 
 static const char *file_of(const char *given, const char *name) {
   const size_t n = strlen(name);

@@ -1,10 +1,10 @@
-// Operators that take elements at indices, or put elements there: all of them by the place of an element in a flat
-// tensor, which is computed in s64, and by Gather or its gradient.
+// Operators that read or write elements at indices. All compute positions in a flat tensor, in s64, and use Gather or
+// its gradient.
 #include "frontend/onnx/translation.h"
 
 #include <string.h>
 
-enum { MOST_PAIRS = 1 << 24 }; // of elements of an axis with each other
+enum { MOST_PAIRS = 1 << 24 }; // limit of pairs of elements of an axis
 
 static int64_t extent(const Value *v, int axis) {
   return v->shape.extent[axis].value;
@@ -16,7 +16,7 @@ static int64_t product(const Value *v, int first, int end) {
   return p;
 }
 
-// Indices count from the end below 0.
+// Negative indices count from the end.
 static Value *from_start(Onnx *x, Value *index, int64_t n) {
   Builder *b = &x->build;
   index = build_cast(b, index, TYPE_S64);
@@ -38,7 +38,7 @@ Value *onnx_iota(Onnx *x, int64_t n, int64_t step, int behind) {
   return v;
 }
 
-// The places in the flat data of the elements that indices, of as many axes, mean along an axis.
+// The positions in the flat data for indices along an axis; indices have as many axes as the data.
 static Value *places_along(Onnx *x, const Value *data, Value *indices, int axis) {
   const int rank = data->shape.rank;
   if (indices->shape.rank != rank) return build_error(&x->build, "expected indices of %d axes", rank), NULL;
@@ -82,8 +82,9 @@ bool onnx_gather_elements(Onnx *x) {
   return onnx_out(x, 0, take(x, build_reshape(&x->build, data, &nelems, 1), places, 0));
 }
 
-// The places of rows, in [number of rows, ...], that the last axis of indices has the coordinates of, behind nbatch
-// axes that data and indices have in common. *nrows: of all coordinates.
+// The positions of rows in data, viewed as [number of rows, ...]. The coordinates of a row are in the last axis of
+// indices, and index the axes behind the nbatch axes that data and indices share. *nrow_axes: how many axes of data a
+// position replaces.
 static Value *places_of_rows(Onnx *x, const Value *data, Value *indices, int64_t nbatch, int *nrow_axes) {
   Builder *b = &x->build;
   const int rank = data->shape.rank, last = indices->shape.rank - 1;
@@ -124,7 +125,7 @@ bool onnx_gather_nd(Onnx *x) {
   return places && onnx_out(x, 0, take(x, as_rows(x, data, nrow_axes), places, 0));
 }
 
-// Adds each of the updates, [count, ...], to the row of zeros that its place means.
+// Adds each update, [count, ...], to the row of zeros at its position.
 Value *onnx_scatter(Onnx *x, Value *places, Value *updates, const Shape *rows) {
   Builder *b = &x->build;
   Node *node = build_node(b, OP_GatherBackward, 2, (Value *const[]){places, updates});
@@ -134,7 +135,8 @@ Value *onnx_scatter(Onnx *x, Value *places, Value *updates, const Shape *rows) {
   return build_finish(b, node) ? v : NULL;
 }
 
-// Rows with updates in their places: what is there twice is added, which ONNX does not define but with reduction add.
+// Writes updates into rows at positions. Repeated positions are added, which ONNX leaves undefined except for reduction
+// add.
 static Value *put(Onnx *x, Value *rows, Value *places, Value *updates) {
   Builder *b = &x->build;
   const Bytes reduction = onnx_text(x, "reduction");
@@ -185,7 +187,7 @@ bool onnx_scatter_nd(Onnx *x) {
                  build_reshape(&x->build, updates, shape, (size_t)rows->shape.rank));
 }
 
-// Where a constant condition holds, along an axis, or in the flat input.
+// Selects where a constant condition is true, along an axis or in the flat input.
 bool onnx_compress(Onnx *x) {
   Value *v = onnx_in(x, 0);
   const Value *condition = onnx_in(x, 1);
@@ -206,7 +208,7 @@ bool onnx_compress(Onnx *x) {
   return onnx_out(x, 0, onnx_take(x, v, indices, count, axis));
 }
 
-// The first sequence_lens[b] elements along time_axis in the opposite order.
+// Reverses the first sequence_lens[b] elements along time_axis.
 bool onnx_reverse_sequence(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0), *lengths = onnx_in(x, 1);
@@ -228,7 +230,7 @@ bool onnx_reverse_sequence(Onnx *x) {
 
 // Along one axis, by all pairs of its elements
 
-// v with its axis as [before, n, 1, behind], or with is_second as [before, 1, n, behind].
+// v with its axis as [before, n, 1, behind] or, with is_second, as [before, 1, n, behind].
 static Value *beside(Onnx *x, Value *v, int axis, bool is_second) {
   if (!v) return NULL;
   const int64_t n = extent(v, axis), shape[] = {product(v, 0, axis), is_second ? 1 : n, is_second ? n : 1,
@@ -273,7 +275,7 @@ bool onnx_cumulative_sum(Onnx *x) {
   return onnx_out(x, 0, build_cast(b, build_reshape(b, sum_over(x, parts, 2), shape, (size_t)v->shape.rank), type));
 }
 
-// An element's rank is the number of those before it: the greater ones, and equal ones with a smaller index.
+// The rank of an element is the number of elements before it: greater ones, and equal ones with a smaller index.
 static Value *ranks(Onnx *x, Value *v, int axis, bool is_largest) {
   Builder *b = &x->build;
   const int64_t n = extent(v, axis);
@@ -323,7 +325,7 @@ bool onnx_eye_like(Onnx *x) {
   return onnx_out(x, 0, build_cast(b, is_one, type));
 }
 
-// The indices of elements that are not 0, of a constant.
+// The indices of a constant's elements that are not 0.
 bool onnx_non_zero(Onnx *x) {
   const Value *v = onnx_in(x, 0);
   if (!v) return false;
@@ -333,7 +335,7 @@ bool onnx_non_zero(Onnx *x) {
   const int rank = v->shape.rank;
   int64_t count = 0;
   Constant *constant;
-  if (!build_spend(&x->build, nelems)) return false; // each element is looked at
+  if (!build_spend(&x->build, nelems)) return false; // each element is examined
   for (int64_t i = 0; i < nelems; i++)
     count += type_load(v->type, v->constant->data, v->constant->is_splat ? 0 : (size_t)i) != 0;
   const Shape shape = {.rank = 2, .extent = {EXTENT(rank), EXTENT(count)}};

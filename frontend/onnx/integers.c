@@ -1,7 +1,7 @@
-// Arithmetic of integers that is none of ours: quotients, remainders, bytes.
+// Integer arithmetic that has no operator: quotients, remainders, 8-bit integers.
 #include "frontend/onnx/translation.h"
 
-// Integers as f64, in which they are exact up to 2^53, of floats the magnitude.
+// Integers as f64, which is exact up to 2^53; of floats, the magnitude.
 static Value *magnitude(Onnx *x, Value *v) {
   return build_unary(&x->build, OP_Abs, build_cast(&x->build, v, TYPE_F64));
 }
@@ -14,7 +14,7 @@ static Value *is_negative(Onnx *x, Value *v) {
   return v ? build_binary(&x->build, OP_Less, v, build_like(&x->build, v, 0)) : NULL;
 }
 
-// Rounded towards 0.
+// The quotient, rounded towards 0.
 static Value *divide_integers(Onnx *x, Value *a, Value *b) {
   Value *quotient = build_floor(&x->build, build_binary(&x->build, OP_Divide, magnitude(x, a), magnitude(x, b)));
   Value *other = is_negative(x, build_cast(&x->build, b, TYPE_F64)),
@@ -22,7 +22,7 @@ static Value *divide_integers(Onnx *x, Value *a, Value *b) {
   return build_cast(&x->build, with_sign(x, with_sign(x, quotient, own), other), a->type);
 }
 
-// What is left of |a| after as many |b| as fit, in f64; a quotient that was rounded up is one too many.
+// The remainder of |a| divided by |b|, in f64. If rounding made the quotient one too large, it is corrected.
 static Value *rest_of(Onnx *x, Value *a, Value *b) {
   Value *m = magnitude(x, a), *n = magnitude(x, b),
         *count = build_floor(&x->build, build_binary(&x->build, OP_Divide, m, n));
@@ -30,7 +30,7 @@ static Value *rest_of(Onnx *x, Value *a, Value *b) {
   return build_choose(&x->build, is_negative(x, rest), build_binary(&x->build, OP_Add, rest, n), rest);
 }
 
-// With the sign of a or, without fmod, of b, as Python's %.
+// The remainder with the sign of a or, without fmod, with the sign of b, as Python's %.
 bool onnx_modulo(Onnx *x) {
   Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
   if (!a || !b) return false;
@@ -64,14 +64,14 @@ bool onnx_needs_arithmetic(const Onnx *x) {
   return onnx_has_extents(x, a) || onnx_has_extents(x, b) || TYPE_BIT(a->type) & TYPES_BYTE;
 }
 
-// -v, or |v|, of integers; bytes wrap around.
+// -v or |v| of integers; 8-bit integers wrap around.
 static Value *negate(Onnx *x, Value *v, OperatorId id) {
   Builder *b = &x->build;
   if (TYPE_BIT(v->type) & TYPES_BYTE) return onnx_wrap(x, build_unary(b, id, build_cast(b, v, TYPE_F64)), v->type);
   return build_choose(b, is_negative(x, v), build_unary(b, OP_Neg, v), v);
 }
 
-// Sums, differences, products, choices and signs; bytes wrap around.
+// Sums, differences, products, choices and signs; 8-bit integers wrap around.
 bool onnx_arithmetic(Onnx *x) {
   Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
   const OperatorId id = x->row->op;
@@ -86,7 +86,7 @@ bool onnx_arithmetic(Onnx *x) {
   return onnx_out(x, 0, onnx_wrap(x, result, a->type));
 }
 
-// Of bytes: the product or quotient by a power of 2.
+// For 8-bit integers: multiplication or division by a power of 2.
 bool onnx_bit_shift(Onnx *x) {
   Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
   if (!a || !b) return false;

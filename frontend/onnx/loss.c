@@ -37,7 +37,8 @@ static Value *sum(Onnx *x, Value *v, int first, int end) {
   return build_set_list(b, node, "axes", axes, (size_t)(end - first)) ? build_one(b, node) : NULL;
 }
 
-// -weights[y] * src[y] along axis 1, y the label: what the labels do not mean is left out of a sum over the classes.
+// -weights[y] * src[y] along axis 1, where y is the label. Elements of other classes are selected to 0 before the sum
+// over classes.
 bool onnx_nll(Onnx *x) {
   Builder *b = &x->build;
   Value *src = onnx_in(x, 0), *labels = onnx_in(x, 1), *weights = onnx_in(x, 2);
@@ -71,8 +72,8 @@ bool onnx_nll(Onnx *x) {
   return onnx_out(x, 0, loss);
 }
 
-// Optimizers: the rate, the number of steps before, then all tensors, all gradients and what the optimizer keeps, of
-// each.
+// Optimizers: inputs are the rate and the number of previous steps, then all tensors, all gradients, and each state of
+// all tensors.
 
 static Value *regularised(Onnx *x, Value *weights, Value *gradient) {
   const double factor = onnx_float(x, "norm_coefficient", 0);

@@ -1,4 +1,4 @@
-// Messages of onnx.proto as structures.
+// Decodes messages of onnx.proto into structures.
 #include "frontend/onnx/model.h"
 
 #include "frontend/onnx/fields.h"
@@ -14,7 +14,7 @@ static bool tell(const OnnxReading *r, const char *what) {
   return error_at(r->d, (Position){r->source, 0, 0}, "%s", what);
 }
 
-// A message's end, where nothing must be left.
+// Checks the end of a message: nothing may be left.
 static bool ends(const OnnxReading *r, Bytes rest, const char *what) {
   return rest.count == 0 || error_at(r->d, (Position){r->source, 0, 0}, "damaged: expected %s to end", what);
 }
@@ -129,7 +129,7 @@ bool onnx_read_info(const OnnxReading *r, Bytes bytes, OnnxInfo *info) {
   return ends(r, bytes, "an input or output");
 }
 
-// The attributes that stand in a field of a node or a function.
+// The attributes in a field of a node or a function.
 static bool read_attributes(const OnnxReading *r, Bytes bytes, uint32_t field, OnnxAttributes *list) {
   const size_t count = count_fields(bytes, field);
   Field f, inside;
@@ -317,7 +317,7 @@ bool onnx_find_attribute(const OnnxNode *node, const char *name, OnnxAttribute *
   return false;
 }
 
-// The numbers of a repeated field; `take` gets the bits of each.
+// Calls `take` with the bits of each number of a repeated field.
 static size_t for_each_number(const OnnxAttribute *a, uint32_t number, WireType type,
                               void (*take)(void *, size_t, uint64_t), void *items, size_t most) {
   Bytes rest = a->message;

@@ -1,10 +1,10 @@
-// Operators that move elements, and those that tell shapes.
+// Operators that move elements, and operators that compute shapes.
 #include "frontend/onnx/translation.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MOST_MADE = 1 << 22 }; // elements of a constant that the model has as a formula
+enum { MOST_MADE = 1 << 22 }; // elements of a constant that the model gives by a formula
 
 bool onnx_has_number(Onnx *x, const Value *v, int axis) {
   const Extent e = v->shape.extent[axis];
@@ -53,7 +53,7 @@ bool onnx_reshape_node(Onnx *x) {
   return onnx_out(x, 0, onnx_reshape_extents(x, v, &to));
 }
 
-// The product of some extents: unknown where that is not one of them, or a number.
+// The product of some extents: a number, or the only extent, or unknown.
 static Extent product_of(const Shape *s, int first, int end) {
   Extent product = EXTENT(1);
   for (int i = first; i < end; i++) {
@@ -66,7 +66,7 @@ static Extent product_of(const Shape *s, int first, int end) {
   return product;
 }
 
-// A shape of the axes of v in groups: those before `axis` are one, and the others are another.
+// Flattens v to two axes: the axes before `axis`, and the rest.
 bool onnx_flatten(Onnx *x) {
   Value *v = onnx_in(x, 0);
   int64_t axis = onnx_int(x, "axis", 1);
@@ -78,7 +78,7 @@ bool onnx_flatten(Onnx *x) {
   return onnx_out(x, 0, onnx_reshape_extents(x, v, &to));
 }
 
-// As a list that marks axes.
+// Marks the axes of a list.
 static bool take_axes(Onnx *x, const Ints *list, int rank, bool *is_marked) {
   for (int i = 0; i < rank; i++) is_marked[i] = false;
   for (size_t i = 0; i < list->count; i++) {
@@ -132,13 +132,14 @@ bool onnx_concat(Onnx *x) {
   return onnx_out(x, 0, build_one(b, node));
 }
 
-// A bound that numpy's slices clamp, far as ONNX's lists have them.
+// A bound of a slice. numpy clamps bounds, and ONNX's are up to the limits of s64.
 static int64_t nearer(int64_t bound) {
   const int64_t most = MAX_ELEMENTS;
   return bound > most ? most : bound < -most ? -most : bound;
 }
 
-// A slice that goes back from before the first element begins with that element, which numpy's does not.
+// A slice with a negative step that starts before the first element begins at the first element in ONNX, but not in
+// numpy.
 static void start_inside(const Value *v, const Ints *axes, const Ints *steps, Ints *starts) {
   for (size_t i = 0; i < starts->count; i++) {
     const int64_t rank = v->shape.rank, axis = axes->items[i] < 0 ? axes->items[i] + rank : axes->items[i],
@@ -196,7 +197,7 @@ bool onnx_pad(Onnx *x) {
   return onnx_out(x, 0, build_one(b, node));
 }
 
-// Each part is a slice: there may be any number of them.
+// Each part is a slice, so there may be any number of parts.
 bool onnx_split(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
@@ -229,7 +230,7 @@ bool onnx_tile(Onnx *x) {
   return build_set_list(b, node, "repeats", repeats.items, repeats.count) && onnx_out(x, 0, build_one(b, node));
 }
 
-// A shape whose extents are numbers or have a name.
+// Reads a shape whose extents are numbers or have a name.
 static bool take_shape(Onnx *x, size_t i, Shape *shape) {
   if (!onnx_constant_shape(x, i, shape)) return false;
   for (int k = 0; k < shape->rank; k++) {
@@ -338,7 +339,7 @@ bool onnx_constant_of_shape(Onnx *x) {
   return build_fits(b, v) && onnx_out(x, 0, v);
 }
 
-// Blocks of an image as channels, and back: [N, C, H, W] in six axes.
+// Moves blocks of an image to channels, or back: [N, C, H, W] with six axes.
 static bool move_blocks(Onnx *x, bool to_depth, const int64_t *order) {
   enum { LONGEST = 1 << 15 };
   Value *v = onnx_in(x, 0);
@@ -375,7 +376,7 @@ bool onnx_depth_to_space(Onnx *x) {
   return move_blocks(x, false, order);
 }
 
-// values is [off, on]; indices below 0 count from the end.
+// values is [off, on]; negative indices count from the end.
 bool onnx_one_hot(Onnx *x) {
   Builder *b = &x->build;
   Value *labels = onnx_in(x, 0), *values = onnx_in(x, 2);
@@ -396,7 +397,7 @@ bool onnx_one_hot(Onnx *x) {
   return onnx_out(x, 0, build_one(b, build_node(b, OP_Select, 3, inputs)));
 }
 
-// The elements on one side of a diagonal of the last two axes; the others are 0.
+// Keeps the elements on one side of a diagonal of the last two axes; the others become 0.
 bool onnx_trilu(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
@@ -434,7 +435,7 @@ bool onnx_range(Onnx *x) {
   return onnx_out(x, 0, v);
 }
 
-// a - b cos(2 pi i / N) + c cos(4 pi i / N), N the size, or one less if it is not periodic.
+// a - b cos(2 pi i / N) + c cos(4 pi i / N), where N is the size if periodic, or one less.
 bool onnx_window(Onnx *x) {
   const Bytes op = x->node->op;
   const bool is_hann = bytes_are(op, "HannWindow"), is_hamming = bytes_are(op, "HammingWindow");

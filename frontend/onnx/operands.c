@@ -1,4 +1,4 @@
-// A node's operands and attributes, and messages about it.
+// A node's operands and attributes, and messages about the node.
 #include "frontend/onnx/translation.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ const char *onnx_text_of(Onnx *x, Bytes bytes) {
 bool onnx_is_name(const char *text) {
   const size_t nbytes = strlen(text);
   if (nbytes == 0 || nbytes > MOST_NAME_BYTES || strcmp(text, "_") == 0) return false;
-  for (size_t i = 0; i < nbytes; i++) // the simple ones; others get a name of ours
+  for (size_t i = 0; i < nbytes; i++) // ordinary names; others get a new name
     if ((unsigned char)text[i] < ' ' || (unsigned char)text[i] > '~') return false;
   return true;
 }
@@ -29,7 +29,7 @@ const char *onnx_own_name(Onnx *x, const char *name) {
   return own;
 }
 
-// "Conv conv1 (opset 13)"; of a long name, both ends.
+// "Conv conv1 (opset 13)"; a long name is shortened to both its ends.
 const char *onnx_title(Onnx *x, const OnnxNode *node) {
   const Bytes name = node->name.count ? node->name : node->noutputs ? node->outputs[0] : node->name;
   const char *op = onnx_text_of(x, node->op), *own = onnx_text_of(x, name);
@@ -60,7 +60,7 @@ bool onnx_out(Onnx *x, size_t i, Value *v) {
   if (!name) return false;
   if (names_find(&x->scope->values, name))
     return build_error(&x->build, "duplicate value %s", onnx_is_name(name) ? name : "of that name");
-  if (v->producer && onnx_is_name(name) && strncmp(v->name, "onnx_", 5) == 0) { // nothing has named it yet
+  if (v->producer && onnx_is_name(name) && strncmp(v->name, "onnx_", 5) == 0) { // not named yet
     v->name = arena_copy_text(&x->build.graph->arena, name, strlen(name));
     if (!v->name) return error_out_of_memory(x->reading.d);
   }
@@ -72,7 +72,7 @@ bool onnx_has(const Onnx *x, const char *name) {
   return onnx_find_attribute(x->node, name, &a);
 }
 
-// Models of before 2017 do not say of what kind an attribute is.
+// Models from before 2017 do not state the kind of an attribute.
 bool onnx_attribute(Onnx *x, const char *name, OnnxKind kind, OnnxAttribute *a) {
   static const char *const kinds[] = {"?",       "a float", "an integer", "a string", "a tensor",
                                       "a graph", "floats",  "integers",   "strings"};
@@ -110,7 +110,7 @@ bool onnx_list(Onnx *x, const char *name, Ints *list) {
   return list->count <= MOST_INTS || build_error(&x->build, "%s: expected at most %d numbers", name, MOST_INTS);
 }
 
-// The first input of the model that v is computed from; NULL: none. Looks at most at so many values.
+// The first input of the model that v is computed from; NULL: none. Examines at most *most values.
 static const Value *input_behind(const Value *v, int *most) {
   if (!v || v->is_input || --*most < 0) return v && v->is_input ? v : NULL;
   const Value *found = NULL;
@@ -131,7 +131,7 @@ bool onnx_must_be_known(Onnx *x, const Value *v) {
                      input->name, input->name);
 }
 
-// Integers of a constant, whether or not they are extents.
+// The integers of a constant, including numbers that stand for extents.
 static bool take_ints(Onnx *x, size_t i, Ints *list) {
   const Value *v = onnx_in(x, i);
   list->count = 0;

@@ -1,9 +1,9 @@
-// Nodes of the domain "ngrad", which are operators of the graph under their own names: written where ONNX has no
-// operator that does the same, and read back as they were.
+// Nodes of the domain "ngrad" are operators of the graph under their own names. They are written where ONNX has no
+// equivalent operator, and are read back unchanged.
 //
-// Operands are in the order that ngrad ops NAME tells. Booleans are integers, choices are strings. A number is a float
-// where it is the shortest decimal of that float, 0.1 for one, and else a tensor of one f64. The types and shapes of
-// outputs are those that the model declares.
+// Operands are in the order shown by ngrad ops NAME. Booleans are integers, choices are strings. A number is a float if
+// it is that float's shortest decimal, for example 0.1; otherwise it is a tensor of one f64. Outputs have the types and
+// shapes that the model declares.
 #include "frontend/onnx/fields.h"
 #include "frontend/onnx/translation.h"
 #include "frontend/onnx/writer.h"
@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The number that a float stands for: the shortest decimal.
+// The number that a float represents: its shortest decimal.
 static double number_of(float f) {
   char digits[32];
   double number = (double)f;
   for (int precision = 1; precision <= 9 && isfinite(f); precision++) {
     snprintf(digits, sizeof digits, "%.*g", precision, (double)f);
-    number = strtod(digits, NULL); // in the locale that wrote it
+    number = strtod(digits, NULL); // in the locale that printed it
     if ((float)number == f) break;
   }
   return number;
@@ -85,7 +85,7 @@ static bool take_infos(Onnx *x, uint32_t field) {
   return true;
 }
 
-// The node's output as the model declares it.
+// Declares the node's output with the model's type and shape.
 static Value *declare(Onnx *x, Node *node, uint32_t slot, size_t i) {
   const char *name = onnx_text_of(x, x->node->outputs[i]);
   const OnnxInfo *info = name ? names_find(&x->infos, name) : NULL;
@@ -121,7 +121,7 @@ static bool read_numbers(Onnx *x, const OnnxAttribute *a, const Attribute *row, 
 }
 
 static bool read_attribute(Onnx *x, Node *node, const NamedAttribute *named) {
-  // Numbers that f32 cannot hold are tensors.
+  // Numbers that are not representable in f32 are tensors.
   static const OnnxKind kinds[] = {
       [ATTRIBUTE_BOOL] = ONNX_INT,      [ATTRIBUTE_S64] = ONNX_INT,       [ATTRIBUTE_F32] = ONNX_FLOAT,
       [ATTRIBUTE_CHOICE] = ONNX_STRING, [ATTRIBUTE_S64_LIST] = ONNX_INTS, [ATTRIBUTE_F32_LIST] = ONNX_FLOATS};
@@ -146,7 +146,7 @@ static bool read_attribute(Onnx *x, Node *node, const NamedAttribute *named) {
   return false;
 }
 
-// A new node with its inputs in their slots.
+// Adds a node with its inputs in their slots.
 static Node *add_node(Onnx *x, OperatorName as) {
   const bool is_list = as.op->traits & TRAIT_VARIADIC;
   const size_t most = is_list ? MAX_VARIADIC : named_ninputs(as), count = x->node->ninputs;
@@ -159,7 +159,7 @@ static Node *add_node(Onnx *x, OperatorName as) {
     Value *v = onnx_in(x, i);
     if (v) node_set_input(node, is_list ? i : named_input(as, i).slot, v);
   }
-  for (uint32_t i = 0; i < (is_list ? ninputs : named_ninputs(as)); i++) { // an alias may need what is optional else
+  for (uint32_t i = 0; i < (is_list ? ninputs : named_ninputs(as)); i++) { // an alias may have required operands
     const SignatureOperand row = named_input(as, is_list ? 0 : i);
     if (!node->inputs[is_list ? i : row.slot] && !row.is_optional)
       return build_error(&x->build, "missing input %s", row.name), NULL;
@@ -168,7 +168,7 @@ static Node *add_node(Onnx *x, OperatorName as) {
   return node;
 }
 
-// A number in every place of a shape with names, which ConstantOfShape cannot have.
+// Reads a constant of one number whose shape has named extents, which ConstantOfShape cannot have.
 static bool read_constant(Onnx *x) {
   const char *name = x->node->noutputs ? onnx_text_of(x, x->node->outputs[0]) : NULL;
   const OnnxInfo *info = name ? names_find(&x->infos, name) : NULL;

@@ -1,8 +1,8 @@
-// Quantisation: integers with a scale and a zero point. Products of integers are taken in f64, where sums are exact up
-// to 2^53.
+// Quantisation: integers with a scale and a zero point. Products of integers are computed in f64, in which sums are
+// exact up to 2^53.
 #include "frontend/onnx/translation.h"
 
-// A scale or a zero point of `like`'s type, along an axis of v, or one number.
+// A scale or a zero point of type `type`, along an axis of v, or one number.
 static Value *along(Onnx *x, const Value *v, Value *numbers, int64_t given_axis, Type type) {
   Builder *b = &x->build;
   int64_t shape[MAX_RANK];
@@ -18,7 +18,7 @@ static Value *along(Onnx *x, const Value *v, Value *numbers, int64_t given_axis,
   return build_reshape(b, numbers, shape, (size_t)(v->shape.rank - axis));
 }
 
-// round(v / scale) + zero, halves to even, saturated
+// round(v / scale) + zero, with halves rounded to even, saturated
 static Value *quantize(Onnx *x, Value *v, Value *scale, Value *zero, int64_t axis, Type type) {
   Builder *b = &x->build;
   if (!v || !scale) return NULL;
@@ -39,7 +39,7 @@ static Value *dequantize(Onnx *x, Value *v, Value *scale, Value *zero, int64_t a
 
 bool onnx_quantize(Onnx *x) {
   Value *v = onnx_in(x, 0), *zero = onnx_in(x, 2);
-  if (onnx_int(x, "output_dtype", 0) || onnx_int(x, "block_size", 0)) // of opset 21
+  if (onnx_int(x, "output_dtype", 0) || onnx_int(x, "block_size", 0)) // from opset 21
     return build_error(&x->build, "output_dtype and block_size are not supported");
   return onnx_out(x, 0,
                   quantize(x, v && !type_is_float(v->type) ? build_cast(&x->build, v, TYPE_F32) : v, onnx_in(x, 1),
@@ -61,7 +61,7 @@ static Value *reduce_all(Onnx *x, OperatorId id, Value *v) {
   return build_set_list(b, node, "axes", axes, (size_t)v->shape.rank) ? build_one(b, node) : NULL;
 }
 
-// To bytes, with the scale and zero point that cover the input's range and 0.
+// Quantises to 8 bits, with the scale and zero point that cover the input's range and 0.
 bool onnx_dynamic_quantize(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
@@ -75,7 +75,7 @@ bool onnx_dynamic_quantize(Onnx *x) {
   return onnx_out(x, 0, quantize(x, v, scale, point, 0, TYPE_U8)) && onnx_out(x, 1, scale) && onnx_out(x, 2, point);
 }
 
-// The zero point of a product's first operand belongs to its rows.
+// The axis of rows, along which the zero point of a product's first operand may vary.
 static int64_t row_axis(const Value *v) {
   return v && v->shape.rank > 1 ? v->shape.rank - 2 : 0;
 }
@@ -86,7 +86,7 @@ bool onnx_matmul_integer(Onnx *x) {
   return onnx_out(x, 0, build_cast(&x->build, build_binary(&x->build, OP_MatMul, a, b), TYPE_S32));
 }
 
-// Inputs: a, its scale and zero point, b, its own, and those of the result.
+// Inputs: a with its scale and zero point, b with its own, and the result's.
 bool onnx_matmul_quantized(Onnx *x) {
   Value *a = dequantize(x, onnx_in(x, 0), onnx_in(x, 1), onnx_in(x, 2), row_axis(onnx_in(x, 0)), TYPE_F64),
         *b = dequantize(x, onnx_in(x, 3), onnx_in(x, 4), onnx_in(x, 5), -1, TYPE_F64), *zero = onnx_in(x, 7);
@@ -101,7 +101,7 @@ bool onnx_conv_integer(Onnx *x) {
   return onnx_out(x, 0, build_cast(&x->build, onnx_convolve(x, v, weights, NULL), TYPE_S32));
 }
 
-// The bias is in units of the product of the scales.
+// The bias is in units of the product of both scales.
 bool onnx_conv_quantized(Onnx *x) {
   Builder *b = &x->build;
   Value *v = dequantize(x, onnx_in(x, 0), onnx_in(x, 1), onnx_in(x, 2), 1, TYPE_F64),

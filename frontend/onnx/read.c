@@ -1,4 +1,4 @@
-// A model as a graph: inputs, constants, nodes in order, outputs.
+// Makes a graph from a model: inputs, constants, nodes in order, outputs.
 #include "frontend/onnx/onnx.h"
 
 #include "frontend/onnx/translation.h"
@@ -40,13 +40,13 @@ bool onnx_set_extents(Onnx *x, const OnnxInfo *info, Shape *shape) {
   return true;
 }
 
-// False: out of memory. What is wrong with the input is told, and its nodes are left out.
+// False: out of memory. After an error of the input, nodes that use it are left out.
 static bool add_input(Onnx *x, const OnnxInfo *info) {
   const char *name = onnx_text_of(x, info->name), *given;
   Shape shape = {.rank = -1};
   Value *v = &x->failed;
   if (!name) return false;
-  if (names_find(&x->scope->values, name)) return true; // an initializer is its default, which is taken
+  if (names_find(&x->scope->values, name)) return true; // an initializer replaces the input
   const Type type = onnx_type(info->type);
   if (type == TYPE_NONE) {
     build_error(&x->build, "input %s: %s is not supported", onnx_is_name(name) ? name : "?",
@@ -65,15 +65,15 @@ static bool add_input(Onnx *x, const OnnxInfo *info) {
   return names_set(&x->scope->values, name, v) || error_out_of_memory(x->reading.d);
 }
 
-// An output of the graph has the name that the model gives it. What has another name already is copied: inputs,
-// constants and other outputs.
+// An output of the graph has the model's name. A value that already has another name is copied: inputs, constants and
+// other outputs.
 static bool add_output(Onnx *x, const OnnxInfo *info) {
   Builder *b = &x->build;
   const char *name = onnx_text_of(x, info->name);
   Value *v = name ? onnx_find(x, name) : NULL;
   if (!name) return false;
   if (!v) return build_error(b, "output %s: no node makes it", onnx_is_name(name) ? name : "?");
-  if (v == &x->failed) return true; // has been told
+  if (v == &x->failed) return true; // already reported
   if (onnx_has_extents(x, v))
     return build_error(b, "output %s: a shape with a name in it: give it a number, as in --dim NAME=1",
                        onnx_is_name(name) ? name : "?");
@@ -112,7 +112,7 @@ static bool tell_unknown(Onnx *x) {
   return build_error(&x->build, "the operator is not supported");
 }
 
-// Finds the node's inputs. *is_failed: what makes one of them has failed, and was told.
+// Finds the node's inputs. *is_failed: the producer of an input has failed, which has been reported.
 static bool find_inputs(Onnx *x, bool *is_failed) {
   *is_failed = false;
   for (size_t i = 0; i < x->node->ninputs; i++) {
@@ -156,11 +156,11 @@ static bool translate_node(Onnx *x) {
   if (!find_inputs(x, &is_failed) || is_failed) return false;
   if (function ? onnx_call(x, function) : is_own ? onnx_own_node(x) : translate_by_row(x)) return true;
   if (!x->build.has_told && x->reading.d->nerrors == errors)
-    build_error(&x->build, "an input that it needs is absent"); // the translator had none
+    build_error(&x->build, "an input that it needs is absent"); // a translator failed without a message
   return false;
 }
 
-// So that nodes behind it are left out, and all others are still looked at.
+// Marks the outputs as failed, so that nodes that use them are left out, and all others are still checked.
 static bool fail_outputs(Onnx *x, const OnnxNode *node) {
   for (size_t i = 0; i < node->noutputs; i++) {
     const char *name = onnx_text_of(x, node->outputs[i]);
@@ -211,7 +211,7 @@ static bool translate_graph(Onnx *x, const OnnxModel *model) {
   return ok;
 }
 
-// "dim N": the number that the extent N has unless another is given, as onnx_write has it.
+// Reads "dim N", which onnx_write writes: the default value of the extent N.
 static bool set_dims(Onnx *x, Bytes rest) {
   Bytes key, value;
   while (onnx_next_property(&rest, &key, &value)) {

@@ -1,5 +1,5 @@
-// RNN, GRU and LSTM, step by step: the number of steps is known when the model is read. The inputs' products are taken
-// of all steps at once, the states' one after the other.
+// RNN, GRU and LSTM, unrolled step by step: the number of steps is known when the model is read. The inputs' products
+// are computed for all steps at once, the states' products one after the other.
 #include "frontend/onnx/translation.h"
 
 #include <string.h>
@@ -10,12 +10,12 @@ typedef struct Cell {
   int ngates, nactivations;
   OperatorId activations[2 * MOST_ACTIVATIONS]; // of both directions
   int64_t nsteps, batch, hidden;
-  bool is_batch_first, has_memory; // an LSTM
-  double clip;                     // 0: none
-  Value *lengths;                  // [batch, 1]; NULL: all have nsteps
+  bool is_batch_first, has_memory; // has_memory: an LSTM
+  double clip;                     // 0: no clipping
+  Value *lengths;                  // [batch, 1]; NULL: all sequences have nsteps
 } Cell;
 
-// A direction's parts, and the state.
+// The operands of a direction, and its state.
 typedef struct Direction {
   int number;
   bool is_backward;
@@ -72,7 +72,7 @@ static bool take_activations(Onnx *x, Cell *c, int ndirections, const char *cons
   return true;
 }
 
-// Parts of inputs
+// Slices of inputs
 
 // Gate i of [..., gates * hidden].
 static Value *gate(Onnx *x, const Cell *c, Value *v, int i) {
@@ -121,7 +121,7 @@ static Value *with_peephole(Onnx *x, Value *v, Value *peephole, Value *memory) {
   return peephole ? combine(x, OP_Add, v, combine(x, OP_Multiply, peephole, memory)) : v;
 }
 
-// The state behind a step, of which `all` are the inputs' part of its gates: [batch, gates * hidden].
+// Computes the state after a step; `all` is the inputs' part of the gates: [batch, gates * hidden].
 typedef Value *(*Step)(Onnx *x, const Cell *c, const Direction *d, Value *all, Value **memory);
 
 static Value *with_state(Onnx *x, const Direction *d, Value *all) {
@@ -145,8 +145,8 @@ static Value *step_memory(Onnx *x, const Cell *c, const Direction *d, Value *all
   return combine(x, OP_Multiply, out, activate(x, c, d, 2, *memory));
 }
 
-// Gates: update, reset, hidden. What resets is multiplied before the state's product, or with linear_before_reset
-// behind.
+// Gates: update, reset, hidden. The reset gate multiplies the state before its product or, with linear_before_reset,
+// the product.
 static Value *step_gated(Onnx *x, const Cell *c, const Direction *d, Value *all, Value **memory) {
   (void)memory;
   const bool is_behind = onnx_int(x, "linear_before_reset", 0) != 0;
@@ -165,7 +165,7 @@ static Value *step_gated(Onnx *x, const Cell *c, const Direction *d, Value *all,
                  combine(x, OP_Multiply, update, d->state));
 }
 
-// A step of the sequences that are long enough; the others keep their state, and have zeros as outputs.
+// Runs a step. Sequences that have ended keep their state, and their outputs are zeros.
 static bool run_step(Onnx *x, const Cell *c, Direction *d, Step step, int64_t t, Value **output) {
   Builder *b = &x->build;
   Value *memory = NULL, *state = step(x, c, d, part(x, d->inputs, t), &memory);
@@ -182,10 +182,10 @@ static bool run_step(Onnx *x, const Cell *c, Direction *d, Step step, int64_t t,
   return *output && state && (!c->has_memory || memory);
 }
 
-// Tensors [extents..., batch, hidden] one behind the other along a new first axis.
+// Stacks tensors [extents..., batch, hidden] along a new first axis.
 static Value *stack(Onnx *x, Value **parts, int64_t count) {
   Value *all = NULL;
-  for (int64_t first = 0; first < count;) { // Concat takes no more than MAX_VARIADIC
+  for (int64_t first = 0; first < count;) { // Concat accepts at most MAX_VARIADIC operands
     Value *some[MAX_VARIADIC];
     uint32_t n = 0;
     if (all) some[n++] = all;

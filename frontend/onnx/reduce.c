@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-// The axes became an input of ReduceSum at opset 13, of the others at 18. Without axes all are meant, or, with
-// noop_with_empty_axes, none.
+// Axes are an input of ReduceSum from opset 13 on, and of the others from 18 on. Without axes, all axes are reduced or,
+// with noop_with_empty_axes, none.
 static Value *reduce(Onnx *x, OperatorId id, Value *v) {
   Builder *b = &x->build;
   Ints axes;
@@ -15,24 +15,24 @@ static Value *reduce(Onnx *x, OperatorId id, Value *v) {
     if (onnx_int(x, "noop_with_empty_axes", 0)) return v;
     for (int i = 0; i < v->shape.rank; i++) axes.items[axes.count++] = i;
   }
-  if (axes.count == 0) return v; // of a scalar
+  if (axes.count == 0) return v; // a scalar
   Node *node = build_node(b, id, 1, &v);
   if (!build_set_list(b, node, "axes", axes.items, axes.count)) return NULL;
   build_set(node, "keep_dims")->boolean = onnx_int(x, "keepdims", 1) != 0;
   return build_one(b, node);
 }
 
-// Integers are reduced as f64, where they are exact up to 2^53.
+// Integers are reduced as f64, in which they are exact up to 2^53.
 static Value *as_float(Onnx *x, Value *v) {
   return v && !type_is_float(v->type) ? build_cast(&x->build, v, TYPE_F64) : v;
 }
 
-// A result in the type of `like`, of which integers lose their fraction.
+// Casts a result to the type of `like`; integers lose their fraction.
 static Value *as_type_of(Onnx *x, Value *v, const Value *like) {
   return build_cast(&x->build, type_is_float(like->type) ? v : build_truncate(&x->build, v), like->type);
 }
 
-// The mean of integers: their sum, exact, by how many there are. A product with 1 / n may miss an integer.
+// The mean of integers: their exact sum divided by their number. Multiplying by 1 / n could miss an integer.
 static Value *mean_of_integers(Onnx *x, Value *v) {
   Value *sum = reduce(x, OP_ReduceSum, as_float(x, v)), *ones = build_number(&x->build, TYPE_F64, &v->shape, 1);
   return build_binary(&x->build, OP_Divide, sum, reduce(x, OP_ReduceSum, ones));
@@ -51,14 +51,14 @@ bool onnx_reduce_log(Onnx *x) {
   return onnx_out(x, 0, as_type_of(x, build_unary(&x->build, OP_Log, reduce(x, OP_ReduceSum, as_float(x, v))), v));
 }
 
-// v where that is finite, else 0
+// v if finite, else 0
 static Value *if_finite(Onnx *x, Value *v) {
   Builder *b = &x->build;
   Value *is_finite = build_binary(b, OP_Less, build_unary(b, OP_Abs, v), build_like(b, v, (double)INFINITY));
   return build_choose(b, is_finite, v, build_like(b, v, 0));
 }
 
-// m + ln(sum(e^(x - m))) with m the maximum, so that no power overflows, or 0 where that is infinite.
+// m + ln(sum(e^(x - m))), where m is the maximum, or 0 if that is infinite, so that no power overflows.
 bool onnx_reduce_log_exp(Onnx *x) {
   Builder *b = &x->build;
   Value *given = onnx_in(x, 0), *v = as_float(x, given);
@@ -165,7 +165,7 @@ bool onnx_instance_norm(Onnx *x) {
   return onnx_out(x, 0, build_one(&x->build, node));
 }
 
-// The mean over the axes of a list, which remain.
+// The mean over the listed axes, which stay with extent 1.
 static Value *mean(Onnx *x, Value *v, const Ints *axes) {
   Builder *b = &x->build;
   Node *node = build_node(b, OP_ReduceMean, 1, &v);
@@ -174,7 +174,7 @@ static Value *mean(Onnx *x, Value *v, const Ints *axes) {
   return build_one(b, node);
 }
 
-// (x - mean) / sqrt(variance + epsilon); *scale becomes the factor.
+// (x - mean) / sqrt(variance + epsilon); *centre becomes the mean, and *scale the factor.
 static Value *normalise(Onnx *x, Value *v, const Ints *axes, double epsilon, Value **centre, Value **scale) {
   Builder *b = &x->build;
   if (!v) return NULL;
@@ -186,7 +186,8 @@ static Value *normalise(Onnx *x, Value *v, const Ints *axes, double epsilon, Val
   return build_binary(b, OP_Multiply, apart, *scale);
 }
 
-// Mean and 1 / sqrt(variance + epsilon) are outputs, with the normalised axes as 1. Passes recognise what this spells.
+// The mean and 1 / sqrt(variance + epsilon) are outputs, with extent 1 on normalised axes. Passes recognise a layer
+// norm in these nodes.
 bool onnx_layer_norm(Onnx *x) {
   Value *v = onnx_in(x, 0), *gamma = onnx_in(x, 1), *beta = onnx_in(x, 2), *centre = NULL, *scale = NULL;
   Ints axes = {.count = 0};
@@ -225,7 +226,7 @@ bool onnx_lp_norm(Onnx *x) {
   return onnx_out(x, 0, build_binary(b, OP_Divide, v, build_one(b, node)));
 }
 
-// x / (bias + alpha / size * sum of squares)^beta, the sum over `size` channels around each.
+// x / (bias + alpha / size * sum of squares)^beta, where the sum is over the `size` channels around each channel.
 bool onnx_local_norm(Onnx *x) {
   Builder *b = &x->build;
   enum { MOST_CHANNELS = 256 };

@@ -1,5 +1,5 @@
-// Resampling: Resize and Upsample, and Pad with elements of the input. Along each axis a result is a sum of few
-// elements with weights, which are known when the model is read.
+// Resampling: Resize and Upsample, and Pad with elements of the input. Along each axis, a result is a weighted sum of a
+// few elements; the weights are known when the model is read.
 #include "frontend/onnx/translation.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 enum { MOST_TAPS = 4, MOST_EXTENT = 1 << 22 };
 
 typedef struct Resampling {
-  const char *mode, *coordinates, *rounding; // of nearest
+  const char *mode, *coordinates, *rounding; // rounding: for nearest
   double cubic, extrapolated;
   bool excludes_outside;
   size_t nscales, nsizes, nregion;
@@ -16,13 +16,13 @@ typedef struct Resampling {
   int64_t sizes[MAX_RANK];
 } Resampling;
 
-// The elements that results along an axis are sums of.
+// The elements that are summed into each result along an axis.
 typedef struct Taps {
   int64_t nresults;
   int count;
   int64_t *index[MOST_TAPS]; // [nresults], inside the input
   double *weight[MOST_TAPS];
-  bool *is_outside; // the result is the extrapolated number
+  bool *is_outside; // the result is the extrapolation value
   bool has_outside;
 } Taps;
 
@@ -49,7 +49,7 @@ static double nearest(const char *rounding, double at) {
   return is(rounding, "round_prefer_ceil") ? floor(at + 0.5) : ceil(at - 0.5);
 }
 
-// Keys' kernel at a distance.
+// Keys' cubic kernel at a distance.
 static double cubic_weight(double a, double distance) {
   const double d = fabs(distance);
   if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
@@ -90,7 +90,7 @@ static bool find_taps(Onnx *x, const Resampling *r, int axis, int rank, int64_t 
   if (n < 1 || nresults < 0 || nresults > MOST_EXTENT)
     return build_error(&x->build, "an axis is too long, or has no elements");
   if (!new_taps(x, taps, count, nresults)) return false;
-  // A scale is rounded to f32: 0.4 * 5 is 2 elements. 0.6 * 4 stays 2.4, as in ONNX's own results.
+  // A scale is rounded to f32, so 0.4 * 5 is taken for 2 elements. 0.6 * 4 stays 2.4, as in ONNX's reference results.
   double length = scale * (double)n;
   if (fabs(length - (double)nresults) < 1e-6 * length) length = (double)nresults;
   for (int64_t o = 0; o < nresults; o++) {
@@ -110,7 +110,7 @@ static bool find_taps(Onnx *x, const Resampling *r, int axis, int rank, int64_t 
   return true;
 }
 
-// A vector of numbers along an axis of a tensor with `rank` axes.
+// A vector of numbers along an axis with `behind` axes after it.
 static Value *along_axis(Onnx *x, Type type, const double *numbers, int64_t n, int behind) {
   Shape shape = {.rank = 1 + behind, .extent = {EXTENT(n)}};
   Constant *constant;
@@ -135,7 +135,8 @@ static Value *add_taps(Onnx *x, Value *v, const Taps *taps, int axis) {
   return sum;
 }
 
-// The native operator, whose gradient is one, too: linear, over spatial axes, with scales that the extents have.
+// The graph's own operator, which has a gradient: linear, over spatial axes, with scales equal to the ratios of
+// extents.
 static Value *interpolate(Onnx *x, Value *v, const Resampling *r, const int64_t *nresults) {
   Builder *b = &x->build;
   int64_t sizes[MAX_RANK];
@@ -158,7 +159,7 @@ static Value *interpolate(Onnx *x, Value *v, const Resampling *r, const int64_t 
   return build_one(b, node);
 }
 
-// As floats have it: 0.7 * 10 is 7 elements.
+// The length in float arithmetic: 0.7 * 10 is 7 elements.
 static double length_of(int64_t n, double scale) {
   return (double)floorf((float)n * (float)scale);
 }
@@ -228,7 +229,7 @@ static bool take_choices(Onnx *x, Resampling *r, const char *coordinates, const 
   r->coordinates = choice(x, "coordinate_transformation_mode", coordinates);
   r->rounding = choice(x, "nearest_mode", rounding);
   if (!r->mode || !r->coordinates || !r->rounding) return false;
-  if (is(r->mode, "bilinear")) r->mode = "linear"; // of Upsample 1
+  if (is(r->mode, "bilinear")) r->mode = "linear"; // Upsample 1
   while (modes[i] && !is(modes[i], r->mode)) i++;
   while (all[k] && !is(all[k], r->coordinates)) k++;
   if (!modes[i] || !all[k])
@@ -254,7 +255,7 @@ bool onnx_resize(Onnx *x) {
   return resample(x, &r);
 }
 
-// Resize as it was until opset 9.
+// Resize before opset 10.
 bool onnx_upsample(Onnx *x) {
   Resampling r = {.mode = NULL};
   OnnxAttribute a;
@@ -271,7 +272,7 @@ bool onnx_upsample(Onnx *x) {
   return resample(x, &r);
 }
 
-// Where the element beyond an edge is taken from: reflected at the edge's element, or that element.
+// The source of an element beyond an edge: reflected at the edge's element, or that element itself.
 static int64_t inside(int64_t at, int64_t n, bool reflects) {
   if (!reflects) return at < 0 ? 0 : at >= n ? n - 1 : at;
   const int64_t period = n > 1 ? 2 * (n - 1) : 1;

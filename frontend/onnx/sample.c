@@ -1,4 +1,4 @@
-// GridSample: elements of images at places that are computed, between which it interpolates.
+// GridSample: interpolates between elements of images at computed positions.
 #include "frontend/onnx/translation.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@ enum { NNEIGHBOURS = 4 };
 
 typedef struct Sampling {
   Value *rows;         // of the image: [images * height * width, channels]
-  Value *places;       // of the first row of an image: [images, 1, 1], in s64
+  Value *places;       // of the first row of each image: [images, 1, 1], in s64
   const char *padding; // zeros, border or reflection
   bool aligns;
   double extents[2]; // height, width
@@ -18,13 +18,13 @@ static Value *clamp(Onnx *x, Value *v, double least, double most) {
                       build_like(&x->build, v, most));
 }
 
-// From [-1, 1] to elements along an axis.
+// Scales [-1, 1] to element coordinates along an axis.
 static Value *scale_up(Onnx *x, const Sampling *s, Value *v, double n) {
   return s->aligns ? build_times(&x->build, build_plus(&x->build, v, 1), (n - 1) / 2)
                    : build_plus(&x->build, build_times(&x->build, build_plus(&x->build, v, 1), n / 2), -0.5);
 }
 
-// Reflected between the edges, which are the outer elements or, without aligns, their outer ends.
+// Reflects between the edges, which are the outer elements or, without align_corners, half an element beyond them.
 static Value *reflect(Onnx *x, const Sampling *s, Value *v, double n) {
   Builder *b = &x->build;
   const double low = s->aligns ? 0 : -0.5, range = s->aligns ? n - 1 : n;
@@ -36,7 +36,7 @@ static Value *reflect(Onnx *x, const Sampling *s, Value *v, double n) {
   return build_plus(b, build_binary(b, OP_Minimum, rest, back), low);
 }
 
-// The place along an axis that an integer coordinate means, and *is_inside where it may mean none.
+// Maps an integer coordinate into the image; *is_inside is narrowed where the coordinate may be outside.
 static Value *settle(Onnx *x, const Sampling *s, Value *v, int axis, Value **is_inside) {
   Builder *b = &x->build;
   const double n = s->extents[axis];
@@ -75,7 +75,8 @@ static Value *weigh(Onnx *x, Value *elements, Value *row, Value *column) {
   return build_binary(b, OP_Multiply, elements, build_cast(b, build_reshape(b, weight, shape, 4), elements->type));
 }
 
-// Weights of the neighbours of a coordinate that is `rest` behind the last one before it; cubic: Keys' with -0.75.
+// The weights of a coordinate's neighbours; `rest` is the distance to the neighbour before it. Cubic: Keys' kernel with
+// -0.75.
 static bool find_weights(Onnx *x, Value *rest, bool is_cubic, Value *weights[NNEIGHBOURS]) {
   Builder *b = &x->build;
   const double a = -0.75;

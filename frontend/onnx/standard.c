@@ -1,5 +1,5 @@
-// Which operators of the graph are written as ONNX's own, and by what. Those that the reader's rows take as they are
-// (onnx_find_plain) need no row here. A function returns false, before it writes anything, for forms that ONNX has not.
+// Writes operators of the graph as ONNX's own. Operators that the reader's rows map one to one (onnx_find_plain) need
+// no row here. A function returns false, before it writes anything, for forms that ONNX lacks.
 #include "frontend/onnx/translation.h"
 #include "frontend/onnx/writer.h"
 
@@ -27,7 +27,7 @@ static bool have_type(const Node *node, Type type) {
   return node->outputs[0]->type == type;
 }
 
-// A node of `op` with one output from up to two values.
+// Writes a node of `op` with one output and up to two inputs.
 static void put(OnnxWriter *w, const char *op, const char *a, const char *b, const char *to) {
   onnx_begin(w, op, "");
   onnx_add_input(w, a);
@@ -50,7 +50,7 @@ static void put_transpose(OnnxWriter *w, const char *from, const int64_t *order,
   onnx_end(w);
 }
 
-// The inputs and the first output as they are: begins and ends a node around attributes.
+// Begins and ends a node around its attributes, with unchanged inputs and first output.
 static void begin_same(OnnxWriter *w, const Node *node, const char *name, uint32_t ninputs) {
   onnx_begin(w, name, "");
   for (uint32_t i = 0; i < ninputs; i++) onnx_add_input(w, name_of(node->inputs[i]));
@@ -75,7 +75,7 @@ static bool write_divide(OnnxWriter *w, const Node *node, const char *name) {
 
 static bool write_cast(OnnxWriter *w, const Node *node, const char *name) {
   const Type from = node->inputs[0]->type, to = node->outputs[0]->type;
-  if (!type_is_float(to) || TYPES_F8 & TYPE_BIT(from)) return false; // integers saturate here
+  if (!type_is_float(to) || TYPES_F8 & TYPE_BIT(from)) return false; // ngrad saturates integers
   begin_same(w, node, name, 1);
   onnx_add_int(w, "to", (int64_t)onnx_type_number(to));
   return end_same(w, node);
@@ -141,7 +141,7 @@ static bool write_transpose(OnnxWriter *w, const Node *node, const char *name) {
   const AttributeValue *order = node_attribute(node, "order");
   int64_t axes[MAX_RANK];
   const int rank = node->inputs[0]->shape.rank;
-  if (order->list.count == 0) return write_same(w, node, name); // the axes reversed, there as here
+  if (order->list.count == 0) return write_same(w, node, name); // both reverse the axes by default
   for (int i = 0; i < rank; i++)
     axes[i] = order->list.items[i] < 0 ? order->list.items[i] + rank : order->list.items[i];
   put_transpose(w, node->inputs[0]->name, axes, rank, node->outputs[0]->name);
@@ -162,7 +162,7 @@ static bool write_slice(OnnxWriter *w, const Node *node, const char *name) {
     const AttributeValue *list = node_attribute(node, lists[i]);
     int64_t items[MAX_RANK];
     for (size_t k = 0; k < count; k++)
-      items[k] = list->list.count ? list->list.items[k] : i == 3 ? 1 : (int64_t)k; // the first axes, every element
+      items[k] = list->list.count ? list->list.items[k] : i == 3 ? 1 : (int64_t)k; // default: first axes, step 1
     inputs[i] = onnx_add_numbers(w, items, count);
   }
   begin_same(w, node, name, 1);
@@ -221,9 +221,9 @@ static bool write_split(OnnxWriter *w, const Node *node, const char *name) {
 
 static bool write_reduce(OnnxWriter *w, const Node *node, const char *name) {
   const AttributeValue *axes = node_attribute(node, "axes");
-  const bool is_input = strcmp(name, "ReduceSum") == 0; // of the others only from opset 18 on
+  const bool is_input = strcmp(name, "ReduceSum") == 0; // the other reductions have this input only from opset 18 on
   FreshName numbers;
-  if (axes->list.count == 0) return false; // each element by itself
+  if (axes->list.count == 0) return false; // reduces nothing
   if (is_input) numbers = onnx_add_numbers(w, axes->list.items, axes->list.count);
   begin_same(w, node, name, 1);
   if (is_input) onnx_add_input(w, numbers.text);
@@ -253,10 +253,10 @@ static bool write_layer_norm(OnnxWriter *w, const Node *node, const char *name) 
   return end_same(w, node);
 }
 
-// Channels. ONNX has them first, so that transposes stand around an operator with channels last.
+// Channels. ONNX has channels first, so an operator with channels last gets transposes around it.
 
 typedef struct Channels {
-  FreshName from, to; // channels first, where the graph has them last
+  FreshName from, to; // channels first, if the graph has them last
   const char *src, *dst;
   bool are_last;
 } Channels;
@@ -332,7 +332,7 @@ static void add_window(OnnxWriter *w, const Node *node) {
   onnx_add_ints(w, "pads", pads, 2 * n);
 }
 
-// Convolution and ConvTranspose, whose weights have their channels first in ONNX, too.
+// Convolution and ConvTranspose; ONNX's weights have their channels first, too.
 static bool write_convolution(OnnxWriter *w, const Node *node, const char *name) {
   const Value *weights = node->inputs[1];
   const bool is_transposed = node->op->id == OP_ConvTranspose;
@@ -340,7 +340,7 @@ static bool write_convolution(OnnxWriter *w, const Node *node, const char *name)
   int64_t order[MAX_RANK] = {weights->shape.rank - 1, weights->shape.rank - 2};
   FreshName first;
   Channels c;
-  if (is_transposed && !choice_is(node, "auto_pad", "None")) return false; // dst's extents are others there
+  if (is_transposed && !choice_is(node, "auto_pad", "None")) return false; // ONNX defines other extents of dst
   take_channels(w, node, &c);
   if (!choice_is(node, "weights_format", is_transposed ? "IOX" : "OIX")) {
     for (int i = 2; i < weights->shape.rank; i++) order[i] = i - 2;
@@ -452,7 +452,7 @@ static const StandardRow rows[] = {
     {OP_TypeCast, "Cast", write_cast},
 };
 
-// A row of the reader's that takes the operator as it is, with the attributes that the node has.
+// Writes an operator with the reader's row that maps it one to one, and with the node's attributes.
 static bool write_plain(OnnxWriter *w, const Node *node, const OnnxRow *row) {
   for (uint32_t i = 0; i < node->op->nattributes; i++) {
     const OnnxAttributeRow *a = row->attributes;

@@ -1,4 +1,4 @@
-// Which of ONNX's operators are read, from which opset on, and by what.
+// The ONNX operators that can be read, their first opset, and their translators.
 #include "frontend/onnx/onnx.h"
 #include "frontend/onnx/translation.h"
 

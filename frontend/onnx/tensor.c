@@ -1,10 +1,10 @@
-// Tensors of a model as constants.
+// Makes constants from tensors of a model.
 #include "frontend/onnx/translation.h"
 #include "frontend/onnx/writer.h"
 
 #include <string.h>
 
-// By TensorProto.DataType. field: in which message field elements stand one by one; width: of a raw one.
+// By TensorProto.DataType. field: the message field of elements stored one by one; width: bytes of a raw element.
 static const struct DataType {
   const char *name;
   Type type;
@@ -43,7 +43,7 @@ Type onnx_type(uint64_t type) {
 
 uint64_t onnx_type_number(Type type) {
   uint64_t number = 0;
-  while (data_types[number].type != type) number++; // each type has one
+  while (data_types[number].type != type) number++; // each type has a row
   return number;
 }
 
@@ -55,14 +55,14 @@ uint64_t onnx_type_of_name(Bytes name) {
   text[i] = '\0';
   for (uint64_t number = 1; number < NDATA_TYPES; number++)
     if (i == name.count && strcmp(text, data_types[number].name) == 0) return number;
-  return NDATA_TYPES; // none
+  return NDATA_TYPES; // no such type
 }
 
 const char *onnx_type_name(uint64_t type) {
   return type < NDATA_TYPES ? data_types[type].name : "an unknown type";
 }
 
-// The bits of an element as an array of the type has them.
+// Stores an element's bits in an array of its type.
 static void store_bits(void *data, size_t nbytes, size_t i, uint64_t bits) {
   uint8_t bytes[8];
   for (size_t k = 0; k < nbytes; k++) bytes[k] = (uint8_t)(bits >> 8 * k);
@@ -72,7 +72,7 @@ static void store_bits(void *data, size_t nbytes, size_t i, uint64_t bits) {
   else ((uint64_t *)data)[i] = bits;
 }
 
-// The bytes may be where the data is to be.
+// `data` may already hold the bytes.
 static bool store_raw(Onnx *x, Bytes rest, const char *what, void *data, size_t nelems, size_t nbytes) {
   uint64_t bits;
   if (rest.count != nelems * nbytes)
@@ -123,7 +123,7 @@ Value *onnx_tensor(Onnx *x, const OnnxTensor *tensor, const char *what) {
   const size_t nbytes = type_nbytes(type), count = nelems < 0  ? 0
                                                    : is_packed ? type_array_nbytes(type, (size_t)nelems)
                                                                : (size_t)nelems;
-  // Each element takes a byte at least of what was read, or half of one: no memory for what is not there.
+  // Each element has at least a byte in the file, or half a byte, so memory is limited by the file's length.
   if (nelems < 0 || (!tensor->is_external && count > tensor->message.count))
     return build_error(&x->build, "%s: expected as many elements as its shape has, found fewer", what), NULL;
   void *data = tensor->is_external ? onnx_external(x, tensor, what, count, nbytes)

@@ -1,12 +1,13 @@
-// What the translators of ONNX's operators share: one node at a time, in the model's order, becomes nodes of the graph
-// (frontend/foreign/build.h). Shapes that a model computes from constants are constants for the nodes behind.
+// Functions shared by the translators of ONNX's operators. The nodes of a model are translated one at a time, in the
+// model's order, into nodes of the graph (frontend/foreign/build.h). Shapes that a model computes from constants are
+// folded to constants.
 //
-// Translators return false after telling why, after out of memory, or where an input is absent, which is then told for
-// them. Nodes behind one that failed are left out, so that all that a model lacks is told at once.
+// Translators return false after a message, after out of memory, or if an input is absent; the caller reports absent
+// inputs. Nodes that use results of a failed node are left out, so that everything unsupported is reported in one run.
 //
-// Shapes with named extents: what Shape gives of one is a constant, too, in whose elements numbers of our own stand for
-// the extents (frontend/onnx/extents.c). What only moves them keeps them; Reshape, Expand and ConstantOfShape take
-// them.
+// Shapes with named extents: the result of Shape is a constant, too, and negative numbers in it stand for named extents
+// (frontend/onnx/extents.c). Operators that only move elements preserve these numbers; Reshape, Expand and
+// ConstantOfShape accept them.
 #ifndef NGRAD_FRONTEND_ONNX_TRANSLATION_H
 #define NGRAD_FRONTEND_ONNX_TRANSLATION_H
 
@@ -18,7 +19,7 @@
 
 enum {
   MOST_INTS = 64,
-  OPERANDS_OF_A_NODE = 8 // as many inputs and outputs count as another node
+  OPERANDS_OF_A_NODE = 8 // this many inputs and outputs count as another node
 };
 
 typedef struct Ints {
@@ -30,30 +31,31 @@ typedef struct OnnxRow OnnxRow;
 
 typedef struct OnnxScope {
   Names values;                  // by ONNX's name
-  const struct OnnxScope *outer; // of the graph that a graph stands in; NULL: none is seen
+  const struct OnnxScope *outer; // of the enclosing graph; NULL: nothing of it is visible
 } OnnxScope;
 
 typedef struct Onnx {
-  Builder build; // the first member: onnx_finish finds the rest from its address
+  Builder build; // the first member: onnx_finish finds the Onnx by its address
   OnnxReading reading;
   const ReadSettings *settings;
   OnnxScope *scope;
-  Names infos; // OnnxInfo of the graph's values, by name; filled by the first node of the domain "ngrad"
+  Names infos; // OnnxInfo of the graph's values, by name; filled at the first node of the domain "ngrad"
   bool has_infos;
-  const OnnxGraph *model; // which is read
+  const OnnxGraph *model; // the graph that is read
   Names dims, functions;  // of the model; functions by domain and name
-  Value failed, absent;   // in place of values: what makes it has failed; a function's input that its call leaves out
-  uint8_t *has_extents;   // by a value's index: whether elements of the constant stand for extents
+  Value failed, absent;   // placeholders: `failed` for a result of a failed node, `absent` for a function's input that
+                          // the call omits
+  uint8_t *has_extents;   // by a value's index: some elements of the constant stand for extents
   size_t nextents, extents_capacity;
-  const OnnxNode *caller; // the call of the function at work
+  const OnnxNode *caller; // the call of the current function
   int depth;              // of calls and branches
-  size_t nnodes;          // translated so far, with what counts as one
-  size_t ncalled;         // bytes of functions that were called so far
-  bool has_too_many;      // and that was told
+  size_t nnodes;          // translated so far, including the nodes that operands and calls count as
+  size_t ncalled;         // bytes of functions called so far
+  bool has_too_many;      // and this was reported
   int64_t opset;
-  Value *calls; // the number of the call, from 1 on, for dropout; NULL: no node has wanted it
+  Value *calls; // the number of the call, from 1, for dropout; NULL: not used yet
   uint32_t ndropouts;
-  // The node at work:
+  // The current node:
   const OnnxNode *node;
   const OnnxRow *row;
   Value **inputs; // [node->ninputs]; NULL: absent
@@ -61,108 +63,108 @@ typedef struct Onnx {
 
 typedef bool (*OnnxTranslator)(Onnx *x);
 
-// An attribute whose number becomes that of the operator.
+// An attribute whose number becomes an attribute of the graph's operator.
 typedef struct OnnxAttributeRow {
   const char *onnx, *own; // NULL: the end of the list
   double default_number;
 } OnnxAttributeRow;
 
-// An operator of ONNX from an opset on, until a row of the same name with a later one.
+// An operator of ONNX, from an opset up to the next row of the same name.
 struct OnnxRow {
   const char *name;
   int since;
-  OnnxTranslator translate; // NULL: the operator `op` on the same inputs, with the attributes below
+  OnnxTranslator translate; // NULL: the operator `op` with the same inputs and the attributes below
   OperatorId op;
   OnnxAttributeRow attributes[3];
 };
 
 const OnnxRow *onnx_find_row(Bytes name, int64_t opset);      // NULL: not supported
-const OnnxRow *onnx_find_plain(OperatorId op, int64_t opset); // one without a translator; NULL: there is none
+const OnnxRow *onnx_find_plain(OperatorId op, int64_t opset); // a row without a translator; NULL: none
 
 // Names and messages
 
 const char *onnx_text_of(Onnx *x, Bytes bytes); // as a string; NULL after out of memory
-bool onnx_is_name(const char *text);            // whether the graph may have the name as it stands
+bool onnx_is_name(const char *text);            // whether the graph can use the name unchanged
 const char *onnx_own_name(Onnx *x, const char *name);
 const char *onnx_title(Onnx *x, const OnnxNode *node); // "Conv conv1 (opset 13)"
-Value *onnx_find(const Onnx *x, const char *name);     // in this scope and those outside of it
+Value *onnx_find(const Onnx *x, const char *name);     // in this scope and the enclosing ones
 
-// Graphs in graphs (calls.c). All return false when there is no use in going on.
+// Graphs within graphs (calls.c). All return false if translation cannot continue.
 bool onnx_add_initializers(Onnx *x, const OnnxGraph *g);
 bool onnx_translate_nodes(Onnx *x, const OnnxGraph *g);
-bool onnx_call(Onnx *x, const OnnxFunction *function); // the function's nodes in place of the node at work
+bool onnx_call(Onnx *x, const OnnxFunction *function); // replaces the current node by the function's nodes
 
 // Files (files.c)
-const char *onnx_given(const Onnx *x, const char *name); // the file that an input is given as a constant; NULL: none
-bool onnx_check_given(Onnx *x, const OnnxGraph *g);      // tells what is given that is no input
+const char *onnx_given(const Onnx *x, const char *name); // the file of an input given as a constant; NULL: not given
+bool onnx_check_given(Onnx *x, const OnnxGraph *g);      // reports given names that are no inputs
 Value *onnx_tensor_file(Onnx *x, const char *path, const char *name, Type type, const Shape *shape);
-// The elements of a tensor with external data, nelems of nbytes each, little-endian, into memory of the graph's.
+// The elements of a tensor with external data, nelems of nbytes each, little-endian, in the graph's memory.
 void *onnx_external(Onnx *x, const OnnxTensor *tensor, const char *what, size_t nelems, size_t nbytes);
 
 // Extents as elements (extents.c)
 bool onnx_has_extents(const Onnx *x, const Value *v);
-bool onnx_mark_extents(Onnx *x, const Value *v);     // if any of them is no number
-int64_t onnx_extent_number(const Onnx *x, Extent e); // the number that stands for it, or its own
+bool onnx_mark_extents(Onnx *x, const Value *v);     // if any element is no number
+int64_t onnx_extent_number(const Onnx *x, Extent e); // the extent's own number, or the number that stands for it
 Extent onnx_extent_of(const Onnx *x, int64_t number);
-// What a node makes of extents in its inputs when it is computed with the numbers that stand for them.
+// What happens to extents in a node's inputs when the node is folded with the numbers that stand for them.
 typedef enum ExtentUse { EXTENTS_REFUSED, EXTENTS_GONE, EXTENTS_KEPT } ExtentUse;
 ExtentUse onnx_extent_use(const Onnx *x, const Node *node);
-bool onnx_finish(Builder *b, Node *node); // what build_finish does: `b` is an Onnx's
-// The result of a sum, difference, product or quotient of such constants; NULL after telling why there is none.
+bool onnx_finish(Builder *b, Node *node); // build_finish for ONNX; b is the first member of an Onnx
+// The sum, difference, product or quotient of such constants; NULL after a message.
 Value *onnx_combine_extents(Onnx *x, OperatorId id, const Value *a, const Value *b);
-Value *onnx_reshape_extents(Onnx *x, Value *v, const Shape *to); // unknown extents: what remains
+Value *onnx_reshape_extents(Onnx *x, Value *v, const Shape *to); // an unknown extent is the remaining one
 
 // The node's operands and attributes
 
 Value *onnx_in(const Onnx *x, size_t i); // NULL: absent
 bool onnx_out(Onnx *x, size_t i, Value *v);
 bool onnx_wants(const Onnx *x, size_t i); // whether the model has output i
-// Attributes; one of another kind is told, and counts as not there.
+// Attributes; an attribute of the wrong kind is reported, and counts as absent.
 bool onnx_attribute(Onnx *x, const char *name, OnnxKind kind, OnnxAttribute *a);
 int64_t onnx_int(Onnx *x, const char *name, int64_t otherwise);
 double onnx_float(Onnx *x, const char *name, double otherwise);
-Bytes onnx_text(Onnx *x, const char *name);                             // empty: not there
-size_t onnx_texts(Onnx *x, const char *name, Bytes *list, size_t most); // how many there are
-bool onnx_list(Onnx *x, const char *name, Ints *list);                  // false: not there, or too long, which is told
+Bytes onnx_text(Onnx *x, const char *name);                             // empty: absent
+size_t onnx_texts(Onnx *x, const char *name, Bytes *list, size_t most); // returns their number
+bool onnx_list(Onnx *x, const char *name, Ints *list);                  // false: absent, or too long, which is reported
 bool onnx_has(const Onnx *x, const char *name);
-// The integers of a constant input; false after telling that it is none.
+// The integers of a constant input; false after a message: the input is no constant.
 bool onnx_constant_ints(Onnx *x, size_t i, Ints *list);
-// The same as extents, which may be named; below 0 they are as they stand.
+// The same as extents, which may be named; negative numbers are kept.
 bool onnx_constant_shape(Onnx *x, size_t i, Shape *shape);
 int64_t onnx_integer(const Value *v, size_t i);   // element of a constant
-bool onnx_must_be_known(Onnx *x, const Value *v); // tells what to do for it; false
-// From input i if there is one, else from the attribute; *is_given tells whether either is there.
+bool onnx_must_be_known(Onnx *x, const Value *v); // reports how to make it constant; false
+// From input i if present, else from the attribute; *is_given: one of them is present.
 bool onnx_ints_of(Onnx *x, size_t i, const char *name, Ints *list, bool *is_given);
-bool onnx_axis(Onnx *x, int64_t given, int rank, int *axis); // counted from the end below 0
-bool onnx_number(Onnx *x, const Value *v, double *number);   // of a constant of one element
+bool onnx_axis(Onnx *x, int64_t given, int rank, int *axis); // negative: counted from the end
+bool onnx_number(Onnx *x, const Value *v, double *number);   // the element of a constant of one element
 
 // Building
 
-bool onnx_has_number(Onnx *x, const Value *v, int axis);        // whether its extent is one; tells if not
-bool onnx_has_numbers(Onnx *x, const Value *v);                 // all of them
-Value *onnx_wrap(Onnx *x, Value *v, Type type);                 // the last 8 bits of an integer in f64
-Value *onnx_iota(Onnx *x, int64_t n, int64_t step, int behind); // 0, step, ... in s64, and so many axes of 1 behind
+bool onnx_has_number(Onnx *x, const Value *v, int axis);        // whether its extent is a number; reports if not
+bool onnx_has_numbers(Onnx *x, const Value *v);                 // for all axes
+Value *onnx_wrap(Onnx *x, Value *v, Type type);                 // the last 8 bits of an integer stored in f64
+Value *onnx_iota(Onnx *x, int64_t n, int64_t step, int behind); // s64: 0, step, ...; then `behind` axes of 1
 Value *onnx_take(Onnx *x, Value *v, const int64_t *indices, int64_t count, int axis);
-// Zeros of the shape, to whose rows updates, [count, ...], are added at places, [count].
+// Zeros of the shape; each update, [count, ...], is added to the row at its position, [count].
 Value *onnx_scatter(Onnx *x, Value *places, Value *updates, const Shape *rows);
-Value *onnx_pad_with_elements(Onnx *x, Value *v, const Ints *pads, bool reflects); // reflected, or those of the edge
-// v, of which before opset 13 the axes from the attribute `axis` on are one. *axis: the attribute from the start;
+Value *onnx_pad_with_elements(Onnx *x, Value *v, const Ints *pads, bool reflects); // reflected, or repeating the edge
+// v; before opset 13, with all axes from the attribute `axis` on merged. *axis: the attribute, counted from the start;
 // otherwise: its default from opset 13 on.
 Value *onnx_flat_from(Onnx *x, Value *v, int64_t otherwise, int *axis);
 Value *onnx_convolve(Onnx *x, Value *v, Value *weights, Value *bias); // with the node's attributes
 
-// The extents of a declared value.
+// Sets the extents of a declared value.
 bool onnx_set_extents(Onnx *x, const OnnxInfo *info, Shape *shape);
 
-Type onnx_type(uint64_t type); // TYPE_NONE: there is no such type here
+Type onnx_type(uint64_t type); // TYPE_NONE: unsupported
 const char *onnx_type_name(uint64_t type);
 uint64_t onnx_type_of_name(Bytes name);                                  // "FLOAT" as onnx.proto has it: 1
 Value *onnx_tensor(Onnx *x, const OnnxTensor *tensor, const char *what); // as a constant
 
-// A node of the domain "ngrad": an operator of the graph under its own name.
+// Translates a node of the domain "ngrad", an operator of the graph under its own name.
 bool onnx_own_node(Onnx *x);
 
-// Whether a plain row's node wants onnx_arithmetic: it has bytes, or extents.
+// Whether a node of a plain row needs onnx_arithmetic: it has 8-bit integers, or extents.
 bool onnx_needs_arithmetic(const Onnx *x);
 
 // Translators by family.

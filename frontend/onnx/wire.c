@@ -1,4 +1,4 @@
-// Fields of messages.
+// Decodes fields of messages.
 #include "frontend/onnx/wire.h"
 
 enum { MOST_VARINT_BYTES = 10, FIELD_SHIFT = 3 };

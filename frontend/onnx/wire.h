@@ -1,5 +1,5 @@
-// The wire format of protocol buffers, in which ONNX models are: a message is fields, one after another, in a span of
-// bytes. Nothing is copied, and nothing outside of the span is read, whatever its bytes say.
+// The wire format of protocol buffers, which ONNX models use: a message is a span of bytes with one field after
+// another. Nothing is copied, and no byte outside of the span is read, whatever its bytes are.
 #ifndef NGRAD_FRONTEND_ONNX_WIRE_H
 #define NGRAD_FRONTEND_ONNX_WIRE_H
 
@@ -17,16 +17,16 @@ typedef enum WireType { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_
 typedef struct Field {
   uint32_t number;
   WireType type;
-  uint64_t value; // of a varint, or the bits of a fixed one
+  uint64_t value; // of a varint, or the bits of a fixed number
   Bytes bytes;    // WIRE_BYTES: a text, a message or packed numbers
 } Field;
 
-// The next field of a message, whose rest begins behind it. False at its end, or where it is none: then *rest is not
-// empty.
+// Reads the next field of a message; *rest then begins behind it. False at the end, or if the bytes are no field: then
+// *rest is not empty.
 bool wire_next(Bytes *rest, Field *field);
 
-// The next number of a repeated field that may be packed: `type` is that of one number. Begin with *rest =
-// field->bytes, and for a field that is not packed take its value instead. False at the end, or where it is none: then
+// Reads the next number of a repeated field that may be packed; `type` is the type of one number. Begin with *rest =
+// field->bytes; for an unpacked field, use its value instead. False at the end, or if the bytes are no number: then
 // *rest is not empty.
 bool wire_next_packed(Bytes *rest, WireType type, uint64_t *value);
 

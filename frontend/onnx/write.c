@@ -1,4 +1,4 @@
-// Graph → ONNX model.
+// Writes a graph as an ONNX model.
 #include "frontend/onnx/onnx.h"
 
 #include "frontend/onnx/fields.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { IR_VERSION = 8 };
-#define MOST_MODEL_BYTES (((size_t)1 << 31) - 1) // of protocol buffers
+#define MOST_MODEL_BYTES (((size_t)1 << 31) - 1) // limit of protocol buffers
 
 // The wire format
 
@@ -38,7 +38,7 @@ static void put_text(Text *out, uint32_t field, const char *text) {
   put_bytes(out, field, text, strlen(text));
 }
 
-// Empties the message.
+// Writes the message as a field of `out`, and empties it.
 static void put_message(Text *out, uint32_t field, Text *message) {
   put_bytes(out, field, text_string(message), message->nbytes);
   out->out_of_memory |= message->out_of_memory;
@@ -66,7 +66,7 @@ static void put_elements(Text *out, Type type, const void *data, size_t nelems) 
     uint16_t number;
     uint8_t bytes[2];
   } one = {.number = 1};
-  if (one.bytes[0] || nbytes == 1) { // the host's order, or no order
+  if (one.bytes[0] || nbytes == 1) { // the host is little-endian, or elements are single bytes
     text_add(out, data, type_array_nbytes(type, nelems));
     return;
   }
@@ -116,7 +116,7 @@ FreshName onnx_add_scalar(OnnxWriter *w, Type type, double value) {
 
 // Nodes
 
-// The label, with a number behind it where a node has that name.
+// Writes the label, with a number appended if another node has the same name.
 static void put_node_name(OnnxWriter *w, const char *label) {
   const char *name = label;
   while (name && names_find(&w->node_names, name))
@@ -225,8 +225,8 @@ static void put_constant(OnnxWriter *w, const Value *v, Text *infos) {
     put_tensor(&w->initializers, GRAPH_INITIALIZER, v->name, v->type, extents, v->shape.rank, v->constant->data);
     return;
   }
-  // ConstantOfShape(shape) with the number as its attribute; where extents have names, Constant of the shape that the
-  // model declares.
+  // ConstantOfShape(shape) with the number as its attribute. If extents have names, Constant of the domain "ngrad",
+  // whose shape the model declares.
   const Node none = {0};
   const int64_t one = 1;
   FreshName shape;
@@ -243,7 +243,7 @@ static void put_constant(OnnxWriter *w, const Value *v, Text *infos) {
   w->has_own |= is_open;
 }
 
-// A prefix for names that no value's name begins with.
+// Chooses a prefix with which no value's name begins.
 static void choose_prefix(OnnxWriter *w) {
   size_t length = (size_t)snprintf(w->prefix, sizeof w->prefix, "onnx_");
   for (size_t i = 0; i < w->graph->nvalues && length < sizeof w->prefix - 1;) {
@@ -257,7 +257,7 @@ static void choose_prefix(OnnxWriter *w) {
   }
 }
 
-// An output that the graph has listed before gets a name of its own.
+// Writes an output. A value that the graph lists a second time gets a new name.
 static void put_output(OnnxWriter *w, size_t i, Text *outputs) {
   const Value *v = w->graph->outputs[i];
   const Node none = {0};
@@ -309,7 +309,7 @@ static void put_opset(Text *out, const char *domain, uint64_t version) {
   text_deinit(&opset);
 }
 
-// What ONNX has no place for: what the states of a step are, and the numbers that dims have by default.
+// Properties for information that ONNX lacks: the states of a step, and the default values of dims.
 static void put_property(Text *out, const char *kind, const char *name, const char *value) {
   Text entry, key;
   text_init(&entry, out->allocator);

@@ -390,8 +390,7 @@ static bool add_node(Reader *r, const Draft *draft, Value *const inputs[], uint3
 static bool finish_node(Reader *r, Draft *draft) {
   Value *inputs[MAX_VARIADIC] = {0};
   uint32_t ninputs = 0;
-  if (draft->as.op && !read_attributes(r, draft))
-    draft->is_broken = true; // before inputs, whose names may depend on attributes
+  if (draft->as.op && !read_attributes(r, draft)) draft->is_broken = true; // first: input names may depend on it
   read_node_inputs(r, draft, inputs, &ninputs);
   if (r->d->out_of_memory) return false;
   return draft->is_broken || add_node(r, draft, inputs, ninputs);

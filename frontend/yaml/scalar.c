@@ -39,8 +39,7 @@ static bool read_int(const char *text, Scalar *s) {
 }
 
 static double read_decimal(const char *text) {
-  locale_t plain =
-      newlocale(LC_ALL_MASK, "C", (locale_t)0); // the constant locale of the C library, so this cannot fail
+  locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0); // constant in the C library; cannot fail
   double number = plain ? strtod_l(text, NULL, plain) : strtod(text, NULL);
   if (plain) freelocale(plain);
   return number;
