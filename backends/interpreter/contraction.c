@@ -1,6 +1,6 @@
-// Products and convolutions, straight from their formulas: each element is a sum of products in the order of its
-// formula, without those that lie outside of a tensor. LANES neighbouring elements are computed at a time, each with
-// the operations that it would have alone.
+// Products and convolutions, computed from their formulas: each element is a sum of products in the formula's order,
+// without products that lie outside of a tensor. LANES neighbouring elements are computed at a time, each with the
+// operations that it would have alone.
 #include "ir/operators/contraction.h"
 
 #include "backends/interpreter/evaluation.h"
@@ -35,7 +35,7 @@ static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-// Copies `rows` rows of `width` elements side by side, as lanes; further lanes are 0.
+// Copies `rows` rows of `width` elements; each element of a row becomes a lane, and further lanes are 0.
 static void copy_lanes(double *to, const double *from, int64_t rows, int64_t row_stride, int64_t width,
                        int64_t lane_stride) {
   for (int64_t i = 0; i < rows; i++)
@@ -44,7 +44,7 @@ static void copy_lanes(double *to, const double *from, int64_t rows, int64_t row
 
 // Products
 
-// A matrix in an array that may have further axes.
+// A matrix in an array that may have other axes.
 typedef struct Matrix {
   int64_t rows, columns, row_stride, column_stride;
 } Matrix;
@@ -165,15 +165,15 @@ static Geometry geometry_of(const Node *node) {
   return g;
 }
 
-// Of large side, small side and weights a node makes one of the other two, x and y. Along each spatial axis, the index
-// of the element that is made and an index of y give the index of x:
+// A node makes one of large side, small side and weights from the other two, x and y. Along each spatial axis, the
+// index of the made element and an index of y determine the index of x:
 //
 //   made      y         x
 //   a window  a tap     the place on the large side where the window has the tap
 //   a place   a tap     the window that has the tap at this place
 //   a tap     a window  the place where the window has the tap
 //
-// A line has the indices of y for which there is such an element of x, in ascending order, and their x.
+// A line holds the indices of y that have an element of x, in ascending order, and the indices of x.
 typedef struct Line {
   int64_t count, x, x_step, y, y_step;
 } Line;
@@ -194,7 +194,7 @@ static Line windows_with_tap(const Window *w, int64_t tap) {
   return (Line){end > begin ? end - begin : 0, window_place(w, begin, tap), w->stride, begin, 1};
 }
 
-// Windows are `stride` places apart, so that of successive taps only each `step`-th is at this place in a window.
+// Windows are `stride` positions apart, so only each `step`-th tap is at this position in some window.
 static Line taps_at_place(const Window *w, int64_t place) {
   const int64_t distance = place - window_place(w, 0, 0), last = (w->small - 1) * w->stride; // from window 0's tap 0
   const int64_t step = window_tap_step(w), end = least(distance / w->dilation + 1, w->kernel);
@@ -204,13 +204,13 @@ static Line taps_at_place(const Window *w, int64_t place) {
                 -w->dilation * step / w->stride, begin, step};
 }
 
-// The line of index `at` of the operand that is made.
+// The line for index `at` of the made operand.
 static Line line_at(const Window *w, WindowSide made, int64_t at) {
   if (made == SIDE_WEIGHTS) return windows_with_tap(w, at);
   return made == SIDE_SMALL ? taps_of_window(w, at) : taps_at_place(w, at);
 }
 
-enum { OUTSIDE = -1, UNREACHED = -2 }; // an index of x that does not exist; no index, whatever x's extents are
+enum { OUTSIDE = -1, UNREACHED = -2 }; // an index of x outside of x; no index, whatever x's extents are
 
 // The index of x for any index of y, or one of the above.
 static int64_t index_of_x(const Window *w, WindowSide made, int64_t at, int64_t y) {
@@ -223,41 +223,41 @@ static int64_t index_of_x(const Window *w, WindowSide made, int64_t at, int64_t 
   return place >= 0 && place < w->large ? place : OUTSIDE;
 }
 
-// How an operand is made. y's elements for LANES channels of that operand are copied side by side, a row for each
-// index.
+// How the operand is made. Elements of y are copied in groups of LANES channels of the made operand, one row for each
+// index of y.
 typedef struct Making {
   Geometry g;
   WindowSide made;
   bool has_squares;
-  int64_t extent[SPATIAL]; // of what is made
+  int64_t extent[SPATIAL]; // of the made operand
   int64_t x_stride[SPATIAL], x_channel;
-  int64_t nchannels;                  // of x and y that each sum goes over
-  int64_t nrows, row_extent[SPATIAL]; // of y, for a channel
+  int64_t nchannels;                  // of x and y; each sum goes over them
+  int64_t nrows, row_extent[SPATIAL]; // of y, for one channel
   double *y;                          // [nchannels, nrows, LANES]
-  int64_t *unbounded, nunbounded;     // rows of y, of all channels, with an element that is not finite
-  Term *terms;                        // of one element, as far as they lie on x, for a channel
+  int64_t *unbounded, nunbounded;     // rows of y, of all channels, that have an infinite or NaN element
+  Term *terms;                        // of one element and one channel, without terms outside of x
 } Making;
 
 static int64_t product_of(const int64_t extent[SPATIAL]) {
   return extent[0] * extent[1] * extent[2];
 }
 
-// Sets all but the arrays; *most_terms: elements of `terms`.
+// Sets all members except the arrays; *most_terms: length of `terms`.
 static void making_measure(const Evaluation *e, WindowSide made, Making *m, int64_t *most_terms) {
   *m = (Making){.g = geometry_of(e->node), .made = made, .has_squares = e->noise, .nchannels = 1};
   const Side *x = made == SIDE_LARGE ? &m->g.small : &m->g.large;
   if (made != SIDE_WEIGHTS) m->nchannels = x->channels;
   m->x_channel = x->channel;
-  *most_terms = 1; // also of the axes before one that leaves none
+  *most_terms = 1; // also for axes before an axis without terms
   for (int i = 0; i < SPATIAL; i++) {
     const Window *w = &m->g.window[i];
     m->extent[i] = made == SIDE_SMALL ? w->small : made == SIDE_LARGE ? w->large : w->kernel;
     m->x_stride[i] = x->place[i];
     m->row_extent[i] = made == SIDE_WEIGHTS ? w->small : w->kernel;
-    const int64_t most = least(m->row_extent[i], made == SIDE_LARGE ? w->small : w->large); // as no index occurs twice
+    const int64_t most = least(m->row_extent[i], made == SIDE_LARGE ? w->small : w->large); // no index occurs twice
     if (most && m->nchannels) *most_terms *= most;
   }
-  m->nrows = m->nchannels ? product_of(m->row_extent) : 0; // without channels, extents may have any product
+  m->nrows = m->nchannels ? product_of(m->row_extent) : 0; // without channels, the product of the extents may overflow
 }
 
 static bool making_init(const Evaluation *e, WindowSide made, Making *m) {
@@ -284,7 +284,7 @@ static int64_t find_terms(const Making *m, const int64_t at[SPATIAL]) {
   m->terms[0] = (Term){0, 0};
   for (int axis = 0; axis < SPATIAL; axis++) {
     const Line l = line_at(&m->g.window[axis], m->made, at[axis]);
-    for (int64_t i = count - 1; i >= 0; i--) { // in place, and so from the end
+    for (int64_t i = count - 1; i >= 0; i--) { // in place, so from the end
       const int64_t x = m->terms[i].x, y = m->terms[i].y * m->row_extent[axis];
       for (int64_t k = l.count - 1; k >= 0; k--)
         m->terms[i * l.count + k] =
@@ -295,7 +295,7 @@ static int64_t find_terms(const Making *m, const int64_t at[SPATIAL]) {
   return count;
 }
 
-// Outside of x 0 is read, whose product with a number that is not finite is NaN.
+// Adds products with elements outside of x, which are 0: a factor that is not finite makes NaN.
 static void add_outside(const Making *m, const int64_t at[SPATIAL], Lanes *sums) {
   for (int64_t k = 0; k < m->nunbounded; k++) {
     bool is_outside = false, is_reached = true;
@@ -311,7 +311,7 @@ static void add_outside(const Making *m, const int64_t at[SPATIAL], Lanes *sums)
   }
 }
 
-// Adds all products of an element. `count`: of its terms.
+// Adds all products of an element. `count`: length of its terms.
 static void add_products(const Making *m, const double *x, const int64_t at[SPATIAL], int64_t count, Lanes *sums) {
   const Products p = {x, m->y, m->terms, count, m->nchannels, m->x_channel, m->nrows * LANES};
   lanes_add(sums, &p, m->has_squares);
@@ -333,7 +333,7 @@ static const double *side_data(const Evaluation *e, WindowSide side) {
   return NULL;
 }
 
-// Makes `width` channels of a side of one image. x: the image's channels on the other side; bias NULL: none.
+// Makes `width` channels of a side of one image. x: channels of the other side of this image; bias NULL: none.
 static void make_places(const Evaluation *e, const Making *m, const double *x, const Side *side, const double *bias,
                         int64_t width, double *to) {
   int64_t at[SPATIAL] = {0};
@@ -354,10 +354,10 @@ static bool has_elements(const Node *node, WindowSide side) {
   return shape_nelems(&node_side(node, side)->shape) != 0;
 }
 
-// Makes a side of the other one and of the weights.
+// Makes one side from the other side and the weights.
 static bool make_side(const Evaluation *e, WindowSide made) {
   Making m;
-  if (!has_elements(e->node, made)) return true; // of a batch of very many, too
+  if (!has_elements(e->node, made)) return true; // also if the batch is very large
   if (!making_init(e, made, &m)) return false;
   const Geometry *g = &m.g;
   const Side *side = made == SIDE_SMALL ? &g->small : &g->large, *other = made == SIDE_SMALL ? &g->large : &g->small;
@@ -400,7 +400,7 @@ static void add_image(Making *m, const double *large, const double *small, int64
 
 static bool make_weights(const Evaluation *e) {
   Making m;
-  if (!has_elements(e->node, SIDE_SMALL)) { // of a batch of very many, too
+  if (!has_elements(e->node, SIDE_SMALL)) { // also if the batch is very large
     memset(e->outputs[0], 0, (size_t)shape_nelems(&e->node->outputs[0]->shape) * sizeof(double));
     return true;
   }
@@ -434,7 +434,7 @@ uint64_t scratch_of_convolution(const Evaluation *e) {
   const WindowSide made = e->node->op->outputs[0].side;
   if (!has_elements(e->node, made == SIDE_WEIGHTS ? SIDE_SMALL : made)) return 0;
   making_measure(e, made, &m, &most_terms);
-  const uint64_t row_nbytes = LANES * sizeof(double) + sizeof(int64_t); // of y and unbounded
+  const uint64_t row_nbytes = LANES * sizeof(double) + sizeof(int64_t); // of y and of unbounded
   uint64_t nbytes = nbytes_multiply(nbytes_multiply((uint64_t)m.nchannels, (uint64_t)m.nrows), row_nbytes);
   nbytes = nbytes_add(nbytes, nbytes_multiply((uint64_t)most_terms, sizeof(Term)));
   if (made != SIDE_WEIGHTS) return nbytes;

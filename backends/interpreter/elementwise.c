@@ -1,5 +1,5 @@
 // Elementwise operators: each is a formula of x, y and z, the elements of its inputs in the operator's order, after
-// broadcasting to the output's shape. The two gradients at the end also compute sums.
+// broadcasting to the output's shape. The last two, which are gradients, also compute sums.
 //
 // To add an operator, write FORMULA(name, declarations, expression), or ARITHMETIC for one that integers have too. The
 // declarations, separated by semicolons, are evaluated once for the node and name the attributes that the expression
@@ -72,6 +72,7 @@ static int64_t in_type(Type type, uint64_t x) {
     return type_is_float(type) ? interpret_##name##_reals(e) : interpret_##name##_integers(e);                         \
   }
 
+// Maximum and minimum: b if either operand is NaN, so only NaN of b propagates.
 static double greater(double a, double b) {
   return a > b ? a : b;
 }
@@ -80,7 +81,7 @@ static double lesser(double a, double b) {
   return a < b ? a : b;
 }
 
-// Clamps x; NaN remains NaN.
+// Clamps x; propagates NaN.
 static double within(double x, double least, double greatest) {
   return x < least ? least : x > greatest ? greatest : x;
 }

@@ -14,8 +14,8 @@ typedef struct Evaluation {
   double *const *outputs;      // parallel to node->outputs; to be written, likewise; NULL: absent
   Arena *scratch;              // for temporary memory, freed after the node
   Noise *noise;                // to be added to sums; NULL: none
-  int64_t leaf;                // of the batch, that the node is evaluated for
-  int64_t nleaves;             // AllReduce: in inputs[0], one behind the other
+  int64_t leaf;                // the leaf of the batch that is evaluated
+  int64_t nleaves;             // AllReduce: number of leaves in inputs[0], one after the other
 } Evaluation;
 
 // The array of the operand that the operator's row calls `name`; NULL: it is absent, or the operator does not have it.
@@ -23,12 +23,12 @@ const double *evaluation_input(const Evaluation *e, const char *name);
 double *evaluation_output(const Evaluation *e, const char *name);
 int64_t evaluation_s64(const Evaluation *e, uint32_t slot);                // element 0 of an input of type s64
 int64_t evaluation_integer(const Evaluation *e, uint32_t slot, int64_t i); // element i of an input of an integer type
-// Writes element i of output 0, which is of s64, or of another integer type that has the number.
+// Writes element i of output 0, whose type is s64 or another integer type that can hold the number.
 void evaluation_put_integer(const Evaluation *e, int64_t i, int64_t number);
-double evaluation_element(const Evaluation *e, double number); // as an element of output 0, whatever its type
+double evaluation_element(const Evaluation *e, double number); // the number rounded to output 0's type
 
-// scratch_of_NAME(e): the bytes that a function asks e->scratch for, at most. Of the arrays in e only their presence is
-// looked at. footprint.c has a row for each operator that asks for any.
+// scratch_of_NAME(e): an upper bound of the bytes that a function allocates from e->scratch. Of the arrays in e, only
+// their presence is used. footprint.c has a row for each operator that allocates any.
 uint64_t scratch_of_sums(const Evaluation *e); // one sum for each element of the last output
 uint64_t scratch_of_product(const Evaluation *e);
 uint64_t scratch_of_convolution(const Evaluation *e);

@@ -1,5 +1,5 @@
-// The memory that the interpreter will need: simulates the allocations and frees of interpreter.c, and adds what the
-// operators' functions ask for while they run.
+// Predicts the interpreter's memory: simulates the allocations and frees of interpreter.c, and adds the scratch memory
+// of the operators' functions.
 #include "backends/interpreter/evaluation.h"
 #include "backends/interpreter/interpreter.h"
 #include "backends/interpreter/sum.h"
@@ -19,7 +19,7 @@ uint64_t scratch_of_sums(const Evaluation *e) {
   return v ? nbytes_multiply((uint64_t)shape_nelems(&v->shape), sizeof(Sum)) : 0;
 }
 
-// NULL: none. tests/unit/footprint_test.c measures all operators.
+// NULL: no scratch memory. tests/unit/footprint_test.c measures all operators.
 static uint64_t (*const scratch[OP_COUNT])(const Evaluation *e) = {
     [OP_ReduceSum] = scratch_of_sums,
     [OP_ReduceMean] = scratch_of_sums,
@@ -77,7 +77,7 @@ static uint64_t node_scratch(const Node *node) {
 typedef struct Cell { // a value at run time
   bool is_live;
   size_t nuses; // remaining
-  bool is_own;  // each leaf of the batch has one
+  bool is_own;  // each leaf of the batch has its own
 } Cell;
 
 typedef struct Footprint {
@@ -91,7 +91,7 @@ static uint64_t value_nbytes(const Footprint *f, const Value *v) {
   return f->cells[v->index].is_own ? nbytes_multiply(nbytes, f->nleaves) : nbytes;
 }
 
-// Beside what is live.
+// Counts bytes in addition to the live ones.
 static void count(Footprint *f, uint64_t nbytes) {
   const uint64_t all = nbytes_add(f->now, nbytes);
   if (all > f->most) f->most = all;

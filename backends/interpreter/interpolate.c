@@ -1,5 +1,5 @@
-// Resampling: an output element is a weighted sum of input elements; a weight is the product of one weight for each
-// spatial axis. The gradient adds each element of diff_dst, times the same weights, to those elements of diff_src.
+// Resampling: an output element is a weighted sum of input elements; its weights are products of one weight for each
+// spatial axis. The gradient adds each element of diff_dst, times the same weights, to the elements of diff_src.
 #include "ir/operators/interpolate.h"
 
 #include "backends/interpreter/evaluation.h"

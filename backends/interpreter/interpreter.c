@@ -63,8 +63,8 @@ typedef struct Cell {  // a value at run time
   double *elements;    // NULL: not allocated yet, or freed
   const Tensor *given; // the caller's tensor for a graph input; NULL: the value is not an input
   size_t nuses;        // remaining
-  double *rounded;     // for the nodes of other kernels, while there are any; NULL: `elements`
-  int64_t nleaves;     // more than 1: `elements` are those of each leaf of the batch, one leaf behind the other
+  double *rounded;     // rounded for nodes of other kernels, if there are any; NULL: use `elements`
+  int64_t nleaves;     // more than 1: `elements` holds the value of each leaf of the batch, one after the other
   bool has_nan;        // set only with nan_check
 } Cell;
 
@@ -157,7 +157,7 @@ static void cell_used(Run *run, Cell *cell) {
   if (--cell->nuses == 0) cell_release(run, cell);
 }
 
-// The element's name, such as 'logits'[3, 0] of leaf 1.
+// Adds the element's name, such as 'logits'[3, 0] of leaf 1.
 static void add_place(const Run *run, const Value *v, size_t i, Text *out) {
   size_t below = value_nelems(v);
   const size_t leaf = i / below;
@@ -178,7 +178,7 @@ static int64_t integer_in(const Cell *cell, Type type, size_t i) {
   return number;
 }
 
-// Tells of an index or a label of what does not exist, if the node has one: its results are NaN.
+// Reports an index or a label that is out of range, if the node has one: its results are NaN.
 static void add_wrong_index(const Run *run, const Node *node, Text *out) {
   const bool may_ignore = operator_has_attribute(node->op, "ignore_index");
   const AttributeValue *ignored = may_ignore ? node_attribute(node, "ignore_index") : NULL;
@@ -249,7 +249,7 @@ static bool evaluate_leaves(Run *run, const Node *node, const double *const *inp
   return ok;
 }
 
-// Whether the kernel that computes one node computes the other one.
+// Whether both nodes are computed by the same kernel.
 static bool are_together(const Run *run, const Node *a, const Node *b) {
   const NodeKernel *kernels = run->options->kernels;
   return kernels && kernels[a->index].number != NOT_IN_KERNEL && kernels[a->index].number == kernels[b->index].number;
@@ -261,8 +261,8 @@ static bool has_reader(const Run *run, const Value *v, bool in_kernel) {
   return false;
 }
 
-// Rounds a result to its declared type, but for the nodes of its own kernel, which have it in the type that the kernel
-// computes in.
+// Rounds a result to its declared type. Nodes of the same kernel do not see the rounding: they use the type that the
+// kernel computes in.
 static bool round_result(Run *run, const Value *v) {
   Cell *cell = &run->cells[v->index];
   const size_t nelems = cell_nelems(cell, v);

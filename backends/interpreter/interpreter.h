@@ -1,4 +1,4 @@
-// The interpreter defines the meaning of graphs: plain loops in f64, written to be read and not to be fast. Every other
+// The interpreter defines the meaning of graphs: plain loops in f64, written for clarity and not for speed. Every other
 // way of running a graph is compared with it.
 //
 // Values between nodes are f64. They are not rounded to their declared type, except to integer types. TypeCast rounds,
@@ -13,13 +13,13 @@
 typedef struct InterpreterOptions {
   const Allocator *allocator; // for all memory, including the arrays of values
   bool nan_check;             // fail at a node that computes NaN from inputs without NaN
-  bool finite_check;          // with nan_check: what is said of NaN holds for infinities, too
+  bool finite_check;          // with nan_check: also fail at infinities
   void (*progress)(void *context, size_t done, size_t total); // called after each node; NULL: not called
   void *progress_context;
-  // Round as compiled code does: values to their declared types, on their way from a kernel to another one or to an
-  // output, and let what a kernel computes overflow the type that it computes in; else only as said above.
+  // Round as compiled code does: values are rounded to their declared types between kernels and at outputs, and
+  // intermediate values overflow the type that the kernel computes in. Otherwise as described above.
   bool rounds_values;
-  const NodeKernel *kernels; // with rounds_values: by node->index; NULL: each node has a kernel of its own
+  const NodeKernel *kernels; // with rounds_values: by node->index; NULL: each node is a kernel
   uint64_t noise;            // seed of the noise on every value and sum (backends/interpreter/noise.h); 0: none
 } InterpreterOptions;
 
@@ -29,12 +29,12 @@ typedef struct InterpreterOptions {
 bool interpret(const Graph *g, const Tensor *inputs, Tensor *outputs, const InterpreterOptions *options,
                Diagnostics *d);
 
-// The peak size of all arrays during interpret, in bytes: those of values, and the operators' temporary ones, of which
-// it is an upper bound. False: out of memory.
+// The peak bytes of all arrays during interpret: values, and the operators' temporary arrays, for which it is an upper
+// bound. False: out of memory.
 bool interpreter_nbytes(const Graph *g, const Allocator *allocator, uint64_t *nbytes);
 
 // Runs one node on arrays parallel to node->inputs and node->outputs: row-major, NULL for absent operands; elements are
-// doubles, those of s64 values int64_t. Writes the outputs. False: out of memory.
+// doubles, or int64_t for s64 values. Writes the outputs. False: out of memory.
 bool interpret_node(const Node *node, const double *const *inputs, double *const *outputs, const Allocator *allocator);
 
 #endif

@@ -1,8 +1,8 @@
 // Sums of products in vectors of GNU C.
 #include "backends/interpreter/lanes.h"
 
-// The processor's widest vectors, where gcc and the C library can choose a function at run time. As no product is fused
-// with an addition (-ffp-contract=off), all of them compute the same bits.
+// Clones for the processor's widest vectors, where gcc and the C library can choose a function at run time. No product
+// is fused with an addition (-ffp-contract=off), so all clones compute the same bits.
 #if defined __x86_64__ && defined __GLIBC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__ &&                  \
     !defined __SANITIZE_THREAD__
 #define WIDEST_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -12,7 +12,7 @@
 
 WIDEST_VECTORS
 static void add_products(Lanes *sums, const Products *p, bool has_squares) {
-  Lanes s = *sums; // in registers, as the loop over vectors is unrolled
+  Lanes s = *sums; // in registers, because the loop over vectors is unrolled
   for (int64_t c = 0; c < p->nchannels; c++) {
     const double *x = &p->x[c * p->x_channel], *y = &p->y[c * p->y_channel];
     for (int64_t i = 0; i < p->nterms; i++) {
@@ -30,7 +30,8 @@ static void add_products(Lanes *sums, const Products *p, bool has_squares) {
   *sums = s;
 }
 
-// Such a function is a symbol of the shared library, whatever its visibility, unless it is static.
+// The clones are static, because a function with clones is otherwise exported from the shared library whatever its
+// visibility.
 void lanes_add(Lanes *sums, const Products *p, bool has_squares) {
   add_products(sums, p, has_squares);
 }

@@ -1,5 +1,5 @@
-// Losses and their gradients. A row consists of the elements along the axis of classes; of a walk over src, track 0 is
-// the row's index, track 1 the class.
+// Losses and their gradients. A row is the elements along the axis of classes. In a walk over src, track 0 is the row's
+// index, track 1 the class.
 #include "ir/operators/loss.h"
 
 #include "backends/interpreter/evaluation.h"
@@ -32,7 +32,7 @@ static double weight_of(const Rows *r, const Walk *w) {
   return r->weights ? r->weights[w->at[1]] : 1;
 }
 
-// Labels that are no class may be any integer, so they are compared as such.
+// Labels outside of the classes may be any integer, so they are compared as integers.
 static void read_label(const Rows *r, int64_t i, Row *row) {
   const uint32_t slot = r->e->node->op->id == OP_SoftmaxCrossEntropy ? 1 : 2;
   const AttributeValue *ignored = node_attribute(r->e->node, "ignore_index");

@@ -1,8 +1,8 @@
-// Runs the graph with noise, and compares the outputs with those without noise.
+// Runs the graph with noise, and compares the outputs with the outputs without noise.
 //
-// Noise may move a value across a threshold (of a ReLU, say), which changes a few output elements by much more. They
-// must not raise the magnitude, which would hide errors elsewhere: so the tenth of the elements that changes most is
-// left out.
+// Noise may move a value across a threshold (of a ReLU, for example), which changes a few output elements by much more
+// than others. Such elements would raise the magnitude and hide errors elsewhere. So the tenth of the elements that
+// changes most is excluded.
 #include "backends/interpreter/magnitude.h"
 
 #include <math.h>
@@ -11,10 +11,10 @@
 enum { OUTLIERS = 10 }; // one of so many elements
 
 typedef struct Outputs {
-  const Tensor *exact; // parallel to the graph's outputs, as are the other two
+  const Tensor *exact; // parallel to the graph's outputs, as `noisy`, `moved` and `is_lost`
   Tensor *noisy;
   double **moved; // for each element, the L2 norm of its changes in the noisy runs
-  bool **is_lost; // it is finite, and not in some noisy run
+  bool **is_lost; // finite without noise, but not in every noisy run
 } Outputs;
 
 static Tensor *new_tensors(const Graph *g, Arena *arena) {
@@ -44,7 +44,7 @@ static double load(const Tensor *t, int64_t i) {
   return type_load(t->type, t->data, (size_t)tensor_offset(t, i));
 }
 
-// Elements that are not finite, with noise or without, do not move.
+// Elements that are not finite, with or without noise, count as unchanged.
 static void add_moves(const Outputs *o, size_t k) {
   const int64_t nelems = tensor_nelems(&o->exact[k]);
   for (int64_t i = 0; i < nelems; i++) {
@@ -59,8 +59,8 @@ static int compare_numbers(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// The L2 norm of the changes, scaled as if outliers had changed by the average of the others. Sorts them. *usual: the
-// greatest that counts.
+// The L2 norm of the changes, as if the outliers had changed by the average of the others. Sorts them. *usual: the
+// greatest change that is not an outlier.
 static double norm_of_moves(double *moved, size_t nelems, uint64_t nruns, double *usual) {
   qsort(moved, nelems, sizeof *moved, compare_numbers);
   const size_t ncounted = nelems - nelems / OUTLIERS;
@@ -70,7 +70,7 @@ static double norm_of_moves(double *moved, size_t nelems, uint64_t nruns, double
   return ncounted ? most * sqrt(sum / (double)nruns * ((double)nelems / (double)ncounted)) : 0;
 }
 
-// If an output has only a few elements, all of them may by chance change little in two runs.
+// In an output of few elements, all may by chance change little in two runs.
 static uint64_t count_runs(const Graph *g) {
   enum { FEW = 8, USUAL_RUNS = 2, MANY_RUNS = 6 };
   for (size_t i = 0; i < g->noutputs; i++)
@@ -78,7 +78,7 @@ static uint64_t count_runs(const Graph *g) {
   return USUAL_RUNS;
 }
 
-// Copies the changes of output k, scaled to those of one run.
+// Copies the changes of output k, scaled to one run.
 static bool keep_movement(Movement *m, const Outputs *o, size_t k, uint64_t nruns, Arena *arena) {
   const size_t nelems = (size_t)tensor_nelems(&o->noisy[k]);
   size_t nlost = 0;

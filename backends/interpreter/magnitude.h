@@ -16,14 +16,14 @@
 bool interpret_magnitudes(const Graph *g, const Tensor *inputs, const Tensor *outputs, double *magnitudes,
                           const InterpreterOptions *options, Diagnostics *d);
 
-// How far these changes move an element of an output. Some move so far, such as a quotient whose divisor is near 0,
-// that the magnitude leaves them out; they may be a tenth of all elements.
+// How far such changes move an element of an output. The magnitude excludes the elements that move farthest, such as
+// quotients with divisors near 0, up to a tenth of all elements.
 typedef struct Movement {
-  double *moved; // by element: the root mean square of its changes; infinite where one of them makes it no number
-  double usual;  // no element that the magnitude counts moves farther
+  double *moved; // by element: the root mean square of its changes; infinite if a change makes it infinite or NaN
+  double usual;  // no element that the magnitude includes moves farther
 } Movement;
 
-// The same, and what it found by element: movements[i] is that of output i, in the arena.
+// The same, with results by element: movements[i] is for output i, in the arena.
 bool interpret_movements(const Graph *g, const Tensor *inputs, const Tensor *outputs, double *magnitudes,
                          Movement *movements, Arena *arena, const InterpreterOptions *options, Diagnostics *d);
 

@@ -42,7 +42,7 @@ bool interpret_GenIndex(const Evaluation *e) {
 bool interpret_Concat(const Evaluation *e) {
   const Shape *dst = &e->node->outputs[0]->shape;
   int axis = axis_of(e->node, dst->rank);
-  int64_t start = 0, below = 1; // below: elements for each index along axis
+  int64_t start = 0, below = 1; // below: elements for each index along the axis
   for (int i = axis + 1; i < dst->rank; i++) below *= extent_value(dst->extent[i]);
   const int64_t row = below * extent_value(dst->extent[axis]);
   for (uint32_t i = 0; i < e->node->ninputs; i++) {
@@ -118,15 +118,15 @@ bool interpret_OneHot(const Evaluation *e) {
   return true;
 }
 
-// The index of an element of `whole` along the axis; -1: there is none.
+// The index of an element of `whole` along the axis; -1: out of range.
 static int64_t taken_index(const Evaluation *e, uint32_t slot, int64_t i, int64_t extent) {
   const int64_t given = evaluation_integer(e, slot, i);
   const int64_t index = given < 0 ? given + extent : given;
   return index >= 0 && index < extent ? index : -1;
 }
 
-// A walk over what is taken: track 0 is the element of `whole` with index 0 along the axis, track 1 that of indices.
-// Sets the elements of `whole` from one index along the axis to the next.
+// A walk over `taken`: track 0 is the element of `whole` with index 0 along the axis, track 1 the element of `indices`.
+// *below: elements of `whole` from one index along the axis to the next.
 static Walk walk_taken(const Shape *whole, const Shape *indices, const Shape *taken, int axis, int64_t *below) {
   Walk w = walk_over(taken);
   int64_t stride = 1;

@@ -15,7 +15,7 @@
 
 typedef struct Noise {
   uint64_t seed;   // 0: no noise
-  bool overflows;  // what is beyond the type that the node computes in is infinite
+  bool overflows;  // values beyond the type that the node computes in become infinite
   uint64_t state;  // of the random numbers for sums
   double sum;      // relative size of the noise on sums of the current node
   double greatest; // the greatest finite sum of the current node
@@ -31,7 +31,7 @@ double noise_sum(Noise *n, double sum, double squares);
 // narrower float operand.
 void noise_begin_node(Noise *n, const Node *node, Type type);
 
-// What a node computes on the way to its results overflows as a sum does; n NULL: nothing does.
+// Intermediate values of a node overflow as sums do; n NULL: no value does.
 double noise_overflow(const Noise *n, double x);
 
 #endif

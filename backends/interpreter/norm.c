@@ -67,7 +67,7 @@ static Norm layer_norm_of(const Evaluation *e) {
   return norm_of(e, reduced, reduced);
 }
 
-// Views src with the axes batch, group, channel in the group and space (all spatial axes), in src's order.
+// Views src with the axes batch, group, channel in the group, and space (all spatial axes), in src's layout.
 static Norm group_norm_of(const Evaluation *e) {
   const Shape *src = &e->node->inputs[0]->shape;
   int axis = norm_channel_axis(e->node);
@@ -86,7 +86,7 @@ static Norm group_norm_of(const Evaluation *e) {
 // gamma may have any shape that broadcasts to src's; the mean is set to zero.
 static bool rms_norm_of(const Evaluation *e, const Value *gamma, Norm *n) {
   *n = norm_of(e, norm_reduced_axes(e->node), 0);
-  if (!n->walk.nelems) n->nstatistics = 0; // there may be more empty rows than memory could hold
+  if (!n->walk.nelems) n->nstatistics = 0; // there may be more empty rows than memory for statistics
   n->mean = ARENA_ARRAY(n->scratch, double, (size_t)n->nstatistics);
   if (!gamma) return n->mean != NULL;
   walk_broadcast(&n->walk, PARAMETER, &gamma->shape);
@@ -94,8 +94,8 @@ static bool rms_norm_of(const Evaluation *e, const Value *gamma, Norm *n) {
   return n->mean != NULL;
 }
 
-// At most: three sums, 1 / sqrt(variance + epsilon) and, of an RMS norm, zeros as means for each statistic; two sums
-// for each parameter.
+// At most, for each statistic: three sums, 1 / sqrt(variance + epsilon) and, for an RMS norm, a zero as mean; for each
+// parameter: two sums.
 uint64_t scratch_of_norm(const Evaluation *e) {
   const uint64_t sum_nbytes = sizeof(Sum) + sizeof(double);
   const Shape *src = &e->node->inputs[0]->shape;
@@ -245,7 +245,7 @@ bool interpret_BatchNormTrainingBackward(const Evaluation *e) {
 
 static bool forward(Norm n, const Evaluation *e) {
   double *mean = evaluation_output(e, "mean"), *variance = evaluation_output(e, "variance");
-  // Nothing to write. There may be more empty rows than memory for their statistics could hold.
+  // Nothing to write. There may be more empty rows than memory for their statistics.
   if (n.walk.nelems == 0 && !mean && !variance) return true;
   const double *own_variance = take_statistics(&n);
   if (!own_variance) return false;

@@ -13,8 +13,8 @@ static double step_of(const Evaluation *e, uint32_t slot) {
   return e->node->inputs[slot]->type == TYPE_S64 ? (double)evaluation_s64(e, slot) : e->inputs[slot][0];
 }
 
-// The gradient of a loss to which half the square of the weights is added, times weight_decay. Without decay, infinite
-// weights do not matter.
+// The gradient of the loss plus weight_decay times half the square of the weights. With weight_decay 0, infinite
+// weights have no effect.
 static double decayed_gradient(const Evaluation *e, int64_t i) {
   const double decay = node_f32(e->node, "weight_decay"), diff = e->inputs[DIFF_SLOT][i];
   return decay > 0 ? diff + decay * e->inputs[WEIGHTS_SLOT][i] : diff;
@@ -38,7 +38,7 @@ bool interpret_Momentum(const Evaluation *e) {
   return true;
 }
 
-// past + factor * g * g. Compiled code has g * g on the way to it.
+// past + factor * g * g. Compiled code computes g * g as an intermediate value, which may overflow.
 static double with_square(const Evaluation *e, double past, double factor, double g) {
   const double sum = past + factor * g * g;
   return e->noise && isinf(noise_overflow(e->noise, g * g)) ? (double)INFINITY : noise_overflow(e->noise, sum);

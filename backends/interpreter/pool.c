@@ -1,5 +1,5 @@
 // Pooling: each element of dst comes from a window of src. Padding has no elements: it is never a maximum, and adds
-// nothing to a sum. Gradients go back to the elements of each window, and those of windows that overlap add up.
+// nothing to a sum. Gradients go back to the elements of each window; where windows overlap, they are added.
 #include "backends/interpreter/evaluation.h"
 #include "backends/interpreter/sum.h"
 #include "backends/interpreter/walk.h"
@@ -15,12 +15,12 @@ typedef struct Pool {
   int64_t stride[MAX_RANK];
   int first, nspatial;
   Window windows[MOST_SPATIAL_AXES];
-  double nelems_kernel; // the kernel's, whether they lie on the tensor or in the padding
+  double nelems_kernel; // of the whole kernel, on the tensor or in the padding
   int64_t *places;      // [count] offsets in src or diff_src, in the kernel's row-major order
   int64_t count;
 } Pool;
 
-// Sets all but `places`; returns how many there are at most.
+// Sets all members except `places`; returns an upper bound of their number.
 static int64_t pool_measure(Pool *p, const Evaluation *e) {
   *p = (Pool){.large = &node_side(e->node, SIDE_LARGE)->shape, .first = spatial_axis(e->node), .nelems_kernel = 1};
   p->nspatial = p->large->rank - 2;
@@ -44,7 +44,7 @@ static bool pool_init(Pool *p, const Evaluation *e) {
   return p->places != NULL;
 }
 
-// Replaces each place by one for each of the taps along a spatial axis.
+// Replaces each offset by the offsets of all taps along a spatial axis.
 static void spread(Pool *p, const Window *w, int64_t u, int64_t stride) {
   const Taps taps = window_taps(w, u);
   const int64_t ntaps = taps.end - taps.begin;
@@ -65,7 +65,7 @@ static void pool_find(Pool *p, const int64_t *index) {
   for (int i = 0; i < p->nspatial; i++) spread(p, &p->windows[i], index[p->first + i], p->stride[p->first + i]);
 }
 
-// The place of the first of the greatest elements, or of the first NaN; -1: the window has no elements.
+// The offset of the first of the greatest elements, or of the first NaN; -1: the window has no elements.
 static int64_t find_winner(const Pool *p, const double *x) {
   int64_t winner = -1;
   for (int64_t i = 0; i < p->count; i++) {
@@ -75,7 +75,7 @@ static int64_t find_winner(const Pool *p, const double *x) {
   return winner;
 }
 
-// IEEE 754's maximum: NaN if an element is, and +0 is greater than -0.
+// IEEE 754's maximum: propagates NaN, and +0 is greater than -0.
 static double greatest(const Pool *p, const double *x) {
   double y = x[p->places[0]];
   for (int64_t i = 1; i < p->count && !isnan(y); i++) {
@@ -144,7 +144,7 @@ bool interpret_MaxPoolBackward(const Evaluation *e) {
   return true;
 }
 
-// The number of a place's tap in the window with this index.
+// The number of the tap at offset `place`, in the window with this index.
 static int64_t tap_at(const Pool *p, const int64_t *index, int64_t place) {
   int64_t number = 0;
   for (int i = 0; i < p->nspatial; i++) {

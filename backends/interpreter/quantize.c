@@ -1,4 +1,4 @@
-// Quantisation and dequantisation. The formulas do not round: quantised types are no float types, so the interpreter
+// Quantisation and dequantisation. The formulas do not round: quantised types are not float types, so the interpreter
 // rounds their values after each node.
 #include "ir/operators/quantize.h"
 
@@ -9,8 +9,8 @@ typedef struct Scaling { // of one element
   double scale, zp;
 } Scaling;
 
-// The offset of the current element's scale or zero point in an array of this shape. *is_beyond: the array has fewer
-// elements than that.
+// The offset of the current element's scale or zero point in an array of this shape. *is_beyond: the array is too
+// short.
 static int64_t scaling_offset(const Node *node, const Shape *shape, const Walk *w, bool *is_beyond) {
   int64_t period = scaling_period(node, shape);
   int64_t at[MAX_RANK] = {0}, place = 0;
@@ -46,7 +46,7 @@ static bool quantize(const Evaluation *e, Scaling (*scaling)(const Evaluation *,
   for (Walk w = walk_over(&e->node->outputs[0]->shape); w.i < w.nelems; walk_step(&w)) {
     Scaling s = scaling(e, &w);
     double number = e->inputs[0][w.i] / s.scale;
-    e->outputs[0][w.i] = s.zp != 0 ? number + s.zp : number; // -0 + 0 would lose the sign, which 8-bit floats have
+    e->outputs[0][w.i] = s.zp != 0 ? number + s.zp : number; // keeps the sign of -0, which 8-bit floats have
   }
   return true;
 }

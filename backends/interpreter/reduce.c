@@ -1,6 +1,6 @@
 // Reductions. SUM(name, term, result): sums `term`, a formula of the element x; `result` is a formula of the total and
 // the number n of elements. FOLD(name, first, step, of_nothing): starts with `first`; `step` is a formula of the total
-// so far and x; `of_nothing` is the result for no elements.
+// so far and x; `of_nothing` is the result without elements.
 #include "ir/operators/reduce.h"
 
 #include "backends/interpreter/evaluation.h"
@@ -56,8 +56,8 @@ SUM(ReduceL1, fabs(x), total)
     return true;                                                                                                       \
   }
 
-// A power of 2 near the greatest magnitude, by which elements are divided so that squares neither overflow nor
-// underflow; 1 if that is 0 or not finite.
+// A power of 2 near the greatest magnitude. Elements are divided by it so that squares neither overflow nor underflow;
+// 1 if the greatest magnitude is 0 or not finite.
 static double scale_near(double greatest) {
   return greatest > 0 && isfinite(greatest) ? ldexp(1, ilogb(greatest)) : 1;
 }
@@ -89,14 +89,14 @@ FOLD(ReduceMax, -INFINITY, maximum(total, x), -type_greatest(type))
 FOLD(ReduceMin, INFINITY, -maximum(-total, -x), type_greatest(type))
 FOLD(ReduceProd, 1, (total * x), 1)
 
-// sign * src has its first greatest element or NaN at the result.
+// Writes the index of the first greatest element, or first NaN, of sign * src.
 static bool find_first(const Evaluation *e, double sign) {
   const int axis = axis_of(e->node, e->node->inputs[0]->shape.rank);
   Walk w = walk_over(&e->node->inputs[0]->shape);
   const int64_t count = walk_axes(&w, 0, ~reduce_axes(e->node));
   double *greatest = ARENA_ARRAY(e->scratch, double, (size_t)count + 1);
   if (!greatest) return false;
-  for (int64_t i = 0; i < count; i++) e->outputs[0][i] = 0; // 0 of s64, too
+  for (int64_t i = 0; i < count; i++) e->outputs[0][i] = 0; // also 0 as s64
   for (; w.i < w.nelems; walk_step(&w)) {
     const double x = sign * e->inputs[0][w.i], before = greatest[w.at[0]];
     if (w.index[axis] && (isnan(before) || x <= before)) continue;

@@ -1,4 +1,4 @@
-// Softmax and its gradients. A row consists of the elements along the axis; track 0 of the walk is the row's index.
+// Softmax and its gradients. A row is the elements along the axis; track 0 of the walk is the row's index.
 #include "ir/operators/softmax.h"
 
 #include "backends/interpreter/evaluation.h"
@@ -16,7 +16,7 @@ typedef struct Rows {
 static Rows rows_of(const Evaluation *e) {
   Rows rows = {.walk = walk_over(&e->node->inputs[0]->shape)};
   rows.count = walk_axes(&rows.walk, 0, ~(1U << softmax_axis(e->node)));
-  // Empty rows need no memory; there may be more of them than memory could hold.
+  // Empty rows need no memory; there may be more of them than memory.
   if (!rows.walk.nelems && !evaluation_output(e, "stats")) rows.count = 0;
   return rows;
 }
@@ -32,7 +32,7 @@ static double *row_maxima(const Evaluation *e, const Rows *rows) {
   for (int64_t i = 0; m && i < rows->count; i++) m[i] = -INFINITY;
   for (Walk w = rows->walk; m && w.i < w.nelems; walk_step(&w)) {
     double x = e->inputs[0][w.i], *greatest = &m[w.at[0]];
-    if (x > *greatest || isnan(x)) *greatest = x; // once it is NaN, no comparison is true
+    if (x > *greatest || isnan(x)) *greatest = x; // no comparison with NaN is true, so NaN stays
   }
   return m;
 }

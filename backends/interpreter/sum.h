@@ -15,7 +15,7 @@ typedef struct Sum { // all members 0: the empty sum
 
 static inline void sum_add(Sum *s, double term) {
   double total = s->total + term;
-  double part = total - s->total; // the part of term that the addition did not round off
+  double part = total - s->total; // the part of term that is in the rounded total
   s->error += (s->total - (total - part)) + (term - part);
   s->total = total;
   s->squares += term * term;

@@ -1,5 +1,5 @@
-# CPack runs this on what each component installs, before it becomes a Debian package: what Debian wants there and an
-# installation elsewhere does not need. A compressed manual page; a copyright and a changelog in each package.
+# CPack runs this on each component's installed files, before they become a Debian package. Adds what Debian requires: a
+# compressed manual page, and a copyright file and a changelog in each package.
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 foreach(component IN LISTS CPACK_COMPONENTS_ALL)
   string(TOUPPER ${component} upper)

@@ -1,11 +1,11 @@
-# Completion of ngrad's command line for bash. What there is, the program is asked: verbs and options come from --help,
-# operators and passes from their lists.
+# Completion of ngrad's command line for bash. The words come from the program: verbs, options and their values from
+# --help, operators and passes from their lists.
 
-_ngrad_words() { # PROGRAM SECTION ARGUMENT...; the first word of each line of a help's section
+_ngrad_words() { # PROGRAM SECTION ARGUMENT...; prints the first word of each line in a section of the help
   "$1" "${@:3}" 2>/dev/null | awk -v section="$2:" '$0 == section { on = 1; next } /^$/ { on = 0 } on { print $1 }'
 }
 
-_ngrad_takes_value() { # PROGRAM VERB OPTION: its help has a word in capitals behind the option, which no file's name is
+_ngrad_takes_value() { # PROGRAM VERB OPTION; whether the help shows an argument in capitals after the option that is no file
   "$1" "$2" --help 2>/dev/null | grep -qE -- "^ +(-[a-z], )?$3 +[A-Z]+(=[A-Z]+)? " &&
     ! "$1" "$2" --help 2>/dev/null | grep -qE -- "^ +(-[a-z], )?$3 +(FILE|DIR|[A-Z]+=FILE) "
 }
@@ -18,7 +18,7 @@ _ngrad() {
   if ((COMP_CWORD == 1)); then
     names="$(_ngrad_words "$ngrad" verbs --help) help --help --version"
   elif [[ $before == --@(backend|format|isa|optimizer|threads) || "$verb $before" == 'train --schedule' ]]; then
-    # The help of these says what can follow.
+    # The help of these options begins with the list of their values, up to a parenthesis.
     names=$("$ngrad" "$verb" --help 2>/dev/null |
       sed -n "s/^ *$before [A-Z]* *//; T; s/(.*//; s/,\| or / /gp")
   elif [[ $before == --@(after|disable) ]]; then
@@ -35,7 +35,7 @@ _ngrad() {
   elif [[ $before == --to ]]; then
     names='yaml onnx'
   elif [[ $word != -* && $before == --* ]] && _ngrad_takes_value "$ngrad" "$verb" "$before"; then
-    return # nothing that we know of
+    return # any value
   elif [[ $word == -* ]]; then
     names=$("$ngrad" "$verb" --help 2>/dev/null | grep -oE '^ +(-[a-z], )?--[a-z-]+' | grep -oE -- '--.*')
   elif [[ $verb == ops ]]; then
@@ -54,8 +54,8 @@ _ngrad() {
 
 complete -F _ngrad ngrad
 
-# The same for other shells, a line each.
-_ngrad_print() { # WORD...: those of the line up to the cursor, the last of which may be empty
+# Prints the completions for other shells, one a line.
+_ngrad_print() { # WORD...: the words up to the cursor; the last may be empty
   compopt() { :; }
   COMP_WORDS=("$@")
   COMP_CWORD=$(($# - 1))

@@ -1,4 +1,4 @@
-# Completion of ngrad's command line for fish: what that for bash says.
+# Completion of ngrad's command line for fish, by the script for bash.
 set -g __ngrad_bash (dirname (status filename))/../../bash-completion/completions/ngrad
 
 function __ngrad_words

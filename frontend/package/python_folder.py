@@ -1,4 +1,4 @@
-"""Prints the first folder in a prefix's lib in which this Python looks for installed modules, relative to the prefix."""
+"""Prints the first folder of this Python's module path that is in a prefix's lib, relative to the prefix."""
 
 import os
 import sys

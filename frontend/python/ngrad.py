@@ -4,9 +4,9 @@
     y, mean, variance = graph(x, gamma, beta)   # compiled for the shapes of these arrays; numpy, torch, ...
     backward = graph.gradient().with_dims(N=64).compile()
 
-A Graph never changes: methods return others. A Kernel is a compiled graph, whose extents are all numbers. Both may be
-used by several threads at once. Errors are exceptions of class Error with the messages of the library, and warnings are
-Python's. This is the C API of ngrad.h through ctypes: what a word means there, it means here.
+A Graph is immutable: its methods return new graphs. A Kernel is a compiled graph, all of whose extents are numbers.
+Several threads may use either at once. Errors are exceptions of class Error with the library's messages; warnings are
+Python's. The module calls the C API of ngrad.h through ctypes, and words mean the same in both.
 """
 
 import ctypes
@@ -33,7 +33,7 @@ _SONAME = "libngrad.so.0.1"
 _MAX_RANK = 8
 
 
-# What ngrad.h declares.
+# Declarations of ngrad.h.
 
 
 class _Tensor(ctypes.Structure):
@@ -152,7 +152,7 @@ _FUNCTIONS = {
 
 
 def _load_library():
-    """$NGRAD_LIBRARY; else the library of the installation that this file belongs to; else the system's."""
+    """Loads $NGRAD_LIBRARY; else the library of the installation that contains this file; else the system's."""
     path = os.environ.get("NGRAD_LIBRARY")
     if not path:
         libraries = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -178,12 +178,12 @@ _TYPE_NAMES = {number: name for name, number in _TYPES.items()}
 
 
 def version():
-    """Of the library: "0.1.0"."""
+    """The library's version: "0.1.0"."""
     return _lib.ng_version().decode()
 
 
 def thread_count():
-    """How many threads a kernel runs on unless told: the processors that this process may use."""
+    """The default number of threads of a kernel: the processors that this process may use."""
     return _lib.ng_thread_count()
 
 
@@ -191,11 +191,11 @@ def thread_count():
 
 
 Message = namedtuple("Message", "is_error file line column text")
-Message.__doc__ = "What the library tells: line and column count from 1, and are 0 where there is no position."
+Message.__doc__ = "A message of the library; line and column count from 1, and are 0 without a position."
 
 
 class Error(Exception):
-    """`messages` is a list of Message; as a string, they are written as a compiler writes them."""
+    """`messages` is a list of Message; str() formats them like a compiler's diagnostics."""
 
     def __init__(self, text, messages=()):
         super().__init__(text)
@@ -203,7 +203,7 @@ class Error(Exception):
 
 
 class GraphError(Error, ValueError):
-    """A graph, or the data that it is run with, is wrong."""
+    """The graph or its data is wrong."""
 
 
 class UsageError(Error, ValueError):
@@ -215,11 +215,11 @@ class CompilerError(Error):
 
 
 class OutOfMemory(Error, MemoryError):
-    """There is no memory, or less than the graph needs."""
+    """Out of memory, or over the memory budget."""
 
 
 class Warning(UserWarning):
-    """A graph is right, but odd."""
+    """A graph is valid, but suspicious."""
 
 
 _ERRORS = {_USAGE: UsageError, _COMPILER_FAILED: CompilerError, _OUT_OF_MEMORY: OutOfMemory}
@@ -230,7 +230,7 @@ def _text(nbytes):
 
 
 def _encode(text):
-    """A name; bytes of paths that are not UTF-8 stay what they are."""
+    """Encodes a name; bytes of paths that are not UTF-8 are preserved."""
     if not isinstance(text, str):
         raise UsageError(f"expected a string, found {text!r}")
     encoded = text.encode(errors="surrogateescape")
@@ -240,7 +240,7 @@ def _encode(text):
 
 
 def _integer(value, what, bits=63):
-    """A number that C's type holds, which ctypes would cut off without a word."""
+    """An integer that fits into C's type; ctypes would silently truncate it."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -276,7 +276,7 @@ def _list(values, what):
 
 
 def _strings(names):
-    """Names as char **, NULL for None."""
+    """Names as char **; None gives NULL."""
     if names is None:
         return None, 0
     if isinstance(names, str):
@@ -286,13 +286,13 @@ def _strings(names):
 
 
 class _Session:
-    """A context, and the handles that are freed with it, the last first. One thread at a time uses it."""
+    """A context and its handles, which are freed in reverse order. One thread at a time may use it."""
 
     def __init__(self):
         self.context = _lib.ng_context_new(None)
         if not self.context:
             raise OutOfMemory("out of memory")
-        self._handles = []  # (what frees it, handle)
+        self._handles = []  # (function that frees it, handle)
 
     def __enter__(self):
         return self
@@ -309,7 +309,7 @@ class _Session:
         self.context = None
 
     def keep(self, handle, free):
-        """A handle that a function returned; NULL is an error."""
+        """Stores a handle to be freed later, and returns it; NULL raises an error."""
         if not handle:
             self.fail(_lib.ng_last_status(self.context))
         self._handles.append((free, handle))
@@ -331,7 +331,7 @@ class _Session:
         raise _ERRORS.get(status, GraphError)(text, self.messages())
 
     def warn(self):
-        """Passes warnings on to Python's, as those of the line that called this module."""
+        """Raises the messages as Python warnings of the line that called this module."""
         if _lib.ng_message_count(self.context):
             level, frame = 1, sys._getframe()
             while frame.f_back and frame.f_code.co_filename == __file__:
@@ -344,17 +344,17 @@ class _Session:
 
 
 class Tensor(namedtuple("Tensor", "name type shape order")):
-    """What a graph's input or output is like.
+    """The name, type, shape and layout of a graph's input or output.
 
-    `shape` has a number, a dim's name, or None for what is not known; it is None when the rank is not known. `order`
-    is how the elements lie in memory: the axes from the slowest to the fastest.
+    `shape` has a number, a dim's name, or None for each extent (None: unknown), and is None for an unknown rank. `order`
+    is the layout: the axes from the slowest to the fastest in memory.
     """
 
     __slots__ = ()
 
     @property
     def strides(self):
-        """In elements. Every extent must be a number."""
+        """The strides, in elements. Every extent must be a number."""
         strides, next_stride = [0] * len(self.shape), 1
         for axis in reversed(self.order):
             strides[axis] = next_stride
@@ -363,12 +363,12 @@ class Tensor(namedtuple("Tensor", "name type shape order")):
 
     @property
     def stored_shape(self):
-        """The shape of the array that holds it: 4-bit types are bytes of two elements each."""
+        """The shape of the array that stores it: 4-bit types are stored as bytes of two elements each."""
         return ((math.prod(self.shape) + 1) // 2,) if self.type in _PACKED else self.shape
 
     @property
     def dtype(self):
-        """Of the numpy array that holds it."""
+        """The dtype of the numpy array that stores it."""
         return numpy.dtype(_DTYPES[self.type])
 
     def __str__(self):
@@ -377,14 +377,14 @@ class Tensor(namedtuple("Tensor", "name type shape order")):
 
 
 State = namedtuple("State", "name input output")
-State.__doc__ = "A state of a graph: its index among the inputs, and among the outputs or None where no call updates it."
+State.__doc__ = "A state of a graph: its index in the inputs, and in the outputs, or None if no call updates it."
 
 _PACKED = ("s4", "u4")
 _DTYPES = {
     "f64": "f8", "f32": "f4", "f16": "f2", "bf16": "u2", "s64": "i8", "s32": "i4", "s8": "i1", "u8": "u1",
     "boolean": "?", "f8_e4m3": "u1", "f8_e5m2": "u1", "s4": "u1", "u4": "u1",
 }  # fmt: skip
-# Other names that arrays have for a type: those of the dtypes of ml_dtypes and of PyTorch.
+# Names of the types in ml_dtypes and PyTorch.
 _SYNONYMS = {"bf16": "bfloat16", "f8_e4m3": "float8_e4m3fn", "f8_e5m2": "float8_e5m2", "boolean": "bool"}
 
 
@@ -403,7 +403,7 @@ def _tensor_of(info):
     return Tensor(_text(info.name), _TYPE_NAMES[info.type], shape if info.rank >= 0 else None, order)
 
 
-# Arrays of others
+# Arrays of other libraries
 
 
 class _DLTensor(ctypes.Structure):
@@ -421,7 +421,7 @@ class _DLVersioned(ctypes.Structure):
     ]  # fmt: skip
 
 
-_DL_CPU_MEMORY = (1, 3, 11, 13)  # the CPU's; pinned and managed memory of others
+_DL_CPU_MEMORY = (1, 3, 11, 13)  # the CPU's memory, and other devices' pinned and managed memory
 _DL_READ_ONLY = 1
 _DL_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool", 10: "float8_e4m3fn", 12: "float8_e5m2"}
 _capsule_is_valid = ctypes.PYFUNCTYPE(c_int, ctypes.py_object, c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
@@ -429,12 +429,12 @@ _capsule_pointer = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, c_char_p)(("PyC
 
 
 class _View(namedtuple("_View", "dtype shape strides address is_writable owner")):
-    """Memory of an array; strides are in elements. It is valid as long as `owner` lives."""
+    """The memory of an array, valid as long as `owner` lives; strides are in elements."""
 
 
 def _view_of_numpy(array):
     itemsize = array.dtype.itemsize or 1
-    # A view of parts of records has strides that are no multiples of an element.
+    # The strides of a view of a record's field may be no multiple of the element.
     strides = tuple(s // itemsize if s % itemsize == 0 else s / itemsize for s in array.strides)
     address = array.__array_interface__["data"][0]
     name = array.dtype.name if array.dtype.isnative else array.dtype.str
@@ -452,10 +452,10 @@ def _view_of_dlpack(array):
     device, _ = array.__dlpack_device__()
     if device not in _DL_CPU_MEMORY:
         raise BufferError(f"expected memory of the CPU, found that of DLPack's device type {int(device)}")
-    if hasattr(array, "is_neg") and array.is_neg():  # which PyTorch exports as if it were not
+    if hasattr(array, "is_neg") and array.is_neg():  # PyTorch exports it without the negation
         raise BufferError("expected a tensor whose elements are in memory, found a view that negates them")
     is_bool = str(getattr(array, "dtype", "")) == "torch.bool"
-    if is_bool:  # which PyTorch 1 and 2.0 do not export
+    if is_bool:  # PyTorch 1 and 2.0 do not export it
         array = array.view(sys.modules["torch"].uint8)
     try:
         capsule = array.__dlpack__(max_version=(1, 0))
@@ -470,7 +470,7 @@ def _view_of_dlpack(array):
     shape = tuple(t.shape[: t.ndim])
     strides = tuple(t.strides[: t.ndim]) if t.strides else Tensor("", "", shape, tuple(range(t.ndim))).strides
     address = (t.data or 0) + t.byte_offset
-    # A capsule that nobody takes over frees what it holds when it goes.
+    # A capsule that no consumer takes over frees its tensor when it is deleted.
     return _View("bool" if is_bool else _dlpack_name(t), shape, strides, address, not is_read_only, (array, capsule))
 
 
@@ -503,7 +503,7 @@ def _is_dense(tensor, view):
 
 
 def _check_view(tensor, view, is_output):
-    """Says what is wrong with a view for a tensor."""
+    """Why a view cannot be the tensor's memory; None: it can."""
     names = [tensor.dtype.name, _SYNONYMS.get(tensor.type)]
     if view.dtype not in names or view.shape != tensor.stored_shape:
         wanted = " or ".join(filter(None, dict.fromkeys(names)))
@@ -512,9 +512,9 @@ def _check_view(tensor, view, is_output):
             f"{_shape_text(tensor.stored_shape)}, found {view.dtype} {_shape_text(view.shape)}"
         )
     if not _is_dense(tensor, view):
-        lie = "" if tensor.order == tuple(range(len(tensor.order))) else f" in the order {list(tensor.order)} of axes"
+        layout = "" if tensor.order == tuple(range(len(tensor.order))) else f" in the layout {list(tensor.order)}"
         return (
-            f"{tensor.name}: expected elements{lie} without gaps, of strides {list(tensor.strides)}, "
+            f"{tensor.name}: expected elements{layout} without gaps, of strides {list(tensor.strides)}, "
             f"found strides {list(view.strides)}; a copy would be needed"
         )
     if view.address % tensor.dtype.itemsize:
@@ -524,11 +524,11 @@ def _check_view(tensor, view, is_output):
     return None
 
 
-_nothing = numpy.zeros(8)  # the address of arrays without elements, where others have none
+_nothing = numpy.zeros(8)  # the address for arrays without elements
 
 
 def _fill(target, tensor, view):
-    """Sets a C tensor."""
+    """Sets a C tensor to a view."""
     target.type, target.rank = _TYPES[tensor.type], len(tensor.shape)
     target.extent[: target.rank] = tensor.shape
     target.order[: target.rank] = tensor.order
@@ -537,13 +537,13 @@ def _fill(target, tensor, view):
 
 
 def _number_as_array(tensor, value):
-    """An array of a number for a tensor of rank 0; what is no number stays what it is."""
+    """Converts a number to an array, for a tensor of rank 0; returns other values unchanged."""
     if isinstance(value, numpy.generic):
         return numpy.asarray(value)
     is_bits = tensor.type in _PACKED or tensor.type in _SYNONYMS and tensor.type != "boolean"
     if not isinstance(value, numbers.Real) or tensor.shape != () or is_bits:
         return value
-    with numpy.errstate(over="ignore", invalid="ignore"):  # what does not fit is told here
+    with numpy.errstate(over="ignore", invalid="ignore"):  # checked below
         array = numpy.array(value).astype(tensor.dtype)
     if array.dtype.kind != "f" and array != value or numpy.isinf(array) and not math.isinf(value):
         raise ValueError(f"expected a number of type {tensor.type}, found {value}")
@@ -551,7 +551,7 @@ def _number_as_array(tensor, value):
 
 
 def _take(target, tensor, array, is_output=False):
-    """Sets a C tensor to an array's memory, which is valid as long as the result lives."""
+    """Sets a C tensor to an array's memory, valid as long as the returned view lives."""
     try:
         view = _view(array if is_output else _number_as_array(tensor, array))
     except (BufferError, OverflowError, RuntimeError, TypeError, ValueError) as error:
@@ -564,7 +564,7 @@ def _take(target, tensor, array, is_output=False):
 
 
 def _empty(tensor, torch):
-    """A new array: a tensor of PyTorch, or numpy's."""
+    """A new array: a PyTorch tensor if `torch` is given, else numpy's."""
     shape = tensor.stored_shape
     order = tensor.order if tensor.type not in _PACKED else (0,)
     permuted, inverse = [shape[axis] for axis in order], [order.index(axis) for axis in range(len(order))]
@@ -576,13 +576,13 @@ def _empty(tensor, torch):
 
 
 def _torch_of(arrays):
-    """The module, if one of the arrays is a tensor of it."""
+    """The module torch, if one of the arrays is a PyTorch tensor."""
     torch = sys.modules.get("torch")
     return torch if torch and any(isinstance(array, torch.Tensor) for array in arrays) else None
 
 
 class Results(tuple):
-    """A call's outputs in the graph's order; results["name"] is the one of that name."""
+    """A call's outputs in the graph's order; results["name"] is the output of that name."""
 
     def __new__(cls, names, arrays):
         self = super().__new__(cls, arrays)
@@ -604,7 +604,7 @@ class Results(tuple):
 
 
 def _by_name(tensors, arrays, named, what):
-    """A list parallel to tensors, with None for what is not given."""
+    """A list of arrays parallel to tensors; None for those not given."""
     if len(arrays) > len(tensors):
         raise UsageError(f"expected at most {len(tensors)} {what}s, found {len(arrays)}")
     found = list(arrays) + [None] * (len(tensors) - len(arrays))
@@ -619,7 +619,7 @@ def _by_name(tensors, arrays, named, what):
 
 
 def _listed(out):
-    """The arrays that out= gives in the order of the outputs."""
+    """The arrays of out= if it is a sequence in the outputs' order."""
     if out is None or isinstance(out, dict):
         return ()
     if not isinstance(out, (list, tuple)):
@@ -628,7 +628,7 @@ def _listed(out):
 
 
 class _Signature(namedtuple("_Signature", "name inputs outputs states dims")):
-    """What there is to know of a graph without its handle."""
+    """The inputs, outputs, states and dims of a graph, copied from its handle."""
 
     @classmethod
     def of(cls, g):
@@ -643,7 +643,7 @@ class _Signature(namedtuple("_Signature", "name inputs outputs states dims")):
         return cls(_text(_lib.ng_graph_name(g)), inputs, outputs, tuple(states), dims)
 
     def arrays(self, arrays, named, states):
-        """The input arrays, those of states too."""
+        """The arrays of all inputs, including states."""
         if isinstance(states, dict):
             first = len(self.inputs) - len(self.states)
             found = _by_name(self.inputs[:first], arrays, named, "input")
@@ -662,7 +662,7 @@ class _Signature(namedtuple("_Signature", "name inputs outputs states dims")):
 
 
 class _Call:
-    """C tensors of a call, and the arrays that they are of. signature: of a bound graph."""
+    """The C tensors of a call, and their arrays. signature: of a bound graph."""
 
     def __init__(self, signature, arrays, named, out, states):
         s = signature
@@ -681,7 +681,7 @@ class _Call:
         self.results = Results((tensor.name for tensor in wanted), results)
 
     def overlapping(self):
-        """Which tensors share memory with an output; for a message."""
+        """The names of tensors that overlap an output, for a message."""
         s, n = self._signature, len(self.inputs)
         names = [tensor.name for tensor in s.inputs + s.outputs]
         ranges = [(t.data, t.data + _lib.ng_tensor_nbytes(byref(t))) for t in [*self.inputs, *self.outputs]]
@@ -700,8 +700,8 @@ class _Call:
 def load(path, constants=None, dims=None):
     """Reads a graph from a file: ngrad/1, an ONNX model, or JSON of oneDNN Graph or nGraph.
 
-    Of an ONNX model, constants is a dict of the inputs that are constants, such as shapes, and the .npy or .pb files that
-    they are in; dims, of the named extents that have this value when it is read.
+    For an ONNX model, constants is a dict from inputs that become constants, such as shapes, to .npy or .pb files; dims
+    is a dict from named extents to the values that they get when the model is read.
     """
     path = os.fspath(path)
     if constants or dims:
@@ -722,7 +722,7 @@ def load(path, constants=None, dims=None):
 def loads(text, name="graph", folder=None):
     """Reads a graph from text. Messages call it `name`; files of constants are looked up in `folder`."""
     if isinstance(text, str):
-        text = text.encode(errors="surrogatepass")  # the library tells of what is no UTF-8
+        text = text.encode(errors="surrogatepass")  # the library reports invalid UTF-8
     if not isinstance(text, (bytes, bytearray, memoryview)):
         raise UsageError(f"expected a graph as text or bytes, found {type(text).__name__}")
     text = bytes(text)
@@ -743,17 +743,17 @@ def _shape(shape, name):
 
 
 class Graph:
-    """A graph: `load`, `loads` and methods of other graphs make it.
+    """A graph, made by `load`, `loads` and methods of other graphs.
 
-    name, inputs, outputs: what it is called and takes and gives, as lists of Tensor; states, which are its last
-    inputs; dims, a dict of the named extents and their values, None where there is none.
+    name; inputs and outputs, tuples of Tensor; states, a tuple of State, which are the last inputs; dims, a dict from
+    named extents to their values, or None.
     """
 
-    _MOST_KERNELS = 16  # kept for calls of a graph
+    _MOST_KERNELS = 16  # limit of stored kernels
 
     def __init__(self, make):
-        self._make = make  # of a session: a new handle
-        self._kernels = {}  # by the shapes that the graph was called with
+        self._make = make  # makes a handle in a session
+        self._kernels = {}  # by the shapes of the call's arrays
         self._lock = threading.Lock()
         with _Session() as session:
             self._signature = _Signature.of(make(session))
@@ -783,7 +783,7 @@ class Graph:
         return f"<ngrad.Graph {self.name}: {', '.join(t.name for t in self.inputs)} -> {', '.join(t.name for t in self.outputs)}>"
 
     def _open(self, session):
-        """A handle whose own warnings were told when the graph was made."""
+        """A new handle. Its warnings are dropped, because they were raised when the graph was made."""
         g = self._make(session)
         _lib.ng_messages_clear(session.context)
         return g
@@ -801,7 +801,7 @@ class Graph:
         return Graph(make)
 
     def with_shapes(self, /, **shapes):
-        """The graph with inputs of these shapes, which give their named and unknown extents numbers."""
+        """The graph with inputs of these shapes, which set named and unknown extents."""
         index = {tensor.name: i for i, tensor in enumerate(self.inputs)}
         _by_name(self.inputs, (), shapes, "input")
         shapes = {name: _shape(shape, name) for name, shape in shapes.items()}
@@ -809,7 +809,7 @@ class Graph:
         for name, shape in shapes.items():
             expected = self.inputs[index[name]].shape
             if expected is None or len(expected) != len(shape):
-                continue  # of which the library tells
+                continue  # the library reports it
             for extent, value in zip(expected, shape):
                 if isinstance(extent, str) and dims.setdefault(extent, (value, name))[0] != value:
                     first, other = dims[extent]
@@ -841,7 +841,7 @@ class Graph:
         return self._gradient(_lib.ng_graph_gradient, wrt, of, save_least)
 
     def forward(self, wrt=None, of=None, save_least=False):
-        """This graph with the values that `gradient`, for the same arguments, takes of it as further outputs."""
+        """This graph with further outputs: the values that `gradient`, for the same arguments, takes as inputs."""
         return self._gradient(_lib.ng_graph_gradient_forward, wrt, of, save_least)
 
     def train(self, optimizer=None, *, losses=None, schedule=None, freeze=None, **settings):
@@ -854,11 +854,11 @@ class Graph:
         return Graph(make)
 
     def inference(self, losses=None):
-        """The graph as it is used after training: without losses, and updating no state."""
+        """The graph for use after training, without losses; it updates no state."""
         return self._inference(1, losses)
 
     def test(self, losses=None):
-        """The graph of losses and metrics for data that nothing is learnt from."""
+        """The graph that computes losses and metrics on test data; it updates no state."""
         return self._inference(0, losses)
 
     def _inference(self, form, losses):
@@ -870,7 +870,7 @@ class Graph:
         return Graph(make)
 
     def show(self, format="yaml", **options):
-        """The graph, or what compile(**options) makes of it, as text: yaml, dot, kernels, loops, c or memory."""
+        """The graph, or a stage of compile(**options), as text: yaml, dot, kernels, loops, c or memory."""
         options, _kept = _compile_options(after=options.pop("after", None), **options)
         with _Session() as session:
             g = self._open(session)
@@ -879,7 +879,7 @@ class Graph:
             return _text(ctypes.string_at(pointer))
 
     def onnx(self):
-        """The graph as the bytes of an ONNX model, in which operators that ONNX has not are of the domain "ngrad"."""
+        """The graph as the bytes of an ONNX model; operators unknown to ONNX have the domain "ngrad"."""
         nbytes = c_size_t()
         with _Session() as session:
             pointer = _lib.ng_graph_onnx(self._open(session), byref(nbytes))
@@ -894,10 +894,10 @@ class Graph:
             session.warn()
 
     def compile(self, **options):
-        """A Kernel. Every extent must have a number: see with_dims and with_shapes.
+        """Compiles the graph to a Kernel. Every extent must have a number: see with_dims and with_shapes.
 
-        Options: isa, "avx2" and so on, else the best that this processor has; fuse; fast_math; memory, the most bytes
-        between kernels; disable, names of passes and rules; compile_timeout, in seconds.
+        Options: isa, "avx2" and so on, by default the best of this processor; fuse; fast_math; memory, the limit of
+        bytes between kernels; disable, names of passes and rules; compile_timeout, in seconds.
         """
         session = _Session()
         try:
@@ -911,7 +911,7 @@ class Graph:
             raise
 
     def _for(self, arrays, named, states):
-        """The graph for the shapes of arrays, and a key for these shapes."""
+        """The shapes of the arrays: a key for the kernel, and a dict by input."""
         inputs = self._signature.arrays(arrays, named, states)
         shapes = []
         for tensor, array in zip(self.inputs, inputs):
@@ -922,7 +922,7 @@ class Graph:
         return tuple(shapes), dict(zip((t.name for t in self.inputs), shapes))
 
     def __call__(self, /, *arrays, out=None, states=None, threads=0, **named):
-        """Runs the graph compiled for the shapes of these arrays; see Kernel.__call__. Kernels are kept."""
+        """Runs the graph, compiled for the shapes of these arrays; see Kernel.__call__. Kernels are reused."""
         key, shapes = self._for(arrays, named, states)
         with self._lock:
             kernel = self._kernels.get(key)
@@ -935,16 +935,16 @@ class Graph:
         return kernel(*arrays, out=out, states=states, threads=threads, **named)
 
     def _with_open_shapes(self, shapes):
-        """with_shapes of the inputs that have extents without numbers; what else differs is told with the arrays."""
+        """Sets the shapes of inputs with open extents; other differences are reported with the arrays."""
         is_open = {t.name: t.shape is None or not all(isinstance(e, int) for e in t.shape) for t in self.inputs}
         is_packed = {t.name: t.type in _PACKED for t in self.inputs}
         shapes = {name: s for name, s in shapes.items() if is_open[name] and not is_packed[name]}
         return self.with_shapes(**shapes) if shapes else self
 
     def interpret(self, /, *arrays, out=None, nan_check=False, **named):
-        """Runs the reference, in f64 and slowly; for comparisons. States are inputs, and their updates outputs.
+        """Runs the reference, which computes in f64 and is slow. States are inputs, and their updates outputs.
 
-        nan_check: the first operator that makes a NaN is an error.
+        nan_check: raises an error at the first operator that makes a NaN.
         """
         _, shapes = self._for(arrays, named, None)
         with _Session() as session:
@@ -956,11 +956,11 @@ class Graph:
             return call.results
 
     def initial_states(self, seed=0):
-        """A dict of new arrays: the first values of the states, as their init in the file says."""
+        """A dict of new arrays: the initial values of the states, as `init` in the file says."""
         return self._made(_lib.ng_tensor_init, [(i, s.input) for i, s in enumerate(self.states)], seed)
 
     def random_inputs(self, seed=0):
-        """A dict of new arrays: random data that suits the inputs, for tests. Every extent must have a number."""
+        """A dict of new arrays: valid random data for the inputs. Every extent must have a number."""
         first = len(self.inputs) - len(self.states)
         return self._made(_lib.ng_tensor_random, [(i, i) for i in range(first)], seed)
 
@@ -988,7 +988,7 @@ def _shape_of(tensor, array):
 
 
 def _train_options(losses, optimizer, schedule, freeze, settings):
-    """ng_train_options, and what has to live as long."""
+    """ng_train_options, and the memory that it points to."""
     loss_names, nlosses = _strings(losses)
     patterns, npatterns = _strings(freeze)
     numbers_ = [_Setting(_encode(name), _number(value, name)) for name, value in settings.items()]
@@ -1002,7 +1002,7 @@ def _train_options(losses, optimizer, schedule, freeze, settings):
 
 def _compile_options(*, isa=None, fuse=True, memory=0, disable=None, schedule=None, fast_math=False, compile_timeout=0,
                      after=None, threads=None, prefix=None, self_test=False):  # fmt: skip
-    """ng_options, and what has to live as long."""
+    """ng_options, and the memory that it points to."""
     disabled, ndisabled = _strings(disable)
     keys, nkeys = _strings(schedule)
     texts = {"isa": isa, "after": after, "threads": threads, "prefix": prefix}
@@ -1018,21 +1018,21 @@ def _compile_options(*, isa=None, fuse=True, memory=0, disable=None, schedule=No
 
 
 class Kernel:
-    """A compiled graph: Graph.compile makes it. Several threads may call it at once.
+    """A compiled graph, made by Graph.compile. Several threads may call it at once.
 
-    name, inputs, outputs, states: as of a Graph; every extent is a number. isa: the instruction set.
+    name, inputs, outputs, states: as in Graph, but every extent is a number. isa: the instruction set.
     """
 
     def __init__(self, session, g, k):
         self._g, self._k = g, k
         self._session = session
-        self._lock = threading.Lock()  # of the session, which calls of the kernel alone do not need
+        self._lock = threading.Lock()  # for the session, which ng_kernel_run does not use
         self._signature = _Signature.of(g)
         info = _lib.ng_kernel_get_info(k)
         self.isa = _text(info.isa)
         self.workspace_nbytes = int(info.workspace_nbytes)
         self.was_cached = bool(info.was_cached)
-        # At exit, other threads may be in a call.
+        # Not freed at exit, when other threads may be in a call.
         weakref.finalize(self, session.free).atexit = False
 
     name, inputs, outputs, states = Graph.name, Graph.inputs, Graph.outputs, Graph.states
@@ -1043,11 +1043,11 @@ class Kernel:
     def __call__(self, /, *arrays, out=None, states=None, threads=0, **named):
         """Runs on arrays, in the order of inputs or by name, without copies; returns Results.
 
-        out: a sequence, or a dict by name, of arrays for outputs; None, or what is not in it, is allocated, as
-        tensors of PyTorch if an input is one.
-        states: a dict of arrays by name, which the call updates in place. Without it, states are inputs like others,
-        and their updates outputs.
-        threads: 0 takes all processors. The results do not depend on it.
+        out: a sequence, or a dict by name, of arrays for outputs. Outputs that are None or missing are allocated, as
+        PyTorch tensors if an input is one.
+        states: a dict of arrays by name, which the call updates in place. Without it, states are ordinary inputs, and
+        their updates are outputs.
+        threads: 0 uses all processors. The results do not depend on the number.
         """
         threads = _integer(threads, "threads", 31)
         call = _Call(self._signature, arrays, named, out, states)

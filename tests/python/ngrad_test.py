@@ -332,7 +332,7 @@ class Arrays(Case):
         (y,) = g(x)
         np.testing.assert_array_equal(x, y)
         self.assertEqual(x.strides, y.strides)
-        self.refuses("in the order [0, 2, 3, 1] of axes", g, floats(2, 3, 4, 5))
+        self.refuses("in the layout [0, 2, 3, 1]", g, floats(2, 3, 4, 5))
 
     def test_results_have_names(self):
         g = ngrad.loads(text(tensor("x", "f32", "[2]"), "{op: Exp, inputs: [x], outputs: [y]}, {op: ReLU, inputs: [x], outputs: [z]}", "y, z"))

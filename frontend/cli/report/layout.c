@@ -1,6 +1,5 @@
-// Layouts in two steps, as dot cannot be relied on to lay out frames in frames: first the nodes inside each kernel,
-// then the kernels as boxes of the sizes that this gave. dot takes several graphs at once and answers in its format
-// plain.
+// Makes layouts in two steps, because dot does not lay out nested frames reliably: first the nodes inside each kernel,
+// then the kernels as boxes of the resulting sizes. dot reads several graphs at once, and answers in its format plain.
 #include "frontend/cli/report/layout.h"
 
 #include "frontend/cli/session.h"
@@ -17,8 +16,8 @@
 
 enum { INCH = 72 };                                    // pixels
 enum { MOST_KERNELS = 180 };                           // of a part: dot takes seconds for more
-enum { MOST_NODES = 40 };                              // of a graph without kernels: more are not readable
-enum { MOST_BOXES = 80 };                              // with inputs and outputs: more are not readable
+enum { MOST_NODES = 40 };                              // of a graph without kernels: more are illegible
+enum { MOST_BOXES = 80 };                              // with inputs and outputs: more are illegible
 enum { LETTER = 7, LINE = 16, MOST_LETTERS = 34 };     // of a label, in pixels; longer lines are cut
 enum { PADDING = 8, HEADING = 40, LEAST_WIDTH = 150 }; // of a kernel's frame
 static const double patience_ms = 20000;
@@ -56,7 +55,7 @@ static pid_t start_dot(FILE *in, FILE *out) {
   return child;
 }
 
-// Why it failed; NULL: it did not.
+// Why dot failed; NULL: it succeeded.
 static const char *await_dot(pid_t child) {
   const struct timespec pause = {.tv_nsec = 5000000};
   const double began = now_ms();
@@ -78,7 +77,7 @@ static FILE *temporary_file(void) {
   return file;
 }
 
-// What dot says to the text; NULL after setting *why. The caller frees it.
+// dot's answer to the text; NULL after setting *why. The caller frees it.
 static char *run_dot(const char *text, const char **why) {
   FILE *in = temporary_file(), *out = temporary_file();
   char *answer = NULL;
@@ -98,7 +97,7 @@ static json_t *pixels(double inches) {
   return memory_or_exit(json_integer((json_int_t)(inches * INCH + 0.5)));
 }
 
-enum { NAME_NBYTES = 16 }; // of a box's name, which is one of ours
+enum { NAME_NBYTES = 16 }; // of a box's generated name
 
 static double read_number(const char **at) {
   char *end;
@@ -143,14 +142,14 @@ static void read_arrow(const char *at, double height, json_t *arrows) {
   json_add(arrows, arrow);
 }
 
-// What follows the word that a line begins with; NULL: it begins with another.
+// The rest of a line after its first word; NULL: the line begins with another word.
 static const char *behind(const char *line, const char *word) {
   const size_t length = strlen(word);
   return strncmp(line, word, length) == 0 ? line + length : NULL;
 }
 
-// The graph's answer at *text, behind which *text moves: graph SCALE WIDTH HEIGHT, a line a box and a line an arrow,
-// and stop. NULL: there is none.
+// Reads the graph's answer at *text and advances *text: graph SCALE WIDTH HEIGHT, a line for each box and each arrow,
+// and stop. NULL: no answer.
 static json_t *read_layout(const char **text) {
   const char *at = behind(*text, "graph "), *rest;
   if (!at) return NULL;
@@ -199,7 +198,7 @@ static int letters(const char *text) {
   return count;
 }
 
-// Of the lines "name" and "type [shape]".
+// The lines of a label: "name" and "type [shape]".
 static int value_letters(const json_t *value) {
   enum { OF_EXTENT = 6 }; // about
   const int shape = letters(text_at(value, "type")) + OF_EXTENT * (int)json_array_size(json_object_get(value, "shape"));
@@ -225,7 +224,7 @@ static void print_begin(FILE *out) {
   fputs("digraph{nodesep=.25;ranksep=.3;node[shape=box,label=\"\",fixedsize=true];\n", out);
 }
 
-// Which of the kernel's nodes make each value: by value, 1 + the node.
+// Finds the kernel's node that makes each value: by value, 1 + the node.
 static void print_inside(const Program *p, const json_t *kernel, size_t *maker, FILE *out) {
   const json_t *own = json_object_get(kernel, "nodes");
   print_begin(out);
@@ -296,7 +295,7 @@ typedef struct Part {
 
 typedef struct Outside {
   const Program *program;
-  json_t *done; // names of boxes and arrows that have been printed
+  json_t *done; // names of boxes and arrows that are already in the layout
   FILE *out;
 } Outside;
 
@@ -320,7 +319,8 @@ static void print_arrow(Outside *o, char from_letter, size_t from, char to_lette
   if (is_new(o, name)) fprintf(o->out, "%s;\n", name);
 }
 
-// Arrows to the kernel: from the kernels that wrote what it reads before, else from the value itself.
+// Adds the arrows to the kernel: from the kernels that wrote a value that it reads, or from the value if no kernel
+// before wrote it.
 static void print_reads(Outside *o, const json_t *const *writers, const Part *part, size_t kernel) {
   const json_t *reads = json_object_get(json_array_get(o->program->kernels, kernel), "reads");
   for (size_t r = 0; r < json_array_size(reads); r++) {
@@ -371,7 +371,7 @@ static json_t **find_writers(const Program *p) {
   return writers;
 }
 
-// How many values come from outside or are outputs.
+// The number of values that are inputs, constants or outputs.
 static size_t count_outer(const Program *p, json_t *const *writers) {
   size_t count = 0;
   for (size_t v = 0; v < json_array_size(p->values); v++)
@@ -415,7 +415,7 @@ static Program program_init(const json_t *json) {
   return p;
 }
 
-// Boxes and arrows of a node; maker: by value, 1 + the node that makes it, of the nodes before.
+// Adds the boxes and arrows of a node. maker: by value, 1 + the earlier node that makes it.
 static void print_node(Outside *o, size_t node, size_t *maker) {
   const Program *p = o->program;
   const json_t *inputs = json_object_get(json_array_get(p->nodes, node), "inputs");

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_NBYTES = 3 << 20, MOST_WORDS = 1 << 18 }; // of a page that is opened at once and sent by mail
+enum { MOST_NBYTES = 3 << 20, MOST_WORDS = 1 << 18 }; // limits of a page that opens at once and can be sent by mail
 
 void lines_init(Lines *l) {
   *l = (Lines){.index = memory_or_exit(json_object()), .list = memory_or_exit(json_array())};
@@ -22,7 +22,7 @@ static json_t *add_line(Lines *l, const char *line, size_t nbytes) {
     number = memory_or_exit(json_integer((json_int_t)json_array_size(l->list)));
     if (json_object_set(l->index, json_string_value(text), number) != 0) memory_or_exit(NULL);
     json_add(l->list, json_incref(text));
-    json_decref(number); // the dictionary has it
+    json_decref(number); // the dictionary owns it
     l->nbytes += nbytes;
   }
   l->nwords++;
@@ -31,7 +31,7 @@ static json_t *add_line(Lines *l, const char *line, size_t nbytes) {
   return json_incref(number);
 }
 
-// Whether a line may still be added; adds the line that says otherwise to the text.
+// Whether another line may be added. At the limit, adds the line that says so to the text.
 static bool has_space(Lines *l, json_t *text) {
   static const char left_out[] = "... left out, as the report would be too large";
   if (l->nbytes < MOST_NBYTES && l->nwords < MOST_WORDS) return true;
@@ -59,7 +59,7 @@ static bool begins_with(const char *text, const char *prefix) {
   return prefix && strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-// The kernel of a heading; nkernels: the line is none.
+// The kernel of a heading; nkernels: the line is no heading.
 static size_t heading_kernel(const char *line, const char *heading, size_t nkernels) {
   if (!begins_with(line, heading)) return nkernels;
   const char *number = line + strlen(heading);

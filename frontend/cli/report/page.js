@@ -1,13 +1,13 @@
 'use strict';
-// Draws the data of ngrad report. All text from the data goes through shown(), into text nodes and attributes: nothing
-// is ever read as HTML. A "graph" is an element of data.graphs; its texts are lists of indices into graph.lines.
+// Draws the data of ngrad report. All text from the data goes through shown(), into text nodes and attributes, and is
+// never parsed as HTML. A "graph" is an element of data.graphs; its texts are lists of indices into graph.lines.
 
 const data = JSON.parse(document.getElementById('data').textContent);
 const state = {graph: null, kernel: -1, node: -1, part: 0, by_time: false, all_bars: false, pass: -1};
 
 // Text and elements
 
-// What nobody can see becomes a question mark: control characters, marks of direction, and the like.
+// Invisible characters become question marks: control characters, marks of direction, and so on.
 function shown(text) {
   return String(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Default_Ignorable_Code_Point}]/gu, '?');
 }
@@ -49,7 +49,7 @@ function amount(n) {
 
 const percent = x => (100 * x).toFixed(1) + ' %';
 const cut = (text, letters) => [...text].length > letters ? [...text].slice(0, letters - 1).join('') + '…' : text;
-// Cuts a text that takes more than its room, which only the page knows: letters differ in width.
+// Cuts a text that is too wide. Only the page knows the widths of letters.
 function fit(text) {
   let letters = [...text.textContent.replace(/…$/, '')];
   for (let width; letters.length > 1 && (width = text.getComputedTextLength()) > text.dataset.room;) {
@@ -72,7 +72,7 @@ function hint(text) {
   };
   return {onpointermove: move, onpointerleave: () => { by_id('tip').hidden = true; }};
 }
-const BREAK = '\u2424'; // between lines of a hint, as shown() leaves no line breaks
+const BREAK = '\u2424'; // separates lines of a hint, because shown() removes line breaks
 
 function chooser(label, items, chosen, choose) {
   return html('div', {class: 'buttons', role: 'group', 'aria-label': label}, items.map((item, i) =>
@@ -81,16 +81,16 @@ function chooser(label, items, chosen, choose) {
 
 // Numbers of kernels
 
-// The kernel that has the times of this one: kernels that go over slices together are timed together.
+// The kernel that holds this kernel's times: kernels that process slices together are timed together.
 const timed = (graph, k) => graph.program.kernels[k].with;
 
 function ceilings(graph) {
   const t = graph.timing;
   if (!t || !(t.ceiling_ms > 0)) return null;
-  return {rate: (t.bytes_read + t.bytes_written) / t.ceiling_ms, peak: t.peak_gflops * 1e6}; // in a millisecond
+  return {rate: (t.bytes_read + t.bytes_written) / t.ceiling_ms, peak: t.peak_gflops * 1e6}; // per millisecond
 }
 
-// What is measured of a kernel; null: nothing.
+// The measured numbers of a kernel; null: not measured.
 function measured(graph, k) {
   const row = graph.timing?.profile?.kernels[timed(graph, k)];
   const roofs = ceilings(graph);
@@ -170,7 +170,7 @@ function draw_kernel(graph, k, box) {
                 svg('text', {class: 'small', x: left + 8, y: top + 31, 'data-room': w - 12},
                     cut((m ? (timed(graph, k) === k ? `${time(m.ms)} · ` : `with ${timed(graph, k)} · `) : '') +
                         bytes(kernel.bytes_read + kernel.bytes_written), Math.floor((w - 12) / 6))));
-  g.append(svg('text', {class: 'number', x, y: y + 20, 'text-anchor': 'middle'}, k)); // when seen from far away
+  g.append(svg('text', {class: 'number', x, y: y + 20, 'text-anchor': 'middle'}, k)); // shown when zoomed out
   if (inside) {
     const at = svg('g', {transform: `translate(${Math.round(x - inside.size[0] / 2)} ${top + heading})`});
     for (const arrow of inside.arrows) {
@@ -258,7 +258,7 @@ function make_movable(canvas, picture, [width, height], first) {
   });
   for (const end of ['pointerup', 'pointercancel', 'pointerleave'])
     surface.addEventListener(end, event => pointers.delete(event.pointerId));
-  surface.addEventListener('click', event => { if (moved > 6) event.stopPropagation(); }, true); // it was a drag
+  surface.addEventListener('click', event => { if (moved > 6) event.stopPropagation(); }, true); // the click ended a drag
   canvas.append(html('div', {class: 'buttons'}, html('button', {onclick: () => middle(1.4), 'aria-label': 'zoom in'}, '+'),
                      html('button', {onclick: () => middle(1 / 1.4), 'aria-label': 'zoom out'}, '−'),
                      html('button', {onclick: whole}, 'whole')));
@@ -274,7 +274,7 @@ function surface_for(picture, has_many) {
              picture);
 }
 
-// The operators of a graph between passes, without kernels. Those that the other graph lacks are marked.
+// The operators of a graph between passes, without kernels. Operators that the other graph lacks are marked.
 function draw_operators(graph, own, other, mark) {
   const canvas = html('div', {class: 'canvas'}), picture = svg('g', {}), layout = own.layout;
   const key = (g, node) => [node.op, ...[...node.inputs, ...node.outputs].map(v => v === null ? '' : g.values[v].name)].join('\n');
@@ -334,9 +334,9 @@ function draw_graph(graph) {
   return section;
 }
 
-// Details of what is selected
+// Details of the selection
 
-// Lines of the source, each with what belongs to it: the lines below that are indented further.
+// Lines of the source, each with the deeper indented lines below it.
 function numbered(graph, numbers) {
   const source = graph.source ?? [], line = n => graph.lines[source[n - 1]] ?? '', indent = n => line(n).search(/\S/);
   const out = [], most = 400;
@@ -384,7 +384,7 @@ function draw_details() {
   panel.scrollTop = 0;
 }
 
-// A kernel's C. Kernels that are alike have the functions of the first of them, as the heading says.
+// A kernel's C. Equal kernels share the functions of the first of them, which the heading names.
 function source_of(graph, k) {
   const own = graph.c?.[k] ?? [], other = lines_of(graph, own).join(' ').replaceAll(' // ', ' ').match(/: the functions of kernel (\d+)\s*$/);
   return other ? [...own, ...(graph.c[Number(other[1])] ?? [])] : own;
@@ -458,7 +458,7 @@ function draw_roofline(graph, width) {
   const rows = graph.program.kernels.map((kernel, k) => ({kernel, k, m: measured(graph, k)}))
       .filter(r => r.m && timed(graph, r.k) === r.k && r.m.operations > 0 && r.m.ms > 0 && r.m.nbytes > 0)
       .map(r => ({...r, x: r.m.operations / r.m.nbytes, y: r.m.operations / r.m.ms * 1e-6}));
-  const rate = roofs.rate * 1e-6, peak = roofs.peak * 1e-6, ridge = peak / rate; // GB/s, GF/s, operations a byte
+  const rate = roofs.rate * 1e-6, peak = roofs.peak * 1e-6, ridge = peak / rate; // GB/s, GF/s, operations per byte
   const height = Math.min(460, Math.max(280, width * 0.5));
   const [x0, x1] = [Math.min(ridge / 100, ...rows.map(r => r.x)) / 1.5, Math.max(ridge * 10, ...rows.map(r => r.x)) * 1.5];
   const [y0, y1] = [Math.min(x0 * rate, ...rows.map(r => r.y)) / 1.5, Math.max(peak, ...rows.map(r => r.y)) * 2];
@@ -485,7 +485,7 @@ function draw_roofline(graph, width) {
                                   'fill-opacity': 0.75, 'data-kernel': r.k, onclick: () => reveal(r.k),
                                   ...hint(() => `${kernel_hint(graph, r.k)}${BREAK}${r.y.toPrecision(3)} GF/s, ${(r.m.nbytes / r.m.ms * 1e-6).toPrecision(3)} GB/s`)}));
   const places = [];
-  for (const r of rows) { // labels where there is space, the slowest kernels first
+  for (const r of rows) { // labels where they fit, the slowest kernels first
     const place = [x(r.x) + 9, y(r.y) - 9];
     if (places.length === 12 || place[0] > width - 30 || places.some(p => Math.abs(p[0] - place[0]) < 30 && Math.abs(p[1] - place[1]) < 13)) continue;
     places.push(place);
@@ -529,7 +529,7 @@ function redraw_pictures() {
   for (const place of document.querySelectorAll('.picture')) place.redraw();
 }
 
-// A section whose picture redraw_pictures draws, as its width is known only in the page.
+// A section whose picture is drawn by redraw_pictures, because its width is known only in the page.
 function picture_section(id, title, text, draw_picture) {
   const place = html('div', {class: 'picture'});
   place.redraw = () => { if (place.clientWidth) place.replaceChildren(...[draw_picture(place.clientWidth)].flat().filter(Boolean)); };
@@ -538,8 +538,8 @@ function picture_section(id, title, text, draw_picture) {
 
 // Passes
 
-// The shortest edit from one list to another (Myers), as [kind, line] with kind ' ', '-' or '+'; beyond a bound, all of
-// what differs in the middle.
+// The shortest edit from one list to another (Myers), as [kind, line] with kind ' ', '-' or '+'. Beyond a limit, it
+// replaces everything between the common beginning and end.
 function difference(a, b) {
   let begin = 0, end = 0;
   while (begin < a.length && begin < b.length && a[begin] === b[begin]) begin++;

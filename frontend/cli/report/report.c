@@ -1,4 +1,5 @@
-// ngrad report: what becomes of graphs, as one page of HTML that needs nothing else. C collects; the page draws.
+// ngrad report: shows how graphs become kernels in one self-contained page of HTML. C collects the data; the page draws
+// it.
 #include "frontend/cli/bench_report.h"
 #include "frontend/cli/data.h"
 #include "frontend/cli/progress.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// The page's parts, which the build makes arrays of.
+// The page's parts, which the build turns into arrays.
 extern const char report_page_html[], report_page_css[], report_page_js[];
 
 #define FORMAT "ngrad-report/1"
@@ -24,20 +25,20 @@ typedef struct Report {
   json_t *graphs, *messages;
 } Report;
 
-typedef struct Subject { // a graph that is reported on
+typedef struct Subject { // a graph of the report
   const Settings *settings;
   ng_context *ctx;
   const char *path;
   ng_graph *graph;
   ng_options options;
   Lines lines;
-  json_t *object; // what the page gets
+  json_t *object; // the page's data of the graph
   json_t *passes;
 } Subject;
 
 // Files
 
-// A file's text, cut at `most` bytes, for the caller to free; NULL after telling: it cannot be read.
+// A file's text, cut at `most` bytes; the caller frees it. NULL after an error message: the file cannot be read.
 static char *file_text(const char *path, size_t most) {
   FILE *in = fopen(path, "rb");
   char *text = NULL;
@@ -63,7 +64,7 @@ static bool is_graph(const json_t *graph) {
   return json_is_object(json_object_get(graph, "program")) && json_is_array(json_object_get(graph, "lines"));
 }
 
-// What a page was made from; NULL: the text is no page.
+// The data that a page was made from; NULL: the text is no page.
 static json_t *page_data(const char *text) {
   const char *begin = strncmp(text, "<!doctype html>", 15) == 0 ? strstr(text, DATA_BEGIN) : NULL;
   const char *end = begin ? strstr(begin, DATA_END) : NULL;
@@ -79,14 +80,14 @@ static json_t *page_data(const char *text) {
   return NULL;
 }
 
-// Parts of what the page gets
+// Parts of the page's data
 
-// What ng_graph_show says, or NULL, with the status in the context.
+// The text of ng_graph_show, or NULL, with the status in the context.
 static char *show(const Subject *s, const char *format) {
   return ng_graph_show(s->graph, format, &s->options);
 }
 
-// What is no file, such as standard input, cannot be read again.
+// Standard input and other paths that are no files cannot be read again.
 static ng_status add_source(Subject *s) {
   struct stat info;
   if (strcmp(s->path, "-") == 0 || stat(s->path, &info) != 0 || !S_ISREG(info.st_mode)) return NG_OK;
@@ -113,8 +114,8 @@ static void keep_pass(void *user, const ng_pass_report *report) {
   json_add(s->passes, pass);
 }
 
-// jansson's parser leaves a character out where it finds no memory for it, and says nothing; but not twice the same
-// one.
+// jansson's parser silently drops a character when it is out of memory. It is run twice, because it does not drop the
+// same character twice.
 static json_t *parse_or_exit(const char *text) {
   json_t *json = memory_or_exit(json_loads(text, 0, NULL)), *again = memory_or_exit(json_loads(text, 0, NULL));
   if (!json_equal(json, again)) memory_or_exit(NULL);
@@ -135,7 +136,7 @@ static ng_status add_program(Subject *s) {
   return NG_OK;
 }
 
-// A drawing of the graph after a pass (NULL: before any), unless it is too large.
+// The drawing of the graph after a pass (NULL: before the first), unless it is too large.
 static ng_status add_picture(Subject *s, json_t *object, const char *pass) {
   ng_options options = s->options;
   options.after = pass;
@@ -151,7 +152,7 @@ static ng_status add_picture(Subject *s, json_t *object, const char *pass) {
   return NG_OK;
 }
 
-// Of the graph before all passes, and after each that changed its lines.
+// The texts of the graph before all passes, and after each pass that changed its lines.
 static ng_status add_pictures(Subject *s) {
   const json_t *before = json_object_get(s->object, "before");
   ng_status status = NG_OK;
@@ -277,14 +278,14 @@ static bool is_page(const char *path) {
   return length >= 5 && strcmp(path + length - 5, ".html") == 0;
 }
 
-// Whether the page would be written over a graph.
+// Whether writing the page would overwrite a graph.
 static bool is_over_graph(const Settings *s) {
   for (size_t i = 0; s->out && i < s->noperands; i++)
     if (!is_page(s->operands[i]) && is_same_file(s->operands[i], s->out)) return true;
   return false;
 }
 
-// A graph, or a page that an earlier report wrote.
+// Adds a graph, or the graphs of a page from an earlier report.
 static ng_status add_operand(Report *r, const char *path) {
   if (!is_page(path)) return add_graph(r, path);
   char *text = file_text(path, MOST_FILE_NBYTES);
@@ -299,7 +300,7 @@ static ng_status add_operand(Report *r, const char *path) {
 
 // The page
 
-// No tag can end or begin in a script's JSON: '<' occurs in strings only, where it is escaped.
+// No tag can begin or end in a script's JSON: '<' occurs only in strings, where it is escaped.
 static int write_data(const char *text, size_t nbytes, void *file) {
   for (size_t i = 0; i < nbytes; i++)
     if (text[i] == '<') fputs("\\u003c", file);
@@ -307,7 +308,7 @@ static int write_data(const char *text, size_t nbytes, void *file) {
   return 0;
 }
 
-// The page with each of its marks replaced by what it stands for.
+// Prints the page with each mark replaced by its part.
 static char *page_text(const json_t *data) {
   static const struct {
     const char *mark, *text;
