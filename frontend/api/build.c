@@ -24,8 +24,9 @@ static ng_status refuse_needed_pass(ng_context *ctx, const char *name) {
   text_init(&others, &ctx->allocator);
   for (size_t i = 0; i < npasses; i++)
     if (!passes[i].is_needed) text_format(&others, "%s%s", others.nbytes ? ", " : "", passes[i].name);
-  ng_status status = argument_error(ctx, "pass %s cannot be disabled, as compiling relies on it; expected %s or a rule",
-                                    name, text_string(&others));
+  ng_status status =
+      argument_error(ctx, "pass %s cannot be disabled, because compiling requires it; expected %s or a rule", name,
+                     text_string(&others));
   text_deinit(&others);
   return status;
 }
@@ -175,8 +176,7 @@ static ng_status lower_for(Build *b, const Target *target, Program **program) {
     return argument_error(ctx, "%s has leaves: its parts are compiled, and not the whole", b->graph->name);
   Call call = call_begin(ctx);
   if (!is_addressable(b->graph)) {
-    error_at(&ctx->diagnostics, (Position){0}, "%s: its tensors are more bytes than memory has addresses",
-             b->graph->name);
+    error_at(&ctx->diagnostics, (Position){0}, "%s: its tensors exceed the address space", b->graph->name);
     return failure(ctx, call);
   }
   PassContext lowering = b->passes;

@@ -155,7 +155,7 @@ ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, const ng_t
   for (int i = 0; is_same && i < a.rank; i++) is_same = a.extent[i] == e.extent[i];
   *out = difference_of(a.type, tolerance);
   if (!order_is_valid(&a.order, a.rank) || !order_is_valid(&e.order, e.rank))
-    return argument_error(ctx, "expected orders of the tensors' axes");
+    return argument_error(ctx, "expected valid layouts of the tensors");
   if (!is_same) {
     Call call = call_begin(ctx);
     error_at(&ctx->diagnostics, (Position){0}, "tensors of different shapes cannot be compared");

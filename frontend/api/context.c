@@ -149,9 +149,10 @@ void compiling_end(ng_context *ctx) {
 static void tell_steps(ng_context *ctx) {
   atomic_store_explicit(&ctx->steps.left, INT64_MAX, memory_order_relaxed);
   ctx->diagnostics.out_of_memory = false;
-  error_at(&ctx->diagnostics, (Position){0},
-           "%s takes more than %lld steps to compile; make smaller graphs of it, or raise the number with --max-steps",
-           ctx->compiled, (long long)ctx->most_steps);
+  error_at(
+      &ctx->diagnostics, (Position){0},
+      "%s takes more than %lld steps to compile; divide it into smaller graphs, or raise the limit with --max-steps",
+      ctx->compiled, (long long)ctx->most_steps);
 }
 
 ng_status out_of_memory_status(ng_context *ctx) {

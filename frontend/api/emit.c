@@ -83,8 +83,8 @@ static ng_status choose_prefix(FileEmission *e, const char *prefix) {
   emit_identifier(e->prefix, &identifier);
   ng_status status = identifier.out_of_memory ? NG_OUT_OF_MEMORY : NG_OK;
   if (status == NG_OK && strcmp(text_string(&identifier), e->prefix) != 0)
-    status = argument_error(e->ctx, "prefix: expected a C identifier that nothing else has, found %s; %s would do",
-                            e->prefix, text_string(&identifier));
+    status = argument_error(e->ctx, "prefix: expected an unused C identifier, found %s; %s would do", e->prefix,
+                            text_string(&identifier));
   text_deinit(&identifier);
   return status;
 }

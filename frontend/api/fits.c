@@ -16,7 +16,7 @@ static const char *tensor_refusal(const ng_tensor *t, const Tensor *wanted) {
   bool ok = own.type == wanted->type && own.rank == wanted->rank;
   for (int i = 0; ok && i < own.rank; i++)
     ok = own.extent[i] == wanted->extent[i] && order_axis(&own.order, i) == order_axis(&wanted->order, i);
-  if (!ok) return "expected tensors of the graph's types, shapes and orders";
+  if (!ok) return "expected tensors of the graph's types, shapes and layouts";
   return (uintptr_t)t->data % type_nbytes(own.type) ? "expected data that is aligned to its elements" : NULL;
 }
 
@@ -71,7 +71,7 @@ const char *tensors_refusal(const ng_tensor *inputs, size_t ninputs, const ng_te
   for (size_t i = 0; i < count; i++)
     ranges[i] = i < ninputs ? range_of(&inputs[i], false) : range_of(&outputs[i - ninputs], true);
   for (size_t i = 0; in_place && i < in_place->nstates; i++) join_state(&in_place->states[i], ranges, ninputs);
-  const char *why = outputs_overlap(ranges, count) ? "expected outputs that overlap nothing else" : NULL;
+  const char *why = outputs_overlap(ranges, count) ? "expected outputs that overlap no other tensor" : NULL;
   if (ranges != few) allocator_free(allocator, ranges);
   return why;
 }

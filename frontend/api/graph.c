@@ -183,8 +183,8 @@ static bool every_extent_is_known(const Graph *g, Diagnostics *d) {
   char shape[256];
   for (size_t i = 0; i < g->ninputs; i++)
     if (!shape_is_known(&g->inputs[i]->shape))
-      ok = error_at(d, g->inputs[i]->position, "%s %s: expected every extent to be known by now, from data or dims",
-                    g->inputs[i]->name, shape_string(&g->inputs[i]->shape, shape, sizeof shape));
+      ok = error_at(d, g->inputs[i]->position, "%s %s: expected data or dims to give every extent", g->inputs[i]->name,
+                    shape_string(&g->inputs[i]->shape, shape, sizeof shape));
   for (size_t i = 0; ok && i < g->nvalues; i++)
     if (!shape_is_known(&g->values[i]->shape) || g->values[i]->type == TYPE_NONE)
       ok = error_at(d, g->values[i]->position, "%s %s: expected every extent to follow from the inputs",

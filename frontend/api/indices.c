@@ -109,9 +109,9 @@ static void tell(ng_context *ctx, const Graph *g, const IndexCheck *c, const ng_
   Text text;
   text_init(&text, &ctx->allocator);
   add_element(&text, g->inputs[c->input]->name, &t, place);
-  if (c->is_count) text_add_string(&text, ": expected a step from 1 on, as steps count from 1");
+  if (c->is_count) text_add_string(&text, ": expected a step of at least 1, because steps count from 1");
   else if (a.end) text_format(&text, ": expected an index from %lld to %lld", (long long)a.least, (long long)a.end - 1);
-  else text_add_string(&text, ": expected no index, as there is nothing to choose from");
+  else text_add_string(&text, ": expected no index, because the indexed axis is empty");
   if (a.has_ignored) text_format(&text, ", or %lld, which is ignored", (long long)a.ignored);
   if (text.out_of_memory) error_out_of_memory(&ctx->diagnostics);
   else

@@ -115,7 +115,7 @@ static ng_status compile_stages(ng_graph *g, const ng_options *options, ng_kerne
   ng_context *ctx = g->ctx;
   ng_kernel *k = *kernel = kernel_new(g);
   if (options && options->profile)
-    return argument_error(ctx, "a graph with leaves has several functions, and no profile of one");
+    return argument_error(ctx, "a graph with leaves has several functions and cannot be profiled");
   if (k) k->staged = allocator_alloc(&ctx->allocator, sizeof *k->staged);
   if (!k || !k->staged) {
     error_out_of_memory(&ctx->diagnostics);

@@ -14,7 +14,7 @@ static const struct ngrad_mpi_functions *functions; // NULL: MPI is not initiali
 static bool begin(ng_context *ctx, const MpiLauncher *launcher, ng_ranks *ranks, int64_t *nlocal) {
   Diagnostics *d = &ctx->diagnostics;
   const int error = functions->begin(ranks, nlocal);
-  if (error) return error_at(d, (Position){0}, "MPI cannot begin: its error %d", error);
+  if (error) return error_at(d, (Position){0}, "MPI cannot be initialised: error %d", error);
   if (launcher->nranks && launcher->nranks != ranks->count)
     return error_at(d, (Position){0},
                     "mpirun is of %s and started %" PRId64 " ranks, but the MPI library knows of %" PRId64

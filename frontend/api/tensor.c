@@ -87,7 +87,7 @@ ng_status ng_tensor_new(ng_context *ctx, const ng_tensor_info *info, ng_tensor *
   *out = (ng_tensor){0};
   Shape shape;
   if (!shape_of_info(info, &shape) || shape_nelems(&shape) < 0)
-    return argument_error(ctx, "%s: expected a type, a shape of fewer than 2^47 elements, and an order of its axes",
+    return argument_error(ctx, "%s: expected a type, a shape of fewer than 2^47 elements, and a valid layout",
                           info->name ? info->name : "?");
   Tensor t = {.type = (Type)info->type, .rank = info->rank, .order = order_of_info(info)};
   for (int i = 0; i < t.rank; i++) t.extent[i] = info->extent[i];
@@ -140,7 +140,7 @@ ng_status ng_tensor_read_npy(ng_context *ctx, const char *path, const ng_tensor_
 
 ng_status ng_tensor_write_npy(ng_context *ctx, const char *path, const ng_tensor *t) {
   Tensor own = tensor_of_api(t), row_major = {0};
-  if (!order_is_valid(&own.order, own.rank)) return argument_error(ctx, "%s: expected an order of the axes", path);
+  if (!order_is_valid(&own.order, own.rank)) return argument_error(ctx, "%s: expected a valid layout", path);
   Call call = call_begin(ctx);
   bool is_permuted = !order_is_row_major(&own.order);
   bool ok = !is_permuted || tensor_reorder(ctx, &own, (Order){{0}}, &row_major);

@@ -98,7 +98,8 @@ static ng_status unknown_setting(Training *t, const char *name) {
   for (size_t i = 0; i < NSETTINGS; i++) known[nknown++] = setting_rows[i].name;
   for (size_t i = 0; i < NOPTIMIZERS; i++) {
     if (operator_has_attribute(&operators[optimizers[i].op], name))
-      return argument_error(t->g->ctx, "%s: %s has none, but %s has", name, t->optimizer->name, optimizers[i].name);
+      return argument_error(t->g->ctx, "%s: not a setting of %s, but of %s", name, t->optimizer->name,
+                            optimizers[i].name);
   }
   return unknown_name(t->g->ctx, "setting", name, known, nknown);
 }
@@ -135,10 +136,10 @@ static ng_status check_schedule(const Training *t) {
   const RateSchedule *r = &t->made.schedule;
   if (r->kind == SCHEDULE_STEP && !r->step_size)
     return argument_error(t->g->ctx,
-                          "step_size: expected with the schedule step, after how many steps the rate changes");
+                          "step_size: the schedule step needs the number of steps after which the rate changes");
   if (r->kind == SCHEDULE_COSINE && r->steps <= r->warmup)
-    return argument_error(t->g->ctx, "steps: expected with the schedule cosine, how many steps there are in all%s",
-                          r->warmup ? ", which are more than warmup" : "");
+    return argument_error(t->g->ctx, "steps: the schedule cosine needs the total number of steps%s",
+                          r->warmup ? ", more than warmup" : "");
   return NG_OK;
 }
 
@@ -148,10 +149,10 @@ static ng_status choose_numbers(Training *t) {
   for (size_t i = 0; i < t->options->nsettings && status == NG_OK; i++)
     status = apply_setting(t, &t->options->settings[i]);
   if (status == NG_OK && t->made.syncs_batch_norms && !t->made.nleaves)
-    return argument_error(t->g->ctx, "sync_batch_norm: expected with accumulate, in how many leaves the batch comes; "
-                                     "batch norms take the statistics of all of them");
+    return argument_error(t->g->ctx, "sync_batch_norm: expected accumulate with it, the number of leaves of the batch; "
+                                     "batch norms use the statistics of all leaves");
   if (status == NG_OK && t->made.nleaves > 1 && t->g->graph->nleaves)
-    return argument_error(t->g->ctx, "accumulate: %s has %lld leaves already, expected a graph without",
+    return argument_error(t->g->ctx, "accumulate: %s has %lld leaves already, expected a graph without leaves",
                           t->g->graph->name, (long long)t->g->graph->nleaves);
   return status == NG_OK ? check_schedule(t) : status;
 }
@@ -212,12 +213,12 @@ static ng_status tell_no_default(Training *t, const bool *depends) {
       text_format(&names, " %s %s", type_name(v->type), shape_string(&v->shape, shape, sizeof shape));
     before = ", ";
   }
-  ng_status status = argument_error(
-      t->g->ctx,
-      t->made.nlosses ? "loss: expected the name of one or more of the outputs %s"
-                      : "loss: expected an output of shape [], a floating-point number that parameters lead "
-                        "to, found %s; cross-entropy, mse or bce adds one",
-      names.nbytes ? text_string(&names) : "no outputs");
+  ng_status status =
+      argument_error(t->g->ctx,
+                     t->made.nlosses ? "loss: expected the name of one or more of the outputs %s"
+                                     : "loss: expected an output of shape [], a floating-point number that depends "
+                                       "to, found %s; cross-entropy, mse or bce adds one",
+                     names.nbytes ? text_string(&names) : "no outputs");
   text_deinit(&names);
   return status;
 }

@@ -33,7 +33,7 @@ static ng_status subject_open(Subject *b, const Settings *s, const char *path) {
   b->g = graph_open(b->ctx, path, s, &status);
   if (b->g && options.profile && ng_graph_leaf_count(b->g))
     return (ng_status)usage_error(
-        "--%s: %s has leaves, and no times of kernels are taken of such; without it, bench times a step",
+        "--%s: %s has leaves, so its kernels cannot be timed one by one; without the option, bench times a step",
         s->trace ? "trace" : "profile", path);
   if (b->g) status = memory_check(b->ctx, b->g, "timing", 1, false, false);
   if (status == NG_OK) status = inputs_make(&b->inputs, b->ctx, b->g, path, &random);
@@ -72,7 +72,7 @@ static ng_status time_program(const Subject *b, double seconds, json_t **times) 
   *times = json_incref(json_array_get(document, 0));
   json_decref(document);
   if (*times) json_set(*times, "program", json_text(b->program_name));
-  if (status == 0 && !*times) plain_error("%s: expected one that can bench --json", b->program);
+  if (status == 0 && !*times) plain_error("%s: expected a program that can bench --json", b->program);
   return status ? (ng_status)status : *times ? NG_OK : NG_WRONG;
 }
 

@@ -256,7 +256,7 @@ void times_tell(json_t *document) {
     const double low = number_of(ratio, "low"), high = number_of(ratio, "high");
     say("%s takes %.3f times as long as %s; 95 %% interval %.3f to %.3f, of %.0f turns%s\n", name_in_sentence(t),
         number_of(ratio, "median"), text_of(ratio, "beside"), low, high, number_of(ratio, "turns"),
-        low <= 1 && high >= 1 ? ", which holds 1: no difference is shown" : "");
+        low <= 1 && high >= 1 ? ", which contains 1: no significant difference" : "");
   }
 }
 

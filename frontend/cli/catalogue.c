@@ -265,13 +265,13 @@ static void tell_unknown(const char *name) {
     const ng_foreign_info f = ng_foreign_at(i);
     if (strcmp(f.name, name) != 0 || (system && strcmp(f.system, system) == 0)) continue;
     const size_t nbytes = strlen(elsewhere);
-    snprintf(elsewhere + nbytes, sizeof elsewhere - nbytes, "; that of %s is read, as %s%s", f.system,
+    snprintf(elsewhere + nbytes, sizeof elsewhere - nbytes, "; %s's operator is read as %s%s", f.system,
              f.canonical ? f.canonical : "others", f.canonical ? ", alone or with others" : "");
     system = f.system;
   }
   if (system) plain_error("unknown operator %s%s", name, elsewhere);
   else
-    plain_error("unknown operator %s, %s%s", name, nearest ? "did you mean " : "see ngrad ops for what there is",
+    plain_error("unknown operator %s, %s%s", name, nearest ? "did you mean " : "see ngrad ops for the list",
                 nearest ? nearest : "");
 }
 

@@ -53,7 +53,7 @@ ng_graph *graph_open(ng_context *ctx, const char *path, const Settings *settings
 
 char *tensor_path(const char *folder, const char *name) {
   if (!strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0) return path_join(folder, name, ".npy");
-  plain_error("%s: expected a name that can be a file's, without a slash", name);
+  plain_error("%s: expected a name that can be a file name, without a slash", name);
   return NULL;
 }
 

@@ -38,7 +38,7 @@ static int check_settings(const Settings *s) {
   if (fit->test_graph && !tests) return usage_error("--test-graph: expected --test DIR with it");
   if (tests && !fit->test_graph && !ends_in(s->operands[0], "_step.yaml"))
     return usage_error(
-        "--test: %s is no NAME_step.yaml beside which NAME_test.yaml could be, expected --test-graph FILE",
+        "--test: the name of %s does not end in _step.yaml, so its test graph is unknown: expected --test-graph FILE",
         s->operands[0]);
   return 0;
 }

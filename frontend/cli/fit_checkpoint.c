@@ -60,7 +60,7 @@ static bool is_the_same(const Fit *f, const int64_t *numbers, int64_t count) {
                 f->train.nsamples);
   } else if (numbers[FIT_EPOCH] < 0 || numbers[FIT_EPOCH] > UINT32_MAX || numbers[FIT_STEP] < 0 ||
              numbers[FIT_DONE] < 0 || numbers[FIT_DONE] >= f->train.nsamples || numbers[FIT_DONE] % batch_of(f)) {
-    plain_error("%s: damaged: it says no position", f->checkpoint);
+    plain_error("%s: damaged: the position in training is missing", f->checkpoint);
   } else {
     return true;
   }

@@ -61,10 +61,11 @@ static ng_status explain_step(Fit *f) {
   ng_tensor *inputs;
   if (!f->at.done) fit_order_samples(f);
   const int64_t *samples = f->order + f->at.done;
-  plain_error("step %" PRId64 " of epoch %" PRId64 " is the first that makes one", f->at.step + 1, f->at.epoch + 1);
+  plain_error("step %" PRId64 " of epoch %" PRId64 " is the first that makes such a number", f->at.step + 1,
+              f->at.epoch + 1);
   const ng_status status = batches_make_whole(b, samples, count, &inputs);
   if (status == NG_OK && data_is_finite(b, samples, count, inputs) && interpret_call(f, count, inputs) == NG_OK)
-    plain_error("no node makes one when the step is interpreted");
+    plain_error("no node makes such a number when the step is interpreted");
   batches_free_whole(b, inputs);
   return status == NG_OK ? NG_WRONG : status;
 }
@@ -81,7 +82,8 @@ ng_status fit_explain(Fit *f) {
   if (status == NG_OK && is_found) status = repeat(f, step, NULL);
   if (status != NG_OK && !f->stop) return status;
   f->is_common_end = true;
-  if (is_first && !f->stop && !is_found) plain_error("the repeated steps made none: have the data changed meanwhile?");
+  if (is_first && !f->stop && !is_found)
+    plain_error("the repeated steps made no such number; did the data change meanwhile?");
   if (!is_found) return NG_WRONG;
   return is_first && !f->stop ? explain_step(f) : NG_WRONG;
 }

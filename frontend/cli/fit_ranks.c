@@ -47,7 +47,7 @@ static ng_status open_alone(Fit *f) {
   f->ranks.count = ng_mpi_launched(&variable);
   if (!has_others(f)) return NG_OK;
   usage_error("mpirun started %" PRId64
-              " processes: expected --ranks, by which they share the leaves; to let each train "
+              " processes: expected --ranks, to divide the leaves among them; to let each train "
               "alone, unset %s",
               f->ranks.count, variable);
   return NG_USAGE;
@@ -288,7 +288,7 @@ ng_status ranks_begin(Fit *f) {
   f->train.ranks = &f->ranks;
   if (ng_graph_leaf_count(f->train.graph)) return NG_OK;
   if (!f->ranks.rank)
-    plain_error("--ranks: %s has no leaves that ranks could share; ngrad train --accumulate N writes a step that has",
+    plain_error("--ranks: %s has no leaves to divide among ranks; ngrad train --accumulate N writes a step with leaves",
                 f->train.path);
   f->is_common_end = true;
   return NG_WRONG;

@@ -206,6 +206,6 @@ void report_end(Fit *f, ng_status status) {
     say("sha256 of the states: %s\n", f->sha256);
   }
   if (f->saved_step >= 0) say("%s has step %" PRId64 "\n", f->checkpoint, f->saved_step);
-  else if (status == NG_OK) say("not saved: --out DIR does that\n");
+  else if (status == NG_OK) say("not saved; --out DIR saves the states\n");
   fflush(stdout);
 }

@@ -90,12 +90,12 @@ static void print_tolerated(const Run *run, size_t i) {
   const ng_difference *d = &run->differences[i];
   const char *name = ng_graph_output(run->graph, i).name;
   if (d->noverflown) {
-    say("%s: %lld element%s overflow%s, as a value before does, which is right: ", name, (long long)d->noverflown,
+    say("%s: %lld element%s overflow%s correctly, because an intermediate value does: ", name, (long long)d->noverflown,
         plural((size_t)d->noverflown), d->noverflown == 1 ? "s" : "");
     print_worst(run, i);
   }
   if (d->nleft_out)
-    say("%s: %lld element%s left out, as rounding errors move %s far\n", name, (long long)d->nleft_out,
+    say("%s: %lld element%s excluded, because rounding errors change %s too much\n", name, (long long)d->nleft_out,
         d->nleft_out == 1 ? " is" : "s are", d->nleft_out == 1 ? "it" : "them");
 }
 

@@ -174,14 +174,15 @@ static void tell_basis(const ng_graph *g, const ng_scale_basis *b) {
 
 static void tell_assumptions(const Settings *s) {
   putchar('\n');
-  say("efficiency: speed-up of this batch by the number of ranks\n");
-  say("bound by: the largest part of a step: compute (the leaves, if all ranks have equally many), leaves (that the\n");
-  say("  busiest rank has more), common (what each rank computes), additions; latency and bandwidth that nothing "
-      "hides\n");
-  say("sent: by the busiest rank; ring's: what it sends for ring all-reduces of the buckets; ring: a step with "
+  say("efficiency: speed-up divided by the number of ranks\n");
+  say("bound by: the largest part of a step: compute (the leaves, if divided evenly), leaves (additional ones of "
+      "the\n");
+  say("  busiest rank), common (what each rank computes), additions; latency and bandwidth that no computing hides\n");
+  say("sent: by the busiest rank; ring's: sent by it with ring all-reduces of the buckets; ring: the time with "
       "these\n");
   say("messages: of the busiest rank; few where ranks and leaves are powers of two\n");
-  say("assumed: a bucket leaves when the last leaf has it, the network has no bottleneck, and no rank is late\n");
+  say("assumed: a bucket is sent when the last leaf has computed it, the network has no bottleneck, and no rank is "
+      "late\n");
   if (s->scale.cores > 0) say("all ranks share %d processors\n", s->scale.cores);
 }
 

@@ -137,9 +137,9 @@ static ng_status train(ng_context *ctx, ng_graph *g, const Settings *s, Answer *
     status = write_graph(ctx, g, step, "_step.yaml", "A training step: a call updates the parameters.", s, answer);
   if (status == NG_OK)
     status =
-        write_inference(ctx, g, NG_TEST, "_test.yaml", "Losses and metrics of data that is not trained on.", s, answer);
+        write_inference(ctx, g, NG_TEST, "_test.yaml", "Losses and metrics on test data, without training.", s, answer);
   if (status == NG_OK)
-    status = write_inference(ctx, g, NG_INFER, "_infer.yaml", "What the parameters are trained for.", s, answer);
+    status = write_inference(ctx, g, NG_INFER, "_infer.yaml", "Inference: the outputs that need no labels.", s, answer);
   if (status == NG_OK) status = write_sources(ctx, g, step, s, answer);
   ng_graph_free(step);
   for (size_t i = 0; i < options.nsettings; i++) free((char *)settings[i].name);

@@ -173,7 +173,7 @@ static bool check_numbers(Builder *b, const Node *node) {
 
 bool build_fits(Builder *b, const Value *v) {
   int64_t product = 1;
-  if (v->shape.rank < 0) return build_error(b, "%s: expected a shape, at least how many axes it has", v->name);
+  if (v->shape.rank < 0) return build_error(b, "%s: expected a known rank", v->name);
   for (int axis = 0; axis < v->shape.rank; axis++) {
     const int64_t extent = extent_value(v->shape.extent[axis]);
     if (extent <= 0) continue;
@@ -235,7 +235,7 @@ Value *build_number(Builder *b, Type type, const Shape *shape, double number) {
 
 bool build_spend(Builder *b, int64_t nbytes) {
   if (nbytes > MOST_MADE_BYTES - b->nmade)
-    return build_error(b, "the constants that are made take more than %d MiB", MOST_MADE_BYTES >> 20);
+    return build_error(b, "the constants that it computes take more than %d MiB", MOST_MADE_BYTES >> 20);
   b->nmade += nbytes;
   return true;
 }

@@ -85,11 +85,12 @@ static void pass_on_input(Translation *t, const Removed *removed) {
   }
   removed->output->passed_on = passed;
   if (passed && nmade <= 1)
-    warn_at(t->r->d, reader_position(t->r, removed->at),
-            "%s: an operator that oneDNN took out, %s is passed on in its place", removed->title, passed->name->text);
+    warn_at(t->r->d, reader_position(t->r, removed->at), "%s: an operator that oneDNN removed; %s replaces its output",
+            removed->title, passed->name->text);
   else
     tell(t, removed->at,
-         "%s: expected one input that an operator makes, to pass on for the operator that oneDNN took out, found %u",
+         "%s: expected one input that an operator makes, to replace the output of the operator that oneDNN removed, "
+         "found %u",
          removed->title, nmade);
 }
 

@@ -85,7 +85,7 @@ static Yaml *translate_order(Translation *t, const OneTensor *tensor, const Numb
   if (!take_numbers(t, y, "stride", tensor, &stride) || strcmp(tensor->found[LAYOUT_TYPE]->text, "strided") != 0)
     return NULL;
   if (stride.count != shape->count && has_stride(&stride)) {
-    tell(t, y, "stride of %s: expected as many as there are extents, %u, found %u", tensor->name->text, shape->count,
+    tell(t, y, "stride of %s: expected one for each of the %u extents, found %u", tensor->name->text, shape->count,
          stride.count);
     return NULL;
   }
@@ -99,8 +99,7 @@ static Yaml *translate_order(Translation *t, const OneTensor *tensor, const Numb
          tensor->name->text);
   if (spacing == HAS_GAPS)
     warn_at(t->r->d, reader_position(t->r, y),
-            "stride of %s: gaps between elements are left out, the layout has the same order of axes without them",
-            tensor->name->text);
+            "stride of %s: gaps between elements are dropped; the layout is the same without them", tensor->name->text);
   if (spacing == OVERLAPS || is_row_major(shape, axes)) return NULL;
   Yaml *order = new_node(t, YAML_LIST, y, shape->count);
   for (uint32_t i = 0; i < shape->count; i++)

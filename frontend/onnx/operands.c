@@ -184,7 +184,7 @@ bool onnx_axis(Onnx *x, int64_t given, int rank, int *axis) {
 }
 
 bool onnx_number(Onnx *x, const Value *v, double *number) {
-  if (!v) return build_error(&x->build, "an input is absent that must be one number");
+  if (!v) return build_error(&x->build, "a required input, one number, is absent");
   if (!v->constant || onnx_has_extents(x, v)) return onnx_must_be_known(x, v);
   if (!onnx_has_numbers(x, v)) return false;
   if (shape_nelems(&v->shape) != 1) return build_error(&x->build, "%.80s: expected one number", v->name);

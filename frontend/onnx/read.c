@@ -156,7 +156,7 @@ static bool translate_node(Onnx *x) {
   if (!find_inputs(x, &is_failed) || is_failed) return false;
   if (function ? onnx_call(x, function) : is_own ? onnx_own_node(x) : translate_by_row(x)) return true;
   if (!x->build.has_told && x->reading.d->nerrors == errors)
-    build_error(&x->build, "an input that it needs is absent"); // a translator failed without a message
+    build_error(&x->build, "a required input is absent"); // a translator failed without a message
   return false;
 }
 
@@ -269,7 +269,7 @@ Graph *onnx_read(const Allocator *allocator, const char *path, Bytes bytes, cons
   ok = ok && onnx_read_model(&x.reading, bytes, &model);
   x.opset = ok ? (model.opset ? model.opset : 1) : 0;
   if (x.opset > ONNX_OPSET)
-    warn_at(d, x.build.at, "the model is of opset %lld: operators are read as of opset %d", (long long)x.opset,
+    warn_at(d, x.build.at, "the model has opset %lld; operators are read as in opset %d", (long long)x.opset,
             ONNX_OPSET);
   ok = ok && translate_graph(&x, &model) && set_dims(&x, model.message) && d->nerrors == errors &&
        finish_graph(&x.build) && d->nerrors == errors && !d->out_of_memory;

@@ -333,13 +333,13 @@ static const char *find_elsewhere(const char *name, const char **system) {
 }
 
 static void tell_unknown_operator(Reader *r, const Yaml *y, const char *label) {
-  char found[DESCRIPTION_BYTES], hint[2 * DESCRIPTION_BYTES] = ", see ngrad ops for what there is";
+  char found[DESCRIPTION_BYTES], hint[2 * DESCRIPTION_BYTES] = ", see ngrad ops for the list";
   if (may_suggest(r)) {
     const char *system, *nearest = operator_nearest(y->text), *elsewhere = find_elsewhere(y->text, &system);
     if (nearest && (!elsewhere || strcmp(elsewhere, nearest) == 0 || strcasecmp(y->text, nearest) == 0))
       snprintf(hint, sizeof hint, ", did you mean %s", nearest);
     else if (elsewhere)
-      snprintf(hint, sizeof hint, ": that of %s is %s here, alone or with others%s%s", system, elsewhere,
+      snprintf(hint, sizeof hint, ": %s's operator becomes %s here, alone or with others%s%s", system, elsewhere,
                nearest ? "; or did you mean " : "", nearest ? nearest : "");
   }
   error_at(r->d, reader_position(r, y), "unknown operator %s%s%s%s%s", yaml_quote(y->text, found), label ? " (" : "",

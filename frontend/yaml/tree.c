@@ -204,8 +204,7 @@ static bool add_alias(Builder *b, const yaml_event_t *event) {
   Yaml *node = names_find(&b->anchors, name);
   if (!node)
     return error_at(b->d, at, "unknown alias *%s, expected an anchor &%s before it", yaml_quote(name, found), found);
-  if (node->weight == 0)
-    return error_at(b->d, at, "alias *%s stands within what it stands for", yaml_quote(name, found));
+  if (node->weight == 0) return error_at(b->d, at, "alias *%s is inside its own anchor", yaml_quote(name, found));
   if (b->depth + node->height > YAML_MAX_DEPTH) return tell_depth(b, at);
   return count_nodes(b, at, node->weight) && attach(b, node, at);
 }

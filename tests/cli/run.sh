@@ -160,9 +160,9 @@ expect 2 '' 'unknown pass dead-cod, did you mean dead-code' show sum.yaml --afte
 expect 2 '' 'expected -o DIR' emit sum.yaml
 expect 2 '' 'unknown instruction set avx, did you mean avx2' emit sum.yaml -o emitted --isa scalar,avx
 expect 2 '' 'unknown way to share out work opnmp, did you mean openmp' emit sum.yaml -o emitted --threads opnmp
-expect 2 '' 'prefix: expected a C identifier that nothing else has, found 2d; g_2d would do' emit sum.yaml -o emitted --prefix 2d
+expect 2 '' 'prefix: expected an unused C identifier, found 2d; g_2d would do' emit sum.yaml -o emitted --prefix 2d
 expect 2 '' 'did you mean LayerNormBackward' ops LayerNormBackwards
-expect 2 '' 'that of ONNX is read, as Maximum, .*; that of nGraph is read, as ReduceMax,' ops Max
+expect 2 '' "ONNX's operator is read as Maximum, .*; nGraph's operator is read as ReduceMax," ops Max
 
 # check
 expect 0 'type: f32, shape: \[N, 3\]' '' check sum.yaml
@@ -527,7 +527,7 @@ for option in --profile '--trace leaves.json'; do
   # shellcheck disable=SC2086 # two words
   expect 2 '.*' 'leaves/net_step.yaml has leaves, and no times of kernels are taken of such' bench leaves/net_step.yaml $option
 done
-expect 2 '' 'accumulate: net_step has 8 leaves already, expected a graph without' train leaves/net_step.yaml --accumulate 4 -o twice
+expect 2 '' 'accumulate: net_step has 8 leaves already, expected a graph without leaves' train leaves/net_step.yaml --accumulate 4 -o twice
 expect 2 '' 'ranks: expected numbers of ranks from 1, at most 1000 of them, as in .*, found 4..2$' scale leaves/net_step.yaml --ranks 4..2
 expect_given 2 '' 'expected ranks from 1 to 1000000, found 1000001$' --ranks 1000001
 expect 2 '' 'latency: expected a time in ns, us, ms or s, as in 2us, found 3$' scale leaves/net_step.yaml --latency 3
@@ -567,7 +567,7 @@ expect 2 '' 'unknown output los, did you mean loss' train net.yaml --loss los -o
 expect 2 '' 'expected a floating-point number, found logits, which is f32 \[N, 5\]; ReduceMean' \
   train net.yaml --loss logits -o trained
 expect 2 '' 'no parameter matches conv\*; there are w, b' train net.yaml --freeze 'conv*' -o trained
-expect 2 '' 'beta1: sgd has none, but adam has' train net.yaml --beta1 0.9 -o trained
+expect 2 '' 'beta1: not a setting of sgd, but of adam' train net.yaml --beta1 0.9 -o trained
 expect 2 '' 'gamma: the schedule constant does not use it' train net.yaml --gamma 0.9 -o trained
 expect 2 '' 'step_size: expected' train net.yaml --schedule step -o trained
 expect 1 '' 'expected a parameter that is not frozen' train net.yaml --freeze '*' -o trained
@@ -648,7 +648,7 @@ expect 0 '"program": "this program"' '' bench sum.yaml --isa=scalar --seconds 0.
 count 'both programs take the options'
 expect 1 '^graph' 'wrong.yaml' bench wrong.yaml --seconds 0.01 --with "$ngrad"
 expect 1 '^graph' 'no-such: cannot be run' bench sum.yaml --seconds 0.01 --with "$work/no-such"
-expect 1 '^graph' 'true: expected one that can bench --json' bench sum.yaml --seconds 0.01 --with true
+expect 1 '^graph' 'true: expected a program that can bench --json' bench sum.yaml --seconds 0.01 --with true
 expect 2 '' '--with and --profile: expected one of them' bench sum.yaml --with true --profile
 expect 2 '' '--export: expected a file whose name ends in .csv, .md or .json, found times.txt' bench sum.yaml --export times.txt
 expect 1 '"graph"' 'no-such/x.csv: cannot write' bench sum.yaml --seconds 0.01 --export no-such/x.csv --json

@@ -241,7 +241,7 @@ expect 0 '^common: 202 of 203 samples, 21 steps an epoch of 10 samples' '' fit c
 # Numbers that are not finite
 cp once/net.npz before.npz
 sed 's/\(name: learning_rate.*value: \).*}/\11e38}/' step/net_step.yaml >step/wild_step.yaml
-expect 1 '^once/net.npz has step 63' 'is the first that makes one' fit step/wild_step.yaml --in data --epochs 9 -o once --resume
+expect 1 '^once/net.npz has step 63' 'is the first that makes such a number' fit step/wild_step.yaml --in data --epochs 9 -o once --resume
 grep -qE '^step/wild_step.yaml:[0-9]+:[0-9]+: error: [A-Za-z]+ computes (NaN|an infinity) from' stderr && cmp -s before.npz once/net.npz
 count 'the first node that makes a NaN is named, and the last checkpoint stays'
 expect 1 '' 'x: sample [0-9]+ of its data has -inf' fit step/net_step.yaml --input x=data/logarithm.npy --labels data/labels.npy -q

@@ -339,7 +339,7 @@ for mpi in $launchers; do
     for outs in '-osaved:' ':-oothers' '-osaved:-oothers'; do
       rm -rf saved
       start "$mpi" 1 $steep ${outs%:*} : -np 2 $steep ${outs#*:}
-      fails "a number that is not finite where ranks have $outs" "^error: step $steep_fails of epoch 4 is the first that makes one$"
+      fails "a number that is not finite where ranks have $outs" "^error: step $steep_fails of epoch 4 is the first that makes such a number$"
     done
     start "$mpi" 2 "$ngrad" fit leaves1/net_step.yaml --ranks --in data
     fails 'a graph without leaves' '^error: --ranks: .* has no leaves that ranks could share; ngrad train --accumulate N writes'

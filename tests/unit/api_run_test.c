@@ -104,7 +104,7 @@ static void must_refuse(ng_context *ctx, ng_graph *g, ng_kernel *k, Data *data, 
 static void misaligned_and_overlapping_tensors_are_refused(void **state) {
   (void)state;
   static const char misaligned[] = "expected data that is aligned to its elements",
-                    overlapping[] = "expected outputs that overlap nothing else";
+                    overlapping[] = "expected outputs that overlap no other tensor";
   ng_context *ctx = new_context();
   ng_graph *g = must_read(ctx, layer_norm);
   Data data;
@@ -161,10 +161,9 @@ static void options_are_checked(void **state) {
   const char *const needed[] = {"quantize-scales"};
   assert_null(ng_compile(g, &(ng_options){.disable = needed, .ndisable = 1}));
   assert_int_equal(ng_last_status(ctx), NG_USAGE);
-  must_have_said(
-      ctx,
-      "pass quantize-scales cannot be disabled, as compiling relies on it; expected dead-code, casts, fold-constants, "
-      "simplify, movement, common-subexpressions, recognise, split-groups, aliases, visit or a rule");
+  must_have_said(ctx, "pass quantize-scales cannot be disabled, because compiling requires it; expected dead-code, "
+                      "casts, fold-constants, simplify, movement, common-subexpressions, recognise, split-groups, "
+                      "aliases, visit or a rule");
   assert_null(ng_compile(g, &(ng_options){.after = "dead-code"}));
   assert_int_equal(ng_last_status(ctx), NG_USAGE);
   ng_messages_clear(ctx);

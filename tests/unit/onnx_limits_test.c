@@ -216,7 +216,7 @@ static void what_a_constant_is_made_of_is_counted(void **state) {
     add_value(&graph, 11, "x");
     add_value(&graph, 12, "x");
     Message model = model_of(&graph, NULL);
-    reads_soon(&model, "the constants that are made take more than 256 MiB");
+    reads_soon(&model, "the constants that it computes take more than 256 MiB");
   }
 }
 

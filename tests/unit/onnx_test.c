@@ -149,7 +149,7 @@ static void an_absent_input_is_told_once(void **state) {
   add_node(&graph, "Flatten", "", "z");
   add_value(&graph, 12, "y");
   const Message model = model_of(&graph);
-  assert_true(reads_as(&model, "test.onnx: error: Flatten y (opset 13): an input that it needs is absent\n"));
+  assert_true(reads_as(&model, "test.onnx: error: Flatten y (opset 13): a required input is absent\n"));
 }
 
 static void a_cycle_is_refused(void **state) {

@@ -307,7 +307,7 @@ static void bad_nodes_hide_nothing_and_cause_nothing(void **state) {
             "  - {op: ReLU, inputs: [e], outputs: [f]}\n"
             "  - {op: LayerNormBackward, inputs: [x, f], outputs: [g]}\n"
             "outputs: [a, b, c, e, f, g]\n",
-            "unknown operator Nonsense, see ngrad ops for what there is", 3);
+            "unknown operator Nonsense, see ngrad ops for the list", 3);
 }
 
 static void second_use_of_an_unknown_value_is_not_told(void **state) {

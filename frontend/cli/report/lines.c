@@ -33,7 +33,7 @@ static json_t *add_line(Lines *l, const char *line, size_t nbytes) {
 
 // Whether another line may be added. At the limit, adds the line that says so to the text.
 static bool has_space(Lines *l, json_t *text) {
-  static const char left_out[] = "... left out, as the report would be too large";
+  static const char left_out[] = "... left out, because the report would be too large";
   if (l->nbytes < MOST_NBYTES && l->nwords < MOST_WORDS) return true;
   l->is_full = true;
   json_add(text, add_line(l, left_out, sizeof left_out - 1));

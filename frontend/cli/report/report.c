@@ -255,7 +255,7 @@ static ng_status add_graph(Report *r, const char *path) {
   s.graph = graph_open(s.ctx, path, r->settings, &status);
   if (s.graph && ng_graph_leaf_count(s.graph)) {
     status = (ng_status)usage_error(
-        "%s: has leaves, and there is no report of such; ngrad show --format kernels shows what it becomes", path);
+        "%s: has leaves, and report cannot show such graphs; ngrad show --format kernels shows its kernels", path);
   } else if (s.graph) {
     s.object = memory_or_exit(json_object());
     lines_init(&s.lines);
