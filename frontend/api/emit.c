@@ -331,7 +331,7 @@ static ng_status print_self_test(Emission *e, const EmittedFile *file, size_t fu
     Call call = call_begin(ctx);
     Graph *bound = bind_case(e, &cases[ncases], number, &scratch);
     if (bound) status = make_case(e, bound, &scratch, ranges, &cases[ncases], &tensors[ncases]);
-    else status = number == 0 ? NG_OUT_OF_MEMORY : call_end(ctx, call); // the hints are case 0
+    else status = number == 0 ? NG_OUT_OF_MEMORY : call_end(ctx, call); // the hints can be bound
     ncases += bound != NULL;
     graph_free(bound);
   }

@@ -138,7 +138,7 @@ static int compare_numbers(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Sorts the numbers.
+// The median; sorts the numbers.
 static double median_of(double *numbers, size_t count) {
   qsort(numbers, count, sizeof *numbers, compare_numbers);
   return count % 2 ? numbers[count / 2] : (numbers[count / 2 - 1] + numbers[count / 2]) / 2;

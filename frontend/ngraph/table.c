@@ -67,7 +67,7 @@
 
 // clang-format off
 static const NgraphRow rows[] = {
-    // Element by element
+    // Elementwise
     {"Abs",              ngraph_elementwise, OP_Abs, 0, 1, 1, NONE},
     {"Acos",             ngraph_acos, OP_COUNT, 0, 1, 1, NONE},
     {"Add",              ngraph_elementwise, OP_Add, 1, 2, 2, BINARY},
@@ -114,7 +114,7 @@ static const NgraphRow rows[] = {
     {"Subtract",         ngraph_elementwise, OP_Subtract, 1, 2, 2, BINARY},
     {"Tan",              ngraph_tan, OP_Divide, 0, 1, 1, NONE},
     {"Tanh",             ngraph_elementwise, OP_Tanh, 0, 1, 1, NONE},
-    // What is there, and what is wanted
+    // Constants, inputs and outputs
     {"Constant",         ngraph_constant, OP_COUNT, 0, 0, 0, {{{"value"}, NGRAPH_VALUES, false}, {{"shape"}, NGRAPH_IGNORED, true}}},
     {"GetOutputElement", ngraph_element, OP_COUNT, 0, 1, 1, {{{"n"}, NGRAPH_INT, false}}},
     {"Parameter",        ngraph_parameter, OP_COUNT, 0, 0, 0, {{{"cacheable"}, NGRAPH_IGNORED, true}, {{"shape"}, NGRAPH_IGNORED, true}}},
@@ -131,7 +131,7 @@ static const NgraphRow rows[] = {
                                                                           {{"input_order"}, NGRAPH_INTS, false}}},
     {"Reverse",          ngraph_reverse, OP_Slice, 0, 1, 1, {{{"reversed_axes"}, NGRAPH_INTS, false}}},
     {"Slice",            ngraph_slice_node, OP_Slice, 0, 1, 1, {BOUNDS}},
-    // Reductions and what normalises
+    // Reductions and normalisations
     {"BatchNormBackprop", ngraph_batch_norm_backprop, OP_BatchNormTrainingBackward, 0, 6, 6, EPSILON},
     {"BatchNormInference", ngraph_batch_norm, OP_BatchNormInference, 0, 5, 5, EPSILON},
     {"BatchNormTraining", ngraph_batch_norm_training, OP_BatchNormForwardTraining, 0, 3, 3, EPSILON},

@@ -97,7 +97,7 @@ typedef struct OnnxModel {
   Bytes message; // the message with properties
 } OnnxModel;
 
-// The part of a file of its own that holds a tensor's elements.
+// The place of a tensor's elements in an external file.
 typedef struct OnnxExternal {
   Bytes location;
   uint64_t offset, nbytes;

@@ -67,7 +67,7 @@ static bool write_same(OnnxWriter *w, const Node *node, const char *name) {
   return end_same(w, node);
 }
 
-// Element by element
+// Elementwise
 
 static bool write_divide(OnnxWriter *w, const Node *node, const char *name) {
   return type_is_float(node->outputs[0]->type) && write_same(w, node, name);

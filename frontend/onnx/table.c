@@ -6,7 +6,7 @@
 
 // clang-format off
 static const OnnxRow rows[] = {
-    // Element by element
+    // Elementwise
     {"Abs",              1, NULL, OP_Abs, {{0}}},
     {"Add",              1, onnx_old_binary, OP_Add, {{0}}},
     {"Add",              7, NULL, OP_Add, {{0}}},
@@ -129,7 +129,7 @@ static const OnnxRow rows[] = {
     {"BlackmanWindow",  17, onnx_window, OP_COUNT, {{0}}},
     {"HammingWindow",   17, onnx_window, OP_COUNT, {{0}}},
     {"HannWindow",      17, onnx_window, OP_COUNT, {{0}}},
-    // Reductions and what normalises
+    // Reductions and normalisations
     {"ArgMax",           1, onnx_arg, OP_ArgMax, {{0}}},
     {"ArgMin",           1, onnx_arg, OP_ArgMin, {{0}}},
     {"BatchNormalization", 1, onnx_batch_norm, OP_BatchNormInference, {{0}}},
