@@ -10,7 +10,7 @@
 
 enum { LANES_WIDTH = 8, LANES_VECTORS = 2, LANES = LANES_WIDTH * LANES_VECTORS };
 
-// lies in arrays of doubles: not aligned, and may alias
+// A vector within an array of doubles: not aligned, and may alias.
 typedef double Vector __attribute__((vector_size(LANES_WIDTH * sizeof(double)), aligned(sizeof(double)), may_alias));
 
 typedef struct Lanes { // all members 0: empty sums
