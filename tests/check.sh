@@ -1,7 +1,7 @@
 #!/bin/sh
-# Everything that ./dev test leaves out, in named parts: each test with all its combinations, the sanitizers, the fuzzers, and a
-# machine that is really new. A part that has passed on a commit is not run again on it, so a run that was interrupted goes on
-# where it was. What a part printed is in build/check/COMMIT/PART.log.
+# Runs what ./dev test leaves out, in named parts: each test with all its combinations, sanitizers, fuzzers, and a new
+# machine. A part that has passed on a commit is not run again on it, so that an interrupted run can go on. The output
+# of a part is in build/check/COMMIT/PART.log.
 #
 # usage: ./dev check [--again] [PART...]    --list: the parts; --again: also those that have passed
 #

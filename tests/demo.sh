@@ -1,6 +1,6 @@
 #!/bin/sh
-# Compiles every model, runs both backends on the same random data, and prints how far they are apart (the worst of the
-# outputs) and how long each took. Ends with 0 when all agree.
+# Compiles every model, runs both backends on the same random data, and prints their largest difference over all outputs
+# and the time of each. Exits with 0 if all agree.
 set -eu
 ngrad=$(realpath "$1")
 shift

@@ -1,5 +1,5 @@
-// How much a test takes. ./dev test takes a sample of the combinations, in five minutes; ./dev check sets NGRAD_CHECK
-// and takes all of them.
+// How much a test does. In ./dev test, a test takes a sample of the combinations; ./dev check sets NGRAD_CHECK, and
+// tests take all of them.
 #ifndef NGRAD_TESTS_EFFORT_H
 #define NGRAD_TESTS_EFFORT_H
 

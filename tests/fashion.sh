@@ -1,7 +1,6 @@
 #!/bin/sh
-# Trains a model of models/train on Fashion-MNIST, which Debian's package dataset-fashion-mnist has. Ends with 0 when the
-# accuracy on the test images is what is stated here or more and, of the mlp, the hash of all states is the one that
-# README.md shows.
+# Trains a model of models/train on Fashion-MNIST, from Debian's package dataset-fashion-mnist. Exits with 0 if the
+# accuracy on the test images reaches the limit below and, for the mlp, the hash of all states is the one in README.md.
 #
 #   fashion.sh NGRAD mlp|cnn FIT-OPTION...
 set -eu

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Checks that every #include points down the layers: a folder sees itself and what its row below says, by paths from
-# the repository's root. Prints each line that does not as file:line: message. No header includes itself through others.
+# Checks that every #include points down the layers: files include by paths from the repository's root, from their own
+# folder and from what its row below lists. Prints other includes as file:line: message. No header may include itself
+# through others.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# README's two commands on a machine that is really new: a Debian 12 that debootstrap makes in a folder, with git and nothing
-# else; in it a clone of this repository and a copy of ../shared, as root and as an ordinary user with sudo. Prints times.
-# Wants to be root, and the packages' archive that this machine has. Skipped (77) where it cannot be made.
+# Runs README's two commands on a new machine: a Debian 12 that debootstrap makes in a folder, with git and nothing
+# else. It has a clone of this repository and a copy of ../shared, and runs the commands as root and as an ordinary user
+# with sudo. Prints times. Needs root, and this machine's package archive; else skipped (77).
 #
 # usage: new_machine.sh [FOLDER [COMMAND...]]   where the machine is made, and taken away again, below /var/tmp unless said;
 #                                               and what root runs there in place of the two commands

@@ -1,6 +1,6 @@
-// How far two right results of a graph may be apart. Sums may cancel, and a value may be on either side of a
-// threshold, so no fixed tolerance fits: the graph is interpreted again and again with noise of the size of roundings
-// on every value, and what that moves is the measure.
+// How far two correct results of a graph may differ. Sums may cancel, and a value may lie on either side of a
+// threshold, so no fixed tolerance fits. Instead, the graph is interpreted many times with noise of the size of
+// roundings on every value; the changes of the results are the tolerance.
 #ifndef NGRAD_TESTS_NOISE_H
 #define NGRAD_TESTS_NOISE_H
 

@@ -1,4 +1,5 @@
-// How far ngrad and the peer are from the f64 interpreter, on data of mean 0 and on data far from it.
+// The errors of ngrad and of the peer, relative to the f64 interpreter, on data with mean 0 and on data far from 0.
+// Which of two nearly equal errors is smaller means nothing.
 #include "frontend/cli/session.h"
 #include "frontend/cli/table.h"
 #include "tests/bench/case.h"

@@ -1,5 +1,5 @@
-// What a graph costs beside another that computes the same, on the same tensors: a norm's gradient spelled out beside
-// the operator, one kernel beside two.
+// Times a graph beside another that computes the same, on the same tensors: a norm's gradient in elementary operators
+// beside the norm operator, or one kernel beside two.
 #include "frontend/cli/session.h"
 #include "frontend/cli/table.h"
 #include "tests/bench/case.h"

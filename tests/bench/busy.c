@@ -1,4 +1,4 @@
-// A machine that others use, too: the largest graphs, idle and then with a process that spins on one of the processors.
+// A busy machine: the largest graphs, first on an idle machine and then beside a process that spins on one processor.
 #include "frontend/cli/session.h"
 #include "frontend/cli/table.h"
 #include "tests/bench/case.h"

@@ -1,4 +1,4 @@
-// A graph that is timed: compiled, with data, and beside it the peer's way to compute it.
+// A graph that is timed: compiled, with data, and with the peer's implementation.
 #ifndef NGRAD_TESTS_BENCH_CASE_H
 #define NGRAD_TESTS_BENCH_CASE_H
 

@@ -1,4 +1,4 @@
-// Random inputs, and what of them depends on others.
+// Random inputs, and inputs that depend on others.
 #include "tests/bench/data.h"
 
 #include "ir/operators/norm.h"

@@ -1,4 +1,4 @@
-// Inputs to time and to compare with: random, but such as a forward pass would have left them.
+// Inputs for timing and comparison: random, but consistent with a forward pass.
 #ifndef NGRAD_TESTS_BENCH_DATA_H
 #define NGRAD_TESTS_BENCH_DATA_H
 

@@ -1,5 +1,5 @@
-// What people take along beside what ngrad runs: the pair of files that `ngrad emit` writes, compiled as its readers
-// would compile it, against the kernel of `ngrad bench`, on the same tensors and with the same bits.
+// Times the pair of files that `ngrad emit` writes, compiled as users compile it, beside the kernel of `ngrad bench`,
+// on the same tensors and with the same bits.
 #include "frontend/cli/session.h"
 #include "frontend/cli/table.h"
 #include "tests/bench/case.h"

@@ -1,4 +1,4 @@
-// Ctrl-C: a long measurement stops between two runs, and what was measured so far is printed.
+// Ctrl-C: a long measurement stops between two runs, and the results so far are printed.
 #ifndef NGRAD_TESTS_BENCH_INTERRUPT_H
 #define NGRAD_TESTS_BENCH_INTERRUPT_H
 

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Whether a kernel with more values alive at once than there are registers should be two. Writes a graph whose region
-# computes VALUES values of x, then their sum t, and then needs each of them once more: all are alive at t. As two, the
-# first kernel stores t, and the second one loads it and computes the values again. One was faster or took as
-# long in all but one of the settings tried (up to 64 values, each level of the memory, AVX2 and AVX-512); there, with
-# 16 cheap values in memory on AVX-512, two were 1.1 times as fast in some runs.
+# Should a kernel with more live values than registers be two kernels? Writes a graph whose region computes VALUES
+# values of x, then their sum t, and then uses each value again, so that all are live at t. Split in two, the first
+# kernel stores t, and the second loads it and computes the values again. One kernel was faster or equal in all settings
+# tried (up to 64 values, each level of memory, AVX2 and AVX-512) but one: with 16 cheap values in memory on AVX-512,
+# two kernels were 1.1 times as fast in some runs.
 #
 #   tests/bench/live_values.sh VALUES whole|first|second cheap|costly TYPE ELEMENTS > graph.yaml
 #   tests/bench/live_values.sh --time build/ngrad [OPTION...]     times them; options go to ngrad bench: --isa avx2

@@ -1,4 +1,4 @@
-// ngrad_bench_peers: ngrad's kernels beside a plain loop and, where they are there, oneDNN and OpenBLAS.
+// ngrad_bench_peers: times ngrad's kernels beside a plain loop and, if installed, oneDNN and OpenBLAS.
 #include "frontend/cli/session.h"
 #include "tests/bench/interrupt.h"
 #include "tests/bench/modes.h"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Scalar C that ngrad emits for products beside three loops, both compiled with the same flags: the least of five calls in
-# turns. Usage: naive.sh NGRAD [FLAG...]; -O3 unless there are flags.
+# Times scalar C that ngrad emits for products beside three plain loops, compiled with the same flags: the minimum of
+# five calls in turns. Usage: naive.sh NGRAD [FLAG...]; the default flag is -O3.
 set -eu
 program=$(realpath "$1")
 shift

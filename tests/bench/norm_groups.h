@@ -1,4 +1,4 @@
-// What a normalisation's statistics are of.
+// The elements that each statistic of a norm is computed from.
 #ifndef NGRAD_TESTS_BENCH_NORM_GROUPS_H
 #define NGRAD_TESTS_BENCH_NORM_GROUPS_H
 

@@ -1,4 +1,4 @@
-// The libraries that were there when this was built, and which of them takes a graph.
+// The libraries that were found when this was built, and which of them runs a graph.
 #include "tests/bench/peer.h"
 
 #include "tests/bench/turns.h"

@@ -1,5 +1,4 @@
-// Gradients of normalisations of random shapes: how the speed of shapes that nobody tuned for compares with the peer's
-// and with the ceiling.
+// Gradients of norms of random shapes: their speed relative to the peer's and to the ceiling.
 #include "frontend/api/available_memory.h"
 #include "frontend/cli/session.h"
 #include "frontend/cli/table.h"

@@ -1,4 +1,4 @@
-// Gradients of normalisations, alone and with their neighbours, of shapes that nobody chose.
+// Gradients of norms of random shapes, alone and with their neighbours.
 #ifndef NGRAD_TESTS_BENCH_RANDOM_NORM_H
 #define NGRAD_TESTS_BENCH_RANDOM_NORM_H
 

@@ -1,4 +1,4 @@
-// What the command line of ngrad_bench_peers says.
+// The options of ngrad_bench_peers.
 #ifndef NGRAD_TESTS_BENCH_SETTINGS_H
 #define NGRAD_TESTS_BENCH_SETTINGS_H
 

@@ -1,4 +1,4 @@
-// The suite: every graph once, a row each, and a geometric mean a family.
+// The suite: runs every graph once, and prints a row for each and a geometric mean for each family.
 #include "frontend/api/kernel.h"
 #include "frontend/cli/session.h"
 #include "frontend/cli/table.h"

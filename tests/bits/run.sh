@@ -1,7 +1,7 @@
 #!/bin/sh
-# Training gives the same bits everywhere: some steps of a CNN and of a small GPT, with scalar, AVX2 and AVX-512 code and
-# with NEON under qemu, on 1, 2 and 3 threads, compiled by gcc and clang with -O1, -O2 and -O3, run by ngrad and by
-# emitted C, stopped and resumed, and with and without a ceiling on memory.
+# Training gives the same bits everywhere: some steps of a CNN and of a small GPT, with scalar, AVX2 and AVX-512 code
+# and with NEON under qemu, on 1, 2 and 3 threads, compiled by gcc and clang with -O1, -O2 and -O3, run by ngrad and by
+# emitted C, stopped and resumed, and with and without a limit on memory.
 #
 #   run.sh NGRAD [STEPS [all]]
 #

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The cache of kernels where file systems are of no use, with several processes at once, and after runs that were killed
-# or told to end. Mounts are made in a namespace of their own; where that is not permitted those cases are left out.
+# The cache of kernels on file systems that cannot hold it, with several processes at once, and after runs that were
+# killed or interrupted. Mounts are made in a separate namespace; without permission for that, those cases are left out.
 set -u
 ngrad=$(realpath "$1")
 models=$(realpath "$(dirname "$0")/../../models")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What bash completes. Each row: the line before the cursor, then what may follow, sorted.
+# Tests bash completion. Each row has the line before the cursor, and the expected completions, sorted.
 set -u
 ngrad=$1
 # shellcheck source=/dev/null

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The manual page says what the program says of itself: the verbs, how each is used, and which verbs take which options.
-# Prints the differences: what the manual has (-), what the program has (+).
+# The manual page agrees with --help: the verbs, their usage, and the options of each. Prints the differences: lines of
+# the manual alone (-), and of the program alone (+).
 set -eu
 ngrad=$1
 manual=$(dirname "$0")/../../frontend/package/ngrad.1

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The command line: exit statuses, what goes to stdout and what to stderr, files, and C that compiles without a word.
+# The command line: exit statuses, stdout and stderr, files, and C that compiles without warnings.
 set -u
 ngrad=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")

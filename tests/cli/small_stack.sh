@@ -1,5 +1,6 @@
 #!/bin/sh
-# A stack as small as some threads have: no work takes more, however deep the graph. Says what failed.
+# No verb needs a large stack, however deep the graph: runs them with the small stacks that some threads have. Prints
+# what failed.
 set -u
 ngrad=$1
 models=$(realpath "$(dirname "$0")/../../models")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a terminal shows: a line of progress while something takes more than a second, and nothing of it in the end; Ctrl-C
-# takes it away, too, and leaves no file behind. script(1) is the terminal.
+# What a terminal shows: a line of progress while work takes more than a second, which is erased at the end and by
+# Ctrl-C; Ctrl-C also leaves no file. script(1) is the terminal.
 set -u
 ngrad=$(realpath "$1")
 command -v script >/dev/null || { echo 'left out: terminal: no script(1)' && exit 77; }

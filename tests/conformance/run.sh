@@ -1,8 +1,8 @@
 #!/bin/sh
 # The cases of ../shared/golden (or $NGRAD_SHARED/golden): graphs with inputs and results in double precision. The
-# interpreter must be within 1 ulp of them (f64: relative L2 1e-12); compiled code within what its type allows, on each
-# instruction set that this machine has and with 1, 2 and 3 threads, and with the same bits on all of them. Without
-# NGRAD_CHECK (tests/effort.h), each case takes one instruction set, in turn, and 1 and 3 threads.
+# interpreter must be within 1 ulp of them (f64: relative L2 1e-12), and compiled code within the tolerance of its type,
+# on each instruction set of this machine and with 1, 2 and 3 threads, with the same bits on all. Without NGRAD_CHECK
+# (tests/effort.h), each case takes one instruction set, in turn, and 1 and 3 threads.
 set -eu
 
 # For each check that does not hold a line that begins with FAILED, and what the program said.

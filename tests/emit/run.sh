@@ -1,8 +1,8 @@
 #!/bin/sh
-# What ngrad emits for people to keep: emitted twice, from elsewhere and in another locale, it is the same bytes; all
-# compilers and analysers that are there take it as C and as C++ without a word; its own test passes with guard pages
-# around all memory and under sanitizers, and has the same bits with every compiler, language, instruction set and way
-# to share out work, here and on other machines.
+# Files that ngrad emit writes. They have the same bytes if emitted twice, from another folder and in another locale.
+# All installed compilers and analysers accept them as C and as C++ without warnings. Their self-tests pass with guard
+# pages around all memory and under sanitizers, with the same bits for every compiler, language, instruction set and way
+# to run threads, here and on other machines.
 #
 #   run.sh NGRAD              a sample; without NGRAD_CHECK (tests/effort.h), of gcc and clang alone
 #   run.sh NGRAD all [CASE]   every model and golden case, or that one, in every combination

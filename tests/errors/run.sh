@@ -1,6 +1,7 @@
 #!/bin/sh
-# Graphs beside what `ngrad check` must say of them. NAME.expected is all of stderr (none: nothing). A graph with a
-# NAME.accepted is right: exit status 0, and that is the typed graph on stdout; every other one is wrong: status 1.
+# Graphs, and the messages that `ngrad check` must print for them. NAME.expected is the whole stderr (without it:
+# empty). A graph with NAME.accepted is valid: exit status 0, and NAME.accepted is stdout, the typed graph. Every other
+# graph is wrong: status 1.
 # usage: run.sh [--update] NGRAD    (--update: write what it says now as what is expected; read it before committing)
 set -u
 update=

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Networks exported by torch.onnx are trained here as in PyTorch, where python3-torch is installed. Usage: run.sh NGRAD
+# Trains networks that torch.onnx exported, here and in PyTorch, and compares them, if python3-torch is installed.
+# Usage: run.sh NGRAD
 set -u
 program=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Every verb when the n-th allocation fails, and when the n-th call that makes, writes, names or maps a file does: it
-# ends with status 1 and one message, or does its work all the same; a file in place is the old one or the whole new one,
-# and nothing else is left behind.
+# Runs every verb with the n-th allocation failing, and with the n-th call failing that creates, writes, names or maps a
+# file. The verb must exit with status 1 and one message, or complete its work. An output file must be the old one or
+# the complete new one, and no other file may stay.
 #
 #   run.sh NGRAD SHIM   NGRAD_FAULTS=all takes every n of long runs too
 set -u

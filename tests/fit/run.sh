@@ -1,6 +1,6 @@
 #!/bin/sh
-# ngrad fit: the same bits however it is run, stopped and resumed; what it tells; and everything that can be wrong. With
-# NGRAD_CHECK (tests/effort.h), large tables and real data, too.
+# ngrad fit: it gives the same bits however it is run, stopped and resumed; its output; and errors. With NGRAD_CHECK
+# (tests/effort.h), also large tables and real data.
 set -u
 ngrad=$(realpath "$1")
 models=$(realpath "$(dirname "$0")/../../models/train")

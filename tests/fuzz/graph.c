@@ -1,5 +1,5 @@
-// Any bytes as a graph file: read, or refused with an error; what is read is printed as a file that is printed again
-// as it is.
+// Any bytes as a graph file: refused with an error, or read and printed; the printed text, read again, must be printed
+// unchanged.
 #include "frontend/yaml/yaml.h"
 
 #include <stdlib.h>

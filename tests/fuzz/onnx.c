@@ -1,6 +1,6 @@
-// Mutations of ONNX models, which know the format: they add, take away, repeat, rename and exchange fields of messages,
-// put names and operators into texts and odd numbers into integers, and write all lengths anew. So a model stays one,
-// down to its innermost messages. One mutation in eight is of bytes.
+// Mutations of ONNX models that know the format: they add, remove, repeat, rename and exchange fields of messages, put
+// names and operators into texts and unusual numbers into integers, and then write all lengths again. So the result is
+// a valid encoding, down to its innermost messages. One mutation in eight changes bytes.
 #include "frontend/onnx/onnx.h"
 #include "frontend/onnx/fields.h"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# nGraph's own graphs: the .json files under test/models and test/files of a checkout of NervanaSystems/ngraph, which
-# NGRAD_NGRAPH names, or ../ngraph beside this repository. On each, both backends agree, and so does what convert makes
-# of it. Usage: run.sh NGRAD [all]; without all, those that take more than a few seconds are left out.
+# nGraph's own graphs: the .json files under test/models and test/files of a checkout of NervanaSystems/ngraph, in
+# $NGRAD_NGRAPH or in ../ngraph beside this repository. On each, both backends agree, and so does the graph after
+# convert. Usage: run.sh NGRAD [all]; without all, graphs that take more than a few seconds are left out.
 set -u
 program=$(realpath "$1")
 most=${2:-some}

@@ -1,5 +1,5 @@
 #!/bin/sh
-# ONNX's own models, where libonnx-testdata is installed. Usage: run.sh NGRAD [OPTION...], those of models.py.
+# ONNX's own models, if libonnx-testdata is installed. Usage: run.sh NGRAD [OPTION...]; models.py has the options.
 set -u
 program=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What is installed is all that a program outside of the repository needs: the documents' examples are built and run with
-# an installed prefix, and with what the Debian packages hold; those that train, where Fashion-MNIST is. Skipped (77)
-# where the build has sanitizers, which the examples would need too, and where no cmake or ninja is.
+# An installation has all that a program outside of the repository needs: builds and runs the documents' examples with
+# an installed prefix, and with the contents of the Debian packages. Examples that train need Fashion-MNIST. Skipped
+# (77) if the build has sanitizers, which the examples would need too, or if cmake or ninja is missing.
 set -u
 build=$(realpath "$(dirname "$1")")
 here=$(realpath "$(dirname "$0")")

@@ -1,5 +1,5 @@
-// Single operators of random shapes: products, convolutions and pooling, with extents at and beside multiples of
-// vectors and tiles.
+// Single operators of random shapes: products, convolutions and pooling, with extents around multiples of vectors and
+// tiles.
 #ifndef NGRAD_TESTS_PEERS_DRAW_H
 #define NGRAD_TESTS_PEERS_DRAW_H
 

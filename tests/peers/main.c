@@ -1,5 +1,5 @@
-// Products, convolutions and pooling of random shapes, as ngrad compiles them, against oneDNN, which computes in f32 on
-// the same numbers; and written to files for any other library.
+// Products, convolutions and pooling of random shapes: compares ngrad's compiled results with oneDNN's, which are
+// computed in f32 from the same numbers, and writes them to files for other libraries.
 #include "tests/peers/peers.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Operators of random shape beside oneDNN, and beside PyTorch where a python3 has it (Debian: python3-torch).
+# Compares operators of random shapes with oneDNN, and with PyTorch if a python3 has it (Debian: python3-torch).
 # usage: run.sh NGRAD_CHECK_PEERS [ARGUMENT...]   (--count N, --seed N)
 set -eu
 check=$(realpath "$1")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The Python module: its tests, and the examples of docs/python.md, which print what the page says. Skipped (77) where no
-# python3 has numpy, and where the build has sanitizers, whose libraries would have to be loaded before Python.
+# The Python module: its tests, and the examples of docs/python.md, which must print what the page shows. Skipped (77)
+# if no python3 has numpy, and if the build has sanitizers, whose libraries would have to be loaded before Python.
 set -u
 here=$(realpath "$(dirname "$0")")
 root=$(realpath "$here/../..")

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Weights after 100 steps of a convolutional network on Fashion-MNIST and after 50 of a language model of bytes: one hash
-# for one process and for any number of ranks, of Open MPI and MPICH, with an instruction set of its own for each rank; and
-# when training is stopped by a signal and goes on with another number of ranks. Takes some minutes; prints a line a run.
+# Weights after 100 steps of a convolutional network on Fashion-MNIST and after 50 steps of a language model of bytes:
+# one process and any number of ranks give one hash, with Open MPI and MPICH, with another instruction set for each
+# rank, and if a signal stops training and another number of ranks resumes it. Takes some minutes; prints a line for
+# each run.
 #
 #   run it as: tests/ranks/long.sh build/ngrad
 # needs mpirun and mpicc of Open MPI, MPICH or both (Debian: openmpi-bin libopenmpi-dev mpich libmpich-dev) and

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Ranks under mpirun, of Open MPI and of MPICH, whichever are installed: the exchange of messages, loaded and as a file
-# for mpicc; ngrad fit --ranks, which is the same bits on any number of ranks; and how all ranks end when one fails. Without
-# NGRAD_CHECK (tests/effort.h): one MPI, few ranks, one failure.
+# Ranks under mpirun, of Open MPI and of MPICH, if installed: the exchange of messages, as a loaded library and as a
+# file for mpicc; ngrad fit --ranks, with the same bits on any number of ranks; and how all ranks end when one fails.
+# Without NGRAD_CHECK (tests/effort.h): one MPI, few ranks, one failure.
 set -u
 ngrad=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The page of ngrad report: what is in it, and what a browser makes of it (browse.py). Chromium is Debian's package chromium; where
-# that or python3 is missing, the test is skipped.
+# The page of ngrad report: its contents, and its behaviour in a browser (browse.py). Skipped if Chromium (Debian:
+# chromium) or python3 is missing.
 set -u
 ngrad=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")

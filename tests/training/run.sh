@@ -1,7 +1,7 @@
 #!/bin/sh
-# A training step and its inference as one pair of C files: no compiler has a word to say; steps, first values and saved
-# files are the bytes of ngrad's own; what was stopped goes on to the same bytes; files that are damaged change nothing;
-# and numpy reads what was saved, which is read when numpy has written it.
+# A training step and its inference as a pair of C files: they compile without warnings; steps, first values and saved
+# files have the bytes of ngrad's own; training that was stopped goes on to the same bytes; damaged files change
+# nothing; numpy reads saved files, and files that numpy wrote are read.
 #
 #   run.sh NGRAD
 set -u

@@ -1,5 +1,4 @@
-// Aliases: which results of reshapes, transposes and slices need no memory, and that reading through them changes no
-// bit.
+// Aliases: which results of reshapes, transposes and slices need no memory. Reading through them changes no bits.
 #include "passes/lower/aliases.h"
 #include "tests/unit/loops_case.h"
 

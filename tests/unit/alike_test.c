@@ -1,5 +1,5 @@
-// Kernels that differ only in their operands share functions: a network of more equal layers has no more of them, and
-// computes the same as the interpreter.
+// Kernels that differ only in their operands share functions: a network of more equal layers has no more functions, and
+// the interpreter's results.
 #include "tests/unit/api_case.h"
 
 #include "ir/support/text.h"

@@ -1,5 +1,5 @@
-// The installed API as a program that embeds it uses it: the log, what a graph consists of, passes, files, memory of
-// the caller's, several threads. The other api_*_test.c have the rest.
+// The installed API as an embedding program uses it: the log, the parts of a graph, passes, files, the caller's memory,
+// several threads. The other api_*_test.c test the rest.
 #include "tests/unit/api_case.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// Indices of what does not exist: told of before anything is computed, by name, place and range.
+// Indices out of range: reported before anything is computed, with the input's name, the position and the valid range.
 #include "tests/unit/api_case.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// Whichever allocation of a call fails, the call says so, nothing is leaked, and the next one succeeds.
+// If any allocation in an API call fails, the call says so, leaks nothing, and the next call succeeds.
 #include "tests/unit/api_case.h"
 #include "tests/unit/failing_allocator.h"
 

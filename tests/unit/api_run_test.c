@@ -1,4 +1,4 @@
-// The installed API: running graphs, running out of memory anywhere, which is an error like any other, and threads.
+// The installed API: running graphs, failing allocations, threads.
 #include "tests/unit/api_case.h"
 #include "tests/unit/failing_allocator.h"
 #include "tests/unit/quick_compiler.h"

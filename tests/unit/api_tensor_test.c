@@ -1,4 +1,4 @@
-// The installed API: tensors, their files, their orders, and how far apart two are.
+// The installed API: tensors, their files, their layouts, and the distance between two tensors.
 #include "tests/unit/api_case.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-// The installed API: what its header promises of graphs, texts, the catalogue and timing.
+// The installed API: what its header promises about graphs, texts, the catalogue and timing.
 #include "tests/unit/api_case.h"
 
 #include <math.h>

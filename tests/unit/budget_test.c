@@ -1,4 +1,4 @@
-// Memory budgets: the allocator, what the system leaves, and what is checked before it is allocated.
+// Memory budgets: the allocator, the memory that the system has available, and checks before allocation.
 #include "frontend/api/available_memory.h"
 #include "ir/support/budget.h"
 #include "ir/support/text.h"

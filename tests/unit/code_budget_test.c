@@ -1,4 +1,4 @@
-// Files that are emitted have no more bytes than a compiler has time for, whatever the graph's windows.
+// Emitted files have a bounded number of bytes, whatever the graph's windows, so that compilers take bounded time.
 #include "tests/unit/api_case.h"
 
 #include <stdio.h>

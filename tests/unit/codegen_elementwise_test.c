@@ -1,6 +1,5 @@
-// Compiled elementwise operators, constants and dropout against the interpreter, and against themselves: extents that
-// straddle the lane count, all types, operands that broadcast, special values. See ladder.h for what is compared with
-// what.
+// Compiled elementwise operators, constants and dropout against the other rungs of the ladder (ladder.h): extents
+// around the lane count, all types, operands that broadcast, special values.
 #include "ir/kernel/kernel.h"
 #include "tests/unit/graph_cases.h"
 #include "tests/unit/ladder.h"

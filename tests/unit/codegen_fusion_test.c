@@ -1,5 +1,5 @@
-// Compiled regions of several operators against the interpreter, and against themselves; and large tensors, whose
-// blocks, chains of additions and stores are of every kind. See ladder.h for what is compared with what.
+// Compiled regions of several operators against the other rungs of the ladder (ladder.h); and large tensors, with all
+// kinds of blocks, chains of additions and stores.
 #include "ir/kernel/kernel.h"
 #include "tests/unit/graph_cases.h"
 #include "tests/unit/ladder.h"

@@ -1,5 +1,5 @@
-// Compiled group, instance and RMS norms and their gradients against the interpreter, and against themselves: both
-// formats, groups of any width, all types, fused with their neighbours and not. See ladder.h for what is compared.
+// Compiled group, instance and RMS norms and their gradients against the other rungs of the ladder (ladder.h): both
+// formats, groups of any width, all types, with and without fused neighbours.
 #include "tests/unit/graph_cases.h"
 #include "tests/unit/ladder.h"
 

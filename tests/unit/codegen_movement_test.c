@@ -1,5 +1,4 @@
-// Compiled operators that move, resample, join and quantise elements against the interpreter, and against themselves.
-// See ladder.h for what is compared with what.
+// Compiled operators that move, resample, join and quantise elements against the other rungs of the ladder (ladder.h).
 #include "tests/unit/graph_cases.h"
 #include "tests/unit/ladder.h"
 

@@ -1,5 +1,5 @@
-// Compiled layer and batch norms, and the gradients of both by all their names, against the interpreter and against
-// themselves: extents that straddle the lane count, all types. See ladder.h for what is compared with what.
+// Compiled layer and batch norms and their gradients, under all their names, against the other rungs of the ladder
+// (ladder.h): extents around the lane count, all types.
 #include "tests/unit/graph_cases.h"
 #include "tests/unit/ladder.h"
 

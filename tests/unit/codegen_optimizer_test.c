@@ -1,5 +1,5 @@
-// Compiled optimizers against the interpreter, and against themselves: extents that straddle the lane count, all types,
-// behind the product that makes the gradient, and with a step that the graph counts. See ladder.h.
+// Compiled optimizers against the other rungs of the ladder (ladder.h): extents around the lane count, all types, fused
+// with the product that computes the gradient, and with a step that the graph counts.
 #include "tests/unit/graph_cases.h"
 #include "tests/unit/ladder.h"
 

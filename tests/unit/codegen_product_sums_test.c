@@ -1,5 +1,4 @@
-// Compiled products and convolutions whose results enter sums over their rows, against the interpreter. See ladder.h
-// for what is compared with what.
+// Compiled products and convolutions with sums over the rows of their results, against the interpreter (ladder.h).
 #include "tests/unit/graph_cases.h"
 #include "tests/unit/ladder.h"
 

@@ -1,5 +1,5 @@
-// Compiled products and convolutions whose operands are computed in their kernel, against the interpreter. See ladder.h
-// for what is compared with what.
+// Compiled products and convolutions with operands that are computed in their kernels, against the interpreter
+// (ladder.h).
 #include "tests/unit/graph_cases.h"
 #include "tests/unit/ladder.h"
 

@@ -1,5 +1,5 @@
-// Compiled reductions and softmaxes against the interpreter, and against themselves: any axes of any rank, extents that
-// straddle the lane count, all types. See ladder.h for what is compared with what.
+// Compiled reductions and softmaxes against the other rungs of the ladder (ladder.h): any axes of any rank, extents
+// around the lane count, all types.
 #include "ir/kernel/kernel.h"
 #include "tests/random_graph.h"
 #include "tests/unit/ladder.h"

@@ -1,4 +1,4 @@
-// A C compiler that takes too long: it ends with all that it started, leaves nothing, and is told.
+// A C compiler that takes too long is killed with its child processes, leaves no files, and is reported.
 #include "backends/codegen/toolchain/toolchain.h"
 #include "tests/unit/toolchain_case.h"
 

@@ -1,4 +1,4 @@
-// Data sets: idx and .npy files, compressed or not, that are right, damaged or lie; batches of them; the order of
+// Data sets: idx and .npy files, compressed or not, valid, damaged, or with wrong lengths; batches; the order of
 // samples.
 #include "frontend/api/ngrad.h"
 #include "frontend/data/data.h"

@@ -1,4 +1,4 @@
-// Messages: what is printed, how much of a hostile file is let through, and the nearest word.
+// Messages: what is printed, how much of a hostile file is printed, and the nearest word.
 #include "ir/support/diagnostics.h"
 #include "tests/unit/failing_allocator.h"
 

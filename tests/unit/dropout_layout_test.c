@@ -1,5 +1,5 @@
-// Dropout keeps the same elements whatever the layout of its result: with all passes and with none, interpreted and
-// compiled for the best ISA and for none, forward and in its gradient.
+// Dropout drops the same elements whatever the layout of its result: with all passes and with none, interpreted, in
+// scalar code and for the best ISA, forward and in its gradient.
 #include "tests/unit/api_case.h"
 
 enum { MOST_TENSORS = 8 };

@@ -1,4 +1,4 @@
-// What each sink makes of hostile text.
+// How hostile text is escaped for each kind of output.
 #include "ir/support/escape.h"
 
 #include <setjmp.h>

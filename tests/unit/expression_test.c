@@ -1,5 +1,5 @@
-// Every expression of a kernel, as compiled code on each ISA of this machine: of what varies along vectors and of what
-// does not, whose bits must be the same, against C's functions.
+// Every expression of a kernel as compiled code on each ISA of this machine, against C's functions: on operands that
+// vary along vectors and on operands that do not, with the same bits.
 #include "backends/codegen/codegen.h"
 #include "frontend/api/handles.h"
 #include "ir/kernel/program.h"

@@ -1,5 +1,5 @@
-// An allocator for tests: fails on demand, counts what was not freed, and fills new memory with rubbish so that
-// nobody relies on it being zero.
+// An allocator for tests: fails on demand, counts blocks that were not freed, and fills new memory with garbage, so
+// that code cannot rely on zeros.
 #ifndef NGRAD_TESTS_UNIT_FAILING_ALLOCATOR_H
 #define NGRAD_TESTS_UNIT_FAILING_ALLOCATOR_H
 

@@ -1,4 +1,4 @@
-// The interpreter's estimate of its memory: no less than what it takes, and not much more, for every operator.
+// The interpreter's estimate of its memory: at least what it takes, and not much more, for every operator.
 #include "backends/interpreter/interpreter.h"
 #include "tests/random_graph.h"
 

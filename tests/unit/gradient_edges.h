@@ -1,5 +1,5 @@
-// Literal cases of gradients at singular points, infinities and NaN, and where a product overflows or underflows on the
-// way to a result that does not.
+// Literal cases of gradients at singular points, infinities and NaN, and of products that overflow or underflow
+// although the final result does not.
 //
 // A row is an operator, its attributes, its inputs, the gradient of its first output, and the gradients of its
 // floating-point inputs in order; none[] any: the input has no gradient. Tensors are as in tests/unit/literals.h.

@@ -1,4 +1,5 @@
-// Gradient graphs that save little: what they compute again, and that their results are those of graphs that save all.
+// Gradient graphs that save few values: which values they compute again, and that their results equal those of graphs
+// that save all.
 #include "backends/interpreter/interpreter.h"
 #include "frontend/api/ngrad.h"
 #include "frontend/yaml/yaml.h"

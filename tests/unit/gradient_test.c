@@ -1,4 +1,4 @@
-// Gradients of graphs: each operator's against differences, what a gradient graph is made of, and what is wrong.
+// Gradients of graphs: each operator's against finite differences, the nodes of a gradient graph, and errors.
 #include "frontend/api/ngrad.h"
 #include "frontend/yaml/yaml.h"
 #include "ir/operators/operator.h"

@@ -1,4 +1,4 @@
-// One small graph an operator, for the tests of compiled code: see graph_text.h for how they go into one file.
+// One small graph for each operator, for the tests of compiled code. graph_text.h describes how they go into one file.
 #ifndef NGRAD_TESTS_UNIT_GRAPH_CASES_H
 #define NGRAD_TESTS_UNIT_GRAPH_CASES_H
 

@@ -1,4 +1,4 @@
-// Clones of graphs: the same text, and a life of their own.
+// Clones of graphs: they print the same text, and share no memory with the original.
 #include "frontend/yaml/yaml.h"
 #include "ir/graph/graph.h"
 #include "ir/graph/verify.h"

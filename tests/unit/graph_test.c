@@ -1,5 +1,5 @@
-// Building graphs: use lists, order, named extents, what replacing and removing leave behind. Clones have a test of
-// their own.
+// Building graphs: use lists, order, named extents, and the state after replacing and removing. graph_clone_test.c
+// tests clones.
 #include "ir/operators/operator.h"
 #include "tests/unit/failing_allocator.h"
 

@@ -1,6 +1,6 @@
-// Work grows as graphs do: memory asked for and time, at a number of nodes and at twice or eight times as many, for
-// graphs that are wide, deep, or have many inputs, outputs, constants or kernels. Text that a compiler must work
-// through does too.
+// Work grows linearly with graphs: memory and time, measured at a number of nodes and at two or eight times as many,
+// for graphs that are wide or deep, or have many inputs, outputs, constants or kernels. So does the text that a
+// compiler must read.
 #include "frontend/api/ngrad.h"
 #include "ir/support/text.h"
 

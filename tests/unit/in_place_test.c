@@ -1,5 +1,5 @@
-// Updates in place: a call that is given the same memory for states and their updates leaves the same bits as one with
-// separate memory.
+// Updates in place: a call in which states and their updates share memory leaves the same bits as a call with separate
+// memory.
 #include "tests/unit/state_graph.h"
 
 enum { NGRAPHS = 4, NGROUPS = 12 };

@@ -1,4 +1,4 @@
-// What follows from what, for each operator, in both directions, and which contradictions are told how.
+// Rows of tests of inference: for each operator, what follows in both directions, and the messages on contradictions.
 //
 // A row is one node: its operands, and what they are after inference, or the message. An operand is a type and a shape,
 // each ? when unknown, as f32[N,_,3] or ??; ~ is an absent one; > stands before the outputs.

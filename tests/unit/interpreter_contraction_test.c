@@ -1,6 +1,6 @@
-// Products and convolutions have the bits of their formulas, written here as one nest of loops that visits every
-// element, tap and window, also those that lie outside of a tensor: on random shapes with much padding, dilation,
-// strides beyond the kernel, groups and extents of 0, and with numbers that are not finite.
+// Products and convolutions have the bits of their formulas. The test writes these as one nest of loops over every
+// element, tap and window, also outside of tensors: on random shapes with much padding, dilation, strides larger than
+// the kernel, groups and extents of 0, and with numbers that are not finite.
 #include "backends/interpreter/sum.h"
 #include "ir/operators/window.h"
 #include "ir/support/splitmix.h"

@@ -1,4 +1,4 @@
-// Dropout: which elements are kept is that of the generator's published rounds for oneDNN's counters and keys.
+// Dropout drops the elements that the generator's published algorithm gives for oneDNN's counters and keys.
 #include "tests/unit/interpreter_case.h"
 
 // x, seed, offset, p -> y, m

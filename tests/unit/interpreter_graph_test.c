@@ -1,4 +1,4 @@
-// Running whole graphs: what is kept for how long, what is told, and what happens when memory runs out.
+// Running whole graphs: lifetimes of values, messages, and failing allocations.
 #include "tests/unit/failing_allocator.h"
 #include "tests/unit/interpreter_case.h"
 

@@ -1,5 +1,5 @@
-// Pooling beside its gradient, for windows of every kind: the products sum(y * dy) and sum(x * dx) are the same, since
-// average pooling is linear, and max pooling copies elements that its gradient finds again.
+// Pooling and its gradient, for windows of every kind: sum(y * dy) and sum(x * dx) are equal, since average pooling is
+// linear, and max pooling copies elements that its gradient finds again.
 #include "tests/unit/api_case.h"
 
 #include <float.h>

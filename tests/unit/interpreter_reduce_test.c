@@ -1,5 +1,5 @@
-// Reductions, from their definitions: literal results over each kind of axes, of nothing, of what is not finite, of
-// what cancels.
+// Reductions, from their definitions: literal results for each kind of axes, and for no elements, values that are not
+// finite, and terms that cancel.
 #include "tests/unit/interpreter_case.h"
 
 #include <float.h>

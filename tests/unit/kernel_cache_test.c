@@ -1,4 +1,5 @@
-// What may lie in the cache of kernels, and in place of it: nothing of that is run, waited for, or an error that stays.
+// Files in the cache of kernels that are not valid entries, and folders that are not a valid cache: none is run, waited
+// for, or the cause of a permanent error.
 #include "tests/unit/toolchain_case.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-// Building kernels: expressions made once, sums that are products, axes dropped and merged.
+// Building kernels: equal expressions are merged, sums of products are found, axes are dropped and merged.
 #include "ir/kernel/schedule.h"
 #include "ir/kernel/simplify.h"
 #include "tests/unit/failing_allocator.h"

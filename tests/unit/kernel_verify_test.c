@@ -1,4 +1,4 @@
-// The verifiers of kernels and memory plans: nothing that the passes make is refused, and what is spoilt on purpose is.
+// The verifiers of kernels and memory plans: they accept all that the passes make, and refuse deliberate mistakes.
 #include "ir/kernel/verify.h"
 
 #include "backends/interpreter/interpreter.h"

@@ -1,4 +1,4 @@
-// What the tests of loop trees share: graphs with data, lowering, execution and the comparison of bits.
+// Shared by the tests of loop trees: graphs with data, lowering, execution, comparison of bits.
 #ifndef NGRAD_TESTS_UNIT_LOOPS_CASE_H
 #define NGRAD_TESTS_UNIT_LOOPS_CASE_H
 

@@ -1,5 +1,5 @@
-// The executor of loop trees finds mistakes: each case changes the tree of a layer norm's gradient in one way, as a
-// mistake in a recipe would, and names a part of the message that must follow.
+// The executor of loop trees finds mistakes: each case changes the tree of a layer norm's gradient in one way, like a
+// bug in a recipe, and states a part of the expected message.
 #include "frontend/yaml/yaml.h"
 #include "ir/loops/loops.h"
 #include "tests/unit/loops_case.h"

@@ -1,5 +1,5 @@
-// The executor of loop trees (tests/loops) and compiled scalar C have the same bits for models, golden cases and random
-// graphs. Where they differ, the printer is wrong, or the executor. A wrong schedule shows elsewhere: in the executor's
+// The executor of loop trees (tests/loops) and compiled scalar C give the same bits for models, golden cases and random
+// graphs. If they differ, the printer or the executor is wrong. A wrong schedule fails elsewhere: in the executor's
 // checks, or as a difference from the interpreter (tests/unit/ladder.h).
 //
 // NGRAD_RANDOM_GRAPHS=1000 sets the number of random graphs, NGRAD_RANDOM_SEED=7 the first seed.

@@ -1,5 +1,5 @@
-// The verifier of loops' trees on trees of many graphs: none is refused as recipes make it, and each is without any of
-// its nodes, or with any field of a node changed, but for those that the tables below list.
+// The verifier of loop trees on trees of many graphs: it accepts each tree as recipes make it, and refuses the tree
+// without any one of its nodes, or with any field of a node changed, except those in the tables below.
 #include "ir/loops/print.h"
 #include "tests/random_graph.h"
 #include "tests/unit/loop_trees.h"

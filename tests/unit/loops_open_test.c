@@ -1,5 +1,5 @@
 // Loop trees of emitted files, where a call gives the open extents and may leave outputs out. For random graphs the
-// executor has the bits of the file's scalar C, at extents around the lane count and at 0; and an output's bits do not
+// executor has the bits of the file's scalar C, at extents around the lane count and at 0. The bits of an output do not
 // depend on which others are left out.
 //
 // NGRAD_RANDOM_GRAPHS=1000 sets the number of random graphs, NGRAD_RANDOM_SEED=7 the first seed.

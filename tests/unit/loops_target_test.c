@@ -1,5 +1,5 @@
-// The graph alone decides bits: loop trees for quite different targets give the same ones, and so do schedules with any
-// value of the keys that are declared not to change sums.
+// Bits depend on the graph alone: loop trees for very different targets give the same bits, and so do schedules with
+// any value of the keys that are declared not to change sums.
 //
 // NGRAD_RANDOM_GRAPHS=1000 sets the number of random graphs, NGRAD_RANDOM_SEED=7 the first seed.
 #include "tests/unit/loops_case.h"

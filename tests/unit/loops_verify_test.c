@@ -1,5 +1,5 @@
-// The verifier of loops' trees: what is spoilt on purpose is refused, and told. That no tree of a recipe is refused,
-// and that each node and field matters, is what loops_mutation_test.c is for.
+// The verifier of loop trees refuses deliberate mistakes, with a message. loops_mutation_test.c tests that it accepts
+// the trees of all recipes, and that each node and field matters.
 #include "tests/unit/loop_trees.h"
 
 #define HEAD "format: ngrad/1\nname: test\n"

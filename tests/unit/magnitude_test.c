@@ -1,4 +1,5 @@
-// Results beside what was added up: roundings of terms that cancel pass, and errors as large as a term do not.
+// Comparison relative to the magnitude of the terms of sums: roundings of terms that cancel pass, and errors as large
+// as a term fail.
 #include "ir/graph/type.h"
 #include "tests/unit/api_case.h"
 

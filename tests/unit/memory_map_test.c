@@ -1,4 +1,4 @@
-// The memory plan as people see it, with numbers worked out by hand.
+// The printed memory plan, with numbers worked out by hand.
 #include "tests/unit/api_case.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// The reader of nGraph's JSON: each operator in the spellings that it had, on numbers that were worked out by hand,
-// interpreted and compiled; what it says of wrong files; and damaged files. nGraph's own files are in tests/ngraph.
+// The reader of nGraph's JSON: each operator in all its spellings, on numbers worked out by hand, interpreted and
+// compiled; messages on wrong files; damaged files. tests/ngraph has nGraph's own files.
 #include "frontend/api/ngrad.h"
 #include "frontend/yaml/yaml.h"
 

@@ -1,4 +1,4 @@
-// .npz files: what is written byte for byte, what is read back, and archives that are damaged or of something else.
+// .npz files: the written bytes, reading them back, and archives that are damaged or hold other files.
 #include "frontend/npz/npz.h"
 
 #include <fcntl.h>

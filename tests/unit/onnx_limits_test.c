@@ -1,5 +1,5 @@
-// Models of some kilobytes that would become much work, or much memory, if nothing were counted. Each is read in less
-// than a second of computing time; without its limit, in minutes or gigabytes.
+// ONNX models of some kilobytes that would need minutes or gigabytes if the reader had no limits. Each is read in less
+// than a second of processor time.
 #include "frontend/onnx/onnx.h"
 
 #include <setjmp.h>

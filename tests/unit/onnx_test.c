@@ -1,4 +1,4 @@
-// The reader of ONNX models on models that are made here, byte by byte. ONNX's own ones are in tests/onnx.
+// The reader of ONNX models, on models that the test writes byte by byte. tests/onnx has ONNX's own models.
 #include "frontend/onnx/onnx.h"
 
 #include "backends/interpreter/interpreter.h"

@@ -1,5 +1,5 @@
-// Open dims: what extents become products of, which dims cannot stay open, and what stages make of the rest. Expected
-// numbers are worked out by hand.
+// Open dims: which extents become products of them, which dims cannot stay open, and how the stages treat the others.
+// Expected numbers are worked out by hand.
 #include "frontend/yaml/yaml.h"
 #include "ir/graph/open.h"
 #include "ir/loops/target.h"

@@ -1,5 +1,5 @@
-// Every operator on literal numbers: interpreted, and compiled for the best ISA here and for none. All cases are one
-// graph. That no operator is without cases, and none without the cases that operators tend to get wrong, is tested too.
+// Every operator on literal numbers: interpreted, in scalar code and for the best ISA here. All cases are one graph.
+// The test also checks that each operator has cases, among them those that operators tend to get wrong.
 #include "frontend/api/ngrad.h"
 #include "ir/operators/infer.h"
 #include "ir/operators/operator.h"

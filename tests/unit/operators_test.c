@@ -1,5 +1,5 @@
-// The operator table and the signatures: what must hold of every row, and the rows of the five systems as their
-// documents have them.
+// The operator table and the signatures: invariants of every row, and the rows of the five systems as their documents
+// define them.
 #include "ir/operators/operator.h"
 
 #include <math.h>

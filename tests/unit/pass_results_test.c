@@ -1,5 +1,5 @@
-// Passes do not change results: each model, each golden case and many random graphs give the same with all passes, with
-// each left out, with no fusion, and with no pass at all. All are interpreted, so what differs is the graph.
+// Passes do not change results: each model, each golden case and many random graphs give the same results with all
+// passes, without each one, without fusion, and without any pass. All are interpreted, so a difference is in the graph.
 //
 // NGRAD_RANDOM_GRAPHS=1000 takes so many.
 #include "backends/interpreter/magnitude.h"

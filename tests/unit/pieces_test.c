@@ -1,6 +1,6 @@
 // Pieces of nodes with windows (passes/lower/pieces.h): together, executed loop trees have the interpreter's numbers,
 // on random windows around the edges of small tensors. Elements are small integers, so that every order of additions
-// gives the same sum, and now and then an infinity or a NaN. The executor checks that each element is stored.
+// gives the same sum, and sometimes an infinity or a NaN. The executor checks that each element is stored.
 //
 // NGRAD_RANDOM_GRAPHS=1000 sets the number of graphs, NGRAD_RANDOM_SEED=7 the first seed.
 #include "tests/unit/loops_case.h"

@@ -1,5 +1,5 @@
-// The passes before code: what fuses and what does not, what is removed, which passes run, and what becomes of a
-// failing allocation.
+// The passes before code generation: what is fused and what is not, what is removed, which passes run, and failing
+// allocations.
 #include "backends/interpreter/interpreter.h"
 #include "frontend/yaml/yaml.h"
 #include "passes/lower/lower.h"

@@ -1,5 +1,5 @@
-// Plans are small: what a kernel keeps in memory of its own is bounded by the largest tensor that it reads, writes or
-// sums up to, whatever is spread over what, and for all values of open dims.
+// Plans are small: the memory of a kernel's own is bounded by the largest tensor that it reads, writes or reduces to,
+// whatever is broadcast, and for all values of open dims.
 #include "frontend/api/handles.h"
 #include "ir/graph/open.h"
 #include "passes/pipeline.h"

@@ -1,3 +1,3 @@
 #!/bin/sh
-# The compiler of the arguments at -O0.
+# Runs the compiler in the arguments with -O0.
 exec "$@" -O0

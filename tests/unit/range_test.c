@@ -1,4 +1,4 @@
-// Random data keeps to what the operators ask of it, whatever lies between it and them.
+// Random data is in the range that operators require, whatever lies between the input and the operator.
 #include "frontend/api/ngrad.h"
 #include "frontend/yaml/yaml.h"
 

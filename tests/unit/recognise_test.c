@@ -1,5 +1,5 @@
-// What recognise must leave alone: graphs that are a norm in real numbers, but in which a value cancels that may be
-// infinite, NaN, huge or 0. Each is near a spelling that is recognised; both sides are interpreted on such values.
+// Graphs that recognise must leave alone: they are a norm in real numbers, but a value cancels that may be infinite,
+// NaN, huge or 0. Each is similar to a spelling that is recognised; both are interpreted on such values.
 #include "tests/unit/api_case.h"
 
 #include <float.h>

@@ -1,5 +1,5 @@
-// Compiled code beside the interpreter where right results differ: values in narrow types between kernels, what
-// overflows on the way, and quotients whose divisors are near 0.
+// Compiled code and the interpreter where correct results differ: values of narrow types between kernels, intermediate
+// overflow, and quotients whose divisors are near 0.
 #include "ir/graph/type.h"
 #include "tests/unit/api_case.h"
 #include "tests/unit/quick_compiler.h"

@@ -1,5 +1,5 @@
-// The rewrite engine and the rules: what matches and what does not, and for each rule a graph on which it is applied
-// and which then gives the same bits, for NaN, infinities and both zeros among all pairs of operands.
+// The rewrite engine and the rules: what matches and what does not. Each rule has a graph on which it is applied, and
+// which then gives the same bits, for all pairs of operands among NaN, infinities, both zeros and others.
 #include "backends/interpreter/interpreter.h"
 #include "frontend/yaml/yaml.h"
 #include "ir/graph/verify.h"

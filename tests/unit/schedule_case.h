@@ -1,4 +1,4 @@
-// What the tests of schedules share: graphs, lowered to kernels and their schedules.
+// Shared by the tests of schedules: graphs, lowered to kernels and their schedules.
 #ifndef NGRAD_TESTS_UNIT_SCHEDULE_CASE_H
 #define NGRAD_TESTS_UNIT_SCHEDULE_CASE_H
 

@@ -1,5 +1,5 @@
-// What --schedule sets: the same bits as without it, or, for the keys whose row in the table says that they change
-// the order of additions, results that agree as closely as f32 sums do.
+// `--schedule`: a key gives the same bits as without it, or, if its row in the table says that it changes the order of
+// additions, results that agree as closely as sums in f32 do.
 #include "frontend/api/handles.h"
 #include "passes/schedule/schedule.h"
 #include "tests/unit/quick_compiler.h"

@@ -1,5 +1,5 @@
-// Schedules: how often data is looked at, what is added up where, and that shapes alone decide the order of additions.
-// Numbers that tuning moves (blocks, rows at once) are held to what must be true of them, not to what they are.
+// Schedules: how often data is read, where sums are taken, and that shapes alone decide the order of additions. Numbers
+// that tuning changes (blocks, rows in a step) are tested by properties, not by value.
 #include "frontend/api/handles.h"
 #include "ir/kernel/verify.h"
 #include "ir/loops/target.h"

@@ -1,6 +1,6 @@
-// Elementwise operators, sums and quantisation over all pairs of special numbers, interpreted and compiled: both give a
-// NaN, an infinity, or a number of one sign, that of zero included. In their tails, results are right to a few digits
-// of their own size.
+// Elementwise operators, sums and quantisation on all pairs of special numbers, interpreted and compiled: both give
+// NaN, an infinity, or a number of the same sign, zero's sign included. In the tails of functions, results are right to
+// a few digits relative to their own size.
 #include "ir/operators/operator.h"
 #include "tests/unit/api_case.h"
 #include "tests/unit/quick_compiler.h"

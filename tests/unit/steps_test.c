@@ -1,5 +1,5 @@
-// Compiling takes a bounded number of steps: graphs of ten lines whose extents, strides, padding, kernels and dilations
-// are enormous are compiled in few, and what takes too many is refused with a message.
+// Compiling takes a bounded number of steps: graphs of ten lines with enormous extents, strides, padding, kernels and
+// dilations are compiled in few steps, and graphs that need too many are refused with a message.
 #include "frontend/api/handles.h"
 #include "ir/operators/window.h"
 #include "tests/unit/api_case.h"

@@ -1,4 +1,4 @@
-// Batch norms with the statistics of the whole batch: a step over leaves is that of the whole batch in one.
+// Batch norms with the statistics of the whole batch: a step over leaves equals the step of the whole batch.
 #include "frontend/api/handles.h"
 #include "passes/leaves/stages.h"
 #include "tests/unit/api_case.h"

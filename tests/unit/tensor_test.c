@@ -1,4 +1,4 @@
-// Orders of axes in memory, and tensors that have them.
+// Layouts, and tensors that have them.
 #include "ir/graph/tensor.h"
 
 #include <setjmp.h>

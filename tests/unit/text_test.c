@@ -1,4 +1,4 @@
-// The growing string and the spelling of numbers.
+// The growing string, and how numbers are printed.
 #include "ir/support/text.h"
 #include "tests/unit/failing_allocator.h"
 

@@ -1,4 +1,4 @@
-// What tests of the toolchain share: a folder of their own with a compiler that is counted, and a small graph.
+// Shared by the tests of the toolchain: a folder of its own, a compiler whose calls are counted, and a small graph.
 #ifndef NGRAD_TESTS_UNIT_TOOLCHAIN_CASE_H
 #define NGRAD_TESTS_UNIT_TOOLCHAIN_CASE_H
 

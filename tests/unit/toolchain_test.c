@@ -1,5 +1,5 @@
-// From emitted C to a loaded kernel: the cache, the compiler that is missing or fails, several at once, and names that
-// try to be code.
+// From emitted C to a loaded kernel: the cache, a compiler that is missing or fails, several processes at once, and
+// names that try to be code.
 #include "tests/unit/toolchain_case.h"
 
 #include "tests/effort.h"

@@ -1,5 +1,5 @@
-// Training steps: optimizers worked out by hand, whole steps against differences, forms for inference, and what is
-// wrong.
+// Training steps: optimizers worked out by hand, whole steps against finite differences, graphs for inference, and
+// errors.
 #include "tests/unit/api_case.h"
 #include "tests/unit/failing_allocator.h"
 

@@ -1,4 +1,4 @@
-// The verifier: each invariant is broken on purpose, alone, and found.
+// The verifier of graphs: the tests break each invariant alone, and the verifier finds it.
 #include "frontend/yaml/yaml.h"
 #include "ir/graph/verify.h"
 #include "ir/operators/norm.h"

@@ -1,5 +1,5 @@
-// Visits: which kernels go over slices together, what is private to them, and that slices change no bit but those of
-// sums' orders. The executor and compiled scalar C agree; memory plans are walked through.
+// Visits: which kernels run slice by slice together, which values are private to them, and that slices change no bits
+// except through the order of sums. Executor and compiled scalar C agree; memory plans are checked step by step.
 #include "backends/codegen/codegen.h"
 #include "passes/memory/verify.h"
 #include "tests/unit/loops_case.h"

@@ -1,5 +1,5 @@
-// Kernels of windows, made by hand: sums and maxima over the taps of padded windows, and their adjoints, in tensors of
-// both layouts. Each takes the place of the kernel of a graph with the same inputs and output.
+// Kernels of windows, built by hand: sums and maxima over the taps of padded windows, and their adjoints, in tensors of
+// both layouts. Each replaces the kernel of a graph with the same inputs and output.
 #ifndef NGRAD_TESTS_UNIT_WINDOW_KERNELS_H
 #define NGRAD_TESTS_UNIT_WINDOW_KERNELS_H
 

@@ -1,5 +1,5 @@
-// Reading and printing graph files: what a print looks like, that reading it gives it again, and that no bytes and
-// no failing allocation break the reader. Messages are tests/errors' matter.
+// Reading and printing graph files: the printed text, that reading it prints it again, and that neither hostile bytes
+// nor failing allocations break the reader. tests/errors tests messages.
 #include "frontend/yaml/yaml.h"
 #include "tests/unit/failing_allocator.h"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A training step on two ranks beside the same computation with plain MPI_Allreduce: medians of steps in turns, and their
-# ratio, for a perceptron and a convolutional network, with Open MPI and MPICH, whichever are there.
+# Times a training step on two ranks beside the same computation with plain MPI_Allreduce: medians of steps in turns,
+# and their ratio, for a perceptron and a convolutional network, with Open MPI and MPICH, if installed.
 #
 #   run it as: tests/bench/ranks/plain.sh build/ngrad
 set -u

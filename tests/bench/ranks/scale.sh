@@ -1,7 +1,8 @@
 #!/bin/sh
-# The step times that `ngrad scale` predicts for 1, 2 and 4 ranks on this machine, beside measured ones, for a perceptron,
-# a convolutional network and a language model of bytes, with Open MPI and MPICH, whichever are there. The latency and the
-# bandwidth of messages are measured between two ranks, leaves on one thread. More ranks than processors share these.
+# Compares the step times that `ngrad scale` predicts for 1, 2 and 4 ranks on this machine with measured ones, for a
+# perceptron, a convolutional network and a language model of bytes, with Open MPI and MPICH, if installed. Measures the
+# latency and the bandwidth of messages between two ranks, and leaves on one thread. If there are more ranks than
+# processors, they share these.
 #
 #   run it as: tests/bench/ranks/scale.sh build/ngrad
 set -u

@@ -1,4 +1,4 @@
-// One graph through everything: read, print, show, gradient, interpreter, passes, compiled code.
+// Takes one graph through the whole compiler: read, print, show, gradient, interpreter, passes, compiled code.
 //
 // The oracle is the interpreter on the graph as it was read. Compiled code, and the interpreter on what passes made,
 // may be as far from it as roundings move the result (tests/noise.h), element by element. Of one graph and the same

@@ -1,4 +1,4 @@
-// The loop: make a graph, check it, reduce what is found, tell it.
+// The loop: makes a graph, checks it, reduces and reports findings.
 #include "tests/fuzz/program/program.h"
 
 #include "tests/random_graph.h"

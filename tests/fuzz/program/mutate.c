@@ -1,4 +1,4 @@
-// Making graphs: at random, from files by mutation, and the gradients of both.
+// Makes graphs: at random, from files by mutation, and gradients of both.
 #include "tests/fuzz/program/program.h"
 #include "tests/random_graph.h"
 

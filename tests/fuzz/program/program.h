@@ -1,4 +1,4 @@
-// Differential fuzzing of whole programs: what the parts of the fuzzer know of each other.
+// Differential fuzzing of whole programs: shared by the parts of the fuzzer.
 //
 // The parent makes no graph itself: a child does, in memory of its own and for a bounded time, and tells what it found
 // in a report that both share. So a crash, a hang or an abort is a finding like any other.

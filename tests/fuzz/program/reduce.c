@@ -1,4 +1,4 @@
-// A finding's graph, made smaller as long as the same kind of finding stays.
+// Makes the graph of a finding smaller, as long as the same kind of finding stays.
 #include "tests/fuzz/program/program.h"
 #include "tests/random_graph.h"
 

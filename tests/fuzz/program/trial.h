@@ -1,4 +1,4 @@
-// A graph with data, what the interpreter makes of it, and how far from that right results may be.
+// A graph with data, the interpreter's results, and the tolerance of each element.
 #ifndef NGRAD_TESTS_FUZZ_TRIAL_H
 #define NGRAD_TESTS_FUZZ_TRIAL_H
 

@@ -1,4 +1,5 @@
-// The ways from a graph to compiled code: passes left out, instruction sets, threads, machines, the compiler's effort.
+// The ways from a graph to compiled code: passes that are left out, instruction sets, threads, machines, the compiler's
+// optimisation level.
 #include "tests/fuzz/program/trial.h"
 
 #include "backends/codegen/codegen.h"
