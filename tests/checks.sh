@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# Sourced by scripts that check one thing after the other: an empty folder to be in, and what passes is counted.
-# `told` names the files in which a check leaves its words.
+# Sourced by scripts of many checks: makes and enters an empty folder, and counts the checks that pass.
+# `told` names the files with the output of a check.
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1

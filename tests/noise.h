@@ -24,17 +24,17 @@ static inline double noise_rounding(Type type) {
   return table[type];
 }
 
-// What numbers of the type are known to on the way to smaller ones: digits of subnormal numbers are lost inside of
-// functions, too, which compute with f32 at least.
+// The absolute error of small numbers of the type: functions, which compute in f32 at least, lose the digits of
+// subnormal numbers.
 static inline double noise_smallest(Type type) {
   static const double table[TYPE_COUNT] = {
       [TYPE_F64] = 0x1p-1022, [TYPE_F32] = 0x1p-126, [TYPE_F16] = 0x1p-24, [TYPE_BF16] = 0x1p-126};
   return table[type];
 }
 
-// Relative noise, and, for operators whose sums may cancel, noise of the size of what went in. Half of it is the same
-// for all elements, as roundings of equal numbers are. Zeros stay unless sums made them. Half of the values of narrow
-// types are rounded to these, as sums of what was rounded may be zero.
+// Adds relative noise, and for operators whose sums may cancel, noise relative to the operands. Half of the noise is
+// the same for all elements, like the roundings of equal numbers. Zeros stay zero, unless they are results of sums. In
+// half of the calls, values of narrow types are rounded to their type, because sums of rounded values may be zero.
 static inline void noise_add(Noise *n, Type type, double relative, double absolute, double *x, size_t count) {
   if (!type_is_float(type)) return;
   double common = random_chance(&n->random, 50) ? 1 : -1;
@@ -70,7 +70,7 @@ static inline double *noise_given(Noise *n, const Value *v, const Tensor *given)
   return x;
 }
 
-// The sum that an element of an output may be.
+// The terms of the sum that an element of an output is.
 typedef struct NoiseSum {
   double largest, nterms; // the largest term; how many there are, about
   bool is_f64;
@@ -96,7 +96,7 @@ static inline NoiseSum noise_sum_of(const Node *node, const Value *out, const do
   return s;
 }
 
-// Where terms overflow, a result is infinite, a NaN or neither by their order, and by whether products are rounded.
+// If terms overflow, their order, and whether products are rounded, decide if a result is infinite, NaN or finite.
 static inline void noise_overflow(const Noise *n, const NoiseSum *sum, double *x, size_t count) {
   const double greatest = type_greatest(sum->is_f64 ? TYPE_F64 : TYPE_F32);
   if (n->strength == 0 || sum->largest * sum->nterms <= greatest) return;
@@ -104,7 +104,7 @@ static inline void noise_overflow(const Noise *n, const NoiseSum *sum, double *x
     if (x[i] != 0) x[i] = isnan(x[i]) ? 0 : (double)NAN;
 }
 
-// The place of the operand's element that numpy broadcasts to element i of the result.
+// The position of the operand's element that numpy broadcasts to element i of the result.
 static inline size_t noise_place(const Shape *operand, const Shape *result, size_t i) {
   size_t place = 0, stride = 1;
   for (int axis = 1; axis <= operand->rank; axis++) {
@@ -117,7 +117,7 @@ static inline size_t noise_place(const Shape *operand, const Shape *result, size
   return place;
 }
 
-// Numbers that differ by no more than roundings may be equal once they are rounded: noise inverts their comparison.
+// Numbers that differ by roundings only may become equal when they are rounded: noise inverts their comparison.
 static inline void noise_equality(const Noise *n, const Node *node, const double *const *inputs, double *equal) {
   const Value *a = node->inputs[0], *b = node->inputs[1];
   const bool is_equality = node->op->id == OP_Equal || node->op->id == OP_NotEqual;

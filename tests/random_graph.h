@@ -1,9 +1,9 @@
 // Random valid graphs, generated from the operator table: nothing here knows what an operator does.
 //
-// A node begins as a draft in a graph of its own: an operator under one of its names, random attributes, and operands
-// that are values made before or of which nothing is known. Inference then says what follows; what it leaves open is
-// chosen at random, bit by bit, until everything is known. A draft that contradicts itself is thrown away.
-// The same seed gives the same graph on every machine.
+// A node begins as a draft in its own graph: an operator under one of its names, random attributes, and operands that
+// are earlier values, or new values with unknown type and shape. Inference finds what follows; unknowns that remain are
+// chosen at random, one by one, until everything is known. A draft with a contradiction is dropped. The same seed gives
+// the same graph on every machine.
 #ifndef NGRAD_TESTS_RANDOM_GRAPH_H
 #define NGRAD_TESTS_RANDOM_GRAPH_H
 
@@ -32,7 +32,7 @@ static inline uint64_t number_from(const char *variable, uint64_t otherwise) {
   return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-// How many random graphs a test takes: what NGRAD_RANDOM_GRAPHS says, else all, of which ./dev test takes a quarter.
+// How many random graphs a test takes: NGRAD_RANDOM_GRAPHS, else all; in ./dev test a quarter.
 static inline uint64_t number_of_graphs(uint64_t all) {
   return number_from("NGRAD_RANDOM_GRAPHS", takes_all() ? all : (all + 3) / 4);
 }
@@ -53,7 +53,7 @@ static inline bool random_chance(uint64_t *random, unsigned percent) {
   return random_below(random, 100) < percent;
 }
 
-// From 1 to 2^40, of all magnitudes alike; half of them are powers of 2.
+// From 1 to 2^40, log-uniform; half of them are powers of 2.
 static inline int64_t random_magnitude(uint64_t *random) {
   enum { MOST_BITS = 40 };
   const uint64_t power = UINT64_C(1) << random_below(random, MOST_BITS + 1);
@@ -77,7 +77,7 @@ static inline void random_elements(uint64_t *random, Type type, ValueRange range
   }
 }
 
-// Data for a value. Of indices, most are of what exists, some from the end.
+// Data for a value. Most indices are in range; some count from the end.
 static inline void random_data(uint64_t *random, const Value *v, void *data) {
   const int64_t nelems = shape_nelems(&v->shape);
   int64_t extent = 0;
@@ -113,9 +113,9 @@ typedef struct RandomGraph {
   Extent extents[RANDOM_EXTENTS]; // few, so that tensors fit each other
   OperatorName palette[RANDOM_PALETTE];
   size_t npalette;     // 0: any operator
-  TypeSet types;       // that new values have where their operands allow; 0: any
-  int rank;            // that most new values have; -1: any
-  unsigned new_values; // percentage of operands that are
+  TypeSet types;       // preferred types of new values; 0: any
+  int rank;            // of most new values; -1: any
+  unsigned new_values; // percentage of operands that are new values
   Value *anchor;       // an input of that rank, which shapes follow; NULL: none
   size_t nspatial;     // spatial axes of the node at work
 } RandomGraph;
@@ -127,7 +127,7 @@ typedef struct RandomDraft {
   Value *reused[MAX_OPERANDS]; // by input slot: the value of the real graph; NULL: a new one
 } RandomDraft;
 
-// Why an operator is never drawn; NULL: it is.
+// Why an operator is never drawn; NULL: it is drawn.
 static inline const char *random_exception(OperatorId id) {
   if (operators[id].traits & TRAIT_COLLECTIVE) return "it is of graphs with leaves, which are cut and run as steps";
   if (id == OP_MaxPoolScatter)
@@ -158,8 +158,8 @@ static inline OperatorName random_operator(RandomGraph *r) {
   return r->npalette ? r->palette[random_below(&r->random, r->npalette)] : random_any_operator(&r->random);
 }
 
-// An operator of a family that is chosen first, since families differ in size; elementwise ones rather of two operands,
-// which tie values together.
+// Chooses a family first, since families differ in size, then an operator. Prefers elementwise operators with two
+// operands, which connect values.
 static inline OperatorName random_operator_of_family(uint64_t *random) {
   enum { TRIES = 20 };
   const char *family = random_row(random_below(random, RANDOM_OPERATORS))->family;
@@ -173,7 +173,7 @@ static inline OperatorName random_operator_of_family(uint64_t *random) {
   return n;
 }
 
-// One of those that networks are made of, which meet each other there more often than they would by chance.
+// An operator that is common in networks, so that these meet more often than by chance.
 static inline OperatorName random_everyday_operator(uint64_t *random) {
   static const OperatorId everyday[] = {
       OP_Tanh,      OP_GELU,    OP_Exp,        OP_Sigmoid,           OP_SoftPlus,   OP_ReLU,
@@ -184,7 +184,7 @@ static inline OperatorName random_everyday_operator(uint64_t *random) {
   return (OperatorName){&operators[everyday[random_below(random, sizeof everyday / sizeof *everyday)]], NULL};
 }
 
-// One of those that integers meet and move by.
+// An operator that compares or moves integers.
 static inline OperatorName random_integer_operator(uint64_t *random) {
   static const OperatorId ids[] = {OP_Add,   OP_Add,   OP_Subtract, OP_Multiply, OP_Maximum,         OP_Minimum,
                                    OP_Neg,   OP_Less,  OP_Select,   OP_TypeCast, OP_StaticTranspose, OP_StaticTranspose,
@@ -192,7 +192,7 @@ static inline OperatorName random_integer_operator(uint64_t *random) {
   return (OperatorName){&operators[ids[random_below(random, sizeof ids / sizeof *ids)]], NULL};
 }
 
-// One with windows, whose attributes are what random_magnitude makes large.
+// An operator with windows, whose attributes random_magnitude makes large.
 static inline OperatorName random_window_operator(uint64_t *random) {
   OperatorName n;
   do n = random_any_operator(random);
@@ -292,7 +292,7 @@ static inline int random_rank(RandomGraph *r) {
   return ranks[random_below(random, sizeof ranks / sizeof *ranks)];
 }
 
-// A value of the real graph for this operand, rather one of the last, so that graphs are deep; or NULL for a new one.
+// A value of the real graph for this operand, preferably a recent one, so that graphs are deep; NULL: a new value.
 static inline Value *random_reused(RandomGraph *r, const Node *node, const Operand *row) {
   enum { LAST = 5 };
   size_t n = r->graph->nvalues;
@@ -319,14 +319,14 @@ static inline bool random_draft_input(RandomDraft *d, SignatureOperand named) {
   return true;
 }
 
-// No input of this node need have the type that its output has: then a declaration may be needed.
+// Whether no input of this node needs to have the output's type: then the type may need a declaration.
 static inline bool random_may_need_type(const Node *node, const Operand *row) {
   for (uint32_t i = 0; i < node->ninputs; i++)
     if (node->inputs[i] && node->op->inputs[i].type == row->type) return false;
   return true;
 }
 
-// Of the first input of the last node: a cast back to it is one that passes remove.
+// The type of the last node's first input: passes remove a cast back to it.
 static inline Type random_type_before(RandomDraft *d, const Operand *row) {
   const Value *first = d->r->graph->nodes[d->r->graph->nnodes - 1]->inputs[0];
   const TypeSet types = random_types_of(d->node, row);
@@ -384,7 +384,7 @@ static inline bool random_draft_choose(RandomDraft *d) {
   return false;
 }
 
-// The elements that a node goes over: for each of its result's, those that it reduces along axes of its own.
+// The number of elements of a node's domain: those of its result, times those that it reduces for each.
 static inline double random_nvisits(const Node *node) {
   if (!node->op->domain) return 0;
   Domain d = {0};
@@ -408,7 +408,7 @@ static inline bool random_draft_is_whole(const RandomDraft *d, Diagnostics *diag
   return ok;
 }
 
-// False: it contradicts itself, or is too large.
+// False: the draft contradicts itself, or is too large.
 static inline bool random_draft_finish(RandomDraft *d, Diagnostics *diagnostics) {
   if (d->node->op->check && !d->node->op->check(d->node, diagnostics)) return false;
   for (int i = 0; i < RANDOM_CHOICES; i++) {
@@ -483,7 +483,7 @@ static inline bool random_draft_commit(const RandomDraft *d) {
   return true;
 }
 
-// Once more what another node computes.
+// Adds a copy of another node.
 static inline bool random_repeat_node(RandomGraph *r) {
   const Node *before = r->graph->nodes[random_below(&r->random, r->graph->nnodes)];
   Node *node = graph_add_node(r->graph, before->op, before->signature, before->ninputs, before->noutputs);
@@ -518,7 +518,7 @@ static inline bool random_add_node(RandomGraph *r) {
   return is_added;
 }
 
-// Extents about a vector's lanes, about a cache line or a block of loops, or one that is long beside small ones.
+// Extents around a vector's lanes, a cache line or a block of a loop, or one long extent beside small ones.
 static inline int64_t random_focused_extent(uint64_t *random, uint32_t regime, int i) {
   static const int64_t lanes[] = {1, 2, 5, 15, 16, 17, 31, 32, 33, 48}, blocks[] = {3, 5, 32, 63, 64, 65, 96, 100, 128},
                        few[] = {1, 2, 3, 4, 5, 7, 8, 16}, many[] = {129, 257, 300, 512, 1000, 1023, 1024, 2049, 5000};
@@ -547,7 +547,7 @@ static inline bool random_choose_extents(RandomGraph *r) {
   return ok;
 }
 
-// What this graph keeps to.
+// Chooses the properties of this graph.
 static inline void random_choose_focus(RandomGraph *r) {
   static const TypeSet types[] = {TYPE_BIT(TYPE_F32),
                                   TYPE_BIT(TYPE_F32),
@@ -587,7 +587,7 @@ static inline bool random_add_anchor(RandomGraph *r) {
   return r->anchor != NULL;
 }
 
-// Most of what nothing uses is an output, and some of what is used.
+// Most values without uses become outputs, and so do some others.
 static inline bool random_choose_outputs(RandomGraph *r) {
   Graph *g = r->graph;
   bool ok = true;
@@ -608,7 +608,7 @@ static inline void random_shuffle_nodes(RandomGraph *r) {
   }
 }
 
-// A quarter of what is no constant lies in an order of its own.
+// A quarter of the values that are not constants get a random layout.
 static inline void random_choose_orders(RandomGraph *r) {
   for (size_t i = 0; i < r->graph->nvalues; i++) {
     Value *v = r->graph->values[i];
@@ -629,8 +629,8 @@ static inline void random_grow(RandomGraph *r, uint32_t nnodes) {
   for (uint32_t failures = 0; r->graph->nnodes < wanted && failures < 50;) failures += !random_add_node(r);
 }
 
-// A sorted, inferred and verified graph, whose named extents all have values. NULL when out of memory, or after
-// telling what is wrong with it, which is a mistake here or in inference.
+// A sorted, inferred and verified graph, whose named extents all have values. NULL: out of memory, or the graph is
+// wrong, after a message; this is a bug in this file or in inference.
 static inline Graph *random_graph(const Allocator *allocator, uint64_t seed, const RandomGraphOptions *options,
                                   Diagnostics *diagnostics) {
   RandomGraph r = {.random = seed * 0x2545F4914F6CDD1DU + 1, .options = *options};

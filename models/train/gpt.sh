@@ -1,6 +1,6 @@
 #!/bin/sh
 # Writes a GPT-2 (Radford et al. 2019) as a forward graph with its loss: gpt.sh NAME LAYERS WIDTH HEADS CONTEXT VOCABULARY
-# BATCH. gpt2_124m.yaml and gpt_bytes.yaml are what it wrote.
+# BATCH. It wrote gpt2_124m.yaml and gpt_bytes.yaml.
 set -eu
 [ $# -eq 7 ] || {
   echo "usage: $0 NAME LAYERS WIDTH HEADS CONTEXT VOCABULARY BATCH" >&2

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Prints a table of the C that models become: lines and kilobytes of the source for all instruction sets, and the seconds
+# Prints a table of the C that is emitted for models: lines and kilobytes of the source for all instruction sets, and the seconds
 # of processor time that gcc -O2 and clang -O2 take for it.
 #
 #   tests/bench/code_size.sh NGRAD               of models/*.yaml and of the training steps of models/train
-#   tests/bench/code_size.sh NGRAD OLD           beside what OLD, an earlier program, makes of them
+#   tests/bench/code_size.sh NGRAD OLD           beside the C of OLD, an earlier program
 #   tests/bench/code_size.sh NGRAD [OLD] -- GRAPH...
 #
 # A compiler that takes more than LIMIT seconds (default 600) is stopped.

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs the suite, models/bench, on ngrad and on what peers the program was built with. It gets the path of ngrad, beside
-# which the bench program stands, and then that one's options; --help tells them. The graphs of the suite's tables are
-# written to the folder bench-suite beside the two. --products N, first, takes N products of random shapes in place of
-# the suite, and --seed S, next, other ones.
+# Runs the suite, models/bench, on ngrad and on the peers that the bench program was built with. The first argument is the
+# path of ngrad; the bench program is in the same folder. The others are options of the bench program (--help). The graphs
+# of the suite's tables are written to the folder bench-suite beside the programs. With --products N as the first option,
+# takes N products of random shapes in place of the suite; --seed S after it chooses other shapes.
 #
 # usage: run.sh NGRAD [--products N [--seed S]] [ARGUMENT...]
 set -eu

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Times the gradients of norms that are spelled out, tests/bench/spelled, beside the operators that their first lines name.
-# It gets the path of ngrad, beside which the bench program stands, and then that one's options.
+# Times gradients of norms in elementary operators, tests/bench/spelled, beside the operators that their first lines name.
+# The first argument is the path of ngrad; the bench program is in the same folder. The others are its options.
 set -eu
 bench=$(dirname "$(realpath "$1")")/ngrad_bench_peers
 cd "$(dirname "$0")/../.."

@@ -1,7 +1,7 @@
 #!/bin/sh
-# ngrad convert --to onnx: what is written reads back as a graph that gives the same results, on every graph of the tests that runs
-# on random data; without NGRAD_CHECK (tests/effort.h), each fourth. Where python3-onnx is installed, its checker and shape
-# inference take what is written. Usage: run.sh NGRAD
+# ngrad convert --to onnx: the written model is read back as a graph with the same results, for every graph of the tests
+# that runs on random data; without NGRAD_CHECK (tests/effort.h), for each fourth. If python3-onnx is installed, its checker
+# and its shape inference must accept the model. Usage: run.sh NGRAD
 set -u
 ngrad=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")

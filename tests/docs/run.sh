@@ -1,11 +1,11 @@
 #!/bin/sh
-# The documents do what they say. In README.md and docs/*.md, a code block whose fence names a file is that file, and of a block
-# ```console each line behind "$ " is a command, followed by what it prints. A page has a folder of its own, with models/ in
-# it and ngrad in the PATH. Of the output,
-# - a line "..." stands for any lines;
+# Runs the documents, README.md and docs/*.md. A code block whose fence names a file is the content of that file. In a block
+# ```console, each line behind "$ " is a command, followed by its output. Each page runs in its own folder, with models/ in
+# it and ngrad in the PATH. In the output,
+# - a line "..." stands for any lines, up to the first line that equals the next one;
 # - in a block ```console varying, numbers, instruction sets and the number of threads are not compared;
 # - a block ```console shown is not run.
-# Links between pages lead somewhere. Usage: run.sh NGRAD [PAGE...]
+# Links between pages must be valid. Usage: run.sh NGRAD [PAGE...]
 set -u
 program=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")

@@ -1,14 +1,14 @@
 #!/bin/sh
-# What passes make of graphs. tests/golden/PASS/NAME.yaml is a graph, NAME.expected what it is after the pass; of
-# tests/golden/loops, its loops for AVX2.
-# - Every dump is an input: what check prints of a model or a case, and what is left of it after each pass, is a graph
-#   file that check prints again as it is.
-# - Every case, compiled with and without fusion, gives what the interpreter makes of the graph as written; so does each
-#   of the graphs that --dump-dir leaves.
-# - Gradients of norms spelled out, tests/bench/spelled, are computed by the loops of the operator that their first line names.
-# NGRAD_GOLDEN_STEP=4 takes each fourth graph: sanitizers make the start of a program slow, and here are thousands. Without
-# NGRAD_CHECK (tests/effort.h), each fourth is printed after each pass, and cases are compiled once.
-# NGRAD_GOLDEN_WRITE=1 writes what is expected anew, to be read before it is kept.
+# The results of passes. tests/golden/PASS/NAME.yaml is a graph, and NAME.expected the graph after the pass; in
+# tests/golden/loops, NAME.expected has its loops for AVX2.
+# - Every dump is a valid input: the graph that check prints for a model or a case, and the graph after each pass, are
+#   printed by check unchanged.
+# - Every case, compiled with and without fusion, has the interpreter's results of the graph as written; so has each of
+#   the graphs that --dump-dir writes.
+# - Gradients of norms in elementary operators, tests/bench/spelled, become the loops of the operator in their first line.
+# NGRAD_GOLDEN_STEP=4 takes each fourth graph: with sanitizers programs start slowly, and this test starts thousands.
+# Without NGRAD_CHECK (tests/effort.h), each fourth is printed after each pass, and cases are compiled once.
+# NGRAD_GOLDEN_WRITE=1 writes the expected files again; read them before you commit them.
 set -eu
 ngrad=$(realpath "$1")
 cd "$(dirname "$0")/../.."

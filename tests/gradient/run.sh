@@ -1,9 +1,9 @@
 #!/bin/sh
-# Graphs beside the gradients that `ngrad grad` writes for them, with the options in the graph's first line. NAME.expected
-# is what it writes to stdout, or for a graph that is wrong (exit status 1) to stderr. What it writes is a graph file that
-# show prints again as it is, both backends make the same of it, and gradcheck finds it right. Where there is NAME.by_hand,
-# the gradient as one would write it, with inputs and outputs of the same names, both become the same kernels and make the
-# same of the same data. Without NGRAD_CHECK (tests/effort.h), each third gradient is compiled.
+# Graphs, and the gradients that `ngrad grad` must write for them, with the options in the graph's first line. NAME.expected
+# is its stdout, or for a wrong graph (exit status 1) its stderr. show prints the written graph unchanged, both backends
+# agree on it, and gradcheck accepts it. NAME.by_hand, if it exists, is the gradient written by hand, with the same names of
+# inputs and outputs: both graphs must become the same kernels, and give the same results on the same data.
+# Without NGRAD_CHECK (tests/effort.h), each third gradient is compiled.
 # usage: run.sh [--update] NGRAD    (--update: write what it says now as what is expected; read it before committing)
 set -u
 update=

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Every kind of name as hostile.txt has them, in every place where names are written: C that compilers take without a word
-# and that works, YAML that is read back, DOT, JSON, and text in which every character is seen. With NGRAD_CHECK
-# (tests/effort.h), also the names of macros, of MPI, and of what was emitted before, with every compiler.
+# Puts the hostile names in hostile.txt into every output in place of every kind of name: C must compile without warnings
+# and work, YAML must be read back, DOT and JSON must be valid, and text must show every character. With NGRAD_CHECK
+# (tests/effort.h), also takes the names of macros, of MPI, and of emitted functions and variables, with every compiler.
 set -u
 ngrad=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")
@@ -14,7 +14,7 @@ gcc -O1 "$here/visible.c" -o visible $(pkg-config --cflags --libs jansson) || ex
 
 # Graphs
 
-# Of each line of a file a graph: the name is the graph's, a dim's, an input's and a node's label; the next one an output's.
+# Writes a graph for each line of a file: the line is the name of the graph, a dim, an input and a node's label; the next line is the name of the output.
 graphs() { # LIST FOLDER
   mkdir -p "$2"
   awk -v folder="$2" -v ORS= '

@@ -1,8 +1,8 @@
 #!/bin/sh
-# The graphs of ../shared/onednn-graph (or $NGRAD_SHARED/onednn-graph) as they are: each is converted to YAML that is
-# converted to itself, and both backends agree on random data. Without NGRAD_CHECK (tests/effort.h), those that have an operator
-# that none before has.
-# Those with an operator that ngrad lacks are counted apart and fail too.
+# The graphs of ../shared/onednn-graph (or $NGRAD_SHARED/onednn-graph), unchanged: each is converted to YAML, which converts
+# to itself, and both backends agree on random data. Without NGRAD_CHECK (tests/effort.h), takes a graph only if it has an
+# operator that no graph before it has.
+# Graphs with an operator that ngrad lacks are counted separately, and fail too.
 # usage: run.sh NGRAD [--all] [ARGUMENT...]   (--all: also those of a million elements and more; the rest goes to ngrad run)
 set -eu
 

@@ -1,9 +1,8 @@
 #!/bin/sh
 # Tests every function of backends/codegen/simd on each ISA of this machine and of qemu-user, compiled as emitted C is:
 # without flags for the ISA, which a pragma selects. Each must be right, and give the same bits as scalar.h. Without
-# NGRAD_CHECK (tests/effort.h), takes fewer inputs, less
-# optimisation, and scalar code on this machine alone. With the argument
-# --exhaustive, then takes all 2^32 inputs of the elementary functions, on the processor's best ISA.
+# NGRAD_CHECK (tests/effort.h), takes fewer inputs, less optimisation, and scalar code on this machine alone. With the
+# argument --exhaustive, then takes all 2^32 inputs of the elementary functions, on the processor's best ISA.
 set -eu
 cd "$(dirname "$0")/../.."
 cc=${CC:-cc}
