@@ -122,7 +122,9 @@ static bool parse_extent(Parser *p, int64_t *value) {
     *value = *value * 10 + (*p->next - '0');
     if (*value >= MAX_ELEMENTS) return fail(p->in, "an extent of its shape is not below 2^47");
   }
-  return p->next > first || tell_syntax(p, "an extent");
+  if (p->next == first) return tell_syntax(p, "an extent");
+  if (*p->next == 'L') p->next++; // a long integer of Python 2: (4L, 3L)
+  return true;
 }
 
 // A tuple: (), (2,), (2, 3)
@@ -262,6 +264,18 @@ static bool type_fits(Type wanted, Type found) {
          (wanted == TYPE_S4 && found == TYPE_S8) || (wanted == TYPE_U4 && found == TYPE_U8);
 }
 
+// What to do about a file of another type, after the message that says so.
+static const char *conversion_hint(Type wanted, Type found, char buffer[DESCRIPTION_BYTES]) {
+  static const char *const numpy_types[TYPE_COUNT] = {
+      [TYPE_F64] = "float64",  [TYPE_F32] = "float32", [TYPE_F16] = "float16", [TYPE_BF16] = "float32",
+      [TYPE_S64] = "int64",    [TYPE_S32] = "int32",   [TYPE_S8] = "int8",     [TYPE_U8] = "uint8",
+      [TYPE_BOOLEAN] = "bool", [TYPE_S4] = "int8",     [TYPE_U4] = "uint8"};
+  buffer[0] = 0;
+  if (!type_fits(wanted, found) && numpy_types[wanted])
+    snprintf(buffer, DESCRIPTION_BYTES, "; convert it, as by numpy's astype(\"%s\")", numpy_types[wanted]);
+  return buffer;
+}
+
 static void swap_bytes(char *bytes, size_t nelems, size_t nbytes_each) {
   for (char *end = bytes + nelems * nbytes_each; bytes < end; bytes += nbytes_each)
     for (size_t i = 0; i < nbytes_each / 2; i++) {
@@ -331,14 +345,14 @@ static bool read_elements(Input *in, const Header *header, const Tensor *out) {
 }
 
 static bool read_tensor(Input *in, Type type, const Shape *shape, Tensor *out, const Allocator *allocator) {
-  char wanted[DESCRIPTION_BYTES], found[DESCRIPTION_BYTES];
+  char wanted[DESCRIPTION_BYTES], found[DESCRIPTION_BYTES], hint[DESCRIPTION_BYTES];
   Header header;
   *out = (Tensor){0};
   if (!read_header(in, &header, allocator) || !check_length(in, &header)) return false;
   if (header.type == TYPE_F8_E4M3 && type == TYPE_F8_E5M2) header.type = type; // both are V1
   if (!type_fits(type, header.type) || !shape_fits(shape, &header.shape))
-    return fail(in, "expected %s, found %s", describe(type, shape, wanted),
-                describe(header.type, &header.shape, found));
+    return fail(in, "expected %s, found %s%s", describe(type, shape, wanted),
+                describe(header.type, &header.shape, found), conversion_hint(type, header.type, hint));
   Tensor t = {.type = type == TYPE_NONE ? header.type : type, .rank = header.shape.rank};
   for (int i = 0; i < t.rank; i++) t.extent[i] = header.shape.extent[i].value;
   if (!tensor_alloc(&t, allocator)) {

@@ -134,7 +134,11 @@ static bool read_extent(Reader *r, const Yaml *y, const char *subject, Extent *e
                     yaml_describe(y, found));
   if (y->is_plain && strcmp(y->text, "_") == 0) return true;
   extent->dim = y->count <= MAX_NAME_BYTES ? names_find(&r->dims, y->text) : NULL;
-  return extent->dim || r->misses_names || tell_unknown_dim(r, y, subject);
+  if (extent->dim || r->misses_names) return true;
+  if (yaml_is_quoted_value(y))
+    return error_at(r->d, at, "shape of %s: expected a number, the name of a dim or _, found %s", subject,
+                    yaml_describe(y, found));
+  return tell_unknown_dim(r, y, subject);
 }
 
 bool read_shape(Reader *r, const Yaml *y, const char *what, Shape *shape) {

@@ -94,6 +94,13 @@ Scalar yaml_scalar(const Yaml *y) {
   return s;
 }
 
+bool yaml_is_quoted_value(const Yaml *y) {
+  if (y->kind != YAML_SCALAR || y->is_plain || !*y->text) return false;
+  Yaml plain = *y;
+  plain.is_plain = true;
+  return yaml_scalar(&plain).kind != SCALAR_STRING;
+}
+
 bool yaml_is_null(const Yaml *y) {
   return y->kind == YAML_SCALAR && yaml_scalar(y).kind == SCALAR_NULL;
 }
@@ -114,6 +121,10 @@ const char *yaml_quote(const char *text, char buffer[DESCRIPTION_BYTES]) {
 const char *yaml_describe(const Yaml *y, char buffer[DESCRIPTION_BYTES]) {
   if (y->kind == YAML_LIST) return "a list";
   if (y->kind == YAML_MAP) return "a map";
+  if (yaml_is_quoted_value(y)) {
+    snprintf(buffer, DESCRIPTION_BYTES, "the text \"%.60s\"", y->text);
+    return buffer;
+  }
   switch (yaml_scalar(y).kind) {
   case SCALAR_NULL: return "nothing";
   case SCALAR_STRING: return yaml_quote(y->text, buffer);

@@ -54,7 +54,11 @@ typedef struct Scalar {
 Scalar yaml_scalar(const Yaml *y);
 bool yaml_is_null(const Yaml *y);
 
-// Describes a node for a message: "a list", "nothing", "the number 1.5", "x". The result is in buffer.
+// Whether y is a string only because of its quotes: "3", "true", "~".
+bool yaml_is_quoted_value(const Yaml *y);
+
+// Describes a node for a message: "a list", "nothing", 1.5, x, the text "1.5". The result is in buffer
+// or constant.
 enum { DESCRIPTION_BYTES = 96 };
 const char *yaml_describe(const Yaml *y, char buffer[DESCRIPTION_BYTES]);
 

@@ -158,16 +158,35 @@ bool infer_extent_beside(Inference *inf, Value *v, int axis, Extent e, const Val
                      other->name, shape_string(&other->shape, beside, sizeof beside));
 }
 
+// The attributes that say which axis holds the channels, for a message: ", with data_format: NXC".
+static const char *channel_attributes(const Node *node, char buffer[SHAPE_TEXT]) {
+  static const char *const names[] = {"data_format", "weights_format", "per_channel_broadcast"};
+  size_t length = 0;
+  buffer[0] = 0;
+  for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t k = 0; k < node->op->nattributes; k++) {
+      const Attribute *row = &node->op->attributes[k];
+      if (strcmp(row->name, names[i]) != 0) continue;
+      const char *value = row->kind == ATTRIBUTE_CHOICE ? row->choices[node_s64(node, row->name)]
+                          : node_bool(node, row->name)  ? "true"
+                                                        : "false";
+      length += (size_t)snprintf(buffer + length, SHAPE_TEXT - length, "%s %s: %s", length ? "," : ", with", row->name,
+                                 value);
+    }
+  return buffer;
+}
+
 bool infer_same_extent(Inference *inf, Value *a, int axis_a, Value *b, int axis_b) {
   if (!a || !b) return true;
   Extent ea = a->shape.extent[axis_a], eb = b->shape.extent[axis_b];
   if (extent_is_unknown(ea)) return infer_extent(inf, a, axis_a, eb);
   if (extent_is_unknown(eb)) return infer_extent(inf, b, axis_b, ea);
   if (extent_equals(ea, eb)) return true;
-  char shape_a[SHAPE_TEXT], shape_b[SHAPE_TEXT];
-  return infer_error(inf, "axis %d of %s %s and axis %d of %s %s: expected the same extent", axis_a, a->name,
+  char shape_a[SHAPE_TEXT], shape_b[SHAPE_TEXT], attributes[SHAPE_TEXT];
+  return infer_error(inf, "axis %d of %s %s and axis %d of %s %s: expected the same extent%s", axis_a, a->name,
                      shape_string(&a->shape, shape_a, sizeof shape_a), axis_b, b->name,
-                     shape_string(&b->shape, shape_b, sizeof shape_b));
+                     shape_string(&b->shape, shape_b, sizeof shape_b),
+                     axis_a == axis_b ? "" : channel_attributes(inf->node, attributes));
 }
 
 bool infer_guessed_extent(Inference *inf, Value *v, int axis, Extent e) {

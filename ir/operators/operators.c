@@ -232,6 +232,8 @@ enum { POOL_NATTRIBUTES = WINDOW_NATTRIBUTES + 1 };
   }
 #define QUANTIZE_AXIS                                                                                                  \
   { .name = "axis", .kind = ATTRIBUTE_S64, .default_value = 1 }
+#define RANGE_OF_QUANTIZED                                                                                             \
+  "integers saturate, and NaN becomes 0; 8-bit floats do not: beyond the range, f8_e4m3 is NaN and f8_e5m2 infinite"
 #define QUANTIZE_ATTRIBUTES                                                                                            \
   .attributes = {{.name = "scales", .kind = ATTRIBUTE_F32_LIST, .is_required = true},                                  \
                  {.name = "zps", .kind = ATTRIBUTE_S64_LIST},                                                          \

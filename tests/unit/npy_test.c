@@ -1,4 +1,4 @@
-// .npy files: every type, order and layout that is read, what is written, and files that lie.
+// .npy files: every type, byte order and layout that is read, the written bytes, and files with wrong headers.
 #include "frontend/npy/npy.h"
 #include "tests/unit/failing_allocator.h"
 
@@ -116,7 +116,7 @@ static void four_bits_are_read_from_bytes_in_range(void **state) {
   must_refuse(&f, TYPE_S4, &any_shape, "element 1 is 8, out of the range of s4");
   f = make_file(1, HEADER("|u1", "False", "(3,)"), u8, sizeof u8);
   must_refuse(&f, TYPE_U4, &any_shape, "element 2 is 16, out of the range of u4");
-  must_refuse(&f, TYPE_S4, &any_shape, "expected s4 ?, found u8 [3]");
+  must_refuse(&f, TYPE_S4, &any_shape, "expected s4 ?, found u8 [3]; convert it, as by numpy's astype(\"int8\")");
 }
 
 static void bf16_is_rounded_from_wider_floats(void **state) {
@@ -181,10 +181,18 @@ static void other_types_and_shapes_are_refused(void **state) {
   const Shape shape = {.rank = 1, .extent = {EXTENT(2)}};
   const Shape square = {.rank = 2, .extent = {EXTENT(1), EXTENT(2)}};
   File f = make_file(1, HEADER("<f8", "False", "(2,)"), f8, sizeof f8);
-  must_refuse(&f, TYPE_F32, &shape, "expected f32 [2], found f64 [2]");
+  must_refuse(&f, TYPE_F32, &shape, "expected f32 [2], found f64 [2]; convert it, as by numpy's astype(\"float32\")");
   must_refuse(&f, TYPE_F64, &square, "expected f64 [1, 2], found f64 [2]");
   must_refuse(&f, TYPE_NONE, &square, "expected any type [1, 2], found f64 [2]");
-  must_refuse(&f, TYPE_S64, &any_shape, "expected s64 ?, found f64 [2]");
+  must_refuse(&f, TYPE_S64, &any_shape, "expected s64 ?, found f64 [2]; convert it, as by numpy's astype(\"int64\")");
+}
+
+static void extents_may_be_long_integers_of_python_2(void **state) {
+  (void)state;
+  const float f4[] = {1, 2};
+  const Shape shape = {.rank = 2, .extent = {EXTENT(1), EXTENT(2)}};
+  File f = make_file(1, HEADER("<f4", "False", "(1L, 2L)"), f4, sizeof f4);
+  must_give(&f, TYPE_F32, &shape, TYPE_F32, DOUBLES(1, 2));
 }
 
 static void damaged_headers_are_refused(void **state) {
@@ -206,6 +214,8 @@ static void damaged_headers_are_refused(void **state) {
       {"{'shape': [2]}", "damaged header: expected a shape, as in (2, 3), found \"[2]}\""},
       {"{'shape': (2)}", "damaged header: expected , after an extent, found \")}\""},
       {"{'shape': (2 3)}", "damaged header: expected , after an extent, found \"3)}\""},
+      {"{'shape': (2LL,)}", "damaged header: expected , after an extent, found \"L,)}\""},
+      {"{'shape': (L,)}", "damaged header: expected an extent, found \"L,)}\""},
       {"{'shape': (-2,)}", "damaged header: expected an extent, found \"-2,)}\""},
       {"{'shape': (,)}", "damaged header: expected an extent, found \",)}\""},
       {"{'shape': (1,", "damaged header: expected an extent, found \"\""},
@@ -401,6 +411,7 @@ int main(void) {
       cmocka_unit_test(header_may_be_written_in_other_ways),
       cmocka_unit_test(unknown_extents_are_the_files),
       cmocka_unit_test(other_types_and_shapes_are_refused),
+      cmocka_unit_test(extents_may_be_long_integers_of_python_2),
       cmocka_unit_test(damaged_headers_are_refused),
       cmocka_unit_test(lengths_that_lie_are_refused),
       cmocka_unit_test(every_prefix_of_a_file_is_refused),
