@@ -36,11 +36,11 @@ typedef struct Case {
   size_t ninputs, noutputs;
   ng_tensor *inputs, *outputs, *peer_outputs;
   Peer *peer;      // NULL: there is none, or it cannot run this graph
-  bool has_failed; // some run of either did
+  bool has_failed; // a run of ngrad or of the peer failed
 } Case;
 
-// False after telling why; case_close is due in both cases. case_open reads a file; case_prepare is for a graph at
-// hand, `c->ctx` and `c->graph`. mean: of the data, in deviations.
+// False after printing why; call case_close in both cases. case_open reads a file; case_prepare takes a graph that
+// exists, `c->ctx` and `c->graph`. mean: of the data, in deviations.
 bool case_open(Case *c, const char *path, const Settings *s, double mean);
 bool case_prepare(Case *c, const Settings *s, double mean);
 void case_close(Case *c);
@@ -50,7 +50,7 @@ Family case_family(const Case *c);
 uint64_t case_bytes_read(const Case *c);
 uint64_t case_bytes_written(const Case *c);
 
-// What takes turns, on the case's data or the ceiling's own. A run that fails sets the case's flag.
+// The programs that run in turns, on the case's data or the ceiling's own. A run that fails sets the case's flag.
 Contestant case_ngrad(Case *c);
 Contestant case_peer(Case *c); // there is one
 Contestant case_ceiling(Ceiling *ceiling);
@@ -60,10 +60,10 @@ typedef struct Medians {
   size_t rounds;
 } Medians;
 
-// ngrad's kernel, the peer and, if wanted, the ceiling, in turns. False after telling why.
+// Times ngrad's kernel, the peer and, if wanted, the ceiling, in turns. False after printing why.
 bool case_measure(Case *c, bool wants_ceiling, Medians *out);
 
-// The outputs by the f64 interpreter, made anew: slow. False after telling why; outputs_free is due in both cases.
+// Computes the outputs with the f64 interpreter: slow. False after printing why; call outputs_free in both cases.
 bool case_interpret(Case *c, ng_tensor **outputs);
 void outputs_free(Case *c, ng_tensor *outputs);
 

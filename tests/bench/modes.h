@@ -1,5 +1,5 @@
-// What ngrad_bench_peers can do. Each prints a table, row by row as far as rows can come alone, puts its results into
-// the document under its name, and returns an exit status; NG_DIFFERENT when results are not what they should be.
+// The modes of ngrad_bench_peers. Each prints a table, row by row if possible, puts its results into the document under
+// its name, and returns an exit status: NG_DIFFERENT if results are wrong.
 #ifndef NGRAD_TESTS_BENCH_MODES_H
 #define NGRAD_TESTS_BENCH_MODES_H
 
@@ -16,10 +16,10 @@ int mode_random(const Settings *s, json_t *document);
 int mode_beside(const Settings *s, json_t *document);
 int mode_emitted(const Settings *s, json_t *document);
 
-// On a terminal's stderr, what is being done; NULL: nothing any more.
+// Shows the current work on stderr, if it is a terminal; NULL erases the text.
 void progress_show(const char *what);
 
-// Prints the rows that the table has got since the last call, at once: a suite takes long.
+// Prints the rows that were added to the table since the last call, because a suite takes long.
 void rows_show(Table *t);
 // Makes the first column as wide as the settings' graphs need.
 void rows_fit_graphs(Table *t, const Settings *s);

@@ -11,7 +11,7 @@ typedef struct NormForm {
   const char *name;  // of graphs, up to their type
   NormLayout layout; // LAYOUT_ROWS: a layer norm's gradient; else a batch norm's
   bool has_relu;     // before it: ReLU's gradient, from its result
-  bool has_add;      // behind it: the gradient from past the block
+  bool has_add;      // behind it: adds the gradient of the skip connection
 } NormForm;
 
 typedef struct RandomNorm {
@@ -22,9 +22,9 @@ typedef struct RandomNorm {
   char name[128];
 } RandomNorm;
 
-// The i-th of a seed's, the same on every machine. Forms come in turn, each in f32 and then in bf16. Log-uniform are
-// the bytes of a tensor, from 10 kB to 1 GB, and the length of its rows, from 3 to 20,000 elements and at most a third
-// of it: columns, pixels of a plane, channels that come last.
+// Case i of a seed, the same on every machine. Forms come in turn, each in f32 and then in bf16. Two numbers are
+// log-uniform: the bytes of a tensor, from 10 kB to 1 GB, and the length of its rows (columns, pixels of a plane, or
+// channels that are last), from 3 to 20,000 elements and at most a third of the tensor.
 RandomNorm random_norm_draw(uint64_t seed, uint64_t i);
 
 // The graph's text, which the caller frees; NULL: out of memory.
@@ -32,8 +32,8 @@ char *random_norm_graph(const RandomNorm *n);
 
 uint64_t random_norm_nbytes(const RandomNorm *n); // of one tensor of data
 
-// Bytes that any kernel must read a second time, because the sums that it needs before its first result go over more
-// data than a cache of so many bytes holds: a channel of a batch norm, or all channels where they come last.
+// Bytes that any kernel must read twice, because the sums that its first result needs are over more data than a cache
+// of so many bytes holds: a channel of a batch norm, or all channels if these are last.
 uint64_t random_norm_nread_twice(const RandomNorm *n, uint64_t cache_nbytes);
 
 #endif

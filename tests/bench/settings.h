@@ -7,15 +7,15 @@
 #include <stdint.h>
 
 typedef struct Settings {
-  const char *isa, *filter, *json_path, *beside;   // NULL: not said
+  const char *isa, *filter, *json_path, *beside;   // NULL: not given
   const char *peer;                                // likewise; the option name of a library
-  int threads;                                     // a number, also when not said
+  int threads;                                     // positive, also if not given
   double seconds;                                  // a case
   bool is_accuracy, is_busy, is_sweep, is_emitted; // none of them, and not beside: the suite
-  uint64_t nrandom;                                // how many random shapes; 0: this is not wanted
-  uint64_t seed;                                   // of these
+  uint64_t nrandom;                                // number of random shapes; 0: another mode
+  uint64_t seed;                                   // of the random shapes
   bool may_reorder, has_no_peer;
-  char **paths; // graphs whose path has the filter in it
+  char **paths; // graphs whose path contains the filter
   size_t npaths;
 } Settings;
 

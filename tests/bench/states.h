@@ -4,7 +4,7 @@
 
 #include "tests/bench/case.h"
 
-// Each number is the middle one of three, measured one after the other; the ratios are not those of the times here.
+// Each number is the median of three measurements; so the ratios are not exactly those of the times here.
 typedef struct CacheState {
   double ngrad_ms, peer_ms, ceiling_ms; // of a run; NAN: there is no peer
   double speed_up, ceiling_ratio;       // the peer's time and the ceiling's over ngrad's

@@ -13,15 +13,15 @@ typedef struct Contestant {
 } Contestant;
 
 // Warms up, then goes on for about `seconds`, five rounds at least. Runs too short for the clock are timed several at
-// once. Each of the team's threads stays on a processor of its own meanwhile, when there are enough.
-// Returns how many samples each gave; 0: out of memory, or interrupted.
+// once. Meanwhile each thread of the team is bound to its own processor, if there are enough.
+// Returns the number of samples of each; 0: out of memory, or interrupted.
 size_t turns_take(Contestant *contestants, size_t count, int threads, double seconds);
 
-// Cold: a turn is one run, however short, so that each run follows one of another's.
+// Cold: a turn is one run, however short, so that each run follows a run of another contestant.
 size_t turns_take_cold(Contestant *contestants, size_t count, int threads, double seconds);
 
-// Hot: before each sample its contestant runs twice untimed, as if it were alone in a loop. What disturbs the machine
-// meanwhile still disturbs all of them.
+// Hot: before each sample its contestant runs twice untimed, as in a loop of its own. Other work on the machine still
+// disturbs all contestants equally.
 size_t turns_take_hot(Contestant *contestants, size_t count, int threads, double seconds);
 
 #endif

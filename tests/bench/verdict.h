@@ -1,4 +1,4 @@
-// Whether ngrad and the peer computed the same.
+// Compares the results of ngrad and the peer.
 #ifndef NGRAD_TESTS_BENCH_VERDICT_H
 #define NGRAD_TESTS_BENCH_VERDICT_H
 
@@ -10,8 +10,8 @@
 // *agrees: within the types' tolerances.
 double verdict_compare(const Case *c, json_t *differences, bool *agrees);
 
-// Who is wrong when the two differ; the interpreter knows, if there is memory for it. *status becomes NG_DIFFERENT
-// unless that is the peer.
+// If the two differ, compares both with the interpreter, if there is memory for it. *status becomes NG_DIFFERENT unless
+// only the peer is wrong.
 const char *verdict_judge(Case *c, int *status);
 
 #endif

@@ -42,8 +42,8 @@ typedef struct Drawn {
 // Number i of a seed, the same on every machine.
 Drawn drawn_operator(uint64_t seed, uint64_t i);
 
-// The graph with the operator alone, its operands of `type` instead (the result too, then) unless that is NULL. The
-// text is the caller's, to be freed; NULL: out of memory.
+// The text of a graph with the operator alone. `type`, if not NULL, replaces the type of the operands and the result.
+// The caller frees the text; NULL: out of memory.
 char *drawn_graph(const Drawn *d, const char *type);
 
 #endif

@@ -25,7 +25,7 @@ void computation_copy_inputs(Computation *c, const Computation *from);
 // Sets the inputs of c to their absolute values, but for those that only say where maxima are.
 void computation_set_absolute(Computation *c);
 
-// How far a result is from the peer's.
+// The difference of a result from the peer's.
 typedef struct Closeness {
   size_t nelems, nbeyond;
   int64_t worst_element;

@@ -1,5 +1,5 @@
-// What the tests of the vocabulary share: lines of output, and inputs. run.sh includes the ISA's headers before, as
-// emitted C does; by itself a test is of scalar.h.
+// Shared by the tests of the vector functions: lines of output, and inputs. run.sh includes the ISA's headers first, as
+// emitted C does; by itself a test takes scalar.h.
 #ifndef NGRAD_TESTS_SIMD_LANES_H
 #define NGRAD_TESTS_SIMD_LANES_H
 

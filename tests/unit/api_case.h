@@ -1,4 +1,4 @@
-// What tests of the installed API begin with: contexts, graphs, kernels and tensors that must be there.
+// Shared by the tests of the installed API: make contexts, graphs, kernels and tensors, or fail.
 #ifndef NGRAD_TESTS_UNIT_API_CASE_H
 #define NGRAD_TESTS_UNIT_API_CASE_H
 
@@ -54,7 +54,7 @@ static inline ng_kernel *must_compile(ng_context *ctx, ng_graph *g) {
   return k;
 }
 
-// The only message is an error, and this.
+// Fails unless there is one message, this error.
 static inline void must_have_said(ng_context *ctx, const char *expected) {
   assert_int_equal(ng_message_count(ctx), 1);
   ng_message m = ng_message_at(ctx, 0);

@@ -1,7 +1,7 @@
 // Graph files written by tests: many small independent cases in one graph, so that one run of the compiler serves all.
 //
-// Each case has a prefix, which with an operand's role is the name of a value: "ln 5x300 f32.dx". A role's ending says
-// what the value holds: see tests/unit/ladder.h.
+// The name of a value is its case's prefix and its role: "ln 5x300 f32.dx". The end of the role determines the random
+// elements: see tests/unit/ladder.h.
 #ifndef NGRAD_TESTS_UNIT_GRAPH_TEXT_H
 #define NGRAD_TESTS_UNIT_GRAPH_TEXT_H
 
@@ -80,7 +80,7 @@ static inline const char *graph_text_splat(GraphText *g, const char *role, const
   return name;
 }
 
-// A constant of different numbers, all exact in every type that holds a sign and a half.
+// A constant of different numbers that are exact in every signed floating-point type.
 static inline const char *graph_text_values(GraphText *g, const char *role, const char *type, Extents s) {
   const char *name = graph_text_name(g, role);
   int64_t nelems = 1;

@@ -122,7 +122,7 @@ static inline void case_set_list(Node *node, const char *name, const int64_t *it
   node->attributes[i] = (AttributeValue){.is_set = true, .list = {items, count}};
 }
 
-// Makes a value an output of the graph that is to have these elements.
+// Makes a value an output of the graph, with its expected elements.
 static inline void case_expect(Case *c, const char *name, const double *values, size_t count) {
   size_t k = c->graph->noutputs;
   assert_true(k < MOST_IN_CASE && count <= MOST_EXPECTED);
@@ -141,7 +141,7 @@ static inline void case_print_errors(Case *c) {
   text_deinit(&text);
 }
 
-// What a reader does: defaults, the operators' checks, order, inference, verification.
+// Does the work of a reader: defaults, the operators' checks, order, inference, verification.
 static inline void case_finish(Case *c) {
   bool ok = true;
   for (size_t i = 0; i < c->graph->nnodes; i++) {
@@ -175,7 +175,7 @@ static inline void case_compare(const Case *c, size_t k, const Tensor *got) {
   }
 }
 
-// Runs a finished case with the allocator of its options; true when the interpreter says so and results are right.
+// Runs a finished case with the allocator of its options. True: the interpreter succeeded, and the results are right.
 static inline bool case_run(Case *c, Diagnostics *d) {
   Tensor outputs[MOST_IN_CASE];
   for (size_t k = 0; k < c->graph->noutputs; k++) {

@@ -2,12 +2,12 @@
 // bf16), 1, 2 and 3 threads. The first rung that differs names the layer at fault: kernels and schedules, the printer,
 // an ISA's vocabulary, threads.
 //
-// The executor is compared with the interpreter by relative L2, every later rung with the executor bit by bit (NaNs are
-// alike).
-// Inputs are random; "far" in a value's name brings it to 1000. In further rounds one element of every input
-// of a role is a NaN or an infinity, which must reach what it reaches in the interpreter.
+// The executor is compared with the interpreter by relative L2, and every later rung with the executor bit by bit (any
+// NaN equals any other). Inputs are random; if a value's name contains "far", its mean is about 1000. In further
+// rounds, one element of every input of a role is a NaN or an infinity, which must reach the same results as in the
+// interpreter.
 //
-// ./dev test compiles one rung a graph, for each in turn another ISA, without optimisation: bits depend on neither. It
+// In ./dev test each graph compiles one rung, in turn for another ISA, without optimisation: bits depend on neither. It
 // takes three rounds.
 #ifndef NGRAD_TESTS_UNIT_LADDER_H
 #define NGRAD_TESTS_UNIT_LADDER_H
@@ -33,13 +33,13 @@ enum { MOST_RUNGS = 16, GUARD = 64, FILL = 0xA5, MOST_REPORTS = 12 };
 
 typedef struct Climb {
   const char *name;   // the graph's
-  bool unfused_too;   // also with one kernel an operator
+  bool unfused_too;   // also with one kernel for each operator
   bool unusual_too;   // also rounds with NaNs and infinities
   bool is_misaligned; // tensors at addresses that only their elements are aligned to
-  bool is_optimised;  // scalar C by the compiler's full effort, which takes it long
+  bool is_optimised;  // scalar C is compiled with full optimisation, which takes long
 } Climb;
 
-typedef struct Round { // what is put into an element of each input of a role
+typedef struct Round { // the value that one element of each input of a role gets
   const char *role;    // NULL: nothing
   double number;
 } Round;
@@ -61,8 +61,8 @@ typedef struct Ladder {
   ng_context *ctx;
   ng_graph *graph;
   size_t ninputs, noutputs;
-  ng_tensor *inputs, *expected, *bits, *outputs; // bits: what the executor made
-  void **blocks;                                 // of the inputs and outputs, misaligned as they may be
+  ng_tensor *inputs, *expected, *bits, *outputs; // bits: the executor's outputs
+  void **blocks;                                 // memory of the inputs and outputs, perhaps misaligned
   Rung rungs[MOST_RUNGS];
   size_t nrungs;
   unsigned nreports;
@@ -94,7 +94,7 @@ static bool name_has_role(const char *name, const char *role) {
   return dot && strcmp(dot + 1, role) == 0;
 }
 
-// Random, then as its name says. The mean of dy is not zero, lest sums be nothing but what rounding leaves of them.
+// Random elements, changed as the value's name says. The mean of dy is not 0, so that sums do not cancel.
 static void ladder_fill(ng_graph *graph, ng_context *ctx, size_t i, ng_tensor *t) {
   ng_tensor random;
   const char *name = ng_graph_input(graph, i).name;
@@ -156,7 +156,7 @@ static void ladder_compile(Ladder *l) {
   }
 }
 
-// An ISA that adds instructions for bf16 alone to another gets the same text as that for graphs without bf16.
+// For graphs without bf16, an ISA that only adds bf16 instructions to another has the same text as the other.
 static bool isa_is_wanted(const Ladder *l, const char *isa) {
   return !strstr(isa, "bf16") || strstr(text_string(&l->text), "bf16");
 }
@@ -208,7 +208,7 @@ static void ladder_report(Ladder *l, const Rung *r, int threads, size_t output, 
                 threads, threads > 1 ? "s" : "", unusual, ng_graph_output(l->graph, output).name, what);
 }
 
-// Without fusion, what one kernel hands to another has been rounded to its type.
+// Without fusion, values between kernels are rounded to their types.
 static double ladder_tolerance(const Rung *r, ng_type type, const char *name) {
   if (type == NG_BF16 || (r->options.no_fuse && strstr(name, "bf16"))) return 8e-3;
   if (type == NG_F16 || (r->options.no_fuse && strstr(name, "f16"))) return 1e-3;
@@ -217,10 +217,11 @@ static double ladder_tolerance(const Rung *r, ng_type type, const char *name) {
 
 static bool is_alike(double actual, double expected, bool of_infinity) {
   if (isfinite(expected) || isfinite(actual)) return isfinite(expected) && isfinite(actual);
-  return of_infinity || (isnan(expected) ? isnan(actual) : actual == expected); // infinities may meet in another order
+  return of_infinity ||
+         (isnan(expected) ? isnan(actual) : actual == expected); // infinities may be added in another order
 }
 
-// Relative L2 over what is finite; where zeros are expected, the root mean square, for inputs are about 1.
+// Relative L2 over finite elements; if zeros are expected, the root mean square, since inputs are about 1.
 static void ladder_compare_values(Ladder *l, const Rung *r, size_t k, const Round *round) {
   const ng_tensor *got = &l->outputs[k], *expected = &l->expected[k];
   double difference = 0, norm = 0;

@@ -1,5 +1,5 @@
 // Tensors in the text of a table's rows: type, shape and numbers, row-major, as in "f32[2,1] 0.5 -inf; s64[] 3". `any`
-// stands for numbers that are not defined.
+// stands for undefined numbers.
 #ifndef NGRAD_TESTS_UNIT_LITERALS_H
 #define NGRAD_TESTS_UNIT_LITERALS_H
 

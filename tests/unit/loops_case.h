@@ -98,7 +98,7 @@ static inline bool loops_case_init_file(LoopsCase *c, const char *path, int64_t 
   return nelems <= most_nelems;
 }
 
-// Fails unless all files are right; returns how many are small enough.
+// Fails unless all files are valid; returns the number of those that are small enough.
 static inline size_t for_each_file(const char *pattern, int64_t most_nelems, bool (*is_right)(const LoopsCase *c)) {
   glob_t files = {0};
   size_t count = 0, nfailures = 0;
@@ -189,7 +189,7 @@ static inline void lowered_free(Lowered *l) {
   graph_free(l->graph);
 }
 
-// False after telling why.
+// False after printing why.
 static inline bool loops_execute(const LoopsCase *c, const Program *p, const Tensor *outputs,
                                  const ExecuteOptions *options, const char *how) {
   Text why;
@@ -200,8 +200,8 @@ static inline bool loops_execute(const LoopsCase *c, const Program *p, const Ten
   return ok;
 }
 
-// Whether all outputs have the same bits, any NaN being like another; outputs without data are skipped. False after
-// telling the first difference.
+// Whether all outputs have the same bits (any NaN equals any other); outputs without data are skipped. False after
+// printing the first difference.
 static inline bool loops_have_same_bits(const LoopsCase *c, const Tensor *got, const Tensor *expected,
                                         const char *how) {
   for (size_t k = 0; k < c->graph->noutputs; k++) {

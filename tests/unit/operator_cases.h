@@ -1,8 +1,8 @@
-// Literal cases: what each operator makes of a few numbers, worked out from its definition in f64. Among an operator's
-// cases are NaN, infinities, zeros of both signs, ties, no elements, axes of extent 1 and broadcasting both ways.
+// Literal cases: the results of each operator for a few numbers, worked out from its definition in f64. Each operator
+// has cases of NaN, infinities, zeros of both signs, ties, no elements, axes of extent 1 and broadcasting both ways.
 //
 // A row is an operator, its attributes, inputs and outputs. A tensor is its type, its shape and its numbers, row-major;
-// `any` stands for numbers that are not defined.
+// `any` stands for undefined numbers.
 #ifndef NGRAD_TESTS_UNIT_OPERATOR_CASES_H
 #define NGRAD_TESTS_UNIT_OPERATOR_CASES_H
 

@@ -1,5 +1,5 @@
-// The compiler at -O0, where only values matter: scalar C takes gcc long at -O2. Results must be the same bits at any
-// level.
+// Runs the compiler with -O0 in tests of values: gcc takes long for scalar C at -O2. Results must have the same bits at
+// every level.
 #ifndef NGRAD_TESTS_UNIT_QUICK_COMPILER_H
 #define NGRAD_TESTS_UNIT_QUICK_COMPILER_H
 
@@ -25,7 +25,7 @@ static inline bool use_quick_compiler(bool is_quick) {
   return setenv("CC", is_quick ? quick : user, 1) == 0;
 }
 
-// For cmocka_run_group_tests: ./dev test compiles all of a program's graphs so, ./dev check as users do.
+// For cmocka_run_group_tests: ./dev test compiles all graphs of a program with -O0, ./dev check with the default flags.
 static inline int compile_by_effort(void **state) {
   (void)state;
   return use_quick_compiler(!takes_all()) ? 0 : -1;

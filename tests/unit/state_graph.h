@@ -1,4 +1,4 @@
-// Random graphs with states whose updates read other states, swap them, or transpose them; and runs of them in place.
+// Random graphs with states whose updates read other states, swap them, or transpose them; and runs in place.
 #ifndef NGRAD_TESTS_UNIT_STATE_GRAPH_H
 #define NGRAD_TESTS_UNIT_STATE_GRAPH_H
 

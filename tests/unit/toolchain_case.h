@@ -20,8 +20,8 @@
 
 enum { PATH_BYTES = 512 };
 
-static char folder[64];    // of the test at work; removed after it
-static char user_cc[4096]; // what the tests run with
+static char folder[64];    // of the running test; removed after it
+static char user_cc[4096]; // the compiler of the user
 
 static const char small_graph[] = "format: ngrad/1\nname: small\n"
                                   "inputs: [{name: x, type: f32, shape: [3, 20]}, {name: y, type: f32, shape: [20]}]\n"
@@ -53,7 +53,7 @@ static inline int count_lines(const char *path) {
   return count;
 }
 
-// How many files a folder has; the path of the last of them.
+// The number of files in a folder, and the path of the last one.
 static inline int list(const char *path, char *last) {
   DIR *d = opendir(path);
   int count = 0;
@@ -71,7 +71,7 @@ static inline int remove_one(const char *path, const struct stat *status, int ki
   return remove(path);
 }
 
-// A compiler that writes a line to the file "calls" before it does what `then` says.
+// A compiler that writes a line to the file "calls", and then runs the command `then`.
 static inline void use_compiler(const char *then) {
   char script[8192];
   snprintf(script, sizeof script, "#!/bin/sh\necho called >>'%s/calls'\n%s\n", folder, then);

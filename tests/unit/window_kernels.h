@@ -133,7 +133,7 @@ static inline int64_t window_index(const Window *w, int i, int64_t o, int64_t ta
   return w->is_adjoint ? o + w->pad[i] - w->dilation[i] * tap : w->stride[i] * o + w->dilation[i] * tap - w->pad[i];
 }
 
-// Windows with the row's and the column's number alike, padded so that all tensors stay small.
+// Windows with the same numbers for rows and columns, and padding that keeps all tensors small.
 #define BOTH(a)                                                                                                        \
   { a, a }
 static const Window windows[] = {
@@ -171,7 +171,7 @@ static const Window windows[] = {
     // Dilated, with padding on the far side only; the numbers outside matter.
     {false, TYPE_F64, 1, 2, {5, 21}, {5, 21}, BOTH(3), BOTH(1), BOTH(2), BOTH(0), EXPR_REDUCE_SUM, .outside = 0.5},
     {true, TYPE_F64, 1, 18, {5, 21}, {5, 21}, BOTH(3), BOTH(1), BOTH(2), BOTH(0), EXPR_REDUCE_SUM, .outside = 0.5},
-    // Adjoints: factors below zero.
+    // Adjoints: negative factors.
     {true, TYPE_F32, 2, 20, BOTH(7), BOTH(9), BOTH(3), BOTH(1), BOTH(1), BOTH(0), EXPR_REDUCE_SUM, true, true},
     {false, TYPE_F32, 2, 3, {7, 35}, {9, 37}, BOTH(3), BOTH(1), BOTH(1), BOTH(0), EXPR_REDUCE_SUM, true, true},
     {false, TYPE_F16, 2, 3, {7, 35}, {7, 35}, BOTH(3), BOTH(1), BOTH(2), BOTH(2), EXPR_REDUCE_SUM, true},
@@ -182,7 +182,7 @@ static const Window windows[] = {
     {false, TYPE_U4, 1, 2, {7, 33}, {7, 33}, {2, 3}, BOTH(1), BOTH(1), {0, 1}, EXPR_REDUCE_SUM, .outside = 3},
     {true, TYPE_F32, 1, 16, {1, 5}, {1, 5}, BOTH(3), BOTH(1), BOTH(1), BOTH(1), EXPR_REDUCE_SUM, .has_weights = true},
     {false, TYPE_F32, 20, 2, {1, 1}, {3, 3}, BOTH(3), BOTH(1), BOTH(1), BOTH(2), EXPR_REDUCE_SUM},
-    // Short vectors; one result a row; taps that never are inside.
+    // Short vectors; one result in a row; taps that are always outside.
     {true, TYPE_F32, 1, 5, BOTH(7), BOTH(7), BOTH(3), BOTH(1), BOTH(1), BOTH(1), EXPR_REDUCE_SUM, .has_weights = true},
     {false, TYPE_F32, 3, 20, BOTH(7), BOTH(1), BOTH(7), BOTH(1), BOTH(1), BOTH(0), EXPR_REDUCE_SUM},
     {false, TYPE_F32, 1, 2, {7, 35}, {7, 35}, BOTH(3), BOTH(1), BOTH(40), BOTH(40), EXPR_REDUCE_SUM},

@@ -6,8 +6,8 @@
 #include "tests/noise.h"
 
 typedef struct ElementNoise {
-  double most;      // that noise moved the element
-  bool is_unstable; // noise made it infinite or NaN, or no longer so: anything is right
+  double most;      // largest change of the element by noise
+  bool is_unstable; // noise made it infinite or NaN, or finite again: any result is accepted
 } ElementNoise;
 
 typedef struct Trial {
@@ -15,7 +15,7 @@ typedef struct Trial {
   Report *report;
   const Graph *graph; // bound
   Arena arena;
-  uint64_t random, choices;   // of data, and of ways
+  uint64_t random, choices;   // states of the generators of data and of ways
   Tensor *inputs[2], *got[2]; // those whose memory begins with a page, and those whose memory ends with one
   Tensor *expected;
   ElementNoise **noise; // by output, by element in row-major order
@@ -23,7 +23,7 @@ typedef struct Trial {
   bool is_sure;         // noise has been tried often enough for a finding
 } Trial;
 
-// Tells a finding unless roundings explain the results, which are parallel to the graph's outputs.
+// Reports a finding unless roundings explain the results, which are parallel to the graph's outputs.
 void trial_compare(Trial *t, const Tensor *got, const char *kind, const char *how);
 bool trial_interpret(Trial *t, const Graph *g, Tensor *outputs);
 void trial_run_ways(Trial *t);
