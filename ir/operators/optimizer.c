@@ -26,7 +26,7 @@ static bool check_step(const Node *node, Diagnostics *d) {
     if (!node->op->inputs[i].is_count || !step->constant) continue;
     const double number = type_load(step->type, step->constant->data, 0);
     if (number < 1)
-      ok = error_at(d, node->position, "%s: %s: expected a step from 1 on, as steps count from 1, found %g",
+      ok = error_at(d, node->position, "%s: %s: expected a step of at least 1, because steps count from 1, found %g",
                     node_title(node, title), step->name, number);
   }
   return ok;

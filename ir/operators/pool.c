@@ -7,14 +7,18 @@
 
 enum { AXES_BESIDE = 2, SHAPE_TEXT = 160 }; // axes that are not spatial: batch and channel
 
-int64_t pool_rounding(const Node *node) {
+bool pool_rounding(const Node *node, int64_t *rounding) {
   const int nspatial = node_side(node, SIDE_LARGE)->shape.rank - AXES_BESIDE;
+  bool is_up = false, is_down = false; // on some axis, where the two differ
   for (int i = 0; i < nspatial; i++) {
     const Window w = node_window(node, i);
-    const int64_t last = (w.small - 1) * w.stride + window_reach(&w); // end of the last window
-    if (w.large >= 0 && w.small >= 0 && last > w.large + w.pad_begin + w.pad_end) return ROUNDING_CEIL;
+    if (w.large < 0 || w.small < 0) continue;
+    const int64_t padded = w.large + w.pad_begin + w.pad_end, last = (w.small - 1) * w.stride + window_reach(&w);
+    is_up |= last > padded; // where the last window ends
+    is_down |= last < padded && last + w.stride > padded;
   }
-  return ROUNDING_FLOOR;
+  *rounding = is_up ? ROUNDING_CEIL : ROUNDING_FLOOR;
+  return !(is_up && is_down);
 }
 
 static bool has_no_taps(const Window *w, int64_t u) {

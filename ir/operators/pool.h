@@ -4,8 +4,9 @@
 
 #include "ir/operators/operator.h"
 
-// The rounding_type of the forward node whose gradient this node is. The gradient has no such attribute; it follows
-// from the extents: ceil if there are more windows than floor gives. Floor if extents have no numbers.
-int64_t pool_rounding(const Node *node);
+// The rounding_type with which a forward node has the windows of this gradient, which has no such attribute: ceil if
+// there are more windows than floor gives. Extents without numbers count as if rounding made no difference. False: one
+// axis has the windows of floor, another those of ceil.
+bool pool_rounding(const Node *node, int64_t *rounding);
 
 #endif

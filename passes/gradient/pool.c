@@ -34,10 +34,15 @@ GRADIENT(AvgPool) {
 
 GRADIENT(AvgPoolBackward) {
   const Value *diff_dst = node->inputs[0];
+  int64_t rounding;
+  if (!pool_rounding(node, &rounding)) {
+    gradient_refuse(g, node, "no rounding_type of AvgPool gives its windows, as one axis needs floor and another ceil");
+    return;
+  }
   Node *forward = gradient_node(g, OP_AvgPool, node);
   if (!forward) return;
   node_set_input(forward, 0, diff);
-  gradient_attribute(forward, "rounding_type")->s64 = pool_rounding(node);
+  gradient_attribute(forward, "rounding_type")->s64 = rounding;
   gradient_give(g, diff_dst, gradient_output(g, forward, 0, diff_dst->type, &diff_dst->shape));
 }
 

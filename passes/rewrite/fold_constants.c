@@ -122,6 +122,7 @@ static bool fold_node(Fold *f, Arena *scratch, Node *node, bool is_splat, bool *
   double *outputs[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
   Constant *constants[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
   Single single;
+  bool is_empty = true; // there is nothing to evaluate
   if (is_splat) single_init(&single, node);
   for (uint32_t i = 0; i < node->ninputs; i++) {
     if (!node->inputs[i]) continue;
@@ -132,8 +133,10 @@ static bool fold_node(Fold *f, Arena *scratch, Node *node, bool is_splat, bool *
     if (!node->outputs[i]) continue;
     outputs[i] = ARENA_ARRAY(scratch, double, is_splat ? 1 : (size_t)shape_nelems(&node->outputs[i]->shape));
     if (!outputs[i]) return false;
+    is_empty &= !is_splat && !shape_nelems(&node->outputs[i]->shape);
   }
-  if (!f->context->evaluate(is_splat ? &single.node : node, inputs, outputs, f->context->allocator)) return false;
+  if (!is_empty && !f->context->evaluate(is_splat ? &single.node : node, inputs, outputs, f->context->allocator))
+    return false;
   for (uint32_t i = 0; i < node->noutputs; i++) {
     const Value *v = node->outputs[i];
     if (!v) continue;

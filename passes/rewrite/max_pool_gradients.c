@@ -25,10 +25,13 @@ static Node *add_beside(Builder *b, const Node *node, OperatorId id) {
   return own;
 }
 
+// NULL: out of memory, or no MaxPool has these windows.
 static Value *add_greatest(Builder *b, const Node *node) {
+  int64_t rounding;
+  if (!pool_rounding(node, &rounding)) return NULL;
   Node *maxima = add_beside(b, node, OP_MaxPool);
   if (!maxima) return NULL;
-  node_attribute_to_set(maxima, "rounding_type")->s64 = pool_rounding(node);
+  node_attribute_to_set(maxima, "rounding_type")->s64 = rounding;
   return builder_finish_node(b, maxima) ? maxima->outputs[0] : NULL;
 }
 

@@ -177,7 +177,7 @@ static void everything_that_does_not_fit_is_told(void **state) {
   entries[2].tensor.extent[1] = 3;
   assert_false(read_all(entries, false, told));
   assert_string_equal(told, "no v.npy in it, expected f32 [3]; it has w.npy\n"
-                            "step: expected f32 [], found s64 []\n"
+                            "step: expected f32 [], found s64 []; convert it, as by numpy's astype(\"float32\")\n"
                             "b: expected bf16 [2, 3], found f32 [2, 2]\n");
 }
 

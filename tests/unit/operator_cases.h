@@ -767,6 +767,7 @@ static const OperatorCase operator_cases[] = {
     {"MaxPool", "kernel: [2], strides: [1], pads_begin: [0], pads_end: [0], data_format: NCX", "f32[0,1,4]", "f32[0,1,3]"},
     {"MaxPool", "kernel: [2], strides: [1], pads_begin: [0], pads_end: [0], data_format: NCX", "f32[1,0,4]", "f32[1,0,3]"},
     {"MaxPoolBackward", "kernel: [65536, 65536], strides: [1, 1], pads_begin: [65534, 65534], pads_end: [0, 1], data_format: NCX", "f32[1,1,2,2] 1 5 2 3; f32[1,1,1,2] 2 3", "f32[1,1,2,2] 0 5 0 0"},
+    {"MaxPoolBackward", "kernel: [5, 2], strides: [4, 2], pads_begin: [0, 0], pads_end: [0, 0], data_format: NCX", "f32[1,1,6,3] 1 2 3 4 5 6 7 8 9 9 3 2 5 1 0 30 40 20; f32[1,1,1,2] 1 10", "f32[1,1,6,3] 0 0 0 0 0 0 0 0 10 1 0 0 0 0 0 0 0 0"},
     {"MaxPoolBackward", "kernel: [3], strides: [2], pads_begin: [1], pads_end: [1], data_format: NCX", "f32[1,1,6] 3 3 1 5 5 2; f32[1,1,4] 1 10 100 1000", "f32[1,1,6] 1 0 0 110 0 1000"},
     {"MaxPoolBackward", "kernel: [2, 2], strides: [1, 1], pads_begin: [0, 0], pads_end: [0, 0], data_format: NCX", "f32[1,1,3,3] 1 7 7 7 2 3 3 7 1; f32[1,1,2,2] 1 10 100 1000", "f32[1,1,3,3] 0 11 0 100 0 0 0 1000 0"},
     {"MaxPoolBackward", "kernel: [2], strides: [1], pads_begin: [0], pads_end: [0], data_format: NCX", "f32[1,1,4] nan nan 1 inf; f32[1,1,3] 1 10 100", "f32[1,1,4] 1 10 0 100"},

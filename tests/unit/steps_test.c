@@ -242,6 +242,25 @@ static void convolutions_of_nothing_are_interpreted_at_once(void **state) {
   ng_context_free(ctx);
 }
 
+// What has no elements is not evaluated: that would take room for the elements of a row.
+static void what_is_empty_is_folded_at_once(void **state) {
+  (void)state;
+  static const char text[] =
+      "format: ngrad/1\nname: nothing\n"
+      "constants: [{name: a, type: f32, shape: [0, 1099511627776], value: 1}, {name: b, type: f32, shape: "
+      "[1099511627776, 0], value: 1}, {name: x, type: f32, shape: [0, 1, 1099511627776], value: 1}]\n"
+      "nodes:\n"
+      "  - {op: MatMul, inputs: [a, b], outputs: [c]}\n"
+      "  - {op: MaxPool, inputs: [x], outputs: [y], attributes: {kernel: [1073741824], strides: [1], pads_begin: [0], "
+      "pads_end: [0], data_format: NCX}}\n"
+      "outputs: [c, y]\n";
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, text);
+  assert_in_range(count_steps(g), 0, FEW_STEPS);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(steps_that_are_used_up_stay_so),
@@ -254,6 +273,7 @@ int main(void) {
       cmocka_unit_test(enormous_numbers_take_few_steps),
       cmocka_unit_test(constants_are_not_folded_at_any_cost),
       cmocka_unit_test(convolutions_of_nothing_are_interpreted_at_once),
+      cmocka_unit_test(what_is_empty_is_folded_at_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
