@@ -522,10 +522,10 @@ expect_given 0 '"step_ms": 4\.0' '' --ranks 4 --json
 expect_given 0 '"step_ms": 8\.0' '' --ranks 4 --threads 1 --cores 2 --json
 expect 0 '"is_measured": true' '' scale leaves/net_step.yaml --seconds 0.01 --threads 1 --leaves 64 --json
 expect 2 '' 'sum: has no leaves' scale sum.yaml
-expect 2 '' 'leaves/net_step.yaml: has leaves, and there is no report of such; ngrad show' report leaves/net_step.yaml -o leaves.html
+expect 2 '' 'leaves/net_step.yaml: has leaves, and report cannot show such graphs; ngrad show' report leaves/net_step.yaml -o leaves.html
 for option in --profile '--trace leaves.json'; do
   # shellcheck disable=SC2086 # two words
-  expect 2 '.*' 'leaves/net_step.yaml has leaves, and no times of kernels are taken of such' bench leaves/net_step.yaml $option
+  expect 2 '.*' 'leaves/net_step.yaml has leaves, so its kernels cannot be timed one by one' bench leaves/net_step.yaml $option
 done
 expect 2 '' 'accumulate: net_step has 8 leaves already, expected a graph without leaves' train leaves/net_step.yaml --accumulate 4 -o twice
 expect 2 '' 'ranks: expected numbers of ranks from 1, at most 1000 of them, as in .*, found 4..2$' scale leaves/net_step.yaml --ranks 4..2
@@ -560,7 +560,7 @@ expect 0 . '' train normed.yaml --accumulate 3 --sync-batch-norm -o trained
 expect 0 'reduction: mean' '' convert trained/normed_step.yaml
 expect 0 '^w.next .* ok$' '' run trained/normed_step.yaml --random --compare
 expect 0 . '' train normed.yaml --accumulate 1 --sync-batch-norm -o trained
-expect 2 '' 'sync_batch_norm: expected with accumulate, in how many leaves' train normed.yaml --sync-batch-norm -o trained
+expect 2 '' 'sync_batch_norm: expected accumulate with it, the number of leaves' train normed.yaml --sync-batch-norm -o trained
 expect 2 '' 'accumulate: expected a whole number from 1 to 1048576, found 1.5' train net.yaml --accumulate 1.5 -o trained
 expect 2 '' 'unknown optimizer adm, did you mean adam' train net.yaml --optimizer adm -o trained
 expect 2 '' 'unknown output los, did you mean loss' train net.yaml --loss los -o trained
@@ -569,7 +569,7 @@ expect 2 '' 'expected a floating-point number, found logits, which is f32 \[N, 5
 expect 2 '' 'no parameter matches conv\*; there are w, b' train net.yaml --freeze 'conv*' -o trained
 expect 2 '' 'beta1: not a setting of sgd, but of adam' train net.yaml --beta1 0.9 -o trained
 expect 2 '' 'gamma: the schedule constant does not use it' train net.yaml --gamma 0.9 -o trained
-expect 2 '' 'step_size: expected' train net.yaml --schedule step -o trained
+expect 2 '' 'step_size: the schedule step needs the number of steps' train net.yaml --schedule step -o trained
 expect 1 '' 'expected a parameter that is not frozen' train net.yaml --freeze '*' -o trained
 expect 2 '' 'expected -o DIR' train net.yaml
 expect 1 '' 'momentum: expected at least 0 and less than 1|beta1: expected' \

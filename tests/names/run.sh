@@ -26,8 +26,8 @@ graphs() { # LIST FOLDER
         dim = name[i] == "_" ? "_d" : name[i] # which stands for no dim
         print "format: ngrad/1\nname: \"" name[i] "\"\ndims: {\"" dim "\": 3}\n" >file
         print "inputs:\n  - {name: \"" name[i] "\", type: f32, shape: [\"" dim "\", 2]}\n" >file
-        print "nodes:\n  - {op: ReLU, inputs: [\"" name[i] "\"], outputs: [middle], label: \"" name[i] "\"}\n" >file
-        print "  - {op: ReduceMean, inputs: [middle], outputs: [\"" next_name "\"], attributes: {axes: [0]}}\n" >file
+        print "nodes:\n  - {op: ReLU, inputs: [\"" name[i] "\"], outputs: [\"= middle\"], label: \"" name[i] "\"}\n" >file
+        print "  - {op: ReduceMean, inputs: [\"= middle\"], outputs: [\"" next_name "\"], attributes: {axes: [0]}}\n" >file
         print "outputs: [\"" next_name "\"]\n" >file
         close(file)
       }

@@ -71,8 +71,8 @@ static void more_steps_than_the_most_are_an_error(void **state) {
   for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
     assert_null(ng_graph_show(g, formats[i], NULL));
     assert_int_equal(ng_last_status(ctx), NG_WRONG);
-    must_have_said(ctx, "layer norm takes more than 200 steps to compile; make smaller graphs of it, or raise the "
-                        "number with --max-steps");
+    must_have_said(ctx, "layer norm takes more than 200 steps to compile; divide it into smaller graphs, or raise the "
+                        "limit with --max-steps");
   }
   assert_null(ng_compile(g, NULL));
   assert_int_equal(ng_last_status(ctx), NG_WRONG);
