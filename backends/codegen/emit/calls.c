@@ -311,7 +311,7 @@ void print_parts(Printer *p, const Flow *flow) {
     const size_t most = count - begin < CALLS_IN_PART ? count - begin : CALLS_IN_PART;
     text_format(p->out,
                 "static V_FAR void %s_part%zu(const struct %s_args *a, void *const *outputs, const struct %s_pool "
-                "*pool) {\n  (void)outputs, (void)pool;\n",
+                "*pool) {\n  (void)a, (void)outputs, (void)pool;\n",
                 p->identifier, begin / CALLS_IN_PART, p->identifier, p->prefix);
     print_range(p, flow, calls + begin, most);
     text_add_string(p->out, "}\n\n");
