@@ -420,18 +420,18 @@ static void softmax_keeps_named_extents(void **state) {
   add_node_with(&graph, 1, "", "Softmax", "h", "y", &axis, 1);
   add_value(&graph, 11, "x");
   add_value(&graph, 12, "y");
-  const Message model = model_of_opset(&graph, 11);
+  const Message model = model_of_opset(&graph, 12);
   assert_true(reads_as(
       &model, "format: ngrad/1\nname: test\ndims: {N: ~}\ninputs:\n  - {name: x, type: f32, shape: [N, 3]}\nnodes:\n"
-              "  - op: StaticReshape\n    label: \"Unsqueeze h (opset 11)\"\n    inputs: {src: x}\n    outputs:\n"
+              "  - op: StaticReshape\n    label: \"Unsqueeze h (opset 12)\"\n    inputs: {src: x}\n    outputs:\n"
               "      dst: {name: h, type: f32, shape: [N, 3, 1, 1]}\n"
               "    attributes: {shape: [0, 3, 1, 1], special_zero: true}\n"
-              "  - op: StaticReshape\n    label: \"Softmax y (opset 11)\"\n    inputs: {src: h}\n    outputs:\n"
+              "  - op: StaticReshape\n    label: \"Softmax y (opset 12)\"\n    inputs: {src: h}\n    outputs:\n"
               "      dst: {name: onnx_3, type: f32, shape: [N, 3, 1]}\n"
               "    attributes: {shape: [0, 3, 1], special_zero: true}\n"
-              "  - op: SoftMax\n    label: \"Softmax y (opset 11)\"\n    inputs: {src: onnx_3}\n    outputs:\n"
+              "  - op: SoftMax\n    label: \"Softmax y (opset 12)\"\n    inputs: {src: onnx_3}\n    outputs:\n"
               "      dst: {name: onnx_4, type: f32, shape: [N, 3, 1]}\n    attributes: {axis: 2, mode: none}\n"
-              "  - op: StaticReshape\n    label: \"Softmax y (opset 11)\"\n    inputs: {src: onnx_4}\n    outputs:\n"
+              "  - op: StaticReshape\n    label: \"Softmax y (opset 12)\"\n    inputs: {src: onnx_4}\n    outputs:\n"
               "      dst: {name: y, type: f32, shape: [N, 3, 1, 1]}\n"
               "    attributes: {shape: [0, 3, 1, 1], special_zero: true}\noutputs: [y]\n"));
 }
