@@ -1,10 +1,10 @@
 # shellcheck shell=sh
 # Sourced by scripts of many checks: makes and enters an empty folder, and counts the checks that pass.
-# `told` names the files with the output of a check.
+# `told` names the files with the output of a check. Kernels are cached with those of other tests, if ctest says where.
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-XDG_CACHE_HOME=$work/cache
+XDG_CACHE_HOME=${XDG_CACHE_HOME:-$work/cache}
 export XDG_CACHE_HOME
 passed=0
 failed=0

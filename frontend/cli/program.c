@@ -14,11 +14,14 @@
 
 enum { CANNOT_RUN = 127 };
 
-// Runs in the child, where only async-signal-safe functions are allowed.
+// Runs in the child, where only async-signal-safe functions are allowed. The child has a process group of its own,
+// which Ctrl-C does not reach, and ends with its parent: otherwise the parent could report the child's end before its
+// own.
 static _Noreturn void become(const char *const *arguments, char *const *environment, int output, pid_t parent) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
+  setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() == parent && dup2(output, STDOUT_FILENO) >= 0)
     execvpe(arguments[0], (char *const *)arguments, environment);

@@ -6,7 +6,8 @@
 #   run.sh NGRAD [STEPS [all]]
 #
 # Each compiler meets each level and each ISA once; with `all`, every combination. ./dev test, which has no NGRAD_CHECK
-# (tests/effort.h) and says no number of steps, takes the GPT alone, the plainest ISA with gcc and the best with clang.
+# (tests/effort.h) and says no number of steps, takes the GPT alone, the plainest ISA with gcc, the best with clang, and
+# the others without optimisation.
 set -u
 ngrad=$(realpath "$1")
 steps=${2:-2}
@@ -15,8 +16,8 @@ models=$here/../../models/train
 # shellcheck source=tests/checks.sh
 . "$here/../checks.sh"
 has gcc || { echo 'left out: bits: no gcc'; exit 77; }
-is_full=false is_quick=false
-[ -n "${2:-}${NGRAD_CHECK-}" ] || is_quick=true
+is_full=false is_quick=false neon_level=-O2 ceiling_level=-O1
+[ -n "${2:-}${NGRAD_CHECK-}" ] || is_quick=true neon_level=-O0 ceiling_level=-O0
 [ "${3:-}" != all ] || is_full=true
 
 npy() { # FILE DESCR SHAPE; data from standard input
@@ -114,8 +115,8 @@ compile_all() {
   emit scalar ceiling --memory "$ceiling"
   grep -q 'computed again' ceiling.log
   count "$model: values are computed again under $ceiling"
-  [ -z "$qemu" ] || compile run-neon neon aarch64-linux-gnu-gcc -O2 -static
-  compile run-ceiling ceiling gcc -O1 -fopenmp
+  [ -z "$qemu" ] || compile run-neon neon aarch64-linux-gnu-gcc $neon_level -static
+  compile run-ceiling ceiling gcc $ceiling_level -fopenmp
   for compiler in gcc clang; do
     has $compiler || continue
     level=0

@@ -8,6 +8,7 @@ models=$(realpath "$here/../../models")
 . "$(dirname "$0")/../checks.sh"
 told='stdout stderr'
 unset CC NO_COLOR
+XDG_CACHE_HOME=$work/cache
 
 # Runs ngrad; its exit status must be STATUS, and a line of stdout and one of stderr must match. An empty pattern
 # wants nothing there, '.*' wants anything or nothing.

@@ -4,6 +4,8 @@
 # on each instruction set of this machine and with 1, 2 and 3 threads, with the same bits on all. Without NGRAD_CHECK
 # (tests/effort.h), each case takes one instruction set, in turn, and 1 and 3 threads.
 set -eu
+# shellcheck source=tests/quick_compiler.sh
+. "$(dirname "$0")/../quick_compiler.sh"
 
 # For each check that does not hold a line that begins with FAILED, and what the program said.
 passed=0
@@ -88,7 +90,7 @@ fi
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 isas=$("$ngrad" --version | sed -n 's/^instruction sets: //p')
-XDG_CACHE_HOME=$root/cache
+XDG_CACHE_HOME=${XDG_CACHE_HOME:-$root/cache}
 OMP_WAIT_POLICY=passive
 export golden root isas XDG_CACHE_HOME OMP_WAIT_POLICY
 

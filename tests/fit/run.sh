@@ -5,10 +5,12 @@ set -u
 ngrad=$(realpath "$1")
 models=$(realpath "$(dirname "$0")/../../models/train")
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/quick_compiler.sh
+. "$(dirname "$0")/../quick_compiler.sh"
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
 told='stdout stderr'
-unset CC NO_COLOR
+unset NO_COLOR
 
 expect() { # STATUS STDOUT STDERR ARGUMENT...; a line of each matches, an empty pattern wants nothing there
   status=$1 out=$2 err=$3

@@ -10,6 +10,8 @@
 # Without NGRAD_CHECK (tests/effort.h), each fourth is printed after each pass, and cases are compiled once.
 # NGRAD_GOLDEN_WRITE=1 writes the expected files again; read them before you commit them.
 set -eu
+# shellcheck source=tests/quick_compiler.sh
+. "$(dirname "$0")/../quick_compiler.sh"
 ngrad=$(realpath "$1")
 cd "$(dirname "$0")/../.."
 

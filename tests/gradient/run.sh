@@ -6,6 +6,8 @@
 # Without NGRAD_CHECK (tests/effort.h), each third gradient is compiled.
 # usage: run.sh [--update] NGRAD    (--update: write what it says now as what is expected; read it before committing)
 set -u
+# shellcheck source=tests/quick_compiler.sh
+. "$(dirname "$0")/../quick_compiler.sh"
 update=
 if [ "${1-}" = --update ]; then
   update=yes

@@ -5,6 +5,8 @@
 set -u
 ngrad=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")
+# shellcheck source=tests/quick_compiler.sh
+. "$(dirname "$0")/../quick_compiler.sh"
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
 

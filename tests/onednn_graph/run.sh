@@ -5,6 +5,8 @@
 # Graphs with an operator that ngrad lacks are counted separately, and fail too.
 # usage: run.sh NGRAD [--all] [ARGUMENT...]   (--all: also those of a million elements and more; the rest goes to ngrad run)
 set -eu
+# shellcheck source=tests/quick_compiler.sh
+. "$(dirname "$0")/../quick_compiler.sh"
 
 if [ "${2-}" = --case ]; then # one of several at once, started below
   ngrad=$1 name=$3

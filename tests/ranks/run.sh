@@ -11,6 +11,7 @@ emit=$here/../../backends/codegen/emit
 . "$here/../checks.sh"
 told='stdout stderr'
 unset CC NO_COLOR NGRAD_MPICC
+XDG_CACHE_HOME=$work/cache
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # containers run tests as root
 # Neither a network nor a core for each rank is needed.
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl=self,vader

@@ -422,6 +422,7 @@ static void gradients_of_any_type_are_graphs(void **state) {
   static const char *const types[] = {"f64", "f32", "f16", "bf16"};
   const size_t ntypes = sizeof types / sizeof *types;
   for (size_t i = 0; i < ntypes * NCASES; i++) {
+    if (!takes_all() && i % ntypes != i / ntypes % ntypes) continue;
     char text[TEXT_BYTES], *source, *header;
     write_case(&cases[i / ntypes], types[i % ntypes], text);
     ng_context *ctx = ng_context_new(NULL);
@@ -493,7 +494,7 @@ static ng_graph *read_model(ng_context *ctx, const char *path, int64_t n) {
 
 static void gradients_of_models_are_those_of_differences(void **state) {
   (void)state;
-  for (size_t i = 0; i < NMODELS; i++) {
+  for (size_t i = 0; i < NMODELS; i += takes_all() ? 1 : 3) {
     ng_context *ctx = ng_context_new(NULL);
     ng_graph *g = read_model(ctx, models[i].forward, 1);
     ng_gradcheck_options options = {.gradient = options_of_model(&models[i])};
@@ -604,7 +605,7 @@ static void gradcheck_skips_kinks_and_says_so(void **state) {
   (void)state;
   ng_gradcheck_result r[2];
   const char *text =
-      "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [2000000]}, {name: b, type: f32, shape: []}]\n"
+      "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [200000]}, {name: b, type: f32, shape: []}]\n"
       "nodes:\n  - {op: Add, inputs: [x, b], outputs: [z]}\n"
       "  - {op: ReLU, inputs: [z], outputs: [y]}\noutputs: [y]\n";
   assert_int_equal(check_text(text, NULL, r), NG_DIFFERENT);
