@@ -3,26 +3,29 @@
 
 #include "ir/operators/rules.h"
 
-// Statistics and parameters are f32, or the data's type if that is bf16 or f64. A signature with its own type rule is
-// checked by infer_types.
+// Statistics and parameters are f32 or the data's type. A signature with its own type rule is checked by infer_types.
 static bool infer_statistics_type(Inference *inf, Node *node, const Value *src, const Value *statistic) {
   if (node->signature && node->signature->types) return true;
-  if (!statistic || statistic->type == TYPE_NONE || src->type == TYPE_NONE || statistic->type == TYPE_F32) return true;
-  if (statistic->type == src->type && src->type != TYPE_F16) return true;
-  return infer_error(inf, "%s is %s while %s is %s: expected f32%s", statistic->name, type_name(statistic->type),
-                     src->name, type_name(src->type),
-                     src->type == TYPE_BF16  ? " or bf16"
-                     : src->type == TYPE_F64 ? " or f64"
-                                             : "");
+  if (!statistic || statistic->type == TYPE_NONE || src->type == TYPE_NONE || statistic->type == TYPE_F32 ||
+      statistic->type == src->type)
+    return true;
+  const bool is_f32 = src->type == TYPE_F32;
+  return infer_error(inf, "%s is %s while %s is %s: expected f32%s%s", statistic->name, type_name(statistic->type),
+                     src->name, type_name(src->type), is_f32 ? "" : " or ", is_f32 ? "" : type_name(src->type));
+}
+
+static bool is_half(Type type) {
+  return type == TYPE_BF16 || type == TYPE_F16;
 }
 
 // The type of a statistic that follows from a parameter's type; TYPE_NONE: several types are possible.
 static Type statistic_type(const Value *parameter, bool is_result) {
-  if (parameter && parameter->type != TYPE_BF16) return parameter->type;
+  if (parameter && !is_half(parameter->type)) return parameter->type;
   return is_result ? TYPE_F32 : TYPE_NONE;
 }
 
-// The type of a parameter that follows from a statistic's type; TYPE_NONE: several types are possible.
+// The type of a parameter that follows from a statistic's type; TYPE_NONE: several types are possible. f16 parameters
+// beside f32 statistics must be declared.
 static Type parameter_type(const Value *statistic, Type data, bool is_result) {
   const bool may_be_bf16 = data == TYPE_BF16 || data == TYPE_NONE;
   if (!statistic || (statistic->type == TYPE_F32 && may_be_bf16 && !is_result)) return TYPE_NONE;
@@ -48,7 +51,7 @@ static bool infer_other_types(Inference *inf, Node *node, const Value *parameter
   return true;
 }
 
-// Parameters and statistics have one type, but statistics may be f32 beside bf16 parameters.
+// Parameters and statistics have one type, but statistics may be f32 beside f16 or bf16 parameters.
 static bool infer_norm_types(Inference *inf, Node *node) {
   if (node->signature && node->signature->types) return true;
   const Value *parameter = NULL, *statistic = NULL;
@@ -61,7 +64,7 @@ static bool infer_norm_types(Inference *inf, Node *node) {
     if (letter == 'M') statistic = v;
   }
   if (parameter && statistic && parameter->type != statistic->type &&
-      !(parameter->type == TYPE_BF16 && statistic->type == TYPE_F32))
+      !(is_half(parameter->type) && statistic->type == TYPE_F32))
     return infer_error(inf, "%s is %s and %s is %s: expected one type", parameter->name, type_name(parameter->type),
                        statistic->name, type_name(statistic->type));
   return infer_other_types(inf, node, parameter, statistic);
@@ -389,12 +392,8 @@ bool infer_group_norm_backward(Inference *inf, Node *node) {
 // RMSNorm
 
 // gamma broadcasts to src's shape.
-static bool infer_rms_gamma(Inference *inf, Value *src, Value *gamma) {
-  if (!gamma) return true;
-  if (gamma->type != TYPE_NONE && src->type != TYPE_NONE && gamma->type != TYPE_F32 && gamma->type != src->type)
-    return infer_error(inf, "%s is %s while %s is %s: expected f32 or %s", gamma->name, type_name(gamma->type),
-                       src->name, type_name(src->type), type_name(src->type));
-  return infer_broadcast_to(inf, gamma, src);
+static bool infer_rms_gamma(Inference *inf, Node *node, Value *src, Value *gamma) {
+  return !gamma || (infer_statistics_type(inf, node, src, gamma) && infer_broadcast_to(inf, gamma, src));
 }
 
 static bool infer_rms(Inference *inf, Node *node, Value *gamma) {
@@ -402,7 +401,7 @@ static bool infer_rms(Inference *inf, Node *node, Value *gamma) {
   if (!infer_same_shape(inf, src, node->outputs[0])) return false;
   if (src->shape.rank < 0) return true;
   return infer_rank_at_least(inf, src, 1) && check_begin_axis(inf, node, src->shape.rank) &&
-         infer_rms_gamma(inf, src, gamma);
+         infer_rms_gamma(inf, node, src, gamma);
 }
 
 bool infer_rms_norm(Inference *inf, Node *node) {

@@ -126,6 +126,7 @@ static void norms_of_any_types(void **state) {
     batch_norm_training(&g, EXTENTS(3, 4, 37), "NCX", t, 0);
     batch_norm_inference(&g, EXTENTS(19, 37), "NXC", t);
   }
+  layer_norm_gradient(&g, EXTENTS(21, 50), -1, (Types){"f16", "f16"}, 0);
   const char *const types[] = {"f32", "f64", "bf16", "f16"};
   for (int i = 0; i < 4; i++)
     batch_norm_gradient(&g, "ngraph.BatchNormTrainingBackprop", EXTENTS(3, 4, 37), "NCX", (Types){types[i], types[i]},

@@ -100,7 +100,7 @@ static const GradientEdge gradient_edges[] = {
      "f32[1,2,1] -158.113883 158.113883; f32[1] 0; f32[1] 3"},
     {"InstanceNorm", "keep_stats: false", "f32[1,2,1] 3 3; f32[1] 1; f32[1] 0", "f32[1,2,1] 1 2",
      "f32[1,2,1] -158.113883 158.113883; f32[1] 0; f32[1] 3"},
-    // Of bf16 parameters beside means that bf16 does not hold; any: what cancels.
+    // Of 16-bit parameters beside means that their type does not hold; any: what cancels.
     {"BatchNormForwardTraining", "epsilon: 1.0e-5", "bf16[2,1] 129 130; bf16[1] 0; bf16[1] 1; bf16[1] 1; bf16[1] 0", "bf16[2,1] 1 0",
      "bf16[2,1] any; none[] any; none[] any; bf16[1] -1; bf16[1] 1"},
     {"LayerNorm", "keep_stats: false", "bf16[1,2] 129 130; bf16[2] 1 1; bf16[2] 0 0", "bf16[1,2] 1 0", "bf16[1,2] any; bf16[2] -1 0; bf16[2] 1 0"},
@@ -108,6 +108,13 @@ static const GradientEdge gradient_edges[] = {
      "bf16[1,2,1] any; bf16[1] -1; bf16[1] 1"},
     {"InstanceNorm", "keep_stats: false", "bf16[1,2,1] 129 130; bf16[1] 1; bf16[1] 0", "bf16[1,2,1] 1 0",
      "bf16[1,2,1] any; bf16[1] -1; bf16[1] 1"},
+    {"BatchNormForwardTraining", "epsilon: 1.0e-5", "f16[2,1] 2048 2050; f16[1] 0; f16[1] 1; f16[1] 1; f16[1] 0", "f16[2,1] 1 0",
+     "f16[2,1] any; none[] any; none[] any; f16[1] -1; f16[1] 1"},
+    {"LayerNorm", "keep_stats: false", "f16[1,2] 2048 2050; f16[2] 1 1; f16[2] 0 0", "f16[1,2] 1 0", "f16[1,2] any; f16[2] -1 0; f16[2] 1 0"},
+    {"GroupNorm", "groups: 1, keep_stats: false", "f16[1,2,1] 2048 2050; f16[1] 1; f16[1] 0", "f16[1,2,1] 1 0",
+     "f16[1,2,1] any; f16[1] -1; f16[1] 1"},
+    {"InstanceNorm", "keep_stats: false", "f16[1,2,1] 2048 2050; f16[1] 1; f16[1] 0", "f16[1,2,1] 1 0",
+     "f16[1,2,1] any; f16[1] -1; f16[1] 1"},
     {"RMSNorm", "", "f32[1,2] 0 0; f32[2] 1 1", "f32[1,2] 1 2", "f32[1,2] 316.227766 632.455532; f32[2] 0 0"},
     {"RMSNorm", "begin_norm_axis: 1, epsilon: 1.0e-30", "f32[1,2,2] 1 1 1 1; f32[2] 1 1", "f32[1,2,2] 1 2 3 4",
      "f32[1,2,2] -1.5 -0.5 0.5 1.5; f32[2] 4 6"},
