@@ -90,6 +90,7 @@ static void multiply(const Evaluation *e, const double *a, const Matrix *b, cons
 }
 
 uint64_t scratch_of_product(const Evaluation *e) {
+  if (!shape_nelems(&e->node->outputs[0]->shape)) return 0; // there may be more of a factor's rows than memory
   const Product p = node_product(e->node);
   const Shape *src = &e->node->inputs[0]->shape;
   const uint64_t depth = (uint64_t)extent_on(src, p.src_k), rows = (uint64_t)extent_on(src, p.src_m);
@@ -99,6 +100,7 @@ uint64_t scratch_of_product(const Evaluation *e) {
 bool interpret_MatMul(const Evaluation *e) {
   const Node *node = e->node;
   const Shape *src = &node->inputs[0]->shape, *weights = &node->inputs[1]->shape, *dst = &node->outputs[0]->shape;
+  if (!shape_nelems(dst)) return true;
   const Product p = node_product(node);
   const Matrix a = matrix_of(src, p.src_m, p.src_k), b = matrix_of(weights, p.weights_k, p.weights_n);
   double *rows = ARENA_ARRAY(e->scratch, double, (size_t)(a.rows * a.columns) + 1);
@@ -109,7 +111,7 @@ bool interpret_MatMul(const Evaluation *e) {
   Walk w = walk_over(&batch);
   walk_batch(&w, 0, &p, src);
   walk_batch(&w, 1, &p, weights);
-  for (; w.i < w.nelems && shape_nelems(dst); walk_step(&w)) {
+  for (; w.i < w.nelems; walk_step(&w)) {
     matrix_copy(&a, &e->inputs[0][w.at[0]], rows);
     multiply(e, rows, &b, &e->inputs[1][w.at[1]], a.rows, lanes, &e->outputs[0][w.i * a.rows * b.columns]);
   }
@@ -354,10 +356,16 @@ static bool has_elements(const Node *node, WindowSide side) {
   return shape_nelems(&node_side(node, side)->shape) != 0;
 }
 
+// Whether products are added. If not, the batch or the taps may be very many.
+static bool has_products(const Node *node) {
+  const WindowSide made = node->op->outputs[0].side;
+  return has_elements(node, made) && (made != SIDE_WEIGHTS || has_elements(node, SIDE_SMALL));
+}
+
 // Makes one side from the other side and the weights.
 static bool make_side(const Evaluation *e, WindowSide made) {
   Making m;
-  if (!has_elements(e->node, made)) return true; // also if the batch is very large
+  if (!has_products(e->node)) return true;
   if (!making_init(e, made, &m)) return false;
   const Geometry *g = &m.g;
   const Side *side = made == SIDE_SMALL ? &g->small : &g->large, *other = made == SIDE_SMALL ? &g->large : &g->small;
@@ -400,7 +408,7 @@ static void add_image(Making *m, const double *large, const double *small, int64
 
 static bool make_weights(const Evaluation *e) {
   Making m;
-  if (!has_elements(e->node, SIDE_SMALL)) { // also if the batch is very large
+  if (!has_products(e->node)) {
     memset(e->outputs[0], 0, (size_t)shape_nelems(&e->node->outputs[0]->shape) * sizeof(double));
     return true;
   }
@@ -432,7 +440,7 @@ uint64_t scratch_of_convolution(const Evaluation *e) {
   Making m;
   int64_t most_terms;
   const WindowSide made = e->node->op->outputs[0].side;
-  if (!has_elements(e->node, made == SIDE_WEIGHTS ? SIDE_SMALL : made)) return 0;
+  if (!has_products(e->node)) return 0;
   making_measure(e, made, &m, &most_terms);
   const uint64_t row_nbytes = LANES * sizeof(double) + sizeof(int64_t); // of y and of unbounded
   uint64_t nbytes = nbytes_multiply(nbytes_multiply((uint64_t)m.nchannels, (uint64_t)m.nrows), row_nbytes);

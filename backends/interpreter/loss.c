@@ -32,9 +32,13 @@ static double weight_of(const Rows *r, const Walk *w) {
   return r->weights ? r->weights[w->at[1]] : 1;
 }
 
+static uint32_t slot_of_labels(const Node *node) {
+  return node->op->id == OP_SoftmaxCrossEntropy ? 1 : 2;
+}
+
 // Labels outside of the classes may be any integer, so they are compared as integers.
 static void read_label(const Rows *r, int64_t i, Row *row) {
-  const uint32_t slot = r->e->node->op->id == OP_SoftmaxCrossEntropy ? 1 : 2;
+  const uint32_t slot = slot_of_labels(r->e->node);
   const AttributeValue *ignored = node_attribute(r->e->node, "ignore_index");
   const int64_t label = evaluation_integer(r->e, slot, i);
   row->is_ignored = ignored->is_set && label == ignored->s64;
@@ -43,9 +47,8 @@ static void read_label(const Rows *r, int64_t i, Row *row) {
 }
 
 uint64_t scratch_of_rows(const Evaluation *e) {
-  const Shape *src = &e->node->inputs[0]->shape;
-  const int64_t nclasses = extent_value(src->extent[loss_class_axis(e->node)]);
-  return nclasses ? nbytes_multiply((uint64_t)(shape_nelems(src) / nclasses), sizeof(Row)) : 0;
+  const Value *labels = e->node->inputs[slot_of_labels(e->node)];
+  return nbytes_multiply((uint64_t)shape_nelems(&labels->shape), sizeof(Row));
 }
 
 static bool rows_begin(Rows *r, const Evaluation *e) {

@@ -35,7 +35,7 @@ static int64_t pool_measure(Pool *p, const Evaluation *e) {
     p->stride[axis] = nelems;
     nelems *= extent_value(p->large->extent[axis]);
   }
-  return most;
+  return shape_nelems(&node_side(e->node, SIDE_SMALL)->shape) ? most : 0;
 }
 
 static bool pool_init(Pool *p, const Evaluation *e) {

@@ -1,5 +1,6 @@
 // The interpreter's estimate of its memory: at least what it takes, and not much more, for every operator.
 #include "backends/interpreter/interpreter.h"
+#include "frontend/yaml/yaml.h"
 #include "tests/random_graph.h"
 
 #include <setjmp.h>
@@ -79,7 +80,41 @@ static void estimates_hold_for_every_operator(void **state) {
   }
 }
 
+// Nothing is added where no element is made, however many rows or taps there are.
+static void nothing_is_needed_for_sums_of_nothing(void **state) {
+  (void)state;
+#define INPUTS(first, second) "inputs: [{name: a, type: f32, shape: " first "}, {name: b, type: " second "}]\n"
+#define NODE(op, of, attributes)                                                                                       \
+  "nodes: [{op: " op ", inputs: " of ", outputs: [y], attributes: {" attributes "}}]\noutputs: [y]\n"
+  static const char *const graphs[] = {
+      INPUTS("[0, 1099511627776]", "f32, shape: [1099511627776, 0]") NODE("MatMul", "[a, b]", ""),
+      INPUTS("[0, 4, 1099511627776]", "f32, shape: [0, 1099511627776, 2]") NODE("MatMul", "[a, b]", ""),
+      INPUTS("[0, 1, 65536, 65536]", "f32, shape: [1]")
+          NODE("AvgPool", "[a]",
+               "kernel: [65536, 65536], strides: [1, 1], pads_begin: [0, 0], pads_end: [0, 0], data_format: NCX, "
+               "exclude_pad: true"),
+      INPUTS("[1, 0, 8]", "f32, shape: [1, 8, 9]")
+          NODE("ConvolutionBackwardWeights", "[a, b]",
+               "strides: [1], pads_begin: [0], pads_end: [1073741824], dilations: [1], data_format: NCX, "
+               "weights_format: OIX, weights_shape: [8, 0, 1073741824]"),
+      INPUTS("[100000, 0]", "s32, shape: [100000]") NODE("SoftmaxCrossEntropy", "[a, b]", "reduction: none"),
+  };
+  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
+    char text[2048];
+    uint64_t random = 1;
+    Diagnostics d;
+    diagnostics_init(&d, &system_allocator);
+    snprintf(text, sizeof text, "format: ngrad/1\nname: nothing\n%s", graphs[i]);
+    Graph *g = yaml_read(&system_allocator, "nothing.yaml", text, strlen(text), NULL, &d);
+    assert_non_null(g);
+    check_graph(g, &random);
+    graph_free(g);
+    diagnostics_deinit(&d);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(estimates_hold_for_every_operator)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(estimates_hold_for_every_operator),
+                                     cmocka_unit_test(nothing_is_needed_for_sums_of_nothing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
