@@ -19,6 +19,7 @@
 #include "passes/pipeline.h"
 
 #include "ir/graph/verify.h"
+#include "ir/loops/print.h"
 #include "ir/loops/verify.h"
 #include "ir/support/escape.h"
 #include "passes/lower/aliases.h"
@@ -133,6 +134,7 @@ static LoopTree *sound_tree(const Schedule *s, uint32_t loop, const Wants *wants
   text_init(&why, arena->allocator);
   const bool is_sound = t && loops_verify(t, &why);
   if (t && !is_sound && !why.out_of_memory) {
+    loops_print(t, &why);
     fprintf(stderr, "internal error: %s", text_string(&why));
     abort();
   }

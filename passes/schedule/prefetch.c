@@ -168,13 +168,16 @@ static void find_next(const Fetching *f, LoopNode *loop) {
   tree_close(f->b);
 }
 
-// The place of prefetches in the body of a loop over vectors: after the loads that are the same for all rows; with
-// several rows, in the loop over rows.
-static LoopNode **find_row_part(const Fetching *f, LoopNode **at) {
+// The place of prefetches in the body of a loop over vectors: with several rows, in the loop over rows; else after the
+// loads that are the same for all rows. But fetch_run adds indices, which schedule_split_vectors computes once for a
+// group of vectors, so that these must precede all vectors.
+static LoopNode **find_row_part(const Fetching *f, LoopNode **body) {
+  LoopNode **at = body;
   while (*at && ((*at)->kind == NODE_LOAD_PARTIAL ||
                  ((*at)->kind == NODE_LET && !(f->k->exprs[(*at)->expr].axes & loop_outer_axes(f->loop)))))
     at = &(*at)->next;
-  return *at && (*at)->kind == NODE_FOR && (*at)->var.kind == VAR_ROW ? &(*at)->body : at;
+  if (*at && (*at)->kind == NODE_FOR && (*at)->var.kind == VAR_ROW) return &(*at)->body;
+  return f->loop->ahead ? body : at;
 }
 
 static bool is_along_middle(const Loop *loop) { // prefetches are along the vector axis or the last middle axis

@@ -127,6 +127,9 @@ static inline void for_each_large_graph(bool (*is_right)(const LoopsCase *c)) {
       "- {name: mean, type: f32, shape: [7]}\n- {name: var, type: f32, shape: [7]}\n"
       "nodes: [{op: BatchNormTrainingBackward, inputs: {src: x, diff_dst: dy, mean: mean, variance: var},\n"
       "  outputs: {diff_src: dx}, attributes: {data_format: NCX, epsilon: 1.0e-5}}]\noutputs: [dx]\n",
+      "inputs: [{name: c, type: f32, shape: [1901]}, {name: x, type: f32, shape: [6, 7, 1901]}]\n"
+      "nodes:\n- {op: Multiply, inputs: [c, x], outputs: [p]}\n"
+      "- {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [0, 2]}}\noutputs: [y]\n",
   };
   size_t nfailures = 0;
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
