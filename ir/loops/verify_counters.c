@@ -39,7 +39,9 @@ static bool begin_counting(Verifying *v, const LoopNode *n, int direction) {
   r->is_aligned = index_is(r->from, 0) || (v->plan->columns ? v->plan->columns : v->plan->tile) % LANES == 0;
   r->start = n->var;
   r->group = loop_var(VAR_NONE);
-  r->most_left = index_is_literal(r->from) && index_is_literal(r->to) ? r->to->number - r->from->number + 1 : INT64_MAX;
+  const bool is_literal = index_is_literal(r->from) && index_is_literal(r->to);
+  r->most_left = is_literal ? r->to->number - r->from->number + 1 : INT64_MAX;
+  r->left = is_literal && !runs ? r->to->number - r->from->number : -1;
   r->depth = v->nframes;
   r->nguards = v->nguards;
   r->rest = 0;
@@ -97,7 +99,9 @@ bool verify_for_whole(Verifying *v, const LoopNode *n) {
     return verify_fail(v, n, "it does not end with the last index");
   const int64_t width = n->step->number;
   if (!verify_next_piece(v, n, r, width)) return false;
-  if (r->end_divisor % width == 0 || r->rest == width) r->most_left = 0;
+  if (r->left >= 0) r->left %= width;
+  if (r->left >= 0) r->most_left = r->left ? r->left + 1 : 0;
+  else if (r->end_divisor % width == 0 || r->rest == width) r->most_left = 0;
   else if (r->most_left > width) r->most_left = width;
   r->rest = find_rest(v, (int)(r - v->range), width);
   return true;
@@ -148,6 +152,7 @@ bool verify_peel_count(Verifying *v, const LoopNode *n) {
   r->is_aligned = false;
   r->line_access = n->address.access + 1;
   r->end_divisor = 1;
+  r->left = -1;
   return verify_access(v, n, n->address.access, &n->address) && var_set(v, n, n->var, NULL);
 }
 

@@ -198,10 +198,23 @@ static void add_groups(TreeBuilder *b, const Kernel *k, const LoopNode *loop, in
   tree_close(b);
 }
 
-static bool may_have(const LoopNode *loop, int64_t nlanes) {
+// The number of elements of a loop; -1: not known.
+static int64_t count_elements(const LoopNode *loop) {
   const Index *begin = loop->value, *end = loop->end;
-  const bool is_literal = begin->op == INDEX_NUMBER && end->op == INDEX_NUMBER && !end->monomial;
-  return !is_literal || end->number - begin->number >= nlanes;
+  const bool is_literal = begin->op == INDEX_NUMBER && end->op == INDEX_NUMBER && !end->monomial && !loop->is_peeled;
+  return is_literal ? end->number - begin->number : -1;
+}
+
+static bool may_have(int64_t nelems, int64_t nlanes) {
+  return nelems < 0 || nelems >= nlanes;
+}
+
+// Adds a loop over groups of `count` vectors, if any. Returns the number of elements after them.
+static int64_t add_groups_of(TreeBuilder *b, const Kernel *k, const LoopNode *loop, int count, int64_t nelems) {
+  const int64_t nlanes = (int64_t)count * LANES;
+  if (count <= 1 || !may_have(nelems, nlanes)) return nelems;
+  add_groups(b, k, loop, count);
+  return nelems < 0 ? -1 : nelems % nlanes;
 }
 
 static void add_tail(TreeBuilder *b, const LoopNode *loop) {
@@ -210,7 +223,7 @@ static void add_tail(TreeBuilder *b, const LoopNode *loop) {
   tree_add(b, (LoopNode){.kind = NODE_INDEX,
                          .var = loop_var(VAR_LANES),
                          .value = index_of(b, INDEX_SUBTRACT, loop->end, lane)});
-  tree_add_copy(b, loop->body, loop->var, lane, use_fewer_lanes, !may_have(loop, LANES));
+  tree_add_copy(b, loop->body, loop->var, lane, use_fewer_lanes, !may_have(count_elements(loop), LANES));
   tree_close(b);
 }
 
@@ -221,9 +234,9 @@ static LoopNode **split(TreeBuilder *b, const Kernel *k, LoopNode **at) {
   tree_open(b, at);
   tree_add(b, (LoopNode){.kind = NODE_COUNTER, .var = loop->var, .value = loop->value});
   if (loop->is_peeled) add_peel(b, loop);
-  if (loop->count > 1 && may_have(loop, (int64_t)loop->count * LANES)) add_groups(b, k, loop, loop->count);
-  if (loop->rest > 1) add_groups(b, k, loop, loop->rest);
-  if (may_have(loop, LANES)) tree_add(b, whole_steps(b, loop, LANES))->body = loop->body;
+  const int64_t after_groups = add_groups_of(b, k, loop, loop->count, count_elements(loop));
+  if (may_have(add_groups_of(b, k, loop, loop->rest, after_groups), LANES))
+    tree_add(b, whole_steps(b, loop, LANES))->body = loop->body;
   if (loop->has_tail) add_tail(b, loop);
   LoopNode **end = b->end;
   tree_close(b);

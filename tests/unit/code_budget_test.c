@@ -3,12 +3,15 @@
 
 #include <stdio.h>
 
-#define POOL(extents, kernel, pads, ones)                                                                              \
+#define POOL_AS(format, extents, kernel, pads, ones)                                                                   \
   "format: ngrad/1\nname: pool\ninputs:\n"                                                                             \
   "  - {name: src, type: f32, shape: " extents "}\n  - {name: diff_dst, type: f32, shape: " extents "}\n"              \
   "nodes:\n  - op: MaxPoolBackward\n    inputs: [src, diff_dst]\n    outputs: [diff_src]\n"                            \
-  "    attributes: {strides: " ones ", kernel: " kernel ", pads_begin: " pads ", pads_end: " pads "}\n"                \
+  "    attributes: {strides: " ones ", kernel: " kernel ", pads_begin: " pads ", pads_end: " pads                      \
+  ", data_format: " format "}\n"                                                                                       \
   "outputs: [diff_src]\n"
+
+#define POOL(extents, kernel, pads, ones) POOL_AS("NXC", extents, kernel, pads, ones)
 
 static const char perceptron[] = "format: ngrad/1\nname: perceptron\ninputs:\n"
                                  "  - {name: x, type: f32, shape: [32, 64]}\n"
@@ -45,6 +48,7 @@ static void pools_of_any_window_have_few_bytes(void **state) {
   } rows[] = {
       {POOL("[1, 32, 32, 64]", "[5, 5]", "[2, 2]", "[1, 1]"), 30 * KB, 40 * KB},
       {POOL("[1, 32, 32, 64]", "[7, 7]", "[3, 3]", "[1, 1]"), 24 * KB, 40 * KB},
+      {POOL_AS("NCX", "[1, 64, 32, 32]", "[7, 7]", "[3, 3]", "[1, 1]"), 26 * KB, 42 * KB},
       {POOL("[1, 32, 32, 64]", "[13, 13]", "[6, 6]", "[1, 1]"), 24 * KB, 40 * KB},
       {POOL("[1, 16, 16, 16, 16]", "[5, 5, 5]", "[2, 2, 2]", "[1, 1, 1]"), 20 * KB, 40 * KB},
       {POOL("[1, 16, 16, 16, 16]", "[3, 3, 3]", "[1, 1, 1]", "[1, 1, 1]"), 32 * KB, 40 * KB},
