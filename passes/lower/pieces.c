@@ -6,8 +6,9 @@
 #include "ir/operators/interpolate.h"
 
 enum {
-  AXES_BESIDE = 2, // axes that are not spatial: batch and channel
-  MOST_PIECES = 64 // kernels of a node; the compile time of more is not worth their gain
+  AXES_BESIDE = 2,  // axes that are not spatial: batch and channel
+  MOST_PIECES = 64, // kernels of a node; the compile time of more is not worth their gain
+  FEW_TAPS = 32     // more are loops
 };
 
 static bool is_pool(const Node *node) {
@@ -201,12 +202,13 @@ static bool fills_gaps(const Node *node) {
 }
 
 // Finds part number *part of the residue. False: the residue has fewer parts; their number is subtracted from *part.
-static bool find_residue_part(const Node *node, int spatial, int64_t begin, int64_t *part, PieceAxis *axis) {
+static bool find_residue_part(const Node *node, int spatial, bool has_borders, int64_t begin, int64_t *part,
+                              PieceAxis *axis) {
   const Window w = node_window(node, spatial);
   *axis = residue_axis(node, &w, begin);
   if (!axis->ntaps && fills_gaps(node)) return false;
   const Interior in = find_covered(&w, axis);
-  const bool is_cut = cuts_residue(node, spatial, axis, &in);
+  const bool is_cut = has_borders && cuts_residue(node, spatial, axis, &in);
   const int64_t nparts = is_cut ? count_borders(&in, axis->extent) : 1;
   if (*part >= nparts) {
     *part -= nparts;
@@ -218,37 +220,47 @@ static bool find_residue_part(const Node *node, int spatial, int64_t begin, int6
   return true;
 }
 
-static PieceAxis large_axis(const Node *node, int spatial, int64_t part) {
+static PieceAxis large_axis(const Node *node, int spatial, bool has_borders, int64_t part) {
   PieceAxis axis;
   int64_t begin = 0;
-  while (!find_residue_part(node, spatial, begin, &part, &axis)) begin++;
+  while (!find_residue_part(node, spatial, has_borders, begin, &part, &axis)) begin++;
   return axis;
 }
 
-static int64_t count_large_parts(const Node *node, int spatial) {
+static int64_t count_large_parts(const Node *node, int spatial, bool has_borders) {
   const Window w = node_window(node, spatial);
   const int64_t nresidues = count_residues(node, &w);
   PieceAxis axis;
   int64_t rest = MOST_PIECES;
   if (nresidues > MOST_PIECES) return MOST_PIECES + 1; // the loop below would also visit residues without taps
   for (int64_t begin = 0; begin < nresidues; begin++)
-    if (find_residue_part(node, spatial, begin, &rest, &axis)) return MOST_PIECES + 1;
+    if (find_residue_part(node, spatial, has_borders, begin, &rest, &axis)) return MOST_PIECES + 1;
   return MOST_PIECES - rest;
 }
 
-static int64_t count_parts(const Node *node, int spatial) {
-  if (makes_large(node)) return count_large_parts(node, spatial);
+static int64_t count_parts(const Node *node, int spatial, bool has_borders) {
+  if (makes_large(node)) return count_large_parts(node, spatial, has_borders);
   const Window w = node_window(node, spatial);
   const Interior in = find_interior(&w);
   return is_single_channel(node) && cuts_borders(node, spatial, &w) ? count_borders(&in, w.small) : 1;
 }
 
 // The number of pieces; more than MOST_PIECES: too many.
-static int64_t count_pieces(const Node *node) {
+static int64_t count_pieces_as(const Node *node, bool has_borders) {
   int64_t count = 1;
   if (!node_makes_side(node)) return 1;
-  for (int i = 0; i < count_spatial(node) && count <= MOST_PIECES; i++) count *= count_parts(node, i);
+  for (int i = 0; i < count_spatial(node) && count <= MOST_PIECES; i++) count *= count_parts(node, i, has_borders);
   return count + fills_gaps(node);
+}
+
+// Whether residues are cut into interiors and borders; false: they would be too many pieces. Kernels of whole residues
+// are several times as fast as one kernel that divides by the stride.
+static bool has_borders(const Node *node) {
+  return count_pieces_as(node, true) <= MOST_PIECES;
+}
+
+static int64_t count_pieces(const Node *node) {
+  return count_pieces_as(node, has_borders(node));
 }
 
 // Products
@@ -321,9 +333,10 @@ PieceAxis node_piece_axis(const Node *node, uint32_t piece, int spatial) {
       .step = 1, .extent = makes_large(node) ? w.large : w.small, .tap_step = 1, .ntaps = w.kernel};
   if (!node_makes_side(node) || !node_is_cut(node)) return whole;
   if (fills_gaps(node) && !piece--) return (PieceAxis){.step = 1, .extent = w.large, .tap_step = 1};
-  for (int i = count_spatial(node) - 1; i > spatial; i--) piece /= (uint32_t)count_parts(node, i);
-  const int64_t nparts = count_parts(node, spatial);
-  if (makes_large(node)) return large_axis(node, spatial, piece % nparts);
+  const bool cuts_borders = has_borders(node);
+  for (int i = count_spatial(node) - 1; i > spatial; i--) piece /= (uint32_t)count_parts(node, i, cuts_borders);
+  const int64_t nparts = count_parts(node, spatial, cuts_borders);
+  if (makes_large(node)) return large_axis(node, spatial, cuts_borders, piece % nparts);
   return nparts == 1 ? whole_axis(node, &w) : border_axis(node, &w, piece % nparts);
 }
 
@@ -331,8 +344,10 @@ void node_reach(const Node *node, int spatial, int64_t *begin, int64_t *end) {
   *begin = *end = 0;
   if (!makes_large(node) || !node_is_cut(node)) return;
   const Window w = node_window(node, spatial);
-  for (int64_t part = 0; part < count_parts(node, spatial); part++) {
-    const PieceAxis axis = large_axis(node, spatial, part);
+  const bool cuts_borders = has_borders(node);
+  const int64_t nparts = count_parts(node, spatial, cuts_borders);
+  for (int64_t part = 0; part < nparts; part++) {
+    const PieceAxis axis = large_axis(node, spatial, cuts_borders, part);
     if (!axis.ntaps || axis.has_one_window) continue;
     const int64_t first = window_at(&w, &axis, axis.ntaps - 1), last = window_at(&w, &axis, 0) + axis.extent - 1;
     const bool is_any = *begin < *end;
@@ -341,17 +356,58 @@ void node_reach(const Node *node, int spatial, int64_t *begin, int64_t *end) {
   }
 }
 
-bool node_writes_taps(const Node *node, uint32_t piece) {
-  enum { FEW = 32 };
-  int64_t ntaps = 1, nplaces = 1;
-  if (!node_makes_side(node) || !node_is_cut(node) || !(is_pool(node) || is_depthwise(node))) return false;
-  if (is_of_maxima(node) && !makes_large(node) && !node_has_few_taps(node)) return false;
-  for (int i = 0; i < count_spatial(node) && ntaps <= FEW; i++) {
+// Budget of code
+
+// One piece: the sizes of its loops.
+typedef struct PieceSize {
+  int64_t ntaps, nplaces;
+} PieceSize;
+
+static PieceSize piece_size(const Node *node, uint32_t piece) {
+  PieceSize size = {1, 1};
+  for (int i = 0; i < count_spatial(node); i++) {
     const PieceAxis axis = node_piece_axis(node, piece, i);
-    ntaps *= axis.ntaps;
-    nplaces *= axis.extent;
+    size.ntaps = size.ntaps > FEW_TAPS ? size.ntaps : size.ntaps * axis.ntaps;
+    size.nplaces *= axis.extent;
   }
-  return ntaps <= FEW && (nplaces >= ntaps || is_depthwise(node));
+  return size;
+}
+
+// Whether a piece's taps are few, as long as its node has no other pieces.
+static bool has_few_taps(const Node *node, PieceSize size) {
+  return size.ntaps <= FEW_TAPS && (size.nplaces >= size.ntaps || is_depthwise(node));
+}
+
+enum { COST_OF_PIECE = 22 }; // the C of a piece without taps, in units of about 180 bytes
+
+// The C of a written tap, in these units: vectors along a spatial axis are masked at the borders, and
+// divisors of averages are counted anew.
+static int64_t tap_cost(const Node *node) {
+  const bool is_masked = axis_stride(node, count_spatial(node) - 1) == 1;
+  const bool counts =
+      makes_large(node) && operator_has_attribute(node->op, "exclude_pad") && node_bool(node, "exclude_pad");
+  return (is_masked ? 3 : 1) * (counts ? 2 : 1);
+}
+
+// All pieces of a node share a budget, which MOST_PIECES without written taps use up. What is left of it goes to the
+// pieces with most places first.
+static bool is_within_budget(const Node *node, uint32_t piece, PieceSize size) {
+  const uint32_t npieces = node_npieces(node);
+  const int64_t left = COST_OF_PIECE * (MOST_PIECES - (int64_t)npieces), cost = tap_cost(node);
+  int64_t ntaps = size.ntaps;
+  for (uint32_t other = 0; other < npieces && ntaps * cost <= left; other++) {
+    const PieceSize own = piece_size(node, other);
+    const bool is_before = own.nplaces > size.nplaces || (own.nplaces == size.nplaces && other < piece);
+    if (is_before && has_few_taps(node, own)) ntaps += own.ntaps;
+  }
+  return ntaps * cost <= left;
+}
+
+bool node_writes_taps(const Node *node, uint32_t piece) {
+  if (!node_makes_side(node) || !node_is_cut(node) || !is_single_channel(node)) return false;
+  if (is_of_maxima(node) && !makes_large(node) && !node_has_few_taps(node)) return false;
+  const PieceSize size = piece_size(node, piece);
+  return has_few_taps(node, size) && (size.ntaps <= 1 || is_within_budget(node, piece, size));
 }
 
 // The result that is computed in pieces.

@@ -31,8 +31,8 @@ uint32_t node_npieces(const Node *node);
 uint32_t nodes_npieces(Node *const *nodes, size_t nnodes); // of a region; at most one of its nodes has several pieces
 bool node_makes_side(const Node *node); // its result is a side of windows, which may be cut into pieces
 bool node_is_cut(const Node *node);     // the node is cut by residues or borders; false: it would have too many pieces
-// Whether the node is pooling or a depthwise convolution with so few taps that its kernel has an expression for each
-// tap instead of axes to reduce.
+// Whether the node is pooling or a depthwise convolution with so few taps that the piece's kernel has an expression for
+// each tap instead of axes to reduce. All pieces of a node share a budget of such expressions.
 bool node_writes_taps(const Node *node, uint32_t piece);
 PieceAxis node_piece_axis(const Node *node, uint32_t piece, int spatial); // of a node with windows
 // The range *begin .. *end - 1 of windows that any piece on the large side reads along an axis; some of these windows

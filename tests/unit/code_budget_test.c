@@ -11,6 +11,12 @@
   ", data_format: " format "}\n"                                                                                       \
   "outputs: [diff_src]\n"
 
+#define AVERAGE_GRADIENT(extents, of, kernel, pads, strides)                                                           \
+  "format: ngrad/1\nname: pool\ninputs: [{name: diff_dst, type: f32, shape: " extents "}]\n"                           \
+  "nodes:\n  - op: AvgPoolBackward\n    inputs: [diff_dst]\n    outputs: [diff_src]\n"                                 \
+  "    attributes: {strides: " strides ", kernel: " kernel ", pads_begin: " pads ", pads_end: " pads                   \
+  ", data_format: NCX, exclude_pad: true, src_shape: " of "}\noutputs: [diff_src]\n"
+
 #define POOL(extents, kernel, pads, ones) POOL_AS("NXC", extents, kernel, pads, ones)
 
 static const char perceptron[] = "format: ngrad/1\nname: perceptron\ninputs:\n"
@@ -52,6 +58,8 @@ static void pools_of_any_window_have_few_bytes(void **state) {
       {POOL("[1, 32, 32, 64]", "[13, 13]", "[6, 6]", "[1, 1]"), 24 * KB, 40 * KB},
       {POOL("[1, 16, 16, 16, 16]", "[5, 5, 5]", "[2, 2, 2]", "[1, 1, 1]"), 20 * KB, 40 * KB},
       {POOL("[1, 16, 16, 16, 16]", "[3, 3, 3]", "[1, 1, 1]", "[1, 1, 1]"), 32 * KB, 40 * KB},
+      // Many taps in each of 27 pieces, which share the budget of 64 pieces without written taps.
+      {AVERAGE_GRADIENT("[2, 32, 22, 22]", "[2, 32, 64, 64]", "[13, 13]", "[6, 6]", "[3, 3]"), 310 * KB, 320 * KB},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     ng_context *ctx = new_context();

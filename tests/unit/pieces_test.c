@@ -234,6 +234,34 @@ static void pieces_share_a_copy(void **state) {
   }
 }
 
+// With borders, 64 residues would be too many pieces. Then they are cut without borders.
+static void many_residues_have_a_piece_each(void **state) {
+  (void)state;
+  const Case c = {.w = {{9, 8, 1, 0, 0, 41, 5}, {9, 8, 1, 0, 0, 41, 5}},
+                  .is_channels_last = true,
+                  .batch = 1,
+                  .groups = 40,
+                  .nlarge = 1,
+                  .nsmall = 1};
+  char text[TEXT];
+  Random r = {1};
+  Diagnostics d;
+  const Target target = target_of_machine();
+  write_graph(text, &forms[5], &c, &r);
+  diagnostics_init(&d, &system_allocator);
+  Graph *g = yaml_read(&system_allocator, "residues.yaml", text, strlen(text), NULL, &d);
+  diagnostics_deinit(&d);
+  assert_non_null(g);
+  LoopsCase loops;
+  loops_case_init(&loops, "residues", g, 1);
+  fill(&loops, &r);
+  Lowered l = loops_lower(&loops, &target, false, NULL);
+  assert_int_equal(l.program->nkernels, 64);
+  lowered_free(&l);
+  assert_true(is_right(&loops, text));
+  loops_case_deinit(&loops);
+}
+
 static void windows_at_borders_have_the_interpreters_numbers(void **state) {
   (void)state;
   const uint64_t first = number_from("NGRAD_RANDOM_SEED", 1);
@@ -249,6 +277,7 @@ int main(void) {
       cmocka_unit_test(windows_at_borders_have_the_interpreters_numbers),
       cmocka_unit_test(pieces_have_the_interpreters_numbers),
       cmocka_unit_test(pieces_share_a_copy),
+      cmocka_unit_test(many_residues_have_a_piece_each),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
