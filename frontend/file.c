@@ -35,17 +35,17 @@ int file_open(const char *path, size_t *nbytes, Position at, const char *prefix,
 
 // Reads until the end, or one byte more than the limit.
 static bool read_all(int fd, Text *out, const char *path, Diagnostics *d) {
-  enum { CHUNK = 1 << 13 };
-  char chunk[CHUNK], problem[PROBLEM_BYTES];
+  enum { BUFFER_BYTES = 1 << 13 };
+  char buffer[BUFFER_BYTES], problem[PROBLEM_BYTES];
   const Source source = {.name = path};
   const Position at = {&source, 0, 0};
   size_t most = MOST_TEXT_BYTES;
   while (out->nbytes <= most) {
-    ssize_t n = read(fd, chunk, sizeof chunk);
+    ssize_t n = read(fd, buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return error_at(d, at, "%s", file_problem(errno, problem));
     if (n == 0) return true;
-    text_add(out, chunk, (size_t)n);
+    text_add(out, buffer, (size_t)n);
     if (out->out_of_memory) return error_out_of_memory(d);
     if (iscntrl((unsigned char)out->bytes[0]) && !isspace((unsigned char)out->bytes[0])) most = MOST_BINARY_BYTES;
   }

@@ -5,7 +5,7 @@
 #include "ir/graph/partition.h"
 #include "ir/loops/target.h"
 
-struct ScheduleOverrides; // passes/schedule/schedule.h
+struct ScheduleOverrides; // passes/schedule/overrides.h
 typedef struct Rule Rule; // passes/rewrite/rewrite.h
 typedef struct Rules {
   const Rule *items;

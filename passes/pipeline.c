@@ -9,11 +9,11 @@
 //   common-subexpressions  after the passes that make equal computations look equal
 //   recognise              after these, so that a norm has few spellings; before fuse, which treats norm operators
 //   split-groups           after common-subexpressions, which would merge the nodes of its two reads of the data
-//   reshape-orders         after movement, which would remove its copies; before fuse, which must see them
+//   reshape-layouts        after movement, which would remove its copies; before fuse, which must see them
 //   quantize-scales        after common-subexpressions, which compares lists of scales but not large constants
 //   aliases                after all rewriting passes, which change uses
 //   fuse                   after all rewriting passes, which would invalidate its regions
-//   visit                  after fuse: it groups kernels, not nodes
+//   slice-regions          after fuse: it groups kernels, not nodes
 // Then each region is lowered to kernels and scheduled, and the memory plan assigns memory to the values between
 // kernels.
 #include "passes/pipeline.h"
@@ -26,9 +26,9 @@
 #include "passes/lower/fuse.h"
 #include "passes/lower/pieces.h"
 #include "passes/lower/regions.h"
-#include "passes/lower/visit.h"
+#include "passes/lower/slice_regions.h"
 #include "passes/memory/in_place.h"
-#include "passes/memory/order.h"
+#include "passes/memory/order_kernels.h"
 #include "passes/memory/plan.h"
 #include "passes/memory/verify.h"
 #include "passes/recompute/recompute.h"
@@ -40,7 +40,7 @@
 #include "passes/rewrite/movement.h"
 #include "passes/rewrite/quantize_scales.h"
 #include "passes/rewrite/recognise/recognise.h"
-#include "passes/rewrite/reshape_orders.h"
+#include "passes/rewrite/reshape_layouts.h"
 #include "passes/rewrite/simplify.h"
 #include "passes/rewrite/split_groups.h"
 #include "passes/rewrite/splits.h"
@@ -65,13 +65,13 @@ const Pass passes[] = {
     {"recognise", pass_recognise, "replace norms that are composed of simple operators by norm operators", NULL, false},
     {"split-groups", pass_split_groups, "split group norms whose channels are last in memory into sums by channel",
      NULL, false},
-    {"reshape-orders", pass_reshape_orders, "copy the input of a reshape to row-major layout if its layout differs",
+    {"reshape-layouts", pass_reshape_layouts, "copy the input of a reshape to row-major layout if its layout differs",
      NULL, true},
     {"quantize-scales", pass_quantize_scales, "turn lists of scales into constant tensors", NULL, true},
     {"aliases", pass_aliases, "turn reshapes, transposes and slices into views of their operands", NULL, false},
     {"fuse", pass_fuse, "choose the nodes that become one kernel", NULL, true},
-    {"visit", pass_visit, "choose kernels to run together, on one slice of their tensors after the other", NULL,
-     false}};
+    {"slice-regions", pass_slice_regions,
+     "choose kernels to run together, on one slice of their tensors after the other", NULL, false}};
 const size_t npasses = sizeof passes / sizeof *passes;
 
 // A graph that is invalid after a pass is a bug in ngrad.

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_VISITS = 64 }; // by a product or a convolution, as a multiple of the elements that a tensor may have
+enum { MOST_SLICE_GROUPS = 64 }; // by a product or a convolution, as a multiple of the elements that a tensor may have
 
 typedef struct RandomGraphOptions {
   uint32_t most_nodes;
@@ -385,7 +385,7 @@ static inline bool random_draft_choose(RandomDraft *d) {
 }
 
 // The number of elements of a node's domain: those of its result, times those that it reduces for each.
-static inline double random_nvisits(const Node *node) {
+static inline double random_nslice_groups(const Node *node) {
   if (!node->op->domain) return 0;
   Domain d = {0};
   node->op->domain(node, &d);
@@ -401,7 +401,7 @@ static inline bool random_draft_is_whole(const RandomDraft *d, Diagnostics *diag
     int64_t nelems = shape_nelems(&v->shape);
     if (v->type == TYPE_NONE || nelems < 0 || nelems > d->r->options.most_nelems) return false;
   }
-  if (random_nvisits(d->node) > MOST_VISITS * (double)d->r->options.most_nelems) return false;
+  if (random_nslice_groups(d->node) > MOST_SLICE_GROUPS * (double)d->r->options.most_nelems) return false;
   Graph *bound = graph_clone(d->graph);
   bool ok = bound && graph_bind_dims(bound, diagnostics) && graph_infer(bound, diagnostics);
   graph_free(bound);
@@ -619,7 +619,7 @@ static inline void random_choose_orders(RandomGraph *r) {
       if (at < k) axes[k] = axes[at];
       axes[at] = k;
     }
-    v->order = order_of_axes(axes, v->shape.rank);
+    v->layout = layout_of_axes(axes, v->shape.rank);
   }
 }
 

@@ -11,8 +11,8 @@
 
 typedef struct Row {
   double max;
-  Sum powers; // of e^(x - max)
-  Sum costs;  // of w * (max - x), over all classes
+  Sum exponentials; // of e^(x - max)
+  Sum costs;        // of w * (max - x), over all classes
   Sum weights;
   double label, own_cost, own_weight; // of the label's class
   bool is_ignored, is_class;
@@ -72,7 +72,7 @@ static bool rows_begin(Rows *r, const Evaluation *e) {
   for (Walk w = r->walk; w.i < w.nelems; walk_step(&w)) {
     Row *row = &r->row[w.at[0]];
     const double shifted = r->x[w.i] - row->max, weight = weight_of(r, &w);
-    sum_add(&row->powers, exp(shifted));
+    sum_add(&row->exponentials, exp(shifted));
     sum_add(&row->costs, -weight * shifted);
     sum_add(&row->weights, weight);
     if ((double)w.at[1] != row->label) continue;
@@ -87,7 +87,7 @@ static bool rows_begin(Rows *r, const Evaluation *e) {
 static double row_loss(const Rows *r, const Row *row) {
   if (row->is_ignored) return 0;
   if (!row->is_class) return (double)NAN;
-  const double log_sum = log(sum_value(&row->powers, r->e->noise));
+  const double log_sum = log(sum_value(&row->exponentials, r->e->noise));
   const double own = row->own_weight * (row->own_cost + log_sum);
   if (r->smoothing == 0) return own;
   const double all = sum_value(&row->costs, r->e->noise) + sum_value(&row->weights, r->e->noise) * log_sum;
@@ -119,7 +119,7 @@ bool interpret_SoftmaxCrossEntropyBackward(const Evaluation *e) {
     const Row *row = &r.row[w.at[0]];
     const double dy = e->inputs[1][reduction == LOSS_NONE ? w.at[0] : 0] / divisor;
     const double weight = weight_of(&r, &w), spread = r.smoothing / r.nclasses;
-    const double p = exp(r.x[w.i] - row->max) / sum_value(&row->powers, e->noise);
+    const double p = exp(r.x[w.i] - row->max) / sum_value(&row->exponentials, e->noise);
     const double own = (double)w.at[1] == row->label ? (1 - r.smoothing) * weight : 0;
     const double all = (1 - r.smoothing) * row->own_weight + spread * sum_value(&row->weights, e->noise);
     e->outputs[0][w.i] = row->is_ignored ? 0 : !row->is_class ? (double)NAN : dy * (p * all - (own + spread * weight));

@@ -48,9 +48,9 @@ static double load(const Tensor *t, int64_t i) {
 static void add_moves(const Outputs *o, size_t k) {
   const int64_t nelems = tensor_nelems(&o->exact[k]);
   for (int64_t i = 0; i < nelems; i++) {
-    const double exact = load(&o->exact[k], i), apart = load(&o->noisy[k], i) - exact;
-    if (isfinite(apart)) o->moved[k][i] = hypot(o->moved[k][i], apart);
-    o->is_lost[k][i] |= isfinite(exact) && !isfinite(apart);
+    const double exact = load(&o->exact[k], i), error = load(&o->noisy[k], i) - exact;
+    if (isfinite(error)) o->moved[k][i] = hypot(o->moved[k][i], error);
+    o->is_lost[k][i] |= isfinite(exact) && !isfinite(error);
   }
 }
 

@@ -53,8 +53,8 @@ static bool take_adam_step(const Evaluation *e, bool is_decoupled) {
     const double g = is_decoupled ? e->inputs[DIFF_SLOT][i] : decayed_gradient(e, i);
     const double mean = beta1 * e->inputs[ADAM_MEAN_SLOT][i] + (1 - beta1) * g;
     const double variance = with_square(e, beta2 * e->inputs[ADAM_VARIANCE_SLOT][i], 1 - beta2, g);
-    const double w = e->inputs[WEIGHTS_SLOT][i], kept = is_decoupled && decay > 0 ? w * (1 - rate * decay) : w;
-    e->outputs[0][i] = kept - rate * (mean / correction1) / (sqrt(variance / correction2) + epsilon);
+    const double w = e->inputs[WEIGHTS_SLOT][i], decayed = is_decoupled && decay > 0 ? w * (1 - rate * decay) : w;
+    e->outputs[0][i] = decayed - rate * (mean / correction1) / (sqrt(variance / correction2) + epsilon);
     e->outputs[1][i] = mean;
     e->outputs[2][i] = variance;
   }

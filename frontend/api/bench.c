@@ -1,10 +1,10 @@
 // Times a kernel in alternation with the ceiling and the peak, on threads pinned to processors.
 #include "backends/codegen/toolchain/toolchain.h"
 #include "frontend/api/ceiling.h"
-#include "frontend/api/fits.h"
 #include "frontend/api/indices.h"
 #include "frontend/api/kernel.h"
 #include "frontend/api/peak.h"
+#include "frontend/api/tensor_check.h"
 #include "frontend/api/timing.h"
 
 #include <math.h>

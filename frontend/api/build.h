@@ -6,7 +6,7 @@
 #include "frontend/api/handles.h"
 #include "ir/loops/target.h"
 #include "passes/pipeline.h"
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/overrides.h"
 
 enum { MOST_TARGETS = 8 };
 
@@ -30,8 +30,8 @@ typedef struct Build {
 ng_status build_graph(Build *b, ng_graph *g, const ng_options *options);
 // build_graph for a part of g's graph. All extents of the part must have numbers, and the part must outlive the build.
 ng_status build_graph_of(Build *b, ng_graph *g, const Graph *part, const ng_options *options);
-// build_graph for `open`, a graph made from g's that may have open dims (ir/graph/open.h) and must outlive the build.
-// The schedule is for any machine: it does not depend on this machine's caches. The options' isa is ignored.
+// build_graph for `open`, a graph made from g's that may have open dims (ir/graph/open_dims.h) and must outlive the
+// build. The schedule is for any machine: it does not depend on this machine's caches. The options' isa is ignored.
 ng_status build_portable_graph(Build *b, ng_graph *g, const Graph *open, const ng_options *options);
 // Lowers the graph to a program for an instruction set. The build owns the program, and returns the same program for
 // instruction sets with equal scheduling parameters.

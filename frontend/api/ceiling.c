@@ -11,7 +11,7 @@
 
 enum { LINE = 64, BLOCK_LINES = 64, MOST_STREAMS = 4 };
 
-typedef struct Share {            // the part of one thread
+typedef struct Part {             // the part of one thread
   const char *from[MOST_STREAMS]; // arrays of nlines that are read in parallel
   int nstreams;
   char *to;
@@ -19,7 +19,7 @@ typedef struct Share {            // the part of one thread
   const char *rest; // nrest further lines to read, some after each block
   size_t nrest;
   bool bypasses_cache;
-} Share;
+} Part;
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
@@ -33,7 +33,7 @@ static void keep(float value) {
 
 // The loop for vectors of type V; STORE writes a line.
 #define DEFINE_SWEEP(name, V, STORE)                                                                                   \
-  ALWAYS_INLINE void name##_block(const Share *s, size_t line, size_t nlines, const int nstreams) {                    \
+  ALWAYS_INLINE void name##_block(const Part *s, size_t line, size_t nlines, const int nstreams) {                     \
     const V *x[MOST_STREAMS];                                                                                          \
     V *z = (V *)(void *)(s->to + line * LINE);                                                                         \
     for (int k = 0; k < nstreams; k++) x[k] = (const V *)(const void *)(s->from[k] + line * LINE);                     \
@@ -43,13 +43,13 @@ static void keep(float value) {
       STORE(&z[i], sum);                                                                                               \
     }                                                                                                                  \
   }                                                                                                                    \
-  ALWAYS_INLINE void name##_rest(const Share *s, size_t line, size_t nlines) {                                         \
+  ALWAYS_INLINE void name##_rest(const Part *s, size_t line, size_t nlines) {                                          \
     const V *x = (const V *)(const void *)(s->rest + line * LINE);                                                     \
     V sum = {0};                                                                                                       \
     for (size_t i = 0; i < nlines * LINE / sizeof(V); i++) sum += x[i];                                                \
     keep(sum[0]);                                                                                                      \
   }                                                                                                                    \
-  ALWAYS_INLINE void name##_all(const Share *s, const int nstreams) {                                                  \
+  ALWAYS_INLINE void name##_all(const Part *s, const int nstreams) {                                                   \
     size_t read = 0;                                                                                                   \
     for (size_t line = 0; line < s->nlines; line += BLOCK_LINES) {                                                     \
       size_t left = s->nlines - line;                                                                                  \
@@ -60,7 +60,7 @@ static void keep(float value) {
     }                                                                                                                  \
     name##_rest(s, read, s->nrest - read);                                                                             \
   }                                                                                                                    \
-  ALWAYS_INLINE void name(const Share *s) {                                                                            \
+  ALWAYS_INLINE void name(const Part *s) {                                                                             \
     switch (s->nstreams) {                                                                                             \
     case 0: name##_all(s, 0); break;                                                                                   \
     case 1: name##_all(s, 1); break;                                                                                   \
@@ -85,19 +85,19 @@ typedef float Vector __attribute__((vector_size(64), may_alias));
 DEFINE_SWEEP(sweep_vectors, Vector, STORE_PLAIN)
 DEFINE_SWEEP(stream_vectors, Vector, STORE_VECTOR)
 
-AVX512 static void sweep_avx512(const Share *s) {
+AVX512 static void sweep_avx512(const Part *s) {
   if (s->bypasses_cache) stream_vectors(s);
   else sweep_vectors(s);
 }
 
-static void sweep(const Share *s) {
+static void sweep(const Part *s) {
   if (__builtin_cpu_supports("avx512f")) sweep_avx512(s);
   else if (s->bypasses_cache) stream_quads(s);
   else sweep_quads(s);
   _mm_sfence();
 }
 #else
-static void sweep(const Share *s) {
+static void sweep(const Part *s) {
   sweep_quads(s);
 }
 #endif
@@ -107,11 +107,11 @@ static size_t share_begin(size_t total, int i, int n) {
   return total / (size_t)n * (size_t)i + (total % (size_t)n < (size_t)i ? total % (size_t)n : (size_t)i);
 }
 
-static Share share_of(const Ceiling *c, int i, int n) {
+static Part part_of(const Ceiling *c, int i, int n) {
   size_t begin = share_begin(c->nwritten, i, n);
-  Share s = {.to = c->to + begin * LINE,
-             .nlines = share_begin(c->nwritten, i + 1, n) - begin,
-             .bypasses_cache = c->bypasses_cache};
+  Part s = {.to = c->to + begin * LINE,
+            .nlines = share_begin(c->nwritten, i + 1, n) - begin,
+            .bypasses_cache = c->bypasses_cache};
   size_t streams = c->nwritten ? c->nread / c->nwritten : 0;
   s.nstreams = streams < MOST_STREAMS ? (int)streams : MOST_STREAMS;
   for (int k = 0; k < s.nstreams; k++) s.from[k] = c->from + ((size_t)k * c->nwritten + begin) * LINE;
@@ -130,7 +130,7 @@ static void fill(char *bytes, size_t nlines) {
 static void touch(const Ceiling *c) {
 #pragma omp parallel num_threads(c->threads)
   {
-    Share s = share_of(c, omp_get_thread_num(), omp_get_num_threads());
+    Part s = part_of(c, omp_get_thread_num(), omp_get_num_threads());
     for (int k = 0; k < s.nstreams; k++) fill(c->from + (s.from[k] - c->from), s.nlines);
     fill(c->from + (s.rest - c->from), s.nrest);
     fill(s.to, s.nlines);
@@ -157,7 +157,7 @@ void ceiling_deinit(Ceiling *c) {
 void ceiling_run(const Ceiling *c) {
 #pragma omp parallel num_threads(c->threads)
   {
-    Share s = share_of(c, omp_get_thread_num(), omp_get_num_threads());
+    Part s = part_of(c, omp_get_thread_num(), omp_get_num_threads());
     sweep(&s);
   }
 }

@@ -70,8 +70,8 @@ void difference_set(ng_difference *d, double distance, double norm) {
 }
 
 // Whether the difference exceeds the usual effect of rounding errors, but not their effect on this element.
-static bool is_left_out(const Movement *m, int64_t i, double apart) {
-  return m && apart > m->usual && apart <= m->moved[i];
+static bool is_left_out(const Movement *m, int64_t i, double absolute) {
+  return m && absolute > m->usual && absolute <= m->moved[i];
 }
 
 // Sets the largest error of an element, relative to max(|expected|, the root mean square that belongs to d->norm).
@@ -82,9 +82,9 @@ static void set_largest_error(const Tensor *actual, const Tensor *expected, cons
   for (int64_t i = 0; i < nelems; i++) {
     const double a = type_load(actual->type, actual->data, (size_t)tensor_offset(actual, i));
     const double e = type_load(expected->type, expected->data, (size_t)tensor_offset(expected, i));
-    const double apart = distance(actual->type, a, e);
-    if (apart == 0 || is_left_out(m, i, apart)) continue;
-    const double error = isinf(apart) ? apart : apart / fmax(fabs(e), root_mean_square);
+    const double absolute = distance(actual->type, a, e);
+    if (absolute == 0 || is_left_out(m, i, absolute)) continue;
+    const double error = isinf(absolute) ? absolute : absolute / fmax(fabs(e), root_mean_square);
     if (error > d->largest_error) d->largest_error = error;
   }
 }
@@ -96,21 +96,21 @@ static void compare_elements(const Tensor *actual, const Tensor *expected, const
   for (int64_t i = 0; i < nelems; i++) {
     double a = type_load(actual->type, actual->data, (size_t)tensor_offset(actual, i));
     double e = type_load(expected->type, expected->data, (size_t)tensor_offset(expected, i));
-    double apart = distance(actual->type, a, e);
-    if (apart == 0 && isinf(a) && isfinite(e) && !out->noverflown++) out->worst_element = i;
-    if (is_left_out(m, i, apart)) {
+    double absolute = distance(actual->type, a, e);
+    if (absolute == 0 && isinf(a) && isfinite(e) && !out->noverflown++) out->worst_element = i;
+    if (is_left_out(m, i, absolute)) {
       out->nleft_out++;
       continue;
     }
     if (isfinite(e)) squares_add(&norm, e);
-    if (apart == 0) continue;
-    double ulp = isinf(apart) ? apart : apart / spacing(actual->type, e);
+    if (absolute == 0) continue;
+    double ulp = isinf(absolute) ? absolute : absolute / spacing(actual->type, e);
     if (ulp > out->largest_ulp) {
       out->largest_ulp = ulp;
       out->worst_element = i;
     }
-    if (isinf(apart)) is_far = true;
-    else squares_add(&difference, apart);
+    if (isinf(absolute)) is_far = true;
+    else squares_add(&difference, absolute);
   }
   difference_set(out, is_far ? INFINITY : squares_root(&difference), squares_root(&norm));
   if (out->distance > 0) set_largest_error(actual, expected, m, out);
@@ -154,7 +154,7 @@ ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, const ng_t
   bool is_same = a.rank == e.rank;
   for (int i = 0; is_same && i < a.rank; i++) is_same = a.extent[i] == e.extent[i];
   *out = difference_of(a.type, tolerance);
-  if (!order_is_valid(&a.order, a.rank) || !order_is_valid(&e.order, e.rank))
+  if (!layout_is_valid(&a.layout, a.rank) || !layout_is_valid(&e.layout, e.rank))
     return argument_error(ctx, "expected valid layouts of the tensors");
   if (!is_same) {
     Call call = call_begin(ctx);

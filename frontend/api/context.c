@@ -29,8 +29,8 @@ const char *ng_status_text(ng_status status) {
 
 // The default memory budget.
 static size_t default_max_memory(void) {
-  const uint64_t share = available_memory("") / 4 * 3; // the rest is for other processes
-  return share < SIZE_MAX ? (size_t)share : SIZE_MAX;
+  const uint64_t part = available_memory("") / 4 * 3; // the rest is for other processes
+  return part < SIZE_MAX ? (size_t)part : SIZE_MAX;
 }
 
 void ng_context_set_max_memory(ng_context *ctx, uint64_t nbytes) {

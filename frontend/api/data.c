@@ -188,8 +188,8 @@ void ng_permutation(uint64_t seed, uint32_t epoch, int64_t count, int64_t *order
     uint32_t words[] = {(uint32_t)i, (uint32_t)((uint64_t)i >> 32), epoch, STREAM};
     philox(words, seed);
     const uint64_t word = (uint64_t)words[0] << 32 | words[1];
-    const int64_t j = (int64_t)(word % ((uint64_t)i + 1)), kept = order[i];
+    const int64_t j = (int64_t)(word % ((uint64_t)i + 1)), old = order[i];
     order[i] = order[j];
-    order[j] = kept;
+    order[j] = old;
   }
 }

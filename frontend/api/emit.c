@@ -2,15 +2,15 @@
 #include "backends/codegen/codegen.h"
 #include "frontend/api/build.h"
 #include "frontend/api/indices.h"
+#include "frontend/api/leaf_kernel.h"
 #include "frontend/api/random.h"
 #include "frontend/api/reference.h"
-#include "frontend/api/staged.h"
 #include "frontend/api/tensor.h"
 #include "frontend/api/text.h"
 #include "frontend/file.h"
 #include "frontend/yaml/yaml.h"
 #include "ir/graph/init.h"
-#include "ir/graph/open.h"
+#include "ir/graph/open_dims.h"
 #include "ir/operators/norm.h"
 
 #include <nettle/sha2.h>
@@ -183,7 +183,7 @@ static ng_status check_states(const FileEmission *file) {
   for (size_t i = 0; i < last->nstates && status == NG_OK; i++) {
     const Value *v = last->inputs[last->states[i].input], *own = find_state(first, v->name);
     if (!own || own->type != v->type || !shape_equals(&own->shape, &v->shape) ||
-        memcmp(&own->order, &v->order, sizeof v->order) != 0)
+        memcmp(&own->layout, &v->layout, sizeof v->layout) != 0)
       status = argument_error(file->ctx, "state %s of %s: expected %s to have it, of the same type and shape", v->name,
                               last->name, first->name);
   }

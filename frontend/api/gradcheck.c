@@ -62,7 +62,7 @@ static bool graph_as_f64(Graph *g) {
   for (size_t i = 0; i < g->nnodes; i++) round_attributes(g->nodes[i]);
   for (size_t i = 0; i < g->nvalues; i++) {
     Value *v = g->values[i];
-    v->order = (Order){0};
+    v->layout = (Layout){0};
     if (!type_is_float(v->type)) continue;
     if (v->constant && !constant_as_f64(g, v)) return false;
     v->type = TYPE_F64;
@@ -247,9 +247,9 @@ static bool take_slope(Check *c, double *x, double tolerance, Slope *best) {
     for (int k = 1; k <= i; k++) {
       factor *= shrinking * shrinking;
       table[i][k] = (factor * table[i][k - 1] - table[i - 1][k - 1]) / (factor - 1);
-      double apart = fmax(fabs(table[i][k] - table[i][k - 1]), fabs(table[i][k] - table[i - 1][k - 1]));
-      if (!(apart < least)) continue;
-      least = apart;
+      double difference = fmax(fabs(table[i][k] - table[i][k - 1]), fabs(table[i][k] - table[i - 1][k - 1]));
+      if (!(difference < least)) continue;
+      least = difference;
       best->value = table[i][k];
       best->rounding = rounding;
     }
@@ -275,11 +275,11 @@ static double root_mean_square(const Tensor *t) {
 // large enough that rounding errors alone, of the differences or of a gradient of about 1, stay within the tolerance.
 static double relative_error(double gradient, const Slope *slope, double mean_size, double tolerance) {
   const double smallest = 1e-3, own_rounding = 8 * DBL_EPSILON;
-  double apart = fabs(gradient - slope->value);
-  if (!isfinite(apart)) return INFINITY;
+  double difference = fabs(gradient - slope->value);
+  if (!isfinite(difference)) return INFINITY;
   double size = fmax(fmax(fabs(gradient), fabs(slope->value)), smallest * mean_size);
   size = fmax(size, fmax(slope->rounding, own_rounding) / tolerance);
-  return apart > 0 ? apart / size : 0;
+  return difference > 0 ? difference / size : 0;
 }
 
 // How many elements of each input are checked.

@@ -84,7 +84,7 @@ ng_tensor_info value_info(const Value *v) {
   for (int i = 0; i < v->shape.rank; i++) {
     info.extent[i] = extent_value(v->shape.extent[i]);
     if (v->shape.extent[i].dim) info.dim[i] = v->shape.extent[i].dim->name;
-    info.order[i] = v->order.axis[i];
+    info.order[i] = v->layout.axis[i];
   }
   return info;
 }

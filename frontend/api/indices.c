@@ -47,7 +47,7 @@ static int64_t integer_at(Type type, const void *data, size_t place) {
 // The same for the check's region, in row-major order.
 static size_t find_wrong_in_region(const IndexCheck *c, const Tensor *t, const Allowed *a) {
   int64_t count[MAX_RANK] = {0}, stride[MAX_RANK], index[MAX_RANK] = {0}, place = 0;
-  order_strides(&t->order, t->rank, t->extent, stride);
+  layout_strides(&t->layout, t->rank, t->extent, stride);
   for (int i = 0; i < t->rank; i++) {
     count[i] = c->count[i] == WHOLE_AXIS ? t->extent[i] : c->count[i];
     if (count[i] == 0) return (size_t)tensor_nelems(t);
@@ -68,7 +68,7 @@ static size_t find_wrong_in_region(const IndexCheck *c, const Tensor *t, const A
 int64_t indices_place(const IndexCheck *c, const Tensor *t) {
   int64_t stride[MAX_RANK], place = 0;
   if (!c->has_region) return tensor_nelems(t) - 1;
-  order_strides(&t->order, t->rank, t->extent, stride);
+  layout_strides(&t->layout, t->rank, t->extent, stride);
   for (int i = 0; i < t->rank; i++) {
     if (!t->extent[i] || !c->count[i]) return -1;
     place += c->read[i].begin * stride[i];
@@ -93,7 +93,7 @@ bool indices_are_right(const IndexCheck *checks, size_t count, const ng_tensor *
 static void add_element(Text *out, const char *name, const Tensor *t, size_t place) {
   int64_t index[MAX_RANK] = {0};
   for (int i = t->rank - 1; i >= 0; i--) {
-    const int axis = order_axis(&t->order, i);
+    const int axis = layout_axis(&t->layout, i);
     index[axis] = (int64_t)(place % (size_t)t->extent[axis]);
     place /= (size_t)t->extent[axis];
   }

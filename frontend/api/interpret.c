@@ -1,10 +1,10 @@
 // Interpreting a graph on the caller's tensors.
 #include "backends/interpreter/interpreter.h"
 #include "frontend/api/budget.h"
-#include "frontend/api/fits.h"
 #include "frontend/api/handles.h"
 #include "frontend/api/indices.h"
 #include "frontend/api/tensor.h"
+#include "frontend/api/tensor_check.h"
 
 static void interpreter_progress(void *context, size_t done, size_t total) {
   report_progress(context, "interpreting", total ? (double)done / (double)total : 1);

@@ -3,8 +3,8 @@
 
 #include "frontend/api/budget.h"
 #include "frontend/api/build.h"
-#include "frontend/api/fits.h"
 #include "frontend/api/indices.h"
+#include "frontend/api/tensor_check.h"
 
 #include <string.h>
 

@@ -4,9 +4,9 @@
 
 #include "backends/codegen/codegen.h"
 #include "frontend/api/handles.h"
+#include "frontend/api/leaf_kernel.h"
 #include "frontend/api/profile.h"
 #include "frontend/api/reference.h"
-#include "frontend/api/staged.h"
 #include "ir/operators/indices.h"
 
 enum { MOST_THREADS = 1024 };

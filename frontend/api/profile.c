@@ -9,9 +9,9 @@
 // Building
 
 static const char *text_keep(Arena *arena, Text *text) {
-  const char *kept = text->out_of_memory ? NULL : arena_copy_text(arena, text_string(text), text->nbytes);
+  const char *copy = text->out_of_memory ? NULL : arena_copy_text(arena, text_string(text), text->nbytes);
   text_deinit(text);
-  return kept;
+  return copy;
 }
 
 static bool describe_node(Arena *arena, const Node *node, ng_profile_node *shown) {
@@ -69,23 +69,23 @@ static bool describe_kernel(Arena *arena, const Schedule *s, size_t index, ng_pr
 
 // Adds the numbers of all kernels that process slices together to the first of them. Bytes count only tensors that
 // other kernels can see.
-static void join_visit(Profile *profile, const ProgramVisit *visit) {
-  ng_profile_kernel *first = &profile->kernels[visit->first];
+static void join_slice_group(Profile *profile, const ProgramSliceGroup *slice_group) {
+  ng_profile_kernel *first = &profile->kernels[slice_group->first];
   first->bytes_read = first->bytes_written = 0;
-  for (size_t i = 0; i < visit->plan->ntensors; i++) {
-    const Sliced *tensor = &visit->plan->tensors[i];
+  for (size_t i = 0; i < slice_group->plan->ntensors; i++) {
+    const Sliced *tensor = &slice_group->plan->tensors[i];
     const Value *v = tensor->value;
     const uint64_t nbytes = type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
     if (!tensor->is_private) *(tensor->is_stored ? &first->bytes_written : &first->bytes_read) += nbytes;
   }
-  for (size_t i = visit->first; i < visit->end; i++) {
+  for (size_t i = slice_group->first; i < slice_group->end; i++) {
     ng_profile_kernel *k = &profile->kernels[i];
     k->nloops = 0;
     if (k == first) continue;
     first->operations += k->operations;
     k->operations = 0;
     k->bytes_read = k->bytes_written = 0;
-    k->with = visit->first;
+    k->with = slice_group->first;
   }
 }
 
@@ -101,7 +101,7 @@ static bool describe_program(Profile *profile, const Program *p) {
     if (!describe_kernel(arena, p->schedules[i], i, loops, &profile->kernels[i])) return false;
     loops += profile->nsamples[i] = p->schedules[i]->nloops;
   }
-  for (size_t i = 0; i < p->nvisits; i++) join_visit(profile, &p->visits[i]);
+  for (size_t i = 0; i < p->nslice_groups; i++) join_slice_group(profile, &p->slice_groups[i]);
   profile->shown.kernels = profile->kernels;
   profile->shown.nkernels = p->nkernels;
   return true;
@@ -172,17 +172,17 @@ static bool find_loop(const Profile *profile, size_t part, ng_span *span) {
 
 bool profile_set_spans(Profile *profile, const Span *spans, size_t count) {
   const Allocator *allocator = profile->arena.allocator;
-  ng_span *kept = allocator_alloc(allocator, (count + 1) * sizeof *kept);
-  if (!kept) return false;
+  ng_span *copy = allocator_alloc(allocator, (count + 1) * sizeof *copy);
+  if (!copy) return false;
   allocator_free(allocator, profile->spans);
-  profile->spans = kept;
+  profile->spans = copy;
   profile->nspans = 0;
   for (size_t i = 0; i < count; i++) {
     ng_span span = {.thread = spans[i].thread,
                     .nblocks = spans[i].nblocks,
                     .begin_ms = spans[i].begin_ms,
                     .end_ms = spans[i].end_ms};
-    if (find_loop(profile, spans[i].part, &span)) kept[profile->nspans++] = span;
+    if (find_loop(profile, spans[i].part, &span)) copy[profile->nspans++] = span;
   }
   return true;
 }

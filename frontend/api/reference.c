@@ -40,9 +40,9 @@ bool reference_round(Reference *r, const Graph *g, const CompiledGraph *by, cons
   if (!r->rounded || !r->is_rounded) return error_out_of_memory(d);
   if (by && !interpret(compiled, inputs, r->rounded, &exactly, d)) return false;
   for (size_t i = 0; i < g->noutputs; i++) {
-    ng_difference apart = {.is_within = true};
-    if (by) difference_find(&r->rounded[i], &r->exact[i], NULL, r->magnitudes[i], -1, &apart);
-    r->is_rounded[i] = apart.is_within;
+    ng_difference difference = {.is_within = true};
+    if (by) difference_find(&r->rounded[i], &r->exact[i], NULL, r->magnitudes[i], -1, &difference);
+    r->is_rounded[i] = difference.is_within;
   }
   return interpret(compiled, inputs, r->rounded, &rounding, d);
 }

@@ -101,7 +101,7 @@ static void run_last_leaf(Clock *t, const struct ngrad_stage *s, Exchange *excha
 bool model_cost(const ModelStep *m, int64_t count, const StepLoad *load, const StepExchange *exchanges, Scheme scheme,
                 const Network *network, const Allocator *a, ModelCost *cost) {
   Clock t = {.network = network};
-  const double leaves = (double)load->most_leaves, shared = (double)m->step->nleaves / (double)count;
+  const double leaves = (double)load->most_leaves, average = (double)m->step->nleaves / (double)count;
   const double *ready = m->ready_ms;
   Exchange *own = allocator_alloc(a, (m->nbuckets + 1) * sizeof *own);
   *cost = (ModelCost){0};
@@ -116,8 +116,8 @@ bool model_cost(const ModelStep *m, int64_t count, const StepLoad *load, const S
     add_bytes(&t, (double)(load->additions - load->last_additions) * (double)s->shared_nbytes);
     run_last_leaf(&t, s, own, m->leaf_ms[i], load->last_additions);
     cost->common += m->common_ms[i];
-    cost->leaves += shared * m->leaf_ms[i];
-    cost->imbalance += (leaves - shared) * m->leaf_ms[i];
+    cost->leaves += average * m->leaf_ms[i];
+    cost->imbalance += (leaves - average) * m->leaf_ms[i];
     ready += s->nbuckets;
     exchanges += s->nbuckets;
   }

@@ -2,8 +2,8 @@
 #include "frontend/api/build.h"
 
 #include "backends/codegen/codegen.h"
+#include "frontend/api/leaf_kernel.h"
 #include "frontend/api/show_json.h"
-#include "frontend/api/staged.h"
 #include "frontend/api/text.h"
 #include "frontend/dot/dot.h"
 #include "frontend/onnx/onnx.h"

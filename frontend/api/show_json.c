@@ -135,7 +135,7 @@ static void print_accesses(const Kernel *k, bool is_stored, Text *out) {
 
 static bool print_kernel(const Program *p, size_t index, Arena *scratch, Text *out) {
   const Kernel *k = p->schedules[index]->kernel;
-  const ProgramVisit *visit = program_visit(p, index);
+  const ProgramSliceGroup *slice_group = program_slice_group(p, index);
   const Traffic traffic = kernel_tensor_nbytes(k);
   double operations;
   if (!kernel_count_operations(k, scratch, &operations)) return false;
@@ -154,7 +154,7 @@ static bool print_kernel(const Program *p, size_t index, Arena *scratch, Text *o
   print_accesses(k, true, out);
   text_format(out, ", \"bytes_read\": %lld, \"bytes_written\": %lld, \"operations\": %.17g", (long long)traffic.read,
               (long long)traffic.written, operations);
-  text_format(out, ", \"with\": %zu}", visit ? (size_t)visit->first : index);
+  text_format(out, ", \"with\": %zu}", slice_group ? (size_t)slice_group->first : index);
   return true;
 }
 

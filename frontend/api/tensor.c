@@ -31,14 +31,14 @@ size_t ng_type_nbytes(ng_type type) {
 Tensor tensor_of_api(const ng_tensor *t) {
   Tensor own = {.type = (Type)t->type, .rank = t->rank, .data = t->data};
   memcpy(own.extent, t->extent, sizeof own.extent);
-  memcpy(own.order.axis, t->order, sizeof own.order.axis);
+  memcpy(own.layout.axis, t->order, sizeof own.layout.axis);
   return own;
 }
 
 ng_tensor tensor_to_api(const Tensor *t) {
   ng_tensor out = {.type = (ng_type)t->type, .rank = t->rank, .data = t->data};
   memcpy(out.extent, t->extent, sizeof out.extent);
-  memcpy(out.order, t->order.axis, sizeof out.order);
+  memcpy(out.order, t->layout.axis, sizeof out.order);
   return out;
 }
 
@@ -64,16 +64,16 @@ double ng_tensor_get(const ng_tensor *t, int64_t i) {
   return type_load(own.type, own.data, (size_t)tensor_offset(&own, i));
 }
 
-static Order order_of_info(const ng_tensor_info *info) {
-  Order order;
-  memcpy(order.axis, info->order, sizeof order.axis);
-  return order;
+static Layout layout_of_info(const ng_tensor_info *info) {
+  Layout layout;
+  memcpy(layout.axis, info->order, sizeof layout.axis);
+  return layout;
 }
 
 // False: invalid type, rank or layout. Extents of -1 become unknown.
 static bool shape_of_info(const ng_tensor_info *info, Shape *shape) {
-  const Order order = order_of_info(info);
-  if (!is_type(info->type) || info->rank < -1 || info->rank > MAX_RANK || !order_is_valid(&order, info->rank))
+  const Layout layout = layout_of_info(info);
+  if (!is_type(info->type) || info->rank < -1 || info->rank > MAX_RANK || !layout_is_valid(&layout, info->rank))
     return false;
   *shape = (Shape){.rank = info->rank};
   for (int i = 0; i < info->rank; i++) {
@@ -89,7 +89,7 @@ ng_status ng_tensor_new(ng_context *ctx, const ng_tensor_info *info, ng_tensor *
   if (!shape_of_info(info, &shape) || shape_nelems(&shape) < 0)
     return argument_error(ctx, "%s: expected a type, a shape of fewer than 2^47 elements, and a valid layout",
                           info->name ? info->name : "?");
-  Tensor t = {.type = (Type)info->type, .rank = info->rank, .order = order_of_info(info)};
+  Tensor t = {.type = (Type)info->type, .rank = info->rank, .layout = layout_of_info(info)};
   for (int i = 0; i < t.rank; i++) t.extent[i] = info->extent[i];
   if (!tensor_make(ctx, info->name, &t)) return NG_OUT_OF_MEMORY;
   memset(t.data, 0, tensor_nbytes(&t));
@@ -104,9 +104,9 @@ void ng_tensor_free(ng_context *ctx, ng_tensor *t) {
 }
 
 // Copies a tensor to another layout. False after a message: out of memory.
-static bool tensor_reorder(ng_context *ctx, const Tensor *t, Order order, Tensor *out) {
+static bool tensor_with_layout(ng_context *ctx, const Tensor *t, Layout layout, Tensor *out) {
   *out = *t;
-  out->order = order;
+  out->layout = layout;
   if (!tensor_alloc(out, &ctx->allocator)) return error_out_of_memory(&ctx->diagnostics);
   tensor_copy(t, out);
   return true;
@@ -126,10 +126,10 @@ ng_status ng_tensor_read_npy(ng_context *ctx, const char *path, const ng_tensor_
     ok = error_at(d, (Position){0}, "%s: expected a floating-point type, found %s", path, type_name(t.type));
     tensor_free(&t, &ctx->allocator);
   }
-  const Order order = order_of_info(info);
-  if (ok && !order_is_row_major(&order)) {
+  const Layout layout = layout_of_info(info);
+  if (ok && !layout_is_row_major(&layout)) {
     Tensor as_read = t;
-    ok = tensor_reorder(ctx, &as_read, order, &t);
+    ok = tensor_with_layout(ctx, &as_read, layout, &t);
     tensor_free(&as_read, &ctx->allocator);
   }
   ng_status status = call_end(ctx, call);
@@ -140,10 +140,10 @@ ng_status ng_tensor_read_npy(ng_context *ctx, const char *path, const ng_tensor_
 
 ng_status ng_tensor_write_npy(ng_context *ctx, const char *path, const ng_tensor *t) {
   Tensor own = tensor_of_api(t), row_major = {0};
-  if (!order_is_valid(&own.order, own.rank)) return argument_error(ctx, "%s: expected a valid layout", path);
+  if (!layout_is_valid(&own.layout, own.rank)) return argument_error(ctx, "%s: expected a valid layout", path);
   Call call = call_begin(ctx);
-  bool is_permuted = !order_is_row_major(&own.order);
-  bool ok = !is_permuted || tensor_reorder(ctx, &own, (Order){{0}}, &row_major);
+  bool is_permuted = !layout_is_row_major(&own.layout);
+  bool ok = !is_permuted || tensor_with_layout(ctx, &own, (Layout){{0}}, &row_major);
   ok = ok && npy_write(path, is_permuted ? &row_major : &own, &ctx->diagnostics);
   tensor_free(&row_major, &ctx->allocator);
   ng_status status = call_end(ctx, call);

@@ -2,8 +2,8 @@
 // multiply-adds. Two graphs, or two builds of the program, are also timed in alternation with each other, and compared.
 #include "frontend/cli/bench_report.h"
 #include "frontend/cli/data.h"
-#include "frontend/cli/program.h"
 #include "frontend/cli/progress.h"
+#include "frontend/cli/subprocess.h"
 #include "frontend/cli/trace.h"
 #include "frontend/cli/verbs.h"
 

@@ -1,6 +1,6 @@
 // ngrad convert: writes any graph that can be read as a file in format ngrad/1 or as an ONNX model.
-#include "frontend/cli/answer.h"
 #include "frontend/cli/data.h"
+#include "frontend/cli/graph_output.h"
 #include "frontend/cli/verbs.h"
 
 #include <stdio.h>

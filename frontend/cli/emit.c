@@ -1,6 +1,6 @@
 // ngrad emit and ngrad show: prints the stages of a graph's compilation to files and as text.
-#include "frontend/cli/answer.h"
 #include "frontend/cli/data.h"
+#include "frontend/cli/graph_output.h"
 #include "frontend/cli/verbs.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // ngrad grad and ngrad gradcheck: writes and checks the gradients of a graph.
-#include "frontend/cli/answer.h"
 #include "frontend/cli/data.h"
+#include "frontend/cli/graph_output.h"
 #include "frontend/cli/table.h"
 #include "frontend/cli/verbs.h"
 

@@ -1,6 +1,6 @@
 // ngrad run: executes a graph on one or both backends, and prints, writes or compares the outputs.
 #include "frontend/cli/progress.h"
-#include "frontend/cli/report.h"
+#include "frontend/cli/run_report.h"
 #include "frontend/cli/verbs.h"
 
 #include <stdlib.h>

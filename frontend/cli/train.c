@@ -1,6 +1,6 @@
 // ngrad train: makes the graph of a training step from a forward graph.
-#include "frontend/cli/answer.h"
 #include "frontend/cli/data.h"
+#include "frontend/cli/graph_output.h"
 #include "frontend/cli/verbs.h"
 
 #include <errno.h>

@@ -49,7 +49,7 @@ void data_gather(const Tensor *from, const int64_t *samples, int64_t count, cons
   const int64_t nelems = tensor_nelems(to) / count;
   const size_t from_nbytes = (size_t)nelems * type_nbytes(from->type),
                to_nbytes = (size_t)nelems * type_nbytes(to->type);
-  if (!order_is_row_major(&to->order) || type_is_packed(to->type)) {
+  if (!layout_is_row_major(&to->layout) || type_is_packed(to->type)) {
     gather_elements(from, samples, count, nelems, to);
     return;
   }

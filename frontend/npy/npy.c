@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LONGEST_HEADER = 1 << 16, LONGEST_WORD = 32, CHUNK_BYTES = 1 << 13, DESCRIPTION_BYTES = 192 };
+enum { LONGEST_HEADER = 1 << 16, LONGEST_WORD = 32, BUFFER_BYTES = 1 << 13, DESCRIPTION_BYTES = 192 };
 
 // The source of the bytes, and the position of its messages.
 typedef struct Input {
@@ -323,20 +323,20 @@ static void store(const Tensor *t, int64_t to, Type type, const char *from, size
 }
 
 static bool read_elements(Input *in, const Header *header, const Tensor *out) {
-  char chunk[CHUNK_BYTES];
+  char buffer[BUFFER_BYTES];
   assert(header->nbytes_each > 0); // else the type was refused
   int64_t nelems = tensor_nelems(out);
   bool is_same = header->type == out->type && header->type != TYPE_BOOLEAN && !header->is_swapped;
   if (is_same && (!header->is_fortran || out->rank < 2)) return take(in, out->data, tensor_nbytes(out));
   Walk walk = walk_start(out);
   for (int64_t done = 0; done < nelems;) {
-    size_t n = CHUNK_BYTES / header->nbytes_each;
+    size_t n = BUFFER_BYTES / header->nbytes_each;
     if ((uint64_t)(nelems - done) < n) n = (size_t)(nelems - done);
-    if (!take(in, chunk, n * header->nbytes_each)) return false;
-    if (header->is_swapped) swap_bytes(chunk, n, header->nbytes_each);
+    if (!take(in, buffer, n * header->nbytes_each)) return false;
+    if (header->is_swapped) swap_bytes(buffer, n, header->nbytes_each);
     for (size_t i = 0; i < n; i++) {
-      if (!check_range(in, out, header->type, chunk, i, done + (int64_t)i)) return false;
-      store(out, header->is_fortran ? walk.at : done + (int64_t)i, header->type, chunk, i);
+      if (!check_range(in, out, header->type, buffer, i, done + (int64_t)i)) return false;
+      store(out, header->is_fortran ? walk.at : done + (int64_t)i, header->type, buffer, i);
       walk_step(&walk, out);
     }
     done += (int64_t)n;

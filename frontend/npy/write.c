@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { START_BYTES = 10, ALIGNMENT = 64, CHUNK = 1 << 11 };
+enum { START_BYTES = 10, ALIGNMENT = 64, BUFFER_ELEMENTS = 1 << 11 };
 
 static const char *type_code(Type type) {
   static const char *const codes[TYPE_COUNT] = {
@@ -46,12 +46,13 @@ static Type written_type(Type type) {
 static bool write_elements(int fd, const Tensor *t) {
   const Type type = written_type(t->type);
   if (type == t->type) return file_write_all(fd, t->data, tensor_nbytes(t));
-  float chunk[CHUNK]; // float is the widest
+  float buffer[BUFFER_ELEMENTS]; // float is the widest
   int64_t nelems = tensor_nelems(t);
   for (int64_t done = 0; done < nelems;) {
-    int64_t n = nelems - done < CHUNK ? nelems - done : CHUNK;
-    for (int64_t i = 0; i < n; i++) type_store(type, chunk, (size_t)i, type_load(t->type, t->data, (size_t)(done + i)));
-    if (!file_write_all(fd, chunk, type_array_nbytes(type, (size_t)n))) return false;
+    int64_t n = nelems - done < BUFFER_ELEMENTS ? nelems - done : BUFFER_ELEMENTS;
+    for (int64_t i = 0; i < n; i++)
+      type_store(type, buffer, (size_t)i, type_load(t->type, t->data, (size_t)(done + i)));
+    if (!file_write_all(fd, buffer, type_array_nbytes(type, (size_t)n))) return false;
     done += n;
   }
   return true;
@@ -60,8 +61,8 @@ static bool write_elements(int fd, const Tensor *t) {
 bool npy_data(const Tensor *t, Tensor *data, bool *is_copy, const Allocator *allocator) {
   *data = *t;
   data->type = written_type(t->type);
-  data->order = (Order){{0}};
-  *is_copy = data->type != t->type || !order_is_row_major(&t->order);
+  data->layout = (Layout){{0}};
+  *is_copy = data->type != t->type || !layout_is_row_major(&t->layout);
   if (!*is_copy) return true;
   if (!tensor_alloc(data, allocator)) return *is_copy = false;
   if (data->type == t->type) {

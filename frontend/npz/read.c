@@ -43,10 +43,10 @@ static bool read_layout(NpzEntry *entry, NpyStream *stream, const char *prefix, 
   Shape shape = {.rank = t->rank};
   for (int i = 0; i < t->rank; i++) shape.extent[i] = t->extent[i] < 0 ? EXTENT_UNKNOWN : EXTENT(t->extent[i]);
   if (!npy_read_stream(stream, prefix, at, t->type, &shape, &as_read, allocator, d)) return false;
-  const Order order = t->order;
+  const Layout layout = t->layout;
   *t = as_read;
-  if (order_is_row_major(&order)) return true;
-  t->order = order;
+  if (layout_is_row_major(&layout)) return true;
+  t->layout = layout;
   const bool ok = tensor_alloc(t, allocator) || error_out_of_memory(d);
   if (ok) tensor_copy(&as_read, t);
   tensor_free(&as_read, allocator);

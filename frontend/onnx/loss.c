@@ -64,8 +64,9 @@ bool onnx_nll(Onnx *x) {
     weight = build_binary(b, OP_Multiply, weight, build_reshape(b, counts, shape, (size_t)src->shape.rank));
   }
   if (!weight) return false;
-  Value *zero = build_like(b, src, 0), *kept = build_choose(b, build_binary(b, OP_NotEqual, weight, zero), src, zero);
-  Value *loss = build_unary(b, OP_Neg, sum(x, build_binary(b, OP_Multiply, weight, kept), 1, 2));
+  Value *zero = build_like(b, src, 0),
+        *counted = build_choose(b, build_binary(b, OP_NotEqual, weight, zero), src, zero);
+  Value *loss = build_unary(b, OP_Neg, sum(x, build_binary(b, OP_Multiply, weight, counted), 1, 2));
   const char *reduction = take_reduction(x);
   if (loss && *reduction != 'n') loss = sum(x, loss, 0, loss->shape.rank);
   if (*reduction == 'm') loss = build_binary(b, OP_Divide, loss, sum(x, weight, 0, src->shape.rank));

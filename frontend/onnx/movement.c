@@ -409,14 +409,14 @@ bool onnx_trilu(Onnx *x) {
   const Shape shape = {.rank = 2, .extent = {EXTENT(nrows), EXTENT(ncolumns)}};
   if (shape_nelems(&shape) < 0 || shape_nelems(&shape) > MOST_MADE) return build_error(b, "the matrix is too large");
   Constant *constant;
-  Value *is_kept = build_constant(b, TYPE_BOOLEAN, &shape, &constant);
-  if (!is_kept) return false;
+  Value *is_inside = build_constant(b, TYPE_BOOLEAN, &shape, &constant);
+  if (!is_inside) return false;
   for (int64_t i = 0; i < nrows * ncolumns; i++) {
     const int64_t row = i / ncolumns, column = i % ncolumns;
     const double diagonal = (double)(column - row);
     ((uint8_t *)constant->data)[i] = is_upper ? diagonal >= k : diagonal <= k;
   }
-  Value *const inputs[] = {is_kept, v, build_like(b, v, 0)};
+  Value *const inputs[] = {is_inside, v, build_like(b, v, 0)};
   return onnx_out(x, 0, build_one(b, build_node(b, OP_Select, 3, inputs)));
 }
 

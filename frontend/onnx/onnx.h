@@ -4,7 +4,7 @@
 
 #include "frontend/foreign.h"
 #include "frontend/onnx/wire.h"
-#include "frontend/read.h"
+#include "frontend/read_settings.h"
 #include "ir/graph/graph.h"
 
 // Whether the bytes may be a model. A graph in ngrad/1 or in JSON never is.

@@ -179,11 +179,12 @@ static Value *normalise(Onnx *x, Value *v, const Ints *axes, double epsilon, Val
   Builder *b = &x->build;
   if (!v) return NULL;
   *centre = mean(x, v, axes);
-  Value *apart = build_binary(b, OP_Subtract, v, *centre), *variance = mean(x, build_unary(b, OP_Square, apart), axes);
+  Value *centred = build_binary(b, OP_Subtract, v, *centre),
+        *variance = mean(x, build_unary(b, OP_Square, centred), axes);
   if (!variance) return NULL;
   *scale = build_unary(b, OP_Reciprocal,
                        build_unary(b, OP_Sqrt, build_binary(b, OP_Add, variance, build_like(b, v, epsilon))));
-  return build_binary(b, OP_Multiply, apart, *scale);
+  return build_binary(b, OP_Multiply, centred, *scale);
 }
 
 // The mean and 1 / sqrt(variance + epsilon) are outputs, with extent 1 on normalised axes. Passes recognise a layer
@@ -208,10 +209,10 @@ bool onnx_mean_variance_norm(Onnx *x) {
   Ints axes;
   if (!v) return build_error(b, "expected an input");
   if (!onnx_list(x, "axes", &axes)) axes = (Ints){.items = {0, 2, 3}, .count = 3};
-  Value *apart = build_binary(b, OP_Subtract, v, mean(x, v, &axes)),
-        *variance = mean(x, build_unary(b, OP_Square, apart), &axes);
+  Value *centred = build_binary(b, OP_Subtract, v, mean(x, v, &axes)),
+        *variance = mean(x, build_unary(b, OP_Square, centred), &axes);
   Value *below = build_binary(b, OP_Add, build_unary(b, OP_Sqrt, variance), build_like(b, v, 1e-9));
-  return onnx_out(x, 0, build_binary(b, OP_Divide, apart, below));
+  return onnx_out(x, 0, build_binary(b, OP_Divide, centred, below));
 }
 
 bool onnx_lp_norm(Onnx *x) {

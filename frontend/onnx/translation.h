@@ -14,7 +14,7 @@
 #include "frontend/foreign/build.h"
 #include "frontend/names.h"
 #include "frontend/onnx/model.h"
-#include "frontend/read.h"
+#include "frontend/read_settings.h"
 #include "ir/operators/operator.h"
 
 enum {
@@ -89,7 +89,7 @@ const char *onnx_own_name(Onnx *x, const char *name);
 const char *onnx_title(Onnx *x, const OnnxNode *node); // "Conv conv1 (opset 13)"
 Value *onnx_find(const Onnx *x, const char *name);     // in this scope and the enclosing ones
 
-// Graphs within graphs (calls.c). All return false if translation cannot continue.
+// Graphs within graphs (subgraphs.c). All return false if translation cannot continue.
 bool onnx_add_initializers(Onnx *x, const OnnxGraph *g);
 bool onnx_translate_nodes(Onnx *x, const OnnxGraph *g);
 bool onnx_call(Onnx *x, const OnnxFunction *function); // replaces the current node by the function's nodes

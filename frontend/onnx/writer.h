@@ -1,5 +1,5 @@
 // Functions shared by the writers of ONNX's operators. A node of the graph becomes one or a few nodes of the model or,
-// where ONNX has no equivalent operator, a node of the domain "ngrad" (frontend/onnx/own.c).
+// where ONNX has no equivalent operator, a node of the domain "ngrad" (frontend/onnx/ngrad_domain.c).
 //
 // Out of memory is detected at the end, as for every Text.
 #ifndef NGRAD_FRONTEND_ONNX_WRITER_H

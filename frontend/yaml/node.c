@@ -133,16 +133,16 @@ static Value *read_output(Reader *r, const Draft *draft, const Yaml *y) {
   const char *name;
   Type type = TYPE_NONE;
   Shape shape = {.rank = -1};
-  Order order = {{0}};
+  Layout layout = {{0}};
   bool ok = true;
   snprintf(what, sizeof what, "an output of %s", draft->title);
   if (y->kind != YAML_SCALAR) ok = read_fields(r, y, what, keys, COUNT, found);
   if (!read_own_name(r, y, found[NAME], what, &name)) return NULL;
   if (found[TYPE] && !read_type(r, found[TYPE], name, &type)) ok = false;
   if (found[SHAPE] && !read_shape(r, found[SHAPE], name, &shape)) ok = false;
-  if (found[ORDER] && !read_order(r, found[ORDER], name, &shape, &order)) ok = false;
+  if (found[ORDER] && !read_layout(r, found[ORDER], name, &shape, &layout)) ok = false;
   Value *v = define_value(r, found[NAME], name, type, &shape, false);
-  if (v) v->order = order;
+  if (v) v->layout = layout;
   return ok ? v : NULL;
 }
 

@@ -62,8 +62,8 @@ static void print_typed_name(const Value *v, Text *out) {
   if (v->shape.rank < 0) return;
   text_add_string(out, ", shape: ");
   print_shape(&v->shape, out);
-  if (order_is_row_major(&v->order)) return;
-  for (int i = 0; i < v->shape.rank; i++) text_format(out, "%s%d", i ? ", " : ", order: [", order_axis(&v->order, i));
+  if (layout_is_row_major(&v->layout)) return;
+  for (int i = 0; i < v->shape.rank; i++) text_format(out, "%s%d", i ? ", " : ", order: [", layout_axis(&v->layout, i));
   text_add_string(out, "]");
 }
 

@@ -80,16 +80,16 @@ static void read_input(Reader *r, const Yaml *y) {
   char subject[DESCRIPTION_BYTES];
   Type type = TYPE_NONE;
   Shape shape = {.rank = -1};
-  Order order = {{0}};
+  Layout layout = {{0}};
   read_fields(r, y, "an input", keys, NKEYS, found);
   if (!read_own_name(r, y, found[NAME], "an input", &name)) return;
   yaml_quote(name, subject);
   if (found[TYPE]) read_type(r, found[TYPE], name, &type);
   else error_at(r->d, reader_position(r, found[NAME]), "input %s: missing type, as in type: f32", subject);
   if (found[SHAPE]) read_shape(r, found[SHAPE], name, &shape);
-  if (found[ORDER]) read_order(r, found[ORDER], name, &shape, &order);
+  if (found[ORDER]) read_layout(r, found[ORDER], name, &shape, &layout);
   Value *v = define_value(r, found[NAME], name, type, &shape, true);
-  if (v) v->order = order;
+  if (v) v->layout = layout;
 }
 
 static bool read_inputs(Reader *r, const Yaml *list) {

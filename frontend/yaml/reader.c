@@ -167,7 +167,7 @@ bool read_shape(Reader *r, const Yaml *y, const char *what, Shape *shape) {
   return ok;
 }
 
-bool read_order(Reader *r, const Yaml *y, const char *what, const Shape *shape, Order *order) {
+bool read_layout(Reader *r, const Yaml *y, const char *what, const Shape *shape, Layout *layout) {
   char found[DESCRIPTION_BYTES], subject[DESCRIPTION_BYTES];
   int axes[MAX_RANK];
   uint32_t seen = 0;
@@ -182,7 +182,7 @@ bool read_order(Reader *r, const Yaml *y, const char *what, const Shape *shape, 
     axes[i] = (int)s.integer;
     seen |= 1U << axes[i];
   }
-  if (ok) *order = order_of_axes(axes, shape->rank);
+  if (ok) *layout = layout_of_axes(axes, shape->rank);
   return ok || error_at(r->d, reader_position(r, y),
                         "order of %s: expected each axis of its shape once, slowest in memory first, found %s",
                         yaml_quote(what, subject), y->kind == YAML_LIST ? "another list" : yaml_describe(y, found));

@@ -47,7 +47,7 @@ bool read_type(Reader *r, const Yaml *y, const char *what, Type *type);
 bool read_shape(Reader *r, const Yaml *y, const char *what, Shape *shape);
 
 // The layout of a tensor. On an error, it is row-major.
-bool read_order(Reader *r, const Yaml *y, const char *what, const Shape *shape, Order *order);
+bool read_layout(Reader *r, const Yaml *y, const char *what, const Shape *shape, Layout *layout);
 
 // A new value, whose name must be new; NULL after a message.
 Value *define_value(Reader *r, const Yaml *at, const char *name, Type type, const Shape *shape, bool is_input);

@@ -93,7 +93,7 @@ static void read_state(Reader *r, const Yaml *y) {
   char subject[DESCRIPTION_BYTES];
   Type type = TYPE_NONE;
   Shape shape = {.rank = -1};
-  Order order = {{0}};
+  Layout layout = {{0}};
   Init init = {.kind = INIT_ZEROS};
   read_fields(r, y, "a state", keys, NKEYS, found);
   if (!read_own_name(r, y, found[NAME], "a state", &name)) return;
@@ -106,9 +106,9 @@ static void read_state(Reader *r, const Yaml *y) {
   if (!found[SHAPE]) error_at(r->d, at, "state %s: missing shape, as in shape: []", subject);
   if (!found[INIT]) error_at(r->d, at, "state %s: missing init, expected %s", subject, init_forms);
   else if (has_type && has_shape) read_init(r, found[INIT], subject, type, &shape, &init);
-  if (found[ORDER]) read_order(r, found[ORDER], name, &shape, &order);
+  if (found[ORDER]) read_layout(r, found[ORDER], name, &shape, &layout);
   Value *v = define_state(r, found[NAME], name, type, &shape, &init);
-  if (v) v->order = order;
+  if (v) v->layout = layout;
 }
 
 bool read_states(Reader *r, const Yaml *list) {

@@ -27,7 +27,7 @@
 #define NGRAD_FRONTEND_YAML_YAML_H
 
 #include "frontend/file.h"
-#include "frontend/read.h"
+#include "frontend/read_settings.h"
 #include "ir/graph/graph.h"
 
 // Limits of a file. An alias counts as often as it is used.

@@ -95,13 +95,13 @@ const char *shape_string(const Shape *s, char *buffer, size_t nbytes) {
   return buffer;
 }
 
-bool order_is_row_major(const Order *o) {
+bool layout_is_row_major(const Layout *o) {
   return o->axis[0] == o->axis[1]; // equal only in all zeros: a permutation has no axis twice
 }
 
-bool order_is_valid(const Order *o, int rank) {
+bool layout_is_valid(const Layout *o, int rank) {
   uint32_t seen = 0;
-  if (order_is_row_major(o)) return memcmp(o, &(Order){{0}}, sizeof *o) == 0;
+  if (layout_is_row_major(o)) return memcmp(o, &(Layout){{0}}, sizeof *o) == 0;
   for (int i = 0; i < MAX_RANK; i++) {
     if (o->axis[i] >= (i < rank ? rank : 1)) return false;
     if (i < rank) seen |= 1U << o->axis[i];
@@ -109,31 +109,31 @@ bool order_is_valid(const Order *o, int rank) {
   return rank >= 2 && seen == (1U << rank) - 1;
 }
 
-int order_axis(const Order *o, int i) {
-  return order_is_row_major(o) ? i : o->axis[i];
+int layout_axis(const Layout *o, int i) {
+  return layout_is_row_major(o) ? i : o->axis[i];
 }
 
-Order order_of_axes(const int *axes, int rank) {
-  Order o = {{0}};
+Layout layout_of_axes(const int *axes, int rank) {
+  Layout o = {{0}};
   bool is_row_major = true;
   for (int i = 0; i < rank; i++) is_row_major &= axes[i] == i;
   for (int i = 0; i < rank && !is_row_major; i++) o.axis[i] = (uint8_t)axes[i];
   return o;
 }
 
-void order_strides(const Order *o, int rank, const int64_t *extent, int64_t *stride) {
+void layout_strides(const Layout *o, int rank, const int64_t *extent, int64_t *stride) {
   int64_t next = 1;
   for (int i = rank - 1; i >= 0; i--) {
-    int axis = order_axis(o, i);
+    int axis = layout_axis(o, i);
     stride[axis] = next;
     if (extent[axis] > 0) next *= extent[axis];
   }
 }
 
-void order_stride_monomial(const Order *o, int rank, const Monomial *extent, Monomial *stride) {
+void layout_stride_monomial(const Layout *o, int rank, const Monomial *extent, Monomial *stride) {
   Monomial next = 0;
   for (int i = rank - 1; i >= 0; i--) {
-    int axis = order_axis(o, i);
+    int axis = layout_axis(o, i);
     stride[axis] = next;
     next += extent[axis];
   }
@@ -410,7 +410,7 @@ static bool clone_values(Graph *copy, const Graph *g) {
     Value *own = graph_add_value(copy, v->name, v->type, &v->shape);
     if (!own) return false;
     own->position = v->position;
-    own->order = v->order;
+    own->layout = v->layout;
     own->is_input = v->is_input;
     own->range = v->range;
     own->nproducts = v->nproducts;

@@ -20,7 +20,8 @@ typedef struct Operator Operator;   // ir/operators/operator.h
 typedef struct Signature Signature; // ir/operators/operator.h
 
 // A product of powers of a graph's open dims. Byte i is the exponent of dim i; the monomial 1 is all zeros. A number
-// that depends on open dims is a literal factor times a monomial: in 4 * N * N, the monomial is N^2 (ir/graph/open.h).
+// that depends on open dims is a literal factor times a monomial: in 4 * N * N, the monomial is N^2
+// (ir/graph/open_dims.h).
 typedef uint64_t Monomial;
 
 // A named extent. `value` is the number that `ngrad run` and `ngrad bench` use; -1: no number was given.
@@ -29,7 +30,7 @@ typedef struct Dim {
   int64_t value;
   Position position;
   bool is_fixed;     // the caller fixed the dim to `value`, so graph_with_open_dims does not leave it open
-  Monomial monomial; // not 0: the dim is open (ir/graph/open.h) and `value` is only a hint
+  Monomial monomial; // not 0: the dim is open (ir/graph/open_dims.h) and `value` is only a hint
 } Dim;
 
 // The length of an axis: known (dim NULL, value >= 0), named (dim set), or unknown (dim NULL, value -1).
@@ -60,18 +61,18 @@ const char *shape_string(const Shape *s, char *buffer, size_t nbytes); // the sa
 
 // A layout: the axes of a tensor in memory, from the slowest to the fastest varying, without gaps between elements.
 // Row-major is always written as all zeros, so layouts can be compared byte by byte.
-typedef struct Order {
+typedef struct Layout {
   uint8_t axis[MAX_RANK];
-} Order;
+} Layout;
 
-bool order_is_row_major(const Order *o);
-bool order_is_valid(const Order *o, int rank);  // a permutation of `rank` axes, or row-major
-int order_axis(const Order *o, int i);          // the i-th slowest axis
-Order order_of_axes(const int *axes, int rank); // `axes`: a permutation, slowest first
+bool layout_is_row_major(const Layout *o);
+bool layout_is_valid(const Layout *o, int rank);  // a permutation of `rank` axes, or row-major
+int layout_axis(const Layout *o, int i);          // the i-th slowest axis
+Layout layout_of_axes(const int *axes, int rank); // `axes`: a permutation, slowest first
 // Fills stride[axis] with the number of elements between neighbours along the axis. An extent of 0 counts as 1.
-void order_strides(const Order *o, int rank, const int64_t *extent, int64_t *stride);
+void layout_strides(const Layout *o, int rank, const int64_t *extent, int64_t *stride);
 // Computes the monomials of these strides from the monomials of the extents.
-void order_stride_monomial(const Order *o, int rank, const Monomial *extent, Monomial *stride);
+void layout_stride_monomial(const Layout *o, int rank, const Monomial *extent, Monomial *stride);
 
 typedef struct Constant {
   void *data;          // elements of the value's type in row-major order; one element when is_splat
@@ -102,7 +103,7 @@ struct Value {
   const char *name; // unique in its graph
   Type type;        // TYPE_NONE until inferred
   Shape shape;
-  Order order;    // its layout in memory; constants are row-major
+  Layout layout;  // in memory; constants are row-major
   Node *producer; // NULL for inputs and constants
   uint32_t output_slot;
   Use *uses;

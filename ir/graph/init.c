@@ -39,7 +39,7 @@ void init_fill(const Graph *g, size_t state, uint64_t seed, Tensor *t) {
   const Init *init = &g->states[state].init;
   if (init->kind == INIT_FILE) {
     Tensor file = tensor_like(g->inputs[g->states[state].input]);
-    file.order = (Order){{0}};
+    file.layout = (Layout){{0}};
     file.data = init->constant->data;
     tensor_copy(&file, t);
     return;

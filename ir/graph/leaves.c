@@ -35,10 +35,10 @@ static bool verify_leaf(const Graph *g, const Node *node, Diagnostics *d) {
            node_error(node, d, "expected an input, or a constant of rank 1 with a number for each leaf", src->name);
   if (!src->is_input || is_state(g, src))
     return node_error(node, d, "expected an input of the graph that is not a state, or a constant", src->name);
-  if (order_axis(&src->order, 0) != 0)
+  if (layout_axis(&src->layout, 0) != 0)
     return node_error(node, d, "expected a layout in which the axis of leaves is the slowest", src->name);
   bool ok = true;
-  for (int i = 0; i < dst->shape.rank; i++) ok &= order_axis(&src->order, i + 1) == order_axis(&dst->order, i) + 1;
+  for (int i = 0; i < dst->shape.rank; i++) ok &= layout_axis(&src->layout, i + 1) == layout_axis(&dst->layout, i) + 1;
   if (!ok) return node_error(node, d, "expected it to have src's layout, without the axis of leaves", dst->name);
   ok = !src->is_output;
   for (const Use *use = src->uses; use; use = use->next) ok &= use->node->op->id == OP_Leaf;
@@ -56,7 +56,7 @@ static bool verify_all_reduces(const Graph *g, const bool *is_own, Diagnostics *
     if (!is_own[src->index])
       ok = node_error(node, d, "expected a value that depends on a Leaf, as this value is the same in all leaves",
                       src->name);
-    if (!type_is_float(dst->type) && memcmp(&src->order, &dst->order, sizeof src->order) != 0)
+    if (!type_is_float(dst->type) && memcmp(&src->layout, &dst->layout, sizeof src->layout) != 0)
       ok = node_error(node, d, "expected src's layout, as AllReduce does not convert layouts of integers", dst->name);
   }
   return ok;

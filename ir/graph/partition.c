@@ -1,4 +1,4 @@
-// The initial partition, whose regions passes/lower/fuse.c merges, and the slices of visits.
+// The initial partition, whose regions passes/lower/fuse.c merges, and the slices of slice groups.
 #include "ir/graph/partition.h"
 
 Partition *partition_into_nodes(Graph *g) {
@@ -16,25 +16,25 @@ Partition *partition_into_nodes(Graph *g) {
   return p;
 }
 
-int64_t visit_offset(const Visit *v, const Sliced *tensor, int64_t slice) {
+int64_t slice_group_offset(const SliceGroup *v, const Sliced *tensor, int64_t slice) {
   int64_t offset = 0;
   for (int i = v->nlevels; i-- > 0; slice /= v->extent[i]) offset += slice % v->extent[i] * tensor->stride[i];
   return offset;
 }
 
-const Sliced *visit_find(const Visit *v, const Value *value) {
+const Sliced *slice_group_find(const SliceGroup *v, const Value *value) {
   for (size_t i = 0; i < v->ntensors; i++)
     if (v->tensors[i].value == value) return &v->tensors[i];
   return NULL;
 }
 
-int64_t visit_nelems(const Visit *v, const Sliced *tensor) {
+int64_t slice_group_nelems(const SliceGroup *v, const Sliced *tensor) {
   int64_t nelems = shape_nelems(&tensor->value->shape);
   for (int i = 0; i < v->nlevels; i++)
     if (tensor->stride[i]) nelems /= v->extent[i];
   return nelems;
 }
 
-bool visit_is_new_row(const Visit *v, int64_t slice) {
+bool slice_group_is_new_row(const SliceGroup *v, int64_t slice) {
   return slice % v->extent[v->nlevels - 1] == 0;
 }

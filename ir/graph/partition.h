@@ -16,24 +16,24 @@ typedef struct Refusal { // why a node is not fused with another node that produ
   const struct Refusal *next;
 } Refusal;
 
-// A visit: several kernels run on one slice of their tensors after the other, as a tiled loop around all of them, so
-// that values between the kernels stay in the caches. Their regions have consecutive ids. Example, attention: for each
-// head and each block of queries, compute the scores, their softmax, and the product with the values.
+// A slice group: several kernels run on one slice of their tensors after the other, as a tiled loop around all of them,
+// so that values between the kernels stay in the caches. Their regions have consecutive ids. Example, attention: for
+// each head and each block of queries, compute the scores, their softmax, and the product with the values.
 //
 // A slice has one index on each level, the slowest level first: the first axes of all domains, then blocks of the next
 // axis.
 enum { MOST_LEVELS = 8 };
 
-typedef struct Sliced { // a tensor that a visit reads or stores
+typedef struct Sliced { // a tensor that a slice group reads or stores
   const Value *value;
   int64_t stride[MOST_LEVELS]; // elements between neighbouring slices on a level; 0: they share all elements
-  bool is_stored;              // the visit stores the tensor
-  bool is_passed_on;           // the visit stores and reads the tensor
+  bool is_stored;              // the slice group stores the tensor
+  bool is_passed_on;           // the slice group stores and reads the tensor
   bool is_private;             // is_passed_on, and nothing else uses the tensor: memory holds one slice at a time
 } Sliced;
 
-typedef struct Visit {
-  uint32_t first_region, last_region; // the visit's first and last region with nodes
+typedef struct SliceGroup {
+  uint32_t first_region, last_region; // the slice group's first and last region with nodes
   int nfixed;                         // first axes of the domains on which a slice has one index
   int64_t block;                      // indices of the next axis in a slice; 0: all
   int nlevels;
@@ -41,20 +41,20 @@ typedef struct Visit {
   int64_t nslices;             // the product of the extents
   Sliced *tensors;
   size_t ntensors;
-} Visit;
+} SliceGroup;
 
-int64_t visit_offset(const Visit *v, const Sliced *tensor, int64_t slice); // of the slice's first element
-const Sliced *visit_find(const Visit *v, const Value *value);              // NULL: the visit does not access it
-int64_t visit_nelems(const Visit *v, const Sliced *tensor);                // elements of the tensor in a slice
-bool visit_is_new_row(const Visit *v, int64_t slice); // the slice is the first along the last level
+int64_t slice_group_offset(const SliceGroup *v, const Sliced *tensor, int64_t slice); // of the slice's first element
+const Sliced *slice_group_find(const SliceGroup *v, const Value *value); // NULL: the slice group does not access it
+int64_t slice_group_nelems(const SliceGroup *v, const Sliced *tensor);   // elements of the tensor in a slice
+bool slice_group_is_new_row(const SliceGroup *v, int64_t slice);         // the slice is the first along the last level
 
 typedef struct Partition {
   uint32_t *region;         // by node->index: the node's region
   uint32_t *first;          // by region: the index of its first node; NO_NODE: no region has this id
   uint32_t *next;           // by node->index: the next node of the region; NO_NODE: the node is the last
   const Refusal **refusals; // by node->index: a list, the newest first
-  Visit *visits;            // in the order of their regions
-  size_t nvisits;
+  SliceGroup *slice_groups; // in the order of their regions
+  size_t nslice_groups;
 } Partition;
 
 // The kernel that computes a node.

@@ -17,9 +17,9 @@ size_t tensor_nbytes(const Tensor *t) {
 }
 
 int64_t tensor_offset(const Tensor *t, int64_t i) {
-  if (order_is_row_major(&t->order)) return i;
+  if (layout_is_row_major(&t->layout)) return i;
   int64_t stride[MAX_RANK], offset = 0;
-  order_strides(&t->order, t->rank, t->extent, stride);
+  layout_strides(&t->layout, t->rank, t->extent, stride);
   for (int axis = t->rank - 1; axis >= 0; axis--) {
     offset += i % t->extent[axis] * stride[axis];
     i /= t->extent[axis];
@@ -38,7 +38,7 @@ void tensor_copy(const Tensor *from, const Tensor *to) {
 }
 
 Tensor tensor_like(const Value *v) {
-  Tensor t = {.type = v->type, .rank = v->shape.rank, .order = v->order};
+  Tensor t = {.type = v->type, .rank = v->shape.rank, .layout = v->layout};
   for (int i = 0; i < t.rank; i++) t.extent[i] = extent_value(v->shape.extent[i]);
   return t;
 }

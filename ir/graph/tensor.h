@@ -8,8 +8,8 @@ typedef struct Tensor {
   Type type;
   int rank;
   int64_t extent[MAX_RANK];
-  void *data;  // tensor_nelems elements; each function with a Tensor parameter says who owns them
-  Order order; // layout
+  void *data; // tensor_nelems elements; each function with a Tensor parameter says who owns them
+  Layout layout;
 } Tensor;
 
 int64_t tensor_nelems(const Tensor *t);

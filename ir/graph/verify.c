@@ -123,7 +123,7 @@ static bool verify_shape(const Value *v, Diagnostics *d) {
   bool ok = v->shape.rank <= MAX_RANK;
   for (int i = 0; ok && i < v->shape.rank; i++) ok = v->shape.extent[i].dim || v->shape.extent[i].value >= -1;
   if (!ok) return error_at(d, v->position, "%s: expected at most %d axes and no negative extent", v->name, MAX_RANK);
-  ok = order_is_valid(&v->order, v->shape.rank) && (!v->constant || order_is_row_major(&v->order));
+  ok = layout_is_valid(&v->layout, v->shape.rank) && (!v->constant || layout_is_row_major(&v->layout));
   return ok ||
          error_at(d, v->position, "%s: expected a layout with each axis once, or row-major for a constant", v->name);
 }
@@ -204,7 +204,7 @@ static bool verify_update(const Graph *g, const State *state, Diagnostics *d) {
     return error_at(d, state->update, "updates: %s is %s, expected %s to be the same, found %s", v->name,
                     shape_string(&v->shape, text[0], sizeof text[0]), next->name,
                     shape_string(&next->shape, text[1], sizeof text[1]));
-  return memcmp(&v->order, &next->order, sizeof v->order) == 0 ||
+  return memcmp(&v->layout, &next->layout, sizeof v->layout) == 0 ||
          error_at(d, state->update, "updates: %s and %s have different layouts, expected the same layout", v->name,
                   next->name);
 }

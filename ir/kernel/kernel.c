@@ -2,7 +2,7 @@
 // is one, so that common subexpressions are shared.
 #include "ir/kernel/kernel.h"
 
-#include "ir/graph/open.h"
+#include "ir/graph/open_dims.h"
 #include "ir/operators/operator.h"
 
 #include <math.h>
@@ -53,7 +53,7 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_INTEGER] = {"integer", 0, false},
     [EXPR_IS_KEPT] = {"is_kept", 3, true},
     [EXPR_COUNT] = {"count", 0, false},
-    [EXPR_SHARE] = {"share", 0, false},
+    [EXPR_RECIPROCAL] = {"share", 0, false},
 };
 
 const ReductionInfo reductions[EXPR_OP_COUNT] = {
@@ -208,9 +208,9 @@ ExprId expr_count(Kernel *k, int64_t count, Monomial monomial) {
   return add_expr(k, (Expr){.op = EXPR_COUNT, .number = (double)count, .monomial = monomial});
 }
 
-ExprId expr_share(Kernel *k, int64_t count, Monomial monomial) {
+ExprId expr_reciprocal(Kernel *k, int64_t count, Monomial monomial) {
   if (!monomial) return expr_constant(k, 1 / (double)(count > 0 ? count : 1));
-  return add_expr(k, (Expr){.op = EXPR_SHARE, .number = (double)count, .monomial = monomial});
+  return add_expr(k, (Expr){.op = EXPR_RECIPROCAL, .number = (double)count, .monomial = monomial});
 }
 
 ExprId expr_constant(Kernel *k, double number) {
@@ -350,7 +350,7 @@ bool kernel_stores(const Kernel *k, AccessId id) {
 int64_t access_value_nbytes(const Kernel *k, AccessId id) {
   const Access *a = &k->accesses[id];
   int64_t nelems = kernel_stores(k, id) ? axes_nelems(k, access_axes(k, a)) : shape_nelems(&a->value->shape);
-  if (k->visit && kernel_stores(k, id)) nelems *= k->visit->nslices;
+  if (k->slice_group && kernel_stores(k, id)) nelems *= k->slice_group->nslices;
   return (int64_t)type_array_nbytes(a->type, (size_t)nelems);
 }
 

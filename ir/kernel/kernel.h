@@ -7,8 +7,8 @@
 // The stores define the results: each writes an expression to a tensor. A schedule (ir/kernel/schedule.h) chooses the
 // loops that compute the stores, and the order of additions.
 //
-// With open dims (ir/graph/open.h) a number that depends on them is stored as its value at the hints, with its monomial
-// in a field beside it. A property that must hold for all values of the dims must be decided from both.
+// With open dims (ir/graph/open_dims.h) a number that depends on them is stored as its value at the hints, with its
+// monomial in a field beside it. A property that must hold for all values of the dims must be decided from both.
 #ifndef NGRAD_IR_KERNEL_KERNEL_H
 #define NGRAD_IR_KERNEL_KERNEL_H
 
@@ -114,7 +114,7 @@ typedef enum ExprOp {
   EXPR_IS_KEPT, // a mask: whether dropout keeps the element whose number `access` gives, with seed a and offset b (both
                 // s64), and probability c of dropping an element
   EXPR_COUNT,   // `number`, which grows with the monomial
-  EXPR_SHARE,   // 1 / max(`number`, 1), which grows with the monomial
+  EXPR_RECIPROCAL, // 1 / max(`number`, 1), which grows with the monomial
   EXPR_OP_COUNT
 } ExprOp;
 
@@ -142,7 +142,7 @@ typedef struct Expr {
   int64_t integer; // EXPR_INTEGER; EXPR_CONSTANT in a kernel that computes in s64, where `number` is the nearest double
   bool is_s64; // EXPR_INTEGER, EXPR_LOAD of s64: the result is the integer, an operand of EXPR_IS_KEPT only. If unset,
                // a load of s64 yields the nearest float
-  Monomial monomial; // EXPR_COUNT, EXPR_SHARE: the monomial of `number`
+  Monomial monomial; // EXPR_COUNT, EXPR_RECIPROCAL: the monomial of `number`
   const char *label; // stem of the variable's name in emitted code; NULL: none
 } Expr;
 
@@ -167,10 +167,11 @@ typedef struct Kernel {
   size_t nstores, stores_capacity;
   Node **nodes; // the graph's nodes that the kernel computes, in topological order
   size_t nnodes;
-  const char *piece;  // text: the piece of its nodes' results that the kernel computes; NULL: all
-  const Visit *visit; // the kernel computes one slice of the visit, and runs once for each slice; NULL: it computes all
-  const Dim *closed;  // an open dim for which the kernel needs a literal value; NULL: the kernel works for all values
-  const Node *closing;     // the node that needs the literal value
+  const char *piece;             // text: the piece of its nodes' results that the kernel computes; NULL: all
+  const SliceGroup *slice_group; // the kernel computes one slice of the slice group, and runs once for each slice;
+                                 // NULL: it computes all
+  const Dim *closed;   // an open dim for which the kernel needs a literal value; NULL: the kernel works for all values
+  const Node *closing; // the node that needs the literal value
   const char *unsupported; // why no kernel can compute these nodes; NULL: the kernel can
   bool out_of_memory;
 } Kernel;
@@ -188,10 +189,10 @@ ExprId expr_index(Kernel *k, int axis);
 ExprId expr_integer(Kernel *k, int64_t integer);
 ExprId expr_is_kept(Kernel *k, AccessId place, ExprId seed, ExprId offset, ExprId probability);
 ExprId expr_constant(Kernel *k, double number);
-ExprId expr_constant_over(Kernel *k, double number, AxisSet axes);  // the number, marked as varying over `axes`
-ExprId expr_integer_over(Kernel *k, int64_t integer, AxisSet axes); // likewise, in a kernel that computes in s64
-ExprId expr_count(Kernel *k, int64_t count, Monomial monomial);     // an EXPR_CONSTANT if the monomial is 0
-ExprId expr_share(Kernel *k, int64_t count, Monomial monomial);     // 1 / max(count, 1)
+ExprId expr_constant_over(Kernel *k, double number, AxisSet axes);   // the number, marked as varying over `axes`
+ExprId expr_integer_over(Kernel *k, int64_t integer, AxisSet axes);  // likewise, in a kernel that computes in s64
+ExprId expr_count(Kernel *k, int64_t count, Monomial monomial);      // an EXPR_CONSTANT if the monomial is 0
+ExprId expr_reciprocal(Kernel *k, int64_t count, Monomial monomial); // 1 / max(count, 1)
 ExprId expr_unary(Kernel *k, ExprOp op, ExprId a);
 ExprId expr_binary(Kernel *k, ExprOp op, ExprId a, ExprId b);
 ExprId expr_fma(Kernel *k, ExprId a, ExprId b, ExprId c); // a * b + c
@@ -208,7 +209,7 @@ ExprId expr_label(Kernel *k, ExprId e, const char *label);                // lab
 bool expr_is_reduction(const Expr *e);
 bool expr_has_access(const Expr *e); // `access` is meaningful; false for EXPR_COMBINE
 bool expr_is_mask(const Kernel *k, ExprId e);
-bool expr_operations_equal(const Expr *a, const Expr *b);   // apart from operands and axes; false for two NaNs
+bool expr_operations_equal(const Expr *a, const Expr *b);   // except operands and axes; false for two NaNs
 AxisSet access_axes(const Kernel *k, const Access *access); // axes with a stride, or with a factor in a bound
 bool access_is_mask(const Access *access);
 bool access_has_addresses(const Access *access);       // has storage, and its type is not packed
@@ -242,7 +243,7 @@ int64_t kernel_factor(const Kernel *k, int64_t number, Monomial monomial);
 // Records that the kernel works only if one of these dims has its hint's value.
 void kernel_close(Kernel *k, Monomial monomial);
 
-// Bytes. For a kernel in a visit, these functions add up all slices.
+// Bytes. For a kernel in a slice group, these functions add up all slices.
 
 typedef struct Traffic {
   int64_t read, written;

@@ -2,7 +2,7 @@
 // source.
 #include "ir/kernel/overwrite.h"
 
-#include "ir/kernel/uses.h"
+#include "ir/kernel/needed.h"
 
 #include <string.h>
 

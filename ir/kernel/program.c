@@ -34,22 +34,22 @@ bool program_copies_output(const Program *p, size_t i) {
   return !v->producer || v->first_output != i || p->is_staged[v->index];
 }
 
-const ProgramVisit *program_visit(const Program *p, size_t kernel) {
-  for (size_t i = 0; i < p->nvisits; i++)
-    if (kernel >= p->visits[i].first && kernel < p->visits[i].end) return &p->visits[i];
+const ProgramSliceGroup *program_slice_group(const Program *p, size_t kernel) {
+  for (size_t i = 0; i < p->nslice_groups; i++)
+    if (kernel >= p->slice_groups[i].first && kernel < p->slice_groups[i].end) return &p->slice_groups[i];
   return NULL;
 }
 
 uint32_t program_unit_first(const Program *p, uint32_t kernel) {
-  const ProgramVisit *visit = program_visit(p, kernel);
-  if (visit) return visit->first;
+  const ProgramSliceGroup *slice_group = program_slice_group(p, kernel);
+  if (slice_group) return slice_group->first;
   while (p->schedules[kernel]->follows) kernel--;
   return kernel;
 }
 
 uint32_t program_unit_end(const Program *p, uint32_t kernel) {
-  const ProgramVisit *visit = program_visit(p, kernel);
-  if (visit) return visit->end;
+  const ProgramSliceGroup *slice_group = program_slice_group(p, kernel);
+  if (slice_group) return slice_group->end;
   for (kernel++; kernel < p->nkernels && p->schedules[kernel]->follows;) kernel++;
   return kernel;
 }
@@ -73,12 +73,12 @@ size_t program_maker(const Program *p, size_t kernel, uint32_t *temporary) {
   return kernel;
 }
 
-int64_t visit_first_slice(const ProgramVisit *v, int64_t chunk) {
+int64_t slice_group_first_slice(const ProgramSliceGroup *v, int64_t chunk) {
   return v->plan->nslices * chunk / v->nchunks;
 }
 
-bool visit_is_private(const ProgramVisit *v, const Value *value) {
-  const Sliced *tensor = v ? visit_find(v->plan, value) : NULL;
+bool slice_group_is_private(const ProgramSliceGroup *v, const Value *value) {
+  const Sliced *tensor = v ? slice_group_find(v->plan, value) : NULL;
   return tensor && tensor->is_private;
 }
 
@@ -165,7 +165,7 @@ static void print_refusal(Printing *p, const Kernel *k, const Node *node) {
 
 // Prints, for each kernel that produces, reads or shares a value of this one, the first reason why the two are not
 // fused.
-static void print_apart(Printing *p, const Kernel *k) {
+static void print_refusals(Printing *p, const Kernel *k) {
   p->ntold = 0;
   for (AccessId i = 0; i < k->naccesses; i++) {
     const Value *v = k->accesses[i].value;
@@ -177,8 +177,8 @@ static void print_apart(Printing *p, const Kernel *k) {
   }
 }
 
-static void print_visit(const ProgramVisit *v, Text *out) {
-  const Visit *plan = v->plan;
+static void print_slice_group(const ProgramSliceGroup *v, Text *out) {
+  const SliceGroup *plan = v->plan;
   text_format(out, "kernels %u to %u go over %lld slices together:", v->first, v->end - 1, (long long)plan->nslices);
   for (int i = 0; i < plan->nlevels; i++) text_format(out, "%s%lld", i ? " x " : " ", (long long)plan->extent[i]);
   if (plan->block) text_format(out, ", blocks of %lld", (long long)plan->block);
@@ -196,13 +196,13 @@ void program_print(const Program *p, Text *out) {
   Printing printing = {.program = p, .out = out};
   for (size_t i = 0; i < p->nkernels; i++) {
     const Kernel *k = p->schedules[i]->kernel;
-    const ProgramVisit *visit = program_visit(p, i);
-    if (visit && visit->first == i) print_visit(visit, out);
+    const ProgramSliceGroup *slice_group = program_slice_group(p, i);
+    if (slice_group && slice_group->first == i) print_slice_group(slice_group, out);
     text_format(out, "kernel %zu: ", i);
     kernel_print_nodes(k, out);
     text_add_string(out, k->is_s64 ? ", in s64\n" : k->is_f64 ? ", in f64\n" : "\n");
     print_traffic(k, out);
-    print_apart(&printing, k);
+    print_refusals(&printing, k);
     schedule_print(p->schedules[i], out);
   }
   text_format(out, "workspace: %zu bytes, %zu without reuse\n", p->workspace_nbytes, p->unshared_nbytes);

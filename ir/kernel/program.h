@@ -6,21 +6,21 @@
 #include "ir/kernel/schedule.h"
 
 // An arena in the workspace, for all values whose numbers of elements have the same monomial.
-typedef struct Room {
+typedef struct MonomialArena {
   Monomial monomial;
   size_t nbytes; // of the arena, divided by the monomial's value
-} Room;
+} MonomialArena;
 
-// A visit's slices are split into chunks of consecutive slices. Chunks may run in parallel, each on one thread. Each
-// chunk has its own memory for private values and temporaries.
-enum { MOST_VISIT_CHUNKS = 32 };
-typedef struct ProgramVisit {
-  const Visit *plan;
-  uint32_t first, end; // the visit's kernels
+// A slice group's slices are split into chunks of consecutive slices. Chunks may run in parallel, each on one thread.
+// Each chunk has its own memory for private values and temporaries.
+enum { MOST_SLICE_CHUNKS = 32 };
+typedef struct ProgramSliceGroup {
+  const SliceGroup *plan;
+  uint32_t first, end; // the slice group's kernels
   int64_t nchunks;
   size_t offset, chunk_nbytes; // the chunks' memory in the workspace; offsets of private values and temporaries are in
                                // the first chunk's
-} ProgramVisit;
+} ProgramSliceGroup;
 
 struct LoopTree; // ir/loops/loops.h
 struct Wants;
@@ -31,8 +31,8 @@ typedef struct Program {
   const Partition *partition; // the graph's regions, which became kernels
   Schedule **schedules;       // one for each kernel, in the order of execution
   size_t nkernels;
-  ProgramVisit *visits; // in the order of their kernels
-  size_t nvisits;
+  ProgramSliceGroup *slice_groups; // in the order of their kernels
+  size_t nslice_groups;
   uint32_t *first_kernel; // by node->index: the node's first kernel; NOT_IN_KERNEL: the node is an alias
   size_t *value_offset;   // by value->index, for values in the workspace: bytes from its start; with open dims, bytes
                           // from the start of the value's arena, divided by the monomial's value
@@ -40,8 +40,8 @@ typedef struct Program {
   // By value->index: an update that the end of a call copies from the workspace to its output; or a state that the
   // beginning of a call copies to the workspace, because it is the update of another state.
   bool *is_staged;
-  Room *rooms; // with open dims: arenas in sequence, each padded to whole cache lines; temporaries follow
-  size_t nrooms;
+  MonomialArena *arenas; // with open dims: arenas in sequence, each padded to whole cache lines; temporaries follow
+  size_t narenas;
   size_t workspace_nbytes;
   // Builds the tree of one loop on demand, as the trees of all loops would need much memory. NULL: out of memory.
   struct LoopTree *(*loop_tree)(const Schedule *s, uint32_t loop, const struct Wants *wants, Arena *arena);
@@ -57,16 +57,16 @@ const NodeKernel *program_node_kernels(const Program *p, Arena *arena);
 // staged.
 bool program_copies_output(const Program *p, size_t i);
 
-// A unit: the kernels of a visit, or a kernel and the kernels with Schedule.follows behind it. A unit's kernels run
-// without other kernels in between.
+// A unit: the kernels of a slice group, or a kernel and the kernels with Schedule.follows behind it. A unit's kernels
+// run without other kernels in between.
 uint32_t program_unit_first(const Program *p, uint32_t kernel);
 uint32_t program_unit_end(const Program *p, uint32_t kernel);
 // The kernel that stores the elements of `kernel`'s temporary (Temporary.is_made). Sets *temporary to its index in that
 // kernel.
 size_t program_maker(const Program *p, size_t kernel, uint32_t *temporary);
-const ProgramVisit *program_visit(const Program *p, size_t kernel); // the kernel's visit; NULL: none
-int64_t visit_first_slice(const ProgramVisit *v, int64_t chunk);    // for chunk nchunks, the number of slices
-bool visit_is_private(const ProgramVisit *v, const Value *value);   // v may be NULL
+const ProgramSliceGroup *program_slice_group(const Program *p, size_t kernel); // the kernel's slice group; NULL: none
+int64_t slice_group_first_slice(const ProgramSliceGroup *v, int64_t chunk);  // for chunk nchunks, the number of slices
+bool slice_group_is_private(const ProgramSliceGroup *v, const Value *value); // v may be NULL
 
 // Prints the kernels with their schedules, as `ngrad show` does.
 void program_print(const Program *p, Text *out);

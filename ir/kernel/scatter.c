@@ -43,7 +43,7 @@ static bool is_dense(const Kernel *k, const Access *a, const int axes[3]) {
 bool kernel_find_scatter(const Kernel *k, Scatter *s) {
   const Type type = k->is_f64 ? TYPE_F64 : TYPE_F32;
   *s = (Scatter){.free = -1, .columns = -1};
-  if (k->nstores != 1 || k->visit || k->naxes < 3 || k->naxes > 4) return false;
+  if (k->nstores != 1 || k->slice_group || k->naxes < 3 || k->naxes > 4) return false;
   s->sum = k->stores[0].value;
   s->to = k->stores[0].access;
   const Expr *sum = &k->exprs[s->sum], *choice = argument(k, sum, 0);

@@ -1,7 +1,7 @@
 // Schedules: builders, and the sizes of loops and their blocks.
 #include "ir/kernel/schedule.h"
 
-#include "ir/kernel/uses.h"
+#include "ir/kernel/needed.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -45,20 +45,20 @@ bool loop_shares_bytes(const Kernel *k, const Loop *loop, const Access *a) {
   bool is_dense = !loop->nfree && a->offset % 2 == 0 && !a->offset_monomial;
   if (!type_is_packed(a->type)) return false;
   for (int i = loop->nouter + loop->ninner - 1; i >= 0; i--) {
-    is_dense &= a->stride[loop->order[i]] == next && !a->stride_monomial[loop->order[i]];
-    is_dense &= !k->axes[loop->order[i]].monomial || i == 0; // no stride depends on the extent of the slowest axis
-    next *= k->axes[loop->order[i]].extent;
-    if (i >= loop->nouter && !loop->tile) nelems *= k->axes[loop->order[i]].extent;
+    is_dense &= a->stride[loop->axes[i]] == next && !a->stride_monomial[loop->axes[i]];
+    is_dense &= !k->axes[loop->axes[i]].monomial || i == 0; // no stride depends on the extent of the slowest axis
+    next *= k->axes[loop->axes[i]].extent;
+    if (i >= loop->nouter && !loop->tile) nelems *= k->axes[loop->axes[i]].extent;
   }
-  return !is_dense || nelems % 2 || loop->most_chunks ||
+  return !is_dense || nelems % 2 || loop->most_cut_blocks ||
          (loop->few_work && (loop->few_block % 2 || loop->many_block % 2));
 }
 
 bool loop_has_same_order(const Loop *a, const Loop *b) {
   const bool has_blocks = loop_has_roots(a, ROOT_REDUCE_OUTER);
-  return memcmp(a->order, b->order, sizeof a->order) == 0 && a->nouter == b->nouter && a->ninner == b->ninner &&
+  return memcmp(a->axes, b->axes, sizeof a->axes) == 0 && a->nouter == b->nouter && a->ninner == b->ninner &&
          a->nfree == b->nfree && a->few_work == b->few_work && a->few_block == b->few_block &&
-         a->many_block == b->many_block && a->most_chunks == b->most_chunks && a->tile == b->tile &&
+         a->many_block == b->many_block && a->most_cut_blocks == b->most_cut_blocks && a->tile == b->tile &&
          a->rows_in_lanes == b->rows_in_lanes && a->copies_rows == b->copies_rows && a->is_nested == b->is_nested &&
          a->sums_middle == b->sums_middle && a->is_product == b->is_product && a->is_depthwise == b->is_depthwise &&
          a->is_scatter == b->is_scatter && a->accumulators == b->accumulators &&
@@ -95,27 +95,27 @@ AxisSet root_axes(const Kernel *k, const Root *root) {
 
 AxisSet loop_outer_axes(const Loop *loop) {
   AxisSet axes = 0;
-  for (int i = 0; i < loop->nouter; i++) axes |= 1U << loop->order[i];
+  for (int i = 0; i < loop->nouter; i++) axes |= 1U << loop->axes[i];
   return axes;
 }
 
 AxisSet loop_inner_axes(const Loop *loop) {
   AxisSet axes = 0;
-  for (int i = 0; i < loop->ninner; i++) axes |= 1U << loop->order[loop->nouter + i];
+  for (int i = 0; i < loop->ninner; i++) axes |= 1U << loop->axes[loop->nouter + i];
   return axes;
 }
 
 int loop_vector_axis(const Loop *loop) {
-  return loop->ninner ? loop->order[loop->nouter + loop->ninner - 1] : -1;
+  return loop->ninner ? loop->axes[loop->nouter + loop->ninner - 1] : -1;
 }
 
 int loop_lane_axis(const Loop *loop) {
-  if (loop->rows_in_lanes) return loop->order[loop->nouter - 1];
+  if (loop->rows_in_lanes) return loop->axes[loop->nouter - 1];
   return loop->ninner ? loop_vector_axis(loop) : -1;
 }
 
 int64_t loop_row_nelems(const Kernel *k, const Loop *loop) {
-  int64_t extent = k->axes[loop->order[loop->nouter]].extent;
+  int64_t extent = k->axes[loop->axes[loop->nouter]].extent;
   const int64_t whole = (extent + LANES - 1) / LANES * LANES;
   return loop->rows_in_lanes ? extent
          : loop->is_peeled   ? whole + LANES
@@ -126,7 +126,7 @@ AxisSet loop_row_axes(const Kernel *k, const Loop *loop) {
   if (!loop->is_depthwise || loop->rows == 1 || loop->block != loop->rows) return 0;
   AxisSet axes = 0;
   for (int i = loop->nouter - 1; i >= loop->nfree && axes_nelems(k, axes) < loop->rows; i--)
-    axes |= 1U << loop->order[i];
+    axes |= 1U << loop->axes[i];
   return axes_nelems(k, axes) == loop->rows && !axes_monomial(k, axes) ? axes : 0;
 }
 
@@ -135,12 +135,12 @@ int loop_axis_outside_windows(const Kernel *k, const Loop *loop, AccessId id) {
   const int last = loop->nouter + loop->ninner - 2; // position of the last middle axis
   AxisSet windows = 0, middle = 0;
   for (size_t i = 0; i < a->nbounds; i++) windows |= bound_axes(&a->bounds[i]);
-  if (!loop->nfree || !(windows >> loop->order[loop->nfree - 1] & 1)) return -1;
-  for (int i = loop->nouter; i <= last; i++) middle |= 1U << loop->order[i];
+  if (!loop->nfree || !(windows >> loop->axes[loop->nfree - 1] & 1)) return -1;
+  for (int i = loop->nouter; i <= last; i++) middle |= 1U << loop->axes[i];
   AxisSet taps = windows & middle;
   for (int i = last; i >= loop->nouter; i--) {
-    if (!(taps >> loop->order[i] & 1)) return taps ? -1 : loop->order[i];
-    taps &= ~(1U << loop->order[i]);
+    if (!(taps >> loop->axes[i] & 1)) return taps ? -1 : loop->axes[i];
+    taps &= ~(1U << loop->axes[i]);
   }
   return -1;
 }
@@ -153,15 +153,15 @@ bool loop_has_contiguous_rows(const Kernel *k, const Loop *loop, AccessId id) {
     return false;
   if (axes_monomial(k, loop_outer_axes(loop) | loop_inner_axes(loop))) return false;
   for (int i = loop->nouter; i >= 0; i--) { // from the middle axis on outwards
-    if (a->stride[loop->order[i]] != stride) return false;
-    stride *= k->axes[loop->order[i]].extent;
+    if (a->stride[loop->axes[i]] != stride) return false;
+    stride *= k->axes[loop->axes[i]].extent;
   }
   return true;
 }
 
 AxisSet loop_cut_axes(const Loop *loop) {
-  AxisSet axes = loop->tile ? 1U << loop->order[0] : 0;
-  for (int i = loop->nfree; i < loop->nouter; i++) axes |= 1U << loop->order[i];
+  AxisSet axes = loop->tile ? 1U << loop->axes[0] : 0;
+  for (int i = loop->nfree; i < loop->nouter; i++) axes |= 1U << loop->axes[i];
   return axes;
 }
 
@@ -172,27 +172,27 @@ static AxisSet free_axes(const Loop *loop) {
 }
 
 bool loop_has_open_length(const Kernel *k, const Loop *loop) {
-  return loop->few_work || (loop->most_chunks && axes_monomial(k, loop_cut_axes(loop)));
+  return loop->few_work || (loop->most_cut_blocks && axes_monomial(k, loop_cut_axes(loop)));
 }
 
 int64_t loop_block_length(const Kernel *k, const Loop *loop) {
-  const int64_t length = loop->tile ? loop->tile : loop->block, most = loop->most_chunks;
+  const int64_t length = loop->tile ? loop->tile : loop->block, most = loop->most_cut_blocks;
   const int64_t least = most ? (axes_nelems(k, loop_cut_axes(loop)) + most - 1) / most : 0;
   return length > least ? length : least;
 }
 
-int64_t loop_nchunks(const Kernel *k, const Loop *loop) {
+int64_t loop_ncut_blocks(const Kernel *k, const Loop *loop) {
   const int64_t length = loop_block_length(k, loop);
   assert(length > 0);
   return (axes_nelems(k, loop_cut_axes(loop)) + length - 1) / length;
 }
 
-bool loop_has_open_chunks(const Kernel *k, const Loop *loop) {
+bool loop_has_open_cut_blocks(const Kernel *k, const Loop *loop) {
   return loop_has_open_length(k, loop) || axes_monomial(k, loop_cut_axes(loop));
 }
 
 int64_t loop_nblocks(const Kernel *k, const Loop *loop) {
-  return axes_nelems(k, free_axes(loop)) * loop_nchunks(k, loop);
+  return axes_nelems(k, free_axes(loop)) * loop_ncut_blocks(k, loop);
 }
 
 bool loop_is_idle(const Kernel *k, const Loop *loop) {
@@ -208,31 +208,31 @@ bool loop_is_idle(const Kernel *k, const Loop *loop) {
 // Bytes
 
 static int64_t slice_nbytes(const Kernel *k, const Access *a) {
-  const Sliced *tensor = visit_find(k->visit, a->value);
-  return (int64_t)type_array_nbytes(a->type, (size_t)visit_nelems(k->visit, tensor));
+  const Sliced *tensor = slice_group_find(k->slice_group, a->value);
+  return (int64_t)type_array_nbytes(a->type, (size_t)slice_group_nelems(k->slice_group, tensor));
 }
 
 int64_t access_tensor_nbytes(const Schedule *s, AccessId id) {
   const Access *a = &s->kernel->accesses[id];
-  if (a->value && s->kernel->visit) return slice_nbytes(s->kernel, a);
+  if (a->value && s->kernel->slice_group) return slice_nbytes(s->kernel, a);
   if (a->value) return access_value_nbytes(s->kernel, id);
   const Temporary *t = &s->temporaries[a->temporary];
   return t->is_own ? 0 : (int64_t)type_array_nbytes(t->type, (size_t)t->nelems);
 }
 
-// Lasting loops
+// Loops that compute the same for several slices of a slice group
 
 // Whether the load is invariant: it yields the same elements for all slices along the last level.
-static bool is_lasting_load(const Schedule *s, const Access *a) {
-  const Visit *visit = s->kernel->visit;
+static bool is_invariant_load(const Schedule *s, const Access *a) {
+  const SliceGroup *slice_group = s->kernel->slice_group;
   if (a->type == TYPE_NONE) return true;
-  if (!a->value) return s->temporaries[a->temporary].is_lasting;
-  const Sliced *tensor = visit_find(visit, a->value);
-  return !tensor->is_passed_on && !tensor->stride[visit->nlevels - 1];
+  if (!a->value) return s->temporaries[a->temporary].is_invariant;
+  const Sliced *tensor = slice_group_find(slice_group, a->value);
+  return !tensor->is_passed_on && !tensor->stride[slice_group->nlevels - 1];
 }
 
 // Whether the loop stores only temporaries, and only from invariant loads.
-static bool is_lasting_loop(const Schedule *s, const Loop *loop, bool *is_needed) {
+static bool is_invariant_loop(const Schedule *s, const Loop *loop, bool *is_needed) {
   const Kernel *k = s->kernel;
   memset(is_needed, 0, k->nexprs * sizeof *is_needed);
   for (size_t i = 0; i < loop->nroots; i++) {
@@ -243,23 +243,23 @@ static bool is_lasting_loop(const Schedule *s, const Loop *loop, bool *is_needed
   }
   for (ExprId id = 1; id < k->nexprs; id++) {
     if (is_needed[id] && k->exprs[id].op == EXPR_COMBINE) return false;
-    if (is_needed[id] && k->exprs[id].op == EXPR_LOAD && !is_lasting_load(s, &k->accesses[k->exprs[id].access]))
+    if (is_needed[id] && k->exprs[id].op == EXPR_LOAD && !is_invariant_load(s, &k->accesses[k->exprs[id].access]))
       return false;
   }
   return true;
 }
 
-bool schedule_find_lasting(Schedule *s) {
+bool schedule_find_invariants(Schedule *s) {
   Kernel *k = s->kernel;
   bool *is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs + 1);
   k->out_of_memory |= !is_needed;
   for (size_t l = 0; is_needed && l < s->nloops; l++) {
     Loop *loop = &s->loops[l];
-    loop->is_lasting = is_lasting_loop(s, loop, is_needed);
+    loop->is_invariant = is_invariant_loop(s, loop, is_needed);
     for (size_t i = 0; i < loop->nroots; i++) {
       const Access *a = &k->accesses[loop->roots[i].access];
       if (loop->roots[i].kind == ROOT_STORE && !a->value)
-        s->temporaries[a->temporary].is_lasting = loop->is_lasting && !s->temporaries[a->temporary].is_own;
+        s->temporaries[a->temporary].is_invariant = loop->is_invariant && !s->temporaries[a->temporary].is_own;
     }
   }
   return is_needed;

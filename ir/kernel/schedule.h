@@ -1,6 +1,6 @@
 // Schedules: the list of loops that computes a kernel.
 //
-// Scheduling (passes/schedule/schedule.h) decides which axes are outer, which reductions finish inside an outer
+// Scheduling (passes/schedule/sum_order.h) decides which axes are outer, which reductions finish inside an outer
 // iteration and which only after a whole loop, and which temporaries hold values between loops. It adds expressions to
 // the kernel (loads of temporaries, EXPR_COMBINE). It does not change results: the root that stores a result computes
 // the value of the kernel's store, from temporaries of earlier loops where there are any.
@@ -22,8 +22,8 @@ typedef struct Temporary { // memory that carries values between a kernel's loop
   Monomial monomial; // of nelems; with partial results, of the part of one block
   bool is_own; // each element is read only in the outer iteration that writes it: a local array of a step, not in the
                // workspace
-  bool is_lasting; // in a visit: lasting loops store the temporary, and its elements are valid for later slices
-  bool is_made;    // an earlier schedule that this one follows stores the elements, at the same `offset`
+  bool is_invariant; // in a slice group: invariant loops store the temporary, and later slices read the same elements
+  bool is_made;      // an earlier schedule that this one follows stores the elements, at the same `offset`
 } Temporary;
 
 // A result of a loop: a store, or a reduction. A loop's roots are sorted by sweep.
@@ -70,7 +70,7 @@ typedef struct Runs {
 typedef struct Loop {
   // The fields from here to `runs` fix the order of additions, and so the bits of results. kernel_order sets them,
   // independent of the target.
-  int order[MAX_AXES]; // outer axes, slowest first, then inner axes
+  int axes[MAX_AXES]; // outer axes, slowest first, then inner axes
   int nouter, ninner;
   // The first `nfree` outer axes are free: outer reductions do not reduce them, and a block has one index on them. The
   // other outer axes are cut into blocks of `block` iterations.
@@ -79,11 +79,11 @@ typedef struct Loop {
   // If few_work is not 0, open dims decide the block length: few_block iterations if the cut and inner axes together
   // have at most few_work elements, else many_block.
   int64_t few_work, few_block, many_block;
-  int64_t most_chunks; // if not 0: blocks grow until loop_nchunks is at most this, and partial sums are f64
-  int64_t tile;        // if not 0: no axis is outer, and the only inner axis is cut into tiles of this many elements
-  bool rows_in_lanes;  // each lane computes a row: a vector has LANES iterations of the last outer axis, and the inner
-                       // axis is serial
-  bool copies_rows;    // with rows_in_lanes: copies a tensor with dense rows into panels along the last outer axis
+  int64_t most_cut_blocks; // if not 0: blocks grow until loop_ncut_blocks is at most this, and partial sums are f64
+  int64_t tile;       // if not 0: no axis is outer, and the only inner axis is cut into tiles of this many elements
+  bool rows_in_lanes; // each lane computes a row: a vector has LANES iterations of the last outer axis, and the inner
+                      // axis is serial
+  bool copies_rows;   // with rows_in_lanes: copies a tensor with dense rows into panels along the last outer axis
   bool is_nested;   // inner reductions go over the vector axis, and their results into reductions over the middle axes
   bool sums_middle; // inner reductions go over the middle axes only, and sum vectors of the last axis in registers
   // With sums_middle: a sum of products. One operand does not vary over the vector axis; the other does, but not over
@@ -96,9 +96,10 @@ typedef struct Loop {
   bool is_scatter;  // with sums_middle: the kernel is a scatter (ir/kernel/scatter.h), and each sum is one chain
   int accumulators; // accumulators of each lane in an inner reduction over the vector axis
   Runs runs;
-  bool is_side;    // computes temporaries for main loops, or results that do not vary over all axes
-  bool is_lasting; // in a visit: loop-invariant along the last level, so the loop runs only for the level's first slice
-  bool is_made;    // does not run, as another schedule makes its temporaries (Temporary.is_made)
+  bool is_side;      // computes temporaries for main loops, or results that do not vary over all axes
+  bool is_invariant; // in a slice group: the loop computes the same for all slices along the last level, and runs only
+                     // for the first of these
+  bool is_made;      // does not run, as another schedule makes its temporaries (Temporary.is_made)
   bool may_share_rows; // a step may compute several outer iterations, as each sum has one accumulator, and no scalar
                        // varies over middle axes
   int dense_axis;      // main loops: the axis along which most accessed elements are adjacent in memory
@@ -151,8 +152,8 @@ bool loop_has_roots(const Loop *loop, RootKind kind);
 // no outer reductions.
 bool loop_has_same_order(const Loop *a, const Loop *b);
 
-// Sets is_lasting of loops and temporaries, for a kernel in a visit. False: out of memory.
-bool schedule_find_lasting(Schedule *s);
+// Sets is_invariant of loops and temporaries, for a kernel in a slice group. False: out of memory.
+bool schedule_find_invariants(Schedule *s);
 
 AxisSet root_axes(const Kernel *k, const Root *root); // of the expression; for a store, also of the access
 
@@ -170,19 +171,19 @@ bool loop_has_contiguous_rows(const Kernel *k, const Loop *loop, AccessId id);
 int loop_axis_outside_windows(const Kernel *k, const Loop *loop, AccessId id);
 int64_t loop_row_nelems(const Kernel *k, const Loop *loop); // in whole vectors; with one inner axis
 
-// Blocks, at the hints of open dims. A loop has loop_nchunks blocks for each index on the free axes.
+// Blocks, at the hints of open dims. A loop has loop_ncut_blocks blocks for each index on the free axes.
 int64_t loop_block_length(const Kernel *k, const Loop *loop); // iterations in a block, or elements in a tile
-int64_t loop_nchunks(const Kernel *k, const Loop *loop);
+int64_t loop_ncut_blocks(const Kernel *k, const Loop *loop);
 int64_t loop_nblocks(const Kernel *k, const Loop *loop);
-bool loop_has_open_length(const Kernel *k, const Loop *loop); // loop_block_length depends on open dims
-bool loop_has_open_chunks(const Kernel *k, const Loop *loop); // loop_nchunks depends on open dims
+bool loop_has_open_length(const Kernel *k, const Loop *loop);     // loop_block_length depends on open dims
+bool loop_has_open_cut_blocks(const Kernel *k, const Loop *loop); // loop_ncut_blocks depends on open dims
 // Whether two blocks may store halves of the same byte of a packed type. They do not if the elements of each block are
 // contiguous, begin at a whole byte and are an even number.
 bool loop_shares_bytes(const Kernel *k, const Loop *loop, const Access *a);
 bool loop_is_idle(const Kernel *k, const Loop *loop); // has no iterations, stores no elements, or is_made
 
-// Bytes of a tensor or temporary in memory, or of the stored part of a result; 0 for a step's local array. In a visit,
-// bytes of one slice.
+// Bytes of a tensor or temporary in memory, or of the stored part of a result; 0 for a step's local array. In a slice
+// group, bytes of one slice.
 int64_t access_tensor_nbytes(const Schedule *s, AccessId id);
 
 // Print a loop's order in words, "over d0 4096 in 47 blocks of 88; inside d1 768", and the roots of a sweep, "store y,

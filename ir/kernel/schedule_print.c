@@ -36,13 +36,13 @@ static void print_parts(int64_t count, const char *part, int64_t length, Text *o
 void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   text_add_string(out, "over ");
   if (loop->nouter) {
-    print_axes(k, loop->order, loop->nouter, out);
+    print_axes(k, loop->axes, loop->nouter, out);
     print_parts(loop_nblocks(k, loop), "block", loop_block_length(k, loop), out);
     if (loop->rows_in_lanes) text_format(out, ", %d rows in lanes", LANES);
     if (loop->rows > 1) text_format(out, ", %d at once", loop->rows);
     text_add_string(out, "; inside ");
   }
-  print_axes(k, loop->order + loop->nouter, loop->ninner, out);
+  print_axes(k, loop->axes + loop->nouter, loop->ninner, out);
   if (!loop->ninner) text_add_string(out, "nothing");
   if (loop->tile) print_parts(loop_nblocks(k, loop), "tile", loop->tile, out);
   if (loop->is_peeled) text_add_string(out, ", rows peeled to cache lines");
@@ -87,7 +87,7 @@ void loop_print_sweep(const Schedule *s, const Loop *loop, int sweep, Text *out)
 static void print_middle_run(const Kernel *k, const Loop *loop, Text *out) {
   const Runs *runs = &loop->runs;
   text_format(out, ", runs of %lld along %s into %s", (long long)runs->middle_run,
-              k->axes[loop->order[loop->nouter + runs->depth]].name, runs->is_f32 ? "f32" : "f64");
+              k->axes[loop->axes[loop->nouter + runs->depth]].name, runs->is_f32 ? "f32" : "f64");
 }
 
 // Prints the order of additions within an outer iteration: in each lane, then over the lanes.
@@ -96,7 +96,7 @@ static void print_inner_order(const Kernel *k, const Loop *loop, Text *out) {
   const char *axis = k->axes[loop_vector_axis(loop)].name, *type = k->is_s64 ? "s64" : k->is_f64 ? "f64" : "f32";
   if (loop->sums_middle) {
     text_add_string(out, "    sums over ");
-    print_axes(k, loop->order + loop->nouter, loop->ninner - 1, out);
+    print_axes(k, loop->axes + loop->nouter, loop->ninner - 1, out);
     text_format(out, ": one by one, in %s", type);
     if (runs->middle_run) print_middle_run(k, loop, out);
     text_add_string(out, "\n");

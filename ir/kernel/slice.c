@@ -29,12 +29,12 @@ int kernel_count_cuts(const Kernel *k, int most) {
   return count;
 }
 
-void kernel_slice(Kernel *k, const Visit *visit) {
-  const AxisSet fixed = (1U << visit->nfixed) - 1;
-  k->visit = visit;
-  for (int axis = 0; axis < visit->nfixed; axis++) k->axes[axis].extent = 1;
-  if (visit->block) k->axes[visit->nfixed].extent = visit->block;
+void kernel_slice(Kernel *k, const SliceGroup *slice_group) {
+  const AxisSet fixed = (1U << slice_group->nfixed) - 1;
+  k->slice_group = slice_group;
+  for (int axis = 0; axis < slice_group->nfixed; axis++) k->axes[axis].extent = 1;
+  if (slice_group->block) k->axes[slice_group->nfixed].extent = slice_group->block;
   for (ExprId id = 1; id < k->nexprs; id++) k->exprs[id].axes &= ~fixed;
   for (AccessId id = 0; id < k->naccesses; id++)
-    memset(k->accesses[id].stride, 0, (size_t)visit->nfixed * sizeof *k->accesses[id].stride);
+    memset(k->accesses[id].stride, 0, (size_t)slice_group->nfixed * sizeof *k->accesses[id].stride);
 }

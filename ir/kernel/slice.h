@@ -8,7 +8,7 @@
 // each result has different elements at each index, and no value depends on the index itself.
 int kernel_count_cuts(const Kernel *k, int most);
 
-// Makes the kernel compute one slice of the visit.
-void kernel_slice(Kernel *k, const Visit *visit);
+// Makes the kernel compute one slice of the slice group.
+void kernel_slice(Kernel *k, const SliceGroup *slice_group);
 
 #endif

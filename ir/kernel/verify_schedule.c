@@ -1,8 +1,8 @@
 // Verifies loops in their order, recording the temporaries that earlier loops have filled.
 #include "ir/kernel/verify.h"
 
+#include "ir/kernel/needed.h"
 #include "ir/kernel/scatter.h"
-#include "ir/kernel/uses.h"
 #include "ir/kernel/verifying.h"
 
 #include <string.h>
@@ -29,10 +29,10 @@ static bool wrong_root(const ScheduleVerifying *v, const Loop *loop, const Root 
   return false;
 }
 
-static bool verify_order(const ScheduleVerifying *v, const Loop *loop) {
+static bool verify_axes(const ScheduleVerifying *v, const Loop *loop) {
   AxisSet seen = 0;
   for (int i = 0; i < loop->nouter + loop->ninner; i++) {
-    int axis = loop->order[i];
+    int axis = loop->axes[i];
     if (axis < 0 || axis >= v->k->naxes || seen >> axis & 1) {
       return wrong_loop(v, loop, "an axis twice, or none");
     }
@@ -132,7 +132,7 @@ static bool are_products_short(const Kernel *k, const Loop *loop) {
   AxisSet inside = 0;
   const int depth = runs->middle_run ? runs->depth + 1 : 0;
   if (depth < 0 || depth >= loop->ninner || runs->vector_run || runs->is_open) return false;
-  for (int i = depth; i < loop->ninner - 1; i++) inside |= 1U << loop->order[loop->nouter + i];
+  for (int i = depth; i < loop->ninner - 1; i++) inside |= 1U << loop->axes[loop->nouter + i];
   return !axes_monomial(k, inside) &&
          axes_nelems(k, inside) * (runs->middle_run ? runs->middle_run : 1) <= LONGEST_CHAIN;
 }
@@ -181,7 +181,7 @@ static bool verify_block_chains(const ScheduleVerifying *v, const Loop *loop) {
 
 static bool verify_loop(const ScheduleVerifying *v, const Loop *loop) {
   const Kernel *k = v->k;
-  if (!verify_order(v, loop)) return false;
+  if (!verify_axes(v, loop)) return false;
   if (!v->k->is_f64 && (!verify_row_chains(v, loop) || !verify_block_chains(v, loop))) return false;
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
     for (size_t i = 0; i < loop->nroots; i++)

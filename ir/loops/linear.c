@@ -1,7 +1,7 @@
 // Converts indices to sums of terms, and compares the sums.
 #include "ir/loops/linear.h"
 
-#include "ir/graph/open.h"
+#include "ir/graph/open_dims.h"
 
 static bool is_alike(const Term *a, const Term *b) {
   return a->monomial == b->monomial && a->of_loop == b->of_loop && a->loop == b->loop && a->var.kind == b->var.kind &&
@@ -50,7 +50,8 @@ typedef struct Meaning {
 static void add_scaled(Linear *l, const Index *i, Term scale, const Meaning *meaning);
 
 static void add_product(Linear *l, const Index *i, Term scale, const Meaning *meaning) {
-  const int first = i->args[1]->op > INDEX_NCHUNKS; // the operand that may be a sum; the other must be a single term
+  const int first =
+      i->args[1]->op > INDEX_NCUT_BLOCKS; // the operand that may be a sum; the other must be a single term
   Linear factor = {0};
   add_scaled(&factor, i->args[!first], (Term){.number = 1, .divisor = 1}, meaning);
   if (factor.nterms == 0) return;
@@ -90,7 +91,9 @@ static void add_scaled(Linear *l, const Index *i, Term scale, const Meaning *mea
     return;
   }
   case INDEX_BLOCK_LENGTH:
-  case INDEX_NCHUNKS: add_leaf(l, (Term){.number = 1, .of_loop = i->op, .loop = i->loop, .divisor = 1}, scale); return;
+  case INDEX_NCUT_BLOCKS:
+    add_leaf(l, (Term){.number = 1, .of_loop = i->op, .loop = i->loop, .divisor = 1}, scale);
+    return;
   case INDEX_ADD:
   case INDEX_SUBTRACT:
     minus.number = i->op == INDEX_ADD ? scale.number : -scale.number;

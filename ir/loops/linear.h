@@ -4,11 +4,11 @@
 
 #include "ir/loops/loops.h"
 
-// The term number * monomial * (var / divisor) * (number of chunks, or block length, of a loop).
+// The term number * monomial * (var / divisor) * (number of blocks, or block length, of a loop).
 typedef struct Term {
   int64_t number; // the factor and the monomial's value at the hints
   Monomial monomial;
-  IndexOp of_loop; // the factor of the loop: INDEX_NCHUNKS or INDEX_BLOCK_LENGTH; INDEX_NUMBER: none
+  IndexOp of_loop; // the factor of the loop: INDEX_NCUT_BLOCKS or INDEX_BLOCK_LENGTH; INDEX_NUMBER: none
   uint32_t loop;
   Var var;         // VAR_NONE: no variable
   int64_t divisor; // the quotient var / divisor is rounded down

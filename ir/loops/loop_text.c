@@ -1,7 +1,7 @@
 // Prints names, integers and addresses. Variables and pointers have the same names as in the emitted C.
 #include "ir/loops/loop_text.h"
 
-#include "ir/graph/open.h"
+#include "ir/graph/open_dims.h"
 #include "ir/support/escape.h"
 
 #include <stdarg.h>
@@ -68,7 +68,7 @@ static void add_index(LoopText *p, const Index *i, int precedence) {
   case INDEX_NUMBER: loop_text_number(p, i->number, i->monomial); break;
   case INDEX_VAR: loop_text_var(p, i->var); break;
   case INDEX_BLOCK_LENGTH: loop_text_add(p, "block_length(loop %u)", (unsigned)i->loop); break;
-  case INDEX_NCHUNKS: loop_text_add(p, "chunks(loop %u)", (unsigned)i->loop); break;
+  case INDEX_NCUT_BLOCKS: loop_text_add(p, "chunks(loop %u)", (unsigned)i->loop); break;
   case INDEX_SIGNED: add_index(p, i->args[0], precedence); break;
   case INDEX_CHOOSE:
     add_index(p, i->args[0], own + 1);

@@ -24,7 +24,7 @@ const char *const var_names[] = {
     [VAR_BEGIN] = "begin",
     [VAR_END] = "end",
     [VAR_START] = "start",
-    [VAR_CHUNK] = "chunk",
+    [VAR_CUT_BEGIN] = "chunk",
     [VAR_COMBINED_BLOCK] = "b",
     [VAR_ELEMENT] = "i",
     [VAR_COLUMN] = "c",
@@ -85,7 +85,7 @@ IndexType index_type(const Index *i) {
   case INDEX_NUMBER: return i->monomial ? INDEX_SIZE : INDEX_EITHER;
   case INDEX_VAR: return var_is_int(i->var) ? INDEX_INT : INDEX_SIZE;
   case INDEX_BLOCK_LENGTH:
-  case INDEX_NCHUNKS:
+  case INDEX_NCUT_BLOCKS:
   case INDEX_SIGNED: return INDEX_SIZE;
   case INDEX_LESS:
   case INDEX_AT_MOST:
@@ -126,8 +126,8 @@ const Index *index_distance(TreeBuilder *t, const Index *a, const Index *b, cons
                             const Index *stride) {
   const Index *there = index_of(t, INDEX_REMAINDER, index_of(t, INDEX_DIVIDE, a, below), extent);
   const Index *here = index_of(t, INDEX_REMAINDER, index_of(t, INDEX_DIVIDE, b, below), extent);
-  const Index *apart = index_of(t, INDEX_MULTIPLY, index_of(t, INDEX_SUBTRACT, there, here), stride);
-  return apart ? make(t, (Index){.op = INDEX_SIGNED, .args = {apart}}) : NULL;
+  const Index *distance = index_of(t, INDEX_MULTIPLY, index_of(t, INDEX_SUBTRACT, there, here), stride);
+  return distance ? make(t, (Index){.op = INDEX_SIGNED, .args = {distance}}) : NULL;
 }
 
 LoopNode *tree_add(TreeBuilder *b, LoopNode node) {

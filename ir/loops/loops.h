@@ -53,7 +53,7 @@ typedef enum VarKind {
   VAR_BEGIN,          // the block's first outer iteration, or the tile's first element
   VAR_END,            // the end of the block's iterations, or of the tile's elements
   VAR_START,          // the first outer iteration that has the block's indices on the free axes (Loop.nfree)
-  VAR_CHUNK,          // the block's first iteration, counted from VAR_START
+  VAR_CUT_BEGIN,      // the block's first iteration, counted from VAR_START
   VAR_COMBINED_BLOCK, // the block whose partial sum NODE_COMBINE adds
   VAR_COLUMN,         // the step's first index on the vector axis, if a step takes a part of the axis (Loop.columns)
   VAR_COLUMN_END,     // the end of the step's part of the vector axis
@@ -71,7 +71,7 @@ typedef enum IndexOp {
   INDEX_NUMBER,
   INDEX_VAR,
   INDEX_BLOCK_LENGTH, // iterations in a block of `loop`, if they depend on open dims
-  INDEX_NCHUNKS,      // blocks of `loop` for each index on its free axes, if they depend on open dims
+  INDEX_NCUT_BLOCKS,  // blocks of `loop` for each index on its free axes, if they depend on open dims
   INDEX_ADD,
   INDEX_SUBTRACT,
   INDEX_MULTIPLY,
@@ -105,9 +105,9 @@ extern const IndexOperator index_operators[]; // by op, for binary operators
 typedef struct Index {
   IndexOp op;
   int64_t number;    // INDEX_NUMBER: its value at the hints of open dims
-  Monomial monomial; // INDEX_NUMBER: INDEX_NUMBER: the open dims among its factors; 0: a literal
+  Monomial monomial; // INDEX_NUMBER: the open dims among its factors; 0: a literal
   Var var;           // INDEX_VAR
-  uint32_t loop;     // INDEX_BLOCK_LENGTH, INDEX_NCHUNKS
+  uint32_t loop;     // INDEX_BLOCK_LENGTH, INDEX_NCUT_BLOCKS
   const struct Index *args[3];
 } Index;
 
@@ -266,9 +266,9 @@ struct LoopNode {
   bool is_vector;       // the value computed, stored or added is a vector; NODE_PARTIALS: each partial sum is a vector
   bool is_row;          // the node is repeated for each row of the step, or takes the row's element of an array
   bool has_fewer_lanes; // only the first VAR_LANES lanes hold elements; NODE_STEP: calls tail_step
-  bool keeps_lanes; // the tail, too, uses all lanes: panels have memory for them, and each lane has a sum of its own
-  Load load;        // NODE_LET
-  bool is_held;     // NODE_LET: a load whose result stays in a register for all rows
+  bool uses_all_lanes; // the tail, too, uses all lanes: panels have memory for them, and each lane has a sum of its own
+  Load load;           // NODE_LET
+  bool is_held;        // NODE_LET: a load whose result stays in a register for all rows
   // NODE_LET, loads with bounds. Arithmetic is modulo 2^64, so that `index < extent` tests both ends of a bound.
   const Index *inside; // a test of the bounds that are the same in all lanes; where it is 0, the value is the access's
                        // `outside`. NULL: they always hold. `load x + i * 8, where oy * 2 + ky - 1 < 56, else 0.0`

@@ -158,7 +158,7 @@ static void print_let(LoopText *p, const LoopNode *n) {
     else text_add_string(p->out, p->k->axes[__builtin_ctz(e->axes)].name);
   } else if (e->op == EXPR_INTEGER) {
     loop_text_add(p, "%lld", (long long)e->integer);
-  } else if (e->op == EXPR_COUNT || e->op == EXPR_SHARE) {
+  } else if (e->op == EXPR_COUNT || e->op == EXPR_RECIPROCAL) {
     say(p, n, "%O of ");
     loop_text_number(p, (int64_t)e->number, e->monomial);
   } else {

@@ -329,7 +329,7 @@ static bool init(Verifying *v) {
   }
   v->outer = loop_outer_axes(v->plan);
   v->inner = loop_inner_axes(v->plan);
-  v->vector = v->plan->ninner ? v->plan->order[v->plan->nouter + v->plan->ninner - 1] : -1;
+  v->vector = v->plan->ninner ? v->plan->axes[v->plan->nouter + v->plan->ninner - 1] : -1;
   v->lanes = v->plan->rows_in_lanes ? OUTER : v->vector;
   find_partials(v);
   return true;

@@ -86,7 +86,7 @@ static bool verify_next_piece(Verifying *v, const LoopNode *n, Range *r, int64_t
 static int64_t find_rest(const Verifying *v, int direction, int64_t width) {
   const Loop *plan = v->plan;
   const AxisSet cut = loop_cut_axes(plan);
-  if (direction != OUTER || plan->few_work || plan->most_chunks || plan->block % width) return 0;
+  if (direction != OUTER || plan->few_work || plan->most_cut_blocks || plan->block % width) return 0;
   return axes_monomial(v->k, cut) ? 0 : axes_nelems(v->k, cut) % width;
 }
 

@@ -36,7 +36,7 @@ bool verify_index(Verifying *v, const LoopNode *n, const Index *i) {
   if (!i) return true;
   if (i->op == INDEX_VAR && (!is_var(v, i->var) || !var_state(v, i->var)->is_set))
     return verify_fail(v, n, "it uses a variable that has no value here");
-  if ((i->op == INDEX_NCHUNKS || i->op == INDEX_BLOCK_LENGTH) && i->loop >= v->t->schedule->nloops)
+  if ((i->op == INDEX_NCUT_BLOCKS || i->op == INDEX_BLOCK_LENGTH) && i->loop >= v->t->schedule->nloops)
     return verify_fail(v, n, "there is no such loop");
   for (int a = 0; a < 3; a++)
     if (!verify_index(v, n, i->args[a])) return false;
@@ -87,9 +87,9 @@ bool verify_axis_index(Verifying *v, const LoopNode *n) {
   const Loop *plan = v->plan;
   int at = 0;
   AxisSet below = 0;
-  while (at < plan->nouter && plan->order[at] != (int)n->var.of) at++;
+  while (at < plan->nouter && plan->axes[at] != (int)n->var.of) at++;
   if (at == plan->nouter) return verify_fail(v, n, "its axis is not an outer axis");
-  for (int i = at + 1; i < plan->nouter; i++) below |= 1U << plan->order[i];
+  for (int i = at + 1; i < plan->nouter; i++) below |= 1U << plan->axes[i];
   const bool has_rows = v->range[OUTER].start.kind == VAR_ROW;
   const AxisSet rows = has_rows ? loop_row_axes(v->k, plan) : 0;
   if (!has_rows && v->range[OUTER].width == WIDTH_ROWS && !(verify_shared_axes(v) >> n->var.of & 1))
@@ -117,22 +117,24 @@ static const Index *least(Verifying *v, const Index *x, const Index *y) {
   return index_choose(&v->b, index_of(&v->b, INDEX_LESS, x, y), x, y);
 }
 
-// With free axes, each index on them has `chunks` blocks, and the last of these may be shorter.
-static bool verify_chunks(Verifying *v, const LoopNode *n, const Index *total, const Index *length) {
+// With free axes, each index on them has `cut_blocks` blocks, and the last of these may be shorter.
+static bool verify_cut_blocks(Verifying *v, const LoopNode *n, const Index *total, const Index *length) {
   TreeBuilder *b = &v->b;
   const uint32_t loop = (uint32_t)(v->plan - v->t->schedule->loops);
-  const bool is_open = loop_has_open_chunks(v->k, v->plan);
-  const int64_t nchunks = loop_nchunks(v->k, v->plan);
-  const Index *block = var_index(v, VAR_BLOCK), *start = var_index(v, VAR_START), *chunk = var_index(v, VAR_CHUNK);
-  const Index *chunks = is_open ? index_loop(b, INDEX_NCHUNKS, loop) : number_index(v, nchunks);
-  if (!is_open && nchunks <= 1)
+  const bool is_open = loop_has_open_cut_blocks(v->k, v->plan);
+  const int64_t ncut_blocks = loop_ncut_blocks(v->k, v->plan);
+  const Index *block = var_index(v, VAR_BLOCK), *start = var_index(v, VAR_START),
+              *cut_begin = var_index(v, VAR_CUT_BEGIN);
+  const Index *cut_blocks = is_open ? index_loop(b, INDEX_NCUT_BLOCKS, loop) : number_index(v, ncut_blocks);
+  if (!is_open && ncut_blocks <= 1)
     return verify_value(v, n, VAR_BEGIN, index_of(b, INDEX_MULTIPLY, block, total)) &&
            verify_value(v, n, VAR_END, index_of(b, INDEX_ADD, var_index(v, VAR_BEGIN), total));
-  const Index *next = least(v, index_of(b, INDEX_ADD, chunk, length), total);
-  return verify_value(v, n, VAR_START, index_of(b, INDEX_MULTIPLY, index_of(b, INDEX_DIVIDE, block, chunks), total)) &&
-         verify_value(v, n, VAR_CHUNK,
-                      index_of(b, INDEX_MULTIPLY, index_of(b, INDEX_REMAINDER, block, chunks), length)) &&
-         verify_value(v, n, VAR_BEGIN, index_of(b, INDEX_ADD, start, chunk)) &&
+  const Index *next = least(v, index_of(b, INDEX_ADD, cut_begin, length), total);
+  return verify_value(v, n, VAR_START,
+                      index_of(b, INDEX_MULTIPLY, index_of(b, INDEX_DIVIDE, block, cut_blocks), total)) &&
+         verify_value(v, n, VAR_CUT_BEGIN,
+                      index_of(b, INDEX_MULTIPLY, index_of(b, INDEX_REMAINDER, block, cut_blocks), length)) &&
+         verify_value(v, n, VAR_BEGIN, index_of(b, INDEX_ADD, start, cut_begin)) &&
          verify_value(v, n, VAR_END, index_of(b, INDEX_ADD, start, next));
 }
 
@@ -144,8 +146,8 @@ bool verify_block_range(Verifying *v, const LoopNode *n) {
   const Index *total = nelems_index(v, loop_cut_axes(plan)), *begin = var_index(v, VAR_BEGIN);
   const Index *length = is_open ? index_loop(b, INDEX_BLOCK_LENGTH, (uint32_t)(plan - v->t->schedule->loops))
                                 : number_index(v, loop_block_length(k, plan));
-  if (plan->nfree) return verify_chunks(v, n, total, length);
-  if (!loop_has_open_chunks(k, plan) && loop_nblocks(k, plan) == 1)
+  if (plan->nfree) return verify_cut_blocks(v, n, total, length);
+  if (!loop_has_open_cut_blocks(k, plan) && loop_nblocks(k, plan) == 1)
     return verify_value(v, n, VAR_BEGIN, number_index(v, 0)) && verify_value(v, n, VAR_END, total);
   return verify_value(v, n, VAR_BEGIN, index_of(b, INDEX_MULTIPLY, var_index(v, VAR_BLOCK), length)) &&
          verify_value(v, n, VAR_END, least(v, index_of(b, INDEX_ADD, begin, length), total));

@@ -14,7 +14,7 @@ static uint32_t store_root(Verifying *v, const LoopNode *n, AccessId id) {
 
 bool are_blocks_aligned(const Loop *plan) {
   const bool is_open = plan->few_work && (plan->few_block % LANES || plan->many_block % LANES);
-  return plan->block % LANES == 0 && !is_open && !plan->most_chunks;
+  return plan->block % LANES == 0 && !is_open && !plan->most_cut_blocks;
 }
 
 // If the tensor begins at a cache line, streamed vectors must, too (vectors of narrow types: at multiples of their

@@ -182,7 +182,8 @@ bool begin_block(Verifying *v) {
   begin_ranges(v);
   v->range[OUTER].from = var_index(v, VAR_BEGIN);
   v->range[OUTER].to = var_index(v, VAR_END);
-  if ((v->plan->is_product || v->plan->is_depthwise) && !loop_has_open_length(v->k, v->plan) && !v->plan->most_chunks) {
+  if ((v->plan->is_product || v->plan->is_depthwise) && !loop_has_open_length(v->k, v->plan) &&
+      !v->plan->most_cut_blocks) {
     const AxisSet cut = loop_cut_axes(v->plan);
     v->range[OUTER].divisor =
         greatest_divisor(v->plan->block, kernel_factor(v->k, axes_nelems(v->k, cut), axes_monomial(v->k, cut)));

@@ -135,7 +135,7 @@ static bool verify_runs_of(Verifying *v, const LoopNode *n, const SumState *s) {
                        has_runs ? "the sum is not cut into runs, as the loop says"
                                 : "the sum is cut into runs, and the loop has none");
   if (!f) return true;
-  const bool is_middle = plan->ninner > 1 && f->direction == plan->order[plan->nouter + runs->depth];
+  const bool is_middle = plan->ninner > 1 && f->direction == plan->axes[plan->nouter + runs->depth];
   const VarKind kind = f->node->var.kind;
   const Index *step = f->node->step;
   const int64_t longest = (int64_t)LONGEST_RUN * LANES * plan->accumulators;

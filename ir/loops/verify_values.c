@@ -164,14 +164,14 @@ bool verify_lanes(Verifying *v, const LoopNode *n) {
 }
 
 // Verifies the address of a vector in a local array of the step: the transposed copy, or spilled vectors.
-// `lanes_apart`: the distance between neighbouring indices on the vector axis.
-static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, int64_t lanes_apart, Linear *is) {
+// `lane_stride`: the distance between neighbouring indices on the vector axis.
+static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, int64_t lane_stride, Linear *is) {
   if (at->is_row) return verify_fail(v, n, "its base is not an array of pointers");
   if (!verify_index(v, n, at->index)) return false;
   *is = linear_of(v, at->index);
   Linear expected;
   expected.nterms = 0;
-  linear_add_var(&expected, VAR_AXIS, (uint32_t)v->vector, lanes_apart, 0);
+  linear_add_var(&expected, VAR_AXIS, (uint32_t)v->vector, lane_stride, 0);
   if (v->range[OUTER].start.kind == VAR_ROW) {
     int64_t row = 0;
     for (int i = 0; i < is->nterms; i++)
@@ -281,22 +281,22 @@ bool verify_let(Verifying *v, const LoopNode *n) {
                                       : FORM_SCALAR);
 }
 
-// The index of a partial sum in the temporary [free axes, chunk, the block's array], without the terms of the axes
+// The index of a partial sum in the temporary [free axes, block, the block's array], without the terms of the axes
 // `but`.
 static Linear partial_index(const Verifying *v, const Expr *e, AxisSet but) {
   const Kernel *k = v->k;
   const Loop *maker = &v->t->schedule->loops[e->loop];
-  const bool is_open = loop_has_open_chunks(k, maker);
+  const bool is_open = loop_has_open_cut_blocks(k, maker);
   const AxisSet own = access_axes(k, &k->accesses[e->access]);
   Linear l = access_index(v, e->access, own & ~but);
   linear_add_var(&l, VAR_COMBINED_BLOCK, 0, axes_nelems(k, own), axes_monomial(k, own));
   AxisSet below = own;
-  for (int at = maker->nfree; at-- > 0; below |= 1U << maker->order[at]) {
-    const int axis = maker->order[at];
+  for (int at = maker->nfree; at-- > 0; below |= 1U << maker->axes[at]) {
+    const int axis = maker->axes[at];
     if (but >> axis & 1) continue;
-    linear_add(&l, (Term){.number = axes_nelems(k, below) * (is_open ? 1 : loop_nchunks(k, maker)),
+    linear_add(&l, (Term){.number = axes_nelems(k, below) * (is_open ? 1 : loop_ncut_blocks(k, maker)),
                           .monomial = axes_monomial(k, below),
-                          .of_loop = is_open ? INDEX_NCHUNKS : INDEX_NUMBER,
+                          .of_loop = is_open ? INDEX_NCUT_BLOCKS : INDEX_NUMBER,
                           .loop = is_open ? e->loop : 0,
                           .var = {VAR_AXIS, (uint32_t)axis},
                           .divisor = 1});
@@ -339,8 +339,8 @@ bool verify_combine(Verifying *v, const LoopNode *n) {
     return verify_fail(v, n, "its reduction is not that of the partial sums, or it is not in f64");
   if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
   if (!verify_has_axes(v, n, e->axes, n->is_vector)) return false;
-  const Index *count = loop_has_open_chunks(k, maker) ? index_loop(&v->b, INDEX_NCHUNKS, e->loop)
-                                                      : number_index(v, loop_nchunks(k, maker));
+  const Index *count = loop_has_open_cut_blocks(k, maker) ? index_loop(&v->b, INDEX_NCUT_BLOCKS, e->loop)
+                                                          : number_index(v, loop_ncut_blocks(k, maker));
   if (loop_nblocks(k, maker) > 0 && !index_equals(n->end, count))
     return verify_fail(v, n, "it does not combine the partial sums of all blocks");
   if (loop_nblocks(k, maker) * axes_nelems(k, own) > t->nelems || axes_monomial(k, own) != t->monomial)

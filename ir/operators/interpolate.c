@@ -54,7 +54,7 @@ int64_t node_greatest_place(const Node *node) {
   const Value *v = node->op->traits & TRAIT_ADJOINT ? written_side(node) : read_side(node); // the loaded value
   int64_t extent[MAX_RANK] = {0}, stride[MAX_RANK] = {0}, offset = 0, greatest = 0;
   for (int i = 0; i < v->shape.rank; i++) extent[i] = extent_value(v->shape.extent[i]);
-  order_strides(&v->order, v->shape.rank, extent, stride);
+  layout_strides(&v->layout, v->shape.rank, extent, stride);
   for (int i = 0; i < v->shape.rank - 2; i++) {
     Resampling r = node_resampling(node, i);
     int axis = spatial_axis(node) + i;

@@ -524,8 +524,8 @@ int64_t gather_greatest_place(const Node *node) {
   const Value *src = node->inputs[0];
   const int axis = axis_of(node, src->shape.rank);
   for (int i = src->shape.rank - 1; i >= 0; i--) {
-    if (extent_monomial(src->shape.extent[order_axis(&src->order, i)])) return MAX_ELEMENTS; // for all open dims
-    if (order_axis(&src->order, i) == axis) break;
+    if (extent_monomial(src->shape.extent[layout_axis(&src->layout, i)])) return MAX_ELEMENTS; // for all open dims
+    if (layout_axis(&src->layout, i) == axis) break;
   }
   return shape_nelems(&src->shape);
 }

@@ -22,8 +22,8 @@ typedef struct Window {
   int64_t pad_begin, pad_end; // at least 0, with auto_pad resolved
   int64_t kernel;             // the kernel's extent, at least 1
   int64_t large, small;       // the sides' extents
-  // Not 0: the number is a value at the hints of these open dims (ir/graph/open.h). Padding depends on open dims if
-  // auto_pad derives it from an open extent.
+  // Not 0: the number is a value at the hints of these open dims (ir/graph/open_dims.h). Padding depends on open dims
+  // if auto_pad derives it from an open extent.
   Monomial kernel_monomial, large_monomial, small_monomial, pad_monomial;
 } Window;
 

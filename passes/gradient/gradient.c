@@ -1,7 +1,7 @@
 // Reverse accumulation: visits nodes from the last to the first; a node's rule computes gradients of its inputs from
 // the gradient of its output. Values get their names at the end, when it is known which value is the complete gradient
 // of a forward value.
-#include "passes/gradient/walk.h"
+#include "passes/gradient/gradient_state.h"
 
 #include "ir/graph/leaves.h"
 #include "ir/graph/verify.h"
@@ -43,7 +43,7 @@ Value *gradient_saved(Gradient *g, const Value *forward) {
   *here = (is_given ? graph_add_input : graph_add_value)(g->graph, forward->name, forward->type, &forward->shape);
   if (!*here) return out_of_memory(g);
   (*here)->position = forward->position;
-  (*here)->order = forward->order;
+  (*here)->layout = forward->layout;
   (*here)->is_of_leaf = is_given && g->is_own[forward->index];
   if (!is_given) (*here)->constant = forward->constant;
   return *here;
@@ -323,7 +323,7 @@ static void add_seed(Gradient *g, const Value *output) {
     return;
   }
   seed->position = output->position;
-  seed->order = output->order;
+  seed->layout = output->layout;
   g->seed[output->index] = seed;
   gradient_give(g, output, seed);
 }
@@ -377,7 +377,7 @@ static void add_output(Gradient *g, const Value *input) {
   if (!v || !name) return;
   v->name = name;
   v->position = input->position;
-  v->order = input->order;
+  v->layout = input->layout;
   g->ends->outputs[g->graph->noutputs] = input;
   if (!graph_add_output(g->graph, v)) out_of_memory(g);
 }
@@ -487,7 +487,7 @@ static void make(Gradient *g, const GradientRequest *request) {
   if (!g->failed) add_outputs(g, request);
   g->failed = g->failed || !remove_unused(g);
   if (!g->failed && g->forward->nleaves) g->failed = !gradient_settle_leaves(g);
-  if (!g->failed && request->saves_least) gradient_save_less(g);
+  if (!g->failed && request->saves_least) gradient_choose_saved(g);
   g->failed = g->failed || (request->saves_least && !graph_sort(g->graph, g->diagnostics)) || !finish(g);
 }
 

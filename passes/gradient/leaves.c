@@ -6,7 +6,7 @@
 #include "ir/operators/leaves.h"
 
 #include "ir/graph/leaves.h"
-#include "passes/gradient/walk.h"
+#include "passes/gradient/gradient_state.h"
 
 static Value *all_reduced(Gradient *g, Value *v, Reduction how) {
   Node *node = v ? gradient_node(g, OP_AllReduce, NULL) : NULL;
@@ -24,8 +24,8 @@ static void give_to_greatest(Gradient *g, const Node *node, Value *diff) {
   Value *zero = gradient_filled(g, forward->type, &forward->shape, 0);
   Value *is_greatest = gradient_binary(g, OP_GreaterEqual, src, dst);
   Value *count = all_reduced(g, gradient_select(g, is_greatest, one, zero), REDUCTION_SUM);
-  Value *share = gradient_binary(g, OP_Divide, all_reduced(g, diff, REDUCTION_SUM), count);
-  gradient_give(g, forward, gradient_select(g, is_greatest, share, zero));
+  Value *each = gradient_binary(g, OP_Divide, all_reduced(g, diff, REDUCTION_SUM), count);
+  gradient_give(g, forward, gradient_select(g, is_greatest, each, zero));
 }
 
 GRADIENT(AllReduce) {

@@ -2,7 +2,7 @@
 
 #include "ir/graph/leaves.h"
 #include "ir/operators/leaves.h"
-#include "passes/train/build.h"
+#include "passes/train/builder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,14 +123,14 @@ static bool broadcast_in_leaves(Cut *c) {
 }
 
 // The bytes of operands that would be kept for a later stage only because the node would run there.
-static size_t kept_nbytes(const Cut *c, const Node *node) {
+static size_t saved_nbytes(const Cut *c, const Node *node) {
   size_t nbytes = 0;
   for (uint32_t i = 0; i < node->ninputs; i++) {
     const Value *v = node->inputs[i];
-    bool is_kept = !v || !v->producer || v->producer->op->id == OP_Leaf;
-    for (const Use *use = v ? v->uses : NULL; use && !is_kept; use = use->next)
-      is_kept = use->node != node && use->node->op->id != OP_AllReduce && stage_of_use(c, use) != c->level[v->index];
-    if (!is_kept) nbytes += value_nbytes(v);
+    bool is_saved = !v || !v->producer || v->producer->op->id == OP_Leaf;
+    for (const Use *use = v ? v->uses : NULL; use && !is_saved; use = use->next)
+      is_saved = use->node != node && use->node->op->id != OP_AllReduce && stage_of_use(c, use) != c->level[v->index];
+    if (!is_saved) nbytes += value_nbytes(v);
   }
   return nbytes;
 }
@@ -145,7 +145,7 @@ static void put_off(Cut *c) {
     uint32_t later = c->nstages;
     for (const Use *use = v->uses; use; use = use->next)
       if (stage_of_use(c, use) < later) later = stage_of_use(c, use);
-    if (later < c->nstages && later > c->level[v->index] && kept_nbytes(c, node) <= value_nbytes(v))
+    if (later < c->nstages && later > c->level[v->index] && saved_nbytes(c, node) <= value_nbytes(v))
       c->level[v->index] = later;
   }
 }
@@ -290,7 +290,7 @@ typedef struct Part { // a function being built
 static Value *part_input(Part *p, const Value *v) {
   Value *own = graph_add_input(p->b.graph, v->name, v->type, &v->shape);
   if (!own) return builder_out_of_memory(&p->b);
-  own->order = v->order;
+  own->layout = v->layout;
   own->position = v->position;
   own->range = v->range;
   own->nproducts = v->nproducts;
@@ -321,13 +321,13 @@ static void add_part_inputs(Part *p, const bool *is_state) {
 }
 
 // Adds the value as an output, through a reorder if `order` is not the value's layout.
-static void add_output(Part *p, const Value *v, const Order *order, struct ngrad_place place) {
+static void add_output(Part *p, const Value *v, const Layout *layout, struct ngrad_place place) {
   if (!p->map[v->index] && !v->constant) part_input(p, v);
   if (p->b.failed) return;
   Value *output = p->map[v->index];
-  if (memcmp(order, &v->order, sizeof *order) != 0) {
+  if (memcmp(layout, &v->layout, sizeof *layout) != 0) {
     output = builder_unary(&p->b, OP_Reorder, output, output->name);
-    if (output) output->order = *order;
+    if (output) output->layout = *layout;
   }
   if (output && !graph_add_output(p->b.graph, output)) builder_out_of_memory(&p->b);
   p->outputs[p->noutputs++] = place;
@@ -337,7 +337,7 @@ static void add_crossing(Part *p) {
   const Cut *c = p->c;
   for (size_t i = 0; i < c->g->nvalues && !p->b.failed; i++)
     if (c->function[i] == p->number && crosses(c, c->g->values[i]))
-      add_output(p, c->g->values[i], &c->g->values[i]->order, c->place[i]);
+      add_output(p, c->g->values[i], &c->g->values[i]->layout, c->place[i]);
 }
 
 static void add_shares(Part *p, uint32_t stage) {
@@ -347,7 +347,7 @@ static void add_shares(Part *p, uint32_t stage) {
     if (!is_shared_in(c, node, stage)) continue;
     struct ngrad_place place = *place_of(p->c, node->outputs[0]);
     place.kind = ngrad_PLACE_SHARE;
-    add_output(p, node->inputs[0], &node->outputs[0]->order, place);
+    add_output(p, node->inputs[0], &node->outputs[0]->layout, place);
   }
 }
 
@@ -429,7 +429,7 @@ static void add_states(Part *p) {
       return;
     }
     Value *own = p->b.graph->inputs[p->b.graph->ninputs - 1];
-    own->order = v->order;
+    own->layout = v->layout;
     own->range = v->range;
     p->inputs[p->ninputs++] = *place_of(p->c, v);
     p->map[v->index] = own;
@@ -439,7 +439,7 @@ static void add_states(Part *p) {
 static void add_results(Part *p) {
   const Graph *g = p->c->g;
   for (uint32_t i = 0; i < g->noutputs - g->nupdates && !p->b.failed; i++)
-    add_output(p, g->outputs[i], &g->outputs[i]->order, (struct ngrad_place){ngrad_PLACE_OUTPUT, i, 0, 0});
+    add_output(p, g->outputs[i], &g->outputs[i]->layout, (struct ngrad_place){ngrad_PLACE_OUTPUT, i, 0, 0});
   for (size_t i = 0; i < g->nstates && !p->b.failed; i++) {
     const State *state = &g->states[i];
     if (state->output < 0) continue;

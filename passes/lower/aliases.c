@@ -11,7 +11,7 @@
 enum { LEAST_ROW = 16 }; // elements: views with shorter contiguous rows are copied, so that users read long rows
 
 static Strides own_strides(const Value *v) {
-  return strides_of(&v->shape, &v->order);
+  return strides_of(&v->shape, &v->layout);
 }
 
 // The view of the whole value.
@@ -29,8 +29,8 @@ static bool is_one(Extent e) {
 }
 
 // Whether the view is a tensor of this shape and layout without gaps.
-static bool is_dense(const Alias *view, const Shape *shape, const Order *order) {
-  const Strides dense = strides_of(shape, order);
+static bool is_dense(const Alias *view, const Shape *shape, const Layout *layout) {
+  const Strides dense = strides_of(shape, layout);
   bool is = !view->offset;
   for (int i = 0; i < shape->rank; i++)
     is &= is_one(shape->extent[i]) || (view->stride[i] == dense.stride[i] && view->monomial[i] == dense.monomial[i]);
@@ -81,8 +81,8 @@ static bool take_group(Grouping *g) {
 
 static bool view_reshape(const Node *node, const Alias *view, Alias *out) {
   const Shape *from = &node->inputs[0]->shape, *to = &node->outputs[0]->shape;
-  if (is_dense(view, from, &(Order){{0}})) {
-    const Strides dense = strides_of(to, &(Order){{0}});
+  if (is_dense(view, from, &(Layout){{0}})) {
+    const Strides dense = strides_of(to, &(Layout){{0}});
     memcpy(out->stride, dense.stride, sizeof out->stride);
     memcpy(out->monomial, dense.monomial, sizeof out->monomial);
     return true;
@@ -157,7 +157,7 @@ static bool is_usable(const Value *v) {
   const Alias *view = v->alias;
   const int last = v->shape.rank - 1;
   if (v->is_output) return false;
-  if (is_dense(view, &v->shape, &v->order)) return true;
+  if (is_dense(view, &v->shape, &v->layout)) return true;
   if (last < 1 || view->stride[last] != 1 || view->monomial[last] || extent_value(v->shape.extent[last]) < LEAST_ROW)
     return false;
   for (const Use *use = v->uses; use; use = use->next)
@@ -185,7 +185,7 @@ static bool set_aliases(Graph *g, const bool *is_refused) {
 
 // The permutation of the transposes that use the value. False: another node uses the value, or the transposes differ.
 static bool transposed_axes(const Value *v, int *axes) {
-  if (v->is_output || !v->uses || v->constant || !order_is_row_major(&v->order)) return false;
+  if (v->is_output || !v->uses || v->constant || !layout_is_row_major(&v->layout)) return false;
   for (const Use *use = v->uses; use; use = use->next) {
     int own[MAX_RANK];
     if (use->node->op->id != OP_StaticTranspose || !transpose_axes(use->node, v->shape.rank, own)) return false;
@@ -202,7 +202,7 @@ static void choose_layouts(Graph *g) {
     Value *v = node->outputs[0];
     int axes[MAX_RANK];
     const bool may = node->op->id == OP_MatMul && v && v->shape.rank > 2;
-    if (may && transposed_axes(v, axes)) v->order = order_of_axes(axes, v->shape.rank);
+    if (may && transposed_axes(v, axes)) v->layout = layout_of_axes(axes, v->shape.rank);
   }
 }
 

@@ -301,9 +301,9 @@ FORMULA(TypeCast, NOTHING, cast(k, node->outputs[0]->type, x))
 static void lower_sum(Lowering *l, const Node *node, uint32_t slot, ExprId term) {
   const Operand *row = &node->op->outputs[slot];
   const Value *v = node->outputs[slot];
-  AxisSet all = (1U << l->domain.rank) - 1, kept = operand_axes(node, row, v);
+  AxisSet all = (1U << l->domain.rank) - 1, varying = operand_axes(node, row, v);
   int axis = operand_channel_axis(node, row, v);
-  lower_result(l, node, slot, expr_sum(l->kernel, term, lower_axes(l, all & ~kept)), axis < 0 ? NULL : &axis);
+  lower_result(l, node, slot, expr_sum(l->kernel, term, lower_axes(l, all & ~varying)), axis < 0 ? NULL : &axis);
 }
 
 void lower_BiasAddBackward(Lowering *l, const Node *node) {

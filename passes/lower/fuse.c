@@ -331,8 +331,8 @@ static int64_t region_nbytes(Fusion *f, uint32_t region) {
   return r->nbytes;
 }
 
-static const char *say_bytes(Fusion *f, int64_t together, int64_t apart) {
-  return SAY("one kernel would move %lld bytes, two kernels move %lld", (long long)together, (long long)apart);
+static const char *say_bytes(Fusion *f, int64_t together, int64_t separate) {
+  return SAY("one kernel would move %lld bytes, two kernels move %lld", (long long)together, (long long)separate);
 }
 
 static const char *why_no_schedule(const NodeList *list) {
@@ -348,13 +348,13 @@ static const char *try_join(Fusion *f, uint32_t region, Node *node, int64_t cach
   if (others < 0) return "the other's sums need more than one kernel";
   NodeList both = {{node}, 1}, alone = both;
   list_region(f, region, &both);
-  int64_t apart = try_kernel(f, &alone);
-  if (apart < 0) return "its sums need more than one kernel";
+  int64_t separate = try_kernel(f, &alone);
+  if (separate < 0) return "its sums need more than one kernel";
   int64_t together = try_kernel(f, &both);
   if (together < 0) return why_no_schedule(&both);
   enum { NUMBERS = 64 }; // bytes of single numbers, which each piece reads again
   const int64_t numbers = (int64_t)(nodes_npieces(both.nodes, both.count) - 1) * NUMBERS;
-  return together - cached - numbers > apart + others ? say_bytes(f, together, apart + others) : NULL;
+  return together - cached - numbers > separate + others ? say_bytes(f, together, separate + others) : NULL;
 }
 
 // Whether the node replaces one stream of the region by another of the same size, so that joining cannot make a
@@ -363,7 +363,7 @@ static bool replaces_one_stream(const Node *node, const Shape *domain) {
   const Value *src = node->inputs[0], *dst = node->outputs[0];
   if (src->constant && src->constant->is_splat) return false;
   return has_trait(node, TRAIT_ELEMENTWISE) && node->ninputs == 1 && shape_equals(&src->shape, domain) &&
-         shape_equals(&dst->shape, domain) && order_is_row_major(&src->order) && order_is_row_major(&dst->order);
+         shape_equals(&dst->shape, domain) && layout_is_row_major(&src->layout) && layout_is_row_major(&dst->layout);
 }
 
 static bool needs_trial(const Node *node, const Region *r, const Shape *domain) {
@@ -623,11 +623,11 @@ static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first,
   if (of_sums) return of_sums;
   if (!have_same_groups(both)) return GROUPS_DIFFER;
   if (has_many_streams(both, &b->domain, node)) return say_streams(f);
-  int64_t apart = region_nbytes(f, first), others = region_nbytes(f, second);
-  if (apart < 0 || others < 0) return "its sums need more than one kernel";
+  int64_t separate = region_nbytes(f, first), others = region_nbytes(f, second);
+  if (separate < 0 || others < 0) return "its sums need more than one kernel";
   *nbytes = try_kernel(f, both);
   if (*nbytes < 0) return why_no_schedule(both);
-  return *nbytes < apart + others ? NULL : say_bytes(f, *nbytes, apart + others);
+  return *nbytes < separate + others ? NULL : say_bytes(f, *nbytes, separate + others);
 }
 
 // Merges the node's region with another if this is possible and saves traffic; else records the reason.
@@ -658,7 +658,7 @@ static void try_merge(Fusion *f, const Node *node, uint32_t other) {
   }
 }
 
-static void visit(Fusion *f, Node *node) {
+static void slice_group(Fusion *f, Node *node) {
   Candidate list[MOST_CANDIDATES];
   uint32_t count = f->is_off ? 0 : find_candidates(f, node, list), i = 0;
   const char *why[MOST_CANDIDATES];
@@ -686,7 +686,7 @@ bool pass_fuse(Graph *g, PassContext *c) {
   f.trial = (RegionLowering){.context = c, .graph = g, .target = &any_machine, .is_trial = true};
   if (!f.partition || !f.regions || !f.operand || !lower_scratch_init(&f.trial.scratch, &f.arena, g))
     pass_out_of_memory(c);
-  for (uint32_t i = (uint32_t)g->nnodes; i-- > 0 && !c->failed;) visit(&f, g->nodes[i]); // users first
+  for (uint32_t i = (uint32_t)g->nnodes; i-- > 0 && !c->failed;) slice_group(&f, g->nodes[i]); // users first
   arena_deinit(&f.arena);
   return f.changed;
 }

@@ -47,7 +47,7 @@ typedef struct Side {
 
 static Side side_of(Kernel *k, const Node *node, const Value *v) {
   Side s = {.value = v, .first = spatial_axis(node), .nspatial = v->shape.rank - 2};
-  s.own = strides_of(&v->shape, &v->order);
+  s.own = strides_of(&v->shape, &v->layout);
   for (int i = 0; i < v->shape.rank; i++) {
     bool is_spatial = i >= s.first && i < s.first + s.nspatial;
     Resampling r = is_spatial ? node_resampling(node, i - s.first) : (Resampling){0};

@@ -111,8 +111,9 @@ void lower_SoftmaxCrossEntropyBackward(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   const CrossEntropy c = cross_entropy_begin(l, node, node->inputs[2], node->inputs[4]);
   const ExprId spread = expr_binary(k, EXPR_DIV, expr_constant(k, c.smoothing), c.nclasses);
-  const ExprId kept = expr_constant(k, 1 - c.smoothing), zero = expr_constant(k, 0);
-  ExprId own = expr_select(k, c.is_own, product(&c, kept, c.weight), zero), all = product(&c, kept, c.own_weight);
+  const ExprId unsmoothed = expr_constant(k, 1 - c.smoothing), zero = expr_constant(k, 0);
+  ExprId own = expr_select(k, c.is_own, product(&c, unsmoothed, c.weight), zero),
+         all = product(&c, unsmoothed, c.own_weight);
   if (c.smoothing != 0) {
     const ExprId all_weights = c.has_weights ? over_classes(&c, c.weight) : c.nclasses;
     own = expr_binary(k, EXPR_ADD, own, product(&c, spread, c.weight));

@@ -58,7 +58,7 @@ AxisSet lower_axes(const Lowering *l, uint32_t axes) {
   return (axes & (below | 1U << l->split_axis)) | with;
 }
 
-Strides strides_of(const Shape *shape, const Order *order) {
+Strides strides_of(const Shape *shape, const Layout *layout) {
   Strides s = {0};
   int64_t extent[MAX_RANK];
   Monomial monomial[MAX_RANK];
@@ -66,8 +66,8 @@ Strides strides_of(const Shape *shape, const Order *order) {
     extent[i] = extent_value(shape->extent[i]);
     monomial[i] = extent_monomial(shape->extent[i]);
   }
-  order_strides(order, shape->rank, extent, s.stride);
-  order_stride_monomial(order, shape->rank, monomial, s.monomial);
+  layout_strides(layout, shape->rank, extent, s.stride);
+  layout_stride_monomial(layout, shape->rank, monomial, s.monomial);
   return s;
 }
 
@@ -92,7 +92,7 @@ static void take_places(const Lowering *l, Access *a) {
 
 Strides value_strides(const Value *v) {
   Strides s;
-  if (!v->alias) return strides_of(&v->shape, &v->order);
+  if (!v->alias) return strides_of(&v->shape, &v->layout);
   memcpy(s.stride, v->alias->stride, sizeof s.stride);
   memcpy(s.monomial, v->alias->monomial, sizeof s.monomial);
   return s;
@@ -101,7 +101,7 @@ Strides value_strides(const Value *v) {
 static Access access_of(const Lowering *l, const Value *v, const int *axis) {
   Access a = value_access(v);
   const Shape shape = unflattened_shape(l, v, axis);
-  const Strides own = is_flattened(l, v, axis) ? strides_of(&shape, &v->order) : value_strides(v);
+  const Strides own = is_flattened(l, v, axis) ? strides_of(&shape, &v->layout) : value_strides(v);
   for (int i = 0; i < shape.rank; i++) {
     int on = axis ? axis[i] : i + l->domain.rank - shape.rank;
     if (extent_value(shape.extent[i]) == 1) continue;
@@ -178,7 +178,7 @@ void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const 
 
 AccessId lower_index_of_element(Lowering *l, const Value *v) {
   Value row_major = *v;
-  row_major.order = (Order){0};
+  row_major.layout = (Layout){0};
   Access a = access_of(l, &row_major, NULL);
   a.value = NULL;
   a.type = TYPE_NONE;
@@ -390,7 +390,7 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
   }
   scratch_clear(scratch, nodes, nnodes);
   if (!k->out_of_memory) kernel_drop_unneeded(k);
-  if (!k->out_of_memory && part.visit) kernel_slice(k, part.visit);
+  if (!k->out_of_memory && part.slice_group) kernel_slice(k, part.slice_group);
   if (!k->out_of_memory && !part.keeps_axes) kernel_simplify_axes(k);
   return k->out_of_memory ? NULL : k;
 }

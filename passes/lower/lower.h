@@ -17,10 +17,10 @@ enum { GROUP_AXIS = MAX_RANK };
 // Which results of a region its kernel computes, and how constants are represented.
 typedef struct LoweredPart {
   uint32_t slots; // mask of the output slots that the kernel computes, as a single node may need several kernels
-  bool broadcasts_constants; // a splat constant varies over its tensor's axes, as a load would
-  uint32_t piece;            // the piece of a node that is computed in pieces (passes/lower/pieces.h)
-  const Visit *visit;        // the kernel computes one slice of the visit; NULL: everything
-  bool keeps_axes;           // the kernel's axes are those of the domain, not yet simplified
+  bool broadcasts_constants;     // a splat constant varies over its tensor's axes, as a load would
+  uint32_t piece;                // the piece of a node that is computed in pieces (passes/lower/pieces.h)
+  const SliceGroup *slice_group; // the kernel computes one slice of the slice group; NULL: everything
+  bool keeps_axes;               // the kernel's axes are those of the domain, not yet simplified
 } LoweredPart;
 
 // State of the region being lowered. It is all zeros between two regions, so that one allocation serves a whole graph.
@@ -77,7 +77,7 @@ typedef struct Strides {
   int64_t stride[MAX_RANK];
   Monomial monomial[MAX_RANK];
 } Strides;
-Strides strides_of(const Shape *shape, const Order *order);
+Strides strides_of(const Shape *shape, const Layout *layout);
 Strides value_strides(const Value *v); // in the memory that holds the value, which may be an alias
 
 // An access to the memory that holds the value, at its first element, without strides.
@@ -127,8 +127,8 @@ enum {
 ExprId lower_bounded_load(Lowering *l, const Value *v, const int *axis, const Bound *bounds, double outside,
                           ExprId offset);
 
-// bounded.c. view_place: converts the strides of an access from the domain's axes to the kernel's, through the view.
-// view_index: the index on an axis of the domain, whose extent is not 1. lower_inside: `e` where the bound holds,
+// bounded_loads.c. view_place: converts the strides of an access from the domain's axes to the kernel's, through the
+// view. view_index: the index on an axis of the domain, whose extent is not 1. lower_inside: `e` where the bound holds,
 // `outside` elsewhere.
 void view_place(const Lowering *l, Access *a);
 ExprId view_index(const Lowering *l, int axis);

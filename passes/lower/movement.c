@@ -9,7 +9,7 @@
 // src is row-major (a rewrite pass ensures it), so src can be read as if it had dst's shape.
 void lower_StaticReshape(Lowering *l, const Node *node) {
   const Shape *dst = &node->outputs[0]->shape;
-  const Strides as_dst = strides_of(dst, &(Order){{0}});
+  const Strides as_dst = strides_of(dst, &(Layout){{0}});
   lower_result(l, node, 0, lower_strided_load(l, node->inputs[0], &as_dst, dst->rank, 0), NULL);
 }
 
@@ -86,7 +86,7 @@ void lower_Split(Lowering *l, const Node *node) {
 void lower_Tile(Lowering *l, const Node *node) {
   Value *dst = node->outputs[0];
   const Shape *src = &node->inputs[0]->shape;
-  const Strides own = strides_of(&dst->shape, &dst->order);
+  const Strides own = strides_of(&dst->shape, &dst->layout);
   Access a = {.value = dst, .type = dst->type};
   for (int i = 0; i < src->rank; i++) {
     if (node_attribute(node, "repeats")->list.items[i]) continue;
@@ -138,7 +138,7 @@ void lower_Gather(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   const Value *src = node->inputs[0], *indices = node->inputs[1], *dst = node->outputs[0];
   const int axis = axis_of(node, src->shape.rank), count = indices->shape.rank;
-  const Strides own = strides_of(&src->shape, &src->order);
+  const Strides own = strides_of(&src->shape, &src->layout);
   const ExprId outside = expr_constant(k, type_is_float(dst->type) ? (double)NAN : 0);
   Strides moved = {0};
   int axes[MAX_RANK];

@@ -40,7 +40,7 @@ static ExprId mul(const Norm *n, ExprId a, ExprId b) {
 
 // a / count
 static ExprId scaled(const Norm *n, ExprId a) {
-  return mul(n, a, expr_share(n->k, n->count, n->monomial));
+  return mul(n, a, expr_reciprocal(n->k, n->count, n->monomial));
 }
 
 typedef struct Deviation {

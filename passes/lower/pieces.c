@@ -41,8 +41,8 @@ typedef struct Interior {
 } Interior;
 
 static Interior find_interior(const Window *w) {
-  const int64_t room = w->large + w->pad_begin - window_reach(w);
-  Interior in = {.begin = (w->pad_begin + w->stride - 1) / w->stride, .end = room < 0 ? 0 : room / w->stride + 1};
+  const int64_t last = w->large + w->pad_begin - window_reach(w);
+  Interior in = {.begin = (w->pad_begin + w->stride - 1) / w->stride, .end = last < 0 ? 0 : last / w->stride + 1};
   if (in.end > w->small) in.end = w->small;
   if (in.begin > in.end) in.begin = in.end;
   return in;
@@ -53,7 +53,7 @@ static int64_t axis_stride(const Node *node, int spatial) {
   const Value *large = node_side(node, SIDE_LARGE);
   int64_t extent[MAX_RANK], stride[MAX_RANK];
   for (int i = 0; i < large->shape.rank; i++) extent[i] = extent_value(large->shape.extent[i]);
-  order_strides(&large->order, large->shape.rank, extent, stride);
+  layout_strides(&large->layout, large->shape.rank, extent, stride);
   return stride[spatial_axis(node) + spatial];
 }
 
@@ -188,8 +188,8 @@ static void drop_taps(const Window *w, PieceAxis *axis) {
 // Whether the places of a residue have no taps, because windows are farther apart than their taps reach.
 static bool has_gaps(const Node *node, int spatial) {
   const Window w = node_window(node, spatial);
-  const bool are_apart = w.kernel < w.stride || window_tap_step(&w) < w.stride;
-  return are_apart && w.stride <= MOST_PIECES && !has_one_window(node, &w);
+  const bool have_gaps = w.kernel < w.stride || window_tap_step(&w) < w.stride;
+  return have_gaps && w.stride <= MOST_PIECES && !has_one_window(node, &w);
 }
 
 // Whether the first piece stores the value without taps to all places, and later pieces overwrite the places that have

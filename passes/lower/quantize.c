@@ -68,7 +68,7 @@ static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
   int rank = node->inputs[0]->shape.rank;
   if (!v) return 0;
   if (l->value_expr[v->index]) return l->value_expr[v->index];
-  const Strides own = strides_of(&v->shape, &v->order);
+  const Strides own = strides_of(&v->shape, &v->layout);
   const int64_t period = scaling_period(node, &v->shape);
   for (int axis = 0; axis < rank; axis++) {
     int64_t step;

@@ -5,7 +5,8 @@
 #include "ir/kernel/verify.h"
 #include "passes/lower/aliases.h"
 #include "passes/lower/pieces.h"
-#include "passes/schedule/share.h"
+#include "passes/schedule/reuse_copies.h"
+#include "passes/schedule/sum_order.h"
 #include "passes/schedule/tune.h"
 
 #include <string.h>
@@ -106,24 +107,24 @@ static Schedule *lower_part(const RegionLowering *l, Arena *arena, Node *const *
   Loop *ordered = ARENA_ARRAY(arena, Loop, nloops + 1);
   if (ordered && nloops) memcpy(ordered, s->loops, nloops * sizeof *ordered);
   Target target = *l->target;
-  if (part.visit) target.threads = 1; // slices run in parallel, each on one thread
+  if (part.slice_group) target.threads = 1; // slices run in parallel, each on one thread
   if (!ordered || !schedule_tune(s, &target, c->overrides)) {
     pass_out_of_memory(c);
     return NULL;
   }
-  for (size_t i = 0; i < nloops && part.visit; i++) {
+  for (size_t i = 0; i < nloops && part.slice_group; i++) {
     s->loops[i].is_serial = true;
     s->loops[i].serial_work = 0;
   }
-  if (part.visit && !schedule_find_lasting(s)) pass_out_of_memory(c);
+  if (part.slice_group && !schedule_find_invariants(s)) pass_out_of_memory(c);
   return keeps_order(l, s, ordered, nloops) && is_schedule_sound(l, s, "tuning") ? s : NULL;
 }
 
 Schedule *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes,
-                             const Visit *visit, uint32_t piece) {
+                             const SliceGroup *slice_group, uint32_t piece) {
   const Attempt *a = &attempts[0];
   const LoweredPart part = {
-      .slots = UINT32_MAX, .broadcasts_constants = a->broadcasts_constants, .piece = piece, .visit = visit};
+      .slots = UINT32_MAX, .broadcasts_constants = a->broadcasts_constants, .piece = piece, .slice_group = slice_group};
   return lower_part(l, arena, nodes, nnodes, part, a->first_axis);
 }
 
@@ -153,11 +154,11 @@ static uint32_t made_slots(const Node *node) {
 }
 
 // If the kernels from `first` on are pieces of a node, sets Schedule.follows, and lets them share copies.
-static void join_pieces(Program *p, size_t first, Node *const *nodes, size_t nnodes, const Visit *visit) {
+static void join_pieces(Program *p, size_t first, Node *const *nodes, size_t nnodes, const SliceGroup *slice_group) {
   bool are_pieces = false;
   for (size_t i = 0; i < nnodes; i++) are_pieces |= node_makes_side(nodes[i]) && node_npieces(nodes[i]) > 1;
   for (size_t i = first + 1; i < p->nkernels && are_pieces; i++) p->schedules[i]->follows = true;
-  if (are_pieces && !visit && !p->graph->ndims) schedule_share_copies(p->schedules + first, p->nkernels - first);
+  if (are_pieces && !slice_group && !p->graph->ndims) schedule_reuse_copies(p->schedules + first, p->nkernels - first);
 }
 
 static bool add_node(Program *p, const RegionLowering *l, Node *node) {
@@ -174,36 +175,40 @@ static bool add_node(Program *p, const RegionLowering *l, Node *node) {
 }
 
 // Adds one kernel for each piece of the region. False: a piece cannot be scheduled, and no kernel is added.
-static bool add_pieces(Program *p, const RegionLowering *l, Node *const *nodes, size_t nnodes, const Visit *visit) {
+static bool add_pieces(Program *p, const RegionLowering *l, Node *const *nodes, size_t nnodes,
+                       const SliceGroup *slice_group) {
   const uint32_t npieces = nodes_npieces(nodes, nnodes);
   for (uint32_t piece = 0; piece < npieces; piece++) {
-    Schedule *s = lower_and_schedule(l, &p->arena, nodes, nnodes, visit, piece);
+    Schedule *s = lower_and_schedule(l, &p->arena, nodes, nnodes, slice_group, piece);
     if (!s) return false;
     p->schedules[p->nkernels + piece] = s;
   }
   p->nkernels += npieces;
-  join_pieces(p, p->nkernels - npieces, nodes, nnodes, visit);
+  join_pieces(p, p->nkernels - npieces, nodes, nnodes, slice_group);
   return true;
 }
 
 // Adds the kernels of the region; if the region as a whole cannot be scheduled, the kernels of each node.
-static bool add_region(Program *p, const RegionLowering *l, Node *const *nodes, size_t nnodes, const Visit *visit) {
-  const bool is_whole = (nnodes > 1 || visit) && add_pieces(p, l, nodes, nnodes, visit);
-  if (visit && !is_whole && !l->context->failed)
+static bool add_region(Program *p, const RegionLowering *l, Node *const *nodes, size_t nnodes,
+                       const SliceGroup *slice_group) {
+  const bool is_whole = (nnodes > 1 || slice_group) && add_pieces(p, l, nodes, nnodes, slice_group);
+  if (slice_group && !is_whole && !l->context->failed)
     fail_at(l->context, nodes[0], "no schedule supports slices of these shapes");
   for (size_t i = 0; i < nnodes && !is_whole && !l->context->failed; i++) add_node(p, l, nodes[i]);
   return !l->context->failed;
 }
 
-// The program's visit of the region; NULL: none. Must be called with regions in their order.
-static ProgramVisit *find_visit(Program *p, uint32_t region) {
+// The program's slice group of the region; NULL: none. Must be called with regions in their order.
+static ProgramSliceGroup *find_slice_group(Program *p, uint32_t region) {
   const Partition *regions = p->partition;
-  if (p->nvisits && region <= p->visits[p->nvisits - 1].plan->last_region) return &p->visits[p->nvisits - 1];
-  if (p->nvisits == regions->nvisits || region < regions->visits[p->nvisits].first_region) return NULL;
-  ProgramVisit *next = &p->visits[p->nvisits];
-  *next = (ProgramVisit){.plan = &regions->visits[p->nvisits], .first = (uint32_t)p->nkernels};
-  next->nchunks = next->plan->nslices < MOST_VISIT_CHUNKS ? next->plan->nslices : MOST_VISIT_CHUNKS;
-  p->nvisits++;
+  if (p->nslice_groups && region <= p->slice_groups[p->nslice_groups - 1].plan->last_region)
+    return &p->slice_groups[p->nslice_groups - 1];
+  if (p->nslice_groups == regions->nslice_groups || region < regions->slice_groups[p->nslice_groups].first_region)
+    return NULL;
+  ProgramSliceGroup *next = &p->slice_groups[p->nslice_groups];
+  *next = (ProgramSliceGroup){.plan = &regions->slice_groups[p->nslice_groups], .first = (uint32_t)p->nkernels};
+  next->nchunks = next->plan->nslices < MOST_SLICE_CHUNKS ? next->plan->nslices : MOST_SLICE_CHUNKS;
+  p->nslice_groups++;
   return next;
 }
 
@@ -212,15 +217,15 @@ bool lower_regions(Program *p, PassContext *c) {
   const Partition *regions = p->partition;
   Node **nodes = ARENA_ARRAY(&p->arena, Node *, g->nnodes);
   RegionLowering l = {.context = c, .graph = g, .target = c->target};
-  p->visits = ARENA_ARRAY(&p->arena, ProgramVisit, regions->nvisits + 1);
-  if (!nodes || !p->visits || !lower_scratch_init(&l.scratch, &p->arena, g)) return pass_out_of_memory(c);
+  p->slice_groups = ARENA_ARRAY(&p->arena, ProgramSliceGroup, regions->nslice_groups + 1);
+  if (!nodes || !p->slice_groups || !lower_scratch_init(&l.scratch, &p->arena, g)) return pass_out_of_memory(c);
   for (uint32_t region = 0; region < g->nnodes; region++) {
     size_t count = 0;
     for (uint32_t i = regions->first[region]; i != NO_NODE; i = regions->next[i]) nodes[count++] = g->nodes[i];
     if (count && node_is_alias(nodes[0])) continue;
-    ProgramVisit *visit = count ? find_visit(p, region) : NULL;
-    if (count && !add_region(p, &l, nodes, count, visit ? visit->plan : NULL)) return false;
-    if (visit) visit->end = (uint32_t)p->nkernels;
+    ProgramSliceGroup *slice_group = count ? find_slice_group(p, region) : NULL;
+    if (count && !add_region(p, &l, nodes, count, slice_group ? slice_group->plan : NULL)) return false;
+    if (slice_group) slice_group->end = (uint32_t)p->nkernels;
   }
   program_number_kernels(p);
   return true;

@@ -17,10 +17,10 @@ typedef struct RegionLowering {
 } RegionLowering;
 
 // Lowers nodes, given in topological order, to one scheduled kernel in the arena. The kernel computes one piece
-// (passes/lower/pieces.h), and one slice of the visit unless it is NULL. NULL: no schedule computes the nodes; or, if
-// context->failed is set, an error, which has been reported.
+// (passes/lower/pieces.h), and one slice of the slice group unless it is NULL. NULL: no schedule computes the nodes;
+// or, if context->failed is set, an error, which has been reported.
 Schedule *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes,
-                             const Visit *visit, uint32_t piece);
+                             const SliceGroup *slice_group, uint32_t piece);
 
 // Adds the kernels of all regions of the program's partition to the program. False: an error, which has been reported.
 bool lower_regions(Program *p, PassContext *c);

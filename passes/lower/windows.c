@@ -24,7 +24,7 @@ Windows windows_of(Lowering *l, const Node *node) {
 int64_t windows_greatest_place(const Node *node) {
   const Value *small = node_side(node, SIDE_SMALL);
   if (!small) return 0;
-  const Strides strides = strides_of(&small->shape, &small->order);
+  const Strides strides = strides_of(&small->shape, &small->layout);
   int64_t greatest = 0, offset = 0;
   for (int i = 0; i < small->shape.rank - 2; i++) {
     const Window w = node_window(node, i);
@@ -111,7 +111,7 @@ static ExprId window_index(const Windows *w, int spatial) {
 
 static ExprId load_computed(const Windows *w, const Value *v, SideAxes *axes, ExprId *index) {
   Kernel *k = w->k;
-  const Strides strides = strides_of(&v->shape, &v->order);
+  const Strides strides = strides_of(&v->shape, &v->layout);
   ExprId offset = 0;
   for (int i = 0; i < w->nspatial; i++) {
     const Window *own = &w->window[i];

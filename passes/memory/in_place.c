@@ -7,8 +7,8 @@
 
 #include "ir/kernel/overwrite.h"
 
-// The kernels that access a value, numbered from 1; 0 means none. The kernels of a visit run in turns, slice by slice,
-// so that all their tensors are accessed from the visit's first kernel to its last.
+// The kernels that access a value, numbered from 1; 0 means none. The kernels of a slice group run in turns, slice by
+// slice, so that all their tensors are accessed from the slice group's first kernel to its last.
 typedef struct Lifetime {
   uint32_t first_store, last_store, last_read;
 } Lifetime;
@@ -17,8 +17,8 @@ static Lifetime *find_lifetimes(const Program *p, Arena *arena) {
   Lifetime *lifetimes = ARENA_ARRAY(arena, Lifetime, p->graph->nvalues + 1);
   for (uint32_t i = 0; lifetimes && i < p->nkernels; i++) {
     const Kernel *k = p->schedules[i]->kernel;
-    const ProgramVisit *visit = program_visit(p, i);
-    const uint32_t first = visit ? visit->first + 1 : i + 1, last = visit ? visit->end : i + 1;
+    const ProgramSliceGroup *slice_group = program_slice_group(p, i);
+    const uint32_t first = slice_group ? slice_group->first + 1 : i + 1, last = slice_group ? slice_group->end : i + 1;
     for (AccessId a = 0; a < k->naccesses; a++) {
       if (!k->accesses[a].value) continue;
       Lifetime *l = &lifetimes[k->accesses[a].value->index];
@@ -50,7 +50,7 @@ static bool check_update(const Program *p, const Value *state, const Value *upda
     const Schedule *s = p->schedules[i - 1];
     bool *is_needed = ARENA_ARRAY(scratch, bool, s->kernel->nexprs);
     if (!is_needed) return false;
-    may = !s->kernel->visit && schedule_may_overwrite(s, state, update, &is_stored, is_needed);
+    may = !s->kernel->slice_group && schedule_may_overwrite(s, state, update, &is_stored, is_needed);
   }
   *is_in_place = may;
   return true;

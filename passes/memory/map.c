@@ -28,9 +28,9 @@ static Tenant *add_tenant(MemoryMap *m, TenantKind kind, size_t offset, size_t n
 // Adds a tenant for the value, or extends its lifetime to the kernel.
 static void access_value(MemoryMap *m, const Value *v, uint32_t kernel, uint32_t *current) {
   const Program *p = m->program;
-  const ProgramVisit *visit = program_visit(p, kernel);
-  if (!p->is_in_workspace[v->index] || visit_is_private(visit, v)) return;
-  const uint32_t first = visit ? visit->first : kernel, last = visit ? visit->end - 1 : kernel;
+  const ProgramSliceGroup *slice_group = program_slice_group(p, kernel);
+  if (!p->is_in_workspace[v->index] || slice_group_is_private(slice_group, v)) return;
+  const uint32_t first = slice_group ? slice_group->first : kernel, last = slice_group ? slice_group->end - 1 : kernel;
   Tenant *t = current[v->index] ? &m->tenants[current[v->index] - 1] : NULL;
   if (t) t->last = last;
   if (t) return;
@@ -134,17 +134,17 @@ static void add_states(MemoryMap *m) {
 bool memory_map_init(MemoryMap *m, const Program *p) {
   *m = (MemoryMap){.program = p};
   arena_init(&m->arena, p->arena.allocator);
-  const size_t most = p->graph->nvalues + p->nkernels + p->nvisits + 1;
+  const size_t most = p->graph->nvalues + p->nkernels + p->nslice_groups + 1;
   m->tenants = ARENA_ARRAY(&m->arena, Tenant, most);
   m->live = ARENA_ARRAY(&m->arena, size_t, p->nkernels + 1);
   Tenant *scratch = ARENA_ARRAY(&m->arena, Tenant, most);
   if (!m->tenants || !m->live || !scratch || !add_values(m)) return false;
-  for (size_t i = 0; i < p->nvisits; i++) {
-    const ProgramVisit *v = &p->visits[i];
+  for (size_t i = 0; i < p->nslice_groups; i++) {
+    const ProgramSliceGroup *v = &p->slice_groups[i];
     add_tenant(m, TENANT_SLICES, v->offset, v->chunk_nbytes * (size_t)v->nchunks, v->first, v->end - 1);
   }
   for (uint32_t i = 0; i < p->nkernels; i++)
-    if (!program_visit(p, i) && !p->schedules[i]->follows) add_temporaries(m, i);
+    if (!program_slice_group(p, i) && !p->schedules[i]->follows) add_temporaries(m, i);
   qsort(m->tenants, m->count, sizeof *m->tenants, compare_tenants);
   for (uint32_t i = 0; i < p->nkernels; i++) {
     m->live[i] = count_live(m, i, scratch);

@@ -1,16 +1,16 @@
 // Goes through the kernels in order. Each result takes the smallest gap that it fits into; after a kernel, the places
 // of values that no later kernel reads become gaps.
 //
-// The kernels of a visit run once for each slice. A thread runs a chunk of slices, and each chunk has its own memory
-// for the visit's private values and temporaries, which is planned like a workspace. The visit's other values live from
-// its first kernel to its last.
+// The kernels of a slice group run once for each slice. A thread runs a chunk of slices, and each chunk has its own
+// memory for the slice group's private values and temporaries, which is planned like a workspace. The slice group's
+// other values live from its first kernel to its last.
 //
-// With open dims (ir/graph/open.h) the workspace has one arena (Program.rooms) for each monomial, which holds the
+// With open dims (ir/graph/open_dims.h) the workspace has one arena (Program.arenas) for each monomial, which holds the
 // values whose number of elements has that monomial. All sizes in an arena grow by the same factor, so it is planned
 // as if the factor were 1. Temporaries are not planned then: their sizes depend on numbers of blocks.
 #include "passes/memory/plan.h"
 
-#include "ir/graph/open.h"
+#include "ir/graph/open_dims.h"
 #include "ir/kernel/overwrite.h"
 #include "passes/memory/pack.h"
 
@@ -30,8 +30,8 @@ typedef struct Plan {
   uint32_t *ends;      // by kernel: the first value whose lifetime ends there, plus one; 0: none
   uint32_t *next_end;  // by value->index: the next value whose lifetime ends at the same kernel, plus one; 0: none
   bool *is_taken_over; // by value->index: another value overwrites it
-  const ProgramVisit *visit; // the visit whose chunk is being planned; NULL: the workspace
-  Gap *gaps;                 // sorted by offset; neighbouring gaps are merged
+  const ProgramSliceGroup *slice_group; // the slice group whose chunk is being planned; NULL: the workspace
+  Gap *gaps;                            // sorted by offset; neighbouring gaps are merged
   size_t ngaps, gaps_capacity;
   size_t top; // the highest end of a place so far
   bool out_of_memory;
@@ -41,9 +41,9 @@ static size_t whole_lines(size_t nbytes) {
   return (nbytes + LINE - 1) / LINE * LINE;
 }
 
-// Whether the value is private to the kernel's visit.
+// Whether the value is private to the kernel's slice group.
 static bool is_private(const Kernel *k, const Value *v) {
-  const Sliced *tensor = k->visit ? visit_find(k->visit, v) : NULL;
+  const Sliced *tensor = k->slice_group ? slice_group_find(k->slice_group, v) : NULL;
   return tensor && tensor->is_private;
 }
 
@@ -53,7 +53,8 @@ static bool is_callers(const Program *p, const Value *v) {
 }
 
 static int64_t value_nelems(const Plan *plan, const Value *v) {
-  return plan->visit ? visit_nelems(plan->visit->plan, visit_find(plan->visit->plan, v)) : shape_nelems(&v->shape);
+  return plan->slice_group ? slice_group_nelems(plan->slice_group->plan, slice_group_find(plan->slice_group->plan, v))
+                           : shape_nelems(&v->shape);
 }
 
 // The value's size in bytes divided by the arena's monomial. Sizes are rounded up to cache lines, except small sizes in
@@ -67,7 +68,7 @@ static size_t value_nbytes(const Plan *plan, const Value *v) {
 
 static const Value *stored_value(const Plan *plan, const Kernel *k, size_t store) {
   const Value *v = k->accesses[k->stores[store].access].value;
-  if (is_private(k, v) != (plan->visit != NULL)) return NULL;
+  if (is_private(k, v) != (plan->slice_group != NULL)) return NULL;
   return is_callers(plan->p, v) || shape_monomial(&v->shape) != plan->monomial ? NULL : v;
 }
 
@@ -130,14 +131,15 @@ static const Value *find_overwritable(Plan *plan, uint32_t kernel, AccessId targ
   const Kernel *k = s->kernel;
   const Access *to = &k->accesses[target];
   const AxisSet axes = access_axes(k, to);
-  if (k->visit && !plan->visit) return NULL; // another slice may read the elements that this slice overwrites
+  if (k->slice_group && !plan->slice_group)
+    return NULL; // another slice may read the elements that this slice overwrites
   if (value_nelems(plan, to->value) != axes_nelems(k, axes)) return NULL; // the kernel stores only a part of it
   if (shape_monomial(&to->value->shape) != axes_monomial(k, axes)) return NULL;
   for (AccessId i = 0; i < k->naccesses; i++) {
     const Access *from = &k->accesses[i];
     const Value *v = from->value;
     if (!v || i == target || !plan->p->is_in_workspace[v->index] || kernel_stores(k, i)) continue;
-    if (is_private(k, v) != (plan->visit != NULL)) continue;
+    if (is_private(k, v) != (plan->slice_group != NULL)) continue;
     if (plan->last[v->index] != kernel + 1 || plan->is_taken_over[v->index] || v->is_output) continue;
     if (value_nbytes(plan, v) != value_nbytes(plan, to->value) ||
         type_array_nbytes(from->type, 2) != type_array_nbytes(to->type, 2))
@@ -159,12 +161,13 @@ static const Value *find_overwritable(Plan *plan, uint32_t kernel, AccessId targ
 
 static void find_ends(Plan *plan) {
   for (uint32_t i = 0; i < plan->p->nkernels; i++) {
-    const ProgramVisit *visit = plan->visit ? NULL : program_visit(plan->p, i);
+    const ProgramSliceGroup *slice_group = plan->slice_group ? NULL : program_slice_group(plan->p, i);
     const Kernel *k = plan->p->schedules[i]->kernel;
     for (AccessId a = 0; a < k->naccesses; a++)
-      if (k->accesses[a].value) plan->last[k->accesses[a].value->index] = visit ? visit->end : i + 1;
+      if (k->accesses[a].value) plan->last[k->accesses[a].value->index] = slice_group ? slice_group->end : i + 1;
   }
-  for (size_t i = 0; i < plan->p->graph->noutputs && !plan->visit; i++) // outputs are copied after the last kernel
+  for (size_t i = 0; i < plan->p->graph->noutputs && !plan->slice_group;
+       i++) // outputs are copied after the last kernel
     if (plan->p->graph->outputs[i]->producer)
       plan->last[plan->p->graph->outputs[i]->index] = (uint32_t)plan->p->nkernels;
 }
@@ -189,7 +192,7 @@ static void place_results(Plan *plan, uint32_t kernel) {
     const Value *operand = find_overwritable(plan, kernel, k->stores[s].access);
     if (operand) plan->is_taken_over[operand->index] = true;
     p->value_offset[v->index] = operand ? p->value_offset[operand->index] : take(plan, value_nbytes(plan, v));
-    p->unshared_nbytes += value_nbytes(plan, v) * (plan->visit ? (size_t)plan->visit->nchunks : 1);
+    p->unshared_nbytes += value_nbytes(plan, v) * (plan->slice_group ? (size_t)plan->slice_group->nchunks : 1);
     uint32_t end = plan->last[v->index] - 1;
     plan->next_end[v->index] = plan->ends[end];
     plan->ends[end] = v->index + 1;
@@ -198,16 +201,16 @@ static void place_results(Plan *plan, uint32_t kernel) {
     if (stored_value(plan, k, s)) p->is_in_workspace[stored_value(plan, k, s)->index] = true;
 }
 
-static bool has_lasting(const Schedule *s) {
+static bool has_invariant(const Schedule *s) {
   bool has = false;
-  for (size_t i = 0; i < s->ntemporaries; i++) has |= s->temporaries[i].is_lasting;
+  for (size_t i = 0; i < s->ntemporaries; i++) has |= s->temporaries[i].is_invariant;
   return has;
 }
 
-// In a chunk, places the temporaries of a kernel if some of its temporaries are lasting: kept from slice to slice.
-static void place_lasting(Plan *plan, uint32_t kernel) {
+// In a chunk, places the temporaries of a kernel if some of its temporaries are invariant: valid for several slices.
+static void place_invariant(Plan *plan, uint32_t kernel) {
   Schedule *s = plan->p->schedules[kernel];
-  if (!has_lasting(s)) return;
+  if (!has_invariant(s)) return;
   const size_t offset = take(plan, temporaries_nbytes(s));
   for (size_t i = 0; i < s->ntemporaries; i++) s->temporaries[i].offset += offset;
 }
@@ -220,7 +223,7 @@ typedef struct Scratch { // the place of a unit's temporaries, the same for all 
 static void take_scratch(Plan *plan, uint32_t first, uint32_t end, Scratch *scratch) {
   scratch->nbytes = 0;
   for (uint32_t i = first; i < end && !plan->p->graph->ndims; i++) {
-    const size_t nbytes = has_lasting(plan->p->schedules[i]) ? 0 : temporaries_nbytes(plan->p->schedules[i]);
+    const size_t nbytes = has_invariant(plan->p->schedules[i]) ? 0 : temporaries_nbytes(plan->p->schedules[i]);
     if (nbytes > scratch->nbytes) scratch->nbytes = nbytes;
   }
   if (scratch->nbytes > scratch->most_nbytes) scratch->most_nbytes = scratch->nbytes;
@@ -229,7 +232,7 @@ static void take_scratch(Plan *plan, uint32_t first, uint32_t end, Scratch *scra
 
 static void place_temporaries(const Plan *plan, uint32_t kernel, const Scratch *scratch) {
   Schedule *s = plan->p->schedules[kernel];
-  if (plan->p->graph->ndims || has_lasting(s)) return;
+  if (plan->p->graph->ndims || has_invariant(s)) return;
   for (size_t i = 0; i < s->ntemporaries; i++) s->temporaries[i].offset += scratch->offset;
 }
 
@@ -240,8 +243,8 @@ static void end_values(Plan *plan, uint32_t kernel) {
   }
 }
 
-static bool plan_init(Plan *plan, Program *p, Monomial monomial, const ProgramVisit *visit) {
-  *plan = (Plan){.p = p, .monomial = monomial, .visit = visit};
+static bool plan_init(Plan *plan, Program *p, Monomial monomial, const ProgramSliceGroup *slice_group) {
+  *plan = (Plan){.p = p, .monomial = monomial, .slice_group = slice_group};
   size_t nvalues = p->graph->nvalues;
   arena_init(&plan->scratch, p->arena.allocator);
   plan->last = ARENA_ARRAY(&plan->scratch, uint32_t, nvalues + 1);
@@ -263,39 +266,39 @@ static void place_kernels(Plan *plan, uint32_t first, uint32_t end, Scratch *scr
 }
 
 // Plans the memory of a chunk, from address 0.
-static bool plan_chunk(Program *p, ProgramVisit *visit) {
+static bool plan_chunk(Program *p, ProgramSliceGroup *slice_group) {
   Plan plan;
   Scratch scratch = {0};
-  const bool ok = plan_init(&plan, p, 0, visit);
-  for (uint32_t i = visit->first; ok && i < visit->end; i++) place_lasting(&plan, i);
-  for (uint32_t i = visit->first; ok && i < visit->end; i++) place_kernels(&plan, i, i + 1, &scratch);
-  visit->chunk_nbytes = plan.top;
-  p->unshared_nbytes += scratch.most_nbytes * (size_t)visit->nchunks;
+  const bool ok = plan_init(&plan, p, 0, slice_group);
+  for (uint32_t i = slice_group->first; ok && i < slice_group->end; i++) place_invariant(&plan, i);
+  for (uint32_t i = slice_group->first; ok && i < slice_group->end; i++) place_kernels(&plan, i, i + 1, &scratch);
+  slice_group->chunk_nbytes = plan.top;
+  p->unshared_nbytes += scratch.most_nbytes * (size_t)slice_group->nchunks;
   arena_deinit(&plan.scratch);
   return ok && !plan.out_of_memory;
 }
 
 // Adds the first chunk's offset in the workspace to the chunk's places.
-static void move_chunk(Program *p, const ProgramVisit *visit) {
-  for (size_t i = 0; i < visit->plan->ntensors; i++) {
-    const Value *v = visit->plan->tensors[i].value;
-    if (visit->plan->tensors[i].is_private) p->value_offset[v->index] += visit->offset;
+static void move_chunk(Program *p, const ProgramSliceGroup *slice_group) {
+  for (size_t i = 0; i < slice_group->plan->ntensors; i++) {
+    const Value *v = slice_group->plan->tensors[i].value;
+    if (slice_group->plan->tensors[i].is_private) p->value_offset[v->index] += slice_group->offset;
   }
-  for (uint32_t i = visit->first; i < visit->end; i++) {
+  for (uint32_t i = slice_group->first; i < slice_group->end; i++) {
     const Schedule *s = p->schedules[i];
-    for (size_t t = 0; t < s->ntemporaries; t++) s->temporaries[t].offset += visit->offset;
+    for (size_t t = 0; t < s->ntemporaries; t++) s->temporaries[t].offset += slice_group->offset;
   }
 }
 
-static void place_visit(Plan *plan, ProgramVisit *visit) {
-  const bool is_whole = plan_chunk(plan->p, visit);
-  const size_t nbytes = visit->chunk_nbytes * (size_t)visit->nchunks;
+static void place_slice_group(Plan *plan, ProgramSliceGroup *slice_group) {
+  const bool is_whole = plan_chunk(plan->p, slice_group);
+  const size_t nbytes = slice_group->chunk_nbytes * (size_t)slice_group->nchunks;
   plan->out_of_memory |= !is_whole;
-  visit->offset = take(plan, nbytes);
-  move_chunk(plan->p, visit);
-  for (uint32_t i = visit->first; i < visit->end; i++) place_results(plan, i);
-  give_back(plan, visit->offset, nbytes);
-  end_values(plan, visit->end - 1);
+  slice_group->offset = take(plan, nbytes);
+  move_chunk(plan->p, slice_group);
+  for (uint32_t i = slice_group->first; i < slice_group->end; i++) place_results(plan, i);
+  give_back(plan, slice_group->offset, nbytes);
+  end_values(plan, slice_group->end - 1);
 }
 
 // Places staged states, which live from the beginning of a call to its end.
@@ -310,16 +313,16 @@ static void place_states(Plan *plan) {
   }
 }
 
-static bool plan_arena(Program *p, Room *arena) {
+static bool plan_arena(Program *p, MonomialArena *arena) {
   Plan plan;
   Scratch scratch = {0};
   const bool ok = plan_init(&plan, p, arena->monomial, NULL);
-  ProgramVisit *visit = p->visits;
+  ProgramSliceGroup *slice_group = p->slice_groups;
   if (ok && !arena->monomial) place_states(&plan);
   for (uint32_t i = 0; ok && i < p->nkernels; i++) {
-    if (visit < p->visits + p->nvisits && visit->first == i) {
-      i = visit->end - 1;
-      place_visit(&plan, visit++);
+    if (slice_group < p->slice_groups + p->nslice_groups && slice_group->first == i) {
+      i = slice_group->end - 1;
+      place_slice_group(&plan, slice_group++);
     } else {
       const uint32_t end = program_unit_end(p, i);
       place_kernels(&plan, i, end, &scratch);
@@ -334,22 +337,22 @@ static bool plan_arena(Program *p, Room *arena) {
 
 // Makes an arena for each monomial of the values between kernels; the first arena is for values without open dims.
 static void find_arenas(Program *p) {
-  p->rooms[p->nrooms++] = (Room){0, 0};
+  p->arenas[p->narenas++] = (MonomialArena){0, 0};
   for (size_t i = 0; i < p->nkernels; i++) {
     const Kernel *k = p->schedules[i]->kernel;
     for (size_t s = 0; s < k->nstores; s++) {
       const Value *v = k->accesses[k->stores[s].access].value;
       const Monomial monomial = shape_monomial(&v->shape);
       size_t arena = 0;
-      while (arena < p->nrooms && p->rooms[arena].monomial != monomial) arena++;
-      if (!is_callers(p, v) && arena == p->nrooms) p->rooms[p->nrooms++] = (Room){monomial, 0};
+      while (arena < p->narenas && p->arenas[arena].monomial != monomial) arena++;
+      if (!is_callers(p, v) && arena == p->narenas) p->arenas[p->narenas++] = (MonomialArena){monomial, 0};
     }
   }
 }
 
 // Undoes an earlier plan. A kernel's first temporary is at offset 0 in an unplanned schedule.
 static void forget_plan(Program *p) {
-  p->nrooms = 0;
+  p->narenas = 0;
   p->unshared_nbytes = 0;
   memset(p->is_in_workspace, 0, p->graph->nvalues * sizeof *p->is_in_workspace);
   memset(p->value_offset, 0, p->graph->nvalues * sizeof *p->value_offset);
@@ -362,14 +365,14 @@ static void forget_plan(Program *p) {
 
 bool plan_memory(Program *p) {
   forget_plan(p);
-  p->rooms = ARENA_ARRAY(&p->arena, Room, p->graph->nvalues + 1);
-  if (!p->rooms) return false;
+  p->arenas = ARENA_ARRAY(&p->arena, MonomialArena, p->graph->nvalues + 1);
+  if (!p->arenas) return false;
   find_arenas(p);
-  for (size_t i = 0; i < p->nrooms; i++)
-    if (!plan_arena(p, &p->rooms[i])) return false;
-  p->workspace_nbytes = p->rooms[0].nbytes;
+  for (size_t i = 0; i < p->narenas; i++)
+    if (!plan_arena(p, &p->arenas[i])) return false;
+  p->workspace_nbytes = p->arenas[0].nbytes;
   if (p->graph->ndims) return true;
   if (!pack_workspace(p)) return false;
-  p->rooms[0].nbytes = p->workspace_nbytes;
+  p->arenas[0].nbytes = p->workspace_nbytes;
   return true;
 }

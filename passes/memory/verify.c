@@ -3,8 +3,8 @@
 // found, even where emitted code would load a vector before the store.
 #include "passes/memory/verify.h"
 
+#include "ir/kernel/needed.h"
 #include "ir/kernel/overwrite.h"
-#include "ir/kernel/uses.h"
 #include "ir/support/escape.h"
 
 #include <string.h>
@@ -27,13 +27,13 @@ typedef struct Walk {
   size_t nbytes;
   size_t *place; // by value->index: the address of its first byte
   bool *is_needed;
-  int64_t index[MAX_AXES];   // by axis: the index in the current iteration
-  const ProgramVisit *visit; // of the current kernel; NULL: none
-  int64_t chunk, slice;      // the visit's current chunk and slice
+  int64_t index[MAX_AXES];              // by axis: the index in the current iteration
+  const ProgramSliceGroup *slice_group; // of the current kernel; NULL: none
+  int64_t chunk, slice;                 // the slice group's current chunk and slice
   size_t kernel;
   uint32_t *first_temporary; // by kernel: the number, in the program, of its first temporary
-  bool *is_lasting;          // by temporary number
-  uint32_t loops;            // the number of the current loop, from 1; all loops of a visit have the same number
+  bool *is_invariant;        // by temporary number
+  uint32_t loops;            // the number of the current loop, from 1; all loops of a slice group have the same number
   uint32_t block;            // the block of the current iteration
   uint32_t sharing;          // the block, or 0 in a serial loop, whose blocks may access the same memory
   int64_t nsteps;            // loads and stores left
@@ -49,7 +49,7 @@ static bool wrong(const Walk *w, const char *name, const char *what) {
   kernel_print_nodes(w->k, w->why);
   text_format(w->why, ", loop %zu, at", (size_t)(w->loop - w->schedule->loops));
   for (int i = 0; i < w->loop->nouter + w->loop->ninner; i++)
-    text_format(w->why, " %s %lld", w->k->axes[w->loop->order[i]].name, (long long)w->index[w->loop->order[i]]);
+    text_format(w->why, " %s %lld", w->k->axes[w->loop->axes[i]].name, (long long)w->index[w->loop->axes[i]]);
   text_add_string(w->why, ": ");
   return say(w, name, what);
 }
@@ -77,10 +77,10 @@ static uint32_t owner_of(const Walk *w, const Access *a) {
 
 static size_t first_byte(const Walk *w, const Access *a) {
   const size_t first = a->value ? w->place[a->value->index] : w->schedule->temporaries[a->temporary].offset;
-  if (!w->visit) return first;
-  const Sliced *tensor = a->value ? visit_find(w->visit->plan, a->value) : NULL;
-  if (!tensor || tensor->is_private) return first + (size_t)w->chunk * w->visit->chunk_nbytes;
-  return first + type_array_nbytes(a->type, (size_t)visit_offset(w->visit->plan, tensor, w->slice));
+  if (!w->slice_group) return first;
+  const Sliced *tensor = a->value ? slice_group_find(w->slice_group->plan, a->value) : NULL;
+  if (!tensor || tensor->is_private) return first + (size_t)w->chunk * w->slice_group->chunk_nbytes;
+  return first + type_array_nbytes(a->type, (size_t)slice_group_offset(w->slice_group->plan, tensor, w->slice));
 }
 
 // The offset of the accessed element in the current iteration; of partial sums, in partial `part`. In elements; in
@@ -129,7 +129,7 @@ static bool load(Walk *w, const Access *a, int64_t part) {
 
 // Whether an earlier piece of the same result may have stored to the byte.
 static bool may_repeat(const Walk *w, const Byte *b) {
-  return w->schedule->follows && (w->visit || b->written >> 32 != w->loops);
+  return w->schedule->follows && (w->slice_group || b->written >> 32 != w->loops);
 }
 
 // Simulates a store. A block may store its partial sums many times; a kernel stores every other element once.
@@ -156,8 +156,8 @@ static bool load_partials(Walk *w, const Expr *e) {
   const Loop *source = &w->schedule->loops[e->loop];
   int64_t result = 0;
   for (int i = 0; i < source->nfree; i++)
-    result = result * w->k->axes[source->order[i]].extent + w->index[source->order[i]];
-  const int64_t nchunks = loop_nchunks(w->k, source);
+    result = result * w->k->axes[source->axes[i]].extent + w->index[source->axes[i]];
+  const int64_t nchunks = loop_ncut_blocks(w->k, source);
   for (int64_t i = 0; i < nchunks; i++)
     if (!load(w, &w->k->accesses[e->access], result * nchunks + i)) return false;
   return true;
@@ -221,22 +221,22 @@ static bool store_roots(Walk *w, int sweep, bool is_after) {
 static void find_block(Walk *w) {
   const Loop *loop = w->loop;
   int64_t result = 0, other = 0;
-  for (int i = 0; i < loop->nfree; i++) result = result * w->k->axes[loop->order[i]].extent + w->index[loop->order[i]];
+  for (int i = 0; i < loop->nfree; i++) result = result * w->k->axes[loop->axes[i]].extent + w->index[loop->axes[i]];
   for (int i = loop->nfree; i < loop->nouter; i++)
-    other = other * w->k->axes[loop->order[i]].extent + w->index[loop->order[i]];
-  other = (loop->tile ? w->index[loop->order[0]] : other) / loop_block_length(w->k, loop);
-  w->block = (uint32_t)(result * loop_nchunks(w->k, loop) + other);
-  w->sharing = w->visit ? (uint32_t)w->chunk : loop->is_serial ? 0 : w->block;
+    other = other * w->k->axes[loop->axes[i]].extent + w->index[loop->axes[i]];
+  other = (loop->tile ? w->index[loop->axes[0]] : other) / loop_block_length(w->k, loop);
+  w->block = (uint32_t)(result * loop_ncut_blocks(w->k, loop) + other);
+  w->sharing = w->slice_group ? (uint32_t)w->chunk : loop->is_serial ? 0 : w->block;
 }
 
 static bool is_end_of_tile(const Walk *w) {
-  const int axis = w->loop->order[0];
+  const int axis = w->loop->axes[0];
   return is_last(w, axis) || (w->index[axis] + 1) % loop_block_length(w->k, w->loop) == 0;
 }
 
 // The inner axes, outermost first. With sums_middle, the vector axis is outside of the middle axes.
 static void find_inner_order(const Loop *loop, int *order) {
-  for (int i = 0; i < loop->ninner; i++) order[(i + loop->sums_middle) % loop->ninner] = loop->order[loop->nouter + i];
+  for (int i = 0; i < loop->ninner; i++) order[(i + loop->sums_middle) % loop->ninner] = loop->axes[loop->nouter + i];
 }
 
 // Simulates a sweep over the inner axes. In a tiled loop, each tile is a step, and has its own block and its own stores
@@ -260,13 +260,13 @@ static bool walk_sweep(Walk *w, int sweep) {
 
 static bool walk_loop(Walk *w) {
   memset(w->index, 0, sizeof w->index);
-  if (!w->visit) w->loops++;
+  if (!w->slice_group) w->loops++;
   if (loop_is_idle(w->k, w->loop)) return true;
   do {
     find_block(w);
     for (int sweep = 0; sweep < w->loop->nsweeps; sweep++)
       if (!walk_sweep(w, sweep)) return false;
-  } while (w->nsteps > 0 && step(w, w->loop->order, w->loop->nouter));
+  } while (w->nsteps > 0 && step(w, w->loop->axes, w->loop->nouter));
   return true;
 }
 
@@ -274,21 +274,22 @@ static bool is_temporary(const Walk *w, uint32_t owner) {
   return owner > w->p->graph->nvalues;
 }
 
-static bool is_lasting(const Walk *w, uint32_t owner) {
-  return is_temporary(w, owner) && w->is_lasting[owner - w->p->graph->nvalues - 1];
+static bool is_invariant(const Walk *w, uint32_t owner) {
+  return is_temporary(w, owner) && w->is_invariant[owner - w->p->graph->nvalues - 1];
 }
 
-// Temporaries lose their data after their unit (the kernel and the kernels that follow it), except lasting temporaries.
+// Temporaries lose their data after their unit (the kernel and the kernels that follow it), except invariant
+// temporaries.
 static void forget_temporaries(Walk *w) {
   for (size_t i = 0; i < w->nbytes; i++)
-    if (is_temporary(w, w->bytes[i].owner) && !is_lasting(w, w->bytes[i].owner)) w->bytes[i].owner = 0;
+    if (is_temporary(w, w->bytes[i].owner) && !is_invariant(w, w->bytes[i].owner)) w->bytes[i].owner = 0;
 }
 
-// Private values lose their data after each slice. Lasting temporaries lose theirs when a new row of slices begins.
+// Private values lose their data after each slice. Invariant temporaries lose theirs when a new row of slices begins.
 static void forget_chunk(Walk *w, bool is_first) {
-  const size_t first = w->visit->offset + (size_t)w->chunk * w->visit->chunk_nbytes;
-  for (size_t i = first; i < first + w->visit->chunk_nbytes; i++)
-    if (is_first || !is_lasting(w, w->bytes[i].owner)) w->bytes[i].owner = 0;
+  const size_t first = w->slice_group->offset + (size_t)w->chunk * w->slice_group->chunk_nbytes;
+  for (size_t i = first; i < first + w->slice_group->chunk_nbytes; i++)
+    if (is_first || !is_invariant(w, w->bytes[i].owner)) w->bytes[i].owner = 0;
 }
 
 static bool walk_kernel(Walk *w, size_t kernel, bool is_first, Arena *scratch) {
@@ -297,31 +298,32 @@ static bool walk_kernel(Walk *w, size_t kernel, bool is_first, Arena *scratch) {
   w->is_needed = ARENA_ARRAY(scratch, bool, w->k->nexprs);
   w->why->out_of_memory |= !w->is_needed;
   w->kernel = kernel;
-  if (!w->schedule->follows || w->visit) forget_temporaries(w);
+  if (!w->schedule->follows || w->slice_group) forget_temporaries(w);
   for (size_t l = 0; w->is_needed && l < w->schedule->nloops; l++) {
     w->loop = &w->schedule->loops[l];
-    if ((is_first || !w->loop->is_lasting) && !walk_loop(w)) return false;
+    if ((is_first || !w->loop->is_invariant) && !walk_loop(w)) return false;
   }
   return true;
 }
 
 static bool walk_chunk(Walk *w, Arena *scratch) {
-  const int64_t first = visit_first_slice(w->visit, w->chunk), end = visit_first_slice(w->visit, w->chunk + 1);
+  const int64_t first = slice_group_first_slice(w->slice_group, w->chunk),
+                end = slice_group_first_slice(w->slice_group, w->chunk + 1);
   for (w->slice = first; w->slice < end; w->slice++) {
-    const bool is_first = w->slice == first || visit_is_new_row(w->visit->plan, w->slice);
+    const bool is_first = w->slice == first || slice_group_is_new_row(w->slice_group->plan, w->slice);
     forget_chunk(w, is_first);
-    for (size_t i = w->visit->first; i < w->visit->end && w->nsteps > 0; i++)
+    for (size_t i = w->slice_group->first; i < w->slice_group->end && w->nsteps > 0; i++)
       if (!walk_kernel(w, i, is_first, scratch)) return false;
   }
   return true;
 }
 
-static bool walk_visit(Walk *w, const ProgramVisit *visit, Arena *scratch) {
+static bool walk_slice_group(Walk *w, const ProgramSliceGroup *slice_group, Arena *scratch) {
   bool is_right = true;
-  w->visit = visit;
+  w->slice_group = slice_group;
   w->loops++;
-  for (w->chunk = 0; w->chunk < visit->nchunks && is_right; w->chunk++) is_right = walk_chunk(w, scratch);
-  w->visit = NULL;
+  for (w->chunk = 0; w->chunk < slice_group->nchunks && is_right; w->chunk++) is_right = walk_chunk(w, scratch);
+  w->slice_group = NULL;
   return is_right;
 }
 
@@ -332,11 +334,11 @@ static bool list_temporaries(Walk *w, Arena *scratch) {
     w->first_temporary[i] = count;
     count += (uint32_t)w->p->schedules[i]->ntemporaries;
   }
-  w->is_lasting = ARENA_ARRAY(scratch, bool, count + 1);
-  const bool ok = w->first_temporary && w->is_lasting;
+  w->is_invariant = ARENA_ARRAY(scratch, bool, count + 1);
+  const bool ok = w->first_temporary && w->is_invariant;
   for (size_t i = 0, n = 0; ok && i < w->p->nkernels; i++)
     for (size_t t = 0; t < w->p->schedules[i]->ntemporaries; t++)
-      w->is_lasting[n++] = w->p->schedules[i]->temporaries[t].is_lasting;
+      w->is_invariant[n++] = w->p->schedules[i]->temporaries[t].is_invariant;
   w->why->out_of_memory |= !ok;
   return ok;
 }
@@ -344,9 +346,9 @@ static bool list_temporaries(Walk *w, Arena *scratch) {
 static bool walk_program(Walk *w, Arena *scratch) {
   if (!list_temporaries(w, scratch)) return false;
   for (size_t i = 0; i < w->p->nkernels; i++) {
-    const ProgramVisit *visit = program_visit(w->p, i);
-    if (visit ? !walk_visit(w, visit, scratch) : !walk_kernel(w, i, true, scratch)) return false;
-    if (visit) i = visit->end - 1;
+    const ProgramSliceGroup *slice_group = program_slice_group(w->p, i);
+    if (slice_group ? !walk_slice_group(w, slice_group, scratch) : !walk_kernel(w, i, true, scratch)) return false;
+    if (slice_group) i = slice_group->end - 1;
   }
   return true;
 }
@@ -384,7 +386,7 @@ static bool walk_copies(Walk *w) {
 
 static bool is_private(const Program *p, const Value *v) {
   const uint32_t kernel = v->producer ? p->first_kernel[v->producer->index] : UINT32_MAX;
-  return kernel != UINT32_MAX && visit_is_private(program_visit(p, kernel), v);
+  return kernel != UINT32_MAX && slice_group_is_private(program_slice_group(p, kernel), v);
 }
 
 // An update's place is its state's place, unless the update is copied there.

@@ -9,13 +9,13 @@
 #include "passes/memory/in_place.h"
 #include "passes/memory/map.h"
 #include "passes/memory/plan.h"
-#include "passes/recompute/remake.h"
+#include "passes/recompute/recompute_value.h"
 
 #include <string.h>
 
-typedef struct Known { // a memo of remake_value
+typedef struct Known { // a memo of recompute_value
   bool is_known;
-  Remake remake;
+  Recomputation recomputation;
 } Known;
 
 typedef struct Fitting {
@@ -40,7 +40,7 @@ typedef struct Round { // the kernels of the peak, and when values are accessed
 
 typedef struct Choice { // a value that is computed again before kernel `at`
   const Value *value;
-  const Remake *remake;
+  const Recomputation *recomputation;
   uint32_t at;
   size_t saved; // bytes at the peak
 } Choice;
@@ -104,7 +104,7 @@ static size_t extension(const Round *r, const Value *v) {
 // The bytes that operands of the recomputation add to the peak, without the operand `without`; SIZE_MAX: recomputation
 // is impossible, as an operand was overwritten.
 static size_t added_nbytes(const Round *r, const Choice *c, const Value *without) {
-  const Kernel *k = c->remake->schedule->kernel;
+  const Kernel *k = c->recomputation->schedule->kernel;
   size_t added = 0;
   for (AccessId a = 0; a < k->naccesses; a++) {
     const Value *v = k->accesses[a].value;
@@ -117,39 +117,40 @@ static size_t added_nbytes(const Round *r, const Choice *c, const Value *without
 
 static bool is_better(const Choice *a, const Choice *b) {
   if (!b->value) return true;
-  if (a->remake->cost != b->remake->cost) return a->remake->cost < b->remake->cost;
-  return (double)a->saved * (b->remake->operations + 1) > (double)b->saved * (a->remake->operations + 1);
+  if (a->recomputation->cost != b->recomputation->cost) return a->recomputation->cost < b->recomputation->cost;
+  return (double)a->saved * (b->recomputation->operations + 1) > (double)b->saved * (a->recomputation->operations + 1);
 }
 
-// Sets *remake; NULL: the value cannot be computed again. False: out of memory.
-static bool find_remake(Round *r, const Value *v, const Remake **remake) {
+// Sets *recomputation; NULL: the value cannot be computed again. False: out of memory.
+static bool find_recomputation(Round *r, const Value *v, const Recomputation **recomputation) {
   const uint32_t origin = r->f->origin[v->index];
   Known *known = &r->f->known[origin];
   const bool ok =
-      known->is_known || remake_value(r->f->p, &r->f->lowering, r->f->graph->values[origin], &known->remake);
+      known->is_known || recompute_value(r->f->p, &r->f->lowering, r->f->graph->values[origin], &known->recomputation);
   known->is_known = ok;
-  *remake = ok && known->remake.schedule ? &known->remake : NULL;
+  *recomputation = ok && known->recomputation.schedule ? &known->recomputation : NULL;
   return ok;
 }
 
 // Considers computing an operand of c again just before c, if the operand would otherwise extend its life over the
 // peak. The next round then finds the operand there, and can choose c.
 static bool choose_operand(Round *r, const Choice *c, size_t nbytes, Choice *best) {
-  const Kernel *k = c->remake->schedule->kernel;
+  const Kernel *k = c->recomputation->schedule->kernel;
   for (AccessId a = 0; a < k->naccesses; a++) {
     const Value *v = k->accesses[a].value;
     if (!v || kernel_stores(k, a) || v->is_input || v->constant) continue;
     Choice o = {.value = instance_at(r, v, c->at), .at = c->at};
     if (!extension(r, o.value) || added_nbytes(r, c, v) >= nbytes) continue;
-    if (!find_remake(r, o.value, &o.remake)) return false;
-    if (!o.remake || added_nbytes(r, &o, NULL)) continue;
+    if (!find_recomputation(r, o.value, &o.recomputation)) return false;
+    if (!o.recomputation || added_nbytes(r, &o, NULL)) continue;
     o.saved = nbytes;
     if (is_better(&o, best)) *best = o;
   }
   return true;
 }
 
-// Chooses the best value that is live over the peak, or, with for_operands, the best operand of such a value's remake.
+// Chooses the best value that is live over the peak, or, with for_operands, the best operand of such a value's
+// recomputation.
 static bool choose_value(Round *r, bool for_operands, Choice *best) {
   *best = (Choice){.value = NULL};
   for (size_t i = 0; i < r->map.count; i++) {
@@ -157,8 +158,8 @@ static bool choose_value(Round *r, bool for_operands, Choice *best) {
     if (t->kind != TENANT_VALUE || t->first >= r->first || t->last < r->end || r->is_accessed[t->value->index])
       continue;
     Choice c = {.value = t->value, .at = r->next[t->value->index] - 1};
-    if (!find_remake(r, t->value, &c.remake)) return false;
-    if (!c.remake || !r->next[t->value->index]) continue;
+    if (!find_recomputation(r, t->value, &c.recomputation)) return false;
+    if (!c.recomputation || !r->next[t->value->index]) continue;
     const size_t added = added_nbytes(r, &c, NULL);
     if (for_operands && added >= t->nbytes && !choose_operand(r, &c, t->nbytes, best)) return false;
     c.saved = added < t->nbytes ? t->nbytes - added : 0;
@@ -194,10 +195,11 @@ static Value *add_instance(Fitting *f, const Value *v) {
   return instance->name ? instance : NULL;
 }
 
-// The remake as a new kernel, which stores the instance, and reads the instances of its operands that are live there.
+// The recomputation as a new kernel, which stores the instance, and reads the instances of its operands that are live
+// there.
 static Schedule *instantiate(const Round *r, const Choice *c, Value *instance) {
   Arena *arena = &r->f->p->arena;
-  const Schedule *from = c->remake->schedule;
+  const Schedule *from = c->recomputation->schedule;
   Schedule *s = ARENA_NEW(arena, Schedule);
   Kernel *k = ARENA_NEW(arena, Kernel);
   Temporary *temporaries = ARENA_ARRAY(arena, Temporary, from->ntemporaries + 1);
@@ -219,19 +221,19 @@ static Schedule *instantiate(const Round *r, const Choice *c, Value *instance) {
   return s;
 }
 
-// Makes a visit read the instance. Copies the visit's plan, which other programs use, too.
-static bool rename_in_visit(Program *p, ProgramVisit *visit, const Value *v, const Value *instance) {
-  if (!visit_find(visit->plan, v)) return true;
-  Visit *plan = ARENA_NEW(&p->arena, Visit);
-  Sliced *tensors = ARENA_ARRAY(&p->arena, Sliced, visit->plan->ntensors + 1);
+// Makes a slice group read the instance. Copies the slice group's plan, which other programs use, too.
+static bool rename_in_slice_group(Program *p, ProgramSliceGroup *slice_group, const Value *v, const Value *instance) {
+  if (!slice_group_find(slice_group->plan, v)) return true;
+  SliceGroup *plan = ARENA_NEW(&p->arena, SliceGroup);
+  Sliced *tensors = ARENA_ARRAY(&p->arena, Sliced, slice_group->plan->ntensors + 1);
   if (!plan || !tensors) return false;
-  *plan = *visit->plan;
+  *plan = *slice_group->plan;
   memcpy(tensors, plan->tensors, plan->ntensors * sizeof *tensors);
   for (size_t i = 0; i < plan->ntensors; i++)
     if (tensors[i].value == v) tensors[i].value = instance;
   plan->tensors = tensors;
-  visit->plan = plan;
-  for (uint32_t i = visit->first; i < visit->end; i++) p->schedules[i]->kernel->visit = plan;
+  slice_group->plan = plan;
+  for (uint32_t i = slice_group->first; i < slice_group->end; i++) p->schedules[i]->kernel->slice_group = plan;
   return true;
 }
 
@@ -242,8 +244,8 @@ static bool rename_uses(Program *p, uint32_t from, const Value *v, Value *instan
     for (AccessId a = 0; a < k->naccesses; a++)
       if (k->accesses[a].value == v) k->accesses[a].value = instance;
   }
-  for (size_t i = 0; i < p->nvisits; i++)
-    if (p->visits[i].first >= from && !rename_in_visit(p, &p->visits[i], v, instance)) return false;
+  for (size_t i = 0; i < p->nslice_groups; i++)
+    if (p->slice_groups[i].first >= from && !rename_in_slice_group(p, &p->slice_groups[i], v, instance)) return false;
   return true;
 }
 
@@ -254,10 +256,10 @@ static bool insert_kernel(Program *p, Schedule *s, uint32_t at) {
   schedules[at] = s;
   p->schedules = schedules;
   p->nkernels++;
-  for (size_t i = 0; i < p->nvisits; i++) {
-    if (p->visits[i].first < at) continue;
-    p->visits[i].first++;
-    p->visits[i].end++;
+  for (size_t i = 0; i < p->nslice_groups; i++) {
+    if (p->slice_groups[i].first < at) continue;
+    p->slice_groups[i].first++;
+    p->slice_groups[i].end++;
   }
   program_number_kernels(p);
   return true;
@@ -280,7 +282,7 @@ static bool play_round(Fitting *f, bool *is_done) {
   if (ok && c.value) {
     ok = compute_again(&r, &c);
     f->nagain++;
-    f->operations += c.remake->operations;
+    f->operations += c.recomputation->operations;
     if (f->p->workspace_nbytes < f->least) f->least = f->p->workspace_nbytes;
   }
   memory_map_deinit(&r.map);

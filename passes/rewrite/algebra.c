@@ -1,7 +1,7 @@
 // Arithmetic of polynomials, and a table with a formula for each algebraic operator.
 #include "passes/rewrite/algebra.h"
 
-#include "ir/graph/open.h"
+#include "ir/graph/open_dims.h"
 #include "ir/operators/movement.h"
 #include "ir/operators/reduce.h"
 

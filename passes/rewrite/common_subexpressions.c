@@ -147,7 +147,7 @@ bool pass_common_subexpressions(Graph *g, PassContext *c) {
   bool changed = false, ok = true;
   if (table_init(&constants, &scratch, g->nvalues) && table_init(&nodes, &scratch, g->nnodes)) {
     changed = merge_constants(g, &constants);
-    size_t kept = 0;
+    size_t nremaining = 0;
     for (size_t i = 0; i < g->nnodes; i++) {
       Node *node = g->nodes[i];
       size_t at = hash_node(node) & nodes.mask;
@@ -157,10 +157,10 @@ bool pass_common_subexpressions(Graph *g, PassContext *c) {
       if (!nodes.slots[at]) nodes.slots[at] = node;
       changed |= is_merged;
       if (is_merged) continue;
-      node->index = (uint32_t)kept;
-      g->nodes[kept++] = node;
+      node->index = (uint32_t)nremaining;
+      g->nodes[nremaining++] = node;
     }
-    g->nnodes = kept;
+    g->nnodes = nremaining;
   } else {
     ok = false;
   }

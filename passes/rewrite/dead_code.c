@@ -25,7 +25,7 @@ void nodes_remove_dead(Node *node) {
 
 bool pass_dead_code(Graph *g, PassContext *c) {
   (void)c;
-  size_t before = g->nnodes, kept = 0;
+  size_t before = g->nnodes, nremaining = 0;
   for (size_t i = g->nnodes; i-- > 0;) {
     Node *node = g->nodes[i];
     if (is_needed(node)) continue;
@@ -35,10 +35,10 @@ bool pass_dead_code(Graph *g, PassContext *c) {
   }
   for (size_t i = 0; i < g->nnodes; i++) {
     if (!g->nodes[i]) continue;
-    g->nodes[i]->index = (uint32_t)kept;
-    g->nodes[kept++] = g->nodes[i];
+    g->nodes[i]->index = (uint32_t)nremaining;
+    g->nodes[nremaining++] = g->nodes[i];
   }
-  g->nnodes = kept;
+  g->nnodes = nremaining;
   size_t nvalues = 0;
   for (size_t i = 0; i < g->nvalues; i++) {
     Value *v = g->values[i];
@@ -46,7 +46,7 @@ bool pass_dead_code(Graph *g, PassContext *c) {
     v->index = (uint32_t)nvalues;
     g->values[nvalues++] = v;
   }
-  bool changed = kept != before || nvalues != g->nvalues;
+  bool changed = nremaining != before || nvalues != g->nvalues;
   g->nvalues = nvalues;
   return changed;
 }

@@ -37,7 +37,7 @@ static bool is_foldable(const Node *node, bool *is_splat) {
     *is_splat &= v->constant->is_splat;
   }
   for (uint32_t i = 0; i < node->noutputs; i++) // constants are row-major
-    if (node->outputs[i] && !order_is_row_major(&node->outputs[i]->order)) return false;
+    if (node->outputs[i] && !layout_is_row_major(&node->outputs[i]->layout)) return false;
   for (uint32_t i = 0; i < node->ninputs + node->noutputs && !*is_splat; i++) {
     const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
     int64_t nelems = v ? shape_nelems(&v->shape) : 0;
@@ -175,7 +175,7 @@ static TypeSet coarsest_types(const Graph *g) {
 bool pass_fold_constants(Graph *g, PassContext *c) {
   Fold f = {g, c, MOST_IN_ALL, MOST_WORK, coarsest_types(g)};
   bool changed = false;
-  size_t kept = 0;
+  size_t nremaining = 0;
   for (size_t i = 0; i < g->nnodes; i++) {
     Node *node = g->nodes[i];
     bool is_splat, is_folded = false;
@@ -190,9 +190,9 @@ bool pass_fold_constants(Graph *g, PassContext *c) {
     }
     changed |= is_folded;
     if (is_folded) continue;
-    node->index = (uint32_t)kept;
-    g->nodes[kept++] = node;
+    node->index = (uint32_t)nremaining;
+    g->nodes[nremaining++] = node;
   }
-  g->nnodes = kept;
+  g->nnodes = nremaining;
   return changed;
 }

@@ -20,7 +20,7 @@ static Node *add_beside(Builder *b, const Node *node, OperatorId id) {
   if (!v) return NULL;
   copy_attributes(own, node);
   v->shape = node->inputs[1]->shape;
-  v->order = node->inputs[1]->order;
+  v->layout = node->inputs[1]->layout;
   node_set_input(own, 0, node->inputs[0]);
   return own;
 }

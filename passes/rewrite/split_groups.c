@@ -173,7 +173,7 @@ static bool split_backward(const Split *s) {
 }
 
 static bool has_channels_last(const Value *v, int channel) {
-  return order_axis(&v->order, v->shape.rank - 1) == channel;
+  return layout_axis(&v->layout, v->shape.rank - 1) == channel;
 }
 
 // Finds the type to compute in. False: an operand other than the data has another type.

@@ -4,8 +4,8 @@
 
 #include "passes/pass.h"
 
-// Must run before reshape-orders, because it adds reshapes. Must run after common-subexpressions, which would merge the
-// casts of the two reads of the data: the cast data would then be stored between kernels.
+// Must run before reshape-layouts, because it adds reshapes. Must run after common-subexpressions, which would merge
+// the casts of the two reads of the data: the cast data would then be stored between kernels.
 bool pass_split_groups(Graph *g, PassContext *c);
 
 #endif

@@ -26,10 +26,10 @@ const Index *block_length(Recipe *r) {
   return index_loop(&r->b, INDEX_BLOCK_LENGTH, r->loop_index);
 }
 
-const Index *nchunks(Recipe *r, uint32_t loop) {
-  if (!loop_has_open_chunks(r->k, &r->schedule->loops[loop]))
-    return number(r, loop_nchunks(r->k, &r->schedule->loops[loop]));
-  return index_loop(&r->b, INDEX_NCHUNKS, loop);
+const Index *ncut_blocks(Recipe *r, uint32_t loop) {
+  if (!loop_has_open_cut_blocks(r->k, &r->schedule->loops[loop]))
+    return number(r, loop_ncut_blocks(r->k, &r->schedule->loops[loop]));
+  return index_loop(&r->b, INDEX_NCUT_BLOCKS, loop);
 }
 
 static const Index *plus(Recipe *r, const Index *x, const Index *y) {

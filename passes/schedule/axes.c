@@ -10,7 +10,7 @@
 // axes.
 #include "ir/kernel/scatter.h"
 #include "passes/schedule/nest_sums.h"
-#include "passes/schedule/scheduling.h"
+#include "passes/schedule/sum_order_internal.h"
 
 #include <assert.h>
 #include <stdint.h>

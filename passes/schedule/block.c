@@ -9,23 +9,24 @@ static void find_range(Recipe *r) {
   const Loop *loop = r->loop;
   const Index *block = var(r, VAR_BLOCK, 0), *begin = var(r, VAR_BEGIN, 0);
   const Index *total = axes_nelems_index(r, loop_cut_axes(loop)), *length = block_length(r);
-  if (!loop->nfree && !loop_has_open_chunks(r->k, loop) && loop_nblocks(r->k, loop) == 1) {
+  if (!loop->nfree && !loop_has_open_cut_blocks(r->k, loop) && loop_nblocks(r->k, loop) == 1) {
     add_index(r, VAR_BEGIN, number(r, 0));
     add_index(r, VAR_END, total);
     return;
   }
   if (loop->nfree) {
-    const Index *chunks = nchunks(r, r->loop_index);
-    if (index_is(chunks, 0) || index_is(chunks, 1)) {
+    const Index *cut_blocks = ncut_blocks(r, r->loop_index);
+    if (index_is(cut_blocks, 0) || index_is(cut_blocks, 1)) {
       add_index(r, VAR_BEGIN, index_of(&r->b, INDEX_MULTIPLY, block, total));
       add_index(r, VAR_END, index_of(&r->b, INDEX_ADD, begin, total));
       return;
     }
-    const Index *start = var(r, VAR_START, 0), *chunk = var(r, VAR_CHUNK, 0);
-    const Index *next = index_of(&r->b, INDEX_ADD, chunk, length);
-    add_index(r, VAR_START, index_of(&r->b, INDEX_MULTIPLY, index_of(&r->b, INDEX_DIVIDE, block, chunks), total));
-    add_index(r, VAR_CHUNK, index_of(&r->b, INDEX_MULTIPLY, index_of(&r->b, INDEX_REMAINDER, block, chunks), length));
-    add_index(r, VAR_BEGIN, index_of(&r->b, INDEX_ADD, start, chunk));
+    const Index *start = var(r, VAR_START, 0), *cut_begin = var(r, VAR_CUT_BEGIN, 0);
+    const Index *next = index_of(&r->b, INDEX_ADD, cut_begin, length);
+    add_index(r, VAR_START, index_of(&r->b, INDEX_MULTIPLY, index_of(&r->b, INDEX_DIVIDE, block, cut_blocks), total));
+    add_index(r, VAR_CUT_BEGIN,
+              index_of(&r->b, INDEX_MULTIPLY, index_of(&r->b, INDEX_REMAINDER, block, cut_blocks), length));
+    add_index(r, VAR_BEGIN, index_of(&r->b, INDEX_ADD, start, cut_begin));
     add_index(
         r, VAR_END,
         index_of(&r->b, INDEX_ADD, start, index_choose(&r->b, index_of(&r->b, INDEX_LESS, next, total), next, total)));
@@ -92,7 +93,7 @@ void build_block(Recipe *r) {
   bool has_partials = false;
   tree_open(&r->b, &r->t->block);
   for (size_t i = 0; i < loop->nroots; i++) has_partials |= loop->roots[i].kind == ROOT_REDUCE_OUTER;
-  if (!has_partials && !loop->nfree && !loop_has_open_chunks(r->k, loop) && loop_nblocks(r->k, loop) == 1)
+  if (!has_partials && !loop->nfree && !loop_has_open_cut_blocks(r->k, loop) && loop_nblocks(r->k, loop) == 1)
     add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_BLOCK, 0}});
   find_range(r);
   begin_partials(r);

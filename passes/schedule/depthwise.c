@@ -2,8 +2,8 @@
 // weight gradients of depthwise convolutions. All taps of a window, or of one axis of the window, are rows of a step,
 // which loads the factor that lacks the rows once for all of them. If vectors lie along channels, the axis of channels
 // is split, so that the data that a part reads stays in the L2 cache for all rows.
-#include "passes/schedule/scheduling.h"
 #include "passes/schedule/split_axis.h"
+#include "passes/schedule/sum_order_internal.h"
 
 // The axes whose indices may be the rows of a step: the innermost axes, up to MOST_ROWS indices together; 0: none.
 AxisSet schedule_row_axes(const Kernel *k, const Product *p) {

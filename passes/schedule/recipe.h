@@ -3,6 +3,7 @@
 #ifndef NGRAD_PASSES_SCHEDULE_RECIPE_H
 #define NGRAD_PASSES_SCHEDULE_RECIPE_H
 
+#include "ir/kernel/needed.h"
 #include "ir/loops/loops.h"
 #include "passes/schedule/tree.h"
 
@@ -52,7 +53,7 @@ struct Recipe {
   const Loop *loop;
   uint32_t loop_index;
   const Wants *wants;
-  uint32_t *nuses;               // by ExprId: uses in a sweep; for schedule_fuse_products only
+  uint32_t *nuses;               // by ExprId: uses in a sweep; for fuse_products.c only
   int *section;                  // by ExprId: the first sweep before which the expression can be computed
   int sweep;                     // the sweep that is_needed describes, or ALL_SWEEPS
   bool *is_needed;               // by ExprId: for the sweep or section being built
@@ -62,7 +63,7 @@ struct Recipe {
   bool is_partial_tested;        // the nodes being built are guarded by a test of FLAG_HAS_PARTIAL
 };
 
-// uses.c: which expressions a sweep needs, and at which level. need_* set or extend is_needed.
+// levels.c: which expressions a sweep needs, and at which level. need_* set or extend is_needed.
 
 int vector_axis(const Recipe *r);
 AxisSet middle_axes(const Recipe *r);
@@ -83,6 +84,9 @@ bool is_widened_sum(const Recipe *r, const Root *root);         // f32 operands 
 bool is_array_sum(const Recipe *r, const Root *root);           // an outer reduction whose partial sums are an array
 bool is_vector_sum(const Recipe *r, const Root *root);          // an inner reduction over the vector axis
 bool is_in_sweep(const Recipe *r, const Root *root, int sweep); // in the sweep's loops, not before or after them
+// The values that the current sweep loads or has: sums of sweeps up to this sweep, and vectors that earlier sweeps
+// spilled.
+Finds values_without_computing(const Recipe *r);
 void need_expr(Recipe *r, ExprId id);
 void need_none(Recipe *r);
 void need_root(Recipe *r, const Root *root);
@@ -97,7 +101,7 @@ const Index *number(Recipe *r, int64_t n);
 const Index *var(Recipe *r, VarKind kind, uint32_t of);
 const Index *axes_nelems_index(Recipe *r, AxisSet axes);
 const Index *block_length(Recipe *r);
-const Index *nchunks(Recipe *r, uint32_t loop);
+const Index *ncut_blocks(Recipe *r, uint32_t loop);
 // before + the sum of index * stride over these axes. `before` and the result may be NULL, which means 0.
 const Index *add_terms(Recipe *r, const Access *a, AxisSet axes, const Index *before);
 const Index *stride_of(Recipe *r, const Access *a, int axis);
@@ -109,8 +113,8 @@ Address element_address(Recipe *r, AccessId id, AxisSet axes);
 void find_interior(Recipe *r, LoopNode *loop);
 // Sets the node's conditions on the bounds of the access that it loads.
 void add_bounds(Recipe *r, LoopNode *load, const Access *a);
-bool is_transposed(const Recipe *r, AccessId id);   // lanes.c: rows are copied, transposed
-bool is_column(const Recipe *r, AccessId id);       // lanes.c: columns are copied
+bool is_transposed(const Recipe *r, AccessId id);   // recipe_lanes.c: rows are copied, transposed
+bool is_column(const Recipe *r, AccessId id);       // recipe_lanes.c: columns are copied
 bool is_optional(const Recipe *r, AccessId id);     // an output for which the caller may pass NULL
 bool may_be_unwanted(const Recipe *r, AccessId id); // partial sums that only optional outputs need
 void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool));
@@ -131,7 +135,7 @@ void store_scalar(Recipe *r, const Root *root);
 void store_vector(Recipe *r, const Root *root);
 Flag partial_flag(const Recipe *r, AccessId id);
 
-// vectors.c: the loop over vectors.
+// vector_loop.c: the loop over vectors.
 
 void update_vector(Recipe *r, const Root *root);
 void build_vector_root(Recipe *r, const Root *root); // stores the vector, or adds it to its sum
@@ -139,7 +143,7 @@ void move_array_sums(Recipe *r, int sweep, LoopNodeKind kind);
 void build_body(Recipe *r, int sweep);
 void build_vector_loop(Recipe *r, int sweep, const Index *from, const Index *to, bool has_sums);
 
-// sums.c: initialisation and final reduction of a row's sums, and of runs of them.
+// row_sums.c: initialisation and final reduction of a row's sums, and of runs of them.
 
 bool is_exact_in_f32(const Recipe *r, ExprId id); // a maximum; however many operands, it needs no runs
 SweepRuns sweep_runs(const Recipe *r, int sweep);
@@ -151,7 +155,7 @@ void begin_run(Recipe *r, ExprId id);
 void end_run(Recipe *r, ExprId id);
 void end_sums(Recipe *r, int sweep, bool has_totals);
 
-// rows.c: functions that other recipes use, too.
+// recipe_rows.c: functions that other recipes use, too.
 
 void build_row_loops(Recipe *r, int sweep, const SweepRuns *runs);
 void build_row_steps(Recipe *r);
@@ -163,7 +167,7 @@ void make_middle(Recipe *r, int sweep, int depth, int time);
 
 void build_sweep(Recipe *r, int sweep);
 
-// step.c, block.c
+// step_function.c, block.c
 
 void build_step(Recipe *r, LoopNode **step);
 void build_block(Recipe *r);

@@ -132,7 +132,7 @@ void find_indices(Recipe *r, AxisSet axes, bool by_row) {
   int64_t below = 1;
   Monomial monomial = 0;
   for (int i = loop->nouter - 1; i >= 0; i--) {
-    const int axis = loop->order[i];
+    const int axis = loop->axes[i];
     const Axis *own = &r->k->axes[axis];
     if (axes >> axis & 1) {
       const Index *index = index_of(&r->b, INDEX_DIVIDE, row, index_number(&r->b, below, monomial));

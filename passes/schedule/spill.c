@@ -55,7 +55,7 @@ static bool has_new_user(const Reuse *r, ExprId id, int sweep) {
 }
 
 static void reuse_in_sweep(Reuse *r, int sweep) {
-  const int last = r->loop->order[r->loop->nouter];
+  const int last = r->loop->axes[r->loop->nouter];
   mark_sweep_loads(r->k, r->loop, sweep, 0, r->is_seen, r->is_loaded);
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (r->is_seen[id] && r->first[id] > sweep) r->first[id] = sweep;

@@ -1,7 +1,7 @@
 // Finds the tensors that each sweep loads, and estimates which loads of later sweeps miss the cache.
 #include "passes/schedule/traffic.h"
 
-#include "ir/kernel/uses.h"
+#include "ir/kernel/needed.h"
 
 #include <string.h>
 

@@ -84,10 +84,10 @@ LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena 
   r.is_tail = false;
   build_block(&r);
   check(&r, r.info->name);
-  schedule_prefetch(&r.b, k, r.loop, &r.t->step);
+  schedule_insert_prefetches(&r.b, k, r.loop, &r.t->step);
   check(&r, "prefetching");
   schedule_split_vectors(&r.b, k, &r.t->step);
   check(&r, "splitting vectors");
-  schedule_stream(&r.b, k, r.loop, &r.t->step, &r.t->block);
+  schedule_stream_stores(&r.b, k, r.loop, &r.t->step, &r.t->block);
   return r.b.out_of_memory ? NULL : r.t;
 }

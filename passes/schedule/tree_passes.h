@@ -10,10 +10,10 @@
 void schedule_split_vectors(TreeBuilder *b, const Kernel *k, LoopNode **nodes);
 
 // Adds prefetches of elements that later iterations load. Before schedule_split_vectors.
-void schedule_prefetch(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **step);
+void schedule_insert_prefetches(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **step);
 
 // Makes stores bypass the caches where the loop's roots say so. After schedule_split_vectors, as only whole vectors can
 // be streamed.
-void schedule_stream(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **step, LoopNode **block);
+void schedule_stream_stores(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **step, LoopNode **block);
 
 #endif

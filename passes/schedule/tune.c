@@ -1,8 +1,8 @@
 // Chooses, for a target, everything that does not affect bits: rows per step, serial or parallel, separate sweeps for
 // stores, peeling, streamed stores, the direction of the last sweep.
 #include "passes/schedule/tune.h"
-#include "passes/schedule/fetch_ahead.h"
-#include "passes/schedule/keep_masks.h"
+#include "passes/schedule/prefetch_distance.h"
+#include "passes/schedule/save_masks.h"
 #include "passes/schedule/spill.h"
 
 typedef struct Tuning {
@@ -60,9 +60,9 @@ static bool are_neighbours(const Tuning *t, const Loop *loop) {
 // The time of the slowest thread for its rows, `together` rows in a step, in units of a row's work if the data is in
 // the cache. The remaining rows are computed one by one.
 static int64_t neighbours_cost(const Tuning *t, int64_t together) {
-  enum { VISIT = 8 }; // the cost of a step's cache misses
+  enum { MISSES = 8 }; // the cost of a step's cache misses
   const int64_t nrows = axes_nelems(t->k, t->outer), threads = t->target->threads;
-  const int64_t nblocks = nrows / together, rest = nrows % together * (VISIT + 1), block = VISIT + together;
+  const int64_t nblocks = nrows / together, rest = nrows % together * (MISSES + 1), block = MISSES + together;
   const int64_t most = (nblocks + threads - 1) / threads * block, least = nblocks / threads * block;
   return most > least + rest ? most : least + rest;
 }
@@ -114,9 +114,10 @@ static int64_t cached_nelems(const Tuning *t, const Access *a) {
   return 2 * t->target->l2_nbytes / (int64_t)type_nbytes(a->type);
 }
 
-// Values that a visit's kernels (which run slice by slice) store for each other are read soon, and are not streamed.
+// Values that a slice group's kernels (which run slice by slice) store for each other are read soon, and are not
+// streamed.
 static bool is_worth_streaming(const Tuning *t, const Access *a) {
-  const Sliced *tensor = t->k->visit && a->value ? visit_find(t->k->visit, a->value) : NULL;
+  const Sliced *tensor = t->k->slice_group && a->value ? slice_group_find(t->k->slice_group, a->value) : NULL;
   if (tensor && tensor->is_private) return false;
   return schedule_number(t->overrides, SCHEDULE_STREAM, axes_nelems(t->k, access_axes(t->k, a)) > cached_nelems(t, a));
 }
@@ -140,7 +141,7 @@ static void split_stores(const Tuning *t, Loop *loop) {
   for (size_t i = 0; i < loop->nroots; i++)
     has_sums |= loop->roots[i].sweep == last && loop->roots[i].kind != ROOT_STORE;
   if (loop->tile || loop->rows_in_lanes || loop->rows > 1 || !loop->nouter || has_sums) return;
-  if (!schedule_number(t->overrides, SCHEDULE_APART, row_nbytes(t) <= t->target->l2_nbytes / 2)) return;
+  if (!schedule_number(t->overrides, SCHEDULE_SEPARATE, row_nbytes(t) <= t->target->l2_nbytes / 2)) return;
   for (size_t i = 0; i < loop->nroots; i++) {
     Root *root = &loop->roots[i];
     const Access *a = &t->k->accesses[root->access];
@@ -180,8 +181,8 @@ static bool can_stream(const Tuning *t, const Loop *loop, const Root *store) {
   if (!loop->rows_in_lanes && dense->extent < LANES && !dense->monomial) return false; // no vector is whole
   const bool is_peeled = loop->is_peeled && store->sweep == loop->nsweeps - 1;
   if (!loop->rows_in_lanes || is_column(loop)) return is_peeled || !has_rows_within_lines(t, loop, a);
-  return a->stride[loop->order[0]] == k->axes[loop->dense_axis].extent &&
-         a->stride_monomial[loop->order[0]] == k->axes[loop->dense_axis].monomial;
+  return a->stride[loop->axes[0]] == k->axes[loop->dense_axis].extent &&
+         a->stride_monomial[loop->axes[0]] == k->axes[loop->dense_axis].monomial;
 }
 
 static void choose_streams(const Tuning *t, Loop *loop) {
@@ -255,11 +256,11 @@ static bool is_loaded(const Tuning *t, const Loop *loop, AccessId access) {
 // step reads at the same time are in a single set of the L1 cache.
 static bool has_aliased_rows(const Tuning *t, const Loop *loop) {
   enum { ALIAS = 4 << 10 };
-  const int middle = loop->order[loop->nouter + loop->ninner - 2];
+  const int middle = loop->axes[loop->nouter + loop->ninner - 2];
   bool is_any = false;
   for (AccessId i = 0; loop->nouter && i < t->k->naccesses; i++) {
     const Access *a = &t->k->accesses[i];
-    const int64_t pitch = a->stride[loop->order[loop->nouter - 1]];
+    const int64_t pitch = a->stride[loop->axes[loop->nouter - 1]];
     is_any |=
         is_loaded(t, loop, i) && pitch && pitch * (int64_t)type_nbytes(a->type) % ALIAS == 0 && a->stride[middle] == 1;
   }
@@ -336,7 +337,7 @@ static bool loads_from_pages(const Tuning *t, const Loop *loop, AccessId id) {
   enum { PAGE = 4 << 10 };
   const Access *a = &t->k->accesses[id];
   const int64_t nbytes = (int64_t)type_nbytes(a->type);
-  const int middle = loop->order[loop->nouter + loop->ninner - 2];
+  const int middle = loop->axes[loop->nouter + loop->ninner - 2];
   return a->value && !a->nbounds && a->stride[loop_vector_axis(loop)] == 1 && a->stride[middle] * nbytes >= PAGE &&
          is_loaded(t, loop, id) && access_nelems_along(t->k, a, ~0U) * nbytes > t->target->l2_nbytes;
 }
@@ -348,10 +349,10 @@ static bool loads_parts(const Tuning *t, const Loop *loop, AccessId id) {
   enum { MOST_STEPS = 20 };
   if (axes_nelems(t->k, loop_cut_axes(loop)) > (int64_t)MOST_STEPS * loop->rows) return false;
   const Access *a = &t->k->accesses[id];
-  const int vector_axis = loop_vector_axis(loop), middle = loop->order[loop->nouter + loop->ninner - 2];
+  const int vector_axis = loop_vector_axis(loop), middle = loop->axes[loop->nouter + loop->ninner - 2];
   const int64_t group = (int64_t)loop->vectors * LANES;
   bool has_parts = false;
-  for (int i = 0; i < loop->nfree; i++) has_parts |= a->stride[loop->order[i]] > a->stride[middle];
+  for (int i = 0; i < loop->nfree; i++) has_parts |= a->stride[loop->axes[i]] > a->stride[middle];
   return has_parts && a->value && !a->nbounds && a->stride[vector_axis] == 1 && a->stride[middle] > group &&
          t->k->axes[vector_axis].extent > group && is_loaded(t, loop, id) &&
          access_nelems_along(t->k, a, ~0U) * (int64_t)type_nbytes(a->type) > t->target->l2_nbytes;
@@ -418,7 +419,7 @@ static void tune_depthwise(const Tuning *t, Loop *loop) {
   const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1) - 1;
   int64_t rows = 1;
   for (int i = loop->nouter - 1; i >= loop->nfree; i--) {
-    const int64_t extent = t->k->axes[loop->order[i]].extent;
+    const int64_t extent = t->k->axes[loop->axes[i]].extent;
     if (extent * rows > registers) break;
     rows *= extent;
   }
@@ -438,8 +439,8 @@ static bool copies_into_panels(const Tuning *t, const Loop *loop) {
   const Expr *e = &t->k->exprs[root->expr];
   const Access *to = &t->k->accesses[root->access];
   return e->op == EXPR_LOAD && !e->args[0] && !access_has_conditions(t->k, &t->k->accesses[e->access]) &&
-         !axes_monomial(t->k, t->outer | t->inner) && to->stride[loop->order[loop->nouter - 1]] > 1 &&
-         to->stride[loop->order[loop->nouter - 1]] < axes_nelems(t->k, t->inner);
+         !axes_monomial(t->k, t->outer | t->inner) && to->stride[loop->axes[loop->nouter - 1]] > 1 &&
+         to->stride[loop->axes[loop->nouter - 1]] < axes_nelems(t->k, t->inner);
 }
 
 // Panels are far apart, in memory that uses few sets of the caches and many pages. With several rows in a step, more of
@@ -493,8 +494,8 @@ bool schedule_tune(Schedule *s, const Target *target, const ScheduleOverrides *o
     if (s->loops[i].is_side) tune_copy(&t, &s->loops[i]);
     else tune_loop(&t, &s->loops[i]);
   for (size_t i = 0; i < s->nloops; i++) keep_bytes_whole(s->kernel, &s->loops[i]);
-  if (!schedule_keep_masks(s, target, t.overrides) || !schedule_spill_vectors(s) ||
-      !schedule_fetch_ahead(s, target, t.overrides))
+  if (!schedule_save_masks(s, target, t.overrides) || !schedule_spill_vectors(s) ||
+      !schedule_choose_prefetch(s, target, t.overrides))
     return false;
   place_temporaries(s);
   return !s->kernel->out_of_memory;

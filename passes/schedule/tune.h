@@ -2,8 +2,9 @@
 #ifndef NGRAD_PASSES_SCHEDULE_TUNE_H
 #define NGRAD_PASSES_SCHEDULE_TUNE_H
 
+#include "ir/kernel/schedule.h"
 #include "ir/loops/target.h"
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/overrides.h"
 
 // Completes a schedule that kernel_order made: rows per step, streamed stores, prefetching, saved masks and spilled
 // vectors, offsets in the workspace. Keeps the order of additions (loop_has_same_order). Overrides may be NULL. False:

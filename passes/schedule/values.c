@@ -57,12 +57,12 @@ static const Index *partial_stride(Recipe *r, const Expr *e, int axis) {
   const AxisSet own = access_axes(k, a);
   AxisSet below = 0; // free axes inside of this one
   int at = maker->nfree;
-  while (at-- > 0 && maker->order[at] != axis) below |= 1U << maker->order[at];
+  while (at-- > 0 && maker->axes[at] != axis) below |= 1U << maker->axes[at];
   if (at < 0) return a->stride[axis] ? stride_of(r, a, axis) : NULL;
   const int64_t nelems = axes_nelems(k, own | below); // the two sets are disjoint
   const Monomial monomial = axes_monomial(k, own | below);
-  if (!loop_has_open_chunks(k, maker)) return index_number(&r->b, nelems * loop_nchunks(k, maker), monomial);
-  return index_of(&r->b, INDEX_MULTIPLY, nchunks(r, e->loop), index_number(&r->b, nelems, monomial));
+  if (!loop_has_open_cut_blocks(k, maker)) return index_number(&r->b, nelems * loop_ncut_blocks(k, maker), monomial);
+  return index_of(&r->b, INDEX_MULTIPLY, ncut_blocks(r, e->loop), index_number(&r->b, nelems, monomial));
 }
 
 // The address of the partial sum of block VAR_COMBINED_BLOCK, at the current indices.
@@ -92,7 +92,7 @@ static void make_combine(Recipe *r, ExprId id) {
                    .is_f64 = true,
                    .reduction = r->schedule->temporaries[r->k->accesses[e->access].temporary].reduction,
                    .address = partial_address(r, e, ~0U & ~(v >= 0 ? 1U << v : 0))};
-  if (loop_nblocks(r->k, &r->schedule->loops[e->loop]) > 0) node.end = nchunks(r, e->loop);
+  if (loop_nblocks(r->k, &r->schedule->loops[e->loop]) > 0) node.end = ncut_blocks(r, e->loop);
   if (is_vector) {
     const Index *stride = partial_stride(r, e, v);
     node.address.index =
@@ -134,7 +134,7 @@ static bool has_near_rows(const Recipe *r, const Address *at) {
   enum { LEAST_ROWS = LANES / 2 };
   const Access *a = &r->k->accesses[at->access];
   return r->loop->is_product && r->loop->rows >= LEAST_ROWS && at->base == BASE_POINTER && at->is_row &&
-         a->type == TYPE_F32 && !r->k->is_f64 && !is_dense(r, a) && a->stride[r->loop->order[r->loop->nouter - 1]] == 1;
+         a->type == TYPE_F32 && !r->k->is_f64 && !is_dense(r, a) && a->stride[r->loop->axes[r->loop->nouter - 1]] == 1;
 }
 
 static Address spilled_address(Recipe *r, ExprId id) {
@@ -162,8 +162,8 @@ static void compute_vector(Recipe *r, ExprId id) {
                    : access_is_mask(a)      ? vector_address(r, e->access)
                                             : lanes_address(r, e->access, expr_level(r, id));
     node.step = lane_step(r, a);
-    node.keeps_lanes = is_of_panel(r, a);
-    node.has_fewer_lanes &= !node.keeps_lanes;
+    node.uses_all_lanes = is_of_panel(r, a);
+    node.has_fewer_lanes &= !node.uses_all_lanes;
     node.has_near_rows = node.load == LOAD_STRIDED && has_near_rows(r, &node.address);
     add_bounds(r, &node, a);
   } else if (e->op == EXPR_IS_KEPT) {
@@ -208,8 +208,8 @@ void store_vector(Recipe *r, const Root *root) {
     add(r, node);
     return;
   }
-  node.keeps_lanes = is_of_panel(r, a);
-  node.has_fewer_lanes = r->is_tail && !node.keeps_lanes;
+  node.uses_all_lanes = is_of_panel(r, a);
+  node.has_fewer_lanes = r->is_tail && !node.uses_all_lanes;
   node.is_strided = !is_dense(r, a);
   node.step = lane_step(r, a);
   node.address = lanes_address(r, root->access, root_level(r, root));

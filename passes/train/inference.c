@@ -3,7 +3,7 @@
 // A batch norm uses its running statistics as they were before the call; they must be states. Dropout is removed, and
 // so are updates of states, with the nodes that only they need.
 #include "passes/rewrite/dead_code.h"
-#include "passes/train/build.h"
+#include "passes/train/builder.h"
 #include "passes/train/train.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "ir/graph/leaves.h"
 
 #include "passes/rewrite/dead_code.h"
-#include "passes/train/build.h"
+#include "passes/train/builder.h"
 #include "passes/train/sync_batch_norm.h"
 #include "passes/train/train.h"
 
@@ -29,10 +29,10 @@ static bool give_axis(Leaves *l, Value *v) {
     return error_at(d, v->position, "%s: with leaves, expected type %s, found %s", v->name,
                     type_set_names(TYPES_MOVED, names, sizeof names), type_name(v->type));
   int axes[MAX_RANK] = {0};
-  for (int i = 0; i < v->shape.rank; i++) axes[i + 1] = order_axis(&v->order, i) + 1;
+  for (int i = 0; i < v->shape.rank; i++) axes[i + 1] = layout_axis(&v->layout, i) + 1;
   for (int i = v->shape.rank++; i > 0; i--) v->shape.extent[i] = v->shape.extent[i - 1];
   v->shape.extent[0] = EXTENT(l->count);
-  v->order = order_of_axes(axes, v->shape.rank);
+  v->layout = layout_of_axes(axes, v->shape.rank);
   return true;
 }
 
@@ -42,7 +42,7 @@ static void take_leaf(Leaves *l, size_t input) {
   if (!give_axis(l, whole)) b->failed = true;
   b->comment = "What belongs to one leaf of the batch.";
   l->inputs[input] = builder_unary(b, OP_Leaf, whole, builder_name(b, "leaf.%s", whole->name));
-  if (l->inputs[input]) l->inputs[input]->order = l->forward->inputs[input]->order;
+  if (l->inputs[input]) l->inputs[input]->layout = l->forward->inputs[input]->layout;
 }
 
 // Counters: integers to which a call adds a constant. Each leaf reads the counter as if the leaves before it had run as

@@ -40,7 +40,7 @@ void step_clip_gradients(Step *s) {
     Value *own = builder_cast(b, factor, widened(gradient->type), "clip_factor");
     s->gradients[i] = builder_add(b, OP_Multiply, (Value *[]){gradient, own}, 2,
                                   builder_name(b, "%s.clipped", gradient->name), gradient->type);
-    if (s->gradients[i]) s->gradients[i]->order = gradient->order;
+    if (s->gradients[i]) s->gradients[i]->layout = gradient->layout;
   }
 }
 
@@ -69,14 +69,14 @@ static void update_parameter(Step *s, size_t i, Value *rate) {
   if (operators[op].ninputs > ninputs) inputs[ninputs++] = s->count;
   Value *next = builder_add(b, op, inputs, ninputs, builder_name(b, "%s.next", parameter->name), TYPE_NONE);
   if (!next) return;
-  next->order = parameter->order;
+  next->layout = parameter->layout;
   next->producer->label = parameter->name;
   set_attributes(s, next->producer);
   s->next[s->states[i]] = next;
   for (uint32_t k = 0; k < nslots && !b->failed; k++) {
     Value *slot = inputs[2 + k];
     Value *next_slot = builder_output(b, next, k + 1, builder_name(b, "%s.next", slot->name));
-    if (next_slot) next_slot->order = slot->order;
+    if (next_slot) next_slot->layout = slot->layout;
     s->next[states[k]] = next_slot;
   }
 }

@@ -104,7 +104,7 @@ size_t step_add_state(Step *s, const char *name, Type type, const Value *like) {
     builder_out_of_memory(&s->b);
     return 0;
   }
-  if (like) g->inputs[g->ninputs - 1]->order = like->order;
+  if (like) g->inputs[g->ninputs - 1]->layout = like->layout;
   return g->nstates - 1;
 }
 

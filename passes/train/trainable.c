@@ -1,6 +1,6 @@
 // Makes a graph that can be trained from a graph without states: constants become parameters, and a loss is added.
 #include "ir/operators/infer.h"
-#include "passes/train/build.h"
+#include "passes/train/builder.h"
 #include "passes/train/train.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // Makes a gradient of a graph with leaves that has no leaf's values as inputs: it computes the forward graph's values
 // itself.
 #include "passes/rewrite/dead_code.h"
-#include "passes/train/build.h"
+#include "passes/train/builder.h"
 #include "passes/train/train.h"
 
 #include <string.h>

@@ -693,7 +693,7 @@ expect 0 'src_0: a, src_1: zero' '' show rewritten.yaml --after simplify
 expect 0 'src_0: a, src_1: one' '' show rewritten.yaml --after simplify --disable multiply-one
 expect 0 'src: a}' '' show rewritten.yaml --after simplify --fast-math
 expect 2 '' 'unknown pass or rule multiply-on, did you mean multiply-one' show rewritten.yaml --disable multiply-on --after fuse
-expect 2 '' '^error: pass fuse cannot be disabled, .* expected dead-code, .* visit or a rule$' show rewritten.yaml --format kernels --disable fuse
+expect 2 '' '^error: pass fuse cannot be disabled, .* expected dead-code, .* slice-regions or a rule$' show rewritten.yaml --format kernels --disable fuse
 expect 2 '' '^  rows  *1 to 32  *outer iterations' show rewritten.yaml --format kernels --schedule row=1
 expect 2 '' 'unknown pass multiply-one' show rewritten.yaml --after multiply-one
 expect 0 'subgraph cluster_1' '' show rewritten.yaml --after fuse --format dot

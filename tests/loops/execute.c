@@ -1,9 +1,10 @@
 // Executes a call of a program: allocates values and temporaries, runs the loops in order, copies outputs that are
-// copies. Numbers of blocks that depend on open dims are computed as in emitted C (backends/codegen/emit/layout.c).
+// copies. Numbers of blocks that depend on open dims are computed as in emitted C
+// (backends/codegen/emit/workspace_layout.c).
 #include "tests/loops/execute.h"
 
-#include "backends/codegen/emit/flow.h"
-#include "ir/graph/open.h"
+#include "backends/codegen/emit/liveness.h"
+#include "ir/graph/open_dims.h"
 #include "tests/loops/walk.h"
 
 #include <string.h>
@@ -18,9 +19,10 @@ typedef struct Execution {
   bool *is_optional, *may_be_unwanted; // for Wants
   Memory **values;                     // by value->index
   Memory **temporaries;                // by number in the program
-  Memory **whole;                      // while a visit runs: values as they are outside of it
-  bool is_visiting;
-  bool is_first; // lasting loops run: outside of visits, or for the first of the slices that they are the same for
+  Memory **whole;                      // while a slice group runs: values as they are outside of it
+  bool is_in_slice_group;
+  bool is_first; // invariant loops run: outside of slice groups, or for the first of the slices that they are the same
+                 // for
   uint64_t **lengths, **chunks; // by kernel, by loop
   Blocks blocks;
   Text *why;
@@ -47,7 +49,7 @@ static void find_blocks(Execution *x, size_t kernel, size_t loop) {
   const Loop *l = &s->loops[loop];
   const AxisSet cut = loop_cut_axes(l);
   uint64_t length = (uint64_t)(l->tile ? l->tile : l->block);
-  const uint64_t total = nelems_of_axes(x, k, cut), most = (uint64_t)l->most_chunks;
+  const uint64_t total = nelems_of_axes(x, k, cut), most = (uint64_t)l->most_cut_blocks;
   if (l->few_work) {
     const bool is_little = nelems_of_axes(x, k, loop_inner_axes(l) | cut) <= (uint64_t)l->few_work;
     length = (uint64_t)(is_little ? l->few_block : l->many_block);
@@ -101,17 +103,18 @@ static bool add_constant(Execution *x, const Value *v, void *data) {
   return m || out_of_memory(x);
 }
 
-// The value's visit if it is private to one; else NULL.
-static const ProgramVisit *visit_of(const Execution *x, const Value *v) {
-  const ProgramVisit *visit = v->producer ? program_visit(x->p, x->p->first_kernel[v->producer->index]) : NULL;
-  return visit_is_private(visit, v) ? visit : NULL;
+// The value's slice group if it is private to one; else NULL.
+static const ProgramSliceGroup *slice_group_of(const Execution *x, const Value *v) {
+  const ProgramSliceGroup *slice_group =
+      v->producer ? program_slice_group(x->p, x->p->first_kernel[v->producer->index]) : NULL;
+  return slice_group_is_private(slice_group, v) ? slice_group : NULL;
 }
 
 // A value that loops store, in `data`; NULL: in allocated memory. Of a private one, there is one slice.
 static bool add_variable(Execution *x, const Value *v, void *data) {
-  const ProgramVisit *visit = visit_of(x, v);
-  const int64_t nelems = visit ? visit_nelems(visit->plan, visit_find(visit->plan, v))
-                               : number_at(x, shape_nelems(&v->shape), shape_monomial(&v->shape));
+  const ProgramSliceGroup *slice_group = slice_group_of(x, v);
+  const int64_t nelems = slice_group ? slice_group_nelems(slice_group->plan, slice_group_find(slice_group->plan, v))
+                                     : number_at(x, shape_nelems(&v->shape), shape_monomial(&v->shape));
   Memory *m = x->values[v->index] = ARENA_NEW(&x->arena, Memory);
   if (!m || !(data ? memory_init_of(m, v->name, v->type, nelems, data, &x->arena)
                    : memory_init(m, v->name, v->type, nelems, &x->arena)))
@@ -151,7 +154,7 @@ static bool add_temporaries(Execution *x, size_t kernel) {
   for (size_t i = 0; i < s->ntemporaries; i++) {
     const size_t number = x->flow.first_temporary[kernel] + i;
     const Temporary *t = &s->temporaries[i];
-    if (t->is_lasting && !x->is_first) continue;
+    if (t->is_invariant && !x->is_first) continue;
     if (t->is_made) {
       uint32_t same = (uint32_t)i;
       const size_t maker = program_maker(x->p, kernel, &same);
@@ -190,12 +193,12 @@ static bool is_parallel(const Execution *x, const Kernel *k, const Loop *l) {
   return l->serial_work ? work > (uint64_t)l->serial_work : !l->is_serial;
 }
 
-// All that the slices along the last level of a visit compute counts as one block.
+// All that the slices along the last level of a slice group compute counts as one block.
 static bool run_blocks(Execution *x, Walk *w, uint64_t nblocks) {
-  if (!x->is_visiting) x->blocks.first = x->blocks.now + 1;
-  x->blocks.are_parallel = x->is_visiting || is_parallel(x, w->k, w->tree->plan);
+  if (!x->is_in_slice_group) x->blocks.first = x->blocks.now + 1;
+  x->blocks.are_parallel = x->is_in_slice_group || is_parallel(x, w->k, w->tree->plan);
   for (uint64_t b = 0; b < nblocks && !w->has_failed; b++) {
-    if (!x->is_visiting) x->blocks.now++;
+    if (!x->is_in_slice_group) x->blocks.now++;
     w->blocks = x->blocks;
     walk_block(w, b);
   }
@@ -226,17 +229,17 @@ static bool run_kernel(Execution *x, size_t kernel) {
   const Schedule *s = x->p->schedules[kernel];
   if (!add_temporaries(x, kernel)) return false;
   for (size_t l = 0; l < s->nloops; l++) {
-    if (s->loops[l].is_lasting && !x->is_first) continue;
-    const bool is_needed = x->is_visiting || is_any_wanted(x, &x->flow.serves[x->flow.first_loop[kernel] + l]);
+    if (s->loops[l].is_invariant && !x->is_first) continue;
+    const bool is_needed = x->is_in_slice_group || is_any_wanted(x, &x->flow.serves[x->flow.first_loop[kernel] + l]);
     if (!loop_is_idle(s->kernel, &s->loops[l]) && is_needed && !run_loop(x, kernel, l)) return false;
   }
   return true;
 }
 
-// Visits
+// Slice groups
 
 // Replaces the memory of values by that of a slice: of a private value the same elements, uninitialised again.
-static bool enter_slice(Execution *x, const Visit *plan, int64_t slice) {
+static bool enter_slice(Execution *x, const SliceGroup *plan, int64_t slice) {
   for (size_t i = 0; i < plan->ntensors; i++) {
     const Sliced *tensor = &plan->tensors[i];
     const Memory *whole = x->whole[tensor->value->index];
@@ -248,7 +251,7 @@ static bool enter_slice(Execution *x, const Visit *plan, int64_t slice) {
       memory_forget(own);
       continue;
     }
-    const int64_t offset = visit_offset(plan, tensor, slice);
+    const int64_t offset = slice_group_offset(plan, tensor, slice);
     own->nelems -= offset;
     own->data += type_array_nbytes(own->type, (size_t)offset);
     if (own->writers) own->writers += offset, own->readers += offset;
@@ -256,7 +259,7 @@ static bool enter_slice(Execution *x, const Visit *plan, int64_t slice) {
   return true;
 }
 
-static bool is_visit_wanted(const Execution *x, const ProgramVisit *v) {
+static bool is_slice_group_wanted(const Execution *x, const ProgramSliceGroup *v) {
   bool is_any = false;
   for (size_t i = v->first; i < v->end; i++)
     for (size_t l = 0; l < x->p->schedules[i]->nloops; l++)
@@ -264,33 +267,34 @@ static bool is_visit_wanted(const Execution *x, const ProgramVisit *v) {
   return is_any;
 }
 
-static bool run_visit(Execution *x, const ProgramVisit *v) {
+static bool run_slice_group(Execution *x, const ProgramSliceGroup *v) {
   Memory **values = x->values;
   const size_t nbytes = x->g->nvalues * sizeof *values;
   x->whole = values;
   x->values = ARENA_ARRAY(&x->arena, Memory *, x->g->nvalues + 1);
   if (!x->values) return out_of_memory(x);
-  x->is_visiting = true;
+  x->is_in_slice_group = true;
   x->blocks.first = x->blocks.now + 1;
   bool ok = true;
   for (int64_t slice = 0; ok && slice < v->plan->nslices; slice++) {
     memcpy(x->values, values, nbytes);
-    x->is_first = visit_is_new_row(v->plan, slice);
+    x->is_first = slice_group_is_new_row(v->plan, slice);
     x->blocks.now += x->is_first;
     ok = enter_slice(x, v->plan, slice);
     for (size_t i = v->first; ok && i < v->end; i++) ok = run_kernel(x, i);
   }
   x->values = values;
-  x->is_visiting = false;
+  x->is_in_slice_group = false;
   x->is_first = true;
   return ok;
 }
 
 static bool run_loops(Execution *x) {
   for (size_t i = 0; i < x->p->nkernels; i++) {
-    const ProgramVisit *visit = program_visit(x->p, i);
-    if (visit ? is_visit_wanted(x, visit) && !run_visit(x, visit) : !run_kernel(x, i)) return false;
-    if (visit) i = visit->end - 1;
+    const ProgramSliceGroup *slice_group = program_slice_group(x->p, i);
+    if (slice_group ? is_slice_group_wanted(x, slice_group) && !run_slice_group(x, slice_group) : !run_kernel(x, i))
+      return false;
+    if (slice_group) i = slice_group->end - 1;
   }
   return true;
 }

@@ -184,7 +184,8 @@ static void apply_to_scalars(Walk *w, const Expr *e, Lanes *y) {
   apply(w, e->op, y, x);
 }
 
-// EXPR_COUNT and EXPR_SHARE, computed in f64; the caller rounds the result to the kernel's type, as it does constants.
+// EXPR_COUNT and EXPR_RECIPROCAL, computed in f64; the caller rounds the result to the kernel's type, as it does
+// constants.
 static double count_of(Walk *w, const Expr *e) {
   const uint64_t count = walk_number(w, (int64_t)e->number, e->monomial);
   return e->op == EXPR_COUNT ? (double)count : 1 / (double)(count > 0 ? count : 1);
@@ -218,7 +219,7 @@ static void make_scalar(Walk *w, const LoopNode *n, Item *y) {
   } else if (e->op == EXPR_IS_KEPT) {
     const Dropping d = dropping_of(w, n);
     y->number = element_is_kept(&d);
-  } else if (e->op == EXPR_COUNT || e->op == EXPR_SHARE) {
+  } else if (e->op == EXPR_COUNT || e->op == EXPR_RECIPROCAL) {
     lanes_set(walk_arithmetic(w), &y->lanes, count_of(w, e));
   } else {
     apply_to_scalars(w, e, &y->lanes);

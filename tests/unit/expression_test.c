@@ -4,6 +4,7 @@
 #include "frontend/api/handles.h"
 #include "ir/kernel/program.h"
 #include "ir/loops/target.h"
+#include "passes/schedule/sum_order.h"
 #include "passes/schedule/tree.h"
 #include "passes/schedule/tune.h"
 

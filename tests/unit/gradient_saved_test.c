@@ -27,7 +27,7 @@ typedef struct Pair {
 static void to_f64(Graph *g) {
   for (size_t i = 0; i < g->nvalues; i++) {
     Value *v = g->values[i];
-    v->order = (Order){0};
+    v->layout = (Layout){0};
     if (!type_is_float(v->type)) continue;
     if (v->constant) {
       Constant *own = ARENA_NEW(&g->arena, Constant);

@@ -174,7 +174,7 @@ static void columns_of_a_prime(Text *t, int n) {
   text_add_string(t, "  - {op: MatMul, inputs: [x, w], outputs: [y]}\noutputs: [y]\n");
 }
 
-// A product that is private to a visit, with one row for each index of the prime.
+// A product that is private to a slice group, with one row for each index of the prime.
 static void slices_of_a_prime(Text *t, int n) {
   static const char *const primes[] = {"1009", "1073741789"};
   text_format(t, "format: ngrad/1\nname: g\ninputs:\n  - {name: x, type: f32, shape: [%s, 16, 8]}\n", primes[n]);

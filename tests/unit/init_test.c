@@ -84,7 +84,7 @@ static void an_element_depends_on_its_row_major_index_only(void **state) {
   t.data = rows;
   init_fill(g, 0, 1, &t);
   t.data = columns;
-  t.order = order_of_axes((int[]){1, 0}, 2);
+  t.layout = layout_of_axes((int[]){1, 0}, 2);
   init_fill(g, 0, 1, &t);
   for (int i = 0; i < 6; i++) assert_true(rows[i] == columns[i % 3 * 2 + i / 3]);
   graph_free(g);

@@ -38,7 +38,7 @@ static void layouts_do_not_matter(void **state) {
   Case c;
   case_init(&c);
   dropout(&c, SHAPE(4, 4), 1, 7, 0.5, VALUES(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16));
-  case_value(&c, "y")->order = order_of_axes((const int[]){1, 0}, 2);
+  case_value(&c, "y")->layout = layout_of_axes((const int[]){1, 0}, 2);
   case_expect(&c, "m", VALUES(0, 0, 1, 1, 0, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, 1));
   case_passes(&c);
 }

@@ -4,12 +4,12 @@
 
 #include "backends/interpreter/interpreter.h"
 #include "frontend/yaml/yaml.h"
-#include "ir/graph/open.h"
+#include "ir/graph/open_dims.h"
 #include "ir/loops/target.h"
 #include "ir/loops/verify.h"
 #include "ir/operators/infer.h"
 #include "passes/pipeline.h"
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/overrides.h"
 #include "passes/schedule/tree.h"
 
 #include <setjmp.h>

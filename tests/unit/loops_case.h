@@ -6,7 +6,7 @@
 #include "frontend/yaml/yaml.h"
 #include "ir/loops/target.h"
 #include "passes/pipeline.h"
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/overrides.h"
 #include "tests/loops/execute.h"
 #include "tests/random_graph.h"
 

@@ -302,8 +302,8 @@ static void spoil_index(const LoopTree *t, const LoopNode *n, Index *i, const ch
   switch (i->op) {
   case INDEX_NUMBER: i->number++; break;
   case INDEX_VAR: *i = (Index){.op = INDEX_NUMBER, .number = 3}; break;
-  case INDEX_BLOCK_LENGTH: i->op = INDEX_NCHUNKS; break;
-  case INDEX_NCHUNKS: i->op = INDEX_BLOCK_LENGTH; break;
+  case INDEX_BLOCK_LENGTH: i->op = INDEX_NCUT_BLOCKS; break;
+  case INDEX_NCUT_BLOCKS: i->op = INDEX_BLOCK_LENGTH; break;
   case INDEX_CHOOSE: i->args[1] = before.args[2], i->args[2] = before.args[1]; break;
   default: i->op = i->op == INDEX_ADD ? INDEX_SUBTRACT : INDEX_ADD;
   }

@@ -5,7 +5,7 @@
 // NGRAD_RANDOM_GRAPHS=1000 sets the number of random graphs, NGRAD_RANDOM_SEED=7 the first seed.
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/toolchain/toolchain.h"
-#include "ir/graph/open.h"
+#include "ir/graph/open_dims.h"
 #include "tests/unit/loops_case.h"
 #include "tests/unit/quick_compiler.h"
 

@@ -287,8 +287,8 @@ static void trees_of_spoilt_loops_are_found(void **state) {
   must_be_wrong(loop_tree(schedule, 0, NULL, &tree.arena), "is not computed before it");
   store->sweep = loop->nsweeps - 1;
   k->axes[k->naxes] = (Axis){"again", 2, 0};
-  loop->order[2] = loop->order[1];
-  loop->order[1] = k->naxes;
+  loop->axes[2] = loop->axes[1];
+  loop->axes[1] = k->naxes;
   loop->nouter = 2;
   k->naxes++;
   must_be_wrong(loop_tree(schedule, 0, NULL, &tree.arena), "several outer iterations store the same element");

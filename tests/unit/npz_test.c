@@ -37,7 +37,7 @@ enum { NENTRIES = 3 };
 static void make_entries(NpzEntry entries[NENTRIES]) {
   entries[0] = (NpzEntry){"w", {.type = TYPE_F32, .rank = 1, .extent = {3}, .data = w_data}};
   entries[1] = (NpzEntry){"step", {.type = TYPE_S64, .data = step_data}};
-  entries[2] = (NpzEntry){"b", {.type = TYPE_BF16, .rank = 2, .extent = {2, 2}, .data = b_data, .order = {{1, 0}}}};
+  entries[2] = (NpzEntry){"b", {.type = TYPE_BF16, .rank = 2, .extent = {2, 2}, .data = b_data, .layout = {{1, 0}}}};
 }
 
 static bool write_entries(const NpzEntry *entries, size_t count) {

@@ -5,7 +5,7 @@
 #include "backends/interpreter/magnitude.h"
 #include "frontend/yaml/yaml.h"
 #include "passes/pipeline.h"
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/overrides.h"
 #include "tests/random_graph.h"
 
 #include <glob.h>
@@ -128,9 +128,9 @@ static void must_give_the_same(Trial *t, const char *how, const char *const *dis
   Diagnostics d;
   diagnostics_init(&d, &system_allocator);
   Graph *g = graph_clone(t->graph);
-  ScheduleOverrides overrides = {0}; // visits of small graphs, too
-  overrides.key[SCHEDULE_VISIT].is_set = true;
-  overrides.key[SCHEDULE_VISIT].value = 1;
+  ScheduleOverrides overrides = {0}; // slice groups of small graphs, too
+  overrides.key[SCHEDULE_SLICES].is_set = true;
+  overrides.key[SCHEDULE_SLICES].value = 1;
   PassContext c = {.diagnostics = &d,
                    .allocator = &system_allocator,
                    .target = &target,
@@ -223,7 +223,7 @@ static void rare_graphs_give_the_same(void **state) {
       "inputs: [{name: q, type: f32, shape: [3, 17, 9]}, {name: k, type: f32, shape: [3, 17, 9]}]\n"
       "nodes:\n- {op: MatMul, inputs: [q, k], outputs: [products], attributes: {transpose_b: true}}\n"
       "- {op: SoftMax, inputs: [products], outputs: [p], attributes: {axis: -1}}\n"
-      "- {op: MatMul, inputs: [p, k], outputs: [y]}\noutputs: [y]\n", // a visit
+      "- {op: MatMul, inputs: [p, k], outputs: [y]}\noutputs: [y]\n", // a slice group
   };
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     char text[1024];

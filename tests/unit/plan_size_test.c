@@ -1,7 +1,7 @@
 // Plans are small: the memory of a kernel's own is bounded by the largest tensor that it reads, writes or reduces to,
 // whatever is broadcast, and for all values of open dims.
 #include "frontend/api/handles.h"
-#include "ir/graph/open.h"
+#include "ir/graph/open_dims.h"
 #include "passes/pipeline.h"
 #include "tests/random_graph.h"
 #include "tests/unit/api_case.h"
@@ -73,8 +73,8 @@ static int64_t chunks_at(const Graph *g, const Kernel *k, const Loop *loop, cons
   const int64_t work = open_number(g, axes_nelems(k, all), axes_monomial(k, all), values);
   int64_t length = loop->tile ? loop->tile : loop->block;
   if (loop->few_work) length = work <= loop->few_work ? loop->few_block : loop->many_block;
-  if (loop->most_chunks && length * loop->most_chunks < total)
-    length = (total + loop->most_chunks - 1) / loop->most_chunks;
+  if (loop->most_cut_blocks && length * loop->most_cut_blocks < total)
+    length = (total + loop->most_cut_blocks - 1) / loop->most_cut_blocks;
   return (total + length - 1) / length;
 }
 

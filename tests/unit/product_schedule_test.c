@@ -366,7 +366,7 @@ static void taps_of_single_channels_share_a_factor(void **state) {
     assert_int_equal(loop->rows, 3);
     assert_int_equal(k->axes[loop_vector_axis(loop)].extent, 2 * LANES);
     assert_int_equal(axes_nelems(k, loop_inner_axes(loop)), cases[i].block * 2 * LANES);
-    assert_int_equal(k->axes[loop->order[loop->nouter - 2]].extent, 3); // the other taps are innermost, too
+    assert_int_equal(k->axes[loop->axes[loop->nouter - 2]].extent, 3); // the other taps are innermost, too
     assert_int_equal(s->nloops, cases[i].block < cases[i].images * cases[i].height * cases[i].height ? 2 : 1);
     lowered_deinit(&l);
   }
@@ -451,11 +451,11 @@ static void factors_of_rows_are_kept_in_panels(void **state) {
   const Expr *e = &k->exprs[k->exprs[product->roots[0].expr].args[0]];
   const bool is_second = k->exprs[e->args[0]].axes >> loop_vector_axis(product) & 1;
   const Access *a = &k->accesses[k->exprs[e->args[is_second]].access];
-  const int row = product->order[product->nouter - 1], summed = product->order[product->nouter];
+  const int row = product->axes[product->nouter - 1], summed = product->axes[product->nouter];
   assert_null(a->value);
   assert_int_equal(a->stride[row], 1);
   assert_int_equal(a->stride[summed], k->axes[row].extent);
-  assert_int_equal(k->axes[row].extent * k->axes[product->order[product->nouter - 2]].extent, 272);
+  assert_int_equal(k->axes[row].extent * k->axes[product->axes[product->nouter - 2]].extent, 272);
   lowered_deinit(&l);
 }
 

@@ -359,7 +359,7 @@ static void compare_output(Trial *t, size_t k, const char *how) {
 
 static ng_tensor api_tensor(const Tensor *t) {
   ng_tensor out = {.type = (ng_type)t->type, .rank = t->rank, .data = t->data};
-  memcpy(out.order, t->order.axis, sizeof out.order);
+  memcpy(out.order, t->layout.axis, sizeof out.order);
   memcpy(out.extent, t->extent, sizeof out.extent);
   return out;
 }

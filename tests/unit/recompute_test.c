@@ -23,7 +23,7 @@ static bool fits(ng_context *ctx, ng_graph *g, const Tensors *whole, size_t nbyt
     return false;
   }
   assert_true(found <= nbytes);
-  const bool is_remade = strstr(ng_messages_text(ctx, 0), "computed again"); // else another order of kernels did it
+  const bool is_recomputed = strstr(ng_messages_text(ctx, 0), "computed again"); // else another order of kernels did it
   verify_plan(g, &options, text);
   Tensors t;
   run_into(&t, ctx, g, &options);
@@ -35,7 +35,7 @@ static bool fits(ng_context *ctx, ng_graph *g, const Tensors *whole, size_t nbyt
   assert_non_null(k);
   run_both(ctx, g, k, text, 3);
   ng_kernel_free(k);
-  return is_remade;
+  return is_recomputed;
 }
 
 static void random_graphs_keep_their_bits(void **state) {

@@ -3,9 +3,10 @@
 #define NGRAD_TESTS_UNIT_SCHEDULE_CASE_H
 
 #include "frontend/api/handles.h"
+#include "ir/kernel/schedule.h"
 #include "ir/loops/target.h"
 #include "passes/pipeline.h"
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/overrides.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

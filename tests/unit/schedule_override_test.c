@@ -1,7 +1,7 @@
 // `--schedule`: a key gives the same bits as without it, or, if its row in the table says that it changes the order of
 // additions, results that agree as closely as sums in f32 do.
 #include "frontend/api/handles.h"
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/overrides.h"
 #include "tests/unit/quick_compiler.h"
 
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 #include "ir/kernel/verify.h"
 #include "ir/loops/target.h"
 #include "passes/pipeline.h"
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/sum_order.h"
 #include "passes/schedule/traffic.h"
 #include "tests/unit/schedule_case.h"
 
@@ -150,7 +150,7 @@ static void batch_norm_gradient_ncx_finishes_a_channel_at_a_time(void **state) {
   assert_int_equal(s->nloops, 1);
   const Loop *loop = &s->loops[0];
   assert_int_equal(loop->nouter, 1);
-  assert_int_equal(k->axes[loop->order[0]].extent, 16);
+  assert_int_equal(k->axes[loop->axes[0]].extent, 16);
   assert_int_equal(loop->ninner, 2);
   assert_int_equal(loop->nsweeps, 2);
   assert_int_equal(s->ntemporaries, 0);
@@ -163,7 +163,7 @@ static void batch_norm_gradient_of_few_channels_shares_their_planes_out(void **s
   const Loop *loops[8] = {NULL};
   assert_int_equal(main_loops(only_schedule(&l), loops), 2);
   assert_int_equal(loops[0]->nfree, 1);
-  assert_int_equal(only_schedule(&l)->kernel->axes[loops[0]->order[0]].extent, 2);
+  assert_int_equal(only_schedule(&l)->kernel->axes[loops[0]->axes[0]].extent, 2);
   lowered_deinit(&l);
 }
 
@@ -302,8 +302,8 @@ static void orders_of_additions_are_compared(void **state) {
   assert_true(loop_has_same_order(summing, &same));
   Loop other[15];
   for (size_t i = 0; i < 15; i++) other[i] = *summing;
-  other[0].order[0]++, other[1].nouter++, other[2].ninner++, other[3].nfree++, other[4].block++, other[5].few_work++;
-  other[6].many_block++, other[7].most_chunks++, other[8].tile++, other[9].rows_in_lanes ^= true;
+  other[0].axes[0]++, other[1].nouter++, other[2].ninner++, other[3].nfree++, other[4].block++, other[5].few_work++;
+  other[6].many_block++, other[7].most_cut_blocks++, other[8].tile++, other[9].rows_in_lanes ^= true;
   other[10].is_nested ^= true, other[11].sums_middle ^= true, other[12].accumulators++, other[13].runs.middle_run++;
   other[14].is_depthwise ^= true;
   for (size_t i = 0; i < 15; i++) assert_false(loop_has_same_order(summing, &other[i]));
@@ -340,10 +340,10 @@ static void group_norm_gradient_nests_sums_over_planes(void **state) {
   assert_ptr_equal(loop, loops[0]);
   assert_true(loop->is_nested);
   assert_int_equal(loop->nfree, 1);
-  assert_int_equal(k->axes[loop->order[0]].extent, 3); // groups, kept
-  assert_int_equal(k->axes[loop->order[1]].extent, 4);
-  assert_int_equal(k->axes[loop->order[2]].extent, 2); // a group's channels
-  assert_int_equal(k->axes[loop->order[3]].extent, 70);
+  assert_int_equal(k->axes[loop->axes[0]].extent, 3); // groups, kept
+  assert_int_equal(k->axes[loop->axes[1]].extent, 4);
+  assert_int_equal(k->axes[loop->axes[2]].extent, 2); // a group's channels
+  assert_int_equal(k->axes[loop->axes[3]].extent, 70);
   assert_int_equal(loop->nsweeps, 2);
   assert_int_equal(count_roots(loop, ROOT_REDUCE_INNER, 0), 4); // a plane's two and a group's two
   assert_int_equal(count_roots(loop, ROOT_REDUCE_OUTER, 0), 2);
@@ -596,7 +596,7 @@ static void must_add_up_alike(const Schedule *a, const Schedule *b) {
   assert_int_equal(a->kernel->nexprs, b->kernel->nexprs);
   for (size_t i = 0; i < a->nloops; i++) {
     const Loop *x = &a->loops[i], *y = &b->loops[i];
-    assert_memory_equal(x->order, y->order, sizeof x->order);
+    assert_memory_equal(x->axes, y->axes, sizeof x->axes);
     assert_int_equal(x->nouter, y->nouter);
     assert_int_equal(x->ninner, y->ninner);
     assert_int_equal(x->nfree, y->nfree);
@@ -693,7 +693,7 @@ static void must_be_known(const Schedule *s, size_t loop_index, ExprId id, int s
   if (expr_is_reduction(e)) {
     const Loop *loop = &s->loops[loop_index];
     bool is_found = false;
-    const int vector_axis = loop->order[loop->nouter + loop->ninner - 1];
+    const int vector_axis = loop->axes[loop->nouter + loop->ninner - 1];
     const bool is_early = loop->is_nested && e->reduced == 1U << vector_axis;
     for (size_t r = 0; r < loop->nroots; r++)
       is_found |= loop->roots[r].kind == ROOT_REDUCE_INNER && loop->roots[r].expr == id &&

@@ -8,46 +8,46 @@
 
 #include <cmocka.h>
 
-#define ORDER(...) ((Order){{__VA_ARGS__}})
+#define ORDER(...) ((Layout){{__VA_ARGS__}})
 
 static void an_order_has_each_axis_once(void **state) {
   (void)state;
-  assert_true(order_is_valid(&ORDER(0), 0));
-  assert_true(order_is_valid(&ORDER(0), -1));
-  assert_true(order_is_valid(&ORDER(0), MAX_RANK));
-  assert_true(order_is_valid(&ORDER(1, 0), 2));
-  assert_true(order_is_valid(&ORDER(0, 2, 3, 1), 4));
-  assert_true(order_is_valid(&ORDER(7, 6, 5, 4, 3, 2, 1, 0), 8));
-  assert_false(order_is_valid(&ORDER(1, 0), 1));
-  assert_false(order_is_valid(&ORDER(1, 0), -1));
-  assert_false(order_is_valid(&ORDER(1, 0), 3)); // axis 0 twice
-  assert_false(order_is_valid(&ORDER(1, 1, 0), 3));
-  assert_false(order_is_valid(&ORDER(0, 0, 1), 3));
-  assert_false(order_is_valid(&ORDER(0, 2, 3, 1), 3));
-  assert_false(order_is_valid(&ORDER(0, 2, 4, 1), 4));
-  assert_false(order_is_valid(&ORDER(0, 255), 2));
+  assert_true(layout_is_valid(&ORDER(0), 0));
+  assert_true(layout_is_valid(&ORDER(0), -1));
+  assert_true(layout_is_valid(&ORDER(0), MAX_RANK));
+  assert_true(layout_is_valid(&ORDER(1, 0), 2));
+  assert_true(layout_is_valid(&ORDER(0, 2, 3, 1), 4));
+  assert_true(layout_is_valid(&ORDER(7, 6, 5, 4, 3, 2, 1, 0), 8));
+  assert_false(layout_is_valid(&ORDER(1, 0), 1));
+  assert_false(layout_is_valid(&ORDER(1, 0), -1));
+  assert_false(layout_is_valid(&ORDER(1, 0), 3)); // axis 0 twice
+  assert_false(layout_is_valid(&ORDER(1, 1, 0), 3));
+  assert_false(layout_is_valid(&ORDER(0, 0, 1), 3));
+  assert_false(layout_is_valid(&ORDER(0, 2, 3, 1), 3));
+  assert_false(layout_is_valid(&ORDER(0, 2, 4, 1), 4));
+  assert_false(layout_is_valid(&ORDER(0, 255), 2));
 }
 
 static void row_major_is_all_zeros(void **state) {
   (void)state;
-  Order o = order_of_axes((const int[]){0, 1, 2}, 3);
+  Layout o = layout_of_axes((const int[]){0, 1, 2}, 3);
   assert_memory_equal(&o, &ORDER(0), sizeof o);
-  assert_true(order_is_row_major(&o));
-  assert_int_equal(order_axis(&o, 2), 2);
-  o = order_of_axes((const int[]){0, 2, 1}, 3);
-  assert_false(order_is_row_major(&o));
-  assert_int_equal(order_axis(&o, 1), 2);
+  assert_true(layout_is_row_major(&o));
+  assert_int_equal(layout_axis(&o, 2), 2);
+  o = layout_of_axes((const int[]){0, 2, 1}, 3);
+  assert_false(layout_is_row_major(&o));
+  assert_int_equal(layout_axis(&o, 1), 2);
 }
 
 static void strides_follow_the_order(void **state) {
   (void)state;
   int64_t stride[4];
   const int64_t extent[] = {2, 3, 4, 5}, empty[] = {2, 3, 0, 5};
-  order_strides(&ORDER(0), 4, extent, stride);
+  layout_strides(&ORDER(0), 4, extent, stride);
   assert_memory_equal(stride, ((const int64_t[]){60, 20, 5, 1}), sizeof stride);
-  order_strides(&ORDER(0, 2, 3, 1), 4, extent, stride);
+  layout_strides(&ORDER(0, 2, 3, 1), 4, extent, stride);
   assert_memory_equal(stride, ((const int64_t[]){60, 1, 15, 3}), sizeof stride);
-  order_strides(&ORDER(0, 2, 3, 1), 4, empty, stride);
+  layout_strides(&ORDER(0, 2, 3, 1), 4, empty, stride);
   assert_memory_equal(stride, ((const int64_t[]){15, 1, 15, 3}), sizeof stride);
 }
 

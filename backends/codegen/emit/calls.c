@@ -1,15 +1,15 @@
-// Prints the calls of loops' block functions: on several threads, on one thread, or in the function of a visit.
+// Prints the calls of loops' block functions: on several threads, on one thread, or in the function of a slice group.
 #include "backends/codegen/emit/calls.h"
 
-#include "backends/codegen/emit/alike.h"
 #include "backends/codegen/emit/emit.h"
-#include "backends/codegen/emit/layout.h"
+#include "backends/codegen/emit/equal_kernels.h"
+#include "backends/codegen/emit/workspace_layout.h"
 
 #include <assert.h>
 #include <string.h>
 
 static bool has_open_blocks(const Kernel *k, const Loop *loop) {
-  return axes_monomial(k, loop_outer_axes(loop)) || loop_has_open_chunks(k, loop);
+  return axes_monomial(k, loop_outer_axes(loop)) || loop_has_open_cut_blocks(k, loop);
 }
 
 static bool is_shared(const Kernel *k, const Loop *loop) {
@@ -17,7 +17,7 @@ static bool is_shared(const Kernel *k, const Loop *loop) {
 }
 
 bool program_has_shared_loops(const Program *p) {
-  if (p->nvisits) return true;
+  if (p->nslice_groups) return true;
   for (size_t i = 0; i < p->nkernels; i++)
     for (size_t l = 0; l < p->schedules[i]->nloops; l++) {
       const Kernel *k = p->schedules[i]->kernel;
@@ -87,7 +87,7 @@ static void print_call(Printer *p, size_t kernel, size_t loop, const char *inden
   text_format(p->out, "%s}\n", indent);
 }
 
-// Visits
+// Slice groups
 
 static const char *plus(Printer *p, const char *text, const char *more) {
   const char *both = *text ? arena_format(p->scratch, "%s + %s", text, more) : more;
@@ -96,7 +96,7 @@ static const char *plus(Printer *p, const char *text, const char *more) {
 }
 
 // The number of elements (of packed types: bytes) before the slice in the tensor; "": 0.
-static const char *offset_text(Printer *p, const Visit *plan, const Sliced *tensor) {
+static const char *offset_text(Printer *p, const SliceGroup *plan, const Sliced *tensor) {
   const char *text = "";
   for (int i = 0; i < plan->nlevels; i++) {
     const int64_t stride = tensor->stride[i] / (type_is_packed(tensor->value->type) ? 2 : 1);
@@ -110,15 +110,15 @@ static void move(Printer *p, const char *indent, const char *member, const char 
   text_format(p->out, "%sif (whole->%s) a->%s = whole->%s + %s;\n", indent, member, member, member, offset);
 }
 
-static const char *chunk_text(Printer *p, const ProgramVisit *v, Type type) {
+static const char *chunk_text(Printer *p, const ProgramSliceGroup *v, Type type) {
   const char *text = arena_format(p->scratch, "memory * %zu", v->chunk_nbytes / type_nbytes(type));
   p->out_of_memory |= !text;
   return text ? text : "0";
 }
 
-// Prints assignments that give a chunk its own memory for the visit's private values and for temporaries.
-static void print_chunk(Printer *p, const ProgramVisit *v) {
-  const Visit *plan = v->plan;
+// Prints assignments that give a chunk its own memory for the slice group's private values and for temporaries.
+static void print_chunk(Printer *p, const ProgramSliceGroup *v) {
+  const SliceGroup *plan = v->plan;
   for (size_t i = 0; i < plan->ntensors; i++) {
     const Value *value = plan->tensors[i].value;
     if (plan->tensors[i].is_private && p->value_member[value->index])
@@ -132,8 +132,8 @@ static void print_chunk(Printer *p, const ProgramVisit *v) {
   }
 }
 
-static void print_slice(Printer *p, const ProgramVisit *v) {
-  const Visit *plan = v->plan;
+static void print_slice(Printer *p, const ProgramSliceGroup *v) {
+  const SliceGroup *plan = v->plan;
   int64_t inner = plan->nslices;
   for (int i = 0; i < plan->nlevels; i++) {
     inner /= plan->extent[i];
@@ -175,9 +175,9 @@ static void print_memories(Printer *p) {
               id);
 }
 
-// Prints the function that runs the kernels of a visit for a chunk of its slices.
-static void print_visit(Printer *p, size_t index) {
-  const ProgramVisit *v = &p->program->visits[index];
+// Prints the function that runs the kernels of a slice group for a chunk of its slices.
+static void print_slice_group(Printer *p, size_t index) {
+  const ProgramSliceGroup *v = &p->program->slice_groups[index];
   const long long nslices = v->plan->nslices, nchunks = v->nchunks;
   const char *id = p->identifier;
   text_format(p->out,
@@ -198,16 +198,16 @@ static void print_visit(Printer *p, size_t index) {
     const Schedule *s = p->program->schedules[i];
     for (size_t l = 0; l < s->nloops; l++) {
       if (loop_is_idle(s->kernel, &s->loops[l])) continue;
-      if (s->loops[l].is_lasting) text_format(p->out, "    if (slice == begin || slice%d == 0)\n", last);
-      print_call(p, i, l, s->loops[l].is_lasting ? "      " : "    ");
+      if (s->loops[l].is_invariant) text_format(p->out, "    if (slice == begin || slice%d == 0)\n", last);
+      print_call(p, i, l, s->loops[l].is_invariant ? "      " : "    ");
     }
   }
   text_format(p->out, "  }\n  %s_leave_memory(visit->free, memory);\n}\n\n", id);
 }
 
-void print_visits(Printer *p) {
-  if (p->program->nvisits) print_memories(p);
-  for (size_t i = 0; i < p->program->nvisits; i++) print_visit(p, i);
+void print_slice_groups(Printer *p) {
+  if (p->program->nslice_groups) print_memories(p);
+  for (size_t i = 0; i < p->program->nslice_groups; i++) print_slice_group(p, i);
 }
 
 // The run
@@ -238,25 +238,25 @@ static void print_mark(Printer *p, size_t part) {
   if (p->is_marked && part) text_format(p->out, "  if (pool->mark) pool->mark(pool->marked, %zu);\n", part);
 }
 
-// The calls of a program: one for each loop, and one for each visit.
+// The calls of a program: one for each loop, and one for each slice group.
 typedef struct Call {
-  size_t kernel, loop;         // the first of the loops
-  size_t first_loop, end_loop; // numbered through all kernels
-  const ProgramVisit *visit;   // NULL: the call of one loop
+  size_t kernel, loop;                  // the first of the loops
+  size_t first_loop, end_loop;          // numbered through all kernels
+  const ProgramSliceGroup *slice_group; // NULL: the call of one loop
 } Call;
 
 static bool is_idle(const Printer *p, const Call *call) {
   const Schedule *s = p->program->schedules[call->kernel];
-  return !call->visit && loop_is_idle(s->kernel, &s->loops[call->loop]);
+  return !call->slice_group && loop_is_idle(s->kernel, &s->loops[call->loop]);
 }
 
-static void print_visit_call(Printer *p, const ProgramVisit *visit, const char *indent) {
-  static_assert(MOST_VISIT_CHUNKS <= 32, "a chunk's memory has a bit of uint32_t");
-  const size_t index = (size_t)(visit - p->program->visits);
+static void print_slice_group_call(Printer *p, const ProgramSliceGroup *slice_group, const char *indent) {
+  static_assert(MOST_SLICE_CHUNKS <= 32, "a chunk's memory has a bit of uint32_t");
+  const size_t index = (size_t)(slice_group - p->program->slice_groups);
   text_format(p->out, "%suint32_t free%zu = UINT32_MAX;\n%sconst struct %s_visit visit%zu = {a, &free%zu};\n", indent,
               index, indent, p->identifier, index, index);
-  text_format(p->out, "%s%s_for(pool, %lld, %s_visit%zu, &visit%zu);\n", indent, p->prefix, (long long)visit->nchunks,
-              p->identifier, index, index);
+  text_format(p->out, "%s%s_for(pool, %lld, %s_visit%zu, &visit%zu);\n", indent, p->prefix,
+              (long long)slice_group->nchunks, p->identifier, index, index);
 }
 
 // Prints the call under its condition. *open: the condition whose block is open; consecutive calls for the same outputs
@@ -267,7 +267,7 @@ static void print_conditional(Printer *p, const Flow *flow, const Call *call, co
   const bool is_same = *open && condition && strcmp(*open, condition) == 0;
   if (*open && !is_same) text_add_string(p->out, "  }\n");
   if (condition && !is_same) text_format(p->out, "  if (%s) {\n", condition);
-  if (call->visit) print_visit_call(p, call->visit, condition ? "    " : "  ");
+  if (call->slice_group) print_slice_group_call(p, call->slice_group, condition ? "    " : "  ");
   else print_call(p, call->kernel, call->loop, condition ? "    " : "  ");
   print_mark(p, 1 + call->first_loop);
   *open = condition;
@@ -279,12 +279,12 @@ static Call *list_calls(Printer *p, const Flow *flow, size_t *count) {
   Call *calls = ARENA_ARRAY(p->scratch, Call, flow->nloops + 1);
   *count = 0;
   for (size_t i = 0; calls && i < program->nkernels; i++) {
-    const ProgramVisit *visit = program_visit(program, i);
+    const ProgramSliceGroup *slice_group = program_slice_group(program, i);
     const size_t first = flow->first_loop[i];
-    if (visit) {
-      i = visit->end - 1;
+    if (slice_group) {
+      i = slice_group->end - 1;
       const size_t end = flow->first_loop[i] + program->schedules[i]->nloops;
-      calls[(*count)++] = (Call){visit->first, 0, first, end, visit};
+      calls[(*count)++] = (Call){slice_group->first, 0, first, end, slice_group};
       continue;
     }
     for (size_t l = 0; l < program->schedules[i]->nloops; l++)

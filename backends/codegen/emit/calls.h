@@ -2,15 +2,15 @@
 #ifndef NGRAD_BACKENDS_CODEGEN_EMIT_CALLS_H
 #define NGRAD_BACKENDS_CODEGEN_EMIT_CALLS_H
 
-#include "backends/codegen/emit/flow.h"
+#include "backends/codegen/emit/liveness.h"
 #include "backends/codegen/print/printer.h"
 
-// Prints IDENTIFIER_visitN(args, chunk) for each visit, after the kernels' functions.
-void print_visits(Printer *p);
+// Prints IDENTIFIER_visitN(args, chunk) for each slice group, after the kernels' functions.
+void print_slice_groups(Printer *p);
 
-// Prints the calls of all loops and visits, in a function with the arguments `a`, `outputs` and `pool`. With
+// Prints the calls of all loops and slice groups, in a function with the arguments `a`, `outputs` and `pool`. With
 // p->is_profiled, the pool's function `mark` attributes the time since its last call to a part. Part 0 is the code
-// before the loops, part 1 + n is loop n; a visit is the part of its first loop.
+// before the loops, part 1 + n is loop n; a slice group is the part of its first loop.
 void print_parts(Printer *p, const Flow *flow); // functions that contain the calls of a long program
 void print_calls(Printer *p, const Flow *flow);
 

@@ -3,13 +3,13 @@
 // this part. The end of this file prints the entry point of code that is loaded immediately.
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/codegen.h"
-#include "backends/codegen/emit/alike.h"
 #include "backends/codegen/emit/calls.h"
-#include "backends/codegen/emit/flow.h"
-#include "backends/codegen/emit/layout.h"
-#include "backends/codegen/emit/target.h"
+#include "backends/codegen/emit/equal_kernels.h"
+#include "backends/codegen/emit/isa_guards.h"
+#include "backends/codegen/emit/liveness.h"
+#include "backends/codegen/emit/workspace_layout.h"
 #include "backends/codegen/print/types.h"
-#include "ir/graph/open.h"
+#include "ir/graph/open_dims.h"
 #include "ir/operators/operator.h"
 #include "ir/support/escape.h"
 
@@ -65,9 +65,9 @@ void add_tensor_comment(Text *out, const Value *v, const char *name) {
   text_add_user_string(out, SINK_COMMENT, shape_string(&v->shape, shape, sizeof shape));
   if (type_is_packed(v->type))
     text_format(out, ", %lld elements, two per byte, the first in the low half", (long long)shape_nelems(&v->shape));
-  if (order_is_row_major(&v->order)) return;
+  if (layout_is_row_major(&v->layout)) return;
   text_add_string(out, ", layout (slowest axis first):");
-  for (int i = 0; i < v->shape.rank; i++) text_format(out, " %d", order_axis(&v->order, i));
+  for (int i = 0; i < v->shape.rank; i++) text_format(out, " %d", layout_axis(&v->layout, i));
 }
 
 // Adds element i of a constant as C; for a packed type, byte i.
@@ -152,7 +152,7 @@ static void print_struct(Printer *p) {
       const Loop *loop = &p->program->schedules[i]->loops[l];
       if (loop_has_open_length(k, loop))
         text_format(p->plain, "  size_t k%zu_loop%zu_block; // iterations per block\n", i, l);
-      if (loop_has_open_chunks(k, loop))
+      if (loop_has_open_cut_blocks(k, loop))
         text_format(p->plain, "  size_t k%zu_loop%zu_chunks; // number of such blocks\n", i, l);
     }
   for (size_t i = 0; i < g->nvalues; i++) {
@@ -225,14 +225,14 @@ static void print_output_members(Printer *p, const Flow *flow) {
     const Value *v = g->outputs[i];
     if (program_copies_output(program, i)) continue;
     if (g->ndims) { // print_layout sets the addresses of outputs that are read again
-      bool has_room = output_has_room(p, flow, i);
+      bool has_memory = output_has_memory(p, flow, i);
       text_format(p->out, "  %sa->%s = (%s *)outputs[%zu];\n",
-                  has_room ? arena_format(p->scratch, "if (outputs[%zu]) ", i) : "", p->value_member[v->index],
+                  has_memory ? arena_format(p->scratch, "if (outputs[%zu]) ", i) : "", p->value_member[v->index],
                   element_type(v->type), i);
       continue;
     }
     text_format(p->out, "  a->%s = (%s *)", p->value_member[v->index], element_type(v->type));
-    if (output_has_room(p, flow, i)) {
+    if (output_has_memory(p, flow, i)) {
       text_format(p->out, "(outputs[%zu] ? outputs[%zu] : (void *)(memory + %zu));\n", i, i, p->workspace_nbytes);
       p->workspace_nbytes += (type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape)) + 63) / 64 * 64;
     } else {
@@ -406,7 +406,7 @@ bool print_program(Printer *p) {
   p->workspace_nbytes = (p->program->workspace_nbytes + 63) / 64 * 64;
   print_struct(p);
   for (size_t i = 0; i < p->program->nkernels; i++) print_kernel(p, i);
-  print_visits(p);
+  print_slice_groups(p);
   if (g->ndims) print_layout(p, &flow);
   print_run(p, &flow);
   return !p->out_of_memory && !p->out->out_of_memory;

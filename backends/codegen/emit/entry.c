@@ -4,11 +4,11 @@
 #include "backends/codegen/emit/entry.h"
 
 #include "backends/codegen/emit/header.h"
-#include "backends/codegen/emit/indices.h"
+#include "backends/codegen/emit/index_checks.h"
+#include "backends/codegen/emit/isa_guards.h"
 #include "backends/codegen/emit/stages.h"
 #include "backends/codegen/emit/states.h"
-#include "backends/codegen/emit/target.h"
-#include "ir/graph/open.h"
+#include "ir/graph/open_dims.h"
 #include "ir/support/escape.h"
 
 #include <string.h>
@@ -60,7 +60,7 @@ static void print_tensor(const FilePrinter *f, const Value *v, Text *out) {
     add_dim_names(f, extent_monomial(v->shape.extent[k]), out);
   }
   text_add_string(out, rank ? "}, {" : "NULL}, {");
-  for (int k = 0; k < rank; k++) text_format(out, "%s%d", k ? ", " : "", order_axis(&v->order, k));
+  for (int k = 0; k < rank; k++) text_format(out, "%s%d", k ? ", " : "", layout_axis(&v->layout, k));
   text_add_string(out, rank ? "}},\n" : "0}},\n");
 }
 

@@ -7,12 +7,12 @@
 // differs between sections; at the end, a call of a macro that adds the prefix replaces them.
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/entry.h"
-#include "backends/codegen/emit/flow.h"
 #include "backends/codegen/emit/header.h"
+#include "backends/codegen/emit/isa_guards.h"
+#include "backends/codegen/emit/liveness.h"
 #include "backends/codegen/emit/merge.h"
 #include "backends/codegen/emit/stages.h"
 #include "backends/codegen/emit/states.h"
-#include "backends/codegen/emit/target.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -3,11 +3,11 @@
 #include "backends/codegen/emit/header.h"
 
 #include "backends/codegen/emit/emit.h"
-#include "backends/codegen/emit/flow.h"
+#include "backends/codegen/emit/liveness.h"
 #include "backends/codegen/emit/stages.h"
 #include "backends/codegen/emit/states.h"
 #include "backends/codegen/print/types.h"
-#include "ir/graph/open.h"
+#include "ir/graph/open_dims.h"
 #include "ir/support/escape.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
-// A text is cut at blank lines into chunks: functions, macros, structs. Chunks of two texts that define the same name
-// become variants of one chunk, if they are in the longest common subsequence of the texts' names. Lines in which
-// variants differ are under conditions inside of the chunk.
+// A text is cut at blank lines into paragraphs: functions, macros, structs. Paragraphs of two texts that define the
+// same name become variants of one paragraph, if they are in the longest common subsequence of the texts' names. Lines
+// in which variants differ are under conditions inside of the paragraph.
 #include "backends/codegen/emit/merge.h"
 
 #include <stdint.h>
@@ -11,18 +11,18 @@ enum {
   MOST_CELLS = 1 << 22 // of a table of common subsequences; longer texts are not compared, and are printed twice
 };
 
-typedef struct Piece { // a line, or the name that a chunk defines
+typedef struct Piece { // a line, or the name that a paragraph defines
   const char *text;
   size_t nbytes;
   uint32_t texts; // a bit for each text that has the piece
 } Piece;
 
-typedef struct Chunk {
+typedef struct Paragraph {
   Piece name;
   Piece variants[MOST_TEXTS];
   size_t nvariants;
-  uint32_t texts; // texts that have the chunk
-} Chunk;
+  uint32_t texts; // texts that have the paragraph
+} Paragraph;
 
 typedef struct Merge {
   const char *const *names;
@@ -66,10 +66,10 @@ static bool pair_pieces(Merge *m, const Piece *a, size_t na, const Piece *b, siz
   return true;
 }
 
-// Chunks
+// Paragraphs
 
-// The name by which chunks are paired: the first line that is no comment, up to a parenthesis. Chunks with directives,
-// which may be longer than a line, are paired only if they are equal.
+// The name by which paragraphs are paired: the first line that is no comment, up to a parenthesis. Paragraphs with
+// directives, which may be longer than a line, are paired only if they are equal.
 static Piece find_name(const char *text, size_t nbytes) {
   const char *end = text + nbytes, *line = text;
   if (memchr(text, '#', nbytes)) return (Piece){text, nbytes, 0};
@@ -82,24 +82,24 @@ static Piece find_name(const char *text, size_t nbytes) {
   return (Piece){line, length, 0};
 }
 
-static Chunk *cut(Merge *m, const Text *text, uint32_t bit, size_t *count) {
+static Paragraph *cut(Merge *m, const Text *text, uint32_t bit, size_t *count) {
   size_t capacity = 0;
-  Chunk *chunks = NULL;
+  Paragraph *paragraphs = NULL;
   *count = 0;
   for (const char *at = text_string(text); *at;) {
     while (*at == '\n') at++;
     if (!*at) break;
     const char *end = strstr(at, "\n\n");
     const size_t nbytes = end ? (size_t)(end - at) + 1 : strlen(at);
-    if (!arena_grow(&m->arena, &chunks, *count, &capacity, sizeof *chunks)) return NULL;
-    chunks[(*count)++] =
-        (Chunk){.name = find_name(at, nbytes), .variants = {{at, nbytes, bit}}, .nvariants = 1, .texts = bit};
+    if (!arena_grow(&m->arena, &paragraphs, *count, &capacity, sizeof *paragraphs)) return NULL;
+    paragraphs[(*count)++] =
+        (Paragraph){.name = find_name(at, nbytes), .variants = {{at, nbytes, bit}}, .nvariants = 1, .texts = bit};
     at += nbytes;
   }
-  return chunks ? chunks : ARENA_NEW(&m->arena, Chunk);
+  return paragraphs ? paragraphs : ARENA_NEW(&m->arena, Paragraph);
 }
 
-static void add_variant(Chunk *to, const Piece *variant) {
+static void add_variant(Paragraph *to, const Piece *variant) {
   size_t i = 0;
   to->texts |= variant->texts;
   while (i < to->nvariants && !are_equal(&to->variants[i], variant)) i++;
@@ -107,26 +107,26 @@ static void add_variant(Chunk *to, const Piece *variant) {
   else to->variants[i].texts |= variant->texts;
 }
 
-static Piece *list_names(Merge *m, const Chunk *chunks, size_t count) {
+static Piece *list_names(Merge *m, const Paragraph *paragraphs, size_t count) {
   Piece *names = ARENA_ARRAY(&m->arena, Piece, count + 1);
-  for (size_t i = 0; names && i < count; i++) names[i] = chunks[i].name;
+  for (size_t i = 0; names && i < count; i++) names[i] = paragraphs[i].name;
   return names;
 }
 
-// Merges the chunks of one more text into *chunks; keeps the order of both.
-static bool merge_chunks(Merge *m, Chunk **chunks, size_t *count, const Chunk *more, size_t nmore) {
-  Piece *a = list_names(m, *chunks, *count), *b = list_names(m, more, nmore);
+// Merges the paragraphs of one more text into *paragraphs; keeps the order of both.
+static bool merge_paragraphs(Merge *m, Paragraph **paragraphs, size_t *count, const Paragraph *more, size_t nmore) {
+  Piece *a = list_names(m, *paragraphs, *count), *b = list_names(m, more, nmore);
   size_t *match = ARENA_ARRAY(&m->arena, size_t, *count + 1), n = 0, k = 0;
-  Chunk *both = ARENA_ARRAY(&m->arena, Chunk, *count + nmore + 1);
+  Paragraph *both = ARENA_ARRAY(&m->arena, Paragraph, *count + nmore + 1);
   if (!a || !b || !match || !both || !pair_pieces(m, a, *count, b, nmore, match)) return false;
   for (size_t i = 0; i < *count; i++) {
     while (match[i] < nmore && k < match[i]) both[n++] = more[k++];
-    both[n] = (*chunks)[i];
+    both[n] = (*paragraphs)[i];
     if (match[i] < nmore) add_variant(&both[n], &more[k++].variants[0]);
     n++;
   }
   while (k < nmore) both[n++] = more[k++];
-  *chunks = both;
+  *paragraphs = both;
   *count = n;
   return true;
 }
@@ -190,14 +190,14 @@ static bool merge_lines(Merge *m, Piece **lines, size_t *count, const Piece *var
 }
 
 // Comments in which variants differ (they say how many rows a step has) are dropped.
-static void print_chunk(Merge *m, const Chunk *chunk) {
+static void print_paragraph(Merge *m, const Paragraph *paragraph) {
   size_t count;
-  Piece *lines = cut_lines(m, &chunk->variants[0], &count);
+  Piece *lines = cut_lines(m, &paragraph->variants[0], &count);
   bool ok = lines;
-  for (size_t i = 1; ok && i < chunk->nvariants; i++) ok = merge_lines(m, &lines, &count, &chunk->variants[i]);
+  for (size_t i = 1; ok && i < paragraph->nvariants; i++) ok = merge_lines(m, &lines, &count, &paragraph->variants[i]);
   m->out_of_memory |= !ok;
   for (size_t i = 0; ok && i < count; i++) {
-    if (lines[i].texts != chunk->texts && strncmp(lines[i].text, "//", 2) == 0) continue;
+    if (lines[i].texts != paragraph->texts && strncmp(lines[i].text, "//", 2) == 0) continue;
     change_condition(m, lines[i].texts);
     text_add(m->out, lines[i].text, lines[i].nbytes);
   }
@@ -206,18 +206,18 @@ static void print_chunk(Merge *m, const Chunk *chunk) {
 
 bool merge_texts(const Text *texts, const char *const *names, size_t count, Text *out) {
   Merge m = {.names = names, .out = out};
-  size_t nchunks;
+  size_t nparagraphs;
   for (size_t i = 0; i < count; i++) m.all |= texts[i].nbytes ? 1U << i : 0;
   m.open = m.all;
   arena_init(&m.arena, out->allocator);
-  Chunk *chunks = cut(&m, &texts[0], 1, &nchunks);
-  bool ok = chunks;
+  Paragraph *paragraphs = cut(&m, &texts[0], 1, &nparagraphs);
+  bool ok = paragraphs;
   for (size_t i = 1; ok && i < count; i++) {
     size_t nmore;
-    const Chunk *more = cut(&m, &texts[i], 1U << i, &nmore);
-    ok = more && merge_chunks(&m, &chunks, &nchunks, more, nmore);
+    const Paragraph *more = cut(&m, &texts[i], 1U << i, &nmore);
+    ok = more && merge_paragraphs(&m, &paragraphs, &nparagraphs, more, nmore);
   }
-  for (size_t i = 0; ok && i < nchunks; i++) print_chunk(&m, &chunks[i]);
+  for (size_t i = 0; ok && i < nparagraphs; i++) print_paragraph(&m, &paragraphs[i]);
   change_condition(&m, m.all);
   arena_deinit(&m.arena);
   return ok && !m.out_of_memory && !out->out_of_memory;

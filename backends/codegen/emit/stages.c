@@ -2,7 +2,7 @@
 
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/header.h"
-#include "backends/codegen/emit/target.h"
+#include "backends/codegen/emit/isa_guards.h"
 #include "backends/codegen/leaves/leaves.h"
 #include "backends/codegen/print/printer.h"
 

@@ -3,7 +3,7 @@
 #include "backends/codegen/emit/states.h"
 
 #include "backends/codegen/emit/emit.h"
-#include "backends/codegen/emit/flow.h"
+#include "backends/codegen/emit/liveness.h"
 #include "backends/codegen/emit/template.h"
 #include "ir/graph/init.h"
 #include "ir/support/escape.h"
@@ -196,7 +196,7 @@ static void add_state(const FilePrinter *f, size_t i, Text *out) {
   text_format(out, ", \"%s\", %d, {", type_name(v->type), rank);
   for (int k = 0; k < rank; k++) text_format(out, "%s%lld", k ? ", " : "", (long long)extent_value(v->shape.extent[k]));
   text_add_string(out, rank ? "}, {" : "0}, {0");
-  for (int k = 0; k < rank; k++) text_format(out, "%s%d", k ? ", " : "", order_axis(&v->order, k));
+  for (int k = 0; k < rank; k++) text_format(out, "%s%d", k ? ", " : "", layout_axis(&v->layout, k));
   text_format(out, "}, %d, %zu, %zu},\n", s->block, s->offset, s->nbytes);
 }
 

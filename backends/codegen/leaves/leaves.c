@@ -20,17 +20,18 @@ static bool kernel_loads(const Kernel *k, const Value *v) {
 // The part after which the output is complete and no longer loaded, so that an exchange may overwrite it.
 static size_t part_of(const Program *p, size_t index) {
   const Value *output = p->graph->outputs[index];
-  size_t part = SIZE_MAX, nloops = 0, visit_part = 0;
+  size_t part = SIZE_MAX, nloops = 0, slice_group_part = 0;
   if (program_copies_output(p, index)) return SIZE_MAX;
   for (size_t i = 0; i < p->graph->noutputs; i++)
     if (i != index && p->graph->outputs[i] == output) return SIZE_MAX; // the output is copied at the end
   for (size_t i = 0; i < p->nkernels; i++) {
     const Schedule *s = p->schedules[i];
-    const ProgramVisit *visit = program_visit(p, i);
-    if (visit && visit->first == i) visit_part = 1 + nloops; // a visit is one part: its first loop
+    const ProgramSliceGroup *slice_group = program_slice_group(p, i);
+    if (slice_group && slice_group->first == i)
+      slice_group_part = 1 + nloops; // a slice group is one part: its first loop
     for (size_t l = 0; l < s->nloops; l++, nloops++)
-      if (loop_stores(s->kernel, &s->loops[l], output)) part = visit ? visit_part : 1 + nloops;
-    if (part != SIZE_MAX && kernel_loads(s->kernel, output)) part = visit ? visit_part : nloops;
+      if (loop_stores(s->kernel, &s->loops[l], output)) part = slice_group ? slice_group_part : 1 + nloops;
+    if (part != SIZE_MAX && kernel_loads(s->kernel, output)) part = slice_group ? slice_group_part : nloops;
   }
   return part;
 }

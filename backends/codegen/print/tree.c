@@ -385,7 +385,7 @@ static void add_scalar_result(TreePrinter *l, const LoopNode *n) {
   case EXPR_INTEGER: add_integer(l, e->integer); return;
   case EXPR_IS_KEPT: add_is_kept(l, n); return;
   case EXPR_COUNT:
-  case EXPR_SHARE: add_element_count(l, e); return;
+  case EXPR_RECIPROCAL: add_element_count(l, e); return;
   default: add_formula(l, e);
   }
 }

@@ -1,10 +1,10 @@
-// Prints a loop tree as C: functions.c prints its functions, tree.c the nodes in them, places.c the nodes' integers and
-// addresses.
+// Prints a loop tree as C: functions.c prints its functions, tree.c the nodes in them, addresses.c the nodes' integers
+// and addresses.
 #ifndef NGRAD_BACKENDS_CODEGEN_PRINT_TREE_PRINTER_H
 #define NGRAD_BACKENDS_CODEGEN_PRINT_TREE_PRINTER_H
 
 #include "backends/codegen/print/printer.h"
-#include "ir/graph/open.h"
+#include "ir/graph/open_dims.h"
 #include "ir/loops/loops.h"
 
 typedef struct TreePrinter {
@@ -20,7 +20,7 @@ typedef struct TreePrinter {
   bool mentions_args;               // the function's body so far uses the argument struct
   const char *vec, *scalar, *mask;  // the kernel's C types
   char prefix;                      // of vocabulary functions on these types: v, d or l
-  bool is_in_rows;                  // inside of a loop over rows, whose vectors may be transposed (rows.c)
+  bool is_in_rows;                  // inside of a loop over rows, whose vectors may be transposed (row_arrays.c)
   int indent;                       // in steps of two columns
 } TreePrinter;
 
@@ -33,7 +33,7 @@ void print_nodes(TreePrinter *l, const LoopNode *n); // the node and those that 
 void print_partial_parameters(TreePrinter *l, bool is_call);
 void print_step_name(TreePrinter *l, bool is_tail); // is_tail: the step for the last rows in lanes, fewer than 16
 
-// places.c
+// addresses.c
 //
 // Elements of 4 bits have no addresses. Such an element is described by its tensor's memory and a place: its number.
 
@@ -50,7 +50,7 @@ void add_memory(TreePrinter *l, const Address *at);
 // An element without its closing bracket: "p[i", or "memory, place" without the closing parenthesis.
 void open_element(TreePrinter *l, const Address *at);
 
-// rows.c
+// row_arrays.c
 
 bool is_transposed_in_rows(const TreePrinter *l, const LoopNode *n); // whether the load or store uses an array of rows
 bool is_stored_in_rows(const TreePrinter *l, const LoopNode *n);     // whether it is a store that does

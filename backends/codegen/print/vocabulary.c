@@ -1,9 +1,9 @@
 // Prints the part of the vocabulary (simd/*.h) that a program uses.
 //
-// The vocabulary's text is cut at blank lines into chunks. A chunk is printed if the program, or a printed chunk, uses
-// a name that it defines; words in comments count as uses. A chunk within #ifndef NAME ... #endif is a default. If the
-// ISA's header defines NAME, the chunk is dropped; if only for some compilers, the chunk is printed with the guard;
-// else without the guard.
+// The vocabulary's text is cut at blank lines into paragraphs. A paragraph is printed if the program, or a printed
+// paragraph, uses a name that it defines; words in comments count as uses. A paragraph within #ifndef NAME ... #endif
+// is a default. If the ISA's header defines NAME, the paragraph is dropped; if only for some compilers, the paragraph
+// is printed with the guard; else without the guard.
 #include "backends/codegen/print/printer.h"
 
 #include <assert.h>
@@ -17,29 +17,29 @@ static const char *const common[] = {simd_vector, simd_arithmetic,   simd_rows, 
                                      simd_math,   simd_trigonometry, simd_integers, simd_random};
 enum { NCOMMON = sizeof common / sizeof *common }; // headers that every ISA uses
 
-enum { MOST_CHUNKS = 1024, MOST_NAMES = 1024, HEADS = 512 };
+enum { MOST_PARAGRAPHS = 1024, MOST_NAMES = 1024, HEADS = 512 };
 
-typedef struct Chunk {
+typedef struct Paragraph {
   const char *text;
   size_t nbytes;
   const char *guard;  // the line of its #ifndef, which is not printed; NULL: none, or it is printed
   bool is_overridden; // a default that the ISA's header replaces
   bool is_used;
-} Chunk;
+} Paragraph;
 
-typedef struct Name { // a name that a chunk defines
+typedef struct Name { // a name that a paragraph defines
   const char *text;
-  size_t length, chunk;
+  size_t length, paragraph;
   bool is_function;
   uint16_t next; // the next name with the same hash, counted from 1; 0: none
 } Name;
 
 typedef struct Vocabulary {
-  Chunk chunks[MOST_CHUNKS];
+  Paragraph paragraphs[MOST_PARAGRAPHS];
   Name names[MOST_NAMES];
   uint16_t heads[HEADS]; // of lists of names, by hash; 0: none
   size_t count, nnames;
-  size_t nown; // chunks of the ISA's own header
+  size_t nown; // paragraphs of the ISA's own header
 } Vocabulary;
 
 static bool is_name_char(char c) {
@@ -57,7 +57,7 @@ static const char *find_line(const char *text, size_t nbytes, const char *beginn
   return NULL;
 }
 
-// The name that a line of a chunk defines: after #define, before the parenthesis of a function, before the
+// The name that a line of a paragraph defines: after #define, before the parenthesis of a function, before the
 // semicolon of a typedef.
 static const char *defined_name(const char *line, size_t nbytes, size_t *length) {
   const char *end = line + nbytes, *stop = NULL, *start;
@@ -83,7 +83,7 @@ static const char *defined_name(const char *line, size_t nbytes, size_t *length)
   return *length ? start : NULL;
 }
 
-// The line of the #ifndef that guards the name that the chunk defines; NULL: no guard.
+// The line of the #ifndef that guards the name that the paragraph defines; NULL: no guard.
 static const char *find_guard(const char *text, size_t nbytes) {
   const char *guard = find_line(text, nbytes, "#ifndef ");
   const char *line = guard ? strchr(guard, '\n') + 1 : NULL;
@@ -100,9 +100,10 @@ static uint32_t hash_of(const char *name, size_t length) {
   return hash % HEADS;
 }
 
-// Adds the names that a chunk defines. Only a call counts as a use of a function, because variables may have its name.
-static void add_names(Vocabulary *v, size_t chunk) {
-  for (const char *line = v->chunks[chunk].text, *end = line + v->chunks[chunk].nbytes; line < end;) {
+// Adds the names that a paragraph defines. Only a call counts as a use of a function, because variables may have its
+// name.
+static void add_names(Vocabulary *v, size_t paragraph) {
+  for (const char *line = v->paragraphs[paragraph].text, *end = line + v->paragraphs[paragraph].nbytes; line < end;) {
     const char *newline = memchr(line, '\n', (size_t)(end - line));
     size_t length, line_nbytes = (size_t)((newline ? newline : end) - line);
     const char *name = defined_name(line, line_nbytes, &length);
@@ -110,7 +111,7 @@ static void add_names(Vocabulary *v, size_t chunk) {
       assert(v->nnames < MOST_NAMES);
       uint16_t *head = &v->heads[hash_of(name, length)];
       bool is_function = *line != '#' && name[length] == '(';
-      v->names[v->nnames] = (Name){name, length, chunk, is_function, *head};
+      v->names[v->nnames] = (Name){name, length, paragraph, is_function, *head};
       *head = (uint16_t)++v->nnames;
     }
     line += line_nbytes + 1;
@@ -123,55 +124,55 @@ static void cut(Vocabulary *v, const char *text) {
     if (!*text) break;
     const char *end = strstr(text, "\n\n");
     size_t nbytes = end ? (size_t)(end - text) + 1 : strlen(text);
-    assert(v->count < MOST_CHUNKS);
-    v->chunks[v->count] = (Chunk){text, nbytes, find_guard(text, nbytes), false, false};
+    assert(v->count < MOST_PARAGRAPHS);
+    v->paragraphs[v->count] = (Paragraph){text, nbytes, find_guard(text, nbytes), false, false};
     add_names(v, v->count++);
     text += nbytes;
   }
 }
 
-// The first chunk that defines the name; MOST_CHUNKS: no chunk.
+// The first paragraph that defines the name; MOST_PARAGRAPHS: no paragraph.
 static size_t first_definition(const Vocabulary *v, const char *name, size_t length) {
-  size_t first = MOST_CHUNKS;
+  size_t first = MOST_PARAGRAPHS;
   for (size_t n = v->heads[hash_of(name, length)]; n; n = v->names[n - 1].next) {
     const Name *own = &v->names[n - 1];
-    if (own->length == length && memcmp(own->text, name, length) == 0 && own->chunk < first) first = own->chunk;
+    if (own->length == length && memcmp(own->text, name, length) == 0 && own->paragraph < first) first = own->paragraph;
   }
   return first;
 }
 
 static void find_overridden(Vocabulary *v) {
   for (size_t i = 0; i < v->count; i++) {
-    const char *name = v->chunks[i].guard ? v->chunks[i].guard + strlen("#ifndef ") : NULL;
+    const char *name = v->paragraphs[i].guard ? v->paragraphs[i].guard + strlen("#ifndef ") : NULL;
     if (!name) continue;
     size_t k = first_definition(v, name, strcspn(name, "\n"));
     if (k >= i) continue;
-    if (find_line(v->chunks[k].text, v->chunks[k].nbytes, "#if")) v->chunks[i].guard = NULL;
-    else v->chunks[i].is_overridden = true;
+    if (find_line(v->paragraphs[k].text, v->paragraphs[k].nbytes, "#if")) v->paragraphs[i].guard = NULL;
+    else v->paragraphs[i].is_overridden = true;
   }
 }
 
-// Marks the chunks that a text uses, and those that they use in turn. A chunk is marked before its text is searched, so
-// the depth of recursion is the length of the longest chain of definitions.
+// Marks the paragraphs that a text uses, and those that they use in turn. A paragraph is marked before its text is
+// searched, so the depth of recursion is the length of the longest chain of definitions.
 static void mark_used(Vocabulary *v, const char *text, size_t nbytes) {
   for (const char *at = text, *end = text + nbytes; at < end;) {
     size_t length = 0;
     while (at + length < end && is_name_char(at[length])) length++;
     for (size_t n = length ? v->heads[hash_of(at, length)] : 0; n; n = v->names[n - 1].next) {
       const Name *name = &v->names[n - 1];
-      Chunk *chunk = &v->chunks[name->chunk];
+      Paragraph *paragraph = &v->paragraphs[name->paragraph];
       bool is_mentioned = name->length == length && memcmp(name->text, at, length) == 0 &&
                           (!name->is_function || (at + length < end && at[length] == '('));
-      if (!is_mentioned || chunk->is_used || chunk->is_overridden) continue;
-      chunk->is_used = true;
-      mark_used(v, chunk->text, chunk->nbytes);
+      if (!is_mentioned || paragraph->is_used || paragraph->is_overridden) continue;
+      paragraph->is_used = true;
+      mark_used(v, paragraph->text, paragraph->nbytes);
     }
     at += length ? length : 1;
   }
 }
 
-// All chunks for an ISA, with the used ones marked. The caller frees it; it is too large for the stack. NULL: out of
-// memory.
+// All paragraphs for an ISA, with the used ones marked. The caller frees it; it is too large for the stack. NULL: out
+// of memory.
 static Vocabulary *find_used(const Isa *isa, const Text *used, const Allocator *allocator) {
   Vocabulary *v = allocator_alloc(allocator, sizeof *v);
   if (!v) return NULL;
@@ -185,16 +186,16 @@ static Vocabulary *find_used(const Isa *isa, const Text *used, const Allocator *
   return v;
 }
 
-// Prints a chunk without the lines of its guard. No blank lines are between one-line macros.
-static void print_chunk(const Chunk *chunk, bool *is_after_define, Text *out) {
-  const char *text = chunk->text, *end = chunk->text + chunk->nbytes;
-  if (chunk->guard) end -= strlen("#endif\n");
-  const char *body = chunk->guard ? strchr(chunk->guard, '\n') + 1 : text;
-  bool is_define = !chunk->guard || chunk->guard == text; // no comment precedes the guard
+// Prints a paragraph without the lines of its guard. No blank lines are between one-line macros.
+static void print_paragraph(const Paragraph *paragraph, bool *is_after_define, Text *out) {
+  const char *text = paragraph->text, *end = paragraph->text + paragraph->nbytes;
+  if (paragraph->guard) end -= strlen("#endif\n");
+  const char *body = paragraph->guard ? strchr(paragraph->guard, '\n') + 1 : text;
+  bool is_define = !paragraph->guard || paragraph->guard == text; // no comment precedes the guard
   is_define = is_define && find_line(body, strlen("#define "), "#define ") &&
               memchr(body, '\n', (size_t)(end - body)) == end - 1;
   if (*is_after_define && !is_define) text_add_string(out, "\n");
-  if (chunk->guard) text_add(out, text, (size_t)(chunk->guard - text));
+  if (paragraph->guard) text_add(out, text, (size_t)(paragraph->guard - text));
   text_add(out, body, (size_t)(end - body));
   if (!is_define) text_add_string(out, "\n");
   *is_after_define = is_define;
@@ -202,9 +203,9 @@ static void print_chunk(const Chunk *chunk, bool *is_after_define, Text *out) {
 
 bool print_vocabulary(const Isa *isa, const Text *used, Text *out) {
   Vocabulary *v = find_used(isa, used, out->allocator);
-  bool is_define = false; // the previous chunk is a one-line macro
+  bool is_define = false; // the previous paragraph is a one-line macro
   for (size_t i = 0; v && i < v->count; i++)
-    if (v->chunks[i].is_used) print_chunk(&v->chunks[i], &is_define, out);
+    if (v->paragraphs[i].is_used) print_paragraph(&v->paragraphs[i], &is_define, out);
   out->out_of_memory |= !v;
   allocator_free(out->allocator, v);
   return !out->out_of_memory;
@@ -213,7 +214,7 @@ bool print_vocabulary(const Isa *isa, const Text *used, Text *out) {
 bool needs_vocabulary(const Isa *isa, Text *used) {
   Vocabulary *v = find_used(isa, used, used->allocator);
   bool needs = !v || !isa->vocabulary[1];
-  for (size_t i = 0; v && i < v->nown; i++) needs |= v->chunks[i].is_used;
+  for (size_t i = 0; v && i < v->nown; i++) needs |= v->paragraphs[i].is_used;
   used->out_of_memory |= !v;
   allocator_free(used->allocator, v);
   return needs;

@@ -241,12 +241,12 @@ static bool load(Job *j, const char *path, Loaded *loaded) {
 // Loads the object through a memory file (memfd), for systems on which no file system allows execution. A link in the
 // work folder gives it a unique path, because the loader takes objects with the same path for the same object.
 static bool load_from_memory(Job *j, Loaded *loaded) {
-  enum { CHUNK = 1 << 12 };
-  char chunk[CHUNK], target[64];
+  enum { BUFFER_BYTES = 1 << 12 };
+  char buffer[BUFFER_BYTES], target[64];
   ssize_t n = -1;
   int object = open(j->object_path, O_RDONLY | O_CLOEXEC), memory = memfd_create("ngrad", MFD_CLOEXEC);
-  while (object >= 0 && memory >= 0 && (n = read(object, chunk, sizeof chunk)) > 0)
-    if (!write_all(memory, chunk, (size_t)n)) break;
+  while (object >= 0 && memory >= 0 && (n = read(object, buffer, sizeof buffer)) > 0)
+    if (!write_all(memory, buffer, (size_t)n)) break;
   snprintf(target, sizeof target, "/proc/self/fd/%d", memory);
   bool is_copied = n == 0 && symlink(target, j->link_path) == 0;
   if (!is_copied) snprintf(j->problem, sizeof j->problem, "%s", strerror(errno));

@@ -90,15 +90,15 @@ void work_folder_close(WorkFolder *w) {
 }
 
 bool work_folder_is_full(const WorkFolder *w) {
-  enum { CHUNK = 1 << 14, NEEDED = 1 << 20 };
-  static const char zeros[CHUNK];
+  enum { BUFFER_BYTES = 1 << 14, NEEDED = 1 << 20 };
+  static const char zeros[BUFFER_BYTES];
   char path[PATH_MAX];
   struct rlimit most;
   if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < NEEDED) return false; // SIGXFSZ would end the process
   if (snprintf(path, sizeof path, "%s/probe", w->path) >= PATH_MAX) return false;
   int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   bool is_full = file < 0;
-  for (int n = 0; !is_full && n < NEEDED; n += CHUNK) is_full = write(file, zeros, CHUNK) != CHUNK;
+  for (int n = 0; !is_full && n < NEEDED; n += BUFFER_BYTES) is_full = write(file, zeros, BUFFER_BYTES) != BUFFER_BYTES;
   is_full = (file >= 0 && close(file) != 0) || is_full; // network file systems report exceeded quotas on close
   unlink(path);
   return is_full;

@@ -77,11 +77,11 @@ static void check_emits(Report *r) {
 
 // Whether the interpreter and executed loop trees would take long.
 static bool is_too_large(const Graph *g) {
-  const double most_nelems = 1 << 21, most_visits = 1 << 25;
-  double nelems = 0, nvisits = 0;
+  const double most_nelems = 1 << 21, most_slice_groups = 1 << 25;
+  double nelems = 0, nslice_groups = 0;
   for (size_t i = 0; i < g->nvalues; i++) nelems += (double)shape_nelems(&g->values[i]->shape);
-  for (size_t i = 0; i < g->nnodes; i++) nvisits += random_nvisits(g->nodes[i]);
-  return nelems > most_nelems || nvisits > most_visits;
+  for (size_t i = 0; i < g->nnodes; i++) nslice_groups += random_nslice_groups(g->nodes[i]);
+  return nelems > most_nelems || nslice_groups > most_slice_groups;
 }
 
 // Everything but running it: either it is done, or it is refused with a message that says what is too large.

@@ -125,7 +125,7 @@ bool remove_node(Graph *g, size_t i) {
     if (!v->uses) continue;
     Value *input = graph_add_input(g, graph_fresh_name(g, "in"), v->type, &v->shape);
     if (!input) return false;
-    input->order = v->order;
+    input->layout = v->layout;
     value_replace_uses(v, input);
   }
   for (uint32_t k = 0; k < node->ninputs; k++) node_set_input(node, k, NULL);
@@ -199,7 +199,7 @@ static void change_order(RandomGraph *r) {
   if (v->constant || v->shape.rank < 2) return;
   int axes[MAX_RANK], first = (int)random_below(&r->random, (size_t)v->shape.rank);
   for (int i = 0; i < v->shape.rank; i++) axes[i] = (first + i) % v->shape.rank;
-  v->order = order_of_axes(axes, v->shape.rank);
+  v->layout = layout_of_axes(axes, v->shape.rank);
 }
 
 static void change_extent(RandomGraph *r) {
@@ -244,10 +244,10 @@ static void grow(RandomGraph *r) {
 }
 
 static bool is_small_enough(const Graph *g) {
-  double nelems = 0, nvisits = 0;
+  double nelems = 0, nslice_groups = 0;
   for (size_t i = 0; i < g->nvalues; i++) nelems += (double)shape_nelems(&g->values[i]->shape);
-  for (size_t i = 0; i < g->nnodes; i++) nvisits += random_nvisits(g->nodes[i]);
-  return nelems < 20.0 * MOST_NELEMS && nvisits < 20.0 * MOST_NELEMS * MOST_VISITS;
+  for (size_t i = 0; i < g->nnodes; i++) nslice_groups += random_nslice_groups(g->nodes[i]);
+  return nelems < 20.0 * MOST_NELEMS && nslice_groups < 20.0 * MOST_NELEMS * MOST_SLICE_GROUPS;
 }
 
 static Graph *read_report(const Report *r) {

@@ -141,9 +141,9 @@ static bool forget_orders(Reduction *r) {
       graph_free(g);
       return is_better;
     }
-    bool has_order = !order_is_row_major(&g->values[i]->order);
-    g->values[i]->order = (Order){{0}};
-    if (has_order) is_better |= is_still_found(r, g);
+    bool has_layout = !layout_is_row_major(&g->values[i]->layout);
+    g->values[i]->layout = (Layout){{0}};
+    if (has_layout) is_better |= is_still_found(r, g);
     else graph_free(g);
   }
 }

@@ -4,7 +4,7 @@
 
 #include "backends/codegen/codegen.h"
 #include "passes/pipeline.h"
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/overrides.h"
 #include "tests/loops/execute.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ typedef struct Passes { // what the ways of one group have in common
   const char *disabled[MOST_DISABLED];
   size_t ndisabled;
   bool no_fuse;
-  bool has_small_visits;
+  bool has_small_slice_groups;
   bool is_left_out;    // while reducing what another group found
   bool is_interpreted; // what the passes made
   Tensor *bits;        // what the executor made of the first way's loop trees
@@ -130,8 +130,8 @@ static void run_way(Trial *t, Passes *p, const Way *way) {
   Target target = way->target;
   target.isa = way->isa->name;
   ScheduleOverrides overrides = {0};
-  overrides.key[SCHEDULE_VISIT].is_set = p->has_small_visits;
-  overrides.key[SCHEDULE_VISIT].value = 1;
+  overrides.key[SCHEDULE_SLICES].is_set = p->has_small_slice_groups;
+  overrides.key[SCHEDULE_SLICES].value = 1;
   PassContext c = {.diagnostics = &d,
                    .allocator = &system_allocator,
                    .target = &target,
@@ -231,12 +231,12 @@ static void choose_passes(Trial *t, Passes *p) {
 void trial_run_ways(Trial *t) {
   enum { MOST_GROUPS = 4 };
   const bool is_compiled = t->options->is_compiled;
-  Passes fused = {.name = "fused", .has_small_visits = true}, unfused = {.name = "not fused", .no_fuse = true};
+  Passes fused = {.name = "fused", .has_small_slice_groups = true}, unfused = {.name = "not fused", .no_fuse = true};
   run_group(t, &fused, 35);
   if (!t->report->kind[0] && (!is_compiled || random_chance(&t->choices, 40))) run_group(t, &unfused, 15);
   int ngroups = is_compiled ? random_chance(&t->choices, 40) : MOST_GROUPS;
   for (int i = 0; i < ngroups && !t->report->kind[0]; i++) {
-    Passes less = {.has_small_visits = true};
+    Passes less = {.has_small_slice_groups = true};
     choose_passes(t, &less);
     run_group(t, &less, 15);
   }

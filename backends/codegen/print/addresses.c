@@ -1,0 +1,142 @@
+// Prints the integers and addresses of a loop tree.
+#include "backends/codegen/print/tree_printer.h"
+
+const char *number_text(TreePrinter *l, int64_t number, Monomial monomial) {
+  const char *names[MAX_OPEN_DIMS] = {NULL};
+  for (size_t i = 0; number && monomial && i < l->k->graph->ndims; i++) {
+    names[i] = l->name[l->k->nexprs + i];
+    l->mentions_dim[i] |= monomial_exponent(monomial, i) > 0;
+    l->mentions_args |= l->mentions_dim[i];
+  }
+  return open_number_text(l->p, number, monomial, names);
+}
+
+void add_var(TreePrinter *l, Var v) {
+  switch (v.kind) {
+  case VAR_AXIS: tree_printf(l, "%s", l->k->axes[v.of].name); return;
+  case VAR_NEXT: tree_printf(l, "%s_next", l->k->axes[v.of].name); return;
+  case VAR_AHEAD_AXIS: tree_printf(l, "ahead_%s", l->k->axes[v.of].name); return;
+  case VAR_DISTANCE: tree_printf(l, "ahead_%s", l->access_name[v.of]); return;
+  default: tree_printf(l, "%s", var_names[v.kind]);
+  }
+}
+
+const char *var_type(Var v) {
+  return var_is_int(v) ? "int" : v.kind == VAR_DISTANCE ? "ptrdiff_t" : "size_t";
+}
+
+static bool is_compound(const Index *i) {
+  return i->op >= INDEX_ADD && i->op != INDEX_SIGNED;
+}
+
+static void add_index_within(TreePrinter *l, const Index *i, int precedence);
+
+// An operand. An int operand of a size_t operator gets a cast, because compilers warn of the implicit conversion
+// (-Wsign-conversion).
+static void add_operand(TreePrinter *l, const Index *i, int precedence, bool is_size) {
+  if (is_size && index_type(i) == INDEX_INT) {
+    tree_printf(l, "(size_t)");
+    precedence = is_compound(i) ? PRECEDENCE_VALUE : 0;
+  }
+  add_index_within(l, i, precedence);
+}
+
+static void add_index_within(TreePrinter *l, const Index *i, int precedence) {
+  const bool is_size = index_type(i) == INDEX_SIZE;
+  switch (i->op) {
+  case INDEX_NUMBER: tree_printf(l, "%s", number_text(l, i->number, i->monomial)); return;
+  case INDEX_VAR: add_var(l, i->var); return;
+  case INDEX_BLOCK_LENGTH:
+  case INDEX_NCUT_BLOCKS:
+    l->mentions_args = true;
+    tree_printf(l, "a->k%zu_loop%u_%s", l->number, (unsigned)i->loop, i->op == INDEX_NCUT_BLOCKS ? "chunks" : "block");
+    return;
+  case INDEX_SIGNED:
+    tree_printf(l, "(ptrdiff_t)(");
+    add_index(l, i->args[0]);
+    tree_printf(l, ")");
+    return;
+  default: break;
+  }
+  const int own = i->op == INDEX_CHOOSE ? PRECEDENCE_CHOICE : index_operators[i->op].precedence;
+  if (own < precedence) tree_printf(l, "(");
+  if (i->op == INDEX_CHOOSE) {
+    add_index_within(l, i->args[0], PRECEDENCE_COMPARISON);
+    tree_printf(l, " ? ");
+    add_index_within(l, i->args[1], PRECEDENCE_CHOICE);
+    tree_printf(l, " : ");
+    add_index_within(l, i->args[2], PRECEDENCE_CHOICE);
+  } else {
+    add_operand(l, i->args[0], own, is_size);
+    tree_printf(l, "%s", index_operators[i->op].text);
+    add_operand(l, i->args[1], own + 1, is_size);
+  }
+  if (own < precedence) tree_printf(l, ")");
+}
+
+void add_index(TreePrinter *l, const Index *i) {
+  add_index_within(l, i, 0);
+}
+
+void add_factor(TreePrinter *l, const Index *i) {
+  add_index_within(l, i, PRECEDENCE_VALUE);
+}
+
+void add_index_as(TreePrinter *l, const Index *i, IndexType wanted) {
+  if (wanted != INDEX_INT || index_type(i) != INDEX_SIZE) {
+    add_operand(l, i, 0, wanted == INDEX_SIZE);
+    return;
+  }
+  tree_printf(l, "(int)");
+  add_factor(l, i);
+}
+
+void add_member(TreePrinter *l, AccessId id) {
+  const Access *a = &l->k->accesses[id];
+  const size_t temporary = l->p->first_temporary[l->kernel_index] + a->temporary;
+  l->mentions_args = true;
+  tree_printf(l, "a->%s", a->value ? l->p->value_member[a->value->index] : l->p->temporary_member[temporary]);
+}
+
+static void add_base(TreePrinter *l, const Address *at) {
+  switch (at->base) {
+  case BASE_TENSOR:
+    if (access_has_addresses(&l->k->accesses[at->access])) add_member(l, at->access);
+    else tree_printf(l, "(size_t)0");
+    return;
+  case BASE_POINTER: tree_printf(l, "p_%s%s", l->access_name[at->access], at->is_row ? "[r]" : ""); return;
+  case BASE_ROWS: tree_printf(l, "rows_%s", l->access_name[at->access]); return;
+  case BASE_SPILLED: tree_printf(l, "spilled_%s", l->name[at->expr]); return;
+  case BASE_PARTIAL: tree_printf(l, "part_%s", l->access_name[at->access]); return;
+  }
+}
+
+void add_address(TreePrinter *l, const Address *at) {
+  add_base(l, at);
+  if (!at->index) return;
+  const bool is_negated = at->index->op == INDEX_SUBTRACT && index_is(at->index->args[0], 0);
+  const IndexOp op = is_negated ? INDEX_SUBTRACT : INDEX_ADD;
+  tree_printf(l, "%s", index_operators[op].text);
+  add_operand(l, is_negated ? at->index->args[1] : at->index, index_operators[op].precedence + is_negated, true);
+}
+
+static void add_memory_of_places(TreePrinter *l, const Address *at) {
+  add_member(l, at->access);
+  tree_printf(l, ", ");
+}
+
+void add_memory(TreePrinter *l, const Address *at) {
+  if (!access_has_addresses(&l->k->accesses[at->access])) add_memory_of_places(l, at);
+  add_address(l, at);
+}
+
+void open_element(TreePrinter *l, const Address *at) {
+  if (!access_has_addresses(&l->k->accesses[at->access])) {
+    add_memory(l, at);
+    return;
+  }
+  add_base(l, at);
+  tree_printf(l, "[");
+  if (at->index) add_index(l, at->index);
+  else tree_printf(l, "0");
+}

@@ -1,0 +1,39 @@
+// Prints answers as lines or as a JSON document.
+#include "frontend/cli/graph_output.h"
+
+#include "frontend/cli/progress.h"
+
+#include <stdio.h>
+
+Answer answer_begin(const Settings *s) {
+  Answer a = {0};
+  if (!s->is_json) return a;
+  a.document = memory_or_exit(json_object());
+  a.files = memory_or_exit(json_array());
+  json_set(a.document, "files", a.files);
+  return a;
+}
+
+void answer_wrote(Answer *a, const char *path) {
+  if (a->document) json_add(a->files, json_text(path));
+  else say("wrote %s\n", path);
+}
+
+bool answer_text(Answer *a, const char *text, const char *path) {
+  if (path && !file_write(path, text)) return false;
+  if (path) answer_wrote(a, path);
+  else if (a->document) json_set(a->document, "text", json_text(text));
+  else {
+    progress_end();
+    fputs(text, stdout);
+  }
+  return true;
+}
+
+void answer_end(Answer *a, const ng_context *ctx, const ng_graph *g, ng_status status) {
+  if (!a->document) return;
+  json_set(a->document, "graph", json_text(g ? ng_graph_name(g) : NULL));
+  json_set(a->document, "ok", json_boolean(status == NG_OK));
+  json_set(a->document, "messages", json_messages(ctx));
+  json_print(a->document);
+}

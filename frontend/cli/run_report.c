@@ -1,0 +1,228 @@
+// Prints summaries of outputs and tables of differences.
+#include "frontend/cli/run_report.h"
+
+#include "frontend/cli/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct Summary { // of a tensor's elements; NaNs are counted separately
+  double least, greatest, mean;
+  int64_t nelems, nnan;
+} Summary;
+
+static Summary summarize(const ng_tensor *t) {
+  Summary s = {.least = INFINITY, .greatest = -INFINITY, .nelems = ng_tensor_nelems(t)};
+  double sum = 0;
+  for (int64_t i = 0; i < s.nelems; i++) {
+    double value = ng_tensor_get(t, i);
+    s.nnan += isnan(value);
+    if (isnan(value)) continue;
+    sum += value;
+    if (value < s.least) s.least = value;
+    if (value > s.greatest) s.greatest = value;
+  }
+  s.mean = sum / (double)(s.nelems - s.nnan);
+  return s;
+}
+
+bool output_is_ok(const Run *run, size_t i) {
+  const ng_difference *d = &run->differences[i];
+  double max_ulp = run->settings->max_ulp;
+  return d->is_within && (max_ulp < 0 || d->largest_ulp <= max_ulp);
+}
+
+bool outputs_are_ok(const Run *run) {
+  bool ok = true;
+  for (size_t i = 0; i < run->expected.count; i++) ok &= output_is_ok(run, i);
+  return ok;
+}
+
+static int thread_count(const Run *run) {
+  return run->settings->threads ? run->settings->threads : ng_thread_count();
+}
+
+static void print_summary(const Run *run) {
+  Table table = table_new("lllrrrr");
+  static const char *const header[] = {"output", "type", "shape", "min", "max", "mean", "NaN"};
+  for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&table, "%s", header[i]);
+  for (size_t i = 0; i < run->outputs.count; i++) {
+    ng_tensor_info info = ng_graph_output(run->graph, i);
+    Summary s = summarize(&run->outputs.items[i]);
+    char *shape = shape_text(&info);
+    table_add(&table, "%s", info.name);
+    table_add(&table, "%s", ng_type_name(info.type));
+    table_add(&table, "%s", shape);
+    free(shape);
+    if (s.nelems == s.nnan) { // no elements, or only NaNs
+      for (int column = 0; column < 3; column++) table_add(&table, "-");
+    } else {
+      table_add(&table, "%.6g", s.least);
+      table_add(&table, "%.6g", s.greatest);
+      table_add(&table, "%.6g", s.mean);
+    }
+    table_add(&table, "%lld", (long long)s.nnan);
+  }
+  table_print(&table);
+}
+
+static const char *plural(size_t count) {
+  return count == 1 ? "" : "s";
+}
+
+static void print_worst(const Run *run, size_t i) {
+  const ng_difference *d = &run->differences[i];
+  ng_tensor_info info = ng_graph_output(run->graph, i);
+  int64_t index[NG_MAX_RANK], rest = d->worst_element;
+  if (rest < 0) return;
+  for (int axis = info.rank - 1; axis >= 0; axis--) {
+    index[axis] = rest % info.extent[axis];
+    rest /= info.extent[axis];
+  }
+  say("%s[", info.name);
+  for (int axis = 0; axis < info.rank; axis++) printf("%s%lld", axis ? ", " : "", (long long)index[axis]);
+  printf("] is %.9g, expected %.9g\n", ng_tensor_get(&run->outputs.items[i], d->worst_element),
+         ng_tensor_get(&run->expected.items[i], d->worst_element));
+}
+
+// Reports elements that differ from the f64 result and yet pass.
+static void print_tolerated(const Run *run, size_t i) {
+  const ng_difference *d = &run->differences[i];
+  const char *name = ng_graph_output(run->graph, i).name;
+  if (d->noverflown) {
+    say("%s: %lld element%s overflow%s correctly, because an intermediate value does: ", name, (long long)d->noverflown,
+        plural((size_t)d->noverflown), d->noverflown == 1 ? "s" : "");
+    print_worst(run, i);
+  }
+  if (d->nleft_out)
+    say("%s: %lld element%s excluded, because rounding errors change %s too much\n", name, (long long)d->nleft_out,
+        d->nleft_out == 1 ? " is" : "s are", d->nleft_out == 1 ? "it" : "them");
+}
+
+// Whether the error counts in units in the last place.
+static bool is_judged_by_ulp(const Run *run, const ng_difference *d) {
+  return isfinite(d->most_ulp) || run->settings->max_ulp >= 0;
+}
+
+static void print_differences(const Run *run) {
+  Table table = table_new("llrrrl");
+  static const char *const header[] = {"output", "type", "relative L2", "tolerance", "largest error", ""};
+  for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&table, "%s", header[i]);
+  for (size_t i = 0; i < run->expected.count; i++) {
+    ng_tensor_info info = ng_graph_output(run->graph, i);
+    const ng_difference *d = &run->differences[i];
+    table_add(&table, "%s", info.name);
+    table_add(&table, "%s", ng_type_name(info.type));
+    table_add(&table, "%.2e", d->relative_l2);
+    if (isfinite(d->most_ulp)) table_add(&table, "%g ulp", d->most_ulp);
+    else table_add(&table, "%.1e", d->tolerance);
+    if (is_judged_by_ulp(run, d)) table_add(&table, "%.4g ulp", d->largest_ulp);
+    else table_add(&table, "%.2e", d->largest_error);
+    table_add_verdict(&table, output_is_ok(run, i));
+  }
+  table_print(&table);
+  for (size_t i = 0; i < run->expected.count; i++)
+    if (!output_is_ok(run, i)) print_worst(run, i);
+    else print_tolerated(run, i);
+}
+
+static void print_times(const Run *run) {
+  if (run->kernel) {
+    ng_kernel_info info = ng_kernel_get_info(run->kernel);
+    int threads = thread_count(run);
+    printf("codegen: %.4g ms (", run->kernel_ms);
+    if (run->ncalls > 1) printf("best of %d calls", run->ncalls);
+    else printf("one cold call");
+    printf(") with %s, %d thread%s, %zu kernel%s; ", info.isa, threads, plural((size_t)threads), info.nkernels,
+           plural(info.nkernels));
+    if (info.was_cached) printf("compiled before, loaded in %.3g ms\n", info.load_ms);
+    else printf("compiled in %.3g ms\n", info.emit_ms + info.compile_ms + info.load_ms);
+  }
+  if (run->interpreter_ms >= 0) printf("interpreter: %.4g ms\n", run->interpreter_ms);
+}
+
+static void print_passes(const Run *run) {
+  Table table = table_new("lrrl");
+  static const char *const header[] = {"pass", "ms", "nodes", ""};
+  for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&table, "%s", header[i]);
+  for (size_t i = 0; i < run->npasses; i++) {
+    table_add(&table, "%s", run->passes[i].name);
+    table_add(&table, "%.3f", run->passes[i].ms);
+    table_add(&table, "%zu", run->passes[i].node_count);
+    table_add(&table, "%s", run->passes[i].changed ? "changed" : "");
+  }
+  table_print(&table);
+}
+
+static json_t *passes_json(const Run *run) {
+  json_t *passes = memory_or_exit(json_array());
+  for (size_t i = 0; i < run->npasses; i++) {
+    json_t *pass = memory_or_exit(json_object());
+    json_set(pass, "name", json_text(run->passes[i].name));
+    json_set(pass, "ms", json_number(run->passes[i].ms));
+    json_set(pass, "nodes", json_integer((json_int_t)run->passes[i].node_count));
+    json_set(pass, "changed", json_boolean(run->passes[i].changed));
+    json_add(passes, pass);
+  }
+  return passes;
+}
+
+void report_print(const Run *run) {
+  if (run->expected.count) print_differences(run);
+  else if (run->settings->out)
+    say("wrote %zu output%s to %s\n", run->outputs.count, plural(run->outputs.count), run->settings->out);
+  else print_summary(run);
+  print_times(run);
+  if (run->settings->times_passes) print_passes(run);
+}
+
+static json_t *output_json(const Run *run, size_t i) {
+  ng_tensor_info info = ng_graph_output(run->graph, i);
+  Summary s = summarize(&run->outputs.items[i]);
+  json_t *output = memory_or_exit(json_object());
+  json_set(output, "name", json_text(info.name));
+  json_set(output, "type", json_text(ng_type_name(info.type)));
+  json_set(output, "shape", json_shape(&info));
+  json_set(output, "min", json_number(s.least));
+  json_set(output, "max", json_number(s.greatest));
+  json_set(output, "mean", json_number(s.mean));
+  json_set(output, "nan_count", json_integer(s.nnan));
+  if (!run->expected.count) return output;
+  const ng_difference *d = &run->differences[i];
+  json_set(output, "relative_l2", json_number(d->relative_l2));
+  json_set(output, "tolerance", json_number(d->tolerance));
+  json_set(output, "largest_error", json_number(d->largest_error));
+  json_set(output, "largest_ulp", json_number(d->largest_ulp));
+  json_set(output, "most_ulp", json_number(d->most_ulp));
+  json_set(output, "overflown", json_integer(d->noverflown));
+  json_set(output, "left_out", json_integer(d->nleft_out));
+  json_set(output, "ok", json_boolean(output_is_ok(run, i)));
+  return output;
+}
+
+json_t *report_json(const Run *run) {
+  json_t *report = memory_or_exit(json_object());
+  json_set(report, "graph", json_text(ng_graph_name(run->graph)));
+  json_set(report, "backend", json_text(run->kernel ? "codegen" : "interpreter"));
+  if (run->kernel) {
+    ng_kernel_info info = ng_kernel_get_info(run->kernel);
+    json_set(report, "isa", json_text(info.isa));
+    json_set(report, "threads", json_integer(thread_count(run)));
+    json_set(report, "kernels", json_integer((json_int_t)info.nkernels));
+    json_set(report, "workspace_bytes", json_integer((json_int_t)info.workspace_nbytes));
+    json_set(report, "was_cached", json_boolean(info.was_cached));
+    json_set(report, "emit_ms", json_number(info.emit_ms));
+    json_set(report, "compile_ms", json_number(info.compile_ms));
+    json_set(report, "load_ms", json_number(info.load_ms));
+    json_set(report, "codegen_ms", json_number(run->kernel_ms));
+    json_set(report, "codegen_calls", json_integer(run->ncalls));
+  }
+  if (run->interpreter_ms >= 0) json_set(report, "interpreter_ms", json_number(run->interpreter_ms));
+  json_t *outputs = memory_or_exit(json_array());
+  for (size_t i = 0; i < run->outputs.count; i++) json_add(outputs, output_json(run, i));
+  json_set(report, "outputs", outputs);
+  if (run->expected.count) json_set(report, "ok", json_boolean(outputs_are_ok(run)));
+  if (run->settings->times_passes) json_set(report, "passes", passes_json(run));
+  json_set(report, "messages", json_messages(run->ctx));
+  return report;
+}

@@ -1,0 +1,23 @@
+// Settings for reading a graph.
+#ifndef NGRAD_FRONTEND_READ_SETTINGS_H
+#define NGRAD_FRONTEND_READ_SETTINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct GivenExtent {
+  const char *name;
+  int64_t value;
+} GivenExtent;
+
+typedef struct ReadSettings {
+  const char *folder; // the folder of the files that the graph names; NULL: naming a file is an error
+  // Inputs of an ONNX model that become constants, as NAME=FILE: a .npy file, or a file with a TensorProto.
+  const char *const *constants;
+  size_t nconstants;
+  // Named extents of an ONNX model with their numbers. Values that the model computes from these become constants.
+  const GivenExtent *extents;
+  size_t nextents;
+} ReadSettings;
+
+#endif

@@ -1,0 +1,31 @@
+// Graphs with open dims: named extents whose values are known only when the compiled function is called.
+//
+// Every number that depends on open dims (an extent, a stride, a number of elements) is a literal factor times a
+// monomial. It is stored as a pair: its value at the dims' hints, and the monomial. With N open and hint 64, 4 * N * N
+// is (16384, N^2). Heuristics use the value alone. Facts that must hold for all values of the dims use the pair: two
+// numbers are equal if both their values and their monomials are. A hint is at least 2, so that a number with a
+// monomial is never 1, and each exponent of a number below MAX_ELEMENTS fits a byte.
+#ifndef NGRAD_IR_GRAPH_OPEN_DIMS_H
+#define NGRAD_IR_GRAPH_OPEN_DIMS_H
+
+#include "ir/graph/graph.h"
+
+// A clone of g in which fixed dims are replaced by their values, all other dims are open, and every type and shape is
+// known. The hint of an open dim is its value (at least 2), or a default if it has none. g must outlive the clone. NULL
+// after reporting a dim that cannot stay open, or an error in the graph.
+Graph *graph_with_open_dims(const Graph *g, Diagnostics *d);
+
+// A clone of g in which g->dims[i] has the value values[i], and types and shapes are inferred again. NULL after
+// reporting a contradiction.
+Graph *graph_with_dims(const Graph *g, const int64_t *values, Diagnostics *d);
+
+// The value of a monomial if g->dims[i] is values[i]; values NULL: at the hints.
+int64_t monomial_value(const Graph *g, Monomial monomial, const int64_t *values);
+int monomial_exponent(Monomial monomial, size_t dim); // of g->dims[dim]
+
+// `number` is a value at the hints. open_factor: its literal factor; open_number: its value at other values of the
+// dims.
+int64_t open_factor(const Graph *g, int64_t number, Monomial monomial);
+int64_t open_number(const Graph *g, int64_t number, Monomial monomial, const int64_t *values);
+
+#endif

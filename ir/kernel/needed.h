@@ -1,0 +1,27 @@
+// Which expressions a sweep computes. Scheduling, verification and liveness analysis between loops share this
+// definition.
+#ifndef NGRAD_IR_KERNEL_NEEDED_H
+#define NGRAD_IR_KERNEL_NEEDED_H
+
+#include "ir/kernel/schedule.h"
+
+typedef struct Finds { // values that a sweep loads or holds already, and so does not compute
+  const Kernel *k;
+  const Loop *loop;
+  int sums;    // number of the sweep: reductions of sweeps before it are finished
+  int vectors; // number of the sweep: vectors of sweeps before it are spilled
+  ExprId expr; // one more expression that is available; 0: none
+} Finds;
+
+bool is_found(const Finds *f, ExprId id);
+
+// Marks (by ExprId) the expression and, transitively, its operands. The walk stops at found expressions: their operands
+// are not marked.
+void mark_needed(const Finds *f, ExprId id, bool *is_needed);
+
+// Marks the expressions that a root needs in its sweep.
+void loop_mark_root(const Kernel *k, const Loop *loop, const Root *root, bool *is_needed);
+
+bool loop_finishes(const Loop *loop, ExprId sum, int before); // a sweep before this one finishes the reduction
+
+#endif

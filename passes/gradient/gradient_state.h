@@ -1,0 +1,37 @@
+// The state of building a backward graph, shared by gradient.c and saved_values.c.
+#ifndef NGRAD_PASSES_GRADIENT_GRADIENT_STATE_H
+#define NGRAD_PASSES_GRADIENT_GRADIENT_STATE_H
+
+#include "passes/gradient/gradient.h"
+
+struct Gradient {
+  const Graph *forward;
+  Graph *graph;
+  Diagnostics *diagnostics;
+  Arena scratch;
+  const Node *node; // the forward node whose rule is running
+  // By the index of a forward value:
+  bool *is_own;    // it is an own value of each leaf (ir/graph/leaves.h)
+  bool *depends;   // it depends on an input whose gradient is requested
+  Value **here;    // the corresponding input or constant of the backward graph; NULL: not used yet
+  Value **seed;    // for a forward output, the backward graph's input with its gradient; NULL: none
+  Value **diff;    // the sum of its gradients so far; NULL: zero
+  bool *is_listed; // by the index of a backward value: it is in the list of inputs
+  GradientEnds *ends;
+  bool failed;
+};
+
+// A node with the attributes of `like` (NULL: none), and defaults for others.
+Node *gradient_add_node(Gradient *g, OperatorId id, uint32_t ninputs, const Node *like);
+bool gradient_is_needed(const Value *v); // an input of the backward graph that something uses
+
+// In a graph with leaves: the mean, over all leaves, of the leaves' gradients of a common value.
+Value *gradient_of_all_leaves(Gradient *g, Value *diff);
+// Replaces AllReduces of common values, which need no exchange. The backward graph is sorted before and after. False:
+// failed.
+bool gradient_settle_leaves(Gradient *g);
+
+// Recomputes saved values by the policy in gradient.h. The backward graph must have all outputs and no unused nodes.
+void gradient_choose_saved(Gradient *g);
+
+#endif

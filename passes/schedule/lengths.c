@@ -1,0 +1,233 @@
+// Chooses the numbers of a main loop that decide the order of additions: lengths of blocks and tiles, rows in lanes,
+// accumulators, lengths of runs. They follow from shapes and types, never from the target.
+#include "ir/kernel/needed.h"
+#include "passes/schedule/sum_order_internal.h"
+
+#include <stdint.h>
+
+// Iterations in a block. Lower limits: enough work for a thread to be worth starting, and partial sums much smaller
+// than the data that they sum up. Upper limit: short chains of additions to a partial sum.
+static int64_t block_length(const Scheduling *s, bool is_small, int64_t partial_nelems, bool rows_in_lanes) {
+  // Elements in a block (FEW_ELEMENTS: of a small loop). Each partial sum gets at least LEAST_WITH_PARTIALS operands.
+  enum { ELEMENTS = 1 << 16, FEW_ELEMENTS = 1 << 12, LEAST_WITH_PARTIALS = 32 };
+  int64_t width = axes_nelems(s->k, s->inner);
+  int64_t block = (is_small ? FEW_ELEMENTS : ELEMENTS) / (width > 0 ? width : 1);
+  int64_t together = rows_in_lanes ? LANES : 4, longest = rows_in_lanes ? LONGEST_CHAIN * LANES : LONGEST_CHAIN;
+  block = (clamp(block, 1, INT32_MAX) + together - 1) / together * together;
+  int64_t least = width > 0 ? ((int64_t)LEAST_WITH_PARTIALS * partial_nelems + width - 1) / width : LEAST_WITH_PARTIALS;
+  return partial_nelems ? clamp(block, clamp(least, 1, LEAST_WITH_PARTIALS), longest) : block;
+}
+
+// The largest number of blocks for each index on the free axes (0: any), so that partial sums stay much smaller than
+// the tensors. If some tensor varies over all axes that are cut, free or of the result, each block reads much more than
+// it stores, and any number of blocks will do. Otherwise a block may store more than it reads: the sum of a[i, j] *
+// b[j, k] over j has i * k partial sums in each block. Depends on axes, not on extents, so that open extents get the
+// same bits.
+static int64_t most_cut_blocks(const Scheduling *s, const Loop *loop) {
+  enum { FEW = 4, MANY = 1024 }; // FEW: for arrays of partial sums; MANY: for scalar partial sums
+  int64_t most = 0;
+  if (loop->rows_in_lanes || s->is_tiled || s->overrides->key[SCHEDULE_BLOCK].is_set) return 0;
+  for (size_t i = 0; i < loop->nroots && most != FEW; i++) {
+    if (loop->roots[i].kind != ROOT_REDUCE_OUTER) continue;
+    const AxisSet result = s->free_axes | access_axes(s->k, &s->k->accesses[loop->roots[i].access]);
+    if (!is_within_tensor(s->k, s->cut | result)) most = result ? FEW : MANY;
+  }
+  return most;
+}
+
+static void choose_block(const Scheduling *s, Loop *loop, int64_t partial_nelems) {
+  enum { SMALL = 1 << 18 }; // elements; a loop of fewer gets smaller blocks, so that there are enough for all threads
+  AxisSet axes = (s->outer & ~s->free_axes) | s->inner;
+  bool is_small = axes_nelems(s->k, axes) <= SMALL, is_set = s->overrides->key[SCHEDULE_BLOCK].is_set;
+  loop->block =
+      schedule_number(s->overrides, SCHEDULE_BLOCK, block_length(s, is_small, partial_nelems, loop->rows_in_lanes));
+  if (is_set || s->is_tiled || loop->is_depthwise || !axes_monomial(s->k, axes))
+    return; // a block of taps has a fixed length
+  loop->few_block = block_length(s, true, partial_nelems, loop->rows_in_lanes);
+  loop->many_block = block_length(s, false, partial_nelems, loop->rows_in_lanes);
+  if (loop->few_block != loop->many_block) loop->few_work = SMALL;
+}
+
+// Whether runs of some tensor along the vector axis are shorter than two cache lines, so that neighbouring rows have
+// cache lines in common.
+static bool has_short_runs(const Scheduling *s) {
+  enum { TWO_LINES = 128 };
+  const Kernel *k = s->k;
+  for (size_t i = 0; i < k->naccesses; i++) {
+    const Access *a = &k->accesses[i];
+    int64_t nbytes = k->axes[s->vector_axis].extent * (int64_t)type_nbytes(a->type);
+    if (a->value && (access_axes(k, a) & s->outer) && a->stride[s->vector_axis] == 1 && nbytes < TWO_LINES) return true;
+  }
+  return false;
+}
+
+// Whether the vector axis is too short to use several accumulators.
+static bool has_single_vectors(const Scheduling *s, const Loop *loop) {
+  enum { ACCUMULATORS = 4 };
+  const Axis *axis = &s->k->axes[s->vector_axis];
+  return loop->ninner > 1 && has_short_runs(s) && !axis->monomial && axis->extent < (int64_t)ACCUMULATORS * LANES;
+}
+
+// Whether rows can be in lanes: one outer axis, one short inner axis, all tensors dense along one of the two, and only
+// expressions that are implemented for rows in lanes.
+static bool can_lie_in_lanes(const Scheduling *s, const Loop *loop) {
+  enum { WIDEST = 64 }; // elements of a row: the transposed copies must fit in the L1 cache
+  const Kernel *k = s->k;
+  if (s->is_tiled || k->is_f64 || loop->nouter != 1 || loop->nfree || loop->ninner != 1) return false;
+  int outer = loop->axes[0], inner = loop->axes[1];
+  for (size_t i = 0; i < loop->nroots; i++) // a sum that is the same for all rows would be computed once in each lane
+    if (loop->roots[i].kind == ROOT_REDUCE_INNER && !(k->exprs[loop->roots[i].expr].axes >> outer & 1)) return false;
+  if (k->axes[outer].extent < LANES || k->axes[inner].monomial || k->axes[inner].extent < 1 ||
+      k->axes[inner].extent > WIDEST)
+    return false;
+  for (ExprId i = 1; i < k->nexprs; i++) // indices and gathers are not implemented
+    if (k->exprs[i].op == EXPR_INDEX || k->exprs[i].op == EXPR_IS_KEPT ||
+        (k->exprs[i].op == EXPR_LOAD && k->exprs[i].args[0]))
+      return false;
+  for (size_t i = 0; i < k->naccesses; i++) {
+    const Access *a = &k->accesses[i];
+    bool is_float = a->type == TYPE_F32 || a->type == TYPE_BF16 || a->type == TYPE_F16;
+    if (type_is_packed(a->type) || a->nbounds) return false;
+    if (a->stride[outer] && (!is_float || (a->stride[inner] > 1 && a->stride[outer] != 1))) return false;
+  }
+  return true;
+}
+
+// Measured on layer norm's gradient, for widths from 8 to 64: with rows in lanes, the cost of a row is proportional to
+// its elements. With vectors along rows, the cost is the number of vectors, plus reductions over lanes, plus a tail,
+// which costs as much as two or three vectors.
+static bool should_lie_in_lanes(const Scheduling *s, const Loop *loop, bool has_inner_sums) {
+  int64_t width = axes_nelems(s->k, s->inner);
+  bool is_short = has_inner_sums ? width <= LANES || (width % LANES && width < 5 * LANES / 2) : width < LANES;
+  return can_lie_in_lanes(s, loop) && schedule_number(s->overrides, SCHEDULE_LANES, is_short);
+}
+
+// Whether some scalar varies over middle axes and rows: then a step cannot compute several rows.
+static bool has_middle_scalars(const Scheduling *s, const Loop *loop) {
+  const AxisSet middle = s->inner & ~(1U << last_axis(s));
+  for (ExprId i = 1; loop->ninner > 1 && i < s->k->nexprs; i++) {
+    const AxisSet axes = s->k->exprs[i].axes;
+    if ((axes & middle) && (axes & s->outer) && !(axes >> last_axis(s) & 1)) return true;
+  }
+  return false;
+}
+
+// Elements of the largest array of partial sums in a block; 0: there is no array.
+static int64_t largest_partial(const Scheduling *s, const Loop *loop) {
+  int64_t most = 0;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    const Access *a = &s->k->accesses[loop->roots[i].access];
+    if (loop->roots[i].kind == ROOT_REDUCE_OUTER && access_axes(s->k, a) && access_nelems(s->k, a) > most)
+      most = access_nelems(s->k, a);
+  }
+  return most;
+}
+
+// Additions to the first accumulator in an iteration of the middle axes: one for each group of vectors, each remaining
+// vector, and the tail.
+static int64_t chain_length(int64_t width, int accumulators) {
+  const int64_t group = (int64_t)LANES * accumulators;
+  return width / group + width % group / LANES + (width % LANES != 0);
+}
+
+// A single run has the same bits as no runs: with open extents, loops have runs whether a call needs them or not. Rows
+// in lanes are short and need none.
+static void choose_runs(const Scheduling *s, Loop *loop) {
+  if (!loop_has_roots(loop, ROOT_REDUCE_INNER) || s->k->is_f64 || loop->rows_in_lanes) return;
+  const int v = loop_vector_axis(loop);
+  const Axis *vector = &s->k->axes[v];
+  const int64_t chain = chain_length(loop->tile ? loop->tile : vector->extent, loop->accumulators);
+  const AxisSet middle =
+      loop->is_nested ? 0 : loop_inner_axes(loop) & ~(1U << v); // a chain continues over iterations of the middle axes
+  const bool is_open = axes_monomial(s->k, middle), is_vector_open = !loop->tile && vector->monomial;
+  Runs *runs = &loop->runs;
+  if (is_vector_open && middle) runs->is_open = true;
+  else if (is_vector_open || chain > LONGEST_RUN) runs->vector_run = (int64_t)LONGEST_RUN * LANES * loop->accumulators;
+  else if (chain * axes_nelems(s->k, middle) > LONGEST_RUN || (is_open && chain))
+    runs->middle_run = LONGEST_RUN / chain;
+  runs->depth = loop->ninner - 2;
+}
+
+// For sums over middle axes in registers: each iteration is one addition of the chain.
+static void choose_middle_run(const Scheduling *s, Loop *loop) {
+  const AxisSet middle = loop_inner_axes(loop) & ~(1U << loop_vector_axis(loop));
+  if (!s->k->is_f64 && axes_nelems(s->k, middle) > LONGEST_RUN) loop->runs.middle_run = LONGEST_RUN;
+  loop->runs.depth = loop->ninner - 2;
+}
+
+// Sums of products have longer runs, and totals in f32, which are as exact as f64 totals at that length. A run covers
+// as many of the innermost axes as make at most LONGEST_CHAIN products.
+static void choose_product_run(const Scheduling *s, Loop *loop) {
+  const Kernel *k = s->k;
+  int depth = loop->ninner - 2;
+  int64_t inside = 1; // products in an iteration at this depth
+  if (k->is_f64) return;
+  for (; depth > 0; depth--) {
+    const Axis *axis = &k->axes[loop->axes[loop->nouter + depth]];
+    if (axis->monomial || axis->extent * inside > LONGEST_CHAIN) break;
+    inside *= axis->extent > 0 ? axis->extent : 1;
+  }
+  const Axis *axis = &k->axes[loop->axes[loop->nouter + depth]];
+  if (!axis->monomial && axis->extent * inside <= LONGEST_CHAIN) return;
+  loop->runs.middle_run = LONGEST_CHAIN / inside;
+  loop->runs.depth = depth;
+  loop->runs.is_f32 = true;
+}
+
+// Whether loads of the loop have bounds: the addresses of such loads need each row's indices, not only a pointer to the
+// row.
+static bool has_bounds(Kernel *k, const Loop *loop) {
+  bool *is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs), is_any = false;
+  if (!is_needed) {
+    k->out_of_memory = true;
+    return true;
+  }
+  for (size_t i = 0; i < loop->nroots; i++) loop_mark_root(k, loop, &loop->roots[i], is_needed);
+  for (ExprId i = 1; i < k->nexprs; i++)
+    is_any |= is_needed[i] && expr_has_access(&k->exprs[i]) && k->accesses[k->exprs[i].access].nbounds;
+  return is_any;
+}
+
+// The rows of a scatter's block. Each block goes over all indices, so that few blocks are better.
+static int64_t scatter_block(const Scheduling *s) {
+  enum { NELEMS = 1 << 16, MOST_BLOCKS = 32 };
+  const int64_t rows = axes_nelems(s->k, s->outer & ~s->free_axes), width = s->k->axes[s->vector_axis].extent;
+  const int64_t least = clamp(rows / MOST_BLOCKS, 1, INT64_MAX);
+  return clamp(NELEMS / clamp(width, 1, NELEMS), least, INT64_MAX);
+}
+
+void schedule_choose_lengths(const Scheduling *s, Loop *loop) {
+  // A step has several rows if there are at least MANY_ROWS, of at most LONG_ROW elements. TILE: elements of a tile;
+  // TILE_WITH_SUMS: fewer, as sums need short chains.
+  enum { MANY_ROWS = 16, LONG_ROW = 1 << 14, TILE = 1 << 15, TILE_WITH_SUMS = 1 << 13 };
+  // Rows in a block of a product whose rows are summed. Many, as each block reads the vectors again; but no more than a
+  // chain of f32 additions allows. 132 is a multiple of 6, 11 and 12, the rows of a step, and 4, 8 or 16 blocks are
+  // little more than 512, 1024 or 2048 rows. The number does not depend on extents, so that open extents get the same
+  // bits.
+  enum { PRODUCT_BLOCK = 132 };
+  if (s->is_scatter) {
+    loop->block = scatter_block(s);
+    return;
+  }
+  const bool has_sums = loop_has_roots(loop, ROOT_REDUCE_INNER);
+  const int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);
+  loop->rows_in_lanes = s->is_column || should_lie_in_lanes(s, loop, has_sums);
+  if (s->is_tiled) loop->tile = schedule_number(s->overrides, SCHEDULE_TILE, has_sums ? TILE_WITH_SUMS : TILE);
+  if (loop->is_product && s->product.rows) {
+    loop->block = schedule_number(s->overrides, SCHEDULE_BLOCK, PRODUCT_BLOCK);
+  } else {
+    choose_block(s, loop, largest_partial(s, loop));
+    loop->most_cut_blocks = most_cut_blocks(s, loop);
+  }
+  if (s->is_column) loop->block = (loop->block + LANES - 1) / LANES * LANES;
+  if (loop->is_product || (loop->is_depthwise && loop->sums_middle)) choose_product_run(s, loop);
+  else if (loop->sums_middle) choose_middle_run(s, loop);
+  if (loop->rows_in_lanes || loop->sums_middle) return;
+  const bool has_short = has_short_runs(s), is_short = rows >= MANY_ROWS && width <= LONG_ROW;
+  loop->may_share_rows = !loop->is_nested && loop->nouter &&
+                         ((is_short && (loop->ninner == 1 || has_short)) || has_single_vectors(s, loop));
+  if (has_sums && !loop->is_depthwise) // a step has many rows, with an accumulator for each
+    loop->accumulators = (int)schedule_number(s->overrides, SCHEDULE_ACCUMULATORS, loop->may_share_rows ? 1 : 4);
+  loop->may_share_rows &= loop->accumulators == 1 && !has_middle_scalars(s, loop) && !has_bounds(s->k, loop);
+  choose_runs(s, loop);
+}

@@ -1,0 +1,163 @@
+// Finds the expressions that a sweep needs, and the level at which each is computed.
+#include "passes/schedule/recipe.h"
+
+#include <string.h>
+
+int vector_axis(const Recipe *r) {
+  return loop_vector_axis(r->loop);
+}
+
+bool has_rows(const Recipe *r) {
+  return r->loop->rows > 1;
+}
+
+AxisSet shared_axes(const Recipe *r) {
+  const AxisSet rows = loop_row_axes(r->k, r->loop);
+  return (r->loop->is_product || r->loop->is_depthwise) && has_rows(r)
+             ? loop_outer_axes(r->loop) & ~(rows ? rows : loop_cut_axes(r->loop))
+             : 0;
+}
+
+bool varies_by_row(const Recipe *r, AxisSet axes) {
+  return axes & loop_outer_axes(r->loop) & ~shared_axes(r);
+}
+
+bool is_row_pointer(const Recipe *r, AccessId id) {
+  const Access *a = &r->k->accesses[id];
+  return r->loop->is_product && has_rows(r) && !access_has_conditions(r->k, a) &&
+         varies_by_row(r, access_axes(r->k, a));
+}
+
+Level level_of(const Recipe *r, AxisSet axes, int *depth) {
+  const Loop *loop = r->loop;
+  for (int i = loop->ninner - 1; i >= 0; i--) {
+    if (!(axes >> loop->axes[loop->nouter + i] & 1)) continue;
+    if (depth) *depth = i;
+    return i == loop->ninner - 1 ? LEVEL_VECTOR : LEVEL_MIDDLE;
+  }
+  return axes & loop_outer_axes(loop) ? LEVEL_ROW : LEVEL_CALL;
+}
+
+Level expr_level(const Recipe *r, ExprId id) {
+  return level_of(r, r->k->exprs[id].axes, NULL);
+}
+
+Level root_level(const Recipe *r, const Root *root) {
+  return level_of(r, root_axes(r->k, root), NULL);
+}
+
+// Whether an expression is a vector: it varies over the innermost axis, or, with rows in lanes, over rows.
+bool is_lanewise(const Recipe *r, ExprId id) {
+  Level level = expr_level(r, id);
+  return level == LEVEL_VECTOR || (r->info->rows_in_lanes && level == LEVEL_ROW);
+}
+
+bool is_row_sum(const Recipe *r, ExprId id) {
+  return loop_finishes(r->loop, id, r->loop->nsweeps);
+}
+
+// The sweep that spills a vector; nsweeps: no sweep does.
+static int spilling_sweep(const Recipe *r, ExprId id) {
+  for (int i = 0; i < r->loop->nspills; i++)
+    if (r->loop->spills[i].expr == id) return r->loop->spills[i].sweep;
+  return r->loop->nsweeps;
+}
+
+bool is_reloaded(const Recipe *r, ExprId id) {
+  return r->sweep > spilling_sweep(r, id);
+}
+
+bool is_spilled(const Recipe *r, ExprId id) {
+  return r->sweep == spilling_sweep(r, id);
+}
+
+// A section after a sweep uses the sweep's sums.
+Finds values_without_computing(const Recipe *r) {
+  const bool is_one = r->sweep != ALL_SWEEPS;
+  return (Finds){
+      .k = r->k, .loop = r->loop, .sums = is_one ? r->sweep + 1 : r->loop->nsweeps, .vectors = is_one ? r->sweep : 0};
+}
+
+void need_expr(Recipe *r, ExprId id) {
+  const Finds finds = values_without_computing(r);
+  mark_needed(&finds, id, r->is_needed);
+}
+
+ExprOp root_reduction(const Recipe *r, const Root *root) {
+  if (root->kind == ROOT_STORE) return EXPR_NONE;
+  if (root->kind == ROOT_REDUCE_INNER) return r->k->exprs[root->expr].op;
+  return r->schedule->temporaries[r->k->accesses[root->access].temporary].reduction;
+}
+
+bool is_widened_sum(const Recipe *r, const Root *root) {
+  return !r->k->is_f64 && is_array_sum(r, root) && r->k->accesses[root->access].type == TYPE_F64;
+}
+
+ExprId root_operand(const Recipe *r, const Root *root) {
+  return root->kind == ROOT_REDUCE_INNER ? r->k->exprs[root->expr].args[0] : root->expr;
+}
+
+bool is_array_sum(const Recipe *r, const Root *root) {
+  return root->kind == ROOT_REDUCE_OUTER && root_level(r, root) == LEVEL_VECTOR;
+}
+
+bool is_vector_sum(const Recipe *r, const Root *root) {
+  return root->kind == ROOT_REDUCE_INNER && r->k->exprs[root->expr].reduced >> vector_axis(r) & 1;
+}
+
+bool is_in_sweep(const Recipe *r, const Root *root, int sweep) {
+  return root->sweep == sweep && (root->kind == ROOT_REDUCE_INNER || root_level(r, root) >= LEVEL_MIDDLE);
+}
+
+void need_root(Recipe *r, const Root *root) {
+  ExprId operand = root_operand(r, root);
+  // Of a fused product, only the factors are needed, unless the product is spilled.
+  if (expr_level(r, operand) == LEVEL_VECTOR && root->is_fused && !is_spilled(r, operand)) {
+    need_expr(r, r->k->exprs[operand].args[0]);
+    need_expr(r, r->k->exprs[operand].args[1]);
+  } else {
+    need_expr(r, operand);
+  }
+}
+
+void need_none(Recipe *r) {
+  memset(r->is_needed, 0, r->k->nexprs * sizeof *r->is_needed);
+}
+
+void need_sweep(Recipe *r, int sweep) {
+  r->sweep = sweep;
+  need_none(r);
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (sweep != ALL_SWEEPS && !is_in_sweep(r, root, sweep)) continue;
+    need_root(r, root);
+    if (sweep == ALL_SWEEPS && root->kind == ROOT_REDUCE_INNER) need_expr(r, root->expr);
+  }
+}
+
+void need_all(Recipe *r) {
+  need_sweep(r, ALL_SWEEPS);
+}
+
+bool is_made(const Recipe *r, ExprId id) {
+  const Expr *e = &r->k->exprs[id];
+  return r->is_needed[id] && e->op != EXPR_CONSTANT && !is_row_sum(r, id);
+}
+
+void find_sections(Recipe *r) {
+  for (ExprId id = 1; id < r->k->nexprs; id++) {
+    const Expr *e = &r->k->exprs[id];
+    int t = 0;
+    for (int a = 0; a < 3; a++)
+      if (e->args[a] && r->section[e->args[a]] > t) t = r->section[e->args[a]];
+    for (size_t i = 0; i < r->loop->nroots; i++) {
+      const Root *root = &r->loop->roots[i];
+      if (root->kind == ROOT_REDUCE_INNER && root->expr == id) t = root->sweep + 1;
+    }
+    r->section[id] = t;
+  }
+}
+
+AxisSet middle_axes(const Recipe *r) {
+  return loop_inner_axes(r->loop) & ~(1U << vector_axis(r));
+}

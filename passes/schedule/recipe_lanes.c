@@ -1,0 +1,154 @@
+// Recipe "rows in lanes", for rows of few elements: a vector holds one element of each of LANES rows, so that sums over
+// a row need no reduction over lanes.
+//
+//   for o in the block by LANES                     step: lane l computes row o + l
+//     rows_x = x[o .. o + LANES][:], transposed     NODE_LOAD_ROWS; NODE_LOAD_COLUMN if columns are dense
+//     for each sweep
+//       for each element i of a row
+//         vector x = rows_x[i]; compute; acc += x; rows_y[i] = y
+//       y[o .. o + LANES][:] = rows_y, transposed   NODE_STORE_ROWS
+//   if o < end: tail step                           fewer than LANES rows: strided loads, no copies
+//
+// A loop that only copies rows into panels has a single node, NODE_COPY_ROWS, for rows of any length.
+#include "passes/schedule/recipe.h"
+
+static bool suits(const Loop *loop) {
+  return loop->rows_in_lanes;
+}
+
+bool is_transposed(const Recipe *r, AccessId id) {
+  if (!r->info->rows_in_lanes) return false;
+  const Access *a = &r->k->accesses[id];
+  return !r->is_tail && a->stride[loop_lane_axis(r->loop)] && a->stride[r->loop->axes[r->loop->nouter]] == 1;
+}
+
+bool is_column(const Recipe *r, AccessId id) {
+  if (!r->info->rows_in_lanes) return false;
+  const Access *a = &r->k->accesses[id];
+  return !r->is_tail && a->stride[loop_lane_axis(r->loop)] == 1 && a->stride[r->loop->axes[r->loop->nouter]] > 1;
+}
+
+static void copy_column(Recipe *r, AccessId id, int64_t width) {
+  const Access *a = &r->k->accesses[id];
+  const Index *lane = var(r, VAR_LANE, 0);
+  const Index *from = index_of(&r->b, INDEX_MULTIPLY, lane, stride_of(r, a, r->loop->axes[r->loop->nouter]));
+  open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
+                                 .var = {VAR_LANE, 0},
+                                 .value = number(r, 0),
+                                 .end = number(r, width),
+                                 .step = number(r, 1)}));
+  add(r, (LoopNode){.kind = NODE_LOAD_COLUMN,
+                    .access = id,
+                    .value = index_of(&r->b, INDEX_MULTIPLY, lane, number(r, LANES)),
+                    .address = {.base = BASE_POINTER, .access = id, .index = from}});
+  close_body(r);
+}
+
+void copy_rows(Recipe *r, AccessId id, bool is_written) {
+  const bool is_copied = is_column(r, id) && !is_written;
+  if (r->loop->copies_rows || (!is_transposed(r, id) && !is_copied)) return;
+  const int64_t width = r->k->axes[r->loop->axes[r->loop->nouter]].extent;
+  add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_COPY, .access = id, .nelems = width * LANES});
+  if (is_copied) copy_column(r, id, width);
+  else if (!is_written)
+    add(r, (LoopNode){.kind = NODE_LOAD_ROWS,
+                      .access = id,
+                      .step = stride_of(r, &r->k->accesses[id], r->loop->axes[0]),
+                      .nelems = width});
+}
+
+static void copy_into_panel(Recipe *r) {
+  const Root *root = &r->loop->roots[0];
+  const AccessId from = r->k->exprs[root->expr].access;
+  add(r, (LoopNode){.kind = NODE_COPY_ROWS,
+                    .access = from,
+                    .expr = root->expr,
+                    .address = {.base = BASE_POINTER, .access = root->access},
+                    .step = stride_of(r, &r->k->accesses[from], loop_lane_axis(r->loop)),
+                    .nelems = r->k->axes[loop_vector_axis(r->loop)].extent});
+}
+
+// A loop over the elements of a row; then the sweep's results are transposed back.
+static void build_loops(Recipe *r, int sweep, const SweepRuns *runs) {
+  (void)runs; // rows are short
+  const int64_t width = r->k->axes[r->loop->axes[r->loop->nouter]].extent;
+  if (r->loop->copies_rows && !r->is_tail) {
+    copy_into_panel(r);
+    return;
+  }
+  r->lane = var(r, VAR_LANE, 0);
+  r->accumulator = ACCUMULATOR_ONLY;
+  open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
+                                 .var = {VAR_LANE, 0},
+                                 .value = number(r, 0),
+                                 .end = number(r, width),
+                                 .step = number(r, 1)}));
+  build_body(r, sweep);
+  close_body(r);
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (root->kind != ROOT_STORE || root->sweep != sweep || !is_transposed(r, root->access)) continue;
+    const bool is_wanted = is_optional(r, root->access);
+    if (is_wanted) open_body(r, add(r, (LoopNode){.kind = NODE_IF, .flag = FLAG_WANTED, .access = root->access}));
+    add(r, (LoopNode){.kind = NODE_STORE_ROWS,
+                      .access = root->access,
+                      .step = stride_of(r, &r->k->accesses[root->access], r->loop->axes[0]),
+                      .nelems = width});
+    if (is_wanted) close_body(r);
+  }
+}
+
+// Reduces the lanes' partial sums to the block's partial sums.
+static void end_partials(Recipe *r) {
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (root->kind != ROOT_REDUCE_OUTER) continue;
+    const Access *a = &r->k->accesses[root->access];
+    const Index *count = axes_nelems_index(r, access_axes(r->k, a)), *element = var(r, VAR_ELEMENT, 0);
+    open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
+                                   .var = {VAR_ELEMENT, 0},
+                                   .value = number(r, 0),
+                                   .end = count,
+                                   .step = number(r, 1),
+                                   .access = root->access,
+                                   .flag = may_be_unwanted(r, root->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE}));
+    add(r, (LoopNode){
+               .kind = NODE_REDUCE_PARTIAL,
+               .access = root->access,
+               .reduction = root_reduction(r, root),
+               .value = index_of(&r->b, INDEX_MULTIPLY, element, number(r, LANES)),
+               .address = {.base = BASE_TENSOR,
+                           .access = root->access,
+                           .index = index_of(&r->b, INDEX_ADD,
+                                             index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_BLOCK, 0), count), element)}});
+    close_body(r);
+  }
+}
+
+static void build_steps(Recipe *r) {
+  const Index *outer = var(r, VAR_OUTER, 0), *end = var(r, VAR_END, 0);
+  begin_steps(r);
+  add_steps(r, LANES, NULL);
+  open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_LESS, outer, end)}));
+  add(r, (LoopNode){.kind = NODE_STEP, .has_fewer_lanes = true, .value = index_of(&r->b, INDEX_SUBTRACT, end, outer)});
+  close_body(r);
+  end_partials(r);
+}
+
+static void begin_lane_sums(Recipe *r, int sweep, const SweepRuns *runs) {
+  (void)runs;
+  for_each_sum(r, sweep, begin_accumulator);
+}
+
+static void end_lane_sums(Recipe *r, int sweep, const SweepRuns *runs) {
+  (void)runs;
+  end_sums(r, sweep, false);
+}
+
+const RecipeInfo recipe_lanes = {.name = "rows in lanes",
+                                 .suits = suits,
+                                 .begin_sums = begin_lane_sums,
+                                 .build_loops = build_loops,
+                                 .end_sums = end_lane_sums,
+                                 .build_steps = build_steps,
+                                 .rows_in_lanes = true};

@@ -1,0 +1,256 @@
+// Splits each loop over vectors into loops over groups of vectors and single vectors, with peeled elements and a tail:
+//
+//   count i from begin
+//   n = elements up to the next cache line; the first n elements; i += n      if rows are peeled
+//   for i += count * 16 while i + count * 16 <= end                           if sums have several accumulators
+//     for u in 0..count, unrolled: vector i + u * 16, accumulator u            inside of any loop over rows of sums
+//   for i += rest * 16 while i + rest * 16 <= end                             if that many vectors remain
+//     for u in 0..rest, unrolled: the same
+//   for i += 16 while i + 16 <= end: vector i, accumulator 0
+//   if i < end: n = end - i; the last n elements, accumulator 0
+#include "passes/schedule/tree_passes.h"
+
+static bool is_of_prefetch(const LoopNode *n) {
+  return n->kind == NODE_PREFETCH ||
+         (n->kind == NODE_INDEX &&
+          (n->var.kind == VAR_IS_AHEAD || n->var.kind == VAR_AHEAD_AXIS || n->var.kind == VAR_AHEAD_LANE));
+}
+
+// Edits a node copied into a group of `count` vectors: an update adds to its vector's accumulator. If the loop over
+// vectors begins and ends sums itself (recipe_middle.c), a sum gets an accumulator for each vector of the group.
+static bool use_own_accumulator(LoopNode *n, int count) {
+  const bool is_of_accumulator = n->kind == NODE_UPDATE && n->sum == SUM_ACCUMULATOR;
+  if (is_of_accumulator || n->kind == NODE_END_RUN || n->kind == NODE_END_SUM)
+    n->accumulator = n->accumulator == ACCUMULATOR_OF_ROW ? ACCUMULATOR_OF_BOTH : ACCUMULATOR_OF_VECTOR;
+  if (n->kind == NODE_BEGIN_SUM) n->count *= count;
+  return true;
+}
+
+// The same for a group of many vectors, each of which stays in a register for all rows.
+static bool use_held(LoopNode *n, int count) {
+  n->is_held = n->kind == NODE_LET && n->is_vector && n->load == LOAD_DENSE;
+  return use_own_accumulator(n, count);
+}
+
+// Edits a node copied into the peeled elements or the tail: it has fewer lanes, and stores are not streamed, as they do
+// not fill a cache line. Prefetches are dropped unless there are no whole vectors (is_alone).
+static bool use_fewer_lanes(LoopNode *n, int is_alone) {
+  const bool is_moved = n->kind == NODE_LOAD_PARTIAL || n->kind == NODE_STORE_PARTIAL;
+  const bool is_made =
+      n->kind == NODE_LET || n->kind == NODE_COMBINE || n->kind == NODE_UPDATE || n->kind == NODE_STORE;
+  n->has_fewer_lanes = is_moved || (is_made && n->is_vector && !n->uses_all_lanes &&
+                                    !(n->kind == NODE_UPDATE && n->sum == SUM_PARTIAL_REGISTER));
+  n->is_streamed = false;
+  return is_alone || !is_of_prefetch(n);
+}
+
+static const Index *number(TreeBuilder *b, int64_t n) {
+  return index_number(b, n, 0);
+}
+
+static void open(TreeBuilder *b, LoopNode node) {
+  tree_open(b, &tree_add(b, node)->body);
+}
+
+static LoopNode whole_steps(TreeBuilder *b, const LoopNode *loop, int64_t step) {
+  return (LoopNode){.kind = NODE_FOR,
+                    .var = loop->var,
+                    .end = loop->end,
+                    .step = number(b, step),
+                    .is_whole = true,
+                    .sweep = loop->sweep};
+}
+
+static const LoopNode *find_store(const LoopNode *nodes, AccessId access) {
+  const LoopNode *found = NULL;
+  for (const LoopNode *n = nodes; n && !found; n = n->next)
+    found = n->kind == NODE_STORE && n->access == access ? n : find_store(n->body, access);
+  return found;
+}
+
+// Adds the elements before the first cache line of the stored row.
+static void add_peel(TreeBuilder *b, const LoopNode *loop) {
+  const LoopNode *store = find_store(loop->body, loop->peeled);
+  const Index *lane = index_var(b, VAR_LANE, 0);
+  if (!store || !lane) return;
+  open(b, (LoopNode){.kind = NODE_SCOPE});
+  tree_add(
+      b, (LoopNode){
+             .kind = NODE_PEEL_COUNT, .var = loop_var(VAR_LANES), .access = store->access, .address = store->address});
+  open(b, (LoopNode){.kind = NODE_IF, .test = index_var(b, VAR_LANES, 0)});
+  tree_add_copy(b, loop->body, loop->var, lane, use_fewer_lanes, 0);
+  tree_close(b);
+  tree_add(b, (LoopNode){.kind = NODE_ADVANCE, .var = loop->var, .value = index_var(b, VAR_LANES, 0)});
+  tree_close(b);
+}
+
+static LoopNode alone(const LoopNode *n) {
+  LoopNode node = *n;
+  node.next = NULL;
+  return node;
+}
+
+static bool is_shared(const LoopNode *n) { // once for all vectors of a group
+  const LoopNode only = alone(n);
+  return n->kind == NODE_BEGIN_SUM || n->kind == NODE_INDEX || (n->kind == NODE_LET && !n->is_vector) ||
+         (n->kind == NODE_PREFETCH && !nodes_mention(&only, loop_var(VAR_LANE)));
+}
+
+static bool is_around_vectors(const LoopNode *n) {
+  return n->kind == NODE_FOR && !n->is_unrolled;
+}
+
+static bool is_per_vector(const LoopNode *n) {
+  return !is_shared(n) && !is_around_vectors(n);
+}
+
+// Compilers compute such a value once even if it is written several times.
+static bool is_plain_value(const Kernel *k, const LoopNode *n) {
+  return n->kind == NODE_LET && !expr_is_long(k->exprs[n->expr].op);
+}
+
+// The loop over rows after n, if the loop only adds to sums and only plain values precede it: then the loop over rows
+// can enclose the loop over vectors. NULL: no such loop.
+static const LoopNode *find_rows_of_sums(const Kernel *k, const LoopNode *n) {
+  while (n && is_plain_value(k, n)) n = n->next;
+  if (!n || n->kind != NODE_FOR || !n->is_unrolled || (n->next && is_per_vector(n->next))) return NULL;
+  for (const LoopNode *own = n->body; own; own = own->next)
+    if (!is_plain_value(k, own) && own->kind != NODE_UPDATE) return NULL;
+  return n;
+}
+
+// The node after the prefetches that begin at n, if a loop over rows that adds to sums follows. NULL: it does not.
+static const LoopNode *find_end_of_prefetches(const Kernel *k, const LoopNode *n) {
+  const LoopNode *end = n;
+  while (end && end->kind == NODE_PREFETCH) end = end->next;
+  return end != n && find_rows_of_sums(k, end) ? end : NULL;
+}
+
+static void open_vectors(TreeBuilder *b, int count) {
+  open(b, (LoopNode){.kind = NODE_FOR,
+                     .var = loop_var(VAR_VECTOR),
+                     .value = number(b, 0),
+                     .end = number(b, count),
+                     .step = number(b, 1),
+                     .is_unrolled = true});
+}
+
+// Adds a loop over the vectors of a group, with the consecutive nodes from n on that depend on the vector. Returns the
+// first node after them.
+//
+// With at most FEW_VECTORS, a loop over rows that adds to sums encloses the loop over vectors: then only one row's
+// scalar is in a register at a time, and the other registers hold the sums of all rows and vectors. Prefetches before
+// it get their own loop.
+static const LoopNode *add_vectors_of_group(TreeBuilder *b, const Kernel *k, const LoopNode *n, int count) {
+  const Index *lane = index_var(b, VAR_LANE, 0), *vector = index_var(b, VAR_VECTOR, 0);
+  const Index *value = index_of(b, INDEX_ADD, lane, index_of(b, INDEX_MULTIPLY, vector, number(b, LANES)));
+  const Index *vector_lane = index_var(b, VAR_VECTOR_LANE, 0);
+  const LoopNode *sums = find_rows_of_sums(k, n), *rows = count <= FEW_VECTORS ? sums : NULL;
+  const LoopNode *own = rows ? rows->body : NULL;
+  const LoopNode *end = find_end_of_prefetches(k, n);
+  bool has_lane = false;
+  for (const LoopNode *next = n; next && next != end && is_per_vector(next); next = next->next) {
+    const LoopNode only = alone(next);
+    has_lane |= nodes_mention(&only, loop_var(VAR_LANE));
+  }
+  if (rows) {
+    LoopNode node = alone(rows);
+    node.body = NULL;
+    open(b, node);
+    for (; own && is_shared(own) && own->kind != NODE_BEGIN_SUM; own = own->next) tree_add(b, alone(own));
+  }
+  open_vectors(b, count);
+  if (has_lane) tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop_var(VAR_VECTOR_LANE), .value = value});
+  for (; n && n != end && is_per_vector(n) && n != rows && vector_lane; n = n->next) {
+    const LoopNode only = alone(n);
+    tree_add_copy(b, &only, loop_var(VAR_LANE), vector_lane, sums && !rows ? use_held : use_own_accumulator, count);
+  }
+  if (rows) {
+    tree_add_copy(b, own, loop_var(VAR_LANE), vector_lane, use_own_accumulator, count);
+    tree_close(b);
+    n = rows->next;
+  }
+  tree_close(b);
+  return vector_lane ? n : NULL;
+}
+
+// Unroll and jam: loops over middle axes in the body stay outside, and a loop over the group's vectors is added inside
+// each of them, and between them.
+static void add_jammed(TreeBuilder *b, const Kernel *k, const LoopNode *n, int count) {
+  while (n) {
+    if (is_per_vector(n)) {
+      n = add_vectors_of_group(b, k, n, count);
+      continue;
+    }
+    LoopNode node = alone(n);
+    if (is_shared(n)) use_own_accumulator(&node, count);
+    node.body = NULL;
+    tree_open(b, &tree_add(b, node)->body);
+    add_jammed(b, k, n->body, count);
+    tree_close(b);
+    n = n->next;
+  }
+}
+
+static void add_groups(TreeBuilder *b, const Kernel *k, const LoopNode *loop, int count) {
+  open(b, whole_steps(b, loop, (int64_t)count * LANES));
+  add_jammed(b, k, loop->body, count);
+  tree_close(b);
+}
+
+// The number of elements of a loop; -1: not known.
+static int64_t count_elements(const LoopNode *loop) {
+  const Index *begin = loop->value, *end = loop->end;
+  const bool is_literal = begin->op == INDEX_NUMBER && end->op == INDEX_NUMBER && !end->monomial && !loop->is_peeled;
+  return is_literal ? end->number - begin->number : -1;
+}
+
+static bool may_have(int64_t nelems, int64_t nlanes) {
+  return nelems < 0 || nelems >= nlanes;
+}
+
+// Adds a loop over groups of `count` vectors, if any. Returns the number of elements after them.
+static int64_t add_groups_of(TreeBuilder *b, const Kernel *k, const LoopNode *loop, int count, int64_t nelems) {
+  const int64_t nlanes = (int64_t)count * LANES;
+  if (count <= 1 || !may_have(nelems, nlanes)) return nelems;
+  add_groups(b, k, loop, count);
+  return nelems < 0 ? -1 : nelems % nlanes;
+}
+
+static void add_tail(TreeBuilder *b, const LoopNode *loop) {
+  const Index *lane = index_var(b, VAR_LANE, 0);
+  open(b, (LoopNode){.kind = NODE_IF, .test = index_of(b, INDEX_LESS, lane, loop->end)});
+  tree_add(b, (LoopNode){.kind = NODE_INDEX,
+                         .var = loop_var(VAR_LANES),
+                         .value = index_of(b, INDEX_SUBTRACT, loop->end, lane)});
+  tree_add_copy(b, loop->body, loop->var, lane, use_fewer_lanes, !may_have(count_elements(loop), LANES));
+  tree_close(b);
+}
+
+// Replaces the loop at this link. Returns the link to the node after the loop.
+static LoopNode **split(TreeBuilder *b, const Kernel *k, LoopNode **at) {
+  LoopNode *loop = *at;
+  *at = loop->next;
+  tree_open(b, at);
+  tree_add(b, (LoopNode){.kind = NODE_COUNTER, .var = loop->var, .value = loop->value});
+  if (loop->is_peeled) add_peel(b, loop);
+  const int64_t after_groups = add_groups_of(b, k, loop, loop->count, count_elements(loop));
+  if (may_have(add_groups_of(b, k, loop, loop->rest, after_groups), LANES))
+    tree_add(b, whole_steps(b, loop, LANES))->body = loop->body;
+  if (loop->has_tail) add_tail(b, loop);
+  LoopNode **end = b->end;
+  tree_close(b);
+  return end;
+}
+
+void schedule_split_vectors(TreeBuilder *b, const Kernel *k, LoopNode **nodes) {
+  for (LoopNode **at = nodes; *at && !b->out_of_memory;) {
+    if ((*at)->kind == NODE_FOR && (*at)->is_vectors) {
+      at = split(b, k, at);
+      continue;
+    }
+    schedule_split_vectors(b, k, &(*at)->body);
+    schedule_split_vectors(b, k, &(*at)->otherwise);
+    at = &(*at)->next;
+  }
+}

@@ -1,0 +1,50 @@
+// Streams stores, which then bypass the caches: computes a flag at the beginning of a step (is the tensor aligned and
+// large?), makes the stores depend on it, and ends the block with a fence.
+#include "passes/schedule/tree_passes.h"
+
+// Without peeling, all rows begin at cache lines if the tensor does, so that the flag tests the tensor's address.
+static void add_flag(TreeBuilder *b, const Kernel *k, const Loop *loop, const Root *root) {
+  const Access *a = &k->accesses[root->access];
+  LoopNode node = {.kind = NODE_FLAG, .flag = FLAG_STREAMED, .access = root->access};
+  node.is_peeled = loop->is_peeled && root->sweep == loop->nsweeps - 1;
+  if (!node.is_peeled) {
+    node.address = (Address){.base = BASE_TENSOR, .access = root->access};
+    if (a->offset) node.address.index = index_number(b, a->offset, a->offset_monomial);
+  }
+  if (root->stream_nelems) {
+    const AxisSet axes = access_axes(k, a);
+    node.value = index_number(b, axes_nelems(k, axes), axes_monomial(k, axes));
+    node.end = index_number(b, root->stream_nelems, 0);
+  }
+  tree_add(b, node);
+}
+
+static void stream(LoopNode *n, AccessId access) {
+  for (; n; n = n->next) {
+    if ((n->kind == NODE_STORE && n->is_vector && !n->has_fewer_lanes) || n->kind == NODE_STORE_ROWS)
+      n->is_streamed |= n->access == access && n->address.base != BASE_ROWS;
+    stream(n->body, access);
+    stream(n->otherwise, access);
+  }
+}
+
+void schedule_stream_stores(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **step, LoopNode **block) {
+  bool is_any = false;
+  LoopNode **at = step;
+  while (*at && ((*at)->kind == NODE_UNUSED || (*at)->kind == NODE_FLAG)) at = &(*at)->next;
+  tree_open(b, at);
+  for (size_t i = 0; i < loop->nroots; i++) {
+    const Root *root = &loop->roots[i];
+    if (root->kind != ROOT_STORE || !root->is_streamed) continue;
+    is_any = true;
+    add_flag(b, k, loop, root);
+  }
+  tree_close(b);
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_STORE && loop->roots[i].is_streamed) stream(*step, loop->roots[i].access);
+  if (!is_any) return;
+  while (*block) block = &(*block)->next;
+  tree_open(b, block);
+  tree_add(b, (LoopNode){.kind = NODE_FENCE});
+  tree_close(b);
+}

@@ -1,0 +1,315 @@
+// Open dims: which extents become products of them, which dims cannot stay open, and how the stages treat the others.
+// Expected numbers are worked out by hand.
+#include "frontend/yaml/yaml.h"
+#include "ir/graph/open_dims.h"
+#include "ir/loops/target.h"
+#include "ir/operators/operator.h"
+#include "passes/pipeline.h"
+#include "tests/unit/failing_allocator.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define FILE_BEGIN "format: ngrad/1\nname: test\n"
+enum { N = 0, M = 1 };
+#define POWER(dim) ((Monomial)1 << (8 * (dim)))
+
+typedef struct Opened {
+  Graph *given, *graph; // graph NULL: it cannot be
+  Diagnostics diagnostics;
+} Opened;
+
+static Opened open_text(const Allocator *allocator, const char *text) {
+  Opened o = {0};
+  diagnostics_init(&o.diagnostics, allocator);
+  o.given = yaml_read(allocator, "test.yaml", text, strlen(text), NULL, &o.diagnostics);
+  o.graph = o.given ? graph_with_open_dims(o.given, &o.diagnostics) : NULL;
+  return o;
+}
+
+static void deinit(Opened *o) {
+  graph_free(o->graph);
+  graph_free(o->given);
+  diagnostics_deinit(&o->diagnostics);
+}
+
+static Extent extent_of(const Graph *g, const char *name, int axis) {
+  for (size_t i = 0; i < g->nvalues; i++)
+    if (strcmp(g->values[i]->name, name) == 0) return g->values[i]->shape.extent[axis];
+  fail_msg("no value %s", name);
+  return EXTENT_UNKNOWN;
+}
+
+static const char heads[] = FILE_BEGIN
+    "dims: {N: 6, M: ~}\n"
+    "inputs: [{name: x, type: f32, shape: [N, M, 12]}, {name: y, type: f32, shape: [N, M, 12]}]\nnodes:\n"
+    "- {op: Concat, inputs: [x, y], outputs: [both], attributes: {axis: 0}}\n"
+    "- {op: StaticReshape, inputs: [both], outputs: [flat], attributes: {shape: [-1, 4], special_zero: false}}\n"
+    "- {op: StaticReshape, inputs: [x], outputs: [split], attributes: {shape: [0, 0, 3, 4], special_zero: true}}\n"
+    "outputs: [flat, split]\n";
+
+static void extents_are_products_of_literals_and_names(void **state) {
+  (void)state;
+  Opened o = open_text(&system_allocator, heads);
+  if (!o.graph) {
+    fail();
+    return;
+  }
+  assert_int_equal(o.graph->ndims, 2);
+  assert_int_equal(o.graph->dims[N]->value, 6);
+  assert_int_equal(o.graph->dims[M]->value, 64); // there is none in the file
+  Extent both = extent_of(o.graph, "both", 0), flat = extent_of(o.graph, "flat", 0);
+  assert_int_equal(extent_monomial(both), POWER(N));
+  assert_int_equal(extent_value(both), 12);
+  assert_int_equal(extent_monomial(flat), POWER(N) + POWER(M));
+  assert_int_equal(extent_value(flat), 6 * 6 * 64); // 2 N M 12 / 4
+  assert_int_equal(open_factor(o.graph, extent_value(flat), extent_monomial(flat)), 6);
+  assert_string_equal(flat.dim->name, "6 * N * M");
+  assert_int_equal(open_number(o.graph, extent_value(flat), extent_monomial(flat), (int64_t[]){5, 7}), 6 * 5 * 7);
+  assert_ptr_equal(extent_of(o.graph, "split", 1).dim, o.graph->dims[M]);
+  assert_int_equal(o.given->dims[N]->monomial, 0);
+  assert_true(extent_is_unknown(extent_of(o.given, "both", 0)));
+  deinit(&o);
+}
+
+static void binding_evaluates_products(void **state) {
+  (void)state;
+  Opened o = open_text(&system_allocator, heads);
+  Graph *bound = graph_with_dims(o.graph, (int64_t[]){5, 0}, &o.diagnostics);
+  assert_non_null(bound);
+  assert_int_equal(extent_of(bound, "both", 0).value, 10);
+  assert_int_equal(extent_of(bound, "flat", 0).value, 0);
+  assert_int_equal(bound->ndims, 0);
+  graph_free(bound);
+  deinit(&o);
+}
+
+static void fixed_dims_are_numbers_and_hints_are_at_least_2(void **state) {
+  (void)state;
+  Opened o = {0};
+  const char text[] = FILE_BEGIN "dims: {N: 1, M: 3}\ninputs: [{name: x, type: f32, shape: [N, M]}]\n"
+                                 "nodes: [{op: Abs, inputs: [x], outputs: [y]}]\noutputs: [y]\n";
+  diagnostics_init(&o.diagnostics, &system_allocator);
+  o.given = yaml_read(&system_allocator, "test.yaml", text, sizeof text - 1, NULL, &o.diagnostics);
+  assert_non_null(o.given);
+  o.given->dims[M]->is_fixed = true;
+  o.graph = graph_with_open_dims(o.given, &o.diagnostics);
+  if (!o.graph) {
+    fail();
+    return;
+  }
+  assert_int_equal(o.graph->ndims, 1);
+  assert_int_equal(o.graph->dims[N]->value, 2);
+  assert_true(extent_equals(extent_of(o.graph, "y", 1), EXTENT(3)));
+  deinit(&o);
+}
+
+static const struct {
+  const char *text, *message;
+} closed[] = {
+    {FILE_BEGIN "dims: {N: 8}\ninputs: [{name: a, type: f32, shape: [N, 4]}, {name: b, type: f32, shape: [3, 4]}]\n"
+                "nodes: [{op: Concat, inputs: [a, b], outputs: [y], attributes: {axis: 0}}]\noutputs: [y]\n",
+     "N cannot stay open: an extent here is not a product of dims and a number; --dim N=8 bakes it in"},
+    {FILE_BEGIN "dims: {C: 8}\ninputs: [{name: a, type: f32, shape: [2, C, 4]}]\n"
+                "nodes: [{op: GroupNorm, inputs: [a], outputs: [y],\n"
+                "attributes: {groups: 4, use_affine: false, keep_stats: false, data_format: NCX}}]\noutputs: [y]\n",
+     "C cannot stay open: at 9, GroupNorm: groups: expected a divisor of 9, the channels of a, found 4; --dim C=8 "
+     "bakes "
+     "it in"},
+    {FILE_BEGIN "dims: {N: 8}\ninputs: [{name: a, type: f32, shape: [N, 6]}]\n"
+                "nodes: [{op: StaticReshape, inputs: [a], outputs: [y], attributes: {shape: [8, 3, 2], special_zero: "
+                "false}}]\noutputs: [y]\n",
+     "N cannot stay open: at 16, StaticReshape: shape: expected as many elements as src, found a of [16, 6]; --dim N=8 "
+     "bakes it in"},
+    {FILE_BEGIN
+     "dims: {A: 2, B: 2, C: 2, D: 2, E: 2, F: 2, G: 2, H: 2, I: 2}\n"
+     "inputs: [{name: a, type: f32, shape: [A]}]\nnodes: [{op: Abs, inputs: [a], outputs: [y]}]\noutputs: [y]\n",
+     "I cannot stay open: at most 8 dims can stay open, and 8 others are; --dim I=2 bakes it in"},
+    {FILE_BEGIN "dims: {N: ~}\ninputs: [{name: a, type: f32, shape: [N, _]}]\n"
+                "nodes: [{op: Abs, inputs: [a], outputs: [y]}]\noutputs: [y]\n",
+     "a [64, _]: expected every extent to follow from the inputs and dims"},
+};
+
+static void what_cannot_stay_open_is_told(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof closed / sizeof *closed; i++) {
+    Opened o = open_text(&system_allocator, closed[i].text);
+    assert_null(o.graph);
+    assert_int_equal(o.diagnostics.nerrors, 1);
+    assert_string_equal(o.diagnostics.items[0].message, closed[i].message);
+    assert_int_not_equal(o.diagnostics.items[0].line, 0);
+    deinit(&o);
+  }
+}
+
+// From open dims to kernels
+
+static Program *lower(Opened *o) {
+  static const Target target = {.isa = "avx2", .vector_registers = 16, .l1_nbytes = 1 << 15, .l2_nbytes = 1 << 20};
+  PassContext c = {.diagnostics = &o->diagnostics, .allocator = &system_allocator, .target = &target};
+  return o->graph && pipeline_run(o->graph, &c) ? pipeline_lower(o->graph, &c) : NULL;
+}
+
+static void neighbours_that_are_alike_only_at_the_hint_stay_apart(void **state) {
+  (void)state;
+  // x's stride along its first axis is 5 N, and 5 M is as much at the hints.
+  Opened o =
+      open_text(&system_allocator, FILE_BEGIN "dims: {N: 7, M: 7}\ninputs: [{name: x, type: f32, shape: [3, N, 5]},\n"
+                                              "{name: z, type: f32, shape: [3, M, 5]}]\nnodes:\n"
+                                              "- {op: Abs, inputs: [x], outputs: [y]}\n"
+                                              "- {op: Abs, inputs: [z], outputs: [w]}\noutputs: [y, w]\n");
+  Program *p = lower(&o);
+  assert_non_null(p);
+  assert_int_equal(p->nkernels, 2); // not one over both
+  for (size_t i = 0; i < p->nkernels; i++) {
+    const Kernel *k = p->schedules[i]->kernel;
+    const Monomial monomial = k->axes[0].monomial;
+    assert_int_equal(k->naxes, 1);
+    assert_int_equal(k->axes[0].extent, 105);
+    assert_true(monomial == POWER(N) || monomial == POWER(M));
+    assert_int_equal(kernel_factor(k, 105, monomial), 15);
+  }
+  program_free(p);
+  deinit(&o);
+}
+
+static void a_literal_that_is_the_hint_is_no_mean(void **state) {
+  (void)state;
+  // A sum over N divided by N's hint is a mean at the hint alone, so that no norm is recognised: all stays spelled out.
+  for (int is_fixed = 0; is_fixed < 2; is_fixed++) {
+    const char text[] = FILE_BEGIN
+        "dims: {N: 4096}\ninputs: [{name: x, type: f32, shape: [N, 3]}]\n"
+        "constants: [{name: n, type: f32, shape: [], value: 4096}, {name: e, type: f32, shape: [], value: "
+        "1.0e-5}]\nnodes:\n"
+        "- {op: ReduceSum, inputs: [x], outputs: [s], attributes: {axes: [0], keep_dims: true}}\n"
+        "- {op: Divide, inputs: [s, n], outputs: [mean]}\n- {op: Subtract, inputs: [x, mean], outputs: [c]}\n"
+        "- {op: Square, inputs: [c], outputs: [q]}\n"
+        "- {op: ReduceSum, inputs: [q], outputs: [t], attributes: {axes: [0], keep_dims: true}}\n"
+        "- {op: Divide, inputs: [t, n], outputs: [var]}\n- {op: Add, inputs: [var, e], outputs: [shifted]}\n"
+        "- {op: Sqrt, inputs: [shifted], outputs: [root]}\n- {op: Divide, inputs: [c, root], outputs: [y]}\noutputs: "
+        "[y]\n";
+    Opened o = {0};
+    bool has_norm = false;
+    diagnostics_init(&o.diagnostics, &system_allocator);
+    o.given = yaml_read(&system_allocator, "test.yaml", text, sizeof text - 1, NULL, &o.diagnostics);
+    assert_non_null(o.given);
+    o.given->dims[N]->is_fixed = is_fixed;
+    o.graph = graph_with_open_dims(o.given, &o.diagnostics);
+    Program *p = lower(&o);
+    assert_non_null(p);
+    for (size_t i = 0; i < o.graph->nnodes; i++) has_norm |= strstr(o.graph->nodes[i]->op->name, "Norm") != NULL;
+    assert_int_equal(has_norm, is_fixed);
+    program_free(p);
+    deinit(&o);
+  }
+}
+
+#define WINDOW_OF(stride, pads)                                                                                        \
+  "strides: [" stride "], pads_begin: [" pads "], pads_end: [" pads "], dilations: [1], data_format: NCX"
+
+// Batches and rows stay open, and so do spatial extents that windows keep or multiply.
+static void extents_of_products_and_convolutions_stay_open(void **state) {
+  (void)state;
+  Opened o =
+      open_text(&system_allocator, FILE_BEGIN
+                "dims: {N: 6, M: 10}\n"
+                "inputs: [{name: x, type: f32, shape: [N, 2, M]}, {name: w, type: f32, shape: [4, 2, 3]},\n"
+                "         {name: v, type: f32, shape: [4, 5, 2]}, {name: p, type: f32, shape: [N, M, 7]}]\nnodes:\n"
+                "- {op: Convolution, inputs: [x, w], outputs: [same], attributes: {" WINDOW_OF(
+                    "1", "1") ", "
+                              "weights_format: OIX}}\n"
+                              "- {op: ConvTranspose, inputs: [same, v], outputs: [twice], attributes: {" WINDOW_OF(
+                                  "2", "0") ", "
+                                            "weights_format: IOX}}\n"
+                                            "- {op: MatMul, inputs: [same, p], outputs: [y]}\n"
+                                            "- {op: ConvolutionBackwardWeights, inputs: [x, same], outputs: [{name: "
+                                            "dw, type: f32, shape: [4, 2, 3]}],\n"
+                                            "   attributes: {" WINDOW_OF("1", "1") ", weights_format: OIX}}\n"
+                                                                                   "outputs: [twice, y, dw]\n");
+  if (!o.graph) {
+    fail_msg("%s", o.diagnostics.items[0].message);
+    return;
+  }
+  assert_ptr_equal(extent_of(o.graph, "same", 0).dim, o.graph->dims[N]);
+  assert_ptr_equal(extent_of(o.graph, "same", 2).dim, o.graph->dims[M]);
+  assert_int_equal(extent_monomial(extent_of(o.graph, "twice", 2)), POWER(M));
+  assert_int_equal(extent_value(extent_of(o.graph, "twice", 2)), 20);
+  assert_ptr_equal(extent_of(o.graph, "y", 0).dim, o.graph->dims[N]);
+  assert_int_equal(extent_of(o.graph, "y", 2).value, 7);
+  deinit(&o);
+}
+
+static void extents_of_other_windows_do_not(void **state) {
+  (void)state;
+  Opened o = open_text(&system_allocator,
+                       FILE_BEGIN "dims: {M: 10}\ninputs: [{name: x, type: f32, shape: [1, 2, M]},\n"
+                                  "         {name: w, type: f32, shape: [4, 2, 3]}]\nnodes:\n"
+                                  "- {op: Convolution, inputs: [x, w], outputs: [y], attributes: {" WINDOW_OF(
+                                      "1", "0") ", "
+                                                "weights_format: OIX}}\noutputs: [y]\n");
+  assert_null(o.graph);
+  assert_string_equal(
+      o.diagnostics.items[0].message,
+      "M cannot stay open: an extent here is not a product of dims and a number; --dim M=10 bakes it in");
+  deinit(&o);
+}
+
+static void rooms_grow_by_one_product_each(void **state) {
+  (void)state;
+  // What Softmax hands on has 1000 N elements; the sum over N of that, and what is made of it, a literal number.
+  Opened o = open_text(
+      &system_allocator, FILE_BEGIN
+      "dims: {N: 16, M: 16}\ninputs: [{name: x, type: f32, shape: [N, 1000]}, {name: z, type: f32, shape: [M]}]\n"
+      "nodes:\n- {op: StaticTranspose, inputs: [y], outputs: [t], attributes: {order: [1, 0]}}\n"
+      "- {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\n"
+      "- {op: SoftMax, inputs: [z], outputs: [w], attributes: {axis: 0}}\n"
+      "- {op: StaticReshape, inputs: [w], outputs: [v], attributes: {shape: [-1, 1], special_zero: false}}\n"
+      "outputs: [t, v]\n");
+  Program *p = lower(&o);
+  assert_non_null(p);
+  size_t narenas = 0;
+  for (size_t i = 0; i < p->narenas; i++) {
+    const MonomialArena *room = &p->arenas[i];
+    if (room->monomial == POWER(N)) assert_int_equal(room->nbytes, 4032);   // 4000, in whole lines
+    else if (room->monomial == POWER(M)) assert_int_equal(room->nbytes, 8); // 4, so that all types are aligned
+    else assert_int_equal(room->nbytes, 0);
+    narenas += room->nbytes > 0;
+  }
+  assert_int_equal(narenas, 2);
+  program_free(p);
+  deinit(&o);
+}
+
+static void lack_of_memory_is_told(void **state) {
+  (void)state;
+  for (size_t failing = 0;; failing++) {
+    FailingAllocator a;
+    failing_allocator_init(&a, failing);
+    Opened o = open_text(&a.allocator, heads);
+    bool is_done = o.graph != NULL && a.ncalls <= failing;
+    if (!o.graph) assert_true(o.diagnostics.out_of_memory);
+    deinit(&o);
+    assert_int_equal(a.nlive, 0);
+    if (is_done) return;
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(extents_are_products_of_literals_and_names),
+      cmocka_unit_test(binding_evaluates_products),
+      cmocka_unit_test(fixed_dims_are_numbers_and_hints_are_at_least_2),
+      cmocka_unit_test(what_cannot_stay_open_is_told),
+      cmocka_unit_test(neighbours_that_are_alike_only_at_the_hint_stay_apart),
+      cmocka_unit_test(a_literal_that_is_the_hint_is_no_mean),
+      cmocka_unit_test(extents_of_products_and_convolutions_stay_open),
+      cmocka_unit_test(extents_of_other_windows_do_not),
+      cmocka_unit_test(rooms_grow_by_one_product_each),
+      cmocka_unit_test(lack_of_memory_is_told),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
