@@ -32,8 +32,12 @@ static bool verify_count(const Node *node, Diagnostics *d) {
   bool is_right = op->traits & TRAIT_VARIADIC ? node->ninputs >= op->ninputs && node->ninputs <= MAX_VARIADIC
                                               : node->ninputs == op->ninputs;
   if (node->signature && &operators[node->signature->op] != op)
-    return node_error(node, d, "written as another operator:", op->name);
-  return (is_right && node->noutputs == op->noutputs) || node_error(node, d, "wrong number of", "operands");
+    return node_error(node, d, "its signature is another operator's, expected one of", op->name);
+  char title[NODE_TITLE_BYTES];
+  return (is_right && node->noutputs == op->noutputs) ||
+         error_at(d, node->position, "%s: has %u inputs and %u outputs, expected %u%s and %u", node_title(node, title),
+                  (unsigned)node->ninputs, (unsigned)node->noutputs, (unsigned)op->ninputs,
+                  op->traits & TRAIT_VARIADIC ? " or more" : "", (unsigned)op->noutputs);
 }
 
 static bool verify_input(const Graph *g, const Node *node, uint32_t slot, Diagnostics *d) {
@@ -41,11 +45,11 @@ static bool verify_input(const Graph *g, const Node *node, uint32_t slot, Diagno
   const Operand *row = &op->inputs[slot < op->ninputs ? slot : op->ninputs - 1];
   const Value *v = node->inputs[slot];
   if (!v) return row->is_optional || node_error(node, d, "missing input", row->name);
-  if (!has_value(g, v)) return node_error(node, d, "not of this graph:", v->name);
+  if (!has_value(g, v)) return node_error(node, d, "has an operand that is no value of this graph:", v->name);
   if (v->producer && v->producer->index >= node->index)
-    return node_error(node, d, "comes before the producer of", v->name);
+    return node_error(node, d, "must come after the producer of its input", v->name);
   if (!v->producer && !v->is_input && !v->constant)
-    return node_error(node, d, "no node, input or constant provides", v->name);
+    return node_error(node, d, "no node, graph input or constant provides its input", v->name);
   return true;
 }
 
@@ -53,8 +57,9 @@ static bool verify_output(const Graph *g, const Node *node, uint32_t slot, Diagn
   const Operand *row = &node->op->outputs[slot];
   const Value *v = node->outputs[slot];
   if (!v) return row->is_optional || node_error(node, d, "missing output", row->name);
-  if (!has_value(g, v)) return node_error(node, d, "not of this graph:", v->name);
-  if (v->producer != node || v->output_slot != slot) return node_error(node, d, "does not own", v->name);
+  if (!has_value(g, v)) return node_error(node, d, "has an operand that is no value of this graph:", v->name);
+  if (v->producer != node || v->output_slot != slot)
+    return node_error(node, d, "is not recorded as the producer of its output", v->name);
   if (v->type == TYPE_NONE) return type_error(node, d, v, "type");
   return v->shape.rank >= 0 || type_error(node, d, v, "rank");
 }
@@ -78,7 +83,7 @@ static bool verify_attributes(const Node *node, Diagnostics *d) {
 
 static bool verify_node(const Graph *g, uint32_t index, Diagnostics *d) {
   const Node *node = g->nodes[index];
-  if (node->index != index) return node_error(node, d, "has another node's", "index");
+  if (node->index != index) return node_error(node, d, "its index in the graph is another node's, expected", "its own");
   if (!verify_count(node, d)) return false;
   bool ok = true;
   for (uint32_t i = 0; i < node->ninputs; i++) ok &= verify_input(g, node, i, d);
@@ -93,7 +98,7 @@ static bool verify_uses(const Graph *g, const Value *v, size_t *nuses, Diagnosti
     const Node *node = use->node;
     bool is_own = has_node(g, node) && use->slot < node->ninputs && use == &node->input_uses[use->slot];
     if (!is_own || node->inputs[use->slot] != v || *use->link != use || (*nuses)-- == 0)
-      return error_at(d, v->position, "%s: broken use list", v->name);
+      return error_at(d, v->position, "%s: its list of uses does not match the inputs of nodes", v->name);
   }
   return true;
 }
@@ -104,7 +109,7 @@ static bool verify_all_uses(const Graph *g, Diagnostics *d) {
     for (uint32_t k = 0; k < g->nodes[i]->ninputs; k++) nuses += g->nodes[i]->inputs[k] != NULL;
   for (size_t i = 0; i < g->nvalues; i++)
     if (!verify_uses(g, g->values[i], &nuses, d)) return false;
-  return nuses == 0 || error_at(d, (Position){0}, "%s: uses that no value lists", g->name);
+  return nuses == 0 || error_at(d, (Position){0}, "%s: nodes have inputs whose values do not list these uses", g->name);
 }
 
 // A live value is exactly one of a node's output, a graph input and a constant; a dead value is none of these.
@@ -113,7 +118,8 @@ static bool verify_origin(const Graph *g, const Value *v, Diagnostics *d) {
   bool is_made = node && has_node(g, node) && v->output_slot < node->noutputs && node->outputs[v->output_slot] == v;
   if (node && !is_made) return error_at(d, v->position, "%s: its producer does not list it as an output", v->name);
   if ((node != NULL) + v->is_input + (v->constant != NULL) > 1)
-    return error_at(d, v->position, "%s: expected one origin: a node, the inputs or a constant", v->name);
+    return error_at(d, v->position, "%s: expected exactly one origin: a node, the graph's inputs or a constant",
+                    v->name);
   if ((v->is_input || v->constant) && v->type == TYPE_NONE)
     return error_at(d, v->position, "%s: expected a type", v->name);
   return true;
@@ -141,7 +147,7 @@ static bool verify_constant(const Value *v, Diagnostics *d) {
 
 static bool verify_value(const Graph *g, uint32_t index, Diagnostics *d) {
   const Value *v = g->values[index];
-  if (v->index != index) return error_at(d, v->position, "%s: has another value's index", v->name);
+  if (v->index != index) return error_at(d, v->position, "%s: its index in the graph is another value's", v->name);
   return verify_origin(g, v, d) && verify_shape(v, d) && verify_constant(v, d);
 }
 
@@ -172,7 +178,8 @@ static bool verify_ends(const Graph *g, bool *is_listed, Diagnostics *d) {
   for (size_t i = 0; i < g->ninputs; i++) {
     const Value *v = g->inputs[i];
     if (!has_value(g, v) || !v->is_input || is_listed[v->index])
-      return error_at(d, v->position, "%s: listed as an input of the graph, but not an input or listed twice", v->name);
+      return error_at(d, v->position, "%s: the graph lists it as an input twice, or it is not marked as an input",
+                      v->name);
     is_listed[v->index] = true;
   }
   for (size_t i = 0; i < g->nvalues; i++) {
@@ -187,14 +194,16 @@ static bool verify_ends(const Graph *g, bool *is_listed, Diagnostics *d) {
   }
   for (size_t i = 0; i < g->nvalues; i++) nunlisted += g->values[i]->is_output && !is_listed[i];
   return nunlisted == 0 ||
-         error_at(d, (Position){0}, "%s: values marked as inputs or outputs that the graph does not list", g->name);
+         error_at(d, (Position){0}, "%s: a value is marked as input or output, but the graph does not list it",
+                  g->name);
 }
 
 static bool verify_update(const Graph *g, const State *state, Diagnostics *d) {
   char text[2][160];
   if (state->output < 0) return true;
   if (state->output < (int64_t)(g->noutputs - g->nupdates) || state->output >= (int64_t)g->noutputs)
-    return error_at(d, state->update, "%s: updated by another output", g->inputs[state->input]->name);
+    return error_at(d, state->update, "%s: the update of this state is not one of the graph's updates",
+                    g->inputs[state->input]->name);
   const Value *v = g->inputs[state->input], *next = g->outputs[state->output];
   if (next->type == TYPE_NONE || next->shape.rank < 0) return true; // reported elsewhere
   if (next->type != v->type)
@@ -218,7 +227,8 @@ static bool verify_states(const Graph *g, Diagnostics *d) {
     nupdates += g->states[i].output >= 0;
   }
   if (!ok || nupdates != g->nupdates)
-    return error_at(d, (Position){0}, "%s: states that are not the last inputs", g->name);
+    return error_at(d, (Position){0}, "%s: states must be the last inputs of the graph, and updates its last outputs",
+                    g->name);
   for (size_t i = 0; i < g->nstates; i++) ok &= verify_update(g, &g->states[i], d);
   return ok;
 }

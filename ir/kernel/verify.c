@@ -5,25 +5,49 @@
 #include "ir/support/escape.h"
 
 #include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-bool wrong_expr(const KernelVerifying *v, ExprId id, const char *what) {
-  text_format(v->why, "expression %u (%s): %s\n", id, expr_info[v->k->exprs[id].op].name, what);
+enum { AXIS_NAMES = 128 }; // bytes
+
+bool wrong_expr(const KernelVerifying *v, ExprId id, const char *format, ...) {
+  const ExprOp op = v->k->exprs[id].op;
+  va_list args;
+  text_format(v->why, "expression %u (%s): ", id, op < EXPR_OP_COUNT && expr_info[op].name ? expr_info[op].name : "?");
+  va_start(args, format);
+  text_format_list(v->why, format, args);
+  va_end(args);
+  text_add_string(v->why, "\n");
   return false;
 }
 
 static const char *access_name(const KernelVerifying *v, const Access *a) {
   if (a->value) return a->value->name;
-  return a->type == TYPE_NONE             ? "a place"
+  return a->type == TYPE_NONE             ? "an index expression"
          : a->temporary < v->ntemporaries ? v->temporaries[a->temporary].name
                                           : "a temporary";
 }
 
-bool wrong_access(const KernelVerifying *v, AccessId id, const char *what) {
+bool wrong_access(const KernelVerifying *v, AccessId id, const char *format, ...) {
+  va_list args;
   text_format(v->why, "access %u (", id);
   text_add_user_string(v->why, SINK_TERMINAL, access_name(v, &v->k->accesses[id]));
-  text_format(v->why, "): %s\n", what);
+  text_add_string(v->why, "): ");
+  va_start(args, format);
+  text_format_list(v->why, format, args);
+  va_end(args);
+  text_add_string(v->why, "\n");
   return false;
+}
+
+// "d0 d2", or "no axis", written to names; returns names.
+static const char *axis_names(const Kernel *k, AxisSet axes, char names[AXIS_NAMES]) {
+  size_t n = 0;
+  snprintf(names, AXIS_NAMES, "no axis");
+  for (int axis = 0; axis < k->naxes && n < AXIS_NAMES; axis++)
+    if (axes >> axis & 1) n += (size_t)snprintf(names + n, AXIS_NAMES - n, "%s%s", n ? " " : "", k->axes[axis].name);
+  return names;
 }
 
 // Expressions
@@ -36,14 +60,17 @@ static bool verify_arguments(const KernelVerifying *v, ExprId id) {
   const Expr *e = &v->k->exprs[id];
   for (int a = 0; a < 3; a++) {
     if (a >= expr_info[e->op].narguments && !(e->op == EXPR_LOAD && a == 0)) {
-      if (e->args[a]) return wrong_expr(v, id, "it has more arguments than the operation takes");
+      if (e->args[a])
+        return wrong_expr(v, id, "it has argument %d, expected %d arguments", a + 1, expr_info[e->op].narguments);
       continue;
     }
     if (!e->args[a] && e->op == EXPR_LOAD) continue;
-    if (!e->args[a]) return wrong_expr(v, id, "an argument is missing");
-    if (e->args[a] >= id) return wrong_expr(v, id, "an argument does not stand before it");
+    if (!e->args[a]) return wrong_expr(v, id, "argument %d of %d is missing", a + 1, expr_info[e->op].narguments);
+    if (e->args[a] >= id)
+      return wrong_expr(v, id, "argument %d is expression %u, expected an expression before it", a + 1, e->args[a]);
     if (expr_is_mask(v->k, e->args[a]) != is_mask_argument(e, a))
-      return wrong_expr(v, id, "a mask where a number is wanted, or a number where a mask is");
+      return wrong_expr(v, id, "argument %d is expression %u, expected a %s, found a %s", a + 1, e->args[a],
+                        is_mask_argument(e, a) ? "mask" : "number", is_mask_argument(e, a) ? "number" : "mask");
   }
   return true;
 }
@@ -52,26 +79,35 @@ static bool verify_axes(const KernelVerifying *v, ExprId id) {
   const Kernel *k = v->k;
   const Expr *e = &k->exprs[id];
   AxisSet axes = 0;
-  if (e->axes >> k->naxes) return wrong_expr(v, id, "it varies over an axis that the kernel does not have");
+  char found[AXIS_NAMES], expected[AXIS_NAMES];
+  if (e->axes >> k->naxes) return wrong_expr(v, id, "it varies over an axis beyond the kernel's %d axes", k->naxes);
   for (int a = 0; a < 3; a++) axes |= e->args[a] ? k->exprs[e->args[a]].axes : 0;
   if (expr_has_access(e)) axes |= access_axes(k, &k->accesses[e->access]);
   if (e->op == EXPR_CONSTANT || e->op == EXPR_COMBINE) return true; // may vary over further axes
-  if (e->op == EXPR_INDEX) return (e->axes && !(e->axes & (e->axes - 1))) || wrong_expr(v, id, "not along one axis");
-  if (expr_is_reduction(e) && (e->reduced & ~axes)) return wrong_expr(v, id, "its operand does not vary over an axis");
+  if (e->op == EXPR_INDEX)
+    return (e->axes && !(e->axes & (e->axes - 1))) ||
+           wrong_expr(v, id, "it is the index on %s, expected one axis", axis_names(k, e->axes, found));
+  if (expr_is_reduction(e) && (e->reduced & ~axes))
+    return wrong_expr(v, id, "it reduces %s, over which its operand does not vary",
+                      axis_names(k, e->reduced & ~axes, found));
   if (expr_is_reduction(e)) axes &= ~e->reduced;
-  return e->axes == axes || wrong_expr(v, id, "it does not vary over the axes that its arguments do");
+  return e->axes == axes || wrong_expr(v, id, "it varies over %s, expected the axes of its arguments: %s",
+                                       axis_names(k, e->axes, found), axis_names(k, axes, expected));
 }
 
 static bool verify_exprs(const KernelVerifying *v) {
   const Kernel *k = v->k;
   for (ExprId id = 1; id < k->nexprs; id++) {
     const Expr *e = &k->exprs[id];
-    if (e->op == EXPR_NONE || e->op >= EXPR_OP_COUNT) return wrong_expr(v, id, "no operation");
-    if (e->op == EXPR_COMBINE && !v->is_scheduled) return wrong_expr(v, id, "partial results before there are loops");
+    if (e->op == EXPR_NONE || e->op >= EXPR_OP_COUNT)
+      return wrong_expr(v, id, "operation %d does not exist", (int)e->op);
+    if (e->op == EXPR_COMBINE && !v->is_scheduled)
+      return wrong_expr(v, id, "only a scheduled kernel has partial results to combine");
     bool has_access = expr_has_access(e) || e->op == EXPR_COMBINE;
-    if (has_access && e->access >= k->naccesses) return wrong_expr(v, id, "no such access");
+    if (has_access && e->access >= k->naccesses)
+      return wrong_expr(v, id, "it has access %u, expected one of %zu", e->access, k->naccesses);
     if (has_access && k->accesses[e->access].nbounds && (e->op != EXPR_LOAD || e->args[0] || e->is_s64))
-      return wrong_expr(v, id, "only loads of numbers, at no computed offset, have bounds");
+      return wrong_expr(v, id, "its access has bounds, expected only for loads of numbers without a computed offset");
     if (!verify_arguments(v, id) || !verify_axes(v, id)) return false;
   }
   return true;
@@ -115,17 +151,25 @@ static int64_t first_element(const Access *a) {
 static bool verify_bounds(const KernelVerifying *v, AccessId id, AxisSet *bounded) {
   const Kernel *k = v->k;
   const Access *a = &k->accesses[id];
-  if (a->offset_monomial) return wrong_access(v, id, "it has bounds, and its offset depends on an open dim");
+  if (a->offset_monomial) return wrong_access(v, id, "it has bounds, so its offset must not depend on an open dim");
   for (size_t i = 0; i < a->nbounds; i++) {
     const Bound *b = &a->bounds[i];
     const AxisSet axes = bound_axes(b);
-    if (!axes || axes >> k->naxes) return wrong_access(v, id, "a bound has no axis, or one that there is not");
-    if (axes & *bounded) return wrong_access(v, id, "two bounds have an axis in common");
-    if (b->stride < 0 || b->extent < 0) return wrong_access(v, id, "a bound's stride or extent is below zero");
-    if (axes_monomial(k, axes)) return wrong_access(v, id, "a bound depends on an open dim");
+    char names[AXIS_NAMES];
+    if (!axes || axes >> k->naxes)
+      return wrong_access(v, id, "bound %zu has a factor for no axis, or for an axis beyond the kernel's %d", i,
+                          k->naxes);
+    if (axes & *bounded)
+      return wrong_access(v, id, "bound %zu and an earlier bound both have a factor for %s", i,
+                          axis_names(k, axes & *bounded, names));
+    if (b->stride < 0 || b->extent < 0)
+      return wrong_access(v, id, "bound %zu has stride %lld and extent %lld, expected none below 0", i,
+                          (long long)b->stride, (long long)b->extent);
+    if (axes_monomial(k, axes)) return wrong_access(v, id, "the extents of bound %zu must not depend on open dims", i);
     for (int axis = 0; axis < k->naxes; axis++)
       if (b->factor[axis] && (a->stride[axis] != b->stride * b->factor[axis] || a->stride_monomial[axis]))
-        return wrong_access(v, id, "a stride is not that of its bound");
+        return wrong_access(v, id, "its stride along %s is %lld, expected %lld: the bound's stride times its factor",
+                            k->axes[axis].name, (long long)a->stride[axis], (long long)(b->stride * b->factor[axis]));
     *bounded |= axes;
   }
   return true;
@@ -136,17 +180,23 @@ static bool verify_access(const KernelVerifying *v, AccessId id) {
   const Access *a = &k->accesses[id];
   AxisSet bounded = 0;
   if (a->nbounds && !verify_bounds(v, id, &bounded)) return false;
-  if (a->type == TYPE_NONE) return !a->value || wrong_access(v, id, "a place has a value");
-  if (!a->value && a->temporary >= v->ntemporaries) return wrong_access(v, id, "no such temporary");
-  if (a->type != (a->value ? a->value->type : v->temporaries[a->temporary].type))
-    return wrong_access(v, id, "its type is not its tensor's");
-  if (access_axes(k, a) >> k->naxes) return wrong_access(v, id, "it has a stride along an axis that there is not");
+  if (a->type == TYPE_NONE) return !a->value || wrong_access(v, id, "it has no type, expected no tensor either");
+  if (!a->value && a->temporary >= v->ntemporaries)
+    return wrong_access(v, id, "it has temporary %u, expected one of %zu", a->temporary, v->ntemporaries);
+  const Type type = a->value ? a->value->type : v->temporaries[a->temporary].type;
+  if (a->type != type)
+    return wrong_access(v, id, "its type is %s, expected the tensor's: %s", type_name(a->type), type_name(type));
+  if (access_axes(k, a) >> k->naxes)
+    return wrong_access(v, id, "it has a stride along an axis beyond the kernel's %d axes", k->naxes);
   for (int axis = 0; axis < k->naxes; axis++) {
-    if (a->stride[axis] < 0 && !(bounded >> axis & 1)) return wrong_access(v, id, "a stride below zero");
+    if (a->stride[axis] < 0 && !(bounded >> axis & 1))
+      return wrong_access(v, id, "its stride along %s is %lld, expected at least 0 without a bound", k->axes[axis].name,
+                          (long long)a->stride[axis]);
     if (!k->axes[axis].extent) return true; // the access has no elements
   }
   if (first_element(a) < 0 || last_element(k, a) >= memory_nelems(v, a))
-    return wrong_access(v, id, "it leaves its tensor");
+    return wrong_access(v, id, "it reaches elements %lld to %lld, expected 0 to %lld", (long long)first_element(a),
+                        (long long)last_element(k, a), (long long)memory_nelems(v, a) - 1);
   return true;
 }
 
@@ -184,15 +234,20 @@ static bool verify_stores(const KernelVerifying *v) {
   for (size_t i = 0; i < k->nstores; i++) {
     const Store *s = &k->stores[i];
     if (s->access >= k->naccesses || !s->value || s->value >= k->nexprs) {
-      text_format(v->why, "store %zu: no such access or expression\n", i);
+      text_format(v->why, "store %zu: it has access %u and expression %u, expected one of %zu and 1 to %zu\n", i,
+                  s->access, s->value, k->naccesses, k->nexprs - 1);
       return false;
     }
     const Access *a = &k->accesses[s->access];
-    if (!a->value) return wrong_access(v, s->access, "a result that is no value");
-    if (a->nbounds) return wrong_access(v, s->access, "a store with bounds");
+    if (!a->value) return wrong_access(v, s->access, "it is stored, expected a value of the graph");
+    if (a->nbounds) return wrong_access(v, s->access, "it is stored, expected no bounds");
     if (!axes_nelems(k, k->exprs[s->value].axes)) continue; // beside an axis of extent 0, the other strides are 0
-    if (k->exprs[s->value].axes & ~access_axes(k, a)) return wrong_access(v, s->access, "the result varies over more");
-    if (!is_injective(k, a)) return wrong_access(v, s->access, "two indices store one element");
+    const AxisSet repeated = k->exprs[s->value].axes & ~access_axes(k, a);
+    char names[AXIS_NAMES];
+    if (repeated)
+      return wrong_access(v, s->access, "the stored expression %u varies over %s, along which the access has no stride",
+                          s->value, axis_names(k, repeated, names));
+    if (!is_injective(k, a)) return wrong_access(v, s->access, "two different indices store the same element");
   }
   return true;
 }

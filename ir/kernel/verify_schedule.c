@@ -5,6 +5,7 @@
 #include "ir/kernel/scatter.h"
 #include "ir/kernel/verifying.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 typedef struct ScheduleVerifying {
@@ -18,14 +19,26 @@ typedef struct ScheduleVerifying {
   ExprId *same;      // by ExprId: union-find parent, among expressions with the same value
 } ScheduleVerifying;
 
-static bool wrong_loop(const ScheduleVerifying *v, const Loop *loop, const char *what) {
-  text_format(v->kernel.why, "loop %zu: %s\n", (size_t)(loop - v->schedule->loops), what);
+static bool __attribute__((format(printf, 3, 4)))
+wrong_loop(const ScheduleVerifying *v, const Loop *loop, const char *format, ...) {
+  va_list args;
+  text_format(v->kernel.why, "loop %zu: ", (size_t)(loop - v->schedule->loops));
+  va_start(args, format);
+  text_format_list(v->kernel.why, format, args);
+  va_end(args);
+  text_add_string(v->kernel.why, "\n");
   return false;
 }
 
-static bool wrong_root(const ScheduleVerifying *v, const Loop *loop, const Root *root, const char *what) {
-  text_format(v->kernel.why, "loop %zu, sweep %d, expression %u (%s): %s\n", (size_t)(loop - v->schedule->loops),
-              root->sweep + 1, root->expr, expr_info[v->k->exprs[root->expr].op].name, what);
+static bool __attribute__((format(printf, 4, 5)))
+wrong_root(const ScheduleVerifying *v, const Loop *loop, const Root *root, const char *format, ...) {
+  va_list args;
+  text_format(v->kernel.why, "loop %zu, sweep %d, expression %u (%s): ", (size_t)(loop - v->schedule->loops),
+              root->sweep + 1, root->expr, expr_info[v->k->exprs[root->expr].op].name);
+  va_start(args, format);
+  text_format_list(v->kernel.why, format, args);
+  va_end(args);
+  text_add_string(v->kernel.why, "\n");
   return false;
 }
 
@@ -33,9 +46,9 @@ static bool verify_axes(const ScheduleVerifying *v, const Loop *loop) {
   AxisSet seen = 0;
   for (int i = 0; i < loop->nouter + loop->ninner; i++) {
     int axis = loop->axes[i];
-    if (axis < 0 || axis >= v->k->naxes || seen >> axis & 1) {
-      return wrong_loop(v, loop, "an axis twice, or none");
-    }
+    if (axis < 0 || axis >= v->k->naxes)
+      return wrong_loop(v, loop, "its axis %d has the number %d, expected one of %d", i, axis, v->k->naxes);
+    if (seen >> axis & 1) return wrong_loop(v, loop, "it goes over %s twice", v->k->axes[axis].name);
     seen |= 1U << axis;
   }
   return true;
@@ -70,21 +83,24 @@ static bool verify_needed(const ScheduleVerifying *v, const Loop *loop, const Ro
     const Expr *e = &k->exprs[id];
     if (!v->is_needed[id] || (e->op != EXPR_COMBINE && e->op != EXPR_LOAD)) continue;
     if (e->op == EXPR_COMBINE && e->loop >= (uint32_t)(loop - v->schedule->loops))
-      return wrong_root(v, loop, root, "partial sums that it needs are not there");
+      return wrong_root(v, loop, root, "it needs the partial results of loop %u, which runs later", e->loop);
     const Access *a = &k->accesses[e->access];
-    if (!a->value && !v->is_made[a->temporary]) return wrong_root(v, loop, root, "a temporary that it reads is empty");
+    if (!a->value && !v->is_made[a->temporary])
+      return wrong_root(v, loop, root, "it reads temporary %u (%s), which no earlier sweep or loop stores",
+                        a->temporary, v->schedule->temporaries[a->temporary].name);
     if (e->op == EXPR_LOAD && a->value && kernel_stores(k, e->access) && !is_stored_before(v, loop, e->access))
-      return wrong_root(v, loop, root, "a result that it reads is not there");
+      return wrong_root(v, loop, root, "it reads a result through access %u, which no earlier loop stores", e->access);
   }
   return true;
 }
 
 static bool verify_root(const ScheduleVerifying *v, const Loop *loop, const Root *root) {
   const Kernel *k = v->k;
-  if (root->sweep < 0 || root->sweep >= loop->nsweeps) return wrong_root(v, loop, root, "no such sweep");
+  if (root->sweep < 0 || root->sweep >= loop->nsweeps)
+    return wrong_root(v, loop, root, "the loop has %d sweeps only", loop->nsweeps);
   if (!verify_needed(v, loop, root)) return false;
   if (root->kind == ROOT_REDUCE_INNER)
-    return expr_is_reduction(&k->exprs[root->expr]) || wrong_root(v, loop, root, "it is no sum");
+    return expr_is_reduction(&k->exprs[root->expr]) || wrong_root(v, loop, root, "expected a reduction");
   if (root->kind == ROOT_STORE) v->nstored[root->access]++;
   return true;
 }
@@ -151,18 +167,23 @@ static bool verify_row_chains(const ScheduleVerifying *v, const Loop *loop) {
   const int64_t chain = loop->sums_middle ? 1 : chain_length(width, group);
   const bool has_products = loop->is_product || (loop->is_depthwise && loop->sums_middle);
   Scatter scatter;
-  if (loop->is_scatter) return kernel_find_scatter(k, &scatter) || wrong_loop(v, loop, "it adds no rows at indices");
-  if (runs->is_f32 && !has_products) return wrong_loop(v, loop, "totals in f32 of sums that are not of products");
+  if (loop->is_scatter)
+    return kernel_find_scatter(k, &scatter) ||
+           wrong_loop(v, loop, "it is marked as a scatter, but the kernel does not add rows at indices");
+  if (runs->is_f32 && !has_products) return wrong_loop(v, loop, "totals are f32, expected only for sums of products");
   if (loop->is_product && !has_product(k, loop))
-    return wrong_loop(v, loop, "it does not sum products of rows and vectors");
+    return wrong_loop(
+        v, loop,
+        "it is marked as a product, but some sum has no factor without the vector axis or none without the row axes");
   if (loop->is_depthwise && !has_depthwise(k, loop))
-    return wrong_loop(v, loop, "it does not sum products of vectors that rows share");
+    return wrong_loop(v, loop, "it is marked as depthwise, but in some sum both factors vary over rows");
   const bool is_short = has_products          ? are_products_short(k, loop)
                         : loop->rows_in_lanes ? width <= LONGEST_CHAIN
                         : runs->vector_run    ? runs->vector_run <= LONGEST_RUN * group
                         : runs->middle_run    ? runs->middle_run * chain <= LONGEST_RUN
                                               : runs->is_open || chain * axes_nelems(k, middle) <= LONGEST_RUN;
-  return is_short || wrong_loop(v, loop, "a row's sum is too long a chain of additions in f32");
+  return is_short || wrong_loop(v, loop, "a row's sum has a chain of too many f32 additions, expected at most %d",
+                                has_products || loop->rows_in_lanes ? LONGEST_CHAIN : LONGEST_RUN);
 }
 
 // Whether blocks are short enough for their f32 partial sums.
@@ -174,7 +195,8 @@ static bool verify_block_chains(const ScheduleVerifying *v, const Loop *loop) {
     const Access *a = &k->accesses[loop->roots[i].access];
     const bool is_array = access_axes(k, a) && axes_nelems(k, access_axes(k, a));
     if (loop->roots[i].kind == ROOT_REDUCE_OUTER && a->type == TYPE_F32 && is_array)
-      return wrong_loop(v, loop, "a block's sum is too long a chain of additions in f32");
+      return wrong_loop(v, loop, "a block adds %lld rows to f32 partial sums, expected at most %lld", (long long)length,
+                        (long long)longest);
   }
   return true;
 }
@@ -202,7 +224,9 @@ static bool verify_loops(const ScheduleVerifying *v) {
   for (size_t i = 0; i < v->schedule->nloops; i++)
     if (!verify_loop(v, &v->schedule->loops[i])) return false;
   for (size_t i = 0; i < k->nstores; i++)
-    if (v->nstored[k->stores[i].access] != 1) return wrong_access(&v->kernel, k->stores[i].access, "not stored once");
+    if (v->nstored[k->stores[i].access] != 1)
+      return wrong_access(&v->kernel, k->stores[i].access, "the loops store it %u times, expected once",
+                          v->nstored[k->stores[i].access]);
   return true;
 }
 
@@ -386,7 +410,9 @@ static bool verify_values(const ScheduleVerifying *v) {
   for (size_t i = 0; i < k->nstores && !has_empty_axis(k); i++) {
     const Root *root = find_maker(v, NULL, ROOT_STORE, k->stores[i].access);
     if (!root || !is_same(v, root->expr, k->stores[i].value))
-      return wrong_access(&v->kernel, k->stores[i].access, "what is stored is not the kernel's result");
+      return wrong_access(&v->kernel, k->stores[i].access,
+                          "the value that the loops store is not the value that the kernel specifies (expression %u)",
+                          k->stores[i].value);
   }
   return true;
 }

@@ -110,9 +110,9 @@ static void print_for(LoopText *p, const LoopNode *n) {
   if (n->bound) say(p, n, ", while %v < %b");
   if (n->is_down) loop_text_add(p, ", backwards");
   if (n->is_unrolled) loop_text_add(p, ", unrolled");
-  if (n->interior_end == INT64_MAX) loop_text_add(p, ", apart from %lld on", (long long)n->interior_begin);
+  if (n->interior_end == INT64_MAX) loop_text_add(p, ", interior from %lld on", (long long)n->interior_begin);
   else if (n->interior_end)
-    loop_text_add(p, ", apart in %lld..%lld", (long long)n->interior_begin, (long long)n->interior_end);
+    loop_text_add(p, ", interior %lld..%lld", (long long)n->interior_begin, (long long)n->interior_end);
   say(p, n, "%f");
 }
 
@@ -333,6 +333,13 @@ void loops_print_node(const LoopTree *t, const LoopNode *n, Text *out) {
   Arena scratch;
   LoopText p;
   if (begin_printing(&p, t, &scratch, out)) print_head(&p, n);
+  arena_deinit(&scratch);
+}
+
+void loops_print_index(const LoopTree *t, const Index *i, Text *out) {
+  Arena scratch;
+  LoopText p;
+  if (begin_printing(&p, t, &scratch, out)) loop_text_index(&p, i);
   arena_deinit(&scratch);
 }
 

@@ -49,6 +49,22 @@ bool verify_fail_expr(Verifying *v, const LoopNode *n, ExprId id, const char *wh
   return false;
 }
 
+static void add_index(Verifying *v, const Index *i) {
+  if (i) loops_print_index(v->t, i, v->why);
+  else text_add_string(v->why, "none");
+}
+
+bool verify_fail_index(Verifying *v, const LoopNode *n, const char *what, const Index *found, const Index *expected) {
+  add_where(v);
+  loops_print_node(v->t, n, v->why);
+  text_format(v->why, ": %s is ", what);
+  add_index(v, found);
+  text_add_string(v->why, ", expected ");
+  add_index(v, expected);
+  text_add_string(v->why, "\n");
+  return false;
+}
+
 static void add_root(Verifying *v, size_t root) {
   static const char *const verbs[] = {
       [ROOT_STORE] = "the store of ", [ROOT_REDUCE_INNER] = "the sum ", [ROOT_REDUCE_OUTER] = "the partial sum of "};
@@ -137,7 +153,7 @@ void effects_begin(Verifying *v, Pieces *p) {
 // Each further piece must have the effects of the first: this function resets them, and effects_end_piece compares.
 bool effects_begin_piece(Verifying *v, const LoopNode *n, const Pieces *p) {
   if (p->count && v->nlog != p->end)
-    return fail_effect(v, n, v->log[v->nlog - 1], "happens between the pieces of a loop");
+    return fail_effect(v, n, v->log[v->nlog - 1], "happens between the pieces that cover an axis");
   for (size_t i = p->first; i < p->end; i++) v->count[v->log[i]] = 0;
   return true;
 }
@@ -148,11 +164,13 @@ bool effects_end_piece(Verifying *v, const LoopNode *n, Pieces *p) {
     return true;
   }
   for (size_t i = p->first; i < p->end; i++)
-    if (!v->count[v->log[i]]) return fail_effect(v, n, v->log[i], "is missing here, unlike in the first piece");
+    if (!v->count[v->log[i]])
+      return fail_effect(v, n, v->log[i], "is missing in this piece of the axis, but the first piece has it");
   for (size_t i = p->end; v->nlog - p->end > p->end - p->first && i < v->nlog; i++) {
     bool is_in_first = false;
     for (size_t j = p->first; j < p->end; j++) is_in_first |= v->log[j] == v->log[i];
-    if (!is_in_first) return fail_effect(v, n, v->log[i], "happens here, unlike in the first piece");
+    if (!is_in_first)
+      return fail_effect(v, n, v->log[i], "happens in this piece of the axis, but not in the first piece");
   }
   v->nlog = p->end;
   return true;
@@ -163,7 +181,7 @@ bool effects_are_of(Verifying *v, const LoopNode *n, const Pieces *p, AccessId a
     const size_t root = v->log[i] / NEFFECTS;
     const bool is_of_access = root < v->plan->nroots && v->plan->roots[root].kind != ROOT_REDUCE_INNER &&
                               v->plan->roots[root].access == access;
-    if (!is_of_access) return fail_effect(v, n, v->log[i], "depends on the condition of another access");
+    if (!is_of_access) return fail_effect(v, n, v->log[i], "depends on the flag of another access");
   }
   return true;
 }
@@ -177,7 +195,7 @@ static bool verify_nothing(Verifying *v, const LoopNode *n) {
 }
 
 static bool verify_unused(Verifying *v, const LoopNode *n) {
-  return var_state(v, n->var)->is_set || verify_fail(v, n, "the variable is not declared here");
+  return var_state(v, n->var)->is_set || verify_fail(v, n, "its variable is not declared here");
 }
 
 static bool verify_scope(Verifying *v, const LoopNode *n) {
@@ -188,9 +206,9 @@ static bool verify_scope(Verifying *v, const LoopNode *n) {
 static bool verify_scatter(Verifying *v, const LoopNode *n) {
   Scatter s;
   if (!v->plan->is_scatter || !kernel_find_scatter(v->k, &s) || n->expr != s.sum || n->access != s.to)
-    return verify_fail(v, n, "the kernel is no such scatter");
+    return verify_fail(v, n, "the kernel is not a scatter with this sum and this result");
   if (!var_state(v, loop_var(VAR_BEGIN))->is_set || !var_state(v, loop_var(VAR_END))->is_set)
-    return verify_fail(v, n, "the block's rows are not known");
+    return verify_fail(v, n, "the first and last row of the block (VAR_BEGIN, VAR_END) must be set before it");
   return effect_do(v, n, effect_of_step(v));
 }
 
@@ -244,9 +262,9 @@ bool verify_nodes(Verifying *v, const LoopNode *n) {
   const size_t nscoped = v->nscoped;
   for (; n; n = n->next) {
     if (!is_known(v, n))
-      return verify_fail(v, NULL, "a node has an unknown kind, or names something that does not exist");
+      return verify_fail(v, NULL, "a node has a kind, variable, flag, expression or access that does not exist");
     if (v->vector < 0 && (n->is_vector || n->load == LOAD_SPILLED || n->load == LOAD_COPIED))
-      return verify_fail(v, n, "there is no axis along which vectors lie");
+      return verify_fail(v, n, "it is a vector, but the loop has no axis that vectors lie along");
     if (!verifiers[n->kind](v, n)) return false;
   }
   return scope_close(v, nscoped);
@@ -297,9 +315,9 @@ static bool verify_block(Verifying *v) {
   for (size_t i = 0; i < v->plan->nroots && has_threads; i++)
     if (v->plan->roots[i].kind == ROOT_STORE &&
         loop_shares_bytes(v->k, v->plan, &v->k->accesses[v->plan->roots[i].access]))
-      return verify_fail(v, NULL, "two threads may store halves of the same byte");
+      return verify_fail(v, NULL, "blocks run on several threads, but two blocks may store halves of the same byte");
   return !v->has_streams || last->kind == NODE_FENCE ||
-         verify_fail(v, last, "there is no fence after the streamed stores");
+         verify_fail(v, last, "a block with streamed stores must end with a fence");
 }
 
 // Finds the partial sums that may be NULL in the block: steps are verified before the block and need to know.
@@ -341,7 +359,8 @@ bool loops_verify(const LoopTree *t, Text *why) {
   Verifying v = {.t = t, .k = t->k, .plan = t->plan, .why = why, .arena = &scratch, .b = {.arena = &scratch}};
   bool ok = init(&v);
   if (!ok) why->out_of_memory = true;
-  if (ok && t->plan->is_scatter && t->step) ok = verify_fail(&v, NULL, "a scatter has no steps");
+  if (ok && t->plan->is_scatter && t->step)
+    ok = verify_fail(&v, NULL, "the loop is a scatter and must not have a step function");
   ok = ok && (t->plan->is_scatter || verify_step(&v, t->step, false)) &&
        (!t->tail_step || verify_step(&v, t->tail_step, true)) && verify_block(&v);
   why->out_of_memory |= v.b.out_of_memory;

@@ -30,18 +30,22 @@ bool verify_bounds(Verifying *v, const LoopNode *n) {
   bool has_lanes = false;
   if (!verify_index(v, n, n->inside) || !verify_index(v, n, n->within)) return false;
   if (is_load && access_has_conditions(v->k, a) && n->address.base != BASE_TENSOR)
-    return verify_fail(v, n, "it is loaded relative to a pointer, which may be outside of its tensor");
+    return verify_fail(
+        v, n, "a load with conditions must be relative to its tensor: a row pointer may point outside of the tensor");
   for (size_t i = is_load ? a->nbounds : 0; i-- > 0;) {
     const Bound *b = &a->bounds[i];
     if (bound_always_holds(v->k, b)) continue;
     if (lane_axis < 0 || !b->factor[lane_axis]) {
-      if (!is_test_of(v, take_last(&tests), b)) return verify_fail(v, n, "its condition is not that of its bounds");
+      if (!is_test_of(v, take_last(&tests), b))
+        return verify_fail(v, n, "its condition must test each bound of its access: 0 <= index < extent");
       continue;
     }
     has_lanes = true;
     if (!n->within || n->factor != b->factor[lane_axis] || n->extent != b->extent || !is_index_of(v, n->within, b))
-      return verify_fail(v, n, "its condition on lanes is not that of its bound");
+      return verify_fail(v, n,
+                         "its condition on lanes must have the index, the factor and the extent of its access's bound");
   }
   const bool has_none = !n->within && !n->factor && !n->extent;
-  return (!tests && (has_lanes || has_none)) || verify_fail(v, n, "it has a condition that its access does not have");
+  return (!tests && (has_lanes || has_none)) ||
+         verify_fail(v, n, "it has a condition, but its access has no bound for it");
 }

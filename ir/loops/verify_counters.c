@@ -10,7 +10,9 @@ int counted_direction(const Verifying *v, Var var) {
 static bool close_counter(Verifying *v, uint32_t direction) {
   Range *r = &v->range[direction];
   const bool is_done = !r->most_left && !r->must_advance;
-  if (!is_done) return verify_fail(v, r->counter, "the tail after the loops over whole vectors is missing");
+  if (!is_done)
+    return verify_fail(v, r->counter,
+                       "elements may be left after the loops over whole vectors, but the tail is missing");
   r->progress = RANGE_UNTOUCHED;
   return true;
 }
@@ -21,7 +23,8 @@ static bool verify_run_end(Verifying *v, const LoopNode *n, const Frame *runs, R
   const Index *next = index_of(&v->b, INDEX_ADD, n->value, runs->node->step), *x, *y;
   const bool is_end = end->is_set && end->value && index_is_least(end->value, &x, &y) && index_equals(x, next) &&
                       index_equals(y, r->to) && index_is_literal(runs->node->step);
-  if (!is_end) return verify_fail(v, n, "VAR_RUN_END is not the end of the run");
+  if (!is_end)
+    return verify_fail(v, n, "VAR_RUN_END must be the smaller of the run's begin + length and the end of the axis");
   const int64_t length = runs->node->step->number;
   r->end = var_index(v, VAR_RUN_END);
   r->end_divisor = greatest_divisor(length, r->divisor);
@@ -32,7 +35,7 @@ static bool verify_run_end(Verifying *v, const LoopNode *n, const Frame *runs, R
 // The counter goes over a run if it begins at the variable of a loop over runs, else over the whole axis.
 static bool begin_counting(Verifying *v, const LoopNode *n, int direction) {
   Range *r = &v->range[direction];
-  if (r->progress != RANGE_UNTOUCHED) return verify_fail(v, n, "there is a loop over its axis around it");
+  if (r->progress != RANGE_UNTOUCHED) return verify_fail(v, n, "a loop around it already goes over its axis");
   Frame *runs = runs_find(v, n->value);
   r->end = r->to;
   r->end_divisor = r->divisor;
@@ -49,7 +52,8 @@ static bool begin_counting(Verifying *v, const LoopNode *n, int direction) {
   r->line_access = 0;
   r->counter = n;
   effects_begin(v, &r->pieces);
-  if (!runs) return index_equals(n->value, r->from) || verify_fail(v, n, "it does not begin at the first index");
+  if (!runs)
+    return index_equals(n->value, r->from) || verify_fail(v, n, "it must begin at the first index on its axis");
   if (!verify_runs(v, n, runs, r) || !verify_run_end(v, n, runs, r)) return false;
   runs->direction = direction;
   return true;
@@ -57,7 +61,8 @@ static bool begin_counting(Verifying *v, const LoopNode *n, int direction) {
 
 bool verify_counter(Verifying *v, const LoopNode *n) {
   const int direction = counted_direction(v, n->var);
-  if (direction == UNKNOWN_DIRECTION) return verify_fail(v, n, "its variable is not one of counters");
+  if (direction == UNKNOWN_DIRECTION)
+    return verify_fail(v, n, "a counter's variable must be the outer iteration, the lane or the column");
   if (!n->value || !verify_index(v, n, n->value) || (direction == OUTER && !verify_block_range(v, n))) return false;
   if (!begin_counting(v, n, direction)) return false;
   v->range[direction].progress = RANGE_COUNTED;
@@ -68,9 +73,10 @@ bool verify_counter(Verifying *v, const LoopNode *n) {
 static Range *find_counter(Verifying *v, const LoopNode *n, Var var) {
   const int direction = counted_direction(v, var);
   Range *r = direction == UNKNOWN_DIRECTION ? NULL : &v->range[direction];
-  if (!r || r->progress != RANGE_COUNTED) verify_fail(v, n, "its counter is not declared");
+  if (!r || r->progress != RANGE_COUNTED)
+    verify_fail(v, n, "the counter that it continues is not declared in this list of nodes");
   else if (r->depth != v->nframes || r->nguards != v->nguards)
-    verify_fail(v, n, "there is a loop or condition between its counter and it");
+    verify_fail(v, n, "it must be in the same list of nodes as its counter");
   else return r;
   return NULL;
 }
@@ -93,10 +99,11 @@ static int64_t find_rest(const Verifying *v, int direction, int64_t width) {
 bool verify_for_whole(Verifying *v, const LoopNode *n) {
   Range *r = find_counter(v, n, n->var);
   if (!r) return false;
-  if (r->must_advance) return verify_fail(v, n, "the counter does not advance over the peeled elements before it");
-  if (!index_is_literal(n->step) || n->step->number < 1) return verify_fail(v, n, "its step is not a positive literal");
+  if (r->must_advance) return verify_fail(v, n, "the counter must advance over the peeled elements before it");
+  if (!index_is_literal(n->step) || n->step->number < 1)
+    return verify_fail(v, n, "its step must be a positive literal");
   if (!index_equals(n->end, r->end) || n->bound || n->is_down)
-    return verify_fail(v, n, "it does not end with the last index");
+    return verify_fail(v, n, "it must end at the end of its axis");
   const int64_t width = n->step->number;
   if (!verify_next_piece(v, n, r, width)) return false;
   if (r->left >= 0) r->left %= width;
@@ -111,12 +118,13 @@ bool verify_for_whole(Verifying *v, const LoopNode *n) {
 bool verify_for_vectors(Verifying *v, const LoopNode *n) {
   const int direction = counted_direction(v, n->var);
   if (direction != v->vector || v->vector < 0 || v->lanes != direction)
-    return verify_fail(v, n, "it does not go over vectors");
+    return verify_fail(v, n, "it must go over the axis that vectors lie along");
   Range *r = &v->range[direction];
   if (!n->value || !begin_counting(v, n, direction)) return false;
   if (!index_equals(n->end, r->end) || !index_is(n->step, LANES) || n->bound || n->is_down || n->flag)
-    return verify_fail(v, n, "it does not go over all vectors");
-  if (!n->has_tail && (n->is_peeled || r->end_divisor % LANES)) return verify_fail(v, n, "the tail is missing");
+    return verify_fail(v, n, "it must go over all vectors of the axis, with step LANES");
+  if (!n->has_tail && (n->is_peeled || r->end_divisor % LANES))
+    return verify_fail(v, n, "has_tail is unset, but the length of the axis may not be a multiple of LANES");
   if (n->is_peeled) r->line_access = n->peeled + 1;
   r->is_aligned = r->is_aligned && !n->is_peeled;
   r->most_left = (int64_t)n->count * LANES;
@@ -129,9 +137,10 @@ bool verify_tail(Verifying *v, const LoopNode *n) {
   Range *r = find_counter(v, n, n->test->args[0]->var);
   if (!r) return false;
   if (n->otherwise || !index_equals(n->test->args[1], r->end))
-    return verify_fail(v, n, "the tail does not go on to the end");
+    return verify_fail(v, n, "the tail must go on to the end of the axis, and has no else branch");
   const int64_t most = n->test->args[0]->var.kind == VAR_COLUMN ? v->plan->columns : LANES;
-  if (r->most_left > most || r->must_advance) return verify_fail(v, n, "more than a vector may be left");
+  if (r->most_left > most || r->must_advance)
+    return verify_fail(v, n, "more elements may be left than the tail computes");
   if (!verify_next_piece(v, n, r, WIDTH_UNKNOWN)) return false;
   r->most_left = 0;
   return true;
@@ -144,10 +153,12 @@ bool verify_peel_count(Verifying *v, const LoopNode *n) {
   const Access *a = &v->k->accesses[n->address.access];
   if (!r) return false;
   const int64_t extent = v->k->axes[v->vector].extent;
-  if (r->pieces.count || !index_equals(r->end, r->to)) return verify_fail(v, n, "it is not at the beginning of a row");
+  if (r->pieces.count || !index_equals(r->end, r->to))
+    return verify_fail(v, n, "elements can be peeled at the beginning of a row only, and not of a run");
   if (kernel_factor(v->k, extent, v->k->axes[v->vector].monomial) < LANES || type_nbytes(a->type) * LANES < LINE ||
       a->stride[v->vector] != 1 || v->lanes != v->vector)
-    return verify_fail(v, n, "a row may end before the next cache line");
+    return verify_fail(
+        v, n, "rows can be peeled only if each reaches its next cache line, and vectors lie along their dense axis");
   r->must_advance = true;
   r->is_aligned = false;
   r->line_access = n->address.access + 1;
@@ -160,7 +171,7 @@ bool verify_peel(Verifying *v, const LoopNode *n) {
   Range *r = find_counter(v, n, loop_var(VAR_LANE));
   if (!r) return false;
   if (n->otherwise || !r->must_advance || r->pieces.count)
-    return verify_fail(v, n, "it is not at the beginning of a row");
+    return verify_fail(v, n, "the peeled elements must be the first piece of a row, after their number is computed");
   return verify_next_piece(v, n, r, WIDTH_LANES);
 }
 
@@ -168,7 +179,7 @@ bool verify_advance(Verifying *v, const LoopNode *n) {
   Range *r = find_counter(v, n, n->var);
   if (!r) return false;
   if (!r->must_advance || r->pieces.count != 1 || !index_is_var(n->value, loop_var(VAR_LANES)))
-    return verify_fail(v, n, "it does not advance over the peeled elements");
+    return verify_fail(v, n, "it must advance by the number of peeled elements, directly after these");
   r->must_advance = false;
   return true;
 }
@@ -180,43 +191,44 @@ static bool verify_iterations(Verifying *v, const LoopNode *n) {
   const Loop *plan = v->plan;
   const Range *r = &v->range[OUTER];
   if (n->is_tile || r->progress != RANGE_PIECE)
-    return verify_fail(v, n, "it is not in the loop over the block's iterations");
+    return verify_fail(v, n, "a step must be called in the loop over the block's iterations");
   if (n->has_fewer_lanes) {
     const Index *remainder = index_of(&v->b, INDEX_SUBTRACT, r->end, var_index(v, VAR_OUTER));
     const bool is_remainder = v->t->tail_step && r->width == WIDTH_UNKNOWN && index_equals(n->value, remainder);
-    return is_remainder || verify_fail(v, n, "its count is not the number of iterations left in the block");
+    return is_remainder || verify_fail(v, n, "a tail step must compute all iterations that are left in the block");
   }
   if (n->value || r->width != (plan->rows > 1 ? n->count : plan->rows_in_lanes ? LANES : 1))
-    return verify_fail(v, n, "it does not take as many iterations as its loop advances by");
+    return verify_fail(v, n, "the step must compute as many iterations as its loop advances by");
   if (plan->rows > 1 ? n->count < 1 || n->count > plan->rows : n->count)
-    return verify_fail(v, n, "its number of rows is not the loop's");
+    return verify_fail(v, n, "the step has %d rows, expected at most the loop's %d", n->count, plan->rows);
   return true;
 }
 
 // The step must take the piece of the vector axis that the loop or condition around its call covers.
 static bool verify_columns(Verifying *v, const LoopNode *n) {
   const Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
-  if (n->has_columns != (v->plan->columns != 0)) return verify_fail(v, n, "it takes a part of the columns, or all");
+  if (n->has_columns != (v->plan->columns != 0))
+    return verify_fail(v, n, "has_columns must be set if, and only if, steps take parts of the vector axis");
   if (!n->has_columns) return true;
   const Index *next = index_of(&v->b, INDEX_ADD, var_index(v, VAR_COLUMN), number_index(v, v->plan->columns));
   const bool is_part = r && r->progress == RANGE_PIECE && r->start.kind == VAR_COLUMN && n->end &&
                        (r->width == WIDTH_UNKNOWN      ? index_equals(n->end, r->end)
                         : r->width == v->plan->columns ? index_equals(n->end, next)
                                                        : false);
-  return is_part || verify_fail(v, n, "the columns that it takes are not those of the loop around it");
+  return is_part || verify_fail(v, n, "the step must take the columns of the loop or condition around its call");
 }
 
 bool verify_step_call(Verifying *v, const LoopNode *n) {
-  if (!v->is_block) return verify_fail(v, n, "a step calls no step");
+  if (!v->is_block) return verify_fail(v, n, "a step must not call a step");
   if (v->plan->tile && (!n->is_tile || n->has_fewer_lanes || n->count || n->value))
-    return verify_fail(v, n, "it does not take a tile");
+    return verify_fail(v, n, "the loop has tiles, so the step must take a tile and no rows");
   if (v->plan->tile ? !verify_block_range(v, n) : !verify_iterations(v, n)) return false;
   if (!verify_columns(v, n)) return false;
   for (uint32_t i = 0; i < v->plan->nroots; i++) {
     const Root *root = &v->plan->roots[i];
     const bool has_elements = axes_nelems(v->k, access_axes(v->k, &v->k->accesses[root->access])) != 0;
     if (root->kind == ROOT_REDUCE_OUTER && has_elements && !v->count[effect_of(i, EFFECT_PREPARED)])
-      return verify_fail(v, n, "partial sums are not initialised before it");
+      return verify_fail(v, n, "the block's partial sums must be initialised before the first step");
   }
   return effect_do(v, n, effect_of_step(v));
 }

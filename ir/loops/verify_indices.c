@@ -25,9 +25,9 @@ static bool is_var(const Verifying *v, Var var) {
 }
 
 bool var_set(Verifying *v, const LoopNode *n, Var var, const Index *value) {
-  if (!is_var(v, var)) return verify_fail(v, n, "there is no such variable");
+  if (!is_var(v, var)) return verify_fail(v, n, "its variable does not exist");
   VarState *state = var_state(v, var);
-  if (state->is_set) return verify_fail(v, n, "the variable is set twice");
+  if (state->is_set) return verify_fail(v, n, "its variable is already set");
   *state = (VarState){.value = value};
   return scope_add(v, &state->is_set, NULL, 0);
 }
@@ -35,9 +35,9 @@ bool var_set(Verifying *v, const LoopNode *n, Var var, const Index *value) {
 bool verify_index(Verifying *v, const LoopNode *n, const Index *i) {
   if (!i) return true;
   if (i->op == INDEX_VAR && (!is_var(v, i->var) || !var_state(v, i->var)->is_set))
-    return verify_fail(v, n, "it uses a variable that has no value here");
+    return verify_fail(v, n, "it uses a variable that is not set before it");
   if ((i->op == INDEX_NCUT_BLOCKS || i->op == INDEX_BLOCK_LENGTH) && i->loop >= v->t->schedule->nloops)
-    return verify_fail(v, n, "there is no such loop");
+    return verify_fail(v, n, "it uses the block length or number of blocks of a loop that does not exist");
   for (int a = 0; a < 3; a++)
     if (!verify_index(v, n, i->args[a])) return false;
   return true;
@@ -88,12 +88,13 @@ bool verify_axis_index(Verifying *v, const LoopNode *n) {
   int at = 0;
   AxisSet below = 0;
   while (at < plan->nouter && plan->axes[at] != (int)n->var.of) at++;
-  if (at == plan->nouter) return verify_fail(v, n, "its axis is not an outer axis");
+  if (at == plan->nouter) return verify_fail(v, n, "the axis of its index must be an outer axis of the loop");
   for (int i = at + 1; i < plan->nouter; i++) below |= 1U << plan->axes[i];
   const bool has_rows = v->range[OUTER].start.kind == VAR_ROW;
   const AxisSet rows = has_rows ? loop_row_axes(v->k, plan) : 0;
   if (!has_rows && v->range[OUTER].width == WIDTH_ROWS && !(verify_shared_axes(v) >> n->var.of & 1))
-    return verify_fail(v, n, "the rows of the step have different indices on its axis");
+    return verify_fail(v, n,
+                       "the rows of a step have different indices on its axis, so it must be in a loop over rows");
   const Index *index = var_index(v, VAR_OUTER);
   if (rows >> n->var.of & 1) index = var_index(v, VAR_ROW);
   else if (has_rows) index = index_of(&v->b, INDEX_ADD, index, var_index(v, VAR_ROW));
@@ -102,15 +103,15 @@ bool verify_axis_index(Verifying *v, const LoopNode *n) {
   index = index_of(&v->b, INDEX_DIVIDE, index, nelems ? nelems_index(v, below) : number_index(v, 1));
   if (!is_first) index = index_of(&v->b, INDEX_REMAINDER, index, nelems_index(v, 1U << n->var.of));
   if (v->b.out_of_memory) return false;
-  return !nelems || index_equals(n->value, index) || verify_fail(v, n, "it is not the index on the axis");
+  return !nelems || index_equals(n->value, index) || verify_fail_index(v, n, "the index on its axis", n->value, index);
 }
 
 static bool verify_value(Verifying *v, const LoopNode *n, VarKind kind, const Index *expected) {
   const VarState *state = var_state(v, (Var){kind, 0});
   if (v->b.out_of_memory) return false;
-  if (!state->is_set || !state->value) return verify_fail(v, n, "VAR_BEGIN or VAR_END of the block is not set");
-  return index_equals(state->value, expected) ||
-         verify_fail(v, n, "the ranges of the blocks do not cover each iteration once");
+  if (!state->is_set || !state->value)
+    return verify_fail(v, n, "variable %s of the block's range must be set before it", var_names[kind]);
+  return index_equals(state->value, expected) || verify_fail_index(v, n, var_names[kind], state->value, expected);
 }
 
 static const Index *least(Verifying *v, const Index *x, const Index *y) {
@@ -157,19 +158,22 @@ bool verify_block_range(Verifying *v, const LoopNode *n) {
 // axes, and VAR_RUN_LENGTH the number of iterations in a chain of at most LONGEST_RUN additions.
 bool verify_chain(Verifying *v, const LoopNode *n) {
   TreeBuilder *b = &v->b;
-  if (v->vector < 0 || !v->plan->runs.is_open) return verify_fail(v, n, "the loop's runs do not depend on open dims");
+  if (v->vector < 0 || !v->plan->runs.is_open)
+    return verify_fail(v, n, "VAR_CHAIN is only for loops whose runs depend on open dims");
   const Index *width = nelems_index(v, 1U << v->vector), *lanes = number_index(v, LANES);
   const Index *group = number_index(v, (int64_t)LANES * v->plan->accumulators);
   const Index *groups = index_of(b, INDEX_DIVIDE, width, group);
   const Index *vectors = index_of(b, INDEX_DIVIDE, index_of(b, INDEX_REMAINDER, width, group), lanes);
   const Index *tail = index_of(b, INDEX_DIFFERS, index_of(b, INDEX_REMAINDER, width, lanes), number_index(v, 0));
   const Index *chain = index_of(b, INDEX_ADD, index_of(b, INDEX_ADD, groups, vectors), tail);
-  return !b->out_of_memory && (index_equals(n->value, chain) || verify_fail(v, n, "it is not the length of a chain"));
+  return !b->out_of_memory &&
+         (index_equals(n->value, chain) || verify_fail_index(v, n, "the length of a chain", n->value, chain));
 }
 
 bool verify_run_length(Verifying *v, const LoopNode *n) {
   TreeBuilder *b = &v->b;
   const Index *chain = var_index(v, VAR_CHAIN), *longest = number_index(v, LONGEST_RUN);
   const Index *length = index_choose(b, chain, index_of(b, INDEX_DIVIDE, longest, chain), number_index(v, 1));
-  return !b->out_of_memory && (index_equals(n->value, length) || verify_fail(v, n, "it is not the length of a run"));
+  return !b->out_of_memory &&
+         (index_equals(n->value, length) || verify_fail_index(v, n, "the length of a run", n->value, length));
 }

@@ -19,17 +19,17 @@ static bool is_end_of_run(Verifying *v, const LoopNode *n, const Index *length, 
 static bool verify_for_each(Verifying *v, const LoopNode *n, int direction) {
   Range *r = &v->range[direction], piece = *r;
   if (direction >= v->k->naxes || !(v->inner >> direction & 1))
-    return verify_fail(v, n, "it does not go over an inner axis");
-  if (r->progress != RANGE_UNTOUCHED) return verify_fail(v, n, "there is a loop over its axis around it");
-  if (!index_is(n->step, 1)) return verify_fail(v, n, "its step is not 1");
+    return verify_fail(v, n, "it must go over an inner axis of the loop");
+  if (r->progress != RANGE_UNTOUCHED) return verify_fail(v, n, "a loop around it already goes over its axis");
+  if (!index_is(n->step, 1)) return verify_fail(v, n, "its step must be 1");
   Frame *runs = runs_find(v, n->value);
   if (runs) {
     if (!verify_runs(v, n, runs, r)) return false;
     if (!is_end_of_run(v, n, runs->node->step, r) || n->is_down)
-      return verify_fail(v, n, "it does not go over the run exactly");
+      return verify_fail(v, n, "it must go over all indices of its run, forwards");
     runs->direction = direction;
   } else if (!index_equals(n->value, r->from) || !index_equals(n->end, r->to) || n->bound) {
-    return verify_fail(v, n, "it does not go over all indices on %s", direction_name(v, direction));
+    return verify_fail(v, n, "it must go over all indices on %s", direction_name(v, direction));
   }
   piece.start = n->var;
   piece.width = 1;
@@ -47,20 +47,21 @@ static bool is_run_length(const Verifying *v, const Index *i) {
 
 // A loop over runs. The axis is not known yet: the inner loop over the indices of a run determines it.
 static bool verify_for_runs(Verifying *v, const LoopNode *n) {
-  if (!is_run_length(v, n->step)) return verify_fail(v, n, "its step may be 0");
-  if (n->is_down || n->bound) return verify_fail(v, n, "it does not go over all runs");
+  if (!is_run_length(v, n->step)) return verify_fail(v, n, "the length of its runs may be 0, expected at least 1");
+  if (n->is_down || n->bound) return verify_fail(v, n, "it must go over all runs, forwards");
   return verify_body(v, n, UNKNOWN_DIRECTION);
 }
 
 // A loop over the vectors of a group. A node in its body sets VAR_VECTOR_LANE, the vector's first index.
 static bool verify_for_group(Verifying *v, const LoopNode *n) {
-  if (v->vector < 0) return verify_fail(v, n, "there are no vectors");
+  if (v->vector < 0) return verify_fail(v, n, "it goes over vectors, but the loop has no axis that vectors lie along");
   Range piece = v->range[v->vector];
   const bool is_all =
       index_is(n->value, 0) && index_is_literal(n->end) && index_is(n->step, 1) && !n->bound && !n->is_down;
-  if (!is_all) return verify_fail(v, n, "it does not go over all vectors of a group");
+  if (!is_all) return verify_fail(v, n, "it must go over all vectors of its group: from 0 to a literal, with step 1");
   if (piece.progress != RANGE_PIECE || n->end->number * LANES != piece.width)
-    return verify_fail(v, n, "it does not go over as many vectors as the group has");
+    return verify_fail(v, n, "it goes over %lld vectors, expected the group's %lld", (long long)n->end->number,
+                       (long long)(piece.progress == RANGE_PIECE && piece.width > 0 ? piece.width / LANES : 0));
   piece.group = piece.start;
   piece.start = loop_var(VAR_NONE);
   piece.width = LANES;
@@ -70,9 +71,11 @@ static bool verify_for_group(Verifying *v, const LoopNode *n) {
 static bool verify_for_rows(Verifying *v, const LoopNode *n) {
   Range piece = v->range[OUTER];
   const bool is_all = index_is(n->value, 0) && index_is_var(n->end, loop_var(VAR_ROWS)) && index_is(n->step, 1);
-  if (!is_all || n->bound || n->is_down) return verify_fail(v, n, "it does not go over all rows");
+  if (!is_all || n->bound || n->is_down)
+    return verify_fail(v, n, "it must go over all rows of the step: from 0 to VAR_ROWS, with step 1");
   if (piece.width != WIDTH_ROWS)
-    return verify_fail(v, n, "the step does not compute several rows, or it is in a loop over them");
+    return verify_fail(v, n,
+                       "a loop over rows must be in a step of several rows, and not within another loop over rows");
   piece.width = 1;
   piece.start = n->var;
   return verify_piece(v, n, OUTER, &piece);
@@ -81,7 +84,7 @@ static bool verify_for_rows(Verifying *v, const LoopNode *n) {
 // A loop over the elements of an array of partial sums, which is no direction.
 static bool verify_for_elements(Verifying *v, const LoopNode *n) {
   if (!index_is(n->value, 0) || !index_is(n->step, 1) || n->bound || n->is_down)
-    return verify_fail(v, n, "it does not go over all elements");
+    return verify_fail(v, n, "it must go over all partial sums: from 0, with step 1");
   return verify_body(v, n, UNKNOWN_DIRECTION);
 }
 
@@ -97,13 +100,14 @@ bool verify_for(Verifying *v, const LoopNode *n) {
   if (!verify_index(v, n, n->value) || !verify_index(v, n, n->end) || !verify_index(v, n, n->step) ||
       !verify_index(v, n, n->bound))
     return false;
-  if (!n->step || !n->end) return verify_fail(v, n, "it has no end, or no step");
+  if (!n->step || !n->end) return verify_fail(v, n, "a loop must have an end and a step");
   if (n->is_vectors) return verify_for_vectors(v, n);
   if (n->is_whole)
-    return n->flag ? verify_fail(v, n, "a loop over a counter may not depend on a flag") : verify_for_whole(v, n);
+    return n->flag ? verify_fail(v, n, "a loop that continues a counter must not depend on a flag")
+                   : verify_for_whole(v, n);
   const bool is_lane = n->var.kind == VAR_LANE && v->vector >= 0;
   if (n->var.kind > VAR_ELEMENT || (!is_lane && !loops[n->var.kind]))
-    return verify_fail(v, n, "its variable is not one that loops have");
+    return verify_fail(v, n, "a loop's variable must be an axis, row, vector, run, lane or element");
   Pieces done;
   effects_begin(v, &done);
   if (n->flag && !guard_push(v, n, n->flag, n->access)) return false;
@@ -115,7 +119,8 @@ bool verify_for(Verifying *v, const LoopNode *n) {
 
 static bool verify_under_flag(Verifying *v, const LoopNode *n) {
   Pieces pieces;
-  if (n->otherwise || !n->flag) return verify_fail(v, n, "it has neither test nor flag, or a flag and an else branch");
+  if (n->otherwise || !n->flag)
+    return verify_fail(v, n, "a condition must have a test, or else a flag and no else branch");
   if (!verify_flag(v, n, n->flag, n->access) || !guard_push(v, n, n->flag, n->access)) return false;
   effects_begin(v, &pieces);
   const bool ok = verify_nodes(v, n->body);
@@ -153,20 +158,23 @@ bool verify_if(Verifying *v, const LoopNode *n) {
 
 static bool verify_vector_lane(Verifying *v, const LoopNode *n) {
   Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
-  if (!r || !r->group.kind || r->start.kind) return verify_fail(v, n, "it is not in a loop over a group of vectors");
+  if (!r || !r->group.kind || r->start.kind)
+    return verify_fail(v, n, "VAR_VECTOR_LANE must be set in a loop over a group of vectors");
   Linear is = linear_of(v, n->value), expected = {0};
   linear_add_var(&expected, r->group.kind, r->group.of, 1, 0);
   linear_add_var(&expected, VAR_VECTOR, 0, LANES, 0);
   r->start = n->var; // verify_piece restores it at the end of the loop
-  return linear_equals(&is, &expected) || verify_fail(v, n, "the vectors of a group are not neighbours");
+  return linear_equals(&is, &expected) ||
+         verify_fail(v, n, "the vectors of a group must be adjacent: the group's first index + vector * LANES");
 }
 
 static bool verify_tail_lanes(Verifying *v, const LoopNode *n) {
   Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
   if (!r || r->progress != RANGE_PIECE || r->width != WIDTH_UNKNOWN)
-    return verify_fail(v, n, "it is not in the tail of a counter");
+    return verify_fail(v, n, "VAR_LANES must be set in the tail of a counter");
   const Index *remainder = index_of(&v->b, INDEX_SUBTRACT, r->end, var_index(v, VAR_LANE));
-  if (!index_equals(n->value, remainder)) return verify_fail(v, n, "it is not the number of elements left");
+  if (!index_equals(n->value, remainder))
+    return verify_fail_index(v, n, "the number of elements left", n->value, remainder);
   r->width = WIDTH_LANES;
   return true;
 }
@@ -176,7 +184,7 @@ static bool (*const of_vars[])(Verifying *, const LoopNode *) = {
     [VAR_CHAIN] = verify_chain,     [VAR_RUN_LENGTH] = verify_run_length,   [VAR_ELEMENT] = NULL};
 
 bool verify_set_index(Verifying *v, const LoopNode *n) {
-  if (!n->value) return verify_fail(v, n, "it has no value");
+  if (!n->value) return verify_fail(v, n, "it must have a value");
   if (!verify_index(v, n, n->value) || !var_set(v, n, n->var, n->value)) return false;
   return !of_vars[n->var.kind] || of_vars[n->var.kind](v, n);
 }

@@ -8,7 +8,7 @@ static uint32_t store_root(Verifying *v, const LoopNode *n, AccessId id) {
   const bool is_store =
       root && v->plan->roots[root - 1].kind == ROOT_STORE &&
       ((n->kind != NODE_STORE && n->kind != NODE_COPY_ROWS) || v->plan->roots[root - 1].expr == n->expr);
-  if (!is_store) verify_fail(v, n, "the loop has no such store");
+  if (!is_store) verify_fail(v, n, "no result of the loop is a store of this expression through this access");
   return is_store ? root : 0;
 }
 
@@ -27,26 +27,29 @@ static bool verify_streamed(Verifying *v, const LoopNode *n, AccessId id) {
   const int lane_axis = loop_lane_axis(v->plan);
   const Range *r = v->lanes < 0 ? NULL : &v->range[v->lanes];
   v->has_streams = true;
-  if (!m->is_streamed_found) return verify_fail(v, n, "its flag is not computed before it");
+  if (!m->is_streamed_found) return verify_fail(v, n, "its flag must be computed before it");
   if (!r || n->has_fewer_lanes || (!is_rows && (!n->is_vector || n->is_strided)))
-    return verify_fail(v, n, "only whole dense vectors can be streamed");
-  if (m->is_peeled) return r->line_access == id + 1 || verify_fail(v, n, "its rows are not peeled to cache lines");
+    return verify_fail(v, n, "only whole vectors of adjacent elements can be streamed");
+  if (m->is_peeled)
+    return r->line_access == id + 1 ||
+           verify_fail(v, n,
+                       "its loop must peel the elements before a row's first cache line, by the address of this store");
   for (int axis = 0; axis < v->k->naxes; axis++) {
     const int64_t stride = kernel_factor(v->k, a->stride[axis], a->stride_monomial[axis]);
     const bool is_contiguous = axis == lane_axis || (is_rows && axis == v->vector);
     if (!is_contiguous && stride * (int64_t)type_nbytes(a->type) % LINE)
-      return verify_fail(v, n, "its rows may begin in the middle of cache lines");
+      return verify_fail(v, n, "streamed rows must begin at cache lines");
   }
   const bool is_aligned = rows_in_lanes ? are_blocks_aligned(v->plan) : r->is_aligned;
   const bool is_dense = !is_rows || a->stride[lane_axis] == v->k->axes[v->vector].extent;
-  return (is_aligned && is_dense) || verify_fail(v, n, "its vectors may begin in the middle of cache lines");
+  return (is_aligned && is_dense) || verify_fail(v, n, "streamed vectors must begin at multiples of their size");
 }
 
 // A store of an optional output must depend on FLAG_WANTED, a streamed store on FLAG_STREAMED.
 static bool verify_conditions(Verifying *v, const LoopNode *n, AccessId id) {
   const Memory *m = &v->memory[id];
   if (m->is_wanted_found && !is_guarded(v, FLAG_WANTED, id))
-    return verify_fail(v, n, "its output may be unwanted, and it does not depend on that");
+    return verify_fail(v, n, "the caller may not want its output, so it must depend on FLAG_WANTED");
   return !n->is_streamed || verify_streamed(v, n, id);
 }
 
@@ -58,7 +61,8 @@ static Directions directions_of(const Verifying *v, AxisSet axes) {
 static bool verify_once(Verifying *v, const LoopNode *n, const Root *root) {
   const AxisSet axes = root_axes(v->k, root);
   if (v->outer & ~axes && !v->memory[root->access].is_step_local)
-    return verify_fail(v, n, "several outer iterations store the same element");
+    return verify_fail(
+        v, n, "its result does not vary over all outer axes, so several outer iterations store the same element");
   return verify_goes_over(v, n, 0, directions_of(v, axes), n->is_vector);
 }
 
@@ -66,10 +70,10 @@ static bool verify_vector_store(Verifying *v, const LoopNode *n, AccessId id) {
   const Access *a = &v->k->accesses[id];
   if (access_is_mask(a))
     return (v->range[v->vector].is_aligned && (!n->has_fewer_lanes || has_fewer_lanes(v)) && !n->is_strided) ||
-           verify_fail(v, n, "its bits may begin in the middle of a byte");
-  if (!is_at_panel(v, a)) return verify_fail(v, n, "its vector may begin in the middle of a panel");
+           verify_fail(v, n, "a vector of a bit mask must begin at a whole byte");
+  if (!is_at_panel(v, a)) return verify_fail(v, n, "a vector of a panel must begin at the panel's first lane");
   if (n->is_strided != (access_lane_stride(a, loop_lane_axis(v->plan)) != 1))
-    return verify_fail(v, n, "is_strided does not agree with the stride from lane to lane");
+    return verify_fail(v, n, "is_strided must be set if, and only if, the stride from lane to lane is not 1");
   return verify_lanes(v, n) && verify_lane_step(v, n, id);
 }
 
@@ -77,11 +81,12 @@ bool verify_store(Verifying *v, const LoopNode *n) {
   const AccessId id = n->address.access;
   const uint32_t root = store_root(v, n, id);
   if (!root) return false;
-  if (n->access != id) return verify_fail(v, n, "its address is of another tensor");
+  if (n->access != id) return verify_fail(v, n, "its address must be in the tensor of its access");
   if (!verify_operand(v, n, n->expr, n->is_vector) || !verify_once(v, n, &v->plan->roots[root - 1])) return false;
   if (n->address.base == BASE_ROWS) // stores to the transposed copy, which NODE_STORE_ROWS copies to the tensor
     return n->is_streamed || n->has_fewer_lanes || n->is_strided || !n->is_vector
-               ? verify_fail(v, n, "it does not store a whole vector in the transposed copy")
+               ? verify_fail(v, n,
+                             "a store to the transposed copy must store a whole vector, without streaming or stride")
                : verify_copied(v, n, id, &n->address) && effect_do(v, n, effect_of(root - 1, EFFECT_PREPARED));
   if (!verify_access(v, n, id, &n->address) || !verify_conditions(v, n, id)) return false;
   if (n->is_vector && !verify_vector_store(v, n, id)) return false;
@@ -105,7 +110,7 @@ bool verify_spill(Verifying *v, const LoopNode *n) {
     if (address.terms[i].var.kind == VAR_ROW) row = address.terms[i].number;
   if (row < lanes || lanes + (v->plan->rows - 1) * row > spilled->nelems || v->k->axes[v->vector].monomial ||
       (v->plan->rows > 1 && !linear_has(&address, VAR_ROW)))
-    return verify_fail(v, n, "it goes beyond its local array");
+    return verify_fail(v, n, "it goes beyond the end of its local array");
   if (!spilled->address && !(spilled->address = ARENA_NEW(v->arena, Linear))) return verify_out_of_memory(v);
   *spilled->address = address;
   spilled->serial = v->frames[v->nframes - 1].serial;
@@ -119,12 +124,14 @@ static bool verify_rows(Verifying *v, const LoopNode *n) {
   const Access *a = &v->k->accesses[n->access];
   const Memory *m = &v->memory[n->access];
   if (!v->plan->rows_in_lanes || has_fewer_lanes(v) || v->plan->nouter != 1)
-    return verify_fail(v, n, "rows are not in lanes here");
-  if (!m->has_pointer || !m->has_copy) return verify_fail(v, n, "its pointer or its copy is not declared");
+    return verify_fail(v, n, "it needs rows in lanes, and all lanes in use");
+  if (!m->has_pointer || !m->has_copy)
+    return verify_fail(v, n, "its row pointer and its transposed copy must be declared before it");
   const Linear row = access_index(v, n->access, v->outer);
-  if (!m->pointer || !linear_equals(m->pointer, &row)) return verify_fail(v, n, "its pointer is not at the first row");
+  if (!m->pointer || !linear_equals(m->pointer, &row))
+    return verify_fail(v, n, "its row pointer must point to the step's first row");
   if (a->stride[v->vector] != 1 || a->stride_monomial[v->vector] || n->nelems != v->k->axes[v->vector].extent)
-    return verify_fail(v, n, "its rows are not dense, or not as long as the axis");
+    return verify_fail(v, n, "its rows must be dense, and as long as the inner axis");
   return verify_lane_step(v, n, n->access) && verify_goes_over(v, n, 0, 1U << OUTER, true);
 }
 
@@ -139,7 +146,7 @@ bool verify_store_rows(Verifying *v, const LoopNode *n) {
   const uint32_t root = store_root(v, n, n->access);
   if (!root || !verify_rows(v, n) || !verify_conditions(v, n, n->access)) return false;
   if (!v->count[effect_of(root - 1, EFFECT_PREPARED)])
-    return verify_fail(v, n, "its rows have not been stored in the copy");
+    return verify_fail(v, n, "the vectors of its rows must be stored in the transposed copy before it");
   return verify_memory(v, n, n->access) && effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
 }
 
@@ -168,15 +175,17 @@ bool verify_copy_rows(Verifying *v, const LoopNode *n) {
   const uint32_t root = store_root(v, n, to);
   if (!root) return false;
   if (!v->plan->copies_rows || v->plan->ninner != 1 || has_fewer_lanes(v))
-    return verify_fail(v, n, "the loop does not copy rows here");
+    return verify_fail(v, n, "the loop does not copy rows to panels (copies_rows), or lanes are not all in use");
   if (!is_copied_in_rows(v, n) || n->nelems != v->k->axes[v->vector].extent || v->k->axes[v->vector].monomial)
-    return verify_fail(v, n, "its rows are not dense, or not as long as the axis");
-  if (!has_panels(v, &v->k->accesses[to])) return verify_fail(v, n, "it does not fill a panel");
+    return verify_fail(v, n, "its rows must be dense, and as long as the inner axis");
+  if (!has_panels(v, &v->k->accesses[to]))
+    return verify_fail(v, n, "its result must be in panels of LANES rows whose vectors are contiguous");
   if (n->address.base != BASE_POINTER || n->address.index || n->address.is_row || !is_at_row(v, to) ||
       !is_at_row(v, n->access))
-    return verify_fail(v, n, "its pointers are not at the first row");
+    return verify_fail(v, n, "its row pointers must point to the step's first row");
   if (v->outer & ~root_axes(v->k, &v->plan->roots[root - 1]))
-    return verify_fail(v, n, "several outer iterations store the same element");
+    return verify_fail(
+        v, n, "its result does not vary over all outer axes, so several outer iterations store the same element");
   return verify_lane_step(v, n, n->access) && verify_goes_over(v, n, 0, 1U << OUTER, true) &&
          verify_memory(v, n, n->access) && verify_memory(v, n, to) && effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
 }
@@ -185,7 +194,7 @@ bool verify_load_column(Verifying *v, const LoopNode *n) {
   const Address to = {.base = BASE_ROWS, .access = n->access, .index = n->value};
   if (!verify_access(v, n, n->access, &n->address) || !verify_copied(v, n, n->access, &to)) return false;
   if (v->k->accesses[n->access].stride[loop_lane_axis(v->plan)] != 1)
-    return verify_fail(v, n, "its lanes are not neighbours in memory");
+    return verify_fail(v, n, "the LANES rows of a column must be adjacent in memory");
   if (!verify_goes_over(v, n, 0, directions_of(v, 1U << v->vector), true)) return false;
   v->memory[n->access].is_copied = true;
   v->memory[n->access].copy_serial = v->frames[v->nframes - 1].serial;
@@ -217,16 +226,17 @@ static bool is_stored(const Verifying *v, AccessId id) {
 
 bool verify_pointer(Verifying *v, const LoopNode *n) {
   if (n->address.access != n->access || n->address.base != BASE_TENSOR)
-    return verify_fail(v, n, "it points to another tensor");
+    return verify_fail(v, n, "a row pointer must point into the tensor of its access");
   Memory *m = &v->memory[n->access];
   if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
-  if (m->has_pointer) return verify_fail(v, n, "the pointer is set twice");
+  if (m->has_pointer) return verify_fail(v, n, "its row pointer is already set");
   if (n->is_row != (v->range[OUTER].start.kind == VAR_ROW) || (n->is_row && (!m->has_pointer_array || v->nguards)))
-    return verify_fail(v, n, "a row's pointer is set outside of a loop over rows, or its array is not declared");
+    return verify_fail(
+        v, n, "pointers of single rows must be set in an unconditional loop over rows, after their array is declared");
   if (!verify_index(v, n, n->address.index)) return false;
   if (!m->pointer && !(m->pointer = ARENA_NEW(v->arena, Linear))) return verify_out_of_memory(v);
   if (n->is_written != is_stored(v, n->access))
-    return verify_fail(v, n, "is_written does not agree with whether the loop stores through it");
+    return verify_fail(v, n, "is_written must be set if, and only if, the loop stores through the pointer");
   *m->pointer = linear_of(v, n->address.index);
   m->is_pointer_row = n->is_row;
   m->is_step_local = false;
@@ -241,16 +251,18 @@ static bool verify_access_local(Verifying *v, const LoopNode *n) {
   const Temporary *t = a->value || a->type == TYPE_NONE ? NULL : &v->t->schedule->temporaries[a->temporary];
   if (n->local == LOCAL_POINTERS)
     return m->has_pointer_array || n->nelems < v->plan->rows || n->is_written != is_stored(v, n->access)
-               ? verify_fail(v, n, "there are fewer pointers than rows, or it is declared twice")
+               ? verify_fail(v, n, "the array must be declared once and have a pointer for each row")
                : scope_add(v, &m->has_pointer_array, forget_pointer, n->access);
   if (n->local == LOCAL_COPY) {
     const int64_t nelems = v->vector < 0 ? 0 : v->k->axes[v->vector].extent * LANES;
     m->is_copied = false;
-    if (m->has_copy || n->nelems < nelems) return verify_fail(v, n, "it is too small, or declared twice");
+    if (m->has_copy) return verify_fail(v, n, "the transposed copy is already declared");
+    if (n->nelems < nelems)
+      return verify_fail(v, n, "it has %lld elements, expected %lld", (long long)n->nelems, (long long)nelems);
     return scope_add(v, &m->has_copy, NULL, 0);
   }
   if (!t || !t->is_own || n->nelems != t->nelems || m->has_pointer)
-    return verify_fail(v, n, "its access is not a temporary local to the step");
+    return verify_fail(v, n, "its access must be a temporary that is local to the step, with as many elements");
   m->is_step_local = true;
   m->pointer = NULL;
   m->is_pointer_row = false;
@@ -260,16 +272,18 @@ static bool verify_access_local(Verifying *v, const LoopNode *n) {
 
 bool verify_local(Verifying *v, const LoopNode *n) {
   if (n->local != LOCAL_SPILLED && n->local != LOCAL_SCALARS) return verify_access_local(v, n);
-  if (!n->expr) return verify_fail(v, n, "there is no such expression");
+  if (!n->expr) return verify_fail(v, n, "its expression does not exist");
   if (n->local == LOCAL_SCALARS) {
     Made *made = &v->made[n->expr];
     if (made->is_declared || made->is_made || n->nelems < v->plan->rows || v->t->form[n->expr] != FORM_ROWS)
-      return verify_fail(v, n, "it is too small, or declared twice");
+      return verify_fail(v, n,
+                         "the array must be declared once, for an expression that differs from row to row, with "
+                         "an element for each row");
     return scope_add(v, &made->is_declared, forget_rows, n->expr);
   }
   const int spill = find_spill(v, n->expr);
   if (spill < 0 || v->spilled[spill].is_declared)
-    return verify_fail(v, n, "the loop does not spill the vector, or it is declared twice");
+    return verify_fail(v, n, "the array must be declared once, for a vector that the loop spills");
   v->spilled[spill].nelems = n->nelems;
   return scope_add(v, &v->spilled[spill].is_declared, NULL, 0);
 }
@@ -280,14 +294,14 @@ bool verify_set_flag(Verifying *v, const LoopNode *n) {
   if (!root) return false;
   const bool is_peeled = v->plan->is_peeled && v->plan->roots[root - 1].sweep == v->plan->nsweeps - 1;
   if (n->is_peeled != (is_peeled && n->flag == FLAG_STREAMED))
-    return verify_fail(v, n, "is_peeled does not agree with the loop");
+    return verify_fail(v, n, "is_peeled must be set if, and only if, the loop peels the rows of this store");
   if (n->flag == FLAG_WANTED) return scope_add(v, &m->is_wanted_found, NULL, 0);
-  if (n->flag != FLAG_STREAMED) return verify_fail(v, n, "there is no such flag");
+  if (n->flag != FLAG_STREAMED) return verify_fail(v, n, "only FLAG_WANTED and FLAG_STREAMED can be computed");
   m->is_peeled = n->is_peeled;
   if (!n->is_peeled) {
     const Linear first = access_index(v, n->access, 0), is = linear_of(v, n->address.index);
     if (n->address.base != BASE_TENSOR || n->address.access != n->access || !linear_equals(&is, &first))
-      return verify_fail(v, n, "its address is not that of the first element");
+      return verify_fail(v, n, "its address must be the address of the tensor's first element");
   }
   return scope_add(v, &m->is_streamed_found, NULL, 0);
 }

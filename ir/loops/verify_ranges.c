@@ -34,7 +34,7 @@ bool verify_flag(Verifying *v, const LoopNode *n, Flag flag, AccessId access) {
                       : flag == FLAG_STREAMED    ? m->is_streamed_found
                       : flag == FLAG_HAS_PARTIAL ? has_partials
                                                  : true;
-  return is_set || verify_fail(v, n, "its flag is not computed before it");
+  return is_set || verify_fail(v, n, "its flag must be computed before it");
 }
 
 const char *direction_name(const Verifying *v, int direction) {
@@ -47,19 +47,22 @@ static bool verify_width(Verifying *v, const LoopNode *n, int direction, bool is
   const bool is_lanes = is_vector && direction == v->lanes;
   if (r->progress == RANGE_PIECE && (is_lanes ? r->width == LANES || r->width == WIDTH_LANES : r->width == 1))
     return true;
-  return verify_fail(v, n, is_lanes ? "along %s, it is not in a loop over vectors" : "along %s, it is not at one index",
+  return verify_fail(v, n,
+                     is_lanes ? "along %s, it must be in a loop over vectors of LANES elements, or in the tail"
+                              : "along %s, it must be in a loop with one index an iteration",
                      direction_name(v, direction));
 }
 
 bool verify_goes_over(Verifying *v, const LoopNode *n, int since, Directions directions, bool is_vector) {
   Directions over = 0;
   for (int i = since; i < v->nframes; i++) {
-    if (v->frames[i].direction == UNKNOWN_DIRECTION) return verify_fail(v, n, "a loop around it is over no axis");
+    if (v->frames[i].direction == UNKNOWN_DIRECTION)
+      return verify_fail(v, n, "it is in a loop over runs that no inner loop over the indices of a run continues");
     over |= 1U << v->frames[i].direction;
   }
   for (int d = 0; d < NDIRECTIONS; d++) {
     if ((over ^ directions) >> d & 1)
-      return verify_fail(v, n, over >> d & 1 ? "it is repeated along %s" : "there is no loop over %s around it",
+      return verify_fail(v, n, over >> d & 1 ? "a loop over %s around it repeats it" : "it must be in a loop over %s",
                          direction_name(v, d));
     if (over >> d & 1 && !verify_width(v, n, d, is_vector)) return false;
   }
@@ -73,7 +76,7 @@ AxisSet verify_shared_axes(const Verifying *v) {
 }
 
 bool verify_has_axes(Verifying *v, const LoopNode *n, AxisSet axes, bool is_vector) {
-  if (axes & ~(v->outer | v->inner)) return verify_fail(v, n, "it varies over an axis that is not one of the loop's");
+  if (axes & ~(v->outer | v->inner)) return verify_fail(v, n, "it varies over an axis that the loop does not go over");
   if (axes & v->outer & ~verify_shared_axes(v) && !verify_width(v, n, OUTER, is_vector)) return false;
   for (int axis = 0; axis < v->k->naxes; axis++)
     if (axes & v->inner & 1U << axis && !verify_width(v, n, axis, is_vector)) return false;
@@ -83,7 +86,8 @@ bool verify_has_axes(Verifying *v, const LoopNode *n, AxisSet axes, bool is_vect
 // Pieces
 
 static bool frame_push(Verifying *v, const LoopNode *n, int direction) {
-  if (v->nframes == MOST_FRAMES) return verify_fail(v, n, "loops are nested too deep");
+  if (v->nframes == MOST_FRAMES)
+    return verify_fail(v, n, "loops are nested too deeply, expected at most %d levels", MOST_FRAMES);
   v->frames[v->nframes++] = (Frame){.node = n, .direction = direction, .serial = ++v->nserials};
   return true;
 }
@@ -93,7 +97,8 @@ Frame *frame_top(Verifying *v) {
 }
 
 bool guard_push(Verifying *v, const LoopNode *n, Flag flag, AccessId access) {
-  if (v->nguards == MOST_FRAMES) return verify_fail(v, n, "conditions are nested too deep");
+  if (v->nguards == MOST_FRAMES)
+    return verify_fail(v, n, "conditions are nested too deeply, expected at most %d levels", MOST_FRAMES);
   v->guards[v->nguards++] = (Guard){flag, access};
   return true;
 }
@@ -125,7 +130,7 @@ Frame *runs_find(Verifying *v, const Index *begin) {
 
 bool verify_runs(Verifying *v, const LoopNode *n, const Frame *runs, const Range *r) {
   return (index_equals(runs->node->value, r->from) && index_equals(runs->node->end, r->to)) ||
-         verify_fail(v, n, "its runs do not cover the axis");
+         verify_fail(v, n, "the runs must cover the axis from its first index to its end");
 }
 
 // Functions
@@ -164,11 +169,12 @@ bool begin_step(Verifying *v, bool is_tail) {
   const Loop *plan = v->plan;
   begin_ranges(v);
   if (plan->columns && (v->vector < 0 || !plan->sums_middle || !begin_columns(v)))
-    return verify_fail(v, NULL, "there are no columns to take a part of");
+    return verify_fail(v, NULL, "the loop takes parts of columns, but has no sums over middle axes");
   if (v->b.out_of_memory) return false;
   if (plan->tile) return begin_tile(v);
   if (plan->rows_in_lanes && plan->nouter > 1 && plan->nfree != plan->nouter - 1)
-    return verify_fail(v, NULL, "lanes may go beyond the end of their axis");
+    return verify_fail(v, NULL,
+                       "with rows in lanes, all outer axes but the last must be free, or lanes may leave their axis");
   Range *r = &v->range[OUTER];
   r->progress = RANGE_PIECE;
   r->start = loop_var(VAR_OUTER);

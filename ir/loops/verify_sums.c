@@ -4,8 +4,9 @@
 
 static uint32_t sum_root(Verifying *v, const LoopNode *n) {
   const uint32_t root = v->root_of_sum[n->expr];
-  if (!root) verify_fail(v, n, "the loop has no such sum");
-  else if (n->reduction != v->k->exprs[n->expr].op) verify_fail(v, n, "its reduction is not that of the sum");
+  if (!root) verify_fail(v, n, "its expression is not a sum that the loop computes");
+  else if (n->reduction != v->k->exprs[n->expr].op)
+    verify_fail(v, n, "its reduction differs from the reduction of its expression");
   else return root;
   return 0;
 }
@@ -44,20 +45,20 @@ static int depth_of_end(const Verifying *v) {
 
 static bool close_accumulator(Verifying *v, uint32_t root) {
   const SumState *s = &v->sums[root];
-  return s->is_accumulated || verify_fail(v, s->accumulator, "the sum is never finished");
+  return s->is_accumulated || verify_fail(v, s->accumulator, "the sum begins here and never ends");
 }
 
 static bool close_total(Verifying *v, uint32_t root) {
   const SumState *s = &v->sums[root];
-  return s->is_totalled || verify_fail(v, s->total, "the sum is never finished");
+  return s->is_totalled || verify_fail(v, s->total, "the sum begins here and never ends");
 }
 
 static bool begin_total(Verifying *v, const LoopNode *n, uint32_t root) {
   SumState *s = &v->sums[root];
   if (n->count != v->plan->rows * nvectors(v) || n->is_row != (v->plan->rows > 1) ||
       n->is_f64 == v->plan->runs.is_f32 || v->k->is_f64)
-    return verify_fail(v, n, "the number of totals or their type is not the loop's");
-  if (s->has_total || v->count[effect_of(root, EFFECT_PREPARED)]) return verify_fail(v, n, "the sum has begun before");
+    return verify_fail(v, n, "the loop needs a total for each row and vector, in f64 unless Runs.is_f32 is set");
+  if (s->has_total || v->count[effect_of(root, EFFECT_PREPARED)]) return verify_fail(v, n, "the sum has already begun");
   s->is_totalled = false;
   s->total = n;
   s->total_depth = v->nframes;
@@ -70,12 +71,14 @@ bool verify_begin_sum(Verifying *v, const LoopNode *n) {
   SumState *s = &v->sums[root - 1];
   if (n->sum == SUM_TOTAL) return begin_total(v, n, root - 1);
   const bool is_scalar = n->sum == SUM_SCALAR, is_row = !is_scalar && v->plan->rows > 1;
-  if (!is_scalar && n->sum != SUM_ACCUMULATOR) return verify_fail(v, n, "it is not a sum in registers");
-  if (n->count != (is_scalar ? 1 : naccumulators(v) * nvectors(v)) || n->is_row != is_row)
-    return verify_fail(v, n, "it does not have as many accumulators as the loop says");
-  if (n->is_f64 != (is_scalar || v->k->is_f64)) return verify_fail(v, n, "is_f64 does not agree with the sum's type");
+  if (!is_scalar && n->sum != SUM_ACCUMULATOR)
+    return verify_fail(v, n, "its sum must be an accumulator or a scalar in registers");
+  const int count = is_scalar ? 1 : naccumulators(v) * nvectors(v);
+  if (n->count != count) return verify_fail(v, n, "it has %d accumulators, expected %d", n->count, count);
+  if (n->is_row != is_row) return verify_fail(v, n, "is_row must be set if, and only if, a step computes several rows");
+  if (n->is_f64 != (is_scalar || v->k->is_f64)) return verify_fail(v, n, "is_f64 differs from the type of the sum");
   if (s->has_accumulator || v->count[effect_of(root - 1, EFFECT_DONE)])
-    return verify_fail(v, n, "the sum has begun before");
+    return verify_fail(v, n, "the sum has already begun");
   s->is_accumulated = false;
   s->accumulator = n;
   s->depth = v->nframes;
@@ -86,9 +89,9 @@ bool verify_begin_sum(Verifying *v, const LoopNode *n) {
 
 static bool verify_fused(Verifying *v, const LoopNode *n, const Root *root, ExprId operand) {
   const Expr *e = &v->k->exprs[operand];
-  if (n->is_fused != root->is_fused) return verify_fail(v, n, "is_fused does not agree with the loop");
+  if (n->is_fused != root->is_fused) return verify_fail(v, n, "is_fused differs from the loop's result");
   if (n->is_fused && (e->op != EXPR_MUL || n->reduction != EXPR_REDUCE_SUM || n->is_widened || !n->is_vector))
-    return verify_fail(v, n, "its operand is not a product, or its sum cannot be fused with one");
+    return verify_fail(v, n, "only a sum of vectors of products, in the type of the products, can be fused");
   if (!n->is_fused) return verify_operand(v, n, operand, n->is_vector);
   return verify_operand(v, n, e->args[0], true) && verify_operand(v, n, e->args[1], true);
 }
@@ -102,12 +105,15 @@ static bool verify_accumulator(Verifying *v, const LoopNode *n, const SumState *
                                         : s->accumulator->count == 1 ? ACCUMULATOR_ONLY
                                         : is_in_group                ? ACCUMULATOR_OF_VECTOR
                                                                      : ACCUMULATOR_FIRST;
-  if (v->plan->rows > 1 && !is_row) return verify_fail(v, n, "it is not in a loop over rows");
-  if (n->accumulator != accumulator) return verify_fail(v, n, "it adds to the wrong accumulator");
+  if (v->plan->rows > 1 && !is_row) return verify_fail(v, n, "it must be in a loop over rows");
+  if (n->accumulator != accumulator)
+    return verify_fail(v, n, "it adds to accumulator sum%s, expected sum%s", accumulator_indices[n->accumulator],
+                       accumulator_indices[accumulator]);
   if (accumulator == ACCUMULATOR_FIRST && r->most_left > (int64_t)s->accumulator->count * LANES)
-    return verify_fail(v, n, "the loop over whole groups of vectors is missing before it");
+    return verify_fail(
+        v, n, "more vectors may be left than accumulators, so a loop over whole groups of vectors must come before it");
   return !is_in_group || frame_find(v, VAR_VECTOR)->node->end->number * v->plan->rows == s->accumulator->count ||
-         verify_fail(v, n, "a group has not as many vectors as there are accumulators");
+         verify_fail(v, n, "a group must have as many vectors as there are accumulators");
 }
 
 // Each operand is added once: the loops since the sum began cover the reduced axes. Loops over rows, and over vectors
@@ -119,7 +125,8 @@ static bool verify_summed(Verifying *v, const LoopNode *n, int since, AxisSet re
     if (kind == VAR_ROW) over |= 1U << OUTER;
     if (kind == VAR_VECTOR) over |= 1U << v->vector;
     if (v->frames[i].node && v->frames[i].node->is_down)
-      return verify_fail(v, n, "it adds from the last element to the first");
+      return verify_fail(v, n,
+                         "it must add elements in the order of their indices, but a loop around it goes backwards");
   }
   return verify_goes_over(v, n, since, over, n->is_vector);
 }
@@ -132,8 +139,8 @@ static bool verify_runs_of(Verifying *v, const LoopNode *n, const SumState *s) {
   const Frame *f = s->has_total && s->depth > s->total_depth ? &v->frames[s->depth - 1] : NULL;
   if (has_runs != (f != NULL))
     return verify_fail(v, n,
-                       has_runs ? "the sum is not cut into runs, as the loop says"
-                                : "the sum is cut into runs, and the loop has none");
+                       has_runs ? "the loop has runs, but the sum is not cut into runs"
+                                : "the sum is cut into runs, but the loop has no runs");
   if (!f) return true;
   const bool is_middle = plan->ninner > 1 && f->direction == plan->axes[plan->nouter + runs->depth];
   const VarKind kind = f->node->var.kind;
@@ -144,7 +151,7 @@ static bool verify_runs_of(Verifying *v, const LoopNode *n, const SumState *s) {
                       : runs->middle_run       ? is_middle && kind == VAR_RUN && index_is(step, runs->middle_run)
                       : v->chain == CHAIN_LONG ? kind == VAR_RUN_BEGIN && index_is(step, longest)
                                                : is_middle && kind == VAR_RUN && !index_is_literal(step);
-  return is_run || verify_fail(v, n, "the runs are not as long as the loop says");
+  return is_run || verify_fail(v, n, "the length of its runs differs from the loop's");
 }
 
 static bool update_sum(Verifying *v, const LoopNode *n) {
@@ -152,19 +159,22 @@ static bool update_sum(Verifying *v, const LoopNode *n) {
   if (!root) return false;
   SumState *s = &v->sums[root - 1];
   const Expr *e = &v->k->exprs[n->expr];
-  if (!s->has_accumulator || s->accumulator->sum != n->sum) return verify_fail(v, n, "the sum has not begun");
-  if (s->is_accumulated) return verify_fail(v, n, "the sum has ended before it");
+  if (!s->has_accumulator || s->accumulator->sum != n->sum) return verify_fail(v, n, "the sum must begin before it");
+  if (s->is_accumulated) return verify_fail(v, n, "the sum has already ended");
   const bool is_scalar = n->sum == SUM_SCALAR;
   if (n->is_vector == is_scalar || n->is_f64 != s->accumulator->is_f64 || n->is_widened || n->flag ||
       (is_scalar && n->accumulator != ACCUMULATOR_ONLY))
-    return verify_fail(v, n, "is_vector, its type or its accumulator is wrong, or it depends on a flag");
+    return verify_fail(
+        v, n,
+        "is_vector, is_f64 and the accumulator must be those of its sum, and is_widened and the flag must be unset");
   const int since = s->has_total ? s->total_depth : s->depth;
   if (!verify_fused(v, n, &v->plan->roots[root - 1], e->args[0]) || !verify_summed(v, n, since, e->reduced))
     return false;
   if (!is_scalar && !verify_accumulator(v, n, s)) return false;
-  if (n->has_fewer_lanes && !has_fewer_lanes(v)) return verify_fail(v, n, "it has fewer lanes where all hold elements");
+  if (n->has_fewer_lanes && !has_fewer_lanes(v))
+    return verify_fail(v, n, "has_fewer_lanes is set, but all lanes hold elements here");
   if (!is_scalar && has_fewer_lanes(v) && !n->has_fewer_lanes && !has_lane_sums(v, n->expr))
-    return verify_fail(v, n, "lanes without elements would enter the sum");
+    return verify_fail(v, n, "has_fewer_lanes is unset, but lanes without elements would enter the sum");
   if (!is_scalar && !verify_runs_of(v, n, s)) return false;
   return effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
 }
@@ -172,7 +182,7 @@ static bool update_sum(Verifying *v, const LoopNode *n) {
 static uint32_t partial_root(Verifying *v, const LoopNode *n) {
   const uint32_t root = v->root_of_access[n->access];
   if (root && v->plan->roots[root - 1].kind == ROOT_REDUCE_OUTER) return root;
-  verify_fail(v, n, "the loop has no such partial sums");
+  verify_fail(v, n, "its access is not the access of partial sums of the loop");
   return 0;
 }
 
@@ -185,14 +195,14 @@ static bool verify_block_partial_address(Verifying *v, const LoopNode *n) {
   Linear expected = access_index(v, n->access, v->inner);
   for (int i = 0; i < expected.nterms; i++) expected.terms[i].number *= v->plan->rows_in_lanes ? LANES : 1;
   if (n->address.base != BASE_PARTIAL || n->address.access != n->access || n->address.is_row)
-    return verify_fail(v, n, "its address is not in the block's partial sums");
+    return verify_fail(v, n, "its address must be in the block's partial sums");
   if (!verify_index(v, n, n->address.index)) return false;
   const Linear is = linear_of(v, n->address.index);
-  if (!linear_equals(&is, &expected)) return verify_fail(v, n, "its address is not that of its element");
+  if (!linear_equals(&is, &expected)) return verify_fail(v, n, "its address differs from the address of its element");
   const bool is_wanted = n->flag == FLAG_HAS_PARTIAL || is_guarded(v, FLAG_HAS_PARTIAL, n->access);
   if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
   return is_wanted || !v->memory[n->access].may_be_null ||
-         verify_fail(v, n, "its partial sums may be unwanted, and it does not depend on that");
+         verify_fail(v, n, "the caller may not want its partial sums, so it must depend on FLAG_HAS_PARTIAL");
 }
 
 static bool is_partial_f64(const Verifying *v, AccessId id) {
@@ -206,30 +216,33 @@ static bool update_partial(Verifying *v, const LoopNode *n) {
   const bool is_f64 = is_in_register ? is_partial_f64(v, n->access) : !is_lanes;
   const AxisSet inner = v->k->exprs[n->expr].axes & v->inner;
   if (n->expr != v->plan->roots[root - 1].expr || n->reduction != partials_memory(v, n->access)->reduction)
-    return verify_fail(v, n, "its operand or its reduction is not the loop's");
+    return verify_fail(v, n, "its operand and its reduction must be those of the loop's result");
   if (n->is_vector != (is_in_register || is_lanes) || is_lanes != (v->plan->rows_in_lanes && !inner) ||
       n->accumulator != ACCUMULATOR_ONLY)
-    return verify_fail(v, n, "is_vector or the place of the sum is wrong");
+    return verify_fail(v, n,
+                       "is_vector, the place of the sum or its accumulator does not suit the loop's partial sums");
   if (n->is_f64 != is_f64 || n->is_widened != (is_in_register && is_f64 && !v->k->is_f64))
-    return verify_fail(v, n, "it adds in the wrong type");
+    return verify_fail(v, n, "its type, or the type of its operand, differs from the type of the partial sums");
   if (is_in_register && !v->memory[n->access].is_in_register)
-    return verify_fail(v, n, "its partial sums are not in a register");
+    return verify_fail(v, n, "its partial sums must be loaded into a register before it");
   if (!verify_fused(v, n, &v->plan->roots[root - 1], n->expr)) return false;
   if (!verify_goes_over(v, n, 0, inner | (v->plan->tile ? 0 : 1U << OUTER), n->is_vector)) return false;
-  if (n->has_fewer_lanes && !has_fewer_lanes(v)) return verify_fail(v, n, "it has fewer lanes where all hold elements");
+  if (n->has_fewer_lanes && !has_fewer_lanes(v))
+    return verify_fail(v, n, "has_fewer_lanes is set, but all lanes hold elements here");
   if (n->is_vector && has_fewer_lanes(v) && !n->has_fewer_lanes && v->lanes == OUTER)
-    return verify_fail(v, n, "lanes without elements would enter the sum");
+    return verify_fail(v, n, "has_fewer_lanes is unset, but lanes without elements would enter the sum");
   if (n->flag && n->flag != FLAG_HAS_PARTIAL)
-    return verify_fail(v, n, "it depends on a flag other than FLAG_HAS_PARTIAL");
+    return verify_fail(v, n, "the only flag that it may depend on is FLAG_HAS_PARTIAL");
   if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
   if (!is_in_register && !verify_block_partial_address(v, n)) return false;
   return effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
 }
 
 bool verify_update(Verifying *v, const LoopNode *n) {
-  if (!n->expr) return verify_fail(v, n, "there is no such expression");
+  if (!n->expr) return verify_fail(v, n, "its expression does not exist");
   if (n->sum == SUM_ACCUMULATOR || n->sum == SUM_SCALAR) return update_sum(v, n);
-  return n->sum == SUM_TOTAL ? verify_fail(v, n, "operands enter accumulators, not totals") : update_partial(v, n);
+  return n->sum == SUM_TOTAL ? verify_fail(v, n, "operands must be added to accumulators, not to totals")
+                             : update_partial(v, n);
 }
 
 // Ends of runs and sums
@@ -252,13 +265,13 @@ bool verify_end_run(Verifying *v, const LoopNode *n) {
   if (!root) return false;
   SumState *s = &v->sums[root - 1];
   if (!s->has_accumulator || !s->has_total || s->depth != depth_of_end(v))
-    return verify_fail(v, n, "no run begins in this list");
-  if (s->is_accumulated) return verify_fail(v, n, "the run has ended before it");
+    return verify_fail(v, n, "the run must begin in the same list of nodes, with a total before it");
+  if (s->is_accumulated) return verify_fail(v, n, "the run has already ended");
   if (n->count != naccumulators(v) || n->is_row != (v->plan->rows > 1) ||
       n->accumulator != accumulator_of_end(v, v->plan->rows > 1) || n->is_f64 != v->k->is_f64 ||
       n->is_widened == v->plan->runs.is_f32)
-    return verify_fail(v, n, "it does not take all accumulators of the sum, or adds in the wrong type");
-  if (!has_operands(v, root - 1, EFFECT_DONE)) return verify_fail(v, n, "its operands have not been added");
+    return verify_fail(v, n, "it must add all accumulators of the sum to the total, in the type of the total");
+  if (!has_operands(v, root - 1, EFFECT_DONE)) return verify_fail(v, n, "no operands are added to the sum before it");
   s->is_accumulated = true;
   return effect_do(v, n, effect_of(root - 1, EFFECT_PREPARED));
 }
@@ -269,11 +282,11 @@ static bool verify_end_form(Verifying *v, const LoopNode *n) {
   const bool is_of_row = is_row || (is_vector && v->plan->rows > 1);
   const AccumulatorChoice accumulator =
       v->plan->rows > 1 && !is_of_row ? ACCUMULATOR_FIRST : accumulator_of_end(v, is_of_row);
-  if (is_vector && v->plan->rows > 1 && !is_in_row(v)) return verify_fail(v, n, "it is not in a loop over rows");
+  if (is_vector && v->plan->rows > 1 && !is_in_row(v)) return verify_fail(v, n, "it must be in a loop over rows");
   if (n->is_vector != is_vector || n->count != naccumulators(v) || n->is_row != is_row || n->accumulator != accumulator)
-    return verify_fail(v, n, "it does not take all accumulators of the sum");
+    return verify_fail(v, n, "it must take all accumulators of the sum");
   return is_vector || n->is_f64 == !is_exact(v, n->reduction) ||
-         verify_fail(v, n, "lanes are reduced in the wrong type");
+         verify_fail(v, n, "lanes must be reduced in f64, or in f32 for a maximum");
 }
 
 bool verify_end_sum(Verifying *v, const LoopNode *n) {
@@ -281,20 +294,21 @@ bool verify_end_sum(Verifying *v, const LoopNode *n) {
   if (!root) return false;
   SumState *s = &v->sums[root - 1];
   const bool is_scalar = n->sum == SUM_SCALAR;
-  if (!is_scalar && n->sum != SUM_ACCUMULATOR) return verify_fail(v, n, "it is not a sum in registers");
+  if (!is_scalar && n->sum != SUM_ACCUMULATOR)
+    return verify_fail(v, n, "its sum must be an accumulator or a scalar in registers");
   if (!(s->has_total || s->has_accumulator) || n->has_totals != s->has_total)
-    return verify_fail(v, n, "the sum has not begun");
+    return verify_fail(v, n, "the sum must begin before it");
   if (n->is_widened != (n->has_totals && !v->plan->runs.is_f32))
-    return verify_fail(v, n, "its totals are of another type");
+    return verify_fail(v, n, "is_widened must be set if, and only if, f32 sums have f64 totals");
   if ((s->has_total ? s->total_depth : s->depth) != depth_of_end(v))
-    return verify_fail(v, n, "the sum has begun in another loop");
+    return verify_fail(v, n, "the sum must end in the list of nodes in which it began");
   if (s->has_total ? s->is_totalled || s->has_accumulator
                    : s->is_accumulated || (s->accumulator->sum == SUM_SCALAR) != is_scalar)
-    return verify_fail(v, n, "the sum has ended before it");
+    return verify_fail(v, n, "the sum has already ended");
   if (!has_operands(v, root - 1, s->has_total ? EFFECT_PREPARED : EFFECT_DONE))
-    return verify_fail(v, n, "its operands have not been added");
+    return verify_fail(v, n, "no operands are added to the sum before it");
   if (is_scalar && (n->count || n->is_row || n->is_vector || n->accumulator != ACCUMULATOR_ONLY))
-    return verify_fail(v, n, "it is a scalar sum with the fields of a vector sum");
+    return verify_fail(v, n, "a scalar sum has no lanes, rows or accumulators");
   if (!is_scalar && !verify_end_form(v, n)) return false;
   if (s->has_total) s->is_totalled = true;
   else s->is_accumulated = true;
@@ -306,15 +320,15 @@ bool verify_end_sum(Verifying *v, const LoopNode *n) {
 
 static bool close_partial_register(Verifying *v, uint32_t access) {
   if (!v->memory[access].is_in_register) return true;
-  return verify_fail(v, v->memory[access].load, "the vector of partial sums is never stored back");
+  return verify_fail(v, v->memory[access].load, "the vector of partial sums is loaded here and never stored again");
 }
 
 static bool verify_partial_vector(Verifying *v, const LoopNode *n) {
   if (!partial_root(v, n) || !verify_block_partial_address(v, n)) return false;
   if (v->lanes < 0 || n->is_f64 != is_partial_f64(v, n->access))
-    return verify_fail(v, n, "is_f64 does not agree with the type of the partial sums");
+    return verify_fail(v, n, "is_f64 differs from the type of the partial sums");
   if (v->lanes == OUTER && n->has_fewer_lanes)
-    return verify_fail(v, n, "it has fewer lanes, and with rows in lanes there is a partial sum for each lane");
+    return verify_fail(v, n, "has_fewer_lanes is set, but with rows in lanes each lane has a partial sum");
   if (v->lanes != OUTER && !verify_lanes(v, n)) return false;
   return verify_has_axes(v, n, access_axes(v->k, &v->k->accesses[n->access]), true);
 }
@@ -322,7 +336,7 @@ static bool verify_partial_vector(Verifying *v, const LoopNode *n) {
 bool verify_load_partial(Verifying *v, const LoopNode *n) {
   if (!verify_partial_vector(v, n)) return false;
   Memory *m = &v->memory[n->access];
-  if (m->is_in_register) return verify_fail(v, n, "the vector is in a register already");
+  if (m->is_in_register) return verify_fail(v, n, "the vector is already in a register");
   m->load = n;
   m->is_in_register = true;
   return scope_add(v, NULL, close_partial_register, n->access);
@@ -332,9 +346,9 @@ bool verify_store_partial(Verifying *v, const LoopNode *n) {
   if (!verify_partial_vector(v, n)) return false;
   Memory *m = &v->memory[n->access];
   if (!m->is_in_register || !index_equals(m->load->address.index, n->address.index))
-    return verify_fail(v, n, "it is not the address that the vector was loaded from");
+    return verify_fail(v, n, "the vector must be stored at the address that it was loaded from");
   if (!v->count[effect_of(v->root_of_access[n->access] - 1, EFFECT_DONE)])
-    return verify_fail(v, n, "nothing has been added to it");
+    return verify_fail(v, n, "the vector must be updated before it is stored");
   m->is_in_register = false;
   return true;
 }
@@ -347,11 +361,13 @@ static const Index *npartials(Verifying *v, AccessId id, int64_t times) {
 bool verify_partials(Verifying *v, const LoopNode *n) {
   if (!partial_root(v, n)) return false;
   Memory *m = &v->memory[n->access];
-  if (!v->is_block || m->has_partials) return verify_fail(v, n, "they are declared twice");
+  if (!v->is_block || m->has_partials) return verify_fail(v, n, "partial sums must be declared once, in a block");
   if (n->is_vector != v->plan->rows_in_lanes || (n->flag && n->flag != FLAG_HAS_ALL_PARTIALS))
-    return verify_fail(v, n, "is_vector does not agree with the loop, or it depends on a flag of another kind");
-  if (!index_equals(n->value, npartials(v, n->access, n->is_vector ? LANES : 1)))
-    return verify_fail(v, n, "the number of partial sums in a block is wrong");
+    return verify_fail(
+        v, n, "is_vector must be set if, and only if, rows are in lanes; the flag may only be FLAG_HAS_ALL_PARTIALS");
+  const Index *count = npartials(v, n->access, n->is_vector ? LANES : 1);
+  if (!index_equals(n->value, count))
+    return verify_fail_index(v, n, "the number of a block's partial sums", n->value, count);
   return scope_add(v, &m->has_partials, NULL, 0);
 }
 
@@ -359,7 +375,7 @@ bool verify_partials(Verifying *v, const LoopNode *n) {
 static bool verify_elements(Verifying *v, const LoopNode *n, const Index *count) {
   const Frame *f = v->nframes == 1 ? &v->frames[0] : NULL;
   const bool is_all = f && f->node->var.kind == VAR_ELEMENT && index_equals(f->node->end, count);
-  return is_all || verify_fail(v, n, "it is not done for each element");
+  return is_all || verify_fail(v, n, "it must be in a single loop over all elements of the partial sums");
 }
 
 bool verify_init_partial(Verifying *v, const LoopNode *n) {
@@ -367,16 +383,16 @@ bool verify_init_partial(Verifying *v, const LoopNode *n) {
   if (!root || !verify_elements(v, n, npartials(v, n->access, v->plan->rows_in_lanes ? LANES : 1))) return false;
   const Memory *m = &v->memory[n->access];
   const Index *at = n->address.index;
-  if (!m->has_partials) return verify_fail(v, n, "its partial sums are not declared");
+  if (!m->has_partials) return verify_fail(v, n, "its partial sums must be declared before it");
   if (n->is_f64 != (!v->plan->rows_in_lanes && v->k->accesses[n->access].type == TYPE_F64))
-    return verify_fail(v, n, "is_f64 does not agree with the type of the partial sums");
+    return verify_fail(v, n, "is_f64 differs from the type of the partial sums");
   if (n->address.base != BASE_PARTIAL || n->address.access != n->access || !at || at->op != INDEX_VAR ||
       at->var.kind != VAR_ELEMENT)
-    return verify_fail(v, n, "its address is not that of its element");
+    return verify_fail(v, n, "its address differs from the address of its element");
   if (m->may_be_null && !is_guarded(v, FLAG_HAS_PARTIAL, n->access))
-    return verify_fail(v, n, "its partial sums may be unwanted, and it does not depend on that");
+    return verify_fail(v, n, "the caller may not want its partial sums, so it must depend on FLAG_HAS_PARTIAL");
   if (n->reduction != partials_memory(v, n->access)->reduction)
-    return verify_fail(v, n, "its reduction is not that of the partial sums");
+    return verify_fail(v, n, "its reduction differs from the reduction of the partial sums");
   return effect_do(v, n, effect_of(root - 1, EFFECT_PREPARED));
 }
 
@@ -384,7 +400,7 @@ bool verify_reduce_partial(Verifying *v, const LoopNode *n) {
   const uint32_t root = partial_root(v, n);
   if (!root || !verify_elements(v, n, npartials(v, n->access, 1))) return false;
   if (!v->count[effect_of_step(v)] || !v->plan->rows_in_lanes)
-    return verify_fail(v, n, "no step has run before it, or rows are not in lanes");
+    return verify_fail(v, n, "lanes are reduced with rows in lanes only, after the calls of the step");
   if (!verify_index(v, n, n->value) || !verify_index(v, n, n->address.index)) return false;
   Linear from, to, lanes = linear_of(v, n->value), is = linear_of(v, n->address.index);
   const AxisSet axes = access_axes(v->k, &v->k->accesses[n->access]);
@@ -394,8 +410,8 @@ bool verify_reduce_partial(Verifying *v, const LoopNode *n) {
   linear_add_var(&to, VAR_BLOCK, 0, axes_nelems(v->k, axes), axes_monomial(v->k, axes));
   if (n->address.base != BASE_TENSOR || n->address.access != n->access || !linear_equals(&lanes, &from) ||
       !linear_equals(&is, &to))
-    return verify_fail(v, n, "its address is not that of its element");
+    return verify_fail(v, n, "its address differs from the address of its element");
   if (n->reduction != partials_memory(v, n->access)->reduction)
-    return verify_fail(v, n, "its reduction is not that of the partial sums");
+    return verify_fail(v, n, "its reduction differs from the reduction of the partial sums");
   return effect_do(v, n, effect_of(root - 1, EFFECT_REDUCED));
 }

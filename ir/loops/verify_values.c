@@ -4,27 +4,28 @@
 // Values of expressions
 
 bool verify_operand(Verifying *v, const LoopNode *n, ExprId id, bool is_vector) {
-  if (!id) return verify_fail(v, n, "it has no operand");
+  if (!id) return verify_fail(v, n, "it must have an operand");
   const Form form = v->t->form[id];
   if (form == FORM_NUMBER) return true;
-  if (!v->made[id].is_made) return verify_fail_expr(v, n, id, "is not computed before it");
-  if (form == FORM_VECTOR && !is_vector) return verify_fail_expr(v, n, id, "is a vector, where a scalar is expected");
+  if (!v->made[id].is_made) return verify_fail_expr(v, n, id, "must be computed before it");
+  if (form == FORM_VECTOR && !is_vector) return verify_fail_expr(v, n, id, "is a vector, expected a scalar");
   if (form == FORM_ROWS && v->range[OUTER].start.kind != VAR_ROW)
-    return verify_fail_expr(v, n, id, "differs from row to row, outside of a loop over rows");
+    return verify_fail_expr(v, n, id, "differs from row to row, so it must be used in a loop over rows");
   return true;
 }
 
 // Scalars that differ from row to row are elements of an array declared before (LOCAL_SCALARS), and stay in scope for
 // later loops over rows.
 bool verify_define(Verifying *v, const LoopNode *n, ExprId id, Form form) {
-  if (!id) return verify_fail(v, n, "there is no such expression");
+  if (!id) return verify_fail(v, n, "its expression does not exist");
   Made *made = &v->made[id];
-  if (v->t->form[id] != form) return verify_fail_expr(v, n, id, "has another form");
-  if (made->is_made) return verify_fail_expr(v, n, id, "is computed twice");
+  if (v->t->form[id] != form)
+    return verify_fail_expr(v, n, id, "has another form (scalar, rows or vector) in the tree's table");
+  if (made->is_made) return verify_fail_expr(v, n, id, "is already computed");
   if (form != FORM_ROWS || n->kind != NODE_LET) return scope_add(v, &made->is_made, NULL, 0);
-  if (!made->is_declared) return verify_fail_expr(v, n, id, "has no array with an element for each row");
+  if (!made->is_declared) return verify_fail_expr(v, n, id, "must have a declared array with an element for each row");
   if (v->range[OUTER].start.kind != VAR_ROW || v->nguards)
-    return verify_fail(v, n, "it is not in an unconditional loop over rows");
+    return verify_fail(v, n, "it must be in an unconditional loop over rows");
   made->is_made = true;
   return true;
 }
@@ -71,7 +72,7 @@ static bool verify_inside(Verifying *v, const LoopNode *n, AccessId id, AxisSet 
     first -= b->stride * b->offset;
     axes &= ~bound_axes(b);
   }
-  if (first < 0) return verify_fail(v, n, "it begins before its tensor");
+  if (first < 0) return verify_fail(v, n, "it begins before the first element of its tensor");
   for (int axis = 0; axis < k->naxes; axis++) {
     if (!(axes >> axis & 1) || !a->stride[axis]) continue;
     if (!k->axes[axis].extent) return true; // the access has no elements
@@ -79,9 +80,9 @@ static bool verify_inside(Verifying *v, const LoopNode *n, AccessId id, AxisSet 
     const int64_t extent = k->axes[axis].extent, stride = a->stride[axis] * (is_bits ? 1 : unit);
     const bool is_whole = kernel_factor(k, extent, k->axes[axis].monomial) % LANES == 0;
     if (is_bits && !is_whole && k->axes[axis].monomial)
-      return verify_fail(v, n, "a row of its mask may end in the middle of a byte");
+      return verify_fail(v, n, "the rows of its bit mask may end in the middle of a byte");
     if (a->panel_axis == axis + 1) {
-      if (k->axes[axis].monomial) return verify_fail(v, n, "the number of its panels depends on an open dim");
+      if (k->axes[axis].monomial) return verify_fail(v, n, "the number of its panels must not depend on an open dim");
       linear_add_number(&beyond, (extent - 1) / LANES * LANES * stride, a->stride_monomial[axis]);
       linear_add_number(&beyond, LANES - 1, 0);
       continue;
@@ -90,7 +91,7 @@ static bool verify_inside(Verifying *v, const LoopNode *n, AccessId id, AxisSet 
     linear_add_number(&beyond, reached * stride, k->axes[axis].monomial + a->stride_monomial[axis]);
     linear_add_number(&beyond, -stride, a->stride_monomial[axis]);
   }
-  return linear_is_never_positive(k, &beyond) || verify_fail(v, n, "it goes beyond its tensor");
+  return linear_is_never_positive(k, &beyond) || verify_fail(v, n, "it goes beyond the last element of its tensor");
 }
 
 // Loads at computed offsets are not checked: the operator that computes the offset clamps it to the tensor.
@@ -109,12 +110,13 @@ bool verify_memory(Verifying *v, const LoopNode *n, AccessId id) {
 // Sets *base to the index in the tensor that the address's base points to.
 bool verify_base(Verifying *v, const LoopNode *n, const Address *at, Linear *base) {
   base->nterms = 0;
-  if (at->base != BASE_POINTER) return !at->is_row || verify_fail(v, n, "its base is not an array of pointers");
+  if (at->base != BASE_POINTER)
+    return !at->is_row || verify_fail(v, n, "is_row is set, but its base is not an array of row pointers");
   const Memory *m = &v->memory[at->access];
-  if (!m->has_pointer) return verify_fail(v, n, "its pointer is not set");
+  if (!m->has_pointer) return verify_fail(v, n, "its row pointer must be set before it");
   if (m->is_pointer_row != at->is_row)
-    return verify_fail(v, n, "is_row of its address does not agree with its pointer");
-  if (at->is_row && v->range[OUTER].start.kind != VAR_ROW) return verify_fail(v, n, "it is not in a loop over rows");
+    return verify_fail(v, n, "is_row of its address must be set if, and only if, each row has its own pointer");
+  if (at->is_row && v->range[OUTER].start.kind != VAR_ROW) return verify_fail(v, n, "it must be in a loop over rows");
   if (m->pointer) *base = *m->pointer;
   return true;
 }
@@ -122,11 +124,11 @@ bool verify_base(Verifying *v, const LoopNode *n, const Address *at, Linear *bas
 static bool verify_address(Verifying *v, const LoopNode *n, AccessId id, const Address *at, const Linear *expected) {
   Linear is;
   if (at->access != id || (at->base != BASE_TENSOR && at->base != BASE_POINTER))
-    return verify_fail(v, n, "its address is of another tensor");
+    return verify_fail(v, n, "its address must be in the tensor of its access");
   if (!verify_index(v, n, at->index) || !verify_base(v, n, at, &is)) return false;
   const Linear index = linear_of(v, at->index);
   add_linear(&is, &index);
-  return linear_equals(&is, expected) || verify_fail(v, n, "its address is not that of its element");
+  return linear_equals(&is, expected) || verify_fail(v, n, "its address differs from the address of its element");
 }
 
 bool verify_access(Verifying *v, const LoopNode *n, AccessId id, const Address *at) {
@@ -146,7 +148,7 @@ bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id) {
   const int axis = loop_lane_axis(v->plan);
   const Index *stride =
       a->panel_axis == axis + 1 ? number_index(v, 1) : index_number(&v->b, a->stride[axis], a->stride_monomial[axis]);
-  return index_equals(n->step, stride) || verify_fail(v, n, "its step is not the stride from lane to lane");
+  return index_equals(n->step, stride) || verify_fail_index(v, n, "the stride from lane to lane", n->step, stride);
 }
 
 // Whether the node loads or stores a vector of a panel; panels have memory for all lanes.
@@ -157,16 +159,18 @@ static bool is_of_panel(const Verifying *v, const LoopNode *n) {
 }
 
 bool verify_lanes(Verifying *v, const LoopNode *n) {
-  if (n->has_fewer_lanes && !has_fewer_lanes(v)) return verify_fail(v, n, "it has fewer lanes where all hold elements");
-  if (n->has_fewer_lanes && is_of_panel(v, n)) return verify_fail(v, n, "it leaves out lanes of its panel");
+  if (n->has_fewer_lanes && !has_fewer_lanes(v))
+    return verify_fail(v, n, "has_fewer_lanes is set, but all lanes hold elements here");
+  if (n->has_fewer_lanes && is_of_panel(v, n))
+    return verify_fail(v, n, "has_fewer_lanes is set, but panels have memory for all lanes");
   return n->has_fewer_lanes || !has_fewer_lanes(v) || n->load == LOAD_SPILLED || is_of_panel(v, n) ||
-         verify_fail(v, n, "it has all lanes where only some hold elements");
+         verify_fail(v, n, "has_fewer_lanes is unset, but only some lanes hold elements here");
 }
 
 // Verifies the address of a vector in a local array of the step: the transposed copy, or spilled vectors.
 // `lane_stride`: the distance between neighbouring indices on the vector axis.
 static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, int64_t lane_stride, Linear *is) {
-  if (at->is_row) return verify_fail(v, n, "its base is not an array of pointers");
+  if (at->is_row) return verify_fail(v, n, "is_row is set, but its base is not an array of row pointers");
   if (!verify_index(v, n, at->index)) return false;
   *is = linear_of(v, at->index);
   Linear expected;
@@ -178,7 +182,7 @@ static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, in
       if (is->terms[i].var.kind == VAR_ROW) row = is->terms[i].number;
     linear_add_var(&expected, VAR_ROW, 0, row, 0);
   }
-  return linear_equals(is, &expected) || verify_fail(v, n, "its address is not that of its vector");
+  return linear_equals(is, &expected) || verify_fail(v, n, "its address differs from the address of its vector");
 }
 
 // Loads
@@ -186,8 +190,9 @@ static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, in
 bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *at) {
   Linear is;
   const Memory *m = &v->memory[id];
-  if (at->base != BASE_ROWS || at->access != id || !m->has_copy) return verify_fail(v, n, "its copy is not declared");
-  if (v->lanes != OUTER || has_fewer_lanes(v)) return verify_fail(v, n, "rows are not in lanes here");
+  if (at->base != BASE_ROWS || at->access != id || !m->has_copy)
+    return verify_fail(v, n, "its transposed copy must be declared before it");
+  if (v->lanes != OUTER || has_fewer_lanes(v)) return verify_fail(v, n, "it needs rows in lanes, and all lanes in use");
   return verify_lane_0(v, n, at, LANES, &is);
 }
 
@@ -200,7 +205,7 @@ int find_spill(const Verifying *v, ExprId id) {
 bool verify_spilled(Verifying *v, const LoopNode *n, Linear *address) {
   const int spill = find_spill(v, n->expr);
   if (spill < 0 || n->address.base != BASE_SPILLED || n->address.expr != n->expr || !v->spilled[spill].is_declared)
-    return verify_fail_expr(v, n, n->expr, "has no declared array of spilled vectors");
+    return verify_fail_expr(v, n, n->expr, "must have a declared array of spilled vectors");
   return verify_lane_0(v, n, &n->address, v->plan->rows_in_lanes ? LANES : 1, address);
 }
 
@@ -210,8 +215,9 @@ static bool verify_load_spilled(Verifying *v, const LoopNode *n) {
   const int spill = find_spill(v, n->expr);
   const SpillState *spilled = &v->spilled[spill];
   if (!v->count[effect_of_spill(v, spill)] || is_in_frame(v, spilled->serial))
-    return verify_fail_expr(v, n, n->expr, "is not spilled by an earlier sweep");
-  return linear_equals(&address, spilled->address) || verify_fail(v, n, "it was spilled at another address");
+    return verify_fail_expr(v, n, n->expr, "must be spilled by an earlier sweep");
+  return linear_equals(&address, spilled->address) ||
+         verify_fail(v, n, "its address differs from the address at which the vector was spilled");
 }
 
 static bool verify_load(Verifying *v, const LoopNode *n, const Expr *e) {
@@ -219,36 +225,39 @@ static bool verify_load(Verifying *v, const LoopNode *n, const Expr *e) {
   const uint32_t root = v->root_of_access[e->access];
   const int lane_axis = loop_lane_axis(v->plan);
   if (root && v->plan->roots[root - 1].kind == ROOT_STORE && !v->count[effect_of(root - 1, EFFECT_DONE)])
-    return verify_fail(v, n, "a later node stores what it loads");
+    return verify_fail(v, n, "it loads a result that must be stored before it");
   if (e->args[0] && !verify_operand(v, n, e->args[0], n->load == LOAD_GATHERED)) return false;
   if (n->load == LOAD_COPIED)
     return verify_copied(v, n, e->access, &n->address) &&
            ((v->memory[e->access].is_copied && !is_in_frame(v, v->memory[e->access].copy_serial)) ||
-            verify_fail(v, n, "its rows are not copied before it"));
+            verify_fail(v, n, "its rows must be copied before it"));
   if (!verify_access(v, n, e->access, &n->address)) return false;
-  if (!n->is_vector) return n->load == LOAD_ELEMENT || verify_fail(v, n, "it does not load one element");
+  if (!n->is_vector) return n->load == LOAD_ELEMENT || verify_fail(v, n, "a scalar load must load one element");
   const bool is_bits = access_is_mask(a) && v->lanes == v->vector;
   if (is_bits)
     return (n->load == LOAD_DENSE && v->range[v->vector].is_aligned) ||
-           verify_fail(v, n, "its bits may begin in the middle of a byte");
+           verify_fail(v, n, "a vector of a bit mask must begin at a whole byte");
   if (n->load == LOAD_BROADCAST)
-    return !a->stride[lane_axis] || verify_fail(v, n, "its element differs from lane to lane");
-  if (!is_at_panel(v, a)) return verify_fail(v, n, "its vector may begin in the middle of a panel");
+    return !a->stride[lane_axis] ||
+           verify_fail(v, n, "it loads one element for all lanes, but the element differs from lane to lane");
+  if (!is_at_panel(v, a)) return verify_fail(v, n, "a vector of a panel must begin at the panel's first lane");
   if (n->load == LOAD_GATHERED ? !e->args[0] : (n->load == LOAD_DENSE) != (access_lane_stride(a, lane_axis) == 1))
-    return verify_fail(v, n, "it is dense or strided, unlike its tensor");
+    return verify_fail(v, n,
+                       "its load must be dense if the stride from lane to lane is 1, and else strided or gathered");
   if (n->load != LOAD_DENSE && n->load != LOAD_STRIDED && n->load != LOAD_GATHERED)
-    return verify_fail(v, n, "a vector cannot be loaded in that way");
+    return verify_fail(v, n, "a vector's load must be dense, strided or gathered");
   return verify_lane_step(v, n, e->access);
 }
 
 static bool verify_coordinate(Verifying *v, const LoopNode *n, const Expr *e) {
   const int axis = __builtin_ctz(e->axes);
   if (!n->is_vector)
-    return var_state(v, (Var){VAR_AXIS, (uint32_t)axis})->is_set || verify_fail(v, n, "its axis has no index");
+    return var_state(v, (Var){VAR_AXIS, (uint32_t)axis})->is_set ||
+           verify_fail(v, n, "the index on its axis must be set before it");
   Linear is = linear_of(v, n->value), expected = {0};
   linear_add_var(&expected, VAR_AXIS, (uint32_t)axis, 1, 0);
   return (verify_index(v, n, n->value) && axis == loop_lane_axis(v->plan) && linear_equals(&is, &expected)) ||
-         verify_fail(v, n, "it is not the index on its axis");
+         verify_fail(v, n, "its value must be the index on its axis, which lanes must lie along");
 }
 
 static bool verify_operands(Verifying *v, const LoopNode *n, const Expr *e) {
@@ -260,18 +269,19 @@ static bool verify_operands(Verifying *v, const LoopNode *n, const Expr *e) {
 }
 
 bool verify_let(Verifying *v, const LoopNode *n) {
-  if (!n->expr) return verify_fail(v, n, "there is no such expression");
+  if (!n->expr) return verify_fail(v, n, "its expression does not exist");
   const Expr *e = &v->k->exprs[n->expr];
   if (n->is_vector && !verify_lanes(v, n)) return false;
-  if (!n->is_vector && n->has_fewer_lanes) return verify_fail(v, n, "it is a scalar and has fewer lanes");
+  if (!n->is_vector && n->has_fewer_lanes) return verify_fail(v, n, "has_fewer_lanes is set, but it is a scalar");
   if (expr_has_access(e) && n->load != LOAD_SPILLED && n->access != e->access)
-    return verify_fail(v, n, "it accesses another tensor");
+    return verify_fail(v, n, "its access differs from the access of its expression");
   if (!verify_has_axes(v, n, e->axes, n->is_vector)) return false;
   bool ok;
-  if (expr_is_reduction(e) || e->op == EXPR_COMBINE) ok = verify_fail(v, n, "sums need nodes of their own kind");
+  if (expr_is_reduction(e) || e->op == EXPR_COMBINE)
+    ok = verify_fail(v, n, "its expression is a sum, which NODE_LET cannot compute");
   else if (n->load == LOAD_SPILLED) ok = verify_load_spilled(v, n);
   else if (e->op == EXPR_LOAD) ok = verify_load(v, n, e);
-  else if (n->load) ok = verify_fail(v, n, "it is not an expression that is loaded");
+  else if (n->load) ok = verify_fail(v, n, "it has a load, but its expression is not a load");
   else if (e->op == EXPR_INDEX) ok = verify_coordinate(v, n, e);
   else ok = verify_operands(v, n, e);
   return ok && verify_bounds(v, n) &&
@@ -320,31 +330,31 @@ static bool verify_partial_address(Verifying *v, const LoopNode *n, const Expr *
   Linear step = linear_of(v, n->step);
   for (int i = 0; i < lane.nterms; i++) lane.terms[i].var = (Var){VAR_NONE, 0};
   if (!n->step || !linear_equals(&step, &lane))
-    return verify_fail(v, n, "its step is not the stride from lane to lane");
+    return verify_fail(v, n, "its step must be the stride from lane to lane");
   return n->is_strided == !index_is(n->step, 1) ||
-         verify_fail(v, n, "is_strided does not agree with the stride from lane to lane");
+         verify_fail(v, n, "is_strided must be set if, and only if, the stride from lane to lane is not 1");
 }
 
 bool verify_combine(Verifying *v, const LoopNode *n) {
   const Kernel *k = v->k;
   const Expr *e = &k->exprs[n->expr];
   if (!n->expr || e->op != EXPR_COMBINE || n->access != e->access)
-    return verify_fail(v, n, "it does not combine partial sums");
+    return verify_fail(v, n, "its expression must combine partial sums, through the same access");
   if (e->loop >= (uint32_t)(v->plan - v->t->schedule->loops))
-    return verify_fail(v, n, "the partial sums are made by a later loop");
+    return verify_fail(v, n, "its partial sums must be computed by an earlier loop");
   const Loop *maker = &v->t->schedule->loops[e->loop];
   const Temporary *t = &v->t->schedule->temporaries[k->accesses[e->access].temporary];
   const AxisSet own = access_axes(k, &k->accesses[e->access]);
   if (n->reduction != t->reduction || !n->is_f64)
-    return verify_fail(v, n, "its reduction is not that of the partial sums, or it is not in f64");
+    return verify_fail(v, n, "its reduction must be the reduction of the partial sums, in f64");
   if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
   if (!verify_has_axes(v, n, e->axes, n->is_vector)) return false;
   const Index *count = loop_has_open_cut_blocks(k, maker) ? index_loop(&v->b, INDEX_NCUT_BLOCKS, e->loop)
                                                           : number_index(v, loop_ncut_blocks(k, maker));
   if (loop_nblocks(k, maker) > 0 && !index_equals(n->end, count))
-    return verify_fail(v, n, "it does not combine the partial sums of all blocks");
+    return verify_fail_index(v, n, "the number of blocks that it combines", n->end, count);
   if (loop_nblocks(k, maker) * axes_nelems(k, own) > t->nelems || axes_monomial(k, own) != t->monomial)
-    return verify_fail(v, n, "it goes beyond its tensor");
+    return verify_fail(v, n, "it goes beyond the last element of its tensor");
   if (!verify_partial_address(v, n, e) || (n->is_vector && !verify_lanes(v, n))) return false;
   return verify_define(v, n, n->expr, n->is_vector ? FORM_VECTOR : FORM_SCALAR);
 }

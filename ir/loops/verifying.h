@@ -147,6 +147,8 @@ struct Verifying {
 
 bool verify_fail(Verifying *v, const LoopNode *n, const char *format, ...) __attribute__((format(printf, 3, 4)));
 bool verify_fail_expr(Verifying *v, const LoopNode *n, ExprId id, const char *what);
+// "WHAT is INDEX, expected INDEX". An index may be NULL: none.
+bool verify_fail_index(Verifying *v, const LoopNode *n, const char *what, const Index *found, const Index *expected);
 bool verify_out_of_memory(Verifying *v); // false
 bool scope_add(Verifying *v, bool *is_in_scope, bool (*close)(Verifying *v, uint32_t id), uint32_t id);
 bool scope_close(Verifying *v, size_t nscoped);                 // closes all but the first `nscoped` declarations

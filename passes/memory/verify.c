@@ -118,9 +118,11 @@ static bool load(Walk *w, const Access *a, int64_t part) {
   find_bytes(w, a, element_at(w, a, part), &from, &to);
   for (size_t i = from; i < to; i++) {
     Byte *b = &w->bytes[i];
-    if (i >= w->nbytes) return wrong(w, name_of(w, a), "is read outside of memory");
-    if (b->owner != owner_of(w, a)) return wrong(w, name_of(w, a), "is read where another tensor was stored");
-    if (is_of_other_block(w, b->written)) return wrong(w, name_of(w, a), "is read while another block writes it");
+    if (i >= w->nbytes) return wrong(w, name_of(w, a), "is read beyond the end of memory");
+    if (b->owner != owner_of(w, a))
+      return wrong(w, name_of(w, a), "is read, but its bytes hold another tensor or nothing");
+    if (is_of_other_block(w, b->written))
+      return wrong(w, name_of(w, a), "is read, but another block of the same loop writes it");
     b->read = b->read && b->read >> 32 == w->loops && b->read != stamp(w) ? (Stamp)w->loops << 32 | MANY : stamp(w);
   }
   w->nsteps--;
@@ -139,11 +141,11 @@ static bool store(Walk *w, const Access *a, bool is_partial) {
   const bool is_shared_byte = type_is_packed(a->type) || access_is_mask(a);
   for (size_t i = from; i < to; i++) {
     Byte *b = &w->bytes[i];
-    if (i >= w->nbytes) return wrong(w, name_of(w, a), "is stored outside of memory");
+    if (i >= w->nbytes) return wrong(w, name_of(w, a), "is stored beyond the end of memory");
     if (b->owner == owner_of(w, a) && !is_partial && !is_shared_byte && !may_repeat(w, b))
-      return wrong(w, name_of(w, a), "is stored a second time");
+      return wrong(w, name_of(w, a), "is stored again, expected once");
     if (is_of_other_block(w, b->written) || is_of_other_block(w, b->read))
-      return wrong(w, name_of(w, a), "is stored where another block reads or writes");
+      return wrong(w, name_of(w, a), "is stored, but another block of the same loop reads or writes its bytes");
     b->owner = owner_of(w, a);
     b->written = stamp(w);
   }
@@ -359,7 +361,8 @@ static size_t nbytes_of(const Value *v) {
 
 static bool verify_whole(const Walk *w, const Value *v) {
   for (size_t b = 0; b < nbytes_of(v); b++)
-    if (w->bytes[w->place[v->index] + b].owner != v->index + 1) return say(w, v->name, "is not stored whole");
+    if (w->bytes[w->place[v->index] + b].owner != v->index + 1)
+      return say(w, v->name, "has elements that no kernel stores");
   return true;
 }
 
@@ -408,7 +411,7 @@ static bool find_places(Walk *w) {
                               : type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
     w->place[i] = w->p->is_in_workspace[i] ? w->p->value_offset[i] : w->nbytes;
     if (!w->p->is_in_workspace[i]) w->nbytes += nbytes;
-    else if (w->place[i] + nbytes > w->p->workspace_nbytes) return say(w, v->name, "lies outside of the workspace");
+    else if (w->place[i] + nbytes > w->p->workspace_nbytes) return say(w, v->name, "ends beyond the workspace");
   }
   place_updates(w);
   return true;

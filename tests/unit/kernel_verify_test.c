@@ -140,7 +140,7 @@ static void a_value_that_lies_elsewhere_is_found(void **state) {
   const Value *h = k->accesses[k->stores[0].access].value;
   assert_true(l.p->is_in_workspace[h->index]);
   l.p->value_offset[h->index] += 64;
-  memory_must_be_wrong(&l, "h lies outside of the workspace");
+  memory_must_be_wrong(&l, "h ends beyond the workspace");
   deinit(&l);
 }
 
@@ -152,7 +152,7 @@ static void a_value_that_is_written_over_is_found(void **state) {
   l.p->is_in_workspace[y->index] = true; // an element further, where the next of h is still to be read
   l.p->value_offset[y->index] = l.p->value_offset[h->index] + sizeof(float);
   l.p->workspace_nbytes += sizeof(float);
-  memory_must_be_wrong(&l, "h is read where another tensor was stored");
+  memory_must_be_wrong(&l, "h is read, but its bytes hold another tensor or nothing");
   deinit(&l);
 }
 
@@ -165,8 +165,8 @@ static void blocks_that_share_a_result_are_found(void **state) {
   s->loops[0].block = 1;
   for (int axis = 0; axis < k->naxes; axis++)
     if (h->stride[axis] == 40) h->stride[axis] = 20;
-  memory_must_be_wrong(&l, "h is stored a second time");
-  schedule_must_be_wrong(s, "two indices store one element");
+  memory_must_be_wrong(&l, "h is stored again, expected once");
+  schedule_must_be_wrong(s, "two different indices store the same element");
   deinit(&l);
 }
 
@@ -194,7 +194,7 @@ static void an_update_that_is_stored_before_its_state_is_read_is_found(void **st
   memory_must_be_right(&l, "the update");
   assert_true(l.p->is_staged[t->index]);
   l.p->is_staged[t->index] = l.p->is_in_workspace[t->index] = false;
-  memory_must_be_wrong(&l, "w is read where another tensor was stored");
+  memory_must_be_wrong(&l, "w is read, but its bytes hold another tensor or nothing");
   deinit(&l);
 }
 
@@ -205,16 +205,16 @@ static void spoilt_expressions_are_found(void **state) {
   const Kernel *k = s->kernel;
   Expr *e = &k->exprs[find_expr(k, EXPR_SUB)], before = *e;
   e->args[1] = (ExprId)(e - k->exprs);
-  schedule_must_be_wrong(s, "an argument does not stand before it");
+  schedule_must_be_wrong(s, ", expected an expression before it");
   e->args[1] = 0;
-  schedule_must_be_wrong(s, "an argument is missing");
+  schedule_must_be_wrong(s, " is missing");
   *e = before;
   e->axes = 0;
-  schedule_must_be_wrong(s, "it does not vary over the axes that its arguments do");
+  schedule_must_be_wrong(s, ", expected the axes of its arguments: ");
   *e = before;
   Expr *sum = &k->exprs[find_expr(k, EXPR_REDUCE_SUM)];
   sum->reduced |= 1U << 5;
-  schedule_must_be_wrong(s, "its operand does not vary over an axis");
+  schedule_must_be_wrong(s, ", over which its operand does not vary");
   deinit(&l);
 }
 
@@ -225,10 +225,10 @@ static void spoilt_accesses_are_found(void **state) {
   const Kernel *k = s->kernel;
   Access *x = &k->accesses[k->exprs[find_expr(k, EXPR_LOAD)].access];
   x->offset = 1;
-  schedule_must_be_wrong(s, "it leaves its tensor");
+  schedule_must_be_wrong(s, "it reaches elements ");
   x->offset = 0;
   x->type = TYPE_BF16;
-  schedule_must_be_wrong(s, "its type is not its tensor's");
+  schedule_must_be_wrong(s, "expected the tensor's: ");
   deinit(&l);
 }
 
@@ -240,10 +240,10 @@ static void spoilt_loops_are_found(void **state) {
   Root *store = &loop->roots[loop->nroots - 1];
   assert_int_equal(store->kind, ROOT_STORE);
   store->sweep = loop->nsweeps;
-  schedule_must_be_wrong(s, "(y): not stored once");
+  schedule_must_be_wrong(s, "(y): the loops store it 0 times, expected once");
   store->sweep = loop->nsweeps - 1;
   loop->roots[loop->nroots - 2] = *store; // instead of a sum
-  schedule_must_be_wrong(s, "(y): not stored once");
+  schedule_must_be_wrong(s, "(y): the loops store it 2 times, expected once");
   deinit(&l);
 }
 
@@ -256,7 +256,7 @@ static void a_kernel_without_a_schedule_reads_no_partial_sums(void **state) {
   text_init(&why, &system_allocator);
   assert_true(schedule_verify(l.p->schedules[0], &why));
   assert_false(kernel_verify(l.p->schedules[0]->kernel, &why));
-  assert_non_null(strstr(text_string(&why), "(combine): partial results before there are loops"));
+  assert_non_null(strstr(text_string(&why), "(combine): only a scheduled kernel has partial results"));
   text_deinit(&why);
   deinit(&l);
 }
@@ -272,7 +272,7 @@ static Root *find_root(const Schedule *s, RootKind kind) {
 // The value that a root stores, and the value that it adds to a partial sum.
 static void stores_of_other_values_are_found(void **state) {
   (void)state;
-  static const char *const wrong = "what is stored is not the kernel's result";
+  static const char *const wrong = "is not the value that the kernel specifies";
   Lowered l = layer_norm();
   const Schedule *s = l.p->schedules[0];
   Root *store = find_root(s, ROOT_STORE);
@@ -299,14 +299,14 @@ static void chains_that_are_too_long_are_found(void **state) {
   Loop *loop = &s->loops[0];
   assert_true(loop->runs.vector_run > 0);
   loop->runs.vector_run *= 2;
-  schedule_must_be_wrong(s, "loop 0: a row's sum is too long a chain of additions in f32");
+  schedule_must_be_wrong(s, "loop 0: a row's sum has a chain of too many f32 additions");
   loop->runs = (Runs){0};
-  schedule_must_be_wrong(s, "a row's sum is too long");
+  schedule_must_be_wrong(s, "a row's sum has a chain of too many");
   loop->runs.middle_run = 1;
-  schedule_must_be_wrong(s, "a row's sum is too long");
+  schedule_must_be_wrong(s, "a row's sum has a chain of too many");
   loop->runs = (Runs){.vector_run = (int64_t)LONGEST_RUN * LANES * loop->accumulators};
   loop->block = LONGEST_CHAIN + 1;
-  schedule_must_be_wrong(s, "a block's sum is too long a chain of additions in f32");
+  schedule_must_be_wrong(s, "to f32 partial sums, expected at most");
   deinit(&l);
 }
 

@@ -97,19 +97,21 @@ static void spoilt_loops_are_found(void **state) {
   assert_int_equal(runs->var.kind, VAR_RUN_BEGIN);
   const LoopNode before = *runs;
   runs->end = index_number(&(TreeBuilder){.arena = &tree.arena}, 441, 0);
-  must_be_wrong(t, "its runs do not cover the axis");
+  must_be_wrong(t, "the runs must cover the axis from its first index to its end");
   *runs = before;
   LoopNode *whole = node_of(&runs->body, NODE_FOR, 0);
   const LoopNode steps = *whole;
   whole->step = index_number(&(TreeBuilder){.arena = &tree.arena}, 32, 0);
-  must_be_wrong(t, "it is not in a loop over vectors");
+  must_be_wrong(t, "it must be in a loop over vectors");
   *whole = steps;
-  must_be_needed(t, link_to(&runs->body, NODE_IF, 0), "the tail after the loops over whole vectors is missing");
+  must_be_needed(t, link_to(&runs->body, NODE_IF, 0),
+                 "elements may be left after the loops over whole vectors, but the tail is missing");
   LoopNode *rows = node_of(&whole->body, NODE_FOR, 0);
   rows->end = index_number(&(TreeBuilder){.arena = &tree.arena}, 2, 0);
-  must_be_wrong(t, "it does not go over all rows");
+  must_be_wrong(t, "it must go over all rows of the step: from 0 to VAR_ROWS, with step 1");
   rows->end = node_of(&t->step, NODE_FOR, 0)->end;
-  must_be_needed(t, link_to(&t->block, NODE_FOR, 3), "the tail after the loops over whole vectors is missing");
+  must_be_needed(t, link_to(&t->block, NODE_FOR, 3),
+                 "elements may be left after the loops over whole vectors, but the tail is missing");
   end(&tree);
 }
 
@@ -120,31 +122,32 @@ static void spoilt_sums_are_found(void **state) {
   LoopNode *total = node_of(&t->step, NODE_BEGIN_SUM, 0), *sum = node_of(&t->step, NODE_BEGIN_SUM, 2);
   assert_int_equal(sum->sum, SUM_ACCUMULATOR);
   sum->count--;
-  must_be_wrong(t, "it does not have as many accumulators as the loop says");
+  must_be_wrong(t, " accumulators, expected ");
   sum->count++;
   total->is_f64 = false;
-  must_be_wrong(t, "the number of totals or their type is not the loop's");
+  must_be_wrong(t, "the loop needs a total for each row and vector, in f64 unless Runs.is_f32 is set");
   total->is_f64 = true;
   LoopNode *update = node_of(&t->step, NODE_UPDATE, 2);
   assert_int_equal(update->sum, SUM_ACCUMULATOR);
   update->accumulator = ACCUMULATOR_FIRST;
-  must_be_wrong(t, "it adds to the wrong accumulator");
+  must_be_wrong(t, "it adds to accumulator sum[0], expected sum[r]");
   update->accumulator = ACCUMULATOR_OF_ROW;
   update->is_fused = false;
-  must_be_wrong(t, "is_fused does not agree with the loop");
+  must_be_wrong(t, "is_fused differs from the loop's result");
   update->is_fused = true;
   must_be_done_once(t, update, "the sum expression");
   must_be_done_once(t, update, "happens twice");
-  must_be_needed(t, link_to(&t->step, NODE_UPDATE, 6), "is missing here, unlike in the first piece"); // of the tail
-  must_be_needed(t, link_to(&t->step, NODE_END_RUN, 0), "the sum is never finished");
+  must_be_needed(t, link_to(&t->step, NODE_UPDATE, 6),
+                 "is missing in this piece of the axis, but the first piece has it"); // of the tail
+  must_be_needed(t, link_to(&t->step, NODE_END_RUN, 0), "the sum begins here and never ends");
   LoopNode *runs = node_of(&t->step, NODE_FOR, 1);
   const Index *step = runs->step;
   runs->step = index_number(&(TreeBuilder){.arena = &tree.arena}, 192, 0);
-  must_be_wrong(t, "VAR_RUN_END is not the end of the run");
+  must_be_wrong(t, "VAR_RUN_END must be the smaller of the run's begin + length and the end of the axis");
   runs->step = step;
   Loop *plan = (Loop *)t->plan;
   plan->runs.vector_run = 192;
-  must_be_wrong(t, "the runs are not as long as the loop says");
+  must_be_wrong(t, "the length of its runs differs from the loop's");
   plan->runs.vector_run = 384;
   end(&tree);
 }
@@ -153,13 +156,16 @@ static void spoilt_partial_sums_are_found(void **state) {
   (void)state;
   Tree tree = tree_of(layer_norm_gradient, NULL);
   LoopTree *t = tree.t;
-  must_be_needed(t, link_to(&t->step, NODE_LOAD_PARTIAL, 0), "its partial sums are not in a register");
-  must_be_needed(t, link_to(&t->step, NODE_STORE_PARTIAL, 1), "the vector of partial sums is never stored back");
-  must_be_needed(t, link_to(&t->block, NODE_INIT_PARTIAL, 0), "partial sums are not initialised before it");
-  must_be_needed(t, link_to(&t->block, NODE_PARTIALS, 1), "its partial sums are not declared");
+  must_be_needed(t, link_to(&t->step, NODE_LOAD_PARTIAL, 0),
+                 "its partial sums must be loaded into a register before it");
+  must_be_needed(t, link_to(&t->step, NODE_STORE_PARTIAL, 1),
+                 "the vector of partial sums is loaded here and never stored again");
+  must_be_needed(t, link_to(&t->block, NODE_INIT_PARTIAL, 0),
+                 "the block's partial sums must be initialised before the first step");
+  must_be_needed(t, link_to(&t->block, NODE_PARTIALS, 1), "its partial sums must be declared before it");
   LoopNode *held = node_of(&t->step, NODE_UPDATE, 0);
   held->is_f64 = true;
-  must_be_wrong(t, "it adds in the wrong type");
+  must_be_wrong(t, "its type, or the type of its operand, differs from the type of the partial sums");
   held->is_f64 = false;
   end(&tree);
 }
@@ -173,14 +179,14 @@ static void spoilt_values_are_found(void **state) {
   first->next = second->next; // sqrt(variance + epsilon) before the sum
   second->next = first;
   *link = second;
-  must_be_wrong(t, "is not computed before it");
+  must_be_wrong(t, "must be computed before it");
   second->next = first->next;
   first->next = second;
   *link = first;
-  must_be_needed(t, link_to(&t->step, NODE_LOCAL, 3), "has no array with an element for each row");
-  must_be_needed(t, link_to(rows, NODE_POINTER, 0), "dy[r] + i: its pointer is not set");
-  must_be_needed(t, link_to(&t->step, NODE_END_SUM, 0), "(sum sum_g) is not computed before");
-  must_be_done_once(t, first, "is computed twice");
+  must_be_needed(t, link_to(&t->step, NODE_LOCAL, 3), "must have a declared array with an element for each row");
+  must_be_needed(t, link_to(rows, NODE_POINTER, 0), "dy[r] + i: its row pointer must be set before it");
+  must_be_needed(t, link_to(&t->step, NODE_END_SUM, 0), "(sum sum_g) must be computed before");
+  must_be_done_once(t, first, "is already computed");
   end(&tree);
 }
 
@@ -192,17 +198,17 @@ static void spoilt_places_are_found(void **state) {
   LoopNode *store = node_of(&t->step, NODE_STORE, 0);
   const LoopNode before = *store;
   store->address.index = index_of(&b, INDEX_ADD, store->address.index, index_number(&b, 1, 0));
-  must_be_wrong(t, "store dx to p_dx[r] + i + 1: its address is not that of its element");
+  must_be_wrong(t, "store dx to p_dx[r] + i + 1: its address differs from the address of its element");
   *store = before;
   store->has_fewer_lanes = true;
-  must_be_wrong(t, "it has fewer lanes where all hold elements");
+  must_be_wrong(t, "has_fewer_lanes is set, but all lanes hold elements here");
   *store = before;
   must_be_done_once(t, store, "the store of dx happens twice");
   must_be_needed(t, link_to(&t->step, NODE_STORE, 1),
-                 "the store of dx is missing here, unlike in the first piece"); // of the tail
+                 "the store of dx is missing in this piece of the axis, but the first piece has it"); // of the tail
   Value *dx = (Value *)t->k->accesses[store->access].value;
   dx->shape.extent[0].value = 39;
-  must_be_wrong(t, "it goes beyond its tensor");
+  must_be_wrong(t, "it goes beyond the last element of its tensor");
   dx->shape.extent[0].value = 40;
   end(&tree);
 }
@@ -213,16 +219,19 @@ static void spoilt_copies_are_found(void **state) {
                            "- {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\noutputs: [y]\n",
                       NULL);
   LoopTree *t = tree.t;
-  must_be_needed(t, link_to(&t->step, NODE_SPILL, 0), "is not spilled by an earlier sweep");
-  must_be_needed(t, link_to(&t->step, NODE_LOAD_ROWS, 0), "its rows are not copied before it");
+  must_be_needed(t, link_to(&t->step, NODE_SPILL, 0), "must be spilled by an earlier sweep");
+  must_be_needed(t, link_to(&t->step, NODE_LOAD_ROWS, 0), "its rows must be copied before it");
   must_be_needed(t, link_to(&t->step, NODE_STORE_ROWS, 0), "the store of y is missing");
-  must_be_needed(t, link_to(&t->step, NODE_STORE, 0), "its rows have not been stored in the copy");
-  must_be_needed(t, link_to(&t->block, NODE_IF, 0), "the tail after the loops over whole vectors is missing");
+  must_be_needed(t, link_to(&t->step, NODE_STORE, 0),
+                 "the vectors of its rows must be stored in the transposed copy before it");
+  must_be_needed(t, link_to(&t->block, NODE_IF, 0),
+                 "elements may be left after the loops over whole vectors, but the tail is missing");
   node_of(&t->step, NODE_LOCAL, 0)->nelems--;
-  must_be_wrong(t, "it goes beyond its local array");
+  must_be_wrong(t, "it goes beyond the end of its local array");
   node_of(&t->step, NODE_LOCAL, 0)->nelems++;
   node_of(&t->tail_step, NODE_LET, 0)->has_fewer_lanes = false;
-  must_be_wrong(t, "tail step: vector x = load p_x + i with stride 7: it has all lanes where only some hold elements");
+  must_be_wrong(t, "tail step: vector x = load p_x + i with stride 7: has_fewer_lanes is unset, but only some lanes "
+                   "hold elements here");
   node_of(&t->tail_step, NODE_LET, 0)->has_fewer_lanes = true;
   end(&tree);
 }
@@ -237,15 +246,16 @@ static void spoilt_streams_are_found(void **state) {
   (void)state;
   Tree tree = tree_of(planes, (const char *const[]){"stream=1", NULL});
   LoopTree *t = tree.t;
-  must_be_needed(t, link_to(&t->block, NODE_FENCE, 0), "there is no fence after the streamed stores");
-  must_be_needed(t, link_to(&t->step, NODE_FLAG, 0), "its flag is not computed before it");
-  must_be_needed(t, link_to(&t->step, NODE_ADVANCE, 0),
-                 "the counter does not advance over the peeled elements before it");
+  must_be_needed(t, link_to(&t->block, NODE_FENCE, 0), "a block with streamed stores must end with a fence");
+  must_be_needed(t, link_to(&t->step, NODE_FLAG, 0), "its flag must be computed before it");
+  must_be_needed(t, link_to(&t->step, NODE_ADVANCE, 0), "the counter must advance over the peeled elements before it");
   LoopNode **group = link_to(&t->step, NODE_PEEL_COUNT, 0);
-  must_be_needed(t, group, "it uses a variable that has no value here");
+  must_be_needed(t, group, "it uses a variable that is not set before it");
   LoopNode *groups = node_of(&t->step, NODE_FOR, 1);
   while (!groups->is_whole) groups = node_of(&groups->body, NODE_FOR, 0);
-  must_be_needed(t, link_to(&t->step, NODE_FOR, 2), "the loop over whole groups of vectors is missing before it");
+  must_be_needed(
+      t, link_to(&t->step, NODE_FOR, 2),
+      "more vectors may be left than accumulators, so a loop over whole groups of vectors must come before it");
   end(&tree);
 }
 
@@ -284,14 +294,15 @@ static void trees_of_spoilt_loops_are_found(void **state) {
   skip();
 #endif
   store->sweep = 0;
-  must_be_wrong(loop_tree(schedule, 0, NULL, &tree.arena), "is not computed before it");
+  must_be_wrong(loop_tree(schedule, 0, NULL, &tree.arena), "must be computed before it");
   store->sweep = loop->nsweeps - 1;
   k->axes[k->naxes] = (Axis){"again", 2, 0};
   loop->axes[2] = loop->axes[1];
   loop->axes[1] = k->naxes;
   loop->nouter = 2;
   k->naxes++;
-  must_be_wrong(loop_tree(schedule, 0, NULL, &tree.arena), "several outer iterations store the same element");
+  must_be_wrong(loop_tree(schedule, 0, NULL, &tree.arena),
+                "its result does not vary over all outer axes, so several outer iterations store the same element");
   k->naxes--;
   *loop = before;
   end(&tree);
@@ -310,7 +321,7 @@ static void blocks_that_share_bytes_are_found(void **state) {
   assert_int_equal(loop->block % 2, 1);
   assert_true(loop->is_serial);
   loop->is_serial = false;
-  must_be_wrong(tree.t, "two threads may store halves of the same byte");
+  must_be_wrong(tree.t, "blocks run on several threads, but two blocks may store halves of the same byte");
   loop->is_serial = true;
   end(&tree);
 }

@@ -280,7 +280,7 @@ static void copies_that_are_read_elsewhere_are_found(void **state) {
     }
   }
   assert_false(schedule_verify(s, &why));
-  assert_non_null(strstr(text_string(&why), "what is stored is not the kernel's result"));
+  assert_non_null(strstr(text_string(&why), "is not the value that the kernel specifies"));
   text_deinit(&why);
   lowered_deinit(&l);
 }
@@ -527,7 +527,7 @@ static void blocks_of_other_sums_are_found(void **state) {
     if (product->roots[i].kind == ROOT_STORE)
       product->roots[i].expr = s->kernel->exprs[s->kernel->exprs[product->roots[i].expr].args[0]].args[0];
   assert_false(schedule_verify(s, &why));
-  assert_non_null(strstr(text_string(&why), "what is stored is not the kernel's result"));
+  assert_non_null(strstr(text_string(&why), "is not the value that the kernel specifies"));
   text_deinit(&why);
   lowered_deinit(&l);
 }
@@ -712,7 +712,7 @@ static void results_that_are_read_too_early_are_found(void **state) {
   for (size_t i = 0; i < product->nroots; i++)
     if (product->roots[i].kind == ROOT_STORE) product->roots[i] = product->roots[--product->nroots];
   assert_false(schedule_verify(s, &why));
-  assert_non_null(strstr(text_string(&why), "a result that it reads is not there"));
+  assert_non_null(strstr(text_string(&why), "which no earlier loop stores"));
   text_deinit(&why);
   lowered_deinit(&l);
 }
