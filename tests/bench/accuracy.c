@@ -17,7 +17,7 @@ typedef struct Accuracy {
   int status;
 } Accuracy;
 
-// A type of so few digits that data about this mean would be the same number over and over cannot hold it.
+// Whether the type has too few digits for data about this mean: all elements would round to the same number.
 static bool data_can_be_about(const Case *c, double mean) {
   double least_digits = 0x1p-52; // the distance from 1 to the next number
   for (size_t i = 0; i < c->ninputs; i++) {

@@ -1,5 +1,5 @@
-// Times a graph beside another that computes the same, on the same tensors: a norm's gradient in elementary operators
-// beside the norm operator, or one kernel beside two.
+// Times a graph beside another graph that computes the same results, on the same tensors: a norm's gradient in
+// elementary operators beside the norm operator, or one kernel beside two.
 #include "frontend/cli/session.h"
 #include "frontend/cli/table.h"
 #include "tests/bench/case.h"
@@ -20,7 +20,7 @@ static bool is_alike(ng_tensor_info a, ng_tensor_info b) {
          memcmp(a.extent, b.extent, (size_t)a.rank * sizeof *a.extent) == 0;
 }
 
-// Whether the two graphs' inputs and outputs are one another's, in order.
+// Whether the two graphs have the same inputs and outputs, in the same order.
 static bool has_same_tensors(const Case *c, const ng_graph *other) {
   bool is_same = ng_graph_input_count(other) == c->ninputs && ng_graph_output_count(other) == c->noutputs;
   for (size_t i = 0; is_same && i < c->ninputs; i++)
@@ -53,7 +53,7 @@ static void run_other(void *self) {
   if (ng_kernel_run(o->kernel, c->inputs, c->peer_outputs, c->settings->threads) != NG_OK) o->has_failed = true;
 }
 
-// The worst relative L2 between what the two make of the same data.
+// The largest relative L2 difference between the two graphs' outputs.
 static double compare(const Case *c, bool *agrees) {
   double worst = 0;
   *agrees = true;

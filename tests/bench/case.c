@@ -29,7 +29,7 @@ const char *const family_names[FAMILY_COUNT] = {
     [FAMILY_POOLING] = "pooling",
 };
 
-// Each group of channels is one channel, of both sides.
+// Each group has one channel, on both sides.
 static bool is_depthwise(const Node *node) {
   const Convolution c = node_convolution(node);
   return c.groups > 1 && c.groups == extent_value(node_side(node, SIDE_LARGE)->shape.extent[c.channels]);
@@ -88,7 +88,8 @@ uint64_t case_bytes_written(const Case *c) {
   return total_nbytes(c->outputs, c->noutputs);
 }
 
-// NaNs, so that what nobody computes agrees with nothing; and every page is touched.
+// Fills outputs with NaN, so that elements that are not computed compare as different, and so that every page is
+// mapped.
 static ng_status outputs_make(Case *c, ng_tensor *outputs) {
   for (size_t i = 0; i < c->noutputs; i++) {
     ng_tensor_info info = ng_graph_output(c->graph, i);

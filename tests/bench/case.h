@@ -56,7 +56,7 @@ Contestant case_peer(Case *c); // there is one
 Contestant case_ceiling(Ceiling *ceiling);
 
 typedef struct Medians {
-  double ngrad_ms, peer_ms, ceiling_ms; // NAN: there is none
+  double ngrad_ms, peer_ms, ceiling_ms; // NAN: no peer
   size_t rounds;
 } Medians;
 

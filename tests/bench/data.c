@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-// The tensor of a graph's input; NULL for what is computed or absent.
+// The tensor of a graph's input; NULL: the operand is computed or absent.
 static ng_tensor *tensor_of(const Graph *g, ng_tensor *inputs, const Value *v) {
   for (size_t i = 0; i < g->ninputs; i++)
     if (g->inputs[i] == v) return &inputs[i];
@@ -19,7 +19,8 @@ static void add_to_all(ng_tensor *t, double mean) {
   for (int64_t i = 0; i < nelems; i++) type_store((Type)t->type, t->data, (size_t)i, ng_tensor_get(t, i) + mean);
 }
 
-// Statistics in f64 of some neighbouring groups, which share cache lines where the groups are channels that come last.
+// Computes statistics of some neighbouring groups in f64. With channels last, neighbouring groups are in the same cache
+// lines.
 enum { TOGETHER = 16 };
 
 static void statistics_of(const ng_tensor *x, const NormGroups *n, size_t first, size_t count, double *mean,
@@ -63,7 +64,7 @@ static void adapt_norm(const Graph *g, const Node *node, double mean, ng_tensor 
   ng_tensor *x = tensor_of(g, inputs, node->inputs[0]);
   if (!x || !norm_groups(node, &groups)) return;
   if (mean != 0) add_to_all(x, mean);
-  if (node->op->id == OP_BatchNormForwardTraining) return; // takes the running ones, which are older
+  if (node->op->id == OP_BatchNormForwardTraining) return; // its running statistics are of earlier batches
   ng_tensor *m = tensor_of(g, inputs, node_input(node, "mean"));
   ng_tensor *v = tensor_of(g, inputs, node_input(node, "variance"));
   if (m && v) set_statistics(x, &groups, m, v);

@@ -17,7 +17,7 @@
 enum { MOST_PARTS = 4, ALIGNMENT = 64 };
 
 // The entry point has the graph's signature. The self-test has a function that calls it with arrays; its first case is
-// that of the extents in the graph's file.
+// the one with the extents in the graph's file.
 static const char adapter[] =
     "#define main self_test\n#include \"%s_test.c\"\n"
     "int bench_call(void *const *in, void *const *out, void *workspace, size_t nbytes);\n"
@@ -139,7 +139,7 @@ static void run_kernel(void *self) {
   if (ng_kernel_run(c->kernel, c->inputs, c->outputs, c->settings->threads) != NG_OK) c->has_failed = true;
 }
 
-// What both leave in the outputs is the same bits. peer_outputs keeps those of the kernel.
+// Whether both store the same bits in the outputs. peer_outputs has the kernel's outputs.
 static bool is_same(Case *c, Pair *p) {
   run_kernel(c);
   for (size_t i = 0; i < c->noutputs; i++) {
@@ -153,7 +153,7 @@ static bool is_same(Case *c, Pair *p) {
   return true;
 }
 
-typedef struct Part { // what is timed
+typedef struct Part { // one measurement
   const char *name;
   bool is_baked, is_alone; // named extents are numbers; only the first output is asked for
   Pair pair;

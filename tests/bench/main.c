@@ -80,7 +80,7 @@ int main(int argc, char **argv) {
   int status = settings_read(&s, argc, argv);
   if (status >= 0) return status;
   omp_set_num_threads(s.threads);
-  setvbuf(stdout, NULL, _IOLBF, 0); // who reads a file sees each line when it is printed
+  setvbuf(stdout, NULL, _IOLBF, 0); // also in a file, each line appears when it is printed
   const char *peer = peer_start(s.isa, s.peer);
   printf("ngrad %s, %s; %d thread%s, %s; medians in ms\n\n", NG_VERSION, s.isa ? s.isa : "the best instruction set",
          s.threads, s.threads == 1 ? "" : "s", peer ? peer : "no peer");

@@ -4,16 +4,16 @@
 
 #include "ir/graph/graph.h"
 
-// src, row-major, seen as [outer, count, inner]: a statistic for each of count.
+// A norm's src, row-major, as [outer, count, inner], with one statistic for each of `count` indices.
 typedef struct NormGroups {
   size_t outer, count, inner;
 } NormGroups;
 
-// Whether the node is a normalisation or the gradient of one, with statistics that lie so: not those of groups of
-// channels that come last.
+// Whether the node is a normalisation, or the gradient of one, whose statistics have this form. Groups of channels that
+// are last do not have it.
 bool norm_groups(const Node *node, NormGroups *out);
 
-// A node's operands by the operator's names for them; NULL: absent, or it has none of that name.
+// The node's operand with this name in its operator; NULL: absent, or the operator has no such operand.
 Value *node_input(const Node *node, const char *name);
 Value *node_output(const Node *node, const char *name);
 

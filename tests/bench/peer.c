@@ -1,4 +1,4 @@
-// The libraries that were found when this was built, and which of them runs a graph.
+// The libraries that the build found, and the choice of the library that runs a graph.
 #include "tests/bench/peer.h"
 
 #include "tests/bench/turns.h"

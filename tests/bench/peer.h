@@ -14,11 +14,11 @@ typedef struct PeerTask {
   const ng_tensor *inputs;  // parallel to the graph's
   const ng_tensor *outputs; // likewise; the peer's own
   int threads;
-  bool may_reorder; // tensors of norms into layouts that the peer likes, and back
+  bool may_reorder; // the peer may convert tensors of norms to its own layouts and back
 } PeerTask;
 
-// Once, before all else. isa NULL: the best. name: the option name of the one library that may be a peer; NULL: all
-// may. Returns the names of those that may; NULL: there is none.
+// Must be called once, before the other functions. isa NULL: the best. name: the option name of the only library that
+// may be a peer; NULL: all may. Returns the names of the libraries that may; NULL: none.
 const char *peer_start(const char *isa, const char *name);
 
 // NULL: no library can run this graph. Of several libraries, and of several ways to run it, the fastest is taken. The
@@ -26,16 +26,16 @@ const char *peer_start(const char *isa, const char *name);
 // through: see onednn/peer.c.
 Peer *peer_new(const PeerTask *task);
 bool peer_run(Peer *p);               // false: it failed
-const char *peer_form(const Peer *p); // which library and which way was taken
+const char *peer_form(const Peer *p); // the library and the form that run the graph
 void peer_free(Peer *p);
 
-// What a library provides. `self` is what make returned, and refers to the task's tensors.
+// The functions of a library. `self` is the result of make, and refers to the task's tensors.
 typedef struct PeerLibrary {
   const char *name, *option;
   const char *(*start)(const char *isa); // returns name and version
   void *(*make)(const PeerTask *task);   // NULL: it cannot run this graph
   bool (*run)(void *self);
-  const char *(*form)(const void *self); // "": there is only one
+  const char *(*form)(const void *self); // "": there is only one form
   void (*free)(void *self);
 } PeerLibrary;
 

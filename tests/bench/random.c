@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// A peer that is ahead by less is as fast.
+// A peer that is faster by less than this counts as equally fast.
 static const double behind = 0.95;
 
 typedef struct Result {
@@ -87,7 +87,7 @@ static void add_result(Random *r, Case *c, const Result *result, uint64_t nread_
   r->results[r->nresults++] = *result;
 }
 
-// Inputs, outputs of both, the ceiling's arrays, and as much as two more outputs for what the peer keeps besides.
+// Inputs, outputs of ngrad and the peer, the ceiling's arrays, and memory of two more outputs for the peer's own use.
 static bool fits(Random *r, Case *c, const RandomNorm *n, uint64_t nread_twice) {
   ng_memory memory;
   if (ng_graph_memory(c->graph, &memory) != NG_OK) return false;
@@ -239,7 +239,7 @@ static json_t *print_means(const Random *r) {
   return means;
 }
 
-// What falls short
+// Cases that are slower than the peer or far from the ceiling
 
 static Ratio sorted_by; // qsort takes no argument for its comparison
 
@@ -292,7 +292,7 @@ static void print_results(Random *r, json_t *document) {
   print_left_out(r);
 }
 
-// 0: the system does not say, and nothing is known to be in a cache.
+// 0: the system does not say the size of its caches.
 static uint64_t last_level_nbytes(void) {
   const long nbytes[2] = {sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE)};
   const long last = nbytes[0] > 0 ? nbytes[0] : nbytes[1];

@@ -1,4 +1,5 @@
-// Draws by integer arithmetic, products and square roots, which IEEE 754 fixes: a seed means the same everywhere.
+// Draws by integer arithmetic, products and square roots, which IEEE 754 defines exactly: a seed gives the same shapes
+// on every machine.
 #include "tests/bench/random_norm.h"
 
 #include "ir/support/splitmix.h"
@@ -21,7 +22,7 @@ static uint32_t draw_bits(uint64_t *state) {
   return (uint32_t)(splitmix64(*state) >> 32);
 }
 
-// 2 to the power of fraction / 2^32. exp2 has other last bits in other libraries.
+// 2 to the power of fraction / 2^32. The last bits of exp2 differ between libraries.
 static double power_of_two(uint32_t fraction) {
   double power = 1, root = 2;
   for (uint32_t bit = UINT32_C(1) << 31; bit; bit >>= 1) {
@@ -31,7 +32,7 @@ static double power_of_two(uint32_t fraction) {
   return power;
 }
 
-// Log-uniform in [least, most]: from whole octaves, until one fits.
+// Log-uniform in [least, most]: draws from whole octaves until a number is in the range.
 static int64_t draw(uint64_t *state, int64_t least, int64_t most) {
   uint64_t noctaves = 1;
   while (least << noctaves <= most) noctaves++;
@@ -49,7 +50,7 @@ static int64_t least_of(int64_t a, int64_t b) {
 }
 
 static void set_extents(RandomNorm *n, int64_t nelems, int64_t row, uint64_t *state) {
-  enum { MOST_CHANNELS = 4096, MOST_IMAGES = 256 }; // where these are not what is drawn above
+  enum { MOST_CHANNELS = 4096, MOST_IMAGES = 256 }; // unless they are drawn above
   const int64_t nrows = nelems / row;
   const bool is_last = n->form->layout == LAYOUT_NXC;
   if (n->form->layout == LAYOUT_ROWS) {
@@ -88,7 +89,7 @@ uint64_t random_norm_nbytes(const RandomNorm *n) {
   return nbytes;
 }
 
-// What a ReLU let through can be kept as bits, so its result need not be read again.
+// A ReLU's mask can be saved as bits, so its result need not be read again.
 uint64_t random_norm_nread_twice(const RandomNorm *n, uint64_t cache_nbytes) {
   const uint64_t nbytes = 2 * random_norm_nbytes(n); // of src and diff_dst
   if (n->form->layout == LAYOUT_ROWS) return 0;

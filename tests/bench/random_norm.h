@@ -32,8 +32,8 @@ char *random_norm_graph(const RandomNorm *n);
 
 uint64_t random_norm_nbytes(const RandomNorm *n); // of one tensor of data
 
-// Bytes that any kernel must read twice, because the sums that its first result needs are over more data than a cache
-// of so many bytes holds: a channel of a batch norm, or all channels if these are last.
+// Bytes that any kernel must read twice, because its first result needs sums over more data than a cache of this size
+// holds: over a channel of a batch norm, or over all channels if channels are last.
 uint64_t random_norm_nread_twice(const RandomNorm *n, uint64_t cache_nbytes);
 
 #endif

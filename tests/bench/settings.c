@@ -82,7 +82,7 @@ static int read_option(Settings *s, int letter) {
   case 'p': s->peer = optarg; return read_peer(optarg);
   case 'j':
     s->json_path = optarg;
-    if (ends_in_json(optarg)) return -1; // it is no graph, as where FILE was left out
+    if (ends_in_json(optarg)) return -1; // not a graph: FILE was left out
     return usage_error("--json: expected a file whose name ends in .json, found %s", optarg);
   case 'a': s->is_accuracy = true; return -1;
   case 'b': s->is_busy = true; return -1;

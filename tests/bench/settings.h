@@ -11,7 +11,7 @@ typedef struct Settings {
   const char *peer;                                // likewise; the option name of a library
   int threads;                                     // positive, also if not given
   double seconds;                                  // a case
-  bool is_accuracy, is_busy, is_sweep, is_emitted; // none of them, and not beside: the suite
+  bool is_accuracy, is_busy, is_sweep, is_emitted; // none is set, and no other graph is given: the suite
   uint64_t nrandom;                                // number of random shapes; 0: another mode
   uint64_t seed;                                   // of the random shapes
   bool may_reorder, has_no_peer;

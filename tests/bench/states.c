@@ -1,4 +1,4 @@
-// Three measurements in each state, and the middle one of each number.
+// Takes three measurements in each state, and the median of each number.
 #include "tests/bench/states.h"
 
 #include "frontend/api/timing.h"
@@ -21,7 +21,7 @@ typedef struct Samples { // as in CacheState
   double speed_up[MEASUREMENTS], ceiling_ratio[MEASUREMENTS];
 } Samples;
 
-// Finds the way that is fastest: alone, or in turns with ngrad (nothers 1). False: interrupted or out of memory.
+// Finds the fastest loop: alone, or in turns with ngrad (nothers 1). False: interrupted or out of memory.
 static bool choose_way(Case *c, TakeTurns *take, size_t nothers, const Ceiling *ceiling, Way *best) {
   const double seconds = 0.05 * c->settings->seconds, start_counts_ms = 0.1; // of threads
   best->ms = INFINITY;
@@ -37,7 +37,7 @@ static bool choose_way(Case *c, TakeTurns *take, size_t nothers, const Ceiling *
   return true;
 }
 
-// More than any cache holds is as cold in one state as in the other.
+// Data that exceeds all caches is cold in both states.
 static bool choose_ways(Case *c, const Ceiling *ceiling, Way *cold, Way *hot) {
   const double beyond_caches_ms = 20;
   if (!choose_way(c, turns_take_hot, 0, ceiling, hot)) return false;

@@ -95,7 +95,7 @@ static void print_flatness(Sweep *sweep, json_t *document) {
 
 int mode_sweep(const Settings *s, json_t *document) {
   static const int64_t rows[] = {1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000};
-  const double tensors = 4.2; // src, diff_dst, two of diff_src, and small ones
+  const double tensors = 4.2; // src, diff_dst, diff_src twice, and small tensors
   Sweep sweep = {.table = table_new("rrrrrl"), .results = memory_or_exit(json_array())};
   static const char *const header[] = {"rows", "ngrad", "ns an element", "peer", "ns an element", ""};
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&sweep.table, "%s", header[i]);

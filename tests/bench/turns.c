@@ -1,5 +1,5 @@
-// Samples in turns. What ran before leaves its data in the caches, so the order goes through all rotations, forwards
-// and backwards: everyone follows everyone else equally often.
+// Takes samples in turns. The caches hold data of the previous contestant, so the order goes through all rotations,
+// forwards and backwards: each contestant follows each other contestant equally often.
 #include "tests/bench/turns.h"
 
 #include "frontend/api/timing.h"
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-// What the caches hold when a sample begins: what the one before left there; that, and a sample is one run; the
+// The contents of the caches when a sample begins: data of the previous sample; the same, with one run a sample; the
 // contestant's own data.
 typedef enum TurnState { STATE_AS_LEFT, STATE_COLD, STATE_HOT } TurnState;
 
@@ -20,7 +20,7 @@ typedef struct Turns {
   size_t count, nrounds;
   TurnState state;
   Team team;
-  size_t batch[MOST_CONTESTANTS], lead[MOST_CONTESTANTS]; // runs of a sample, and those that go before it untimed
+  size_t batch[MOST_CONTESTANTS], lead[MOST_CONTESTANTS]; // runs of a sample, and untimed runs before it
   double *samples[MOST_CONTESTANTS];                      // MOST_ROUNDS each
 } Turns;
 
@@ -34,7 +34,7 @@ static double take_sample(const Turns *t, size_t who) {
   return (now_ms() - start) / (double)batch;
 }
 
-// A run of that many milliseconds needs none before it: its data is more than any cache holds.
+// A run of this many milliseconds needs no untimed run before it, as its data exceeds all caches.
 static const double long_run_ms = 200;
 enum { LEADING_RUNS = 2 };
 
@@ -52,7 +52,7 @@ static void warm_up(Turns *t) {
   }
 }
 
-// Whose turn it is: rotations of 0..count-1, each forwards and then backwards.
+// The contestant that is next: rotations of 0..count-1, each forwards and then backwards.
 static size_t nth_of_round(const Turns *t, size_t round, size_t n) {
   size_t first = round / 2 % t->count;
   return (round % 2 ? first + t->count - n : first + n) % t->count;

@@ -1,4 +1,5 @@
-// Timing things that do the same work, in turns: one sample of each, in an order that changes from round to round.
+// Times contestants that do the same work, in turns: a sample of each in each round, in an order that changes from
+// round to round.
 #ifndef NGRAD_TESTS_BENCH_TURNS_H
 #define NGRAD_TESTS_BENCH_TURNS_H
 

@@ -1,4 +1,4 @@
-// Outputs of ngrad, of the peer and, where these differ, of the interpreter.
+// Compares the outputs of ngrad and the peer and, if these differ, both with the interpreter's.
 #include "tests/bench/verdict.h"
 
 #include "frontend/cli/session.h"

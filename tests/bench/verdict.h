@@ -6,7 +6,8 @@
 
 #include <jansson.h>
 
-// The worst relative L2 between the two's outputs; NAN: there is no peer. Each output's goes into the object.
+// The largest relative L2 difference between outputs of ngrad and the peer; NAN: no peer. Adds each output's difference
+// to the object.
 // *agrees: within the types' tolerances.
 double verdict_compare(const Case *c, json_t *differences, bool *agrees);
 

@@ -1,5 +1,5 @@
 // nGraph's JSON: tests/fuzz/graph.c, with a mutator that keeps most files in the format. It knows strings, numbers and
-// the objects of operators: it exchanges, copies and removes whole ones, so that most of what it makes reaches the
+// the objects of operators: it exchanges, copies and removes whole tokens, so that most mutated files reach the
 // translators. Every eighth file is libFuzzer's, any bytes at all.
 #include <stdint.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void find_spans(const uint8_t *data, size_t nbytes, Spans *s) {
   }
 }
 
-// Puts `count` bytes in the place of a span; returns the new length, or the old one if there is no room.
+// Replaces a span by `count` bytes; returns the new length, or the old length if the buffer is too small.
 static size_t put(uint8_t *data, size_t nbytes, size_t most, Span at, const uint8_t *bytes, size_t count) {
   const size_t length = nbytes - (at.end - at.begin) + count;
   if (length > most) return nbytes;
@@ -123,7 +123,7 @@ static size_t mutate_once(uint8_t *data, size_t nbytes, size_t most, uint32_t *s
   size_t count = other.end - other.begin;
   memcpy(copy, data + other.begin, count);
   Span place = at;
-  if (kind == OBJECTS && next_random(state) % 3 == 0) { // one more in a list
+  if (kind == OBJECTS && next_random(state) % 3 == 0) { // adds an item to a list
     place.end = place.begin;
     copy[count++] = ',';
   }

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
   if (ok != (d.nerrors == 0) && !d.out_of_memory) abort();
   double sum = 0;
   for (int64_t i = 0; ok && i < tensor_nelems(&t); i++) sum += type_load(t.type, t.data, (size_t)i);
-  volatile double sink = sum; // every element was there to be loaded
+  volatile double sink = sum; // loads every element
   (void)sink;
   tensor_free(&t, &system_allocator);
   diagnostics_deinit(&d);

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes) {
     for (int64_t i = 0; t->data && i < tensor_nelems(t); i++) sum += type_load(t->type, t->data, (size_t)i);
     tensor_free(t, &system_allocator);
   }
-  volatile double sink = sum; // every element was there to be loaded
+  volatile double sink = sum; // loads every element
   (void)sink;
   close(fd);
   diagnostics_deinit(&d);

@@ -26,7 +26,7 @@ typedef enum Kind {
   SHAPE,
   DIM,
   TEXT,  // a name, an operator, a word
-  BYTES, // numbers one behind the other
+  BYTES, // packed numbers
   NUMBER,
   FLOAT
 } Kind;
@@ -99,7 +99,7 @@ typedef struct Buffer {
 typedef struct Edit {
   uint64_t random;
   size_t nfields, target; // the field that changes, by its number in the order of the file
-  Kind kinds[MOST_SPANS]; // of fields that the model has: what others may become
+  Kind kinds[MOST_SPANS]; // of fields in the model: mutated fields get one of these kinds
   Bytes spans[MOST_SPANS];
   size_t nspans;
 } Edit;
@@ -204,7 +204,7 @@ static void put_as_it_is(Buffer *b, const Field *f) {
   else put(b, &f->value, f->type == WIRE_FIXED64 ? 8 : 4); // little-endian
 }
 
-// Copies a message with one field changed; b NULL: counts fields, and notes what they are.
+// Copies a message and changes one field; b NULL: counts the fields, and records their kinds.
 static void rewrite(Buffer *b, Bytes message, Kind kind, Edit *e, int depth) {
   Field f;
   while (wire_next(&message, &f)) {

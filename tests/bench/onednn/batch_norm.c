@@ -6,7 +6,7 @@
 #include "tests/bench/norm_groups.h"
 
 typedef struct BatchNorm {
-  dnnl_memory_desc_t given, used; // data's layout in the graph, and the one that the primitive works in
+  dnnl_memory_desc_t given, used; // data's layout in the graph, and the primitive's layout
   const Value *src, *gamma;
   unsigned flags;
   float epsilon;
@@ -60,7 +60,7 @@ static bool is_reordered(const BatchNorm *b) {
   return !dnnl_memory_desc_equal(&b->given, &b->used);
 }
 
-// Where the primitive finds v; a reorder goes before it if that must be. NULL: it cannot be done.
+// The memory in which the primitive finds v, after a reorder if one is needed. NULL: impossible.
 static void *place_to_read(Sequence *s, const BatchNorm *b, const Value *v) {
   void *place = s->places[v->index];
   if (!is_reordered(b)) return place;
@@ -68,7 +68,7 @@ static void *place_to_read(Sequence *s, const BatchNorm *b, const Value *v) {
   return buffer && sequence_reorder(s, &b->given, place, &b->used, buffer) ? buffer : NULL;
 }
 
-// Where the primitive leaves v, from where finish_writing brings it home.
+// The memory in which the primitive stores v; finish_writing converts it to the graph's layout.
 static void *place_to_write(Sequence *s, const BatchNorm *b, const Value *v) {
   return is_reordered(b) ? sequence_buffer(s, dnnl_memory_desc_get_size(&b->used)) : s->places[v->index];
 }
@@ -133,7 +133,7 @@ bool workspace_desc(const Step *step, dnnl_memory_desc_t *desc) {
   return true;
 }
 
-// Runs the forward that leaves y and the mask as a training step would have: once, not timed.
+// Runs the forward pass, which stores y and the mask as in a training step: once, not timed.
 static bool keep_mask(Sequence *s, const BatchNorm *b, const Value *y, Mask *mask) {
   dnnl_memory_desc_t vector;
   if (!vector_desc(&vector, b->gamma)) return false;

@@ -1,6 +1,6 @@
-// Convolutions and their gradients, by the direct algorithm, whose sums are those of the graph. A transposed
-// convolution is the gradient of a convolution with respect to its data, the gradients of the former a convolution and
-// its gradient with respect to the weights: the sides of the windows say what is computed from what.
+// Convolutions and their gradients, by the direct algorithm, which computes the graph's sums. A transposed convolution
+// is the gradient of a convolution with respect to its data; its own gradients are a convolution, and the gradient of
+// this convolution with respect to the weights. The sides of the windows say which tensor is computed from which.
 #include "tests/bench/onednn/sequence.h"
 
 #include "ir/operators/contraction.h"
@@ -106,7 +106,7 @@ bool add_convolution(Sequence *s, const Node *node) {
   return ok;
 }
 
-// The primitive of a gradient's descriptor, with the forward as a hint.
+// The primitive of a gradient's descriptor, with the forward primitive as a hint.
 static bool describe_backward(const Sequence *s, const Tensors *t, const dnnl_convolution_desc_t *backward,
                               dnnl_primitive_desc_t *out) {
   dnnl_primitive_desc_t hint;

@@ -1,4 +1,4 @@
-// Activations and their gradients, additions and scaling, on all elements in a row; and the former as post-ops.
+// Activations and their gradients, additions and scaling, on all elements in a row; and activations as post-ops.
 #include "tests/bench/onednn/sequence.h"
 
 #include "ir/operators/norm.h"
@@ -14,7 +14,7 @@ static bool is_constant_number(const Value *v) {
   return v->constant && shape_nelems(&v->shape) == 1;
 }
 
-// What node does to each element of its first input; false: nothing that is known here.
+// The operation that the node applies to each element of its first input; false: not supported here.
 static bool eltwise_of(const Node *node, Eltwise *out) {
   enum { GELU_ERF = 0 };
   *out = (Eltwise){0};
@@ -70,7 +70,7 @@ bool add_eltwise(Sequence *s, const Node *node) {
          sequence_set_vector(s, step, DNNL_ARG_DST, node->outputs[0]);
 }
 
-// The primitive of an activation's gradient; x: which argument node's first input is.
+// The primitive of an activation's gradient; x: the number of the argument for the node's first input.
 static bool add_eltwise_backward(Sequence *s, const Node *node, dnnl_alg_kind_t kind, int x) {
   dnnl_memory_desc_t desc;
   dnnl_eltwise_desc_t forward, backward;

@@ -1,9 +1,9 @@
 // oneDNN as a peer, in the form that is best on this machine: every form that fits the graph is timed, and the fastest
 // stays.
 //
-// Where a batch norm's gradient follows a ReLU's, that includes oneDNN's own fusion of the two. It reads the mask that
-// oneDNN's forward kept in place of y, so that forward runs first, once, and leaves its y to everyone: then the mask
-// and y > 0 are the same. What remains is a sequence in place: ReLU's gradient, batch norm's, addition.
+// If a batch norm's gradient follows a ReLU's, one form is oneDNN's own fusion of the two. It reads the mask that
+// oneDNN's forward pass saved instead of y. So the forward pass runs first, once, and all libraries get its y: then the
+// mask and y > 0 are equal. The other forms are a sequence in place: ReLU's gradient, batch norm's gradient, addition.
 #include "tests/bench/onednn/sequence.h"
 #include "tests/bench/turns.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 
 typedef struct OnednnPeer {
-  PeerTask task; // what the sequence refers to
+  PeerTask task; // the sequence refers to its tensors
   Sequence *sequence;
   dnnl_engine_t engine;
   char form[64];
@@ -63,7 +63,7 @@ static void name_form(unsigned form, char *text, size_t nbytes) {
       length += (size_t)snprintf(text + length, nbytes - length, "%s%s", length ? ", " : "", names[i]);
 }
 
-// Makes what forms there can be, keeps the fastest.
+// Makes all possible forms, and keeps the fastest.
 static void choose_form(OnednnPeer *p) {
   const double seconds = 0.2;
   const unsigned forms = forms_of(&p->task);
@@ -74,7 +74,7 @@ static void choose_form(OnednnPeer *p) {
     if ((form & ~forms) || (form & FORM_BLOCKED && form & FORM_AS_IMAGES)) continue;
     Sequence *s = sequence_new(&p->task, form, p->engine);
     if (s && sequence_run(s)) contestants[count++] = (Contestant){run_sequence, s};
-    else sequence_free(s); // what oneDNN refuses to run would be the fastest
+    else sequence_free(s); // a form that oneDNN refuses to run would be the fastest
   }
   if (count > 1) turns_take(contestants, count, p->task.threads, seconds);
   for (size_t i = 1; i < count; i++)

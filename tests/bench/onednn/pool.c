@@ -84,7 +84,7 @@ bool add_pool(Sequence *s, const Node *node) {
   return add_forward(s, &p, src.place, dst.place, keeps_places) && chosen_finish(s, &dst);
 }
 
-// Sees to it that the workspace holds the places of the maxima.
+// Makes the workspace hold the places of the maxima.
 static bool keep_places(Sequence *s, const Pool *p, const Node *node) {
   Chosen src;
   Pool forward = *p;
@@ -113,7 +113,7 @@ bool add_pool_backward(Sequence *s, const Node *node) {
   Pool p;
   Chosen diff_src, diff_dst;
   if (!pool_init(s, &p, node)) return false;
-  p.large = node->outputs[0]; // of MaxPoolBackward src is on that side, too
+  p.large = node->outputs[0]; // src of MaxPoolBackward is on the large side, too
   if ((is_max(node) && !keep_places(s, &p, node)) ||
       !chosen_read(s, &diff_dst, &p.small_used, &p.small_desc, p.small) ||
       !chosen_write(s, &diff_src, &p.large_used, &p.large_desc, p.large))

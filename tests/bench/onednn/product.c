@@ -1,4 +1,4 @@
-// Matrix products, with the elementwise operator behind them as a post-op if the form says so.
+// Matrix products, with the elementwise operator that follows as a post-op if the form says so.
 #include "tests/bench/onednn/sequence.h"
 
 #include "ir/operators/contraction.h"
@@ -13,7 +13,8 @@ static int64_t extent_at(const Value *v, int axis) {
   return axis < 0 ? 1 : extent_value(v->shape.extent[axis]);
 }
 
-// [batch..., rows, columns]; row, column: v's axes that are so, negative for none. A missing axis has the extent 1.
+// [batch..., rows, columns]; row, column: v's axes for rows and columns, negative for none. A missing axis has the
+// extent 1.
 static bool matrix_desc(dnnl_memory_desc_t *desc, const Value *v, const Product *p, int row, int column) {
   dnnl_dims_t dims, strides;
   int64_t stride[MAX_RANK] = {0}, next = 1;

@@ -1,4 +1,4 @@
-// Sums, and a bias's gradient, which is one. oneDNN's results keep the axes that are reduced.
+// Sums, and gradients of biases, which are sums. In oneDNN's results, reduced axes have extent 1.
 #include "tests/bench/onednn/sequence.h"
 
 #include "ir/operators/norm.h"

@@ -51,7 +51,8 @@ static bool runs_in_place(const Node *node, uint32_t slot) {
   return strcmp(node->op->family, "elementwise") == 0 || in == node_input(node, "diff_dst");
 }
 
-// The memory of what is computed from v alone, if v may have that; NULL if not. Later values have their places.
+// The memory of the only result computed from v, if v may be stored there; else NULL. Later values have memory
+// already.
 static void *place_in_place(const Sequence *s, const Value *v) {
   if (value_count_uses(v) != 1) return NULL;
   const Node *user = v->uses->node;
@@ -94,7 +95,7 @@ bool sequence_set_vector(Sequence *s, Step *step, int argument, const Value *v) 
   return vector_desc(&desc, v) && sequence_set(s, step, argument, &desc, s->places[v->index]);
 }
 
-// A gradient with a shift wants the shift for an argument, too; its values play no part, so gamma's do.
+// A gradient with a shift also takes the shift as an argument, but does not use its values, so gamma is passed.
 bool sequence_set_parameter_gradients(Sequence *s, Step *step, const Value *gamma, const Value *diff_gamma,
                                       const Value *diff_beta) {
   return sequence_set_vector(s, step, DNNL_ARG_SHIFT, gamma) &&
@@ -152,7 +153,7 @@ bool sequence_run(Sequence *s) {
 // Graphs
 
 // oneDNN's forward with a fused ReLU keeps a mask that only its own backward can read, and it is the mask of
-// y = ReLU(batch norm of x). So y must be an input of nobody but this ReLU, and x an input.
+// y = ReLU(batch norm of x). So only this ReLU may use y, and x must be an input.
 const Node *fused_relu(const Sequence *s, const Node *batch_norm) {
   if (!(s->form & FORM_FUSED_RELU) || batch_norm->op->id != OP_BatchNormTrainingBackward) return NULL;
   const Value *dz = node_input(batch_norm, "diff_dst");

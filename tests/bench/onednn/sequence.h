@@ -1,7 +1,7 @@
 // A graph as primitives of oneDNN that are executed one after the other.
 //
-// Functions that return false or NULL could not do it: oneDNN lacks the primitive, or memory is short. What a sequence
-// holds is freed with it.
+// Functions return false or NULL if oneDNN lacks the primitive, or if memory is short. A sequence frees its memory at
+// its end.
 #ifndef NGRAD_TESTS_BENCH_ONEDNN_SEQUENCE_H
 #define NGRAD_TESTS_BENCH_ONEDNN_SEQUENCE_H
 
@@ -36,15 +36,15 @@ typedef struct Sequence {
   dnnl_engine_t engine;
   dnnl_stream_t stream;
   Step steps[MAX_STEPS];
-  size_t nsteps, nsettled; // the first nsettled ran once and for all
+  size_t nsteps, nsettled; // the first nsettled have run, and are not run again
   dnnl_memory_t memories[MAX_MEMORIES];
   size_t nmemories;
   void *buffers[MAX_BUFFERS];
   size_t nbuffers;
   void **places;    // by a value's index: where its elements are
-  const Node *pool; // whose places of maxima are kept for the gradient; NULL: none
+  const Node *pool; // whose places of maxima are saved for the gradient; NULL: none
   dnnl_memory_desc_t workspace_desc;
-  void *workspace; // those places
+  void *workspace; // the places of maxima
   bool *is_taken;  // by a node's index: another node's primitive computes it, too
 } Sequence;
 
@@ -52,15 +52,16 @@ Sequence *sequence_new(const PeerTask *task, unsigned form, dnnl_engine_t engine
 bool sequence_run(Sequence *s); // false: some primitive did not run
 void sequence_free(Sequence *s);
 
-// For what makes the steps of a node.
+// For the functions that add the steps of a node.
 
 void *sequence_buffer(Sequence *s, size_t nbytes); // zeroed, 64-byte aligned
-// The primitive of an operation's descriptor becomes the next step, arguments to be added; NULL: there is none.
+// Adds the primitive of an operation's descriptor as the next step, without arguments; NULL: oneDNN has no such
+// primitive.
 Step *sequence_add(Sequence *s, const void *descriptor, const_dnnl_primitive_desc_t forward);
 Step *sequence_add_primitive(Sequence *s, const_dnnl_primitive_desc_t description);
 bool sequence_set(Sequence *s, Step *step, int argument, const dnnl_memory_desc_t *desc, void *data);
 bool sequence_set_vector(Sequence *s, Step *step, int argument, const Value *v); // the value as of rank 1
-// What a norm's gradient with scale and shift takes besides gamma itself.
+// The arguments of a norm's gradient with scale and shift, except gamma.
 bool sequence_set_parameter_gradients(Sequence *s, Step *step, const Value *gamma, const Value *diff_gamma,
                                       const Value *diff_beta);
 bool sequence_reorder(Sequence *s, const dnnl_memory_desc_t *from_desc, void *from, const dnnl_memory_desc_t *to_desc,
@@ -68,10 +69,10 @@ bool sequence_reorder(Sequence *s, const dnnl_memory_desc_t *from_desc, void *fr
 // to = weight_a * a + weight_b * b, all of one type and of as many elements.
 bool sequence_add_weighted(Sequence *s, const Value *a, float weight_a, const Value *b, float weight_b,
                            const Value *to);
-// Executes now what was added since the last time; sequence_run leaves it out.
+// Executes the steps that were added since the last call, now; sequence_run does not run them again.
 bool sequence_settle(Sequence *s);
-// If the form has post-ops and *dst's one use is in a node that can be one: that node is taken, *dst becomes its
-// result, and *attributes, which the caller destroys, say so. They stay NULL if nothing is taken.
+// If the form has post-ops and *dst's only use is in a node that can be a post-op, makes the node a post-op: sets *dst
+// to its result, and *attributes, which the caller destroys. Else *attributes stays NULL.
 bool can_be_post_op(const Node *node); // whatever the form
 bool sequence_take_post_op(Sequence *s, const Value **dst, dnnl_primitive_attr_t *attributes);
 
@@ -83,7 +84,7 @@ typedef struct Windows {
   dnnl_dims_t kernel, strides, dilations, pads_begin, pads_end;
 } Windows;
 Windows node_windows(const Node *node);
-// A side of it, [N, C, pixels...].
+// A side of its windows, [N, C, pixels...].
 bool side_desc(dnnl_memory_desc_t *desc, const Node *node, const Value *v);
 
 // A tensor in the layout that a primitive wants.
@@ -93,12 +94,12 @@ typedef struct Chosen {
 } Chosen;
 
 void desc_of_any(dnnl_memory_desc_t *desc); // leaves the layout to the primitive
-// The primitive is a plain loop, which takes minutes, and another form leaves more layouts to oneDNN.
+// Whether the primitive is a plain loop, which takes minutes, while another form lets oneDNN choose more layouts.
 bool is_needless_reference(const Sequence *s, const_dnnl_primitive_desc_t description);
-// Before the step of the primitive: adds a reorder if that must be. used: the primitive's layout; NULL fails.
+// Adds a reorder, if it is needed, before the primitive's step. used: the primitive's layout; NULL fails.
 bool chosen_read(Sequence *s, Chosen *c, const dnnl_memory_desc_t *used, const dnnl_memory_desc_t *given,
                  const Value *v);
-// Before it; and behind it, what brings the result home.
+// Before the primitive's step; after the step, a reorder to the graph's layout.
 bool chosen_write(Sequence *s, Chosen *c, const dnnl_memory_desc_t *used, const dnnl_memory_desc_t *given,
                   const Value *v);
 bool chosen_finish(Sequence *s, const Chosen *c);
@@ -109,7 +110,7 @@ dnnl_data_type_t onednn_type(Type type);
 bool vector_desc(dnnl_memory_desc_t *desc, const Value *v);
 // The value's own axes.
 bool tensor_desc(dnnl_memory_desc_t *desc, const Value *v);
-// The ReLU's gradient that this batch norm's takes over, if the form says so; NULL: none.
+// The gradient of ReLU that this batch norm's gradient includes, if the form says so; NULL: none.
 const Node *fused_relu(const Sequence *s, const Node *batch_norm);
 
 // An operator as primitives.

@@ -1,4 +1,4 @@
-// What convolutions and pooling have in common.
+// Functions for convolutions and pooling.
 #include "tests/bench/onednn/sequence.h"
 
 #include "ir/operators/interpolate.h"

@@ -41,7 +41,7 @@ static const char *start(const char *isa) {
   return name;
 }
 
-// Where a graph's input or output is; NULL: v is neither.
+// The data of a graph's input or output; NULL: v is neither.
 static float *place_of(const PeerTask *task, const Value *v) {
   const Graph *g = task->graph;
   for (size_t i = 0; i < g->ninputs; i++)
@@ -55,7 +55,7 @@ static int64_t extent_at(const Value *v, int axis) {
   return axis < 0 ? 1 : extent_value(v->shape.extent[axis]);
 }
 
-// row, column: the axes that are so in the product, -1 for none.
+// row, column: the axes for rows and columns of the product, -1 for none.
 static bool matrix_init(Matrix *o, const PeerTask *task, const Value *v, const Product *p, int row, int column) {
   const int rank = v->shape.rank;
   *o = (Matrix){.data = place_of(task, v), .transpose = row > column && column >= 0 ? CblasTrans : CblasNoTrans};

@@ -27,7 +27,7 @@ static void *memory(size_t nbytes) {
   return block;
 }
 
-// The seconds of one message between ranks 0 and 1, which send it to and fro.
+// The seconds that a message takes between ranks 0 and 1, which send it back and forth.
 static double time_message(char *block, int nbytes, int rank) {
   enum { TIMES = 20 };
   double times[ROUNDS];

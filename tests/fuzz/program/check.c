@@ -1,9 +1,9 @@
 // Takes one graph through the whole compiler: read, print, show, gradient, interpreter, passes, compiled code.
 //
-// The oracle is the interpreter on the graph as it was read. Compiled code, and the interpreter on what passes made,
-// may be as far from it as roundings move the result (tests/noise.h), element by element. Of one graph and the same
-// passes, loop trees (tests/loops) and compiled programs have the same bits: instruction set, threads, the machine's
-// caches and the compiler's effort change none.
+// The oracle is the interpreter on the graph as it was read. Compiled code, and the interpreter on the graph after
+// passes, may be as far from it as roundings move the result (tests/noise.h), element by element. Of one graph and the
+// same passes, loop trees (tests/loops) and compiled programs have the same bits: instruction set, threads, the
+// machine's caches and the compiler's effort change none.
 #include "tests/fuzz/program/trial.h"
 
 #include "frontend/api/ngrad.h"
@@ -222,7 +222,7 @@ static bool trial_init(Trial *t, const FuzzOptions *options, Report *r, Graph *g
 
 // Comparing with the oracle
 
-// What noise of a strength does to each element, beyond what is known.
+// Measures the effect of noise of this strength on each element, and updates the largest known effect.
 static bool add_noise_run(Trial *t, double strength) {
   Arena arena;
   arena_init(&arena, &system_allocator);
@@ -256,9 +256,9 @@ static double spacing(Type type, double x) {
   }
 }
 
-// Whether an element is as far from what is expected as roundings explain.
+// Whether rounding errors explain the difference of an element from its expected value.
 static bool is_explained(const Trial *t, size_t k, int64_t i, double actual, double expected) {
-  const double slack = 12; // roundings meet in other ways than those that were tried
+  const double slack = 12; // rounding errors can combine in other ways than in the samples
   const ElementNoise *noise = &t->noise[k][i];
   if (noise->is_unstable || actual == expected || (isnan(actual) && isnan(expected))) return true;
   Type type = t->graph->outputs[k]->type;

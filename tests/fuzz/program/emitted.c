@@ -1,7 +1,7 @@
 // Emitted C with its self-test, under sanitizers and on other machines.
 //
 // The self-test's data is its own, and its tolerances are for graphs that are not as ill-conditioned as ours may be.
-// So of what it tells, values that are not as computed in f64 are no finding.
+// So differences from the f64 results that it prints are no findings.
 #include "tests/fuzz/program/trial.h"
 
 #include "frontend/api/ngrad.h"
@@ -14,7 +14,7 @@
 
 static const char *const tolerated[] = {"an output is as computed in f64"};
 
-// What a program said, but for what is tolerated and its tables; "" when there is nothing left.
+// The program's output without tolerated messages and tables; "": nothing remains.
 static void read_complaint(const char *path, char *complaint, size_t nbytes) {
   char line[512];
   FILE *f = fopen(path, "r");

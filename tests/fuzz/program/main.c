@@ -52,7 +52,7 @@ typedef struct Session {
   const char *out, *reduce;
   bool no_reduce, is_print;
   glob_t files;            // to mutate
-  uint64_t job, njobs;     // this process's among those that share the seeds
+  uint64_t job, njobs;     // this process takes seed job, job + njobs and so on
   char *known[MOST_KINDS]; // kinds of findings, with their operators
   size_t nknown, nfindings, ngraphs, nrefused, ncompared, nunstable, nways, ncompiled, ngradients;
 } Session;
@@ -102,7 +102,7 @@ static void child(void (*job)(const FuzzOptions *options, Report *r), const Fuzz
   _exit(0);
 }
 
-// What a child said before it ended in no good way.
+// The output of a child that crashed or was killed.
 static void read_last_words(const FuzzOptions *options, Report *r) {
   char path[4096];
   snprintf(path, sizeof path, "%s/stderr", options->folder);
@@ -149,7 +149,7 @@ static void empty_cache(const Session *s) {
 
 // Findings
 
-// The kind and the operators of the graph, which findings of one cause are likely to share.
+// The kind and the graph's operators: equal for most findings with the same cause.
 static char *name_finding(const Report *r) {
   bool is_used[OP_COUNT] = {false};
   Text text;
@@ -234,7 +234,7 @@ static void tell_counts(const Session *s) {
          s->nknown);
 }
 
-// One seed of so many, whatever steps seeds are taken in.
+// Chooses one seed in `every`, whatever the distance between seeds.
 static bool is_chosen(uint64_t seed, uint64_t every) {
   return every && random_next(&seed) % every == 0;
 }
@@ -342,7 +342,7 @@ static int work(Session *s, int argc, char **argv, int first) {
   return ok ? 0 : 1;
 }
 
-// With a folder for temporary files and a report of its own, which it shares with its children.
+// Runs with its own folder for temporary files, and its own report, which it shares with its children.
 static int work_apart(Session *s, int argc, char **argv, int first) {
   char folder[] = "/tmp/ngrad-fuzz-XXXXXX";
   s->report = mmap(NULL, sizeof *s->report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -29,7 +29,7 @@ void forget_shapes(Graph *g) {
   }
 }
 
-// A constant of another shape is the same number everywhere.
+// A constant of another shape gets the same number for all elements.
 static bool resize_constant(Graph *g, Value *v) {
   Constant *c = ARENA_NEW(&g->arena, Constant);
   if (!c) return false;
@@ -78,7 +78,7 @@ bool resize_extents(Graph *g, int64_t from, int64_t to) {
   return is_found;
 }
 
-// Brings a model to a size that is quick to interpret, each of its extents to another one.
+// Makes a model small enough to be interpreted quickly. Different extents stay different.
 static void shrink_model(RandomGraph *r) {
   Graph *g = r->graph;
   for (size_t i = 0; i < g->ndims; i++)
@@ -112,8 +112,8 @@ static void remove_idle_inputs(Graph *g) {
     if (!g->inputs[i]->uses && !g->inputs[i]->is_output) remove_value_from_inputs(g, i);
 }
 
-// A result that nothing uses is gone with its node; another one becomes an input of its name, which is an output no
-// longer.
+// Removes a node. A result that is used becomes an input with the same name, and is no output any more; other results
+// are removed.
 bool remove_node(Graph *g, size_t i) {
   Node *node = g->nodes[i];
   for (uint32_t k = 0; k < node->noutputs; k++) {
@@ -160,7 +160,7 @@ static void change_attribute(RandomGraph *r) {
   if (!node->op->attributes[k].is_hidden) node->attributes[k] = random_attribute(r, &node->op->attributes[k]);
 }
 
-// An operator with as many operands.
+// Replaces the operator by another with as many operands.
 static void change_operator(RandomGraph *r) {
   enum { TRIES = 200 };
   Node *node = random_node(r);
@@ -179,7 +179,7 @@ static void change_operator(RandomGraph *r) {
   }
 }
 
-// Another value of the same type and rank, or the operands' other way round.
+// Replaces an operand by another value of the same type and rank, or swaps the operands.
 static void change_operand(RandomGraph *r) {
   enum { TRIES = 50 };
   Node *node = random_node(r);
@@ -234,7 +234,7 @@ static void repeat_node(RandomGraph *r) {
   if (r->graph->nnodes) random_repeat_node(r);
 }
 
-// More nodes behind those that are there, and outputs among them.
+// Adds nodes after the existing nodes, and makes some results outputs.
 static void grow(RandomGraph *r) {
   size_t before = r->graph->nvalues;
   random_choose_focus(r);
@@ -265,7 +265,7 @@ static RandomGraphOptions options_of(bool is_extreme) {
                               .is_extreme = is_extreme};
 }
 
-// Changes the graph in the report; one that is none any more is left as it was.
+// Changes the graph in the report, unless the changed text is not a valid graph.
 static void mutate(Report *report, uint64_t *random, bool is_extreme) {
   static void (*const mutations[])(RandomGraph * r) = {
       change_attribute, change_operator, change_operand, change_order, change_extent, change_type,
@@ -321,7 +321,7 @@ static bool make_at_random(uint64_t *random, Report *report, bool is_extreme) {
   return g != NULL && report->nbytes;
 }
 
-// In place of the graph its gradient, if it has one.
+// Replaces the graph by its gradient, if it has one.
 static void take_gradient(Report *report) {
   ng_context *ctx = ng_context_new(NULL);
   ng_graph *g = ng_graph_read(ctx, "fuzz.yaml", report->text, report->nbytes, NULL);

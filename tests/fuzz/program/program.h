@@ -32,12 +32,12 @@ typedef struct FuzzOptions {
   const char *const *files; // to mutate
   size_t nfiles;
   const char *folder; // for temporary files
-  bool
-      is_extreme; // of the graph to make: random_graph.h; one that takes EXTREME_SECONDS or EXTREME_NBYTES is a finding
-  bool is_compiled; // else passes are checked by the interpreter alone
-  bool is_emitted;  // emitted C, with its self-test under sanitizers
-  bool has_qemu;    // the same on aarch64, under an emulator
-  bool no_targets;  // do not test that the machine's caches and registers change no bits
+  bool is_extreme;    // of the graph to make: random_graph.h; a graph that takes EXTREME_SECONDS or EXTREME_NBYTES is a
+                      // finding
+  bool is_compiled;   // else passes are checked by the interpreter alone
+  bool is_emitted;    // emitted C, with its self-test under sanitizers
+  bool has_qemu;      // the same on aarch64, under an emulator
+  bool no_targets;    // do not test that the machine's caches and registers change no bits
   bool no_gradcheck;
 } FuzzOptions;
 
@@ -58,11 +58,11 @@ void check_program(const FuzzOptions *options, Report *r);
 void run_apart(void (*job)(const FuzzOptions *options, Report *r), const FuzzOptions *options, Report *r);
 
 // Changes of a graph. The result may be invalid, which is found when its text is read.
-bool resize_extents(Graph *g, int64_t from, int64_t to); // wherever the number stands; false: nowhere, or out of memory
-void forget_shapes(Graph *g);                            // of what nodes make
+bool resize_extents(Graph *g, int64_t from, int64_t to); // everywhere in the graph; false: nowhere, or out of memory
+void forget_shapes(Graph *g);                            // of the nodes' results
 bool remove_output(Graph *g, size_t i);
 bool remove_node(Graph *g, size_t i); // its results become inputs
-void remove_idle_nodes(Graph *g);     // those that no output needs
+void remove_idle_nodes(Graph *g);     // nodes that no output needs
 
 // The smallest graph found that has the finding's kind, in r->text.
 void reduce_program(const FuzzOptions *options, Report *r);

@@ -44,7 +44,7 @@ static size_t count_of(const Reduction *r, bool of_nodes) {
   return n;
 }
 
-// Without as many outputs, or nodes, as can be, neighbours together at first.
+// Removes as many outputs, or nodes, as possible; tries to remove neighbours together first.
 static bool drop(Reduction *r, bool nodes) {
   bool is_better = false;
   for (size_t size = count_of(r, nodes); size > 0; size /= 2)
@@ -61,7 +61,7 @@ static bool drop(Reduction *r, bool nodes) {
   return is_better;
 }
 
-// One output, and the nodes that it needs.
+// Tries each output alone, with the nodes that it needs.
 static void keep_one_output(Reduction *r) {
   for (size_t i = count_of(r, false); i-- > 0;) {
     Graph *g = read_best(r);
@@ -76,7 +76,7 @@ static void keep_one_output(Reduction *r) {
   }
 }
 
-// In place of a node's result the first operand of its type and shape.
+// Replaces a node's result by its first operand of the same type and shape.
 static bool bypass_nodes(Reduction *r) {
   bool is_better = false;
   for (size_t n = 0;; n++) {
@@ -104,7 +104,7 @@ static int compare_numbers(const void *a, const void *b) {
   return x < y ? 1 : x > y ? -1 : 0;
 }
 
-// Each number that is an extent to a smaller one.
+// Replaces extents by smaller numbers.
 static bool shrink_extents(Reduction *r) {
   enum { MOST = 256 };
   int64_t numbers[MOST];
@@ -148,7 +148,7 @@ static bool forget_orders(Reduction *r) {
   }
 }
 
-// Literals in place of names.
+// Replaces named extents by literals.
 static bool bind_extents(Reduction *r) {
   Graph *g = read_best(r);
   if (!g || !g->ndims) {
@@ -182,7 +182,7 @@ static bool use_f32(Reduction *r) {
   return is_better;
 }
 
-// Short names, in the order of the values.
+// Gives values short names, in their order.
 static bool rename_values(Reduction *r) {
   Graph *g = read_best(r);
   for (size_t i = 0; g && i < g->nvalues; i++) g->values[i]->name = arena_format(&g->arena, "v%zu", i);

@@ -16,7 +16,7 @@ typedef struct Trial {
   const Graph *graph; // bound
   Arena arena;
   uint64_t random, choices;   // states of the generators of data and of ways
-  Tensor *inputs[2], *got[2]; // those whose memory begins with a page, and those whose memory ends with one
+  Tensor *inputs[2], *got[2]; // [0]: memory begins at a page boundary; [1]: memory ends at a page boundary
   Tensor *expected;
   ElementNoise **noise; // by output, by element in row-major order
   bool is_infinite;     // some value of the graph is: its gradient may be NaN where differences are not

@@ -14,27 +14,27 @@
 
 enum { MOST_DISABLED = 32, EFFORTS = 3 };
 
-typedef struct Passes { // what the ways of one group have in common
+typedef struct Passes { // a group of ways with the same passes
   char name[160];
   const char *disabled[MOST_DISABLED];
   size_t ndisabled;
   bool no_fuse;
   bool has_small_slice_groups;
-  bool is_left_out;    // while reducing what another group found
-  bool is_interpreted; // what the passes made
-  Tensor *bits;        // what the executor made of the first way's loop trees
+  bool is_left_out;    // while a finding of another group is reduced
+  bool is_interpreted; // the graph after the passes has been interpreted
+  Tensor *bits;        // the executor's results for the first way's loop trees
   char first[96];      // the way's name
 } Passes;
 
 typedef struct Way {
   const Isa *isa;
   Target target;
-  const char *machine; // what is unusual about the target; "" nothing
+  const char *machine; // how the target differs from this machine; "": it does not
   int effort;          // -O
   int threads;
 } Way;
 
-// A script that runs the compiler with another -O behind ours.
+// A script that runs the compiler with another -O after the option of ngrad.
 static void use_effort(const FuzzOptions *options, int effort) {
   static char user[4096];
   char path[4096 + 16];
@@ -82,14 +82,14 @@ static void keep_bits(Trial *t, Passes *p, const Tensor *got, const char *way) {
   snprintf(p->first, sizeof p->first, "%.95s", way);
 }
 
-// What is made anew: bytes that are seen where they are left. The side of the tensors' pages is chosen at random.
+// Fills memory with bytes that show where nothing is stored. Tensors begin or end at a page boundary, at random.
 static int clear_outputs(Trial *t) {
   const int side = (int)random_below(&t->random, 2);
   for (size_t i = 0; i < t->graph->noutputs; i++) memset(t->got[side][i].data, 0xA5, tensor_nbytes(&t->got[side][i]));
   return side;
 }
 
-// The loop trees without a compiler: they are sound, agree with the interpreter, and have the bits of the first way's.
+// Executes the loop trees: they must be sound, agree with the interpreter, and give the bits of the first way.
 static void run_trees(Trial *t, Passes *p, const Program *program, const char *name) {
   const int side = clear_outputs(t);
   Text why;
@@ -117,7 +117,7 @@ static void run_compiled(Trial *t, Passes *p, const Way *way, const Compiled *co
   compare_bits(t, p, t->got[side], name, way->machine[0] ? "bits-target" : "bits");
 }
 
-// Passes, interpreter, executor, compiler. Neither threads nor the compiler's effort make other loop trees.
+// Runs passes, interpreter, executor and compiler. Loop trees depend neither on threads nor on the optimisation level.
 static void run_way(Trial *t, Passes *p, const Way *way) {
   char name[256];
   Report *r = t->report;
@@ -195,7 +195,7 @@ static void run_group(Trial *t, Passes *p, unsigned percent) {
   Way way = {.isa = best, .target = own_target(best), .machine = "", .effort = 0, .threads = 1};
   run_way(t, p, &way);
   way.threads = 2 + (int)random_below(random, 2);
-  if (!t->report->kind[0]) run_way(t, p, &way); // which the cache has
+  if (!t->report->kind[0]) run_way(t, p, &way); // its kernel is in the cache
   way.threads = 1;
   for (size_t i = 0; i < nisas && !t->report->kind[0]; i++) {
     if (&isas[i] == best || !isas[i].is_available() || !random_chance(random, percent)) continue;
