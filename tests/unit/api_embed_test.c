@@ -75,7 +75,7 @@ static void the_log_gets_messages_as_they_are_told(void **state) {
   ng_context_free(ctx);
 }
 
-// What a graph consists of
+// The nodes, operands and attributes of graphs
 
 static void dims_are_listed_until_a_graph_is_bound(void **state) {
   (void)state;
@@ -241,7 +241,7 @@ static void files_hold_what_is_emitted(void **state) {
   assert_int_equal(ng_emit(g, &options, &source, &header), NG_OK);
   assert_string_equal(ng_graph_identifier(g), "step");
   assert_int_equal(ng_emit_files(g, &options, folder), NG_OK);
-  assert_int_equal(ng_emit_files(g, &options, folder), NG_OK); // in the place of those that are there
+  assert_int_equal(ng_emit_files(g, &options, folder), NG_OK); // replaces the existing files
   char *source_file = read_whole(folder, "step.c"), *header_file = read_whole(folder, "step.h");
   assert_string_equal(source_file, source);
   assert_string_equal(header_file, header);

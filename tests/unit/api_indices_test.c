@@ -66,7 +66,7 @@ static const char graph_of_moved_rows[] =
     "nodes:\n  - {op: StaticReshape, inputs: [ids], outputs: [flat], attributes: {shape: [4], special_zero: false}}\n"
     "  - {op: Gather, inputs: [table, flat], outputs: [rows]}\noutputs: [rows]\n";
 
-// Random indices exist, and those that are moved first are checked too.
+// Random indices are in range; indices that a node moves before their use are checked, too.
 static void steps_count_from_1(void **state) {
   (void)state;
   static const char text[] = "format: ngrad/1\nname: g\ninputs:\n  - {name: w, type: f32, shape: [2]}\n"

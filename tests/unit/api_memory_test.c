@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-// What calls work on, all of it made before any allocation fails.
+// The objects that calls work on; all are made before any allocation fails.
 typedef struct Case {
   ng_context *ctx;
   ng_graph *graph;
@@ -141,9 +141,10 @@ static void every_failing_allocation_is_told(void **state) {
       has_failed = memory.ncalls > failing;
       ng_messages_clear(c.ctx);
       if (status != NG_OK && (status != NG_OUT_OF_MEMORY || !has_failed))
-        fail_msg("%s: allocation %zu: status %d", calls[i].name, failing, status);
-      if (memory.nlive > nlive) most += memory.nlive - nlive; // what a graph keeps for the next call
-      if (most > 8) fail_msg("%s: allocation %zu: %zu more blocks", calls[i].name, failing, most);
+        fail_msg("%s: when allocation %zu fails, the status is %d", calls[i].name, failing, status);
+      if (memory.nlive > nlive) most += memory.nlive - nlive; // memory that a graph keeps for the next call
+      if (most > 8)
+        fail_msg("%s: when allocation %zu fails, %zu more blocks stay allocated", calls[i].name, failing, most);
     }
   }
   for (size_t i = 0; i < NOUTPUTS; i++) ng_tensor_free(c.ctx, &c.expected[i]);

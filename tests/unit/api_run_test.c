@@ -223,7 +223,7 @@ static void *api_resize(void *user, void *p, size_t nbytes) {
 
 static const char not_tried[] = "not tried";
 
-// Everything a program does, until something fails. What failed must have been memory.
+// Runs everything that a program does, until a call fails. Only memory may have failed.
 static const char *use_everything(ng_context *ctx) {
   const char *failed = NULL;
   Data data = {0};

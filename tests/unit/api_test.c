@@ -69,7 +69,7 @@ static void messages_add_up_until_they_are_cleared(void **state) {
 
 // Extents
 
-// What stays open is an argument; what was given a number, or is bound, is in the text.
+// Open dims are arguments of the function; dims with a number are literals in the text.
 static void emitting_leaves_dims_open_and_binds_none(void **state) {
   (void)state;
   ng_context *ctx = new_context();
@@ -354,7 +354,7 @@ static void a_profile_tells_times_bytes_and_lines(void **state) {
   assert_int_equal(sum->nodes[1].lines[1], 11);
   assert_int_equal(sum->bytes_read, 2 * 500 * 24 * 4);
   assert_int_equal(sum->bytes_written, 24 * 4);
-  assert_int_equal(sum->nloops, 2); // what blocks add up, and the sum of that
+  assert_int_equal(sum->nloops, 2); // the partial sums of blocks, and their sum
   assert_int_equal(sum->loops[0].bytes_read, 2 * 500 * 24 * 4);
   assert_int_equal(sum->loops[1].bytes_read, sum->loops[0].bytes_written);
   assert_int_equal(sum->loops[1].bytes_written, 24 * 4);

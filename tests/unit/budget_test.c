@@ -206,7 +206,7 @@ static void nothing_large_is_allocated_that_does_not_fit(void **state) {
   ng_context_free(ctx);
 }
 
-// What ng_graph_memory says of the interpreter is what that takes.
+// The interpreter takes the memory that ng_graph_memory says.
 static void interpreter_takes_what_was_foretold(void **state) {
   (void)state;
   static const char chain[] = "format: ngrad/1\nname: chain\ninputs: [{name: x, type: f32, shape: [100000]}]\n"
@@ -238,7 +238,7 @@ static void interpreter_takes_what_was_foretold(void **state) {
   ng_context_free(ctx);
 }
 
-// A constant's file takes its bytes once: neither a second copy nor what reading it in another order would take.
+// A constant's file takes memory for its bytes once, without a second copy or memory for reading in another layout.
 static void file_of_a_constant_is_read_once(void **state) {
   (void)state;
   enum { NELEMS = 1 << 22, SLACK = 3 << 20 };

@@ -1,4 +1,4 @@
-// Emitted files have a bounded number of bytes, whatever the graph's windows, so that compilers take bounded time.
+// Emitted files have a bounded number of bytes, for all windows, so that compilers take bounded time.
 #include "tests/unit/api_case.h"
 
 #include <stdio.h>

@@ -172,7 +172,7 @@ static void activations_of_special_values(void **state) {
   graph_text_deinit(&g);
 }
 
-// What one node compares another chooses by, in one kernel and through memory.
+// A node selects by the result of a node that compares, in one kernel and through memory.
 static void choices_by_comparisons(void **state) {
   (void)state;
   GraphText g;
@@ -220,7 +220,7 @@ static void logic_of_booleans(void **state) {
   climb(&g, (Climb){.name = "logic", .unfused_too = true, .unusual_too = true});
 }
 
-// Constants, and what a graph hands out
+// Constants, and outputs of graphs
 
 // Number as they are: folded into the code, or stored in it.
 typedef const char *Constant_text(GraphText *g, const char *role, const char *type, Extents s);
@@ -347,7 +347,8 @@ static void dropout(GraphText *g, Extents s, const char *type, const char *key, 
                   has_mask ? graph_text_result(g, "mask") : "");
 }
 
-// By given keys and constant ones, in kernels of f32 and f64, alone, between neighbours, and where it is the narrower.
+// With keys that are inputs and constants, in kernels of f32 and f64, alone, between neighbours, and as the narrower
+// node of a kernel.
 static void elements_are_dropped_by_place(void **state) {
   (void)state;
   GraphText g;

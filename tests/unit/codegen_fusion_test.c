@@ -63,7 +63,7 @@ static void forward_and_backward_in_one_graph(void **state) {
   climb(&g, (Climb){.name = "both ways", .unfused_too = true, .unusual_too = true});
 }
 
-// What one operand of a fused operator does not vary over.
+// The axes over which an operand of a fused operator does not vary.
 static void neighbours_that_do_not_fill_the_domain(void **state) {
   (void)state;
   GraphText g;
@@ -251,7 +251,7 @@ static void must_keep_chains_short(Ladder *l, const Rung *r) {
       i++;
     int64_t count = ng_tensor_nelems(&l->inputs[i]) / ng_tensor_nelems(&l->outputs[k]);
     double lost = 0x1p24 + (double)(count - 1) - ng_tensor_get(&l->outputs[k], 0);
-    if (lost > LONGEST_CHAIN) fail_msg("%s: %g additions in a chain with %s", name, lost, rung_name(r));
+    if (lost > LONGEST_CHAIN) fail_msg("%s: a chain of at least %g f32 additions with %s", name, lost, rung_name(r));
   }
 }
 

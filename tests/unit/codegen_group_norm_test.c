@@ -162,7 +162,7 @@ static void norms_of_any_types_and_of_nothing(void **state) {
   climb(&g, (Climb){.name = "group norm types", .unusual_too = true});
 }
 
-// What stands before and behind sees the channels whole.
+// Nodes before and after the norm have an axis of all channels.
 static void neighbours_of_group_norms(void **state) {
   (void)state;
   GraphText g;
@@ -245,7 +245,7 @@ static void operands_that_are_one_number(void **state) {
   graph_text_init(&g);
   for (int is_last = 0; is_last < 2; is_last++) {
     const Extents s = is_last ? EXTENTS(5, 7, 6) : EXTENTS(5, 6, 7), rows = EXTENTS(5, 2), channels = EXTENTS(6);
-    for (unsigned which = 1 + (unsigned)is_last; which < 1U << OPERANDS; which += 2) { // the formats share them out
+    for (unsigned which = 1 + (unsigned)is_last; which < 1U << OPERANDS; which += 2) { // each format takes half of them
       static const char *const roles[OPERANDS] = {"x", "dy", "mean", "variance", "gamma"};
       const char *names[OPERANDS];
       graph_text_case(&g, "%d %u", is_last, which);

@@ -157,8 +157,7 @@ static void indices_are_found(void **state) {
   climb(&g, (Climb){.name = "indices", .unfused_too = true, .unusual_too = true});
 }
 
-// Rows at indices of which some are the same, some count from the end and some are outside of the tensor, and the
-// gradient of that.
+// Takes rows at indices: some are equal, some count from the end, some are outside of the tensor; and its gradient.
 static void take(GraphText *g, const char *type, const char *index_type, Extents s, Extents i, int axis) {
   Extents taken = {.rank = s.rank - 1 + i.rank};
   const int at = axis < 0 ? axis + s.rank : axis;
@@ -246,7 +245,7 @@ static void tensors_are_resampled(void **state) {
            "coordinate_transformation_mode: align_corners");
   resample(&g, "f32", EXTENTS(2, 2, 4), "mode: linear, sizes: [0], data_format: NCX");
   resample(&g, "f32", EXTENTS(1, 1, 5000), "mode: linear, sizes: [4999], data_format: NCX");
-  graph_text_case(&g, "gradient of one number"); // sums of the taps' shares alone do not vary along the first axis
+  graph_text_case(&g, "gradient of one number"); // only the sums over taps do not vary along the first axis
   graph_text_node(&g, "InterpolateBackward", "inputs: [%s, %s], outputs: [%s], attributes: {mode: nearest, sizes: [9]}",
                   graph_text_input(&g, "x", "f32", EXTENTS(9, 5, 1)),
                   graph_text_splat(&g, "diff", "f32", EXTENTS(9, 16, 1), "1.5"), graph_text_result(&g, "back"));
@@ -314,8 +313,8 @@ static void few_bits_are_enough(void **state) {
   climb(&g, (Climb){.name = "quantised", .unfused_too = true});
 }
 
-// Two elements a byte: rows that begin in the middle of one, blocks that would share one, columns, rests. What is
-// written is random elsewhere, and all that is beyond the last element stays as it was.
+// Two elements a byte: rows that begin in the middle of a byte, blocks that would share a byte, columns, tails. Results
+// overwrite random data, and bytes beyond the last element stay unchanged.
 static void halves_of_bytes_are_read_and_written(void **state) {
   (void)state;
   GraphText g;

@@ -35,8 +35,8 @@ static void statistics_of_convolutions(void **state) {
   climb(&g, (Climb){.name = "statistics", .unfused_too = true, .unusual_too = true});
 }
 
-// Rows of results that are neighbours in memory up to the end of an image: 13 * 3 and 3 * 7 of them, beside vectors of
-// channels that are a plane apart. What is added to them is loaded so, too.
+// Rows of results that are adjacent in memory up to the end of an image (13 * 3 and 3 * 7 rows), with vectors along
+// channels, whose stride is a plane. The tensors that are added have the same layout.
 static void results_in_planes(void **state) {
   (void)state;
   static const int places[][2] = {{13, 3}, {3, 7}, {4, 4}, {1, 29}, {31, 1}};

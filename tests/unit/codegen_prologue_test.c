@@ -6,7 +6,7 @@
 // An operand with a formula of its own: the name of the result.
 typedef const char *Formula(GraphText *g, Extents s, const char *format);
 
-// 0 becomes a negative number, so that what is outside of the tensor is another than the formula of 0.
+// The formula of 0 is negative, and so differs from 0, the value outside of the tensor.
 static const char *add_bias_and_gelu(GraphText *g, Extents s, const char *format) {
   graph_text_node(g, "BiasAdd", "inputs: [%s, %s], outputs: [%s], attributes: {data_format: %s}",
                   graph_text_input(g, "x", "f32", s), graph_text_input(g, "b", "f32", channels_of(s, format)),

@@ -68,7 +68,8 @@ static void reductions_of_any_width(void **state) {
   climb(&g, (Climb){.name = "reduction widths", .unusual_too = true});
 }
 
-// Of products that no tensor holds, over axes that vectors do not lie along: in registers, and what follows them.
+// Sums of products that no tensor holds, over axes other than the vector axis: in registers, with the operations that
+// follow.
 static void products_over_middle_axes(void **state) {
   (void)state;
   static const int64_t widths[] = {16, 17, 31, 33, 64, 65, 200}, depths[] = {1, 2, 24, 25, 49, 100};
@@ -159,7 +160,7 @@ static void softmaxes_of_columns(void **state) {
   climb(&g, (Climb){.name = "softmax columns", .unusual_too = true, .is_misaligned = true});
 }
 
-// Operands spread over more than any of them has: blocks are few and long, and add up in f64.
+// The domain is larger than any operand: blocks are few and long, and their sums are f64.
 static void sums_of_long_blocks(void **state) {
   (void)state;
   GraphText g;

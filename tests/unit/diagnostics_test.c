@@ -1,4 +1,4 @@
-// Messages: what is printed, how much of a hostile file is printed, and the nearest word.
+// Messages: their text, how much of a hostile file they print, and the nearest word.
 #include "ir/support/diagnostics.h"
 #include "tests/unit/failing_allocator.h"
 

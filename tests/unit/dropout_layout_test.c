@@ -1,4 +1,4 @@
-// Dropout drops the same elements whatever the layout of its result: with all passes and with none, interpreted, in
+// Dropout drops the same elements for all layouts of its result: with all passes and with none, interpreted, in
 // scalar code and for the best ISA, forward and in its gradient.
 #include "tests/unit/api_case.h"
 
@@ -59,7 +59,7 @@ static void trial_deinit(Trial *t) {
   for (size_t i = 0; i < ng_graph_output_count(t->graph); i++) ng_tensor_free(t->ctx, &t->outputs[i]);
 }
 
-// Output k is `factor` times what is expected, element by element.
+// Output k is `factor` times the expected output, element by element.
 static void must_be(const Trial *t, size_t k, const ng_tensor *expected, double factor, const char *how) {
   for (int64_t i = 0; i < nelems; i++) {
     double got = ng_tensor_get(&t->outputs[k], i), wanted = factor * ng_tensor_get(expected, i);

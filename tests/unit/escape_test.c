@@ -64,7 +64,7 @@ static void what_is_no_utf8_is_taken_byte_by_byte(void **state) {
   becomes(SINK_TERMINAL, "\xE2\x80z", "??z");
 }
 
-// Of every character: what a terminal gets is one that is seen, or a question mark; what C gets is printable ASCII.
+// For every character, a terminal gets a visible character or a question mark, and C gets printable ASCII.
 static void no_character_at_all_is_let_through_that_cannot_be_seen(void **state) {
   (void)state;
   Text t;

@@ -77,7 +77,7 @@ UNARY(nearbyint)
 
 static const struct {
   ExprOp op;
-  double (*definition)(double, double); // of a mask: what a selects by it, else b + 1
+  double (*definition)(double, double); // of a mask: the result of selecting a by it, else b + 1
   double bound;                         // in units in the last place; 0: 2
 } rows[] = {
     {EXPR_ADD, add},     {EXPR_SUB, subtract},  {EXPR_MUL, multiply},      {EXPR_DIV, divide},
@@ -219,10 +219,10 @@ static void compare(const Case *c, const char *isa, bool is_first) {
       if (!is_near(c, got, wanted, rows[i / 2].bound > 0 ? rows[i / 2].bound : 2))
         fail_msg("%s: %s%s(%g, %g) is %.17g, expected %.17g", isa, of ? "scalar " : "", name, a, b, got, wanted);
       if (of && !is_same(got, get(c, c->outputs[i - 1], e * COLUMNS)))
-        fail_msg("%s: %s(%g, %g) has other bits as a scalar", isa, name, a, b);
+        fail_msg("%s: the bits of %s(%g, %g) differ between vector and scalar", isa, name, a, b);
       if (is_first) put(c, c->expected[i], e, got);
       else if (!is_same(got, get(c, c->expected[i], e)))
-        fail_msg("%s: %s(%g, %g) has other bits than scalar C", isa, name, a, b);
+        fail_msg("%s: the bits of %s(%g, %g) differ from scalar C", isa, name, a, b);
     }
   }
 }

@@ -1,4 +1,4 @@
-// The interpreter's estimate of its memory: at least what it takes, and not much more, for every operator.
+// The interpreter's estimate of its memory, for every operator: at least the memory that it takes, and not much more.
 #include "backends/interpreter/interpreter.h"
 #include "frontend/yaml/yaml.h"
 #include "tests/random_graph.h"
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-enum { HEADER = 64, SLACK = 16 << 10 }; // SLACK: for cells, and for what arenas allocate at least
+enum { HEADER = 64, SLACK = 16 << 10 }; // SLACK: for cells, and for the least that arenas allocate
 
 typedef struct Meter {
   size_t used, most; // bytes
@@ -57,8 +57,10 @@ static void check_graph(Graph *g, uint64_t *random) {
   assert_true(interpreter_nbytes(g, &system_allocator, &estimate));
   const size_t used = measure(g, inputs, outputs, &d);
   const char *op = g->nodes[0]->op->name;
-  if (used > estimate + SLACK) fail_msg("%s takes %zu bytes, said %zu", op, used, (size_t)estimate);
-  if (estimate > 3 * (used + SLACK)) fail_msg("%s takes %zu bytes, said %zu", op, used, (size_t)estimate);
+  if (used > estimate + SLACK)
+    fail_msg("%s takes %zu bytes, more than the estimate of %zu", op, used, (size_t)estimate);
+  if (estimate > 3 * (used + SLACK))
+    fail_msg("%s takes %zu bytes, far less than the estimate of %zu", op, used, (size_t)estimate);
   for (size_t i = 0; i < g->ninputs; i++) tensor_free(&inputs[i], &system_allocator);
   for (size_t i = 0; i < g->noutputs; i++) tensor_free(&outputs[i], &system_allocator);
   diagnostics_deinit(&d);

@@ -100,7 +100,7 @@ static const GradientEdge gradient_edges[] = {
      "f32[1,2,1] -158.113883 158.113883; f32[1] 0; f32[1] 3"},
     {"InstanceNorm", "keep_stats: false", "f32[1,2,1] 3 3; f32[1] 1; f32[1] 0", "f32[1,2,1] 1 2",
      "f32[1,2,1] -158.113883 158.113883; f32[1] 0; f32[1] 3"},
-    // Of 16-bit parameters beside means that their type does not hold; any: what cancels.
+    // 16-bit parameters beside means that their type cannot represent. any: gradients that cancel.
     {"BatchNormForwardTraining", "epsilon: 1.0e-5", "bf16[2,1] 129 130; bf16[1] 0; bf16[1] 1; bf16[1] 1; bf16[1] 0", "bf16[2,1] 1 0",
      "bf16[2,1] any; none[] any; none[] any; bf16[1] -1; bf16[1] 1"},
     {"LayerNorm", "keep_stats: false", "bf16[1,2] 129 130; bf16[2] 1 1; bf16[2] 0 0", "bf16[1,2] 1 0", "bf16[1,2] any; bf16[2] -1 0; bf16[2] 1 0"},

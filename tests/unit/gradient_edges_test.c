@@ -1,6 +1,6 @@
 // Gradients at singular points, infinities and NaN, and of numbers whose products leave the type's range on the way:
-// tests/unit/gradient_edges.h. The gradients of all rows are one graph, interpreted and compiled; what it takes of the
-// forward graph is interpreted. That each operator with a gradient has a row is tested too.
+// tests/unit/gradient_edges.h. The gradients of all rows are one graph, interpreted and compiled; the values that it
+// takes from the forward graph are interpreted. Each operator with a gradient must have a row.
 #include "frontend/api/ngrad.h"
 #include "ir/operators/operator.h"
 #include "passes/gradient/gradient.h"
@@ -95,7 +95,7 @@ static void fill_rows(const Tensors *inputs) {
   }
 }
 
-// Hands on what the forward graph computes and the gradient graph takes.
+// Passes values that the forward graph computes to the gradient graph.
 static void fill_saved(const Tensors *inputs, const Tensors *outputs) {
   for (size_t i = 0; i < inputs->count; i++) {
     const ng_tensor *saved = find(outputs, inputs->names[i]);

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-// A forward graph with its saved values as outputs, and the backward graph; both with all floats in f64, so that what
-// is saved is not rounded and what is computed again is the same.
+// A forward graph with its saved values as outputs, and the backward graph; both with all floats in f64, so that
+// saved values are not rounded and equal recomputed values.
 typedef struct Pair {
   Graph *forward, *backward;
   GradientEnds ends;
@@ -138,14 +138,14 @@ static void saving_little_changes_no_gradient_of_random_graphs(void **state) {
     Pair all, least;
     diagnostics_init(&d, &system_allocator);
     Graph *g = random_graph(&system_allocator, seed, &options, &d);
-    if (!g) fail_msg("seed %d: no graph", (int)seed);
+    if (!g) fail_msg("seed %d gives no graph", (int)seed);
     assert_true(graph_bind_dims(g, &d) && graph_infer(g, &d));
     const bool is_differentiated = make_pair(&all, g, false, &d);
     assert_true(make_pair(&least, g, true, &d) == is_differentiated);
     if (is_differentiated) {
       must_agree(&all, &least, seed, &d);
       if (least.nbytes > all.nbytes)
-        fail_msg("seed %d: %g bytes, expected at most %g", (int)seed, least.nbytes, all.nbytes);
+        fail_msg("seed %d: saved values have %g bytes, expected at most %g", (int)seed, least.nbytes, all.nbytes);
       ndifferentiated++;
       nbetter += least.nbytes < all.nbytes;
     }

@@ -375,11 +375,12 @@ static void every_operator_has_a_gradient_with_a_case_or_a_reason(void **state) 
     for (uint32_t k = 1; k < operators[i].noutputs && gradient_rules[i]->make && i != OP_Split; k++)
       assert_true(operators[i].outputs[k].is_statistic);  // a rule is given the first result's gradient alone
     if (operators[i].traits & TRAIT_COLLECTIVE) continue; // leaves_test.c
-    if ((gradient_rules[i]->make != NULL) != has_case(operators[i].name)) fail_msg("%s: no case", operators[i].name);
+    if ((gradient_rules[i]->make != NULL) != has_case(operators[i].name))
+      fail_msg("%s: expected a case if, and only if, the operator has a gradient", operators[i].name);
   }
 }
 
-// What batch norm mixes the batch's statistics into has no gradient, and a probability.
+// Running statistics, which a batch norm updates, and probabilities have no gradient.
 static bool has_gradient(const ng_graph *g, size_t i, const char *text) {
   const char *name = ng_graph_input(g, i).name;
   bool is_running = strstr(text, "BatchNormForwardTraining") && (strcmp(name, "mean") == 0 || strcmp(name, "var") == 0);
@@ -416,7 +417,7 @@ static void gradients_of_operators_are_those_of_differences(void **state) {
   }
 }
 
-// They read back as they were printed, and kernels can be made of them.
+// Printed gradients read back unchanged, and compile.
 static void gradients_of_any_type_are_graphs(void **state) {
   (void)state;
   static const char *const types[] = {"f64", "f32", "f16", "bf16"};
@@ -449,7 +450,7 @@ static void gradients_hold_nothing_dead(void **state) {
     write_case(&cases[i], "f32", text);
     ng_context *ctx = ng_context_new(NULL);
     ng_graph *g = read_graph(ctx, text), *gradient = ng_graph_gradient(g, NULL);
-    ng_graph_free(g); // what is handed out does without it
+    ng_graph_free(g); // the gradient does not need the graph
     assert_non_null(gradient);
     char *written = ng_graph_show(gradient, "yaml", NULL), *left = ng_graph_show(gradient, "yaml", &after_dead_code);
     assert_string_equal(written, left);
@@ -585,7 +586,7 @@ static ng_status check_text(const char *text, const ng_gradcheck_options *option
   return status;
 }
 
-// ln(1 + e^0) / 0 is infinite, of which there are no differences.
+// ln(1 + e^0) / 0 is infinite, so there are no finite differences.
 static void gradcheck_names_the_worst_element(void **state) {
   (void)state;
   ng_gradcheck_result r;
@@ -600,7 +601,7 @@ static void gradcheck_names_the_worst_element(void **state) {
   assert_true(isinf(r.largest_error) && isnan(r.expected) && isfinite(r.gradient));
 }
 
-// One number moves very many others, of which some cross zero by whatever step. Nothing can be said of it then.
+// One number changes very many others, and some of these cross zero at every step size. Then the check skips it.
 static void gradcheck_skips_kinks_and_says_so(void **state) {
   (void)state;
   ng_gradcheck_result r[2];
@@ -672,7 +673,7 @@ static void what_cannot_be_differentiated_is_told_once(void **state) {
   }
 }
 
-// Whatever graph there is
+// Random graphs
 
 // Where the graph's results are numbers.
 static void must_be_right(const char *text) {

@@ -32,7 +32,7 @@ static Value *value(Graph *g, const char *name) {
   return v;
 }
 
-// out = op(a, b); b NULL: a unary one.
+// out = op(a, b); b NULL: op is unary.
 static Node *node(Graph *g, Value *a, Value *b, Value *out) {
   const Operator *op = &operators[b ? OP_Add : OP_ReLU];
   Node *n = graph_add_node(g, op, NULL, op->ninputs, op->noutputs);
@@ -58,7 +58,7 @@ static void must_sort(Graph *g) {
   }
 }
 
-// The names of what the nodes make, in their order: "a b c ".
+// The names of the nodes' outputs, in the order of the nodes: "a b c ".
 static void assert_order(const Graph *g, const char *expected) {
   char order[256] = "";
   for (size_t i = 0; i < g->nnodes; i++) {
@@ -266,7 +266,7 @@ static void must_be_cyclic(Graph *g, const char *message) {
   diagnostics_init(&d, &system_allocator);
   Node **nodes = g->nodes;
   assert_false(graph_sort(g, &d));
-  assert_ptr_equal(g->nodes, nodes); // as it was
+  assert_ptr_equal(g->nodes, nodes); // unchanged
   assert_int_equal(d.nerrors, 1);
   assert_string_equal(d.items[0].message, message);
   diagnostics_deinit(&d);
@@ -288,7 +288,7 @@ static void cycles_are_named(void **state) {
 
   g = new_graph();
   a = value(g, "a"), b = value(g, "b"), c = value(g, "c"), x = input(g, "x");
-  node(g, x, c, a); // those that hang on the cycle are not named
+  node(g, x, c, a); // nodes that depend on the cycle are not named
   node(g, a, NULL, b);
   node(g, b, x, c);
   node(g, c, c, value(g, "outside"));

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-// Graphs. Each form writes its inputs, constants, nodes and outputs, of which there are about n.
+// Graphs. Each form writes inputs, constants, nodes and outputs: about n in total.
 
 static void add_list(Text *t, const char *name, int n) {
   text_format(t, "%s: [", name);
@@ -149,9 +149,11 @@ static void emission_asks_for_memory_in_proportion(void **state) {
   for (int i = 0; i < NFORMS; i++) {
     Work once = work_of(forms[i].write, N), twice = work_of(forms[i].write, 2 * N);
     if ((double)twice.nbytes_asked > 2.3 * (double)once.nbytes_asked)
-      fail_msg("%s: %zu bytes asked for, %zu for twice as many", forms[i].name, once.nbytes_asked, twice.nbytes_asked);
+      fail_msg("%s: a graph allocates %zu bytes, a graph of twice the size %zu", forms[i].name, once.nbytes_asked,
+               twice.nbytes_asked);
     if ((double)twice.source_nbytes > 2.3 * (double)once.source_nbytes)
-      fail_msg("%s: %zu bytes of C, %zu for twice as many", forms[i].name, once.source_nbytes, twice.source_nbytes);
+      fail_msg("%s: a graph becomes %zu bytes of C, a graph of twice the size %zu", forms[i].name, once.source_nbytes,
+               twice.source_nbytes);
   }
 }
 
@@ -190,7 +192,8 @@ static void emission_takes_no_more_time_for_long_axes(void **state) {
   for (size_t i = 0; i < sizeof long_forms / sizeof *long_forms; i++) {
     Work short_axis = work_of(long_forms[i], 0), long_axis = work_of(long_forms[i], 1);
     if (long_axis.seconds > 24 * short_axis.seconds + 0.05)
-      fail_msg("form %zu: %.3f s, %.3f s for a long axis", i, short_axis.seconds, long_axis.seconds);
+      fail_msg("form %zu takes %.3f s with a short axis and %.3f s with a long axis", i, short_axis.seconds,
+               long_axis.seconds);
   }
 }
 

@@ -1,7 +1,7 @@
 // Rows of tests of inference: for each operator, what follows in both directions, and the messages on contradictions.
 //
-// A row is one node: its operands, and what they are after inference, or the message. An operand is a type and a shape,
-// each ? when unknown, as f32[N,_,3] or ??; ~ is an absent one; > stands before the outputs.
+// A row is one node: its operands before inference, and after it, or the message. An operand is a type and a shape,
+// such as f32[N,_,3]; ? is an unknown type or shape; ~ an absent operand; > stands before the outputs.
 #ifndef NGRAD_TESTS_UNIT_INFER_ROWS_H
 #define NGRAD_TESTS_UNIT_INFER_ROWS_H
 
@@ -11,7 +11,7 @@ typedef struct InferRow {
   const char *before, *after;
 } InferRow;
 
-// What of these all is one shape and one type.
+// Operators whose operands all have the same shape and type.
 #define UNARY_ROWS(op)                                                                                                 \
   {op, "", "f32[4,_] > ?[_,8]", "f32[4,8] > f32[4,8]"},                                                                \
       {op, "", "f32[4] > ?[5]", op ": axis 0 of src [4] and axis 0 of dst [5]: expected the same extent"}, {           \
@@ -22,7 +22,7 @@ typedef struct InferRow {
       {op, "", "f32[4] f32[1] > ??", op ": axis 0 of src [4] and axis 0 of diff_dst [1]: expected the same extent"}, { \
     op, "", "f32[4] bf16[4] > ??", op ": src is f32 and diff_dst is bf16: expected one type"                           \
   }
-// What of these broadcasts two operands of one type.
+// Operators that broadcast two operands of the same type.
 #define BINARY_ROWS(op)                                                                                                \
   {op, "", "bf16[4,1] ?[1,8] > ??", "bf16[4,1] bf16[1,8] > bf16[4,8]"},                                                \
       {op, "", "f32[4] f32[3] > ??",                                                                                   \

@@ -192,11 +192,12 @@ static void each_operator_and_name_has_rows(void **state) {
     else has_result[id] = true;
   }
   for (OperatorId id = 0; id < OP_COUNT; id++)
-    if (!has_result[id] || !has_message[id]) fail_msg("%s lacks rows", operators[id].name);
+    if (!has_result[id] || !has_message[id])
+      fail_msg("operator %s: expected a row with a result and a row with a message", operators[id].name);
   for (size_t k = 0; k < nsignatures; k++) {
     bool has_row = false;
     for (size_t i = 0; i < NINFER_ROWS; i++) has_row |= operator_find(infer_rows[i].op).signature == &signatures[k];
-    if (!has_row) fail_msg("%s lacks rows", signatures[k].full_name);
+    if (!has_row) fail_msg("name %s: expected a row", signatures[k].full_name);
   }
 }
 

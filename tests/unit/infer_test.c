@@ -1,4 +1,4 @@
-// Inference of whole graphs, and what it costs.
+// Inference of whole graphs, and its cost.
 #include "ir/operators/infer.h"
 #include "ir/operators/quantize.h"
 #include "tests/unit/failing_allocator.h"
@@ -120,7 +120,7 @@ static void too_many_elements_are_told(void **state) {
   graph_free(g);
 }
 
-// What inference costs, in calls of operators' infer functions.
+// The cost of inference, in calls of operators' infer functions.
 
 enum { MANY = 100000 };
 static size_t nsteps;
@@ -140,7 +140,8 @@ static Graph *counting_graph(void) {
   return g;
 }
 
-// A node is looked at once, and again when something new is known of one of its three operands: type, rank, extents.
+// A node's infer function is called once, and again when the type, rank or extents of one of its three operands become
+// known.
 static void must_take_steps(Graph *g, size_t most_changes) {
   Diagnostics d;
   diagnostics_init(&d, &system_allocator);

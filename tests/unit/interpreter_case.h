@@ -84,7 +84,7 @@ static inline Value *case_value(Case *c, const char *name) {
   return v;
 }
 
-// A node under one of its names; operands in that name's order, separated by spaces; ~ is an absent one.
+// A node under one of its names; operands in that name's order, separated by spaces; ~: an absent operand.
 static inline Node *case_node(Case *c, const char *op, const char *inputs, const char *outputs) {
   OperatorName name = operator_find(op);
   assert_non_null(name.op);

@@ -126,8 +126,8 @@ typedef struct Run {
   const Operator *op;
   WindowSide made;
   Shape shape[SIDE_WEIGHTS + 1];
-  double *data[SIDE_WEIGHTS + 1], *bias; // of `made`: what the interpreter computes; bias NULL: none
-  Sum *sums;                             // parallel to what is made
+  double *data[SIDE_WEIGHTS + 1], *bias; // of `made`: the interpreter's results; bias NULL: none
+  Sum *sums;                             // parallel to the result
 } Run;
 
 static int64_t made_nelems(const Run *r) {

@@ -59,7 +59,7 @@ static void probabilities_have_ends(void **state) {
   }
 }
 
-// An element that is dropped is 0, whatever it was.
+// A dropped element becomes 0, also if it is NaN or infinite.
 static void unusual_elements_pass_or_vanish(void **state) {
   (void)state;
   Case c;

@@ -175,7 +175,7 @@ static void activations_of_special_values(void **state) {
   formula("Round", "", TYPE_F32, 0, (const double[]){-0.5, 0.5}, NULL, 2, (const double[]){-0.0, 0});
 }
 
-// Where what saturates is all but saturated, nothing cancels: the tails are e^-40 and the like.
+// Where functions are almost saturated, nothing cancels: the tails are about e^-40.
 static void tails_keep_their_digits(void **state) {
   (void)state;
   const double tail = 4.248354255291589e-18; // e^-40
@@ -268,7 +268,7 @@ static void gradients_of_special_values(void **state) {
   const double zeros[] = {0, 0}, numbers[] = {1, 0}, quotients[] = {INFINITY, NAN};
   formula("SqrtBackward", "", TYPE_F32, 0, zeros, numbers, 2, quotients);
   formula("SqrtBackward", "use_dst=0", TYPE_F32, 0, zeros, numbers, 2, quotients);
-  // What is not passed has no effect.
+  // An operand that is not selected has no effect.
   const double off[] = {-4, -4}, unusual[] = {NAN, INFINITY};
   formula("HardSwishBackward", "", TYPE_F32, 0, off, unusual, 2, zeros);
   formula("ClampBackward", "min=-1 max=1", TYPE_F32, 0, off, unusual, 2, zeros);
@@ -352,7 +352,7 @@ static void quotients_follow_ieee(void **state) {
   binary("Divide", SCALAR, VALUES(1), SHAPE(2, 2), VALUES(1, 2, 4, -0.0), VALUES(1, 0.5, 0.25, -INFINITY));
 }
 
-// The second operand is what a comparison with a NaN, and one of equals, leaves.
+// A comparison with NaN, and a comparison of equal numbers, yield the second operand.
 static void greater_and_lesser_of_two(void **state) {
   (void)state;
   binary("Maximum", SHAPE(6), VALUES(1, 2, NAN, 1, 0, -0.0), SHAPE(6), VALUES(3, -1, 1, NAN, -0.0, 0),

@@ -172,8 +172,8 @@ static void finite_check_names_the_first_node_that_overflows(void **state) {
   nan_check_says(&c, "Multiply computes an infinity from finite inputs: 'square'[1]");
 }
 
-// (1 + 2^-4)^2 = 1 + 2^-3 + 2^-8, of which bf16 keeps 1 + 2^-3. Another kernel reads that, and the product's own kernel
-// all of it.
+// (1 + 2^-4)^2 = 1 + 2^-3 + 2^-8, which bf16 rounds to 1 + 2^-3. Another kernel reads the rounded number, and the
+// product's own kernel the exact number.
 static void values_are_rounded_between_kernels_and_not_inside(void **state) {
   (void)state;
   static const NodeKernel apart[] = {{0, TYPE_F32}, {1, TYPE_F32}, {2, TYPE_F32}},
@@ -205,7 +205,7 @@ static void values_are_rounded_between_kernels_and_not_inside(void **state) {
   }
 }
 
-// What a kernel computes overflows the type that it computes in, whatever it stores.
+// Values inside a kernel overflow the type in which it computes, whichever type it stores.
 static void values_inside_a_kernel_overflow_its_type(void **state) {
   (void)state;
   static const struct {

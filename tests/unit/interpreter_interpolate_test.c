@@ -110,7 +110,7 @@ static void gradients_go_back_where_they_came_from(void **state) {
   case_expect(&c, "a", VALUES(3, 4, 24));
   case_expect(&c, "b", VALUES(3.25, 6.75));
   case_expect(&c, "c", VALUES(7, 504, 10600));
-  case_expect(&c, "d", VALUES(0, 3, 0)); // what nothing was made of gets 0
+  case_expect(&c, "d", VALUES(0, 3, 0)); // an element from which no result was computed has the gradient 0
   case_passes(&c);
 }
 

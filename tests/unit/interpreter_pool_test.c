@@ -39,7 +39,7 @@ static void write_graph(const Windows *w, bool is_max, bool is_ncx, bool exclude
            is_max ? "x, dy" : "dy", windows, own, src_shape);
 }
 
-// What MaxPool gives for windows without elements comes from no element.
+// The result of MaxPool for a window without elements depends on no element.
 static bool has_empty_window(const ng_tensor *y) {
   for (size_t i = 0; i < ng_tensor_nbytes(y) / sizeof(double); i++)
     if (ng_tensor_get(y, (int64_t)i) == -DBL_MAX) return true;
@@ -61,7 +61,8 @@ static bool products_are_equal(ng_context *ctx, const char *text) {
   assert_int_equal(ng_interpret(g, data.in, data.out, 0), NG_OK);
   const double forward = ng_tensor_get(&data.out[1], 0), backward = ng_tensor_get(&data.out[2], 0);
   const bool is_empty = has_empty_window(&data.out[0]);
-  if (!is_empty && !(fabs(forward - backward) < 1e-12)) fail_msg("%.17g and %.17g\n%s", forward, backward, text);
+  if (!is_empty && !(fabs(forward - backward) < 1e-12))
+    fail_msg("sums of forward and backward differ: %.17g and %.17g\n%s", forward, backward, text);
   data_free(&data, ctx);
   ng_graph_free(g);
   return !is_empty;

@@ -79,7 +79,7 @@ static void what_is_not_finite_reaches_its_own_sum_alone(void **state) {
   must_reduce("ReduceSum", TYPE_F32, SHAPE(4, 2), VALUES(1, NAN, inf, 2, inf, -inf, 3, 4), AXES(1), false,
               VALUES(NAN, inf, NAN, 7));
   must_reduce("ReduceMean", TYPE_F32, SHAPE(2, 2), VALUES(1, -inf, 3, 4), AXES(1), false, VALUES(-inf, 3.5));
-  // A NaN counts wherever it stands; of nothing but infinities the greatest is one.
+  // A NaN counts at any position; the maximum of infinities alone is an infinity.
   must_reduce("ReduceMax", TYPE_F32, SHAPE(4, 2), VALUES(NAN, 1, 1, NAN, -inf, -inf, 3, -inf), AXES(1), false,
               VALUES(NAN, NAN, -inf, 3));
   must_reduce("ReduceMin", TYPE_F32, SHAPE(4, 2), VALUES(NAN, 1, 1, NAN, inf, inf, 3, -inf), AXES(1), false,

@@ -263,7 +263,7 @@ static void cc_is_split_as_a_shell_does(void **state) {
   assert_false(is_cached());
 }
 
-// As in "ccache gcc": the first word is the same and what it runs is another.
+// As in "ccache gcc": the first word is the same, but the compiler that it runs differs.
 static void every_program_in_cc_counts(void **state) {
   (void)state;
   char command[2 * PATH_BYTES];

@@ -15,7 +15,7 @@ enum { ROW = 0, COLUMN = 1 };
 typedef struct Fixture {
   Arena arena;
   Kernel kernel;
-  Value value[4]; // what accesses refer to
+  Value value[4]; // the tensors of accesses
 } Fixture;
 
 static int set_up(void **state) {
@@ -271,8 +271,8 @@ static void only_some_of_several_axes_are_merged(void **state) {
   assert_int_equal(expr(f, c)->axes, 1U << 1);
 }
 
-// [2, 3, 5, 7] in memory as [2, 5, 7, 3]: the two in the middle are one, and the channels come last. A broadcast one of
-// another order has no say, as it is small.
+// [2, 3, 5, 7] in memory as [2, 5, 7, 3]: the two middle axes of memory are merged, and channels come last. A broadcast
+// operand in another layout does not decide, as it is small.
 static void axes_stand_as_most_of_memory_has_them(void **state) {
   Fixture *f = *state;
   Kernel *k = &f->kernel;

@@ -114,7 +114,7 @@ static void a_tile_leaves_its_own_part_of_a_sum(void **state) {
   deinit(&l);
 }
 
-// Elements of a panel are no multiple of the stride apart.
+// The distance of elements in a panel is no multiple of the stride.
 static void a_panel_stays_in_its_memory(void **state) {
   (void)state;
   Lowered l =
@@ -265,7 +265,7 @@ static Root *find_root(const Schedule *s, RootKind kind) {
   for (size_t i = 0; i < s->nloops; i++)
     for (size_t r = 0; r < s->loops[i].nroots; r++)
       if (s->loops[i].roots[r].kind == kind) return &s->loops[i].roots[r];
-  fail_msg("no such root");
+  fail_msg("the loop has no root of this kind");
   return NULL;
 }
 
@@ -310,7 +310,7 @@ static void chains_that_are_too_long_are_found(void **state) {
   deinit(&l);
 }
 
-// What the passes make
+// Kernels from passes
 
 static void random_graphs_are_sound(void **state) {
   (void)state;

@@ -284,7 +284,7 @@ static void ladder_round(Ladder *l, const Round *round) {
   for (size_t i = 0; i < l->nrungs; i++) {
     const Rung *r = &l->rungs[i];
     for (int threads = 1; threads <= (r->is_executor ? 1 : 3); threads++) ladder_run(l, r, threads, round);
-    if (l->nreports) fail_msg("%s: %s is the first rung that differs", l->how.name, rung_name(r));
+    if (l->nreports) fail_msg("%s: the first implementation whose results differ is %s", l->how.name, rung_name(r));
   }
 }
 

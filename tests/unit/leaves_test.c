@@ -66,7 +66,7 @@ static int start(void *context, int slot, const ng_transfer *sends, size_t nsend
   return 0;
 }
 
-// Takes what has come; whether all has, and all that was sent is taken.
+// Receives arrived messages. Whether all have arrived, and all sent messages were received.
 static bool take(Rank *r, int slot) {
   Post *post = r->post;
   bool is_done = true;
@@ -194,7 +194,7 @@ static size_t most(size_t a, size_t b) {
   return a > b ? a : b;
 }
 
-// What is sent in a step.
+// The messages of a step.
 static Sent run_ranks(const char *text, int64_t nleaves, int64_t count, char sha256[65]) {
   static Job jobs[MOST_RANKS];
   pthread_t threads[MOST_RANKS];
@@ -303,7 +303,7 @@ static void ranks_change_no_bit_of_the_statistics_of_a_batch(void **state) {
   check_ranks(true);
 }
 
-// What is under way to other ranks, v and its sum, is an operand of later kernels of the same leaf.
+// v and its sum, which are being sent to other ranks, are operands of later kernels of the same leaf.
 static void messages_wait_for_readers(void **state) {
   (void)state;
   static const char format[] = "format: ngrad/1\n"
@@ -338,9 +338,9 @@ static void messages_wait_for_readers(void **state) {
   is_eager = false;
 }
 
-// Gradients through AllReduce are those of differences.
+// Gradients through AllReduce equal finite differences.
 
-// Every leaf scales its part of x by w, and by what all have in common of that.
+// Every leaf scales its part of x by w, and by a value that is common to all leaves.
 static const char through[] = "format: ngrad/1\n"
                               "name: through\n"
                               "leaves: 3\n"
@@ -455,7 +455,7 @@ static const char product[] = "format: ngrad/1\n"
                               "  - {op: SoftmaxCrossEntropy, inputs: [logits, labels], outputs: [loss]}\n"
                               "outputs: [loss]\n";
 
-// Where the leaves are a power of two times the ranks, a rank sends what it would for a ring.
+// If the number of leaves is a power of two times the number of ranks, a rank sends as many bytes as in a ring.
 static void as_many_leaves_send_as_much_as_a_ring(void **state) {
   (void)state;
   for (int64_t count = 2; count <= 8; count += count == 4 ? 3 : 1)

@@ -60,7 +60,8 @@ static void must_agree(const char *operator, const char * attributes, const char
     run(ctx, g, isas[isa], 1, &x, inlined);
     const size_t nbytes = (size_t)3 * WIDTH * (strcmp(type, "f64") == 0 ? sizeof(double) : sizeof(float));
     for (size_t i = 0; i < NUSES; i++) {
-      if (memcmp(called[i].data, inlined[i].data, nbytes) != 0) fail_msg("%s of %s", operator, type);
+      if (memcmp(called[i].data, inlined[i].data, nbytes) != 0)
+        fail_msg("%s of %s: called and inlined functions give different bits", operator, type);
       ng_tensor_free(ctx, &called[i]);
       ng_tensor_free(ctx, &inlined[i]);
     }
@@ -96,7 +97,7 @@ static void each_is_there_once_however_often_it_is_called(void **state) {
   text_format(&text, "format: ngrad/1\nname: g\ninputs: [{name: y0, type: f32, shape: [%d]}]\nconstants:\n", WIDTH);
   for (int i = 0; i < N; i++) text_format(&text, "  - {name: c%d, type: f32, shape: [], value: %d.25}\n", i, i);
   text_add_string(&text, "nodes:\n");
-  for (int i = 0; i < N; i++) // each factor is another one, so that no two kernels share functions
+  for (int i = 0; i < N; i++) // the factors differ, so that no two kernels have the same functions
     text_format(&text,
                 "  - {op: Multiply, inputs: [y%d, c%d], outputs: [m%d]}\n"
                 "  - {op: Tanh, inputs: [m%d], outputs: [y%d]}\n",

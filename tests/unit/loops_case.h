@@ -98,7 +98,7 @@ static inline bool loops_case_init_file(LoopsCase *c, const char *path, int64_t 
   return nelems <= most_nelems;
 }
 
-// Fails unless all files are valid; returns the number of those that are small enough.
+// Fails unless all files are valid; returns the number of small enough files.
 static inline size_t for_each_file(const char *pattern, int64_t most_nelems, bool (*is_right)(const LoopsCase *c)) {
   glob_t files = {0};
   size_t count = 0, nfailures = 0;

@@ -160,8 +160,8 @@ static void must_be_told(const LoopsCase *c, const Program *p, const Tensor *out
   text_init(&why, &system_allocator);
   nspoilt = 0;
   const bool ok = execute_program(p, c->inputs, outputs, NULL, &why);
-  if (!nspoilt) fail_msg("%s: there is nothing to spoil", spoiling->name);
-  if (ok) fail_msg("%s: nothing is told", spoiling->name);
+  if (!nspoilt) fail_msg("%s: no tree has a node to change", spoiling->name);
+  if (ok) fail_msg("%s: the executor found no mistake, expected a message", spoiling->name);
   if (!strstr(text_string(&why), spoiling->told))
     fail_msg("%s: expected \"%s\", found \"%s\"", spoiling->name, spoiling->told, text_string(&why));
   text_deinit(&why);

@@ -15,7 +15,7 @@ static void must_be_sound(LoopTree *t, Arena *arena, const char *what) {
   text_deinit(&why);
 }
 
-// What recipes make
+// The nodes that recipes make
 
 static void set_randomly(ScheduleOverrides *overrides, uint64_t seed) {
   uint64_t random = seed;
@@ -101,7 +101,7 @@ static void with_trees_of_copies(TreeTest test) {
   deinit(&l);
 }
 
-// Of graphs with the extents that they have, and with open ones.
+// For graphs with literal extents, and with open dims.
 static size_t with_trees_of(const char *pattern, TreeTest test) {
   glob_t files = {0};
   size_t count = 0;
@@ -257,8 +257,8 @@ static const struct Field {
     FIELD(FIELD_INT64, extent),
 };
 
-// What of a node says what is done. Not here: what is a matter of speed alone, or of no matter to some nodes of the
-// kind.
+// The fields that decide what each kind of node does. Fields that affect only speed, or that some nodes of the kind do
+// not use, are left out.
 static const char *const matters[NODE_FENCE + 1] = {
     [NODE_COUNTER] = "value var.kind",
     [NODE_ADVANCE] = "value var.kind",

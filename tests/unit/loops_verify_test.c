@@ -15,7 +15,7 @@ static void must_be_sound(LoopTree *t, Arena *arena, const char *what) {
 static void must_be_wrong(const LoopTree *t, const char *expected) {
   Text why;
   text_init(&why, &system_allocator);
-  if (loops_verify(t, &why)) fail_msg("accepted, expected %s", expected);
+  if (loops_verify(t, &why)) fail_msg("the tree is accepted, expected the message: %s", expected);
   if (!strstr(text_string(&why), expected)) assert_string_equal(text_string(&why), expected);
   text_deinit(&why);
 }
@@ -46,7 +46,7 @@ static void end(Tree *tree) {
   deinit(&tree->l);
 }
 
-// What leads to the nth node of a kind, in the order of the text.
+// The link to the nth node of a kind, in the order of the text.
 static LoopNode **find_link(LoopNode **link, LoopNodeKind kind, int *nth) {
   LoopNode **found = NULL;
   for (; *link && !found; link = &(*link)->next) {
@@ -277,7 +277,7 @@ static void streams_begin_at_cache_lines_whatever_is_set(void **state) {
     }
 }
 
-// What no loop can do, its tree shows; checked builds end with it.
+// Trees of loops that cannot be computed are refused; checked builds abort.
 static void trees_of_spoilt_loops_are_found(void **state) {
   (void)state;
   Tree tree = tree_of(HEAD "inputs: [{name: x, type: f32, shape: [6, 40]}]\nnodes:\n"

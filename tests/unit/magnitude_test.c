@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// A graph, what is expected of it, and an actual result to spoil.
+// A graph, its expected results, and actual results to spoil.
 typedef struct Case {
   ng_context *ctx;
   ng_graph *graph;
@@ -100,7 +100,7 @@ static void roundings_of_terms_that_cancel_pass(void **state) {
   }
 }
 
-// Results that are 0 by what one operator computes, which no change of its inputs shows.
+// Results that are 0 because an operator cancels internally, which changes of its inputs do not show.
 static void operators_that_cancel_within_pass(void **state) {
   (void)state;
   static const char text[] =
@@ -142,8 +142,8 @@ static void a_sum_over_the_wrong_axis_is_seen(void **state) {
   case_deinit(&c);
 }
 
-// Noise may move an element over a threshold, which moves the result far: one wrong element must be seen all the same,
-// and what is chosen by comparing with itself must be chosen again.
+// Noise may move an element over a threshold, which moves the result far: one wrong element must be seen all the same.
+// If noise moves the maximum of a row, the element that is the maximum must still equal it.
 static void thresholds_excuse_nothing(void **state) {
   (void)state;
   static const char *const texts[] = {
@@ -183,7 +183,7 @@ static void what_is_exact_is_compared_exactly(void **state) {
   case_deinit(&c);
 }
 
-// Rounding to bf16 inside is what an f64 output may show.
+// An f64 output may have errors of values inside that are rounded to bf16.
 static void outputs_are_as_exact_as_what_they_are_made_of(void **state) {
   (void)state;
   static const char text[] = BEGIN "inputs: [{name: x, type: bf16, shape: [50]}]\n"
@@ -230,8 +230,8 @@ static void quantised_outputs_may_be_off_as_roundings_move_them(void **state) {
   }
 }
 
-// 40000 x is infinite in f16 where x > 1.64, and the exact result is not. Whoever keeps f32 between the operators has
-// the exact one, and who stores f16 the other.
+// 40000 x is infinite in f16 for x > 1.64, but the exact result is finite. A program that has f32 between the operators
+// gets the exact result; a program that stores f16 gets infinity.
 static void a_value_between_operators_may_overflow(void **state) {
   (void)state;
   static const char text[] = BEGIN "inputs: [{name: x, type: f16, shape: [50]}]\n"

@@ -49,7 +49,7 @@ static bool write_entries(const NpzEntry *entries, size_t count) {
   return ok;
 }
 
-// Whether all that make_entries says is in the file; else what was told, line by line.
+// Whether the file has all entries of make_entries. If not, `told` has the messages, one a line.
 static bool read_all(NpzEntry entries[NENTRIES], bool takes_some, char told[1024]) {
   Diagnostics d;
   diagnostics_init(&d, &system_allocator);

@@ -48,7 +48,7 @@ static void add_text(Message *m, uint64_t field, const char *text) {
   add_bytes(m, field, text, strlen(text));
 }
 
-// Frees what is inside.
+// Frees the contents.
 static void add_message(Message *m, uint64_t field, Message *inside) {
   add_bytes(m, field, inside->bytes, inside->count);
   free(inside->bytes);
@@ -220,7 +220,7 @@ static void what_a_constant_is_made_of_is_counted(void **state) {
   }
 }
 
-// What is not folded any more is left to the graph.
+// Beyond the limits, nodes are not folded and stay in the graph.
 static void folding_comes_to_an_end(void **state) {
   static const int64_t extents[] = {1 << 16};
   (void)state;

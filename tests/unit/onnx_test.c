@@ -410,7 +410,7 @@ static void a_type_was_a_name_before_opset_6(void **state) {
   assert_true(computes(&model, (const double[]){1, -2}, 2));
 }
 
-// Before opset 13 the axes from `axis` on are one; those before it stay, and may have names.
+// Before opset 13 the axes from `axis` on are one axis; the axes before it stay, and may have names.
 static void softmax_keeps_named_extents(void **state) {
   static const uint8_t last[] = {2, 3};
   const Message axis = int_attribute("axis", 2), axes = list_attribute("axes", last, 2);
@@ -507,7 +507,7 @@ static void a_known_condition_chooses_a_branch(void **state) {
   }
 }
 
-// Reshape(x, [Shape(x)[0], -1]), as torch.onnx.export writes it, and [Shape(x)[0] * 3]: what remains.
+// Reshape(x, [Shape(x)[0], -1]), as torch.onnx.export writes it, and [Shape(x)[0] * 3], which is the remaining extent.
 static void named_extents_flow_into_reshape(void **state) {
   (void)state;
   for (int is_product = 0; is_product < 2; is_product++) {
@@ -585,7 +585,8 @@ static void check_external(const char *folder, const char *location, const char 
                        &(ReadSettings){.folder = folder}, &d);
   if (g) yaml_print(g, &text);
   else diagnostics_print(&d, &text, false);
-  if (!strstr(text_string(&text), wanted)) fail_msg("%s\n%s", wanted, text_string(&text));
+  if (!strstr(text_string(&text), wanted))
+    fail_msg("expected the text\n%s\nin the graph\n%s", wanted, text_string(&text));
   graph_free(g);
   text_deinit(&text);
   diagnostics_deinit(&d);
@@ -620,7 +621,7 @@ static void external_data_are_below_the_folder(void **state) {
   rmdir(folder);
 }
 
-// A constant whose shape has a name in it has no number of elements: what needs its elements asks for one.
+// A constant whose shape has a named extent has no number of elements; operators that need its elements report it.
 static void a_constant_without_a_length_is_refused(void **state) {
   static const struct {
     const char *op;

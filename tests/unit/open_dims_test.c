@@ -40,7 +40,7 @@ static void deinit(Opened *o) {
 static Extent extent_of(const Graph *g, const char *name, int axis) {
   for (size_t i = 0; i < g->nvalues; i++)
     if (strcmp(g->values[i]->name, name) == 0) return g->values[i]->shape.extent[axis];
-  fail_msg("no value %s", name);
+  fail_msg("the graph has no value %s", name);
   return EXTENT_UNKNOWN;
 }
 
@@ -260,7 +260,8 @@ static void extents_of_other_windows_do_not(void **state) {
 
 static void rooms_grow_by_one_product_each(void **state) {
   (void)state;
-  // What Softmax hands on has 1000 N elements; the sum over N of that, and what is made of it, a literal number.
+  // The result of Softmax has 1000 N elements; its sum over N, and the values computed from this sum, have a literal
+  // number of elements.
   Opened o = open_text(
       &system_allocator, FILE_BEGIN
       "dims: {N: 16, M: 16}\ninputs: [{name: x, type: f32, shape: [N, 1000]}, {name: z, type: f32, shape: [M]}]\n"

@@ -1,5 +1,5 @@
 // Every operator on literal numbers: interpreted, in scalar code and for the best ISA here. All cases are one graph.
-// The test also checks that each operator has cases, among them those that operators tend to get wrong.
+// The test also checks that each operator has cases, including cases that operators often get wrong.
 #include "frontend/api/ngrad.h"
 #include "ir/operators/infer.h"
 #include "ir/operators/operator.h"
@@ -116,7 +116,7 @@ static void cases_deinit(Cases *c) {
   ng_context_free(c->ctx);
 }
 
-// A zero has its sign too.
+// Zeros are compared with their sign.
 static bool is_near(double got, double wanted, double tolerance) {
   if (isnan(wanted) || isinf(wanted)) return isnan(wanted) ? isnan(got) : got == wanted;
   if (wanted == 0 && (got == 0 || tolerance == 0)) return got == 0 && !signbit(got) == !signbit(wanted);
@@ -129,7 +129,7 @@ static void must_be_as_written(const Cases *c, const char *how, double tolerance
   for (size_t i = 0, at = 0; i < NOPERATOR_CASES; i++) {
     const OperatorCase *row = &operator_cases[i];
     size_t n = read_literals(row->outputs, literals);
-    for (size_t k = 0; k < n; k++, at++) // in f32, what is compiled may round a zero away, and so its sign
+    for (size_t k = 0; k < n; k++, at++) // in f32, compiled code may round a zero, and its sign, away
       for (size_t e = 0; e < literals[k].count; e++) {
         double got = ng_tensor_get(&c->outputs[at], (int64_t)e), wanted = literals[k].numbers[e];
         Type type = (Type)c->outputs[at].type;
@@ -164,7 +164,7 @@ static void results_are_those_of_the_definitions(void **state) {
   cases_deinit(&c);
 }
 
-// What is in one of an operator's cases.
+// The properties of an operator's case.
 enum {
   HAS_NAN = 1 << 0,
   HAS_INFINITY = 1 << 1,

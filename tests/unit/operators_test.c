@@ -48,7 +48,8 @@ static void rows_are_complete(void **state) {
     assert_true(op->ninputs >= 1 && op->ninputs <= MAX_OPERANDS);
     assert_true(op->noutputs >= 1 && op->noutputs <= MAX_OPERANDS);
     assert_true(op->nattributes <= MAX_ATTRIBUTES);
-    assert_false(op->outputs[0].is_optional); // what makes a region's domain, and what a node is for
+    assert_false(
+        op->outputs[0].is_optional); // the first output defines a region's domain, and is the purpose of the node
   }
 }
 
@@ -56,8 +57,8 @@ static bool has_weights_side(const Operator *op) {
   return op->inputs[1].side == SIDE_WEIGHTS || op->outputs[0].side == SIDE_WEIGHTS;
 }
 
-// A trait or a scope promises attributes that the passes then read, and no other row has those of a norm, except that
-// convolutions have groups, too.
+// Rows with a trait or a scope have the attributes that passes then read. Other rows do not have the attributes of
+// norms; only convolutions have groups, too.
 static void columns_promise_attributes_that_are_there(void **state) {
   static const char *const scopes[] = {[SCOPE_ROW] = "begin_norm_axis", [SCOPE_GROUP] = "groups"};
   (void)state;
@@ -246,7 +247,8 @@ static void check_signature_operands(const Signature *s, const SignatureOperand 
     for (uint32_t k = 0; k < i; k++) assert_string_not_equal(row->name, operands[k].name);
   }
   for (uint32_t slot = 0; slot < nrows; slot++)
-    if (!is_named[slot] && !rows[slot].is_optional) fail_msg("%s has no name for %s", s->full_name, rows[slot].name);
+    if (!is_named[slot] && !rows[slot].is_optional)
+      fail_msg("name %s: required operand %s has no name", s->full_name, rows[slot].name);
 }
 
 static void operands_of_signatures_are_slots_of_their_operators(void **state) {
@@ -279,16 +281,16 @@ static void attributes_of_signatures_are_their_operators(void **state) {
     for (uint32_t k = 0; k < s->nattributes; k++) {
       const SignatureAttribute *a = &s->attributes[k];
       const Attribute *row = attribute_row(op, a->canonical);
-      if (!row) fail_msg("%s: no attribute %s", s->full_name, a->canonical);
+      if (!row) fail_msg("name %s: the operator has no attribute %s", s->full_name, a->canonical);
       assert_true(!a->name || is_identifier(a->name));
-      assert_false(!a->name && a->is_required); // a fixed one
+      assert_false(!a->name && a->is_required); // fixed
       assert_true(a->is_required ? a->value == 0 : is_default_in_range(row, a->value));
       assert_false(is_named[row - op->attributes]);
       is_named[row - op->attributes] = true;
     }
     for (uint32_t k = 0; k < op->nattributes; k++) // else a node under this name could never be complete
       if (s->nattributes && op->attributes[k].is_required && !is_named[k])
-        fail_msg("%s leaves out %s", s->full_name, op->attributes[k].name);
+        fail_msg("name %s: attribute %s is missing", s->full_name, op->attributes[k].name);
   }
 }
 
@@ -319,7 +321,7 @@ static void must_set_defaults(OperatorName n) {
     else if (row->kind != ATTRIBUTE_S64_LIST && row->kind != ATTRIBUTE_F32_LIST)
       assert_true(node_s64(&node, row->name) == (int64_t)expected);
   }
-  for (uint32_t i = 0; n.signature && i < n.signature->nattributes; i++) { // what the name fixes
+  for (uint32_t i = 0; n.signature && i < n.signature->nattributes; i++) { // attributes that the name fixes
     const SignatureAttribute *a = &n.signature->attributes[i];
     if (!a->name) assert_int_equal(node_s64(&node, a->canonical), (int64_t)a->value);
   }
@@ -442,11 +444,11 @@ static void rows_are_those_of_the_documents(void **state) {
   }
 }
 
-// Each operand of a name means what the document's table of the other names says.
+// Operands of other names mean what the document's table says.
 static void operands_of_signatures_mean_the_same(void **state) {
   (void)state;
   static const char *const rows[][3] = {
-      // name, its operands, what they are called in BatchNormTrainingBackward
+      // name, its operands, their names in BatchNormTrainingBackward
       {"BatchNormTrainingBackprop", "input_forward output_delta mean variance gamma input_delta gamma_delta beta_delta",
        "src diff_dst mean variance gamma diff_src diff_gamma diff_beta"},
       {"ngraph.BatchNormTrainingBackprop",

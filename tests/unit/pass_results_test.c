@@ -1,7 +1,7 @@
 // Passes do not change results: each model, each golden case and many random graphs give the same results with all
-// passes, without each one, without fusion, and without any pass. All are interpreted, so a difference is in the graph.
+// passes, without one pass, without fusion, and without any pass. All are interpreted, so a difference is in the graph.
 //
-// NGRAD_RANDOM_GRAPHS=1000 takes so many.
+// NGRAD_RANDOM_GRAPHS=1000 takes 1000 random graphs.
 #include "backends/interpreter/magnitude.h"
 #include "frontend/yaml/yaml.h"
 #include "passes/pipeline.h"
@@ -89,7 +89,7 @@ static double magnitude(Trial *t, size_t k) {
   return t->magnitudes[k];
 }
 
-// The graph before any pass, for whoever looks for the mistake.
+// Prints the graph before all passes, for debugging.
 static void print_graph(const Trial *t) {
   Text text;
   text_init(&text, &system_allocator);
@@ -118,7 +118,8 @@ static void compare_output(Trial *t, size_t k, const char *how) {
   double tolerance = type_tolerance(t->graph->outputs[k]->type);
   if (sqrt(apart) > tolerance * sqrt(norm) && sqrt(apart) > tolerance * magnitude(t, k)) {
     print_graph(t);
-    fail_msg("%s, %s: %s is %g away of %g", t->name, how, t->graph->outputs[k]->name, sqrt(apart), sqrt(norm));
+    fail_msg("%s, %s: output %s differs by %g in L2 norm, of a norm of %g", t->name, how, t->graph->outputs[k]->name,
+             sqrt(apart), sqrt(norm));
   }
 }
 
@@ -216,7 +217,7 @@ static void random_graphs_give_the_same(void **state) {
   }
 }
 
-// What random graphs hardly ever have.
+// Forms that random graphs hardly ever have.
 static void rare_graphs_give_the_same(void **state) {
   (void)state;
   static const char *const texts[] = {
@@ -241,7 +242,7 @@ static void rare_graphs_give_the_same(void **state) {
 static void each_pass_changed_some(void **state) {
   (void)state;
   for (size_t i = 0; i < npasses; i++)
-    if (!nchanged[i]) fail_msg("%s changed no graph", passes[i].name);
+    if (!nchanged[i]) fail_msg("pass %s changed no graph, expected at least one", passes[i].name);
 }
 
 int main(void) {

@@ -169,7 +169,7 @@ static bool is_right(const LoopsCase *c, const char *text) {
   return ok;
 }
 
-// False: the graph is invalid, as that of AvgPool with a window of padding alone.
+// False: the graph is invalid, such as AvgPool with a window that is all padding.
 static bool try_graph(uint64_t seed, bool is_large, size_t *nfailures) {
   char text[TEXT], name[64];
   Random r = {seed};
@@ -211,7 +211,8 @@ static size_t count_made(const LoopsCase *c) {
   return n;
 }
 
-// A gradient by data whose pieces read the same windows, which the first of them copies with the padding of all.
+// A gradient by data whose pieces read the same windows: the first piece copies the windows, with the padding of all
+// pieces.
 static void pieces_share_a_copy(void **state) {
   (void)state;
   const Case c = {

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-// Graph files but for what they all have. Inputs: x, g, r of [4, 8], s, m, v of [8], o of [4, 1].
+// Graph files without their common lines. Inputs: x, g, r of [4, 8], s, m, v of [8], o of [4, 1].
 #define FILE_BEGIN                                                                                                     \
   "format: ngrad/1\nname: test\ninputs:\n"                                                                             \
   "- {name: x, type: f32, shape: [4, 8]}\n- {name: g, type: f32, shape: [4, 8]}\n"                                     \
@@ -50,7 +50,7 @@ static PassContext context(const Allocator *allocator, Diagnostics *d) {
   return (PassContext){.diagnostics = d, .allocator = allocator, .target = &target};
 }
 
-// "g dx y | z": the regions in the order of their last nodes, each with what its nodes make first.
+// "g dx y | z": the regions in the order of their last nodes; of each region, the first output of each node.
 static void print_regions(const Graph *g, const Partition *p, Text *out) {
   for (uint32_t region = 0; region < g->nnodes; region++) {
     if (out->nbytes && p->first[region] != NO_NODE) text_add_string(out, " |");
@@ -162,7 +162,7 @@ static void chains_that_read_the_same_become_one_region(void **state) {
               NORMALLY, "y a b c d");
   must_become(FILE_BEGIN NODE("ReLU", "x", "a") SUM("a", "0", "false", "b") NODE("Add", "b, s", "c")
                   NODE("Add", "x, c", "d") NODE("ReLU", "d", "e") OUTPUTS("e"),
-              NORMALLY, "a b | c d e"); // what the first makes is needed before the second
+              NORMALLY, "a b | c d e"); // the second kernel needs the result of the first
 }
 
 // Half of a row's three tensors would have left a second level of 1 MB when the second and the third sweep come. The
@@ -202,7 +202,7 @@ static void a_region_streams_no_more_tensors_than_prefetchers_follow(void **stat
   text_deinit(&text);
 }
 
-// Rows' sums that columns' sums wait for: the cut is between them, and what stands around either stays with it.
+// Sums over columns need sums over rows: the regions are cut between them, and neighbours of each sum stay with it.
 static void sums_that_cannot_be_together_keep_their_neighbours(void **state) {
   (void)state;
   must_become(FILE_BEGIN NODE("ReLU", "x", "a") NODE("SoftMax", "a", "b")
@@ -211,7 +211,7 @@ static void sums_that_cannot_be_together_keep_their_neighbours(void **state) {
               NORMALLY, "a b | c d e");
 }
 
-// Its axis is one of its own shape's, and would be another of the wider one.
+// A node's axis attribute counts axes of its own shape, and would mean another axis of the wider shape.
 static void what_names_an_axis_does_not_spread(void **state) {
   (void)state;
   must_become("format: ngrad/1\nname: test\n"
@@ -260,8 +260,8 @@ static void regions_stand_at_their_last_nodes(void **state) {
               "a b c");
 }
 
-// Forty functions of x, their sum, and that times each of them: when the products are looked at, who makes their
-// operands has not joined yet, but will.
+// Forty functions of x, their sum, and the sum times each of them: when the products join the region, the producers of
+// their operands have not joined yet, but will.
 static void values_of_the_region_itself_are_no_streams(void **state) {
   (void)state;
   enum { NVALUES = 40 };
@@ -291,7 +291,8 @@ static void values_of_the_region_itself_are_no_streams(void **state) {
   "attributes: {use_affine: false}}\n"                                                                                 \
   "- {op: " backward ", inputs: [x, g, mean, var], outputs: [dx]"
 
-// In the type that is computed with: of others, the backward one takes what is rounded.
+// A norm and its gradient are one kernel only if the statistics have the type of the computation: the gradient takes
+// other types rounded.
 static void statistics_pass_between_norms_of_the_same_axes(void **state) {
   (void)state;
   static const char in_line[] = NORMS("f32", "[4, 8]", "LayerNormBackward") ", attributes: {use_affine: false}}\n";
@@ -460,7 +461,7 @@ static void graphs_without_nodes_are_programs_without_kernels(void **state) {
   diagnostics_deinit(&d);
 }
 
-// What fuse puts together, a schedule carries: nothing that it counted on falls apart.
+// Each region that fuse makes has a schedule as one kernel.
 static void every_region_has_a_kernel(void **state) {
   (void)state;
   static const RandomGraphOptions options = {.most_nodes = 24, .most_nelems = 3000};
@@ -484,7 +485,7 @@ static void every_region_has_a_kernel(void **state) {
   }
 }
 
-// Why kernels are not one
+// Reasons why kernels are not fused
 
 static void must_tell(const char *text, const char *told) {
   Diagnostics d;
@@ -533,7 +534,7 @@ static void kernels_tell_why_they_stopped_growing(void **state) {
             "neighbours'");
 }
 
-// What a program's text has, line by line behind one another.
+// Fails unless the program's text contains these lines.
 static void must_print(const char *text, const char *lines) {
   Diagnostics d;
   PassContext c = context(&system_allocator, &d);
@@ -543,7 +544,8 @@ static void must_print(const char *text, const char *lines) {
   Text out;
   text_init(&out, &system_allocator);
   program_print(p, &out);
-  if (!strstr(text_string(&out), lines)) fail_msg("%s\nexpected in it\n%s", text_string(&out), lines);
+  if (!strstr(text_string(&out), lines))
+    fail_msg("found the program\n%s\nexpected it to contain\n%s", text_string(&out), lines);
   text_deinit(&out);
   program_free(p);
   graph_free(g);
@@ -558,7 +560,7 @@ static const char padded_convolution[] =
     "pads_end: [1, 1], dilations: [1, 1]}}\n"
     "outputs: [y]\n";
 
-// Each tensor once, whatever sweeps look at it: 4 x 8 elements of 4 bytes are 128, 8 are 32, 4 are 16.
+// Each tensor counts once, however many sweeps read it: 4 x 8 elements of 4 bytes are 128, 8 are 32, 4 are 16.
 static void kernels_count_bytes_as_one_does_by_hand(void **state) {
   (void)state;
   must_print(residual_tail, "  reads x g m v r: 448 bytes\n  writes dg db y: 192 bytes\n");
@@ -615,7 +617,7 @@ static void failing_allocations_are_errors(void **state) {
   }
 }
 
-// What a file becomes after all passes, with the n-th allocation failing; NULL: out of memory, which was told.
+// The graph after all passes, with the n-th allocation failing; NULL: out of memory, which was reported.
 static char *becomes_with_failing(const char *file, size_t n, Text *text) {
   FailingAllocator memory;
   Diagnostics d, passes_d;
@@ -642,7 +644,7 @@ static char *becomes_with_failing(const char *file, size_t n, Text *text) {
   return ran ? (char *)text_string(text) : NULL;
 }
 
-// No pass takes what memory did not suffice for as something that is not there.
+// No pass mistakes a failed allocation for a missing value.
 static void passes_tell_or_do_all(void **state) {
   (void)state;
   glob_t files;
@@ -693,7 +695,7 @@ static bool schedules_in(const Graph *g, size_t nbytes) {
 
 static void every_allocation_of_a_schedule_may_fail(void **state) {
   (void)state;
-  enum { STEP = 16 }; // what arenas round up to
+  enum { STEP = 16 }; // arenas round up to multiples of this
   Diagnostics d;
   context(&system_allocator, &d);
   Graph *g = read_text(&system_allocator, residual_tail);

@@ -1,5 +1,5 @@
-// Plans are small: the memory of a kernel's own is bounded by the largest tensor that it reads, writes or reduces to,
-// whatever is broadcast, and for all values of open dims.
+// Plans are small: the largest tensor that a kernel reads, writes or reduces to bounds the memory of its temporaries,
+// for all ways to broadcast and for all values of open dims.
 #include "frontend/api/handles.h"
 #include "ir/graph/open_dims.h"
 #include "passes/pipeline.h"
@@ -18,7 +18,7 @@ static const Target usual = {.isa = "avx2",
                              .llc_nbytes = 32 << 20,
                              .threads = 4};
 
-// Random graphs of values of rank 3, each of which has an axis in full or of extent 1
+// Random graphs of values of rank 3; each axis of a value is full or has extent 1
 
 static uint64_t next_random(uint64_t *state) {
   *state = *state * 6364136223846793005U + 1442695040888963407U;
@@ -78,7 +78,7 @@ static int64_t chunks_at(const Graph *g, const Kernel *k, const Loop *loop, cons
   return (total + length - 1) / length;
 }
 
-// Bytes of a temporary; of partial sums also *result: those of what they are summed up to.
+// Bytes of a temporary. If it holds partial sums, sets *result to the bytes of their total.
 static int64_t temporary_at(const Graph *g, const Schedule *s, const Temporary *t, const int64_t *values,
                             int64_t *result) {
   const int64_t nbytes = (int64_t)type_nbytes(t->type);
@@ -113,7 +113,7 @@ static void must_be_small(const Program *p, const int64_t *values, const char *t
     if (own <= FACTOR * largest + FEW) continue;
     print_error("%s", text);
     for (size_t d = 0; d < g->ndims; d++) print_error("# %s = %lld\n", g->dims[d]->name, (long long)values[d]);
-    fail_msg("kernel %zu: %lld bytes of its own, beside %lld of the largest tensor", i, (long long)own,
+    fail_msg("kernel %zu: temporaries of %lld bytes, but the largest tensor has %lld bytes", i, (long long)own,
              (long long)largest);
   }
 }

@@ -52,8 +52,8 @@ static void strided_factors_are_kept_in_panels(void **state) {
   lowered_deinit(&l);
 }
 
-// Vectors that stay in the first-level cache for all rows are read where they are: those of a short sum, unless the
-// pitch lets them share few sets of that cache.
+// Vectors that stay in the L1 cache for all rows are read from their tensor: vectors of a short sum, unless their pitch
+// maps them to few sets of this cache.
 static void vectors_of_short_sums_are_not_copied(void **state) {
   static const struct {
     int length, columns, ncopies;
@@ -224,8 +224,8 @@ static void next_rows_are_fetched(void **state) {
   }
 }
 
-// What the next row of places adds to the windows of a copy beyond the second-level cache is fetched; forwards, and
-// backwards along the window.
+// If a copy exceeds the L2 cache, the elements that the windows of the next row of places add are prefetched; forwards,
+// and backwards along the window.
 static void next_windows_are_fetched(void **state) {
   static const struct {
     const char *convolution;
@@ -514,7 +514,7 @@ static void copies_of_windows_keep_what_is_dense(void **state) {
   }
 }
 
-// A loop that adds up other blocks than those that were summed.
+// A loop that adds the sums of other blocks than were computed.
 static void blocks_of_other_sums_are_found(void **state) {
   (void)state;
   Lowered l = lower_product(64, 8192, 64, &usual);
@@ -547,7 +547,7 @@ static void windows_of_one_image_are_copied(void **state) {
   lowered_deinit(&l);
 }
 
-// One block more than threads can share evenly would cost them the time of a whole one.
+// One block more than a multiple of the threads would cost the time of a whole block.
 static void products_have_no_more_blocks_than_threads_share(void **state) {
   (void)state;
   static const char *const rows[] = {"1024", "256", "64", "1000"};
@@ -565,8 +565,8 @@ static void products_have_no_more_blocks_than_threads_share(void **state) {
   }
 }
 
-// A factor that pointwise nodes compute is computed while it is copied, once for each element of the copy, and what is
-// outside of the tensor is 0, not the formula of 0.
+// A factor that pointwise nodes compute is computed while it is copied, once for each element of the copy. Outside of
+// the tensor the copy has 0, not the formula of 0.
 static void factors_are_computed_into_their_copies(void **state) {
   (void)state;
   Lowered l = lower("format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [2, 9, 8, 20]}\n"
@@ -717,7 +717,7 @@ static void results_that_are_read_too_early_are_found(void **state) {
   lowered_deinit(&l);
 }
 
-// Sums along the axis of vectors, sums over what several kernels compute, and sums within groups of channels.
+// Sums along the vector axis, sums over results of several kernels, and sums within groups of channels.
 static void other_sums_are_kernels_of_their_own(void **state) {
   static const char *const graphs[] = {
       "  - {op: MatMul, inputs: [a, b], outputs: [y]}\n  - {op: SoftMax, inputs: [y], outputs: [z], attributes: {axis: "

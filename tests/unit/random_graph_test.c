@@ -66,8 +66,8 @@ static void every_operator_and_name_occurs(void **state) {
   }
   for (size_t i = 0; i < OP_COUNT + nsignatures; i++)
     if (noccurrences[i] < 20 && (i >= OP_COUNT || random_is_drawn((OperatorId)i)))
-      fail_msg("%s is rare: %zu", i < OP_COUNT ? operators[i].name : signatures[i - OP_COUNT].full_name,
-               noccurrences[i]);
+      fail_msg("%s: only %zu nodes of random graphs have this operator",
+               i < OP_COUNT ? operators[i].name : signatures[i - OP_COUNT].full_name, noccurrences[i]);
 }
 
 static void a_seed_gives_one_graph(void **state) {
@@ -84,7 +84,7 @@ static void a_seed_gives_one_graph(void **state) {
   graph_free(c);
 }
 
-// What readers warn of after inference.
+// The number of warnings that readers give after inference.
 static size_t count_warnings(const Graph *g) {
   Diagnostics d;
   diagnostics_init(&d, &system_allocator);
@@ -119,7 +119,7 @@ static void prints_are_fixed_points(void **state) {
   }
 }
 
-// Inference from less: of what was known, all that comes back is the same.
+// Inference from less information: everything that it finds again is as before.
 
 static void forget(uint64_t *random, const Value *v, Value *copy) {
   bool is_given = !v->producer;
@@ -129,9 +129,9 @@ static void forget(uint64_t *random, const Value *v, Value *copy) {
     if (random_chance(random, 40)) copy->shape.extent[axis] = EXTENT_UNKNOWN;
 }
 
-// Extents beside scales of another number, of which it warns, are guessed wrong where nothing else says what they are.
-// What -1 stands for beside an extent with a name, what such an extent gives when joined, cut, padded, scaled or under
-// windows, and extents of a convolution's gradients may be known by declaration alone.
+// Inference guesses extents wrong, with a warning, if their number differs from the number of scales and nothing else
+// determines them. Some extents may be known by declaration only: -1 of a reshape beside a named extent; results of
+// joining, cutting, padding, scaling or windows along a named extent; extents of a convolution's gradients.
 static bool follows_from_inputs(const Graph *g) {
   for (size_t i = 0; i < g->nnodes; i++) {
     OperatorId id = g->nodes[i]->op->id;
@@ -185,7 +185,7 @@ static void check_program(const Program *p) {
   size_t nnodes = 0;
   for (size_t i = 0; i < p->nkernels; i++) {
     const Kernel *k = p->schedules[i]->kernel;
-    const bool has_pieces = nodes_npieces(k->nodes, k->nnodes) > 1; // each of which stores its part
+    const bool has_pieces = nodes_npieces(k->nodes, k->nnodes) > 1; // each piece stores its part
     for (size_t n = 0; n < k->nnodes; n++) { // several kernels may share out the results of one node
       nnodes += !is_computed[k->nodes[n]->index];
       assert_true(k->nnodes == 1 || has_pieces || !is_computed[k->nodes[n]->index]);
@@ -320,7 +320,7 @@ static bool is_stable(const Trial *t, size_t k, size_t i, double expected) {
   return true;
 }
 
-// Tells what is wrong, and the graph before the first; other graphs go on.
+// Prints a failure, after the graph if the failure is the first. The test goes on with other graphs.
 static void tell(Trial *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void tell(Trial *t, const char *format, ...) {
   if (t->nfailures++ == 0) fprintf(stderr, "seed %llu:\n%s", (unsigned long long)t->seed, text_string(&t->text));

@@ -15,7 +15,7 @@ static void random_norm_draws_the_same_everywhere(void **state) {
   assert_string_not_equal(random_norm_draw(2, 0).name, names[0]);
 }
 
-// Extents are rounded down, and so the smallest tensors may be smaller than what was drawn.
+// Extents are rounded down, so the smallest tensors may be smaller than the drawn size.
 static void random_norm_stays_in_its_ranges(void **state) {
   (void)state;
   for (uint64_t i = 0; i < 10000; i++) {

@@ -1,4 +1,4 @@
-// Random data is in the range that operators require, whatever lies between the input and the operator.
+// Random data is in the range that operators require, also with other nodes between the input and the operator.
 #include "frontend/api/ngrad.h"
 #include "frontend/yaml/yaml.h"
 
@@ -49,14 +49,14 @@ static const Row rows[] = {
      RANGE_ANY},
     // A value that several use
     {NODE("Add", "v, w", "a") SQRT("a") NODE("Tanh", "v", "z"), RANGE_POSITIVE, RANGE_POSITIVE},
-    // No matter what the data is
+    // Graphs whose operands are in range for any data
     {NODE("Multiply", "v, v", "a") SQRT("a"), RANGE_ANY, RANGE_ANY},
     {NODE("Square", "v", "a") NODE("Add", "a, epsilon", "b") SQRT("b"), RANGE_ANY, RANGE_ANY},
     {NODE("Exp", "v", "a") WITH("ReduceSum", "a", "b", "axes: [1]") NODE("Log", "b", "y"), RANGE_ANY, RANGE_ANY},
     {WITH("Pow", "v", "y", "beta: 2"), RANGE_ANY, RANGE_ANY},
     {WITH("Pow", "v", "y", "beta: 1.5"), RANGE_POSITIVE, RANGE_ANY},
     {WITH("Pow", "v", "y", "beta: -1"), RANGE_POSITIVE, RANGE_ANY},
-    // Where none would do
+    // No data would be in range
     {NODE("Multiply", "v, minus", "a") SQRT("a"), RANGE_ANY, RANGE_ANY},
     {NODE("Subtract", "v, w", "a") SQRT("a"), RANGE_ANY, RANGE_ANY},
 };
@@ -89,7 +89,7 @@ static void ranges_pass_through_what_lies_between(void **state) {
     Graph *clone = graph_clone(g);
     assert_non_null(clone);
     if (clone->inputs[0]->range != rows[i].v || clone->inputs[1]->range != rows[i].w)
-      fail_msg("%s: %d and %d", rows[i].nodes, clone->inputs[0]->range, clone->inputs[1]->range);
+      fail_msg("%s: the inputs have ranges %d and %d", rows[i].nodes, clone->inputs[0]->range, clone->inputs[1]->range);
     graph_free(clone);
     graph_free(g);
     diagnostics_deinit(&d);

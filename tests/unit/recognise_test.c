@@ -19,7 +19,7 @@ static const int64_t nelems = 48; // 6 columns
   NODE("Subtract", "x, m", "c")                                                                                        \
   NODE("Square", "c", "cc") MEAN("cc", "v") NODE("Add", "v, epsilon", "w") NODE("Sqrt", "w", "s")
 #define NORM MOMENTS NODE("Divide", "c, s", "xhat")
-// What differentiating xhat leaves, with g in the place of its gradient; dv is half of the variance's.
+// The derivative of xhat, with g for its gradient; dv is half of the variance's gradient.
 #define GRADIENT                                                                                                       \
   NODE("Reciprocal", "s", "r")                                                                                         \
   NODE("Multiply", "g, c", "gc")                                                                                       \

@@ -29,7 +29,8 @@ static bool fits(ng_context *ctx, ng_graph *g, const Tensors *whole, size_t nbyt
   run_into(&t, ctx, g, &options);
   for (size_t i = 0; i < ng_graph_output_count(g); i++)
     if (!has_same_bits(&whole->out[i], &t.out[i]))
-      fail_msg("%zu bytes: %s differs\n%s", nbytes, ng_graph_output(g, i).name, text);
+      fail_msg("with a workspace of at most %zu bytes, output %s differs\n%s", nbytes, ng_graph_output(g, i).name,
+               text);
   free_tensors(&t, ctx, g);
   ng_kernel *k = ng_compile(g, &options);
   assert_non_null(k);
@@ -63,7 +64,7 @@ static void random_graphs_keep_their_bits(void **state) {
     text_deinit(&text);
   }
   assert_true(use_quick_compiler(false));
-  if (nfit < 4) fail_msg("only %zu graphs were made smaller", nfit);
+  if (nfit < 4) fail_msg("recomputation made the workspace of only %zu graphs smaller, expected at least 4", nfit);
 }
 
 // By hand. Each value takes NBYTES, e is the caller's. While c is made from b, a lives for e: 3 values. With a made

@@ -70,7 +70,7 @@ static void roundings_between_kernels_are_right(void **state) {
   (void)state;
   static const struct {
     const char *text;
-    ng_status without; // when it is not known what the kernels are, and each node counts as one
+    ng_status without; // with unknown kernels: each node counts as a kernel
   } rows[] = {{BEGIN "inputs:\n"
                      "  - {name: q, type: bf16, shape: [8, 64]}\n"
                      "  - {name: k, type: bf16, shape: [64, 16]}\n"

@@ -1,4 +1,4 @@
-// The rewrite engine and the rules: what matches and what does not. Each rule has a graph on which it is applied, and
+// The rewrite engine and the rules: which graphs match. Each rule has a graph on which it is applied, and
 // which then gives the same bits, for all pairs of operands among NaN, infinities, both zeros and others.
 #include "backends/interpreter/interpreter.h"
 #include "frontend/yaml/yaml.h"
@@ -84,7 +84,7 @@ static const Rule *find_rule(const char *name) {
   for (size_t i = 0; i < npasses; i++)
     for (size_t k = 0; passes[i].rules && k < passes[i].rules->count; k++)
       if (strcmp(passes[i].rules->items[k].name, name) == 0) return &passes[i].rules->items[k];
-  fail_msg("no rule %s", name);
+  fail_msg("there is no rule %s", name);
   return NULL;
 }
 
@@ -221,13 +221,13 @@ static void each_rule_keeps_what_is_computed(void **state) {
     Diagnostics d;
     PassContext c = context(&d);
     Graph *before = read_text(cases[i].text), *after = read_text(cases[i].text);
-    if (!rewrite_graph(after, &c, &one)) fail_msg("%s does not fit its case", rule->name);
+    if (!rewrite_graph(after, &c, &one)) fail_msg("rule %s does not match the graph of its case", rule->name);
     if (!graph_verify(after, &d)) fail_msg("%s: %s", rule->name, d.items[0].message);
     Text left;
     text_init(&left, &system_allocator);
     print_operators(after, &left);
     if (strcmp(text_string(&left), cases[i].left) != 0)
-      fail_msg("%s leaves %s, expected %s", rule->name, text_string(&left), cases[i].left);
+      fail_msg("rule %s gives %s, expected %s", rule->name, text_string(&left), cases[i].left);
     text_deinit(&left);
     must_be_alike(before, after, rule);
     assert_false(rewrite_graph(after, &c, &one)); // nothing is left to do
@@ -248,7 +248,7 @@ static void each_rule_has_a_case(void **state) {
   }
 }
 
-// What must stay as it is, whatever rules there are without --fast-math.
+// Graphs that no rule may change without --fast-math.
 static void what_only_looks_like_an_identity_stays(void **state) {
   (void)state;
 #define KEPT NODE_OF("Reciprocal", "r", "out") OUTPUTS("out")
@@ -268,7 +268,7 @@ static void what_only_looks_like_an_identity_stays(void **state) {
       FILE_BEGIN WITH("StaticTranspose", "x", "n", "order: [1, 0]") NODE_OF("Abs", "n", "r") KEPT, // meets no other
       FILE_BEGIN WITH("StaticReshape", "row", "n", "shape: [9, 1], special_zero: false") NODE_OF("Add", "n, x", "r")
           KEPT, // a column
-      // The scales belong to an axis of what was moved.
+      // The scales belong to an axis of the moved tensor.
       FILE_BEGIN QUANTISED WITH("StaticTranspose", "q", "n", "order: [1, 0]")
           WITH("Dequantize", "n", "r", "qtype: per_channel, axis: 1, scales: " NINE) MOVE_BACK,
       FILE_BEGIN QUANTISED WITH("StaticReshape", "q", "n", "shape: [9, 1, 9], special_zero: false")
@@ -291,7 +291,7 @@ static void what_only_looks_like_an_identity_stays(void **state) {
 static Value *value_named(const Graph *g, const char *name) {
   for (size_t i = 0; i < g->nvalues; i++)
     if (strcmp(g->values[i]->name, name) == 0) return g->values[i];
-  fail_msg("no value %s", name);
+  fail_msg("the graph has no value %s", name);
   return NULL;
 }
 
@@ -325,8 +325,8 @@ static void a_letter_is_one_value(void **state) {
   graph_free(g);
 }
 
-// x*y + y*x': the first operand of the first product binds what only the exchanged second one, or the exchanged first,
-// can meet. Every combination of orders has one that fits.
+// x*y + y*x': the first operand of the first product binds a symbol that matches only if the operands of the second or
+// of the first product are exchanged. Each graph matches with one combination of operand orders.
 static void the_matcher_goes_back_on_every_choice(void **state) {
   (void)state;
   const Rule rule = {.pattern = NODE(Add, NODE(Multiply, X, Y), NODE(Multiply, X, Z))};

@@ -54,7 +54,7 @@ static const char *forward_text(const char *op, const char *shape, const char *a
   return text;
 }
 
-// What a loop is
+// Kinds of loops
 
 static AxisSet loop_axes(const Loop *loop) {
   return loop_outer_axes(loop) | loop_inner_axes(loop);
@@ -75,7 +75,7 @@ static int count_roots(const Loop *loop, RootKind kind, int sweep) {
   return count;
 }
 
-// Which loops there are
+// The loops of schedules
 
 static void layer_norm_gradient_visits_rows_once(void **state) {
   (void)state;
@@ -288,7 +288,7 @@ static void long_rows_are_peeled_to_cache_lines(void **state) {
   }
 }
 
-// Each field of the order counts; what a target chooses does not.
+// Every field that fixes the order of additions is compared; fields that a target chooses are not.
 static void orders_of_additions_are_compared(void **state) {
   (void)state;
   Lowered l = lower(BATCH_NORM("40, 60, 70", "70", "NXC"), &usual, false);
@@ -340,7 +340,7 @@ static void group_norm_gradient_nests_sums_over_planes(void **state) {
   assert_ptr_equal(loop, loops[0]);
   assert_true(loop->is_nested);
   assert_int_equal(loop->nfree, 1);
-  assert_int_equal(k->axes[loop->axes[0]].extent, 3); // groups, kept
+  assert_int_equal(k->axes[loop->axes[0]].extent, 3); // groups, which are not reduced
   assert_int_equal(k->axes[loop->axes[1]].extent, 4);
   assert_int_equal(k->axes[loop->axes[2]].extent, 2); // a group's channels
   assert_int_equal(k->axes[loop->axes[3]].extent, 70);
@@ -348,7 +348,7 @@ static void group_norm_gradient_nests_sums_over_planes(void **state) {
   assert_int_equal(count_roots(loop, ROOT_REDUCE_INNER, 0), 4); // a plane's two and a group's two
   assert_int_equal(count_roots(loop, ROOT_REDUCE_OUTER, 0), 2);
   assert_int_equal(count_roots(loop, ROOT_STORE, 1), 1);
-  for (size_t r = 0; r < loop->nroots; r++) // a block's share is one number a channel of the group
+  for (size_t r = 0; r < loop->nroots; r++) // a block's partial sum is one number for each channel of the group
     if (loop->roots[r].kind == ROOT_REDUCE_OUTER)
       assert_int_equal(axes_nelems(k, access_axes(k, &k->accesses[loop->roots[r].access])), 2);
   lowered_deinit(&l);
@@ -440,7 +440,7 @@ static int count_looks_at_gate(const Schedule *s) {
   return count;
 }
 
-// What the second look would fetch from memory again is kept as bits; what is still in a cache is not.
+// A mask is saved as bits if the second sweep would read its tensor from memory again, and not if it is in a cache.
 static void gate_is_read_once_where_the_caches_do_not_hold_it(void **state) {
   (void)state;
   static const struct {
@@ -472,8 +472,8 @@ static void gate_is_read_once_where_the_caches_do_not_hold_it(void **state) {
   }
 }
 
-// Half of the second level holds two outer iterations of two tensors, or as much as two of four tensors of three; what
-// does not fit is fetched along the planes, where they are long enough.
+// Half of the L2 cache holds two outer iterations of two tensors; of three tensors, as much as two iterations of four
+// tensors. Longer iterations are prefetched along their planes, if these are long enough.
 static void sweeps_fetch_what_the_caches_have_room_for(void **state) {
   (void)state;
   static const struct {
@@ -526,7 +526,8 @@ static void stores_within_cache_lines_have_sweeps_of_their_own(void **state) {
   }
 }
 
-// Sums that no one loop can make: the row's over two axes that a broadcast operand keeps apart, of few long rows.
+// Sums that no single loop can compute: over rows of two axes, which a broadcast operand keeps from being merged; the
+// rows are few and long.
 static void region_that_no_schedule_carries_is_not_begun(void **state) {
   (void)state;
   Lowered l = lower("format: ngrad/1\nname: test\n"
@@ -554,7 +555,7 @@ static void gradient_of_a_number_everywhere_has_a_schedule(void **state) {
   lowered_deinit(&l);
 }
 
-// What must be true of every schedule
+// Properties of every schedule
 
 static const char *const shapes_of_all_kinds[][4] = {
     // operator, shape, statistics, attributes
@@ -684,8 +685,8 @@ static void every_block_has_room_for_its_partial_sums(void **state) {
   }
 }
 
-// An expression that a root of a sweep needs is there by then: row sums of the same loop in an earlier sweep, sums over
-// the vector axis that are nested in others in the same one, partial sums in an earlier loop.
+// An expression that a root of a sweep needs has been computed: row sums of the same loop in an earlier sweep; nested
+// sums over the vector axis in the same sweep; partial sums in an earlier loop.
 static void must_be_known(const Schedule *s, size_t loop_index, ExprId id, int sweep) {
   const Kernel *k = s->kernel;
   const Expr *e = &k->exprs[id];
@@ -714,7 +715,7 @@ static void sums_are_known_before_they_are_used(void **state) {
     for (size_t n = 0; n < s->nloops; n++) {
       for (size_t r = 0; r < s->loops[n].nroots; r++) {
         const Root *root = &s->loops[n].roots[r];
-        // What varies over outer axes only follows its sweep.
+        // An expression that varies over outer axes only is computed after its sweep.
         bool follows = root->kind != ROOT_REDUCE_INNER && !(root_axes(k, root) & loop_inner_axes(&s->loops[n]));
         ExprId id = root->kind == ROOT_REDUCE_INNER ? k->exprs[root->expr].args[0] : root->expr;
         must_be_known(s, n, id, root->sweep + follows);

@@ -140,12 +140,13 @@ static void list_private(const SliceGroup *plan, char *names, size_t nbytes) {
 
 static void check_slice_group(const SliceGroupCase *v, const Program *p) {
   char names[256];
-  if (!p || p->nslice_groups != (v->nslices > 0)) fail_msg("%s: no visit, or one too many", v->name);
+  if (!p || p->nslice_groups != (v->nslices > 0))
+    fail_msg("%s: expected one slice group if the case has slices, else none", v->name);
   if (!p || !p->nslice_groups) return;
   const ProgramSliceGroup *slice_group = &p->slice_groups[0];
   const SliceGroup *plan = slice_group->plan;
   list_private(plan, names, sizeof names);
-  if (v->private && strcmp(names, v->private) != 0) fail_msg("%s: %s are private", v->name, names);
+  if (v->private && strcmp(names, v->private) != 0) fail_msg("%s: found the private values %s", v->name, names);
   if (plan->nslices != v->nslices || plan->block != v->block || slice_group->end - slice_group->first != v->nkernels)
     fail_msg("%s: %lld slices, blocks of %lld, %u kernels", v->name, (long long)plan->nslices, (long long)plan->block,
              slice_group->end - slice_group->first);
@@ -235,7 +236,7 @@ static void slices_have_the_bits_of_scalar_c(void **state) {
     for (size_t k = 0; k < c.graph->noutputs; k++) {
       const double most = expected[k].type == TYPE_F16 ? 2e-3 : 1e-5,
                    error = relative_error(&executed[k], &expected[k]);
-      if (!(error < most)) fail_msg("%s: error %g", c.name, error);
+      if (!(error < most)) fail_msg("%s: the relative error is %g", c.name, error);
     }
     loops_free_outputs(c.graph, executed);
     loops_free_outputs(c.graph, compiled);

@@ -145,7 +145,8 @@ static inline void run_both(ng_context *ctx, ng_graph *g, ng_kernel *k, const ch
   assert_int_equal(ng_kernel_run(k, together.in, outputs, threads), NG_OK);
   for (size_t i = 0; i < ng_graph_output_count(g); i++)
     if (!has_same_bits(&apart.out[i], &outputs[i]))
-      fail_msg("%d threads: %s differs in place\n%s", threads, ng_graph_output(g, i).name, text);
+      fail_msg("%d threads: output %s differs if states are updated in place\n%s", threads, ng_graph_output(g, i).name,
+               text);
   free_tensors(&apart, ctx, g);
   free_tensors(&together, ctx, g);
 }

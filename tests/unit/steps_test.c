@@ -186,8 +186,9 @@ static void enormous_numbers_take_few_steps(void **state) {
     if (ng_graph_workspace(g, NULL, &nbytes, &unshared) != NG_OK) fail_msg("%s%s", text, ng_messages_text(ctx, 0));
     assert_int_equal(ng_graph_memory(g, &memory), NG_OK);
     if (nbytes > SMALL + TIMES * (memory.inputs_nbytes + memory.outputs_nbytes))
-      fail_msg("%s: a workspace of %zu bytes", text, nbytes);
-    if (count_steps(g) > FEW_STEPS) fail_msg("%s: %llu steps", text, (unsigned long long)count_steps(g));
+      fail_msg("%s: the workspace has %zu bytes, which is too much", text, nbytes);
+    if (count_steps(g) > FEW_STEPS)
+      fail_msg("%s: compiling takes %llu steps, expected few", text, (unsigned long long)count_steps(g));
     ng_graph_free(g);
     ng_context_free(ctx);
   }
@@ -242,7 +243,7 @@ static void convolutions_of_nothing_are_interpreted_at_once(void **state) {
   ng_context_free(ctx);
 }
 
-// What has no elements is not evaluated: that would take room for the elements of a row.
+// A node without elements is not evaluated, as this would take memory for the elements of a row.
 static void what_is_empty_is_folded_at_once(void **state) {
   (void)state;
   static const char text[] =

@@ -125,7 +125,7 @@ static void numbers_read_back(void **state) {
   }
 }
 
-// Makes a locale of which only the point is said, and which this process finds; false where there is no localedef.
+// Makes a locale that defines only the decimal point, and which this process finds; false: localedef is missing.
 static bool locale_make(const char *folder, const char *name, const char *point) {
   char path[64], command[256];
   snprintf(path, sizeof path, "%s/source", folder);

@@ -168,7 +168,7 @@ static inline void must_fail_with(const char *words) {
   assert_null(c.kernel);
   assert_int_equal(c.status, NG_COMPILER_FAILED);
   if (!strstr(ng_messages_text(c.ctx, 0), words))
-    fail_msg("expected to be told of: %s\nfound: %s", words, ng_messages_text(c.ctx, 0));
+    fail_msg("expected a message with: %s\nfound: %s", words, ng_messages_text(c.ctx, 0));
   compiled_deinit(&c);
 }
 

@@ -73,7 +73,7 @@ static void damaged_entry_is_made_again(void **state) {
   }
 }
 
-// What compiling did if the cache was not used: nothing is left behind, and it works all the same.
+// Compiling without the cache works, and leaves no files.
 static void must_do_without_cache(const char *cache, int nfiles) {
   for (int i = 0; i < 2; i++) assert_false(is_cached());
   assert_int_equal(list(in_folder(cache), NULL), nfiles);
@@ -94,7 +94,8 @@ static void folder_that_is_none_is_not_used(void **state) {
   (void)state;
   assert_int_equal(mkdir(in_folder("other"), 0700), 0);
   assert_int_equal(mkdir(in_folder("cache"), 0700), 0);
-  assert_int_equal(symlink(in_folder("other"), in_folder("cache/ngrad")), 0); // whoever made the link says where
+  assert_int_equal(symlink(in_folder("other"), in_folder("cache/ngrad")),
+                   0); // the owner of the link chooses the folder
   must_do_without_cache("other", 0);
   assert_int_equal(unlink(in_folder("cache/ngrad")), 0);
   write_file(in_folder("cache/ngrad"), "", 0600);
@@ -167,7 +168,7 @@ static void compilers_words_are_in_the_message(void **state) {
   assert_int_equal(list(in_folder("cache/ngrad"), NULL), 0);
 }
 
-// What says it is done and is not is the compiler's fault too, and must not stay in the cache.
+// A compiler that reports success without a usable object is an error, and its object must not stay in the cache.
 static void compiler_that_makes_nothing_of_use_is_told(void **state) {
   (void)state;
   use_compiler("exit 0");
@@ -219,7 +220,7 @@ static void processes_compile_the_same_at_once(void **state) {
   assert_true(is_cached());
 }
 
-// What is handed out as source
+// Emitted source
 
 typedef int Emitted(const void *, const void *, const void *, const void *, void *, void *, void *, void *, void *,
                     void *, void *, size_t, int);
@@ -234,7 +235,7 @@ static const char layer_norm_graph[] =
     "        {op: ReLU, inputs: [x6], outputs: [x9]}]\n"
     "outputs: [x9, x7, x8, x6, x5, x1]\n";
 
-// Writes the source and the header that go with a graph; `command` is what the compiler is told besides the source.
+// Writes the source and the header of a graph; `command`: the compiler's arguments besides the source.
 static void must_compile_emitted(ng_graph *g, const char *command) {
   char *source = NULL, *header = NULL;
   char path[PATH_BYTES], line[8192];
@@ -246,7 +247,7 @@ static void must_compile_emitted(ng_graph *g, const char *command) {
   snprintf(path, sizeof path, "%s/%.200s.h", folder, stem);
   write_file(path, header, 0600);
   if (system(line) != 0) // NOLINT(cert-env33-c): its words are this test's own
-    fail_msg("%s: does not compile cleanly as %s", g->graph->name, stem);
+    fail_msg("%s: compiling it as %s gives errors or warnings", g->graph->name, stem);
   ng_text_free(g->ctx, source);
   ng_text_free(g->ctx, header);
 }
@@ -333,7 +334,7 @@ static void must_survive_names(int from, const char *graph_name) {
   c.graph->graph->name = graph_name;
   c.kernel = ng_compile(c.graph, NULL);
   if (!c.kernel) fail_msg("from %s, graph %s: %s", hostile[from % NHOSTILE], graph_name, ng_messages_text(c.ctx, 0));
-  if (!agrees(&c)) fail_msg("from %s, graph %s: wrong", hostile[from % NHOSTILE], graph_name);
+  if (!agrees(&c)) fail_msg("in folder %s, graph %s gives wrong results", hostile[from % NHOSTILE], graph_name);
   must_compile_emitted(c.graph, "-fsyntax-only");
   compiled_deinit(&c);
 }

@@ -47,7 +47,7 @@ static ng_tensor *find_tensor(Run *r, const char *name) {
     if (strcmp(ng_graph_input(r->g, i).name, name) == 0) return &r->inputs[i];
   for (size_t i = 0; i < r->noutputs; i++)
     if (strcmp(ng_graph_output(r->g, i).name, name) == 0) return &r->outputs[i];
-  fail_msg("no tensor is named %s", name);
+  fail_msg("there is no tensor %s", name);
   return NULL;
 }
 
@@ -59,7 +59,7 @@ static void call(Run *r) {
   if (ng_interpret(r->g, r->inputs, r->outputs, 0) != NG_OK) fail_msg("%s", ng_messages_text(r->ctx, 0));
 }
 
-// What the call left becomes what the next one finds.
+// The states after a call are the states before the next call.
 static void keep_states(Run *r) {
   for (size_t i = 0; i < ng_graph_state_count(r->g); i++) {
     const ng_state s = ng_graph_state(r->g, i);
@@ -273,8 +273,8 @@ static void steps_of_gradient_descent_subtract_differences(void **state) {
   check_whole_step(normalised, (const char *[]){"loss"}, 1, (const char *[]){"w", "gamma", "beta", NULL});
 }
 
-// Leaves: as many calls on a leaf each, from the same states, give outputs and changes of states whose means are those
-// of one call on all.
+// Leaves: one call for each leaf, all from the same states, gives outputs and changes of states. Their means equal the
+// outputs and changes of one call for all leaves.
 
 enum { MOST_TRIED = 7, MOST_CHANGED = 5 };
 
@@ -390,7 +390,7 @@ static void statistics_without_states_have_no_form_for_inference(void **state) {
   ng_context_free(ctx);
 }
 
-// Neither a gradient nor a state is made for a frozen parameter, nor for running statistics.
+// Frozen parameters and running statistics get neither gradients nor optimizer states.
 static void frozen_parameters_stay(void **state) {
   (void)state;
   ng_context *ctx = new_context();

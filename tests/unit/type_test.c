@@ -67,8 +67,8 @@ static void half_bits_come_back(void **state) {
     }
 }
 
-// Every interval between neighbours, up to the one that ends in infinity: what lies below the middle goes down, above
-// it up, and the middle to the even neighbour, for the double next to the middle too.
+// For every interval between neighbours, up to the interval that ends in infinity: numbers below the middle round down,
+// numbers above it up, also if they are the doubles next to the middle; the middle rounds to the even neighbour.
 static void halves_round_once_to_nearest_even(void **state) {
   (void)state;
   for (size_t k = 0; k < NFORMATS; k++)

@@ -45,7 +45,7 @@ static Graph *read_graph(const Allocator *allocator) {
 static Value *find(const Graph *g, const char *name) {
   for (size_t i = 0; i < g->nvalues; i++)
     if (strcmp(g->values[i]->name, name) == 0) return g->values[i];
-  fail_msg("no value %s", name);
+  fail_msg("the graph has no value %s", name);
   return NULL;
 }
 
@@ -275,7 +275,7 @@ static void each_broken_invariant_is_found(void **state) {
     assert_true(graph_verify(g, &d));
     assert_int_equal(d.nerrors, 0);
     breaks[i].spoil(g);
-    if (graph_verify(g, &d)) fail_msg("not found: %s", breaks[i].name);
+    if (graph_verify(g, &d)) fail_msg("%s: the verifier accepts the graph, expected a message", breaks[i].name);
     assert_true(d.count > 0);
     if (strcmp(d.items[0].message, breaks[i].message) != 0)
       fail_msg("%s: expected %s, found %s", breaks[i].name, breaks[i].message, d.items[0].message);

@@ -188,7 +188,8 @@ static void onednn_json_becomes_a_graph_like_others(void **state) {
   must_become(onednn, onednn_printed);
 }
 
-// The place of a tensor's entry, not of what the reader makes of it.
+// Nodes and values have the positions of their entries in the JSON file, not positions in the tree that the reader
+// makes.
 static void places_in_json_are_kept(void **state) {
   (void)state;
   Graph *g = must_read(onednn);
