@@ -73,7 +73,7 @@ static void join_slice_group(Profile *profile, const ProgramSliceGroup *slice_gr
   ng_profile_kernel *first = &profile->kernels[slice_group->first];
   first->bytes_read = first->bytes_written = 0;
   for (size_t i = 0; i < slice_group->plan->ntensors; i++) {
-    const Sliced *tensor = &slice_group->plan->tensors[i];
+    const SlicedTensor *tensor = &slice_group->plan->tensors[i];
     const Value *v = tensor->value;
     const uint64_t nbytes = type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
     if (!tensor->is_private) *(tensor->is_stored ? &first->bytes_written : &first->bytes_read) += nbytes;

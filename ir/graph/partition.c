@@ -16,19 +16,19 @@ Partition *partition_into_nodes(Graph *g) {
   return p;
 }
 
-int64_t slice_group_offset(const SliceGroup *v, const Sliced *tensor, int64_t slice) {
+int64_t slice_group_offset(const SliceGroup *v, const SlicedTensor *tensor, int64_t slice) {
   int64_t offset = 0;
   for (int i = v->nlevels; i-- > 0; slice /= v->extent[i]) offset += slice % v->extent[i] * tensor->stride[i];
   return offset;
 }
 
-const Sliced *slice_group_find(const SliceGroup *v, const Value *value) {
+const SlicedTensor *slice_group_find(const SliceGroup *v, const Value *value) {
   for (size_t i = 0; i < v->ntensors; i++)
     if (v->tensors[i].value == value) return &v->tensors[i];
   return NULL;
 }
 
-int64_t slice_group_nelems(const SliceGroup *v, const Sliced *tensor) {
+int64_t slice_group_nelems(const SliceGroup *v, const SlicedTensor *tensor) {
   int64_t nelems = shape_nelems(&tensor->value->shape);
   for (int i = 0; i < v->nlevels; i++)
     if (tensor->stride[i]) nelems /= v->extent[i];

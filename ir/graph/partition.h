@@ -24,13 +24,13 @@ typedef struct Refusal { // why a node is not fused with another node that produ
 // axis.
 enum { MOST_LEVELS = 8 };
 
-typedef struct Sliced { // a tensor that a slice group reads or stores
+typedef struct SlicedTensor { // a tensor that a slice group reads or stores
   const Value *value;
   int64_t stride[MOST_LEVELS]; // elements between neighbouring slices on a level; 0: they share all elements
   bool is_stored;              // the slice group stores the tensor
   bool is_passed_on;           // the slice group stores and reads the tensor
   bool is_private;             // is_passed_on, and nothing else uses the tensor: memory holds one slice at a time
-} Sliced;
+} SlicedTensor;
 
 typedef struct SliceGroup {
   uint32_t first_region, last_region; // the slice group's first and last region with nodes
@@ -39,14 +39,16 @@ typedef struct SliceGroup {
   int nlevels;
   int64_t extent[MOST_LEVELS]; // number of slices along each level
   int64_t nslices;             // the product of the extents
-  Sliced *tensors;
+  SlicedTensor *tensors;
   size_t ntensors;
 } SliceGroup;
 
-int64_t slice_group_offset(const SliceGroup *v, const Sliced *tensor, int64_t slice); // of the slice's first element
-const Sliced *slice_group_find(const SliceGroup *v, const Value *value); // NULL: the slice group does not access it
-int64_t slice_group_nelems(const SliceGroup *v, const Sliced *tensor);   // elements of the tensor in a slice
-bool slice_group_is_new_row(const SliceGroup *v, int64_t slice);         // the slice is the first along the last level
+int64_t slice_group_offset(const SliceGroup *v, const SlicedTensor *tensor,
+                           int64_t slice); // of the slice's first element
+const SlicedTensor *slice_group_find(const SliceGroup *v,
+                                     const Value *value);                    // NULL: the slice group does not access it
+int64_t slice_group_nelems(const SliceGroup *v, const SlicedTensor *tensor); // elements of the tensor in a slice
+bool slice_group_is_new_row(const SliceGroup *v, int64_t slice); // the slice is the first along the last level
 
 typedef struct Partition {
   uint32_t *region;         // by node->index: the node's region

@@ -14,17 +14,17 @@ static bool is_left(const Loop *loop, ExprId vector, int before) {
   return false;
 }
 
-bool is_found(const Finds *f, ExprId id) {
+bool is_available(const Available *f, ExprId id) {
   return id == f->expr || loop_finishes(f->loop, id, f->sums) || is_left(f->loop, id, f->vectors);
 }
 
 // The recursion is as deep as the DAG: a few dozen levels at most.
-void mark_needed(const Finds *f, ExprId id, bool *is_needed) {
+void mark_needed(const Available *f, ExprId id, bool *is_needed) {
   if (!id || is_needed[id]) return;
   is_needed[id] = true;
-  for (int a = 0; a < 3 && !is_found(f, id); a++) mark_needed(f, f->k->exprs[id].args[a], is_needed);
+  for (int a = 0; a < 3 && !is_available(f, id); a++) mark_needed(f, f->k->exprs[id].args[a], is_needed);
 }
 
 void loop_mark_root(const Kernel *k, const Loop *loop, const Root *root, bool *is_needed) {
-  mark_needed(&(Finds){.k = k, .loop = loop, .sums = root->sweep}, root->expr, is_needed);
+  mark_needed(&(Available){.k = k, .loop = loop, .sums = root->sweep}, root->expr, is_needed);
 }

@@ -78,7 +78,7 @@ int64_t slice_group_first_slice(const ProgramSliceGroup *v, int64_t chunk) {
 }
 
 bool slice_group_is_private(const ProgramSliceGroup *v, const Value *value) {
-  const Sliced *tensor = v ? slice_group_find(v->plan, value) : NULL;
+  const SlicedTensor *tensor = v ? slice_group_find(v->plan, value) : NULL;
   return tensor && tensor->is_private;
 }
 

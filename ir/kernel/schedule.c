@@ -208,7 +208,7 @@ bool loop_is_idle(const Kernel *k, const Loop *loop) {
 // Bytes
 
 static int64_t slice_nbytes(const Kernel *k, const Access *a) {
-  const Sliced *tensor = slice_group_find(k->slice_group, a->value);
+  const SlicedTensor *tensor = slice_group_find(k->slice_group, a->value);
   return (int64_t)type_array_nbytes(a->type, (size_t)slice_group_nelems(k->slice_group, tensor));
 }
 
@@ -227,7 +227,7 @@ static bool is_invariant_load(const Schedule *s, const Access *a) {
   const SliceGroup *slice_group = s->kernel->slice_group;
   if (a->type == TYPE_NONE) return true;
   if (!a->value) return s->temporaries[a->temporary].is_invariant;
-  const Sliced *tensor = slice_group_find(slice_group, a->value);
+  const SlicedTensor *tensor = slice_group_find(slice_group, a->value);
   return !tensor->is_passed_on && !tensor->stride[slice_group->nlevels - 1];
 }
 

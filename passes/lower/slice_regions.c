@@ -50,7 +50,7 @@ typedef struct Search {
 typedef struct Run { // the regions of trials first..last as one slice group
   size_t first, last;
   SliceGroup slice_group;
-  Sliced tensors[MOST_TENSORS];
+  SlicedTensor tensors[MOST_TENSORS];
   int64_t saved; // saved_nbytes
 } Run;
 
@@ -158,12 +158,12 @@ static int64_t level_stride(const Run *run, const Access *a, const int *axis, in
 // Adds the access's tensor, or checks that its strides equal those of earlier accesses.
 static bool add_access(const Search *s, Run *run, const Access *a, const int *axis) {
   SliceGroup *v = &run->slice_group;
-  Sliced own = {.value = a->value,
-                .is_stored = a->value->producer && is_in(s, run, a->value->producer),
-                .is_passed_on = is_passed_on(s, run, a->value),
-                .is_private = is_private(s, run, a->value)};
+  SlicedTensor own = {.value = a->value,
+                      .is_stored = a->value->producer && is_in(s, run, a->value->producer),
+                      .is_passed_on = is_passed_on(s, run, a->value),
+                      .is_private = is_private(s, run, a->value)};
   for (int level = 0; level < v->nlevels; level++) own.stride[level] = level_stride(run, a, axis, level);
-  const Sliced *other = slice_group_find(v, a->value);
+  const SlicedTensor *other = slice_group_find(v, a->value);
   if (other) return memcmp(other->stride, own.stride, sizeof own.stride) == 0;
   if (v->ntensors == MOST_TENSORS) return false;
   v->tensors[v->ntensors++] = own;
@@ -171,7 +171,7 @@ static bool add_access(const Search *s, Run *run, const Access *a, const int *ax
 }
 
 // Whether each slice of the tensor is contiguous, and slices follow each other without overlap.
-static bool is_contiguous(const SliceGroup *v, const Sliced *tensor) {
+static bool is_contiguous(const SliceGroup *v, const SlicedTensor *tensor) {
   int64_t nelems = slice_group_nelems(v, tensor);
   for (int i = v->nlevels; i-- > 0; nelems *= v->extent[i])
     if (tensor->stride[i] != nelems) return false;
@@ -207,7 +207,7 @@ static bool cut(const Search *s, Run *run, int nfixed, int64_t block) {
   return true;
 }
 
-static int64_t nbytes_of(const Sliced *tensor, int64_t nelems) {
+static int64_t nbytes_of(const SlicedTensor *tensor, int64_t nelems) {
   return (int64_t)type_array_nbytes(tensor->value->type, (size_t)nelems);
 }
 
@@ -249,7 +249,7 @@ static Again read_again(const SliceGroup *v) {
   const int last = v->nlevels - 1;
   Again again = {0};
   for (size_t i = 0; i < v->ntensors; i++) {
-    const Sliced *t = &v->tensors[i];
+    const SlicedTensor *t = &v->tensors[i];
     int64_t ntimes = v->nslices, own = 1; // number of different parts of the tensor
     for (int level = 0; level < v->nlevels; level++)
       if (t->stride[level]) own *= v->extent[level];
@@ -386,7 +386,7 @@ static bool add_slice_group(Search *s, const Run *run) {
   *v = run->slice_group;
   v->first_region = s->trials[run->first].region;
   v->last_region = s->trials[run->last].region;
-  v->tensors = ARENA_ARRAY(&s->g->arena, Sliced, v->ntensors + 1);
+  v->tensors = ARENA_ARRAY(&s->g->arena, SlicedTensor, v->ntensors + 1);
   if (!v->tensors) return pass_out_of_memory(s->c);
   memcpy(v->tensors, run->tensors, v->ntensors * sizeof *v->tensors);
   p->nslice_groups++;

@@ -43,7 +43,7 @@ static size_t whole_lines(size_t nbytes) {
 
 // Whether the value is private to the kernel's slice group.
 static bool is_private(const Kernel *k, const Value *v) {
-  const Sliced *tensor = k->slice_group ? slice_group_find(k->slice_group, v) : NULL;
+  const SlicedTensor *tensor = k->slice_group ? slice_group_find(k->slice_group, v) : NULL;
   return tensor && tensor->is_private;
 }
 

@@ -78,7 +78,7 @@ static uint32_t owner_of(const Walk *w, const Access *a) {
 static size_t first_byte(const Walk *w, const Access *a) {
   const size_t first = a->value ? w->place[a->value->index] : w->schedule->temporaries[a->temporary].offset;
   if (!w->slice_group) return first;
-  const Sliced *tensor = a->value ? slice_group_find(w->slice_group->plan, a->value) : NULL;
+  const SlicedTensor *tensor = a->value ? slice_group_find(w->slice_group->plan, a->value) : NULL;
   if (!tensor || tensor->is_private) return first + (size_t)w->chunk * w->slice_group->chunk_nbytes;
   return first + type_array_nbytes(a->type, (size_t)slice_group_offset(w->slice_group->plan, tensor, w->slice));
 }

@@ -225,7 +225,7 @@ static Schedule *instantiate(const Round *r, const Choice *c, Value *instance) {
 static bool rename_in_slice_group(Program *p, ProgramSliceGroup *slice_group, const Value *v, const Value *instance) {
   if (!slice_group_find(slice_group->plan, v)) return true;
   SliceGroup *plan = ARENA_NEW(&p->arena, SliceGroup);
-  Sliced *tensors = ARENA_ARRAY(&p->arena, Sliced, slice_group->plan->ntensors + 1);
+  SlicedTensor *tensors = ARENA_ARRAY(&p->arena, SlicedTensor, slice_group->plan->ntensors + 1);
   if (!plan || !tensors) return false;
   *plan = *slice_group->plan;
   memcpy(tensors, plan->tensors, plan->ntensors * sizeof *tensors);

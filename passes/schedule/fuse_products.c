@@ -15,9 +15,10 @@ static void count_uses(Recipe *r, int sweep) {
     r->nuses[root_operand(r, root)]++;
     need_expr(r, root_operand(r, root));
   }
-  const Finds finds = values_without_computing(r);
+  const Available available = available_values(r);
   for (ExprId id = 1; id < r->k->nexprs; id++)
-    for (int a = 0; a < 3 && r->is_needed[id] && !is_found(&finds, id); a++) r->nuses[r->k->exprs[id].args[a]]++;
+    for (int a = 0; a < 3 && r->is_needed[id] && !is_available(&available, id); a++)
+      r->nuses[r->k->exprs[id].args[a]]++;
 }
 
 // Whether the operand of a sum is a product that nothing else in the sweep uses.

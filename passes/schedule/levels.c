@@ -72,15 +72,15 @@ bool is_spilled(const Recipe *r, ExprId id) {
 }
 
 // A section after a sweep uses the sweep's sums.
-Finds values_without_computing(const Recipe *r) {
+Available available_values(const Recipe *r) {
   const bool is_one = r->sweep != ALL_SWEEPS;
-  return (Finds){
+  return (Available){
       .k = r->k, .loop = r->loop, .sums = is_one ? r->sweep + 1 : r->loop->nsweeps, .vectors = is_one ? r->sweep : 0};
 }
 
 void need_expr(Recipe *r, ExprId id) {
-  const Finds finds = values_without_computing(r);
-  mark_needed(&finds, id, r->is_needed);
+  const Available available = available_values(r);
+  mark_needed(&available, id, r->is_needed);
 }
 
 ExprOp root_reduction(const Recipe *r, const Root *root) {

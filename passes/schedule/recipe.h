@@ -86,7 +86,7 @@ bool is_vector_sum(const Recipe *r, const Root *root);          // an inner redu
 bool is_in_sweep(const Recipe *r, const Root *root, int sweep); // in the sweep's loops, not before or after them
 // The values that the current sweep loads or has: sums of sweeps up to this sweep, and vectors that earlier sweeps
 // spilled.
-Finds values_without_computing(const Recipe *r);
+Available available_values(const Recipe *r);
 void need_expr(Recipe *r, ExprId id);
 void need_none(Recipe *r);
 void need_root(Recipe *r, const Root *root);

@@ -6,11 +6,11 @@
 #include <string.h>
 
 void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, ExprId known, bool *is_seen, bool *is_loaded) {
-  const Finds finds = {.k = k, .loop = loop, .sums = sweep, .expr = known};
+  const Available available = {.k = k, .loop = loop, .sums = sweep, .expr = known};
   memset(is_seen, 0, k->nexprs * sizeof *is_seen);
   memset(is_loaded, 0, k->naccesses * sizeof *is_loaded);
   for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].sweep == sweep) mark_needed(&finds, loop->roots[i].expr, is_seen);
+    if (loop->roots[i].sweep == sweep) mark_needed(&available, loop->roots[i].expr, is_seen);
   for (ExprId id = 1; id < k->nexprs; id++)
     if (is_seen[id] && id != known && k->exprs[id].op == EXPR_LOAD) is_loaded[k->exprs[id].access] = true;
 }
@@ -85,9 +85,9 @@ bool loop_tensor_nbytes(const Schedule *s, const Loop *loop, Traffic *traffic) {
 // Whether the loop recomputes expressions of the product, a sum's operand: more than twice as often as the largest
 // tensor has elements that the expression is computed from (reach, by ExprId).
 static bool recomputes(const Kernel *k, const Loop *loop, ExprId product, bool *is_seen, int64_t *reach) {
-  const Finds finds = {.k = k, .loop = loop, .sums = loop->nsweeps};
+  const Available available = {.k = k, .loop = loop, .sums = loop->nsweeps};
   memset(is_seen, 0, k->nexprs * sizeof *is_seen);
-  mark_needed(&finds, product, is_seen);
+  mark_needed(&available, product, is_seen);
   for (ExprId id = 1; id < product; id++) {
     const Expr *e = &k->exprs[id];
     if (!is_seen[id]) continue;

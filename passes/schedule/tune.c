@@ -117,7 +117,7 @@ static int64_t cached_nelems(const Tuning *t, const Access *a) {
 // Values that a slice group's kernels (which run slice by slice) store for each other are read soon, and are not
 // streamed.
 static bool is_worth_streaming(const Tuning *t, const Access *a) {
-  const Sliced *tensor = t->k->slice_group && a->value ? slice_group_find(t->k->slice_group, a->value) : NULL;
+  const SlicedTensor *tensor = t->k->slice_group && a->value ? slice_group_find(t->k->slice_group, a->value) : NULL;
   if (tensor && tensor->is_private) return false;
   return schedule_number(t->overrides, SCHEDULE_STREAM, axes_nelems(t->k, access_axes(t->k, a)) > cached_nelems(t, a));
 }

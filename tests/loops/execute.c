@@ -103,14 +103,14 @@ static bool add_constant(Execution *x, const Value *v, void *data) {
   return m || out_of_memory(x);
 }
 
-// The value's slice group if it is private to one; else NULL.
+// The slice group to which the value is private; NULL: none.
 static const ProgramSliceGroup *slice_group_of(const Execution *x, const Value *v) {
   const ProgramSliceGroup *slice_group =
       v->producer ? program_slice_group(x->p, x->p->first_kernel[v->producer->index]) : NULL;
   return slice_group_is_private(slice_group, v) ? slice_group : NULL;
 }
 
-// A value that loops store, in `data`; NULL: in allocated memory. Of a private one, there is one slice.
+// Memory for a value that loops store: `data`, or allocated memory if data is NULL. A private value has one slice.
 static bool add_variable(Execution *x, const Value *v, void *data) {
   const ProgramSliceGroup *slice_group = slice_group_of(x, v);
   const int64_t nelems = slice_group ? slice_group_nelems(slice_group->plan, slice_group_find(slice_group->plan, v))
@@ -193,7 +193,7 @@ static bool is_parallel(const Execution *x, const Kernel *k, const Loop *l) {
   return l->serial_work ? work > (uint64_t)l->serial_work : !l->is_serial;
 }
 
-// All that the slices along the last level of a slice group compute counts as one block.
+// The slices along the last level of a slice group count as one block.
 static bool run_blocks(Execution *x, Walk *w, uint64_t nblocks) {
   if (!x->is_in_slice_group) x->blocks.first = x->blocks.now + 1;
   x->blocks.are_parallel = x->is_in_slice_group || is_parallel(x, w->k, w->tree->plan);
@@ -238,10 +238,11 @@ static bool run_kernel(Execution *x, size_t kernel) {
 
 // Slice groups
 
-// Replaces the memory of values by that of a slice: of a private value the same elements, uninitialised again.
+// Replaces the memory of values by the memory of a slice. Slices of a private value have the same memory, which becomes
+// uninitialised again.
 static bool enter_slice(Execution *x, const SliceGroup *plan, int64_t slice) {
   for (size_t i = 0; i < plan->ntensors; i++) {
-    const Sliced *tensor = &plan->tensors[i];
+    const SlicedTensor *tensor = &plan->tensors[i];
     const Memory *whole = x->whole[tensor->value->index];
     if (!whole) continue; // an output that the caller leaves out
     Memory *own = x->values[tensor->value->index] = ARENA_NEW(&x->arena, Memory);

@@ -96,7 +96,7 @@ static const char *plus(Printer *p, const char *text, const char *more) {
 }
 
 // The number of elements (of packed types: bytes) before the slice in the tensor; "": 0.
-static const char *offset_text(Printer *p, const SliceGroup *plan, const Sliced *tensor) {
+static const char *offset_text(Printer *p, const SliceGroup *plan, const SlicedTensor *tensor) {
   const char *text = "";
   for (int i = 0; i < plan->nlevels; i++) {
     const int64_t stride = tensor->stride[i] / (type_is_packed(tensor->value->type) ? 2 : 1);
@@ -143,7 +143,7 @@ static void print_slice(Printer *p, const ProgramSliceGroup *v) {
     text_add_string(p->out, ";\n");
   }
   for (size_t i = 0; i < plan->ntensors; i++) {
-    const Sliced *tensor = &plan->tensors[i];
+    const SlicedTensor *tensor = &plan->tensors[i];
     const char *member = p->value_member[tensor->value->index], *offset = offset_text(p, plan, tensor);
     if (member && !tensor->is_private && *offset) move(p, "    ", member, offset);
   }
