@@ -58,7 +58,7 @@ static inline double noise_largest(const double *x, size_t n) {
   return most;
 }
 
-// Inputs and constants are what they are, but operators may round them to f32 or compute with what is as good.
+// Inputs and constants are exact, but operators may round them to f32 or compute with equally good numbers.
 static inline double *noise_given(Noise *n, const Value *v, const Tensor *given) {
   size_t count = noise_nelems(v);
   double *x = ARENA_ARRAY(n->arena, double, count + 1);
@@ -72,7 +72,7 @@ static inline double *noise_given(Noise *n, const Value *v, const Tensor *given)
 
 // The terms of the sum that an element of an output is.
 typedef struct NoiseSum {
-  double largest, nterms; // the largest term; how many there are, about
+  double largest, nterms; // the largest term; the approximate number of terms
   bool is_f64;
 } NoiseSum;
 
@@ -155,7 +155,7 @@ static inline bool noise_node(Noise *n, const Node *node, double **of) {
   return true;
 }
 
-// The value's elements as numbers: the interpreter has those of s64 as integers.
+// The value's elements as numbers: the interpreter has s64 elements as integers.
 static inline const double *noise_numbers(Noise *n, const Value *v, const double *x) {
   const size_t count = noise_nelems(v);
   double *numbers = v->type == TYPE_S64 ? ARENA_ARRAY(n->arena, double, count + 1) : NULL;

@@ -26,7 +26,7 @@ typedef struct RandomGraphOptions {
   bool is_extreme; // many extents, strides, paddings, dilations and kernels are as large as random_magnitude makes them
 } RandomGraphOptions;
 
-// What an environment variable says.
+// Reads an environment variable.
 static inline uint64_t number_from(const char *variable, uint64_t otherwise) {
   const char *text = getenv(variable);
   return text && *text ? strtoull(text, NULL, 10) : otherwise;
@@ -53,7 +53,7 @@ static inline bool random_chance(uint64_t *random, unsigned percent) {
   return random_below(random, 100) < percent;
 }
 
-// From 1 to 2^40, log-uniform; half of them are powers of 2.
+// From 1 to 2^40, log-uniform; half of the numbers are powers of 2.
 static inline int64_t random_magnitude(uint64_t *random) {
   enum { MOST_BITS = 40 };
   const uint64_t power = UINT64_C(1) << random_below(random, MOST_BITS + 1);
@@ -141,7 +141,7 @@ static inline bool random_is_drawn(OperatorId id) {
   return !random_exception(id);
 }
 
-static inline const Operator *random_row(uint32_t i) { // row i of those that are drawn
+static inline const Operator *random_row(uint32_t i) { // row i of the drawn rows
   for (uint32_t id = 0; id < OP_COUNT; id++)
     if (random_is_drawn((OperatorId)id) && !i--) return &operators[id];
   return NULL;
@@ -173,7 +173,7 @@ static inline OperatorName random_operator_of_family(uint64_t *random) {
   return n;
 }
 
-// An operator that is common in networks, so that these meet more often than by chance.
+// An operator that is common in networks, so that such operators meet more often than by chance.
 static inline OperatorName random_everyday_operator(uint64_t *random) {
   static const OperatorId everyday[] = {
       OP_Tanh,      OP_GELU,    OP_Exp,        OP_Sigmoid,           OP_SoftPlus,   OP_ReLU,
@@ -336,7 +336,7 @@ static inline Type random_type_before(RandomDraft *d, const Operand *row) {
 static inline bool random_draft_output(RandomDraft *d, SignatureOperand named) {
   const Operand *row = &d->node->op->outputs[named.slot];
   uint64_t *random = &d->r->random;
-  const bool is_behind_none = named.slot > 2 && !d->node->outputs[named.slot - 1]; // of many, the first ones
+  const bool is_behind_none = named.slot > 2 && !d->node->outputs[named.slot - 1]; // then it is absent, too
   if (named.is_optional && (is_behind_none || random_chance(random, 30))) return true;
   const bool may_declare = random_may_need_type(d->node, row), is_declared = may_declare && random_chance(random, 50);
   Type type = is_declared ? random_type(d->r, random_types_of(d->node, row)) : TYPE_NONE;
@@ -361,7 +361,7 @@ static inline bool random_draft_begin(RandomDraft *d, OperatorName n) {
   return ok;
 }
 
-// Chooses one thing of one value that inference leaves open; false when there is none.
+// Chooses one property of one value that inference leaves open; false: none is open.
 static inline bool random_draft_choose(RandomDraft *d) {
   uint32_t nvalues = (uint32_t)d->graph->nvalues, first = random_below(&d->r->random, nvalues);
   for (uint32_t i = 0; i < nvalues; i++) {
@@ -384,7 +384,7 @@ static inline bool random_draft_choose(RandomDraft *d) {
   return false;
 }
 
-// The number of elements of a node's domain: those of its result, times those that it reduces for each.
+// The number of elements of a node's domain: elements of its result, times the elements that each of them reduces.
 static inline double random_nslice_groups(const Node *node) {
   if (!node->op->domain) return 0;
   Domain d = {0};
@@ -446,7 +446,7 @@ static inline bool random_make_constant(RandomGraph *r, Value *v, ValueRange ran
   c->data = arena_array(&r->graph->arena, (size_t)nelems, type_nbytes(v->type));
   if (!c->data) return false;
   random_elements(&r->random, v->type, range, c->data, nelems);
-  static const double notable[] = {1, 0, -1, -0.0, 2, 0.5}; // of which rewrites know more than of others
+  static const double notable[] = {1, 0, -1, -0.0, 2, 0.5}; // numbers that rewrites treat specially
   if (c->is_splat && range == RANGE_ANY && random_chance(&r->random, 60))
     type_store(v->type, c->data, 0, notable[random_below(&r->random, 6)]);
   return true;
@@ -499,10 +499,10 @@ static inline bool random_repeat_node(RandomGraph *r) {
   return true;
 }
 
-// Tries one operator; true when the graph has got a node of it.
+// Tries one operator; true: a node was added to the graph.
 static inline bool random_add_node(RandomGraph *r) {
   if (r->graph->nnodes && random_chance(&r->random, 8)) return random_repeat_node(r);
-  r->continues = r->graph->nnodes && random_chance(&r->random, 15); // the same operator on what it gave
+  r->continues = r->graph->nnodes && random_chance(&r->random, 15); // the same operator on its own result
   OperatorName n = random_operator(r);
   if (r->continues) n = (OperatorName){r->graph->nodes[r->graph->nnodes - 1]->op, NULL};
   const Allocator *allocator = r->graph->arena.allocator;
@@ -576,7 +576,7 @@ static inline void random_choose_focus(RandomGraph *r) {
   r->new_values = 5 + random_below(random, 30);
 }
 
-// The first value, lest all that follows be as small as one that came by chance.
+// The first value, so that later values are not all as small as a value that is small by chance.
 static inline bool random_add_anchor(RandomGraph *r) {
   Shape shape = {.rank = r->rank >= 0 ? r->rank : 1 + (int)random_below(&r->random, 4)};
   for (int axis = 0; axis < shape.rank; axis++)

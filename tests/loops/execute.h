@@ -1,4 +1,5 @@
-// Executes loop trees (ir/loops) without a compiler. The results have the same bits as those of the emitted scalar C.
+// Executes loop trees (ir/loops) without a compiler. The results have the same bits as the results of the emitted
+// scalar C.
 //
 // It also checks the trees while it executes them: every access must be inside of its tensor, read initialised memory
 // and not race with other blocks of the loop; a loop must store each element once, and the program every element of its

@@ -7,7 +7,7 @@
 
 typedef struct Blocks { // numbered from 1 on, through all loops of a program in order
   uint32_t first, now;  // the first block of the running loop; the running block
-  bool are_parallel;    // the loop's blocks may be shared among threads
+  bool are_parallel;    // several threads may run the loop's blocks
 } Blocks;
 
 typedef struct Memory {
@@ -42,7 +42,7 @@ void memory_forget(Memory *m); // all elements are uninitialised again
 // accessed, and why.
 bool memory_read(const Memory *m, const Blocks *b, Elements e, void *to, Fault *fault);
 bool memory_write(const Memory *m, const Blocks *b, Elements e, const void *from, Fault *fault);
-// The first uninitialised element; -1: there is none.
+// The first uninitialised element; -1: none.
 int64_t memory_first_unwritten(const Memory *m);
 
 #endif

@@ -134,7 +134,7 @@ static void walk_prefetch(Walk *w, const LoopNode *n) {
   (void)walk_address(w, &n->address);
 }
 
-// Block and step are two functions in C: the step sees only those variables of the block that are its parameters.
+// Block and step are two functions in C: the step sees only the variables of the block that are its parameters.
 
 static void exchange_functions(Walk *w) {
   for (int f = 0; f < FAMILIES; f++) {

@@ -86,7 +86,7 @@ static bool is_inside(Walk *w, const LoopNode *n) {
   return !n->inside || walk_index(w, n->inside);
 }
 
-// What a load outside of the tensor yields; in s64 the bits of the integer.
+// The result of a load outside of the tensor; in s64, the bits of the integer.
 static double outside_of(const Walk *w, const Access *a) {
   double outside = a->outside;
   const int64_t integer = type_integer(outside);

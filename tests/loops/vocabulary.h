@@ -13,7 +13,8 @@ typedef union Lanes {
   int64_t m64[LANES];
 } Lanes;
 
-// What a vector's lanes are. Those of IN_S64 are in m64, and a number in such a lane, as a double, is its bits.
+// The type of a vector's lanes. Lanes of IN_S64 are in m64; where a lane is given as a double, the double's bits are
+// the integer.
 typedef enum Arithmetic { IN_F32, IN_F64, IN_S64 } Arithmetic;
 
 // Calls v_NAME, d_NAME or l_NAME. False: there is no such function.

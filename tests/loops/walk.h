@@ -71,7 +71,7 @@ typedef struct Walk {
   const uint64_t *lengths;     // by loop: iterations in a block
   const uint64_t *chunks;      // by loop: blocks for each index on the free axes
   Cell *cells[FAMILIES];       // of the function being walked: block or step
-  Cell *other_cells[FAMILIES]; // of the other one
+  Cell *other_cells[FAMILIES]; // of the other function
   Cell **declared;             // variables in scope, in the order of their declarations
   size_t ndeclared, declared_capacity;
   const LoopNode *at;
@@ -79,12 +79,12 @@ typedef struct Walk {
   bool has_failed;
 } Walk;
 
-// What the kernel's vectors are.
+// The type of the kernel's vectors.
 static inline Arithmetic walk_arithmetic(const Walk *w) {
   return w->k->is_s64 ? IN_S64 : w->k->is_f64 ? IN_F64 : IN_F32;
 }
 
-// Records a failure; only the first one counts.
+// Records a failure; later failures are ignored.
 void walk_fail(Walk *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // cells.c: variables and index expressions. A wrong use of a variable is recorded, and yields 0.
@@ -113,8 +113,8 @@ int walk_nlanes(Walk *w, const LoopNode *n); // lanes that hold elements
 Memory *walk_member(Walk *w, AccessId id); // the tensor's or temporary's memory; NULL: none in this call
 Pointer walk_address(Walk *w, const Address *at);
 uintptr_t walk_machine_address(const Pointer *p);
-// `in`: what the vector's lanes are. `type` is that of the elements, and must be the memory's. e.first is ignored:
-// elements begin at the pointer.
+// `in`: the type of the vector's lanes. `type` is the type of the elements, and must be the memory's. e.first is
+// ignored: elements begin at the pointer.
 void walk_load(Walk *w, Type type, Arithmetic in, Lanes *y, Pointer p, Elements e);
 void walk_store(Walk *w, Type type, Arithmetic in, Pointer p, const Lanes *x, Elements e);
 void walk_load_mask(Walk *w, bool is_f64, Lanes *y, Pointer p);

@@ -141,7 +141,8 @@ static void every_failing_allocation_is_told(void **state) {
       has_failed = memory.ncalls > failing;
       ng_messages_clear(c.ctx);
       if (status != NG_OK && (status != NG_OUT_OF_MEMORY || !has_failed))
-        fail_msg("%s: when allocation %zu fails, the status is %d", calls[i].name, failing, status);
+        fail_msg("%s: when allocation %zu fails, the status is %d, expected NG_OK or NG_OUT_OF_MEMORY", calls[i].name,
+                 failing, status);
       if (memory.nlive > nlive) most += memory.nlive - nlive; // memory that a graph keeps for the next call
       if (most > 8)
         fail_msg("%s: when allocation %zu fails, %zu more blocks stay allocated", calls[i].name, failing, most);
