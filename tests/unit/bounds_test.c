@@ -122,31 +122,31 @@ static void spoilt_bounds_are_found(void **state) {
   Bound *b = x->bounds, before = *b;
   must_be_right(f);
   b->extent = 9;
-  must_be_wrong(f, "it leaves its tensor");
+  must_be_wrong(f, "it reaches elements");
   *b = before;
   b->offset = 0;
-  must_be_wrong(f, "it leaves its tensor");
+  must_be_wrong(f, "it reaches elements");
   *b = before;
   b->factor[OUT] = 1;
-  must_be_wrong(f, "a stride is not that of its bound");
+  must_be_wrong(f, "its stride along o is");
   *b = before;
   b->factor[OUT] = b->factor[TAP] = 0;
-  must_be_wrong(f, "a bound has no axis");
+  must_be_wrong(f, "has a factor for no axis");
   *b = before;
   b->stride = 8;
-  must_be_wrong(f, "a stride is not that of its bound");
+  must_be_wrong(f, "its stride along o is");
   *b = before;
   f->kernel.axes[TAP].monomial = 1;
-  must_be_wrong(f, "a bound depends on an open dim");
+  must_be_wrong(f, "must not depend on open dims");
   f->kernel.axes[TAP].monomial = 0;
   x->nbounds = 0;
-  must_be_wrong(f, "it leaves its tensor");
+  must_be_wrong(f, "it reaches elements");
   x->nbounds = 1;
   Access *y = &f->kernel.accesses[f->kernel.stores[0].access];
   Bound whole = {.extent = 8, .factor = {1}, .stride = 4};
   y->bounds = &whole;
   y->nbounds = 1;
-  must_be_wrong(f, "a store with bounds");
+  must_be_wrong(f, "it is stored, expected no bounds");
 }
 
 static void bounds_follow_their_axes(void **state) {
