@@ -6,6 +6,7 @@ Usage: pages.py NGRAD FOLDER
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -25,6 +26,12 @@ FAMILIES = {
     "reduce": "Reductions",
     "softmax": "Softmax",
 }
+
+
+def with_captions(page):
+    """Markdown knows one word behind a fence. The second word is a file's name, or how tests/docs takes the block."""
+    page = re.sub(r"^```console \w+$", "```console", page, flags=re.M)
+    return re.sub(r"^```(\w+) (\S+)$", r"*\2*\n\n```\1", page, flags=re.M)
 
 
 def code(text):
@@ -68,7 +75,7 @@ def example(op):
 def section(op, others):
     lines = [f"### {op['name']}", "", op["doc"][0].upper() + op["doc"][1:] + ".", "", "```yaml", example(op), "```", ""]
     rows = [*operand_rows(op["inputs"], "input"), *operand_rows(op["outputs"], "output")]
-    lines += table(["operand", "", "types", ""], rows)
+    lines += table(["operand", "is", "types", "may be"], rows)
     rows = []
     for a in op["attributes"]:
         default = "" if a["default"] is None else json.dumps(a["default"])
@@ -96,8 +103,10 @@ def main():
     program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     for page in [*ROOT.glob("docs/*.md"), ROOT / "CONTRIBUTING.md", ROOT / "LICENSE"]:
-        (folder / page.name).write_text(page.read_text())
-    readme = (ROOT / "README.md").read_text()
+        (folder / page.name).write_text(with_captions(page.read_text()))
+    for other in ["as_written.svg", "one_kernel.svg", "rms_relu.yaml", "site.css"]:
+        shutil.copy(ROOT / "docs" / other, folder)
+    readme = with_captions((ROOT / "README.md").read_text())
     (folder / "index.md").write_text(re.sub(r"\]\(docs/", "](", readme))
     ops = json.loads(subprocess.run([program, "ops", "--json"], check=True, capture_output=True).stdout)
     (folder / "operators.md").write_text(operators(ops))
