@@ -166,10 +166,12 @@ static bool verify_bounds(const KernelVerifying *v, AccessId id, AxisSet *bounde
       return wrong_access(v, id, "bound %zu has stride %lld and extent %lld, expected none below 0", i,
                           (long long)b->stride, (long long)b->extent);
     if (axes_monomial(k, axes)) return wrong_access(v, id, "the extents of bound %zu must not depend on open dims", i);
-    for (int axis = 0; axis < k->naxes; axis++)
-      if (b->factor[axis] && (a->stride[axis] != b->stride * b->factor[axis] || a->stride_monomial[axis]))
+    for (int axis = 0; axis < k->naxes; axis++) {
+      const int64_t stride = b->stride * b->factor[axis];
+      if (b->factor[axis] && (a->stride[axis] != stride || a->stride_monomial[axis]))
         return wrong_access(v, id, "its stride along %s is %lld, expected %lld: the bound's stride times its factor",
-                            k->axes[axis].name, (long long)a->stride[axis], (long long)(b->stride * b->factor[axis]));
+                            k->axes[axis].name, (long long)a->stride[axis], (long long)stride);
+    }
     *bounded |= axes;
   }
   return true;

@@ -381,8 +381,8 @@ static bool has_few_taps(const Node *node, PieceSize size) {
 enum { COST_OF_PIECE = 22 }; // the C of a piece without taps, in units of about 180 bytes
 
 // The C of a written tap, in these units: vectors along a spatial axis are masked at the borders, and
-// divisors of averages are counted anew.
-static int64_t tap_cost(const Node *node) {
+// divisors of averages are counted again.
+static int tap_cost(const Node *node) {
   const bool is_masked = axis_stride(node, count_spatial(node) - 1) == 1;
   const bool counts =
       makes_large(node) && operator_has_attribute(node->op, "exclude_pad") && node_bool(node, "exclude_pad");

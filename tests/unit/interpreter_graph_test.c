@@ -115,7 +115,7 @@ static void values_are_freed_after_their_last_use(void **state) {
     case_init(&c);
     c.options.allocator = &memory.allocator;
     case_input(&c, "x", TYPE_F32, SHAPE(1), VALUES(1));
-    char from[16] = "x", to[16], unused[16];
+    char from[24] = "x", to[24], unused[24];
     for (int n = 0; n < (i ? 40 : 4); n++) {
       snprintf(to, sizeof to, "y%d", n);
       snprintf(unused, sizeof unused, "unused%d", n);

@@ -30,7 +30,7 @@ typedef struct LoopsCase {
 // Owns the graph, whose extents must all be numbers.
 static inline void loops_case_init(LoopsCase *c, const char *name, Graph *g, uint64_t seed) {
   *c = (LoopsCase){.graph = g};
-  snprintf(c->name, sizeof c->name, "%s", name);
+  snprintf(c->name, sizeof c->name, "%.255s", name);
   assert_true(g->ninputs < MOST_TENSORS && g->noutputs < MOST_TENSORS);
   for (size_t i = 0; i < g->ninputs; i++)
     assert_true(random_tensor(&seed, g->inputs[i], &c->inputs[i], &system_allocator));
