@@ -76,7 +76,8 @@ typedef struct SelfTest {
   const SelfTestCase *cases;
   size_t ncases; // at least 1
 } SelfTest;
-// Fills t, input number `input`. nindices: as in SelfTestCase.
+// Fills t with the numbers that the emitted program generates for input number `input`. If nindices > 0, the elements
+// are indices, 0 to nindices - 1.
 void self_test_input(Tensor *t, size_t input, ValueRange range, int64_t nindices);
 bool emit_self_test(const SelfTest *t, Text *out); // false: out of memory
 

@@ -23,9 +23,10 @@ const double *evaluation_input(const Evaluation *e, const char *name);
 double *evaluation_output(const Evaluation *e, const char *name);
 int64_t evaluation_s64(const Evaluation *e, uint32_t slot);                // element 0 of an input of type s64
 int64_t evaluation_integer(const Evaluation *e, uint32_t slot, int64_t i); // element i of an input of an integer type
-// Writes element i of output 0, whose type is s64 or another integer type that can hold the number.
+// Stores the number as element i of output 0, whose type is an integer type. The number must be in the type's range.
 void evaluation_put_integer(const Evaluation *e, int64_t i, int64_t number);
-double evaluation_element(const Evaluation *e, double number); // the number rounded to output 0's type
+// The number as an f64 array element of output 0: for s64 the bits of type_integer(number), else the number.
+double evaluation_element(const Evaluation *e, double number);
 
 // scratch_of_NAME(e): an upper bound of the bytes that a function allocates from e->scratch. Of the arrays in e, only
 // their presence is used. footprint.c has a row for each operator that allocates any.

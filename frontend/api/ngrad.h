@@ -183,7 +183,8 @@ NG_API void ng_graph_free(ng_graph *g);
 NG_API const char *ng_graph_name(const ng_graph *g);
 NG_API size_t ng_graph_input_count(const ng_graph *g);
 NG_API size_t ng_graph_output_count(const ng_graph *g);
-NG_API ng_tensor_info ng_graph_input(const ng_graph *g, size_t i); /* the name is valid as long as g */
+/* Input or output number i, from 0; i must be below the count. The names in the result are valid as long as g. */
+NG_API ng_tensor_info ng_graph_input(const ng_graph *g, size_t i);
 NG_API ng_tensor_info ng_graph_output(const ng_graph *g, size_t i);
 /* Whether each element has exactly one right value: the output is not computed in floating point and not quantised. */
 NG_API int ng_graph_output_is_exact(const ng_graph *g, size_t i);

@@ -19,8 +19,9 @@ Table times_table(json_t *document); // an array of objects
 void times_tell(json_t *document);   // prints outliers and ratios as sentences
 void add_profile(Table *table, const ng_graph *g, const ng_profile *p, uint64_t nbytes);
 
-// Whether the ending of a file's name has a format; false after an error message.
+// Whether the file's name ends in the name of a format that times_export writes. False after an error message.
 bool export_is_known(const char *path);
-bool times_export(json_t *document, const char *path); // false after an error message
+// Writes an array of objects to a file, as .csv, .md or .json by the ending of its name. False after an error message.
+bool times_export(json_t *document, const char *path);
 
 #endif

@@ -24,11 +24,11 @@ bool ngraph_dot(Ngraph *x) {
     return ngraph_tell(x, x->at, "expected fewer axes to sum over, or operands of other ranks");
   if (left->type != right->type) return ngraph_tell(x, x->at, "expected operands of one type");
   const int free = m->rank - count;
-  int64_t extents[MAX_RANK], spread[MAX_RANK];
-  for (int i = 0; i < free; i++) extents[i] = spread[i] = m->extent[i].value;
+  int64_t extents[MAX_RANK], left_extents[MAX_RANK];
+  for (int i = 0; i < free; i++) extents[i] = left_extents[i] = m->extent[i].value;
   for (int i = count; i < n->rank; i++) {
     extents[free + i - count] = n->extent[i].value;
-    spread[free + i - count] = 1;
+    left_extents[free + i - count] = 1;
   }
   for (int i = 0; i < count; i++)
     if (!extent_equals(m->extent[free + i], n->extent[i]))
@@ -39,19 +39,21 @@ bool ngraph_dot(Ngraph *x) {
   left = ngraph_carry(x, op, left);
   right = ngraph_carry(x, op, right);
   if (!count)
-    return ngraph_out(x, 0, build_cast(b, build_binary(b, op, ngraph_reshape(x, left, spread, rank), right), type));
+    return ngraph_out(x, 0,
+                      build_cast(b, build_binary(b, op, ngraph_reshape(x, left, left_extents, rank), right), type));
   const int64_t rows[] = {product(m, 0, free), product(m, free, m->rank)},
                 columns[] = {product(n, 0, count), product(n, count, n->rank)};
   Value *v = build_binary(b, op, ngraph_reshape(x, left, rows, 2), ngraph_reshape(x, right, columns, 2));
   return ngraph_out(x, 0, build_cast(b, ngraph_reshape(x, v, extents, rank), type));
 }
 
-// Windows. Negative padding is cut off the data first.
+// The windows of a convolution. nGraph dilates the data, then pads them. Negative padding removes elements: a Pad node
+// does so, and the convolution node gets the padding that is not negative.
 typedef struct Windows {
   size_t nspatial;
   int64_t stride[MOST_SPATIAL], dilation[MOST_SPATIAL], below[MOST_SPATIAL], above[MOST_SPATIAL];
-  int64_t gap[MOST_SPATIAL];                        // between elements of the data
-  int64_t cut_below[MAX_RANK], cut_above[MAX_RANK]; // of all axes; from negative padding
+  int64_t gap[MOST_SPATIAL];                        // neighbouring elements of the data become `gap` elements apart
+  int64_t cut_below[MAX_RANK], cut_above[MAX_RANK]; // by axis of the data: its negative padding, or 0
 } Windows;
 
 static bool take_spatial(Ngraph *x, int rank, size_t *n) {
@@ -79,8 +81,8 @@ static bool take_windows(Ngraph *x, int rank, Windows *w) {
   return true;
 }
 
-// The shape of the data after cutting and spreading, but without zero padding.
-static bool spread_shape(Ngraph *x, const Windows *w, const Shape *data, int64_t *extents) {
+// The extents of the data after dilation and negative padding.
+static bool dilated_shape(Ngraph *x, const Windows *w, const Shape *data, int64_t *extents) {
   Shape shape = *data;
   for (int i = 0; i < data->rank; i++) {
     const int64_t extent = data->extent[i].value, gap = i < 2 ? 1 : w->gap[i - 2];
@@ -88,16 +90,20 @@ static bool spread_shape(Ngraph *x, const Windows *w, const Shape *data, int64_t
     inside.extent[i] = EXTENT(extent > MAX_ELEMENTS / gap ? MAX_ELEMENTS : extent * gap);
     if (shape_nelems(&inside) < 0) return ngraph_tell(x, x->at, "expected fewer than 2^47 elements");
     extents[i] = (extent ? (extent - 1) * gap + 1 : 0) + w->cut_below[i] + w->cut_above[i];
-    if (extents[i] < 0) return ngraph_tell(x, x->at, "the padding takes away more than there is");
+    if (extents[i] < 0)
+      return ngraph_tell(x, x->at, "axis %d: expected an extent of at least 0 after negative padding, found %lld", i,
+                         (long long)extents[i]);
     shape.extent[i] = EXTENT(extents[i]);
   }
   return shape_nelems(&shape) >= 0 || ngraph_tell(x, x->at, "expected fewer than 2^47 elements");
 }
 
-static Value *spread(Ngraph *x, const Windows *w, Value *v) {
+// The data after dilation and negative padding.
+static Value *dilate(Ngraph *x, const Windows *w, Value *v) {
   int64_t interior[MAX_RANK] = {0}, extents[MAX_RANK];
   for (size_t i = 0; i < w->nspatial; i++) interior[i + 2] = w->gap[i] - 1;
-  return v && spread_shape(x, w, &v->shape, extents) ? ngraph_pad(x, v, w->cut_below, w->cut_above, interior, 0) : NULL;
+  return v && dilated_shape(x, w, &v->shape, extents) ? ngraph_pad(x, v, w->cut_below, w->cut_above, interior, 0)
+                                                      : NULL;
 }
 
 static bool set_windows(Ngraph *x, Node *node, const Windows *w) {
@@ -116,19 +122,20 @@ static bool set_convolution(Ngraph *x, Node *node, const Windows *w) {
 bool ngraph_convolution(Ngraph *x) {
   Windows w;
   if (!take_windows(x, ngraph_shape(x, 0)->rank, &w)) return false;
-  Value *const in[] = {spread(x, &w, ngraph_in(x, 0)), ngraph_in(x, 1)};
+  Value *const in[] = {dilate(x, &w, ngraph_in(x, 0)), ngraph_in(x, 1)};
   Node *node = build_node(&x->build, OP_Convolution, 2, in);
   return set_convolution(x, node, &w) && ngraph_out(x, 0, build_one(&x->build, node));
 }
 
-// From filters and gradient: the gradient of the spread data, then of the data itself.
+// Inputs: the filters, the result's gradient. The node computes the gradient of the dilated data. A Pad restores the
+// elements that negative padding removed, with gradient 0; a Slice drops the zeros between elements of the data.
 bool ngraph_convolution_backprop_data(Ngraph *x) {
   Windows w;
   Shape data;
   int64_t extents[MAX_RANK], none[MAX_RANK] = {0}, steps[MAX_RANK], below[MAX_RANK], above[MAX_RANK];
   Value *const in[] = {ngraph_in(x, 1), ngraph_in(x, 0)};
   if (!ngraph_extents(x, "data_batch_shape", &data) || !take_windows(x, data.rank, &w) ||
-      !spread_shape(x, &w, &data, extents))
+      !dilated_shape(x, &w, &data, extents))
     return false;
   Node *node = build_node(&x->build, OP_ConvolutionBackwardData, 2, in);
   if (!set_convolution(x, node, &w) || !build_set_list(&x->build, node, "dst_shape", extents, (size_t)data.rank))
@@ -152,7 +159,7 @@ bool ngraph_convolution_backprop_filters(Ngraph *x) {
   if (ngraph_shape(x, 0)->rank != filters.rank)
     return ngraph_tell(x, x->at, "expected data of as many axes as filters");
   for (int i = 0; i < filters.rank; i++) extents[i] = filters.extent[i].value;
-  Value *const in[] = {spread(x, &w, ngraph_in(x, 0)), ngraph_in(x, 1)};
+  Value *const in[] = {dilate(x, &w, ngraph_in(x, 0)), ngraph_in(x, 1)};
   Node *node = build_node(&x->build, OP_ConvolutionBackwardWeights, 2, in);
   return set_convolution(x, node, &w) &&
          build_set_list(&x->build, node, "weights_shape", extents, (size_t)filters.rank) &&
@@ -197,7 +204,7 @@ bool ngraph_avg_pool_backprop(Ngraph *x) {
          ngraph_out(x, 0, build_one(&x->build, node));
 }
 
-// From data and gradient. A third operand, the forward result, is ignored because it follows from the data.
+// Inputs: the data, the result's gradient, and possibly the result, which is ignored because it follows from the data.
 bool ngraph_max_pool_backprop(Ngraph *x) {
   Value *const in[] = {ngraph_in(x, 0), ngraph_in(x, 1)};
   Node *node = build_node(&x->build, OP_MaxPoolBackward, 2, in);

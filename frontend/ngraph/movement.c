@@ -95,22 +95,26 @@ Value *ngraph_pad(Ngraph *x, Value *v, const int64_t *below, const int64_t *abov
   return pad_around(x, v, below, above, number);
 }
 
+#define TOO_LARGE "expected fewer than 2^47 elements after padding"
+
 // Whether the padded extents are within a tensor's limits.
 static bool check_padding(Ngraph *x, const int64_t *below, const int64_t *above, const int64_t *interior) {
   const Shape *from = ngraph_shape(x, 0);
   Shape shape = {.rank = from->rank};
   for (int i = 0; i < from->rank; i++) {
     const int64_t extent = from->extent[i].value;
-    if (interior[i] < 0 || interior[i] >= MAX_ELEMENTS / (extent + 1))
-      return ngraph_tell(x, x->at, "the padding is too large");
+    if (interior[i] < 0) return ngraph_tell(x, x->at, "padding_interior: expected numbers of at least 0");
+    if (interior[i] >= MAX_ELEMENTS / (extent + 1)) return ngraph_tell(x, x->at, TOO_LARGE);
     const int64_t sum = extent + (extent ? (extent - 1) * interior[i] : 0) + below[i] + above[i];
-    if (sum < 0) return ngraph_tell(x, x->at, "the padding takes away more than there is");
+    if (sum < 0)
+      return ngraph_tell(x, x->at, "axis %d: expected an extent of at least 0 after padding, found %lld", i,
+                         (long long)sum);
     shape.extent[i] = EXTENT(sum);
     Shape inside = *from;
     inside.extent[i] = EXTENT(extent * (interior[i] + 1));
-    if (shape_nelems(&inside) < 0) return ngraph_tell(x, x->at, "the padding is too large");
+    if (shape_nelems(&inside) < 0) return ngraph_tell(x, x->at, TOO_LARGE);
   }
-  return shape_nelems(&shape) >= 0 || ngraph_tell(x, x->at, "the padding is too large");
+  return shape_nelems(&shape) >= 0 || ngraph_tell(x, x->at, TOO_LARGE);
 }
 
 bool ngraph_pad_node(Ngraph *x) {

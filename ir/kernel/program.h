@@ -61,8 +61,8 @@ bool program_copies_output(const Program *p, size_t i);
 // run without other kernels in between.
 uint32_t program_unit_first(const Program *p, uint32_t kernel);
 uint32_t program_unit_end(const Program *p, uint32_t kernel);
-// The kernel that stores the elements of `kernel`'s temporary (Temporary.is_made). Sets *temporary to its index in that
-// kernel.
+// The kernel that stores the elements of the temporary with index *temporary in `kernel`: `kernel` itself, or, if
+// Temporary.is_made is set, an earlier kernel. Sets *temporary to the temporary's index in the kernel that is returned.
 size_t program_maker(const Program *p, size_t kernel, uint32_t *temporary);
 const ProgramSliceGroup *program_slice_group(const Program *p, size_t kernel); // the kernel's slice group; NULL: none
 int64_t slice_group_first_slice(const ProgramSliceGroup *v, int64_t chunk);  // for chunk nchunks, the number of slices

@@ -37,15 +37,20 @@ bool verify_bounds(Verifying *v, const LoopNode *n) {
     if (bound_always_holds(v->k, b)) continue;
     if (lane_axis < 0 || !b->factor[lane_axis]) {
       if (!is_test_of(v, take_last(&tests), b))
-        return verify_fail(v, n, "its condition must test each bound of its access: 0 <= index < extent");
+        return verify_fail(v, n,
+                           "its condition must test its access's bounds in order: 0 <= index < %lld for bound %zu",
+                           (long long)b->extent, i);
       continue;
     }
     has_lanes = true;
     if (!n->within || n->factor != b->factor[lane_axis] || n->extent != b->extent || !is_index_of(v, n->within, b))
-      return verify_fail(v, n,
-                         "its condition on lanes must have the index, the factor and the extent of its access's bound");
+      return verify_fail(
+          v, n,
+          "its condition on lanes has factor %lld and extent %lld, expected the index of bound %zu of its "
+          "access, factor %lld and extent %lld",
+          (long long)n->factor, (long long)n->extent, i, (long long)b->factor[lane_axis], (long long)b->extent);
   }
   const bool has_none = !n->within && !n->factor && !n->extent;
   return (!tests && (has_lanes || has_none)) ||
-         verify_fail(v, n, "it has a condition, but its access has no bound for it");
+         verify_fail(v, n, "it has a condition that tests no bound of its access");
 }

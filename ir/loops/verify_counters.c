@@ -103,7 +103,7 @@ bool verify_for_whole(Verifying *v, const LoopNode *n) {
   if (!index_is_literal(n->step) || n->step->number < 1)
     return verify_fail(v, n, "its step must be a positive literal");
   if (!index_equals(n->end, r->end) || n->bound || n->is_down)
-    return verify_fail(v, n, "it must end at the end of its axis");
+    return verify_fail(v, n, "it must count upwards to the end of its axis, without a second end");
   const int64_t width = n->step->number;
   if (!verify_next_piece(v, n, r, width)) return false;
   if (r->left >= 0) r->left %= width;
@@ -136,11 +136,14 @@ bool verify_for_vectors(Verifying *v, const LoopNode *n) {
 bool verify_tail(Verifying *v, const LoopNode *n) {
   Range *r = find_counter(v, n, n->test->args[0]->var);
   if (!r) return false;
-  if (n->otherwise || !index_equals(n->test->args[1], r->end))
-    return verify_fail(v, n, "the tail must go on to the end of the axis, and has no else branch");
+  if (!index_equals(n->test->args[1], r->end))
+    return verify_fail_index(v, n, "the end of the tail", n->test->args[1], r->end);
+  if (n->otherwise) return verify_fail(v, n, "a tail must have no else branch");
+  if (r->must_advance) return verify_fail(v, n, "the counter must advance over the peeled elements before it");
   const int64_t most = n->test->args[0]->var.kind == VAR_COLUMN ? v->plan->columns : LANES;
-  if (r->most_left > most || r->must_advance)
-    return verify_fail(v, n, "more elements may be left than the tail computes");
+  if (r->most_left > most)
+    return verify_fail(v, n, "the tail computes fewer than %lld elements, but as many or more may be left",
+                       (long long)most);
   if (!verify_next_piece(v, n, r, WIDTH_UNKNOWN)) return false;
   r->most_left = 0;
   return true;
@@ -170,7 +173,8 @@ bool verify_peel_count(Verifying *v, const LoopNode *n) {
 bool verify_peel(Verifying *v, const LoopNode *n) {
   Range *r = find_counter(v, n, loop_var(VAR_LANE));
   if (!r) return false;
-  if (n->otherwise || !r->must_advance || r->pieces.count)
+  if (n->otherwise) return verify_fail(v, n, "peeling must have no else branch");
+  if (!r->must_advance || r->pieces.count)
     return verify_fail(v, n, "the peeled elements must be the first piece of a row, after their number is computed");
   return verify_next_piece(v, n, r, WIDTH_LANES);
 }

@@ -4,7 +4,7 @@
 
 #include "ir/operators/operator.h"
 
-// The values of the choice attributes.
+// The values of the attribute `auto_broadcast`, and of GELU's attribute `mode`.
 enum { BROADCAST_NUMPY, BROADCAST_NONE };
 enum { GELU_ERF, GELU_TANH };
 

@@ -12,8 +12,8 @@
 typedef struct IndexCheck {
   const Node *node;        // the node that takes the elements as indices, perhaps after other nodes have moved them
   size_t input;            // index in graph->inputs
-  bool has_region;         // only elements that slices of the input take are checked: the region
-  AxisRead read[MAX_RANK]; // by axis of the input: the region's first index, and the step to the next
+  bool has_region;         // the node takes a part of the input, through Slices and Splits; only this region is checked
+  AxisRead read[MAX_RANK]; // by axis of the input: the region's first index, and the step between its indices
   int64_t count[MAX_RANK]; // by axis: the region's number of indices; WHOLE_AXIS: the whole axis
   Extent extent;
   bool counts_from_end;

@@ -5,8 +5,8 @@
 
 #include "ir/operators/operator.h"
 
-// The values of the choice attributes. Linear, bilinear and trilinear are synonyms: the rank determines the number of
-// axes.
+// The values of the attributes `mode` and `coordinate_transformation_mode`. Linear, bilinear and trilinear are
+// synonyms: the rank determines the number of axes.
 enum { INTERPOLATE_NEAREST, INTERPOLATE_LINEAR, INTERPOLATE_BILINEAR, INTERPOLATE_TRILINEAR };
 enum { COORDINATES_HALF_PIXEL, COORDINATES_ALIGN_CORNERS };
 

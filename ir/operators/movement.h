@@ -29,7 +29,8 @@ void split_starts(const Node *node, int64_t starts[MAX_OPERANDS + 1]); // the la
 // for, which may be outside of the tensor.
 bool gather_place(const Node *node, int64_t *place);
 
-// The number of elements of the tensor that a Gather indexes; 0 for other nodes, and if gather_place finds the place.
+// An upper bound on the offsets that a Gather's kernel computes from indices: the number of elements of the tensor, or
+// MAX_ELEMENTS if strides depend on open dims. 0 for other nodes, and if gather_place finds the index.
 int64_t gather_greatest_place(const Node *node);
 
 // StaticReshape's attributes for a reshape from one shape to another. A named extent is written as 0 (if `from` has the

@@ -4,7 +4,7 @@
 
 #include "ir/operators/operator.h"
 
-// The values of the choice attributes.
+// The values of the attributes `data_format`, `statistics` and `center`.
 enum { FORMAT_NXC, FORMAT_NCX };
 enum { STATISTICS_VECTOR, STATISTICS_BROADCAST };
 enum { CENTER_MEAN, CENTER_SRC };

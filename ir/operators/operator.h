@@ -39,7 +39,7 @@ typedef struct Operand {
   bool counts_from_end; // an index may be negative: -1 is the last element
   const char *power;    // the attribute with its exponent: if a whole number >= 0, is_positive does not apply
   bool is_count;        // a small whole number, which kernels convert to the nearest float
-  bool is_per_channel;  // if of rank 1, its axis is src's channel axis, which data_format gives
+  bool is_per_channel;  // of rank 1, it has an element for each channel of src (attribute data_format)
   bool is_statistic; // an output that only the gradient uses, or an input that takes such an output; no gradient flows
                      // through it
   WindowSide side;

@@ -1,11 +1,13 @@
-// Ranges for random data. An input that is used as a variance must be positive, even if other operators are between the
-// input and the norm.
+// The range that the elements of random data must lie in, so that a graph computes no NaN. An input that is used as a
+// variance must be positive, even if other operators are between the input and the norm.
 #ifndef NGRAD_IR_OPERATORS_RANGE_H
 #define NGRAD_IR_OPERATORS_RANGE_H
 
 #include "ir/operators/operator.h"
 
-// The range that the operator's row and the node's attributes require of this input.
+// The range that the operator requires of input `slot`, an index in node->inputs; RANGE_ANY: no requirement. A power
+// with a whole exponent >= 0 requires nothing (Operand.power). Further inputs of a variadic operator have the range
+// of its last operand.
 ValueRange node_input_range(const Node *node, uint32_t slot);
 
 // Sets the range of every value of a sorted graph, from outputs to inputs: the narrowest range that a user requires of

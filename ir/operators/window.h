@@ -12,13 +12,13 @@
 
 enum { MOST_SPATIAL_AXES = 3 };
 
-// The values of the choice attributes.
+// The values of the attributes `auto_pad` and `rounding_type`.
 enum { AUTO_PAD_NONE, AUTO_PAD_SAME_UPPER, AUTO_PAD_SAME_LOWER, AUTO_PAD_VALID };
 enum { ROUNDING_FLOOR, ROUNDING_CEIL };
 
 // One spatial axis of a node.
 typedef struct Window {
-  int64_t stride, dilation;   // at least 1; neighbouring elements of the kernel are `dilation` elements apart
+  int64_t stride, dilation;   // at least 1; neighbouring taps are `dilation` elements of the large side apart
   int64_t pad_begin, pad_end; // at least 0, with auto_pad resolved
   int64_t kernel;             // the kernel's extent, at least 1
   int64_t large, small;       // the sides' extents

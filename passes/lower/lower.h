@@ -18,8 +18,8 @@ enum { GROUP_AXIS = MAX_RANK };
 typedef struct LoweredPart {
   uint32_t slots; // mask of the output slots that the kernel computes, as a single node may need several kernels
   bool broadcasts_constants;     // a splat constant varies over its tensor's axes, as a load would
-  uint32_t piece;                // the piece of a node that is computed in pieces (passes/lower/pieces.h)
-  const SliceGroup *slice_group; // the kernel computes one slice of the slice group; NULL: everything
+  uint32_t piece;                // the number of the piece, if the node is computed in pieces (passes/lower/pieces.h)
+  const SliceGroup *slice_group; // the kernel computes one slice of the slice group; NULL: it computes all elements
   bool keeps_axes;               // the kernel's axes are those of the domain, not yet simplified
 } LoweredPart;
 

@@ -6,7 +6,7 @@
 
 typedef struct Builder {
   Graph *graph;
-  Diagnostics refusals; // inference errors of nodes that did not fit; not printed
+  Diagnostics refusals; // errors of nodes that inference rejected; not printed
   bool out_of_memory;
 } Builder;
 

@@ -28,13 +28,14 @@ typedef enum TermKind { TERM_VALUE, TERM_CONSTANT, TERM_NUMBER, TERM_NODE } Term
 typedef struct Term {
   TermKind kind;
   uint8_t name;      // index into Match.values (values, constants) or Match.nodes
-  bool is_only_used; // node: the output must have no other use
-  OperatorId op; // node. OP_COUNT: any node with this many inputs that may be moved; in a replacement, the operator of
-                 // node `name`
-  bool is_computed;    // number: the condition sets it in Match.number
-  double number;       // number: matched exactly; -0 is not 0
-  const char *setting; // node: an attribute that must have the value `is` (in a replacement: is set to it); NULL: none.
-                       // No lists
+  bool is_only_used; // TERM_NODE: the output must have no other use
+  // TERM_NODE. OP_COUNT: any operator for which node_may_be_moved holds, with as many inputs as arguments; in a
+  // replacement, the operator of Match.nodes[name].
+  OperatorId op;
+  bool is_computed;    // TERM_NUMBER in a replacement: the number is Match.number
+  double number;       // TERM_NUMBER: matched exactly; -0 is not 0
+  const char *setting; // TERM_NODE: an attribute, not a list, that must have the value `is`; a replacement sets it to
+                       // `is`. NULL: none
   double is;
   const struct Term *arguments[MOST_ARGUMENTS];
 } Term;
@@ -59,14 +60,14 @@ typedef struct Match {
   Node *nodes[MOST_NAMED];     // by Term.name; the root is 0 unless another node has that name
   Node *matched[MOST_MATCHED]; // all matched nodes, the root first
   uint32_t nmatched;
-  double number;       // for COMPUTED in the replacement
+  double number;       // set by Rule.condition: the number of COMPUTED in the replacement
   bool *out_of_memory; // for Rule.finish to set
 } Match;
 
 struct Rule {
   const char *name;
-  const Term *pattern, *replacement;
-  bool (*condition)(Match *m); // NULL: none
+  const Term *pattern, *replacement; // the roots of trees of terms
+  bool (*condition)(Match *m);       // NULL: none
   // Sets further attributes of the replacement's root, whose inputs are set. False: the rule does not apply. NULL:
   // nothing to set. A new node has the attributes of the matched node with the same Term.name if that has the same
   // operator, else defaults.

@@ -46,15 +46,15 @@ static int64_t least_length(const Kernel *k, const Product *p) {
   return clamp((nproducts + largest - 1) / largest, LEAST, MOST + 1);
 }
 
-// Whether the sum has several blocks, and at least TIMES as many indices as the shorter side of the results: then a
-// thread reads many more elements of the factors than it stores.
-static bool is_long(const Kernel *k, const Product *p, int64_t best) {
+// Whether the sum has at least two blocks of `block` products, and at least TIMES as many products as the shorter side
+// of the results has indices: then a thread reads many more elements of the factors than it stores.
+static bool is_long(const Kernel *k, const Product *p, int64_t block) {
   enum { TIMES = 8 };
   const AxisSet results = k->exprs[p->sum].axes;
   const int64_t rows = axes_nelems(k, results & ~k->exprs[p->vector].axes);
   const int64_t columns = axes_nelems(k, results & ~k->exprs[p->row].axes);
   const int64_t length = axes_nelems(k, k->exprs[p->sum].reduced), side = rows < columns ? rows : columns;
-  return length / 2 >= best && length >= TIMES * side;
+  return length / 2 >= block && length >= TIMES * side;
 }
 
 // Whether the factor can be copied with zeros appended along the axis: it is a load of a tensor without bounds.

@@ -1,7 +1,8 @@
-// Builds the step function: flags, local arrays and pointers, then sections (a row's scalars) and sweeps alternately.
+// Builds the step function, which computes one outer iteration, or several rows, of a loop. Flags, indices, pointers
+// and arrays of spilled vectors come first, then sections (sections.c: nodes outside of sweeps) and sweeps in turn.
 #include "passes/schedule/recipe.h"
 
-static void find_flags(Recipe *r) {
+static void declare_flags(Recipe *r) {
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];
     if (root->kind == ROOT_STORE && is_optional(r, root->access))
@@ -12,7 +13,7 @@ static void find_flags(Recipe *r) {
 void build_step(Recipe *r, LoopNode **step) {
   tree_open(&r->b, step);
   need_all(r);
-  find_flags(r);
+  declare_flags(r);
   find_indices(r, mentioned_shared_axes(r), false);
   for_each_pointer(r, declare_pointer);
   for (int i = 0; i < r->loop->nspills; i++)

@@ -29,7 +29,7 @@ typedef struct Flow {
   size_t *first_temporary;     // by kernel: the number of its first temporary, counted through all kernels
   OutputSet *temporary_serves; // by temporary: the outputs that need it
   uint32_t *next_alike;        // by output: the next output that is the same value, plus 1; 0: none
-  bool *is_read_again;         // by value->index: a loop stores it, and another loop or a copy at the end reads it
+  bool *is_read_again;         // by value->index: a loop after the one that stores it, or a copy at the end, reads it
   Read **value_reads;          // by value->index: reads by loops, the last loop first
   Read **temporary_reads;      // by temporary: likewise
 } Flow;
