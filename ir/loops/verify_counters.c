@@ -9,7 +9,7 @@ int counted_direction(const Verifying *v, Var var) {
 
 static bool close_counter(Verifying *v, uint32_t direction) {
   Range *r = &v->range[direction];
-  const bool is_done = !r->most_left && !r->must_advance;
+  const bool is_done = !r->left_below && !r->must_advance;
   if (!is_done)
     return verify_fail(v, r->counter,
                        "elements may be left after the loops over whole vectors, but the tail is missing");
@@ -43,7 +43,7 @@ static bool begin_counting(Verifying *v, const LoopNode *n, int direction) {
   r->start = n->var;
   r->group = loop_var(VAR_NONE);
   const bool is_literal = index_is_literal(r->from) && index_is_literal(r->to);
-  r->most_left = is_literal ? r->to->number - r->from->number + 1 : INT64_MAX;
+  r->left_below = is_literal ? r->to->number - r->from->number + 1 : INT64_MAX;
   r->left = is_literal && !runs ? r->to->number - r->from->number : -1;
   r->depth = v->nframes;
   r->nguards = v->nguards;
@@ -107,9 +107,9 @@ bool verify_for_whole(Verifying *v, const LoopNode *n) {
   const int64_t width = n->step->number;
   if (!verify_next_piece(v, n, r, width)) return false;
   if (r->left >= 0) r->left %= width;
-  if (r->left >= 0) r->most_left = r->left ? r->left + 1 : 0;
-  else if (r->end_divisor % width == 0 || r->rest == width) r->most_left = 0;
-  else if (r->most_left > width) r->most_left = width;
+  if (r->left >= 0) r->left_below = r->left ? r->left + 1 : 0;
+  else if (r->end_divisor % width == 0 || r->rest == width) r->left_below = 0;
+  else if (r->left_below > width) r->left_below = width;
   r->rest = find_rest(v, (int)(r - v->range), width);
   return true;
 }
@@ -127,7 +127,7 @@ bool verify_for_vectors(Verifying *v, const LoopNode *n) {
     return verify_fail(v, n, "has_tail is unset, but the length of the axis may not be a multiple of LANES");
   if (n->is_peeled) r->line_access = n->peeled + 1;
   r->is_aligned = r->is_aligned && !n->is_peeled;
-  r->most_left = (int64_t)n->count * LANES;
+  r->left_below = (int64_t)n->count * LANES;
   const bool ok = var_set(v, n, n->var, NULL) && verify_next_piece(v, n, r, LANES);
   r->progress = RANGE_UNTOUCHED;
   return ok;
@@ -141,11 +141,11 @@ bool verify_tail(Verifying *v, const LoopNode *n) {
   if (n->otherwise) return verify_fail(v, n, "a tail must have no else branch");
   if (r->must_advance) return verify_fail(v, n, "the counter must advance over the peeled elements before it");
   const int64_t most = n->test->args[0]->var.kind == VAR_COLUMN ? v->plan->columns : LANES;
-  if (r->most_left > most)
+  if (r->left_below > most)
     return verify_fail(v, n, "the tail computes fewer than %lld elements, but as many or more may be left",
                        (long long)most);
   if (!verify_next_piece(v, n, r, WIDTH_UNKNOWN)) return false;
-  r->most_left = 0;
+  r->left_below = 0;
   return true;
 }
 

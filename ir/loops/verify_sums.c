@@ -109,7 +109,7 @@ static bool verify_accumulator(Verifying *v, const LoopNode *n, const SumState *
   if (n->accumulator != accumulator)
     return verify_fail(v, n, "it adds to accumulator sum%s, expected sum%s", accumulator_indices[n->accumulator],
                        accumulator_indices[accumulator]);
-  if (accumulator == ACCUMULATOR_FIRST && r->most_left > (int64_t)s->accumulator->count * LANES)
+  if (accumulator == ACCUMULATOR_FIRST && r->left_below > (int64_t)s->accumulator->count * LANES)
     return verify_fail(
         v, n, "more vectors may be left than accumulators, so a loop over whole groups of vectors must come before it");
   return !is_in_group || frame_find(v, VAR_VECTOR)->node->end->number * v->plan->rows == s->accumulator->count ||

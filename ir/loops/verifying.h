@@ -38,7 +38,7 @@ typedef struct Range { // the indices of a direction, and the piece that the nod
   bool is_aligned;        // pieces begin at multiples of LANES
   // With a counter:
   const Index *end;     // end of the row or run that the counter goes over
-  int64_t most_left;    // fewer indices than this are left; INT64_MAX: unknown
+  int64_t left_below;   // fewer indices than this are left; INT64_MAX: unknown
   int64_t left;         // this many indices are left; -1: not known
   int64_t rest;         // either this many elements are left, or none; 0: not known
   int64_t end_divisor;  // a divisor of end

@@ -93,7 +93,7 @@
   const v_part low_ = V_LOAD_N(p, i, n_), high_ = V_LOAD_N(p, (i) + 15, n_); \
   __builtin_shufflevector(low_, high_, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31); })
 
-// Elements that the masks exclude are loaded as `outside`, and become the lanes without an element.
+// Every second element. Lane s.first is element i of p; lanes outside of s are `outside`.
 #define V_SECOND_WITHIN(p, i, s, outside) __extension__({ \
   const int first_ = 2 * (int)(s).first, end_ = first_ + 2 * (s).count - 1; v_part else_ = {0}; \
   const uint32_t in_ = ((1U << end_) - 1) >> first_ << first_; \
