@@ -130,12 +130,12 @@ typedef struct RandomDraft {
 // Why an operator is never drawn; NULL: it is drawn.
 static inline const char *random_exception(OperatorId id) {
   if (operators[id].traits & TRAIT_COLLECTIVE) return "it is of graphs with leaves, which are cut and run as steps";
-  if (id == OP_MaxPoolScatter)
-    return "it wants what MaxPoolWinners found; MaxPoolBackward, which is drawn, becomes both";
+  if (id == OP_MaxPoolWinners || id == OP_MaxPoolScatter)
+    return "an operand must be the result of MaxPool or MaxPoolWinners; MaxPoolBackward, which is drawn, becomes both";
   return NULL;
 }
 
-enum { RANDOM_OPERATORS = OP_COUNT - 3 }; // without the exceptions
+enum { RANDOM_OPERATORS = OP_COUNT - 4 }; // without the exceptions
 
 static inline bool random_is_drawn(OperatorId id) {
   return !random_exception(id);

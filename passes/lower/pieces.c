@@ -249,7 +249,11 @@ static int64_t count_parts(const Node *node, int spatial, bool has_borders) {
 static int64_t count_pieces_as(const Node *node, bool has_borders) {
   int64_t count = 1;
   if (!node_makes_side(node)) return 1;
-  for (int i = 0; i < count_spatial(node) && count <= MOST_PIECES; i++) count *= count_parts(node, i, has_borders);
+  for (int i = 0; i < count_spatial(node); i++) {
+    const int64_t nparts = count_parts(node, i, has_borders);
+    if (nparts > MOST_PIECES) return nparts; // also if another axis has no parts
+    count *= nparts;
+  }
   return count + fills_gaps(node);
 }
 

@@ -140,6 +140,11 @@ static const Enormous enormous[] = {
      "op: ConvolutionBackwardData, inputs: [dy, w], outputs: [y], attributes: {strides: [1000003, 7], "
      "pads_begin: [0, 0], pads_end: [0, 0], dilations: [1000033, 100], dst_shape: [1, 4, 3000070, 257], data_format: "
      "NCX, weights_format: OIX}"},
+    // no window on one axis, and very many residues on the other
+    {IN(dy, "[2, 1, 1, 1]") ", " IN(w, "[34359738368, 17, 1, 1]"),
+     "op: ConvolutionBackwardData, inputs: [dy, w], outputs: [y], attributes: {strides: [2, 736342202], "
+     "pads_begin: [0, 0], pads_end: [0, 0], auto_pad: SAME_LOWER, dilations: [2, 1309487], dst_shape: [2, 1, 316, 1], "
+     "data_format: NXC, weights_format: XIO}"},
     // very many columns, which have few divisors
     {IN(x, "[4, 8]") ", " IN(w, "[8, 1099511627776]"), "op: MatMul, inputs: [x, w], outputs: [y]"},
     {IN(x, "[1, 1]") ", " IN(w, "[1, 140737488355213]"), "op: MatMul, inputs: [x, w], outputs: [y]"},
