@@ -36,9 +36,13 @@ static bool is_better(int64_t length, int64_t than, int64_t wanted) {
   return length <= wanted ? length > than : length < than;
 }
 
+static int64_t count_products(const Kernel *k, const Product *p) {
+  return axes_nelems(k, k->exprs[p->sum].axes | k->exprs[p->sum].reduced);
+}
+
 // The shortest block for which all blocks' sums together have no more elements than the largest tensor.
 static int64_t least_length(const Kernel *k, const Product *p) {
-  const int64_t nproducts = axes_nelems(k, k->exprs[p->sum].axes | k->exprs[p->sum].reduced);
+  const int64_t nproducts = count_products(k, p);
   int64_t largest = 1;
   for (size_t i = 0; i < k->naccesses; i++)
     if (k->accesses[i].value && shape_nelems(&k->accesses[i].value->shape) > largest)
@@ -81,6 +85,7 @@ static Cut choose_cut(const Kernel *k, const Product *p) {
   const AxisSet summed = k->exprs[p->sum].reduced;
   Cut best = {0};
   if (axes_monomial(k, (1U << k->naxes) - 1) || !axes_nelems(k, k->exprs[p->sum].axes)) return best;
+  if (count_products(k, p) == GREATEST_NELEMS) return best; // the blocks' sums would be too many to count
   if (!is_long(k, p, best_length(k, p))) return best;
   const int64_t least = least_length(k, p), wanted = least > best_length(k, p) ? least : best_length(k, p);
   int64_t inside = 1;

@@ -169,6 +169,10 @@ static const Enormous enormous[] = {
      "op: ConvolutionBackwardData, inputs: [dy, w], outputs: [y], attributes: {strides: [1], pads_begin: [67108864], "
      "pads_end: [67108864], dilations: [67108864], dst_shape: [1, 16, 32], data_format: NCX, weights_format: OIX}"},
     // more indices than 64 bits count
+    {IN(dy, "[16, 8192, 65536, 8192]") ", " IN(w, "[28, 8388549, 8192, 28]"),
+     "op: ConvTransposeBackwardData, inputs: [dy, w], outputs: [y], attributes: {strides: [1, 1], "
+     "pads_begin: [0, 0], pads_end: [0, 0], auto_pad: SAME_LOWER, dilations: [3, 1491690], data_format: NXC, "
+     "weights_format: XOI}"},
     {IN(x, "[1, 25769803776, 1]") ", " IN(w, "[2, 25769803776, 1]"),
      "op: Convolution, inputs: [x, w], outputs: [y], attributes: {strides: [1], pads_begin: [0], "
      "pads_end: [2147483646], dilations: [1], data_format: NCX, weights_format: OIX}"},
