@@ -93,6 +93,16 @@ static bool stays_open(const RegionLowering *l, const Kernel *k) {
   return false;
 }
 
+// Outer iterations have numbers, which axes_nelems bounds.
+static bool counts_iterations(const RegionLowering *l, const Schedule *s) {
+  bool is_counted = true;
+  for (size_t i = 0; i < s->nloops; i++)
+    is_counted &= axes_nelems(s->kernel, loop_outer_axes(&s->loops[i])) < GREATEST_NELEMS;
+  if (!is_counted && !l->is_trial)
+    fail_at(l->context, s->kernel->nodes[0], "a loop has 2^56 iterations or more, expected fewer");
+  return is_counted;
+}
+
 static Schedule *lower_part(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes, LoweredPart part,
                             int vector_axis) {
   PassContext *c = l->context;
@@ -102,7 +112,7 @@ static Schedule *lower_part(const RegionLowering *l, Arena *arena, Node *const *
     return NULL;
   Schedule *s = kernel_order(k, vector_axis, c->overrides);
   if (k->out_of_memory) pass_out_of_memory(c);
-  if (!s || !is_schedule_sound(l, s, "ordering its sums")) return NULL;
+  if (!s || !counts_iterations(l, s) || !is_schedule_sound(l, s, "ordering its sums")) return NULL;
   const size_t nloops = s->nloops;
   Loop *ordered = ARENA_ARRAY(arena, Loop, nloops + 1);
   if (ordered && nloops) memcpy(ordered, s->loops, nloops * sizeof *ordered);

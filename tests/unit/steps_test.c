@@ -203,6 +203,25 @@ static void enormous_numbers_take_few_steps(void **state) {
   }
 }
 
+// Three images of 2^40 rows, each of 2^24 x 1024 taps of three channels.
+static void more_iterations_than_numbers_are_an_error(void **state) {
+  (void)state;
+  static const char text[] =
+      "format: ngrad/1\nname: taps\ninputs: [{name: dy, type: f32, shape: [3, 2, 2, 3]}, "
+      "{name: w, type: f32, shape: [16777216, 1024, 6, 3]}]\n"
+      "nodes:\n"
+      "  - {op: ConvolutionBackwardData, inputs: [dy, w], outputs: [dx], attributes: {strides: [1073741824, 1024], "
+      "pads_begin: [0, 0], pads_end: [1073741823, 2047], dilations: [65536, 1], dst_shape: [3, 1099511627776, 1, 6]}}\n"
+      "outputs: [dx]\n";
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, text);
+  ng_compilation all;
+  assert_int_equal(ng_graph_compilation(g, NULL, &all), NG_WRONG);
+  must_have_said(ctx, "ConvolutionBackwardData (line 5): a loop has 2^56 iterations or more, expected fewer");
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 // Constants
 
 // Of n convolutions of constants that are small, but have many products.
@@ -281,6 +300,7 @@ int main(void) {
       cmocka_unit_test(first_taps_are_those_that_a_search_finds),
       cmocka_unit_test(first_taps_of_enormous_windows_are_exact),
       cmocka_unit_test(enormous_numbers_take_few_steps),
+      cmocka_unit_test(more_iterations_than_numbers_are_an_error),
       cmocka_unit_test(constants_are_not_folded_at_any_cost),
       cmocka_unit_test(convolutions_of_nothing_are_interpreted_at_once),
       cmocka_unit_test(what_is_empty_is_folded_at_once),
