@@ -42,7 +42,10 @@ static int64_t unpack(gzFile file, void *to, uint64_t nbytes, Position at, Diagn
     if (n > 0) done += (uint64_t)n;
     if (code == Z_MEM_ERROR) error_out_of_memory(d);
     else if (n < 0 || code < 0)
-      error_at(d, at, "damaged: %s", code == Z_DATA_ERROR ? "its checksum or compression is wrong" : problem);
+      error_at(d, at, "damaged: %s",
+               code == Z_DATA_ERROR  ? "its checksum or compression is wrong"
+               : code == Z_BUF_ERROR ? "the file ends early"
+                                     : problem);
     if (n < 0 || code < 0) return -1;
     if (n == 0) break;
   }
