@@ -20,21 +20,39 @@ static ng_status repeat(Fit *f, int64_t most, int64_t *found) {
   return status;
 }
 
+// The first element that is not finite; -1: all are.
+static int64_t element_not_finite(const ng_tensor *t) {
+  const int64_t nelems = ng_tensor_nelems(t);
+  if (t->type != NG_F64 && t->type != NG_F32 && t->type != NG_F16 && t->type != NG_BF16) return -1;
+  for (int64_t e = 0; e < nelems; e++)
+    if (!isfinite(ng_tensor_get(t, e))) return e;
+  return -1;
+}
+
 // Reports the first element of the inputs that is not finite.
 static bool data_is_finite(const Batches *b, const int64_t *samples, int64_t count, const ng_tensor *inputs) {
   for (size_t i = 0; i < b->ninputs; i++) {
     const ng_tensor *t = &inputs[i];
-    const int64_t nelems = ng_tensor_nelems(t);
-    if (t->type != NG_F64 && t->type != NG_F32 && t->type != NG_F16 && t->type != NG_BF16) continue;
-    for (int64_t e = 0; e < nelems; e++) {
-      const double value = ng_tensor_get(t, e);
-      if (isfinite(value)) continue;
-      const char *name = ng_graph_input(b->graph, i).name;
-      if (b->data[i])
-        plain_error("%s: sample %" PRId64 " of its data has %g", name, samples[e / (nelems / count)], value);
-      else plain_error("%s: its data has %g", name, value);
-      return false;
-    }
+    const int64_t e = element_not_finite(t);
+    if (e < 0) continue;
+    const char *name = ng_graph_input(b->graph, i).name;
+    const double value = ng_tensor_get(t, e);
+    if (b->data[i])
+      plain_error("%s: sample %" PRId64 " of its data has %g", name, samples[e / (ng_tensor_nelems(t) / count)], value);
+    else plain_error("%s: its data has %g", name, value);
+    return false;
+  }
+  return true;
+}
+
+// Reports the first state that is not finite before the step, as in a file of states.
+static bool states_are_finite(const Fit *f) {
+  for (size_t i = 0; i < f->train.nstates; i++) {
+    const ng_tensor *t = &f->states[i];
+    const int64_t e = element_not_finite(t);
+    if (e < 0) continue;
+    plain_error("the state %s has %g before the step", batches_state(&f->train, i).name, ng_tensor_get(t, e));
+    return false;
   }
   return true;
 }
@@ -64,7 +82,8 @@ static ng_status explain_step(Fit *f) {
   plain_error("step %" PRId64 " of epoch %" PRId64 " is the first that makes such a number", f->at.step + 1,
               f->at.epoch + 1);
   const ng_status status = batches_make_whole(b, samples, count, &inputs);
-  if (status == NG_OK && data_is_finite(b, samples, count, inputs) && interpret_call(f, count, inputs) == NG_OK)
+  if (status == NG_OK && states_are_finite(f) && data_is_finite(b, samples, count, inputs) &&
+      interpret_call(f, count, inputs) == NG_OK)
     plain_error("no node makes such a number when the step is interpreted");
   batches_free_whole(b, inputs);
   return status == NG_OK ? NG_WRONG : status;

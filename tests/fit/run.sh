@@ -248,6 +248,15 @@ grep -qE '^step/wild_step.yaml:[0-9]+:[0-9]+: error: [A-Za-z]+ computes (NaN|an 
 count 'the first node that makes a NaN is named, and the last checkpoint stays'
 expect 1 '' 'x: sample [0-9]+ of its data has -inf' fit step/net_step.yaml --input x=data/logarithm.npy --labels data/labels.npy -q
 
+cat >nan.yaml <<'Y'
+format: ngrad/1
+constants: [{name: number, type: f32, shape: [], value: .nan}]
+nodes: [{op: Neg, inputs: [number], outputs: [nan]}]
+outputs: [nan]
+Y
+"$ngrad" run nan.yaml --out . >stdout 2>stderr && sed 's/zeros/{file: nan.npy}/' once.yaml >spoilt.yaml
+expect 1 '' 'the state total has nan before the step' fit spoilt.yaml --in . -q
+
 # Checkpoints that do not go with it
 expect 2 '' 'expected --out DIR' fit step/net_step.yaml --in data --resume
 expect 1 '' 'none/net.npz: nothing to resume from' fit step/net_step.yaml --in data -o none --resume
