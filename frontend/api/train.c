@@ -217,7 +217,7 @@ static ng_status tell_no_default(Training *t, const bool *depends) {
       argument_error(t->g->ctx,
                      t->made.nlosses ? "loss: expected the name of one or more of the outputs %s"
                                      : "loss: expected an output of shape [], a floating-point number that depends "
-                                       "to, found %s; cross-entropy, mse or bce adds one",
+                                       "on parameters, found %s; cross-entropy, mse or bce adds one",
                      names.nbytes ? text_string(&names) : "no outputs");
   text_deinit(&names);
   return status;
@@ -269,7 +269,11 @@ static ng_status choose_losses(Training *t) {
   if (!depends || !losses) return out_of_memory(t);
   train_find_dependants(g, NULL, depends);
   t->made.losses = losses;
-  if (!t->options->losses || t->adds_loss) {
+  if (t->adds_loss) {
+    losses[t->made.nlosses++] = g->outputs[t->g->graph->noutputs - t->g->graph->nupdates]; // behind the graph's own
+    return NG_OK;
+  }
+  if (!t->options->losses) {
     for (size_t i = 0; i < g->noutputs - g->nupdates; i++)
       if (is_loss(g->outputs[i], depends)) losses[t->made.nlosses++ != 0] = g->outputs[i];
     return t->made.nlosses == 1 || !g->nstates ? NG_OK : tell_no_default(t, depends);

@@ -1,6 +1,7 @@
 // Inference and check functions of optimizers.
 #include "ir/operators/rules.h"
 
+#include <float.h>
 #include <string.h>
 
 // Rate and step are scalars; all other operands have the shape of the weights.
@@ -32,6 +33,16 @@ static bool check_step(const Node *node, Diagnostics *d) {
   return ok;
 }
 
+// Epsilon is added in the type of the moments, where a smaller number may round to 0.
+static bool check_epsilon(const Node *node, Diagnostics *d) {
+  char title[NODE_TITLE_BYTES];
+  if (!operator_has_attribute(node->op, "epsilon")) return true;
+  const double least = node->inputs[2]->type == TYPE_F64 ? DBL_MIN : (double)FLT_MIN;
+  const double epsilon = node_f32(node, "epsilon");
+  return epsilon >= least || error_at(d, node->position, "%s: epsilon: expected at least %g, found %g",
+                                      node_title(node, title), least, epsilon);
+}
+
 // A beta of 1 would divide by zero. PyTorch rejects the same numbers.
 bool check_optimizer(Node *node, Diagnostics *d) {
   static const struct {
@@ -39,7 +50,7 @@ bool check_optimizer(Node *node, Diagnostics *d) {
     bool is_below_1;
   } rows[] = {{"beta1", true}, {"beta2", true}, {"momentum", false}, {"weight_decay", false}, {"lr_decay", false}};
   char title[NODE_TITLE_BYTES];
-  bool ok = check_step(node, d);
+  bool ok = check_step(node, d) & check_epsilon(node, d);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     if (!operator_has_attribute(node->op, rows[i].name)) continue;
     const double number = node_f32(node, rows[i].name);

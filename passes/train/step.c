@@ -7,6 +7,8 @@
 
 #include "passes/rewrite/dead_code.h"
 
+#include <math.h>
+
 // Parameters
 
 static bool is_trained(const Step *s, size_t state) {
@@ -60,6 +62,18 @@ static bool find_parameters(Step *s) {
     s->parameters[s->nparameters++] = parameter;
   }
   s->b.failed = s->nparameters ? !check_effects(s) : !tell_no_parameters(s);
+  return !s->b.failed;
+}
+
+// The numbers of the options become constants in the type of the rate.
+static bool numbers_are_in_range(Step *s) {
+  const TrainOptions *o = s->options;
+  const char *const names[] = {"learning_rate", "clip_norm", "gamma"};
+  const double numbers[] = {o->learning_rate, o->clip_norm, o->schedule.gamma};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    if (!isfinite(type_round(s->rate_type, numbers[i])))
+      s->b.failed = !error_at(s->b.diagnostics, (Position){0}, "%s: expected a number within the range of %s, found %g",
+                              names[i], type_name(s->rate_type), numbers[i]);
   return !s->b.failed;
 }
 
@@ -159,7 +173,8 @@ static Graph *make_step(const Graph *forward, const TrainOptions *options, Diagn
   Step s = {.forward = forward, .options = options};
   GradientEnds ends;
   builder_init(&s.b, forward, "_step", d);
-  if (s.b.failed || !find_parameters(&s) || !warn_of_fixed_masks(&s)) return builder_finish(&s.b);
+  if (s.b.failed || !find_parameters(&s) || !numbers_are_in_range(&s) || !warn_of_fixed_masks(&s))
+    return builder_finish(&s.b);
   const GradientRequest request = {s.parameters, s.nparameters, options->losses, options->nlosses};
   Graph *backward = graph_gradient(forward, &request, &ends, d);
   if (backward) make(&s, backward, &ends);

@@ -78,6 +78,21 @@ static Value *add_input(Builder *b, const char *name, Type type, const Shape *sh
   return v;
 }
 
+// The data input of a loss: the graph's own, or a new one.
+static Value *loss_input(Builder *b, const char *name, Type type, const Shape *shape) {
+  const Graph *g = b->graph;
+  char wanted[160];
+  for (size_t i = 0; i < g->ninputs - g->nstates; i++) {
+    Value *v = g->inputs[i];
+    if (strcmp(v->name, name) != 0) continue;
+    if (v->type == type && shape_equals(&v->shape, shape)) return v;
+    error_at(b->diagnostics, v->position, "%s: the loss takes this input, expected %s %s", name, type_name(type),
+             shape_string(shape, wanted, sizeof wanted));
+    return NULL;
+  }
+  return add_input(b, name, type, shape);
+}
+
 // Removes the updates from the end of the outputs, so that other outputs can be added; put_updates appends them again.
 static void take_updates(Graph *g) {
   for (; g->nupdates; g->nupdates--) {
@@ -125,7 +140,7 @@ static bool add_cross_entropy(Builder *b, Value *logits) {
   Shape shape = logits->shape;
   if (shape.rank-- == 0)
     return error_at(b->diagnostics, (Position){0}, "%s: expected logits, found one number", logits->name);
-  Value *labels = add_input(b, "labels", TYPE_S32, &shape);
+  Value *labels = loss_input(b, "labels", TYPE_S32, &shape);
   if (!labels) return false;
   Value *const inputs[] = {logits, labels, NULL};
   Value *loss = builder_add(b, OP_SoftmaxCrossEntropy, inputs, 3, "loss", TYPE_NONE);
@@ -139,7 +154,7 @@ static bool add_result(Builder *b, int kind, Value *result) {
     return error_at(b->diagnostics, (Position){0}, "%s: expected an output of floating-point numbers", result->name);
   if (kind == CROSS_ENTROPY) return add_cross_entropy(b, result);
   const OperatorId op = kind == SQUARED_ERROR ? OP_MeanSquaredError : OP_BinaryCrossEntropy;
-  Value *target = add_input(b, "target", result->type, &result->shape);
+  Value *target = loss_input(b, "target", result->type, &result->shape);
   Value *loss = target ? builder_binary(b, op, result, target, "loss") : NULL;
   return loss && graph_add_output(b->graph, loss);
 }

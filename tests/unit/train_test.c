@@ -458,6 +458,69 @@ static void what_cannot_be_trained_is_told(void **state) {
   }
 }
 
+// Numbers that f32 cannot hold, and graphs that do not go with a loss that is added.
+static const char with_target[] =
+    "format: ngrad/1\n"
+    "inputs: [{name: x, type: f32, shape: [4, 2]}, {name: target, type: %s, shape: [4, 3]}]\n"
+    "state: [{name: w, type: f32, shape: [2, 3], init: ones}]\n"
+    "nodes:\n"
+    "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n"
+    "  - {op: ReduceMean, inputs: [y], outputs: [mean], attributes: {axes: [0, 1]}}\n"
+    "outputs: [y, mean]\n%s";
+
+static void options_that_do_not_fit_are_told(void **state) {
+  (void)state;
+  static const struct {
+    const char *type, *updates, *loss, *optimizer;
+    ng_setting setting;
+    const char *message;
+    ng_status status;
+  } rows[] = {
+      // clang-format off
+      {"f32", "", "mean", "sgd", {"learning_rate", 1e39},
+       "learning_rate: expected a number within the range of f32, found 1e+39", NG_WRONG},
+      {"f32", "", "mean", "sgd", {"clip_norm", 1e39},
+       "clip_norm: expected a number within the range of f32, found 1e+39", NG_WRONG},
+      {"f32", "", "mean", "adam", {"epsilon", 1e-39},
+       "Adam (w): epsilon: expected at least 1.17549e-38, found 1e-39", NG_WRONG},
+      {"f64", "", "mse", "sgd", {"warmup", 1}, "target: the loss takes this input, expected f32 [4, 3]", NG_WRONG},
+      {"f32", "updates: {w: w}\n", NULL, "sgd", {"warmup", 1},
+       "loss: expected an output of shape [], a floating-point number that depends on parameters, found y f32 [4, 3], "
+       "mean f32 []; cross-entropy, mse or bce adds one", NG_USAGE},
+      // clang-format on
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    ng_context *ctx = new_context();
+    char text[1024];
+    snprintf(text, sizeof text, with_target, rows[i].type, rows[i].updates);
+    ng_graph *g = must_read(ctx, text);
+    const ng_train_options options = {.losses = rows[i].loss ? &rows[i].loss : NULL,
+                                      .nlosses = rows[i].loss != NULL,
+                                      .optimizer = rows[i].optimizer,
+                                      .settings = &rows[i].setting,
+                                      .nsettings = 1};
+    assert_null(ng_graph_train(g, &options));
+    assert_int_equal(ng_last_status(ctx), rows[i].status);
+    must_have_said(ctx, rows[i].message);
+    ng_graph_free(g);
+    ng_context_free(ctx);
+  }
+}
+
+static void a_loss_that_is_added_takes_the_input_of_its_name(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  char text[1024];
+  snprintf(text, sizeof text, with_target, "f32", "");
+  ng_graph *g = must_read(ctx, text);
+  const ng_train_options options = {.losses = (const char *[]){"mse"}, .nlosses = 1};
+  must_show(ctx, ng_graph_train(g, &options),
+            (const char *[]){"target: target}", "outputs: [mean, loss]", "updates: {w: w.next, step: step.next}", NULL},
+            (const char *[]){"target_", NULL});
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 static void dropout_that_never_changes_is_told(void **state) {
   (void)state;
   static const char *const dropouts[] = {"[h, one, two, p]", "[h, one, sum, p]", "[h, one, calls, p]",
@@ -541,6 +604,8 @@ int main(void) {
       cmocka_unit_test(frozen_parameters_stay),
       cmocka_unit_test(states_of_optimizers_are_f32_beside_narrow_parameters),
       cmocka_unit_test(what_cannot_be_trained_is_told),
+      cmocka_unit_test(options_that_do_not_fit_are_told),
+      cmocka_unit_test(a_loss_that_is_added_takes_the_input_of_its_name),
       cmocka_unit_test(dropout_that_never_changes_is_told),
       cmocka_unit_test(without_memory_there_is_no_step),
   };
