@@ -104,7 +104,7 @@ if [ -n "$python" ]; then
   cat >check.py <<'P'
 import sys, numpy
 four, own = numpy.load('four.npz'), numpy.load('long.npz')
-assert four.files[:5] == ['w0', 'b0', 'w1', 'b1', 'gain'], four.files
+assert four.files[:5] == ['w0', 'b0', 'w1', 'b1', 'γ'], four.files
 assert all((four[n] == own[n]).all() and four[n].dtype == own[n].dtype for n in four.files)
 all_ = {n: four[n] for n in reversed(four.files)}
 all_['w1'] = numpy.asfortranarray(all_['w1'])
