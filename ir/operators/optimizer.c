@@ -33,14 +33,15 @@ static bool check_step(const Node *node, Diagnostics *d) {
   return ok;
 }
 
-// Epsilon is added in the type of the moments, where a smaller number may round to 0.
+// Epsilon is added in the type of the moments, where a smaller number may round to 0. ONNX's default is 0.
 static bool check_epsilon(const Node *node, Diagnostics *d) {
   char title[NODE_TITLE_BYTES];
   if (!operator_has_attribute(node->op, "epsilon")) return true;
   const double least = node->inputs[2]->type == TYPE_F64 ? DBL_MIN : (double)FLT_MIN;
   const double epsilon = node_f32(node, "epsilon");
-  return epsilon >= least || error_at(d, node->position, "%s: epsilon: expected at least %g, found %g",
-                                      node_title(node, title), least, epsilon);
+  return epsilon >= least || epsilon == 0 ||
+         error_at(d, node->position, "%s: epsilon: expected 0 or at least %g, found %g", node_title(node, title), least,
+                  epsilon);
 }
 
 // A beta of 1 would divide by zero. PyTorch rejects the same numbers.
