@@ -51,7 +51,8 @@ bool check_optimizer(Node *node, Diagnostics *d) {
     bool is_below_1;
   } rows[] = {{"beta1", true}, {"beta2", true}, {"momentum", false}, {"weight_decay", false}, {"lr_decay", false}};
   char title[NODE_TITLE_BYTES];
-  bool ok = check_step(node, d) & check_epsilon(node, d);
+  bool ok = check_step(node, d);
+  ok &= check_epsilon(node, d);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     if (!operator_has_attribute(node->op, rows[i].name)) continue;
     const double number = node_f32(node, rows[i].name);
