@@ -41,6 +41,16 @@ static Address partial_element(const Root *root, const Index *index) {
   return (Address){.base = BASE_PARTIAL, .access = root->access, .index = index};
 }
 
+void open_partial_sums(Recipe *r, AccessId id, const Index *count, Flag flag) {
+  open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
+                                 .var = {VAR_ELEMENT, 0},
+                                 .value = number(r, 0),
+                                 .end = count,
+                                 .step = number(r, 1),
+                                 .access = id,
+                                 .flag = flag}));
+}
+
 // Sets pointers to the block's partial sums and initialises them. With rows in lanes, a local array has a partial sum
 // for each lane.
 static void begin_partials(Recipe *r) {
@@ -57,13 +67,7 @@ static void begin_partials(Recipe *r) {
                       .value = count,
                       .flag = may_be_unwanted(r, root->access) && !are_lanes ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE});
     if (!axes_nelems(r->k, axes)) continue;
-    open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
-                                   .var = {VAR_ELEMENT, 0},
-                                   .value = number(r, 0),
-                                   .end = count,
-                                   .step = number(r, 1),
-                                   .access = root->access,
-                                   .flag = partial_flag(r, root->access)}));
+    open_partial_sums(r, root->access, count, partial_flag(r, root->access));
     add(r, (LoopNode){.kind = NODE_INIT_PARTIAL,
                       .access = root->access,
                       .reduction = root_reduction(r, root),

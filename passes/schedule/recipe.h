@@ -171,6 +171,8 @@ void build_sweep(Recipe *r, int sweep);
 
 void build_step(Recipe *r, LoopNode **step);
 void build_block(Recipe *r);
+// Opens a loop over the `count` elements of the block's partial sums in this access; the caller closes its body.
+void open_partial_sums(Recipe *r, AccessId id, const Index *count, Flag flag);
 void begin_steps(Recipe *r); // declares the counter of outer iterations
 // Adds a loop that calls the step for `rows` outer iterations at a time, while at least that many are left.
 // columns_end: the end of a step's part of the vector axis. NULL: a step takes the whole axis.

@@ -105,13 +105,7 @@ static void end_partials(Recipe *r) {
     if (root->kind != ROOT_REDUCE_OUTER) continue;
     const Access *a = &r->k->accesses[root->access];
     const Index *count = axes_nelems_index(r, access_axes(r->k, a)), *element = var(r, VAR_ELEMENT, 0);
-    open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
-                                   .var = {VAR_ELEMENT, 0},
-                                   .value = number(r, 0),
-                                   .end = count,
-                                   .step = number(r, 1),
-                                   .access = root->access,
-                                   .flag = may_be_unwanted(r, root->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE}));
+    open_partial_sums(r, root->access, count, may_be_unwanted(r, root->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE);
     add(r, (LoopNode){
                .kind = NODE_REDUCE_PARTIAL,
                .access = root->access,
