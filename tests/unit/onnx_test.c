@@ -410,30 +410,37 @@ static void a_type_was_a_name_before_opset_6(void **state) {
   assert_true(computes(&model, (const double[]){1, -2}, 2));
 }
 
-// Before opset 13 the axes from `axis` on are one axis; the axes before it stay, and may have names.
+// Before opset 13 the axes from `axis` on, which is 1 unless said, are one axis; the axes before it stay, and may have
+// names.
 static void softmax_keeps_named_extents(void **state) {
   static const uint8_t last[] = {2, 3};
-  const Message axis = int_attribute("axis", 2), axes = list_attribute("axes", last, 2);
-  Message graph = {.count = 0};
+  static const char *const flat[] = {"[N, 3]", "[N, 3, 1]"}, *const as[] = {"[0, 3]", "[0, 3, 1]"};
+  const Message axes = list_attribute("axes", last, 2);
   (void)state;
-  add_node_with(&graph, 1, "", "Unsqueeze", "x", "h", &axes, 1);
-  add_node_with(&graph, 1, "", "Softmax", "h", "y", &axis, 1);
-  add_value(&graph, 11, "x");
-  add_value(&graph, 12, "y");
-  const Message model = model_of_opset(&graph, 12);
-  assert_true(reads_as(
-      &model, "format: ngrad/1\nname: test\ndims: {N: ~}\ninputs:\n  - {name: x, type: f32, shape: [N, 3]}\nnodes:\n"
-              "  - op: StaticReshape\n    label: \"Unsqueeze h (opset 12)\"\n    inputs: {src: x}\n    outputs:\n"
-              "      dst: {name: h, type: f32, shape: [N, 3, 1, 1]}\n"
-              "    attributes: {shape: [0, 3, 1, 1], special_zero: true}\n"
-              "  - op: StaticReshape\n    label: \"Softmax y (opset 12)\"\n    inputs: {src: h}\n    outputs:\n"
-              "      dst: {name: onnx_3, type: f32, shape: [N, 3, 1]}\n"
-              "    attributes: {shape: [0, 3, 1], special_zero: true}\n"
-              "  - op: SoftMax\n    label: \"Softmax y (opset 12)\"\n    inputs: {src: onnx_3}\n    outputs:\n"
-              "      dst: {name: onnx_4, type: f32, shape: [N, 3, 1]}\n    attributes: {axis: 2, mode: none}\n"
-              "  - op: StaticReshape\n    label: \"Softmax y (opset 12)\"\n    inputs: {src: onnx_4}\n    outputs:\n"
-              "      dst: {name: y, type: f32, shape: [N, 3, 1, 1]}\n"
-              "    attributes: {shape: [0, 3, 1, 1], special_zero: true}\noutputs: [y]\n"));
+  for (int axis = 1; axis <= 2; axis++) {
+    char expected[2000];
+    const Message said = int_attribute("axis", (uint8_t)axis);
+    Message graph = {.count = 0};
+    add_node_with(&graph, 1, "", "Unsqueeze", "x", "h", &axes, 1);
+    add_node_with(&graph, 1, "", "Softmax", "h", "y", &said, axis == 1 ? 0 : 1);
+    add_value(&graph, 11, "x");
+    add_value(&graph, 12, "y");
+    const Message model = model_of_opset(&graph, 12);
+    snprintf(expected, sizeof expected,
+             "format: ngrad/1\nname: test\ndims: {N: ~}\ninputs:\n  - {name: x, type: f32, shape: [N, 3]}\nnodes:\n"
+             "  - op: StaticReshape\n    label: \"Unsqueeze h (opset 12)\"\n    inputs: {src: x}\n    outputs:\n"
+             "      dst: {name: h, type: f32, shape: [N, 3, 1, 1]}\n"
+             "    attributes: {shape: [0, 3, 1, 1], special_zero: true}\n"
+             "  - op: StaticReshape\n    label: \"Softmax y (opset 12)\"\n    inputs: {src: h}\n    outputs:\n"
+             "      dst: {name: onnx_3, type: f32, shape: %s}\n    attributes: {shape: %s, special_zero: true}\n"
+             "  - op: SoftMax\n    label: \"Softmax y (opset 12)\"\n    inputs: {src: onnx_3}\n    outputs:\n"
+             "      dst: {name: onnx_4, type: f32, shape: %s}\n    attributes: {axis: %d, mode: none}\n"
+             "  - op: StaticReshape\n    label: \"Softmax y (opset 12)\"\n    inputs: {src: onnx_4}\n    outputs:\n"
+             "      dst: {name: y, type: f32, shape: [N, 3, 1, 1]}\n"
+             "    attributes: {shape: [0, 3, 1, 1], special_zero: true}\noutputs: [y]\n",
+             flat[axis - 1], as[axis - 1], flat[axis - 1], axis);
+    assert_true(reads_as(&model, expected));
+  }
 }
 
 static void nan_stays_nan(void **state) {
