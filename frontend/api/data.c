@@ -1,5 +1,6 @@
 // Data sets of the caller: opening, checking them as inputs of a graph, and gathering batches.
 #include "frontend/data/data.h"
+#include "frontend/npy/npy.h"
 
 #include "frontend/api/handles.h"
 #include "frontend/api/tensor.h"
@@ -142,8 +143,8 @@ static bool check_type(const ng_data *data, const Value *v) {
   if (data_type_fits(from, v->type)) return true;
   if (is_integer(from) && is_integer(v->type))
     return check_range(data, v->name, &(Range){least[v->type], greatest[v->type], NULL, ", the range of its type"});
-  return error_at(&data->ctx->diagnostics, (Position){&source, 0, 0}, "%s: expected numbers of type %s, found %s",
-                  v->name, type_name(v->type), type_name(from));
+  return error_at(&data->ctx->diagnostics, (Position){&source, 0, 0}, "%s: expected numbers of type %s, found %s%s",
+                  v->name, type_name(v->type), type_name(from), npy_conversion_hint(v->type));
 }
 
 static bool check_shape(const ng_data *data, const Value *v, int nleading) {

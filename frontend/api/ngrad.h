@@ -397,8 +397,8 @@ typedef struct ng_train_options {
   const char *optimizer; /* "sgd", "momentum", "adam", "adamw" or "adagrad"; NULL: "sgd" */
   /* Settings: "learning_rate" (default 0.01 for sgd, momentum and adagrad, 0.001 for adam and adamw); the attributes of
      the operators SGD, Momentum, Adam, AdamW and Adagrad, with momentum defaulting to 0.9 and "nesterov" 0 or 1;
-     "clip_norm"; "accumulate"; "sync_batch_norm" (0 or 1; needs "accumulate"); "warmup", "steps", "step_size" and
-     "gamma" of the schedule. */
+     "clip_norm" (0, the default, is no limit); "accumulate"; "sync_batch_norm" (0 or 1; needs "accumulate"); "warmup",
+     "steps", "step_size" and "gamma" of the schedule. */
   const ng_setting *settings;
   size_t nsettings;
   /* How the learning rate depends on the step t, from 0. "constant"; "step": multiplied by gamma (default 0.1) every

@@ -110,9 +110,12 @@ static bool folder_is_ready(const Fit *f) {
   struct stat there;
   if (!folder_make(folder)) return false;
   if (access(folder, W_OK) != 0) plain_error("%s: cannot write to the folder: %s", folder, strerror(errno));
-  else if (stat(f->checkpoint, &there) == 0 && !S_ISREG(there.st_mode))
-    plain_error("%s: expected a file or nothing there", f->checkpoint);
-  else return true;
+  else if (stat(f->checkpoint, &there) != 0) return true;
+  else if (!S_ISREG(there.st_mode)) plain_error("%s: expected a file or nothing there", f->checkpoint);
+  else if (f->settings->fit.resumes) return true;
+  else
+    plain_error("%s: is there already: --resume goes on from it; to begin anew, remove it or choose another --out",
+                f->checkpoint);
   return false;
 }
 

@@ -13,15 +13,21 @@ static const char *named_file(const TextList *named, const char *name) {
   return NULL;
 }
 
-static char *file_in(const char *folder, const char *name) {
+// The files with the input's name and each known ending: *found is the first, which the caller frees, or NULL.
+// False after a message that there are two.
+static bool find_in(const char *folder, const char *name, char **found) {
   static const char *const endings[] = {".npy", ".npy.gz", ".idx", ".idx.gz", ".gz", ""};
-  if (strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return NULL;
-  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+  bool ok = true;
+  *found = NULL;
+  if (strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return true;
+  for (size_t i = 0; i < sizeof endings / sizeof *endings && ok; i++) {
     char *path = path_join(folder, name, endings[i]);
-    if (access(path, F_OK) == 0) return path;
-    free(path);
+    const bool is_there = access(path, F_OK) == 0, is_first = is_there && !*found;
+    if (is_there && *found) ok = plain_error("%s: expected one file, found %s and %s", name, *found, path) == 0;
+    if (is_first) *found = path;
+    else free(path);
   }
-  return NULL;
+  return ok;
 }
 
 static const char *said_file(const Files *files, const char *name) {
@@ -36,7 +42,11 @@ bool input_is_text(const Files *files, const char *name) {
 char *input_file(const Files *files, const char *name) {
   const char *named = said_file(files, name);
   if (named) return memory_or_exit(strdup(named));
-  char *path = files->folder ? file_in(files->folder, name) : NULL;
+  char *path = NULL;
+  if (files->folder && !find_in(files->folder, name, &path)) {
+    free(path);
+    return NULL;
+  }
   if (path) return path;
   if (files->folder)
     plain_error("no data for %s: expected %s/%s.npy or .idx, also with .gz, or --%s %s=FILE", name, files->folder, name,

@@ -264,16 +264,15 @@ static bool type_fits(Type wanted, Type found) {
          (wanted == TYPE_S4 && found == TYPE_S8) || (wanted == TYPE_U4 && found == TYPE_U8);
 }
 
-// What to do about a file of another type, after the message that says so.
-static const char *conversion_hint(Type wanted, Type found, char buffer[DESCRIPTION_BYTES]) {
-  static const char *const numpy_types[TYPE_COUNT] = {
-      [TYPE_F64] = "float64",  [TYPE_F32] = "float32", [TYPE_F16] = "float16", [TYPE_BF16] = "float32",
-      [TYPE_S64] = "int64",    [TYPE_S32] = "int32",   [TYPE_S8] = "int8",     [TYPE_U8] = "uint8",
-      [TYPE_BOOLEAN] = "bool", [TYPE_S4] = "int8",     [TYPE_U4] = "uint8"};
-  buffer[0] = 0;
-  if (!type_fits(wanted, found) && numpy_types[wanted])
-    snprintf(buffer, DESCRIPTION_BYTES, "; convert it, as by numpy's astype(\"%s\")", numpy_types[wanted]);
-  return buffer;
+const char *npy_conversion_hint(Type wanted) {
+  static const char *const hints[TYPE_COUNT] = {
+#define HINT(type) "; convert it, as by numpy's astype(\"" type "\")"
+      [TYPE_F64] = HINT("float64"),  [TYPE_F32] = HINT("float32"), [TYPE_F16] = HINT("float16"),
+      [TYPE_BF16] = HINT("float32"), [TYPE_S64] = HINT("int64"),   [TYPE_S32] = HINT("int32"),
+      [TYPE_S8] = HINT("int8"),      [TYPE_U8] = HINT("uint8"),    [TYPE_BOOLEAN] = HINT("bool"),
+      [TYPE_S4] = HINT("int8"),      [TYPE_U4] = HINT("uint8")};
+#undef HINT
+  return hints[wanted] ? hints[wanted] : "";
 }
 
 static void swap_bytes(char *bytes, size_t nelems, size_t nbytes_each) {
@@ -345,14 +344,15 @@ static bool read_elements(Input *in, const Header *header, const Tensor *out) {
 }
 
 static bool read_tensor(Input *in, Type type, const Shape *shape, Tensor *out, const Allocator *allocator) {
-  char wanted[DESCRIPTION_BYTES], found[DESCRIPTION_BYTES], hint[DESCRIPTION_BYTES];
+  char wanted[DESCRIPTION_BYTES], found[DESCRIPTION_BYTES];
   Header header;
   *out = (Tensor){0};
   if (!read_header(in, &header, allocator) || !check_length(in, &header)) return false;
   if (header.type == TYPE_F8_E4M3 && type == TYPE_F8_E5M2) header.type = type; // both are V1
   if (!type_fits(type, header.type) || !shape_fits(shape, &header.shape))
     return fail(in, "expected %s, found %s%s", describe(type, shape, wanted),
-                describe(header.type, &header.shape, found), conversion_hint(type, header.type, hint));
+                describe(header.type, &header.shape, found),
+                type_fits(type, header.type) ? "" : npy_conversion_hint(type));
   Tensor t = {.type = type == TYPE_NONE ? header.type : type, .rank = header.shape.rank};
   for (int i = 0; i < t.rank; i++) t.extent[i] = header.shape.extent[i].value;
   if (!tensor_alloc(&t, allocator)) {

@@ -17,6 +17,9 @@
 // the wanted type and shape.
 bool npy_read(const char *path, Type type, const Shape *shape, Tensor *out, const Allocator *allocator, Diagnostics *d);
 
+// What to do about a file of another type than `wanted`, to end the message that says so; may be "".
+const char *npy_conversion_hint(Type wanted);
+
 // Reads from memory; `name` stands for the bytes in messages.
 bool npy_read_bytes(const char *name, const void *bytes, size_t nbytes, Type type, const Shape *shape, Tensor *out,
                     const Allocator *allocator, Diagnostics *d);

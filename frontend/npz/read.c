@@ -12,6 +12,8 @@
 static void describe(zip_error_t *error, char problem[PROBLEM_BYTES]) {
   if (zip_error_system_type(error) == ZIP_ET_SYS) file_problem(zip_error_code_system(error), problem);
   else if (zip_error_code_zip(error) == ZIP_ER_CRC) snprintf(problem, PROBLEM_BYTES, "damaged: its checksum is wrong");
+  else if (zip_error_code_zip(error) == ZIP_ER_EXISTS)
+    snprintf(problem, PROBLEM_BYTES, "damaged: it has two entries of the same name");
   else snprintf(problem, PROBLEM_BYTES, "damaged: %s", zip_error_strerror(error));
 }
 

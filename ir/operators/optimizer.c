@@ -2,6 +2,7 @@
 #include "ir/operators/rules.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 // Rate and step are scalars; all other operands have the shape of the weights.
@@ -56,9 +57,14 @@ bool check_optimizer(Node *node, Diagnostics *d) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     if (!operator_has_attribute(node->op, rows[i].name)) continue;
     const double number = node_f32(node, rows[i].name);
-    if (number >= 0 && (number < 1 || !rows[i].is_below_1)) continue;
-    ok = error_at(d, node->position, "%s: %s: expected at least 0%s, found %g", node_title(node, title), rows[i].name,
-                  rows[i].is_below_1 ? " and less than 1" : "", number);
+    const Type type = node->inputs[2]->type; // of the rate or of a moment
+    const bool overflows = !isfinite(type_round(type, number));
+    if (number >= 0 && !overflows && (number < 1 || !rows[i].is_below_1)) continue;
+    ok = error_at(d, node->position, "%s: %s: expected at least 0%s%s, found %g", node_title(node, title), rows[i].name,
+                  rows[i].is_below_1 ? " and less than 1"
+                  : overflows        ? " and within the range of "
+                                     : "",
+                  overflows && !rows[i].is_below_1 ? type_name(type) : "", number);
   }
   return ok;
 }

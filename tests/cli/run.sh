@@ -575,6 +575,7 @@ expect 1 '' 'expected a parameter that is not frozen' train net.yaml --freeze '*
 expect 2 '' 'expected -o DIR' train net.yaml
 expect 1 '' 'momentum: expected at least 0 and less than 1|beta1: expected' \
   train net.yaml --optimizer adam --beta1 1 -o trained
+expect 1 '' 'weight_decay: expected at least 0 and within the range of f32, found 1e.60' train net.yaml --weight-decay 1e60 -o trained
 expect 1 '' 'sum: expected parameters to train, which are states' train sum.yaml -o trained
 
 # show, bench, passes

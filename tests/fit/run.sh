@@ -171,6 +171,11 @@ saved = dict(numpy.load('once/net.npz'))
 assert saved['w1'].shape == (6, 17) and saved['w1.m'].dtype == 'float32' and saved['step'] == 63, saved
 numpy.savez('numpy.npz', **saved)" >stdout 2>stderr
   count 'numpy reads what was saved'
+  "$python" -W ignore -c "
+import zipfile
+with zipfile.ZipFile('doubled.npz', 'w') as z, zipfile.ZipFile('once/net.npz') as once:
+  for i in range(2): z.writestr('w1.npy', once.read('w1.npy'))" >stdout 2>stderr
+  expect 1 '' 'doubled.npz: error: damaged: it has two entries of the same name' fit step/net_step.yaml --in data --state doubled.npz
   mkdir numpy && mv numpy.npz numpy/net.npz
   [ "$(hash_of --in data --epochs 5 -o numpy --resume)" = "$(hash_of --in data --epochs 5)" ]
   count 'what numpy saved is resumed'
@@ -255,9 +260,13 @@ nodes: [{op: Neg, inputs: [number], outputs: [nan]}]
 outputs: [nan]
 Y
 "$ngrad" run nan.yaml --out . >stdout 2>stderr && sed 's/zeros/{file: nan.npy}/' once.yaml >spoilt.yaml
-expect 1 '' 'the state total has nan before the step' fit spoilt.yaml --in . -q
+expect 1 '' 'the state total has nan before the step' fit spoilt.yaml --input x=x.idx -q
 
 # Checkpoints that do not go with it
+expect 1 '' '^error: once/net.npz: is there already: --resume goes on from it; to begin anew, remove it or choose another --out$' \
+  fit step/net_step.yaml --in data -o once
+cmp -s before.npz once/net.npz
+count 'training anew leaves the checkpoint of an earlier training'
 expect 2 '' 'expected --out DIR' fit step/net_step.yaml --in data --resume
 expect 1 '' 'none/net.npz: nothing to resume from' fit step/net_step.yaml --in data -o none --resume
 expect 1 '' 'was begun with --seed 0, found --seed 4' fit step/net_step.yaml --in data -o once --resume --seed 4
@@ -372,7 +381,9 @@ expect 1 '' 'labels: expected samples of shape \[\], found 203 of shape \[6\]' f
 printf '\0\0\015\001\0\0\0\001\0\0\0\0' >float.idx
 expect 1 '' 'float.idx: error: labels: expected numbers of type s32, found f32' fit step/net_step.yaml --in data --labels float.idx
 { printf '\0\0\016\002\0\0\0\001\0\0\0\006' && head -c 48 /dev/zero; } >double.idx
-expect 1 '' 'double.idx: error: x: expected numbers of type f32, found f64' fit step/net_step.yaml --in data --input x=double.idx
+expect 1 '' 'double.idx: error: x: expected numbers of type f32, found f64; convert it, as by numpy.s astype..float32' fit step/net_step.yaml --in data --input x=double.idx
+mkdir twice && cp data/x.npy double.idx twice && cp labels.idx twice/labels.idx && mv twice/double.idx twice/x.idx
+expect 1 '' '^error: x: expected one file, found twice/x.npy and twice/x.idx' fit step/net_step.yaml --in twice
 printf '\0\0\010\001\0\0\0\002\0\0' >two.idx
 expect 1 '' 'two.idx: labels has 2 samples, other inputs have 203' fit step/net_step.yaml --in data --labels two.idx
 { head -c 108 labels.idx; printf '\003'; tail -c 102 labels.idx; } >high.idx

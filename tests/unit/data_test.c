@@ -218,7 +218,8 @@ static void samples_are_checked(void **state) {
   must_check(ctx, g, 1, npy, n,
              "labels: sample 0 is 4294967296, expected -2147483648 to 2147483647, the range of its type");
   n = make_npy(npy, "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }", s64, sizeof s64);
-  must_check(ctx, g, 1, npy, n, "labels: expected numbers of type s32, found f64");
+  must_check(ctx, g, 1, npy, n,
+             "labels: expected numbers of type s32, found f64; convert it, as by numpy's astype(\"int32\")");
   ng_graph_free(g);
   ng_context_free(ctx);
 }
