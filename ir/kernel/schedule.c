@@ -54,19 +54,6 @@ bool loop_shares_bytes(const Kernel *k, const Loop *loop, const Access *a) {
          (loop->few_work && (loop->few_block % 2 || loop->many_block % 2));
 }
 
-bool loop_has_same_order(const Loop *a, const Loop *b) {
-  const bool has_blocks = loop_has_roots(a, ROOT_REDUCE_OUTER);
-  return memcmp(a->axes, b->axes, sizeof a->axes) == 0 && a->nouter == b->nouter && a->ninner == b->ninner &&
-         a->nfree == b->nfree && a->few_work == b->few_work && a->few_block == b->few_block &&
-         a->many_block == b->many_block && a->most_cut_blocks == b->most_cut_blocks && a->tile == b->tile &&
-         a->rows_in_lanes == b->rows_in_lanes && a->copies_rows == b->copies_rows && a->is_nested == b->is_nested &&
-         a->sums_middle == b->sums_middle && a->is_product == b->is_product && a->is_depthwise == b->is_depthwise &&
-         a->is_scatter == b->is_scatter && a->accumulators == b->accumulators &&
-         a->runs.vector_run == b->runs.vector_run && a->runs.middle_run == b->runs.middle_run &&
-         a->runs.depth == b->runs.depth && a->runs.is_open == b->runs.is_open && a->runs.is_f32 == b->runs.is_f32 &&
-         (!has_blocks || a->block == b->block);
-}
-
 bool loop_has_roots(const Loop *loop, RootKind kind) {
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].kind == kind) return true;
@@ -203,6 +190,57 @@ bool loop_is_idle(const Kernel *k, const Loop *loop) {
     if (root->kind == ROOT_REDUCE_OUTER) leaves_any |= axes_nelems(k, access_axes(k, &k->accesses[root->access])) != 0;
   }
   return !leaves_any || loop->is_made || loop_nblocks(k, loop) == 0;
+}
+
+// Runs
+
+static AxisSet middle_axes(const Loop *loop) {
+  AxisSet axes = 0;
+  for (int i = 0; i < loop->ninner - 1; i++) axes |= 1U << loop->axes[loop->nouter + i];
+  return axes;
+}
+
+// Sums of products. A run covers as many of the innermost axes as make at most LONGEST_CHAIN products.
+static Runs product_runs(const Kernel *k, const Loop *loop) {
+  Runs runs = {.depth = loop->ninner - 2};
+  int64_t inside = 1; // products in an iteration at this depth
+  for (; runs.depth > 0; runs.depth--) {
+    const Axis *axis = &k->axes[loop->axes[loop->nouter + runs.depth]];
+    if (axis->monomial || axis->extent * inside > LONGEST_CHAIN) break;
+    inside *= axis->extent > 0 ? axis->extent : 1;
+  }
+  const Axis *axis = &k->axes[loop->axes[loop->nouter + runs.depth]];
+  if (axis->monomial || axis->extent * inside > LONGEST_CHAIN) runs.middle_run = LONGEST_CHAIN / inside;
+  return runs;
+}
+
+// Additions to the first accumulator in an iteration of the middle axes: one for each group of vectors, each remaining
+// vector, and the tail. No other accumulator has more.
+static int64_t chain_length(int64_t width, int accumulators) {
+  const int64_t group = (int64_t)LANES * accumulators;
+  return width / group + width % group / LANES + (width % LANES != 0);
+}
+
+// Sums along the vector axis. A chain continues over iterations of the middle axes, except in nested sums. A single run
+// has the same bits as no runs: with open extents, loops have runs whether a call needs them or not.
+static Runs row_runs(const Kernel *k, const Loop *loop) {
+  const Axis *vector = &k->axes[loop_vector_axis(loop)];
+  const int64_t chain = chain_length(loop->tile ? loop->tile : vector->extent, loop->accumulators);
+  const AxisSet middle = loop->is_nested ? 0 : middle_axes(loop);
+  const bool is_open = axes_monomial(k, middle), is_vector_open = !loop->tile && vector->monomial;
+  Runs runs = {.depth = loop->ninner - 2};
+  if (is_vector_open && middle) runs.is_open = true;
+  else if (is_vector_open || chain > LONGEST_RUN) runs.vector_run = (int64_t)LONGEST_RUN * LANES * loop->accumulators;
+  else if (chain * axes_nelems(k, middle) > LONGEST_RUN || (is_open && chain)) runs.middle_run = LONGEST_RUN / chain;
+  return runs;
+}
+
+Runs loop_runs(const Kernel *k, const Loop *loop) {
+  if (loop->totals == TYPE_NONE) return (Runs){0};
+  if (!loop->sums_middle) return row_runs(k, loop);
+  if (loop->totals == TYPE_F32) return product_runs(k, loop);
+  const int64_t length = axes_nelems(k, middle_axes(loop)); // each iteration is an addition
+  return (Runs){.middle_run = length > LONGEST_RUN ? LONGEST_RUN : 0, .depth = loop->ninner - 2};
 }
 
 // Bytes

@@ -50,25 +50,24 @@ typedef struct Spill { // a vector that a sweep stores in a local array of the s
 } Spill;
 enum { MOST_SPILLS = 2 };
 
-// The most f32 additions in a chain before its sum is added to an f64 total. The tail of a row may add a few more.
+// The most f32 additions to an accumulator in a run. The tail of a row may add a few more.
 enum { LONGEST_RUN = 24 };
 
-// Runs split a sum into short chains of f32 additions: the sum of each run is added to a total. At most one of
-// vector_run, middle_run and is_open is set; if none is set, each sum is one chain.
+// Runs split a sum over inner axes into short chains of f32 additions: the sum of each run is added to a total. At most
+// one of vector_run, middle_run and is_open is set; if none is set, each sum is one chain.
 typedef struct Runs {
   int64_t vector_run; // elements of the vector axis in a run
   int64_t middle_run; // iterations of the middle axis at `depth` in a run
   int depth;    // position of this middle axis among the inner axes; a run sums all indices of the axes inside of it
-  bool is_open; // emitted code computes middle_run from the call's extents, so that a run has at most LONGEST_RUN
+  bool is_open; // emitted code computes vector_run or middle_run from the call's extents, for at most LONGEST_RUN
                 // additions
-  bool is_f32;  // totals are f32 instead of f64, for sums of products, whose runs are longer (LONGEST_CHAIN)
 } Runs;
 
 // A loop nest. The outer axes are flattened and cut into blocks, which run in parallel and in any order. Each outer
 // iteration makes `nsweeps` sweeps: passes over all indices of the inner axes. The last inner axis is the vector axis,
 // cut into vectors of LANES; the other inner axes are the middle axes.
 typedef struct Loop {
-  // The fields from here to `runs` fix the order of additions, and so the bits of results. kernel_order sets them,
+  // The fields from here to `totals` fix the order of additions, and so the bits of results. kernel_order sets them,
   // independent of the target.
   int axes[MAX_AXES]; // outer axes, slowest first, then inner axes
   int nouter, ninner;
@@ -95,7 +94,9 @@ typedef struct Loop {
   bool is_depthwise;
   bool is_scatter;  // with sums_middle: the kernel is a scatter (ir/kernel/scatter.h), and each sum is one chain
   int accumulators; // accumulators of each lane in an inner reduction over the vector axis
-  Runs runs;
+  // The type of the totals of inner sums. With f64, a run has at most LONGEST_RUN additions; with f32, for sums of
+  // products, at most LONGEST_CHAIN. TYPE_NONE: there are no runs.
+  Type totals;
   bool is_side;      // computes temporaries for main loops, or results that do not vary over all axes
   bool is_invariant; // in a slice group: the loop computes the same for all slices along the last level, and runs only
                      // for the first of these
@@ -148,9 +149,6 @@ Loop *schedule_add_loop(Schedule *s);
 bool loop_add_root(Kernel *k, Loop *loop, Root root);
 void loop_sort_roots(Loop *loop); // by sweep
 bool loop_has_roots(const Loop *loop, RootKind kind);
-// Both loops add in the same order: the fields that kernel_order sets are equal. Block lengths may differ if there are
-// no outer reductions.
-bool loop_has_same_order(const Loop *a, const Loop *b);
 
 // Sets is_invariant of loops and temporaries, for a kernel in a slice group. False: out of memory.
 bool schedule_find_invariants(Schedule *s);
@@ -181,6 +179,9 @@ bool loop_has_open_cut_blocks(const Kernel *k, const Loop *loop); // loop_ncut_b
 // contiguous, begin at a whole byte and are an even number.
 bool loop_shares_bytes(const Kernel *k, const Loop *loop, const Access *a);
 bool loop_is_idle(const Kernel *k, const Loop *loop); // has no iterations, stores no elements, or is_made
+
+// How the loop's inner sums are cut into runs; follows from the fields above.
+Runs loop_runs(const Kernel *k, const Loop *loop);
 
 // Bytes of a tensor or temporary in memory, or of the stored part of a result; 0 for a step's local array. In a slice
 // group, bytes of one slice.

@@ -1,5 +1,5 @@
 // Prints schedules.
-#include "ir/kernel/schedule.h"
+#include "ir/kernel/sum_order.h"
 
 #include "ir/support/escape.h"
 
@@ -84,61 +84,31 @@ void loop_print_sweep(const Schedule *s, const Loop *loop, int sweep, Text *out)
   }
 }
 
-static void print_middle_run(const Kernel *k, const Loop *loop, Text *out) {
-  const Runs *runs = &loop->runs;
-  text_format(out, ", runs of %lld along %s into %s", (long long)runs->middle_run,
-              k->axes[loop->axes[loop->nouter + runs->depth]].name, runs->is_f32 ? "f32" : "f64");
+// Whether the sums have the same levels.
+static bool are_alike(const SumOrder *a, const SumOrder *b) {
+  SumOrder of = *b;
+  of.reduction = a->reduction, of.is_fused = a->is_fused;
+  return sum_orders_equal(a, 1, &of, 1);
 }
 
-// Prints the order of additions within an outer iteration: in each lane, then over the lanes.
-static void print_inner_order(const Kernel *k, const Loop *loop, Text *out) {
-  const Runs *runs = &loop->runs;
-  const char *axis = k->axes[loop_vector_axis(loop)].name, *type = k->is_s64 ? "s64" : k->is_f64 ? "f64" : "f32";
-  if (loop->sums_middle) {
-    text_add_string(out, "    sums over ");
-    print_axes(k, loop->axes + loop->nouter, loop->ninner - 1, out);
-    text_format(out, ": one by one, in %s", type);
-    if (runs->middle_run) print_middle_run(k, loop, out);
+// Prints the orders of a loop's sums, each once.
+static void print_orders(const Kernel *k, uint32_t loop, const SumOrder *orders, size_t count, Text *out) {
+  for (size_t i = 0; i < count; i++) {
+    size_t first = 0;
+    while (!are_alike(&orders[first], &orders[i])) first++;
+    if (orders[i].loop != loop || first < i) continue;
+    text_add_string(out, "    sums ");
+    sum_order_print(k, &orders[i], out);
     text_add_string(out, "\n");
-    return;
   }
-  if (loop->rows_in_lanes) {
-    text_format(out, "    sums within a row: along %s one by one, in %s\n", axis, type);
-    return;
-  }
-  text_format(out, "    sums within a row: %d lanes along %s, %d accumulator%s each, in %s", LANES, axis,
-              loop->accumulators, loop->accumulators == 1 ? "" : "s", type);
-  if (runs->vector_run) text_format(out, ", runs of %lld along %s into f64", (long long)runs->vector_run, axis);
-  if (runs->middle_run) print_middle_run(k, loop, out);
-  if (runs->is_open) text_format(out, ", runs of %d additions into f64", LONGEST_RUN);
-  text_add_string(out, "; then lanes by pairs, in f64\n");
 }
 
-// Prints the order of reductions over outer iterations. Only sums combine in f64.
-static void print_outer_order(const Schedule *s, const Loop *loop, Text *out) {
-  const Kernel *k = s->kernel;
-  bool has_f32 = false, has_f64 = false, is_widened = false;
-  for (size_t i = 0; i < loop->nroots; i++) {
-    const Root *root = &loop->roots[i];
-    if (root->kind != ROOT_REDUCE_OUTER) continue;
-    const bool is_f32 = k->accesses[root->access].type == TYPE_F32;
-    has_f32 |= is_f32;
-    has_f64 |= !is_f32;
-    is_widened |= outer_reduction(s, root) != EXPR_REDUCE_MAXIMUM;
-  }
-  const char *what = loop->rows_in_lanes ? "rows of a lane" : loop->nouter ? "rows" : "a tile";
-  const char *in = has_f32 && has_f64 ? "f32 or f64" : has_f32 ? "f32" : "f64";
-  text_format(out, "    sums over rows: %s of a block one by one%s, in %s; then blocks one by one%s\n", what,
-              loop->rows_in_lanes ? ", then lanes by pairs" : "", in, is_widened ? ", in f64" : "");
-}
-
-static void print_loop(const Schedule *s, const Loop *loop, Text *out) {
-  const Kernel *k = s->kernel;
+static void print_loop(const Schedule *s, uint32_t index, const SumOrder *orders, size_t count, Text *out) {
+  const Loop *loop = &s->loops[index];
   text_add_string(out, "  loop ");
-  loop_print_order(k, loop, out);
+  loop_print_order(s->kernel, loop, out);
   text_add_string(out, "\n");
-  if (loop_has_roots(loop, ROOT_REDUCE_INNER)) print_inner_order(k, loop, out);
-  if (loop_has_roots(loop, ROOT_REDUCE_OUTER)) print_outer_order(s, loop, out);
+  print_orders(s->kernel, index, orders, count, out);
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
     text_format(out, "    sweep %d: ", sweep + 1);
     loop_print_sweep(s, loop, sweep, out);
@@ -147,5 +117,11 @@ static void print_loop(const Schedule *s, const Loop *loop, Text *out) {
 }
 
 void schedule_print(const Schedule *s, Text *out) {
-  for (size_t i = 0; i < s->nloops; i++) print_loop(s, &s->loops[i], out);
+  Arena scratch;
+  size_t count = 0;
+  arena_init(&scratch, s->kernel->arena->allocator);
+  const SumOrder *orders = schedule_sum_orders(s, &scratch, &count);
+  out->out_of_memory |= !orders;
+  for (uint32_t i = 0; i < s->nloops; i++) print_loop(s, i, orders, count, out);
+  arena_deinit(&scratch);
 }

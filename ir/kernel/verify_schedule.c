@@ -3,6 +3,7 @@
 
 #include "ir/kernel/needed.h"
 #include "ir/kernel/scatter.h"
+#include "ir/kernel/sum_order.h"
 #include "ir/kernel/verifying.h"
 
 #include <stdarg.h>
@@ -11,7 +12,8 @@
 typedef struct ScheduleVerifying {
   KernelVerifying kernel;
   const Schedule *schedule;
-  const Kernel *k;   // the schedule's
+  const Kernel *k; // the schedule's
+  Arena *scratch;
   bool *is_needed;   // by ExprId: the root being checked needs the expression
   bool *is_made;     // by temporary: an earlier sweep or loop has filled it
   uint32_t *nstored; // by AccessId: number of roots that store it
@@ -105,12 +107,6 @@ static bool verify_root(const ScheduleVerifying *v, const Loop *loop, const Root
   return true;
 }
 
-// The number of f32 additions to the first accumulator in an iteration of the middle axes. The first accumulator has
-// the most, as it also takes the remainder.
-static int64_t chain_length(int64_t width, int64_t group) {
-  return width / group + width % group / LANES + (width % LANES != 0);
-}
-
 // Whether each sum of the loop adds products of a factor that does not vary over the vector axis and a factor that does
 // not vary over rows.
 static bool has_product(const Kernel *k, const Loop *loop) {
@@ -141,70 +137,43 @@ static bool has_depthwise(const Kernel *k, const Loop *loop) {
   return has_any && !loop->is_product && loop->nfree < loop->nouter;
 }
 
-// Whether runs of products have at most LONGEST_CHAIN additions. A run goes over iterations of one middle axis and all
-// axes inside of it.
-static bool are_products_short(const Kernel *k, const Loop *loop) {
-  const Runs *runs = &loop->runs;
-  AxisSet inside = 0;
-  const int depth = runs->middle_run ? runs->depth + 1 : 0;
-  if (depth < 0 || depth >= loop->ninner || runs->vector_run || runs->is_open) return false;
-  for (int i = depth; i < loop->ninner - 1; i++) inside |= 1U << loop->axes[loop->nouter + i];
-  return !axes_monomial(k, inside) &&
-         axes_nelems(k, inside) * (runs->middle_run ? runs->middle_run : 1) <= LONGEST_CHAIN;
-}
-
-// Whether a row's sums are split into runs that are short enough for f32. A maximum is exact in any order.
-static bool verify_row_chains(const ScheduleVerifying *v, const Loop *loop) {
+// Whether the loop's inner sums are of the kinds that it is marked with.
+static bool verify_marks(const ScheduleVerifying *v, const Loop *loop) {
   const Kernel *k = v->k;
-  const Runs *runs = &loop->runs;
-  bool is_any = false;
-  for (size_t i = 0; i < loop->nroots; i++)
-    is_any |= loop->roots[i].kind == ROOT_REDUCE_INNER && k->exprs[loop->roots[i].expr].op != EXPR_REDUCE_MAXIMUM;
-  if (!is_any || !loop->ninner) return true;
-  const int vector = loop_vector_axis(loop);
-  const AxisSet middle = loop->is_nested ? 0 : loop_inner_axes(loop) & ~(1U << vector);
-  const int64_t width = loop->tile ? loop->tile : k->axes[vector].extent, group = (int64_t)LANES * loop->accumulators;
-  const int64_t chain = loop->sums_middle ? 1 : chain_length(width, group);
-  const bool has_products = loop->is_product || (loop->is_depthwise && loop->sums_middle);
   Scatter scatter;
-  if (loop->is_scatter)
-    return kernel_find_scatter(k, &scatter) ||
-           wrong_loop(v, loop, "it is marked as a scatter, but the kernel does not add rows at indices");
-  if (runs->is_f32 && !has_products) return wrong_loop(v, loop, "totals are f32, expected only for sums of products");
+  if (!loop_has_roots(loop, ROOT_REDUCE_INNER)) return true;
+  if (loop->is_scatter && !kernel_find_scatter(k, &scatter))
+    return wrong_loop(v, loop, "it is marked as a scatter, but the kernel does not add rows at indices");
   if (loop->is_product && !has_product(k, loop))
     return wrong_loop(
         v, loop,
         "it is marked as a product, but some sum has no factor without the vector axis or none without the row axes");
   if (loop->is_depthwise && !has_depthwise(k, loop))
     return wrong_loop(v, loop, "it is marked as depthwise, but in some sum both factors vary over rows");
-  const bool is_short = has_products          ? are_products_short(k, loop)
-                        : loop->rows_in_lanes ? width <= LONGEST_CHAIN
-                        : runs->vector_run    ? runs->vector_run <= LONGEST_RUN * group
-                        : runs->middle_run    ? runs->middle_run * chain <= LONGEST_RUN
-                                              : runs->is_open || chain * axes_nelems(k, middle) <= LONGEST_RUN;
-  return is_short || wrong_loop(v, loop, "a row's sum has a chain of too many f32 additions, expected at most %d",
-                                has_products || loop->rows_in_lanes ? LONGEST_CHAIN : LONGEST_RUN);
+  return loop->totals != TYPE_F32 || loop->is_product || loop->is_depthwise ||
+         wrong_loop(v, loop, "totals are f32, expected only for sums of products");
 }
 
-// Whether blocks are short enough for their f32 partial sums.
-static bool verify_block_chains(const ScheduleVerifying *v, const Loop *loop) {
-  const Kernel *k = v->k;
-  const int64_t longest = (int64_t)LONGEST_CHAIN * (loop->rows_in_lanes ? LANES : 1);
-  const int64_t length = loop->few_work && loop->many_block > loop->block ? loop->many_block : loop->block;
-  for (size_t i = 0; i < loop->nroots && !loop->tile && length > longest; i++) {
-    const Access *a = &k->accesses[loop->roots[i].access];
-    const bool is_array = access_axes(k, a) && axes_nelems(k, access_axes(k, a));
-    if (loop->roots[i].kind == ROOT_REDUCE_OUTER && a->type == TYPE_F32 && is_array)
-      return wrong_loop(v, loop, "a block adds %lld rows to f32 partial sums, expected at most %lld", (long long)length,
-                        (long long)longest);
+// Whether chains of f32 additions are short. Sums of a scatter are as long as there are indices.
+static bool verify_chains(const ScheduleVerifying *v) {
+  size_t count = 0;
+  const SumOrder *orders = schedule_sum_orders(v->schedule, v->scratch, &count);
+  if (!orders) v->kernel.why->out_of_memory = true;
+  for (size_t i = 0; i < count && orders; i++) {
+    const Loop *loop = &v->schedule->loops[orders[i].loop];
+    const int64_t chain = sum_order_chain(v->k, &orders[i]);
+    const bool is_empty = !axes_nelems(v->k, v->k->exprs[orders[i].expr].axes | orders[i].levels[0].axes);
+    if (chain <= LONGEST_CHAIN || is_empty || loop->is_scatter || !sum_order_rounds(v->k, &orders[i])) continue;
+    return wrong_loop(v, loop,
+                      "f32 accumulators of expression %u take %lld operands one after the other, expected at most %d",
+                      orders[i].expr, (long long)chain, LONGEST_CHAIN);
   }
-  return true;
+  return orders;
 }
 
 static bool verify_loop(const ScheduleVerifying *v, const Loop *loop) {
   const Kernel *k = v->k;
-  if (!verify_axes(v, loop)) return false;
-  if (!v->k->is_f64 && (!verify_row_chains(v, loop) || !verify_block_chains(v, loop))) return false;
+  if (!verify_axes(v, loop) || !verify_marks(v, loop)) return false;
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
     for (size_t i = 0; i < loop->nroots; i++)
       if (loop->roots[i].sweep == sweep && !verify_root(v, loop, &loop->roots[i])) return false;
@@ -227,7 +196,7 @@ static bool verify_loops(const ScheduleVerifying *v) {
     if (v->nstored[k->stores[i].access] != 1)
       return wrong_access(&v->kernel, k->stores[i].access, "the loops store it %u times, expected once",
                           v->nstored[k->stores[i].access]);
-  return true;
+  return verify_chains(v);
 }
 
 // Values
@@ -427,7 +396,8 @@ bool schedule_verify(const Schedule *s, Text *why) {
                                     .is_scheduled = true,
                                     .why = why},
                          .schedule = s,
-                         .k = k};
+                         .k = k,
+                         .scratch = &scratch};
   v.is_needed = ARENA_ARRAY(&scratch, bool, k->nexprs);
   v.is_made = ARENA_ARRAY(&scratch, bool, s->ntemporaries + 1);
   v.nstored = ARENA_ARRAY(&scratch, uint32_t, k->naccesses + 1);

@@ -158,7 +158,7 @@ bool verify_block_range(Verifying *v, const LoopNode *n) {
 // axes, and VAR_RUN_LENGTH the number of iterations in a chain of at most LONGEST_RUN additions.
 bool verify_chain(Verifying *v, const LoopNode *n) {
   TreeBuilder *b = &v->b;
-  if (v->vector < 0 || !v->plan->runs.is_open)
+  if (v->vector < 0 || !loop_runs(v->k, v->plan).is_open)
     return verify_fail(v, n, "VAR_CHAIN is only for loops whose runs depend on open dims");
   const Index *width = nelems_index(v, 1U << v->vector), *lanes = number_index(v, LANES);
   const Index *group = number_index(v, (int64_t)LANES * v->plan->accumulators);

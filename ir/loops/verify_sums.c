@@ -56,8 +56,8 @@ static bool close_total(Verifying *v, uint32_t root) {
 static bool begin_total(Verifying *v, const LoopNode *n, uint32_t root) {
   SumState *s = &v->sums[root];
   if (n->count != v->plan->rows * nvectors(v) || n->is_row != (v->plan->rows > 1) ||
-      n->is_f64 == v->plan->runs.is_f32 || v->k->is_f64)
-    return verify_fail(v, n, "the loop needs a total for each row and vector, in f64 unless Runs.is_f32 is set");
+      n->is_f64 != (v->plan->totals == TYPE_F64) || v->k->is_f64)
+    return verify_fail(v, n, "the loop needs a total for each row and vector, of the type of the loop's totals");
   if (s->has_total || v->count[effect_of(root, EFFECT_PREPARED)]) return verify_fail(v, n, "the sum has already begun");
   s->is_totalled = false;
   s->total = n;
@@ -134,21 +134,21 @@ static bool verify_summed(Verifying *v, const LoopNode *n, int since, AxisSet re
 // Whether the sum is cut into the runs that the loop's order prescribes, each with new accumulators.
 static bool verify_runs_of(Verifying *v, const LoopNode *n, const SumState *s) {
   const Loop *plan = v->plan;
-  const Runs *runs = &plan->runs;
-  const bool has_runs = (runs->vector_run || runs->middle_run || runs->is_open) && !is_exact(v, n->reduction);
+  const Runs runs = loop_runs(v->k, plan);
+  const bool has_runs = (runs.vector_run || runs.middle_run || runs.is_open) && !is_exact(v, n->reduction);
   const Frame *f = s->has_total && s->depth > s->total_depth ? &v->frames[s->depth - 1] : NULL;
   if (has_runs != (f != NULL))
     return verify_fail(v, n,
                        has_runs ? "the loop has runs, but the sum is not cut into runs"
                                 : "the sum is cut into runs, but the loop has no runs");
   if (!f) return true;
-  const bool is_middle = plan->ninner > 1 && f->direction == plan->axes[plan->nouter + runs->depth];
+  const bool is_middle = plan->ninner > 1 && f->direction == plan->axes[plan->nouter + runs.depth];
   const VarKind kind = f->node->var.kind;
   const Index *step = f->node->step;
   const int64_t longest = (int64_t)LONGEST_RUN * LANES * plan->accumulators;
-  const bool is_run = runs->vector_run ? kind == VAR_RUN_BEGIN && index_is(step, runs->vector_run)
-                      : runs->middle_run == 1 && kind == VAR_AXIS ? is_middle
-                      : runs->middle_run       ? is_middle && kind == VAR_RUN && index_is(step, runs->middle_run)
+  const bool is_run = runs.vector_run ? kind == VAR_RUN_BEGIN && index_is(step, runs.vector_run)
+                      : runs.middle_run == 1 && kind == VAR_AXIS ? is_middle
+                      : runs.middle_run        ? is_middle && kind == VAR_RUN && index_is(step, runs.middle_run)
                       : v->chain == CHAIN_LONG ? kind == VAR_RUN_BEGIN && index_is(step, longest)
                                                : is_middle && kind == VAR_RUN && !index_is_literal(step);
   return is_run || verify_fail(v, n, "the length of its runs differs from the loop's");
@@ -269,7 +269,7 @@ bool verify_end_run(Verifying *v, const LoopNode *n) {
   if (s->is_accumulated) return verify_fail(v, n, "the run has already ended");
   if (n->count != naccumulators(v) || n->is_row != (v->plan->rows > 1) ||
       n->accumulator != accumulator_of_end(v, v->plan->rows > 1) || n->is_f64 != v->k->is_f64 ||
-      n->is_widened == v->plan->runs.is_f32)
+      n->is_widened != (v->plan->totals == TYPE_F64))
     return verify_fail(v, n, "it must add all accumulators of the sum to the total, in the type of the total");
   if (!has_operands(v, root - 1, EFFECT_DONE)) return verify_fail(v, n, "no operands are added to the sum before it");
   s->is_accumulated = true;
@@ -298,7 +298,7 @@ bool verify_end_sum(Verifying *v, const LoopNode *n) {
     return verify_fail(v, n, "its sum must be an accumulator or a scalar in registers");
   if (!(s->has_total || s->has_accumulator) || n->has_totals != s->has_total)
     return verify_fail(v, n, "the sum must begin before it");
-  if (n->is_widened != (n->has_totals && !v->plan->runs.is_f32))
+  if (n->is_widened != (n->has_totals && v->plan->totals == TYPE_F64))
     return verify_fail(v, n, "is_widened must be set if, and only if, f32 sums have f64 totals");
   if ((s->has_total ? s->total_depth : s->depth) != depth_of_end(v))
     return verify_fail(v, n, "the sum must end in the list of nodes in which it began");

@@ -2,6 +2,7 @@
 // single node several ways are tried, some of which need several kernels.
 #include "passes/lower/regions.h"
 
+#include "ir/kernel/sum_order.h"
 #include "ir/kernel/verify.h"
 #include "passes/lower/aliases.h"
 #include "passes/lower/pieces.h"
@@ -69,10 +70,11 @@ static bool is_schedule_sound(const RegionLowering *l, const Schedule *s, const 
 }
 
 // Whether tuning has kept the order of additions; aborts if it has not.
-static bool keeps_order(const RegionLowering *l, const Schedule *s, const Loop *ordered, size_t nloops) {
-  bool is_same = s->nloops == nloops;
-  for (size_t i = 0; i < nloops && is_same; i++) is_same = loop_has_same_order(&ordered[i], &s->loops[i]);
-  if (is_same) return true;
+static bool keeps_order(const RegionLowering *l, const Schedule *s, const SumOrder *ordered, size_t count) {
+  size_t nnow;
+  const SumOrder *now = schedule_sum_orders(s, s->kernel->arena, &nnow);
+  if (!now) return pass_out_of_memory(l->context);
+  if (sum_orders_equal(ordered, count, now, nnow)) return true;
   Text why;
   begin_verdict(l, s->kernel, "tuning", &why);
   text_add_string(&why, "the order of additions is another\n");
@@ -113,21 +115,20 @@ static Schedule *lower_part(const RegionLowering *l, Arena *arena, Node *const *
   Schedule *s = kernel_order(k, vector_axis, c->overrides);
   if (k->out_of_memory) pass_out_of_memory(c);
   if (!s || !counts_iterations(l, s) || !is_schedule_sound(l, s, "ordering its sums")) return NULL;
-  const size_t nloops = s->nloops;
-  Loop *ordered = ARENA_ARRAY(arena, Loop, nloops + 1);
-  if (ordered && nloops) memcpy(ordered, s->loops, nloops * sizeof *ordered);
+  size_t nsums;
+  const SumOrder *ordered = schedule_sum_orders(s, arena, &nsums);
   Target target = *l->target;
   if (part.slice_group) target.threads = 1; // slices run in parallel, each on one thread
   if (!ordered || !schedule_tune(s, &target, c->overrides)) {
     pass_out_of_memory(c);
     return NULL;
   }
-  for (size_t i = 0; i < nloops && part.slice_group; i++) {
+  for (size_t i = 0; i < s->nloops && part.slice_group; i++) {
     s->loops[i].is_serial = true;
     s->loops[i].serial_work = 0;
   }
   if (part.slice_group && !schedule_find_invariants(s)) pass_out_of_memory(c);
-  return keeps_order(l, s, ordered, nloops) && is_schedule_sound(l, s, "tuning") ? s : NULL;
+  return keeps_order(l, s, ordered, nsums) && is_schedule_sound(l, s, "tuning") ? s : NULL;
 }
 
 Schedule *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes,

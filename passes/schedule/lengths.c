@@ -1,5 +1,5 @@
 // Chooses the numbers of a main loop that decide the order of additions: lengths of blocks and tiles, rows in lanes,
-// accumulators, lengths of runs. They follow from shapes and types, never from the target.
+// accumulators, types of totals. They follow from shapes and types, never from the target.
 #include "ir/kernel/needed.h"
 #include "passes/schedule/sum_order_internal.h"
 
@@ -112,66 +112,25 @@ static bool has_middle_scalars(const Scheduling *s, const Loop *loop) {
   return false;
 }
 
-// Elements of the largest array of partial sums in a block; 0: there is no array.
+// Elements of the largest array of partial sums in a block; 0: there is no array. With rows in lanes, a number is an
+// array, too: each lane has an f32 sum.
 static int64_t largest_partial(const Scheduling *s, const Loop *loop) {
   int64_t most = 0;
   for (size_t i = 0; i < loop->nroots; i++) {
     const Access *a = &s->k->accesses[loop->roots[i].access];
-    if (loop->roots[i].kind == ROOT_REDUCE_OUTER && access_axes(s->k, a) && access_nelems(s->k, a) > most)
+    if (loop->roots[i].kind == ROOT_REDUCE_OUTER && (access_axes(s->k, a) || loop->rows_in_lanes) &&
+        access_nelems(s->k, a) > most)
       most = access_nelems(s->k, a);
   }
   return most;
 }
 
-// Additions to the first accumulator in an iteration of the middle axes: one for each group of vectors, each remaining
-// vector, and the tail.
-static int64_t chain_length(int64_t width, int accumulators) {
-  const int64_t group = (int64_t)LANES * accumulators;
-  return width / group + width % group / LANES + (width % LANES != 0);
-}
-
-// A single run has the same bits as no runs: with open extents, loops have runs whether a call needs them or not. Rows
-// in lanes are short and need none.
-static void choose_runs(const Scheduling *s, Loop *loop) {
-  if (!loop_has_roots(loop, ROOT_REDUCE_INNER) || s->k->is_f64 || loop->rows_in_lanes) return;
-  const int v = loop_vector_axis(loop);
-  const Axis *vector = &s->k->axes[v];
-  const int64_t chain = chain_length(loop->tile ? loop->tile : vector->extent, loop->accumulators);
-  const AxisSet middle =
-      loop->is_nested ? 0 : loop_inner_axes(loop) & ~(1U << v); // a chain continues over iterations of the middle axes
-  const bool is_open = axes_monomial(s->k, middle), is_vector_open = !loop->tile && vector->monomial;
-  Runs *runs = &loop->runs;
-  if (is_vector_open && middle) runs->is_open = true;
-  else if (is_vector_open || chain > LONGEST_RUN) runs->vector_run = (int64_t)LONGEST_RUN * LANES * loop->accumulators;
-  else if (chain * axes_nelems(s->k, middle) > LONGEST_RUN || (is_open && chain))
-    runs->middle_run = LONGEST_RUN / chain;
-  runs->depth = loop->ninner - 2;
-}
-
-// For sums over middle axes in registers: each iteration is one addition of the chain.
-static void choose_middle_run(const Scheduling *s, Loop *loop) {
-  const AxisSet middle = loop_inner_axes(loop) & ~(1U << loop_vector_axis(loop));
-  if (!s->k->is_f64 && axes_nelems(s->k, middle) > LONGEST_RUN) loop->runs.middle_run = LONGEST_RUN;
-  loop->runs.depth = loop->ninner - 2;
-}
-
-// Sums of products have longer runs, and totals in f32, which are as exact as f64 totals at that length. A run covers
-// as many of the innermost axes as make at most LONGEST_CHAIN products.
-static void choose_product_run(const Scheduling *s, Loop *loop) {
-  const Kernel *k = s->k;
-  int depth = loop->ninner - 2;
-  int64_t inside = 1; // products in an iteration at this depth
-  if (k->is_f64) return;
-  for (; depth > 0; depth--) {
-    const Axis *axis = &k->axes[loop->axes[loop->nouter + depth]];
-    if (axis->monomial || axis->extent * inside > LONGEST_CHAIN) break;
-    inside *= axis->extent > 0 ? axis->extent : 1;
-  }
-  const Axis *axis = &k->axes[loop->axes[loop->nouter + depth]];
-  if (!axis->monomial && axis->extent * inside <= LONGEST_CHAIN) return;
-  loop->runs.middle_run = LONGEST_CHAIN / inside;
-  loop->runs.depth = depth;
-  loop->runs.is_f32 = true;
+// Sums of products have longer runs, and totals in f32, which are as exact as f64 totals at that length. Rows in lanes
+// are short and need no runs.
+static Type type_of_totals(const Scheduling *s, const Loop *loop) {
+  if (s->k->is_f64 || loop->rows_in_lanes) return TYPE_NONE;
+  if (loop->sums_middle) return loop->is_product || loop->is_depthwise ? TYPE_F32 : TYPE_F64;
+  return loop_has_roots(loop, ROOT_REDUCE_INNER) ? TYPE_F64 : TYPE_NONE;
 }
 
 // Whether loads of the loop have bounds: the addresses of such loads need each row's indices, not only a pointer to the
@@ -220,8 +179,7 @@ void schedule_choose_lengths(const Scheduling *s, Loop *loop) {
     loop->most_cut_blocks = most_cut_blocks(s, loop);
   }
   if (s->is_column) loop->block = (loop->block + LANES - 1) / LANES * LANES;
-  if (loop->is_product || (loop->is_depthwise && loop->sums_middle)) choose_product_run(s, loop);
-  else if (loop->sums_middle) choose_middle_run(s, loop);
+  loop->totals = type_of_totals(s, loop);
   if (loop->rows_in_lanes || loop->sums_middle) return;
   const bool has_short = has_short_runs(s), is_short = rows >= MANY_ROWS && width <= LONG_ROW;
   loop->may_share_rows = !loop->is_nested && loop->nouter &&
@@ -229,5 +187,4 @@ void schedule_choose_lengths(const Scheduling *s, Loop *loop) {
   if (has_sums && !loop->is_depthwise) // a step has many rows, with an accumulator for each
     loop->accumulators = (int)schedule_number(s->overrides, SCHEDULE_ACCUMULATORS, loop->may_share_rows ? 1 : 4);
   loop->may_share_rows &= loop->accumulators == 1 && !has_middle_scalars(s, loop) && !has_bounds(s->k, loop);
-  choose_runs(s, loop);
 }

@@ -19,7 +19,7 @@ enum { ALL_SWEEPS = -1 };
 
 typedef struct Recipe Recipe;
 
-typedef struct SweepRuns {        // how a sweep's sums along the vector axis are cut into runs (Loop.runs)
+typedef struct SweepRuns {        // how a sweep's sums along the vector axis are cut into runs (loop_runs)
   bool has_sums;                  // the sweep has sums along the vector axis
   bool has_totals;                // these sums are cut into runs
   int64_t vector_run, middle_run; // as in Runs

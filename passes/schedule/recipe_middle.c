@@ -77,14 +77,14 @@ static void add_up(Recipe *r) {
   close_rows(r);
 }
 
-static void build_middle(Recipe *r, int depth, const SweepRuns *runs) {
+static void build_middle(Recipe *r, int depth, const Runs *runs) {
   if (depth == r->loop->ninner - 1) {
     add_up(r);
     return;
   }
   const int axis = r->loop->axes[r->loop->nouter + depth];
-  const bool is_run = runs->middle_run == 1 && depth == r->loop->runs.depth; // each iteration is a run
-  const bool in_runs = runs->middle_run > 1 && depth == r->loop->runs.depth;
+  const bool is_run = runs->middle_run == 1 && depth == runs->depth; // each iteration is a run
+  const bool in_runs = runs->middle_run > 1 && depth == runs->depth;
   const Index *extent = axes_nelems_index(r, 1U << axis), *run = number(r, runs->middle_run);
   LoopNode loop = {
       .kind = NODE_FOR, .var = {VAR_AXIS, (uint32_t)axis}, .value = number(r, 0), .end = extent, .step = number(r, 1)};
@@ -114,14 +114,14 @@ static void build_middle(Recipe *r, int depth, const SweepRuns *runs) {
 }
 
 static void finish_sum(Recipe *r, ExprId id) {
-  const bool has_totals = r->loop->runs.middle_run && !is_exact_in_f32(r, id);
+  const bool has_totals = loop_runs(r->k, r->loop).middle_run && !is_exact_in_f32(r, id);
   add(r, (LoopNode){.kind = NODE_END_SUM,
                     .expr = id,
                     .is_vector = true,
                     .count = has_rows(r) ? r->loop->rows : 1,
                     .accumulator = has_rows(r) ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY,
                     .has_totals = has_totals,
-                    .is_widened = has_totals && !r->loop->runs.is_f32,
+                    .is_widened = has_totals && r->loop->totals == TYPE_F64,
                     .is_f64 = r->k->is_f64,
                     .reduction = r->k->exprs[id].op});
 }
@@ -135,7 +135,7 @@ static int count_rest(const Recipe *r) {
 
 static void build_loops(Recipe *r, int sweep, const SweepRuns *unused) {
   (void)unused; // runs of sums over the vector axis; this recipe has none
-  const SweepRuns runs = {.has_sums = true, .middle_run = r->loop->runs.middle_run};
+  const Runs runs = loop_runs(r->k, r->loop);
   const Axis *axis = &r->k->axes[vector_axis(r)];
   const bool has_columns = r->loop->columns;
   r->lane = var(r, VAR_LANE, 0);

@@ -17,12 +17,12 @@ static bool has_sums_in(const Recipe *r, int sweep, bool must_be_short) {
 }
 
 SweepRuns sweep_runs(const Recipe *r, int sweep) {
-  const Runs *own = &r->loop->runs;
+  const Runs own = loop_runs(r->k, r->loop);
   SweepRuns runs = {.has_sums = has_sums_in(r, sweep, false)};
   if (!has_sums_in(r, sweep, true)) return runs;
-  runs.vector_run = own->vector_run;
-  runs.middle_run = own->middle_run;
-  runs.is_open = own->is_open;
+  runs.vector_run = own.vector_run;
+  runs.middle_run = own.middle_run;
+  runs.is_open = own.is_open;
   runs.has_totals = runs.vector_run || runs.middle_run || runs.is_open;
   return runs;
 }
@@ -52,7 +52,7 @@ void begin_accumulator(Recipe *r, ExprId id) {
 
 void begin_total(Recipe *r, ExprId id) {
   if (is_exact_in_f32(r, id)) begin_accumulator(r, id); // one accumulator serves all runs
-  else begin_sum(r, id, SUM_TOTAL, has_rows(r) ? r->loop->rows : 1, !r->loop->runs.is_f32);
+  else begin_sum(r, id, SUM_TOTAL, has_rows(r) ? r->loop->rows : 1, r->loop->totals == TYPE_F64);
 }
 
 void begin_run(Recipe *r, ExprId id) {
@@ -67,7 +67,7 @@ void end_run(Recipe *r, ExprId id) {
                     .is_row = has_rows(r),
                     .accumulator = has_rows(r) ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY,
                     .is_f64 = r->k->is_f64,
-                    .is_widened = !r->loop->runs.is_f32,
+                    .is_widened = r->loop->totals == TYPE_F64,
                     .reduction = r->k->exprs[id].op});
 }
 

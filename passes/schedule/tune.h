@@ -7,8 +7,8 @@
 #include "passes/schedule/overrides.h"
 
 // Completes a schedule that kernel_order made: rows per step, streamed stores, prefetching, saved masks and spilled
-// vectors, offsets in the workspace. Keeps the order of additions (loop_has_same_order). Overrides may be NULL. False:
-// out of memory.
+// vectors, offsets in the workspace. Keeps the order of additions (ir/kernel/sum_order.h). Overrides may be NULL.
+// False: out of memory.
 bool schedule_tune(Schedule *s, const Target *target, const ScheduleOverrides *overrides);
 
 #endif

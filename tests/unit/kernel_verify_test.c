@@ -292,21 +292,19 @@ static void stores_of_other_values_are_found(void **state) {
 static void chains_that_are_too_long_are_found(void **state) {
   (void)state;
   Lowered l =
-      lower_text(HEAD "inputs: [{name: x, type: f32, shape: [600, 3000]}]\nnodes:\n"
+      lower_text(HEAD "inputs: [{name: x, type: f32, shape: [600, 30000]}]\nnodes:\n"
                       "- {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\n"
                       "- {op: ReduceSum, inputs: [y], outputs: [s], attributes: {axes: [0]}}\noutputs: [y, s]\n");
   const Schedule *s = l.p->schedules[0];
   Loop *loop = &s->loops[0];
-  assert_true(loop->runs.vector_run > 0);
-  loop->runs.vector_run *= 2;
-  schedule_must_be_wrong(s, "loop 0: a row's sum has a chain of too many f32 additions");
-  loop->runs = (Runs){0};
-  schedule_must_be_wrong(s, "a row's sum has a chain of too many");
-  loop->runs.middle_run = 1;
-  schedule_must_be_wrong(s, "a row's sum has a chain of too many");
-  loop->runs = (Runs){.vector_run = (int64_t)LONGEST_RUN * LANES * loop->accumulators};
+  assert_int_equal(loop_runs(s->kernel, loop).vector_run, LONGEST_RUN * LANES * loop->accumulators);
+  loop->totals = TYPE_F32;
+  schedule_must_be_wrong(s, "loop 0: totals are f32, expected only for sums of products");
+  loop->totals = TYPE_NONE; // 1875 vectors
+  schedule_must_be_wrong(s, "take 468 operands one after the other, expected at most 256");
+  loop->totals = TYPE_F64;
   loop->block = LONGEST_CHAIN + 1;
-  schedule_must_be_wrong(s, "to f32 partial sums, expected at most");
+  schedule_must_be_wrong(s, "take 257 operands one after the other, expected at most 256");
   deinit(&l);
 }
 

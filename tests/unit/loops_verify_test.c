@@ -125,7 +125,7 @@ static void spoilt_sums_are_found(void **state) {
   must_be_wrong(t, " accumulators, expected ");
   sum->count++;
   total->is_f64 = false;
-  must_be_wrong(t, "the loop needs a total for each row and vector, in f64 unless Runs.is_f32 is set");
+  must_be_wrong(t, "the loop needs a total for each row and vector, of the type of the loop's totals");
   total->is_f64 = true;
   LoopNode *update = node_of(&t->step, NODE_UPDATE, 2);
   assert_int_equal(update->sum, SUM_ACCUMULATOR);
@@ -140,15 +140,22 @@ static void spoilt_sums_are_found(void **state) {
   must_be_needed(t, link_to(&t->step, NODE_UPDATE, 6),
                  "is missing in this piece of the axis, but the first piece has it"); // of the tail
   must_be_needed(t, link_to(&t->step, NODE_END_RUN, 0), "the sum begins here and never ends");
-  LoopNode *runs = node_of(&t->step, NODE_FOR, 1);
-  const Index *step = runs->step;
-  runs->step = index_number(&(TreeBuilder){.arena = &tree.arena}, 192, 0);
+  TreeBuilder b = {.arena = &tree.arena};
+  LoopNode *runs = node_of(&t->step, NODE_FOR, 1), *run_end = runs->body;
+  const Index *step = runs->step, *least = run_end->value, *end_of_row = least->args[2];
+  runs->step = index_number(&b, 192, 0);
   must_be_wrong(t, "VAR_RUN_END must be the smaller of the run's begin + length and the end of the axis");
-  runs->step = step;
-  Loop *plan = (Loop *)t->plan;
-  plan->runs.vector_run = 192;
+  const Index *next = index_of(&b, INDEX_ADD, index_var(&b, VAR_RUN_BEGIN, 0), runs->step);
+  run_end->value = index_choose(&b, index_of(&b, INDEX_LESS, next, end_of_row), next, end_of_row);
   must_be_wrong(t, "the length of its runs differs from the loop's");
-  plan->runs.vector_run = 384;
+  runs->step = step;
+  run_end->value = least;
+  Loop *plan = (Loop *)t->plan;
+  plan->totals = TYPE_NONE;
+  must_be_wrong(t, "the loop needs a total for each row and vector");
+  plan->totals = TYPE_F32;
+  must_be_wrong(t, "the loop needs a total for each row and vector, of the type of the loop's totals");
+  plan->totals = TYPE_F64;
   end(&tree);
 }
 

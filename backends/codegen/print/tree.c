@@ -445,7 +445,7 @@ static void print_combine(TreePrinter *l, const LoopNode *n) {
 
 static void print_begin_sum(TreePrinter *l, const LoopNode *n) {
   const Loop *plan = l->t->plan;
-  const bool is_total = n->sum == SUM_TOTAL, is_run = !is_total && plan->runs.middle_run;
+  const bool is_total = n->sum == SUM_TOTAL, is_run = !is_total && loop_runs(l->k, plan).middle_run;
   if (n->sum == SUM_SCALAR) {
     say_line(l, n, "double total_%e = %i;");
   } else if (n->count == 1 && !n->is_row) {
