@@ -1,28 +1,10 @@
-// Decides which axes are outer and which are inner, and when each expression can be computed.
-//
-// An expression's time is (phase, sweep). A phase has side loops over few axes, which combine partial sums and compute
-// values that vary over those axes only, and then at most one main loop over the whole domain. The value of an inner
-// reduction is known one sweep after its operand. The value of an outer reduction is known one phase after its operand,
-// when all blocks have stored their partial sums.
-//
-// If outer reductions keep some of the inner axes, sums are nested: a sum over the vector axis is known at the end of
-// each iteration of the middle axes ("late" in its sweep), where it is added to the sums over the middle and outer
-// axes.
+// Decides which axes are outer and which are inner.
 #include "ir/kernel/scatter.h"
 #include "passes/schedule/nest_sums.h"
 #include "passes/schedule/sum_order_internal.h"
 
-#include <assert.h>
 #include <stdint.h>
 #include <string.h>
-
-int64_t access_nelems(const Kernel *k, const Access *a) {
-  return access_nelems_along(k, a, ~0U);
-}
-
-static AxisSet all_axes(const Kernel *k) {
-  return (1U << k->naxes) - 1;
-}
 
 // Whether another axis of the same window is longer: the axis goes over a window's taps, the longer one over outputs.
 static bool is_short_in_window(const Kernel *k, const Access *a, int axis) {
@@ -86,12 +68,6 @@ static bool has_short_columns(const Scheduling *s, AxisSet *axes, bool *depends)
   return true;
 }
 
-bool is_within_tensor(const Kernel *k, AxisSet axes) {
-  for (size_t i = 0; i < k->naccesses; i++)
-    if (k->accesses[i].value && !k->accesses[i].nbounds && !(axes & ~access_axes(k, &k->accesses[i]))) return true;
-  return false;
-}
-
 // Whether several axes of the kernel step along one axis of a tensor.
 static bool has_windows(const Kernel *k) {
   bool is_any = false;
@@ -124,24 +100,6 @@ static bool has_middle_sums(const Scheduling *s, AxisSet *axes, bool *depends) {
   const AxisSet rows = all & ~*axes & ~vector;
   if (has_windows(k) && rows) return axes_nelems(k, *axes) > 0;
   return k->axes[s->vector_axis].extent >= LANES && axes_nelems(k, rows) >= FEW_ROWS && axes_nelems(k, *axes) > 0;
-}
-
-void schedule_set_product_axes(Scheduling *s) {
-  const Kernel *k = s->k;
-  const Product *p = s->product.sum ? &s->product : &s->depthwise;
-  assert(p->vector_axis >= 0); // there is a product
-  s->sums_middle = true;
-  s->vector_axis = p->vector_axis;
-  s->inner = k->exprs[p->sum].reduced | 1U << s->vector_axis;
-  s->outer = all_axes(k) & ~s->inner;
-  s->free_axes = s->outer & (p->is_depthwise ? ~schedule_row_axes(k, p)
-                             : p->rows       ? ~p->rows
-                                             : k->exprs[p->vector].axes);
-}
-
-void schedule_leave_product(Scheduling *s) {
-  s->sums_middle = false;
-  s->inner = 1U << s->vector_axis;
 }
 
 // The inner axes are the axes of some reduction over the vector axis, preferably a reduction that the next sweep needs,
@@ -207,30 +165,6 @@ static bool choose_axes(Scheduling *s) {
   return true;
 }
 
-static AxisSet middle_axes(const Scheduling *s) {
-  return s->inner & ~(1U << s->vector_axis);
-}
-
-// A sum over the vector axis, which ends in each iteration of the middle axes.
-static bool is_nested_reduction(const Scheduling *s, const Expr *e) {
-  return s->is_nested && e->reduced == 1U << s->vector_axis;
-}
-
-int last_axis(const Scheduling *s) {
-  return s->is_column ? __builtin_ctz(s->inner) : s->vector_axis;
-}
-
-static bool is_inner_reduction(const Scheduling *s, const Expr *e) {
-  if (s->product.sum) return e->reduced == s->k->exprs[s->product.sum].reduced;
-  if (s->sums_middle) return e->reduced == middle_axes(s);
-  if (s->is_nested) return is_nested_reduction(s, e) || e->reduced == middle_axes(s);
-  return !s->is_tiled && e->reduced == s->inner;
-}
-
-bool is_outer_reduction(const Scheduling *s, const Expr *e) {
-  return expr_is_reduction(e) && !is_inner_reduction(s, e);
-}
-
 // Whether all outer reductions fit one loop: they must reduce the same outer axes, vary over all others, and reduce
 // either all inner axes or none.
 static bool check_reductions(Scheduling *s) {
@@ -256,7 +190,7 @@ static bool check_reductions(Scheduling *s) {
 // Splits sums into nested ones if the reductions do not fit one loop as they are.
 static bool agree_reductions(Scheduling *s) {
   if (check_reductions(s)) return true;
-  if (s->is_tiled || !middle_axes(s)) return false;
+  if (s->is_tiled || !schedule_middle_axes(s)) return false;
   s->is_nested = true;
   return kernel_nest_sums(s->k, s->vector_axis, s->inner) && check_reductions(s);
 }
@@ -284,134 +218,4 @@ bool schedule_choose_axes(Scheduling *s) {
   }
   if (s->vector_axis == BEST_AXIS) s->vector_axis = choose_vector_axis(s->k);
   return choose_axes(s) && agree_reductions(s);
-}
-
-static Time later(Time a, Time b) {
-  if (a.phase != b.phase) return a.phase > b.phase ? a : b;
-  return a.sweep > b.sweep ? a : b;
-}
-
-// Sets is_late: an expression that depends on a nested sum is known at the end of each iteration of the middle axes.
-// False: the expression would be needed elsewhere.
-static bool find_lateness(Scheduling *s, ExprId id, Time t) {
-  const Expr *e = &s->k->exprs[id];
-  for (int a = 0; a < 3 && e->args[a]; a++) {
-    if (!s->is_late[e->args[a]]) continue;
-    Time arg = s->time[e->args[a]];
-    if (arg.phase < t.phase || arg.sweep < t.sweep) return false;
-    s->is_late[id] = !expr_is_reduction(e);
-  }
-  bool is_over_middle = s->is_nested && expr_is_reduction(e) && e->reduced == middle_axes(s);
-  if (is_over_middle && !s->is_late[e->args[0]]) return false;
-  s->is_late[id] |= expr_is_reduction(e) && is_nested_reduction(s, e);
-  return !s->is_late[id] || (e->axes & s->inner) == middle_axes(s);
-}
-
-// Whether an operand of sums over middle axes is a small table, worth computing once in a side loop: Interpolate's
-// weights along an axis.
-static bool is_table(const Scheduling *s, ExprId id) {
-  enum { MOST_NELEMS = 1 << 13, LEAST_USES = 64 }; // 32 kB of f32, in the L1 cache; uses of each element
-  const Kernel *k = s->k;
-  const AxisSet axes = k->exprs[id].axes;
-  const int64_t nelems = axes_nelems(k, axes);
-  return s->sums_middle && !s->is_scatter && (axes & middle_axes(s)) && !(axes >> s->vector_axis & 1) &&
-         nelems <= MOST_NELEMS && !axes_monomial(k, axes) && nelems * LEAST_USES <= axes_nelems(k, all_axes(k));
-}
-
-// Marks a result of a product's loop that a later phase needs; for a mask, marks the results that the mask is computed
-// from. False: the value is not one that a later phase can load.
-static bool load_again(Scheduling *s, ExprId id) {
-  const Expr *e = &s->k->exprs[id];
-  if (!s->product.rows || e->axes != s->k->exprs[s->product.sum].axes) return false;
-  if (!expr_info[e->op].is_mask) {
-    s->is_result[id] = true;
-    return true;
-  }
-  for (int a = 0; a < 3 && e->args[a]; a++) {
-    const ExprId arg = e->args[a];
-    if (!s->needs_row[arg]) continue;
-    if (expr_info[s->k->exprs[arg].op].is_mask || !load_again(s, arg)) return false;
-  }
-  return true;
-}
-
-// An outer reduction over the vector axis sums each row first. False: a later phase would need a row's sum that is not
-// stored, or the product is not the first sum.
-static bool find_times(Scheduling *s) {
-  const Kernel *k = s->k;
-  s->cut = s->is_tiled ? s->inner : s->outer & ~s->free_axes;
-  for (ExprId i = 1; i < s->noriginals; i++) {
-    const Expr *e = &k->exprs[i];
-    Time t = {0, 0};
-    if (!s->is_of_part[i]) continue;
-    for (int a = 0; a < 3 && e->args[a]; a++) {
-      t = later(t, s->time[e->args[a]]);
-      s->needs_combine[i] |= s->needs_combine[e->args[a]];
-    }
-    for (int a = 0; a < 3 && e->args[a]; a++)
-      if (s->needs_row[e->args[a]] && s->time[e->args[a]].phase == t.phase) s->needs_row[i] = true;
-      else if (s->needs_row[e->args[a]] && !load_again(s, e->args[a])) return false;
-    if (!find_lateness(s, i, t)) return false;
-    if (expr_is_reduction(e) && is_inner_reduction(s, e)) {
-      t.sweep += !s->is_late[i] && !s->sums_middle;
-      s->needs_row[i] = true;
-    } else if (expr_is_reduction(e)) {
-      t = (Time){t.phase + 1, 0};
-      s->needs_combine[i] = true;
-      s->needs_row[i] = false; // the blocks' partial sums are in memory
-    }
-    s->time[i] = t;
-    s->is_narrow[i] = !(e->axes & s->cut) || is_table(s, i);
-  }
-  return true;
-}
-
-// The inner axes of values that a main loop computes as vectors.
-static AxisSet axes_of_vectors(const Scheduling *s) {
-  return s->sums_middle ? 1U << s->vector_axis : s->inner;
-}
-
-AxisSet store_axes(const Kernel *k, const Store *store) {
-  return root_axes(k, &(Root){.kind = ROOT_STORE, .expr = store->value, .access = store->access});
-}
-
-// True for stores that vary over no cut axis, and for stores that a main loop would repeat along some axis.
-bool is_side_store(const Scheduling *s, const Store *store) {
-  const AxisSet axes = store_axes(s->k, store), inner = axes & s->inner;
-  const bool is_along_all = !(s->outer & ~axes) && (!inner || inner == axes_of_vectors(s) || s->is_late[store->value]);
-  return s->k->naxes && (!(axes & s->cut) || !is_along_all);
-}
-
-// Whether a main loop can store or sum a value that varies over these inner axes: as vectors, per row, or (late values)
-// at the end of each iteration of the middle axes.
-static bool is_root_along(const Scheduling *s, ExprId value, AxisSet inner) {
-  return s->is_late[value] ? inner == middle_axes(s) : !inner || inner >> last_axis(s) & 1;
-}
-
-// Whether a main loop can add a value to partial sums. It cannot if the value is a vector that does not vary over all
-// middle axes: a loop over vectors adds in each iteration of all middle axes, so that the value would be added several
-// times.
-static bool can_be_added(const Scheduling *s, const Expr *sum) {
-  const AxisSet inner = s->k->exprs[sum->args[0]].axes & s->inner;
-  if (!is_root_along(s, sum->args[0], inner)) return false;
-  return !is_outer_reduction(s, sum) || s->is_late[sum->args[0]] || !inner || inner == axes_of_vectors(s);
-}
-
-// Whether some loop can compute each store and sum. Side loops cannot compute values that depend on a row's sum. Main
-// loops can store values over middle axes, without the vector axis, only if the values are late.
-static bool check_roots(const Scheduling *s) {
-  const Kernel *k = s->k;
-  for (ExprId i = 1; i < s->noriginals; i++)
-    if (s->is_of_part[i] && expr_is_reduction(&k->exprs[i]) && !can_be_added(s, &k->exprs[i])) return false;
-  for (size_t i = 0; i < k->nstores; i++) {
-    ExprId value = k->stores[i].value;
-    AxisSet own = store_axes(k, &k->stores[i]) & s->inner;
-    if (is_side_store(s, &k->stores[i]) ? s->needs_row[value] : !is_root_along(s, value, own)) return false;
-  }
-  return true;
-}
-
-bool schedule_find_times(Scheduling *s) {
-  if (!find_times(s) || !check_roots(s)) return false;
-  return !s->product.rows || s->time[s->product.sum].phase == 0;
 }

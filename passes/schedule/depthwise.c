@@ -5,20 +5,6 @@
 #include "passes/schedule/split_axis.h"
 #include "passes/schedule/sum_order_internal.h"
 
-// The axes whose indices may be the rows of a step: the innermost axes, up to MOST_ROWS indices together; 0: none.
-AxisSet schedule_row_axes(const Kernel *k, const Product *p) {
-  enum { MOST_ROWS = 16 };
-  const AxisSet rows = k->exprs[p->sum].axes & ~k->exprs[p->vector].axes;
-  AxisSet found = 0;
-  for (int axis = k->naxes - 1; axis >= 0; axis--) {
-    const int64_t extent = k->axes[axis].extent;
-    if (!(rows >> axis & 1) || extent <= 1) continue;
-    if (!k->axes[axis].monomial && extent * axes_nelems(k, found) <= MOST_ROWS) found |= 1U << axis;
-    else if (found) break;
-  }
-  return found;
-}
-
 // Whether a scalar that is computed, not loaded, varies over rows and over summed axes: a step computes such scalars
 // for one row only. Example: the index that a prologue compares with a bound.
 static bool computes_scalars(const Kernel *k, const Product *p, AxisSet rows) {

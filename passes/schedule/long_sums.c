@@ -84,7 +84,7 @@ static Cut cut_padded(const Kernel *k, const Product *p, int64_t wanted) {
 static Cut choose_cut(const Kernel *k, const Product *p) {
   const AxisSet summed = k->exprs[p->sum].reduced;
   Cut best = {0};
-  if (axes_monomial(k, (1U << k->naxes) - 1) || !axes_nelems(k, k->exprs[p->sum].axes)) return best;
+  if (axes_monomial(k, all_axes(k)) || !axes_nelems(k, k->exprs[p->sum].axes)) return best;
   if (count_products(k, p) == GREATEST_NELEMS) return best; // the blocks' sums would be too many to count
   if (!is_long(k, p, best_length(k, p))) return best;
   const int64_t least = least_length(k, p), wanted = least > best_length(k, p) ? least : best_length(k, p);

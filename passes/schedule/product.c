@@ -220,7 +220,7 @@ static bool split_columns(Scheduling *s) {
   enum { FEW_ROWS = 48, FEW_FREE = 8, MUCH_WORK = 1 << 18 }; // multiplications
   Kernel *k = s->k;
   Product *p = &s->product;
-  const AxisSet all = (1U << k->naxes) - 1, rows = s->outer & ~s->free_axes;
+  const AxisSet all = all_axes(k), rows = s->outer & ~s->free_axes;
   if (axes_monomial(k, all) || axes_nelems(k, rows) > FEW_ROWS || axes_nelems(k, s->free_axes) >= FEW_FREE) return true;
   if (axes_nelems(k, all) < MUCH_WORK || p->is_long || window_axes(k) >> p->vector_axis & 1) return true;
   const int64_t block = choose_column_block(k->axes[p->vector_axis].extent);
@@ -246,7 +246,7 @@ static ExprId find_sum(const Kernel *k, AxisSet *rows) {
 // Whether no expression after the sum varies over the reduced axes, and every store varies over all other axes, except
 // `rows`, which later reductions may reduce.
 static bool has_results_of(const Kernel *k, ExprId sum, AxisSet rows) {
-  const AxisSet reduced = k->exprs[sum].reduced, others = ((1U << k->naxes) - 1) & ~reduced;
+  const AxisSet reduced = k->exprs[sum].reduced, others = all_axes(k) & ~reduced;
   if (k->exprs[sum].axes != others) return false;
   for (ExprId i = sum + 1; i < k->nexprs; i++)
     if (k->exprs[i].axes & reduced) return false;

@@ -1,5 +1,5 @@
-// The internal interface of the files that decide the order of additions: axes.c chooses the inner axes, lengths.c the
-// lengths of chains and blocks, sum_order.c the loops.
+// The internal interface of the files that decide the order of additions. sum_order.c lists the steps: axes.c chooses
+// the inner axes, main_loops.c makes the loops, and lengths.c the lengths of chains and blocks.
 #ifndef NGRAD_PASSES_SCHEDULE_SUM_ORDER_INTERNAL_H
 #define NGRAD_PASSES_SCHEDULE_SUM_ORDER_INTERNAL_H
 
@@ -62,24 +62,38 @@ static inline int64_t clamp(int64_t x, int64_t least, int64_t most) {
   return x < least ? least : x > most ? most : x;
 }
 
+static inline AxisSet all_axes(const Kernel *k) {
+  return (1U << k->naxes) - 1;
+}
+
 // axes.c
 
 // Fills in vector_axis, inner, outer, free_axes, is_column, is_nested, sums_middle and is_tiled. May split sums over
 // several axes into nested ones (k is changed). False: out of memory, or no choice of axes suits all reductions.
 bool schedule_choose_axes(Scheduling *s);
 
-void schedule_set_product_axes(Scheduling *s); // for s->product or s->depthwise
-void schedule_leave_product(Scheduling *s);    // for phases after the product's loop
+// domain.c
+
+void schedule_set_product_axes(Scheduling *s);                // for s->product or s->depthwise
+void schedule_leave_product(Scheduling *s);                   // for phases after the product's loop
+AxisSet schedule_row_axes(const Kernel *k, const Product *p); // the short axes that one factor lacks
+AxisSet schedule_middle_axes(const Scheduling *s);
+AxisSet axes_of_vectors(const Scheduling *s); // the inner axes of values that a main loop computes as vectors
+int last_axis(const Scheduling *s);           // the innermost axis of main loops
+// A sum over the vector axis that ends in each iteration of the middle axes.
+bool is_nested_reduction(const Scheduling *s, const Expr *e);
+bool is_inner_reduction(const Scheduling *s, const Expr *e);
+bool is_outer_reduction(const Scheduling *s, const Expr *e);
+AxisSet store_axes(const Kernel *k, const Store *store);
+// A side loop stores it: it varies over no cut axis, or a main loop would repeat it along some axis.
+bool is_side_store(const Scheduling *s, const Store *store);
+bool is_within_tensor(const Kernel *k, AxisSet axes); // an accessed tensor varies over all of these axes
+int64_t access_nelems(const Kernel *k, const Access *a);
+
+// times.c
 
 // Fills in the expressions' times and dependences. False: some expression would be needed before it can be computed.
 bool schedule_find_times(Scheduling *s);
-
-int last_axis(const Scheduling *s); // the innermost axis of main loops
-bool is_outer_reduction(const Scheduling *s, const Expr *e);
-AxisSet store_axes(const Kernel *k, const Store *store);
-bool is_side_store(const Scheduling *s, const Store *store); // a side loop stores it
-bool is_within_tensor(const Kernel *k, AxisSet axes);        // an accessed tensor varies over all of these axes
-int64_t access_nelems(const Kernel *k, const Access *a);
 
 // product.c
 
@@ -104,7 +118,6 @@ bool schedule_split_product(Scheduling *s);
 // The kernel's only sum, if it sums products of factors that both vary over the vector axis, and one factor lacks short
 // axes of the result. Otherwise sum == 0.
 Product schedule_find_depthwise(const Kernel *k, int vector_axis);
-AxisSet schedule_row_axes(const Kernel *k, const Product *p); // the short axes that one factor lacks
 // Splits the vector axis into (part, channel in part). False: out of memory.
 bool schedule_split_channels(Scheduling *s);
 
@@ -134,7 +147,7 @@ bool schedule_order_long_sum(Scheduling *s);
 // store only the sums.
 bool schedule_order_product(Scheduling *s);
 
-// sum_order.c
+// main_loops.c
 
 // Adds the loops for the kernel's stores. Requires chosen axes. False: out of memory, or no schedule suits.
 bool schedule_order_part(Scheduling *s);
