@@ -6,11 +6,11 @@
 // last node, and its kernel runs at that node's position. A node may join only if no kernel at an earlier position uses
 // its results, so the order of kernels stays topological, and joining cannot make a cycle.
 //
-// If a region has sums, joining is tried out: the nodes are lowered and scheduled as one kernel, which must be possible
-// and must not move more bytes than two kernels. Fusion determines the order of sums and where values are rounded, so
-// the trial assumes the same caches on every machine. The number of live values is not limited: compilers spill values
-// beyond the registers to the L1 cache, which costs less than a tensor between two kernels (measured by
-// tests/bench/live_values.sh). The number of tensors that a kernel streams is limited.
+// If a region has sums, joining is tried out: the nodes are lowered, and their sums are ordered in one kernel, which
+// must be possible and must not move more bytes than two kernels. Fusion determines the order of sums and where values
+// are rounded, so the trial knows no target: nothing that tuning chooses counts. The number of live values is not
+// limited: compilers spill values beyond the registers to the L1 cache, which costs less than a tensor between two
+// kernels (measured by tests/bench/live_values.sh). The number of tensors that a kernel streams is limited.
 //
 // A pointwise node that computes an operand of a product joins the product's region if nothing else reads its results
 // (prologue.c): the product's kernel computes each element once, while it packs the operand into panels. A node that
@@ -37,8 +37,9 @@ enum {
 };
 
 enum { SHAPE_TEXT = 160 };
-#define UNKNOWN (-2)   // a kernel's traffic that has not been computed yet
-#define NO_KERNEL (-1) // no schedule computes the nodes as one kernel
+enum { CACHE_NBYTES = 1 << 19 }; // what stays in the caches of every machine: half of an L2 cache of 1 MiB
+#define UNKNOWN (-2)             // a kernel's traffic that has not been computed yet
+#define NO_KERNEL (-1)           // no schedule computes the nodes as one kernel
 
 typedef struct Region {
   Shape domain;
@@ -304,7 +305,7 @@ static int64_t try_piece(Fusion *f, const NodeList *list, uint32_t piece) {
   bool has_prologue = false;
   for (uint32_t i = 0; i < list->count; i++) has_prologue |= f->operand[list->nodes[i]->index] != 0;
   const bool is_sound = s && !(has_prologue && schedule_recomputes(s)) && !loses_product(list, s);
-  int64_t nbytes = is_sound ? schedule_traffic(s, f->trial.target) : NO_KERNEL;
+  int64_t nbytes = is_sound ? schedule_traffic(s, CACHE_NBYTES) : NO_KERNEL;
   if (s && s->kernel->out_of_memory) pass_out_of_memory(f->c);
   arena_deinit(&arena);
   return nbytes;
@@ -442,9 +443,9 @@ static bool ends_other_kernel(const Fusion *f, Node *node) {
 
 // Bytes to store and load the product's copy of the operand, if the copy fits the L2 cache: these cost less than
 // another kernel, even one that stores a narrower type. 0: the copy does not fit.
-static int64_t cached_nbytes(const Fusion *f, const Node *node) {
+static int64_t cached_nbytes(const Node *node) {
   const int64_t nbytes = shape_nelems(&node->outputs[0]->shape) * (int64_t)sizeof(float);
-  return nbytes <= f->trial.target->l2_nbytes / 2 ? 2 * nbytes : 0;
+  return nbytes <= CACHE_NBYTES ? 2 * nbytes : 0;
 }
 
 // Why the node cannot be in the prologue of the region's product; NULL: it can.
@@ -472,7 +473,7 @@ static const char *refusal_of_prologue(Fusion *f, Node *node, uint32_t region, i
   list_region(f, region, &both);
   if (has_many_streams(&both, &r->domain, node)) return say_streams(f);
   f->operand[node->index] = operand;
-  const char *why = try_join(f, region, node, cached_nbytes(f, node));
+  const char *why = try_join(f, region, node, cached_nbytes(node));
   if (why) f->operand[node->index] = 0;
   return why == no_schedule ? "the product would compute the operand again for each use" : why;
 }
@@ -677,13 +678,12 @@ static void slice_group(Fusion *f, Node *node) {
 }
 
 bool pass_fuse(Graph *g, PassContext *c) {
-  const Target any_machine = target_of_any_machine();
   Fusion f = {.g = g, .c = c, .is_off = c->no_fuse || pass_is_disabled(c, "fuse")};
   arena_init(&f.arena, c->allocator);
   f.partition = c->partition = partition_into_nodes(g);
   f.regions = ARENA_ARRAY(&f.arena, Region, g->nnodes);
   f.operand = ARENA_ARRAY(&f.arena, int, g->nnodes);
-  f.trial = (RegionLowering){.context = c, .graph = g, .target = &any_machine, .is_trial = true};
+  f.trial = (RegionLowering){.context = c, .graph = g, .is_trial = true};
   if (!f.partition || !f.regions || !f.operand || !lower_scratch_init(&f.trial.scratch, &f.arena, g))
     pass_out_of_memory(c);
   for (uint32_t i = (uint32_t)g->nnodes; i-- > 0 && !c->failed;) slice_group(&f, g->nodes[i]); // users first

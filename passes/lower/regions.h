@@ -10,10 +10,9 @@
 typedef struct RegionLowering {
   PassContext *context; // overrides and allocator; errors are reported here
   const Graph *graph;
-  const Target *target;
+  const Target *target; // NULL: kernels are ordered, but not tuned or verified
   LowerScratch scratch;
-  bool is_trial; // the kernel is only a trial to measure its traffic: it is not verified, and may depend on the values
-                 // of open dims
+  bool is_trial; // a kernel that cannot be made is no error, and kernels may depend on the values of open dims
 } RegionLowering;
 
 // Lowers nodes, given in topological order, to one scheduled kernel in the arena. The kernel computes one piece

@@ -404,10 +404,9 @@ static void find_slice_groups(Search *s) {
 
 bool pass_slice_regions(Graph *g, PassContext *c) {
   if (c->no_fuse || g->ndims || !(has_product(g->nodes, g->nnodes) || has_pool(g->nodes, g->nnodes))) return false;
-  const Target any_machine = target_of_any_machine();
   Search s = {.g = g, .c = c, .partition = c->partition, .least_saved = LEAST_SAVED};
   if (c->overrides) s.least_saved = schedule_number(c->overrides, SCHEDULE_SLICES, LEAST_SAVED);
-  s.trial = (RegionLowering){.context = c, .graph = g, .target = &any_machine, .is_trial = true};
+  s.trial = (RegionLowering){.context = c, .graph = g, .is_trial = true};
   arena_init(&s.arena, c->allocator);
   c->partition->slice_groups = ARENA_ARRAY(&g->arena, SliceGroup, g->nnodes + 1);
   if (!c->partition->slice_groups || !lower_scratch_init(&s.trial.scratch, &s.arena, g) || !add_trials(&s))

@@ -23,13 +23,13 @@ static int64_t access_nbytes(const Kernel *k, AccessId id, AxisSet axes) {
 
 // The fraction of an outer iteration's data that a later sweep must load again, with a cache of `cache` bytes. A cache
 // that is too small holds the data loaded last: a sweep in the same direction reuses none of it, a sweep in the
-// opposite direction all of it.
+// opposite direction, for which a loop needs middle axes, all of it.
 static double fraction_reloaded(const Loop *loop, int64_t nbytes, int64_t cache) {
   if (nbytes <= cache) return 0;
-  return loop->is_backwards ? (double)(nbytes - cache) / (double)nbytes : 1;
+  return loop->ninner > 1 ? (double)(nbytes - cache) / (double)nbytes : 1;
 }
 
-static int64_t loop_traffic(const Kernel *k, const Loop *loop, const Target *target, bool *is_seen, bool *is_loaded,
+static int64_t loop_traffic(const Kernel *k, const Loop *loop, int64_t cache, bool *is_seen, bool *is_loaded,
                             int *nloads) {
   int64_t nbytes = 0, row_nbytes = 0;
   AxisSet inner = loop_inner_axes(loop);
@@ -42,13 +42,13 @@ static int64_t loop_traffic(const Kernel *k, const Loop *loop, const Target *tar
     if (loop->roots[i].kind == ROOT_STORE) nbytes += access_nbytes(k, loop->roots[i].access, ~0U);
   for (AccessId i = 0; i < k->naccesses; i++)
     if (nloads[i] && (access_axes(k, &k->accesses[i]) & inner)) row_nbytes += access_nbytes(k, i, inner);
-  double again = fraction_reloaded(loop, row_nbytes, target->l2_nbytes / 2);
+  double again = fraction_reloaded(loop, row_nbytes, cache);
   for (AccessId i = 0; i < k->naccesses; i++)
     if (nloads[i]) nbytes += (int64_t)((double)access_nbytes(k, i, ~0U) * (1 + again * (nloads[i] - 1)));
   return nbytes;
 }
 
-int64_t schedule_traffic(const Schedule *s, const Target *target) {
+int64_t schedule_traffic(const Schedule *s, int64_t cache) {
   Kernel *k = s->kernel;
   bool *is_seen = ARENA_ARRAY(k->arena, bool, k->nexprs + 1),
        *is_loaded = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
@@ -58,7 +58,7 @@ int64_t schedule_traffic(const Schedule *s, const Target *target) {
     k->out_of_memory = true;
     return -1;
   }
-  for (size_t i = 0; i < s->nloops; i++) nbytes += loop_traffic(k, &s->loops[i], target, is_seen, is_loaded, nloads);
+  for (size_t i = 0; i < s->nloops; i++) nbytes += loop_traffic(k, &s->loops[i], cache, is_seen, is_loaded, nloads);
   return nbytes;
 }
 

@@ -1,15 +1,14 @@
-// Estimates the bytes that a scheduled kernel moves between memory and caches: the cost by which fusion decides which
-// operators become one kernel.
+// Estimates the bytes that a kernel moves between memory and caches: the cost by which fusion decides which operators
+// become one kernel. It follows from the axes, their extents and the order of sums, not from a target.
 #ifndef NGRAD_PASSES_SCHEDULE_TRAFFIC_H
 #define NGRAD_PASSES_SCHEDULE_TRAFFIC_H
 
 #include "ir/kernel/schedule.h"
-#include "ir/loops/target.h"
 
-// Bytes that all loops read and write. A tensor that several sweeps load counts once if the data of an outer iteration
-// fits in half of the L2 cache, else once for each sweep. If the last sweep goes backwards, only the part that does not
-// fit counts again. -1: out of memory.
-int64_t schedule_traffic(const Schedule *s, const Target *target);
+// Bytes that all loops read and write, with a cache of `cache` bytes. A tensor that several sweeps load counts once if
+// the data of an outer iteration fits in the cache, else once for each sweep. With middle axes, sweeps can go to and
+// fro, so that only the part that does not fit counts again. -1: out of memory.
+int64_t schedule_traffic(const Schedule *s, int64_t cache);
 
 // Bytes of the tensors and temporaries that a loop reads and writes, each once. False: out of memory.
 bool loop_tensor_nbytes(const Schedule *s, const Loop *loop, Traffic *traffic);
