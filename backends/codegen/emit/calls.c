@@ -1,7 +1,6 @@
 // Prints the calls of loops' block functions: on several threads, on one thread, or in the function of a slice group.
 #include "backends/codegen/emit/calls.h"
 
-#include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/equal_kernels.h"
 #include "backends/codegen/emit/workspace_layout.h"
 

@@ -14,4 +14,6 @@ void print_slice_groups(Printer *p);
 void print_parts(Printer *p, const Flow *flow); // functions that contain the calls of a long program
 void print_calls(Printer *p, const Flow *flow);
 
+bool program_has_shared_loops(const Program *p); // some loop may run on several threads (PREFIX_for)
+
 #endif

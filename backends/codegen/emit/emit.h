@@ -18,7 +18,6 @@ void print_prologue(Text *out);
 bool print_program(Printer *p);
 // Prints an array `static const TYPE NAME[]` of a constant's elements. False: out of memory.
 void print_array(const Value *v, const char *name, Text *out);
-bool program_has_shared_loops(const Program *p); // some loop may run on several threads (PREFIX_for)
 
 // Adds a description of the tensor for a comment: "f32 [4096, 768]", with "x: " before it if the value is called x and
 // `name` differs.

@@ -5,6 +5,7 @@
 // Sections differ in few places. They are merged into one text (merge.c), and the file includes itself once for each
 // instruction set to compile that text. While the text is built, the byte OWN and a number stand for a prefix that
 // differs between sections; at the end, a call of a macro that adds the prefix replaces them.
+#include "backends/codegen/emit/calls.h"
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/entry.h"
 #include "backends/codegen/emit/header.h"

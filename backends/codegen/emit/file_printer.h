@@ -47,5 +47,8 @@ typedef struct FilePrinter {
 // The numbers of inputs and outputs that are parameters: all except states and their updates.
 size_t ninputs_given(const Graph *g);
 size_t noutputs_given(const Graph *g);
+bool file_has_leaves(const EmittedFile *file);
+bool input_has_leaves(const Value *v);                   // each rank passes only its own leaves; false if empty
+void add_isa(const FilePrinter *f, size_t i, Text *out); // the constant PREFIX_ISA_NAME of file->isas[i]
 
 #endif

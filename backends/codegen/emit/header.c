@@ -4,23 +4,12 @@
 
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/liveness.h"
-#include "backends/codegen/emit/stages.h"
 #include "backends/codegen/emit/states.h"
 #include "backends/codegen/print/types.h"
 #include "ir/graph/open_dims.h"
 #include "ir/support/escape.h"
 
-#include <ctype.h>
 #include <string.h>
-
-static void add_upper(Text *out, const char *text) {
-  for (; *text; text++) text_format(out, "%c", toupper((unsigned char)*text));
-}
-
-void add_isa(const FilePrinter *f, size_t i, Text *out) {
-  text_format(out, "%s_ISA_", f->prefix);
-  add_upper(out, f->file->isas[i]->name);
-}
 
 // Parameters
 

@@ -2,7 +2,6 @@
 // are only in the entry point, so that they cannot clash with local variables.
 #include "backends/codegen/emit/index_checks.h"
 
-#include "backends/codegen/emit/stages.h"
 #include "backends/codegen/print/types.h"
 #include "ir/graph/open_dims.h"
 #include "ir/operators/indices.h"

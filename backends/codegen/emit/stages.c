@@ -1,7 +1,6 @@
 #include "backends/codegen/emit/stages.h"
 
 #include "backends/codegen/emit/emit.h"
-#include "backends/codegen/emit/header.h"
 #include "backends/codegen/emit/isa_guards.h"
 #include "backends/codegen/leaves/leaves.h"
 #include "backends/codegen/print/printer.h"
@@ -9,16 +8,6 @@
 #include <string.h>
 
 extern const char leaves_step[], leaves_run[];
-
-const Graph *emitted_graph(const EmittedFunction *f) {
-  return f->stages ? f->stages->graph : f->programs[0]->graph;
-}
-
-bool file_has_leaves(const EmittedFile *file) {
-  for (size_t i = 0; i < file->nfunctions; i++)
-    if (file->functions[i].stages) return true;
-  return false;
-}
 
 bool stages_is_leaf(const EmittedStages *s, uint32_t function) {
   for (size_t i = 0; i < s->step->nstages; i++)
@@ -257,10 +246,6 @@ static void print_runner(const FilePrinter *f, Text *out) {
               "  return %s_leaves_step_run(&step, ranks, &caller, inputs, outputs, workspace) ? %s_RANKS_FAILED : "
               "%s_OK;\n}\n\n",
               p, name, is_callback ? ", parallel_for, context" : "", p, name, p, name, p, p, p);
-}
-
-bool input_has_leaves(const Value *v) {
-  return v->uses && v->uses->node->op->id == OP_Leaf && shape_nelems(&v->shape);
 }
 
 static bool any_input_has_leaves(const Graph *g) {

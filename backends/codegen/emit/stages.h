@@ -4,8 +4,6 @@
 
 #include "backends/codegen/emit/file_printer.h"
 
-bool file_has_leaves(const EmittedFile *file);
-bool input_has_leaves(const Value *v);                          // each rank passes only its own leaves; false if empty
 bool stages_is_leaf(const EmittedStages *s, uint32_t function); // the function runs for each leaf
 
 size_t stages_workspace(const FilePrinter *f);         // of a single process; needs f->scratch_nbytes

@@ -15,14 +15,6 @@ enum { LINE = 64 }; // bytes: states begin at multiples of it
 
 static const char *const block_names[] = {"parameters", "optimizer"};
 
-size_t ninputs_given(const Graph *g) {
-  return g->ninputs - g->nstates;
-}
-
-size_t noutputs_given(const Graph *g) {
-  return g->noutputs - g->nupdates;
-}
-
 static const Value *state_value(const Graph *g, size_t i) {
   return g->inputs[g->states[i].input];
 }

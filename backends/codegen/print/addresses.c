@@ -1,5 +1,18 @@
-// Prints the integers and addresses of a loop tree.
+// Prints the integers and addresses of a loop tree, and text that all files of the printer of trees print.
 #include "backends/codegen/print/tree_printer.h"
+
+#include <stdarg.h>
+
+void tree_printf(TreePrinter *l, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  text_format_list(l->out, format, args);
+  va_end(args);
+}
+
+void begin_line(TreePrinter *l) {
+  tree_printf(l, "%*s", 2 * l->indent, "");
+}
 
 const char *number_text(TreePrinter *l, int64_t number, Monomial monomial) {
   const char *names[MAX_OPEN_DIMS] = {NULL};

@@ -14,10 +14,6 @@ bool is_stored_in_rows(const TreePrinter *l, const LoopNode *n) {
   return n->kind == NODE_STORE && is_transposed_in_rows(l, n);
 }
 
-static void begin_line(TreePrinter *l) {
-  tree_printf(l, "%*s", 2 * l->indent, "");
-}
-
 static void declare_rows(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
   tree_printf(l, "float rows_%s[%d * 16];\n", l->access_name[n->access], l->t->plan->rows);

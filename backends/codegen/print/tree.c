@@ -10,16 +10,8 @@
 #include "ir/support/escape.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-void tree_printf(TreePrinter *l, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  text_format_list(l->out, format, args);
-  va_end(args);
-}
 
 static void add(TreePrinter *l, const char *text) {
   text_add_string(l->out, text);
@@ -190,10 +182,6 @@ static void say(TreePrinter *l, const LoopNode *n, const char *line) {
     add_directive(l, n, line[1]);
     line += 2;
   }
-}
-
-static void begin_line(TreePrinter *l) {
-  tree_printf(l, "%*s", 2 * l->indent, "");
 }
 
 static void say_line(TreePrinter *l, const LoopNode *n, const char *line) {

@@ -24,8 +24,6 @@ typedef struct TreePrinter {
   int indent;                       // in steps of two columns
 } TreePrinter;
 
-void tree_printf(TreePrinter *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 // tree.c
 
 void print_nodes(TreePrinter *l, const LoopNode *n); // the node and those that follow it
@@ -37,6 +35,8 @@ void print_step_name(TreePrinter *l, bool is_tail); // is_tail: the step for the
 //
 // Elements of 4 bits have no addresses. Such an element is described by its tensor's memory and a place: its number.
 
+void tree_printf(TreePrinter *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void begin_line(TreePrinter *l); // indents
 void add_var(TreePrinter *l, Var v);
 const char *var_type(Var v);
 void add_index(TreePrinter *l, const Index *i);
