@@ -28,6 +28,7 @@
 #include "passes/lower/regions.h"
 #include "passes/lower/slice_regions.h"
 #include "passes/memory/in_place.h"
+#include "passes/memory/liveness.h"
 #include "passes/memory/order_kernels.h"
 #include "passes/memory/plan.h"
 #include "passes/memory/verify.h"
@@ -154,6 +155,7 @@ static bool lower_all(Program *p, PassContext *c) {
   const size_t nbytes = p->workspace_nbytes;
   if (c->memory_nbytes && nbytes > c->memory_nbytes && !order_and_plan(p, true)) return pass_out_of_memory(c);
   if (!fit_memory(p, nbytes, c)) return false;
+  if (!find_liveness(p)) return pass_out_of_memory(c);
 #ifdef NGRAD_CHECKED
   return verify_memory(p, c);
 #else

@@ -16,12 +16,6 @@ bool emit_for_loading(const Program *p, const Isa *isa, const char *identifier, 
 
 typedef enum EmitThreads { EMIT_SERIAL, EMIT_OPENMP, EMIT_CALLBACK } EmitThreads;
 
-enum { MOST_IN_PLACE = 16 }; // the most inputs listed for an output; further inputs count as not overwritable
-typedef struct InPlace {     // the inputs whose memory an output may use
-  uint32_t count;
-  uint32_t inputs[MOST_IN_PLACE]; // ascending
-} InPlace;
-
 // A graph with leaves, cut into the functions of its stages.
 typedef struct EmittedStages {
   const Graph *graph;

@@ -29,9 +29,17 @@ const NodeKernel *program_node_kernels(const Program *p, Arena *arena) {
   return kernels;
 }
 
+bool output_is_update(const Graph *g, size_t i) {
+  return i >= g->noutputs - g->nupdates;
+}
+
+bool output_is_copy(const Graph *g, size_t i) {
+  const Value *v = g->outputs[i];
+  return !v->producer || v->first_output != i;
+}
+
 bool program_copies_output(const Program *p, size_t i) {
-  const Value *v = p->graph->outputs[i];
-  return !v->producer || v->first_output != i || p->is_staged[v->index];
+  return output_is_copy(p->graph, i) || p->is_staged[p->graph->outputs[i]->index];
 }
 
 const ProgramSliceGroup *program_slice_group(const Program *p, size_t kernel) {

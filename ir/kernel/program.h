@@ -3,6 +3,7 @@
 #define NGRAD_IR_KERNEL_PROGRAM_H
 
 #include "ir/graph/partition.h"
+#include "ir/kernel/liveness.h"
 #include "ir/kernel/schedule.h"
 
 // An arena in the workspace, for all values whose numbers of elements have the same monomial.
@@ -45,6 +46,7 @@ typedef struct Program {
   size_t workspace_nbytes;
   // Builds the tree of one loop on demand, as the trees of all loops would need much memory. NULL: out of memory.
   struct LoopTree *(*loop_tree)(const Schedule *s, uint32_t loop, const struct Wants *wants, Arena *arena);
+  Liveness *liveness;     // set by find_liveness
   size_t unshared_nbytes; // bytes that the workspace would have if no two values shared memory
 } Program;
 
@@ -53,8 +55,10 @@ void program_number_kernels(Program *p); // sets first_kernel
 // By node->index, in the arena. NULL: out of memory.
 const NodeKernel *program_node_kernels(const Program *p, Arena *arena);
 
-// Whether the end of a call copies output i: it is an input, a constant, the same value as an earlier output, or
-// staged.
+bool output_is_update(const Graph *g, size_t i); // the update of a state; every call computes it
+bool output_is_copy(const Graph *g, size_t i);   // an input, a constant or the same value as an earlier output
+
+// Whether the end of a call copies output i: it is a copy, or staged.
 bool program_copies_output(const Program *p, size_t i);
 
 // A unit: the kernels of a slice group, or a kernel and the kernels with Schedule.follows behind it. A unit's kernels

@@ -3,7 +3,6 @@
 // (backends/codegen/emit/workspace_layout.c).
 #include "tests/loops/execute.h"
 
-#include "backends/codegen/emit/liveness.h"
 #include "ir/graph/open_dims.h"
 #include "tests/loops/walk.h"
 
@@ -15,11 +14,10 @@ typedef struct Execution {
   const Tensor *inputs, *outputs;
   ExecuteOptions options;
   Arena arena;
-  Flow flow;
-  bool *is_optional, *may_be_unwanted; // for Wants
-  Memory **values;                     // by value->index
-  Memory **temporaries;                // by number in the program
-  Memory **whole;                      // while a slice group runs: values as they are outside of it
+  const Liveness *liveness;
+  Memory **values;      // by value->index
+  Memory **temporaries; // by number in the program
+  Memory **whole;       // while a slice group runs: values as they are outside of it
   bool is_in_slice_group;
   bool is_first; // invariant loops run: outside of slice groups, or for the first of the slices that they are the same
                  // for
@@ -134,7 +132,7 @@ static bool add_values(Execution *x) {
   }
   for (size_t i = 0; ok && i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
-    if (program_copies_output(x->p, i) || (!is_wanted(x, i) && !x->flow.is_read_again[v->index])) continue;
+    if (program_copies_output(x->p, i) || (!is_wanted(x, i) && !x->liveness->is_read_again[v->index])) continue;
     ok = add_variable(x, v, is_wanted(x, i) ? x->outputs[i].data : NULL);
   }
   return ok;
@@ -152,37 +150,21 @@ static int64_t temporary_nelems(const Execution *x, size_t kernel, const Tempora
 static bool add_temporaries(Execution *x, size_t kernel) {
   const Schedule *s = x->p->schedules[kernel];
   for (size_t i = 0; i < s->ntemporaries; i++) {
-    const size_t number = x->flow.first_temporary[kernel] + i;
+    const size_t number = x->liveness->first_temporary[kernel] + i;
     const Temporary *t = &s->temporaries[i];
     if (t->is_invariant && !x->is_first) continue;
     if (t->is_made) {
       uint32_t same = (uint32_t)i;
       const size_t maker = program_maker(x->p, kernel, &same);
-      x->temporaries[number] = x->temporaries[x->flow.first_temporary[maker] + same];
+      x->temporaries[number] = x->temporaries[x->liveness->first_temporary[maker] + same];
       continue;
     }
-    if (t->is_own || (x->may_be_unwanted[number] && !is_any_wanted(x, &x->flow.temporary_serves[number]))) continue;
+    if (t->is_own ||
+        (x->liveness->may_be_unwanted[number] && !is_any_wanted(x, &x->liveness->temporary_serves[number])))
+      continue;
     Memory *m = x->temporaries[number] = ARENA_NEW(&x->arena, Memory);
     if (!m || !memory_init(m, t->name, t->type, temporary_nelems(x, kernel, t), &x->arena)) return out_of_memory(x);
   }
-  return true;
-}
-
-// Finds the outputs that a caller may leave out, with the same rules as backends/codegen/emit/emit.c.
-static bool find_wants(Execution *x) {
-  const Graph *g = x->g;
-  x->is_optional = ARENA_ARRAY(&x->arena, bool, g->nvalues + 1);
-  x->may_be_unwanted = ARENA_ARRAY(&x->arena, bool, x->flow.ntemporaries + 1);
-  if (!x->is_optional || !x->may_be_unwanted) return out_of_memory(x);
-  for (size_t i = 0; i < g->noutputs && !has_all_outputs(x); i++)
-    x->is_optional[g->outputs[i]->index] =
-        !program_copies_output(x->p, i) && !x->flow.is_read_again[g->outputs[i]->index];
-  for (size_t i = 0; i < x->p->nkernels && !has_all_outputs(x); i++)
-    for (size_t t = 0; t < x->p->schedules[i]->ntemporaries; t++) {
-      const size_t number = x->flow.first_temporary[i] + t;
-      x->may_be_unwanted[number] =
-          x->p->schedules[i]->temporaries[t].reduction != EXPR_NONE && x->flow.temporary_serves[number].count;
-    }
   return true;
 }
 
@@ -207,12 +189,12 @@ static bool run_blocks(Execution *x, Walk *w, uint64_t nblocks) {
 
 static bool run_loop(Execution *x, size_t kernel, size_t loop) {
   const Schedule *s = x->p->schedules[kernel];
-  const size_t first_temporary = x->flow.first_temporary[kernel];
+  const size_t first_temporary = x->liveness->first_temporary[kernel];
   Arena arena;
   arena_init(&arena, x->arena.allocator);
-  const Wants wants = {x->is_optional, x->may_be_unwanted + first_temporary};
+  const Wants optional = {x->liveness->is_optional, x->liveness->may_be_unwanted + first_temporary};
   Walk w = {.k = s->kernel,
-            .tree = x->p->loop_tree(s, (uint32_t)loop, &wants, &arena),
+            .tree = x->p->loop_tree(s, (uint32_t)loop, has_all_outputs(x) ? NULL : &optional, &arena),
             .arena = &arena,
             .values = x->values,
             .temporaries = x->temporaries + first_temporary,
@@ -230,7 +212,8 @@ static bool run_kernel(Execution *x, size_t kernel) {
   if (!add_temporaries(x, kernel)) return false;
   for (size_t l = 0; l < s->nloops; l++) {
     if (s->loops[l].is_invariant && !x->is_first) continue;
-    const bool is_needed = x->is_in_slice_group || is_any_wanted(x, &x->flow.serves[x->flow.first_loop[kernel] + l]);
+    const bool is_needed =
+        x->is_in_slice_group || is_any_wanted(x, &x->liveness->serves[x->liveness->first_loop[kernel] + l]);
     if (!loop_is_idle(s->kernel, &s->loops[l]) && is_needed && !run_loop(x, kernel, l)) return false;
   }
   return true;
@@ -264,7 +247,7 @@ static bool is_slice_group_wanted(const Execution *x, const ProgramSliceGroup *v
   bool is_any = false;
   for (size_t i = v->first; i < v->end; i++)
     for (size_t l = 0; l < x->p->schedules[i]->nloops; l++)
-      is_any |= is_any_wanted(x, &x->flow.serves[x->flow.first_loop[i] + l]);
+      is_any |= is_any_wanted(x, &x->liveness->serves[x->liveness->first_loop[i] + l]);
   return is_any;
 }
 
@@ -335,16 +318,21 @@ static bool finish_outputs(Execution *x) {
 }
 
 static bool begin(Execution *x) {
-  if (!flow_find(&x->flow, x->p, &x->arena)) return out_of_memory(x);
   x->values = ARENA_ARRAY(&x->arena, Memory *, x->g->nvalues + 1);
-  x->temporaries = ARENA_ARRAY(&x->arena, Memory *, x->flow.ntemporaries + 1);
+  x->temporaries = ARENA_ARRAY(&x->arena, Memory *, x->liveness->ntemporaries + 1);
   if (!x->values || !x->temporaries) return out_of_memory(x);
-  return find_wants(x) && find_all_blocks(x) && add_values(x);
+  return find_all_blocks(x) && add_values(x);
 }
 
 bool execute_program(const Program *p, const Tensor *inputs, const Tensor *outputs, const ExecuteOptions *options,
                      Text *why) {
-  Execution x = {.p = p, .g = p->graph, .inputs = inputs, .outputs = outputs, .is_first = true, .why = why};
+  Execution x = {.p = p,
+                 .g = p->graph,
+                 .liveness = p->liveness,
+                 .inputs = inputs,
+                 .outputs = outputs,
+                 .is_first = true,
+                 .why = why};
   if (options) x.options = *options;
   arena_init(&x.arena, why->allocator);
   const bool ok = begin(&x) && run_loops(&x) && finish_outputs(&x);

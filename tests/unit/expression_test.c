@@ -4,6 +4,7 @@
 #include "frontend/api/handles.h"
 #include "ir/kernel/program.h"
 #include "ir/loops/target.h"
+#include "passes/memory/liveness.h"
 #include "passes/schedule/sum_order.h"
 #include "passes/schedule/tree.h"
 #include "passes/schedule/tune.h"
@@ -158,6 +159,7 @@ static void make_program(Case *c) {
   c->program.value_offset = value_offset;
   c->program.is_in_workspace = is_in_workspace;
   c->program.is_staged = is_staged;
+  assert_true(find_liveness(&c->program));
 }
 
 static double get(const Case *c, const void *data, size_t i) {

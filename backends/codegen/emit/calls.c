@@ -127,7 +127,7 @@ static void print_chunk(Printer *p, const ProgramSliceGroup *v) {
     const Schedule *s = p->program->schedules[i];
     for (size_t t = 0; t < s->ntemporaries; t++)
       if (!s->temporaries[t].is_own)
-        move(p, "  ", p->temporary_member[p->first_temporary[i] + t], chunk_text(p, v, s->temporaries[t].type));
+        move(p, "  ", *temporary_member(p, i, t), chunk_text(p, v, s->temporaries[t].type));
   }
 }
 
@@ -212,12 +212,12 @@ void print_slice_groups(Printer *p) {
 // The run
 
 // A C condition: some output that needs one of the loops is not NULL. NULL: the loops always run.
-static const char *condition_text(Printer *p, const Flow *flow, size_t first_loop, size_t end_loop) {
+static const char *condition_text(Printer *p, size_t first_loop, size_t end_loop) {
   const char *text = "0", *before = "";
   bool *is_named = ARENA_ARRAY(p->scratch, bool, p->program->graph->noutputs + 1);
   if (!p->has_optional_outputs) return NULL;
   for (size_t l = first_loop; l < end_loop && is_named && text; l++) {
-    const OutputSet *serves = &flow->serves[l];
+    const OutputSet *serves = &p->liveness->serves[l];
     if (serves->is_all) return NULL;
     for (uint32_t i = 0; i < serves->count && text; i++) {
       if (is_named[serves->outputs[i]]) continue;
@@ -260,9 +260,9 @@ static void print_slice_group_call(Printer *p, const ProgramSliceGroup *slice_gr
 
 // Prints the call under its condition. *open: the condition whose block is open; consecutive calls for the same outputs
 // are in one block.
-static void print_conditional(Printer *p, const Flow *flow, const Call *call, const char **open) {
+static void print_conditional(Printer *p, const Call *call, const char **open) {
   if (is_idle(p, call)) return;
-  const char *condition = condition_text(p, flow, call->first_loop, call->end_loop);
+  const char *condition = condition_text(p, call->first_loop, call->end_loop);
   const bool is_same = *open && condition && strcmp(*open, condition) == 0;
   if (*open && !is_same) text_add_string(p->out, "  }\n");
   if (condition && !is_same) text_format(p->out, "  if (%s) {\n", condition);
@@ -273,16 +273,16 @@ static void print_conditional(Printer *p, const Flow *flow, const Call *call, co
 }
 
 // Lists the calls of the program. NULL: out of memory.
-static Call *list_calls(Printer *p, const Flow *flow, size_t *count) {
+static Call *list_calls(Printer *p, size_t *count) {
   const Program *program = p->program;
-  Call *calls = ARENA_ARRAY(p->scratch, Call, flow->nloops + 1);
+  Call *calls = ARENA_ARRAY(p->scratch, Call, p->liveness->nloops + 1);
   *count = 0;
   for (size_t i = 0; calls && i < program->nkernels; i++) {
     const ProgramSliceGroup *slice_group = program_slice_group(program, i);
-    const size_t first = flow->first_loop[i];
+    const size_t first = p->liveness->first_loop[i];
     if (slice_group) {
       i = slice_group->end - 1;
-      const size_t end = flow->first_loop[i] + program->schedules[i]->nloops;
+      const size_t end = p->liveness->first_loop[i] + program->schedules[i]->nloops;
       calls[(*count)++] = (Call){slice_group->first, 0, first, end, slice_group};
       continue;
     }
@@ -293,18 +293,18 @@ static Call *list_calls(Printer *p, const Flow *flow, size_t *count) {
   return calls;
 }
 
-static void print_range(Printer *p, const Flow *flow, const Call *calls, size_t count) {
+static void print_range(Printer *p, const Call *calls, size_t count) {
   const char *open = NULL;
-  for (size_t i = 0; i < count; i++) print_conditional(p, flow, &calls[i], &open);
+  for (size_t i = 0; i < count; i++) print_conditional(p, &calls[i], &open);
   if (open) text_add_string(p->out, "  }\n");
 }
 
 // Compile time grows with the square of a function's length, so that the function with all calls is cut into parts.
 enum { CALLS_IN_PART = 16 };
 
-void print_parts(Printer *p, const Flow *flow) {
+void print_parts(Printer *p) {
   size_t count;
-  const Call *calls = list_calls(p, flow, &count);
+  const Call *calls = list_calls(p, &count);
   if (!calls || count <= CALLS_IN_PART) return;
   for (size_t begin = 0; begin < count; begin += CALLS_IN_PART) {
     const size_t most = count - begin < CALLS_IN_PART ? count - begin : CALLS_IN_PART;
@@ -312,16 +312,16 @@ void print_parts(Printer *p, const Flow *flow) {
                 "static V_FAR void %s_part%zu(const struct %s_args *a, void *const *outputs, const struct %s_pool "
                 "*pool) {\n  (void)a, (void)outputs, (void)pool;\n",
                 p->identifier, begin / CALLS_IN_PART, p->identifier, p->prefix);
-    print_range(p, flow, calls + begin, most);
+    print_range(p, calls + begin, most);
     text_add_string(p->out, "}\n\n");
   }
 }
 
-void print_calls(Printer *p, const Flow *flow) {
+void print_calls(Printer *p) {
   size_t count;
-  const Call *calls = list_calls(p, flow, &count);
+  const Call *calls = list_calls(p, &count);
   print_mark(p, 0);
-  if (calls && count <= CALLS_IN_PART) print_range(p, flow, calls, count);
+  if (calls && count <= CALLS_IN_PART) print_range(p, calls, count);
   for (size_t begin = 0; calls && count > CALLS_IN_PART && begin < count; begin += CALLS_IN_PART)
     text_format(p->out, "  %s_part%zu(a, outputs, pool);\n", p->identifier, begin / CALLS_IN_PART);
 }

@@ -6,7 +6,6 @@
 #include "backends/codegen/emit/calls.h"
 #include "backends/codegen/emit/equal_kernels.h"
 #include "backends/codegen/emit/isa_guards.h"
-#include "backends/codegen/emit/liveness.h"
 #include "backends/codegen/emit/workspace_layout.h"
 #include "backends/codegen/print/types.h"
 #include "ir/graph/open_dims.h"
@@ -21,37 +20,32 @@ static bool is_in_memory(const Printer *p, const Value *v) {
          p->program->is_in_workspace[v->index];
 }
 
+static bool name_temporary(Printer *p, size_t kernel, size_t temporary) {
+  Text name;
+  text_init(&name, p->scratch->allocator);
+  text_add_user_string(&name, SINK_IDENTIFIER, p->program->schedules[kernel]->temporaries[temporary].name);
+  const char *member = arena_format(p->scratch, "k%zu_%zu_%.40s", kernel, temporary, text_string(&name));
+  const bool ok = member && !name.out_of_memory;
+  *temporary_member(p, kernel, temporary) = member;
+  text_deinit(&name);
+  return ok;
+}
+
 static bool name_members(Printer *p) {
   const Program *program = p->program;
   const Graph *g = program->graph;
-  size_t ntemporaries = 0;
   NameSet taken = {0};
   p->value_member = ARENA_ARRAY(p->scratch, const char *, g->nvalues + g->ndims + 1);
-  p->first_temporary = ARENA_ARRAY(p->scratch, size_t, program->nkernels + 1);
-  if (!p->value_member || !p->first_temporary) return false;
-  for (size_t i = 0; i < program->nkernels; i++) {
-    p->first_temporary[i] = ntemporaries;
-    ntemporaries += program->schedules[i]->ntemporaries;
-  }
-  p->temporary_member = ARENA_ARRAY(p->scratch, const char *, ntemporaries + 1);
-  if (!p->temporary_member) return false;
+  p->temporary_member = ARENA_ARRAY(p->scratch, const char *, p->liveness->ntemporaries + 1);
+  if (!p->value_member || !p->temporary_member) return false;
   for (size_t i = 0; i < g->nvalues; i++)
     if (is_in_memory(p, g->values[i])) p->value_member[i] = print_member_name(p, g->values[i]->name, &taken, i);
   p->dim_member = &p->value_member[g->nvalues];
   for (size_t i = 0; i < g->ndims; i++)
     p->dim_member[i] = print_member_name(p, g->dims[i]->name, &taken, g->nvalues + i);
-  for (size_t i = 0; i < program->nkernels; i++) {
-    for (size_t t = 0; t < program->schedules[i]->ntemporaries; t++) {
-      size_t n = p->first_temporary[i] + t;
-      Text name;
-      text_init(&name, p->scratch->allocator);
-      text_add_user_string(&name, SINK_IDENTIFIER, program->schedules[i]->temporaries[t].name);
-      p->temporary_member[n] = arena_format(p->scratch, "k%zu_%zu_%.40s", i, t, text_string(&name));
-      bool ok = p->temporary_member[n] && !name.out_of_memory;
-      text_deinit(&name);
-      if (!ok) return false;
-    }
-  }
+  for (size_t i = 0; i < program->nkernels; i++)
+    for (size_t t = 0; t < program->schedules[i]->ntemporaries; t++)
+      if (!name_temporary(p, i, t)) return false;
   return !p->out_of_memory;
 }
 
@@ -168,7 +162,7 @@ static void print_struct(Printer *p) {
     for (size_t t = 0; t < schedule->ntemporaries; t++)
       if (!schedule->temporaries[t].is_own)
         text_format(p->plain, "  %s *%s; // %s elements\n", element_type(schedule->temporaries[t].type),
-                    p->temporary_member[p->first_temporary[i] + t], temporary_text(p, i, t, 1, ""));
+                    *temporary_member(p, i, t), temporary_text(p, i, t, 1, ""));
   }
   text_add_string(p->plain, "};\n\n");
 }
@@ -218,21 +212,21 @@ static void print_input_members(Printer *p) {
 }
 
 // An output that later loops read gets memory at the end of the workspace if its pointer is NULL.
-static void print_output_members(Printer *p, const Flow *flow) {
+static void print_output_members(Printer *p) {
   const Program *program = p->program;
   const Graph *g = program->graph;
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
     if (program_copies_output(program, i)) continue;
     if (g->ndims) { // print_layout sets the addresses of outputs that are read again
-      bool has_memory = output_has_memory(p, flow, i);
+      bool has_memory = output_has_memory(p, i);
       text_format(p->out, "  %sa->%s = (%s *)outputs[%zu];\n",
                   has_memory ? arena_format(p->scratch, "if (outputs[%zu]) ", i) : "", p->value_member[v->index],
                   element_type(v->type), i);
       continue;
     }
     text_format(p->out, "  a->%s = (%s *)", p->value_member[v->index], element_type(v->type));
-    if (output_has_memory(p, flow, i)) {
+    if (output_has_memory(p, i)) {
       text_format(p->out, "(outputs[%zu] ? outputs[%zu] : (void *)(memory + %zu));\n", i, i, p->workspace_nbytes);
       p->workspace_nbytes += (type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape)) + 63) / 64 * 64;
     } else {
@@ -260,13 +254,13 @@ static void print_workspace_members(Printer *p) {
     for (size_t t = 0; t < program->schedules[i]->ntemporaries; t++) {
       const Temporary *temporary = &program->schedules[i]->temporaries[t];
       if (temporary->is_own) continue;
-      set_to_workspace(p, p->temporary_member[p->first_temporary[i] + t], temporary->type, temporary->offset);
+      set_to_workspace(p, *temporary_member(p, i, t), temporary->type, temporary->offset);
     }
 }
 
-static void print_members(Printer *p, const Flow *flow) {
+static void print_members(Printer *p) {
   print_input_members(p);
-  print_output_members(p, flow);
+  print_output_members(p);
   print_workspace_members(p);
 }
 
@@ -330,12 +324,12 @@ static void set_unwanted(Printer *p, const Unwanted *alike, size_t count) {
 
 // Sets pointers to partial sums to NULL if all outputs that need the sums are NULL. Sums for the same outputs are under
 // one condition.
-static void print_unwanted(Printer *p, const Flow *flow) {
-  Unwanted *unwanted = ARENA_ARRAY(p->scratch, Unwanted, flow->ntemporaries + 1);
+static void print_unwanted(Printer *p) {
+  Unwanted *unwanted = ARENA_ARRAY(p->scratch, Unwanted, p->liveness->ntemporaries + 1);
   size_t count = 0;
   p->out_of_memory |= !unwanted;
-  for (size_t t = 0; unwanted && t < flow->ntemporaries; t++)
-    if (p->may_be_unwanted[t]) unwanted[count++] = (Unwanted){&flow->temporary_serves[t], t};
+  for (size_t t = 0; unwanted && p->has_optional_outputs && t < p->liveness->ntemporaries; t++)
+    if (p->liveness->may_be_unwanted[t]) unwanted[count++] = (Unwanted){&p->liveness->temporary_serves[t], t};
   if (count) qsort(unwanted, count, sizeof *unwanted, compare_unwanted);
   for (size_t i = 0, end; i < count; i = end) {
     for (end = i + 1; end < count && compare_sets(unwanted[i].serves, unwanted[end].serves) == 0;) end++;
@@ -359,9 +353,9 @@ static void print_unused(Printer *p, size_t begin) {
     if (!strstr(text_string(p->out) + begin, names[i][0])) text_format(p->out, "  (void)%s;\n", names[i][1]);
 }
 
-static void print_run(Printer *p, const Flow *flow) {
+static void print_run(Printer *p) {
   const bool has_dims = p->program->graph->ndims > 0;
-  print_parts(p, flow);
+  print_parts(p);
   text_format(p->out,
               "static void %s_run(const void *const *inputs, void *const *outputs, %sunsigned char *memory, "
               "const struct %s_pool *pool) {\n  struct %s_args all, *const a = &all;\n",
@@ -372,43 +366,24 @@ static void print_run(Printer *p, const Flow *flow) {
         p->out,
         "  memset(&all, 0, sizeof all);\n  (void)%s_layout(a, extents, memory ? memory : (unsigned char *)a);\n",
         p->identifier);
-  print_members(p, flow);
-  print_unwanted(p, flow);
-  print_calls(p, flow);
+  print_members(p);
+  print_unwanted(p);
+  print_calls(p);
   print_copies(p);
   print_unused(p, begin);
   text_add_string(p->out, "}\n\n");
 }
 
-static bool find_unwanted(Printer *p, const Flow *flow) {
-  const Program *program = p->program;
-  p->may_be_unwanted = ARENA_ARRAY(p->scratch, bool, flow->ntemporaries + 1);
-  if (!p->may_be_unwanted) return false;
-  for (size_t i = 0; i < program->nkernels && p->has_optional_outputs; i++)
-    for (size_t t = 0; t < program->schedules[i]->ntemporaries; t++) {
-      size_t n = flow->first_temporary[i] + t;
-      bool is_partial = program->schedules[i]->temporaries[t].reduction != EXPR_NONE;
-      p->may_be_unwanted[n] = is_partial && flow->temporary_serves[n].count;
-    }
-  return true;
-}
-
 bool print_program(Printer *p) {
-  Flow flow;
   const Graph *g = p->program->graph;
-  p->is_optional = ARENA_ARRAY(p->scratch, bool, g->nvalues + 1);
-  if (!p->is_optional || !name_members(p) || !flow_find(&flow, p->program, p->scratch)) return false;
-  if (!find_unwanted(p, &flow)) return false;
-  for (size_t i = 0; i < g->noutputs && p->has_optional_outputs; i++)
-    p->is_optional[g->outputs[i]->index] =
-        !output_is_update(g, i) && !program_copies_output(p->program, i) && !flow.is_read_again[g->outputs[i]->index];
-  if (!find_alike(p)) return false;
+  p->liveness = p->program->liveness;
+  if (!name_members(p) || !find_alike(p)) return false;
   p->workspace_nbytes = (p->program->workspace_nbytes + 63) / 64 * 64;
   print_struct(p);
   for (size_t i = 0; i < p->program->nkernels; i++) print_kernel(p, i);
   print_slice_groups(p);
-  if (g->ndims) print_layout(p, &flow);
-  print_run(p, &flow);
+  if (g->ndims) print_layout(p);
+  print_run(p);
   return !p->out_of_memory && !p->out->out_of_memory;
 }
 

@@ -74,7 +74,7 @@ static void add_members(const Printer *p, size_t kernel, Form form, Text *out) {
     else text_format(out, "  %s%s *%s;\n", is_stored(k, v) ? "" : "const ", element_type(v->type), member);
   }
   for (size_t t = 0; t < s->ntemporaries; t++) {
-    const char *member = p->temporary_member[p->first_temporary[kernel] + t];
+    const char *member = *temporary_member(p, kernel, t);
     if (s->temporaries[t].is_own) continue;
     if (form == VALUES) text_format(out, "%sa->%s", count++ ? ", " : "", member);
     else text_format(out, "  %s *%s;\n", element_type(s->temporaries[t].type), member);
@@ -146,7 +146,7 @@ static bool canonical_init(Printer *canonical, const Printer *p, Arena *arena, T
     for (size_t t = 0; t < program->schedules[i]->ntemporaries; t++) {
       const char *name = arena_format(arena, "t%zu", t);
       if (!name) return false;
-      canonical->temporary_member[p->first_temporary[i] + t] = name;
+      *temporary_member(canonical, i, t) = name;
     }
   return true;
 }

@@ -10,7 +10,6 @@
 #include "backends/codegen/emit/entry.h"
 #include "backends/codegen/emit/header.h"
 #include "backends/codegen/emit/isa_guards.h"
-#include "backends/codegen/emit/liveness.h"
 #include "backends/codegen/emit/merge.h"
 #include "backends/codegen/emit/stages.h"
 #include "backends/codegen/emit/states.h"
@@ -101,24 +100,15 @@ static void keep_given(const Graph *g, InPlace *in_place) {
 }
 
 // Finds the inputs that an output may overwrite in all programs.
-static bool find_in_place(FilePrinter *f) {
+static void find_in_place(FilePrinter *f) {
   const Graph *g = f->graph;
   const Program *const *programs = f->function->programs;
-  Arena scratch;
-  arena_init(&scratch, f->scratch->allocator);
-  InPlace *own = ARENA_ARRAY(&scratch, InPlace, g->noutputs + 1);
-  bool ok = own != NULL;
-  for (size_t i = 0; ok && i < f->file->nisas; i++) {
-    Flow flow;
-    if (i && programs[i] == programs[i - 1]) continue;
-    ok = flow_find(&flow, programs[i], &scratch) && flow_find_in_place(&flow, i ? own : f->in_place, scratch.allocator);
-    for (size_t o = 0; ok && i && o < g->noutputs; o++) intersect(&f->in_place[o], &own[o]);
-  }
-  arena_deinit(&scratch);
-  if (ok) keep_given(g, f->in_place);
-  for (size_t o = 0; ok && o < g->noutputs; o++)
+  memcpy(f->in_place, programs[0]->liveness->in_place, g->noutputs * sizeof *f->in_place);
+  for (size_t o = 0; o < g->noutputs; o++)
+    for (size_t i = 1; i < f->file->nisas; i++) intersect(&f->in_place[o], &programs[i]->liveness->in_place[o]);
+  keep_given(g, f->in_place);
+  for (size_t o = 0; o < g->noutputs; o++)
     for (uint32_t k = 0; k < f->in_place[o].count; k++) f->may_be_overwritten[f->in_place[o].inputs[k]] = true;
-  return ok;
 }
 
 enum { OWN = '\1' };
@@ -341,9 +331,10 @@ static bool begin_function(FilePrinter *f, const EmittedFile *file, size_t k, Ar
   f->may_be_overwritten = ARENA_ARRAY(scratch, bool, g->ninputs + 1);
   if (!f->in_place) f->in_place = ARENA_ARRAY(scratch, InPlace, g->noutputs + 1);
   if (!f->may_be_overwritten || !f->in_place) return false;
-  if (!function->stages) return find_in_place(f);
   for (size_t o = 0; o < g->noutputs; o++) f->in_place[o].count = 0;
-  return name_tensors(f);
+  if (function->stages) return name_tensors(f);
+  find_in_place(f);
+  return true;
 }
 
 static bool print_file(FileParts *file, EmittedFile *emitted, const Allocator *allocator, Arena *scratch, Text *source,

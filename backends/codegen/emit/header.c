@@ -3,7 +3,6 @@
 #include "backends/codegen/emit/header.h"
 
 #include "backends/codegen/emit/emit.h"
-#include "backends/codegen/emit/liveness.h"
 #include "backends/codegen/emit/states.h"
 #include "backends/codegen/print/types.h"
 #include "ir/graph/open_dims.h"

@@ -3,7 +3,6 @@
 #include "backends/codegen/emit/states.h"
 
 #include "backends/codegen/emit/emit.h"
-#include "backends/codegen/emit/liveness.h"
 #include "backends/codegen/emit/template.h"
 #include "ir/graph/init.h"
 #include "ir/support/escape.h"

@@ -127,17 +127,17 @@ static size_t print_arenas(Printer *p, Places *places) {
   return nbytes;
 }
 
-bool output_has_memory(const Printer *p, const Flow *flow, size_t i) {
+bool output_has_memory(const Printer *p, size_t i) {
   const Graph *g = p->program->graph;
-  return p->has_optional_outputs && flow->is_read_again[g->outputs[i]->index] && !output_is_update(g, i);
+  return p->has_optional_outputs && p->liveness->is_read_again[g->outputs[i]->index] && !output_is_update(g, i);
 }
 
-static size_t print_outputs(Printer *p, const Flow *flow, Places *places) {
+static size_t print_outputs(Printer *p, Places *places) {
   size_t nbytes = 0;
   const Graph *g = p->program->graph;
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
-    if (program_copies_output(p->program, i) || !output_has_memory(p, flow, i)) continue;
+    if (program_copies_output(p->program, i) || !output_has_memory(p, i)) continue;
     add_place(p, places, p->value_member[v->index], v->type, "0");
     nbytes += print_take(p, places,
                          size_text(p, shape_nelems(&v->shape) * (int64_t)type_nbytes(v->type),
@@ -153,7 +153,7 @@ static bool takes_any(Printer *p, size_t kernel) {
   return false;
 }
 
-void print_layout(Printer *p, const Flow *flow) {
+void print_layout(Printer *p) {
   const Program *program = p->program;
   const Graph *g = program->graph;
   bool has_temporaries = false;
@@ -169,7 +169,7 @@ void print_layout(Printer *p, const Flow *flow) {
   const size_t begin = p->plain->nbytes;
   Places places = {.count = 0};
   text_init(&places.lines, p->plain->allocator);
-  size_t nbytes = print_arenas(p, &places) + print_outputs(p, flow, &places), most = 0;
+  size_t nbytes = print_arenas(p, &places) + print_outputs(p, &places), most = 0;
   if (has_temporaries) text_add_string(p->plain, "  start = most = at;\n");
   for (size_t i = 0; i < program->nkernels; i++) {
     const Schedule *schedule = program->schedules[i];
@@ -177,7 +177,7 @@ void print_layout(Printer *p, const Flow *flow) {
     size_t own = 0;
     for (size_t t = 0; t < schedule->ntemporaries; t++) {
       if (schedule->temporaries[t].is_own) continue;
-      add_place(p, &places, p->temporary_member[p->first_temporary[i] + t], schedule->temporaries[t].type, "0");
+      add_place(p, &places, *temporary_member(p, i, t), schedule->temporaries[t].type, "0");
       own +=
           print_take(p, &places, temporary_text(p, i, t, type_nbytes(schedule->temporaries[t].type), "(uint64_t)a->"));
     }

@@ -3,7 +3,6 @@
 #ifndef NGRAD_BACKENDS_CODEGEN_EMIT_WORKSPACE_LAYOUT_H
 #define NGRAD_BACKENDS_CODEGEN_EMIT_WORKSPACE_LAYOUT_H
 
-#include "backends/codegen/emit/liveness.h"
 #include "backends/codegen/print/printer.h"
 
 // `number` times the open dims in the monomial.
@@ -13,8 +12,8 @@ const char *nblocks_text(Printer *p, size_t kernel, size_t loop, const char *arg
 // The size of a temporary: its elements times nbytes_each.
 const char *temporary_text(Printer *p, size_t kernel, size_t temporary, size_t nbytes_each, const char *args);
 // Whether output i has memory in the workspace, for calls in which it is NULL: other loops read it.
-bool output_has_memory(const Printer *p, const Flow *flow, size_t i);
+bool output_has_memory(const Printer *p, size_t i);
 // Prints IDENTIFIER_layout, which emit.h describes.
-void print_layout(Printer *p, const Flow *flow);
+void print_layout(Printer *p);
 
 #endif

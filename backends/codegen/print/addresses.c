@@ -106,9 +106,9 @@ void add_index_as(TreePrinter *l, const Index *i, IndexType wanted) {
 
 void add_member(TreePrinter *l, AccessId id) {
   const Access *a = &l->k->accesses[id];
-  const size_t temporary = l->p->first_temporary[l->kernel_index] + a->temporary;
   l->mentions_args = true;
-  tree_printf(l, "a->%s", a->value ? l->p->value_member[a->value->index] : l->p->temporary_member[temporary]);
+  tree_printf(l, "a->%s",
+              a->value ? l->p->value_member[a->value->index] : *temporary_member(l->p, l->kernel_index, a->temporary));
 }
 
 static void add_base(TreePrinter *l, const Address *at) {

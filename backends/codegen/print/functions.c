@@ -110,8 +110,8 @@ static void name_access(TreePrinter *l, AccessId id, NameSet *taken) {
   const Access *a = &l->k->accesses[id];
   const char *own = a->value               ? l->p->value_member[a->value->index]
                     : a->type == TYPE_NONE ? "place"
-                    : l->p->is_canonical ? l->p->temporary_member[l->p->first_temporary[l->kernel_index] + a->temporary]
-                                         : l->t->schedule->temporaries[a->temporary].name;
+                    : l->p->is_canonical   ? *temporary_member(l->p, l->kernel_index, a->temporary)
+                                           : l->t->schedule->temporaries[a->temporary].name;
   if (!l->access_name[id]) l->access_name[id] = print_local_name(l->p, own, taken, id);
 }
 
@@ -144,11 +144,13 @@ void print_loop_functions(Printer *printer, size_t kernel, size_t loop) {
   Printer own = *printer, *p = &own;
   arena_init(&scratch, printer->scratch->allocator);
   own.scratch = &scratch;
-  const Wants wants = {p->is_optional, p->may_be_unwanted + p->first_temporary[kernel]};
+  const Wants optional = {p->liveness->is_optional,
+                          p->liveness->may_be_unwanted + p->liveness->first_temporary[kernel]};
+  const Wants *wants = p->has_optional_outputs ? &optional : NULL;
   TreePrinter l = {.p = p,
                    .out = p->out,
                    .k = k,
-                   .t = p->program->loop_tree(s, (uint32_t)loop, &wants, &scratch),
+                   .t = p->program->loop_tree(s, (uint32_t)loop, wants, &scratch),
                    .kernel_index = kernel,
                    .number = p->is_canonical ? 0 : kernel,
                    .loop_index = loop,

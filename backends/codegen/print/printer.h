@@ -27,26 +27,29 @@ typedef struct Printer {
   Text *out;
   Text *plain; // text that must compile without the instruction set: the argument struct and the workspace layout
   const Program *program;
+  const Liveness *liveness;      // the program's
   const char *prefix;            // of the file's symbols
   Constants *constants;          // the file's arrays; NULL: the pool passes constants
   const char *identifier;        // prefix of this program's symbols: PREFIX, or FUNCTION_ISA if a file holds several
   const char **value_member;     // by value->index: the member of the argument struct that points to the value
   const char **temporary_member; // likewise for temporaries, numbered through all kernels
-  size_t *first_temporary;       // by kernel: the number of its first temporary
   const char **dim_member;       // by open dim: the member that holds its value
   bool has_optional_outputs;     // output pointers may be NULL
-  bool *is_optional;             // by value->index: an output that may be NULL, and that no loop reads
   bool is_callable[EXPR_OP_COUNT][2]; // by operation, then is_f64: print_callables has printed its function
-  bool *may_be_unwanted; // by temporary's number: partial sums that only some outputs need, NULL if all of those are
-  bool is_profiled;      // the pool has a function `mark`, which is called before the first loop and after each loop
-  bool is_marked;        // the pool may have a function `mark`, whose context is `marked`
-  bool is_canonical;     // names are numbers, comments are dropped: to compare kernels' texts
-  size_t *first_alike;   // by kernel: the first kernel with the same functions, whose functions it calls; often itself
-  bool *is_shared;       // by kernel: several kernels call its functions, through its own argument struct
+  bool is_profiled;    // the pool has a function `mark`, which is called before the first loop and after each loop
+  bool is_marked;      // the pool may have a function `mark`, whose context is `marked`
+  bool is_canonical;   // names are numbers, comments are dropped: to compare kernels' texts
+  size_t *first_alike; // by kernel: the first kernel with the same functions, whose functions it calls; often itself
+  bool *is_shared;     // by kernel: several kernels call its functions, through its own argument struct
   size_t workspace_nbytes;
   bool has_open_workspace; // the workspace's size depends on open dims; workspace_nbytes is only the fixed part
   bool out_of_memory;
 } Printer;
+
+// The member that points to a temporary.
+static inline const char **temporary_member(const Printer *p, size_t kernel, size_t temporary) {
+  return &p->temporary_member[p->liveness->first_temporary[kernel] + temporary];
+}
 
 // Prints the functions of one loop: IDENTIFIER_kernelK_loopL(args, block), which runs one of its blocks, and the
 // functions that it calls.
