@@ -32,6 +32,7 @@
 #include "passes/memory/order_kernels.h"
 #include "passes/memory/plan.h"
 #include "passes/memory/verify.h"
+#include "passes/memory/workspace.h"
 #include "passes/recompute/recompute.h"
 #include "passes/rewrite/casts.h"
 #include "passes/rewrite/common_subexpressions.h"
@@ -155,7 +156,7 @@ static bool lower_all(Program *p, PassContext *c) {
   const size_t nbytes = p->workspace_nbytes;
   if (c->memory_nbytes && nbytes > c->memory_nbytes && !order_and_plan(p, true)) return pass_out_of_memory(c);
   if (!fit_memory(p, nbytes, c)) return false;
-  if (!find_liveness(p)) return pass_out_of_memory(c);
+  if (!find_liveness(p) || !lay_out_workspace(p)) return pass_out_of_memory(c);
 #ifdef NGRAD_CHECKED
   return verify_memory(p, c);
 #else

@@ -42,6 +42,20 @@ bool program_copies_output(const Program *p, size_t i) {
   return output_is_copy(p->graph, i) || p->is_staged[p->graph->outputs[i]->index];
 }
 
+bool program_keeps_output(const Program *p, size_t i) {
+  return !program_copies_output(p, i) && !output_is_update(p->graph, i) &&
+         p->liveness->is_read_again[p->graph->outputs[i]->index];
+}
+
+OpenSize program_temporary_size(const Program *p, uint32_t kernel, uint32_t temporary) {
+  const Schedule *s = p->schedules[kernel];
+  const Temporary *t = &s->temporaries[temporary];
+  const bool may_have_blocks = t->reduction != EXPR_NONE && p->graph->ndims;
+  const int64_t nblocks = may_have_blocks ? loop_nblocks(s->kernel, &s->loops[t->loop]) : 0;
+  if (!nblocks) return (OpenSize){.number = t->nelems, .monomial = t->monomial};
+  return (OpenSize){t->nelems / nblocks, t->monomial, true, kernel, t->loop};
+}
+
 const ProgramSliceGroup *program_slice_group(const Program *p, size_t kernel) {
   for (size_t i = 0; i < p->nslice_groups; i++)
     if (kernel >= p->slice_groups[i].first && kernel < p->slice_groups[i].end) return &p->slice_groups[i];

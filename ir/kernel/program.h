@@ -5,6 +5,7 @@
 #include "ir/graph/partition.h"
 #include "ir/kernel/liveness.h"
 #include "ir/kernel/schedule.h"
+#include "ir/kernel/workspace.h"
 
 // An arena in the workspace, for all values whose numbers of elements have the same monomial.
 typedef struct MonomialArena {
@@ -44,6 +45,7 @@ typedef struct Program {
   MonomialArena *arenas; // with open dims: arenas in sequence, each padded to whole cache lines; temporaries follow
   size_t narenas;
   size_t workspace_nbytes;
+  OpenWorkspace open_workspace;
   // Builds the tree of one loop on demand, as the trees of all loops would need much memory. NULL: out of memory.
   struct LoopTree *(*loop_tree)(const Schedule *s, uint32_t loop, const struct Wants *wants, Arena *arena);
   Liveness *liveness;     // set by find_liveness
@@ -60,6 +62,9 @@ bool output_is_copy(const Graph *g, size_t i);   // an input, a constant or the 
 
 // Whether the end of a call copies output i: it is a copy, or staged.
 bool program_copies_output(const Program *p, size_t i);
+// Whether output i needs memory also in calls that leave it out: loops read it.
+bool program_keeps_output(const Program *p, size_t i);
+OpenSize program_temporary_size(const Program *p, uint32_t kernel, uint32_t temporary); // in elements
 
 // A unit: the kernels of a slice group, or a kernel and the kernels with Schedule.follows behind it. A unit's kernels
 // run without other kernels in between.

@@ -138,13 +138,10 @@ static bool add_values(Execution *x) {
   return ok;
 }
 
-// Elements of a temporary. One of partial sums has an array for each block of its loop; the number of blocks may depend
-// on open dims.
-static int64_t temporary_nelems(const Execution *x, size_t kernel, const Temporary *t) {
-  const Schedule *s = x->p->schedules[kernel];
-  const int64_t nblocks = t->reduction == EXPR_NONE ? 0 : loop_nblocks(s->kernel, &s->loops[t->loop]);
-  if (!nblocks) return number_at(x, t->nelems, t->monomial);
-  return number_at(x, t->nelems / nblocks, t->monomial) * (int64_t)nblocks_of(x, kernel, t->loop);
+static int64_t temporary_nelems(const Execution *x, size_t kernel, uint32_t temporary) {
+  const OpenSize size = program_temporary_size(x->p, (uint32_t)kernel, temporary);
+  const int64_t number = number_at(x, size.number, size.monomial);
+  return size.has_blocks ? number * (int64_t)nblocks_of(x, size.kernel, size.loop) : number;
 }
 
 static bool add_temporaries(Execution *x, size_t kernel) {
@@ -163,7 +160,8 @@ static bool add_temporaries(Execution *x, size_t kernel) {
         (x->liveness->may_be_unwanted[number] && !is_any_wanted(x, &x->liveness->temporary_serves[number])))
       continue;
     Memory *m = x->temporaries[number] = ARENA_NEW(&x->arena, Memory);
-    if (!m || !memory_init(m, t->name, t->type, temporary_nelems(x, kernel, t), &x->arena)) return out_of_memory(x);
+    if (!m || !memory_init(m, t->name, t->type, temporary_nelems(x, kernel, (uint32_t)i), &x->arena))
+      return out_of_memory(x);
   }
   return true;
 }

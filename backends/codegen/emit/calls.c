@@ -34,10 +34,9 @@ static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *
   const Schedule *schedule = p->program->schedules[kernel];
   const Kernel *k = schedule->kernel;
   const Loop *l = &schedule->loops[loop];
-  const AxisSet all = loop_outer_axes(l) | loop_inner_axes(l);
   const char *nblocks = nblocks_text(p, kernel, loop, "a->"), *id = p->identifier;
   const size_t first = p->first_alike[kernel];
-  const char *work = bare_text(p, size_text(p, axes_nelems(k, all), axes_monomial(k, all), "a->"));
+  const char *work = nelems_text(p, k, loop_outer_axes(l) | loop_inner_axes(l));
   if (is_shared(k, l)) {
     const bool is_open = has_open_blocks(k, l); // else there are several blocks
     text_format(p->out, "%sif (", indent);

@@ -159,10 +159,12 @@ static void print_struct(Printer *p) {
   }
   for (size_t i = 0; i < p->program->nkernels; i++) {
     const Schedule *schedule = p->program->schedules[i];
-    for (size_t t = 0; t < schedule->ntemporaries; t++)
+    for (size_t t = 0; t < schedule->ntemporaries; t++) {
+      const OpenSize nelems = program_temporary_size(p->program, (uint32_t)i, (uint32_t)t);
       if (!schedule->temporaries[t].is_own)
         text_format(p->plain, "  %s *%s; // %s elements\n", element_type(schedule->temporaries[t].type),
-                    *temporary_member(p, i, t), temporary_text(p, i, t, 1, ""));
+                    *temporary_member(p, i, t), size_text(p, &nelems, "", false));
+    }
   }
   text_add_string(p->plain, "};\n\n");
 }
@@ -217,16 +219,16 @@ static void print_output_members(Printer *p) {
   const Graph *g = program->graph;
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
+    const bool is_kept = p->has_optional_outputs && program_keeps_output(program, i);
     if (program_copies_output(program, i)) continue;
     if (g->ndims) { // print_layout sets the addresses of outputs that are read again
-      bool has_memory = output_has_memory(p, i);
       text_format(p->out, "  %sa->%s = (%s *)outputs[%zu];\n",
-                  has_memory ? arena_format(p->scratch, "if (outputs[%zu]) ", i) : "", p->value_member[v->index],
+                  is_kept ? arena_format(p->scratch, "if (outputs[%zu]) ", i) : "", p->value_member[v->index],
                   element_type(v->type), i);
       continue;
     }
     text_format(p->out, "  a->%s = (%s *)", p->value_member[v->index], element_type(v->type));
-    if (output_has_memory(p, i)) {
+    if (is_kept) {
       text_format(p->out, "(outputs[%zu] ? outputs[%zu] : (void *)(memory + %zu));\n", i, i, p->workspace_nbytes);
       p->workspace_nbytes += (type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape)) + 63) / 64 * 64;
     } else {
@@ -279,8 +281,8 @@ static void open_copy(Printer *p, size_t i) {
 static void print_copy(Printer *p, size_t i) {
   const Value *v = p->program->graph->outputs[i];
   const int64_t nelems = shape_nelems(&v->shape);
-  const char *count = size_text(p, nelems, shape_monomial(&v->shape), "a->");
-  if (strcmp(count, "0") == 0) return;
+  if (!nelems) return;
+  const char *count = product_text(p, nelems, shape_monomial(&v->shape), "a->", false);
   bool is_packed = type_is_packed(v->type);
   open_copy(p, i);
   text_format(p->out, "for (size_t i = 0; i < %s%s; i++) ((%s *)outputs[%zu])[i] = ", count, is_packed ? " / 2" : "",

@@ -5,14 +5,13 @@
 
 #include "backends/codegen/print/printer.h"
 
-// `number` times the open dims in the monomial.
-const char *size_text(Printer *p, int64_t number, Monomial monomial, const char *args);
+// `number` times the open dims in the monomial; a product is in parentheses, unless is_bare.
+const char *product_text(Printer *p, int64_t number, Monomial monomial, const char *args, bool is_bare);
+// The number of elements over the axes, without parentheses.
+const char *nelems_text(Printer *p, const Kernel *k, AxisSet axes);
 // The number of blocks of a loop.
 const char *nblocks_text(Printer *p, size_t kernel, size_t loop, const char *args);
-// The size of a temporary: its elements times nbytes_each.
-const char *temporary_text(Printer *p, size_t kernel, size_t temporary, size_t nbytes_each, const char *args);
-// Whether output i has memory in the workspace, for calls in which it is NULL: other loops read it.
-bool output_has_memory(const Printer *p, size_t i);
+const char *size_text(Printer *p, const OpenSize *size, const char *args, bool is_bare);
 // Prints IDENTIFIER_layout, which emit.h describes.
 void print_layout(Printer *p);
 

@@ -21,7 +21,7 @@ const char *number_text(TreePrinter *l, int64_t number, Monomial monomial) {
     l->mentions_dim[i] |= monomial_exponent(monomial, i) > 0;
     l->mentions_args |= l->mentions_dim[i];
   }
-  return open_number_text(l->p, number, monomial, names);
+  return open_number_text(l->p, number, monomial, names, false);
 }
 
 void add_var(TreePrinter *l, Var v) {

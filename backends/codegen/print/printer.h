@@ -64,11 +64,9 @@ const char *print_local_name(Printer *p, const char *label, NameSet *taken, size
 bool is_libc_function(const char *name); // the C library declares such a function or macro
 bool is_libc_type(const char *name);     // the C library declares such a type or variable
 
-// The number as C: a literal, or a product with open dims in parentheses. names[i]: the name of open dim i. "1" when
-// out of memory.
-const char *open_number_text(Printer *p, int64_t number, Monomial monomial, const char *const *names);
-// Strips the outer parentheses of such a text, where no operator around it binds more tightly.
-const char *bare_text(Printer *p, const char *product);
+// The number as C: a literal, or a product with open dims, in parentheses unless is_bare. names[i]: the name of open
+// dim i. "1" when out of memory.
+const char *open_number_text(Printer *p, int64_t number, Monomial monomial, const char *const *names, bool is_bare);
 
 // Adds the vocabulary's definitions that `used` needs, directly or through other definitions. False: out of memory.
 bool print_vocabulary(const Isa *isa, const Text *used, Text *out);
