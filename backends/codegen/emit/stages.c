@@ -2,12 +2,11 @@
 
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/isa_guards.h"
+#include "backends/codegen/emit/template.h"
 #include "backends/codegen/leaves/leaves.h"
 #include "backends/codegen/print/printer.h"
 
-#include <string.h>
-
-extern const char leaves_step[], leaves_run[];
+extern const char leaves_places[], leaves_run[];
 
 bool stages_is_leaf(const EmittedStages *s, uint32_t function) {
   for (size_t i = 0; i < s->step->nstages; i++)
@@ -23,30 +22,12 @@ size_t stages_workspace(const FilePrinter *f) {
 
 // The runner
 
-static bool begins(const char *text, const char *word) {
-  return strncmp(text, word, strlen(word)) == 0;
-}
-
-// Adds the part of the text from `first` to `last` with the file's prefix instead of ngrad_.
-static void add_renamed(const char *text, const char *first, const char *last, const char *prefix, Text *out) {
-  static const char own[] = "ngrad_";
-  const char *at = strstr(text, first), *end = strstr(at, last);
-  for (const char *next; at < end; at = next + sizeof own - 1) {
-    next = strstr(at, own);
-    if (!next || next >= end) break;
-    const char *name = next + sizeof own - 1;
-    const bool is_public = begins(name, "ranks") || begins(name, "message");
-    text_add(out, at, (size_t)(next - at));
-    text_format(out, "%s_%s", prefix, is_public ? "" : "leaves_");
-  }
-  if (at < end) text_add(out, at, (size_t)(end - at));
-}
-
 void print_step_runner(const char *prefix, Text *out) {
   text_add_string(out, "/* ---- Steps with leaves ---- */\n\n");
-  add_renamed(leaves_step, "/* Where an operand of a function is", "#endif", prefix, out);
-  add_renamed(leaves_run, "/* Runs a step with leaves", "#ifndef NGRAD_", prefix, out);
-  add_renamed(leaves_run, "/* Calls a function", "#endif", prefix, out);
+  print_template(&(Template){leaves_places, prefix, NULL, NULL}, out);
+  text_add_string(out, "\n");
+  print_template(&(Template){leaves_run, prefix, NULL, NULL}, out);
+  text_add_string(out, "\n");
 }
 
 // Tables

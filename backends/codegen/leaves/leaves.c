@@ -1,9 +1,11 @@
 #include "backends/codegen/leaves/leaves.h"
 
-#include "backends/codegen/leaves/run.h"
 #include "backends/codegen/toolchain/toolchain.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "backends/codegen/leaves/run.h" // a text that includes nothing itself, as it is also printed
 
 static bool loop_stores(const Kernel *k, const Loop *loop, const Value *v) {
   for (size_t r = 0; r < loop->nroots; r++)

@@ -14,13 +14,6 @@
      adds; in each round down, they exchange the results.
 
    So each sum is the canonical tree's, whichever rank has which leaves. */
-#ifndef NGRAD_BACKENDS_CODEGEN_LEAVES_RUN_H
-#define NGRAD_BACKENDS_CODEGEN_LEAVES_RUN_H
-
-#include "ir/leaves/step.h"
-
-#include <string.h>
-
 /* Calls a function. It must call `mark`, unless that is NULL, after each part of the function. */
 struct ngrad_caller {
   void *context;
@@ -529,5 +522,3 @@ static int ngrad_step_run(const struct ngrad_step *step, const struct ngrad_rank
   for (; r.stage < step->nstages && !r.status; r.stage++) ngrad_run_stage(&r);
   return r.status;
 }
-
-#endif
