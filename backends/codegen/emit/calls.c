@@ -152,10 +152,12 @@ static void print_slice(Printer *p, const ProgramSliceGroup *v) {
 // number.
 static void print_memories(Printer *p) {
   const char *id = p->identifier;
+  part_begin_named(p->parts, p->out, "%s_visit", id);
   text_format(p->out,
               "struct %s_visit {\n  const struct %s_args *whole;\n"
               "  uint32_t *free; // a bit for each chunk's memory: not in use\n};\n\n",
               id, id);
+  part_begin(p->parts, p->out, NULL);
   text_format(p->out,
               "static size_t %s_take_memory(uint32_t *free, size_t chunk) {\n#if defined __GCC_ATOMIC_INT_LOCK_FREE && "
               "__GCC_ATOMIC_INT_LOCK_FREE == 2\n"
@@ -165,6 +167,7 @@ static void print_memories(Printer *p) {
               "  return (size_t)__builtin_ctz(are_free);\n"
               "#else\n  (void)free;\n  return chunk;\n#endif\n}\n\n",
               id);
+  part_begin(p->parts, p->out, NULL);
   text_format(p->out,
               "static void %s_leave_memory(uint32_t *free, size_t memory) {\n#if defined __GCC_ATOMIC_INT_LOCK_FREE && "
               "__GCC_ATOMIC_INT_LOCK_FREE == 2\n"
@@ -178,14 +181,18 @@ static void print_slice_group(Printer *p, size_t index) {
   const ProgramSliceGroup *v = &p->program->slice_groups[index];
   const long long nslices = v->plan->nslices, nchunks = v->nchunks;
   const char *id = p->identifier;
+  part_begin_named(p->parts, p->out, "%s_visit%zu", id, index);
   text_format(p->out,
-              "// Visit %zu: kernels %u to %u, one slice after the other. Each chunk of slices has its own memory.\n"
+              "// Visit %zu: kernels %u to %u, one slice after the other. Each chunk of slices has its own memory.\n",
+              index, v->first, v->end - 1);
+  part_end_comment(p->parts);
+  text_format(p->out,
               "static void %s_visit%zu(const void *args, size_t chunk) {\n"
               "  const struct %s_visit *visit = (const struct %s_visit *)args;\n"
               "  const struct %s_args *const whole = visit->whole;\n"
               "  const size_t memory = %s_take_memory(visit->free, chunk);\n"
               "  struct %s_args own = *whole, *const a = &own;\n",
-              index, v->first, v->end - 1, id, index, id, id, id, id, id);
+              id, index, id, id, id, id, id);
   print_chunk(p, v);
   text_format(p->out, "  const size_t begin = %lld * chunk / %lld, end = %lld * (chunk + 1) / %lld;\n", nslices,
               nchunks, nslices, nchunks);
@@ -307,6 +314,7 @@ void print_parts(Printer *p) {
   if (!calls || count <= CALLS_IN_PART) return;
   for (size_t begin = 0; begin < count; begin += CALLS_IN_PART) {
     const size_t most = count - begin < CALLS_IN_PART ? count - begin : CALLS_IN_PART;
+    part_begin_named(p->parts, p->out, "%s_part%zu", p->identifier, begin / CALLS_IN_PART);
     text_format(p->out,
                 "static V_FAR void %s_part%zu(const struct %s_args *a, void *const *outputs, const struct %s_pool "
                 "*pool) {\n  (void)a, (void)outputs, (void)pool;\n",

@@ -138,6 +138,7 @@ static const char *constant_name(Printer *p, const Value *v) {
 
 static void print_struct(Printer *p) {
   const Graph *g = p->program->graph;
+  part_begin_named(p->parts, p->plain, "%s_args", p->identifier);
   text_format(p->plain, "struct %s_args {\n", p->identifier);
   for (size_t i = 0; i < g->ndims; i++) text_format(p->plain, "  size_t %s;\n", p->dim_member[i]);
   for (size_t i = 0; i < p->program->nkernels; i++)
@@ -172,13 +173,14 @@ static void print_struct(Printer *p) {
 static void print_kernel(Printer *p, size_t index) {
   const Schedule *s = p->program->schedules[index];
   const Kernel *k = s->kernel;
+  const bool is_own = p->first_alike[index] == index;
+  part_begin_named(p->parts, p->out, "%s_kernel%zu", p->identifier, index);
   text_format(p->out, "// Kernel %zu: ", index);
   kernel_print_nodes(k, p->out);
-  if (p->first_alike[index] != index) {
-    text_format(p->out, ": the functions of kernel %zu\n\n", p->first_alike[index]);
-    return;
-  }
+  if (!is_own) text_format(p->out, ": the functions of kernel %zu", p->first_alike[index]);
   text_add_string(p->out, "\n\n");
+  part_end_comment(p->parts);
+  if (!is_own) return;
   if (p->is_shared[index]) print_own_struct(p, index, p->plain);
   for (size_t loop = 0; loop < s->nloops; loop++)
     if (!loop_is_idle(k, &s->loops[loop])) print_loop_functions(p, index, loop);
@@ -358,6 +360,7 @@ static void print_unused(Printer *p, size_t begin) {
 static void print_run(Printer *p) {
   const bool has_dims = p->program->graph->ndims > 0;
   print_parts(p);
+  part_begin_named(p->parts, p->out, "%s_run", p->identifier);
   text_format(p->out,
               "static void %s_run(const void *const *inputs, void *const *outputs, %sunsigned char *memory, "
               "const struct %s_pool *pool) {\n  struct %s_args all, *const a = &all;\n",
@@ -455,7 +458,7 @@ bool emit_for_loading(const Program *program, const Isa *isa, const char *identi
     text_format(source, ", for %s.\n", isa->name);
     print_prologue(source);
     print_target(isa, source);
-    ok = print_vocabulary(isa, &body, source) && !body.out_of_memory;
+    ok = print_vocabulary(isa, &body, NULL, NULL, source) && !body.out_of_memory;
     text_add(source, text_string(&constants.text), constants.text.nbytes);
     text_add(source, text_string(&body), body.nbytes);
     print_target_end(isa, source);

@@ -82,6 +82,7 @@ static void add_members(const Printer *p, size_t kernel, Form form, Text *out) {
 }
 
 void print_own_struct(Printer *p, size_t kernel, Text *out) {
+  part_begin_named(p->parts, out, "%s_kernel%zu_args", p->identifier, kernel);
   text_format(out, "struct %s_kernel%zu_args {\n", p->identifier, kernel);
   add_members(p, kernel, DECLARATIONS, out);
   text_add_string(out, "};\n\n");
@@ -136,6 +137,7 @@ static bool canonical_init(Printer *canonical, const Printer *p, Arena *arena, T
   size_t most = 0;
   *canonical = *p;
   canonical->is_canonical = true;
+  canonical->parts = NULL;
   canonical->scratch = arena;
   canonical->out = text;
   canonical->value_member = ARENA_ARRAY(arena, const char *, program->graph->nvalues + 1);

@@ -122,9 +122,9 @@ typedef struct FileParts {
   FilePrinter functions[MOST_FUNCTIONS];
   size_t nfunctions;
   Constants constants;
-  Text sections[MOST_ISAS]; // by instruction set; "": no section
-  Text vocabulary;          // of all sections
-  OwnPrefix *own;           // by the number after OWN; number 0 is the vocabulary's
+  Section sections[MOST_ISAS]; // by instruction set
+  VocabularyNames vocabulary;  // of all sections
+  OwnPrefix *own;              // by the number after OWN; number 0 is the vocabulary's
   size_t nown, own_capacity;
   FileStates states;
 } FileParts;
@@ -150,13 +150,14 @@ static const char *own_prefix(FileParts *file, size_t isa, const char *before, c
 
 // Adds a program for an instruction set to `body`: the function's program, or, with leaves, the program of function
 // `part` of its stages.
-static bool add_program(FileParts *file, FilePrinter *f, size_t i, int part, Text *plain, Text *body) {
+static bool add_program(FileParts *file, FilePrinter *f, size_t i, int part, Parts *parts, Text *plain, Text *body) {
   const EmittedStages *stages = f->function->stages;
   const bool is_last = stages && (size_t)part + 1 == stages->nfunctions; // its outputs are the caller's
   const char *number = stages ? arena_format(f->scratch, "_%d", part) : "";
   Printer p = {.scratch = f->scratch,
                .out = body,
                .plain = plain,
+               .parts = parts,
                .program = stages ? stages->programs[part][i] : f->function->programs[i],
                .prefix = f->prefix,
                .identifier = number ? own_prefix(file, i, f->function->name, number) : NULL,
@@ -177,39 +178,46 @@ static bool add_program(FileParts *file, FilePrinter *f, size_t i, int part, Tex
 
 // Adds a section's text. `plain` precedes the target's pragma, because it also runs on processors without the
 // instruction set.
-static bool print_section(FileParts *file, size_t i, const Text *plain, Text *body) {
+static bool print_section(FileParts *file, size_t i, Parts *parts, const Text *plain, const Text *body) {
   const Isa *isa = file->functions[0].file->isas[i];
-  Text *out = &file->sections[i], vocabulary;
+  Section *section = &file->sections[i];
+  Text *out = &section->text, vocabulary;
+  VocabularyNames names = {.arena = parts->arena};
   text_init(&vocabulary, out->allocator);
-  const bool ok = print_vocabulary(isa, body, &vocabulary) && !plain->out_of_memory && !body->out_of_memory;
-  if (is_merged(file)) print_macro_renames(&vocabulary, out);
-  text_add(out, text_string(plain), plain->nbytes);
+  const bool ok = print_vocabulary(isa, body, &names, parts, &vocabulary) && !plain->out_of_memory &&
+                  !body->out_of_memory && !parts->out_of_memory;
+  if (is_merged(file)) print_macro_renames(&names, &section->parts, out);
+  parts_add(&section->parts, out, parts, plain);
+  if (isa->target) part_begin(&section->parts, out, NULL);
   print_target(isa, out);
-  text_add(out, text_string(&vocabulary), vocabulary.nbytes);
-  text_add(out, text_string(body), body->nbytes);
+  parts_add(&section->parts, out, parts, &vocabulary);
+  parts_add(&section->parts, out, parts, body);
+  if (isa->target) part_begin(&section->parts, out, NULL);
   print_target_end(isa, out);
-  text_add(&file->vocabulary, text_string(&vocabulary), vocabulary.nbytes);
+  for (size_t n = 0; n < names.count; n++) vocabulary_add_name(&file->vocabulary, names.items[n]);
   text_deinit(&vocabulary);
-  return ok && !out->out_of_memory;
+  return ok && !out->out_of_memory && !section->parts.out_of_memory && !file->vocabulary.out_of_memory;
 }
 
 static bool add_section(FileParts *file, size_t i) {
   const FilePrinter *f = &file->functions[0];
   const Isa *isa = f->file->isas[i];
   Text plain, body;
-  text_init(&plain, file->vocabulary.allocator);
-  text_init(&body, file->vocabulary.allocator);
+  Parts parts = {.arena = f->scratch};
+  text_init(&plain, f->scratch->allocator);
+  text_init(&body, f->scratch->allocator);
+  file->sections[i].isa = isa->name;
   bool ok = own_prefix(file, i, f->prefix, "");
   for (size_t k = 0; ok && k < file->nfunctions; k++) {
     const EmittedStages *stages = file->functions[k].function->stages;
     for (size_t part = 0; ok && part < (stages ? stages->nfunctions : 1); part++)
-      ok = add_program(file, &file->functions[k], i, (int)part, &plain, &body);
+      ok = add_program(file, &file->functions[k], i, (int)part, &parts, &plain, &body);
   }
   const bool has_base =
       i > 0 && f->file->isas[i - 1]->vocabulary[0] == isa->vocabulary[1]; // the header that isa falls back to
   const bool has_section = ok && (!has_base || needs_vocabulary(isa, &body));
   for (size_t k = 0; k < file->nfunctions; k++) file->functions[k].has_section[i] = has_section;
-  if (has_section) ok = print_section(file, i, &plain, &body);
+  if (has_section) ok = print_section(file, i, &parts, &plain, &body);
   text_deinit(&plain);
   text_deinit(&body);
   return ok;
@@ -244,7 +252,7 @@ static void print_only_section(const FileParts *file, Text *out) {
   text_add_string(out, quiet_pedantic);
   print_renames(&file->vocabulary, prefix ? prefix : "", out);
   text_add_string(out, "\n");
-  text_add(out, text_string(&file->sections[0]), file->sections[0].nbytes);
+  text_add(out, text_string(&file->sections[0].text), file->sections[0].text.nbytes);
   print_undefinitions(&file->vocabulary, out);
   text_add_string(out, loud_pedantic);
   change_guard(&guard, NULL, out);
@@ -287,13 +295,11 @@ static void print_inclusions(const FileParts *file, Text *out) {
 
 static bool print_included(const FileParts *file, Text *out) {
   const FilePrinter *f = &file->functions[0];
-  const char *names[MOST_ISAS];
   Text merged;
-  for (size_t i = 0; i < f->file->nisas; i++) names[i] = f->file->isas[i]->name;
   text_init(&merged, out->allocator);
   text_add_string(out, "\n#elif defined NG /* the code of one instruction set */\n\n");
   text_add_string(out, quiet_pedantic);
-  const bool ok = merge_texts(file->sections, names, f->file->nisas, &merged);
+  const bool ok = merge_sections(file->sections, f->file->nisas, &merged);
   add_own_names(&merged, f->prefix, out);
   print_undefinitions(&file->vocabulary, out);
   text_add_string(out, loud_pedantic);
@@ -356,7 +362,7 @@ static bool print_file(FileParts *file, EmittedFile *emitted, const Allocator *a
   text_init(&text, allocator);
   print_header(file->functions, file->nfunctions, &text);
   ok = text_move_wrapped(header, &text) && print_source(file, &text) && text_move_wrapped(source, &text) &&
-       !file->constants.text.out_of_memory && !file->vocabulary.out_of_memory;
+       !file->constants.text.out_of_memory;
   text_deinit(&text);
   return ok;
 }
@@ -366,12 +372,14 @@ bool emit_file(EmittedFile *emitted, const Allocator *allocator, Text *source, T
   FileParts file = {.nfunctions = emitted->nfunctions};
   arena_init(&scratch, allocator);
   text_init(&file.constants.text, allocator);
-  text_init(&file.vocabulary, allocator);
-  for (size_t i = 0; i < MOST_ISAS; i++) text_init(&file.sections[i], allocator);
+  file.vocabulary.arena = &scratch;
+  for (size_t i = 0; i < MOST_ISAS; i++) {
+    text_init(&file.sections[i].text, allocator);
+    file.sections[i].parts.arena = &scratch;
+  }
   const bool ok = print_file(&file, emitted, allocator, &scratch, source, header);
   text_deinit(&file.constants.text);
-  text_deinit(&file.vocabulary);
-  for (size_t i = 0; i < MOST_ISAS; i++) text_deinit(&file.sections[i]);
+  for (size_t i = 0; i < MOST_ISAS; i++) text_deinit(&file.sections[i].text);
   arena_deinit(&scratch);
   return ok;
 }

@@ -129,6 +129,7 @@ void print_layout(Printer *p) {
   const Program *program = p->program;
   const Graph *g = program->graph;
   const bool has_temporaries = program->open_workspace.has_temporaries;
+  part_begin_named(p->parts, p->plain, "%s_layout", p->identifier);
   text_format(p->plain,
               "static uint64_t %s_layout(struct %s_args *a, const int64_t *extents, unsigned char *memory) {\n"
               "  uint64_t at = 0;\n%s",

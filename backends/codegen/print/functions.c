@@ -53,7 +53,10 @@ static void add_struct(TreePrinter *l) {
 
 static void print_step(TreePrinter *l, bool is_tail) {
   const Loop *loop = l->t->plan;
+  part_begin_named(l->p->parts, l->out, "%s_kernel%zu_%s%zu", l->p->identifier, l->number, is_tail ? "rest" : "step",
+                   l->loop_index);
   if (!l->p->is_canonical) print_order(l);
+  part_end_comment(l->p->parts);
   tree_printf(l, "static inline ALWAYS_INLINE void ");
   print_step_name(l, is_tail);
   tree_printf(l, "(\n    const ");
@@ -70,6 +73,7 @@ static void print_step(TreePrinter *l, bool is_tail) {
 
 // Prints the block function. If several kernels call it, it is not inlined, as inlining would copy it for each kernel.
 static void print_block(TreePrinter *l) {
+  part_begin_named(l->p->parts, l->out, "%s_kernel%zu_loop%zu", l->p->identifier, l->number, l->loop_index);
   tree_printf(l, "static %svoid %s_kernel%zu_loop%zu(const void *args, size_t block) {\n  const ",
               is_shared(l) ? "V_FAR " : "", l->p->identifier, l->number, l->loop_index);
   add_struct(l);
@@ -85,8 +89,10 @@ static void print_callable(TreePrinter *l, ExprOp op) {
   const char *id = l->p->identifier, *name = expr_info[op].name, *b = expr_info[op].narguments > 1 ? ", *b" : "";
   const char *parameter = *b ? ", const " : "", *type = *b ? l->vec : "", *pointer = *b ? " *b" : "";
   const char *value = *b ? " b" : "", *address = *b ? ", &b" : "";
+  part_begin_named(l->p->parts, l->out, "%s_far_%c_%s", id, l->prefix, name);
   tree_printf(l, "static V_FAR void %s_far_%c_%s(%s *a%s%s%s) {\n  *a = %c_%s(*a%s);\n}\n\n", id, l->prefix, name,
               l->vec, parameter, type, pointer, l->prefix, name, b);
+  part_begin_named(l->p->parts, l->out, "%s_call_%c_%s", id, l->prefix, name);
   tree_printf(l,
               "static inline ALWAYS_INLINE %s %s_call_%c_%s(%s a%s%s%s) {\n  %s_far_%c_%s(&a%s);\n  return a;\n}\n\n",
               l->vec, id, l->prefix, name, l->vec, *b ? ", " : "", type, value, id, l->prefix, name, address);

@@ -4,6 +4,7 @@
 #define NGRAD_BACKENDS_CODEGEN_PRINT_PRINTER_H
 
 #include "backends/codegen/isa.h"
+#include "backends/codegen/print/parts.h"
 #include "ir/kernel/program.h"
 
 typedef struct NameSet { // a hash table with open addressing, at most half full
@@ -25,7 +26,8 @@ typedef struct Constants { // constant tensors as arrays; equal tensors are one 
 typedef struct Printer {
   Arena *scratch;
   Text *out;
-  Text *plain; // text that must compile without the instruction set: the argument struct and the workspace layout
+  Text *plain;  // text that must compile without the instruction set: the argument struct and the workspace layout
+  Parts *parts; // of `out` and `plain`; NULL: not wanted
   const Program *program;
   const Liveness *liveness;      // the program's
   const char *prefix;            // of the file's symbols
@@ -68,17 +70,32 @@ bool is_libc_type(const char *name);     // the C library declares such a type o
 // dim i. "1" when out of memory.
 const char *open_number_text(Printer *p, int64_t number, Monomial monomial, const char *const *names, bool is_bare);
 
-// Adds the vocabulary's definitions that `used` needs, directly or through other definitions. False: out of memory.
-bool print_vocabulary(const Isa *isa, const Text *used, Text *out);
+typedef struct VocabularyName {
+  const char *text; // of `length` bytes
+  size_t length;
+  bool is_macro; // else a function or type
+} VocabularyName;
+
+typedef struct VocabularyNames { // names that printed definitions define, each once
+  Arena *arena;
+  VocabularyName *items;
+  size_t count, capacity;
+  bool out_of_memory;
+} VocabularyNames;
+void vocabulary_add_name(VocabularyNames *names, VocabularyName name);
+
+// Adds the vocabulary's definitions that `used` needs, directly or through other definitions. `names` and `parts` may
+// be NULL. False: out of memory.
+bool print_vocabulary(const Isa *isa, const Text *used, VocabularyNames *names, Parts *parts, Text *out);
 // Whether `used` needs any definition of the ISA's own header, not only of the header that the ISA falls back to. Sets
 // used->out_of_memory if memory is exhausted.
 bool needs_vocabulary(const Isa *isa, Text *used);
 // A file may contain the vocabulary several times, and a translation unit may include several files. So macros rename
 // the vocabulary's functions and types to PREFIX_NAME; after the vocabulary's uses, these macros and the vocabulary's
 // own macros are undefined.
-void print_renames(const Text *vocabulary, const char *prefix, Text *out);
-void print_macro_renames(const Text *vocabulary, Text *out); // to NG(NAME), each followed by a blank line
-void print_undefinitions(const Text *vocabulary, Text *out);
+void print_renames(const VocabularyNames *names, const char *prefix, Text *out);
+void print_macro_renames(const VocabularyNames *names, Parts *parts, Text *out); // to NG(NAME)
+void print_undefinitions(const VocabularyNames *names, Text *out);
 
 // Moves C text to `out`, breaking lines longer than 120 columns where possible. `from` is deinitialised. False: out of
 // memory.

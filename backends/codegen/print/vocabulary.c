@@ -22,15 +22,16 @@ enum { MOST_PARAGRAPHS = 1024, MOST_NAMES = 1024, HEADS = 512 };
 typedef struct Paragraph {
   const char *text;
   size_t nbytes;
-  const char *guard;  // the line of its #ifndef, which is not printed; NULL: none, or it is printed
-  bool is_overridden; // a default that the ISA's header replaces
+  size_t first_name, end_name; // the names that it defines
+  const char *guard;           // the line of its #ifndef, which is not printed; NULL: none, or it is printed
+  bool is_overridden;          // a default that the ISA's header replaces
   bool is_used;
 } Paragraph;
 
 typedef struct Name { // a name that a paragraph defines
   const char *text;
   size_t length, paragraph;
-  bool is_function;
+  bool is_macro, is_function;
   uint16_t next; // the next name with the same hash, counted from 1; 0: none
 } Name;
 
@@ -110,8 +111,8 @@ static void add_names(Vocabulary *v, size_t paragraph) {
     if (name) {
       assert(v->nnames < MOST_NAMES);
       uint16_t *head = &v->heads[hash_of(name, length)];
-      bool is_function = *line != '#' && name[length] == '(';
-      v->names[v->nnames] = (Name){name, length, paragraph, is_function, *head};
+      const bool is_macro = *line == '#';
+      v->names[v->nnames] = (Name){name, length, paragraph, is_macro, !is_macro && name[length] == '(', *head};
       *head = (uint16_t)++v->nnames;
     }
     line += line_nbytes + 1;
@@ -125,8 +126,9 @@ static void cut(Vocabulary *v, const char *text) {
     const char *end = strstr(text, "\n\n");
     size_t nbytes = end ? (size_t)(end - text) + 1 : strlen(text);
     assert(v->count < MOST_PARAGRAPHS);
-    v->paragraphs[v->count] = (Paragraph){text, nbytes, find_guard(text, nbytes), false, false};
-    add_names(v, v->count++);
+    v->paragraphs[v->count] = (Paragraph){text, nbytes, v->nnames, v->nnames, find_guard(text, nbytes), false, false};
+    add_names(v, v->count);
+    v->paragraphs[v->count++].end_name = v->nnames;
     text += nbytes;
   }
 }
@@ -186,27 +188,57 @@ static Vocabulary *find_used(const Isa *isa, const Text *used, const Allocator *
   return v;
 }
 
-// Prints a paragraph without the lines of its guard. No blank lines are between one-line macros.
-static void print_paragraph(const Paragraph *paragraph, bool *is_after_define, Text *out) {
+// The first line of a paragraph that is no comment.
+static const char *code_of(const Paragraph *paragraph) {
+  const char *line = paragraph->text;
+  while (strncmp(line, "//", 2) == 0) line = strchr(line, '\n') + 1;
+  return line;
+}
+
+// A paragraph with directives has no name, as conditions around parts of it could not be told from its own.
+static void begin_part(const Vocabulary *v, const Paragraph *paragraph, Parts *parts, const Text *out) {
+  const Name *name = &v->names[paragraph->first_name];
+  if (memchr(paragraph->text, '#', paragraph->nbytes)) part_begin(parts, out, NULL);
+  else part_begin_named(parts, out, "%.*s", (int)name->length, name->text);
+}
+
+// Prints a paragraph without the lines of its guard. No blank lines are between one-line macros, which are one part.
+static void print_paragraph(const Vocabulary *v, const Paragraph *paragraph, bool *is_after_define, Parts *parts,
+                            Text *out) {
   const char *text = paragraph->text, *end = paragraph->text + paragraph->nbytes;
+  const char *code = paragraph->guard ? paragraph->guard : code_of(paragraph);
+  const char *body = paragraph->guard ? strchr(code, '\n') + 1 : code;
   if (paragraph->guard) end -= strlen("#endif\n");
-  const char *body = paragraph->guard ? strchr(paragraph->guard, '\n') + 1 : text;
-  bool is_define = !paragraph->guard || paragraph->guard == text; // no comment precedes the guard
-  is_define = is_define && find_line(body, strlen("#define "), "#define ") &&
-              memchr(body, '\n', (size_t)(end - body)) == end - 1;
+  const bool is_define = code == text && find_line(body, strlen("#define "), "#define ") &&
+                         memchr(body, '\n', (size_t)(end - body)) == end - 1;
   if (*is_after_define && !is_define) text_add_string(out, "\n");
-  if (paragraph->guard) text_add(out, text, (size_t)(paragraph->guard - text));
+  if (!*is_after_define || !is_define) begin_part(v, paragraph, parts, out);
+  text_add(out, text, (size_t)(code - text));
+  part_end_comment(parts);
   text_add(out, body, (size_t)(end - body));
   if (!is_define) text_add_string(out, "\n");
   *is_after_define = is_define;
 }
 
-bool print_vocabulary(const Isa *isa, const Text *used, Text *out) {
+void vocabulary_add_name(VocabularyNames *names, VocabularyName name) {
+  for (const VocabularyName *n = names->items; n < names->items + names->count; n++)
+    if (n->is_macro == name.is_macro && n->length == name.length && memcmp(n->text, name.text, name.length) == 0)
+      return;
+  names->out_of_memory |= !arena_grow(names->arena, &names->items, names->count, &names->capacity, sizeof name);
+  if (!names->out_of_memory) names->items[names->count++] = name;
+}
+
+bool print_vocabulary(const Isa *isa, const Text *used, VocabularyNames *names, Parts *parts, Text *out) {
   Vocabulary *v = find_used(isa, used, out->allocator);
   bool is_define = false; // the previous paragraph is a one-line macro
-  for (size_t i = 0; v && i < v->count; i++)
-    if (v->paragraphs[i].is_used) print_paragraph(&v->paragraphs[i], &is_define, out);
-  out->out_of_memory |= !v;
+  for (size_t i = 0; v && i < v->count; i++) {
+    const Paragraph *paragraph = &v->paragraphs[i];
+    if (!paragraph->is_used) continue;
+    print_paragraph(v, paragraph, &is_define, parts, out);
+    for (const Name *n = &v->names[paragraph->first_name]; names && n < &v->names[paragraph->end_name]; n++)
+      vocabulary_add_name(names, (VocabularyName){n->text, n->length, n->is_macro});
+  }
+  out->out_of_memory |= !v || (names && names->out_of_memory);
   allocator_free(out->allocator, v);
   return !out->out_of_memory;
 }
@@ -220,32 +252,22 @@ bool needs_vocabulary(const Isa *isa, Text *used) {
   return needs;
 }
 
-// Prints a line for each name that the text defines, once: either for its macros, or for its functions and types.
-static void print_for_names(const Text *vocabulary, bool of_macros, const char *format, const char *prefix, Text *out) {
-  for (const char *line = text_string(vocabulary), *newline; (newline = strchr(line, '\n')); line = newline + 1) {
-    size_t length, before = (size_t)(line - text_string(vocabulary));
-    const char *name = defined_name(line, (size_t)(newline - line), &length);
-    if (!name || (*line == '#') != of_macros) continue;
-    bool is_told = false;
-    for (const char *l = text_string(vocabulary), *end; l < text_string(vocabulary) + before && !is_told; l = end + 1) {
-      size_t other;
-      end = strchr(l, '\n');
-      const char *told = (*l == '#') == of_macros ? defined_name(l, (size_t)(end - l), &other) : NULL;
-      is_told = told && other == length && memcmp(told, name, length) == 0;
-    }
-    if (!is_told) text_format(out, format, (int)length, name, prefix, (int)length, name);
+void print_renames(const VocabularyNames *names, const char *prefix, Text *out) {
+  for (const VocabularyName *n = names->items; n < names->items + names->count; n++)
+    if (!n->is_macro)
+      text_format(out, "#define %.*s %s_%.*s\n", (int)n->length, n->text, prefix, (int)n->length, n->text);
+}
+
+void print_macro_renames(const VocabularyNames *names, Parts *parts, Text *out) {
+  for (const VocabularyName *n = names->items; n < names->items + names->count; n++) {
+    if (n->is_macro) continue;
+    part_begin(parts, out, NULL);
+    text_format(out, "#define %.*s NG(%.*s)\n\n", (int)n->length, n->text, (int)n->length, n->text);
   }
 }
 
-void print_renames(const Text *vocabulary, const char *prefix, Text *out) {
-  print_for_names(vocabulary, false, "#define %.*s %s_%.*s\n", prefix, out);
-}
-
-void print_macro_renames(const Text *vocabulary, Text *out) {
-  print_for_names(vocabulary, false, "#define %.*s NG%s(%.*s)\n\n", "", out);
-}
-
-void print_undefinitions(const Text *vocabulary, Text *out) {
-  print_for_names(vocabulary, true, "#undef %.*s\n", "", out);
-  print_for_names(vocabulary, false, "#undef %.*s\n", "", out);
+void print_undefinitions(const VocabularyNames *names, Text *out) {
+  for (int is_macro = 1; is_macro >= 0; is_macro--)
+    for (const VocabularyName *n = names->items; n < names->items + names->count; n++)
+      if (n->is_macro == is_macro) text_format(out, "#undef %.*s\n", (int)n->length, n->text);
 }
