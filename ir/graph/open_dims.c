@@ -255,3 +255,39 @@ Graph *graph_with_open_dims(const Graph *g, Diagnostics *d) {
   graph_free(o.graph);
   return NULL;
 }
+
+// Largest tensors
+
+static bool is_within(const Graph *g, const TensorSize *a, const TensorSize *b) {
+  for (size_t i = 0; i < g->ndims; i++)
+    if (monomial_exponent(a->monomial, i) > monomial_exponent(b->monomial, i)) return false;
+  return a->factor <= b->factor && a->nbytes <= b->nbytes;
+}
+
+static TensorSize size_of(const Graph *g, const Value *v) {
+  TensorSize size = {shape_monomial(&v->shape), 1, type_nbytes(v->type)};
+  for (int k = 0; k < v->shape.rank; k++) {
+    const Extent e = v->shape.extent[k];
+    const int64_t factor = open_factor(g, extent_value(e), extent_monomial(e));
+    size.factor *= factor ? factor : 1;
+  }
+  return size;
+}
+
+bool graph_add_largest(const Graph *g, LargestTensors *largest, Arena *arena) {
+  for (size_t i = 0; i < g->nvalues; i++) {
+    const Value *v = g->values[i];
+    if (!shape_monomial(&v->shape) || !(v->is_input || v->producer || v->constant)) continue;
+    const TensorSize own = size_of(g, v);
+    bool is_new = true;
+    for (size_t n = 0; n < largest->count; n++) is_new &= !is_within(g, &own, &largest->items[n]);
+    if (!is_new) continue;
+    size_t left = 0;
+    for (size_t n = 0; n < largest->count; n++)
+      if (!is_within(g, &largest->items[n], &own)) largest->items[left++] = largest->items[n];
+    largest->count = left;
+    if (!arena_grow(arena, &largest->items, left, &largest->capacity, sizeof own)) return false;
+    largest->items[largest->count++] = own;
+  }
+  return true;
+}

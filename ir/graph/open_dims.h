@@ -28,4 +28,20 @@ int monomial_exponent(Monomial monomial, size_t dim); // of g->dims[dim]
 int64_t open_factor(const Graph *g, int64_t number, Monomial monomial);
 int64_t open_number(const Graph *g, int64_t number, Monomial monomial, const int64_t *values);
 
+// The size of a tensor: (factor times the open dims in the monomial) elements of nbytes.
+typedef struct TensorSize {
+  Monomial monomial;
+  int64_t factor; // an extent of 0 counts as 1
+  size_t nbytes;
+} TensorSize;
+
+typedef struct LargestTensors { // none is at most as large as another for all values of the dims
+  TensorSize *items;
+  size_t count, capacity;
+} LargestTensors;
+
+// Adds the graph's tensors with open dims, and drops those that another is at least as large as. A dim of 0 counts as
+// 1. False: out of memory.
+bool graph_add_largest(const Graph *g, LargestTensors *largest, Arena *arena);
+
 #endif

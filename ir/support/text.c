@@ -88,3 +88,10 @@ void text_add_number(Text *t, double value, bool is_f32) {
 const char *text_string(const Text *t) {
   return t->bytes ? t->bytes : "";
 }
+
+uint64_t bytes_hash(const void *bytes, size_t nbytes) {
+  const unsigned char *at = bytes;
+  uint64_t hash = 0xcbf29ce484222325U;
+  for (size_t i = 0; i < nbytes; i++) hash = (hash ^ at[i]) * 0x100000001b3U;
+  return hash;
+}

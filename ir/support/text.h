@@ -27,6 +27,8 @@ void text_format_list(Text *t, const char *format, va_list args) __attribute__((
 // 1e15 in full; .inf, -.inf and .nan as in YAML. Independent of the locale.
 void text_add_number(Text *t, double value, bool is_f32);
 
+uint64_t bytes_hash(const void *bytes, size_t nbytes); // 64-bit FNV-1a
+
 // The text so far, "" when empty; t owns it.
 const char *text_string(const Text *t);
 

@@ -67,34 +67,26 @@ void add_tensor_comment(Text *out, const Value *v, const char *name) {
 // Adds element i of a constant as C; for a packed type, byte i.
 static void add_element(Text *out, const Value *v, int64_t i) {
   const void *data = v->constant->data;
+  const uint8_t byte = ((const uint8_t *)data)[i];
   uint16_t half;
   int64_t integer;
-  if ((TYPES_4_BITS | TYPES_F8) & TYPE_BIT(v->type)) {
-    uint8_t byte = ((const uint8_t *)data)[i];
-    bool is_half = type_is_packed(v->type) && v->constant->is_splat;
-    text_format(out, "0x%02X", is_half ? (byte & 0xFU) * 0x11U : byte);
-    return;
-  }
-  double x = type_load(v->type, data, (size_t)i);
-  const char *cast = v->type == TYPE_F64 ? "(double)" : ""; // NAN and INFINITY are floats
   switch (v->type) {
+  case TYPE_S4:
+  case TYPE_U4: text_format(out, "0x%02X", v->constant->is_splat ? (byte & 0xFU) * 0x11U : byte); return;
+  case TYPE_F8_E4M3:
+  case TYPE_F8_E5M2: text_format(out, "0x%02X", byte); return;
   case TYPE_F16:
   case TYPE_BF16:
     memcpy(&half, (const char *)data + i * (int64_t)sizeof half, sizeof half);
     text_format(out, "0x%04X", half);
     return;
-  case TYPE_S64: // the double x may be inexact
+  case TYPE_S64: // a double may be inexact
     memcpy(&integer, (const char *)data + i * (int64_t)sizeof integer, sizeof integer);
-    text_format(out, integer == INT64_MIN ? "INT64_MIN" : "%lld", (long long)integer);
+    add_integer(out, integer);
     return;
   case TYPE_F64:
-  case TYPE_F32:
-    if (x != x) text_format(out, "%sNAN", cast);
-    else if (x - x != 0) text_format(out, "%s%sINFINITY", x > 0 ? "" : "-", cast);
-    else text_add_number(out, x, v->type == TYPE_F32);
-    if (v->type == TYPE_F32 && x - x == 0) text_add_string(out, "f");
-    return;
-  default: text_format(out, "%.0f", x); return;
+  case TYPE_F32: add_number(out, type_load(v->type, data, (size_t)i), v->type == TYPE_F64); return;
+  default: text_format(out, "%.0f", type_load(v->type, data, (size_t)i)); return;
   }
 }
 

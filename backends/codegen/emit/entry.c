@@ -231,58 +231,14 @@ static void print_extents(const FilePrinter *f, Text *out) {
   text_add_string(out, "};\n");
 }
 
-// The size of a tensor: (factor times the open dims in the monomial) elements of nbytes.
-typedef struct TensorSize {
-  Monomial monomial;
-  int64_t factor;
-  size_t nbytes; // of an element
-} TensorSize;
-
-// Whether a is at most b for all values of the dims, each of which counts as at least 1.
-static bool is_within(const FilePrinter *f, const TensorSize *a, const TensorSize *b) {
-  for (size_t i = 0; i < f->graph->ndims; i++)
-    if (monomial_exponent(a->monomial, i) > monomial_exponent(b->monomial, i)) return false;
-  return a->factor <= b->factor && a->nbytes <= b->nbytes;
-}
-
-// The largest sizes of values with open dims, in all programs: each value's size is at most one of these for all
-// extents, so that a call needs to check only these. NULL: out of memory.
-static TensorSize *find_largest(const FilePrinter *f, size_t *count) {
-  size_t nvalues = 0;
-  *count = 0;
-  for (size_t p = 0; p < f->file->nisas; p++) nvalues += f->function->programs[p]->graph->nvalues;
-  TensorSize *largest = ARENA_ARRAY(f->scratch, TensorSize, nvalues + 1);
-  for (size_t p = 0; largest && p < f->file->nisas; p++) {
-    const Graph *g = f->function->programs[p]->graph;
-    for (size_t i = 0; i < g->nvalues; i++) {
-      const Value *v = g->values[i];
-      TensorSize own = {shape_monomial(&v->shape), 0, type_nbytes(v->type)};
-      if (!own.monomial || !(v->is_input || v->producer || v->constant)) continue;
-      for (int k = 0; k < v->shape.rank; k++) {
-        Extent e = v->shape.extent[k];
-        int64_t factor = open_factor(g, extent_value(e), extent_monomial(e));
-        own.factor = (k ? own.factor : 1) * (factor ? factor : 1);
-      }
-      bool is_new = true;
-      for (size_t n = 0; n < *count; n++) is_new &= !is_within(f, &own, &largest[n]);
-      if (!is_new) continue;
-      size_t left = 0;
-      for (size_t n = 0; n < *count; n++)
-        if (!is_within(f, &largest[n], &own)) largest[left++] = largest[n];
-      largest[left++] = own;
-      *count = left;
-    }
-  }
-  return largest;
-}
-
-// Prints PREFIX_fits(extents): whether no tensor is too large with these extents.
+// Prints PREFIX_fits(extents): whether no tensor is too large with these extents. Only the largest tensors of all
+// programs are checked.
 static bool print_fits(const FilePrinter *f, Text *out) {
-  size_t count;
-  const TensorSize *largest = find_largest(f, &count);
+  LargestTensors largest = {.count = 0};
   const char *p = f->function->name;
-  if (!largest) return false;
-  if (count)
+  for (size_t i = 0; i < f->file->nisas; i++)
+    if (!graph_add_largest(f->function->programs[i]->graph, &largest, f->scratch)) return false;
+  if (largest.count)
     text_format(out,
                 "/* n * extent, or UINT64_MAX if that overflows. An extent of 0 counts as 1. */\n"
                 "static uint64_t %s_times(uint64_t n, int64_t extent) {\n"
@@ -291,15 +247,15 @@ static bool print_fits(const FilePrinter *f, Text *out) {
                 p);
   text_format(out, "static int %s_fits(const int64_t *extents) {\n  const uint64_t most = (UINT64_C(1) << 47) - 1;\n",
               p);
-  if (count) text_add_string(out, "  uint64_t n;\n");
+  if (largest.count) text_add_string(out, "  uint64_t n;\n");
   for (size_t i = 0; i < f->graph->ndims; i++)
     text_format(out, "  if (extents[%zu] < 0 || (uint64_t)extents[%zu] > most) return 0;\n", i, i);
-  for (size_t m = 0; m < count; m++) {
-    text_format(out, "  n = %lld;\n", (long long)largest[m].factor);
+  for (const TensorSize *size = largest.items; size < largest.items + largest.count; size++) {
+    text_format(out, "  n = %lld;\n", (long long)size->factor);
     for (size_t i = 0; i < f->graph->ndims; i++)
-      for (int k = monomial_exponent(largest[m].monomial, i); k > 0; k--)
+      for (int k = monomial_exponent(size->monomial, i); k > 0; k--)
         text_format(out, "  n = %s_times(n, extents[%zu]);\n", p, i);
-    text_format(out, "  if (n > most || n > SIZE_MAX / %zu) return 0;\n", largest[m].nbytes);
+    text_format(out, "  if (n > most || n > SIZE_MAX / %zu) return 0;\n", size->nbytes);
   }
   if (f->has_open_workspace) text_format(out, "  if (%s_nbytes(extents) > SIZE_MAX) return 0;\n", p);
   text_format(out, "  return 1;\n}\n\n");

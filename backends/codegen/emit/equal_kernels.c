@@ -20,12 +20,6 @@ typedef struct Classes { // a hash table with open addressing, at most half full
   size_t nslots;
 } Classes;
 
-static uint64_t hash_of(const char *text, size_t nbytes) { // 64-bit FNV-1a
-  uint64_t hash = 0xcbf29ce484222325U;
-  for (size_t i = 0; i < nbytes; i++) hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3U;
-  return hash;
-}
-
 // Operands
 
 static bool is_first_access(const Kernel *k, AccessId access) {
@@ -118,7 +112,7 @@ static void print_text(Printer *canonical, const Printer *p, size_t kernel) {
 
 // Returns the first kernel with this text: `kernel` if no earlier kernel has it.
 static size_t find_first(Classes *classes, Arena *arena, const Text *text, size_t kernel) {
-  const uint64_t hash = hash_of(text_string(text), text->nbytes);
+  const uint64_t hash = bytes_hash(text_string(text), text->nbytes);
   size_t at = (size_t)hash & (classes->nslots - 1);
   for (; classes->slots[at].text; at = (at + 1) & (classes->nslots - 1)) {
     const Class *c = &classes->slots[at];

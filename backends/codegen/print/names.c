@@ -119,13 +119,6 @@ static void add_identifier(const char *name, Text *out) {
   if (!out->out_of_memory && is_keyword(text_string(out) + start)) text_add_string(out, "_");
 }
 
-// 64-bit FNV-1a.
-static uint64_t hash_of(const char *name) {
-  uint64_t hash = 0xcbf29ce484222325U;
-  for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 0x100000001b3U;
-  return hash;
-}
-
 // Whether a function of this name would clash with a function of the C library or the vocabulary, with a name that
 // emitted files use, or with a file, function or type of another graph.
 static bool is_reserved(const char *name) {
@@ -140,7 +133,9 @@ void emit_identifier(const char *name, Text *out) {
   text_init(&id, out->allocator);
   add_identifier(name, &id);
   if (id.nbytes <= LONGEST) text_add(out, text_string(&id), id.nbytes);
-  else text_format(out, "%.*s_%016llx", PREFIX_BYTES, text_string(&id), (unsigned long long)hash_of(name));
+  else
+    text_format(out, "%.*s_%016llx", PREFIX_BYTES, text_string(&id),
+                (unsigned long long)bytes_hash(name, strlen(name)));
   if (is_reserved(text_string(&id))) text_add_string(out, "_");
   out->out_of_memory |= id.out_of_memory;
   text_deinit(&id);
@@ -148,7 +143,7 @@ void emit_identifier(const char *name, Text *out) {
 
 // The slot that holds the name, or the free slot that it would get. At least one slot is free.
 static const char **find_slot(const NameSet *set, const char *name) {
-  size_t at = hash_of(name) % set->nslots;
+  size_t at = bytes_hash(name, strlen(name)) % set->nslots;
   while (set->slots[at] && strcmp(set->slots[at], name) != 0) at = (at + 1) % set->nslots;
   return &set->slots[at];
 }

@@ -27,30 +27,16 @@ static const Expr *expr_of(const TreePrinter *l, const LoopNode *n) {
 
 // Values
 
-static void add_number(TreePrinter *l, double number, bool is_f64) {
-  const char *cast = is_f64 ? "(double)" : ""; // NAN and INFINITY are floats
-  if (number != number) tree_printf(l, "%sNAN", cast);
-  else if (number - number != 0) tree_printf(l, "%s%sINFINITY", number > 0 ? "" : "-", cast);
-  else {
-    text_add_number(l->out, number, !is_f64);
-    if (!is_f64) add(l, "f");
-  }
-}
-
-static void add_integer(TreePrinter *l, int64_t integer) {
-  tree_printf(l, integer == INT64_MIN ? "INT64_MIN" : "%lld", (long long)integer);
-}
-
 // The result of a load outside of the tensor.
 static void add_outside(TreePrinter *l, double number) {
-  if (l->k->is_s64) add_integer(l, type_integer(number));
-  else add_number(l, number, l->k->is_f64);
+  if (l->k->is_s64) add_integer(l->out, type_integer(number));
+  else add_number(l->out, number, l->k->is_f64);
 }
 
 static void add_scalar(TreePrinter *l, ExprId id) {
   const Form form = l->t->form[id];
-  if (form == FORM_NUMBER && l->k->is_s64) add_integer(l, l->k->exprs[id].integer);
-  else if (form == FORM_NUMBER) add_number(l, l->k->exprs[id].number, l->k->is_f64);
+  if (form == FORM_NUMBER && l->k->is_s64) add_integer(l->out, l->k->exprs[id].integer);
+  else if (form == FORM_NUMBER) add_number(l->out, l->k->exprs[id].number, l->k->is_f64);
   else tree_printf(l, "%s%s", l->name[id], form == FORM_ROWS ? "[r]" : "");
 }
 
@@ -163,7 +149,7 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 'N': add(l, n->has_fewer_lanes ? ", n" : ""); return; // their argument n
   case 'c': add(l, expr_info[reductions[n->reduction].combine].name); return; // combines two operands: add
   case 'l': add(l, expr_info[n->reduction].name); return;                     // combines all lanes: sum
-  case 'i': add_number(l, reductions[n->reduction].identity, n->is_f64); return;
+  case 'i': add_number(l->out, reductions[n->reduction].identity, n->is_f64); return;
   case 'r': add(l, accumulator_indices[n->accumulator]); return; // the accumulator's index
   case 'g': say(l, n, sums[n->sum]); return;
   case 'G': add_merged(l, n, 0, n->count); return;
@@ -350,7 +336,7 @@ static void add_formula(TreePrinter *l, const Expr *e) {
 static void add_element_count(TreePrinter *l, const Expr *e) {
   const char *count = number_text(l, (int64_t)e->number, e->monomial), *cast = l->k->is_f64 ? "" : "(float)";
   if (e->op == EXPR_COUNT) tree_printf(l, "%s(double)%s", cast, count);
-  else if (strcmp(count, "0") == 0) add_number(l, 1, l->k->is_f64);
+  else if (strcmp(count, "0") == 0) add_number(l->out, 1, l->k->is_f64);
   else tree_printf(l, "%s(1 / (double)(%s > 0 ? %s : 1))", cast, count, count);
 }
 
@@ -370,7 +356,7 @@ static void add_scalar_result(TreePrinter *l, const LoopNode *n) {
   const Expr *e = expr_of(l, n);
   switch (e->op) {
   case EXPR_INDEX: tree_printf(l, "(%s)%s", l->scalar, l->k->axes[__builtin_ctz(e->axes)].name); return;
-  case EXPR_INTEGER: add_integer(l, e->integer); return;
+  case EXPR_INTEGER: add_integer(l->out, e->integer); return;
   case EXPR_IS_KEPT: add_is_kept(l, n); return;
   case EXPR_COUNT:
   case EXPR_RECIPROCAL: add_element_count(l, e); return;

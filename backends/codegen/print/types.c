@@ -38,3 +38,17 @@ const char *scalar_to(Type type) {
   };
   return names[type] ? names[type] : "";
 }
+
+void add_number(Text *out, double number, bool is_f64) {
+  const char *cast = is_f64 ? "(double)" : ""; // NAN and INFINITY are floats
+  if (number != number) text_format(out, "%sNAN", cast);
+  else if (number - number != 0) text_format(out, "%s%sINFINITY", number > 0 ? "" : "-", cast);
+  else {
+    text_add_number(out, number, !is_f64);
+    if (!is_f64) text_add_string(out, "f");
+  }
+}
+
+void add_integer(Text *out, int64_t integer) {
+  text_format(out, integer == INT64_MIN ? "INT64_MIN" : "%lld", (long long)integer);
+}
