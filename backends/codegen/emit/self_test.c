@@ -168,16 +168,15 @@ static size_t file_state(const SelfTest *t, size_t state) {
   return i;
 }
 
-// The FNV-1a hash of a state's first value.
+// The hash of a state's first value.
 static uint64_t first_hash(const Graph *g, size_t state, Text *out) {
   Tensor t = tensor_like(g->inputs[g->states[state].input]);
-  uint64_t hash = 0xcbf29ce484222325U;
   const size_t nbytes = tensor_nbytes(&t);
   t.data = allocator_alloc(out->allocator, nbytes + 1);
   out->out_of_memory |= !t.data;
   if (!t.data) return 0;
   init_fill(g, state, 7, &t);
-  for (size_t i = 0; i < nbytes; i++) hash = (hash ^ ((const unsigned char *)t.data)[i]) * 0x100000001b3U;
+  const uint64_t hash = bytes_hash(t.data, nbytes);
   allocator_free(out->allocator, t.data);
   return hash;
 }
