@@ -153,7 +153,7 @@ works gcc c11 product/names.pair/*.c
 count 'the self-test of a product whose operands are called as its loops call their variables passes'
 
 # What a self-test has as a word of its own is the name of no graph.
-sed 's/%[A-Z]*%//g; s|/\*.*\*/||; s/"[^"]*"//g' "$here/../../backends/codegen/emit/self_test.in" |
+sed 's/%[A-Z_]*%//g; s|/\*.*\*/||; s/"[^"]*"//g' "$here/../../backends/codegen/emit/self_test.in" |
   grep -oE '[A-Za-z_][A-Za-z_0-9]*' | sort -u >words.txt
 graphs words.txt words
 emit_all words

@@ -2,10 +2,13 @@
 #include "backends/codegen/emit/calls.h"
 
 #include "backends/codegen/emit/equal_kernels.h"
+#include "backends/codegen/emit/template.h"
 #include "backends/codegen/emit/workspace_layout.h"
 
 #include <assert.h>
 #include <string.h>
+
+extern const char visit_text[];
 
 static bool has_open_blocks(const Kernel *k, const Loop *loop) {
   return axes_monomial(k, loop_outer_axes(loop)) || loop_has_open_cut_blocks(k, loop);
@@ -151,29 +154,8 @@ static void print_slice(Printer *p, const ProgramSliceGroup *v) {
 // as many blocks as chunks, so that a block is always free. Without atomic functions, each chunk uses the block of its
 // number.
 static void print_memories(Printer *p) {
-  const char *id = p->identifier;
-  part_begin_named(p->parts, p->out, "%s_visit", id);
-  text_format(p->out,
-              "struct %s_visit {\n  const struct %s_args *whole;\n"
-              "  uint32_t *free; // a bit for each chunk's memory: not in use\n};\n\n",
-              id, id);
   part_begin(p->parts, p->out, NULL);
-  text_format(p->out,
-              "static size_t %s_take_memory(uint32_t *free, size_t chunk) {\n#if defined __GCC_ATOMIC_INT_LOCK_FREE && "
-              "__GCC_ATOMIC_INT_LOCK_FREE == 2\n"
-              "  uint32_t are_free = __atomic_load_n(free, __ATOMIC_RELAXED);\n  (void)chunk;\n"
-              "  while (!__atomic_compare_exchange_n(free, &are_free, are_free & (are_free - 1), 1, __ATOMIC_ACQUIRE,\n"
-              "                                      __ATOMIC_RELAXED)) {\n  }\n"
-              "  return (size_t)__builtin_ctz(are_free);\n"
-              "#else\n  (void)free;\n  return chunk;\n#endif\n}\n\n",
-              id);
-  part_begin(p->parts, p->out, NULL);
-  text_format(p->out,
-              "static void %s_leave_memory(uint32_t *free, size_t memory) {\n#if defined __GCC_ATOMIC_INT_LOCK_FREE && "
-              "__GCC_ATOMIC_INT_LOCK_FREE == 2\n"
-              "  __atomic_fetch_or(free, (uint32_t)1 << memory, __ATOMIC_RELEASE);\n"
-              "#else\n  (void)free, (void)memory;\n#endif\n}\n\n",
-              id);
+  print_template(&(Template){.text = visit_text, .prefix = p->identifier}, p->out);
 }
 
 // Prints the function that runs the kernels of a slice group for a chunk of its slices.

@@ -5,27 +5,19 @@
 
 #include "backends/codegen/emit/header.h"
 #include "backends/codegen/emit/index_checks.h"
-#include "backends/codegen/emit/isa_guards.h"
 #include "backends/codegen/emit/stages.h"
 #include "backends/codegen/emit/states.h"
+#include "backends/codegen/emit/template.h"
 #include "ir/graph/open_dims.h"
 #include "ir/support/escape.h"
 
 #include <string.h>
 
-static void print_has_isa(const FilePrinter *f, Text *out) {
-  text_format(out, "int %s_has_isa(int isa) {\n  switch (isa) {\n", f->prefix);
-  const char *guard = NULL;
-  for (size_t i = 0; i < f->file->nisas; i++) {
-    const Isa *isa = f->file->isas[i];
-    if (!f->has_section[i]) continue;
-    change_guard(&guard, isa, out);
-    text_add_string(out, "  case ");
-    add_isa(f, i, out);
-    text_format(out, ": return %s;\n", isa->runs);
-  }
-  change_guard(&guard, NULL, out);
-  text_add_string(out, "  default: return 0;\n  }\n}\n\n");
+extern const char entry_text[];
+
+static void print_runs(const FilePrinter *f, size_t isa, Text *out) {
+  add_isa_case(f, isa, out);
+  text_format(out, "return %s;\n", f->file->isas[isa]->runs);
 }
 
 // Adds the open dims of a monomial as a C string with * between them; NULL for no open dims.
@@ -156,45 +148,11 @@ static void print_alignment_check(const FilePrinter *f, size_t nbytes, Text *out
   if (*before == ' ' && before[1] == '|') text_format(out, ") %% %zu) return %s_MISALIGNED;\n", nbytes, f->prefix);
 }
 
-// Prints the checks of a step with leaves. Only the workspace's size for a single process is a macro.
-static void print_stages_check(const FilePrinter *f, Text *out) {
-  text_format(out,
-              "  if (!workspace) return %s_NULL_POINTER;\n  if ((uintptr_t)workspace %% 64) return %s_MISALIGNED;\n"
-              "  if (workspace_nbytes < %s_workspace_nbytes(ranks)) return %s_WORKSPACE_TOO_SMALL;\n",
-              f->prefix, f->prefix, f->function->name, f->prefix);
-}
-
-static bool print_checks(const FilePrinter *f, Text *out) {
-  const Graph *g = f->graph;
-  if (g->ndims)
-    text_format(out, "  if (!%s_fits(extents)) return %s_EXTENT_OUT_OF_RANGE;\n", f->function->name, f->prefix);
-  if (f->function->stages)
-    text_format(out,
-                "  if (ranks && (ranks->count < 1 || ranks->rank < 0 || ranks->rank >= ranks->count)) return "
-                "%s_RANKS_FAILED;\n",
-                f->prefix);
-  print_null_checks(f, out);
-  print_block_checks(f, out);
-  if (f->function->stages) print_stages_check(f, out);
-  else if (f->has_open_workspace)
-    text_format(out,
-                "  {\n    const uint64_t nbytes = %s_nbytes(extents);\n"
-                "    if (nbytes && !workspace) return %s_NULL_POINTER;\n"
-                "    if (nbytes && (uintptr_t)workspace %% 64) return %s_MISALIGNED;\n"
-                "    if (workspace_nbytes < nbytes) return %s_WORKSPACE_TOO_SMALL;\n  }\n",
-                f->function->name, f->prefix, f->prefix, f->prefix);
-  else if (f->workspace_nbytes)
-    text_format(out,
-                "  if (!workspace) return %s_NULL_POINTER;\n  if ((uintptr_t)workspace %% 64) return %s_MISALIGNED;\n"
-                "  if (workspace_nbytes < %s_WORKSPACE_NBYTES) return %s_WORKSPACE_TOO_SMALL;\n",
-                f->prefix, f->prefix, f->function->name, f->prefix);
-  else text_add_string(out, "  (void)workspace_nbytes;\n");
+static void print_alignment_checks(const FilePrinter *f, Text *out) {
   for (size_t nbytes = 2; nbytes <= sizeof(double); nbytes *= 2) print_alignment_check(f, nbytes, out);
-  return print_index_checks(f, out);
 }
 
-static void print_best(const FilePrinter *f, Text *out) {
-  text_format(out, "  if (isa == %s_ISA_BEST)\n    isa = ", f->prefix);
+static void add_best(const FilePrinter *f, Text *out) {
   for (size_t i = f->file->nisas; i-- > 1;) {
     if (!f->has_section[i]) continue;
     text_format(out, "%s_has_isa(", f->prefix);
@@ -204,24 +162,13 @@ static void print_best(const FilePrinter *f, Text *out) {
     text_add_string(out, "\n          : ");
   }
   add_isa(f, 0, out);
-  text_add_string(out, ";\n");
 }
 
-static void print_choice(const FilePrinter *f, Text *out) {
-  print_best(f, out);
-  text_format(out, "  if (!%s_has_isa(isa)) return %s_UNKNOWN_ISA;\n  switch (isa) {\n", f->prefix, f->prefix);
-  const char *guard = NULL;
-  for (size_t i = f->file->nisas; i-- > 0;) {
-    const Isa *isa = f->file->isas[i];
-    if (!f->has_section[i]) continue;
-    change_guard(&guard, isa, out);
-    text_add_string(out, "  case ");
-    add_isa(f, i, out);
-    text_format(out, ": %s_%s_run(inputs, outputs, %s(unsigned char *)workspace, %s); break;\n", f->function->name,
-                isa->name, f->graph->ndims ? "extents, " : "", f->file->threads == EMIT_CALLBACK ? "&pool" : "NULL");
-  }
-  change_guard(&guard, NULL, out);
-  text_format(out, "  default: break;\n  }\n  return %s_OK;\n}\n", f->prefix);
+static void print_choice(const FilePrinter *f, size_t isa, Text *out) {
+  add_isa_case(f, isa, out);
+  text_format(out, "%s_%s_run(inputs, outputs, %s(unsigned char *)workspace, %s); break;\n", f->function->name,
+              f->file->isas[isa]->name, f->graph->ndims ? "extents, " : "",
+              f->file->threads == EMIT_CALLBACK ? "&pool" : "NULL");
 }
 
 static void print_extents(const FilePrinter *f, Text *out) {
@@ -233,11 +180,11 @@ static void print_extents(const FilePrinter *f, Text *out) {
 
 // Prints PREFIX_fits(extents): whether no tensor is too large with these extents. Only the largest tensors of all
 // programs are checked.
-static bool print_fits(const FilePrinter *f, Text *out) {
+static void print_fits(const FilePrinter *f, Text *out) {
   LargestTensors largest = {.count = 0};
   const char *p = f->function->name;
   for (size_t i = 0; i < f->file->nisas; i++)
-    if (!graph_add_largest(f->function->programs[i]->graph, &largest, f->scratch)) return false;
+    out->out_of_memory |= !graph_add_largest(f->function->programs[i]->graph, &largest, f->scratch);
   if (largest.count)
     text_format(out,
                 "/* n * extent, or UINT64_MAX if that overflows. An extent of 0 counts as 1. */\n"
@@ -258,46 +205,15 @@ static bool print_fits(const FilePrinter *f, Text *out) {
     text_format(out, "  if (n > most || n > SIZE_MAX / %zu) return 0;\n", size->nbytes);
   }
   if (f->has_open_workspace) text_format(out, "  if (%s_nbytes(extents) > SIZE_MAX) return 0;\n", p);
-  text_format(out, "  return 1;\n}\n\n");
-  return true;
+  text_add_string(out, "  return 1;\n}\n\n");
 }
 
-// Prints PREFIX_nbytes(extents): the largest workspace that the program of any instruction set needs.
-static void print_nbytes(const FilePrinter *f, Text *out) {
-  const char *p = f->function->name;
-  text_format(out, "static uint64_t %s_nbytes(const int64_t *extents) {\n  uint64_t most = 0;\n", p);
-  const char *guard = NULL;
-  for (size_t i = 0; i < f->file->nisas; i++) {
-    const Isa *isa = f->file->isas[i];
-    if (!f->has_section[i]) continue;
-    change_guard(&guard, isa, out);
-    text_format(out,
-                "  {\n    struct %s_%s_args a;\n    const uint64_t own = %s_%s_layout(&a, extents, NULL);\n"
-                "    if (own > most) most = own;\n  }\n",
-                p, isa->name, p, isa->name);
-  }
-  change_guard(&guard, NULL, out);
-  text_add_string(out, "  return most;\n}\n\n");
-}
-
-static bool print_workspace_function(const FilePrinter *f, Text *out) {
-  const char *p = f->function->name;
-  if (f->has_open_workspace) print_nbytes(f, out);
-  if (f->graph->ndims && !print_fits(f, out)) return false;
-  text_format(out, "size_t %s_workspace_nbytes(", p);
-  if (f->function->stages) {
-    print_stages_workspace(f, out);
-    return true;
-  }
-  if (!f->has_open_workspace) {
-    text_format(out, "void) {\n  return %s_WORKSPACE_NBYTES;\n}\n\n", p);
-    return true;
-  }
-  add_dim_parameters(f, out);
-  text_add_string(out, ") {\n");
-  print_extents(f, out);
-  text_format(out, "  return %s_fits(extents) ? (size_t)%s_nbytes(extents) : SIZE_MAX;\n}\n\n", p, p);
-  return true;
+static void print_layout_of(const FilePrinter *f, size_t isa, Text *out) {
+  const char *p = f->function->name, *name = f->file->isas[isa]->name;
+  text_format(out,
+              "  {\n    struct %s_%s_args a;\n    const uint64_t own = %s_%s_layout(&a, extents, NULL);\n"
+              "    if (own > most) most = own;\n  }\n",
+              p, name, p, name);
 }
 
 static void add_state_pointer(const FilePrinter *f, size_t state, Text *out) {
@@ -310,34 +226,41 @@ static void add_update_pointer(const FilePrinter *f, size_t output, Text *out) {
     if (f->graph->states[i].output == (int64_t)output) add_state_pointer(f, i, out);
 }
 
-static bool print_entry(const FilePrinter *f, Text *out) {
+static void add_inputs(const FilePrinter *f, Text *out) {
   const Graph *g = f->graph;
-  text_format(out, "int %s(\n", f->function->name);
-  add_parameters(f, out);
-  text_add_string(out, ") {\n  const void *const inputs[] = {");
   for (size_t i = 0; i < ninputs_given(g); i++) text_format(out, "%s, ", f->member[g->inputs[i]->index]);
   for (size_t i = 0; i < g->nstates; i++) add_state_pointer(f, i, out);
-  text_add_string(out, "NULL};\n  void *const outputs[] = {");
-  for (size_t i = 0; i < noutputs_given(g); i++) {
+}
+
+static void add_outputs(const FilePrinter *f, Text *out) {
+  for (size_t i = 0; i < noutputs_given(f->graph); i++) {
     add_output_name(f, out, i);
     text_add_string(out, ", ");
   }
-  for (size_t i = noutputs_given(g); i < g->noutputs; i++) add_update_pointer(f, i, out);
-  text_add_string(out, "NULL};\n");
-  print_extents(f, out);
-  if (f->file->threads == EMIT_CALLBACK && !f->function->stages)
-    text_format(out, "  const struct %s_pool pool = {parallel_for, context%s};\n", f->prefix,
-                file_has_leaves(f->file) ? ", NULL, NULL" : "");
-  if (!print_checks(f, out)) return false;
-  if (f->function->stages) print_best(f, out), print_stages_run(f, out);
-  else print_choice(f, out);
-  return true;
+  for (size_t i = noutputs_given(f->graph); i < f->graph->noutputs; i++) add_update_pointer(f, i, out);
 }
 
-bool print_entry_points(const FilePrinter *f, Text *out) {
-  if (f->function->stages && !print_stages(f, out)) return false;
-  if (!print_workspace_function(f, out)) return false;
-  if (f->function == f->file->functions) print_has_isa(f, out);
-  print_info(f, out);
-  return print_index_functions(f, out) && print_entry(f, out);
+static void add_part(const void *context, const char *name, Text *out) {
+  const FilePrinter *f = context;
+  if (is_part(name, "TABLES") && f->function->stages) print_stages(f, out);
+  else if (is_part(name, "LAYOUTS")) print_for_isas(f, false, print_layout_of, out);
+  else if (is_part(name, "FITS")) print_fits(f, out);
+  else if (is_part(name, "LEAST")) add_isa(f, 0, out);
+  else if (is_part(name, "DIM_PARAMETERS")) add_dim_parameters(f, out);
+  else if (is_part(name, "EXTENTS")) print_extents(f, out);
+  else if (is_part(name, "ISAS")) print_for_isas(f, false, print_runs, out);
+  else if (is_part(name, "INFO")) print_info(f, out);
+  else if (is_part(name, "INDEX_FUNCTIONS")) print_index_functions(f, out);
+  else if (is_part(name, "PARAMETERS")) add_parameters(f, out);
+  else if (is_part(name, "INPUTS")) add_inputs(f, out);
+  else if (is_part(name, "OUTPUTS")) add_outputs(f, out);
+  else if (is_part(name, "CHECKS")) print_null_checks(f, out), print_block_checks(f, out);
+  else if (is_part(name, "FURTHER_CHECKS")) print_alignment_checks(f, out), print_index_checks(f, out);
+  else if (is_part(name, "BEST")) add_best(f, out);
+  else if (is_part(name, "CHOICES")) print_for_isas(f, true, print_choice, out);
+  else add_file_part(f, name, out);
+}
+
+void print_entry_points(const FilePrinter *f, Text *out) {
+  print_file_template(f, entry_text, add_part, out);
 }

@@ -5,7 +5,7 @@
 #include "backends/codegen/emit/file_printer.h"
 
 // Prints FUNCTION_workspace_nbytes, FUNCTION_get_info and the entry point FUNCTION; before the file's first function
-// also PREFIX_has_isa. False: out of memory.
-bool print_entry_points(const FilePrinter *f, Text *out);
+// also PREFIX_has_isa.
+void print_entry_points(const FilePrinter *f, Text *out);
 
 #endif

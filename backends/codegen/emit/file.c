@@ -13,67 +13,12 @@
 #include "backends/codegen/emit/merge.h"
 #include "backends/codegen/emit/stages.h"
 #include "backends/codegen/emit/states.h"
+#include "backends/codegen/emit/template.h"
 
 #include <ctype.h>
 #include <string.h>
 
-// Prints the body of PREFIX_for: up to 32 ranges of consecutive blocks, which OpenMP's threads take.
-static void print_openmp_for(const char *p, Text *out) {
-  text_format(out,
-              "  (void)pool;\n#ifdef _OPENMP\n"
-              "  struct %s_share share[32];\n"
-              "  const size_t nshares = nblocks < 32 ? nblocks : 32;\n"
-              "  for (size_t i = 0; i < nshares; i++) {\n"
-              "    share[i].next = nblocks * i / nshares;\n"
-              "    share[i].end = nblocks * (i + 1) / nshares;\n  }\n"
-              "#pragma omp parallel if (nblocks > 1)\n  {\n"
-              "#pragma omp for schedule(static) nowait\n"
-              "    for (size_t i = 0; i < nshares; i++) %s_take(&share[i], task, args);\n"
-              "    for (size_t i = 0; i < nshares; i++) %s_take(&share[i], task, args);\n  }\n"
-              "#else\n  for (size_t b = 0; b < nblocks; b++) task(args, b);\n#endif\n",
-              p, p, p);
-}
-
-static void print_openmp_take(const char *p, Text *out) {
-  text_format(
-      out,
-      "#ifdef _OPENMP\n"
-      "/* Each thread begins with ranges of consecutive blocks, the same ones in each call, whose data its core's\n"
-      "   caches may still hold. Then it takes blocks from the other threads' ranges. */\n"
-      "struct %s_share {\n  size_t next, end;\n};\n\n"
-      "static void %s_take(struct %s_share *share, void (*task)(const void *, size_t), const void *args) {\n"
-      "  for (;;) {\n    size_t b;\n"
-      "#pragma omp atomic capture\n"
-      "    b = share->next++;\n"
-      "    if (b >= share->end) return;\n"
-      "    task(args, b);\n  }\n}\n#endif\n\n",
-      p, p, p);
-}
-
-static void print_pool(const FilePrinter *f, Text *out) {
-  static const char *const bodies[] = {
-      [EMIT_SERIAL] = "  (void)pool;\n  for (size_t b = 0; b < nblocks; b++) task(args, b);\n",
-      [EMIT_CALLBACK] = "  if (pool->parallel_for) pool->parallel_for(pool->context, nblocks, task, args);\n"
-                        "  else\n    for (size_t b = 0; b < nblocks; b++) task(args, b);\n",
-  };
-  const char *p = f->prefix;
-  const bool is_openmp = f->file->threads == EMIT_OPENMP;
-  const bool is_callback = f->file->threads == EMIT_CALLBACK, has_leaves = file_has_leaves(f->file);
-  if (is_callback || has_leaves) text_format(out, "struct %s_pool {\n", p);
-  else text_format(out, "struct %s_pool;\n\n", p);
-  if (is_callback) text_format(out, "  %s_parallel_for *parallel_for;\n  void *context;\n", p);
-  if (has_leaves) text_add_string(out, "  void (*mark)(void *marked, size_t part);\n  void *marked;\n");
-  if (is_callback || has_leaves) text_add_string(out, "};\n\n");
-  if (!f->has_shared_loops) return;
-  if (is_openmp) print_openmp_take(p, out);
-  text_format(out,
-              "static void %s_for(const struct %s_pool *pool, size_t nblocks, void (*task)(const void *, size_t), "
-              "const void *args) {\n",
-              p, p);
-  if (is_openmp) print_openmp_for(p, out);
-  else text_add_string(out, bodies[f->file->threads]);
-  text_add_string(out, "}\n\n");
-}
+extern const char source_text[], leaves_places[], leaves_run[], state_functions[];
 
 static const char quiet_pedantic[] =
     "#ifdef __GNUC__\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wpedantic\"\n#endif\n";
@@ -293,36 +238,34 @@ static void print_inclusions(const FileParts *file, Text *out) {
   text_add_string(out, "#undef NG_SOURCE\n\n");
 }
 
-static bool print_included(const FileParts *file, Text *out) {
+static void print_included(const FileParts *file, Text *out) {
   const FilePrinter *f = &file->functions[0];
   Text merged;
   text_init(&merged, out->allocator);
   text_add_string(out, "\n#elif defined NG /* the code of one instruction set */\n\n");
   text_add_string(out, quiet_pedantic);
-  const bool ok = merge_sections(file->sections, f->file->nisas, &merged);
+  out->out_of_memory |= !merge_sections(file->sections, f->file->nisas, &merged);
   add_own_names(&merged, f->prefix, out);
   print_undefinitions(&file->vocabulary, out);
   text_add_string(out, loud_pedantic);
   text_add_string(out, "#endif\n");
   text_deinit(&merged);
-  return ok;
 }
 
-static bool print_source(const FileParts *file, Text *out) {
-  const FilePrinter *f = &file->functions[0];
-  bool ok = true;
-  print_origin(f, out);
-  if (is_merged(file)) text_add_string(out, "#ifndef NG_ISA\n");
-  print_state_includes(f, out);
-  text_format(out, "#include \"%s.h\"\n\n", f->file->file_stem);
-  print_prologue(out);
-  text_add(out, text_string(&file->constants.text), file->constants.text.nbytes);
-  print_pool(f, out);
-  if (is_merged(file)) print_inclusions(file, out);
-  else print_only_section(file, out);
-  if (file_has_leaves(f->file)) print_step_runner(f->prefix, out);
-  for (size_t k = 0; ok && k < file->nfunctions; k++) ok = print_entry_points(&file->functions[k], out);
-  return ok && print_state_functions(f, out) && (!is_merged(file) || print_included(file, out));
+static void add_part(const void *context, const char *name, Text *out) {
+  const FilePrinter *f = context; // the first of the file's functions
+  const FileParts *file = f->parts;
+  if (is_part(name, "ORIGIN")) print_origin(f, out);
+  else if (is_part(name, "STEM")) text_add_string(out, f->file->file_stem);
+  else if (is_part(name, "PROLOGUE")) print_prologue(out);
+  else if (is_part(name, "CONSTANTS")) text_add(out, text_string(&file->constants.text), file->constants.text.nbytes);
+  else if (is_part(name, "SECTIONS")) is_merged(file) ? print_inclusions(file, out) : print_only_section(file, out);
+  else if (is_part(name, "PLACES")) print_file_template(f, leaves_places, NULL, out);
+  else if (is_part(name, "RUN")) print_file_template(f, leaves_run, NULL, out);
+  else if (is_part(name, "STATE_FUNCTIONS")) print_file_template(f, state_functions, add_state_part, out);
+  else if (is_part(name, "INCLUDED")) print_included(file, out);
+  for (size_t k = 0; is_part(name, "ENTRY_POINTS") && k < file->nfunctions; k++)
+    print_entry_points(&file->functions[k], out);
 }
 
 static bool begin_function(FilePrinter *f, const EmittedFile *file, size_t k, Arena *scratch) {
@@ -354,15 +297,17 @@ static bool print_file(FileParts *file, EmittedFile *emitted, const Allocator *a
   emitted->nblocks = file->states.nblocks;
   for (size_t k = 0; k < file->nfunctions; k++) {
     file->functions[k].states = &file->states;
+    file->functions[k].parts = file;
     if (emitted->functions[k].stages) file->functions[k].workspace_nbytes = stages_workspace(&file->functions[k]);
     emitted->functions[k].has_open_workspace = file->functions[k].has_open_workspace;
     has_shared_loops |= file->functions[k].has_shared_loops;
   }
   file->functions[0].has_shared_loops = has_shared_loops;
   text_init(&text, allocator);
-  print_header(file->functions, file->nfunctions, &text);
-  ok = text_move_wrapped(header, &text) && print_source(file, &text) && text_move_wrapped(source, &text) &&
-       !file->constants.text.out_of_memory;
+  print_header(file->functions, &text);
+  ok = text_move_wrapped(header, &text);
+  print_file_template(file->functions, source_text, add_part, &text);
+  ok = text_move_wrapped(source, &text) && ok && !file->constants.text.out_of_memory;
   text_deinit(&text);
   return ok;
 }

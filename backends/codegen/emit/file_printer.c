@@ -1,5 +1,7 @@
 #include "backends/codegen/emit/file_printer.h"
 
+#include "backends/codegen/emit/isa_guards.h"
+#include "backends/codegen/emit/template.h"
 #include "ir/operators/operator.h"
 
 #include <ctype.h>
@@ -29,4 +31,58 @@ bool input_has_leaves(const Value *v) {
 void add_isa(const FilePrinter *f, size_t i, Text *out) {
   text_format(out, "%s_ISA_", f->prefix);
   for (const char *c = f->file->isas[i]->name; *c; c++) text_format(out, "%c", toupper((unsigned char)*c));
+}
+
+void add_isa_case(const FilePrinter *f, size_t i, Text *out) {
+  text_add_string(out, "  case ");
+  add_isa(f, i, out);
+  text_add_string(out, ": ");
+}
+
+void print_for_isas(const FilePrinter *f, bool from_best, void (*print)(const FilePrinter *f, size_t isa, Text *out),
+                    Text *out) {
+  const char *guard = NULL;
+  for (size_t n = 0; n < f->file->nisas; n++) {
+    const size_t i = from_best ? f->file->nisas - 1 - n : n;
+    if (!f->has_section[i]) continue;
+    change_guard(&guard, f->file->isas[i], out);
+    print(f, i, out);
+  }
+  change_guard(&guard, NULL, out);
+}
+
+static bool any_input_has_leaves(const Graph *g) {
+  for (size_t i = 0; i < ninputs_given(g); i++)
+    if (input_has_leaves(g->inputs[i])) return true;
+  return false;
+}
+
+void add_file_part(const void *context, const char *name, Text *out) {
+  const FilePrinter *f = context;
+  if (is_part(name, "FUNCTION")) text_add_string(out, f->function->name);
+  else if (is_part(name, "NLEAVES")) text_format(out, "%lld", (long long)f->graph->nleaves);
+}
+
+void print_file_template(const FilePrinter *f, const char *text,
+                         void (*add_part)(const void *f, const char *name, Text *out), Text *out) {
+  const TemplateFact facts[] = {
+      {"CALLBACK", f->file->threads == EMIT_CALLBACK},
+      {"OPENMP", f->file->threads == EMIT_OPENMP},
+      {"SERIAL", f->file->threads == EMIT_SERIAL},
+      {"STATES", f->states->count > 0},
+      {"LEAVES", file_has_leaves(f->file)},
+      {"POOL", f->file->threads == EMIT_CALLBACK || file_has_leaves(f->file)},
+      {"SHARED", f->has_shared_loops},
+      {"STAGES", f->function->stages},
+      {"OPEN", f->has_open_workspace},
+      {"FIXED", !f->has_open_workspace && !f->function->stages},
+      {"UPDATES", f->graph->nupdates > 0},
+      {"DIMS", f->graph->ndims > 0},
+      {"WORKSPACE", f->workspace_nbytes > 0},
+      {"FIRST", f->function == f->file->functions},
+      {"MERGED", f->file->nisas > 1},
+      {"LEAF_INPUTS", any_input_has_leaves(f->graph)},
+      {NULL, false},
+  };
+  print_template(&(Template){text, f->prefix, add_part, f, facts}, out);
 }

@@ -32,6 +32,7 @@ typedef struct FilePrinter {
   EmittedFunction *function;
   const Graph *graph; // the first program's
   const FileStates *states;
+  const struct FileParts *parts; // file.c
   Arena *scratch;
   const char **member;         // by value->index: the parameter's name
   const char **dim_member;     // by open dim: the parameter's name
@@ -48,7 +49,15 @@ typedef struct FilePrinter {
 size_t ninputs_given(const Graph *g);
 size_t noutputs_given(const Graph *g);
 bool file_has_leaves(const EmittedFile *file);
-bool input_has_leaves(const Value *v);                   // each rank passes only its own leaves; false if empty
-void add_isa(const FilePrinter *f, size_t i, Text *out); // the constant PREFIX_ISA_NAME of file->isas[i]
+bool input_has_leaves(const Value *v); // each rank passes only its own leaves; false if empty
+// Prints a template (template.h), in whose conditions the names of file_printer.c stand for facts about the function.
+void print_file_template(const FilePrinter *f, const char *text,
+                         void (*add_part)(const void *f, const char *name, Text *out), Text *out);
+void add_file_part(const void *context, const char *name, Text *out); // FUNCTION or NLEAVES
+void add_isa(const FilePrinter *f, size_t i, Text *out);              // the constant PREFIX_ISA_NAME of file->isas[i]
+void add_isa_case(const FilePrinter *f, size_t i, Text *out);         // "  case PREFIX_ISA_NAME: "
+// Prints for each instruction set that the file has code for, under the condition that compilers support it.
+void print_for_isas(const FilePrinter *f, bool from_best, void (*print)(const FilePrinter *f, size_t isa, Text *out),
+                    Text *out);
 
 #endif

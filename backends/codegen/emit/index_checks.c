@@ -38,7 +38,7 @@ static void print_function(const FilePrinter *f, Type type, const IndexCheck *c,
   text_add_string(out, "  }\n  return !is_wrong;\n}\n\n");
 }
 
-bool print_index_functions(const FilePrinter *f, Text *out) {
+void print_index_functions(const FilePrinter *f, Text *out) {
   enum { KINDS = 4 };
   size_t count;
   const IndexCheck *checks = graph_index_checks(f->graph, false, f->scratch, &count);
@@ -49,7 +49,7 @@ bool print_index_functions(const FilePrinter *f, Text *out) {
     if (!(*of_kind & TYPE_BIT(type))) print_function(f, type, &checks[i], out);
     *of_kind |= TYPE_BIT(type);
   }
-  return checks;
+  out->out_of_memory |= !checks;
 }
 
 static void add_extent(const FilePrinter *f, Extent e, Text *out) {
@@ -114,7 +114,7 @@ static void add_first_place(const FilePrinter *f, const IndexCheck *c, const Val
   }
 }
 
-bool print_index_checks(const FilePrinter *f, Text *out) {
+void print_index_checks(const FilePrinter *f, Text *out) {
   size_t count;
   const IndexCheck *checks = graph_index_checks(f->graph, false, f->scratch, &count);
   for (size_t i = 0; i < count; i++) {
@@ -143,5 +143,5 @@ bool print_index_checks(const FilePrinter *f, Text *out) {
     else if (c->ignored) text_format(out, ", %lld", (long long)*c->ignored);
     text_format(out, ")) return %s_INDEX_OUT_OF_RANGE;\n%s", f->prefix, c->has_region ? "  }\n" : "");
   }
-  return checks;
+  out->out_of_memory |= !checks;
 }

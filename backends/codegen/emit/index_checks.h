@@ -4,8 +4,8 @@
 
 #include "backends/codegen/emit/file_printer.h"
 
-// False: out of memory. Both print nothing for a graph without such inputs.
-bool print_index_functions(const FilePrinter *f, Text *out); // functions that the checks call
-bool print_index_checks(const FilePrinter *f, Text *out);    // statements that return PREFIX_INDEX_OUT_OF_RANGE
+// Both print nothing for a graph without such inputs.
+void print_index_functions(const FilePrinter *f, Text *out); // functions that the checks call
+void print_index_checks(const FilePrinter *f, Text *out);    // statements that return PREFIX_INDEX_OUT_OF_RANGE
 
 #endif

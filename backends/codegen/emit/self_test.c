@@ -43,18 +43,6 @@ void self_test_input(Tensor *t, size_t input, ValueRange range, int64_t nindices
 // The texts of self_test.in and state_test.in: @ stands for the prefix, %NAME% for a part that depends on the graph.
 extern const char self_test[], state_test[];
 
-static const char pool[] =
-    "/* Runs blocks in descending order, to show that the order does not matter. Compile with -DPARALLEL_FOR=NAME to\n"
-    "   run them by a function of your own. */\n"
-    "#ifdef PARALLEL_FOR\n"
-    "#ifdef __cplusplus\nextern \"C\"\n#endif\n"
-    "@_parallel_for PARALLEL_FOR;\n"
-    "#else\n#define PARALLEL_FOR backwards\n"
-    "static void backwards(void *context, size_t nblocks, @_task *task, const void *args) {\n"
-    "  (void)context;\n"
-    "  while (nblocks-- > 0) task(args, nblocks);\n"
-    "}\n#endif\n\n";
-
 static const EmittedFunction *function_of(const SelfTest *t) {
   return &t->file->functions[t->function];
 }
@@ -146,17 +134,9 @@ static void add_magnitudes(const SelfTest *t, Text *out) {
 
 // States
 
-static bool has_states(const SelfTest *t) {
-  return graph_of(t)->nstates > 0;
-}
-
 // Each function has a parameter for each block that it uses.
 static int nblocks_of(const SelfTest *t) {
-  return !has_states(t) ? 0 : t->function == 0 && t->file->nblocks > 1 ? 2 : 1;
-}
-
-static void add_blocks(const SelfTest *t, Text *out) {
-  for (int b = 0; b < nblocks_of(t); b++) text_format(out, "blocks[%d], ", b);
+  return !graph_of(t)->nstates ? 0 : t->function == 0 && t->file->nblocks > 1 ? 2 : 1;
 }
 
 // The index of a state of the function's graph among the file's states, which are the first graph's.
@@ -188,42 +168,21 @@ static void add_state_part(const SelfTest *t, const char *name, Text *out) {
     else if (is_part(name, "STATE_OUTPUT")) text_format(out, "%s%d", i ? ", " : "", (int)g->states[i].output);
   for (size_t i = 0; i < first->nstates && is_part(name, "FIRST_HASH"); i++)
     text_format(out, "%s0x%llXU", i ? ", " : "", (unsigned long long)first_hash(first, i, out));
-  if (is_part(name, "TEST_BLOCKS")) text_add_string(out, t->file->nblocks > 1 ? "blocks[0], blocks[1]" : "blocks[0]");
 }
 
-// Adds the allocation of blocks for states, for the tests of states and of calls.
-static void add_begin(const SelfTest *t, Text *out) {
-  const char *p = t->file->prefix;
-  text_add_string(out, "  unsigned char *memory[2] = {NULL, NULL};\n");
-  text_format(out, "  blocks[0] = new_block(%s_PARAMETERS_NBYTES, &memory[0]);\n", p);
-  if (t->file->nblocks > 1) text_format(out, "  blocks[1] = new_block(%s_OPTIMIZER_NBYTES, &memory[1]);\n", p);
-  text_format(out, "  test_first_values();\n#ifndef %s_NO_FILES\n  test_files();\n#endif\n", p);
-}
-
-static void add_call(const SelfTest *t, Text *out) {
+// Adds the arguments of a call, up to the blocks of states.
+static void add_arguments(const SelfTest *t, Text *out) {
   const Graph *g = graph_of(t);
-  text_add_string(out, "  int status;\n  (void)in;\n  (void)out;\n  (void)number;\n");
-  if (has_states(t)) text_add_string(out, "  status = init_states(7);\n  put_states(in);\n");
-  text_format(out, "  status = %s(", function_of(t)->name);
   for (size_t i = 0; i < g->ndims; i++) text_format(out, "case_extents[number][%zu], ", i);
   for (size_t i = 0; i < ninputs_given(g); i++)
     text_format(out, "(const %s *)in[%zu], ", element_type(g->inputs[i]->type), i);
   for (size_t o = 0; o < noutputs_given(g); o++)
     text_format(out, "(%s *)out[%zu], ", element_type(g->outputs[o]->type), o);
-  add_blocks(t, out);
-  text_format(out, "workspace, nbytes, isa%s%s);\n", t->file->threads == EMIT_CALLBACK ? ", PARALLEL_FOR, NULL" : "",
-              function_of(t)->stages ? ", NULL" : "");
-  if (has_states(t)) text_add_string(out, "  take_states(out);\n");
-  text_add_string(out, "  return status;\n");
+  for (int b = 0; b < nblocks_of(t); b++) text_format(out, "blocks[%d], ", b);
 }
 
-// Prints the call of PREFIX_workspace_nbytes, which takes extents only if the size depends on them.
-static void add_workspace_call(const SelfTest *t, Text *out) {
-  text_format(out, "  (void)number;\n  return %s_workspace_nbytes(", function_of(t)->name);
-  if (function_of(t)->stages) text_add_string(out, "NULL");
-  for (size_t i = 0; function_of(t)->has_open_workspace && i < graph_of(t)->ndims; i++)
-    text_format(out, "%scase_extents[number][%zu]", i ? ", " : "", i);
-  text_add_string(out, ");\n");
+static void add_case_extents(const SelfTest *t, Text *out) {
+  for (size_t i = 0; i < graph_of(t)->ndims; i++) text_format(out, "%scase_extents[number][%zu]", i ? ", " : "", i);
 }
 
 // Prints calls with one extent out of range; the other extents are those of the first case.
@@ -243,6 +202,8 @@ static void add_ranges(const SelfTest *t, Text *out) {
     }
 }
 
+static void print_text(const SelfTest *t, const char *text, Text *out);
+
 // Adds the text for %NAME%.
 static void add_part(const void *context, const char *name, Text *out) {
   const SelfTest *t = context;
@@ -252,11 +213,6 @@ static void add_part(const void *context, const char *name, Text *out) {
   else if (is_part(name, "NGRAPHSTATES")) text_format(out, "%zu", graph_of(t)->nstates);
   else if (is_part(name, "NUPDATES")) text_format(out, "%zu", graph_of(t)->nupdates);
   else if (is_part(name, "FUNCTION")) text_add_string(out, function_of(t)->name);
-  else if (is_part(name, "STATE_TEST") && has_states(t))
-    print_template(&(Template){state_test, t->file->prefix, add_part, t}, out);
-  else if (is_part(name, "LIST") && has_states(t)) text_add_string(out, "  list_states(inputs, outputs);\n");
-  else if (is_part(name, "BEGIN") && has_states(t)) add_begin(t, out);
-  else if (is_part(name, "END") && has_states(t)) text_add_string(out, "  free(memory[0]);\n  free(memory[1]);\n");
   else if (is_part(name, "EXPECTED")) add_expected(t, out);
   else if (is_part(name, "NDIMS")) text_format(out, "%zu", ndims);
   else if (is_part(name, "NCASES")) text_format(out, "%zu", t->ncases);
@@ -266,8 +222,9 @@ static void add_part(const void *context, const char *name, Text *out) {
   else if (is_part(name, "CHECKED")) add_numbers(t, ninputs, checked_of, out);
   else if (is_part(name, "MAGNITUDES")) add_magnitudes(t, out);
   else if (is_part(name, "RANGES")) add_ranges(t, out);
-  else if (is_part(name, "WANTED")) add_workspace_call(t, out);
-  else if (is_part(name, "CALL")) add_call(t, out);
+  else if (is_part(name, "CASE_EXTENTS")) add_case_extents(t, out);
+  else if (is_part(name, "ARGUMENTS")) add_arguments(t, out);
+  else if (is_part(name, "STATE_TEST")) print_text(t, state_test, out);
   else if (is_part(name, "VALUES")) {
     for (size_t i = 0; i < ninputs; i++) text_format(out, "%d, ", t->ranges[i]);
     text_add_string(out, "0");
@@ -282,11 +239,21 @@ static void add_part(const void *context, const char *name, Text *out) {
       for (uint32_t i = 0; i < function_of(t)->in_place[o].count; i++)
         text_format(out, "{%zu, %u}, ", o, function_of(t)->in_place[o].inputs[i]);
     text_add_string(out, "{-1, -1}");
-  } else if (is_part(name, "POOL") && t->file->threads == EMIT_CALLBACK) {
-    print_template(&(Template){pool, t->file->prefix, NULL, NULL}, out);
   } else {
     add_state_part(t, name, out);
   }
+}
+
+static void print_text(const SelfTest *t, const char *text, Text *out) {
+  const TemplateFact facts[] = {
+      {"CALLBACK", t->file->threads == EMIT_CALLBACK},
+      {"STATES", graph_of(t)->nstates > 0},
+      {"OPTIMIZER", t->file->nblocks > 1},
+      {"STAGES", function_of(t)->stages},
+      {"OPEN", function_of(t)->has_open_workspace},
+      {NULL, false},
+  };
+  print_template(&(Template){text, t->file->prefix, add_part, t, facts}, out);
 }
 
 bool emit_self_test(const SelfTest *t, Text *out) {
@@ -297,6 +264,6 @@ bool emit_self_test(const SelfTest *t, Text *out) {
               " from the graph %s.\n\nSPDX-License-Identifier: MIT-0 */\n"
               "#include \"%s.h\"\n\n",
               t->file->file_stem, function_of(t)->hash, t->file->file_stem);
-  print_template(&(Template){self_test, t->file->prefix, add_part, t}, &text);
+  print_text(t, self_test, &text);
   return text_move_wrapped(out, &text);
 }

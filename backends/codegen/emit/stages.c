@@ -1,12 +1,11 @@
 #include "backends/codegen/emit/stages.h"
 
 #include "backends/codegen/emit/emit.h"
-#include "backends/codegen/emit/isa_guards.h"
 #include "backends/codegen/emit/template.h"
 #include "backends/codegen/leaves/leaves.h"
 #include "backends/codegen/print/printer.h"
 
-extern const char leaves_places[], leaves_run[];
+extern const char stages_text[];
 
 bool stages_is_leaf(const EmittedStages *s, uint32_t function) {
   for (size_t i = 0; i < s->step->nstages; i++)
@@ -18,16 +17,6 @@ size_t stages_workspace(const FilePrinter *f) {
   struct ngrad_step step = *f->function->stages->step;
   step.scratch_nbytes = f->scratch_nbytes;
   return step_nbytes(&step, NULL);
-}
-
-// The runner
-
-void print_step_runner(const char *prefix, Text *out) {
-  text_add_string(out, "/* ---- Steps with leaves ---- */\n\n");
-  print_template(&(Template){leaves_places, prefix, NULL, NULL}, out);
-  text_add_string(out, "\n");
-  print_template(&(Template){leaves_run, prefix, NULL, NULL}, out);
-  text_add_string(out, "\n");
 }
 
 // Tables
@@ -102,7 +91,7 @@ static void print_numbers(const FilePrinter *f, size_t count, Text *out) {
 
 // Prints an instruction set's tables. Stages are the same for all instruction sets; functions, and the parts after
 // which buckets are complete, are not.
-static bool print_tables_of(const FilePrinter *f, size_t isa, Text *out) {
+static void print_tables_of(const FilePrinter *f, size_t isa, Text *out) {
   const EmittedStages *stages = f->function->stages;
   const struct ngrad_step *step = stages->step;
   const char *name = f->function->name, *p = f->prefix, *isa_name = f->file->isas[isa]->name;
@@ -110,7 +99,8 @@ static bool print_tables_of(const FilePrinter *f, size_t isa, Text *out) {
     const struct ngrad_stage *s = &step->stages[i];
     if (!s->nbuckets) continue;
     size_t *parts = ARENA_ARRAY(f->scratch, size_t, s->nbuckets);
-    if (!parts) return false;
+    out->out_of_memory |= !parts;
+    if (!parts) return;
     step_find_parts(s, stages->programs[s->leaf->number][isa], parts);
     text_format(out, "static const struct %s_leaves_bucket %s_%s_buckets_%zu[] = {\n", p, name, isa_name, i);
     for (size_t b = 0; b < s->nbuckets; b++) {
@@ -139,33 +129,17 @@ static bool print_tables_of(const FilePrinter *f, size_t isa, Text *out) {
               name, isa_name, p);
   for (size_t i = 0; i < stages->nfunctions; i++) text_format(out, "  %s_%s_%zu_run,\n", name, isa_name, i);
   text_add_string(out, "};\n");
-  return true;
 }
 
 static void print_step_of(const FilePrinter *f, size_t isa, Text *out) {
-  const char *name = f->function->name, *isa_name = f->file->isas[isa]->name;
-  text_add_string(out, "  case ");
-  add_isa(f, isa, out);
-  text_format(out, ": step.stages = %s_%s_stages; break;\n", name, isa_name);
+  add_isa_case(f, isa, out);
+  text_format(out, "step.stages = %s_%s_stages; break;\n", f->function->name, f->file->isas[isa]->name);
 }
 
 static void print_call_of(const FilePrinter *f, size_t isa, Text *out) {
-  text_add_string(out, "  case ");
-  add_isa(f, isa, out);
-  text_format(out, ": %s_%s_functions[function](inputs, outputs, (unsigned char *)scratch, &pool); break;\n",
+  add_isa_case(f, isa, out);
+  text_format(out, "%s_%s_functions[function](inputs, outputs, (unsigned char *)scratch, &pool); break;\n",
               f->function->name, f->file->isas[isa]->name);
-}
-
-// Prints the cases of a switch over the instruction sets that the file has code for.
-static void print_cases(const FilePrinter *f, void (*print)(const FilePrinter *f, size_t isa, Text *out), Text *out) {
-  const char *guard = NULL;
-  for (size_t i = f->file->nisas; i-- > 0;) {
-    if (!f->has_section[i]) continue;
-    change_guard(&guard, f->file->isas[i], out);
-    print(f, i, out);
-  }
-  change_guard(&guard, NULL, out);
-  text_add_string(out, "  default: break;\n  }\n");
 }
 
 // The number of constants with a row for each leaf: the largest number in places, plus one.
@@ -179,106 +153,28 @@ static size_t count_numbers(const struct ngrad_step *step) {
   return count;
 }
 
-static void print_step_function(const FilePrinter *f, size_t nnumbers, Text *out) {
+static void add_part(const void *context, const char *name, Text *out) {
+  const FilePrinter *f = context;
   const struct ngrad_step *step = f->function->stages->step;
-  const char *name = f->function->name, *p = f->prefix;
-  text_format(out,
-              "static struct %s_leaves_step %s_step(int isa) {\n"
-              "  struct %s_leaves_step step = {%lld, NULL, %zu, %zu, %zu, %zu, %zu, ",
-              p, name, p, (long long)step->nleaves, step->nstages, step->common_nbytes, step->own_nbytes,
-              f->scratch_nbytes, step->most_operands);
-  if (nnumbers) text_format(out, "%s_numbers};\n", name);
-  else text_add_string(out, "NULL};\n");
-  text_add_string(out, "  switch (isa) {\n");
-  print_cases(f, print_step_of, out);
-  text_add_string(out, "  return step;\n}\n\n");
+  if (is_part(name, "SIZES"))
+    text_format(out, "%zu, %zu, %zu, %zu, %zu", step->nstages, step->common_nbytes, step->own_nbytes, f->scratch_nbytes,
+                step->most_operands);
+  else if (is_part(name, "NUMBERS") && !count_numbers(step)) text_add_string(out, "NULL");
+  else if (is_part(name, "NUMBERS")) text_format(out, "%s_numbers", f->function->name);
+  else if (is_part(name, "STEPS")) print_for_isas(f, true, print_step_of, out);
+  else if (is_part(name, "CALLS")) print_for_isas(f, true, print_call_of, out);
+  else add_file_part(f, name, out);
 }
 
-static void print_call_function(const FilePrinter *f, Text *out) {
-  const char *name = f->function->name, *p = f->prefix;
-  const bool is_callback = f->file->threads == EMIT_CALLBACK;
-  text_format(out, "struct %s_target {\n  int isa;\n", name);
-  if (is_callback) text_format(out, "  %s_parallel_for *parallel_for;\n  void *context;\n", p);
-  text_format(
-      out,
-      "};\n\nstatic int %s_call(void *context, uint32_t function, const void *const *inputs, void *const *outputs,\n"
-      "    void *scratch, void (*mark)(void *marked, size_t part), void *marked) {\n"
-      "  const struct %s_target *target = (const struct %s_target *)context;\n  const struct %s_pool pool = {%smark, "
-      "marked};\n"
-      "  switch (target->isa) {\n",
-      name, name, name, p, is_callback ? "target->parallel_for, target->context, " : "");
-  print_cases(f, print_call_of, out);
-  text_add_string(out, "  return 0;\n}\n\n");
-}
-
-// Prints the function that runs the step. The graph's names are only in the entry point, so that they cannot clash with
-// this function's variables.
-static void print_runner(const FilePrinter *f, Text *out) {
-  const char *name = f->function->name, *p = f->prefix;
-  const bool is_callback = f->file->threads == EMIT_CALLBACK;
-  text_format(out,
-              "static int %s_run_step(const void *const *inputs, void *const *outputs, void *workspace, int isa,\n    ",
-              name);
-  if (is_callback) text_format(out, "%s_parallel_for *parallel_for, void *context, ", p);
-  text_format(out,
-              "const %s_ranks *ranks) {\n  struct %s_target target = {isa%s};\n"
-              "  const struct %s_leaves_step step = %s_step(isa);\n"
-              "  const struct %s_leaves_caller caller = {&target, %s_call};\n"
-              "  return %s_leaves_step_run(&step, ranks, &caller, inputs, outputs, workspace) ? %s_RANKS_FAILED : "
-              "%s_OK;\n}\n\n",
-              p, name, is_callback ? ", parallel_for, context" : "", p, name, p, name, p, p, p);
-}
-
-static bool any_input_has_leaves(const Graph *g) {
-  for (size_t i = 0; i < ninputs_given(g); i++)
-    if (input_has_leaves(g->inputs[i])) return true;
-  return false;
-}
-
-static void print_leaf_count(const FilePrinter *f, Text *out) {
-  const long long nleaves = (long long)f->function->stages->step->nleaves;
-  text_format(out,
-              "static int64_t %s_count_leaves(const %s_ranks *ranks) {\n"
-              "  return ranks ? %s_leaves_first_leaf(%lld, ranks->rank + 1, ranks->count) -\n"
-              "                     %s_leaves_first_leaf(%lld, ranks->rank, ranks->count)\n"
-              "               : %lld;\n}\n\n",
-              f->function->name, f->prefix, f->prefix, nleaves, f->prefix, nleaves, nleaves);
-}
-
-bool print_stages(const FilePrinter *f, Text *out) {
+void print_stages(const FilePrinter *f, Text *out) {
   const struct ngrad_step *step = f->function->stages->step;
-  const size_t nnumbers = count_numbers(step);
-  const char *guard = NULL;
-  bool ok = true;
-  print_numbers(f, nnumbers, out);
+  print_numbers(f, count_numbers(step), out);
   for (size_t i = 0; i < step->nstages; i++) {
     print_function(f, step->stages[i].common, out);
     print_function(f, step->stages[i].leaf, out);
     print_shared(f, i, out);
   }
-  for (size_t i = 0; i < f->file->nisas && ok; i++) {
-    if (!f->has_section[i]) continue;
-    change_guard(&guard, f->file->isas[i], out);
-    ok = print_tables_of(f, i, out);
-  }
-  change_guard(&guard, NULL, out);
+  print_for_isas(f, false, print_tables_of, out);
   text_add_string(out, "\n");
-  print_step_function(f, nnumbers, out);
-  print_call_function(f, out);
-  print_runner(f, out);
-  if (any_input_has_leaves(f->graph)) print_leaf_count(f, out);
-  return ok;
-}
-
-void print_stages_workspace(const FilePrinter *f, Text *out) {
-  text_format(out, "const %s_ranks *ranks) {\n  const struct %s_leaves_step step = %s_step(", f->prefix, f->prefix,
-              f->function->name);
-  add_isa(f, 0, out);
-  text_format(out, ");\n  return %s_leaves_step_nbytes(&step, ranks);\n}\n\n", f->prefix);
-}
-
-void print_stages_run(const FilePrinter *f, Text *out) {
-  text_format(out, "  if (!%s_has_isa(isa)) return %s_UNKNOWN_ISA;\n", f->prefix, f->prefix);
-  text_format(out, "  return %s_run_step(inputs, outputs, workspace, isa, %sranks);\n}\n", f->function->name,
-              f->file->threads == EMIT_CALLBACK ? "parallel_for, context, " : "");
+  print_file_template(f, stages_text, add_part, out);
 }

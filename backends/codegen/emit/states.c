@@ -78,28 +78,6 @@ void print_block_checks(const FilePrinter *f, Text *out) {
   }
 }
 
-// Header
-
-static const char header_text[] =
-    "/* States are tensors that live from call to call. The caller gives the memory for them, in blocks that are "
-    "aligned "
-    "to\n   64 bytes and have these sizes. Where in its block a state is has a macro, too. */\n"
-    "%SIZES%enum { @_NSTATES = %NSTATES% };\n\n"
-    "typedef struct @_state {\n  const char *name;\n  const char *type; /* as in @_tensor */\n  int rank;\n"
-    "  int64_t extent[8];\n  int order[8]; /* the layout: axes from the slowest to the fastest */\n"
-    "  int block;    /* 0: parameters; 1: optimizer */\n  size_t offset, nbytes;\n} @_state;\n"
-    "const @_state *@_get_states(void); /* @_NSTATES of them */\n\n"
-    "/* Gives all states their first values, which are functions of the seed, the same on every machine.\n"
-    "   In this function and the next two, blocks but the first may be NULL: their states are left out. */\n"
-    "int @_init(%BLOCKS%, uint64_t seed);\n\n"
-    "/* Files of states, unless @_NO_FILES is defined: .npz, as numpy.load reads them. What is saved\n"
-    "   depends on the states alone, also on machines with the other order of bytes. @_save writes\n"
-    "   PATH.tmp and then renames it; until then, and if it fails, the old file stays. @_load takes\n"
-    "   entries by name, ignores others, and takes files of numpy.savez. It checks all names, types,\n"
-    "   shapes and checksums before it changes a state. */\n"
-    "#ifndef @_NO_FILES\nint @_save(%CONST_BLOCKS%, const char *path);\nint @_load(%BLOCKS%, const char "
-    "*path);\n#endif\n\n";
-
 static void add_sizes(const FilePrinter *f, Text *out) {
   static const char *const macros[] = {"PARAMETERS", "OPTIMIZER"};
   const FileStates *states = f->states;
@@ -200,7 +178,7 @@ static size_t longest_name(const FilePrinter *f) {
   return longest;
 }
 
-static void add_part(const void *context, const char *name, Text *out) {
+void add_state_part(const void *context, const char *name, Text *out) {
   const FilePrinter *f = context;
   const bool has_optimizer = f->states->nblocks > 1;
   if (is_part(name, "SIZES")) add_sizes(f, out);
@@ -214,45 +192,4 @@ static void add_part(const void *context, const char *name, Text *out) {
     if (is_part(name, "FIRSTS")) add_first(f, i, out);
     else if (is_part(name, "STATES")) add_state(f, i, out);
     else if (is_part(name, "ARRAYS") && is_given(f, i)) print_given(f, i, out);
-}
-
-static const char statuses[] =
-    ",\n  /* of files */\n  @_CANNOT_OPEN = 16,\n  @_CANNOT_WRITE = 17, /* the disk is full, for instance */\n"
-    "  @_CANNOT_READ = 18,\n  @_NOT_AN_ARCHIVE = 19,\n"
-    "  @_TRUNCATED = 20,     /* the file ends too early */\n"
-    "  @_DAMAGED = 21,       /* a checksum or a length is wrong */\n"
-    "  @_UNSUPPORTED = 22,   /* compressed or encrypted entries */\n"
-    "  @_MISSING_STATE = 23, /* a state has no entry */\n"
-    "  @_WRONG_STATE = 24    /* an entry has another type or shape than its state */";
-
-void add_state_statuses(const FilePrinter *f, Text *out) {
-  if (f->states->count) print_template(&(Template){statuses, f->prefix, NULL, NULL}, out);
-}
-
-void print_states_in_header(const FilePrinter *f, Text *out) {
-  if (f->states->count) print_template(&(Template){header_text, f->prefix, add_part, f}, out);
-}
-
-// Defines feature macros: fsync and fileno are POSIX, which compilers in strict modes hide otherwise.
-void print_state_includes(const FilePrinter *f, Text *out) {
-  if (!f->states->count) return;
-  text_format(out,
-              "#ifndef %s_NO_FILES\n#if !defined _POSIX_C_SOURCE && (defined __unix__ || defined __APPLE__)\n"
-              "#ifdef __clang__\n#pragma clang diagnostic push\n"
-              "#pragma clang diagnostic ignored \"-Wreserved-macro-identifier\"\n"
-              "#pragma clang diagnostic ignored \"-Wreserved-id-macro\"\n#endif\n"
-              "#define _POSIX_C_SOURCE 200809L\n"
-              "#ifdef __clang__\n#pragma clang diagnostic pop\n#endif\n#endif\n"
-              "#include <errno.h>\n#include <stdio.h>\n"
-              "#if defined __unix__ || defined __APPLE__\n#include <unistd.h>\n#endif\n#endif\n\n",
-              f->prefix);
-}
-
-bool print_state_functions(const FilePrinter *f, Text *out) {
-  extern const char state_functions[];
-  if (!f->states->count) return !out->out_of_memory;
-  text_format(out, "#define NG(name) %s_##name\n\n", f->prefix);
-  print_template(&(Template){state_functions, f->prefix, add_part, f}, out);
-  text_add_string(out, "\n#undef NG\n");
-  return !out->out_of_memory;
 }

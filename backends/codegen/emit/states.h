@@ -14,9 +14,7 @@ void add_block_parameters(const FilePrinter *f, Text *out);
 void add_state_address(const FilePrinter *f, const Value *state, Text *out);
 void print_block_checks(const FilePrinter *f, Text *out); // statements that return a status
 
-void add_state_statuses(const FilePrinter *f, Text *out); // enumerators
-void print_states_in_header(const FilePrinter *f, Text *out);
-void print_state_includes(const FilePrinter *f, Text *out);  // before all other includes
-bool print_state_functions(const FilePrinter *f, Text *out); // false: out of memory
+void add_state_part(const void *context, const char *name,
+                    Text *out); // a part of a template: of header.in, for instance
 
 #endif

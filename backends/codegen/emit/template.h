@@ -1,4 +1,5 @@
-// Prints template texts, in which @ stands for the file's prefix, and %NAME% for a part that add_part prints.
+// Prints template texts. In these, @ stands for the file's prefix, %NAME% for a part that add_part prints, and
+// %IF_NAME%TEXT%END% for TEXT if the fact NAME is true; %NO_NAME%TEXT%END%, if not.
 #ifndef NGRAD_BACKENDS_CODEGEN_EMIT_TEMPLATE_H
 #define NGRAD_BACKENDS_CODEGEN_EMIT_TEMPLATE_H
 
@@ -6,10 +7,16 @@
 
 #include <stdbool.h>
 
+typedef struct TemplateFact {
+  const char *name;
+  bool is_true;
+} TemplateFact;
+
 typedef struct Template {
   const char *text, *prefix;
   void (*add_part)(const void *context, const char *name, Text *out); // in `name`, % follows the part's name
   const void *context;
+  const TemplateFact *facts; // ended by a name NULL
 } Template;
 
 void print_template(const Template *t, Text *out);
