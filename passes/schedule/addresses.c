@@ -161,33 +161,18 @@ bool may_be_unwanted(const Recipe *r, AccessId id) {
   return !a->value && r->wants->may_be_unwanted && r->wants->may_be_unwanted[a->temporary];
 }
 
-void declare_pointer(Recipe *r, AccessId id, bool is_written) {
-  const Access *a = &r->k->accesses[id];
-  const Temporary *temporary = a->value || !access_has_addresses(a) ? NULL : &r->schedule->temporaries[a->temporary];
-  const bool differs_by_row = varies_by_row(r, access_axes(r->k, a));
-  if (temporary && temporary->is_own)
-    add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_TEMPORARY, .access = id, .nelems = temporary->nelems});
-  else if (has_rows(r) && differs_by_row)
-    add(r, (LoopNode){.kind = NODE_LOCAL,
-                      .local = LOCAL_POINTERS,
-                      .access = id,
-                      .nelems = r->loop->rows,
-                      .is_written = is_written});
-  else if (!differs_by_row) // else set_pointer declares it, after the row's indices
-    add(r, (LoopNode){.kind = NODE_POINTER,
-                      .access = id,
-                      .address = element_address(r, id, shared_axes(r)),
-                      .is_written = is_written});
+Flag partial_flag(const Recipe *r, AccessId id) {
+  return may_be_unwanted(r, id) && !r->info->rows_in_lanes && !r->is_partial_tested ? FLAG_HAS_PARTIAL : FLAG_NONE;
 }
 
-void set_pointer(Recipe *r, AccessId id, bool is_written) {
+bool is_transposed(const Recipe *r, AccessId id) {
+  if (!r->info->rows_in_lanes) return false;
   const Access *a = &r->k->accesses[id];
-  if (!varies_by_row(r, access_axes(r->k, a))) return;
-  const bool may_be_null = is_written && access_has_addresses(a) && is_optional(r, id);
-  add(r, (LoopNode){.kind = NODE_POINTER,
-                    .access = id,
-                    .address = element_address(r, id, loop_outer_axes(r->loop)),
-                    .is_written = is_written,
-                    .is_row = has_rows(r),
-                    .flag = may_be_null ? FLAG_WANTED : FLAG_NONE});
+  return !r->is_tail && a->stride[loop_lane_axis(r->loop)] && a->stride[r->loop->axes[r->loop->nouter]] == 1;
+}
+
+bool is_column(const Recipe *r, AccessId id) {
+  if (!r->info->rows_in_lanes) return false;
+  const Access *a = &r->k->accesses[id];
+  return !r->is_tail && a->stride[loop_lane_axis(r->loop)] == 1 && a->stride[r->loop->axes[r->loop->nouter]] > 1;
 }

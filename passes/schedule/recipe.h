@@ -113,14 +113,11 @@ Address element_address(Recipe *r, AccessId id, AxisSet axes);
 void find_interior(Recipe *r, LoopNode *loop);
 // Sets the node's conditions on the bounds of the access that it loads.
 void add_bounds(Recipe *r, LoopNode *load, const Access *a);
-bool is_transposed(const Recipe *r, AccessId id);   // recipe_lanes.c: rows are copied, transposed
-bool is_column(const Recipe *r, AccessId id);       // recipe_lanes.c: columns are copied
+bool is_transposed(const Recipe *r, AccessId id);   // rows in lanes: rows are copied, transposed
+bool is_column(const Recipe *r, AccessId id);       // rows in lanes: columns are copied
 bool is_optional(const Recipe *r, AccessId id);     // an output for which the caller may pass NULL
 bool may_be_unwanted(const Recipe *r, AccessId id); // partial sums that only optional outputs need
-void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool));
-void declare_pointer(Recipe *r, AccessId id, bool is_written);
-void set_pointer(Recipe *r, AccessId id, bool is_written);
-void copy_rows(Recipe *r, AccessId id, bool is_written);
+Flag partial_flag(const Recipe *r, AccessId id);    // that guards an update of partial sums
 
 // values.c: nodes for values and stores.
 
@@ -133,7 +130,18 @@ void make_scalar(Recipe *r, ExprId id, AxisSet axes);
 void make_vector(Recipe *r, ExprId id);
 void store_scalar(Recipe *r, const Root *root);
 void store_vector(Recipe *r, const Root *root);
-Flag partial_flag(const Recipe *r, AccessId id);
+
+// pointers.c: row pointers. Loops whose inner axes have no elements have none.
+
+bool has_vectors(const Recipe *r); // the inner axes have elements
+// Whether an expression of this level has a row pointer for its access: the access varies over the vector axis, or, in
+// a product, over a step's rows and middle axes.
+bool has_row_pointer(const Recipe *r, Level level, AccessId access);
+// Calls f(r, access, is_written) for each access with a row pointer.
+void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool));
+void declare_pointer(Recipe *r, AccessId id, bool is_written);
+void set_pointer(Recipe *r, AccessId id, bool is_written);
+void copy_rows(Recipe *r, AccessId id, bool is_written); // rows in lanes: the array of the copy, and loads into it
 
 // vector_loop.c: the loop over vectors.
 

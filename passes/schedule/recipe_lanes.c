@@ -16,47 +16,6 @@ static bool suits(const Loop *loop) {
   return loop->rows_in_lanes;
 }
 
-bool is_transposed(const Recipe *r, AccessId id) {
-  if (!r->info->rows_in_lanes) return false;
-  const Access *a = &r->k->accesses[id];
-  return !r->is_tail && a->stride[loop_lane_axis(r->loop)] && a->stride[r->loop->axes[r->loop->nouter]] == 1;
-}
-
-bool is_column(const Recipe *r, AccessId id) {
-  if (!r->info->rows_in_lanes) return false;
-  const Access *a = &r->k->accesses[id];
-  return !r->is_tail && a->stride[loop_lane_axis(r->loop)] == 1 && a->stride[r->loop->axes[r->loop->nouter]] > 1;
-}
-
-static void copy_column(Recipe *r, AccessId id, int64_t width) {
-  const Access *a = &r->k->accesses[id];
-  const Index *lane = var(r, VAR_LANE, 0);
-  const Index *from = index_of(&r->b, INDEX_MULTIPLY, lane, stride_of(r, a, r->loop->axes[r->loop->nouter]));
-  open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
-                                 .var = {VAR_LANE, 0},
-                                 .value = number(r, 0),
-                                 .end = number(r, width),
-                                 .step = number(r, 1)}));
-  add(r, (LoopNode){.kind = NODE_LOAD_COLUMN,
-                    .access = id,
-                    .value = index_of(&r->b, INDEX_MULTIPLY, lane, number(r, LANES)),
-                    .address = {.base = BASE_POINTER, .access = id, .index = from}});
-  close_body(r);
-}
-
-void copy_rows(Recipe *r, AccessId id, bool is_written) {
-  const bool is_copied = is_column(r, id) && !is_written;
-  if (r->loop->copies_rows || (!is_transposed(r, id) && !is_copied)) return;
-  const int64_t width = r->k->axes[r->loop->axes[r->loop->nouter]].extent;
-  add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_COPY, .access = id, .nelems = width * LANES});
-  if (is_copied) copy_column(r, id, width);
-  else if (!is_written)
-    add(r, (LoopNode){.kind = NODE_LOAD_ROWS,
-                      .access = id,
-                      .step = stride_of(r, &r->k->accesses[id], r->loop->axes[0]),
-                      .nelems = width});
-}
-
 static void copy_into_panel(Recipe *r) {
   const Root *root = &r->loop->roots[0];
   const AccessId from = r->k->exprs[root->expr].access;

@@ -2,46 +2,6 @@
 // scalars, set row pointers, store scalars and add to sums.
 #include "passes/schedule/recipe.h"
 
-static bool has_vectors(const Recipe *r) {
-  return axes_nelems(r->k, loop_inner_axes(r->loop)) != 0;
-}
-
-static bool is_stored(const Recipe *r, AccessId id) {
-  for (size_t i = 0; i < r->loop->nroots; i++)
-    if (r->loop->roots[i].kind == ROOT_STORE && r->loop->roots[i].access == id) return true;
-  return false;
-}
-
-// Whether the access has a row pointer: it varies over the vector axis, or, in a product, over a step's rows and middle
-// axes.
-static bool has_pointer(const Recipe *r, Level level, AccessId access) {
-  return level == LEVEL_VECTOR || (level == LEVEL_MIDDLE && is_row_pointer(r, access));
-}
-
-void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool)) {
-  if (!has_vectors(r)) return; // an inner axis has no elements: nothing is loaded or stored
-  need_all(r);
-  bool *seen = ARENA_ARRAY(r->b.arena, bool, r->k->naccesses + 1);
-  if (!seen) {
-    r->b.out_of_memory = true;
-    return;
-  }
-  for (ExprId id = 1; id < r->k->nexprs; id++) {
-    const Expr *e = &r->k->exprs[id];
-    if (!r->is_needed[id] || !expr_has_access(e) || seen[e->access]) continue;
-    if (!has_pointer(r, expr_level(r, id), e->access)) continue;
-    if (access_has_conditions(r->k, &r->k->accesses[e->access])) continue; // addressed from the tensor's first element
-    seen[e->access] = true;
-    f(r, e->access, is_stored(r, e->access));
-  }
-  for (size_t i = 0; i < r->loop->nroots; i++) {
-    const Root *root = &r->loop->roots[i];
-    if (root->kind != ROOT_STORE || root_level(r, root) != LEVEL_VECTOR || seen[root->access]) continue;
-    seen[root->access] = true;
-    f(r, root->access, true);
-  }
-}
-
 static bool has_row_work(Recipe *r, int section) {
   if (section == 0 && (!loop_row_axes(r->k, r->loop) || mentioned_axes(r, 0) & ~shared_axes(r))) return true;
   for (ExprId id = 1; id < r->k->nexprs; id++)
@@ -94,7 +54,7 @@ AxisSet mentioned_axes(Recipe *r, int section) {
     if (!r->is_needed[id] || (!expr_has_access(e) && e->op != EXPR_COMBINE && e->op != EXPR_INDEX)) continue;
     // A row pointer is set in section 0.
     const bool is_vector =
-        expr_has_access(e) ? has_pointer(r, expr_level(r, id), e->access) : expr_level(r, id) == LEVEL_VECTOR;
+        expr_has_access(e) ? has_row_pointer(r, expr_level(r, id), e->access) : expr_level(r, id) == LEVEL_VECTOR;
     if (is_vector && !has_vectors(r)) continue;
     if (loop_row_axes(r->k, r->loop) && is_bounded(r, id)) continue; // it has no pointer; see find_bounded_indices
     const AxisSet own = expr_has_access(e) ? access_axes(r->k, &r->k->accesses[e->access]) : e->axes;

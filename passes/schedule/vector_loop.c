@@ -1,10 +1,6 @@
 // Builds the loop over vectors of a sweep, and its body.
 #include "passes/schedule/recipe.h"
 
-Flag partial_flag(const Recipe *r, AccessId id) {
-  return may_be_unwanted(r, id) && !r->info->rows_in_lanes && !r->is_partial_tested ? FLAG_HAS_PARTIAL : FLAG_NONE;
-}
-
 void update_vector(Recipe *r, const Root *root) {
   const bool is_in_register = root->kind == ROOT_REDUCE_OUTER, is_widened = is_widened_sum(r, root);
   const bool has_lane_sums = !is_in_register && !(r->k->exprs[root->expr].reduced >> vector_axis(r) & 1);

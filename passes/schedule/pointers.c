@@ -1,0 +1,100 @@
+// Row pointers, and the copies that rows in lanes read and write instead of rows.
+#include "passes/schedule/recipe.h"
+
+bool has_vectors(const Recipe *r) {
+  return axes_nelems(r->k, loop_inner_axes(r->loop)) != 0;
+}
+
+static bool is_stored(const Recipe *r, AccessId id) {
+  for (size_t i = 0; i < r->loop->nroots; i++)
+    if (r->loop->roots[i].kind == ROOT_STORE && r->loop->roots[i].access == id) return true;
+  return false;
+}
+
+bool has_row_pointer(const Recipe *r, Level level, AccessId access) {
+  return level == LEVEL_VECTOR || (level == LEVEL_MIDDLE && is_row_pointer(r, access));
+}
+
+void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool)) {
+  if (!has_vectors(r)) return; // an inner axis has no elements: nothing is loaded or stored
+  need_all(r);
+  bool *seen = ARENA_ARRAY(r->b.arena, bool, r->k->naccesses + 1);
+  if (!seen) {
+    r->b.out_of_memory = true;
+    return;
+  }
+  for (ExprId id = 1; id < r->k->nexprs; id++) {
+    const Expr *e = &r->k->exprs[id];
+    if (!r->is_needed[id] || !expr_has_access(e) || seen[e->access]) continue;
+    if (!has_row_pointer(r, expr_level(r, id), e->access)) continue;
+    if (access_has_conditions(r->k, &r->k->accesses[e->access])) continue; // addressed from the tensor's first element
+    seen[e->access] = true;
+    f(r, e->access, is_stored(r, e->access));
+  }
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (root->kind != ROOT_STORE || root_level(r, root) != LEVEL_VECTOR || seen[root->access]) continue;
+    seen[root->access] = true;
+    f(r, root->access, true);
+  }
+}
+
+void declare_pointer(Recipe *r, AccessId id, bool is_written) {
+  const Access *a = &r->k->accesses[id];
+  const Temporary *temporary = a->value || !access_has_addresses(a) ? NULL : &r->schedule->temporaries[a->temporary];
+  const bool differs_by_row = varies_by_row(r, access_axes(r->k, a));
+  if (temporary && temporary->is_own)
+    add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_TEMPORARY, .access = id, .nelems = temporary->nelems});
+  else if (has_rows(r) && differs_by_row)
+    add(r, (LoopNode){.kind = NODE_LOCAL,
+                      .local = LOCAL_POINTERS,
+                      .access = id,
+                      .nelems = r->loop->rows,
+                      .is_written = is_written});
+  else if (!differs_by_row) // else set_pointer declares it, after the row's indices
+    add(r, (LoopNode){.kind = NODE_POINTER,
+                      .access = id,
+                      .address = element_address(r, id, shared_axes(r)),
+                      .is_written = is_written});
+}
+
+void set_pointer(Recipe *r, AccessId id, bool is_written) {
+  const Access *a = &r->k->accesses[id];
+  if (!varies_by_row(r, access_axes(r->k, a))) return;
+  const bool may_be_null = is_written && access_has_addresses(a) && is_optional(r, id);
+  add(r, (LoopNode){.kind = NODE_POINTER,
+                    .access = id,
+                    .address = element_address(r, id, loop_outer_axes(r->loop)),
+                    .is_written = is_written,
+                    .is_row = has_rows(r),
+                    .flag = may_be_null ? FLAG_WANTED : FLAG_NONE});
+}
+
+static void copy_column(Recipe *r, AccessId id, int64_t width) {
+  const Access *a = &r->k->accesses[id];
+  const Index *lane = var(r, VAR_LANE, 0);
+  const Index *from = index_of(&r->b, INDEX_MULTIPLY, lane, stride_of(r, a, r->loop->axes[r->loop->nouter]));
+  open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
+                                 .var = {VAR_LANE, 0},
+                                 .value = number(r, 0),
+                                 .end = number(r, width),
+                                 .step = number(r, 1)}));
+  add(r, (LoopNode){.kind = NODE_LOAD_COLUMN,
+                    .access = id,
+                    .value = index_of(&r->b, INDEX_MULTIPLY, lane, number(r, LANES)),
+                    .address = {.base = BASE_POINTER, .access = id, .index = from}});
+  close_body(r);
+}
+
+void copy_rows(Recipe *r, AccessId id, bool is_written) {
+  const bool is_copied = is_column(r, id) && !is_written;
+  if (r->loop->copies_rows || (!is_transposed(r, id) && !is_copied)) return;
+  const int64_t width = r->k->axes[r->loop->axes[r->loop->nouter]].extent;
+  add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_COPY, .access = id, .nelems = width * LANES});
+  if (is_copied) copy_column(r, id, width);
+  else if (!is_written)
+    add(r, (LoopNode){.kind = NODE_LOAD_ROWS,
+                      .access = id,
+                      .step = stride_of(r, &r->k->accesses[id], r->loop->axes[0]),
+                      .nelems = width});
+}
