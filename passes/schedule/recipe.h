@@ -30,7 +30,8 @@ typedef struct SweepRuns {        // how a sweep's sums along the vector axis ar
 typedef struct RecipeInfo {
   const char *name;
   bool (*suits)(const Loop *loop);
-  // Add the initialisation and the final reduction of sums over all inner axes, before and after a sweep's loops.
+  // Add the initialisation and the final reduction of sums over all inner axes, before and after a sweep's loops. NULL:
+  // no nodes.
   void (*begin_sums)(Recipe *r, int sweep, const SweepRuns *runs);
   void (*build_loops)(Recipe *r, int sweep, const SweepRuns *runs); // loops over the inner axes
   void (*end_sums)(Recipe *r, int sweep, const SweepRuns *runs);
@@ -161,7 +162,9 @@ void begin_accumulator(Recipe *r, ExprId id);
 void begin_total(Recipe *r, ExprId id);
 void begin_run(Recipe *r, ExprId id);
 void end_run(Recipe *r, ExprId id);
-void end_sums(Recipe *r, int sweep, bool has_totals);
+// RecipeInfo.begin_sums and end_sums for sums over the vector axis.
+void begin_sums(Recipe *r, int sweep, const SweepRuns *runs);
+void end_sums(Recipe *r, int sweep, const SweepRuns *runs);
 
 // recipe_rows.c: functions that other recipes use, too.
 

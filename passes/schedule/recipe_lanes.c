@@ -88,20 +88,10 @@ static void build_steps(Recipe *r) {
   end_partials(r);
 }
 
-static void begin_lane_sums(Recipe *r, int sweep, const SweepRuns *runs) {
-  (void)runs;
-  for_each_sum(r, sweep, begin_accumulator);
-}
-
-static void end_lane_sums(Recipe *r, int sweep, const SweepRuns *runs) {
-  (void)runs;
-  end_sums(r, sweep, false);
-}
-
 const RecipeInfo recipe_lanes = {.name = "rows in lanes",
                                  .suits = suits,
-                                 .begin_sums = begin_lane_sums,
+                                 .begin_sums = begin_sums,
                                  .build_loops = build_loops,
-                                 .end_sums = end_lane_sums,
+                                 .end_sums = end_sums,
                                  .build_steps = build_steps,
                                  .rows_in_lanes = true};

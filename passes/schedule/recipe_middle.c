@@ -207,13 +207,5 @@ static void build_steps(Recipe *r) {
   close_body(r);
 }
 
-static void sum_nothing(Recipe *r, int sweep, const SweepRuns *runs) {
-  (void)r, (void)sweep, (void)runs;
-}
-
-const RecipeInfo recipe_middle = {.name = "sums over middle axes",
-                                  .suits = suits,
-                                  .begin_sums = sum_nothing,
-                                  .build_loops = build_loops,
-                                  .end_sums = sum_nothing,
-                                  .build_steps = build_steps};
+const RecipeInfo recipe_middle = {
+    .name = "sums over middle axes", .suits = suits, .build_loops = build_loops, .build_steps = build_steps};

@@ -70,12 +70,8 @@ static void end_middle_totals(Recipe *r, int sweep, const SweepRuns *runs) {
   for_each_middle_sum(r, sweep, end_middle_total);
 }
 
-static void begin_iteration(Recipe *r, int sweep, const SweepRuns *runs) {
-  for_each_sum(r, sweep, runs->has_totals ? begin_total : begin_accumulator);
-}
-
 static void end_iteration(Recipe *r, int sweep, const SweepRuns *runs) {
-  end_sums(r, sweep, runs->has_totals);
+  end_sums(r, sweep, runs);
   make_middle(r, sweep, r->loop->ninner - 2, sweep + 1);
   store_middle(r, sweep);
 }
@@ -85,6 +81,6 @@ const RecipeInfo recipe_nested = {.name = "sums within sums",
                                   .begin_sums = begin_middle_totals,
                                   .build_loops = build_row_loops,
                                   .end_sums = end_middle_totals,
-                                  .begin_iteration = begin_iteration,
+                                  .begin_iteration = begin_sums,
                                   .end_iteration = end_iteration,
                                   .build_steps = build_row_steps};

@@ -125,14 +125,6 @@ void build_row_loops(Recipe *r, int sweep, const SweepRuns *runs) {
   else build_middle_loops(r, sweep, 0, runs);
 }
 
-static void begin_row_sums(Recipe *r, int sweep, const SweepRuns *runs) {
-  for_each_sum(r, sweep, runs->has_totals ? begin_total : begin_accumulator);
-}
-
-static void end_row_sums(Recipe *r, int sweep, const SweepRuns *runs) {
-  end_sums(r, sweep, runs->has_totals);
-}
-
 void build_row_steps(Recipe *r) {
   begin_steps(r);
   if (has_rows(r)) add_steps(r, r->loop->rows, NULL);
@@ -146,9 +138,9 @@ static bool suits_any(const Loop *loop) {
 
 const RecipeInfo recipe_rows = {.name = "rows",
                                 .suits = suits_any,
-                                .begin_sums = begin_row_sums,
+                                .begin_sums = begin_sums,
                                 .build_loops = build_row_loops,
-                                .end_sums = end_row_sums,
+                                .end_sums = end_sums,
                                 .build_steps = build_row_steps};
 
 // Tiles
@@ -163,8 +155,8 @@ static void build_tile(Recipe *r) {
 
 const RecipeInfo recipe_tiles = {.name = "tiles",
                                  .suits = suits_tiles,
-                                 .begin_sums = begin_row_sums,
+                                 .begin_sums = begin_sums,
                                  .build_loops = build_row_loops,
-                                 .end_sums = end_row_sums,
+                                 .end_sums = end_sums,
                                  .build_steps = build_tile,
                                  .is_tile = true};

@@ -87,8 +87,12 @@ static void end_sum(Recipe *r, ExprId id, bool has_totals) {
                     .reduction = r->k->exprs[id].op});
 }
 
-void end_sums(Recipe *r, int sweep, bool has_totals) {
+void begin_sums(Recipe *r, int sweep, const SweepRuns *runs) {
+  for_each_sum(r, sweep, runs->has_totals ? begin_total : begin_accumulator);
+}
+
+void end_sums(Recipe *r, int sweep, const SweepRuns *runs) {
   for (size_t i = 0; i < r->loop->nroots; i++)
     if (is_vector_sum(r, &r->loop->roots[i]) && r->loop->roots[i].sweep == sweep)
-      end_sum(r, r->loop->roots[i].expr, has_totals);
+      end_sum(r, r->loop->roots[i].expr, runs->has_totals);
 }

@@ -18,7 +18,7 @@ void build_sweep(Recipe *r, int sweep) {
   if (!has_work) return;
   add(r, (LoopNode){.kind = NODE_COMMENT, .words = sweep_words(r, sweep)});
   const SweepRuns runs = sweep_runs(r, sweep);
-  r->info->begin_sums(r, sweep, &runs);
+  if (r->info->begin_sums) r->info->begin_sums(r, sweep, &runs);
   if (axes_nelems(r->k, loop_inner_axes(r->loop))) r->info->build_loops(r, sweep, &runs);
-  r->info->end_sums(r, sweep, &runs);
+  if (r->info->end_sums) r->info->end_sums(r, sweep, &runs);
 }
