@@ -32,19 +32,26 @@ const Index *ncut_blocks(Recipe *r, uint32_t loop) {
   return index_loop(&r->b, INDEX_NCUT_BLOCKS, loop);
 }
 
-static const Index *plus(Recipe *r, const Index *x, const Index *y) {
+const Index *plus(Recipe *r, const Index *x, const Index *y) {
   return x ? index_of(&r->b, INDEX_ADD, x, y) : y;
 }
 
-static const Index *times(Recipe *r, const Index *x, const Index *y) {
+const Index *times(Recipe *r, const Index *x, const Index *y) {
   return index_of(&r->b, INDEX_MULTIPLY, x, y);
+}
+
+const Index *minus(Recipe *r, const Index *x, const Index *y) {
+  return index_of(&r->b, INDEX_SUBTRACT, x ? x : number(r, 0), y);
+}
+
+const Index *least(Recipe *r, const Index *x, const Index *y) {
+  return index_choose(&r->b, index_of(&r->b, INDEX_LESS, x, y), x, y);
 }
 
 // Adds index * the access's stride along the axis.
 static const Index *add_term(Recipe *r, const Access *a, int axis, const Index *index, const Index *before) {
   if (a->stride[axis] >= 0) return plus(r, before, times(r, index, stride_of(r, a, axis)));
-  const Index *term = times(r, index, number(r, -a->stride[axis]));
-  return index_of(&r->b, INDEX_SUBTRACT, before ? before : number(r, 0), term);
+  return minus(r, before, times(r, index, number(r, -a->stride[axis])));
 }
 
 const Index *add_terms(Recipe *r, const Access *a, AxisSet axes, const Index *before) {
@@ -62,10 +69,6 @@ static const Index *from_start(Recipe *r, const Access *a, AxisSet axes) {
 // The index on an axis at lane 0.
 static const Index *first_index(Recipe *r, int axis) {
   return axis == vector_axis(r) ? r->lane : axis_index(r, axis);
-}
-
-static const Index *minus(Recipe *r, const Index *x, const Index *y) {
-  return index_of(&r->b, INDEX_SUBTRACT, x ? x : number(r, 0), y);
 }
 
 // offset + the sum of index * factor over the axes, at lane 0. Negative terms are subtracted last; the result may be

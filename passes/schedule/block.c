@@ -17,24 +17,21 @@ static void find_range(Recipe *r) {
   if (loop->nfree) {
     const Index *cut_blocks = ncut_blocks(r, r->loop_index);
     if (index_is(cut_blocks, 0) || index_is(cut_blocks, 1)) {
-      add_index(r, VAR_BEGIN, index_of(&r->b, INDEX_MULTIPLY, block, total));
-      add_index(r, VAR_END, index_of(&r->b, INDEX_ADD, begin, total));
+      add_index(r, VAR_BEGIN, times(r, block, total));
+      add_index(r, VAR_END, plus(r, begin, total));
       return;
     }
     const Index *start = var(r, VAR_START, 0), *cut_begin = var(r, VAR_CUT_BEGIN, 0);
-    const Index *next = index_of(&r->b, INDEX_ADD, cut_begin, length);
-    add_index(r, VAR_START, index_of(&r->b, INDEX_MULTIPLY, index_of(&r->b, INDEX_DIVIDE, block, cut_blocks), total));
-    add_index(r, VAR_CUT_BEGIN,
-              index_of(&r->b, INDEX_MULTIPLY, index_of(&r->b, INDEX_REMAINDER, block, cut_blocks), length));
-    add_index(r, VAR_BEGIN, index_of(&r->b, INDEX_ADD, start, cut_begin));
-    add_index(
-        r, VAR_END,
-        index_of(&r->b, INDEX_ADD, start, index_choose(&r->b, index_of(&r->b, INDEX_LESS, next, total), next, total)));
+    const Index *next = plus(r, cut_begin, length);
+    add_index(r, VAR_START, times(r, index_of(&r->b, INDEX_DIVIDE, block, cut_blocks), total));
+    add_index(r, VAR_CUT_BEGIN, times(r, index_of(&r->b, INDEX_REMAINDER, block, cut_blocks), length));
+    add_index(r, VAR_BEGIN, plus(r, start, cut_begin));
+    add_index(r, VAR_END, plus(r, start, least(r, next, total)));
     return;
   }
-  const Index *next = index_of(&r->b, INDEX_ADD, begin, length);
-  add_index(r, VAR_BEGIN, index_of(&r->b, INDEX_MULTIPLY, block, length));
-  add_index(r, VAR_END, index_choose(&r->b, index_of(&r->b, INDEX_LESS, next, total), next, total));
+  const Index *next = plus(r, begin, length);
+  add_index(r, VAR_BEGIN, times(r, block, length));
+  add_index(r, VAR_END, least(r, next, total));
 }
 
 static Address partial_element(const Root *root, const Index *index) {
@@ -42,13 +39,9 @@ static Address partial_element(const Root *root, const Index *index) {
 }
 
 void open_partial_sums(Recipe *r, AccessId id, const Index *count, Flag flag) {
-  open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
-                                 .var = {VAR_ELEMENT, 0},
-                                 .value = number(r, 0),
-                                 .end = count,
-                                 .step = number(r, 1),
-                                 .access = id,
-                                 .flag = flag}));
+  LoopNode *loop = open_for(r, VAR_ELEMENT, number(r, 0), count, number(r, 1));
+  loop->access = id;
+  loop->flag = flag;
 }
 
 // Sets pointers to the block's partial sums and initialises them. With rows in lanes, a local array has a partial sum

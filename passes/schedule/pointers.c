@@ -73,15 +73,11 @@ void set_pointer(Recipe *r, AccessId id, bool is_written) {
 static void copy_column(Recipe *r, AccessId id, int64_t width) {
   const Access *a = &r->k->accesses[id];
   const Index *lane = var(r, VAR_LANE, 0);
-  const Index *from = index_of(&r->b, INDEX_MULTIPLY, lane, stride_of(r, a, r->loop->axes[r->loop->nouter]));
-  open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
-                                 .var = {VAR_LANE, 0},
-                                 .value = number(r, 0),
-                                 .end = number(r, width),
-                                 .step = number(r, 1)}));
+  const Index *from = times(r, lane, stride_of(r, a, r->loop->axes[r->loop->nouter]));
+  open_for(r, VAR_LANE, number(r, 0), number(r, width), number(r, 1));
   add(r, (LoopNode){.kind = NODE_LOAD_COLUMN,
                     .access = id,
-                    .value = index_of(&r->b, INDEX_MULTIPLY, lane, number(r, LANES)),
+                    .value = times(r, lane, number(r, LANES)),
                     .address = {.base = BASE_POINTER, .access = id, .index = from}});
   close_body(r);
 }

@@ -103,6 +103,11 @@ const Index *var(Recipe *r, VarKind kind, uint32_t of);
 const Index *axes_nelems_index(Recipe *r, AxisSet axes);
 const Index *block_length(Recipe *r);
 const Index *ncut_blocks(Recipe *r, uint32_t loop);
+// Arithmetic of indices; x may be NULL, which means 0, in a sum and a difference.
+const Index *plus(Recipe *r, const Index *x, const Index *y);
+const Index *minus(Recipe *r, const Index *x, const Index *y);
+const Index *times(Recipe *r, const Index *x, const Index *y);
+const Index *least(Recipe *r, const Index *x, const Index *y);
 // before + the sum of index * stride over these axes. `before` and the result may be NULL, which means 0.
 const Index *add_terms(Recipe *r, const Access *a, AxisSet axes, const Index *before);
 const Index *stride_of(Recipe *r, const Access *a, int axis);
@@ -125,12 +130,15 @@ Flag partial_flag(const Recipe *r, AccessId id);    // that guards an update of 
 LoopNode *add(Recipe *r, LoopNode node);
 void open_body(Recipe *r, LoopNode *node);
 void close_body(Recipe *r);
+// Adds a loop, and opens its body.
+LoopNode *open_for(Recipe *r, VarKind kind, const Index *from, const Index *to, const Index *step);
 void open_rows(Recipe *r);
 void close_rows(Recipe *r); // removes the loop if it is empty
 void make_scalar(Recipe *r, ExprId id, AxisSet axes);
 void make_vector(Recipe *r, ExprId id);
 void store_scalar(Recipe *r, const Root *root);
 void store_vector(Recipe *r, const Root *root);
+bool open_wanted(Recipe *r, AccessId id); // opens a test of FLAG_WANTED if the output is optional; false: it is not
 
 // pointers.c: row pointers. Loops whose inner axes have no elements have none.
 

@@ -37,23 +37,18 @@ static void build_loops(Recipe *r, int sweep, const SweepRuns *runs) {
   }
   r->lane = var(r, VAR_LANE, 0);
   r->accumulator = ACCUMULATOR_ONLY;
-  open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
-                                 .var = {VAR_LANE, 0},
-                                 .value = number(r, 0),
-                                 .end = number(r, width),
-                                 .step = number(r, 1)}));
+  open_for(r, VAR_LANE, number(r, 0), number(r, width), number(r, 1));
   build_body(r, sweep);
   close_body(r);
   for (size_t i = 0; i < r->loop->nroots; i++) {
     const Root *root = &r->loop->roots[i];
     if (root->kind != ROOT_STORE || root->sweep != sweep || !is_transposed(r, root->access)) continue;
-    const bool is_wanted = is_optional(r, root->access);
-    if (is_wanted) open_body(r, add(r, (LoopNode){.kind = NODE_IF, .flag = FLAG_WANTED, .access = root->access}));
+    const bool is_open = open_wanted(r, root->access);
     add(r, (LoopNode){.kind = NODE_STORE_ROWS,
                       .access = root->access,
                       .step = stride_of(r, &r->k->accesses[root->access], r->loop->axes[0]),
                       .nelems = width});
-    if (is_wanted) close_body(r);
+    if (is_open) close_body(r);
   }
 }
 
@@ -65,15 +60,13 @@ static void end_partials(Recipe *r) {
     const Access *a = &r->k->accesses[root->access];
     const Index *count = axes_nelems_index(r, access_axes(r->k, a)), *element = var(r, VAR_ELEMENT, 0);
     open_partial_sums(r, root->access, count, may_be_unwanted(r, root->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE);
-    add(r, (LoopNode){
-               .kind = NODE_REDUCE_PARTIAL,
-               .access = root->access,
-               .reduction = root_reduction(r, root),
-               .value = index_of(&r->b, INDEX_MULTIPLY, element, number(r, LANES)),
-               .address = {.base = BASE_TENSOR,
-                           .access = root->access,
-                           .index = index_of(&r->b, INDEX_ADD,
-                                             index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_BLOCK, 0), count), element)}});
+    add(r, (LoopNode){.kind = NODE_REDUCE_PARTIAL,
+                      .access = root->access,
+                      .reduction = root_reduction(r, root),
+                      .value = times(r, element, number(r, LANES)),
+                      .address = {.base = BASE_TENSOR,
+                                  .access = root->access,
+                                  .index = plus(r, times(r, var(r, VAR_BLOCK, 0), count), element)}});
     close_body(r);
   }
 }
@@ -83,7 +76,7 @@ static void build_steps(Recipe *r) {
   begin_steps(r);
   add_steps(r, LANES, NULL);
   open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_LESS, outer, end)}));
-  add(r, (LoopNode){.kind = NODE_STEP, .has_fewer_lanes = true, .value = index_of(&r->b, INDEX_SUBTRACT, end, outer)});
+  add(r, (LoopNode){.kind = NODE_STEP, .has_fewer_lanes = true, .value = minus(r, end, outer)});
   close_body(r);
   end_partials(r);
 }

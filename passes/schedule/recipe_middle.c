@@ -89,13 +89,12 @@ static void build_middle(Recipe *r, int depth, const Runs *runs) {
   LoopNode loop = {
       .kind = NODE_FOR, .var = {VAR_AXIS, (uint32_t)axis}, .value = number(r, 0), .end = extent, .step = number(r, 1)};
   if (in_runs) {
-    open_body(r, add(r, (LoopNode){
-                            .kind = NODE_FOR, .var = {VAR_RUN, 0}, .value = number(r, 0), .end = extent, .step = run}));
+    open_for(r, VAR_RUN, number(r, 0), extent, run);
     for_each_middle_sum(r, begin_run);
     loop.value = var(r, VAR_RUN, 0);
-    loop.end = index_of(&r->b, INDEX_ADD, loop.value, run);
+    loop.end = plus(r, loop.value, run);
     if (kernel_factor(r->k, r->k->axes[axis].extent, r->k->axes[axis].monomial) % runs->middle_run) {
-      const Index *end = index_choose(&r->b, index_of(&r->b, INDEX_LESS, loop.end, extent), loop.end, extent);
+      const Index *end = least(r, loop.end, extent);
       add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_RUN_END, 0}, .value = end});
       loop.end = var(r, VAR_RUN_END, 0);
     }
@@ -198,7 +197,7 @@ static void build_steps(Recipe *r) {
         r,
         add(r, (LoopNode){
                    .kind = NODE_FOR, .var = loop_var(VAR_COLUMN), .end = extent, .step = columns, .is_whole = true}));
-    build_column_steps(r, index_of(&r->b, INDEX_ADD, c, columns));
+    build_column_steps(r, plus(r, c, columns));
     close_body(r);
   }
   if (kernel_factor(r->k, axis->extent, axis->monomial) % r->loop->columns == 0) return;

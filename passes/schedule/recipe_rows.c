@@ -24,10 +24,6 @@ void make_middle(Recipe *r, int sweep, int depth, int time) {
   }
 }
 
-static const Index *least(Recipe *r, const Index *x, const Index *y) {
-  return index_choose(&r->b, index_of(&r->b, INDEX_LESS, x, y), x, y);
-}
-
 // The loop over vectors, in runs if f32 chains would be too long.
 static void build_vector_runs(Recipe *r, int sweep, const SweepRuns *runs) {
   const Index *from = r->info->is_tile ? var(r, VAR_BEGIN, 0) : number(r, 0);
@@ -40,10 +36,8 @@ static void build_vector_runs(Recipe *r, int sweep, const SweepRuns *runs) {
     return;
   }
   const Index *run = number(r, runs->vector_run), *begin = var(r, VAR_RUN_BEGIN, 0), *end = var(r, VAR_RUN_END, 0);
-  open_body(r, add(r, (LoopNode){.kind = NODE_FOR, .var = {VAR_RUN_BEGIN, 0}, .value = from, .end = to, .step = run}));
-  add(r, (LoopNode){.kind = NODE_INDEX,
-                    .var = {VAR_RUN_END, 0},
-                    .value = least(r, index_of(&r->b, INDEX_ADD, begin, run), to)});
+  open_for(r, VAR_RUN_BEGIN, from, to, run);
+  add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_RUN_END, 0}, .value = least(r, plus(r, begin, run), to)});
   for_each_sum(r, sweep, begin_run);
   build_vector_loop(r, sweep, begin, end, true);
   for_each_sum(r, sweep, end_run);
@@ -69,12 +63,11 @@ static void build_middle_loops(Recipe *r, int sweep, int depth, const SweepRuns 
                    .is_down = is_backwards && !in_runs};
   if (in_runs) {
     const Index *run = runs->is_open ? var(r, VAR_RUN_LENGTH, 0) : number(r, runs->middle_run);
-    open_body(r, add(r, (LoopNode){
-                            .kind = NODE_FOR, .var = {VAR_RUN, 0}, .value = number(r, 0), .end = extent, .step = run}));
+    open_for(r, VAR_RUN, number(r, 0), extent, run);
     for_each_sum(r, sweep, begin_run);
     loop.value = var(r, VAR_RUN, 0);
     loop.bound = extent;
-    loop.end = index_of(&r->b, INDEX_ADD, loop.value, run);
+    loop.end = plus(r, loop.value, run);
   }
   need_sweep(r, sweep);
   find_interior(r, &loop);
@@ -104,9 +97,7 @@ static void build_open_runs(Recipe *r, int sweep, const SweepRuns *runs) {
   open_body(r, add(r, (LoopNode){.kind = NODE_SCOPE}));
   add(r, (LoopNode){.kind = NODE_INDEX,
                     .var = {VAR_CHAIN, 0},
-                    .value =
-                        index_of(&r->b, INDEX_ADD,
-                                 index_of(&r->b, INDEX_ADD, index_of(&r->b, INDEX_DIVIDE, width, by), vectors), tail)});
+                    .value = plus(r, plus(r, index_of(&r->b, INDEX_DIVIDE, width, by), vectors), tail)});
   LoopNode *choice = add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_MORE, chain, longest)});
   open_body(r, choice);
   build_middle_loops(r, sweep, 0, &cut);

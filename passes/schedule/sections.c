@@ -88,7 +88,7 @@ void find_indices(Recipe *r, AxisSet axes, bool by_row) {
   const AxisSet of_rows = by_row ? loop_row_axes(r->k, loop) : 0;
   const Index *row = var(r, VAR_OUTER, 0);
   if (of_rows) row = var(r, VAR_ROW, 0);
-  else if (by_row) row = index_of(&r->b, INDEX_ADD, row, var(r, VAR_ROW, 0));
+  else if (by_row) row = plus(r, row, var(r, VAR_ROW, 0));
   int64_t below = 1;
   Monomial monomial = 0;
   for (int i = loop->nouter - 1; i >= 0; i--) {

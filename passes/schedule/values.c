@@ -13,15 +13,16 @@ void close_body(Recipe *r) {
   tree_close(&r->b);
 }
 
+LoopNode *open_for(Recipe *r, VarKind kind, const Index *from, const Index *to, const Index *step) {
+  LoopNode *loop = add(r, (LoopNode){.kind = NODE_FOR, .var = loop_var(kind), .value = from, .end = to, .step = step});
+  open_body(r, loop);
+  return loop;
+}
+
 void open_rows(Recipe *r) {
   if (!has_rows(r)) return;
   r->rows = r->b.end;
-  open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
-                                 .var = {VAR_ROW, 0},
-                                 .value = number(r, 0),
-                                 .end = var(r, VAR_ROWS, 0),
-                                 .step = number(r, 1),
-                                 .is_unrolled = true}));
+  open_for(r, VAR_ROW, number(r, 0), var(r, VAR_ROWS, 0), number(r, 1))->is_unrolled = true;
 }
 
 void close_rows(Recipe *r) {
@@ -62,19 +63,17 @@ static const Index *partial_stride(Recipe *r, const Expr *e, int axis) {
   const int64_t nelems = axes_nelems(k, own | below); // the two sets are disjoint
   const Monomial monomial = axes_monomial(k, own | below);
   if (!loop_has_open_cut_blocks(k, maker)) return index_number(&r->b, nelems * loop_ncut_blocks(k, maker), monomial);
-  return index_of(&r->b, INDEX_MULTIPLY, ncut_blocks(r, e->loop), index_number(&r->b, nelems, monomial));
+  return times(r, ncut_blocks(r, e->loop), index_number(&r->b, nelems, monomial));
 }
 
 // The address of the partial sum of block VAR_COMBINED_BLOCK, at the current indices.
 static Address partial_address(Recipe *r, const Expr *e, AxisSet axes) {
   const Access *a = &r->k->accesses[e->access];
-  const Index *index =
-      index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_COMBINED_BLOCK, 0), axes_nelems_index(r, access_axes(r->k, a)));
+  const Index *index = times(r, var(r, VAR_COMBINED_BLOCK, 0), axes_nelems_index(r, access_axes(r->k, a)));
   for (int axis = 0; axis < r->k->naxes; axis++) {
     const Index *stride = axes >> axis & 1 ? partial_stride(r, e, axis) : NULL;
     if (!stride || index_is(stride, 0)) continue;
-    index =
-        index_of(&r->b, INDEX_ADD, index, index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_AXIS, (uint32_t)axis), stride));
+    index = plus(r, index, times(r, var(r, VAR_AXIS, (uint32_t)axis), stride));
   }
   return (Address){.base = BASE_TENSOR, .access = e->access, .index = index};
 }
@@ -95,8 +94,7 @@ static void make_combine(Recipe *r, ExprId id) {
   if (loop_nblocks(r->k, &r->schedule->loops[e->loop]) > 0) node.end = ncut_blocks(r, e->loop);
   if (is_vector) {
     const Index *stride = partial_stride(r, e, v);
-    node.address.index =
-        index_of(&r->b, INDEX_ADD, node.address.index, index_of(&r->b, INDEX_MULTIPLY, r->lane, stride));
+    node.address.index = plus(r, node.address.index, times(r, r->lane, stride));
     node.is_strided = !index_is(stride, 1);
     node.step = stride;
   }
@@ -138,17 +136,13 @@ static bool has_near_rows(const Recipe *r, const Address *at) {
 }
 
 static Address spilled_address(Recipe *r, ExprId id) {
-  const Index *lane = r->info->rows_in_lanes ? index_of(&r->b, INDEX_MULTIPLY, r->lane, number(r, LANES)) : r->lane;
-  if (has_rows(r))
-    lane =
-        index_of(&r->b, INDEX_ADD,
-                 index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_ROW, 0), number(r, loop_row_nelems(r->k, r->loop))), lane);
+  const Index *lane = r->info->rows_in_lanes ? times(r, r->lane, number(r, LANES)) : r->lane;
+  if (has_rows(r)) lane = plus(r, times(r, var(r, VAR_ROW, 0), number(r, loop_row_nelems(r->k, r->loop))), lane);
   return (Address){.base = BASE_SPILLED, .expr = id, .index = lane};
 }
 
 static Address copied_address(Recipe *r, AccessId id) {
-  return (Address){
-      .base = BASE_ROWS, .access = id, .index = index_of(&r->b, INDEX_MULTIPLY, r->lane, number(r, LANES))};
+  return (Address){.base = BASE_ROWS, .access = id, .index = times(r, r->lane, number(r, LANES))};
 }
 
 static void compute_vector(Recipe *r, ExprId id) {
@@ -189,7 +183,7 @@ void make_vector(Recipe *r, ExprId id) {
 
 // Stores
 
-static bool open_wanted(Recipe *r, AccessId id) {
+bool open_wanted(Recipe *r, AccessId id) {
   if (!is_optional(r, id)) return false;
   open_body(r, add(r, (LoopNode){.kind = NODE_IF, .flag = FLAG_WANTED, .access = id}));
   return true;

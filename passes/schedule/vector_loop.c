@@ -31,7 +31,7 @@ void move_array_sums(Recipe *r, int sweep, LoopNodeKind kind) {
     if (root->sweep != sweep || !is_array_sum(r, root)) continue;
     const Access *a = &r->k->accesses[root->access];
     const bool are_lanes = r->info->rows_in_lanes;
-    const Index *lane = are_lanes ? index_of(&r->b, INDEX_MULTIPLY, r->lane, number(r, LANES)) : r->lane;
+    const Index *lane = are_lanes ? times(r, r->lane, number(r, LANES)) : r->lane;
     const Index *middle = add_terms(r, a, loop_inner_axes(r->loop) & ~(1U << vector_axis(r)), NULL);
     const bool may_be_null = may_be_unwanted(r, root->access) && !are_lanes;
     add(r, (LoopNode){.kind = kind,
@@ -40,9 +40,7 @@ void move_array_sums(Recipe *r, int sweep, LoopNodeKind kind) {
                       .flag = kind == NODE_STORE_PARTIAL ? partial_flag(r, root->access)
                               : may_be_null              ? FLAG_HAS_PARTIAL
                                                          : FLAG_NONE,
-                      .address = {.base = BASE_PARTIAL,
-                                  .access = root->access,
-                                  .index = middle ? index_of(&r->b, INDEX_ADD, middle, lane) : lane}});
+                      .address = {.base = BASE_PARTIAL, .access = root->access, .index = plus(r, middle, lane)}});
   }
 }
 
