@@ -34,6 +34,17 @@ Value *builder_copy_input(Builder *b, const Value *like) {
   return copy_input(b, like, NULL);
 }
 
+size_t builder_state(Builder *b, const char *name, Type type, const Value *like) {
+  Graph *g = b->graph;
+  const Shape scalar = {.rank = 0};
+  if (b->failed || !name || !graph_add_state(g, name, type, like ? &like->shape : &scalar, &(Init){INIT_ZEROS})) {
+    builder_out_of_memory(b);
+    return 0;
+  }
+  if (like) g->inputs[g->ninputs - 1]->layout = like->layout;
+  return g->nstates - 1;
+}
+
 void builder_init_empty(Builder *b, const Graph *from, const char *suffix, Diagnostics *d) {
   *b = (Builder){.diagnostics = d};
   arena_init(&b->scratch, from->arena.allocator);

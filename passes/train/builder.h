@@ -31,6 +31,9 @@ Graph *builder_finish(Builder *b);
 
 // Adds an input with the name, type, shape and layout of another graph's.
 Value *builder_copy_input(Builder *b, const Value *like);
+// Adds a state of zeros with the shape and layout of `like` (NULL: rank 0) as the graph's last input. Returns the
+// state's index.
+size_t builder_state(Builder *b, const char *name, Type type, const Value *like);
 
 // Adds copies of the nodes and constants of `from`; inputs[i] replaces its input i. Returns the value in b's graph of
 // each value of `from`, by the index in `from`; NULL for values without a copy.

@@ -62,7 +62,7 @@ static void update_parameter(Step *s, size_t i, Value *rate) {
   uint32_t nslots = 0, ninputs = 2;
   for (; nslots < MOST_SLOTS && slots[nslots]; nslots++) {
     const char *name = arena_format(&b->scratch, "%s.%s", parameter->name, slots[nslots]);
-    states[nslots] = step_add_state(s, name, widened(parameter->type), parameter);
+    states[nslots] = builder_state(b, name, widened(parameter->type), parameter);
     inputs[ninputs++] = b->failed ? NULL : b->graph->inputs[b->graph->ninputs - 1];
   }
   inputs[ninputs++] = rate;

@@ -111,20 +111,9 @@ static Value **backward_inputs(Step *s, const Graph *backward, const GradientEnd
   return inputs;
 }
 
-size_t step_add_state(Step *s, const char *name, Type type, const Value *like) {
-  Graph *g = s->b.graph;
-  const Shape scalar = {.rank = 0};
-  if (s->b.failed || !name || !graph_add_state(g, name, type, like ? &like->shape : &scalar, &(Init){INIT_ZEROS})) {
-    builder_out_of_memory(&s->b);
-    return 0;
-  }
-  if (like) g->inputs[g->ninputs - 1]->layout = like->layout;
-  return g->nstates - 1;
-}
-
 static void count_call(Step *s) {
   Builder *b = &s->b;
-  const size_t state = step_add_state(s, "step", STEP_TYPE, NULL);
+  const size_t state = builder_state(b, "step", STEP_TYPE, NULL);
   if (b->failed) return;
   Value *before = b->graph->inputs[b->graph->ninputs - 1];
   b->comment = "The number of calls, including this one.";

@@ -29,8 +29,5 @@ Value *step_add_rate(Step *s);
 void step_clip_gradients(Step *s);
 // Adds an optimizer's node, and its states, for each parameter.
 void step_update_parameters(Step *s, Value *rate);
-// Adds a state of zeros with the shape and layout of `like` (NULL: rank 0) as the graph's last input. Returns the
-// state's index.
-size_t step_add_state(Step *s, const char *name, Type type, const Value *like);
 
 #endif
