@@ -206,6 +206,28 @@ ng_status build_kernels(Build *b) {
   return build_program(b, b->isa, &b->program);
 }
 
+ng_status build_check(const Build *b) {
+  ng_context *ctx = b->owner->ctx;
+  if (b->passes.after) return argument_error(ctx, "expected nothing to stop after, found %s", b->passes.after);
+  if (b->isa->is_available()) return NG_OK;
+  return argument_error(ctx, "%s: this processor does not have that instruction set", b->isa->name);
+}
+
+ng_status build_compile(const Build *b, bool is_profiled, Compiled **compiled, CompileTimes *times) {
+  enum { DEFAULT_TIMEOUT_S = 300 };
+  const double timeout_s = b->options->compile_timeout;
+  ng_context *ctx = b->owner->ctx;
+  bool compiler_failed = false;
+  Call call = call_begin(ctx);
+  *compiled = codegen_compile(b->program, b->isa, is_profiled,
+                              timeout_s < 0   ? 0
+                              : timeout_s > 0 ? timeout_s
+                                              : DEFAULT_TIMEOUT_S,
+                              &ctx->allocator, times, &compiler_failed, &ctx->diagnostics);
+  ng_status status = call_end(ctx, call);
+  return *compiled || status == NG_OUT_OF_MEMORY || !compiler_failed ? status : NG_COMPILER_FAILED;
+}
+
 void build_deinit(Build *b) {
   for (size_t i = 0; i < b->nprograms; i++) program_free(b->programs[i]);
   graph_free(b->graph);

@@ -2,6 +2,7 @@
 #ifndef NGRAD_FRONTEND_API_BUILD_H
 #define NGRAD_FRONTEND_API_BUILD_H
 
+#include "backends/codegen/codegen.h"
 #include "backends/codegen/isa.h"
 #include "frontend/api/handles.h"
 #include "ir/loops/target.h"
@@ -37,6 +38,10 @@ ng_status build_portable_graph(Build *b, ng_graph *g, const Graph *open, const n
 // instruction sets with equal scheduling parameters.
 ng_status build_program(Build *b, const Isa *isa, const Program **program);
 ng_status build_kernels(Build *b); // sets b->program
+// Whether the options can be compiled on this machine, judged by the build's graph.
+ng_status build_check(const Build *b);
+// Compiles the build's program to machine code.
+ng_status build_compile(const Build *b, bool is_profiled, Compiled **compiled, CompileTimes *times);
 void build_deinit(Build *b);
 
 #endif

@@ -55,28 +55,6 @@ static bool count_operations(ng_kernel *k, const Program *p) {
   return ok;
 }
 
-ng_status kernel_check_options(const Build *b) {
-  ng_context *ctx = b->owner->ctx;
-  if (b->passes.after) return argument_error(ctx, "expected nothing to stop after, found %s", b->passes.after);
-  if (b->isa->is_available()) return NG_OK;
-  return argument_error(ctx, "%s: this processor does not have that instruction set", b->isa->name);
-}
-
-ng_status kernel_compile(const Build *b, bool is_profiled, Compiled **compiled, CompileTimes *times) {
-  enum { DEFAULT_TIMEOUT_S = 300 };
-  const double timeout_s = b->options->compile_timeout;
-  ng_context *ctx = b->owner->ctx;
-  bool compiler_failed = false;
-  Call call = call_begin(ctx);
-  *compiled = codegen_compile(b->program, b->isa, is_profiled,
-                              timeout_s < 0   ? 0
-                              : timeout_s > 0 ? timeout_s
-                                              : DEFAULT_TIMEOUT_S,
-                              &ctx->allocator, times, &compiler_failed, &ctx->diagnostics);
-  ng_status status = call_end(ctx, call);
-  return *compiled || status == NG_OUT_OF_MEMORY || !compiler_failed ? status : NG_COMPILER_FAILED;
-}
-
 static ng_status keep_graph(ng_kernel *k, Graph *graph) {
   k->graph = graph_keep(graph);
   k->checks = graph_index_checks(k->graph, true, &k->graph->arena, &k->nchecks);
@@ -91,7 +69,7 @@ static ng_status compile_program(ng_kernel *k, const Build *b) {
   CompileTimes times = {0};
   if (!count_operations(k, b->program) || (is_profiled && !(k->profile = profile_new(b->program, &ctx->allocator))))
     return out_of_memory_status(ctx);
-  ng_status status = kernel_compile(b, is_profiled, &k->compiled, &times);
+  ng_status status = build_compile(b, is_profiled, &k->compiled, &times);
   if (status == NG_OK) status = keep_graph(k, b->graph);
   if (status != NG_OK) return status;
   k->rounding = (CompiledGraph){k->graph, program_node_kernels(b->program, &k->graph->arena)};
@@ -139,7 +117,7 @@ ng_kernel *ng_compile(ng_graph *g, const ng_options *options) {
     return NULL;
   }
   status = build_graph(&b, g, options);
-  if (status == NG_OK) status = kernel_check_options(&b);
+  if (status == NG_OK) status = build_check(&b);
   if (status == NG_OK) status = build_kernels(&b);
   if (status == NG_OK) status = graph_check_memory(g, "running", "workspace", b.program->workspace_nbytes);
   if (status == NG_OK) {

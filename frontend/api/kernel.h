@@ -27,10 +27,6 @@ struct ng_kernel {
   size_t nchecks;
 };
 
-// Whether the options can be compiled on this machine, judged by the build's graph.
-ng_status kernel_check_options(const Build *b);
-// Compiles the build's program to machine code.
-ng_status kernel_compile(const Build *b, bool is_profiled, Compiled **compiled, CompileTimes *times);
 // ng_kernel_run, with the watch of compiled_run.
 ng_status kernel_run(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs, int threads, Watch *watch);
 
