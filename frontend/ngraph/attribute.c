@@ -1,9 +1,24 @@
-// Reads the keys of operators: the attributes of the table's row, types and shapes.
+// Reads the keys of operators: the attributes of the table's row, types and shapes; and reports mistakes in them.
 #include "frontend/ngraph/translation.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+bool ngraph_tell(Ngraph *x, const Yaml *at, const char *format, ...) {
+  char message[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  const Position before = x->build.at;
+  x->build.at = reader_position(x->reader, at);
+  build_error(&x->build, "%s", message);
+  x->build.at = before;
+  return false;
+}
 
 const Yaml *ngraph_find(const Yaml *map, const char *key) {
   for (uint32_t i = 0; map->kind == YAML_MAP && i < map->count; i++)

@@ -3,22 +3,7 @@
 
 #include "frontend/ngraph/translation.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-
-bool ngraph_tell(Ngraph *x, const Yaml *at, const char *format, ...) {
-  char message[512];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(message, sizeof message, format, args);
-  va_end(args);
-  const Position before = x->build.at;
-  x->build.at = reader_position(x->reader, at);
-  build_error(&x->build, "%s", message);
-  x->build.at = before;
-  return false;
-}
 
 bool is_ngraph(const Yaml *root) {
   const Yaml *function = root->kind == YAML_LIST && root->count ? root->items[0] : root;
