@@ -9,8 +9,35 @@
 // Exact in f64. Smaller numbers are named extents, in the order of the graph's dims.
 static const int64_t UNKNOWN = -((int64_t)1 << 52);
 
+int64_t onnx_integer(const Value *v, size_t i) {
+  const size_t at = v->constant->is_splat ? 0 : i;
+  return v->type == TYPE_S64 ? ((const int64_t *)v->constant->data)[at]
+                             : type_integer(type_load(v->type, v->constant->data, at));
+}
+
 bool onnx_has_extents(const Onnx *x, const Value *v) {
   return v && v->constant && v->index < x->nextents && x->has_extents[v->index];
+}
+
+// The first input of the model that v is computed from; NULL: none. Examines at most *most values.
+static const Value *input_behind(const Value *v, int *most) {
+  if (!v || v->is_input || --*most < 0) return v && v->is_input ? v : NULL;
+  const Value *found = NULL;
+  for (uint32_t i = 0; v->producer && !found && i < v->producer->ninputs; i++)
+    found = input_behind(v->producer->inputs[i], most);
+  return found;
+}
+
+bool onnx_must_be_known(Onnx *x, const Value *v) {
+  Builder *b = &x->build;
+  int most = 1000;
+  if (v->constant)
+    return build_error(b, "expected numbers, found a shape with a name in it: give it a number, as in --dim %s=1",
+                       b->graph->ndims ? b->graph->dims[0]->name : "N");
+  const Value *input = input_behind(v, &most);
+  if (!input) return build_error(b, "%.80s must be known when the model is read", v->name);
+  return build_error(b, "the input %.80s must be known when the model is read: --constant %.80s=FILE, of .npy or .pb",
+                     input->name, input->name);
 }
 
 // The number of stored integers; a splat stores one.

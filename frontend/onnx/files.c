@@ -1,55 +1,9 @@
-// Files besides the model: external data, and inputs given as constants by the user.
+// Files of constants besides the model: inputs that the user gives.
 #include "frontend/file.h"
 #include "frontend/npy/npy.h"
 #include "frontend/onnx/translation.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-// External data
-
-// Reads the elements in the file's format, from a file as long as the model says.
-static void *read_elements(Onnx *x, const OnnxExternal *from, const char *file, const char *what, size_t nbytes) {
-  char problem[PROBLEM_BYTES];
-  size_t whole;
-  const int fd = file_open(file, &whole, x->build.at, what, x->reading.d);
-  if (fd < 0) return NULL;
-  void *data = NULL;
-  if (from->offset > whole || nbytes > whole - from->offset)
-    build_error(&x->build, "%sexpected %zu bytes from %llu on, found a file of %zu bytes", what, nbytes,
-                (unsigned long long)from->offset, whole);
-  else if (!(data = arena_alloc(&x->build.graph->arena, nbytes + 1))) error_out_of_memory(x->reading.d);
-  else if (!file_read_at(fd, from->offset, data, nbytes)) {
-    build_error(&x->build, "%s%s", what, errno ? file_problem(errno, problem) : "the file ends too early");
-    data = NULL;
-  }
-  close(fd);
-  return data;
-}
-
-void *onnx_external(Onnx *x, const OnnxTensor *tensor, const char *what, size_t nelems, size_t nbytes) {
-  OnnxExternal from;
-  if (!onnx_read_external(&x->reading, tensor, &from)) return NULL;
-  const char *path = onnx_text_of(x, from.location);
-  if (!path) return NULL;
-  const char *name = onnx_is_name(path) ? path : "its file",
-             *prefix = arena_format(x->reading.arena, "%s: external data: %s: ", what, name),
-             *place = arena_format(x->reading.arena, "%s: external data: %s", what, name);
-  if (!prefix || !place) return error_out_of_memory(x->reading.d), NULL;
-  if (strlen(path) != from.location.count) return build_error(&x->build, "%sa zero byte in the path", prefix), NULL;
-  if (nelems > SIZE_MAX / nbytes || (from.has_nbytes && from.nbytes != nelems * nbytes))
-    return build_error(&x->build, "%sexpected %zu elements of %zu bytes, found %llu bytes", prefix, nelems, nbytes,
-                       (unsigned long long)from.nbytes),
-           NULL;
-  char *file = file_below(x->settings->folder, path, place, x->build.at, x->reading.d);
-  void *data = file ? read_elements(x, &from, file, prefix, nelems * nbytes) : NULL;
-  free(file);
-  return data;
-}
-
-// Constants from the user
 
 static const char *file_of(const char *given, const char *name) {
   const size_t n = strlen(name);

@@ -6,20 +6,6 @@
 
 enum { MOST_MADE = 1 << 22 }; // elements of a constant that the model gives by a formula
 
-bool onnx_has_number(Onnx *x, const Value *v, int axis) {
-  const Extent e = v->shape.extent[axis];
-  return extent_is_literal(e) ||
-         build_error(&x->build,
-                     "expected a number as the input's extent %d, found %.80s: give it one, as in --dim %.80s=1", axis,
-                     e.dim ? e.dim->name : "none", e.dim ? e.dim->name : "NAME");
-}
-
-bool onnx_has_numbers(Onnx *x, const Value *v) {
-  for (int axis = 0; axis < v->shape.rank; axis++)
-    if (!onnx_has_number(x, v, axis)) return false;
-  return true;
-}
-
 bool onnx_transpose_node(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);

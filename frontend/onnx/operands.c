@@ -110,25 +110,18 @@ bool onnx_list(Onnx *x, const char *name, Ints *list) {
   return list->count <= MOST_INTS || build_error(&x->build, "%s: expected at most %d numbers", name, MOST_INTS);
 }
 
-// The first input of the model that v is computed from; NULL: none. Examines at most *most values.
-static const Value *input_behind(const Value *v, int *most) {
-  if (!v || v->is_input || --*most < 0) return v && v->is_input ? v : NULL;
-  const Value *found = NULL;
-  for (uint32_t i = 0; v->producer && !found && i < v->producer->ninputs; i++)
-    found = input_behind(v->producer->inputs[i], most);
-  return found;
+bool onnx_has_number(Onnx *x, const Value *v, int axis) {
+  const Extent e = v->shape.extent[axis];
+  return extent_is_literal(e) ||
+         build_error(&x->build,
+                     "expected a number as the input's extent %d, found %.80s: give it one, as in --dim %.80s=1", axis,
+                     e.dim ? e.dim->name : "none", e.dim ? e.dim->name : "NAME");
 }
 
-bool onnx_must_be_known(Onnx *x, const Value *v) {
-  Builder *b = &x->build;
-  int most = 1000;
-  if (v->constant)
-    return build_error(b, "expected numbers, found a shape with a name in it: give it a number, as in --dim %s=1",
-                       b->graph->ndims ? b->graph->dims[0]->name : "N");
-  const Value *input = input_behind(v, &most);
-  if (!input) return build_error(b, "%.80s must be known when the model is read", v->name);
-  return build_error(b, "the input %.80s must be known when the model is read: --constant %.80s=FILE, of .npy or .pb",
-                     input->name, input->name);
+bool onnx_has_numbers(Onnx *x, const Value *v) {
+  for (int axis = 0; axis < v->shape.rank; axis++)
+    if (!onnx_has_number(x, v, axis)) return false;
+  return true;
 }
 
 // The integers of a constant, including numbers that stand for extents.
@@ -144,12 +137,6 @@ static bool take_ints(Onnx *x, size_t i, Ints *list) {
   list->count = (size_t)nelems;
   for (size_t k = 0; k < list->count; k++) list->items[k] = onnx_integer(v, k);
   return true;
-}
-
-int64_t onnx_integer(const Value *v, size_t i) {
-  const size_t at = v->constant->is_splat ? 0 : i;
-  return v->type == TYPE_S64 ? ((const int64_t *)v->constant->data)[at]
-                             : type_integer(type_load(v->type, v->constant->data, at));
 }
 
 bool onnx_constant_ints(Onnx *x, size_t i, Ints *list) {

@@ -1,4 +1,4 @@
-// Makes a graph from a model: inputs, constants, nodes in order, outputs.
+// Makes a graph from a model: inputs, constants, nodes in order, with functions and branches in place, outputs.
 #include "frontend/onnx/onnx.h"
 
 #include "frontend/onnx/translation.h"
@@ -10,35 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Calls repeat a function's nodes, names and constants. The repeated bytes are counted, so that a small file cannot
+// cause much work.
+enum {
+  MOST_DEPTH = 32,
+  MOST_CALLED_BYTES = 1 << 27, // bytes of functions, counted once for each call
+  NODES_OF_A_CALL = 4          // a call counts as this many nodes, so that calls of empty functions are limited too
+};
+
+// In this scope and the enclosing ones.
+static Value *find_value(const Onnx *x, const char *name) {
+  Value *v = NULL;
+  for (const OnnxScope *scope = x->scope; scope && !v; scope = scope->outer) v = names_find(&scope->values, name);
+  return v;
+}
+
 // Inputs and outputs
-
-enum { MOST_DIMS = 1024 };
-
-static const GivenExtent *given_extent(const Onnx *x, const char *name) {
-  for (size_t i = 0; i < x->settings->nextents; i++)
-    if (strcmp(x->settings->extents[i].name, name) == 0 && x->settings->extents[i].value >= 0 &&
-        x->settings->extents[i].value < MAX_ELEMENTS)
-      return &x->settings->extents[i];
-  return NULL;
-}
-
-bool onnx_set_extents(Onnx *x, const OnnxInfo *info, Shape *shape) {
-  shape->rank = info->rank;
-  for (int axis = 0; axis < info->rank; axis++) {
-    shape->extent[axis] = info->extent[axis];
-    if (!info->dim[axis].count) continue;
-    const char *name = onnx_text_of(x, info->dim[axis]);
-    if (!name || !onnx_is_name(name)) continue;
-    const GivenExtent *given = given_extent(x, name);
-    Dim *dim = names_find(&x->dims, name);
-    if (!dim && x->build.graph->ndims == MOST_DIMS)
-      return build_error(&x->build, "the model has more than %d named extents", MOST_DIMS);
-    if (!dim) dim = graph_add_dim(x->build.graph, name, given ? given->value : -1);
-    if (!dim || !names_set(&x->dims, name, dim)) return error_out_of_memory(x->reading.d);
-    shape->extent[axis] = given ? EXTENT(given->value) : (Extent){dim, -1};
-  }
-  return true;
-}
 
 // False: out of memory. After an error of the input, nodes that use it are left out.
 static bool add_input(Onnx *x, const OnnxInfo *info) {
@@ -70,7 +57,7 @@ static bool add_input(Onnx *x, const OnnxInfo *info) {
 static bool add_output(Onnx *x, const OnnxInfo *info) {
   Builder *b = &x->build;
   const char *name = onnx_text_of(x, info->name);
-  Value *v = name ? onnx_find(x, name) : NULL;
+  Value *v = name ? find_value(x, name) : NULL;
   if (!name) return false;
   if (!v) return build_error(b, "output %s: no node makes it", onnx_is_name(name) ? name : "?");
   if (v == &x->failed) return true; // already reported
@@ -82,6 +69,19 @@ static bool add_output(Onnx *x, const OnnxInfo *info) {
   if (v && !has_name && onnx_is_name(name)) v->name = arena_copy_text(&b->graph->arena, name, strlen(name));
   if (!v || !v->name) return false;
   return graph_add_output(b->graph, v) || error_out_of_memory(x->reading.d);
+}
+
+static bool add_initializers(Onnx *x, const OnnxGraph *g) {
+  for (size_t i = 0; i < g->ninitializers; i++) {
+    const char *name = onnx_text_of(x, g->initializers[i].name);
+    Value *v = name ? onnx_tensor(x, &g->initializers[i], onnx_is_name(name) ? name : "?") : NULL;
+    if (x->reading.d->out_of_memory || !name) return false;
+    if (v) v->constant->is_initializer = true;
+    if (v && onnx_is_name(name)) v->name = arena_copy_text(&x->build.graph->arena, name, strlen(name));
+    if ((v && !v->name) || !names_set(&x->scope->values, name, v ? v : &x->failed))
+      return error_out_of_memory(x->reading.d);
+  }
+  return true;
 }
 
 // Nodes
@@ -118,7 +118,7 @@ static bool find_inputs(Onnx *x, bool *is_failed) {
   for (size_t i = 0; i < x->node->ninputs; i++) {
     const char *name = onnx_text_of(x, x->node->inputs[i]);
     if (!name) return false;
-    Value *v = *name ? onnx_find(x, name) : NULL;
+    Value *v = *name ? find_value(x, name) : NULL;
     if (*name && !v)
       return build_error(&x->build, "input %zu, %.80s: nothing before the node makes it", i,
                          onnx_is_name(name) ? name : "?");
@@ -141,6 +141,78 @@ static bool translate_by_row(Onnx *x) {
   return onnx_out(x, 0, build_one(b, own));
 }
 
+// Functions of the model, and branches of If: their nodes replace the node that calls them
+
+static bool translate_nodes(Onnx *x, const OnnxGraph *g);
+
+static bool bind_inputs(Onnx *x, const OnnxGraph *g, Names *values) {
+  for (size_t i = 0; i < g->ninputs; i++) {
+    const char *name = onnx_text_of(x, g->inputs[i].name);
+    Value *v = onnx_in(x, i);
+    if (!name || !names_set(values, name, v ? v : &x->absent)) return error_out_of_memory(x->reading.d);
+  }
+  return true;
+}
+
+static bool find_results(Onnx *x, const OnnxGraph *g, Value **results) {
+  for (size_t i = 0; i < g->noutputs; i++) {
+    const char *name = onnx_text_of(x, g->outputs[i].name);
+    if (!name) return false;
+    results[i] = find_value(x, name);
+  }
+  return true;
+}
+
+// Sets a result of the node, and reports an error only if none was reported for it yet.
+static bool give_result(Onnx *x, size_t i, Value *v) {
+  if (v && v != &x->failed && v != &x->absent) return onnx_out(x, i, v);
+  x->build.has_told = v != NULL;
+  return v ? false : build_error(&x->build, "output %zu: no node makes it", i);
+}
+
+// Translates g in its own scope, and makes its outputs the results of the current node.
+static bool inline_graph(Onnx *x, const OnnxGraph *g, const OnnxScope *outer, const OnnxNode *caller, int64_t opset) {
+  OnnxScope scope = {.outer = outer};
+  const Onnx before = *x;
+  x->nnodes += NODES_OF_A_CALL + g->ninitializers + (g->ninputs + g->noutputs) / OPERANDS_OF_A_NODE;
+  if (x->depth >= MOST_DEPTH)
+    return build_error(&x->build, "functions and branches are nested deeper than %d", MOST_DEPTH);
+  if (x->node->noutputs > g->noutputs) return build_error(&x->build, "expected at most %zu outputs", g->noutputs);
+  Value **results = ARENA_ARRAY(x->reading.arena, Value *, g->noutputs + 1);
+  if (!results) return error_out_of_memory(x->reading.d);
+  names_init(&scope.values, x->reading.arena);
+  if (!outer && !bind_inputs(x, g, &scope.values)) return false;
+  x->scope = &scope;
+  x->caller = caller;
+  x->opset = opset;
+  x->depth++;
+  const bool ok = add_initializers(x, g) && translate_nodes(x, g) && find_results(x, g, results);
+  x->scope = before.scope;
+  x->caller = before.caller;
+  x->opset = before.opset;
+  x->depth = before.depth;
+  x->node = before.node;
+  x->row = before.row;
+  x->build.title = before.build.title;
+  x->inputs = before.inputs;
+  if (!ok) return false;
+  for (size_t i = 0; i < x->node->noutputs; i++)
+    if (onnx_wants(x, i) && !give_result(x, i, results[i])) return false;
+  return true;
+}
+
+static bool call_function(Onnx *x, const OnnxFunction *function) {
+  const OnnxGraph *g = &function->graph;
+  if (x->node->ninputs > g->ninputs) return build_error(&x->build, "expected at most %zu inputs", g->ninputs);
+  x->ncalled += function->nbytes;
+  if (x->ncalled > MOST_CALLED_BYTES)
+    return build_error(&x->build, "the functions that the model calls are more than %d MiB, counted at each call",
+                       MOST_CALLED_BYTES >> 20);
+  OnnxNode call = *x->node;
+  call.defaults = function->defaults;
+  return inline_graph(x, g, NULL, &call, function->opset ? function->opset : x->opset);
+}
+
 static bool translate_node(Onnx *x) {
   const char *key = x->functions.count ? function_key(x, x->node->domain, x->node->op) : NULL;
   const OnnxFunction *function = key ? names_find(&x->functions, key) : NULL;
@@ -154,7 +226,7 @@ static bool translate_node(Onnx *x) {
   const bool is_own = bytes_are(x->node->domain, OWN_DOMAIN);
   if (!function && !is_own && !(x->row && is_known_domain(x->node->domain))) return tell_unknown(x);
   if (!find_inputs(x, &is_failed) || is_failed) return false;
-  if (function ? onnx_call(x, function) : is_own ? onnx_own_node(x) : translate_by_row(x)) return true;
+  if (function ? call_function(x, function) : is_own ? onnx_own_node(x) : translate_by_row(x)) return true;
   if (!x->build.has_told && x->reading.d->nerrors == errors)
     build_error(&x->build, "a required input is absent"); // a translator failed without a message
   return false;
@@ -169,7 +241,7 @@ static bool fail_outputs(Onnx *x, const OnnxNode *node) {
   return true;
 }
 
-bool onnx_translate_nodes(Onnx *x, const OnnxGraph *g) {
+static bool translate_nodes(Onnx *x, const OnnxGraph *g) {
   for (size_t i = 0; i < g->nnodes; i++) {
     x->nnodes += 1 + (g->nodes[i].ninputs + g->nodes[i].noutputs) / OPERANDS_OF_A_NODE;
     if (x->nnodes > ONNX_MAX_NODES) {
@@ -187,24 +259,22 @@ bool onnx_translate_nodes(Onnx *x, const OnnxGraph *g) {
   return true;
 }
 
-bool onnx_add_initializers(Onnx *x, const OnnxGraph *g) {
-  for (size_t i = 0; i < g->ninitializers; i++) {
-    const char *name = onnx_text_of(x, g->initializers[i].name);
-    Value *v = name ? onnx_tensor(x, &g->initializers[i], onnx_is_name(name) ? name : "?") : NULL;
-    if (x->reading.d->out_of_memory || !name) return false;
-    if (v) v->constant->is_initializer = true;
-    if (v && onnx_is_name(name)) v->name = arena_copy_text(&x->build.graph->arena, name, strlen(name));
-    if ((v && !v->name) || !names_set(&x->scope->values, name, v ? v : &x->failed))
-      return error_out_of_memory(x->reading.d);
-  }
-  return true;
+bool onnx_if(Onnx *x) {
+  OnnxAttribute branch;
+  OnnxGraph g;
+  double condition;
+  if (!onnx_number(x, onnx_in(x, 0), &condition)) return false;
+  const char *name = condition != 0 ? "then_branch" : "else_branch";
+  if (!onnx_attribute(x, name, ONNX_GRAPH, &branch) || !branch.g.at)
+    return build_error(&x->build, "expected a %s", name);
+  return onnx_read_graph(&x->reading, branch.g, &g) && inline_graph(x, &g, x->scope, x->caller, x->opset);
 }
 
 static bool translate_graph(Onnx *x, const OnnxModel *model) {
   const OnnxGraph *g = &model->graph;
-  bool ok = name_functions(x, model) && onnx_add_initializers(x, g);
+  bool ok = name_functions(x, model) && add_initializers(x, g);
   for (size_t i = 0; ok && i < g->ninputs; i++) ok = add_input(x, &g->inputs[i]);
-  ok = ok && onnx_check_given(x, g) && onnx_translate_nodes(x, g);
+  ok = ok && onnx_check_given(x, g) && translate_nodes(x, g);
   for (size_t i = 0; ok && i < g->noutputs; i++) ok = add_output(x, &g->outputs[i]);
   if (ok && !g->noutputs) ok = build_error(&x->build, "the model has no outputs");
   if (ok && x->calls) ok = graph_add_update(x->build.graph, x->build.graph->states, x->calls, x->build.at);

@@ -1,8 +1,12 @@
-// Makes constants from tensors of a model.
+// Types, shapes and elements of tensors: makes constants from tensors of a model, and sets declared extents.
+#include "frontend/file.h"
 #include "frontend/onnx/translation.h"
 #include "frontend/onnx/writer.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // By TensorProto.DataType. field: the message field of elements stored one by one; width: bytes of a raw element.
 static const struct DataType {
@@ -112,6 +116,46 @@ static bool store(Onnx *x, const OnnxTensor *tensor, const char *what, void *dat
   return store_fields(x, tensor, what, data, nelems, nbytes);
 }
 
+// Reads the elements in the file's format, from a file as long as the model says.
+static void *read_elements(Onnx *x, const OnnxExternal *from, const char *file, const char *what, size_t nbytes) {
+  char problem[PROBLEM_BYTES];
+  size_t whole;
+  const int fd = file_open(file, &whole, x->build.at, what, x->reading.d);
+  if (fd < 0) return NULL;
+  void *data = NULL;
+  if (from->offset > whole || nbytes > whole - from->offset)
+    build_error(&x->build, "%sexpected %zu bytes from %llu on, found a file of %zu bytes", what, nbytes,
+                (unsigned long long)from->offset, whole);
+  else if (!(data = arena_alloc(&x->build.graph->arena, nbytes + 1))) error_out_of_memory(x->reading.d);
+  else if (!file_read_at(fd, from->offset, data, nbytes)) {
+    build_error(&x->build, "%s%s", what, errno ? file_problem(errno, problem) : "the file ends too early");
+    data = NULL;
+  }
+  close(fd);
+  return data;
+}
+
+// The elements of a tensor with external data, nelems of nbytes each, little-endian, in the graph's memory.
+static void *read_external(Onnx *x, const OnnxTensor *tensor, const char *what, size_t nelems, size_t nbytes) {
+  OnnxExternal from;
+  if (!onnx_read_external(&x->reading, tensor, &from)) return NULL;
+  const char *path = onnx_text_of(x, from.location);
+  if (!path) return NULL;
+  const char *name = onnx_is_name(path) ? path : "its file",
+             *prefix = arena_format(x->reading.arena, "%s: external data: %s: ", what, name),
+             *place = arena_format(x->reading.arena, "%s: external data: %s", what, name);
+  if (!prefix || !place) return error_out_of_memory(x->reading.d), NULL;
+  if (strlen(path) != from.location.count) return build_error(&x->build, "%sa zero byte in the path", prefix), NULL;
+  if (nelems > SIZE_MAX / nbytes || (from.has_nbytes && from.nbytes != nelems * nbytes))
+    return build_error(&x->build, "%sexpected %zu elements of %zu bytes, found %llu bytes", prefix, nelems, nbytes,
+                       (unsigned long long)from.nbytes),
+           NULL;
+  char *file = file_below(x->settings->folder, path, place, x->build.at, x->reading.d);
+  void *data = file ? read_elements(x, &from, file, prefix, nelems * nbytes) : NULL;
+  free(file);
+  return data;
+}
+
 Value *onnx_tensor(Onnx *x, const OnnxTensor *tensor, const char *what) {
   const Type type = onnx_type(tensor->type);
   Shape shape = {.rank = tensor->rank};
@@ -126,7 +170,7 @@ Value *onnx_tensor(Onnx *x, const OnnxTensor *tensor, const char *what) {
   // Each element has at least a byte in the file, or half a byte, so memory is limited by the file's length.
   if (nelems < 0 || (!tensor->is_external && count > tensor->message.count))
     return build_error(&x->build, "%s: expected as many elements as its shape has, found fewer", what), NULL;
-  void *data = tensor->is_external ? onnx_external(x, tensor, what, count, nbytes)
+  void *data = tensor->is_external ? read_external(x, tensor, what, count, nbytes)
                                    : arena_array(&x->build.graph->arena, count + 1, nbytes);
   if (!data && !tensor->is_external) error_out_of_memory(x->reading.d);
   if (!data || !store(x, tensor, what, data, count, nbytes)) return NULL;
@@ -137,4 +181,34 @@ Value *onnx_tensor(Onnx *x, const OnnxTensor *tensor, const char *what) {
   if (!v || !v->constant) return error_out_of_memory(x->reading.d), NULL;
   v->constant->data = data;
   return v;
+}
+
+// Declared extents
+
+enum { MOST_DIMS = 1024 };
+
+static const GivenExtent *given_extent(const Onnx *x, const char *name) {
+  for (size_t i = 0; i < x->settings->nextents; i++)
+    if (strcmp(x->settings->extents[i].name, name) == 0 && x->settings->extents[i].value >= 0 &&
+        x->settings->extents[i].value < MAX_ELEMENTS)
+      return &x->settings->extents[i];
+  return NULL;
+}
+
+bool onnx_set_extents(Onnx *x, const OnnxInfo *info, Shape *shape) {
+  shape->rank = info->rank;
+  for (int axis = 0; axis < info->rank; axis++) {
+    shape->extent[axis] = info->extent[axis];
+    if (!info->dim[axis].count) continue;
+    const char *name = onnx_text_of(x, info->dim[axis]);
+    if (!name || !onnx_is_name(name)) continue;
+    const GivenExtent *given = given_extent(x, name);
+    Dim *dim = names_find(&x->dims, name);
+    if (!dim && x->build.graph->ndims == MOST_DIMS)
+      return build_error(&x->build, "the model has more than %d named extents", MOST_DIMS);
+    if (!dim) dim = graph_add_dim(x->build.graph, name, given ? given->value : -1);
+    if (!dim || !names_set(&x->dims, name, dim)) return error_out_of_memory(x->reading.d);
+    shape->extent[axis] = given ? EXTENT(given->value) : (Extent){dim, -1};
+  }
+  return true;
 }

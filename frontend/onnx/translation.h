@@ -87,21 +87,15 @@ const char *onnx_text_of(Onnx *x, Bytes bytes); // as a string; NULL after out o
 bool onnx_is_name(const char *text);            // whether the graph can use the name unchanged
 const char *onnx_own_name(Onnx *x, const char *name);
 const char *onnx_title(Onnx *x, const OnnxNode *node); // "Conv conv1 (opset 13)"
-Value *onnx_find(const Onnx *x, const char *name);     // in this scope and the enclosing ones
-
-// Graphs within graphs (subgraphs.c). All return false if translation cannot continue.
-bool onnx_add_initializers(Onnx *x, const OnnxGraph *g);
-bool onnx_translate_nodes(Onnx *x, const OnnxGraph *g);
-bool onnx_call(Onnx *x, const OnnxFunction *function); // replaces the current node by the function's nodes
 
 // Files (files.c)
 const char *onnx_given(const Onnx *x, const char *name); // the file of an input given as a constant; NULL: not given
 bool onnx_check_given(Onnx *x, const OnnxGraph *g);      // reports given names that are no inputs
 Value *onnx_tensor_file(Onnx *x, const char *path, const char *name, Type type, const Shape *shape);
-// The elements of a tensor with external data, nelems of nbytes each, little-endian, in the graph's memory.
-void *onnx_external(Onnx *x, const OnnxTensor *tensor, const char *what, size_t nelems, size_t nbytes);
 
 // Extents as elements (extents.c)
+int64_t onnx_integer(const Value *v, size_t i);   // element of a constant
+bool onnx_must_be_known(Onnx *x, const Value *v); // reports how to make it constant; false
 bool onnx_has_extents(const Onnx *x, const Value *v);
 bool onnx_mark_extents(Onnx *x, const Value *v);     // if any element is no number
 int64_t onnx_extent_number(const Onnx *x, Extent e); // the extent's own number, or the number that stands for it
@@ -131,8 +125,6 @@ bool onnx_has(const Onnx *x, const char *name);
 bool onnx_constant_ints(Onnx *x, size_t i, Ints *list);
 // The same as extents, which may be named; negative numbers are kept.
 bool onnx_constant_shape(Onnx *x, size_t i, Shape *shape);
-int64_t onnx_integer(const Value *v, size_t i);   // element of a constant
-bool onnx_must_be_known(Onnx *x, const Value *v); // reports how to make it constant; false
 // From input i if present, else from the attribute; *is_given: one of them is present.
 bool onnx_ints_of(Onnx *x, size_t i, const char *name, Ints *list, bool *is_given);
 bool onnx_axis(Onnx *x, int64_t given, int rank, int *axis); // negative: counted from the end
