@@ -26,6 +26,14 @@ typedef struct OnnxWriter {
   size_t nrepeated;   // number of labels that repeat an earlier node's name
 } OnnxWriter;
 
+// Fields of a message. A message that becomes a field is emptied.
+void onnx_put_number(Text *out, uint32_t field, uint64_t value);
+void onnx_put_text(Text *out, uint32_t field, const char *text);
+void onnx_put_message(Text *out, uint32_t field, Text *message);
+// A tensor with all its elements; name NULL: without a name.
+void onnx_put_tensor(Text *out, uint32_t field, const char *name, Type type, const int64_t *extents, int rank,
+                     const void *data);
+
 // The name of a value that exists only in the model.
 typedef struct FreshName {
   char text[WRITER_NAME_BYTES];
@@ -39,6 +47,7 @@ void onnx_add_output(OnnxWriter *w, const char *name);
 void onnx_add_int(OnnxWriter *w, const char *name, int64_t value);
 void onnx_add_float(OnnxWriter *w, const char *name, double value);
 void onnx_add_double(OnnxWriter *w, const char *name, double value); // as a tensor, because attributes are f32
+void onnx_add_tensor(OnnxWriter *w, const char *name, Type type, const int64_t *extents, int rank, const void *data);
 void onnx_add_text(OnnxWriter *w, const char *name, const char *value);
 void onnx_add_ints(OnnxWriter *w, const char *name, const int64_t *items, size_t count);
 void onnx_add_floats(OnnxWriter *w, const char *name, const double *items, size_t count);

@@ -1,0 +1,191 @@
+// Writes messages: fields, tensors, and nodes with their operands and attributes.
+#include "frontend/onnx/writer.h"
+
+#include "frontend/onnx/fields.h"
+#include "frontend/onnx/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// The wire format
+
+static void put_varint(Text *out, uint64_t value) {
+  char bytes[10];
+  size_t count = 0;
+  for (; value >= 0x80; value >>= 7) bytes[count++] = (char)(value | 0x80);
+  bytes[count++] = (char)value;
+  text_add(out, bytes, count);
+}
+
+void onnx_put_number(Text *out, uint32_t field, uint64_t value) {
+  put_varint(out, (uint64_t)field << 3 | WIRE_VARINT);
+  put_varint(out, value);
+}
+
+static void put_bytes(Text *out, uint32_t field, const void *bytes, size_t nbytes) {
+  put_varint(out, (uint64_t)field << 3 | WIRE_BYTES);
+  put_varint(out, nbytes);
+  text_add(out, bytes, nbytes);
+}
+
+void onnx_put_text(Text *out, uint32_t field, const char *text) {
+  put_bytes(out, field, text, strlen(text));
+}
+
+void onnx_put_message(Text *out, uint32_t field, Text *message) {
+  put_bytes(out, field, text_string(message), message->nbytes);
+  out->out_of_memory |= message->out_of_memory;
+  message->nbytes = 0;
+}
+
+static void put_little_endian(Text *out, uint64_t bits, size_t nbytes) {
+  char bytes[8];
+  for (size_t i = 0; i < nbytes; i++) bytes[i] = (char)(bits >> 8 * i);
+  text_add(out, bytes, nbytes);
+}
+
+static void put_float(Text *out, double value) {
+  const float narrow = (float)value;
+  uint32_t bits;
+  memcpy(&bits, &narrow, sizeof bits);
+  put_little_endian(out, bits, sizeof bits);
+}
+
+// Tensors
+
+static void put_elements(Text *out, Type type, const void *data, size_t nelems) {
+  const size_t nbytes = type_nbytes(type);
+  const union {
+    uint16_t number;
+    uint8_t bytes[2];
+  } one = {.number = 1};
+  if (one.bytes[0] || nbytes == 1) { // the host is little-endian, or elements are single bytes
+    text_add(out, data, type_array_nbytes(type, nelems));
+    return;
+  }
+  for (size_t i = 0; i < nelems; i++)
+    for (size_t k = nbytes; k-- > 0;) text_add(out, (const char *)data + i * nbytes + k, 1);
+}
+
+void onnx_put_tensor(Text *out, uint32_t field, const char *name, Type type, const int64_t *extents, int rank,
+                     const void *data) {
+  Text tensor, raw;
+  size_t nelems = 1;
+  text_init(&tensor, out->allocator);
+  text_init(&raw, out->allocator);
+  for (int i = 0; i < rank; i++) {
+    onnx_put_number(&tensor, TENSOR_DIMS, (uint64_t)extents[i]);
+    nelems *= (size_t)extents[i];
+  }
+  onnx_put_number(&tensor, TENSOR_TYPE, onnx_type_number(type));
+  if (name) onnx_put_text(&tensor, TENSOR_NAME, name);
+  put_elements(&raw, type, data, nelems);
+  onnx_put_message(&tensor, TENSOR_RAW, &raw);
+  onnx_put_message(out, field, &tensor);
+  text_deinit(&tensor);
+  text_deinit(&raw);
+}
+
+FreshName onnx_fresh(OnnxWriter *w) {
+  FreshName name;
+  snprintf(name.text, sizeof name.text, "%s%zu", w->prefix, ++w->nfresh);
+  return name;
+}
+
+FreshName onnx_add_numbers(OnnxWriter *w, const int64_t *items, size_t count) {
+  const FreshName name = onnx_fresh(w);
+  const int64_t extent = (int64_t)count;
+  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, name.text, TYPE_S64, &extent, 1, items);
+  return name;
+}
+
+FreshName onnx_add_scalar(OnnxWriter *w, Type type, double value) {
+  const FreshName name = onnx_fresh(w);
+  uint64_t element = 0;
+  type_store(type, &element, 0, value);
+  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, name.text, type, NULL, 0, &element);
+  return name;
+}
+
+// Nodes
+
+// Writes the label, with a number appended if another node has the same name.
+static void put_node_name(OnnxWriter *w, const char *label) {
+  const char *name = label;
+  while (name && names_find(&w->node_names, name))
+    name = arena_format(w->node_names.arena, "%s (%zu)", label, ++w->nrepeated + 1);
+  if (!name || !names_set(&w->node_names, name, w)) w->node.out_of_memory = true;
+  else onnx_put_text(&w->node, NODE_NAME, name);
+}
+
+void onnx_begin(OnnxWriter *w, const char *op, const char *domain) {
+  w->node.nbytes = 0;
+  onnx_put_text(&w->node, NODE_OP, op);
+  if (*domain) onnx_put_text(&w->node, NODE_DOMAIN, domain);
+  if (w->source->label) put_node_name(w, w->source->label);
+}
+
+void onnx_add_input(OnnxWriter *w, const char *name) {
+  onnx_put_text(&w->node, NODE_INPUT, name);
+}
+
+void onnx_add_output(OnnxWriter *w, const char *name) {
+  onnx_put_text(&w->node, NODE_OUTPUT, name);
+}
+
+static void begin_attribute(OnnxWriter *w, const char *name, OnnxKind kind) {
+  onnx_put_text(&w->attribute, ATTRIBUTE_NAME, name);
+  onnx_put_number(&w->attribute, ATTRIBUTE_TYPE, kind);
+}
+
+static void end_attribute(OnnxWriter *w) {
+  onnx_put_message(&w->node, NODE_ATTRIBUTE, &w->attribute);
+}
+
+void onnx_add_int(OnnxWriter *w, const char *name, int64_t value) {
+  begin_attribute(w, name, ONNX_INT);
+  onnx_put_number(&w->attribute, ATTRIBUTE_I, (uint64_t)value);
+  end_attribute(w);
+}
+
+void onnx_add_float(OnnxWriter *w, const char *name, double value) {
+  begin_attribute(w, name, ONNX_FLOAT);
+  put_varint(&w->attribute, ATTRIBUTE_F << 3 | WIRE_FIXED32);
+  put_float(&w->attribute, value);
+  end_attribute(w);
+}
+
+void onnx_add_tensor(OnnxWriter *w, const char *name, Type type, const int64_t *extents, int rank, const void *data) {
+  begin_attribute(w, name, ONNX_TENSOR);
+  onnx_put_tensor(&w->attribute, ATTRIBUTE_T, NULL, type, extents, rank, data);
+  end_attribute(w);
+}
+
+void onnx_add_double(OnnxWriter *w, const char *name, double value) {
+  onnx_add_tensor(w, name, TYPE_F64, NULL, 0, &value);
+}
+
+void onnx_add_text(OnnxWriter *w, const char *name, const char *value) {
+  begin_attribute(w, name, ONNX_STRING);
+  onnx_put_text(&w->attribute, ATTRIBUTE_S, value);
+  end_attribute(w);
+}
+
+void onnx_add_ints(OnnxWriter *w, const char *name, const int64_t *items, size_t count) {
+  begin_attribute(w, name, ONNX_INTS);
+  for (size_t i = 0; i < count; i++) onnx_put_number(&w->attribute, ATTRIBUTE_INTS, (uint64_t)items[i]);
+  end_attribute(w);
+}
+
+void onnx_add_floats(OnnxWriter *w, const char *name, const double *items, size_t count) {
+  begin_attribute(w, name, ONNX_FLOATS);
+  for (size_t i = 0; i < count; i++) {
+    put_varint(&w->attribute, ATTRIBUTE_FLOATS << 3 | WIRE_FIXED32);
+    put_float(&w->attribute, items[i]);
+  }
+  end_attribute(w);
+}
+
+void onnx_end(OnnxWriter *w) {
+  onnx_put_message(&w->nodes, GRAPH_NODE, &w->node);
+}
