@@ -44,4 +44,6 @@ uint64_t scratch_of_softmax(const Evaluation *e);
 #include "ir/operators/operators.def"
 #undef OP
 
+extern bool (*const interpreter_functions[OP_COUNT])(const Evaluation *); // table.c
+
 #endif

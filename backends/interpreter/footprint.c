@@ -14,11 +14,6 @@ static uint64_t scratch_of_greatest(const Evaluation *e) {
   return nbytes_multiply((uint64_t)shape_nelems(&e->node->outputs[0]->shape), sizeof(double));
 }
 
-uint64_t scratch_of_sums(const Evaluation *e) {
-  const Value *v = e->node->outputs[e->node->noutputs - 1];
-  return v ? nbytes_multiply((uint64_t)shape_nelems(&v->shape), sizeof(Sum)) : 0;
-}
-
 // NULL: no scratch memory. tests/unit/footprint_test.c measures all operators.
 static uint64_t (*const scratch[OP_COUNT])(const Evaluation *e) = {
     [OP_ReduceSum] = scratch_of_sums,

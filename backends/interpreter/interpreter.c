@@ -9,12 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool (*const functions[OP_COUNT])(const Evaluation *e) = {
-#define OP(name, ...) [OP_##name] = interpret_##name,
-#include "ir/operators/operators.def"
-#undef OP
-};
-
 // The index of the operand with this name; count if there is none.
 static uint32_t operand_slot(const Operand *operands, uint32_t count, const char *name) {
   uint32_t slot = 0;
@@ -94,7 +88,7 @@ static bool evaluate(const Evaluation *what, const Allocator *allocator) {
   const Node *node = e.node;
   arena_init(&scratch, allocator);
   e.scratch = &scratch;
-  bool done = functions[node->op->id](&e);
+  bool done = interpreter_functions[node->op->id](&e);
   arena_deinit(&scratch);
   for (uint32_t k = 0; done && k < node->noutputs; k++)
     if (e.outputs[k] && !type_is_float(node->outputs[k]->type) && node->outputs[k]->type != TYPE_S64)

@@ -7,8 +7,14 @@
 #include "backends/interpreter/sum.h"
 #include "backends/interpreter/walk.h"
 #include "ir/operators/movement.h"
+#include "ir/support/budget.h"
 
 #include <math.h>
+
+uint64_t scratch_of_sums(const Evaluation *e) {
+  const Value *v = e->node->outputs[e->node->noutputs - 1];
+  return v ? nbytes_multiply((uint64_t)shape_nelems(&v->shape), sizeof(Sum)) : 0;
+}
 
 #define SUM(name, term, result)                                                                                        \
   bool interpret_##name(const Evaluation *e) {                                                                         \
