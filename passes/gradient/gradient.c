@@ -5,262 +5,12 @@
 
 #include "ir/graph/leaves.h"
 #include "ir/graph/verify.h"
-#include "ir/operators/infer.h"
 #include "passes/rewrite/dead_code.h"
 
-#include <stdio.h>
 #include <string.h>
 
-enum { MOST_NAME_BYTES = 255, SHAPE_TEXT = 160, MOST_INPUTS = 3 };
+enum { MOST_NAME_BYTES = 255 };
 #define DIFF "diff_"
-
-const GradientRule *const gradient_rules[OP_COUNT] = {
-#define OP(name, ...) [OP_##name] = &gradient_##name,
-#include "ir/operators/operators.def"
-#undef OP
-};
-
-static void *out_of_memory(Gradient *g) {
-  g->failed = true;
-  error_out_of_memory(g->diagnostics);
-  return NULL;
-}
-
-// Functions for rules
-
-bool gradient_is_wanted(const Gradient *g, const Value *forward) {
-  return forward && g->depends[forward->index];
-}
-
-bool gradient_is_at_hand(const Gradient *g, const Value *forward) {
-  return forward->is_input || forward->constant || g->here[forward->index];
-}
-
-Value *gradient_saved(Gradient *g, const Value *forward) {
-  Value **here = &g->here[forward->index];
-  if (*here) return *here;
-  bool is_given = !forward->constant || forward->constant->file;
-  *here = (is_given ? graph_add_input : graph_add_value)(g->graph, forward->name, forward->type, &forward->shape);
-  if (!*here) return out_of_memory(g);
-  (*here)->position = forward->position;
-  (*here)->layout = forward->layout;
-  (*here)->is_of_leaf = is_given && g->is_own[forward->index];
-  if (!is_given) (*here)->constant = forward->constant;
-  return *here;
-}
-
-static Value *new_value(Gradient *g, Type type, const Shape *shape) {
-  Value *v = graph_add_value(g->graph, "", type, shape);
-  if (!v) return out_of_memory(g);
-  v->position = g->node ? g->node->position : (Position){0};
-  return v;
-}
-
-Value *gradient_filled(Gradient *g, Type type, const Shape *shape, double number) {
-  if (type != TYPE_F64) type = TYPE_F32; // 16-bit floats are not precise enough for counts and attributes
-  Value *v = graph_add_number(g->graph, "", type, shape, number);
-  if (!v) return out_of_memory(g);
-  v->position = g->node ? g->node->position : (Position){0};
-  return v;
-}
-
-Value *gradient_number(Gradient *g, Type type, double number) {
-  return gradient_filled(g, type, &(Shape){.rank = 0}, number);
-}
-
-void gradient_refuse(Gradient *g, const Node *node, const char *why) {
-  char title[NODE_TITLE_BYTES];
-  g->failed = true;
-  error_at(g->diagnostics, node->position, "%s has no gradient: %s", node_title(node, title), why);
-}
-
-AttributeValue *gradient_attribute(const Node *node, const char *name) {
-  return (AttributeValue *)node_attribute(node, name);
-}
-
-Value *gradient_of_output(const Gradient *g, const Node *node, uint32_t slot) {
-  return node->outputs[slot] ? g->diff[node->outputs[slot]->index] : NULL;
-}
-
-Node *gradient_add_node(Gradient *g, OperatorId id, uint32_t ninputs, const Node *like) {
-  const Operator *op = &operators[id];
-  if (g->failed) return NULL;
-  Node *node = graph_add_node(g->graph, op, NULL, ninputs, op->noutputs);
-  if (!node) return out_of_memory(g);
-  node->position = g->node ? g->node->position : (Position){0};
-  for (uint32_t i = 0; like && i < op->nattributes; i++)
-    if (operator_has_attribute(like->op, op->attributes[i].name))
-      node->attributes[i] = *node_attribute(like, op->attributes[i].name);
-  node_set_defaults(node);
-  return node;
-}
-
-Node *gradient_node(Gradient *g, OperatorId id, const Node *like) {
-  return gradient_add_node(g, id, operators[id].ninputs, like);
-}
-
-Node *gradient_variadic(Gradient *g, OperatorId id, uint32_t ninputs) {
-  return gradient_add_node(g, id, ninputs, NULL);
-}
-
-Value *gradient_output(Gradient *g, Node *node, uint32_t slot, Type type, const Shape *shape) {
-  Value *v = node ? new_value(g, type, shape) : NULL;
-  if (v) node_set_output(node, slot, v);
-  return v;
-}
-
-void gradient_set_list(Gradient *g, Node *node, const char *name, const int64_t *items, size_t count) {
-  int64_t *copy = ARENA_ARRAY(&g->graph->arena, int64_t, count + 1);
-  if (!copy) {
-    out_of_memory(g);
-    return;
-  }
-  if (count) memcpy(copy, items, count * sizeof *copy);
-  AttributeValue *value = gradient_attribute(node, name);
-  value->is_set = true;
-  value->list.items = copy;
-  value->list.count = count;
-}
-
-// Adds a node with these inputs; returns its output.
-static Value *apply(Gradient *g, OperatorId op, Value *const inputs[MOST_INPUTS], Type type, const Shape *shape) {
-  Node *node = gradient_node(g, op, NULL);
-  for (uint32_t i = 0; node && i < node->ninputs && i < MOST_INPUTS; i++) node_set_input(node, i, inputs[i]);
-  return gradient_output(g, node, 0, type, shape);
-}
-
-Value *gradient_unary(Gradient *g, OperatorId op, Value *a) {
-  return a ? apply(g, op, (Value *[MOST_INPUTS]){a}, a->type, &a->shape) : NULL;
-}
-
-Value *gradient_cast(Gradient *g, Value *v, Type type) {
-  if (!v || v->type == type) return v;
-  bool is_direct = v->type == TYPE_F32 || type == TYPE_F32; // TypeCast converts only from or to f32
-  Value *between = is_direct ? v : apply(g, OP_TypeCast, (Value *[MOST_INPUTS]){v}, TYPE_F32, &v->shape);
-  return between ? apply(g, OP_TypeCast, (Value *[MOST_INPUTS]){between}, type, &v->shape) : NULL;
-}
-
-Value *gradient_widened(Gradient *g, Value *v) {
-  return gradient_cast(g, v, v && v->type == TYPE_F64 ? TYPE_F64 : TYPE_F32);
-}
-
-static Shape broadcast_shape(const Shape *a, const Shape *b) {
-  const Shape *longer = a->rank >= b->rank ? a : b, *other = longer == a ? b : a;
-  Shape shape = *longer;
-  for (int i = 0; i < other->rank; i++) {
-    Extent *e = &shape.extent[longer->rank - other->rank + i];
-    if (extent_equals(*e, EXTENT(1))) *e = other->extent[i];
-  }
-  return shape;
-}
-
-Value *gradient_binary(Gradient *g, OperatorId op, Value *a, Value *b) {
-  if (!a || !b) return NULL;
-  Shape shape = broadcast_shape(&a->shape, &b->shape);
-  const bool compares = op == OP_GreaterEqual || op == OP_Greater || op == OP_Equal;
-  Type type = compares ? TYPE_BOOLEAN : a->type == b->type ? a->type : TYPE_F32;
-  return apply(g, op, (Value *[MOST_INPUTS]){a, b}, type, &shape);
-}
-
-Value *gradient_scaled(Gradient *g, Value *v, double number) {
-  return v ? gradient_binary(g, OP_Multiply, v, gradient_number(g, v->type, number)) : NULL;
-}
-
-Value *gradient_select(Gradient *g, Value *condition, Value *a, Value *b) {
-  a = gradient_widened(g, a);
-  b = gradient_widened(g, b);
-  if (!condition || !a || !b) return NULL;
-  Shape shape = broadcast_shape(&a->shape, &b->shape);
-  return apply(g, OP_Select, (Value *[MOST_INPUTS]){condition, a, b}, a->type, &shape);
-}
-
-Value *gradient_reduced(Gradient *g, OperatorId op, Value *v, uint32_t axes, bool keep_dims) {
-  if (!v || !axes) return v;
-  int64_t items[MAX_RANK];
-  size_t count = 0;
-  Shape shape = {.rank = 0};
-  for (int i = 0; i < v->shape.rank; i++) {
-    bool is_reduced = axes >> i & 1;
-    if (is_reduced) items[count++] = i;
-    if (!is_reduced || keep_dims) shape.extent[shape.rank++] = is_reduced ? EXTENT(1) : v->shape.extent[i];
-  }
-  Node *node = gradient_node(g, op, NULL);
-  if (!node) return NULL;
-  node_set_input(node, 0, v);
-  gradient_set_list(g, node, "axes", items, count);
-  gradient_attribute(node, "keep_dims")->boolean = keep_dims;
-  return gradient_output(g, node, 0, v->type, &shape);
-}
-
-// StaticReshape's attribute can express named extents that stay on their axis (as 0), and one named extent that moves
-// (as -1).
-Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape) {
-  int64_t items[MAX_RANK];
-  int nmoved = 0;
-  Node *node = v ? gradient_node(g, OP_StaticReshape, NULL) : NULL;
-  if (!node) return NULL;
-  AttributeValue *special_zero = gradient_attribute(node, "special_zero");
-  *special_zero = (AttributeValue){.is_set = true};
-  for (int i = 0; i < shape->rank; i++) {
-    Extent e = shape->extent[i];
-    bool stays = e.dim && i < v->shape.rank && extent_equals(e, v->shape.extent[i]);
-    items[i] = stays ? 0 : e.dim ? -1 : e.value;
-    special_zero->boolean |= stays;
-    nmoved += items[i] < 0;
-  }
-  if (nmoved > 1) {
-    char from[SHAPE_TEXT], to[SHAPE_TEXT];
-    error_at(g->diagnostics, node->position,
-             "its gradient reshapes %s to %s: expected at most one named extent that moves to another axis; give the "
-             "others numbers",
-             shape_string(&v->shape, from, sizeof from), shape_string(shape, to, sizeof to));
-    g->failed = true;
-    return NULL;
-  }
-  node_set_input(node, 0, v);
-  gradient_set_list(g, node, "shape", items, (size_t)shape->rank);
-  return gradient_output(g, node, 0, v->type, shape);
-}
-
-// Sums v to `shape`: v has the shape that `shape` was broadcast to. Reduces the missing and the broadcast axes.
-static Value *sum_to(Gradient *g, Value *v, const Shape *shape) {
-  int missing = v->shape.rank - shape->rank;
-  uint32_t broadcast = 0;
-  v = gradient_reduced(g, OP_ReduceSum, v, (1U << missing) - 1, false);
-  for (int i = 0; v && i < shape->rank; i++)
-    if (extent_equals(shape->extent[i], EXTENT(1)) && !extent_equals(v->shape.extent[i], EXTENT(1)))
-      broadcast |= 1U << i;
-  return gradient_reduced(g, OP_ReduceSum, v, broadcast, true);
-}
-
-static void report_statistic(Gradient *g, const Value *v) {
-  char title[NODE_TITLE_BYTES];
-  g->failed = true;
-  if (g->node)
-    error_at(g->diagnostics, g->node->position,
-             "%s has no gradient for %s: gradients do not flow through statistics, as of the %s on line %u",
-             node_title(g->node, title), v->name, v->producer->op->name, v->producer->position.line);
-  else
-    error_at(g->diagnostics, v->position, "%s is a statistic of a %s: gradients do not flow through statistics",
-             v->name, v->producer->op->name);
-}
-
-static bool is_statistic(const Value *v) {
-  return v->producer && v->producer->op->outputs[v->output_slot].is_statistic;
-}
-
-void gradient_give(Gradient *g, const Value *forward, Value *diff) {
-  if (!diff || g->failed || !gradient_is_wanted(g, forward)) return;
-  if (is_statistic(forward)) {
-    report_statistic(g, forward);
-    return;
-  }
-  diff = gradient_cast(g, sum_to(g, diff, &forward->shape), forward->type);
-  Value **sum = &g->diff[forward->index];
-  *sum = *sum ? gradient_binary(g, OP_Add, *sum, diff) : diff;
-}
-
-// The walk through the graph
 
 // Rules need all extents to know which axes are broadcast.
 static bool check_extents(const Graph *g, Diagnostics *d) {
@@ -312,14 +62,14 @@ static const char *diff_name(Gradient *g, const Value *forward) {
     return NULL;
   }
   const char *name = arena_format(&g->graph->arena, DIFF "%s", forward->name);
-  return name ? name : out_of_memory(g);
+  return name ? name : gradient_out_of_memory(g);
 }
 
 static void add_seed(Gradient *g, const Value *output) {
   const char *name = diff_name(g, output);
   Value *seed = name ? graph_add_input(g->graph, name, output->type, &output->shape) : NULL;
   if (!seed) {
-    if (name) out_of_memory(g);
+    if (name) gradient_out_of_memory(g);
     return;
   }
   seed->position = output->position;
@@ -333,7 +83,7 @@ static void add_seeds(Gradient *g, const GradientRequest *request) {
   size_t nof = request->of ? request->nof : g->forward->noutputs - g->forward->nupdates;
   for (size_t i = 0; i < nof && !g->failed; i++) {
     if (request->of && !check_float(of[i], g->diagnostics)) g->failed = true;
-    else if (!g->seed[of[i]->index] && g->depends[of[i]->index] && (request->of || !is_statistic(of[i])))
+    else if (!g->seed[of[i]->index] && g->depends[of[i]->index] && (request->of || !gradient_is_statistic(of[i])))
       add_seed(g, of[i]);
   }
 }
@@ -379,7 +129,7 @@ static void add_output(Gradient *g, const Value *input) {
   v->position = input->position;
   v->layout = input->layout;
   g->ends->outputs[g->graph->noutputs] = input;
-  if (!graph_add_output(g->graph, v)) out_of_memory(g);
+  if (!graph_add_output(g->graph, v)) gradient_out_of_memory(g);
 }
 
 static void add_outputs(Gradient *g, const GradientRequest *request) {
@@ -418,12 +168,8 @@ static void name_values(Gradient *g) {
     if (*v->name) continue;
     const char *name = graph_fresh_name(g->graph, v->constant ? "number" : "term");
     if (name) v->name = name;
-    else out_of_memory(g);
+    else gradient_out_of_memory(g);
   }
-}
-
-bool gradient_is_needed(const Value *v) {
-  return v && v->is_input && (v->uses || v->is_output);
 }
 
 static void list_input(Gradient *g, Value *input, const Value *forward, bool is_diff) {
@@ -469,7 +215,7 @@ static bool finish(Gradient *g) {
   g->is_listed = ARENA_ARRAY(&g->scratch, bool, g->graph->nvalues + 1);
   g->ends->inputs = ARENA_ARRAY(&g->graph->arena, const Value *, g->graph->ninputs + 1);
   if (!g->is_listed || !g->ends->inputs) {
-    out_of_memory(g);
+    gradient_out_of_memory(g);
     return false;
   }
   order_inputs(g);
@@ -483,7 +229,7 @@ static void make(Gradient *g, const GradientRequest *request) {
   add_seeds(g, request);
   if (!g->failed) walk_back(g);
   g->ends->outputs = ARENA_ARRAY(&g->graph->arena, const Value *, g->forward->ninputs + request->nwrt + 1);
-  if (!g->ends->outputs) out_of_memory(g);
+  if (!g->ends->outputs) gradient_out_of_memory(g);
   if (!g->failed) add_outputs(g, request);
   g->failed = g->failed || !remove_unused(g);
   if (!g->failed && g->forward->nleaves) g->failed = !gradient_settle_leaves(g);
@@ -518,7 +264,7 @@ Graph *graph_gradient(const Graph *forward, const GradientRequest *request, Grad
   if (!check_extents(forward, d)) return NULL;
   arena_init(&g.scratch, forward->arena.allocator);
   if (begin(&g)) make(&g, request);
-  else out_of_memory(&g);
+  else gradient_out_of_memory(&g);
   arena_deinit(&g.scratch);
   if (!g.failed) return g.graph;
   graph_free(g.graph);

@@ -1,8 +1,10 @@
-// The state of building a backward graph, shared by gradient.c and saved_values.c.
+// The state of building a backward graph, and what gradient.c and the files that it calls share.
 #ifndef NGRAD_PASSES_GRADIENT_GRADIENT_STATE_H
 #define NGRAD_PASSES_GRADIENT_GRADIENT_STATE_H
 
 #include "passes/gradient/gradient.h"
+
+enum { SHAPE_TEXT = 160 }; // bytes of a shape in a message
 
 struct Gradient {
   const Graph *forward;
@@ -24,6 +26,8 @@ struct Gradient {
 // A node with the attributes of `like` (NULL: none), and defaults for others.
 Node *gradient_add_node(Gradient *g, OperatorId id, uint32_t ninputs, const Node *like);
 bool gradient_is_needed(const Value *v); // an input of the backward graph that something uses
+bool gradient_is_statistic(const Value *forward);
+void *gradient_out_of_memory(Gradient *g); // records it in g; NULL
 
 // In a graph with leaves: the mean, over all leaves, of the leaves' gradients of a common value.
 Value *gradient_of_all_leaves(Gradient *g, Value *diff);
