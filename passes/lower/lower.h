@@ -94,6 +94,8 @@ static inline Access value_access(const Value *v) {
 // expression `offset`, in elements, is added to the address; 0: none. The value must be computed outside of the region.
 ExprId lower_strided_load(Lowering *l, const Value *v, const Strides *strides, int rank, ExprId offset);
 
+Extent lower_group_length(const Lowering *l); // the number of channels in a group
+
 // Converts a mask of the domain's axes to a set of the kernel's axes.
 AxisSet lower_axes(const Lowering *l, uint32_t axes);
 
@@ -127,18 +129,20 @@ enum {
 ExprId lower_bounded_load(Lowering *l, const Value *v, const int *axis, const Bound *bounds, double outside,
                           ExprId offset);
 
-// bounded_loads.c. view_place: converts the strides of an access from the domain's axes to the kernel's, through the
-// view. view_index: the index on an axis of the domain, whose extent is not 1. lower_inside: `e` where the bound holds,
-// `outside` elsewhere.
+// views.c. view_place: converts the strides of an access from the domain's axes to the kernel's, through the view.
+// view_index: the index on an axis of the domain, whose extent is not 1. lower_inside: `e` where the bound holds,
+// `outside` elsewhere. access_add_steps: adds the bound's index times its stride, which grows with the monomial; an
+// axis of extent 1 loses its factor.
 void view_place(const Lowering *l, Access *a);
 ExprId view_index(const Lowering *l, int axis);
 ExprId lower_inside(Lowering *l, const Bound *b, ExprId e, double outside);
+void access_add_steps(Kernel *k, Access *a, Bound *b, Monomial monomial, bool is_bounded);
 
 // prologue.c. mark_prologues: marks the nodes in prologues, from nodes in topological order. lower_prologue: computes
 // an operand by its prologue.
 void mark_prologues(Node *const *nodes, size_t nnodes, const LowerScratch *scratch);
 ExprId lower_prologue(Lowering *l, const Value *v, const int *axis, const Bound *bounds, double outside);
-void lower_node(Lowering *l, const Node *node); // calls lower_NAME of its operator
+void lower_node(Lowering *l, const Node *node); // calls lower_NAME of its operator (table.c)
 
 // Whether a kernel of the node computes in f64.
 bool node_computes_in_f64(const Node *node);
