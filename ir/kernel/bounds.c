@@ -1,13 +1,6 @@
 // Bounds of accesses: at which indices they hold, by interval arithmetic over the whole domain.
 #include "ir/kernel/kernel.h"
 
-AxisSet bound_axes(const Bound *b) {
-  AxisSet axes = 0;
-  for (int axis = 0; axis < MAX_AXES; axis++)
-    if (b->factor[axis]) axes |= 1U << axis;
-  return axes;
-}
-
 // The least and the greatest index of the bound over the domain.
 static void find_range(const Kernel *k, const Bound *b, int64_t *least, int64_t *most) {
   *least = *most = b->offset;

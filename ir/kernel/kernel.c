@@ -83,6 +83,13 @@ int kernel_add_axis(Kernel *k, const char *name, int64_t extent, Monomial monomi
   return k->naxes++;
 }
 
+AxisSet bound_axes(const Bound *b) {
+  AxisSet axes = 0;
+  for (int axis = 0; axis < MAX_AXES; axis++)
+    if (b->factor[axis]) axes |= 1U << axis;
+  return axes;
+}
+
 AxisSet access_axes(const Kernel *k, const Access *access) {
   AxisSet axes = 0;
   for (int i = 0; i < k->naxes; i++)

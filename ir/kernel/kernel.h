@@ -210,6 +210,7 @@ bool expr_is_reduction(const Expr *e);
 bool expr_has_access(const Expr *e); // `access` is meaningful; false for EXPR_COMBINE
 bool expr_is_mask(const Kernel *k, ExprId e);
 bool expr_operations_equal(const Expr *a, const Expr *b);   // except operands and axes; false for two NaNs
+AxisSet bound_axes(const Bound *b);                         // axes with a factor
 AxisSet access_axes(const Kernel *k, const Access *access); // axes with a stride, or with a factor in a bound
 bool access_is_mask(const Access *access);
 bool access_has_addresses(const Access *access);       // has storage, and its type is not packed
@@ -225,7 +226,6 @@ bool bound_never_holds(const Kernel *k, const Bound *b);
 // The interior: indices *begin .. *end - 1 on the axis, at which the bound holds for all indices on the other axes. The
 // axis has a factor.
 void bound_interior(const Kernel *k, const Bound *b, int axis, int64_t *begin, int64_t *end);
-AxisSet bound_axes(const Bound *b); // axes with a factor
 // At most how many distinct elements of the tensor the access reaches along these axes. Overlapping windows share
 // elements.
 int64_t access_nelems_along(const Kernel *k, const Access *access, AxisSet axes);
