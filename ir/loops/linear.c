@@ -28,6 +28,15 @@ void linear_add_var(Linear *l, VarKind kind, uint32_t of, int64_t number, Monomi
   linear_add(l, (Term){.number = number, .monomial = monomial, .var = {kind, of}, .divisor = 1});
 }
 
+void linear_add_all(Linear *l, const Linear *other, int64_t factor) {
+  if (other->nterms < 0) l->nterms = -1;
+  for (int i = 0; i < other->nterms; i++) {
+    Term term = other->terms[i];
+    term.number *= factor;
+    linear_add(l, term);
+  }
+}
+
 // False: the product would have two variables, or factors of two loops.
 static bool multiply(Term *a, const Term *b) {
   if ((a->var.kind && b->var.kind) || (a->of_loop && b->of_loop)) return false;
@@ -122,10 +131,11 @@ bool linear_equals(const Linear *a, const Linear *b) {
   return true;
 }
 
-bool linear_has(const Linear *l, VarKind kind) {
+int64_t linear_factor(const Linear *l, VarKind kind) {
+  int64_t factor = 0;
   for (int i = 0; i < l->nterms; i++)
-    if (l->terms[i].var.kind == kind) return true;
-  return false;
+    if (l->terms[i].var.kind == kind) factor = l->terms[i].number;
+  return factor;
 }
 
 // Whether monomial a divides monomial b.

@@ -24,12 +24,13 @@ typedef struct Linear {
 void linear_add(Linear *l, Term term);
 void linear_add_number(Linear *l, int64_t number, Monomial monomial);
 void linear_add_var(Linear *l, VarKind kind, uint32_t of, int64_t number, Monomial monomial);
+void linear_add_all(Linear *l, const Linear *other, int64_t factor);
 // Adds the index after replacing each variable v by meaning(context, v); meaning NULL: variables stay.
 typedef Var (*VarMeaning)(const void *context, Var v);
 void linear_add_index(Linear *l, const Index *i, VarMeaning meaning, const void *context);
 
 bool linear_equals(const Linear *a, const Linear *b);
-bool linear_has(const Linear *l, VarKind kind);
+int64_t linear_factor(const Linear *l, VarKind kind); // the number of a term with a variable of this kind; 0: none
 // Whether a sum without variables is at most 0 for all values of the open dims, which are at least 1. A sufficient
 // condition: false means not known.
 bool linear_is_never_positive(const Kernel *k, const Linear *l);

@@ -1,192 +1,95 @@
-// Walks over the functions of a tree: step, tail step, block. A node's declarations are in scope for the nodes that
-// follow it in its list. An effect is an event that must happen exactly once, such as the store of a result. An effect
-// inside a loop counts once; so does an effect that occurs in all pieces that cover an axis, or in both branches of a
-// condition.
+// Walks over the functions of a tree: step, tail step, block. A table has the check of each kind of node; a loop or
+// condition first says which piece of a range its body covers, and then the body is verified in that piece.
 #include "ir/loops/verify.h"
 
 #include "ir/kernel/scatter.h"
-#include "ir/loops/print.h"
 #include "ir/loops/verifying.h"
-#include "ir/support/escape.h"
+#include "ir/operators/window.h"
 
-#include <stdarg.h>
 #include <string.h>
 
-// Messages
+static bool verify_nodes(Verifying *v, const LoopNode *n);
 
-static void add_where(Verifying *v) {
-  text_format(v->why, "loop %zu of the kernel of ", (size_t)(v->plan - v->t->schedule->loops));
-  kernel_print_nodes(v->k, v->why);
-  text_format(v->why, ", %s: ", v->function);
-}
+// Loops and conditions
 
-bool verify_fail(Verifying *v, const LoopNode *n, const char *format, ...) {
-  va_list args;
-  add_where(v);
-  if (n) loops_print_node(v->t, n, v->why);
-  if (n) text_add_string(v->why, ": ");
-  va_start(args, format);
-  text_format_list(v->why, format, args);
-  va_end(args);
-  text_add_string(v->why, "\n");
-  return false;
-}
-
-static void add_expr(Verifying *v, ExprId id) {
-  const Expr *e = &v->k->exprs[id];
-  text_format(v->why, "expression %u (%s", id, expr_info[e->op].name ? expr_info[e->op].name : "a leaf");
-  if (e->label) text_add_string(v->why, " ");
-  if (e->label) text_add_user_string(v->why, SINK_TERMINAL, e->label);
-  text_add_string(v->why, ")");
-}
-
-bool verify_fail_expr(Verifying *v, const LoopNode *n, ExprId id, const char *what) {
-  add_where(v);
-  loops_print_node(v->t, n, v->why);
-  text_add_string(v->why, ": ");
-  add_expr(v, id);
-  text_format(v->why, " %s\n", what);
-  return false;
-}
-
-static void add_index(Verifying *v, const Index *i) {
-  if (i) loops_print_index(v->t, i, v->why);
-  else text_add_string(v->why, "none");
-}
-
-bool verify_fail_index(Verifying *v, const LoopNode *n, const char *what, const Index *found, const Index *expected) {
-  add_where(v);
-  loops_print_node(v->t, n, v->why);
-  text_format(v->why, ": %s is ", what);
-  add_index(v, found);
-  text_add_string(v->why, ", expected ");
-  add_index(v, expected);
-  text_add_string(v->why, "\n");
-  return false;
-}
-
-static void add_root(Verifying *v, size_t root) {
-  static const char *const verbs[] = {
-      [ROOT_STORE] = "the store of ", [ROOT_REDUCE_INNER] = "the sum ", [ROOT_REDUCE_OUTER] = "the partial sum of "};
-  const Root *r = &v->plan->roots[root];
-  const Access *a = &v->k->accesses[r->access];
-  text_add_string(v->why, verbs[r->kind]);
-  if (r->kind == ROOT_REDUCE_INNER) add_expr(v, r->expr);
-  else
-    text_add_user_string(v->why, SINK_TERMINAL,
-                         a->value ? a->value->name : v->t->schedule->temporaries[a->temporary].name);
-}
-
-static bool fail_effect(Verifying *v, const LoopNode *n, size_t effect, const char *what) {
-  const size_t root = effect / NEFFECTS;
-  add_where(v);
-  if (n) loops_print_node(v->t, n, v->why);
-  if (n) text_add_string(v->why, ": ");
-  if (root < v->plan->nroots) {
-    static const char *const effects[] = {[EFFECT_DONE] = "",
-                                          [EFFECT_PREPARED] = "the preparation of ",
-                                          [EFFECT_REDUCED] = "the reduction over lanes of "};
-    text_add_string(v->why, effects[effect % NEFFECTS]);
-    add_root(v, root);
-  } else if (effect == effect_of_step(v)) {
-    text_add_string(v->why, "the call of the step");
-  } else {
-    text_add_string(v->why, "the spill of ");
-    add_expr(v, v->plan->spills[effect - v->plan->nroots * NEFFECTS].expr);
-  }
-  text_format(v->why, " %s\n", what);
-  return false;
-}
-
-bool verify_out_of_memory(Verifying *v) {
-  v->why->out_of_memory = true;
-  return false;
-}
-
-// Scopes
-
-bool scope_add(Verifying *v, bool *is_in_scope, bool (*close)(Verifying *v, uint32_t id), uint32_t id) {
-  if (!arena_grow(v->arena, &v->scoped, v->nscoped, &v->scoped_capacity, sizeof *v->scoped))
-    return verify_out_of_memory(v);
-  v->scoped[v->nscoped++] = (Scoped){is_in_scope, close, id};
-  if (is_in_scope) *is_in_scope = true;
+static bool frame_push(Verifying *v, const LoopNode *n, int direction) {
+  if (v->nframes == MOST_FRAMES)
+    return verify_fail(v, n, "loops are nested too deeply, expected at most %d levels", MOST_FRAMES);
+  v->frames[v->nframes++] = (Frame){.node = n, .direction = direction, .serial = ++v->nserials};
   return true;
 }
 
-bool scope_close(Verifying *v, size_t nscoped) {
-  bool ok = true;
-  while (v->nscoped > nscoped) {
-    const Scoped *s = &v->scoped[--v->nscoped];
-    if (s->close) ok = s->close(v, s->id) && ok;
-    if (s->is_in_scope) *s->is_in_scope = false;
-    if (!ok) return false;
+static bool guard_push(Verifying *v, const LoopNode *n, Flag flag, AccessId access) {
+  if (v->nguards == MOST_FRAMES)
+    return verify_fail(v, n, "conditions are nested too deeply, expected at most %d levels", MOST_FRAMES);
+  v->guards[v->nguards++] = (Guard){flag, access};
+  return true;
+}
+
+static bool verify_piece(Verifying *v, const LoopNode *n, const Piece *piece) {
+  Range *r = piece->direction == UNKNOWN_DIRECTION ? NULL : &v->range[piece->direction], before = {0};
+  if (piece->pieces && !effects_begin_piece(v, n, piece->pieces)) return false;
+  if (!frame_push(v, n, piece->direction)) return false;
+  if (r) {
+    before = *r;
+    *r = piece->range;
+    r->is_piece = true;
   }
+  const bool ok = verify_nodes(v, n->body);
+  if (r) *r = before;
+  v->nframes--;
+  return ok && (!piece->pieces || effects_end_piece(v, n, piece->pieces));
+}
+
+// The nodes in `body` take effect only if the flag is set.
+static bool verify_flagged(Verifying *v, const LoopNode *n, const Piece *piece) {
+  Pieces done;
+  if (!effects_begin(v, &done) || !guard_push(v, n, n->flag, n->access)) return false;
+  const bool ok = piece ? verify_piece(v, n, piece) : verify_nodes(v, n->body);
+  v->nguards--;
+  return ok && effects_are_of(v, n, &done, n->access);
+}
+
+static bool verify_for(Verifying *v, const LoopNode *n) {
+  const size_t nscoped = v->nscoped;
+  Piece piece;
+  return begin_for(v, n, &piece) && (n->flag ? verify_flagged(v, n, &piece) : verify_piece(v, n, &piece)) &&
+         scope_close(v, nscoped);
+}
+
+static bool verify_branches(Verifying *v, const LoopNode *n) {
+  const Chain chain = v->chain;
+  const Index *test = n->test;
+  const bool is_of_chain = test->op == INDEX_MORE && index_is_var(test->args[0], loop_var(VAR_CHAIN)) &&
+                           index_is(test->args[1], LONGEST_RUN);
+  Pieces pieces;
+  if (!effects_begin(v, &pieces) || !guard_push(v, n, FLAG_NONE, 0)) return false;
+  if (is_of_chain) v->chain = CHAIN_LONG;
+  bool ok = verify_nodes(v, n->body) && effects_end_piece(v, n, &pieces);
+  if (is_of_chain) v->chain = CHAIN_SHORT;
+  ok = ok && effects_begin_piece(v, n, &pieces) && verify_nodes(v, n->otherwise) && effects_end_piece(v, n, &pieces);
+  v->chain = chain;
+  v->nguards--;
   return ok;
 }
 
-// Effects
-
-size_t effect_of(uint32_t root, Effect effect) {
-  return (size_t)root * NEFFECTS + effect;
-}
-
-size_t effect_of_spill(const Verifying *v, int spill) {
-  return v->plan->nroots * NEFFECTS + (size_t)spill;
-}
-
-size_t effect_of_step(const Verifying *v) {
-  return v->plan->nroots * NEFFECTS + (size_t)v->plan->nspills;
-}
-
-bool effect_do(Verifying *v, const LoopNode *n, size_t effect) {
-  if (v->count[effect]) return fail_effect(v, n, effect, "happens twice");
-  if (!arena_grow(v->arena, &v->log, v->nlog, &v->log_capacity, sizeof *v->log)) return verify_out_of_memory(v);
-  v->log[v->nlog++] = (uint32_t)effect;
-  v->count[effect] = 1;
-  return true;
-}
-
-void effects_begin(Verifying *v, Pieces *p) {
-  *p = (Pieces){.first = v->nlog, .end = v->nlog};
-}
-
-// Each further piece must have the effects of the first: this function resets them, and effects_end_piece compares.
-bool effects_begin_piece(Verifying *v, const LoopNode *n, const Pieces *p) {
-  if (p->count && v->nlog != p->end)
-    return fail_effect(v, n, v->log[v->nlog - 1], "happens between the pieces that cover an axis");
-  for (size_t i = p->first; i < p->end; i++) v->count[v->log[i]] = 0;
-  return true;
-}
-
-bool effects_end_piece(Verifying *v, const LoopNode *n, Pieces *p) {
-  if (!p->count++) {
-    p->end = v->nlog;
-    return true;
+static bool verify_if(Verifying *v, const LoopNode *n) {
+  Piece piece;
+  if (n->test) {
+    if (!verify_index(v, n, n->test)) return false;
+    if (!is_piece_of_counter(v, n)) return verify_branches(v, n);
+    return begin_if(v, n, &piece) && verify_piece(v, n, &piece);
   }
-  for (size_t i = p->first; i < p->end; i++)
-    if (!v->count[v->log[i]])
-      return fail_effect(v, n, v->log[i], "is missing in this piece of the axis, but the first piece has it");
-  for (size_t i = p->end; v->nlog - p->end > p->end - p->first && i < v->nlog; i++) {
-    bool is_in_first = false;
-    for (size_t j = p->first; j < p->end; j++) is_in_first |= v->log[j] == v->log[i];
-    if (!is_in_first)
-      return fail_effect(v, n, v->log[i], "happens in this piece of the axis, but not in the first piece");
-  }
-  v->nlog = p->end;
-  return true;
+  if (n->otherwise || !n->flag)
+    return verify_fail(v, n, "a condition must have a test, or else a flag and no else branch");
+  return verify_flag(v, n) && verify_flagged(v, n, NULL);
 }
 
-bool effects_are_of(Verifying *v, const LoopNode *n, const Pieces *p, AccessId access) {
-  for (size_t i = p->first; i < v->nlog; i++) {
-    const size_t root = v->log[i] / NEFFECTS;
-    const bool is_of_access = root < v->plan->nroots && v->plan->roots[root].kind != ROOT_REDUCE_INNER &&
-                              v->plan->roots[root].access == access;
-    if (!is_of_access) return fail_effect(v, n, v->log[i], "depends on the flag of another access");
-  }
-  return true;
+static bool verify_scope(Verifying *v, const LoopNode *n) {
+  return verify_nodes(v, n->body);
 }
 
-// The walk
+// Other nodes
 
 static bool verify_nothing(Verifying *v, const LoopNode *n) {
   (void)v;
@@ -196,10 +99,6 @@ static bool verify_nothing(Verifying *v, const LoopNode *n) {
 
 static bool verify_unused(Verifying *v, const LoopNode *n) {
   return var_state(v, n->var)->is_set || verify_fail(v, n, "its variable is not declared here");
-}
-
-static bool verify_scope(Verifying *v, const LoopNode *n) {
-  return verify_nodes(v, n->body);
 }
 
 // A scatter node must compute all rows of the block, which the kernel stores as its result.
@@ -258,12 +157,12 @@ static bool is_known(const Verifying *v, const LoopNode *n) {
          n->sum <= SUM_PARTIAL_LANES && n->accumulator <= ACCUMULATOR_FIRST && n->reduction < EXPR_OP_COUNT;
 }
 
-bool verify_nodes(Verifying *v, const LoopNode *n) {
+static bool verify_nodes(Verifying *v, const LoopNode *n) {
   const size_t nscoped = v->nscoped;
   for (; n; n = n->next) {
     if (!is_known(v, n))
       return verify_fail(v, NULL, "a node has a kind, variable, flag, expression or access that does not exist");
-    if (v->vector < 0 && (n->is_vector || n->load == LOAD_SPILLED || n->load == LOAD_COPIED))
+    if (v->vector == NO_DIRECTION && (n->is_vector || n->load == LOAD_SPILLED || n->load == LOAD_COPIED))
       return verify_fail(v, n, "it is a vector, but the loop has no axis that vectors lie along");
     if (!verifiers[n->kind](v, n)) return false;
   }
@@ -272,50 +171,115 @@ bool verify_nodes(Verifying *v, const LoopNode *n) {
 
 // Functions
 
+static void begin_ranges(Verifying *v) {
+  const Kernel *k = v->k;
+  for (int d = 0; d <= NO_DIRECTION; d++) v->range[d] = (Range){.divisor = 1};
+  for (int axis = 0; axis < k->naxes; axis++) {
+    Range *r = &v->range[axis];
+    r->from = number_index(v, 0);
+    r->to = nelems_index(v, 1U << axis);
+    r->divisor = kernel_factor(k, k->axes[axis].extent, k->axes[axis].monomial);
+  }
+  v->nframes = v->nguards = 0;
+  v->chain = CHAIN_UNKNOWN;
+}
+
+static bool begin_tile(Verifying *v) {
+  Range *r = &v->range[v->vector];
+  r->from = var_index(v, VAR_BEGIN);
+  r->to = var_index(v, VAR_END);
+  r->divisor = loop_has_open_length(v->k, v->plan) ? 1 : greatest_divisor(v->plan->tile, r->divisor);
+  return var_set(v, NULL, loop_var(VAR_BEGIN), NULL) && var_set(v, NULL, loop_var(VAR_END), NULL);
+}
+
+// The step takes a part of the vector axis. All parts but the last have Loop.columns elements.
+static bool begin_columns(Verifying *v) {
+  Range *r = &v->range[v->vector];
+  r->from = var_index(v, VAR_COLUMN);
+  r->to = var_index(v, VAR_COLUMN_END);
+  r->divisor = greatest_divisor(v->plan->columns, r->divisor);
+  return var_set(v, NULL, loop_var(VAR_COLUMN), NULL) && var_set(v, NULL, loop_var(VAR_COLUMN_END), NULL);
+}
+
+static bool begin_step(Verifying *v, bool is_tail) {
+  const Loop *plan = v->plan;
+  if (plan->columns && (v->vector == NO_DIRECTION || !plan->sums_middle || !begin_columns(v)))
+    return verify_fail(v, NULL, "the loop takes parts of columns, but has no sums over middle axes");
+  if (v->b.out_of_memory) return false;
+  if (plan->tile) return begin_tile(v);
+  if (plan->rows_in_lanes && plan->nouter > 1 && plan->nfree != plan->nouter - 1)
+    return verify_fail(v, NULL,
+                       "with rows in lanes, all outer axes but the last must be free, or lanes may leave their axis");
+  Range *r = &v->range[OUTER];
+  r->is_piece = true;
+  r->start = loop_var(VAR_OUTER);
+  r->width = plan->rows > 1 ? WIDTH_ROWS : !plan->rows_in_lanes ? 1 : is_tail ? WIDTH_LANES : LANES;
+  return frame_push(v, NULL, OUTER) && var_set(v, NULL, r->start, NULL) &&
+         (plan->rows == 1 || var_set(v, NULL, loop_var(VAR_ROWS), NULL)) &&
+         (!is_tail || var_set(v, NULL, loop_var(VAR_LANES), NULL));
+}
+
+static bool begin_block(Verifying *v) {
+  v->range[OUTER].from = var_index(v, VAR_BEGIN);
+  v->range[OUTER].to = var_index(v, VAR_END);
+  if ((v->plan->is_product || v->plan->is_depthwise) && !loop_has_open_length(v->k, v->plan) &&
+      !v->plan->most_cut_blocks) {
+    const AxisSet cut = loop_cut_axes(v->plan);
+    v->range[OUTER].divisor =
+        greatest_divisor(v->plan->block, kernel_factor(v->k, axes_nelems(v->k, cut), axes_monomial(v->k, cut)));
+  }
+  return !v->b.out_of_memory && var_set(v, NULL, loop_var(VAR_BLOCK), NULL);
+}
+
 // Whether each root of the loop has been computed. A root along inner axes needs no computation if these axes are
 // empty.
 static bool verify_roots(Verifying *v) {
   const bool is_empty = !axes_nelems(v->k, v->inner);
-  for (uint32_t i = 0; i < v->plan->nroots; i++) {
+  for (size_t i = 0; i < v->plan->nroots; i++) {
     const Root *root = &v->plan->roots[i];
     const bool is_sum = root->kind == ROOT_REDUCE_INNER;
     const AxisSet axes = is_sum ? v->k->exprs[v->k->exprs[root->expr].args[0]].axes : root_axes(v->k, root);
+    const size_t effect = effect_of(v, root, EFFECT_DONE);
     if (is_empty && axes & v->inner) continue;
-    if (is_sum ? !v->sums[i].is_ever_done : !v->count[effect_of(i, EFFECT_DONE)])
-      return fail_effect(v, NULL, effect_of(i, EFFECT_DONE), "is missing");
+    if (is_sum ? !sum_of(v, root)->is_ever_done : !v->done[effect]) return effect_fail(v, NULL, effect, "is missing");
   }
   return true;
 }
 
-static void begin_function(Verifying *v, const char *name) {
-  const size_t neffects = effect_of_step(v) + 1;
+static bool begin_function(Verifying *v, const char *name) {
   v->function = name;
-  memset(v->count, 0, neffects * sizeof *v->count);
   memset(v->sums, 0, v->plan->nroots * sizeof *v->sums);
   memset(v->spilled, 0, MOST_SPILLS * sizeof *v->spilled);
-  v->nlog = 0;
+  begin_ranges(v);
+  return effects_clear(v);
 }
 
 static bool verify_step(Verifying *v, const LoopNode *nodes, bool is_tail) {
-  begin_function(v, is_tail ? "tail step" : "step");
-  return begin_step(v, is_tail) && verify_nodes(v, nodes) && verify_roots(v) && scope_close(v, 0);
+  return begin_function(v, is_tail ? "tail step" : "step") && begin_step(v, is_tail) && verify_nodes(v, nodes) &&
+         verify_roots(v) && scope_close(v, 0);
 }
 
-static bool verify_block(Verifying *v) {
-  begin_function(v, "block");
-  v->is_block = true;
-  if (!begin_block(v) || !verify_nodes(v, v->t->block)) return false;
-  if (!v->count[effect_of_step(v)]) return fail_effect(v, NULL, effect_of_step(v), "is missing");
-  for (uint32_t i = 0; v->plan->rows_in_lanes && i < v->plan->nroots; i++)
-    if (v->plan->roots[i].kind == ROOT_REDUCE_OUTER && !v->count[effect_of(i, EFFECT_REDUCED)])
-      return fail_effect(v, NULL, effect_of(i, EFFECT_REDUCED), "is missing");
-  const LoopNode *last = v->t->block;
-  while (last->next) last = last->next;
+// Whether two blocks that run at the same time store different bytes.
+static bool verify_bytes(Verifying *v) {
   const bool has_threads = !v->plan->is_serial || v->plan->serial_work;
   for (size_t i = 0; i < v->plan->nroots && has_threads; i++)
     if (v->plan->roots[i].kind == ROOT_STORE &&
         loop_shares_bytes(v->k, v->plan, &v->k->accesses[v->plan->roots[i].access]))
       return verify_fail(v, NULL, "blocks run on several threads, but two blocks may store halves of the same byte");
+  return true;
+}
+
+static bool verify_block(Verifying *v) {
+  v->is_block = true;
+  if (!begin_function(v, "block") || !begin_block(v) || !verify_nodes(v, v->t->block) || !verify_bytes(v)) return false;
+  if (!v->done[effect_of_step(v)]) return effect_fail(v, NULL, effect_of_step(v), "is missing");
+  for (size_t i = 0; v->plan->rows_in_lanes && i < v->plan->nroots; i++) {
+    const size_t effect = effect_of(v, &v->plan->roots[i], EFFECT_REDUCED);
+    if (v->plan->roots[i].kind == ROOT_REDUCE_OUTER && !v->done[effect])
+      return effect_fail(v, NULL, effect, "is missing");
+  }
+  const LoopNode *last = v->t->block;
+  while (last->next) last = last->next;
   return !v->has_streams || last->kind == NODE_FENCE ||
          verify_fail(v, last, "a block with streamed stores must end with a fence");
 }
@@ -334,20 +298,13 @@ static bool init(Verifying *v) {
   v->memory = ARENA_ARRAY(v->arena, Memory, k->naccesses + 1);
   v->sums = ARENA_ARRAY(v->arena, SumState, v->plan->nroots + 1);
   v->spilled = ARENA_ARRAY(v->arena, SpillState, MOST_SPILLS);
-  v->count = ARENA_ARRAY(v->arena, uint8_t, effect_of_step(v) + 1);
-  v->root_of_access = ARENA_ARRAY(v->arena, uint32_t, k->naccesses + 1);
-  v->root_of_sum = ARENA_ARRAY(v->arena, uint32_t, k->nexprs);
-  if (!v->vars || !v->made || !v->memory || !v->sums || !v->spilled || !v->count || !v->root_of_access ||
-      !v->root_of_sum)
-    return false;
-  for (uint32_t i = 0; i < v->plan->nroots; i++) {
-    const Root *root = &v->plan->roots[i];
-    if (root->kind == ROOT_REDUCE_INNER) v->root_of_sum[root->expr] = i + 1;
-    else v->root_of_access[root->access] = i + 1;
-  }
+  v->root_of_access = ARENA_ARRAY(v->arena, const Root *, k->naccesses + 1);
+  if (!v->vars || !v->made || !v->memory || !v->sums || !v->spilled || !v->root_of_access) return false;
+  for (size_t i = 0; i < v->plan->nroots; i++)
+    if (v->plan->roots[i].kind != ROOT_REDUCE_INNER) v->root_of_access[v->plan->roots[i].access] = &v->plan->roots[i];
   v->outer = loop_outer_axes(v->plan);
   v->inner = loop_inner_axes(v->plan);
-  v->vector = v->plan->ninner ? v->plan->axes[v->plan->nouter + v->plan->ninner - 1] : -1;
+  v->vector = v->plan->ninner ? loop_vector_axis(v->plan) : NO_DIRECTION;
   v->lanes = v->plan->rows_in_lanes ? OUTER : v->vector;
   find_partials(v);
   return true;

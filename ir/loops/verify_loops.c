@@ -7,20 +7,19 @@
 
 // Whether a loop over a run ends at the smaller of its beginning + `length` and the end of the axis.
 static bool is_end_of_run(Verifying *v, const LoopNode *n, const Index *length, const Range *r) {
-  const Index *end = index_of(&v->b, INDEX_ADD, n->value, length), *x, *y;
+  const Index *end = index_of(&v->b, INDEX_ADD, n->value, length);
   if (n->bound) return index_equals(n->end, end) && index_equals(n->bound, r->to);
-  const VarState *least = var_state(v, loop_var(VAR_RUN_END));
   if (index_is_var(n->end, loop_var(VAR_RUN_END)))
-    return least->value && index_is_least(least->value, &x, &y) && index_equals(x, end) && index_equals(y, r->to);
+    return index_equals(var_state(v, loop_var(VAR_RUN_END))->value, least_index(v, end, r->to));
   return index_equals(n->end, end) && index_is_literal(length) && r->divisor % length->number == 0;
 }
 
 // A loop with step 1, over an axis or over a run of the axis.
-static bool verify_for_each(Verifying *v, const LoopNode *n, int direction) {
-  Range *r = &v->range[direction], piece = *r;
+static bool begin_each(Verifying *v, const LoopNode *n, int direction, Piece *piece) {
+  Range *r = &v->range[direction];
   if (direction >= v->k->naxes || !(v->inner >> direction & 1))
     return verify_fail(v, n, "it must go over an inner axis of the loop");
-  if (r->progress != RANGE_UNTOUCHED) return verify_fail(v, n, "a loop around it already goes over its axis");
+  if (r->is_counted || r->is_piece) return verify_fail(v, n, "a loop around it already goes over its axis");
   if (!index_is(n->step, 1)) return verify_fail(v, n, "its step must be 1");
   Frame *runs = runs_find(v, n->value);
   if (runs) {
@@ -31,157 +30,145 @@ static bool verify_for_each(Verifying *v, const LoopNode *n, int direction) {
   } else if (!index_equals(n->value, r->from) || !index_equals(n->end, r->to) || n->bound) {
     return verify_fail(v, n, "it must go over all indices on %s", direction_name(v, direction));
   }
-  piece.start = n->var;
-  piece.width = 1;
-  return verify_piece(v, n, direction, &piece);
+  *piece = (Piece){.direction = direction, .range = *r};
+  piece->range.start = n->var;
+  piece->range.width = 1;
+  return true;
 }
 
-static bool verify_for_axis(Verifying *v, const LoopNode *n) {
-  return verify_for_each(v, n, (int)n->var.of);
+static bool begin_axis(Verifying *v, const LoopNode *n, Piece *piece) {
+  return begin_each(v, n, (int)n->var.of, piece);
 }
 
-// Whether the length is known to be at least 1: a literal, or VAR_RUN_LENGTH under the condition that chains are short.
-static bool is_run_length(const Verifying *v, const Index *i) {
-  return index_is_literal(i) ? i->number >= 1 : index_is_var(i, loop_var(VAR_RUN_LENGTH)) && v->chain == CHAIN_SHORT;
+static bool begin_lane(Verifying *v, const LoopNode *n, Piece *piece) {
+  return begin_each(v, n, v->vector, piece);
 }
 
-// A loop over runs. The axis is not known yet: the inner loop over the indices of a run determines it.
-static bool verify_for_runs(Verifying *v, const LoopNode *n) {
-  if (!is_run_length(v, n->step)) return verify_fail(v, n, "the length of its runs may be 0, expected at least 1");
-  if (n->is_down || n->bound) return verify_fail(v, n, "it must go over all runs, forwards");
-  return verify_body(v, n, UNKNOWN_DIRECTION);
+// A loop over runs. The axis is not known yet: the inner loop over the indices of a run determines it. The length of a
+// run is a literal, or VAR_RUN_LENGTH under the condition that chains are short, and so at least 1.
+static bool begin_runs(Verifying *v, const LoopNode *n, Piece *piece) {
+  const bool is_length = index_is_literal(n->step)
+                             ? n->step->number >= 1
+                             : index_is_var(n->step, loop_var(VAR_RUN_LENGTH)) && v->chain == CHAIN_SHORT;
+  *piece = (Piece){.direction = UNKNOWN_DIRECTION};
+  if (!is_length) return verify_fail(v, n, "the length of its runs may be 0, expected at least 1");
+  return (!n->is_down && !n->bound) || verify_fail(v, n, "it must go over all runs, forwards");
+}
+
+static bool is_all(const LoopNode *n) {
+  return index_is(n->value, 0) && index_is(n->step, 1) && !n->bound && !n->is_down;
 }
 
 // A loop over the vectors of a group. A node in its body sets VAR_VECTOR_LANE, the vector's first index.
-static bool verify_for_group(Verifying *v, const LoopNode *n) {
-  if (v->vector < 0) return verify_fail(v, n, "it goes over vectors, but the loop has no axis that vectors lie along");
-  Range piece = v->range[v->vector];
-  const bool is_all =
-      index_is(n->value, 0) && index_is_literal(n->end) && index_is(n->step, 1) && !n->bound && !n->is_down;
-  if (!is_all) return verify_fail(v, n, "it must go over all vectors of its group: from 0 to a literal, with step 1");
-  if (piece.progress != RANGE_PIECE || n->end->number * LANES != piece.width)
+static bool begin_group(Verifying *v, const LoopNode *n, Piece *piece) {
+  const Range *r = &v->range[v->vector];
+  if (!is_all(n) || !index_is_literal(n->end))
+    return verify_fail(v, n, "it must go over all vectors of its group: from 0 to a literal, with step 1");
+  if (!r->is_piece || n->end->number * LANES != r->width)
     return verify_fail(v, n, "it goes over %lld vectors, expected the group's %lld", (long long)n->end->number,
-                       (long long)(piece.progress == RANGE_PIECE && piece.width > 0 ? piece.width / LANES : 0));
-  piece.group = piece.start;
-  piece.start = loop_var(VAR_NONE);
-  piece.width = LANES;
-  return verify_piece(v, n, v->vector, &piece);
+                       (long long)(r->is_piece && r->width > 0 ? r->width / LANES : 0));
+  *piece = (Piece){.direction = v->vector, .range = *r};
+  piece->range.group = r->start;
+  piece->range.start = loop_var(VAR_NONE);
+  piece->range.width = LANES;
+  return true;
 }
 
-static bool verify_for_rows(Verifying *v, const LoopNode *n) {
-  Range piece = v->range[OUTER];
-  const bool is_all = index_is(n->value, 0) && index_is_var(n->end, loop_var(VAR_ROWS)) && index_is(n->step, 1);
-  if (!is_all || n->bound || n->is_down)
+static bool begin_rows(Verifying *v, const LoopNode *n, Piece *piece) {
+  if (!is_all(n) || !index_is_var(n->end, loop_var(VAR_ROWS)))
     return verify_fail(v, n, "it must go over all rows of the step: from 0 to VAR_ROWS, with step 1");
-  if (piece.width != WIDTH_ROWS)
+  *piece = (Piece){.direction = OUTER, .range = v->range[OUTER]};
+  if (piece->range.width != WIDTH_ROWS)
     return verify_fail(v, n,
                        "a loop over rows must be in a step of several rows, and not within another loop over rows");
-  piece.width = 1;
-  piece.start = n->var;
-  return verify_piece(v, n, OUTER, &piece);
+  piece->range.width = 1;
+  piece->range.start = n->var;
+  return true;
 }
 
 // A loop over the elements of an array of partial sums, which is no direction.
-static bool verify_for_elements(Verifying *v, const LoopNode *n) {
-  if (!index_is(n->value, 0) || !index_is(n->step, 1) || n->bound || n->is_down)
-    return verify_fail(v, n, "it must go over all partial sums: from 0, with step 1");
-  return verify_body(v, n, UNKNOWN_DIRECTION);
+static bool begin_elements(Verifying *v, const LoopNode *n, Piece *piece) {
+  *piece = (Piece){.direction = UNKNOWN_DIRECTION};
+  return is_all(n) || verify_fail(v, n, "it must go over all partial sums: from 0, with step 1");
 }
 
-// Loops and conditions
+static bool (*const loops[VAR_ELEMENT + 1])(Verifying *, const LoopNode *, Piece *) = {
+    [VAR_AXIS] = begin_axis, [VAR_LANE] = begin_lane,      [VAR_ROW] = begin_rows,         [VAR_VECTOR] = begin_group,
+    [VAR_RUN] = begin_runs,  [VAR_RUN_BEGIN] = begin_runs, [VAR_ELEMENT] = begin_elements,
+};
 
-static bool (*const loops[])(Verifying *, const LoopNode *) = {
-    [VAR_AXIS] = verify_for_axis, [VAR_ROW] = verify_for_rows,       [VAR_VECTOR] = verify_for_group,
-    [VAR_RUN] = verify_for_runs,  [VAR_RUN_BEGIN] = verify_for_runs, [VAR_ELEMENT] = verify_for_elements};
-
-bool verify_for(Verifying *v, const LoopNode *n) {
-  const size_t nscoped = v->nscoped;
-  if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
-  if (!verify_index(v, n, n->value) || !verify_index(v, n, n->end) || !verify_index(v, n, n->step) ||
-      !verify_index(v, n, n->bound))
+bool begin_for(Verifying *v, const LoopNode *n, Piece *piece) {
+  if (!verify_flag(v, n) || !verify_index(v, n, n->value) || !verify_index(v, n, n->end) ||
+      !verify_index(v, n, n->step) || !verify_index(v, n, n->bound))
     return false;
   if (!n->step || !n->end) return verify_fail(v, n, "a loop must have an end and a step");
-  if (n->is_vectors) return verify_for_vectors(v, n);
-  if (n->is_whole)
-    return n->flag ? verify_fail(v, n, "a loop that continues a counter must not depend on a flag")
-                   : verify_for_whole(v, n);
-  const bool is_lane = n->var.kind == VAR_LANE && v->vector >= 0;
-  if (n->var.kind > VAR_ELEMENT || (!is_lane && !loops[n->var.kind]))
+  if (n->is_vectors) return begin_vectors(v, n, piece);
+  if (n->is_whole && n->flag) return verify_fail(v, n, "a loop that continues a counter must not depend on a flag");
+  if (n->is_whole) return begin_whole(v, n, piece);
+  if (!loops[n->var.kind])
     return verify_fail(v, n, "a loop's variable must be an axis, row, vector, run, lane or element");
-  Pieces done;
-  effects_begin(v, &done);
-  if (n->flag && !guard_push(v, n, n->flag, n->access)) return false;
-  const bool ok =
-      var_set(v, n, n->var, NULL) && (is_lane ? verify_for_each(v, n, v->vector) : loops[n->var.kind](v, n));
-  v->nguards -= n->flag != FLAG_NONE;
-  return ok && (!n->flag || effects_are_of(v, n, &done, n->access)) && scope_close(v, nscoped);
+  return var_set(v, n, n->var, NULL) && loops[n->var.kind](v, n, piece);
 }
 
-static bool verify_under_flag(Verifying *v, const LoopNode *n) {
-  Pieces pieces;
-  if (n->otherwise || !n->flag)
-    return verify_fail(v, n, "a condition must have a test, or else a flag and no else branch");
-  if (!verify_flag(v, n, n->flag, n->access) || !guard_push(v, n, n->flag, n->access)) return false;
-  effects_begin(v, &pieces);
-  const bool ok = verify_nodes(v, n->body);
-  v->nguards--;
-  return ok && effects_are_of(v, n, &pieces, n->access);
-}
-
-static bool verify_branches(Verifying *v, const LoopNode *n) {
-  const Chain chain = v->chain;
-  const Index *test = n->test;
-  const bool is_of_chain = test->op == INDEX_MORE && index_is_var(test->args[0], loop_var(VAR_CHAIN)) &&
-                           index_is(test->args[1], LONGEST_RUN);
-  Pieces pieces;
-  effects_begin(v, &pieces);
-  if (!guard_push(v, n, FLAG_NONE, 0)) return false;
-  if (is_of_chain) v->chain = CHAIN_LONG;
-  bool ok = effects_begin_piece(v, n, &pieces) && verify_nodes(v, n->body) && effects_end_piece(v, n, &pieces);
-  if (is_of_chain) v->chain = CHAIN_SHORT;
-  ok = ok && effects_begin_piece(v, n, &pieces) && verify_nodes(v, n->otherwise) && effects_end_piece(v, n, &pieces);
-  v->chain = chain;
-  v->nguards--;
-  return ok;
-}
-
-bool verify_if(Verifying *v, const LoopNode *n) {
-  if (!n->test) return verify_under_flag(v, n);
-  if (!verify_index(v, n, n->test)) return false;
+bool is_piece_of_counter(const Verifying *v, const LoopNode *n) {
   const Index *x = n->test->op == INDEX_LESS ? n->test->args[0] : NULL;
-  if (x && x->op == INDEX_VAR && counted_direction(v, x->var) != UNKNOWN_DIRECTION) return verify_tail(v, n);
-  if (index_is_var(n->test, loop_var(VAR_LANES))) return verify_peel(v, n);
-  return verify_branches(v, n);
+  return index_is_var(n->test, loop_var(VAR_LANES)) ||
+         (x && x->op == INDEX_VAR && counted_direction(v, x->var) != NO_DIRECTION);
+}
+
+bool begin_if(Verifying *v, const LoopNode *n, Piece *piece) {
+  return n->test->op == INDEX_LESS ? begin_tail(v, n, piece) : begin_peel(v, n, piece);
 }
 
 // Constants inside of a piece
 
 static bool verify_vector_lane(Verifying *v, const LoopNode *n) {
-  Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
-  if (!r || !r->group.kind || r->start.kind)
+  Range *r = &v->range[v->vector];
+  if (!r->group.kind || r->start.kind)
     return verify_fail(v, n, "VAR_VECTOR_LANE must be set in a loop over a group of vectors");
   Linear is = linear_of(v, n->value), expected = {0};
   linear_add_var(&expected, r->group.kind, r->group.of, 1, 0);
   linear_add_var(&expected, VAR_VECTOR, 0, LANES, 0);
-  r->start = n->var; // verify_piece restores it at the end of the loop
+  r->start = n->var; // restored at the end of the loop
   return linear_equals(&is, &expected) ||
          verify_fail(v, n, "the vectors of a group must be adjacent: the group's first index + vector * LANES");
 }
 
 static bool verify_tail_lanes(Verifying *v, const LoopNode *n) {
-  Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
-  if (!r || r->progress != RANGE_PIECE || r->width != WIDTH_UNKNOWN)
+  Range *r = &v->range[v->vector];
+  if (!r->is_piece || r->width != WIDTH_UNKNOWN)
     return verify_fail(v, n, "VAR_LANES must be set in the tail of a counter");
-  const Index *remainder = index_of(&v->b, INDEX_SUBTRACT, r->end, var_index(v, VAR_LANE));
-  if (!index_equals(n->value, remainder))
-    return verify_fail_index(v, n, "the number of elements left", n->value, remainder);
   r->width = WIDTH_LANES;
-  return true;
+  return verify_equal(v, n, "the number of elements left", n->value,
+                      index_of(&v->b, INDEX_SUBTRACT, r->end, var_index(v, VAR_LANE)));
 }
 
-static bool (*const of_vars[])(Verifying *, const LoopNode *) = {
+// If the innermost extent is open, VAR_CHAIN is an accumulator's number of additions in one iteration of the middle
+// axes, and VAR_RUN_LENGTH the number of iterations in a chain of at most LONGEST_RUN additions.
+static bool verify_chain(Verifying *v, const LoopNode *n) {
+  TreeBuilder *b = &v->b;
+  if (v->vector == NO_DIRECTION || !loop_runs(v->k, v->plan).is_open)
+    return verify_fail(v, n, "VAR_CHAIN is only for loops whose runs depend on open dims");
+  const Index *width = nelems_index(v, 1U << v->vector), *lanes = number_index(v, LANES);
+  const Index *group = number_index(v, (int64_t)LANES * v->plan->accumulators);
+  const Index *groups = index_of(b, INDEX_DIVIDE, width, group);
+  const Index *vectors = index_of(b, INDEX_DIVIDE, index_of(b, INDEX_REMAINDER, width, group), lanes);
+  const Index *tail = index_of(b, INDEX_DIFFERS, index_of(b, INDEX_REMAINDER, width, lanes), number_index(v, 0));
+  return verify_equal(v, n, "the length of a chain", n->value,
+                      index_of(b, INDEX_ADD, index_of(b, INDEX_ADD, groups, vectors), tail));
+}
+
+static bool verify_run_length(Verifying *v, const LoopNode *n) {
+  TreeBuilder *b = &v->b;
+  const Index *chain = var_index(v, VAR_CHAIN), *longest = number_index(v, LONGEST_RUN);
+  return verify_equal(v, n, "the length of a run", n->value,
+                      index_choose(b, chain, index_of(b, INDEX_DIVIDE, longest, chain), number_index(v, 1)));
+}
+
+static bool (*const of_vars[VAR_ELEMENT + 1])(Verifying *, const LoopNode *) = {
     [VAR_AXIS] = verify_axis_index, [VAR_VECTOR_LANE] = verify_vector_lane, [VAR_LANES] = verify_tail_lanes,
-    [VAR_CHAIN] = verify_chain,     [VAR_RUN_LENGTH] = verify_run_length,   [VAR_ELEMENT] = NULL};
+    [VAR_CHAIN] = verify_chain,     [VAR_RUN_LENGTH] = verify_run_length,
+};
 
 bool verify_set_index(Verifying *v, const LoopNode *n) {
   if (!n->value) return verify_fail(v, n, "it must have a value");

@@ -3,18 +3,13 @@
 
 // Stores
 
-static uint32_t store_root(Verifying *v, const LoopNode *n, AccessId id) {
-  const uint32_t root = v->root_of_access[id];
-  const bool is_store =
-      root && v->plan->roots[root - 1].kind == ROOT_STORE &&
-      ((n->kind != NODE_STORE && n->kind != NODE_COPY_ROWS) || v->plan->roots[root - 1].expr == n->expr);
-  if (!is_store) verify_fail(v, n, "no result of the loop is a store of this expression through this access");
-  return is_store ? root : 0;
-}
-
-bool are_blocks_aligned(const Loop *plan) {
-  const bool is_open = plan->few_work && (plan->few_block % LANES || plan->many_block % LANES);
-  return plan->block % LANES == 0 && !is_open && !plan->most_cut_blocks;
+// The root that the node stores. NULL after saying that there is none.
+static const Root *store_root(Verifying *v, const LoopNode *n, AccessId id) {
+  const Root *root = root_of(v, id);
+  const bool has_expr = n->kind == NODE_STORE || n->kind == NODE_COPY_ROWS;
+  if (root && root->kind == ROOT_STORE && (!has_expr || root->expr == n->expr)) return root;
+  verify_fail(v, n, "no result of the loop is a store of this expression through this access");
+  return NULL;
 }
 
 // If the tensor begins at a cache line, streamed vectors must, too (vectors of narrow types: at multiples of their
@@ -25,10 +20,10 @@ static bool verify_streamed(Verifying *v, const LoopNode *n, AccessId id) {
   const Access *a = &v->k->accesses[id];
   const bool is_rows = n->kind == NODE_STORE_ROWS, rows_in_lanes = v->lanes == OUTER;
   const int lane_axis = loop_lane_axis(v->plan);
-  const Range *r = v->lanes < 0 ? NULL : &v->range[v->lanes];
+  const Range *r = &v->range[v->lanes];
   v->has_streams = true;
   if (!m->is_streamed_found) return verify_fail(v, n, "its flag must be computed before it");
-  if (!r || n->has_fewer_lanes || (!is_rows && (!n->is_vector || n->is_strided)))
+  if (n->has_fewer_lanes || (!is_rows && (!n->is_vector || n->is_strided)))
     return verify_fail(v, n, "only whole vectors of adjacent elements can be streamed");
   if (m->is_peeled)
     return r->line_access == id + 1 ||
@@ -53,17 +48,11 @@ static bool verify_conditions(Verifying *v, const LoopNode *n, AccessId id) {
   return !n->is_streamed || verify_streamed(v, n, id);
 }
 
-static Directions directions_of(const Verifying *v, AxisSet axes) {
-  return (axes & v->inner) | (v->plan->tile ? 0 : 1U << OUTER);
-}
-
-// No two outer iterations and no two indices on an inner axis may store the same element.
-static bool verify_once(Verifying *v, const LoopNode *n, const Root *root) {
-  const AxisSet axes = root_axes(v->k, root);
-  if (v->outer & ~axes && !v->memory[root->access].is_step_local)
-    return verify_fail(
-        v, n, "its result does not vary over all outer axes, so several outer iterations store the same element");
-  return verify_goes_over(v, n, 0, directions_of(v, axes), n->is_vector);
+// No two outer iterations may store the same element.
+static bool varies_by_row(Verifying *v, const LoopNode *n, const Root *root) {
+  return !(v->outer & ~root_axes(v->k, root)) || v->memory[root->access].is_step_local ||
+         verify_fail(
+             v, n, "its result does not vary over all outer axes, so several outer iterations store the same element");
 }
 
 static bool verify_vector_store(Verifying *v, const LoopNode *n, AccessId id) {
@@ -77,39 +66,37 @@ static bool verify_vector_store(Verifying *v, const LoopNode *n, AccessId id) {
   return verify_lanes(v, n) && verify_lane_step(v, n, id);
 }
 
+// Stores to the transposed copy, which NODE_STORE_ROWS copies to the tensor.
+static bool verify_store_to_copy(Verifying *v, const LoopNode *n, const Root *root) {
+  if (n->is_streamed || n->has_fewer_lanes || n->is_strided || !n->is_vector)
+    return verify_fail(v, n, "a store to the transposed copy must store a whole vector, without streaming or stride");
+  return verify_copied(v, n, n->access, &n->address) && effect_do(v, n, effect_of(v, root, EFFECT_PREPARED));
+}
+
 bool verify_store(Verifying *v, const LoopNode *n) {
-  const AccessId id = n->address.access;
-  const uint32_t root = store_root(v, n, id);
-  if (!root) return false;
-  if (n->access != id) return verify_fail(v, n, "its address must be in the tensor of its access");
-  if (!verify_operand(v, n, n->expr, n->is_vector) || !verify_once(v, n, &v->plan->roots[root - 1])) return false;
-  if (n->address.base == BASE_ROWS) // stores to the transposed copy, which NODE_STORE_ROWS copies to the tensor
-    return n->is_streamed || n->has_fewer_lanes || n->is_strided || !n->is_vector
-               ? verify_fail(v, n,
-                             "a store to the transposed copy must store a whole vector, without streaming or stride")
-               : verify_copied(v, n, id, &n->address) && effect_do(v, n, effect_of(root - 1, EFFECT_PREPARED));
-  if (!verify_access(v, n, id, &n->address) || !verify_conditions(v, n, id)) return false;
-  if (n->is_vector && !verify_vector_store(v, n, id)) return false;
-  return effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
+  const Root *root = store_root(v, n, n->access);
+  if (!root || !verify_operand(v, n, n->expr, n->is_vector) || !varies_by_row(v, n, root)) return false;
+  if (!verify_goes_over(v, n, 0, directions_of(v, root_axes(v->k, root)), n->is_vector)) return false;
+  if (n->address.base == BASE_ROWS) return verify_store_to_copy(v, n, root);
+  if (!verify_access(v, n, n->access) || !verify_conditions(v, n, n->access)) return false;
+  if (n->is_vector && !verify_vector_store(v, n, n->access)) return false;
+  return effect_do(v, n, effect_of(v, root, EFFECT_DONE));
 }
 
 // Spills
 
 bool verify_spill(Verifying *v, const LoopNode *n) {
   Linear address;
-  const int spill = find_spill(v, n->expr);
   if (!verify_operand(v, n, n->expr, true) || !verify_spilled(v, n, &address)) return false;
   if (!verify_goes_over(v, n, 0, directions_of(v, 1U << v->vector), true)) return false;
+  const int spill = find_spill(v, n->expr);
   SpillState *spilled = &v->spilled[spill];
   const int64_t extent = v->k->axes[v->vector].extent, whole = (extent + LANES - 1) / LANES * LANES;
   const int64_t lanes = v->plan->rows_in_lanes           ? extent * LANES
                         : v->range[v->vector].is_aligned ? whole
                                                          : extent + LANES - 1;
-  int64_t row = lanes;
-  for (int i = 0; i < address.nterms; i++)
-    if (address.terms[i].var.kind == VAR_ROW) row = address.terms[i].number;
-  if (row < lanes || lanes + (v->plan->rows - 1) * row > spilled->nelems || v->k->axes[v->vector].monomial ||
-      (v->plan->rows > 1 && !linear_has(&address, VAR_ROW)))
+  const int64_t row = linear_factor(&address, VAR_ROW), last = (v->plan->rows - 1) * row;
+  if ((v->plan->rows > 1 && row < lanes) || lanes + last > spilled->nelems || v->k->axes[v->vector].monomial)
     return verify_fail(v, n, "it goes beyond the end of its local array");
   if (!spilled->address && !(spilled->address = ARENA_NEW(v->arena, Linear))) return verify_out_of_memory(v);
   *spilled->address = address;
@@ -119,17 +106,19 @@ bool verify_spill(Verifying *v, const LoopNode *n) {
 
 // Rows in lanes
 
+// Whether the row pointer points to the first row of the step.
+static bool is_at_row(Verifying *v, AccessId id) {
+  const Memory *m = &v->memory[id];
+  const Linear row = access_index(v, id, v->outer);
+  return m->has_pointer && m->pointer && linear_equals(m->pointer, &row);
+}
+
 // Whether LANES rows of the access can be copied and transposed: rows are dense, with any stride between rows.
 static bool verify_rows(Verifying *v, const LoopNode *n) {
   const Access *a = &v->k->accesses[n->access];
-  const Memory *m = &v->memory[n->access];
-  if (!v->plan->rows_in_lanes || has_fewer_lanes(v) || v->plan->nouter != 1)
-    return verify_fail(v, n, "it needs rows in lanes, and all lanes in use");
-  if (!m->has_pointer || !m->has_copy)
-    return verify_fail(v, n, "its row pointer and its transposed copy must be declared before it");
-  const Linear row = access_index(v, n->access, v->outer);
-  if (!m->pointer || !linear_equals(m->pointer, &row))
-    return verify_fail(v, n, "its row pointer must point to the step's first row");
+  if (v->lanes != OUTER || has_fewer_lanes(v) || v->plan->nouter != 1 || !v->memory[n->access].has_copy)
+    return verify_fail(v, n, "it needs rows in lanes, all lanes in use, and a declared transposed copy");
+  if (!is_at_row(v, n->access)) return verify_fail(v, n, "its row pointer must point to the step's first row");
   if (a->stride[v->vector] != 1 || a->stride_monomial[v->vector] || n->nelems != v->k->axes[v->vector].extent)
     return verify_fail(v, n, "its rows must be dense, and as long as the inner axis");
   return verify_lane_step(v, n, n->access) && verify_goes_over(v, n, 0, 1U << OUTER, true);
@@ -143,11 +132,11 @@ bool verify_load_rows(Verifying *v, const LoopNode *n) {
 }
 
 bool verify_store_rows(Verifying *v, const LoopNode *n) {
-  const uint32_t root = store_root(v, n, n->access);
+  const Root *root = store_root(v, n, n->access);
   if (!root || !verify_rows(v, n) || !verify_conditions(v, n, n->access)) return false;
-  if (!v->count[effect_of(root - 1, EFFECT_PREPARED)])
+  if (!v->done[effect_of(v, root, EFFECT_PREPARED)])
     return verify_fail(v, n, "the vectors of its rows must be stored in the transposed copy before it");
-  return verify_memory(v, n, n->access) && effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
+  return verify_memory(v, n, n->access) && effect_do(v, n, effect_of(v, root, EFFECT_DONE));
 }
 
 // Whether rows of the access can be copied to panels: rows are dense, and loaded without conditions.
@@ -165,14 +154,9 @@ static bool has_panels(const Verifying *v, const Access *a) {
          a->panel_axis == loop_lane_axis(v->plan) + 1 && is_at_panel(v, a);
 }
 
-static bool is_at_row(Verifying *v, AccessId id) {
-  const Linear row = access_index(v, id, v->outer);
-  return v->memory[id].has_pointer && v->memory[id].pointer && linear_equals(v->memory[id].pointer, &row);
-}
-
 bool verify_copy_rows(Verifying *v, const LoopNode *n) {
   const AccessId to = n->address.access;
-  const uint32_t root = store_root(v, n, to);
+  const Root *root = store_root(v, n, to);
   if (!root) return false;
   if (!v->plan->copies_rows || v->plan->ninner != 1 || has_fewer_lanes(v))
     return verify_fail(v, n, "the loop does not copy rows to panels (copies_rows), or lanes are not all in use");
@@ -183,16 +167,14 @@ bool verify_copy_rows(Verifying *v, const LoopNode *n) {
   if (n->address.base != BASE_POINTER || n->address.index || n->address.is_row || !is_at_row(v, to) ||
       !is_at_row(v, n->access))
     return verify_fail(v, n, "its row pointers must point to the step's first row");
-  if (v->outer & ~root_axes(v->k, &v->plan->roots[root - 1]))
-    return verify_fail(
-        v, n, "its result does not vary over all outer axes, so several outer iterations store the same element");
-  return verify_lane_step(v, n, n->access) && verify_goes_over(v, n, 0, 1U << OUTER, true) &&
-         verify_memory(v, n, n->access) && verify_memory(v, n, to) && effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
+  return varies_by_row(v, n, root) && verify_lane_step(v, n, n->access) &&
+         verify_goes_over(v, n, 0, 1U << OUTER, true) && verify_memory(v, n, n->access) && verify_memory(v, n, to) &&
+         effect_do(v, n, effect_of(v, root, EFFECT_DONE));
 }
 
 bool verify_load_column(Verifying *v, const LoopNode *n) {
   const Address to = {.base = BASE_ROWS, .access = n->access, .index = n->value};
-  if (!verify_access(v, n, n->access, &n->address) || !verify_copied(v, n, n->access, &to)) return false;
+  if (!verify_access(v, n, n->access) || !verify_copied(v, n, n->access, &to)) return false;
   if (v->k->accesses[n->access].stride[loop_lane_axis(v->plan)] != 1)
     return verify_fail(v, n, "the LANES rows of a column must be adjacent in memory");
   if (!verify_goes_over(v, n, 0, directions_of(v, 1U << v->vector), true)) return false;
@@ -206,31 +188,21 @@ bool verify_load_column(Verifying *v, const LoopNode *n) {
 // A prefetch may have any address, even outside of the tensor.
 bool verify_prefetch(Verifying *v, const LoopNode *n) {
   Linear base;
-  return verify_index(v, n, n->address.index) && verify_base(v, n, &n->address, &base);
-}
-
-static bool forget_rows(Verifying *v, uint32_t id) {
-  v->made[id].is_made = false;
-  return true;
-}
-
-static bool forget_pointer(Verifying *v, uint32_t id) {
-  v->memory[id].has_pointer = false;
-  return true;
+  return verify_index(v, n, n->address.index) && verify_base(v, n, &base);
 }
 
 static bool is_stored(const Verifying *v, AccessId id) {
-  const uint32_t root = v->root_of_access[id];
-  return root && v->plan->roots[root - 1].kind == ROOT_STORE;
+  const Root *root = root_of(v, id);
+  return root && root->kind == ROOT_STORE;
 }
 
 bool verify_pointer(Verifying *v, const LoopNode *n) {
   if (n->address.access != n->access || n->address.base != BASE_TENSOR)
     return verify_fail(v, n, "a row pointer must point into the tensor of its access");
   Memory *m = &v->memory[n->access];
-  if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
+  if (!verify_flag(v, n)) return false;
   if (m->has_pointer) return verify_fail(v, n, "its row pointer is already set");
-  if (n->is_row != (v->range[OUTER].start.kind == VAR_ROW) || (n->is_row && (!m->has_pointer_array || v->nguards)))
+  if (n->is_row != is_in_row(v) || (n->is_row && (!m->has_pointer_array || v->nguards)))
     return verify_fail(
         v, n, "pointers of single rows must be set in an unconditional loop over rows, after their array is declared");
   if (!verify_index(v, n, n->address.index)) return false;
@@ -240,68 +212,81 @@ bool verify_pointer(Verifying *v, const LoopNode *n) {
   *m->pointer = linear_of(v, n->address.index);
   m->is_pointer_row = n->is_row;
   m->is_step_local = false;
-  if (!n->is_row) return scope_add(v, &m->has_pointer, NULL, 0);
+  if (!n->is_row) return scope_add(v, &m->has_pointer);
   m->has_pointer = true;
   return true;
 }
 
-static bool verify_access_local(Verifying *v, const LoopNode *n) {
+// The array of pointers is in scope to the end of its list, and so are the pointers that are set in loops over rows.
+static bool verify_pointers(Verifying *v, const LoopNode *n) {
+  Memory *m = &v->memory[n->access];
+  if (m->has_pointer_array || n->nelems < v->plan->rows || n->is_written != is_stored(v, n->access))
+    return verify_fail(v, n, "the array must be declared once and have a pointer for each row");
+  return scope_add(v, &m->has_pointer_array) && scope_end(v, &m->has_pointer);
+}
+
+static bool verify_copy(Verifying *v, const LoopNode *n) {
+  Memory *m = &v->memory[n->access];
+  const int64_t nelems = v->lanes == OUTER ? v->k->axes[v->vector].extent * LANES : 0;
+  if (m->has_copy) return verify_fail(v, n, "the transposed copy is already declared");
+  if (n->nelems < nelems)
+    return verify_fail(v, n, "it has %lld elements, expected %lld", (long long)n->nelems, (long long)nelems);
+  m->is_copied = false;
+  return scope_add(v, &m->has_copy);
+}
+
+static bool verify_own_temporary(Verifying *v, const LoopNode *n) {
   Memory *m = &v->memory[n->access];
   const Access *a = &v->k->accesses[n->access];
   const Temporary *t = a->value || a->type == TYPE_NONE ? NULL : &v->t->schedule->temporaries[a->temporary];
-  if (n->local == LOCAL_POINTERS)
-    return m->has_pointer_array || n->nelems < v->plan->rows || n->is_written != is_stored(v, n->access)
-               ? verify_fail(v, n, "the array must be declared once and have a pointer for each row")
-               : scope_add(v, &m->has_pointer_array, forget_pointer, n->access);
-  if (n->local == LOCAL_COPY) {
-    const int64_t nelems = v->vector < 0 ? 0 : v->k->axes[v->vector].extent * LANES;
-    m->is_copied = false;
-    if (m->has_copy) return verify_fail(v, n, "the transposed copy is already declared");
-    if (n->nelems < nelems)
-      return verify_fail(v, n, "it has %lld elements, expected %lld", (long long)n->nelems, (long long)nelems);
-    return scope_add(v, &m->has_copy, NULL, 0);
-  }
   if (!t || !t->is_own || n->nelems != t->nelems || m->has_pointer)
     return verify_fail(v, n, "its access must be a temporary that is local to the step, with as many elements");
   m->is_step_local = true;
   m->pointer = NULL;
   m->is_pointer_row = false;
   m->local_nelems = n->nelems;
-  return scope_add(v, &m->has_pointer, NULL, 0);
+  return scope_add(v, &m->has_pointer);
 }
 
-bool verify_local(Verifying *v, const LoopNode *n) {
-  if (n->local != LOCAL_SPILLED && n->local != LOCAL_SCALARS) return verify_access_local(v, n);
-  if (!n->expr) return verify_fail(v, n, "its expression does not exist");
-  if (n->local == LOCAL_SCALARS) {
-    Made *made = &v->made[n->expr];
-    if (made->is_declared || made->is_made || n->nelems < v->plan->rows || v->t->form[n->expr] != FORM_ROWS)
-      return verify_fail(v, n,
-                         "the array must be declared once, for an expression that differs from row to row, with "
-                         "an element for each row");
-    return scope_add(v, &made->is_declared, forget_rows, n->expr);
-  }
+static bool verify_spill_array(Verifying *v, const LoopNode *n) {
   const int spill = find_spill(v, n->expr);
   if (spill < 0 || v->spilled[spill].is_declared)
     return verify_fail(v, n, "the array must be declared once, for a vector that the loop spills");
   v->spilled[spill].nelems = n->nelems;
-  return scope_add(v, &v->spilled[spill].is_declared, NULL, 0);
+  return scope_add(v, &v->spilled[spill].is_declared);
+}
+
+static bool verify_scalars(Verifying *v, const LoopNode *n) {
+  Made *made = &v->made[n->expr];
+  if (made->is_declared || made->is_made || n->nelems < v->plan->rows || v->t->form[n->expr] != FORM_ROWS)
+    return verify_fail(v, n,
+                       "the array must be declared once, for an expression that differs from row to row, with an "
+                       "element for each row");
+  return scope_add(v, &made->is_declared) && scope_end(v, &made->is_made);
+}
+
+bool verify_local(Verifying *v, const LoopNode *n) {
+  static bool (*const arrays[])(Verifying *, const LoopNode *) = {[LOCAL_TEMPORARY] = verify_own_temporary,
+                                                                  [LOCAL_POINTERS] = verify_pointers,
+                                                                  [LOCAL_COPY] = verify_copy,
+                                                                  [LOCAL_SPILLED] = verify_spill_array,
+                                                                  [LOCAL_SCALARS] = verify_scalars};
+  return arrays[n->local](v, n);
 }
 
 bool verify_set_flag(Verifying *v, const LoopNode *n) {
   Memory *m = &v->memory[n->access];
-  const uint32_t root = store_root(v, n, n->access);
+  const Root *root = store_root(v, n, n->access);
   if (!root) return false;
-  const bool is_peeled = v->plan->is_peeled && v->plan->roots[root - 1].sweep == v->plan->nsweeps - 1;
+  const bool is_peeled = v->plan->is_peeled && root->sweep == v->plan->nsweeps - 1;
   if (n->is_peeled != (is_peeled && n->flag == FLAG_STREAMED))
     return verify_fail(v, n, "is_peeled must be set if, and only if, the loop peels the rows of this store");
-  if (n->flag == FLAG_WANTED) return scope_add(v, &m->is_wanted_found, NULL, 0);
+  if (n->flag == FLAG_WANTED) return scope_add(v, &m->is_wanted_found);
   if (n->flag != FLAG_STREAMED) return verify_fail(v, n, "only FLAG_WANTED and FLAG_STREAMED can be computed");
   m->is_peeled = n->is_peeled;
-  if (!n->is_peeled) {
-    const Linear first = access_index(v, n->access, 0), is = linear_of(v, n->address.index);
-    if (n->address.base != BASE_TENSOR || n->address.access != n->access || !linear_equals(&is, &first))
-      return verify_fail(v, n, "its address must be the address of the tensor's first element");
-  }
-  return scope_add(v, &m->is_streamed_found, NULL, 0);
+  const Linear first = access_index(v, n->access, 0), is = linear_of(v, n->address.index);
+  if (!n->is_peeled &&
+      (n->address.base != BASE_TENSOR || n->address.access != n->access || !linear_equals(&is, &first)))
+    return verify_fail(v, n, "its address must be the address of the tensor's first element");
+  return scope_add(v, &m->is_streamed_found);
 }

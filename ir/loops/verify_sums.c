@@ -2,13 +2,16 @@
 // sums).
 #include "ir/loops/verifying.h"
 
-static uint32_t sum_root(Verifying *v, const LoopNode *n) {
-  const uint32_t root = v->root_of_sum[n->expr];
-  if (!root) verify_fail(v, n, "its expression is not a sum that the loop computes");
+// The root of the node's sum. NULL after saying that there is none.
+static const Root *sum_root(Verifying *v, const LoopNode *n) {
+  const Root *found = NULL;
+  for (size_t i = 0; i < v->plan->nroots; i++)
+    if (v->plan->roots[i].kind == ROOT_REDUCE_INNER && v->plan->roots[i].expr == n->expr) found = &v->plan->roots[i];
+  if (!found) verify_fail(v, n, "its expression is not a sum that the loop computes");
   else if (n->reduction != v->k->exprs[n->expr].op)
     verify_fail(v, n, "its reduction differs from the reduction of its expression");
-  else return root;
-  return 0;
+  else return found;
+  return NULL;
 }
 
 // A maximum of f32 numbers is exact, and needs no runs.
@@ -18,8 +21,8 @@ static bool is_exact(const Verifying *v, ExprOp reduction) {
 
 // With sums_middle, each vector of a group has an accumulator.
 static int nvectors(const Verifying *v) {
-  const Range *r = v->vector < 0 ? NULL : &v->range[v->vector];
-  return v->plan->sums_middle && r && r->progress == RANGE_PIECE && r->width > LANES ? (int)(r->width / LANES) : 1;
+  const Range *r = &v->range[v->vector];
+  return v->plan->sums_middle && r->is_piece && r->width > LANES ? (int)(r->width / LANES) : 1;
 }
 
 static int naccumulators(const Verifying *v) {
@@ -28,11 +31,7 @@ static int naccumulators(const Verifying *v) {
 
 // Whether each lane has a sum of its own: lanes are not added up at the end.
 static bool has_lane_sums(const Verifying *v, ExprId sum) {
-  return v->lanes == OUTER || (v->lanes >= 0 && !(v->k->exprs[sum].reduced >> v->lanes & 1));
-}
-
-static bool is_in_row(const Verifying *v) {
-  return v->range[OUTER].start.kind == VAR_ROW;
+  return v->lanes != NO_DIRECTION && !(v->k->exprs[sum].reduced >> v->lanes & 1);
 }
 
 // The loop depth at which a sum that ends here must have begun. A sum for each vector of a group ends inside the loop
@@ -43,33 +42,26 @@ static int depth_of_end(const Verifying *v) {
 
 // Beginnings of sums
 
-static bool close_accumulator(Verifying *v, uint32_t root) {
-  const SumState *s = &v->sums[root];
-  return s->is_accumulated || verify_fail(v, s->accumulator, "the sum begins here and never ends");
+static bool begin_sum(Verifying *v, const LoopNode *n, bool *is_in_scope, bool *is_open, int *depth) {
+  *depth = v->nframes;
+  return scope_add_open(v, is_in_scope, is_open, n, "the sum begins here and never ends");
 }
 
-static bool close_total(Verifying *v, uint32_t root) {
-  const SumState *s = &v->sums[root];
-  return s->is_totalled || verify_fail(v, s->total, "the sum begins here and never ends");
-}
-
-static bool begin_total(Verifying *v, const LoopNode *n, uint32_t root) {
-  SumState *s = &v->sums[root];
+static bool begin_total(Verifying *v, const LoopNode *n, const Root *root) {
+  SumState *s = sum_of(v, root);
   if (n->count != v->plan->rows * nvectors(v) || n->is_row != (v->plan->rows > 1) ||
       n->is_f64 != (v->plan->totals == TYPE_F64) || v->k->is_f64)
     return verify_fail(v, n, "the loop needs a total for each row and vector, of the type of the loop's totals");
-  if (s->has_total || v->count[effect_of(root, EFFECT_PREPARED)]) return verify_fail(v, n, "the sum has already begun");
-  s->is_totalled = false;
-  s->total = n;
-  s->total_depth = v->nframes;
-  return scope_add(v, &s->has_total, close_total, root);
+  if (s->has_total || v->done[effect_of(v, root, EFFECT_PREPARED)])
+    return verify_fail(v, n, "the sum has already begun");
+  return begin_sum(v, n, &s->has_total, &s->is_totalling, &s->total_depth);
 }
 
 bool verify_begin_sum(Verifying *v, const LoopNode *n) {
-  const uint32_t root = sum_root(v, n);
+  const Root *root = sum_root(v, n);
   if (!root) return false;
-  SumState *s = &v->sums[root - 1];
-  if (n->sum == SUM_TOTAL) return begin_total(v, n, root - 1);
+  if (n->sum == SUM_TOTAL) return begin_total(v, n, root);
+  SumState *s = sum_of(v, root);
   const bool is_scalar = n->sum == SUM_SCALAR, is_row = !is_scalar && v->plan->rows > 1;
   if (!is_scalar && n->sum != SUM_ACCUMULATOR)
     return verify_fail(v, n, "its sum must be an accumulator or a scalar in registers");
@@ -77,12 +69,10 @@ bool verify_begin_sum(Verifying *v, const LoopNode *n) {
   if (n->count != count) return verify_fail(v, n, "it has %d accumulators, expected %d", n->count, count);
   if (n->is_row != is_row) return verify_fail(v, n, "is_row must be set if, and only if, a step computes several rows");
   if (n->is_f64 != (is_scalar || v->k->is_f64)) return verify_fail(v, n, "is_f64 differs from the type of the sum");
-  if (s->has_accumulator || v->count[effect_of(root - 1, EFFECT_DONE)])
+  if (s->has_accumulator || v->done[effect_of(v, root, EFFECT_DONE)])
     return verify_fail(v, n, "the sum has already begun");
-  s->is_accumulated = false;
   s->accumulator = n;
-  s->depth = v->nframes;
-  return scope_add(v, &s->has_accumulator, close_accumulator, root - 1);
+  return begin_sum(v, n, &s->has_accumulator, &s->is_accumulating, &s->depth);
 }
 
 // Updates
@@ -99,7 +89,7 @@ static bool verify_fused(Verifying *v, const LoopNode *n, const Root *root, Expr
 // The accumulator must be the row's, or the vector's in a group of vectors, else the first.
 static bool verify_accumulator(Verifying *v, const LoopNode *n, const SumState *s) {
   const Range *r = &v->range[v->vector];
-  const bool is_row = v->range[OUTER].start.kind == VAR_ROW, is_in_group = r->group.kind;
+  const bool is_row = is_in_row(v), is_in_group = r->group.kind;
   const AccumulatorChoice accumulator = is_row && is_in_group        ? ACCUMULATOR_OF_BOTH
                                         : is_row                     ? ACCUMULATOR_OF_ROW
                                         : s->accumulator->count == 1 ? ACCUMULATOR_ONLY
@@ -154,13 +144,20 @@ static bool verify_runs_of(Verifying *v, const LoopNode *n, const SumState *s) {
   return is_run || verify_fail(v, n, "the length of its runs differs from the loop's");
 }
 
+// Lanes without elements must not enter a sum over lanes.
+static bool verify_summed_lanes(Verifying *v, const LoopNode *n, bool has_own_sums) {
+  if (!verify_fewer_lanes(v, n)) return false;
+  return !n->is_vector || !has_fewer_lanes(v) || n->has_fewer_lanes || has_own_sums ||
+         verify_fail(v, n, "has_fewer_lanes is unset, but lanes without elements would enter the sum");
+}
+
 static bool update_sum(Verifying *v, const LoopNode *n) {
-  const uint32_t root = sum_root(v, n);
+  const Root *root = sum_root(v, n);
   if (!root) return false;
-  SumState *s = &v->sums[root - 1];
+  SumState *s = sum_of(v, root);
   const Expr *e = &v->k->exprs[n->expr];
   if (!s->has_accumulator || s->accumulator->sum != n->sum) return verify_fail(v, n, "the sum must begin before it");
-  if (s->is_accumulated) return verify_fail(v, n, "the sum has already ended");
+  if (!s->is_accumulating) return verify_fail(v, n, "the sum has already ended");
   const bool is_scalar = n->sum == SUM_SCALAR;
   if (n->is_vector == is_scalar || n->is_f64 != s->accumulator->is_f64 || n->is_widened || n->flag ||
       (is_scalar && n->accumulator != ACCUMULATOR_ONLY))
@@ -168,22 +165,20 @@ static bool update_sum(Verifying *v, const LoopNode *n) {
         v, n,
         "is_vector, is_f64 and the accumulator must be those of its sum, and is_widened and the flag must be unset");
   const int since = s->has_total ? s->total_depth : s->depth;
-  if (!verify_fused(v, n, &v->plan->roots[root - 1], e->args[0]) || !verify_summed(v, n, since, e->reduced))
-    return false;
+  if (!verify_fused(v, n, root, e->args[0]) || !verify_summed(v, n, since, e->reduced)) return false;
   if (!is_scalar && !verify_accumulator(v, n, s)) return false;
-  if (n->has_fewer_lanes && !has_fewer_lanes(v))
-    return verify_fail(v, n, "has_fewer_lanes is set, but all lanes hold elements here");
-  if (!is_scalar && has_fewer_lanes(v) && !n->has_fewer_lanes && !has_lane_sums(v, n->expr))
-    return verify_fail(v, n, "has_fewer_lanes is unset, but lanes without elements would enter the sum");
+  if (!verify_summed_lanes(v, n, has_lane_sums(v, n->expr))) return false;
   if (!is_scalar && !verify_runs_of(v, n, s)) return false;
-  return effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
+  return effect_do(v, n, effect_of(v, root, EFFECT_DONE));
 }
 
-static uint32_t partial_root(Verifying *v, const LoopNode *n) {
-  const uint32_t root = v->root_of_access[n->access];
-  if (root && v->plan->roots[root - 1].kind == ROOT_REDUCE_OUTER) return root;
+// Updates of partial sums of blocks
+
+static const Root *partial_root(Verifying *v, const LoopNode *n) {
+  const Root *root = root_of(v, n->access);
+  if (root && root->kind == ROOT_REDUCE_OUTER) return root;
   verify_fail(v, n, "its access is not the access of partial sums of the loop");
-  return 0;
+  return NULL;
 }
 
 static const Temporary *partials_memory(const Verifying *v, AccessId id) {
@@ -200,7 +195,7 @@ static bool verify_block_partial_address(Verifying *v, const LoopNode *n) {
   const Linear is = linear_of(v, n->address.index);
   if (!linear_equals(&is, &expected)) return verify_fail(v, n, "its address differs from the address of its element");
   const bool is_wanted = n->flag == FLAG_HAS_PARTIAL || is_guarded(v, FLAG_HAS_PARTIAL, n->access);
-  if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
+  if (!verify_flag(v, n)) return false;
   return is_wanted || !v->memory[n->access].may_be_null ||
          verify_fail(v, n, "the caller may not want its partial sums, so it must depend on FLAG_HAS_PARTIAL");
 }
@@ -210,12 +205,12 @@ static bool is_partial_f64(const Verifying *v, AccessId id) {
 }
 
 static bool update_partial(Verifying *v, const LoopNode *n) {
-  const uint32_t root = partial_root(v, n);
+  const Root *root = partial_root(v, n);
   if (!root) return false;
   const bool is_in_register = n->sum == SUM_PARTIAL_REGISTER, is_lanes = n->sum == SUM_PARTIAL_LANES;
   const bool is_f64 = is_in_register ? is_partial_f64(v, n->access) : !is_lanes;
   const AxisSet inner = v->k->exprs[n->expr].axes & v->inner;
-  if (n->expr != v->plan->roots[root - 1].expr || n->reduction != partials_memory(v, n->access)->reduction)
+  if (n->expr != root->expr || n->reduction != partials_memory(v, n->access)->reduction)
     return verify_fail(v, n, "its operand and its reduction must be those of the loop's result");
   if (n->is_vector != (is_in_register || is_lanes) || is_lanes != (v->plan->rows_in_lanes && !inner) ||
       n->accumulator != ACCUMULATOR_ONLY)
@@ -225,17 +220,11 @@ static bool update_partial(Verifying *v, const LoopNode *n) {
     return verify_fail(v, n, "its type, or the type of its operand, differs from the type of the partial sums");
   if (is_in_register && !v->memory[n->access].is_in_register)
     return verify_fail(v, n, "its partial sums must be loaded into a register before it");
-  if (!verify_fused(v, n, &v->plan->roots[root - 1], n->expr)) return false;
-  if (!verify_goes_over(v, n, 0, inner | (v->plan->tile ? 0 : 1U << OUTER), n->is_vector)) return false;
-  if (n->has_fewer_lanes && !has_fewer_lanes(v))
-    return verify_fail(v, n, "has_fewer_lanes is set, but all lanes hold elements here");
-  if (n->is_vector && has_fewer_lanes(v) && !n->has_fewer_lanes && v->lanes == OUTER)
-    return verify_fail(v, n, "has_fewer_lanes is unset, but lanes without elements would enter the sum");
   if (n->flag && n->flag != FLAG_HAS_PARTIAL)
     return verify_fail(v, n, "the only flag that it may depend on is FLAG_HAS_PARTIAL");
-  if (n->flag && !verify_flag(v, n, n->flag, n->access)) return false;
-  if (!is_in_register && !verify_block_partial_address(v, n)) return false;
-  return effect_do(v, n, effect_of(root - 1, EFFECT_DONE));
+  return verify_fused(v, n, root, n->expr) && verify_goes_over(v, n, 0, directions_of(v, inner), n->is_vector) &&
+         verify_summed_lanes(v, n, v->lanes != OUTER) && verify_flag(v, n) &&
+         (is_in_register || verify_block_partial_address(v, n)) && effect_do(v, n, effect_of(v, root, EFFECT_DONE));
 }
 
 bool verify_update(Verifying *v, const LoopNode *n) {
@@ -247,9 +236,9 @@ bool verify_update(Verifying *v, const LoopNode *n) {
 
 // Ends of runs and sums
 
-static bool has_operands(const Verifying *v, uint32_t root, Effect effect) {
-  return v->count[effect_of(root, effect)] ||
-         !axes_nelems(v->k, v->k->exprs[v->plan->roots[root].expr].reduced); // an empty sum has no operands
+static bool has_operands(const Verifying *v, const Root *root, Effect effect) {
+  return v->done[effect_of(v, root, effect)] ||
+         !axes_nelems(v->k, v->k->exprs[root->expr].reduced); // an empty sum has no operands
 }
 
 static AccumulatorChoice accumulator_of_end(const Verifying *v, bool is_row) {
@@ -261,19 +250,19 @@ static AccumulatorChoice accumulator_of_end(const Verifying *v, bool is_row) {
 }
 
 bool verify_end_run(Verifying *v, const LoopNode *n) {
-  const uint32_t root = sum_root(v, n);
+  const Root *root = sum_root(v, n);
   if (!root) return false;
-  SumState *s = &v->sums[root - 1];
+  SumState *s = sum_of(v, root);
   if (!s->has_accumulator || !s->has_total || s->depth != depth_of_end(v))
     return verify_fail(v, n, "the run must begin in the same list of nodes, with a total before it");
-  if (s->is_accumulated) return verify_fail(v, n, "the run has already ended");
+  if (!s->is_accumulating) return verify_fail(v, n, "the run has already ended");
   if (n->count != naccumulators(v) || n->is_row != (v->plan->rows > 1) ||
       n->accumulator != accumulator_of_end(v, v->plan->rows > 1) || n->is_f64 != v->k->is_f64 ||
       n->is_widened != (v->plan->totals == TYPE_F64))
     return verify_fail(v, n, "it must add all accumulators of the sum to the total, in the type of the total");
-  if (!has_operands(v, root - 1, EFFECT_DONE)) return verify_fail(v, n, "no operands are added to the sum before it");
-  s->is_accumulated = true;
-  return effect_do(v, n, effect_of(root - 1, EFFECT_PREPARED));
+  if (!has_operands(v, root, EFFECT_DONE)) return verify_fail(v, n, "no operands are added to the sum before it");
+  s->is_accumulating = false;
+  return effect_do(v, n, effect_of(v, root, EFFECT_PREPARED));
 }
 
 // The result is a scalar (reduced over lanes), or a vector with a sum in each lane.
@@ -290,10 +279,11 @@ static bool verify_end_form(Verifying *v, const LoopNode *n) {
 }
 
 bool verify_end_sum(Verifying *v, const LoopNode *n) {
-  const uint32_t root = sum_root(v, n);
+  const Root *root = sum_root(v, n);
   if (!root) return false;
-  SumState *s = &v->sums[root - 1];
+  SumState *s = sum_of(v, root);
   const bool is_scalar = n->sum == SUM_SCALAR;
+  bool *is_open = s->has_total ? &s->is_totalling : &s->is_accumulating;
   if (!is_scalar && n->sum != SUM_ACCUMULATOR)
     return verify_fail(v, n, "its sum must be an accumulator or a scalar in registers");
   if (!(s->has_total || s->has_accumulator) || n->has_totals != s->has_total)
@@ -302,30 +292,23 @@ bool verify_end_sum(Verifying *v, const LoopNode *n) {
     return verify_fail(v, n, "is_widened must be set if, and only if, f32 sums have f64 totals");
   if ((s->has_total ? s->total_depth : s->depth) != depth_of_end(v))
     return verify_fail(v, n, "the sum must end in the list of nodes in which it began");
-  if (s->has_total ? s->is_totalled || s->has_accumulator
-                   : s->is_accumulated || (s->accumulator->sum == SUM_SCALAR) != is_scalar)
+  if (!*is_open || (s->has_total ? s->has_accumulator : (s->accumulator->sum == SUM_SCALAR) != is_scalar))
     return verify_fail(v, n, "the sum has already ended");
-  if (!has_operands(v, root - 1, s->has_total ? EFFECT_PREPARED : EFFECT_DONE))
+  if (!has_operands(v, root, s->has_total ? EFFECT_PREPARED : EFFECT_DONE))
     return verify_fail(v, n, "no operands are added to the sum before it");
   if (is_scalar && (n->count || n->is_row || n->is_vector || n->accumulator != ACCUMULATOR_ONLY))
     return verify_fail(v, n, "a scalar sum has no lanes, rows or accumulators");
   if (!is_scalar && !verify_end_form(v, n)) return false;
-  if (s->has_total) s->is_totalled = true;
-  else s->is_accumulated = true;
+  *is_open = false;
   s->is_ever_done = true;
-  return verify_define(v, n, n->expr, n->is_row ? FORM_ROWS : n->is_vector ? FORM_VECTOR : FORM_SCALAR);
+  return verify_define(v, n);
 }
 
 // Partial sums of blocks
 
-static bool close_partial_register(Verifying *v, uint32_t access) {
-  if (!v->memory[access].is_in_register) return true;
-  return verify_fail(v, v->memory[access].load, "the vector of partial sums is loaded here and never stored again");
-}
-
 static bool verify_partial_vector(Verifying *v, const LoopNode *n) {
   if (!partial_root(v, n) || !verify_block_partial_address(v, n)) return false;
-  if (v->lanes < 0 || n->is_f64 != is_partial_f64(v, n->access))
+  if (v->lanes == NO_DIRECTION || n->is_f64 != is_partial_f64(v, n->access))
     return verify_fail(v, n, "is_f64 differs from the type of the partial sums");
   if (v->lanes == OUTER && n->has_fewer_lanes)
     return verify_fail(v, n, "has_fewer_lanes is set, but with rows in lanes each lane has a partial sum");
@@ -338,8 +321,8 @@ bool verify_load_partial(Verifying *v, const LoopNode *n) {
   Memory *m = &v->memory[n->access];
   if (m->is_in_register) return verify_fail(v, n, "the vector is already in a register");
   m->load = n;
-  m->is_in_register = true;
-  return scope_add(v, NULL, close_partial_register, n->access);
+  return scope_add_open(v, &m->is_in_register, &m->is_in_register, n,
+                        "the vector of partial sums is loaded here and never stored again");
 }
 
 bool verify_store_partial(Verifying *v, const LoopNode *n) {
@@ -347,7 +330,7 @@ bool verify_store_partial(Verifying *v, const LoopNode *n) {
   Memory *m = &v->memory[n->access];
   if (!m->is_in_register || !index_equals(m->load->address.index, n->address.index))
     return verify_fail(v, n, "the vector must be stored at the address that it was loaded from");
-  if (!v->count[effect_of(v->root_of_access[n->access] - 1, EFFECT_DONE)])
+  if (!v->done[effect_of(v, root_of(v, n->access), EFFECT_DONE)])
     return verify_fail(v, n, "the vector must be updated before it is stored");
   m->is_in_register = false;
   return true;
@@ -366,9 +349,7 @@ bool verify_partials(Verifying *v, const LoopNode *n) {
     return verify_fail(
         v, n, "is_vector must be set if, and only if, rows are in lanes; the flag may only be FLAG_HAS_ALL_PARTIALS");
   const Index *count = npartials(v, n->access, n->is_vector ? LANES : 1);
-  if (!index_equals(n->value, count))
-    return verify_fail_index(v, n, "the number of a block's partial sums", n->value, count);
-  return scope_add(v, &m->has_partials, NULL, 0);
+  return verify_equal(v, n, "the number of a block's partial sums", n->value, count) && scope_add(v, &m->has_partials);
 }
 
 // Whether the only loop around the node goes over all elements of the array.
@@ -379,7 +360,7 @@ static bool verify_elements(Verifying *v, const LoopNode *n, const Index *count)
 }
 
 bool verify_init_partial(Verifying *v, const LoopNode *n) {
-  const uint32_t root = partial_root(v, n);
+  const Root *root = partial_root(v, n);
   if (!root || !verify_elements(v, n, npartials(v, n->access, v->plan->rows_in_lanes ? LANES : 1))) return false;
   const Memory *m = &v->memory[n->access];
   const Index *at = n->address.index;
@@ -393,18 +374,17 @@ bool verify_init_partial(Verifying *v, const LoopNode *n) {
     return verify_fail(v, n, "the caller may not want its partial sums, so it must depend on FLAG_HAS_PARTIAL");
   if (n->reduction != partials_memory(v, n->access)->reduction)
     return verify_fail(v, n, "its reduction differs from the reduction of the partial sums");
-  return effect_do(v, n, effect_of(root - 1, EFFECT_PREPARED));
+  return effect_do(v, n, effect_of(v, root, EFFECT_PREPARED));
 }
 
 bool verify_reduce_partial(Verifying *v, const LoopNode *n) {
-  const uint32_t root = partial_root(v, n);
+  const Root *root = partial_root(v, n);
   if (!root || !verify_elements(v, n, npartials(v, n->access, 1))) return false;
-  if (!v->count[effect_of_step(v)] || !v->plan->rows_in_lanes)
+  if (!v->done[effect_of_step(v)] || !v->plan->rows_in_lanes)
     return verify_fail(v, n, "lanes are reduced with rows in lanes only, after the calls of the step");
   if (!verify_index(v, n, n->value) || !verify_index(v, n, n->address.index)) return false;
-  Linear from, to, lanes = linear_of(v, n->value), is = linear_of(v, n->address.index);
+  Linear from = {0}, to = {0}, lanes = linear_of(v, n->value), is = linear_of(v, n->address.index);
   const AxisSet axes = access_axes(v->k, &v->k->accesses[n->access]);
-  from.nterms = to.nterms = 0;
   linear_add_var(&from, VAR_ELEMENT, 0, LANES, 0);
   linear_add_var(&to, VAR_ELEMENT, 0, 1, 0);
   linear_add_var(&to, VAR_BLOCK, 0, axes_nelems(v->k, axes), axes_monomial(v->k, axes));
@@ -413,5 +393,5 @@ bool verify_reduce_partial(Verifying *v, const LoopNode *n) {
     return verify_fail(v, n, "its address differs from the address of its element");
   if (n->reduction != partials_memory(v, n->access)->reduction)
     return verify_fail(v, n, "its reduction differs from the reduction of the partial sums");
-  return effect_do(v, n, effect_of(root - 1, EFFECT_REDUCED));
+  return effect_do(v, n, effect_of(v, root, EFFECT_REDUCED));
 }

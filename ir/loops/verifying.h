@@ -4,8 +4,8 @@
 
 #include "ir/loops/linear.h"
 
-// Directions: each inner axis, and OUTER, the flattened outer axes.
-enum { OUTER = MAX_AXES, NDIRECTIONS, UNKNOWN_DIRECTION = -1 };
+// Directions: each inner axis, and OUTER, the flattened outer axes. NO_DIRECTION has a range, in which no node is.
+enum { OUTER = MAX_AXES, NDIRECTIONS, NO_DIRECTION = NDIRECTIONS, UNKNOWN_DIRECTION = -1 };
 typedef uint32_t Directions; // bit i: direction i
 
 enum { MOST_FRAMES = MOST_NESTED + 1 };
@@ -15,21 +15,15 @@ typedef struct VarState {
   const Index *value; // the value of a constant; NULL: the variable belongs to a loop or counter, or is a parameter
 } VarState;
 
-typedef enum Progress {
-  RANGE_UNTOUCHED,
-  RANGE_COUNTED, // a counter is declared; each loop or condition that advances it covers a piece
-  RANGE_PIECE    // the node is inside a piece
-} Progress;
-
 enum { WIDTH_ROWS = -1, WIDTH_LANES = -2, WIDTH_UNKNOWN = -3 }; // VAR_ROWS; VAR_LANES; VAR_LANES is not set yet
 
 typedef struct Pieces { // the pieces that cover a range, or the branches of a condition; all have the same effects
-  size_t first, end;    // effects of the first piece, as indices in Verifying.log
-  int count;            // pieces so far
+  const bool *before, *first; // by effect: had happened before the pieces; after the first piece. NULL: no piece yet
 } Pieces;
 
-typedef struct Range { // the indices of a direction, and the piece that the node is in
-  Progress progress;
+typedef struct Range {    // the indices of a direction, and the piece that the node is in
+  bool is_counted;        // a counter is declared; each loop or condition that advances it covers a piece
+  bool is_piece;          // the node is inside a piece
   const Index *from, *to; // all indices of the direction
   int64_t divisor;        // a divisor of from and to
   Var start;              // the piece's first index, or the counter; VAR_NONE: VAR_VECTOR_LANE is not set yet
@@ -38,6 +32,7 @@ typedef struct Range { // the indices of a direction, and the piece that the nod
   bool is_aligned;        // pieces begin at multiples of LANES
   // With a counter:
   const Index *end;     // end of the row or run that the counter goes over
+  bool is_left;         // indices may be left
   int64_t left_below;   // fewer indices than this are left; INT64_MAX: unknown
   int64_t left;         // this many indices are left; -1: not known
   int64_t rest;         // either this many elements are left, or none; 0: not known
@@ -46,8 +41,13 @@ typedef struct Range { // the indices of a direction, and the piece that the nod
   AccessId line_access; // 1 + the access whose rows are peeled to cache lines; 0: none
   bool must_advance;    // the counter must advance over the peeled elements next
   Pieces pieces;
-  const LoopNode *counter;
 } Range;
+
+typedef struct Piece { // what the body of a loop or condition covers
+  int direction;       // UNKNOWN_DIRECTION: of a loop over runs, until the loop over a run's indices
+  Range range;         // of the direction, in the body
+  Pieces *pieces;      // of the counter; NULL: the piece is the only one
+} Piece;
 
 typedef struct Frame { // a loop around the node, or a condition that is a piece
   const LoopNode *node;
@@ -81,12 +81,12 @@ typedef struct Memory { // by access
   int64_t local_nelems;
 } Memory;
 
-typedef struct SumState {              // by root
-  bool has_accumulator, has_total;     // the accumulator, the total is in scope
-  bool is_accumulated, is_totalled;    // is_accumulated: the run has ended; is_totalled: the sum has ended
-  bool is_ever_done;                   // a NODE_END_SUM has been seen
-  const LoopNode *accumulator, *total; // their NODE_BEGIN_SUM
-  int depth, total_depth;              // number of loops around the accumulator, the total
+typedef struct SumState {             // by root
+  bool has_accumulator, has_total;    // the accumulator, the total is in scope
+  bool is_accumulating, is_totalling; // the run, the sum has not ended
+  bool is_ever_done;                  // a NODE_END_SUM has been seen
+  const LoopNode *accumulator;        // its NODE_BEGIN_SUM
+  int depth, total_depth;             // number of loops around the accumulator, the total
 } SumState;
 
 typedef struct SpillState { // by spilled vector
@@ -107,8 +107,9 @@ typedef enum Effect {
 typedef struct Verifying Verifying;
 typedef struct Scoped { // a declaration, in scope to the end of its list of nodes
   bool *is_in_scope;
-  bool (*close)(Verifying *v, uint32_t id); // checks at the end of the scope; NULL: nothing to check
-  uint32_t id;
+  const bool *is_open; // must be unset at the end of the scope, else the message is `what`; NULL: nothing to check
+  const LoopNode *node;
+  const char *what;
 } Scoped;
 
 struct Verifying {
@@ -119,21 +120,19 @@ struct Verifying {
   Arena *arena;
   TreeBuilder b;        // builds the expected indices, which nodes are compared with
   const char *function; // name of the function being verified: "step"
-  int vector;           // the innermost axis; -1: none
-  int lanes;            // the direction along which lanes lie: `vector`, or OUTER for rows in lanes; -1: none
+  int vector;           // the innermost axis; NO_DIRECTION: none
+  int lanes;            // the direction along which lanes lie: `vector`, or OUTER for rows in lanes
   AxisSet outer, inner;
-  uint32_t *root_of_access, *root_of_sum; // 1 + index in plan->roots; 0: no root
+  const Root **root_of_access; // the store, or the partial sums, of the loop; NULL: no root
   VarState *vars;
   Made *made;
   Memory *memory;
   SumState *sums;
   SpillState *spilled;
-  uint8_t *count; // by effect: 1 if the effect has happened
-  uint32_t *log;  // effects that have happened, in order
-  size_t nlog, log_capacity;
+  bool *done; // by effect: it has happened
   Scoped *scoped;
   size_t nscoped, scoped_capacity;
-  Range range[NDIRECTIONS]; // by direction
+  Range range[NO_DIRECTION + 1]; // by direction
   Frame frames[MOST_FRAMES];
   int nframes;
   uint32_t nserials;
@@ -143,28 +142,32 @@ struct Verifying {
   bool is_block, has_streams;
 };
 
-// verify.c: messages, scopes, effects.
+// The files, from the lowest to the highest: a file calls only files above it in this list, and verify.c calls all.
+
+// verify_state.c: messages, scopes, effects, variables and indices.
 
 bool verify_fail(Verifying *v, const LoopNode *n, const char *format, ...) __attribute__((format(printf, 3, 4)));
 bool verify_fail_expr(Verifying *v, const LoopNode *n, ExprId id, const char *what);
-// "WHAT is INDEX, expected INDEX". An index may be NULL: none.
-bool verify_fail_index(Verifying *v, const LoopNode *n, const char *what, const Index *found, const Index *expected);
-bool verify_out_of_memory(Verifying *v); // false
-bool scope_add(Verifying *v, bool *is_in_scope, bool (*close)(Verifying *v, uint32_t id), uint32_t id);
-bool scope_close(Verifying *v, size_t nscoped);                 // closes all but the first `nscoped` declarations
-bool effect_do(Verifying *v, const LoopNode *n, size_t effect); // false: the effect has happened before
-size_t effect_of(uint32_t root, Effect effect);
+// Whether the indices are equal; if not, the message is "WHAT is INDEX, expected INDEX". NULL: no index.
+bool verify_equal(Verifying *v, const LoopNode *n, const char *what, const Index *found, const Index *expected);
+bool verify_out_of_memory(Verifying *v);         // false
+bool scope_add(Verifying *v, bool *is_in_scope); // sets it now, and unsets it at the end of the list of nodes
+bool scope_end(Verifying *v, bool *is_in_scope); // only unsets it
+bool scope_add_open(Verifying *v, bool *is_in_scope, bool *is_open, const LoopNode *n, const char *what);
+bool scope_close(Verifying *v, size_t nscoped); // closes all but the first `nscoped` declarations
+const Root *root_of(const Verifying *v, AccessId id);
+SumState *sum_of(const Verifying *v, const Root *root);
+size_t effect_of(const Verifying *v, const Root *root, Effect effect);
 size_t effect_of_spill(const Verifying *v, int spill);
 size_t effect_of_step(const Verifying *v);
-void effects_begin(Verifying *v, Pieces *p);
-bool effects_begin_piece(Verifying *v, const LoopNode *n, const Pieces *p);
+bool effects_clear(Verifying *v);
+bool effect_do(Verifying *v, const LoopNode *n, size_t effect); // false: the effect has happened before
+bool effect_fail(Verifying *v, const LoopNode *n, size_t effect, const char *what);
+bool effects_begin(Verifying *v, Pieces *p);
+bool effects_begin_piece(Verifying *v, const LoopNode *n, const Pieces *p); // resets the effects of the first piece
 bool effects_end_piece(Verifying *v, const LoopNode *n, Pieces *p);
-bool effects_are_of(Verifying *v, const LoopNode *n, const Pieces *p,
-                    AccessId access); // since effects_begin, only this access's
-bool verify_nodes(Verifying *v, const LoopNode *n);
-
-// verify_indices.c: variables and indices.
-
+// Whether the effects since effects_begin are all of this access.
+bool effects_are_of(Verifying *v, const LoopNode *n, const Pieces *p, AccessId access);
 size_t vars_count(const Kernel *k);
 VarState *var_state(const Verifying *v, Var var);
 bool var_set(Verifying *v, const LoopNode *n, Var var, const Index *value); // declares the variable
@@ -173,74 +176,49 @@ Linear linear_of(const Verifying *v, const Index *i);               // in terms 
 const Index *number_index(Verifying *v, int64_t number);
 const Index *nelems_index(Verifying *v, AxisSet axes);
 const Index *var_index(Verifying *v, VarKind kind);
-int64_t greatest_divisor(int64_t a, int64_t b);
-bool verify_axis_index(Verifying *v, const LoopNode *n); // an outer axis's index, computed from the flattened index
-bool verify_chain(Verifying *v, const LoopNode *n);
-bool verify_run_length(Verifying *v, const LoopNode *n);
-bool verify_block_range(Verifying *v, const LoopNode *n); // VAR_BEGIN and VAR_END of all blocks cover the outer axes
-
-// verify_loops.c: loops, conditions, and constants computed inside of them.
-
-bool verify_for(Verifying *v, const LoopNode *n);
-bool verify_if(Verifying *v, const LoopNode *n);
-bool verify_set_index(Verifying *v, const LoopNode *n);
-
-// verify_counters.c: counters and their pieces, calls of steps.
-
-int counted_direction(const Verifying *v, Var var); // UNKNOWN_DIRECTION: not a counter
-bool verify_counter(Verifying *v, const LoopNode *n);
-bool verify_advance(Verifying *v, const LoopNode *n);
-bool verify_peel_count(Verifying *v, const LoopNode *n);
-bool verify_for_vectors(Verifying *v, const LoopNode *n);
-bool verify_for_whole(Verifying *v, const LoopNode *n);
-bool verify_tail(Verifying *v, const LoopNode *n);
-bool verify_peel(Verifying *v, const LoopNode *n);
-bool verify_step_call(Verifying *v, const LoopNode *n);
+const Index *least_index(Verifying *v, const Index *x, const Index *y);
 
 // verify_ranges.c: the loops and conditions around a node.
 
-bool begin_step(Verifying *v, bool is_tail); // declares its parameters
-bool begin_block(Verifying *v);
 const char *direction_name(const Verifying *v, int direction);
-Frame *frame_top(Verifying *v);
-bool guard_push(Verifying *v, const LoopNode *n, Flag flag, AccessId access);
-bool verify_body(Verifying *v, const LoopNode *n, int direction); // of a loop, or a condition that is a piece
-bool verify_piece(Verifying *v, const LoopNode *n, int direction, const Range *piece); // the body, in this range
-Frame *runs_find(Verifying *v, const Index *begin); // the loop over runs that begin at this index; NULL: none
-bool verify_runs(Verifying *v, const LoopNode *n, const Frame *runs, const Range *r);
 const Frame *frame_find(const Verifying *v, VarKind kind); // the loop around the node over this variable; NULL: none
 bool is_in_frame(const Verifying *v, uint32_t serial);
+bool is_in_row(const Verifying *v);       // in a loop over the rows of a step
 bool has_fewer_lanes(const Verifying *v); // only VAR_LANES lanes hold elements at this node
 bool is_guarded(const Verifying *v, Flag flag, AccessId access);
-bool verify_flag(Verifying *v, const LoopNode *n, Flag flag, AccessId access);
+bool verify_flag(Verifying *v, const LoopNode *n); // the node's flag is computed before it, or the node has none
 // Whether the loops around the node, except the outermost `since`, cover exactly these directions.
 bool verify_goes_over(Verifying *v, const LoopNode *n, int since, Directions directions, bool is_vector);
-AxisSet verify_shared_axes(const Verifying *v); // outer axes on which a block has a single index
+Directions directions_of(const Verifying *v, AxisSet axes); // the inner axes among them; OUTER, unless steps take tiles
+AxisSet shared_axes_of(const Verifying *v);                 // outer axes on which all rows of a step have one index
 // Whether the node is inside a loop over each of the axes, or computes a lane or row of the axis.
 bool verify_has_axes(Verifying *v, const LoopNode *n, AxisSet axes, bool is_vector);
+Frame *runs_find(Verifying *v, const Index *begin); // the loop over runs that begin at this index; NULL: none
+bool verify_runs(Verifying *v, const LoopNode *n, const Frame *runs, const Range *r);
 
-// verify_values.c: values, and the addresses that they are loaded from.
+// verify_addresses.c
 
-bool verify_operand(Verifying *v, const LoopNode *n, ExprId id, bool is_vector);
-bool verify_define(Verifying *v, const LoopNode *n, ExprId id, Form form);
-bool verify_base(Verifying *v, const LoopNode *n, const Address *at, Linear *base);
-bool verify_access(Verifying *v, const LoopNode *n, AccessId id, const Address *at);
 Linear access_index(const Verifying *v, AccessId id, AxisSet axes);
-bool verify_let(Verifying *v, const LoopNode *n);
-bool verify_combine(Verifying *v, const LoopNode *n);
 bool verify_memory(Verifying *v, const LoopNode *n, AccessId id); // the access stays inside of its tensor
+bool verify_base(Verifying *v, const LoopNode *n, Linear *base);  // sets the index that the base points to
+bool verify_address(Verifying *v, const LoopNode *n, AccessId id, const Linear *expected);
+bool verify_access(Verifying *v, const LoopNode *n, AccessId id); // address and memory
 bool are_blocks_aligned(const Loop *plan); // every block begins at a multiple of LANES iterations
 bool is_at_panel(const Verifying *v, const Access *a);
 bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id); // `step` is the stride from lane to lane
+bool verify_fewer_lanes(Verifying *v, const LoopNode *n); // has_fewer_lanes is unset, or only some lanes hold elements
 // Whether the node uses exactly the lanes that hold elements. Spilled vectors and vectors of panels are always whole.
 bool verify_lanes(Verifying *v, const LoopNode *n);
 bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *at);
 int find_spill(const Verifying *v, ExprId id); // index in plan->spills; -1: not spilled
 bool verify_spilled(Verifying *v, const LoopNode *n, Linear *address);
 
-// verify_bounds.c
+// verify_values.c: how values are computed and loaded.
 
-bool verify_bounds(Verifying *v, const LoopNode *n); // of NODE_LET
+bool verify_operand(Verifying *v, const LoopNode *n, ExprId id, bool is_vector);
+bool verify_define(Verifying *v, const LoopNode *n); // the value of the node's expression is known from here on
+bool verify_let(Verifying *v, const LoopNode *n);
+bool verify_combine(Verifying *v, const LoopNode *n);
 
 // verify_memory.c: stores, copies, pointers, local arrays, flags.
 
@@ -266,5 +244,29 @@ bool verify_store_partial(Verifying *v, const LoopNode *n);
 bool verify_partials(Verifying *v, const LoopNode *n);
 bool verify_init_partial(Verifying *v, const LoopNode *n);
 bool verify_reduce_partial(Verifying *v, const LoopNode *n);
+
+// verify_blocks.c: what outer iterations a block and a step compute.
+
+bool verify_axis_index(Verifying *v, const LoopNode *n);  // an outer axis's index, computed from the flattened index
+bool verify_block_range(Verifying *v, const LoopNode *n); // VAR_BEGIN and VAR_END of all blocks cover the outer axes
+bool verify_step_call(Verifying *v, const LoopNode *n);
+
+// verify_counters.c: counters and their pieces. begin_* set the piece that the body covers.
+
+int counted_direction(const Verifying *v, Var var); // NO_DIRECTION: not a counter
+bool verify_counter(Verifying *v, const LoopNode *n);
+bool verify_advance(Verifying *v, const LoopNode *n);
+bool verify_peel_count(Verifying *v, const LoopNode *n);
+bool begin_vectors(Verifying *v, const LoopNode *n, Piece *piece); // a loop as it is before schedule_split_vectors
+bool begin_whole(Verifying *v, const LoopNode *n, Piece *piece);
+bool begin_tail(Verifying *v, const LoopNode *n, Piece *piece);
+bool begin_peel(Verifying *v, const LoopNode *n, Piece *piece);
+
+// verify_loops.c: loops, conditions, and constants computed inside of them.
+
+bool begin_for(Verifying *v, const LoopNode *n, Piece *piece);
+bool is_piece_of_counter(const Verifying *v, const LoopNode *n); // of a NODE_IF with a test: a tail, or peeled elements
+bool begin_if(Verifying *v, const LoopNode *n, Piece *piece);    // of such a piece
+bool verify_set_index(Verifying *v, const LoopNode *n);
 
 #endif

@@ -62,7 +62,7 @@ Taps window_taps(const Window *w, int64_t u) {
   return taps;
 }
 
-static int64_t greatest_divisor(int64_t a, int64_t b) {
+int64_t greatest_divisor(int64_t a, int64_t b) {
   while (b) {
     const int64_t rest = a % b;
     a = b;

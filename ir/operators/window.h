@@ -59,5 +59,6 @@ int64_t window_place(const Window *w, int64_t u, int64_t tap); // the index on t
 // exist. Further taps follow at distances of window_tap_step. INT64_MAX: there is none.
 int64_t window_tap_at(const Window *w, int64_t place, int64_t from);
 int64_t window_tap_step(const Window *w);
+int64_t greatest_divisor(int64_t a, int64_t b);
 
 #endif

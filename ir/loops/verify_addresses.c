@@ -1,0 +1,182 @@
+// Verifies addresses: each has its element's index, and stays inside of its tensor.
+#include "ir/loops/verifying.h"
+
+// The index of an element in the access's memory as a function of the indices on these axes; for a mask, of its byte.
+Linear access_index(const Verifying *v, AccessId id, AxisSet axes) {
+  const Access *a = &v->k->accesses[id];
+  const int bits = access_is_mask(a) ? v->vector : NO_DIRECTION; // the axis whose elements are neighbouring bits
+  Linear l = {0};
+  linear_add_number(&l, a->offset, a->offset_monomial);
+  for (int axis = 0; axis < v->k->naxes; axis++)
+    if (axes >> axis & 1)
+      linear_add(&l, (Term){.number = a->stride[axis],
+                            .monomial = a->stride_monomial[axis],
+                            .var = {VAR_AXIS, (uint32_t)axis},
+                            .divisor = axis == bits ? 8 : 1});
+  return l;
+}
+
+// Adds the distance from the first element along an axis to the last, in units of 1 / `unit` element. False, with a
+// message: the distance is not known.
+static bool add_reach(Verifying *v, const LoopNode *n, Linear *beyond, const Access *a, int axis, int64_t unit) {
+  const Axis *own = &v->k->axes[axis];
+  const bool is_bits = unit > 1 && axis == v->vector;
+  const int64_t stride = a->stride[axis] * (is_bits ? 1 : unit), whole = (own->extent + LANES - 1) / LANES * LANES;
+  if (is_bits && own->monomial && kernel_factor(v->k, own->extent, own->monomial) % LANES)
+    return verify_fail(v, n, "the rows of its bit mask may end in the middle of a byte");
+  if (a->panel_axis == axis + 1) {
+    if (own->monomial) return verify_fail(v, n, "the number of its panels must not depend on an open dim");
+    linear_add_number(beyond, (whole - LANES) * stride, a->stride_monomial[axis]);
+    linear_add_number(beyond, LANES - 1, 0);
+    return true;
+  }
+  linear_add_number(beyond, (is_bits ? whole : own->extent) * stride, own->monomial + a->stride_monomial[axis]);
+  linear_add_number(beyond, -stride, a->stride_monomial[axis]);
+  return true;
+}
+
+// Whether the last element that the access reaches along these axes is inside its memory. Masks are counted in bits, in
+// whole vectors.
+static bool verify_inside(Verifying *v, const LoopNode *n, AccessId id, AxisSet axes, int64_t nelems,
+                          Monomial monomial) {
+  const Access *a = &v->k->accesses[id];
+  const int64_t unit = access_is_mask(a) ? 8 : 1;
+  Linear beyond = {0};
+  linear_add_number(&beyond, a->offset * unit, a->offset_monomial);
+  linear_add_number(&beyond, 1, 0);
+  linear_add_number(&beyond, -nelems * unit, monomial);
+  int64_t first = a->offset;
+  for (size_t i = 0; i < a->nbounds; i++) { // along bounds, the access may reach the whole tensor
+    const Bound *b = &a->bounds[i];
+    linear_add_number(&beyond, b->stride * (b->extent - 1 - b->offset), 0);
+    first -= b->stride * b->offset;
+    axes &= ~bound_axes(b);
+  }
+  if (first < 0) return verify_fail(v, n, "it begins before the first element of its tensor");
+  for (int axis = 0; axis < v->k->naxes; axis++) {
+    if (!(axes >> axis & 1) || !a->stride[axis]) continue;
+    if (!v->k->axes[axis].extent) return true; // the access has no elements
+    if (!add_reach(v, n, &beyond, a, axis, unit)) return false;
+  }
+  return linear_is_never_positive(v->k, &beyond) || verify_fail(v, n, "it goes beyond the last element of its tensor");
+}
+
+// Loads at computed offsets are not checked: the operator that computes the offset clamps it to the tensor.
+bool verify_memory(Verifying *v, const LoopNode *n, AccessId id) {
+  const Access *a = &v->k->accesses[id];
+  const bool is_computed = n->kind == NODE_LET && v->k->exprs[n->expr].op == EXPR_LOAD && v->k->exprs[n->expr].args[0];
+  Memory *m = &v->memory[id];
+  if (m->is_inside || is_computed || a->type == TYPE_NONE) return true;
+  m->is_inside = true;
+  if (m->is_step_local) return verify_inside(v, n, id, v->inner, m->local_nelems, 0);
+  if (a->value) return verify_inside(v, n, id, ~0U, shape_nelems(&a->value->shape), shape_monomial(&a->value->shape));
+  const Temporary *t = &v->t->schedule->temporaries[a->temporary];
+  return t->reduction != EXPR_NONE || verify_inside(v, n, id, ~0U, t->nelems, t->monomial);
+}
+
+bool verify_base(Verifying *v, const LoopNode *n, Linear *base) {
+  const Address *at = &n->address;
+  *base = (Linear){0};
+  if (at->base != BASE_POINTER)
+    return !at->is_row || verify_fail(v, n, "is_row is set, but its base is not an array of row pointers");
+  const Memory *m = &v->memory[at->access];
+  if (!m->has_pointer) return verify_fail(v, n, "its row pointer must be set before it");
+  if (m->is_pointer_row != at->is_row)
+    return verify_fail(v, n, "is_row of its address must be set if, and only if, each row has its own pointer");
+  if (at->is_row && !is_in_row(v)) return verify_fail(v, n, "it must be in a loop over rows");
+  if (m->pointer) *base = *m->pointer;
+  return true;
+}
+
+bool verify_address(Verifying *v, const LoopNode *n, AccessId id, const Linear *expected) {
+  const Address *at = &n->address;
+  Linear is;
+  if (at->access != id || (at->base != BASE_TENSOR && at->base != BASE_POINTER))
+    return verify_fail(v, n, "its address must be in the tensor of its access");
+  if (!verify_index(v, n, at->index) || !verify_base(v, n, &is)) return false;
+  const Linear index = linear_of(v, at->index);
+  linear_add_all(&is, &index, 1);
+  return linear_equals(&is, expected) || verify_fail(v, n, "its address differs from the address of its element");
+}
+
+bool verify_access(Verifying *v, const LoopNode *n, AccessId id) {
+  const Linear expected = access_index(v, id, v->memory[id].is_step_local ? v->inner : ~0U);
+  return verify_address(v, n, id, &expected) && verify_memory(v, n, id);
+}
+
+// Lanes
+
+bool are_blocks_aligned(const Loop *plan) {
+  const bool is_open = plan->few_work && (plan->few_block % LANES || plan->many_block % LANES);
+  return plan->block % LANES == 0 && !is_open && !plan->most_cut_blocks;
+}
+
+// Whether a vector's lanes are in one panel of the access, or the access has no panels.
+bool is_at_panel(const Verifying *v, const Access *a) {
+  if (!a->panel_axis) return true;
+  if (v->lanes == OUTER) return loop_lane_axis(v->plan) == a->panel_axis - 1 && are_blocks_aligned(v->plan);
+  return v->lanes == a->panel_axis - 1 && v->range[v->lanes].is_aligned;
+}
+
+bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id) {
+  const Access *a = &v->k->accesses[id];
+  const int axis = loop_lane_axis(v->plan);
+  const Index *stride =
+      a->panel_axis == axis + 1 ? number_index(v, 1) : index_number(&v->b, a->stride[axis], a->stride_monomial[axis]);
+  return verify_equal(v, n, "the stride from lane to lane", n->step, stride);
+}
+
+// Whether the node loads or stores a vector of a panel; panels have memory for all lanes.
+static bool is_of_panel(const Verifying *v, const LoopNode *n) {
+  const bool is_load = v->k->exprs[n->expr].op == EXPR_LOAD && n->load != LOAD_SPILLED;
+  const bool is_access = n->kind == NODE_STORE || is_load;
+  return is_access && v->k->accesses[n->access].panel_axis == loop_lane_axis(v->plan) + 1;
+}
+
+bool verify_fewer_lanes(Verifying *v, const LoopNode *n) {
+  return !n->has_fewer_lanes || has_fewer_lanes(v) ||
+         verify_fail(v, n, "has_fewer_lanes is set, but all lanes hold elements here");
+}
+
+bool verify_lanes(Verifying *v, const LoopNode *n) {
+  if (!verify_fewer_lanes(v, n)) return false;
+  if (n->has_fewer_lanes && is_of_panel(v, n))
+    return verify_fail(v, n, "has_fewer_lanes is set, but panels have memory for all lanes");
+  return n->has_fewer_lanes || !has_fewer_lanes(v) || n->load == LOAD_SPILLED || is_of_panel(v, n) ||
+         verify_fail(v, n, "has_fewer_lanes is unset, but only some lanes hold elements here");
+}
+
+// Local arrays of a step
+
+// Verifies the address of a vector in a local array of the step: the transposed copy, or spilled vectors.
+// `lane_stride`: the distance between neighbouring indices on the vector axis.
+static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, int64_t lane_stride, Linear *is) {
+  if (at->is_row) return verify_fail(v, n, "is_row is set, but its base is not an array of row pointers");
+  if (!verify_index(v, n, at->index)) return false;
+  *is = linear_of(v, at->index);
+  Linear expected = {0};
+  linear_add_var(&expected, VAR_AXIS, (uint32_t)v->vector, lane_stride, 0);
+  if (is_in_row(v)) linear_add_var(&expected, VAR_ROW, 0, linear_factor(is, VAR_ROW), 0);
+  return linear_equals(is, &expected) || verify_fail(v, n, "its address differs from the address of its vector");
+}
+
+bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *at) {
+  Linear is;
+  if (at->base != BASE_ROWS || at->access != id || !v->memory[id].has_copy)
+    return verify_fail(v, n, "its transposed copy must be declared before it");
+  if (v->lanes != OUTER || has_fewer_lanes(v)) return verify_fail(v, n, "it needs rows in lanes, and all lanes in use");
+  return verify_lane_0(v, n, at, LANES, &is);
+}
+
+int find_spill(const Verifying *v, ExprId id) {
+  for (int i = 0; i < v->plan->nspills; i++)
+    if (v->plan->spills[i].expr == id) return i;
+  return -1;
+}
+
+bool verify_spilled(Verifying *v, const LoopNode *n, Linear *address) {
+  const int spill = find_spill(v, n->expr);
+  if (spill < 0 || n->address.base != BASE_SPILLED || n->address.expr != n->expr || !v->spilled[spill].is_declared)
+    return verify_fail_expr(v, n, n->expr, "must have a declared array of spilled vectors");
+  return verify_lane_0(v, n, &n->address, v->plan->rows_in_lanes ? LANES : 1, address);
+}
