@@ -110,6 +110,35 @@ bool expr_is_long(ExprOp op) {
   return is_one[op];
 }
 
+// Sums
+
+static bool is_of_partials(const LoopNode *n) {
+  return n->kind == NODE_UPDATE ? n->sum != SUM_ACCUMULATOR && n->sum != SUM_SCALAR
+                                : n->kind != NODE_BEGIN_SUM && n->kind != NODE_END_RUN && n->kind != NODE_END_SUM;
+}
+
+ExprOp node_reduction(const LoopTree *t, const LoopNode *n) {
+  const Access *a = is_of_partials(n) ? &t->k->accesses[n->access] : NULL;
+  if (!a) return t->k->exprs[n->expr].op;
+  return a->value || a->type == TYPE_NONE ? EXPR_NONE : t->schedule->temporaries[a->temporary].reduction;
+}
+
+bool node_is_f64(const LoopTree *t, const LoopNode *n) {
+  switch (n->kind) {
+  case NODE_COMBINE: return true;
+  case NODE_END_SUM: return t->k->is_f64 || node_reduction(t, n) != EXPR_REDUCE_MAXIMUM;
+  default: break;
+  }
+  if (is_of_partials(n)) return t->k->accesses[n->access].type == TYPE_F64 && !t->plan->rows_in_lanes;
+  return n->sum == SUM_SCALAR || (n->sum == SUM_TOTAL ? t->plan->totals == TYPE_F64 : t->k->is_f64);
+}
+
+bool node_is_widened(const LoopTree *t, const LoopNode *n) {
+  const bool is_of_total = n->kind == NODE_END_RUN || (n->kind == NODE_END_SUM && n->sum == SUM_TOTAL);
+  if (is_of_total) return t->plan->totals == TYPE_F64;
+  return n->kind == NODE_UPDATE && n->sum == SUM_PARTIAL_REGISTER && !t->k->is_f64 && node_is_f64(t, n);
+}
+
 const Index *index_of(TreeBuilder *b, IndexOp op, const Index *x, const Index *y) {
   if (!x || !y) return NULL;
   if (op == INDEX_ADD && index_is(x, 0)) return y;

@@ -282,16 +282,12 @@ struct LoopNode {
   // except where an outer axis restarts at index 0. C then loads or stores all rows at once and transposes them in
   // registers.
   bool has_near_rows;
-  SumPlace sum; // NODE_BEGIN_SUM, NODE_UPDATE, NODE_END_SUM
+  SumPlace sum; // NODE_BEGIN_SUM, NODE_UPDATE; NODE_END_SUM: SUM_TOTAL if the sum has runs
   AccumulatorChoice accumulator;
-  int count; // sums: number of accumulators; NODE_STEP: rows; NODE_FOR over vectors: vectors of a group
-  int rest;  // NODE_FOR over vectors: whole vectors after the last group, which form a smaller group; 0: not known
-  ExprOp reduction;
-  bool is_f64;      // the sum is in f64
-  bool is_widened;  // NODE_UPDATE, NODE_END_RUN: adds f32 to f64; NODE_END_SUM with has_totals: the total is in f64
-  bool is_fused;    // NODE_UPDATE: adds a product with one rounding (fused multiply-add)
-  bool has_totals;  // NODE_END_SUM: reduces the total of all runs, not the accumulators
-  bool is_tile;     // NODE_STEP: the step takes the elements from VAR_BEGIN to VAR_END
+  int count;     // sums: number of accumulators; NODE_STEP: rows; NODE_FOR over vectors: vectors of a group
+  int rest;      // NODE_FOR over vectors: whole vectors after the last group, which form a smaller group; 0: not known
+  bool is_fused; // NODE_UPDATE: adds a product with one rounding (fused multiply-add)
+  bool is_tile;  // NODE_STEP: the step takes the elements from VAR_BEGIN to VAR_END
   bool has_columns; // NODE_STEP: it takes the vector axis from VAR_COLUMN to `end`
   bool is_peeled;   // NODE_FLAG, NODE_FOR over vectors: elements before a row's first cache line are stored separately
 };
@@ -308,6 +304,14 @@ typedef struct LoopTree {
   LoopNode *tail_step; // with rows in lanes, a list: the step of a block's last rows; else NULL
   LoopNode *block;     // a list
 } LoopTree;
+
+// The types of a node's sum follow from its place, and its reduction from its expression or temporary.
+
+ExprOp node_reduction(const LoopTree *t, const LoopNode *n); // EXPR_NONE: the node has no sum
+bool node_is_f64(const LoopTree *t,
+                 const LoopNode *n); // vectors of the sum are f64. NODE_END_SUM: reduces lanes in f64
+// The node adds f32 to a sum of f64. NODE_END_SUM: the total is f64, the result f32.
+bool node_is_widened(const LoopTree *t, const LoopNode *n);
 
 typedef struct Wants {         // which results a caller may leave out
   const bool *is_optional;     // by value->index: the output may be left out; NULL: none may

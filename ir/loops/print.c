@@ -70,12 +70,14 @@ static void add_directive(LoopText *p, const LoopNode *n, char directive) {
   case '[': loop_text_element(p, &n->address); return;
   case 'e': loop_text_name(p, p->expr_name[n->expr]); return;
   case 'o': add_operand(p, operand_of(p, n)); return;
-  case '*': add_operands(p, &p->k->exprs[operand_of(p, n)]); return;               // the operands of that expression
-  case 'O': add_word(p, expr_info[p->k->exprs[n->expr].op].name); return;          // its operator
-  case 'C': add_word(p, expr_info[reductions[n->reduction].combine].name); return; // of two values, as in add
-  case 'l': add_word(p, expr_info[n->reduction].name); return;                     // of many values, as in sum
-  case 'i': text_add_number(p->out, reductions[n->reduction].identity, true); return;
-  case 't': text_add_string(p->out, n->is_f64 ? "f64" : "f32"); return;
+  case '*': add_operands(p, &p->k->exprs[operand_of(p, n)]); return;      // the operands of that expression
+  case 'O': add_word(p, expr_info[p->k->exprs[n->expr].op].name); return; // its operator
+  case 'C':
+    add_word(p, expr_info[reductions[node_reduction(p->t, n)].combine].name);
+    return;                                                               // of two values, as in add
+  case 'l': add_word(p, expr_info[node_reduction(p->t, n)].name); return; // of many values, as in sum
+  case 'i': text_add_number(p->out, reductions[node_reduction(p->t, n)].identity, true); return;
+  case 't': text_add_string(p->out, node_is_f64(p->t, n) ? "f64" : "f32"); return;
   case 'V': text_add_string(p->out, n->is_vector ? "vector" : "scalar"); return;
   case 'r': text_add_string(p->out, accumulator_indices[n->accumulator]); return;
   case 'R': text_add_string(p->out, n->is_row ? "[r]" : ""); return;
@@ -182,29 +184,28 @@ static void print_begin_sum(LoopText *p, const LoopNode *n) {
   say(p, n, n->sum == SUM_SCALAR ? ", %t" : ", vectors of %t");
 }
 
-static const char *combining(const LoopNode *n) {
-  return n->reduction == EXPR_REDUCE_SUM ? " += " : n->reduction == EXPR_REDUCE_PRODUCT ? " *= " : " %C= ";
+static const char *combining(const LoopText *p, const LoopNode *n) {
+  const ExprOp reduction = node_reduction(p->t, n);
+  return reduction == EXPR_REDUCE_SUM ? " += " : reduction == EXPR_REDUCE_PRODUCT ? " *= " : " %C= ";
 }
 
 static void print_update(LoopText *p, const LoopNode *n) {
   say(p, n, "%g");
-  say(p, n, n->is_fused ? " = fma(%*, %g)" : combining(n));
-  if (!n->is_fused) say(p, n, n->is_widened ? "%o converted to %t" : "%o");
+  say(p, n, n->is_fused ? " = fma(%*, %g)" : combining(p, n));
+  if (!n->is_fused) say(p, n, node_is_widened(p->t, n) ? "%o converted to %t" : "%o");
   say(p, n, "%n%f");
 }
 
 static void print_end_run(LoopText *p, const LoopNode *n) {
   say(p, n, "total_%e%r");
-  say(p, n, combining(n));
-  if (!n->is_widened) say(p, n, "acc_%e%r%y");
+  say(p, n, combining(p, n));
+  if (!node_is_widened(p->t, n)) say(p, n, "acc_%e%r%y");
   else say(p, n, n->count > 1 && !n->is_row ? "pairwise %l of acc_%e, in f64" : "acc_%e%r in f64%y");
 }
 
 static void print_end_sum(LoopText *p, const LoopNode *n) {
-  if (n->is_vector) say(p, n, n->has_totals ? "vector %e = total_%e%r" : "vector %e = acc_%e%r");
-  else if (n->sum == SUM_SCALAR) say(p, n, "scalar %e = total_%e");
-  else if (n->has_totals) say(p, n, "scalar %e%R = %l of the lanes of total_%e%r in %t%y");
-  else say(p, n, "scalar %e%R = %l of the lanes of acc_%e%r in %t%y");
+  if (n->is_vector) say(p, n, "vector %e = %g");
+  else say(p, n, n->sum == SUM_SCALAR ? "scalar %e = %g" : "scalar %e%R = %l of the lanes of %g in %t%y");
 }
 
 static void print_store(LoopText *p, const LoopNode *n) {

@@ -8,15 +8,12 @@ static const Root *sum_root(Verifying *v, const LoopNode *n) {
   for (size_t i = 0; i < v->plan->nroots; i++)
     if (v->plan->roots[i].kind == ROOT_REDUCE_INNER && v->plan->roots[i].expr == n->expr) found = &v->plan->roots[i];
   if (!found) verify_fail(v, n, "its expression is not a sum that the loop computes");
-  else if (n->reduction != v->k->exprs[n->expr].op)
-    verify_fail(v, n, "its reduction differs from the reduction of its expression");
-  else return found;
-  return NULL;
+  return found;
 }
 
 // A maximum of f32 numbers is exact, and needs no runs.
-static bool is_exact(const Verifying *v, ExprOp reduction) {
-  return !v->k->is_f64 && reduction == EXPR_REDUCE_MAXIMUM;
+static bool is_exact(const Verifying *v, const LoopNode *n) {
+  return !v->k->is_f64 && node_reduction(v->t, n) == EXPR_REDUCE_MAXIMUM;
 }
 
 // With sums_middle, each vector of a group has an accumulator.
@@ -49,9 +46,8 @@ static bool begin_sum(Verifying *v, const LoopNode *n, bool *is_in_scope, bool *
 
 static bool begin_total(Verifying *v, const LoopNode *n, const Root *root) {
   SumState *s = sum_of(v, root);
-  if (n->count != v->plan->rows * nvectors(v) || n->is_row != (v->plan->rows > 1) ||
-      n->is_f64 != (v->plan->totals == TYPE_F64) || v->k->is_f64)
-    return verify_fail(v, n, "the loop needs a total for each row and vector, of the type of the loop's totals");
+  if (n->count != v->plan->rows * nvectors(v) || n->is_row != (v->plan->rows > 1) || v->k->is_f64)
+    return verify_fail(v, n, "only sums of f32 have totals, and they need a total for each row and vector");
   if (s->has_total || v->done[effect_of(v, root, EFFECT_PREPARED)])
     return verify_fail(v, n, "the sum has already begun");
   return begin_sum(v, n, &s->has_total, &s->is_totalling, &s->total_depth);
@@ -68,7 +64,6 @@ bool verify_begin_sum(Verifying *v, const LoopNode *n) {
   const int count = is_scalar ? 1 : naccumulators(v) * nvectors(v);
   if (n->count != count) return verify_fail(v, n, "it has %d accumulators, expected %d", n->count, count);
   if (n->is_row != is_row) return verify_fail(v, n, "is_row must be set if, and only if, a step computes several rows");
-  if (n->is_f64 != (is_scalar || v->k->is_f64)) return verify_fail(v, n, "is_f64 differs from the type of the sum");
   if (s->has_accumulator || v->done[effect_of(v, root, EFFECT_DONE)])
     return verify_fail(v, n, "the sum has already begun");
   s->accumulator = n;
@@ -80,7 +75,8 @@ bool verify_begin_sum(Verifying *v, const LoopNode *n) {
 static bool verify_fused(Verifying *v, const LoopNode *n, const Root *root, ExprId operand) {
   const Expr *e = &v->k->exprs[operand];
   if (n->is_fused != root->is_fused) return verify_fail(v, n, "is_fused differs from the loop's result");
-  if (n->is_fused && (e->op != EXPR_MUL || n->reduction != EXPR_REDUCE_SUM || n->is_widened || !n->is_vector))
+  if (n->is_fused &&
+      (e->op != EXPR_MUL || node_reduction(v->t, n) != EXPR_REDUCE_SUM || node_is_widened(v->t, n) || !n->is_vector))
     return verify_fail(v, n, "only a sum of vectors of products, in the type of the products, can be fused");
   if (!n->is_fused) return verify_operand(v, n, operand, n->is_vector);
   return verify_operand(v, n, e->args[0], true) && verify_operand(v, n, e->args[1], true);
@@ -125,7 +121,7 @@ static bool verify_summed(Verifying *v, const LoopNode *n, int since, AxisSet re
 static bool verify_runs_of(Verifying *v, const LoopNode *n, const SumState *s) {
   const Loop *plan = v->plan;
   const Runs runs = loop_runs(v->k, plan);
-  const bool has_runs = (runs.vector_run || runs.middle_run || runs.is_open) && !is_exact(v, n->reduction);
+  const bool has_runs = (runs.vector_run || runs.middle_run || runs.is_open) && !is_exact(v, n);
   const Frame *f = s->has_total && s->depth > s->total_depth ? &v->frames[s->depth - 1] : NULL;
   if (has_runs != (f != NULL))
     return verify_fail(v, n,
@@ -159,11 +155,8 @@ static bool update_sum(Verifying *v, const LoopNode *n) {
   if (!s->has_accumulator || s->accumulator->sum != n->sum) return verify_fail(v, n, "the sum must begin before it");
   if (!s->is_accumulating) return verify_fail(v, n, "the sum has already ended");
   const bool is_scalar = n->sum == SUM_SCALAR;
-  if (n->is_vector == is_scalar || n->is_f64 != s->accumulator->is_f64 || n->is_widened || n->flag ||
-      (is_scalar && n->accumulator != ACCUMULATOR_ONLY))
-    return verify_fail(
-        v, n,
-        "is_vector, is_f64 and the accumulator must be those of its sum, and is_widened and the flag must be unset");
+  if (n->is_vector == is_scalar || n->flag || (is_scalar && n->accumulator != ACCUMULATOR_ONLY))
+    return verify_fail(v, n, "is_vector and the accumulator must be those of its sum, and the flag must be unset");
   const int since = s->has_total ? s->total_depth : s->depth;
   if (!verify_fused(v, n, root, e->args[0]) || !verify_summed(v, n, since, e->reduced)) return false;
   if (!is_scalar && !verify_accumulator(v, n, s)) return false;
@@ -181,10 +174,6 @@ static const Root *partial_root(Verifying *v, const LoopNode *n) {
   return NULL;
 }
 
-static const Temporary *partials_memory(const Verifying *v, AccessId id) {
-  return &v->t->schedule->temporaries[v->k->accesses[id].temporary];
-}
-
 // The address of an element in the block's partial sums. With rows in lanes, each element is a vector.
 static bool verify_block_partial_address(Verifying *v, const LoopNode *n) {
   Linear expected = access_index(v, n->access, v->inner);
@@ -200,24 +189,16 @@ static bool verify_block_partial_address(Verifying *v, const LoopNode *n) {
          verify_fail(v, n, "the caller may not want its partial sums, so it must depend on FLAG_HAS_PARTIAL");
 }
 
-static bool is_partial_f64(const Verifying *v, AccessId id) {
-  return v->k->is_f64 || (v->k->accesses[id].type == TYPE_F64 && !v->plan->rows_in_lanes);
-}
-
 static bool update_partial(Verifying *v, const LoopNode *n) {
   const Root *root = partial_root(v, n);
   if (!root) return false;
   const bool is_in_register = n->sum == SUM_PARTIAL_REGISTER, is_lanes = n->sum == SUM_PARTIAL_LANES;
-  const bool is_f64 = is_in_register ? is_partial_f64(v, n->access) : !is_lanes;
   const AxisSet inner = v->k->exprs[n->expr].axes & v->inner;
-  if (n->expr != root->expr || n->reduction != partials_memory(v, n->access)->reduction)
-    return verify_fail(v, n, "its operand and its reduction must be those of the loop's result");
+  if (n->expr != root->expr) return verify_fail(v, n, "its operand must be that of the loop's result");
   if (n->is_vector != (is_in_register || is_lanes) || is_lanes != (v->plan->rows_in_lanes && !inner) ||
       n->accumulator != ACCUMULATOR_ONLY)
     return verify_fail(v, n,
                        "is_vector, the place of the sum or its accumulator does not suit the loop's partial sums");
-  if (n->is_f64 != is_f64 || n->is_widened != (is_in_register && is_f64 && !v->k->is_f64))
-    return verify_fail(v, n, "its type, or the type of its operand, differs from the type of the partial sums");
   if (is_in_register && !v->memory[n->access].is_in_register)
     return verify_fail(v, n, "its partial sums must be loaded into a register before it");
   if (n->flag && n->flag != FLAG_HAS_PARTIAL)
@@ -257,9 +238,8 @@ bool verify_end_run(Verifying *v, const LoopNode *n) {
     return verify_fail(v, n, "the run must begin in the same list of nodes, with a total before it");
   if (!s->is_accumulating) return verify_fail(v, n, "the run has already ended");
   if (n->count != naccumulators(v) || n->is_row != (v->plan->rows > 1) ||
-      n->accumulator != accumulator_of_end(v, v->plan->rows > 1) || n->is_f64 != v->k->is_f64 ||
-      n->is_widened != (v->plan->totals == TYPE_F64))
-    return verify_fail(v, n, "it must add all accumulators of the sum to the total, in the type of the total");
+      n->accumulator != accumulator_of_end(v, v->plan->rows > 1))
+    return verify_fail(v, n, "it must add all accumulators of the sum to the total");
   if (!has_operands(v, root, EFFECT_DONE)) return verify_fail(v, n, "no operands are added to the sum before it");
   s->is_accumulating = false;
   return effect_do(v, n, effect_of(v, root, EFFECT_PREPARED));
@@ -274,31 +254,24 @@ static bool verify_end_form(Verifying *v, const LoopNode *n) {
   if (is_vector && v->plan->rows > 1 && !is_in_row(v)) return verify_fail(v, n, "it must be in a loop over rows");
   if (n->is_vector != is_vector || n->count != naccumulators(v) || n->is_row != is_row || n->accumulator != accumulator)
     return verify_fail(v, n, "it must take all accumulators of the sum");
-  return is_vector || n->is_f64 == !is_exact(v, n->reduction) ||
-         verify_fail(v, n, "lanes must be reduced in f64, or in f32 for a maximum");
+  return true;
 }
 
 bool verify_end_sum(Verifying *v, const LoopNode *n) {
   const Root *root = sum_root(v, n);
   if (!root) return false;
   SumState *s = sum_of(v, root);
-  const bool is_scalar = n->sum == SUM_SCALAR;
   bool *is_open = s->has_total ? &s->is_totalling : &s->is_accumulating;
-  if (!is_scalar && n->sum != SUM_ACCUMULATOR)
-    return verify_fail(v, n, "its sum must be an accumulator or a scalar in registers");
-  if (!(s->has_total || s->has_accumulator) || n->has_totals != s->has_total)
-    return verify_fail(v, n, "the sum must begin before it");
-  if (n->is_widened != (n->has_totals && v->plan->totals == TYPE_F64))
-    return verify_fail(v, n, "is_widened must be set if, and only if, f32 sums have f64 totals");
+  if (!(s->has_total || s->has_accumulator) || n->sum != (s->has_total ? SUM_TOTAL : s->accumulator->sum))
+    return verify_fail(v, n, "the sum must begin before it, at the same place");
   if ((s->has_total ? s->total_depth : s->depth) != depth_of_end(v))
     return verify_fail(v, n, "the sum must end in the list of nodes in which it began");
-  if (!*is_open || (s->has_total ? s->has_accumulator : (s->accumulator->sum == SUM_SCALAR) != is_scalar))
-    return verify_fail(v, n, "the sum has already ended");
+  if (!*is_open || (s->has_total && s->has_accumulator)) return verify_fail(v, n, "the sum has already ended");
   if (!has_operands(v, root, s->has_total ? EFFECT_PREPARED : EFFECT_DONE))
     return verify_fail(v, n, "no operands are added to the sum before it");
-  if (is_scalar && (n->count || n->is_row || n->is_vector || n->accumulator != ACCUMULATOR_ONLY))
+  if (n->sum == SUM_SCALAR && (n->count || n->is_row || n->is_vector || n->accumulator != ACCUMULATOR_ONLY))
     return verify_fail(v, n, "a scalar sum has no lanes, rows or accumulators");
-  if (!is_scalar && !verify_end_form(v, n)) return false;
+  if (n->sum != SUM_SCALAR && !verify_end_form(v, n)) return false;
   *is_open = false;
   s->is_ever_done = true;
   return verify_define(v, n);
@@ -308,8 +281,7 @@ bool verify_end_sum(Verifying *v, const LoopNode *n) {
 
 static bool verify_partial_vector(Verifying *v, const LoopNode *n) {
   if (!partial_root(v, n) || !verify_block_partial_address(v, n)) return false;
-  if (v->lanes == NO_DIRECTION || n->is_f64 != is_partial_f64(v, n->access))
-    return verify_fail(v, n, "is_f64 differs from the type of the partial sums");
+  if (v->lanes == NO_DIRECTION) return verify_fail(v, n, "it is a vector, but the loop has no axis of vectors");
   if (v->lanes == OUTER && n->has_fewer_lanes)
     return verify_fail(v, n, "has_fewer_lanes is set, but with rows in lanes each lane has a partial sum");
   if (v->lanes != OUTER && !verify_lanes(v, n)) return false;
@@ -365,15 +337,11 @@ bool verify_init_partial(Verifying *v, const LoopNode *n) {
   const Memory *m = &v->memory[n->access];
   const Index *at = n->address.index;
   if (!m->has_partials) return verify_fail(v, n, "its partial sums must be declared before it");
-  if (n->is_f64 != (!v->plan->rows_in_lanes && v->k->accesses[n->access].type == TYPE_F64))
-    return verify_fail(v, n, "is_f64 differs from the type of the partial sums");
   if (n->address.base != BASE_PARTIAL || n->address.access != n->access || !at || at->op != INDEX_VAR ||
       at->var.kind != VAR_ELEMENT)
     return verify_fail(v, n, "its address differs from the address of its element");
   if (m->may_be_null && !is_guarded(v, FLAG_HAS_PARTIAL, n->access))
     return verify_fail(v, n, "the caller may not want its partial sums, so it must depend on FLAG_HAS_PARTIAL");
-  if (n->reduction != partials_memory(v, n->access)->reduction)
-    return verify_fail(v, n, "its reduction differs from the reduction of the partial sums");
   return effect_do(v, n, effect_of(v, root, EFFECT_PREPARED));
 }
 
@@ -391,7 +359,5 @@ bool verify_reduce_partial(Verifying *v, const LoopNode *n) {
   if (n->address.base != BASE_TENSOR || n->address.access != n->access || !linear_equals(&lanes, &from) ||
       !linear_equals(&is, &to))
     return verify_fail(v, n, "its address differs from the address of its element");
-  if (n->reduction != partials_memory(v, n->access)->reduction)
-    return verify_fail(v, n, "its reduction differs from the reduction of the partial sums");
   return effect_do(v, n, effect_of(v, root, EFFECT_REDUCED));
 }

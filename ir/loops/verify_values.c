@@ -221,8 +221,6 @@ bool verify_combine(Verifying *v, const LoopNode *n) {
   const Loop *maker = &v->t->schedule->loops[e->loop];
   const Temporary *t = &v->t->schedule->temporaries[k->accesses[e->access].temporary];
   const AxisSet own = access_axes(k, &k->accesses[e->access]);
-  if (n->reduction != t->reduction || !n->is_f64)
-    return verify_fail(v, n, "its reduction must be the reduction of the partial sums, in f64");
   if (!verify_flag(v, n) || !verify_has_axes(v, n, e->axes, n->is_vector)) return false;
   const Index *count = loop_has_open_cut_blocks(k, maker) ? index_loop(&v->b, INDEX_NCUT_BLOCKS, e->loop)
                                                           : number_index(v, loop_ncut_blocks(k, maker));

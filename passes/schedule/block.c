@@ -63,8 +63,6 @@ static void begin_partials(Recipe *r) {
     open_partial_sums(r, root->access, count, partial_flag(r, root->access));
     add(r, (LoopNode){.kind = NODE_INIT_PARTIAL,
                       .access = root->access,
-                      .reduction = root_reduction(r, root),
-                      .is_f64 = !are_lanes && a->type == TYPE_F64,
                       .address = partial_element(root, var(r, VAR_ELEMENT, 0))});
     close_body(r);
   }

@@ -165,7 +165,7 @@ void build_vector_loop(Recipe *r, int sweep, const Index *from, const Index *to,
 bool is_exact_in_f32(const Recipe *r, ExprId id); // a maximum; however many operands, it needs no runs
 SweepRuns sweep_runs(const Recipe *r, int sweep);
 void for_each_sum(Recipe *r, int sweep, void (*f)(Recipe *, ExprId)); // over the vector axis
-void begin_sum(Recipe *r, ExprId id, SumPlace sum, int count, bool is_f64);
+void begin_sum(Recipe *r, ExprId id, SumPlace sum, int count);
 void begin_accumulator(Recipe *r, ExprId id);
 void begin_total(Recipe *r, ExprId id);
 void begin_run(Recipe *r, ExprId id);

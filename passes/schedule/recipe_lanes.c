@@ -60,13 +60,14 @@ static void end_partials(Recipe *r) {
     const Access *a = &r->k->accesses[root->access];
     const Index *count = axes_nelems_index(r, access_axes(r->k, a)), *element = var(r, VAR_ELEMENT, 0);
     open_partial_sums(r, root->access, count, may_be_unwanted(r, root->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE);
-    add(r, (LoopNode){.kind = NODE_REDUCE_PARTIAL,
-                      .access = root->access,
-                      .reduction = root_reduction(r, root),
-                      .value = times(r, element, number(r, LANES)),
-                      .address = {.base = BASE_TENSOR,
-                                  .access = root->access,
-                                  .index = plus(r, times(r, var(r, VAR_BLOCK, 0), count), element)}});
+    add(r, (LoopNode){
+               .kind = NODE_REDUCE_PARTIAL,
+               .access = root->access,
+               .value = index_of(&r->b, INDEX_MULTIPLY, element, number(r, LANES)),
+               .address = {.base = BASE_TENSOR,
+                           .access = root->access,
+                           .index = index_of(&r->b, INDEX_ADD,
+                                             index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_BLOCK, 0), count), element)}});
     close_body(r);
   }
 }

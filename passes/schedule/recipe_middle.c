@@ -115,14 +115,11 @@ static void build_middle(Recipe *r, int depth, const Runs *runs) {
 static void finish_sum(Recipe *r, ExprId id) {
   const bool has_totals = loop_runs(r->k, r->loop).middle_run && !is_exact_in_f32(r, id);
   add(r, (LoopNode){.kind = NODE_END_SUM,
+                    .sum = has_totals ? SUM_TOTAL : SUM_ACCUMULATOR,
                     .expr = id,
                     .is_vector = true,
                     .count = has_rows(r) ? r->loop->rows : 1,
-                    .accumulator = has_rows(r) ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY,
-                    .has_totals = has_totals,
-                    .is_widened = has_totals && r->loop->totals == TYPE_F64,
-                    .is_f64 = r->k->is_f64,
-                    .reduction = r->k->exprs[id].op});
+                    .accumulator = has_rows(r) ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY});
 }
 
 // The number of whole vectors after the last group; 0: none, or not known.

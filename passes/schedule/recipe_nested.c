@@ -25,11 +25,11 @@ static void for_each_middle_sum(Recipe *r, int sweep, void (*f)(Recipe *, ExprId
 }
 
 static void begin_middle_total(Recipe *r, ExprId id) {
-  begin_sum(r, id, SUM_SCALAR, 1, true);
+  begin_sum(r, id, SUM_SCALAR, 1);
 }
 
 static void end_middle_total(Recipe *r, ExprId id) {
-  add(r, (LoopNode){.kind = NODE_END_SUM, .sum = SUM_SCALAR, .expr = id, .reduction = r->k->exprs[id].op});
+  add(r, (LoopNode){.kind = NODE_END_SUM, .sum = SUM_SCALAR, .expr = id});
 }
 
 // At the end of a middle iteration: adds scalars to sums over the middle axes and to partial sums, and stores results.
@@ -46,9 +46,7 @@ static void store_middle(Recipe *r, int sweep) {
     const bool is_inner = root->kind == ROOT_REDUCE_INNER;
     LoopNode node = {.kind = NODE_UPDATE,
                      .sum = is_inner ? SUM_SCALAR : SUM_PARTIAL_ELEMENT,
-                     .expr = is_inner ? root->expr : operand,
-                     .is_f64 = true,
-                     .reduction = root_reduction(r, root)};
+                     .expr = is_inner ? root->expr : operand};
     if (!is_inner) {
       const Access *a = &r->k->accesses[root->access];
       node.flag = partial_flag(r, root->access);

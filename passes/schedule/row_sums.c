@@ -36,23 +36,17 @@ static int naccumulators(const Recipe *r) {
   return has_rows(r) ? r->loop->rows : r->loop->accumulators;
 }
 
-void begin_sum(Recipe *r, ExprId id, SumPlace sum, int count, bool is_f64) {
-  add(r, (LoopNode){.kind = NODE_BEGIN_SUM,
-                    .sum = sum,
-                    .expr = id,
-                    .count = count,
-                    .is_row = has_rows(r),
-                    .is_f64 = is_f64,
-                    .reduction = r->k->exprs[id].op});
+void begin_sum(Recipe *r, ExprId id, SumPlace sum, int count) {
+  add(r, (LoopNode){.kind = NODE_BEGIN_SUM, .sum = sum, .expr = id, .count = count, .is_row = has_rows(r)});
 }
 
 void begin_accumulator(Recipe *r, ExprId id) {
-  begin_sum(r, id, SUM_ACCUMULATOR, naccumulators(r), r->k->is_f64);
+  begin_sum(r, id, SUM_ACCUMULATOR, naccumulators(r));
 }
 
 void begin_total(Recipe *r, ExprId id) {
   if (is_exact_in_f32(r, id)) begin_accumulator(r, id); // one accumulator serves all runs
-  else begin_sum(r, id, SUM_TOTAL, has_rows(r) ? r->loop->rows : 1, r->loop->totals == TYPE_F64);
+  else begin_sum(r, id, SUM_TOTAL, has_rows(r) ? r->loop->rows : 1);
 }
 
 void begin_run(Recipe *r, ExprId id) {
@@ -65,26 +59,20 @@ void end_run(Recipe *r, ExprId id) {
                     .expr = id,
                     .count = naccumulators(r),
                     .is_row = has_rows(r),
-                    .accumulator = has_rows(r) ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY,
-                    .is_f64 = r->k->is_f64,
-                    .is_widened = r->loop->totals == TYPE_F64,
-                    .reduction = r->k->exprs[id].op});
+                    .accumulator = has_rows(r) ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY});
 }
 
 static void end_sum(Recipe *r, ExprId id, bool has_totals) {
   const bool is_row = has_rows(r) && expr_level(r, id) == LEVEL_ROW; // else the sum is the same in all rows
   add(r, (LoopNode){.kind = NODE_END_SUM,
+                    .sum = has_totals && !is_exact_in_f32(r, id) ? SUM_TOTAL : SUM_ACCUMULATOR,
                     .expr = id,
                     .count = naccumulators(r),
                     .is_row = is_row,
                     .accumulator = is_row        ? ACCUMULATOR_OF_ROW
                                    : has_rows(r) ? ACCUMULATOR_FIRST
                                                  : ACCUMULATOR_ONLY,
-                    .is_vector = r->info->rows_in_lanes,
-                    .is_f64 = !is_exact_in_f32(r, id), // over lanes
-                    .has_totals = has_totals && !is_exact_in_f32(r, id),
-                    .is_widened = has_totals && !is_exact_in_f32(r, id),
-                    .reduction = r->k->exprs[id].op});
+                    .is_vector = r->info->rows_in_lanes});
 }
 
 void begin_sums(Recipe *r, int sweep, const SweepRuns *runs) {

@@ -22,8 +22,6 @@ static void add_contribution(Recipe *r, const Root *root) {
                     .expr = root->expr,
                     .is_vector = are_lanes,
                     .has_fewer_lanes = are_lanes && r->is_tail,
-                    .reduction = root_reduction(r, root),
-                    .is_f64 = !are_lanes,
                     .flag = partial_flag(r, root->access),
                     .access = root->access,
                     .address = {.base = BASE_PARTIAL, .access = root->access}});

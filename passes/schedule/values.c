@@ -88,8 +88,6 @@ static void make_combine(Recipe *r, ExprId id) {
                    .has_fewer_lanes = r->is_tail,
                    .access = e->access,
                    .flag = may_be_unwanted(r, e->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE,
-                   .is_f64 = true,
-                   .reduction = r->schedule->temporaries[r->k->accesses[e->access].temporary].reduction,
                    .address = partial_address(r, e, ~0U & ~(v >= 0 ? 1U << v : 0))};
   if (loop_nblocks(r->k, &r->schedule->loops[e->loop]) > 0) node.end = ncut_blocks(r, e->loop);
   if (is_vector) {

@@ -2,7 +2,7 @@
 #include "passes/schedule/recipe.h"
 
 void update_vector(Recipe *r, const Root *root) {
-  const bool is_in_register = root->kind == ROOT_REDUCE_OUTER, is_widened = is_widened_sum(r, root);
+  const bool is_in_register = root->kind == ROOT_REDUCE_OUTER;
   const bool has_lane_sums = !is_in_register && !(r->k->exprs[root->expr].reduced >> vector_axis(r) & 1);
   add(r, (LoopNode){.kind = NODE_UPDATE,
                     .sum = is_in_register ? SUM_PARTIAL_REGISTER : SUM_ACCUMULATOR,
@@ -12,9 +12,6 @@ void update_vector(Recipe *r, const Root *root) {
                     .has_fewer_lanes = r->is_tail && is_in_register,
                     .uses_all_lanes = has_lane_sums,
                     .is_fused = root->is_fused,
-                    .reduction = root_reduction(r, root),
-                    .is_f64 = r->k->is_f64 || is_widened,
-                    .is_widened = is_widened,
                     .flag = is_in_register ? partial_flag(r, root->access) : FLAG_NONE,
                     .access = root->access});
 }
@@ -36,7 +33,6 @@ void move_array_sums(Recipe *r, int sweep, LoopNodeKind kind) {
     const bool may_be_null = may_be_unwanted(r, root->access) && !are_lanes;
     add(r, (LoopNode){.kind = kind,
                       .access = root->access,
-                      .is_f64 = r->k->is_f64 || is_widened_sum(r, root),
                       .flag = kind == NODE_STORE_PARTIAL ? partial_flag(r, root->access)
                               : may_be_null              ? FLAG_HAS_PARTIAL
                                                          : FLAG_NONE,

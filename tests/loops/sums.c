@@ -4,13 +4,13 @@
 
 static const Elements whole_vector = {.step = 1, .count = LANES};
 
-static double identity_of(const LoopNode *n) {
-  return reductions[n->reduction].identity;
+static double identity_of(const Walk *w, const LoopNode *n) {
+  return reductions[node_reduction(w->tree, n)].identity;
 }
 
 static void combine(Walk *w, const LoopNode *n, bool is_f64, Lanes *y, const Lanes *a, const Lanes *b) {
   const Lanes *const x[] = {a, b, NULL};
-  const ExprOp op = reductions[n->reduction].combine;
+  const ExprOp op = reductions[node_reduction(w->tree, n)].combine;
   if (!w->has_failed && !lanes_apply(op, is_f64, y, x)) walk_fail(w, "nothing computes %s", expr_info[op].name);
 }
 
@@ -26,15 +26,15 @@ static double combine_numbers(Walk *w, const LoopNode *n, double a, double b) {
 
 void walk_begin_sum(Walk *w, const LoopNode *n) {
   const Family family = n->sum == SUM_ACCUMULATOR ? OF_ACCUMULATOR : OF_TOTAL;
-  const bool is_array = n->sum != SUM_SCALAR && (n->count != 1 || n->is_row);
+  const bool is_array = n->sum != SUM_SCALAR && (n->count != 1 || n->is_row), is_f64 = node_is_f64(w->tree, n);
   if (n->sum == SUM_SCALAR) {
-    walk_declare(w, family, n->expr, CELL_F64)->lanes.f64[0] = identity_of(n);
+    walk_declare(w, family, n->expr, CELL_F64)->lanes.f64[0] = identity_of(w, n);
   } else if (!is_array) {
-    lanes_set(n->is_f64, &walk_declare(w, family, n->expr, vector_cell(n->is_f64))->lanes, identity_of(n));
+    lanes_set(is_f64, &walk_declare(w, family, n->expr, vector_cell(is_f64))->lanes, identity_of(w, n));
   } else {
-    walk_declare_array(w, family, n->expr, vector_cell(n->is_f64), n->count);
+    walk_declare_array(w, family, n->expr, vector_cell(is_f64), n->count);
     for (int i = 0; i < n->count; i++)
-      lanes_set(n->is_f64, &walk_write(w, family, n->expr, i, vector_cell(n->is_f64))->lanes, identity_of(n));
+      lanes_set(is_f64, &walk_write(w, family, n->expr, i, vector_cell(is_f64))->lanes, identity_of(w, n));
   }
 }
 
@@ -78,18 +78,19 @@ static void update_number(Walk *w, const LoopNode *n) {
 }
 
 static void update_vector(Walk *w, const LoopNode *n, bool is_f64, Lanes *target) {
+  const bool is_widened = node_is_widened(w->tree, n);
   Lanes buffers[2], wide, updated;
   const ExprId operand = operand_of(w, n);
   if (n->is_fused) {
     const ExprId *factors = w->k->exprs[operand].args;
     const Lanes *const x[] = {walk_vector(w, factors[0], &buffers[0]), walk_vector(w, factors[1], &buffers[1]), target};
-    if (w->k->exprs[operand].op != EXPR_MUL || n->reduction != EXPR_REDUCE_SUM || is_f64 != w->k->is_f64)
+    if (w->k->exprs[operand].op != EXPR_MUL || node_reduction(w->tree, n) != EXPR_REDUCE_SUM || is_f64 != w->k->is_f64)
       walk_fail(w, "fuses an operand that is no product of the kernel's type into its sum");
     if (!w->has_failed) lanes_apply(EXPR_FMA, is_f64, &updated, x);
   } else {
     const Lanes *x = walk_vector(w, operand, &buffers[0]);
-    if (n->is_widened) lanes_widen(&wide, x);
-    combine(w, n, is_f64, &updated, target, n->is_widened ? &wide : x);
+    if (is_widened) lanes_widen(&wide, x);
+    combine(w, n, is_f64, &updated, target, is_widened ? &wide : x);
   }
   if (w->has_failed) return;
   if (n->has_fewer_lanes) {
@@ -100,7 +101,7 @@ static void update_vector(Walk *w, const LoopNode *n, bool is_f64, Lanes *target
 }
 
 void walk_update(Walk *w, const LoopNode *n) {
-  const bool is_f64 = n->is_widened || w->k->is_f64;
+  const bool is_f64 = node_is_widened(w->tree, n) || w->k->is_f64;
   if (!has_partials(w, n)) return;
   if (!n->is_vector) {
     update_number(w, n);
@@ -134,11 +135,12 @@ static void merge_accumulators(Walk *w, const LoopNode *n, bool is_f64, int row,
 }
 
 static void end_run(Walk *w, const LoopNode *n, int row) {
+  const bool is_widened = node_is_widened(w->tree, n);
   Lanes merged, wide;
-  Lanes *total = &walk_read(w, OF_TOTAL, n->expr, row, vector_cell(n->is_widened))->lanes;
+  Lanes *total = &walk_read(w, OF_TOTAL, n->expr, row, vector_cell(is_widened))->lanes;
   merge_accumulators(w, n, false, row, 0, n->count, &merged);
-  if (n->is_widened) lanes_widen(&wide, &merged);
-  combine(w, n, n->is_widened, total, total, n->is_widened ? &wide : &merged);
+  if (is_widened) lanes_widen(&wide, &merged);
+  combine(w, n, is_widened, total, total, is_widened ? &wide : &merged);
 }
 
 void walk_end_run(Walk *w, const LoopNode *n) {
@@ -150,17 +152,18 @@ void walk_end_run(Walk *w, const LoopNode *n) {
 
 // The reduction, over lanes, of a row's accumulators or total.
 static double sum_of_lanes(Walk *w, const LoopNode *n, int row) {
+  const ExprOp reduction = node_reduction(w->tree, n);
   double sum = 0;
   Lanes merged, wide;
-  if (n->has_totals) {
+  if (n->sum == SUM_TOTAL) {
     const Lanes *total = &walk_read(w, OF_TOTAL, n->expr, row, CELL_DVEC)->lanes;
-    if (!lanes_fold(n->reduction, true, total, &sum)) walk_fail(w, "nothing sums up lanes");
+    if (!lanes_fold(reduction, true, total, &sum)) walk_fail(w, "nothing sums up lanes");
     return sum;
   }
-  const bool is_widened = n->is_f64 && !w->k->is_f64;
+  const bool is_f64 = node_is_f64(w->tree, n), is_widened = is_f64 && !w->k->is_f64;
   merge_accumulators(w, n, w->k->is_f64, row, 0, n->count, &merged);
   if (is_widened) lanes_widen(&wide, &merged);
-  if (!lanes_fold(n->reduction, n->is_f64, is_widened ? &wide : &merged, &sum)) walk_fail(w, "nothing sums up lanes");
+  if (!lanes_fold(reduction, is_f64, is_widened ? &wide : &merged, &sum)) walk_fail(w, "nothing sums up lanes");
   return sum;
 }
 
@@ -171,8 +174,8 @@ void walk_end_sum(Walk *w, const LoopNode *n) {
     const CellType vector = vector_cell(is_f64);
     const int element = element_of(w, n->accumulator);
     Lanes sum;
-    if (n->is_widened) lanes_narrow(&sum, &walk_read(w, OF_TOTAL, n->expr, element, CELL_DVEC)->lanes);
-    else if (n->has_totals) sum = walk_read(w, OF_TOTAL, n->expr, element, vector)->lanes;
+    if (node_is_widened(w->tree, n)) lanes_narrow(&sum, &walk_read(w, OF_TOTAL, n->expr, element, CELL_DVEC)->lanes);
+    else if (n->sum == SUM_TOTAL) sum = walk_read(w, OF_TOTAL, n->expr, element, vector)->lanes;
     else sum = walk_read(w, OF_ACCUMULATOR, n->expr, element, vector)->lanes;
     walk_declare(w, OF_VALUE, n->expr, vector)->lanes = sum;
   } else if (n->sum == SUM_SCALAR) {
@@ -198,18 +201,20 @@ static Type type_of(bool is_f64) {
 }
 
 void walk_load_partial(Walk *w, const LoopNode *n) {
+  const bool is_f64 = node_is_f64(w->tree, n);
   Lanes held;
-  lanes_set(n->is_f64, &held, 0);
+  lanes_set(is_f64, &held, 0);
   if (has_partials(w, n))
-    walk_load(w, type_of(n->is_f64), n->is_f64, &held, walk_address(w, &n->address),
+    walk_load(w, type_of(is_f64), is_f64, &held, walk_address(w, &n->address),
               (Elements){.step = 1, .count = walk_nlanes(w, n)});
-  walk_declare(w, OF_PARTIAL_VECTOR, n->access, vector_cell(n->is_f64))->lanes = held;
+  walk_declare(w, OF_PARTIAL_VECTOR, n->access, vector_cell(is_f64))->lanes = held;
 }
 
 void walk_store_partial(Walk *w, const LoopNode *n) {
   if (!has_partials(w, n)) return;
-  const Lanes *held = &walk_read(w, OF_PARTIAL_VECTOR, n->access, PLAIN, vector_cell(n->is_f64))->lanes;
-  walk_store(w, type_of(n->is_f64), n->is_f64, walk_address(w, &n->address), held,
+  const bool is_f64 = node_is_f64(w->tree, n);
+  const Lanes *held = &walk_read(w, OF_PARTIAL_VECTOR, n->access, PLAIN, vector_cell(is_f64))->lanes;
+  walk_store(w, type_of(is_f64), is_f64, walk_address(w, &n->address), held,
              (Elements){.step = 1, .count = walk_nlanes(w, n)});
 }
 
@@ -227,7 +232,7 @@ void walk_partials(Walk *w, const LoopNode *n) {
 }
 
 void walk_init_partial(Walk *w, const LoopNode *n) {
-  walk_store_number(w, type_of(n->is_f64), walk_address(w, &n->address), identity_of(n));
+  walk_store_number(w, type_of(node_is_f64(w->tree, n)), walk_address(w, &n->address), identity_of(w, n));
 }
 
 void walk_reduce_partial(Walk *w, const LoopNode *n) {
@@ -237,7 +242,7 @@ void walk_reduce_partial(Walk *w, const LoopNode *n) {
   lanes.at += walk_index(w, n->value);
   walk_load(w, TYPE_F32, IN_F32, &part, lanes, whole_vector);
   lanes_widen(&wide, &part);
-  if (!lanes_fold(n->reduction, true, &wide, &sum)) walk_fail(w, "nothing sums up lanes");
+  if (!lanes_fold(node_reduction(w->tree, n), true, &wide, &sum)) walk_fail(w, "nothing sums up lanes");
   walk_store_number(w, w->k->accesses[n->access].type, walk_address(w, &n->address), sum);
 }
 
@@ -257,7 +262,7 @@ static void combine_vectors(Walk *w, const LoopNode *n, uint64_t npartials, Lane
 
 static double combine_partials(Walk *w, const LoopNode *n, uint64_t npartials) {
   const Type type = w->k->accesses[n->access].type;
-  double total = identity_of(n);
+  double total = identity_of(w, n);
   for (uint64_t b = 0; b < npartials && !w->has_failed; b++) {
     walk_set_var(w, (Var){VAR_COMBINED_BLOCK, 0}, b);
     total = combine_numbers(w, n, total, walk_load_number(w, type, walk_address(w, &n->address)));
@@ -271,7 +276,7 @@ void walk_combine(Walk *w, const LoopNode *n) {
   const size_t outside = w->ndeclared;
   Lanes total;
   double number = 0;
-  lanes_set(true, &total, identity_of(n));
+  lanes_set(true, &total, identity_of(w, n));
   walk_declare_var(w, (Var){VAR_COMBINED_BLOCK, 0}, 0);
   if (n->is_vector) combine_vectors(w, n, npartials, &total);
   else number = combine_partials(w, n, npartials);

@@ -124,9 +124,9 @@ static void spoilt_sums_are_found(void **state) {
   sum->count--;
   must_be_wrong(t, " accumulators, expected ");
   sum->count++;
-  total->is_f64 = false;
-  must_be_wrong(t, "the loop needs a total for each row and vector, of the type of the loop's totals");
-  total->is_f64 = true;
+  total->count++;
+  must_be_wrong(t, "only sums of f32 have totals, and they need a total for each row and vector");
+  total->count--;
   LoopNode *update = node_of(&t->step, NODE_UPDATE, 2);
   assert_int_equal(update->sum, SUM_ACCUMULATOR);
   update->accumulator = ACCUMULATOR_FIRST;
@@ -152,9 +152,7 @@ static void spoilt_sums_are_found(void **state) {
   run_end->value = least;
   Loop *plan = (Loop *)t->plan;
   plan->totals = TYPE_NONE;
-  must_be_wrong(t, "the loop needs a total for each row and vector");
-  plan->totals = TYPE_F32;
-  must_be_wrong(t, "the loop needs a total for each row and vector, of the type of the loop's totals");
+  must_be_wrong(t, "the sum is cut into runs, but the loop has no runs");
   plan->totals = TYPE_F64;
   end(&tree);
 }
@@ -171,9 +169,9 @@ static void spoilt_partial_sums_are_found(void **state) {
                  "the block's partial sums must be initialised before the first step");
   must_be_needed(t, link_to(&t->block, NODE_PARTIALS, 1), "its partial sums must be declared before it");
   LoopNode *held = node_of(&t->step, NODE_UPDATE, 0);
-  held->is_f64 = true;
-  must_be_wrong(t, "its type, or the type of its operand, differs from the type of the partial sums");
-  held->is_f64 = false;
+  held->sum = SUM_PARTIAL_ELEMENT;
+  must_be_wrong(t, "is_vector, the place of the sum or its accumulator does not suit the loop's partial sums");
+  held->sum = SUM_PARTIAL_REGISTER;
   end(&tree);
 }
 

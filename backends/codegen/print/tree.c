@@ -142,14 +142,14 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 'k': add(l, l->scalar); return;                                    // the kernel's types
   case 'K': add(l, l->vec); return;
   case 'Q': add(l, l->mask); return;
-  case 'P': tree_printf(l, "%c", l->prefix); return;         // v, d or l: prefix of functions on the kernel's vectors
-  case 'p': add(l, n->is_f64 ? "d" : "v"); return;           // v or d: prefix of functions on the sum's vectors
-  case 'V': add(l, n->is_f64 ? "dvec" : "vec"); return;      // the sum's type
-  case 'n': add(l, n->has_fewer_lanes ? "_n" : ""); return;  // suffix of functions on the first n lanes
-  case 'N': add(l, n->has_fewer_lanes ? ", n" : ""); return; // their argument n
-  case 'c': add(l, expr_info[reductions[n->reduction].combine].name); return; // combines two operands: add
-  case 'l': add(l, expr_info[n->reduction].name); return;                     // combines all lanes: sum
-  case 'i': add_number(l->out, reductions[n->reduction].identity, n->is_f64); return;
+  case 'P': tree_printf(l, "%c", l->prefix); return;          // v, d or l: prefix of functions on the kernel's vectors
+  case 'p': add(l, node_is_f64(l->t, n) ? "d" : "v"); return; // v or d: prefix of functions on the sum's vectors
+  case 'V': add(l, node_is_f64(l->t, n) ? "dvec" : "vec"); return; // the sum's type
+  case 'n': add(l, n->has_fewer_lanes ? "_n" : ""); return;        // suffix of functions on the first n lanes
+  case 'N': add(l, n->has_fewer_lanes ? ", n" : ""); return;       // their argument n
+  case 'c': add(l, expr_info[reductions[node_reduction(l->t, n)].combine].name); return; // combines two operands: add
+  case 'l': add(l, expr_info[node_reduction(l->t, n)].name); return;                     // combines all lanes: sum
+  case 'i': add_number(l->out, reductions[node_reduction(l->t, n)].identity, node_is_f64(l->t, n)); return;
   case 'r': add(l, accumulator_indices[n->accumulator]); return; // the accumulator's index
   case 'g': say(l, n, sums[n->sum]); return;
   case 'G': add_merged(l, n, 0, n->count); return;
@@ -437,7 +437,7 @@ static void print_update(TreePrinter *l, const LoopNode *n) {
   say(l, n, n->sum == SUM_PARTIAL_LANES ? "%fv_store(part_%a, " : "%f%g = ");
   if (n->has_fewer_lanes) say(l, n, "%p_merge(n, ");
   if (n->is_fused) say(l, n, "%p_fma(%1, %2, %g)");
-  else if (n->is_widened) say(l, n, "d_%c(%g, d_from_v(%o))");
+  else if (node_is_widened(l->t, n)) say(l, n, "d_%c(%g, d_from_v(%o))");
   else if (n->is_vector) say(l, n, "%p_%c(%g, %o)");
   else say(l, n, "f64_%c(%g, (double)%O)");
   if (n->has_fewer_lanes) say(l, n, ", %g)");
@@ -446,22 +446,21 @@ static void print_update(TreePrinter *l, const LoopNode *n) {
 
 static void print_end_run(TreePrinter *l, const LoopNode *n) {
   say_line(l, n,
-           n->is_widened ? "%Rtotal_%e%r = d_%c(total_%e%r, d_from_v(%G));" : "%Rtotal_%e%r = v_%c(total_%e%r, %G);");
+           node_is_widened(l->t, n) ? "%Rtotal_%e%r = d_%c(total_%e%r, d_from_v(%G));"
+                                    : "%Rtotal_%e%r = v_%c(total_%e%r, %G);");
 }
 
 static void print_end_sum(TreePrinter *l, const LoopNode *n) {
   if (n->is_vector) {
-    if (n->is_widened) say_line(l, n, "const %K %e = v_from_d(total_%e%r);");
-    else if (n->has_totals) say_line(l, n, "const %K %e = total_%e%r;");
-    else say_line(l, n, "const %K %e = acc_%e%r;");
+    say_line(l, n, node_is_widened(l->t, n) ? "const %K %e = v_from_d(%g);" : "const %K %e = %g;");
     return;
   }
   if (n->is_row) say_line(l, n, "%k %e[%#];");
   begin_line(l);
   say(l, n, n->is_row ? "%R%e[r] = " : "const %k %e = ");
   if (n->sum == SUM_SCALAR) say(l, n, "(%k)total_%e;\n");
-  else if (n->has_totals) say(l, n, "(float)d_%l(total_%e%r);\n");
-  else say(l, n, n->is_f64 && !l->k->is_f64 ? "(float)d_%l(d_from_v(%G));\n" : "%p_%l(%G);\n");
+  else if (n->sum == SUM_TOTAL) say(l, n, "(float)d_%l(%g);\n");
+  else say(l, n, node_is_f64(l->t, n) && !l->k->is_f64 ? "(float)d_%l(d_from_v(%G));\n" : "%p_%l(%G);\n");
 }
 
 static void print_load_partial(TreePrinter *l, const LoopNode *n) {
