@@ -110,7 +110,23 @@ bool expr_is_long(ExprOp op) {
   return is_one[op];
 }
 
-// Sums
+// What follows from nodes
+
+const Bound *node_lane_bound(const LoopTree *t, const LoopNode *n) {
+  const bool is_load = n->is_vector && t->k->exprs[n->expr].op == EXPR_LOAD && n->load != LOAD_SPILLED;
+  const Access *a = &t->k->accesses[n->access];
+  for (size_t i = 0; is_load && i < a->nbounds; i++)
+    if (a->bounds[i].factor[loop_lane_axis(t->plan)] && !bound_always_holds(t->k, &a->bounds[i])) return &a->bounds[i];
+  return NULL;
+}
+
+bool node_is_strided(const LoopNode *n) {
+  return n->step && !index_is(n->step, 1);
+}
+
+int tree_naccumulators(const LoopTree *t) {
+  return t->plan->rows > 1 ? t->plan->rows : t->plan->accumulators;
+}
 
 static bool is_of_partials(const LoopNode *n) {
   return n->kind == NODE_UPDATE ? n->sum != SUM_ACCUMULATOR && n->sum != SUM_SCALAR

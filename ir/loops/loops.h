@@ -241,12 +241,12 @@ struct LoopNode {
   LoopNode *body, *otherwise; // lists
   const char *words;          // NODE_COMMENT
   Var var;
-  const Index *value, *end, *step;
-  const Index *test;  // NODE_IF: the condition; NULL: the flag is the condition
-  const Index *bound; // NODE_FOR: a second end, the loop stops at the smaller one; NULL: none
-  bool is_down;       // NODE_FOR: var goes from end - 1 down to value
-  bool is_unrolled;   // NODE_FOR
-  bool is_whole;      // NODE_FOR: continues from the value of the counter var, while var + step <= end
+  const Index *value, *end, *step; // NODE_STEP: lanes of a tail step; end of the step's part of the vector axis
+  const Index *test;               // NODE_IF: the condition; NULL: the flag is the condition
+  const Index *bound;              // NODE_FOR: a second end, the loop stops at the smaller one; NULL: none
+  bool is_down;                    // NODE_FOR: var goes from end - 1 down to value
+  bool is_unrolled;                // NODE_FOR
+  bool is_whole;                   // NODE_FOR: continues from the value of the counter var, while var + step <= end
   // NODE_FOR with step 1: the interior, the indices at which all bounds of the body's loads that depend on var hold. C
   // has three loops, before, in and behind the interior, so that the compiler removes the conditions in the interior.
   // interior_end INT64_MAX: the interior ends with the loop. 0, 0: one loop.
@@ -272,24 +272,20 @@ struct LoopNode {
   // NODE_LET, loads with bounds. Arithmetic is modulo 2^64, so that `index < extent` tests both ends of a bound.
   const Index *inside; // a test of the bounds that are the same in all lanes; where it is 0, the value is the access's
                        // `outside`. NULL: they always hold. `load x + i * 8, where oy * 2 + ky - 1 < 56, else 0.0`
-  const Index *within; // index of lane 0 in the bound that varies from lane to lane; NULL: no bound does. A lane is
-                       // loaded if within + lane * factor < extent: `lanes where i + kx - 1 + lane < 56, else 0.0`
-  int64_t factor, extent;
-  bool is_written;  // NODE_POINTER, NODE_LOCAL: the step stores through the pointer
-  bool is_streamed; // NODE_STORE, NODE_STORE_ROWS: bypasses the caches if FLAG_STREAMED of the access is set
-  bool is_strided;  // NODE_STORE, NODE_COMBINE: lanes are `step` elements apart
+  const Index *within; // index of lane 0 in node_lane_bound; NULL: there is none. A lane is loaded if
+                       // within + lane * factor < extent: `lanes where i + kx - 1 + lane < 56, else 0.0`
+  bool is_written;     // NODE_POINTER, NODE_LOCAL: the step stores through the pointer
+  bool is_streamed;    // NODE_STORE, NODE_STORE_ROWS: bypasses the caches if FLAG_STREAMED of the access is set
   // NODE_STORE and NODE_LET of strided vectors: elements of successive rows of the step are neighbours in memory,
   // except where an outer axis restarts at index 0. C then loads or stores all rows at once and transposes them in
   // registers.
   bool has_near_rows;
   SumPlace sum; // NODE_BEGIN_SUM, NODE_UPDATE; NODE_END_SUM: SUM_TOTAL if the sum has runs
   AccumulatorChoice accumulator;
-  int count;     // sums: number of accumulators; NODE_STEP: rows; NODE_FOR over vectors: vectors of a group
-  int rest;      // NODE_FOR over vectors: whole vectors after the last group, which form a smaller group; 0: not known
-  bool is_fused; // NODE_UPDATE: adds a product with one rounding (fused multiply-add)
-  bool is_tile;  // NODE_STEP: the step takes the elements from VAR_BEGIN to VAR_END
-  bool has_columns; // NODE_STEP: it takes the vector axis from VAR_COLUMN to `end`
-  bool is_peeled;   // NODE_FLAG, NODE_FOR over vectors: elements before a row's first cache line are stored separately
+  int count;      // NODE_BEGIN_SUM: number of accumulators; NODE_STEP: rows; NODE_FOR over vectors: vectors of a group
+  int rest;       // NODE_FOR over vectors: whole vectors after the last group, which form a smaller group; 0: not known
+  bool is_fused;  // NODE_UPDATE: adds a product with one rounding (fused multiply-add)
+  bool is_peeled; // NODE_FLAG, NODE_FOR over vectors: elements before a row's first cache line are stored separately
 };
 
 typedef struct LoopTree {
@@ -307,11 +303,17 @@ typedef struct LoopTree {
 
 // The types of a node's sum follow from its place, and its reduction from its expression or temporary.
 
+int tree_naccumulators(const LoopTree *t); // of a sum, or in a group of vectors of each vector's sum
+
 ExprOp node_reduction(const LoopTree *t, const LoopNode *n); // EXPR_NONE: the node has no sum
 bool node_is_f64(const LoopTree *t,
                  const LoopNode *n); // vectors of the sum are f64. NODE_END_SUM: reduces lanes in f64
 // The node adds f32 to a sum of f64. NODE_END_SUM: the total is f64, the result f32.
 bool node_is_widened(const LoopTree *t, const LoopNode *n);
+
+// The bound of a vector's load that holds for some lanes only. NULL: there is none.
+const Bound *node_lane_bound(const LoopTree *t, const LoopNode *n);
+bool node_is_strided(const LoopNode *n); // a vector's lanes are `step` elements apart, and not 1
 
 typedef struct Wants {         // which results a caller may leave out
   const bool *is_optional;     // by value->index: the output may be left out; NULL: none may

@@ -138,11 +138,13 @@ static void print_bounds(LoopText *p, const LoopNode *n) {
     loop_text_index(p, n->inside);
   }
   if (n->within) {
+    const Bound *b = node_lane_bound(p->t, n);
+    const int64_t factor = b ? b->factor[loop_lane_axis(p->t->plan)] : 0;
     loop_text_add(p, n->inside ? ", and lanes where " : ", lanes where ");
     loop_text_index(p, n->within);
-    loop_text_add(p, n->factor < 0 ? " - lane" : " + lane");
-    if (n->factor != 1 && n->factor != -1) loop_text_add(p, " * %lld", (long long)llabs(n->factor));
-    loop_text_add(p, " < %lld", (long long)n->extent);
+    loop_text_add(p, factor < 0 ? " - lane" : " + lane");
+    if (factor != 1 && factor != -1) loop_text_add(p, " * %lld", (long long)llabs(factor));
+    loop_text_add(p, " < %lld", (long long)(b ? b->extent : 0));
   }
   loop_text_add(p, ", else ");
   text_add_number(p->out, p->k->accesses[n->access].outside, !p->k->is_f64);
@@ -174,7 +176,7 @@ static void print_combine(LoopText *p, const LoopNode *n) {
     say(p, n, "%m of no blocks");
     return;
   }
-  say(p, n, n->is_strided ? "%@ with stride %s%n" : n->is_vector ? "%@%n" : "%[");
+  say(p, n, node_is_strided(n) ? "%@ with stride %s%n" : n->is_vector ? "%@%n" : "%[");
   say(p, n, " for b in 0..%E, in %t%f");
 }
 
@@ -200,7 +202,7 @@ static void print_end_run(LoopText *p, const LoopNode *n) {
   say(p, n, "total_%e%r");
   say(p, n, combining(p, n));
   if (!node_is_widened(p->t, n)) say(p, n, "acc_%e%r%y");
-  else say(p, n, n->count > 1 && !n->is_row ? "pairwise %l of acc_%e, in f64" : "acc_%e%r in f64%y");
+  else say(p, n, tree_naccumulators(p->t) > 1 && !n->is_row ? "pairwise %l of acc_%e, in f64" : "acc_%e%r in f64%y");
 }
 
 static void print_end_sum(LoopText *p, const LoopNode *n) {
@@ -210,7 +212,7 @@ static void print_end_sum(LoopText *p, const LoopNode *n) {
 
 static void print_store(LoopText *p, const LoopNode *n) {
   say(p, n, n->is_vector ? "store %o to %@" : "store %o to %[");
-  say(p, n, n->is_strided ? " with stride %s%n" : "%n");
+  say(p, n, node_is_strided(n) ? " with stride %s%n" : "%n");
   if (n->is_streamed) say(p, n, ", streamed if streams_%a");
 }
 
@@ -241,9 +243,9 @@ static void print_partials(LoopText *p, const LoopNode *n) {
 
 static void print_step(LoopText *p, const LoopNode *n) {
   loop_text_add(p, n->has_fewer_lanes ? "tail step" : "step");
-  if (n->is_tile) loop_text_add(p, " from begin to end");
+  if (p->t->plan->tile) loop_text_add(p, " from begin to end");
   if (n->count) say(p, n, ", rows = %#");
-  if (n->has_columns) say(p, n, ", c_end = %E");
+  if (n->end) say(p, n, ", c_end = %E");
   if (n->has_fewer_lanes) say(p, n, ", n = %x");
 }
 

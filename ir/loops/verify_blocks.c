@@ -75,8 +75,7 @@ bool verify_block_range(Verifying *v, const LoopNode *n) {
 static bool verify_iterations(Verifying *v, const LoopNode *n) {
   const Loop *plan = v->plan;
   const Range *r = &v->range[OUTER];
-  if (n->is_tile || !r->is_piece)
-    return verify_fail(v, n, "a step must be called in the loop over the block's iterations");
+  if (!r->is_piece) return verify_fail(v, n, "a step must be called in the loop over the block's iterations");
   if (n->has_fewer_lanes) {
     const Index *remainder = index_of(&v->b, INDEX_SUBTRACT, r->end, var_index(v, VAR_OUTER));
     const bool is_remainder = v->t->tail_step && r->width == WIDTH_UNKNOWN && index_equals(n->value, remainder);
@@ -92,11 +91,9 @@ static bool verify_iterations(Verifying *v, const LoopNode *n) {
 // The step must take the piece of the vector axis that the loop or condition around its call covers.
 static bool verify_columns(Verifying *v, const LoopNode *n) {
   const Range *r = &v->range[v->vector];
-  if (n->has_columns != (v->plan->columns != 0))
-    return verify_fail(v, n, "has_columns must be set if, and only if, steps take parts of the vector axis");
-  if (!n->has_columns) return true;
+  if (!n->end && !v->plan->columns) return true;
   const Index *next = index_of(&v->b, INDEX_ADD, var_index(v, VAR_COLUMN), number_index(v, v->plan->columns));
-  const bool is_part = r->is_piece && r->start.kind == VAR_COLUMN && n->end &&
+  const bool is_part = r->is_piece && r->start.kind == VAR_COLUMN &&
                        (r->width == WIDTH_UNKNOWN      ? index_equals(n->end, r->end)
                         : r->width == v->plan->columns ? index_equals(n->end, next)
                                                        : false);
@@ -105,8 +102,8 @@ static bool verify_columns(Verifying *v, const LoopNode *n) {
 
 bool verify_step_call(Verifying *v, const LoopNode *n) {
   if (!v->is_block) return verify_fail(v, n, "a step must not call a step");
-  if (v->plan->tile && (!n->is_tile || n->has_fewer_lanes || n->count || n->value))
-    return verify_fail(v, n, "the loop has tiles, so the step must take a tile and no rows");
+  if (v->plan->tile && (n->has_fewer_lanes || n->count || n->value))
+    return verify_fail(v, n, "the loop has tiles, so the step must have no rows");
   if (v->plan->tile ? !verify_block_range(v, n) : !verify_iterations(v, n)) return false;
   if (!verify_columns(v, n)) return false;
   for (size_t i = 0; i < v->plan->nroots; i++) {

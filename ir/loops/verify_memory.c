@@ -23,7 +23,7 @@ static bool verify_streamed(Verifying *v, const LoopNode *n, AccessId id) {
   const Range *r = &v->range[v->lanes];
   v->has_streams = true;
   if (!m->is_streamed_found) return verify_fail(v, n, "its flag must be computed before it");
-  if (n->has_fewer_lanes || (!is_rows && (!n->is_vector || n->is_strided)))
+  if (n->has_fewer_lanes || (!is_rows && (!n->is_vector || node_is_strided(n))))
     return verify_fail(v, n, "only whole vectors of adjacent elements can be streamed");
   if (m->is_peeled)
     return r->line_access == id + 1 ||
@@ -58,18 +58,16 @@ static bool varies_by_row(Verifying *v, const LoopNode *n, const Root *root) {
 static bool verify_vector_store(Verifying *v, const LoopNode *n, AccessId id) {
   const Access *a = &v->k->accesses[id];
   if (access_is_mask(a))
-    return (v->range[v->vector].is_aligned && (!n->has_fewer_lanes || has_fewer_lanes(v)) && !n->is_strided) ||
+    return (v->range[v->vector].is_aligned && (!n->has_fewer_lanes || has_fewer_lanes(v))) ||
            verify_fail(v, n, "a vector of a bit mask must begin at a whole byte");
   if (!is_at_panel(v, a)) return verify_fail(v, n, "a vector of a panel must begin at the panel's first lane");
-  if (n->is_strided != (access_lane_stride(a, loop_lane_axis(v->plan)) != 1))
-    return verify_fail(v, n, "is_strided must be set if, and only if, the stride from lane to lane is not 1");
   return verify_lanes(v, n) && verify_lane_step(v, n, id);
 }
 
 // Stores to the transposed copy, which NODE_STORE_ROWS copies to the tensor.
 static bool verify_store_to_copy(Verifying *v, const LoopNode *n, const Root *root) {
-  if (n->is_streamed || n->has_fewer_lanes || n->is_strided || !n->is_vector)
-    return verify_fail(v, n, "a store to the transposed copy must store a whole vector, without streaming or stride");
+  if (n->is_streamed || n->has_fewer_lanes || !n->is_vector)
+    return verify_fail(v, n, "a store to the transposed copy must store a whole vector, without streaming");
   return verify_copied(v, n, n->access, &n->address) && effect_do(v, n, effect_of(v, root, EFFECT_PREPARED));
 }
 

@@ -22,10 +22,6 @@ static int nvectors(const Verifying *v) {
   return v->plan->sums_middle && r->is_piece && r->width > LANES ? (int)(r->width / LANES) : 1;
 }
 
-static int naccumulators(const Verifying *v) {
-  return v->plan->rows > 1 ? v->plan->rows : v->plan->accumulators;
-}
-
 // Whether each lane has a sum of its own: lanes are not added up at the end.
 static bool has_lane_sums(const Verifying *v, ExprId sum) {
   return v->lanes != NO_DIRECTION && !(v->k->exprs[sum].reduced >> v->lanes & 1);
@@ -46,7 +42,7 @@ static bool begin_sum(Verifying *v, const LoopNode *n, bool *is_in_scope, bool *
 
 static bool begin_total(Verifying *v, const LoopNode *n, const Root *root) {
   SumState *s = sum_of(v, root);
-  if (n->count != v->plan->rows * nvectors(v) || n->is_row != (v->plan->rows > 1) || v->k->is_f64)
+  if (n->count != v->plan->rows * nvectors(v) || v->k->is_f64)
     return verify_fail(v, n, "only sums of f32 have totals, and they need a total for each row and vector");
   if (s->has_total || v->done[effect_of(v, root, EFFECT_PREPARED)])
     return verify_fail(v, n, "the sum has already begun");
@@ -58,12 +54,11 @@ bool verify_begin_sum(Verifying *v, const LoopNode *n) {
   if (!root) return false;
   if (n->sum == SUM_TOTAL) return begin_total(v, n, root);
   SumState *s = sum_of(v, root);
-  const bool is_scalar = n->sum == SUM_SCALAR, is_row = !is_scalar && v->plan->rows > 1;
+  const bool is_scalar = n->sum == SUM_SCALAR;
   if (!is_scalar && n->sum != SUM_ACCUMULATOR)
     return verify_fail(v, n, "its sum must be an accumulator or a scalar in registers");
-  const int count = is_scalar ? 1 : naccumulators(v) * nvectors(v);
+  const int count = is_scalar ? 1 : tree_naccumulators(v->t) * nvectors(v);
   if (n->count != count) return verify_fail(v, n, "it has %d accumulators, expected %d", n->count, count);
-  if (n->is_row != is_row) return verify_fail(v, n, "is_row must be set if, and only if, a step computes several rows");
   if (s->has_accumulator || v->done[effect_of(v, root, EFFECT_DONE)])
     return verify_fail(v, n, "the sum has already begun");
   s->accumulator = n;
@@ -237,8 +232,7 @@ bool verify_end_run(Verifying *v, const LoopNode *n) {
   if (!s->has_accumulator || !s->has_total || s->depth != depth_of_end(v))
     return verify_fail(v, n, "the run must begin in the same list of nodes, with a total before it");
   if (!s->is_accumulating) return verify_fail(v, n, "the run has already ended");
-  if (n->count != naccumulators(v) || n->is_row != (v->plan->rows > 1) ||
-      n->accumulator != accumulator_of_end(v, v->plan->rows > 1))
+  if (n->is_row != (v->plan->rows > 1) || n->accumulator != accumulator_of_end(v, v->plan->rows > 1))
     return verify_fail(v, n, "it must add all accumulators of the sum to the total");
   if (!has_operands(v, root, EFFECT_DONE)) return verify_fail(v, n, "no operands are added to the sum before it");
   s->is_accumulating = false;
@@ -252,7 +246,7 @@ static bool verify_end_form(Verifying *v, const LoopNode *n) {
   const AccumulatorChoice accumulator =
       v->plan->rows > 1 && !is_of_row ? ACCUMULATOR_FIRST : accumulator_of_end(v, is_of_row);
   if (is_vector && v->plan->rows > 1 && !is_in_row(v)) return verify_fail(v, n, "it must be in a loop over rows");
-  if (n->is_vector != is_vector || n->count != naccumulators(v) || n->is_row != is_row || n->accumulator != accumulator)
+  if (n->is_vector != is_vector || n->is_row != is_row || n->accumulator != accumulator)
     return verify_fail(v, n, "it must take all accumulators of the sum");
   return true;
 }
@@ -269,7 +263,7 @@ bool verify_end_sum(Verifying *v, const LoopNode *n) {
   if (!*is_open || (s->has_total && s->has_accumulator)) return verify_fail(v, n, "the sum has already ended");
   if (!has_operands(v, root, s->has_total ? EFFECT_PREPARED : EFFECT_DONE))
     return verify_fail(v, n, "no operands are added to the sum before it");
-  if (n->sum == SUM_SCALAR && (n->count || n->is_row || n->is_vector || n->accumulator != ACCUMULATOR_ONLY))
+  if (n->sum == SUM_SCALAR && (n->is_row || n->is_vector || n->accumulator != ACCUMULATOR_ONLY))
     return verify_fail(v, n, "a scalar sum has no lanes, rows or accumulators");
   if (n->sum != SUM_SCALAR && !verify_end_form(v, n)) return false;
   *is_open = false;

@@ -56,34 +56,21 @@ static const Index *take_last(const Index **tests) {
 static bool verify_bounds(Verifying *v, const LoopNode *n) {
   const bool is_load = v->k->exprs[n->expr].op == EXPR_LOAD && n->load != LOAD_SPILLED;
   const Access *a = &v->k->accesses[n->access];
-  const int lane_axis = n->is_vector ? loop_lane_axis(v->plan) : -1;
+  const Bound *of_lanes = node_lane_bound(v->t, n);
   const Index *tests = n->inside;
-  bool has_lanes = false;
   if (!verify_index(v, n, n->inside) || !verify_index(v, n, n->within)) return false;
   if (is_load && access_has_conditions(v->k, a) && n->address.base != BASE_TENSOR)
     return verify_fail(
         v, n, "a load with conditions must be relative to its tensor: a row pointer may point outside of the tensor");
   for (size_t i = is_load ? a->nbounds : 0; i-- > 0;) {
     const Bound *b = &a->bounds[i];
-    if (bound_always_holds(v->k, b)) continue;
-    if (lane_axis < 0 || !b->factor[lane_axis]) {
-      if (!is_test_of(v, take_last(&tests), b))
-        return verify_fail(v, n,
-                           "its condition must test its access's bounds in order: 0 <= index < %lld for bound %zu",
-                           (long long)b->extent, i);
-      continue;
-    }
-    has_lanes = true;
-    if (!n->within || n->factor != b->factor[lane_axis] || n->extent != b->extent || !is_index_of(v, n->within, b))
-      return verify_fail(
-          v, n,
-          "its condition on lanes has factor %lld and extent %lld, expected the index of bound %zu of its "
-          "access, factor %lld and extent %lld",
-          (long long)n->factor, (long long)n->extent, i, (long long)b->factor[lane_axis], (long long)b->extent);
+    if (b != of_lanes && !bound_always_holds(v->k, b) && !is_test_of(v, take_last(&tests), b))
+      return verify_fail(v, n, "its condition must test its access's bounds in order: 0 <= index < %lld for bound %zu",
+                         (long long)b->extent, i);
   }
-  const bool has_none = !n->within && !n->factor && !n->extent;
-  return (!tests && (has_lanes || has_none)) ||
-         verify_fail(v, n, "it has a condition that tests no bound of its access");
+  if (of_lanes ? !n->within || !is_index_of(v, n->within, of_lanes) : n->within != NULL)
+    return verify_fail(v, n, "its condition on lanes must have the index of the bound that varies from lane to lane");
+  return !tests || verify_fail(v, n, "it has a condition that tests no bound of its access");
 }
 
 // Loads
@@ -205,10 +192,8 @@ static bool verify_partial_address(Verifying *v, const LoopNode *n, const Expr *
   const Linear others = partial_index(v, e, 1U << v->vector), step = linear_of(v, n->step);
   linear_add_all(&stride, &others, -1);
   for (int i = 0; i < stride.nterms; i++) stride.terms[i].var = loop_var(VAR_NONE);
-  if (!n->step || !linear_equals(&step, &stride))
-    return verify_fail(v, n, "its step must be the stride from lane to lane");
-  return n->is_strided == !index_is(n->step, 1) ||
-         verify_fail(v, n, "is_strided must be set if, and only if, the stride from lane to lane is not 1");
+  return (n->step && linear_equals(&step, &stride)) ||
+         verify_fail(v, n, "its step must be the stride from lane to lane");
 }
 
 bool verify_combine(Verifying *v, const LoopNode *n) {

@@ -100,8 +100,6 @@ void add_bounds(Recipe *r, LoopNode *load, const Access *a) {
     const Index *index = add_factors(r, b->factor, NULL, b->offset);
     if (lane_axis >= 0 && b->factor[lane_axis]) {
       load->within = index;
-      load->factor = b->factor[lane_axis];
-      load->extent = b->extent;
     } else {
       const Index *test = index_of(&r->b, INDEX_LESS, index, number(r, b->extent));
       load->inside = load->inside ? index_of(&r->b, INDEX_BOTH, load->inside, test) : test;

@@ -78,8 +78,7 @@ void add_steps(Recipe *r, int rows, const Index *columns_end) {
                                  .end = var(r, VAR_END, 0),
                                  .step = number(r, rows),
                                  .is_whole = true}));
-  add(r,
-      (LoopNode){.kind = NODE_STEP, .count = has_rows(r) ? rows : 0, .has_columns = columns_end, .end = columns_end});
+  add(r, (LoopNode){.kind = NODE_STEP, .count = has_rows(r) ? rows : 0, .end = columns_end});
   close_body(r);
 }
 

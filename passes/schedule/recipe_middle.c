@@ -118,7 +118,6 @@ static void finish_sum(Recipe *r, ExprId id) {
                     .sum = has_totals ? SUM_TOTAL : SUM_ACCUMULATOR,
                     .expr = id,
                     .is_vector = true,
-                    .count = has_rows(r) ? r->loop->rows : 1,
                     .accumulator = has_rows(r) ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY});
 }
 

@@ -141,7 +141,7 @@ static bool suits_tiles(const Loop *loop) {
 }
 
 static void build_tile(Recipe *r) {
-  add(r, (LoopNode){.kind = NODE_STEP, .is_tile = true});
+  add(r, (LoopNode){.kind = NODE_STEP});
 }
 
 const RecipeInfo recipe_tiles = {.name = "tiles",

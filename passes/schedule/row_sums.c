@@ -37,7 +37,7 @@ static int naccumulators(const Recipe *r) {
 }
 
 void begin_sum(Recipe *r, ExprId id, SumPlace sum, int count) {
-  add(r, (LoopNode){.kind = NODE_BEGIN_SUM, .sum = sum, .expr = id, .count = count, .is_row = has_rows(r)});
+  add(r, (LoopNode){.kind = NODE_BEGIN_SUM, .sum = sum, .expr = id, .count = count});
 }
 
 void begin_accumulator(Recipe *r, ExprId id) {
@@ -57,7 +57,6 @@ void end_run(Recipe *r, ExprId id) {
   if (is_exact_in_f32(r, id)) return;
   add(r, (LoopNode){.kind = NODE_END_RUN,
                     .expr = id,
-                    .count = naccumulators(r),
                     .is_row = has_rows(r),
                     .accumulator = has_rows(r) ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY});
 }
@@ -67,7 +66,6 @@ static void end_sum(Recipe *r, ExprId id, bool has_totals) {
   add(r, (LoopNode){.kind = NODE_END_SUM,
                     .sum = has_totals && !is_exact_in_f32(r, id) ? SUM_TOTAL : SUM_ACCUMULATOR,
                     .expr = id,
-                    .count = naccumulators(r),
                     .is_row = is_row,
                     .accumulator = is_row        ? ACCUMULATOR_OF_ROW
                                    : has_rows(r) ? ACCUMULATOR_FIRST

@@ -92,8 +92,8 @@ static void make_combine(Recipe *r, ExprId id) {
   if (loop_nblocks(r->k, &r->schedule->loops[e->loop]) > 0) node.end = ncut_blocks(r, e->loop);
   if (is_vector) {
     const Index *stride = partial_stride(r, e, v);
-    node.address.index = plus(r, node.address.index, times(r, r->lane, stride));
-    node.is_strided = !index_is(stride, 1);
+    node.address.index =
+        index_of(&r->b, INDEX_ADD, node.address.index, index_of(&r->b, INDEX_MULTIPLY, r->lane, stride));
     node.step = stride;
   }
   add(r, node);
@@ -202,10 +202,9 @@ void store_vector(Recipe *r, const Root *root) {
   }
   node.uses_all_lanes = is_of_panel(r, a);
   node.has_fewer_lanes = r->is_tail && !node.uses_all_lanes;
-  node.is_strided = !is_dense(r, a);
   node.step = lane_step(r, a);
   node.address = lanes_address(r, root->access, root_level(r, root));
-  node.has_near_rows = node.is_strided && has_near_rows(r, &node.address);
+  node.has_near_rows = has_near_rows(r, &node.address);
   const bool is_open = open_wanted(r, root->access);
   add(r, node);
   if (is_open) close_body(r);

@@ -162,9 +162,9 @@ static void walk_step(Walk *w, const LoopNode *n) {
   const Var first = {loop->tile ? VAR_BEGIN : VAR_OUTER, 0}, end = {VAR_END, 0};
   const uint64_t first_value = walk_get_var(w, first), end_value = loop->tile ? walk_get_var(w, end) : 0;
   const uint64_t nlanes = walk_index(w, n->value);
-  const uint64_t column = n->has_columns ? walk_var(w, VAR_COLUMN) : 0;
-  const uint64_t column_end = n->has_columns ? walk_index(w, n->end) : 0;
-  if (n->has_columns != (loop->columns != 0) || !n->count != (loop->rows <= 1) || !n->value != !n->has_fewer_lanes)
+  const uint64_t column = n->end ? walk_var(w, VAR_COLUMN) : 0;
+  const uint64_t column_end = n->end ? walk_index(w, n->end) : 0;
+  if (!n->end != !loop->columns || !n->count != (loop->rows <= 1) || !n->value != !n->has_fewer_lanes)
     walk_fail(w, "the parameters of the step are not those of its loop");
   pass_partials(w, false);
   if (w->has_failed) return;
@@ -174,8 +174,8 @@ static void walk_step(Walk *w, const LoopNode *n) {
   if (loop->tile) walk_declare_var(w, end, end_value);
   if (n->count) walk_declare_var(w, (Var){VAR_ROWS, 0}, (uint64_t)n->count);
   if (n->value) walk_declare_var(w, (Var){VAR_LANES, 0}, nlanes);
-  if (n->has_columns) walk_declare_var(w, (Var){VAR_COLUMN, 0}, column);
-  if (n->has_columns) walk_declare_var(w, (Var){VAR_COLUMN_END, 0}, column_end);
+  if (n->end) walk_declare_var(w, (Var){VAR_COLUMN, 0}, column);
+  if (n->end) walk_declare_var(w, (Var){VAR_COLUMN_END, 0}, column_end);
   walk_nodes(w, n->has_fewer_lanes ? w->tree->tail_step : w->tree->step);
   walk_leave(w, outside);
   exchange_functions(w);

@@ -26,7 +26,7 @@ static double combine_numbers(Walk *w, const LoopNode *n, double a, double b) {
 
 void walk_begin_sum(Walk *w, const LoopNode *n) {
   const Family family = n->sum == SUM_ACCUMULATOR ? OF_ACCUMULATOR : OF_TOTAL;
-  const bool is_array = n->sum != SUM_SCALAR && (n->count != 1 || n->is_row), is_f64 = node_is_f64(w->tree, n);
+  const bool is_array = n->sum != SUM_SCALAR && n->count != 1, is_f64 = node_is_f64(w->tree, n);
   if (n->sum == SUM_SCALAR) {
     walk_declare(w, family, n->expr, CELL_F64)->lanes.f64[0] = identity_of(w, n);
   } else if (!is_array) {
@@ -124,7 +124,7 @@ void walk_update(Walk *w, const LoopNode *n) {
 static void merge_accumulators(Walk *w, const LoopNode *n, bool is_f64, int row, int first, int count, Lanes *y) {
   const CellType type = vector_cell(is_f64);
   if (row != PLAIN) *y = walk_read(w, OF_ACCUMULATOR, n->expr, row, type)->lanes;
-  else if (n->count == 1) *y = walk_read(w, OF_ACCUMULATOR, n->expr, PLAIN, type)->lanes;
+  else if (tree_naccumulators(w->tree) == 1) *y = walk_read(w, OF_ACCUMULATOR, n->expr, PLAIN, type)->lanes;
   else if (count == 1) *y = walk_read(w, OF_ACCUMULATOR, n->expr, first, type)->lanes;
   else {
     Lanes a, b;
@@ -138,7 +138,7 @@ static void end_run(Walk *w, const LoopNode *n, int row) {
   const bool is_widened = node_is_widened(w->tree, n);
   Lanes merged, wide;
   Lanes *total = &walk_read(w, OF_TOTAL, n->expr, row, vector_cell(is_widened))->lanes;
-  merge_accumulators(w, n, false, row, 0, n->count, &merged);
+  merge_accumulators(w, n, false, row, 0, tree_naccumulators(w->tree), &merged);
   if (is_widened) lanes_widen(&wide, &merged);
   combine(w, n, is_widened, total, total, is_widened ? &wide : &merged);
 }
@@ -161,7 +161,7 @@ static double sum_of_lanes(Walk *w, const LoopNode *n, int row) {
     return sum;
   }
   const bool is_f64 = node_is_f64(w->tree, n), is_widened = is_f64 && !w->k->is_f64;
-  merge_accumulators(w, n, w->k->is_f64, row, 0, n->count, &merged);
+  merge_accumulators(w, n, w->k->is_f64, row, 0, tree_naccumulators(w->tree), &merged);
   if (is_widened) lanes_widen(&wide, &merged);
   if (!lanes_fold(reduction, is_f64, is_widened ? &wide : &merged, &sum)) walk_fail(w, "nothing sums up lanes");
   return sum;
@@ -182,7 +182,7 @@ void walk_end_sum(Walk *w, const LoopNode *n) {
     const double total = walk_read(w, OF_TOTAL, n->expr, PLAIN, CELL_F64)->lanes.f64[0];
     lanes_set(is_f64, &walk_declare(w, OF_VALUE, n->expr, type)->lanes, total);
   } else if (n->is_row) {
-    walk_declare_array(w, OF_VALUE, n->expr, type, n->count);
+    walk_declare_array(w, OF_VALUE, n->expr, type, tree_naccumulators(w->tree));
     const int rows = (int)walk_var(w, VAR_ROWS);
     for (int r = 0; r < rows; r++) {
       const double sum = sum_of_lanes(w, n, r);
@@ -250,7 +250,7 @@ void walk_reduce_partial(Walk *w, const LoopNode *n) {
 
 static void combine_vectors(Walk *w, const LoopNode *n, uint64_t npartials, Lanes *total) {
   const Type type = w->k->accesses[n->access].type;
-  const uint64_t step = n->is_strided ? walk_index(w, n->step) : 1;
+  const uint64_t step = walk_index(w, n->step);
   const int count = walk_nlanes(w, n);
   for (uint64_t b = 0; b < npartials && !w->has_failed; b++) {
     Lanes part;

@@ -99,7 +99,13 @@ static void load_within(Walk *w, const LoopNode *n, Pointer p, uint64_t step, La
   const Access *a = &w->k->accesses[n->access];
   const int nlanes = is_inside(w, n) ? walk_nlanes(w, n) : 0;
   int count;
-  const int first = lanes_within(walk_index(w, n->within), n->factor, n->extent, nlanes, &count);
+  const Bound *bound = node_lane_bound(w->tree, n);
+  if (!bound) {
+    walk_fail(w, "tests lanes, but no bound varies from lane to lane");
+    return;
+  }
+  const int64_t factor = bound->factor[loop_lane_axis(w->tree->plan)];
+  const int first = lanes_within(walk_index(w, n->within), factor, bound->extent, nlanes, &count);
   p.at += (uint64_t)first * step;
   if (count) walk_load(w, a->type, walk_arithmetic(w), y, p, (Elements){.step = step, .count = count});
   else lanes_set(walk_arithmetic(w), y, outside_of(w, a));
@@ -286,9 +292,8 @@ static void store_vector(Walk *w, const LoopNode *n) {
     return;
   }
   const int count = walk_nlanes(w, n);
-  const uint64_t step = n->is_strided ? walk_index(w, n->step) : 1;
-  if (is_streamed(w, n, id, &p) && (n->has_fewer_lanes || n->is_strided))
-    walk_fail(w, "streams less than a whole vector");
+  const uint64_t step = walk_index(w, n->step);
+  if (is_streamed(w, n, id, &p) && (n->has_fewer_lanes || step != 1)) walk_fail(w, "streams less than a whole vector");
   walk_store(w, a->type, walk_arithmetic(w), p, walk_vector(w, n->expr, &buffer),
              (Elements){.step = step, .count = count});
 }

@@ -67,7 +67,7 @@ static ExprId operand_of(const TreePrinter *l, const LoopNode *n) {
 
 // Combines `count` of a sum's accumulators, from `first` on, to one vector, pairwise.
 static void add_merged(TreePrinter *l, const LoopNode *n, int first, int count) {
-  if (n->accumulator != ACCUMULATOR_ONLY || n->count == 1) {
+  if (n->accumulator != ACCUMULATOR_ONLY || tree_naccumulators(l->t) == 1) {
     say(l, n, "acc_%e%r");
   } else if (count == 1) {
     tree_printf(l, "acc_%s[%d]", l->name[n->expr], first);
@@ -152,7 +152,7 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 'i': add_number(l->out, reductions[node_reduction(l->t, n)].identity, node_is_f64(l->t, n)); return;
   case 'r': add(l, accumulator_indices[n->accumulator]); return; // the accumulator's index
   case 'g': say(l, n, sums[n->sum]); return;
-  case 'G': add_merged(l, n, 0, n->count); return;
+  case 'G': add_merged(l, n, 0, tree_naccumulators(l->t)); return;
   case 'R': add(l, n->is_row ? "UNROLL for (int r = 0; r < rows; r++) " : ""); return;
   case 'f': say(l, n, flag_tests[n->flag]); return;
   default: abort(); // an unknown directive in a line below
@@ -269,7 +269,9 @@ static void add_load_within(TreePrinter *l, const LoopNode *n) {
 static void print_lanes_within(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
   say(l, n, "const v_span within_%e = v_within((ptrdiff_t)%j, ");
-  tree_printf(l, "%lld, %lld, ", (long long)n->factor, (long long)n->extent);
+  const Bound *bound = node_lane_bound(l->t, n);
+  if (!bound) return; // never in a verified tree
+  tree_printf(l, "%lld, %lld, ", (long long)bound->factor[loop_lane_axis(l->t->plan)], (long long)bound->extent);
   const char *const lanes = n->has_fewer_lanes ? "n" : "16";
   if (n->inside) say(l, n, "%I ? ");
   tree_printf(l, n->inside ? "%s : 0);\n" : "%s);\n", lanes);
@@ -407,7 +409,7 @@ static void print_combine(TreePrinter *l, const LoopNode *n) {
         n->is_vector ? "%ffor (size_t b = 0; b < %E; b++) total_%e = d_%c(total_%e, "
                      : "%ffor (size_t b = 0; b < %E; b++) total_%e = f64_%c(total_%e, (double)%[");
     if (n->is_vector) say(l, n, is_f64 ? "d_" : "d_from_v(v_");
-    if (n->is_vector) say(l, n, n->is_strided ? "gather%n(%@%S%N)" : "load%n(%@%N)");
+    if (n->is_vector) say(l, n, node_is_strided(n) ? "gather%n(%@%S%N)" : "load%n(%@%N)");
     add(l, n->is_vector && !is_f64 ? "));\n" : ");\n");
   }
   const char *const narrowed = n->is_vector ? "const %K %e = v_from_d(total_%e);" : "const %k %e = (float)(total_%e);";
@@ -422,7 +424,7 @@ static void print_begin_sum(TreePrinter *l, const LoopNode *n) {
   const bool is_total = n->sum == SUM_TOTAL, is_run = !is_total && loop_runs(l->k, plan).middle_run;
   if (n->sum == SUM_SCALAR) {
     say_line(l, n, "double total_%e = %i;");
-  } else if (n->count == 1 && !n->is_row) {
+  } else if (n->count == 1) {
     say_line(l, n, is_total ? "%V total_%e = %p_set(%i);" : "%V acc_%e = %p_set(%i);");
   } else {
     if (is_run && plan->is_product && plan->vectors > FEW_VECTORS) say_line(l, n, "V_LEAVE(total_%e);");
@@ -455,7 +457,11 @@ static void print_end_sum(TreePrinter *l, const LoopNode *n) {
     say_line(l, n, node_is_widened(l->t, n) ? "const %K %e = v_from_d(%g);" : "const %K %e = %g;");
     return;
   }
-  if (n->is_row) say_line(l, n, "%k %e[%#];");
+  if (n->is_row) {
+    begin_line(l);
+    say(l, n, "%k %e");
+    tree_printf(l, "[%d];\n", tree_naccumulators(l->t));
+  }
   begin_line(l);
   say(l, n, n->is_row ? "%R%e[r] = " : "const %k %e = ");
   if (n->sum == SUM_SCALAR) say(l, n, "(%k)total_%e;\n");
@@ -488,7 +494,7 @@ static void add_vector_store(TreePrinter *l, const LoopNode *n, const char *how)
   const char memory = access_prefix(l, access_of(l, n)->type);
   const bool converts = memory != l->prefix;
   tree_printf(l, "%c_%s", memory, how);
-  say(l, n, n->is_strided ? "%n%t(%M%S, " : "%n%t(%M, ");
+  say(l, n, node_is_strided(n) ? "%n%t(%M%S, " : "%n%t(%M, ");
   if (converts) tree_printf(l, "%c_from_%c(", memory, l->prefix);
   say(l, n, converts ? "%o)%N);\n" : "%o%N);\n");
 }
@@ -501,7 +507,7 @@ static void print_vector_store(TreePrinter *l, const LoopNode *n) {
     begin_line(l);
     add(l, "else ");
   }
-  add_vector_store(l, n, n->is_strided ? "scatter" : "store");
+  add_vector_store(l, n, node_is_strided(n) ? "scatter" : "store");
 }
 
 static void print_store(TreePrinter *l, const LoopNode *n) {
@@ -644,9 +650,9 @@ static void print_step_call(TreePrinter *l, const LoopNode *n) {
   add(l, "(a");
   l->mentions_args = true;
   print_partial_parameters(l, true);
-  add(l, n->is_tile ? ", begin, end" : ", o");
+  add(l, l->t->plan->tile ? ", begin, end" : ", o");
   if (n->count) say(l, n, ", %#");
-  if (n->has_columns) say(l, n, ", c, %E");
+  if (n->end) say(l, n, ", c, %E");
   if (n->value) say(l, n, ", (int)%X");
   add(l, ");\n");
 }
