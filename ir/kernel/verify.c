@@ -1,6 +1,7 @@
 // Verifies expressions, then accesses, then stores. Each check relies on the checks before.
 #include "ir/kernel/verify.h"
 
+#include "ir/graph/open_dims.h"
 #include "ir/kernel/verifying.h"
 #include "ir/support/escape.h"
 
@@ -115,27 +116,71 @@ static bool verify_exprs(const KernelVerifying *v) {
 
 // Accesses
 
-// Number of elements of the tensor or temporary; for a mask, of bits.
-static int64_t memory_nelems(const KernelVerifying *v, const Access *a) {
-  if (a->value) return shape_nelems(&a->value->shape);
-  const Temporary *t = &v->temporaries[a->temporary];
-  return access_is_mask(a) ? t->nelems * 8 : t->nelems;
+// A sum of numbers that depend on open dims.
+typedef struct OpenSum {
+  int count;
+  int64_t number[3 * MAX_AXES + 4]; // at the hints
+  Monomial monomial[3 * MAX_AXES + 4];
+} OpenSum;
+
+static void add_number(OpenSum *s, int64_t number, Monomial monomial) {
+  int i = 0;
+  while (i < s->count && s->monomial[i] != monomial) i++;
+  if (i == s->count) s->number[s->count++] = 0;
+  s->monomial[i] = monomial;
+  s->number[i] += number;
 }
 
-// The last accessed element, or bit of a mask. Along bounds, the last index is the tensor's last.
-static int64_t last_element(const Kernel *k, const Access *a) {
-  int64_t last = access_is_mask(a) ? a->offset * 8 : a->offset;
+// Whether monomial a divides monomial b.
+static bool is_divisor(const Kernel *k, Monomial a, Monomial b) {
+  for (size_t i = 0; a && i < k->graph->ndims; i++)
+    if (monomial_exponent(a, i) > monomial_exponent(b, i)) return false;
+  return true;
+}
+
+// Whether the sum is at most 0 for all values of the open dims. A sufficient condition: negative numbers must outweigh
+// each positive number. Open dims are at least 1, so N * M * c is at least N * c: a negative number with monomial N * M
+// outweighs positive numbers with monomial N.
+static bool is_never_positive(const Kernel *k, OpenSum s) {
+  for (int i = 0; i < s.count; i++) s.number[i] = kernel_factor(k, s.number[i], s.monomial[i]);
+  for (int i = 0; i < s.count; i++) {
+    for (int j = 0; j < s.count && s.number[i] > 0; j++) {
+      if (s.number[j] >= 0 || !is_divisor(k, s.monomial[i], s.monomial[j])) continue;
+      const int64_t both = s.number[i] < -s.number[j] ? s.number[i] : -s.number[j];
+      s.number[i] -= both;
+      s.number[j] += both;
+    }
+    if (s.number[i] > 0) return false;
+  }
+  return true;
+}
+
+// Adds the distance from the first element along an axis to the last; of a mask, in bits and whole vectors.
+static void add_axis(const Kernel *k, const Access *a, int axis, OpenSum *last) {
+  const Axis *own = &k->axes[axis];
+  const bool is_mask = access_is_mask(a), is_bits = is_mask && a->stride[axis] == 1;
+  const int64_t stride = a->stride[axis] * (is_mask && !is_bits ? 8 : 1);
+  const int64_t whole = (own->extent + LANES - 1) / LANES * LANES;
+  if (a->panel_axis == axis + 1) {
+    add_number(last, (whole - LANES) * stride, a->stride_monomial[axis]);
+    add_number(last, LANES - 1, 0);
+  } else if (stride) {
+    add_number(last, (is_bits ? whole : own->extent) * stride, own->monomial + a->stride_monomial[axis]);
+    add_number(last, -stride, a->stride_monomial[axis]);
+  }
+}
+
+// The number of the last accessed element, or bit of a mask. Along bounds, the last index is the tensor's last.
+static OpenSum last_element(const Kernel *k, const Access *a) {
+  OpenSum last = {0};
   AxisSet axes = (1U << k->naxes) - 1;
+  add_number(&last, access_is_mask(a) ? a->offset * 8 : a->offset, a->offset_monomial);
   for (size_t i = 0; i < a->nbounds; i++) {
-    last += a->bounds[i].stride * (a->bounds[i].extent - 1 - a->bounds[i].offset);
+    add_number(&last, a->bounds[i].stride * (a->bounds[i].extent - 1 - a->bounds[i].offset), 0);
     axes &= ~bound_axes(&a->bounds[i]);
   }
-  for (int axis = 0; axis < k->naxes; axis++) {
-    const bool is_in_bytes = access_is_mask(a) && a->stride[axis] != 1;
-    if (!(axes >> axis & 1)) continue;
-    if (a->panel_axis == axis + 1) last += (k->axes[axis].extent - 1) / LANES * LANES * a->stride[axis] + LANES - 1;
-    else last += (k->axes[axis].extent - 1) * a->stride[axis] * (is_in_bytes ? 8 : 1);
-  }
+  for (int axis = 0; axis < k->naxes; axis++)
+    if (axes >> axis & 1) add_axis(k, a, axis, &last);
   return last;
 }
 
@@ -144,6 +189,35 @@ static int64_t first_element(const Access *a) {
   int64_t first = a->offset;
   for (size_t i = 0; i < a->nbounds; i++) first -= a->bounds[i].stride * a->bounds[i].offset;
   return first;
+}
+
+// The number of elements of partial results has no monomial of its own, and is compared at the hints.
+static bool verify_reach(const KernelVerifying *v, AccessId id) {
+  const Kernel *k = v->k;
+  const Access *a = &k->accesses[id];
+  const Temporary *t = a->value ? NULL : &v->temporaries[a->temporary];
+  const int64_t nelems = (t ? t->nelems : shape_nelems(&a->value->shape)) * (access_is_mask(a) ? 8 : 1);
+  const OpenSum last = last_element(k, a);
+  OpenSum beyond = last;
+  int64_t at_hints = 0;
+  for (int i = 0; i < last.count; i++) at_hints += last.number[i];
+  add_number(&beyond, 1, 0);
+  add_number(&beyond, -nelems, t ? t->monomial : shape_monomial(&a->value->shape));
+  const bool is_inside = t && t->reduction ? at_hints < nelems : is_never_positive(k, beyond);
+  if (first_element(a) >= 0 && is_inside) return true;
+  return wrong_access(v, id, "it reaches elements %lld to %lld, expected 0 to %lld for all values of open dims",
+                      (long long)first_element(a), (long long)at_hints, (long long)nelems - 1);
+}
+
+// The rows of a mask and the number of panels must be known to be whole.
+static bool verify_whole(const KernelVerifying *v, AccessId id, int axis) {
+  const Kernel *k = v->k;
+  const Access *a = &k->accesses[id];
+  const bool is_bits = access_is_mask(a) && a->stride[axis] == 1;
+  if (!k->axes[axis].monomial) return true;
+  if (is_bits && kernel_factor(k, k->axes[axis].extent, k->axes[axis].monomial) % LANES)
+    return wrong_access(v, id, "the rows of its bit mask may end in the middle of a byte");
+  return a->panel_axis != axis + 1 || wrong_access(v, id, "the number of its panels must not depend on an open dim");
 }
 
 // Along an axis with a factor, the access's stride must be the bound's stride times the factor. Sets *bounded to these
@@ -195,11 +269,9 @@ static bool verify_access(const KernelVerifying *v, AccessId id) {
       return wrong_access(v, id, "its stride along %s is %lld, expected at least 0 without a bound", k->axes[axis].name,
                           (long long)a->stride[axis]);
     if (!k->axes[axis].extent) return true; // the access has no elements
+    if (!verify_whole(v, id, axis)) return false;
   }
-  if (first_element(a) < 0 || last_element(k, a) >= memory_nelems(v, a))
-    return wrong_access(v, id, "it reaches elements %lld to %lld, expected 0 to %lld", (long long)first_element(a),
-                        (long long)last_element(k, a), (long long)memory_nelems(v, a) - 1);
-  return true;
+  return verify_reach(v, id);
 }
 
 // Loads with a computed offset are not checked: the operator that computes the offset clamps it to the tensor.

@@ -1,8 +1,7 @@
 // The verifiers of kernels and schedules, as graph_verify for graphs. Later passes and printers rely on these checks.
 //
 // They return false after describing the first defect in `why`, for developers of ngrad: an unsound kernel or schedule
-// is a bug in a pass. Numbers that depend on open dims are checked at the hints only. Out of memory: false, with
-// why->out_of_memory set.
+// is a bug in a pass. Out of memory: false, with why->out_of_memory set.
 #ifndef NGRAD_IR_KERNEL_VERIFY_H
 #define NGRAD_IR_KERNEL_VERIFY_H
 
@@ -11,7 +10,7 @@
 // Whether a kernel that is not scheduled yet is sound:
 // - the arguments of each expression are earlier expressions, and determine the axes over which it varies;
 // - masks are used as masks, and other expressions are not;
-// - each access stays within its tensor, except loads with a computed offset;
+// - each access stays within its tensor for all values of open dims, except loads with a computed offset;
 // - no two indices store the same element;
 // - no expression reads temporaries or partial results.
 bool kernel_verify(const Kernel *k, Text *why);

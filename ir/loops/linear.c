@@ -1,8 +1,6 @@
 // Converts indices to sums of terms, and compares the sums.
 #include "ir/loops/linear.h"
 
-#include "ir/graph/open_dims.h"
-
 static bool is_alike(const Term *a, const Term *b) {
   return a->monomial == b->monomial && a->of_loop == b->of_loop && a->loop == b->loop && a->var.kind == b->var.kind &&
          a->var.of == b->var.of && a->divisor == b->divisor;
@@ -138,33 +136,6 @@ int64_t linear_factor(const Linear *l, VarKind kind) {
   return factor;
 }
 
-// Whether monomial a divides monomial b.
-static bool is_divisor(const Kernel *k, Monomial a, Monomial b) {
-  for (size_t i = 0; a && i < k->graph->ndims; i++)
-    if (monomial_exponent(a, i) > monomial_exponent(b, i)) return false;
-  return true;
-}
-
-// Negative terms must outweigh each positive term. Open dims are at least 1, so N * M * c is at least N * c: a negative
-// term with monomial N * M outweighs positive terms with monomial N. factor[i] is term i's literal factor.
-bool linear_is_never_positive(const Kernel *k, const Linear *l) {
-  int64_t factor[MOST_TERMS];
-  for (int i = 0; i < l->nterms; i++) {
-    if (l->terms[i].var.kind || l->terms[i].of_loop) return false;
-    factor[i] = kernel_factor(k, l->terms[i].number, l->terms[i].monomial);
-  }
-  for (int i = 0; i < l->nterms; i++)
-    for (int j = 0; j < l->nterms && factor[i] > 0; j++) {
-      if (factor[j] >= 0 || !is_divisor(k, l->terms[i].monomial, l->terms[j].monomial)) continue;
-      const int64_t both = factor[i] < -factor[j] ? factor[i] : -factor[j];
-      factor[i] -= both;
-      factor[j] += both;
-    }
-  for (int i = 0; i < l->nterms; i++)
-    if (factor[i] > 0) return false;
-  return l->nterms >= 0;
-}
-
 bool index_equals(const Index *a, const Index *b) {
   if (!a || !b) return a == b;
   if (a->op != b->op || a->number != b->number || a->monomial != b->monomial || a->var.kind != b->var.kind ||
@@ -173,13 +144,6 @@ bool index_equals(const Index *a, const Index *b) {
   for (int i = 0; i < 3; i++)
     if (!index_equals(a->args[i], b->args[i])) return false;
   return true;
-}
-
-bool index_is_least(const Index *i, const Index **x, const Index **y) {
-  if (i->op != INDEX_CHOOSE || i->args[0]->op != INDEX_LESS) return false;
-  *x = i->args[1];
-  *y = i->args[2];
-  return index_equals(i->args[0]->args[0], *x) && index_equals(i->args[0]->args[1], *y);
 }
 
 bool index_is_var(const Index *i, Var var) {

@@ -31,14 +31,9 @@ void linear_add_index(Linear *l, const Index *i, VarMeaning meaning, const void 
 
 bool linear_equals(const Linear *a, const Linear *b);
 int64_t linear_factor(const Linear *l, VarKind kind); // the number of a term with a variable of this kind; 0: none
-// Whether a sum without variables is at most 0 for all values of the open dims, which are at least 1. A sufficient
-// condition: false means not known.
-bool linear_is_never_positive(const Kernel *k, const Linear *l);
 
 bool index_equals(const Index *a, const Index *b); // structural equality
 bool index_is_var(const Index *i, Var var);
 bool index_is_literal(const Index *i); // a number that depends on no open dim
-// Whether the index is x < y ? x : y; sets *x and *y.
-bool index_is_least(const Index *i, const Index **x, const Index **y);
 
 #endif

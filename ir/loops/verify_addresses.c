@@ -1,4 +1,5 @@
-// Verifies addresses: each has its element's index, and stays inside of its tensor.
+// Verifies addresses: each has its element's index. That elements are inside of their tensors is a property of the
+// kernel (ir/kernel/verify.h).
 #include "ir/loops/verifying.h"
 
 // The index of an element in the access's memory as a function of the indices on these axes; for a mask, of its byte.
@@ -14,64 +15,6 @@ Linear access_index(const Verifying *v, AccessId id, AxisSet axes) {
                             .var = {VAR_AXIS, (uint32_t)axis},
                             .divisor = axis == bits ? 8 : 1});
   return l;
-}
-
-// Adds the distance from the first element along an axis to the last, in units of 1 / `unit` element. False, with a
-// message: the distance is not known.
-static bool add_reach(Verifying *v, const LoopNode *n, Linear *beyond, const Access *a, int axis, int64_t unit) {
-  const Axis *own = &v->k->axes[axis];
-  const bool is_bits = unit > 1 && axis == v->vector;
-  const int64_t stride = a->stride[axis] * (is_bits ? 1 : unit), whole = (own->extent + LANES - 1) / LANES * LANES;
-  if (is_bits && own->monomial && kernel_factor(v->k, own->extent, own->monomial) % LANES)
-    return verify_fail(v, n, "the rows of its bit mask may end in the middle of a byte");
-  if (a->panel_axis == axis + 1) {
-    if (own->monomial) return verify_fail(v, n, "the number of its panels must not depend on an open dim");
-    linear_add_number(beyond, (whole - LANES) * stride, a->stride_monomial[axis]);
-    linear_add_number(beyond, LANES - 1, 0);
-    return true;
-  }
-  linear_add_number(beyond, (is_bits ? whole : own->extent) * stride, own->monomial + a->stride_monomial[axis]);
-  linear_add_number(beyond, -stride, a->stride_monomial[axis]);
-  return true;
-}
-
-// Whether the last element that the access reaches along these axes is inside its memory. Masks are counted in bits, in
-// whole vectors.
-static bool verify_inside(Verifying *v, const LoopNode *n, AccessId id, AxisSet axes, int64_t nelems,
-                          Monomial monomial) {
-  const Access *a = &v->k->accesses[id];
-  const int64_t unit = access_is_mask(a) ? 8 : 1;
-  Linear beyond = {0};
-  linear_add_number(&beyond, a->offset * unit, a->offset_monomial);
-  linear_add_number(&beyond, 1, 0);
-  linear_add_number(&beyond, -nelems * unit, monomial);
-  int64_t first = a->offset;
-  for (size_t i = 0; i < a->nbounds; i++) { // along bounds, the access may reach the whole tensor
-    const Bound *b = &a->bounds[i];
-    linear_add_number(&beyond, b->stride * (b->extent - 1 - b->offset), 0);
-    first -= b->stride * b->offset;
-    axes &= ~bound_axes(b);
-  }
-  if (first < 0) return verify_fail(v, n, "it begins before the first element of its tensor");
-  for (int axis = 0; axis < v->k->naxes; axis++) {
-    if (!(axes >> axis & 1) || !a->stride[axis]) continue;
-    if (!v->k->axes[axis].extent) return true; // the access has no elements
-    if (!add_reach(v, n, &beyond, a, axis, unit)) return false;
-  }
-  return linear_is_never_positive(v->k, &beyond) || verify_fail(v, n, "it goes beyond the last element of its tensor");
-}
-
-// Loads at computed offsets are not checked: the operator that computes the offset clamps it to the tensor.
-bool verify_memory(Verifying *v, const LoopNode *n, AccessId id) {
-  const Access *a = &v->k->accesses[id];
-  const bool is_computed = n->kind == NODE_LET && v->k->exprs[n->expr].op == EXPR_LOAD && v->k->exprs[n->expr].args[0];
-  Memory *m = &v->memory[id];
-  if (m->is_inside || is_computed || a->type == TYPE_NONE) return true;
-  m->is_inside = true;
-  if (m->is_step_local) return verify_inside(v, n, id, v->inner, m->local_nelems, 0);
-  if (a->value) return verify_inside(v, n, id, ~0U, shape_nelems(&a->value->shape), shape_monomial(&a->value->shape));
-  const Temporary *t = &v->t->schedule->temporaries[a->temporary];
-  return t->reduction != EXPR_NONE || verify_inside(v, n, id, ~0U, t->nelems, t->monomial);
 }
 
 bool verify_base(Verifying *v, const LoopNode *n, Linear *base) {
@@ -101,7 +44,7 @@ bool verify_address(Verifying *v, const LoopNode *n, AccessId id, const Linear *
 
 bool verify_access(Verifying *v, const LoopNode *n, AccessId id) {
   const Linear expected = access_index(v, id, v->memory[id].is_step_local ? v->inner : ~0U);
-  return verify_address(v, n, id, &expected) && verify_memory(v, n, id);
+  return verify_address(v, n, id, &expected);
 }
 
 // Lanes

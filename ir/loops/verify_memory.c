@@ -126,7 +126,7 @@ bool verify_load_rows(Verifying *v, const LoopNode *n) {
   if (!verify_rows(v, n)) return false;
   v->memory[n->access].is_copied = true;
   v->memory[n->access].copy_serial = 0;
-  return verify_memory(v, n, n->access);
+  return true;
 }
 
 bool verify_store_rows(Verifying *v, const LoopNode *n) {
@@ -134,7 +134,7 @@ bool verify_store_rows(Verifying *v, const LoopNode *n) {
   if (!root || !verify_rows(v, n) || !verify_conditions(v, n, n->access)) return false;
   if (!v->done[effect_of(v, root, EFFECT_PREPARED)])
     return verify_fail(v, n, "the vectors of its rows must be stored in the transposed copy before it");
-  return verify_memory(v, n, n->access) && effect_do(v, n, effect_of(v, root, EFFECT_DONE));
+  return effect_do(v, n, effect_of(v, root, EFFECT_DONE));
 }
 
 // Whether rows of the access can be copied to panels: rows are dense, and loaded without conditions.
@@ -166,8 +166,7 @@ bool verify_copy_rows(Verifying *v, const LoopNode *n) {
       !is_at_row(v, n->access))
     return verify_fail(v, n, "its row pointers must point to the step's first row");
   return varies_by_row(v, n, root) && verify_lane_step(v, n, n->access) &&
-         verify_goes_over(v, n, 0, 1U << OUTER, true) && verify_memory(v, n, n->access) && verify_memory(v, n, to) &&
-         effect_do(v, n, effect_of(v, root, EFFECT_DONE));
+         verify_goes_over(v, n, 0, 1U << OUTER, true) && effect_do(v, n, effect_of(v, root, EFFECT_DONE));
 }
 
 bool verify_load_column(Verifying *v, const LoopNode *n) {
@@ -242,7 +241,6 @@ static bool verify_own_temporary(Verifying *v, const LoopNode *n) {
   m->is_step_local = true;
   m->pointer = NULL;
   m->is_pointer_row = false;
-  m->local_nelems = n->nelems;
   return scope_add(v, &m->has_pointer);
 }
 

@@ -73,12 +73,10 @@ typedef struct Memory { // by access
   bool is_peeled;       // rows are peeled, so that streamed stores begin at cache lines
   bool is_step_local;   // LOCAL_TEMPORARY
   bool may_be_null;     // partial sums that only unwanted outputs may need
-  bool is_inside;       // verified: the access stays inside its tensor
   const LoopNode *load; // NODE_LOAD_PARTIAL
   Linear *pointer;      // index of the element that the row pointer points to
 
   uint32_t copy_serial; // of the loop that filled the transposed copy
-  int64_t local_nelems;
 } Memory;
 
 typedef struct SumState {             // by root
@@ -199,10 +197,9 @@ bool verify_runs(Verifying *v, const LoopNode *n, const Frame *runs, const Range
 // verify_addresses.c
 
 Linear access_index(const Verifying *v, AccessId id, AxisSet axes);
-bool verify_memory(Verifying *v, const LoopNode *n, AccessId id); // the access stays inside of its tensor
-bool verify_base(Verifying *v, const LoopNode *n, Linear *base);  // sets the index that the base points to
+bool verify_base(Verifying *v, const LoopNode *n, Linear *base); // sets the index that the base points to
 bool verify_address(Verifying *v, const LoopNode *n, AccessId id, const Linear *expected);
-bool verify_access(Verifying *v, const LoopNode *n, AccessId id); // address and memory
+bool verify_access(Verifying *v, const LoopNode *n, AccessId id);
 bool are_blocks_aligned(const Loop *plan); // every block begins at a multiple of LANES iterations
 bool is_at_panel(const Verifying *v, const Access *a);
 bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id); // `step` is the stride from lane to lane

@@ -3,6 +3,7 @@
 
 #include "backends/interpreter/interpreter.h"
 #include "frontend/yaml/yaml.h"
+#include "ir/graph/open_dims.h"
 #include "passes/memory/verify.h"
 #include "passes/pipeline.h"
 #include "tests/random_graph.h"
@@ -229,7 +230,34 @@ static void spoilt_accesses_are_found(void **state) {
   x->offset = 0;
   x->type = TYPE_BF16;
   schedule_must_be_wrong(s, "expected the tensor's: ");
+  x->type = TYPE_F32;
+  Shape *shape = &((Value *)x->value)->shape;
+  shape->extent[0].value--;
+  schedule_must_be_wrong(s, "it reaches elements 0 to ");
   deinit(&l);
+}
+
+// x has 64 rows, and the kernel reads N of them, whose hint is 64.
+static void accesses_are_inside_for_all_values_of_open_dims(void **state) {
+  (void)state;
+  static const char text[] = HEAD "dims: {N: 64}\ninputs: [{name: x, type: f32, shape: [N, 40]}]\nnodes:\n"
+                                  "- {op: Exp, inputs: [x], outputs: [y]}\noutputs: [y]\n";
+  Lowered l = {0};
+  PassContext c = {.diagnostics = &l.d, .allocator = &system_allocator, .evaluate = interpret_node};
+  const Target target = target_of_any_machine();
+  diagnostics_init(&l.d, &system_allocator);
+  Graph *closed = yaml_read(&system_allocator, "test.yaml", text, sizeof text - 1, NULL, &l.d);
+  c.target = &target;
+  l.g = graph_with_open_dims(closed, &l.d);
+  assert_true(l.g && pipeline_run(l.g, &c));
+  l.p = pipeline_lower(l.g, &c);
+  assert_non_null(l.p);
+  const Schedule *s = l.p->schedules[0];
+  const Access *x = &s->kernel->accesses[s->kernel->exprs[find_expr(s->kernel, EXPR_LOAD)].access];
+  ((Value *)x->value)->shape.extent[0] = EXTENT(64);
+  schedule_must_be_wrong(s, "it reaches elements 0 to 2559, expected 0 to 2559 for all values of open dims");
+  deinit(&l);
+  graph_free(closed);
 }
 
 static void spoilt_loops_are_found(void **state) {
@@ -355,6 +383,7 @@ int main(void) {
       cmocka_unit_test(an_update_that_is_stored_before_its_state_is_read_is_found),
       cmocka_unit_test(spoilt_expressions_are_found),
       cmocka_unit_test(spoilt_accesses_are_found),
+      cmocka_unit_test(accesses_are_inside_for_all_values_of_open_dims),
       cmocka_unit_test(spoilt_loops_are_found),
       cmocka_unit_test(a_kernel_without_a_schedule_reads_no_partial_sums),
       cmocka_unit_test(stores_of_other_values_are_found),
