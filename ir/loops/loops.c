@@ -3,6 +3,7 @@
 #include "ir/loops/loops.h"
 
 #include <assert.h>
+#include <stddef.h>
 
 const char *const var_names[] = {
     [VAR_AHEAD_LANE] = "ahead_i",
@@ -209,13 +210,22 @@ bool index_mentions(const Index *i, Var v) {
   return index_mentions(i->args[0], v) || index_mentions(i->args[1], v) || index_mentions(i->args[2], v);
 }
 
+static const size_t index_fields[] = { // the members of LoopNode that are indices
+    offsetof(LoopNode, value),  offsetof(LoopNode, end),          offsetof(LoopNode, step),
+    offsetof(LoopNode, test),   offsetof(LoopNode, bound),        offsetof(LoopNode, inside),
+    offsetof(LoopNode, within), offsetof(LoopNode, address.index)};
+enum { NINDICES = sizeof index_fields / sizeof *index_fields };
+
+static const Index **index_at(LoopNode *n, size_t field) {
+  return (const Index **)((char *)n + index_fields[field]);
+}
+
 bool nodes_mention(const LoopNode *n, Var v) {
   bool is_found = false;
-  for (; n && !is_found; n = n->next)
-    is_found = index_mentions(n->value, v) || index_mentions(n->end, v) || index_mentions(n->step, v) ||
-               index_mentions(n->test, v) || index_mentions(n->bound, v) || index_mentions(n->inside, v) ||
-               index_mentions(n->within, v) || index_mentions(n->address.index, v) || nodes_mention(n->body, v) ||
-               nodes_mention(n->otherwise, v);
+  for (; n && !is_found; n = n->next) {
+    for (size_t i = 0; i < NINDICES; i++) is_found |= index_mentions(*index_at((LoopNode *)n, i), v);
+    is_found = is_found || nodes_mention(n->body, v) || nodes_mention(n->otherwise, v);
+  }
   return is_found;
 }
 
@@ -243,22 +253,12 @@ const Index *index_replace(TreeBuilder *b, const Index *i, Var replaced, const I
   return is_changed ? make(b, copy) : i;
 }
 
-static const Index *copy_index(const Copying *c, const Index *i) {
-  return index_replace(c->b, i, c->replaced, c->with);
-}
-
 static void copy_nodes(const Copying *c, const LoopNode *n) {
   for (; n; n = n->next) {
     LoopNode copy = *n;
     copy.next = copy.body = copy.otherwise = NULL;
-    copy.value = copy_index(c, n->value);
-    copy.end = copy_index(c, n->end);
-    copy.step = copy_index(c, n->step);
-    copy.test = copy_index(c, n->test);
-    copy.bound = copy_index(c, n->bound);
-    copy.inside = copy_index(c, n->inside);
-    copy.within = copy_index(c, n->within);
-    copy.address.index = copy_index(c, n->address.index);
+    for (size_t i = 0; i < NINDICES; i++)
+      *index_at(&copy, i) = index_replace(c->b, *index_at(&copy, i), c->replaced, c->with);
     if (!c->change(&copy, c->count)) continue;
     LoopNode *added = tree_add(c->b, copy);
     tree_open(c->b, &added->body);

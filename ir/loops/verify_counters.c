@@ -33,10 +33,9 @@ static bool begin_counting(Verifying *v, const LoopNode *n, int direction, Range
   r->start = n->var;
   r->group = loop_var(VAR_NONE);
   r->left_below = is_literal ? r->to->number - r->from->number + 1 : INT64_MAX;
-  r->left = is_literal && !runs ? r->to->number - r->from->number : -1;
+  r->rest = is_literal && !runs ? r->to->number - r->from->number : -1;
   r->depth = v->nframes;
   r->nguards = v->nguards;
-  r->rest = 0;
   r->must_advance = false;
   r->line_access = 0;
   if (!effects_begin(v, &r->pieces)) return false;
@@ -78,12 +77,15 @@ static bool verify_advanced(Verifying *v, const LoopNode *n, const Range *r) {
   return !r->must_advance || verify_fail(v, n, "the counter must advance over the peeled elements before it");
 }
 
-// The outer iterations left after whole steps in the last block; other blocks have none left. 0: not known.
-static int64_t find_rest(const Verifying *v, int direction, int64_t width) {
+// The elements left after whole steps: this many, or none. -1: not known. The last block may have outer iterations
+// left, other blocks have none.
+static int64_t find_rest(const Verifying *v, const Range *r, int64_t width) {
   const Loop *plan = v->plan;
   const AxisSet cut = loop_cut_axes(plan);
-  if (direction != OUTER || plan->few_work || plan->most_cut_blocks || plan->block % width) return 0;
-  return axes_monomial(v->k, cut) ? 0 : axes_nelems(v->k, cut) % width;
+  if (r->rest >= 0) return r->rest % width;
+  if (r->end_divisor % width == 0) return 0;
+  if (r != &v->range[OUTER] || plan->few_work || plan->most_cut_blocks || plan->block % width) return -1;
+  return axes_monomial(v->k, cut) ? -1 : axes_nelems(v->k, cut) % width;
 }
 
 bool begin_whole(Verifying *v, const LoopNode *n, Piece *piece) {
@@ -93,12 +95,10 @@ bool begin_whole(Verifying *v, const LoopNode *n, Piece *piece) {
   if (!r || !verify_advanced(v, n, r)) return false;
   if (!index_equals(n->end, r->end) || n->bound || n->is_down)
     return verify_fail(v, n, "it must count upwards to the end of its axis, without a second end");
-  if (r->left >= 0) r->left %= width;
-  if (r->left >= 0) r->left_below = r->left ? r->left + 1 : 0;
-  else if (r->end_divisor % width == 0 || r->rest == width) r->left_below = 0;
+  r->rest = find_rest(v, r, width);
+  r->is_left = r->rest != 0;
+  if (r->rest >= 0) r->left_below = r->is_left ? r->rest + 1 : 0;
   else if (r->left_below > width) r->left_below = width;
-  r->rest = find_rest(v, piece->direction, width);
-  r->is_left = r->left_below > 0;
   return true;
 }
 
@@ -151,7 +151,7 @@ bool verify_peel_count(Verifying *v, const LoopNode *n) {
   r->is_aligned = false;
   r->line_access = n->address.access + 1;
   r->end_divisor = 1;
-  r->left = -1;
+  r->rest = -1;
   return verify_access(v, n, n->address.access) && var_set(v, n, n->var, NULL);
 }
 

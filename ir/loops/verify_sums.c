@@ -27,42 +27,35 @@ static bool has_lane_sums(const Verifying *v, ExprId sum) {
   return v->lanes != NO_DIRECTION && !(v->k->exprs[sum].reduced >> v->lanes & 1);
 }
 
+static bool is_in_middle_group(const Verifying *v) {
+  return v->plan->sums_middle && v->range[v->vector].group.kind;
+}
+
 // The loop depth at which a sum that ends here must have begun. A sum for each vector of a group ends inside the loop
 // over these vectors, but began outside of that loop; likewise a vector of sums for each row.
 static int depth_of_end(const Verifying *v) {
-  return v->nframes - (v->plan->sums_middle && v->range[v->vector].group.kind) - is_in_row(v);
+  return v->nframes - is_in_middle_group(v) - is_in_row(v);
 }
 
-// Beginnings of sums
-
-static bool begin_sum(Verifying *v, const LoopNode *n, bool *is_in_scope, bool *is_open, int *depth) {
-  *depth = v->nframes;
-  return scope_add_open(v, is_in_scope, is_open, n, "the sum begins here and never ends");
-}
-
-static bool begin_total(Verifying *v, const LoopNode *n, const Root *root) {
-  SumState *s = sum_of(v, root);
-  if (n->count != v->plan->rows * nvectors(v) || v->k->is_f64)
-    return verify_fail(v, n, "only sums of f32 have totals, and they need a total for each row and vector");
-  if (s->has_total || v->done[effect_of(v, root, EFFECT_PREPARED)])
-    return verify_fail(v, n, "the sum has already begun");
-  return begin_sum(v, n, &s->has_total, &s->is_totalling, &s->total_depth);
+static AccumulatorChoice choose_accumulator(bool is_row, bool is_in_group, AccumulatorChoice otherwise) {
+  if (!is_row) return is_in_group ? ACCUMULATOR_OF_VECTOR : otherwise;
+  return is_in_group ? ACCUMULATOR_OF_BOTH : ACCUMULATOR_OF_ROW;
 }
 
 bool verify_begin_sum(Verifying *v, const LoopNode *n) {
   const Root *root = sum_root(v, n);
   if (!root) return false;
-  if (n->sum == SUM_TOTAL) return begin_total(v, n, root);
-  SumState *s = sum_of(v, root);
-  const bool is_scalar = n->sum == SUM_SCALAR;
-  if (!is_scalar && n->sum != SUM_ACCUMULATOR)
-    return verify_fail(v, n, "its sum must be an accumulator or a scalar in registers");
-  const int count = is_scalar ? 1 : tree_naccumulators(v->t) * nvectors(v);
+  const bool is_total = n->sum == SUM_TOTAL;
+  Accumulators *a = is_total ? &sum_of(v, root)->total : &sum_of(v, root)->own;
+  const int count = n->sum == SUM_SCALAR ? 1 : nvectors(v) * (is_total ? v->plan->rows : tree_naccumulators(v->t));
+  if (n->sum > SUM_SCALAR) return verify_fail(v, n, "its sum must be in registers");
+  if (is_total && v->k->is_f64) return verify_fail(v, n, "only sums of f32 have totals");
   if (n->count != count) return verify_fail(v, n, "it has %d accumulators, expected %d", n->count, count);
-  if (s->has_accumulator || v->done[effect_of(v, root, EFFECT_DONE)])
+  if (a->is_there || v->done[effect_of(v, root, is_total ? EFFECT_PREPARED : EFFECT_DONE)])
     return verify_fail(v, n, "the sum has already begun");
-  s->accumulator = n;
-  return begin_sum(v, n, &s->has_accumulator, &s->is_accumulating, &s->depth);
+  a->node = n;
+  a->depth = v->nframes;
+  return scope_add_open(v, &a->is_there, &a->is_open, n, "the sum begins here and never ends");
 }
 
 // Updates
@@ -78,22 +71,19 @@ static bool verify_fused(Verifying *v, const LoopNode *n, const Root *root, Expr
 }
 
 // The accumulator must be the row's, or the vector's in a group of vectors, else the first.
-static bool verify_accumulator(Verifying *v, const LoopNode *n, const SumState *s) {
+static bool verify_accumulator(Verifying *v, const LoopNode *n, int count) {
   const Range *r = &v->range[v->vector];
-  const bool is_row = is_in_row(v), is_in_group = r->group.kind;
-  const AccumulatorChoice accumulator = is_row && is_in_group        ? ACCUMULATOR_OF_BOTH
-                                        : is_row                     ? ACCUMULATOR_OF_ROW
-                                        : s->accumulator->count == 1 ? ACCUMULATOR_ONLY
-                                        : is_in_group                ? ACCUMULATOR_OF_VECTOR
-                                                                     : ACCUMULATOR_FIRST;
-  if (v->plan->rows > 1 && !is_row) return verify_fail(v, n, "it must be in a loop over rows");
+  const bool is_in_group = r->group.kind && count > 1;
+  const AccumulatorChoice accumulator =
+      choose_accumulator(is_in_row(v), is_in_group, count == 1 ? ACCUMULATOR_ONLY : ACCUMULATOR_FIRST);
+  if (v->plan->rows > 1 && !is_in_row(v)) return verify_fail(v, n, "it must be in a loop over rows");
   if (n->accumulator != accumulator)
     return verify_fail(v, n, "it adds to accumulator sum%s, expected sum%s", accumulator_indices[n->accumulator],
                        accumulator_indices[accumulator]);
-  if (accumulator == ACCUMULATOR_FIRST && r->left_below > (int64_t)s->accumulator->count * LANES)
+  if (accumulator == ACCUMULATOR_FIRST && r->left_below > (int64_t)count * LANES)
     return verify_fail(
         v, n, "more vectors may be left than accumulators, so a loop over whole groups of vectors must come before it");
-  return !is_in_group || frame_find(v, VAR_VECTOR)->node->end->number * v->plan->rows == s->accumulator->count ||
+  return !r->group.kind || frame_find(v, VAR_VECTOR)->node->end->number * v->plan->rows == count ||
          verify_fail(v, n, "a group must have as many vectors as there are accumulators");
 }
 
@@ -117,7 +107,7 @@ static bool verify_runs_of(Verifying *v, const LoopNode *n, const SumState *s) {
   const Loop *plan = v->plan;
   const Runs runs = loop_runs(v->k, plan);
   const bool has_runs = (runs.vector_run || runs.middle_run || runs.is_open) && !is_exact(v, n);
-  const Frame *f = s->has_total && s->depth > s->total_depth ? &v->frames[s->depth - 1] : NULL;
+  const Frame *f = s->total.is_there && s->own.depth > s->total.depth ? &v->frames[s->own.depth - 1] : NULL;
   if (has_runs != (f != NULL))
     return verify_fail(v, n,
                        has_runs ? "the loop has runs, but the sum is not cut into runs"
@@ -145,19 +135,18 @@ static bool verify_summed_lanes(Verifying *v, const LoopNode *n, bool has_own_su
 static bool update_sum(Verifying *v, const LoopNode *n) {
   const Root *root = sum_root(v, n);
   if (!root) return false;
-  SumState *s = sum_of(v, root);
+  const SumState *s = sum_of(v, root);
   const Expr *e = &v->k->exprs[n->expr];
-  if (!s->has_accumulator || s->accumulator->sum != n->sum) return verify_fail(v, n, "the sum must begin before it");
-  if (!s->is_accumulating) return verify_fail(v, n, "the sum has already ended");
   const bool is_scalar = n->sum == SUM_SCALAR;
+  if (!s->own.is_there || s->own.node->sum != n->sum) return verify_fail(v, n, "the sum must begin before it");
+  if (!s->own.is_open) return verify_fail(v, n, "the sum has already ended");
   if (n->is_vector == is_scalar || n->flag || (is_scalar && n->accumulator != ACCUMULATOR_ONLY))
     return verify_fail(v, n, "is_vector and the accumulator must be those of its sum, and the flag must be unset");
-  const int since = s->has_total ? s->total_depth : s->depth;
-  if (!verify_fused(v, n, root, e->args[0]) || !verify_summed(v, n, since, e->reduced)) return false;
-  if (!is_scalar && !verify_accumulator(v, n, s)) return false;
-  if (!verify_summed_lanes(v, n, has_lane_sums(v, n->expr))) return false;
-  if (!is_scalar && !verify_runs_of(v, n, s)) return false;
-  return effect_do(v, n, effect_of(v, root, EFFECT_DONE));
+  const int since = s->total.is_there ? s->total.depth : s->own.depth;
+  return verify_fused(v, n, root, e->args[0]) && verify_summed(v, n, since, e->reduced) &&
+         verify_summed_lanes(v, n, has_lane_sums(v, n->expr)) &&
+         (is_scalar || (verify_accumulator(v, n, s->own.node->count) && verify_runs_of(v, n, s))) &&
+         effect_do(v, n, effect_of(v, root, EFFECT_DONE));
 }
 
 // Updates of partial sums of blocks
@@ -212,61 +201,50 @@ bool verify_update(Verifying *v, const LoopNode *n) {
 
 // Ends of runs and sums
 
-static bool has_operands(const Verifying *v, const Root *root, Effect effect) {
-  return v->done[effect_of(v, root, effect)] ||
-         !axes_nelems(v->k, v->k->exprs[root->expr].reduced); // an empty sum has no operands
-}
-
-static AccumulatorChoice accumulator_of_end(const Verifying *v, bool is_row) {
-  const bool is_in_group = v->plan->sums_middle && v->range[v->vector].group.kind;
-  return is_row && is_in_group ? ACCUMULATOR_OF_BOTH
-         : is_row              ? ACCUMULATOR_OF_ROW
-         : is_in_group         ? ACCUMULATOR_OF_VECTOR
-                               : ACCUMULATOR_ONLY;
+// Ends accumulators or totals, which the effect `fed` adds to. An empty sum has no operands.
+static bool end_accumulators(Verifying *v, const LoopNode *n, const Root *root, Accumulators *a, Effect fed) {
+  if (!a->is_there || a->depth != depth_of_end(v))
+    return verify_fail(v, n, "the sum must end in the list of nodes in which it began");
+  if (!a->is_open) return verify_fail(v, n, "the sum has already ended");
+  if (!v->done[effect_of(v, root, fed)] && axes_nelems(v->k, v->k->exprs[root->expr].reduced))
+    return verify_fail(v, n, "no operands are added to the sum before it");
+  a->is_open = false;
+  return true;
 }
 
 bool verify_end_run(Verifying *v, const LoopNode *n) {
   const Root *root = sum_root(v, n);
-  if (!root) return false;
-  SumState *s = sum_of(v, root);
-  if (!s->has_accumulator || !s->has_total || s->depth != depth_of_end(v))
-    return verify_fail(v, n, "the run must begin in the same list of nodes, with a total before it");
-  if (!s->is_accumulating) return verify_fail(v, n, "the run has already ended");
-  if (n->is_row != (v->plan->rows > 1) || n->accumulator != accumulator_of_end(v, v->plan->rows > 1))
+  const bool has_rows = v->plan->rows > 1;
+  if (!root || !end_accumulators(v, n, root, &sum_of(v, root)->own, EFFECT_DONE)) return false;
+  if (!sum_of(v, root)->total.is_there) return verify_fail(v, n, "the total must begin before it");
+  if (n->is_row != has_rows || n->accumulator != choose_accumulator(has_rows, is_in_middle_group(v), ACCUMULATOR_ONLY))
     return verify_fail(v, n, "it must add all accumulators of the sum to the total");
-  if (!has_operands(v, root, EFFECT_DONE)) return verify_fail(v, n, "no operands are added to the sum before it");
-  s->is_accumulating = false;
   return effect_do(v, n, effect_of(v, root, EFFECT_PREPARED));
 }
 
-// The result is a scalar (reduced over lanes), or a vector with a sum in each lane.
+// The result is a scalar, reduced over lanes, or a vector with a sum in each lane; SUM_SCALAR has no lanes.
 static bool verify_end_form(Verifying *v, const LoopNode *n) {
-  const bool is_row = v->t->form[n->expr] == FORM_ROWS, is_vector = has_lane_sums(v, n->expr);
-  const bool is_of_row = is_row || (is_vector && v->plan->rows > 1);
-  const AccumulatorChoice accumulator =
-      v->plan->rows > 1 && !is_of_row ? ACCUMULATOR_FIRST : accumulator_of_end(v, is_of_row);
-  if (is_vector && v->plan->rows > 1 && !is_in_row(v)) return verify_fail(v, n, "it must be in a loop over rows");
-  if (n->is_vector != is_vector || n->is_row != is_row || n->accumulator != accumulator)
-    return verify_fail(v, n, "it must take all accumulators of the sum");
-  return true;
+  const bool has_rows = v->plan->rows > 1 && n->sum != SUM_SCALAR;
+  const bool is_row = v->t->form[n->expr] == FORM_ROWS, is_vector = n->sum != SUM_SCALAR && has_lane_sums(v, n->expr);
+  const bool is_of_row = is_row || (is_vector && has_rows);
+  const AccumulatorChoice accumulator = has_rows && !is_of_row
+                                            ? ACCUMULATOR_FIRST
+                                            : choose_accumulator(is_of_row, is_in_middle_group(v), ACCUMULATOR_ONLY);
+  if (is_vector && has_rows && !is_in_row(v)) return verify_fail(v, n, "it must be in a loop over rows");
+  return (n->is_vector == is_vector && n->is_row == is_row && n->accumulator == accumulator) ||
+         verify_fail(v, n, "it must take all accumulators of the sum");
 }
 
 bool verify_end_sum(Verifying *v, const LoopNode *n) {
   const Root *root = sum_root(v, n);
   if (!root) return false;
   SumState *s = sum_of(v, root);
-  bool *is_open = s->has_total ? &s->is_totalling : &s->is_accumulating;
-  if (!(s->has_total || s->has_accumulator) || n->sum != (s->has_total ? SUM_TOTAL : s->accumulator->sum))
-    return verify_fail(v, n, "the sum must begin before it, at the same place");
-  if ((s->has_total ? s->total_depth : s->depth) != depth_of_end(v))
-    return verify_fail(v, n, "the sum must end in the list of nodes in which it began");
-  if (!*is_open || (s->has_total && s->has_accumulator)) return verify_fail(v, n, "the sum has already ended");
-  if (!has_operands(v, root, s->has_total ? EFFECT_PREPARED : EFFECT_DONE))
-    return verify_fail(v, n, "no operands are added to the sum before it");
-  if (n->sum == SUM_SCALAR && (n->is_row || n->is_vector || n->accumulator != ACCUMULATOR_ONLY))
-    return verify_fail(v, n, "a scalar sum has no lanes, rows or accumulators");
-  if (n->sum != SUM_SCALAR && !verify_end_form(v, n)) return false;
-  *is_open = false;
+  const bool has_total = s->total.is_there;
+  Accumulators *a = has_total ? &s->total : &s->own;
+  if (!end_accumulators(v, n, root, a, has_total ? EFFECT_PREPARED : EFFECT_DONE) || !verify_end_form(v, n))
+    return false;
+  if (n->sum != a->node->sum || (has_total && s->own.is_there))
+    return verify_fail(v, n, "it must take the sum from the place where it began, after the last run");
   s->is_ever_done = true;
   return verify_define(v, n);
 }

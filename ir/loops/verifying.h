@@ -34,8 +34,7 @@ typedef struct Range {    // the indices of a direction, and the piece that the 
   const Index *end;     // end of the row or run that the counter goes over
   bool is_left;         // indices may be left
   int64_t left_below;   // fewer indices than this are left; INT64_MAX: unknown
-  int64_t left;         // this many indices are left; -1: not known
-  int64_t rest;         // either this many elements are left, or none; 0: not known
+  int64_t rest;         // either this many indices are left, or none; -1: not known
   int64_t end_divisor;  // a divisor of end
   int depth, nguards;   // loops and conditions around the counter
   AccessId line_access; // 1 + the access whose rows are peeled to cache lines; 0: none
@@ -79,12 +78,16 @@ typedef struct Memory { // by access
   uint32_t copy_serial; // of the loop that filled the transposed copy
 } Memory;
 
-typedef struct SumState {             // by root
-  bool has_accumulator, has_total;    // the accumulator, the total is in scope
-  bool is_accumulating, is_totalling; // the run, the sum has not ended
-  bool is_ever_done;                  // a NODE_END_SUM has been seen
-  const LoopNode *accumulator;        // its NODE_BEGIN_SUM
-  int depth, total_depth;             // number of loops around the accumulator, the total
+typedef struct Accumulators { // since a NODE_BEGIN_SUM
+  bool is_there;              // in scope
+  bool is_open;               // the run, or the sum, has not ended
+  const LoopNode *node;       // the NODE_BEGIN_SUM
+  int depth;                  // number of loops around it
+} Accumulators;
+
+typedef struct SumState {  // by root
+  Accumulators own, total; // total: that runs are added to
+  bool is_ever_done;       // a NODE_END_SUM has been seen
 } SumState;
 
 typedef struct SpillState { // by spilled vector
