@@ -6,7 +6,6 @@
 #include "passes/schedule/sum_order_internal.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool is_leaf(const Expr *e) {
@@ -152,14 +151,12 @@ static bool keep_results(Scheduling *s) {
 }
 
 static bool find_kept_values(Scheduling *s) {
-  const Kernel *k = s->k;
+  Kernel *k = s->k;
   if (s->is_scatter) return true; // a scatter's main loop loads the indices itself
   bool *is_wide = ARENA_ARRAY(k->arena, bool, s->noriginals);
   bool *is_needed = ARENA_ARRAY(k->arena, bool, s->noriginals);
-  if (!is_wide || !is_needed) {
-    s->k->out_of_memory = true;
-    return false;
-  }
+  k->out_of_memory |= !is_wide || !is_needed;
+  if (k->out_of_memory) return false;
   if (s->product.sum && !keep_factors(s)) return false;
   find_wide(s, is_wide);
   find_needed(s, is_needed);
