@@ -6,6 +6,7 @@
 #include "backends/codegen/emit/calls.h"
 #include "backends/codegen/emit/equal_kernels.h"
 #include "backends/codegen/emit/isa_guards.h"
+#include "backends/codegen/emit/template.h"
 #include "backends/codegen/emit/workspace_layout.h"
 #include "backends/codegen/print/types.h"
 #include "ir/graph/open_dims.h"
@@ -14,6 +15,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+extern const char prologue_text[], loading_text[];
 
 static bool is_in_memory(const Printer *p, const Value *v) {
   return v->is_input || v->is_output || (v->constant && !v->constant->is_splat) ||
@@ -384,42 +387,35 @@ bool print_program(Printer *p) {
   return !p->out_of_memory && !p->out->out_of_memory;
 }
 
+// Fused multiply-adds are explicit. The compiler must not form others: they change results.
+//
+// gcc 12's ivopts may write an address as an index from a null pointer (TARGET_MEM_REF). modref and pure-const then
+// take the access for an access to null, and drop later stores of the function. With no-delete-null-pointer-checks they
+// do not (gcc's PR tree-optimization/110702).
 void print_prologue(Text *out) {
-  text_add_string(out, "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
-                       // Fused multiply-adds are explicit. The compiler must not form others: they change results.
-                       "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
-                       "#define V_UNROLL_ALL _Pragma(\"clang loop unroll(full)\")\n"
-                       "#define ALWAYS_INLINE __attribute__((always_inline))\n"
-                       "#elif defined(__GNUC__)\n#pragma GCC optimize(\"fp-contract=off\")\n"
-                       // gcc 12's ivopts may write an address as an index from a null pointer (TARGET_MEM_REF). modref
-                       // and pure-const then take the access for an access to null, and drop later stores of the
-                       // function. With this option they do not (gcc's PR tree-optimization/110702).
-                       "#pragma GCC optimize(\"no-delete-null-pointer-checks\")\n"
-                       "#define V_UNROLL_ALL _Pragma(\"GCC unroll 16\")\n"
-                       "#define ALWAYS_INLINE __attribute__((always_inline))\n"
-                       "#else\n#define V_UNROLL_ALL\n#define ALWAYS_INLINE\n#endif\n\n");
+  text_add_string(out, prologue_text);
 }
 
 // For loading
 
-#define TASK "void (*)(const void *, size_t)"
-#define ENTRY                                                                                                          \
-  "void ngrad_entry(const void *const *inputs, const void *const *constants, void *const *outputs, void *workspace,\n" \
-  "                 void (*parallel_for)(void *, size_t, " TASK ", const void *), void *context%s)"
-#define MARK "void (*mark)(void *, size_t)"
+typedef struct Loading {
+  const Program *program;
+  const Isa *isa;
+  const Text *body;
+  const Constants *constants;
+} Loading;
 
-static void print_pool(Printer *p) {
-  text_format(p->out,
-              "struct %s_pool {\n  void (*parallel_for)(void *, size_t, " TASK
-              ", const void *);\n  void *context;\n  const void *const *constants;\n%s};\n\n",
-              p->prefix, p->is_profiled ? "  " MARK ";\n" : "");
-  if (!program_has_shared_loops(p->program)) return;
-  text_format(p->out,
-              "static void %s_for(const struct %s_pool *pool, size_t nblocks, void (*task)(const void *, size_t),\n"
-              "    const void *args) {\n"
-              "  pool->parallel_for(pool->context, nblocks, task, args);\n"
-              "}\n\n",
-              p->prefix, p->prefix);
+static void add_part(const void *context, const char *name, Text *out) {
+  const Loading *l = context;
+  if (is_part(name, "GRAPH")) text_add_user_string(out, SINK_COMMENT, l->program->graph->name);
+  else if (is_part(name, "ISA")) text_add_string(out, l->isa->name);
+  else if (is_part(name, "PROLOGUE")) print_prologue(out);
+  else if (is_part(name, "DEFINITIONS")) {
+    print_target(l->isa, out);
+    out->out_of_memory |= !print_vocabulary(l->isa, l->body, NULL, NULL, out);
+    text_add(out, text_string(&l->constants->text), l->constants->text.nbytes);
+  } else if (is_part(name, "PROGRAM")) text_add(out, text_string(l->body), l->body->nbytes);
+  else if (is_part(name, "TARGET_END")) print_target_end(l->isa, out);
 }
 
 bool emit_for_loading(const Program *program, const Isa *isa, const char *identifier, bool are_constants_given,
@@ -438,23 +434,11 @@ bool emit_for_loading(const Program *program, const Isa *isa, const char *identi
                .identifier = identifier,
                .constants = are_constants_given ? NULL : &constants,
                .is_profiled = is_profiled};
-  const char *parameter = is_profiled ? ", " MARK : "", *member = is_profiled ? ", mark" : "";
-  print_pool(&p);
-  bool ok = print_program(&p);
-  text_format(&body, ENTRY ";\n\n" ENTRY " {\n  const struct %s_pool pool = {parallel_for, context, constants%s};\n",
-              parameter, parameter, identifier, member);
-  text_format(&body, "  %s_run(inputs, outputs, (unsigned char *)workspace, &pool);\n}\n\n", identifier);
-  if (ok) {
-    text_add_string(source, "// Generated by ngrad from the graph ");
-    text_add_user_string(source, SINK_COMMENT, program->graph->name);
-    text_format(source, ", for %s.\n", isa->name);
-    print_prologue(source);
-    print_target(isa, source);
-    ok = print_vocabulary(isa, &body, NULL, NULL, source) && !body.out_of_memory;
-    text_add(source, text_string(&constants.text), constants.text.nbytes);
-    text_add(source, text_string(&body), body.nbytes);
-    print_target_end(isa, source);
-  }
+  const bool ok = print_program(&p);
+  const Loading loading = {program, isa, &body, &constants};
+  const TemplateFact facts[] = {
+      {"PROFILED", is_profiled}, {"SHARED", program_has_shared_loops(program)}, {NULL, false}};
+  if (ok) print_template(&(Template){loading_text, identifier, add_part, &loading, facts}, source);
   text_deinit(&constants.text);
   text_deinit(&body);
   arena_deinit(&scratch);
