@@ -678,9 +678,9 @@ static void print_scatter(TreePrinter *l, const LoopNode *n) {
   const char *nrows = number_text(l, axes[s.rows].extent, axes[s.rows].monomial);
   const char *width = number_text(l, axes[s.columns].extent, axes[s.columns].monomial);
   const char *count = number_text(l, axes[s.summed].extent, axes[s.summed].monomial);
-  tree_printf(l, "  const size_t first = %s%s%s%s, others = %s%s%s%s;\n", s.free < 0 ? "0" : "begin / ",
-              s.free < 0 ? "" : nrows, s.free < 0 ? "" : " * ", s.free < 0 ? "" : nrows, s.free < 0 ? "0" : "begin / ",
-              s.free < 0 ? "" : nrows, s.free < 0 ? "" : " * ", s.free < 0 ? "" : count);
+  if (s.free < 0) tree_printf(l, "  const size_t first = 0, others = 0;\n");
+  else
+    tree_printf(l, "  const size_t first = begin / %s * %s, others = begin / %s * %s;\n", nrows, nrows, nrows, count);
   say_line(l, n, "%k *const to = %m;");
   tree_printf(l, "  const %s *const from = ", l->scalar);
   add_member(l, s.from);
