@@ -1,6 +1,7 @@
 // ngrad bench: times compiled graphs on random data, in alternation with a plain streaming loop and a loop of
 // multiply-adds. Two graphs, or two builds of the program, are also timed in alternation with each other, and compared.
 #include "frontend/cli/bench_report.h"
+#include "frontend/cli/clock.h"
 #include "frontend/cli/data.h"
 #include "frontend/cli/progress.h"
 #include "frontend/cli/subprocess.h"

@@ -37,10 +37,12 @@ ng_status fit_return(Fit *f); // returns to rank 0's last checkpoint, or to the 
 ng_status fit_save(Fit *f);
 bool fit_is_finite(const Fit *f); // whether all floating-point states are finite
 
-// Puts all samples of the files into the epoch's order. The epoch takes the first nsamples of them. fit.c.
+// Steps: fit_step.c.
+
+// Puts all samples of the files into the epoch's order. The epoch takes the first nsamples of them.
 void fit_order_samples(Fit *f);
 
-// Calls the graph with the next samples, and advances the position. A collective call with ranks. fit.c.
+// Calls the graph with the next samples, and advances the position. A collective call with ranks.
 ng_status fit_step(Fit *f);
 bool fit_loss_is_finite(const Fit *f);
 

@@ -1,4 +1,5 @@
 // The output of training: a line that is redrawn on a terminal, lines of a file, or JSON.
+#include "frontend/cli/clock.h"
 #include "frontend/cli/fit.h"
 #include "frontend/cli/progress.h"
 

@@ -1,14 +1,17 @@
 // A lock protects the line. The program's thread sets the work, a second thread draws it as time passes, and a third
-// erases it when a signal comes.
+// erases it when a signal comes. Out of memory, "?" is drawn: the line is no reason to end the program.
 #include "frontend/cli/progress.h"
 
 #include "frontend/api/ngrad.h"
-#include "frontend/cli/session.h"
+#include "frontend/cli/clock.h"
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { INTERVAL_MS = 100, PATIENCE_MS = 1000, LONGEST_NAME = 80 };
@@ -92,8 +95,8 @@ static void set(const char *what, double fraction) {
 void progress_begin(const char *what, const char *of) {
   if (!is_terminal()) return;
   char text[LONGEST_NAME];
-  char *shown = memory_or_exit(ng_escape(NG_TERMINAL, of));
-  snprintf(text, sizeof text, "%s%s%s", what, *of ? " " : "", shown);
+  char *shown = ng_escape(NG_TERMINAL, of);
+  snprintf(text, sizeof text, "%s%s%s", what, *of ? " " : "", shown ? shown : "?");
   free(shown);
   set(text, -1);
   start_drawing();
@@ -107,17 +110,17 @@ void progress_tell(void *user, const char *what, double fraction) {
   (void)user;
   if (!is_terminal()) return;
   char text[LONGEST_NAME];
-  char *shown = memory_or_exit(ng_escape(NG_TERMINAL, what));
-  snprintf(text, sizeof text, "%s", shown);
+  char *shown = ng_escape(NG_TERMINAL, what);
+  snprintf(text, sizeof text, "%s", shown ? shown : "?");
   free(shown);
   set(text, fraction);
 }
 
 void progress_draw(const char *text) {
   if (!is_terminal()) return;
-  char *shown = memory_or_exit(ng_escape(NG_TERMINAL, text));
+  char *shown = ng_escape(NG_TERMINAL, text);
   pthread_mutex_lock(&lock);
-  draw(shown);
+  draw(shown ? shown : "?");
   pthread_mutex_unlock(&lock);
   free(shown);
 }

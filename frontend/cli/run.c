@@ -1,4 +1,5 @@
 // ngrad run: executes a graph on one or both backends, and prints, writes or compares the outputs.
+#include "frontend/cli/clock.h"
 #include "frontend/cli/progress.h"
 #include "frontend/cli/run_report.h"
 #include "frontend/cli/verbs.h"

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 // Colour
@@ -24,12 +23,6 @@ static bool wants_colour(FILE *file) {
 const char *verdict(bool is_ok) {
   if (!wants_colour(stdout)) return is_ok ? "ok" : "FAILED";
   return is_ok ? "\033[32mok\033[0m" : "\033[1;31mFAILED\033[0m";
-}
-
-double now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
 ng_context *session_open(uint64_t max_memory, int64_t max_steps) {

@@ -40,8 +40,6 @@ void *memory_or_exit(void *p);
 // Closes a stream of open_memstream; exits if it ran out of memory.
 void memory_stream_close(FILE *stream, char *const *text);
 
-double now_ms(void);
-
 // Whether both paths name the same existing regular file.
 bool is_same_file(const char *a, const char *b);
 

@@ -3,6 +3,7 @@
 #include "tests/bench/turns.h"
 
 #include "frontend/api/timing.h"
+#include "frontend/cli/clock.h"
 #include "frontend/cli/session.h"
 #include "tests/bench/interrupt.h"
 

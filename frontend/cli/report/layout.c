@@ -2,6 +2,7 @@
 // then the kernels as boxes of the resulting sizes. dot reads several graphs at once, and answers in its format plain.
 #include "frontend/cli/report/layout.h"
 
+#include "frontend/cli/clock.h"
 #include "frontend/cli/session.h"
 
 #include <errno.h>
