@@ -107,34 +107,19 @@ static bool verify_root(const ScheduleVerifying *v, const Loop *loop, const Root
   return true;
 }
 
-// Whether each sum of the loop adds products of a factor that does not vary over the vector axis and a factor that does
-// not vary over rows.
-static bool has_product(const Kernel *k, const Loop *loop) {
+// Whether each sum of a product, or of a depthwise loop, adds products of a factor that does not vary over the row
+// axes. The other factor of a product does not vary over the vector axis.
+static bool has_factors(const Kernel *k, const Loop *loop) {
   const AxisSet vector = 1U << loop_vector_axis(loop), rows = loop_cut_axes(loop);
-  bool has_any = false;
   for (size_t i = 0; i < loop->nroots; i++) {
     if (loop->roots[i].kind != ROOT_REDUCE_INNER) continue;
     const Expr *sum = &k->exprs[loop->roots[i].expr], *e = &k->exprs[sum->args[0]];
     if (sum->op != EXPR_REDUCE_SUM || e->op != EXPR_MUL) return false;
-    const AxisSet a = k->exprs[e->args[0]].axes, b = k->exprs[e->args[1]].axes;
-    if (!(!(a & vector) && !(b & rows)) && !(!(b & vector) && !(a & rows))) return false;
-    has_any = true;
+    const AxisSet x = k->exprs[e->args[0]].axes, y = k->exprs[e->args[1]].axes;
+    const bool is_product = !(x & vector || y & rows) || !(y & vector || x & rows);
+    if (loop->is_product ? !is_product : x & y & rows) return false;
   }
-  return has_any && loop->sums_middle;
-}
-
-// Whether each sum of the loop adds products with a factor that does not vary over rows, and there are row axes.
-static bool has_depthwise(const Kernel *k, const Loop *loop) {
-  const AxisSet rows = loop_cut_axes(loop);
-  bool has_any = false;
-  for (size_t i = 0; i < loop->nroots; i++) {
-    if (loop->roots[i].kind != ROOT_REDUCE_INNER) continue;
-    const Expr *sum = &k->exprs[loop->roots[i].expr], *e = &k->exprs[sum->args[0]];
-    if (sum->op != EXPR_REDUCE_SUM || e->op != EXPR_MUL) return false;
-    if (k->exprs[e->args[0]].axes & k->exprs[e->args[1]].axes & rows) return false;
-    has_any = true;
-  }
-  return has_any && !loop->is_product && loop->nfree < loop->nouter;
+  return loop->is_product ? loop->sums_middle && !loop->is_depthwise : loop->nfree < loop->nouter;
 }
 
 // Whether the loop's inner sums are of the kinds that it is marked with.
@@ -144,12 +129,9 @@ static bool verify_marks(const ScheduleVerifying *v, const Loop *loop) {
   if (!loop_has_roots(loop, ROOT_REDUCE_INNER)) return true;
   if (loop->is_scatter && !kernel_find_scatter(k, &scatter))
     return wrong_loop(v, loop, "it is marked as a scatter, but the kernel does not add rows at indices");
-  if (loop->is_product && !has_product(k, loop))
-    return wrong_loop(
-        v, loop,
-        "it is marked as a product, but some sum has no factor without the vector axis or none without the row axes");
-  if (loop->is_depthwise && !has_depthwise(k, loop))
-    return wrong_loop(v, loop, "it is marked as depthwise, but in some sum both factors vary over rows");
+  if ((loop->is_product || loop->is_depthwise) && !has_factors(k, loop))
+    return wrong_loop(v, loop,
+                      "it is marked as a product or depthwise, but the factors of some sum vary over more axes");
   return loop->totals != TYPE_F32 || loop->is_product || loop->is_depthwise ||
          wrong_loop(v, loop, "totals are f32, expected only for sums of products");
 }
