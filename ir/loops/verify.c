@@ -50,7 +50,7 @@ static bool verify_flagged(Verifying *v, const LoopNode *n, const Piece *piece) 
   return ok && effects_are_of(v, n, &done, n->access);
 }
 
-static bool verify_for(Verifying *v, const LoopNode *n) {
+bool verify_for(Verifying *v, const LoopNode *n) {
   const size_t nscoped = v->nscoped;
   Piece piece;
   return begin_for(v, n, &piece) && (n->flag ? verify_flagged(v, n, &piece) : verify_piece(v, n, &piece)) &&
@@ -73,7 +73,7 @@ static bool verify_branches(Verifying *v, const LoopNode *n) {
   return ok;
 }
 
-static bool verify_if(Verifying *v, const LoopNode *n) {
+bool verify_if(Verifying *v, const LoopNode *n) {
   Piece piece;
   if (n->test) {
     if (!verify_index(v, n, n->test)) return false;
@@ -85,24 +85,24 @@ static bool verify_if(Verifying *v, const LoopNode *n) {
   return verify_flag(v, n) && verify_flagged(v, n, NULL);
 }
 
-static bool verify_scope(Verifying *v, const LoopNode *n) {
+bool verify_scope(Verifying *v, const LoopNode *n) {
   return verify_nodes(v, n->body);
 }
 
 // Other nodes
 
-static bool verify_nothing(Verifying *v, const LoopNode *n) {
+bool verify_nothing(Verifying *v, const LoopNode *n) {
   (void)v;
   (void)n;
   return true;
 }
 
-static bool verify_unused(Verifying *v, const LoopNode *n) {
+bool verify_unused(Verifying *v, const LoopNode *n) {
   return var_state(v, n->var)->is_set || verify_fail(v, n, "its variable is not declared here");
 }
 
 // A scatter node must compute all rows of the block, which the kernel stores as its result.
-static bool verify_scatter(Verifying *v, const LoopNode *n) {
+bool verify_scatter(Verifying *v, const LoopNode *n) {
   Scatter s;
   if (!v->plan->is_scatter || !kernel_find_scatter(v->k, &s) || n->expr != s.sum || n->access != s.to)
     return verify_fail(v, n, "the kernel is not a scatter with this sum and this result");
@@ -111,41 +111,9 @@ static bool verify_scatter(Verifying *v, const LoopNode *n) {
   return effect_do(v, n, effect_of_step(v));
 }
 
-static bool (*const verifiers[])(Verifying *, const LoopNode *) = {
-    [NODE_COMMENT] = verify_nothing,
-    [NODE_UNUSED] = verify_unused,
-    [NODE_INDEX] = verify_set_index,
-    [NODE_COUNTER] = verify_counter,
-    [NODE_ADVANCE] = verify_advance,
-    [NODE_FOR] = verify_for,
-    [NODE_SCOPE] = verify_scope,
-    [NODE_IF] = verify_if,
-    [NODE_FLAG] = verify_set_flag,
-    [NODE_POINTER] = verify_pointer,
-    [NODE_LOCAL] = verify_local,
-    [NODE_LET] = verify_let,
-    [NODE_COMBINE] = verify_combine,
-    [NODE_BEGIN_SUM] = verify_begin_sum,
-    [NODE_UPDATE] = verify_update,
-    [NODE_END_RUN] = verify_end_run,
-    [NODE_END_SUM] = verify_end_sum,
-    [NODE_LOAD_PARTIAL] = verify_load_partial,
-    [NODE_STORE_PARTIAL] = verify_store_partial,
-    [NODE_STORE] = verify_store,
-    [NODE_SPILL] = verify_spill,
-    [NODE_LOAD_ROWS] = verify_load_rows,
-    [NODE_STORE_ROWS] = verify_store_rows,
-    [NODE_COPY_ROWS] = verify_copy_rows,
-    [NODE_LOAD_COLUMN] = verify_load_column,
-    [NODE_PREFETCH] = verify_prefetch,
-    [NODE_PEEL_COUNT] = verify_peel_count,
-    [NODE_PARTIALS] = verify_partials,
-    [NODE_INIT_PARTIAL] = verify_init_partial,
-    [NODE_STEP] = verify_step_call,
-    [NODE_REDUCE_PARTIAL] = verify_reduce_partial,
-    [NODE_SCATTER] = verify_scatter,
-    [NODE_FENCE] = verify_nothing,
-};
+#define ROW(kind, check) [NODE_##kind] = verify_##check,
+static bool (*const verifiers[])(Verifying *, const LoopNode *) = {NODE_CHECKS(ROW)};
+#undef ROW
 
 // Whether the node's enumerators and ids are in range, so that verifiers may index tables with them.
 static bool is_known(const Verifying *v, const LoopNode *n) {

@@ -58,8 +58,8 @@ static bool varies_by_row(Verifying *v, const LoopNode *n, const Root *root) {
 static bool verify_vector_store(Verifying *v, const LoopNode *n, AccessId id) {
   const Access *a = &v->k->accesses[id];
   if (access_is_mask(a))
-    return (v->range[v->vector].is_aligned && (!n->has_fewer_lanes || has_fewer_lanes(v))) ||
-           verify_fail(v, n, "a vector of a bit mask must begin at a whole byte");
+    return verify_fewer_lanes(v, n) &&
+           (v->range[v->vector].is_aligned || verify_fail(v, n, "a vector of a bit mask must begin at a whole byte"));
   if (!is_at_panel(v, a)) return verify_fail(v, n, "a vector of a panel must begin at the panel's first lane");
   return verify_lanes(v, n) && verify_lane_step(v, n, id);
 }
@@ -111,14 +111,18 @@ static bool is_at_row(Verifying *v, AccessId id) {
   return m->has_pointer && m->pointer && linear_equals(m->pointer, &row);
 }
 
+static bool has_dense_rows(const Verifying *v, const LoopNode *n) {
+  const Access *a = &v->k->accesses[n->access];
+  return a->stride[v->vector] == 1 && !a->stride_monomial[v->vector] && !v->k->axes[v->vector].monomial &&
+         n->nelems == v->k->axes[v->vector].extent;
+}
+
 // Whether LANES rows of the access can be copied and transposed: rows are dense, with any stride between rows.
 static bool verify_rows(Verifying *v, const LoopNode *n) {
-  const Access *a = &v->k->accesses[n->access];
   if (v->lanes != OUTER || has_fewer_lanes(v) || v->plan->nouter != 1 || !v->memory[n->access].has_copy)
     return verify_fail(v, n, "it needs rows in lanes, all lanes in use, and a declared transposed copy");
   if (!is_at_row(v, n->access)) return verify_fail(v, n, "its row pointer must point to the step's first row");
-  if (a->stride[v->vector] != 1 || a->stride_monomial[v->vector] || n->nelems != v->k->axes[v->vector].extent)
-    return verify_fail(v, n, "its rows must be dense, and as long as the inner axis");
+  if (!has_dense_rows(v, n)) return verify_fail(v, n, "its rows must be dense, and as long as the inner axis");
   return verify_lane_step(v, n, n->access) && verify_goes_over(v, n, 0, 1U << OUTER, true);
 }
 
@@ -137,13 +141,12 @@ bool verify_store_rows(Verifying *v, const LoopNode *n) {
   return effect_do(v, n, effect_of(v, root, EFFECT_DONE));
 }
 
-// Whether rows of the access can be copied to panels: rows are dense, and loaded without conditions.
+// Whether rows of the access can be copied to panels: they are loaded without conditions.
 static bool is_copied_in_rows(const Verifying *v, const LoopNode *n) {
   const Expr *e = &v->k->exprs[n->expr];
   const Access *a = &v->k->accesses[n->access];
-  return e->op == EXPR_LOAD && !e->args[0] && e->access == n->access && a->stride[v->vector] == 1 &&
-         !a->stride_monomial[v->vector] && !access_has_conditions(v->k, a) && !v->k->is_f64 &&
-         (a->type == TYPE_F32 || a->type == TYPE_BF16 || a->type == TYPE_F16);
+  return e->op == EXPR_LOAD && !e->args[0] && e->access == n->access && !access_has_conditions(v->k, a) &&
+         !v->k->is_f64 && (a->type == TYPE_F32 || a->type == TYPE_BF16 || a->type == TYPE_F16);
 }
 
 // Whether the vectors of a panel are contiguous.
@@ -158,7 +161,7 @@ bool verify_copy_rows(Verifying *v, const LoopNode *n) {
   if (!root) return false;
   if (!v->plan->copies_rows || v->plan->ninner != 1 || has_fewer_lanes(v))
     return verify_fail(v, n, "the loop does not copy rows to panels (copies_rows), or lanes are not all in use");
-  if (!is_copied_in_rows(v, n) || n->nelems != v->k->axes[v->vector].extent || v->k->axes[v->vector].monomial)
+  if (!is_copied_in_rows(v, n) || !has_dense_rows(v, n))
     return verify_fail(v, n, "its rows must be dense, and as long as the inner axis");
   if (!has_panels(v, &v->k->accesses[to]))
     return verify_fail(v, n, "its result must be in panels of LANES rows whose vectors are contiguous");

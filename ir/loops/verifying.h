@@ -217,46 +217,18 @@ bool verify_spilled(Verifying *v, const LoopNode *n, Linear *address);
 
 bool verify_operand(Verifying *v, const LoopNode *n, ExprId id, bool is_vector);
 bool verify_define(Verifying *v, const LoopNode *n); // the value of the node's expression is known from here on
-bool verify_let(Verifying *v, const LoopNode *n);
-bool verify_combine(Verifying *v, const LoopNode *n);
 
-// verify_memory.c: stores, copies, pointers, local arrays, flags.
-
-bool verify_store(Verifying *v, const LoopNode *n);
-bool verify_spill(Verifying *v, const LoopNode *n);
-bool verify_load_rows(Verifying *v, const LoopNode *n);
-bool verify_store_rows(Verifying *v, const LoopNode *n);
-bool verify_copy_rows(Verifying *v, const LoopNode *n);
-bool verify_load_column(Verifying *v, const LoopNode *n);
-bool verify_prefetch(Verifying *v, const LoopNode *n);
-bool verify_pointer(Verifying *v, const LoopNode *n);
-bool verify_local(Verifying *v, const LoopNode *n);
-bool verify_set_flag(Verifying *v, const LoopNode *n);
-
-// verify_sums.c: sums in registers, and partial sums of blocks.
-
-bool verify_begin_sum(Verifying *v, const LoopNode *n);
-bool verify_update(Verifying *v, const LoopNode *n);
-bool verify_end_run(Verifying *v, const LoopNode *n);
-bool verify_end_sum(Verifying *v, const LoopNode *n);
-bool verify_load_partial(Verifying *v, const LoopNode *n);
-bool verify_store_partial(Verifying *v, const LoopNode *n);
-bool verify_partials(Verifying *v, const LoopNode *n);
-bool verify_init_partial(Verifying *v, const LoopNode *n);
-bool verify_reduce_partial(Verifying *v, const LoopNode *n);
+// verify_memory.c: stores, copies, pointers, local arrays, flags. verify_sums.c: sums in registers, and partial sums of
+// blocks. Both have only checks of nodes, which are listed below.
 
 // verify_blocks.c: what outer iterations a block and a step compute.
 
 bool verify_axis_index(Verifying *v, const LoopNode *n);  // an outer axis's index, computed from the flattened index
 bool verify_block_range(Verifying *v, const LoopNode *n); // VAR_BEGIN and VAR_END of all blocks cover the outer axes
-bool verify_step_call(Verifying *v, const LoopNode *n);
 
 // verify_counters.c: counters and their pieces. begin_* set the piece that the body covers.
 
-int counted_direction(const Verifying *v, Var var); // NO_DIRECTION: not a counter
-bool verify_counter(Verifying *v, const LoopNode *n);
-bool verify_advance(Verifying *v, const LoopNode *n);
-bool verify_peel_count(Verifying *v, const LoopNode *n);
+int counted_direction(const Verifying *v, Var var);                // NO_DIRECTION: not a counter
 bool begin_vectors(Verifying *v, const LoopNode *n, Piece *piece); // a loop as it is before schedule_split_vectors
 bool begin_whole(Verifying *v, const LoopNode *n, Piece *piece);
 bool begin_tail(Verifying *v, const LoopNode *n, Piece *piece);
@@ -267,6 +239,26 @@ bool begin_peel(Verifying *v, const LoopNode *n, Piece *piece);
 bool begin_for(Verifying *v, const LoopNode *n, Piece *piece);
 bool is_piece_of_counter(const Verifying *v, const LoopNode *n); // of a NODE_IF with a test: a tail, or peeled elements
 bool begin_if(Verifying *v, const LoopNode *n, Piece *piece);    // of such a piece
-bool verify_set_index(Verifying *v, const LoopNode *n);
+
+// The checks of all kinds of nodes, as (kind, check) for a function verify_CHECK; by file.
+// clang-format off
+#define NODE_CHECKS(ROW) \
+  /* verify_values.c */ ROW(LET, let) ROW(COMBINE, combine) \
+  /* verify_memory.c */ ROW(FLAG, set_flag) ROW(POINTER, pointer) ROW(LOCAL, local) ROW(STORE, store) \
+    ROW(SPILL, spill) ROW(LOAD_ROWS, load_rows) ROW(STORE_ROWS, store_rows) ROW(COPY_ROWS, copy_rows) \
+    ROW(LOAD_COLUMN, load_column) ROW(PREFETCH, prefetch) \
+  /* verify_sums.c */ ROW(BEGIN_SUM, begin_sum) ROW(UPDATE, update) ROW(END_RUN, end_run) ROW(END_SUM, end_sum) \
+    ROW(LOAD_PARTIAL, load_partial) ROW(STORE_PARTIAL, store_partial) ROW(PARTIALS, partials) \
+    ROW(INIT_PARTIAL, init_partial) ROW(REDUCE_PARTIAL, reduce_partial) \
+  /* verify_blocks.c */ ROW(STEP, step_call) \
+  /* verify_counters.c */ ROW(COUNTER, counter) ROW(ADVANCE, advance) ROW(PEEL_COUNT, peel_count) \
+  /* verify_loops.c */ ROW(INDEX, set_index) \
+  /* verify.c */ ROW(COMMENT, nothing) ROW(UNUSED, unused) ROW(FOR, for) ROW(SCOPE, scope) ROW(IF, if) \
+    ROW(SCATTER, scatter) ROW(FENCE, nothing)
+// clang-format on
+
+#define ROW(kind, check) bool verify_##check(Verifying *v, const LoopNode *n);
+NODE_CHECKS(ROW)
+#undef ROW
 
 #endif
