@@ -78,14 +78,15 @@ static bool verify_advanced(Verifying *v, const LoopNode *n, const Range *r) {
 }
 
 // The elements left after whole steps: this many, or none. -1: not known. The last block may have outer iterations
-// left, other blocks have none.
+// left, other blocks have none; that no block has any is not concluded, as recipes do not rely on it.
 static int64_t find_rest(const Verifying *v, const Range *r, int64_t width) {
   const Loop *plan = v->plan;
   const AxisSet cut = loop_cut_axes(plan);
   if (r->rest >= 0) return r->rest % width;
   if (r->end_divisor % width == 0) return 0;
   if (r != &v->range[OUTER] || plan->few_work || plan->most_cut_blocks || plan->block % width) return -1;
-  return axes_monomial(v->k, cut) ? -1 : axes_nelems(v->k, cut) % width;
+  const int64_t rest = axes_nelems(v->k, cut) % width;
+  return axes_monomial(v->k, cut) || !rest ? -1 : rest;
 }
 
 bool begin_whole(Verifying *v, const LoopNode *n, Piece *piece) {
