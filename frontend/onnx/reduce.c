@@ -188,14 +188,19 @@ static Value *normalise(Onnx *x, Value *v, const Ints *axes, double epsilon, Val
 }
 
 // The mean and 1 / sqrt(variance + epsilon) are outputs, with extent 1 on normalised axes. Passes recognise a layer
-// norm in these nodes.
+// norm in these nodes. With stash_type 1, as by default, the two are f32; where they are wanted, halves are normalised
+// in f32, as their squares may exceed the range of f16.
 bool onnx_layer_norm(Onnx *x) {
   Value *v = onnx_in(x, 0), *gamma = onnx_in(x, 1), *beta = onnx_in(x, 2), *centre = NULL, *scale = NULL;
   Ints axes = {.count = 0};
   int axis;
   if (!v || !onnx_axis(x, onnx_int(x, "axis", -1), v->shape.rank, &axis)) return false;
   for (int i = axis; i < v->shape.rank; i++) axes.items[axes.count++] = i;
-  Value *dst = normalise(x, v, &axes, onnx_float(x, "epsilon", 1e-5F), &centre, &scale);
+  const bool has_f32 = onnx_int(x, "stash_type", 1) == 1 && (onnx_wants(x, 1) || onnx_wants(x, 2));
+  Value *from = has_f32 && v->type != TYPE_F64 ? build_cast(&x->build, v, TYPE_F32) : v;
+  Value *dst = normalise(x, from, &axes, onnx_float(x, "epsilon", 1e-5F), &centre, &scale);
+  dst = build_cast(&x->build, dst, v->type);
+  if (has_f32) centre = build_cast(&x->build, centre, TYPE_F32), scale = build_cast(&x->build, scale, TYPE_F32);
   if (dst && gamma) dst = build_binary(&x->build, OP_Multiply, dst, gamma);
   if (dst && beta) dst = build_binary(&x->build, OP_Add, dst, beta);
   return onnx_out(x, 0, dst) && (!onnx_wants(x, 1) || onnx_out(x, 1, centre)) &&

@@ -443,6 +443,38 @@ static void softmax_keeps_named_extents(void **state) {
   }
 }
 
+// 300, the deviation, is in the range of f16, but not its square.
+static void statistics_of_a_layer_norm_are_f32(void **state) {
+  (void)state;
+  const float numbers[] = {1000, 1600, 1000, 1600};
+  const double expected[] = {(double)(1 / 300.0F)};
+  const Message half = int_attribute("to", 10);
+  Message graph = {.count = 0}, node = {.count = 0}, output = {.count = 0};
+  add_floats(&graph, "c", numbers, 4);
+  add_node_with(&graph, 1, "", "Cast", "c", "h", &half, 1);
+  for (int i = 0; i < 2; i++) add_text(&node, 1, "h");
+  add_text(&node, 2, "y");
+  add_text(&node, 2, "mean");
+  add_text(&node, 2, "inverse");
+  add_text(&node, 4, "LayerNormalization");
+  add_message(&graph, 1, &node);
+  add_text(&output, 1, "inverse");
+  add_message(&graph, 12, &output);
+  const Message model = model_of_opset(&graph, 17);
+  assert_true(computes(&model, expected, 1));
+}
+
+static void padding_may_be_infinite(void **state) {
+  (void)state;
+  const float numbers[] = {1, 2};
+  const double expected[] = {-INFINITY, 1, 2};
+  static const uint8_t before[] = {0, 0, 1, 0, 0, 0};
+  const Message attributes[] = {list_attribute("pads", before, 6), float_attribute("value", -INFINITY, NULL)};
+  Message model = model_of_floats("Pad", numbers, 2, attributes, 2);
+  model.bytes[5] = 2; // its opset
+  assert_true(computes(&model, expected, 3));
+}
+
 static void nan_stays_nan(void **state) {
   (void)state;
   const float numbers[] = {NAN, 3, -3};
@@ -813,6 +845,8 @@ int main(void) {
       cmocka_unit_test(infinities_are_sums_of_exponentials),
       cmocka_unit_test(a_type_was_a_name_before_opset_6),
       cmocka_unit_test(softmax_keeps_named_extents),
+      cmocka_unit_test(statistics_of_a_layer_norm_are_f32),
+      cmocka_unit_test(padding_may_be_infinite),
       cmocka_unit_test(nan_stays_nan),
       cmocka_unit_test(pooling_rounds_up_to_windows_that_begin_inside),
       cmocka_unit_test(a_split_covers_the_axis),
