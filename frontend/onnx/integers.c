@@ -57,7 +57,7 @@ Value *onnx_wrap(Onnx *x, Value *v, Type type) {
 bool onnx_needs_arithmetic(const Onnx *x) {
   const OperatorId id = x->row->op;
   const Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
-  if (id == OP_Abs) return a && !type_is_float(a->type);
+  if (id == OP_Abs || id == OP_ReLU) return a && !type_is_float(a->type);
   if (id == OP_Neg) return a && TYPE_BIT(a->type) & TYPES_BYTE;
   if (id == OP_Select) return b && !(TYPE_BIT(b->type) & TYPES_ARITHMETIC);
   if (!a || !b || (id != OP_Add && id != OP_Subtract && id != OP_Multiply)) return false;
@@ -71,11 +71,16 @@ static Value *negate(Onnx *x, Value *v, OperatorId id) {
   return build_choose(b, is_negative(x, v), build_unary(b, OP_Neg, v), v);
 }
 
-// Sums, differences, products, choices and signs; 8-bit integers wrap around.
+// Sums, differences, products, choices, signs and ReLU; 8-bit integers wrap around.
 bool onnx_arithmetic(Onnx *x) {
   Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
   const OperatorId id = x->row->op;
   if (a && (id == OP_Abs || id == OP_Neg)) return onnx_out(x, 0, negate(x, a, id));
+  if (a && id == OP_ReLU) {
+    Value *v = TYPE_BIT(a->type) & TYPES_BYTE ? build_cast(&x->build, a, TYPE_S32) : a;
+    Value *positive = build_choose(&x->build, is_negative(x, v), build_like(&x->build, v, 0), v);
+    return onnx_out(x, 0, build_cast(&x->build, positive, a->type));
+  }
   if (id == OP_Select) return onnx_out(x, 0, build_choose(&x->build, a, b, onnx_in(x, 2)));
   if (!a || !b) return build_error(&x->build, "expected two inputs");
   if (onnx_has_extents(x, a) || onnx_has_extents(x, b))

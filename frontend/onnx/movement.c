@@ -378,9 +378,8 @@ bool onnx_one_hot(Onnx *x) {
   if (!node) return false;
   build_set(node, "depth")->s64 = type_integer(depth);
   build_set(node, "axis")->s64 = onnx_int(x, "axis", -1);
-  Value *const inputs[] = {build_one_of_type(b, node, TYPE_BOOLEAN), build_slice(b, values, 0, 1, 2),
-                           build_slice(b, values, 0, 0, 1)};
-  return onnx_out(x, 0, build_one(b, build_node(b, OP_Select, 3, inputs)));
+  Value *is_on = build_one_of_type(b, node, TYPE_BOOLEAN);
+  return onnx_out(x, 0, build_choose(b, is_on, build_slice(b, values, 0, 1, 2), build_slice(b, values, 0, 0, 1)));
 }
 
 // Keeps the elements on one side of a diagonal of the last two axes; the others become 0.
@@ -402,8 +401,7 @@ bool onnx_trilu(Onnx *x) {
     const double diagonal = (double)(column - row);
     ((uint8_t *)constant->data)[i] = is_upper ? diagonal >= k : diagonal <= k;
   }
-  Value *const inputs[] = {is_inside, v, build_like(b, v, 0)};
-  return onnx_out(x, 0, build_one(b, build_node(b, OP_Select, 3, inputs)));
+  return onnx_out(x, 0, build_choose(b, is_inside, v, build_like(b, v, 0)));
 }
 
 bool onnx_range(Onnx *x) {

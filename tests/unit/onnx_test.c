@@ -464,6 +464,31 @@ static void statistics_of_a_layer_norm_are_f32(void **state) {
   assert_true(computes(&model, expected, 1));
 }
 
+// The model casts c, [1, 1, count], to the type, and gives it to the operator.
+static Message model_of_cast(uint8_t type, const char *op, const float *numbers, size_t count,
+                             const Message *attribute) {
+  const Message to = int_attribute("to", type);
+  Message graph = {.count = 0}, output = {.count = 0};
+  add_floats(&graph, "c", numbers, count);
+  add_node_with(&graph, 1, "", "Cast", "c", "h", &to, 1);
+  add_node_with(&graph, 1, "", op, "h", "y", attribute, attribute ? 1 : 0);
+  add_text(&output, 1, "y");
+  add_message(&graph, 12, &output);
+  return model_of_opset(&graph, 14);
+}
+
+static void masks_and_small_integers_are_operands(void **state) {
+  (void)state;
+  const float ones[] = {1, 1, 1, 1}, numbers[] = {-3, 2, -128};
+  const double below[] = {1, 0, 0, 0}, positive[] = {0, 2, 0};
+  const Message lower = int_attribute("upper", 0);
+  const Message mask = model_of_cast(9, "Trilu", ones, 4, &lower), byte = model_of_cast(3, "Relu", numbers, 3, NULL),
+                word = model_of_cast(6, "Relu", numbers, 3, NULL);
+  assert_true(computes(&mask, below, 4));
+  assert_true(computes(&byte, positive, 3));
+  assert_true(computes(&word, positive, 3));
+}
+
 static void padding_may_be_infinite(void **state) {
   (void)state;
   const float numbers[] = {1, 2};
@@ -846,6 +871,7 @@ int main(void) {
       cmocka_unit_test(a_type_was_a_name_before_opset_6),
       cmocka_unit_test(softmax_keeps_named_extents),
       cmocka_unit_test(statistics_of_a_layer_norm_are_f32),
+      cmocka_unit_test(masks_and_small_integers_are_operands),
       cmocka_unit_test(padding_may_be_infinite),
       cmocka_unit_test(nan_stays_nan),
       cmocka_unit_test(pooling_rounds_up_to_windows_that_begin_inside),
