@@ -8,6 +8,13 @@ int64_t access_nelems(const Kernel *k, const Access *a) {
   return access_nelems_along(k, a, ~0U);
 }
 
+int dense_axis_of(const Kernel *k, const Access *a) {
+  int found = -1;
+  for (int axis = 0; axis < k->naxes; axis++)
+    if (a->stride[axis] == 1) found = axis;
+  return found;
+}
+
 bool is_within_tensor(const Kernel *k, AxisSet axes) {
   for (size_t i = 0; i < k->naccesses; i++)
     if (k->accesses[i].value && !k->accesses[i].nbounds && !(axes & ~access_axes(k, &k->accesses[i]))) return true;

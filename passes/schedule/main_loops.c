@@ -40,11 +40,16 @@ static bool should_keep(const Scheduling *s, ExprId id) {
   return s->needs_combine[id] || (e->axes & s->inner);
 }
 
-// Sets row-major strides along these axes; `next` is the stride of the last axis. Returns the stride of a next axis.
-static int64_t stack_axes(const Kernel *k, AxisSet axes, int64_t next, Access *a) {
+// Sets row-major strides along these axes; `next`, times *monomial, is the stride of the last axis. Returns the stride
+// of a next axis.
+static int64_t stack_axes(const Kernel *k, AxisSet axes, int64_t next, Monomial *monomial, Access *a) {
   for (int i = 0; i < k->naxes; i++) {
     const int axis = k->naxes - 1 - i;
-    if (axes >> axis & 1) a->stride[axis] = next, next *= k->axes[axis].extent;
+    if (!(axes >> axis & 1)) continue;
+    a->stride[axis] = next;
+    a->stride_monomial[axis] = *monomial;
+    next *= k->axes[axis].extent;
+    *monomial += k->axes[axis].monomial;
   }
   return next;
 }
@@ -55,16 +60,20 @@ static void use_panels(const Scheduling *s, AxisSet axes, Access *a, int64_t *ne
   const Kernel *k = s->k;
   const Product *p = &s->product;
   const AxisSet summed = axes & k->exprs[p->sum].reduced;
+  Monomial monomial = 0;
+  *a = (Access){0};
   if (!(axes >> s->vector_axis & 1)) {
     const AxisSet rows = p->panel_axis ? 1U << (p->panel_axis - 1) : 0;
-    stack_axes(k, axes & ~summed & ~rows, stack_axes(k, summed, stack_axes(k, rows, 1, a), a), a);
+    const int64_t inside = stack_axes(k, rows, 1, &monomial, a), panel = stack_axes(k, summed, inside, &monomial, a);
+    stack_axes(k, axes & ~summed & ~rows, panel, &monomial, a);
     return;
   }
   const int64_t length = axes_nelems(k, summed), extent = k->axes[s->vector_axis].extent;
-  stack_axes(k, summed, LANES, a);
-  a->stride[s->vector_axis] = length;
+  stack_axes(k, summed, LANES, &monomial, a);
+  a->stride[s->vector_axis] = length; // no open extents: schedule_keeps_vectors
   a->panel_axis = s->vector_axis + 1;
-  *nelems = stack_axes(k, axes & ~summed & ~(1U << s->vector_axis), (extent + LANES - 1) / LANES * LANES * length, a);
+  *nelems = stack_axes(k, axes & ~summed & ~(1U << s->vector_axis), (extent + LANES - 1) / LANES * LANES * length,
+                       &monomial, a);
 }
 
 // Whether the factor of rows is kept in panels of a single row: with its summed axes last.
@@ -202,13 +211,6 @@ static void start_loops(Scheduling *s, bool loads_kept) {
 // Side loops. Kept values and stores that precede a phase's main loop are in one side loop if they vary over the same
 // axes.
 
-static int dense_axis(const Kernel *k, const Access *a) {
-  int found = -1;
-  for (int axis = 0; axis < k->naxes; axis++)
-    if (a->stride[axis] == 1) found = axis;
-  return found;
-}
-
 // The side loop over these axes, which is added unless the phase has one. last: the axis along which vectors lie; -1:
 // the last axis. middle: a further inner axis; -1: none.
 static Loop *side_loop(Scheduling *s, AxisSet axes, int middle, int last, size_t first) {
@@ -243,7 +245,7 @@ static int row_axis(const Scheduling *s, ExprId id, AccessId access) {
   if (e->op != EXPR_LOAD || e->args[0] || !to->panel_axis || k->is_f64 || access_has_conditions(k, from)) return -1;
   if (from->type != TYPE_F32 && from->type != TYPE_BF16 && from->type != TYPE_F16) return -1;
   if (axes_monomial(k, e->axes) || from->stride[s->vector_axis] <= 1) return -1;
-  const int axis = dense_axis(k, from);
+  const int axis = dense_axis_of(k, from);
   const bool is_row = axis >= 0 && axis != s->vector_axis && to->stride[axis] == LANES;
   return is_row && k->axes[axis].extent <= INT32_MAX ? axis : -1;
 }
@@ -283,7 +285,7 @@ static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t firs
     return rows && loop_add_root(s->k, rows, (Root){ROOT_STORE, 0, id, access, false, 0});
   }
   int last = s->product.sum && axes >> s->vector_axis & 1 ? s->vector_axis : -1;
-  if (is_kept_by_rows(s, id)) last = dense_axis(s->k, &s->k->accesses[access]);
+  if (is_kept_by_rows(s, id)) last = dense_axis_of(s->k, &s->k->accesses[access]);
   const int middle = axis_of_panels(s, id);
   if (middle >= 0) last = s->product.panel_axis - 1;
   Loop *loop = side_loop(s, axes, middle, last, first);
@@ -293,7 +295,8 @@ static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t firs
 // The loop that copies a tensor with its padding.
 static bool add_copy(Scheduling *s, ExprId id, size_t first) {
   const AccessId to = s->copy_access[id];
-  Loop *loop = side_loop(s, access_axes(s->k, &s->k->accesses[to]), -1, dense_axis(s->k, &s->k->accesses[to]), first);
+  Loop *loop =
+      side_loop(s, access_axes(s->k, &s->k->accesses[to]), -1, dense_axis_of(s->k, &s->k->accesses[to]), first);
   return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, s->copied[id], to, false, 0});
 }
 
@@ -480,12 +483,10 @@ bool schedule_order_part(Scheduling *s) {
   s->copy_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
   s->combine = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
   s->rebuilt = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
-  if (!s->is_of_part || !s->time || !s->is_narrow || !s->needs_combine || !s->needs_row || !s->is_late ||
-      !s->is_kept_value || !s->kept_access || !s->is_result || !s->result_access || !s->copied || !s->copy_access ||
-      !s->combine || !s->rebuilt) {
-    k->out_of_memory = true;
-    return false;
-  }
+  k->out_of_memory |= !s->is_of_part || !s->time || !s->is_narrow || !s->needs_combine || !s->needs_row ||
+                      !s->is_late || !s->is_kept_value || !s->kept_access || !s->is_result || !s->result_access ||
+                      !s->copied || !s->copy_access || !s->combine || !s->rebuilt;
+  if (k->out_of_memory) return false;
   find_part(s);
   if (k->naxes && (!schedule_find_times(s) || !find_kept_values(s) || !keep_results(s))) return false;
   int last = 0;

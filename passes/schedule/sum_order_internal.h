@@ -87,6 +87,7 @@ bool is_outer_reduction(const Scheduling *s, const Expr *e);
 AxisSet store_axes(const Kernel *k, const Store *store);
 // A side loop stores it: it varies over no cut axis, or a main loop would repeat it along some axis.
 bool is_side_store(const Scheduling *s, const Store *store);
+int dense_axis_of(const Kernel *k, const Access *a);  // the last axis with stride 1; -1: none
 bool is_within_tensor(const Kernel *k, AxisSet axes); // an accessed tensor varies over all of these axes
 int64_t access_nelems(const Kernel *k, const Access *a);
 
