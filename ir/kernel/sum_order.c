@@ -91,7 +91,8 @@ bool sum_orders_equal(const SumOrder *a, size_t na, const SumOrder *b, size_t nb
 int64_t sum_order_chain(const Kernel *k, const SumOrder *o) {
   const SumLevel *first = &o->levels[0];
   if (first->length) return first->few_length > first->length ? first->few_length : first->length;
-  return axes_monomial(k, first->axes) ? INT64_MAX : axes_nelems(k, first->axes) / first->accumulators;
+  if (axes_monomial(k, first->axes)) return INT64_MAX;
+  return (axes_nelems(k, first->axes) + first->accumulators - 1) / first->accumulators;
 }
 
 bool sum_order_rounds(const Kernel *k, const SumOrder *o) {

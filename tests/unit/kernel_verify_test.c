@@ -329,7 +329,7 @@ static void chains_that_are_too_long_are_found(void **state) {
   loop->totals = TYPE_F32;
   schedule_must_be_wrong(s, "loop 0: totals are f32, expected only for sums of products");
   loop->totals = TYPE_NONE; // 1875 vectors
-  schedule_must_be_wrong(s, "take 468 operands one after the other, expected at most 256");
+  schedule_must_be_wrong(s, "take 469 operands one after the other, expected at most 256");
   loop->totals = TYPE_F64;
   loop->block = LONGEST_CHAIN + 1;
   schedule_must_be_wrong(s, "take 257 operands one after the other, expected at most 256");

@@ -1,7 +1,6 @@
 // Schedules: how often data is read, where sums are taken, and that shapes alone decide the order of additions. Numbers
 // that tuning changes (blocks, rows in a step) are tested by properties, not by value.
 #include "frontend/api/handles.h"
-#include "ir/kernel/sum_order.h"
 #include "ir/kernel/verify.h"
 #include "ir/loops/target.h"
 #include "passes/pipeline.h"
@@ -287,77 +286,6 @@ static void long_rows_are_peeled_to_cache_lines(void **state) {
       if (loop->roots[r].kind == ROOT_STORE) assert_int_equal(loop->roots[r].is_streamed, cases[i].is_streamed);
     lowered_deinit(&l);
   }
-}
-
-static bool has_order(const Schedule *s, Arena *arena, const SumOrder *expected, size_t count) {
-  size_t nnow;
-  const SumOrder *now = schedule_sum_orders(s, arena, &nnow);
-  return sum_orders_equal(expected, count, now, nnow);
-}
-
-// Whatever fixes the order of additions is compared; what a target chooses is not.
-static void orders_of_additions_are_compared(void **state) {
-  (void)state;
-  Lowered l = lower(BATCH_NORM("40, 60, 70", "70", "NXC"), &usual, false);
-  Schedule *s = l.program->schedules[0];
-  size_t sum = 0, count;
-  while (sum < s->nloops && !loop_has_roots(&s->loops[sum], ROOT_REDUCE_OUTER)) sum++;
-  assert_true(sum + 1 < s->nloops);
-  Loop *summing = &s->loops[sum], *storing = &s->loops[s->nloops - 1];
-  Access *partial = NULL;
-  for (size_t i = 0; i < summing->nroots; i++)
-    if (summing->roots[i].kind == ROOT_REDUCE_OUTER) partial = &s->kernel->accesses[summing->roots[i].access];
-  const SumOrder *order = schedule_sum_orders(s, s->kernel->arena, &count);
-  const Loop before = *summing;
-  summing->rows++, summing->prefetch++, summing->is_serial ^= true, summing->vectors++, summing->is_backwards ^= true;
-  storing->block++;
-  assert_true(has_order(s, s->kernel->arena, order, count));
-  Loop other[9];
-  for (size_t i = 0; i < 9; i++) other[i] = before;
-  other[0].axes[before.nfree]++, other[1].nouter--, other[2].nfree++, other[3].block++, other[4].few_work++;
-  other[5].most_cut_blocks++, other[6].tile++, other[7].rows_in_lanes ^= true, other[8].nroots--;
-  for (size_t i = 0; i < 9; i++) {
-    *summing = other[i];
-    assert_false(has_order(s, s->kernel->arena, order, count));
-  }
-  *summing = before;
-  summing->roots[0].is_fused ^= true;
-  assert_false(has_order(s, s->kernel->arena, order, count));
-  summing->roots[0].is_fused ^= true;
-  partial->type = partial->type == TYPE_F32 ? TYPE_F64 : TYPE_F32;
-  assert_false(has_order(s, s->kernel->arena, order, count));
-  lowered_deinit(&l);
-}
-
-static void must_have_levels(const SumOrder *o, const SumLevel *levels, int count) {
-  assert_int_equal(o->nlevels, count);
-  for (int i = 0; i < count; i++) {
-    assert_int_equal(o->levels[i].length, levels[i].length);
-    assert_int_equal(o->levels[i].accumulators, levels[i].accumulators);
-    assert_int_equal(o->levels[i].type, levels[i].type);
-  }
-}
-
-// Rows of 768 elements have 48 additions in each lane, so they are cut into runs of 24. A block has 2^16 / 768 rows,
-// rounded up to a multiple of 4.
-static void sums_have_levels(void **state) {
-  (void)state;
-  const SumLevel of_rows[] = {{.length = 24, .accumulators = 16, .type = TYPE_F32},
-                              {.accumulators = 16, .type = TYPE_F64},
-                              {.accumulators = 1, .type = TYPE_F64}};
-  const SumLevel over_rows[] = {{.length = 88, .accumulators = 1, .type = TYPE_F32},
-                                {.accumulators = 1, .type = TYPE_F64}};
-  Lowered l = lower(LAYER_NORM("4096, 768", "4096"), &usual, false);
-  const Schedule *s = only_schedule(&l);
-  size_t count, nrows = 0, nblocks = 0;
-  const SumOrder *orders = schedule_sum_orders(s, s->kernel->arena, &count);
-  for (size_t i = 0; i < count; i++) {
-    const bool is_of_row = expr_is_reduction(&s->kernel->exprs[orders[i].expr]);
-    must_have_levels(&orders[i], is_of_row ? of_rows : over_rows, is_of_row ? 3 : 2);
-    nrows += is_of_row, nblocks += !is_of_row;
-  }
-  assert_true(nrows == 2 && nblocks == 2); // diff_gamma and diff_beta
-  lowered_deinit(&l);
 }
 
 static void elementwise_operators_are_one_loop_of_tiles(void **state) {
@@ -786,8 +714,6 @@ int main(void) {
       cmocka_unit_test(softmax_of_columns_is_one_loop),
       cmocka_unit_test(softmax_keeps_the_powers_of_short_rows),
       cmocka_unit_test(long_rows_are_peeled_to_cache_lines),
-      cmocka_unit_test(orders_of_additions_are_compared),
-      cmocka_unit_test(sums_have_levels),
       cmocka_unit_test(elementwise_operators_are_one_loop_of_tiles),
       cmocka_unit_test(group_norm_gradient_nests_sums_over_planes),
       cmocka_unit_test(group_norm_gradient_of_one_image_stores_sums_of_planes),

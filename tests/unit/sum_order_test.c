@@ -1,0 +1,111 @@
+// The orders of sums, as levels: what is compared, and levels worked out by hand.
+#include "ir/kernel/sum_order.h"
+#include "tests/unit/schedule_case.h"
+
+#include <stdio.h>
+
+static const char batch_norm[] =
+    "format: ngrad/1\nname: test\ninputs:\n"
+    "  - {name: x, type: f32, shape: [40, 60, 70]}\n  - {name: dy, type: f32, shape: [40, 60, 70]}\n"
+    "  - {name: mean, type: f32, shape: [70]}\n  - {name: variance, type: f32, shape: [70]}\n"
+    "  - {name: gamma, type: f32}\nnodes:\n  - op: BatchNormTrainingBackward\n"
+    "    inputs: [x, dy, mean, variance, gamma]\n    outputs: [dx, dgamma, dbeta]\n"
+    "    attributes: {epsilon: 1e-5, data_format: NXC}\noutputs: [dx, dgamma, dbeta]\n";
+
+static bool has_order(const Schedule *s, Arena *arena, const SumOrder *expected, size_t count) {
+  size_t nnow;
+  const SumOrder *now = schedule_sum_orders(s, arena, &nnow);
+  return sum_orders_equal(expected, count, now, nnow);
+}
+
+// Whatever fixes the order of additions is compared; what a target chooses is not.
+static void orders_of_additions_are_compared(void **state) {
+  (void)state;
+  Lowered l = lower(batch_norm, &usual, false);
+  Schedule *s = l.program->schedules[0];
+  size_t sum = 0, count;
+  while (sum < s->nloops && !loop_has_roots(&s->loops[sum], ROOT_REDUCE_OUTER)) sum++;
+  assert_true(sum + 1 < s->nloops);
+  Loop *summing = &s->loops[sum], *storing = &s->loops[s->nloops - 1];
+  Access *partial = NULL;
+  for (size_t i = 0; i < summing->nroots; i++)
+    if (summing->roots[i].kind == ROOT_REDUCE_OUTER) partial = &s->kernel->accesses[summing->roots[i].access];
+  const SumOrder *order = schedule_sum_orders(s, s->kernel->arena, &count);
+  const Loop before = *summing;
+  summing->rows++, summing->prefetch++, summing->is_serial ^= true, summing->vectors++, summing->is_backwards ^= true;
+  storing->block++;
+  assert_true(has_order(s, s->kernel->arena, order, count));
+  Loop other[9];
+  for (size_t i = 0; i < 9; i++) other[i] = before;
+  other[0].axes[before.nfree]++, other[1].nouter--, other[2].nfree++, other[3].block++, other[4].few_work++;
+  other[5].most_cut_blocks++, other[6].tile++, other[7].rows_in_lanes ^= true, other[8].nroots--;
+  for (size_t i = 0; i < 9; i++) {
+    *summing = other[i];
+    assert_false(has_order(s, s->kernel->arena, order, count));
+  }
+  *summing = before;
+  summing->roots[0].is_fused ^= true;
+  assert_false(has_order(s, s->kernel->arena, order, count));
+  summing->roots[0].is_fused ^= true;
+  partial->type = partial->type == TYPE_F32 ? TYPE_F64 : TYPE_F32;
+  assert_false(has_order(s, s->kernel->arena, order, count));
+  lowered_deinit(&l);
+}
+
+// Graphs, and the orders of their sums in the words of sum_order_print, each once.
+typedef struct Case {
+  const char *inputs, *nodes, *outputs, *orders;
+} Case;
+
+static const Case cases[] = {
+    // Rows of 768 elements have 48 additions in each lane, so they are cut into runs of 24. A block has 2^16 / 768
+    // rows, rounded up to a multiple of 4.
+    {"  - {name: x, type: f32, shape: [4096, 768]}\n  - {name: dy, type: f32, shape: [4096, 768]}\n"
+     "  - {name: m, type: f32, shape: [4096]}\n  - {name: v, type: f32, shape: [4096]}\n"
+     "  - {name: g, type: f32, shape: [768]}\n",
+     "  - {op: LayerNormBackward, inputs: [x, dy, m, v, g, ~], outputs: [dx, dg, db]}\n", "dx, dg, db",
+     "over d0 into 1 accumulator of f32, each for 88 operands; then into 1 of f64\n"
+     "over d1 into 16 accumulators of f32, each for 24 operands; then into 16 of f64; then into 1 of f64\n"},
+    // A product of 1000 terms: four chains, which are added in f32.
+    {"  - {name: x, type: f32, shape: [60, 1000]}\n  - {name: w, type: f32, shape: [1000, 80]}\n",
+     "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n", "y",
+     "over d2 into 1 accumulator of f32, each for 256 operands; then into 1 of f32\n"},
+    // Each lane takes a row of 9 elements; a block has 2^16 / 9 rows, but no more than 256 for each lane.
+    {"  - {name: x, type: f32, shape: [30000, 9]}\n",
+     "  - {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\n"
+     "  - {op: Multiply, inputs: [y, x], outputs: [p]}\n"
+     "  - {op: ReduceSum, inputs: [p], outputs: [s], attributes: {axes: [0, 1]}}\n",
+     "y, s",
+     "over d1 into 1 accumulator of f32\n"
+     "over d0 into 16 accumulators of f32, each for 256 operands; then into 1 of f64; then into 1 of f64\n"},
+};
+
+static void sums_have_levels(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[1024];
+    snprintf(text, sizeof text, "format: ngrad/1\nname: test\ninputs:\n%snodes:\n%soutputs: [%s]\n", cases[i].inputs,
+             cases[i].nodes, cases[i].outputs);
+    Lowered l = lower(text, &usual, false);
+    const Schedule *s = only_schedule(&l);
+    size_t count;
+    const SumOrder *orders = schedule_sum_orders(s, s->kernel->arena, &count);
+    Text all, one;
+    text_init(&all, &system_allocator);
+    for (size_t o = 0; o < count; o++) {
+      text_init(&one, &system_allocator);
+      sum_order_print(s->kernel, &orders[o], &one);
+      if (!strstr(text_string(&all), text_string(&one))) text_format(&all, "%s\n", text_string(&one));
+      text_deinit(&one);
+    }
+    assert_string_equal(text_string(&all), cases[i].orders);
+    text_deinit(&all);
+    lowered_deinit(&l);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(orders_of_additions_are_compared),
+                                     cmocka_unit_test(sums_have_levels)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
