@@ -10,7 +10,27 @@
 #include "ir/support/budget.h"
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
+
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+// Sums are divided among threads if they are worth it: threads must run longer than idle ones spin. Each thread needs
+// scratch memory, so their number does not depend on the machine.
+enum { MOST_THREADS = 4, MANY_PRODUCTS = 1 << 24 };
+
+static int count_threads(double nproducts) { // an int64_t may overflow
+  return nproducts < MANY_PRODUCTS ? 1 : (int)least(omp_get_max_threads(), MOST_THREADS);
+}
+
+// The noise for sums after the next `nsums` ones. All 0: none.
+static Noise noise_after(const Evaluation *e, int64_t nsums) {
+  Noise noise = e->noise ? *e->noise : (Noise){0};
+  noise.state += (uint64_t)nsums;
+  return noise;
+}
 
 // The number of elements between neighbours along each axis of a dense row-major array.
 typedef struct Dense {
@@ -29,10 +49,6 @@ static Dense dense_strides(const Shape *shape) {
 
 static int64_t extent_on(const Shape *shape, int axis) {
   return axis < 0 ? 1 : extent_value(shape->extent[axis]);
-}
-
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
 }
 
 // Copies `rows` rows of `width` elements; each element of a row becomes a lane, and further lanes are 0.
@@ -78,14 +94,18 @@ static void multiply(const Evaluation *e, const double *a, const Matrix *b, cons
   for (int64_t first = 0; first < columns; first += LANES) {
     const int64_t width = least(columns - first, LANES);
     copy_lanes(lanes, &from[first * b->column_stride], depth, b->row_stride, width, b->column_stride);
+    const int threads = count_threads((double)rows * (double)(depth * width));
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t m = 0; m < rows; m++) {
       Lanes sums = {0};
+      Noise noise = noise_after(e, m * width);
       lanes_add(&sums, &(Products){&a[m * depth], lanes, &(Term){0, 0}, 1, depth, 1, LANES}, e->noise);
       for (int64_t n = 0; n < width; n++) {
         const Sum sum = lanes_sum(&sums, n);
-        dst[m * columns + first + n] = sum_value(&sum, e->noise);
+        dst[m * columns + first + n] = sum_value(&sum, e->noise ? &noise : NULL);
       }
     }
+    if (e->noise) *e->noise = noise_after(e, rows * width);
   }
 }
 
@@ -237,37 +257,37 @@ typedef struct Making {
   int64_t nrows, row_extent[SPATIAL]; // of y, for one channel
   double *y;                          // [nchannels, nrows, LANES]
   int64_t *unbounded, nunbounded;     // rows of y, of all channels, that have an infinite or NaN element
-  Term *terms;                        // of one element and one channel, without terms outside of x
+  int64_t most_terms;                 // of one element and one channel, without terms outside of x
+  Term *terms;                        // [MOST_THREADS, most_terms]
 } Making;
 
 static int64_t product_of(const int64_t extent[SPATIAL]) {
   return extent[0] * extent[1] * extent[2];
 }
 
-// Sets all members except the arrays; *most_terms: length of `terms`.
-static void making_measure(const Evaluation *e, WindowSide made, Making *m, int64_t *most_terms) {
+// Sets all members except the arrays.
+static void making_measure(const Evaluation *e, WindowSide made, Making *m) {
   *m = (Making){.g = geometry_of(e->node), .made = made, .has_squares = e->noise, .nchannels = 1};
   const Side *x = made == SIDE_LARGE ? &m->g.small : &m->g.large;
   if (made != SIDE_WEIGHTS) m->nchannels = x->channels;
   m->x_channel = x->channel;
-  *most_terms = 1; // also for axes before an axis without terms
+  m->most_terms = 1; // also for axes before an axis without terms
   for (int i = 0; i < SPATIAL; i++) {
     const Window *w = &m->g.window[i];
     m->extent[i] = made == SIDE_SMALL ? w->small : made == SIDE_LARGE ? w->large : w->kernel;
     m->x_stride[i] = x->place[i];
     m->row_extent[i] = made == SIDE_WEIGHTS ? w->small : w->kernel;
     const int64_t most = least(m->row_extent[i], made == SIDE_LARGE ? w->small : w->large); // no index occurs twice
-    if (most && m->nchannels) *most_terms *= most;
+    if (most && m->nchannels) m->most_terms *= most;
   }
   m->nrows = m->nchannels ? product_of(m->row_extent) : 0; // without channels, the product of the extents may overflow
 }
 
 static bool making_init(const Evaluation *e, WindowSide made, Making *m) {
-  int64_t most_terms;
-  making_measure(e, made, m, &most_terms);
+  making_measure(e, made, m);
   m->y = ARENA_ARRAY(e->scratch, double, (size_t)(m->nchannels * m->nrows) * LANES + 1);
   m->unbounded = ARENA_ARRAY(e->scratch, int64_t, (size_t)(m->nchannels * m->nrows) + 1);
-  m->terms = ARENA_ARRAY(e->scratch, Term, (size_t)most_terms);
+  m->terms = ARENA_ARRAY(e->scratch, Term, (size_t)m->most_terms * MOST_THREADS);
   return m->y && m->unbounded && m->terms;
 }
 
@@ -280,17 +300,21 @@ static void find_unbounded(Making *m) {
   }
 }
 
+// The terms of the calling thread's element.
+static Term *own_terms(const Making *m) {
+  return &m->terms[omp_get_thread_num() * m->most_terms];
+}
+
 // Finds the terms of the element with these indices; returns their number.
-static int64_t find_terms(const Making *m, const int64_t at[SPATIAL]) {
+static int64_t find_terms(const Making *m, const int64_t at[SPATIAL], Term *terms) {
   int64_t count = 1;
-  m->terms[0] = (Term){0, 0};
+  terms[0] = (Term){0, 0};
   for (int axis = 0; axis < SPATIAL; axis++) {
     const Line l = line_at(&m->g.window[axis], m->made, at[axis]);
     for (int64_t i = count - 1; i >= 0; i--) { // in place, so from the end
-      const int64_t x = m->terms[i].x, y = m->terms[i].y * m->row_extent[axis];
+      const int64_t x = terms[i].x, y = terms[i].y * m->row_extent[axis];
       for (int64_t k = l.count - 1; k >= 0; k--)
-        m->terms[i * l.count + k] =
-            (Term){x + (l.x + k * l.x_step) * m->x_stride[axis], y + (l.y + k * l.y_step) * LANES};
+        terms[i * l.count + k] = (Term){x + (l.x + k * l.x_step) * m->x_stride[axis], y + (l.y + k * l.y_step) * LANES};
     }
     count *= l.count;
   }
@@ -313,9 +337,10 @@ static void add_outside(const Making *m, const int64_t at[SPATIAL], Lanes *sums)
   }
 }
 
-// Adds all products of an element. `count`: length of its terms.
-static void add_products(const Making *m, const double *x, const int64_t at[SPATIAL], int64_t count, Lanes *sums) {
-  const Products p = {x, m->y, m->terms, count, m->nchannels, m->x_channel, m->nrows * LANES};
+// Adds all products of an element.
+static void add_products(const Making *m, const double *x, const int64_t at[SPATIAL], const Term *terms, int64_t count,
+                         Lanes *sums) {
+  const Products p = {x, m->y, terms, count, m->nchannels, m->x_channel, m->nrows * LANES};
   lanes_add(sums, &p, m->has_squares);
   if (m->nunbounded) add_outside(m, at, sums);
 }
@@ -335,21 +360,39 @@ static const double *side_data(const Evaluation *e, WindowSide side) {
   return NULL;
 }
 
-// Makes `width` channels of a side of one image. x: channels of the other side of this image; bias NULL: none.
-static void make_places(const Evaluation *e, const Making *m, const double *x, const Side *side, const double *bias,
-                        int64_t width, double *to) {
-  int64_t at[SPATIAL] = {0};
-  if (!product_of(m->extent)) return;
-  do {
+// Makes `width` channels of a row of places of a side. x: channels of the other side of the row's image; bias NULL:
+// none.
+static void make_row(const Making *m, const double *x, int64_t at[SPATIAL], const Side *side, const double *bias,
+                     int64_t width, Noise *noise, double *to) {
+  Term *terms = own_terms(m);
+  for (at[SPATIAL - 1] = 0; at[SPATIAL - 1] < m->extent[SPATIAL - 1]; at[SPATIAL - 1]++) {
     Lanes sums = {0};
-    if (m->nchannels) add_products(m, x, at, find_terms(m, at), &sums);
+    if (m->nchannels) add_products(m, x, at, terms, find_terms(m, at, terms), &sums);
     const int64_t place = at[0] * side->place[0] + at[1] * side->place[1] + at[2] * side->place[2];
     for (int64_t i = 0; i < width; i++) {
       Sum sum = lanes_sum(&sums, i);
       if (bias) sum_add(&sum, bias[i]);
-      to[i * side->channel + place] = sum_value(&sum, e->noise);
+      to[i * side->channel + place] = sum_value(&sum, noise);
     }
-  } while (next_index(m->extent, at));
+  }
+}
+
+// Makes `width` channels of a side. x, bias, to: at the first of these channels.
+static void make_channels(const Evaluation *e, const Making *m, const double *x, const double *bias, int64_t width,
+                          double *to) {
+  const Geometry *g = &m->g;
+  const Side *side = m->made == SIDE_SMALL ? &g->small : &g->large,
+             *other = m->made == SIDE_SMALL ? &g->large : &g->small;
+  const int64_t nrows = m->extent[0] * m->extent[1], nsums = m->extent[2] * width;
+  const int threads = count_threads((double)(g->batch * nrows * nsums) * (double)m->nchannels * (double)m->most_terms);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t row = 0; row < g->batch * nrows; row++) {
+    int64_t at[SPATIAL] = {row % nrows / m->extent[1], row % m->extent[1]};
+    Noise noise = noise_after(e, row * nsums);
+    make_row(m, &x[row / nrows * other->batch], at, side, bias, width, e->noise ? &noise : NULL,
+             &to[row / nrows * side->batch]);
+  }
+  if (e->noise) *e->noise = noise_after(e, g->batch * nrows * nsums);
 }
 
 static bool has_elements(const Node *node, WindowSide side) {
@@ -378,9 +421,8 @@ static bool make_side(const Evaluation *e, WindowSide made) {
       for (int64_t i = 0; i < other->channels; i++)
         copy_lanes(&m.y[i * m.nrows * LANES], &from[i * other->weights], m.nrows, g->weights_tap, width, side->weights);
       find_unbounded(&m);
-      for (int64_t n = 0; n < g->batch; n++)
-        make_places(e, &m, &x[n * other->batch + group * other->channels * other->channel], side,
-                    bias ? &bias[channel] : NULL, width, &e->outputs[0][n * side->batch + channel * side->channel]);
+      make_channels(e, &m, &x[group * other->channels * other->channel], bias ? &bias[channel] : NULL, width,
+                    &e->outputs[0][channel * side->channel]);
     }
   return true;
 }
@@ -401,8 +443,11 @@ static void add_image(Making *m, const double *large, const double *small, int64
   find_unbounded(m);
   int64_t tap[SPATIAL] = {0};
   do {
-    const int64_t count = find_terms(m, tap);
-    for (int64_t i = 0; i < m->g.large.channels; i++) add_products(m, &large[i * m->x_channel], tap, count, sums++);
+    const int64_t count = find_terms(m, tap, m->terms), nchannels = m->g.large.channels;
+    const int threads = count_threads((double)count * (double)(nchannels * width));
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < nchannels; i++) add_products(m, &large[i * m->x_channel], tap, m->terms, count, &sums[i]);
+    sums += nchannels;
   } while (next_index(m->extent, tap));
 }
 
@@ -438,13 +483,12 @@ static bool make_weights(const Evaluation *e) {
 
 uint64_t scratch_of_convolution(const Evaluation *e) {
   Making m;
-  int64_t most_terms;
   const WindowSide made = e->node->op->outputs[0].side;
   if (!has_products(e->node)) return 0;
-  making_measure(e, made, &m, &most_terms);
+  making_measure(e, made, &m);
   const uint64_t row_nbytes = LANES * sizeof(double) + sizeof(int64_t); // of y and of unbounded
   uint64_t nbytes = nbytes_multiply(nbytes_multiply((uint64_t)m.nchannels, (uint64_t)m.nrows), row_nbytes);
-  nbytes = nbytes_add(nbytes, nbytes_multiply((uint64_t)most_terms, sizeof(Term)));
+  nbytes = nbytes_add(nbytes, nbytes_multiply((uint64_t)m.most_terms, MOST_THREADS * sizeof(Term)));
   if (made != SIDE_WEIGHTS) return nbytes;
   const uint64_t nsums = nbytes_multiply((uint64_t)product_of(m.extent), (uint64_t)m.g.large.channels);
   return nbytes_add(nbytes, nbytes_multiply(nsums, sizeof(Lanes)));
