@@ -9,6 +9,10 @@ const Index *var(Recipe *r, VarKind kind, uint32_t of) {
   return index_var(&r->b, kind, of);
 }
 
+const Index *lane_index(Recipe *r) {
+  return var(r, VAR_LANE, 0);
+}
+
 static const Index *axis_index(Recipe *r, int axis) {
   return var(r, VAR_AXIS, (uint32_t)axis);
 }
@@ -68,7 +72,7 @@ static const Index *from_start(Recipe *r, const Access *a, AxisSet axes) {
 
 // The index on an axis at lane 0.
 static const Index *first_index(Recipe *r, int axis) {
-  return axis == vector_axis(r) ? r->lane : axis_index(r, axis);
+  return axis == vector_axis(r) ? lane_index(r) : axis_index(r, axis);
 }
 
 // offset + the sum of index * factor over the axes, at lane 0. Negative terms are subtracted last; the result may be
@@ -138,9 +142,9 @@ Address vector_address(Recipe *r, AccessId id) {
   const Access *a = &r->k->accesses[id];
   const int v = vector_axis(r);
   const bool is_row = has_rows(r) && varies_by_row(r, access_axes(r->k, a));
-  const Index *index = add_terms(r, a, loop_inner_axes(r->loop) & ~(1U << v), NULL);
+  const Index *index = add_terms(r, a, middle_axes(r), NULL);
   if (a->stride[v]) {
-    const Index *lane = access_is_mask(a) ? index_of(&r->b, INDEX_DIVIDE, r->lane, number(r, 8)) : r->lane;
+    const Index *lane = access_is_mask(a) ? index_of(&r->b, INDEX_DIVIDE, lane_index(r), number(r, 8)) : lane_index(r);
     index = add_term(r, a, v, lane, index);
   }
   return (Address){.base = BASE_POINTER, .access = id, .is_row = is_row, .index = index};
@@ -163,17 +167,17 @@ bool may_be_unwanted(const Recipe *r, AccessId id) {
 }
 
 Flag partial_flag(const Recipe *r, AccessId id) {
-  return may_be_unwanted(r, id) && !r->info->rows_in_lanes && !r->is_partial_tested ? FLAG_HAS_PARTIAL : FLAG_NONE;
+  return may_be_unwanted(r, id) && !r->loop->rows_in_lanes && !r->is_partial_tested ? FLAG_HAS_PARTIAL : FLAG_NONE;
 }
 
 bool is_transposed(const Recipe *r, AccessId id) {
-  if (!r->info->rows_in_lanes) return false;
+  if (!r->loop->rows_in_lanes) return false;
   const Access *a = &r->k->accesses[id];
   return !r->is_tail && a->stride[loop_lane_axis(r->loop)] && a->stride[r->loop->axes[r->loop->nouter]] == 1;
 }
 
 bool is_column(const Recipe *r, AccessId id) {
-  if (!r->info->rows_in_lanes) return false;
+  if (!r->loop->rows_in_lanes) return false;
   const Access *a = &r->k->accesses[id];
   return !r->is_tail && a->stride[loop_lane_axis(r->loop)] == 1 && a->stride[r->loop->axes[r->loop->nouter]] > 1;
 }

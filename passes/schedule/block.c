@@ -1,4 +1,5 @@
 // Builds the block function: the range of its outer iterations, its partial sums, and the loops that call steps.
+#include "ir/kernel/scatter.h"
 #include "passes/schedule/recipe.h"
 
 static void add_index(Recipe *r, VarKind kind, const Index *value) {
@@ -38,7 +39,8 @@ static Address partial_element(const Root *root, const Index *index) {
   return (Address){.base = BASE_PARTIAL, .access = root->access, .index = index};
 }
 
-void open_partial_sums(Recipe *r, AccessId id, const Index *count, Flag flag) {
+// Opens a loop over the `count` elements of the block's partial sums in this access; the caller closes its body.
+static void open_partial_sums(Recipe *r, AccessId id, const Index *count, Flag flag) {
   LoopNode *loop = open_for(r, VAR_ELEMENT, number(r, 0), count, number(r, 1));
   loop->access = id;
   loop->flag = flag;
@@ -52,7 +54,7 @@ static void begin_partials(Recipe *r) {
     if (root->kind != ROOT_REDUCE_OUTER) continue;
     const Access *a = &r->k->accesses[root->access];
     const AxisSet axes = access_axes(r->k, a);
-    const bool are_lanes = r->info->rows_in_lanes;
+    const bool are_lanes = r->loop->rows_in_lanes;
     const Index *count = are_lanes ? number(r, axes_nelems(r->k, axes) * LANES) : axes_nelems_index(r, axes);
     add(r, (LoopNode){.kind = NODE_PARTIALS,
                       .access = root->access,
@@ -68,11 +70,45 @@ static void begin_partials(Recipe *r) {
   }
 }
 
-void begin_steps(Recipe *r) {
-  add(r, (LoopNode){.kind = NODE_COUNTER, .var = {VAR_OUTER, 0}, .value = var(r, VAR_BEGIN, 0)});
+// Reduces the lanes' partial sums to the block's partial sums.
+static void end_lane_partials(Recipe *r) {
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (root->kind != ROOT_REDUCE_OUTER) continue;
+    const Access *a = &r->k->accesses[root->access];
+    const Index *count = axes_nelems_index(r, access_axes(r->k, a)), *element = var(r, VAR_ELEMENT, 0);
+    open_partial_sums(r, root->access, count, may_be_unwanted(r, root->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE);
+    add(r, (LoopNode){
+               .kind = NODE_REDUCE_PARTIAL,
+               .access = root->access,
+               .value = index_of(&r->b, INDEX_MULTIPLY, element, number(r, LANES)),
+               .address = {.base = BASE_TENSOR,
+                           .access = root->access,
+                           .index = index_of(&r->b, INDEX_ADD,
+                                             index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_BLOCK, 0), count), element)}});
+    close_body(r);
+  }
 }
 
-void add_steps(Recipe *r, int rows, const Index *columns_end) {
+// Whether all blocks but the last consist of whole steps. False if open dims choose the length of blocks.
+static bool has_whole_steps(const Recipe *r) {
+  return has_rows(r) && !r->loop->few_work && !r->loop->most_cut_blocks && r->loop->block % r->loop->rows == 0;
+}
+
+// The rows after the last whole step form one step if their number is known, else each is a step. 0: there are none.
+static int count_rest(const Recipe *r) {
+  const AxisSet cut = loop_cut_axes(r->loop);
+  const Monomial monomial = axes_monomial(r->k, cut);
+  const int64_t rows = r->loop->rows, nelems = axes_nelems(r->k, cut);
+  if (!has_rows(r)) return 0;
+  if (!r->loop->sums_middle) return !loop_row_axes(r->k, r->loop);
+  if (has_whole_steps(r) && !monomial) return (int)(nelems % rows);
+  return !has_whole_steps(r) || kernel_factor(r->k, nelems, monomial) % rows ? 1 : 0;
+}
+
+// Adds a loop that calls the step for `rows` outer iterations at a time, while at least that many are left.
+static void add_steps(Recipe *r, int rows, const Index *columns_end) {
+  if (!rows) return;
   open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
                                  .var = {VAR_OUTER, 0},
                                  .end = var(r, VAR_END, 0),
@@ -80,6 +116,58 @@ void add_steps(Recipe *r, int rows, const Index *columns_end) {
                                  .is_whole = true}));
   add(r, (LoopNode){.kind = NODE_STEP, .count = has_rows(r) ? rows : 0, .end = columns_end});
   close_body(r);
+}
+
+// The steps of a block, or of a part of its columns, which ends at `columns_end`.
+static void build_steps(Recipe *r, const NestLevel *level, const Index *columns_end) {
+  const Index *outer = var(r, VAR_OUTER, 0), *end = var(r, VAR_END, 0);
+  add(r, (LoopNode){.kind = NODE_COUNTER, .var = {VAR_OUTER, 0}, .value = var(r, VAR_BEGIN, 0)});
+  add_steps(r, level->role == ROLE_LANES ? LANES : (int)level->factor, columns_end);
+  add_steps(r, count_rest(r), columns_end);
+  if (level->role != ROLE_LANES) return;
+  open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_LESS, outer, end)}));
+  add(r, (LoopNode){.kind = NODE_STEP, .has_fewer_lanes = true, .value = minus(r, end, outer)});
+  close_body(r);
+  end_lane_partials(r);
+}
+
+static void build_outer_level(Recipe *r, int at, const Index *columns_end);
+
+// The vector axis, cut into the columns of a step.
+static void build_columns(Recipe *r, int at) {
+  const NestLevel *level = &r->nest.levels[at];
+  const Axis *axis = &r->k->axes[vector_axis(r)];
+  const Index *c = var(r, VAR_COLUMN, 0), *extent = axes_nelems_index(r, 1U << vector_axis(r));
+  const Index *columns = number(r, level->factor);
+  add(r, (LoopNode){.kind = NODE_COUNTER, .var = loop_var(VAR_COLUMN), .value = number(r, 0)});
+  if (axis->monomial || axis->extent >= level->factor) {
+    open_body(
+        r,
+        add(r, (LoopNode){
+                   .kind = NODE_FOR, .var = loop_var(VAR_COLUMN), .end = extent, .step = columns, .is_whole = true}));
+    build_outer_level(r, at + 1, plus(r, c, columns));
+    close_body(r);
+  }
+  if (kernel_factor(r->k, axis->extent, axis->monomial) % level->factor == 0) return;
+  open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_LESS, c, extent)}));
+  build_outer_level(r, at + 1, extent);
+  close_body(r);
+}
+
+// A level outside of a step. The caller of a block has chosen indices on the free axes, and a part of the cut axes.
+static void build_outer_level(Recipe *r, int at, const Index *columns_end) {
+  const NestLevel *level = &r->nest.levels[at];
+  const bool are_columns = r->loop->columns && level->first >= r->loop->nouter;
+  if (at == r->nest.step) add(r, (LoopNode){.kind = NODE_STEP}); // a tile
+  else if (level->role == ROLE_CUT && are_columns) build_columns(r, at);
+  else if (level->role == ROLE_FREE || level->role == ROLE_CUT) build_outer_level(r, at + 1, columns_end);
+  else build_steps(r, level, columns_end);
+}
+
+// A block of a scatter goes over all indices, and adds the operands whose index is a row of the block.
+static void build_scatter(Recipe *r) {
+  Scatter s;
+  if (kernel_find_scatter(r->k, &s)) add(r, (LoopNode){.kind = NODE_SCATTER, .expr = s.sum, .access = s.to});
 }
 
 void build_block(Recipe *r) {
@@ -91,6 +179,7 @@ void build_block(Recipe *r) {
     add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_BLOCK, 0}});
   find_range(r);
   begin_partials(r);
-  r->info->build_steps(r);
+  if (loop->is_scatter) build_scatter(r);
+  else build_outer_level(r, 0, NULL);
   tree_close(&r->b);
 }

@@ -22,34 +22,54 @@ bool varies_by_row(const Recipe *r, AxisSet axes) {
   return axes & loop_outer_axes(r->loop) & ~shared_axes(r);
 }
 
+bool is_of_row(const Recipe *r, AxisSet axes) {
+  return has_rows(r) && varies_by_row(r, axes);
+}
+
 bool is_row_pointer(const Recipe *r, AccessId id) {
   const Access *a = &r->k->accesses[id];
   return r->loop->is_product && has_rows(r) && !access_has_conditions(r->k, a) &&
          varies_by_row(r, access_axes(r->k, a));
 }
 
-Level level_of(const Recipe *r, AxisSet axes, int *depth) {
-  const Loop *loop = r->loop;
-  for (int i = loop->ninner - 1; i >= 0; i--) {
-    if (!(axes >> loop->axes[loop->nouter + i] & 1)) continue;
-    if (depth) *depth = i;
-    return i == loop->ninner - 1 ? LEVEL_VECTOR : LEVEL_MIDDLE;
-  }
-  return axes & loop_outer_axes(loop) ? LEVEL_ROW : LEVEL_CALL;
+int place_of(const Recipe *r, AxisSet axes) {
+  int at = r->nest.nlevels;
+  while (at > r->nest.step && !(nest_level_axes(r->loop, &r->nest.levels[at - 1]) & axes)) at--;
+  return at;
+}
+
+int root_place(const Recipe *r, const Root *root) {
+  AxisSet axes = root_axes(r->k, root);
+  if (root->kind == ROOT_REDUCE_INNER)
+    axes |= r->k->exprs[root->expr].reduced | r->k->exprs[root_operand(r, root)].axes;
+  return place_of(r, axes);
+}
+
+bool is_root_at(const Recipe *r, const Root *root, int at) {
+  return is_in_sweep(r, root, r->sweep) && root_place(r, root) == at;
+}
+
+bool has_body(const Recipe *r, int at) {
+  return at == r->nest.nlevels || (at > r->nest.step && r->nest.levels[at - 1].role == ROLE_LANES);
+}
+
+static Level level_of(const Recipe *r, AxisSet axes) {
+  if (axes & loop_inner_axes(r->loop)) return axes >> vector_axis(r) & 1 ? LEVEL_VECTOR : LEVEL_MIDDLE;
+  return axes & loop_outer_axes(r->loop) ? LEVEL_ROW : LEVEL_CALL;
 }
 
 Level expr_level(const Recipe *r, ExprId id) {
-  return level_of(r, r->k->exprs[id].axes, NULL);
+  return level_of(r, r->k->exprs[id].axes);
 }
 
 Level root_level(const Recipe *r, const Root *root) {
-  return level_of(r, root_axes(r->k, root), NULL);
+  return level_of(r, root_axes(r->k, root));
 }
 
 // Whether an expression is a vector: it varies over the innermost axis, or, with rows in lanes, over rows.
 bool is_lanewise(const Recipe *r, ExprId id) {
   Level level = expr_level(r, id);
-  return level == LEVEL_VECTOR || (r->info->rows_in_lanes && level == LEVEL_ROW);
+  return level == LEVEL_VECTOR || (r->loop->rows_in_lanes && level == LEVEL_ROW);
 }
 
 bool is_row_sum(const Recipe *r, ExprId id) {

@@ -1,4 +1,4 @@
-// Row pointers, and the copies that rows in lanes read and write instead of rows.
+// Row pointers.
 #include "passes/schedule/recipe.h"
 
 bool has_vectors(const Recipe *r) {
@@ -68,29 +68,4 @@ void set_pointer(Recipe *r, AccessId id, bool is_written) {
                     .is_written = is_written,
                     .is_row = has_rows(r),
                     .flag = may_be_null ? FLAG_WANTED : FLAG_NONE});
-}
-
-static void copy_column(Recipe *r, AccessId id, int64_t width) {
-  const Access *a = &r->k->accesses[id];
-  const Index *lane = var(r, VAR_LANE, 0);
-  const Index *from = times(r, lane, stride_of(r, a, r->loop->axes[r->loop->nouter]));
-  open_for(r, VAR_LANE, number(r, 0), number(r, width), number(r, 1));
-  add(r, (LoopNode){.kind = NODE_LOAD_COLUMN,
-                    .access = id,
-                    .value = times(r, lane, number(r, LANES)),
-                    .address = {.base = BASE_POINTER, .access = id, .index = from}});
-  close_body(r);
-}
-
-void copy_rows(Recipe *r, AccessId id, bool is_written) {
-  const bool is_copied = is_column(r, id) && !is_written;
-  if (r->loop->copies_rows || (!is_transposed(r, id) && !is_copied)) return;
-  const int64_t width = r->k->axes[r->loop->axes[r->loop->nouter]].extent;
-  add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_COPY, .access = id, .nelems = width * LANES});
-  if (is_copied) copy_column(r, id, width);
-  else if (!is_written)
-    add(r, (LoopNode){.kind = NODE_LOAD_ROWS,
-                      .access = id,
-                      .step = stride_of(r, &r->k->accesses[id], r->loop->axes[0]),
-                      .nelems = width});
 }

@@ -1,9 +1,9 @@
-// The internal interface of the files that build loop trees: recipes, and the functions that recipes call. (Passes over
-// finished trees are in tree_passes.h.)
+// The internal interface of the files that build loop trees. (Passes over finished trees are in tree_passes.h.)
 #ifndef NGRAD_PASSES_SCHEDULE_RECIPE_H
 #define NGRAD_PASSES_SCHEDULE_RECIPE_H
 
 #include "ir/kernel/needed.h"
+#include "ir/kernel/nest.h"
 #include "ir/loops/loops.h"
 #include "passes/schedule/tree.h"
 
@@ -17,35 +17,7 @@ typedef enum Level {
 
 enum { ALL_SWEEPS = -1 };
 
-typedef struct Recipe Recipe;
-
-typedef struct SweepRuns {        // how a sweep's sums along the vector axis are cut into runs (loop_runs)
-  bool has_sums;                  // the sweep has sums along the vector axis
-  bool has_totals;                // these sums are cut into runs
-  int64_t vector_run, middle_run; // as in Runs
-  bool is_open;
-} SweepRuns;
-
-// A recipe builds the tree of one kind of loop. Its functions add nodes to the open list.
-typedef struct RecipeInfo {
-  const char *name;
-  bool (*suits)(const Loop *loop);
-  // Add the initialisation and the final reduction of sums over all inner axes, before and after a sweep's loops. NULL:
-  // no nodes.
-  void (*begin_sums)(Recipe *r, int sweep, const SweepRuns *runs);
-  void (*build_loops)(Recipe *r, int sweep, const SweepRuns *runs); // loops over the inner axes
-  void (*end_sums)(Recipe *r, int sweep, const SweepRuns *runs);
-  // Add nodes before and after the loop over vectors, in each iteration of the last middle axis. NULL: no nodes.
-  void (*begin_iteration)(Recipe *r, int sweep, const SweepRuns *runs);
-  void (*end_iteration)(Recipe *r, int sweep, const SweepRuns *runs);
-  void (*build_steps)(Recipe *r); // the block's calls of the step function
-  bool rows_in_lanes;             // a vector has a lane for each row
-  bool is_tile;                   // a step computes the elements of the vector axis from begin to end
-} RecipeInfo;
-extern const RecipeInfo recipe_rows, recipe_tiles, recipe_lanes, recipe_nested, recipe_middle, recipe_scatter;
-
-struct Recipe {
-  const RecipeInfo *info;
+typedef struct Recipe {
   TreeBuilder b;
   LoopNode **rows; // the link to the loop that open_rows added
   LoopTree *t;
@@ -54,31 +26,36 @@ struct Recipe {
   const Loop *loop;
   uint32_t loop_index;
   const Wants *wants;
-  uint32_t *nuses;               // by ExprId: uses in a sweep; for fuse_products.c only
-  int *section;                  // by ExprId: the first sweep before which the expression can be computed
-  int sweep;                     // the sweep that is_needed describes, or ALL_SWEEPS
-  bool *is_needed;               // by ExprId: for the sweep or section being built
-  const Index *lane;             // lane 0's index on the innermost axis
-  AccumulatorChoice accumulator; // the accumulator that sums are added to
-  bool is_tail;                  // the step being built is the tail: rows in lanes, but fewer than LANES
-  bool is_partial_tested;        // the nodes being built are guarded by a test of FLAG_HAS_PARTIAL
-};
+  uint32_t *nuses;        // by ExprId: uses in a sweep; for fuse_products.c only
+  int *section;           // by ExprId: the first sweep before which the expression can be computed
+  int sweep;              // the sweep that is_needed describes, or ALL_SWEEPS
+  bool *is_needed;        // by ExprId: for the sweep or section being built
+  bool is_tail;           // the step being built is the tail: rows in lanes, but fewer than LANES
+  bool is_partial_tested; // the nodes being built are guarded by a test of FLAG_HAS_PARTIAL
+  Nest nest;              // of the loop; while a sweep is built, with the sweep's runs
+  Runs runs;              // of the sweep being built
+} Recipe;
 
 // levels.c: which expressions a sweep needs, and at which level. need_* set or extend is_needed.
 
 int vector_axis(const Recipe *r);
 AxisSet middle_axes(const Recipe *r);
-bool has_rows(const Recipe *r);                            // a step computes several rows
-bool varies_by_row(const Recipe *r, AxisSet axes);         // a value over these axes differs between a step's rows
-AxisSet shared_axes(const Recipe *r);                      // outer axes whose index is the same in all rows of a step
-bool is_row_pointer(const Recipe *r, AccessId id);         // each row of a step has its own pointer
-Level level_of(const Recipe *r, AxisSet axes, int *depth); // *depth: the position of the innermost of the inner axes
+bool has_rows(const Recipe *r);                    // a step computes several rows
+bool varies_by_row(const Recipe *r, AxisSet axes); // a value over these axes differs between a step's rows
+AxisSet shared_axes(const Recipe *r);              // outer axes whose index is the same in all rows of a step
+bool is_of_row(const Recipe *r, AxisSet axes);     // and a step has several
+bool is_row_pointer(const Recipe *r, AccessId id); // each row of a step has its own pointer
 Level expr_level(const Recipe *r, ExprId id);
 Level root_level(const Recipe *r, const Root *root);
-bool is_lanewise(const Recipe *r, ExprId id); // its value is a vector
-bool is_row_sum(const Recipe *r, ExprId id);  // an inner reduction of the loop
-bool is_reloaded(const Recipe *r, ExprId id); // an earlier sweep spilled it
-bool is_spilled(const Recipe *r, ExprId id);  // this sweep spills it
+// Places: a number of levels of the nest. What is at a place is inside of that many levels.
+int place_of(const Recipe *r, AxisSet axes); // just inside of the innermost level over these axes
+int root_place(const Recipe *r, const Root *root);
+bool is_root_at(const Recipe *r, const Root *root, int at); // and in the loops of the sweep being built
+bool has_body(const Recipe *r, int at);                     // what is at this place are vectors
+bool is_lanewise(const Recipe *r, ExprId id);               // its value is a vector
+bool is_row_sum(const Recipe *r, ExprId id);                // an inner reduction of the loop
+bool is_reloaded(const Recipe *r, ExprId id);               // an earlier sweep spilled it
+bool is_spilled(const Recipe *r, ExprId id);                // this sweep spills it
 ExprOp root_reduction(const Recipe *r, const Root *root);
 ExprId root_operand(const Recipe *r, const Root *root);
 bool is_widened_sum(const Recipe *r, const Root *root);         // f32 operands are added to an f64 partial sum
@@ -100,6 +77,7 @@ void find_sections(Recipe *r);
 
 const Index *number(Recipe *r, int64_t n);
 const Index *var(Recipe *r, VarKind kind, uint32_t of);
+const Index *lane_index(Recipe *r); // lane 0's index on the innermost axis
 const Index *axes_nelems_index(Recipe *r, AxisSet axes);
 const Index *block_length(Recipe *r);
 const Index *ncut_blocks(Recipe *r, uint32_t loop);
@@ -150,52 +128,31 @@ bool has_row_pointer(const Recipe *r, Level level, AccessId access);
 void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool));
 void declare_pointer(Recipe *r, AccessId id, bool is_written);
 void set_pointer(Recipe *r, AccessId id, bool is_written);
-void copy_rows(Recipe *r, AccessId id, bool is_written); // rows in lanes: the array of the copy, and loads into it
 
-// vector_loop.c: the loop over vectors.
+// rows_in_lanes.c
 
-void update_vector(Recipe *r, const Root *root);
-void build_vector_root(Recipe *r, const Root *root); // stores the vector, or adds it to its sum
-void move_array_sums(Recipe *r, int sweep, LoopNodeKind kind);
-void build_body(Recipe *r, int sweep);
-void build_vector_loop(Recipe *r, int sweep, const Index *from, const Index *to, bool has_sums);
+void copy_rows(Recipe *r, AccessId id, bool is_written); // declares the array of the copy, and loads rows into it
+void store_rows(Recipe *r);                              // stores the sweep's results from copies
+void copy_into_panel(Recipe *r);                         // Loop.copies_rows: all that the loop does
 
-// row_sums.c: initialisation and final reduction of a row's sums, and of runs of them.
+// sums.c: sums over inner axes, in the sweep being built. `at`: those that begin and end at this place.
 
-bool is_exact_in_f32(const Recipe *r, ExprId id); // a maximum; however many operands, it needs no runs
-SweepRuns sweep_runs(const Recipe *r, int sweep);
-void for_each_sum(Recipe *r, int sweep, void (*f)(Recipe *, ExprId)); // over the vector axis
-void begin_sum(Recipe *r, ExprId id, SumPlace sum, int count);
-void begin_accumulator(Recipe *r, ExprId id);
-void begin_total(Recipe *r, ExprId id);
-void begin_run(Recipe *r, ExprId id);
-void end_run(Recipe *r, ExprId id);
-// RecipeInfo.begin_sums and end_sums for sums over the vector axis.
-void begin_sums(Recipe *r, int sweep, const SweepRuns *runs);
-void end_sums(Recipe *r, int sweep, const SweepRuns *runs);
+bool has_lane_sums(const Recipe *r); // the sweep adds vectors to sums
+void begin_sums(Recipe *r, int at);
+void end_sums(Recipe *r, int at);
+void begin_runs(Recipe *r); // of all sums of vectors
+void end_runs(Recipe *r);   // adds the sums of the runs to totals
+Runs sweep_runs(const Recipe *r, int sweep);
 
-// recipe_rows.c: functions that other recipes use, too.
+// body.c, build_nest.c
 
-void build_row_loops(Recipe *r, int sweep, const SweepRuns *runs);
-void build_row_steps(Recipe *r);
-// Computes the scalars whose innermost middle axis is at this depth. With time == sweep: scalars known before the loop
-// over vectors. With time == sweep + 1: scalars that depend on the nested sums of that loop.
-void make_middle(Recipe *r, int sweep, int depth, int time);
-
-// sweeps.c
-
+void build_body(Recipe *r, int at);
 void build_sweep(Recipe *r, int sweep);
 
 // step_function.c, block.c
 
 void build_step(Recipe *r, LoopNode **step);
 void build_block(Recipe *r);
-// Opens a loop over the `count` elements of the block's partial sums in this access; the caller closes its body.
-void open_partial_sums(Recipe *r, AccessId id, const Index *count, Flag flag);
-void begin_steps(Recipe *r); // declares the counter of outer iterations
-// Adds a loop that calls the step for `rows` outer iterations at a time, while at least that many are left.
-// columns_end: the end of a step's part of the vector axis. NULL: a step takes the whole axis.
-void add_steps(Recipe *r, int rows, const Index *columns_end);
 
 // sections.c
 

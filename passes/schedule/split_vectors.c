@@ -17,7 +17,7 @@ static bool is_of_prefetch(const LoopNode *n) {
 }
 
 // Edits a node copied into a group of `count` vectors: an update adds to its vector's accumulator. If the loop over
-// vectors begins and ends sums itself (recipe_middle.c), a sum gets an accumulator for each vector of the group.
+// vectors encloses loops over sums, a sum gets an accumulator for each vector of the group.
 static bool use_own_accumulator(LoopNode *n, int count) {
   const bool is_of_accumulator = n->kind == NODE_UPDATE && n->sum == SUM_ACCUMULATOR;
   if (is_of_accumulator || n->kind == NODE_END_RUN || n->kind == NODE_END_SUM)

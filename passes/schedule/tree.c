@@ -1,11 +1,10 @@
-// Builds a loop's tree: chooses a recipe, which builds the tree, and runs the passes over trees.
+// Builds a loop's tree, and runs the passes over trees.
 #include "passes/schedule/tree.h"
 
 #include "ir/loops/verify.h"
 #include "passes/schedule/recipe.h"
 #include "passes/schedule/tree_passes.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,17 +26,6 @@ static void find_forms(Recipe *r) {
                      : has_rows(r) && level == LEVEL_ROW ? FORM_ROWS
                                                          : FORM_SCALAR;
   }
-}
-
-static const RecipeInfo *choose_recipe(const Loop *loop) {
-  static const RecipeInfo *const recipes[] = {&recipe_scatter, &recipe_tiles, &recipe_lanes, &recipe_nested,
-                                              &recipe_middle,  &recipe_rows}; // recipe_rows suits all loops
-  size_t i = 0;
-  while (!recipes[i]->suits(loop)) {
-    i++;
-    assert(i < sizeof recipes / sizeof *recipes);
-  }
-  return recipes[i];
 }
 
 // Checked builds verify the tree after each pass but the last, after which the caller of loop_tree verifies it.
@@ -66,7 +54,6 @@ LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena 
               .loop = &s->loops[loop],
               .loop_index = loop,
               .wants = wants ? wants : &none,
-              .info = choose_recipe(&s->loops[loop]),
               .section = ARENA_ARRAY(arena, int, k->nexprs),
               .is_needed = ARENA_ARRAY(arena, bool, k->nexprs)};
   if (!r.t || !r.section || !r.is_needed) return NULL;
@@ -76,14 +63,16 @@ LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena 
                     .form = ARENA_ARRAY(arena, Form, k->nexprs),
                     .is_made = ARENA_ARRAY(arena, bool, k->nexprs)};
   if (!r.t->form || !r.t->is_made) return NULL;
+  const Runs runs = loop_runs(k, r.loop);
+  r.nest = loop_nest(k, r.loop, &runs);
   find_sections(&r);
   find_forms(&r);
   if (!r.loop->is_scatter) build_step(&r, &r.t->step);
-  r.is_tail = r.info->rows_in_lanes;
+  r.is_tail = r.loop->rows_in_lanes;
   if (r.is_tail) build_step(&r, &r.t->tail_step);
   r.is_tail = false;
   build_block(&r);
-  check(&r, r.info->name);
+  check(&r, "building it");
   schedule_insert_prefetches(&r.b, k, r.loop, &r.t->step);
   check(&r, "prefetching");
   schedule_split_vectors(&r.b, k, &r.t->step);

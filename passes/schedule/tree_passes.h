@@ -1,4 +1,4 @@
-// Passes over loop trees, which run after any recipe: prefetch, split, stream, in this order (tree.c).
+// Passes over loop trees, which run in this order (tree.c): prefetch, split, stream.
 #ifndef NGRAD_PASSES_SCHEDULE_TREE_PASSES_H
 #define NGRAD_PASSES_SCHEDULE_TREE_PASSES_H
 

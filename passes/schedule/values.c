@@ -93,7 +93,7 @@ static void make_combine(Recipe *r, ExprId id) {
   if (is_vector) {
     const Index *stride = partial_stride(r, e, v);
     node.address.index =
-        index_of(&r->b, INDEX_ADD, node.address.index, index_of(&r->b, INDEX_MULTIPLY, r->lane, stride));
+        index_of(&r->b, INDEX_ADD, node.address.index, index_of(&r->b, INDEX_MULTIPLY, lane_index(r), stride));
     node.step = stride;
   }
   add(r, node);
@@ -119,7 +119,7 @@ void make_scalar(Recipe *r, ExprId id, AxisSet axes) {
 static Load how_loaded(const Recipe *r, const Expr *e) {
   const Access *a = &r->k->accesses[e->access];
   if (is_transposed(r, e->access) || is_column(r, e->access)) return LOAD_COPIED;
-  if (r->info->rows_in_lanes && !a->stride[loop_lane_axis(r->loop)]) return LOAD_BROADCAST;
+  if (r->loop->rows_in_lanes && !a->stride[loop_lane_axis(r->loop)]) return LOAD_BROADCAST;
   if (e->args[0] && is_lanewise(r, e->args[0])) return LOAD_GATHERED;
   return access_is_mask(a) || is_dense(r, a) ? LOAD_DENSE : LOAD_STRIDED;
 }
@@ -134,13 +134,13 @@ static bool has_near_rows(const Recipe *r, const Address *at) {
 }
 
 static Address spilled_address(Recipe *r, ExprId id) {
-  const Index *lane = r->info->rows_in_lanes ? times(r, r->lane, number(r, LANES)) : r->lane;
+  const Index *lane = r->loop->rows_in_lanes ? times(r, lane_index(r), number(r, LANES)) : lane_index(r);
   if (has_rows(r)) lane = plus(r, times(r, var(r, VAR_ROW, 0), number(r, loop_row_nelems(r->k, r->loop))), lane);
   return (Address){.base = BASE_SPILLED, .expr = id, .index = lane};
 }
 
 static Address copied_address(Recipe *r, AccessId id) {
-  return (Address){.base = BASE_ROWS, .access = id, .index = times(r, r->lane, number(r, LANES))};
+  return (Address){.base = BASE_ROWS, .access = id, .index = times(r, lane_index(r), number(r, LANES))};
 }
 
 static void compute_vector(Recipe *r, ExprId id) {
@@ -162,7 +162,7 @@ static void compute_vector(Recipe *r, ExprId id) {
     node.address = vector_address(r, e->access);
     node.step = lane_step(r, &r->k->accesses[e->access]);
   } else if (e->op == EXPR_INDEX) {
-    node.value = r->lane;
+    node.value = lane_index(r);
   }
   add(r, node);
 }

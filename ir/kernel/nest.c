@@ -1,0 +1,53 @@
+// Derives the levels of a nest from a Loop.
+#include "ir/kernel/nest.h"
+
+static void add_level(Nest *nest, NestLevel level) {
+  nest->levels[nest->nlevels++] = level;
+}
+
+// The levels outside of a step. Without outer axes, a step is called once.
+static void add_outer_levels(const Kernel *k, const Loop *loop, Nest *nest) {
+  const int ncut = loop->tile ? 1 : loop->nouter - loop->nfree;
+  const NestRole role = loop->rows_in_lanes ? ROLE_LANES : loop->rows > 1 ? ROLE_ROWS : ROLE_SERIAL;
+  const AxisSet rows = loop_row_axes(k, loop); // 0: rows are indices on all axes that are cut
+  int first = loop->nfree;
+  while (rows && !(rows >> loop->axes[first] & 1)) first++;
+  for (int i = 0; i < loop->nfree; i++) add_level(nest, (NestLevel){ROLE_FREE, i, 1, 1});
+  if (ncut) add_level(nest, (NestLevel){ROLE_CUT, loop->nfree, ncut, loop_block_length(k, loop)});
+  if (loop->columns) add_level(nest, (NestLevel){ROLE_CUT, loop->nouter + loop->ninner - 1, 1, loop->columns});
+  if (!loop->tile) add_level(nest, (NestLevel){role, first, loop->nouter - first, loop->rows});
+  nest->step = nest->nlevels;
+}
+
+static void add_middle_levels(const Loop *loop, const Runs *runs, Nest *nest) {
+  for (int i = 0; i < loop->ninner - 1; i++) {
+    const int at = loop->nouter + i;
+    if ((runs->middle_run || runs->is_open) && i == runs->depth)
+      add_level(nest, (NestLevel){ROLE_RUNS, at, 1, runs->is_open ? 0 : runs->middle_run});
+    add_level(nest, (NestLevel){ROLE_SERIAL, at, 1, 1});
+  }
+}
+
+static void add_lanes(const Loop *loop, Nest *nest) {
+  if (loop->ninner)
+    add_level(nest, (NestLevel){ROLE_LANES, loop->nouter + loop->ninner - 1, 1,
+                                loop->sums_middle ? loop->vectors : loop->accumulators});
+}
+
+Nest loop_nest(const Kernel *k, const Loop *loop, const Runs *runs) {
+  Nest nest = {0};
+  const int last = loop->nouter + loop->ninner - 1;
+  add_outer_levels(k, loop, &nest);
+  if (loop->sums_middle) add_lanes(loop, &nest);
+  add_middle_levels(loop, runs, &nest);
+  if (runs->vector_run) add_level(&nest, (NestLevel){ROLE_RUNS, last, 1, runs->vector_run});
+  if (loop->rows_in_lanes) add_level(&nest, (NestLevel){ROLE_SERIAL, last, 1, 1});
+  else if (!loop->sums_middle) add_lanes(loop, &nest);
+  return nest;
+}
+
+AxisSet nest_level_axes(const Loop *loop, const NestLevel *level) {
+  AxisSet axes = 0;
+  for (int i = 0; i < level->naxes; i++) axes |= 1U << loop->axes[level->first + i];
+  return axes;
+}

@@ -1,0 +1,113 @@
+// Builds the bodies of a sweep, which compute, store and add up vectors (build_nest.c says where).
+//
+//   vectors that are the same for all rows of the step
+//   partial sums, into registers
+//   for r in 0..rows, unrolled
+//     end the sums of the level; vectors; stores, and additions to sums
+//   partial sums, back to memory
+#include "passes/schedule/recipe.h"
+
+static AccumulatorChoice accumulator_of(const Recipe *r) {
+  return has_rows(r) ? ACCUMULATOR_OF_ROW : r->loop->accumulators > 1 ? ACCUMULATOR_FIRST : ACCUMULATOR_ONLY;
+}
+
+static void update_vector(Recipe *r, const Root *root) {
+  const bool is_in_register = root->kind == ROOT_REDUCE_OUTER;
+  const bool has_lane_sums = !is_in_register && !(r->k->exprs[root->expr].reduced >> vector_axis(r) & 1);
+  add(r, (LoopNode){.kind = NODE_UPDATE,
+                    .sum = is_in_register ? SUM_PARTIAL_REGISTER : SUM_ACCUMULATOR,
+                    .accumulator = is_in_register ? ACCUMULATOR_ONLY : accumulator_of(r),
+                    .expr = is_in_register ? root_operand(r, root) : root->expr,
+                    .is_vector = true,
+                    .has_fewer_lanes = r->is_tail && is_in_register,
+                    .uses_all_lanes = has_lane_sums,
+                    .is_fused = root->is_fused,
+                    .flag = is_in_register ? partial_flag(r, root->access) : FLAG_NONE,
+                    .access = root->access});
+}
+
+static void build_vector_root(Recipe *r, const Root *root) {
+  if (root->kind == ROOT_STORE) store_vector(r, root);
+  else update_vector(r, root);
+}
+
+// Loads the vectors of partial sums that the body adds to into registers, or stores them back.
+static void move_array_sums(Recipe *r, int at, LoopNodeKind kind) {
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (!is_root_at(r, root, at) || !is_array_sum(r, root)) continue;
+    const Access *a = &r->k->accesses[root->access];
+    const bool are_lanes = r->loop->rows_in_lanes;
+    const Index *lane = are_lanes ? times(r, lane_index(r), number(r, LANES)) : lane_index(r);
+    const Index *middle = add_terms(r, a, middle_axes(r), NULL);
+    const bool may_be_null = may_be_unwanted(r, root->access) && !are_lanes;
+    add(r, (LoopNode){.kind = kind,
+                      .access = root->access,
+                      .flag = kind == NODE_STORE_PARTIAL ? partial_flag(r, root->access)
+                              : may_be_null              ? FLAG_HAS_PARTIAL
+                                                         : FLAG_NONE,
+                      .address = {.base = BASE_PARTIAL, .access = root->access, .index = plus(r, middle, lane)}});
+  }
+}
+
+// The only array of partial sums of a body, if its update comes last: then one test of its flag guards both the update
+// and the store.
+static const Root *find_lone_sum(const Recipe *r, int at) {
+  const Root *last = NULL;
+  size_t count = 0;
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (!is_root_at(r, root, at)) continue;
+    count += is_array_sum(r, root);
+    last = root;
+  }
+  const bool is_lone = last && count == 1 && is_array_sum(r, last) && !has_rows(r) && !r->loop->rows_in_lanes;
+  return is_lone && may_be_unwanted(r, last->access) ? last : NULL;
+}
+
+static void need_body(Recipe *r, int at) {
+  need_none(r);
+  for (size_t i = 0; i < r->loop->nroots; i++)
+    if (is_root_at(r, &r->loop->roots[i], at)) need_root(r, &r->loop->roots[i]);
+}
+
+// Whether an expression is computed before the loop over rows: it is the same for all rows, and needs no sum that ends
+// in this body.
+static bool is_before_rows(const Recipe *r, ExprId id) {
+  if (r->loop->sums_middle && !has_rows(r)) return false;
+  return !varies_by_row(r, r->k->exprs[id].axes) && r->section[id] <= r->sweep;
+}
+
+static void make_vectors(Recipe *r, bool before_rows) {
+  for (ExprId id = 1; id < r->k->nexprs; id++)
+    if (is_made(r, id) && expr_level(r, id) == LEVEL_VECTOR && is_before_rows(r, id) == before_rows) make_vector(r, id);
+}
+
+static void make_scalars_of_row(Recipe *r) {
+  for (ExprId id = 1; id < r->k->nexprs; id++)
+    if (is_made(r, id) && expr_level(r, id) == LEVEL_MIDDLE && is_of_row(r, r->k->exprs[id].axes))
+      make_scalar(r, id, ~0U);
+}
+
+void build_body(Recipe *r, int at) {
+  need_body(r, at);
+  make_vectors(r, true);
+  move_array_sums(r, at, NODE_LOAD_PARTIAL);
+  open_rows(r);
+  end_sums(r, at);
+  find_bounded_indices(r);
+  make_scalars_of_row(r);
+  make_vectors(r, false);
+  const Root *lone = find_lone_sum(r, at);
+  for (size_t i = 0; i < r->loop->nroots; i++)
+    if (is_root_at(r, &r->loop->roots[i], at) && &r->loop->roots[i] != lone) build_vector_root(r, &r->loop->roots[i]);
+  close_rows(r);
+  if (lone) {
+    open_body(r, add(r, (LoopNode){.kind = NODE_IF, .flag = FLAG_HAS_PARTIAL, .access = lone->access}));
+    r->is_partial_tested = true;
+    build_vector_root(r, lone);
+  }
+  move_array_sums(r, at, NODE_STORE_PARTIAL);
+  r->is_partial_tested = false;
+  if (lone) close_body(r);
+}

@@ -1,0 +1,245 @@
+// Builds a sweep: walks the levels of the loop's nest (ir/kernel/nest.h) from the outside inwards.
+//
+//   open the level
+//     compute the scalars that vary over its axis, and not over axes of levels inside
+//     begin the sums whose outermost axis is inside
+//     the next level
+//     end these sums; compute the scalars that depend on them; store scalars, and add them to sums over outer levels
+//   close the level
+//
+// Vectors are computed in bodies (body.c): in the innermost level, and just inside of a level of lanes. Scalars outside
+// of all levels belong to sections (sections.c).
+#include "passes/schedule/recipe.h"
+
+typedef struct Span {
+  const Index *from, *to;
+} Span;
+
+static const NestLevel *level_around(const Recipe *r, int at) {
+  return at > r->nest.step ? &r->nest.levels[at - 1] : NULL;
+}
+
+static int level_axis(const Recipe *r, int at) {
+  return r->loop->axes[r->nest.levels[at].first];
+}
+
+// The scalars inside of `at` levels: those that depend on sums that end here, or the others.
+static void make_scalars(Recipe *r, int at, bool depends_on_sums) {
+  need_sweep(r, r->sweep);
+  for (ExprId id = 1; id < r->k->nexprs; id++) {
+    const AxisSet axes = r->k->exprs[id].axes;
+    if (is_made(r, id) && expr_level(r, id) == LEVEL_MIDDLE && place_of(r, axes) == at && !is_of_row(r, axes) &&
+        (r->section[id] > r->sweep) == depends_on_sums)
+      make_scalar(r, id, ~0U);
+  }
+}
+
+// Stores a scalar, or adds it to a sum over outer levels.
+static void build_scalar_root(Recipe *r, const Root *root) {
+  if (root->kind == ROOT_STORE) {
+    store_scalar(r, root);
+    return;
+  }
+  const bool is_inner = root->kind == ROOT_REDUCE_INNER;
+  LoopNode node = {.kind = NODE_UPDATE, .sum = is_inner ? SUM_SCALAR : SUM_PARTIAL_ELEMENT, .expr = root->expr};
+  if (!is_inner) {
+    const Access *a = &r->k->accesses[root->access];
+    node.flag = partial_flag(r, root->access);
+    node.access = root->access;
+    node.address = (Address){
+        .base = BASE_PARTIAL, .access = root->access, .index = add_terms(r, a, loop_inner_axes(r->loop), NULL)};
+  }
+  add(r, node);
+}
+
+// Whether the level's axis is cut into runs of one index, each of which is an iteration of the level.
+static bool has_runs_of_one(const Recipe *r, int at) {
+  const NestLevel *around = level_around(r, at);
+  return around && around->role == ROLE_RUNS && around->factor == 1;
+}
+
+static Span level_span(Recipe *r, int at) {
+  const int axis = level_axis(r, at);
+  const bool are_vectors = axis == vector_axis(r);
+  if (are_vectors && r->loop->tile) return (Span){var(r, VAR_BEGIN, 0), var(r, VAR_END, 0)};
+  if (are_vectors && r->loop->columns) return (Span){var(r, VAR_COLUMN, 0), var(r, VAR_COLUMN_END, 0)};
+  return (Span){number(r, 0), axes_nelems_index(r, 1U << axis)};
+}
+
+static void open_runs(Recipe *r, int at) {
+  const NestLevel *level = &r->nest.levels[at];
+  const bool are_vectors = level_axis(r, at) == vector_axis(r);
+  const VarKind kind = are_vectors ? VAR_RUN_BEGIN : VAR_RUN;
+  const Index *run = level->factor ? number(r, level->factor) : var(r, VAR_RUN_LENGTH, 0);
+  const Span all = level_span(r, at);
+  if (level->factor == 1) return;
+  open_for(r, kind, all.from, all.to, run);
+  if (are_vectors)
+    add(r, (LoopNode){
+               .kind = NODE_INDEX, .var = {VAR_RUN_END, 0}, .value = least(r, plus(r, var(r, kind, 0), run), all.to)});
+  begin_runs(r);
+}
+
+static void close_runs(Recipe *r, int at) {
+  if (r->nest.levels[at].factor == 1) return;
+  end_runs(r);
+  close_body(r);
+}
+
+static void open_serial(Recipe *r, int at) {
+  const NestLevel *around = level_around(r, at);
+  const int axis = level_axis(r, at);
+  const Span all = level_span(r, at);
+  LoopNode loop = {.kind = NODE_FOR,
+                   .var = {VAR_AXIS, (uint32_t)axis},
+                   .value = all.from,
+                   .end = all.to,
+                   .step = number(r, 1),
+                   .is_down = r->loop->is_backwards && r->sweep == r->loop->nsweeps - 1 && !has_lane_sums(r)};
+  if (r->loop->rows_in_lanes) loop.var = loop_var(VAR_LANE);
+  if (around && around->role == ROLE_RUNS && around->factor != 1) {
+    const Index *run = around->factor ? number(r, around->factor) : var(r, VAR_RUN_LENGTH, 0);
+    loop.value = var(r, VAR_RUN, 0);
+    loop.end = plus(r, loop.value, run);
+    if (!r->loop->sums_middle) loop.bound = all.to;
+    else if (kernel_factor(r->k, r->k->axes[axis].extent, r->k->axes[axis].monomial) % around->factor) {
+      add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_RUN_END, 0}, .value = least(r, loop.end, all.to)});
+      loop.end = var(r, VAR_RUN_END, 0);
+    }
+  }
+  need_sweep(r, r->sweep);
+  find_interior(r, &loop);
+  open_body(r, add(r, loop));
+  if (has_runs_of_one(r, at)) begin_runs(r);
+}
+
+static void close_serial(Recipe *r, int at) {
+  if (has_runs_of_one(r, at)) end_runs(r);
+  close_body(r);
+  if (r->loop->rows_in_lanes) store_rows(r);
+}
+
+// The number of whole vectors after the last group; 0: none, or not known.
+static int count_rest(const Recipe *r) {
+  const Axis *axis = &r->k->axes[vector_axis(r)];
+  const int64_t nvectors = (r->loop->columns ? axis->extent % r->loop->columns : axis->extent) / LANES;
+  return axis->monomial || r->loop->vectors < 1 ? 0 : (int)(nvectors % r->loop->vectors);
+}
+
+// Until schedule_split_vectors runs, the loop over vectors uses only the first accumulator.
+static void open_lanes(Recipe *r, int at) {
+  const NestLevel *around = level_around(r, at);
+  const Loop *loop = r->loop;
+  const Axis *axis = &r->k->axes[vector_axis(r)];
+  const Span all = level_span(r, at);
+  const bool is_run = around && around->role == ROLE_RUNS;
+  LoopNode node = {.kind = NODE_FOR,
+                   .var = loop_var(VAR_LANE),
+                   .value = is_run ? var(r, VAR_RUN_BEGIN, 0) : all.from,
+                   .end = is_run ? var(r, VAR_RUN_END, 0) : all.to,
+                   .step = number(r, LANES),
+                   .is_vectors = true,
+                   .count = has_lane_sums(r) ? (int)r->nest.levels[at].factor : 1,
+                   .rest = count_rest(r),
+                   .sweep = r->sweep,
+                   .is_peeled = loop->is_peeled && r->sweep == loop->nsweeps - 1};
+  for (size_t i = 0; node.is_peeled && i < loop->nroots; i++)
+    if (loop->roots[i].sweep == r->sweep && loop->roots[i].kind == ROOT_STORE) node.peeled = loop->roots[i].access;
+  node.has_tail =
+      node.is_peeled || loop->tile % LANES != 0 || kernel_factor(r->k, axis->extent, axis->monomial) % LANES != 0;
+  if (loop->ninner == 1 && !is_run) open_body(r, add(r, (LoopNode){.kind = NODE_SCOPE}));
+  open_body(r, add(r, node));
+}
+
+static void close_lanes(Recipe *r, int at) {
+  close_body(r);
+  if (r->loop->ninner == 1 && !level_around(r, at)) close_body(r);
+}
+
+static void build_inside(Recipe *r, int at);
+
+static void build_level(Recipe *r, int at) {
+  static const struct {
+    void (*open)(Recipe *r, int at);
+    void (*close)(Recipe *r, int at);
+  } roles[] = {[ROLE_RUNS] = {open_runs, close_runs},
+               [ROLE_SERIAL] = {open_serial, close_serial},
+               [ROLE_LANES] = {open_lanes, close_lanes}};
+  const NestRole role = r->nest.levels[at].role;
+  roles[role].open(r, at);
+  build_inside(r, at + 1);
+  roles[role].close(r, at);
+}
+
+// Open innermost extent: the emitted code decides at run time. If the chain of one middle iteration is too long, it
+// makes runs along the vector axis, else runs of several middle iterations.
+static void build_open_runs(Recipe *r) {
+  const int group = LANES * r->loop->accumulators;
+  const Index *width = axes_nelems_index(r, 1U << vector_axis(r)), *lanes = number(r, LANES), *by = number(r, group);
+  const Index *longest = number(r, LONGEST_RUN), *chain = var(r, VAR_CHAIN, 0);
+  const Nest whole = r->nest, cut = loop_nest(r->k, r->loop, &(Runs){.vector_run = (int64_t)LONGEST_RUN * group});
+  const Index *vectors = index_of(&r->b, INDEX_DIVIDE, index_of(&r->b, INDEX_REMAINDER, width, by), lanes);
+  const Index *tail = index_of(&r->b, INDEX_DIFFERS, index_of(&r->b, INDEX_REMAINDER, width, lanes), number(r, 0));
+  open_body(r, add(r, (LoopNode){.kind = NODE_SCOPE}));
+  add(r, (LoopNode){.kind = NODE_INDEX,
+                    .var = {VAR_CHAIN, 0},
+                    .value = plus(r, plus(r, index_of(&r->b, INDEX_DIVIDE, width, by), vectors), tail)});
+  LoopNode *choice = add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_MORE, chain, longest)});
+  open_body(r, choice);
+  r->nest = cut;
+  build_level(r, r->nest.step);
+  close_body(r);
+  tree_open(&r->b, &choice->otherwise);
+  add(r, (LoopNode){.kind = NODE_INDEX,
+                    .var = {VAR_RUN_LENGTH, 0},
+                    .value = index_choose(&r->b, chain, index_of(&r->b, INDEX_DIVIDE, longest, chain), number(r, 1))});
+  r->nest = whole;
+  build_level(r, r->nest.step);
+  close_body(r);
+  close_body(r);
+}
+
+static void build_levels(Recipe *r, int at) {
+  if (at == r->nest.nlevels) return;
+  if (at > r->nest.step) build_level(r, at);
+  else if (!axes_nelems(r->k, loop_inner_axes(r->loop))) return;
+  else if (r->loop->copies_rows && !r->is_tail) copy_into_panel(r);
+  else if (r->runs.is_open) build_open_runs(r);
+  else build_level(r, at);
+}
+
+// What is inside of `at` levels.
+static void build_inside(Recipe *r, int at) { // NOLINT(misc-no-recursion): as deep as the nest
+  make_scalars(r, at, false);
+  begin_sums(r, at);
+  build_levels(r, at);
+  if (has_body(r, at)) {
+    build_body(r, at);
+    return;
+  }
+  end_sums(r, at);
+  make_scalars(r, at, true);
+  for (size_t i = 0; i < r->loop->nroots; i++)
+    if (is_root_at(r, &r->loop->roots[i], at)) build_scalar_root(r, &r->loop->roots[i]);
+}
+
+static const char *sweep_words(Recipe *r, int sweep) {
+  Text words;
+  text_init(&words, r->b.arena->allocator);
+  loop_print_sweep(r->schedule, r->loop, sweep, &words);
+  const char *copy = arena_copy_text(r->b.arena, text_string(&words), words.nbytes);
+  r->b.out_of_memory |= !copy || words.out_of_memory;
+  text_deinit(&words);
+  return copy ? copy : "";
+}
+
+void build_sweep(Recipe *r, int sweep) {
+  bool has_work = false;
+  for (size_t i = 0; i < r->loop->nroots; i++) has_work |= is_in_sweep(r, &r->loop->roots[i], sweep);
+  if (!has_work) return;
+  add(r, (LoopNode){.kind = NODE_COMMENT, .words = sweep_words(r, sweep)});
+  r->sweep = sweep;
+  r->runs = sweep_runs(r, sweep);
+  r->nest = loop_nest(r->k, r->loop, &r->runs);
+  build_inside(r, r->nest.step);
+}

@@ -1,0 +1,99 @@
+// Builds the initialisation and the final reduction of sums over inner axes. To keep chains of f32 additions short, a
+// sum may be cut into runs: each run's sum is added to a total (TYPE of Loop.totals).
+#include "passes/schedule/recipe.h"
+
+// Combining maxima needs no rounding: however many operands, one accumulator serves all runs.
+static bool is_exact_in_f32(const Recipe *r, ExprId id) {
+  return !r->k->is_f64 && r->k->exprs[id].op == EXPR_REDUCE_MAXIMUM;
+}
+
+static bool has_totals(const Recipe *r, ExprId id) {
+  return (r->runs.vector_run || r->runs.middle_run || r->runs.is_open) && !is_exact_in_f32(r, id);
+}
+
+// The number of levels inside of which the sum begins and ends.
+static int sum_place(const Recipe *r, ExprId id) {
+  int at = r->nest.step;
+  while (at < r->nest.nlevels && !(nest_level_axes(r->loop, &r->nest.levels[at]) & r->k->exprs[id].reduced)) at++;
+  return at;
+}
+
+// A sum of scalars, which are computed outside of the level of lanes.
+static bool is_scalar_sum(const Recipe *r, const Root *root) {
+  return !has_body(r, root_place(r, root));
+}
+
+// A sum over inner axes that the sweep adds vectors to.
+static bool is_lane_sum(const Recipe *r, const Root *root) {
+  return root->kind == ROOT_REDUCE_INNER && root->sweep == r->sweep && !is_scalar_sum(r, root);
+}
+
+bool has_lane_sums(const Recipe *r) {
+  bool has_any = false;
+  for (size_t i = 0; i < r->loop->nroots; i++) has_any |= is_lane_sum(r, &r->loop->roots[i]);
+  return has_any;
+}
+
+static void begin_sum(Recipe *r, ExprId id, SumPlace sum, int count) {
+  add(r, (LoopNode){.kind = NODE_BEGIN_SUM, .sum = sum, .expr = id, .count = count});
+}
+
+static void begin_accumulator(Recipe *r, ExprId id) {
+  begin_sum(r, id, SUM_ACCUMULATOR, has_rows(r) ? r->loop->rows : r->loop->accumulators);
+}
+
+void begin_sums(Recipe *r, int at) {
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (root->kind != ROOT_REDUCE_INNER || root->sweep != r->sweep || sum_place(r, root->expr) != at) continue;
+    if (is_scalar_sum(r, root)) begin_sum(r, root->expr, SUM_SCALAR, 1);
+    else if (has_totals(r, root->expr)) begin_sum(r, root->expr, SUM_TOTAL, r->loop->rows);
+    else begin_accumulator(r, root->expr);
+  }
+}
+
+void begin_runs(Recipe *r) {
+  for (size_t i = 0; i < r->loop->nroots; i++)
+    if (is_lane_sum(r, &r->loop->roots[i]) && has_totals(r, r->loop->roots[i].expr))
+      begin_accumulator(r, r->loop->roots[i].expr);
+}
+
+void end_runs(Recipe *r) {
+  for (size_t i = 0; i < r->loop->nroots; i++)
+    if (is_lane_sum(r, &r->loop->roots[i]) && has_totals(r, r->loop->roots[i].expr))
+      add(r, (LoopNode){.kind = NODE_END_RUN,
+                        .expr = r->loop->roots[i].expr,
+                        .is_row = has_rows(r),
+                        .accumulator = has_rows(r) ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY});
+}
+
+static void end_sum(Recipe *r, ExprId id) {
+  const Level level = expr_level(r, id);
+  const bool differs = level == LEVEL_ROW || level == LEVEL_VECTOR; // else the sum is the same in all rows
+  add(r, (LoopNode){.kind = NODE_END_SUM,
+                    .sum = has_totals(r, id) ? SUM_TOTAL : SUM_ACCUMULATOR,
+                    .expr = id,
+                    .is_row = has_rows(r) && level == LEVEL_ROW,
+                    .accumulator = !has_rows(r) ? ACCUMULATOR_ONLY
+                                   : differs    ? ACCUMULATOR_OF_ROW
+                                                : ACCUMULATOR_FIRST,
+                    .is_vector = level == LEVEL_VECTOR || r->loop->rows_in_lanes});
+}
+
+void end_sums(Recipe *r, int at) {
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    if (root->kind != ROOT_REDUCE_INNER || root->sweep != r->sweep || sum_place(r, root->expr) != at) continue;
+    if (is_scalar_sum(r, root)) add(r, (LoopNode){.kind = NODE_END_SUM, .sum = SUM_SCALAR, .expr = root->expr});
+    else end_sum(r, root->expr);
+  }
+}
+
+Runs sweep_runs(const Recipe *r, int sweep) {
+  bool has_any = r->loop->sums_middle;
+  for (size_t i = 0; i < r->loop->nroots; i++) {
+    const Root *root = &r->loop->roots[i];
+    has_any |= is_vector_sum(r, root) && root->sweep == sweep && !is_exact_in_f32(r, root->expr);
+  }
+  return has_any ? loop_runs(r->k, r->loop) : (Runs){0};
+}
