@@ -74,7 +74,6 @@ static void need_body(Recipe *r, int at) {
 // Whether an expression is computed before the loop over rows: it is the same for all rows, and needs no sum that ends
 // in this body.
 static bool is_before_rows(const Recipe *r, ExprId id) {
-  if (r->loop->sums_middle && !has_rows(r)) return false;
   return !varies_by_row(r, r->k->exprs[id].axes) && r->section[id] <= r->sweep;
 }
 
