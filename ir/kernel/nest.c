@@ -22,9 +22,10 @@ static void add_outer_levels(const Kernel *k, const Loop *loop, Nest *nest) {
 static void add_middle_levels(const Loop *loop, const Runs *runs, Nest *nest) {
   for (int i = 0; i < loop->ninner - 1; i++) {
     const int at = loop->nouter + i;
-    if ((runs->middle_run || runs->is_open) && i == runs->depth)
-      add_level(nest, (NestLevel){ROLE_RUNS, at, 1, runs->is_open ? 0 : runs->middle_run});
+    const bool has_runs = (runs->middle_run || runs->is_open) && i == runs->depth;
+    if (has_runs && runs->middle_run != 1) add_level(nest, (NestLevel){ROLE_RUNS, at, 1, runs->middle_run});
     add_level(nest, (NestLevel){ROLE_SERIAL, at, 1, 1});
+    if (has_runs && runs->middle_run == 1) add_level(nest, (NestLevel){ROLE_RUNS, at, 1, 1});
   }
 }
 

@@ -14,7 +14,8 @@ typedef enum NestRole {
   ROLE_CUT,    // parts of `factor` indices: the blocks of threads, or, inside of these, the columns of a step
   ROLE_ROWS,   // `factor` indices together, in all that is inside: each has its own sums
   ROLE_LANES,  // vectors of LANES indices, `factor` vectors together
-  ROLE_RUNS,   // runs of `factor` indices, whose sums are added to totals; 0: emitted code computes the factor
+  ROLE_RUNS,   // runs of `factor` indices, whose sums are added to totals. 0: emitted code computes the factor. 1: each
+               // index of the serial level around it is a run
   ROLE_SERIAL, // one index after the other
 } NestRole;
 

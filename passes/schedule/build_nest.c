@@ -15,8 +15,10 @@ typedef struct Span {
   const Index *from, *to;
 } Span;
 
-static const NestLevel *level_around(const Recipe *r, int at) {
-  return at > r->nest.step ? &r->nest.levels[at - 1] : NULL;
+// The level around this one, if it cuts the same axis into runs; else NULL.
+static const NestLevel *runs_around(const Recipe *r, int at) {
+  const NestLevel *level = &r->nest.levels[at], *around = level - 1;
+  return at > r->nest.step && around->role == ROLE_RUNS && around->first == level->first ? around : NULL;
 }
 
 static int level_axis(const Recipe *r, int at) {
@@ -52,12 +54,6 @@ static void build_scalar_root(Recipe *r, const Root *root) {
   add(r, node);
 }
 
-// Whether the level's axis is cut into runs of one index, each of which is an iteration of the level.
-static bool has_runs_of_one(const Recipe *r, int at) {
-  const NestLevel *around = level_around(r, at);
-  return around && around->role == ROLE_RUNS && around->factor == 1;
-}
-
 static Span level_span(Recipe *r, int at) {
   const int axis = level_axis(r, at);
   const bool are_vectors = axis == vector_axis(r);
@@ -72,8 +68,7 @@ static void open_runs(Recipe *r, int at) {
   const VarKind kind = are_vectors ? VAR_RUN_BEGIN : VAR_RUN;
   const Index *run = level->factor ? number(r, level->factor) : var(r, VAR_RUN_LENGTH, 0);
   const Span all = level_span(r, at);
-  if (level->factor == 1) return;
-  open_for(r, kind, all.from, all.to, run);
+  if (level->factor != 1) open_for(r, kind, all.from, all.to, run);
   if (are_vectors)
     add(r, (LoopNode){
                .kind = NODE_INDEX, .var = {VAR_RUN_END, 0}, .value = least(r, plus(r, var(r, kind, 0), run), all.to)});
@@ -81,13 +76,12 @@ static void open_runs(Recipe *r, int at) {
 }
 
 static void close_runs(Recipe *r, int at) {
-  if (r->nest.levels[at].factor == 1) return;
   end_runs(r);
-  close_body(r);
+  if (r->nest.levels[at].factor != 1) close_body(r);
 }
 
 static void open_serial(Recipe *r, int at) {
-  const NestLevel *around = level_around(r, at);
+  const NestLevel *runs = runs_around(r, at);
   const int axis = level_axis(r, at);
   const Span all = level_span(r, at);
   LoopNode loop = {.kind = NODE_FOR,
@@ -97,12 +91,12 @@ static void open_serial(Recipe *r, int at) {
                    .step = number(r, 1),
                    .is_down = r->loop->is_backwards && r->sweep == r->loop->nsweeps - 1 && !has_lane_sums(r)};
   if (r->loop->rows_in_lanes) loop.var = loop_var(VAR_LANE);
-  if (around && around->role == ROLE_RUNS && around->factor != 1) {
-    const Index *run = around->factor ? number(r, around->factor) : var(r, VAR_RUN_LENGTH, 0);
+  if (runs) {
+    const Index *run = runs->factor ? number(r, runs->factor) : var(r, VAR_RUN_LENGTH, 0);
     loop.value = var(r, VAR_RUN, 0);
     loop.end = plus(r, loop.value, run);
     if (!r->loop->sums_middle) loop.bound = all.to;
-    else if (kernel_factor(r->k, r->k->axes[axis].extent, r->k->axes[axis].monomial) % around->factor) {
+    else if (kernel_factor(r->k, r->k->axes[axis].extent, r->k->axes[axis].monomial) % runs->factor) {
       add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_RUN_END, 0}, .value = least(r, loop.end, all.to)});
       loop.end = var(r, VAR_RUN_END, 0);
     }
@@ -110,11 +104,10 @@ static void open_serial(Recipe *r, int at) {
   need_sweep(r, r->sweep);
   find_interior(r, &loop);
   open_body(r, add(r, loop));
-  if (has_runs_of_one(r, at)) begin_runs(r);
 }
 
 static void close_serial(Recipe *r, int at) {
-  if (has_runs_of_one(r, at)) end_runs(r);
+  (void)at;
   close_body(r);
   if (r->loop->rows_in_lanes) store_rows(r);
 }
@@ -128,11 +121,10 @@ static int count_rest(const Recipe *r) {
 
 // Until schedule_split_vectors runs, the loop over vectors uses only the first accumulator.
 static void open_lanes(Recipe *r, int at) {
-  const NestLevel *around = level_around(r, at);
   const Loop *loop = r->loop;
   const Axis *axis = &r->k->axes[vector_axis(r)];
   const Span all = level_span(r, at);
-  const bool is_run = around && around->role == ROLE_RUNS;
+  const bool is_run = runs_around(r, at);
   LoopNode node = {.kind = NODE_FOR,
                    .var = loop_var(VAR_LANE),
                    .value = is_run ? var(r, VAR_RUN_BEGIN, 0) : all.from,
@@ -153,7 +145,7 @@ static void open_lanes(Recipe *r, int at) {
 
 static void close_lanes(Recipe *r, int at) {
   close_body(r);
-  if (r->loop->ninner == 1 && !level_around(r, at)) close_body(r);
+  if (r->loop->ninner == 1 && !runs_around(r, at)) close_body(r);
 }
 
 static void build_inside(Recipe *r, int at);
@@ -239,7 +231,7 @@ void build_sweep(Recipe *r, int sweep) {
   if (!has_work) return;
   add(r, (LoopNode){.kind = NODE_COMMENT, .words = sweep_words(r, sweep)});
   r->sweep = sweep;
-  r->runs = sweep_runs(r, sweep);
+  r->runs = sweep_runs(r);
   r->nest = loop_nest(r->k, r->loop, &r->runs);
   build_inside(r, r->nest.step);
 }

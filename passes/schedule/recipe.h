@@ -138,11 +138,11 @@ void copy_into_panel(Recipe *r);                         // Loop.copies_rows: al
 // sums.c: sums over inner axes, in the sweep being built. `at`: those that begin and end at this place.
 
 bool has_lane_sums(const Recipe *r); // the sweep adds vectors to sums
+Runs sweep_runs(const Recipe *r);    // no runs: the sweep has no sums that need short chains
 void begin_sums(Recipe *r, int at);
 void end_sums(Recipe *r, int at);
 void begin_runs(Recipe *r); // of all sums of vectors
 void end_runs(Recipe *r);   // adds the sums of the runs to totals
-Runs sweep_runs(const Recipe *r, int sweep);
 
 // body.c, build_nest.c
 

@@ -34,6 +34,13 @@ bool has_lane_sums(const Recipe *r) {
   return has_any;
 }
 
+Runs sweep_runs(const Recipe *r) {
+  bool has_any = false;
+  for (size_t i = 0; i < r->loop->nroots; i++)
+    has_any |= is_lane_sum(r, &r->loop->roots[i]) && !is_exact_in_f32(r, r->loop->roots[i].expr);
+  return has_any ? loop_runs(r->k, r->loop) : (Runs){0};
+}
+
 static void begin_sum(Recipe *r, ExprId id, SumPlace sum, int count) {
   add(r, (LoopNode){.kind = NODE_BEGIN_SUM, .sum = sum, .expr = id, .count = count});
 }
@@ -87,13 +94,4 @@ void end_sums(Recipe *r, int at) {
     if (is_scalar_sum(r, root)) add(r, (LoopNode){.kind = NODE_END_SUM, .sum = SUM_SCALAR, .expr = root->expr});
     else end_sum(r, root->expr);
   }
-}
-
-Runs sweep_runs(const Recipe *r, int sweep) {
-  bool has_any = r->loop->sums_middle;
-  for (size_t i = 0; i < r->loop->nroots; i++) {
-    const Root *root = &r->loop->roots[i];
-    has_any |= is_vector_sum(r, root) && root->sweep == sweep && !is_exact_in_f32(r, root->expr);
-  }
-  return has_any ? loop_runs(r->k, r->loop) : (Runs){0};
 }
