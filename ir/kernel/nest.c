@@ -52,3 +52,30 @@ AxisSet nest_level_axes(const Loop *loop, const NestLevel *level) {
   for (int i = 0; i < level->naxes; i++) axes |= 1U << loop->axes[level->first + i];
   return axes;
 }
+
+static void print_factor(const NestLevel *level, Text *out) {
+  const long long factor = level->factor;
+  switch (level->role) {
+  case ROLE_CUT:
+  case ROLE_ROWS: text_format(out, " by %lld", factor); return;
+  case ROLE_LANES: text_format(out, factor > 1 ? " by %d x %lld" : " by %d", LANES, factor); return;
+  case ROLE_RUNS: text_format(out, factor ? " by %lld" : " by an open length", factor); return;
+  case ROLE_FREE:
+  case ROLE_SERIAL: return;
+  }
+}
+
+void nest_print(const Kernel *k, const Loop *loop, const Nest *nest, Text *out) {
+  static const char *const names[] = {"free", "cut", "rows", "lanes", "runs", "serial"};
+  const char *before = "";
+  for (int i = 0; i < nest->nlevels; i++) {
+    const NestLevel *level = &nest->levels[i];
+    const bool has_factor = level->role != ROLE_FREE && level->role != ROLE_SERIAL;
+    if (!level->naxes) continue;
+    const bool is_same = i > 0 && i != nest->step && !has_factor && level[-1].role == level->role;
+    if (!is_same) text_format(out, "%s%s%s", before, i == nest->step ? "step: " : "", names[level->role]);
+    for (int a = 0; a < level->naxes; a++) text_format(out, " %s", k->axes[loop->axes[level->first + a]].name);
+    print_factor(level, out);
+    before = "; ";
+  }
+}

@@ -37,7 +37,8 @@ typedef struct Nest {
 Nest loop_nest(const Kernel *k, const Loop *loop, const Runs *runs);
 AxisSet nest_level_axes(const Loop *loop, const NestLevel *level);
 
-// Prints, for instance, "free n; cut h w by 24; rows h w by 6; lanes oc by 2 vectors; serial ic", without a newline.
+// Prints, for instance, "free n; cut h w by 24; rows h w by 6; step: lanes oc by 16 x 2; serial ic", without
+// a newline.
 void nest_print(const Kernel *k, const Loop *loop, const Nest *nest, Text *out);
 
 #endif

@@ -1,4 +1,5 @@
 // Prints schedules.
+#include "ir/kernel/nest.h"
 #include "ir/kernel/sum_order.h"
 
 #include "ir/support/escape.h"
@@ -103,11 +104,20 @@ static void print_orders(const Kernel *k, uint32_t loop, const SumOrder *orders,
   }
 }
 
+static void print_nest(const Kernel *k, const Loop *loop, Text *out) {
+  const Runs runs = loop_runs(k, loop);
+  const Nest nest = loop_nest(k, loop, &runs);
+  text_add_string(out, "    nest ");
+  nest_print(k, loop, &nest, out);
+  text_add_string(out, "\n");
+}
+
 static void print_loop(const Schedule *s, uint32_t index, const SumOrder *orders, size_t count, Text *out) {
   const Loop *loop = &s->loops[index];
   text_add_string(out, "  loop ");
   loop_print_order(s->kernel, loop, out);
   text_add_string(out, "\n");
+  if (loop->nouter + loop->ninner) print_nest(s->kernel, loop, out);
   print_orders(s->kernel, index, orders, count, out);
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
     text_format(out, "    sweep %d: ", sweep + 1);
