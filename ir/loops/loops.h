@@ -151,6 +151,12 @@ typedef enum AccumulatorChoice { // selects an accumulator, or a total, of a sum
 } AccumulatorChoice;
 extern const char *const accumulator_indices[]; // by AccumulatorChoice: as C writes it behind the sum's name
 
+// The accumulators of a sum, combined to one vector: two combinations, or one accumulator.
+typedef struct Merge {
+  int accumulator;             // without args: its number
+  const struct Merge *args[2]; // combined in this order
+} Merge;
+
 typedef enum Form { // the C type that holds an expression's value
   FORM_NONE,
   FORM_NUMBER, // a literal
@@ -282,6 +288,7 @@ struct LoopNode {
   bool has_near_rows;
   SumPlace sum; // NODE_BEGIN_SUM, NODE_UPDATE; NODE_END_SUM: SUM_TOTAL if the sum has runs
   AccumulatorChoice accumulator;
+  const Merge *merged; // NODE_END_RUN, NODE_END_SUM: how the sum's accumulators are combined; NULL: it takes only one
   int count;      // NODE_BEGIN_SUM: number of accumulators; NODE_STEP: rows; NODE_FOR over vectors: vectors of a group
   int rest;       // NODE_FOR over vectors: whole vectors after the last group, which form a smaller group; 0: not known
   bool is_fused;  // NODE_UPDATE: adds a product with one rounding (fused multiply-add)

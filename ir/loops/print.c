@@ -202,7 +202,7 @@ static void print_end_run(LoopText *p, const LoopNode *n) {
   say(p, n, "total_%e%r");
   say(p, n, combining(p, n));
   if (!node_is_widened(p->t, n)) say(p, n, "acc_%e%r%y");
-  else say(p, n, tree_naccumulators(p->t) > 1 && !n->is_row ? "pairwise %l of acc_%e, in f64" : "acc_%e%r in f64%y");
+  else say(p, n, n->merged ? "pairwise %l of acc_%e, in f64" : "acc_%e%r in f64%y");
 }
 
 static void print_end_sum(LoopText *p, const LoopNode *n) {

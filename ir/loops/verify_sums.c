@@ -201,6 +201,21 @@ bool verify_update(Verifying *v, const LoopNode *n) {
 
 // Ends of runs and sums
 
+static bool is_pairwise(const Merge *m, int first, int count) {
+  if (!m || count == 1) return m && !m->args[0] && m->accumulator == first;
+  return is_pairwise(m->args[0], first, count / 2) && is_pairwise(m->args[1], first + count / 2, count - count / 2);
+}
+
+// Several accumulators are combined in the order that decides the sum's bits.
+static bool verify_merged(Verifying *v, const LoopNode *n, int count) {
+  const bool is_merged = n->accumulator == ACCUMULATOR_ONLY && count > 1;
+  return (is_merged ? is_pairwise(n->merged, 0, count) : !n->merged) ||
+         verify_fail(v, n,
+                     is_merged ? "it must combine the sum's %d accumulators pairwise"
+                               : "it must take one of the sum's %d accumulators",
+                     count);
+}
+
 // Ends accumulators or totals, which the effect `fed` adds to. An empty sum has no operands.
 static bool end_accumulators(Verifying *v, const LoopNode *n, const Root *root, Accumulators *a, Effect fed) {
   if (!a->is_there || a->depth != depth_of_end(v))
@@ -219,7 +234,7 @@ bool verify_end_run(Verifying *v, const LoopNode *n) {
   if (!sum_of(v, root)->total.is_there) return verify_fail(v, n, "the total must begin before it");
   if (n->is_row != has_rows || n->accumulator != choose_accumulator(has_rows, is_in_middle_group(v), ACCUMULATOR_ONLY))
     return verify_fail(v, n, "it must add all accumulators of the sum to the total");
-  return effect_do(v, n, effect_of(v, root, EFFECT_PREPARED));
+  return verify_merged(v, n, sum_of(v, root)->own.node->count) && effect_do(v, n, effect_of(v, root, EFFECT_PREPARED));
 }
 
 // The result is a scalar, reduced over lanes, or a vector with a sum in each lane; SUM_SCALAR has no lanes.
@@ -246,7 +261,7 @@ bool verify_end_sum(Verifying *v, const LoopNode *n) {
   if (n->sum != a->node->sum || (has_total && s->own.is_there))
     return verify_fail(v, n, "it must take the sum from the place where it began, after the last run");
   s->is_ever_done = true;
-  return verify_define(v, n);
+  return verify_merged(v, n, has_total ? 1 : a->node->count) && verify_define(v, n);
 }
 
 // Partial sums of blocks

@@ -72,6 +72,8 @@ LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena 
   if (r.is_tail) build_step(&r, &r.t->tail_step);
   r.is_tail = false;
   build_block(&r);
+  schedule_merge_accumulators(&r.b, tree_naccumulators(r.t), r.t->step);
+  schedule_merge_accumulators(&r.b, tree_naccumulators(r.t), r.t->tail_step);
   check(&r, "building it");
   schedule_insert_prefetches(&r.b, k, r.loop, &r.t->step);
   check(&r, "prefetching");

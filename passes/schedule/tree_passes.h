@@ -1,8 +1,11 @@
-// Passes over loop trees, which run in this order (tree.c): prefetch, split, stream.
+// Passes over loop trees, which run in this order (tree.c): merge, prefetch, split, stream.
 #ifndef NGRAD_PASSES_SCHEDULE_TREE_PASSES_H
 #define NGRAD_PASSES_SCHEDULE_TREE_PASSES_H
 
 #include "ir/loops/loops.h"
+
+// Sets how nodes that end runs and sums combine the sum's `count` accumulators.
+void schedule_merge_accumulators(TreeBuilder *b, int count, LoopNode *nodes);
 
 // Replaces each loop over vectors by: the peeled elements before the first cache line; an unrolled loop over groups of
 // vectors, with an accumulator for each vector of a group; a loop over single vectors; the tail of fewer than LANES

@@ -120,17 +120,15 @@ void walk_update(Walk *w, const LoopNode *n) {
   }
 }
 
-// Combines the accumulators of a sum pairwise; with several rows, takes the row's accumulator.
-static void merge_accumulators(Walk *w, const LoopNode *n, bool is_f64, int row, int first, int count, Lanes *y) {
-  const CellType type = vector_cell(is_f64);
-  if (row != PLAIN) *y = walk_read(w, OF_ACCUMULATOR, n->expr, row, type)->lanes;
-  else if (tree_naccumulators(w->tree) == 1) *y = walk_read(w, OF_ACCUMULATOR, n->expr, PLAIN, type)->lanes;
-  else if (count == 1) *y = walk_read(w, OF_ACCUMULATOR, n->expr, first, type)->lanes;
-  else {
+// Combines the accumulators of a sum; with several rows, takes the row's accumulator.
+static void merge_accumulators(Walk *w, const LoopNode *n, bool is_f64, int row, const Merge *m, Lanes *y) {
+  if (m && m->args[0]) {
     Lanes a, b;
-    merge_accumulators(w, n, is_f64, row, first, count / 2, &a);
-    merge_accumulators(w, n, is_f64, row, first + count / 2, count - count / 2, &b);
+    merge_accumulators(w, n, is_f64, row, m->args[0], &a);
+    merge_accumulators(w, n, is_f64, row, m->args[1], &b);
     combine(w, n, is_f64, y, &a, &b);
+  } else {
+    *y = walk_read(w, OF_ACCUMULATOR, n->expr, m ? m->accumulator : row, vector_cell(is_f64))->lanes;
   }
 }
 
@@ -138,7 +136,7 @@ static void end_run(Walk *w, const LoopNode *n, int row) {
   const bool is_widened = node_is_widened(w->tree, n);
   Lanes merged, wide;
   Lanes *total = &walk_read(w, OF_TOTAL, n->expr, row, vector_cell(is_widened))->lanes;
-  merge_accumulators(w, n, false, row, 0, tree_naccumulators(w->tree), &merged);
+  merge_accumulators(w, n, false, row, n->merged, &merged);
   if (is_widened) lanes_widen(&wide, &merged);
   combine(w, n, is_widened, total, total, is_widened ? &wide : &merged);
 }
@@ -161,7 +159,7 @@ static double sum_of_lanes(Walk *w, const LoopNode *n, int row) {
     return sum;
   }
   const bool is_f64 = node_is_f64(w->tree, n), is_widened = is_f64 && !w->k->is_f64;
-  merge_accumulators(w, n, w->k->is_f64, row, 0, tree_naccumulators(w->tree), &merged);
+  merge_accumulators(w, n, w->k->is_f64, row, n->merged, &merged);
   if (is_widened) lanes_widen(&wide, &merged);
   if (!lanes_fold(reduction, is_f64, is_widened ? &wide : &merged, &sum)) walk_fail(w, "nothing sums up lanes");
   return sum;

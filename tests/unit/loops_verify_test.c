@@ -157,6 +157,28 @@ static void spoilt_sums_are_found(void **state) {
   end(&tree);
 }
 
+// ((0 + 1) + 2) + 3 gives other bits than (0 + 1) + (2 + 3).
+static void accumulators_are_combined_pairwise(void **state) {
+  (void)state;
+  Tree tree = tree_of(HEAD "inputs: [{name: x, type: f32, shape: [4, 1000]}]\n"
+                           "nodes: [{op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [1]}}]\n"
+                           "outputs: [y]\n",
+                      NULL);
+  LoopTree *t = tree.t;
+  LoopNode *sum = node_of(&t->step, NODE_END_SUM, 0);
+  const Merge *merged = sum->merged;
+  assert_int_equal(node_of(&t->step, NODE_BEGIN_SUM, 0)->count, 4);
+  assert_non_null(merged);
+  const Merge three = {.args = {merged->args[0], merged->args[1]->args[0]}};
+  const Merge four = {.args = {&three, merged->args[1]->args[1]}};
+  sum->merged = &four;
+  must_be_wrong(t, "it must combine the sum's 4 accumulators pairwise");
+  sum->merged = NULL;
+  must_be_wrong(t, "it must combine the sum's 4 accumulators pairwise");
+  sum->merged = merged;
+  end(&tree);
+}
+
 static void spoilt_partial_sums_are_found(void **state) {
   (void)state;
   Tree tree = tree_of(layer_norm_gradient, NULL);
@@ -347,11 +369,17 @@ static void names_are_made_visible(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(spoilt_loops_are_found),          cmocka_unit_test(spoilt_sums_are_found),
-      cmocka_unit_test(spoilt_partial_sums_are_found),   cmocka_unit_test(spoilt_values_are_found),
-      cmocka_unit_test(spoilt_places_are_found),         cmocka_unit_test(spoilt_copies_are_found),
-      cmocka_unit_test(spoilt_streams_are_found),        cmocka_unit_test(streams_begin_at_cache_lines_whatever_is_set),
-      cmocka_unit_test(trees_of_spoilt_loops_are_found), cmocka_unit_test(blocks_that_share_bytes_are_found),
+      cmocka_unit_test(spoilt_loops_are_found),
+      cmocka_unit_test(spoilt_sums_are_found),
+      cmocka_unit_test(accumulators_are_combined_pairwise),
+      cmocka_unit_test(spoilt_partial_sums_are_found),
+      cmocka_unit_test(spoilt_values_are_found),
+      cmocka_unit_test(spoilt_places_are_found),
+      cmocka_unit_test(spoilt_copies_are_found),
+      cmocka_unit_test(spoilt_streams_are_found),
+      cmocka_unit_test(streams_begin_at_cache_lines_whatever_is_set),
+      cmocka_unit_test(trees_of_spoilt_loops_are_found),
+      cmocka_unit_test(blocks_that_share_bytes_are_found),
       cmocka_unit_test(names_are_made_visible),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

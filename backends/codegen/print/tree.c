@@ -65,17 +65,16 @@ static ExprId operand_of(const TreePrinter *l, const LoopNode *n) {
   return is_of_sum ? expr_of(l, n)->args[0] : n->expr;
 }
 
-// Combines `count` of a sum's accumulators, from `first` on, to one vector, pairwise.
-static void add_merged(TreePrinter *l, const LoopNode *n, int first, int count) {
-  if (n->accumulator != ACCUMULATOR_ONLY || tree_naccumulators(l->t) == 1) {
+static void add_merged(TreePrinter *l, const LoopNode *n, const Merge *m) {
+  if (!m) {
     say(l, n, "acc_%e%r");
-  } else if (count == 1) {
-    tree_printf(l, "acc_%s[%d]", l->name[n->expr], first);
+  } else if (!m->args[0]) {
+    tree_printf(l, "acc_%s[%d]", l->name[n->expr], m->accumulator);
   } else {
     say(l, n, "%P_%c(");
-    add_merged(l, n, first, count / 2);
+    add_merged(l, n, m->args[0]);
     add(l, ", ");
-    add_merged(l, n, first + count / 2, count - count / 2);
+    add_merged(l, n, m->args[1]);
     add(l, ")");
   }
 }
@@ -152,7 +151,7 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 'i': add_number(l->out, reductions[node_reduction(l->t, n)].identity, node_is_f64(l->t, n)); return;
   case 'r': add(l, accumulator_indices[n->accumulator]); return; // the accumulator's index
   case 'g': say(l, n, sums[n->sum]); return;
-  case 'G': add_merged(l, n, 0, tree_naccumulators(l->t)); return;
+  case 'G': add_merged(l, n, n->merged); return; // the accumulators, combined
   case 'R': add(l, n->is_row ? "UNROLL for (int r = 0; r < rows; r++) " : ""); return;
   case 'f': say(l, n, flag_tests[n->flag]); return;
   default: abort(); // an unknown directive in a line below
