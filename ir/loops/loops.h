@@ -253,10 +253,6 @@ struct LoopNode {
   bool is_down;                    // NODE_FOR: var goes from end - 1 down to value
   bool is_unrolled;                // NODE_FOR
   bool is_whole;                   // NODE_FOR: continues from the value of the counter var, while var + step <= end
-  // NODE_FOR with step 1: the interior, the indices at which all bounds of the body's loads that depend on var hold. C
-  // has three loops, before, in and behind the interior, so that the compiler removes the conditions in the interior.
-  // interior_end INT64_MAX: the interior ends with the loop. 0, 0: one loop.
-  int64_t interior_begin, interior_end;
   // NODE_FOR over vectors, before schedule_split_vectors replaces it:
   bool is_vectors;
   bool has_tail; // the extent is no multiple of LANES, or not known to be one: a tail of fewer than LANES elements may

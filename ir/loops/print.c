@@ -112,9 +112,6 @@ static void print_for(LoopText *p, const LoopNode *n) {
   if (n->bound) say(p, n, ", while %v < %b");
   if (n->is_down) loop_text_add(p, ", backwards");
   if (n->is_unrolled) loop_text_add(p, ", unrolled");
-  if (n->interior_end == INT64_MAX) loop_text_add(p, ", interior from %lld on", (long long)n->interior_begin);
-  else if (n->interior_end)
-    loop_text_add(p, ", interior %lld..%lld", (long long)n->interior_begin, (long long)n->interior_end);
   say(p, n, "%f");
 }
 

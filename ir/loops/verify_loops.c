@@ -5,32 +5,69 @@
 // over its vectors, a vector has a lane for each index, a step of several rows has loops over the rows.
 #include "ir/loops/verifying.h"
 
-// Whether a loop over a run ends at the smaller of its beginning + `length` and the end of the axis.
-static bool is_end_of_run(Verifying *v, const LoopNode *n, const Index *length, const Range *r) {
-  const Index *end = index_of(&v->b, INDEX_ADD, n->value, length);
-  if (n->bound) return index_equals(n->end, end) && index_equals(n->bound, r->to);
-  if (index_is_var(n->end, loop_var(VAR_RUN_END)))
-    return index_equals(var_state(v, loop_var(VAR_RUN_END))->value, least_index(v, end, r->to));
-  return index_equals(n->end, end) && index_is_literal(length) && r->divisor % length->number == 0;
+static bool fail_indices(Verifying *v, const LoopNode *n, int direction) {
+  return verify_fail(v, n, "it must go over all indices on %s", direction_name(v, direction));
 }
 
-// A loop with step 1, over an axis or over a run of the axis.
+// Finds what a loop goes over, or the first of its parts: an axis or a run of the axis.
+static bool begin_parts(Verifying *v, const LoopNode *n, int direction, Range *r) {
+  Frame *runs = runs_find(v, n->value);
+  r->begin = n->value;
+  r->length = runs ? runs->node->step : NULL;
+  r->reached = 0;
+  if (!runs) return index_equals(n->value, r->from) || fail_indices(v, n, direction);
+  if (!verify_runs(v, n, runs, r)) return false;
+  runs->direction = direction;
+  return true;
+}
+
+// Whether the loop, or a part of it, ends at the smaller of the run's beginning + length and `end`.
+static bool ends_run(Verifying *v, const LoopNode *n, const Range *r, const Index *end) {
+  const Index *own = index_of(&v->b, INDEX_ADD, r->begin, r->length);
+  const bool is_cut = index_is_var(n->end, loop_var(VAR_RUN_END)) &&
+                      index_equals(var_state(v, loop_var(VAR_RUN_END))->value, least_index(v, own, r->to));
+  if (!is_cut && !index_equals(n->end, own)) return false;
+  if (n->bound) return index_equals(n->bound, end);
+  return end == r->to && (is_cut || (index_is_literal(r->length) && r->divisor % r->length->number == 0));
+}
+
+static bool is_last_part(Verifying *v, const LoopNode *n, const Range *r) {
+  return r->length ? ends_run(v, n, r, r->to) : index_equals(n->end, r->to) && !n->bound;
+}
+
+// A part that is not the last begins where the part before it ends, and ends at a literal.
+static bool verify_part(Verifying *v, const LoopNode *n, int direction, Range *r) {
+  const Index *end = r->length ? n->bound : n->end, *from = number_index(v, r->reached);
+  const bool is_zero = index_is(r->begin, 0);
+  const Index *begin = !r->is_parted ? r->begin
+                       : is_zero     ? from
+                                     : index_choose(&v->b, index_of(&v->b, INDEX_LESS, r->begin, from), from, r->begin);
+  if (!index_equals(n->value, begin))
+    return verify_fail(v, n, "it must begin where the part of the axis before it ends");
+  r->is_parted = !is_last_part(v, n, r);
+  if (!r->is_parted) return true;
+  const bool is_end = index_is_literal(end) && index_is_literal(r->to) && end->number > r->reached &&
+                      end->number < r->to->number && (r->length ? ends_run(v, n, r, end) : !n->bound);
+  if (!is_end) return fail_indices(v, n, direction);
+  r->reached = end->number;
+  return (n->next && n->next->kind == NODE_FOR && n->next->var.kind == n->var.kind && n->next->var.of == n->var.of) ||
+         verify_fail(v, n, "the part of the axis behind it must be the next node");
+}
+
+// A loop with step 1, over an axis or a run of the axis, or over a part of them.
 static bool begin_each(Verifying *v, const LoopNode *n, int direction, Piece *piece) {
   Range *r = &v->range[direction];
   if (direction >= v->k->naxes || !(v->inner >> direction & 1))
     return verify_fail(v, n, "it must go over an inner axis of the loop");
   if (r->is_counted || r->is_piece) return verify_fail(v, n, "a loop around it already goes over its axis");
   if (!index_is(n->step, 1)) return verify_fail(v, n, "its step must be 1");
-  Frame *runs = runs_find(v, n->value);
-  if (runs) {
-    if (!verify_runs(v, n, runs, r)) return false;
-    if (!is_end_of_run(v, n, runs->node->step, r) || n->is_down)
-      return verify_fail(v, n, "it must go over all indices of its run, forwards");
-    runs->direction = direction;
-  } else if (!index_equals(n->value, r->from) || !index_equals(n->end, r->to) || n->bound) {
-    return verify_fail(v, n, "it must go over all indices on %s", direction_name(v, direction));
-  }
-  *piece = (Piece){.direction = direction, .range = *r};
+  const bool is_first = !r->is_parted;
+  if (is_first && !begin_parts(v, n, direction, r)) return false;
+  if (!verify_part(v, n, direction, r)) return false;
+  if (n->is_down && (r->length || r->is_parted || !is_first))
+    return verify_fail(v, n, "it goes over a run or a part of an axis, so it must go forwards");
+  if (is_first && r->is_parted && !effects_begin(v, &r->pieces)) return false;
+  *piece = (Piece){.direction = direction, .range = *r, .pieces = is_first && !r->is_parted ? NULL : &r->pieces};
   piece->range.start = n->var;
   piece->range.width = 1;
   return true;

@@ -39,7 +39,11 @@ typedef struct Range {    // the indices of a direction, and the piece that the 
   int depth, nguards;   // loops and conditions around the counter
   AccessId line_access; // 1 + the access whose rows are peeled to cache lines; 0: none
   bool must_advance;    // the counter must advance over the peeled elements next
+  // With a counter, or parts:
   Pieces pieces;
+  bool is_parted; // a loop has gone over the first indices of an axis or run, and the next node goes over a next part
+  const Index *begin, *length; // of the run; length NULL: of the axis
+  int64_t reached;             // the end of the last part
 } Range;
 
 typedef struct Piece { // what the body of a loop or condition covers

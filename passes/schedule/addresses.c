@@ -111,28 +111,6 @@ void add_bounds(Recipe *r, LoopNode *load, const Access *a) {
   }
 }
 
-void find_interior(Recipe *r, LoopNode *loop) {
-  const int axis = (int)loop->var.of, lane_axis = loop_lane_axis(r->loop);
-  int64_t begin = 0, end = r->k->axes[axis].extent;
-  if (!has_rows(r) || loop_row_axes(r->k, r->loop) != loop_cut_axes(r->loop)) return;
-  if (r->k->axes[axis].monomial || loop->is_down) return;
-  for (ExprId id = 1; id < r->k->nexprs; id++) {
-    const Expr *e = &r->k->exprs[id];
-    const Access *a = &r->k->accesses[e->access];
-    for (size_t i = 0; e->op == EXPR_LOAD && r->is_needed[id] && i < a->nbounds; i++) {
-      const Bound *b = &a->bounds[i];
-      int64_t from, to;
-      if (!b->factor[axis] || b->factor[lane_axis] || bound_always_holds(r->k, b)) continue;
-      bound_interior(r->k, b, axis, &from, &to);
-      begin = from > begin ? from : begin;
-      end = to < end ? to : end;
-    }
-  }
-  if (begin >= end || end - begin == r->k->axes[axis].extent) return;
-  loop->interior_begin = begin;
-  loop->interior_end = end < r->k->axes[axis].extent ? end : INT64_MAX;
-}
-
 Address element_address(Recipe *r, AccessId id, AxisSet axes) {
   if (access_has_conditions(r->k, &r->k->accesses[id])) return bounded_address(r, id);
   return (Address){.base = BASE_TENSOR, .access = id, .index = from_start(r, &r->k->accesses[id], axes)};

@@ -102,7 +102,6 @@ static void open_serial(Recipe *r, int at) {
     }
   }
   need_sweep(r, r->sweep);
-  find_interior(r, &loop);
   open_body(r, add(r, loop));
 }
 

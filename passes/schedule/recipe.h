@@ -92,9 +92,6 @@ const Index *stride_of(Recipe *r, const Access *a, int axis);
 Address vector_address(Recipe *r, AccessId id); // of lane 0, relative to the row pointer
 Address lanes_address(Recipe *r, AccessId id, Level level);
 Address element_address(Recipe *r, AccessId id, AxisSet axes);
-// Sets the interior of a loop over a middle axis: the iterations in which all bounds hold. Only if the rows of each
-// step are all indices of the axes cut into blocks, so that the rows' indices in the conditions are constants.
-void find_interior(Recipe *r, LoopNode *loop);
 // Sets the node's conditions on the bounds of the access that it loads.
 void add_bounds(Recipe *r, LoopNode *load, const Access *a);
 bool is_transposed(const Recipe *r, AccessId id);   // rows in lanes: rows are copied, transposed

@@ -80,5 +80,7 @@ LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena 
   schedule_split_vectors(&r.b, k, &r.t->step);
   check(&r, "splitting vectors");
   schedule_stream_stores(&r.b, k, r.loop, &r.t->step, &r.t->block);
+  check(&r, "streaming");
+  schedule_split_interiors(&r.b, k, r.loop, &r.t->step);
   return r.b.out_of_memory ? NULL : r.t;
 }

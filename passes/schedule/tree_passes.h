@@ -19,4 +19,8 @@ void schedule_insert_prefetches(TreeBuilder *b, const Kernel *k, const Loop *loo
 // be streamed.
 void schedule_stream_stores(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **step, LoopNode **block);
 
+// Splits loops over middle axes into parts before, in and behind the indices at which all bounds of loads hold. Last,
+// as it copies bodies.
+void schedule_split_interiors(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **nodes);
+
 #endif

@@ -564,38 +564,7 @@ static void print_body(TreePrinter *l, const LoopNode *body) {
   say_line(l, body, "}");
 }
 
-// Prints a part of a loop, from `begin` (0: the loop's begin) to below `end` (0: the loop's end).
-static void print_part(TreePrinter *l, const LoopNode *n, int64_t begin, int64_t end) {
-  const bool is_literal = n->end->op == INDEX_NUMBER && !n->end->monomial && !n->bound;
-  const long long first = begin, last = end;
-  begin_line(l);
-  say(l, n, "for (%y %v = ");
-  if (!begin) say(l, n, "%B");
-  else if (index_is(n->value, 0)) tree_printf(l, "%lld", first);
-  else {
-    say(l, n, "%X");
-    tree_printf(l, " < %lld ? %lld : ", first, first);
-    say(l, n, "%X");
-  }
-  say(l, n, "; ");
-  if (!end || !is_literal) say(l, n, n->bound ? "%v < %E && %v < %b" : "%v < %E");
-  if (end && !is_literal) add(l, " && ");
-  if (end) {
-    say(l, n, "%v < ");
-    tree_printf(l, "%lld", last);
-  }
-  say(l, n, "; %v++) ");
-  print_body(l, n->body);
-}
-
-static void print_parts(TreePrinter *l, const LoopNode *n) {
-  const bool is_last = n->interior_end == INT64_MAX;
-  if (n->interior_begin) print_part(l, n, 0, n->interior_begin);
-  print_part(l, n, n->interior_begin, is_last ? 0 : n->interior_end);
-  if (!is_last) print_part(l, n, n->interior_end, 0);
-}
-
-static void print_plain_for(TreePrinter *l, const LoopNode *n) {
+static void print_loop(TreePrinter *l, const LoopNode *n) {
   const bool is_one = index_is(n->step, 1);
   begin_line(l);
   say(l, n, n->is_unrolled ? "%fUNROLL for (" : "%ffor (");
@@ -610,8 +579,7 @@ static void print_for(TreePrinter *l, const LoopNode *n) {
   const bool was_in_rows = l->is_in_rows;
   l->is_in_rows = n->var.kind == VAR_ROW;
   if (l->is_in_rows) print_loads_of_rows(l, n->body);
-  if (n->interior_end) print_parts(l, n);
-  else print_plain_for(l, n);
+  print_loop(l, n);
   if (l->is_in_rows) print_stores_of_rows(l, n->body);
   l->is_in_rows = was_in_rows;
 }
