@@ -168,7 +168,7 @@ typedef enum Form { // the C type that holds an expression's value
 typedef enum Flag { // conditions that do not change during a call
   FLAG_NONE,
   FLAG_WANTED,          // the caller passes a pointer for the output: `wants_dx`
-  FLAG_STREAMED,        // stores of the access bypass the caches: `streams_dx`
+  FLAG_STREAMED,        // stores of the access may bypass the caches: `streams_dx`
   FLAG_HAS_PARTIAL,     // in blocks and steps: the block has partial sums, its pointer is not NULL
   FLAG_HAS_ALL_PARTIALS // the temporary of all blocks' partial sums has memory, as a wanted output needs it
 } Flag;
@@ -277,7 +277,7 @@ struct LoopNode {
   const Index *within; // index of lane 0 in node_lane_bound; NULL: there is none. A lane is loaded if
                        // within + lane * factor < extent: `lanes where i + kx - 1 + lane < 56, else 0.0`
   bool is_written;     // NODE_POINTER, NODE_LOCAL: the step stores through the pointer
-  bool is_streamed;    // NODE_STORE, NODE_STORE_ROWS: bypasses the caches if FLAG_STREAMED of the access is set
+  bool is_streamed;    // NODE_STORE, NODE_STORE_ROWS: bypasses the caches
   // NODE_STORE and NODE_LET of strided vectors: elements of successive rows of the step are neighbours in memory,
   // except where an outer axis restarts at index 0. C then loads or stores all rows at once and transposes them in
   // registers.

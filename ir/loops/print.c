@@ -83,6 +83,7 @@ static void add_directive(LoopText *p, const LoopNode *n, char directive) {
   case 'R': text_add_string(p->out, n->is_row ? "[r]" : ""); return;
   case 'y': text_add_string(p->out, n->is_row ? ", for each r" : ""); return;
   case 'n': text_add_string(p->out, n->has_fewer_lanes ? ", n lanes" : ""); return;
+  case 'S': text_add_string(p->out, n->is_streamed ? ", streamed" : ""); return;
   case 'g': say(p, n, sums[n->sum]); return;
   case 'f':
     text_add_string(p->out, n->flag ? ", if " : "");
@@ -209,13 +210,7 @@ static void print_end_sum(LoopText *p, const LoopNode *n) {
 
 static void print_store(LoopText *p, const LoopNode *n) {
   say(p, n, n->is_vector ? "store %o to %@" : "store %o to %[");
-  say(p, n, node_is_strided(n) ? " with stride %s%n" : "%n");
-  if (n->is_streamed) say(p, n, ", streamed if streams_%a");
-}
-
-static void print_store_rows(LoopText *p, const LoopNode *n) {
-  say(p, n, "store rows_%a to rows of %z at p_%a, with stride %s, transposed");
-  if (n->is_streamed) say(p, n, ", streamed if streams_%a");
+  say(p, n, node_is_strided(n) ? " with stride %s%n%S" : "%n%S");
 }
 
 static void print_flag(LoopText *p, const LoopNode *n) {
@@ -274,7 +269,7 @@ static const NodePrinter printers[] = {
     [NODE_STORE] = {NULL, print_store},
     [NODE_SPILL] = {"store %e to %@"},
     [NODE_LOAD_ROWS] = {"rows_%a = rows of %z at p_%a, with stride %s, transposed"},
-    [NODE_STORE_ROWS] = {NULL, print_store_rows},
+    [NODE_STORE_ROWS] = {"store rows_%a to rows of %z at p_%a, with stride %s, transposed%S"},
     [NODE_COPY_ROWS] = {"%@ = rows of %z at p_%a, with stride %s, transposed"},
     [NODE_LOAD_COLUMN] = {"rows_%a + %x = load %@"},
     [NODE_PREFETCH] = {"prefetch %@"},

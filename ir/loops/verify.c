@@ -57,16 +57,18 @@ bool verify_for(Verifying *v, const LoopNode *n) {
          scope_close(v, nscoped);
 }
 
+// Both branches must have the same effects.
 static bool verify_branches(Verifying *v, const LoopNode *n) {
   const Chain chain = v->chain;
   const Index *test = n->test;
-  const bool is_of_chain = test->op == INDEX_MORE && index_is_var(test->args[0], loop_var(VAR_CHAIN)) &&
+  const bool is_of_chain = test && test->op == INDEX_MORE && index_is_var(test->args[0], loop_var(VAR_CHAIN)) &&
                            index_is(test->args[1], LONGEST_RUN);
   Pieces pieces;
-  if (!effects_begin(v, &pieces) || !guard_push(v, n, FLAG_NONE, 0)) return false;
+  if (!effects_begin(v, &pieces) || !guard_push(v, n, n->flag, n->access)) return false;
   if (is_of_chain) v->chain = CHAIN_LONG;
   bool ok = verify_nodes(v, n->body) && effects_end_piece(v, n, &pieces);
   if (is_of_chain) v->chain = CHAIN_SHORT;
+  v->guards[v->nguards - 1].flag = FLAG_NONE;
   ok = ok && effects_begin_piece(v, n, &pieces) && verify_nodes(v, n->otherwise) && effects_end_piece(v, n, &pieces);
   v->chain = chain;
   v->nguards--;
@@ -80,9 +82,11 @@ bool verify_if(Verifying *v, const LoopNode *n) {
     if (!is_piece_of_counter(v, n)) return verify_branches(v, n);
     return begin_if(v, n, &piece) && verify_piece(v, n, &piece);
   }
-  if (n->otherwise || !n->flag)
-    return verify_fail(v, n, "a condition must have a test, or else a flag and no else branch");
-  return verify_flag(v, n) && verify_flagged(v, n, NULL);
+  if (!n->flag) return verify_fail(v, n, "a condition must have a test or a flag");
+  if (!verify_flag(v, n)) return false;
+  if (n->flag == FLAG_STREAMED) return verify_branches(v, n);
+  if (n->otherwise) return verify_fail(v, n, "a condition on its flag must have no else branch");
+  return verify_flagged(v, n, NULL);
 }
 
 bool verify_scope(Verifying *v, const LoopNode *n) {

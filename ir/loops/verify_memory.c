@@ -22,7 +22,7 @@ static bool verify_streamed(Verifying *v, const LoopNode *n, AccessId id) {
   const int lane_axis = loop_lane_axis(v->plan);
   const Range *r = &v->range[v->lanes];
   v->has_streams = true;
-  if (!m->is_streamed_found) return verify_fail(v, n, "its flag must be computed before it");
+  if (!is_guarded(v, FLAG_STREAMED, id)) return verify_fail(v, n, "it must depend on FLAG_STREAMED");
   if (n->has_fewer_lanes || (!is_rows && (!n->is_vector || node_is_strided(n))))
     return verify_fail(v, n, "only whole vectors of adjacent elements can be streamed");
   if (m->is_peeled)

@@ -32,15 +32,14 @@ static bool use_held(LoopNode *n, int count) {
   return use_own_accumulator(n, count);
 }
 
-// Edits a node copied into the peeled elements or the tail: it has fewer lanes, and stores are not streamed, as they do
-// not fill a cache line. Prefetches are dropped unless there are no whole vectors (is_alone).
+// Edits a node copied into the peeled elements or the tail: it has fewer lanes. Prefetches are dropped unless there are
+// no whole vectors (is_alone).
 static bool use_fewer_lanes(LoopNode *n, int is_alone) {
   const bool is_moved = n->kind == NODE_LOAD_PARTIAL || n->kind == NODE_STORE_PARTIAL;
   const bool is_made =
       n->kind == NODE_LET || n->kind == NODE_COMBINE || n->kind == NODE_UPDATE || n->kind == NODE_STORE;
   n->has_fewer_lanes = is_moved || (is_made && n->is_vector && !n->uses_all_lanes &&
                                     !(n->kind == NODE_UPDATE && n->sum == SUM_PARTIAL_REGISTER));
-  n->is_streamed = false;
   return is_alone || !is_of_prefetch(n);
 }
 

@@ -1,5 +1,5 @@
 // Streams stores, which then bypass the caches: computes a flag at the beginning of a step (is the tensor aligned and
-// large?), makes the stores depend on it, and ends the block with a fence.
+// large?), makes two versions of each store that depend on it, and ends the block with a fence.
 #include "passes/schedule/tree_passes.h"
 
 // Without peeling, all rows begin at cache lines if the tensor does, so that the flag tests the tensor's address.
@@ -19,12 +19,32 @@ static void add_flag(TreeBuilder *b, const Kernel *k, const Loop *loop, const Ro
   tree_add(b, node);
 }
 
-static void stream(LoopNode *n, AccessId access) {
-  for (; n; n = n->next) {
-    if ((n->kind == NODE_STORE && n->is_vector && !n->has_fewer_lanes) || n->kind == NODE_STORE_ROWS)
-      n->is_streamed |= n->access == access && n->address.base != BASE_ROWS;
-    stream(n->body, access);
-    stream(n->otherwise, access);
+// Whether the node stores whole vectors of the access.
+static bool is_whole_store(const LoopNode *n, AccessId access) {
+  const bool is_whole = (n->kind == NODE_STORE && n->is_vector && !n->has_fewer_lanes) || n->kind == NODE_STORE_ROWS;
+  return is_whole && n->access == access && n->address.base != BASE_ROWS;
+}
+
+static void stream(TreeBuilder *b, LoopNode **nodes, AccessId access) {
+  for (LoopNode **at = nodes; *at; at = &(*at)->next) {
+    if (!is_whole_store(*at, access)) {
+      stream(b, &(*at)->body, access);
+      stream(b, &(*at)->otherwise, access);
+      continue;
+    }
+    LoopNode store = **at;
+    *at = store.next;
+    tree_open(b, at);
+    LoopNode *choice = tree_add(b, (LoopNode){.kind = NODE_IF, .flag = FLAG_STREAMED, .access = access});
+    tree_close(b);
+    store.next = NULL;
+    tree_open(b, &choice->otherwise);
+    tree_add(b, store);
+    tree_close(b);
+    store.is_streamed = true;
+    tree_open(b, &choice->body);
+    tree_add(b, store);
+    tree_close(b);
   }
 }
 
@@ -41,7 +61,7 @@ void schedule_stream_stores(TreeBuilder *b, const Kernel *k, const Loop *loop, L
   }
   tree_close(b);
   for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_STORE && loop->roots[i].is_streamed) stream(*step, loop->roots[i].access);
+    if (loop->roots[i].kind == ROOT_STORE && loop->roots[i].is_streamed) stream(b, step, loop->roots[i].access);
   if (!is_any) return;
   while (*block) block = &(*block)->next;
   tree_open(b, block);

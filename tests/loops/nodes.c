@@ -20,6 +20,7 @@ static bool is_flag_set(Walk *w, const LoopNode *n) {
   switch (n->flag) {
   case FLAG_HAS_ALL_PARTIALS: return walk_member(w, n->access) != NULL;
   case FLAG_WANTED: return walk_read(w, OF_WANTED, n->access, PLAIN, CELL_TRUTH)->number;
+  case FLAG_STREAMED: return walk_read(w, OF_STREAMED, n->access, PLAIN, CELL_TRUTH)->number;
   default: return walk_read(w, OF_PARTIALS, n->access, PLAIN, CELL_POINTER)->pointer.memory != NULL;
   }
 }

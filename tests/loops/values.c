@@ -255,10 +255,10 @@ void walk_let(Walk *w, const LoopNode *n) {
 
 // Stores
 
-// Whether the store bypasses the caches. It fails if the address is not aligned then.
-static bool is_streamed(Walk *w, const LoopNode *n, AccessId id, const Pointer *to) {
+// Whether the store bypasses the caches. It fails if the address is not aligned.
+static bool is_streamed(Walk *w, const LoopNode *n, const Pointer *to) {
   enum { LINE = 64 };
-  if (!n->is_streamed || !walk_read(w, OF_STREAMED, id, PLAIN, CELL_TRUTH)->number || !to->memory) return false;
+  if (!n->is_streamed || !to->memory) return false;
   const size_t whole = LANES * type_nbytes(to->memory->type), nbytes = whole < LINE ? whole : LINE;
   if (walk_machine_address(to) % nbytes)
     walk_fail(w, "streams to element %llu of %s, which is not aligned", (unsigned long long)to->at, to->memory->name);
@@ -293,7 +293,7 @@ static void store_vector(Walk *w, const LoopNode *n) {
   }
   const int count = walk_nlanes(w, n);
   const uint64_t step = walk_index(w, n->step);
-  if (is_streamed(w, n, id, &p) && (n->has_fewer_lanes || step != 1)) walk_fail(w, "streams less than a whole vector");
+  if (is_streamed(w, n, &p) && (n->has_fewer_lanes || step != 1)) walk_fail(w, "streams less than a whole vector");
   walk_store(w, a->type, walk_arithmetic(w), p, walk_vector(w, n->expr, &buffer),
              (Elements){.step = step, .count = count});
 }
@@ -340,7 +340,7 @@ void walk_load_rows(Walk *w, const LoopNode *n) {
 void walk_store_rows(Walk *w, const LoopNode *n) {
   enum { WIDEST = 64 };
   const Pointer rows = rows_of(w, n);
-  const bool is_stream = is_streamed(w, n, n->access, &rows);
+  const bool is_stream = is_streamed(w, n, &rows);
   if (is_stream && n->nelems > WIDEST) walk_fail(w, "streams rows of %lld", (long long)n->nelems);
   move_columns(w, n, rows, is_stream ? (uint64_t)n->nelems : walk_index(w, n->step), true);
 }

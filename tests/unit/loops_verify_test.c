@@ -271,6 +271,16 @@ static void spoilt_streams_are_found(void **state) {
   LoopTree *t = tree.t;
   must_be_needed(t, link_to(&t->block, NODE_FENCE, 0), "a block with streamed stores must end with a fence");
   must_be_needed(t, link_to(&t->step, NODE_FLAG, 0), "its flag must be computed before it");
+  int nth = 0;
+  while (node_of(&t->step, NODE_IF, nth)->flag != FLAG_STREAMED) nth++;
+  LoopNode *choice = node_of(&t->step, NODE_IF, nth);
+  LoopNode *streamed = choice->body, *stored = choice->otherwise;
+  assert_true(streamed->is_streamed && !stored->is_streamed);
+  choice->body = stored, choice->otherwise = streamed;
+  must_be_wrong(t, "it must depend on FLAG_STREAMED");
+  choice->body = streamed, choice->otherwise = NULL;
+  must_be_wrong(t, "the store of y");
+  choice->otherwise = stored;
   must_be_needed(t, link_to(&t->step, NODE_ADVANCE, 0), "the counter must advance over the peeled elements before it");
   LoopNode **group = link_to(&t->step, NODE_PEEL_COUNT, 0);
   must_be_needed(t, group, "it uses a variable that is not set before it");

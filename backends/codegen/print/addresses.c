@@ -11,7 +11,8 @@ void tree_printf(TreePrinter *l, const char *format, ...) {
 }
 
 void begin_line(TreePrinter *l) {
-  tree_printf(l, "%*s", 2 * l->indent, "");
+  if (!l->is_line_begun) tree_printf(l, "%*s", 2 * l->indent, "");
+  l->is_line_begun = false;
 }
 
 const char *number_text(TreePrinter *l, int64_t number, Monomial monomial) {

@@ -489,24 +489,14 @@ static void print_scalar_store(TreePrinter *l, const LoopNode *n) {
   tree_printf(l, "%s%s;\n", is_call ? ")" : "", has_addresses ? "" : ")");
 }
 
-static void add_vector_store(TreePrinter *l, const LoopNode *n, const char *how) {
+static void print_vector_store(TreePrinter *l, const LoopNode *n) {
   const char memory = access_prefix(l, access_of(l, n)->type);
   const bool converts = memory != l->prefix;
-  tree_printf(l, "%c_%s", memory, how);
+  begin_line(l);
+  tree_printf(l, "%c_%s", memory, n->is_streamed ? "stream" : node_is_strided(n) ? "scatter" : "store");
   say(l, n, node_is_strided(n) ? "%n%t(%M%S, " : "%n%t(%M, ");
   if (converts) tree_printf(l, "%c_from_%c(", memory, l->prefix);
   say(l, n, converts ? "%o)%N);\n" : "%o%N);\n");
-}
-
-static void print_vector_store(TreePrinter *l, const LoopNode *n) {
-  begin_line(l);
-  if (n->is_streamed) {
-    say(l, n, "if (streams_%a) ");
-    add_vector_store(l, n, "stream");
-    begin_line(l);
-    add(l, "else ");
-  }
-  add_vector_store(l, n, node_is_strided(n) ? "scatter" : "store");
 }
 
 static void print_store(TreePrinter *l, const LoopNode *n) {
@@ -518,8 +508,7 @@ static void print_store(TreePrinter *l, const LoopNode *n) {
 }
 
 static void print_store_rows(TreePrinter *l, const LoopNode *n) {
-  if (n->is_streamed) say_line(l, n, "if (streams_%a) v_stream_rows%t(p_%a, rows_%a, %z);");
-  say_line(l, n, n->is_streamed ? "else v_store_rows%t(p_%a%S, rows_%a, %z);" : "v_store_rows%t(p_%a%S, rows_%a, %z);");
+  say_line(l, n, n->is_streamed ? "v_stream_rows%t(p_%a, rows_%a, %z);" : "v_store_rows%t(p_%a%S, rows_%a, %z);");
 }
 
 // Pointers, local arrays, flags
@@ -584,6 +573,20 @@ static void print_for(TreePrinter *l, const LoopNode *n) {
   l->is_in_rows = was_in_rows;
 }
 
+static bool is_line(const LoopNode *nodes) {
+  return nodes && !nodes->next && nodes->kind != NODE_FOR && nodes->kind != NODE_IF;
+}
+
+// Two branches of a line each have no braces.
+static void print_branch(TreePrinter *l, const LoopNode *n, const LoopNode *branch) {
+  if (!is_line(n->body) || !is_line(n->otherwise)) {
+    print_body(l, branch);
+    return;
+  }
+  l->is_line_begun = true;
+  print_nodes(l, branch);
+}
+
 static void print_if(TreePrinter *l, const LoopNode *n) {
   if (n->body && !n->body->next && is_stored_in_rows(l, n->body)) { // the test for a NULL output is after the loop
     print_nodes(l, n->body);
@@ -591,11 +594,11 @@ static void print_if(TreePrinter *l, const LoopNode *n) {
   }
   begin_line(l);
   say(l, n, n->test ? "if (%?) " : "%f");
-  print_body(l, n->body);
+  print_branch(l, n, n->body);
   if (!n->otherwise) return;
   begin_line(l);
   add(l, "else ");
-  print_body(l, n->otherwise);
+  print_branch(l, n, n->otherwise);
 }
 
 // Blocks

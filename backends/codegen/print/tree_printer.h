@@ -22,6 +22,7 @@ typedef struct TreePrinter {
   char prefix;                      // of vocabulary functions on these types: v, d or l
   bool is_in_rows;                  // inside of a loop over rows, whose vectors may be transposed (row_arrays.c)
   int indent;                       // in steps of two columns
+  bool is_line_begun;               // the next node continues the line: it is behind a condition
 } TreePrinter;
 
 // tree.c
