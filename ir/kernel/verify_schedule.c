@@ -136,6 +136,13 @@ static bool verify_marks(const ScheduleVerifying *v, const Loop *loop) {
          wrong_loop(v, loop, "totals are f32, expected only for sums of products");
 }
 
+// The operands that an f32 accumulator adds one after the other; a sum within a tile has at most the tile's.
+static int64_t longest_chain(const Kernel *k, const Loop *loop, const SumOrder *o) {
+  const int64_t chain = sum_order_chain(k, o), accumulators = o->levels[0].accumulators;
+  const int64_t of_tile = (loop->tile + accumulators - 1) / accumulators;
+  return loop->tile && of_tile < chain ? of_tile : chain;
+}
+
 // Whether chains of f32 additions are short. Sums of a scatter are as long as there are indices.
 static bool verify_chains(const ScheduleVerifying *v) {
   size_t count = 0;
@@ -143,7 +150,7 @@ static bool verify_chains(const ScheduleVerifying *v) {
   if (!orders) v->kernel.why->out_of_memory = true;
   for (size_t i = 0; i < count && orders; i++) {
     const Loop *loop = &v->schedule->loops[orders[i].loop];
-    const int64_t chain = sum_order_chain(v->k, &orders[i]);
+    const int64_t chain = longest_chain(v->k, loop, &orders[i]);
     const bool is_empty = !axes_nelems(v->k, v->k->exprs[orders[i].expr].axes | orders[i].levels[0].axes);
     if (chain <= LONGEST_CHAIN || is_empty || loop->is_scatter || !sum_order_rounds(v->k, &orders[i])) continue;
     return wrong_loop(v, loop,
