@@ -81,6 +81,11 @@ static double lesser(double a, double b) {
   return a < b ? a : b;
 }
 
+// The remainder as unsigned; 0 for the divisors 0 and -1, for which C's operator may trap.
+static uint64_t whole_remainder(int64_t x, int64_t y) {
+  return y == 0 || y == -1 ? 0 : (uint64_t)(x % y);
+}
+
 // Clamps x; propagates NaN.
 static double within(double x, double least, double greatest) {
   return x < least ? least : x > greatest ? greatest : x;
@@ -212,6 +217,7 @@ ARITHMETIC(Maximum, greater(x, y), (int64_t)x > (int64_t)y ? x : y)
 ARITHMETIC(Minimum, lesser(x, y), (int64_t)x < (int64_t)y ? x : y)
 FORMULA(SquaredDifference, NOTHING, (x - y) * (x - y))
 FORMULA(Power, NOTHING, pow(x, y))
+ARITHMETIC(Mod, fmod(x, y), whole_remainder((int64_t)x, (int64_t)y))
 ARITHMETIC(Equal, x == y, x == y)
 ARITHMETIC(NotEqual, x != y, x != y)
 ARITHMETIC(Less, x < y, (int64_t)x < (int64_t)y)

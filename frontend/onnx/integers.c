@@ -22,26 +22,22 @@ static Value *divide_integers(Onnx *x, Value *a, Value *b) {
   return build_cast(&x->build, with_sign(x, with_sign(x, quotient, own), other), a->type);
 }
 
-// The remainder of |a| divided by |b|, in f64. If rounding made the quotient one too large, it is corrected.
-static Value *rest_of(Onnx *x, Value *a, Value *b) {
-  Value *m = magnitude(x, a), *n = magnitude(x, b),
-        *count = build_floor(&x->build, build_binary(&x->build, OP_Divide, m, n));
-  Value *rest = build_binary(&x->build, OP_Subtract, m, build_binary(&x->build, OP_Multiply, count, n));
-  return build_choose(&x->build, is_negative(x, rest), build_binary(&x->build, OP_Add, rest, n), rest);
-}
-
 // The remainder with the sign of a or, without fmod, with the sign of b, as Python's %.
 bool onnx_modulo(Onnx *x) {
+  Builder *build = &x->build;
   Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
   if (!a || !b) return false;
-  Value *rest = rest_of(x, a, b), *above = build_cast(&x->build, a, TYPE_F64),
-        *below = build_cast(&x->build, b, TYPE_F64);
-  rest = with_sign(x, rest, is_negative(x, above));
+  const Type type = a->type;
+  if (TYPE_BIT(type) & TYPES_BYTE) a = build_cast(build, a, TYPE_S32), b = build_cast(build, b, TYPE_S32);
+  Value *rest = build_binary(build, OP_Mod, a, b);
   if (onnx_int(x, "fmod", 0) == 0 && rest) {
-    Value *differs = is_negative(x, build_binary(&x->build, OP_Multiply, rest, below));
-    rest = build_choose(&x->build, differs, build_binary(&x->build, OP_Add, rest, below), rest);
+    Value *const zero = build_like(build, rest, 0);
+    Value *below = build_binary(build, OP_LogicalAnd, is_negative(x, rest), build_binary(build, OP_Greater, b, zero)),
+          *above = build_binary(build, OP_LogicalAnd, build_binary(build, OP_Greater, rest, zero), is_negative(x, b));
+    rest = build_choose(build, build_binary(build, OP_LogicalOr, below, above), build_binary(build, OP_Add, rest, b),
+                        rest);
   }
-  return onnx_out(x, 0, build_cast(&x->build, rest, a->type));
+  return onnx_out(x, 0, build_cast(build, rest, type));
 }
 
 Value *onnx_wrap(Onnx *x, Value *v, Type type) {

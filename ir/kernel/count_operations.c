@@ -36,6 +36,7 @@ static const double operations[EXPR_OP_COUNT] = {
     [EXPR_GELU] = 1,
     [EXPR_GELU_SLOPE] = 1,
     [EXPR_POW] = 1,
+    [EXPR_FMOD] = 1,
     [EXPR_FLOOR] = 1,
     [EXPR_ROUND] = 1,
 };

@@ -54,6 +54,7 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_IS_KEPT] = {"is_kept", 3, true},
     [EXPR_COUNT] = {"count", 0, false},
     [EXPR_RECIPROCAL] = {"share", 0, false},
+    [EXPR_FMOD] = {"fmod", 2, false},
 };
 
 const ReductionInfo reductions[EXPR_OP_COUNT] = {

@@ -115,6 +115,7 @@ typedef enum ExprOp {
                 // s64), and probability c of dropping an element
   EXPR_COUNT,   // `number`, which grows with the monomial
   EXPR_RECIPROCAL, // 1 / max(`number`, 1), which grows with the monomial
+  EXPR_FMOD,       // C's function of the same name; of integers, 0 if b is 0
   EXPR_OP_COUNT
 } ExprOp;
 

@@ -195,6 +195,12 @@ GRADIENT(Divide) {
   GIVE(1, SCALE(MUL(quotient, DST), -1));
 }
 
+// The derivative by the divisor is minus the quotient, rounded towards 0.
+GRADIENT(Mod) {
+  GIVE(0, diff);
+  GIVE(1, MUL(diff, DIV(SUB(DST, X), Y)));
+}
+
 // The gradient of Maximum and Minimum goes to the operand that equals the result; to the second operand if both are
 // equal or one is NaN.
 static void make_choice(Gradient *g, const Node *node, Value *diff, Value *takes_first) {

@@ -40,6 +40,7 @@ static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
 #define MUL(a, b) expr_binary(k, EXPR_MUL, a, b)
 #define DIV(a, b) expr_binary(k, EXPR_DIV, a, b)
 #define POW(a, b) expr_binary(k, EXPR_POW, a, b)
+#define FMOD(a, b) expr_binary(k, EXPR_FMOD, a, b)
 #define MAX(a, b) expr_binary(k, EXPR_MAX, a, b) // b if either is NaN
 #define MIN(a, b) expr_binary(k, EXPR_MIN, a, b) // b if either is NaN
 #define GT(a, b) expr_binary(k, EXPR_GT, a, b)
@@ -195,6 +196,12 @@ static ExprId product(Kernel *k, const Node *node, ExprId x, ExprId y) {
   return wrapped(k, ADD(wrapped(k, high), FMA(x, y, NEG(high))));
 }
 
+// The remainder; with the divisor 0, NaN of floats and 0 of integers.
+static ExprId remainder_of(Kernel *k, const Node *node, ExprId x, ExprId y) {
+  const bool is_s32 = node->outputs[0]->type == TYPE_S32; // the operation on s64 gives 0 itself
+  return is_s32 ? SELECT(EQ(y, NUMBER(0)), NUMBER(0), FMOD(x, y)) : FMOD(x, y);
+}
+
 // Rounds to a narrower type, even if the value is never stored as that type.
 static ExprId rounded(Kernel *k, Type type, ExprId e) {
   static const ExprOp narrowing[TYPE_COUNT] = {
@@ -281,6 +288,7 @@ FORMULA(Maximum, NOTHING, MAX(x, y))
 FORMULA(Minimum, NOTHING, MIN(x, y))
 FORMULA(SquaredDifference, const ExprId difference = SUB(x, y), MUL(difference, difference))
 FORMULA(Power, NOTHING, POW(x, y))
+FORMULA(Mod, NOTHING, remainder_of(k, node, x, y))
 FORMULA(Equal, NOTHING, boolean(k, EQ(x, y)))
 FORMULA(NotEqual, NOTHING, SELECT(EQ(x, y), ZERO, NUMBER(1)))
 FORMULA(Less, NOTHING, boolean(k, GT(y, x)))

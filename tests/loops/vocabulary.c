@@ -101,13 +101,15 @@ typedef void Call(Lanes *y, const Lanes *const *x);
   F(p, MAX, max)                                                                                                       \
   F(p, MIN, min)                                                                                                       \
   F(p, MAXIMUM, maximum)                                                                                               \
-  F(p, POW, pow)
+  F(p, POW, pow)                                                                                                       \
+  F(p, FMOD, fmod)
 #define EACH_OF_TWO_INTEGERS(F, p)                                                                                     \
   F(p, ADD, add)                                                                                                       \
   F(p, SUB, sub)                                                                                                       \
   F(p, MUL, mul)                                                                                                       \
   F(p, MAX, max)                                                                                                       \
-  F(p, MIN, min)
+  F(p, MIN, min)                                                                                                       \
+  F(p, FMOD, fmod)
 #define EACH_COMPARISON(F, p)                                                                                          \
   F(p, GT, gt)                                                                                                         \
   F(p, GE, ge)                                                                                                         \

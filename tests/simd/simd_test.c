@@ -135,6 +135,7 @@ static void test_arithmetic_s64(void) {
   TEST_L(l_neg, l_neg(a), 0 - x);
   TEST_L(l_max, l_max(a, b), sx > sy ? x : y);
   TEST_L(l_min, l_min(a, b), sx < sy ? x : y);
+  TEST_L(l_fmod, l_fmod(a, b), y + 1 < 2 ? 0 : (uint64_t)(sx % sy));
   TEST_L(l_gt, l_select(l_gt(a, b), a, c), sx > sy ? x : z);
   TEST_L(l_ge, l_select(l_ge(a, b), a, c), sx >= sy ? x : z);
   TEST_L(l_eq, l_select(l_eq(a, b), a, c), sx == sy ? x : z);
@@ -162,6 +163,7 @@ static void test_arithmetic_f32(void) {
   TEST_V(v_sub, v_sub(a, b), x - y);
   TEST_V(v_mul, v_mul(a, b), x * y);
   TEST_V(v_div, v_div(a, b), x / y);
+  TEST_V(v_fmod, v_fmod(a, b), fmodf(x, y));
   TEST_V(v_neg, v_neg(a), -x);
   TEST_V(v_abs, v_abs(a), fabsf(x));
   TEST_V(v_sqrt, v_sqrt(a), sqrtf(x));
@@ -183,6 +185,7 @@ static void test_arithmetic_f64(void) {
   TEST_D(d_sub, d_sub(a, b), x - y);
   TEST_D(d_mul, d_mul(a, b), x * y);
   TEST_D(d_div, d_div(a, b), x / y);
+  TEST_D(d_fmod, d_fmod(a, b), fmod(x, y));
   TEST_D(d_neg, d_neg(a), -x);
   TEST_D(d_abs, d_abs(a), fabs(x));
   TEST_D(d_sqrt, d_sqrt(a), sqrt(x));

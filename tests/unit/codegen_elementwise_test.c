@@ -6,9 +6,9 @@
 
 // Elementwise operators
 
-static const char *const binaries[] = {"Add",     "Subtract",          "Multiply",     "Divide",  "Maximum",
-                                       "Minimum", "SquaredDifference", "GreaterEqual", "Less",    "Equal",
-                                       "Power",   "LessEqual",         "Greater",      "NotEqual"};
+static const char *const binaries[] = {"Add",     "Subtract",          "Multiply",     "Divide",   "Maximum",
+                                       "Minimum", "SquaredDifference", "GreaterEqual", "Less",     "Equal",
+                                       "Power",   "LessEqual",         "Greater",      "NotEqual", "Mod"};
 enum { NBINARIES = sizeof binaries / sizeof *binaries };
 
 static const char *const comparisons[] = {"Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual"};

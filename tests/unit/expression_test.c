@@ -86,7 +86,7 @@ static const struct {
     {EXPR_ABS, a_fabs},  {EXPR_MIN, less},      {EXPR_EQ, a_if_equal},     {EXPR_GE, a_if_not_less},
     {EXPR_EXP, a_exp},   {EXPR_EXPM1, a_expm1}, {EXPR_LOG, a_log},         {EXPR_LOG1P, a_log1p},
     {EXPR_TANH, a_tanh}, {EXPR_SIN, a_sin},     {EXPR_COS, a_cos},         {EXPR_GELU, a_gelu, 6.5},
-    {EXPR_POW, pow},     {EXPR_FLOOR, a_floor}, {EXPR_ROUND, a_nearbyint},
+    {EXPR_POW, pow},     {EXPR_FLOOR, a_floor}, {EXPR_ROUND, a_nearbyint}, {EXPR_FMOD, fmod},
 };
 enum { NROWS = sizeof rows / sizeof *rows, NOUTPUTS = 2 * NROWS };
 

@@ -229,6 +229,7 @@ static const Case cases[] = {
     {"Select", TENSOR("c", "boolean", "[2, 1, 5]") ", " A("[3, 5]") ", " B("[5]"),
      "{op: Select, inputs: [c, a, b], outputs: [y]}"},
     BINARY("Power"),
+    BINARY("Mod"),
     {"Select", TENSOR("c", "boolean", "[3, 5]") ", " A("[]") ", " B("[3, 5]"),
      "{op: Select, inputs: [c, a, b], outputs: [y]}"},
     {"Add", TENSOR("a", "f32", "[3, 5]") ", " TENSOR("b", "bf16", "[5]"),

@@ -75,6 +75,7 @@ static const char *const nodes[] = {
     "{op: Minimum, inputs: [x, y]",
     "{op: SquaredDifference, inputs: [x, y]",
     "{op: Power, inputs: [x, y]",
+    "{op: Mod, inputs: [x, y]",
     "{op: Equal, inputs: [x, y]",
     "{op: NotEqual, inputs: [x, y]",
     "{op: Less, inputs: [x, y]",

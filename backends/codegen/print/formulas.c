@@ -19,6 +19,7 @@ const char *const scalar_formulas[EXPR_OP_COUNT] = {
     [EXPR_GE] = "%0 >= %1",
     [EXPR_ROUND_E4M3] = "Wf32_from_e4m3(e4m3_from_f32(N%0))",
     [EXPR_ROUND_E5M2] = "Wf32_from_e5m2(e5m2_from_f32(N%0))",
+    [EXPR_FMOD] = "fmodF(%0, %1)",
 };
 
 const char *const integer_formulas[EXPR_OP_COUNT] = {
@@ -32,4 +33,5 @@ const char *const integer_formulas[EXPR_OP_COUNT] = {
     [EXPR_GE] = "%0 >= %1",
     [EXPR_EQ] = "%0 == %1",
     [EXPR_SELECT] = "(%0 ? %1 : %2)",
+    [EXPR_FMOD] = "((uint64_t)%1 + 1 < 2 ? 0 : %0 - %0 / %1 * %1)", // the divisors -1 and 0 may trap
 };

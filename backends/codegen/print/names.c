@@ -65,7 +65,7 @@ static const char *const emitted_names[] = {
 // Names that the functions of a loop define or call.
 static const char *const locals[] = {
     "a", "ahead", "args", "b", "begin", "block", "c", "c_end", "chain", "chunk", "d", "dmask", "dvec", "end", "i", "i0", "i1",
-    "is_next", "j", "mask", "n", "o", "r", "rows", "run", "start", "sum", "u", "vec", "fma", "fmaf", "sqrt", "sqrtf", "memcpy"};
+    "is_next", "j", "mask", "n", "o", "r", "rows", "run", "start", "sum", "u", "vec", "fma", "fmaf", "fmod", "fmodf", "sqrt", "sqrtf", "memcpy"};
 // clang-format on
 
 static bool is_among(const char *const *words, size_t count, const char *name) {

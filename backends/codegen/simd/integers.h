@@ -101,3 +101,12 @@ static inline vec v_from_l(lvec a) {
   for (int i = 0; i < 16; i++) x[i] = y[i] != 0;
   return v_load(x);
 }
+
+// 0 for the divisors -1 and 0, for which C's operator may trap.
+static inline lvec l_fmod(lvec a, lvec b) {
+  int64_t x[16], y[16];
+  l_store_s64(x, a);
+  l_store_s64(y, b);
+  for (int i = 0; i < 16; i++) x[i] = (uint64_t)y[i] + 1 < 2 ? 0 : x[i] % y[i];
+  return l_load_s64(x);
+}

@@ -512,3 +512,20 @@ static inline V_INLINE vec v_pow(vec a, vec b) {
   D_FOR_I x.p[i] = d_part_pow_of_f32(x.p[i], y.p[i]);
   return v_from_d(x);
 }
+
+// fmod is exact, so every C library gives the same bits.
+static inline vec v_fmod(vec a, vec b) {
+  float x[16], y[16];
+  v_store(x, a);
+  v_store(y, b);
+  for (int i = 0; i < 16; i++) x[i] = fmodf(x[i], y[i]);
+  return v_load(x);
+}
+
+static inline dvec d_fmod(dvec a, dvec b) {
+  double x[16], y[16];
+  d_store(x, a);
+  d_store(y, b);
+  for (int i = 0; i < 16; i++) x[i] = fmod(x[i], y[i]);
+  return d_load(x);
+}

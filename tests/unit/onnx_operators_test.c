@@ -1,0 +1,204 @@
+// Operators of ONNX on numbers worked out by hand: each row becomes a model of one node with constant inputs, which the
+// reader folds. tests/unit/onnx_test.c has other models, tests/onnx ONNX's own.
+#include "frontend/onnx/onnx.h"
+
+#include "backends/interpreter/interpreter.h"
+#include "tests/unit/literals.h"
+
+#include <math.h>
+
+typedef struct Row {
+  const char *op;
+  int opset;
+  // Separated by blanks, with a type as numbers have it: i=1 f=0.5 l=[1,2] s=text
+  const char *attributes;
+  const char *inputs, *outputs; // an input `-` is absent
+} Row;
+
+static const Row rows[] = {
+    // The remainder of floats is exact, however large the quotient.
+    {"Mod", 13, "fmod:i=1", "f32[6] 1e30 -1e38 5 -5 inf 4; f32[6] 7 7 inf -inf 3 0", "f32[6] 1 -2 5 -5 nan nan"},
+    {"Mod", 13, "fmod:i=1", "f64[4] 1e300 -1e300 0.5 nan; f64[4] 7 7 inf 1", "f64[4] 1 -1 0.5 nan"},
+    {"Mod", 13, "fmod:i=1", "s64[3] 9007199254740993 -9007199254740993 -9223372036854775808; s64[3] 2 10 -1",
+     "s64[3] 1 -3 0"},
+    {"Mod", 13, "", "s64[4] 9007199254740993 -9007199254740993 7 -7; s64[4] 2 10 -3 0", "s64[4] 1 7 -2 0"},
+    {"Mod", 13, "", "s32[4] -7 7 6 -6; s32[4] 3 -3 3 -3", "s32[4] 2 -2 0 0"},
+    {"Mod", 13, "", "s8[3] -128 127 -5; s8[3] 3 -2 5", "s8[3] 1 -1 0"},
+    {"Mod", 13, "fmod:i=1", "s8[2] -128 127; s8[2] 3 -2", "s8[2] -2 1"},
+    {"Mod", 13, "", "u8[2] 255 3; u8[2] 7 200", "u8[2] 3 3"},
+};
+
+// Messages of the wire format.
+typedef struct Message {
+  uint8_t bytes[2048];
+  size_t count;
+} Message;
+
+static void add_varint(Message *m, uint64_t number) {
+  assert_true(m->count + 10 < sizeof m->bytes);
+  for (; number >= 128; number >>= 7) m->bytes[m->count++] = (uint8_t)(number | 128);
+  m->bytes[m->count++] = (uint8_t)number;
+}
+
+static void add_number(Message *m, uint64_t field, uint64_t number) {
+  add_varint(m, field << 3);
+  add_varint(m, number);
+}
+
+static void add_bytes(Message *m, uint64_t field, const void *bytes, size_t count) {
+  add_varint(m, field << 3 | 2);
+  add_varint(m, count);
+  assert_true(m->count + count < sizeof m->bytes);
+  if (count) memcpy(m->bytes + m->count, bytes, count);
+  m->count += count;
+}
+
+static void add_float(Message *m, uint64_t field, float number) {
+  add_varint(m, field << 3 | 5);
+  memcpy(m->bytes + m->count, &number, sizeof number);
+  m->count += sizeof number;
+}
+
+static void add_text(Message *m, uint64_t field, const char *text, size_t count) {
+  add_bytes(m, field, text, count);
+}
+
+static uint64_t data_type(Type type) {
+  static const uint8_t numbers[TYPE_COUNT] = {
+      [TYPE_F32] = 1,  [TYPE_U8] = 2,    [TYPE_S8] = 3,      [TYPE_S32] = 6, [TYPE_S64] = 7, [TYPE_F64] = 11,
+      [TYPE_F16] = 10, [TYPE_BF16] = 16, [TYPE_BOOLEAN] = 9, [TYPE_U4] = 21, [TYPE_S4] = 22};
+  return numbers[type];
+}
+
+static void add_initializer(Message *graph, const Literal *l, const char *name) {
+  const Type type = type_from_name(l->type);
+  uint8_t data[MOST_NUMBERS * sizeof(double)];
+  Message tensor = {.count = 0};
+  for (int axis = 0; axis < l->extents.rank; axis++) add_number(&tensor, 1, (uint64_t)l->extents.extent[axis].value);
+  add_number(&tensor, 2, data_type(type));
+  add_text(&tensor, 8, name, strlen(name));
+  for (size_t i = 0; i < l->count; i++)
+    if (type == TYPE_S64) ((int64_t *)(void *)data)[i] = l->integers[i];
+    else type_store(type, data, i, l->numbers[i]);
+  add_bytes(&tensor, 9, data, l->count * type_nbytes(type));
+  add_bytes(graph, 5, tensor.bytes, tensor.count);
+}
+
+// "name:i=1", or with f, l or s in the place of i.
+static void add_attribute(Message *node, const char *text, size_t count) {
+  enum { F = 2, I = 3, S = 4, FLOATS = 7, INTS = 8 };
+  const char *colon = memchr(text, ':', count), *value = colon + 3, *end = text + count;
+  Message attribute = {.count = 0};
+  assert_non_null(colon);
+  add_text(&attribute, 1, text, (size_t)(colon - text));
+  switch (colon[1]) {
+  case 'i': add_number(&attribute, I, (uint64_t)strtoll(value, NULL, 10)); break;
+  case 'f': add_float(&attribute, F, strtof(value, NULL)); break;
+  case 's': add_text(&attribute, S, value, (size_t)(end - value)); break;
+  default:
+    for (char *next; value < end && *value != ']'; value = next)
+      add_number(&attribute, INTS, (uint64_t)strtoll(value + 1, &next, 10));
+  }
+  add_bytes(node, 5, attribute.bytes, attribute.count);
+}
+
+static void add_attributes(Message *node, const char *text) {
+  while (*text) {
+    const size_t count = strcspn(text, " ");
+    add_attribute(node, text, count);
+    text += count + (text[count] == ' ');
+  }
+}
+
+static void add_operands(Message *graph, Message *node, const char *text) {
+  static const char *const names[MOST_IN_CASE] = {"i0", "i1", "i2", "i3", "i4", "i5", "i6", "i7"};
+  for (size_t i = 0; *text; i++) {
+    Literal l;
+    if (*text == '-' && text[1] != '0') {
+      add_text(node, 1, "", 0);
+      text += strspn(text, "-; ");
+    } else {
+      assert_true(next_literal(&text, &l));
+      add_initializer(graph, &l, names[i]);
+      add_text(node, 1, names[i], 2);
+    }
+  }
+}
+
+static Message model_of(const Row *row, size_t noutputs) {
+  static const char *const names[MOST_IN_CASE] = {"o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7"};
+  Message graph = {.count = 0}, node = {.count = 0}, model = {.count = 0}, opset = {.count = 0};
+  add_operands(&graph, &node, row->inputs);
+  for (size_t i = 0; i < noutputs; i++) add_text(&node, 2, names[i], 2);
+  add_text(&node, 4, row->op, strlen(row->op));
+  add_attributes(&node, row->attributes);
+  add_bytes(&graph, 1, node.bytes, node.count);
+  for (size_t i = 0; i < noutputs; i++) {
+    Message output = {.count = 0};
+    add_text(&output, 1, names[i], 2);
+    add_bytes(&graph, 12, output.bytes, output.count);
+  }
+  add_number(&opset, 2, (uint64_t)row->opset);
+  add_bytes(&model, 8, opset.bytes, opset.count);
+  add_bytes(&model, 7, graph.bytes, graph.count);
+  return model;
+}
+
+static bool is_number(const Literal *l, size_t i, Type type, const void *data) {
+  if (type == TYPE_S64) return ((const int64_t *)data)[i] == l->integers[i];
+  const double expected = type_round(type, l->numbers[i]), found = type_load(type, data, i);
+  if (isnan(expected)) return isnan(found);
+  return fabs(found - expected) <= 1e-6 * fabs(expected) && signbit(found) == signbit(expected);
+}
+
+static bool is_result(const Graph *g, size_t slot, const Literal *l, const Tensor *found) {
+  const Value *v = g->outputs[slot];
+  bool ok = strcmp(type_name(v->type), l->type) == 0 && shape_equals(&v->shape, &l->extents);
+  if (!ok) print_error("output %zu is %s[%d axes]\n", slot, type_name(v->type), v->shape.rank);
+  for (size_t i = 0; ok && i < l->count; i++) {
+    ok = is_number(l, i, v->type, found->data);
+    if (!ok) print_error("output %zu, element %zu: %.17g\n", slot, i, type_load(v->type, found->data, i));
+  }
+  return ok;
+}
+
+static bool computes(const Row *row) {
+  Literal expected[MOST_IN_CASE];
+  Tensor results[MOST_IN_CASE] = {{0}};
+  const size_t count = read_literals(row->outputs, expected);
+  const Message model = model_of(row, count);
+  Diagnostics d;
+  Text text;
+  diagnostics_init(&d, &system_allocator);
+  text_init(&text, &system_allocator);
+  Graph *g =
+      onnx_read(&system_allocator, "test.onnx", (Bytes){model.bytes, model.count}, &(ReadSettings){.folder = NULL}, &d);
+  bool ok = g != NULL;
+  for (size_t i = 0; ok && i < count; i++) {
+    const Shape *s = &g->outputs[i]->shape;
+    results[i] = (Tensor){.type = g->outputs[i]->type, .rank = s->rank};
+    for (int axis = 0; axis < s->rank; axis++) results[i].extent[axis] = s->extent[axis].value;
+    ok = tensor_alloc(&results[i], &system_allocator);
+  }
+  ok = ok && interpret(g, NULL, results, &(InterpreterOptions){.allocator = &system_allocator}, &d);
+  for (size_t i = 0; ok && i < count; i++) ok = is_result(g, i, &expected[i], &results[i]);
+  for (size_t i = 0; i < count; i++) tensor_free(&results[i], &system_allocator);
+  diagnostics_print(&d, &text, false);
+  if (!ok) print_error("%s of %s\n%s", row->op, row->inputs, text_string(&text));
+  graph_free(g);
+  text_deinit(&text);
+  diagnostics_deinit(&d);
+  return ok;
+}
+
+static void operators_give_the_numbers_of_their_rows(void **state) {
+  (void)state;
+  size_t nwrong = 0;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) nwrong += !computes(&rows[i]);
+  assert_int_equal(nwrong, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(operators_give_the_numbers_of_their_rows)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
