@@ -17,21 +17,6 @@ static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-// Sums are divided among threads if they are worth it: threads must run longer than idle ones spin. Each thread needs
-// scratch memory, so their number does not depend on the machine.
-enum { MOST_THREADS = 4, MANY_PRODUCTS = 1 << 24 };
-
-static int count_threads(double nproducts) { // an int64_t may overflow
-  return nproducts < MANY_PRODUCTS ? 1 : (int)least(omp_get_max_threads(), MOST_THREADS);
-}
-
-// The noise for sums after the next `nsums` ones. All 0: none.
-static Noise noise_after(const Evaluation *e, int64_t nsums) {
-  Noise noise = e->noise ? *e->noise : (Noise){0};
-  noise.state += (uint64_t)nsums;
-  return noise;
-}
-
 // The number of elements between neighbours along each axis of a dense row-major array.
 typedef struct Dense {
   int64_t stride[MAX_RANK];
@@ -94,18 +79,18 @@ static void multiply(const Evaluation *e, const double *a, const Matrix *b, cons
   for (int64_t first = 0; first < columns; first += LANES) {
     const int64_t width = least(columns - first, LANES);
     copy_lanes(lanes, &from[first * b->column_stride], depth, b->row_stride, width, b->column_stride);
-    const int threads = count_threads((double)rows * (double)(depth * width));
+    const int threads = lanes_threads((double)rows * (double)(depth * width));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t m = 0; m < rows; m++) {
       Lanes sums = {0};
-      Noise noise = noise_after(e, m * width);
+      Noise noise = noise_after(e->noise, m * width);
       lanes_add(&sums, &(Products){&a[m * depth], lanes, &(Term){0, 0}, 1, depth, 1, LANES}, e->noise);
       for (int64_t n = 0; n < width; n++) {
         const Sum sum = lanes_sum(&sums, n);
         dst[m * columns + first + n] = sum_value(&sum, e->noise ? &noise : NULL);
       }
     }
-    if (e->noise) *e->noise = noise_after(e, rows * width);
+    if (e->noise) *e->noise = noise_after(e->noise, rows * width);
   }
 }
 
@@ -384,15 +369,15 @@ static void make_channels(const Evaluation *e, const Making *m, const double *x,
   const Side *side = m->made == SIDE_SMALL ? &g->small : &g->large,
              *other = m->made == SIDE_SMALL ? &g->large : &g->small;
   const int64_t nrows = m->extent[0] * m->extent[1], nsums = m->extent[2] * width;
-  const int threads = count_threads((double)(g->batch * nrows * nsums) * (double)m->nchannels * (double)m->most_terms);
+  const int threads = lanes_threads((double)(g->batch * nrows * nsums) * (double)m->nchannels * (double)m->most_terms);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t row = 0; row < g->batch * nrows; row++) {
     int64_t at[SPATIAL] = {row % nrows / m->extent[1], row % m->extent[1]};
-    Noise noise = noise_after(e, row * nsums);
+    Noise noise = noise_after(e->noise, row * nsums);
     make_row(m, &x[row / nrows * other->batch], at, side, bias, width, e->noise ? &noise : NULL,
              &to[row / nrows * side->batch]);
   }
-  if (e->noise) *e->noise = noise_after(e, g->batch * nrows * nsums);
+  if (e->noise) *e->noise = noise_after(e->noise, g->batch * nrows * nsums);
 }
 
 static bool has_elements(const Node *node, WindowSide side) {
@@ -444,7 +429,7 @@ static void add_image(Making *m, const double *large, const double *small, int64
   int64_t tap[SPATIAL] = {0};
   do {
     const int64_t count = find_terms(m, tap, m->terms), nchannels = m->g.large.channels;
-    const int threads = count_threads((double)count * (double)(nchannels * width));
+    const int threads = lanes_threads((double)count * (double)(nchannels * width));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < nchannels; i++) add_products(m, &large[i * m->x_channel], tap, m->terms, count, &sums[i]);
     sums += nchannels;

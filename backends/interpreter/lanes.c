@@ -1,6 +1,8 @@
 // Sums of products in vectors of GNU C.
 #include "backends/interpreter/lanes.h"
 
+#include <omp.h>
+
 // Clones for the processor's widest vectors, where gcc and the C library can choose a function at run time. No product
 // is fused with an addition (-ffp-contract=off), so all clones compute the same bits.
 #if defined __x86_64__ && defined __GLIBC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__ &&                  \
@@ -34,4 +36,10 @@ static void add_products(Lanes *sums, const Products *p, bool has_squares) {
 // visibility.
 void lanes_add(Lanes *sums, const Products *p, bool has_squares) {
   add_products(sums, p, has_squares);
+}
+
+int lanes_threads(double nproducts) {
+  enum { MANY = 1 << 24 }; // threads must run longer than idle ones spin
+  const int most = omp_get_max_threads();
+  return nproducts < MANY ? 1 : most < MOST_THREADS ? most : MOST_THREADS;
 }

@@ -33,6 +33,11 @@ typedef struct Products {
 // Adds the products of each channel in turn. Without has_squares, the sums of squares are not computed.
 void lanes_add(Lanes *sums, const Products *p, bool has_squares);
 
+// The number of threads among which sums of so many products are divided. As each thread needs memory, it is at most
+// MOST_THREADS on every machine. nproducts: an int64_t might overflow.
+enum { MOST_THREADS = 4 };
+int lanes_threads(double nproducts);
+
 static inline Sum lanes_sum(const Lanes *sums, int64_t lane) {
   const int64_t i = lane / LANES_WIDTH, j = lane % LANES_WIDTH;
   return (Sum){sums->total[i][j], sums->error[i][j], sums->squares[i][j]};

@@ -32,6 +32,12 @@ double noise_sum(Noise *n, double sum, double squares) {
   return sum + unit * n->sum * sqrt(squares);
 }
 
+Noise noise_after(const Noise *n, int64_t nsums) {
+  Noise after = n ? *n : (Noise){0};
+  after.state += (uint64_t)nsums;
+  return after;
+}
+
 static bool is_other_float(const Value *v) {
   return v && type_is_float(v->type) && v->type != TYPE_F64;
 }

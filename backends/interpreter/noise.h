@@ -27,6 +27,9 @@ void noise_add(const Noise *n, Type type, double *x, size_t nelems);
 // A finite sum with noise; `squares` is the sum of the squares of its terms.
 double noise_sum(Noise *n, double sum, double squares);
 
+// The noise behind the next `nsums` sums, so that threads may divide sums among them. NULL: all 0.
+Noise noise_after(const Noise *n, int64_t nsums);
+
 // Sets n->sum and n->greatest for a node that is computed in this type. TYPE_NONE: in f32, or in f64 if the node has no
 // narrower float operand.
 void noise_begin_node(Noise *n, const Node *node, Type type);
