@@ -56,6 +56,7 @@ static const GradientEdge gradient_edges[] = {
     {"Add", "", "f32[2] inf 1; f32[2] 1 nan", "f32[2] 2 inf", "f32[2] 2 inf; f32[2] 2 inf"},
     {"Subtract", "", "f32[2] inf 1; f32[2] 1 nan", "f32[2] 2 inf", "f32[2] 2 inf; f32[2] -2 -inf"},
     {"Multiply", "", "f32[3] 0 inf nan; f32[3] inf 0.5 2", "f32[3] 2 2 2", "f32[3] inf 1 4; f32[3] 0 inf nan"},
+    {"Mod", "", "f32[4] 7 -7 1 1; f32[4] 2 2 inf 0", "f32[4] 2 2 2 2", "f32[4] 2 2 2 2; f32[4] -6 6 0 nan"},
     {"Divide", "", "f32[5] 1 1 inf 0 2; f32[5] 0 inf 2 0 1e-30", "f32[5] 2 2 2 2 1e-30",
      "f32[5] inf 0 1 inf 1; f32[5] -inf 0 -inf nan -2e30"},
     {"Maximum", "", "f32[5] 1 nan 1 inf -inf; f32[5] 1 1 nan 2 0", "f32[5] 2 2 2 2 2", "f32[5] 0 0 0 2 0; f32[5] 2 2 2 0 2"},
