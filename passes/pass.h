@@ -6,6 +6,7 @@
 #include "ir/loops/target.h"
 
 struct ScheduleOverrides; // passes/schedule/overrides.h
+struct Costs;             // passes/costs/costs.h
 typedef struct Rule Rule; // passes/rewrite/rewrite.h
 typedef struct Rules {
   const Rule *items;
@@ -17,6 +18,7 @@ typedef struct PassContext {
   const Allocator *allocator;
   const Target *target;
   const struct ScheduleOverrides *overrides; // NULL: none
+  const struct Costs *costs;                 // NULL: usual_costs
   const char *const *disabled;               // names of passes and rules to skip
   size_t ndisabled;
   const char *after; // the last pass to run; NULL: run all

@@ -171,7 +171,8 @@ Program *pipeline_lower(Graph *g, PassContext *c) {
   Program *p = ARENA_NEW(&arena, Program);
   if (p) {
     size_t most = 1; // each result may need a kernel for each piece
-    for (size_t i = 0; i < g->nnodes; i++) most += (size_t)g->nodes[i]->noutputs * node_npieces(g->nodes[i]);
+    for (size_t i = 0; i < g->nnodes; i++)
+      most += (size_t)g->nodes[i]->noutputs * node_npieces(costs_or_usual(c->costs), g->nodes[i]);
     p->graph = g;
     p->partition = c->partition;
     p->loop_tree = sound_tree;

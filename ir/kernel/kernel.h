@@ -14,6 +14,8 @@
 
 #include "ir/graph/partition.h"
 
+struct Costs; // passes/costs/costs.h
+
 // LANES: elements of a vector, on every target. LONGEST_CHAIN: the most f32 additions in sequence, into the partial sum
 // of a block or along a row that one lane adds.
 enum { MAX_AXES = 16, LANES = 16, LONGEST_CHAIN = 256 };
@@ -153,8 +155,9 @@ typedef struct Store { // stores `value` to the element of `access`, at all indi
 } Store;
 
 typedef struct Kernel {
-  Arena *arena;       // the program's
-  const Graph *graph; // the graph of the open dims in monomials; NULL: there are none
+  Arena *arena;              // the program's
+  const Graph *graph;        // the graph of the open dims in monomials; NULL: there are none
+  const struct Costs *costs; // the thresholds by which passes decide; NULL: not known yet
   const char *name;
   Axis axes[MAX_AXES];
   int naxes;

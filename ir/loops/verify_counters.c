@@ -137,7 +137,6 @@ bool begin_tail(Verifying *v, const LoopNode *n, Piece *piece) {
 
 // The number of peeled elements is less than LANES and less than the extent.
 bool verify_peel_count(Verifying *v, const LoopNode *n) {
-  enum { LINE = 64 };
   Piece peeled;
   Range *r = next_piece(v, n, loop_var(VAR_LANE), WIDTH_LANES, &peeled);
   const Access *a = &v->k->accesses[n->address.access];
@@ -145,7 +144,7 @@ bool verify_peel_count(Verifying *v, const LoopNode *n) {
   if (r->pieces.first || !index_equals(r->end, r->to))
     return verify_fail(v, n, "elements can be peeled at the beginning of a row only, and not of a run");
   if (kernel_factor(v->k, v->k->axes[v->vector].extent, v->k->axes[v->vector].monomial) < LANES ||
-      type_nbytes(a->type) * LANES < LINE || a->stride[v->vector] != 1 || v->lanes != v->vector)
+      type_nbytes(a->type) * LANES < LINE_NBYTES || a->stride[v->vector] != 1 || v->lanes != v->vector)
     return verify_fail(
         v, n, "rows can be peeled only if each reaches its next cache line, and vectors lie along their dense axis");
   r->must_advance = true;

@@ -15,7 +15,6 @@ static const Root *store_root(Verifying *v, const LoopNode *n, AccessId id) {
 // If the tensor begins at a cache line, streamed vectors must, too (vectors of narrow types: at multiples of their
 // size); or the rows must be peeled.
 static bool verify_streamed(Verifying *v, const LoopNode *n, AccessId id) {
-  enum { LINE = 64 };
   const Memory *m = &v->memory[id];
   const Access *a = &v->k->accesses[id];
   const bool is_rows = n->kind == NODE_STORE_ROWS, rows_in_lanes = v->lanes == OUTER;
@@ -32,7 +31,7 @@ static bool verify_streamed(Verifying *v, const LoopNode *n, AccessId id) {
   for (int axis = 0; axis < v->k->naxes; axis++) {
     const int64_t stride = kernel_factor(v->k, a->stride[axis], a->stride_monomial[axis]);
     const bool is_contiguous = axis == lane_axis || (is_rows && axis == v->vector);
-    if (!is_contiguous && stride * (int64_t)type_nbytes(a->type) % LINE)
+    if (!is_contiguous && stride * (int64_t)type_nbytes(a->type) % LINE_NBYTES)
       return verify_fail(v, n, "streamed rows must begin at cache lines");
   }
   const bool is_aligned = rows_in_lanes ? are_blocks_aligned(v->plan) : r->is_aligned;

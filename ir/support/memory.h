@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { LINE_NBYTES = 64, PAGE_NBYTES = 4096 }; // of every target: a cache line, a page
+
 // `resize(context, p, 0)` frees p, `resize(context, NULL, n)` allocates. On failure the result is NULL and p remains
 // valid. Blocks are aligned for any type.
 typedef struct Allocator {

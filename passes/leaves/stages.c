@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE = 64 };
 #define NOWHERE UINT32_MAX
 
 typedef struct Cut {
@@ -41,7 +40,7 @@ static bool out_of_memory(Cut *c) {
 }
 
 static size_t whole_lines(size_t nbytes) {
-  return (nbytes + LINE - 1) / LINE * LINE;
+  return (nbytes + LINE_NBYTES - 1) / LINE_NBYTES * LINE_NBYTES;
 }
 
 static size_t value_nbytes(const Value *v) {

@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-enum { LEAST_ROW = 16 }; // elements: views with shorter contiguous rows are copied, so that users read long rows
-
 static Strides own_strides(const Value *v) {
   return strides_of(&v->shape, &v->layout);
 }
@@ -152,13 +150,13 @@ static bool takes_strides(const Node *node) {
   return false;
 }
 
-// Whether all users can load the value as an alias.
-static bool is_usable(const Value *v) {
+// Whether all users can load the value as an alias. least_row: elements of a contiguous row of a view with gaps.
+static bool is_usable(const Value *v, int64_t least_row) {
   const Alias *view = v->alias;
   const int last = v->shape.rank - 1;
   if (v->is_output) return false;
   if (is_dense(view, &v->shape, &v->layout)) return true;
-  if (last < 1 || view->stride[last] != 1 || view->monomial[last] || extent_value(v->shape.extent[last]) < LEAST_ROW)
+  if (last < 1 || view->stride[last] != 1 || view->monomial[last] || extent_value(v->shape.extent[last]) < least_row)
     return false;
   for (const Use *use = v->uses; use; use = use->next)
     if (!node_is_alias(use->node) && !takes_strides(use->node)) return false;
@@ -207,10 +205,10 @@ static void choose_layouts(Graph *g) {
 }
 
 // Refuses aliases that some user cannot load. Returns whether it refused any.
-static bool refuse_aliases(const Graph *g, bool *is_refused) {
+static bool refuse_aliases(const Graph *g, int64_t least_row, bool *is_refused) {
   bool any = false;
   for (size_t i = g->nnodes; i-- > 0;) {
-    if (!node_is_alias(g->nodes[i]) || is_usable(g->nodes[i]->outputs[0])) continue;
+    if (!node_is_alias(g->nodes[i]) || is_usable(g->nodes[i]->outputs[0], least_row)) continue;
     g->nodes[i]->outputs[0]->alias = NULL;
     any = is_refused[i] = true;
   }
@@ -219,12 +217,14 @@ static bool refuse_aliases(const Graph *g, bool *is_refused) {
 
 bool pass_aliases(Graph *g, PassContext *c) {
   if (c->no_fuse) return false;
+  const int64_t least_row = costs_or_usual(c->costs)->alias_row;
   Arena scratch;
   arena_init(&scratch, c->allocator);
   bool *is_refused = ARENA_ARRAY(&scratch, bool, g->nnodes + 1), changed = false;
   choose_layouts(g);
   bool ok = is_refused && set_aliases(g, is_refused);
-  while (ok && refuse_aliases(g, is_refused)) ok = set_aliases(g, is_refused); // refused results have memory: new views
+  while (ok && refuse_aliases(g, least_row, is_refused))
+    ok = set_aliases(g, is_refused); // refused results have memory: new views
   arena_deinit(&scratch);
   for (size_t i = 0; i < g->nnodes; i++) changed |= node_is_alias(g->nodes[i]);
   return ok ? changed : pass_out_of_memory(c);

@@ -120,7 +120,7 @@ static Convolving make_side(Lowering *l, const Node *node, bool makes_large) {
   v.batch = 0;
   v.large = makes_large ? own : other;
   v.small = makes_large ? other : own;
-  v.w.is_written = node_writes_taps(node, l->part.piece);
+  v.w.is_written = node_writes_taps(l->kernel->costs, node, l->part.piece);
   return v;
 }
 

@@ -30,16 +30,14 @@
 
 enum {
   MOST_NODES = 128,   // in a region: limits the size of kernels, and the time to search for equal expressions
-  MOST_SUMS = 4,      // operators with sums in a region
-  MOST_STREAMS = 32,  // tensors of the domain's size that a region reads and writes: hardware prefetchers track no more
+  MOST_STREAMS = 128, // values of the cost fusion_streams
   MOST_USES = 16,     // uses of a value that are considered, so that fusion takes linear time
   MOST_CANDIDATES = 8 // regions that a node may join
 };
 
 enum { SHAPE_TEXT = 160 };
-enum { CACHE_NBYTES = 1 << 19 }; // what stays in the caches of every machine: half of an L2 cache of 1 MiB
-#define UNKNOWN (-2)             // a kernel's traffic that has not been computed yet
-#define NO_KERNEL (-1)           // no schedule computes the nodes as one kernel
+#define UNKNOWN (-2)   // a kernel's traffic that has not been computed yet
+#define NO_KERNEL (-1) // no schedule computes the nodes as one kernel
 
 typedef struct Region {
   Shape domain;
@@ -62,6 +60,7 @@ typedef struct Candidate { // a region that a node may join
 typedef struct Fusion {
   Graph *g;
   PassContext *c;
+  const Costs *costs;
   Partition *partition;
   Region *regions; // by the index of the region's last node
   int *operand;    // by node->index: 1 + the operand of the region's product that the node helps to compute; 0: none
@@ -193,11 +192,10 @@ static bool computes_alike(const Node *node, const Node *other) {
   return node_computes_in_s64(node) == node_computes_in_s64(other);
 }
 
-// The number of tensors of the domain's size that one kernel of these nodes would read and write; stops at MOST_STREAMS
-// + 1.
-static uint32_t count_streams(const NodeList *list, const Shape *domain) {
+// The number of tensors of the domain's size that one kernel of these nodes would read and write; stops at most + 1.
+static int64_t count_streams(const NodeList *list, const Shape *domain, int64_t most) {
   const Value *seen[MOST_STREAMS + 1];
-  uint32_t count = 0;
+  int64_t count = 0;
   for (uint32_t i = 0; i < list->count; i++) {
     const Node *node = list->nodes[i];
     for (uint32_t s = 0; s < node->ninputs + node->noutputs; s++) {
@@ -205,10 +203,10 @@ static uint32_t count_streams(const NodeList *list, const Shape *domain) {
       const Value *v = is_input ? node->inputs[s] : node->outputs[s - node->ninputs];
       if (!is_data(v, domain)) continue;
       bool is_counted = is_input ? v->producer && is_listed(list, v->producer) : !is_used_outside(v, list);
-      for (uint32_t k = 0; k < count; k++) is_counted |= seen[k] == v;
+      for (int64_t k = 0; k < count; k++) is_counted |= seen[k] == v;
       if (is_counted) continue;
       seen[count++] = v;
-      if (count > MOST_STREAMS) return count;
+      if (count > most) return count;
     }
   }
   return count;
@@ -233,10 +231,11 @@ static bool list_unvisited_producers(NodeList *list, const Shape *domain, uint32
 // Whether the nodes stream more tensors than a kernel may. Elementwise producers that have not been visited can still
 // join the region: their inputs would then be streamed instead of their results. So a region over the limit is counted
 // again with these producers.
-static bool has_many_streams(const NodeList *list, const Shape *domain, const Node *visited) {
-  if (count_streams(list, domain) <= MOST_STREAMS) return false;
+static bool has_many_streams(const Fusion *f, const NodeList *list, const Shape *domain, const Node *visited) {
+  const int64_t most = f->costs->fusion_streams;
+  if (count_streams(list, domain, most) <= most) return false;
   NodeList all = *list;
-  return !list_unvisited_producers(&all, domain, visited->index) || count_streams(&all, domain) > MOST_STREAMS;
+  return !list_unvisited_producers(&all, domain, visited->index) || count_streams(&all, domain, most) > most;
 }
 
 // A message that tells users why two nodes are not fused; in the graph's arena.
@@ -281,12 +280,12 @@ static Sums count_sums(const NodeList *list) {
 }
 
 // Why the nodes' sums cannot be in one kernel, independent of shapes; NULL: they may be.
-static const char *refusal_of_sums(const NodeList *list) {
+static const char *refusal_of_sums(const Fusion *f, const NodeList *list) {
   const Sums sums = count_sums(list);
   if (sums.nown > 1 || (sums.nown && sums.nothers && !sums.nproducts)) return OWN_AXES;
   if (sums.nown && sums.has_groups) return NOT_OF_ROWS;
   if (sums.nproducts && sums.has_bounds) return "a product's loops have no bounds for loads beside the product";
-  return sums.nown && sums.nothers && nodes_npieces(list->nodes, list->count) > 1 ? IN_PIECES : NULL;
+  return sums.nown && sums.nothers && nodes_npieces(f->costs, list->nodes, list->count) > 1 ? IN_PIECES : NULL;
 }
 
 // Whether the nodes are a product and other nodes with sums, and the schedule has no loop with is_product.
@@ -305,7 +304,7 @@ static int64_t try_piece(Fusion *f, const NodeList *list, uint32_t piece) {
   bool has_prologue = false;
   for (uint32_t i = 0; i < list->count; i++) has_prologue |= f->operand[list->nodes[i]->index] != 0;
   const bool is_sound = s && !(has_prologue && schedule_recomputes(s)) && !loses_product(list, s);
-  int64_t nbytes = is_sound ? schedule_traffic(s, CACHE_NBYTES) : NO_KERNEL;
+  int64_t nbytes = is_sound ? schedule_traffic(s, f->costs->fusion_cache) : NO_KERNEL;
   if (s && s->kernel->out_of_memory) pass_out_of_memory(f->c);
   arena_deinit(&arena);
   return nbytes;
@@ -313,7 +312,7 @@ static int64_t try_piece(Fusion *f, const NodeList *list, uint32_t piece) {
 
 // Traffic of the nodes with one scheduled kernel for each piece; NO_KERNEL: a piece has no schedule.
 static int64_t try_kernel(Fusion *f, const NodeList *list) {
-  const uint32_t npieces = nodes_npieces(list->nodes, list->count);
+  const uint32_t npieces = nodes_npieces(f->costs, list->nodes, list->count);
   int64_t nbytes = 0;
   for (uint32_t piece = 0; piece < npieces && nbytes >= 0; piece++) {
     const int64_t own = try_piece(f, list, piece);
@@ -353,8 +352,7 @@ static const char *try_join(Fusion *f, uint32_t region, Node *node, int64_t cach
   if (separate < 0) return "its sums need more than one kernel";
   int64_t together = try_kernel(f, &both);
   if (together < 0) return why_no_schedule(&both);
-  enum { NUMBERS = 64 }; // bytes of single numbers, which each piece reads again
-  const int64_t numbers = (int64_t)(nodes_npieces(both.nodes, both.count) - 1) * NUMBERS;
+  const int64_t numbers = (int64_t)(nodes_npieces(f->costs, both.nodes, both.count) - 1) * f->costs->fusion_numbers;
   return together - cached - numbers > separate + others ? say_bytes(f, together, separate + others) : NULL;
 }
 
@@ -405,8 +403,12 @@ static bool have_same_groups(const NodeList *list) {
   return true;
 }
 
+static const char *say_sums(Fusion *f) {
+  return SAY("together they would have more than %d operators with sums", (int)f->costs->fusion_sums);
+}
+
 static const char *say_streams(Fusion *f) {
-  return SAY("together they would read and write more than %d tensors of this size", MOST_STREAMS);
+  return SAY("together they would read and write more than %d tensors of this size", (int)f->costs->fusion_streams);
 }
 
 // 1 + the operand of a product that the value helps to compute as an input of `user`; 0: none.
@@ -443,9 +445,9 @@ static bool ends_other_kernel(const Fusion *f, Node *node) {
 
 // Bytes to store and load the product's copy of the operand, if the copy fits the L2 cache: these cost less than
 // another kernel, even one that stores a narrower type. 0: the copy does not fit.
-static int64_t cached_nbytes(const Node *node) {
+static int64_t cached_nbytes(const Fusion *f, const Node *node) {
   const int64_t nbytes = shape_nelems(&node->outputs[0]->shape) * (int64_t)sizeof(float);
-  return nbytes <= CACHE_NBYTES ? 2 * nbytes : 0;
+  return nbytes <= f->costs->fusion_cache ? 2 * nbytes : 0;
 }
 
 // Why the node cannot be in the prologue of the region's product; NULL: it can.
@@ -465,15 +467,15 @@ static const char *refusal_of_prologue(Fusion *f, Node *node, uint32_t region, i
   }
   if (!shape_nelems(&node->outputs[0]->shape)) return "it has no elements";
   for (uint32_t i = f->partition->first[region]; i != NO_NODE; i = f->partition->next[i])
-    if (node_computes_in_f64(node) && !node_computes_in_f64(f->g->nodes[i]))
+    if (node_computes_in_f64(f->costs, node) && !node_computes_in_f64(f->costs, f->g->nodes[i]))
       return "it computes in f64, the other does not";
   if (ends_other_kernel(f, node)) return "it can end the kernel that makes its input instead";
   if (r->nnodes == MOST_NODES) return SAY("the other's kernel already has %d nodes, the most", MOST_NODES);
   NodeList both = {{node}, 1};
   list_region(f, region, &both);
-  if (has_many_streams(&both, &r->domain, node)) return say_streams(f);
+  if (has_many_streams(f, &both, &r->domain, node)) return say_streams(f);
   f->operand[node->index] = operand;
-  const char *why = try_join(f, region, node, cached_nbytes(node));
+  const char *why = try_join(f, region, node, cached_nbytes(f, node));
   if (why) f->operand[node->index] = 0;
   return why == no_schedule ? "the product would compute the operand again for each use" : why;
 }
@@ -496,14 +498,13 @@ static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   if (why) return why;
   if (has_own_axes(node) && (is_wider || is_narrow)) return OWN_AXES;
   if (r->nnodes == MOST_NODES) return SAY("the other's kernel already has %d nodes, the most", MOST_NODES);
-  if (r->nsums + has_sums(node) > MOST_SUMS)
-    return SAY("together they would have more than %d operators with sums", MOST_SUMS);
+  if (r->nsums + has_sums(node) > f->costs->fusion_sums) return say_sums(f);
   NodeList both = {{node}, 1};
   list_region(f, region, &both);
-  why = refusal_of_sums(&both);
+  why = refusal_of_sums(f, &both);
   if (why) return why;
   if (!have_same_groups(&both)) return GROUPS_DIFFER;
-  if (has_many_streams(&both, domain, node)) return say_streams(f);
+  if (has_many_streams(f, &both, domain, node)) return say_streams(f);
   return needs_trial(node, r, domain) ? try_join(f, region, node, 0) : NULL;
 }
 
@@ -617,13 +618,12 @@ static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first,
     return SAY("%s, in the same kernel, cannot be fused: %s", node_title(f->g->nodes[i], title), why);
   }
   if (a->nnodes + b->nnodes > MOST_NODES) return SAY("together they would have more than %d nodes", MOST_NODES);
-  if (a->nsums + b->nsums > MOST_SUMS)
-    return SAY("together they would have more than %d operators with sums", MOST_SUMS);
+  if (a->nsums + b->nsums > f->costs->fusion_sums) return say_sums(f);
   list_both(f, first, second, both);
-  const char *of_sums = refusal_of_sums(both);
+  const char *of_sums = refusal_of_sums(f, both);
   if (of_sums) return of_sums;
   if (!have_same_groups(both)) return GROUPS_DIFFER;
-  if (has_many_streams(both, &b->domain, node)) return say_streams(f);
+  if (has_many_streams(f, both, &b->domain, node)) return say_streams(f);
   int64_t separate = region_nbytes(f, first), others = region_nbytes(f, second);
   if (separate < 0 || others < 0) return "its sums need more than one kernel";
   *nbytes = try_kernel(f, both);
@@ -678,13 +678,13 @@ static void slice_group(Fusion *f, Node *node) {
 }
 
 bool pass_fuse(Graph *g, PassContext *c) {
-  Fusion f = {.g = g, .c = c, .is_off = c->no_fuse || pass_is_disabled(c, "fuse")};
+  Fusion f = {.g = g, .c = c, .costs = costs_or_usual(c->costs), .is_off = c->no_fuse || pass_is_disabled(c, "fuse")};
   arena_init(&f.arena, c->allocator);
   f.partition = c->partition = partition_into_nodes(g);
   f.regions = ARENA_ARRAY(&f.arena, Region, g->nnodes);
   f.operand = ARENA_ARRAY(&f.arena, int, g->nnodes);
   f.trial = (RegionLowering){.context = c, .graph = g, .is_trial = true};
-  if (!f.partition || !f.regions || !f.operand || !lower_scratch_init(&f.trial.scratch, &f.arena, g))
+  if (!f.partition || !f.regions || !f.operand || !lower_scratch_init(&f.trial.scratch, &f.arena, g, c->costs))
     pass_out_of_memory(c);
   for (uint32_t i = (uint32_t)g->nnodes; i-- > 0 && !c->failed;) slice_group(&f, g->nodes[i]); // users first
   arena_deinit(&f.arena);

@@ -36,7 +36,7 @@ static bool is_small_index(const Value *v) {
 // A kernel computes in f64 if a node has f64 data, s32 data other than indices of an axis (s32 is exact in f64, not in
 // f32), intermediate values outside of f32's range (TRAIT_WIDE), indices above 2^24 (not exact in f32), an ignored
 // label above 2^24, or a gradient that loses digits by cancellation.
-bool node_computes_in_f64(const Node *node) {
+bool node_computes_in_f64(const Costs *costs, const Node *node) {
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
     const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
     const int64_t nindices = i < node->ninputs ? node_indexed_extent(node, i) : -1;
@@ -51,7 +51,7 @@ bool node_computes_in_f64(const Node *node) {
   if (node->op->traits & TRAIT_RESAMPLES && node_greatest_place(node) > 1 << 24) return true;
   if (scaling_greatest_place(node) > 1 << 24) return true;
   if (gather_greatest_place(node) > 1 << 24) return true;
-  if (windows_greatest_place(node) > 1 << 24) return true;
+  if (windows_greatest_place(costs, node) > 1 << 24) return true;
   return norm_cancels(node);
 }
 
@@ -76,7 +76,8 @@ static void note_closing_node(Kernel *k, const Node *node) {
   if (k->closed && !k->closing) k->closing = node;
 }
 
-bool lower_scratch_init(LowerScratch *scratch, Arena *arena, const Graph *g) {
+bool lower_scratch_init(LowerScratch *scratch, Arena *arena, const Graph *g, const Costs *costs) {
+  scratch->costs = costs_or_usual(costs);
   scratch->value_expr = ARENA_ARRAY(arena, ExprId, g->nvalues);
   scratch->is_inside = ARENA_ARRAY(arena, bool, g->nnodes);
   scratch->is_prologue = ARENA_ARRAY(arena, bool, g->nnodes);
@@ -104,7 +105,7 @@ static void choose_domain(Lowering *l, Node *const *nodes, size_t nnodes, const 
   for (size_t i = 0; i < nnodes; i++) {
     const Shape shape = piece_domain(nodes[i], l->part.piece);
     k->is_s64 |= node_computes_in_s64(nodes[i]);
-    k->is_f64 |= k->is_s64 || node_computes_in_f64(nodes[i]);
+    k->is_f64 |= k->is_s64 || node_computes_in_f64(k->costs, nodes[i]);
     if (is_prologue[nodes[i]->index]) continue;
     if (!has_domain || shape_nelems(&shape) > shape_nelems(&l->domain) ||
         (shape_nelems(&shape) == shape_nelems(&l->domain) && shape.rank > l->domain.rank))
@@ -129,7 +130,7 @@ static void take_own_axes(Lowering *l, const Node *node, Domain *own) {
     kernel_close(l->kernel, extent_monomial(l->domain.extent[l->split_axis])); // a group's length
     note_closing_node(l->kernel, node);
   }
-  const ProductPiece piece = node_product_piece(node, l->part.piece);
+  const ProductPiece piece = node_product_piece(l->kernel->costs, node, l->part.piece);
   if (piece.axis >= 0) {
     l->places[piece.axis].begin = piece.begin;
     l->domain.extent[piece.axis] = EXTENT(piece.extent);
@@ -137,10 +138,10 @@ static void take_own_axes(Lowering *l, const Node *node, Domain *own) {
   }
   if (!node_makes_side(node)) return;
   const int first = spatial_axis(node), nspatial = node_side(node, SIDE_LARGE)->shape.rank - 2;
-  const bool has_axes = own->nextra && !node_writes_taps(node, l->part.piece);
+  const bool has_axes = own->nextra && !node_writes_taps(l->kernel->costs, node, l->part.piece);
   bool has_taps = true;
   for (int i = 0; i < nspatial; i++) {
-    const PieceAxis axis = node_piece_axis(node, l->part.piece, i);
+    const PieceAxis axis = node_piece_axis(l->kernel->costs, node, l->part.piece, i);
     Extent *extent = &l->domain.extent[first + i], *taps = &own->extra[i];
     const int64_t ntaps = has_axes ? axis.ntaps : 1;
     l->places[first + i] = (Places){axis.begin, axis.step};
@@ -162,6 +163,7 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
   memcpy(copy, nodes, nnodes * sizeof *copy);
   kernel_init(k, arena, nodes[0]->op->name);
   k->graph = g;
+  k->costs = scratch->costs;
   k->nodes = copy;
   k->nnodes = nnodes;
   Lowering l = {
@@ -173,7 +175,7 @@ Kernel *lower_region(Arena *arena, const Graph *g, Node *const *nodes, size_t nn
     if (nodes[i]->op->domain) take_own_axes(&l, nodes[i], &own);
   add_axes(&l, &own);
   for (size_t i = 0; i < nnodes && !k->piece; i++) // at most one is cut into pieces
-    if (!node_piece_text(nodes[i], part.piece, arena, &k->piece)) return NULL;
+    if (!node_piece_text(k->costs, nodes[i], part.piece, arena, &k->piece)) return NULL;
   for (size_t i = 0; i < nnodes; i++) {
     if (!scratch->is_prologue[nodes[i]->index]) lower_node(&l, nodes[i]);
     note_closing_node(k, nodes[i]);

@@ -8,6 +8,7 @@
 
 #include "ir/kernel/kernel.h"
 #include "ir/operators/operator.h"
+#include "passes/costs/costs.h"
 
 // Group norm splits the domain's axis C into two axes of the kernel, (group, channel in group), so that the kernel's
 // later axes have a number one higher than the domain's. Functions below take axes of the domain. An axis map may also
@@ -23,14 +24,17 @@ typedef struct LoweredPart {
   bool keeps_axes;               // the kernel's axes are those of the domain, not yet simplified
 } LoweredPart;
 
-// State of the region being lowered. It is all zeros between two regions, so that one allocation serves a whole graph.
+// State of the region being lowered. The arrays are all zeros between two regions, so that one allocation serves a
+// whole graph.
 typedef struct LowerScratch {
   ExprId *value_expr; // by value->index: the expression of a value computed in the region; 0: computed elsewhere
   bool *is_inside;    // by node->index: the node is in the region
   bool *is_prologue;  // by node->index: the node is in the prologue of an operand (prologue.c)
+  const Costs *costs; // of the kernels
 } LowerScratch;
 
-bool lower_scratch_init(LowerScratch *scratch, Arena *arena, const Graph *g); // false: out of memory
+// costs NULL: usual_costs. False: out of memory.
+bool lower_scratch_init(LowerScratch *scratch, Arena *arena, const Graph *g, const Costs *costs);
 
 // Maps a product's operand to the kernel while the nodes that compute the operand are lowered: the domain is then the
 // operand's shape, and each of its axes is an axis of the kernel or goes through a bound.
@@ -145,7 +149,7 @@ ExprId lower_prologue(Lowering *l, const Value *v, const int *axis, const Bound 
 void lower_node(Lowering *l, const Node *node); // calls lower_NAME of its operator (table.c)
 
 // Whether a kernel of the node computes in f64.
-bool node_computes_in_f64(const Node *node);
+bool node_computes_in_f64(const Costs *costs, const Node *node);
 
 // Stores `e` to the slice of output 0 that has the domain's shape and begins at `start` along `axis`; `start` grows
 // with start_monomial.

@@ -6,9 +6,7 @@
 #include "ir/operators/interpolate.h"
 
 enum {
-  AXES_BESIDE = 2,  // axes that are not spatial: batch and channel
-  MOST_PIECES = 64, // kernels of a node; the compile time of more is not worth their gain
-  FEW_TAPS = 32     // more are loops
+  AXES_BESIDE = 2 // axes that are not spatial: batch and channel
 };
 
 static bool is_pool(const Node *node) {
@@ -65,16 +63,15 @@ static bool is_of_maxima(const Node *node) {
 
 // Whether to cut an axis into an interior, whose loads need no conditions, and borders. Not worthwhile: the vector axis
 // (vectors mask lanes at the borders), little work, and max pooling with many taps (up to 27 pieces of much code).
-static bool are_worth_cutting(const Node *node, WindowSide side, int spatial, const Interior *in) {
-  enum { MUCH_WORK = 1 << 16, FEW = 4 };
+static bool are_worth_cutting(const Costs *costs, const Node *node, WindowSide side, int spatial, const Interior *in) {
   if (is_of_maxima(node) && !node_has_few_taps(node)) return false;
-  return in->end - in->begin >= FEW && axis_stride(node, spatial) != 1 &&
-         shape_nelems(&node_side(node, side)->shape) >= MUCH_WORK;
+  return in->end - in->begin >= costs->border_interior && axis_stride(node, spatial) != 1 &&
+         shape_nelems(&node_side(node, side)->shape) >= costs->border_work;
 }
 
-static bool cuts_borders(const Node *node, int spatial, const Window *w) {
+static bool cuts_borders(const Costs *costs, const Node *node, int spatial, const Window *w) {
   const Interior in = find_interior(w);
-  return in.end - in.begin < w->small && are_worth_cutting(node, SIDE_SMALL, spatial, &in);
+  return in.end - in.begin < w->small && are_worth_cutting(costs, node, SIDE_SMALL, spatial, &in);
 }
 
 // A convolution of each channel with its own kernel.
@@ -168,9 +165,9 @@ static Interior find_covered(const Window *w, const PieceAxis *axis) {
   return in;
 }
 
-static bool cuts_residue(const Node *node, int spatial, const PieceAxis *axis, const Interior *in) {
+static bool cuts_residue(const Costs *costs, const Node *node, int spatial, const PieceAxis *axis, const Interior *in) {
   return is_single_channel(node) && axis->ntaps && !axis->has_one_window && in->end - in->begin < axis->extent &&
-         are_worth_cutting(node, SIDE_LARGE, spatial, in);
+         are_worth_cutting(costs, node, SIDE_LARGE, spatial, in);
 }
 
 // Drops taps by which no place of a border is reached.
@@ -186,29 +183,29 @@ static void drop_taps(const Window *w, PieceAxis *axis) {
 }
 
 // Whether the places of a residue have no taps, because windows are farther apart than their taps reach.
-static bool has_gaps(const Node *node, int spatial) {
+static bool has_gaps(const Costs *costs, const Node *node, int spatial) {
   const Window w = node_window(node, spatial);
   const bool have_gaps = w.kernel < w.stride || window_tap_step(&w) < w.stride;
-  return have_gaps && w.stride <= MOST_PIECES && !has_one_window(node, &w);
+  return have_gaps && w.stride <= costs->piece_kernels && !has_one_window(node, &w);
 }
 
 // Whether the first piece stores the value without taps to all places, and later pieces overwrite the places that have
 // taps. If places of several residues share cache lines, this is faster than a piece for each residue without taps.
-static bool fills_gaps(const Node *node) {
+static bool fills_gaps(const Costs *costs, const Node *node) {
   bool has = false;
   if (!makes_large(node) || axis_stride(node, count_spatial(node) - 1) != 1) return false;
-  for (int i = 0; i < count_spatial(node) && !has; i++) has = has_gaps(node, i);
+  for (int i = 0; i < count_spatial(node) && !has; i++) has = has_gaps(costs, node, i);
   return has;
 }
 
 // Finds part number *part of the residue. False: the residue has fewer parts; their number is subtracted from *part.
-static bool find_residue_part(const Node *node, int spatial, bool has_borders, int64_t begin, int64_t *part,
-                              PieceAxis *axis) {
+static bool find_residue_part(const Costs *costs, const Node *node, int spatial, bool has_borders, int64_t begin,
+                              int64_t *part, PieceAxis *axis) {
   const Window w = node_window(node, spatial);
   *axis = residue_axis(node, &w, begin);
-  if (!axis->ntaps && fills_gaps(node)) return false;
+  if (!axis->ntaps && fills_gaps(costs, node)) return false;
   const Interior in = find_covered(&w, axis);
-  const bool is_cut = has_borders && cuts_residue(node, spatial, axis, &in);
+  const bool is_cut = has_borders && cuts_residue(costs, node, spatial, axis, &in);
   const int64_t nparts = is_cut ? count_borders(&in, axis->extent) : 1;
   if (*part >= nparts) {
     *part -= nparts;
@@ -220,51 +217,52 @@ static bool find_residue_part(const Node *node, int spatial, bool has_borders, i
   return true;
 }
 
-static PieceAxis large_axis(const Node *node, int spatial, bool has_borders, int64_t part) {
+static PieceAxis large_axis(const Costs *costs, const Node *node, int spatial, bool has_borders, int64_t part) {
   PieceAxis axis;
   int64_t begin = 0;
-  while (!find_residue_part(node, spatial, has_borders, begin, &part, &axis)) begin++;
+  while (!find_residue_part(costs, node, spatial, has_borders, begin, &part, &axis)) begin++;
   return axis;
 }
 
-static int64_t count_large_parts(const Node *node, int spatial, bool has_borders) {
+static int64_t count_large_parts(const Costs *costs, const Node *node, int spatial, bool has_borders) {
   const Window w = node_window(node, spatial);
   const int64_t nresidues = count_residues(node, &w);
   PieceAxis axis;
-  int64_t rest = MOST_PIECES;
-  if (nresidues > MOST_PIECES) return MOST_PIECES + 1; // the loop below would also visit residues without taps
+  int64_t rest = costs->piece_kernels;
+  if (nresidues > costs->piece_kernels)
+    return costs->piece_kernels + 1; // the loop below would also visit residues without taps
   for (int64_t begin = 0; begin < nresidues; begin++)
-    if (find_residue_part(node, spatial, has_borders, begin, &rest, &axis)) return MOST_PIECES + 1;
-  return MOST_PIECES - rest;
+    if (find_residue_part(costs, node, spatial, has_borders, begin, &rest, &axis)) return costs->piece_kernels + 1;
+  return costs->piece_kernels - rest;
 }
 
-static int64_t count_parts(const Node *node, int spatial, bool has_borders) {
-  if (makes_large(node)) return count_large_parts(node, spatial, has_borders);
+static int64_t count_parts(const Costs *costs, const Node *node, int spatial, bool has_borders) {
+  if (makes_large(node)) return count_large_parts(costs, node, spatial, has_borders);
   const Window w = node_window(node, spatial);
   const Interior in = find_interior(&w);
-  return is_single_channel(node) && cuts_borders(node, spatial, &w) ? count_borders(&in, w.small) : 1;
+  return is_single_channel(node) && cuts_borders(costs, node, spatial, &w) ? count_borders(&in, w.small) : 1;
 }
 
-// The number of pieces; more than MOST_PIECES: too many.
-static int64_t count_pieces_as(const Node *node, bool has_borders) {
+// The number of pieces; more than piece_kernels: too many.
+static int64_t count_pieces_as(const Costs *costs, const Node *node, bool has_borders) {
   int64_t count = 1;
   if (!node_makes_side(node)) return 1;
   for (int i = 0; i < count_spatial(node); i++) {
-    const int64_t nparts = count_parts(node, i, has_borders);
-    if (nparts > MOST_PIECES) return nparts; // also if another axis has no parts
+    const int64_t nparts = count_parts(costs, node, i, has_borders);
+    if (nparts > costs->piece_kernels) return nparts; // also if another axis has no parts
     count *= nparts;
   }
-  return count + fills_gaps(node);
+  return count + fills_gaps(costs, node);
 }
 
 // Whether residues are cut into interiors and borders; false: they would be too many pieces. Kernels of whole residues
 // are several times as fast as one kernel that divides by the stride.
-static bool has_borders(const Node *node) {
-  return count_pieces_as(node, true) <= MOST_PIECES;
+static bool has_borders(const Costs *costs, const Node *node) {
+  return count_pieces_as(costs, node, true) <= costs->piece_kernels;
 }
 
-static int64_t count_pieces(const Node *node) {
-  return count_pieces_as(node, has_borders(node));
+static int64_t count_pieces(const Costs *costs, const Node *node) {
+  return count_pieces_as(costs, node, has_borders(costs, node));
 }
 
 // Products
@@ -278,36 +276,37 @@ static int64_t copied_nbytes(const Node *node, int operand) {
 // Kernels copy the weights if there are many rows, and a src with distant rows if there are many columns. The axis of
 // the larger copy is cut, unless each piece reading the other operand again costs more than the copy. Returns the
 // number of places in a piece, and sets *axis; 0: there is one piece.
-static int64_t product_length(const Node *node, int *axis) {
-  enum { MOST_COPY = 48 << 20, PIECE_COPY = 8 << 20, MANY = 48, LEAST = 192, UNIT = 64 }; // bytes; places
+static int64_t product_length(const Costs *costs, const Node *node, int *axis) {
   if (node->op->id != OP_MatMul) return 0;
   const Product p = node_product(node);
   const Shape *made = &node->outputs[0]->shape;
   const int64_t of_src = copied_nbytes(node, 0), of_weights = copied_nbytes(node, 1);
   if (p.dst_m < 0 || p.dst_n < 0 || !of_src || !of_weights) return 0;
-  const bool copies_weights = extent_value(made->extent[p.dst_m]) >= MANY;
-  const bool copies_src = extent_value(made->extent[p.dst_n]) >= MANY && p.src_m > p.src_k;
+  const bool copies_weights = extent_value(made->extent[p.dst_m]) >= costs->product_piece_uses;
+  const bool copies_src = extent_value(made->extent[p.dst_n]) >= costs->product_piece_uses && p.src_m > p.src_k;
   const bool is_of_weights = copies_weights && (of_weights > of_src || !copies_src);
   const int64_t nbytes = is_of_weights ? of_weights : of_src, other = is_of_weights ? of_src : of_weights;
-  if (!(is_of_weights || copies_src) || nbytes <= MOST_COPY) return 0;
+  if (!(is_of_weights || copies_src) || nbytes <= costs->product_whole_copy) return 0;
   *axis = is_of_weights ? p.dst_n : p.dst_m;
   const int64_t extent = extent_value(made->extent[*axis]);
-  const int64_t most[] = {(nbytes + PIECE_COPY - 1) / PIECE_COPY, extent / LEAST, 1 + nbytes / other, MOST_PIECES};
+  const int64_t most[] = {(nbytes + costs->product_piece_copy - 1) / costs->product_piece_copy,
+                          extent / costs->product_piece_least, 1 + nbytes / other, costs->piece_kernels};
   int64_t npieces = most[0];
   for (size_t i = 1; i < sizeof most / sizeof *most; i++)
     if (npieces > most[i]) npieces = most[i];
-  return npieces < 2 ? 0 : ((extent + npieces - 1) / npieces + UNIT - 1) / UNIT * UNIT;
+  const int64_t unit = costs->product_piece_unit;
+  return npieces < 2 ? 0 : ((extent + npieces - 1) / npieces + unit - 1) / unit * unit;
 }
 
-static int64_t count_product_pieces(const Node *node) {
+static int64_t count_product_pieces(const Costs *costs, const Node *node) {
   int axis;
-  const int64_t length = product_length(node, &axis);
+  const int64_t length = product_length(costs, node, &axis);
   return length ? (extent_value(node->outputs[0]->shape.extent[axis]) + length - 1) / length : 1;
 }
 
-ProductPiece node_product_piece(const Node *node, uint32_t piece) {
+ProductPiece node_product_piece(const Costs *costs, const Node *node, uint32_t piece) {
   ProductPiece part = {.axis = -1};
-  const int64_t length = product_length(node, &part.axis);
+  const int64_t length = product_length(costs, node, &part.axis);
   if (!length) return (ProductPiece){.axis = -1};
   part.begin = length * piece;
   part.extent = extent_value(node->outputs[0]->shape.extent[part.axis]) - part.begin;
@@ -315,43 +314,43 @@ ProductPiece node_product_piece(const Node *node, uint32_t piece) {
   return part;
 }
 
-bool node_is_cut(const Node *node) {
-  return count_pieces(node) <= MOST_PIECES;
+bool node_is_cut(const Costs *costs, const Node *node) {
+  return count_pieces(costs, node) <= costs->piece_kernels;
 }
 
-uint32_t node_npieces(const Node *node) {
+uint32_t node_npieces(const Costs *costs, const Node *node) {
   if (node->op->traits & TRAIT_PIECES) return node->ninputs;
-  const int64_t count = node_makes_side(node) ? count_pieces(node) : count_product_pieces(node);
-  return count <= MOST_PIECES ? (uint32_t)count : 1;
+  const int64_t count = node_makes_side(node) ? count_pieces(costs, node) : count_product_pieces(costs, node);
+  return count <= costs->piece_kernels ? (uint32_t)count : 1;
 }
 
-uint32_t nodes_npieces(Node *const *nodes, size_t nnodes) {
+uint32_t nodes_npieces(const Costs *costs, Node *const *nodes, size_t nnodes) {
   uint32_t npieces = 1;
-  for (size_t i = 0; i < nnodes; i++) npieces *= node_npieces(nodes[i]);
+  for (size_t i = 0; i < nnodes; i++) npieces *= node_npieces(costs, nodes[i]);
   return npieces;
 }
 
-PieceAxis node_piece_axis(const Node *node, uint32_t piece, int spatial) {
+PieceAxis node_piece_axis(const Costs *costs, const Node *node, uint32_t piece, int spatial) {
   const Window w = node_window(node, spatial);
   const PieceAxis whole = {
       .step = 1, .extent = makes_large(node) ? w.large : w.small, .tap_step = 1, .ntaps = w.kernel};
-  if (!node_makes_side(node) || !node_is_cut(node)) return whole;
-  if (fills_gaps(node) && !piece--) return (PieceAxis){.step = 1, .extent = w.large, .tap_step = 1};
-  const bool cuts_borders = has_borders(node);
-  for (int i = count_spatial(node) - 1; i > spatial; i--) piece /= (uint32_t)count_parts(node, i, cuts_borders);
-  const int64_t nparts = count_parts(node, spatial, cuts_borders);
-  if (makes_large(node)) return large_axis(node, spatial, cuts_borders, piece % nparts);
+  if (!node_makes_side(node) || !node_is_cut(costs, node)) return whole;
+  if (fills_gaps(costs, node) && !piece--) return (PieceAxis){.step = 1, .extent = w.large, .tap_step = 1};
+  const bool cuts_borders = has_borders(costs, node);
+  for (int i = count_spatial(node) - 1; i > spatial; i--) piece /= (uint32_t)count_parts(costs, node, i, cuts_borders);
+  const int64_t nparts = count_parts(costs, node, spatial, cuts_borders);
+  if (makes_large(node)) return large_axis(costs, node, spatial, cuts_borders, piece % nparts);
   return nparts == 1 ? whole_axis(node, &w) : border_axis(node, &w, piece % nparts);
 }
 
-void node_reach(const Node *node, int spatial, int64_t *begin, int64_t *end) {
+void node_reach(const Costs *costs, const Node *node, int spatial, int64_t *begin, int64_t *end) {
   *begin = *end = 0;
-  if (!makes_large(node) || !node_is_cut(node)) return;
+  if (!makes_large(node) || !node_is_cut(costs, node)) return;
   const Window w = node_window(node, spatial);
-  const bool cuts_borders = has_borders(node);
-  const int64_t nparts = count_parts(node, spatial, cuts_borders);
+  const bool cuts_borders = has_borders(costs, node);
+  const int64_t nparts = count_parts(costs, node, spatial, cuts_borders);
   for (int64_t part = 0; part < nparts; part++) {
-    const PieceAxis axis = large_axis(node, spatial, cuts_borders, part);
+    const PieceAxis axis = large_axis(costs, node, spatial, cuts_borders, part);
     if (!axis.ntaps || axis.has_one_window) continue;
     const int64_t first = window_at(&w, &axis, axis.ntaps - 1), last = window_at(&w, &axis, 0) + axis.extent - 1;
     const bool is_any = *begin < *end;
@@ -367,24 +366,22 @@ typedef struct PieceSize {
   int64_t ntaps, nplaces;
 } PieceSize;
 
-static PieceSize piece_size(const Node *node, uint32_t piece) {
+static PieceSize piece_size(const Costs *costs, const Node *node, uint32_t piece) {
   PieceSize size = {1, 1};
   for (int i = 0; i < count_spatial(node); i++) {
-    const PieceAxis axis = node_piece_axis(node, piece, i);
-    size.ntaps = size.ntaps > FEW_TAPS ? size.ntaps : size.ntaps * axis.ntaps;
+    const PieceAxis axis = node_piece_axis(costs, node, piece, i);
+    size.ntaps = size.ntaps > costs->piece_taps ? size.ntaps : size.ntaps * axis.ntaps;
     size.nplaces *= axis.extent;
   }
   return size;
 }
 
 // Whether a piece's taps are few, as long as its node has no other pieces.
-static bool has_few_taps(const Node *node, PieceSize size) {
-  return size.ntaps <= FEW_TAPS && (size.nplaces >= size.ntaps || is_depthwise(node));
+static bool has_few_taps(const Costs *costs, const Node *node, PieceSize size) {
+  return size.ntaps <= costs->piece_taps && (size.nplaces >= size.ntaps || is_depthwise(node));
 }
 
-enum { COST_OF_PIECE = 22 }; // the C of a piece without taps, in units of about 180 bytes
-
-// The C of a written tap, in these units: vectors along a spatial axis are masked at the borders, and
+// The C of a written tap, in units of about 180 bytes: vectors along a spatial axis are masked at the borders, and
 // divisors of averages are counted again.
 static int tap_cost(const Node *node) {
   const bool is_masked = axis_stride(node, count_spatial(node) - 1) == 1;
@@ -393,25 +390,25 @@ static int tap_cost(const Node *node) {
   return (is_masked ? 3 : 1) * (counts ? 2 : 1);
 }
 
-// All pieces of a node share a budget, which MOST_PIECES without written taps use up. What is left of it goes to the
+// All pieces of a node share a budget, which piece_kernels without written taps use up. What is left of it goes to the
 // pieces with most places first.
-static bool is_within_budget(const Node *node, uint32_t piece, PieceSize size) {
-  const uint32_t npieces = node_npieces(node);
-  const int64_t left = COST_OF_PIECE * (MOST_PIECES - (int64_t)npieces), cost = tap_cost(node);
+static bool is_within_budget(const Costs *costs, const Node *node, uint32_t piece, PieceSize size) {
+  const uint32_t npieces = node_npieces(costs, node);
+  const int64_t left = costs->piece_code * (costs->piece_kernels - (int64_t)npieces), cost = tap_cost(node);
   int64_t ntaps = size.ntaps;
   for (uint32_t other = 0; other < npieces && ntaps * cost <= left; other++) {
-    const PieceSize own = piece_size(node, other);
+    const PieceSize own = piece_size(costs, node, other);
     const bool is_before = own.nplaces > size.nplaces || (own.nplaces == size.nplaces && other < piece);
-    if (is_before && has_few_taps(node, own)) ntaps += own.ntaps;
+    if (is_before && has_few_taps(costs, node, own)) ntaps += own.ntaps;
   }
   return ntaps * cost <= left;
 }
 
-bool node_writes_taps(const Node *node, uint32_t piece) {
-  if (!node_makes_side(node) || !node_is_cut(node) || !is_single_channel(node)) return false;
+bool node_writes_taps(const Costs *costs, const Node *node, uint32_t piece) {
+  if (!node_makes_side(node) || !node_is_cut(costs, node) || !is_single_channel(node)) return false;
   if (is_of_maxima(node) && !makes_large(node) && !node_has_few_taps(node)) return false;
-  const PieceSize size = piece_size(node, piece);
-  return has_few_taps(node, size) && (size.ntaps <= 1 || is_within_budget(node, piece, size));
+  const PieceSize size = piece_size(costs, node, piece);
+  return has_few_taps(costs, node, size) && (size.ntaps <= 1 || is_within_budget(costs, node, piece, size));
 }
 
 // The result that is computed in pieces.
@@ -420,17 +417,17 @@ static const Value *node_made(const Node *node) {
   return node_side(node, makes_large(node) ? SIDE_LARGE : SIDE_SMALL);
 }
 
-static PieceAxis made_axis(const Node *node, uint32_t piece, int axis) {
-  const ProductPiece part = node_product_piece(node, piece);
+static PieceAxis made_axis(const Costs *costs, const Node *node, uint32_t piece, int axis) {
+  const ProductPiece part = node_product_piece(costs, node, piece);
   if (axis == part.axis) return (PieceAxis){.begin = part.begin, .step = 1, .extent = part.extent};
   const int spatial = node_makes_side(node) ? axis - spatial_axis(node) : -1;
-  if (spatial >= 0 && spatial < count_spatial(node)) return node_piece_axis(node, piece, spatial);
+  if (spatial >= 0 && spatial < count_spatial(node)) return node_piece_axis(costs, node, piece, spatial);
   return (PieceAxis){.step = 1, .extent = extent_value(node_made(node)->shape.extent[axis])};
 }
 
-bool node_piece_text(const Node *node, uint32_t piece, Arena *arena, const char **text) {
+bool node_piece_text(const Costs *costs, const Node *node, uint32_t piece, Arena *arena, const char **text) {
   *text = NULL;
-  if (node_npieces(node) == 1) return true;
+  if (node_npieces(costs, node) == 1) return true;
   if (node->op->traits & TRAIT_PIECES) {
     *text = arena_format(arena, "of input %u", (unsigned)piece + 1);
     return *text != NULL;
@@ -440,7 +437,7 @@ bool node_piece_text(const Node *node, uint32_t piece, Arena *arena, const char 
   for (int i = 0; i < made->rank && axes; i++) {
     const char *comma = i ? ", " : "";
     const int64_t extent = extent_value(made->extent[i]);
-    const PieceAxis axis = made_axis(node, piece, i);
+    const PieceAxis axis = made_axis(costs, node, piece, i);
     const long long begin = axis.begin, step = axis.step, end = begin + (axis.extent - 1) * step + 1;
     if (axis.extent == extent) axes = arena_format(arena, "%s%s:", axes, comma);
     else if (step == 1) axes = arena_format(arena, "%s%s%lld:%lld", axes, comma, begin, end);

@@ -12,6 +12,7 @@
 #define NGRAD_PASSES_LOWER_PIECES_H
 
 #include "ir/operators/window.h"
+#include "passes/costs/costs.h"
 
 // One spatial axis of a piece.
 typedef struct PieceAxis {
@@ -27,21 +28,23 @@ typedef struct ProductPiece {
   int64_t begin, extent;
 } ProductPiece;
 
-uint32_t node_npieces(const Node *node);
-uint32_t nodes_npieces(Node *const *nodes, size_t nnodes); // of a region; at most one of its nodes has several pieces
+uint32_t node_npieces(const Costs *costs, const Node *node);
+uint32_t nodes_npieces(const Costs *costs, Node *const *nodes,
+                       size_t nnodes);  // of a region; at most one of its nodes has several pieces
 bool node_makes_side(const Node *node); // its result is a side of windows, which may be cut into pieces
-bool node_is_cut(const Node *node);     // the node is cut by residues or borders; false: it would have too many pieces
+bool node_is_cut(const Costs *costs,
+                 const Node *node); // the node is cut by residues or borders; false: it would have too many pieces
 // Whether the node is pooling or a depthwise convolution with so few taps that the piece's kernel has an expression for
 // each tap instead of axes to reduce. All pieces of a node share a budget of such expressions.
-bool node_writes_taps(const Node *node, uint32_t piece);
-PieceAxis node_piece_axis(const Node *node, uint32_t piece, int spatial); // of a node with windows
+bool node_writes_taps(const Costs *costs, const Node *node, uint32_t piece);
+PieceAxis node_piece_axis(const Costs *costs, const Node *node, uint32_t piece, int spatial); // of a node with windows
 // The range *begin .. *end - 1 of windows that any piece on the large side reads along an axis; some of these windows
 // do not exist. *begin = *end: not known.
-void node_reach(const Node *node, int spatial, int64_t *begin, int64_t *end);
-ProductPiece node_product_piece(const Node *node, uint32_t piece); // of any node
+void node_reach(const Costs *costs, const Node *node, int spatial, int64_t *begin, int64_t *end);
+ProductPiece node_product_piece(const Costs *costs, const Node *node, uint32_t piece); // of any node
 
 // Sets *text, in the arena, to a description of the piece: "at [:, :, 0:1, 1::2]" with begin, end and step on the
 // result's axes, or "of input 2"; NULL if the node has one piece. False: out of memory.
-bool node_piece_text(const Node *node, uint32_t piece, Arena *arena, const char **text);
+bool node_piece_text(const Costs *costs, const Node *node, uint32_t piece, Arena *arena, const char **text);
 
 #endif

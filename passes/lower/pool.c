@@ -34,7 +34,7 @@ static Pool pool_of(Lowering *l, const Node *node) {
     p.w.tap[i] = lower_extra_axis(l, i);
     p.taps |= 1U << p.w.tap[i];
   }
-  p.w.is_written = node_writes_taps(node, l->part.piece);
+  p.w.is_written = node_writes_taps(l->kernel->costs, node, l->part.piece);
   return p;
 }
 

@@ -166,15 +166,17 @@ static uint32_t made_slots(const Node *node) {
 }
 
 // If the kernels from `first` on are pieces of a node, sets Schedule.follows, and lets them share copies.
-static void join_pieces(Program *p, size_t first, Node *const *nodes, size_t nnodes, const SliceGroup *slice_group) {
+static void join_pieces(Program *p, const RegionLowering *l, size_t first, Node *const *nodes, size_t nnodes,
+                        const SliceGroup *slice_group) {
   bool are_pieces = false;
-  for (size_t i = 0; i < nnodes; i++) are_pieces |= node_makes_side(nodes[i]) && node_npieces(nodes[i]) > 1;
+  for (size_t i = 0; i < nnodes; i++)
+    are_pieces |= node_makes_side(nodes[i]) && node_npieces(l->scratch.costs, nodes[i]) > 1;
   for (size_t i = first + 1; i < p->nkernels && are_pieces; i++) p->schedules[i]->follows = true;
   if (are_pieces && !slice_group && !p->graph->ndims) schedule_reuse_copies(p->schedules + first, p->nkernels - first);
 }
 
 static bool add_node(Program *p, const RegionLowering *l, Node *node) {
-  const uint32_t npieces = node_npieces(node);
+  const uint32_t npieces = node_npieces(l->scratch.costs, node);
   const size_t first = p->nkernels;
   for (uint32_t piece = 0; piece < npieces; piece++)
     for (uint32_t left = made_slots(node); left;) {
@@ -182,21 +184,21 @@ static bool add_node(Program *p, const RegionLowering *l, Node *node) {
       if (!made) return false;
       left &= ~made;
     }
-  join_pieces(p, first, &node, 1, NULL);
+  join_pieces(p, l, first, &node, 1, NULL);
   return true;
 }
 
 // Adds one kernel for each piece of the region. False: a piece cannot be scheduled, and no kernel is added.
 static bool add_pieces(Program *p, const RegionLowering *l, Node *const *nodes, size_t nnodes,
                        const SliceGroup *slice_group) {
-  const uint32_t npieces = nodes_npieces(nodes, nnodes);
+  const uint32_t npieces = nodes_npieces(l->scratch.costs, nodes, nnodes);
   for (uint32_t piece = 0; piece < npieces; piece++) {
     Schedule *s = lower_and_schedule(l, &p->arena, nodes, nnodes, slice_group, piece);
     if (!s) return false;
     p->schedules[p->nkernels + piece] = s;
   }
   p->nkernels += npieces;
-  join_pieces(p, p->nkernels - npieces, nodes, nnodes, slice_group);
+  join_pieces(p, l, p->nkernels - npieces, nodes, nnodes, slice_group);
   return true;
 }
 
@@ -230,7 +232,8 @@ bool lower_regions(Program *p, PassContext *c) {
   Node **nodes = ARENA_ARRAY(&p->arena, Node *, g->nnodes);
   RegionLowering l = {.context = c, .graph = g, .target = c->target};
   p->slice_groups = ARENA_ARRAY(&p->arena, ProgramSliceGroup, regions->nslice_groups + 1);
-  if (!nodes || !p->slice_groups || !lower_scratch_init(&l.scratch, &p->arena, g)) return pass_out_of_memory(c);
+  if (!nodes || !p->slice_groups || !lower_scratch_init(&l.scratch, &p->arena, g, c->costs))
+    return pass_out_of_memory(c);
   for (uint32_t region = 0; region < g->nnodes; region++) {
     size_t count = 0;
     for (uint32_t i = regions->first[region]; i != NO_NODE; i = regions->next[i]) nodes[count++] = g->nodes[i];

@@ -20,13 +20,8 @@
 #include <string.h>
 
 enum {
-  MOST_REGIONS = 12,           // in a slice group
-  MOST_TENSORS = 64,           // in a slice group
-  LEAST_SAVED = 1 << 19,       // bytes: less traffic stays in the caches anyway
-  SLICE_NBYTES = 1 << 18,      // of private values: more does not stay in the caches
-  MOST_SLICE_NBYTES = 1 << 24, // without blocks
-  LEAST_POOL_NBYTES = 1 << 14, // of all tensors of a slice of pooling: below, kernel calls take longer than the work
-  LEAST_BLOCK = 8              // indices of a block, and of each axis of a product in a slice
+  MOST_REGIONS = 12, // in a slice group
+  MOST_TENSORS = 64  // in a slice group
 };
 
 typedef struct Trial { // a region, lowered on trial
@@ -39,6 +34,7 @@ typedef struct Trial { // a region, lowered on trial
 typedef struct Search {
   Graph *g;
   PassContext *c;
+  const Costs *costs;
   const Partition *partition;
   RegionLowering trial;
   Arena arena; // freed with the pass
@@ -106,7 +102,7 @@ static bool add_trials(Search *s) {
     const size_t count = list_region(s, region, nodes);
     if (!count || node_is_alias(nodes[0])) continue;
     Trial *t = &s->trials[s->ntrials++];
-    *t = (Trial){.region = region, .npieces = nodes_npieces(nodes, count)};
+    *t = (Trial){.region = region, .npieces = nodes_npieces(s->costs, nodes, count)};
     t->has_product = has_product(nodes, count);
     t->has_pool = has_pool(nodes, count);
     if (t->npieces != 1 && (t->has_product || !t->has_pool)) continue;
@@ -268,19 +264,18 @@ static int64_t saved_nbytes(const SliceGroup *v) {
   return saved_nbytes_of_slice(v) * v->nslices - (v->block ? again.near / 4 + again.far : again.near + again.far);
 }
 
-static int64_t longer_block(int64_t best, int64_t block, int64_t most) {
-  return block >= LEAST_BLOCK && block <= most && block > best ? block : best;
+static int64_t longer_block(const Search *s, int64_t best, int64_t block, int64_t most) {
+  return block >= s->costs->slice_block && block <= most && block > best ? block : best;
 }
 
 // The longest block that divides the axis and whose private values fit the caches; 0: none. For an axis longer than
-// MOST * MOST, not all divisors are tried.
-static int64_t find_block(int64_t extent, int64_t nbytes) {
-  enum { MOST = 1 << 12 };
-  const int64_t longest = SLICE_NBYTES / (nbytes > extent ? nbytes / extent : 1);
+// MOST_DIVISORS * MOST_DIVISORS, not all divisors are tried.
+static int64_t find_block(const Search *s, int64_t extent, int64_t nbytes) {
+  const int64_t longest = s->costs->slice_private / (nbytes > extent ? nbytes / extent : 1);
   const int64_t most = longest < extent / 2 ? longest : extent / 2;
   int64_t best = 0;
-  for (int64_t divisor = 1; divisor <= MOST && divisor <= extent / divisor; divisor++)
-    if (extent % divisor == 0) best = longer_block(longer_block(best, divisor, most), extent / divisor, most);
+  for (int64_t divisor = 1; divisor <= MOST_DIVISORS && divisor <= extent / divisor; divisor++)
+    if (extent % divisor == 0) best = longer_block(s, longer_block(s, best, divisor, most), extent / divisor, most);
   return best;
 }
 
@@ -301,8 +296,8 @@ static int count_cuts(const Search *s, const Run *run) {
 static void cut_blocks(const Search *s, Run *run, int ncuts) {
   const int64_t nbytes = most_nbytes(s, run);
   const int axis = run->slice_group.nfixed;
-  if (axis >= ncuts || nbytes <= SLICE_NBYTES) return;
-  const int64_t block = find_block(s->trials[run->first].kernels[0]->axes[axis].extent, nbytes);
+  if (axis >= ncuts || nbytes <= s->costs->slice_private) return;
+  const int64_t block = find_block(s, s->trials[run->first].kernels[0]->axes[axis].extent, nbytes);
   Run blocks = *run;
   if (!block || !cut(s, &blocks, axis, block)) return;
   if (saved_nbytes(&blocks.slice_group) <= 0) return;
@@ -316,7 +311,8 @@ static bool keeps_products(const Search *s, const Run *run, int nfixed) {
     const Kernel *k = s->trials[t].kernels[0];
     const AxisSet stored = access_axes(k, &k->accesses[k->stores[0].access]);
     int nlong = 0;
-    for (int axis = nfixed; axis < k->naxes; axis++) nlong += stored >> axis & 1 && k->axes[axis].extent >= LEAST_BLOCK;
+    for (int axis = nfixed; axis < k->naxes; axis++)
+      nlong += stored >> axis & 1 && k->axes[axis].extent >= s->costs->slice_block;
     if (nlong < 2 && s->trials[t].has_product) return false;
   }
   return true;
@@ -333,7 +329,7 @@ static bool keeps_pools(const Search *s, const Run *run) {
   const SliceGroup *v = &run->slice_group;
   int64_t nbytes = 0;
   for (size_t i = 0; i < v->ntensors; i++) nbytes += nbytes_of(&v->tensors[i], slice_group_nelems(v, &v->tensors[i]));
-  return !has_pools(s, run) || (nbytes >= LEAST_POOL_NBYTES && v->nslices >= MOST_SLICE_CHUNKS);
+  return !has_pools(s, run) || (nbytes >= s->costs->slice_pool && v->nslices >= MOST_SLICE_CHUNKS);
 }
 
 // Cuts the run into slices. Sets saved; 0: no slice group.
@@ -345,7 +341,7 @@ static void cut_run(const Search *s, Run *run) {
     cut_blocks(s, run, ncuts);
     const SliceGroup *v = &run->slice_group;
     run->saved = saved_nbytes(v);
-    if (v->nslices > 1 && keeps_pools(s, run) && most_nbytes(s, run) <= MOST_SLICE_NBYTES &&
+    if (v->nslices > 1 && keeps_pools(s, run) && most_nbytes(s, run) <= s->costs->slice_whole &&
         run->saved >= s->least_saved)
       return;
     run->saved = 0;
@@ -404,12 +400,13 @@ static void find_slice_groups(Search *s) {
 
 bool pass_slice_regions(Graph *g, PassContext *c) {
   if (c->no_fuse || g->ndims || !(has_product(g->nodes, g->nnodes) || has_pool(g->nodes, g->nnodes))) return false;
-  Search s = {.g = g, .c = c, .partition = c->partition, .least_saved = LEAST_SAVED};
-  if (c->overrides) s.least_saved = schedule_number(c->overrides, SCHEDULE_SLICES, LEAST_SAVED);
+  const Costs *costs = costs_or_usual(c->costs);
+  Search s = {.g = g, .c = c, .costs = costs, .partition = c->partition, .least_saved = costs->slice_saved};
+  if (c->overrides) s.least_saved = schedule_number(c->overrides, SCHEDULE_SLICES, costs->slice_saved);
   s.trial = (RegionLowering){.context = c, .graph = g, .is_trial = true};
   arena_init(&s.arena, c->allocator);
   c->partition->slice_groups = ARENA_ARRAY(&g->arena, SliceGroup, g->nnodes + 1);
-  if (!c->partition->slice_groups || !lower_scratch_init(&s.trial.scratch, &s.arena, g) || !add_trials(&s))
+  if (!c->partition->slice_groups || !lower_scratch_init(&s.trial.scratch, &s.arena, g, c->costs) || !add_trials(&s))
     pass_out_of_memory(c);
   if (!c->failed) find_slice_groups(&s);
   arena_deinit(&s.arena);

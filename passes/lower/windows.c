@@ -11,8 +11,8 @@ Windows windows_of(Lowering *l, const Node *node) {
   w.nspatial = node_side(node, SIDE_LARGE)->shape.rank - 2;
   for (int i = 0; i < w.nspatial; i++) {
     const Window own = w.window[i] = node_window(node, i);
-    w.part[i] = node_piece_axis(node, l->part.piece, i);
-    node_reach(node, i, &w.reach_begin[i], &w.reach_end[i]);
+    w.part[i] = node_piece_axis(l->kernel->costs, node, l->part.piece, i);
+    node_reach(l->kernel->costs, node, i, &w.reach_begin[i], &w.reach_end[i]);
     kernel_close(w.k, own.large_monomial);
     kernel_close(w.k, own.small_monomial);
     kernel_close(w.k, own.kernel_monomial);
@@ -21,7 +21,7 @@ Windows windows_of(Lowering *l, const Node *node) {
   return w;
 }
 
-int64_t windows_greatest_place(const Node *node) {
+int64_t windows_greatest_place(const Costs *costs, const Node *node) {
   const Value *small = node_side(node, SIDE_SMALL);
   if (!small) return 0;
   const Strides strides = strides_of(&small->shape, &small->layout);
@@ -32,7 +32,7 @@ int64_t windows_greatest_place(const Node *node) {
     if (reach > greatest) greatest = reach;
     offset += w.small * strides.stride[spatial_axis(node) + i];
   }
-  return !node_is_cut(node) && offset > greatest ? offset : greatest;
+  return !node_is_cut(costs, node) && offset > greatest ? offset : greatest;
 }
 
 bool windows_are_whole(const Windows *w, int spatial) {

@@ -45,7 +45,7 @@ bool windows_have_no_taps(const Windows *w); // the places of the piece have no 
 
 // An upper bound on the integers that the node's kernel computes with: indices, and offsets computed from indices. 0:
 // the node has no windows.
-int64_t windows_greatest_place(const Node *node);
+int64_t windows_greatest_place(const Costs *costs, const Node *node);
 
 // With is_written: advances to the next tap of the piece, the last axis fastest. False after the last tap.
 bool windows_next_tap(Windows *w);

@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE = 64 }; // bytes of a cache line
-
 static size_t whole_lines(size_t nbytes) {
-  return (nbytes + LINE - 1) / LINE * LINE;
+  return (nbytes + LINE_NBYTES - 1) / LINE_NBYTES * LINE_NBYTES;
 }
 
 static size_t value_nbytes(const Value *v) {

@@ -148,8 +148,7 @@ static bool takes_little(const Ordering *o, const Unit *u) {
     if (u->uses[i].is_store && !l->is_live) taken += value_nbytes(o, u->uses[i].value);
     if (!u->uses[i].is_store && l->nreads == 1) freed += value_nbytes(o, u->uses[i].value);
   }
-  enum { LITTLE = 64 }; // bytes
-  return taken <= freed || taken <= LITTLE;
+  return taken <= freed || taken <= LINE_NBYTES;
 }
 
 // Simulates the unit. Returns the bytes that are live while it runs. *live: on entry, the bytes live before; on return,

@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-enum { LINE = 64, LARGEST_ELEMENT = 8 }; // bytes: a cache line; the largest element type
+enum { LARGEST_ELEMENT = 8 }; // bytes
 
 typedef struct Gap { // a run of free bytes
   size_t offset, nbytes;
@@ -38,7 +38,7 @@ typedef struct Plan {
 } Plan;
 
 static size_t whole_lines(size_t nbytes) {
-  return (nbytes + LINE - 1) / LINE * LINE;
+  return (nbytes + LINE_NBYTES - 1) / LINE_NBYTES * LINE_NBYTES;
 }
 
 // Whether the value is private to the kernel's slice group.
@@ -62,7 +62,7 @@ static int64_t value_nelems(const Plan *plan, const Value *v) {
 static size_t value_nbytes(const Plan *plan, const Value *v) {
   const size_t factor = (size_t)open_factor(plan->p->graph, value_nelems(plan, v), plan->monomial);
   const size_t nbytes = type_array_nbytes(v->type, factor);
-  if (!plan->monomial || nbytes >= (size_t)8 * LINE) return whole_lines(nbytes);
+  if (!plan->monomial || nbytes >= (size_t)8 * LINE_NBYTES) return whole_lines(nbytes);
   return (nbytes + LARGEST_ELEMENT - 1) / LARGEST_ELEMENT * LARGEST_ELEMENT;
 }
 

@@ -326,7 +326,7 @@ static bool fitting_init(Fitting *f, size_t before, PassContext *c, Arena *scrat
   f->origin = ARENA_ARRAY(scratch, uint32_t, p->graph->nvalues + 1);
   f->graph = ARENA_NEW(&p->arena, Graph);
   f->least = p->workspace_nbytes < before ? p->workspace_nbytes : before;
-  if (!f->known || !f->origin || !f->graph || !lower_scratch_init(&f->lowering.scratch, scratch, p->graph))
+  if (!f->known || !f->origin || !f->graph || !lower_scratch_init(&f->lowering.scratch, scratch, p->graph, c->costs))
     return false;
   for (uint32_t i = 0; i < p->graph->nvalues; i++) f->origin[i] = i;
   *f->graph = *p->graph;

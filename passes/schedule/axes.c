@@ -84,7 +84,6 @@ static bool has_windows(const Kernel *k) {
 // tensor varies over all axes, the loop reads it once, row after row, and adds each row to partial sums in the L1
 // cache. For windows, partial sums would be as many as the results, so that short vectors in registers are better.
 static bool has_middle_sums(const Scheduling *s, AxisSet *axes, bool *depends) {
-  enum { FEW_ROWS = 16 }; // fewer are too few to run in parallel
   const Kernel *k = s->k;
   const AxisSet all = all_axes(k), vector = 1U << s->vector_axis;
   *axes = 0;
@@ -99,13 +98,13 @@ static bool has_middle_sums(const Scheduling *s, AxisSet *axes, bool *depends) {
     if (store_axes(k, &k->stores[i]) != (all & ~*axes)) return false;
   const AxisSet rows = all & ~*axes & ~vector;
   if (has_windows(k) && rows) return axes_nelems(k, *axes) > 0;
-  return k->axes[s->vector_axis].extent >= LANES && axes_nelems(k, rows) >= FEW_ROWS && axes_nelems(k, *axes) > 0;
+  return k->axes[s->vector_axis].extent >= LANES && axes_nelems(k, rows) >= k->costs->middle_rows &&
+         axes_nelems(k, *axes) > 0;
 }
 
 // The inner axes are the axes of some reduction over the vector axis, preferably a reduction that the next sweep needs,
 // and one over few elements. Reductions over other axes become outer reductions, which take a whole loop.
 static bool choose_axes(Scheduling *s) {
-  enum { FEW_ROWS = 4, MUCH_WORK = 1 << 16 }; // fewer rows than FEW_ROWS with MUCH_WORK elements leave threads idle
   Kernel *k = s->k;
   AxisSet vector = 1U << s->vector_axis;
   bool *depends = ARENA_ARRAY(k->arena, bool, k->nexprs);
@@ -149,7 +148,8 @@ static bool choose_axes(Scheduling *s) {
     schedule_set_product_axes(s);
     return true;
   }
-  if (axes_nelems(k, all & ~s->inner) < FEW_ROWS && s->inner != vector && axes_nelems(k, all) >= MUCH_WORK)
+  if (axes_nelems(k, all & ~s->inner) < k->costs->inner_rows && s->inner != vector &&
+      axes_nelems(k, all) >= k->costs->inner_work)
     s->inner = vector; // too few rows to run in parallel
   s->outer = all & ~s->inner;
   if (!s->outer && s->inner != vector) { // no outer axis, but several inner ones: only the vector axis stays inner

@@ -35,12 +35,12 @@ Product schedule_find_depthwise(const Kernel *k, int vector_axis) {
 }
 
 bool schedule_split_channels(Scheduling *s) {
-  enum { PART = 2 * LANES }; // elements: two vectors of sums for each row, in whole cache lines
   Kernel *k = s->k;
+  const int64_t part = k->costs->channels_in_part / LANES * LANES;
   Product *p = &s->depthwise;
   const int axis = p->vector_axis;
-  if (k->axes[axis].extent <= PART || k->axes[axis].extent % PART || !kernel_can_split_axis(k, axis)) return true;
-  if (!kernel_split_axis(k, axis, PART)) return false;
+  if (k->axes[axis].extent <= part || k->axes[axis].extent % part || !kernel_can_split_axis(k, axis)) return true;
+  if (!kernel_split_axis(k, axis, part)) return false;
   p->vector_axis++;
   schedule_set_product_axes(s);
   return true;

@@ -21,15 +21,14 @@ bool is_within_tensor(const Kernel *k, AxisSet axes) {
   return false;
 }
 
-// The axes whose indices may be the rows of a step: the innermost axes, up to MOST_ROWS indices together; 0: none.
+// The axes whose indices may be the rows of a step: the innermost axes, up to taps_in_step indices together; 0: none.
 AxisSet schedule_row_axes(const Kernel *k, const Product *p) {
-  enum { MOST_ROWS = 16 };
   const AxisSet rows = k->exprs[p->sum].axes & ~k->exprs[p->vector].axes;
   AxisSet found = 0;
   for (int axis = k->naxes - 1; axis >= 0; axis--) {
     const int64_t extent = k->axes[axis].extent;
     if (!(rows >> axis & 1) || extent <= 1) continue;
-    if (!k->axes[axis].monomial && extent * axes_nelems(k, found) <= MOST_ROWS) found |= 1U << axis;
+    if (!k->axes[axis].monomial && extent * axes_nelems(k, found) <= k->costs->taps_in_step) found |= 1U << axis;
     else if (found) break;
   }
   return found;

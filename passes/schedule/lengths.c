@@ -8,14 +8,13 @@
 // Iterations in a block. Lower limits: enough work for a thread to be worth starting, and partial sums much smaller
 // than the data that they sum up. Upper limit: short chains of additions to a partial sum.
 static int64_t block_length(const Scheduling *s, bool is_small, int64_t partial_nelems, bool rows_in_lanes) {
-  // Elements in a block (FEW_ELEMENTS: of a small loop). Each partial sum gets at least LEAST_WITH_PARTIALS operands.
-  enum { ELEMENTS = 1 << 16, FEW_ELEMENTS = 1 << 12, LEAST_WITH_PARTIALS = 32 };
+  const Costs *c = s->k->costs;
   int64_t width = axes_nelems(s->k, s->inner);
-  int64_t block = (is_small ? FEW_ELEMENTS : ELEMENTS) / (width > 0 ? width : 1);
+  int64_t block = (is_small ? c->block_few_nelems : c->block_nelems) / (width > 0 ? width : 1);
   int64_t together = rows_in_lanes ? LANES : 4, longest = rows_in_lanes ? LONGEST_CHAIN * LANES : LONGEST_CHAIN;
   block = (clamp(block, 1, INT32_MAX) + together - 1) / together * together;
-  int64_t least = width > 0 ? ((int64_t)LEAST_WITH_PARTIALS * partial_nelems + width - 1) / width : LEAST_WITH_PARTIALS;
-  return partial_nelems ? clamp(block, clamp(least, 1, LEAST_WITH_PARTIALS), longest) : block;
+  int64_t least = width > 0 ? (c->block_operands * partial_nelems + width - 1) / width : c->block_operands;
+  return partial_nelems ? clamp(block, clamp(least, 1, c->block_operands), longest) : block;
 }
 
 // The largest number of blocks for each index on the free axes (0: any), so that partial sums stay much smaller than
@@ -24,61 +23,59 @@ static int64_t block_length(const Scheduling *s, bool is_small, int64_t partial_
 // b[j, k] over j has i * k partial sums in each block. Depends on axes, not on extents, so that open extents get the
 // same bits.
 static int64_t most_cut_blocks(const Scheduling *s, const Loop *loop) {
-  enum { FEW = 4, MANY = 1024 }; // FEW: for arrays of partial sums; MANY: for scalar partial sums
+  const Costs *c = s->k->costs;
   int64_t most = 0;
   if (loop->rows_in_lanes || s->is_tiled || s->overrides->key[SCHEDULE_BLOCK].is_set) return 0;
-  for (size_t i = 0; i < loop->nroots && most != FEW; i++) {
+  for (size_t i = 0; i < loop->nroots && most != c->cut_blocks_of_arrays; i++) {
     if (loop->roots[i].kind != ROOT_REDUCE_OUTER) continue;
     const AxisSet result = s->free_axes | access_axes(s->k, &s->k->accesses[loop->roots[i].access]);
-    if (!is_within_tensor(s->k, s->cut | result)) most = result ? FEW : MANY;
+    if (!is_within_tensor(s->k, s->cut | result)) most = result ? c->cut_blocks_of_arrays : c->cut_blocks_of_numbers;
   }
   return most;
 }
 
 static void choose_block(const Scheduling *s, Loop *loop, int64_t partial_nelems) {
-  enum { SMALL = 1 << 18 }; // elements; a loop of fewer gets smaller blocks, so that there are enough for all threads
+  const int64_t small = s->k->costs->block_small_loop;
   AxisSet axes = (s->outer & ~s->free_axes) | s->inner;
-  bool is_small = axes_nelems(s->k, axes) <= SMALL, is_set = s->overrides->key[SCHEDULE_BLOCK].is_set;
+  bool is_small = axes_nelems(s->k, axes) <= small, is_set = s->overrides->key[SCHEDULE_BLOCK].is_set;
   loop->block =
       schedule_number(s->overrides, SCHEDULE_BLOCK, block_length(s, is_small, partial_nelems, loop->rows_in_lanes));
   if (is_set || s->is_tiled || loop->is_depthwise || !axes_monomial(s->k, axes))
     return; // a block of taps has a fixed length
   loop->few_block = block_length(s, true, partial_nelems, loop->rows_in_lanes);
   loop->many_block = block_length(s, false, partial_nelems, loop->rows_in_lanes);
-  if (loop->few_block != loop->many_block) loop->few_work = SMALL;
+  if (loop->few_block != loop->many_block) loop->few_work = small;
 }
 
 // Whether runs of some tensor along the vector axis are shorter than two cache lines, so that neighbouring rows have
 // cache lines in common.
 static bool has_short_runs(const Scheduling *s) {
-  enum { TWO_LINES = 128 };
   const Kernel *k = s->k;
   for (size_t i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
     int64_t nbytes = k->axes[s->vector_axis].extent * (int64_t)type_nbytes(a->type);
-    if (a->value && (access_axes(k, a) & s->outer) && a->stride[s->vector_axis] == 1 && nbytes < TWO_LINES) return true;
+    if (a->value && (access_axes(k, a) & s->outer) && a->stride[s->vector_axis] == 1 && nbytes < 2 * LINE_NBYTES)
+      return true;
   }
   return false;
 }
 
 // Whether the vector axis is too short to use several accumulators.
 static bool has_single_vectors(const Scheduling *s, const Loop *loop) {
-  enum { ACCUMULATORS = 4 };
   const Axis *axis = &s->k->axes[s->vector_axis];
-  return loop->ninner > 1 && has_short_runs(s) && !axis->monomial && axis->extent < (int64_t)ACCUMULATORS * LANES;
+  return loop->ninner > 1 && has_short_runs(s) && !axis->monomial && axis->extent < s->k->costs->accumulators * LANES;
 }
 
 // Whether rows can be in lanes: one outer axis, one short inner axis, all tensors dense along one of the two, and only
 // expressions that are implemented for rows in lanes.
 static bool can_lie_in_lanes(const Scheduling *s, const Loop *loop) {
-  enum { WIDEST = 64 }; // elements of a row: the transposed copies must fit in the L1 cache
   const Kernel *k = s->k;
   if (s->is_tiled || k->is_f64 || loop->nouter != 1 || loop->nfree || loop->ninner != 1) return false;
   int outer = loop->axes[0], inner = loop->axes[1];
   for (size_t i = 0; i < loop->nroots; i++) // a sum that is the same for all rows would be computed once in each lane
     if (loop->roots[i].kind == ROOT_REDUCE_INNER && !(k->exprs[loop->roots[i].expr].axes >> outer & 1)) return false;
   if (k->axes[outer].extent < LANES || k->axes[inner].monomial || k->axes[inner].extent < 1 ||
-      k->axes[inner].extent > WIDEST)
+      k->axes[inner].extent > k->costs->lanes_width)
     return false;
   for (ExprId i = 1; i < k->nexprs; i++) // indices and gathers are not implemented
     if (k->exprs[i].op == EXPR_INDEX || k->exprs[i].op == EXPR_IS_KEPT ||
@@ -93,12 +90,12 @@ static bool can_lie_in_lanes(const Scheduling *s, const Loop *loop) {
   return true;
 }
 
-// Measured on layer norm's gradient, for widths from 8 to 64: with rows in lanes, the cost of a row is proportional to
-// its elements. With vectors along rows, the cost is the number of vectors, plus reductions over lanes, plus a tail,
-// which costs as much as two or three vectors.
+// With rows in lanes, the cost of a row is proportional to its elements. With vectors along rows, the cost is the
+// number of vectors, plus reductions over lanes, plus a tail.
 static bool should_lie_in_lanes(const Scheduling *s, const Loop *loop, bool has_inner_sums) {
   int64_t width = axes_nelems(s->k, s->inner);
-  bool is_short = has_inner_sums ? width <= LANES || (width % LANES && width < 5 * LANES / 2) : width < LANES;
+  bool is_short =
+      has_inner_sums ? width <= LANES || (width % LANES && width < s->k->costs->lanes_width_with_tail) : width < LANES;
   return can_lie_in_lanes(s, loop) && schedule_number(s->overrides, SCHEDULE_LANES, is_short);
 }
 
@@ -149,21 +146,14 @@ static bool has_bounds(Kernel *k, const Loop *loop) {
 
 // The rows of a scatter's block. Each block goes over all indices, so that few blocks are better.
 static int64_t scatter_block(const Scheduling *s) {
-  enum { NELEMS = 1 << 16, MOST_BLOCKS = 32 };
+  const Costs *c = s->k->costs;
   const int64_t rows = axes_nelems(s->k, s->outer & ~s->free_axes), width = s->k->axes[s->vector_axis].extent;
-  const int64_t least = clamp(rows / MOST_BLOCKS, 1, INT64_MAX);
-  return clamp(NELEMS / clamp(width, 1, NELEMS), least, INT64_MAX);
+  const int64_t least = clamp(rows / c->scatter_blocks, 1, INT64_MAX);
+  return clamp(c->scatter_block / clamp(width, 1, c->scatter_block), least, INT64_MAX);
 }
 
 void schedule_choose_lengths(const Scheduling *s, Loop *loop) {
-  // A step has several rows if there are at least MANY_ROWS, of at most LONG_ROW elements. TILE: elements of a tile;
-  // TILE_WITH_SUMS: fewer, as sums need short chains.
-  enum { MANY_ROWS = 16, LONG_ROW = 1 << 14, TILE = 1 << 15, TILE_WITH_SUMS = 1 << 13 };
-  // Rows in a block of a product whose rows are summed. Many, as each block reads the vectors again; but no more than a
-  // chain of f32 additions allows. 132 is a multiple of 6, 11 and 12, the rows of a step, and 4, 8 or 16 blocks are
-  // little more than 512, 1024 or 2048 rows. The number does not depend on extents, so that open extents get the same
-  // bits.
-  enum { PRODUCT_BLOCK = 132 };
+  const Costs *c = s->k->costs;
   if (s->is_scatter) {
     loop->block = scatter_block(s);
     return;
@@ -171,9 +161,9 @@ void schedule_choose_lengths(const Scheduling *s, Loop *loop) {
   const bool has_sums = loop_has_roots(loop, ROOT_REDUCE_INNER);
   const int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);
   loop->rows_in_lanes = s->is_column || should_lie_in_lanes(s, loop, has_sums);
-  if (s->is_tiled) loop->tile = schedule_number(s->overrides, SCHEDULE_TILE, has_sums ? TILE_WITH_SUMS : TILE);
+  if (s->is_tiled) loop->tile = schedule_number(s->overrides, SCHEDULE_TILE, has_sums ? c->tile_with_sums : c->tile);
   if (loop->is_product && s->product.rows) {
-    loop->block = schedule_number(s->overrides, SCHEDULE_BLOCK, PRODUCT_BLOCK);
+    loop->block = schedule_number(s->overrides, SCHEDULE_BLOCK, c->product_block); // does not depend on extents
   } else {
     choose_block(s, loop, largest_partial(s, loop));
     loop->most_cut_blocks = most_cut_blocks(s, loop);
@@ -181,10 +171,11 @@ void schedule_choose_lengths(const Scheduling *s, Loop *loop) {
   if (s->is_column) loop->block = (loop->block + LANES - 1) / LANES * LANES;
   loop->totals = type_of_totals(s, loop);
   if (loop->rows_in_lanes || loop->sums_middle) return;
-  const bool has_short = has_short_runs(s), is_short = rows >= MANY_ROWS && width <= LONG_ROW;
+  const bool has_short = has_short_runs(s), is_short = rows >= c->shared_rows && width <= c->shared_row_nelems;
   loop->may_share_rows = !loop->is_nested && loop->nouter &&
                          ((is_short && (loop->ninner == 1 || has_short)) || has_single_vectors(s, loop));
   if (has_sums && !loop->is_depthwise) // a step has many rows, with an accumulator for each
-    loop->accumulators = (int)schedule_number(s->overrides, SCHEDULE_ACCUMULATORS, loop->may_share_rows ? 1 : 4);
+    loop->accumulators =
+        (int)schedule_number(s->overrides, SCHEDULE_ACCUMULATORS, loop->may_share_rows ? 1 : c->accumulators);
   loop->may_share_rows &= loop->accumulators == 1 && !has_middle_scalars(s, loop) && !has_bounds(s->k, loop);
 }

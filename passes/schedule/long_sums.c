@@ -21,13 +21,9 @@ typedef struct Cut { // where the summed axes are cut into axes of blocks and ax
   bool is_padded;    // the last block extends beyond the axis, where both factors are 0
 } Cut;
 
-// Products in a block. With LENGTH, two panels stay in the L2 cache. With IN_PLACE_LENGTH, so do the parts of two
-// tensors that are read without a copy, whatever their strides. With fewer than LEAST, adding the blocks' sums would
-// take as long as the products.
-enum { LEAST = 256, IN_PLACE_LENGTH = 512, LENGTH = 1024, MOST = 4096 };
-
+// The products in a block that are wanted.
 static int64_t best_length(const Kernel *k, const Product *p) {
-  return p->is_depthwise || schedule_reads_in_place(k, p) ? IN_PLACE_LENGTH : LENGTH;
+  return p->is_depthwise || schedule_reads_in_place(k, p) ? k->costs->long_sum_in_place : k->costs->long_sum_length;
 }
 
 // The longest block of at most `wanted` products is the best; if all are longer, the shortest.
@@ -47,18 +43,17 @@ static int64_t least_length(const Kernel *k, const Product *p) {
   for (size_t i = 0; i < k->naccesses; i++)
     if (k->accesses[i].value && shape_nelems(&k->accesses[i].value->shape) > largest)
       largest = shape_nelems(&k->accesses[i].value->shape);
-  return clamp((nproducts + largest - 1) / largest, LEAST, MOST + 1);
+  return clamp((nproducts + largest - 1) / largest, k->costs->long_sum_least, k->costs->long_sum_most + 1);
 }
 
-// Whether the sum has at least two blocks of `block` products, and at least TIMES as many products as the shorter side
-// of the results has indices: then a thread reads many more elements of the factors than it stores.
+// Whether the sum has at least two blocks of `block` products, and at least long_sum_times as many products as the
+// shorter side of the results has indices: then a thread reads many more elements of the factors than it stores.
 static bool is_long(const Kernel *k, const Product *p, int64_t block) {
-  enum { TIMES = 8 };
   const AxisSet results = k->exprs[p->sum].axes;
   const int64_t rows = axes_nelems(k, results & ~k->exprs[p->vector].axes);
   const int64_t columns = axes_nelems(k, results & ~k->exprs[p->row].axes);
   const int64_t length = axes_nelems(k, k->exprs[p->sum].reduced), side = rows < columns ? rows : columns;
-  return length / 2 >= block && length >= TIMES * side;
+  return length / 2 >= block && length >= k->costs->long_sum_times * side;
 }
 
 // Whether the factor can be copied with zeros appended along the axis: it is a load of a tensor without bounds.
@@ -75,7 +70,7 @@ static Cut cut_padded(const Kernel *k, const Product *p, int64_t wanted) {
   const int axis = __builtin_ctz(summed);
   const int64_t nblocks = (k->axes[axis].extent + wanted - 1) / wanted;
   const int64_t length = (k->axes[axis].extent + nblocks - 1) / nblocks;
-  const bool is_one = !(summed & (summed - 1)) && wanted <= MOST && nblocks > 1;
+  const bool is_one = !(summed & (summed - 1)) && wanted <= k->costs->long_sum_most && nblocks > 1;
   if (!is_one || !can_pad(k, p->row, axis) || !can_pad(k, p->vector, axis) || !kernel_can_split_axis(k, axis))
     return (Cut){0};
   return (Cut){axis, length, length, true};
@@ -88,19 +83,21 @@ static Cut choose_cut(const Kernel *k, const Product *p) {
   if (count_products(k, p) == GREATEST_NELEMS) return best; // the blocks' sums would be too many to count
   if (!is_long(k, p, best_length(k, p))) return best;
   const int64_t least = least_length(k, p), wanted = least > best_length(k, p) ? least : best_length(k, p);
+  const int64_t most = k->costs->long_sum_most;
   int64_t inside = 1;
-  for (int axis = k->naxes - 1; axis >= 0 && inside <= MOST; axis--) {
+  for (int axis = k->naxes - 1; axis >= 0 && inside <= most; axis--) {
     if (!(summed >> axis & 1)) continue;
     const int64_t extent = k->axes[axis].extent;
-    for (int64_t inner = 1; inner < extent && inside * inner <= MOST; inner++) {
+    for (int64_t inner = 1; inner < extent && inside * inner <= most; inner++) {
       const int64_t length = inside * inner;
       if (extent % inner || length < least || !is_better(length, best.length, wanted)) continue;
       if (inner == 1 || kernel_can_split_axis(k, axis)) best = (Cut){axis, inner, length, false};
     }
     inside *= extent;
   }
-  if (best.length || p->is_depthwise || !is_long(k, p, LENGTH)) return best;
-  return cut_padded(k, p, least > LENGTH ? least : LENGTH);
+  const int64_t length = k->costs->long_sum_length;
+  if (best.length || p->is_depthwise || !is_long(k, p, length)) return best;
+  return cut_padded(k, p, least > length ? least : length);
 }
 
 // The kernel's stores with another expression in place of one. NULL: out of memory.
@@ -189,14 +186,14 @@ static bool order_in_two(Scheduling *s, Product *p, AxisSet blocks) {
 
 // Whether results combine the sums with many tensors of the same size.
 static bool combines_many(const Kernel *k, const Product *p) {
-  enum { MANY_TENSORS = 4, MANY_NELEMS = 1 << 18 };
   const AxisSet results = k->exprs[p->sum].axes;
   int ntensors = 0;
   for (AccessId i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
     ntensors += a->value && !a->nbounds && access_axes(k, a) == results;
   }
-  return ntensors >= MANY_TENSORS && axes_nelems(k, results) >= MANY_NELEMS && !axes_monomial(k, results);
+  return ntensors >= k->costs->stored_sums_tensors && axes_nelems(k, results) >= k->costs->stored_sums_nelems &&
+         !axes_monomial(k, results);
 }
 
 bool schedule_order_product(Scheduling *s) {

@@ -214,8 +214,8 @@ static void start_loops(Scheduling *s, bool loads_kept) {
 // The side loop over these axes, which is added unless the phase has one. last: the axis along which vectors lie; -1:
 // the last axis. middle: a further inner axis; -1: none.
 static Loop *side_loop(Scheduling *s, AxisSet axes, int middle, int last, size_t first) {
-  enum { SMALL = 1 << 14 }; // the elements of a block or tile
   const Kernel *k = s->k;
+  const int64_t nelems = k->costs->side_block; // of a block or tile
   Schedule *schedule = s->schedule;
   for (size_t i = first; i < schedule->nloops; i++)
     if (!schedule->loops[i].copies_rows &&
@@ -231,8 +231,8 @@ static Loop *side_loop(Scheduling *s, AxisSet axes, int middle, int last, size_t
   if (last >= 0) loop->axes[loop->nouter++] = last;
   loop->ninner = middle >= 0 ? 2 : loop->nouter ? 1 : 0;
   loop->nouter -= loop->ninner;
-  loop->block = clamp(SMALL / clamp(axes_nelems(k, loop_inner_axes(loop)), 1, SMALL), 1, SMALL);
-  if (!loop->nouter && loop->ninner) loop->tile = SMALL;
+  loop->block = clamp(nelems / clamp(axes_nelems(k, loop_inner_axes(loop)), 1, nelems), 1, nelems);
+  if (!loop->nouter && loop->ninner) loop->tile = nelems;
   return loop;
 }
 
@@ -252,8 +252,8 @@ static int row_axis(const Scheduling *s, ExprId id, AccessId access) {
 
 // The loop that copies rows along the axis into panels.
 static Loop *row_loop(Scheduling *s, AxisSet axes, int axis) {
-  enum { PANEL_NELEMS = 1 << 16 }; // elements in a block
   const Kernel *k = s->k;
+  const int64_t nelems = k->costs->panel_block;
   Loop *loop = schedule_add_loop(s->schedule);
   if (!loop) return NULL;
   loop->nsweeps = loop->ninner = 1;
@@ -263,7 +263,7 @@ static Loop *row_loop(Scheduling *s, AxisSet axes, int axis) {
   loop->nfree = loop->nouter;
   loop->axes[loop->nouter++] = s->vector_axis;
   loop->axes[loop->nouter] = axis;
-  loop->block = clamp(PANEL_NELEMS / (k->axes[axis].extent * LANES), 1, PANEL_NELEMS) * LANES;
+  loop->block = clamp(nelems / (k->axes[axis].extent * LANES), 1, nelems) * LANES;
   return loop;
 }
 

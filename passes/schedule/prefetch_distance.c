@@ -2,6 +2,7 @@
 // current iteration still needs.
 #include "passes/schedule/prefetch_distance.h"
 
+#include "passes/costs/costs.h"
 #include "passes/schedule/traffic.h"
 
 #include <string.h>
@@ -54,21 +55,21 @@ static int64_t choose_iterations(const Fetching *f, const Loop *loop, int ntenso
 // data does not fit in the caches. The hardware prefetcher starts again at each page and at each run along the vector
 // axis. If a run is shorter than the distance, a later iteration of the last middle axis is prefetched.
 static void choose_distance(const Fetching *f, Loop *loop, int64_t nbytes) {
-  enum { DISTANCE = 1 << 10 }; // elements: a page of f32
   const Axis *axis = &f->k->axes[loop_vector_axis(loop)];
   if (loop->ninner == 1 || axis->monomial) return;
   const bool is_large = nbytes * axes_nelems(f->k, loop_outer_axes(loop)) > f->target->l2_nbytes;
-  const int64_t distance = schedule_number(f->overrides, SCHEDULE_AHEAD, is_large && !loop->prefetch ? DISTANCE : 0);
+  const int64_t chosen = is_large && !loop->prefetch ? f->k->costs->fetch_distance : 0;
+  const int64_t distance = schedule_number(f->overrides, SCHEDULE_AHEAD, chosen);
   const int64_t run = axis->extent * loop->rows;
   if (distance < axis->extent && loop->rows == 1) loop->ahead = (int)distance;
   else if (distance) loop->iterations_ahead = (int)((distance + run - 1) / run);
 }
 
 static void choose(Fetching *f, Loop *loop) {
-  enum { FEW_ELEMENTS = 1 << 15 }; // so few stay in the caches: prefetching gains nothing
   const bool has_inner_sums = loop_has_roots(loop, ROOT_REDUCE_INNER);
   const int64_t nelems = axes_nelems(f->k, loop_outer_axes(loop) | loop_inner_axes(loop));
-  if (!has_inner_sums || loop->sums_middle || loop->rows_in_lanes || loop->tile || nelems <= FEW_ELEMENTS) return;
+  if (!has_inner_sums || loop->sums_middle || loop->rows_in_lanes || loop->tile || nelems <= f->k->costs->fetch_nelems)
+    return;
   if (loop->is_depthwise) return; // steps for later taps find the first tap's data in the caches
   int64_t nbytes;
   const int ntensors = count_tensors(f, loop, &nbytes);

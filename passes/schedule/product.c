@@ -4,7 +4,7 @@
 #include "passes/schedule/sum_order_internal.h"
 
 // The number of elements accessed with stride 1 along the axis; stored elements count `stored` times.
-static int64_t dense_nelems(const Kernel *k, int axis, int stored) {
+static int64_t dense_nelems(const Kernel *k, int axis, int64_t stored) {
   int64_t nelems = 0;
   for (AccessId i = 0; i < k->naccesses; i++)
     if (k->accesses[i].stride[axis] == 1)
@@ -17,11 +17,10 @@ static int64_t dense_nelems(const Kernel *k, int axis, int stored) {
 // `own`, which takes longer than storing results one by one, as vectors along another axis may have to. 2: the axis
 // suits.
 static int rank_vector_axis(const Kernel *k, AxisSet own, AxisSet summed, int axis) {
-  enum { MANY_COLUMNS = 4 * LANES, LONG_SUM = 8 * LANES };
   const int64_t extent = k->axes[axis].extent;
   if (extent < LANES) return 0;
-  const bool is_read_again = extent < MANY_COLUMNS && axes_nelems(k, own & ~(1U << axis)) > 1;
-  return is_read_again && axes_nelems(k, summed) >= LONG_SUM ? 1 : 2;
+  const bool is_read_again = extent < k->costs->vector_axis_columns && axes_nelems(k, own & ~(1U << axis)) > 1;
+  return is_read_again && axes_nelems(k, summed) >= k->costs->vector_axis_sum ? 1 : 2;
 }
 
 // The axes that step, together with other axes, along an axis of some tensor.
@@ -51,16 +50,17 @@ static bool is_window(const Kernel *k, ExprId id) {
   return a->nbounds || (a->value && axes_nelems(k, e->axes) > shape_nelems(&a->value->shape));
 }
 
-// The number of elements that are dense along the axis. If the factor is at least TIMES as large as the results and
-// must be transposed, its elements are subtracted. Results that are not dense along the axis are stored one by one;
-// beside a short sum, storing an element takes as long as loading STORED elements of a factor.
+// The number of elements that are dense along the axis. If the factor is transposed_times as large as the results
+// and must be transposed, its elements are subtracted. Results that are not dense along the axis are stored one by
+// one; beside a short sum, storing an element takes as long as loading stored_loads elements of a factor.
 static int64_t count_suited(const Kernel *k, ExprId sum, ExprId factor, int axis) {
-  enum { TIMES = 8, STORED = 4, SHORT_SUM = 256 };
+  const Costs *c = k->costs;
   const Expr *e = &k->exprs[factor];
   const int64_t nelems = axes_nelems(k, e->axes), nresults = axes_nelems(k, k->exprs[sum].axes);
-  const bool is_transposed = nelems >= TIMES * nresults && !is_dense_along(k, factor, axis) && !window_axes(k);
-  const bool is_short = axes_nelems(k, k->exprs[sum].reduced) <= SHORT_SUM;
-  return dense_nelems(k, axis, is_short ? STORED : 1) - (is_transposed ? nelems : 0);
+  const bool is_transposed =
+      nelems >= c->transposed_times * nresults && !is_dense_along(k, factor, axis) && !window_axes(k);
+  const bool is_short = axes_nelems(k, k->exprs[sum].reduced) <= c->stored_sum;
+  return dense_nelems(k, axis, is_short ? c->stored_loads : 1) - (is_transposed ? nelems : 0);
 }
 
 // The vector axis: among the candidates, which only one factor varies over, the axis of the highest rank, then of most
@@ -82,13 +82,11 @@ static int choose_vector_axis(const Kernel *k, ExprId sum, const AxisSet own[2],
 static int dense_row_axis(const Kernel *k, const Product *p);
 
 // Whether a long sum's products can read a factor from its tensor: a block's part of the factor stays in the L2 cache.
-// MOST_PITCH: elements; rows that are further apart use few sets of the L2 cache.
 static bool is_near(const Kernel *k, const Product *p, ExprId factor) {
-  enum { MOST_PITCH = 512 };
   const Expr *e = &k->exprs[factor];
   if (e->op != EXPR_LOAD || e->args[0] || is_window(k, factor)) return false;
   const Access *a = &k->accesses[e->access];
-  return (a->type == TYPE_F32 || a->type == TYPE_F64) && a->stride[summed_axis(k, p)] <= MOST_PITCH;
+  return (a->type == TYPE_F32 || a->type == TYPE_F64) && a->stride[summed_axis(k, p)] <= k->costs->long_sum_pitch;
 }
 
 bool schedule_reads_in_place(const Kernel *k, const Product *p) {
@@ -97,10 +95,7 @@ bool schedule_reads_in_place(const Kernel *k, const Product *p) {
 }
 
 bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
-  // LONG_PITCH: elements; vectors that are further apart are on different pages. Nearer vectors use few sets of the L1
-  // cache, which costs more than a copy that serves VERY_MANY_ROWS. Up to that many rows, the vectors of a SHORT_SUM
-  // stay in the L1 cache and are not copied, unless their pitch is a multiple of ALIAS.
-  enum { MANY_ROWS = 48, VERY_MANY_ROWS = 256, LONG_PITCH = 256, SHORT_SUM = 256, ALIAS = 256 };
+  const Costs *c = k->costs;
   const Expr *e = &k->exprs[p->vector];
   if (k->axes[p->vector_axis].monomial || (axes_monomial(k, e->axes) & axes_monomial(k, k->exprs[p->sum].reduced)))
     return false;
@@ -109,11 +104,12 @@ bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   const Access *a = &k->accesses[e->access];
   const int64_t rows = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes), pitch = a->stride[summed_axis(k, p)];
   if (a->stride[p->vector_axis] != 1) return true;
-  if (rows >= MANY_ROWS && a->type != TYPE_F32 && a->type != TYPE_F64) return true;
-  const bool is_short = axes_nelems(k, k->exprs[p->sum].reduced) <= SHORT_SUM && pitch > LONG_PITCH && pitch % ALIAS;
-  if (is_short && rows <= VERY_MANY_ROWS && !p->is_long) return false;
-  if (pitch > LONG_PITCH && (p->is_long || rows >= MANY_ROWS)) return true;
-  return pitch > LANES && (p->is_padded || rows >= VERY_MANY_ROWS);
+  if (rows >= c->copy_rows && a->type != TYPE_F32 && a->type != TYPE_F64) return true;
+  const bool is_short =
+      axes_nelems(k, k->exprs[p->sum].reduced) <= c->copy_sum && pitch > c->copy_pitch && pitch % c->copy_alias;
+  if (is_short && rows <= c->copy_many_rows && !p->is_long) return false;
+  if (pitch > c->copy_pitch && (p->is_long || rows >= c->copy_rows)) return true;
+  return pitch > LANES && (p->is_padded || rows >= c->copy_many_rows);
 }
 
 // The axis of rows along which the factor of rows is dense in memory; -1: none.
@@ -129,17 +125,16 @@ static int dense_row_axis(const Kernel *k, const Product *p) {
 }
 
 bool schedule_keeps_rows(const Kernel *k, const Product *p) {
-  enum { MANY_COLUMNS = 2 * LANES, VERY_MANY_COLUMNS = 256, LONG_PITCH = 256 }; // LONG_PITCH: elements
   const Expr *e = &k->exprs[p->row];
   const int64_t columns = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes);
-  if (columns < MANY_COLUMNS) return false;
+  if (columns < k->costs->copy_columns) return false;
   if (is_window(k, p->row) || (p->is_long && !p->is_padded && schedule_reads_in_place(k, p))) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
   const Access *a = &k->accesses[e->access];
   const int64_t pitch = a->stride[summed_axis(k, p)];
   if (a->type != TYPE_F32 && a->type != TYPE_F64) return true;
-  if (pitch > LANES && (p->is_padded || columns >= VERY_MANY_COLUMNS)) return true;
-  return pitch > 1 && (pitch > LONG_PITCH || dense_row_axis(k, p) < 0);
+  if (pitch > LANES && (p->is_padded || columns >= k->costs->copy_many_columns)) return true;
+  return pitch > 1 && (pitch > k->costs->copy_pitch || dense_row_axis(k, p) < 0);
 }
 
 // Whether all other reductions reduce the same axes of the sum's results. *rows: these axes; 0: no other reductions.
@@ -193,37 +188,36 @@ static bool split_vectors(Scheduling *s) {
   return take_axes(s);
 }
 
-// The better of two lengths of a block of columns (0: none). A length must waste at most 1 / MOST_WASTE of its vectors'
-// lanes. The longest that makes at least BLOCKS blocks is the best; if none does, the shortest.
-static int64_t better_block(int64_t extent, int64_t best, int64_t block) {
-  enum { BLOCKS = 16, LEAST = 7 * LANES, MOST_WASTE = 16 };
-  const int64_t missing = (LANES - block % LANES) % LANES, longest = extent / BLOCKS;
-  if (block < LEAST || block > extent / 2 || missing * MOST_WASTE > block) return best;
+// The better of two lengths of a block of columns (0: none). A length must waste at most 1 / column_waste of its
+// vectors' lanes. The longest that makes at least column_blocks blocks is the best; if none does, the shortest.
+static int64_t better_block(const Costs *c, int64_t extent, int64_t best, int64_t block) {
+  const int64_t missing = (LANES - block % LANES) % LANES, longest = extent / c->column_blocks;
+  if (block < c->column_block || block > extent / 2 || missing * c->column_waste > block) return best;
   if (!best) return block;
   if (block <= longest) return best > longest || best < block ? block : best;
   return best < block ? best : block;
 }
 
-// The length of a block of columns: a divisor of the extent; 0: none suits. Beyond MOST * MOST columns, some divisors
-// are not tried.
-static int64_t choose_column_block(int64_t extent) {
-  enum { MOST = 1 << 12 };
+// The length of a block of columns: a divisor of the extent; 0: none suits. Beyond MOST_DIVISORS * MOST_DIVISORS
+// columns, some divisors are not tried.
+static int64_t choose_column_block(const Costs *c, int64_t extent) {
   int64_t best = 0;
-  for (int64_t divisor = 1; divisor <= MOST && divisor <= extent / divisor; divisor++)
-    if (extent % divisor == 0) best = better_block(extent, better_block(extent, best, divisor), extent / divisor);
+  for (int64_t divisor = 1; divisor <= MOST_DIVISORS && divisor <= extent / divisor; divisor++)
+    if (extent % divisor == 0) best = better_block(c, extent, better_block(c, extent, best, divisor), extent / divisor);
   return best;
 }
 
 // Splits the vector axis if there are few rows, so that threads divide the columns among them. With blocks of rows,
 // each thread would read the whole factor of vectors.
 static bool split_columns(Scheduling *s) {
-  enum { FEW_ROWS = 48, FEW_FREE = 8, MUCH_WORK = 1 << 18 }; // multiplications
   Kernel *k = s->k;
+  const Costs *c = k->costs;
   Product *p = &s->product;
   const AxisSet all = all_axes(k), rows = s->outer & ~s->free_axes;
-  if (axes_monomial(k, all) || axes_nelems(k, rows) > FEW_ROWS || axes_nelems(k, s->free_axes) >= FEW_FREE) return true;
-  if (axes_nelems(k, all) < MUCH_WORK || p->is_long || window_axes(k) >> p->vector_axis & 1) return true;
-  const int64_t block = choose_column_block(k->axes[p->vector_axis].extent);
+  if (axes_monomial(k, all) || axes_nelems(k, rows) > c->column_rows || axes_nelems(k, s->free_axes) >= c->column_free)
+    return true;
+  if (axes_nelems(k, all) < c->column_work || p->is_long || window_axes(k) >> p->vector_axis & 1) return true;
+  const int64_t block = choose_column_block(c, k->axes[p->vector_axis].extent);
   if (!block || !kernel_can_split_axis(k, p->vector_axis)) return true;
   if (!kernel_split_axis(k, p->vector_axis, block)) return false;
   p->vector_axis++;
@@ -257,12 +251,12 @@ static bool has_results_of(const Kernel *k, ExprId sum, AxisSet rows) {
   return axes_nelems(k, reduced) > 0;
 }
 
-// The axes along which vectors may lie. Axes of windows, if long and the factor is dense along them, only if all other
-// axes are shorter than MANY_COLUMNS: along these, a scalar of a row would serve few products, and results that are far
-// apart take as long to store as to sum. Other axes of a factor with windows, such as the batch, count only if the
-// factor is dense along them.
+// The axes along which vectors may lie. Axes of windows, if long and the factor is dense along them, only if all
+// other axes are shorter than window_columns: along these, a scalar of a row would serve few products, and results
+// that are far apart take as long to store as to sum. Other axes of a factor with windows, such as the batch, count
+// only if the factor is dense along them.
 static AxisSet find_candidates(const Kernel *k, const Expr *product, const AxisSet own[2]) {
-  enum { MANY_COLUMNS = 2 * LANES };
+  const int64_t many = k->costs->window_columns;
   const AxisSet all = own[0] | own[1], windows = window_axes(k) & all;
   int64_t longest = 0; // of the axes without windows
   AxisSet dense = 0;
@@ -274,13 +268,12 @@ static AxisSet find_candidates(const Kernel *k, const Expr *product, const AxisS
       longest = k->axes[axis].extent;
   }
   for (AxisSet rest = dense; rest; rest &= rest - 1)
-    if (k->axes[__builtin_ctz(rest)].extent < (longest < LANES ? LANES : MANY_COLUMNS)) dense &= ~(rest & -rest);
-  if (dense && longest < MANY_COLUMNS) return dense;
+    if (k->axes[__builtin_ctz(rest)].extent < (longest < LANES ? LANES : many)) dense &= ~(rest & -rest);
+  if (dense && longest < many) return dense;
   return all & ~windows ? all & ~windows : all;
 }
 
 Product schedule_find_product(const Kernel *k) {
-  enum { FEW_COLUMNS = 4, FEW_ROWS = 8 };
   const Product none = {0};
   Product p = {0};
   p.sum = find_sum(k, &p.rows);
@@ -296,6 +289,6 @@ Product schedule_find_product(const Kernel *k) {
   if (p.rows & k->exprs[p.vector].axes) return none; // all rows of a block must use the same vectors
   // With few rows, products along the vector axis gain less than a factor that is not dense along this axis costs.
   const int64_t rows = axes_nelems(k, others & ~k->exprs[p.vector].axes);
-  if (k->axes[p.vector_axis].extent < FEW_COLUMNS) return none;
-  return rows >= FEW_ROWS || is_dense_along(k, p.vector, p.vector_axis) ? p : none;
+  if (k->axes[p.vector_axis].extent < k->costs->product_columns) return none;
+  return rows >= k->costs->product_rows || is_dense_along(k, p.vector, p.vector_axis) ? p : none;
 }

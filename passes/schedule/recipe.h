@@ -5,6 +5,7 @@
 #include "ir/kernel/needed.h"
 #include "ir/kernel/nest.h"
 #include "ir/loops/loops.h"
+#include "passes/costs/costs.h"
 #include "passes/schedule/tree.h"
 
 // Where an expression is computed; the innermost axis that it varies over decides. A row is an outer iteration.

@@ -2,6 +2,7 @@
 // later sweep enough loads, the first sweep stores the mask, and the later sweeps load it.
 #include "passes/schedule/save_masks.h"
 
+#include "passes/costs/costs.h"
 #include "passes/schedule/traffic.h"
 
 #include <string.h>
@@ -44,7 +45,6 @@ static int64_t spared_nbytes(Saving *s, const LoopSweep *p, ExprId mask, AxisSet
 // Whether the spared tensors are too large for the cache in which a later sweep would find them: L2 if the sweep is in
 // another loop, L1 if it is in the same loop, over the same row.
 static bool is_worth_it(Saving *s, const LoopSweep *first, const LoopSweep *p, ExprId mask) {
-  enum { NARROW = 4 * LANES }; // the fewest elements of a row that are worth a mask
   const Kernel *k = s->k;
   int axis = loop_vector_axis(p->loop);
   if (axis < 0 || axis != loop_vector_axis(first->loop) || first->loop->rows_in_lanes || p->loop->rows_in_lanes)
@@ -55,7 +55,7 @@ static bool is_worth_it(Saving *s, const LoopSweep *first, const LoopSweep *p, E
   if (k->axes[axis].monomial && kernel_factor(k, k->axes[axis].extent, k->axes[axis].monomial) % LANES) return false;
   if (s->overrides->key[SCHEDULE_MASKS].is_set)
     return s->overrides->key[SCHEDULE_MASKS].value && spared_nbytes(s, p, mask, ~0U);
-  if (k->axes[axis].extent < NARROW) return false;
+  if (k->axes[axis].extent < k->costs->mask_row) return false;
   if (p->loop != first->loop) return spared_nbytes(s, p, mask, ~0U) > s->target->l2_nbytes;
   return spared_nbytes(s, p, mask, loop_inner_axes(p->loop)) > s->target->l1_nbytes;
 }
@@ -77,11 +77,10 @@ static void find_masks(Saving *s) {
 // Whether the mask can be in a local array of the step, which stays in the caches: no other loop needs the mask, and
 // the mask of an outer iteration is small.
 static bool is_steps_own(const Saving *s, ExprId mask, int64_t nbytes, Monomial monomial) {
-  enum { MOST_NBYTES = 1 << 14 };
   const Loop *loop = s->sweeps[s->first[mask]].loop;
   bool is_elsewhere = false;
   for (size_t i = 0; i < s->nsweeps; i++) is_elsewhere |= s->sweeps[i].is_seen[mask] && s->sweeps[i].loop != loop;
-  return !is_elsewhere && loop->rows == 1 && !monomial && nbytes <= MOST_NBYTES;
+  return !is_elsewhere && loop->rows == 1 && !monomial && nbytes <= s->k->costs->mask_nbytes;
 }
 
 // Adds the temporary and the store of a mask: rows of bits, padded to whole vectors, with the loop's axes in the loop's

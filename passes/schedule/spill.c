@@ -2,6 +2,7 @@
 // sweeps load it.
 #include "passes/schedule/spill.h"
 
+#include "passes/costs/costs.h"
 #include "passes/schedule/traffic.h"
 
 typedef struct Reuse {
@@ -69,11 +70,10 @@ static void reuse_in_sweep(Reuse *r, int sweep) {
 }
 
 static bool reuse_in_loop(Kernel *k, Loop *loop) {
-  enum { MOST_NBYTES = 1 << 15 }; // of a step's spilled vectors: the L1 cache of target_of_any_machine
   if (loop->nsweeps < 2 || loop->ninner != 1 || !loop->nouter || k->is_f64) return true;
   if (axes_monomial(k, loop_inner_axes(loop))) return true;
   const int64_t width = loop_row_nelems(k, loop), rows = loop->rows_in_lanes ? LANES : loop->rows;
-  if (width * rows * (int64_t)sizeof(float) > MOST_NBYTES) return true;
+  if (width * rows * (int64_t)sizeof(float) > k->costs->spill_nbytes) return true;
   Reuse r = {.k = k, .loop = loop, .first = ARENA_ARRAY(k->arena, int, k->nexprs)};
   r.is_seen = ARENA_ARRAY(k->arena, bool, k->nexprs);
   r.is_costly = ARENA_ARRAY(k->arena, bool, k->nexprs);

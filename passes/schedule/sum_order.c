@@ -5,6 +5,7 @@
 
 Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *overrides) {
   static const ScheduleOverrides none;
+  k->costs = costs_or_usual(k->costs);
   Scheduling s = {.k = k,
                   .schedule = schedule_new(k),
                   .overrides = overrides ? overrides : &none,

@@ -3,6 +3,7 @@
 #ifndef NGRAD_PASSES_SCHEDULE_SUM_ORDER_INTERNAL_H
 #define NGRAD_PASSES_SCHEDULE_SUM_ORDER_INTERNAL_H
 
+#include "passes/costs/costs.h"
 #include "passes/schedule/sum_order.h"
 
 typedef struct Time { // when an expression can be computed

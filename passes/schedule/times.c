@@ -34,12 +34,12 @@ static bool find_lateness(Scheduling *s, ExprId id, Time t) {
 // Whether an operand of sums over middle axes is a small table, worth computing once in a side loop: Interpolate's
 // weights along an axis.
 static bool is_table(const Scheduling *s, ExprId id) {
-  enum { MOST_NELEMS = 1 << 13, LEAST_USES = 64 }; // 32 kB of f32, in the L1 cache; uses of each element
   const Kernel *k = s->k;
   const AxisSet axes = k->exprs[id].axes;
   const int64_t nelems = axes_nelems(k, axes);
   return s->sums_middle && !s->is_scatter && (axes & schedule_middle_axes(s)) && !(axes >> s->vector_axis & 1) &&
-         nelems <= MOST_NELEMS && !axes_monomial(k, axes) && nelems * LEAST_USES <= axes_nelems(k, all_axes(k));
+         nelems <= k->costs->table_nelems && !axes_monomial(k, axes) &&
+         nelems * k->costs->table_uses <= axes_nelems(k, all_axes(k));
 }
 
 // Marks a result of a product's loop that a later phase needs; for a mask, marks the results that the mask is computed

@@ -10,7 +10,6 @@
 #include <string.h>
 
 static void find_forms(Recipe *r) {
-  enum { MOST_INLINE = 8 }; // the most long functions inlined in a loop: with 120 inlined calls of tanh, gcc takes 10 s
   int nlong = 0;
   memset(r->is_needed, 0, r->k->nexprs * sizeof *r->is_needed);
   for (size_t i = 0; i < r->loop->nroots; i++) need_expr(r, root_operand(r, &r->loop->roots[i]));
@@ -18,7 +17,7 @@ static void find_forms(Recipe *r) {
     r->t->is_made[id] = r->is_needed[id] || is_row_sum(r, id);
     nlong += r->t->is_made[id] && expr_is_long(r->k->exprs[id].op);
   }
-  r->t->calls_long = nlong > MOST_INLINE;
+  r->t->calls_long = nlong > r->k->costs->inline_functions;
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     const Level level = expr_level(r, id);
     r->t->form[id] = r->k->exprs[id].op == EXPR_CONSTANT ? FORM_NUMBER

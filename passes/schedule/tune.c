@@ -1,6 +1,8 @@
 // Chooses, for a target, everything that does not affect bits: rows per step, serial or parallel, separate sweeps for
 // stores, peeling, streamed stores, the direction of the last sweep.
 #include "passes/schedule/tune.h"
+
+#include "passes/costs/costs.h"
 #include "passes/schedule/prefetch_distance.h"
 #include "passes/schedule/save_masks.h"
 #include "passes/schedule/spill.h"
@@ -60,20 +62,19 @@ static bool are_neighbours(const Tuning *t, const Loop *loop) {
 // The time of the slowest thread for its rows, `together` rows in a step, in units of a row's work if the data is in
 // the cache. The remaining rows are computed one by one.
 static int64_t neighbours_cost(const Tuning *t, int64_t together) {
-  enum { MISSES = 8 }; // the cost of a step's cache misses
+  const int64_t misses = t->k->costs->neighbour_misses;
   const int64_t nrows = axes_nelems(t->k, t->outer), threads = t->target->threads;
-  const int64_t nblocks = nrows / together, rest = nrows % together * (MISSES + 1), block = MISSES + together;
+  const int64_t nblocks = nrows / together, rest = nrows % together * (misses + 1), block = misses + together;
   const int64_t most = (nblocks + threads - 1) / threads * block, least = nblocks / threads * block;
   return most > least + rest ? most : least + rest;
 }
 
-// The rows per step of least cost, whose adjacent runs are at most 2 kB: measured on batch norm's gradient, 1 kB takes
-// a third longer, and 4 kB gains no more.
+// The rows per step of least cost whose adjacent runs are short enough.
 static int choose_neighbours(const Tuning *t, const Loop *loop) {
-  enum { NBYTES = 2 << 10, MOST = 32 }; // MOST: the limit of SCHEDULE_ROWS
+  const int64_t most = schedule_keys[SCHEDULE_ROWS].most, nbytes = t->k->costs->neighbour_run;
   const int64_t run = t->k->axes[loop_vector_axis(loop)].extent * (int64_t)sizeof(float);
   int best = 1;
-  for (int rows = 2; rows <= MOST && rows * run <= NBYTES && rows <= axes_nelems(t->k, t->outer); rows++)
+  for (int rows = 2; rows <= most && rows * run <= nbytes && rows <= axes_nelems(t->k, t->outer); rows++)
     if (neighbours_cost(t, rows) < neighbours_cost(t, best)) best = rows;
   return best;
 }
@@ -81,30 +82,29 @@ static int choose_neighbours(const Tuning *t, const Loop *loop) {
 // Whether the loop does little but add rows to an array of partial sums, so that loading and storing the array takes
 // most of the time.
 static bool only_adds_rows(const Tuning *t, const Loop *loop) {
-  enum { FEW_LOADS = 2 };
   int nloads = 0;
   if (loop->ninner != 1 || !has_partial_array(t, loop) || loop_has_roots(loop, ROOT_STORE) ||
       loop_has_roots(loop, ROOT_REDUCE_INNER))
     return false;
   for (AccessId i = 0; i < t->k->naccesses; i++)
     nloads += t->k->accesses[i].value && !kernel_stores(t->k, i) && access_axes(t->k, &t->k->accesses[i]) & t->outer;
-  return nloads <= FEW_LOADS;
+  return nloads <= t->k->costs->adding_loads;
 }
 
 // A step with several rows loads vectors that are the same for all rows only once, and loads and stores partial sums
 // once.
 static int choose_rows(const Tuning *t, const Loop *loop) {
-  enum { PAGE = 1 << 10, MANY = 8 }; // PAGE: elements of f32
   if (!loop->may_share_rows) return 1;
   const bool has_sums = loop_has_roots(loop, ROOT_REDUCE_INNER), has_partials = has_partial_array(t, loop);
   int most = t->target->vector_registers < 16 ? 2 : 4, narrow = count_narrow_stores(t);
   if (loop->ninner == 1 && narrow) most = narrow > 1 ? 1 : 2;
-  if (only_adds_rows(t, loop)) most = MANY;
+  if (only_adds_rows(t, loop)) most = (int)t->k->costs->adding_rows;
   // Data that later sweeps load again must fit in the L1 cache, unless fewer loads and stores of partial sums gain
   // more.
   while (has_sums && !has_partials && most > 1 && most * row_nbytes(t) > t->target->l1_nbytes) most /= 2;
   const bool are_shared =
-      has_sums || has_partials || axes_nelems(t->k, t->inner) >= PAGE; // else several rows gain nothing
+      has_sums || has_partials ||
+      axes_nelems(t->k, t->inner) >= t->k->costs->rows_inner_nelems; // else several rows gain nothing
   if (are_neighbours(t, loop)) most = choose_neighbours(t, loop);
   return (int)schedule_number(t->overrides, SCHEDULE_ROWS, are_shared ? most : 1);
 }
@@ -124,10 +124,9 @@ static bool is_worth_streaming(const Tuning *t, const Access *a) {
 
 // Whether some row of the access begins inside of a cache line although the tensor begins at a cache line.
 static bool has_rows_within_lines(const Tuning *t, const Loop *loop, const Access *a) {
-  enum { LINE = 64 };
   for (int axis = 0; axis < t->k->naxes; axis++)
     if (axis != loop->dense_axis &&
-        kernel_factor(t->k, a->stride[axis], a->stride_monomial[axis]) * (int64_t)type_nbytes(a->type) % LINE)
+        kernel_factor(t->k, a->stride[axis], a->stride_monomial[axis]) * (int64_t)type_nbytes(a->type) % LINE_NBYTES)
       return true;
   return false;
 }
@@ -154,13 +153,13 @@ static void split_stores(const Tuning *t, Loop *loop) {
 // Whether to peel the rows of the last sweep: long rows, some of which begin inside of cache lines. The sweep must have
 // a single store, and no sums, as peeling would change their order of additions.
 static bool should_peel(const Tuning *t, const Loop *loop) {
-  enum { LONG_RUN = 1 << 8 }; // the fewest elements of a row that are worth peeling
   const Kernel *k = t->k;
   const Root *store = NULL;
   if (loop->rows_in_lanes || loop->tile || k->is_f64) return false;
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].kind == ROOT_STORE && loop->roots[i].sweep == loop->nsweeps - 1) store = &loop->roots[i];
-  if (!store || k->axes[loop->dense_axis].extent < LONG_RUN || k->axes[loop->dense_axis].monomial) return false;
+  if (!store || k->axes[loop->dense_axis].extent < k->costs->peel_row || k->axes[loop->dense_axis].monomial)
+    return false;
   for (size_t i = 0; i < loop->nroots; i++)
     if (&loop->roots[i] != store && loop->roots[i].sweep == store->sweep) return false;
   const Access *a = &k->accesses[store->access];
@@ -214,28 +213,26 @@ static void keep_bytes_whole(const Kernel *k, Loop *loop) {
 }
 
 static void place_temporaries(Schedule *s) {
-  enum { LINE = 64 };
   size_t offset = 0;
   for (size_t i = 0; i < s->ntemporaries; i++) {
     s->temporaries[i].offset = offset;
     if (s->temporaries[i].is_own) continue;
     size_t nbytes = (size_t)s->temporaries[i].nelems * type_nbytes(s->temporaries[i].type);
-    offset += (nbytes + LINE - 1) / LINE * LINE;
+    offset += (nbytes + LINE_NBYTES - 1) / LINE_NBYTES * LINE_NBYTES;
   }
 }
 
 // Products. The registers hold a step's accumulators, one for each of `rows` rows and `vectors` vectors, the vectors
 // that all rows use, and one row's scalar.
 
-// The time of a step: its rows, at least FEW as fewer do not fill the pipelines, and loading the vectors.
-static int64_t step_cost(int64_t rows) {
-  enum { FEW = 4, VECTORS = 1 };
-  return (rows > FEW ? rows : FEW) + VECTORS;
+// The time of a step: its rows, as fewer than tile_least_rows do not fill the pipelines, and loading the vectors.
+static int64_t step_cost(const Costs *c, int64_t rows) {
+  return (rows > c->tile_least_rows ? rows : c->tile_least_rows) + c->tile_loads;
 }
 
 // The time for all rows of an index on the free axes: `together` rows in a step, and the remaining rows in another.
-static int64_t product_cost(int64_t nrows, int64_t together) {
-  return nrows / together * step_cost(together) + (nrows % together ? step_cost(nrows % together) : 0);
+static int64_t product_cost(const Costs *c, int64_t nrows, int64_t together) {
+  return nrows / together * step_cost(c, together) + (nrows % together ? step_cost(c, nrows % together) : 0);
 }
 
 // Whether the product's loop itself loads the access, rather than a loop that copies the tensor.
@@ -252,46 +249,45 @@ static bool is_loaded(const Tuning *t, const Loop *loop, AccessId access) {
   return is_any;
 }
 
-// Whether rows of a factor that is read from its tensor are multiples of ALIAS bytes apart: then the elements that a
-// step reads at the same time are in a single set of the L1 cache.
+// Whether rows of a factor that is read from its tensor are multiples of a page apart: then the elements that a step
+// reads at the same time are in a single set of the L1 cache.
 static bool has_aliased_rows(const Tuning *t, const Loop *loop) {
-  enum { ALIAS = 4 << 10 };
   const int middle = loop->axes[loop->nouter + loop->ninner - 2];
   bool is_any = false;
   for (AccessId i = 0; loop->nouter && i < t->k->naccesses; i++) {
     const Access *a = &t->k->accesses[i];
     const int64_t pitch = a->stride[loop->axes[loop->nouter - 1]];
-    is_any |=
-        is_loaded(t, loop, i) && pitch && pitch * (int64_t)type_nbytes(a->type) % ALIAS == 0 && a->stride[middle] == 1;
+    is_any |= is_loaded(t, loop, i) && pitch && pitch * (int64_t)type_nbytes(a->type) % PAGE_NBYTES == 0 &&
+              a->stride[middle] == 1;
   }
   return is_any;
 }
 
 static int choose_product_rows(const Tuning *t, const Loop *loop, int most) {
-  enum { MOST_ALIASED = 8 }; // ways of a set
+  const Costs *c = t->k->costs;
   const bool has_block = loop_has_roots(loop, ROOT_REDUCE_OUTER);
   const int64_t nrows = has_block ? loop->block : axes_nelems(t->k, loop_cut_axes(loop));
-  if (has_aliased_rows(t, loop) && most > MOST_ALIASED) most = MOST_ALIASED;
+  if (has_aliased_rows(t, loop) && most > c->tile_aliased_rows) most = (int)c->tile_aliased_rows;
   if (axes_monomial(t->k, loop_cut_axes(loop)) && !has_block) return most;
   if (nrows < most) most = nrows > 1 ? (int)nrows : 1;
   int best = most;
   for (int rows = most; rows >= 1; rows--)
-    if (product_cost(nrows, rows) < product_cost(nrows, best)) best = rows;
+    if (product_cost(c, nrows, rows) < product_cost(c, nrows, best)) best = rows;
   return best;
 }
 
 // Rows in a block: few enough that their factors stay in the L2 cache for all columns, and that each thread has several
-// blocks; but MANY_ROWS if a block would have fewer, as reading all vectors again for each block would take longer than
-// reading the rows' factors from beyond the L2 cache.
+// blocks; but product_block_rows if a block would have fewer, as reading all vectors again for each block would take
+// longer than reading the rows' factors from beyond the L2 cache.
 static int64_t product_block(const Tuning *t, const Loop *loop) {
-  enum { BLOCKS = 4, MANY_ROWS = 288 }; // BLOCKS: for each thread
   const Kernel *k = t->k;
   const AxisSet middle = t->inner & ~(1U << loop_vector_axis(loop));
   const int64_t nbytes = axes_nelems(k, middle) * (int64_t)(k->is_f64 ? sizeof(double) : sizeof(float));
   const int64_t nrows = axes_nelems(k, loop_cut_axes(loop)), threads = t->target->threads;
   int64_t block = t->target->l2_nbytes / 2 / (nbytes > 0 ? nbytes : 1);
-  if (block < MANY_ROWS) block = MANY_ROWS;
-  const int64_t nfree = axes_nelems(k, t->outer & ~loop_cut_axes(loop)), least = BLOCKS * threads;
+  if (block < k->costs->product_block_rows) block = k->costs->product_block_rows;
+  const int64_t nfree = axes_nelems(k, t->outer & ~loop_cut_axes(loop)),
+                least = k->costs->product_thread_blocks * threads;
   // Rounded up to whole steps, so that there are not one or two blocks more than threads can divide evenly.
   const int64_t even = (nrows * nfree + least - 1) / least;
   if (nfree * ((nrows + block - 1) / block) < least && even < block)
@@ -309,24 +305,22 @@ static bool has_bounded_rows(const Tuning *t, const Loop *loop) {
 
 // Few rows leave registers for more vectors, which read longer pieces of memory.
 static int choose_product_vectors(const Tuning *t, const Loop *loop, int registers) {
-  enum { MANY_REGISTERS = 16, MOST = 4 };
   const int64_t nrows = axes_nelems(t->k, loop_cut_axes(loop));
-  int vectors = registers >= MANY_REGISTERS ? 2 : 1;
+  int vectors = registers >= t->k->costs->tile_two_vectors ? 2 : 1;
   if (axes_monomial(t->k, loop_cut_axes(loop))) return vectors;
-  while (vectors < MOST && nrows * (vectors + 1) + vectors + 2 <= registers) vectors++;
+  while (vectors < t->k->costs->tile_vectors && nrows * (vectors + 1) + vectors + 2 <= registers) vectors++;
   return vectors;
 }
 
 // Columns of a step. For short sums, several groups of vectors, so that a row's results are long runs of memory, but so
 // few that the factor of these columns stays in the L2 cache from one step to the next.
 static int64_t choose_columns(const Tuning *t, const Loop *loop) {
-  enum { SHARE = 8 }; // 1 / SHARE of the L2 cache; 1/16 to 1/32 was measured to be as fast
   const Kernel *k = t->k;
   const int axis = loop_vector_axis(loop);
   const int64_t group = (int64_t)loop->vectors * LANES, length = axes_nelems(k, t->inner & ~(1U << axis));
   const int64_t nbytes = group * length * (int64_t)(k->is_f64 ? sizeof(double) : sizeof(float));
   if (axes_monomial(k, t->inner) || !nbytes) return group;
-  int64_t groups = t->target->l2_nbytes / SHARE / nbytes;
+  int64_t groups = t->target->l2_nbytes / k->costs->product_columns_share / nbytes;
   if (groups > k->axes[axis].extent / group) groups = k->axes[axis].extent / group;
   return groups > 1 ? groups * group : group;
 }
@@ -334,20 +328,19 @@ static int64_t choose_columns(const Tuning *t, const Loop *loop) {
 // Whether the access loads vectors of a factor that is larger than the L2 cache, at distances of at least a page:
 // processors prefetch only within a page. (At distances of 4000 bytes, prefetching was measured to be slower.)
 static bool loads_from_pages(const Tuning *t, const Loop *loop, AccessId id) {
-  enum { PAGE = 4 << 10 };
   const Access *a = &t->k->accesses[id];
   const int64_t nbytes = (int64_t)type_nbytes(a->type);
   const int middle = loop->axes[loop->nouter + loop->ninner - 2];
-  return a->value && !a->nbounds && a->stride[loop_vector_axis(loop)] == 1 && a->stride[middle] * nbytes >= PAGE &&
-         is_loaded(t, loop, id) && access_nelems_along(t->k, a, ~0U) * nbytes > t->target->l2_nbytes;
+  return a->value && !a->nbounds && a->stride[loop_vector_axis(loop)] == 1 &&
+         a->stride[middle] * nbytes >= PAGE_NBYTES && is_loaded(t, loop, id) &&
+         access_nelems_along(t->k, a, ~0U) * nbytes > t->target->l2_nbytes;
 }
 
 // Whether the access loads vectors of a factor that is larger than the L2 cache and has a part for each index on the
 // free axes: the first step over a part's rows waits for each column. But all steps prefetch the next columns; with
-// more than MOST_STEPS, the prefetches cost more than the wait.
+// more than fetch_steps, the prefetches cost more than the wait.
 static bool loads_parts(const Tuning *t, const Loop *loop, AccessId id) {
-  enum { MOST_STEPS = 20 };
-  if (axes_nelems(t->k, loop_cut_axes(loop)) > (int64_t)MOST_STEPS * loop->rows) return false;
+  if (axes_nelems(t->k, loop_cut_axes(loop)) > t->k->costs->fetch_steps * loop->rows) return false;
   const Access *a = &t->k->accesses[id];
   const int vector_axis = loop_vector_axis(loop), middle = loop->axes[loop->nouter + loop->ninner - 2];
   const int64_t group = (int64_t)loop->vectors * LANES;
@@ -384,12 +377,11 @@ static int choose_windows_ahead(const Tuning *t, const Loop *loop) {
 }
 
 // Whether to prefetch the next step's rows: a factor that is larger than the L2 cache has contiguous rows, so that a
-// step would wait for the beginning of each row. With a sum longer than SHORT_SUM, the wait is a small part of the
-// time.
+// step would wait for the beginning of each row. With a sum longer than fetch_rows_sum, the wait is a small part of
+// the time.
 static bool choose_fetch_of_rows(const Tuning *t, const Loop *loop) {
-  enum { SHORT_SUM = 512 };
   bool is_far = false;
-  if (axes_nelems(t->k, t->inner & ~(1U << loop_vector_axis(loop))) > SHORT_SUM) return false;
+  if (axes_nelems(t->k, t->inner & ~(1U << loop_vector_axis(loop))) > t->k->costs->fetch_rows_sum) return false;
   for (AccessId i = 0; i < t->k->naccesses; i++)
     is_far |= loop_has_contiguous_rows(t->k, loop, i) && is_loaded(t, loop, i) &&
               access_nelems_along(t->k, &t->k->accesses[i], ~0U) * (int64_t)type_nbytes(t->k->accesses[i].type) >
@@ -398,7 +390,6 @@ static bool choose_fetch_of_rows(const Tuning *t, const Loop *loop) {
 }
 
 static void tune_product(Tuning *t, Loop *loop) {
-  enum { LITTLE_WORK = 1 << 18 };
   const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1);
   const int vectors = choose_product_vectors(t, loop, registers), rows = (registers - vectors - 1) / vectors;
   loop->vectors = vectors;
@@ -409,13 +400,13 @@ static void tune_product(Tuning *t, Loop *loop) {
   loop->prefetch = choose_windows_ahead(t, loop);
   loop->fetches_rows = choose_fetch_of_rows(t, loop);
   if (!loop_has_roots(loop, ROOT_REDUCE_OUTER)) loop->block = product_block(t, loop);
-  choose_threads(t, loop, LITTLE_WORK);
+  choose_threads(t, loop, t->k->costs->serial_products);
 }
 
 // The rows of a step are all taps of a window, or of its last axis. A step has as many vectors as there are registers
 // for the sums, beside a vector of the factor that all rows use.
 static void tune_depthwise(const Tuning *t, Loop *loop) {
-  enum { MOST_VECTORS = 4 };
+  const int most = (int)t->k->costs->depthwise_vectors;
   const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1) - 1;
   int64_t rows = 1;
   for (int i = loop->nouter - 1; i >= loop->nfree; i--) {
@@ -427,7 +418,7 @@ static void tune_depthwise(const Tuning *t, Loop *loop) {
   if (rows > 1) loop->rows = (int)(loop->block = rows);
   if (!loop->sums_middle) return;
   const int64_t vectors = (t->k->axes[loop_vector_axis(loop)].extent + LANES - 1) / LANES;
-  loop->vectors = registers / loop->rows < MOST_VECTORS ? registers / loop->rows : MOST_VECTORS;
+  loop->vectors = registers / loop->rows < most ? registers / loop->rows : most;
   if (vectors < loop->vectors) loop->vectors = (int)vectors;
 }
 
@@ -446,19 +437,19 @@ static bool copies_into_panels(const Tuning *t, const Loop *loop) {
 // Panels are far apart, in memory that uses few sets of the caches and many pages. With several rows in a step, more of
 // a panel's cache lines are filled at once.
 static void tune_copy(Tuning *t, Loop *loop) {
-  enum { MOST_ROWS = 16, BLOCKS = 4 }; // BLOCKS: for each thread
+  const Costs *c = t->k->costs;
   t->outer = loop_outer_axes(loop);
   t->inner = loop_inner_axes(loop);
   if (!copies_into_panels(t, loop)) return;
   const int64_t nrows = axes_nelems(t->k, t->outer), threads = t->target->threads;
-  const int64_t least = threads > 1 ? BLOCKS * threads : 1;
-  loop->rows = MOST_ROWS;
+  const int64_t least = threads > 1 ? c->copying_blocks * threads : 1;
+  loop->rows = (int)c->copying_rows;
   while (loop->rows > 1 && nrows < loop->rows * least) loop->rows /= 2;
   loop->block = (loop->block + loop->rows - 1) / loop->rows * loop->rows;
 }
 
 static void tune_loop(Tuning *t, Loop *loop) {
-  enum { COLUMNS_AHEAD = 2 * LANES, LITTLE_WORK = 1 << 15 }; // outer iterations: two steps
+  const Costs *c = t->k->costs;
   t->outer = loop_outer_axes(loop);
   t->inner = loop_inner_axes(loop);
   if (loop->is_product) {
@@ -466,7 +457,7 @@ static void tune_loop(Tuning *t, Loop *loop) {
     return;
   }
   if (loop->is_scatter) {
-    choose_threads(t, loop, LITTLE_WORK);
+    choose_threads(t, loop, c->serial_work);
     return;
   }
   loop->rows = choose_rows(t, loop);
@@ -475,9 +466,9 @@ static void tune_loop(Tuning *t, Loop *loop) {
   if (are_neighbours(t, loop) && loop->rows > 1) loop->block = loop->rows;
   else if (!loop_has_roots(loop, ROOT_REDUCE_OUTER))
     loop->block = (loop->block + loop->rows - 1) / loop->rows * loop->rows;
-  choose_threads(t, loop, LITTLE_WORK);
+  choose_threads(t, loop, c->serial_work);
   if (is_column(loop) && !loop->is_serial)
-    loop->prefetch = (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, COLUMNS_AHEAD);
+    loop->prefetch = (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, c->fetch_columns);
   loop->vectors = loop->sums_middle ? t->target->vector_registers / 2 : 0;
   if (loop->is_depthwise) tune_depthwise(t, loop);
   split_stores(t, loop);

@@ -125,12 +125,12 @@ static Load how_loaded(const Recipe *r, const Expr *e) {
 }
 
 // Whether the rows of a product's step are adjacent in memory, and the lanes of a vector are not. Transposing fewer
-// than LEAST_ROWS takes longer than storing element by element.
+// than transposed_rows takes longer than storing element by element.
 static bool has_near_rows(const Recipe *r, const Address *at) {
-  enum { LEAST_ROWS = LANES / 2 };
   const Access *a = &r->k->accesses[at->access];
-  return r->loop->is_product && r->loop->rows >= LEAST_ROWS && at->base == BASE_POINTER && at->is_row &&
-         a->type == TYPE_F32 && !r->k->is_f64 && !is_dense(r, a) && a->stride[r->loop->axes[r->loop->nouter - 1]] == 1;
+  return r->loop->is_product && r->loop->rows >= r->k->costs->transposed_rows && at->base == BASE_POINTER &&
+         at->is_row && a->type == TYPE_F32 && !r->k->is_f64 && !is_dense(r, a) &&
+         a->stride[r->loop->axes[r->loop->nouter - 1]] == 1;
 }
 
 static Address spilled_address(Recipe *r, ExprId id) {

@@ -278,8 +278,8 @@ static bool needs_copy(const Kernel *k, const Expr *e, int dense_axis) {
 
 // Whether padding and gaps make a copy much larger than all tensors of the kernel.
 static bool is_too_large(const Kernel *k, const Expr *factor, const Windows *w) {
-  enum { FEW = 1 << 20, TIMES = 16 }; // FEW: elements that are never too many; TIMES: of the largest tensor's elements
-  int64_t nelems = axes_nelems(k, factor->axes & ~w->axes), largest = FEW / TIMES;
+  const int64_t times = k->costs->window_copy_times;
+  int64_t nelems = axes_nelems(k, factor->axes & ~w->axes), largest = k->costs->window_copy / times;
   for (AccessId i = 0; i < k->naccesses; i++) {
     const int64_t own = k->accesses[i].value ? shape_nelems(&k->accesses[i].value->shape) : 0;
     if (own > largest) largest = own;
@@ -287,7 +287,7 @@ static bool is_too_large(const Kernel *k, const Expr *factor, const Windows *w) 
   for (size_t i = 0; i < w->count; i++) {
     int64_t least, most;
     find_places(k, &w->bounds[i], &least, &most);
-    if (nelems > TIMES * largest / (most - least + 1)) return true;
+    if (nelems > times * largest / (most - least + 1)) return true;
     nelems *= most - least + 1;
   }
   return false;

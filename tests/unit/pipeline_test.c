@@ -676,7 +676,7 @@ static bool schedules_in(const Graph *g, size_t nbytes) {
   ExprId value_expr[MOST_VALUES] = {0};
   bool is_inside[MOST_VALUES] = {false};
   bool is_prologue[MOST_VALUES] = {false};
-  const LowerScratch scratch = {value_expr, is_inside, is_prologue};
+  const LowerScratch scratch = {value_expr, is_inside, is_prologue, &usual_costs};
   assert_true(g->nvalues < MOST_VALUES && g->nnodes < MOST_VALUES);
   failing_allocator_init(&memory, NEVER_FAIL);
   arena_init(&arena, &memory.allocator);

@@ -185,7 +185,7 @@ static void check_program(const Program *p) {
   size_t nnodes = 0;
   for (size_t i = 0; i < p->nkernels; i++) {
     const Kernel *k = p->schedules[i]->kernel;
-    const bool has_pieces = nodes_npieces(k->nodes, k->nnodes) > 1; // each piece stores its part
+    const bool has_pieces = nodes_npieces(k->costs, k->nodes, k->nnodes) > 1; // each piece stores its part
     for (size_t n = 0; n < k->nnodes; n++) { // several kernels may share out the results of one node
       nnodes += !is_computed[k->nodes[n]->index];
       assert_true(k->nnodes == 1 || has_pieces || !is_computed[k->nodes[n]->index]);

@@ -10,8 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { LINE = 64 }; // bytes: states begin at multiples of it
-
 static const char *const block_names[] = {"parameters", "optimizer"};
 
 static const Value *state_value(const Graph *g, size_t i) {
@@ -34,7 +32,7 @@ bool find_states(FileStates *states, const EmittedFile *file, const char *const 
     const int block = has_state(last, v->name) ? 0 : 1;
     const size_t nbytes = type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
     states->items[i] = (FileState){v, member[v->index], block, states->nbytes[block], nbytes};
-    states->nbytes[block] += (nbytes + LINE - 1) / LINE * LINE;
+    states->nbytes[block] += (nbytes + LINE_NBYTES - 1) / LINE_NBYTES * LINE_NBYTES;
     if (block == 1) states->nblocks = 2;
   }
   return states->items;
