@@ -116,7 +116,7 @@ typedef struct Index {
 typedef enum Base {
   BASE_TENSOR,  // the access's tensor or temporary: `dy + d0 * 440`
   BASE_POINTER, // the row pointer that a NODE_POINTER set: `p_dy + i`; `p_dy[r] + i` with `is_row`
-  BASE_ROWS,    // the step's transposed copy, for rows in lanes: `rows_x + i * 16`
+  BASE_ROWS, // the step's transposed copy, for rows in lanes: `rows_x + i * 16`; a vector of a row: `rows_x + r * 16`
   BASE_SPILLED, // the step's array of spilled vectors of `expr`: `spilled_e + i`
   BASE_PARTIAL  // the block's partial sums: `part_dgamma + i`
 } Base;
@@ -201,12 +201,15 @@ typedef enum LoopNodeKind {
   NODE_SPILL,         // stores the vector of expr in the step's local array, for later sweeps
   NODE_LOAD_ROWS,     // copies LANES rows, transposed: `rows_x = rows of 7 from p_x, with stride 7, transposed`
   NODE_STORE_ROWS,    // copies the transposed rows to memory
-  NODE_COPY_ROWS,   // stores expr: copies LANES rows, transposed, to the panel at address: `p_w4 = rows of 768 at p_w,
-                    // with stride 768, transposed`
-  NODE_LOAD_COLUMN, // copies the vector at address to index value of the step's transposed copy: `rows_x + i * 16 =
-                    // load p_x + i * 50`
-  NODE_PREFETCH,    // fetches the cache line of address
-  NODE_PEEL_COUNT,  // var = number of elements from address to the next cache line
+  NODE_COPY_ROWS,    // stores expr: copies LANES rows, transposed, to the panel at address: `p_w4 = rows of 768 at p_w,
+                     // with stride 768, transposed`
+  NODE_LOAD_COLUMN,  // copies the vector at address to index value of the step's transposed copy: `rows_x + i * 16 =
+                     // load p_x + i * 50`
+  NODE_GATHER_ROWS,  // loads a vector of each row of the step: `rows_x = vectors of all rows at p_x[r] + i * 4, with
+                     // stride 784`
+  NODE_SCATTER_ROWS, // stores a vector of each row of the step
+  NODE_PREFETCH,     // fetches the cache line of address
+  NODE_PEEL_COUNT,   // var = number of elements from address to the next cache line
   // In blocks only:
   NODE_PARTIALS,       // sets the pointer to the block's partial sums: `part_db = temporary1_db + block * 440`
   NODE_INIT_PARTIAL,   // the partial sum at address = the reduction's identity: `part_db[i] = 0.0`
@@ -221,6 +224,7 @@ typedef enum LocalKind { // local arrays of a step
   LOCAL_TEMPORARY,       // a temporary of the kernel that only one step at a time needs
   LOCAL_POINTERS,        // the access's row pointers, one for each row of the step
   LOCAL_COPY,            // the transposed copy of the access's rows, for rows in lanes
+  LOCAL_ROWS,            // nelems vectors of the access, one for each row of the step
   LOCAL_SPILLED,         // vectors of expr, from one sweep to later ones
   LOCAL_SCALARS          // the scalars of expr, one for each row of the step
 } LocalKind;
@@ -232,7 +236,7 @@ typedef enum Load { // where the value of NODE_LET comes from
   LOAD_DENSE,       // neighbours in memory
   LOAD_STRIDED,     // elements `step` apart
   LOAD_GATHERED,    // elements at computed offsets, a different one for each lane
-  LOAD_COPIED,      // the step's transposed copy
+  LOAD_COPIED,      // the step's transposed copy, or its vectors of all rows
   LOAD_SPILLED      // the step's array of spilled vectors
 } Load;
 
@@ -278,11 +282,7 @@ struct LoopNode {
                        // within + lane * factor < extent: `lanes where i + kx - 1 + lane < 56, else 0.0`
   bool is_written;     // NODE_POINTER, NODE_LOCAL: the step stores through the pointer
   bool is_streamed;    // NODE_STORE, NODE_STORE_ROWS: bypasses the caches
-  // NODE_STORE and NODE_LET of strided vectors: elements of successive rows of the step are neighbours in memory,
-  // except where an outer axis restarts at index 0. C then loads or stores all rows at once and transposes them in
-  // registers.
-  bool has_near_rows;
-  SumPlace sum; // NODE_BEGIN_SUM, NODE_UPDATE; NODE_END_SUM: SUM_TOTAL if the sum has runs
+  SumPlace sum;        // NODE_BEGIN_SUM, NODE_UPDATE; NODE_END_SUM: SUM_TOTAL if the sum has runs
   AccumulatorChoice accumulator;
   const Merge *merged; // NODE_END_RUN, NODE_END_SUM: how the sum's accumulators are combined; NULL: it takes only one
   int count;      // NODE_BEGIN_SUM: number of accumulators; NODE_STEP: rows; NODE_FOR over vectors: vectors of a group

@@ -221,11 +221,10 @@ static void print_flag(LoopText *p, const LoopNode *n) {
 }
 
 static void print_local(LoopText *p, const LoopNode *n) {
-  static const char *const lines[] = {[LOCAL_TEMPORARY] = "local p_%a[%z]: elements",
-                                      [LOCAL_POINTERS] = "local p_%a[%z]: pointers",
-                                      [LOCAL_COPY] = "local rows_%a[%z]: elements",
-                                      [LOCAL_SPILLED] = "local spilled_%e[%z]: elements",
-                                      [LOCAL_SCALARS] = "local %e[%z]: scalars"};
+  static const char *const lines[] = {
+      [LOCAL_TEMPORARY] = "local p_%a[%z]: elements",     [LOCAL_POINTERS] = "local p_%a[%z]: pointers",
+      [LOCAL_COPY] = "local rows_%a[%z]: elements",       [LOCAL_ROWS] = "local rows_%a[%z]: vectors",
+      [LOCAL_SPILLED] = "local spilled_%e[%z]: elements", [LOCAL_SCALARS] = "local %e[%z]: scalars"};
   say(p, n, lines[n->local]);
 }
 
@@ -272,6 +271,8 @@ static const NodePrinter printers[] = {
     [NODE_STORE_ROWS] = {"store rows_%a to rows of %z at p_%a, with stride %s, transposed%S"},
     [NODE_COPY_ROWS] = {"%@ = rows of %z at p_%a, with stride %s, transposed"},
     [NODE_LOAD_COLUMN] = {"rows_%a + %x = load %@"},
+    [NODE_GATHER_ROWS] = {"rows_%a = vectors of all rows at %@, with stride %s"},
+    [NODE_SCATTER_ROWS] = {"store rows_%a to all rows at %@, with stride %s%f"},
     [NODE_PREFETCH] = {"prefetch %@"},
     [NODE_PEEL_COUNT] = {"%v = elements from %@ to the next cache line"},
     [NODE_PARTIALS] = {NULL, print_partials},

@@ -103,12 +103,22 @@ static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, in
   return linear_equals(is, &expected) || verify_fail(v, n, "its address differs from the address of its vector");
 }
 
+// Verifies the address of the row's vector among those of all rows.
+static bool verify_row_vector(Verifying *v, const LoopNode *n, const Address *at) {
+  if (!verify_index(v, n, at->index)) return false;
+  const Linear is = linear_of(v, at->index);
+  Linear expected = {0};
+  linear_add_var(&expected, VAR_ROW, 0, LANES, 0);
+  return (is_in_row(v) && !at->is_row && linear_equals(&is, &expected)) ||
+         verify_fail(v, n, "its address differs from the address of its row's vector");
+}
+
 bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *at) {
   Linear is;
   if (at->base != BASE_ROWS || at->access != id || !v->memory[id].has_copy)
     return verify_fail(v, n, "its transposed copy must be declared before it");
-  if (v->lanes != OUTER || has_fewer_lanes(v)) return verify_fail(v, n, "it needs rows in lanes, and all lanes in use");
-  return verify_lane_0(v, n, at, LANES, &is);
+  if (has_fewer_lanes(v)) return verify_fail(v, n, "it needs all lanes in use");
+  return v->lanes == OUTER ? verify_lane_0(v, n, at, LANES, &is) : verify_row_vector(v, n, at);
 }
 
 int find_spill(const Verifying *v, ExprId id) {

@@ -182,6 +182,43 @@ bool verify_load_column(Verifying *v, const LoopNode *n) {
   return true;
 }
 
+// Vectors of all rows
+
+// Verifies the address of the vectors as in a loop over the rows.
+static bool verify_row_vectors(Verifying *v, const LoopNode *n) {
+  Range *r = &v->range[OUTER];
+  const Range before = *r;
+  VarState *row = var_state(v, loop_var(VAR_ROW));
+  if (r->width != WIDTH_ROWS || has_fewer_lanes(v) || !v->memory[n->access].has_copy)
+    return verify_fail(v, n,
+                       "it needs a step of several rows, all lanes in use, and a declared array of their vectors");
+  r->start = loop_var(VAR_ROW);
+  r->width = 1;
+  row->is_set = true;
+  const bool ok = verify_access(v, n, n->access) && verify_lane_step(v, n, n->access) &&
+                  verify_has_axes(v, n, access_axes(v->k, &v->k->accesses[n->access]), true);
+  row->is_set = false;
+  *r = before;
+  return ok;
+}
+
+bool verify_gather_rows(Verifying *v, const LoopNode *n) {
+  if (!verify_row_vectors(v, n)) return false;
+  v->memory[n->access].is_copied = true;
+  v->memory[n->access].copy_serial = 0;
+  return true;
+}
+
+bool verify_scatter_rows(Verifying *v, const LoopNode *n) {
+  const Root *root = store_root(v, n, n->access);
+  if (!root || !verify_flag(v, n) || !verify_row_vectors(v, n) || !varies_by_row(v, n, root)) return false;
+  if (n->flag != FLAG_WANTED && !verify_conditions(v, n, n->access)) return false;
+  if (!v->done[effect_of(v, root, EFFECT_PREPARED)])
+    return verify_fail(v, n, "the vectors of its rows must be stored in their array before it");
+  v->done[effect_of(v, root, EFFECT_PREPARED)] = false; // the tail has no array
+  return effect_do(v, n, effect_of(v, root, EFFECT_DONE));
+}
+
 // Pointers, local arrays, flags
 
 // A prefetch may have any address, even outside of the tensor.
@@ -224,10 +261,14 @@ static bool verify_pointers(Verifying *v, const LoopNode *n) {
   return scope_add(v, &m->has_pointer_array) && scope_end(v, &m->has_pointer);
 }
 
+// The transposed copy of rows in lanes, or a vector for each row.
 static bool verify_copy(Verifying *v, const LoopNode *n) {
   Memory *m = &v->memory[n->access];
-  const int64_t nelems = v->lanes == OUTER ? v->k->axes[v->vector].extent * LANES : 0;
+  const bool is_of_rows = n->local == LOCAL_ROWS;
+  const int64_t nelems = is_of_rows ? v->plan->rows : v->k->axes[v->vector].extent * LANES;
   if (m->has_copy) return verify_fail(v, n, "the transposed copy is already declared");
+  if (is_of_rows == (v->lanes == OUTER))
+    return verify_fail(v, n, "rows in lanes need a transposed copy, and other rows a vector each");
   if (n->nelems < nelems)
     return verify_fail(v, n, "it has %lld elements, expected %lld", (long long)n->nelems, (long long)nelems);
   m->is_copied = false;
@@ -267,6 +308,7 @@ bool verify_local(Verifying *v, const LoopNode *n) {
   static bool (*const arrays[])(Verifying *, const LoopNode *) = {[LOCAL_TEMPORARY] = verify_own_temporary,
                                                                   [LOCAL_POINTERS] = verify_pointers,
                                                                   [LOCAL_COPY] = verify_copy,
+                                                                  [LOCAL_ROWS] = verify_copy,
                                                                   [LOCAL_SPILLED] = verify_spill_array,
                                                                   [LOCAL_SCALARS] = verify_scalars};
   return arrays[n->local](v, n);

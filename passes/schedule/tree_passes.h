@@ -1,4 +1,4 @@
-// Passes over loop trees, which run in this order (tree.c): merge, prefetch, split, stream.
+// Passes over loop trees, in the order of this list (tree.c).
 #ifndef NGRAD_PASSES_SCHEDULE_TREE_PASSES_H
 #define NGRAD_PASSES_SCHEDULE_TREE_PASSES_H
 
@@ -14,6 +14,10 @@ void schedule_split_vectors(TreeBuilder *b, const Kernel *k, LoopNode **nodes);
 
 // Adds prefetches of elements that later iterations load. Before schedule_split_vectors.
 void schedule_insert_prefetches(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **step);
+
+// Loads and stores vectors of all rows of a step at once where the rows are adjacent in memory. After
+// schedule_split_vectors, as only whole vectors can be transposed.
+void schedule_gather_rows(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **nodes);
 
 // Makes stores bypass the caches where the loop's roots say so. After schedule_split_vectors, as only whole vectors can
 // be streamed.

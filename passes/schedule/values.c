@@ -124,15 +124,6 @@ static Load how_loaded(const Recipe *r, const Expr *e) {
   return access_is_mask(a) || is_dense(r, a) ? LOAD_DENSE : LOAD_STRIDED;
 }
 
-// Whether the rows of a product's step are adjacent in memory, and the lanes of a vector are not. Transposing fewer
-// than transposed_rows takes longer than storing element by element.
-static bool has_near_rows(const Recipe *r, const Address *at) {
-  const Access *a = &r->k->accesses[at->access];
-  return r->loop->is_product && r->loop->rows >= r->k->costs->transposed_rows && at->base == BASE_POINTER &&
-         at->is_row && a->type == TYPE_F32 && !r->k->is_f64 && !is_dense(r, a) &&
-         a->stride[r->loop->axes[r->loop->nouter - 1]] == 1;
-}
-
 static Address spilled_address(Recipe *r, ExprId id) {
   const Index *lane = r->loop->rows_in_lanes ? times(r, lane_index(r), number(r, LANES)) : lane_index(r);
   if (has_rows(r)) lane = plus(r, times(r, var(r, VAR_ROW, 0), number(r, loop_row_nelems(r->k, r->loop))), lane);
@@ -156,7 +147,6 @@ static void compute_vector(Recipe *r, ExprId id) {
     node.step = lane_step(r, a);
     node.uses_all_lanes = is_of_panel(r, a);
     node.has_fewer_lanes &= !node.uses_all_lanes;
-    node.has_near_rows = node.load == LOAD_STRIDED && has_near_rows(r, &node.address);
     add_bounds(r, &node, a);
   } else if (e->op == EXPR_IS_KEPT) {
     node.address = vector_address(r, e->access);
@@ -204,7 +194,6 @@ void store_vector(Recipe *r, const Root *root) {
   node.has_fewer_lanes = r->is_tail && !node.uses_all_lanes;
   node.step = lane_step(r, a);
   node.address = lanes_address(r, root->access, root_level(r, root));
-  node.has_near_rows = has_near_rows(r, &node.address);
   const bool is_open = open_wanted(r, root->access);
   add(r, node);
   if (is_open) close_body(r);

@@ -111,6 +111,7 @@ static void walk_local(Walk *w, const LoopNode *n) {
     return;
   case LOCAL_POINTERS: walk_declare_array(w, OF_POINTER, n->access, CELL_POINTER, (int)n->nelems); return;
   case LOCAL_COPY: walk_declare_memory(w, OF_ROWS, n->access, TYPE_F32, n->nelems); return;
+  case LOCAL_ROWS: walk_declare_memory(w, OF_ROWS, n->access, TYPE_F32, n->nelems * LANES); return;
   case LOCAL_SPILLED: walk_declare_memory(w, OF_SPILLED, n->expr, TYPE_F32, n->nelems); return;
   case LOCAL_SCALARS: walk_declare_array(w, OF_VALUE, n->expr, walk_scalar_type(w, n->expr), (int)n->nelems); return;
   }
@@ -211,6 +212,8 @@ static const struct NodeRow {
     [NODE_STORE_ROWS] = {"store rows", walk_store_rows},
     [NODE_COPY_ROWS] = {"copy rows", walk_copy_rows},
     [NODE_LOAD_COLUMN] = {"load column", walk_load_column},
+    [NODE_GATHER_ROWS] = {"gather rows", walk_gather_rows},
+    [NODE_SCATTER_ROWS] = {"scatter rows", walk_scatter_rows},
     [NODE_PREFETCH] = {"prefetch", walk_prefetch},
     [NODE_PEEL_COUNT] = {"peel count", walk_peel_count},
     [NODE_PARTIALS] = {"partials", walk_partials},

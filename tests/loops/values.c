@@ -366,3 +366,28 @@ void walk_load_column(Walk *w, const LoopNode *n) {
   walk_load(w, w->k->accesses[n->access].type, IN_F32, &x, walk_address(w, &n->address), vector);
   walk_store(w, TYPE_F32, IN_F32, copy, &x, vector);
 }
+
+// Vectors of all rows of a step
+
+static void move_rows(Walk *w, const LoopNode *n, bool is_store) {
+  const uint64_t step = walk_index(w, n->step), offset = walk_index(w, n->address.index);
+  Pointer vectors = walk_read(w, OF_ROWS, n->access, PLAIN, CELL_POINTER)->pointer;
+  const int rows = (int)walk_var(w, VAR_ROWS);
+  for (int r = 0; r < rows && !w->has_failed; r++, vectors.at += LANES) {
+    const Elements strided = {.step = step, .count = LANES}, dense = {.step = 1, .count = LANES};
+    Pointer row = walk_read(w, OF_POINTER, n->access, r, CELL_POINTER)->pointer;
+    Lanes x;
+    row.at += offset;
+    walk_load(w, TYPE_F32, IN_F32, &x, is_store ? vectors : row, is_store ? dense : strided);
+    walk_store(w, TYPE_F32, IN_F32, is_store ? row : vectors, &x, is_store ? strided : dense);
+  }
+}
+
+void walk_gather_rows(Walk *w, const LoopNode *n) {
+  move_rows(w, n, false);
+}
+
+void walk_scatter_rows(Walk *w, const LoopNode *n) {
+  const bool is_wanted = !n->flag || walk_read(w, OF_WANTED, n->access, PLAIN, CELL_TRUTH)->number;
+  if (is_wanted) move_rows(w, n, true);
+}

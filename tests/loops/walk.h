@@ -136,6 +136,8 @@ void walk_load_rows(Walk *w, const LoopNode *n);
 void walk_store_rows(Walk *w, const LoopNode *n);
 void walk_copy_rows(Walk *w, const LoopNode *n);
 void walk_load_column(Walk *w, const LoopNode *n);
+void walk_gather_rows(Walk *w, const LoopNode *n);
+void walk_scatter_rows(Walk *w, const LoopNode *n);
 
 // sums.c
 

@@ -85,20 +85,37 @@ static void with_trees_of_windows(TreeTest test) {
   }
 }
 
-// Products whose factor of vectors is copied: panels of rows, the last of them narrower.
-static void with_trees_of_copies(TreeTest test) {
-  static const char text[] = "format: ngrad/1\nname: copies\ninputs:\n  - {name: x, type: f32, shape: [20, 18]}\n"
-                             "  - {name: w, type: f32, shape: [37, 18]}\n"
-                             "nodes:\n  - {op: MatMul, inputs: [x, w], outputs: [y], attributes: {transpose_b: true}}\n"
-                             "outputs: [y]\n";
-  Lowered l;
-  begin(&l);
-  lower_graph(&l, yaml_read(&system_allocator, "copies.yaml", text, sizeof text - 1, NULL, &l.d), false, false);
-  assert_non_null(l.p);
-  if (!l.p) return;
-  assert_true(l.p->schedules[0]->loops[0].copies_rows);
-  for_each_tree(&l, "copies", test);
-  deinit(&l);
+// Products whose trees have nodes that the trees of other graphs rarely have.
+static const struct Product {
+  const char *what, *text;
+  int rows; // of a step; 0: as it is tuned
+} products[] = {
+    {"panels of rows, the last of them narrower",
+     "format: ngrad/1\nname: copies\ninputs:\n  - {name: x, type: f32, shape: [20, 18]}\n"
+     "  - {name: w, type: f32, shape: [37, 18]}\n"
+     "nodes:\n  - {op: MatMul, inputs: [x, w], outputs: [y], attributes: {transpose_b: true}}\noutputs: [y]\n"},
+    {"vectors of all rows of a step",
+     "format: ngrad/1\nname: rows\ninputs:\n  - {name: x, type: f32, shape: [1, 2, 8, 8]}\n"
+     "  - {name: w, type: f32, shape: [20, 2, 3, 3]}\n  - {name: z, type: f32, shape: [1, 20, 8, 8]}\n"
+     "nodes:\n  - {op: Convolution, inputs: [x, w], outputs: [c], attributes: {strides: [1, 1], pads_begin: [1, 1], "
+     "pads_end: [1, 1], dilations: [1, 1], data_format: NCX, weights_format: OIX}}\n"
+     "  - {op: Add, inputs: [c, z], outputs: [y]}\noutputs: [y]\n",
+     8},
+};
+
+static void with_trees_of_products(TreeTest test) {
+  for (const struct Product *p = products; p < products + sizeof products / sizeof *products; p++) {
+    Lowered l;
+    begin(&l);
+    l.overrides.key[SCHEDULE_ROWS].is_set = p->rows > 0;
+    l.overrides.key[SCHEDULE_ROWS].value = p->rows;
+    lower_graph(&l, yaml_read(&system_allocator, "product.yaml", p->text, strlen(p->text), NULL, &l.d), false, false);
+    assert_non_null(l.p);
+    if (!l.p) return;
+    assert_true(p->rows || l.p->schedules[0]->loops[0].copies_rows);
+    for_each_tree(&l, p->what, test);
+    deinit(&l);
+  }
 }
 
 // For graphs with literal extents, and with open dims.
@@ -125,7 +142,7 @@ static void trees_of_the_repository_are_sound(void **state) {
   for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) count += with_trees_of(patterns[i], must_be_sound);
   assert_true(count > 400);
   with_trees_of_windows(must_be_sound);
-  with_trees_of_copies(must_be_sound);
+  with_trees_of_products(must_be_sound);
 }
 
 static void random_trees_are_sound(void **state) {
@@ -260,6 +277,8 @@ static const char *const matters[NODE_FENCE + 1] = {
     [NODE_STORE_ROWS] = "step nelems access",
     [NODE_COPY_ROWS] = "address.index address.base address.access access step nelems expr",
     [NODE_LOAD_COLUMN] = "value address.index address.base address.access access",
+    [NODE_GATHER_ROWS] = "address.index address.base address.access access step",
+    [NODE_SCATTER_ROWS] = "address.index address.base address.access access step",
     [NODE_PEEL_COUNT] = "address.index var.kind",
     [NODE_PARTIALS] = "value is_vector access",
     [NODE_INIT_PARTIAL] = "address.index access",
@@ -344,7 +363,7 @@ static void each_node_matters(void **state) {
   const uint64_t count = number_of_graphs(300);
   for (uint64_t seed = 0; seed < count; seed++) with_random_trees(seed, delete_nodes);
   with_trees_of_windows(delete_nodes);
-  with_trees_of_copies(delete_nodes);
+  with_trees_of_products(delete_nodes);
   with_trees_of("models/*.yaml", delete_nodes);
 }
 
@@ -353,7 +372,7 @@ static void each_field_matters(void **state) {
   const uint64_t count = number_of_graphs(120);
   for (uint64_t seed = 0; seed < count; seed++) with_random_trees(seed, spoil_fields);
   with_trees_of_windows(spoil_fields);
-  with_trees_of_copies(spoil_fields);
+  with_trees_of_products(spoil_fields);
   with_trees_of("models/*.yaml", spoil_fields);
 }
 

@@ -131,7 +131,8 @@ void add_address(TreePrinter *l, const Address *at) {
   const bool is_negated = at->index->op == INDEX_SUBTRACT && index_is(at->index->args[0], 0);
   const IndexOp op = is_negated ? INDEX_SUBTRACT : INDEX_ADD;
   tree_printf(l, "%s", index_operators[op].text);
-  add_operand(l, is_negated ? at->index->args[1] : at->index, index_operators[op].precedence + is_negated, true);
+  const Index *offset = is_negated ? at->index->args[1] : at->index;
+  add_operand(l, offset, index_operators[op].precedence + is_negated, index_type(offset) != INDEX_INT);
 }
 
 static void add_memory_of_places(TreePrinter *l, const Address *at) {

@@ -85,6 +85,11 @@ static void add_element(TreePrinter *l, const LoopNode *n) {
   add(l, access_has_addresses(&l->k->accesses[n->address.access]) ? "]" : ")");
 }
 
+static void add_offset_of(TreePrinter *l, const Address *at) {
+  if (at->index) add_index(l, at->index);
+  else add(l, "0");
+}
+
 static void add_lane_step(TreePrinter *l, const LoopNode *n) {
   add(l, index_type(n->step) == INDEX_SIZE ? ", (ptrdiff_t)" : ", ");
   add_factor(l, n->step);
@@ -131,8 +136,9 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 'Z': tree_printf(l, "%zu", type_nbytes(access_of(l, n)->type)); return; // bytes of an element
   case 't': add(l, type_suffix(access_of(l, n)->type)); return;                // suffix of functions on such elements
   case '@': add_address(l, &n->address); return;
-  case 'M': add_memory(l, &n->address); return; // address, as the arguments of functions on such elements
-  case '[': add_element(l, n); return;          // the element at address
+  case 'M': add_memory(l, &n->address); return;    // address, as the arguments of functions on such elements
+  case '[': add_element(l, n); return;             // the element at address
+  case '+': add_offset_of(l, &n->address); return; // the address relative to its base
   case 'e': add(l, l->name[n->expr]); return;
   case 'o': add_vector(l, operand_of(l, n)); return;
   case 'O': add_scalar(l, operand_of(l, n)); return;
@@ -391,8 +397,7 @@ static void print_let(TreePrinter *l, const LoopNode *n) {
   else say(l, n, n->load != LOAD_SPILLED && expr_is_mask(l->k, n->expr) ? "const %Q %e = " : "const %K %e = ");
   const bool is_held = n->is_held && !l->k->is_f64;
   if (is_held) add(l, "v_hold(");
-  if (is_transposed_in_rows(l, n)) tree_printf(l, "v_load(rows_%s + r * 16)", l->access_name[n->access]);
-  else if (n->load) add_load(l, n);
+  if (n->load) add_load(l, n);
   else if (n->is_vector) add_vector_result(l, n);
   else add_scalar_result(l, n);
   add(l, is_held ? ");\n" : ";\n");
@@ -502,7 +507,6 @@ static void print_vector_store(TreePrinter *l, const LoopNode *n) {
 static void print_store(TreePrinter *l, const LoopNode *n) {
   if (!n->is_vector) print_scalar_store(l, n);
   else if (n->address.base == BASE_ROWS) say_line(l, n, "v_store(%@, %o);");
-  else if (is_transposed_in_rows(l, n)) say_line(l, n, "v_store(rows_%a + r * 16, %o);");
   else if (access_is_mask(access_of(l, n))) say_line(l, n, "%Q_store(%@, %o);");
   else print_vector_store(l, n);
 }
@@ -523,11 +527,10 @@ static void print_pointer(TreePrinter *l, const LoopNode *n) {
 }
 
 static void print_local(TreePrinter *l, const LoopNode *n) {
-  static const char *const lines[] = {[LOCAL_TEMPORARY] = "%T p_%a[%z];",
-                                      [LOCAL_POINTERS] = "%T *p_%a[%z];",
-                                      [LOCAL_COPY] = "float rows_%a[%z];",
-                                      [LOCAL_SPILLED] = "float spilled_%e[%z];",
-                                      [LOCAL_SCALARS] = " %e[%z];"};
+  static const char *const lines[] = {
+      [LOCAL_TEMPORARY] = "%T p_%a[%z];",        [LOCAL_POINTERS] = "%T *p_%a[%z];",
+      [LOCAL_COPY] = "float rows_%a[%z];",       [LOCAL_ROWS] = "float rows_%a[%z * 16];",
+      [LOCAL_SPILLED] = "float spilled_%e[%z];", [LOCAL_SCALARS] = " %e[%z];"};
   const bool are_places = n->local == LOCAL_POINTERS && !access_has_addresses(access_of(l, n));
   begin_line(l);
   if (n->local == LOCAL_SCALARS) add(l, scalar_type(l, expr_of(l, n)));
@@ -553,7 +556,7 @@ static void print_body(TreePrinter *l, const LoopNode *body) {
   say_line(l, body, "}");
 }
 
-static void print_loop(TreePrinter *l, const LoopNode *n) {
+static void print_for(TreePrinter *l, const LoopNode *n) {
   const bool is_one = index_is(n->step, 1);
   begin_line(l);
   say(l, n, n->is_unrolled ? "%fUNROLL for (" : "%ffor (");
@@ -562,15 +565,6 @@ static void print_loop(TreePrinter *l, const LoopNode *n) {
   if (n->bound) say(l, n, " && %v < %b");
   say(l, n, n->is_down ? ";) " : is_one ? "; %v++) " : "; %v += %s) ");
   print_body(l, n->body);
-}
-
-static void print_for(TreePrinter *l, const LoopNode *n) {
-  const bool was_in_rows = l->is_in_rows;
-  l->is_in_rows = n->var.kind == VAR_ROW;
-  if (l->is_in_rows) print_loads_of_rows(l, n->body);
-  print_loop(l, n);
-  if (l->is_in_rows) print_stores_of_rows(l, n->body);
-  l->is_in_rows = was_in_rows;
 }
 
 static bool is_line(const LoopNode *nodes) {
@@ -588,10 +582,6 @@ static void print_branch(TreePrinter *l, const LoopNode *n, const LoopNode *bran
 }
 
 static void print_if(TreePrinter *l, const LoopNode *n) {
-  if (n->body && !n->body->next && is_stored_in_rows(l, n->body)) { // the test for a NULL output is after the loop
-    print_nodes(l, n->body);
-    return;
-  }
   begin_line(l);
   say(l, n, n->test ? "if (%?) " : "%f");
   print_branch(l, n, n->body);
@@ -692,6 +682,8 @@ static const NodePrinter printers[] = {
     [NODE_STORE_ROWS] = {NULL, print_store_rows},
     [NODE_COPY_ROWS] = {"v_load_rows%t(%@, p_%a%S, %z);", NULL},
     [NODE_LOAD_COLUMN] = {"v_store(rows_%a + %B, v_load%t(%@));", NULL},
+    [NODE_GATHER_ROWS] = {"v_gather_rows(rows_%a, p_%a, %+, (ptrdiff_t)%s, rows);", NULL},
+    [NODE_SCATTER_ROWS] = {"%fv_scatter_rows(p_%a, %+, (ptrdiff_t)%s, rows_%a, rows);", NULL},
     [NODE_PREFETCH] = {"v_prefetch_l2(%@);", NULL},
     [NODE_PEEL_COUNT] = {"const int n = (int)(-(uintptr_t)(%@) %% 64 / %Z);", NULL},
     [NODE_PARTIALS] = {NULL, print_partials},

@@ -20,7 +20,6 @@ typedef struct TreePrinter {
   bool mentions_args;               // the function's body so far uses the argument struct
   const char *vec, *scalar, *mask;  // the kernel's C types
   char prefix;                      // of vocabulary functions on these types: v, d or l
-  bool is_in_rows;                  // inside of a loop over rows, whose vectors may be transposed (row_arrays.c)
   int indent;                       // in steps of two columns
   bool is_line_begun;               // the next node continues the line: it is behind a condition
 } TreePrinter;
@@ -50,12 +49,5 @@ void add_address(TreePrinter *l, const Address *at);
 void add_memory(TreePrinter *l, const Address *at);
 // An element without its closing bracket: "p[i", or "memory, place" without the closing parenthesis.
 void open_element(TreePrinter *l, const Address *at);
-
-// row_arrays.c
-
-bool is_transposed_in_rows(const TreePrinter *l, const LoopNode *n); // whether the load or store uses an array of rows
-bool is_stored_in_rows(const TreePrinter *l, const LoopNode *n);     // whether it is a store that does
-void print_loads_of_rows(TreePrinter *l, const LoopNode *body);      // before the loop over rows with this body
-void print_stores_of_rows(TreePrinter *l, const LoopNode *body);     // after the loop
 
 #endif
