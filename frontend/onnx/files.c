@@ -47,7 +47,7 @@ static Value *add_npy(Onnx *x, const char *path, Bytes bytes, const char *name, 
 static Value *add_message(Onnx *x, const char *path, Bytes bytes, const char *name) {
   OnnxTensor tensor;
   const Source source = {.name = path};
-  const OnnxReading reading = {x->reading.d, x->reading.arena, &source};
+  const OnnxReading reading = {.d = x->reading.d, .arena = x->reading.arena, .source = &source, .file = bytes};
   if (!onnx_read_tensor(&reading, bytes, &tensor)) return NULL;
   if (tensor.is_external) return build_error(&x->build, "%s: expected the elements in the file itself", path), NULL;
   Value *v = onnx_tensor(x, &tensor, path);

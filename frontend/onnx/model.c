@@ -10,13 +10,14 @@ bool bytes_are(Bytes bytes, const char *text) {
   return bytes.count == strlen(text) && (bytes.count == 0 || memcmp(bytes.at, text, bytes.count) == 0);
 }
 
-static bool tell(const OnnxReading *r, const char *what) {
-  return error_at(r->d, (Position){r->source, 0, 0}, "%s", what);
-}
+// The reading of a message inside of the current one.
+#define INSIDE(r, noun, index, message, name, op)                                                                      \
+  (&(OnnxReading){(r)->d, (r)->arena, (r)->source, (r)->file, (r)->title,                                              \
+                  &(OnnxPlace){(r)->place, noun, index, message, name, op}})
 
 // Checks the end of a message: nothing may be left.
 static bool ends(const OnnxReading *r, Bytes rest, const char *what) {
-  return rest.count == 0 || error_at(r->d, (Position){r->source, 0, 0}, "damaged: expected %s to end", what);
+  return rest.count == 0 || onnx_tell(r, rest.at, "damaged: expected a field of %s", what);
 }
 
 static size_t count_fields(Bytes bytes, uint32_t number) {
@@ -31,8 +32,10 @@ static bool read_dims(const OnnxReading *r, const Field *f, OnnxTensor *tensor) 
   uint64_t number = f->value;
   bool is_packed = f->type == WIRE_BYTES;
   while (!is_packed || wire_next_packed(&rest, WIRE_VARINT, &number)) {
-    if (tensor->rank == MAX_RANK) return tell(r, "a tensor has more than 8 axes");
-    if (number >= (uint64_t)MAX_ELEMENTS) return tell(r, "a tensor's extent is not in 0 to 2^47 - 1");
+    if (tensor->rank == MAX_RANK) return onnx_tell(r, tensor->message.at, "more than 8 axes");
+    if (number >= (uint64_t)MAX_ELEMENTS)
+      return onnx_tell(r, tensor->message.at, "axis %d: expected an extent of 0 to 2^47 - 1, found %lld", tensor->rank,
+                       (long long)number);
     tensor->extent[tensor->rank++] = (int64_t)number;
     if (!is_packed) return true;
   }
@@ -80,19 +83,23 @@ bool onnx_read_external(const OnnxReading *r, const OnnxTensor *tensor, OnnxExte
     if (bytes_are(key, "location")) external->location = value;
     else if (bytes_are(key, "offset")) ok = read_decimal(value, &external->offset);
     else if (bytes_are(key, "length")) ok = external->has_nbytes = read_decimal(value, &external->nbytes);
-    if (!ok) return tell(r, "external data: expected offset and length to be decimal numbers");
+    if (!ok) return onnx_tell(r, value.at, "external data: expected offset and length to be decimal numbers");
   }
-  return external->location.count > 0 || tell(r, "external data: expected a location");
+  return external->location.count > 0 || onnx_tell(r, NULL, "external data: expected a location");
 }
 
 static bool read_dim(const OnnxReading *r, Bytes bytes, OnnxInfo *info) {
+  const uint8_t *at = bytes.at;
   Field f;
-  if (info->rank == MAX_RANK) return tell(r, "a tensor has more than 8 axes");
+  if (info->rank == MAX_RANK) return onnx_tell(r, at, "more than 8 axes");
   Extent *extent = &info->extent[info->rank];
   *extent = EXTENT_UNKNOWN;
   info->dim[info->rank++] = (Bytes){NULL, 0};
   while (wire_next(&bytes, &f)) {
-    if (f.number == DIM_VALUE && f.value < (uint64_t)MAX_ELEMENTS) *extent = EXTENT((int64_t)f.value);
+    if (f.number == DIM_VALUE && f.value >= (uint64_t)MAX_ELEMENTS)
+      return onnx_tell(r, at, "axis %d: expected an extent of 0 to 2^47 - 1, found %lld", info->rank - 1,
+                       (long long)f.value);
+    if (f.number == DIM_VALUE) *extent = EXTENT((int64_t)f.value);
     if (f.number == DIM_NAME) info->dim[info->rank - 1] = f.bytes;
   }
   return ends(r, bytes, "an extent");
@@ -117,7 +124,7 @@ static bool read_tensor_type(const OnnxReading *r, Bytes bytes, OnnxInfo *info) 
 
 bool onnx_read_info(const OnnxReading *r, Bytes bytes, OnnxInfo *info) {
   Field f, type;
-  *info = (OnnxInfo){.rank = -1};
+  *info = (OnnxInfo){.rank = -1, .message = bytes};
   while (wire_next(&bytes, &f)) {
     if (f.number == INFO_NAME) info->name = f.bytes;
     if (f.number != INFO_TYPE) continue;
@@ -129,21 +136,39 @@ bool onnx_read_info(const OnnxReading *r, Bytes bytes, OnnxInfo *info) {
   return ends(r, bytes, "an input or output");
 }
 
+// Whether packed numbers end with a number.
+static bool are_numbers(Bytes packed, WireType type) {
+  uint64_t bits;
+  while (wire_next_packed(&packed, type, &bits)) continue;
+  return packed.count == 0;
+}
+
+static bool read_attribute_name(const OnnxReading *r, Bytes bytes, OnnxNamed *named) {
+  Field f;
+  *named = (OnnxNamed){.message = bytes};
+  while (wire_next(&bytes, &f)) {
+    if (f.number == ATTRIBUTE_NAME) named->name = f.bytes;
+    if (f.number == ATTRIBUTE_OF_CALLER) named->of_caller = f.bytes;
+    if ((f.number != ATTRIBUTE_INTS && f.number != ATTRIBUTE_FLOATS) || f.type != WIRE_BYTES) continue;
+    if (!are_numbers(f.bytes, f.number == ATTRIBUTE_INTS ? WIRE_VARINT : WIRE_FIXED32))
+      return onnx_tell(r, f.bytes.at, "damaged: expected a list of numbers");
+  }
+  return ends(r, bytes, "an attribute");
+}
+
 // The attributes in a field of a node or a function.
 static bool read_attributes(const OnnxReading *r, Bytes bytes, uint32_t field, OnnxAttributes *list) {
   const size_t count = count_fields(bytes, field);
-  Field f, inside;
-  if (count > ONNX_MAX_ATTRIBUTES) return tell(r, "a node or a function has more than 256 attributes");
+  Field f;
+  if (count > ONNX_MAX_ATTRIBUTES) return onnx_tell(r, bytes.at, "more than %d attributes", ONNX_MAX_ATTRIBUTES);
   *list = (OnnxAttributes){.items = ARENA_ARRAY(r->arena, OnnxNamed, count + 1)};
   if (!list->items) return error_out_of_memory(r->d);
   while (wire_next(&bytes, &f)) {
     if (f.number != field || f.type != WIRE_BYTES) continue;
-    OnnxNamed *named = &list->items[list->count++];
-    *named = (OnnxNamed){.message = f.bytes};
-    while (wire_next(&f.bytes, &inside)) {
-      if (inside.number == ATTRIBUTE_NAME) named->name = inside.bytes;
-      if (inside.number == ATTRIBUTE_OF_CALLER) named->of_caller = inside.bytes;
-    }
+    if (!read_attribute_name(INSIDE(r, "attribute", list->count, f.bytes, ATTRIBUTE_NAME, 0), f.bytes,
+                             &list->items[list->count]))
+      return false;
+    list->count++;
   }
   return true;
 }
@@ -151,7 +176,8 @@ static bool read_attributes(const OnnxReading *r, Bytes bytes, uint32_t field, O
 static bool read_node(const OnnxReading *r, Bytes bytes, OnnxNode *node) {
   const size_t ninputs = count_fields(bytes, NODE_INPUT), noutputs = count_fields(bytes, NODE_OUTPUT);
   Field f;
-  if (ninputs > ONNX_MAX_OPERANDS || noutputs > ONNX_MAX_OPERANDS) return tell(r, "a node has more than 4096 operands");
+  if (ninputs > ONNX_MAX_OPERANDS || noutputs > ONNX_MAX_OPERANDS)
+    return onnx_tell(r, bytes.at, "more than %d operands", ONNX_MAX_OPERANDS);
   *node = (OnnxNode){.inputs = ARENA_ARRAY(r->arena, Bytes, ninputs + 1),
                      .outputs = ARENA_ARRAY(r->arena, Bytes, noutputs + 1)};
   if (!node->inputs || !node->outputs) return error_out_of_memory(r->d);
@@ -167,10 +193,26 @@ static bool read_node(const OnnxReading *r, Bytes bytes, OnnxNode *node) {
   return ends(r, bytes, "a node");
 }
 
+static bool add_node(const OnnxReading *r, Bytes bytes, OnnxGraph *g) {
+  const size_t i = g->nnodes++;
+  return read_node(INSIDE(r, "node", i, bytes, NODE_NAME, NODE_OP), bytes, &g->nodes[i]);
+}
+
+static bool add_initializer(const OnnxReading *r, Bytes bytes, OnnxGraph *g) {
+  const size_t i = g->ninitializers++;
+  return onnx_read_tensor(INSIDE(r, "initializer", i, bytes, TENSOR_NAME, 0), bytes, &g->initializers[i]);
+}
+
+static bool add_info(const OnnxReading *r, Bytes bytes, const char *noun, OnnxInfo *list, size_t *count) {
+  const size_t i = (*count)++;
+  return onnx_read_info(INSIDE(r, noun, i, bytes, INFO_NAME, 0), bytes, &list[i]);
+}
+
 bool onnx_read_graph(const OnnxReading *r, Bytes bytes, OnnxGraph *g) {
   const size_t nnodes = count_fields(bytes, GRAPH_NODE), ninitializers = count_fields(bytes, GRAPH_INITIALIZER);
   Field f;
-  if (nnodes > ONNX_MAX_NODES || ninitializers > ONNX_MAX_NODES) return tell(r, "the model has more than 2^18 nodes");
+  if (nnodes > ONNX_MAX_NODES || ninitializers > ONNX_MAX_NODES)
+    return onnx_tell(r, bytes.at, "the model has more than 2^18 nodes");
   *g = (OnnxGraph){.nodes = ARENA_ARRAY(r->arena, OnnxNode, nnodes + 1),
                    .initializers = ARENA_ARRAY(r->arena, OnnxTensor, ninitializers + 1),
                    .inputs = ARENA_ARRAY(r->arena, OnnxInfo, count_fields(bytes, GRAPH_INPUT) + 1),
@@ -180,10 +222,10 @@ bool onnx_read_graph(const OnnxReading *r, Bytes bytes, OnnxGraph *g) {
   bool ok = true;
   while (ok && wire_next(&bytes, &f)) {
     if (f.type != WIRE_BYTES) continue;
-    if (f.number == GRAPH_NODE) ok = read_node(r, f.bytes, &g->nodes[g->nnodes++]);
-    else if (f.number == GRAPH_INITIALIZER) ok = onnx_read_tensor(r, f.bytes, &g->initializers[g->ninitializers++]);
-    else if (f.number == GRAPH_INPUT) ok = onnx_read_info(r, f.bytes, &g->inputs[g->ninputs++]);
-    else if (f.number == GRAPH_OUTPUT) ok = onnx_read_info(r, f.bytes, &g->outputs[g->noutputs++]);
+    if (f.number == GRAPH_NODE) ok = add_node(r, f.bytes, g);
+    else if (f.number == GRAPH_INITIALIZER) ok = add_initializer(r, f.bytes, g);
+    else if (f.number == GRAPH_INPUT) ok = add_info(r, f.bytes, "input", g->inputs, &g->ninputs);
+    else if (f.number == GRAPH_OUTPUT) ok = add_info(r, f.bytes, "output", g->outputs, &g->noutputs);
     else if (f.number == GRAPH_NAME) g->name = f.bytes;
   }
   return ok && ends(r, bytes, "the graph");
@@ -206,9 +248,9 @@ static bool read_function(const OnnxReading *r, Bytes bytes, OnnxFunction *funct
                noutputs = count_fields(bytes, FUNCTION_OUTPUT);
   OnnxGraph *g = &function->graph;
   Field f;
-  if (nnodes > ONNX_MAX_NODES) return tell(r, "a function has more than 2^18 nodes");
+  if (nnodes > ONNX_MAX_NODES) return onnx_tell(r, bytes.at, "more than 2^18 nodes");
   if (ninputs > ONNX_MAX_OPERANDS || noutputs > ONNX_MAX_OPERANDS)
-    return tell(r, "a function has more than 4096 operands");
+    return onnx_tell(r, bytes.at, "more than %d operands", ONNX_MAX_OPERANDS);
   *function = (OnnxFunction){.nbytes = bytes.count,
                              .graph = {.nodes = ARENA_ARRAY(r->arena, OnnxNode, nnodes + 1),
                                        .inputs = ARENA_ARRAY(r->arena, OnnxInfo, ninputs + 1),
@@ -222,9 +264,24 @@ static bool read_function(const OnnxReading *r, Bytes bytes, OnnxFunction *funct
     if (f.number == FUNCTION_INPUT) g->inputs[g->ninputs++].name = f.bytes;
     if (f.number == FUNCTION_OUTPUT) g->outputs[g->noutputs++].name = f.bytes;
     if (f.number == FUNCTION_OPSET) ok = read_opset(r, f.bytes, &function->opset);
-    if (f.number == FUNCTION_NODE) ok = read_node(r, f.bytes, &g->nodes[g->nnodes++]);
+    if (f.number == FUNCTION_NODE) ok = add_node(r, f.bytes, g);
   }
   return ok && ends(r, bytes, "a function");
+}
+
+static bool add_function(const OnnxReading *r, Bytes bytes, OnnxModel *model) {
+  const size_t i = model->nfunctions++;
+  return read_function(INSIDE(r, "function", i, bytes, FUNCTION_NAME, 0), bytes, &model->functions[i]);
+}
+
+// Reports a model whose last field is damaged, or ends behind the file.
+static bool tell_truncated(const OnnxReading *r, Bytes rest) {
+  Field f;
+  if (!wire_is_cut(rest, &f)) return ends(r, rest, "a model");
+  const char *what = f.number == MODEL_GRAPH ? "the graph" : "its last field";
+  if (!f.value) return onnx_tell(r, rest.at, "truncated ONNX model: the file ends within %s", what);
+  return onnx_tell(r, rest.at, "truncated ONNX model: expected %llu bytes of %s, found %zu",
+                   (unsigned long long)f.value, what, f.bytes.count);
 }
 
 bool onnx_read_model(const OnnxReading *r, Bytes bytes, OnnxModel *model) {
@@ -233,15 +290,17 @@ bool onnx_read_model(const OnnxReading *r, Bytes bytes, OnnxModel *model) {
   Field f;
   *model = (OnnxModel){.message = bytes, .functions = ARENA_ARRAY(r->arena, OnnxFunction, nfunctions + 1)};
   if (!model->functions) return error_out_of_memory(r->d);
-  if (nfunctions > ONNX_MAX_NODES) return tell(r, "the model has more than 2^18 functions");
-  while (wire_next(&bytes, &f)) {
+  if (nfunctions > ONNX_MAX_NODES) return onnx_tell(r, NULL, "the model has more than 2^18 functions");
+  bool ok = true;
+  while (ok && wire_next(&bytes, &f)) {
     if (f.type != WIRE_BYTES) continue;
     if (f.number == MODEL_GRAPH) graph = f.bytes;
-    if (f.number == MODEL_OPSET && !read_opset(r, f.bytes, &model->opset)) return false;
-    if (f.number == MODEL_FUNCTION && !read_function(r, f.bytes, &model->functions[model->nfunctions++])) return false;
+    if (f.number == MODEL_OPSET) ok = read_opset(r, f.bytes, &model->opset);
+    if (f.number == MODEL_FUNCTION) ok = add_function(r, f.bytes, model);
   }
-  if (!graph.at) return tell(r, "the model has no graph");
-  return ends(r, bytes, "the model") && onnx_read_graph(r, graph, &model->graph);
+  if (!ok) return false;
+  if (bytes.count) return tell_truncated(r, bytes);
+  return graph.at ? onnx_read_graph(r, graph, &model->graph) : onnx_tell(r, NULL, "the ONNX model has no graph");
 }
 
 bool onnx_next_property(Bytes *rest, Bytes *key, Bytes *value) {
@@ -258,15 +317,18 @@ bool onnx_next_property(Bytes *rest, Bytes *key, Bytes *value) {
   return false;
 }
 
+// Text never begins with the byte 8, the key of the version that writers put first. So a model that begins with it is
+// recognised without its graph, too, if the file is cut.
 bool is_onnx(Bytes bytes) {
   enum { LAST_MODEL_FIELD = 25 };
   Field f;
-  bool has_graph = false;
+  bool is_model =
+      wire_next(&(Bytes){bytes.at, bytes.count}, &f) && f.number == MODEL_IR_VERSION && f.type == WIRE_VARINT;
   while (wire_next(&bytes, &f)) {
     if (f.number > LAST_MODEL_FIELD) return false;
-    has_graph |= f.number == MODEL_GRAPH && f.type == WIRE_BYTES;
+    is_model |= f.number == MODEL_GRAPH && f.type == WIRE_BYTES;
   }
-  return has_graph;
+  return is_model && (bytes.count == 0 || wire_is_cut(bytes, &f));
 }
 
 static float float_of(uint64_t bits) {

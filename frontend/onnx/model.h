@@ -27,6 +27,7 @@ typedef struct OnnxInfo {
   int rank;      // -1: not declared
   Extent extent[MAX_RANK];
   Bytes dim[MAX_RANK];
+  Bytes message;
 } OnnxInfo;
 
 // An attribute whose value is in its message, or is the caller's attribute `of_caller`.
@@ -104,12 +105,27 @@ typedef struct OnnxExternal {
   bool has_nbytes;
 } OnnxExternal;
 
+// The message that is read, for errors: node 12 (Conv "conv1"), attribute 1 ("pads").
+typedef struct OnnxPlace {
+  const struct OnnxPlace *outer; // NULL: none
+  const char *noun;
+  size_t index; // in the list of the outer message
+  Bytes message;
+  uint32_t name_field, op_field; // of texts in the message; 0: none
+} OnnxPlace;
+
 // The results of reading: messages, and an arena for everything that is not in the file's bytes.
 typedef struct OnnxReading {
   Diagnostics *d;
   Arena *arena;
   const Source *source;
+  Bytes file;
+  const char *title;      // of the node that is translated; NULL: none
+  const OnnxPlace *place; // NULL: the file as a whole
 } OnnxReading;
+
+// Reports an error with its place; at: the byte of the file, or NULL. False.
+bool onnx_tell(const OnnxReading *r, const uint8_t *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 // All return false after a message.
 bool onnx_read_model(const OnnxReading *r, Bytes bytes, OnnxModel *model);

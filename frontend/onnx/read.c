@@ -1,6 +1,7 @@
 // Makes a graph from a model: inputs, constants, nodes in order, with functions and branches in place, outputs.
 #include "frontend/onnx/onnx.h"
 
+#include "frontend/onnx/fields.h"
 #include "frontend/onnx/translation.h"
 #include "frontend/onnx/writer.h"
 #include "ir/graph/verify.h"
@@ -27,13 +28,48 @@ static Value *find_value(const Onnx *x, const char *name) {
 
 // Inputs and outputs
 
+// What a message of the graph is found at, for onnx_tell.
+static OnnxReading reading_at(const Onnx *x, const OnnxPlace *place) {
+  OnnxReading r = x->reading;
+  r.place = place;
+  return r;
+}
+
+// Whether a value has the type and the shape that the model declares; named and unknown extents are any.
+static bool is_as_declared(const OnnxInfo *info, const Value *v) {
+  bool ok = (!info->type || onnx_type(info->type) == v->type) && (info->rank < 0 || info->rank == v->shape.rank);
+  for (int axis = 0; ok && axis < info->rank; axis++) {
+    const Extent declared = info->extent[axis], found = v->shape.extent[axis];
+    ok = !extent_is_literal(declared) || !extent_is_literal(found) || declared.value == found.value;
+  }
+  return ok;
+}
+
+static bool check_declared(const Onnx *x, const OnnxInfo *info, const char *noun, size_t i, const Value *v) {
+  char declared[128], found[128];
+  Shape shape = {.rank = info->rank};
+  if (v == &x->failed || is_as_declared(info, v)) return true; // a failed value has been reported
+  for (int axis = 0; axis < info->rank; axis++) shape.extent[axis] = info->extent[axis];
+  const OnnxReading r = reading_at(x, &(OnnxPlace){NULL, noun, i, info->message, INFO_NAME, 0});
+  return onnx_tell(&r, info->message.at, "declared as %s %s, but its elements are %s %s", onnx_type_name(info->type),
+                   info->rank < 0 ? "of any shape" : shape_string(&shape, declared, sizeof declared),
+                   onnx_type_name(onnx_type_number(v->type)), shape_string(&v->shape, found, sizeof found));
+}
+
 // False: out of memory. After an error of the input, nodes that use it are left out.
-static bool add_input(Onnx *x, const OnnxInfo *info) {
+static bool add_input(Onnx *x, const OnnxInfo *info, size_t i, Names *inputs) {
   const char *name = onnx_text_of(x, info->name), *given;
+  const OnnxReading r = reading_at(x, &(OnnxPlace){NULL, "input", i, info->message, INFO_NAME, 0});
   Shape shape = {.rank = -1};
-  Value *v = &x->failed;
   if (!name) return false;
-  if (names_find(&x->scope->values, name)) return true; // an initializer replaces the input
+  if (names_find(inputs, name)) onnx_tell(&r, info->message.at, "another input has this name");
+  if (!names_set(inputs, name, (void *)info)) return error_out_of_memory(x->reading.d);
+  Value *v = names_find(&x->scope->values, name);
+  if (v) { // an initializer replaces the input
+    check_declared(x, info, "input", i, v);
+    return !x->reading.d->out_of_memory;
+  }
+  v = &x->failed;
   const Type type = onnx_type(info->type);
   if (type == TYPE_NONE) {
     build_error(&x->build, "input %s: %s is not supported", onnx_is_name(name) ? name : "?",
@@ -54,7 +90,7 @@ static bool add_input(Onnx *x, const OnnxInfo *info) {
 
 // An output of the graph has the model's name. A value that already has another name is copied: inputs, constants and
 // other outputs.
-static bool add_output(Onnx *x, const OnnxInfo *info) {
+static bool add_output(Onnx *x, const OnnxInfo *info, size_t i) {
   Builder *b = &x->build;
   const char *name = onnx_text_of(x, info->name);
   Value *v = name ? find_value(x, name) : NULL;
@@ -64,6 +100,7 @@ static bool add_output(Onnx *x, const OnnxInfo *info) {
   if (onnx_has_extents(x, v))
     return build_error(b, "output %s: a shape with a name in it: give it a number, as in --dim NAME=1",
                        onnx_is_name(name) ? name : "?");
+  if (!check_declared(x, info, "output", i, v)) return !x->reading.d->out_of_memory;
   const bool has_name = strcmp(v->name, name) == 0;
   if (v->is_output || (!has_name && !v->producer)) v = build_copy(b, v);
   if (v && !has_name && onnx_is_name(name)) v->name = arena_copy_text(&b->graph->arena, name, strlen(name));
@@ -73,8 +110,13 @@ static bool add_output(Onnx *x, const OnnxInfo *info) {
 
 static bool add_initializers(Onnx *x, const OnnxGraph *g) {
   for (size_t i = 0; i < g->ninitializers; i++) {
-    const char *name = onnx_text_of(x, g->initializers[i].name);
-    Value *v = name ? onnx_tensor(x, &g->initializers[i], onnx_is_name(name) ? name : "?") : NULL;
+    const OnnxTensor *tensor = &g->initializers[i];
+    const char *name = onnx_text_of(x, tensor->name);
+    if (name && names_find(&x->scope->values, name)) {
+      const OnnxReading r = reading_at(x, &(OnnxPlace){NULL, "initializer", i, tensor->message, TENSOR_NAME, 0});
+      onnx_tell(&r, tensor->message.at, "another initializer has this name");
+    }
+    Value *v = name ? onnx_tensor(x, tensor, onnx_is_name(name) ? name : "?") : NULL;
     if (x->reading.d->out_of_memory || !name) return false;
     if (v) v->constant->is_initializer = true;
     if (v && onnx_is_name(name)) v->name = arena_copy_text(&x->build.graph->arena, name, strlen(name));
@@ -95,6 +137,8 @@ static bool name_functions(Onnx *x, const OnnxModel *model) {
   for (size_t i = 0; i < model->nfunctions; i++) {
     const OnnxFunction *function = &model->functions[i];
     const char *key = function_key(x, function->domain, function->name);
+    if (key && names_find(&x->functions, key))
+      return build_error(&x->build, "function %zu, %.80s: another function has this name", i, key);
     if (!key || !names_set(&x->functions, key, (void *)function)) return error_out_of_memory(x->reading.d);
   }
   return true;
@@ -193,7 +237,7 @@ static bool inline_graph(Onnx *x, const OnnxGraph *g, const OnnxScope *outer, co
   x->depth = before.depth;
   x->node = before.node;
   x->row = before.row;
-  x->build.title = before.build.title;
+  x->reading.title = x->build.title = before.build.title;
   x->inputs = before.inputs;
   if (!ok) return false;
   for (size_t i = 0; i < x->node->noutputs; i++)
@@ -220,7 +264,7 @@ static bool translate_node(Onnx *x) {
   bool is_failed;
   x->build.has_told = false;
   x->row = onnx_find_row(x->node->op, x->opset);
-  x->build.title = onnx_title(x, x->node);
+  x->reading.title = x->build.title = onnx_title(x, x->node);
   x->inputs = ARENA_ARRAY(x->reading.arena, Value *, x->node->ninputs + 1);
   if (!x->build.title || !x->inputs || (x->functions.count && !key)) return error_out_of_memory(x->reading.d);
   const bool is_own = bytes_are(x->node->domain, OWN_DOMAIN);
@@ -253,7 +297,7 @@ static bool translate_nodes(Onnx *x, const OnnxGraph *g) {
     node.caller = x->caller;
     x->node = &node;
     const bool ok = translate_node(x);
-    x->build.title = NULL;
+    x->reading.title = x->build.title = NULL;
     if (x->reading.d->out_of_memory || (!ok && !fail_outputs(x, &node))) return false;
   }
   return true;
@@ -272,10 +316,12 @@ bool onnx_if(Onnx *x) {
 
 static bool translate_graph(Onnx *x, const OnnxModel *model) {
   const OnnxGraph *g = &model->graph;
+  Names inputs;
+  names_init(&inputs, x->reading.arena);
   bool ok = name_functions(x, model) && add_initializers(x, g);
-  for (size_t i = 0; ok && i < g->ninputs; i++) ok = add_input(x, &g->inputs[i]);
+  for (size_t i = 0; ok && i < g->ninputs; i++) ok = add_input(x, &g->inputs[i], i, &inputs);
   ok = ok && onnx_check_given(x, g) && translate_nodes(x, g);
-  for (size_t i = 0; ok && i < g->noutputs; i++) ok = add_output(x, &g->outputs[i]);
+  for (size_t i = 0; ok && i < g->noutputs; i++) ok = add_output(x, &g->outputs[i], i);
   if (ok && !g->noutputs) ok = build_error(&x->build, "the model has no outputs");
   if (ok && x->calls) ok = graph_add_update(x->build.graph, x->build.graph->states, x->calls, x->build.at);
   return ok;
@@ -325,7 +371,7 @@ Graph *onnx_read(const Allocator *allocator, const char *path, Bytes bytes, cons
   Graph *g = graph_new(allocator, "model");
   bool ok = g && set_source(g, path) && set_name(g, path);
   if (!ok) error_out_of_memory(d);
-  Onnx x = {.reading = {.d = d, .arena = &arena, .source = ok ? g->source : NULL},
+  Onnx x = {.reading = {.d = d, .arena = &arena, .source = ok ? g->source : NULL, .file = bytes},
             .build = {.graph = g, .d = d, .stem = "onnx", .finish = onnx_finish},
             .settings = settings,
             .scope = &scope};

@@ -48,3 +48,18 @@ bool wire_next(Bytes *rest, Field *field) {
   if (ok) *rest = behind;
   return ok;
 }
+
+bool wire_is_cut(Bytes rest, Field *field) {
+  uint64_t key;
+  *field = (Field){.type = WIRE_VARINT};
+  if (rest.count == 0) return false;
+  if (!take_varint(&rest, &key)) return rest.count < MOST_VARINT_BYTES;
+  *field = (Field){.number = (uint32_t)(key >> FIELD_SHIFT), .type = (WireType)(key & 7)};
+  if (field->number == 0 || key >> 32) return false;
+  if (field->type == WIRE_FIXED64) return rest.count < 8;
+  if (field->type == WIRE_FIXED32) return rest.count < 4;
+  if (field->type != WIRE_VARINT && field->type != WIRE_BYTES) return false;
+  if (!take_varint(&rest, &field->value)) return rest.count < MOST_VARINT_BYTES;
+  field->bytes = rest;
+  return field->type == WIRE_BYTES && field->value > rest.count;
+}

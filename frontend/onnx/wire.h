@@ -25,6 +25,10 @@ typedef struct Field {
 // *rest is not empty.
 bool wire_next(Bytes *rest, Field *field);
 
+// Whether the bytes are the beginning of a field that is longer. *field: as far as known, with the length that it
+// states in `value` (0: unknown) and the bytes that are there.
+bool wire_is_cut(Bytes rest, Field *field);
+
 // Reads the next number of a repeated field that may be packed; `type` is the type of one number. Begin with *rest =
 // field->bytes; for an unpacked field, use its value instead. False at the end, or if the bytes are no number: then
 // *rest is not empty.

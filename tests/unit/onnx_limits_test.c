@@ -186,7 +186,7 @@ static void a_node_has_not_too_many_attributes(void **state) {
   add_value(&graph, 11, "x");
   add_value(&graph, 12, "y");
   Message model = model_of(&graph, NULL);
-  reads_soon(&model, "a node or a function has more than 256 attributes");
+  reads_soon(&model, "node 0 (Relu) at byte 12: more than 256 attributes");
 }
 
 static void types_of_values_are_looked_for_once(void **state) {

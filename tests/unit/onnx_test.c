@@ -67,6 +67,13 @@ static void add_value_of(Message *graph, int field, const char *name, const Mess
   add_message(graph, field, &info);
 }
 
+// An output without type and shape.
+static void add_output(Message *graph, const char *name) {
+  Message info = {.count = 0};
+  add_text(&info, 1, name);
+  add_message(graph, 12, &info);
+}
+
 // A tensor of floats [N, 3].
 static void add_value(Message *graph, int field, const char *name) {
   Message rows = {.count = 0}, columns = {.count = 0};
@@ -312,11 +319,10 @@ static void add_floats(Message *graph, const char *name, const float *numbers, s
 // y = op(c)
 static Message model_of_floats(const char *op, const float *numbers, size_t count, const Message *attributes,
                                size_t nattributes) {
-  Message graph = {.count = 0}, output = {.count = 0};
+  Message graph = {.count = 0};
   add_floats(&graph, "c", numbers, count);
   add_node_with(&graph, 1, "", op, "c", "y", attributes, nattributes);
-  add_text(&output, 1, "y");
-  add_message(&graph, 12, &output);
+  add_output(&graph, "y");
   return model_of(&graph);
 }
 
@@ -424,7 +430,7 @@ static void softmax_keeps_named_extents(void **state) {
     add_node_with(&graph, 1, "", "Unsqueeze", "x", "h", &axes, 1);
     add_node_with(&graph, 1, "", "Softmax", "h", "y", &said, axis == 1 ? 0 : 1);
     add_value(&graph, 11, "x");
-    add_value(&graph, 12, "y");
+    add_output(&graph, "y");
     const Message model = model_of_opset(&graph, 12);
     snprintf(expected, sizeof expected,
              "format: ngrad/1\nname: test\ndims: {N: ~}\ninputs:\n  - {name: x, type: f32, shape: [N, 3]}\nnodes:\n"
@@ -599,7 +605,7 @@ static void named_extents_flow_into_reshape(void **state) {
     add_text(&shape, 4, "Reshape");
     add_message(&graph, 1, &shape);
     add_value(&graph, 11, "x");
-    add_value(&graph, 12, "y");
+    add_output(&graph, "y");
     const Message model = model_of(&graph);
     char expected[640];
     snprintf(

@@ -1,0 +1,166 @@
+// Invalid ONNX models, and what the reader says about them. Each row is a model in the notation of `add_fields`.
+#include "frontend/yaml/yaml.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MODEL(graph) "1=8 8{2=13} 7{" graph "}"
+#define DIM(n) "1{1=" #n "} "
+#define INFO(field, name, type, dims) #field "{1'" name "' 2{1{1=" #type " 2{" dims "}}}} "
+#define INPUT(name, dims) INFO(11, name, 1, dims)
+#define OUTPUT(name, dims) INFO(12, name, 1, dims)
+#define NODE(op, input, output) "1{1'" input "' 2'" output "' 4'" op "'} "
+#define PAIR(name) "5{1=2 2=1 8'" name "' 9*8} " // an initializer: two zeros
+#define X INPUT("x", DIM(2))
+#define Y "12{1'y'} "
+
+static const struct {
+  const char *model, *message; // without the file's name
+} rows[] = {
+    // Names
+    {MODEL(PAIR("w") PAIR("w") NODE("Relu", "w", "y") Y),
+     "initializer 1 (\"w\") at byte 29: another initializer has this name"},
+    {MODEL(X X NODE("Relu", "x", "y") Y), "input 1 (\"x\") at byte 27: another input has this name"},
+    {MODEL(X NODE("Relu", "x", "h") NODE("Tanh", "x", "h") NODE("Relu", "h", "y") Y),
+     "Tanh h (opset 13): duplicate value h"},
+    {MODEL(X NODE("Relu", "x", "x") NODE("Relu", "x", "y") Y), "Relu x (opset 13): duplicate value x"},
+    {MODEL(PAIR("w") X NODE("Relu", "x", "w") NODE("Relu", "w", "y") Y), "Relu w (opset 13): duplicate value w"},
+    {MODEL(X "1{1'x' 2'y' 2'y' 4'Dropout'} " Y), "Dropout y (opset 13): duplicate value y"},
+    {"25{1'f' 4'a' 5'b' 10'my'} 25{1'f' 4'a' 5'b' 10'my'} " MODEL(X NODE("Relu", "x", "y") Y),
+     "function 1, my f: another function has this name"},
+    // Types and shapes
+    {MODEL(INPUT("x", DIM(2) DIM(18446744073709551615)) NODE("Relu", "x", "y") Y),
+     "input 0 (\"x\") at byte 27: axis 1: expected an extent of 0 to 2^47 - 1, found -1"},
+    {MODEL(INPUT("x", DIM(140737488355328)) NODE("Relu", "x", "y") Y),
+     "input 0 (\"x\") at byte 23: axis 0: expected an extent of 0 to 2^47 - 1, found 140737488355328"},
+    {MODEL(X NODE("Relu", "x", "y") OUTPUT("y", DIM(18446744073709551615))),
+     "output 0 (\"y\") at byte 54: axis 0: expected an extent of 0 to 2^47 - 1, found -1"},
+    {MODEL("5{1=18446744073709551615 2=1 8'w'} " NODE("Relu", "w", "y") Y),
+     "initializer 0 (\"w\") at byte 10: axis 0: expected an extent of 0 to 2^47 - 1, found -1"},
+    {MODEL(X NODE("Relu", "x", "y") OUTPUT("y", DIM(3))),
+     "output 0 (\"y\") at byte 41: declared as float [3], but its elements are float [2]"},
+    {MODEL(X NODE("Relu", "x", "y") OUTPUT("y", DIM(2) DIM(1))),
+     "output 0 (\"y\") at byte 41: declared as float [2, 1], but its elements are float [2]"},
+    {MODEL(X NODE("Relu", "x", "y") INFO(12, "y", 7, "1{2'N'} ")),
+     "output 0 (\"y\") at byte 41: declared as int64 [_], but its elements are float [2]"},
+    {MODEL(PAIR("w") INPUT("w", DIM(3)) NODE("Relu", "w", "y") Y),
+     "input 0 (\"w\") at byte 29: declared as float [3], but its elements are float [2]"},
+    {MODEL(PAIR("w") INFO(11, "w", 11, DIM(2)) NODE("Relu", "w", "y") Y),
+     "input 0 (\"w\") at byte 29: declared as double [2], but its elements are float [2]"},
+    // Damaged messages
+    {MODEL(X "1{1'x' 2'y' 3'conv1' 4'Conv' 5{1'alpha'} 5{1'pads' 8'\x80'}} " Y),
+     "node 0 (Conv \"conv1\"), attribute 1 (\"pads\") at byte 65: damaged: expected a list of numbers"},
+    {MODEL(X "1{1'x' 2'y' 3'r' 4'Relu' 7} " Y), "node 0 (Relu \"r\") at byte 42: damaged: expected a field of a node"},
+    {MODEL(X "1{1'x' 2'y' 4'Relu' 5{1'a' 3}} " Y),
+     "node 0 (Relu), attribute 0 (\"a\") at byte 44: damaged: expected a field of an attribute"},
+    {MODEL("5{1=2 2=1 8'w' 9} " NODE("Relu", "w", "y") Y),
+     "initializer 0 (\"w\") at byte 17: damaged: expected a field of a tensor"},
+    {MODEL("5{1=1 1=1 1=1 1=1 1=1 1=1 1=1 1=1 1=1 8'w'} " NODE("Relu", "w", "y") Y),
+     "initializer 0 (\"w\") at byte 10: more than 8 axes"},
+    {"1=8 25{1'f' 7{4'Relu' 1}} 7{}",
+     "function 0 (\"f\"), node 0 (Relu) at byte 16: damaged: expected a field of a node"},
+    {"1=8 8{2=13}", "the ONNX model has no graph"},
+};
+
+typedef struct Message {
+  uint8_t bytes[512];
+  size_t count;
+} Message;
+
+static void add_varint(Message *m, uint64_t number) {
+  assert_true(m->count + 10 < sizeof m->bytes);
+  for (; number >= 128; number >>= 7) m->bytes[m->count++] = (uint8_t)(number | 128);
+  m->bytes[m->count++] = (uint8_t)number;
+}
+
+static void add_bytes(Message *m, uint64_t field, const void *bytes, size_t count) {
+  add_varint(m, field << 3 | 2);
+  add_varint(m, count);
+  assert_true(m->count + count < sizeof m->bytes);
+  if (count) memcpy(m->bytes + m->count, bytes, count);
+  m->count += count;
+}
+
+// Adds fields up to the text's end, or to a brace: N=1 is a number, N'text' a text, N*8 zero bytes, N{...} a message,
+// and N alone a key without a value.
+static const char *add_fields(Message *m, const char *text) {
+  static const uint8_t zeros[64];
+  while (*text && *text != '}') {
+    char *at;
+    const uint64_t field = strtoull(text, &at, 10);
+    Message inside = {.count = 0};
+    const char kind = *at++, *end = at;
+    if (kind == '=') {
+      add_varint(m, field << 3);
+      add_varint(m, strtoull(at, (char **)&end, 10));
+    } else if (kind == '*') add_bytes(m, field, zeros, strtoul(at, (char **)&end, 10));
+    else if (kind == '\'') {
+      end = strchr(at, '\'') + 1;
+      add_bytes(m, field, at, (size_t)(end - at) - 1);
+    } else if (kind == '{') {
+      end = add_fields(&inside, at) + 1;
+      add_bytes(m, field, inside.bytes, inside.count);
+    } else {
+      add_varint(m, field << 3 | 2);
+      end = at - 1;
+    }
+    text = end + strspn(end, " ");
+  }
+  return text;
+}
+
+static bool says(const uint8_t *bytes, size_t count, const char *message) {
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  Graph *g = yaml_read(&system_allocator, "test.onnx", (const char *)bytes, count, NULL, &d);
+  const char *found = d.count ? d.items[0].message : "nothing";
+  const bool ok = !g && d.nerrors == 1 && strcmp(found, message) == 0;
+  if (!ok) print_error("expected: %s\nfound:    %s\n", message, found);
+  graph_free(g);
+  diagnostics_deinit(&d);
+  return ok;
+}
+
+static void invalid_models_are_refused(void **state) {
+  (void)state;
+  size_t nwrong = 0;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    Message model = {.count = 0};
+    add_fields(&model, rows[i].model);
+    nwrong += !says(model.bytes, model.count, rows[i].message);
+  }
+  assert_int_equal(nwrong, 0);
+}
+
+// A file that begins as a model does is recognised, wherever it is cut.
+static void a_truncated_model_is_recognised(void **state) {
+  static const struct {
+    size_t count;
+    const char *message;
+  } cuts[] = {{2, "the ONNX model has no graph"},
+              {3, "at byte 2: truncated ONNX model: the file ends within its last field"},
+              {5, "at byte 2: truncated ONNX model: expected 2 bytes of its last field, found 1"},
+              {6, "the ONNX model has no graph"},
+              {7, "at byte 6: truncated ONNX model: the file ends within the graph"},
+              {8, "at byte 6: truncated ONNX model: expected 36 bytes of the graph, found 0"},
+              {30, "at byte 6: truncated ONNX model: expected 36 bytes of the graph, found 22"},
+              {43, "at byte 6: truncated ONNX model: expected 36 bytes of the graph, found 35"}};
+  Message model = {.count = 0};
+  (void)state;
+  add_fields(&model, MODEL(X NODE("Relu", "x", "y") Y));
+  size_t nwrong = 0;
+  for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) nwrong += !says(model.bytes, cuts[i].count, cuts[i].message);
+  assert_int_equal(nwrong, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(invalid_models_are_refused),
+                                     cmocka_unit_test(a_truncated_model_is_recognised)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
