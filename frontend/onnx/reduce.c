@@ -93,6 +93,23 @@ static Value *backwards(Onnx *x, Value *v, int axis) {
              : NULL;
 }
 
+// Of s64, which f64 holds up to 2^53 only: multiples of 2^32 and rests are exact in f64, so the greatest element, or
+// the least, has the greatest rest among those of the greatest multiple. The result is these rests, and infinity
+// elsewhere.
+static Value *rests_of_extremes(Onnx *x, Value *v, int axis) {
+  Builder *b = &x->build;
+  const bool is_greatest = x->row->op == OP_ArgMax;
+  const double none = (double)INFINITY;
+  Value *rest = build_binary(b, OP_Mod, v, build_number(b, TYPE_S64, NULL, 0x1p32)),
+        *multiple = build_cast(b, build_binary(b, OP_Subtract, v, rest), TYPE_F64);
+  Node *node = build_node(b, is_greatest ? OP_ReduceMax : OP_ReduceMin, 1, &multiple);
+  if (!build_set_list(b, node, "axes", (int64_t[]){axis}, 1)) return NULL;
+  build_set(node, "keep_dims")->boolean = true;
+  Value *is_extreme = build_binary(b, OP_Equal, multiple, build_one(b, node));
+  return build_choose(b, is_extreme, build_cast(b, rest, TYPE_F64),
+                      build_like(b, multiple, is_greatest ? -none : none));
+}
+
 bool onnx_arg(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
@@ -102,6 +119,8 @@ bool onnx_arg(Onnx *x) {
   if (is_last && !onnx_has_number(x, v, axis)) return false;
   const int64_t n = extent_value(v->shape.extent[axis]);
   if (is_last) v = backwards(x, v, axis);
+  if (v && TYPE_BIT(v->type) & TYPES_BYTE) v = build_cast(b, v, TYPE_F32);
+  if (v && v->type == TYPE_S64) v = rests_of_extremes(x, v, axis);
   Node *node = build_node(b, x->row->op, 1, &v);
   if (!node) return false;
   build_set(node, "axis")->s64 = axis;
