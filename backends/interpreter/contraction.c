@@ -79,8 +79,7 @@ static void multiply(const Evaluation *e, const double *a, const Matrix *b, cons
   for (int64_t first = 0; first < columns; first += LANES) {
     const int64_t width = least(columns - first, LANES);
     copy_lanes(lanes, &from[first * b->column_stride], depth, b->row_stride, width, b->column_stride);
-    const int threads = lanes_threads((double)rows * (double)(depth * width));
-#pragma omp parallel for num_threads(threads) schedule(static)
+#pragma omp parallel for num_threads(lanes_threads(rows, depth)) schedule(static)
     for (int64_t m = 0; m < rows; m++) {
       Lanes sums = {0};
       Noise noise = noise_after(e->noise, m * width);
@@ -368,16 +367,16 @@ static void make_channels(const Evaluation *e, const Making *m, const double *x,
   const Geometry *g = &m->g;
   const Side *side = m->made == SIDE_SMALL ? &g->small : &g->large,
              *other = m->made == SIDE_SMALL ? &g->large : &g->small;
-  const int64_t nrows = m->extent[0] * m->extent[1], nsums = m->extent[2] * width;
-  const int threads = lanes_threads((double)(g->batch * nrows * nsums) * (double)m->nchannels * (double)m->most_terms);
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t row = 0; row < g->batch * nrows; row++) {
+  const int64_t nrows = m->extent[0] * m->extent[1], nplaces = g->batch * nrows * m->extent[2];
+  const int64_t nsums = m->extent[2] * width, nterms = m->nchannels * m->most_terms;
+#pragma omp parallel for num_threads(lanes_threads(nplaces, nterms)) schedule(static)
+  for (int64_t row = 0; row < nplaces / m->extent[2]; row++) {
     int64_t at[SPATIAL] = {row % nrows / m->extent[1], row % m->extent[1]};
     Noise noise = noise_after(e->noise, row * nsums);
     make_row(m, &x[row / nrows * other->batch], at, side, bias, width, e->noise ? &noise : NULL,
              &to[row / nrows * side->batch]);
   }
-  if (e->noise) *e->noise = noise_after(e->noise, g->batch * nrows * nsums);
+  if (e->noise) *e->noise = noise_after(e->noise, nplaces * width);
 }
 
 static bool has_elements(const Node *node, WindowSide side) {
@@ -429,8 +428,7 @@ static void add_image(Making *m, const double *large, const double *small, int64
   int64_t tap[SPATIAL] = {0};
   do {
     const int64_t count = find_terms(m, tap, m->terms), nchannels = m->g.large.channels;
-    const int threads = lanes_threads((double)count * (double)(nchannels * width));
-#pragma omp parallel for num_threads(threads) schedule(static)
+#pragma omp parallel for num_threads(lanes_threads(nchannels, count)) schedule(static)
     for (int64_t i = 0; i < nchannels; i++) add_products(m, &large[i * m->x_channel], tap, m->terms, count, &sums[i]);
     sums += nchannels;
   } while (next_index(m->extent, tap));

@@ -38,8 +38,8 @@ void lanes_add(Lanes *sums, const Products *p, bool has_squares) {
   add_products(sums, p, has_squares);
 }
 
-int lanes_threads(double nproducts) {
-  enum { MANY = 1 << 24 }; // threads must run longer than idle ones spin
+int lanes_threads(int64_t nsums, int64_t nterms) {
+  enum { MANY = 1 << 20 }; // threads must run longer than idle ones spin
   const int most = omp_get_max_threads();
-  return nproducts < MANY ? 1 : most < MOST_THREADS ? most : MOST_THREADS;
+  return nterms == 0 || nsums < MANY / nterms ? 1 : most < MOST_THREADS ? most : MOST_THREADS;
 }

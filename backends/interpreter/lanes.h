@@ -33,10 +33,10 @@ typedef struct Products {
 // Adds the products of each channel in turn. Without has_squares, the sums of squares are not computed.
 void lanes_add(Lanes *sums, const Products *p, bool has_squares);
 
-// The number of threads among which sums of so many products are divided. As each thread needs memory, it is at most
-// MOST_THREADS on every machine. nproducts: an int64_t might overflow.
+// The number of threads among which `nsums` sums of at most `nterms` terms, in LANES lanes each, are divided. As each
+// thread needs memory, it is at most MOST_THREADS on every machine.
 enum { MOST_THREADS = 4 };
-int lanes_threads(double nproducts);
+int lanes_threads(int64_t nsums, int64_t nterms);
 
 static inline Sum lanes_sum(const Lanes *sums, int64_t lane) {
   const int64_t i = lane / LANES_WIDTH, j = lane % LANES_WIDTH;

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#define COST(name, value, ...) .name = (value),
+#define COST(name, value, ...) .name = (int64_t)(value),
 const Costs usual_costs = {
 #include "passes/costs/costs.def"
 };
@@ -17,7 +17,8 @@ enum { MANY = INT32_MAX }; // no limit but that sums and products of a few value
 #define ORDER "order"
 #define SCHEDULE "schedule"
 #define COST(name, value, least, most, unit, decides, graph, what, measured)                                           \
-  {#name, offsetof(Costs, name), value, least, most, unit, decides, graph, what, measured},
+  {#name,   offsetof(Costs, name), (int64_t)(value), (int64_t)(least), (int64_t)(most), unit, decides, graph, what,    \
+   measured},
 const CostInfo cost_table[] = {
 #include "passes/costs/costs.def"
 };

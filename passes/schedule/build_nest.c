@@ -11,6 +11,8 @@
 // of all levels belong to sections (sections.c).
 #include "passes/schedule/recipe.h"
 
+#include <assert.h>
+
 typedef struct Span {
   const Index *from, *to;
 } Span;
@@ -157,6 +159,7 @@ static void build_level(Recipe *r, int at) {
                [ROLE_SERIAL] = {open_serial, close_serial},
                [ROLE_LANES] = {open_lanes, close_lanes}};
   const NestRole role = r->nest.levels[at].role;
+  assert(roles[role].open); // no other role is inside of a step
   roles[role].open(r, at);
   build_inside(r, at + 1);
   roles[role].close(r, at);

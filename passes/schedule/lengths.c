@@ -54,7 +54,7 @@ static bool has_short_runs(const Scheduling *s) {
   for (size_t i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
     int64_t nbytes = k->axes[s->vector_axis].extent * (int64_t)type_nbytes(a->type);
-    if (a->value && (access_axes(k, a) & s->outer) && a->stride[s->vector_axis] == 1 && nbytes < 2 * LINE_NBYTES)
+    if (a->value && (access_axes(k, a) & s->outer) && a->stride[s->vector_axis] == 1 && nbytes / 2 < LINE_NBYTES)
       return true;
   }
   return false;
