@@ -49,8 +49,7 @@ static void open_partial_sums(Recipe *r, AccessId id, const Index *count, Flag f
 // Sets pointers to the block's partial sums and initialises them. With rows in lanes, a local array has a partial sum
 // for each lane.
 static void begin_partials(Recipe *r) {
-  for (size_t i = 0; i < r->loop->nroots; i++) {
-    const Root *root = &r->loop->roots[i];
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (root->kind != ROOT_REDUCE_OUTER) continue;
     const Access *a = &r->k->accesses[root->access];
     const AxisSet axes = access_axes(r->k, a);
@@ -72,8 +71,7 @@ static void begin_partials(Recipe *r) {
 
 // Reduces the lanes' partial sums to the block's partial sums.
 static void end_lane_partials(Recipe *r) {
-  for (size_t i = 0; i < r->loop->nroots; i++) {
-    const Root *root = &r->loop->roots[i];
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (root->kind != ROOT_REDUCE_OUTER) continue;
     const Access *a = &r->k->accesses[root->access];
     const Index *count = axes_nelems_index(r, access_axes(r->k, a)), *element = var(r, VAR_ELEMENT, 0);
@@ -90,20 +88,15 @@ static void end_lane_partials(Recipe *r) {
   }
 }
 
-// Whether all blocks but the last consist of whole steps. False if open dims choose the length of blocks.
-static bool has_whole_steps(const Recipe *r) {
-  return has_rows(r) && !r->loop->few_work && !r->loop->most_cut_blocks && r->loop->block % r->loop->rows == 0;
-}
-
 // The rows after the last whole step form one step if their number is known, else each is a step. 0: there are none.
+// All blocks but the last consist of whole steps, unless open dims choose the length of blocks.
 static int count_rest(const Recipe *r) {
-  const AxisSet cut = loop_cut_axes(r->loop);
-  const Monomial monomial = axes_monomial(r->k, cut);
-  const int64_t rows = r->loop->rows, nelems = axes_nelems(r->k, cut);
-  if (!has_rows(r)) return 0;
-  if (!r->loop->sums_middle) return !loop_row_axes(r->k, r->loop);
-  if (has_whole_steps(r) && !monomial) return (int)(nelems % rows);
-  return !has_whole_steps(r) || kernel_factor(r->k, nelems, monomial) % rows ? 1 : 0;
+  const Loop *loop = r->loop;
+  const AxisSet cut = loop_cut_axes(loop);
+  const bool is_whole = !loop->few_work && !loop->most_cut_blocks && loop->block % loop->rows == 0;
+  const int64_t rest = kernel_factor(r->k, axes_nelems(r->k, cut), axes_monomial(r->k, cut)) % loop->rows;
+  if (!has_rows(r) || !loop->sums_middle) return has_rows(r) && !loop_row_axes(r->k, loop);
+  return !is_whole ? 1 : axes_monomial(r->k, cut) ? rest > 0 : (int)rest;
 }
 
 // Adds a loop that calls the step for `rows` outer iterations at a time, while at least that many are left.
@@ -174,7 +167,7 @@ void build_block(Recipe *r) {
   const Loop *loop = r->loop;
   bool has_partials = false;
   tree_open(&r->b, &r->t->block);
-  for (size_t i = 0; i < loop->nroots; i++) has_partials |= loop->roots[i].kind == ROOT_REDUCE_OUTER;
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++) has_partials |= root->kind == ROOT_REDUCE_OUTER;
   if (!has_partials && !loop->nfree && !loop_has_open_cut_blocks(r->k, loop) && loop_nblocks(r->k, loop) == 1)
     add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_BLOCK, 0}});
   find_range(r);

@@ -33,8 +33,7 @@ static void build_vector_root(Recipe *r, const Root *root) {
 
 // Loads the vectors of partial sums that the body adds to into registers, or stores them back.
 static void move_array_sums(Recipe *r, int at, LoopNodeKind kind) {
-  for (size_t i = 0; i < r->loop->nroots; i++) {
-    const Root *root = &r->loop->roots[i];
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (!is_root_at(r, root, at) || !is_array_sum(r, root)) continue;
     const Access *a = &r->k->accesses[root->access];
     const bool are_lanes = r->loop->rows_in_lanes;
@@ -55,8 +54,7 @@ static void move_array_sums(Recipe *r, int at, LoopNodeKind kind) {
 static const Root *find_lone_sum(const Recipe *r, int at) {
   const Root *last = NULL;
   size_t count = 0;
-  for (size_t i = 0; i < r->loop->nroots; i++) {
-    const Root *root = &r->loop->roots[i];
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (!is_root_at(r, root, at)) continue;
     count += is_array_sum(r, root);
     last = root;
@@ -67,8 +65,8 @@ static const Root *find_lone_sum(const Recipe *r, int at) {
 
 static void need_body(Recipe *r, int at) {
   need_none(r);
-  for (size_t i = 0; i < r->loop->nroots; i++)
-    if (is_root_at(r, &r->loop->roots[i], at)) need_root(r, &r->loop->roots[i]);
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++)
+    if (is_root_at(r, root, at)) need_root(r, root);
 }
 
 // Whether an expression is computed before the loop over rows: it is the same for all rows, and needs no sum that ends
@@ -98,8 +96,8 @@ void build_body(Recipe *r, int at) {
   make_scalars_of_row(r);
   make_vectors(r, false);
   const Root *lone = find_lone_sum(r, at);
-  for (size_t i = 0; i < r->loop->nroots; i++)
-    if (is_root_at(r, &r->loop->roots[i], at) && &r->loop->roots[i] != lone) build_vector_root(r, &r->loop->roots[i]);
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++)
+    if (is_root_at(r, root, at) && root != lone) build_vector_root(r, root);
   close_rows(r);
   if (lone) {
     open_body(r, add(r, (LoopNode){.kind = NODE_IF, .flag = FLAG_HAS_PARTIAL, .access = lone->access}));

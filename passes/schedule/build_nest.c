@@ -213,8 +213,8 @@ static void build_inside(Recipe *r, int at) { // NOLINT(misc-no-recursion): as d
   }
   end_sums(r, at);
   make_scalars(r, at, true);
-  for (size_t i = 0; i < r->loop->nroots; i++)
-    if (is_root_at(r, &r->loop->roots[i], at)) build_scalar_root(r, &r->loop->roots[i]);
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++)
+    if (is_root_at(r, root, at)) build_scalar_root(r, root);
 }
 
 static const char *sweep_words(Recipe *r, int sweep) {
@@ -229,7 +229,7 @@ static const char *sweep_words(Recipe *r, int sweep) {
 
 void build_sweep(Recipe *r, int sweep) {
   bool has_work = false;
-  for (size_t i = 0; i < r->loop->nroots; i++) has_work |= is_in_sweep(r, &r->loop->roots[i], sweep);
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++) has_work |= is_in_sweep(r, root, sweep);
   if (!has_work) return;
   add(r, (LoopNode){.kind = NODE_COMMENT, .words = sweep_words(r, sweep)});
   r->sweep = sweep;

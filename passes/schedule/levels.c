@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+const Root *roots_end(const Recipe *r) {
+  return r->loop->roots + r->loop->nroots;
+}
+
 int vector_axis(const Recipe *r) {
   return loop_vector_axis(r->loop);
 }
@@ -147,8 +151,7 @@ void need_none(Recipe *r) {
 void need_sweep(Recipe *r, int sweep) {
   r->sweep = sweep;
   need_none(r);
-  for (size_t i = 0; i < r->loop->nroots; i++) {
-    const Root *root = &r->loop->roots[i];
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (sweep != ALL_SWEEPS && !is_in_sweep(r, root, sweep)) continue;
     need_root(r, root);
     if (sweep == ALL_SWEEPS && root->kind == ROOT_REDUCE_INNER) need_expr(r, root->expr);
@@ -170,8 +173,7 @@ void find_sections(Recipe *r) {
     int t = 0;
     for (int a = 0; a < 3; a++)
       if (e->args[a] && r->section[e->args[a]] > t) t = r->section[e->args[a]];
-    for (size_t i = 0; i < r->loop->nroots; i++) {
-      const Root *root = &r->loop->roots[i];
+    for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
       if (root->kind == ROOT_REDUCE_INNER && root->expr == id) t = root->sweep + 1;
     }
     r->section[id] = t;

@@ -6,8 +6,8 @@ bool has_vectors(const Recipe *r) {
 }
 
 static bool is_stored(const Recipe *r, AccessId id) {
-  for (size_t i = 0; i < r->loop->nroots; i++)
-    if (r->loop->roots[i].kind == ROOT_STORE && r->loop->roots[i].access == id) return true;
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++)
+    if (root->kind == ROOT_STORE && root->access == id) return true;
   return false;
 }
 
@@ -31,8 +31,7 @@ void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool)) {
     seen[e->access] = true;
     f(r, e->access, is_stored(r, e->access));
   }
-  for (size_t i = 0; i < r->loop->nroots; i++) {
-    const Root *root = &r->loop->roots[i];
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (root->kind != ROOT_STORE || root_level(r, root) != LEVEL_VECTOR || seen[root->access]) continue;
     seen[root->access] = true;
     f(r, root->access, true);

@@ -39,6 +39,7 @@ typedef struct Recipe {
 
 // levels.c: which expressions a sweep needs, and at which level. need_* set or extend is_needed.
 
+const Root *roots_end(const Recipe *r); // after the loop's last root
 int vector_axis(const Recipe *r);
 AxisSet middle_axes(const Recipe *r);
 bool has_rows(const Recipe *r);                    // a step computes several rows

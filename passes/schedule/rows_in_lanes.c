@@ -24,8 +24,7 @@ void copy_into_panel(Recipe *r) {
 }
 
 void store_rows(Recipe *r) {
-  for (size_t i = 0; i < r->loop->nroots; i++) {
-    const Root *root = &r->loop->roots[i];
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (root->kind != ROOT_STORE || root->sweep != r->sweep || !is_transposed(r, root->access)) continue;
     const bool is_open = open_wanted(r, root->access);
     add(r, (LoopNode){.kind = NODE_STORE_ROWS,

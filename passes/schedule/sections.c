@@ -6,8 +6,7 @@ static bool has_row_work(Recipe *r, int section) {
   if (section == 0 && (!loop_row_axes(r->k, r->loop) || mentioned_axes(r, 0) & ~shared_axes(r))) return true;
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (is_made(r, id) && r->section[id] == section && expr_level(r, id) <= LEVEL_ROW) return true;
-  for (size_t i = 0; i < r->loop->nroots; i++) {
-    const Root *root = &r->loop->roots[i];
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (root->kind != ROOT_REDUCE_INNER && root_level(r, root) <= LEVEL_ROW && r->section[root->expr] == section)
       return true;
   }
@@ -28,8 +27,7 @@ static void add_contribution(Recipe *r, const Root *root) {
 }
 
 static void store_row(Recipe *r, int section) {
-  for (size_t i = 0; i < r->loop->nroots; i++) {
-    const Root *root = &r->loop->roots[i];
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (root->kind == ROOT_REDUCE_INNER || root_level(r, root) > LEVEL_ROW || r->section[root->expr] != section)
       continue;
     if (root->kind == ROOT_STORE && r->loop->rows_in_lanes) store_vector(r, root);
@@ -58,8 +56,7 @@ AxisSet mentioned_axes(Recipe *r, int section) {
     const AxisSet own = expr_has_access(e) ? access_axes(r->k, &r->k->accesses[e->access]) : e->axes;
     if (is_whole || (is_vector ? section == 0 : r->section[id] == section)) axes |= own;
   }
-  for (size_t i = 0; i < r->loop->nroots; i++) {
-    const Root *root = &r->loop->roots[i];
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (root->kind != ROOT_STORE) continue;
     const bool is_vector = root_level(r, root) == LEVEL_VECTOR;
     if (is_vector && !has_vectors(r)) continue;
@@ -76,8 +73,8 @@ AxisSet mentioned_shared_axes(Recipe *r) {
     if (r->is_needed[id] && expr_has_access(&r->k->exprs[id]))
       axes |= access_axes(r->k, &r->k->accesses[r->k->exprs[id].access]);
     else if (r->is_needed[id] && r->k->exprs[id].op == EXPR_INDEX) axes |= r->k->exprs[id].axes;
-  for (size_t i = 0; i < r->loop->nroots; i++)
-    if (r->loop->roots[i].kind == ROOT_STORE) axes |= access_axes(r->k, &r->k->accesses[r->loop->roots[i].access]);
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++)
+    if (root->kind == ROOT_STORE) axes |= access_axes(r->k, &r->k->accesses[root->access]);
   return axes & shared_axes(r);
 }
 

@@ -3,8 +3,7 @@
 #include "passes/schedule/recipe.h"
 
 static void declare_flags(Recipe *r) {
-  for (size_t i = 0; i < r->loop->nroots; i++) {
-    const Root *root = &r->loop->roots[i];
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (root->kind == ROOT_STORE && is_optional(r, root->access))
       add(r, (LoopNode){.kind = NODE_FLAG, .flag = FLAG_WANTED, .access = root->access});
   }

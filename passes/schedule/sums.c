@@ -30,14 +30,14 @@ static bool is_lane_sum(const Recipe *r, const Root *root) {
 
 bool has_lane_sums(const Recipe *r) {
   bool has_any = false;
-  for (size_t i = 0; i < r->loop->nroots; i++) has_any |= is_lane_sum(r, &r->loop->roots[i]);
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++) has_any |= is_lane_sum(r, root);
   return has_any;
 }
 
 Runs sweep_runs(const Recipe *r) {
   bool has_any = false;
-  for (size_t i = 0; i < r->loop->nroots; i++)
-    has_any |= is_lane_sum(r, &r->loop->roots[i]) && !is_exact_in_f32(r, r->loop->roots[i].expr);
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++)
+    has_any |= is_lane_sum(r, root) && !is_exact_in_f32(r, root->expr);
   return has_any ? loop_runs(r->k, r->loop) : (Runs){0};
 }
 
@@ -49,29 +49,30 @@ static void begin_accumulator(Recipe *r, ExprId id) {
   begin_sum(r, id, SUM_ACCUMULATOR, has_rows(r) ? r->loop->rows : r->loop->accumulators);
 }
 
+// A sum over inner axes that begins and ends at this place.
+static bool is_sum_at(const Recipe *r, const Root *root, int at) {
+  return root->kind == ROOT_REDUCE_INNER && root->sweep == r->sweep && sum_place(r, root->expr) == at;
+}
+
 void begin_sums(Recipe *r, int at) {
-  for (size_t i = 0; i < r->loop->nroots; i++) {
-    const Root *root = &r->loop->roots[i];
-    if (root->kind != ROOT_REDUCE_INNER || root->sweep != r->sweep || sum_place(r, root->expr) != at) continue;
-    if (is_scalar_sum(r, root)) begin_sum(r, root->expr, SUM_SCALAR, 1);
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++)
+    if (!is_sum_at(r, root, at)) continue;
+    else if (is_scalar_sum(r, root)) begin_sum(r, root->expr, SUM_SCALAR, 1);
     else if (has_totals(r, root->expr)) begin_sum(r, root->expr, SUM_TOTAL, r->loop->rows);
     else begin_accumulator(r, root->expr);
-  }
 }
 
 void begin_runs(Recipe *r) {
-  for (size_t i = 0; i < r->loop->nroots; i++)
-    if (is_lane_sum(r, &r->loop->roots[i]) && has_totals(r, r->loop->roots[i].expr))
-      begin_accumulator(r, r->loop->roots[i].expr);
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++)
+    if (is_lane_sum(r, root) && has_totals(r, root->expr)) begin_accumulator(r, root->expr);
 }
 
 void end_runs(Recipe *r) {
-  for (size_t i = 0; i < r->loop->nroots; i++)
-    if (is_lane_sum(r, &r->loop->roots[i]) && has_totals(r, r->loop->roots[i].expr))
-      add(r, (LoopNode){.kind = NODE_END_RUN,
-                        .expr = r->loop->roots[i].expr,
-                        .is_row = has_rows(r),
-                        .accumulator = has_rows(r) ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY});
+  const bool is_row = has_rows(r);
+  const AccumulatorChoice accumulator = is_row ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY;
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++)
+    if (is_lane_sum(r, root) && has_totals(r, root->expr))
+      add(r, (LoopNode){.kind = NODE_END_RUN, .expr = root->expr, .is_row = is_row, .accumulator = accumulator});
 }
 
 static void end_sum(Recipe *r, ExprId id) {
@@ -88,10 +89,8 @@ static void end_sum(Recipe *r, ExprId id) {
 }
 
 void end_sums(Recipe *r, int at) {
-  for (size_t i = 0; i < r->loop->nroots; i++) {
-    const Root *root = &r->loop->roots[i];
-    if (root->kind != ROOT_REDUCE_INNER || root->sweep != r->sweep || sum_place(r, root->expr) != at) continue;
-    if (is_scalar_sum(r, root)) add(r, (LoopNode){.kind = NODE_END_SUM, .sum = SUM_SCALAR, .expr = root->expr});
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++)
+    if (!is_sum_at(r, root, at)) continue;
+    else if (is_scalar_sum(r, root)) add(r, (LoopNode){.kind = NODE_END_SUM, .sum = SUM_SCALAR, .expr = root->expr});
     else end_sum(r, root->expr);
-  }
 }

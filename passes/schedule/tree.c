@@ -12,7 +12,7 @@
 static void find_forms(Recipe *r) {
   int nlong = 0;
   memset(r->is_needed, 0, r->k->nexprs * sizeof *r->is_needed);
-  for (size_t i = 0; i < r->loop->nroots; i++) need_expr(r, root_operand(r, &r->loop->roots[i]));
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++) need_expr(r, root_operand(r, root));
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     r->t->is_made[id] = r->is_needed[id] || is_row_sum(r, id);
     nlong += r->t->is_made[id] && expr_is_long(r->k->exprs[id].op);
