@@ -129,21 +129,6 @@ static bool verify_memory(const Program *p, PassContext *c) {
 }
 #endif
 
-// Program.loop_tree: a verified tree for printers and executors. NULL: out of memory.
-static LoopTree *sound_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena *arena) {
-  LoopTree *t = loop_tree(s, loop, wants, arena);
-  Text why;
-  text_init(&why, arena->allocator);
-  const bool is_sound = t && loops_verify(t, &why);
-  if (t && !is_sound && !why.out_of_memory) {
-    loops_print(t, &why);
-    fprintf(stderr, "internal error: %s", text_string(&why));
-    abort();
-  }
-  text_deinit(&why);
-  return is_sound ? t : NULL;
-}
-
 static bool order_and_plan(Program *p, bool is_tight) {
   return order_kernels(p, is_tight) && stage_updates(p) && plan_memory(p);
 }
@@ -175,7 +160,6 @@ Program *pipeline_lower(Graph *g, PassContext *c) {
       most += (size_t)g->nodes[i]->noutputs * node_npieces(costs_or_usual(c->costs), g->nodes[i]);
     p->graph = g;
     p->partition = c->partition;
-    p->loop_tree = sound_tree;
     p->schedules = ARENA_ARRAY(&arena, Schedule *, most);
     p->first_kernel = ARENA_ARRAY(&arena, uint32_t, g->nnodes);
     p->value_offset = ARENA_ARRAY(&arena, size_t, g->nvalues + 1);
@@ -190,4 +174,45 @@ Program *pipeline_lower(Graph *g, PassContext *c) {
   if (lower_all(p, c)) return p;
   program_free(p);
   return NULL;
+}
+
+// Loop trees
+
+static bool verify_tree(const LoopTree *t, const Allocator *allocator) {
+  Text why;
+  text_init(&why, allocator);
+  const bool is_sound = loops_verify(t, &why);
+  if (!is_sound && !why.out_of_memory) {
+    loops_print(t, &why);
+    fprintf(stderr, "internal error: %s", text_string(&why));
+    abort();
+  }
+  text_deinit(&why);
+  return is_sound;
+}
+
+static bool build_trees_of(Program *p, size_t kernel) {
+  const Schedule *s = p->schedules[kernel];
+  const Liveness *f = p->liveness;
+  const Wants optional = {f->is_optional, f->may_be_unwanted + f->first_temporary[kernel]};
+  for (uint32_t loop = 0; loop < s->nloops; loop++) {
+    LoopTree *t = loop_tree(s, loop, p->has_optional_outputs ? &optional : NULL, &p->tree_arena);
+    p->trees[f->first_loop[kernel] + loop] = t;
+    if (!t || !verify_tree(t, p->arena.allocator)) return false;
+  }
+  return true;
+}
+
+bool pipeline_build_trees(Program *p, bool has_optional_outputs) {
+  if (p->trees && p->has_optional_outputs == has_optional_outputs) return true;
+  if (p->trees) arena_deinit(&p->tree_arena);
+  arena_init(&p->tree_arena, p->arena.allocator);
+  p->has_optional_outputs = has_optional_outputs;
+  p->trees = ARENA_ARRAY(&p->tree_arena, LoopTree *, p->liveness->nloops + 1);
+  bool ok = p->trees;
+  for (size_t i = 0; i < p->nkernels && ok; i++) ok = build_trees_of(p, i);
+  if (ok) return true;
+  arena_deinit(&p->tree_arena);
+  p->trees = NULL;
+  return false;
 }

@@ -187,7 +187,7 @@ static ng_status lower_for(Build *b, const Target *target, Program **program) {
   return NG_OK;
 }
 
-ng_status build_program(Build *b, const Isa *isa, const Program **program) {
+ng_status build_program(Build *b, const Isa *isa, Program **program) {
   const Target target = target_for(b, isa);
   size_t i = 0;
   while (i < b->nprograms && !has_same_numbers(&b->targets[i], &target)) i++;
@@ -219,11 +219,13 @@ ng_status build_compile(const Build *b, bool is_profiled, Compiled **compiled, C
   ng_context *ctx = b->owner->ctx;
   bool compiler_failed = false;
   Call call = call_begin(ctx);
-  *compiled = codegen_compile(b->program, b->isa, is_profiled,
-                              timeout_s < 0   ? 0
-                              : timeout_s > 0 ? timeout_s
-                                              : DEFAULT_TIMEOUT_S,
-                              &ctx->allocator, times, &compiler_failed, &ctx->diagnostics);
+  *compiled = NULL;
+  if (pipeline_build_trees(b->program, false))
+    *compiled = codegen_compile(b->program, b->isa, is_profiled,
+                                timeout_s < 0   ? 0
+                                : timeout_s > 0 ? timeout_s
+                                                : DEFAULT_TIMEOUT_S,
+                                &ctx->allocator, times, &compiler_failed, &ctx->diagnostics);
   ng_status status = call_end(ctx, call);
   return *compiled || status == NG_OUT_OF_MEMORY || !compiler_failed ? status : NG_COMPILER_FAILED;
 }

@@ -23,7 +23,7 @@ typedef struct Build {
   Target targets[MOST_TARGETS];
   Program *programs[MOST_TARGETS]; // parallel to targets
   size_t nprograms;
-  const Program *program; // for `isa`; NULL before build_kernels
+  Program *program; // for `isa`; NULL before build_kernels
 } Build;
 
 // Checks the options (NULL: defaults), binds the graph and runs the passes on a clone of it. build_deinit must follow,
@@ -36,7 +36,7 @@ ng_status build_graph_of(Build *b, ng_graph *g, const Graph *part, const ng_opti
 ng_status build_portable_graph(Build *b, ng_graph *g, const Graph *open, const ng_options *options);
 // Lowers the graph to a program for an instruction set. The build owns the program, and returns the same program for
 // instruction sets with equal scheduling parameters.
-ng_status build_program(Build *b, const Isa *isa, const Program **program);
+ng_status build_program(Build *b, const Isa *isa, Program **program);
 ng_status build_kernels(Build *b); // sets b->program
 // Whether the options can be compiled on this machine, judged by the build's graph.
 ng_status build_check(const Build *b);

@@ -112,11 +112,21 @@ static ng_status find_hash(Emission *e) {
   return ok ? NG_OK : NG_OUT_OF_MEMORY;
 }
 
+// Builds a program with its trees. Outputs of the last function of a graph with leaves, and of other graphs, are the
+// caller's, who may leave them out.
+static ng_status build_printed(Build *b, const Isa *isa, bool has_optional_outputs, const Program **program) {
+  Program *built;
+  ng_status status = build_program(b, isa, &built);
+  if (status != NG_OK) return status;
+  *program = built;
+  return pipeline_build_trees(built, has_optional_outputs) ? NG_OK : out_of_memory_status(b->owner->ctx);
+}
+
 // The graph passes run once, because they do not depend on the instruction set.
 static ng_status build_all(const FileEmission *file, Emission *e, const ng_options *options) {
   ng_status status = build_portable_graph(&e->build, e->g, e->open, options);
   for (size_t i = 0; i < file->nisas && status == NG_OK; i++)
-    status = build_program(&e->build, file->isas[i], &e->programs[i]);
+    status = build_printed(&e->build, file->isas[i], true, &e->programs[i]);
   return status;
 }
 
@@ -126,7 +136,7 @@ static ng_status build_stage(const FileEmission *file, Emission *e, size_t i, co
   e->staged[i] = programs;
   ng_status status = build_portable_graph(&e->builds[i], e->g, e->stages.functions[i], options);
   for (size_t k = 0; k < file->nisas && status == NG_OK; k++)
-    status = build_program(&e->builds[i], file->isas[k], &programs[k]);
+    status = build_printed(&e->builds[i], file->isas[k], i + 1 == e->stages.nfunctions, &programs[k]);
   return status;
 }
 

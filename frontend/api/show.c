@@ -32,7 +32,9 @@ static bool show_kernels(const Build *b, const Graph *g, Text *out) {
 
 static bool show_loops(const Build *b, const Graph *g, Text *out) {
   (void)g;
-  return program_print_loops(b->program, out);
+  const bool ok = pipeline_build_trees(b->program, false);
+  if (ok) program_print_loops(b->program, out);
+  return ok;
 }
 
 static bool show_memory(const Build *b, const Graph *g, Text *out) {
@@ -69,7 +71,7 @@ static bool show_c(const Build *b, const Graph *g, Text *out) {
                       .nisas = 1};
   Text header;
   text_init(&header, out->allocator);
-  bool ok = identifier && emit_file(&file, out->allocator, out, &header);
+  bool ok = identifier && pipeline_build_trees(b->program, true) && emit_file(&file, out->allocator, out, &header);
   text_deinit(&header);
   return ok;
 }
@@ -222,8 +224,8 @@ static ng_status add_code(void *context, const Stages *stages, const Build *b) {
   text_init(&source, &ctx->allocator);
   text_init(&identifier, &ctx->allocator);
   emit_identifier(b->graph->name, &identifier);
-  const bool ok =
-      !identifier.out_of_memory && emit_for_loading(b->program, b->isa, text_string(&identifier), true, false, &source);
+  const bool ok = !identifier.out_of_memory && pipeline_build_trees(b->program, false) &&
+                  emit_for_loading(b->program, b->isa, text_string(&identifier), true, false, &source);
   all->code_nbytes += source.nbytes;
   text_deinit(&source);
   text_deinit(&identifier);

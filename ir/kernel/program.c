@@ -9,7 +9,12 @@ enum { MOST_REFUSALS = 32, MOST_USES = 64 };
 void program_free(Program *p) {
   if (!p) return;
   Arena arena = p->arena; // p itself is in the arena
+  if (p->trees) arena_deinit(&p->tree_arena);
   arena_deinit(&arena);
+}
+
+struct LoopTree *program_tree(const Program *p, size_t kernel, size_t loop) {
+  return p->trees[p->liveness->first_loop[kernel] + loop];
 }
 
 void program_number_kernels(Program *p) {

@@ -25,7 +25,6 @@ typedef struct ProgramSliceGroup {
 } ProgramSliceGroup;
 
 struct LoopTree; // ir/loops/loops.h
-struct Wants;
 
 typedef struct Program {
   Arena arena;
@@ -46,14 +45,16 @@ typedef struct Program {
   size_t narenas;
   size_t workspace_nbytes;
   OpenWorkspace open_workspace;
-  // Builds the tree of one loop on demand, as the trees of all loops would need much memory. NULL: out of memory.
-  struct LoopTree *(*loop_tree)(const Schedule *s, uint32_t loop, const struct Wants *wants, Arena *arena);
-  Liveness *liveness;     // set by find_liveness
-  size_t unshared_nbytes; // bytes that the workspace would have if no two values shared memory
+  struct LoopTree **trees; // by loop, numbered through all kernels; NULL before pipeline_build_trees
+  Arena tree_arena;
+  bool has_optional_outputs; // of the trees: a call may leave out outputs
+  Liveness *liveness;        // set by find_liveness
+  size_t unshared_nbytes;    // bytes that the workspace would have if no two values shared memory
 } Program;
 
 void program_free(Program *p);
-void program_number_kernels(Program *p); // sets first_kernel
+struct LoopTree *program_tree(const Program *p, size_t kernel, size_t loop); // the trees are built
+void program_number_kernels(Program *p);                                     // sets first_kernel
 // By node->index, in the arena. NULL: out of memory.
 const NodeKernel *program_node_kernels(const Program *p, Arena *arena);
 

@@ -339,21 +339,13 @@ void loops_print_index(const LoopTree *t, const Index *i, Text *out) {
   arena_deinit(&scratch);
 }
 
-bool program_print_loops(const Program *program, Text *out) {
+void program_print_loops(const Program *program, Text *out) {
   for (size_t i = 0; i < program->nkernels; i++) {
     const Schedule *schedule = program->schedules[i];
     const Kernel *k = schedule->kernel;
     text_format(out, "kernel %zu: ", i);
     kernel_print_nodes(k, out);
     text_add_string(out, k->is_s64 ? ", in s64\n" : k->is_f64 ? ", in f64\n" : "\n");
-    for (uint32_t loop = 0; loop < schedule->nloops; loop++) {
-      Arena scratch; // one tree at a time, as all trees of a program need much memory
-      arena_init(&scratch, out->allocator);
-      const LoopTree *t = program->loop_tree(schedule, loop, NULL, &scratch);
-      if (t) loops_print(t, out);
-      arena_deinit(&scratch);
-      if (!t || out->out_of_memory) return false;
-    }
+    for (uint32_t loop = 0; loop < schedule->nloops; loop++) loops_print(program_tree(program, i, loop), out);
   }
-  return true;
 }

@@ -13,7 +13,7 @@ void loops_print(const LoopTree *t, Text *out);
 void loops_print_node(const LoopTree *t, const LoopNode *n, Text *out); // the node's line, without its body and newline
 void loops_print_index(const LoopTree *t, const Index *i, Text *out);
 
-// Prints the trees of all loops of a program, for a call that wants every output. False: out of memory.
-bool program_print_loops(const Program *program, Text *out);
+// Prints the trees of all loops of a program, which must be built.
+void program_print_loops(const Program *program, Text *out);
 
 #endif

@@ -80,7 +80,7 @@ static bool find_all_blocks(Execution *x) {
 // Memory
 
 static bool has_all_outputs(const Execution *x) {
-  return !x->options.are_outputs_optional;
+  return !x->p->has_optional_outputs;
 }
 
 static bool is_wanted(const Execution *x, size_t output) {
@@ -190,9 +190,8 @@ static bool run_loop(Execution *x, size_t kernel, size_t loop) {
   const size_t first_temporary = x->liveness->first_temporary[kernel];
   Arena arena;
   arena_init(&arena, x->arena.allocator);
-  const Wants optional = {x->liveness->is_optional, x->liveness->may_be_unwanted + first_temporary};
   Walk w = {.k = s->kernel,
-            .tree = x->p->loop_tree(s, (uint32_t)loop, has_all_outputs(x) ? NULL : &optional, &arena),
+            .tree = program_tree(x->p, kernel, loop),
             .arena = &arena,
             .values = x->values,
             .temporaries = x->temporaries + first_temporary,
@@ -200,7 +199,7 @@ static bool run_loop(Execution *x, size_t kernel, size_t loop) {
             .lengths = x->lengths[kernel],
             .chunks = x->chunks[kernel],
             .why = x->why};
-  const bool ok = w.tree && walk_init_cells(&w) ? run_blocks(x, &w, nblocks_of(x, kernel, loop)) : out_of_memory(x);
+  const bool ok = walk_init_cells(&w) ? run_blocks(x, &w, nblocks_of(x, kernel, loop)) : out_of_memory(x);
   arena_deinit(&arena);
   return ok;
 }

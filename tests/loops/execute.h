@@ -11,11 +11,11 @@
 #include "ir/kernel/program.h"
 
 typedef struct ExecuteOptions {
-  const int64_t *dims;       // values of the graph's open dims; NULL: the hints
-  bool are_outputs_optional; // as in emitted files: an output whose data is NULL is left out
+  const int64_t *dims; // values of the graph's open dims; NULL: the hints
 } ExecuteOptions;
 
-// Runs a program. `inputs` and `outputs` are in the graph's order, with the shapes at the dims' values. False: a tree
+// Runs a program, whose trees are built; if they have optional outputs, an output whose data is NULL is left out.
+// `inputs` and `outputs` are in the graph's order, with the shapes at the dims' values. False: a tree
 // is wrong or memory is exhausted, as `why` says. options NULL: all zero.
 bool execute_program(const Program *p, const Tensor *inputs, const Tensor *outputs, const ExecuteOptions *options,
                      Text *why);

@@ -9,6 +9,7 @@
 #include "backends/codegen/codegen.h"
 #include "frontend/api/build.h"
 #include "frontend/yaml/yaml.h"
+#include "passes/pipeline.h"
 #include "tests/random_graph.h"
 #include "tests/unit/graph_cases.h"
 
@@ -195,7 +196,8 @@ static void write_source(Case *c, size_t number, const Isa *isa) {
     stop(c->name, ng_messages_text(c->ctx, 0));
   Text source;
   text_init(&source, &system_allocator);
-  if (!emit_for_loading(b.program, isa, "neon_case", false, false, &source)) stop(c->name, "out of memory");
+  if (!pipeline_build_trees(b.program, false) || !emit_for_loading(b.program, isa, "neon_case", false, false, &source))
+    stop(c->name, "out of memory");
   c->workspace_nbytes = b.program->workspace_nbytes;
   char path[PATH_BYTES];
   snprintf(path, sizeof path, "%s/case_%zu.c", folder, number);

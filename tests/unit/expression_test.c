@@ -5,8 +5,8 @@
 #include "ir/kernel/program.h"
 #include "ir/loops/target.h"
 #include "passes/memory/liveness.h"
+#include "passes/pipeline.h"
 #include "passes/schedule/sum_order.h"
-#include "passes/schedule/tree.h"
 #include "passes/schedule/tune.h"
 
 #include <math.h>
@@ -155,11 +155,10 @@ static void make_program(Case *c) {
   c->program.graph = g;
   c->program.schedules = c->schedules;
   c->program.nkernels = 1;
-  c->program.loop_tree = loop_tree;
   c->program.value_offset = value_offset;
   c->program.is_in_workspace = is_in_workspace;
   c->program.is_staged = is_staged;
-  assert_true(find_liveness(&c->program));
+  assert_true(find_liveness(&c->program) && pipeline_build_trees(&c->program, false));
 }
 
 static double get(const Case *c, const void *data, size_t i) {
@@ -195,6 +194,7 @@ static void make_tensors(Case *c) {
 static void case_deinit(Case *c) {
   for (size_t i = 0; i < NINPUTS; i++) free(c->inputs[i]);
   for (size_t i = 0; i < NOUTPUTS; i++) free(c->outputs[i]), free(c->expected[i]);
+  arena_deinit(&c->program.tree_arena);
   arena_deinit(&c->program.arena);
   ng_graph_free(c->graph);
   ng_context_free(c->ctx);

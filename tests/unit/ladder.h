@@ -14,6 +14,7 @@
 
 #include "frontend/api/build.h"
 #include "frontend/api/tensor.h"
+#include "passes/pipeline.h"
 #include "tests/effort.h"
 #include "tests/loops/execute.h"
 #include "tests/unit/graph_text.h"
@@ -183,7 +184,8 @@ static void ladder_execute(Ladder *l, const Rung *r) {
   text_init(&why, &system_allocator);
   for (size_t i = 0; i < l->ninputs; i++) tensors[i] = tensor_of_api(&l->inputs[i]);
   for (size_t i = 0; i < l->noutputs; i++) tensors[l->ninputs + i] = tensor_of_api(&l->outputs[i]);
-  if (!execute_program(r->build.program, tensors, tensors + l->ninputs, NULL, &why))
+  if (!pipeline_build_trees(r->build.program, false) ||
+      !execute_program(r->build.program, tensors, tensors + l->ninputs, NULL, &why))
     fail_msg("%s%s: %s", l->how.name, r->options.no_fuse ? ", unfused" : "", text_string(&why));
   text_deinit(&why);
   free(tensors);

@@ -192,12 +192,13 @@ static inline void lowered_free(Lowered *l) {
   graph_free(l->graph);
 }
 
-// False after printing why.
-static inline bool loops_execute(const LoopsCase *c, const Program *p, const Tensor *outputs,
-                                 const ExecuteOptions *options, const char *how) {
+// Builds the program's trees, for calls that want every output, unless they are built. False after printing why.
+static inline bool loops_execute(const LoopsCase *c, Program *p, const Tensor *outputs, const ExecuteOptions *options,
+                                 const char *how) {
   Text why;
   text_init(&why, &system_allocator);
-  const bool ok = execute_program(p, c->inputs, outputs, options, &why);
+  const bool ok =
+      pipeline_build_trees(p, p->has_optional_outputs) && execute_program(p, c->inputs, outputs, options, &why);
   if (!ok) print_error("%s, %s: %s\n", c->name, how, text_string(&why));
   text_deinit(&why);
   return ok;

@@ -92,6 +92,7 @@ static bool lower(OpenCase *c) {
   PassContext context = {
       .diagnostics = &d, .allocator = &system_allocator, .target = &target, .evaluate = interpret_node};
   if (c->graph && pipeline_run(c->graph, &context)) c->program = pipeline_lower(c->graph, &context);
+  if (c->program) assert_true(pipeline_build_trees(c->program, true)); // as in emitted files
   diagnostics_deinit(&d);
   return c->program;
 }
@@ -131,7 +132,7 @@ static bool compare_without(const OpenCase *c, const LoopsCase *l, const int64_t
     tensor_free(&executed[i], &system_allocator);
     tensor_free(&compiled[i], &system_allocator);
   }
-  const ExecuteOptions options = {.dims = extents, .are_outputs_optional = true};
+  const ExecuteOptions options = {.dims = extents};
   const char *how = without ? "with outputs left out" : "with all outputs";
   bool ok = loops_execute(l, c->program, executed, &options, how);
   if (ok) run_compiled(c, l, compiled, extents);

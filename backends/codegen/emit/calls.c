@@ -203,7 +203,7 @@ void print_slice_groups(Printer *p) {
 static const char *condition_text(Printer *p, size_t first_loop, size_t end_loop) {
   const char *text = "0", *before = "";
   bool *is_named = ARENA_ARRAY(p->scratch, bool, p->program->graph->noutputs + 1);
-  if (!p->has_optional_outputs) return NULL;
+  if (!p->program->has_optional_outputs) return NULL;
   for (size_t l = first_loop; l < end_loop && is_named && text; l++) {
     const OutputSet *serves = &p->liveness->serves[l];
     if (serves->is_all) return NULL;

@@ -216,7 +216,7 @@ static void print_output_members(Printer *p) {
   const Graph *g = program->graph;
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
-    const bool is_kept = p->has_optional_outputs && program_keeps_output(program, i);
+    const bool is_kept = p->program->has_optional_outputs && program_keeps_output(program, i);
     if (program_copies_output(program, i)) continue;
     if (g->ndims) { // print_layout sets the addresses of outputs that are read again
       text_format(p->out, "  %sa->%s = (%s *)outputs[%zu];\n",
@@ -270,7 +270,7 @@ static void add_copied(Printer *p, const Value *v) {
 
 static void open_copy(Printer *p, size_t i) {
   text_add_string(p->out, "  ");
-  if (p->has_optional_outputs) text_format(p->out, "if (outputs[%zu]) ", i);
+  if (p->program->has_optional_outputs) text_format(p->out, "if (outputs[%zu]) ", i);
 }
 
 // Prints the copy of an output that is an input, a constant or an earlier output. If the number of 4-bit elements is
@@ -327,7 +327,7 @@ static void print_unwanted(Printer *p) {
   Unwanted *unwanted = ARENA_ARRAY(p->scratch, Unwanted, p->liveness->ntemporaries + 1);
   size_t count = 0;
   p->out_of_memory |= !unwanted;
-  for (size_t t = 0; unwanted && p->has_optional_outputs && t < p->liveness->ntemporaries; t++)
+  for (size_t t = 0; unwanted && p->program->has_optional_outputs && t < p->liveness->ntemporaries; t++)
     if (p->liveness->may_be_unwanted[t]) unwanted[count++] = (Unwanted){&p->liveness->temporary_serves[t], t};
   if (count) qsort(unwanted, count, sizeof *unwanted, compare_unwanted);
   for (size_t i = 0, end; i < count; i = end) {

@@ -97,7 +97,6 @@ static const char *own_prefix(FileParts *file, size_t isa, const char *before, c
 // `part` of its stages.
 static bool add_program(FileParts *file, FilePrinter *f, size_t i, int part, Parts *parts, Text *plain, Text *body) {
   const EmittedStages *stages = f->function->stages;
-  const bool is_last = stages && (size_t)part + 1 == stages->nfunctions; // its outputs are the caller's
   const char *number = stages ? arena_format(f->scratch, "_%d", part) : "";
   Printer p = {.scratch = f->scratch,
                .out = body,
@@ -107,7 +106,6 @@ static bool add_program(FileParts *file, FilePrinter *f, size_t i, int part, Par
                .prefix = f->prefix,
                .identifier = number ? own_prefix(file, i, f->function->name, number) : NULL,
                .constants = &file->constants,
-               .has_optional_outputs = !stages || is_last,
                .is_marked = stages && stages_is_leaf(stages, (uint32_t)part)};
   if (!p.identifier || !print_program(&p)) return false;
   if (!f->member && !stages) {

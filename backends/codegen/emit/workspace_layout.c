@@ -68,7 +68,7 @@ static void print_place(Printer *p, const WorkspaceRow *row) {
 }
 
 static bool is_printed(const Printer *p, const WorkspaceRow *row) {
-  return p->has_optional_outputs || !row->is_for_optional;
+  return p->program->has_optional_outputs || !row->is_for_optional;
 }
 
 // Prints the places among the rows, under one "if (memory)". Returns their number.

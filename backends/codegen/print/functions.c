@@ -144,19 +144,15 @@ static bool name_all(TreePrinter *l) {
 
 // Uses its own scratch arena, because no name or text outlives the loop.
 void print_loop_functions(Printer *printer, size_t kernel, size_t loop) {
-  const Schedule *s = printer->program->schedules[kernel];
-  const Kernel *k = s->kernel;
+  const Kernel *k = printer->program->schedules[kernel]->kernel;
   Arena scratch;
   Printer own = *printer, *p = &own;
   arena_init(&scratch, printer->scratch->allocator);
   own.scratch = &scratch;
-  const Wants optional = {p->liveness->is_optional,
-                          p->liveness->may_be_unwanted + p->liveness->first_temporary[kernel]};
-  const Wants *wants = p->has_optional_outputs ? &optional : NULL;
   TreePrinter l = {.p = p,
                    .out = p->out,
                    .k = k,
-                   .t = p->program->loop_tree(s, (uint32_t)loop, wants, &scratch),
+                   .t = program_tree(p->program, kernel, loop),
                    .kernel_index = kernel,
                    .number = p->is_canonical ? 0 : kernel,
                    .loop_index = loop,
@@ -170,7 +166,7 @@ void print_loop_functions(Printer *printer, size_t kernel, size_t loop) {
                    .prefix = k->is_s64   ? 'l'
                              : k->is_f64 ? 'd'
                                          : 'v'};
-  const bool ok = l.t && name_all(&l);
+  const bool ok = name_all(&l);
   if (ok && !p->is_canonical) print_callables(&l);
   if (ok && l.t->step) print_step(&l, false);
   if (ok && l.t->tail_step) print_step(&l, true);

@@ -36,7 +36,6 @@ typedef struct Printer {
   const char **value_member;     // by value->index: the member of the argument struct that points to the value
   const char **temporary_member; // likewise for temporaries, numbered through all kernels
   const char **dim_member;       // by open dim: the member that holds its value
-  bool has_optional_outputs;     // output pointers may be NULL
   bool is_callable[EXPR_OP_COUNT][2]; // by operation, then is_f64: print_callables has printed its function
   bool is_profiled;    // the pool has a function `mark`, which is called before the first loop and after each loop
   bool is_marked;      // the pool may have a function `mark`, whose context is `marked`

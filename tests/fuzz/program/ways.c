@@ -148,17 +148,18 @@ static void run_way(Trial *t, Passes *p, const Way *way) {
   p->is_interpreted = true;
   report_stage(r, "lower");
   Program *program = r->kind[0] ? NULL : pipeline_lower(g, &c);
-  if (!program) report_finding(r, "lower", "%s: %s", name, d.count ? d.items[0].message : "failed");
+  const bool is_built = program && pipeline_build_trees(program, false);
+  if (!is_built) report_finding(r, "lower", "%s: %s", name, d.count ? d.items[0].message : "failed");
   report_stage(r, "execute");
-  if (program && (!p->bits || (way->threads == 1 && way->effort == 0))) run_trees(t, p, program, name);
+  if (is_built && (!p->bits || (way->threads == 1 && way->effort == 0))) run_trees(t, p, program, name);
   CompileTimes times;
   bool compiler_failed;
   use_effort(t->options, way->effort);
   report_stage(r, "compile");
   const bool is_compiled = t->options->is_compiled && p->bits;
-  Compiled *compiled = program && is_compiled ? codegen_compile(program, way->isa, false, 0, &system_allocator, &times,
-                                                                &compiler_failed, &d)
-                                              : NULL;
+  Compiled *compiled = is_built && is_compiled ? codegen_compile(program, way->isa, false, 0, &system_allocator, &times,
+                                                                 &compiler_failed, &d)
+                                               : NULL;
   if (!compiled && is_compiled) report_finding(r, "compile", "%s: %s", name, d.count ? d.items[0].message : "failed");
   else if (compiled) r->ncompiled += !times.was_cached;
   report_stage(r, "run");
