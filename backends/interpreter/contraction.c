@@ -361,6 +361,10 @@ static void make_row(const Making *m, const double *x, int64_t at[SPATIAL], cons
   }
 }
 
+static int making_threads(const Making *m, int64_t nplaces) {
+  return lanes_threads(nplaces, m->nchannels * m->most_terms);
+}
+
 // Makes `width` channels of a side. x, bias, to: at the first of these channels.
 static void make_channels(const Evaluation *e, const Making *m, const double *x, const double *bias, int64_t width,
                           double *to) {
@@ -368,8 +372,8 @@ static void make_channels(const Evaluation *e, const Making *m, const double *x,
   const Side *side = m->made == SIDE_SMALL ? &g->small : &g->large,
              *other = m->made == SIDE_SMALL ? &g->large : &g->small;
   const int64_t nrows = m->extent[0] * m->extent[1], nplaces = g->batch * nrows * m->extent[2];
-  const int64_t nsums = m->extent[2] * width, nterms = m->nchannels * m->most_terms;
-#pragma omp parallel for num_threads(lanes_threads(nplaces, nterms)) schedule(static)
+  const int64_t nsums = m->extent[2] * width;
+#pragma omp parallel for num_threads(making_threads(m, nplaces)) schedule(static)
   for (int64_t row = 0; row < nplaces / m->extent[2]; row++) {
     int64_t at[SPATIAL] = {row % nrows / m->extent[1], row % m->extent[1]};
     Noise noise = noise_after(e->noise, row * nsums);

@@ -125,6 +125,12 @@ bool node_is_strided(const LoopNode *n) {
   return n->step && !index_is(n->step, 1);
 }
 
+bool tree_stores(const LoopTree *t, AccessId id) {
+  for (size_t i = 0; i < t->plan->nroots; i++)
+    if (t->plan->roots[i].kind == ROOT_STORE && t->plan->roots[i].access == id) return true;
+  return false;
+}
+
 int tree_naccumulators(const LoopTree *t) {
   return t->plan->rows > 1 ? t->plan->rows : t->plan->accumulators;
 }

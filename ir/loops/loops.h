@@ -191,6 +191,7 @@ typedef enum LoopNodeKind {
   NODE_COMBINE,   // expr = reduction over the partial sums of blocks 0..end:
                   // `vector dgamma = sum of temporary0_dgamma + b * 440 + i for b in 0..2, in f64`
   NODE_BEGIN_SUM, // declares accumulators or totals, set to the reduction's identity: `acc_sum = 0.0, vectors of f32`
+  NODE_LEAVE,     // no effect: the totals of expr are in memory from here on, not in registers
   NODE_UPDATE,    // adds the value of expr, or if expr is a sum, of its operand: `acc_sum += x`
   NODE_END_RUN,   // adds accumulators to the total: `total_sum += acc_sum in f64`
   NODE_END_SUM,   // expr = reduction over the lanes of total or accumulators:
@@ -240,10 +241,6 @@ typedef enum Load { // where the value of NODE_LET comes from
   LOAD_SPILLED      // the step's array of spilled vectors
 } Load;
 
-// In a product, a group of at most this many vectors stays in registers, and the scalars are loaded row by row. A
-// larger group has few rows: their scalars stay in registers, and each vector is loaded once for all rows.
-enum { FEW_VECTORS = 2 };
-
 typedef struct LoopNode LoopNode;
 struct LoopNode {
   LoopNodeKind kind;
@@ -280,7 +277,6 @@ struct LoopNode {
                        // `outside`. NULL: they always hold. `load x + i * 8, where oy * 2 + ky - 1 < 56, else 0.0`
   const Index *within; // index of lane 0 in node_lane_bound; NULL: there is none. A lane is loaded if
                        // within + lane * factor < extent: `lanes where i + kx - 1 + lane < 56, else 0.0`
-  bool is_written;     // NODE_POINTER, NODE_LOCAL: the step stores through the pointer
   bool is_streamed;    // NODE_STORE, NODE_STORE_ROWS: bypasses the caches
   SumPlace sum;        // NODE_BEGIN_SUM, NODE_UPDATE; NODE_END_SUM: SUM_TOTAL if the sum has runs
   AccumulatorChoice accumulator;
@@ -306,7 +302,8 @@ typedef struct LoopTree {
 
 // The types of a node's sum follow from its place, and its reduction from its expression or temporary.
 
-int tree_naccumulators(const LoopTree *t); // of a sum, or in a group of vectors of each vector's sum
+bool tree_stores(const LoopTree *t, AccessId id); // the loop stores through the access
+int tree_naccumulators(const LoopTree *t);        // of a sum, or in a group of vectors of each vector's sum
 
 ExprOp node_reduction(const LoopTree *t, const LoopNode *n); // EXPR_NONE: the node has no sum
 bool node_is_f64(const LoopTree *t,

@@ -260,6 +260,7 @@ static const NodePrinter printers[] = {
     [NODE_LET] = {NULL, print_let},
     [NODE_COMBINE] = {NULL, print_combine},
     [NODE_BEGIN_SUM] = {NULL, print_begin_sum},
+    [NODE_LEAVE] = {"total_%e leaves its registers"},
     [NODE_UPDATE] = {NULL, print_update},
     [NODE_END_RUN] = {NULL, print_end_run},
     [NODE_END_SUM] = {NULL, print_end_sum},

@@ -227,11 +227,6 @@ bool verify_prefetch(Verifying *v, const LoopNode *n) {
   return verify_index(v, n, n->address.index) && verify_base(v, n, &base);
 }
 
-static bool is_stored(const Verifying *v, AccessId id) {
-  const Root *root = root_of(v, id);
-  return root && root->kind == ROOT_STORE;
-}
-
 bool verify_pointer(Verifying *v, const LoopNode *n) {
   if (n->address.access != n->access || n->address.base != BASE_TENSOR)
     return verify_fail(v, n, "a row pointer must point into the tensor of its access");
@@ -243,8 +238,6 @@ bool verify_pointer(Verifying *v, const LoopNode *n) {
         v, n, "pointers of single rows must be set in an unconditional loop over rows, after their array is declared");
   if (!verify_index(v, n, n->address.index)) return false;
   if (!m->pointer && !(m->pointer = ARENA_NEW(v->arena, Linear))) return verify_out_of_memory(v);
-  if (n->is_written != is_stored(v, n->access))
-    return verify_fail(v, n, "is_written must be set if, and only if, the loop stores through the pointer");
   *m->pointer = linear_of(v, n->address.index);
   m->is_pointer_row = n->is_row;
   m->is_step_local = false;
@@ -256,7 +249,7 @@ bool verify_pointer(Verifying *v, const LoopNode *n) {
 // The array of pointers is in scope to the end of its list, and so are the pointers that are set in loops over rows.
 static bool verify_pointers(Verifying *v, const LoopNode *n) {
   Memory *m = &v->memory[n->access];
-  if (m->has_pointer_array || n->nelems < v->plan->rows || n->is_written != is_stored(v, n->access))
+  if (m->has_pointer_array || n->nelems < v->plan->rows)
     return verify_fail(v, n, "the array must be declared once and have a pointer for each row");
   return scope_add(v, &m->has_pointer_array) && scope_end(v, &m->has_pointer);
 }

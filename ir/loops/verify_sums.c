@@ -58,6 +58,11 @@ bool verify_begin_sum(Verifying *v, const LoopNode *n) {
   return scope_add_open(v, &a->is_there, &a->is_open, n, "the sum begins here and never ends");
 }
 
+bool verify_leave(Verifying *v, const LoopNode *n) {
+  const Root *root = sum_root(v, n);
+  return root && (sum_of(v, root)->total.is_there || verify_fail(v, n, "its total must begin before it"));
+}
+
 // Updates
 
 static bool verify_fused(Verifying *v, const LoopNode *n, const Root *root, ExprId operand) {

@@ -251,7 +251,7 @@ bool begin_if(Verifying *v, const LoopNode *n, Piece *piece);    // of such a pi
   /* verify_memory.c */ ROW(FLAG, set_flag) ROW(POINTER, pointer) ROW(LOCAL, local) ROW(STORE, store) \
     ROW(SPILL, spill) ROW(LOAD_ROWS, load_rows) ROW(STORE_ROWS, store_rows) ROW(COPY_ROWS, copy_rows) \
     ROW(LOAD_COLUMN, load_column) ROW(GATHER_ROWS, gather_rows) ROW(SCATTER_ROWS, scatter_rows) ROW(PREFETCH, prefetch) \
-  /* verify_sums.c */ ROW(BEGIN_SUM, begin_sum) ROW(UPDATE, update) ROW(END_RUN, end_run) ROW(END_SUM, end_sum) \
+  /* verify_sums.c */ ROW(BEGIN_SUM, begin_sum) ROW(LEAVE, leave) ROW(UPDATE, update) ROW(END_RUN, end_run) ROW(END_SUM, end_sum) \
     ROW(LOAD_PARTIAL, load_partial) ROW(STORE_PARTIAL, store_partial) ROW(PARTIALS, partials) \
     ROW(INIT_PARTIAL, init_partial) ROW(REDUCE_PARTIAL, reduce_partial) \
   /* verify_blocks.c */ ROW(STEP, step_call) \

@@ -39,22 +39,16 @@ void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool)) {
 }
 
 void declare_pointer(Recipe *r, AccessId id, bool is_written) {
+  (void)is_written;
   const Access *a = &r->k->accesses[id];
   const Temporary *temporary = a->value || !access_has_addresses(a) ? NULL : &r->schedule->temporaries[a->temporary];
   const bool differs_by_row = varies_by_row(r, access_axes(r->k, a));
   if (temporary && temporary->is_own)
     add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_TEMPORARY, .access = id, .nelems = temporary->nelems});
   else if (has_rows(r) && differs_by_row)
-    add(r, (LoopNode){.kind = NODE_LOCAL,
-                      .local = LOCAL_POINTERS,
-                      .access = id,
-                      .nelems = r->loop->rows,
-                      .is_written = is_written});
+    add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_POINTERS, .access = id, .nelems = r->loop->rows});
   else if (!differs_by_row) // else set_pointer declares it, after the row's indices
-    add(r, (LoopNode){.kind = NODE_POINTER,
-                      .access = id,
-                      .address = element_address(r, id, shared_axes(r)),
-                      .is_written = is_written});
+    add(r, (LoopNode){.kind = NODE_POINTER, .access = id, .address = element_address(r, id, shared_axes(r))});
 }
 
 void set_pointer(Recipe *r, AccessId id, bool is_written) {
@@ -64,7 +58,6 @@ void set_pointer(Recipe *r, AccessId id, bool is_written) {
   add(r, (LoopNode){.kind = NODE_POINTER,
                     .access = id,
                     .address = element_address(r, id, loop_outer_axes(r->loop)),
-                    .is_written = is_written,
                     .is_row = has_rows(r),
                     .flag = may_be_null ? FLAG_WANTED : FLAG_NONE});
 }

@@ -26,7 +26,7 @@ static bool use_own_accumulator(LoopNode *n, int count) {
   return true;
 }
 
-// The same for a group of many vectors, each of which stays in a register for all rows.
+// The same for a group of many vectors of f32, each of which stays in a register for all rows.
 static bool use_held(LoopNode *n, int count) {
   n->is_held = n->kind == NODE_LET && n->is_vector && n->load == LOAD_DENSE;
   return use_own_accumulator(n, count);
@@ -52,12 +52,7 @@ static void open(TreeBuilder *b, LoopNode node) {
 }
 
 static LoopNode whole_steps(TreeBuilder *b, const LoopNode *loop, int64_t step) {
-  return (LoopNode){.kind = NODE_FOR,
-                    .var = loop->var,
-                    .end = loop->end,
-                    .step = number(b, step),
-                    .is_whole = true,
-                    .sweep = loop->sweep};
+  return (LoopNode){.kind = NODE_FOR, .var = loop->var, .end = loop->end, .step = number(b, step), .is_whole = true};
 }
 
 static const LoopNode *find_store(const LoopNode *nodes, AccessId access) {
@@ -162,7 +157,8 @@ static const LoopNode *add_vectors_of_group(TreeBuilder *b, const Kernel *k, con
   if (has_lane) tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop_var(VAR_VECTOR_LANE), .value = value});
   for (; n && n != end && is_per_vector(n) && n != rows && vector_lane; n = n->next) {
     const LoopNode only = alone(n);
-    tree_add_copy(b, &only, loop_var(VAR_LANE), vector_lane, sums && !rows ? use_held : use_own_accumulator, count);
+    tree_add_copy(b, &only, loop_var(VAR_LANE), vector_lane,
+                  sums && !rows && !k->is_f64 ? use_held : use_own_accumulator, count);
   }
   if (rows) {
     tree_add_copy(b, own, loop_var(VAR_LANE), vector_lane, use_own_accumulator, count);

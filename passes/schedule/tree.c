@@ -78,6 +78,7 @@ LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena 
   check(&r, "prefetching");
   schedule_split_vectors(&r.b, k, &r.t->step);
   check(&r, "splitting vectors");
+  schedule_leave_totals(&r.b, k, r.loop, &r.t->step);
   schedule_gather_rows(&r.b, k, r.loop, &r.t->step);
   check(&r, "gathering rows");
   schedule_stream_stores(&r.b, k, r.loop, &r.t->step, &r.t->block);

@@ -201,6 +201,7 @@ static const struct NodeRow {
     [NODE_LET] = {"let", walk_let},
     [NODE_COMBINE] = {"combine", walk_combine},
     [NODE_BEGIN_SUM] = {"begin sum", walk_begin_sum},
+    [NODE_LEAVE] = {"leave", walk_nothing},
     [NODE_UPDATE] = {"update", walk_update},
     [NODE_END_RUN] = {"end run", walk_end_run},
     [NODE_END_SUM] = {"end sum", walk_end_sum},

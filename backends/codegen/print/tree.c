@@ -395,12 +395,11 @@ static void print_let(TreePrinter *l, const LoopNode *n) {
   if (n->is_row) say(l, n, "%e[r] = ");
   else if (!n->is_vector) tree_printf(l, "const %s %s = ", scalar_type(l, expr_of(l, n)), l->name[n->expr]);
   else say(l, n, n->load != LOAD_SPILLED && expr_is_mask(l->k, n->expr) ? "const %Q %e = " : "const %K %e = ");
-  const bool is_held = n->is_held && !l->k->is_f64;
-  if (is_held) add(l, "v_hold(");
+  if (n->is_held) add(l, "v_hold(");
   if (n->load) add_load(l, n);
   else if (n->is_vector) add_vector_result(l, n);
   else add_scalar_result(l, n);
-  add(l, is_held ? ");\n" : ";\n");
+  add(l, n->is_held ? ");\n" : ";\n");
 }
 
 // Combines the partial results of all blocks in f64, in the order of the blocks.
@@ -424,14 +423,12 @@ static void print_combine(TreePrinter *l, const LoopNode *n) {
 // Sums
 
 static void print_begin_sum(TreePrinter *l, const LoopNode *n) {
-  const Loop *plan = l->t->plan;
-  const bool is_total = n->sum == SUM_TOTAL, is_run = !is_total && loop_runs(l->k, plan).middle_run;
+  const bool is_total = n->sum == SUM_TOTAL;
   if (n->sum == SUM_SCALAR) {
     say_line(l, n, "double total_%e = %i;");
   } else if (n->count == 1) {
     say_line(l, n, is_total ? "%V total_%e = %p_set(%i);" : "%V acc_%e = %p_set(%i);");
   } else {
-    if (is_run && plan->is_product && plan->vectors > FEW_VECTORS) say_line(l, n, "V_LEAVE(total_%e);");
     say_line(l, n, is_total ? "%V total_%e[%#];" : "%V acc_%e[%#];");
     say_line(l, n, "UNROLL for (int u = 0; u < %#; u++)");
     say_line(l, n, is_total ? "  total_%e[u] = %p_set(%i);" : "  acc_%e[u] = %p_set(%i);");
@@ -522,7 +519,7 @@ static void print_pointer(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
   if (n->is_row) say(l, n, "p_%a[r] = ");
   else if (!access_has_addresses(access_of(l, n))) say(l, n, "const size_t p_%a = ");
-  else say(l, n, n->is_written ? "%T *const p_%a = " : "const %T *const p_%a = ");
+  else say(l, n, tree_stores(l->t, n->access) ? "%T *const p_%a = " : "const %T *const p_%a = ");
   say(l, n, n->flag ? "wants_%a ? %@ : NULL;\n" : "%@;\n");
 }
 
@@ -534,7 +531,7 @@ static void print_local(TreePrinter *l, const LoopNode *n) {
   const bool are_places = n->local == LOCAL_POINTERS && !access_has_addresses(access_of(l, n));
   begin_line(l);
   if (n->local == LOCAL_SCALARS) add(l, scalar_type(l, expr_of(l, n)));
-  if (n->local == LOCAL_POINTERS && !n->is_written && !are_places) add(l, "const ");
+  if (n->local == LOCAL_POINTERS && !tree_stores(l->t, n->access) && !are_places) add(l, "const ");
   say(l, n, are_places ? "size_t p_%a[%z];" : lines[n->local]);
   add(l, "\n");
 }
@@ -671,6 +668,7 @@ static const NodePrinter printers[] = {
     [NODE_LET] = {NULL, print_let},
     [NODE_COMBINE] = {NULL, print_combine},
     [NODE_BEGIN_SUM] = {NULL, print_begin_sum},
+    [NODE_LEAVE] = {"V_LEAVE(total_%e);", NULL},
     [NODE_UPDATE] = {NULL, print_update},
     [NODE_END_RUN] = {NULL, print_end_run},
     [NODE_END_SUM] = {NULL, print_end_sum},
