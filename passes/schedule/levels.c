@@ -125,10 +125,6 @@ bool is_array_sum(const Recipe *r, const Root *root) {
   return root->kind == ROOT_REDUCE_OUTER && root_level(r, root) == LEVEL_VECTOR;
 }
 
-bool is_vector_sum(const Recipe *r, const Root *root) {
-  return root->kind == ROOT_REDUCE_INNER && r->k->exprs[root->expr].reduced >> vector_axis(r) & 1;
-}
-
 bool is_in_sweep(const Recipe *r, const Root *root, int sweep) {
   return root->sweep == sweep && (root->kind == ROOT_REDUCE_INNER || root_level(r, root) >= LEVEL_MIDDLE);
 }

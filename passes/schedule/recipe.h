@@ -27,7 +27,6 @@ typedef struct Recipe {
   const Loop *loop;
   uint32_t loop_index;
   const Wants *wants;
-  uint32_t *nuses;        // by ExprId: uses in a sweep; for fuse_products.c only
   int *section;           // by ExprId: the first sweep before which the expression can be computed
   int sweep;              // the sweep that is_needed describes, or ALL_SWEEPS
   bool *is_needed;        // by ExprId: for the sweep or section being built
@@ -62,7 +61,6 @@ ExprOp root_reduction(const Recipe *r, const Root *root);
 ExprId root_operand(const Recipe *r, const Root *root);
 bool is_widened_sum(const Recipe *r, const Root *root);         // f32 operands are added to an f64 partial sum
 bool is_array_sum(const Recipe *r, const Root *root);           // an outer reduction whose partial sums are an array
-bool is_vector_sum(const Recipe *r, const Root *root);          // an inner reduction over the vector axis
 bool is_in_sweep(const Recipe *r, const Root *root, int sweep); // in the sweep's loops, not before or after them
 // The values that the current sweep loads or has: sums of sweeps up to this sweep, and vectors that earlier sweeps
 // spilled.
@@ -155,8 +153,8 @@ void build_block(Recipe *r);
 
 // sections.c
 
-AxisSet mentioned_axes(Recipe *r, int section); // outer axes whose indices the section's nodes use
-AxisSet mentioned_shared_axes(Recipe *r);       // of all sections, those whose index is the same in a step's rows
+// The outer axes that nodes use, and whose index is the same in a step's rows.
+AxisSet mentioned_shared_axes(Recipe *r);
 // Computes the indices on these outer axes from the flattened outer index. by_row: in a loop over the step's rows.
 void find_indices(Recipe *r, AxisSet axes, bool by_row);
 // In a loop over the step's rows: computes the indices, on the axes of rows, that the conditions of needed loads test.

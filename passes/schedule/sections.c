@@ -2,47 +2,14 @@
 // scalars, set row pointers, store scalars and add to sums.
 #include "passes/schedule/recipe.h"
 
-static bool has_row_work(Recipe *r, int section) {
-  if (section == 0 && (!loop_row_axes(r->k, r->loop) || mentioned_axes(r, 0) & ~shared_axes(r))) return true;
-  for (ExprId id = 1; id < r->k->nexprs; id++)
-    if (is_made(r, id) && r->section[id] == section && expr_level(r, id) <= LEVEL_ROW) return true;
-  for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
-    if (root->kind != ROOT_REDUCE_INNER && root_level(r, root) <= LEVEL_ROW && r->section[root->expr] == section)
-      return true;
-  }
-  return false;
-}
-
-// Adds the row's contribution to a scalar outer reduction; with rows in lanes, a vector of contributions.
-static void add_contribution(Recipe *r, const Root *root) {
-  const bool are_lanes = r->loop->rows_in_lanes;
-  add(r, (LoopNode){.kind = NODE_UPDATE,
-                    .sum = are_lanes ? SUM_PARTIAL_LANES : SUM_PARTIAL_ELEMENT,
-                    .expr = root->expr,
-                    .is_vector = are_lanes,
-                    .has_fewer_lanes = are_lanes && r->is_tail,
-                    .flag = partial_flag(r, root->access),
-                    .access = root->access,
-                    .address = {.base = BASE_PARTIAL, .access = root->access}});
-}
-
-static void store_row(Recipe *r, int section) {
-  for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
-    if (root->kind == ROOT_REDUCE_INNER || root_level(r, root) > LEVEL_ROW || r->section[root->expr] != section)
-      continue;
-    if (root->kind == ROOT_STORE && r->loop->rows_in_lanes) store_vector(r, root);
-    else if (root->kind == ROOT_STORE) store_scalar(r, root);
-    else add_contribution(r, root);
-  }
-}
-
 // A load with conditions.
 static bool is_bounded(const Recipe *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
   return e->op == EXPR_LOAD && access_has_conditions(r->k, &r->k->accesses[e->access]);
 }
 
-AxisSet mentioned_axes(Recipe *r, int section) {
+// The outer axes whose indices the section's nodes use.
+static AxisSet mentioned_axes(Recipe *r, int section) {
   const bool is_whole = !has_rows(r);
   AxisSet axes = 0;
   for (ExprId id = 1; id < r->k->nexprs; id++) {
@@ -64,6 +31,42 @@ AxisSet mentioned_axes(Recipe *r, int section) {
       axes |= access_axes(r->k, &r->k->accesses[root->access]);
   }
   return axes & loop_outer_axes(r->loop);
+}
+
+// A store, or an addition to a sum over rows, in this section.
+static bool is_root_of(const Recipe *r, const Root *root, int section) {
+  return root->kind != ROOT_REDUCE_INNER && root_level(r, root) <= LEVEL_ROW && r->section[root->expr] == section;
+}
+
+static bool has_row_work(Recipe *r, int section) {
+  if (section == 0 && (!loop_row_axes(r->k, r->loop) || mentioned_axes(r, 0) & ~shared_axes(r))) return true;
+  for (ExprId id = 1; id < r->k->nexprs; id++)
+    if (is_made(r, id) && r->section[id] == section && expr_level(r, id) <= LEVEL_ROW) return true;
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++)
+    if (is_root_of(r, root, section)) return true;
+  return false;
+}
+
+// Adds the row's contribution to a scalar outer reduction; with rows in lanes, a vector of contributions.
+static void add_contribution(Recipe *r, const Root *root) {
+  const bool are_lanes = r->loop->rows_in_lanes;
+  add(r, (LoopNode){.kind = NODE_UPDATE,
+                    .sum = are_lanes ? SUM_PARTIAL_LANES : SUM_PARTIAL_ELEMENT,
+                    .expr = root->expr,
+                    .is_vector = are_lanes,
+                    .has_fewer_lanes = are_lanes && r->is_tail,
+                    .flag = partial_flag(r, root->access),
+                    .access = root->access,
+                    .address = {.base = BASE_PARTIAL, .access = root->access}});
+}
+
+static void store_row(Recipe *r, int section) {
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
+    if (!is_root_of(r, root, section)) continue;
+    if (root->kind == ROOT_STORE && r->loop->rows_in_lanes) store_vector(r, root);
+    else if (root->kind == ROOT_STORE) store_scalar(r, root);
+    else add_contribution(r, root);
+  }
 }
 
 AxisSet mentioned_shared_axes(Recipe *r) {
