@@ -125,6 +125,24 @@ bool node_is_strided(const LoopNode *n) {
   return n->step && !index_is(n->step, 1);
 }
 
+int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters) {
+  const Loop *plan = t->plan;
+  int count = 0;
+  if (plan->tile) {
+    parameters[count++] = loop_var(VAR_BEGIN);
+    parameters[count++] = loop_var(VAR_END);
+  } else {
+    parameters[count++] = loop_var(VAR_OUTER);
+  }
+  if (plan->rows > 1) parameters[count++] = loop_var(VAR_ROWS);
+  else if (is_tail) parameters[count++] = loop_var(VAR_LANES);
+  if (plan->columns) {
+    parameters[count++] = loop_var(VAR_COLUMN);
+    parameters[count++] = loop_var(VAR_COLUMN_END);
+  }
+  return count;
+}
+
 bool tree_stores(const LoopTree *t, AccessId id) {
   for (size_t i = 0; i < t->plan->nroots; i++)
     if (t->plan->roots[i].kind == ROOT_STORE && t->plan->roots[i].access == id) return true;
@@ -133,6 +151,12 @@ bool tree_stores(const LoopTree *t, AccessId id) {
 
 int tree_naccumulators(const LoopTree *t) {
   return t->plan->rows > 1 ? t->plan->rows : t->plan->accumulators;
+}
+
+// The expression of an update of a sum in registers is the sum, whose argument is added.
+ExprId node_operand(const LoopTree *t, const LoopNode *n) {
+  const bool is_of_sum = n->kind == NODE_UPDATE && (n->sum == SUM_ACCUMULATOR || n->sum == SUM_SCALAR);
+  return is_of_sum ? t->k->exprs[n->expr].args[0] : n->expr;
 }
 
 static bool is_of_partials(const LoopNode *n) {

@@ -302,9 +302,13 @@ typedef struct LoopTree {
 
 // The types of a node's sum follow from its place, and its reduction from its expression or temporary.
 
+// The parameters of the step, or of the tail step, besides partial sums. Returns their number.
+enum { MOST_PARAMETERS = 5 };
+int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters);
 bool tree_stores(const LoopTree *t, AccessId id); // the loop stores through the access
 int tree_naccumulators(const LoopTree *t);        // of a sum, or in a group of vectors of each vector's sum
 
+ExprId node_operand(const LoopTree *t, const LoopNode *n);   // that the node adds or stores
 ExprOp node_reduction(const LoopTree *t, const LoopNode *n); // EXPR_NONE: the node has no sum
 bool node_is_f64(const LoopTree *t,
                  const LoopNode *n); // vectors of the sum are f64. NODE_END_SUM: reduces lanes in f64

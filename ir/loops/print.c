@@ -24,12 +24,6 @@ static void add_operand(LoopText *p, ExprId id) {
   if (p->t->form[id] == FORM_ROWS) loop_text_add(p, "[r]");
 }
 
-// The expression whose value the node adds or stores.
-static ExprId operand_of(const LoopText *p, const LoopNode *n) {
-  const bool is_of_sum = n->kind == NODE_UPDATE && (n->sum == SUM_ACCUMULATOR || n->sum == SUM_SCALAR);
-  return is_of_sum ? p->k->exprs[n->expr].args[0] : n->expr;
-}
-
 static void add_operands(LoopText *p, const Expr *e) {
   for (int a = 0; a < 3 && e->args[a]; a++) {
     if (a) loop_text_add(p, ", ");
@@ -69,8 +63,8 @@ static void add_directive(LoopText *p, const LoopNode *n, char directive) {
   case '@': loop_text_address(p, &n->address); return;
   case '[': loop_text_element(p, &n->address); return;
   case 'e': loop_text_name(p, p->expr_name[n->expr]); return;
-  case 'o': add_operand(p, operand_of(p, n)); return;
-  case '*': add_operands(p, &p->k->exprs[operand_of(p, n)]); return;      // the operands of that expression
+  case 'o': add_operand(p, node_operand(p->t, n)); return;
+  case '*': add_operands(p, &p->k->exprs[node_operand(p->t, n)]); return; // the operands of that expression
   case 'O': add_word(p, expr_info[p->k->exprs[n->expr].op].name); return; // its operator
   case 'C':
     add_word(p, expr_info[reductions[node_reduction(p->t, n)].combine].name);

@@ -156,29 +156,32 @@ static void begin_ranges(Verifying *v) {
   v->chain = CHAIN_UNKNOWN;
 }
 
-static bool begin_tile(Verifying *v) {
+static void begin_tile(Verifying *v) {
   Range *r = &v->range[v->vector];
   r->from = var_index(v, VAR_BEGIN);
   r->to = var_index(v, VAR_END);
   r->divisor = loop_has_open_length(v->k, v->plan) ? 1 : greatest_divisor(v->plan->tile, r->divisor);
-  return var_set(v, NULL, loop_var(VAR_BEGIN), NULL) && var_set(v, NULL, loop_var(VAR_END), NULL);
 }
 
 // The step takes a part of the vector axis. All parts but the last have Loop.columns elements.
-static bool begin_columns(Verifying *v) {
+static void begin_columns(Verifying *v) {
   Range *r = &v->range[v->vector];
   r->from = var_index(v, VAR_COLUMN);
   r->to = var_index(v, VAR_COLUMN_END);
   r->divisor = greatest_divisor(v->plan->columns, r->divisor);
-  return var_set(v, NULL, loop_var(VAR_COLUMN), NULL) && var_set(v, NULL, loop_var(VAR_COLUMN_END), NULL);
 }
 
 static bool begin_step(Verifying *v, bool is_tail) {
   const Loop *plan = v->plan;
-  if (plan->columns && (v->vector == NO_DIRECTION || !plan->sums_middle || !begin_columns(v)))
+  Var parameters[MOST_PARAMETERS];
+  const int count = tree_parameters(v->t, is_tail, parameters);
+  for (int i = 0; i < count; i++)
+    if (!var_set(v, NULL, parameters[i], NULL)) return false;
+  if (plan->columns && (v->vector == NO_DIRECTION || !plan->sums_middle))
     return verify_fail(v, NULL, "the loop takes parts of columns, but has no sums over middle axes");
-  if (v->b.out_of_memory) return false;
-  if (plan->tile) return begin_tile(v);
+  if (plan->columns) begin_columns(v);
+  if (plan->tile) begin_tile(v);
+  if (plan->tile || v->b.out_of_memory) return !v->b.out_of_memory;
   if (plan->rows_in_lanes && plan->nouter > 1 && plan->nfree != plan->nouter - 1)
     return verify_fail(v, NULL,
                        "with rows in lanes, all outer axes but the last must be free, or lanes may leave their axis");
@@ -186,9 +189,7 @@ static bool begin_step(Verifying *v, bool is_tail) {
   r->is_piece = true;
   r->start = loop_var(VAR_OUTER);
   r->width = plan->rows > 1 ? WIDTH_ROWS : !plan->rows_in_lanes ? 1 : is_tail ? WIDTH_LANES : LANES;
-  return frame_push(v, NULL, OUTER) && var_set(v, NULL, r->start, NULL) &&
-         (plan->rows == 1 || var_set(v, NULL, loop_var(VAR_ROWS), NULL)) &&
-         (!is_tail || var_set(v, NULL, loop_var(VAR_LANES), NULL));
+  return frame_push(v, NULL, OUTER);
 }
 
 static bool begin_block(Verifying *v) {

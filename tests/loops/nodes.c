@@ -158,26 +158,29 @@ static void pass_partials(Walk *w, bool is_step) {
   }
 }
 
+static uint64_t argument_of(Walk *w, const LoopNode *n, Var parameter) {
+  switch (parameter.kind) {
+  case VAR_ROWS: return (uint64_t)n->count;
+  case VAR_LANES: return walk_index(w, n->value);
+  case VAR_COLUMN_END: return walk_index(w, n->end);
+  default: return walk_get_var(w, parameter);
+  }
+}
+
 static void walk_step(Walk *w, const LoopNode *n) {
   const Loop *loop = w->tree->plan;
   const size_t outside = w->ndeclared;
-  const Var first = {loop->tile ? VAR_BEGIN : VAR_OUTER, 0}, end = {VAR_END, 0};
-  const uint64_t first_value = walk_get_var(w, first), end_value = loop->tile ? walk_get_var(w, end) : 0;
-  const uint64_t nlanes = walk_index(w, n->value);
-  const uint64_t column = n->end ? walk_var(w, VAR_COLUMN) : 0;
-  const uint64_t column_end = n->end ? walk_index(w, n->end) : 0;
+  Var parameters[MOST_PARAMETERS];
+  uint64_t arguments[MOST_PARAMETERS];
+  const int count = tree_parameters(w->tree, n->has_fewer_lanes, parameters);
+  for (int i = 0; i < count; i++) arguments[i] = argument_of(w, n, parameters[i]);
   if (!n->end != !loop->columns || !n->count != (loop->rows <= 1) || !n->value != !n->has_fewer_lanes)
     walk_fail(w, "the parameters of the step are not those of its loop");
   pass_partials(w, false);
   if (w->has_failed) return;
   exchange_functions(w);
   pass_partials(w, true);
-  walk_declare_var(w, first, first_value);
-  if (loop->tile) walk_declare_var(w, end, end_value);
-  if (n->count) walk_declare_var(w, (Var){VAR_ROWS, 0}, (uint64_t)n->count);
-  if (n->value) walk_declare_var(w, (Var){VAR_LANES, 0}, nlanes);
-  if (n->end) walk_declare_var(w, (Var){VAR_COLUMN, 0}, column);
-  if (n->end) walk_declare_var(w, (Var){VAR_COLUMN_END, 0}, column_end);
+  for (int i = 0; i < count; i++) walk_declare_var(w, parameters[i], arguments[i]);
   walk_nodes(w, n->has_fewer_lanes ? w->tree->tail_step : w->tree->step);
   walk_leave(w, outside);
   exchange_functions(w);

@@ -56,14 +56,9 @@ static bool has_partials(Walk *w, const LoopNode *n) {
   return !n->flag || partials_of(w, n->access).memory;
 }
 
-static ExprId operand_of(const Walk *w, const LoopNode *n) {
-  const bool is_of_sum = n->sum == SUM_ACCUMULATOR || n->sum == SUM_SCALAR;
-  return is_of_sum ? w->k->exprs[n->expr].args[0] : n->expr;
-}
-
 // Adds a scalar, in f64.
 static void update_number(Walk *w, const LoopNode *n) {
-  const double x = walk_scalar(w, operand_of(w, n));
+  const double x = walk_scalar(w, node_operand(w->tree, n));
   if (n->sum == SUM_PARTIAL_ELEMENT) {
     Pointer part = partials_of(w, n->access);
     const Type type = part.memory ? part.memory->type : TYPE_F64;
@@ -80,7 +75,7 @@ static void update_number(Walk *w, const LoopNode *n) {
 static void update_vector(Walk *w, const LoopNode *n, bool is_f64, Lanes *target) {
   const bool is_widened = node_is_widened(w->tree, n);
   Lanes buffers[2], wide, updated;
-  const ExprId operand = operand_of(w, n);
+  const ExprId operand = node_operand(w->tree, n);
   if (n->is_fused) {
     const ExprId *factors = w->k->exprs[operand].args;
     const Lanes *const x[] = {walk_vector(w, factors[0], &buffers[0]), walk_vector(w, factors[1], &buffers[1]), target};

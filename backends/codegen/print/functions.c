@@ -52,7 +52,8 @@ static void add_struct(TreePrinter *l) {
 }
 
 static void print_step(TreePrinter *l, bool is_tail) {
-  const Loop *loop = l->t->plan;
+  Var parameters[MOST_PARAMETERS];
+  const int count = tree_parameters(l->t, is_tail, parameters);
   part_begin_named(l->p->parts, l->out, "%s_kernel%zu_%s%zu", l->p->identifier, l->number, is_tail ? "rest" : "step",
                    l->loop_index);
   if (!l->p->is_canonical) print_order(l);
@@ -63,11 +64,10 @@ static void print_step(TreePrinter *l, bool is_tail) {
   add_struct(l);
   tree_printf(l, " *a");
   print_partial_parameters(l, false);
-  tree_printf(l, "%s%s%s) {\n", loop->tile ? ", size_t begin, size_t end" : ", size_t o",
-              loop->rows > 1 ? ", const int rows"
-              : is_tail      ? ", int n"
-                             : "",
-              loop->columns ? ", size_t c, size_t c_end" : "");
+  for (int i = 0; i < count; i++)
+    tree_printf(l, ", %s%s %s", parameters[i].kind == VAR_ROWS ? "const " : "", var_type(parameters[i]),
+                var_names[parameters[i].kind]);
+  tree_printf(l, ") {\n");
   print_function_body(l, is_tail ? l->t->tail_step : l->t->step);
 }
 

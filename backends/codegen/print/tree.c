@@ -58,13 +58,6 @@ static const char *scalar_type(const TreePrinter *l, const Expr *e) {
 
 static void say(TreePrinter *l, const LoopNode *n, const char *line);
 
-// The expression that an update adds or a store stores. The expression of an update of a sum in registers is the sum,
-// whose argument is added.
-static ExprId operand_of(const TreePrinter *l, const LoopNode *n) {
-  const bool is_of_sum = n->kind == NODE_UPDATE && (n->sum == SUM_ACCUMULATOR || n->sum == SUM_SCALAR);
-  return is_of_sum ? expr_of(l, n)->args[0] : n->expr;
-}
-
 static void add_merged(TreePrinter *l, const LoopNode *n, const Merge *m) {
   if (!m) {
     say(l, n, "acc_%e%r");
@@ -140,11 +133,11 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case '[': add_element(l, n); return;             // the element at address
   case '+': add_offset_of(l, &n->address); return; // the address relative to its base
   case 'e': add(l, l->name[n->expr]); return;
-  case 'o': add_vector(l, operand_of(l, n)); return;
-  case 'O': add_scalar(l, operand_of(l, n)); return;
-  case '1': add_vector(l, l->k->exprs[operand_of(l, n)].args[0]); return; // first factor of a product
-  case '2': add_vector(l, l->k->exprs[operand_of(l, n)].args[1]); return; // second factor
-  case 'k': add(l, l->scalar); return;                                    // the kernel's types
+  case 'o': add_vector(l, node_operand(l->t, n)); return;
+  case 'O': add_scalar(l, node_operand(l->t, n)); return;
+  case '1': add_vector(l, l->k->exprs[node_operand(l->t, n)].args[0]); return; // first factor of a product
+  case '2': add_vector(l, l->k->exprs[node_operand(l->t, n)].args[1]); return; // second factor
+  case 'k': add(l, l->scalar); return;                                         // the kernel's types
   case 'K': add(l, l->vec); return;
   case 'Q': add(l, l->mask); return;
   case 'P': tree_printf(l, "%c", l->prefix); return;          // v, d or l: prefix of functions on the kernel's vectors
@@ -601,16 +594,24 @@ void print_step_name(TreePrinter *l, bool is_tail) {
   tree_printf(l, "%s_kernel%zu_%s%zu", l->p->identifier, l->number, is_tail ? "rest" : "step", l->loop_index);
 }
 
+static void add_argument(TreePrinter *l, const LoopNode *n, Var parameter) {
+  switch (parameter.kind) {
+  case VAR_ROWS: say(l, n, ", %#"); return;
+  case VAR_LANES: say(l, n, ", (int)%X"); return;
+  case VAR_COLUMN_END: say(l, n, ", %E"); return;
+  default: tree_printf(l, ", %s", var_names[parameter.kind]);
+  }
+}
+
 static void print_step_call(TreePrinter *l, const LoopNode *n) {
+  Var parameters[MOST_PARAMETERS];
+  const int count = tree_parameters(l->t, n->has_fewer_lanes, parameters);
   begin_line(l);
   print_step_name(l, n->has_fewer_lanes);
   add(l, "(a");
   l->mentions_args = true;
   print_partial_parameters(l, true);
-  add(l, l->t->plan->tile ? ", begin, end" : ", o");
-  if (n->count) say(l, n, ", %#");
-  if (n->end) say(l, n, ", c, %E");
-  if (n->value) say(l, n, ", (int)%X");
+  for (int i = 0; i < count; i++) add_argument(l, n, parameters[i]);
   add(l, ");\n");
 }
 
