@@ -55,11 +55,11 @@ static void use_arrays(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNo
   }
 }
 
-void schedule_gather_rows(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **nodes) {
+static void gather(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **nodes) {
   for (LoopNode **at = nodes; *at && !b->out_of_memory; at = &(*at)->next) {
     LoopNode *n = *at;
-    schedule_gather_rows(b, k, loop, &n->body);
-    schedule_gather_rows(b, k, loop, &n->otherwise);
+    gather(b, k, loop, &n->body);
+    gather(b, k, loop, &n->otherwise);
     if (n->kind != NODE_FOR || n->var.kind != VAR_ROW) continue;
     tree_open(b, at);
     add_arrays(b, k, loop, n->body);
@@ -69,4 +69,8 @@ void schedule_gather_rows(TreeBuilder *b, const Kernel *k, const Loop *loop, Loo
     tree_close(b);
     while (*at != n) at = &(*at)->next;
   }
+}
+
+void schedule_gather_rows(TreeBuilder *b, LoopTree *t) {
+  gather(b, t->k, t->plan, &t->step);
 }

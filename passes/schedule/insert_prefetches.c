@@ -303,7 +303,10 @@ static void fetch_rows(const Fetching *f, LoopNode *nodes) {
   }
 }
 
-void schedule_insert_prefetches(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **step) {
+void schedule_insert_prefetches(TreeBuilder *b, LoopTree *t) {
+  const Kernel *k = t->k;
+  const Loop *loop = t->plan;
+  LoopNode **step = &t->step;
   if (!loop->prefetch && !loop->fetches_rows && !is_along_middle(loop)) return;
   Fetching f = {.b = b,
                 .k = k,

@@ -2,16 +2,20 @@
 // for their accumulators.
 #include "passes/schedule/tree_passes.h"
 
-void schedule_leave_totals(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **nodes) {
-  if (!loop->is_product || loop->vectors <= FEW_VECTORS || !loop_runs(k, loop).middle_run) return;
+static void leave(TreeBuilder *b, LoopNode **nodes) {
   for (LoopNode **at = nodes; *at; at = &(*at)->next) {
     LoopNode *n = *at;
-    schedule_leave_totals(b, k, loop, &n->body);
-    schedule_leave_totals(b, k, loop, &n->otherwise);
+    leave(b, &n->body);
+    leave(b, &n->otherwise);
     if (n->kind != NODE_BEGIN_SUM || n->sum != SUM_ACCUMULATOR || n->count == 1) continue;
     tree_open(b, at);
     tree_add(b, (LoopNode){.kind = NODE_LEAVE, .expr = n->expr});
     tree_close(b);
     at = &(*at)->next;
   }
+}
+
+void schedule_leave_totals(TreeBuilder *b, LoopTree *t) {
+  const Loop *loop = t->plan;
+  if (loop->is_product && loop->vectors > FEW_VECTORS && loop_runs(t->k, loop).middle_run) leave(b, &t->step);
 }

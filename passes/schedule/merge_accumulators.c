@@ -15,11 +15,16 @@ static const Merge *pairwise(TreeBuilder *b, int first, int count) {
   return m;
 }
 
-void schedule_merge_accumulators(TreeBuilder *b, int count, LoopNode *nodes) {
+static void merge(TreeBuilder *b, int count, LoopNode *nodes) {
   for (LoopNode *n = count > 1 ? nodes : NULL; n; n = n->next) {
     const bool is_end = n->kind == NODE_END_RUN || (n->kind == NODE_END_SUM && n->sum == SUM_ACCUMULATOR);
     if (is_end && n->accumulator == ACCUMULATOR_ONLY) n->merged = pairwise(b, 0, count);
-    schedule_merge_accumulators(b, count, n->body);
-    schedule_merge_accumulators(b, count, n->otherwise);
+    merge(b, count, n->body);
+    merge(b, count, n->otherwise);
   }
+}
+
+void schedule_merge_accumulators(TreeBuilder *b, LoopTree *t) {
+  merge(b, tree_naccumulators(t), t->step);
+  merge(b, tree_naccumulators(t), t->tail_step);
 }

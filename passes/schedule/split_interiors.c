@@ -66,12 +66,16 @@ static LoopNode **split(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopN
   return end;
 }
 
-void schedule_split_interiors(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **nodes) {
-  if (loop->rows < 2 || loop_row_axes(k, loop) != loop_cut_axes(loop)) return;
+static void split_all(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **nodes) {
   for (LoopNode **at = nodes; *at && !b->out_of_memory;) {
-    schedule_split_interiors(b, k, loop, &(*at)->body);
-    schedule_split_interiors(b, k, loop, &(*at)->otherwise);
+    split_all(b, k, loop, &(*at)->body);
+    split_all(b, k, loop, &(*at)->otherwise);
     const bool is_over_axis = (*at)->kind == NODE_FOR && (*at)->var.kind == VAR_AXIS;
     at = is_over_axis ? split(b, k, loop, at) : &(*at)->next;
   }
+}
+
+void schedule_split_interiors(TreeBuilder *b, LoopTree *t) {
+  const Loop *loop = t->plan;
+  if (loop->rows > 1 && loop_row_axes(t->k, loop) == loop_cut_axes(loop)) split_all(b, t->k, loop, &t->step);
 }

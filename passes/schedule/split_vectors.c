@@ -238,14 +238,18 @@ static LoopNode **split(TreeBuilder *b, const Kernel *k, LoopNode **at) {
   return end;
 }
 
-void schedule_split_vectors(TreeBuilder *b, const Kernel *k, LoopNode **nodes) {
+static void split_all(TreeBuilder *b, const Kernel *k, LoopNode **nodes) {
   for (LoopNode **at = nodes; *at && !b->out_of_memory;) {
     if ((*at)->kind == NODE_FOR && (*at)->is_vectors) {
       at = split(b, k, at);
       continue;
     }
-    schedule_split_vectors(b, k, &(*at)->body);
-    schedule_split_vectors(b, k, &(*at)->otherwise);
+    split_all(b, k, &(*at)->body);
+    split_all(b, k, &(*at)->otherwise);
     at = &(*at)->next;
   }
+}
+
+void schedule_split_vectors(TreeBuilder *b, LoopTree *t) {
+  split_all(b, t->k, &t->step);
 }

@@ -48,7 +48,9 @@ static void stream(TreeBuilder *b, LoopNode **nodes, AccessId access) {
   }
 }
 
-void schedule_stream_stores(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode **step, LoopNode **block) {
+void schedule_stream_stores(TreeBuilder *b, LoopTree *t) {
+  const Loop *loop = t->plan;
+  LoopNode **step = &t->step, **block = &t->block;
   bool is_any = false;
   LoopNode **at = step;
   while (*at && ((*at)->kind == NODE_UNUSED || (*at)->kind == NODE_FLAG)) at = &(*at)->next;
@@ -57,7 +59,7 @@ void schedule_stream_stores(TreeBuilder *b, const Kernel *k, const Loop *loop, L
     const Root *root = &loop->roots[i];
     if (root->kind != ROOT_STORE || !root->is_streamed) continue;
     is_any = true;
-    add_flag(b, k, loop, root);
+    add_flag(b, t->k, loop, root);
   }
   tree_close(b);
   for (size_t i = 0; i < loop->nroots; i++)

@@ -27,20 +27,33 @@ static void find_forms(Recipe *r) {
   }
 }
 
-// Checked builds verify the tree after each pass but the last, after which the caller of loop_tree verifies it.
-static void check(const Recipe *r, const char *after) {
+// Checked builds verify the tree after each pass.
+static const struct TreePass {
+  const char *name;
+  void (*run)(TreeBuilder *b, LoopTree *t);
+} tree_passes[] = {
+    {"combining accumulators", schedule_merge_accumulators},
+    {"prefetching", schedule_insert_prefetches},
+    {"splitting vectors", schedule_split_vectors},
+    {"leaving registers", schedule_leave_totals},
+    {"gathering rows", schedule_gather_rows},
+    {"streaming", schedule_stream_stores},
+    {"splitting interiors", schedule_split_interiors},
+};
+
+static void run_passes(Recipe *r) {
+  for (size_t i = 0; i < sizeof tree_passes / sizeof *tree_passes && !r->b.out_of_memory; i++) {
+    tree_passes[i].run(&r->b, r->t);
 #ifdef NGRAD_CHECKED
-  Text why;
-  text_init(&why, r->b.arena->allocator);
-  if (!r->b.out_of_memory && !loops_verify(r->t, &why) && !why.out_of_memory) {
-    fprintf(stderr, "internal error: after %s, %s", after, text_string(&why));
-    abort();
-  }
-  text_deinit(&why);
-#else
-  (void)r;
-  (void)after;
+    Text why;
+    text_init(&why, r->b.arena->allocator);
+    if (!r->b.out_of_memory && !loops_verify(r->t, &why) && !why.out_of_memory) {
+      fprintf(stderr, "internal error: after %s, %s", tree_passes[i].name, text_string(&why));
+      abort();
+    }
+    text_deinit(&why);
 #endif
+  }
 }
 
 LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena *arena) {
@@ -71,18 +84,6 @@ LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena 
   if (r.is_tail) build_step(&r, &r.t->tail_step);
   r.is_tail = false;
   build_block(&r);
-  schedule_merge_accumulators(&r.b, tree_naccumulators(r.t), r.t->step);
-  schedule_merge_accumulators(&r.b, tree_naccumulators(r.t), r.t->tail_step);
-  check(&r, "building it");
-  schedule_insert_prefetches(&r.b, k, r.loop, &r.t->step);
-  check(&r, "prefetching");
-  schedule_split_vectors(&r.b, k, &r.t->step);
-  check(&r, "splitting vectors");
-  schedule_leave_totals(&r.b, k, r.loop, &r.t->step);
-  schedule_gather_rows(&r.b, k, r.loop, &r.t->step);
-  check(&r, "gathering rows");
-  schedule_stream_stores(&r.b, k, r.loop, &r.t->step, &r.t->block);
-  check(&r, "streaming");
-  schedule_split_interiors(&r.b, k, r.loop, &r.t->step);
+  run_passes(&r);
   return r.b.out_of_memory ? NULL : r.t;
 }
