@@ -115,6 +115,32 @@ static void spoilt_loops_are_found(void **state) {
   end(&tree);
 }
 
+// Output row oy meets input row 2 * oy + ky - 1 of 7: oy 0 reaches above the first row, oy 3 below the last one.
+static void interiors_have_loops_of_their_own(void **state) {
+  (void)state;
+  static const int64_t ends[] = {0, 1, 3, 4};
+  Tree tree = tree_of(HEAD "inputs: [{name: x, type: f32, shape: [2, 16, 7, 8]}, "
+                           "{name: dy, type: f32, shape: [2, 16, 4, 8]}]\nnodes:\n"
+                           "- {op: ConvolutionBackwardWeights, inputs: {src: x, diff_dst: dy}, outputs: [dw], "
+                           "attributes: {strides: [2, 1], pads_begin: [1, 0], pads_end: [1, 0], dilations: [1, 1], "
+                           "groups: 16, data_format: NCX, weights_format: OIX, weights_shape: [16, 1, 3, 1]}}\n"
+                           "outputs: [dw]\n",
+                      NULL);
+  LoopTree *t = tree.t;
+  LoopNode **link = link_to(&node_of(&t->step, NODE_FOR, 0)->body, NODE_FOR, 0), *parts[3];
+  for (int i = 0; i < 3; i++) {
+    parts[i] = i ? parts[i - 1]->next : *link;
+    assert_int_equal(parts[i]->kind, NODE_FOR);
+    assert_true(index_is(parts[i]->value, ends[i]) && index_is(parts[i]->end, ends[i + 1]));
+  }
+  assert_null(parts[2]->next);
+  must_be_needed(t, link, "it must go over all indices on");
+  must_be_needed(t, &parts[0]->next, "it must begin where the part of the axis before it ends");
+  must_be_needed(t, &parts[1]->next, "the part of the axis behind it must be the next node");
+  must_be_done_once(t, parts[1], "it must begin where the part of the axis before it ends");
+  end(&tree);
+}
+
 static void spoilt_sums_are_found(void **state) {
   (void)state;
   Tree tree = tree_of(layer_norm_gradient, NULL);
@@ -379,17 +405,12 @@ static void names_are_made_visible(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(spoilt_loops_are_found),
-      cmocka_unit_test(spoilt_sums_are_found),
-      cmocka_unit_test(accumulators_are_combined_pairwise),
-      cmocka_unit_test(spoilt_partial_sums_are_found),
-      cmocka_unit_test(spoilt_values_are_found),
-      cmocka_unit_test(spoilt_places_are_found),
-      cmocka_unit_test(spoilt_copies_are_found),
-      cmocka_unit_test(spoilt_streams_are_found),
-      cmocka_unit_test(streams_begin_at_cache_lines_whatever_is_set),
-      cmocka_unit_test(trees_of_spoilt_loops_are_found),
-      cmocka_unit_test(blocks_that_share_bytes_are_found),
+      cmocka_unit_test(spoilt_loops_are_found),          cmocka_unit_test(interiors_have_loops_of_their_own),
+      cmocka_unit_test(spoilt_sums_are_found),           cmocka_unit_test(accumulators_are_combined_pairwise),
+      cmocka_unit_test(spoilt_partial_sums_are_found),   cmocka_unit_test(spoilt_values_are_found),
+      cmocka_unit_test(spoilt_places_are_found),         cmocka_unit_test(spoilt_copies_are_found),
+      cmocka_unit_test(spoilt_streams_are_found),        cmocka_unit_test(streams_begin_at_cache_lines_whatever_is_set),
+      cmocka_unit_test(trees_of_spoilt_loops_are_found), cmocka_unit_test(blocks_that_share_bytes_are_found),
       cmocka_unit_test(names_are_made_visible),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
