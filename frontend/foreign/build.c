@@ -259,8 +259,8 @@ Value *build_constant(Builder *b, Type type, const Shape *shape, Constant **cons
 Value *build_cast(Builder *b, Value *v, Type type) {
   const TypeSet narrow = TYPE_BIT(TYPE_F16) | TYPE_BIT(TYPE_BF16);
   if (!v || v->type == type) return v;
-  // TypeCast has no casts between f64 and half floats, nor from one half float to another.
-  if (TYPE_BIT(type) & (narrow | TYPE_BIT(TYPE_F64)) && TYPE_BIT(v->type) & (narrow | TYPE_BIT(TYPE_F64)))
+  // TypeCast has no casts from one half float to another.
+  if (TYPE_BIT(type) & narrow && TYPE_BIT(v->type) & narrow)
     v = build_one_of_type(b, build_node(b, OP_TypeCast, 1, &v), TYPE_F32);
   return build_one_of_type(b, build_node(b, OP_TypeCast, 1, &v), type);
 }

@@ -55,6 +55,7 @@ const ExprInfo expr_info[EXPR_OP_COUNT] = {
     [EXPR_COUNT] = {"count", 0, false},
     [EXPR_RECIPROCAL] = {"share", 0, false},
     [EXPR_FMOD] = {"fmod", 2, false},
+    [EXPR_ROUND_ODD] = {"round_odd", 1, false},
 };
 
 const ReductionInfo reductions[EXPR_OP_COUNT] = {

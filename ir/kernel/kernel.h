@@ -118,6 +118,8 @@ typedef enum ExprOp {
   EXPR_COUNT,   // `number`, which grows with the monomial
   EXPR_RECIPROCAL, // 1 / max(`number`, 1), which grows with the monomial
   EXPR_FMOD,       // C's function of the same name; of integers, 0 if b is 0
+  EXPR_ROUND_ODD,  // in f64: to 13 bits, with the last bit set if digits were lost: if a rounding to 11 bits or fewer
+                   // follows, the two are as good as one
   EXPR_OP_COUNT
 } ExprOp;
 

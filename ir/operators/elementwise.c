@@ -51,10 +51,10 @@ bool infer_type_cast(Inference *inf, Node *node) {
   if (src->type == dst->type)
     return infer_error(inf, "%s and %s are both %s: expected different types", src->name, dst->name,
                        type_name(src->type));
-  const bool are_floats = type_is_float(src->type) && type_is_float(dst->type);
-  if (are_floats && src->type != TYPE_F32 && dst->type != TYPE_F32)
-    return infer_error(inf, "%s is %s and %s is %s: expected one of them to be f32", src->name, type_name(src->type),
-                       dst->name, type_name(dst->type));
+  const TypeSet halves = TYPE_BIT(TYPE_F16) | TYPE_BIT(TYPE_BF16);
+  if (TYPE_BIT(src->type) & halves && TYPE_BIT(dst->type) & halves)
+    return infer_error(inf, "%s is %s and %s is %s: expected one of them to be f32 or f64", src->name,
+                       type_name(src->type), dst->name, type_name(dst->type));
   return infer_elementwise_unary(inf, node);
 }
 

@@ -118,7 +118,8 @@ Value *gradient_unary(Gradient *g, OperatorId op, Value *a) {
 
 Value *gradient_cast(Gradient *g, Value *v, Type type) {
   if (!v || v->type == type) return v;
-  bool is_direct = v->type == TYPE_F32 || type == TYPE_F32; // TypeCast converts only from or to f32
+  // TypeCast converts only from or to f32 or f64.
+  bool is_direct = type_nbytes(v->type) > 2 || type_nbytes(type) > 2;
   Value *between = is_direct ? v : apply(g, OP_TypeCast, (Value *[MOST_INPUTS]){v}, TYPE_F32, &v->shape);
   return between ? apply(g, OP_TypeCast, (Value *[MOST_INPUTS]){between}, type, &v->shape) : NULL;
 }

@@ -210,13 +210,20 @@ static ExprId rounded(Kernel *k, Type type, ExprId e) {
   return narrowing[type] && !is_own ? expr_unary(k, narrowing[type], e) : e;
 }
 
+// Whether a number of the type is rounded to f32 before it becomes a half float, unless it is rounded to odd first.
+static bool is_rounded_twice(const Kernel *k, Type from, Type type) {
+  const TypeSet wide = TYPE_BIT(TYPE_F64) | TYPE_BIT(TYPE_S64) | TYPE_BIT(TYPE_S32);
+  return k->is_f64 && TYPE_BIT(from) & wide && (type == TYPE_F16 || type == TYPE_BF16);
+}
+
 // Rounds and saturates as a store of the type does.
-static ExprId cast(Kernel *k, Type type, ExprId x) {
+static ExprId cast(Kernel *k, Type from, Type type, ExprId x) {
   static const double least[TYPE_COUNT] = {
       [TYPE_S64] = -0x1p63, [TYPE_S32] = INT32_MIN, [TYPE_S8] = INT8_MIN, [TYPE_U8] = 0};
   static const double greatest[TYPE_COUNT] = {
       [TYPE_S64] = 0x1p63, [TYPE_S32] = INT32_MAX, [TYPE_S8] = INT8_MAX, [TYPE_U8] = UINT8_MAX};
   if (type == TYPE_BOOLEAN) return SELECT(EQ(x, NUMBER(0)), NUMBER(0), NUMBER(1));
+  if (is_rounded_twice(k, from, type)) x = expr_unary(k, EXPR_ROUND_ODD, x);
   if (type_is_float(type)) return rounded(k, type, x);
   return SELECT(EQ(x, x), clamped(k, ROUND(x), least[type], greatest[type]), NUMBER(0));
 }
@@ -302,7 +309,7 @@ FORMULA(Select, NOTHING, choose(k, x, y, z))
 FORMULA(BiasAdd, NOTHING, ADD(x, y))
 FORMULA(PReLU, NOTHING, SELECT(GT(x, ZERO), x, MUL(y, x)))
 
-FORMULA(TypeCast, NOTHING, cast(k, node->outputs[0]->type, x))
+FORMULA(TypeCast, NOTHING, cast(k, node->inputs[0]->type, node->outputs[0]->type, x))
 // clang-format on
 
 // Sets output `slot` to the sum of `term` over all axes that the output lacks.

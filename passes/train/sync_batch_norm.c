@@ -28,7 +28,7 @@ static Value *make(const Sync *s, OperatorId op, Value *a, Value *c, const char 
   return name ? builder_binary(s->b, op, a, c, name) : NULL;
 }
 
-// A cast, by way of f32 if neither type is f32: TypeCast converts from or to f32.
+// A cast, by way of f32 if neither type is f32: TypeCast does not convert one half float to another.
 static Value *cast(const Sync *s, Value *v, Type type) {
   const char *name = builder_name(s->b, "%s.cast", s->name);
   if (!v || !name || v->type == type) return v;

@@ -138,6 +138,7 @@ typedef void Call(Lanes *y, const Lanes *const *x);
 EACH_OF_ONE(OF_ONE, v)
 EACH_OF_ONE(OF_ONE, d)
 OF_ONE(d, ROUND_F32, round_f32)
+OF_ONE(d, ROUND_ODD, round_odd)
 EACH_OF_TWO(OF_TWO, v)
 EACH_OF_TWO(OF_TWO, d)
 EACH_COMPARISON(COMPARISON, v)
@@ -161,7 +162,7 @@ CHOICE(l, d_mask)
 #define INTEGER_ROWS ROW(l, NEG, neg) EACH_OF_TWO_INTEGERS(ROW, l) EACH_COMPARISON(ROW, l) ROW(l, SELECT, select)
 static Call *const calls[][EXPR_OP_COUNT] = { // by Arithmetic
     {ROWS(v)},
-    {ROWS(d) ROW(d, ROUND_F32, round_f32)},
+    {ROWS(d) ROW(d, ROUND_F32, round_f32) ROW(d, ROUND_ODD, round_odd)},
     {INTEGER_ROWS}};
 
 bool lanes_apply(ExprOp op, Arithmetic in, Lanes *y, const Lanes *const *x) {

@@ -156,6 +156,19 @@ static double product(double x, double y) {
   return x * y;
 }
 
+// To 13 bits, or to the neighbour of two that has the last bit set.
+static double rounded_to_odd(double x) {
+  double near;
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  bits = bits >> 40 << 40;
+  memcpy(&near, &bits, sizeof near);
+  if (near == x || (isnan(x) && isnan(near))) return near;
+  bits |= (uint64_t)1 << 40;
+  memcpy(&near, &bits, sizeof near);
+  return near;
+}
+
 static void test_arithmetic_f32(void) {
   TEST_V(v_set, v_set(fa[i]), fa[i]);
   TEST_V(v_hold, v_hold(a), x);
@@ -221,6 +234,7 @@ static void test_widths(void) {
 static void test_narrowing(void) {
   TEST_V(v_round_bf16, v_round_bf16(a), f32_from_bf16(bf16_from_f32(x)));
   TEST_V(v_round_f16, v_round_f16(a), f32_from_f16(f16_from_f32(x)));
+  TEST_D(d_round_odd, d_round_odd(a), rounded_to_odd(x));
   TEST_D(d_round_bf16, d_round_bf16(a), (double)f32_from_bf16(bf16_from_f32((float)x)));
   TEST_D(d_round_f16, d_round_f16(a), (double)f32_from_f16(f16_from_f32((float)x)));
   static const struct {

@@ -62,6 +62,9 @@ static void elementwise_operators_of_any_types(void **state) {
       for (size_t c = 0; c < sizeof comparisons / sizeof *comparisons; c++)
         binary(&g, comparisons[c], types[i], EXTENTS(3, 21), types[i], EXTENTS(21));
     if (i == 4) unary(&g, "Neg", types[i], EXTENTS(3, 21), "");
+    if (i == 4) binary(&g, "Mod", "s32", EXTENTS(3, 21), "s32", EXTENTS(21));
+    if (i == 4) binary(&g, "Mod", "s64", EXTENTS(3, 21), "s64", EXTENTS(3, 1));
+    if (i == 2 || i == 3) unary(&g, "TypeCast", "f64", EXTENTS(3, 21), types[i]);
     if (i < 4) choice(&g, types[i], EXTENTS(21), EXTENTS(3, 21), EXTENTS(3, 1));
     if (i < 4) unary(&g, "ReLU", types[i], EXTENTS(3, 21), "");
     if (i < 4) unary(&g, "ReLUBackward", types[i], EXTENTS(3, 21), "");

@@ -529,3 +529,13 @@ static inline dvec d_fmod(dvec a, dvec b) {
   for (int i = 0; i < 16; i++) x[i] = fmod(x[i], y[i]);
   return d_load(x);
 }
+
+// Rounds to 13 bits; if digits are lost, the last of them becomes 1, by the carry of the sum.
+static inline dvec d_round_odd(dvec a) {
+  const uint64_t lost = ((uint64_t)1 << 40) - 1;
+  D_FOR_I {
+    const d_words u = d_part_words(a.p[i]);
+    a.p[i] = d_part_from_words((u | ((u & lost) + lost)) & ~lost);
+  }
+  return a;
+}
