@@ -326,3 +326,51 @@ bool onnx_global_pool(Onnx *x) {
   build_set(node, "keep_dims")->boolean = true;
   return onnx_out(x, 0, build_one(b, node));
 }
+
+static Value *power(Builder *b, Value *v, double exponent) {
+  Node *node = exponent == 1 ? NULL : build_node(b, OP_Pow, 1, &v);
+  if (node) build_set(node, "beta")->f32 = exponent;
+  return node ? build_one(b, node) : v;
+}
+
+static Value *mean_of_windows(Onnx *x, Value *v, const Window *w) {
+  Node *node = build_node(&x->build, OP_AvgPool, 1, &v);
+  if (!set_pool(x, node, w)) return NULL;
+  build_set(node, "exclude_pad")->boolean = false;
+  return build_one(&x->build, node);
+}
+
+static Value *sum_of_image(Onnx *x, Value *v) {
+  Ints axes = {.count = 0};
+  for (int i = 2; i < v->shape.rank; i++) axes.items[axes.count++] = i;
+  Node *node = axes.count ? build_node(&x->build, OP_ReduceSum, 1, &v) : NULL;
+  if (!node) return v;
+  if (!build_set_list(&x->build, node, "axes", axes.items, axes.count)) return NULL;
+  build_set(node, "keep_dims")->boolean = true;
+  return build_one(&x->build, node);
+}
+
+// (sum |x|^p)^(1/p) over windows, whose padding is 0, or over whole images. Half floats are computed in f32, as powers
+// may exceed their range.
+bool onnx_lp_pool(Onnx *x) {
+  Builder *b = &x->build;
+  Value *given = onnx_in(x, 0);
+  const bool is_global = bytes_are(x->node->op, "GlobalLpPool");
+  Window w = {.auto_pad = "None"};
+  if (!given || (!is_global && !take_window(x, given, NULL, &w))) return false;
+  const double p = x->opset < 2 ? onnx_float(x, "p", 2) : (double)onnx_int(x, "p", 2);
+  double count = 1;
+  if (!(p >= 1)) return build_error(b, "p: expected at least 1, found %g", p);
+  if (onnx_int(x, "ceil_mode", 0)) return build_error(b, "ceil_mode is not supported");
+  for (int i = 0; i < w.nspatial; i++) {
+    if (w.dilations.items[i] != 1) return build_error(b, "dilations are not supported");
+    count *= (double)w.kernel.items[i];
+  }
+  Value *v = given->type == TYPE_F64 ? given : build_cast(b, given, TYPE_F32);
+  v = build_unary(b, OP_Abs, v);
+  v = p == 2 ? build_unary(b, OP_Square, v) : power(b, v, p);
+  if (!v) return false;
+  v = is_global ? sum_of_image(x, v) : build_times(b, mean_of_windows(x, v, &w), count);
+  v = p == 2 ? build_unary(b, OP_Sqrt, v) : power(b, v, 1 / p);
+  return onnx_out(x, 0, build_cast(b, v, given->type));
+}

@@ -277,31 +277,33 @@ bool onnx_size(Onnx *x) {
   return put_ints(x, &nelems, 1, 0, !extent_is_literal(product));
 }
 
+// A constant of an attribute's integers, in s64, or of its floats, in f32.
+static bool put_list(Onnx *x, const OnnxAttribute *a, Type type) {
+  const size_t count = type == TYPE_S64 ? onnx_ints(a, NULL, 0) : onnx_floats(a, NULL, 0);
+  const Shape shape = {.rank = 1, .extent = {EXTENT((int64_t)count)}};
+  Constant *constant;
+  Value *v = build_constant(&x->build, type, &shape, &constant);
+  double *numbers = ARENA_ARRAY(x->reading.arena, double, count + 1);
+  if (!v) return false;
+  if (!numbers) return error_out_of_memory(x->reading.d);
+  if (type == TYPE_S64) onnx_ints(a, constant->data, count);
+  else onnx_floats(a, numbers, count);
+  for (size_t i = 0; type != TYPE_S64 && i < count; i++) type_store(type, constant->data, i, numbers[i]);
+  return onnx_out(x, 0, v);
+}
+
 bool onnx_constant_node(Onnx *x) {
   Builder *b = &x->build;
   OnnxAttribute a;
   OnnxTensor tensor;
-  const Shape scalar = {.rank = 0};
-  Constant *constant;
   if (onnx_attribute(x, "value", ONNX_TENSOR, &a))
     return onnx_read_tensor(&x->reading, a.t, &tensor) && onnx_out(x, 0, onnx_tensor(x, &tensor, "value"));
   if (onnx_attribute(x, "value_float", ONNX_FLOAT, &a))
     return onnx_out(x, 0, build_number(b, TYPE_F32, NULL, (double)a.f));
   if (onnx_attribute(x, "value_int", ONNX_INT, &a)) return put_ints(x, &a.i, 1, 0, false);
-  if (onnx_has(x, "value_ints")) {
-    Ints list;
-    return onnx_list(x, "value_ints", &list) && put_ints(x, list.items, (int64_t)list.count, 1, false);
-  }
-  if (!onnx_attribute(x, "value_floats", ONNX_FLOATS, &a)) return build_error(b, "expected a value of numbers");
-  double items[MOST_INTS];
-  const size_t count = onnx_floats(&a, items, MOST_INTS);
-  if (count > MOST_INTS) return build_error(b, "value_floats: expected at most %d numbers", MOST_INTS);
-  Shape shape = scalar;
-  shape.rank = 1;
-  shape.extent[0] = EXTENT((int64_t)count);
-  Value *v = build_constant(b, TYPE_F32, &shape, &constant);
-  for (size_t i = 0; v && i < count; i++) ((float *)constant->data)[i] = (float)items[i];
-  return onnx_out(x, 0, v);
+  if (onnx_attribute(x, "value_ints", ONNX_INTS, &a)) return put_list(x, &a, TYPE_S64);
+  if (onnx_attribute(x, "value_floats", ONNX_FLOATS, &a)) return put_list(x, &a, TYPE_F32);
+  return build_error(b, "expected a value of numbers");
 }
 
 bool onnx_constant_of_shape(Onnx *x) {

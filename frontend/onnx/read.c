@@ -97,6 +97,8 @@ static bool add_output(Onnx *x, const OnnxInfo *info, size_t i) {
   if (!name) return false;
   if (!v) return build_error(b, "output %s: no node makes it", onnx_is_name(name) ? name : "?");
   if (v == &x->failed) return true; // already reported
+  if (onnx_is_sequence(v))
+    return build_error(b, "output %s: a sequence is not supported", onnx_is_name(name) ? name : "?");
   if (onnx_has_extents(x, v))
     return build_error(b, "output %s: a shape with a name in it: give it a number, as in --dim NAME=1",
                        onnx_is_name(name) ? name : "?");
@@ -169,6 +171,13 @@ static bool find_inputs(Onnx *x, bool *is_failed) {
     *is_failed |= v == &x->failed;
     x->inputs[i] = v == &x->absent ? NULL : v;
   }
+  return true;
+}
+
+static bool refuse_sequences(Onnx *x) {
+  for (size_t i = 0; i < x->node->ninputs; i++)
+    if (onnx_is_sequence(x->inputs[i]))
+      return build_error(&x->build, "expected a tensor as input %zu, found a sequence", i);
   return true;
 }
 
@@ -270,6 +279,7 @@ static bool translate_node(Onnx *x) {
   const bool is_own = bytes_are(x->node->domain, OWN_DOMAIN);
   if (!function && !is_own && !(x->row && is_known_domain(x->node->domain))) return tell_unknown(x);
   if (!find_inputs(x, &is_failed) || is_failed) return false;
+  if (!function && (is_own || !x->row->takes_sequences) && !refuse_sequences(x)) return false;
   if (function ? call_function(x, function) : is_own ? onnx_own_node(x) : translate_by_row(x)) return true;
   if (!x->build.has_told && x->reading.d->nerrors == errors)
     build_error(&x->build, "a required input is absent"); // a translator failed without a message

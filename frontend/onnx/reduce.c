@@ -244,8 +244,9 @@ bool onnx_lp_norm(Onnx *x) {
   Value *v = onnx_in(x, 0);
   int axis;
   if (!v || !onnx_axis(x, onnx_int(x, "axis", -1), v->shape.rank, &axis)) return false;
-  const int64_t at = axis;
-  Node *node = build_node(b, onnx_int(x, "p", 2) == 1 ? OP_ReduceL1 : OP_ReduceL2, 1, &v);
+  const int64_t at = axis, p = onnx_int(x, "p", 2);
+  if (p != 1 && p != 2) return build_error(b, "p: expected 1 or 2, found %lld", (long long)p);
+  Node *node = build_node(b, p == 1 ? OP_ReduceL1 : OP_ReduceL2, 1, &v);
   if (!build_set_list(b, node, "axes", &at, 1)) return false;
   build_set(node, "keep_dims")->boolean = true;
   return onnx_out(x, 0, build_binary(b, OP_Divide, v, build_one(b, node)));

@@ -34,7 +34,7 @@ static const OnnxRow rows[] = {
     {"Hardmax",          1, onnx_hardmax, OP_OneHot, {{0}}},
     {"HardSigmoid",      1, NULL, OP_HardSigmoid, {{"alpha", "alpha", 0.2F}, {"beta", "beta", 0.5}}},
     {"HardSwish",       14, NULL, OP_HardSwish, {{0}}},
-    {"Identity",         1, onnx_identity, OP_Reorder, {{0}}},
+    {"Identity",         1, onnx_identity, OP_Reorder, {{0}}, .takes_sequences = true},
     {"IsInf",           10, onnx_is_inf, OP_Equal, {{0}}},
     {"IsNaN",            9, onnx_is_nan, OP_NotEqual, {{0}}},
     {"LeakyRelu",        1, NULL, OP_LeakyReLU, {{"alpha", "alpha", 0.01F}}},
@@ -157,6 +157,8 @@ static const OnnxRow rows[] = {
     {"Gemm",             1, onnx_gemm, OP_MatMul, {{0}}},
     {"GlobalAveragePool", 1, onnx_global_pool, OP_ReduceMean, {{0}}},
     {"GlobalMaxPool",    1, onnx_global_pool, OP_ReduceMax, {{0}}},
+    {"GlobalLpPool",     1, onnx_lp_pool, OP_AvgPool, {{0}}},
+    {"LpPool",           1, onnx_lp_pool, OP_AvgPool, {{0}}},
     {"MatMul",           1, onnx_matmul, OP_MatMul, {{0}}},
     {"MaxPool",          1, onnx_max_pool, OP_MaxPool, {{0}}},
     {"MaxUnpool",        9, onnx_max_unpool, OP_GatherBackward, {{0}}},
@@ -168,6 +170,15 @@ static const OnnxRow rows[] = {
     {"QLinearConv",     10, onnx_conv_quantized, OP_Convolution, {{0}}},
     {"QLinearMatMul",   10, onnx_matmul_quantized, OP_MatMul, {{0}}},
     {"RNN",              1, onnx_rnn, OP_COUNT, {{0}}},
+    // Sequences of tensors
+    {"ConcatFromSequence", 11, onnx_concat_from_sequence, OP_Concat, {{0}}, .takes_sequences = true},
+    {"SequenceAt",      11, onnx_sequence_at, OP_COUNT, {{0}}, .takes_sequences = true},
+    {"SequenceConstruct", 11, onnx_sequence_construct, OP_COUNT, {{0}}},
+    {"SequenceEmpty",   11, onnx_sequence_empty, OP_COUNT, {{0}}},
+    {"SequenceErase",   11, onnx_sequence_erase, OP_COUNT, {{0}}, .takes_sequences = true},
+    {"SequenceInsert",  11, onnx_sequence_insert, OP_COUNT, {{0}}, .takes_sequences = true},
+    {"SequenceLength",  11, onnx_sequence_length, OP_COUNT, {{0}}, .takes_sequences = true},
+    {"SplitToSequence", 11, onnx_split_to_sequence, OP_Slice, {{0}}},
     // Control
     {"If",               1, onnx_if, OP_COUNT, {{0}}},
     // Training

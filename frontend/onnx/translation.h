@@ -76,6 +76,7 @@ struct OnnxRow {
   OnnxTranslator translate; // NULL: the operator `op` with the same inputs and the attributes below
   OperatorId op;
   OnnxAttributeRow attributes[3];
+  bool takes_sequences;
 };
 
 const OnnxRow *onnx_find_row(Bytes name, int64_t opset);      // NULL: not supported
@@ -159,6 +160,9 @@ bool onnx_own_node(Onnx *x);
 // Whether a node of a plain row needs onnx_arithmetic: it has 8-bit integers, or extents.
 bool onnx_needs_arithmetic(const Onnx *x);
 
+// Whether it stands for a sequence of tensors (sequences.c); only rows that take sequences get such values.
+bool onnx_is_sequence(const Value *v);
+
 // Translators by family.
 bool onnx_identity(Onnx *x), onnx_cast_node(Onnx *x), onnx_fold_left(Onnx *x), onnx_mean(Onnx *x), onnx_clip(Onnx *x),
     onnx_compare(Onnx *x), onnx_xor(Onnx *x), onnx_floor(Onnx *x), onnx_ceiling(Onnx *x), onnx_sign(Onnx *x),
@@ -175,7 +179,7 @@ bool onnx_reduce(Onnx *x), onnx_reduce_log(Onnx *x), onnx_reduce_log_exp(Onnx *x
     onnx_arg(Onnx *x), onnx_softmax(Onnx *x), onnx_batch_norm(Onnx *x), onnx_instance_norm(Onnx *x),
     onnx_layer_norm(Onnx *x), onnx_mean_variance_norm(Onnx *x), onnx_lp_norm(Onnx *x);
 bool onnx_matmul(Onnx *x), onnx_gemm(Onnx *x), onnx_conv(Onnx *x), onnx_conv_transpose(Onnx *x), onnx_max_pool(Onnx *x),
-    onnx_average_pool(Onnx *x), onnx_global_pool(Onnx *x);
+    onnx_average_pool(Onnx *x), onnx_global_pool(Onnx *x), onnx_lp_pool(Onnx *x);
 bool onnx_cross_entropy(Onnx *x), onnx_nll(Onnx *x), onnx_optimizer(Onnx *x);
 bool onnx_max_unpool(Onnx *x), onnx_if(Onnx *x), onnx_arithmetic(Onnx *x), onnx_modulo(Onnx *x),
     onnx_bit_shift(Onnx *x), onnx_local_norm(Onnx *x);
@@ -185,6 +189,9 @@ bool onnx_gather_elements(Onnx *x), onnx_gather_nd(Onnx *x), onnx_scatter_elemen
 bool onnx_grid_sample(Onnx *x), onnx_resize(Onnx *x), onnx_upsample(Onnx *x), onnx_sinh(Onnx *x), onnx_cosh(Onnx *x),
     onnx_asinh(Onnx *x), onnx_acosh(Onnx *x), onnx_atanh(Onnx *x), onnx_atan(Onnx *x), onnx_asin(Onnx *x),
     onnx_acos(Onnx *x);
+bool onnx_sequence_empty(Onnx *x), onnx_sequence_construct(Onnx *x), onnx_sequence_insert(Onnx *x),
+    onnx_sequence_erase(Onnx *x), onnx_sequence_at(Onnx *x), onnx_sequence_length(Onnx *x),
+    onnx_split_to_sequence(Onnx *x), onnx_concat_from_sequence(Onnx *x);
 bool onnx_rnn(Onnx *x), onnx_gru(Onnx *x), onnx_lstm(Onnx *x), onnx_quantize(Onnx *x), onnx_dequantize(Onnx *x),
     onnx_dynamic_quantize(Onnx *x), onnx_matmul_integer(Onnx *x), onnx_matmul_quantized(Onnx *x),
     onnx_conv_integer(Onnx *x), onnx_conv_quantized(Onnx *x);

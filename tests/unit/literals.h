@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { MOST_IN_CASE = 8, MOST_NUMBERS = 64 };
+enum { MOST_IN_CASE = 8, MOST_NUMBERS = 65 };
 
 typedef struct Literal { // a tensor of a row
   char type[16], shape[32];

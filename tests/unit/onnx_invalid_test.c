@@ -53,6 +53,15 @@ static const struct {
      "input 0 (\"w\") at byte 29: declared as float [3], but its elements are float [2]"},
     {MODEL(PAIR("w") INFO(11, "w", 11, DIM(2)) NODE("Relu", "w", "y") Y),
      "input 0 (\"w\") at byte 29: declared as double [2], but its elements are float [2]"},
+    {MODEL(X "1{1'x' 2'y' 4'LpNormalization' 5{1'p' 3=3}} " Y),
+     "LpNormalization y (opset 13): p: expected 1 or 2, found 3"},
+    // Sequences
+    {MODEL(X "1{1'x' 2's' 4'SequenceConstruct'} " NODE("Relu", "s", "y") Y),
+     "Relu y (opset 13): expected a tensor as input 0, found a sequence"},
+    {MODEL(X NODE("SequenceLength", "x", "y") Y), "SequenceLength y (opset 13): expected a sequence as input 0"},
+    {MODEL(X "1{1'x' 2'y' 4'SequenceConstruct'} " Y), "output y: a sequence is not supported"},
+    {MODEL(X "5{2=7 8'p' 9*8} 1{2's' 4'SequenceEmpty'} 1{1's' 1'p' 2'y' 4'SequenceAt'} " Y),
+     "SequenceAt y (opset 13): position: expected 0 to -1, found 0"},
     // Damaged messages
     {MODEL(X "1{1'x' 2'y' 3'conv1' 4'Conv' 5{1'alpha'} 5{1'pads' 8'\x80'}} " Y),
      "node 0 (Conv \"conv1\"), attribute 1 (\"pads\") at byte 65: damaged: expected a list of numbers"},

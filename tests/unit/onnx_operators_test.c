@@ -10,7 +10,7 @@
 typedef struct Row {
   const char *op;
   int opset;
-  // Separated by blanks, with a type as numbers have it: i=1 f=0.5 l=[1,2] s=text
+  // Separated by blanks, with a type as numbers have it: i=1 f=0.5 l=[1,2] m=[0.5,1] s=text
   const char *attributes;
   const char *inputs, *outputs; // an input `-` is absent
 } Row;
@@ -26,6 +26,27 @@ static const Row rows[] = {
     {"Mod", 13, "", "s8[3] -128 127 -5; s8[3] 3 -2 5", "s8[3] 1 -1 0"},
     {"Mod", 13, "fmod:i=1", "s8[2] -128 127; s8[2] 3 -2", "s8[2] -2 1"},
     {"Mod", 13, "", "u8[2] 255 3; u8[2] 7 200", "u8[2] 3 3"},
+    // Rounded once, not to f32 first
+    {"Cast", 13, "to:i=10", "f64[2] 1.0004882812500002 2.980232238769532e-08",
+     "f16[2] 1.0009765625 5.9604644775390625e-08"},
+    {"Cast", 13, "to:i=16", "f64[2] 1.0039062500000002 -1.00390625", "bf16[2] 1.0078125 -1"},
+    // Roots of sums of powers
+    {"LpPool", 13, "kernel_shape:l=[2] strides:l=[2]", "f32[1,1,4] 3 4 -5 12", "f32[1,1,2] 5 13"},
+    {"LpPool", 13, "kernel_shape:l=[2] pads:l=[1,1]", "f32[1,1,2] 3 -4", "f32[1,1,3] 3 5 4"},
+    {"LpPool", 13, "kernel_shape:l=[3] p:i=1", "f64[1,1,3] 3 -4 5", "f64[1,1,1] 12"},
+    {"LpPool", 13, "kernel_shape:l=[2,2] p:i=3", "f32[1,1,2,2] 3 4 -5 0", "f32[1,1,1,1] 6"},
+    {"LpPool", 1, "kernel_shape:l=[2] p:f=2", "f32[1,1,2] 3 4", "f32[1,1,1] 5"},
+    {"GlobalLpPool", 13, "", "f32[1,2,2] 3 4 5 -12", "f32[1,2,1] 5 13"},
+    {"GlobalLpPool", 13, "p:i=3", "f16[1,1,3] 30 40 50", "f16[1,1,1] 60"},
+    {"LpNormalization", 13, "p:i=1", "f32[1,2] 1 -3", "f32[1,2] 0.25 -0.75"},
+    // Lists longer than those of attributes with a meaning
+    {"Constant", 13,
+     "value_ints:l=[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,"
+     "36,37,38,39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59,60,61,62,63,9007199254740993]",
+     "",
+     "s64[65] 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 "
+     "38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 9007199254740993"},
+    {"Constant", 13, "value_floats:m=[0.5,-2]", "", "f32[2] 0.5 -2"},
     // Neighbours beyond 2^53 are the same in f64.
     {"ArgMax", 13, "axis:i=1 keepdims:i=0",
      "s64[3,3] 9007199254740992 9007199254740993 9007199254740993 -9007199254740993 -9007199254740994 "
@@ -100,7 +121,7 @@ static void add_initializer(Message *graph, const Literal *l, const char *name) 
   add_bytes(graph, 5, tensor.bytes, tensor.count);
 }
 
-// "name:i=1", or with f, l or s in the place of i.
+// "name:i=1", or with f, l, m or s in the place of i.
 static void add_attribute(Message *node, const char *text, size_t count) {
   enum { F = 2, I = 3, S = 4, FLOATS = 7, INTS = 8 };
   const char *colon = memchr(text, ':', count), *value = colon + 3, *end = text + count;
@@ -111,6 +132,10 @@ static void add_attribute(Message *node, const char *text, size_t count) {
   case 'i': add_number(&attribute, I, (uint64_t)strtoll(value, NULL, 10)); break;
   case 'f': add_float(&attribute, F, strtof(value, NULL)); break;
   case 's': add_text(&attribute, S, value, (size_t)(end - value)); break;
+  case 'm':
+    for (char *next; value < end && *value != ']'; value = next)
+      add_float(&attribute, FLOATS, strtof(value + 1, &next));
+    break;
   default:
     for (char *next; value < end && *value != ']'; value = next)
       add_number(&attribute, INTS, (uint64_t)strtoll(value + 1, &next, 10));

@@ -618,6 +618,36 @@ static void named_extents_flow_into_reshape(void **state) {
   }
 }
 
+static void add_sequence_node(Message *graph, const char *op, const char *const *inputs, const char *output) {
+  const Message axis = int_attribute("axis", 2);
+  Message node = {.count = 0};
+  for (; *inputs; inputs++) add_text(&node, 1, *inputs);
+  add_text(&node, 2, output);
+  add_text(&node, 4, op);
+  if (strstr(op, "To") || strstr(op, "From")) add_message(&node, 5, &axis);
+  add_message(graph, 1, &node);
+}
+
+// In front of 1, 2, 3, 4 stands the last of them; then the last but one goes.
+static void sequences_are_lists(void **state) {
+  static const float numbers[] = {1, 2, 3, 4};
+  Message graph = {.count = 0};
+  (void)state;
+  add_floats(&graph, "c", numbers, 4);
+  add_ints(&graph, "first", 0);
+  add_ints(&graph, "last", -1);
+  add_ints(&graph, "before", -2);
+  add_sequence_node(&graph, "SplitToSequence", (const char *[]){"c", NULL}, "s");
+  add_sequence_node(&graph, "SequenceAt", (const char *[]){"s", "last", NULL}, "v");
+  add_sequence_node(&graph, "SequenceInsert", (const char *[]){"s", "v", "first", NULL}, "t");
+  add_sequence_node(&graph, "SequenceErase", (const char *[]){"t", "before", NULL}, "u");
+  add_sequence_node(&graph, "SequenceInsert", (const char *[]){"u", "v", "last", NULL}, "w");
+  add_sequence_node(&graph, "ConcatFromSequence", (const char *[]){"w", NULL}, "y");
+  add_output(&graph, "y");
+  const Message model = model_of(&graph);
+  assert_true(computes(&model, (const double[]){4, 1, 2, 4, 4}, 5));
+}
+
 // External data
 
 static Message model_with_file(const char *location, const char *offset, const char *length) {
@@ -884,6 +914,7 @@ int main(void) {
       cmocka_unit_test(a_split_covers_the_axis),
       cmocka_unit_test(a_known_condition_chooses_a_branch),
       cmocka_unit_test(named_extents_flow_into_reshape),
+      cmocka_unit_test(sequences_are_lists),
       cmocka_unit_test(external_data_are_below_the_folder),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
