@@ -1,13 +1,13 @@
 // Makes a graph from a model: inputs, constants, nodes in order, with functions and branches in place, outputs.
 #include "frontend/onnx/onnx.h"
 
-#include "frontend/onnx/fields.h"
 #include "frontend/onnx/translation.h"
 #include "frontend/onnx/writer.h"
 #include "ir/graph/verify.h"
 #include "ir/operators/infer.h"
 #include "ir/operators/range.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,118 +15,10 @@
 // cause much work.
 enum {
   MOST_DEPTH = 32,
-  MOST_CALLED_BYTES = 1 << 27, // bytes of functions, counted once for each call
+  MOST_ITERATIONS = 1 << 12,
+  MOST_CALLED_BYTES = 1 << 27, // bytes of functions and bodies of loops, counted once for each call
   NODES_OF_A_CALL = 4          // a call counts as this many nodes, so that calls of empty functions are limited too
 };
-
-// In this scope and the enclosing ones.
-static Value *find_value(const Onnx *x, const char *name) {
-  Value *v = NULL;
-  for (const OnnxScope *scope = x->scope; scope && !v; scope = scope->outer) v = names_find(&scope->values, name);
-  return v;
-}
-
-// Inputs and outputs
-
-// What a message of the graph is found at, for onnx_tell.
-static OnnxReading reading_at(const Onnx *x, const OnnxPlace *place) {
-  OnnxReading r = x->reading;
-  r.place = place;
-  return r;
-}
-
-// Whether a value has the type and the shape that the model declares; named and unknown extents are any.
-static bool is_as_declared(const OnnxInfo *info, const Value *v) {
-  bool ok = (!info->type || onnx_type(info->type) == v->type) && (info->rank < 0 || info->rank == v->shape.rank);
-  for (int axis = 0; ok && axis < info->rank; axis++) {
-    const Extent declared = info->extent[axis], found = v->shape.extent[axis];
-    ok = !extent_is_literal(declared) || !extent_is_literal(found) || declared.value == found.value;
-  }
-  return ok;
-}
-
-static bool check_declared(const Onnx *x, const OnnxInfo *info, const char *noun, size_t i, const Value *v) {
-  char declared[128], found[128];
-  Shape shape = {.rank = info->rank};
-  if (v == &x->failed || is_as_declared(info, v)) return true; // a failed value has been reported
-  for (int axis = 0; axis < info->rank; axis++) shape.extent[axis] = info->extent[axis];
-  const OnnxReading r = reading_at(x, &(OnnxPlace){NULL, noun, i, info->message, INFO_NAME, 0});
-  return onnx_tell(&r, info->message.at, "declared as %s %s, but its elements are %s %s", onnx_type_name(info->type),
-                   info->rank < 0 ? "of any shape" : shape_string(&shape, declared, sizeof declared),
-                   onnx_type_name(onnx_type_number(v->type)), shape_string(&v->shape, found, sizeof found));
-}
-
-// False: out of memory. After an error of the input, nodes that use it are left out.
-static bool add_input(Onnx *x, const OnnxInfo *info, size_t i, Names *inputs) {
-  const char *name = onnx_text_of(x, info->name), *given;
-  const OnnxReading r = reading_at(x, &(OnnxPlace){NULL, "input", i, info->message, INFO_NAME, 0});
-  Shape shape = {.rank = -1};
-  if (!name) return false;
-  if (names_find(inputs, name)) onnx_tell(&r, info->message.at, "another input has this name");
-  if (!names_set(inputs, name, (void *)info)) return error_out_of_memory(x->reading.d);
-  Value *v = names_find(&x->scope->values, name);
-  if (v) { // an initializer replaces the input
-    check_declared(x, info, "input", i, v);
-    return !x->reading.d->out_of_memory;
-  }
-  v = &x->failed;
-  const Type type = onnx_type(info->type);
-  if (type == TYPE_NONE) {
-    build_error(&x->build, "input %s: %s is not supported", onnx_is_name(name) ? name : "?",
-                info->type ? onnx_type_name(info->type) : "a value that is no tensor");
-  } else if (!onnx_set_extents(x, info, &shape)) {
-    return false;
-  } else if ((given = onnx_given(x, name)) != NULL) {
-    v = onnx_tensor_file(x, given, name, type, &shape);
-    if (!v) v = &x->failed;
-  } else {
-    const char *own = onnx_own_name(x, name);
-    v = own ? graph_add_input(x->build.graph, own, type, info->rank < 0 ? NULL : &shape) : NULL;
-    if (!v) return error_out_of_memory(x->reading.d);
-    if (!build_fits(&x->build, v)) v = &x->failed;
-  }
-  return names_set(&x->scope->values, name, v) || error_out_of_memory(x->reading.d);
-}
-
-// An output of the graph has the model's name. A value that already has another name is copied: inputs, constants and
-// other outputs.
-static bool add_output(Onnx *x, const OnnxInfo *info, size_t i) {
-  Builder *b = &x->build;
-  const char *name = onnx_text_of(x, info->name);
-  Value *v = name ? find_value(x, name) : NULL;
-  if (!name) return false;
-  if (!v) return build_error(b, "output %s: no node makes it", onnx_is_name(name) ? name : "?");
-  if (v == &x->failed) return true; // already reported
-  if (onnx_is_sequence(v))
-    return build_error(b, "output %s: a sequence is not supported", onnx_is_name(name) ? name : "?");
-  if (onnx_has_extents(x, v))
-    return build_error(b, "output %s: a shape with a name in it: give it a number, as in --dim NAME=1",
-                       onnx_is_name(name) ? name : "?");
-  if (!check_declared(x, info, "output", i, v)) return !x->reading.d->out_of_memory;
-  const bool has_name = strcmp(v->name, name) == 0;
-  if (v->is_output || (!has_name && !v->producer)) v = build_copy(b, v);
-  if (v && !has_name && onnx_is_name(name)) v->name = arena_copy_text(&b->graph->arena, name, strlen(name));
-  if (!v || !v->name) return false;
-  return graph_add_output(b->graph, v) || error_out_of_memory(x->reading.d);
-}
-
-static bool add_initializers(Onnx *x, const OnnxGraph *g) {
-  for (size_t i = 0; i < g->ninitializers; i++) {
-    const OnnxTensor *tensor = &g->initializers[i];
-    const char *name = onnx_text_of(x, tensor->name);
-    if (name && names_find(&x->scope->values, name)) {
-      const OnnxReading r = reading_at(x, &(OnnxPlace){NULL, "initializer", i, tensor->message, TENSOR_NAME, 0});
-      onnx_tell(&r, tensor->message.at, "another initializer has this name");
-    }
-    Value *v = name ? onnx_tensor(x, tensor, onnx_is_name(name) ? name : "?") : NULL;
-    if (x->reading.d->out_of_memory || !name) return false;
-    if (v) v->constant->is_initializer = true;
-    if (v && onnx_is_name(name)) v->name = arena_copy_text(&x->build.graph->arena, name, strlen(name));
-    if ((v && !v->name) || !names_set(&x->scope->values, name, v ? v : &x->failed))
-      return error_out_of_memory(x->reading.d);
-  }
-  return true;
-}
 
 // Nodes
 
@@ -164,7 +56,7 @@ static bool find_inputs(Onnx *x, bool *is_failed) {
   for (size_t i = 0; i < x->node->ninputs; i++) {
     const char *name = onnx_text_of(x, x->node->inputs[i]);
     if (!name) return false;
-    Value *v = *name ? find_value(x, name) : NULL;
+    Value *v = *name ? onnx_find_value(x, name) : NULL;
     if (*name && !v)
       return build_error(&x->build, "input %zu, %.80s: nothing before the node makes it", i,
                          onnx_is_name(name) ? name : "?");
@@ -211,7 +103,7 @@ static bool find_results(Onnx *x, const OnnxGraph *g, Value **results) {
   for (size_t i = 0; i < g->noutputs; i++) {
     const char *name = onnx_text_of(x, g->outputs[i].name);
     if (!name) return false;
-    results[i] = find_value(x, name);
+    results[i] = onnx_find_value(x, name);
   }
   return true;
 }
@@ -223,23 +115,18 @@ static bool give_result(Onnx *x, size_t i, Value *v) {
   return v ? false : build_error(&x->build, "output %zu: no node makes it", i);
 }
 
-// Translates g in its own scope, and makes its outputs the results of the current node.
-static bool inline_graph(Onnx *x, const OnnxGraph *g, const OnnxScope *outer, const OnnxNode *caller, int64_t opset) {
-  OnnxScope scope = {.outer = outer};
+// Translates g, whose inputs have values in the scope, and finds its outputs.
+static bool translate_inside(Onnx *x, const OnnxGraph *g, OnnxScope *scope, const OnnxNode *caller, int64_t opset,
+                             Value **results) {
   const Onnx before = *x;
   x->nnodes += NODES_OF_A_CALL + g->ninitializers + (g->ninputs + g->noutputs) / OPERANDS_OF_A_NODE;
   if (x->depth >= MOST_DEPTH)
-    return build_error(&x->build, "functions and branches are nested deeper than %d", MOST_DEPTH);
-  if (x->node->noutputs > g->noutputs) return build_error(&x->build, "expected at most %zu outputs", g->noutputs);
-  Value **results = ARENA_ARRAY(x->reading.arena, Value *, g->noutputs + 1);
-  if (!results) return error_out_of_memory(x->reading.d);
-  names_init(&scope.values, x->reading.arena);
-  if (!outer && !bind_inputs(x, g, &scope.values)) return false;
-  x->scope = &scope;
+    return build_error(&x->build, "functions, branches and loops are nested deeper than %d", MOST_DEPTH);
+  x->scope = scope;
   x->caller = caller;
   x->opset = opset;
   x->depth++;
-  const bool ok = add_initializers(x, g) && translate_nodes(x, g) && find_results(x, g, results);
+  const bool ok = onnx_take_initializers(x, g) && translate_nodes(x, g) && find_results(x, g, results);
   x->scope = before.scope;
   x->caller = before.caller;
   x->opset = before.opset;
@@ -248,19 +135,34 @@ static bool inline_graph(Onnx *x, const OnnxGraph *g, const OnnxScope *outer, co
   x->row = before.row;
   x->reading.title = x->build.title = before.build.title;
   x->inputs = before.inputs;
-  if (!ok) return false;
+  return ok;
+}
+
+// Translates g in its own scope, and makes its outputs the results of the current node.
+static bool inline_graph(Onnx *x, const OnnxGraph *g, const OnnxScope *outer, const OnnxNode *caller, int64_t opset) {
+  OnnxScope scope = {.outer = outer};
+  if (x->node->noutputs > g->noutputs) return build_error(&x->build, "expected at most %zu outputs", g->noutputs);
+  Value **results = ARENA_ARRAY(x->reading.arena, Value *, g->noutputs + 1);
+  if (!results) return error_out_of_memory(x->reading.d);
+  names_init(&scope.values, x->reading.arena);
+  if (!outer && !bind_inputs(x, g, &scope.values)) return false;
+  if (!translate_inside(x, g, &scope, caller, opset, results)) return false;
   for (size_t i = 0; i < x->node->noutputs; i++)
     if (onnx_wants(x, i) && !give_result(x, i, results[i])) return false;
   return true;
 }
 
+static bool count_call(Onnx *x, size_t nbytes) {
+  x->ncalled += nbytes;
+  return x->ncalled <= MOST_CALLED_BYTES ||
+         build_error(&x->build, "the functions that the model calls are more than %d MiB, counted at each call",
+                     MOST_CALLED_BYTES >> 20);
+}
+
 static bool call_function(Onnx *x, const OnnxFunction *function) {
   const OnnxGraph *g = &function->graph;
   if (x->node->ninputs > g->ninputs) return build_error(&x->build, "expected at most %zu inputs", g->ninputs);
-  x->ncalled += function->nbytes;
-  if (x->ncalled > MOST_CALLED_BYTES)
-    return build_error(&x->build, "the functions that the model calls are more than %d MiB, counted at each call",
-                       MOST_CALLED_BYTES >> 20);
+  if (!count_call(x, function->nbytes)) return false;
   OnnxNode call = *x->node;
   call.defaults = function->defaults;
   return inline_graph(x, g, NULL, &call, function->opset ? function->opset : x->opset);
@@ -324,14 +226,91 @@ bool onnx_if(Onnx *x) {
   return onnx_read_graph(&x->reading, branch.g, &g) && inline_graph(x, &g, x->scope, x->caller, x->opset);
 }
 
+// Loops: each iteration is a copy of the body's nodes
+
+// One iteration, with the values that it carries over, ncarried of them; *condition: whether another one follows.
+static bool iterate(Onnx *x, const OnnxGraph *body, size_t i, Value **carried, Value **results, double *condition) {
+  OnnxScope scope = {.outer = x->scope};
+  Builder *b = &x->build;
+  names_init(&scope.values, x->reading.arena);
+  for (size_t k = 0; k < body->ninputs; k++) {
+    const char *name = onnx_text_of(x, body->inputs[k].name);
+    Value *v = k == 0   ? build_number(b, TYPE_S64, NULL, (double)i)
+               : k == 1 ? build_number(b, TYPE_BOOLEAN, NULL, 1)
+                        : carried[k - 2];
+    if (!v) return build_error(b, "expected input %zu", k);
+    if (!name || !names_set(&scope.values, name, v)) return error_out_of_memory(x->reading.d);
+  }
+  if (!translate_inside(x, body, &scope, x->caller, x->opset, results)) return false;
+  for (size_t k = 0; k < body->noutputs; k++) { // also those that nobody wants
+    if (!results[k]) return build_error(b, "output %zu of the body: no node makes it", k);
+    x->build.has_told = results[k] == &x->failed;
+    if (x->build.has_told || results[k] == &x->absent) return false;
+  }
+  return onnx_number(x, results[0], condition);
+}
+
+// Gives the values carried over, and behind them the stacked results of all iterations.
+static bool give_loop(Onnx *x, Value **carried, size_t ncarried, Value ***results, size_t count) {
+  for (size_t k = 0; k < x->node->noutputs; k++) {
+    Value *v = k < ncarried ? carried[k] : NULL;
+    if (!onnx_wants(x, k)) continue;
+    if (k >= ncarried) {
+      Value **items = ARENA_ARRAY(x->reading.arena, Value *, count + 1);
+      if (!items) return error_out_of_memory(x->reading.d);
+      for (size_t i = 0; i < count; i++) items[i] = results[i][k + 1];
+      v = onnx_stack(x, items, count, 0);
+    }
+    if (!v || !give_result(x, k, v)) return false;
+  }
+  return true;
+}
+
+static bool iterate_all(Onnx *x, const OnnxGraph *body, size_t ncarried, double most, double condition) {
+  const size_t limit = most < MOST_ITERATIONS ? most > 0 ? (size_t)most : 0 : MOST_ITERATIONS;
+  const int64_t nbytes = (int64_t)(body->noutputs * sizeof(Value *));
+  Value ***results = ARENA_ARRAY(x->reading.arena, Value **, limit + 1), **carried = x->inputs + 2;
+  size_t count = 0;
+  if (!results) return error_out_of_memory(x->reading.d);
+  for (; count < limit && condition != 0; count++) {
+    results[count] = ARENA_ARRAY(x->reading.arena, Value *, body->noutputs + 1);
+    if (!results[count]) return error_out_of_memory(x->reading.d);
+    if (!count_call(x, body->message.count) || !build_spend(&x->build, nbytes) ||
+        !iterate(x, body, count, carried, results[count], &condition))
+      return false;
+    carried = results[count] + 1;
+  }
+  if ((double)count < most && condition != 0)
+    return build_error(&x->build, "loops of more than %d iterations are not supported", MOST_ITERATIONS);
+  return give_loop(x, carried, ncarried, results, count);
+}
+
+// The number of iterations must be known.
+bool onnx_loop(Onnx *x) {
+  OnnxAttribute a;
+  OnnxGraph body;
+  Builder *b = &x->build;
+  double most = (double)INFINITY, condition = 1;
+  if (x->node->ninputs < 2) return build_error(b, "expected 2 inputs or more");
+  const size_t ncarried = x->node->ninputs - 2;
+  if (!onnx_attribute(x, "body", ONNX_GRAPH, &a) || !a.g.at) return build_error(b, "expected a body");
+  if ((onnx_in(x, 0) && !onnx_number(x, onnx_in(x, 0), &most)) ||
+      (onnx_in(x, 1) && !onnx_number(x, onnx_in(x, 1), &condition)) || !onnx_read_graph(&x->reading, a.g, &body))
+    return false;
+  if (body.ninputs != ncarried + 2 || body.noutputs <= ncarried || x->node->noutputs >= body.noutputs)
+    return build_error(b, "expected a body of %zu inputs and more than %zu outputs", ncarried + 2, ncarried);
+  return build_spend(b, MOST_ITERATIONS * (int64_t)sizeof(Value **)) &&
+         iterate_all(x, &body, ncarried, most, condition);
+}
+
 static bool translate_graph(Onnx *x, const OnnxModel *model) {
   const OnnxGraph *g = &model->graph;
   Names inputs;
   names_init(&inputs, x->reading.arena);
-  bool ok = name_functions(x, model) && add_initializers(x, g);
-  for (size_t i = 0; ok && i < g->ninputs; i++) ok = add_input(x, &g->inputs[i], i, &inputs);
+  bool ok = name_functions(x, model) && onnx_take_initializers(x, g);
+  for (size_t i = 0; ok && i < g->ninputs; i++) ok = onnx_take_input(x, &g->inputs[i], i, &inputs);
   ok = ok && onnx_check_given(x, g) && translate_nodes(x, g);
-  for (size_t i = 0; ok && i < g->noutputs; i++) ok = add_output(x, &g->outputs[i], i);
+  for (size_t i = 0; ok && i < g->noutputs; i++) ok = onnx_give_output(x, &g->outputs[i], i);
   if (ok && !g->noutputs) ok = build_error(&x->build, "the model has no outputs");
   if (ok && x->calls) ok = graph_add_update(x->build.graph, x->build.graph->states, x->calls, x->build.at);
   return ok;

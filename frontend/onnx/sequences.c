@@ -102,11 +102,34 @@ static Value *without_axis(Onnx *x, Value *v, int axis) {
   return v ? onnx_reshape_extents(x, v, &to) : NULL;
 }
 
-static Value *with_axis(Onnx *x, Value *v, int axis) {
-  Shape to = {.rank = 0};
-  for (int i = 0; i <= v->shape.rank; i++)
-    to.extent[to.rank++] = i == axis ? EXTENT(1) : v->shape.extent[i - (i > axis)];
-  return onnx_reshape_extents(x, v, &to);
+Value *onnx_join(Onnx *x, Value **items, size_t count, int axis) {
+  if (!count) return build_error(&x->build, "expected a tensor or more"), NULL;
+  while (count > 1) { // in groups, as an operator takes no more
+    size_t ngroups = 0;
+    for (size_t i = 0; i < count; i += MAX_VARIADIC) {
+      const size_t n = count - i < MAX_VARIADIC ? count - i : MAX_VARIADIC;
+      Node *node = n > 1 ? build_node(&x->build, OP_Concat, (uint32_t)n, items + i) : NULL;
+      if (node) build_set(node, "axis")->s64 = axis;
+      items[ngroups] = n > 1 ? build_one(&x->build, node) : items[i];
+      if (!items[ngroups++]) return NULL;
+    }
+    count = ngroups;
+  }
+  return items[0];
+}
+
+Value *onnx_stack(Onnx *x, Value **items, size_t count, int axis) {
+  const int rank = count ? items[0]->shape.rank : 0;
+  for (size_t k = 0; k < count; k++) {
+    Shape to = {.rank = 0};
+    if (onnx_is_sequence(items[k]) || items[k]->shape.rank != rank || rank == MAX_RANK)
+      return build_error(&x->build, "expected tensors of one rank, below %d", MAX_RANK), NULL;
+    for (int i = 0; i <= rank; i++)
+      to.extent[to.rank++] = i == axis ? EXTENT(1) : items[k]->shape.extent[i - (i > axis)];
+    items[k] = onnx_reshape_extents(x, items[k], &to);
+    if (!items[k]) return NULL;
+  }
+  return onnx_join(x, items, count, axis);
 }
 
 // In parts of the lengths in input 1; of one length, the last one shorter; or in single indices.
@@ -144,18 +167,9 @@ bool onnx_concat_from_sequence(Onnx *x) {
   const bool is_new = onnx_int(x, "new_axis", 0) != 0;
   int axis;
   if (!from) return false;
-  if (from->count == 0 || from->count > MAX_VARIADIC)
-    return build_error(&x->build, "expected 1 to %d tensors, found %zu", MAX_VARIADIC, from->count);
-  const int rank = from->items[0]->shape.rank + is_new;
+  if (from->count == 0) return build_error(&x->build, "expected a tensor or more");
   Sequence *parts = new_sequence(x, from->count);
-  if (!parts || !onnx_axis(x, onnx_int(x, "axis", 0), rank, &axis)) return false;
-  if (rank > MAX_RANK) return build_error(&x->build, "expected at most %d axes", MAX_RANK);
-  for (size_t i = 0; i < parts->count; i++) {
-    if (is_new && from->items[i]->shape.rank + 1 != rank) return build_error(&x->build, "expected tensors of one rank");
-    parts->items[i] = is_new ? with_axis(x, from->items[i], axis) : from->items[i];
-  }
-  Node *node = build_node(&x->build, OP_Concat, (uint32_t)parts->count, parts->items);
-  if (!node) return false;
-  build_set(node, "axis")->s64 = axis;
-  return onnx_out(x, 0, build_one(&x->build, node));
+  if (!parts || !onnx_axis(x, onnx_int(x, "axis", 0), from->items[0]->shape.rank + is_new, &axis)) return false;
+  memcpy(parts->items, from->items, from->count * sizeof *from->items);
+  return onnx_out(x, 0, (is_new ? onnx_stack : onnx_join)(x, parts->items, parts->count, axis));
 }

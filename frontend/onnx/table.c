@@ -181,6 +181,7 @@ static const OnnxRow rows[] = {
     {"SplitToSequence", 11, onnx_split_to_sequence, OP_Slice, {{0}}},
     // Control
     {"If",               1, onnx_if, OP_COUNT, {{0}}},
+    {"Loop",             1, onnx_loop, OP_COUNT, {{0}}, .takes_sequences = true},
     // Training
     {"Adagrad",          1, onnx_optimizer, OP_Adagrad, {{0}}},
     {"Adam",             1, onnx_optimizer, OP_Adam, {{0}}},

@@ -160,6 +160,18 @@ bool onnx_own_node(Onnx *x);
 // Whether a node of a plain row needs onnx_arithmetic: it has 8-bit integers, or extents.
 bool onnx_needs_arithmetic(const Onnx *x);
 
+// What the model declares (declared.c); false: out of memory, or an error of an output. An input with an error, or an
+// initializer, becomes `failed`, so that nodes that use it are left out. `inputs`: the OnnxInfo by name, of those
+// added.
+bool onnx_take_input(Onnx *x, const OnnxInfo *info, size_t i, Names *inputs);
+bool onnx_give_output(Onnx *x, const OnnxInfo *info, size_t i);
+bool onnx_take_initializers(Onnx *x, const OnnxGraph *g);
+Value *onnx_find_value(const Onnx *x, const char *name); // in this scope and the enclosing ones; NULL: nothing makes it
+
+// The tensors one behind the other along an axis, or stacked along a new one; changes the list.
+Value *onnx_join(Onnx *x, Value **items, size_t count, int axis),
+    *onnx_stack(Onnx *x, Value **items, size_t count, int axis);
+
 // Whether it stands for a sequence of tensors (sequences.c); only rows that take sequences get such values.
 bool onnx_is_sequence(const Value *v);
 
@@ -181,7 +193,7 @@ bool onnx_reduce(Onnx *x), onnx_reduce_log(Onnx *x), onnx_reduce_log_exp(Onnx *x
 bool onnx_matmul(Onnx *x), onnx_gemm(Onnx *x), onnx_conv(Onnx *x), onnx_conv_transpose(Onnx *x), onnx_max_pool(Onnx *x),
     onnx_average_pool(Onnx *x), onnx_global_pool(Onnx *x), onnx_lp_pool(Onnx *x);
 bool onnx_cross_entropy(Onnx *x), onnx_nll(Onnx *x), onnx_optimizer(Onnx *x);
-bool onnx_max_unpool(Onnx *x), onnx_if(Onnx *x), onnx_arithmetic(Onnx *x), onnx_modulo(Onnx *x),
+bool onnx_max_unpool(Onnx *x), onnx_if(Onnx *x), onnx_loop(Onnx *x), onnx_arithmetic(Onnx *x), onnx_modulo(Onnx *x),
     onnx_bit_shift(Onnx *x), onnx_local_norm(Onnx *x);
 bool onnx_gather_elements(Onnx *x), onnx_gather_nd(Onnx *x), onnx_scatter_elements(Onnx *x), onnx_scatter_nd(Onnx *x),
     onnx_compress(Onnx *x), onnx_reverse_sequence(Onnx *x), onnx_cumulative_sum(Onnx *x), onnx_top_k(Onnx *x),

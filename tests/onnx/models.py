@@ -189,7 +189,7 @@ def check_dropout(data_set, found):
 def refusal_of(done):
     """What the messages say, where they say what is lacking, and of which node with which opset; else what is wrong."""
     errors = re.findall(r"error: (.*)", done.stderr)
-    wrong = [e for e in errors if not re.search(r"\(opset \d+\)|^input \S+: \S.* is not supported$", e)]
+    wrong = [e for e in errors if not re.search(r"\(opset \d+\)|^(?:input|output) \S+: \S.* is not supported$", e)]
     if done.returncode != 1 or not errors or wrong:
         return f"WRONG: exit status {done.returncode}, {wrong or done.stderr}"
     return "; ".join(errors)

@@ -1,0 +1,112 @@
+// What a model declares: inputs, outputs and initializers, whose names, types and shapes must not contradict each
+// other.
+#include "frontend/onnx/fields.h"
+#include "frontend/onnx/translation.h"
+#include "frontend/onnx/writer.h"
+
+#include <string.h>
+
+Value *onnx_find_value(const Onnx *x, const char *name) {
+  Value *v = NULL;
+  for (const OnnxScope *scope = x->scope; scope && !v; scope = scope->outer) v = names_find(&scope->values, name);
+  return v;
+}
+
+// What a message of the graph is found at, for onnx_tell.
+static OnnxReading reading_at(const Onnx *x, const OnnxPlace *place) {
+  OnnxReading r = x->reading;
+  r.place = place;
+  return r;
+}
+
+// Whether a value has the type and the shape that the model declares; named and unknown extents are any.
+static bool is_as_declared(const OnnxInfo *info, const Value *v) {
+  bool ok = (!info->type || onnx_type(info->type) == v->type) && (info->rank < 0 || info->rank == v->shape.rank);
+  for (int axis = 0; ok && axis < info->rank; axis++) {
+    const Extent declared = info->extent[axis], found = v->shape.extent[axis];
+    ok = !extent_is_literal(declared) || !extent_is_literal(found) || declared.value == found.value;
+  }
+  return ok;
+}
+
+static bool check_declared(const Onnx *x, const OnnxInfo *info, const char *noun, size_t i, const Value *v) {
+  char declared[128], found[128];
+  Shape shape = {.rank = info->rank};
+  if (v == &x->failed || is_as_declared(info, v)) return true; // a failed value has been reported
+  for (int axis = 0; axis < info->rank; axis++) shape.extent[axis] = info->extent[axis];
+  const OnnxReading r = reading_at(x, &(OnnxPlace){NULL, noun, i, info->message, INFO_NAME, 0});
+  return onnx_tell(&r, info->message.at, "declared as %s %s, but its elements are %s %s", onnx_type_name(info->type),
+                   info->rank < 0 ? "of any shape" : shape_string(&shape, declared, sizeof declared),
+                   onnx_type_name(onnx_type_number(v->type)), shape_string(&v->shape, found, sizeof found));
+}
+
+bool onnx_take_input(Onnx *x, const OnnxInfo *info, size_t i, Names *inputs) {
+  const char *name = onnx_text_of(x, info->name), *given;
+  const OnnxReading r = reading_at(x, &(OnnxPlace){NULL, "input", i, info->message, INFO_NAME, 0});
+  Shape shape = {.rank = -1};
+  if (!name) return false;
+  if (names_find(inputs, name)) onnx_tell(&r, info->message.at, "another input has this name");
+  if (!names_set(inputs, name, (void *)info)) return error_out_of_memory(x->reading.d);
+  Value *v = names_find(&x->scope->values, name);
+  if (v) { // an initializer replaces the input
+    check_declared(x, info, "input", i, v);
+    return !x->reading.d->out_of_memory;
+  }
+  v = &x->failed;
+  const Type type = onnx_type(info->type);
+  if (type == TYPE_NONE) {
+    build_error(&x->build, "input %s: %s is not supported", onnx_is_name(name) ? name : "?",
+                info->type ? onnx_type_name(info->type) : "a value that is no tensor");
+  } else if (!onnx_set_extents(x, info, &shape)) {
+    return false;
+  } else if ((given = onnx_given(x, name)) != NULL) {
+    v = onnx_tensor_file(x, given, name, type, &shape);
+    if (!v) v = &x->failed;
+  } else {
+    const char *own = onnx_own_name(x, name);
+    v = own ? graph_add_input(x->build.graph, own, type, info->rank < 0 ? NULL : &shape) : NULL;
+    if (!v) return error_out_of_memory(x->reading.d);
+    if (!build_fits(&x->build, v)) v = &x->failed;
+  }
+  return names_set(&x->scope->values, name, v) || error_out_of_memory(x->reading.d);
+}
+
+// A value gets the name of the output. A value that already has another name is copied: inputs, constants and
+// other outputs.
+bool onnx_give_output(Onnx *x, const OnnxInfo *info, size_t i) {
+  Builder *b = &x->build;
+  const char *name = onnx_text_of(x, info->name);
+  Value *v = name ? onnx_find_value(x, name) : NULL;
+  if (!name) return false;
+  if (!v) return build_error(b, "output %s: no node makes it", onnx_is_name(name) ? name : "?");
+  if (v == &x->failed) return true; // already reported
+  if (onnx_is_sequence(v))
+    return build_error(b, "output %s: a sequence is not supported", onnx_is_name(name) ? name : "?");
+  if (onnx_has_extents(x, v))
+    return build_error(b, "output %s: a shape with a name in it: give it a number, as in --dim NAME=1",
+                       onnx_is_name(name) ? name : "?");
+  if (!check_declared(x, info, "output", i, v)) return !x->reading.d->out_of_memory;
+  const bool has_name = strcmp(v->name, name) == 0;
+  if (v->is_output || (!has_name && !v->producer)) v = build_copy(b, v);
+  if (v && !has_name && onnx_is_name(name)) v->name = arena_copy_text(&b->graph->arena, name, strlen(name));
+  if (!v || !v->name) return false;
+  return graph_add_output(b->graph, v) || error_out_of_memory(x->reading.d);
+}
+
+bool onnx_take_initializers(Onnx *x, const OnnxGraph *g) {
+  for (size_t i = 0; i < g->ninitializers; i++) {
+    const OnnxTensor *tensor = &g->initializers[i];
+    const char *name = onnx_text_of(x, tensor->name);
+    if (name && names_find(&x->scope->values, name)) {
+      const OnnxReading r = reading_at(x, &(OnnxPlace){NULL, "initializer", i, tensor->message, TENSOR_NAME, 0});
+      onnx_tell(&r, tensor->message.at, "another initializer has this name");
+    }
+    Value *v = name ? onnx_tensor(x, tensor, onnx_is_name(name) ? name : "?") : NULL;
+    if (x->reading.d->out_of_memory || !name) return false;
+    if (v) v->constant->is_initializer = true;
+    if (v && onnx_is_name(name)) v->name = arena_copy_text(&x->build.graph->arena, name, strlen(name));
+    if ((v && !v->name) || !names_set(&x->scope->values, name, v ? v : &x->failed))
+      return error_out_of_memory(x->reading.d);
+  }
+  return true;
+}
