@@ -91,12 +91,16 @@ static ng_status set_options(Build *b, ng_context *ctx, const ng_options *option
   for (size_t i = 0; status == NG_OK && i < options->ndisable; i++) status = find_disabled(ctx, options->disable[i]);
   for (size_t i = 0; status == NG_OK && i < options->nschedule; i++)
     if (!schedule_override(&b->overrides, options->schedule[i], &ctx->diagnostics)) status = NG_USAGE;
+  b->costs = usual_costs;
+  for (size_t i = 0; status == NG_OK && i < options->ncosts; i++)
+    if (!cost_override(&b->costs, options->costs[i], &ctx->diagnostics)) status = NG_USAGE;
   if (status == NG_OK && options->after) status = find_pass(ctx, options->after);
   if (status != NG_OK) return status;
   b->passes = (PassContext){
       .diagnostics = &ctx->diagnostics,
       .allocator = &ctx->allocator,
       .overrides = &b->overrides,
+      .costs = &b->costs,
       .disabled = options->disable,
       .ndisabled = options->ndisable,
       .after = options->after,

@@ -6,6 +6,7 @@
 #include "backends/codegen/isa.h"
 #include "frontend/api/handles.h"
 #include "ir/loops/target.h"
+#include "passes/costs/costs.h"
 #include "passes/pipeline.h"
 #include "passes/schedule/overrides.h"
 
@@ -15,6 +16,7 @@ typedef struct Build {
   ng_graph *owner;
   const Isa *isa; // named by the options, or this machine's best
   ScheduleOverrides overrides;
+  Costs costs;
   PassContext passes;
   const ng_options *options; // during build_graph
   size_t npassed;            // passes that have run

@@ -7,6 +7,7 @@
 #include "frontend/ngraph/ngraph.h"
 #include "frontend/onnx/onnx.h"
 #include "ir/operators/operator.h"
+#include "passes/costs/costs.h"
 #include "passes/gradient/gradient.h"
 #include "passes/pipeline.h"
 #include "passes/rewrite/rewrite.h"
@@ -145,4 +146,13 @@ size_t ng_isa_count(void) {
 
 ng_isa ng_isa_at(size_t i) {
   return (ng_isa){isas[i].name, isas[i].is_available()};
+}
+
+size_t ng_cost_count(void) {
+  return ncosts;
+}
+
+ng_cost_info ng_cost_at(size_t i) {
+  const CostInfo *c = &cost_table[i];
+  return (ng_cost_info){c->name, c->value, c->least, c->most, c->unit, c->what, c->decides, c->measured, c->graph};
 }

@@ -274,6 +274,8 @@ typedef struct ng_options {
   size_t ndisable;
   const char *const *schedule; /* "key=number": overrides the schedule's choice for every kernel; for experiments */
   size_t nschedule;
+  const char *const *costs; /* "name=number": sets a threshold by which passes decide (ng_cost_at); for experiments */
+  size_t ncosts;
   const char *after;   /* ng_graph_show: the last pass to run; NULL: none for yaml and dot, all for other formats */
   const char *threads; /* ng_emit: "none", "openmp" or "callback"; NULL: "openmp" */
   const char *prefix;  /* ng_emit: prefix of external symbols, a C identifier; NULL: ng_graph_identifier */
@@ -782,7 +784,7 @@ typedef struct ng_span { /* consecutive blocks of a loop that one thread compute
 NG_API ng_status ng_kernel_trace(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, int threads,
                                  const ng_span **spans, size_t *count);
 
-/* The catalogue: operators, passes and rules. */
+/* The catalogue: operators, passes, rules and costs. */
 
 typedef struct ng_operator_info {
   const char *name;                   /* Name or dialect.Name; a graph may always use this name */
@@ -846,6 +848,18 @@ NG_API size_t ng_pass_rule_count(size_t pass); /* of the rules that it applies *
 NG_API ng_rule_info ng_pass_rule_at(size_t pass, size_t i);
 /* A rule as text, "Multiply(x, 1) -> x". The caller frees it with ng_text_free. NULL: out of memory. */
 NG_API char *ng_pass_rule_text(ng_context *ctx, size_t pass, size_t i);
+
+/* A threshold by which passes decide. Strings are static. */
+typedef struct ng_cost_info {
+  const char *name;
+  int64_t value, least, most; /* ng_options.costs may set least to most */
+  const char *unit, *what;
+  const char *decides;  /* at most: "fusion" and "order", which may change bits, or "schedule", which does not */
+  const char *measured; /* where and how; NULL: nothing is recorded */
+  const char *graph;    /* of the benchmarks, that the value decides; "": none is known */
+} ng_cost_info;
+NG_API size_t ng_cost_count(void);
+NG_API ng_cost_info ng_cost_at(size_t i);
 
 #ifdef __cplusplus
 }

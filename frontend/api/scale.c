@@ -234,13 +234,13 @@ static void set_basis(Scale *s) {
   }
 }
 
-typedef struct Costs {
+typedef struct StepCosts {
   StepLoad load;
   ModelCost by_scheme[SCHEME_COUNT];
-} Costs;
+} StepCosts;
 
 // The cost for a batch of `leaves` leaves, each of which takes `size` times as long as a leaf of the graph.
-static bool find_costs(const Scale *s, int64_t leaves, double size, int64_t ranks, Costs *costs) {
+static bool find_costs(const Scale *s, int64_t leaves, double size, int64_t ranks, StepCosts *costs) {
   const ng_scale_basis *b = s->basis;
   const Allocator *a = &s->g->ctx->allocator;
   const int threads = s->wanted->threads ? s->wanted->threads : ng_thread_count();
@@ -288,7 +288,7 @@ static bool find_better(const Scale *s, ng_scale_row *row) {
                ways[] = {floor(halvings), ceil(halvings)};
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
     const int64_t better = row->ranks << (int)ways[i];
-    Costs costs;
+    StepCosts costs;
     if (better > MOST_LEAVES || better == leaves) continue;
     if (!find_costs(s, better, (double)leaves / (double)better, row->ranks, &costs)) return false;
     const double ms = costs.by_scheme[SCHEME_OWN].step;
@@ -304,7 +304,7 @@ static bool find_better(const Scale *s, ng_scale_row *row) {
 // shorter.
 static bool find_fewer(const Scale *s, ng_scale_row *row) {
   int64_t fewer = 1;
-  Costs costs;
+  StepCosts costs;
   while (fewer <= (row->ranks - row->idle_ranks) / 2) fewer *= 2;
   if (!find_costs(s, s->step.nleaves, 1, fewer, &costs)) return false;
   const double ms = costs.by_scheme[SCHEME_OWN].step;
@@ -317,7 +317,7 @@ static bool find_fewer(const Scale *s, ng_scale_row *row) {
 static bool set_row(const Scale *s, const ModelCost *alone, int64_t ranks, ng_scale_row *row) {
   const int64_t leaves = s->step.nleaves;
   const double enough = 1.1;
-  Costs costs;
+  StepCosts costs;
   if (!find_costs(s, leaves, 1, ranks, &costs)) return false;
   const ModelCost *own = &costs.by_scheme[SCHEME_OWN];
   *row = (ng_scale_row){
@@ -347,7 +347,7 @@ static bool set_row(const Scale *s, const ModelCost *alone, int64_t ranks, ng_sc
 
 static ng_status set_rows(Scale *s, const int64_t *ranks, size_t nranks, ng_scale_row *rows) {
   ng_status status = NG_OK;
-  Costs alone;
+  StepCosts alone;
   if (s->wanted->leaves > 0) s->step.nleaves = s->wanted->leaves;
   set_basis(s);
   s->basis->add_bandwidth = s->wanted->add_bandwidth;

@@ -4,6 +4,7 @@
 #include "frontend/cli/table.h"
 #include "frontend/cli/verbs.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 // One operator in full
@@ -390,9 +391,42 @@ static json_t *passes_json(ng_context *ctx) {
   return document;
 }
 
+static void print_costs(void) {
+  Table table = table_new("lrlll");
+  for (size_t i = 0; i < ng_cost_count(); i++) {
+    const ng_cost_info c = ng_cost_at(i);
+    table_add(&table, "%s", c.name);
+    table_add(&table, "%" PRId64, c.value);
+    table_add(&table, "%s", c.unit);
+    table_add(&table, "%s", c.decides);
+    table_add(&table, "%s%s%s%s", c.what, c.measured ? " (" : "", c.measured ? c.measured : "", c.measured ? ")" : "");
+  }
+  table_print(&table);
+}
+
+static json_t *costs_json(void) {
+  json_t *document = memory_or_exit(json_array());
+  for (size_t i = 0; i < ng_cost_count(); i++) {
+    const ng_cost_info c = ng_cost_at(i);
+    json_t *cost = memory_or_exit(json_object());
+    json_set(cost, "name", json_text(c.name));
+    json_set(cost, "value", json_integer(c.value));
+    json_set(cost, "least", json_integer(c.least));
+    json_set(cost, "most", json_integer(c.most));
+    json_set(cost, "unit", json_text(c.unit));
+    json_set(cost, "decides", json_text(c.decides));
+    json_set(cost, "what", json_text(c.what));
+    json_set(cost, "measured", c.measured ? json_text(c.measured) : json_null());
+    json_set(cost, "graph", json_text(c.graph));
+    json_add(document, cost);
+  }
+  return document;
+}
+
 int verb_passes(const Settings *s) {
   ng_context *ctx = session_open(s->max_memory, s->max_steps);
-  if (s->is_json) json_print(passes_json(ctx));
+  if (s->is_json) json_print(s->lists_costs ? costs_json() : passes_json(ctx));
+  else if (s->lists_costs) print_costs();
   else print_passes(ctx);
   session_close(ctx);
   return 0;

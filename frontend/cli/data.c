@@ -14,6 +14,8 @@ ng_options options_of_settings(const Settings *s) {
       .ndisable = s->disabled.count,
       .schedule = s->schedule.items,
       .nschedule = s->schedule.count,
+      .costs = s->costs.items,
+      .ncosts = s->costs.count,
       .after = s->after,
       .threads = s->sharing,
       .prefix = s->prefix,

@@ -212,6 +212,7 @@ static ng_status add_passes(Fit *f, CommonList *list) {
   fprintf(out, "%d %d %" PRIu64, s->no_fuse, s->fast_math, s->memory);
   for (size_t i = 0; i < s->disabled.count; i++) fprintf(out, " disable %s", s->disabled.items[i]);
   for (size_t i = 0; i < s->schedule.count; i++) fprintf(out, " schedule %s", s->schedule.items[i]);
+  for (size_t i = 0; i < s->costs.count; i++) fprintf(out, " cost %s", s->costs.items[i]);
   memory_stream_close(out, &text);
   const ng_status status = add_text(f, list, text, "the options for passes");
   free(text);

@@ -192,8 +192,10 @@ static const Verb verbs[] = {
      "  ngrad ops LayerNormBackward\n"
      "  ngrad ops --schema > ngrad.schema.json\n",
      OPTION_JSON | OPTION_SCHEMA, STATUS(0) | STATUS(2), verb_ops},
-    {"passes", "", 0, 0, "list the passes in their order, and the rules that they apply", NULL, "  ngrad passes\n",
-     OPTION_JSON, STATUS(0) | STATUS(2), verb_passes},
+    {"passes", "", 0, 0, "list the passes in their order, and the rules that they apply", NULL,
+     "  ngrad passes\n"
+     "  ngrad passes --costs\n",
+     OPTION_JSON | OPTION_COSTS, STATUS(0) | STATUS(2), verb_passes},
 };
 enum { NVERBS = sizeof verbs / sizeof *verbs };
 

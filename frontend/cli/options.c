@@ -103,6 +103,10 @@ static const Option options[] = {
      "write DIR/NN-PASS.yaml, the graph after each pass that changed it"},
     {OPTION_PASSES, "schedule", 0, "KEY=N", KIND_LIST, FIELD(schedule),
      "set a number of every kernel's schedule, for experiments; an unknown KEY lists them; repeatable"},
+    {OPTION_PASSES, "cost", 0, "NAME=N", KIND_LIST, FIELD(costs),
+     "set a threshold by which passes decide, for experiments; ngrad passes --costs lists them; repeatable"},
+    {OPTION_COSTS, "costs", 0, NULL, KIND_FLAG, FIELD(lists_costs),
+     "list the thresholds by which passes decide instead, with what they decide and how they were measured"},
     {OPTION_COLD, "cold", 0, NULL, KIND_FLAG, FIELD(is_cold), "flush the caches before each run"},
     {OPTION_SECONDS, "seconds", 0, "X", KIND_NUMBER, FIELD(seconds), "how long to time each graph (default 1)"},
     {OPTION_TURNS, "export", 0, "FILE", KIND_LIST, FIELD(exports),
@@ -468,6 +472,7 @@ bool settings_parse(Settings *s, const Verb *verb, int argc, char **argv) {
   s->constants.items = memory_or_exit(calloc(most, sizeof *s->constants.items));
   s->disabled.items = memory_or_exit(calloc(most, sizeof *s->disabled.items));
   s->schedule.items = memory_or_exit(calloc(most, sizeof *s->schedule.items));
+  s->costs.items = memory_or_exit(calloc(most, sizeof *s->costs.items));
   s->freeze.items = memory_or_exit(calloc(most, sizeof *s->freeze.items));
   s->exports.items = memory_or_exit(calloc(most, sizeof *s->exports.items));
   s->given.items = memory_or_exit(calloc(most, sizeof *s->given.items));
@@ -505,6 +510,7 @@ void settings_free(Settings *s) {
   free(s->constants.items);
   free(s->disabled.items);
   free(s->schedule.items);
+  free(s->costs.items);
   free(s->wrt.items);
   free(s->of.items);
   free(s->loss.items);

@@ -45,8 +45,9 @@ typedef struct Settings {
   double tolerance, max_ulp, seconds, compile_timeout; // -1: not given
   uint64_t seed;
   bool has_seed;
-  int threads;     // 0: all processors
-  bool lists_onnx; // ops
+  int threads;      // 0: all processors
+  bool lists_onnx;  // ops
+  bool lists_costs; // passes
   bool is_random, compares, checks_nan, is_json, no_fuse, is_cold, wants_help, wants_schema, fast_math, times_passes,
       has_self_test;
   bool has_profile, has_no_times;
@@ -56,7 +57,7 @@ typedef struct Settings {
   DimSetting *dims;
   size_t ndims;
   TextList constants; // NAME=FILE
-  TextList disabled, schedule, wrt, of, loss, freeze;
+  TextList disabled, schedule, costs, wrt, of, loss, freeze;
   const char *optimizer, *rate_schedule, *forward, *to;
   NumberSetting *numbers; // settings of training
   size_t nnumbers;
@@ -78,7 +79,7 @@ enum {
   OPTION_DIM = 1 << 4,
   OPTION_THREADS = 1 << 5,
   OPTION_ISA = 1 << 6,
-  OPTION_PASSES = 1 << 7,   // --no-fuse, --fast-math, --disable, --schedule
+  OPTION_PASSES = 1 << 7,   // --no-fuse, --fast-math, --disable, --schedule, --cost
   OPTION_EXPECTED = 1 << 8, // --expect, --compare, --tolerance, --max-ulp
   OPTION_NAN_CHECK = 1 << 9,
   OPTION_JSON = 1 << 10,
@@ -106,6 +107,7 @@ enum {
 #define OPTION_ANY (UINT64_C(1) << 31)
 #define OPTION_TO (UINT64_C(1) << 32) // --to
 #define OPTION_SCALE (UINT64_C(1) << 33)
+#define OPTION_COSTS (UINT64_C(1) << 34) // --costs
 
 // A command: `ngrad name operands`.
 typedef struct Verb {

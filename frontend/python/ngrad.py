@@ -70,7 +70,8 @@ class _ReadOptions(ctypes.Structure):
 class _Options(ctypes.Structure):
     _fields_ = [
         ("isa", c_char_p), ("no_fuse", c_int), ("memory_nbytes", c_uint64), ("disable", POINTER(c_char_p)),
-        ("ndisable", c_size_t), ("schedule", POINTER(c_char_p)), ("nschedule", c_size_t), ("after", c_char_p),
+        ("ndisable", c_size_t), ("schedule", POINTER(c_char_p)), ("nschedule", c_size_t),
+        ("costs", POINTER(c_char_p)), ("ncosts", c_size_t), ("after", c_char_p),
         ("threads", c_char_p), ("prefix", c_char_p), ("self_test", c_int), ("fast_math", c_int), ("report", c_void_p),
         ("report_user", c_void_p), ("report_graphs", c_int), ("profile", c_int), ("compile_timeout", c_double),
     ]  # fmt: skip
@@ -1000,18 +1001,20 @@ def _train_options(losses, optimizer, schedule, freeze, settings):
     return options, (loss_names, numbers_, patterns)
 
 
-def _compile_options(*, isa=None, fuse=True, memory=0, disable=None, schedule=None, fast_math=False, compile_timeout=0,
-                     after=None, threads=None, prefix=None, self_test=False):  # fmt: skip
+def _compile_options(*, isa=None, fuse=True, memory=0, disable=None, schedule=None, costs=None, fast_math=False,
+                     compile_timeout=0, after=None, threads=None, prefix=None, self_test=False):  # fmt: skip
     """ng_options, and the memory that it points to."""
     disabled, ndisabled = _strings(disable)
     keys, nkeys = _strings(schedule)
+    costs, ncosts = _strings(costs)
     texts = {"isa": isa, "after": after, "threads": threads, "prefix": prefix}
     options = _Options(
         no_fuse=not fuse, memory_nbytes=_amount(memory, "memory"), disable=disabled, ndisable=ndisabled, schedule=keys, nschedule=nkeys,
+        costs=costs, ncosts=ncosts,
         self_test=bool(self_test), fast_math=bool(fast_math), compile_timeout=_number(compile_timeout, "compile_timeout"),
         **{name: _encode(text) for name, text in texts.items() if text is not None},
     )  # fmt: skip
-    return options, (disabled, keys)
+    return options, (disabled, keys, costs)
 
 
 # Kernels

@@ -29,6 +29,9 @@ extern const size_t ncosts;
 
 enum { MOST_DIVISORS = 1 << 12 }; // tried as lengths of blocks: limits the time of compiling
 
+// Parses "name=number". False: the diagnostics say what is wrong.
+bool cost_override(Costs *costs, const char *setting, Diagnostics *d);
+
 static inline const Costs *costs_or_usual(const Costs *costs) {
   return costs ? costs : &usual_costs;
 }

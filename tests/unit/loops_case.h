@@ -25,6 +25,7 @@ typedef struct LoopsCase {
   char name[256];
   Graph *graph;
   Tensor inputs[MOST_TENSORS];
+  const struct Costs *costs; // NULL: usual_costs
 } LoopsCase;
 
 // Owns the graph, whose extents must all be numbers.
@@ -179,6 +180,7 @@ static inline Lowered loops_lower(const LoopsCase *c, const Target *target, bool
                          .allocator = &system_allocator,
                          .target = target,
                          .overrides = overrides,
+                         .costs = c->costs,
                          .evaluate = interpret_node,
                          .no_fuse = no_fuse};
   if (l.graph && pipeline_run(l.graph, &context)) l.program = pipeline_lower(l.graph, &context);

@@ -1,7 +1,8 @@
 // Bits depend on the graph alone: loop trees for very different targets give the same bits, and so do schedules with
-// any value of the keys that are declared not to change sums.
+// any value of the keys and costs that are declared not to change sums.
 //
 // NGRAD_RANDOM_GRAPHS=1000 sets the number of random graphs, NGRAD_RANDOM_SEED=7 the first seed.
+#include "passes/costs/costs.h"
 #include "tests/unit/loops_case.h"
 
 enum { COUNT = 400 };
@@ -39,7 +40,8 @@ static uint64_t text_hash(const Program *p) {
 }
 
 typedef struct Tried { // a graph that is executed in several ways
-  const LoopsCase *c;
+  LoopsCase c;
+  uint64_t seed;
   Tensor expected[MOST_TENSORS]; // outputs of the first way
   uint64_t hash;                 // of its program
   bool is_scheduled_otherwise;   // in a later way
@@ -48,7 +50,7 @@ typedef struct Tried { // a graph that is executed in several ways
 // Executes the graph with this target and overrides. The first call saves the outputs, later ones compare with them.
 static bool execute(Tried *t, const Target *target, const ScheduleOverrides *overrides, const char *how) {
   Tensor got[MOST_TENSORS];
-  const LoopsCase *c = t->c;
+  const LoopsCase *c = &t->c;
   const bool is_first = !t->expected[0].data;
   Lowered l = loops_lower(c, target, false, overrides);
   if (is_first) t->hash = text_hash(l.program);
@@ -72,6 +74,24 @@ static bool has_same_bits_for_targets(Tried *t) {
   return ok;
 }
 
+// With costs that decide no order at their least and most: a few of them with each graph.
+static bool has_same_bits_for_costs(Tried *t) {
+  enum { PART = 12 }; // of the costs, with a graph
+  Costs costs = usual_costs;
+  bool ok = true;
+  t->c.costs = &costs;
+  for (size_t i = 0; ok && i < ncosts; i++) {
+    const CostInfo *info = &cost_table[i];
+    int64_t *cost = (int64_t *)((char *)&costs + info->offset);
+    if (strcmp(info->decides, "schedule") != 0 || (i + t->seed) % PART) continue;
+    *cost = t->seed / PART % 2 ? info->most : info->least;
+    ok = execute(t, &targets[NTARGETS - 1], NULL, info->name);
+    *cost = info->value;
+  }
+  t->c.costs = NULL;
+  return ok;
+}
+
 static bool has_same_bits_for_settings(Tried *t) {
   bool ok = execute(t, &targets[NTARGETS - 1], NULL, "as it is");
   for (size_t i = 0; ok && i < NSETTINGS; i++) {
@@ -82,7 +102,7 @@ static bool has_same_bits_for_settings(Tried *t) {
     snprintf(how, sizeof how, "with %s=%lld", schedule_keys[settings[i].key].name, (long long)settings[i].value);
     ok = execute(t, &targets[NTARGETS - 1], &overrides, how);
   }
-  return ok;
+  return ok && has_same_bits_for_costs(t);
 }
 
 static void for_random_graphs(bool (*has_same_bits)(Tried *t), uint64_t nseeds) {
@@ -91,13 +111,12 @@ static void for_random_graphs(bool (*has_same_bits)(Tried *t), uint64_t nseeds) 
   for (uint64_t seed = first; seed < first + count; seed++) {
     const RandomGraphOptions options = {
         .most_nodes = 10, .most_nelems = seed % 8 ? 20000 : 200000, .is_focused = seed % 4 != 1};
-    LoopsCase c;
-    loops_case_init_random(&c, seed, &options);
-    Tried t = {.c = &c};
+    Tried t = {.seed = seed};
+    loops_case_init_random(&t.c, seed, &options);
     nfailures += !has_same_bits(&t);
     notherwise += t.is_scheduled_otherwise;
-    loops_free_outputs(c.graph, t.expected);
-    loops_case_deinit(&c);
+    loops_free_outputs(t.c.graph, t.expected);
+    loops_case_deinit(&t.c);
   }
   assert_int_equal(nfailures, 0);
   assert_true(notherwise >= count / 3); // else this tests too little
@@ -109,7 +128,7 @@ static void bits_do_not_depend_on_the_target(void **state) {
 }
 
 static bool model_has_same_bits(const LoopsCase *c) {
-  Tried t = {.c = c};
+  Tried t = {.c = *c};
   const bool ok = has_same_bits_for_targets(&t);
   loops_free_outputs(c->graph, t.expected);
   return ok;
@@ -125,7 +144,7 @@ static void bits_of_models_do_not_depend_on_the_target(void **state) {
 // With an output that starts within a cache line, so that peeling and streaming begin elsewhere.
 static bool has_same_bits_elsewhere(const Tried *t) {
   enum { LINE = 64, AT = 12 };
-  const LoopsCase *c = t->c;
+  const LoopsCase *c = &t->c;
   Tensor got = t->expected[0];
   assert_int_equal(c->graph->noutputs, 1);
   const size_t nbytes = tensor_nbytes(&got);
@@ -141,7 +160,7 @@ static bool has_same_bits_elsewhere(const Tried *t) {
 }
 
 static bool large_tensor_has_same_bits(const LoopsCase *c) {
-  Tried for_targets = {.c = c}, for_settings = {.c = c};
+  Tried for_targets = {.c = *c}, for_settings = {.c = *c};
   const bool ok = has_same_bits_for_targets(&for_targets) && has_same_bits_elsewhere(&for_targets) &&
                   has_same_bits_for_settings(&for_settings);
   loops_free_outputs(c->graph, for_targets.expected);
