@@ -96,8 +96,10 @@ class Check:
         self.wants(self.count('#graph .kernel') == graph['drawing']['parts'][0]['end'], 'kernels are missing in the drawing')
         wide = self.run("[...document.querySelectorAll('.canvas [data-room]')].filter(t => t.getComputedTextLength() > t.dataset.room).length")
         self.wants(wide == 0, f'{wide} texts are wider than their boxes')
-        self.press('.canvas .node')
-        self.wants(self.count('.node.on') == 1 and self.count('.kernel.on') == 1, 'a click on an operator does not select it')
+        if self.count('.canvas .node'):
+            self.run("document.querySelector('.canvas').centre(document.querySelector('.canvas .node'))")
+            self.press('.canvas .node')
+            self.wants(self.count('.node.on') == 1 and self.count('.kernel.on') == 1, 'a click on an operator does not select it')
         before = self.run("document.querySelector('.canvas svg > g').getAttribute('transform')")
         for i in range(3):
             self.press('.canvas button', i)
@@ -117,6 +119,100 @@ class Check:
                 self.press('#graph > .buttons button', i)
             part = graph['drawing']['parts'][i]
             self.wants(self.count('#graph .kernel') == part['end'] - part['first'], f'part {i} is not drawn')
+
+    def is_seen(self, selector, within):
+        return self.run(f"""(() => {{
+          const a = document.querySelector({json.dumps(selector)})?.getBoundingClientRect();
+          const b = document.querySelector({json.dumps(within)}).getBoundingClientRect();
+          return Boolean(a) && a.x < b.right && a.right > b.x && a.y < b.bottom && a.bottom > b.y;
+        }})()""")
+
+    def check_first_view(self, graph):
+        """The slowest kernel is selected, and seen in the drawing."""
+        kernels = graph['program']['kernels']
+        if not kernels:
+            return
+        if 'timing' in graph:
+            times = [k['ms'] for k in graph['timing']['profile']['kernels']]
+            first = max(range(len(kernels)), key=lambda k: (times[kernels[k]['with']], -k))
+        else:
+            first = max(range(len(kernels)), key=lambda k: (kernels[k]['bytes_read'] + kernels[k]['bytes_written'], -k))
+        self.wants(self.run('state.kernel') == first, f'the page begins with kernel {self.run("state.kernel")}, not {first}')
+        self.wants(isinstance(graph['drawing'], str) or self.is_seen('.canvas .kernel.on', '.canvas'), 'the first kernel is not seen')
+
+    def look_for(self, text):
+        """Types a text into the search field, which the key / focuses; returns what the page says of hits."""
+        self.run('document.activeElement.blur()')
+        self.browser.key('/')
+        self.wants(self.run('document.activeElement.id') == 'search', '/ does not focus the search')
+        self.browser.ask('Input.insertText', text=text)
+        self.browser.settle()
+        return self.run("document.getElementById('hits').textContent")
+
+    def check_search(self, graph):
+        program = graph['program']
+        kernels, values = program['kernels'], [v['name'] for v in program['values']]
+        if not kernels:
+            return
+
+        def hits(text):  # a node that several kernels have is a hit in each
+            count = 0
+            for k, kernel in enumerate(kernels):
+                nodes = [program['nodes'][n] for n in kernel['nodes']]
+                names = [[n['op'], n.get('label') or ''] + [values[v] for v in n['inputs'] + n['outputs'] if v is not None] for n in nodes]
+                found = sum(any(text.lower() in name.lower() for name in own) for own in names)
+                count += found or text.lower() in f'kernel {k}' or text.lower() in kernel['name'].lower()
+            return count
+
+        last = program['nodes'][kernels[-1]['nodes'][-1]]
+        labels = [node['label'] for node in program['nodes'] if node.get('label')][:1]
+        for text in [last['op'].upper(), values[last['outputs'][0]], f'kernel {len(kernels) - 1}'] + labels:
+            wanted = hits(text)
+            said = self.look_for(text)
+            self.wants(said == (f'1 of {wanted}' if wanted else 'no hit'), f'a search for {text} says {said}, not {wanted}')
+            self.wants(not wanted or isinstance(graph['drawing'], str) or self.is_seen('.canvas .kernel.on', '.canvas'), f'the hit {text} is not seen')
+            if wanted > 1:
+                steps = [self.run("document.getElementById('hits').textContent") for shift in (False, True, True)
+                         if not self.browser.key('Enter', shift)]
+                self.wants(steps == [f'2 of {wanted}', f'1 of {wanted}', f'{wanted} of {wanted}'], f'Enter goes through {steps}')
+                hit = self.run("[state.kernel, state.node]")
+                self.wants(hit[1] == -1 or hit[1] in kernels[hit[0]]['nodes'], f'hit {hit}')
+            self.browser.key('Escape')
+            self.wants(self.run("document.getElementById('search').value") == '' and self.count('.hit') == 0, 'Escape does not end the search')
+        self.wants(self.look_for('no such operator') == 'no hit', 'a search without hits')
+        self.browser.key('Escape')
+
+    def check_keys(self, graph):
+        """Arrow keys go through drawings; Tab reaches each drawing once."""
+        kernels = graph['program']['kernels']
+        stops = self.run("document.querySelectorAll('.canvas [tabindex], .picture [tabindex] [tabindex]').length")
+        self.wants(stops == self.count('.canvas > [tabindex]'), f'{stops} stops of Tab in drawings')
+        if kernels and not isinstance(graph['drawing'], str):
+            self.run("document.querySelector('.canvas svg').focus()")
+            seen = set()
+            for key in 'Home', 'ArrowRight', 'ArrowRight', 'ArrowLeft', 'End':
+                self.browser.key(key)
+                seen.add(str(self.run('[state.kernel, state.node]')))
+                self.wants(self.is_seen('.canvas .kernel.on', '.canvas'), f'{key} goes out of sight')
+            items = self.count('.canvas .kernel') + self.count('.canvas .node')
+            self.wants(len(seen) > 1 or items == 1, 'arrow keys do not go through the drawing')
+            before = self.run("document.querySelector('.canvas svg > g').getAttribute('transform')")
+            for key, shift in ('+', False), ('ArrowUp', True), ('-', False):
+                self.browser.key(key, shift)
+                after = self.run("document.querySelector('.canvas svg > g').getAttribute('transform')")
+                self.wants(after != before, f'{key} does not move the drawing')
+                before = after
+        for picture, item in ('#roofline', '.point'), ('#memory', '.tenant'):
+            if not self.count(f'{picture} {item}'):
+                continue
+            self.browser.mouse('mouseMoved', 1, 1)  # what scrolls away below the pointer would hide the hint
+            self.run(f"document.querySelector('{picture} svg').focus()")
+            self.browser.settle()
+            self.browser.key('ArrowRight')
+            self.wants(not self.run("document.getElementById('tip').hidden"), f'{picture}: an arrow key shows no hint')
+            self.browser.key('Enter')
+            self.run('document.activeElement.blur()')
+            self.wants(self.run("document.getElementById('tip').hidden"), f'{picture}: the hint stays')
 
     def check_pictures(self, graph):
         if 'timing' in graph:
@@ -153,13 +249,17 @@ class Check:
         for width in 1400, 400:
             for dark in False, True:
                 self.check_page(width, dark)
+            self.wants(self.run('!state.graph.program.kernels.length') or self.is_seen('#search', '#graph'), f'{width} pixels: no search')
         self.browser.open(self.page)
         graphs = json.loads(self.run("document.getElementById('data').textContent"))['graphs']
         for i, graph in enumerate(graphs):
             if len(graphs) > 1:
                 self.press('#top .buttons button', i)
+            self.check_first_view(graph)
             self.check_drawing(graph)
             self.check_details(graph)
+            self.check_search(graph)
+            self.check_keys(graph)
             self.check_pictures(graph)
             self.check_passes(graph)
         self.wants((self.count('#comparison') == 1) == (len(graphs) > 1), 'the comparison')

@@ -119,6 +119,14 @@ class Browser:
         for kind in 'mousePressed', 'mouseReleased':
             self.mouse(kind, x, y, button='left', clickCount=1)
 
+    def key(self, key, shift=False):
+        """Presses a key, such as Enter or ArrowLeft."""
+        text = {'Enter': '\r'}.get(key, key if len(key) == 1 else '')
+        codes = {'Enter': 13, 'Escape': 27, 'Tab': 9, 'ArrowLeft': 37, 'ArrowUp': 38, 'ArrowRight': 39, 'ArrowDown': 40}
+        more = {'key': key, 'modifiers': 8 if shift else 0, 'windowsVirtualKeyCode': codes.get(key, 0)}
+        self.ask('Input.dispatchKeyEvent', type='keyDown', text=text, **more)
+        self.ask('Input.dispatchKeyEvent', type='keyUp', **more)
+
     def picture(self, path, whole=True):
         size = self.ask('Page.getLayoutMetrics')['cssContentSize']
         clip = {'x': 0, 'y': 0, 'width': size['width'], 'height': min(size['height'], 6000), 'scale': 1}

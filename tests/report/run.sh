@@ -78,6 +78,12 @@ expect 0 "$warned" report large_step.yaml --no-times -o large.html
 [ "$(wc -c <large.html)" -lt 4000000 ]
 count 'the page of a training step of 12 layers has less than 4 MB'
 
+{
+  printf 'format: ngrad/1\nname: folded\ninputs: [{name: x, type: f32, shape: [4]}]\noutputs: [y70]\nnodes:\n'
+  awk 'BEGIN { for (i = 1; i <= 70; i++) print "  - {op: Tanh, inputs: [" (i > 1 ? "y" i - 1 : "x") "], outputs: [y" i "]}" }'
+} >folded.yaml
+expect 0 "$warned" report folded.yaml --no-times -o folded.html
+
 # Traces
 
 for threads in 1 2; do
@@ -110,7 +116,7 @@ count 'no name adds a script'
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 [ -n "$browser" ] || { echo 'no chromium to open pages in'; exit 77; }
 has python3 || { echo 'no python3 to drive the browser'; exit 77; }
-for page in norm nothing same wide sublayer recognise compared both plain large hostile; do
+for page in norm nothing same wide sublayer recognise compared both plain large folded hostile; do
   python3 "$here/browse.py" "$browser" "$page.html" >stderr 2>&1
   count "a browser opens $page.html, and all that can be clicked works"
 done

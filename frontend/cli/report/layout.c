@@ -17,6 +17,7 @@
 
 enum { INCH = 72 };                                    // pixels
 enum { MOST_KERNELS = 180 };                           // of a part: dot takes seconds for more
+enum { MOST_INSIDE = 60 };                             // operators of a kernel: one with more is drawn folded
 enum { MOST_NODES = 40 };                              // of a graph without kernels: more are illegible
 enum { MOST_BOXES = 80 };                              // with inputs and outputs: more are illegible
 enum { LETTER = 7, LINE = 16, MOST_LETTERS = 34 };     // of a label, in pixels; longer lines are cut
@@ -252,6 +253,13 @@ static void print_inside(const Program *p, const json_t *kernel, size_t *maker, 
   }
 }
 
+// Whether a kernel's operators are laid out: a single one needs no layout, and too many are folded.
+static bool has_inside(const json_t *kernel) {
+  const size_t count = json_array_size(json_object_get(kernel, "nodes"));
+  return count > 1 && count <= MOST_INSIDE;
+}
+
+// By kernel: the layout of its operators, or null.
 static json_t *layout_insides(const Program *p, const char **why) {
   const size_t nkernels = json_array_size(p->kernels);
   size_t *maker = memory_or_exit(calloc(json_array_size(p->values) + 1, sizeof *maker));
@@ -260,7 +268,7 @@ static json_t *layout_insides(const Program *p, const char **why) {
   FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
   for (size_t i = 0; i < nkernels; i++) {
     const json_t *kernel = json_array_get(p->kernels, i);
-    if (json_array_size(json_object_get(kernel, "nodes")) > 1) print_inside(p, kernel, maker, out);
+    if (has_inside(kernel)) print_inside(p, kernel, maker, out);
   }
   free(maker);
   memory_stream_close(out, &text);
@@ -270,8 +278,7 @@ static json_t *layout_insides(const Program *p, const char **why) {
   const char *at = answer;
   json_t *insides = memory_or_exit(json_array());
   for (size_t i = 0; i < nkernels; i++) {
-    const bool is_one = json_array_size(json_object_get(json_array_get(p->kernels, i), "nodes")) <= 1;
-    json_t *layout = is_one ? NULL : read_layout(&at);
+    json_t *layout = has_inside(json_array_get(p->kernels, i)) ? read_layout(&at) : NULL;
     json_add(insides, layout ? layout : json_null());
   }
   free(answer);

@@ -3,7 +3,7 @@
 // never parsed as HTML. A "graph" is an element of data.graphs; its texts are lists of indices into graph.lines.
 
 const data = JSON.parse(document.getElementById('data').textContent);
-const state = {graph: null, kernel: -1, node: -1, part: 0, by_time: false, all_bars: false, pass: -1};
+const state = {graph: null, kernel: -1, node: -1, part: 0, by_time: false, all_bars: false, pass: -1, hits: [], hit: -1};
 
 // Text and elements
 
@@ -61,7 +61,7 @@ function fit(text) {
 const lines_of = (graph, text) => (text || []).map(i => graph.lines[i]);
 const type_of = value => value.type + ' ' + (value.shape ? '[' + value.shape.map(e => e ?? '_').join(', ') + ']' : '?');
 
-// A hint at the pointer.
+// A hint at the pointer, or at a point of the window.
 function hint(text) {
   const move = event => {
     const tip = by_id('tip');
@@ -70,13 +70,53 @@ function hint(text) {
     tip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)) + 'px';
     tip.style.top = Math.max(4, Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8)) + 'px';
   };
-  return {onpointermove: move, onpointerleave: () => { by_id('tip').hidden = true; }};
+  return {onpointermove: move, onpointerleave: hide_hint};
+}
+
+const hide_hint = () => { by_id('tip').hidden = true; };
+
+// Makes a picture one stop of the Tab key: arrow keys go through its elements and show their hints, Enter clicks.
+// visit(element) brings an element into view.
+function walk(surface, selector, visit) {
+  const current = all => {
+    const selected = all.findLastIndex(e => e.classList.contains('on'));
+    return selected >= 0 ? selected : all.findIndex(e => e.classList.contains('at'));
+  };
+  const leave = () => {
+    hide_hint();
+    for (const e of surface.querySelectorAll('.at')) e.classList.remove('at');
+  };
+  const go = next => {
+    const all = [...surface.querySelectorAll(selector)];
+    if (!all.length) return;
+    const item = all[(next(current(all)) + all.length) % all.length];
+    leave();
+    item.classList.add('at');
+    visit?.(item);
+    const box = item.getBoundingClientRect();
+    item.dispatchEvent(new PointerEvent('pointermove', {clientX: box.right - 14, clientY: Math.min(box.bottom - 14, innerHeight / 2)}));
+  };
+  const forth = () => go(i => i + 1), back = () => go(i => Math.max(i, 0) - 1);
+  const keys = {
+    ArrowRight: forth, ArrowDown: forth, ArrowLeft: back, ArrowUp: back, Home: () => go(() => 0), End: () => go(() => -1),
+    Escape: leave, Enter: () => surface.querySelector('.at')?.dispatchEvent(new MouseEvent('click', {bubbles: true})),
+  };
+  return fill(surface, {tabindex: 0, onblur: leave, onkeydown: event => { if (!event.shiftKey) on_key(event, keys); }}, []);
+}
+
+function on_key(event, keys) {
+  if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
+  event.preventDefault();
+  keys[event.key](event);
 }
 const BREAK = '\u2424'; // separates lines of a hint, because shown() removes line breaks
 
 function chooser(label, items, chosen, choose) {
-  return html('div', {class: 'buttons', role: 'group', 'aria-label': label}, items.map((item, i) =>
-      html('button', {'aria-pressed': String(i === chosen), onclick: () => choose(i)}, item)));
+  const group = html('div', {class: 'buttons', role: 'group', 'aria-label': label}, items.map((item, i) =>
+      html('button', {onclick: () => { group.press(i); choose(i); }}, item)));
+  group.press = chosen => [...group.children].forEach((button, i) => button.setAttribute('aria-pressed', String(i === chosen)));
+  group.press(chosen);
+  return group;
 }
 
 // Numbers of kernels
@@ -100,26 +140,45 @@ function measured(graph, k) {
           bound_ms: Math.max(nbytes / roofs.rate, row.operations / roofs.peak), loops: row.loops};
 }
 
+// How warm a kernel is drawn: an opacity.
+const heat_of = (graph, k) => Math.min(0.6, 2 * (measured(graph, k)?.share ?? 0));
+
 function kernel_hint(graph, k) {
   const kernel = graph.program.kernels[k], m = measured(graph, k);
-  const parts = [`kernel ${k}: ${kernel.name}`,
+  const parts = [`kernel ${k}: ${cut(kernel.name, 400)}`,
                  `reads ${bytes(kernel.bytes_read)}, writes ${bytes(kernel.bytes_written)}, ${amount(kernel.operations)} operations`];
   if (m) parts.push(`${time(m.ms)}, ${percent(m.share)} of the call; bound ${time(m.bound_ms)}` +
-                    (timed(graph, k) !== k || is_shared(graph, k) ? ' (with its neighbours)' : ''));
+                    with_text(graph, k));
   return parts.join(BREAK);
 }
 
-const is_shared = (graph, k) => graph.program.kernels[k + 1]?.with === k;
+// Names the other kernels whose time a kernel's has in it.
+function with_text(graph, k) {
+  const own = timed(graph, k), all = graph.program.kernels.map((_, i) => i).filter(i => timed(graph, i) === own);
+  return all.length > 1 ? `, kernels ${all[0]} to ${all[all.length - 1]} together` : '';
+}
 
 function select(kernel, node) {
   state.kernel = kernel;
   state.node = node ?? -1;
-  for (const e of document.querySelectorAll('[data-kernel]'))
-    e.classList.toggle('on', Number(e.dataset.kernel) === kernel && (e.dataset.node === undefined || Number(e.dataset.node) === node));
-  for (const e of document.querySelectorAll('.arrow'))
-    e.classList.toggle('on', e.dataset.from === 'k' + kernel || e.dataset.to === 'k' + kernel);
+  mark(document);
   draw_details();
 }
+
+// Marks the selection and the hits of the search in a part of the page.
+function mark(root) {
+  const hits = new Set(state.hits.flatMap(hit => [`${hit.k} -1`, `${hit.k} ${hit.n}`]));
+  for (const e of root.querySelectorAll('[data-kernel]')) {
+    const node = e.dataset.node === undefined ? -1 : Number(e.dataset.node);
+    e.classList.toggle('on', Number(e.dataset.kernel) === state.kernel && (node < 0 || node === state.node));
+    e.classList.toggle('hit', hits.has(`${e.dataset.kernel} ${node}`));
+  }
+  for (const e of root.querySelectorAll('.arrow'))
+    e.classList.toggle('on', e.dataset.from === 'k' + state.kernel || e.dataset.to === 'k' + state.kernel);
+}
+
+// The selected operator in a canvas, else the selected kernel.
+const selected_element = canvas => canvas.querySelector('.node.on') ?? canvas.querySelector('.kernel.on');
 
 // The drawing
 
@@ -161,11 +220,10 @@ function draw_node(graph, k, n, x, y) {
 function draw_kernel(graph, k, box) {
   const [x, y, w, h] = box, kernel = graph.program.kernels[k], m = measured(graph, k), inside = graph.drawing.inside[k];
   const left = x - w / 2, top = y - h / 2, heading = 40;
-  const g = svg('g', {class: 'kernel', 'data-kernel': k, onclick: () => select(k), tabindex: 0,
-                      onkeydown: event => { if (event.key === 'Enter') select(k); }, ...hint(() => kernel_hint(graph, k))},
+  const g = svg('g', {class: 'kernel', 'data-kernel': k, onclick: () => select(k), ...hint(() => kernel_hint(graph, k))},
                 svg('rect', {x: left, y: top, width: w, height: h, rx: 8}),
-                svg('rect', {class: 'heat', x: left, y: top, width: w, height: heading - 4, rx: 8,
-                             'fill-opacity': m ? Math.min(0.6, 2 * m.share).toFixed(3) : 0}),
+                svg('rect', {class: 'heat', x: left, y: top, width: w, height: heading - 4, rx: 8, style: `--full: ${h}px`,
+                             'fill-opacity': heat_of(graph, k).toFixed(3)}),
                 svg('text', {class: 'title', x: left + 8, y: top + 16}, `kernel ${k}`),
                 svg('text', {class: 'small', x: left + 8, y: top + 31, 'data-room': w - 12},
                     cut((m ? (timed(graph, k) === k ? `${time(m.ms)} · ` : `with ${timed(graph, k)} · `) : '') +
@@ -180,6 +238,9 @@ function draw_kernel(graph, k, box) {
     }
     for (const [name, [nx, ny]] of Object.entries(inside.boxes)) at.append(draw_node(graph, k, Number(name.slice(1)), nx, ny));
     g.append(at);
+  } else if (kernel.nodes.length > 1) {
+    g.append(svg('text', {class: 'title', x: left + 8, y: top + heading + 16, 'data-room': w - 12}, `${kernel.nodes.length} operators`),
+             svg('text', {class: 'soft', x: left + 8, y: top + heading + 32, 'data-room': w - 12}, 'folded'));
   } else if (kernel.nodes.length) {
     g.append(draw_node(graph, k, kernel.nodes[0], x, top + heading + graph.drawing.nodes[kernel.nodes[0]][1] / 2));
   }
@@ -203,14 +264,35 @@ function arrow_values(graph, from, to) {
   return kernels[a].writes.filter(v => kernels[b].reads.includes(v));
 }
 
-// Dragging pans; the buttons, a pinch, and the wheel with Ctrl zoom.
-function make_movable(canvas, picture, [width, height], first) {
+// A small copy of a part, whose frame is what the canvas shows.
+function draw_map(graph, {boxes, size: [width, height]}) {
+  const scale = Math.min(140 / width, 190 / height);
+  return svg('svg', {class: 'map', 'aria-hidden': 'true', viewBox: `0 0 ${width} ${height}`, style: `width: ${width * scale}px; height: ${height * scale}px`},
+             Object.entries(boxes).filter(([name]) => name[0] === 'k').map(([name, [x, y, w, h]]) => {
+               const k = Number(name.slice(1)), is_warm = heat_of(graph, k) > 0.05;
+               return svg('rect', {class: is_warm ? 'warm' : null, 'data-kernel': k, x: x - w / 2, y: y - h / 2, width: w, height: h});
+             }), svg('rect', {class: 'view'}));
+}
+
+// Dragging pans; the buttons, a pinch, and the wheel with Ctrl zoom. map: of draw_map, or null. first(): the element to begin with.
+function make_movable(canvas, picture, [width, height], map, first) {
   const view = {x: 0, y: 0, scale: 1}, pointers = new Map();
   let moved = 0;
   const show = () => {
+    const [w, h] = [canvas.clientWidth / view.scale, canvas.clientHeight / view.scale];
     picture.setAttribute('transform', `translate(${view.x} ${view.y}) scale(${view.scale})`);
     canvas.classList.toggle('far', view.scale < 0.4);
+    map?.classList.toggle('useless', w >= width && h >= height);
+    if (map) fill(map.lastChild, {x: -view.x / view.scale, y: -view.y / view.scale, width: w, height: h}, []);
   };
+  const to_map_point = event => {
+    const box = map.getBoundingClientRect();
+    if (!event.buttons) return;
+    view.x = canvas.clientWidth / 2 - (event.clientX - box.x) / box.width * width * view.scale;
+    view.y = canvas.clientHeight / 2 - (event.clientY - box.y) / box.height * height * view.scale;
+    show();
+  };
+  for (const type of ['pointerdown', 'pointermove']) map?.addEventListener(type, to_map_point);
   const zoom = (factor, x, y) => {
     const scale = Math.max(0.02, Math.min(4, view.scale * factor));
     view.x = x - (x - view.x) * scale / view.scale;
@@ -226,14 +308,29 @@ function make_movable(canvas, picture, [width, height], first) {
     view.y = 44 + (h - height * view.scale) / 2;
     show();
   };
-  const least_readable = 0.7;
-  canvas.centre = ([x, y]) => {
+  const least_readable = 0.7, surface = canvas.querySelector('svg');
+  // The place of a drawing of this length in a canvas: no empty space at its ends, unless all of it fits.
+  const inside = (place, length, room, margin) =>
+      length < room ? Math.max(margin, (room - length) / 2) : Math.min(margin, Math.max(place, room - length - 12));
+  // Brings an element to the middle, or its beginning into the canvas if it is larger.
+  canvas.centre = element => {
     view.scale = Math.max(view.scale, least_readable);
-    view.x = canvas.clientWidth / 2 - x * view.scale;
-    view.y = canvas.clientHeight / 2 - y * view.scale;
+    show();
+    const box = element.getBoundingClientRect(), room = surface.getBoundingClientRect();
+    const x = view.x + room.x + Math.max((room.width - box.width) / 2, 12) - box.x;
+    const y = view.y + room.y + Math.max((room.height - box.height) / 2, 44) - box.y;
+    view.x = inside(x, width * view.scale, room.width, 12);
+    view.y = inside(y, height * view.scale, room.height, 44);
     show();
   };
-  const surface = canvas.querySelector('svg');
+  const pan = (x, y) => {
+    view.x += x;
+    view.y += y;
+    show();
+  };
+  const keys = {'+': () => middle(1.4), '=': () => middle(1.4), '-': () => middle(1 / 1.4), 0: whole};
+  const shifted = {ArrowLeft: () => pan(80, 0), ArrowRight: () => pan(-80, 0), ArrowUp: () => pan(0, 80), ArrowDown: () => pan(0, -80)};
+  surface.addEventListener('keydown', event => on_key(event, event.shiftKey ? {...keys, ...shifted} : keys));
   surface.addEventListener('wheel', event => {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
@@ -249,9 +346,7 @@ function make_movable(canvas, picture, [width, height], first) {
       const distance = p => Math.hypot(p[0] - other[0], p[1] - other[1]), box = surface.getBoundingClientRect();
       zoom(distance(now) / Math.max(1, distance(before)), (now[0] + other[0]) / 2 - box.left, (now[1] + other[1]) / 2 - box.top);
     } else {
-      view.x += now[0] - before[0];
-      view.y += now[1] - before[1];
-      show();
+      pan(now[0] - before[0], now[1] - before[1]);
     }
     moved += Math.abs(now[0] - before[0]) + Math.abs(now[1] - before[1]);
     pointers.set(event.pointerId, now);
@@ -264,11 +359,12 @@ function make_movable(canvas, picture, [width, height], first) {
                      html('button', {onclick: whole}, 'whole')));
   picture.querySelectorAll('[data-room]').forEach(fit);
   whole();
-  if (view.scale < least_readable && first) canvas.centre(first);
+  const element = first?.();
+  if (view.scale < least_readable && element) canvas.centre(element);
 }
 
 function surface_for(picture, has_many) {
-  return svg('svg', {role: 'img', 'aria-label': 'the graph', class: has_many ? 'many' : null},
+  return svg('svg', {role: 'group', 'aria-label': 'the graph; arrow keys go through it', class: has_many ? 'many' : null},
              svg('defs', {}, svg('marker', {id: 'arrow', viewBox: '0 0 10 8', markerWidth: 9, markerHeight: 8, refX: 0, refY: 4,
                                             orient: 'auto', markerUnits: 'userSpaceOnUse'}, svg('path', {class: 'head', d: 'M0 0L10 4L0 8z'}))),
              picture);
@@ -292,7 +388,8 @@ function draw_operators(graph, own, other, mark) {
     if (name[0] === 'n' && !others.has(key(own, own.nodes[i]))) g.classList.add(mark);
     picture.append(g);
   }
-  requestAnimationFrame(() => make_movable(canvas, picture, layout.size));
+  walk(canvas.firstChild, '.node, .value', e => canvas.centre(e));
+  requestAnimationFrame(() => make_movable(canvas, picture, layout.size, null));
   return canvas;
 }
 
@@ -306,33 +403,106 @@ function draw_pictures(graph, pass) {
 function draw_graph(graph) {
   const section = html('section', {id: 'graph'}, html('h2', {}, 'Graph after all passes'));
   const details = html('div', {id: 'details', tabindex: 0, 'aria-label': 'details'});
+  const parts = graph.drawing.parts;
   if (typeof graph.drawing === 'string') {
-    section.append(html('p', {class: 'note'}, `${graph.drawing}. Choose kernels in the table below.`), details);
+    section.append(html('p', {class: 'note'}, `${graph.drawing}. Choose kernels in the table below.`), draw_search(), details);
     return section;
   }
-  const parts = graph.drawing.parts, part = parts[state.part] ?? parts[0];
-  if (!part?.layout) {
+  if (!parts[0]?.layout) {
     section.append(html('p', {}, 'There are no kernels: outputs are copies of inputs and constants.'), details);
     return section;
   }
   section.append(html('p', {}, 'A frame is a kernel, and the boxes in it are its operators with the lines of the graph file. The warmer a ' +
-                               'kernel’s heading, the more of the time it takes. Drag to move, zoom with the buttons or Ctrl and the wheel.'));
+                               'kernel’s heading, the more of the time it takes. Drag to move, zoom with the buttons or Ctrl and the wheel. ' +
+                               'Keys: / searches; in the drawing, arrows select, Shift and arrows move, + − 0 zoom.'));
   if (!graph.drawing.has_values)
     section.append(html('p', {class: 'note'}, 'The graph is large: its inputs and outputs are not drawn' +
                                               (parts.length > 1 ? ', nor arrows between parts' : '') + '; a kernel’s details list what it reads and writes.'));
-  if (parts.length > 1)
-    section.append(chooser('part', parts.map(p => `kernels ${p.first} to ${p.end - 1}`), state.part, i => { state.part = i; draw(); }));
-  const canvas = html('div', {class: 'canvas'});
-  section.append(html('div', {class: 'graph'}, canvas, details));
-  const picture = svg('g', {}), layout = part.layout;
+  const choose_part = chooser('part', parts.map(p => `kernels ${p.first} to ${p.end - 1}`), state.part, i => section.show_part(i));
+  const grid = html('div', {class: 'graph'}, draw_part(graph), details);
+  section.show_part = i => {
+    state.part = i;
+    choose_part.press(i);
+    grid.firstChild.replaceWith(draw_part(graph));
+  };
+  section.append(draw_search(), parts.length > 1 ? choose_part : '', grid);
+  return section;
+}
+
+function draw_part(graph) {
+  const picture = svg('g', {}), layout = graph.drawing.parts[state.part].layout;
+  const canvas = html('div', {class: 'canvas', style: `--wanted: ${layout.size[1] + 80}px`});
   canvas.append(surface_for(picture, layout.arrows.length > 60));
   for (const arrow of layout.arrows)
     picture.append(...draw_arrow(arrow, () => values_hint(graph, arrow_values(graph, arrow[0], arrow[1]))));
   for (const [name, box] of Object.entries(layout.boxes))
     picture.append(name[0] === 'k' ? draw_kernel(graph, Number(name.slice(1)), box) : draw_value(graph, name, box));
-  requestAnimationFrame(() => make_movable(canvas, picture, layout.size, layout.boxes['k' + state.kernel] ?? layout.boxes['k' + part.first]));
-  return section;
+  walk(canvas.firstChild, '.kernel, .node', e => {
+    select(Number(e.dataset.kernel), e.dataset.node === undefined ? -1 : Number(e.dataset.node));
+    canvas.centre(e);
+  });
+  const map = draw_map(graph, layout);
+  canvas.append(map);
+  mark(canvas);
+  requestAnimationFrame(() => make_movable(canvas, picture, layout.size, map, () => selected_element(canvas) ?? canvas.querySelector('.kernel')));
+  return canvas;
 }
+
+// Search
+
+// The operators with a name that has this text in it, and the kernels that have it in theirs alone. Equal names come first.
+function find_hits(graph, text) {
+  const wanted = text.trim().toLowerCase(), name = v => graph.program.values[v]?.name;
+  const rank = names => names.reduce((best, n) => {
+    const own = String(n ?? '').toLowerCase();
+    return own === wanted ? 2 : Math.max(best, own.includes(wanted) ? 1 : 0);
+  }, 0);
+  if (!wanted) return [];
+  const found = graph.program.kernels.flatMap((kernel, k) => {
+    const own = kernel.nodes.map(n => ({k, n, node: graph.program.nodes[n]}))
+        .map(hit => ({...hit, rank: rank([hit.node.op, hit.node.label, ...hit.node.inputs.map(name), ...hit.node.outputs.map(name)])}));
+    const hits = own.filter(hit => hit.rank), itself = hits.length ? 0 : rank([`kernel ${k}`, kernel.name]);
+    return itself ? [{k, n: -1, rank: itself}] : hits;
+  });
+  return found.sort((a, b) => b.rank - a.rank);
+}
+
+function show_hit(i) {
+  const count = state.hits.length, said = by_id('hits');
+  state.hit = count ? (i + count) % count : -1;
+  if (count) go_to(state.hits[state.hit].k, state.hits[state.hit].n);
+  else mark(document);
+  said.textContent = count ? `${state.hit + 1} of ${count}` : by_id('search').value.trim() ? 'no hit' : '';
+}
+
+function draw_search() {
+  const search = event => {
+    state.hits = find_hits(state.graph, event.target.value);
+    show_hit(0);
+  };
+  const keys = {
+    Enter: event => show_hit(state.hit + (event.shiftKey ? -1 : 1)),
+    Escape: event => {
+      event.target.value = '';
+      search(event);
+    },
+  };
+  return html('div', {class: 'buttons', role: 'search'},
+              html('input', {id: 'search', type: 'search', placeholder: 'operator, tensor, kernel', autocomplete: 'off', spellcheck: 'false',
+                             'aria-label': 'search by operator, label, tensor or kernel', 'aria-keyshortcuts': '/', oninput: search,
+                             onkeydown: event => on_key(event, keys)}),
+              html('button', {onclick: () => show_hit(state.hit - 1), 'aria-label': 'previous hit'}, '↑'),
+              html('button', {onclick: () => show_hit(state.hit + 1), 'aria-label': 'next hit'}, '↓'),
+              html('span', {id: 'hits', role: 'status'}));
+}
+
+addEventListener('keydown', event => {
+  const field = by_id('search');
+  if (event.key !== '/' || !field || event.target === field || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  field.focus();
+  field.select();
+});
 
 // Details of the selection
 
@@ -371,11 +541,11 @@ function draw_details() {
   const kernel = graph.program.kernels[k], node = graph.program.nodes[state.node], m = measured(graph, k);
   const lines = [...new Set((node ? [node] : kernel.nodes.map(n => graph.program.nodes[n])).flatMap(n => n.lines))].sort((a, b) => a - b);
   const cards = [[bytes(kernel.bytes_read), 'read'], [bytes(kernel.bytes_written), 'written'], [amount(kernel.operations), 'operations']];
-  if (m) cards.unshift([time(m.ms), timed(graph, k) === k ? percent(m.share) + ' of the call' : `with kernel ${timed(graph, k)}`],
+  if (m) cards.unshift([time(m.ms), `${percent(m.share)} of the call${with_text(graph, k)}`],
                        [time(m.bound_ms), `bound; near ${m.near}`]);
   panel.replaceChildren(
       html('h3', {}, `kernel ${k}` + (node ? `, ${node.op}` + (node.label ? ` (${node.label})` : '') : '')),
-      html('p', {}, kernel.name),
+      html('p', {}, cut(kernel.name, 400)),
       html('div', {class: 'cards'}, cards.map(([value, what]) => html('div', {class: 'card'}, html('b', {}, value), html('span', {}, what)))),
       lines.length ? block('Lines of the graph file', numbered(graph, lines), true) : '',
       block_of_values(graph, node, kernel),
@@ -407,39 +577,48 @@ function draw_bars(graph) {
     section.append(html('p', {}, 'A bar is the measured time; the mark is the kernel’s bound: its bytes at the rate of a streaming loop, or its ' +
                                  'operations at the rate of a loop of multiply-adds, whichever is longer. Kernels whose data stays in caches may be faster.'),
                    html('p', {}, 'nearest bound:', ['memory', 'arithmetic', 'neither'].map(c => [html('span', {class: `key ${c}`}), c])),
-                   chooser('order', ['as they run', 'slowest first'], state.by_time ? 1 : 0, i => { state.by_time = i === 1; draw(); }));
-    if (state.by_time) rows.sort((a, b) => b.m.ms - a.m.ms);
+                   chooser('order', ['as they run', 'slowest first'], state.by_time ? 1 : 0, i => { state.by_time = i === 1; list(); }));
   } else {
     section.append(html('p', {}, graph.timing ? 'There are none: outputs are copies.' : 'No times were measured (--no-times).'));
   }
   const longest = Math.max(...rows.map(r => r.m ? Math.max(r.m.ms, r.m.bound_ms) : 0), 1e-9);
-  const shown_rows = state.all_bars ? rows : rows.slice(0, most_shown);
-  section.append(html('table', {class: 'bars'},
-      html('colgroup', {}, html('col', {style: 'width:6em'}), html('col', {class: 'name'}), html('col', {style: 'width:6em'}),
-           has_times ? html('col', {style: 'width:42%'}) : null),
-      shown_rows.map(({kernel, k, m}) => html('tr', {tabindex: 0, 'data-kernel': k, onclick: () => reveal(k),
-                                                      onkeydown: event => { if (event.key === 'Enter') reveal(k); }, ...hint(() => kernel_hint(graph, k))},
-          html('td', {}, `kernel ${k}`), html('td', {class: 'name'}, cut(kernel.name, 110)),
-          html('td', {class: 'number'}, m ? time(m.ms) : bytes(kernel.bytes_read + kernel.bytes_written)),
-          m ? html('td', {}, html('div', {class: 'track'},
-                                  html('div', {class: `bar ${m.near}`, style: `width:${(100 * m.ms / longest).toFixed(2)}%`}),
-                                  html('div', {class: 'bound', style: `left:${(99.5 * m.bound_ms / longest).toFixed(2)}%`}))) : null))));
-  if (rows.length > shown_rows.length)
-    section.append(html('button', {onclick: () => { state.all_bars = true; draw(); }}, `show all ${rows.length} kernels`));
+  const columns = html('colgroup', {}, html('col', {style: 'width:6em'}), html('col', {class: 'name'}), html('col', {style: 'width:6em'}),
+                       has_times ? html('col', {style: 'width:42%'}) : null);
+  const table = html('table', {class: 'bars'});
+  const more = html('button', {onclick: () => { state.all_bars = true; list(); table.rows[most_shown].focus(); }}, `show all ${rows.length} kernels`);
+  const list = () => {
+    const ordered = has_times && state.by_time ? [...rows].sort((a, b) => b.m.ms - a.m.ms) : rows;
+    table.replaceChildren(columns, ...(state.all_bars ? ordered : ordered.slice(0, most_shown)).map(row => draw_bar(graph, row, longest)));
+    more.hidden = rows.length === table.rows.length;
+    mark(table);
+  };
+  list();
+  section.append(table, more);
   return section;
 }
 
-// Selects a kernel, and brings it and its details into view.
+function draw_bar(graph, {kernel, k, m}, longest) {
+  return html('tr', {tabindex: 0, 'data-kernel': k, onclick: () => reveal(k), onkeydown: event => on_key(event, {Enter: () => reveal(k)}),
+                     ...hint(() => kernel_hint(graph, k))},
+              html('td', {}, `kernel ${k}`), html('td', {class: 'name'}, cut(kernel.name, 110)),
+              html('td', {class: 'number'}, m ? time(m.ms) : bytes(kernel.bytes_read + kernel.bytes_written)),
+              m ? html('td', {}, html('div', {class: 'track'},
+                                      html('div', {class: `bar ${m.near}`, style: `width:${(100 * m.ms / longest).toFixed(2)}%`}),
+                                      html('div', {class: 'bound', style: `left:${(99.5 * m.bound_ms / longest).toFixed(2)}%`}))) : null);
+}
+
+const part_of = (graph, k) => graph.drawing.parts?.findIndex(p => k >= p.first && k < p.end) ?? -1;
+
+// Selects a kernel or an operator of it, and brings it into the middle of the drawing.
+function go_to(k, node) {
+  const parts = state.graph.drawing.parts, part = part_of(state.graph, k);
+  select(k, node);
+  if (parts && part !== state.part) by_id('graph').show_part(part); // centres it in the next frame
+  else if (parts) document.querySelector('.canvas').centre?.(selected_element(document.querySelector('.canvas')));
+}
+
 function reveal(k) {
-  const parts = state.graph.drawing.parts, part = parts?.findIndex(p => k >= p.first && k < p.end);
-  if (parts && part !== state.part) {
-    state.part = part;
-    state.kernel = k;
-    draw();
-  }
-  select(k);
-  const box = parts?.[part]?.layout?.boxes['k' + k];
-  if (box) document.querySelector('.canvas').centre?.(box);
+  go_to(k);
   by_id('details').scrollIntoView({block: 'nearest'});
 }
 
@@ -448,8 +627,8 @@ function reveal(k) {
 const LOG = Math.log10;
 const MARGIN = {left: 64, right: 16, top: 14, bottom: 42};
 
-function frame(width, height) {
-  return svg('svg', {width, height, viewBox: `0 0 ${width} ${height}`, role: 'img'});
+function frame(label, width, height) {
+  return svg('svg', {width, height, viewBox: `0 0 ${width} ${height}`, role: 'group', 'aria-label': `${label}; arrow keys go through it`});
 }
 
 function draw_roofline(graph, width) {
@@ -464,7 +643,7 @@ function draw_roofline(graph, width) {
   const [y0, y1] = [Math.min(x0 * rate, ...rows.map(r => r.y)) / 1.5, Math.max(peak, ...rows.map(r => r.y)) * 2];
   const x = v => MARGIN.left + (LOG(v) - LOG(x0)) / (LOG(x1) - LOG(x0)) * (width - MARGIN.left - MARGIN.right);
   const y = v => height - MARGIN.bottom - (LOG(v) - LOG(y0)) / (LOG(y1) - LOG(y0)) * (height - MARGIN.top - MARGIN.bottom);
-  const picture = frame(width, height), step = width < 600 ? 2 : 1;
+  const picture = frame('the roofline', width, height), step = width < 600 ? 2 : 1;
   for (let e = Math.ceil(LOG(x0)); e <= LOG(x1); e += step)
     picture.append(svg('path', {class: 'grid', d: `M${x(10 ** e)} ${MARGIN.top}V${height - MARGIN.bottom}`}),
                    svg('text', {class: 'soft', x: x(10 ** e), y: height - MARGIN.bottom + 15, 'text-anchor': 'middle'}, Number((10 ** e).toPrecision(1))));
@@ -481,7 +660,7 @@ function draw_roofline(graph, width) {
   const longest = Math.max(...rows.map(r => r.m.ms), 1e-9);
   rows.sort((a, b) => b.m.ms - a.m.ms);
   for (const r of rows)
-    picture.append(svg('circle', {class: `point ${r.m.near}`, cx: x(r.x), cy: y(r.y), r: 4 + 7 * Math.sqrt(r.m.ms / longest), tabindex: 0,
+    picture.append(svg('circle', {class: `point ${r.m.near}`, cx: x(r.x), cy: y(r.y), r: 4 + 7 * Math.sqrt(r.m.ms / longest),
                                   'fill-opacity': 0.75, 'data-kernel': r.k, onclick: () => reveal(r.k),
                                   ...hint(() => `${kernel_hint(graph, r.k)}${BREAK}${r.y.toPrecision(3)} GF/s, ${(r.m.nbytes / r.m.ms * 1e-6).toPrecision(3)} GB/s`)}));
   const places = [];
@@ -495,6 +674,7 @@ function draw_roofline(graph, width) {
     const m = measured(graph, k);
     return m && timed(graph, k) === k && !(m.operations > 0);
   });
+  walk(picture, '.point', e => select(Number(e.dataset.kernel)));
   return [picture, without.length ? html('p', {}, `Not on it, as they only move data: kernel${without.length > 1 ? 's' : ''} ` +
                                                   `${without.slice(0, 30).join(', ')}${without.length > 30 ? ' …' : ''}.`) : null];
 }
@@ -504,7 +684,7 @@ function draw_memory(graph, width) {
   if (!total || !count) return html('p', {}, 'Nothing lives between kernels.');
   const height = 320, w = width - MARGIN.left - 12 - MARGIN.right;
   const left = MARGIN.left + 12, x = k => left + k / count * w, h = height - MARGIN.top - MARGIN.bottom;
-  const y = n => MARGIN.top + h * (1 - n / total), picture = frame(width, height);
+  const y = n => MARGIN.top + h * (1 - n / total), picture = frame('the memory plan', width, height);
   memory.tenants.forEach((t, i) => {
     const value = graph.program.values[t.value];
     const name = value ? value.name + (t.kind === 'staged' ? ' (a copy)' : '') : t.kind;
@@ -522,7 +702,7 @@ function draw_memory(graph, width) {
   for (let k = 0; k < count; k += marks)
     picture.append(svg('text', {class: 'soft', x: (x(k) + x(k + 1)) / 2, y: height - MARGIN.bottom + 15, 'text-anchor': 'middle'}, k));
   picture.append(svg('text', {class: 'soft', x: left + w / 2, y: height - 8, 'text-anchor': 'middle'}, 'kernel'));
-  return picture;
+  return walk(picture, '.tenant');
 }
 
 function redraw_pictures() {
@@ -606,7 +786,7 @@ function draw_passes(graph) {
   const place = html('div', {});
   const rows = graph.passes.map((pass, i) => html('tr', {
     class: state.pass === i ? 'on' : null, tabindex: 0, 'data-pass': i, onclick: () => choose(i),
-    onkeydown: event => { if (event.key === 'Enter') choose(i); }
+    onkeydown: event => on_key(event, {Enter: () => choose(i)})
   }, html('td', {}, pass.name), html('td', {class: 'number'}, pass.nodes), html('td', {class: 'number'}, pass.ms?.toFixed(3)),
      html('td', {}, changes_lines(graph, i) ? 'changed operators' : pass.graph ? 'decided' : ''), html('td', {class: 'doc'}, pass.doc)));
   const choose = i => {
@@ -703,10 +883,19 @@ function draw_top(graph) {
       html('nav', {}, links.map(([id, name]) => html('a', {href: `#${id}`}, name))));
 }
 
+// The kernel that a page opens with: the slowest, or without times the one with the most bytes; -1: there is none.
+function first_kernel(graph) {
+  const weight = (kernel, k) => measured(graph, k)?.ms ?? kernel.bytes_read + kernel.bytes_written;
+  const weights = graph.program.kernels.map(weight);
+  return weights.indexOf(Math.max(...weights));
+}
+
 function choose_graph(i) {
   const graph = data.graphs[i];
   try {
-    Object.assign(state, {graph, kernel: -1, node: -1, part: 0, pass: graph.passes.findIndex((_, i) => changes_lines(graph, i)), all_bars: false});
+    const kernel = first_kernel(graph);
+    Object.assign(state, {graph, kernel, node: -1, part: Math.max(0, part_of(graph, kernel)), hits: [], hit: -1,
+                          pass: graph.passes.findIndex((_, i) => changes_lines(graph, i)), all_bars: false});
     draw();
   } catch (error) {
     by_id('page').replaceChildren(html('p', {class: 'note'}, `The data of this page is damaged, or of another version of ngrad: ${error.message}`));
