@@ -9,6 +9,8 @@ Several threads may use either at once. Errors are exceptions of class Error wit
 Python's. The module calls the C API of ngrad.h through ctypes, and words mean the same in both.
 """
 
+from __future__ import annotations
+
 import ctypes
 import math
 import numbers
@@ -21,6 +23,7 @@ import warnings
 import weakref
 from collections import namedtuple
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_ubyte, c_uint, c_uint64, c_void_p
+from typing import Any, Dict, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, cast, overload
 
 import numpy
 
@@ -28,6 +31,11 @@ __all__ = [
     "CompilerError", "Error", "Graph", "GraphError", "Kernel", "Message", "OutOfMemory", "Results", "State", "Tensor",
     "UsageError", "Warning", "load", "loads", "thread_count", "version",
 ]  # fmt: skip
+
+# Types of arguments. An array is of any class that has DLPack, the array interface or the buffer protocol.
+_Array = Any
+_Names = Union[str, Iterable[str], None]
+_Path = Union[str, "os.PathLike[str]"]
 
 _SONAME = "libngrad.so.0.1"
 _MAX_RANK = 8
@@ -156,7 +164,8 @@ def _load_library():
     """Loads $NGRAD_LIBRARY; else the library of the installation that contains this file; else the system's."""
     path = os.environ.get("NGRAD_LIBRARY")
     if not path:
-        libraries = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        folder = os.path.dirname(os.path.abspath(__file__))  # LIBRARIES/python3/dist-packages/ngrad
+        libraries = os.path.dirname(os.path.dirname(os.path.dirname(folder)))
         folders = [libraries, os.path.join(libraries, sysconfig.get_config_var("MULTIARCH") or "")]
         paths = (os.path.join(folder, _SONAME) for folder in folders)
         path = next(filter(os.path.exists, paths), _SONAME)
@@ -172,18 +181,18 @@ def _load_library():
 
 _lib = _load_library()
 _OK, _WRONG, _USAGE, _DIFFERENT, _COMPILER_FAILED, _OUT_OF_MEMORY = range(6)
-_TYPES = {}  # name: number in ngrad.h
+_TYPES: Dict[str, int] = {}  # name: number in ngrad.h
 while _lib.ng_type_name(len(_TYPES) + 1) != _lib.ng_type_name(0):
     _TYPES[_lib.ng_type_name(len(_TYPES) + 1).decode()] = len(_TYPES) + 1
 _TYPE_NAMES = {number: name for name, number in _TYPES.items()}
 
 
-def version():
+def version() -> str:
     """The library's version: "0.1.0"."""
     return _lib.ng_version().decode()
 
 
-def thread_count():
+def thread_count() -> int:
     """The default number of threads of a kernel: the processors that this process may use."""
     return _lib.ng_thread_count()
 
@@ -191,14 +200,20 @@ def thread_count():
 # Errors
 
 
-Message = namedtuple("Message", "is_error file line column text")
-Message.__doc__ = "A message of the library; line and column count from 1, and are 0 without a position."
+class Message(NamedTuple):
+    """A message of the library; line and column count from 1, and are 0 without a position."""
+
+    is_error: bool
+    file: Optional[str]
+    line: int
+    column: int
+    text: str
 
 
 class Error(Exception):
     """`messages` is a list of Message; str() formats them like a compiler's diagnostics."""
 
-    def __init__(self, text, messages=()):
+    def __init__(self, text: str, messages: Sequence[Message] = ()) -> None:
         super().__init__(text)
         self.messages = list(messages)
 
@@ -344,41 +359,51 @@ class _Session:
 # Tensors
 
 
-class Tensor(namedtuple("Tensor", "name type shape order")):
+class Tensor(NamedTuple):
     """The name, type, shape and layout of a graph's input or output.
 
     `shape` has a number, a dim's name, or None for each extent (None: unknown), and is None for an unknown rank. `order`
     is the layout: the axes from the slowest to the fastest in memory.
     """
 
-    __slots__ = ()
+    name: str
+    type: str
+    shape: Optional[Tuple[Union[int, str, None], ...]]
+    order: Tuple[int, ...]
 
     @property
-    def strides(self):
+    def strides(self) -> tuple[int, ...]:
         """The strides, in elements. Every extent must be a number."""
-        strides, next_stride = [0] * len(self.shape), 1
+        shape, next_stride = cast("tuple[int, ...]", self.shape), 1
+        strides = [0] * len(shape)
         for axis in reversed(self.order):
             strides[axis] = next_stride
-            next_stride *= self.shape[axis]
+            next_stride *= shape[axis]
         return tuple(strides)
 
     @property
-    def stored_shape(self):
+    def stored_shape(self) -> tuple[int, ...]:
         """The shape of the array that stores it: 4-bit types are stored as bytes of two elements each."""
-        return ((math.prod(self.shape) + 1) // 2,) if self.type in _PACKED else self.shape
+        shape = cast("tuple[int, ...]", self.shape)
+        return ((math.prod(shape) + 1) // 2,) if self.type in _PACKED else shape
 
     @property
-    def dtype(self):
+    def dtype(self) -> numpy.dtype[Any]:
         """The dtype of the numpy array that stores it."""
         return numpy.dtype(_DTYPES[self.type])
 
-    def __str__(self):
+    def __str__(self) -> str:
         shape = "" if self.shape is None else " " + _shape_text(self.shape)
         return f"{self.name}: {self.type}{shape}"
 
 
-State = namedtuple("State", "name input output")
-State.__doc__ = "A state of a graph: its index in the inputs, and in the outputs, or None if no call updates it."
+class State(NamedTuple):
+    """A state of a graph: its index in the inputs, and in the outputs, or None if no call updates it."""
+
+    name: str
+    input: int
+    output: Optional[int]
+
 
 _PACKED = ("s4", "u4")
 _DTYPES = {
@@ -585,11 +610,17 @@ def _torch_of(arrays):
 class Results(tuple):
     """A call's outputs in the graph's order; results["name"] is the output of that name."""
 
+    names: tuple[str, ...]
+
     def __new__(cls, names, arrays):
         self = super().__new__(cls, arrays)
         self.names = tuple(names)
         return self
 
+    @overload  # type: ignore[override]
+    def __getitem__(self, key: slice) -> tuple[_Array, ...]: ...
+    @overload
+    def __getitem__(self, key: int | str) -> _Array: ...
     def __getitem__(self, key):
         if not isinstance(key, str):
             return super().__getitem__(key)
@@ -600,7 +631,7 @@ class Results(tuple):
     def __getnewargs__(self):
         return self.names, tuple(self)
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, _Array]:
         return dict(zip(self.names, self))
 
 
@@ -698,7 +729,7 @@ class _Call:
 # Graphs
 
 
-def load(path, constants=None, dims=None):
+def load(path: _Path, constants: Mapping[str, _Path] | None = None, dims: Mapping[str, int] | None = None) -> Graph:
     """Reads a graph from a file: ngrad/1, an ONNX model, or JSON of oneDNN Graph or nGraph.
 
     For an ONNX model, constants is a dict from inputs that become constants, such as shapes, to .npy or .pb files; dims
@@ -707,7 +738,7 @@ def load(path, constants=None, dims=None):
     path = os.fspath(path)
     if constants or dims:
         given = [_encode(f"{name}={os.fspath(file)}") for name, file in (constants or {}).items()]
-        extents = [(_encode(name), _integer(value, name)) for name, value in (dims or {}).items()]
+        extents = [_Dim(_encode(name), _integer(value, name)) for name, value in (dims or {}).items()]
         options = _ReadOptions((c_char_p * len(given))(*given), len(given), (_Dim * len(extents))(*extents), len(extents))
 
         def make(session):
@@ -720,7 +751,7 @@ def load(path, constants=None, dims=None):
     return loads(text, os.fsdecode(path), os.path.dirname(os.path.abspath(path)))
 
 
-def loads(text, name="graph", folder=None):
+def loads(text: str | bytes, name: str = "graph", folder: _Path | None = None) -> Graph:
     """Reads a graph from text. Messages call it `name`; files of constants are looked up in `folder`."""
     if isinstance(text, str):
         text = text.encode(errors="surrogatepass")  # the library reports invalid UTF-8
@@ -743,7 +774,29 @@ def _shape(shape, name):
     return tuple(_integer(extent, f"shape of {name}") for extent in extents)
 
 
-class Graph:
+class _Signed:
+    """The properties that graphs and kernels have in common."""
+
+    _signature: _Signature
+
+    @property
+    def name(self) -> str:
+        return self._signature.name
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        return self._signature.inputs
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        return self._signature.outputs
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        return self._signature.states
+
+
+class Graph(_Signed):
     """A graph, made by `load`, `loads` and methods of other graphs.
 
     name; inputs and outputs, tuples of Tensor; states, a tuple of State, which are the last inputs; dims, a dict from
@@ -761,23 +814,7 @@ class Graph:
             session.warn()
 
     @property
-    def name(self):
-        return self._signature.name
-
-    @property
-    def inputs(self):
-        return self._signature.inputs
-
-    @property
-    def outputs(self):
-        return self._signature.outputs
-
-    @property
-    def states(self):
-        return self._signature.states
-
-    @property
-    def dims(self):
+    def dims(self) -> dict[str, int | None]:
         return dict(self._signature.dims)
 
     def __repr__(self):
@@ -789,7 +826,7 @@ class Graph:
         _lib.ng_messages_clear(session.context)
         return g
 
-    def with_dims(self, /, **dims):
+    def with_dims(self, /, **dims: int) -> Graph:
         """The graph with these values of named extents."""
         values = {_encode(name): _integer(value, name) for name, value in dims.items()}
 
@@ -801,12 +838,12 @@ class Graph:
 
         return Graph(make)
 
-    def with_shapes(self, /, **shapes):
+    def with_shapes(self, /, **shapes: Sequence[int]) -> Graph:
         """The graph with inputs of these shapes, which set named and unknown extents."""
         index = {tensor.name: i for i, tensor in enumerate(self.inputs)}
         _by_name(self.inputs, (), shapes, "input")
         shapes = {name: _shape(shape, name) for name, shape in shapes.items()}
-        dims = {}
+        dims: dict[str, tuple[int, str]] = {}
         for name, shape in shapes.items():
             expected = self.inputs[index[name]].shape
             if expected is None or len(expected) != len(shape):
@@ -837,15 +874,18 @@ class Graph:
 
         return Graph(make)
 
-    def gradient(self, wrt=None, of=None, save_least=False):
+    def gradient(self, wrt: _Names = None, of: _Names = None, save_least: bool = False) -> Graph:
         """The graph that computes diff_NAME for each name in `wrt`, from diff_NAME for each name in `of`."""
         return self._gradient(_lib.ng_graph_gradient, wrt, of, save_least)
 
-    def forward(self, wrt=None, of=None, save_least=False):
+    def forward(self, wrt: _Names = None, of: _Names = None, save_least: bool = False) -> Graph:
         """This graph with further outputs: the values that `gradient`, for the same arguments, takes as inputs."""
         return self._gradient(_lib.ng_graph_gradient_forward, wrt, of, save_least)
 
-    def train(self, optimizer=None, *, losses=None, schedule=None, freeze=None, **settings):
+    def train(
+        self, optimizer: str | None = None, *, losses: _Names = None, schedule: str | None = None, freeze: _Names = None,
+        **settings: float,
+    ) -> Graph:  # fmt: skip
         """The training step: a call computes the losses and updates the states. settings: learning_rate=0.1, ..."""
         options, kept = _train_options(losses, optimizer, schedule, freeze, settings)
 
@@ -854,11 +894,11 @@ class Graph:
 
         return Graph(make)
 
-    def inference(self, losses=None):
+    def inference(self, losses: _Names = None) -> Graph:
         """The graph for use after training, without losses; it updates no state."""
         return self._inference(1, losses)
 
-    def test(self, losses=None):
+    def test(self, losses: _Names = None) -> Graph:
         """The graph that computes losses and metrics on test data; it updates no state."""
         return self._inference(0, losses)
 
@@ -870,16 +910,16 @@ class Graph:
 
         return Graph(make)
 
-    def show(self, format="yaml", **options):
+    def show(self, format: str = "yaml", *, after: str | None = None, **options: Any) -> str:
         """The graph, or a stage of compile(**options), as text: yaml, dot, kernels, loops, c or memory."""
-        options, _kept = _compile_options(after=options.pop("after", None), **options)
+        choices, _kept = _compile_options(after=after, **options)
         with _Session() as session:
             g = self._open(session)
-            pointer = _lib.ng_graph_show(g, _encode(format), byref(options))
+            pointer = _lib.ng_graph_show(g, _encode(format), byref(choices))
             session.keep(pointer, lambda text: _lib.ng_text_free(session.context, text))
             return _text(ctypes.string_at(pointer))
 
-    def onnx(self):
+    def onnx(self) -> bytes:
         """The graph as the bytes of an ONNX model; operators unknown to ONNX have the domain "ngrad"."""
         nbytes = c_size_t()
         with _Session() as session:
@@ -887,14 +927,20 @@ class Graph:
             session.keep(pointer, lambda model: _lib.ng_text_free(session.context, model))
             return ctypes.string_at(pointer, nbytes.value)
 
-    def emit(self, folder=".", *, isa=None, threads=None, prefix=None, self_test=False, **options):
+    def emit(
+        self, folder: _Path = ".", *, isa: str | None = None, threads: str | None = None, prefix: str | None = None,
+        self_test: bool = False, **options: Any,
+    ) -> None:  # fmt: skip
         """Writes NAME.c and NAME.h to a folder."""
-        options, _kept = _compile_options(isa=isa, threads=threads, prefix=prefix, self_test=self_test, **options)
+        choices, _kept = _compile_options(isa=isa, threads=threads, prefix=prefix, self_test=self_test, **options)
         with _Session() as session:
-            session.check(_lib.ng_emit_files(self._open(session), byref(options), _encode(os.fsdecode(folder))))
+            session.check(_lib.ng_emit_files(self._open(session), byref(choices), _encode(os.fsdecode(folder))))
             session.warn()
 
-    def compile(self, **options):
+    def compile(
+        self, *, isa: str | None = None, fuse: bool = True, fast_math: bool = False, memory: int = 0, disable: _Names = None,
+        schedule: _Names = None, compile_timeout: float = 0,
+    ) -> Kernel:  # fmt: skip
         """Compiles the graph to a Kernel. Every extent must have a number: see with_dims and with_shapes.
 
         Options: isa, "avx2" and so on, by default the best of this processor; fuse; fast_math; memory, the limit of
@@ -903,7 +949,10 @@ class Graph:
         session = _Session()
         try:
             g = self._open(session)
-            options, _kept = _compile_options(**options)
+            options, _kept = _compile_options(
+                isa=isa, fuse=fuse, fast_math=fast_math, memory=memory, disable=disable, schedule=schedule,
+                compile_timeout=compile_timeout,
+            )  # fmt: skip
             k = session.keep(_lib.ng_compile(g, byref(options)), _lib.ng_kernel_free)
             session.warn()
             return Kernel(session, g, k)
@@ -922,7 +971,10 @@ class Graph:
             shapes.append(tuple(int(extent) for extent in shape))
         return tuple(shapes), dict(zip((t.name for t in self.inputs), shapes))
 
-    def __call__(self, /, *arrays, out=None, states=None, threads=0, **named):
+    def __call__(
+        self, /, *arrays: _Array, out: Sequence[_Array] | dict[str, _Array] | None = None,
+        states: dict[str, _Array] | None = None, threads: int = 0, **named: _Array,
+    ) -> Results:  # fmt: skip
         """Runs the graph, compiled for the shapes of these arrays; see Kernel.__call__. Kernels are reused."""
         key, shapes = self._for(arrays, named, states)
         with self._lock:
@@ -942,7 +994,10 @@ class Graph:
         shapes = {name: s for name, s in shapes.items() if is_open[name] and not is_packed[name]}
         return self.with_shapes(**shapes) if shapes else self
 
-    def interpret(self, /, *arrays, out=None, nan_check=False, **named):
+    def interpret(
+        self, /, *arrays: _Array, out: Sequence[_Array] | dict[str, _Array] | None = None, nan_check: bool = False,
+        **named: _Array,
+    ) -> Results:  # fmt: skip
         """Runs the reference, which computes in f64 and is slow. States are inputs, and their updates outputs.
 
         nan_check: raises an error at the first operator that makes a NaN.
@@ -956,11 +1011,11 @@ class Graph:
             session.warn()
             return call.results
 
-    def initial_states(self, seed=0):
+    def initial_states(self, seed: int = 0) -> dict[str, numpy.ndarray[Any, Any]]:
         """A dict of new arrays: the initial values of the states, as `init` in the file says."""
         return self._made(_lib.ng_tensor_init, [(i, s.input) for i, s in enumerate(self.states)], seed)
 
-    def random_inputs(self, seed=0):
+    def random_inputs(self, seed: int = 0) -> dict[str, numpy.ndarray[Any, Any]]:
         """A dict of new arrays: valid random data for the inputs. Every extent must have a number."""
         first = len(self.inputs) - len(self.states)
         return self._made(_lib.ng_tensor_random, [(i, i) for i in range(first)], seed)
@@ -1020,7 +1075,7 @@ def _compile_options(*, isa=None, fuse=True, memory=0, disable=None, schedule=No
 # Kernels
 
 
-class Kernel:
+class Kernel(_Signed):
     """A compiled graph, made by Graph.compile. Several threads may call it at once.
 
     name, inputs, outputs, states: as in Graph, but every extent is a number. isa: the instruction set.
@@ -1038,12 +1093,13 @@ class Kernel:
         # Not freed at exit, when other threads may be in a call.
         weakref.finalize(self, session.free).atexit = False
 
-    name, inputs, outputs, states = Graph.name, Graph.inputs, Graph.outputs, Graph.states
-
     def __repr__(self):
         return f"<ngrad.Kernel {self.name} for {self.isa}>"
 
-    def __call__(self, /, *arrays, out=None, states=None, threads=0, **named):
+    def __call__(
+        self, /, *arrays: _Array, out: Sequence[_Array] | dict[str, _Array] | None = None,
+        states: dict[str, _Array] | None = None, threads: int = 0, **named: _Array,
+    ) -> Results:  # fmt: skip
         """Runs on arrays, in the order of inputs or by name, without copies; returns Results.
 
         out: a sequence, or a dict by name, of arrays for outputs. Outputs that are None or missing are allocated, as

@@ -64,7 +64,7 @@ python_module() { # PREFIX
     if [ -n "$python" ] && "$python" -c 'import numpy' 2>/dev/null; then break; fi
   done
   [ -n "$python" ] || { echo 'package: no python3 with numpy' && return; }
-  module=$(find "$1" -name ngrad.py)
+  module=$(dirname "$(find "$1" -path '*-packages/ngrad/__init__.py')")
   (
     unset NGRAD_LIBRARY
     cd / && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(dirname "$module") "$python" -c '
@@ -73,7 +73,7 @@ assert ngrad.__file__.startswith(__import__("sys").argv[1])
 assert any("libngrad.so" in line and __import__("sys").argv[1] in line for line in open("/proc/self/maps"))
 graph = ngrad.loads("format: ngrad/1\ninputs: [{name: x, type: f32, shape: []}]\noutputs: [x]\n")
 print(ngrad.version(), graph(2)["x"])' "$1"
-  ) >"$log" 2>&1 && grep -qx "$version 2.0" "$log"
+  ) >"$log" 2>&1 && grep -qx "$version 2.0" "$log" && [ -e "$module/py.typed" ]
   count "Python finds the library of $1"
 }
 

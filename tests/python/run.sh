@@ -26,6 +26,15 @@ export NGRAD_LIBRARY="$build/libngrad.so" PYTHONPATH="$root/frontend/python" PYT
 count ngrad_test.py
 sed -n 's/.*skipped .\(.*\).$/python: \1/p; /^Ran /p' log
 
+# Type checkers find the types of the module, and no contradiction in it.
+if has mypy; then
+  MYPYPATH=$PYTHONPATH mypy --strict --follow-imports=silent --cache-dir="$PWD/types" "$here/typed.py" >log 2>&1 &&
+    mypy --cache-dir="$PWD/types" "$root/frontend/python/ngrad.py" >log 2>&1
+  count 'the types of the module'
+else
+  echo 'python: no mypy, so types are not tested'
+fi
+
 # What ctypes was told of structs and functions is what the header declares.
 "$python" "$here/layout.py" >layout.c && cc -I "$root/frontend/api" -c layout.c -o layout.o >log 2>&1
 count 'the layout of structs'
