@@ -222,14 +222,14 @@ ng_status build_compile(const Build *b, bool is_profiled, Compiled **compiled, C
   const double timeout_s = b->options->compile_timeout;
   ng_context *ctx = b->owner->ctx;
   bool compiler_failed = false;
-  Call call = call_begin(ctx);
   *compiled = NULL;
-  if (pipeline_build_trees(b->program, false))
-    *compiled = codegen_compile(b->program, b->isa, is_profiled,
-                                timeout_s < 0   ? 0
-                                : timeout_s > 0 ? timeout_s
-                                                : DEFAULT_TIMEOUT_S,
-                                &ctx->allocator, times, &compiler_failed, &ctx->diagnostics);
+  if (!pipeline_build_trees(b->program, false)) return out_of_memory_status(ctx);
+  Call call = call_begin(ctx);
+  *compiled = codegen_compile(b->program, b->isa, is_profiled,
+                              timeout_s < 0   ? 0
+                              : timeout_s > 0 ? timeout_s
+                                              : DEFAULT_TIMEOUT_S,
+                              &ctx->allocator, times, &compiler_failed, &ctx->diagnostics);
   ng_status status = call_end(ctx, call);
   return *compiled || status == NG_OUT_OF_MEMORY || !compiler_failed ? status : NG_COMPILER_FAILED;
 }

@@ -84,15 +84,6 @@ static void a_cost_decides_what_its_row_says(void **state) {
   loops_case_deinit(&c);
 }
 
-static void build_trees(const Program *p) {
-  Arena arena;
-  arena_init(&arena, &system_allocator);
-  for (size_t i = 0; i < p->nkernels; i++)
-    for (uint32_t loop = 0; loop < p->schedules[i]->nloops; loop++)
-      assert_non_null(p->loop_tree(p->schedules[i], loop, NULL, &arena)); // aborts if the tree is invalid
-  arena_deinit(&arena);
-}
-
 static void schedules_are_valid_with_any_cost(void **state) {
   (void)state;
   enum { GRAPHS = 4 }; // for each cost
@@ -104,7 +95,7 @@ static void schedules_are_valid_with_any_cost(void **state) {
     c.costs = &costs;
     *cost_at(&costs, i / GRAPHS) = i % 2 ? cost_table[i / GRAPHS].most : cost_table[i / GRAPHS].least;
     Lowered l = loops_lower(&c, &target, false, NULL);
-    build_trees(l.program);
+    assert_true(pipeline_build_trees(l.program, false)); // aborts if a tree is invalid
     lowered_free(&l);
     loops_case_deinit(&c);
   }
