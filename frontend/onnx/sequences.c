@@ -66,6 +66,7 @@ bool onnx_sequence_construct(Onnx *x) {
 
 bool onnx_sequence_insert(Onnx *x) {
   const Sequence *from = sequence_in(x, 0);
+  if (onnx_is_sequence(onnx_in(x, 1))) return build_error(&x->build, "expected a tensor as input 1, found a sequence");
   Sequence *s = from && onnx_in(x, 1) ? new_sequence(x, from->count + 1) : NULL;
   size_t at;
   if (!s || !take_position(x, 2, from->count, (int64_t)from->count, &at)) return false;

@@ -62,6 +62,9 @@ static const struct {
     {MODEL(X "1{1'x' 2'y' 4'SequenceConstruct'} " Y), "output y: a sequence is not supported"},
     {MODEL(X "5{2=7 8'p' 9*8} 1{2's' 4'SequenceEmpty'} 1{1's' 1'p' 2'y' 4'SequenceAt'} " Y),
      "SequenceAt y (opset 13): position: expected 0 to -1, found 0"},
+    {MODEL(X "1{1'x' 2's' 4'SequenceConstruct'} 1{1's' 1's' 2't' 4'SequenceInsert'} " NODE("ConcatFromSequence", "t",
+                                                                                           "y") Y),
+     "SequenceInsert t (opset 13): expected a tensor as input 1, found a sequence"},
     // Damaged messages
     {MODEL(X "1{1'x' 2'y' 3'conv1' 4'Conv' 5{1'alpha'} 5{1'pads' 8'\x80'}} " Y),
      "node 0 (Conv \"conv1\"), attribute 1 (\"pads\") at byte 65: damaged: expected a list of numbers"},
