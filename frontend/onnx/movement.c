@@ -253,7 +253,7 @@ static bool put_ints(Onnx *x, const int64_t *items, int64_t count, int rank, boo
 
 bool onnx_shape(Onnx *x) {
   const Value *v = onnx_in(x, 0);
-  int64_t extents[MAX_RANK];
+  int64_t extents[MAX_RANK] = {0};
   bool has_names = false;
   if (!v) return false;
   int64_t start = onnx_int(x, "start", 0), end = onnx_int(x, "end", v->shape.rank);

@@ -68,7 +68,7 @@ bool onnx_sequence_insert(Onnx *x) {
   const Sequence *from = sequence_in(x, 0);
   if (onnx_is_sequence(onnx_in(x, 1))) return build_error(&x->build, "expected a tensor as input 1, found a sequence");
   Sequence *s = from && onnx_in(x, 1) ? new_sequence(x, from->count + 1) : NULL;
-  size_t at;
+  size_t at = 0;
   if (!s || !take_position(x, 2, from->count, (int64_t)from->count, &at)) return false;
   for (size_t i = 0; i < s->count; i++) s->items[i] = i == at ? onnx_in(x, 1) : from->items[i - (i > at)];
   return put_sequence(x, s);
@@ -76,7 +76,7 @@ bool onnx_sequence_insert(Onnx *x) {
 
 bool onnx_sequence_erase(Onnx *x) {
   const Sequence *from = sequence_in(x, 0);
-  size_t at;
+  size_t at = 0;
   if (!from || !take_position(x, 1, from->count, (int64_t)from->count - 1, &at)) return false;
   Sequence *s = new_sequence(x, from->count - 1);
   for (size_t i = 0; s && i < s->count; i++) s->items[i] = from->items[i + (i >= at)];
@@ -85,7 +85,7 @@ bool onnx_sequence_erase(Onnx *x) {
 
 bool onnx_sequence_at(Onnx *x) {
   const Sequence *from = sequence_in(x, 0);
-  size_t at;
+  size_t at = 0;
   if (from && !onnx_in(x, 1)) return build_error(&x->build, "expected a position");
   return from && take_position(x, 1, from->count, (int64_t)from->count - 1, &at) && onnx_out(x, 0, from->items[at]);
 }
