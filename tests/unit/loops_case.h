@@ -184,7 +184,10 @@ static inline Lowered loops_lower(const LoopsCase *c, const Target *target, bool
                          .evaluate = interpret_node,
                          .no_fuse = no_fuse};
   if (l.graph && pipeline_run(l.graph, &context)) l.program = pipeline_lower(l.graph, &context);
-  if (!l.program) fail_msg("%s: %s", c->name, d.count ? d.items[0].message : "out of memory");
+  if (!l.program) {
+    fail_msg("%s: %s", c->name, d.count ? d.items[0].message : "out of memory");
+    abort(); // not reached, as no reader of the code can tell
+  }
   diagnostics_deinit(&d);
   return l;
 }
@@ -200,7 +203,7 @@ static inline bool loops_execute(const LoopsCase *c, Program *p, const Tensor *o
   Text why;
   text_init(&why, &system_allocator);
   const bool ok =
-      pipeline_build_trees(p, p->has_optional_outputs) && execute_program(p, c->inputs, outputs, options, &why);
+      p && pipeline_build_trees(p, p->has_optional_outputs) && execute_program(p, c->inputs, outputs, options, &why);
   if (!ok) print_error("%s, %s: %s\n", c->name, how, text_string(&why));
   text_deinit(&why);
   return ok;
