@@ -202,8 +202,8 @@ static void build_levels(Recipe *r, int at) {
   else build_level(r, at);
 }
 
-// What is inside of `at` levels.
-static void build_inside(Recipe *r, int at) { // NOLINT(misc-no-recursion): as deep as the nest
+// What is inside of `at` levels. The recursion is as deep as the nest.
+static void build_inside(Recipe *r, int at) {
   make_scalars(r, at, false);
   begin_sums(r, at);
   build_levels(r, at);

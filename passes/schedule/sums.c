@@ -1,8 +1,8 @@
 // Builds the initialisation and the final reduction of sums over inner axes. To keep chains of f32 additions short, a
-// sum may be cut into runs: each run's sum is added to a total (TYPE of Loop.totals).
+// sum may be cut into runs: each run's sum is added to a total, whose type is Loop.totals.
 #include "passes/schedule/recipe.h"
 
-// Combining maxima needs no rounding: however many operands, one accumulator serves all runs.
+// A maximum does not round: however many operands, one accumulator serves all runs.
 static bool is_exact_in_f32(const Recipe *r, ExprId id) {
   return !r->k->is_f64 && r->k->exprs[id].op == EXPR_REDUCE_MAXIMUM;
 }
