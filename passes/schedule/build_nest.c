@@ -97,8 +97,7 @@ static void open_serial(Recipe *r, int at) {
     const Index *run = runs->factor ? number(r, runs->factor) : var(r, VAR_RUN_LENGTH, 0);
     loop.value = var(r, VAR_RUN, 0);
     loop.end = plus(r, loop.value, run);
-    if (!r->loop->sums_middle) loop.bound = all.to;
-    else if (kernel_factor(r->k, r->k->axes[axis].extent, r->k->axes[axis].monomial) % runs->factor) {
+    if (!runs->factor || kernel_factor(r->k, r->k->axes[axis].extent, r->k->axes[axis].monomial) % runs->factor) {
       add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_RUN_END, 0}, .value = least(r, loop.end, all.to)});
       loop.end = var(r, VAR_RUN_END, 0);
     }
