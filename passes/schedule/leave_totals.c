@@ -3,15 +3,13 @@
 #include "passes/schedule/tree_passes.h"
 
 static void leave(TreeBuilder *b, LoopNode **nodes) {
-  for (LoopNode **at = nodes; *at; at = &(*at)->next) {
-    LoopNode *n = *at;
+  for (LoopNode **at = nodes, *n; (n = *at) != NULL; at = &n->next) {
     leave(b, &n->body);
     leave(b, &n->otherwise);
     if (n->kind != NODE_BEGIN_SUM || n->sum != SUM_ACCUMULATOR || n->count == 1) continue;
     tree_open(b, at);
     tree_add(b, (LoopNode){.kind = NODE_LEAVE, .expr = n->expr});
     tree_close(b);
-    at = &(*at)->next;
   }
 }
 

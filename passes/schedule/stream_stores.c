@@ -37,6 +37,7 @@ static void stream(TreeBuilder *b, LoopNode **nodes, AccessId access) {
     tree_open(b, at);
     LoopNode *choice = tree_add(b, (LoopNode){.kind = NODE_IF, .flag = FLAG_STREAMED, .access = access});
     tree_close(b);
+    if (b->out_of_memory) return; // nothing is at the link
     store.next = NULL;
     tree_open(b, &choice->otherwise);
     tree_add(b, store);
