@@ -121,6 +121,13 @@ const Bound *node_lane_bound(const LoopTree *t, const LoopNode *n) {
   return NULL;
 }
 
+bool node_uses_all_lanes(const LoopTree *t, const LoopNode *n) {
+  const Expr *e = &t->k->exprs[n->expr];
+  if (n->kind == NODE_UPDATE) return n->sum == SUM_ACCUMULATOR && !(e->reduced >> loop_lane_axis(t->plan) & 1);
+  const bool is_access = n->kind == NODE_STORE || (e->op == EXPR_LOAD && n->load != LOAD_SPILLED);
+  return is_access && t->k->accesses[n->access].panel_axis == loop_lane_axis(t->plan) + 1;
+}
+
 bool node_is_strided(const LoopNode *n) {
   return n->step && !index_is(n->step, 1);
 }
@@ -265,7 +272,8 @@ typedef struct Copying {
   TreeBuilder *b;
   Var replaced;
   const Index *with;
-  bool (*change)(LoopNode *copy, int count);
+  bool (*change)(LoopNode *copy, const LoopTree *t, int count);
+  const LoopTree *t;
   int count;
 } Copying;
 
@@ -289,7 +297,7 @@ static void copy_nodes(const Copying *c, const LoopNode *n) {
     copy.next = copy.body = copy.otherwise = NULL;
     for (size_t i = 0; i < NINDICES; i++)
       *index_at(&copy, i) = index_replace(c->b, *index_at(&copy, i), c->replaced, c->with);
-    if (!c->change(&copy, c->count)) continue;
+    if (c->change && !c->change(&copy, c->t, c->count)) continue;
     LoopNode *added = tree_add(c->b, copy);
     tree_open(c->b, &added->body);
     copy_nodes(c, n->body);
@@ -301,6 +309,6 @@ static void copy_nodes(const Copying *c, const LoopNode *n) {
 }
 
 void tree_add_copy(TreeBuilder *b, const LoopNode *nodes, Var replaced, const Index *with,
-                   bool (*change)(LoopNode *copy, int count), int count) {
-  copy_nodes(&(Copying){b, replaced, with, change, count}, nodes);
+                   bool (*change)(LoopNode *copy, const LoopTree *t, int count), const LoopTree *t, int count) {
+  copy_nodes(&(Copying){b, replaced, with, change, t, count}, nodes);
 }

@@ -269,9 +269,8 @@ struct LoopNode {
   bool is_vector;       // the value computed, stored or added is a vector; NODE_PARTIALS: each partial sum is a vector
   bool is_row;          // the node is repeated for each row of the step, or takes the row's element of an array
   bool has_fewer_lanes; // only the first VAR_LANES lanes hold elements; NODE_STEP: calls tail_step
-  bool uses_all_lanes; // the tail, too, uses all lanes: panels have memory for them, and each lane has a sum of its own
-  Load load;           // NODE_LET
-  bool is_held;        // NODE_LET: a load whose result stays in a register for all rows
+  Load load;            // NODE_LET
+  bool is_held;         // NODE_LET: a load whose result stays in a register for all rows
   // NODE_LET, loads with bounds. Arithmetic is modulo 2^64, so that `index < extent` tests both ends of a bound.
   const Index *inside; // a test of the bounds that are the same in all lanes; where it is 0, the value is the access's
                        // `outside`. NULL: they always hold. `load x + i * 8, where oy * 2 + ky - 1 < 56, else 0.0`
@@ -317,6 +316,8 @@ bool node_is_widened(const LoopTree *t, const LoopNode *n);
 
 // The bound of a vector's load that holds for some lanes only. NULL: there is none.
 const Bound *node_lane_bound(const LoopTree *t, const LoopNode *n);
+// The tail, too, uses all lanes: panels have memory for them, and each lane has a sum of its own.
+bool node_uses_all_lanes(const LoopTree *t, const LoopNode *n);
 bool node_is_strided(const LoopNode *n); // a vector's lanes are `step` elements apart, and not 1
 
 typedef struct Wants {         // which results a caller may leave out
@@ -358,9 +359,9 @@ Var loop_var(VarKind kind); // for kinds that belong to no axis and no access
 bool index_mentions(const Index *i, Var v);
 bool nodes_mention(const LoopNode *n, Var v); // an index or address of the nodes or their bodies contains v
 const Index *index_replace(TreeBuilder *b, const Index *i, Var replaced, const Index *with);
-// Appends a copy of the nodes to the open list, with the variable `replaced` replaced by `with`. change(copy, count)
-// may edit each copy; if it returns false, the copy is left out.
+// Appends a copy of the nodes to the open list, with the variable `replaced` replaced by `with`. change(copy, t, count)
+// may edit each copy; if it returns false, the copy is left out. change NULL: copies stay as they are.
 void tree_add_copy(TreeBuilder *b, const LoopNode *nodes, Var replaced, const Index *with,
-                   bool (*change)(LoopNode *copy, int count), int count);
+                   bool (*change)(LoopNode *copy, const LoopTree *t, int count), const LoopTree *t, int count);
 
 #endif

@@ -69,13 +69,6 @@ bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id) {
   return verify_equal(v, n, "the stride from lane to lane", n->step, stride);
 }
 
-// Whether the node loads or stores a vector of a panel; panels have memory for all lanes.
-static bool is_of_panel(const Verifying *v, const LoopNode *n) {
-  const bool is_load = v->k->exprs[n->expr].op == EXPR_LOAD && n->load != LOAD_SPILLED;
-  const bool is_access = n->kind == NODE_STORE || is_load;
-  return is_access && v->k->accesses[n->access].panel_axis == loop_lane_axis(v->plan) + 1;
-}
-
 bool verify_fewer_lanes(Verifying *v, const LoopNode *n) {
   return !n->has_fewer_lanes || has_fewer_lanes(v) ||
          verify_fail(v, n, "has_fewer_lanes is set, but all lanes hold elements here");
@@ -83,9 +76,9 @@ bool verify_fewer_lanes(Verifying *v, const LoopNode *n) {
 
 bool verify_lanes(Verifying *v, const LoopNode *n) {
   if (!verify_fewer_lanes(v, n)) return false;
-  if (n->has_fewer_lanes && is_of_panel(v, n))
+  if (n->has_fewer_lanes && node_uses_all_lanes(v->t, n))
     return verify_fail(v, n, "has_fewer_lanes is set, but panels have memory for all lanes");
-  return n->has_fewer_lanes || !has_fewer_lanes(v) || n->load == LOAD_SPILLED || is_of_panel(v, n) ||
+  return n->has_fewer_lanes || !has_fewer_lanes(v) || n->load == LOAD_SPILLED || node_uses_all_lanes(v->t, n) ||
          verify_fail(v, n, "has_fewer_lanes is unset, but only some lanes hold elements here");
 }
 

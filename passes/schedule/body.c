@@ -13,14 +13,12 @@ static AccumulatorChoice accumulator_of(const Recipe *r) {
 
 static void update_vector(Recipe *r, const Root *root) {
   const bool is_in_register = root->kind == ROOT_REDUCE_OUTER;
-  const bool has_lane_sums = !is_in_register && !(r->k->exprs[root->expr].reduced >> vector_axis(r) & 1);
   add(r, (LoopNode){.kind = NODE_UPDATE,
                     .sum = is_in_register ? SUM_PARTIAL_REGISTER : SUM_ACCUMULATOR,
                     .accumulator = is_in_register ? ACCUMULATOR_ONLY : accumulator_of(r),
                     .expr = is_in_register ? root_operand(r, root) : root->expr,
                     .is_vector = true,
                     .has_fewer_lanes = r->is_tail && is_in_register,
-                    .uses_all_lanes = has_lane_sums,
                     .is_fused = root->is_fused,
                     .flag = is_in_register ? partial_flag(r, root->access) : FLAG_NONE,
                     .access = root->access});

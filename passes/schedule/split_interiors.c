@@ -29,12 +29,6 @@ static void shrink(Interior *in, const Kernel *k, const Loop *loop, int axis, co
   }
 }
 
-static bool keep(LoopNode *copy, int unused) {
-  (void)copy;
-  (void)unused;
-  return true;
-}
-
 // Adds the part of the loop from `begin` (0: the loop's begin) to below `end` (0: the loop's end).
 static void add_part(TreeBuilder *b, const LoopNode *loop, int64_t begin, int64_t end) {
   LoopNode part = *loop;
@@ -45,7 +39,7 @@ static void add_part(TreeBuilder *b, const LoopNode *loop, int64_t begin, int64_
   if (end && loop->end->op == INDEX_NUMBER) part.end = to;
   else if (end) part.bound = to;
   tree_open(b, &tree_add(b, part)->body);
-  tree_add_copy(b, loop->body, loop_var(VAR_NONE), from, keep, 0);
+  tree_add_copy(b, loop->body, loop_var(VAR_NONE), from, NULL, NULL, 0);
   tree_close(b);
 }
 

@@ -18,7 +18,8 @@ static bool is_of_prefetch(const LoopNode *n) {
 
 // Edits a node copied into a group of `count` vectors: an update adds to its vector's accumulator. If the loop over
 // vectors encloses loops over sums, a sum gets an accumulator for each vector of the group.
-static bool use_own_accumulator(LoopNode *n, int count) {
+static bool use_own_accumulator(LoopNode *n, const LoopTree *t, int count) {
+  (void)t;
   const bool is_of_accumulator = n->kind == NODE_UPDATE && n->sum == SUM_ACCUMULATOR;
   if (is_of_accumulator || n->kind == NODE_END_RUN || n->kind == NODE_END_SUM)
     n->accumulator = n->accumulator == ACCUMULATOR_OF_ROW ? ACCUMULATOR_OF_BOTH : ACCUMULATOR_OF_VECTOR;
@@ -27,18 +28,18 @@ static bool use_own_accumulator(LoopNode *n, int count) {
 }
 
 // The same for a group of many vectors of f32, each of which stays in a register for all rows.
-static bool use_held(LoopNode *n, int count) {
+static bool use_held(LoopNode *n, const LoopTree *t, int count) {
   n->is_held = n->kind == NODE_LET && n->is_vector && n->load == LOAD_DENSE;
-  return use_own_accumulator(n, count);
+  return use_own_accumulator(n, t, count);
 }
 
 // Edits a node copied into the peeled elements or the tail: it has fewer lanes. Prefetches are dropped unless there are
 // no whole vectors (is_alone).
-static bool use_fewer_lanes(LoopNode *n, int is_alone) {
+static bool use_fewer_lanes(LoopNode *n, const LoopTree *t, int is_alone) {
   const bool is_moved = n->kind == NODE_LOAD_PARTIAL || n->kind == NODE_STORE_PARTIAL;
   const bool is_made =
       n->kind == NODE_LET || n->kind == NODE_COMBINE || n->kind == NODE_UPDATE || n->kind == NODE_STORE;
-  n->has_fewer_lanes = is_moved || (is_made && n->is_vector && !n->uses_all_lanes &&
+  n->has_fewer_lanes = is_moved || (is_made && n->is_vector && !node_uses_all_lanes(t, n) &&
                                     !(n->kind == NODE_UPDATE && n->sum == SUM_PARTIAL_REGISTER));
   return is_alone || !is_of_prefetch(n);
 }
@@ -63,7 +64,7 @@ static const LoopNode *find_store(const LoopNode *nodes, AccessId access) {
 }
 
 // Adds the elements before the first cache line of the stored row.
-static void add_peel(TreeBuilder *b, const LoopNode *loop) {
+static void add_peel(TreeBuilder *b, const LoopTree *t, const LoopNode *loop) {
   const LoopNode *store = find_store(loop->body, loop->peeled);
   const Index *lane = index_var(b, VAR_LANE, 0);
   if (!store || !lane) return;
@@ -72,7 +73,7 @@ static void add_peel(TreeBuilder *b, const LoopNode *loop) {
       b, (LoopNode){
              .kind = NODE_PEEL_COUNT, .var = loop_var(VAR_LANES), .access = store->access, .address = store->address});
   open(b, (LoopNode){.kind = NODE_IF, .test = index_var(b, VAR_LANES, 0)});
-  tree_add_copy(b, loop->body, loop->var, lane, use_fewer_lanes, 0);
+  tree_add_copy(b, loop->body, loop->var, lane, use_fewer_lanes, t, 0);
   tree_close(b);
   tree_add(b, (LoopNode){.kind = NODE_ADVANCE, .var = loop->var, .value = index_var(b, VAR_LANES, 0)});
   tree_close(b);
@@ -99,25 +100,25 @@ static bool is_per_vector(const LoopNode *n) {
 }
 
 // Compilers compute such a value once even if it is written several times.
-static bool is_plain_value(const Kernel *k, const LoopNode *n) {
-  return n->kind == NODE_LET && !expr_is_long(k->exprs[n->expr].op);
+static bool is_plain_value(const LoopTree *t, const LoopNode *n) {
+  return n->kind == NODE_LET && !expr_is_long(t->k->exprs[n->expr].op);
 }
 
 // The loop over rows after n, if the loop only adds to sums and only plain values precede it: then the loop over rows
 // can enclose the loop over vectors. NULL: no such loop.
-static const LoopNode *find_rows_of_sums(const Kernel *k, const LoopNode *n) {
-  while (n && is_plain_value(k, n)) n = n->next;
+static const LoopNode *find_rows_of_sums(const LoopTree *t, const LoopNode *n) {
+  while (n && is_plain_value(t, n)) n = n->next;
   if (!n || n->kind != NODE_FOR || !n->is_unrolled || (n->next && is_per_vector(n->next))) return NULL;
   for (const LoopNode *own = n->body; own; own = own->next)
-    if (!is_plain_value(k, own) && own->kind != NODE_UPDATE) return NULL;
+    if (!is_plain_value(t, own) && own->kind != NODE_UPDATE) return NULL;
   return n;
 }
 
 // The node after the prefetches that begin at n, if a loop over rows that adds to sums follows. NULL: it does not.
-static const LoopNode *find_end_of_prefetches(const Kernel *k, const LoopNode *n) {
+static const LoopNode *find_end_of_prefetches(const LoopTree *t, const LoopNode *n) {
   const LoopNode *end = n;
   while (end && end->kind == NODE_PREFETCH) end = end->next;
-  return end != n && find_rows_of_sums(k, end) ? end : NULL;
+  return end != n && find_rows_of_sums(t, end) ? end : NULL;
 }
 
 static void open_vectors(TreeBuilder *b, int count) {
@@ -135,13 +136,13 @@ static void open_vectors(TreeBuilder *b, int count) {
 // With at most FEW_VECTORS, a loop over rows that adds to sums encloses the loop over vectors: then only one row's
 // scalar is in a register at a time, and the other registers hold the sums of all rows and vectors. Prefetches before
 // it get their own loop.
-static const LoopNode *add_vectors_of_group(TreeBuilder *b, const Kernel *k, const LoopNode *n, int count) {
+static const LoopNode *add_vectors_of_group(TreeBuilder *b, const LoopTree *t, const LoopNode *n, int count) {
   const Index *lane = index_var(b, VAR_LANE, 0), *vector = index_var(b, VAR_VECTOR, 0);
   const Index *value = index_of(b, INDEX_ADD, lane, index_of(b, INDEX_MULTIPLY, vector, number(b, LANES)));
   const Index *vector_lane = index_var(b, VAR_VECTOR_LANE, 0);
-  const LoopNode *sums = find_rows_of_sums(k, n), *rows = count <= FEW_VECTORS ? sums : NULL;
+  const LoopNode *sums = find_rows_of_sums(t, n), *rows = count <= FEW_VECTORS ? sums : NULL;
   const LoopNode *own = rows ? rows->body : NULL;
-  const LoopNode *end = find_end_of_prefetches(k, n);
+  const LoopNode *end = find_end_of_prefetches(t, n);
   bool has_lane = false;
   for (const LoopNode *next = n; next && next != end && is_per_vector(next); next = next->next) {
     const LoopNode only = alone(next);
@@ -158,10 +159,10 @@ static const LoopNode *add_vectors_of_group(TreeBuilder *b, const Kernel *k, con
   for (; n && n != end && is_per_vector(n) && n != rows && vector_lane; n = n->next) {
     const LoopNode only = alone(n);
     tree_add_copy(b, &only, loop_var(VAR_LANE), vector_lane,
-                  sums && !rows && !k->is_f64 ? use_held : use_own_accumulator, count);
+                  sums && !rows && !t->k->is_f64 ? use_held : use_own_accumulator, t, count);
   }
   if (rows) {
-    tree_add_copy(b, own, loop_var(VAR_LANE), vector_lane, use_own_accumulator, count);
+    tree_add_copy(b, own, loop_var(VAR_LANE), vector_lane, use_own_accumulator, t, count);
     tree_close(b);
     n = rows->next;
   }
@@ -171,25 +172,25 @@ static const LoopNode *add_vectors_of_group(TreeBuilder *b, const Kernel *k, con
 
 // Unroll and jam: loops over middle axes in the body stay outside, and a loop over the group's vectors is added inside
 // each of them, and between them.
-static void add_jammed(TreeBuilder *b, const Kernel *k, const LoopNode *n, int count) {
+static void add_jammed(TreeBuilder *b, const LoopTree *t, const LoopNode *n, int count) {
   while (n) {
     if (is_per_vector(n)) {
-      n = add_vectors_of_group(b, k, n, count);
+      n = add_vectors_of_group(b, t, n, count);
       continue;
     }
     LoopNode node = alone(n);
-    if (is_shared(n)) use_own_accumulator(&node, count);
+    if (is_shared(n)) use_own_accumulator(&node, t, count);
     node.body = NULL;
     tree_open(b, &tree_add(b, node)->body);
-    add_jammed(b, k, n->body, count);
+    add_jammed(b, t, n->body, count);
     tree_close(b);
     n = n->next;
   }
 }
 
-static void add_groups(TreeBuilder *b, const Kernel *k, const LoopNode *loop, int count) {
+static void add_groups(TreeBuilder *b, const LoopTree *t, const LoopNode *loop, int count) {
   open(b, whole_steps(b, loop, (int64_t)count * LANES));
-  add_jammed(b, k, loop->body, count);
+  add_jammed(b, t, loop->body, count);
   tree_close(b);
 }
 
@@ -205,51 +206,51 @@ static bool may_have(int64_t nelems, int64_t nlanes) {
 }
 
 // Adds a loop over groups of `count` vectors, if any. Returns the number of elements after them.
-static int64_t add_groups_of(TreeBuilder *b, const Kernel *k, const LoopNode *loop, int count, int64_t nelems) {
+static int64_t add_groups_of(TreeBuilder *b, const LoopTree *t, const LoopNode *loop, int count, int64_t nelems) {
   const int64_t nlanes = (int64_t)count * LANES;
   if (count <= 1 || !may_have(nelems, nlanes)) return nelems;
-  add_groups(b, k, loop, count);
+  add_groups(b, t, loop, count);
   return nelems < 0 ? -1 : nelems % nlanes;
 }
 
-static void add_tail(TreeBuilder *b, const LoopNode *loop) {
+static void add_tail(TreeBuilder *b, const LoopTree *t, const LoopNode *loop) {
   const Index *lane = index_var(b, VAR_LANE, 0);
   open(b, (LoopNode){.kind = NODE_IF, .test = index_of(b, INDEX_LESS, lane, loop->end)});
   tree_add(b, (LoopNode){.kind = NODE_INDEX,
                          .var = loop_var(VAR_LANES),
                          .value = index_of(b, INDEX_SUBTRACT, loop->end, lane)});
-  tree_add_copy(b, loop->body, loop->var, lane, use_fewer_lanes, !may_have(count_elements(loop), LANES));
+  tree_add_copy(b, loop->body, loop->var, lane, use_fewer_lanes, t, !may_have(count_elements(loop), LANES));
   tree_close(b);
 }
 
 // Replaces the loop at this link. Returns the link to the node after the loop.
-static LoopNode **split(TreeBuilder *b, const Kernel *k, LoopNode **at) {
+static LoopNode **split(TreeBuilder *b, const LoopTree *t, LoopNode **at) {
   LoopNode *loop = *at;
   *at = loop->next;
   tree_open(b, at);
   tree_add(b, (LoopNode){.kind = NODE_COUNTER, .var = loop->var, .value = loop->value});
-  if (loop->is_peeled) add_peel(b, loop);
-  const int64_t after_groups = add_groups_of(b, k, loop, loop->count, count_elements(loop));
-  if (may_have(add_groups_of(b, k, loop, loop->rest, after_groups), LANES))
+  if (loop->is_peeled) add_peel(b, t, loop);
+  const int64_t after_groups = add_groups_of(b, t, loop, loop->count, count_elements(loop));
+  if (may_have(add_groups_of(b, t, loop, loop->rest, after_groups), LANES))
     tree_add(b, whole_steps(b, loop, LANES))->body = loop->body;
-  if (loop->has_tail) add_tail(b, loop);
+  if (loop->has_tail) add_tail(b, t, loop);
   LoopNode **end = b->end;
   tree_close(b);
   return end;
 }
 
-static void split_all(TreeBuilder *b, const Kernel *k, LoopNode **nodes) {
+static void split_all(TreeBuilder *b, const LoopTree *t, LoopNode **nodes) {
   for (LoopNode **at = nodes; *at && !b->out_of_memory;) {
     if ((*at)->kind == NODE_FOR && (*at)->is_vectors) {
-      at = split(b, k, at);
+      at = split(b, t, at);
       continue;
     }
-    split_all(b, k, &(*at)->body);
-    split_all(b, k, &(*at)->otherwise);
+    split_all(b, t, &(*at)->body);
+    split_all(b, t, &(*at)->otherwise);
     at = &(*at)->next;
   }
 }
 
 void schedule_split_vectors(TreeBuilder *b, LoopTree *t) {
-  split_all(b, t->k, &t->step);
+  split_all(b, t, &t->step);
 }

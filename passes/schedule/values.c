@@ -145,8 +145,7 @@ static void compute_vector(Recipe *r, ExprId id) {
                    : access_is_mask(a)      ? vector_address(r, e->access)
                                             : lanes_address(r, e->access, expr_level(r, id));
     node.step = lane_step(r, a);
-    node.uses_all_lanes = is_of_panel(r, a);
-    node.has_fewer_lanes &= !node.uses_all_lanes;
+    node.has_fewer_lanes &= !is_of_panel(r, a);
     add_bounds(r, &node, a);
   } else if (e->op == EXPR_IS_KEPT) {
     node.address = vector_address(r, e->access);
@@ -190,8 +189,7 @@ void store_vector(Recipe *r, const Root *root) {
     add(r, node);
     return;
   }
-  node.uses_all_lanes = is_of_panel(r, a);
-  node.has_fewer_lanes = r->is_tail && !node.uses_all_lanes;
+  node.has_fewer_lanes = r->is_tail && !is_of_panel(r, a);
   node.step = lane_step(r, a);
   node.address = lanes_address(r, root->access, root_level(r, root));
   const bool is_open = open_wanted(r, root->access);
