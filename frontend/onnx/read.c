@@ -269,8 +269,10 @@ static bool give_loop(Onnx *x, Value **carried, size_t ncarried, Value ***result
 static bool iterate_all(Onnx *x, const OnnxGraph *body, size_t ncarried, double most, double condition) {
   const size_t limit = most < MOST_ITERATIONS ? most > 0 ? (size_t)most : 0 : MOST_ITERATIONS;
   const int64_t nbytes = (int64_t)(body->noutputs * sizeof(Value *));
-  Value ***results = ARENA_ARRAY(x->reading.arena, Value **, limit + 1), **carried = x->inputs + 2;
+  Value ***results = NULL, **carried = x->inputs + 2;
   size_t count = 0;
+  if (!build_spend(&x->build, (int64_t)((limit + 1) * sizeof *results))) return false;
+  results = ARENA_ARRAY(x->reading.arena, Value **, limit + 1);
   if (!results) return error_out_of_memory(x->reading.d);
   for (; count < limit && condition != 0; count++) {
     results[count] = ARENA_ARRAY(x->reading.arena, Value *, body->noutputs + 1);
@@ -299,8 +301,7 @@ bool onnx_loop(Onnx *x) {
     return false;
   if (body.ninputs != ncarried + 2 || body.noutputs <= ncarried || x->node->noutputs >= body.noutputs)
     return build_error(b, "expected a body of %zu inputs and more than %zu outputs", ncarried + 2, ncarried);
-  return build_spend(b, MOST_ITERATIONS * (int64_t)sizeof(Value **)) &&
-         iterate_all(x, &body, ncarried, most, condition);
+  return iterate_all(x, &body, ncarried, most, condition);
 }
 
 static bool translate_graph(Onnx *x, const OnnxModel *model) {
