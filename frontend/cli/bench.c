@@ -1,6 +1,8 @@
 // ngrad bench: times compiled graphs on random data, in alternation with a plain streaming loop and a loop of
-// multiply-adds. Two graphs, or two builds of the program, are also timed in alternation with each other, and compared.
+// multiply-adds. Two graphs, two sets of options or two builds of the program are also timed in alternation with each
+// other, and compared.
 #include "frontend/cli/bench_report.h"
+#include "frontend/cli/bench_sweep.h"
 #include "frontend/cli/clock.h"
 #include "frontend/cli/data.h"
 #include "frontend/cli/progress.h"
@@ -9,6 +11,7 @@
 #include "frontend/cli/verbs.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { TURNS = 20, TURNS_OF_PROGRAMS = 10, MOST_TURNS = TURNS };
 
@@ -18,6 +21,7 @@ typedef struct Subject {
   const char *path;
   const char *program; // NULL: this process
   const char *program_name;
+  const char *options; // by which it differs from the other subject; NULL: by none
   ng_context *ctx;
   ng_graph *g;
   ng_kernel *k;
@@ -88,6 +92,7 @@ static ng_status time_subject(const Subject *b, double seconds, json_t **times) 
   const ng_kernel_info info = ng_kernel_get_info(b->k);
   *times = times_json(b->g, &info, s->threads ? s->threads : ng_thread_count(), &result);
   json_set(*times, "file", json_text(b->path));
+  if (b->options) json_set(*times, "options", json_text(b->options));
   return NG_OK;
 }
 
@@ -165,6 +170,64 @@ static int time_two_graphs(const Settings *s, json_t *document, Table *profiles)
   return exit_status(status[0] != NG_OK ? status[0] : status[1]);
 }
 
+// Parses the options of --against after those that were given. *texts: their strings, which parsing cuts; texts_free
+// must follow.
+static bool parse_against(const Settings *s, Settings *other, TextList *texts) {
+  texts->items = memory_or_exit(calloc(s->given.count + s->against.count, sizeof *texts->items));
+  for (size_t i = 0; i < s->given.count; i++) texts->items[texts->count++] = memory_or_exit(strdup(s->given.items[i]));
+  for (size_t i = 0; i < s->against.count; i++)
+    texts->items[texts->count++] = memory_or_exit(strdup(s->against.items[i]));
+  Verb verb = *s->verb;
+  verb.least_operands = verb.most_operands = 0;
+  const bool ok = settings_parse(other, &verb, (int)texts->count, (char **)texts->items);
+  other->seconds = s->seconds;
+  other->max_memory = s->max_memory;
+  return ok;
+}
+
+static void texts_free(TextList *texts) {
+  for (size_t i = 0; i < texts->count; i++) free((char *)texts->items[i]);
+  free(texts->items);
+}
+
+// False after an error message: --against has no option of bench.
+static bool against_is_known(const Settings *s) {
+  Settings other;
+  TextList texts = {0};
+  const bool ok = parse_against(s, &other, &texts);
+  settings_free(&other);
+  texts_free(&texts);
+  return ok;
+}
+
+static char *join_options(const TextList *options) {
+  char *text = NULL;
+  size_t nbytes = 0;
+  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  for (size_t i = 0; i < options->count; i++) fprintf(out, i ? " %s" : "%s", options->items[i]);
+  memory_stream_close(out, &text);
+  return text;
+}
+
+static int time_two_options(const Settings *s, const char *path, json_t *document) {
+  Settings other;
+  TextList texts = {0};
+  int status = NG_USAGE;
+  if (parse_against(s, &other, &texts)) {
+    char *options = join_options(&s->against);
+    Subject pair[2];
+    ng_status opened[2] = {subject_open(&pair[0], s, path), subject_open(&pair[1], &other, path)};
+    pair[1].options = options;
+    if (opened[0] == NG_OK && opened[1] == NG_OK) opened[0] = time_in_turns(pair, TURNS, document);
+    for (int i = 0; i < 2; i++) subject_close(&pair[i]);
+    free(options);
+    status = exit_status(opened[0] != NG_OK ? opened[0] : opened[1]);
+  }
+  settings_free(&other);
+  texts_free(&texts);
+  return status;
+}
+
 static int time_two_programs(const Settings *s, const char *path, json_t *document) {
   const Subject here = {.settings = s, .path = path, .program = "/proc/self/exe", .program_name = "this program"};
   Subject pair[2] = {here, here};
@@ -188,26 +251,74 @@ static int print_times(const Settings *s, json_t *document, Table *profiles) {
   return status;
 }
 
-int verb_bench(const Settings *s) {
+static int time_operands(const Settings *s, json_t *document, Table *profiles, json_t *events) {
+  const bool is_compared = s->other_program || s->against.count;
+  int status = 0;
+  if (s->noperands == 2 && !s->has_profile && !events && !is_compared) return time_two_graphs(s, document, profiles);
+  for (size_t i = 0; i < s->noperands; i++) {
+    const char *path = s->operands[i];
+    const int ended = s->other_program   ? time_two_programs(s, path, document)
+                      : s->against.count ? time_two_options(s, path, document)
+                                         : time_graph(s, path, document, profiles, events);
+    if (!status) status = ended;
+  }
+  return status;
+}
+
+// Times the operands for each extent, which the objects then have.
+static int time_sweep(const Settings *s, const Sweep *sweep, json_t *document, Table *profiles, json_t *events) {
+  Settings one = *s;
+  char *text = NULL;
+  int status = 0;
+  one.dims = memory_or_exit(calloc(s->ndims + 1, sizeof *one.dims));
+  one.given.items = memory_or_exit(calloc(s->given.count + 1, sizeof *one.given.items));
+  for (size_t i = 0; i < s->ndims; i++) one.dims[i] = s->dims[i];
+  for (size_t i = 0; i < s->given.count; i++) one.given.items[i] = s->given.items[i];
+  one.ndims++;
+  one.given.count++;
+  for (size_t i = 0; i < sweep->count && !status; i++) {
+    const size_t before = json_array_size(document);
+    if (asprintf(&text, "--dim=%s=%lld", sweep->name, (long long)sweep->extents[i]) < 0) text = NULL;
+    one.given.items[s->given.count] = memory_or_exit(text);
+    one.dims[s->ndims] = (DimSetting){sweep->name, sweep->extents[i]};
+    status = time_operands(&one, document, profiles, events);
+    for (size_t k = before; k < json_array_size(document); k++) {
+      json_set(json_array_get(document, k), "dim", json_text(sweep->name));
+      json_set(json_array_get(document, k), "extent", json_integer(sweep->extents[i]));
+    }
+    free(text);
+  }
+  free(one.dims);
+  free(one.given.items);
+  return status;
+}
+
+// False after an error message.
+static bool is_usable(const Settings *s) {
   for (size_t i = 0; i < s->exports.count; i++)
-    if (!export_is_known(s->exports.items[i]) || !settings_keep_graphs(s, s->exports.items[i])) return NG_USAGE;
-  if (!settings_keep_graphs(s, s->trace)) return NG_USAGE;
-  if (s->other_program && (s->has_profile || s->trace))
-    return usage_error("--with and --%s: expected one of them", s->trace ? "trace" : "profile");
+    if (!export_is_known(s->exports.items[i], s->sweep) || !settings_keep_graphs(s, s->exports.items[i])) return false;
+  if (!settings_keep_graphs(s, s->trace) || (s->against.count && !against_is_known(s))) return false;
+  const char *wants = s->other_program ? "with" : s->against.count ? "against" : NULL;
+  const char *other = s->other_program && s->against.count ? "against"
+                      : s->trace                           ? "trace"
+                      : s->has_profile                     ? "profile"
+                                                           : NULL;
+  if (!wants || !other) return true;
+  usage_error("--%s and --%s: expected one of them", wants, other);
+  return false;
+}
+
+int verb_bench(const Settings *s) {
+  Sweep sweep = {0};
+  if (!is_usable(s) || (s->sweep && !sweep_init(&sweep, s->sweep))) return NG_USAGE;
   json_t *document = memory_or_exit(json_array()), *events = s->trace ? memory_or_exit(json_array()) : NULL;
   Table profiles = table_new("lrrrrrll");
-  int status = 0;
-  if (s->noperands == 2 && !s->has_profile && !events && !s->other_program)
-    status = time_two_graphs(s, document, &profiles);
-  else
-    for (size_t i = 0; i < s->noperands; i++) {
-      const int ended = s->other_program ? time_two_programs(s, s->operands[i], document)
-                                         : time_graph(s, s->operands[i], document, &profiles, events);
-      if (!status) status = ended;
-    }
+  int status =
+      s->sweep ? time_sweep(s, &sweep, document, &profiles, events) : time_operands(s, document, &profiles, events);
   if (events && status) json_decref(events);
   else if (events && !trace_write(s->trace, events)) status = NG_WRONG;
   const int printed = print_times(s, document, &profiles);
   json_decref(document);
+  sweep_deinit(&sweep);
   return status ? status : printed;
 }

@@ -1,6 +1,8 @@
 // Prints times as JSON, tables, sentences and files.
 #include "frontend/cli/bench_report.h"
 
+#include "frontend/cli/bench_sweep.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,6 +203,16 @@ void times_compare(json_t *b, json_t *const *a_turns, json_t *const *b_turns, si
   free(ratios);
 }
 
+// The label, with the extent of a sweep. The caller frees it.
+static char *row_label(const json_t *times) {
+  const json_t *extent = json_object_get(times, "extent");
+  char *label = times_label(times), *row = NULL;
+  if (!extent) return label;
+  if (asprintf(&row, "%s, %s=%.0f", label, text_of(times, "dim"), json_number_value(extent)) < 0) row = NULL;
+  free(label);
+  return memory_or_exit(row);
+}
+
 static void add_number(Table *table, const char *format, double value) {
   if (isnan(value)) table_add(table, "-");
   else table_add(table, format, value);
@@ -218,8 +230,9 @@ Table times_table(json_t *document) {
                  nbytes = number_of(t, "bytes_read") + number_of(t, "bytes_written");
     const bool computes_longer =
         number_of(t, "operations") > number_of(t, "peak_gflops") * 1e6 * number_of(t, "ceiling_ms");
-    const char *program = text_of(t, "program");
-    table_add(&table, *program ? "%s (%s)" : "%s%s", text_of(t, "graph"), program);
+    char *label = row_label(t);
+    table_add(&table, "%s", label);
+    free(label);
     table_add(&table, "%s", text_of(t, "isa"));
     add_number(&table, "%.0f", number_of(t, "threads"));
     add_number(&table, "%.0f", number_of(t, "runs"));
@@ -247,16 +260,22 @@ void times_tell(json_t *document) {
   for (size_t i = 0; i < json_array_size(document); i++) {
     const json_t *t = json_array_get(document, i), *ratio = json_object_get(t, "ratio");
     const double outliers = number_of(t, "outliers"), samples = number_of(t, "samples");
-    if (outliers > many * samples)
+    if (outliers > many * samples) {
+      char *label = row_label(t);
       say("%s: %.0f of %.0f samples are outliers, more than 5 deviations from the median: other work may have "
           "disturbed "
           "them\n",
-          text_of(t, "graph"), outliers, samples);
+          label, outliers, samples);
+      free(label);
+    }
     if (!ratio) continue;
     const double low = number_of(ratio, "low"), high = number_of(ratio, "high");
-    say("%s takes %.3f times as long as %s; 95 %% interval %.3f to %.3f, of %.0f turns%s\n", name_in_sentence(t),
-        number_of(ratio, "median"), text_of(ratio, "beside"), low, high, number_of(ratio, "turns"),
-        low <= 1 && high >= 1 ? ", which contains 1: no significant difference" : "");
+    const json_t *extent = json_object_get(t, "extent");
+    const char *options = text_of(t, "options");
+    if (extent) say("%s=%.0f: ", text_of(t, "dim"), json_number_value(extent));
+    say("%s%s%s takes %.3f times as long as %s; 95 %% interval %.3f to %.3f, of %.0f turns%s\n", name_in_sentence(t),
+        *options ? " with " : "", options, number_of(ratio, "median"), text_of(ratio, "beside"), low, high,
+        number_of(ratio, "turns"), low <= 1 && high >= 1 ? ", which contains 1: no significant difference" : "");
   }
 }
 
@@ -267,9 +286,10 @@ static bool ends_in(const char *path, const char *ending) {
   return length > n && strcmp(path + length - n, ending) == 0;
 }
 
-bool export_is_known(const char *path) {
+bool export_is_known(const char *path, bool is_sweep) {
   if (ends_in(path, ".csv") || ends_in(path, ".md") || ends_in(path, ".json")) return true;
-  usage_error("--export: expected a file whose name ends in .csv, .md or .json, found %s", path);
+  if (ends_in(path, ".svg") && is_sweep) return true;
+  usage_error("--export: expected a file whose name ends in .csv, .md, .json or, with --sweep, .svg, found %s", path);
   return false;
 }
 
@@ -288,10 +308,10 @@ static void print_csv_value(FILE *out, const json_t *value) {
 }
 
 static char *times_csv(json_t *document) {
-  static const char *const keys[] = {"file",          "graph",      "program",    "isa",           "threads",
-                                     "runs",          "samples",    "min_ms",     "median_ms",     "max_ms",
-                                     "mad_ms",        "outliers",   "bytes_read", "bytes_written", "ceiling_ms",
-                                     "ceiling_ratio", "operations", "gflops",     "peak_gflops",   "peak_ratio"};
+  static const char *const keys[] = {
+      "file",       "graph",  "program",     "isa",        "threads",    "runs",          "samples",    "min_ms",
+      "median_ms",  "max_ms", "mad_ms",      "outliers",   "bytes_read", "bytes_written", "ceiling_ms", "ceiling_ratio",
+      "operations", "gflops", "peak_gflops", "peak_ratio", "options",    "dim",           "extent"};
   static const char *const ratio_keys[] = {"beside", "median", "low", "high", "turns"};
   enum { NKEYS = sizeof keys / sizeof *keys, NRATIO = sizeof ratio_keys / sizeof *ratio_keys };
   char *text = NULL;
@@ -322,6 +342,8 @@ bool times_export(json_t *document, const char *path) {
     Table table = times_table(document);
     text = table_markdown(&table);
     table_free(&table);
+  } else if (ends_in(path, ".svg")) {
+    text = sweep_plot(document);
   } else {
     text = json_to_text(document);
   }

@@ -20,8 +20,9 @@ void times_tell(json_t *document);   // prints outliers and ratios as sentences
 void add_profile(Table *table, const ng_graph *g, const ng_profile *p, uint64_t nbytes);
 
 // Whether the file's name ends in the name of a format that times_export writes. False after an error message.
-bool export_is_known(const char *path);
-// Writes an array of objects to a file, as .csv, .md or .json by the ending of its name. False after an error message.
+bool export_is_known(const char *path, bool is_sweep);
+// Writes an array of objects to a file, by the ending of its name: as .csv, .md, .json, or the .svg of a sweep. False
+// after an error message.
 bool times_export(json_t *document, const char *path);
 
 #endif

@@ -80,8 +80,9 @@ static const Verb verbs[] = {
      "± is the median absolute deviation of the samples. An outlier is farther from the median than 7.4 times\n"
      "this, which is 5 standard deviations of a normal distribution.\n"
      "Two graphs are timed in alternation with each other. --with does the same for this program and another\n"
-     "build. Then bench prints how many times as long the second takes: the median of the turns, with its 95 %\n"
-     "interval. With --profile, graphs are timed one after the other.\n"
+     "build, and --against for a graph with and without an option. Then bench prints how many times as long the\n"
+     "second takes: the median of the turns, with its 95 % interval. With --profile, graphs are timed one after\n"
+     "the other. --sweep does all of this for several values of an extent; --export FILE.svg plots the times.\n"
      "--profile also prints a table for each graph: its kernels, and the loops of kernels that have several; the\n"
      "bytes of the tensors that each reads and writes, counted once; the bound that a kernel is near, because it\n"
      "reaches half of the ceiling's rate (memory) or half of the peak (arithmetic); the kernel's operators, and\n"
@@ -90,7 +91,9 @@ static const Verb verbs[] = {
      "  ngrad bench models/*.yaml --threads 2 --json\n"
      "  ngrad bench models/transformer_mlp_forward.yaml --profile\n"
      "  ngrad bench before.yaml after.yaml --export times.csv\n"
-     "  ngrad bench models/transformer_mlp_forward.yaml --with ~/other/build/ngrad\n",
+     "  ngrad bench models/transformer_mlp_forward.yaml --with ~/other/build/ngrad\n"
+     "  ngrad bench models/transformer_mlp_forward.yaml --against --no-fuse\n"
+     "  ngrad bench models/gpt2_layer_norm_backward.yaml --sweep N=16..4096 --export times.svg\n",
      OPTION_DIM | OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_COMPILE | OPTION_COLD | OPTION_SECONDS |
          OPTION_PROFILE | OPTION_TURNS | OPTION_JSON | OPTION_MEMORY,
      STATUS(0) | STATUS(1) | STATUS(2) | STATUS(4), verb_bench},

@@ -110,9 +110,13 @@ static const Option options[] = {
     {OPTION_COLD, "cold", 0, NULL, KIND_FLAG, FIELD(is_cold), "flush the caches before each run"},
     {OPTION_SECONDS, "seconds", 0, "X", KIND_NUMBER, FIELD(seconds), "how long to time each graph (default 1)"},
     {OPTION_TURNS, "export", 0, "FILE", KIND_LIST, FIELD(exports),
-     "also write the times to this file, whose name ends in .csv, .md or .json; repeatable"},
+     "also write the times to this file, whose name ends in .csv, .md, .json or, for --sweep, .svg; repeatable"},
     {OPTION_TURNS, "with", 0, "PROGRAM", KIND_TEXT, FIELD(other_program),
      "compare with another build of ngrad: both time each graph in turns"},
+    {OPTION_TURNS, "against", 0, "OPTION", KIND_LIST, FIELD(against),
+     "compare with this option added, as in --against --no-fuse: both are timed in turns; repeatable, for one set"},
+    {OPTION_TURNS, "sweep", 0, "NAME=VALUES", KIND_TEXT, FIELD(sweep),
+     "time for several values of a named extent: N=64,96,128 or, each twice the one before, N=64..4096"},
     {OPTION_REPORT, "no-times", 0, NULL, KIND_FLAG, FIELD(has_no_times), "do not compile and time the graphs"},
     {OPTION_PROFILE, "profile", 0, NULL, KIND_FLAG, FIELD(has_profile),
      "print the time of each kernel, and its lines in the graph"},
@@ -464,7 +468,7 @@ static bool parse_option(Settings *s, const Verb *verb, int argc, char **argv, i
 }
 
 bool settings_parse(Settings *s, const Verb *verb, int argc, char **argv) {
-  *s = (Settings){.tolerance = -1, .max_ulp = -1, .seconds = -1, .compile_timeout = -1};
+  *s = (Settings){.verb = verb, .tolerance = -1, .max_ulp = -1, .seconds = -1, .compile_timeout = -1};
   s->scale.latency = s->scale.overhead = s->scale.leaf_time = -1;
   size_t most = (size_t)argc + 1;
   s->operands = memory_or_exit(calloc(most, sizeof *s->operands));
@@ -475,6 +479,7 @@ bool settings_parse(Settings *s, const Verb *verb, int argc, char **argv) {
   s->costs.items = memory_or_exit(calloc(most, sizeof *s->costs.items));
   s->freeze.items = memory_or_exit(calloc(most, sizeof *s->freeze.items));
   s->exports.items = memory_or_exit(calloc(most, sizeof *s->exports.items));
+  s->against.items = memory_or_exit(calloc(most, sizeof *s->against.items));
   s->given.items = memory_or_exit(calloc(most, sizeof *s->given.items));
   s->numbers = memory_or_exit(calloc(most, sizeof *s->numbers));
   s->fit.inputs.items = memory_or_exit(calloc(most, sizeof *s->fit.inputs.items));
@@ -516,6 +521,7 @@ void settings_free(Settings *s) {
   free(s->loss.items);
   free(s->freeze.items);
   free(s->exports.items);
+  free(s->against.items);
   for (size_t i = 0; i < s->given.count; i++) free((char *)s->given.items[i]);
   free(s->given.items);
   free(s->numbers);

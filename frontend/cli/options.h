@@ -39,6 +39,7 @@ typedef struct ScaleSettings {
 } ScaleSettings;
 
 typedef struct Settings {
+  const struct Verb *verb;
   const char **operands; // arguments that are no options, in order
   size_t noperands;
   const char *backend, *in, *out, *expect, *isa, *after, *format, *dump, *state, *save, *trace;
@@ -65,6 +66,8 @@ typedef struct Settings {
   const char *depfile, *sharing, *prefix;
   const char *other_program; // a program whose times are compared; NULL: none
   TextList exports;
+  TextList against;  // options that the second of two timings in turns has, too
+  const char *sweep; // NAME=VALUES
   TextList given; // the options in their original form, --NAME or --NAME=VALUE, for another program that bench starts
   FitSettings fit;
   ScaleSettings scale;
@@ -101,7 +104,7 @@ enum {
   OPTION_FORWARD = 1 << 26, // --forward
   OPTION_ARENA = 1 << 27,   // --memory
   OPTION_SCHEMA = 1 << 28,  // --schema
-  OPTION_TURNS = 1 << 29,   // --export, --with
+  OPTION_TURNS = 1 << 29,   // --export, --with, --against, --sweep
   OPTION_REPORT = 1 << 30,  // --no-times
 };
 #define OPTION_ANY (UINT64_C(1) << 31)

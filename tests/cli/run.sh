@@ -631,7 +631,7 @@ expect 0 '"outliers": [0-9]' '' bench sum.yaml --seconds 0.01 --json
 ratio='takes [0-9.]* times as long as'
 expect 0 "^state.yaml $ratio sum.yaml; 95 % interval [0-9.]* to [0-9.]*, of [0-9]* turns" '' \
   bench sum.yaml state.yaml --seconds 0.01 --export times.csv --export times.md --export times.json
-[ "$(wc -l <times.csv)" -eq 3 ] && awk -F, 'NR == 1 { n = NF } NF != n { exit 1 } END { exit n != 25 }' times.csv &&
+[ "$(wc -l <times.csv)" -eq 3 ] && awk -F, 'NR == 1 { n = NF } NF != n { exit 1 } END { exit n != 28 }' times.csv &&
   grep -q '^sum.yaml,sum,' times.csv && sed -n 2p times.md | grep -q '^|---|---|---:|' && grep -q '"beside": "sum.yaml"' times.json
 count 'bench exports its times'
 # shellcheck disable=SC2016 # markup, no command
@@ -652,7 +652,34 @@ expect 1 '^graph' 'wrong.yaml' bench wrong.yaml --seconds 0.01 --with "$ngrad"
 expect 1 '^graph' 'no-such: cannot be run' bench sum.yaml --seconds 0.01 --with "$work/no-such"
 expect 1 '^graph' 'true: expected a program that can bench --json' bench sum.yaml --seconds 0.01 --with true
 expect 2 '' '--with and --profile: expected one of them' bench sum.yaml --with true --profile
-expect 2 '' '--export: expected a file whose name ends in .csv, .md or .json, found times.txt' bench sum.yaml --export times.txt
+expect 2 '' '--with and --against: expected one of them' bench sum.yaml --with true --against --no-fuse
+expect 0 "^sum.yaml with --isa=scalar --no-fuse $ratio sum.yaml; 95" '' \
+  bench sum.yaml --dim N=5 --seconds 0.01 --against --isa=scalar --against --no-fuse
+expect 0 '"options": "--isa=scalar"' '' bench sum.yaml --dim N=5 --isa avx2 --seconds 0.01 --json --against --isa=scalar
+[ "$(grep '"isa"' stdout | tr -d ' \n')" = '"isa":"avx2","isa":"scalar",' ]
+count 'the option that is added comes after the given ones'
+expect 2 '' 'unknown option --isas, did you mean --isa' bench sum.yaml --against --isas=scalar
+expect 2 '' 'bench: expected no operands, found other.yaml too' bench sum.yaml --against other.yaml
+expect 1 '^graph' 'wrong.yaml' bench wrong.yaml --seconds 0.01 --against --no-fuse
+# Sweeps: a row for each extent, and a plot.
+expect 0 '^sum, N=8 ' '' bench sum.yaml --sweep N=2..9 --seconds 0.01 --export sweep.csv --export sweep.svg
+[ "$(cut -d , -f 22,23 sweep.csv | tr '\n' ' ')" = 'dim,extent N,2 N,4 N,8 ' ] &&
+  [ "$(grep -o '<circle' sweep.svg | wc -l)" -eq 3 ] && { ! has xmllint || xmllint --noout sweep.svg; }
+count 'a sweep has a row and a point for each extent'
+expect 0 "^N=3: sum.yaml with --no-fuse $ratio sum.yaml" '' \
+  bench sum.yaml --sweep N=3,5 --against --no-fuse --seconds 0.01 --export sweep.svg
+[ "$(grep -c 'class="line"' sweep.svg)" -eq 4 ] && grep -qF '>sum (--no-fuse)<' sweep.svg
+count 'a plot has a line, and an entry of the legend, for each set of options'
+expect 0 "^N=3: $ngrad $ratio this program" '' bench sum.yaml --sweep N=3 --seconds 0.01 --with "$ngrad"
+"$ngrad" bench markup.yaml --sweep N=1 --seconds 0 --export markup.svg >stdout 2>stderr && grep -qF '>&#60;b&#62;_a_' markup.svg
+count 'a name is no markup in a plot'
+expect 2 '^graph' 'unknown dim M, expected N' bench sum.yaml --sweep M=1,2 --seconds 0.01 --export sweep.svg
+for values in N N= =3 N=0 N=4,3 N=3, N=3..x N=1..2..3 N=3,1000000000000000 N=-1; do
+  expect 2 '' '--sweep: expected NAME=N,N,... or NAME=FIRST..LAST' bench sum.yaml --sweep $values
+done
+for file in times.txt times.svg; do
+  expect 2 '' "--export: expected a file whose name ends in .csv, .md, .json or, with --sweep, .svg, found $file" bench sum.yaml --export $file
+done
 expect 1 '"graph"' 'no-such/x.csv: cannot write' bench sum.yaml --seconds 0.01 --export no-such/x.csv --json
 profiled() { # LEFT COLUMNS RIGHT; N in the columns: a measured number
   columns=$(echo "$2" | sed 's/N/[-+0-9.e]+/g')
