@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """The JSON schema of graph files takes every file that ngrad takes, and refuses what it can see is wrong.
 
-Usage: schema.py NGRAD. Exits with 77 where python3-jsonschema or python3-yaml is not installed.
+Usage: schema.py NGRAD [--list]. With --list, it prints the files of tests/errors that the schema takes and ngrad refuses,
+each with ngrad's message, and those that the schema does not see. Exits with 77 where python3-jsonschema or python3-yaml
+is not installed.
 """
 import json
 import pathlib
@@ -44,7 +46,7 @@ LARGE = 20000  # bytes; python3-jsonschema takes a millisecond for each rule and
 
 
 def main():
-    program = sys.argv[1]
+    program, lists = sys.argv[1], "--list" in sys.argv[2:]
     root = pathlib.Path(__file__).resolve().parents[2]
     schema = json.loads(subprocess.run([program, "ops", "--schema"], check=True, capture_output=True).stdout)
     jsonschema.Draft7Validator.check_schema(schema)
@@ -56,6 +58,7 @@ def main():
 
     failed = 0
     taken = 0
+    refused_wrongly = []
     errors = root / "tests" / "errors"
     accepted = [path for path in errors.glob("*.yaml") if path.with_suffix(".accepted").exists()]
     for path in sorted(root.glob("models/**/*.yaml")) + sorted(accepted):
@@ -69,24 +72,38 @@ def main():
         taken += 1
         if problem:
             failed += 1
-            print(f"FAILED: {path.name}: {problem.message[:200]} at {list(problem.absolute_path)}")
+            refused_wrongly.append(f"{path.name}: {problem.message[:200]} at {list(problem.absolute_path)}")
+            print(f"FAILED: {refused_wrongly[-1]}")
 
     refused = structural = 0
+    unseen, left_out = [], []
     for case in sorted(errors.glob("*.expected")):
         path = case.with_suffix(".yaml")
-        if not path.exists() or path.stat().st_size > LARGE or path.name.startswith("alias_"):
-            continue  # jsonschema would print what aliases stand for
-        wants = STRUCTURAL.search(case.read_text(errors="replace"))
+        if not path.exists():
+            continue
+        if path.stat().st_size > LARGE or path.name.startswith("alias_"):
+            left_out.append(path.name)  # jsonschema would print what aliases stand for
+            continue
+        said = case.read_text(errors="replace")
+        wants = STRUCTURAL.search(said)
         try:
             is_valid = validator.is_valid(load(path))
         except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError):
+            left_out.append(path.name)
             continue
         refused += not is_valid
+        if is_valid:
+            unseen.append(f"{path.name}: " + said.partition("error: ")[2].partition("\n")[0])
         structural += bool(wants)
         if wants and is_valid:
             failed += 1
             print(f"FAILED: {path.name} is valid: {wants.group(0)}")
-    print(f"schema: {taken} files taken, {refused} refused, of which {structural} must be; {failed} failed")
+    if lists:
+        print("the schema takes, ngrad refuses:", *unseen, sep="\n  ")
+        print("no YAML of python3-yaml, or with too many values:", *left_out, sep="\n  ")
+        print("the schema refuses, ngrad takes:", *refused_wrongly, sep="\n  ")
+    print(f"schema: {taken} files taken, {refused} refused, of which {structural} must be; {len(unseen)} wrong files "
+          f"taken, {len(left_out)} left out; {failed} failed")
     return failed != 0
 
 
