@@ -220,6 +220,12 @@ class Check:
             self.wants(self.count('.bar') == min(40, len(own)) == self.count('.bound'), 'bars or bounds are missing')
             self.wants(self.count('.point') == sum(1 for k in own if k['operations'] > 0 and k['ms'] > 0), 'points of the roofline are missing')
             self.wants(self.count('.roof') == 1, 'there is no roof')
+            told = self.run("[...document.querySelectorAll('.bars tr[data-kernel]')].map(r => [Number(r.dataset.kernel), r.cells[2].textContent])")
+            units = {'µs': 1e-3, 'ms': 1, 's': 1e3}
+            for k, text in told:
+                ms = graph['timing']['profile']['kernels'][k]['ms']
+                number, _, unit = text.partition(' ')
+                self.wants(text == '-' and ms == 0 or abs(float(number) * units[unit] / ms - 1) < 0.005, f'kernel {k}: {text} for {ms} ms')
             if own:
                 self.press('#bars .buttons button', 1)
             if self.count('.point'):

@@ -72,6 +72,12 @@ mkdir empty
 PATH=$PWD/empty "$ngrad" report "$norm" --no-times -o plain.html 2>stderr
 grep -q '^warning: Graphviz.s dot was not found; Debian has it in the package graphviz' stderr && grep -q 'not found; Debian' plain.html
 count 'without dot a page says so'
+if has python3; then
+  "$ngrad" report "$sublayer" --seconds 0 --json -o numbers.html >report.json 2>stderr &&
+    "$ngrad" bench "$sublayer" --seconds 0 --profile --json >bench.json 2>stderr &&
+    python3 "$here/same_numbers.py" bench.json report.json numbers.html >stderr 2>&1
+  count 'the numbers of a page are those of bench --profile --json'
+fi
 sh "$models/train/gpt.sh" large 12 64 4 16 512 2 >large.yaml
 expect 0 '' train large.yaml --optimizer adam -o .
 expect 0 "$warned" report large_step.yaml --no-times -o large.html
