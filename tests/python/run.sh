@@ -39,21 +39,23 @@ fi
 "$python" "$here/layout.py" >layout.c && cc -I "$root/frontend/api" -c layout.c -o layout.o >log 2>&1
 count 'the layout of structs'
 
-# The page's files, and the commands of its consoles, N.run, with what they print, N.expected.
+# The page's files, and the commands of its consoles, N.run, with what they print, N.expected. Of a console marked as
+# varying, numbers may differ.
 mkdir page && cd page || exit 1
 awk '
   /^```/ && (file != "" || in_console) { file = ""; in_console = 0; next }
-  /^```console/ { in_console = 1; next }
+  /^```console/ { in_console = 1; varies = / varying/; next }
   /^```[a-z]+ / { file = $2; next }
   file != "" { print > file }
-  in_console && /^\$ / { name = ++n; print substr($0, 3) > (name ".run"); printf "" > (name ".expected"); next }
+  in_console && /^\$ / { name = ++n; print substr($0, 3) > (name ".run"); printf "" > (name ".expected"); if (varies) printf "" > (name ".varies"); next }
   in_console { print > (name ".expected") }
 ' "$root/docs/python.md"
 told='expected log'
 for run in *.run; do
-  if grep -q autograd "$run" && ! "$python" -c 'import torch' 2>/dev/null; then continue; fi
+  if grep -q 'autograd\|replace' "$run" && ! "$python" -c 'import torch' 2>/dev/null; then continue; fi
   cp "${run%.run}.expected" expected
   sed "s,^python3 ,$python ," "$run" | sh >log 2>&1
+  [ ! -e "${run%.run}.varies" ] || sed -i 's/[0-9][0-9.]*/N/g' log expected
   cmp -s log expected
   count "docs/python.md: $(cat "$run")"
 done
