@@ -63,6 +63,9 @@ class Check:
         self.wants((light[0] < light[1]) == dark, f'{name}: colors are {colors}')
         self.wants(self.count('script') == 2, f'{name}: {self.count("script")} scripts')
         self.wants(self.count('img, iframe, object, embed, link, form, base') == 0, f'{name}: a name is read as HTML')
+        self.run("document.querySelectorAll('.pictures .canvas').forEach(canvas => canvas.classList.add('far'))")
+        unseen = self.run("[...document.querySelectorAll('.pictures .node')].filter(n => getComputedStyle(n).visibility !== 'visible').length")
+        self.wants(unseen == 0, f'{name}: {unseen} operators are not seen in the drawings of a pass')
         self.wants(self.count('#graph, #bars, #roofline, #memory, #passes') >= 5, f'{name}: sections are missing')
 
     def check_details(self, graph):

@@ -372,7 +372,8 @@ function surface_for(picture, has_many) {
 
 // The operators of a graph between passes, without kernels. Operators that the other graph lacks are marked.
 function draw_operators(graph, own, other, mark) {
-  const canvas = html('div', {class: 'canvas'}), picture = svg('g', {}), layout = own.layout;
+  const layout = own.layout, picture = svg('g', {});
+  const canvas = html('div', {class: 'canvas', style: `--wanted: ${layout.size[1] + 80}px`});
   const key = (g, node) => [node.op, ...[...node.inputs, ...node.outputs].map(v => v === null ? '' : g.values[v].name)].join('\n');
   const others = new Set(other.nodes.map(node => key(other, node)));
   const sizes = own.nodes.map((_, i) => layout.boxes['n' + i]?.slice(2) ?? [0, 0]);
@@ -668,7 +669,7 @@ function draw_roofline(graph, width) {
     const place = [x(r.x) + 9, y(r.y) - 9];
     if (places.length === 12 || place[0] > width - 30 || places.some(p => Math.abs(p[0] - place[0]) < 30 && Math.abs(p[1] - place[1]) < 13)) continue;
     places.push(place);
-    picture.append(svg('text', {class: 'soft', x: place[0], y: place[1], 'pointer-events': 'none'}, r.k));
+    picture.append(svg('text', {class: 'soft label', x: place[0], y: place[1], 'pointer-events': 'none'}, r.k));
   }
   const without = graph.program.kernels.map((kernel, k) => k).filter(k => {
     const m = measured(graph, k);
