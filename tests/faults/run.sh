@@ -166,7 +166,7 @@ inject no '' run norm.yaml --random --dump-dir new
 inject no '' run step.yaml --random --save new/state.npz
 inject no '' fit step.yaml --input x=x.idx -o new
 inject no '' fit step.yaml --input x=x.gz -q
-inject no '' bench norm.yaml --seconds 0.001
+inject no '' bench norm.yaml --seconds 0.001 --sweep N=2 --against --no-fuse
 programs=none # a failure of dot's is not ngrad's
 inject yes '' report norm.yaml --no-times -o new/report.html
 unset programs

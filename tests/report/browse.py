@@ -119,7 +119,7 @@ class Check:
         self.browser.mouse('mouseWheel', *box, deltaX=0, deltaY=-100, modifiers=2)
         for i in range(len(graph['drawing']['parts'])):
             if len(graph['drawing']['parts']) > 1:
-                self.press('#graph > .buttons button', i)
+                self.run(f"(() => {{ const s = document.querySelector('#graph select'); s.value = {i}; s.dispatchEvent(new Event('change')); }})()")
             part = graph['drawing']['parts'][i]
             self.wants(self.count('#graph .kernel') == part['end'] - part['first'], f'part {i} is not drawn')
 

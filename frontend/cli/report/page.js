@@ -419,14 +419,17 @@ function draw_graph(graph) {
   if (!graph.drawing.has_values)
     section.append(html('p', {class: 'note'}, 'The graph is large: its inputs and outputs are not drawn' +
                                               (parts.length > 1 ? ', nor arrows between parts' : '') + '; a kernel’s details list what it reads and writes.'));
-  const choose_part = chooser('part', parts.map(p => `kernels ${p.first} to ${p.end - 1}`), state.part, i => section.show_part(i));
+  const choose_part = html('select', {'aria-label': 'part of the drawing', onchange: event => section.show_part(Number(event.target.value))},
+                           parts.map((p, i) => html('option', {value: i, selected: i === state.part}, `kernels ${p.first} to ${p.end - 1}`)));
   const grid = html('div', {class: 'graph'}, draw_part(graph), details);
   section.show_part = i => {
     state.part = i;
-    choose_part.press(i);
+    choose_part.value = i;
     grid.firstChild.replaceWith(draw_part(graph));
   };
-  section.append(draw_search(), parts.length > 1 ? choose_part : '', grid);
+  const row = draw_search();
+  if (parts.length > 1) row.append(choose_part);
+  section.append(row, grid);
   return section;
 }
 
@@ -583,7 +586,7 @@ function draw_bars(graph) {
     section.append(html('p', {}, graph.timing ? 'There are none: outputs are copies.' : 'No times were measured (--no-times).'));
   }
   const longest = Math.max(...rows.map(r => r.m ? Math.max(r.m.ms, r.m.bound_ms) : 0), 1e-9);
-  const columns = html('colgroup', {}, html('col', {style: 'width:6em'}), html('col', {class: 'name'}), html('col', {style: 'width:6em'}),
+  const columns = html('colgroup', {}, html('col', {style: 'width:7.5em'}), html('col', {class: 'name'}), html('col', {style: 'width:6em'}),
                        has_times ? html('col', {style: 'width:42%'}) : null);
   const table = html('table', {class: 'bars'});
   const more = html('button', {onclick: () => { state.all_bars = true; list(); table.rows[most_shown].focus(); }}, `show all ${rows.length} kernels`);
