@@ -1,6 +1,7 @@
 // Compiles a program to machine code in this process, and runs it.
 #include "backends/codegen/codegen.h"
 
+#include "backends/codegen/toolchain/compilers.h"
 #include "backends/codegen/toolchain/toolchain.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 // Times a kernel in alternation with the ceiling and the peak, on threads pinned to processors.
-#include "backends/codegen/toolchain/toolchain.h"
+#include "backends/codegen/toolchain/compilers.h"
 #include "frontend/api/ceiling.h"
 #include "frontend/api/indices.h"
 #include "frontend/api/kernel.h"

@@ -2,7 +2,7 @@
 // ranks.
 #include "frontend/api/scale_model.h"
 
-#include "backends/codegen/toolchain/toolchain.h"
+#include "backends/codegen/toolchain/compilers.h"
 #include "frontend/api/budget.h"
 #include "frontend/api/kernel.h"
 #include "frontend/api/random.h"

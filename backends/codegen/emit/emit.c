@@ -165,10 +165,15 @@ static void print_struct(Printer *p) {
   text_add_string(p->plain, "};\n\n");
 }
 
+static void print_cut(Printer *p) {
+  if (p->has_cuts) text_add_string(p->out, "\f\n");
+}
+
 static void print_kernel(Printer *p, size_t index) {
   const Schedule *s = p->program->schedules[index];
   const Kernel *k = s->kernel;
   const bool is_own = p->first_alike[index] == index;
+  if (is_own) print_cut(p);
   part_begin_named(p->parts, p->out, "%s_kernel%zu", p->identifier, index);
   text_format(p->out, "// Kernel %zu: ", index);
   kernel_print_nodes(k, p->out);
@@ -381,6 +386,7 @@ bool print_program(Printer *p) {
   p->workspace_nbytes = (p->program->workspace_nbytes + 63) / 64 * 64;
   print_struct(p);
   for (size_t i = 0; i < p->program->nkernels; i++) print_kernel(p, i);
+  print_cut(p);
   print_slice_groups(p);
   if (g->ndims) print_layout(p);
   print_run(p);
@@ -403,6 +409,7 @@ typedef struct Loading {
   const Isa *isa;
   const Text *body;
   const Constants *constants;
+  bool has_cuts;
 } Loading;
 
 static void add_part(const void *context, const char *name, Text *out) {
@@ -415,32 +422,45 @@ static void add_part(const void *context, const char *name, Text *out) {
     out->out_of_memory |= !print_vocabulary(l->isa, l->body, NULL, NULL, out);
     text_add(out, text_string(&l->constants->text), l->constants->text.nbytes);
   } else if (is_part(name, "PROGRAM")) text_add(out, text_string(l->body), l->body->nbytes);
-  else if (is_part(name, "TARGET_END")) print_target_end(l->isa, out);
+  else if (is_part(name, "TARGET_END")) {
+    if (l->has_cuts) text_add_string(out, "\f\n");
+    print_target_end(l->isa, out);
+  }
 }
+
+// Programs of fewer kernels compile in a second or two.
+enum { KERNELS_TO_CUT = 16 };
 
 bool emit_for_loading(const Program *program, const Isa *isa, const char *identifier, bool are_constants_given,
                       bool is_profiled, Text *source) {
   Arena scratch;
   arena_init(&scratch, source->allocator);
-  Text body;
+  Text plain, body;
   Constants constants = {.first = NULL};
+  const bool has_cuts = program->nkernels >= KERNELS_TO_CUT;
+  text_init(&plain, source->allocator);
   text_init(&body, source->allocator);
   text_init(&constants.text, source->allocator);
   Printer p = {.scratch = &scratch,
                .out = &body,
-               .plain = &body,
+               .plain = has_cuts ? &plain : &body,
                .program = program,
                .prefix = identifier,
                .identifier = identifier,
                .constants = are_constants_given ? NULL : &constants,
+               .has_cuts = has_cuts,
                .is_profiled = is_profiled};
+  if (has_cuts) text_add_string(&plain, "#pragma GCC visibility push(hidden)\n\n");
   const bool ok = print_program(&p);
-  const Loading loading = {program, isa, &body, &constants};
+  if (has_cuts) text_add_string(&plain, "#pragma GCC visibility pop\n\n");
+  text_add(&plain, text_string(&body), body.nbytes);
+  const Loading loading = {program, isa, &plain, &constants, has_cuts};
   const TemplateFact facts[] = {
       {"PROFILED", is_profiled}, {"SHARED", program_has_shared_loops(program)}, {NULL, false}};
   if (ok) print_template(&(Template){loading_text, identifier, add_part, &loading, facts}, source);
   text_deinit(&constants.text);
   text_deinit(&body);
+  text_deinit(&plain);
   arena_deinit(&scratch);
-  return ok && !source->out_of_memory;
+  return ok && !plain.out_of_memory && !source->out_of_memory;
 }

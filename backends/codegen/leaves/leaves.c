@@ -1,6 +1,6 @@
 #include "backends/codegen/leaves/leaves.h"
 
-#include "backends/codegen/toolchain/toolchain.h"
+#include "backends/codegen/toolchain/compilers.h"
 
 #include <math.h>
 #include <string.h>

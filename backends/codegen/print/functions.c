@@ -74,8 +74,12 @@ static void print_step(TreePrinter *l, bool is_tail) {
 // Prints the block function. If several kernels call it, it is not inlined, as inlining would copy it for each kernel.
 static void print_block(TreePrinter *l) {
   part_begin_named(l->p->parts, l->out, "%s_kernel%zu_loop%zu", l->p->identifier, l->number, l->loop_index);
-  tree_printf(l, "static %svoid %s_kernel%zu_loop%zu(const void *args, size_t block) {\n  const ",
-              is_shared(l) ? "V_FAR " : "", l->p->identifier, l->number, l->loop_index);
+  const bool is_external = l->p->has_cuts && !l->p->is_canonical;
+  if (is_external)
+    text_format(l->p->plain, "void %s_kernel%zu_loop%zu(const void *args, size_t block);\n\n", l->p->identifier,
+                l->number, l->loop_index);
+  tree_printf(l, "%s%svoid %s_kernel%zu_loop%zu(const void *args, size_t block) {\n  const ",
+              is_external ? "" : "static ", is_shared(l) ? "V_FAR " : "", l->p->identifier, l->number, l->loop_index);
   add_struct(l);
   tree_printf(l, " *a = (const ");
   add_struct(l);
@@ -100,6 +104,8 @@ static void print_callable(TreePrinter *l, ExprOp op) {
 
 static void print_callables(TreePrinter *l) {
   bool is_used[EXPR_OP_COUNT] = {false};
+  Text *own = l->out;
+  if (l->p->has_cuts) l->out = l->p->plain;
   for (ExprId id = 1; id < l->k->nexprs; id++) is_used[l->k->exprs[id].op] |= l->t->is_made[id];
   for (int op = 0; l->t->calls_long && op < EXPR_OP_COUNT; op++) {
     if (!is_used[op] || !expr_is_long((ExprOp)op)) continue;
@@ -107,6 +113,7 @@ static void print_callables(TreePrinter *l) {
     if (!*is_callable) print_callable(l, (ExprOp)op);
     *is_callable = true;
   }
+  l->out = own;
 }
 
 // Names

@@ -37,6 +37,8 @@ typedef struct Printer {
   const char **temporary_member; // likewise for temporaries, numbered through all kernels
   const char **dim_member;       // by open dim: the member that holds its value
   bool is_callable[EXPR_OP_COUNT][2]; // by operation, then is_f64: print_callables has printed its function
+  bool has_cuts; // kernels can be compiled apart: loops' functions are external, `plain` declares them, form feeds in
+                 // `out` separate kernels, and what several kernels call is in `plain`
   bool is_profiled;    // the pool has a function `mark`, which is called before the first loop and after each loop
   bool is_marked;      // the pool may have a function `mark`, whose context is `marked`
   bool is_canonical;   // names are numbers, comments are dropped: to compare kernels' texts

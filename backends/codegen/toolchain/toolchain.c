@@ -1,25 +1,22 @@
 // Runs the compiler, and loads the shared object.
 #include "backends/codegen/toolchain/toolchain.h"
 
-#include "backends/codegen/toolchain/compiler_command.h"
+#include "backends/codegen/toolchain/compilers.h"
 #include "backends/codegen/toolchain/kernel_cache.h"
 #include "backends/codegen/toolchain/work_folder.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
+#include <omp.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { LONGEST_COMPLAINT = 4000, FILE_PATH_BYTES = PATH_MAX + 16 };
+enum { FILE_PATH_BYTES = PATH_MAX + 16 };
 
 // The last flag is only for long sources: looking for vectors among statements takes half of the compile time there,
 // and gains little in code that uses vectors already.
@@ -28,22 +25,28 @@ static const char *const flags[] = {"-std=c11",
                                     "-ffp-contract=off",
                                     "-fno-math-errno",
                                     "-fPIC",
-                                    "-shared",
                                     "-fvisibility=default",
                                     "-w",
                                     "-fno-tree-slp-vectorize"};
 enum { NFLAGS = sizeof flags / sizeof *flags, LONG_SOURCE = 1 << 20 };
 
+// Lengths in bytes. Shorter parts spend more time on starting the compiler and on the text that all parts have.
+enum { LONG_ENOUGH_FOR_PARTS = 1 << 16, SHORTEST_PART = 1 << 15, MOST_PARTS = 32 };
+
 typedef struct Job {
   const Text *source;
-  const char *symbol; // the object must define it
+  size_t nparts;                    // which the compiler gets one by one
+  const char *cuts[MOST_PARTS + 2]; // part i lies between cuts i and i + 1; the text around all parts belongs to each
+  const char *symbol;               // the object must define it
   const CompilerChoice *compiler;
   CompilerCommand command;
   double timeout_s; // 0: no limit
   KernelCache cache;
   WorkFolder work;
-  char source_path[FILE_PATH_BYTES], object_path[FILE_PATH_BYTES], link_path[FILE_PATH_BYTES]; // in work
-  char temporary[PATH_MAX + 8];                                                                // TMPDIR=…
+  const char *sources[MOST_PARTS + 1], *objects[MOST_PARTS + 1]; // of the parts: files in work
+  char object_path[FILE_PATH_BYTES], link_path[FILE_PATH_BYTES]; // in work
+  char temporary[PATH_MAX + 8];                                  // TMPDIR=…
+  Arena arena;                                                   // for names of files
   char problem[CACHE_PROBLEM_BYTES];
 } Job;
 
@@ -54,12 +57,6 @@ typedef enum Outcome {
 } Outcome;
 
 static const char not_executable[] = "its file system is mounted noexec, so code in it cannot run";
-
-double milliseconds_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 static Outcome bad_folder(Job *j, const char *problem) {
   snprintf(j->problem, sizeof j->problem, "%s", problem);
@@ -99,61 +96,23 @@ static bool is_executable(int file) {
   return true;
 }
 
-static bool write_source(const Job *j, bool *may_execute) {
-  int file = open(j->source_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+static bool write_part(const Job *j, size_t part, bool *may_execute) {
+  const char *text = text_string(j->source), *end = j->cuts[j->nparts];
+  int file = open(j->sources[part], O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return false;
-  bool ok = write_all(file, text_string(j->source), j->source->nbytes);
+  bool ok = write_all(file, text, (size_t)(j->cuts[0] - text)) &&
+            write_all(file, j->cuts[part], (size_t)(j->cuts[part + 1] - j->cuts[part])) &&
+            write_all(file, end, (size_t)(text + j->source->nbytes - end));
   int error = errno;
   *may_execute = ok && is_executable(file);
   if (!ok) errno = error;
   return close(file) == 0 && ok;
 }
 
-// Reads the output that the compiler has written so far, and appends it to `complaint` up to a limit. False: end of
-// file.
-static bool read_complaint(int from, Text *complaint) {
-  enum { MOST_READS = 256 }; // a compiler that prints without end must not prevent the time limit
-  char buffer[1024];
-  for (int i = 0; i < MOST_READS; i++) {
-    ssize_t n = read(from, buffer, sizeof buffer);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno == EAGAIN;
-    if (n == 0) return false;
-    if (complaint->nbytes < LONGEST_COMPLAINT) text_add(complaint, buffer, (size_t)n);
-  }
-  return true;
-}
-
-static bool has_ended(pid_t child) {
-  siginfo_t info = {.si_pid = 0};
-  int result = waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT);
-  return info.si_pid != 0 || (result < 0 && errno != EINTR);
-}
-
-// Reads the compiler's output until it ends or its time is over. Does not wait for end of file, because processes that
-// the compiler has started may keep the pipe open. False: the time is over, and the process group has been killed.
-static bool wait_for_compiler(int from, Unfinished *running, double timeout_s, Text *complaint, int *status) {
-  enum { LONGEST_WAIT_MS = 50 };
-  const double end = milliseconds_now() + timeout_s * 1e3;
-  pid_t child = running->group;
-  int wait_ms = LONGEST_WAIT_MS;
-  bool is_open = true, is_late = false;
-  while (!has_ended(child)) {
-    is_late = timeout_s > 0 && milliseconds_now() > end;
-    if (is_late) {
-      kill(-child, SIGKILL); // the id is still the compiler's, because waitpid has not been called
-      break;
-    }
-    struct pollfd event = {.fd = is_open ? from : -1, .events = POLLIN};
-    poll(&event, 1, wait_ms);
-    is_open = is_open && read_complaint(from, complaint);
-    if (!is_open) wait_ms = wait_ms == LONGEST_WAIT_MS ? 1 : 2 * wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : wait_ms;
-  }
-  if (is_open) read_complaint(from, complaint);
-  unfinished_end(running);
-  while (waitpid(child, status, 0) < 0 && errno == EINTR) {
-  }
-  return !is_late;
+static bool write_source(const Job *j, bool *may_execute) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < j->nparts; i++) ok = write_part(j, i, may_execute);
+  return ok;
 }
 
 // The environment with TMPDIR set to the work folder, so that files that a compiler leaves are removed with the folder.
@@ -171,43 +130,41 @@ static char **make_environment(Job *j, const Allocator *allocator) {
   return made;
 }
 
-// Runs the compiler. False: it failed, and `complaint` holds its output and the reason.
-static bool run_compiler(Job *j, Text *complaint) {
-  const char *arguments[MOST_COMMAND_WORDS + NFLAGS + 8];
-  const char *rest[] = {"-o", j->object_path, j->source_path, "-lm", NULL};
+// Starts a process that makes `output` of the files. `kind`: -c or -shared.
+static bool start(const Job *j, Compilers *team, const char *kind, const char *output, const char *const *files,
+                  size_t nfiles) {
+  const char *arguments[MOST_COMMAND_WORDS + NFLAGS + MOST_PARTS + 6];
   size_t count = 0;
-  int out[2], result, status = 0;
   for (size_t i = 0; i < j->command.nwords; i++) arguments[count++] = i ? j->command.words[i] : j->command.program;
   for (int i = 0; i < count_flags(j); i++) arguments[count++] = flags[i];
-  for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) arguments[count++] = rest[i];
-  char **environment = make_environment(j, complaint->allocator);
-  if (!environment || pipe2(out, O_CLOEXEC) != 0) {
-    if (environment) text_add_string(complaint, strerror(errno));
-    else complaint->out_of_memory = true;
-    allocator_free(complaint->allocator, environment);
-    return false;
-  }
-  fcntl(out[0], F_SETFL, O_NONBLOCK);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, out[1], STDERR_FILENO);
-  Unfinished running;
-  result = unfinished_spawn(&running, j->command.program, &actions, (char *const *)arguments, environment);
-  posix_spawn_file_actions_destroy(&actions);
-  allocator_free(complaint->allocator, environment);
-  close(out[1]);
-  bool is_in_time = result != 0 || wait_for_compiler(out[0], &running, j->timeout_s, complaint, &status);
-  close(out[0]);
-  if (!is_in_time) {
-    if (complaint->nbytes) text_add_string(complaint, "\n");
-    text_format(complaint, "stopped because it was not done after %g s; %sset %s to another compiler", j->timeout_s,
-                j->compiler->late, j->compiler->variable);
-  } else if (result != 0) text_add_string(complaint, strerror(result));
-  else if (WIFSIGNALED(status)) text_format(complaint, "ended by signal %d", WTERMSIG(status));
-  else if (status && !complaint->nbytes) text_format(complaint, "exit status %d", WEXITSTATUS(status));
-  return is_in_time && result == 0 && status == 0;
+  arguments[count++] = kind;
+  arguments[count++] = "-o";
+  arguments[count++] = output;
+  for (size_t i = 0; i < nfiles; i++) arguments[count++] = files[i];
+  if (strcmp(kind, "-shared") == 0) arguments[count++] = "-lm";
+  arguments[count] = NULL;
+  return compilers_start(team, arguments);
+}
+
+static bool compile_parts(const Job *j, Compilers *team) {
+  const size_t most = (size_t)omp_get_num_procs();
+  for (size_t i = 0; i < j->nparts; i++)
+    if (!compilers_wait(team, most - 1) || !start(j, team, "-c", j->objects[i], &j->sources[i], 1)) return false;
+  return compilers_wait(team, 0);
+}
+
+// Runs the compiler. False: it failed, and `complaint` holds its output and the reason.
+static bool run_compiler(Job *j, Text *complaint) {
+  Compilers team = {
+      .program = j->command.program, .compiler = j->compiler, .timeout_s = j->timeout_s, .complaint = complaint};
+  team.environment = make_environment(j, complaint->allocator);
+  complaint->out_of_memory |= !team.environment;
+  const bool is_whole = j->nparts == 1;
+  const bool ok = team.environment && (is_whole || compile_parts(j, &team)) &&
+                  start(j, &team, "-shared", j->object_path, is_whole ? j->sources : j->objects, j->nparts) &&
+                  compilers_wait(&team, 0);
+  allocator_free(complaint->allocator, team.environment);
+  return ok;
 }
 
 // Compiles in the work folder. If the file system is full, a failure counts as the folder's, not the compiler's.
@@ -256,17 +213,45 @@ static bool load_from_memory(Job *j, Loaded *loaded) {
   return ok;
 }
 
-static void name_files(Job *j) {
-  snprintf(j->source_path, FILE_PATH_BYTES, "%s/kernel.c", j->work.path);
+// Cuts a long source at some of its form feeds. The parts depend on the source alone.
+static void find_parts(Job *j) {
+  const char *text = text_string(j->source), *first = strchr(text, '\f'), *last = strrchr(text, '\f');
+  j->nparts = 1;
+  j->cuts[0] = text;
+  j->cuts[1] = text + j->source->nbytes;
+  if (j->source->nbytes < LONG_ENOUGH_FOR_PARTS || first == last) return;
+  ptrdiff_t shortest = (last - first) / MOST_PARTS;
+  if (shortest < SHORTEST_PART) shortest = SHORTEST_PART;
+  if (shortest < first - text) shortest = first - text;
+  j->nparts = 0;
+  j->cuts[0] = first;
+  for (const char *at = first; at < last;) {
+    at = strchr(at + 1, '\f');
+    if (at == last || at - j->cuts[j->nparts] >= shortest) j->cuts[++j->nparts] = at;
+  }
+}
+
+// False: out of memory.
+static bool name_files(Job *j) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < j->nparts; i++) {
+    j->sources[i] = arena_format(&j->arena, "%s/kernel%zu.c", j->work.path, i);
+    j->objects[i] = arena_format(&j->arena, "%s/kernel%zu.o", j->work.path, i);
+    ok = j->sources[i] && j->objects[i];
+  }
   snprintf(j->object_path, FILE_PATH_BYTES, "%s/kernel.so", j->work.path);
   snprintf(j->link_path, FILE_PATH_BYTES, "%s/memory.so", j->work.path);
+  return ok;
 }
 
 // Compiles and loads in the open work folder.
 static Outcome build(Job *j, bool in_memory, Loaded *loaded, ToolchainTimes *times, Diagnostics *d) {
   double start = milliseconds_now();
-  bool may_execute;
-  name_files(j);
+  bool may_execute = false;
+  if (!name_files(j)) {
+    error_out_of_memory(d);
+    return OUTCOME_FAILED;
+  }
   if (!write_source(j, &may_execute)) return bad_folder(j, strerror(errno));
   if (!may_execute && !in_memory) return bad_folder(j, not_executable);
   Outcome outcome = compile(j, d);
@@ -358,9 +343,12 @@ bool toolchain_load(const Text *source, const char *symbol, const CompilerChoice
   *compiler_failed = false;
   if (!j) return error_out_of_memory(d);
   *j = (Job){.source = source, .symbol = symbol, .compiler = compiler, .timeout_s = timeout_s};
+  arena_init(&j->arena, d->arena.allocator);
+  find_parts(j);
   if (!compiler_command_find(&j->command, compiler, d)) *compiler_failed = true;
   else *compiler_failed = find_or_build(j, loaded, times, d) == OUTCOME_FAILED;
   times->load_ms = milliseconds_now() - start - times->compile_ms;
+  arena_deinit(&j->arena);
   allocator_free(d->arena.allocator, j);
   return loaded->library != NULL;
 }

@@ -20,12 +20,15 @@ typedef struct ToolchainTimes {
 // the cache cannot be written, or code in it cannot be executed, a warning is reported once, and the compiler works in
 // a private folder in $TMPDIR, /tmp, $XDG_RUNTIME_DIR, /dev/shm or /var/tmp, which is removed after loading.
 //
-// A compiler that runs longer than timeout_s seconds (0: no limit) is killed with its process group.
+// A source may have form feeds where it can be cut: the text between two of them compiles with the text before the
+// first and after the last alone, and so does any sequence of such texts. If the source is long, the compiler gets it
+// in parts, as many at once as there are processors, and then links them.
+//
+// A compiler that runs longer than timeout_s seconds (0: no limit; for all parts together) is killed with its process
+// group.
 //
 // False after reporting an error; *compiler_failed says whether the compiler failed.
 bool toolchain_load(const Text *source, const char *symbol, const CompilerChoice *compiler, double timeout_s,
                     Loaded *loaded, ToolchainTimes *times, bool *compiler_failed, Diagnostics *d);
-
-double milliseconds_now(void); // monotonic time
 
 #endif
