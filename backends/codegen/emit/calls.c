@@ -294,15 +294,21 @@ void print_parts(Printer *p) {
   size_t count;
   const Call *calls = list_calls(p, &count);
   if (!calls || count <= CALLS_IN_PART) return;
+  const bool is_cut = p->has_cuts && !p->program->nslice_groups; // slice groups have static functions
   for (size_t begin = 0; begin < count; begin += CALLS_IN_PART) {
     const size_t most = count - begin < CALLS_IN_PART ? count - begin : CALLS_IN_PART;
-    part_begin_named(p->parts, p->out, "%s_part%zu", p->identifier, begin / CALLS_IN_PART);
-    text_format(p->out,
-                "static V_FAR void %s_part%zu(const struct %s_args *a, void *const *outputs, const struct %s_pool "
-                "*pool) {\n  (void)a, (void)outputs, (void)pool;\n",
-                p->identifier, begin / CALLS_IN_PART, p->identifier, p->prefix);
+    const char *name = arena_format(p->scratch, "%s_part%zu", p->identifier, begin / CALLS_IN_PART);
+    const char *parameters =
+        arena_format(p->scratch, "const struct %s_args *a, void *const *outputs, const struct %s_pool *pool",
+                     p->identifier, p->prefix);
+    p->out_of_memory |= !name || !parameters;
+    if (!name || !parameters) return;
+    if (is_cut) text_format(p->plain, "void %s(%s);\n\n", name, parameters);
+    part_begin(p->parts, p->out, name);
+    text_format(p->out, "%sV_FAR void %s(%s) {\n  (void)a, (void)outputs, (void)pool;\n", is_cut ? "" : "static ", name,
+                parameters);
     print_range(p, calls + begin, most);
-    text_add_string(p->out, "}\n\n");
+    text_add_string(p->out, is_cut ? "}\n\n\f\n" : "}\n\n");
   }
 }
 

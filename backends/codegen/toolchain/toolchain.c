@@ -222,7 +222,7 @@ static void find_parts(Job *j) {
   if (j->source->nbytes < LONG_ENOUGH_FOR_PARTS || first == last) return;
   ptrdiff_t shortest = (last - first) / MOST_PARTS;
   if (shortest < SHORTEST_PART) shortest = SHORTEST_PART;
-  if (shortest < first - text) shortest = first - text;
+  if (shortest < (first - text) / 2) shortest = (first - text) / 2;
   j->nparts = 0;
   j->cuts[0] = first;
   for (const char *at = first; at < last;) {
