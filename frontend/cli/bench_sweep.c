@@ -167,9 +167,10 @@ static void print_escaped(FILE *out, const char *text) {
 static void print_times_axis(const Plot *p) {
   static const double steps[] = {1, 2, 5};
   const size_t nsteps = p->y.most / p->y.least > 1e3 ? 1 : 3;
-  for (double power = pow(10, floor(log10(p->y.least))); power <= p->y.most; power *= 10)
+  const int last = (int)floor(log10(p->y.most));
+  for (int power = (int)floor(log10(p->y.least)); power <= last; power++)
     for (size_t i = 0; i < nsteps; i++) {
-      const double ms = power * steps[i], y = place(&p->y, ms);
+      const double ms = pow(10, power) * steps[i], y = place(&p->y, ms);
       if (ms < p->y.least || ms > p->y.most) continue;
       fprintf(p->out, "<path class=\"grid\" d=\"M%d %.1fH%d\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", LEFT, y,
               WIDTH - RIGHT, LEFT - 8, y + 4);
