@@ -30,7 +30,7 @@ FAMILIES = {
 
 def with_captions(page):
     """Markdown knows one word behind a fence. The second word is a file's name, or how tests/docs takes the block."""
-    page = re.sub(r"^```console \w+$", "```console", page, flags=re.M)
+    page = re.sub(r"^```console [\w ]+$", "```console", page, flags=re.M)
     return re.sub(r"^```(\w+) (\S+)$", r"*\2*\n\n```\1", page, flags=re.M)
 
 

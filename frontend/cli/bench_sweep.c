@@ -167,8 +167,8 @@ static void print_escaped(FILE *out, const char *text) {
 static void print_times_axis(const Plot *p) {
   static const double steps[] = {1, 2, 5};
   const size_t nsteps = p->y.most / p->y.least > 1e3 ? 1 : 3;
-  const int last = (int)floor(log10(p->y.most));
-  for (int power = (int)floor(log10(p->y.least)); power <= last; power++)
+  const int first = (int)floor(log10(p->y.least)), last = (int)floor(log10(p->y.most));
+  for (int power = first; power <= last; power++)
     for (size_t i = 0; i < nsteps; i++) {
       const double ms = pow(10, power) * steps[i], y = place(&p->y, ms);
       if (ms < p->y.least || ms > p->y.most) continue;
