@@ -195,11 +195,12 @@ static void write_source(Case *c, size_t number, const Isa *isa) {
   if (build_graph(&b, c->graph, &options) != NG_OK || build_kernels(&b) != NG_OK)
     stop(c->name, ng_messages_text(c->ctx, 0));
   Text source;
+  char path[PATH_BYTES], identifier[32];
+  snprintf(identifier, sizeof identifier, "case_%zu", number);
   text_init(&source, &system_allocator);
-  if (!pipeline_build_trees(b.program, false) || !emit_for_loading(b.program, isa, "neon_case", false, false, &source))
+  if (!pipeline_build_trees(b.program, false) || !emit_for_loading(b.program, isa, identifier, false, false, &source))
     stop(c->name, "out of memory");
   c->workspace_nbytes = b.program->workspace_nbytes;
-  char path[PATH_BYTES];
   snprintf(path, sizeof path, "%s/case_%zu.c", folder, number);
   FILE *f = fopen(path, "w");
   if (!f) stop(path, "cannot write");
