@@ -268,6 +268,30 @@ static void print_members(Printer *p) {
   print_workspace_members(p);
 }
 
+// Compile time grows with the square of a function's length, so that a program with cuts sets the members in functions
+// of their own. Prints these before the run; returns how many.
+static size_t print_setters(Printer *p) {
+  enum { LINES_IN_SETTER = 64 };
+  Text members, *out = p->out;
+  size_t count = 0;
+  text_init(&members, p->scratch->allocator);
+  p->out = &members;
+  print_members(p);
+  p->out = out;
+  for (const char *line = text_string(&members), *end; *line; line = end) {
+    end = line;
+    for (int i = 0; i < LINES_IN_SETTER && *end; i++) end = strchr(end, '\n') + 1;
+    text_format(out,
+                "static V_FAR void %s_set%zu(struct %s_args *a, const void *const *inputs, void *const *outputs, "
+                "unsigned char *memory, const struct %s_pool *pool) {\n"
+                "  (void)inputs, (void)outputs, (void)memory, (void)pool;\n%.*s}\n\n",
+                p->identifier, count++, p->identifier, p->prefix, (int)(end - line), line);
+  }
+  p->out_of_memory |= members.out_of_memory;
+  text_deinit(&members);
+  return count;
+}
+
 static void add_copied(Printer *p, const Value *v) {
   if (v->constant && v->constant->is_splat) add_element(p->out, v, 0);
   else text_format(p->out, "a->%s[i]", p->value_member[v->index]);
@@ -360,6 +384,7 @@ static void print_unused(Printer *p, size_t begin) {
 static void print_run(Printer *p) {
   const bool has_dims = p->program->graph->ndims > 0;
   print_parts(p);
+  const size_t nsetters = p->has_cuts ? print_setters(p) : 0;
   part_begin_named(p->parts, p->out, "%s_run", p->identifier);
   text_format(p->out,
               "static void %s_run(const void *const *inputs, void *const *outputs, %sunsigned char *memory, "
@@ -371,7 +396,9 @@ static void print_run(Printer *p) {
         p->out,
         "  memset(&all, 0, sizeof all);\n  (void)%s_layout(a, extents, memory ? memory : (unsigned char *)a);\n",
         p->identifier);
-  print_members(p);
+  for (size_t i = 0; i < nsetters; i++)
+    text_format(p->out, "  %s_set%zu(a, inputs, outputs, memory, pool);\n", p->identifier, i);
+  if (!nsetters) print_members(p);
   print_unwanted(p);
   print_calls(p);
   print_copies(p);
