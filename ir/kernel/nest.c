@@ -7,7 +7,7 @@ static void add_level(Nest *nest, NestLevel level) {
 
 // The levels outside of a step. Without outer axes, a step is called once.
 static void add_outer_levels(const Kernel *k, const Loop *loop, Nest *nest) {
-  const int ncut = loop->tile ? 1 : loop->nouter - loop->nfree;
+  const int ncut = loop_tile(loop) ? 1 : loop->nouter - loop->nfree;
   const NestRole role = loop->rows_in_lanes ? ROLE_LANES : loop->rows > 1 ? ROLE_ROWS : ROLE_SERIAL;
   const AxisSet rows = loop_row_axes(k, loop); // 0: rows are indices on all axes that are cut
   int first = loop->nfree;
@@ -15,7 +15,7 @@ static void add_outer_levels(const Kernel *k, const Loop *loop, Nest *nest) {
   for (int i = 0; i < loop->nfree; i++) add_level(nest, (NestLevel){ROLE_FREE, i, 1, 1});
   if (ncut) add_level(nest, (NestLevel){ROLE_CUT, loop->nfree, ncut, loop_block_length(k, loop)});
   if (loop->columns) add_level(nest, (NestLevel){ROLE_CUT, loop->nouter + loop->ninner - 1, 1, loop->columns});
-  if (!loop->tile) add_level(nest, (NestLevel){role, first, loop->nouter - first, loop->rows});
+  if (!loop_tile(loop)) add_level(nest, (NestLevel){role, first, loop->nouter - first, loop->rows});
   nest->step = nest->nlevels;
 }
 
@@ -32,7 +32,7 @@ static void add_middle_levels(const Loop *loop, const Runs *runs, Nest *nest) {
 static void add_lanes(const Loop *loop, Nest *nest) {
   if (loop->ninner)
     add_level(nest, (NestLevel){ROLE_LANES, loop->nouter + loop->ninner - 1, 1,
-                                loop->sums_middle ? loop->vectors : loop->accumulators});
+                                loop->sums_middle ? loop->vectors : loop_accumulators(loop)});
 }
 
 Nest loop_nest(const Kernel *k, const Loop *loop, const Runs *runs) {

@@ -30,7 +30,7 @@ Loop *schedule_add_loop(Schedule *s) {
     k->out_of_memory = true;
     return NULL;
   }
-  s->loops[s->nloops] = (Loop){.rows = 1, .accumulators = 1, .block = 1};
+  s->loops[s->nloops] = (Loop){.rows = 1, .cut = {.length = 1}};
   return &s->loops[s->nloops++];
 }
 
@@ -41,17 +41,16 @@ static int compare_roots(const void *a, const void *b) {
 }
 
 bool loop_shares_bytes(const Kernel *k, const Loop *loop, const Access *a) {
-  int64_t nelems = loop->tile ? loop->tile : loop->block, next = 1;
+  int64_t nelems = loop->cut.length, next = 1;
   bool is_dense = !loop->nfree && a->offset % 2 == 0 && !a->offset_monomial;
   if (!type_is_packed(a->type)) return false;
   for (int i = loop->nouter + loop->ninner - 1; i >= 0; i--) {
     is_dense &= a->stride[loop->axes[i]] == next && !a->stride_monomial[loop->axes[i]];
     is_dense &= !k->axes[loop->axes[i]].monomial || i == 0; // no stride depends on the extent of the slowest axis
     next *= k->axes[loop->axes[i]].extent;
-    if (i >= loop->nouter && !loop->tile) nelems *= k->axes[loop->axes[i]].extent;
+    if (i >= loop->nouter && !loop_tile(loop)) nelems *= k->axes[loop->axes[i]].extent;
   }
-  return !is_dense || nelems % 2 || loop->most_cut_blocks ||
-         (loop->few_work && (loop->few_block % 2 || loop->many_block % 2));
+  return !is_dense || nelems % 2 || loop->cut.most || (loop->cut.few_work && !cut_is_multiple(&loop->cut, 2));
 }
 
 bool loop_has_roots(const Loop *loop, RootKind kind) {
@@ -110,7 +109,7 @@ int64_t loop_row_nelems(const Kernel *k, const Loop *loop) {
 }
 
 AxisSet loop_row_axes(const Kernel *k, const Loop *loop) {
-  if (!loop->is_depthwise || loop->rows == 1 || loop->block != loop->rows) return 0;
+  if (!loop->is_depthwise || loop->rows == 1 || loop->cut.length != loop->rows) return 0;
   AxisSet axes = 0;
   for (int i = loop->nouter - 1; i >= loop->nfree && axes_nelems(k, axes) < loop->rows; i--)
     axes |= 1U << loop->axes[i];
@@ -146,8 +145,12 @@ bool loop_has_contiguous_rows(const Kernel *k, const Loop *loop, AccessId id) {
   return true;
 }
 
+int64_t loop_tile(const Loop *loop) {
+  return loop->nouter == 0 && loop->ninner == 1 ? loop->cut.length : 0;
+}
+
 AxisSet loop_cut_axes(const Loop *loop) {
-  AxisSet axes = loop->tile ? 1U << loop->axes[0] : 0;
+  AxisSet axes = loop_tile(loop) ? 1U << loop->axes[0] : 0;
   for (int i = loop->nfree; i < loop->nouter; i++) axes |= 1U << loop->axes[i];
   return axes;
 }
@@ -159,13 +162,12 @@ static AxisSet free_axes(const Loop *loop) {
 }
 
 bool loop_has_open_length(const Kernel *k, const Loop *loop) {
-  return loop->few_work || (loop->most_cut_blocks && axes_monomial(k, loop_cut_axes(loop)));
+  return loop->cut.few_work || (loop->cut.most && axes_monomial(k, loop_cut_axes(loop)));
 }
 
 int64_t loop_block_length(const Kernel *k, const Loop *loop) {
-  const int64_t length = loop->tile ? loop->tile : loop->block, most = loop->most_cut_blocks;
-  const int64_t least = most ? (axes_nelems(k, loop_cut_axes(loop)) + most - 1) / most : 0;
-  return length > least ? length : least;
+  const AxisSet cut = loop_cut_axes(loop);
+  return cut_length(&loop->cut, axes_nelems(k, cut), axes_nelems(k, cut | loop_inner_axes(loop)));
 }
 
 int64_t loop_ncut_blocks(const Kernel *k, const Loop *loop) {
@@ -190,57 +192,6 @@ bool loop_is_idle(const Kernel *k, const Loop *loop) {
     if (root->kind == ROOT_REDUCE_OUTER) leaves_any |= axes_nelems(k, access_axes(k, &k->accesses[root->access])) != 0;
   }
   return !leaves_any || loop->is_made || loop_nblocks(k, loop) == 0;
-}
-
-// Runs
-
-static AxisSet middle_axes(const Loop *loop) {
-  AxisSet axes = 0;
-  for (int i = 0; i < loop->ninner - 1; i++) axes |= 1U << loop->axes[loop->nouter + i];
-  return axes;
-}
-
-// Sums of products. A run covers as many of the innermost axes as make at most LONGEST_CHAIN products.
-static Runs product_runs(const Kernel *k, const Loop *loop) {
-  Runs runs = {.depth = loop->ninner - 2};
-  int64_t inside = 1; // products in an iteration at this depth
-  for (; runs.depth > 0; runs.depth--) {
-    const Axis *axis = &k->axes[loop->axes[loop->nouter + runs.depth]];
-    if (axis->monomial || axis->extent * inside > LONGEST_CHAIN) break;
-    inside *= axis->extent > 0 ? axis->extent : 1;
-  }
-  const Axis *axis = &k->axes[loop->axes[loop->nouter + runs.depth]];
-  if (axis->monomial || axis->extent * inside > LONGEST_CHAIN) runs.middle_run = LONGEST_CHAIN / inside;
-  return runs;
-}
-
-// Additions to the first accumulator in an iteration of the middle axes: one for each group of vectors, each remaining
-// vector, and the tail. No other accumulator has more.
-static int64_t chain_length(int64_t width, int accumulators) {
-  const int64_t group = (int64_t)LANES * accumulators;
-  return width / group + width % group / LANES + (width % LANES != 0);
-}
-
-// Sums along the vector axis. A chain continues over iterations of the middle axes, except in nested sums. A single run
-// has the same bits as no runs: with open extents, loops have runs whether a call needs them or not.
-static Runs row_runs(const Kernel *k, const Loop *loop) {
-  const Axis *vector = &k->axes[loop_vector_axis(loop)];
-  const int64_t chain = chain_length(loop->tile ? loop->tile : vector->extent, loop->accumulators);
-  const AxisSet middle = loop->is_nested ? 0 : middle_axes(loop);
-  const bool is_open = axes_monomial(k, middle), is_vector_open = !loop->tile && vector->monomial;
-  Runs runs = {.depth = loop->ninner - 2};
-  if (is_vector_open && middle) runs.is_open = true;
-  else if (is_vector_open || chain > LONGEST_RUN) runs.vector_run = (int64_t)LONGEST_RUN * LANES * loop->accumulators;
-  else if (chain * axes_nelems(k, middle) > LONGEST_RUN || (is_open && chain)) runs.middle_run = LONGEST_RUN / chain;
-  return runs;
-}
-
-Runs loop_runs(const Kernel *k, const Loop *loop) {
-  if (loop->totals == TYPE_NONE) return (Runs){0};
-  if (!loop->sums_middle) return row_runs(k, loop);
-  if (loop->totals == TYPE_F32) return product_runs(k, loop);
-  const int64_t length = axes_nelems(k, middle_axes(loop)); // each iteration is an addition
-  return (Runs){.middle_run = length > LONGEST_RUN ? LONGEST_RUN : 0, .depth = loop->ninner - 2};
 }
 
 // Bytes

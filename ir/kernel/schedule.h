@@ -9,7 +9,7 @@
 #ifndef NGRAD_IR_KERNEL_SCHEDULE_H
 #define NGRAD_IR_KERNEL_SCHEDULE_H
 
-#include "ir/kernel/kernel.h"
+#include "ir/kernel/sum_order.h"
 
 typedef struct Temporary { // memory that carries values between a kernel's loops
   const char *name;
@@ -41,7 +41,7 @@ typedef struct Root {
   AccessId access;       // ROOT_STORE: the result; ROOT_REDUCE_OUTER: the temporary, with strides along inner axes only
   bool is_streamed;      // ROOT_STORE: stores bypass the caches
   int64_t stream_nelems; // with is_streamed: stores bypass the caches only if the access has more elements; 0: always
-  bool is_fused;         // ROOT_REDUCE_*: a sum of products that fused multiply-adds compute
+  const SumOrder *order; // ROOT_REDUCE_*: the order of additions, which kernel_order decides; else NULL
 } Root;
 
 typedef struct Spill { // a vector that a sweep stores in a local array of the step; later sweeps load it
@@ -65,21 +65,19 @@ typedef struct Runs {
 
 // A loop nest. The outer axes are flattened and cut into blocks, which run in parallel and in any order. Each outer
 // iteration makes `nsweeps` sweeps: passes over all indices of the inner axes. The last inner axis is the vector axis,
-// cut into vectors of LANES; the other inner axes are the middle axes.
+// cut into vectors of LANES; the other inner axes are the middle axes. A loop with no outer and one inner axis is
+// tiled: the inner axis is cut into tiles, which run as blocks do.
 typedef struct Loop {
-  // The fields from here to `totals` fix the order of additions, and so the bits of results. kernel_order sets them,
-  // independent of the target.
+  // kernel_order sets the fields from here to dense_axis, independent of the target. They imply the orders of the roots
+  // (loop_sum_order).
   int axes[MAX_AXES]; // outer axes, slowest first, then inner axes
   int nouter, ninner;
   // The first `nfree` outer axes are free: outer reductions do not reduce them, and a block has one index on them. The
-  // other outer axes are cut into blocks of `block` iterations.
+  // other outer axes are cut into blocks.
   int nfree;
-  int64_t block;
-  // If few_work is not 0, open dims decide the block length: few_block iterations if the cut and inner axes together
-  // have at most few_work elements, else many_block.
-  int64_t few_work, few_block, many_block;
-  int64_t most_cut_blocks; // if not 0: blocks grow until loop_ncut_blocks is at most this, and partial sums are f64
-  int64_t tile;       // if not 0: no axis is outer, and the only inner axis is cut into tiles of this many elements
+  // Of the iterations on the cut axes into blocks, or of the axis's elements into tiles. With outer reductions, equal
+  // to the cut of their first levels. Else blocks decide no bits, and schedule_tune may change their length.
+  Cut cut;
   bool rows_in_lanes; // each lane computes a row: a vector has LANES iterations of the last outer axis, and the inner
                       // axis is serial
   bool copies_rows;   // with rows_in_lanes: copies a tensor with dense rows into panels along the last outer axis
@@ -92,11 +90,7 @@ typedef struct Loop {
   // that are cut into blocks (a depthwise convolution). A step may take all indices of these axes, or of the innermost
   // of them, as rows.
   bool is_depthwise;
-  bool is_scatter;  // with sums_middle: the kernel is a scatter (ir/kernel/scatter.h), and each sum is one chain
-  int accumulators; // accumulators of each lane in an inner reduction over the vector axis
-  // The type of the totals of inner sums. With f64, a run has at most LONGEST_RUN additions; with f32, for sums of
-  // products, at most LONGEST_CHAIN. TYPE_NONE: there are no runs.
-  Type totals;
+  bool is_scatter;   // with sums_middle: the kernel is a scatter (ir/kernel/scatter.h), and each sum is one chain
   bool is_side;      // computes temporaries for main loops, or results that do not vary over all axes
   bool is_invariant; // in a slice group: the loop computes the same for all slices along the last level, and runs only
                      // for the first of these
@@ -158,6 +152,7 @@ AxisSet root_axes(const Kernel *k, const Root *root); // of the expression; for 
 AxisSet loop_outer_axes(const Loop *loop);
 AxisSet loop_inner_axes(const Loop *loop);
 AxisSet loop_cut_axes(const Loop *loop); // the axes that are cut into blocks or tiles
+int64_t loop_tile(const Loop *loop);     // elements of a tile; 0: the loop is not tiled
 int loop_vector_axis(const Loop *loop);  // the innermost axis; -1: there is none
 int loop_lane_axis(const Loop *loop);    // the axis that lanes lie along; -1: there is none
 // The innermost axes among those cut into blocks, if the rows of each step are all indices of these axes; else 0.
@@ -180,8 +175,25 @@ bool loop_has_open_cut_blocks(const Kernel *k, const Loop *loop); // loop_ncut_b
 bool loop_shares_bytes(const Kernel *k, const Loop *loop, const Access *a);
 bool loop_is_idle(const Kernel *k, const Loop *loop); // has no iterations, stores no elements, or is_made
 
-// How the loop's inner sums are cut into runs; follows from the fields above.
+// The numbers of an order that a loop's structure does not imply.
+typedef struct SumNumbers {
+  int accumulators; // of each lane in an inner reduction over the vector axis; else 1
+  // The type of the totals of inner sums. With f64, a run has at most LONGEST_RUN additions; with f32, for sums of
+  // products, at most LONGEST_CHAIN. TYPE_NONE: there are no runs.
+  Type totals;
+  bool is_fused;
+} SumNumbers;
+
+// The order in which the loop takes a reduction, with these numbers. kernel_order makes Root.order of it, and the
+// verifier compares them.
+SumOrder loop_sum_order(const Schedule *s, const Loop *loop, const Root *root, SumNumbers numbers);
+SumNumbers loop_sum_numbers(const Loop *loop, const SumOrder *order); // that are in the order
+
+// What the orders say of the loop's inner sums: how they are cut into runs, the type of the totals of runs, and the
+// accumulators of each lane.
 Runs loop_runs(const Kernel *k, const Loop *loop);
+Type loop_totals(const Loop *loop);
+int loop_accumulators(const Loop *loop);
 
 // Bytes of a tensor or temporary in memory, or of the stored part of a result; 0 for a step's local array. In a slice
 // group, bytes of one slice.

@@ -1,6 +1,5 @@
 // Prints schedules.
 #include "ir/kernel/nest.h"
-#include "ir/kernel/sum_order.h"
 
 #include "ir/support/escape.h"
 
@@ -45,7 +44,7 @@ void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   }
   print_axes(k, loop->axes + loop->nouter, loop->ninner, out);
   if (!loop->ninner) text_add_string(out, "nothing");
-  if (loop->tile) print_parts(loop_nblocks(k, loop), "tile", loop->tile, out);
+  if (loop_tile(loop)) print_parts(loop_nblocks(k, loop), "tile", loop_tile(loop), out);
   if (loop->is_peeled) text_add_string(out, ", rows peeled to cache lines");
   if (loop->is_nested) text_add_string(out, ", sums within sums");
   if (loop->is_scatter) text_add_string(out, ", each row added to the row at its index");
@@ -76,7 +75,7 @@ void loop_print_sweep(const Schedule *s, const Loop *loop, int sweep, Text *out)
                        : outer_reduction(s, root) == EXPR_REDUCE_SUM ? "add up"
                                                                      : expr_info[outer_reduction(s, root)].name;
     print_name(verb, !is_inner ? access_name(s, root->access) : label ? label : "a row", out);
-    if (root->is_fused) text_add_string(out, " of unrounded products");
+    if (root->order && root->order->is_fused) text_add_string(out, " of unrounded products");
     before = ", ";
   }
   for (int i = 0; i < loop->nspills; i++) {
@@ -89,17 +88,18 @@ void loop_print_sweep(const Schedule *s, const Loop *loop, int sweep, Text *out)
 static bool are_alike(const SumOrder *a, const SumOrder *b) {
   SumOrder of = *b;
   of.reduction = a->reduction, of.is_fused = a->is_fused;
-  return sum_orders_equal(a, 1, &of, 1);
+  return sum_order_equal(a, &of);
 }
 
 // Prints the orders of a loop's sums, each once.
-static void print_orders(const Kernel *k, uint32_t loop, const SumOrder *orders, size_t count, Text *out) {
-  for (size_t i = 0; i < count; i++) {
+static void print_orders(const Kernel *k, const Loop *loop, Text *out) {
+  for (size_t i = 0; i < loop->nroots; i++) {
+    const SumOrder *o = loop->roots[i].order;
     size_t first = 0;
-    while (!are_alike(&orders[first], &orders[i])) first++;
-    if (orders[i].loop != loop || first < i) continue;
+    while (o && !(loop->roots[first].order && are_alike(loop->roots[first].order, o))) first++;
+    if (!o || first < i) continue;
     text_add_string(out, "    sums ");
-    sum_order_print(k, &orders[i], out);
+    sum_order_print(k, o, out);
     text_add_string(out, "\n");
   }
 }
@@ -112,26 +112,17 @@ static void print_nest(const Kernel *k, const Loop *loop, Text *out) {
   text_add_string(out, "\n");
 }
 
-static void print_loop(const Schedule *s, uint32_t index, const SumOrder *orders, size_t count, Text *out) {
-  const Loop *loop = &s->loops[index];
-  text_add_string(out, "  loop ");
-  loop_print_order(s->kernel, loop, out);
-  text_add_string(out, "\n");
-  if (loop->nouter + loop->ninner) print_nest(s->kernel, loop, out);
-  print_orders(s->kernel, index, orders, count, out);
-  for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
-    text_format(out, "    sweep %d: ", sweep + 1);
-    loop_print_sweep(s, loop, sweep, out);
-    text_add_string(out, "\n");
-  }
-}
-
 void schedule_print(const Schedule *s, Text *out) {
-  Arena scratch;
-  size_t count = 0;
-  arena_init(&scratch, s->kernel->arena->allocator);
-  const SumOrder *orders = schedule_sum_orders(s, &scratch, &count);
-  out->out_of_memory |= !orders;
-  for (uint32_t i = 0; i < s->nloops; i++) print_loop(s, i, orders, count, out);
-  arena_deinit(&scratch);
+  for (const Loop *loop = s->loops; loop < s->loops + s->nloops; loop++) {
+    text_add_string(out, "  loop ");
+    loop_print_order(s->kernel, loop, out);
+    text_add_string(out, "\n");
+    if (loop->nouter + loop->ninner) print_nest(s->kernel, loop, out);
+    print_orders(s->kernel, loop, out);
+    for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
+      text_format(out, "    sweep %d: ", sweep + 1);
+      loop_print_sweep(s, loop, sweep, out);
+      text_add_string(out, "\n");
+    }
+  }
 }

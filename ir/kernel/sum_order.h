@@ -1,49 +1,58 @@
 // The order of additions, as data: all that the bits of a reduction depend on, apart from its operands.
 //
 // A reduction has levels, from the innermost to the outermost. The innermost one combines operands; each other one
-// combines the results of the level inside of it. A level deals what it combines to its accumulators in turn. When an
-// accumulator has taken `length` operands, or all that there are, its value is a result. Sum over a row of 768
+// combines the results of the level inside of it. A level deals what it combines to its accumulators in turn. When the
+// accumulators have taken `cut` operands, or all that there are, their values are results. Sum over a row of 768
 // elements: 24 additions in each of 16 lanes of f32, whose results 16 lanes of f64 take, then the lanes by pairs.
 //
-// Levels follow from a schedule as kernel_order leaves it (passes/schedule/sum_order.h). schedule_tune keeps them.
+// kernel_order (passes/schedule/sum_order.h) decides the order of each reduction, before a target is known, and writes
+// it to the reduction's root (Root.order, ir/kernel/schedule.h). Whoever needs a length of a chain, a number of
+// accumulators or a type of a sum reads it there.
 #ifndef NGRAD_IR_KERNEL_SUM_ORDER_H
 #define NGRAD_IR_KERNEL_SUM_ORDER_H
 
-#include "ir/kernel/schedule.h"
+#include "ir/kernel/kernel.h"
+
+// How a number of operands, or of iterations, is cut into parts. All parts but the last have the same length.
+typedef struct Cut {
+  int64_t length; // of a part; 0: there is one part
+  // With open dims: if the axes that a loop cuts and its inner axes together have at most few_work elements,
+  // `few_length` holds instead of `length`. 0: always `length`.
+  int64_t few_work, few_length;
+  int64_t most; // if not 0: parts grow until there are at most this many
+} Cut;
+
+// The length of a part of `total` operands, if the loop has `work` elements. total: at least 0. Requires cut->length.
+int64_t cut_length(const Cut *cut, int64_t total, int64_t work);
+// Whether all parts but the last are multiples of n, whatever the values of open dims.
+bool cut_is_multiple(const Cut *cut, int64_t n);
 
 typedef struct SumLevel {
   AxisSet axes;     // the operands come from all indices on these axes; 0: from the accumulators of the level inside
-  int64_t length;   // the most operands that an accumulator takes one after the other; 0: any number. In a tiled loop,
-                    // elements of a tile, whose sum is one operand
+  Cut cut;          // the operands of one result of all accumulators together. In a tiled loop, elements of a tile,
+                    // whose sum is one operand
   int accumulators; // of each sum
   Type type;        // of the accumulators
-  // With open dims: if the loop's axes have at most few_work elements, `few_length` holds instead of `length`. 0:
-  // always `length`.
-  int64_t few_work, few_length;
-  int64_t most_results; // if not 0: `length` grows until the level has at most this many results
 } SumLevel;
 
 enum { MOST_SUM_LEVELS = 3 };
 
 typedef struct SumOrder {
-  uint32_t loop; // in schedule->loops
-  ExprId expr;   // the reduction; of a reduction over rows, the operand
   ExprOp reduction;
   bool is_fused; // the first level adds unrounded products
   int nlevels;
   SumLevel levels[MOST_SUM_LEVELS];
 } SumOrder;
 
-// The orders of all reductions, in the order of loops and roots, in the arena. NULL: out of memory.
-SumOrder *schedule_sum_orders(const Schedule *s, Arena *arena, size_t *count);
-// Compares arrays, whatever the expressions: tuning may compute an operand in another way.
-bool sum_orders_equal(const SumOrder *a, size_t na, const SumOrder *b, size_t nb);
+bool sum_order_equal(const SumOrder *a, const SumOrder *b);
 
-// The most operands that an accumulator of the first level takes, for all values of the open dims; INT64_MAX: any
-// number.
+// The most operands that an accumulator of the first level takes one after the other, for all values of the open dims;
+// INT64_MAX: any number.
 int64_t sum_order_chain(const Kernel *k, const SumOrder *o);
 // The accumulators of the first level round: they are f32, and the reduction is not a maximum.
-bool sum_order_rounds(const Kernel *k, const SumOrder *o);
+bool sum_order_rounds(const SumOrder *o);
+// The type of the totals that runs of an inner sum are added to; TYPE_NONE: the sum has no runs.
+Type sum_order_totals(const SumOrder *o);
 
 // Prints, for instance, "over d1 into 16 accumulators of f32, each for 24 operands; then into 16 of f64; then into 1 of
 // f64", without a newline.

@@ -3,7 +3,6 @@
 
 #include "ir/kernel/needed.h"
 #include "ir/kernel/scatter.h"
-#include "ir/kernel/sum_order.h"
 #include "ir/kernel/verifying.h"
 
 #include <stdarg.h>
@@ -12,8 +11,7 @@
 typedef struct ScheduleVerifying {
   KernelVerifying kernel;
   const Schedule *schedule;
-  const Kernel *k; // the schedule's
-  Arena *scratch;
+  const Kernel *k;   // the schedule's
   bool *is_needed;   // by ExprId: the root being checked needs the expression
   bool *is_made;     // by temporary: an earlier sweep or loop has filled it
   uint32_t *nstored; // by AccessId: number of roots that store it
@@ -132,37 +130,46 @@ static bool verify_marks(const ScheduleVerifying *v, const Loop *loop) {
   if ((loop->is_product || loop->is_depthwise) && !has_factors(k, loop))
     return wrong_loop(v, loop,
                       "it is marked as a product or depthwise, but the factors of some sum vary over more axes");
-  return loop->totals != TYPE_F32 || loop->is_product || loop->is_depthwise ||
+  return loop_totals(loop) != TYPE_F32 || loop->is_product || loop->is_depthwise ||
          wrong_loop(v, loop, "totals are f32, expected only for sums of products");
 }
 
 // The operands that an f32 accumulator adds one after the other; a sum within a tile has at most the tile's.
 static int64_t longest_chain(const Kernel *k, const Loop *loop, const SumOrder *o) {
   const int64_t chain = sum_order_chain(k, o), accumulators = o->levels[0].accumulators;
-  const int64_t of_tile = (loop->tile + accumulators - 1) / accumulators;
-  return loop->tile && of_tile < chain ? of_tile : chain;
+  const int64_t of_tile = (loop_tile(loop) + accumulators - 1) / accumulators;
+  return loop_tile(loop) && of_tile < chain ? of_tile : chain;
 }
 
-// Whether chains of f32 additions are short. Sums of a scatter are as long as there are indices.
-static bool verify_chains(const ScheduleVerifying *v) {
-  size_t count = 0;
-  const SumOrder *orders = schedule_sum_orders(v->schedule, v->scratch, &count);
-  if (!orders) v->kernel.why->out_of_memory = true;
-  for (size_t i = 0; i < count && orders; i++) {
-    const Loop *loop = &v->schedule->loops[orders[i].loop];
-    const int64_t chain = longest_chain(v->k, loop, &orders[i]);
-    const bool is_empty = !axes_nelems(v->k, v->k->exprs[orders[i].expr].axes | orders[i].levels[0].axes);
-    if (chain <= LONGEST_CHAIN || is_empty || loop->is_scatter || !sum_order_rounds(v->k, &orders[i])) continue;
-    return wrong_loop(v, loop,
-                      "f32 accumulators of expression %u take %lld operands one after the other, expected at most %d",
-                      orders[i].expr, (long long)chain, LONGEST_CHAIN);
+// Whether the loop takes the sum in the order that was decided for it, and chains of f32 additions are short. Sums of a
+// scatter are as long as there are indices.
+static bool verify_order(const ScheduleVerifying *v, const Loop *loop, const Root *root) {
+  const SumOrder *o = root->order;
+  if ((o != NULL) != (root->kind != ROOT_STORE))
+    return wrong_root(v, loop, root, "expected an order of additions for each reduction, and for nothing else");
+  if (!o) return true;
+  const SumOrder implied = loop_sum_order(v->schedule, loop, root, loop_sum_numbers(loop, o));
+  if (!sum_order_equal(o, &implied)) {
+    wrong_root(v, loop, root, "the loop's order of additions is not the reduction's");
+    sum_order_print(v->k, &implied, v->kernel.why);
+    text_add_string(v->kernel.why, "\n");
+    sum_order_print(v->k, o, v->kernel.why);
+    text_add_string(v->kernel.why, "\n");
+    return false;
   }
-  return orders;
+  const int64_t chain = longest_chain(v->k, loop, o);
+  const bool is_empty = !axes_nelems(v->k, v->k->exprs[root->expr].axes | o->levels[0].axes);
+  return chain <= LONGEST_CHAIN || is_empty || loop->is_scatter || !sum_order_rounds(o) ||
+         wrong_root(v, loop, root, "f32 accumulators take %lld operands one after the other, expected at most %d",
+                    (long long)chain, LONGEST_CHAIN);
 }
 
 static bool verify_loop(const ScheduleVerifying *v, const Loop *loop) {
   const Kernel *k = v->k;
-  if (!verify_axes(v, loop) || !verify_marks(v, loop)) return false;
+  if (!verify_axes(v, loop)) return false;
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (!verify_order(v, loop, &loop->roots[i])) return false;
+  if (!verify_marks(v, loop)) return false;
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
     for (size_t i = 0; i < loop->nroots; i++)
       if (loop->roots[i].sweep == sweep && !verify_root(v, loop, &loop->roots[i])) return false;
@@ -185,7 +192,7 @@ static bool verify_loops(const ScheduleVerifying *v) {
     if (v->nstored[k->stores[i].access] != 1)
       return wrong_access(&v->kernel, k->stores[i].access, "the loops store it %u times, expected once",
                           v->nstored[k->stores[i].access]);
-  return verify_chains(v);
+  return true;
 }
 
 // Values
@@ -385,8 +392,7 @@ bool schedule_verify(const Schedule *s, Text *why) {
                                     .is_scheduled = true,
                                     .why = why},
                          .schedule = s,
-                         .k = k,
-                         .scratch = &scratch};
+                         .k = k};
   v.is_needed = ARENA_ARRAY(&scratch, bool, k->nexprs);
   v.is_made = ARENA_ARRAY(&scratch, bool, s->ntemporaries + 1);
   v.nstored = ARENA_ARRAY(&scratch, uint32_t, k->naccesses + 1);

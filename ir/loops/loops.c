@@ -135,7 +135,7 @@ bool node_is_strided(const LoopNode *n) {
 int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters) {
   const Loop *plan = t->plan;
   int count = 0;
-  if (plan->tile) {
+  if (loop_tile(plan)) {
     parameters[count++] = loop_var(VAR_BEGIN);
     parameters[count++] = loop_var(VAR_END);
   } else {
@@ -157,7 +157,7 @@ bool tree_stores(const LoopTree *t, AccessId id) {
 }
 
 int tree_naccumulators(const LoopTree *t) {
-  return t->plan->rows > 1 ? t->plan->rows : t->plan->accumulators;
+  return t->plan->rows > 1 ? t->plan->rows : loop_accumulators(t->plan);
 }
 
 // The expression of an update of a sum in registers is the sum, whose argument is added.
@@ -184,12 +184,12 @@ bool node_is_f64(const LoopTree *t, const LoopNode *n) {
   default: break;
   }
   if (is_of_partials(n)) return t->k->accesses[n->access].type == TYPE_F64 && !t->plan->rows_in_lanes;
-  return n->sum == SUM_SCALAR || (n->sum == SUM_TOTAL ? t->plan->totals == TYPE_F64 : t->k->is_f64);
+  return n->sum == SUM_SCALAR || (n->sum == SUM_TOTAL ? loop_totals(t->plan) == TYPE_F64 : t->k->is_f64);
 }
 
 bool node_is_widened(const LoopTree *t, const LoopNode *n) {
   const bool is_of_total = n->kind == NODE_END_RUN || (n->kind == NODE_END_SUM && n->sum == SUM_TOTAL);
-  if (is_of_total) return t->plan->totals == TYPE_F64;
+  if (is_of_total) return loop_totals(t->plan) == TYPE_F64;
   return n->kind == NODE_UPDATE && n->sum == SUM_PARTIAL_REGISTER && !t->k->is_f64 && node_is_f64(t, n);
 }
 

@@ -135,7 +135,7 @@ typedef struct Address {
 
 typedef enum SumPlace { // where an update adds
   SUM_ACCUMULATOR,      // a vector register: `acc_sum`
-  SUM_TOTAL,            // the vector that sums of runs are added to, of the type Loop.totals: `total_sum`
+  SUM_TOTAL,            // the vector that sums of runs are added to, of the type loop_totals: `total_sum`
   SUM_SCALAR,           // a scalar of f64: `total_sum`
   SUM_PARTIAL_REGISTER, // a vector of the block's partial sums that NODE_LOAD_PARTIAL loaded: `held_dgamma`
   SUM_PARTIAL_ELEMENT,  // an element of the block's partial sums in memory: `part_dgamma[i]`

@@ -228,7 +228,7 @@ static void print_partials(LoopText *p, const LoopNode *n) {
 
 static void print_step(LoopText *p, const LoopNode *n) {
   loop_text_add(p, n->has_fewer_lanes ? "tail step" : "step");
-  if (p->t->plan->tile) loop_text_add(p, " from begin to end");
+  if (loop_tile(p->t->plan)) loop_text_add(p, " from begin to end");
   if (n->count) say(p, n, ", rows = %#");
   if (n->end) say(p, n, ", c_end = %E");
   if (n->has_fewer_lanes) say(p, n, ", n = %x");

@@ -160,7 +160,7 @@ static void begin_tile(Verifying *v) {
   Range *r = &v->range[v->vector];
   r->from = var_index(v, VAR_BEGIN);
   r->to = var_index(v, VAR_END);
-  r->divisor = loop_has_open_length(v->k, v->plan) ? 1 : greatest_divisor(v->plan->tile, r->divisor);
+  r->divisor = loop_has_open_length(v->k, v->plan) ? 1 : greatest_divisor(v->plan->cut.length, r->divisor);
 }
 
 // The step takes a part of the vector axis. All parts but the last have Loop.columns elements.
@@ -180,8 +180,8 @@ static bool begin_step(Verifying *v, bool is_tail) {
   if (plan->columns && (v->vector == NO_DIRECTION || !plan->sums_middle))
     return verify_fail(v, NULL, "the loop takes parts of columns, but has no sums over middle axes");
   if (plan->columns) begin_columns(v);
-  if (plan->tile) begin_tile(v);
-  if (plan->tile || v->b.out_of_memory) return !v->b.out_of_memory;
+  if (loop_tile(plan)) begin_tile(v);
+  if (loop_tile(plan) || v->b.out_of_memory) return !v->b.out_of_memory;
   if (plan->rows_in_lanes && plan->nouter > 1 && plan->nfree != plan->nouter - 1)
     return verify_fail(v, NULL,
                        "with rows in lanes, all outer axes but the last must be free, or lanes may leave their axis");
@@ -195,11 +195,10 @@ static bool begin_step(Verifying *v, bool is_tail) {
 static bool begin_block(Verifying *v) {
   v->range[OUTER].from = var_index(v, VAR_BEGIN);
   v->range[OUTER].to = var_index(v, VAR_END);
-  if ((v->plan->is_product || v->plan->is_depthwise) && !loop_has_open_length(v->k, v->plan) &&
-      !v->plan->most_cut_blocks) {
+  if ((v->plan->is_product || v->plan->is_depthwise) && !loop_has_open_length(v->k, v->plan) && !v->plan->cut.most) {
     const AxisSet cut = loop_cut_axes(v->plan);
     v->range[OUTER].divisor =
-        greatest_divisor(v->plan->block, kernel_factor(v->k, axes_nelems(v->k, cut), axes_monomial(v->k, cut)));
+        greatest_divisor(v->plan->cut.length, kernel_factor(v->k, axes_nelems(v->k, cut), axes_monomial(v->k, cut)));
   }
   return !v->b.out_of_memory && var_set(v, NULL, loop_var(VAR_BLOCK), NULL);
 }

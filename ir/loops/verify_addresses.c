@@ -50,8 +50,7 @@ bool verify_access(Verifying *v, const LoopNode *n, AccessId id) {
 // Lanes
 
 bool are_blocks_aligned(const Loop *plan) {
-  const bool is_open = plan->few_work && (plan->few_block % LANES || plan->many_block % LANES);
-  return plan->block % LANES == 0 && !is_open && !plan->most_cut_blocks;
+  return cut_is_multiple(&plan->cut, LANES);
 }
 
 // Whether a vector's lanes are in one panel of the access, or the access has no panels.

@@ -102,9 +102,9 @@ static bool verify_columns(Verifying *v, const LoopNode *n) {
 
 bool verify_step_call(Verifying *v, const LoopNode *n) {
   if (!v->is_block) return verify_fail(v, n, "a step must not call a step");
-  if (v->plan->tile && (n->has_fewer_lanes || n->count || n->value))
+  if (loop_tile(v->plan) && (n->has_fewer_lanes || n->count || n->value))
     return verify_fail(v, n, "the loop has tiles, so the step must have no rows");
-  if (v->plan->tile ? !verify_block_range(v, n) : !verify_iterations(v, n)) return false;
+  if (loop_tile(v->plan) ? !verify_block_range(v, n) : !verify_iterations(v, n)) return false;
   if (!verify_columns(v, n)) return false;
   for (size_t i = 0; i < v->plan->nroots; i++) {
     const Root *root = &v->plan->roots[i];

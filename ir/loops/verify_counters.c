@@ -29,7 +29,7 @@ static bool begin_counting(Verifying *v, const LoopNode *n, int direction, Range
   const bool is_literal = index_is_literal(r->from) && index_is_literal(r->to);
   r->end = r->to;
   r->end_divisor = r->divisor;
-  r->is_aligned = index_is(r->from, 0) || (v->plan->columns ? v->plan->columns : v->plan->tile) % LANES == 0;
+  r->is_aligned = index_is(r->from, 0) || (v->plan->columns ? v->plan->columns : loop_tile(v->plan)) % LANES == 0;
   r->start = n->var;
   r->group = loop_var(VAR_NONE);
   r->left_below = is_literal ? r->to->number - r->from->number + 1 : INT64_MAX;
@@ -84,7 +84,7 @@ static int64_t find_rest(const Verifying *v, const Range *r, int64_t width) {
   const AxisSet cut = loop_cut_axes(plan);
   if (r->rest >= 0) return r->rest % width;
   if (r->end_divisor % width == 0) return 0;
-  if (r != &v->range[OUTER] || plan->few_work || plan->most_cut_blocks || plan->block % width) return -1;
+  if (r != &v->range[OUTER] || plan->cut.few_work || !cut_is_multiple(&plan->cut, width)) return -1;
   const int64_t rest = axes_nelems(v->k, cut) % width;
   return axes_monomial(v->k, cut) || !rest ? -1 : rest;
 }

@@ -187,7 +187,7 @@ static bool verify_chain(Verifying *v, const LoopNode *n) {
   if (v->vector == NO_DIRECTION || !loop_runs(v->k, v->plan).is_open)
     return verify_fail(v, n, "VAR_CHAIN is only for loops whose runs depend on open dims");
   const Index *width = nelems_index(v, 1U << v->vector), *lanes = number_index(v, LANES);
-  const Index *group = number_index(v, (int64_t)LANES * v->plan->accumulators);
+  const Index *group = number_index(v, (int64_t)LANES * loop_accumulators(v->plan));
   const Index *groups = index_of(b, INDEX_DIVIDE, width, group);
   const Index *vectors = index_of(b, INDEX_DIVIDE, index_of(b, INDEX_REMAINDER, width, group), lanes);
   const Index *tail = index_of(b, INDEX_DIFFERS, index_of(b, INDEX_REMAINDER, width, lanes), number_index(v, 0));

@@ -70,7 +70,7 @@ bool verify_goes_over(Verifying *v, const LoopNode *n, int since, Directions dir
 }
 
 Directions directions_of(const Verifying *v, AxisSet axes) {
-  return (axes & v->inner) | (v->plan->tile ? 0 : 1U << OUTER);
+  return (axes & v->inner) | (loop_tile(v->plan) ? 0 : 1U << OUTER);
 }
 
 // The outer axes on which all rows of a step have the same index.

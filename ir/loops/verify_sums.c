@@ -67,7 +67,7 @@ bool verify_leave(Verifying *v, const LoopNode *n) {
 
 static bool verify_fused(Verifying *v, const LoopNode *n, const Root *root, ExprId operand) {
   const Expr *e = &v->k->exprs[operand];
-  if (n->is_fused != root->is_fused) return verify_fail(v, n, "is_fused differs from the loop's result");
+  if (n->is_fused != root->order->is_fused) return verify_fail(v, n, "is_fused differs from the loop's result");
   if (n->is_fused &&
       (e->op != EXPR_MUL || node_reduction(v->t, n) != EXPR_REDUCE_SUM || node_is_widened(v->t, n) || !n->is_vector))
     return verify_fail(v, n, "only a sum of vectors of products, in the type of the products, can be fused");
@@ -121,7 +121,7 @@ static bool verify_runs_of(Verifying *v, const LoopNode *n, const SumState *s) {
   const bool is_middle = plan->ninner > 1 && f->direction == plan->axes[plan->nouter + runs.depth];
   const VarKind kind = f->node->var.kind;
   const Index *step = f->node->step;
-  const int64_t longest = (int64_t)LONGEST_RUN * LANES * plan->accumulators;
+  const int64_t longest = (int64_t)LONGEST_RUN * LANES * loop_accumulators(plan);
   const bool is_run = runs.vector_run ? kind == VAR_RUN_BEGIN && index_is(step, runs.vector_run)
                       : runs.middle_run == 1 && kind == VAR_AXIS ? is_middle
                       : runs.middle_run        ? is_middle && kind == VAR_RUN && index_is(step, runs.middle_run)

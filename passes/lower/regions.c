@@ -2,7 +2,6 @@
 // single node several ways are tried, some of which need several kernels.
 #include "passes/lower/regions.h"
 
-#include "ir/kernel/sum_order.h"
 #include "ir/kernel/verify.h"
 #include "passes/lower/aliases.h"
 #include "passes/lower/pieces.h"
@@ -69,18 +68,6 @@ static bool is_schedule_sound(const RegionLowering *l, const Schedule *s, const 
   return pass_require(l->context, schedule_verify(s, &why), &why);
 }
 
-// Whether tuning has kept the order of additions; aborts if it has not.
-static bool keeps_order(const RegionLowering *l, const Schedule *s, const SumOrder *ordered, size_t count) {
-  size_t nnow;
-  const SumOrder *now = schedule_sum_orders(s, s->kernel->arena, &nnow);
-  if (!now) return pass_out_of_memory(l->context);
-  if (sum_orders_equal(ordered, count, now, nnow)) return true;
-  Text why;
-  begin_verdict(l, s->kernel, "tuning", &why);
-  text_add_string(&why, "the order of additions is another\n");
-  return pass_require(l->context, false, &why);
-}
-
 static bool is_supported(const RegionLowering *l, const Kernel *k) {
   if (k->unsupported && !l->is_trial) fail_at(l->context, k->nodes[0], k->unsupported);
   return !k->unsupported;
@@ -116,11 +103,9 @@ static Schedule *lower_part(const RegionLowering *l, Arena *arena, Node *const *
   if (k->out_of_memory) pass_out_of_memory(c);
   if (!s || !counts_iterations(l, s) || !is_schedule_sound(l, s, "ordering its sums")) return NULL;
   if (!l->target) return s;
-  size_t nsums;
-  const SumOrder *ordered = schedule_sum_orders(s, arena, &nsums);
   Target target = *l->target;
   if (part.slice_group) target.threads = 1; // slices run in parallel, each on one thread
-  if (!ordered || !schedule_tune(s, &target, c->overrides)) {
+  if (!schedule_tune(s, &target, c->overrides)) {
     pass_out_of_memory(c);
     return NULL;
   }
@@ -129,7 +114,7 @@ static Schedule *lower_part(const RegionLowering *l, Arena *arena, Node *const *
     s->loops[i].serial_work = 0;
   }
   if (part.slice_group && !schedule_find_invariants(s)) pass_out_of_memory(c);
-  return keeps_order(l, s, ordered, nsums) && is_schedule_sound(l, s, "tuning") ? s : NULL;
+  return is_schedule_sound(l, s, "tuning") ? s : NULL;
 }
 
 Schedule *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes,

@@ -226,7 +226,7 @@ static void find_block(Walk *w) {
   for (int i = 0; i < loop->nfree; i++) result = result * w->k->axes[loop->axes[i]].extent + w->index[loop->axes[i]];
   for (int i = loop->nfree; i < loop->nouter; i++)
     other = other * w->k->axes[loop->axes[i]].extent + w->index[loop->axes[i]];
-  other = (loop->tile ? w->index[loop->axes[0]] : other) / loop_block_length(w->k, loop);
+  other = (loop_tile(loop) ? w->index[loop->axes[0]] : other) / loop_block_length(w->k, loop);
   w->block = (uint32_t)(result * loop_ncut_blocks(w->k, loop) + other);
   w->sharing = w->slice_group ? (uint32_t)w->chunk : loop->is_serial ? 0 : w->block;
 }
@@ -252,12 +252,12 @@ static bool walk_sweep(Walk *w, int sweep) {
     if (loop->roots[i].sweep == sweep) loop_mark_root(w->k, loop, &loop->roots[i], w->is_needed);
   bool is_empty = axes_nelems(w->k, loop_inner_axes(loop)) == 0, goes_on = !is_empty;
   while (goes_on && w->nsteps > 0) {
-    if (loop->tile) find_block(w);
+    if (loop_tile(loop)) find_block(w);
     if (!load_needed(w) || !store_roots(w, sweep, false)) return false;
-    if (loop->tile && is_end_of_tile(w) && !store_roots(w, sweep, true)) return false;
+    if (loop_tile(loop) && is_end_of_tile(w) && !store_roots(w, sweep, true)) return false;
     goes_on = step(w, inner, loop->ninner);
   }
-  return loop->tile || store_roots(w, sweep, true);
+  return loop_tile(loop) || store_roots(w, sweep, true);
 }
 
 static bool walk_loop(Walk *w) {

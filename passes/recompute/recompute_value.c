@@ -196,9 +196,9 @@ static RecomputationCost cost_of(const Schedule *s) {
   RecomputationCost cost = RECOMPUTE_ELEMENTWISE;
   for (size_t l = 0; l < s->nloops; l++)
     for (size_t r = 0; r < s->loops[l].nroots; r++) {
-      if (s->loops[l].roots[r].kind == ROOT_STORE) continue;
-      if (s->loops[l].sums_middle || s->loops[l].is_depthwise || s->loops[l].roots[r].is_fused)
-        return RECOMPUTE_PRODUCTS;
+      const SumOrder *order = s->loops[l].roots[r].order;
+      if (!order) continue;
+      if (s->loops[l].sums_middle || s->loops[l].is_depthwise || order->is_fused) return RECOMPUTE_PRODUCTS;
       cost = RECOMPUTE_SUMS;
     }
   return cost;

@@ -8,7 +8,7 @@
 #include "passes/schedule/recipe.h"
 
 static AccumulatorChoice accumulator_of(const Recipe *r) {
-  return has_rows(r) ? ACCUMULATOR_OF_ROW : r->loop->accumulators > 1 ? ACCUMULATOR_FIRST : ACCUMULATOR_ONLY;
+  return has_rows(r) ? ACCUMULATOR_OF_ROW : loop_accumulators(r->loop) > 1 ? ACCUMULATOR_FIRST : ACCUMULATOR_ONLY;
 }
 
 static void update_vector(Recipe *r, const Root *root) {
@@ -19,7 +19,7 @@ static void update_vector(Recipe *r, const Root *root) {
                     .expr = is_in_register ? root_operand(r, root) : root->expr,
                     .is_vector = true,
                     .has_fewer_lanes = r->is_tail && is_in_register,
-                    .is_fused = root->is_fused,
+                    .is_fused = root->order && root->order->is_fused,
                     .flag = is_in_register ? partial_flag(r, root->access) : FLAG_NONE,
                     .access = root->access});
 }

@@ -59,7 +59,7 @@ static void build_scalar_root(Recipe *r, const Root *root) {
 static Span level_span(Recipe *r, int at) {
   const int axis = level_axis(r, at);
   const bool are_vectors = axis == vector_axis(r);
-  if (are_vectors && r->loop->tile) return (Span){var(r, VAR_BEGIN, 0), var(r, VAR_END, 0)};
+  if (are_vectors && loop_tile(r->loop)) return (Span){var(r, VAR_BEGIN, 0), var(r, VAR_END, 0)};
   if (are_vectors && r->loop->columns) return (Span){var(r, VAR_COLUMN, 0), var(r, VAR_COLUMN_END, 0)};
   return (Span){number(r, 0), axes_nelems_index(r, 1U << axis)};
 }
@@ -138,7 +138,7 @@ static void open_lanes(Recipe *r, int at) {
   for (size_t i = 0; node.is_peeled && i < loop->nroots; i++)
     if (loop->roots[i].sweep == r->sweep && loop->roots[i].kind == ROOT_STORE) node.peeled = loop->roots[i].access;
   node.has_tail =
-      node.is_peeled || loop->tile % LANES != 0 || kernel_factor(r->k, axis->extent, axis->monomial) % LANES != 0;
+      node.is_peeled || loop_tile(loop) % LANES != 0 || kernel_factor(r->k, axis->extent, axis->monomial) % LANES != 0;
   if (loop->ninner == 1 && !is_run) open_body(r, add(r, (LoopNode){.kind = NODE_SCOPE}));
   open_body(r, add(r, node));
 }
@@ -167,7 +167,7 @@ static void build_level(Recipe *r, int at) {
 // Open innermost extent: the emitted code decides at run time. If the chain of one middle iteration is too long, it
 // makes runs along the vector axis, else runs of several middle iterations.
 static void build_open_runs(Recipe *r) {
-  const int group = LANES * r->loop->accumulators;
+  const int group = LANES * loop_accumulators(r->loop);
   const Index *width = axes_nelems_index(r, 1U << vector_axis(r)), *lanes = number(r, LANES), *by = number(r, group);
   const Index *longest = number(r, LONGEST_RUN), *chain = var(r, VAR_CHAIN, 0);
   const Nest whole = r->nest, cut = loop_nest(r->k, r->loop, &(Runs){.vector_run = (int64_t)LONGEST_RUN * group});

@@ -22,8 +22,17 @@ static void count_uses(Recipe *r, uint32_t *nuses) {
 // Whether the operand of a sum is a product that nothing else in the sweep uses.
 static bool is_sum_of_own_products(const Recipe *r, const Root *root, const uint32_t *nuses) {
   const ExprId operand = root_operand(r, root);
-  return root_reduction(r, root) == EXPR_REDUCE_SUM && r->k->exprs[operand].op == EXPR_MUL && nuses[operand] == 1 &&
-         expr_level(r, operand) == LEVEL_VECTOR && !is_widened_sum(r, root);
+  return root->order && root->order->reduction == EXPR_REDUCE_SUM && r->k->exprs[operand].op == EXPR_MUL &&
+         nuses[operand] == 1 && expr_level(r, operand) == LEVEL_VECTOR && !is_widened_sum(r, root);
+}
+
+static void fuse(Kernel *k, Root *root) {
+  SumOrder *fused = ARENA_NEW(k->arena, SumOrder);
+  k->out_of_memory |= !fused;
+  if (!fused) return;
+  *fused = *root->order;
+  fused->is_fused = true;
+  root->order = fused;
 }
 
 bool schedule_fuse_products(Schedule *s) {
@@ -37,8 +46,8 @@ bool schedule_fuse_products(Schedule *s) {
     for (r.sweep = 0; r.sweep < loop->nsweeps; r.sweep++) {
       count_uses(&r, nuses);
       for (size_t i = 0; i < loop->nroots; i++)
-        if (loop->roots[i].sweep == r.sweep)
-          loop->roots[i].is_fused = is_sum_of_own_products(&r, &loop->roots[i], nuses);
+        if (loop->roots[i].sweep == r.sweep && is_sum_of_own_products(&r, &loop->roots[i], nuses))
+          fuse(k, &loop->roots[i]);
     }
   }
   return !k->out_of_memory;

@@ -22,7 +22,7 @@ static int64_t block_length(const Scheduling *s, bool is_small, int64_t partial_
 // it stores, and any number of blocks will do. Otherwise a block may store more than it reads: the sum of a[i, j] *
 // b[j, k] over j has i * k partial sums in each block. Depends on axes, not on extents, so that open extents get the
 // same bits.
-static int64_t most_cut_blocks(const Scheduling *s, const Loop *loop) {
+static int64_t most_blocks(const Scheduling *s, const Loop *loop) {
   const Costs *c = s->k->costs;
   int64_t most = 0;
   if (loop->rows_in_lanes || s->is_tiled || s->overrides->key[SCHEDULE_BLOCK].is_set) return 0;
@@ -38,13 +38,13 @@ static void choose_block(const Scheduling *s, Loop *loop, int64_t partial_nelems
   const int64_t small = s->k->costs->block_small_loop;
   AxisSet axes = (s->outer & ~s->free_axes) | s->inner;
   bool is_small = axes_nelems(s->k, axes) <= small, is_set = s->overrides->key[SCHEDULE_BLOCK].is_set;
-  loop->block =
+  Cut *cut = &loop->cut;
+  cut->length =
       schedule_number(s->overrides, SCHEDULE_BLOCK, block_length(s, is_small, partial_nelems, loop->rows_in_lanes));
-  if (is_set || s->is_tiled || loop->is_depthwise || !axes_monomial(s->k, axes))
-    return; // a block of taps has a fixed length
-  loop->few_block = block_length(s, true, partial_nelems, loop->rows_in_lanes);
-  loop->many_block = block_length(s, false, partial_nelems, loop->rows_in_lanes);
-  if (loop->few_block != loop->many_block) loop->few_work = small;
+  if (is_set || loop->is_depthwise || !axes_monomial(s->k, axes)) return; // a block of taps has a fixed length
+  const int64_t few = block_length(s, true, partial_nelems, loop->rows_in_lanes);
+  cut->length = block_length(s, false, partial_nelems, loop->rows_in_lanes);
+  if (few != cut->length) cut->few_work = small, cut->few_length = few;
 }
 
 // Whether runs of some tensor along the vector axis are shorter than two cache lines, so that neighbouring rows have
@@ -92,7 +92,8 @@ static bool can_lie_in_lanes(const Scheduling *s, const Loop *loop) {
 
 // With rows in lanes, the cost of a row is proportional to its elements. With vectors along rows, the cost is the
 // number of vectors, plus reductions over lanes, plus a tail.
-static bool should_lie_in_lanes(const Scheduling *s, const Loop *loop, bool has_inner_sums) {
+static bool should_lie_in_lanes(const Scheduling *s, const Loop *loop) {
+  const bool has_inner_sums = loop_has_roots(loop, ROOT_REDUCE_INNER);
   int64_t width = axes_nelems(s->k, s->inner);
   bool is_short =
       has_inner_sums ? width <= LANES || (width % LANES && width < s->k->costs->lanes_width_with_tail) : width < LANES;
@@ -125,7 +126,7 @@ static int64_t largest_partial(const Scheduling *s, const Loop *loop) {
 // Sums of products have longer runs, and totals in f32, which are as exact as f64 totals at that length. Rows in lanes
 // are short and need no runs.
 static Type type_of_totals(const Scheduling *s, const Loop *loop) {
-  if (s->k->is_f64 || loop->rows_in_lanes) return TYPE_NONE;
+  if (s->k->is_f64 || loop->rows_in_lanes || loop->is_scatter) return TYPE_NONE;
   if (loop->sums_middle) return loop->is_product || loop->is_depthwise ? TYPE_F32 : TYPE_F64;
   return loop_has_roots(loop, ROOT_REDUCE_INNER) ? TYPE_F64 : TYPE_NONE;
 }
@@ -152,30 +153,64 @@ static int64_t scatter_block(const Scheduling *s) {
   return clamp(c->scatter_block / clamp(width, 1, c->scatter_block), least, INT64_MAX);
 }
 
-void schedule_choose_lengths(const Scheduling *s, Loop *loop) {
+// The cut into blocks or tiles. The length of blocks decides bits if the loop has outer reductions.
+static void choose_cut(const Scheduling *s, Loop *loop) {
   const Costs *c = s->k->costs;
-  if (s->is_scatter) {
-    loop->block = scatter_block(s);
-    return;
-  }
   const bool has_sums = loop_has_roots(loop, ROOT_REDUCE_INNER);
-  const int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);
-  loop->rows_in_lanes = s->is_column || should_lie_in_lanes(s, loop, has_sums);
-  if (s->is_tiled) loop->tile = schedule_number(s->overrides, SCHEDULE_TILE, has_sums ? c->tile_with_sums : c->tile);
-  if (loop->is_product && s->product.rows) {
-    loop->block = schedule_number(s->overrides, SCHEDULE_BLOCK, c->product_block); // does not depend on extents
+  if (s->is_scatter) {
+    loop->cut.length = scatter_block(s);
+  } else if (s->is_tiled) {
+    loop->cut.length = schedule_number(s->overrides, SCHEDULE_TILE, has_sums ? c->tile_with_sums : c->tile);
+  } else if (loop->is_product && s->product.rows) {
+    loop->cut.length = schedule_number(s->overrides, SCHEDULE_BLOCK, c->product_block); // does not depend on extents
   } else {
     choose_block(s, loop, largest_partial(s, loop));
-    loop->most_cut_blocks = most_cut_blocks(s, loop);
+    loop->cut.most = most_blocks(s, loop);
   }
-  if (s->is_column) loop->block = (loop->block + LANES - 1) / LANES * LANES;
-  loop->totals = type_of_totals(s, loop);
-  if (loop->rows_in_lanes || loop->sums_middle) return;
+  if (s->is_column) loop->cut.length = (loop->cut.length + LANES - 1) / LANES * LANES;
+}
+
+// Chooses the accumulators of each lane, and whether a step may have several rows.
+static int choose_accumulators(const Scheduling *s, Loop *loop) {
+  const Costs *c = s->k->costs;
+  const int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);
+  int accumulators = 1;
+  if (loop->rows_in_lanes || loop->sums_middle) return 1;
   const bool has_short = has_short_runs(s), is_short = rows >= c->shared_rows && width <= c->shared_row_nelems;
   loop->may_share_rows = !loop->is_nested && loop->nouter &&
                          ((is_short && (loop->ninner == 1 || has_short)) || has_single_vectors(s, loop));
-  if (has_sums && !loop->is_depthwise) // a step has many rows, with an accumulator for each
-    loop->accumulators =
+  if (loop_has_roots(loop, ROOT_REDUCE_INNER) && !loop->is_depthwise) // many rows have an accumulator each
+    accumulators =
         (int)schedule_number(s->overrides, SCHEDULE_ACCUMULATORS, loop->may_share_rows ? 1 : c->accumulators);
-  loop->may_share_rows &= loop->accumulators == 1 && !has_middle_scalars(s, loop) && !has_bounds(s->k, loop);
+  loop->may_share_rows &= accumulators == 1 && !has_middle_scalars(s, loop) && !has_bounds(s->k, loop);
+  return accumulators;
+}
+
+// Partial sums of few blocks, which may be long, are f64.
+static void widen_partials(const Scheduling *s, const Loop *loop) {
+  for (size_t i = 0; i < loop->nroots; i++) {
+    Access *a = &s->k->accesses[loop->roots[i].access];
+    if (loop->roots[i].kind == ROOT_REDUCE_OUTER) s->schedule->temporaries[a->temporary].type = a->type = TYPE_F64;
+  }
+}
+
+static bool write_orders(const Scheduling *s, Loop *loop, SumNumbers numbers) {
+  for (size_t i = 0; i < loop->nroots; i++) {
+    Root *root = &loop->roots[i];
+    if (root->kind == ROOT_STORE) continue;
+    SumOrder *order = ARENA_NEW(s->k->arena, SumOrder);
+    s->k->out_of_memory |= !order;
+    if (!order) return false;
+    *order = loop_sum_order(s->schedule, loop, root, numbers);
+    root->order = order;
+  }
+  return true;
+}
+
+bool schedule_choose_lengths(const Scheduling *s, Loop *loop) {
+  loop->rows_in_lanes = !s->is_scatter && (s->is_column || should_lie_in_lanes(s, loop));
+  choose_cut(s, loop);
+  if (loop->cut.most) widen_partials(s, loop);
+  const SumNumbers numbers = {.accumulators = choose_accumulators(s, loop), .totals = type_of_totals(s, loop)};
+  return write_orders(s, loop, numbers);
 }

@@ -132,7 +132,7 @@ bool is_in_sweep(const Recipe *r, const Root *root, int sweep) {
 void need_root(Recipe *r, const Root *root) {
   ExprId operand = root_operand(r, root);
   // Of a fused product, only the factors are needed, unless the product is spilled.
-  if (expr_level(r, operand) == LEVEL_VECTOR && root->is_fused && !is_spilled(r, operand)) {
+  if (expr_level(r, operand) == LEVEL_VECTOR && root->order && root->order->is_fused && !is_spilled(r, operand)) {
     need_expr(r, r->k->exprs[operand].args[0]);
     need_expr(r, r->k->exprs[operand].args[1]);
   } else {

@@ -14,12 +14,12 @@
 #include "passes/schedule/split_axis.h"
 #include "passes/schedule/sum_order_internal.h"
 
-typedef struct Cut { // where the summed axes are cut into axes of blocks and axes inside of a block
-  int axis;          // the last axis of the blocks
-  int64_t inner;     // indices of that axis inside of a block; 1: the axis is not split
-  int64_t length;    // products in a block; 0: no blocks
-  bool is_padded;    // the last block extends beyond the axis, where both factors are 0
-} Cut;
+typedef struct SumCut { // where the summed axes are cut into axes of blocks and axes inside of a block
+  int axis;             // the last axis of the blocks
+  int64_t inner;        // indices of that axis inside of a block; 1: the axis is not split
+  int64_t length;       // products in a block; 0: no blocks
+  bool is_padded;       // the last block extends beyond the axis, where both factors are 0
+} SumCut;
 
 // The products in a block that are wanted.
 static int64_t best_length(const Kernel *k, const Product *p) {
@@ -65,20 +65,20 @@ static bool can_pad(const Kernel *k, ExprId factor, int axis) {
 }
 
 // Blocks of the only summed axis, for an extent without a good divisor.
-static Cut cut_padded(const Kernel *k, const Product *p, int64_t wanted) {
+static SumCut cut_padded(const Kernel *k, const Product *p, int64_t wanted) {
   const AxisSet summed = k->exprs[p->sum].reduced;
   const int axis = __builtin_ctz(summed);
   const int64_t nblocks = (k->axes[axis].extent + wanted - 1) / wanted;
   const int64_t length = (k->axes[axis].extent + nblocks - 1) / nblocks;
   const bool is_one = !(summed & (summed - 1)) && wanted <= k->costs->long_sum_most && nblocks > 1;
   if (!is_one || !can_pad(k, p->row, axis) || !can_pad(k, p->vector, axis) || !kernel_can_split_axis(k, axis))
-    return (Cut){0};
-  return (Cut){axis, length, length, true};
+    return (SumCut){0};
+  return (SumCut){axis, length, length, true};
 }
 
-static Cut choose_cut(const Kernel *k, const Product *p) {
+static SumCut choose_cut(const Kernel *k, const Product *p) {
   const AxisSet summed = k->exprs[p->sum].reduced;
-  Cut best = {0};
+  SumCut best = {0};
   if (axes_monomial(k, all_axes(k)) || !axes_nelems(k, k->exprs[p->sum].axes)) return best;
   if (count_products(k, p) == GREATEST_NELEMS) return best; // the blocks' sums would be too many to count
   if (!is_long(k, p, best_length(k, p))) return best;
@@ -91,7 +91,7 @@ static Cut choose_cut(const Kernel *k, const Product *p) {
     for (int64_t inner = 1; inner < extent && inside * inner <= most; inner++) {
       const int64_t length = inside * inner;
       if (extent % inner || length < least || !is_better(length, best.length, wanted)) continue;
-      if (inner == 1 || kernel_can_split_axis(k, axis)) best = (Cut){axis, inner, length, false};
+      if (inner == 1 || kernel_can_split_axis(k, axis)) best = (SumCut){axis, inner, length, false};
     }
     inside *= extent;
   }
@@ -142,7 +142,7 @@ static bool order_part(Scheduling *s, Store *stores, size_t nstores) {
 
 // Splits an axis, and the sum into a sum of sums over blocks; p->sum becomes the sum over a block. Returns the axes of
 // the blocks; 0: out of memory.
-static AxisSet split_sum(Kernel *k, const Cut *cut, Product *p) {
+static AxisSet split_sum(Kernel *k, const SumCut *cut, Product *p) {
   if (cut->inner > 1) {
     if (!kernel_split_axis(k, cut->axis, cut->inner)) return 0;
     p->vector_axis += p->vector_axis > cut->axis;
@@ -161,7 +161,7 @@ static AxisSet split_sum(Kernel *k, const Cut *cut, Product *p) {
 }
 
 bool schedule_is_long_sum(const Kernel *k, const Product *p, bool *is_padded) {
-  const Cut cut = choose_cut(k, p);
+  const SumCut cut = choose_cut(k, p);
   *is_padded = cut.is_padded;
   return cut.length;
 }
@@ -180,6 +180,7 @@ static bool order_in_two(Scheduling *s, Product *p, AxisSet blocks) {
   s->inner = blocks | 1U << s->vector_axis;
   s->outer &= ~blocks;
   s->free_axes = 0;
+  s->is_tiled = !s->outer && !blocks;
   Store *stores = replace_expr(k, sums, expr_load(k, kept));
   return stores && order_part(s, stores, k->nstores);
 }
@@ -205,7 +206,7 @@ bool schedule_order_product(Scheduling *s) {
 bool schedule_order_long_sum(Scheduling *s) {
   Kernel *k = s->k;
   Product *p = s->product.sum ? &s->product : &s->depthwise;
-  const Cut cut = choose_cut(k, p);
+  const SumCut cut = choose_cut(k, p);
   if (!cut.length) return schedule_order_part(s); // panels of rows have used up MAX_AXES
   const AxisSet blocks = split_sum(k, &cut, p);
   if (!blocks) return false;

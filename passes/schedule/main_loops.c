@@ -231,8 +231,8 @@ static Loop *side_loop(Scheduling *s, AxisSet axes, int middle, int last, size_t
   if (last >= 0) loop->axes[loop->nouter++] = last;
   loop->ninner = middle >= 0 ? 2 : loop->nouter ? 1 : 0;
   loop->nouter -= loop->ninner;
-  loop->block = clamp(nelems / clamp(axes_nelems(k, loop_inner_axes(loop)), 1, nelems), 1, nelems);
-  if (!loop->nouter && loop->ninner) loop->tile = nelems;
+  const AxisSet inside = loop->nouter ? loop_inner_axes(loop) : 0; // of an element of a tile: no axes
+  loop->cut.length = nelems / clamp(axes_nelems(k, inside), 1, nelems);
   return loop;
 }
 
@@ -263,7 +263,7 @@ static Loop *row_loop(Scheduling *s, AxisSet axes, int axis) {
   loop->nfree = loop->nouter;
   loop->axes[loop->nouter++] = s->vector_axis;
   loop->axes[loop->nouter] = axis;
-  loop->block = clamp(nelems / (k->axes[axis].extent * LANES), 1, nelems) * LANES;
+  loop->cut.length = clamp(nelems / (k->axes[axis].extent * LANES), 1, nelems) * LANES;
   return loop;
 }
 
@@ -423,7 +423,6 @@ static bool finish_partials(Scheduling *s, size_t loop_index, int phase) {
     while (loop->roots[next].kind != ROOT_REDUCE_OUTER) next++;
     AccessId access = loop->roots[next++].access;
     Temporary *temporary = &s->schedule->temporaries[k->accesses[access].temporary];
-    if (loop->most_cut_blocks) temporary->type = k->accesses[access].type = TYPE_F64;
     temporary->nelems *= loop_nblocks(k, loop);
     temporary->loop = (uint32_t)loop_index;
     s->combine[i] = expr_label(k, expr_combine(k, access, (uint32_t)loop_index, e.axes), e.label);
@@ -435,8 +434,6 @@ static bool finish_partials(Scheduling *s, size_t loop_index, int phase) {
 static bool add_main_loop(Scheduling *s, int phase) {
   Kernel *k = s->k;
   Loop loop = {.rows = 1,
-               .accumulators = 1,
-               .block = 1,
                .is_nested = s->is_nested,
                .sums_middle = s->sums_middle,
                .is_product = s->sums_middle && s->product.sum,
@@ -449,7 +446,7 @@ static bool add_main_loop(Scheduling *s, int phase) {
   for (size_t i = 0; i < loop.nroots; i++)
     if (loop.roots[i].sweep >= loop.nsweeps) loop.nsweeps = loop.roots[i].sweep + 1;
   if (k->naxes) order_axes(s, &loop);
-  schedule_choose_lengths(s, &loop);
+  if (!schedule_choose_lengths(s, &loop)) return false;
   Loop *added = schedule_add_loop(s->schedule);
   if (!added) return false;
   *added = loop;

@@ -49,7 +49,7 @@ static bool is_worth_it(Saving *s, const LoopSweep *first, const LoopSweep *p, E
   int axis = loop_vector_axis(p->loop);
   if (axis < 0 || axis != loop_vector_axis(first->loop) || first->loop->rows_in_lanes || p->loop->rows_in_lanes)
     return false;
-  if (first->loop->tile || p->loop->tile || !(k->exprs[mask].axes >> axis & 1)) return false;
+  if (loop_tile(first->loop) || loop_tile(p->loop) || !(k->exprs[mask].axes >> axis & 1)) return false;
   if (first->loop->sums_middle || p->loop->sums_middle) return false; // such loops compute vectors in another order
   if (first->loop->is_peeled || p->loop->is_peeled) return false;     // peeled vectors may begin inside of a byte
   if (k->axes[axis].monomial && kernel_factor(k, k->axes[axis].extent, k->axes[axis].monomial) % LANES) return false;

@@ -25,7 +25,7 @@ void build_step(Recipe *r, LoopNode **step) {
     if (sweep < r->loop->nsweeps) build_sweep(r, sweep);
   }
   tree_close(&r->b);
-  if (r->loop->tile || nodes_mention(*step, loop_var(VAR_OUTER))) return;
+  if (loop_tile(r->loop) || nodes_mention(*step, loop_var(VAR_OUTER))) return;
   tree_open(&r->b, step);
   add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_OUTER, 0}});
   tree_close(&r->b);

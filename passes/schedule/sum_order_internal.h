@@ -134,8 +134,9 @@ bool schedule_copy_window(Scheduling *s, ExprId id); // adds axes to the kernel.
 
 // lengths.c
 
-// Fills in the numbers of a main loop whose axes and roots are known.
-void schedule_choose_lengths(const Scheduling *s, Loop *loop);
+// Fills in the numbers of a main loop whose axes and roots are known, and writes the orders of its sums. False: out of
+// memory.
+bool schedule_choose_lengths(const Scheduling *s, Loop *loop);
 
 // long_sums.c
 
@@ -159,7 +160,7 @@ bool schedule_add_kept(Scheduling *s, ExprId id, const char *name, AccessId *acc
 
 // fuse_products.c
 
-// Decides which sums of the kernel's loops are fused with their products (Root.is_fused). False: out of memory.
+// Decides which sums of the kernel's loops are fused with their products (SumOrder.is_fused). False: out of memory.
 bool schedule_fuse_products(Schedule *s);
 
 #endif

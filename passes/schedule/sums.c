@@ -1,5 +1,5 @@
 // Builds the initialisation and the final reduction of sums over inner axes. To keep chains of f32 additions short, a
-// sum may be cut into runs: each run's sum is added to a total, whose type is Loop.totals.
+// sum may be cut into runs: each run's sum is added to a total, whose type is loop_totals.
 #include "passes/schedule/recipe.h"
 
 // A maximum does not round: however many operands, one accumulator serves all runs.
@@ -46,7 +46,7 @@ static void begin_sum(Recipe *r, ExprId id, SumPlace sum, int count) {
 }
 
 static void begin_accumulator(Recipe *r, ExprId id) {
-  begin_sum(r, id, SUM_ACCUMULATOR, has_rows(r) ? r->loop->rows : r->loop->accumulators);
+  begin_sum(r, id, SUM_ACCUMULATOR, has_rows(r) ? r->loop->rows : loop_accumulators(r->loop));
 }
 
 // A sum over inner axes that begins and ends at this place.

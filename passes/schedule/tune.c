@@ -139,7 +139,7 @@ static void split_stores(const Tuning *t, Loop *loop) {
   bool has_store = false, has_sums = false;
   for (size_t i = 0; i < loop->nroots; i++)
     has_sums |= loop->roots[i].sweep == last && loop->roots[i].kind != ROOT_STORE;
-  if (loop->tile || loop->rows_in_lanes || loop->rows > 1 || !loop->nouter || has_sums) return;
+  if (loop_tile(loop) || loop->rows_in_lanes || loop->rows > 1 || !loop->nouter || has_sums) return;
   if (!schedule_number(t->overrides, SCHEDULE_SEPARATE, row_nbytes(t) <= t->target->l2_nbytes / 2)) return;
   for (size_t i = 0; i < loop->nroots; i++) {
     Root *root = &loop->roots[i];
@@ -155,7 +155,7 @@ static void split_stores(const Tuning *t, Loop *loop) {
 static bool should_peel(const Tuning *t, const Loop *loop) {
   const Kernel *k = t->k;
   const Root *store = NULL;
-  if (loop->rows_in_lanes || loop->tile || k->is_f64) return false;
+  if (loop->rows_in_lanes || loop_tile(loop) || k->is_f64) return false;
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].kind == ROOT_STORE && loop->roots[i].sweep == loop->nsweeps - 1) store = &loop->roots[i];
   if (!store || k->axes[loop->dense_axis].extent < k->costs->peel_row || k->axes[loop->dense_axis].monomial)
@@ -174,7 +174,7 @@ static bool can_stream(const Tuning *t, const Loop *loop, const Root *store) {
   const Access *a = &k->accesses[store->access];
   if (!a->value || !type_is_float(a->type) || k->is_f64 != (a->type == TYPE_F64) || a->stride[loop->dense_axis] != 1)
     return false;
-  if (loop->tile % LANES || (loop->rows_in_lanes && loop->block % LANES))
+  if ((loop_tile(loop) || loop->rows_in_lanes) && !cut_is_multiple(&loop->cut, LANES))
     return false; // only overrides choose such numbers
   const Axis *dense = &k->axes[loop->dense_axis];
   if (!loop->rows_in_lanes && dense->extent < LANES && !dense->monomial) return false; // no vector is whole
@@ -200,6 +200,16 @@ static void choose_streams(const Tuning *t, Loop *loop) {
 static void choose_threads(const Tuning *t, Loop *loop, int64_t little) {
   loop->is_serial = axes_nelems(t->k, t->outer | t->inner) <= little;
   if (axes_monomial(t->k, t->outer | t->inner)) loop->serial_work = little;
+}
+
+// Sets the length of blocks, unless it decides bits or depends on open dims.
+static void set_block(Loop *loop, int64_t length) {
+  if (!loop_has_roots(loop, ROOT_REDUCE_OUTER) && !loop->cut.few_work) loop->cut.length = length;
+}
+
+// The length of blocks, rounded up to whole steps.
+static int64_t whole_steps(const Loop *loop) {
+  return (loop->cut.length + loop->rows - 1) / loop->rows * loop->rows;
 }
 
 // Loops whose blocks store halves of the same byte run on one thread. Called when blocks have their final length.
@@ -266,7 +276,7 @@ static bool has_aliased_rows(const Tuning *t, const Loop *loop) {
 static int choose_product_rows(const Tuning *t, const Loop *loop, int most) {
   const Costs *c = t->k->costs;
   const bool has_block = loop_has_roots(loop, ROOT_REDUCE_OUTER);
-  const int64_t nrows = has_block ? loop->block : axes_nelems(t->k, loop_cut_axes(loop));
+  const int64_t nrows = has_block ? loop->cut.length : axes_nelems(t->k, loop_cut_axes(loop));
   if (has_aliased_rows(t, loop) && most > c->tile_aliased_rows) most = (int)c->tile_aliased_rows;
   if (axes_monomial(t->k, loop_cut_axes(loop)) && !has_block) return most;
   if (nrows < most) most = nrows > 1 ? (int)nrows : 1;
@@ -399,7 +409,7 @@ static void tune_product(Tuning *t, Loop *loop) {
   loop->ahead = choose_columns_ahead(t, loop);
   loop->prefetch = choose_windows_ahead(t, loop);
   loop->fetches_rows = choose_fetch_of_rows(t, loop);
-  if (!loop_has_roots(loop, ROOT_REDUCE_OUTER)) loop->block = product_block(t, loop);
+  set_block(loop, product_block(t, loop));
   choose_threads(t, loop, t->k->costs->serial_products);
 }
 
@@ -414,8 +424,8 @@ static void tune_depthwise(const Tuning *t, Loop *loop) {
     if (extent * rows > registers) break;
     rows *= extent;
   }
-  loop->block = axes_nelems(t->k, loop_cut_axes(loop));
-  if (rows > 1) loop->rows = (int)(loop->block = rows);
+  if (rows > 1) loop->rows = (int)rows;
+  set_block(loop, rows > 1 ? rows : axes_nelems(t->k, loop_cut_axes(loop)));
   if (!loop->sums_middle) return;
   const int64_t vectors = (t->k->axes[loop_vector_axis(loop)].extent + LANES - 1) / LANES;
   loop->vectors = registers / loop->rows < most ? registers / loop->rows : most;
@@ -445,7 +455,7 @@ static void tune_copy(Tuning *t, Loop *loop) {
   const int64_t least = threads > 1 ? c->copying_blocks * threads : 1;
   loop->rows = (int)c->copying_rows;
   while (loop->rows > 1 && nrows < loop->rows * least) loop->rows /= 2;
-  loop->block = (loop->block + loop->rows - 1) / loop->rows * loop->rows;
+  set_block(loop, whole_steps(loop));
 }
 
 static void tune_loop(Tuning *t, Loop *loop) {
@@ -463,9 +473,7 @@ static void tune_loop(Tuning *t, Loop *loop) {
   loop->rows = choose_rows(t, loop);
   if (should_peel(t, loop) && !t->overrides->key[SCHEDULE_ROWS].is_set)
     loop->rows = 1; // peeling gains more than several rows in a step
-  if (are_neighbours(t, loop) && loop->rows > 1) loop->block = loop->rows;
-  else if (!loop_has_roots(loop, ROOT_REDUCE_OUTER))
-    loop->block = (loop->block + loop->rows - 1) / loop->rows * loop->rows;
+  set_block(loop, are_neighbours(t, loop) && loop->rows > 1 ? loop->rows : whole_steps(loop));
   choose_threads(t, loop, c->serial_work);
   if (is_column(loop) && !loop->is_serial)
     loop->prefetch = (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, c->fetch_columns);

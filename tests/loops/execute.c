@@ -46,13 +46,9 @@ static void find_blocks(Execution *x, size_t kernel, size_t loop) {
   const Kernel *k = s->kernel;
   const Loop *l = &s->loops[loop];
   const AxisSet cut = loop_cut_axes(l);
-  uint64_t length = (uint64_t)(l->tile ? l->tile : l->block);
-  const uint64_t total = nelems_of_axes(x, k, cut), most = (uint64_t)l->most_cut_blocks;
-  if (l->few_work) {
-    const bool is_little = nelems_of_axes(x, k, loop_inner_axes(l) | cut) <= (uint64_t)l->few_work;
-    length = (uint64_t)(is_little ? l->few_block : l->many_block);
-  }
-  if (most && length < (total + most - 1) / most) length = (total + most - 1) / most;
+  const uint64_t total = nelems_of_axes(x, k, cut);
+  const uint64_t length =
+      (uint64_t)cut_length(&l->cut, (int64_t)total, (int64_t)nelems_of_axes(x, k, loop_inner_axes(l) | cut));
   x->lengths[kernel][loop] = length;
   x->chunks[kernel][loop] = (total + length - 1) / length;
 }

@@ -73,7 +73,7 @@ static void a_cost_decides_what_its_row_says(void **state) {
   c.costs = &costs;
   costs.tile = 64;
   Lowered l = loops_lower(&c, &target, false, NULL);
-  assert_int_equal(l.program->schedules[0]->loops[0].tile, 64);
+  assert_int_equal(l.program->schedules[0]->loops[0].cut.length, 64);
   lowered_free(&l);
   loops_case_deinit(&c);
 

@@ -320,11 +320,11 @@ static void blocks_do_not_straddle_kept_axes(void **state) {
   Fixture *f = *state;
   Kernel *k = &f->kernel;
   add_axes(f, 3, 5);
-  Loop loop = {.axes = {ROW, COLUMN}, .nouter = 2, .nfree = 1, .block = 2};
+  Loop loop = {.axes = {ROW, COLUMN}, .nouter = 2, .nfree = 1, .cut = {.length = 2}};
   assert_int_equal(loop_nblocks(k, &loop), 3 * 3);
   loop.nfree = 0;
   assert_int_equal(loop_nblocks(k, &loop), 8);
-  loop = (Loop){.axes = {COLUMN}, .ninner = 1, .tile = 2, .block = 1};
+  loop = (Loop){.axes = {COLUMN}, .ninner = 1, .cut = {.length = 2}};
   assert_int_equal(loop_nblocks(k, &loop), 3);
   k->axes[COLUMN].extent = 0;
   assert_int_equal(loop_nblocks(k, &loop), 0);

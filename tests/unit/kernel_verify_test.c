@@ -110,7 +110,7 @@ static void a_tile_leaves_its_own_part_of_a_sum(void **state) {
                               "  - {op: Subtract, inputs: [x, s], outputs: [y]}\n"
                               "outputs: [y]\n");
   const Loop *loop = &l.p->schedules[0]->loops[0];
-  assert_true(loop->tile && loop_nblocks(l.p->schedules[0]->kernel, loop) > 1);
+  assert_true(loop_tile(loop) && loop_nblocks(l.p->schedules[0]->kernel, loop) > 1);
   memory_must_be_right(&l, "a sum over a row in tiles");
   deinit(&l);
 }
@@ -163,7 +163,7 @@ static void blocks_that_share_a_result_are_found(void **state) {
   const Schedule *s = l.p->schedules[0];
   Kernel *k = s->kernel;
   Access *h = &k->accesses[k->stores[0].access];
-  s->loops[0].block = 1;
+  s->loops[0].cut.length = 1;
   for (int axis = 0; axis < k->naxes; axis++)
     if (h->stride[axis] == 40) h->stride[axis] = 20;
   memory_must_be_wrong(&l, "h is stored again, expected once");
@@ -325,13 +325,29 @@ static void chains_that_are_too_long_are_found(void **state) {
                       "- {op: ReduceSum, inputs: [y], outputs: [s], attributes: {axes: [0]}}\noutputs: [y, s]\n");
   const Schedule *s = l.p->schedules[0];
   Loop *loop = &s->loops[0];
-  assert_int_equal(loop_runs(s->kernel, loop).vector_run, LONGEST_RUN * LANES * loop->accumulators);
-  loop->totals = TYPE_F32;
+  Root *sum = loop->roots, *total = find_root(s, ROOT_REDUCE_OUTER);
+  while (!sum->order || sum_order_totals(sum->order) == TYPE_NONE) sum++;
+  const SumOrder of_sum = *sum->order, of_total = *total->order;
+  SumOrder spoilt = of_sum;
+  sum->order = &spoilt;
+  assert_int_equal(loop_runs(s->kernel, loop).vector_run, LONGEST_RUN * LANES * loop_accumulators(loop));
+  spoilt.levels[0].cut.length--;
+  schedule_must_be_wrong(s, "the loop's order of additions is not the reduction's");
+  spoilt.levels[0].cut.length = (int64_t)LONGEST_CHAIN * spoilt.levels[0].accumulators;
+  spoilt.levels[1].type = TYPE_F32;
   schedule_must_be_wrong(s, "loop 0: totals are f32, expected only for sums of products");
-  loop->totals = TYPE_NONE; // 1875 vectors
+  spoilt = of_sum;
+  spoilt.levels[0].cut.length = 0; // 1875 vectors
+  spoilt.levels[1] = spoilt.levels[--spoilt.nlevels];
   schedule_must_be_wrong(s, "take 469 operands one after the other, expected at most 256");
-  loop->totals = TYPE_F64;
-  loop->block = LONGEST_CHAIN + 1;
+  sum->order = NULL;
+  schedule_must_be_wrong(s, "expected an order of additions for each reduction, and for nothing else");
+  sum->order = &of_sum;
+  loop->cut.length = LONGEST_CHAIN + 1;
+  schedule_must_be_wrong(s, "the loop's order of additions is not the reduction's");
+  spoilt = of_total;
+  spoilt.levels[0].cut = loop->cut;
+  total->order = &spoilt;
   schedule_must_be_wrong(s, "take 257 operands one after the other, expected at most 256");
   deinit(&l);
 }

@@ -71,10 +71,7 @@ static int64_t chunks_at(const Graph *g, const Kernel *k, const Loop *loop, cons
   const AxisSet cut = loop_cut_axes(loop), all = loop_inner_axes(loop) | cut;
   const int64_t total = open_number(g, axes_nelems(k, cut), axes_monomial(k, cut), values);
   const int64_t work = open_number(g, axes_nelems(k, all), axes_monomial(k, all), values);
-  int64_t length = loop->tile ? loop->tile : loop->block;
-  if (loop->few_work) length = work <= loop->few_work ? loop->few_block : loop->many_block;
-  if (loop->most_cut_blocks && length * loop->most_cut_blocks < total)
-    length = (total + loop->most_cut_blocks - 1) / loop->most_cut_blocks;
+  const int64_t length = cut_length(&loop->cut, total, work);
   return (total + length - 1) / length;
 }
 

@@ -27,10 +27,10 @@ static void products_are_found_however_they_are_spelled(void **state) {
     snprintf(text, sizeof text, "format: ngrad/1\nname: test\ninputs:\n  - %soutputs: [y]\n", spellings[i]);
     Lowered l = lower(text, &usual, false);
     const Loop *loop = last_loop(only_schedule(&l));
-    assert_true(loop->is_product && loop->sums_middle && loop->roots[0].is_fused);
+    assert_true(loop->is_product && loop->sums_middle && loop->roots[0].order->is_fused);
     assert_int_equal(only_schedule(&l)->kernel->axes[loop_vector_axis(loop)].extent, 128);
     assert_int_equal(loop_runs(only_schedule(&l)->kernel, loop).middle_run, LONGEST_CHAIN);
-    assert_int_equal(loop->totals, TYPE_F32);
+    assert_int_equal(loop_totals(loop), TYPE_F32);
     assert_true(loop->rows > 1 && loop->columns > 0);
     lowered_deinit(&l);
   }
@@ -196,9 +196,14 @@ static void vectors_lie_along_the_longer_of_windows_and_channels(void **state) {
 }
 
 static void must_add_alike(const Schedule *a, const Schedule *b) {
-  size_t na, nb;
-  const SumOrder *x = schedule_sum_orders(a, a->kernel->arena, &na), *y = schedule_sum_orders(b, b->kernel->arena, &nb);
-  assert_true(na && sum_orders_equal(x, na, y, nb));
+  assert_int_equal(a->nloops, b->nloops);
+  for (size_t l = 0; l < a->nloops; l++) {
+    assert_int_equal(a->loops[l].nroots, b->loops[l].nroots);
+    for (size_t r = 0; r < a->loops[l].nroots; r++) {
+      const SumOrder *x = a->loops[l].roots[r].order, *y = b->loops[l].roots[r].order;
+      assert_true(x && y ? sum_order_equal(x, y) : !x && !y);
+    }
+  }
 }
 
 static const Loop *product_loop(const Schedule *s) {
@@ -369,7 +374,7 @@ static void taps_of_single_channels_share_a_factor(void **state) {
     const Schedule *s = only_schedule(&l);
     const Kernel *k = s->kernel;
     const Loop *loop = &s->loops[0];
-    assert_true(loop->is_depthwise && loop->roots[0].is_fused && loop_row_axes(k, loop));
+    assert_true(loop->is_depthwise && loop->roots[0].order->is_fused && loop_row_axes(k, loop));
     assert_int_equal(loop->rows, 3);
     assert_int_equal(k->axes[loop_vector_axis(loop)].extent, 2 * LANES);
     assert_int_equal(axes_nelems(k, loop_inner_axes(loop)), cases[i].block * 2 * LANES);
@@ -475,7 +480,7 @@ static void panels_are_filled_by_several_rows(void **state) {
   for (size_t i = 0; i < s->nloops; i++) {
     const Loop *loop = &s->loops[i];
     if (s->kernel->accesses[loop->roots[0].access].panel_axis != loop_vector_axis(loop) + 1) continue;
-    assert_true(loop->is_side && loop->rows > 1 && loop->block % loop->rows == 0);
+    assert_true(loop->is_side && loop->rows > 1 && loop->cut.length % loop->rows == 0);
     ncopies++;
   }
   assert_int_equal(ncopies, 1);
@@ -668,7 +673,7 @@ static void sums_over_rows_are_taken_where_products_are(void **state) {
     const Loop *a = product_loop(only_schedule(&l)), *b = product_loop(only_schedule(&m));
     assert_int_equal(count_roots(a, ROOT_REDUCE_OUTER), 1);
     assert_int_equal(count_roots(a, ROOT_STORE), 1);
-    assert_true(a->block > 16 && a->block <= LONGEST_CHAIN && !a->few_work);
+    assert_true(a->cut.length > 16 && a->cut.length <= LONGEST_CHAIN && !a->cut.few_work);
     must_add_alike(only_schedule(&l), only_schedule(&m));
     assert_int_not_equal(a->rows, b->rows);
     lowered_deinit(&l);
@@ -770,7 +775,7 @@ static void copies_store_several_rows_into_each_panel(void **state) {
     const Loop *loop = &s->loops[i];
     assert_int_equal(axes_nelems(s->kernel, loop_outer_axes(loop)), 300);
     assert_true(loop->rows > 1);
-    assert_int_equal(loop->block % loop->rows, 0);
+    assert_int_equal(loop->cut.length % loop->rows, 0);
   }
   lowered_deinit(&l);
 }
