@@ -4,6 +4,7 @@
 #include "backends/interpreter/interpreter.h"
 #include "frontend/yaml/yaml.h"
 #include "passes/rewrite/rewrite.h"
+#include "passes/schedule/kernel_pass.h"
 
 #include <assert.h>
 #include <string.h>
@@ -13,7 +14,7 @@ enum { MOST_NAMES = 256 };
 static ng_status find_pass(ng_context *ctx, const char *name) {
   const char *known[MOST_NAMES];
   size_t nknown = 0;
-  for (size_t i = 0; i < npasses && nknown < MOST_NAMES; i++) known[nknown++] = passes[i].name;
+  for (size_t i = 0; i < ng_pass_count() && nknown < MOST_NAMES; i++) known[nknown++] = ng_pass_at(i).name;
   for (size_t i = 0; i < nknown; i++)
     if (strcmp(known[i], name) == 0) return NG_OK;
   return unknown_name(ctx, "pass", name, known, nknown);
@@ -22,8 +23,8 @@ static ng_status find_pass(ng_context *ctx, const char *name) {
 static ng_status refuse_needed_pass(ng_context *ctx, const char *name) {
   Text others;
   text_init(&others, &ctx->allocator);
-  for (size_t i = 0; i < npasses; i++)
-    if (!passes[i].is_needed) text_format(&others, "%s%s", others.nbytes ? ", " : "", passes[i].name);
+  for (size_t i = 0; i < ng_pass_count(); i++)
+    if (!ng_pass_at(i).is_needed) text_format(&others, "%s%s", others.nbytes ? ", " : "", ng_pass_at(i).name);
   ng_status status =
       argument_error(ctx, "pass %s cannot be disabled, because compiling requires it; expected %s or a rule", name,
                      text_string(&others));
@@ -35,9 +36,10 @@ static ng_status refuse_needed_pass(ng_context *ctx, const char *name) {
 static ng_status find_disabled(ng_context *ctx, const char *name) {
   const char *known[MOST_NAMES];
   size_t nknown = 0;
-  for (size_t i = 0; i < npasses && nknown < MOST_NAMES; i++) {
-    if (!passes[i].is_needed) known[nknown++] = passes[i].name;
-    else if (strcmp(passes[i].name, name) == 0) return refuse_needed_pass(ctx, name);
+  for (size_t i = 0; i < ng_pass_count() && nknown < MOST_NAMES; i++) {
+    const ng_pass_info pass = ng_pass_at(i);
+    if (!pass.is_needed) known[nknown++] = pass.name;
+    else if (strcmp(pass.name, name) == 0) return refuse_needed_pass(ctx, name);
   }
   for (size_t i = 0; i < npasses; i++)
     for (size_t k = 0; passes[i].rules && k < passes[i].rules->count && nknown < MOST_NAMES; k++)
@@ -96,6 +98,10 @@ static ng_status set_options(Build *b, ng_context *ctx, const ng_options *option
     if (!cost_override(&b->costs, options->costs[i], &ctx->diagnostics)) status = NG_USAGE;
   if (status == NG_OK && options->after) status = find_pass(ctx, options->after);
   if (status != NG_OK) return status;
+  const bool is_of_kernels = options->after && kernel_pass_find(options->after);
+  b->overrides.disabled = options->disable;
+  b->overrides.ndisabled = options->ndisable;
+  b->overrides.after = is_of_kernels ? options->after : NULL;
   b->passes = (PassContext){
       .diagnostics = &ctx->diagnostics,
       .allocator = &ctx->allocator,
@@ -103,7 +109,7 @@ static ng_status set_options(Build *b, ng_context *ctx, const ng_options *option
       .costs = &b->costs,
       .disabled = options->disable,
       .ndisabled = options->ndisable,
-      .after = options->after,
+      .after = is_of_kernels ? NULL : options->after,
       .evaluate = interpret_node,
       .watch = options->report ? report_pass : NULL,
       .watcher = b,
@@ -212,7 +218,7 @@ ng_status build_kernels(Build *b) {
 
 ng_status build_check(const Build *b) {
   ng_context *ctx = b->owner->ctx;
-  if (b->passes.after) return argument_error(ctx, "expected nothing to stop after, found %s", b->passes.after);
+  if (b->options->after) return argument_error(ctx, "expected nothing to stop after, found %s", b->options->after);
   if (b->isa->is_available()) return NG_OK;
   return argument_error(ctx, "%s: this processor does not have that instruction set", b->isa->name);
 }

@@ -11,6 +11,7 @@
 #include "passes/gradient/gradient.h"
 #include "passes/pipeline.h"
 #include "passes/rewrite/rewrite.h"
+#include "passes/schedule/kernel_pass.h"
 
 // Row i of the list of names: first the operators' own names, then the signatures of other dialects.
 static OperatorName operator_name_at(size_t i) {
@@ -117,15 +118,19 @@ ng_foreign_info ng_foreign_at(size_t i) {
 }
 
 size_t ng_pass_count(void) {
-  return npasses;
+  size_t nkernel_passes = 0;
+  while (kernel_pass_at(nkernel_passes)) nkernel_passes++;
+  return npasses + nkernel_passes;
 }
 
 ng_pass_info ng_pass_at(size_t i) {
-  return (ng_pass_info){passes[i].name, passes[i].doc, passes[i].is_needed};
+  if (i < npasses) return (ng_pass_info){passes[i].name, passes[i].doc, passes[i].is_needed, false};
+  const KernelPass *pass = kernel_pass_at(i - npasses);
+  return (ng_pass_info){pass->name, pass->doc, pass->is_needed, true};
 }
 
 size_t ng_pass_rule_count(size_t pass) {
-  return passes[pass].rules ? passes[pass].rules->count : 0;
+  return pass < npasses && passes[pass].rules ? passes[pass].rules->count : 0;
 }
 
 ng_rule_info ng_pass_rule_at(size_t pass, size_t i) {

@@ -276,7 +276,8 @@ typedef struct ng_options {
   size_t nschedule;
   const char *const *costs; /* "name=number": sets a threshold by which passes decide (ng_cost_at); for experiments */
   size_t ncosts;
-  const char *after;   /* ng_graph_show: the last pass to run; NULL: none for yaml and dot, all for other formats */
+  const char *after; /* ng_graph_show: the last pass to run, for format "kernels" one over kernels; NULL: none for yaml
+                        and dot, all for other formats */
   const char *threads; /* ng_emit: "none", "openmp" or "callback"; NULL: "openmp" */
   const char *prefix;  /* ng_emit: prefix of external symbols, a C identifier; NULL: ng_graph_identifier */
   int self_test; /* ng_emit_files: also writes STEM_test.c, a program that tests the emitted pair on the machine where
@@ -835,7 +836,8 @@ NG_API ng_foreign_info ng_foreign_at(size_t i);
 
 typedef struct ng_pass_info {
   const char *name, *doc;
-  int is_needed; /* compiling requires the pass, so it cannot be disabled */
+  int is_needed;     /* compiling requires the pass, so it cannot be disabled */
+  int is_of_kernels; /* works on each kernel, not on the graph */
 } ng_pass_info;
 NG_API size_t ng_pass_count(void);
 NG_API ng_pass_info ng_pass_at(size_t i);

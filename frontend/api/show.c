@@ -10,6 +10,7 @@
 #include "frontend/yaml/yaml.h"
 #include "ir/loops/print.h"
 #include "passes/memory/map.h"
+#include "passes/schedule/kernel_pass.h"
 
 #include <string.h>
 
@@ -142,7 +143,11 @@ static ng_status show_function(void *context, const Stages *stages, const Build 
 static ng_status show_format(ng_graph *g, const Format *format, const ng_options *options, Text *out) {
   Build b = {0};
   const char *after = options ? options->after : NULL;
-  if (format->needs_kernels && after)
+  const bool is_of_kernels = after && kernel_pass_find(after), shows_kernels = format->print == show_kernels;
+  if (is_of_kernels && !shows_kernels)
+    return argument_error(g->ctx, "format %s: pass %s is one over kernels, expected format kernels", format->name,
+                          after);
+  if (format->needs_kernels && after && !is_of_kernels)
     return argument_error(g->ctx, "format %s comes after all passes, expected nothing to stop after, found %s",
                           format->name, after);
   if (format->needs_kernels && g->graph->nleaves && format->of_part)

@@ -352,7 +352,8 @@ static void print_passes(ng_context *ctx) {
   Table table = table_new("ll");
   for (size_t i = 0; i < ng_pass_count(); i++) {
     table_add(&table, "%s", ng_pass_at(i).name);
-    table_add(&table, "%s%s", ng_pass_at(i).doc, ng_pass_at(i).is_needed ? "  (cannot be disabled)" : "");
+    table_add(&table, "%s%s%s", ng_pass_at(i).doc, ng_pass_at(i).is_of_kernels ? "  (on kernels)" : "",
+              ng_pass_at(i).is_needed ? "  (cannot be disabled)" : "");
     for (size_t k = 0; k < ng_pass_rule_count(i); k++) {
       ng_rule_info rule = ng_pass_rule_at(i, k);
       char *text = rule_text(ctx, i, k);
@@ -385,6 +386,7 @@ static json_t *passes_json(ng_context *ctx) {
     json_set(pass, "name", json_text(ng_pass_at(i).name));
     json_set(pass, "doc", json_text(ng_pass_at(i).doc));
     json_set(pass, "needed", json_boolean(ng_pass_at(i).is_needed));
+    json_set(pass, "kernels", json_boolean(ng_pass_at(i).is_of_kernels));
     json_set(pass, "rules", rules_json(ctx, i));
     json_add(document, pass);
   }

@@ -49,8 +49,8 @@ static const Verb verbs[] = {
     {"show", "GRAPH", 1, 1, "print a graph at any stage on its way to kernels",
      "yaml and dot show the graph as read or, with --after, as a pass leaves it. yaml is a graph file again; dot\n"
      "is for Graphviz. kernels, loops and c show the result of all passes: the operators of each kernel, its\n"
-     "loops, and its C. memory shows which value is where in the memory between kernels, and when; memory-svg\n"
-     "draws the same.\n",
+     "loops, and its C; kernels also shows them as a pass over kernels leaves them. memory shows which value is\n"
+     "where in the memory between kernels, and when; memory-svg draws the same.\n",
      "  ngrad show models/gpt2_layer_norm_backward.yaml --format kernels\n"
      "  ngrad show graph.yaml --format dot | dot -Tsvg > graph.svg\n"
      "  ngrad show graph.yaml --format memory-svg > memory.svg\n",

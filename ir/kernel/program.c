@@ -230,7 +230,8 @@ void program_print(const Program *p, Text *out) {
     text_add_string(out, k->is_s64 ? ", in s64\n" : k->is_f64 ? ", in f64\n" : "\n");
     print_traffic(k, out);
     print_refusals(&printing, k);
-    schedule_print(p->schedules[i], out);
+    if (p->schedules[i]->shown) text_add_string(out, p->schedules[i]->shown);
+    else schedule_print(p->schedules[i], out);
   }
   text_format(out, "workspace: %zu bytes, %zu without reuse\n", p->workspace_nbytes, p->unshared_nbytes);
 }

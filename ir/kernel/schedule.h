@@ -134,6 +134,7 @@ typedef struct Schedule {
   // In a program: runs directly after the previous schedule, which computes another piece of the same results. It may
   // overwrite elements that the other has stored, and read its temporaries.
   bool follows;
+  const char *shown; // the schedule as a pass over kernels left it (schedule_print); NULL: as it is now
 } Schedule;
 
 // Building. NULL, 0 or false: out of memory, with kernel->out_of_memory set.
@@ -203,7 +204,8 @@ int64_t access_tensor_nbytes(const Schedule *s, AccessId id);
 // sum sum_g". Both print no newline.
 void loop_print_order(const Kernel *k, const Loop *loop, Text *out);
 void loop_print_sweep(const Schedule *s, const Loop *loop, int sweep, Text *out);
-// Prints all loops, each with its order and sweeps, one item a line.
+// Prints all loops, each with its order and sweeps, one item a line; before there are loops, the kernel's axes and
+// reductions.
 void schedule_print(const Schedule *s, Text *out);
 
 #endif

@@ -112,7 +112,39 @@ static void print_nest(const Kernel *k, const Loop *loop, Text *out) {
   text_add_string(out, "\n");
 }
 
+static void print_axis_names(const Kernel *k, const char *before, AxisSet axes, Text *out) {
+  for (int axis = 0; axis < k->naxes; axis++) {
+    if (!(axes >> axis & 1)) continue;
+    text_format(out, "%s%s", before, k->axes[axis].name);
+    before = ", ";
+  }
+}
+
+static void print_kernel(const Kernel *k, Text *out) {
+  bool *is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  if (!is_needed) out->out_of_memory = true;
+  if (!is_needed) return;
+  text_add_string(out, "  over ");
+  int axes[MAX_AXES];
+  for (int axis = 0; axis < k->naxes; axis++) axes[axis] = axis;
+  print_axes(k, axes, k->naxes, out);
+  text_add_string(out, "\n");
+  for (size_t i = 0; i < k->nstores; i++) is_needed[k->stores[i].value] = true;
+  for (ExprId id = (ExprId)k->nexprs; id-- > 1;)
+    for (int a = 0; a < 3 && is_needed[id]; a++) is_needed[k->exprs[id].args[a]] = true;
+  for (ExprId id = 1; id < k->nexprs; id++) {
+    const Expr *e = &k->exprs[id];
+    if (!is_needed[id] || !expr_is_reduction(e)) continue;
+    text_format(out, "    %s", expr_info[e->op].name);
+    if (e->label) print_name("", e->label, out);
+    print_axis_names(k, " over ", e->reduced, out);
+    print_axis_names(k, ", for each ", e->axes, out);
+    text_add_string(out, "\n");
+  }
+}
+
 void schedule_print(const Schedule *s, Text *out) {
+  if (!s->nloops) print_kernel(s->kernel, out);
   for (const Loop *loop = s->loops; loop < s->loops + s->nloops; loop++) {
     text_add_string(out, "  loop ");
     loop_print_order(s->kernel, loop, out);

@@ -143,7 +143,7 @@ static bool choose_axes(Scheduling *s) {
     s->outer = all & ~s->inner;
     s->depthwise = schedule_find_depthwise(k, s->vector_axis);
     if (!s->depthwise.sum) return true;
-    s->depthwise.is_long = schedule_number(s->overrides, SCHEDULE_SPLIT, true) &&
+    s->depthwise.is_long = !schedule_disables(s->overrides, "long-sums") &&
                            schedule_is_long_sum(k, &s->depthwise, &s->depthwise.is_padded);
     schedule_set_product_axes(s);
     return true;
@@ -188,28 +188,31 @@ static bool check_reductions(Scheduling *s) {
 }
 
 // Splits sums into nested ones if the reductions do not fit one loop as they are.
-static bool agree_reductions(Scheduling *s) {
-  if (check_reductions(s)) return true;
+bool schedule_nest_sums(Scheduling *s) {
+  if (!s->k->naxes || check_reductions(s)) return true;
   if (s->is_tiled || !schedule_middle_axes(s)) return false;
   s->is_nested = true;
   return kernel_nest_sums(s->k, s->vector_axis, s->inner) && check_reductions(s);
 }
 
-static bool choose_scatter_axes(Scheduling *s, const Scatter *scatter) {
+static void choose_scatter_axes(Scheduling *s, const Scatter *scatter) {
   s->is_scatter = s->sums_middle = true;
   s->vector_axis = scatter->columns;
   s->inner = 1U << scatter->summed | 1U << scatter->columns;
   s->outer = all_axes(s->k) & ~s->inner;
   s->free_axes = s->outer & ~(1U << scatter->rows);
-  return agree_reductions(s);
 }
 
 bool schedule_choose_axes(Scheduling *s) {
   Scatter scatter;
-  if (kernel_find_scatter(s->k, &scatter)) return choose_scatter_axes(s, &scatter);
+  if (!s->k->naxes) return true;
+  if (kernel_find_scatter(s->k, &scatter)) {
+    choose_scatter_axes(s, &scatter);
+    return true;
+  }
   Product product = {0};
   if (schedule_number(s->overrides, SCHEDULE_MIDDLE, true)) product = schedule_find_product(s->k);
-  product.is_long = product.sum && schedule_number(s->overrides, SCHEDULE_SPLIT, true) &&
+  product.is_long = product.sum && !schedule_disables(s->overrides, "long-sums") &&
                     schedule_is_long_sum(s->k, &product, &product.is_padded);
   if (product.is_long && product.rows) product = (Product){0}; // results that are sums of blocks are no rows of a step
   if (product.sum && (s->vector_axis == BEST_AXIS || s->vector_axis == product.vector_axis)) {
@@ -217,5 +220,5 @@ bool schedule_choose_axes(Scheduling *s) {
     s->vector_axis = product.vector_axis;
   }
   if (s->vector_axis == BEST_AXIS) s->vector_axis = choose_vector_axis(s->k);
-  return choose_axes(s) && agree_reductions(s);
+  return choose_axes(s);
 }

@@ -39,6 +39,7 @@ bool schedule_split_channels(Scheduling *s) {
   const int64_t part = k->costs->channels_in_part / LANES * LANES;
   Product *p = &s->depthwise;
   const int axis = p->vector_axis;
+  if (!p->sum || !s->sums_middle) return true;
   if (k->axes[axis].extent <= part || k->axes[axis].extent % part || !kernel_can_split_axis(k, axis)) return true;
   if (!kernel_split_axis(k, axis, part)) return false;
   p->vector_axis++;

@@ -166,25 +166,6 @@ bool schedule_is_long_sum(const Kernel *k, const Product *p, bool *is_padded) {
   return cut.length;
 }
 
-// Orders the product, which stores its sums, and then the loop that computes results from the sums. blocks: the axes
-// that the second loop sums.
-static bool order_in_two(Scheduling *s, Product *p, AxisSet blocks) {
-  Kernel *k = s->k;
-  const ExprId sums = p->sum;
-  const char *label = k->exprs[sums].label;
-  AccessId kept;
-  if (!schedule_add_kept(s, sums, label ? label : "sums", &kept)) return false;
-  if (!order_part(s, &(Store){kept, sums}, 1)) return false;
-  *p = (Product){0};
-  s->sums_middle = blocks;
-  s->inner = blocks | 1U << s->vector_axis;
-  s->outer &= ~blocks;
-  s->free_axes = 0;
-  s->is_tiled = !s->outer && !blocks;
-  Store *stores = replace_expr(k, sums, expr_load(k, kept));
-  return stores && order_part(s, stores, k->nstores);
-}
-
 // Whether results combine the sums with many tensors of the same size.
 static bool combines_many(const Kernel *k, const Product *p) {
   const AxisSet results = k->exprs[p->sum].axes;
@@ -197,19 +178,36 @@ static bool combines_many(const Kernel *k, const Product *p) {
          !axes_monomial(k, results);
 }
 
-bool schedule_order_product(Scheduling *s) {
-  Product *p = &s->product;
-  if (p->rows || p->is_padded || !combines_many(s->k, p)) return schedule_order_part(s);
-  return order_in_two(s, p, 0);
+bool schedule_store_sums(Scheduling *s) {
+  const Product *p = &s->product;
+  s->is_in_two |= p->sum && !p->is_long && !p->rows && !p->is_padded && combines_many(s->k, p);
+  return true;
 }
 
-bool schedule_order_long_sum(Scheduling *s) {
+bool schedule_split_long_sum(Scheduling *s) {
+  Product *p = s->product.sum ? &s->product : &s->depthwise;
+  const SumCut cut = p->is_long ? choose_cut(s->k, p) : (SumCut){0};
+  if (!cut.length) return true; // or panels of rows have used up MAX_AXES
+  s->is_in_two = true;
+  s->blocks = split_sum(s->k, &cut, p);
+  if (s->blocks) schedule_set_product_axes(s);
+  return s->blocks;
+}
+
+bool schedule_order_in_two(Scheduling *s) {
   Kernel *k = s->k;
   Product *p = s->product.sum ? &s->product : &s->depthwise;
-  const SumCut cut = choose_cut(k, p);
-  if (!cut.length) return schedule_order_part(s); // panels of rows have used up MAX_AXES
-  const AxisSet blocks = split_sum(k, &cut, p);
-  if (!blocks) return false;
-  schedule_set_product_axes(s);
-  return order_in_two(s, p, blocks);
+  const ExprId sums = p->sum;
+  const char *label = k->exprs[sums].label;
+  AccessId kept;
+  if (!schedule_add_kept(s, sums, label ? label : "sums", &kept)) return false;
+  if (!order_part(s, &(Store){kept, sums}, 1)) return false;
+  *p = (Product){0};
+  s->sums_middle = s->blocks;
+  s->inner = s->blocks | 1U << s->vector_axis;
+  s->outer &= ~s->blocks;
+  s->free_axes = 0;
+  s->is_tiled = !s->outer && !s->blocks;
+  Store *stores = replace_expr(k, sums, expr_load(k, kept));
+  return stores && order_part(s, stores, k->nstores);
 }

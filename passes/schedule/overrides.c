@@ -1,7 +1,5 @@
-// The keys of `--schedule KEY=N`, which overrides a number of the schedule.
+// The keys of `--schedule KEY=N`, which overrides a number of the schedule, and passes that are left out or shown.
 #include "passes/schedule/overrides.h"
-
-#include "ir/kernel/kernel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +11,6 @@ const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
                         "1: rows of at most 64 elements in lanes, one row per lane, where possible; 0: never"},
     [SCHEDULE_MIDDLE] = {"middle", 0, 1, true,
                          "1: sums over other axes than the vectors' in registers, where possible; 0: never"},
-    [SCHEDULE_SPLIT] = {"split", 0, 1, true,
-                        "1: long sums of products in blocks, which are added up by a second loop; 0: never"},
     [SCHEDULE_ACCUMULATORS] = {"accumulators", 1, 8, true, "vector accumulators of a row's sum"},
     [SCHEDULE_BLOCK] = {"block", 1, LONGEST_CHAIN, true, "outer iterations in a block, which has its own partial sums"},
     [SCHEDULE_TILE] = {"tile", 16, 1 << 24, true, "elements in a block, if the loop has a single axis"},
@@ -61,6 +57,23 @@ bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagno
     return true;
   }
   return refuse_key(d, setting);
+}
+
+bool schedule_disables(const ScheduleOverrides *overrides, const char *pass) {
+  for (size_t i = 0; i < overrides->ndisabled; i++)
+    if (strcmp(overrides->disabled[i], pass) == 0) return true;
+  return false;
+}
+
+bool schedule_keep_text(Schedule *s, const ScheduleOverrides *overrides, const char *pass) {
+  if (!overrides->after || strcmp(overrides->after, pass) != 0) return true;
+  Text text;
+  text_init(&text, s->kernel->arena->allocator);
+  schedule_print(s, &text);
+  s->shown = text.out_of_memory ? NULL : arena_format(s->kernel->arena, "%s", text_string(&text));
+  text_deinit(&text);
+  s->kernel->out_of_memory |= !s->shown;
+  return s->shown;
 }
 
 int64_t schedule_number(const ScheduleOverrides *overrides, ScheduleKey key, int64_t chosen) {

@@ -1,7 +1,8 @@
-// Numbers of a schedule that `--schedule KEY=N` overrides, for experiments.
+// What `--schedule KEY=N`, `--disable PASS` and `--after PASS` change in scheduling, for experiments.
 #ifndef NGRAD_PASSES_SCHEDULE_OVERRIDES_H
 #define NGRAD_PASSES_SCHEDULE_OVERRIDES_H
 
+#include "ir/kernel/schedule.h"
 #include "ir/support/diagnostics.h"
 
 #include <stdbool.h>
@@ -12,7 +13,6 @@ typedef enum ScheduleKey {
   SCHEDULE_ROWS,
   SCHEDULE_LANES,
   SCHEDULE_MIDDLE,
-  SCHEDULE_SPLIT,
   SCHEDULE_ACCUMULATORS,
   SCHEDULE_BLOCK,
   SCHEDULE_TILE,
@@ -38,10 +38,20 @@ typedef struct ScheduleOverrides {
     bool is_set;
     int64_t value;
   } key[SCHEDULE_KEYS];
+  // Passes over kernels (kernel_pass.h): the names of those to leave out, and the one after which Schedule.shown is
+  // printed; NULL: none.
+  const char *const *disabled;
+  size_t ndisabled;
+  const char *after;
 } ScheduleOverrides;
+
+bool schedule_disables(const ScheduleOverrides *overrides, const char *pass);
 
 // Parses "key=number". False: the diagnostics say what is wrong.
 bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagnostics *d);
+
+// Keeps the schedule as text if the pass is the one whose result is shown. False: out of memory.
+bool schedule_keep_text(Schedule *s, const ScheduleOverrides *overrides, const char *pass);
 
 // The key's override, or `chosen` if the key is not overridden.
 int64_t schedule_number(const ScheduleOverrides *overrides, ScheduleKey key, int64_t chosen);

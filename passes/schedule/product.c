@@ -159,9 +159,10 @@ static bool take_axes(Scheduling *s) {
 }
 
 // Splits the axis of rows along which the factor of rows is dense in memory, if the factor is copied.
-static bool split_rows(Scheduling *s) {
+bool schedule_panel_rows(Scheduling *s) {
   Kernel *k = s->k;
   Product *p = &s->product;
+  if (!p->sum) return true;
   const int axis = dense_row_axis(k, p);
   if (axis < 0 || k->exprs[p->vector].axes >> axis & 1 || axes_monomial(k, k->exprs[p->row].axes)) return true;
   if (!schedule_keeps_rows(k, p) && !schedule_copies_window(k, p, p->row)) return true;
@@ -175,9 +176,10 @@ static bool split_rows(Scheduling *s) {
 }
 
 // Splits the vector axis if the factor of vectors is copied from windows or padded: the copy is in panels of a vector.
-static bool split_vectors(Scheduling *s) {
+bool schedule_panel_vectors(Scheduling *s) {
   Kernel *k = s->k;
   Product *p = &s->product;
+  if (!p->sum) return true;
   const int axis = p->vector_axis;
   if (!(schedule_copies_window(k, p, p->vector) || p->is_padded) || axes_monomial(k, k->exprs[p->vector].axes))
     return true;
@@ -209,10 +211,11 @@ static int64_t choose_column_block(const Costs *c, int64_t extent) {
 
 // Splits the vector axis if there are few rows, so that threads divide the columns among them. With blocks of rows,
 // each thread would read the whole factor of vectors.
-static bool split_columns(Scheduling *s) {
+bool schedule_split_columns(Scheduling *s) {
   Kernel *k = s->k;
   const Costs *c = k->costs;
   Product *p = &s->product;
+  if (!p->sum) return true;
   const AxisSet all = all_axes(k), rows = s->outer & ~s->free_axes;
   if (axes_monomial(k, all) || axes_nelems(k, rows) > c->column_rows || axes_nelems(k, s->free_axes) >= c->column_free)
     return true;
@@ -222,10 +225,6 @@ static bool split_columns(Scheduling *s) {
   if (!kernel_split_axis(k, p->vector_axis, block)) return false;
   p->vector_axis++;
   return take_axes(s);
-}
-
-bool schedule_split_product(Scheduling *s) {
-  return split_columns(s) && split_vectors(s) && split_rows(s);
 }
 
 // The sum of products whose results all other reductions reduce; 0: none.

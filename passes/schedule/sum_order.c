@@ -1,7 +1,40 @@
-// The order of additions, step by step: axes, splits of axes, loops, and fused products.
+// The order of additions, step by step: axes, splits of axes, loops, and fused products. Why the passes are in this
+// order:
+//   choose-axes     first: the other passes look for the product or the depthwise sum that it finds
+//   nest-sums       before splits, as a kernel with nested sums has no product
+//   column-blocks   before panels, which divide the part of the columns that a block has
+//   copy-windows    before vector-panels and row-panels, which lay out the copies
+//   long-sums       after panels: the parts of a sum are read from panels
+//   make-loops      after all passes that change axes
+//   fuse-products   last: it counts the uses of each product in a sweep
 #include "passes/schedule/sum_order.h"
 
+#include "passes/schedule/kernel_pass.h"
 #include "passes/schedule/sum_order_internal.h"
+
+static bool make_loops(Scheduling *s) {
+  return s->is_in_two ? schedule_order_in_two(s) : schedule_order_part(s);
+}
+
+static bool fuse_products(Scheduling *s) {
+  return schedule_fuse_products(s->schedule);
+}
+
+const KernelPass order_passes[] = {
+    {"choose-axes", schedule_choose_axes, NULL, "find products, and choose the axes that a step goes over", true},
+    {"nest-sums", schedule_nest_sums, NULL, "split sums that do not fit one loop into sums of sums", true},
+    {"column-blocks", schedule_split_columns, NULL, "split the columns of products with few rows, for threads", false},
+    {"copy-windows", schedule_copy_windows, NULL, "copy factors of products that are read through windows", false},
+    {"vector-panels", schedule_panel_vectors, NULL, "split columns so that a copied factor is in panels of a vector",
+     false},
+    {"row-panels", schedule_panel_rows, NULL, "split rows so that a copied factor is in panels of rows", false},
+    {"channel-parts", schedule_split_channels, NULL, "split the channels of depthwise sums", false},
+    {"long-sums", schedule_split_long_sum, NULL, "split long sums of products into blocks that are added later", false},
+    {"store-sums", schedule_store_sums, NULL, "store sums of products before many tensors are combined with them",
+     false},
+    {"make-loops", make_loops, NULL, "make the loops, and write the order of each sum", true},
+    {"fuse-products", fuse_products, NULL, "add products that only a sum needs to the sum without rounding", false}};
+const size_t norder_passes = sizeof order_passes / sizeof *order_passes;
 
 Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *overrides) {
   static const ScheduleOverrides none;
@@ -10,11 +43,11 @@ Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *over
                   .schedule = schedule_new(k),
                   .overrides = overrides ? overrides : &none,
                   .vector_axis = k->naxes ? vector_axis : 0};
-  if (!s.schedule || (k->naxes && !schedule_choose_axes(&s))) return NULL;
-  if (s.product.sum && !schedule_split_product(&s)) return NULL;
-  if (s.depthwise.sum && s.sums_middle && !schedule_split_channels(&s)) return NULL;
-  const bool is_long = s.product.is_long || s.depthwise.is_long;
-  if (is_long ? !schedule_order_long_sum(&s) : s.product.sum ? !schedule_order_product(&s) : !schedule_order_part(&s))
-    return NULL;
-  return schedule_fuse_products(s.schedule) ? s.schedule : NULL;
+  bool is_ordered = s.schedule != NULL;
+  for (size_t i = 0; i < norder_passes && is_ordered; i++) {
+    const KernelPass *pass = &order_passes[i];
+    if (pass->is_needed || !schedule_disables(s.overrides, pass->name)) is_ordered = pass->order(&s);
+    if (is_ordered) is_ordered = schedule_keep_text(s.schedule, s.overrides, pass->name);
+  }
+  return is_ordered ? s.schedule : NULL;
 }

@@ -18,10 +18,11 @@ typedef struct Product {
   ExprId row;    // the factor that does not vary over the vector axis
   ExprId vector; // the factor that varies over the vector axis
   int vector_axis;
-  bool is_long;   // the sum has many more operands than results, and is cut into blocks
-  bool is_padded; // the last block of a long sum extends beyond the summed axis
-  int panel_axis; // 1 + the axis whose indices are a panel's rows; 0: rows are not in panels
-  AxisSet rows;   // the axes of the result that all other reductions reduce; 0: there are no other reductions
+  bool is_long;        // the sum has many more operands than results, and is cut into blocks
+  bool is_padded;      // the last block of a long sum extends beyond the summed axis
+  bool copies_windows; // factors that are read through windows may be copied
+  int panel_axis;      // 1 + the axis whose indices are a panel's rows; 0: rows are not in panels
+  AxisSet rows;        // the axes of the result that all other reductions reduce; 0: there are no other reductions
   // depthwise.c: `row` varies over all axes, also the vector axis; `vector` lacks some axes of the result.
   bool is_depthwise;
 } Product;
@@ -38,6 +39,8 @@ typedef struct Scheduling {
   bool sums_middle;  // all sums are over middle axes; a register holds a vector of sums
   Product product;   // with sums_middle: the contraction; product.sum == 0: none
   Product depthwise; // the inner sum as a depthwise product; depthwise.sum == 0: none
+  bool is_in_two;    // the product's loop stores its sums, and another loop computes results from them
+  AxisSet blocks;    // of a long sum: the axes over blocks; 0: the sum is not split
   bool is_scatter;   // the kernel is a scatter
   bool is_tiled;     // there is no outer axis: the vector axis is cut into tiles
   bool *is_of_part; // by original ExprId, as below: stores of the part being ordered need it (a long sum has two parts)
@@ -69,9 +72,12 @@ static inline AxisSet all_axes(const Kernel *k) {
 
 // axes.c
 
-// Fills in vector_axis, inner, outer, free_axes, is_column, is_nested, sums_middle and is_tiled. May split sums over
-// several axes into nested ones (k is changed). False: out of memory, or no choice of axes suits all reductions.
+// Fills in vector_axis, inner, outer, free_axes, is_column, sums_middle and is_tiled, and finds products. False: out of
+// memory.
 bool schedule_choose_axes(Scheduling *s);
+// Finds the free axes. If the reductions do not fit one loop, splits sums over several axes into nested ones, and sets
+// is_nested. False: out of memory, or no choice of axes suits all reductions.
+bool schedule_nest_sums(Scheduling *s);
 
 // domain.c
 
@@ -108,19 +114,22 @@ bool schedule_keeps_vectors(const Kernel *k, const Product *p);
 bool schedule_keeps_rows(const Kernel *k, const Product *p);
 // Whether the blocks of a long sum read both factors from their tensors, without a copy.
 bool schedule_reads_in_place(const Kernel *k, const Product *p);
-// Splits the product's axes into blocks where useful. With few rows: the columns, so that threads divide the columns
-// among them. If the factor of vectors is copied from windows: the vector axis, so that the copy is in panels of a
-// vector. If the factor of rows is copied: the axis along which it is dense, so that the copy is in panels of
-// PANEL_ROWS rows, and a step reads few cache lines. False: out of memory.
+// Each of these splits an axis of the product into blocks where useful. False: out of memory.
+// With few rows: the columns, so that threads divide the columns among them.
+bool schedule_split_columns(Scheduling *s);
+// If the factor of vectors is copied from windows: the vector axis, so that the copy is in panels of a vector.
+bool schedule_panel_vectors(Scheduling *s);
+// If the factor of rows is copied: the axis along which it is dense, so that the copy is in panels of PANEL_ROWS rows,
+// and a step reads few cache lines.
 enum { PANEL_ROWS = 8 };
-bool schedule_split_product(Scheduling *s);
+bool schedule_panel_rows(Scheduling *s);
 
 // depthwise.c
 
 // The kernel's only sum, if it sums products of factors that both vary over the vector axis, and one factor lacks short
 // axes of the result. Otherwise sum == 0.
 Product schedule_find_depthwise(const Kernel *k, int vector_axis);
-// Splits the vector axis into (part, channel in part). False: out of memory.
+// Splits the vector axis of a depthwise sum over middle axes into (part, channel in part). False: out of memory.
 bool schedule_split_channels(Scheduling *s);
 
 // window_copies.c
@@ -130,6 +139,7 @@ bool schedule_reads_windows(const Kernel *k, ExprId id);
 // Whether a factor that is read through windows gets a copy that contains the padding (and is computed into it, unless
 // it is a load).
 bool schedule_copies_window(const Kernel *k, const Product *p, ExprId id);
+bool schedule_copy_windows(Scheduling *s);           // allows such copies
 bool schedule_copy_window(Scheduling *s, ExprId id); // adds axes to the kernel. False: out of memory
 
 // lengths.c
@@ -143,12 +153,13 @@ bool schedule_choose_lengths(const Scheduling *s, Loop *loop);
 // Whether the product's sum has so many more operands than results that blocks of it are summed first. *is_padded: the
 // last block extends beyond the sum, so that both factors are copied with zeros appended.
 bool schedule_is_long_sum(const Kernel *k, const Product *p, bool *is_padded);
-// Adds the loops that sum blocks, then the loops that add the blocks' sums and store the results. Changes the kernel:
-// its sum becomes a sum of sums. False: out of memory, or no schedule suits.
-bool schedule_order_long_sum(Scheduling *s);
-// Adds the loops of a product whose sum is not long. If results combine the sums with many tensors, the first loops
-// store only the sums.
-bool schedule_order_product(Scheduling *s);
+// Makes a long sum a sum of sums. False: out of memory.
+bool schedule_split_long_sum(Scheduling *s);
+// Sets is_in_two if results combine the sums of a product that is not long with many tensors.
+bool schedule_store_sums(Scheduling *s);
+// Adds the loops that store sums, of a long sum's blocks or of a product, then the loops that compute results from
+// them. False: out of memory, or no schedule suits.
+bool schedule_order_in_two(Scheduling *s);
 
 // main_loops.c
 

@@ -3,9 +3,6 @@
 #include "passes/schedule/tune.h"
 
 #include "passes/costs/costs.h"
-#include "passes/schedule/prefetch_distance.h"
-#include "passes/schedule/save_masks.h"
-#include "passes/schedule/spill.h"
 
 typedef struct Tuning {
   const Kernel *k;
@@ -210,26 +207,6 @@ static void set_block(Loop *loop, int64_t length) {
 // The length of blocks, rounded up to whole steps.
 static int64_t whole_steps(const Loop *loop) {
   return (loop->cut.length + loop->rows - 1) / loop->rows * loop->rows;
-}
-
-// Loops whose blocks store halves of the same byte run on one thread. Called when blocks have their final length.
-static void keep_bytes_whole(const Kernel *k, Loop *loop) {
-  for (size_t i = 0; i < loop->nroots; i++) {
-    const Root *root = &loop->roots[i];
-    if (root->kind != ROOT_STORE || !loop_shares_bytes(k, loop, &k->accesses[root->access])) continue;
-    loop->is_serial = true;
-    loop->serial_work = 0;
-  }
-}
-
-static void place_temporaries(Schedule *s) {
-  size_t offset = 0;
-  for (size_t i = 0; i < s->ntemporaries; i++) {
-    s->temporaries[i].offset = offset;
-    if (s->temporaries[i].is_own) continue;
-    size_t nbytes = (size_t)s->temporaries[i].nelems * type_nbytes(s->temporaries[i].type);
-    offset += (nbytes + LINE_NBYTES - 1) / LINE_NBYTES * LINE_NBYTES;
-  }
 }
 
 // Products. The registers hold a step's accumulators, one for each of `rows` rows and `vectors` vectors, the vectors
@@ -486,16 +463,10 @@ static void tune_loop(Tuning *t, Loop *loop) {
   loop_sort_roots(loop);
 }
 
-bool schedule_tune(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
-  static const ScheduleOverrides none;
-  Tuning t = {.k = s->kernel, .target = target, .overrides = overrides ? overrides : &none};
+bool schedule_tune_loops(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
+  Tuning t = {.k = s->kernel, .target = target, .overrides = overrides};
   for (size_t i = 0; i < s->nloops; i++)
     if (s->loops[i].is_side) tune_copy(&t, &s->loops[i]);
     else tune_loop(&t, &s->loops[i]);
-  for (size_t i = 0; i < s->nloops; i++) keep_bytes_whole(s->kernel, &s->loops[i]);
-  if (!schedule_save_masks(s, target, t.overrides) || !schedule_spill_vectors(s) ||
-      !schedule_choose_prefetch(s, target, t.overrides))
-    return false;
-  place_temporaries(s);
-  return !s->kernel->out_of_memory;
+  return true;
 }

@@ -11,4 +11,7 @@
 // False: out of memory.
 bool schedule_tune(Schedule *s, const Target *target, const ScheduleOverrides *overrides);
 
+// The first pass of schedule_tune: everything but masks, spilled vectors, prefetching of rows, and offsets.
+bool schedule_tune_loops(Schedule *s, const Target *target, const ScheduleOverrides *overrides);
+
 #endif

@@ -297,6 +297,7 @@ bool schedule_copies_window(const Kernel *k, const Product *p, ExprId id) {
   const Expr *e = &k->exprs[id];
   Windows w;
   int first = 0;
+  if (!p->copies_windows) return false;
   if (e->op == EXPR_LOAD && (e->args[0] || !k->accesses[e->access].value)) return false;
   if (!find_windows(k, id, &w) || !w.count || k->naxes + (int)w.count > MAX_AXES || !are_movable(k, &w, id))
     return false;
@@ -306,6 +307,11 @@ bool schedule_copies_window(const Kernel *k, const Product *p, ExprId id) {
     if (e->axes >> axis & 1 && (axis != first || axis == last) && k->axes[axis].monomial) return false;
   if (id == p->vector && last < 0) return false;
   return needs_copy(k, e, last) && !is_too_large(k, e, &w);
+}
+
+bool schedule_copy_windows(Scheduling *s) {
+  s->product.copies_windows = true;
+  return true;
 }
 
 bool schedule_copy_window(Scheduling *s, ExprId id) {

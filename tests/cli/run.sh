@@ -703,6 +703,8 @@ expect 0 '"fast_math": true' '' passes --json
 expect 0 '"needed": true' '' passes --json
 expect 0 '^serial_work  *32768  elements  *schedule  *loops of at most' '' passes --costs
 expect 0 '"decides": "fusion"' '' passes --costs --json
+expect 0 '^make-loops .*  \(on kernels\)  \(cannot be disabled\)$' '' passes
+expect 0 '"kernels": true' '' passes --json
 
 # Passes and rules: what they leave, how long they take, and which are left out
 cat >rewritten.yaml <<'Y'
@@ -723,7 +725,7 @@ expect 0 'src_0: a, src_1: zero' '' show rewritten.yaml --after simplify
 expect 0 'src_0: a, src_1: one' '' show rewritten.yaml --after simplify --disable multiply-one
 expect 0 'src: a}' '' show rewritten.yaml --after simplify --fast-math
 expect 2 '' 'unknown pass or rule multiply-on, did you mean multiply-one' show rewritten.yaml --disable multiply-on --after fuse
-expect 2 '' '^error: pass fuse cannot be disabled, .* expected dead-code, .* slice-regions or a rule$' show rewritten.yaml --format kernels --disable fuse
+expect 2 '' '^error: pass fuse cannot be disabled, .* expected dead-code, .* slice-regions, column-blocks, .* prefetch or a rule$' show rewritten.yaml --format kernels --disable fuse
 expect 2 '' '^  rows  *1 to 32  *outer iterations' show rewritten.yaml --format kernels --schedule row=1
 expect 2 '' '^error: unknown cost serial_wurk, did you mean serial_work$' show rewritten.yaml --format kernels --cost serial_wurk=1
 expect 2 '' '^error: unknown cost 7: ngrad passes --costs lists them$' show rewritten.yaml --format kernels --cost 7
@@ -731,6 +733,9 @@ expect 2 '' '^error: cost tile: expected tile=N with N from 16 to 16777216 \(ele
 expect 2 '' 'found tile=15$' show rewritten.yaml --format kernels --cost tile=15
 expect 0 '^kernel 1: Tanh' '' show rewritten.yaml --format kernels --cost fusion_streams=1
 expect 2 '' 'unknown pass multiply-one' show rewritten.yaml --after multiply-one
+expect 2 '' '^error: pass make-loops cannot be disabled, ' show rewritten.yaml --format kernels --disable make-loops
+expect 2 '' '^error: format yaml: pass make-loops is one over kernels, expected format kernels$' show rewritten.yaml --after make-loops
+expect 0 '^  over d0 12$' '' show rewritten.yaml --format kernels --after choose-axes
 expect 0 'subgraph cluster_1' '' show rewritten.yaml --after fuse --format dot
 expect 0 'Add \(lines 9, 10\)|Add \(line 10\)' '' show rewritten.yaml --format c
 expect 0 '^kernel 0: Add \(lines? (9, )?10\), Tanh \(line 11\)$' '' show rewritten.yaml --format kernels

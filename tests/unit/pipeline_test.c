@@ -5,6 +5,7 @@
 #include "passes/lower/lower.h"
 #include "passes/pipeline.h"
 #include "passes/rewrite/dead_code.h"
+#include "passes/schedule/kernel_pass.h"
 #include "passes/schedule/sum_order.h"
 #include "passes/schedule/tune.h"
 #include "tests/random_graph.h"
@@ -417,6 +418,12 @@ static void passes_have_names_and_docs(void **state) {
   for (size_t i = 0; i < npasses; i++) {
     assert_true(passes[i].run && passes[i].doc && *passes[i].doc);
     for (size_t k = 0; k < i; k++) assert_string_not_equal(passes[i].name, passes[k].name);
+    assert_null(kernel_pass_find(passes[i].name));
+  }
+  for (size_t i = 0; kernel_pass_at(i); i++) {
+    const KernelPass *pass = kernel_pass_at(i);
+    assert_true(!pass->order != !pass->tune && pass->doc && *pass->doc);
+    assert_ptr_equal(kernel_pass_find(pass->name), pass); // no other pass has the name
   }
 }
 

@@ -1,0 +1,63 @@
+// Completes a schedule for a target. Why the passes are in this order:
+//   tune-loops        first: the other passes need the rows of a step and the sweeps
+//   whole-bytes       when blocks have their final length
+//   save-masks        before spill-vectors and prefetch, as it changes what sweeps load
+//   place-temporaries last, as save-masks adds temporaries
+#include "passes/schedule/tune.h"
+
+#include "passes/costs/costs.h"
+#include "passes/schedule/kernel_pass.h"
+#include "passes/schedule/prefetch_distance.h"
+#include "passes/schedule/save_masks.h"
+#include "passes/schedule/spill.h"
+
+// Loops whose blocks store halves of the same byte run on one thread.
+static bool keep_bytes_whole(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
+  (void)target, (void)overrides;
+  for (Loop *loop = s->loops; loop < s->loops + s->nloops; loop++)
+    for (size_t i = 0; i < loop->nroots; i++) {
+      const Root *root = &loop->roots[i];
+      if (root->kind != ROOT_STORE || !loop_shares_bytes(s->kernel, loop, &s->kernel->accesses[root->access])) continue;
+      loop->is_serial = true;
+      loop->serial_work = 0;
+    }
+  return true;
+}
+
+static bool spill_vectors(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
+  (void)target, (void)overrides;
+  return schedule_spill_vectors(s);
+}
+
+static bool place_temporaries(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
+  size_t offset = 0;
+  (void)target, (void)overrides;
+  for (size_t i = 0; i < s->ntemporaries; i++) {
+    s->temporaries[i].offset = offset;
+    if (s->temporaries[i].is_own) continue;
+    size_t nbytes = (size_t)s->temporaries[i].nelems * type_nbytes(s->temporaries[i].type);
+    offset += (nbytes + LINE_NBYTES - 1) / LINE_NBYTES * LINE_NBYTES;
+  }
+  return true;
+}
+
+const KernelPass tune_passes[] = {
+    {"tune-loops", NULL, schedule_tune_loops, "choose rows of a step, blocks, threads and streamed stores", true},
+    {"whole-bytes", NULL, keep_bytes_whole, "run loops whose blocks share bytes on one thread", true},
+    {"save-masks", NULL, schedule_save_masks, "save masks that spare later sweeps a tensor", false},
+    {"spill-vectors", NULL, spill_vectors, "save costly vectors that later sweeps need", false},
+    {"prefetch", NULL, schedule_choose_prefetch, "choose how far ahead rows are prefetched", false},
+    {"place-temporaries", NULL, place_temporaries, "place temporaries in the workspace", true}};
+const size_t ntune_passes = sizeof tune_passes / sizeof *tune_passes;
+
+bool schedule_tune(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
+  static const ScheduleOverrides none;
+  if (!overrides) overrides = &none;
+  for (size_t i = 0; i < ntune_passes; i++) {
+    const KernelPass *pass = &tune_passes[i];
+    if ((pass->is_needed || !schedule_disables(overrides, pass->name)) && !pass->tune(s, target, overrides))
+      return false;
+    if (!schedule_keep_text(s, overrides, pass->name)) return false;
+  }
+  return !s->kernel->out_of_memory;
+}
