@@ -44,13 +44,20 @@ static void check_print(Report *r, const Graph *g, const char *kind) {
   diagnostics_deinit(&d);
 }
 
+// The last pass over graphs.
+static const char *last_graph_pass(void) {
+  size_t i = ng_pass_count() - 1;
+  while (ng_pass_at(i).is_of_kernels) i--;
+  return ng_pass_at(i).name;
+}
+
 static void check_shows(const FuzzOptions *options, Report *r) {
   static const char *const formats[] = {"dot", "kernels", "loops", "c"};
   ng_context *ctx = ng_context_new(NULL);
   ng_graph *g = ng_graph_read(ctx, "fuzz.yaml", r->text, r->nbytes, NULL);
   for (size_t i = 0; g && i < sizeof formats / sizeof *formats; i++) {
     bool is_after = i > 0 || options->data % 2;
-    ng_options how = {.after = i == 0 && is_after ? ng_pass_at(ng_pass_count() - 1).name : NULL};
+    ng_options how = {.after = i == 0 && is_after ? last_graph_pass() : NULL};
     char *text = ng_graph_show(g, formats[i], &how);
     if (!text) report_finding(r, "show", "%s: %s", formats[i], ng_messages_text(ctx, 0));
     ng_text_free(ctx, text);
