@@ -18,7 +18,7 @@ Program *pipeline_lower(Graph *g, PassContext *c);
 
 // Builds the trees of the program's loops, which printers and executors need, unless they are built.
 // has_optional_outputs: a call may leave out outputs, so the trees test which ones are wanted. An unsound tree is a bug
-// in a recipe: it is printed to stderr and the program aborts. False: out of memory.
+// in passes/schedule: it is printed to stderr and the program aborts. False: out of memory.
 bool pipeline_build_trees(Program *p, bool has_optional_outputs);
 
 #endif

@@ -1,3 +1,4 @@
+// Which expressions a loop, or one of its sweeps, needs.
 #include "ir/kernel/needed.h"
 
 bool loop_finishes(const Loop *loop, ExprId sum, int before) {

@@ -1,5 +1,5 @@
 // The loop nest of a Loop, as data: levels from the outermost to the innermost. Product of a matrix by panels, for
-// instance: cut m by 24; rows m by 6; lanes n by 2; serial k.
+// instance: cut m by 24; rows m by 6; step: lanes n by 16 x 2; serial k: a register tile of 6 by 32.
 //
 // A level is inside of the levels before it. A sum over an axis begins and ends just outside of the axis's outermost
 // level inside of a step: with lanes innermost, lanes hold parts of a sum, and with lanes outside of the serial levels,

@@ -68,8 +68,9 @@ typedef struct Runs {
 // cut into vectors of LANES; the other inner axes are the middle axes. A loop with no outer and one inner axis is
 // tiled: the inner axis is cut into tiles, which run as blocks do.
 typedef struct Loop {
-  // kernel_order sets the fields from here to dense_axis, independent of the target. They imply the orders of the roots
-  // (loop_sum_order).
+  // kernel_order sets the fields from here to dense_axis, independent of the target
+  // (but schedule_find_invariants sets is_invariant, and schedule_reuse_copies is_made). They imply the orders of the
+  // roots (loop_sum_order).
   int axes[MAX_AXES]; // outer axes, slowest first, then inner axes
   int nouter, ninner;
   // The first `nfree` outer axes are free: outer reductions do not reduce them, and a block has one index on them. The

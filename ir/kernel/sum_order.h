@@ -1,9 +1,14 @@
-// The order of additions, as data: all that the bits of a reduction depend on, apart from its operands.
+// The order of additions, as data. With the rules below, it is all that the bits of a reduction depend on, apart from
+// its operands.
 //
 // A reduction has levels, from the innermost to the outermost. The innermost one combines operands; each other one
 // combines the results of the level inside of it. A level deals what it combines to its accumulators in turn. When the
 // accumulators have taken `cut` operands, or all that there are, their values are results. Sum over a row of 768
 // elements: 24 additions in each of 16 lanes of f32, whose results 16 lanes of f64 take, then the lanes by pairs.
+//
+// Three rules are the same for all reductions. Several accumulators of one lane are first added pairwise, in the type
+// of their level (passes/schedule/merge_accumulators.c), and the level outside takes their sum. Lanes are added by
+// halves (d_sum, backends/codegen/simd/arithmetic.h). Blocks are added in their order.
 //
 // kernel_order (passes/schedule/sum_order.h) decides the order of each reduction, before a target is known, and writes
 // it to the reduction's root (Root.order, ir/kernel/schedule.h). Whoever needs a length of a chain, a number of

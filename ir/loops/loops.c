@@ -1,5 +1,5 @@
 // Builds indices and trees. Out of memory, constructors return NULL, and they accept NULL as an operand, so that a
-// recipe checks out_of_memory once, at its end.
+// builder checks out_of_memory once, at its end.
 #include "ir/loops/loops.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-// Loop trees: the statements that compute a kernel. Each maps to a line of C.
+// Loop trees: the statements that compute a kernel. Most map to a line of C.
 //
 // Each loop of a kernel has a tree of two functions. `block` runs a range of the flattened outer axes (or a tile of the
 // only axis) on one thread and calls `step`; blocks may run in parallel. `step` computes one outer iteration ("row"),
@@ -6,9 +6,10 @@
 // inner axes; after a sweep, the scalars that depend on the sweep's sums. With rows in lanes, `tail_step` computes the
 // last rows of a block, fewer than LANES.
 //
-// All decisions are fields of nodes, so that printing and executing a tree decide nothing. Recipes (passes/schedule)
-// build trees, loops_verify checks them, backends/codegen/print writes them as C. `ngrad show --format loops` prints
-// them; the comments below quote its lines after a colon. Sum of a row of 100 elements, each lane in f32:
+// Decisions are fields of nodes; NODE_SCATTER and NODE_COMBINE are whole loops, which each printer and executor writes
+// itself. passes/schedule builds trees, loops_verify checks them, backends/codegen/print writes them as C. `ngrad show
+// --format loops` prints them; the comments below quote its lines after a colon. Sum of a row of 100 elements, each
+// lane in f32:
 //
 //   step
 //     acc_sum = 0.0, vectors of f32            NODE_BEGIN_SUM
@@ -130,8 +131,8 @@ typedef struct Address {
 } Address;
 
 // Sums. Vector accumulators in the kernel's type add up a row. To keep chains of f32 additions short, a row may be cut
-// into runs: at the end of each run the accumulators are added to a total in f64. For sums over outer axes each block
-// has an array of partial sums; a later loop combines these in the order of the blocks.
+// into runs: at the end of each run the accumulators are added to a total (f64, or f32 for products: loop_totals). For
+// sums over outer axes each block has an array of partial sums; a later loop combines these in the order of the blocks.
 
 typedef enum SumPlace { // where an update adds
   SUM_ACCUMULATOR,      // a vector register: `acc_sum`
@@ -325,7 +326,7 @@ typedef struct Wants {         // which results a caller may leave out
   const bool *may_be_unwanted; // by temporary: it holds partial sums that only optional outputs need; NULL: none does
 } Wants;
 
-enum { MOST_NESTED = 40 };    // open lists; recipes nest less deep: at most MAX_AXES loops and the lists around them
+enum { MOST_NESTED = 40 };    // open lists; nests are less deep: at most MAX_AXES loops and the lists around them
 bool expr_is_long(ExprOp op); // the operator's vector function has tens of instructions
 
 // Building: nodes are appended to the innermost open list. Memory comes from the arena. Out of memory: functions set

@@ -5,8 +5,8 @@
 #include "ir/loops/loops.h"
 
 // Whether a tree computes the roots of its loop, for all values of open dims. False: `why` names the kernel, the loop
-// and the node, and describes the defect for developers of ngrad: an unsound tree is a bug in a recipe or in a pass
-// over trees. Out of memory: false, with why->out_of_memory set. In a sound tree
+// and the node, and describes the defect for developers of ngrad: an unsound tree is a bug in the builder
+// (passes/schedule) or in a pass over trees. Out of memory: false, with why->out_of_memory set. In a sound tree
 // - each value, variable, pointer, flag and local array is declared once, before its uses and in their scope;
 // - each element of a result is stored once, with the value at its index: the loops around a store cover all indices on
 //   the axes that the value varies over, and go over no other axis. An axis is covered by a loop over it, by runs, or

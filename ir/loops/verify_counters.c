@@ -78,7 +78,7 @@ static bool verify_advanced(Verifying *v, const LoopNode *n, const Range *r) {
 }
 
 // The elements left after whole steps: this many, or none. -1: not known. The last block may have outer iterations
-// left, other blocks have none; that no block has any is not concluded, as recipes do not rely on it.
+// left, other blocks have none; that no block has any is not concluded, as no tree relies on it.
 static int64_t find_rest(const Verifying *v, const Range *r, int64_t width) {
   const Loop *plan = v->plan;
   const AxisSet cut = loop_cut_axes(plan);

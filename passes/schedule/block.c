@@ -1,12 +1,12 @@
 // Builds the block function: the range of its outer iterations, its partial sums, and the loops that call steps.
 #include "ir/kernel/scatter.h"
-#include "passes/schedule/recipe.h"
+#include "passes/schedule/nest_builder.h"
 
-static void add_index(Recipe *r, VarKind kind, const Index *value) {
+static void add_index(NestBuilder *r, VarKind kind, const Index *value) {
   add(r, (LoopNode){.kind = NODE_INDEX, .var = {kind, 0}, .value = value});
 }
 
-static void find_range(Recipe *r) {
+static void find_range(NestBuilder *r) {
   const Loop *loop = r->loop;
   const Index *block = var(r, VAR_BLOCK, 0), *begin = var(r, VAR_BEGIN, 0);
   const Index *total = axes_nelems_index(r, loop_cut_axes(loop)), *length = block_length(r);
@@ -40,7 +40,7 @@ static Address partial_element(const Root *root, const Index *index) {
 }
 
 // Opens a loop over the `count` elements of the block's partial sums in this access; the caller closes its body.
-static void open_partial_sums(Recipe *r, AccessId id, const Index *count, Flag flag) {
+static void open_partial_sums(NestBuilder *r, AccessId id, const Index *count, Flag flag) {
   LoopNode *loop = open_for(r, VAR_ELEMENT, number(r, 0), count, number(r, 1));
   loop->access = id;
   loop->flag = flag;
@@ -48,7 +48,7 @@ static void open_partial_sums(Recipe *r, AccessId id, const Index *count, Flag f
 
 // Sets pointers to the block's partial sums and initialises them. With rows in lanes, a local array has a partial sum
 // for each lane.
-static void begin_partials(Recipe *r) {
+static void begin_partials(NestBuilder *r) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (root->kind != ROOT_REDUCE_OUTER) continue;
     const Access *a = &r->k->accesses[root->access];
@@ -70,7 +70,7 @@ static void begin_partials(Recipe *r) {
 }
 
 // Reduces the lanes' partial sums to the block's partial sums.
-static void end_lane_partials(Recipe *r) {
+static void end_lane_partials(NestBuilder *r) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (root->kind != ROOT_REDUCE_OUTER) continue;
     const Access *a = &r->k->accesses[root->access];
@@ -90,7 +90,7 @@ static void end_lane_partials(Recipe *r) {
 
 // The rows after the last whole step form one step if their number is known, else each is a step. 0: there are none.
 // All blocks but the last consist of whole steps, unless open dims choose the length of blocks.
-static int count_rest(const Recipe *r) {
+static int count_rest(const NestBuilder *r) {
   const Loop *loop = r->loop;
   const AxisSet cut = loop_cut_axes(loop);
   const bool is_whole = !loop->cut.few_work && cut_is_multiple(&loop->cut, loop->rows);
@@ -100,7 +100,7 @@ static int count_rest(const Recipe *r) {
 }
 
 // Adds a loop that calls the step for `rows` outer iterations at a time, while at least that many are left.
-static void add_steps(Recipe *r, int rows, const Index *columns_end) {
+static void add_steps(NestBuilder *r, int rows, const Index *columns_end) {
   if (!rows) return;
   open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
                                  .var = {VAR_OUTER, 0},
@@ -112,7 +112,7 @@ static void add_steps(Recipe *r, int rows, const Index *columns_end) {
 }
 
 // The steps of a block, or of a part of its columns, which ends at `columns_end`.
-static void build_steps(Recipe *r, const NestLevel *level, const Index *columns_end) {
+static void build_steps(NestBuilder *r, const NestLevel *level, const Index *columns_end) {
   const Index *outer = var(r, VAR_OUTER, 0), *end = var(r, VAR_END, 0);
   add(r, (LoopNode){.kind = NODE_COUNTER, .var = {VAR_OUTER, 0}, .value = var(r, VAR_BEGIN, 0)});
   add_steps(r, level->role == ROLE_LANES ? LANES : (int)level->factor, columns_end);
@@ -124,10 +124,10 @@ static void build_steps(Recipe *r, const NestLevel *level, const Index *columns_
   end_lane_partials(r);
 }
 
-static void build_outer_level(Recipe *r, int at, const Index *columns_end);
+static void build_outer_level(NestBuilder *r, int at, const Index *columns_end);
 
 // The vector axis, cut into the columns of a step.
-static void build_columns(Recipe *r, int at) {
+static void build_columns(NestBuilder *r, int at) {
   const NestLevel *level = &r->nest.levels[at];
   const Axis *axis = &r->k->axes[vector_axis(r)];
   const Index *c = var(r, VAR_COLUMN, 0), *extent = axes_nelems_index(r, 1U << vector_axis(r));
@@ -148,7 +148,7 @@ static void build_columns(Recipe *r, int at) {
 }
 
 // A level outside of a step. The caller of a block has chosen indices on the free axes, and a part of the cut axes.
-static void build_outer_level(Recipe *r, int at, const Index *columns_end) {
+static void build_outer_level(NestBuilder *r, int at, const Index *columns_end) {
   const NestLevel *level = &r->nest.levels[at];
   const bool are_columns = r->loop->columns && level->first >= r->loop->nouter;
   if (at == r->nest.step) add(r, (LoopNode){.kind = NODE_STEP}); // a tile
@@ -158,12 +158,12 @@ static void build_outer_level(Recipe *r, int at, const Index *columns_end) {
 }
 
 // A block of a scatter goes over all indices, and adds the operands whose index is a row of the block.
-static void build_scatter(Recipe *r) {
+static void build_scatter(NestBuilder *r) {
   Scatter s;
   if (kernel_find_scatter(r->k, &s)) add(r, (LoopNode){.kind = NODE_SCATTER, .expr = s.sum, .access = s.to});
 }
 
-void build_block(Recipe *r) {
+void build_block(NestBuilder *r) {
   const Loop *loop = r->loop;
   bool has_partials = false;
   tree_open(&r->b, &r->t->block);

@@ -5,13 +5,13 @@
 //   for r in 0..rows, unrolled
 //     end the sums of the level; vectors; stores, and additions to sums
 //   partial sums, back to memory
-#include "passes/schedule/recipe.h"
+#include "passes/schedule/nest_builder.h"
 
-static AccumulatorChoice accumulator_of(const Recipe *r) {
+static AccumulatorChoice accumulator_of(const NestBuilder *r) {
   return has_rows(r) ? ACCUMULATOR_OF_ROW : loop_accumulators(r->loop) > 1 ? ACCUMULATOR_FIRST : ACCUMULATOR_ONLY;
 }
 
-static void update_vector(Recipe *r, const Root *root) {
+static void update_vector(NestBuilder *r, const Root *root) {
   const bool is_in_register = root->kind == ROOT_REDUCE_OUTER;
   add(r, (LoopNode){.kind = NODE_UPDATE,
                     .sum = is_in_register ? SUM_PARTIAL_REGISTER : SUM_ACCUMULATOR,
@@ -24,13 +24,13 @@ static void update_vector(Recipe *r, const Root *root) {
                     .access = root->access});
 }
 
-static void build_vector_root(Recipe *r, const Root *root) {
+static void build_vector_root(NestBuilder *r, const Root *root) {
   if (root->kind == ROOT_STORE) store_vector(r, root);
   else update_vector(r, root);
 }
 
 // Loads the vectors of partial sums that the body adds to into registers, or stores them back.
-static void move_array_sums(Recipe *r, int at, LoopNodeKind kind) {
+static void move_array_sums(NestBuilder *r, int at, LoopNodeKind kind) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (!is_root_at(r, root, at) || !is_array_sum(r, root)) continue;
     const Access *a = &r->k->accesses[root->access];
@@ -49,7 +49,7 @@ static void move_array_sums(Recipe *r, int at, LoopNodeKind kind) {
 
 // The only array of partial sums of a body, if its update comes last: then one test of its flag guards both the update
 // and the store.
-static const Root *find_lone_sum(const Recipe *r, int at) {
+static const Root *find_lone_sum(const NestBuilder *r, int at) {
   const Root *last = NULL;
   size_t count = 0;
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
@@ -61,7 +61,7 @@ static const Root *find_lone_sum(const Recipe *r, int at) {
   return is_lone && may_be_unwanted(r, last->access) ? last : NULL;
 }
 
-static void need_body(Recipe *r, int at) {
+static void need_body(NestBuilder *r, int at) {
   need_none(r);
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
     if (is_root_at(r, root, at)) need_root(r, root);
@@ -69,22 +69,22 @@ static void need_body(Recipe *r, int at) {
 
 // Whether an expression is computed before the loop over rows: it is the same for all rows, and needs no sum that ends
 // in this body.
-static bool is_before_rows(const Recipe *r, ExprId id) {
+static bool is_before_rows(const NestBuilder *r, ExprId id) {
   return !varies_by_row(r, r->k->exprs[id].axes) && r->section[id] <= r->sweep;
 }
 
-static void make_vectors(Recipe *r, bool before_rows) {
+static void make_vectors(NestBuilder *r, bool before_rows) {
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (is_made(r, id) && expr_level(r, id) == LEVEL_VECTOR && is_before_rows(r, id) == before_rows) make_vector(r, id);
 }
 
-static void make_scalars_of_row(Recipe *r) {
+static void make_scalars_of_row(NestBuilder *r) {
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (is_made(r, id) && expr_level(r, id) == LEVEL_MIDDLE && is_of_row(r, r->k->exprs[id].axes))
       make_scalar(r, id, ~0U);
 }
 
-void build_body(Recipe *r, int at) {
+void build_body(NestBuilder *r, int at) {
   need_body(r, at);
   make_vectors(r, true);
   move_array_sums(r, at, NODE_LOAD_PARTIAL);

@@ -1,4 +1,5 @@
-// Builds a sweep: walks the levels of the loop's nest (ir/kernel/nest.h) from the outside inwards.
+// Builds a sweep: walks the levels of the nest (ir/kernel/nest.h) inside of a step, from the outside inwards; block.c
+// walks those around it.
 //
 //   open the level
 //     compute the scalars that vary over its axis, and not over axes of levels inside
@@ -9,7 +10,7 @@
 //
 // Vectors are computed in bodies (body.c): in the innermost level, and just inside of a level of lanes. Scalars outside
 // of all levels belong to sections (sections.c).
-#include "passes/schedule/recipe.h"
+#include "passes/schedule/nest_builder.h"
 
 #include <assert.h>
 
@@ -18,17 +19,17 @@ typedef struct Span {
 } Span;
 
 // The level around this one, if it cuts the same axis into runs; else NULL.
-static const NestLevel *runs_around(const Recipe *r, int at) {
+static const NestLevel *runs_around(const NestBuilder *r, int at) {
   const NestLevel *level = &r->nest.levels[at], *around = level - 1;
   return at > r->nest.step && around->role == ROLE_RUNS && around->first == level->first ? around : NULL;
 }
 
-static int level_axis(const Recipe *r, int at) {
+static int level_axis(const NestBuilder *r, int at) {
   return r->loop->axes[r->nest.levels[at].first];
 }
 
 // The scalars inside of `at` levels: those that depend on sums that end here, or the others.
-static void make_scalars(Recipe *r, int at, bool depends_on_sums) {
+static void make_scalars(NestBuilder *r, int at, bool depends_on_sums) {
   need_sweep(r, r->sweep);
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     const AxisSet axes = r->k->exprs[id].axes;
@@ -39,7 +40,7 @@ static void make_scalars(Recipe *r, int at, bool depends_on_sums) {
 }
 
 // Stores a scalar, or adds it to a sum over outer levels.
-static void build_scalar_root(Recipe *r, const Root *root) {
+static void build_scalar_root(NestBuilder *r, const Root *root) {
   if (root->kind == ROOT_STORE) {
     store_scalar(r, root);
     return;
@@ -56,7 +57,7 @@ static void build_scalar_root(Recipe *r, const Root *root) {
   add(r, node);
 }
 
-static Span level_span(Recipe *r, int at) {
+static Span level_span(NestBuilder *r, int at) {
   const int axis = level_axis(r, at);
   const bool are_vectors = axis == vector_axis(r);
   if (are_vectors && loop_tile(r->loop)) return (Span){var(r, VAR_BEGIN, 0), var(r, VAR_END, 0)};
@@ -64,7 +65,7 @@ static Span level_span(Recipe *r, int at) {
   return (Span){number(r, 0), axes_nelems_index(r, 1U << axis)};
 }
 
-static void open_runs(Recipe *r, int at) {
+static void open_runs(NestBuilder *r, int at) {
   const NestLevel *level = &r->nest.levels[at];
   const bool are_vectors = level_axis(r, at) == vector_axis(r);
   const VarKind kind = are_vectors ? VAR_RUN_BEGIN : VAR_RUN;
@@ -77,12 +78,12 @@ static void open_runs(Recipe *r, int at) {
   begin_runs(r);
 }
 
-static void close_runs(Recipe *r, int at) {
+static void close_runs(NestBuilder *r, int at) {
   end_runs(r);
   if (r->nest.levels[at].factor != 1) close_body(r);
 }
 
-static void open_serial(Recipe *r, int at) {
+static void open_serial(NestBuilder *r, int at) {
   const NestLevel *runs = runs_around(r, at);
   const int axis = level_axis(r, at);
   const Span all = level_span(r, at);
@@ -106,21 +107,21 @@ static void open_serial(Recipe *r, int at) {
   open_body(r, add(r, loop));
 }
 
-static void close_serial(Recipe *r, int at) {
+static void close_serial(NestBuilder *r, int at) {
   (void)at;
   close_body(r);
   if (r->loop->rows_in_lanes) store_rows(r);
 }
 
 // The number of whole vectors after the last group; 0: none, or not known.
-static int count_rest(const Recipe *r) {
+static int count_rest(const NestBuilder *r) {
   const Axis *axis = &r->k->axes[vector_axis(r)];
   const int64_t nvectors = (r->loop->columns ? axis->extent % r->loop->columns : axis->extent) / LANES;
   return axis->monomial || r->loop->vectors < 1 ? 0 : (int)(nvectors % r->loop->vectors);
 }
 
 // Until schedule_split_vectors runs, the loop over vectors uses only the first accumulator.
-static void open_lanes(Recipe *r, int at) {
+static void open_lanes(NestBuilder *r, int at) {
   const Loop *loop = r->loop;
   const Axis *axis = &r->k->axes[vector_axis(r)];
   const Span all = level_span(r, at);
@@ -143,17 +144,17 @@ static void open_lanes(Recipe *r, int at) {
   open_body(r, add(r, node));
 }
 
-static void close_lanes(Recipe *r, int at) {
+static void close_lanes(NestBuilder *r, int at) {
   close_body(r);
   if (r->loop->ninner == 1 && !runs_around(r, at)) close_body(r);
 }
 
-static void build_inside(Recipe *r, int at);
+static void build_inside(NestBuilder *r, int at);
 
-static void build_level(Recipe *r, int at) {
+static void build_level(NestBuilder *r, int at) {
   static const struct {
-    void (*open)(Recipe *r, int at);
-    void (*close)(Recipe *r, int at);
+    void (*open)(NestBuilder *r, int at);
+    void (*close)(NestBuilder *r, int at);
   } roles[] = {[ROLE_RUNS] = {open_runs, close_runs},
                [ROLE_SERIAL] = {open_serial, close_serial},
                [ROLE_LANES] = {open_lanes, close_lanes}};
@@ -166,7 +167,7 @@ static void build_level(Recipe *r, int at) {
 
 // Open innermost extent: the emitted code decides at run time. If the chain of one middle iteration is too long, it
 // makes runs along the vector axis, else runs of several middle iterations.
-static void build_open_runs(Recipe *r) {
+static void build_open_runs(NestBuilder *r) {
   const int group = LANES * loop_accumulators(r->loop);
   const Index *width = axes_nelems_index(r, 1U << vector_axis(r)), *lanes = number(r, LANES), *by = number(r, group);
   const Index *longest = number(r, LONGEST_RUN), *chain = var(r, VAR_CHAIN, 0);
@@ -192,7 +193,7 @@ static void build_open_runs(Recipe *r) {
   close_body(r);
 }
 
-static void build_levels(Recipe *r, int at) {
+static void build_levels(NestBuilder *r, int at) {
   if (at == r->nest.nlevels) return;
   if (at > r->nest.step) build_level(r, at);
   else if (!axes_nelems(r->k, loop_inner_axes(r->loop))) return;
@@ -202,7 +203,7 @@ static void build_levels(Recipe *r, int at) {
 }
 
 // What is inside of `at` levels. The recursion is as deep as the nest.
-static void build_inside(Recipe *r, int at) {
+static void build_inside(NestBuilder *r, int at) {
   make_scalars(r, at, false);
   begin_sums(r, at);
   build_levels(r, at);
@@ -216,7 +217,7 @@ static void build_inside(Recipe *r, int at) {
     if (is_root_at(r, root, at)) build_scalar_root(r, root);
 }
 
-static const char *sweep_words(Recipe *r, int sweep) {
+static const char *sweep_words(NestBuilder *r, int sweep) {
   Text words;
   text_init(&words, r->b.arena->allocator);
   loop_print_sweep(r->schedule, r->loop, sweep, &words);
@@ -226,7 +227,7 @@ static const char *sweep_words(Recipe *r, int sweep) {
   return copy ? copy : "";
 }
 
-void build_sweep(Recipe *r, int sweep) {
+void build_sweep(NestBuilder *r, int sweep) {
   bool has_work = false;
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) has_work |= is_in_sweep(r, root, sweep);
   if (!has_work) return;

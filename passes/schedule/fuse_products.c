@@ -1,12 +1,12 @@
 // Decides which sums add products by fused multiply-adds, that is unrounded: sums whose products nothing else in the
 // sweep uses.
-#include "passes/schedule/recipe.h"
+#include "passes/schedule/nest_builder.h"
 #include "passes/schedule/sum_order_internal.h"
 
 #include <string.h>
 
 // Counts (by ExprId) the uses of each expression in the sweep, before products are fused.
-static void count_uses(Recipe *r, uint32_t *nuses) {
+static void count_uses(NestBuilder *r, uint32_t *nuses) {
   memset(nuses, 0, r->k->nexprs * sizeof *nuses);
   need_none(r);
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
@@ -20,7 +20,7 @@ static void count_uses(Recipe *r, uint32_t *nuses) {
 }
 
 // Whether the operand of a sum is a product that nothing else in the sweep uses.
-static bool is_sum_of_own_products(const Recipe *r, const Root *root, const uint32_t *nuses) {
+static bool is_sum_of_own_products(const NestBuilder *r, const Root *root, const uint32_t *nuses) {
   const ExprId operand = root_operand(r, root);
   return root->order && root->order->reduction == EXPR_REDUCE_SUM && r->k->exprs[operand].op == EXPR_MUL &&
          nuses[operand] == 1 && expr_level(r, operand) == LEVEL_VECTOR && !is_widened_sum(r, root);
@@ -37,7 +37,7 @@ static void fuse(Kernel *k, Root *root) {
 
 bool schedule_fuse_products(Schedule *s) {
   Kernel *k = s->kernel;
-  Recipe r = {.schedule = s, .k = k, .is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs)};
+  NestBuilder r = {.schedule = s, .k = k, .is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs)};
   uint32_t *nuses = ARENA_ARRAY(k->arena, uint32_t, k->nexprs);
   k->out_of_memory |= !nuses || !r.is_needed;
   for (size_t l = 0; l < s->nloops && !k->out_of_memory; l++) {

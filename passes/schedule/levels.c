@@ -1,135 +1,135 @@
 // Finds the expressions that a sweep needs, and the level at which each is computed.
-#include "passes/schedule/recipe.h"
+#include "passes/schedule/nest_builder.h"
 
 #include <string.h>
 
-const Root *roots_end(const Recipe *r) {
+const Root *roots_end(const NestBuilder *r) {
   return r->loop->roots + r->loop->nroots;
 }
 
-int vector_axis(const Recipe *r) {
+int vector_axis(const NestBuilder *r) {
   return loop_vector_axis(r->loop);
 }
 
-bool has_rows(const Recipe *r) {
+bool has_rows(const NestBuilder *r) {
   return r->loop->rows > 1;
 }
 
-AxisSet shared_axes(const Recipe *r) {
+AxisSet shared_axes(const NestBuilder *r) {
   const AxisSet rows = loop_row_axes(r->k, r->loop);
   return (r->loop->is_product || r->loop->is_depthwise) && has_rows(r)
              ? loop_outer_axes(r->loop) & ~(rows ? rows : loop_cut_axes(r->loop))
              : 0;
 }
 
-bool varies_by_row(const Recipe *r, AxisSet axes) {
+bool varies_by_row(const NestBuilder *r, AxisSet axes) {
   return axes & loop_outer_axes(r->loop) & ~shared_axes(r);
 }
 
-bool is_of_row(const Recipe *r, AxisSet axes) {
+bool is_of_row(const NestBuilder *r, AxisSet axes) {
   return has_rows(r) && varies_by_row(r, axes);
 }
 
-bool is_row_pointer(const Recipe *r, AccessId id) {
+bool is_row_pointer(const NestBuilder *r, AccessId id) {
   const Access *a = &r->k->accesses[id];
   return r->loop->is_product && has_rows(r) && !access_has_conditions(r->k, a) &&
          varies_by_row(r, access_axes(r->k, a));
 }
 
-int place_of(const Recipe *r, AxisSet axes) {
+int place_of(const NestBuilder *r, AxisSet axes) {
   int at = r->nest.nlevels;
   while (at > r->nest.step && !(nest_level_axes(r->loop, &r->nest.levels[at - 1]) & axes)) at--;
   return at;
 }
 
-int root_place(const Recipe *r, const Root *root) {
+int root_place(const NestBuilder *r, const Root *root) {
   AxisSet axes = root_axes(r->k, root);
   if (root->kind == ROOT_REDUCE_INNER)
     axes |= r->k->exprs[root->expr].reduced | r->k->exprs[root_operand(r, root)].axes;
   return place_of(r, axes);
 }
 
-bool is_root_at(const Recipe *r, const Root *root, int at) {
+bool is_root_at(const NestBuilder *r, const Root *root, int at) {
   return is_in_sweep(r, root, r->sweep) && root_place(r, root) == at;
 }
 
-bool has_body(const Recipe *r, int at) {
+bool has_body(const NestBuilder *r, int at) {
   return at == r->nest.nlevels || (at > r->nest.step && r->nest.levels[at - 1].role == ROLE_LANES);
 }
 
-static Level level_of(const Recipe *r, AxisSet axes) {
+static Level level_of(const NestBuilder *r, AxisSet axes) {
   if (axes & loop_inner_axes(r->loop)) return axes >> vector_axis(r) & 1 ? LEVEL_VECTOR : LEVEL_MIDDLE;
   return axes & loop_outer_axes(r->loop) ? LEVEL_ROW : LEVEL_CALL;
 }
 
-Level expr_level(const Recipe *r, ExprId id) {
+Level expr_level(const NestBuilder *r, ExprId id) {
   return level_of(r, r->k->exprs[id].axes);
 }
 
-Level root_level(const Recipe *r, const Root *root) {
+Level root_level(const NestBuilder *r, const Root *root) {
   return level_of(r, root_axes(r->k, root));
 }
 
 // Whether an expression is a vector: it varies over the innermost axis, or, with rows in lanes, over rows.
-bool is_lanewise(const Recipe *r, ExprId id) {
+bool is_lanewise(const NestBuilder *r, ExprId id) {
   Level level = expr_level(r, id);
   return level == LEVEL_VECTOR || (r->loop->rows_in_lanes && level == LEVEL_ROW);
 }
 
-bool is_row_sum(const Recipe *r, ExprId id) {
+bool is_row_sum(const NestBuilder *r, ExprId id) {
   return loop_finishes(r->loop, id, r->loop->nsweeps);
 }
 
 // The sweep that spills a vector; nsweeps: no sweep does.
-static int spilling_sweep(const Recipe *r, ExprId id) {
+static int spilling_sweep(const NestBuilder *r, ExprId id) {
   for (int i = 0; i < r->loop->nspills; i++)
     if (r->loop->spills[i].expr == id) return r->loop->spills[i].sweep;
   return r->loop->nsweeps;
 }
 
-bool is_reloaded(const Recipe *r, ExprId id) {
+bool is_reloaded(const NestBuilder *r, ExprId id) {
   return r->sweep > spilling_sweep(r, id);
 }
 
-bool is_spilled(const Recipe *r, ExprId id) {
+bool is_spilled(const NestBuilder *r, ExprId id) {
   return r->sweep == spilling_sweep(r, id);
 }
 
 // A section after a sweep uses the sweep's sums.
-Available available_values(const Recipe *r) {
+Available available_values(const NestBuilder *r) {
   const bool is_one = r->sweep != ALL_SWEEPS;
   return (Available){
       .k = r->k, .loop = r->loop, .sums = is_one ? r->sweep + 1 : r->loop->nsweeps, .vectors = is_one ? r->sweep : 0};
 }
 
-void need_expr(Recipe *r, ExprId id) {
+void need_expr(NestBuilder *r, ExprId id) {
   const Available available = available_values(r);
   mark_needed(&available, id, r->is_needed);
 }
 
-ExprOp root_reduction(const Recipe *r, const Root *root) {
+ExprOp root_reduction(const NestBuilder *r, const Root *root) {
   if (root->kind == ROOT_STORE) return EXPR_NONE;
   if (root->kind == ROOT_REDUCE_INNER) return r->k->exprs[root->expr].op;
   return r->schedule->temporaries[r->k->accesses[root->access].temporary].reduction;
 }
 
-bool is_widened_sum(const Recipe *r, const Root *root) {
+bool is_widened_sum(const NestBuilder *r, const Root *root) {
   return !r->k->is_f64 && is_array_sum(r, root) && r->k->accesses[root->access].type == TYPE_F64;
 }
 
-ExprId root_operand(const Recipe *r, const Root *root) {
+ExprId root_operand(const NestBuilder *r, const Root *root) {
   return root->kind == ROOT_REDUCE_INNER ? r->k->exprs[root->expr].args[0] : root->expr;
 }
 
-bool is_array_sum(const Recipe *r, const Root *root) {
+bool is_array_sum(const NestBuilder *r, const Root *root) {
   return root->kind == ROOT_REDUCE_OUTER && root_level(r, root) == LEVEL_VECTOR;
 }
 
-bool is_in_sweep(const Recipe *r, const Root *root, int sweep) {
+bool is_in_sweep(const NestBuilder *r, const Root *root, int sweep) {
   return root->sweep == sweep && (root->kind == ROOT_REDUCE_INNER || root_level(r, root) >= LEVEL_MIDDLE);
 }
 
-void need_root(Recipe *r, const Root *root) {
+void need_root(NestBuilder *r, const Root *root) {
   ExprId operand = root_operand(r, root);
   // Of a fused product, only the factors are needed, unless the product is spilled.
   if (expr_level(r, operand) == LEVEL_VECTOR && root->order && root->order->is_fused && !is_spilled(r, operand)) {
@@ -140,11 +140,11 @@ void need_root(Recipe *r, const Root *root) {
   }
 }
 
-void need_none(Recipe *r) {
+void need_none(NestBuilder *r) {
   memset(r->is_needed, 0, r->k->nexprs * sizeof *r->is_needed);
 }
 
-void need_sweep(Recipe *r, int sweep) {
+void need_sweep(NestBuilder *r, int sweep) {
   r->sweep = sweep;
   need_none(r);
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
@@ -154,16 +154,16 @@ void need_sweep(Recipe *r, int sweep) {
   }
 }
 
-void need_all(Recipe *r) {
+void need_all(NestBuilder *r) {
   need_sweep(r, ALL_SWEEPS);
 }
 
-bool is_made(const Recipe *r, ExprId id) {
+bool is_made(const NestBuilder *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
   return r->is_needed[id] && e->op != EXPR_CONSTANT && !is_row_sum(r, id);
 }
 
-void find_sections(Recipe *r) {
+void find_sections(NestBuilder *r) {
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     const Expr *e = &r->k->exprs[id];
     int t = 0;
@@ -176,6 +176,6 @@ void find_sections(Recipe *r) {
   }
 }
 
-AxisSet middle_axes(const Recipe *r) {
+AxisSet middle_axes(const NestBuilder *r) {
   return loop_inner_axes(r->loop) & ~(1U << vector_axis(r));
 }

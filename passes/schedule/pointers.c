@@ -1,21 +1,21 @@
 // Row pointers.
-#include "passes/schedule/recipe.h"
+#include "passes/schedule/nest_builder.h"
 
-bool has_vectors(const Recipe *r) {
+bool has_vectors(const NestBuilder *r) {
   return axes_nelems(r->k, loop_inner_axes(r->loop)) != 0;
 }
 
-static bool is_stored(const Recipe *r, AccessId id) {
+static bool is_stored(const NestBuilder *r, AccessId id) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
     if (root->kind == ROOT_STORE && root->access == id) return true;
   return false;
 }
 
-bool has_row_pointer(const Recipe *r, Level level, AccessId access) {
+bool has_row_pointer(const NestBuilder *r, Level level, AccessId access) {
   return level == LEVEL_VECTOR || (level == LEVEL_MIDDLE && is_row_pointer(r, access));
 }
 
-void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool)) {
+void for_each_pointer(NestBuilder *r, void (*f)(NestBuilder *, AccessId, bool)) {
   if (!has_vectors(r)) return; // an inner axis has no elements: nothing is loaded or stored
   need_all(r);
   bool *seen = ARENA_ARRAY(r->b.arena, bool, r->k->naccesses + 1);
@@ -38,7 +38,7 @@ void for_each_pointer(Recipe *r, void (*f)(Recipe *, AccessId, bool)) {
   }
 }
 
-void declare_pointer(Recipe *r, AccessId id, bool is_written) {
+void declare_pointer(NestBuilder *r, AccessId id, bool is_written) {
   (void)is_written;
   const Access *a = &r->k->accesses[id];
   const Temporary *temporary = a->value || !access_has_addresses(a) ? NULL : &r->schedule->temporaries[a->temporary];
@@ -51,7 +51,7 @@ void declare_pointer(Recipe *r, AccessId id, bool is_written) {
     add(r, (LoopNode){.kind = NODE_POINTER, .access = id, .address = element_address(r, id, shared_axes(r))});
 }
 
-void set_pointer(Recipe *r, AccessId id, bool is_written) {
+void set_pointer(NestBuilder *r, AccessId id, bool is_written) {
   const Access *a = &r->k->accesses[id];
   if (!varies_by_row(r, access_axes(r->k, a))) return;
   const bool may_be_null = is_written && access_has_addresses(a) && is_optional(r, id);

@@ -10,9 +10,9 @@
 //   if o < end: tail step                           fewer than LANES rows: strided loads, no copies
 //
 // A loop that only copies rows into panels has a single node, NODE_COPY_ROWS, for rows of any length.
-#include "passes/schedule/recipe.h"
+#include "passes/schedule/nest_builder.h"
 
-void copy_into_panel(Recipe *r) {
+void copy_into_panel(NestBuilder *r) {
   const Root *root = &r->loop->roots[0];
   const AccessId from = r->k->exprs[root->expr].access;
   add(r, (LoopNode){.kind = NODE_COPY_ROWS,
@@ -23,7 +23,7 @@ void copy_into_panel(Recipe *r) {
                     .nelems = r->k->axes[loop_vector_axis(r->loop)].extent});
 }
 
-void store_rows(Recipe *r) {
+void store_rows(NestBuilder *r) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (root->kind != ROOT_STORE || root->sweep != r->sweep || !is_transposed(r, root->access)) continue;
     const bool is_open = open_wanted(r, root->access);
@@ -35,7 +35,7 @@ void store_rows(Recipe *r) {
   }
 }
 
-static void copy_column(Recipe *r, AccessId id, int64_t width) {
+static void copy_column(NestBuilder *r, AccessId id, int64_t width) {
   const Access *a = &r->k->accesses[id];
   const Index *lane = var(r, VAR_LANE, 0);
   const Index *from = times(r, lane, stride_of(r, a, r->loop->axes[r->loop->nouter]));
@@ -47,7 +47,7 @@ static void copy_column(Recipe *r, AccessId id, int64_t width) {
   close_body(r);
 }
 
-void copy_rows(Recipe *r, AccessId id, bool is_written) {
+void copy_rows(NestBuilder *r, AccessId id, bool is_written) {
   const bool is_copied = is_column(r, id) && !is_written;
   if (r->loop->copies_rows || (!is_transposed(r, id) && !is_copied)) return;
   const int64_t width = r->k->axes[r->loop->axes[r->loop->nouter]].extent;

@@ -1,15 +1,15 @@
 // Builds sections: a row's nodes before the first sweep, between two sweeps and after the last sweep. They compute
 // scalars, set row pointers, store scalars and add to sums.
-#include "passes/schedule/recipe.h"
+#include "passes/schedule/nest_builder.h"
 
 // A load with conditions.
-static bool is_bounded(const Recipe *r, ExprId id) {
+static bool is_bounded(const NestBuilder *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
   return e->op == EXPR_LOAD && access_has_conditions(r->k, &r->k->accesses[e->access]);
 }
 
 // The outer axes whose indices the section's nodes use.
-static AxisSet mentioned_axes(Recipe *r, int section) {
+static AxisSet mentioned_axes(NestBuilder *r, int section) {
   const bool is_whole = !has_rows(r);
   AxisSet axes = 0;
   for (ExprId id = 1; id < r->k->nexprs; id++) {
@@ -34,11 +34,11 @@ static AxisSet mentioned_axes(Recipe *r, int section) {
 }
 
 // A store, or an addition to a sum over rows, in this section.
-static bool is_root_of(const Recipe *r, const Root *root, int section) {
+static bool is_root_of(const NestBuilder *r, const Root *root, int section) {
   return root->kind != ROOT_REDUCE_INNER && root_level(r, root) <= LEVEL_ROW && r->section[root->expr] == section;
 }
 
-static bool has_row_work(Recipe *r, int section) {
+static bool has_row_work(NestBuilder *r, int section) {
   if (section == 0 && (!loop_row_axes(r->k, r->loop) || mentioned_axes(r, 0) & ~shared_axes(r))) return true;
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (is_made(r, id) && r->section[id] == section && expr_level(r, id) <= LEVEL_ROW) return true;
@@ -48,7 +48,7 @@ static bool has_row_work(Recipe *r, int section) {
 }
 
 // Adds the row's contribution to a scalar outer reduction; with rows in lanes, a vector of contributions.
-static void add_contribution(Recipe *r, const Root *root) {
+static void add_contribution(NestBuilder *r, const Root *root) {
   const bool are_lanes = r->loop->rows_in_lanes;
   add(r, (LoopNode){.kind = NODE_UPDATE,
                     .sum = are_lanes ? SUM_PARTIAL_LANES : SUM_PARTIAL_ELEMENT,
@@ -60,7 +60,7 @@ static void add_contribution(Recipe *r, const Root *root) {
                     .address = {.base = BASE_PARTIAL, .access = root->access}});
 }
 
-static void store_row(Recipe *r, int section) {
+static void store_row(NestBuilder *r, int section) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (!is_root_of(r, root, section)) continue;
     if (root->kind == ROOT_STORE && r->loop->rows_in_lanes) store_vector(r, root);
@@ -69,7 +69,7 @@ static void store_row(Recipe *r, int section) {
   }
 }
 
-AxisSet mentioned_shared_axes(Recipe *r) {
+AxisSet mentioned_shared_axes(NestBuilder *r) {
   AxisSet axes = 0;
   need_all(r);
   for (ExprId id = 1; id < r->k->nexprs; id++)
@@ -81,7 +81,7 @@ AxisSet mentioned_shared_axes(Recipe *r) {
   return axes & shared_axes(r);
 }
 
-void find_indices(Recipe *r, AxisSet axes, bool by_row) {
+void find_indices(NestBuilder *r, AxisSet axes, bool by_row) {
   const Loop *loop = r->loop;
   const AxisSet of_rows = by_row ? loop_row_axes(r->k, loop) : 0;
   const Index *row = var(r, VAR_OUTER, 0);
@@ -104,18 +104,18 @@ void find_indices(Recipe *r, AxisSet axes, bool by_row) {
 }
 
 // The axes of rows whose indices the conditions of loads test.
-static AxisSet bounded_axes(const Recipe *r) {
+static AxisSet bounded_axes(const NestBuilder *r) {
   AxisSet axes = 0;
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (is_made(r, id) && is_bounded(r, id)) axes |= access_axes(r->k, &r->k->accesses[r->k->exprs[id].access]);
   return axes & loop_outer_axes(r->loop) & ~shared_axes(r);
 }
 
-void find_bounded_indices(Recipe *r) {
+void find_bounded_indices(NestBuilder *r) {
   if (has_rows(r)) find_indices(r, bounded_axes(r), true);
 }
 
-void build_section(Recipe *r, int section) {
+void build_section(NestBuilder *r, int section) {
   need_all(r);
   if (!has_row_work(r, section)) return;
   for (ExprId id = 1; id < r->k->nexprs; id++) {

@@ -1,15 +1,15 @@
 // Builds the step function, which computes one outer iteration, or several rows, of a loop. Flags, indices, pointers
 // and arrays of spilled vectors come first, then sections (sections.c: nodes outside of sweeps) and sweeps in turn.
-#include "passes/schedule/recipe.h"
+#include "passes/schedule/nest_builder.h"
 
-static void declare_flags(Recipe *r) {
+static void declare_flags(NestBuilder *r) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (root->kind == ROOT_STORE && is_optional(r, root->access))
       add(r, (LoopNode){.kind = NODE_FLAG, .flag = FLAG_WANTED, .access = root->access});
   }
 }
 
-void build_step(Recipe *r, LoopNode **step) {
+void build_step(NestBuilder *r, LoopNode **step) {
   tree_open(&r->b, step);
   need_all(r);
   declare_flags(r);

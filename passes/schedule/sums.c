@@ -1,60 +1,60 @@
 // Builds the initialisation and the final reduction of sums over inner axes. To keep chains of f32 additions short, a
 // sum may be cut into runs: each run's sum is added to a total, whose type is loop_totals.
-#include "passes/schedule/recipe.h"
+#include "passes/schedule/nest_builder.h"
 
 // A maximum does not round: however many operands, one accumulator serves all runs.
-static bool is_exact_in_f32(const Recipe *r, ExprId id) {
+static bool is_exact_in_f32(const NestBuilder *r, ExprId id) {
   return !r->k->is_f64 && r->k->exprs[id].op == EXPR_REDUCE_MAXIMUM;
 }
 
-static bool has_totals(const Recipe *r, ExprId id) {
+static bool has_totals(const NestBuilder *r, ExprId id) {
   return (r->runs.vector_run || r->runs.middle_run || r->runs.is_open) && !is_exact_in_f32(r, id);
 }
 
 // The number of levels inside of which the sum begins and ends.
-static int sum_place(const Recipe *r, ExprId id) {
+static int sum_place(const NestBuilder *r, ExprId id) {
   int at = r->nest.step;
   while (at < r->nest.nlevels && !(nest_level_axes(r->loop, &r->nest.levels[at]) & r->k->exprs[id].reduced)) at++;
   return at;
 }
 
 // A sum of scalars, which are computed outside of the level of lanes.
-static bool is_scalar_sum(const Recipe *r, const Root *root) {
+static bool is_scalar_sum(const NestBuilder *r, const Root *root) {
   return !has_body(r, root_place(r, root));
 }
 
 // A sum over inner axes that the sweep adds vectors to.
-static bool is_lane_sum(const Recipe *r, const Root *root) {
+static bool is_lane_sum(const NestBuilder *r, const Root *root) {
   return root->kind == ROOT_REDUCE_INNER && root->sweep == r->sweep && !is_scalar_sum(r, root);
 }
 
-bool has_lane_sums(const Recipe *r) {
+bool has_lane_sums(const NestBuilder *r) {
   bool has_any = false;
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) has_any |= is_lane_sum(r, root);
   return has_any;
 }
 
-Runs sweep_runs(const Recipe *r) {
+Runs sweep_runs(const NestBuilder *r) {
   bool has_any = false;
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
     has_any |= is_lane_sum(r, root) && !is_exact_in_f32(r, root->expr);
   return has_any ? loop_runs(r->k, r->loop) : (Runs){0};
 }
 
-static void begin_sum(Recipe *r, ExprId id, SumPlace sum, int count) {
+static void begin_sum(NestBuilder *r, ExprId id, SumPlace sum, int count) {
   add(r, (LoopNode){.kind = NODE_BEGIN_SUM, .sum = sum, .expr = id, .count = count});
 }
 
-static void begin_accumulator(Recipe *r, ExprId id) {
+static void begin_accumulator(NestBuilder *r, ExprId id) {
   begin_sum(r, id, SUM_ACCUMULATOR, has_rows(r) ? r->loop->rows : loop_accumulators(r->loop));
 }
 
 // A sum over inner axes that begins and ends at this place.
-static bool is_sum_at(const Recipe *r, const Root *root, int at) {
+static bool is_sum_at(const NestBuilder *r, const Root *root, int at) {
   return root->kind == ROOT_REDUCE_INNER && root->sweep == r->sweep && sum_place(r, root->expr) == at;
 }
 
-void begin_sums(Recipe *r, int at) {
+void begin_sums(NestBuilder *r, int at) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
     if (!is_sum_at(r, root, at)) continue;
     else if (is_scalar_sum(r, root)) begin_sum(r, root->expr, SUM_SCALAR, 1);
@@ -62,12 +62,12 @@ void begin_sums(Recipe *r, int at) {
     else begin_accumulator(r, root->expr);
 }
 
-void begin_runs(Recipe *r) {
+void begin_runs(NestBuilder *r) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
     if (is_lane_sum(r, root) && has_totals(r, root->expr)) begin_accumulator(r, root->expr);
 }
 
-void end_runs(Recipe *r) {
+void end_runs(NestBuilder *r) {
   const bool is_row = has_rows(r);
   const AccumulatorChoice accumulator = is_row ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY;
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
@@ -75,7 +75,7 @@ void end_runs(Recipe *r) {
       add(r, (LoopNode){.kind = NODE_END_RUN, .expr = root->expr, .is_row = is_row, .accumulator = accumulator});
 }
 
-static void end_sum(Recipe *r, ExprId id) {
+static void end_sum(NestBuilder *r, ExprId id) {
   const Level level = expr_level(r, id);
   const bool differs = level == LEVEL_ROW || level == LEVEL_VECTOR; // else the sum is the same in all rows
   add(r, (LoopNode){.kind = NODE_END_SUM,
@@ -88,7 +88,7 @@ static void end_sum(Recipe *r, ExprId id) {
                     .is_vector = level == LEVEL_VECTOR || r->loop->rows_in_lanes});
 }
 
-void end_sums(Recipe *r, int at) {
+void end_sums(NestBuilder *r, int at) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
     if (!is_sum_at(r, root, at)) continue;
     else if (is_scalar_sum(r, root)) add(r, (LoopNode){.kind = NODE_END_SUM, .sum = SUM_SCALAR, .expr = root->expr});

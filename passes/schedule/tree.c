@@ -2,14 +2,14 @@
 #include "passes/schedule/tree.h"
 
 #include "ir/loops/verify.h"
-#include "passes/schedule/recipe.h"
+#include "passes/schedule/nest_builder.h"
 #include "passes/schedule/tree_passes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void find_forms(Recipe *r) {
+static void find_forms(NestBuilder *r) {
   int nlong = 0;
   memset(r->is_needed, 0, r->k->nexprs * sizeof *r->is_needed);
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) need_expr(r, root_operand(r, root));
@@ -41,7 +41,7 @@ static const struct TreePass {
     {"splitting interiors", schedule_split_interiors},
 };
 
-static void run_passes(Recipe *r) {
+static void run_passes(NestBuilder *r) {
   for (size_t i = 0; i < sizeof tree_passes / sizeof *tree_passes && !r->b.out_of_memory; i++) {
     tree_passes[i].run(&r->b, r->t);
 #ifdef NGRAD_CHECKED
@@ -59,15 +59,15 @@ static void run_passes(Recipe *r) {
 LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena *arena) {
   static const Wants none;
   const Kernel *k = s->kernel;
-  Recipe r = {.b = {.arena = arena},
-              .t = ARENA_NEW(arena, LoopTree),
-              .schedule = s,
-              .k = k,
-              .loop = &s->loops[loop],
-              .loop_index = loop,
-              .wants = wants ? wants : &none,
-              .section = ARENA_ARRAY(arena, int, k->nexprs),
-              .is_needed = ARENA_ARRAY(arena, bool, k->nexprs)};
+  NestBuilder r = {.b = {.arena = arena},
+                   .t = ARENA_NEW(arena, LoopTree),
+                   .schedule = s,
+                   .k = k,
+                   .loop = &s->loops[loop],
+                   .loop_index = loop,
+                   .wants = wants ? wants : &none,
+                   .section = ARENA_ARRAY(arena, int, k->nexprs),
+                   .is_needed = ARENA_ARRAY(arena, bool, k->nexprs)};
   if (!r.t || !r.section || !r.is_needed) return NULL;
   *r.t = (LoopTree){.schedule = s,
                     .k = k,

@@ -1,5 +1,6 @@
-// Chooses, for a target, everything that does not affect bits: rows per step, serial or parallel, separate sweeps for
-// stores, peeling, streamed stores, the direction of the last sweep.
+// Chooses, for a target, everything that does not affect bits: rows per step, register tiles (rows and vectors),
+// columns and blocks of products, serial or parallel, separate sweeps for stores, peeling, streamed stores, the
+// direction of the last sweep.
 #include "passes/schedule/tune.h"
 
 #include "passes/costs/costs.h"

@@ -6,9 +6,9 @@
 #include "ir/loops/target.h"
 #include "passes/schedule/overrides.h"
 
-// Completes a schedule that kernel_order made: rows per step, streamed stores, prefetching, saved masks and spilled
-// vectors, offsets in the workspace. Keeps the order of additions (ir/kernel/sum_order.h). Overrides may be NULL.
-// False: out of memory.
+// Completes a schedule that kernel_order made: rows per step, register tiles, streamed stores, prefetching, saved masks
+// and spilled vectors, offsets in the workspace. Keeps the order of additions (ir/kernel/sum_order.h). Overrides may be
+// NULL. False: out of memory.
 bool schedule_tune(Schedule *s, const Target *target, const ScheduleOverrides *overrides);
 
 // The first pass of schedule_tune: everything but masks, spilled vectors, prefetching of rows, and offsets.

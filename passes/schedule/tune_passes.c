@@ -42,7 +42,8 @@ static bool place_temporaries(Schedule *s, const Target *target, const ScheduleO
 }
 
 const KernelPass tune_passes[] = {
-    {"tune-loops", NULL, schedule_tune_loops, "choose rows of a step, blocks, threads and streamed stores", true},
+    {"tune-loops", NULL, schedule_tune_loops,
+     "choose rows of a step, register tiles, blocks, threads and streamed stores", true},
     {"whole-bytes", NULL, keep_bytes_whole, "run loops whose blocks share bytes on one thread", true},
     {"save-masks", NULL, schedule_save_masks, "save masks that spare later sweeps a tensor", false},
     {"spill-vectors", NULL, spill_vectors, "save costly vectors that later sweeps need", false},

@@ -1,31 +1,31 @@
 // Builds nodes that compute, load and store the values of expressions.
-#include "passes/schedule/recipe.h"
+#include "passes/schedule/nest_builder.h"
 
-LoopNode *add(Recipe *r, LoopNode node) {
+LoopNode *add(NestBuilder *r, LoopNode node) {
   return tree_add(&r->b, node);
 }
 
-void open_body(Recipe *r, LoopNode *node) {
+void open_body(NestBuilder *r, LoopNode *node) {
   tree_open(&r->b, &node->body);
 }
 
-void close_body(Recipe *r) {
+void close_body(NestBuilder *r) {
   tree_close(&r->b);
 }
 
-LoopNode *open_for(Recipe *r, VarKind kind, const Index *from, const Index *to, const Index *step) {
+LoopNode *open_for(NestBuilder *r, VarKind kind, const Index *from, const Index *to, const Index *step) {
   LoopNode *loop = add(r, (LoopNode){.kind = NODE_FOR, .var = loop_var(kind), .value = from, .end = to, .step = step});
   open_body(r, loop);
   return loop;
 }
 
-void open_rows(Recipe *r) {
+void open_rows(NestBuilder *r) {
   if (!has_rows(r)) return;
   r->rows = r->b.end;
   open_for(r, VAR_ROW, number(r, 0), var(r, VAR_ROWS, 0), number(r, 1))->is_unrolled = true;
 }
 
-void close_rows(Recipe *r) {
+void close_rows(NestBuilder *r) {
   if (!has_rows(r)) return;
   const bool is_empty = !r->b.out_of_memory && r->b.end == &(*r->rows)->body;
   close_body(r);
@@ -35,23 +35,23 @@ void close_rows(Recipe *r) {
 }
 
 // The distance in memory between neighbouring lanes.
-static const Index *lane_step(Recipe *r, const Access *a) {
+static const Index *lane_step(NestBuilder *r, const Access *a) {
   const int axis = loop_lane_axis(r->loop);
   return a->panel_axis == axis + 1 ? number(r, 1) : stride_of(r, a, axis);
 }
 
-static bool is_dense(const Recipe *r, const Access *a) {
+static bool is_dense(const NestBuilder *r, const Access *a) {
   return access_lane_stride(a, loop_lane_axis(r->loop)) == 1;
 }
 
 // Whether vectors of the access are in a panel, which has memory for all lanes, also of the tail.
-static bool is_of_panel(const Recipe *r, const Access *a) {
+static bool is_of_panel(const NestBuilder *r, const Access *a) {
   return a->panel_axis && a->panel_axis == loop_lane_axis(r->loop) + 1;
 }
 
 // The stride, along an axis, of the partial sums that EXPR_COMBINE reads: an array [free axes, block, inner axes], as
 // the blocks of each index on the free axes are adjacent. NULL: the partial sums do not vary over the axis.
-static const Index *partial_stride(Recipe *r, const Expr *e, int axis) {
+static const Index *partial_stride(NestBuilder *r, const Expr *e, int axis) {
   const Kernel *k = r->k;
   const Loop *maker = &r->schedule->loops[e->loop];
   const Access *a = &k->accesses[e->access];
@@ -67,7 +67,7 @@ static const Index *partial_stride(Recipe *r, const Expr *e, int axis) {
 }
 
 // The address of the partial sum of block VAR_COMBINED_BLOCK, at the current indices.
-static Address partial_address(Recipe *r, const Expr *e, AxisSet axes) {
+static Address partial_address(NestBuilder *r, const Expr *e, AxisSet axes) {
   const Access *a = &r->k->accesses[e->access];
   const Index *index = times(r, var(r, VAR_COMBINED_BLOCK, 0), axes_nelems_index(r, access_axes(r->k, a)));
   for (int axis = 0; axis < r->k->naxes; axis++) {
@@ -78,7 +78,7 @@ static Address partial_address(Recipe *r, const Expr *e, AxisSet axes) {
   return (Address){.base = BASE_TENSOR, .access = e->access, .index = index};
 }
 
-static void make_combine(Recipe *r, ExprId id) {
+static void make_combine(NestBuilder *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
   const bool is_vector = expr_level(r, id) == LEVEL_VECTOR;
   const int v = is_vector ? vector_axis(r) : -1;
@@ -99,7 +99,7 @@ static void make_combine(Recipe *r, ExprId id) {
   add(r, node);
 }
 
-void make_scalar(Recipe *r, ExprId id, AxisSet axes) {
+void make_scalar(NestBuilder *r, ExprId id, AxisSet axes) {
   const Expr *e = &r->k->exprs[id];
   if (e->op == EXPR_COMBINE) {
     make_combine(r, id);
@@ -116,7 +116,7 @@ void make_scalar(Recipe *r, ExprId id, AxisSet axes) {
   add(r, node);
 }
 
-static Load how_loaded(const Recipe *r, const Expr *e) {
+static Load how_loaded(const NestBuilder *r, const Expr *e) {
   const Access *a = &r->k->accesses[e->access];
   if (is_transposed(r, e->access) || is_column(r, e->access)) return LOAD_COPIED;
   if (r->loop->rows_in_lanes && !a->stride[loop_lane_axis(r->loop)]) return LOAD_BROADCAST;
@@ -124,17 +124,17 @@ static Load how_loaded(const Recipe *r, const Expr *e) {
   return access_is_mask(a) || is_dense(r, a) ? LOAD_DENSE : LOAD_STRIDED;
 }
 
-static Address spilled_address(Recipe *r, ExprId id) {
+static Address spilled_address(NestBuilder *r, ExprId id) {
   const Index *lane = r->loop->rows_in_lanes ? times(r, lane_index(r), number(r, LANES)) : lane_index(r);
   if (has_rows(r)) lane = plus(r, times(r, var(r, VAR_ROW, 0), number(r, loop_row_nelems(r->k, r->loop))), lane);
   return (Address){.base = BASE_SPILLED, .expr = id, .index = lane};
 }
 
-static Address copied_address(Recipe *r, AccessId id) {
+static Address copied_address(NestBuilder *r, AccessId id) {
   return (Address){.base = BASE_ROWS, .access = id, .index = times(r, lane_index(r), number(r, LANES))};
 }
 
-static void compute_vector(Recipe *r, ExprId id) {
+static void compute_vector(NestBuilder *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
   LoopNode node = {.kind = NODE_LET, .expr = id, .is_vector = true, .has_fewer_lanes = r->is_tail};
   node.access = expr_has_access(e) ? e->access : 0;
@@ -156,7 +156,7 @@ static void compute_vector(Recipe *r, ExprId id) {
   add(r, node);
 }
 
-void make_vector(Recipe *r, ExprId id) {
+void make_vector(NestBuilder *r, ExprId id) {
   if (is_reloaded(r, id)) {
     add(r,
         (LoopNode){
@@ -170,13 +170,13 @@ void make_vector(Recipe *r, ExprId id) {
 
 // Stores
 
-bool open_wanted(Recipe *r, AccessId id) {
+bool open_wanted(NestBuilder *r, AccessId id) {
   if (!is_optional(r, id)) return false;
   open_body(r, add(r, (LoopNode){.kind = NODE_IF, .flag = FLAG_WANTED, .access = id}));
   return true;
 }
 
-void store_vector(Recipe *r, const Root *root) {
+void store_vector(NestBuilder *r, const Root *root) {
   const Access *a = &r->k->accesses[root->access];
   LoopNode node = {.kind = NODE_STORE, .expr = root->expr, .access = root->access, .is_vector = true};
   if (is_transposed(r, root->access)) { // into the copy, which NODE_STORE_ROWS stores at the end of the sweep
@@ -197,7 +197,7 @@ void store_vector(Recipe *r, const Root *root) {
   if (is_open) close_body(r);
 }
 
-void store_scalar(Recipe *r, const Root *root) {
+void store_scalar(NestBuilder *r, const Root *root) {
   const bool is_open = open_wanted(r, root->access);
   add(r, (LoopNode){.kind = NODE_STORE,
                     .expr = root->expr,

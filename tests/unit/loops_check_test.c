@@ -1,5 +1,5 @@
 // The executor of loop trees finds mistakes: each case changes the tree of a layer norm's gradient in one way, like a
-// bug in a recipe, and states a part of the expected message.
+// bug in passes/schedule, and states a part of the expected message.
 #include "frontend/yaml/yaml.h"
 #include "ir/loops/loops.h"
 #include "tests/unit/loops_case.h"

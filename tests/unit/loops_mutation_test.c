@@ -1,4 +1,4 @@
-// The verifier of loop trees on trees of many graphs: it accepts each tree as recipes make it, and refuses the tree
+// The verifier of loop trees on trees of many graphs: it accepts each tree as passes make it, and refuses the tree
 // without any one of its nodes, or with any field of a node changed, except those in the tables below.
 #include "ir/loops/print.h"
 #include "tests/random_graph.h"
@@ -15,7 +15,7 @@ static void must_be_sound(LoopTree *t, Arena *arena, const char *what) {
   text_deinit(&why);
 }
 
-// The nodes that recipes make
+// The nodes that trees have
 
 static void set_randomly(ScheduleOverrides *overrides, uint64_t seed) {
   uint64_t random = seed;

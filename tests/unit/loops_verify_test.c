@@ -1,5 +1,5 @@
 // The verifier of loop trees refuses deliberate mistakes, with a message. loops_mutation_test.c tests that it accepts
-// the trees of all recipes, and that each node and field matters.
+// trees of all kinds, and that each node and field matters.
 #include "tests/unit/loop_trees.h"
 
 #define HEAD "format: ngrad/1\nname: test\n"

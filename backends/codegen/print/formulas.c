@@ -1,3 +1,4 @@
+// The C of operators: formulas of scalars, by operator.
 #include "backends/codegen/print/formulas.h"
 
 const char *const scalar_formulas[EXPR_OP_COUNT] = {

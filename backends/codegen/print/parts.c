@@ -1,3 +1,4 @@
+// The list of the parts of an emitted text, each with the name that it begins with.
 #include "backends/codegen/print/parts.h"
 
 static void add(Parts *parts, Part part) {

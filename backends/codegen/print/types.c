@@ -1,3 +1,4 @@
+// Names of types in C.
 #include "backends/codegen/print/types.h"
 
 const char *element_type(Type type) {
