@@ -10,7 +10,6 @@
 #include "ir/support/budget.h"
 
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
 static int64_t least(int64_t a, int64_t b) {
@@ -286,7 +285,7 @@ static void find_unbounded(Making *m) {
 
 // The terms of the calling thread's element.
 static Term *own_terms(const Making *m) {
-  return &m->terms[omp_get_thread_num() * m->most_terms];
+  return &m->terms[lanes_thread() * m->most_terms];
 }
 
 // Finds the terms of the element with these indices; returns their number.

@@ -1,7 +1,9 @@
 // Sums of products in vectors of GNU C.
 #include "backends/interpreter/lanes.h"
 
+#ifdef _OPENMP
 #include <omp.h>
+#endif
 
 // Clones for the processor's widest vectors, where gcc and the C library can choose a function at run time. No product
 // is fused with an addition (-ffp-contract=off), so all clones compute the same bits.
@@ -38,8 +40,23 @@ void lanes_add(Lanes *sums, const Products *p, bool has_squares) {
   add_products(sums, p, has_squares);
 }
 
+#ifdef _OPENMP
 int lanes_threads(int64_t nsums, int64_t nterms) {
   enum { MANY = 1 << 20 }; // threads must run longer than idle ones spin
   const int most = omp_get_max_threads();
   return nterms == 0 || nsums < MANY / nterms ? 1 : most < MOST_THREADS ? most : MOST_THREADS;
 }
+
+int lanes_thread(void) {
+  return omp_get_thread_num();
+}
+#else // fuzzers
+int lanes_threads(int64_t nsums, int64_t nterms) {
+  (void)nsums, (void)nterms;
+  return 1;
+}
+
+int lanes_thread(void) {
+  return 0;
+}
+#endif
