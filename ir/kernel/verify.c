@@ -315,7 +315,8 @@ static bool verify_stores(const KernelVerifying *v) {
     const Access *a = &k->accesses[s->access];
     if (!a->value) return wrong_access(v, s->access, "it is stored, expected a value of the graph");
     if (a->nbounds) return wrong_access(v, s->access, "it is stored, expected no bounds");
-    if (!axes_nelems(k, k->exprs[s->value].axes)) continue; // beside an axis of extent 0, the other strides are 0
+    // Beside an axis of extent 0, the other strides are 0. The expression need not vary over that axis.
+    if (!axes_nelems(k, k->exprs[s->value].axes) || !shape_nelems(&a->value->shape)) continue;
     const AxisSet repeated = k->exprs[s->value].axes & ~access_axes(k, a);
     char names[AXIS_NAMES];
     if (repeated)

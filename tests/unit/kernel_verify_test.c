@@ -237,6 +237,18 @@ static void spoilt_accesses_are_found(void **state) {
   deinit(&l);
 }
 
+// The result has no channels, so nothing tells its two groups apart.
+static void results_without_elements_are_sound(void **state) {
+  (void)state;
+  Lowered l = lower_text(HEAD "inputs: [{name: x, type: f32, shape: [4, 30, 8]}]\n"
+                              "constants: [{name: w, type: f32, shape: [1, 0, 8], value: 0.5}]\nnodes:\n"
+                              "- {op: ConvTranspose, inputs: [x, w], outputs: [y], attributes: {strides: [1], "
+                              "pads_begin: [0], pads_end: [0], dilations: [1], groups: 2, data_format: NXC, "
+                              "weights_format: XOI}}\noutputs: [y]\n"); // aborts if the kernel is invalid
+  memory_must_be_right(&l, "y");
+  deinit(&l);
+}
+
 // x has 64 rows, and the kernel reads N of them, whose hint is 64.
 static void accesses_are_inside_for_all_values_of_open_dims(void **state) {
   (void)state;
@@ -400,6 +412,7 @@ int main(void) {
       cmocka_unit_test(an_update_that_is_stored_before_its_state_is_read_is_found),
       cmocka_unit_test(spoilt_expressions_are_found),
       cmocka_unit_test(spoilt_accesses_are_found),
+      cmocka_unit_test(results_without_elements_are_sound),
       cmocka_unit_test(accesses_are_inside_for_all_values_of_open_dims),
       cmocka_unit_test(spoilt_loops_are_found),
       cmocka_unit_test(a_kernel_without_a_schedule_reads_no_partial_sums),
