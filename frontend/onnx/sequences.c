@@ -133,6 +133,10 @@ Value *onnx_stack(Onnx *x, Value **items, size_t count, int axis) {
   return onnx_join(x, items, count, axis);
 }
 
+static bool refuse_lengths(Onnx *x, int64_t extent) {
+  return build_error(&x->build, "split: expected lengths that add up to %lld", (long long)extent);
+}
+
 // In parts of the lengths in input 1; of one length, the last one shorter; or in single indices.
 bool onnx_split_to_sequence(Onnx *x) {
   Value *v = onnx_in(x, 0);
@@ -146,18 +150,19 @@ bool onnx_split_to_sequence(Onnx *x) {
   const bool is_list = split && split->shape.rank == 1, keeps = split || onnx_int(x, "keepdims", 1) != 0;
   if (!is_list && (parts.count != 1 || parts.items[0] < 1))
     return build_error(&x->build, "split: expected lengths above 0");
-  Sequence *s = new_sequence(x, is_list ? parts.count : (size_t)((extent + parts.items[0] - 1) / parts.items[0]));
+  const int64_t whole = is_list ? 0 : extent / parts.items[0];
+  Sequence *s = new_sequence(x, is_list ? parts.count : (size_t)(whole + (whole * parts.items[0] < extent)));
   int64_t from = 0;
   for (size_t i = 0; s && i < s->count; i++) {
     const int64_t rest = extent - from, wanted = parts.items[is_list ? i : 0];
     const int64_t length = !is_list && wanted > rest ? rest : wanted;
-    if (length < 0 || length > rest || (i + 1 == s->count && length != rest))
-      return build_error(&x->build, "split: expected lengths that add up to %lld", (long long)extent);
+    if (length < 0 || length > rest) return refuse_lengths(x, extent);
     Value *part = build_slice(&x->build, v, axis, from, from + length);
     s->items[i] = keeps ? part : without_axis(x, part, axis);
     if (!s->items[i]) return false;
     from += length;
   }
+  if (s && from != extent) return refuse_lengths(x, extent);
   x->nnodes += s ? s->count : 0;
   return put_sequence(x, s);
 }

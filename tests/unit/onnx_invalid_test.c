@@ -65,6 +65,11 @@ static const struct {
     {MODEL(X "1{1'x' 2's' 4'SequenceConstruct'} 1{1's' 1's' 2't' 4'SequenceInsert'} " NODE("ConcatFromSequence", "t",
                                                                                            "y") Y),
      "SequenceInsert t (opset 13): expected a tensor as input 1, found a sequence"},
+    {MODEL(X "5{1=0 2=7 8'p'} 1{1'x' 1'p' 2's' 4'SplitToSequence'} " NODE("SequenceLength", "s", "y") Y),
+     "SplitToSequence s (opset 13): split: expected lengths that add up to 2"},
+    {MODEL(X "5{2=7 7=9223372036854775807 8'p'} 5{2=7 7=1 8'q'} 1{1'x' 1'p' 2's' 4'SplitToSequence'} "
+             "1{1's' 1'q' 2'y' 4'SequenceAt'} " Y),
+     "SequenceAt y (opset 13): position: expected -1 to 0, found 1"},
     // Damaged messages
     {MODEL(X "1{1'x' 2'y' 3'conv1' 4'Conv' 5{1'alpha'} 5{1'pads' 8'\x80'}} " Y),
      "node 0 (Conv \"conv1\"), attribute 1 (\"pads\") at byte 65: damaged: expected a list of numbers"},
