@@ -158,7 +158,9 @@ const char *graph_fresh_name(Graph *g, const char *stem) {
 static int compare_names(const void *a, const void *b) {
   const Value *v = *(Value *const *)a, *w = *(Value *const *)b;
   const int order = strcmp(v->name, w->name);
-  return order ? order : (v->index > w->index) - (v->index < w->index);
+  const bool has_caller = v->is_input || v->is_output, other_has_caller = w->is_input || w->is_output;
+  if (order) return order;
+  return has_caller != other_has_caller ? other_has_caller - has_caller : (v->index > w->index) - (v->index < w->index);
 }
 
 bool graph_make_names_unique(Graph *g) {

@@ -225,7 +225,8 @@ State *graph_add_state(Graph *g, const char *name, Type type, const Shape *shape
 bool graph_add_update(Graph *g, State *state, Value *v, Position position);
 bool graph_name_file(Graph *g, Value *constant);          // sets constant->file to a new .npy name if it is NULL
 const char *graph_fresh_name(Graph *g, const char *stem); // stem_NUMBER, which no value of g has
-// Gives a fresh name to each value whose name an earlier value has, or is longer than graph files allow.
+// Gives a fresh name to each value whose name another value has, or is longer than graph files allow. An input or
+// output of the graph, else the earliest value, retains the name.
 bool graph_make_names_unique(Graph *g);
 
 // A node whose operands are all absent and whose attributes are unset. The setters below keep use lists and producers

@@ -275,6 +275,24 @@ static void a_function_has_defaults_of_its_attributes(void **state) {
                        "      dst: {name: y, type: f32, shape: [N, 3]}\n    attributes: {alpha: 0.5}\noutputs: [y]\n"));
 }
 
+// Each call of the function makes a value of the output's name.
+static void an_output_has_the_models_name(void **state) {
+  (void)state;
+  Message function = {.count = 0};
+  add_text(&function, 1, "f");
+  add_text(&function, 4, "x");
+  add_text(&function, 5, "y");
+  add_node_with(&function, 7, "", "Relu", "x", "y", NULL, 0);
+  add_text(&function, 10, "my");
+  const Message model = model_with_function(&function);
+  assert_true(reads_as(&model, "format: ngrad/1\nname: test\ndims: {N: ~}\ninputs:\n"
+                               "  - {name: x, type: f32, shape: [N, 3]}\nnodes:\n"
+                               "  - op: ReLU\n    label: \"Relu y (opset 13)\"\n    inputs: {src: x}\n    outputs:\n"
+                               "      dst: {name: y_4, type: f32, shape: [N, 3]}\n"
+                               "  - op: ReLU\n    label: \"Relu y (opset 13)\"\n    inputs: {src: y_4}\n    outputs:\n"
+                               "      dst: {name: y, type: f32, shape: [N, 3]}\noutputs: [y]\n"));
+}
+
 static void a_function_that_calls_itself_is_refused(void **state) {
   (void)state;
   const Message function = function_of("my", "f"), model = model_with_function(&function);
@@ -957,6 +975,7 @@ int main(void) {
       cmocka_unit_test(operators_of_ours_need_their_outputs),
       cmocka_unit_test(a_function_takes_the_attributes_of_its_calls),
       cmocka_unit_test(a_function_has_defaults_of_its_attributes),
+      cmocka_unit_test(an_output_has_the_models_name),
       cmocka_unit_test(a_function_that_calls_itself_is_refused),
       cmocka_unit_test(casts_to_integers_drop_the_fraction),
       cmocka_unit_test(results_in_integers_drop_the_fraction),
