@@ -30,7 +30,7 @@ static bool add_extents(Sweep *sweep, const char *at) {
   if (!read_extent(&at, &extent) || !add_extent(sweep, extent)) return false;
   if (strncmp(at, "..", 2) == 0) {
     at += 2;
-    if (!read_extent(&at, &last) || *at || last > most_extent) return false;
+    if (!read_extent(&at, &last) || *at || last < extent || last > most_extent) return false;
     for (extent *= 2; extent <= last; extent *= 2)
       if (!add_extent(sweep, extent)) return false;
   }

@@ -674,7 +674,7 @@ expect 0 "^N=3: $ngrad $ratio this program" '' bench sum.yaml --sweep N=3 --seco
 "$ngrad" bench markup.yaml --sweep N=1 --seconds 0 --export markup.svg >stdout 2>stderr && grep -qF '>&#60;b&#62;_a_' markup.svg
 count 'a name is no markup in a plot'
 expect 2 '^graph' 'unknown dim M, expected N' bench sum.yaml --sweep M=1,2 --seconds 0.01 --export sweep.svg
-for values in N N= =3 N=0 N=4,3 'N=3,' N=3..x N=1..2..3 N=3,1000000000000000 N=-1; do
+for values in N N= =3 N=0 N=4,3 'N=3,' N=4..3 N=3..x N=1..2..3 N=3,1000000000000000 N=-1; do
   expect 2 '' '--sweep: expected NAME=N,N,... or NAME=FIRST..LAST' bench sum.yaml --sweep $values
 done
 for file in times.txt times.svg; do
