@@ -27,6 +27,20 @@ bool interpret_StaticTranspose(const Evaluation *e) {
   return true;
 }
 
+bool interpret_Diagonal(const Evaluation *e) {
+  const Shape *src = &e->node->inputs[0]->shape;
+  int to[MAX_RANK];
+  int64_t stride = 1;
+  Walk w = walk_over(&e->node->outputs[0]->shape);
+  diagonal_axes(e->node, to);
+  for (int i = src->rank - 1; i >= 0; i--) {
+    w.stride[to[i]][0] += stride;
+    stride *= extent_value(src->extent[i]);
+  }
+  for (; w.i < w.nelems; walk_step(&w)) e->outputs[0][w.i] = e->inputs[0][w.at[0]];
+  return true;
+}
+
 bool interpret_Reorder(const Evaluation *e) {
   memcpy(e->outputs[0], e->inputs[0], (size_t)shape_nelems(&e->node->outputs[0]->shape) * sizeof(double));
   return true;

@@ -106,30 +106,42 @@ static Value *sum_over(Onnx *x, Value *v, const int64_t *axes, size_t count) {
   return build_set_list(b, node, "axes", axes, count) ? build_one(b, node) : NULL;
 }
 
-// The diagonal of two axes: zeros elsewhere, summed over the second axis.
 static Value *diagonal(Onnx *x, Value *v, int first, int second) {
   Builder *b = &x->build;
-  if (!onnx_has_number(x, v, first) || !onnx_has_number(x, v, second)) return NULL;
-  const int64_t n = v->shape.extent[first].value, axis = second;
-  if (n != v->shape.extent[second].value) return build_error(b, "equation: a label has two extents"), NULL;
-  Value *is_on = build_binary(b, OP_Equal, onnx_iota(x, n, 1, v->shape.rank - 1 - first),
-                              onnx_iota(x, n, 1, v->shape.rank - 1 - second));
-  return sum_over(x, build_choose(b, is_on, v, build_like(b, v, 0)), &axis, 1);
+  if (!extent_equals(v->shape.extent[first], v->shape.extent[second]))
+    return build_error(b, "equation: a label has two extents"), NULL;
+  Node *node = build_node(b, OP_Diagonal, 1, &v);
+  if (!node) return NULL;
+  build_set(node, "axis1")->s64 = first;
+  build_set(node, "axis2")->s64 = second;
+  return build_one(b, node);
+}
+
+// Joins axes with the same label to their diagonal, which becomes the last axis.
+static Value *join_labels(Onnx *x, Value *v, Labels *labels) {
+  for (int i = 0, k; v && i < labels->rank;) {
+    const int label = labels->at[i];
+    for (k = i + 1; k < labels->rank && labels->at[k] != label;) k++;
+    if (k == labels->rank) {
+      i++;
+      continue;
+    }
+    v = diagonal(x, v, i, k);
+    int n = 0;
+    for (int axis = 0; axis < labels->rank; axis++)
+      if (axis != i && axis != k) labels->at[n++] = labels->at[axis];
+    labels->at[n++] = label;
+    labels->rank = n;
+  }
+  return v;
 }
 
 // Gives the operand the product's axes, in their order, with extent 1 where the operand lacks them.
 static Value *align(Onnx *x, const Equation *e, Value *v, Labels labels) {
   int64_t order[MAX_RANK];
   Shape to = {.rank = e->rank};
+  v = join_labels(x, v, &labels);
   if (!v) return NULL;
-  for (int i = 0; i < labels.rank; i++)
-    for (int k = labels.rank - 1; k > i; k--) {
-      if (labels.at[k] != labels.at[i]) continue;
-      v = diagonal(x, v, i, k);
-      if (!v) return NULL;
-      memmove(&labels.at[k], &labels.at[k + 1], (size_t)(labels.rank - k - 1) * sizeof *labels.at);
-      labels.rank--;
-    }
   int n = 0;
   for (int axis = 0; axis < e->rank; axis++) {
     to.extent[axis] = EXTENT(1);

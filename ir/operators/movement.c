@@ -30,6 +30,37 @@ bool infer_static_transpose(Inference *inf, Node *node) {
   return true;
 }
 
+void diagonal_axes(const Node *node, int to[MAX_RANK]) {
+  const int rank = node->inputs[0]->shape.rank;
+  const int64_t axis1 = node_s64(node, "axis1"), axis2 = node_s64(node, "axis2");
+  int nothers = 0;
+  for (int i = 0; i < rank; i++) {
+    const bool is_joined = axis1 == i || axis1 == i - rank || axis2 == i || axis2 == i - rank;
+    to[i] = is_joined ? rank - 2 : nothers++;
+  }
+}
+
+bool infer_diagonal(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *dst = node->outputs[0];
+  int64_t axis1, axis2;
+  int to[MAX_RANK];
+  if (dst->shape.rank >= 0 &&
+      (!infer_rank_at_least(inf, dst, 1) || !infer_rank_beside(inf, src, dst->shape.rank + 1, dst)))
+    return false;
+  const int rank = src->shape.rank;
+  if (rank < 0) return true;
+  if (!infer_rank_at_least(inf, src, 2) || !infer_rank_beside(inf, dst, rank - 1, src)) return false;
+  if (!infer_axis(inf, "axis1", node_s64(node, "axis1"), rank, &axis1)) return false;
+  if (!infer_axis(inf, "axis2", node_s64(node, "axis2"), rank, &axis2)) return false;
+  if (axis1 == axis2)
+    return infer_error(inf, "axis1 and axis2: expected two axes, found axis %lld twice", (long long)axis1);
+  if (!infer_same_extent(inf, src, (int)axis1, src, (int)axis2)) return false;
+  diagonal_axes(node, to);
+  for (int i = 0; i < rank; i++)
+    if (!infer_same_extent(inf, dst, to[i], src, i)) return false;
+  return true;
+}
+
 int axis_of(const Node *node, int rank) {
   int64_t axis = node_s64(node, "axis");
   return (int)(axis < 0 ? axis + rank : axis);

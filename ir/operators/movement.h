@@ -8,6 +8,9 @@
 // not a permutation of `rank` axes.
 bool transpose_axes(const Node *node, int rank, int axes[MAX_RANK]);
 
+// Diagonal: to[i] is dst's axis for src's axis i. axis1 and axis2 both become dst's last axis.
+void diagonal_axes(const Node *node, int to[MAX_RANK]);
+
 // The attribute `axis` of a verified node, in 0 .. rank - 1.
 int axis_of(const Node *node, int rank);
 

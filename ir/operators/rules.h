@@ -34,6 +34,7 @@ bool check_cross_entropy_backward(Node *node, Diagnostics *d);
 // movement.c
 bool infer_static_reshape(Inference *inf, Node *node);
 bool infer_static_transpose(Inference *inf, Node *node);
+bool infer_diagonal(Inference *inf, Node *node);
 bool infer_gen_index(Inference *inf, Node *node);
 bool infer_concat(Inference *inf, Node *node);
 bool infer_slice(Inference *inf, Node *node);

@@ -20,6 +20,40 @@ GRADIENT(StaticTranspose) {
   gradient_give(g, src, gradient_output(g, backward, 0, src->type, &src->shape));
 }
 
+static Value *index_on(Gradient *g, Value *v, int axis) {
+  Node *node = gradient_node(g, OP_GenIndex, NULL);
+  if (!node || !v) return NULL;
+  *gradient_attribute(node, "axis") = (AttributeValue){.is_set = true, .s64 = axis};
+  node_set_input(node, 0, v);
+  return gradient_output(g, node, 0, TYPE_S32, &v->shape);
+}
+
+// Moves the diagonal back to the first of its two axes, and gives the second one extent 1. Elements whose indices on
+// both axes differ get zeros.
+GRADIENT(Diagonal) {
+  const Value *src = node->inputs[0];
+  const int last = diff->shape.rank - 1;
+  int to[MAX_RANK], axes[2], naxes = 0, nmoved = 0;
+  int64_t order[MAX_RANK];
+  Shape moved = diff->shape, spread = src->shape;
+  Node *transpose = gradient_node(g, OP_StaticTranspose, NULL);
+  Value *zeros = gradient_filled(g, src->type, &src->shape, 0);
+  if (!transpose || !zeros) return;
+  diagonal_axes(node, to);
+  for (int i = 0; i < src->shape.rank; i++) {
+    if (to[i] == last) axes[naxes++] = i;
+    if (to[i] == last && naxes == 2) continue;
+    order[nmoved] = to[i];
+    moved.extent[nmoved++] = src->shape.extent[i];
+  }
+  spread.extent[axes[1]] = EXTENT(1);
+  gradient_set_list(g, transpose, "order", order, (size_t)nmoved);
+  node_set_input(transpose, 0, diff);
+  diff = gradient_reshaped(g, gradient_output(g, transpose, 0, src->type, &moved), &spread);
+  Value *is_on = gradient_binary(g, OP_Equal, index_on(g, zeros, axes[0]), index_on(g, zeros, axes[1]));
+  gradient_give(g, src, gradient_select(g, is_on, diff, zeros));
+}
+
 GRADIENT(Reorder) {
   gradient_give(g, node->inputs[0], diff);
 }

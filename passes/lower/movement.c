@@ -26,6 +26,30 @@ void lower_StaticTranspose(Lowering *l, const Node *node) {
   lower_result(l, node, 0, lower_strided_load(l, node->inputs[0], &moved, src->rank, 0), NULL);
 }
 
+// A step along the diagonal is a step on both axes, so its stride is the sum of their strides. Strides that grow with
+// different open dims have no such sum. Example: [N, N] has the strides N and 1. A stride of 1 is then added as a
+// computed offset, the index, which is exact in f32: a diagonal is shorter than the root of MAX_ELEMENTS.
+void lower_Diagonal(Lowering *l, const Node *node) {
+  const Value *src = node->inputs[0];
+  const Strides own = value_strides(src);
+  Strides moved = {0};
+  int to[MAX_RANK];
+  ExprId offset = 0;
+  diagonal_axes(node, to);
+  for (int i = 0; i < src->shape.rank; i++) {
+    const int on = to[i];
+    const bool is_apart = moved.stride[on] && moved.monomial[on] != own.monomial[i];
+    if (is_apart && own.stride[i] == 1 && !own.monomial[i]) {
+      offset = lower_index(l, on);
+      continue;
+    }
+    if (is_apart) kernel_close(l->kernel, moved.monomial[on] + own.monomial[i]);
+    moved.stride[on] += own.stride[i];
+    moved.monomial[on] = own.monomial[i];
+  }
+  lower_result(l, node, 0, lower_strided_load(l, src, &moved, src->shape.rank - 1, offset), NULL);
+}
+
 void lower_Reorder(Lowering *l, const Node *node) {
   lower_result(l, node, 0, lower_value(l, node->inputs[0]), NULL);
 }

@@ -30,6 +30,10 @@ static void elements_move_anywhere(void **state) {
   move(&g, "StaticTranspose", "f64", EXTENTS(2, 3, 4, 5), "order: [0, 2, 1, 3]");
   move(&g, "StaticTranspose", "f16", EXTENTS(1, 7), "order: []");
   move(&g, "StaticTranspose", "f32", EXTENTS(0, 7), "order: []");
+  move(&g, "Diagonal", "f32", EXTENTS(33, 33), "");
+  move(&g, "Diagonal", "bf16", EXTENTS(3, 17, 2, 17), "axis1: 3, axis2: 1");
+  move(&g, "Diagonal", "f64", EXTENTS(1, 1, 5), "");
+  move(&g, "Diagonal", "f16", EXTENTS(0, 0), "");
   move(&g, "StaticReshape", "f32", EXTENTS(3, 34), "shape: [-1, 2, 17], special_zero: false");
   move(&g, "StaticReshape", "f16", EXTENTS(4, 4), "shape: [2, 8], special_zero: false");
   move(&g, "StaticReshape", "f64", EXTENTS(1, 1), "shape: [], special_zero: false");
@@ -63,6 +67,8 @@ static void parts_are_read(void **state) {
   read_parts(&g, "Slice", "bf16", EXTENTS(4, 50, 3), "starts: [10], ends: [27], axes: [1]");
   read_parts(&g, "Slice", "f16", EXTENTS(4, 3), "starts: [2], ends: [2]");
   read_parts(&g, "Slice", "f32", EXTENTS(1, 1), "starts: [0, 0], ends: [-2, 1], steps: [-1, 5]");
+  read_parts(&g, "Diagonal", "f32", EXTENTS(33, 5, 33), "axis2: -1");
+  read_parts(&g, "Diagonal", "f64", EXTENTS(5, 17, 17), "axis1: 2");
   read_parts(&g, "Pad", "f32", EXTENTS(5, 31), "pads_begin: [1, 2], pads_end: [2, 3], value: 0.5");
   read_parts(&g, "Pad", "f64", EXTENTS(6, 16), "pads_begin: [-1, 17], pads_end: [-2, -3]");
   read_parts(&g, "Pad", "bf16", EXTENTS(3, 33, 2), "pads_begin: [0, -1, 1], pads_end: [0, 16, 0], value: -2");

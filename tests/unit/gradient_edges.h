@@ -140,6 +140,7 @@ static const GradientEdge gradient_edges[] = {
     // Movement.
     {"StaticReshape", "shape: [2], special_zero: false", "f32[1,2] nan inf", "f32[2] inf 2", "f32[1,2] inf 2"},
     {"StaticTranspose", "order: [1, 0]", "f32[1,2] nan inf", "f32[2,1] inf 2", "f32[1,2] inf 2"},
+    {"Diagonal", "", "f32[2,2] nan inf -inf 0", "f32[2] inf nan", "f32[2,2] inf 0 0 nan"},
     {"Reorder", "", "f32[2] nan inf", "f32[2] inf 2", "f32[2] inf 2"},
     {"Concat", "axis: 0", "f32[1] nan; f32[1] inf", "f32[2] inf 2", "f32[1] inf; f32[1] 2"},
     {"Slice", "starts: [0], ends: [1]", "f32[2] nan inf", "f32[1] inf", "f32[2] inf 0"},

@@ -296,6 +296,8 @@ static const Case cases[] = {
     {"StaticReshape", X("[2, 6]"), OF_X_WITH("StaticReshape", "shape: [3, -1], special_zero: false")},
     {"StaticTranspose", X("[2, 3, 4]"), OF_X_WITH("StaticTranspose", "order: [2, 0, 1]")},
     {"StaticTranspose", X("[2, 3]"), OF_X_WITH("StaticTranspose", "order: []")},
+    {"Diagonal", X("[3, 3]"), OF_X_WITH("Diagonal", "axis1: 1, axis2: 0")},
+    {"Diagonal", X("[2, 3, 4, 3]"), OF_X_WITH("Diagonal", "axis1: -1, axis2: 1")},
     {"Gather", X("[5, 4]") ", " TENSOR("i", "s64", "[3, 2]"), "{op: Gather, inputs: [x, i], outputs: [y]}"},
     {"Gather", X("[2, 5, 3]") ", " TENSOR("i", "s32", "[7]"),
      "{op: Gather, inputs: [x, i], outputs: [y], attributes: {axis: -2}}"},

@@ -30,6 +30,12 @@ static const Row rows[] = {
     {"Cast", 13, "to:i=10", "f64[2] 1.0004882812500002 2.980232238769532e-08",
      "f16[2] 1.0009765625 5.9604644775390625e-08"},
     {"Cast", 13, "to:i=16", "f64[2] 1.0039062500000002 -1.00390625", "bf16[2] 1.0078125 -1"},
+    // Diagonals, also beside infinities and NaN
+    {"Einsum", 12, "equation:s=ii->i", "f32[2,2] -0 inf nan 3", "f32[2] -0 3"},
+    {"Einsum", 12, "equation:s=ii", "f32[2,2] 1 inf nan 3", "f32[] 4"},
+    {"Einsum", 12, "equation:s=iji->ji", "f32[2,3,2] 0 1 2 3 4 5 6 7 8 9 10 11", "f32[3,2] 0 7 2 9 4 11"},
+    {"Einsum", 12, "equation:s=iijj->ji", "f32[2,2,1,1] 1 inf inf 4", "f32[1,2] 1 4"},
+    {"Einsum", 12, "equation:s=iii,i->i", "f32[2,2,2] 1 nan inf 0 0 0 0 5; f32[2] 2 3", "f32[2] 2 15"},
     // Roots of sums of powers
     {"LpPool", 13, "kernel_shape:l=[2] strides:l=[2]", "f32[1,1,4] 3 4 -5 12", "f32[1,1,2] 5 13"},
     {"LpPool", 13, "kernel_shape:l=[2] pads:l=[1,1]", "f32[1,1,2] 3 -4", "f32[1,1,3] 3 5 4"},
