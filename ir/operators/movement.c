@@ -43,7 +43,7 @@ void diagonal_axes(const Node *node, int to[MAX_RANK]) {
 bool infer_diagonal(Inference *inf, Node *node) {
   Value *src = node->inputs[0], *dst = node->outputs[0];
   int64_t axis1, axis2;
-  int to[MAX_RANK];
+  int to[MAX_RANK] = {0};
   if (dst->shape.rank >= 0 &&
       (!infer_rank_at_least(inf, dst, 1) || !infer_rank_beside(inf, src, dst->shape.rank + 1, dst)))
     return false;

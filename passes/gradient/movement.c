@@ -33,7 +33,7 @@ static Value *index_on(Gradient *g, Value *v, int axis) {
 GRADIENT(Diagonal) {
   const Value *src = node->inputs[0];
   const int last = diff->shape.rank - 1;
-  int to[MAX_RANK], axes[2], naxes = 0, nmoved = 0;
+  int to[MAX_RANK] = {0}, axes[2] = {0}, naxes = 0, nmoved = 0;
   int64_t order[MAX_RANK];
   Shape moved = diff->shape, spread = src->shape;
   Node *transpose = gradient_node(g, OP_StaticTranspose, NULL);
