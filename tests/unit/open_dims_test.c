@@ -285,6 +285,34 @@ static void rooms_grow_by_one_product_each(void **state) {
   deinit(&o);
 }
 
+// Strides without a sum: a stride of 1 beside N is a computed offset, other pairs need N's value. The sum over the
+// diagonal is in the same kernel.
+static void diagonals_stay_open(void **state) {
+  (void)state;
+  static const struct {
+    const char *shape;
+    bool is_open;
+  } cases[] = {{"[N, N]", true}, {"[8, 8, N]", true}, {"[N, N, N]", false}, {"[N, N, 5]", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             FILE_BEGIN "dims: {N: 16}\ninputs: [{name: x, type: f32, shape: %s}]\nnodes:\n"
+                        "- {op: Diagonal, inputs: [x], outputs: [d], attributes: {axis1: 0, axis2: 1}}\n"
+                        "- {op: ReduceSum, inputs: [d], outputs: [y], attributes: {axes: [-1]}}\noutputs: [y]\n",
+             cases[i].shape);
+    Opened o = open_text(&system_allocator, text);
+    assert_non_null(o.graph);
+    Program *p = lower(&o);
+    assert_int_equal(p != NULL, cases[i].is_open);
+    if (p) assert_int_equal(p->nkernels, 1);
+    else
+      assert_string_equal(o.diagnostics.items[0].message,
+                          "Diagonal (line 6): N cannot stay open here; --dim N=16 bakes it in");
+    program_free(p);
+    deinit(&o);
+  }
+}
+
 static void lack_of_memory_is_told(void **state) {
   (void)state;
   for (size_t failing = 0;; failing++) {
@@ -310,6 +338,7 @@ int main(void) {
       cmocka_unit_test(extents_of_products_and_convolutions_stay_open),
       cmocka_unit_test(extents_of_other_windows_do_not),
       cmocka_unit_test(rooms_grow_by_one_product_each),
+      cmocka_unit_test(diagonals_stay_open),
       cmocka_unit_test(lack_of_memory_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
