@@ -1,14 +1,8 @@
 // Invalid ONNX models, and what the reader says about them. Each row is a model in the notation of `add_fields`.
 #include "frontend/yaml/yaml.h"
+#include "tests/unit/onnx_message.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define MODEL(graph) "1=8 8{2=13} 7{" graph "}"
 #define DIM(n) "1{1=" #n "} "
@@ -84,25 +78,6 @@ static const struct {
      "function 0 (\"f\"), node 0 (Relu) at byte 16: damaged: expected a field of a node"},
     {"1=8 8{2=13}", "the ONNX model has no graph"},
 };
-
-typedef struct Message {
-  uint8_t bytes[512];
-  size_t count;
-} Message;
-
-static void add_varint(Message *m, uint64_t number) {
-  assert_true(m->count + 10 < sizeof m->bytes);
-  for (; number >= 128; number >>= 7) m->bytes[m->count++] = (uint8_t)(number | 128);
-  m->bytes[m->count++] = (uint8_t)number;
-}
-
-static void add_bytes(Message *m, uint64_t field, const void *bytes, size_t count) {
-  add_varint(m, field << 3 | 2);
-  add_varint(m, count);
-  assert_true(m->count + count < sizeof m->bytes);
-  if (count) memcpy(m->bytes + m->count, bytes, count);
-  m->count += count;
-}
 
 // Adds fields up to the text's end, or to a brace: N=1 is a number, N'text' a text, N*8 zero bytes, N{...} a message,
 // and N alone a key without a value.

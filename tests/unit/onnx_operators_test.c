@@ -1,9 +1,10 @@
 // Operators of ONNX on numbers worked out by hand: each row becomes a model of one node with constant inputs, which the
-// reader folds. tests/unit/onnx_test.c has other models, tests/onnx ONNX's own.
+// reader folds. tests/unit/onnx_test.c and onnx_numbers_test.c have other models, tests/onnx ONNX's own.
 #include "frontend/onnx/onnx.h"
 
 #include "backends/interpreter/interpreter.h"
 #include "tests/unit/literals.h"
+#include "tests/unit/onnx_message.h"
 
 #include <math.h>
 
@@ -71,41 +72,6 @@ static const Row rows[] = {
     {"ArgMax", 13, "axis:i=-1 keepdims:i=0", "s32[2] 2147483646 2147483647", "s64[] 1"},
 };
 
-// Messages of the wire format.
-typedef struct Message {
-  uint8_t bytes[2048];
-  size_t count;
-} Message;
-
-static void add_varint(Message *m, uint64_t number) {
-  assert_true(m->count + 10 < sizeof m->bytes);
-  for (; number >= 128; number >>= 7) m->bytes[m->count++] = (uint8_t)(number | 128);
-  m->bytes[m->count++] = (uint8_t)number;
-}
-
-static void add_number(Message *m, uint64_t field, uint64_t number) {
-  add_varint(m, field << 3);
-  add_varint(m, number);
-}
-
-static void add_bytes(Message *m, uint64_t field, const void *bytes, size_t count) {
-  add_varint(m, field << 3 | 2);
-  add_varint(m, count);
-  assert_true(m->count + count < sizeof m->bytes);
-  if (count) memcpy(m->bytes + m->count, bytes, count);
-  m->count += count;
-}
-
-static void add_float(Message *m, uint64_t field, float number) {
-  add_varint(m, field << 3 | 5);
-  memcpy(m->bytes + m->count, &number, sizeof number);
-  m->count += sizeof number;
-}
-
-static void add_text(Message *m, uint64_t field, const char *text, size_t count) {
-  add_bytes(m, field, text, count);
-}
-
 static uint64_t data_type(Type type) {
   static const uint8_t numbers[TYPE_COUNT] = {
       [TYPE_F32] = 1,  [TYPE_U8] = 2,    [TYPE_S8] = 3,      [TYPE_S32] = 6, [TYPE_S64] = 7, [TYPE_F64] = 11,
@@ -119,7 +85,7 @@ static void add_initializer(Message *graph, const Literal *l, const char *name) 
   Message tensor = {.count = 0};
   for (int axis = 0; axis < l->extents.rank; axis++) add_number(&tensor, 1, (uint64_t)l->extents.extent[axis].value);
   add_number(&tensor, 2, data_type(type));
-  add_text(&tensor, 8, name, strlen(name));
+  add_bytes(&tensor, 8, name, strlen(name));
   for (size_t i = 0; i < l->count; i++)
     if (type == TYPE_S64) ((int64_t *)(void *)data)[i] = l->integers[i];
     else type_store(type, data, i, l->numbers[i]);
@@ -133,11 +99,11 @@ static void add_attribute(Message *node, const char *text, size_t count) {
   const char *colon = memchr(text, ':', count), *value = colon + 3, *end = text + count;
   Message attribute = {.count = 0};
   assert_non_null(colon);
-  add_text(&attribute, 1, text, (size_t)(colon - text));
+  add_bytes(&attribute, 1, text, (size_t)(colon - text));
   switch (colon[1]) {
   case 'i': add_number(&attribute, I, (uint64_t)strtoll(value, NULL, 10)); break;
   case 'f': add_float(&attribute, F, strtof(value, NULL)); break;
-  case 's': add_text(&attribute, S, value, (size_t)(end - value)); break;
+  case 's': add_bytes(&attribute, S, value, (size_t)(end - value)); break;
   case 'm':
     for (char *next; value < end && *value != ']'; value = next)
       add_float(&attribute, FLOATS, strtof(value + 1, &next));
@@ -162,12 +128,12 @@ static void add_operands(Message *graph, Message *node, const char *text) {
   for (size_t i = 0; *text; i++) {
     Literal l;
     if (*text == '-' && text[1] != '0') {
-      add_text(node, 1, "", 0);
+      add_bytes(node, 1, "", 0);
       text += strspn(text, "-; ");
     } else {
       assert_true(next_literal(&text, &l));
       add_initializer(graph, &l, names[i]);
-      add_text(node, 1, names[i], 2);
+      add_bytes(node, 1, names[i], 2);
     }
   }
 }
@@ -176,13 +142,13 @@ static Message model_of(const Row *row, size_t noutputs) {
   static const char *const names[MOST_IN_CASE] = {"o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7"};
   Message graph = {.count = 0}, node = {.count = 0}, model = {.count = 0}, opset = {.count = 0};
   add_operands(&graph, &node, row->inputs);
-  for (size_t i = 0; i < noutputs; i++) add_text(&node, 2, names[i], 2);
-  add_text(&node, 4, row->op, strlen(row->op));
+  for (size_t i = 0; i < noutputs; i++) add_bytes(&node, 2, names[i], 2);
+  add_bytes(&node, 4, row->op, strlen(row->op));
   add_attributes(&node, row->attributes);
   add_bytes(&graph, 1, node.bytes, node.count);
   for (size_t i = 0; i < noutputs; i++) {
     Message output = {.count = 0};
-    add_text(&output, 1, names[i], 2);
+    add_bytes(&output, 1, names[i], 2);
     add_bytes(&graph, 12, output.bytes, output.count);
   }
   add_number(&opset, 2, (uint64_t)row->opset);

@@ -1,133 +1,11 @@
 // The reader of ONNX models, on models that the test writes byte by byte. tests/onnx has ONNX's own models.
 #include "frontend/onnx/onnx.h"
 
-#include "backends/interpreter/interpreter.h"
-#include "frontend/yaml/yaml.h"
+#include "tests/unit/onnx_models.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
-
-// Messages of the wire format.
-typedef struct Message {
-  uint8_t bytes[1024];
-  size_t count;
-} Message;
-
-static void add_varint(Message *m, size_t number) {
-  for (; number >= 128; number >>= 7) m->bytes[m->count++] = (uint8_t)(number | 128);
-  m->bytes[m->count++] = (uint8_t)number;
-}
-
-static void add_bytes(Message *m, int field, const void *bytes, size_t count) {
-  assert_true(m->count + count + 8 <= sizeof m->bytes);
-  add_varint(m, (size_t)field << 3 | 2);
-  add_varint(m, count);
-  if (count) memcpy(m->bytes + m->count, bytes, count);
-  m->count += count;
-}
-
-static void add_text(Message *m, int field, const char *text) {
-  add_bytes(m, field, text, strlen(text));
-}
-
-static void add_message(Message *m, int field, const Message *inside) {
-  add_bytes(m, field, inside->bytes, inside->count);
-}
-
-static void add_number(Message *m, int field, uint8_t number) {
-  add_varint(m, (size_t)field << 3);
-  m->bytes[m->count++] = number;
-}
-
-static void add_node(Message *graph, const char *op, const char *input, const char *output) {
-  Message node = {.count = 0};
-  add_text(&node, 1, input);
-  add_text(&node, 2, output);
-  add_text(&node, 4, op);
-  add_message(graph, 1, &node);
-}
-
-static void add_value_of(Message *graph, int field, const char *name, const Message *rows, const Message *columns) {
-  Message shape = {.count = 0}, tensor = {.count = 0}, type = {.count = 0}, info = {.count = 0};
-  add_message(&shape, 1, rows);
-  add_message(&shape, 1, columns);
-  add_number(&tensor, 1, 1);
-  add_message(&tensor, 2, &shape);
-  add_message(&type, 1, &tensor);
-  add_text(&info, 1, name);
-  add_message(&info, 2, &type);
-  add_message(graph, field, &info);
-}
-
-// An output without type and shape.
-static void add_output(Message *graph, const char *name) {
-  Message info = {.count = 0};
-  add_text(&info, 1, name);
-  add_message(graph, 12, &info);
-}
-
-// A tensor of floats [N, 3].
-static void add_value(Message *graph, int field, const char *name) {
-  Message rows = {.count = 0}, columns = {.count = 0};
-  add_text(&rows, 2, "N");
-  add_number(&columns, 1, 3);
-  add_value_of(graph, field, name, &rows, &columns);
-}
-
-static Message model_of_opset(const Message *graph, uint8_t number) {
-  Message model = {.count = 0}, opset = {.count = 0};
-  add_number(&model, 1, 8);
-  add_number(&opset, 2, number);
-  add_message(&model, 8, &opset);
-  add_message(&model, 7, graph);
-  return model;
-}
-
-static Message model_of(const Message *graph) {
-  return model_of_opset(graph, 13);
-}
-
-static Message lone_node(const char *op) {
-  Message graph = {.count = 0};
-  add_node(&graph, op, "x", "y");
-  add_value(&graph, 11, "x");
-  add_value(&graph, 12, "y");
-  return graph;
-}
-
-static Message chain(const char *first, const char *second) {
-  Message graph = {.count = 0};
-  add_node(&graph, first, "x", "h");
-  add_node(&graph, second, "h", "y");
-  add_value(&graph, 11, "x");
-  add_value(&graph, 12, "y");
-  return model_of(&graph);
-}
-
-// The graph as text, or the messages.
-static bool reads_as(const Message *model, const char *expected) {
-  Diagnostics d;
-  Text text;
-  diagnostics_init(&d, &system_allocator);
-  text_init(&text, &system_allocator);
-  Graph *g = yaml_read(&system_allocator, "test.onnx", (const char *)model->bytes, model->count, NULL, &d);
-  if (g) yaml_print(g, &text);
-  else diagnostics_print(&d, &text, false);
-  const bool ok = strcmp(text_string(&text), expected) == 0;
-  if (!ok) print_error("%s\n", text_string(&text));
-  graph_free(g);
-  text_deinit(&text);
-  diagnostics_deinit(&d);
-  return ok;
-}
 
 static void a_chain_is_a_graph(void **state) {
   (void)state;
@@ -184,31 +62,6 @@ static void an_output_may_be_there_twice(void **state) {
 }
 
 // Nodes with attributes
-
-static void add_float(Message *m, int field, float number) {
-  add_varint(m, (size_t)field << 3 | 5);
-  memcpy(m->bytes + m->count, &number, sizeof number);
-  m->count += sizeof number;
-}
-
-static Message float_attribute(const char *name, float number, const char *of_caller) {
-  Message attribute = {.count = 0};
-  add_text(&attribute, 1, name);
-  if (of_caller) add_text(&attribute, 21, of_caller);
-  else add_float(&attribute, 2, number);
-  return attribute;
-}
-
-static void add_node_with(Message *graph, int field, const char *domain, const char *op, const char *input,
-                          const char *output, const Message *attributes, size_t nattributes) {
-  Message node = {.count = 0};
-  add_text(&node, 1, input);
-  add_text(&node, 2, output);
-  add_text(&node, 4, op);
-  if (*domain) add_text(&node, 7, domain);
-  for (size_t i = 0; i < nattributes; i++) add_message(&node, 5, &attributes[i]);
-  add_message(graph, field, &node);
-}
 
 // f(a) = op(a) with alpha f's attribute slope, in the domain "my".
 static Message function_of(const char *domain, const char *op) {
@@ -300,127 +153,6 @@ static void a_function_that_calls_itself_is_refused(void **state) {
       reads_as(&model, "test.onnx: error: f b (opset 13): functions, branches and loops are nested deeper than 32\n"));
 }
 
-static void add_ints(Message *graph, const char *name, int64_t number) {
-  Message tensor = {.count = 0};
-  add_number(&tensor, 1, 1); // dims: [1]
-  add_number(&tensor, 2, 7); // s64
-  add_text(&tensor, 8, name);
-  add_bytes(&tensor, 9, &number, sizeof number);
-  add_message(graph, 5, &tensor);
-}
-
-static Message int_attribute(const char *name, uint8_t number) {
-  Message attribute = {.count = 0};
-  add_text(&attribute, 1, name);
-  add_number(&attribute, 3, number);
-  return attribute;
-}
-
-static Message list_attribute(const char *name, const uint8_t *numbers, size_t count) {
-  Message attribute = {.count = 0};
-  add_text(&attribute, 1, name);
-  for (size_t i = 0; i < count; i++) add_number(&attribute, 8, numbers[i]);
-  return attribute;
-}
-
-// An initializer of floats [1, 1, count].
-static void add_floats(Message *graph, const char *name, const float *numbers, size_t count) {
-  Message tensor = {.count = 0};
-  add_number(&tensor, 1, 1);
-  add_number(&tensor, 1, 1);
-  add_number(&tensor, 1, (uint8_t)count);
-  add_number(&tensor, 2, 1);
-  add_text(&tensor, 8, name);
-  add_bytes(&tensor, 9, numbers, count * sizeof *numbers);
-  add_message(graph, 5, &tensor);
-}
-
-// y = op(c)
-static Message model_of_floats(const char *op, const float *numbers, size_t count, const Message *attributes,
-                               size_t nattributes) {
-  Message graph = {.count = 0};
-  add_floats(&graph, "c", numbers, count);
-  add_node_with(&graph, 1, "", op, "c", "y", attributes, nattributes);
-  add_output(&graph, "y");
-  return model_of(&graph);
-}
-
-static bool computes(const Message *model, const double *expected, size_t count) {
-  Diagnostics d;
-  diagnostics_init(&d, &system_allocator);
-  Graph *g = yaml_read(&system_allocator, "test.onnx", (const char *)model->bytes, model->count, NULL, &d);
-  assert_non_null(g);
-  if (!g) return false;
-  Tensor y = {.type = g->outputs[0]->type, .rank = 1, .extent = {shape_nelems(&g->outputs[0]->shape)}};
-  bool ok = tensor_alloc(&y, &system_allocator) && (size_t)y.extent[0] == count &&
-            interpret(g, NULL, &y, &(InterpreterOptions){.allocator = &system_allocator}, &d);
-  for (size_t i = 0; ok && i < count; i++) {
-    const double number = type_load(y.type, y.data, i);
-    ok = isnan(expected[i]) ? isnan(number) : number == expected[i];
-    if (!ok) print_error("element %zu: expected %g, found %g\n", i, expected[i], number);
-  }
-  tensor_free(&y, &system_allocator);
-  graph_free(g);
-  diagnostics_deinit(&d);
-  return ok;
-}
-
-static void casts_to_integers_drop_the_fraction(void **state) {
-  (void)state;
-  const float numbers[] = {1.5F, -1.5F, 2.5F, 100.9F, -0.9F};
-  const Message to_s64 = int_attribute("to", 7), to_s8 = int_attribute("to", 3);
-  const Message wide = model_of_floats("Cast", numbers, 5, &to_s64, 1),
-                byte = model_of_floats("Cast", numbers, 5, &to_s8, 1);
-  const double expected[] = {1, -1, 2, 100, 0};
-  assert_true(computes(&wide, expected, 5));
-  assert_true(computes(&byte, expected, 5));
-}
-
-// y = op(c, e), c made an s32 first; no e where it is NULL.
-static Message model_of_integers(const char *op, const float *numbers, size_t count, const float *exponent) {
-  Message graph = {.count = 0}, node = {.count = 0}, output = {.count = 0};
-  const Message to = int_attribute("to", 6);
-  add_floats(&graph, "f", numbers, count);
-  if (exponent) add_floats(&graph, "e", exponent, 1);
-  add_node_with(&graph, 1, "", "Cast", "f", "c", &to, 1);
-  add_text(&node, 1, "c");
-  if (exponent) add_text(&node, 1, "e");
-  add_text(&node, 2, "y");
-  add_text(&node, 4, op);
-  add_message(&graph, 1, &node);
-  add_text(&output, 1, "y");
-  add_message(&graph, 12, &output);
-  return model_of(&graph);
-}
-
-static void results_in_integers_drop_the_fraction(void **state) {
-  static const float half = 0.5F, rows[3][3] = {{1, 2, 2}, {-1, -2, -2}, {3, 5, 4}};
-  static const struct {
-    const char *op;
-    int row;
-    double expected[3];
-    size_t count;
-  } cases[] = {{"ReduceMean", 0, {1}, 1},      {"ReduceMean", 1, {-1}, 1},  {"ReduceMean", 2, {4}, 1},
-               {"ReduceL2", 2, {7}, 1},        {"ReduceLogSum", 2, {2}, 1}, {"ReduceLogSumExp", 2, {5}, 1},
-               {"ReduceSumSquare", 1, {9}, 1}, {"Pow", 2, {1, 2, 2}, 3},    {"Abs", 1, {1, 2, 2}, 3}};
-  (void)state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const bool is_power = strcmp(cases[i].op, "Pow") == 0;
-    const Message model = model_of_integers(cases[i].op, rows[cases[i].row], 3, is_power ? &half : NULL);
-    assert_true(computes(&model, cases[i].expected, cases[i].count));
-  }
-}
-
-static void infinities_are_sums_of_exponentials(void **state) {
-  static const float rows[3][2] = {{INFINITY, 1}, {-INFINITY, -INFINITY}, {-INFINITY, 2}};
-  static const double expected[] = {(double)INFINITY, -(double)INFINITY, 2};
-  (void)state;
-  for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-    const Message model = model_of_floats("ReduceLogSumExp", rows[i], 2, NULL, 0);
-    assert_true(computes(&model, &expected[i], 1));
-  }
-}
-
 static void a_type_was_a_name_before_opset_6(void **state) {
   static const float numbers[] = {1.5F, -2.5F};
   Message graph = {.count = 0}, output = {.count = 0}, to = {.count = 0};
@@ -466,90 +198,6 @@ static void softmax_keeps_named_extents(void **state) {
              flat[axis - 1], as[axis - 1], flat[axis - 1], axis);
     assert_true(reads_as(&model, expected));
   }
-}
-
-// 300, the deviation, is in the range of f16, but not its square.
-static void statistics_of_a_layer_norm_are_f32(void **state) {
-  (void)state;
-  const float numbers[] = {1000, 1600, 1000, 1600};
-  const double expected[] = {(double)(1 / 300.0F)};
-  const Message half = int_attribute("to", 10);
-  Message graph = {.count = 0}, node = {.count = 0}, output = {.count = 0};
-  add_floats(&graph, "c", numbers, 4);
-  add_node_with(&graph, 1, "", "Cast", "c", "h", &half, 1);
-  for (int i = 0; i < 2; i++) add_text(&node, 1, "h");
-  add_text(&node, 2, "y");
-  add_text(&node, 2, "mean");
-  add_text(&node, 2, "inverse");
-  add_text(&node, 4, "LayerNormalization");
-  add_message(&graph, 1, &node);
-  add_text(&output, 1, "inverse");
-  add_message(&graph, 12, &output);
-  const Message model = model_of_opset(&graph, 17);
-  assert_true(computes(&model, expected, 1));
-}
-
-// The model casts c, [1, 1, count], to the type, and gives it to the operator.
-static Message model_of_cast(uint8_t type, const char *op, const float *numbers, size_t count,
-                             const Message *attribute) {
-  const Message to = int_attribute("to", type);
-  Message graph = {.count = 0}, output = {.count = 0};
-  add_floats(&graph, "c", numbers, count);
-  add_node_with(&graph, 1, "", "Cast", "c", "h", &to, 1);
-  add_node_with(&graph, 1, "", op, "h", "y", attribute, attribute ? 1 : 0);
-  add_text(&output, 1, "y");
-  add_message(&graph, 12, &output);
-  return model_of_opset(&graph, 14);
-}
-
-static void masks_and_small_integers_are_operands(void **state) {
-  (void)state;
-  const float ones[] = {1, 1, 1, 1}, numbers[] = {-3, 2, -128};
-  const double below[] = {1, 0, 0, 0}, positive[] = {0, 2, 0};
-  const Message lower = int_attribute("upper", 0);
-  const Message mask = model_of_cast(9, "Trilu", ones, 4, &lower), byte = model_of_cast(3, "Relu", numbers, 3, NULL),
-                word = model_of_cast(6, "Relu", numbers, 3, NULL);
-  assert_true(computes(&mask, below, 4));
-  assert_true(computes(&byte, positive, 3));
-  assert_true(computes(&word, positive, 3));
-}
-
-static void padding_may_be_infinite(void **state) {
-  (void)state;
-  const float numbers[] = {1, 2};
-  const double expected[] = {-INFINITY, 1, 2};
-  static const uint8_t before[] = {0, 0, 1, 0, 0, 0};
-  const Message attributes[] = {list_attribute("pads", before, 6), float_attribute("value", -INFINITY, NULL)};
-  Message model = model_of_floats("Pad", numbers, 2, attributes, 2);
-  model.bytes[5] = 2; // its opset
-  assert_true(computes(&model, expected, 3));
-}
-
-static void nan_stays_nan(void **state) {
-  (void)state;
-  const float numbers[] = {NAN, 3, -3};
-  const Message bounds[] = {float_attribute("min", -1, NULL), float_attribute("max", 1, NULL)};
-  Message sign = model_of_floats("Sign", numbers, 3, NULL, 0), clip = model_of_floats("Clip", numbers, 3, bounds, 2);
-  const double expected[] = {(double)NAN, 1, -1};
-  assert_true(computes(&sign, expected, 3));
-  clip.bytes[5] = 10; // its opset: the bounds are attributes
-  assert_true(computes(&clip, expected, 3));
-}
-
-// The last window begins in front of the padding at the end, and the places behind that padding do not count.
-static void pooling_rounds_up_to_windows_that_begin_inside(void **state) {
-  (void)state;
-  const float numbers[] = {1, 2, 3, 4, 5, 6};
-  const uint8_t two[] = {2}, ones[] = {1, 1}, three[] = {3};
-  const Message beside[] = {list_attribute("kernel_shape", two, 1), list_attribute("strides", two, 1),
-                            list_attribute("pads", ones, 2), int_attribute("ceil_mode", 1)};
-  const Message beyond[] = {list_attribute("kernel_shape", three, 1), list_attribute("strides", two, 1),
-                            list_attribute("pads", ones, 2), int_attribute("ceil_mode", 1),
-                            int_attribute("count_include_pad", 1)};
-  const Message greatest = model_of_floats("MaxPool", numbers, 5, beside, 4),
-                mean = model_of_floats("AveragePool", numbers, 6, beyond, 5);
-  assert_true(computes(&greatest, (const double[]){1, 3, 5}, 3));
-  assert_true(computes(&mean, (const double[]){1, 3, 5, 3}, 4)); // the last is (6 + 0) / 2
 }
 
 static void a_split_covers_the_axis(void **state) {
@@ -977,16 +625,8 @@ int main(void) {
       cmocka_unit_test(a_function_has_defaults_of_its_attributes),
       cmocka_unit_test(an_output_has_the_models_name),
       cmocka_unit_test(a_function_that_calls_itself_is_refused),
-      cmocka_unit_test(casts_to_integers_drop_the_fraction),
-      cmocka_unit_test(results_in_integers_drop_the_fraction),
-      cmocka_unit_test(infinities_are_sums_of_exponentials),
       cmocka_unit_test(a_type_was_a_name_before_opset_6),
       cmocka_unit_test(softmax_keeps_named_extents),
-      cmocka_unit_test(statistics_of_a_layer_norm_are_f32),
-      cmocka_unit_test(masks_and_small_integers_are_operands),
-      cmocka_unit_test(padding_may_be_infinite),
-      cmocka_unit_test(nan_stays_nan),
-      cmocka_unit_test(pooling_rounds_up_to_windows_that_begin_inside),
       cmocka_unit_test(a_split_covers_the_axis),
       cmocka_unit_test(a_known_condition_chooses_a_branch),
       cmocka_unit_test(named_extents_flow_into_reshape),
