@@ -16,10 +16,6 @@ const Shape *ngraph_shape(const Ngraph *x, size_t i) {
   return &x->inputs[i]->shape;
 }
 
-int64_t ngraph_extent(const Ngraph *x, size_t i, int axis) {
-  return x->inputs[i]->shape.extent[axis].value;
-}
-
 Value *ngraph_in(Ngraph *x, size_t i) {
   NgraphResult *r = x->inputs[i];
   if (r->full) return r->full;

@@ -88,7 +88,6 @@ Value *ngraph_in(Ngraph *x, size_t i);
 const Shape *ngraph_shape(const Ngraph *x, size_t i);
 bool ngraph_out(Ngraph *x, size_t i, Value *v);
 bool ngraph_out_broadcast(Ngraph *x, size_t i, Value *v, const Shape *shape);
-int64_t ngraph_extent(const Ngraph *x, size_t i, int axis);
 
 // The arguments of the row's attributes, by each attribute's first name.
 

@@ -107,12 +107,6 @@ void need_expr(NestBuilder *r, ExprId id) {
   mark_needed(&available, id, r->is_needed);
 }
 
-ExprOp root_reduction(const NestBuilder *r, const Root *root) {
-  if (root->kind == ROOT_STORE) return EXPR_NONE;
-  if (root->kind == ROOT_REDUCE_INNER) return r->k->exprs[root->expr].op;
-  return r->schedule->temporaries[r->k->accesses[root->access].temporary].reduction;
-}
-
 bool is_widened_sum(const NestBuilder *r, const Root *root) {
   return !r->k->is_f64 && is_array_sum(r, root) && r->k->accesses[root->access].type == TYPE_F64;
 }

@@ -57,7 +57,6 @@ bool is_lanewise(const NestBuilder *r, ExprId id);               // its value is
 bool is_row_sum(const NestBuilder *r, ExprId id);                // an inner reduction of the loop
 bool is_reloaded(const NestBuilder *r, ExprId id);               // an earlier sweep spilled it
 bool is_spilled(const NestBuilder *r, ExprId id);                // this sweep spills it
-ExprOp root_reduction(const NestBuilder *r, const Root *root);
 ExprId root_operand(const NestBuilder *r, const Root *root);
 bool is_widened_sum(const NestBuilder *r, const Root *root); // f32 operands are added to an f64 partial sum
 bool is_array_sum(const NestBuilder *r, const Root *root);   // an outer reduction whose partial sums are an array
