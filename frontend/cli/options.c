@@ -277,68 +277,55 @@ static bool parse_integer(const char *text, int64_t most, int64_t *value) {
   return true;
 }
 
-static bool parse_count(const Option *o, const char *text, int *value) {
+// Parsers by kind; false: the text is not what the kind's row says.
+
+static bool parse_text(const char *text, void *field) {
+  *(const char **)field = text;
+  return true;
+}
+
+static bool parse_count(const char *text, void *field) {
   enum { MOST = 1024 };
   int64_t parsed;
-  if (!parse_integer(text, MOST, &parsed)) {
-    usage_error("--%s: expected a number from 0 to %d, found %s", o->name, MOST, text);
-    return false;
-  }
-  *value = (int)parsed;
-  return true;
+  const bool ok = parse_integer(text, MOST, &parsed);
+  if (ok) *(int *)field = (int)parsed;
+  return ok;
 }
 
-static bool parse_amount(const Option *o, const char *text, int64_t *value) {
+static bool parse_amount(const char *text, void *field) {
   const int64_t most = INT64_C(1) << 47;
-  if (parse_integer(text, most, value) && *value > 0) return true;
-  usage_error("--%s: expected a number from 1 to 2^47, found %s", o->name, text);
-  return false;
+  return parse_integer(text, most, field) && *(int64_t *)field > 0;
 }
 
-static bool parse_seed(const Option *o, const char *text, Settings *s) {
+static bool parse_seed(const char *text, void *field) {
   char *end;
   errno = 0;
-  unsigned long long parsed = strtoull(text, &end, 10);
-  if (errno || *end || *text < '0' || *text > '9') {
-    usage_error("--%s: expected a number from 0 to 2^64 - 1, found %s", o->name, text);
-    return false;
-  }
-  s->seed = parsed;
-  s->has_seed = true;
-  return true;
+  *(uint64_t *)field = strtoull(text, &end, 10);
+  return !errno && !*end && *text >= '0' && *text <= '9';
 }
 
-static bool parse_number(const Option *o, const char *text, double *value) {
+static bool parse_number(const char *text, void *field) {
   char *end;
-  double parsed = strtod(text, &end);
-  if (end == text || *end || !(parsed >= 0) || isinf(parsed)) {
-    usage_error("--%s: expected a finite number of 0 or more, found %s", o->name, text);
-    return false;
-  }
-  *value = parsed;
-  return true;
+  const double parsed = strtod(text, &end);
+  *(double *)field = parsed;
+  return end > text && !*end && parsed >= 0 && !isinf(parsed);
 }
 
 // A number of 1 or more, with an optional unit: K, M, G, T, or KB and so on, are powers of 1000; KiB and so on of 1024.
-static bool parse_nbytes(const Option *o, const char *text, uint64_t *nbytes) {
+static bool parse_nbytes(const char *text, void *field) {
   static const char prefixes[] = "KMGT";
   char *end = (char *)text;
   errno = 0;
-  const double number = *text >= '0' && *text <= '9' ? strtod(text, &end) : 0;
-  if (number > 0 && !errno) {
-    const char *prefix = *end ? strchr(prefixes, *end == 'k' ? 'K' : *end) : NULL;
-    const bool is_binary = prefix && strncmp(end + 1, "iB", 2) == 0;
-    if (prefix) end += is_binary ? 3 : end[1] == 'B' ? 2 : 1;
-    else if (*end == 'B') end++;
-    double scaled = number;
-    for (const char *c = prefixes; prefix && c <= prefix; c++) scaled *= is_binary ? 1024 : 1000;
-    if (!*end && scaled >= 1 && scaled < 0x1p63) {
-      *nbytes = (uint64_t)scaled;
-      return true;
-    }
-  }
-  usage_error("--%s: expected a number of bytes, as in 2000000, 500M or 2GiB, found %s", o->name, text);
-  return false;
+  double number = *text >= '0' && *text <= '9' ? strtod(text, &end) : 0;
+  if (!(number > 0) || errno) return false;
+  const char *prefix = *end ? strchr(prefixes, *end == 'k' ? 'K' : *end) : NULL;
+  const bool is_binary = prefix && strncmp(end + 1, "iB", 2) == 0;
+  if (prefix) end += is_binary ? 3 : end[1] == 'B' ? 2 : 1;
+  else if (*end == 'B') end++;
+  for (const char *c = prefixes; prefix && c <= prefix; c++) number *= is_binary ? 1024 : 1000;
+  if (*end || number < 1 || number >= 0x1p63) return false;
+  *(uint64_t *)field = (uint64_t)number;
+  return true;
 }
 
 typedef struct Unit {
@@ -357,20 +344,36 @@ static bool parse_unit(const char *text, const Unit *units, double *value) {
   return units->name;
 }
 
-static bool parse_time(const Option *o, const char *text, double *ms) {
+static bool parse_time(const char *text, void *ms) {
   static const Unit units[] = {{"ns", 1e-6}, {"us", 1e-3}, {"ms", 1}, {"s", 1e3}, {NULL, 0}};
   const double most = 1e12; // milliseconds, about thirty years
-  if (parse_unit(text, units, ms) && *ms <= most) return true;
-  usage_error("--%s: expected a time in ns, us, ms or s, as in 2us, found %s", o->name, text);
-  return false;
+  return parse_unit(text, units, ms) && *(double *)ms <= most;
 }
 
-static bool parse_rate(const Option *o, const char *text, double *rate) {
+static bool parse_rate(const char *text, void *rate) {
   static const Unit units[] = {
       {"", 1},        {"M", 1e6},          {"G", 1e9},          {"T", 1e12},          {"MB/s", 1e6}, {"GB/s", 1e9},
       {"TB/s", 1e12}, {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8}, {"Tbit/s", 1e12 / 8}, {NULL, 0}};
-  if (parse_unit(text, units, rate) && *rate > 0) return true;
-  usage_error("--%s: expected bytes or bits a second, as in 12.5GB/s or 100Gbit/s, found %s", o->name, text);
+  return parse_unit(text, units, rate) && *(double *)rate > 0;
+}
+
+static const struct {
+  bool (*parse)(const char *text, void *field);
+  const char *expected;
+} kinds[] = {
+    [KIND_TEXT] = {parse_text, NULL},
+    [KIND_COUNT] = {parse_count, "a number from 0 to 1024"},
+    [KIND_SEED] = {parse_seed, "a number from 0 to 2^64 - 1"},
+    [KIND_NUMBER] = {parse_number, "a finite number of 0 or more"},
+    [KIND_NBYTES] = {parse_nbytes, "a number of bytes, as in 2000000, 500M or 2GiB"},
+    [KIND_AMOUNT] = {parse_amount, "a number from 1 to 2^47"},
+    [KIND_TIME] = {parse_time, "a time in ns, us, ms or s, as in 2us"},
+    [KIND_RATE] = {parse_rate, "bytes or bits a second, as in 12.5GB/s or 100Gbit/s"},
+};
+
+static bool parse_field(const Option *o, OptionKind kind, const char *text, void *field) {
+  if (kinds[kind].parse(text, field)) return true;
+  usage_error("--%s: expected %s, found %s", o->name, kinds[kind].expected, text);
   return false;
 }
 
@@ -387,6 +390,11 @@ static bool parse_dim(char *text, Settings *s) {
   return true;
 }
 
+static void list_add(TextList *list, const char *text) {
+  list->items = memory_or_exit(reallocarray(list->items, list->count + 1, sizeof *list->items));
+  list->items[list->count++] = text;
+}
+
 // Cuts argv's string at commas.
 static bool parse_names(const Option *o, char *text, TextList *list) {
   for (char *next = text; next; text = next) {
@@ -396,38 +404,25 @@ static bool parse_names(const Option *o, char *text, TextList *list) {
       usage_error("--%s: expected names with single commas between", o->name);
       return false;
     }
-    list->items = memory_or_exit(reallocarray(list->items, list->count + 1, sizeof *list->items));
-    list->items[list->count++] = text;
+    list_add(list, text);
   }
   return true;
 }
 
 static bool set_option(Settings *s, const Option *o, char *value) {
-  char *field = (char *)s + o->offset;
+  void *field = (char *)s + o->offset;
+  s->has_seed |= o->kind == KIND_SEED;
   switch (o->kind) {
-  case KIND_FLAG: break; // takes no value
-  case KIND_TEXT: *(const char **)(void *)field = value; return true;
-  case KIND_COUNT: return parse_count(o, value, (int *)(void *)field);
-  case KIND_SEED: return parse_seed(o, value, s);
-  case KIND_NUMBER: return parse_number(o, value, (double *)(void *)field);
-  case KIND_AMOUNT: return parse_amount(o, value, (int64_t *)(void *)field);
-  case KIND_TIME: return parse_time(o, value, (double *)(void *)field);
-  case KIND_RATE: return parse_rate(o, value, (double *)(void *)field);
-  case KIND_NBYTES: return parse_nbytes(o, value, (uint64_t *)(void *)field);
   case KIND_DIM: return parse_dim(value, s);
   case KIND_SETTING: {
     NumberSetting *number = &s->numbers[s->nnumbers++];
     number->name = o->name;
-    return parse_number(o, value, &number->value);
+    return parse_field(o, KIND_NUMBER, value, &number->value);
   }
-  case KIND_NAMES: return parse_names(o, value, (TextList *)(void *)field);
-  case KIND_LIST: {
-    TextList *list = (TextList *)(void *)field;
-    list->items[list->count++] = value;
-    return true;
+  case KIND_NAMES: return parse_names(o, value, field);
+  case KIND_LIST: list_add(field, value); return true;
+  default: return parse_field(o, o->kind, value, field);
   }
-  }
-  return false;
 }
 
 // Stores the option for another program, before parsing cuts its string.
@@ -435,7 +430,7 @@ static void keep_given(Settings *s, const Option *o, const char *value) {
   char *text = NULL;
   if (o->bit & (OPTION_TURNS | OPTION_JSON | OPTION_SECONDS)) return;
   if (asprintf(&text, "--%s%s%s", o->name, value ? "=" : "", value ? value : "") < 0) text = NULL;
-  s->given.items[s->given.count++] = memory_or_exit(text);
+  list_add(&s->given, memory_or_exit(text));
 }
 
 // Parses the option at argv[*i], and its value.
@@ -473,17 +468,7 @@ bool settings_parse(Settings *s, const Verb *verb, int argc, char **argv) {
   size_t most = (size_t)argc + 1;
   s->operands = memory_or_exit(calloc(most, sizeof *s->operands));
   s->dims = memory_or_exit(calloc(most, sizeof *s->dims));
-  s->constants.items = memory_or_exit(calloc(most, sizeof *s->constants.items));
-  s->disabled.items = memory_or_exit(calloc(most, sizeof *s->disabled.items));
-  s->schedule.items = memory_or_exit(calloc(most, sizeof *s->schedule.items));
-  s->costs.items = memory_or_exit(calloc(most, sizeof *s->costs.items));
-  s->freeze.items = memory_or_exit(calloc(most, sizeof *s->freeze.items));
-  s->exports.items = memory_or_exit(calloc(most, sizeof *s->exports.items));
-  s->against.items = memory_or_exit(calloc(most, sizeof *s->against.items));
-  s->given.items = memory_or_exit(calloc(most, sizeof *s->given.items));
   s->numbers = memory_or_exit(calloc(most, sizeof *s->numbers));
-  s->fit.inputs.items = memory_or_exit(calloc(most, sizeof *s->fit.inputs.items));
-  s->fit.test_inputs.items = memory_or_exit(calloc(most, sizeof *s->fit.test_inputs.items));
   bool only_operands = false;
   for (int i = 0; i < argc; i++) {
     if (!only_operands && strcmp(argv[i], "--") == 0) only_operands = true;
@@ -509,24 +494,15 @@ bool settings_keep_graphs(const Settings *s, const char *path) {
   return true;
 }
 
+// Each list is the member of one row.
 void settings_free(Settings *s) {
   free(s->operands);
   free(s->dims);
-  free(s->constants.items);
-  free(s->disabled.items);
-  free(s->schedule.items);
-  free(s->costs.items);
-  free(s->wrt.items);
-  free(s->of.items);
-  free(s->loss.items);
-  free(s->freeze.items);
-  free(s->exports.items);
-  free(s->against.items);
+  free(s->numbers);
   for (size_t i = 0; i < s->given.count; i++) free((char *)s->given.items[i]);
   free(s->given.items);
-  free(s->numbers);
-  free(s->fit.inputs.items);
-  free(s->fit.test_inputs.items);
+  for (const Option *o = options; o < options + NOPTIONS; o++)
+    if (o->kind == KIND_LIST || o->kind == KIND_NAMES) free(((TextList *)(void *)((char *)s + o->offset))->items);
 }
 
 static void print_options(const Verb *verb) {
