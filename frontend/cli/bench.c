@@ -201,12 +201,10 @@ static bool against_is_known(const Settings *s) {
 }
 
 static char *join_options(const TextList *options) {
-  char *text = NULL;
-  size_t nbytes = 0;
-  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  TextStream text;
+  FILE *out = text_open(&text);
   for (size_t i = 0; i < options->count; i++) fprintf(out, i ? " %s" : "%s", options->items[i]);
-  memory_stream_close(out, &text);
-  return text;
+  return text_close(&text);
 }
 
 static int time_two_options(const Settings *s, const char *path, json_t *document) {
@@ -268,7 +266,6 @@ static int time_operands(const Settings *s, json_t *document, Table *profiles, j
 // Times the operands for each extent, which the objects then have.
 static int time_sweep(const Settings *s, const Sweep *sweep, json_t *document, Table *profiles, json_t *events) {
   Settings one = *s;
-  char *text = NULL;
   int status = 0;
   one.dims = memory_or_exit(calloc(s->ndims + 1, sizeof *one.dims));
   one.given.items = memory_or_exit(calloc(s->given.count + 1, sizeof *one.given.items));
@@ -278,8 +275,8 @@ static int time_sweep(const Settings *s, const Sweep *sweep, json_t *document, T
   one.given.count++;
   for (size_t i = 0; i < sweep->count && !status; i++) {
     const size_t before = json_array_size(document);
-    if (asprintf(&text, "--dim=%s=%lld", sweep->name, (long long)sweep->extents[i]) < 0) text = NULL;
-    one.given.items[s->given.count] = memory_or_exit(text);
+    char *text = text_of_format("--dim=%s=%lld", sweep->name, (long long)sweep->extents[i]);
+    one.given.items[s->given.count] = text;
     one.dims[s->ndims] = (DimSetting){sweep->name, sweep->extents[i]};
     status = time_operands(&one, document, profiles, events);
     for (size_t k = before; k < json_array_size(document); k++) {

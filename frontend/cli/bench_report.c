@@ -206,11 +206,11 @@ void times_compare(json_t *b, json_t *const *a_turns, json_t *const *b_turns, si
 // The label, with the extent of a sweep. The caller frees it.
 static char *row_label(const json_t *times) {
   const json_t *extent = json_object_get(times, "extent");
-  char *label = times_label(times), *row = NULL;
+  char *label = times_label(times);
   if (!extent) return label;
-  if (asprintf(&row, "%s, %s=%.0f", label, text_of(times, "dim"), json_number_value(extent)) < 0) row = NULL;
+  char *row = text_of_format("%s, %s=%.0f", label, text_of(times, "dim"), json_number_value(extent));
   free(label);
-  return memory_or_exit(row);
+  return row;
 }
 
 static void add_number(Table *table, const char *format, double value) {
@@ -314,9 +314,8 @@ static char *times_csv(json_t *document) {
       "operations", "gflops", "peak_gflops", "peak_ratio", "options",    "dim",           "extent"};
   static const char *const ratio_keys[] = {"beside", "median", "low", "high", "turns"};
   enum { NKEYS = sizeof keys / sizeof *keys, NRATIO = sizeof ratio_keys / sizeof *ratio_keys };
-  char *text = NULL;
-  size_t nbytes = 0;
-  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  TextStream csv;
+  FILE *out = text_open(&csv);
   for (size_t k = 0; k < NKEYS; k++) fprintf(out, "%s,", keys[k]);
   for (size_t k = 0; k < NRATIO; k++) fprintf(out, "ratio_%s%c", ratio_keys[k], k + 1 < NRATIO ? ',' : '\n');
   for (size_t i = 0; i < json_array_size(document); i++) {
@@ -330,8 +329,7 @@ static char *times_csv(json_t *document) {
       fputc(k + 1 < NRATIO ? ',' : '\n', out);
     }
   }
-  memory_stream_close(out, &text);
-  return text;
+  return text_close(&csv);
 }
 
 bool times_export(json_t *document, const char *path) {
@@ -345,7 +343,7 @@ bool times_export(json_t *document, const char *path) {
   } else if (ends_in(path, ".svg")) {
     text = sweep_plot(document);
   } else {
-    text = json_to_text(document);
+    text = json_to_text(document, JSON_INDENT(2));
   }
   const bool ok = file_write(path, text);
   free(text);

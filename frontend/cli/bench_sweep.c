@@ -67,9 +67,7 @@ static const char *text_at(const json_t *object, const char *key) {
 char *times_label(const json_t *times) {
   const char *options = text_at(times, "options"), *program = text_at(times, "program");
   const char *differs = *options ? options : program;
-  char *label = NULL;
-  if (asprintf(&label, *differs ? "%s (%s)" : "%s%s", text_at(times, "graph"), differs) < 0) label = NULL;
-  return memory_or_exit(label);
+  return text_of_format(*differs ? "%s (%s)" : "%s%s", text_at(times, "graph"), differs);
 }
 
 enum { WIDTH = 720, HEIGHT = 420, LEFT = 76, RIGHT = 20, TOP = 24, BOTTOM = 48, LINE = 18, NCOLORS = 6 };
@@ -238,9 +236,8 @@ static void print_legend(const Plot *p) {
 
 char *sweep_plot(json_t *document) {
   Plot p;
-  char *text = NULL;
-  size_t nbytes = 0;
-  plot_init(&p, document, memory_or_exit(open_memstream(&text, &nbytes)));
+  TextStream text;
+  plot_init(&p, document, text_open(&text));
   const double height = p.y.begin + BOTTOM;
   fprintf(p.out,
           "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" width=\"%d\" height=\"%.0f\">\n"
@@ -256,7 +253,6 @@ char *sweep_plot(json_t *document) {
   }
   print_legend(&p);
   fputs("</svg>\n", p.out);
-  memory_stream_close(p.out, &text);
   json_decref(p.labels);
-  return text;
+  return text_close(&text);
 }

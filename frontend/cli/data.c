@@ -60,14 +60,12 @@ char *tensor_path(const char *folder, const char *name) {
 }
 
 char *shape_text(const ng_tensor_info *info) {
-  char *text = NULL;
-  size_t nbytes = 0;
-  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  TextStream text;
+  FILE *out = text_open(&text);
   fputc('[', out);
   for (int i = 0; i < info->rank; i++) fprintf(out, "%s%lld", i ? ", " : "", (long long)info->extent[i]);
   fputc(']', out);
-  fclose(out);
-  return memory_or_exit(text);
+  return text_close(&text);
 }
 
 char *folder_of(const char *path) {
@@ -170,8 +168,7 @@ ng_status memory_check(ng_context *ctx, ng_graph *g, const char *doing, int nout
        m.outputs_nbytes < most ? m.outputs_nbytes * (uint64_t)noutputs : m.outputs_nbytes},
       {"values and sums in f64", interprets ? m.interpreter_nbytes : 0},
   };
-  char *words = memory_or_exit(malloc(strlen(doing) + strlen(ng_graph_name(g)) + 2));
-  sprintf(words, "%s %s", doing, ng_graph_name(g));
+  char *words = text_of_format("%s %s", doing, ng_graph_name(g));
   status = ng_context_check_memory(ctx, words, parts, sizeof parts / sizeof *parts);
   free(words);
   return status;

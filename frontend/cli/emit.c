@@ -17,9 +17,9 @@ static bool print_prerequisite(FILE *out, const char *name) {
 
 // Writes a makefile rule with the files that the source depends on.
 static bool write_depfile(const ng_graph *g, const Settings *s, const char *source) {
-  char *text = NULL, *folder = folder_of(s->operands[0]);
-  size_t nbytes = 0;
-  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  char *folder = folder_of(s->operands[0]);
+  TextStream rule;
+  FILE *out = text_open(&rule);
   bool ok = print_prerequisite(out, source);
   fputs(": ", out);
   ok = print_prerequisite(out, s->operands[0]) && ok;
@@ -30,8 +30,8 @@ static bool write_depfile(const ng_graph *g, const Settings *s, const char *sour
     free(path);
   }
   fputc('\n', out);
-  fclose(out);
-  ok = ok && file_write(s->depfile, memory_or_exit(text));
+  char *text = text_close(&rule);
+  ok = ok && file_write(s->depfile, text);
   free(text);
   free(folder);
   return ok;

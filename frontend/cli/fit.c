@@ -57,10 +57,8 @@ static ng_status open_training(Fit *f) {
 
 static char *test_path(const Settings *s) {
   if (s->fit.test_graph) return memory_or_exit(strdup(s->fit.test_graph));
-  char *path = NULL;
   const int stem = (int)(strlen(s->operands[0]) - strlen("_step.yaml"));
-  if (asprintf(&path, "%.*s_test.yaml", stem, s->operands[0]) < 0) path = NULL;
-  return memory_or_exit(path);
+  return text_of_format("%.*s_test.yaml", stem, s->operands[0]);
 }
 
 static ng_status open_test(Fit *f, const char *path) {

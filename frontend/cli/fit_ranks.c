@@ -105,39 +105,37 @@ ng_status ranks_max(Fit *f, unsigned char *bytes, size_t count) {
   return status;
 }
 
-// The ranks on which the item differs from rank 0's, as "1, 3 to 5". NULL: none.
+// The ranks on which the item differs from rank 0's, as "1, 3 to 5"; "": none. The caller frees it.
 static char *differing_ranks(const Fit *f, const char *digests, size_t nitems, size_t item) {
-  char *text = NULL;
-  size_t nbytes = 0;
-  FILE *out = NULL;
+  TextStream text;
+  FILE *out = text_open(&text);
   const char *expected = digests + item * DIGEST_NBYTES;
   const size_t stride = nitems * DIGEST_NBYTES, count = (size_t)f->ranks.count;
+  bool is_first = true;
   for (size_t r = 1, end; r < count; r = end + 1) {
     end = r;
     while (end < count && memcmp(expected + end * stride, expected, DIGEST_NBYTES) != 0) end++;
     if (end == r) continue;
-    if (!out) out = memory_or_exit(open_memstream(&text, &nbytes));
-    else fputs(", ", out);
-    fprintf(out, "%zu", r);
+    fprintf(out, "%s%zu", is_first ? "" : ", ", r);
+    is_first = false;
     if (end - r > 1) fprintf(out, "%s%zu", end - r > 2 ? " to " : ", ", end - 1);
   }
-  if (out) memory_stream_close(out, &text);
-  return text;
+  return text_close(&text);
 }
 
 // Rank 0 reports all differences in one message.
 static bool tell_differences(const Fit *f, const CommonList *list, const char *digests) {
-  char *text = NULL;
-  size_t nbytes = 0, ndifferent = 0;
-  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  TextStream all;
+  FILE *out = text_open(&all);
+  size_t ndifferent = 0;
   for (size_t i = 0; i < list->count; i++) {
     char *ranks = differing_ranks(f, digests, list->count, i);
-    if (!ranks) continue;
-    fprintf(out, "%s%s (rank%s %s)", ndifferent++ ? "; " : "", list->items[i].what, strpbrk(ranks, ", ") ? "s" : "",
-            ranks);
+    if (*ranks)
+      fprintf(out, "%s%s (rank%s %s)", ndifferent++ ? "; " : "", list->items[i].what, strpbrk(ranks, ", ") ? "s" : "",
+              ranks);
     free(ranks);
   }
-  memory_stream_close(out, &text);
+  char *text = text_close(&all);
   if (ndifferent) plain_error("ranks differ from rank 0 in %s", text);
   free(text);
   return ndifferent > 0;
@@ -194,10 +192,10 @@ static ng_status add_text(Fit *f, CommonList *list, const char *text, const char
 }
 
 static ng_status add_graph(Fit *f, CommonList *list) {
-  char *text = ng_graph_show(f->train.graph, "yaml", NULL), *what = NULL;
+  char *text = ng_graph_show(f->train.graph, "yaml", NULL);
   if (!text) return ng_last_status(f->ctx);
-  if (asprintf(&what, "the graph %s", f->train.path) < 0) what = NULL;
-  const ng_status status = add_text(f, list, text, memory_or_exit(what));
+  char *what = text_of_format("the graph %s", f->train.path);
+  const ng_status status = add_text(f, list, text, what);
   free(what);
   ng_text_free(f->ctx, text);
   return status;
@@ -206,14 +204,13 @@ static ng_status add_graph(Fit *f, CommonList *list) {
 // Adds the options that may change the kernels.
 static ng_status add_passes(Fit *f, CommonList *list) {
   const Settings *s = f->settings;
-  char *text = NULL;
-  size_t nbytes = 0;
-  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  TextStream all;
+  FILE *out = text_open(&all);
   fprintf(out, "%d %d %" PRIu64, s->no_fuse, s->fast_math, s->memory);
   for (size_t i = 0; i < s->disabled.count; i++) fprintf(out, " disable %s", s->disabled.items[i]);
   for (size_t i = 0; i < s->schedule.count; i++) fprintf(out, " schedule %s", s->schedule.items[i]);
   for (size_t i = 0; i < s->costs.count; i++) fprintf(out, " cost %s", s->costs.items[i]);
-  memory_stream_close(out, &text);
+  char *text = text_close(&all);
   const ng_status status = add_text(f, list, text, "the options for passes");
   free(text);
   return status;
@@ -223,14 +220,13 @@ static ng_status add_passes(Fit *f, CommonList *list) {
 static ng_status add_sampled(Fit *f, CommonList *list, const ng_tensor *t, const char *kind, const char *name) {
   const size_t nbytes = ng_tensor_nbytes(t), part = nbytes > MOST_COMPARED ? SAMPLED_NBYTES : 0;
   ng_tensor parts[SAMPLED_PARTS + 2];
-  char *what = NULL;
   for (size_t i = 0; i < SAMPLED_PARTS; i++)
     parts[i] = bytes_tensor((const char *)t->data + (nbytes - part) / SAMPLED_PARTS * i, part);
   const size_t last = part ? part : nbytes;
   parts[SAMPLED_PARTS] = bytes_tensor((const char *)t->data + nbytes - last, last);
   parts[SAMPLED_PARTS + 1] = bytes_tensor(t->extent, (size_t)t->rank * sizeof *t->extent);
-  if (asprintf(&what, "%s %s", kind, name) < 0) what = NULL;
-  const ng_status status = add_tensors(f, list, parts, SAMPLED_PARTS + 2, memory_or_exit(what));
+  char *what = text_of_format("%s %s", kind, name);
+  const ng_status status = add_tensors(f, list, parts, SAMPLED_PARTS + 2, what);
   free(what);
   return status;
 }

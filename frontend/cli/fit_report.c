@@ -35,12 +35,10 @@ static const char *scalar_name(const Batches *b, size_t i) {
 
 // "loss 0.412, accuracy 0.85"; the caller frees it.
 static char *means_text(const Batches *b, const double *sums, double count) {
-  char *text = NULL;
-  size_t nbytes = 0;
-  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  TextStream text;
+  FILE *out = text_open(&text);
   for (size_t i = 0; i < b->nscalars; i++) fprintf(out, "%s%s %.4g", i ? ", " : "", scalar_name(b, i), sums[i] / count);
-  fclose(out);
-  return memory_or_exit(text);
+  return text_close(&text);
 }
 
 static json_t *means_json(const Batches *b, const double *sums, double count) {
@@ -99,14 +97,13 @@ static void draw_step(Fit *f) {
   const double interval_ms = 100, now = now_ms();
   if (now - f->drawn_ms < interval_ms) return;
   f->drawn_ms = now;
-  char left[32] = "", *line = NULL, *means = means_text(&f->train, f->at.sums, (double)f->at.done);
+  char left[32] = "", *means = means_text(&f->train, f->at.sums, (double)f->at.done);
   const double rate = steps_a_second(f);
   if (last_step(f) < INT64_MAX && rate > 0) time_text((double)(last_step(f) - f->at.step) / rate, left);
-  if (asprintf(&line, "epoch %" PRId64 ", %" PRId64 " of %" PRId64 " samples: %s; %.4g steps/s, %s left",
-               f->at.epoch + 1, f->at.done, f->train.nsamples, means, rate, *left ? left : "?") < 0)
-    line = NULL;
+  char *line = text_of_format("epoch %" PRId64 ", %" PRId64 " of %" PRId64 " samples: %s; %.4g steps/s, %s left",
+                              f->at.epoch + 1, f->at.done, f->train.nsamples, means, rate, *left ? left : "?");
   progress_end();
-  progress_draw(memory_or_exit(line));
+  progress_draw(line);
   free(line);
   free(means);
 }

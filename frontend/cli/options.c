@@ -427,10 +427,8 @@ static bool set_option(Settings *s, const Option *o, char *value) {
 
 // Stores the option for another program, before parsing cuts its string.
 static void keep_given(Settings *s, const Option *o, const char *value) {
-  char *text = NULL;
   if (o->bit & (OPTION_TURNS | OPTION_JSON | OPTION_SECONDS)) return;
-  if (asprintf(&text, "--%s%s%s", o->name, value ? "=" : "", value ? value : "") < 0) text = NULL;
-  list_add(&s->given, memory_or_exit(text));
+  list_add(&s->given, text_of_format("--%s%s%s", o->name, value ? "=" : "", value ? value : ""));
 }
 
 // Parses the option at argv[*i], and its value.

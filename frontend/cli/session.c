@@ -112,10 +112,24 @@ void *memory_or_exit(void *p) {
   exit(plain_error("out of memory"));
 }
 
-void memory_stream_close(FILE *stream, char *const *text) {
-  const bool ok = !ferror(stream);
-  if (fclose(stream) != 0 || !ok) memory_or_exit(NULL);
-  memory_or_exit(*text);
+FILE *text_open(TextStream *t) {
+  *t = (TextStream){0};
+  return t->out = memory_or_exit(open_memstream(&t->text, &t->nbytes));
+}
+
+char *text_close(TextStream *t) {
+  const bool ok = !ferror(t->out);
+  if (fclose(t->out) != 0 || !ok) memory_or_exit(NULL);
+  return memory_or_exit(t->text);
+}
+
+char *text_of_format(const char *format, ...) {
+  char *text;
+  va_list args;
+  va_start(args, format);
+  if (vasprintf(&text, format, args) < 0) text = NULL;
+  va_end(args);
+  return memory_or_exit(text);
 }
 
 // Files
@@ -126,10 +140,7 @@ bool is_same_file(const char *a, const char *b) {
 }
 
 char *path_join(const char *folder, const char *name, const char *ending) {
-  size_t nbytes = strlen(folder) + strlen(name) + strlen(ending) + 2;
-  char *path = memory_or_exit(malloc(nbytes));
-  snprintf(path, nbytes, "%s/%s%s", folder, name, ending);
-  return path;
+  return text_of_format("%s/%s%s", folder, name, ending);
 }
 
 bool folder_make(const char *path) {
@@ -169,9 +180,7 @@ static bool write_bytes(int fd, const void *bytes, size_t nbytes) {
 }
 
 static bool replace(const char *path, const void *bytes, size_t nbytes) {
-  const size_t length = strlen(path) + 32;
-  char *temporary = memory_or_exit(malloc(length));
-  snprintf(temporary, length, "%s.%ld.tmp", path, (long)getpid());
+  char *temporary = text_of_format("%s.%ld.tmp", path, (long)getpid());
   signals_hold(); // otherwise a signal could leave the temporary file
   const int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   const bool ok = write_bytes(fd, bytes, nbytes) && rename(temporary, path) == 0;
@@ -268,13 +277,10 @@ static void json_write(json_t *document, size_t layout, FILE *file) {
   fputc('\n', file);
 }
 
-char *json_to_text(json_t *document) {
-  char *text = NULL;
-  size_t nbytes = 0;
-  FILE *file = memory_or_exit(open_memstream(&text, &nbytes));
-  json_write(document, JSON_INDENT(2), file);
-  memory_stream_close(file, &text);
-  return text;
+char *json_to_text(json_t *document, size_t layout) {
+  TextStream t;
+  json_write(document, layout, text_open(&t));
+  return text_close(&t);
 }
 
 void json_print(json_t *document) {

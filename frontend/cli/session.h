@@ -37,8 +37,17 @@ int exit_status(ng_status status);
 // Returns p, or exits if p is NULL.
 void *memory_or_exit(void *p);
 
-// Closes a stream of open_memstream; exits if it ran out of memory.
-void memory_stream_close(FILE *stream, char *const *text);
+// A text that is printed to a stream. Exits when out of memory.
+typedef struct TextStream {
+  FILE *out;
+  char *text; // valid after text_close
+  size_t nbytes;
+} TextStream;
+FILE *text_open(TextStream *t);
+char *text_close(TextStream *t); // the text, which the caller frees
+
+// Prints to a text, which the caller frees. Exits when out of memory.
+char *text_of_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 // Whether both paths name the same existing regular file.
 bool is_same_file(const char *a, const char *b);
@@ -61,8 +70,8 @@ json_t *json_order(const ng_tensor_info *info); // the layout; null if row-major
 json_t *json_messages(const ng_context *ctx);   // the errors printed since the last call, and the context's messages
 void json_set(json_t *object, const char *key, json_t *value);
 void json_add(json_t *array, json_t *value);
-char *json_to_text(json_t *document);   // in json_print's format; the caller frees it
-void json_print(json_t *document);      // to stdout; frees it
-void json_print_line(json_t *document); // the same in one line, flushed
+char *json_to_text(json_t *document, size_t layout); // by jansson's flags for spaces; the caller frees it
+void json_print(json_t *document);                   // to stdout; frees it
+void json_print_line(json_t *document);              // the same in one line, flushed
 
 #endif

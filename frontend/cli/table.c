@@ -84,9 +84,8 @@ static void print_markdown(FILE *out, const char *cell) {
 
 char *table_markdown(const Table *t) {
   const size_t ncolumns = strlen(t->alignment);
-  char *text = NULL;
-  size_t nbytes = 0;
-  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  TextStream text;
+  FILE *out = text_open(&text);
   for (size_t i = 0; i < t->count; i++) {
     fputs(i % ncolumns ? " " : "| ", out);
     print_markdown(out, t->cells[i]);
@@ -95,8 +94,7 @@ char *table_markdown(const Table *t) {
     for (size_t column = 0; column < ncolumns; column++) fputs(t->alignment[column] == 'r' ? "|---:" : "|---", out);
     fputs("|\n", out);
   }
-  memory_stream_close(out, &text);
-  return text;
+  return text_close(&text);
 }
 
 void table_print_rows(Table *t) {

@@ -2,7 +2,6 @@
 #include "frontend/cli/trace.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static json_t *event_new(const char *phase, const char *name, size_t process, int thread) {
   json_t *event = memory_or_exit(json_object());
@@ -62,23 +61,11 @@ ng_status trace_add(json_t *events, ng_kernel *k, const char *graph, const ng_te
   return NG_OK;
 }
 
-static int add_text(const char *text, size_t nbytes, void *file) {
-  fwrite(text, 1, nbytes, file);
-  return 0;
-}
-
 bool trace_write(const char *path, json_t *events) {
-  enum { DIGITS = 9 };
   json_t *document = memory_or_exit(json_object());
   json_set(document, "traceEvents", events);
   json_set(document, "displayTimeUnit", json_text("ms"));
-  char *text = NULL;
-  size_t nbytes = 0;
-  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
-  const size_t flags = JSON_INDENT(1) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(DIGITS);
-  if (json_dump_callback(document, add_text, out, flags) != 0) memory_or_exit(NULL);
-  fputc('\n', out);
-  memory_stream_close(out, &text);
+  char *text = json_to_text(document, JSON_INDENT(1));
   json_decref(document);
   const bool ok = file_write(path, text);
   free(text);

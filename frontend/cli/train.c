@@ -31,12 +31,8 @@ static ng_status write_graph(ng_context *ctx, ng_graph *forward, ng_graph *g, co
   if (!settings_keep_graphs(s, path)) {
     status = NG_USAGE;
   } else if (text) {
-    char *file = NULL;
-    size_t nbytes = 0;
-    FILE *out = memory_or_exit(open_memstream(&file, &nbytes));
-    const bool is_whole = fprintf(out, "# %s\n%s", comment, text) >= 0;
-    if (fclose(out) != 0 || !is_whole) memory_or_exit(NULL);
-    if (!answer_text(answer, memory_or_exit(file), path)) status = NG_WRONG;
+    char *file = text_of_format("# %s\n%s", comment, text);
+    if (!answer_text(answer, file, path)) status = NG_WRONG;
     free(file);
   }
   ng_text_free(ctx, text);

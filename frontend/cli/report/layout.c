@@ -27,13 +27,13 @@ static const char not_found[] = "Graphviz's dot was not found; Debian has it in 
 
 // Running dot
 
-static void read_all(FILE *file, char **text) {
-  rewind(file);
-  size_t nbytes = 0;
-  FILE *out = memory_or_exit(open_memstream(text, &nbytes));
+static char *read_all(FILE *file) {
+  TextStream text;
+  FILE *out = text_open(&text);
   char buffer[1 << 14];
+  rewind(file);
   for (size_t n; (n = fread(buffer, 1, sizeof buffer, file)) > 0;) fwrite(buffer, 1, n, out);
-  memory_stream_close(out, text);
+  return text_close(&text);
 }
 
 static pid_t start_dot(FILE *in, FILE *out) {
@@ -87,7 +87,7 @@ static char *run_dot(const char *text, const char **why) {
   rewind(in);
   const pid_t child = start_dot(in, out);
   *why = child > 0 ? await_dot(child) : not_found;
-  if (!*why) read_all(out, &answer);
+  if (!*why) answer = read_all(out);
   fclose(in);
   fclose(out);
   return answer;
@@ -263,16 +263,14 @@ static bool has_inside(const json_t *kernel) {
 static json_t *layout_insides(const Program *p, const char **why) {
   const size_t nkernels = json_array_size(p->kernels);
   size_t *maker = memory_or_exit(calloc(json_array_size(p->values) + 1, sizeof *maker));
-  char *text = NULL;
-  size_t nbytes = 0;
-  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  TextStream asked;
+  FILE *out = text_open(&asked);
   for (size_t i = 0; i < nkernels; i++) {
     const json_t *kernel = json_array_get(p->kernels, i);
     if (has_inside(kernel)) print_inside(p, kernel, maker, out);
   }
   free(maker);
-  memory_stream_close(out, &text);
-  char *answer = nbytes ? run_dot(text, why) : memory_or_exit(strdup(""));
+  char *text = text_close(&asked), *answer = *text ? run_dot(text, why) : memory_or_exit(strdup(""));
   free(text);
   if (!answer) return NULL;
   const char *at = answer;
@@ -391,16 +389,14 @@ static json_t *layout_parts(const Program *p, const json_t *insides, bool *has_v
   const size_t nkernels = json_array_size(p->kernels), nparts = (nkernels + MOST_KERNELS - 1) / MOST_KERNELS;
   json_t **writers = find_writers(p);
   *has_values = nkernels + count_outer(p, writers) <= MOST_BOXES;
-  char *text = NULL;
-  size_t nbytes = 0;
-  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  TextStream asked;
+  FILE *out = text_open(&asked);
   for (size_t i = 0; i < nparts; i++)
     print_part(p, insides, (const json_t *const *)writers,
                &(Part){nkernels * i / nparts, nkernels * (i + 1) / nparts, *has_values}, out);
-  memory_stream_close(out, &text);
   for (size_t v = 0; v < json_array_size(p->values); v++) json_decref(writers[v]);
   free(writers);
-  char *answer = run_dot(text, why);
+  char *text = text_close(&asked), *answer = run_dot(text, why);
   free(text);
   if (!answer) return NULL;
   const char *at = answer;
@@ -448,16 +444,14 @@ static void print_node(Outside *o, size_t node, size_t *maker) {
 json_t *layout_graph(const json_t *graph) {
   if (json_array_size(json_object_get(graph, "nodes")) > MOST_NODES) return NULL;
   Program p = program_init(graph);
-  char *text = NULL;
-  size_t nbytes = 0;
-  Outside o = {&p, memory_or_exit(json_object()), memory_or_exit(open_memstream(&text, &nbytes))};
+  TextStream asked;
+  Outside o = {&p, memory_or_exit(json_object()), text_open(&asked)};
   size_t *maker = memory_or_exit(calloc(json_array_size(p.values) + 1, sizeof *maker));
   print_begin(o.out);
   for (size_t i = 0; i < json_array_size(p.nodes); i++) print_node(&o, i, maker);
   fputs("}\n", o.out);
-  memory_stream_close(o.out, &text);
   const char *why;
-  char *answer = run_dot(text, &why);
+  char *text = text_close(&asked), *answer = run_dot(text, &why);
   const char *at = answer;
   json_t *layout = answer ? read_layout(&at) : NULL;
   free(answer);

@@ -41,19 +41,19 @@ typedef struct Subject { // a graph of the report
 // A file's text, cut at `most` bytes; the caller frees it. NULL after an error message: the file cannot be read.
 static char *file_text(const char *path, size_t most) {
   FILE *in = fopen(path, "rb");
-  char *text = NULL;
-  size_t nbytes = 0;
   if (!in) {
     plain_error("%s: cannot read: %s", path, strerror(errno));
     return NULL;
   }
-  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  TextStream read;
+  FILE *out = text_open(&read);
   char buffer[1 << 14];
-  for (size_t n; nbytes < most && (n = fread(buffer, 1, sizeof buffer, in)) > 0; fflush(out)) fwrite(buffer, 1, n, out);
+  for (size_t n; read.nbytes < most && (n = fread(buffer, 1, sizeof buffer, in)) > 0; fflush(out))
+    fwrite(buffer, 1, n, out);
   const bool ok = !ferror(in);
   fclose(in);
-  memory_stream_close(out, &text);
-  if (nbytes > most) text[most] = 0;
+  char *text = text_close(&read);
+  if (read.nbytes > most) text[most] = 0;
   if (ok) return text;
   plain_error("%s: cannot read", path);
   free(text);
@@ -314,9 +314,8 @@ static char *page_text(const json_t *data) {
     const char *mark, *text;
   } parts[] = {{"/* STYLE */", report_page_css}, {"{}", NULL}, {"/* SCRIPT */", report_page_js}};
   enum { DIGITS = 6 };
-  char *text = NULL;
-  size_t nbytes = 0;
-  FILE *out = memory_or_exit(open_memstream(&text, &nbytes));
+  TextStream page;
+  FILE *out = text_open(&page);
   const char *rest = report_page_html;
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     const char *mark = strstr(rest, parts[i].mark);
@@ -327,8 +326,7 @@ static char *page_text(const json_t *data) {
       memory_or_exit(NULL);
   }
   fputs(rest, out);
-  memory_stream_close(out, &text);
-  return text;
+  return text_close(&page);
 }
 
 int verb_report(const Settings *s) {
