@@ -130,11 +130,6 @@ static double number_of(const json_t *object, const char *key) {
   return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-static const char *text_of(const json_t *object, const char *key) {
-  const char *text = json_string_value(json_object_get(object, key));
-  return text ? text : "";
-}
-
 static int compare_numbers(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
@@ -208,7 +203,7 @@ static char *row_label(const json_t *times) {
   const json_t *extent = json_object_get(times, "extent");
   char *label = times_label(times);
   if (!extent) return label;
-  char *row = text_of_format("%s, %s=%.0f", label, text_of(times, "dim"), json_number_value(extent));
+  char *row = text_of_format("%s, %s=%.0f", label, json_text_at(times, "dim"), json_number_value(extent));
   free(label);
   return row;
 }
@@ -222,8 +217,7 @@ Table times_table(json_t *document) {
   static const char *const header[] = {"graph", "isa",    "threads",  "runs",       "min ms", "median",
                                        "±",     "max",    "outliers", "ceiling ms", "ratio",  "GB/s at median",
                                        "GF/s",  "of peak"};
-  Table table = table_new("llrrrrrrrrrrrr");
-  for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&table, "%s", header[i]);
+  Table table = table_headed("llrrrrrrrrrrrr", header);
   for (size_t i = 0; i < json_array_size(document); i++) {
     const json_t *t = json_array_get(document, i);
     const double median = number_of(t, "median_ms"),
@@ -233,7 +227,7 @@ Table times_table(json_t *document) {
     char *label = row_label(t);
     table_add(&table, "%s", label);
     free(label);
-    table_add(&table, "%s", text_of(t, "isa"));
+    table_add(&table, "%s", json_text_at(t, "isa"));
     add_number(&table, "%.0f", number_of(t, "threads"));
     add_number(&table, "%.0f", number_of(t, "runs"));
     add_number(&table, "%.4g", number_of(t, "min_ms"));
@@ -251,8 +245,8 @@ Table times_table(json_t *document) {
 }
 
 static const char *name_in_sentence(const json_t *times) {
-  const char *program = text_of(times, "program");
-  return *program ? program : text_of(times, "file");
+  const char *program = json_text_at(times, "program");
+  return *program ? program : json_text_at(times, "file");
 }
 
 void times_tell(json_t *document) {
@@ -271,20 +265,15 @@ void times_tell(json_t *document) {
     if (!ratio) continue;
     const double low = number_of(ratio, "low"), high = number_of(ratio, "high");
     const json_t *extent = json_object_get(t, "extent");
-    const char *options = text_of(t, "options");
-    if (extent) say("%s=%.0f: ", text_of(t, "dim"), json_number_value(extent));
+    const char *options = json_text_at(t, "options");
+    if (extent) say("%s=%.0f: ", json_text_at(t, "dim"), json_number_value(extent));
     say("%s%s%s takes %.3f times as long as %s; 95 %% interval %.3f to %.3f, of %.0f turns%s\n", name_in_sentence(t),
-        *options ? " with " : "", options, number_of(ratio, "median"), text_of(ratio, "beside"), low, high,
+        *options ? " with " : "", options, number_of(ratio, "median"), json_text_at(ratio, "beside"), low, high,
         number_of(ratio, "turns"), low <= 1 && high >= 1 ? ", which contains 1: no significant difference" : "");
   }
 }
 
 // Files
-
-static bool ends_in(const char *path, const char *ending) {
-  const size_t length = strlen(path), n = strlen(ending);
-  return length > n && strcmp(path + length - n, ending) == 0;
-}
 
 bool export_is_known(const char *path, bool is_sweep) {
   if (ends_in(path, ".csv") || ends_in(path, ".md") || ends_in(path, ".json")) return true;

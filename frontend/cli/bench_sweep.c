@@ -59,15 +59,10 @@ void sweep_deinit(Sweep *sweep) {
 
 // The plot
 
-static const char *text_at(const json_t *object, const char *key) {
-  const char *text = json_string_value(json_object_get(object, key));
-  return text ? text : "";
-}
-
 char *times_label(const json_t *times) {
-  const char *options = text_at(times, "options"), *program = text_at(times, "program");
+  const char *options = json_text_at(times, "options"), *program = json_text_at(times, "program");
   const char *differs = *options ? options : program;
-  return text_of_format(*differs ? "%s (%s)" : "%s%s", text_at(times, "graph"), differs);
+  return text_of_format(*differs ? "%s (%s)" : "%s%s", json_text_at(times, "graph"), differs);
 }
 
 enum { WIDTH = 720, HEIGHT = 420, LEFT = 76, RIGHT = 20, TOP = 24, BOTTOM = 48, LINE = 18, NCOLORS = 6 };
@@ -190,7 +185,7 @@ static void print_extents_axis(const Plot *p) {
   }
   fprintf(p->out, "<path class=\"grid\" d=\"M%d %.1fH%d\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"middle\">", LEFT,
           p->y.begin, WIDTH - RIGHT, (LEFT + WIDTH - RIGHT) / 2, p->y.begin + 2 * LINE);
-  print_escaped(p->out, text_at(json_array_get(p->document, 0), "dim"));
+  print_escaped(p->out, json_text_at(json_array_get(p->document, 0), "dim"));
   fputs("</text>\n", p->out);
 }
 

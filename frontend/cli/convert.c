@@ -8,11 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool ends_in(const char *path, const char *suffix) {
-  const size_t length = path ? strlen(path) : 0;
-  return length > strlen(suffix) && strcmp(path + length - strlen(suffix), suffix) == 0;
-}
-
 static ng_status write_model(ng_context *ctx, ng_graph *g, const Settings *s, Answer *answer) {
   size_t nbytes;
   char *model = ng_graph_onnx(g, &nbytes);
@@ -40,7 +35,7 @@ static ng_status write_text(ng_context *ctx, ng_graph *g, const Settings *s, Ans
 }
 
 int verb_convert(const Settings *s) {
-  const bool is_model = s->to ? strcmp(s->to, "onnx") == 0 : ends_in(s->out, ".onnx");
+  const bool is_model = s->to ? strcmp(s->to, "onnx") == 0 : s->out && ends_in(s->out, ".onnx");
   if (s->to && !is_model && strcmp(s->to, "yaml") != 0)
     return usage_error("--to: expected yaml or onnx, found %s", s->to);
   if (is_model && !s->out && (s->is_json || isatty(STDOUT_FILENO)))

@@ -59,13 +59,26 @@ char *tensor_path(const char *folder, const char *name) {
   return NULL;
 }
 
-char *shape_text(const ng_tensor_info *info) {
+static char *list_text(const int64_t *items, int count) {
   TextStream text;
   FILE *out = text_open(&text);
   fputc('[', out);
-  for (int i = 0; i < info->rank; i++) fprintf(out, "%s%lld", i ? ", " : "", (long long)info->extent[i]);
+  for (int i = 0; i < count; i++) fprintf(out, "%s%lld", i ? ", " : "", (long long)items[i]);
   fputc(']', out);
   return text_close(&text);
+}
+
+char *shape_text(const ng_tensor_info *info) {
+  return list_text(info->extent, info->rank);
+}
+
+char *indices_text(const ng_tensor_info *info, int64_t element) {
+  int64_t index[NG_MAX_RANK];
+  for (int axis = info->rank - 1; axis >= 0; axis--) {
+    index[axis] = element % info->extent[axis];
+    element /= info->extent[axis];
+  }
+  return list_text(index, info->rank);
 }
 
 char *folder_of(const char *path) {

@@ -37,7 +37,8 @@ char *folder_of(const char *path);
 // FOLDER/NAME.npy, which the caller frees. NULL after an error message: the name would leave the folder.
 char *tensor_path(const char *folder, const char *name);
 
-// The shape in the notation of graph files; the caller frees it.
+// The shape in the notation of graph files, and the indices of an element; the caller frees them.
 char *shape_text(const ng_tensor_info *info);
+char *indices_text(const ng_tensor_info *info, int64_t element);
 
 #endif

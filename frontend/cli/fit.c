@@ -13,11 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool ends_in(const char *text, const char *ending) {
-  const size_t n = strlen(text), m = strlen(ending);
-  return n >= m && strcmp(text + n - m, ending) == 0;
-}
-
 static bool has_test(const FitSettings *s) {
   return s->test || s->test_labels || s->test_text || s->test_inputs.count;
 }

@@ -125,21 +125,15 @@ int verb_grad(const Settings *s) {
 // Checking
 
 static void print_worst(const ng_tensor_info *info, const ng_gradcheck_result *r) {
-  int64_t rest = r->worst_element, index[NG_MAX_RANK];
-  if (rest < 0) return;
-  for (int axis = info->rank - 1; axis >= 0; axis--) {
-    index[axis] = rest % info->extent[axis];
-    rest /= info->extent[axis];
-  }
-  say("diff_%s[", info->name);
-  for (int axis = 0; axis < info->rank; axis++) printf("%s%lld", axis ? ", " : "", (long long)index[axis]);
-  printf("] is %.12g, differences give %.12g\n", r->gradient, r->expected);
+  if (r->worst_element < 0) return;
+  char *indices = indices_text(info, r->worst_element);
+  say("diff_%s%s is %.12g, differences give %.12g\n", info->name, indices, r->gradient, r->expected);
+  free(indices);
 }
 
 static void print_results(const ng_graph *g, const ng_gradcheck_result *results) {
   static const char *const header[] = {"input", "elements", "checked", "at kinks", "relative error", ""};
-  Table table = table_new("lrrrrl");
-  for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&table, "%s", header[i]);
+  Table table = table_headed("lrrrrl", header);
   for (size_t i = 0; i < ng_graph_input_count(g); i++) {
     const ng_gradcheck_result *r = &results[i];
     if (!r->nchecked) continue;

@@ -43,9 +43,8 @@ static int thread_count(const Run *run) {
 }
 
 static void print_summary(const Run *run) {
-  Table table = table_new("lllrrrr");
   static const char *const header[] = {"output", "type", "shape", "min", "max", "mean", "NaN"};
-  for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&table, "%s", header[i]);
+  Table table = table_headed("lllrrrr", header);
   for (size_t i = 0; i < run->outputs.count; i++) {
     ng_tensor_info info = ng_graph_output(run->graph, i);
     Summary s = summarize(&run->outputs.items[i]);
@@ -73,16 +72,11 @@ static const char *plural(size_t count) {
 static void print_worst(const Run *run, size_t i) {
   const ng_difference *d = &run->differences[i];
   ng_tensor_info info = ng_graph_output(run->graph, i);
-  int64_t index[NG_MAX_RANK], rest = d->worst_element;
-  if (rest < 0) return;
-  for (int axis = info.rank - 1; axis >= 0; axis--) {
-    index[axis] = rest % info.extent[axis];
-    rest /= info.extent[axis];
-  }
-  say("%s[", info.name);
-  for (int axis = 0; axis < info.rank; axis++) printf("%s%lld", axis ? ", " : "", (long long)index[axis]);
-  printf("] is %.9g, expected %.9g\n", ng_tensor_get(&run->outputs.items[i], d->worst_element),
-         ng_tensor_get(&run->expected.items[i], d->worst_element));
+  if (d->worst_element < 0) return;
+  char *indices = indices_text(&info, d->worst_element);
+  say("%s%s is %.9g, expected %.9g\n", info.name, indices, ng_tensor_get(&run->outputs.items[i], d->worst_element),
+      ng_tensor_get(&run->expected.items[i], d->worst_element));
+  free(indices);
 }
 
 // Reports elements that differ from the f64 result and yet pass.
@@ -105,9 +99,8 @@ static bool is_judged_by_ulp(const Run *run, const ng_difference *d) {
 }
 
 static void print_differences(const Run *run) {
-  Table table = table_new("llrrrl");
   static const char *const header[] = {"output", "type", "relative L2", "tolerance", "largest error", ""};
-  for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&table, "%s", header[i]);
+  Table table = table_headed("llrrrl", header);
   for (size_t i = 0; i < run->expected.count; i++) {
     ng_tensor_info info = ng_graph_output(run->graph, i);
     const ng_difference *d = &run->differences[i];
@@ -142,9 +135,8 @@ static void print_times(const Run *run) {
 }
 
 static void print_passes(const Run *run) {
-  Table table = table_new("lrrl");
   static const char *const header[] = {"pass", "ms", "nodes", ""};
-  for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(&table, "%s", header[i]);
+  Table table = table_headed("lrrl", header);
   for (size_t i = 0; i < run->npasses; i++) {
     table_add(&table, "%s", run->passes[i].name);
     table_add(&table, "%.3f", run->passes[i].ms);

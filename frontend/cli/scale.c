@@ -208,9 +208,8 @@ static void tell_better(const ng_scale_basis *b, const ng_scale_row *r) {
 static void print_text(const ng_graph *g, const Settings *s, const ng_scale_basis *b, const Rows *r) {
   static const char *const head[] = {"ranks", "leaves", "step",     "efficiency", "bound by",
                                      "sent",  "ring's", "messages", "ring"};
-  Table table = table_new("rrrrlrrrr");
+  Table table = table_headed("rrrrlrrrr", head);
   tell_basis(g, b);
-  for (size_t i = 0; i < sizeof head / sizeof *head; i++) table_add(&table, "%s", head[i]);
   for (size_t i = 0; i < r->count; i++) add_row(&table, &r->rows[i]);
   table_print(&table);
   for (size_t i = 0; i < r->count; i++) tell_better(b, &r->rows[i]);

@@ -132,6 +132,11 @@ char *text_of_format(const char *format, ...) {
   return memory_or_exit(text);
 }
 
+bool ends_in(const char *text, const char *ending) {
+  const size_t length = strlen(text), n = strlen(ending);
+  return length >= n && strcmp(text + length - n, ending) == 0;
+}
+
 // Files
 
 bool is_same_file(const char *a, const char *b) {
@@ -254,6 +259,11 @@ json_t *json_messages(const ng_context *ctx) {
     json_add(messages, message);
   }
   return messages;
+}
+
+const char *json_text_at(const json_t *object, const char *key) {
+  const char *text = json_string_value(json_object_get(object, key));
+  return text ? text : "";
 }
 
 void json_set(json_t *object, const char *key, json_t *value) {

@@ -49,6 +49,8 @@ char *text_close(TextStream *t); // the text, which the caller frees
 // Prints to a text, which the caller frees. Exits when out of memory.
 char *text_of_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+bool ends_in(const char *text, const char *ending);
+
 // Whether both paths name the same existing regular file.
 bool is_same_file(const char *a, const char *b);
 
@@ -70,8 +72,9 @@ json_t *json_order(const ng_tensor_info *info); // the layout; null if row-major
 json_t *json_messages(const ng_context *ctx);   // the errors printed since the last call, and the context's messages
 void json_set(json_t *object, const char *key, json_t *value);
 void json_add(json_t *array, json_t *value);
-char *json_to_text(json_t *document, size_t layout); // by jansson's flags for spaces; the caller frees it
-void json_print(json_t *document);                   // to stdout; frees it
-void json_print_line(json_t *document);              // the same in one line, flushed
+const char *json_text_at(const json_t *object, const char *key); // "" if it is missing
+char *json_to_text(json_t *document, size_t layout);             // by jansson's flags for spaces; the caller frees it
+void json_print(json_t *document);                               // to stdout; frees it
+void json_print_line(json_t *document);                          // the same in one line, flushed
 
 #endif

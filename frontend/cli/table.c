@@ -13,6 +13,12 @@ Table table_new(const char *alignment) {
   return (Table){.alignment = alignment};
 }
 
+Table table_headed(const char *alignment, const char *const *header) {
+  Table t = table_new(alignment);
+  for (size_t i = 0; alignment[i]; i++) table_add(&t, "%s", header[i]);
+  return t;
+}
+
 static void add_cell(Table *t, char *cell) {
   if (t->count == t->capacity) {
     t->capacity = t->capacity ? t->capacity * 2 : 32;

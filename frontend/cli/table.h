@@ -15,6 +15,7 @@ typedef struct Table {
 } Table;
 
 Table table_new(const char *alignment);
+Table table_headed(const char *alignment, const char *const *header);                    // with a first row
 void table_add(Table *t, const char *format, ...) __attribute__((format(printf, 2, 3))); // the next cell
 void table_add_verdict(Table *t, bool is_ok);                                            // in colour
 char *table_markdown(const Table *t); // the first row is the header; the caller frees it

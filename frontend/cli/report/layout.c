@@ -185,11 +185,6 @@ static size_t index_at(const json_t *list, size_t i) {
   return (size_t)json_integer_value(json_array_get(list, i));
 }
 
-static const char *text_at(const json_t *object, const char *key) {
-  const char *text = json_string_value(json_object_get(object, key));
-  return text ? text : "";
-}
-
 static int larger(int a, int b) {
   return a > b ? a : b;
 }
@@ -203,14 +198,15 @@ static int letters(const char *text) {
 // The lines of a label: "name" and "type [shape]".
 static int value_letters(const json_t *value) {
   enum { OF_EXTENT = 6 }; // about
-  const int shape = letters(text_at(value, "type")) + OF_EXTENT * (int)json_array_size(json_object_get(value, "shape"));
-  const int most = larger(letters(text_at(value, "name")), shape + 3);
+  const int shape =
+      letters(json_text_at(value, "type")) + OF_EXTENT * (int)json_array_size(json_object_get(value, "shape"));
+  const int most = larger(letters(json_text_at(value, "name")), shape + 3);
   return most < MOST_LETTERS ? most : MOST_LETTERS;
 }
 
 static void measure_node(Program *p, size_t i) {
   const json_t *node = json_array_get(p->nodes, i), *outputs = json_object_get(node, "outputs");
-  int most = letters(text_at(node, "op")) * 9 / 8 + 6; // in bold; and the line
+  int most = letters(json_text_at(node, "op")) * 9 / 8 + 6; // in bold; and the line
   for (size_t k = 0; k < json_array_size(outputs); k++)
     if (!json_is_null(json_array_get(outputs, k)))
       most = larger(most, value_letters(json_array_get(p->values, index_at(outputs, k))));

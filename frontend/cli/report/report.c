@@ -273,21 +273,16 @@ static ng_status add_graph(Report *r, const char *path) {
   return status;
 }
 
-static bool is_page(const char *path) {
-  const size_t length = strlen(path);
-  return length >= 5 && strcmp(path + length - 5, ".html") == 0;
-}
-
 // Whether writing the page would overwrite a graph.
 static bool is_over_graph(const Settings *s) {
   for (size_t i = 0; s->out && i < s->noperands; i++)
-    if (!is_page(s->operands[i]) && is_same_file(s->operands[i], s->out)) return true;
+    if (!ends_in(s->operands[i], ".html") && is_same_file(s->operands[i], s->out)) return true;
   return false;
 }
 
 // Adds a graph, or the graphs of a page from an earlier report.
 static ng_status add_operand(Report *r, const char *path) {
-  if (!is_page(path)) return add_graph(r, path);
+  if (!ends_in(path, ".html")) return add_graph(r, path);
   char *text = file_text(path, MOST_FILE_NBYTES);
   const bool is_read = text;
   json_t *data = is_read ? page_data(text) : NULL;
