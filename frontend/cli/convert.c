@@ -40,13 +40,5 @@ int verb_convert(const Settings *s) {
     return usage_error("--to: expected yaml or onnx, found %s", s->to);
   if (is_model && !s->out && (s->is_json || isatty(STDOUT_FILENO)))
     return usage_error("a model is no text: expected --out FILE%s", s->is_json ? "" : ", or a pipe");
-  ng_context *ctx = session_open(s->max_memory, s->max_steps);
-  Answer answer = answer_begin(s);
-  ng_status status;
-  ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
-  if (g) status = is_model ? write_model(ctx, g, s, &answer) : write_text(ctx, g, s, &answer);
-  answer_end(&answer, ctx, g, status);
-  ng_graph_free(g);
-  session_close(ctx);
-  return exit_status(status);
+  return answer_with(s, is_model ? write_model : write_text);
 }

@@ -37,7 +37,8 @@ static bool write_depfile(const ng_graph *g, const Settings *s, const char *sour
   return ok;
 }
 
-static ng_status emit_graph(ng_graph *g, const Settings *s, Answer *answer) {
+static ng_status emit_graph(ng_context *ctx, ng_graph *g, const Settings *s, Answer *answer) {
+  (void)ctx;
   const ng_options options = options_of_settings(s);
   if (!folder_make(s->out)) return NG_WRONG;
   ng_status status = ng_emit_files(g, &options, s->out);
@@ -57,15 +58,7 @@ static ng_status emit_graph(ng_graph *g, const Settings *s, Answer *answer) {
 int verb_emit(const Settings *s) {
   if (!s->out) return usage_error("emit: expected -o DIR, where the sources go");
   if (!settings_keep_graphs(s, s->depfile)) return NG_USAGE;
-  ng_context *ctx = session_open(s->max_memory, s->max_steps);
-  ng_status status;
-  ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
-  Answer answer = answer_begin(s);
-  if (g) status = emit_graph(g, s, &answer);
-  answer_end(&answer, ctx, g, status);
-  ng_graph_free(g);
-  session_close(ctx);
-  return exit_status(status);
+  return answer_with(s, emit_graph);
 }
 
 int verb_show(const Settings *s) {

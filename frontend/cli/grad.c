@@ -89,12 +89,12 @@ static ng_status write_graph(ng_context *ctx, ng_graph *g, const char *path, Ans
   return status;
 }
 
-static ng_status write_graphs(ng_context *ctx, ng_graph *g, const ng_gradient_options *options, const Settings *s,
-                              Answer *answer) {
-  ng_graph *gradient = ng_graph_gradient(g, options), *forward = NULL;
+static ng_status write_graphs(ng_context *ctx, ng_graph *g, const Settings *s, Answer *answer) {
+  const ng_gradient_options options = gradient_options(s);
+  ng_graph *gradient = ng_graph_gradient(g, &options), *forward = NULL;
   ng_status status = ng_last_status(ctx);
   if (gradient && s->forward) {
-    forward = ng_graph_gradient_forward(g, options);
+    forward = ng_graph_gradient_forward(g, &options);
     status = forward ? write_graph(ctx, forward, s->forward, answer) : ng_last_status(ctx);
     if (status == NG_OK && s->out && is_same_file(s->forward, s->out))
       status = (ng_status)usage_error("%s: expected another file for the gradient than for --forward", s->out);
@@ -108,18 +108,7 @@ static ng_status write_graphs(ng_context *ctx, ng_graph *g, const ng_gradient_op
 
 int verb_grad(const Settings *s) {
   if (!settings_keep_graphs(s, s->out) || !settings_keep_graphs(s, s->forward)) return NG_USAGE;
-  ng_context *ctx = session_open(s->max_memory, s->max_steps);
-  ng_status status;
-  ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
-  Answer answer = answer_begin(s);
-  if (g) {
-    const ng_gradient_options options = gradient_options(s);
-    status = write_graphs(ctx, g, &options, s, &answer);
-  }
-  answer_end(&answer, ctx, g, status);
-  ng_graph_free(g);
-  session_close(ctx);
-  return exit_status(status);
+  return answer_with(s, write_graphs);
 }
 
 // Checking

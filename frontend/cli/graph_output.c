@@ -1,6 +1,7 @@
 // Prints answers as lines or as a JSON document.
 #include "frontend/cli/graph_output.h"
 
+#include "frontend/cli/data.h"
 #include "frontend/cli/progress.h"
 
 #include <stdio.h>
@@ -36,4 +37,16 @@ void answer_end(Answer *a, const ng_context *ctx, const ng_graph *g, ng_status s
   json_set(a->document, "ok", json_boolean(status == NG_OK));
   json_set(a->document, "messages", json_messages(ctx));
   json_print(a->document);
+}
+
+int answer_with(const Settings *s, ng_status (*work)(ng_context *ctx, ng_graph *g, const Settings *s, Answer *answer)) {
+  ng_context *ctx = session_open(s->max_memory, s->max_steps);
+  ng_status status;
+  ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
+  Answer answer = answer_begin(s);
+  if (g) status = work(ctx, g, s, &answer);
+  answer_end(&answer, ctx, g, status);
+  ng_graph_free(g);
+  session_close(ctx);
+  return exit_status(status);
 }

@@ -17,4 +17,7 @@ bool answer_text(Answer *a, const char *text, const char *path);
 // Prints the document, with the context's messages and the name of g; g may be NULL.
 void answer_end(Answer *a, const ng_context *ctx, const ng_graph *g, ng_status status);
 
+// Reads the verb's graph, makes the answer by `work`, and prints it. Returns the exit status.
+int answer_with(const Settings *s, ng_status (*work)(ng_context *ctx, ng_graph *g, const Settings *s, Answer *answer));
+
 #endif

@@ -145,13 +145,5 @@ static ng_status train(ng_context *ctx, ng_graph *g, const Settings *s, Answer *
 
 int verb_train(const Settings *s) {
   if (!s->out) return usage_error("train: expected -o DIR, where the graphs go");
-  ng_context *ctx = session_open(s->max_memory, s->max_steps);
-  ng_status status;
-  ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
-  Answer answer = answer_begin(s);
-  if (g) status = train(ctx, g, s, &answer);
-  answer_end(&answer, ctx, g, status);
-  ng_graph_free(g);
-  session_close(ctx);
-  return exit_status(status);
+  return answer_with(s, train);
 }
