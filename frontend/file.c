@@ -89,18 +89,10 @@ static bool is_below(const char *folder, const char *file) {
 
 char *file_below(const char *folder, const char *path, const char *name, Position at, Diagnostics *d) {
   char problem[PROBLEM_BYTES], *joined = NULL;
-  if (!folder) {
-    error_at(d, at, "%s: a graph that is not read from a file cannot name files", name);
-    return NULL;
-  }
-  if (leaves_folder(path)) {
-    error_at(d, at, "%s: expected a path below the graph's folder, without ..", name);
-    return NULL;
-  }
-  if (asprintf(&joined, "%s/%s", folder, path) < 0) {
-    error_out_of_memory(d);
-    return NULL;
-  }
+  if (!folder) return error_at(d, at, "%s: a graph that is not read from a file cannot name files", name), NULL;
+  if (leaves_folder(path))
+    return error_at(d, at, "%s: expected a path below the graph's folder, without ..", name), NULL;
+  if (asprintf(&joined, "%s/%s", folder, path) < 0) return error_out_of_memory(d), NULL;
   char *real = realpath(folder, NULL), *file = real ? realpath(joined, NULL) : NULL;
   if (!file) {
     if (errno == ENOMEM) error_out_of_memory(d);

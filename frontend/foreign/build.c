@@ -39,10 +39,7 @@ Node *build_node(Builder *b, OperatorId id, uint32_t ninputs, Value *const *inpu
   for (uint32_t i = 0; i < ninputs || i < op->ninputs; i++)
     if ((i >= ninputs || !inputs[i]) && !op->inputs[i < op->ninputs ? i : op->ninputs - 1].is_optional) return NULL;
   Node *node = graph_add_node(b->graph, op, NULL, ninputs > op->ninputs ? ninputs : op->ninputs, op->noutputs);
-  if (!node) {
-    error_out_of_memory(b->d);
-    return NULL;
-  }
+  if (!node) return error_out_of_memory(b->d), NULL;
   for (uint32_t i = 0; i < ninputs; i++)
     if (inputs[i]) node_set_input(node, i, inputs[i]);
   node->position = b->at;
@@ -248,10 +245,7 @@ Value *build_constant(Builder *b, Type type, const Shape *shape, Constant **cons
   Value *v = name ? graph_add_value(b->graph, name, type, shape) : NULL;
   *constant = v ? ARENA_NEW(&b->graph->arena, Constant) : NULL;
   if (*constant) (*constant)->data = arena_array(&b->graph->arena, (size_t)nelems + 1, (size_t)nbytes);
-  if (!*constant || !(*constant)->data) {
-    error_out_of_memory(b->d);
-    return NULL;
-  }
+  if (!*constant || !(*constant)->data) return error_out_of_memory(b->d), NULL;
   v->constant = *constant;
   return v;
 }

@@ -62,13 +62,9 @@ static void translate_attribute(Translation *t, const Yaml *key, const Yaml *y, 
 }
 
 const Yaml *translate_attributes(Translation *t, const Yaml *y, const char *kind, const char *title) {
-  char found[DESCRIPTION_BYTES];
   const Operator *op = operator_find(kind).op;
   if (!y) return NULL;
-  if (y->kind != YAML_MAP) {
-    tell(t, y, "attrs of %s: expected a map, found %s", title, yaml_describe(y, found));
-    return NULL;
-  }
+  if (y->kind != YAML_MAP) return reader_expected(t->r, y, "attrs of %s: expected a map", title), NULL;
   Yaml *map = op ? new_node(t, YAML_MAP, y, (size_t)2 * y->count) : NULL;
   for (uint32_t i = 0; map && i < y->count; i++)
     translate_attribute(t, yaml_key(y, i), yaml_entry(y, i), op, title, map);

@@ -33,7 +33,7 @@ static Yaml *new_reference(Translation *t, const Yaml *at, OneTensor *tensor) {
 static OneTensor *take_result(Translation *t, const Yaml *y) {
   OneTensor *tensor = take_tensor(t, y);
   if (tensor && tensor->is_made)
-    tell(t, y, "%s: expected one operator that makes it, found a second", tensor->name->text);
+    reader_error(t->r, y, "%s: expected one operator that makes it, found a second", tensor->name->text);
   if (tensor) tensor->is_made = true;
   return tensor;
 }
@@ -60,7 +60,7 @@ static void translate_undef(Translation *t, const Yaml *const *found, const char
     return;
   }
   if (found[OUTPUTS]->count != 1) {
-    tell(t, found[KIND], "%s: expected one output, found %u", title, found[OUTPUTS]->count);
+    reader_error(t->r, found[KIND], "%s: expected one output, found %u", title, found[OUTPUTS]->count);
     return;
   }
   *removed = (Removed){.at = found[KIND], .title = copy, .inputs = inputs, .next = t->removed};
@@ -88,10 +88,11 @@ static void pass_on_input(Translation *t, const Removed *removed) {
     warn_at(t->r->d, reader_position(t->r, removed->at), "%s: an operator that oneDNN removed; %s replaces its output",
             removed->title, passed->name->text);
   else
-    tell(t, removed->at,
-         "%s: expected one input that an operator makes, to replace the output of the operator that oneDNN removed, "
-         "found %u",
-         removed->title, nmade);
+    reader_error(
+        t->r, removed->at,
+        "%s: expected one input that an operator makes, to replace the output of the operator that oneDNN removed, "
+        "found %u",
+        removed->title, nmade);
 }
 
 // Uses of the tensor now refer to the tensor that replaces it.
@@ -99,7 +100,8 @@ static void replace_tensor(Translation *t, OneTensor *tensor) {
   OneTensor *last = tensor, *next;
   for (size_t i = 0; last->passed_on; i++) {
     if (i == t->ntensors) {
-      tell(t, tensor->name, "%s: expected an operator that makes it, found a cycle of kind undef", tensor->name->text);
+      reader_error(t->r, tensor->name, "%s: expected an operator that makes it, found a cycle of kind undef",
+                   tensor->name->text);
       return;
     }
     last = last->passed_on;
@@ -116,17 +118,21 @@ static void replace_tensor(Translation *t, OneTensor *tensor) {
   last->is_end |= tensor->is_end || (!tensor->is_used && !tensor->is_removed_input);
 }
 
+static bool has_failed(const Translation *t) {
+  return t->r->d->nerrors > t->nerrors || t->r->d->out_of_memory;
+}
+
 static void replace_removed(Translation *t) {
   for (const Removed *removed = t->removed; removed; removed = removed->next) pass_on_input(t, removed);
-  for (size_t i = 0; i < t->ntensors && !t->failed; i++)
+  for (size_t i = 0; i < t->ntensors && !has_failed(t); i++)
     if (t->order[i]->passed_on) replace_tensor(t, t->order[i]);
 }
 
 // End has no result: its inputs are outputs of the graph.
 static void translate_end(Translation *t, const Yaml *const *found) {
   if (found[INPUTS]->count != 1 || found[OUTPUTS]->count != 0)
-    tell(t, found[KIND], "End: expected one input and no output, found %u and %u", found[INPUTS]->count,
-         found[OUTPUTS]->count);
+    reader_error(t->r, found[KIND], "End: expected one input and no output, found %u and %u", found[INPUTS]->count,
+                 found[OUTPUTS]->count);
   for (uint32_t i = 0; i < found[INPUTS]->count; i++) {
     OneTensor *tensor = take_tensor(t, found[INPUTS]->items[i]);
     if (tensor) tensor->is_used = tensor->is_end = true;
@@ -142,13 +148,11 @@ static Yaml *translate_operator(Translation *t, const Yaml *y) {
   const char *id = found[ID]->text;
   const Yaml *earlier = names_find(&t->operators, id);
   if (earlier)
-    tell(t, found[ID], "duplicate operator id %s, first on line %u, column %u", id, earlier->line, earlier->column);
+    reader_error(t->r, found[ID], "duplicate operator id %s, first on line %u, column %u", id, earlier->line,
+                 earlier->column);
   else if (!names_set(&t->operators, id, (Yaml *)found[ID])) error_out_of_memory(t->r->d);
-  if (found[KIND]->kind != YAML_SCALAR) {
-    tell(t, found[KIND], "kind of operator %s: expected an operator's name, found %s", id,
-         yaml_describe(found[KIND], text));
-    return NULL;
-  }
+  if (found[KIND]->kind != YAML_SCALAR)
+    return reader_expected(t->r, found[KIND], "kind of operator %s: expected an operator's name", id), NULL;
   const char *kind = found[KIND]->text;
   char title[2 * DESCRIPTION_BYTES];
   snprintf(title, sizeof title, "%s (id %s)", yaml_quote(kind, text), id);
@@ -187,10 +191,10 @@ const Yaml *translate_onednn(Reader *r, const Yaml *root) {
   static const char *const keys[] = {
       "graph", "version", "engine_kind", "fpmath_mode", "fpmath_mode_apply_to_int", "input_ports", "output_ports"};
   const Yaml *found[NKEYS];
-  Translation t = {.r = r};
+  Translation t = {.r = r, .nerrors = r->d->nerrors};
   names_init(&t.tensors, &r->scratch);
   names_init(&t.operators, &r->scratch);
-  t.failed = !read_fields(r, root, "the graph", keys, NKEYS, found);
+  read_fields(r, root, "the graph", keys, NKEYS, found);
   if (!take_list(&t, found[GRAPH], "graph")) return NULL;
   const Yaml *graph = found[GRAPH];
   Yaml *nodes = new_node(&t, YAML_LIST, graph, graph->count);
@@ -211,5 +215,5 @@ const Yaml *translate_onednn(Reader *r, const Yaml *root) {
   map_add(&t, map, "inputs", inputs);
   map_add(&t, map, "nodes", nodes);
   map_add(&t, map, "outputs", outputs);
-  return t.failed || r->d->out_of_memory ? NULL : map;
+  return has_failed(&t) ? NULL : map;
 }

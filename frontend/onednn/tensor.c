@@ -14,16 +14,17 @@ typedef struct Numbers { // of a shape, or strides
 } Numbers;
 
 static bool take_numbers(Translation *t, const Yaml *y, const char *key, const OneTensor *tensor, Numbers *n) {
-  char found[DESCRIPTION_BYTES], what[DESCRIPTION_BYTES];
+  char what[DESCRIPTION_BYTES];
   snprintf(what, sizeof what, "%s of %s", key, tensor->name->text);
   if (!take_list(t, y, what)) return false;
   *n = (Numbers){.count = y->count, .is_known = true};
-  if (y->count > MAX_RANK) return tell(t, y, "%s: expected at most %d axes, found %u", what, MAX_RANK, y->count);
+  if (y->count > MAX_RANK)
+    return reader_error(t->r, y, "%s: expected at most %d axes, found %u", what, MAX_RANK, y->count);
   for (uint32_t i = 0; i < y->count; i++) {
     Scalar s = yaml_scalar(y->items[i]);
     if (s.kind != SCALAR_INT || !s.fits || (s.integer < 0 && s.integer != INT64_MIN))
-      return tell(t, y->items[i], "%s: expected a number from 0 to 2^63 - 1 or, for an unknown one, -2^63, found %s",
-                  what, yaml_describe(y->items[i], found));
+      return reader_expected(t->r, y->items[i],
+                             "%s: expected a number from 0 to 2^63 - 1 or, for an unknown one, -2^63", what);
     n->items[i] = s.integer;
     if (s.integer < 0) n->is_known = false;
     else n->is_partly_known = true;
@@ -84,19 +85,18 @@ static Yaml *translate_order(Translation *t, const OneTensor *tensor, const Numb
   int axes[MAX_RANK];
   if (!take_numbers(t, y, "stride", tensor, &stride) || strcmp(tensor->found[LAYOUT_TYPE]->text, "strided") != 0)
     return NULL;
-  if (stride.count != shape->count && has_stride(&stride)) {
-    tell(t, y, "stride of %s: expected one for each of the %u extents, found %u", tensor->name->text, shape->count,
-         stride.count);
-    return NULL;
-  }
+  if (stride.count != shape->count && has_stride(&stride))
+    return reader_error(t->r, y, "stride of %s: expected one for each of the %u extents, found %u", tensor->name->text,
+                        shape->count, stride.count),
+           NULL;
   if (!shape->is_known && stride.is_partly_known)
-    tell(t, y, "stride of %s: expected unknown ones (-2^63) beside unknown extents", tensor->name->text);
+    reader_error(t->r, y, "stride of %s: expected unknown ones (-2^63) beside unknown extents", tensor->name->text);
   if (!shape->is_known || !stride.is_known) return NULL;
   sort_axes(&stride, axes);
   Spacing spacing = has_elements(shape) ? spacing_of(shape, &stride, axes) : IS_DENSE;
   if (spacing == OVERLAPS)
-    tell(t, y, "stride of %s: expected row-major order or a permutation of it, with or without gaps",
-         tensor->name->text);
+    reader_error(t->r, y, "stride of %s: expected row-major order or a permutation of it, with or without gaps",
+                 tensor->name->text);
   if (spacing == HAS_GAPS)
     warn_at(t->r->d, reader_position(t->r, y),
             "stride of %s: gaps between elements are dropped; the layout is the same without them", tensor->name->text);
@@ -153,8 +153,8 @@ static bool is_as_before(Translation *t, const OneTensor *tensor, const Yaml *co
   for (TensorKey k = DTYPE; k < NTENSOR_KEYS; k++) {
     const Yaml *before = tensor->found[k];
     if (!is_same_tree(before, found[k]))
-      ok = tell(t, found[k], "%s of %s: expected the same as on line %u, column %u", tensor_keys[k], tensor->name->text,
-                before->line, before->column);
+      ok = reader_error(t->r, found[k], "%s of %s: expected the same as on line %u, column %u", tensor_keys[k],
+                        tensor->name->text, before->line, before->column);
   }
   return ok;
 }
@@ -170,11 +170,7 @@ OneTensor *take_tensor(Translation *t, const Yaml *y) {
   Yaml *name = new_scalar(t, found[TENSOR_ID], arena_format(arena, "t%s", found[TENSOR_ID]->text));
   bool ok = tensor && name && arena_grow(arena, &t->order, t->ntensors, &t->capacity, sizeof(OneTensor *)) &&
             names_set(&t->tensors, found[TENSOR_ID]->text, tensor);
-  if (!ok) {
-    t->failed = true;
-    error_out_of_memory(t->r->d);
-    return NULL;
-  }
+  if (!ok) return error_out_of_memory(t->r->d), NULL;
   tensor->name = name;
   memcpy(tensor->found, found, sizeof found);
   if (!declare(t, tensor)) return NULL;

@@ -36,10 +36,8 @@ typedef struct Translation {
   OneTensor **order;        // in the file's order
   size_t ntensors, capacity;
   Removed *removed;
-  bool failed; // an error was reported
+  size_t nerrors; // before the translation
 } Translation;
-
-bool tell(Translation *t, const Yaml *at, const char *format, ...) __attribute__((format(printf, 3, 4))); // false
 
 // Nodes of the new tree. NULL after reporting out of memory; all functions accept NULL as a node.
 Yaml *new_node(Translation *t, YamlKind kind, const Yaml *at, size_t nitems);

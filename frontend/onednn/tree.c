@@ -5,25 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-bool tell(Translation *t, const Yaml *at, const char *format, ...) {
-  char message[8 * DESCRIPTION_BYTES];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(message, sizeof message, format, args);
-  va_end(args);
-  t->failed = true;
-  return error_at(t->r->d, reader_position(t->r, at), "%s", message);
-}
-
 Yaml *new_node(Translation *t, YamlKind kind, const Yaml *at, size_t nitems) {
   Arena *arena = &t->r->scratch;
   Yaml *y = ARENA_NEW(arena, Yaml);
   Yaml **items = kind == YAML_SCALAR ? NULL : ARENA_ARRAY(arena, Yaml *, nitems + 1);
-  if (!y || (kind != YAML_SCALAR && !items)) {
-    t->failed = true;
-    error_out_of_memory(t->r->d);
-    return NULL;
-  }
+  if (!y || (kind != YAML_SCALAR && !items)) return error_out_of_memory(t->r->d), NULL;
   *y = (Yaml){.kind = kind, .is_plain = true, .line = at->line, .column = at->column, .weight = 1};
   if (items) y->items = items;
   return y;
@@ -56,35 +42,31 @@ void map_add(Translation *t, Yaml *map, const char *key, const Yaml *entry) {
 bool take_fields(Translation *t, const Yaml *y, const char *what, const char *const *keys, size_t nkeys,
                  size_t nrequired, const Yaml **found) {
   bool ok = read_fields(t->r, y, what, keys, nkeys, found);
-  if (!ok) t->failed = true;
   for (size_t i = 0; y->kind == YAML_MAP && i < nrequired; i++)
-    if (!found[i]) ok = tell(t, y, "%s: missing key %s", what, keys[i]);
+    if (!found[i]) ok = reader_error(t->r, y, "%s: missing key %s", what, keys[i]);
   return ok;
 }
 
 // Reads an unsigned number in its only notation, without leading zeros.
 bool take_id(Translation *t, const Yaml *y, const char *what) {
   enum { MOST_DIGITS = 20 }; // of 2^64
-  char found[DESCRIPTION_BYTES];
   bool ok = y->kind == YAML_SCALAR && y->is_plain && y->count >= 1 && y->count <= MOST_DIGITS &&
             strspn(y->text, "0123456789") == y->count && (*y->text != '0' || y->count == 1);
-  return ok || tell(t, y, "id of %s: expected an unsigned integer, found %s", what, yaml_describe(y, found));
+  return ok || reader_expected(t->r, y, "id of %s: expected an unsigned integer", what);
 }
 
 bool take_list(Translation *t, const Yaml *y, const char *what) {
-  char found[DESCRIPTION_BYTES];
-  return y->kind == YAML_LIST || tell(t, y, "%s: expected a list, found %s", what, yaml_describe(y, found));
+  return y->kind == YAML_LIST || reader_expected(t->r, y, "%s: expected a list", what);
 }
 
 bool take_word(Translation *t, const Yaml *y, const char *what, const char *const *words, size_t nwords) {
-  char found[DESCRIPTION_BYTES];
   for (size_t i = 0; i < nwords && y->kind == YAML_SCALAR; i++)
     if (strcmp(y->text, words[i]) == 0) return true;
   Text expected;
   text_init(&expected, t->r->scratch.allocator);
   for (size_t i = 0; i < nwords; i++)
     text_format(&expected, "%s%s", i == 0 ? "" : i + 1 < nwords ? ", " : " or ", words[i]);
-  tell(t, y, "%s: expected %s, found %s", what, text_string(&expected), yaml_describe(y, found));
+  reader_expected(t->r, y, "%s: expected %s", what, text_string(&expected));
   text_deinit(&expected);
   return false;
 }

@@ -47,28 +47,26 @@ static bool store_number(Reader *r, const Draft *draft, const Yaml *y, void *dat
   char found[DESCRIPTION_BYTES];
   Scalar s = yaml_scalar(y);
   Type type = draft->type;
-  Position at = reader_position(r, y);
   int64_t integer;
   if (s.kind == SCALAR_BOOL && type == TYPE_BOOLEAN) {
     type_store(type, data, i, s.boolean);
     return true;
   }
   if (s.kind != SCALAR_INT && s.kind != SCALAR_FLOAT)
-    return error_at(r->d, at, "%s: expected %s, found %s", draft->subject,
-                    type == TYPE_BOOLEAN ? "true or false" : "a number", yaml_describe(y, found));
+    return reader_expected(r, y, "%s: expected %s", draft->subject,
+                           type == TYPE_BOOLEAN ? "true or false" : "a number");
   if (type_is_float(type) || TYPES_F8 & TYPE_BIT(type)) {
     if (isfinite(s.number) ? !isfinite(type_round(type, s.number)) : !s.fits)
-      return error_at(r->d, at, "%s: %s is out of the range of %s", draft->subject, yaml_describe(y, found),
-                      type_name(type));
+      return reader_error(r, y, "%s: %s is out of the range of %s", draft->subject, yaml_describe(y, found),
+                          type_name(type));
     type_store(type, data, i, s.number);
     return true;
   }
   if (s.kind == SCALAR_FLOAT && s.number != trunc(s.number))
-    return error_at(r->d, at, "%s: expected an integer for %s, found %s", draft->subject, type_name(type),
-                    yaml_describe(y, found));
+    return reader_expected(r, y, "%s: expected an integer for %s", draft->subject, type_name(type));
   if (!scalar_integer(&s, &integer) || !is_in_range(type, integer))
-    return error_at(r->d, at, "%s: %s is out of the range of %s", draft->subject, yaml_describe(y, found),
-                    type_name(type));
+    return reader_error(r, y, "%s: %s is out of the range of %s", draft->subject, yaml_describe(y, found),
+                        type_name(type));
   if (type == TYPE_S64) ((int64_t *)data)[i] = integer; // a double would lose digits
   else type_store(type, data, i, (double)integer);
   return true;
@@ -83,15 +81,12 @@ static bool read_splat(Reader *r, Draft *draft, const Yaml *y) {
 
 // Stores nested lists; the list on `axis` must have as many items as the extent.
 static bool store_nested(Reader *r, const Draft *draft, const Yaml *y, int axis, size_t *next) {
-  char found[DESCRIPTION_BYTES];
   if (axis == draft->shape.rank) return store_number(r, draft, y, draft->constant->data, (*next)++);
-  if (y->kind != YAML_LIST)
-    return error_at(r->d, reader_position(r, y), "%s: expected a list on axis %d, found %s", draft->subject, axis,
-                    yaml_describe(y, found));
+  if (y->kind != YAML_LIST) return reader_expected(r, y, "%s: expected a list on axis %d", draft->subject, axis);
   int64_t expected = draft->shape.extent[axis].value;
   if ((int64_t)y->count != expected)
-    return error_at(r->d, reader_position(r, y), "%s: expected %" PRId64 " items on axis %d, found %u", draft->subject,
-                    expected, axis, (unsigned)y->count);
+    return reader_error(r, y, "%s: expected %" PRId64 " items on axis %d, found %u", draft->subject, expected, axis,
+                        (unsigned)y->count);
   for (uint32_t i = 0; i < y->count; i++)
     if (!store_nested(r, draft, y->items[i], axis + 1, next)) return false;
   return true;
@@ -101,18 +96,17 @@ static bool read_values(Reader *r, Draft *draft, const Yaml *y) {
   char found[DESCRIPTION_BYTES];
   int64_t nelems = shape_nelems(&draft->shape);
   if (y->kind != YAML_LIST)
-    return error_at(r->d, reader_position(r, y),
-                    "values of %s: expected a list, found %s; for one number everywhere "
-                    "write value:",
-                    draft->subject, yaml_describe(y, found));
+    return reader_error(r, y,
+                        "values of %s: expected a list, found %s; for one number everywhere "
+                        "write value:",
+                        draft->subject, yaml_describe(y, found));
   bool is_nested = y->count && y->items[0]->kind == YAML_LIST;
   // An empty list may be nested too: the shape [2, 0] as [[], []].
   if (!is_nested && (int64_t)y->count != nelems)
-    return error_at(r->d, reader_position(r, y), "values of %s: expected %" PRId64 " numbers, found %u", draft->subject,
-                    nelems, (unsigned)y->count);
+    return reader_error(r, y, "values of %s: expected %" PRId64 " numbers, found %u", draft->subject, nelems,
+                        (unsigned)y->count);
   if (nelems > (int64_t)y->weight) // the list must have the elements before memory is allocated for them
-    return error_at(r->d, reader_position(r, y), "values of %s: expected %" PRId64 " numbers, found fewer",
-                    draft->subject, nelems);
+    return reader_error(r, y, "values of %s: expected %" PRId64 " numbers, found fewer", draft->subject, nelems);
   draft->constant->data = arena_array(&r->graph->arena, (size_t)nelems, type_nbytes(draft->type));
   if (!draft->constant->data) return error_out_of_memory(r->d);
   size_t next = 0;
@@ -156,12 +150,9 @@ static bool shape_fits(const Shape *wanted, const Shape *found) {
 }
 
 bool read_file(Reader *r, const Yaml *y, const char *subject, Type type, Shape *shape, Constant *constant) {
-  char found[DESCRIPTION_BYTES];
-  if (y->kind != YAML_SCALAR || !*y->text)
-    return error_at(r->d, reader_position(r, y), "file of %s: expected a path, found %s", subject,
-                    yaml_describe(y, found));
+  if (y->kind != YAML_SCALAR || !*y->text) return reader_expected(r, y, "file of %s: expected a path", subject);
   const char *mistake = name_mistake(y->text, y->count);
-  if (mistake) return error_at(r->d, reader_position(r, y), "file of %s: %s", subject, mistake);
+  if (mistake) return reader_error(r, y, "file of %s: %s", subject, mistake);
   const char *key = arena_format(&r->scratch, "%s:%s", type_name(type), y->text);
   Loaded *loaded = key ? names_find(&r->files, key) : NULL;
   if (!loaded || !shape_fits(shape, &loaded->shape)) { // reading again reports the error
@@ -185,19 +176,18 @@ static bool check_extents(Reader *r, const Draft *draft, const char *key, bool m
   bool ok = true;
   for (int i = 0; i < draft->shape.rank; i++)
     ok &= extent_is_literal(draft->shape.extent[i]) || (may_be_unknown && extent_is_unknown(draft->shape.extent[i]));
-  return ok ||
-         error_at(r->d, reader_position(r, draft->found[SHAPE]), "shape of %s: expected numbers beside %s, found %s",
-                  draft->subject, key, shape_string(&draft->shape, text, sizeof text));
+  return ok || reader_error(r, draft->found[SHAPE], "shape of %s: expected numbers beside %s, found %s", draft->subject,
+                            key, shape_string(&draft->shape, text, sizeof text));
 }
 
 static bool read_data(Reader *r, Draft *draft) {
   const Yaml *const *found = draft->found;
   int given = (found[VALUE] != NULL) + (found[VALUES] != NULL) + (found[FILE_KEY] != NULL);
   if (given != 1)
-    return error_at(r->d, reader_position(r, found[NAME]),
-                    "constant %s: expected one of value, values and file, "
-                    "found %s",
-                    draft->subject, given ? "more" : "none");
+    return reader_error(r, found[NAME],
+                        "constant %s: expected one of value, values and file, "
+                        "found %s",
+                        draft->subject, given ? "more" : "none");
   draft->constant = ARENA_NEW(&r->graph->arena, Constant);
   if (!draft->constant) return error_out_of_memory(r->d);
   if (found[VALUE]) return read_splat(r, draft, found[VALUE]);
@@ -206,7 +196,7 @@ static bool read_data(Reader *r, Draft *draft) {
          read_file(r, found[FILE_KEY], draft->subject, draft->type, &draft->shape, draft->constant);
 }
 
-static void read_constant(Reader *r, const Yaml *y) {
+void read_constant(Reader *r, const Yaml *y) {
   static const char *const keys[] = {"name", "type", "shape", "value", "values", "file"};
   char subject[DESCRIPTION_BYTES];
   Draft draft = {.type = TYPE_NONE, .shape = {.rank = -1}};
@@ -217,19 +207,10 @@ static void read_constant(Reader *r, const Yaml *y) {
   draft.subject = yaml_quote(name, subject);
   bool has_type = found[TYPE] && read_type(r, found[TYPE], name, &draft.type);
   bool has_shape = found[SHAPE] ? read_shape(r, found[SHAPE], name, &draft.shape) : found[FILE_KEY] != NULL;
-  if (!found[TYPE])
-    error_at(r->d, reader_position(r, found[NAME]), "constant %s: missing type, as in type: f32", draft.subject);
+  if (!found[TYPE]) reader_error(r, found[NAME], "constant %s: missing type, as in type: f32", draft.subject);
   if (!found[SHAPE] && !found[FILE_KEY])
-    error_at(r->d, reader_position(r, found[NAME]), "constant %s: missing shape, as in shape: []", draft.subject);
+    reader_error(r, found[NAME], "constant %s: missing shape, as in shape: []", draft.subject);
   bool has_data = has_type && has_shape && read_data(r, &draft);
   Value *v = define_value(r, found[NAME], name, draft.type, &draft.shape, false);
   if (v && has_data) v->constant = draft.constant;
-}
-
-bool read_constants(Reader *r, const Yaml *list) {
-  for (uint32_t i = 0; list && i < list->count; i++) {
-    read_constant(r, list->items[i]);
-    if (r->d->out_of_memory) return false;
-  }
-  return true;
 }

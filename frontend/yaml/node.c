@@ -48,8 +48,8 @@ static bool tell_missing(Reader *r, Draft *draft, const Yaml *given, bool is_inp
     if (!row.is_optional && !operands->slots[row.slot]) text_format(&names, "%s%s", nmissing++ ? ", " : "", row.name);
   }
   if (nmissing)
-    error_at(r->d, reader_position(r, given ? given : draft->found[OP_KEY]), "%s: missing %s%s %s", draft->title,
-             is_input ? "input" : "output", nmissing > 1 ? "s" : "", text_string(&names));
+    reader_error(r, given ? given : draft->found[OP_KEY], "%s: missing %s%s %s", draft->title,
+                 is_input ? "input" : "output", nmissing > 1 ? "s" : "", text_string(&names));
   text_deinit(&names);
   return nmissing == 0;
 }
@@ -63,12 +63,11 @@ static bool bind_list(Reader *r, Draft *draft, const Yaml *given, bool is_input,
     uint32_t slot = i < n ? operand_row(draft, is_input, i).slot : i;
     if (slot >= operands->count) operands->count = slot + 1;
     if (!yaml_is_null(given->items[i])) operands->slots[slot] = given->items[i];
-    else if (i >= n)
-      ok = error_at(r->d, reader_position(r, given->items[i]), "%s: expected an input, found none", draft->title);
+    else if (i >= n) ok = reader_error(r, given->items[i], "%s: expected an input, found none", draft->title);
   }
   if (given->count > most)
-    ok = error_at(r->d, reader_position(r, given->items[most]), "%s: expected at most %u %s%s, found %u", draft->title,
-                  (unsigned)most, is_input ? "input" : "output", most == 1 ? "" : "s", (unsigned)given->count);
+    ok = reader_error(r, given->items[most], "%s: expected at most %u %s%s, found %u", draft->title, (unsigned)most,
+                      is_input ? "input" : "output", most == 1 ? "" : "s", (unsigned)given->count);
   return ok;
 }
 
@@ -77,9 +76,8 @@ static bool tell_list_wanted(Reader *r, const Draft *draft, const Yaml *given) {
   const char *name = operand_row(draft, true, 0).name;
   if (given->count == 1 && yaml_entry(given, 0)->kind == YAML_SCALAR && strcmp(yaml_key(given, 0)->text, name) == 0)
     return true;
-  return error_at(r->d, reader_position(r, given),
-                  "%s: expected its inputs as a list, as in inputs: [a, b] or inputs: {%s: [a, b]}", draft->title,
-                  name);
+  return reader_error(r, given, "%s: expected its inputs as a list, as in inputs: [a, b] or inputs: {%s: [a, b]}",
+                      draft->title, name);
 }
 
 static bool bind_map(Reader *r, Draft *draft, const Yaml *given, bool is_input, Operands *operands) {
@@ -115,11 +113,9 @@ static const Yaml *operand_entry(const Yaml *given, uint32_t i) {
 }
 
 static bool has_entries(Reader *r, const Draft *draft, const Yaml *given, bool is_input) {
-  char found[DESCRIPTION_BYTES];
   if (!given || yaml_is_null(given)) return false;
   if (given->kind != YAML_SCALAR) return true;
-  error_at(r->d, reader_position(r, given), "%s of %s: expected a list or a map, found %s",
-           is_input ? "inputs" : "outputs", draft->title, yaml_describe(given, found));
+  reader_expected(r, given, "%s of %s: expected a list or a map", is_input ? "inputs" : "outputs", draft->title);
   r->misses_names |= !is_input;
   return false;
 }
@@ -153,10 +149,11 @@ static Value *use_operand(Reader *r, const Yaml *y, const char *title) {
   if (y->kind != YAML_SCALAR || kind == SCALAR_STRING || kind == SCALAR_NULL || kind == SCALAR_BOOL)
     return use_value(r, y, title);
   yaml_describe(y, found);
-  error_at(r->d, reader_position(r, y),
-           "%s: expected a name, found the number %s; write it under constants:, as in {name: c, type: f32, shape: [], "
-           "value: %s}, and c here",
-           title, found, found);
+  reader_error(
+      r, y,
+      "%s: expected a name, found the number %s; write it under constants:, as in {name: c, type: f32, shape: [], "
+      "value: %s}, and c here",
+      title, found, found);
   return NULL;
 }
 
@@ -293,8 +290,8 @@ static bool read_attribute(Reader *r, const Draft *draft, const Yaml *y, NamedAt
   text_init(&expected, r->scratch.allocator);
   describe_expected(row, &expected);
   const Yaml *wrong = wrong_part(y, row);
-  error_at(r->d, reader_position(r, wrong), "%s of %s: expected %s, found %s%s", named.name, draft->title,
-           text_string(&expected), yaml_describe(wrong, found), wrong == y ? "" : " in it");
+  reader_error(r, wrong, "%s of %s: expected %s, found %s%s", named.name, draft->title, text_string(&expected),
+               yaml_describe(wrong, found), wrong == y ? "" : " in it");
   text_deinit(&expected);
   return false;
 }
@@ -312,8 +309,7 @@ static bool read_attributes(Reader *r, Draft *draft) {
     NamedAttribute named = named_attribute(draft->as, i);
     if (found[i]) ok &= read_attribute(r, draft, found[i], named, &draft->attributes[named.index]);
     else if (named.is_required)
-      ok = error_at(r->d, reader_position(r, draft->found[OP_KEY]), "%s: missing attribute %s", draft->title,
-                    named.name);
+      ok = reader_error(r, draft->found[OP_KEY], "%s: missing attribute %s", draft->title, named.name);
   }
   return ok;
 }
@@ -342,8 +338,8 @@ static void tell_unknown_operator(Reader *r, const Yaml *y, const char *label) {
       snprintf(hint, sizeof hint, ": %s's operator becomes %s here, alone or with others%s%s", system, elsewhere,
                nearest ? "; or did you mean " : "", nearest ? nearest : "");
   }
-  error_at(r->d, reader_position(r, y), "unknown operator %s%s%s%s%s", yaml_quote(y->text, found), label ? " (" : "",
-           label ? label : "", label ? ")" : "", hint);
+  reader_error(r, y, "unknown operator %s%s%s%s%s", yaml_quote(y->text, found), label ? " (" : "", label ? label : "",
+               label ? ")" : "", hint);
 }
 
 // Makes the title: the operator's name as written, and the label.
@@ -355,16 +351,15 @@ static const char *make_title(Reader *r, const Draft *draft, const char *name) {
 
 static void read_draft(Reader *r, const Yaml *y, Draft *draft) {
   static const char *const keys[] = {"op", "label", "inputs", "outputs", "attributes"};
-  char found[DESCRIPTION_BYTES];
   draft->title = "a node";
   draft->is_broken = !read_fields(r, y, "a node", keys, NKEYS, draft->found);
   r->misses_names |= draft->is_broken;
   const Yaml *op = draft->found[OP_KEY], *label = draft->found[LABEL_KEY];
   if (label && !read_name(r, label, "label of a node", &draft->label)) draft->is_broken = true;
   if (y->kind == YAML_MAP && (!op || yaml_is_null(op))) {
-    error_at(r->d, reader_position(r, y), "node without an operator, expected op: NAME");
+    reader_error(r, y, "node without an operator, expected op: NAME");
   } else if (op && op->kind != YAML_SCALAR) {
-    error_at(r->d, reader_position(r, op), "op: expected an operator's name, found %s", yaml_describe(op, found));
+    reader_expected(r, op, "op: expected an operator's name");
   } else if (op) {
     draft->as = operator_find(op->text);
     if (draft->as.op) draft->title = make_title(r, draft, op->text);

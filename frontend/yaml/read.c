@@ -12,64 +12,67 @@
 
 // A section that is a list; an empty one gives NULL.
 static const Yaml *as_list(Reader *r, const Yaml *y, const char *what) {
-  char found[DESCRIPTION_BYTES];
   if (!y || yaml_is_null(y)) return NULL;
   if (y->kind == YAML_LIST) return y;
-  error_at(r->d, reader_position(r, y), "%s: expected a list, found %s", what, yaml_describe(y, found));
+  reader_expected(r, y, "%s: expected a list", what);
   r->misses_names = true;
   return NULL;
 }
 
 static bool read_dim(Reader *r, const Yaml *key, const Yaml *y) {
-  char found[DESCRIPTION_BYTES], subject[DESCRIPTION_BYTES];
+  char subject[DESCRIPTION_BYTES];
   const char *name;
   if (!read_name(r, key, "dims", &name)) {
     r->misses_names = true;
     return true;
   }
   if (strcmp(name, "_") == 0) {
-    error_at(r->d, reader_position(r, key), "dims: unexpected name _, it stands for an unknown extent");
+    reader_error(r, key, "dims: unexpected name _, it stands for an unknown extent");
     return true;
   }
   const Dim *earlier = names_find(&r->dims, name);
   yaml_quote(name, subject);
   if (earlier) {
-    error_at(r->d, reader_position(r, key), "duplicate dim %s, first on line %u", subject,
-             (unsigned)earlier->position.line);
+    reader_error(r, key, "duplicate dim %s, first on line %u", subject, (unsigned)earlier->position.line);
     return true;
   }
   Scalar s = yaml_scalar(y);
   bool is_given = s.kind == SCALAR_INT && s.fits && s.integer >= 0 && s.integer < MAX_ELEMENTS;
   if (!is_given && !yaml_is_null(y))
-    error_at(r->d, reader_position(r, y), "dim %s: expected a number from 0 to 2^47 - 1 or ~, found %s", subject,
-             yaml_describe(y, found));
+    reader_expected(r, y, "dim %s: expected a number from 0 to 2^47 - 1 or ~", subject);
   Dim *dim = graph_add_dim(r->graph, name, is_given ? s.integer : -1);
   if (!dim || !names_set(&r->dims, dim->name, dim)) return error_out_of_memory(r->d);
   dim->position = reader_position(r, key);
   return true;
 }
 
-static bool read_dims(Reader *r, const Yaml *map) {
-  char found[DESCRIPTION_BYTES];
+// A section that is a map. False only when out of memory, as for read_list.
+static bool read_map(Reader *r, const Yaml *map, const char *what,
+                     bool (*read_entry)(Reader *r, const Yaml *key, const Yaml *y)) {
   if (!map || yaml_is_null(map)) return true;
   if (map->kind != YAML_MAP) {
-    error_at(r->d, reader_position(r, map), "dims: expected a map, found %s", yaml_describe(map, found));
+    reader_expected(r, map, "%s: expected a map", what);
     r->misses_names = true;
     return true;
   }
   for (uint32_t i = 0; i < map->count; i++)
-    if (!read_dim(r, yaml_key(map, i), yaml_entry(map, i))) return false;
+    if (!read_entry(r, yaml_key(map, i), yaml_entry(map, i))) return false;
+  return true;
+}
+
+static bool read_list(Reader *r, const Yaml *list, void (*read_item)(Reader *r, const Yaml *y)) {
+  for (uint32_t i = 0; list && i < list->count; i++) {
+    read_item(r, list->items[i]);
+    if (r->d->out_of_memory) return false;
+  }
   return true;
 }
 
 static void read_leaves(Reader *r, const Yaml *y) {
-  char found[DESCRIPTION_BYTES];
   if (!y || yaml_is_null(y)) return;
   const Scalar s = yaml_scalar(y);
   if (s.kind == SCALAR_INT && s.fits && s.integer >= 1 && s.integer <= MOST_LEAVES) r->graph->nleaves = s.integer;
-  else
-    error_at(r->d, reader_position(r, y), "leaves: expected a number from 1 to %d, found %s", MOST_LEAVES,
-             yaml_describe(y, found));
+  else reader_expected(r, y, "leaves: expected a number from 1 to %d", MOST_LEAVES);
 }
 
 static void read_input(Reader *r, const Yaml *y) {
@@ -85,31 +88,23 @@ static void read_input(Reader *r, const Yaml *y) {
   if (!read_own_name(r, y, found[NAME], "an input", &name)) return;
   yaml_quote(name, subject);
   if (found[TYPE]) read_type(r, found[TYPE], name, &type);
-  else error_at(r->d, reader_position(r, found[NAME]), "input %s: missing type, as in type: f32", subject);
+  else reader_error(r, found[NAME], "input %s: missing type, as in type: f32", subject);
   if (found[SHAPE]) read_shape(r, found[SHAPE], name, &shape);
   if (found[ORDER]) read_layout(r, found[ORDER], name, &shape, &layout);
   Value *v = define_value(r, found[NAME], name, type, &shape, true);
   if (v) v->layout = layout;
 }
 
-static bool read_inputs(Reader *r, const Yaml *list) {
-  for (uint32_t i = 0; list && i < list->count; i++) {
-    read_input(r, list->items[i]);
-    if (r->d->out_of_memory) return false;
-  }
-  return true;
-}
-
 static bool read_outputs(Reader *r, const Yaml *list, bool has_updates, const Yaml *root) {
   char text[DESCRIPTION_BYTES];
   if ((!list || list->count == 0) && !has_updates) {
-    error_at(r->d, reader_position(r, list ? list : root), "no outputs, expected at least one, as in outputs: [y]");
+    reader_error(r, list ? list : root, "no outputs, expected at least one, as in outputs: [y]");
     return true;
   }
   for (uint32_t i = 0; list && i < list->count; i++) {
     const Yaml *y = list->items[i];
     Value *v = use_value(r, y, "outputs");
-    if (v && v->is_output) error_at(r->d, reader_position(r, y), "outputs: duplicate %s", yaml_quote(v->name, text));
+    if (v && v->is_output) reader_error(r, y, "outputs: duplicate %s", yaml_quote(v->name, text));
     else if (v && !graph_add_output(r->graph, v)) return error_out_of_memory(r->d);
     if (r->d->out_of_memory) return false;
   }
@@ -138,16 +133,13 @@ static bool read_graph_name(Reader *r, const Yaml *y) {
 
 // Reports a wrong version or kind of file alone, because other errors may follow from it.
 static bool check_format(Reader *r, const Yaml *root) {
-  char found[DESCRIPTION_BYTES];
   const Yaml *format = NULL;
-  if (root->kind != YAML_MAP)
-    return error_at(r->d, reader_position(r, root), "expected a map that begins with format: ngrad/1, found %s",
-                    yaml_describe(root, found));
+  if (root->kind != YAML_MAP) return reader_expected(r, root, "expected a map that begins with format: ngrad/1");
   for (uint32_t i = 0; i < root->count && !format; i++)
     if (strcmp(yaml_key(root, i)->text, "format") == 0) format = yaml_entry(root, i);
-  if (!format) return error_at(r->d, reader_position(r, root), "missing key format, expected format: ngrad/1");
+  if (!format) return reader_error(r, root, "missing key format, expected format: ngrad/1");
   if (format->kind == YAML_SCALAR && strcmp(format->text, "ngrad/1") == 0) return true;
-  return error_at(r->d, reader_position(r, format), "format: expected ngrad/1, found %s", yaml_describe(format, found));
+  return reader_expected(r, format, "format: expected ngrad/1");
 }
 
 static bool read_sections(Reader *r, const Yaml *root) {
@@ -163,9 +155,10 @@ static bool read_sections(Reader *r, const Yaml *root) {
   const bool has_outputs = outputs || !found[OUTPUTS] || yaml_is_null(found[OUTPUTS]);
   const bool has_updates = updates && !(updates->kind == YAML_MAP && updates->count == 0);
   read_leaves(r, found[LEAVES]);
-  return read_graph_name(r, found[NAME]) && read_dims(r, found[DIMS]) && read_inputs(r, inputs) &&
-         read_states(r, states) && read_constants(r, constants) && read_nodes(r, nodes) &&
-         (!has_outputs || read_outputs(r, outputs, has_updates, root)) && read_updates(r, updates);
+  return read_graph_name(r, found[NAME]) && read_map(r, found[DIMS], "dims", read_dim) &&
+         read_list(r, inputs, read_input) && read_list(r, states, read_state) &&
+         read_list(r, constants, read_constant) && read_nodes(r, nodes) &&
+         (!has_outputs || read_outputs(r, outputs, has_updates, root)) && read_map(r, updates, "updates", read_update);
 }
 
 // Sorts and infers the graph. It runs in spite of errors: nodes with errors are left out, and their outputs are
@@ -230,19 +223,15 @@ Graph *yaml_read_with(const Allocator *allocator, const char *path, const char *
                       const ReadSettings *settings, Diagnostics *d) {
   const Bytes bytes = {(const uint8_t *)text, nbytes};
   if (is_onnx(bytes)) return onnx_read(allocator, path, bytes, settings, d);
-  if (nbytes > YAML_MAX_BYTES) {
-    error_at(d, (Position){&(Source){.name = path}, 0, 0}, "too long, expected at most %d MiB", YAML_MAX_BYTES >> 20);
-    return NULL;
-  }
-  if (settings->nconstants) {
-    error_at(d, (Position){&(Source){.name = path}, 0, 0},
-             "constants are given to ONNX models only; here, the section constants has them: {name: ..., file: ...}");
-    return NULL;
-  }
-  if (is_utf16(text, nbytes)) {
-    error_at(d, (Position){&(Source){.name = path}, 0, 0}, "expected a text in UTF-8, found UTF-16 or UTF-32");
-    return NULL;
-  }
+  const Position file = {&(Source){.name = path}, 0, 0};
+  if (nbytes > YAML_MAX_BYTES)
+    return error_at(d, file, "too long, expected at most %d MiB", YAML_MAX_BYTES >> 20), NULL;
+  if (settings->nconstants)
+    return error_at(
+               d, file,
+               "constants are given to ONNX models only; here, the section constants has them: {name: ..., file: ...}"),
+           NULL;
+  if (is_utf16(text, nbytes)) return error_at(d, file, "expected a text in UTF-8, found UTF-16 or UTF-32"), NULL;
   if (has_mark(text, nbytes)) {
     text += 3;
     nbytes -= 3;

@@ -3,10 +3,39 @@
 
 #include "frontend/yaml/yaml.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { MOST_SUGGESTED_FROM = 4096, MOST_SUGGESTIONS = 32 };
+
+static bool tell(const Reader *r, const Yaml *y, const char *found, const char *format, va_list args) {
+  Text text;
+  text_init(&text, r->scratch.allocator);
+  text_format_list(&text, format, args);
+  if (found) text_format(&text, ", found %s", found);
+  if (text.out_of_memory) error_out_of_memory(r->d);
+  else error_at(r->d, reader_position(r, y), "%s", text_string(&text));
+  text_deinit(&text);
+  return false;
+}
+
+bool reader_error(const Reader *r, const Yaml *y, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  tell(r, y, NULL, format, args);
+  va_end(args);
+  return false;
+}
+
+bool reader_expected(const Reader *r, const Yaml *y, const char *format, ...) {
+  char found[DESCRIPTION_BYTES];
+  va_list args;
+  va_start(args, format);
+  tell(r, y, yaml_describe(y, found), format, args);
+  va_end(args);
+  return false;
+}
 
 bool may_suggest(Reader *r) {
   return r->nsuggested++ < MOST_SUGGESTIONS;
@@ -24,20 +53,18 @@ static bool tell_unknown_key(Reader *r, const Yaml *key, const char *what, const
   Text expected;
   text_init(&expected, r->scratch.allocator);
   list_words(&expected, keys, nkeys);
-  error_at(r->d, reader_position(r, key), "unknown key %s in %s, %s %s", yaml_quote(key->text, found), what,
-           nearest ? "did you mean" : "expected", nearest ? nearest : text_string(&expected));
+  reader_error(r, key, "unknown key %s in %s, %s %s", yaml_quote(key->text, found), what,
+               nearest ? "did you mean" : "expected", nearest ? nearest : text_string(&expected));
   text_deinit(&expected);
   return false;
 }
 
 bool read_fields(Reader *r, const Yaml *y, const char *what, const char *const *keys, size_t nkeys,
                  const Yaml **found) {
-  char text[DESCRIPTION_BYTES];
   const Yaml *first[MOST_KEYS]; // the first occurrence of each key
   bool ok = true;
   for (size_t k = 0; k < nkeys; k++) found[k] = NULL;
-  if (y->kind != YAML_MAP)
-    return error_at(r->d, reader_position(r, y), "%s: expected a map, found %s", what, yaml_describe(y, text));
+  if (y->kind != YAML_MAP) return reader_expected(r, y, "%s: expected a map", what);
   for (uint32_t i = 0; i < y->count; i++) {
     const Yaml *key = yaml_key(y, i);
     size_t k = 0;
@@ -45,8 +72,7 @@ bool read_fields(Reader *r, const Yaml *y, const char *what, const char *const *
     if (k == nkeys) {
       ok = tell_unknown_key(r, key, what, keys, nkeys);
     } else if (found[k]) {
-      ok = error_at(r->d, reader_position(r, key), "duplicate key %s in %s, first on line %u", keys[k], what,
-                    (unsigned)first[k]->line);
+      ok = reader_error(r, key, "duplicate key %s in %s, first on line %u", keys[k], what, (unsigned)first[k]->line);
     } else {
       found[k] = yaml_entry(y, i);
       first[k] = key;
@@ -72,15 +98,14 @@ const char *name_mistake(const char *name, size_t nbytes) {
 bool read_name(Reader *r, const Yaml *y, const char *what, const char **name) {
   char found[DESCRIPTION_BYTES];
   ScalarKind kind = yaml_scalar(y).kind;
-  if (y->kind != YAML_SCALAR || kind == SCALAR_NULL)
-    return error_at(r->d, reader_position(r, y), "%s: expected a name, found %s", what, yaml_describe(y, found));
+  if (y->kind != YAML_SCALAR || kind == SCALAR_NULL) return reader_expected(r, y, "%s: expected a name", what);
   if (kind != SCALAR_STRING) {
     yaml_describe(y, found);
-    return error_at(r->d, reader_position(r, y), "%s: expected a name, found the %s %s; as a name write \"%s\"", what,
-                    kind == SCALAR_BOOL ? "boolean" : "number", found, found);
+    return reader_error(r, y, "%s: expected a name, found the %s %s; as a name write \"%s\"", what,
+                        kind == SCALAR_BOOL ? "boolean" : "number", found, found);
   }
   const char *mistake = name_mistake(y->text, y->count);
-  if (mistake) return error_at(r->d, reader_position(r, y), "%s: %s", what, mistake);
+  if (mistake) return reader_error(r, y, "%s: %s", what, mistake);
   *name = y->text;
   return true;
 }
@@ -90,16 +115,16 @@ bool read_own_name(Reader *r, const Yaml *y, const Yaml *given, const char *what
   snprintf(text, sizeof text, "name of %s", what);
   if (given && read_name(r, given, text, name)) return true;
   r->misses_names = true;
-  return given || y->kind != YAML_MAP ? false : error_at(r->d, reader_position(r, y), "%s: missing name", what);
+  return given || y->kind != YAML_MAP ? false : reader_error(r, y, "%s: missing name", what);
 }
 
 bool read_type(Reader *r, const Yaml *y, const char *what, Type *type) {
-  char found[DESCRIPTION_BYTES], names[128], subject[DESCRIPTION_BYTES];
+  char names[128], subject[DESCRIPTION_BYTES];
   *type = y->kind == YAML_SCALAR ? type_from_name(y->text) : TYPE_NONE;
   if (*type != TYPE_NONE) return true;
   const TypeSet all = ((1U << TYPE_COUNT) - 1) & ~TYPE_BIT(TYPE_NONE);
-  return error_at(r->d, reader_position(r, y), "type of %s: expected %s, found %s", yaml_quote(what, subject),
-                  type_set_names(all, names, sizeof names), yaml_describe(y, found));
+  return reader_expected(r, y, "type of %s: expected %s", yaml_quote(what, subject),
+                         type_set_names(all, names, sizeof names));
 }
 
 static bool tell_unknown_dim(Reader *r, const Yaml *y, const char *subject) {
@@ -110,48 +135,38 @@ static bool tell_unknown_dim(Reader *r, const Yaml *y, const char *subject) {
   nearest = may_suggest(r) ? nearest_word(y->text, names, n) : NULL;
   yaml_quote(y->text, found);
   if (nearest)
-    return error_at(r->d, reader_position(r, y), "shape of %s: unknown dim %s, did you mean %s", subject, found,
-                    yaml_quote(nearest, near));
-  return error_at(r->d, reader_position(r, y), "shape of %s: unknown dim %s, declare it as in dims: {%s: ~}", subject,
-                  found, found);
+    return reader_error(r, y, "shape of %s: unknown dim %s, did you mean %s", subject, found,
+                        yaml_quote(nearest, near));
+  return reader_error(r, y, "shape of %s: unknown dim %s, declare it as in dims: {%s: ~}", subject, found, found);
 }
 
 // Reads an entry of a shape: a number, the name of a dim, or _.
 static bool read_extent(Reader *r, const Yaml *y, const char *subject, Extent *extent) {
-  char found[DESCRIPTION_BYTES];
   Scalar s = yaml_scalar(y);
-  Position at = reader_position(r, y);
   *extent = EXTENT_UNKNOWN;
   if (s.kind == SCALAR_INT && s.fits && s.integer >= 0 && s.integer < MAX_ELEMENTS) {
     *extent = EXTENT(s.integer);
     return true;
   }
-  if (s.kind == SCALAR_INT)
-    return error_at(r->d, at, "shape of %s: expected an extent from 0 to 2^47 - 1, found %s", subject,
-                    yaml_describe(y, found));
+  if (s.kind == SCALAR_INT) return reader_expected(r, y, "shape of %s: expected an extent from 0 to 2^47 - 1", subject);
   if (y->kind != YAML_SCALAR || s.kind != SCALAR_STRING)
-    return error_at(r->d, at, "shape of %s: expected a number, the name of a dim or _, found %s", subject,
-                    yaml_describe(y, found));
+    return reader_expected(r, y, "shape of %s: expected a number, the name of a dim or _", subject);
   if (y->is_plain && strcmp(y->text, "_") == 0) return true;
   extent->dim = y->count <= MAX_NAME_BYTES ? names_find(&r->dims, y->text) : NULL;
   if (extent->dim || r->misses_names) return true;
   if (yaml_is_quoted_value(y))
-    return error_at(r->d, at, "shape of %s: expected a number, the name of a dim or _, found %s", subject,
-                    yaml_describe(y, found));
+    return reader_expected(r, y, "shape of %s: expected a number, the name of a dim or _", subject);
   return tell_unknown_dim(r, y, subject);
 }
 
 bool read_shape(Reader *r, const Yaml *y, const char *what, Shape *shape) {
-  char found[DESCRIPTION_BYTES], subject[DESCRIPTION_BYTES];
+  char subject[DESCRIPTION_BYTES];
   bool ok = true;
   yaml_quote(what, subject);
   shape->rank = -1;
-  if (y->kind != YAML_LIST)
-    return error_at(r->d, reader_position(r, y), "shape of %s: expected a list of extents, found %s", subject,
-                    yaml_describe(y, found));
+  if (y->kind != YAML_LIST) return reader_expected(r, y, "shape of %s: expected a list of extents", subject);
   if (y->count > MAX_RANK)
-    return error_at(r->d, reader_position(r, y), "shape of %s: expected at most %d axes, found %u", subject, MAX_RANK,
-                    (unsigned)y->count);
+    return reader_error(r, y, "shape of %s: expected at most %d axes, found %u", subject, MAX_RANK, (unsigned)y->count);
   shape->rank = (int)y->count;
   int64_t product = 1;
   for (int i = 0; i < shape->rank; i++) {
@@ -160,7 +175,7 @@ bool read_shape(Reader *r, const Yaml *y, const char *what, Shape *shape) {
     if (extent <= 0) continue;
     if (product > (MAX_ELEMENTS - 1) / extent) {
       shape->rank = -1; // errors inferred from the rank would repeat this one
-      return error_at(r->d, reader_position(r, y), "shape of %s: expected fewer than 2^47 elements", subject);
+      return reader_error(r, y, "shape of %s: expected fewer than 2^47 elements", subject);
     }
     product *= extent;
   }
@@ -172,8 +187,7 @@ bool read_layout(Reader *r, const Yaml *y, const char *what, const Shape *shape,
   int axes[MAX_RANK];
   uint32_t seen = 0;
   if (shape->rank < 0)
-    return error_at(r->d, reader_position(r, y), "order of %s: expected a shape beside it, found none",
-                    yaml_quote(what, subject));
+    return reader_error(r, y, "order of %s: expected a shape beside it, found none", yaml_quote(what, subject));
   bool ok = y->kind == YAML_LIST && shape->rank == (int)y->count;
   for (int i = 0; ok && i < shape->rank; i++) {
     Scalar s = yaml_scalar(y->items[i]);
@@ -183,24 +197,21 @@ bool read_layout(Reader *r, const Yaml *y, const char *what, const Shape *shape,
     seen |= 1U << axes[i];
   }
   if (ok) *layout = layout_of_axes(axes, shape->rank);
-  return ok || error_at(r->d, reader_position(r, y),
-                        "order of %s: expected each axis of its shape once, slowest in memory first, found %s",
-                        yaml_quote(what, subject), y->kind == YAML_LIST ? "another list" : yaml_describe(y, found));
+  return ok ||
+         reader_error(r, y, "order of %s: expected each axis of its shape once, slowest in memory first, found %s",
+                      yaml_quote(what, subject), y->kind == YAML_LIST ? "another list" : yaml_describe(y, found));
 }
 
 static bool is_new_name(Reader *r, const Yaml *at, const char *name) {
   char found[DESCRIPTION_BYTES];
   const Value *earlier = names_find(&r->values, name);
-  return !earlier || error_at(r->d, reader_position(r, at), "duplicate value %s, first on line %u",
-                              yaml_quote(name, found), (unsigned)earlier->position.line);
+  return !earlier || reader_error(r, at, "duplicate value %s, first on line %u", yaml_quote(name, found),
+                                  (unsigned)earlier->position.line);
 }
 
 // v NULL: out of memory.
 static Value *register_value(Reader *r, const Yaml *at, Value *v) {
-  if (!v || !names_set(&r->values, v->name, v)) {
-    error_out_of_memory(r->d);
-    return NULL;
-  }
+  if (!v || !names_set(&r->values, v->name, v)) return error_out_of_memory(r->d), NULL;
   v->position = reader_position(r, at);
   return v;
 }
@@ -231,12 +242,8 @@ static void tell_unknown_value(Reader *r, const Yaml *y, const char *what) {
   char found[DESCRIPTION_BYTES], near[DESCRIPTION_BYTES];
   const char *nearest = nearest_value(r, y->text);
   yaml_quote(y->text, found);
-  if (nearest)
-    error_at(r->d, reader_position(r, y), "%s: unknown value %s, did you mean %s", what, found,
-             yaml_quote(nearest, near));
-  else
-    error_at(r->d, reader_position(r, y), "%s: unknown value %s, expected an input, a constant or a node's output",
-             what, found);
+  if (nearest) reader_error(r, y, "%s: unknown value %s, did you mean %s", what, found, yaml_quote(nearest, near));
+  else reader_error(r, y, "%s: unknown value %s, expected an input, a constant or a node's output", what, found);
 }
 
 Value *use_value(Reader *r, const Yaml *y, const char *what) {

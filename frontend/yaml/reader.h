@@ -25,6 +25,11 @@ static inline Position reader_position(const Reader *r, const Yaml *y) {
   return yaml_position(r->graph->source, y);
 }
 
+// Reports an error at y; false.
+bool reader_error(const Reader *r, const Yaml *y, const char *format, ...) __attribute__((format(printf, 3, 4)));
+// The same, ending in what y is: "..., found a list".
+bool reader_expected(const Reader *r, const Yaml *y, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
 // Whether to search for the most similar word once more. The search is slow, and a file may have a million errors.
 bool may_suggest(Reader *r);
 
@@ -65,10 +70,11 @@ const Yaml *translate_onednn(Reader *r, const Yaml *root);
 // The data of the constant or state `subject` from a .npy file. Sets unknown extents of the shape.
 bool read_file(Reader *r, const Yaml *y, const char *subject, Type type, Shape *shape, Constant *constant);
 
-// The sections. False only when out of memory.
-bool read_constants(Reader *r, const Yaml *list);
-bool read_states(Reader *r, const Yaml *list);
-bool read_updates(Reader *r, const Yaml *map);
+// The items of sections.
+void read_constant(Reader *r, const Yaml *y);
+void read_state(Reader *r, const Yaml *y);
+// These functions return false only when out of memory.
+bool read_update(Reader *r, const Yaml *key, const Yaml *y);
 bool read_nodes(Reader *r, const Yaml *list);
 
 #endif

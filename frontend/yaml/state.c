@@ -9,43 +9,37 @@ static const char init_forms[] =
     "zeros, ones, {uniform: [low, high]}, {normal: deviation}, {fan_in: n} or {file: name.npy}";
 
 static bool tell_init(Reader *r, const Yaml *y, const char *subject) {
-  char found[DESCRIPTION_BYTES];
-  return error_at(r->d, reader_position(r, y), "init of %s: expected %s, found %s", subject, init_forms,
-                  yaml_describe(y, found));
+  return reader_expected(r, y, "init of %s: expected %s", subject, init_forms);
 }
 
 // A finite number of at least `least`.
 static bool read_number(Reader *r, const Yaml *y, const char *subject, const char *what, double least, double *number) {
-  char found[DESCRIPTION_BYTES];
   const Scalar s = yaml_scalar(y);
   if ((s.kind == SCALAR_INT || s.kind == SCALAR_FLOAT) && isfinite(s.number) && s.number >= least) {
     *number = s.number;
     return true;
   }
   const char *range = least == 0 ? " that is not negative" : least == 1 ? " from 1 on" : "";
-  return error_at(r->d, reader_position(r, y), "init of %s: %s: expected a finite number%s, found %s", subject, what,
-                  range, yaml_describe(y, found));
+  return reader_expected(r, y, "init of %s: %s: expected a finite number%s", subject, what, range);
 }
 
 // Whether the type can hold the greatest number that the init may make.
 static bool fits(Reader *r, const Yaml *y, const char *subject, Type type, const char *what, double greatest) {
   if (isfinite(type_round(type, greatest))) return true;
-  return error_at(r->d, reader_position(r, y),
-                  "init of %s: %s: expected numbers within the range of %s, up to %g, found "
-                  "up to %g",
-                  subject, what, type_name(type), type_greatest(type), greatest);
+  return reader_error(r, y,
+                      "init of %s: %s: expected numbers within the range of %s, up to %g, found "
+                      "up to %g",
+                      subject, what, type_name(type), type_greatest(type), greatest);
 }
 
 static bool read_uniform(Reader *r, const Yaml *y, const char *subject, Type type, Init *init) {
-  char found[DESCRIPTION_BYTES];
   if (y->kind != YAML_LIST || y->count != 2)
-    return error_at(r->d, reader_position(r, y), "init of %s: uniform: expected [low, high], found %s", subject,
-                    yaml_describe(y, found));
+    return reader_expected(r, y, "init of %s: uniform: expected [low, high]", subject);
   if (!read_number(r, y->items[0], subject, "uniform", -INFINITY, &init->low) ||
       !read_number(r, y->items[1], subject, "uniform", -INFINITY, &init->high))
     return false;
   if (init->low > init->high)
-    return error_at(r->d, reader_position(r, y), "init of %s: uniform: expected the lower number first", subject);
+    return reader_error(r, y, "init of %s: uniform: expected the lower number first", subject);
   return fits(r, y, subject, type, "uniform", fmax(fabs(init->low), fabs(init->high)));
 }
 
@@ -70,8 +64,7 @@ static bool read_init(Reader *r, const Yaml *y, const char *subject, Type type, 
   if (kind > INIT_FILE || is_map != (kind >= INIT_UNIFORM)) return tell_init(r, y, subject);
   if (kind == INIT_FILE) return read_init_file(r, yaml_entry(y, 0), subject, type, shape, init);
   if (kind >= INIT_UNIFORM && !type_is_float(type))
-    return error_at(r->d, reader_position(r, y), "init of %s: expected zeros, ones or a file for %s", subject,
-                    type_name(type));
+    return reader_error(r, y, "init of %s: expected zeros, ones or a file for %s", subject, type_name(type));
   if (kind == INIT_UNIFORM) return read_uniform(r, yaml_entry(y, 0), subject, type, init);
   if (kind == INIT_NORMAL) return read_normal(r, yaml_entry(y, 0), subject, type, init);
   return kind != INIT_FAN_IN || read_number(r, yaml_entry(y, 0), subject, "fan_in", 1, &init->fan_in);
@@ -81,11 +74,11 @@ static bool has_numbers(Reader *r, const Yaml *y, const char *subject, const Sha
   char text[DESCRIPTION_BYTES];
   bool ok = true;
   for (int i = 0; i < shape->rank; i++) ok &= extent_is_literal(shape->extent[i]);
-  return ok || error_at(r->d, reader_position(r, y), "shape of %s: expected numbers for a state, found %s", subject,
-                        shape_string(shape, text, sizeof text));
+  return ok || reader_error(r, y, "shape of %s: expected numbers for a state, found %s", subject,
+                            shape_string(shape, text, sizeof text));
 }
 
-static void read_state(Reader *r, const Yaml *y) {
+void read_state(Reader *r, const Yaml *y) {
   enum { NAME, TYPE, SHAPE, ORDER, INIT, NKEYS };
   static const char *const keys[] = {"name", "type", "shape", "order", "init"};
   const Yaml *found[NKEYS];
@@ -98,25 +91,16 @@ static void read_state(Reader *r, const Yaml *y) {
   read_fields(r, y, "a state", keys, NKEYS, found);
   if (!read_own_name(r, y, found[NAME], "a state", &name)) return;
   yaml_quote(name, subject);
-  const Position at = reader_position(r, found[NAME]);
   const bool has_type = found[TYPE] && read_type(r, found[TYPE], name, &type);
-  if (!found[TYPE]) error_at(r->d, at, "state %s: missing type, as in type: f32", subject);
+  if (!found[TYPE]) reader_error(r, found[NAME], "state %s: missing type, as in type: f32", subject);
   const bool has_shape =
       found[SHAPE] && read_shape(r, found[SHAPE], name, &shape) && has_numbers(r, found[SHAPE], subject, &shape);
-  if (!found[SHAPE]) error_at(r->d, at, "state %s: missing shape, as in shape: []", subject);
-  if (!found[INIT]) error_at(r->d, at, "state %s: missing init, expected %s", subject, init_forms);
+  if (!found[SHAPE]) reader_error(r, found[NAME], "state %s: missing shape, as in shape: []", subject);
+  if (!found[INIT]) reader_error(r, found[NAME], "state %s: missing init, expected %s", subject, init_forms);
   else if (has_type && has_shape) read_init(r, found[INIT], subject, type, &shape, &init);
   if (found[ORDER]) read_layout(r, found[ORDER], name, &shape, &layout);
   Value *v = define_state(r, found[NAME], name, type, &shape, &init);
   if (v) v->layout = layout;
-}
-
-bool read_states(Reader *r, const Yaml *list) {
-  for (uint32_t i = 0; list && i < list->count; i++) {
-    read_state(r, list->items[i]);
-    if (r->d->out_of_memory) return false;
-  }
-  return true;
 }
 
 static State *find_state(const Graph *g, const Value *v) {
@@ -125,7 +109,7 @@ static State *find_state(const Graph *g, const Value *v) {
   return NULL;
 }
 
-static bool read_update(Reader *r, const Yaml *key, const Yaml *y) {
+bool read_update(Reader *r, const Yaml *key, const Yaml *y) {
   char subject[DESCRIPTION_BYTES];
   const char *name;
   if (!read_name(r, key, "updates", &name)) return true;
@@ -133,23 +117,10 @@ static bool read_update(Reader *r, const Yaml *key, const Yaml *y) {
   Value *v = names_find(&r->values, name);
   State *state = v ? find_state(r->graph, v) : NULL;
   if (!state && !r->misses_names)
-    error_at(r->d, reader_position(r, key), v ? "updates: %s is not a state" : "updates: unknown state %s", subject);
+    reader_error(r, key, v ? "updates: %s is not a state" : "updates: unknown state %s", subject);
   if (state && state->output >= 0)
-    error_at(r->d, reader_position(r, key), "updates: duplicate %s, first on line %u", subject,
-             (unsigned)state->update.line);
+    reader_error(r, key, "updates: duplicate %s, first on line %u", subject, (unsigned)state->update.line);
   Value *next = use_value(r, y, "updates");
   if (!state || !next || state->output >= 0) return !r->d->out_of_memory;
   return graph_add_update(r->graph, state, next, reader_position(r, key)) || error_out_of_memory(r->d);
-}
-
-bool read_updates(Reader *r, const Yaml *map) {
-  char found[DESCRIPTION_BYTES];
-  if (!map || yaml_is_null(map)) return true;
-  if (map->kind != YAML_MAP) {
-    error_at(r->d, reader_position(r, map), "updates: expected a map, found %s", yaml_describe(map, found));
-    return true;
-  }
-  for (uint32_t i = 0; i < map->count; i++)
-    if (!read_update(r, yaml_key(map, i), yaml_entry(map, i))) return false;
-  return true;
 }

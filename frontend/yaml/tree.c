@@ -143,10 +143,7 @@ static Yaml *new_node(Builder *b, YamlKind kind, const yaml_char_t *anchor, cons
   Yaml *node = ARENA_NEW(b->arena, Yaml);
   const char *name =
       anchor && node ? arena_copy_text(b->arena, (const char *)anchor, strlen((const char *)anchor)) : NULL;
-  if (!node || (anchor && (!name || !names_set(&b->anchors, name, node)))) {
-    error_out_of_memory(b->d);
-    return NULL;
-  }
+  if (!node || (anchor && (!name || !names_set(&b->anchors, name, node)))) return error_out_of_memory(b->d), NULL;
   node->kind = kind;
   node->line = at.line;
   node->column = at.column;
@@ -241,14 +238,9 @@ static bool build(Builder *b) {
 Yaml *yaml_tree_read(const Source *source, Arena *arena, Diagnostics *d) {
   Builder b = {.source = source, .arena = arena, .d = d};
   names_init(&b.anchors, arena);
-  if (has_too_many_tag_lines(source)) {
-    error_at(d, (Position){source, 0, 0}, "more than %d %%TAG directives", MOST_TAG_LINES);
-    return NULL;
-  }
-  if (!yaml_parser_initialize(&b.parser)) {
-    error_out_of_memory(d);
-    return NULL;
-  }
+  if (has_too_many_tag_lines(source))
+    return error_at(d, (Position){source, 0, 0}, "more than %d %%TAG directives", MOST_TAG_LINES), NULL;
+  if (!yaml_parser_initialize(&b.parser)) return error_out_of_memory(d), NULL;
   yaml_parser_set_input_string(&b.parser, (const unsigned char *)source->text, source->nbytes);
   yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING); // prevents guessing UTF-16
   bool ok = build(&b);
