@@ -272,13 +272,61 @@ Value *build_transpose(Builder *b, Value *v, const int64_t *order, int rank) {
   return build_set_list(b, node, "order", order, (size_t)rank) ? build_one(b, node) : NULL;
 }
 
-Value *build_slice(Builder *b, Value *v, int axis, int64_t from, int64_t to) {
-  const int64_t at = axis;
+Value *build_slices(Builder *b, Value *v, const int64_t *starts, const int64_t *ends, const int64_t *axes,
+                    const int64_t *steps, size_t count) {
   Node *node = build_node(b, OP_Slice, 1, &v);
-  return build_set_list(b, node, "starts", &from, 1) && build_set_list(b, node, "ends", &to, 1) &&
-                 build_set_list(b, node, "axes", &at, 1)
-             ? build_one(b, node)
-             : NULL;
+  const bool ok = build_set_list(b, node, "starts", starts, count) && build_set_list(b, node, "ends", ends, count) &&
+                  (!axes || build_set_list(b, node, "axes", axes, count)) &&
+                  (!steps || build_set_list(b, node, "steps", steps, count));
+  return ok ? build_one(b, node) : NULL;
+}
+
+Value *build_slice(Builder *b, Value *v, int axis, int64_t from, int64_t to) {
+  return build_slices(b, v, &from, &to, &(int64_t){axis}, NULL, 1);
+}
+
+Value *build_pad(Builder *b, Value *v, const int64_t *begin, const int64_t *end, size_t rank, double number) {
+  Node *node = build_node(b, OP_Pad, 1, &v);
+  if (!build_set_list(b, node, "pads_begin", begin, rank) || !build_set_list(b, node, "pads_end", end, rank))
+    return NULL;
+  build_set(node, "value")->f32 = number;
+  return build_one(b, node);
+}
+
+Value *build_gather(Builder *b, Value *v, Value *indices, int64_t axis) {
+  Node *node = build_node(b, OP_Gather, 2, (Value *const[]){v, indices});
+  if (!node) return NULL;
+  build_set(node, "axis")->s64 = axis;
+  return build_one(b, node);
+}
+
+Value *build_one_hot(Builder *b, Value *labels, int64_t axis, int64_t depth, Type type) {
+  Node *node = build_node(b, OP_OneHot, 1, &labels);
+  if (!node) return NULL;
+  build_set(node, "axis")->s64 = axis;
+  build_set(node, "depth")->s64 = depth;
+  return build_one_of_type(b, node, type);
+}
+
+Value *build_reduce(Builder *b, OperatorId id, Value *v, const int64_t *axes, size_t count, bool keeps_axes) {
+  Node *node = build_node(b, id, 1, &v);
+  if (!build_set_list(b, node, "axes", axes, count)) return NULL;
+  build_set(node, "keep_dims")->boolean = keeps_axes;
+  return build_one(b, node);
+}
+
+Value *build_along(Builder *b, OperatorId id, Value *v, int64_t axis) {
+  Node *node = build_node(b, id, 1, &v);
+  if (!node) return NULL;
+  build_set(node, "axis")->s64 = axis;
+  return build_one(b, node);
+}
+
+Value *build_with(Builder *b, OperatorId id, Value *v, const char *attribute, double number) {
+  Node *node = build_node(b, id, 1, &v);
+  if (!node) return NULL;
+  build_set(node, attribute)->f32 = number;
+  return build_one(b, node);
 }
 
 // Selects v for every element of a condition with the wanted shape, which broadcasts v.

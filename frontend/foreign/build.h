@@ -52,6 +52,15 @@ Value *build_cast(Builder *b, Value *v, Type type);
 Value *build_reshape(Builder *b, Value *v, const int64_t *shape, size_t rank); // all numbers
 Value *build_transpose(Builder *b, Value *v, const int64_t *order, int rank);  // v must have this rank
 Value *build_slice(Builder *b, Value *v, int axis, int64_t from, int64_t to);
+// Between positions along some axes. axes NULL: all axes; steps NULL: 1.
+Value *build_slices(Builder *b, Value *v, const int64_t *starts, const int64_t *ends, const int64_t *axes,
+                    const int64_t *steps, size_t count);
+Value *build_pad(Builder *b, Value *v, const int64_t *begin, const int64_t *end, size_t rank, double number);
+Value *build_gather(Builder *b, Value *v, Value *indices, int64_t axis);
+Value *build_one_hot(Builder *b, Value *labels, int64_t axis, int64_t depth, Type type);
+Value *build_reduce(Builder *b, OperatorId id, Value *v, const int64_t *axes, size_t count, bool keeps_axes);
+Value *build_along(Builder *b, OperatorId id, Value *v, int64_t axis); // an operator with the attribute axis
+Value *build_with(Builder *b, OperatorId id, Value *v, const char *attribute, double number);
 Value *build_expand(Builder *b, Value *v, const Shape *shape); // broadcast by numpy's rules
 Value *build_copy(Builder *b, Value *v);                       // a new value with the same elements
 

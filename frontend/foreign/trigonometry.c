@@ -17,22 +17,14 @@ static Value *odd(Builder *b, Value *v, Value *at_magnitude) {
                       at_magnitude);
 }
 
-// e^x - 1 for x <= 0
-static Value *power_less_1(Builder *b, Value *v) {
-  Node *node = build_node(b, OP_Elu, 1, &v);
-  if (!node) return NULL;
-  build_set(node, "alpha")->f32 = 1;
-  return build_one(b, node);
-}
-
 // ln(1 + x) for x > 0
 static Value *logarithm_of_1_plus(Builder *b, Value *v) {
   return build_unary(b, OP_SoftPlus, build_unary(b, OP_Log, v));
 }
 
-// With u = e^-|x| - 1: -u (2 + u) / (2 (1 + u)) if 1 + u is exact enough, else e^|x| / 2.
+// With u = e^-|x| - 1, by Elu: -u (2 + u) / (2 (1 + u)) if 1 + u is exact enough, else e^|x| / 2.
 Value *build_sinh(Builder *b, Value *v) {
-  Value *m = build_unary(b, OP_Abs, v), *u = power_less_1(b, build_unary(b, OP_Neg, m));
+  Value *m = build_unary(b, OP_Abs, v), *u = build_with(b, OP_Elu, build_unary(b, OP_Neg, m), "alpha", 1);
   Value *near = over(b, build_binary(b, OP_Multiply, build_unary(b, OP_Neg, u), build_plus(b, u, 2)),
                      build_times(b, build_plus(b, u, 1), 2));
   Value *far = build_unary(b, OP_Exp, build_plus(b, m, -log(2)));

@@ -44,12 +44,7 @@ Value *ngraph_slice(Ngraph *x, Value *v, const int64_t *starts, const int64_t *e
   bool is_whole = true;
   for (size_t i = 0; i < rank; i++) is_whole &= starts[i] == 0 && ends[i] == v->shape.extent[i].value && steps[i] == 1;
   if (is_whole) return v;
-  Value *from = movable(x, v);
-  Node *node = build_node(&x->build, OP_Slice, 1, &from);
-  const bool ok = build_set_list(&x->build, node, "starts", starts, rank) &&
-                  build_set_list(&x->build, node, "ends", ends, rank) &&
-                  build_set_list(&x->build, node, "steps", steps, rank);
-  return ok ? build_cast(&x->build, build_one(&x->build, node), v->type) : NULL;
+  return build_cast(&x->build, build_slices(&x->build, movable(x, v), starts, ends, NULL, steps, rank), v->type);
 }
 
 // Pads without interior padding.
@@ -59,13 +54,7 @@ static Value *pad_around(Ngraph *x, Value *v, const int64_t *below, const int64_
   bool is_none = true;
   for (size_t i = 0; i < rank; i++) is_none &= below[i] == 0 && above[i] == 0;
   if (is_none) return v;
-  Value *from = movable(x, v);
-  Node *node = build_node(&x->build, OP_Pad, 1, &from);
-  if (!build_set_list(&x->build, node, "pads_begin", below, rank) ||
-      !build_set_list(&x->build, node, "pads_end", above, rank))
-    return NULL;
-  build_set(node, "value")->f32 = number;
-  return build_cast(&x->build, build_one(&x->build, node), v->type);
+  return build_cast(&x->build, build_pad(&x->build, movable(x, v), below, above, rank, number), v->type);
 }
 
 // Adds `count` elements after each element along an axis (not the last), as elements of an axis behind it.
@@ -181,11 +170,8 @@ bool ngraph_one_hot(Ngraph *x) {
   const Type type = labels->type;
   if (axis->items[0] >= shape.rank) return ngraph_tell(x, axis->y, "one_hot_axis: expected one of %d axes", shape.rank);
   if (type != TYPE_S64 && type != TYPE_S32) labels = build_cast(&x->build, labels, TYPE_S64);
-  Node *node = build_node(&x->build, OP_OneHot, 1, &labels);
-  if (!node) return false;
-  build_set(node, "depth")->s64 = shape.extent[axis->items[0]].value;
-  build_set(node, "axis")->s64 = axis->items[0];
-  Value *v = build_one_of_type(&x->build, node, TYPE_BOOLEAN);
+  const int64_t depth = shape.extent[axis->items[0]].value;
+  Value *v = build_one_hot(&x->build, labels, axis->items[0], depth, TYPE_BOOLEAN);
   if (v && !shape_equals(&v->shape, &shape))
     return ngraph_tell(x, x->at, "expected a shape of the operand's extents and another one");
   return ngraph_out(x, 0, build_cast(&x->build, v, type));
@@ -296,11 +282,7 @@ static Value *replace_along(Ngraph *x, Value *base, Value *v, const Bounds *b, i
     const bool is_replaced = from >= 0 && i < b->upper[axis] && from % b->step[axis] == 0;
     ((int32_t *)constant->data)[i] = (int32_t)(is_replaced ? extent + from / b->step[axis] : i);
   }
-  in[0] = movable(x, in[0]);
-  Node *node = build_node(&x->build, OP_Gather, 2, in);
-  if (!node) return NULL;
-  build_set(node, "axis")->s64 = axis;
-  return build_cast(&x->build, build_one(&x->build, node), v->type);
+  return build_cast(&x->build, build_gather(&x->build, movable(x, in[0]), in[1], axis), v->type);
 }
 
 // Replaces axis by axis from the last one. Along each axis, the part of `base` that is replaced lies within the bounds

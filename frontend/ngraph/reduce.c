@@ -33,17 +33,7 @@ bool ngraph_reduce(Ngraph *x) {
   if (!count) return ngraph_identity(x);
   const Type type = v->type;
   v = ngraph_carry(x, x->row->op, v);
-  Node *node = build_node(&x->build, x->row->op, 1, &v);
-  if (!build_set_list(&x->build, node, "axes", axes, count)) return false;
-  build_set(node, "keep_dims")->boolean = false;
-  return ngraph_out(x, 0, build_cast(&x->build, build_one(&x->build, node), type));
-}
-
-static Value *softmax_along(Ngraph *x, Value *v, int64_t axis) {
-  Node *node = build_node(&x->build, OP_SoftMax, 1, &v);
-  if (!node) return NULL;
-  build_set(node, "axis")->s64 = axis;
-  return build_one(&x->build, node);
+  return ngraph_out(x, 0, build_cast(&x->build, build_reduce(&x->build, x->row->op, v, axes, count, false), type));
 }
 
 // Several axes are merged into one, the last, and the other axes are moved before it.
@@ -53,7 +43,7 @@ bool ngraph_softmax(Ngraph *x) {
   size_t count, next = 0;
   if (!v || !take_axes(x, "softmax_axes", v->shape.rank, axes, &count)) return false;
   if (!count) return ngraph_tell(x, x->at, "expected at least one axis");
-  if (count == 1) return ngraph_out(x, 0, softmax_along(x, v, axes[0]));
+  if (count == 1) return ngraph_out(x, 0, build_along(&x->build, OP_SoftMax, v, axes[0]));
   const size_t rank = (size_t)v->shape.rank;
   bool is_axis[MAX_RANK] = {false};
   for (size_t i = 0; i < count; i++) is_axis[axes[i]] = true;
@@ -65,7 +55,7 @@ bool ngraph_softmax(Ngraph *x) {
       moved[next] = v->shape.extent[i].value;
       flat[pass] *= moved[next++];
     }
-  v = softmax_along(x, ngraph_reshape(x, ngraph_transpose(x, v, order), flat, 2), 1);
+  v = build_along(&x->build, OP_SoftMax, ngraph_reshape(x, ngraph_transpose(x, v, order), flat, 2), 1);
   return ngraph_out(x, 0, ngraph_transpose(x, ngraph_reshape(x, v, moved, rank), back));
 }
 

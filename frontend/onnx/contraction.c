@@ -187,10 +187,9 @@ static bool round_up(Onnx *x, Value **v, Window *w, bool *excludes) {
   }
   for (int i = 0; i < w->nspatial; i++) w->end.items[i] += more[i];
   if (!has_more || *excludes) return true;
-  Node *node = build_node(b, OP_Pad, 1, v);
   *excludes = true;
-  return build_set_list(b, node, "pads_begin", begin, (size_t)w->nspatial + 2) &&
-         build_set_list(b, node, "pads_end", end, (size_t)w->nspatial + 2) && (*v = build_one(b, node));
+  *v = build_pad(b, *v, begin, end, (size_t)w->nspatial + 2, 0);
+  return *v;
 }
 
 static bool set_pool(Onnx *x, Node *node, const Window *w) {
@@ -277,9 +276,7 @@ bool onnx_max_unpool(Onnx *x) {
   Value *flat = onnx_scatter(x, build_reshape(b, indices, &count, 1), build_reshape(b, v, &count, 1), &whole);
   Value *result = build_reshape(b, flat, shape, (size_t)rank);
   if (!wanted.count) return onnx_out(x, 0, result);
-  Node *node = build_node(b, OP_Pad, 1, &result);
-  return build_set_list(b, node, "pads_begin", none, (size_t)rank) &&
-         build_set_list(b, node, "pads_end", more, (size_t)rank) && onnx_out(x, 0, build_one(b, node));
+  return onnx_out(x, 0, build_pad(b, result, none, more, (size_t)rank, 0));
 }
 
 bool onnx_max_pool(Onnx *x) {
@@ -314,39 +311,27 @@ bool onnx_average_pool(Onnx *x) {
   return onnx_out(x, 0, build_one(b, node));
 }
 
-bool onnx_global_pool(Onnx *x) {
-  Builder *b = &x->build;
-  Value *v = onnx_in(x, 0);
+// Over the spatial axes, which stay with extent 1.
+static Value *reduce_images(Onnx *x, OperatorId id, Value *v) {
   Ints axes = {.count = 0};
-  if (!v) return build_error(b, "expected an input");
-  for (int i = 2; i < v->shape.rank; i++) axes.items[axes.count++] = i;
-  if (!axes.count) return onnx_out(x, 0, v);
-  Node *node = build_node(b, x->row->op, 1, &v);
-  if (!build_set_list(b, node, "axes", axes.items, axes.count)) return false;
-  build_set(node, "keep_dims")->boolean = true;
-  return onnx_out(x, 0, build_one(b, node));
+  for (int i = 2; v && i < v->shape.rank; i++) axes.items[axes.count++] = i;
+  return axes.count ? build_reduce(&x->build, id, v, axes.items, axes.count, true) : v;
+}
+
+bool onnx_global_pool(Onnx *x) {
+  Value *v = onnx_in(x, 0);
+  if (!v) return build_error(&x->build, "expected an input");
+  return onnx_out(x, 0, reduce_images(x, x->row->op, v));
 }
 
 static Value *power(Builder *b, Value *v, double exponent) {
-  Node *node = exponent == 1 ? NULL : build_node(b, OP_Pow, 1, &v);
-  if (node) build_set(node, "beta")->f32 = exponent;
-  return node ? build_one(b, node) : v;
+  return exponent == 1 ? v : build_with(b, OP_Pow, v, "beta", exponent);
 }
 
 static Value *mean_of_windows(Onnx *x, Value *v, const Window *w) {
   Node *node = build_node(&x->build, OP_AvgPool, 1, &v);
   if (!set_pool(x, node, w)) return NULL;
   build_set(node, "exclude_pad")->boolean = false;
-  return build_one(&x->build, node);
-}
-
-static Value *sum_of_image(Onnx *x, Value *v) {
-  Ints axes = {.count = 0};
-  for (int i = 2; i < v->shape.rank; i++) axes.items[axes.count++] = i;
-  Node *node = axes.count ? build_node(&x->build, OP_ReduceSum, 1, &v) : NULL;
-  if (!node) return v;
-  if (!build_set_list(&x->build, node, "axes", axes.items, axes.count)) return NULL;
-  build_set(node, "keep_dims")->boolean = true;
   return build_one(&x->build, node);
 }
 
@@ -370,7 +355,7 @@ bool onnx_lp_pool(Onnx *x) {
   v = build_unary(b, OP_Abs, v);
   v = p == 2 ? build_unary(b, OP_Square, v) : power(b, v, p);
   if (!v) return false;
-  v = is_global ? sum_of_image(x, v) : build_times(b, mean_of_windows(x, v, &w), count);
+  v = is_global ? reduce_images(x, OP_ReduceSum, v) : build_times(b, mean_of_windows(x, v, &w), count);
   v = p == 2 ? build_unary(b, OP_Sqrt, v) : power(b, v, 1 / p);
   return onnx_out(x, 0, build_cast(b, v, given->type));
 }

@@ -100,12 +100,6 @@ static bool number_axes(Onnx *x, Equation *e) {
   return true;
 }
 
-static Value *sum_over(Onnx *x, Value *v, const int64_t *axes, size_t count) {
-  Builder *b = &x->build;
-  Node *node = build_node(b, OP_ReduceSum, 1, &v);
-  return build_set_list(b, node, "axes", axes, count) ? build_one(b, node) : NULL;
-}
-
 static Value *diagonal(Onnx *x, Value *v, int first, int second) {
   Builder *b = &x->build;
   if (!extent_equals(v->shape.extent[first], v->shape.extent[second]))
@@ -168,6 +162,6 @@ bool onnx_einsum(Onnx *x) {
   int64_t axes[MAX_RANK];
   size_t count = 0;
   for (int axis = e.output.rank; axis < e.rank; axis++) axes[count++] = axis;
-  if (count) product = sum_over(x, product, axes, count);
+  if (count) product = build_reduce(b, OP_ReduceSum, product, axes, count, false);
   return onnx_out(x, 0, build_cast(b, product, type));
 }

@@ -167,13 +167,6 @@ bool onnx_sign(Onnx *x) {
   return onnx_out(x, 0, build_cast(b, sign, given->type));
 }
 
-static Value *elu(Onnx *x, Value *v, double alpha) {
-  Node *node = build_node(&x->build, OP_Elu, 1, &v);
-  if (!node) return NULL;
-  build_set(node, "alpha")->f32 = alpha;
-  return build_one(&x->build, node);
-}
-
 // gamma * (x > 0 ? x : alpha * (e^x - 1))
 bool onnx_selu(Onnx *x) {
   const bool is_old = x->opset < 6;
@@ -181,7 +174,9 @@ bool onnx_selu(Onnx *x) {
   if (!v) return false;
   const double alpha = onnx_float(x, "alpha", is_old ? 1.6732 : 1.67326319217681884765625),
                gamma = onnx_float(x, "gamma", is_old ? 1.0507 : 1.05070102214813232421875);
-  return onnx_out(x, 0, build_binary(&x->build, OP_Multiply, elu(x, v, alpha), build_like(&x->build, v, gamma)));
+  return onnx_out(x, 0,
+                  build_binary(&x->build, OP_Multiply, build_with(&x->build, OP_Elu, v, "alpha", alpha),
+                               build_like(&x->build, v, gamma)));
 }
 
 // max(0, x) + min(0, alpha * (e^(x / alpha) - 1)) = alpha * elu(x / alpha), for alpha > 0
@@ -192,7 +187,9 @@ bool onnx_celu(Onnx *x) {
   if (!v) return false;
   if (!(number > 0)) return build_error(b, "expected alpha > 0");
   Value *alpha = build_like(b, v, number);
-  return onnx_out(x, 0, build_binary(b, OP_Multiply, elu(x, build_binary(b, OP_Divide, v, alpha), 1), alpha));
+  return onnx_out(
+      x, 0,
+      build_binary(b, OP_Multiply, build_with(b, OP_Elu, build_binary(b, OP_Divide, v, alpha), "alpha", 1), alpha));
 }
 
 bool onnx_softsign(Onnx *x) {
@@ -320,15 +317,11 @@ bool onnx_shrink(Onnx *x) {
 bool onnx_hardmax(Onnx *x) {
   Builder *b = &x->build;
   int axis;
-  Value *given = onnx_in(x, 0), *v = onnx_flat_from(x, given, -1, &axis);
+  Value *given = onnx_in(x, 0), *v = onnx_flat_from(x, given, &axis);
   Node *node = v && onnx_has_number(x, v, axis) ? build_node(b, OP_ArgMax, 1, &v) : NULL;
   if (!node) return false;
   build_set(node, "axis")->s64 = axis;
   Value *greatest = build_one_of_type(b, node, TYPE_S64);
-  node = build_node(b, OP_OneHot, 1, &greatest);
-  if (!node) return false;
-  build_set(node, "axis")->s64 = axis;
-  build_set(node, "depth")->s64 = v->shape.extent[axis].value;
-  Value *result = build_one_of_type(b, node, v->type);
+  Value *result = build_one_hot(b, greatest, axis, v->shape.extent[axis].value, v->type);
   return onnx_out(x, 0, v == given ? result : onnx_reshape_extents(x, result, &given->shape));
 }

@@ -56,10 +56,7 @@ static Value *fetch(Onnx *x, const Sampling *s, Value *row, Value *column) {
   row = settle(x, s, row, 0, &is_inside);
   column = settle(x, s, column, 1, &is_inside);
   Value *place = build_cast(b, build_binary(b, OP_Add, build_times(b, row, s->extents[1]), column), TYPE_S64);
-  Node *node = build_node(b, OP_Gather, 2, (Value *const[]){s->rows, build_binary(b, OP_Add, place, s->places)});
-  if (!node) return NULL;
-  build_set(node, "axis")->s64 = 0;
-  Value *elements = build_one(b, node);
+  Value *elements = build_gather(b, s->rows, build_binary(b, OP_Add, place, s->places), 0);
   if (!elements || !is_inside) return elements;
   int64_t shape[4] = {0, 0, 0, 1};
   for (int i = 0; i < 3; i++) shape[i] = is_inside->shape.extent[i].value;

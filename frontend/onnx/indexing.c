@@ -51,11 +51,10 @@ static Value *places_along(Onnx *x, const Value *data, Value *indices, int axis)
   return place;
 }
 
-static Value *take(Onnx *x, Value *data, Value *places, int axis) {
-  Node *node = build_node(&x->build, OP_Gather, 2, (Value *const[]){data, places});
-  if (!node) return NULL;
-  build_set(node, "axis")->s64 = axis;
-  return build_one(&x->build, node);
+static Value *reshape_like(Onnx *x, Value *v, const Value *like) {
+  int64_t shape[MAX_RANK];
+  for (int i = 0; i < like->shape.rank; i++) shape[i] = extent(like, i);
+  return build_reshape(&x->build, v, shape, (size_t)like->shape.rank);
 }
 
 Value *onnx_take(Onnx *x, Value *v, const int64_t *indices, int64_t count, int axis) {
@@ -64,7 +63,7 @@ Value *onnx_take(Onnx *x, Value *v, const int64_t *indices, int64_t count, int a
   Value *places = build_constant(&x->build, TYPE_S64, &shape, &constant);
   if (!places || !v) return NULL;
   memcpy(constant->data, indices, (size_t)count * sizeof *indices);
-  return take(x, v, places, axis);
+  return build_gather(&x->build, v, places, axis);
 }
 
 static bool take_data(Onnx *x, Value **data, Value **indices) {
@@ -79,7 +78,7 @@ bool onnx_gather_elements(Onnx *x) {
   if (!take_data(x, &data, &indices) || !onnx_axis(x, onnx_int(x, "axis", 0), data->shape.rank, &axis)) return false;
   Value *places = places_along(x, data, indices, axis);
   const int64_t nelems = product(data, 0, data->shape.rank);
-  return onnx_out(x, 0, take(x, build_reshape(&x->build, data, &nelems, 1), places, 0));
+  return onnx_out(x, 0, build_gather(&x->build, build_reshape(&x->build, data, &nelems, 1), places, 0));
 }
 
 // The positions of rows in data, viewed as [number of rows, ...]. The coordinates of a row are in the last axis of
@@ -122,7 +121,7 @@ bool onnx_gather_nd(Onnx *x) {
   int nrow_axes = 0;
   if (!take_data(x, &data, &indices)) return false;
   Value *places = places_of_rows(x, data, indices, onnx_int(x, "batch_dims", 0), &nrow_axes);
-  return places && onnx_out(x, 0, take(x, as_rows(x, data, nrow_axes), places, 0));
+  return places && onnx_out(x, 0, build_gather(&x->build, as_rows(x, data, nrow_axes), places, 0));
 }
 
 // Adds each update, [count, ...], to the row of zeros at its position.
@@ -158,9 +157,7 @@ static Value *put(Onnx *x, Value *rows, Value *places, Value *updates) {
 }
 
 static bool put_all(Onnx *x, Value *data, Value *rows, Value *places, Value *updates) {
-  int64_t shape[MAX_RANK];
-  for (int i = 0; i < data->shape.rank; i++) shape[i] = extent(data, i);
-  return onnx_out(x, 0, build_reshape(&x->build, put(x, rows, places, updates), shape, (size_t)data->shape.rank));
+  return onnx_out(x, 0, reshape_like(x, put(x, rows, places, updates), data));
 }
 
 bool onnx_scatter_elements(Onnx *x) {
@@ -223,9 +220,7 @@ bool onnx_reverse_sequence(Onnx *x) {
   Value *from = build_choose(b, build_binary(b, OP_Less, at, length), build_binary(b, OP_Subtract, last, at), at);
   Value *places = build_times(&x->build, from, time == 0 ? (double)extent(v, 1) : 1);
   places = add(x, places, onnx_iota(x, extent(v, (int)batch), batch == 0 ? extent(v, 1) : 1, batch == 0));
-  int64_t whole[MAX_RANK];
-  for (int i = 0; i < v->shape.rank; i++) whole[i] = extent(v, i);
-  return onnx_out(x, 0, build_reshape(b, take(x, as_rows(x, v, 2), places, 0), whole, (size_t)v->shape.rank));
+  return onnx_out(x, 0, reshape_like(x, build_gather(b, as_rows(x, v, 2), places, 0), v));
 }
 
 // Along one axis, by all pairs of its elements
@@ -252,9 +247,7 @@ static Value *band(Onnx *x, int64_t nrows, int64_t ncolumns, int64_t first, int6
 }
 
 static Value *sum_over(Onnx *x, Value *v, int64_t axis) {
-  Builder *b = &x->build;
-  Node *node = build_node(b, OP_ReduceSum, 1, &v);
-  return build_set_list(b, node, "axes", &axis, 1) ? build_one(b, node) : NULL;
+  return build_reduce(&x->build, OP_ReduceSum, v, &axis, 1, false);
 }
 
 bool onnx_cumulative_sum(Onnx *x) {
@@ -270,9 +263,7 @@ bool onnx_cumulative_sum(Onnx *x) {
   Value *is_added = is_reverse ? band(x, n, n, least, n) : band(x, n, n, -n, -least);
   Value *parts =
       build_choose(b, is_added, beside(x, build_cast(b, v, wide), axis, true), build_number(b, wide, NULL, 0));
-  int64_t shape[MAX_RANK];
-  for (int i = 0; i < v->shape.rank; i++) shape[i] = extent(v, i);
-  return onnx_out(x, 0, build_cast(b, build_reshape(b, sum_over(x, parts, 2), shape, (size_t)v->shape.rank), type));
+  return onnx_out(x, 0, build_cast(b, reshape_like(x, sum_over(x, parts, 2), v), type));
 }
 
 // The rank of an element is the number of elements before it: greater ones, and equal ones with a smaller index.

@@ -22,19 +22,14 @@ bool onnx_cross_entropy(Onnx *x) {
   if (onnx_attribute(x, "ignore_index", ONNX_INT, &ignored)) build_set(node, "ignore_index")->s64 = ignored.i;
   if (!onnx_out(x, 0, build_one(b, node))) return false;
   if (!onnx_wants(x, 1)) return true;
-  Node *logarithms = build_node(b, OP_LogSoftmax, 1, in);
-  if (!logarithms) return false;
-  build_set(logarithms, "axis")->s64 = 1;
-  return onnx_out(x, 1, build_one(b, logarithms));
+  return onnx_out(x, 1, build_along(b, OP_LogSoftmax, in[0], 1));
 }
 
 static Value *sum(Onnx *x, Value *v, int first, int end) {
-  Builder *b = &x->build;
   int64_t axes[MAX_RANK];
   if (!v || end <= first) return v;
   for (int i = first; i < end; i++) axes[i - first] = i;
-  Node *node = build_node(b, OP_ReduceSum, 1, &v);
-  return build_set_list(b, node, "axes", axes, (size_t)(end - first)) ? build_one(b, node) : NULL;
+  return build_reduce(&x->build, OP_ReduceSum, v, axes, (size_t)(end - first), false);
 }
 
 // -weights[y] * src[y] along axis 1, where y is the label. Elements of other classes are selected to 0 before the sum
@@ -46,11 +41,7 @@ bool onnx_nll(Onnx *x) {
   if (!src || !labels || src->shape.rank < 2) return build_error(b, "expected scores of at least 2 axes, and labels");
   const int64_t nclasses = extent_value(src->shape.extent[1]);
   if (nclasses < 0) return build_error(b, "expected a number of classes");
-  Node *node = build_node(b, OP_OneHot, 1, &labels);
-  if (!node) return false;
-  build_set(node, "depth")->s64 = nclasses;
-  build_set(node, "axis")->s64 = 1;
-  Value *weight = build_one_of_type(b, node, src->type);
+  Value *weight = build_one_hot(b, labels, 1, nclasses, src->type);
   if (weights) {
     int64_t shape[MAX_RANK] = {nclasses};
     for (int i = 1; i < src->shape.rank - 1; i++) shape[i] = 1;

@@ -152,12 +152,7 @@ bool onnx_slice(Onnx *x) {
       (has_steps && steps.count != starts.count))
     return build_error(b, "expected as many starts, ends, axes and steps");
   start_inside(v, &axes, &steps, &starts);
-  Node *node = build_node(b, OP_Slice, 1, &v);
-  const bool ok = build_set_list(b, node, "starts", starts.items, starts.count) &&
-                  build_set_list(b, node, "ends", ends.items, starts.count) &&
-                  build_set_list(b, node, "axes", axes.items, starts.count) &&
-                  build_set_list(b, node, "steps", steps.items, starts.count);
-  return ok && onnx_out(x, 0, build_one(b, node));
+  return onnx_out(x, 0, build_slices(b, v, starts.items, ends.items, axes.items, steps.items, starts.count));
 }
 
 bool onnx_pad(Onnx *x) {
@@ -175,12 +170,8 @@ bool onnx_pad(Onnx *x) {
   if (x->opset >= 11 && onnx_in(x, 2) && !onnx_number(x, onnx_in(x, 2), &number)) return false;
   if (pads.count != (size_t)v->shape.rank * 2) return build_error(b, "pads: expected %d numbers", 2 * v->shape.rank);
   if (!is_constant) return onnx_out(x, 0, onnx_pad_with_elements(x, v, &pads, reflects));
-  Node *node = build_node(b, OP_Pad, 1, &v);
-  if (!build_set_list(b, node, "pads_begin", pads.items, pads.count / 2) ||
-      !build_set_list(b, node, "pads_end", pads.items + pads.count / 2, pads.count / 2))
-    return false;
-  build_set(node, "value")->f32 = number;
-  return onnx_out(x, 0, build_one(b, node));
+  const size_t rank = pads.count / 2;
+  return onnx_out(x, 0, build_pad(b, v, pads.items, pads.items + rank, rank, number));
 }
 
 // Each part is a slice, so there may be any number of parts.
@@ -235,11 +226,9 @@ bool onnx_expand(Onnx *x) {
 }
 
 bool onnx_gather(Onnx *x) {
-  Builder *b = &x->build;
-  Node *node = build_node(b, OP_Gather, 2, (Value *const[]){onnx_in(x, 0), onnx_in(x, 1)});
-  if (!node) return build_error(b, "expected two inputs");
-  build_set(node, "axis")->s64 = onnx_int(x, "axis", 0);
-  return onnx_out(x, 0, build_one(b, node));
+  Value *v = onnx_in(x, 0), *indices = onnx_in(x, 1);
+  if (!v || !indices) return build_error(&x->build, "expected two inputs");
+  return onnx_out(x, 0, build_gather(&x->build, v, indices, onnx_int(x, "axis", 0)));
 }
 
 static bool put_ints(Onnx *x, const int64_t *items, int64_t count, int rank, bool are_extents) {
@@ -376,11 +365,7 @@ bool onnx_one_hot(Onnx *x) {
   Value *const choice[] = {build_binary(b, OP_Less, labels, build_like(b, labels, 0)),
                            build_binary(b, OP_Add, labels, build_like(b, labels, depth)), labels};
   Value *own = build_one(b, build_node(b, OP_Select, 3, choice));
-  Node *node = build_node(b, OP_OneHot, 1, &own);
-  if (!node) return false;
-  build_set(node, "depth")->s64 = type_integer(depth);
-  build_set(node, "axis")->s64 = onnx_int(x, "axis", -1);
-  Value *is_on = build_one_of_type(b, node, TYPE_BOOLEAN);
+  Value *is_on = build_one_hot(b, own, onnx_int(x, "axis", -1), type_integer(depth), TYPE_BOOLEAN);
   return onnx_out(x, 0, build_choose(b, is_on, build_slice(b, values, 0, 1, 2), build_slice(b, values, 0, 0, 1)));
 }
 

@@ -53,12 +53,10 @@ bool onnx_dequantize(Onnx *x) {
 }
 
 static Value *reduce_all(Onnx *x, OperatorId id, Value *v) {
-  Builder *b = &x->build;
   int64_t axes[MAX_RANK];
   if (!v || v->shape.rank == 0) return v;
   for (int i = 0; i < v->shape.rank; i++) axes[i] = i;
-  Node *node = build_node(b, id, 1, &v);
-  return build_set_list(b, node, "axes", axes, (size_t)v->shape.rank) ? build_one(b, node) : NULL;
+  return build_reduce(&x->build, id, v, axes, (size_t)v->shape.rank, false);
 }
 
 // Quantises to 8 bits, with the scale and zero point that cover the input's range and 0.

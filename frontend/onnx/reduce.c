@@ -7,7 +7,6 @@
 // Axes are an input of ReduceSum from opset 13 on, and of the others from 18 on. Without axes, all axes are reduced or,
 // with noop_with_empty_axes, none.
 static Value *reduce(Onnx *x, OperatorId id, Value *v) {
-  Builder *b = &x->build;
   Ints axes;
   bool is_given;
   if (!v || !onnx_ints_of(x, 1, "axes", &axes, &is_given)) return NULL;
@@ -16,10 +15,7 @@ static Value *reduce(Onnx *x, OperatorId id, Value *v) {
     for (int i = 0; i < v->shape.rank; i++) axes.items[axes.count++] = i;
   }
   if (axes.count == 0) return v; // a scalar
-  Node *node = build_node(b, id, 1, &v);
-  if (!build_set_list(b, node, "axes", axes.items, axes.count)) return NULL;
-  build_set(node, "keep_dims")->boolean = onnx_int(x, "keepdims", 1) != 0;
-  return build_one(b, node);
+  return build_reduce(&x->build, id, v, axes.items, axes.count, onnx_int(x, "keepdims", 1) != 0);
 }
 
 // Integers are reduced as f64, in which they are exact up to 2^53.
@@ -67,10 +63,7 @@ bool onnx_reduce_log_exp(Onnx *x) {
   if (!v || !onnx_ints_of(x, 1, "axes", &axes, &is_given)) return false;
   if (axes.count == 0)
     for (int i = 0; i < v->shape.rank; i++) axes.items[axes.count++] = i;
-  Node *node = build_node(b, OP_ReduceMax, 1, &v);
-  if (!build_set_list(b, node, "axes", axes.items, axes.count)) return false;
-  build_set(node, "keep_dims")->boolean = true;
-  Value *most = if_finite(x, build_one(b, node));
+  Value *most = if_finite(x, build_reduce(b, OP_ReduceMax, v, axes.items, axes.count, true));
   Value *sum = reduce(x, OP_ReduceSum, build_unary(b, OP_Exp, build_binary(b, OP_Subtract, v, most)));
   Value *result = build_binary(b, OP_Add, build_unary(b, OP_Log, sum), reduce(x, OP_ReduceMax, most));
   return onnx_out(x, 0, as_type_of(x, result, given));
@@ -84,13 +77,8 @@ bool onnx_reduce_square(Onnx *x) {
 }
 
 static Value *backwards(Onnx *x, Value *v, int axis) {
-  Builder *b = &x->build;
   const int64_t at = axis, start = -1, end = -MAX_ELEMENTS, step = -1;
-  Node *node = build_node(b, OP_Slice, 1, &v);
-  return build_set_list(b, node, "starts", &start, 1) && build_set_list(b, node, "ends", &end, 1) &&
-                 build_set_list(b, node, "axes", &at, 1) && build_set_list(b, node, "steps", &step, 1)
-             ? build_one(b, node)
-             : NULL;
+  return build_slices(&x->build, v, &start, &end, &at, &step, 1);
 }
 
 // Of s64, which f64 holds up to 2^53 only: multiples of 2^32 and rests are exact in f64, so the greatest element, or
@@ -102,10 +90,9 @@ static Value *rests_of_extremes(Onnx *x, Value *v, int axis) {
   const double none = (double)INFINITY;
   Value *rest = build_binary(b, OP_Mod, v, build_number(b, TYPE_S64, NULL, 0x1p32)),
         *multiple = build_cast(b, build_binary(b, OP_Subtract, v, rest), TYPE_F64);
-  Node *node = build_node(b, is_greatest ? OP_ReduceMax : OP_ReduceMin, 1, &multiple);
-  if (!build_set_list(b, node, "axes", (int64_t[]){axis}, 1)) return NULL;
-  build_set(node, "keep_dims")->boolean = true;
-  Value *is_extreme = build_binary(b, OP_Equal, multiple, build_one(b, node));
+  const OperatorId id = is_greatest ? OP_ReduceMax : OP_ReduceMin;
+  Value *extreme = build_reduce(b, id, multiple, (int64_t[]){axis}, 1, true),
+        *is_extreme = build_binary(b, OP_Equal, multiple, extreme);
   return build_choose(b, is_extreme, build_cast(b, rest, TYPE_F64),
                       build_like(b, multiple, is_greatest ? -none : none));
 }
@@ -130,8 +117,8 @@ bool onnx_arg(Onnx *x) {
   return onnx_out(x, 0, index);
 }
 
-Value *onnx_flat_from(Onnx *x, Value *v, int64_t otherwise, int *axis) {
-  if (!v || !onnx_axis(x, onnx_int(x, "axis", x->opset < 13 ? 1 : otherwise), v->shape.rank, axis)) return NULL;
+Value *onnx_flat_from(Onnx *x, Value *v, int *axis) {
+  if (!v || !onnx_axis(x, onnx_int(x, "axis", x->opset < 13 ? 1 : -1), v->shape.rank, axis)) return NULL;
   Shape flat = v->shape;
   if (x->opset >= 13 || *axis == v->shape.rank - 1) return v;
   flat.rank = *axis + 1;
@@ -144,13 +131,9 @@ Value *onnx_flat_from(Onnx *x, Value *v, int64_t otherwise, int *axis) {
 }
 
 bool onnx_softmax(Onnx *x) {
-  Builder *b = &x->build;
-  int axis;
-  Value *given = onnx_in(x, 0), *v = onnx_flat_from(x, given, -1, &axis);
-  Node *node = v ? build_node(b, x->row->op, 1, &v) : NULL;
-  if (!node) return false;
-  build_set(node, "axis")->s64 = axis;
-  Value *result = build_one(b, node);
+  int axis = 0;
+  Value *given = onnx_in(x, 0), *v = onnx_flat_from(x, given, &axis);
+  Value *result = build_along(&x->build, x->row->op, v, axis);
   return onnx_out(x, 0, v == given ? result : onnx_reshape_extents(x, result, &given->shape));
 }
 
@@ -186,11 +169,7 @@ bool onnx_instance_norm(Onnx *x) {
 
 // The mean over the listed axes, which stay with extent 1.
 static Value *mean(Onnx *x, Value *v, const Ints *axes) {
-  Builder *b = &x->build;
-  Node *node = build_node(b, OP_ReduceMean, 1, &v);
-  if (!build_set_list(b, node, "axes", axes->items, axes->count)) return NULL;
-  build_set(node, "keep_dims")->boolean = true;
-  return build_one(b, node);
+  return build_reduce(&x->build, OP_ReduceMean, v, axes->items, axes->count, true);
 }
 
 // (x - mean) / sqrt(variance + epsilon); *centre becomes the mean, and *scale the factor.
@@ -246,10 +225,8 @@ bool onnx_lp_norm(Onnx *x) {
   if (!v || !onnx_axis(x, onnx_int(x, "axis", -1), v->shape.rank, &axis)) return false;
   const int64_t at = axis, p = onnx_int(x, "p", 2);
   if (p != 1 && p != 2) return build_error(b, "p: expected 1 or 2, found %lld", (long long)p);
-  Node *node = build_node(b, p == 1 ? OP_ReduceL1 : OP_ReduceL2, 1, &v);
-  if (!build_set_list(b, node, "axes", &at, 1)) return false;
-  build_set(node, "keep_dims")->boolean = true;
-  return onnx_out(x, 0, build_binary(b, OP_Divide, v, build_one(b, node)));
+  Value *norm = build_reduce(b, p == 1 ? OP_ReduceL1 : OP_ReduceL2, v, &at, 1, true);
+  return onnx_out(x, 0, build_binary(b, OP_Divide, v, norm));
 }
 
 // x / (bias + alpha / size * sum of squares)^beta, where the sum is over the `size` channels around each channel.
@@ -265,12 +242,7 @@ bool onnx_local_norm(Onnx *x) {
   pads.items[1] = before;
   ends.items[1] = size - 1 - before;
   const int64_t n = v->shape.extent[1].value;
-  Value *squares = build_unary(b, OP_Square, v);
-  Node *node = build_node(b, OP_Pad, 1, &squares);
-  if (!build_set_list(b, node, "pads_begin", pads.items, pads.count) ||
-      !build_set_list(b, node, "pads_end", ends.items, ends.count))
-    return false;
-  squares = build_one(b, node);
+  Value *squares = build_pad(b, build_unary(b, OP_Square, v), pads.items, ends.items, pads.count, 0);
   for (int64_t i = 0; squares && i < size; i++) {
     Value *part = build_slice(b, squares, 1, i, i + n);
     sum = sum ? build_binary(b, OP_Add, sum, part) : part;
@@ -278,8 +250,6 @@ bool onnx_local_norm(Onnx *x) {
   if (!sum) return false;
   Value *below = build_binary(b, OP_Multiply, sum, build_like(b, v, onnx_float(x, "alpha", 1e-4F) / (double)size));
   below = build_binary(b, OP_Add, below, build_like(b, v, onnx_float(x, "bias", 1)));
-  node = build_node(b, OP_Pow, 1, &below);
-  if (!node) return false;
-  build_set(node, "beta")->f32 = onnx_float(x, "beta", 0.75);
-  return onnx_out(x, 0, build_binary(b, OP_Divide, v, build_one(b, node)));
+  Value *power = build_with(b, OP_Pow, below, "beta", onnx_float(x, "beta", 0.75));
+  return onnx_out(x, 0, build_binary(b, OP_Divide, v, power));
 }

@@ -141,9 +141,8 @@ Value *onnx_take(Onnx *x, Value *v, const int64_t *indices, int64_t count, int a
 // Zeros of the shape; each update, [count, ...], is added to the row at its position, [count].
 Value *onnx_scatter(Onnx *x, Value *places, Value *updates, const Shape *rows);
 Value *onnx_pad_with_elements(Onnx *x, Value *v, const Ints *pads, bool reflects); // reflected, or repeating the edge
-// v; before opset 13, with all axes from the attribute `axis` on merged. *axis: the attribute, counted from the start;
-// otherwise: its default from opset 13 on.
-Value *onnx_flat_from(Onnx *x, Value *v, int64_t otherwise, int *axis);
+// v; before opset 13, with all axes from the attribute `axis` on merged. *axis: the attribute, counted from the start.
+Value *onnx_flat_from(Onnx *x, Value *v, int *axis);
 Value *onnx_convolve(Onnx *x, Value *v, Value *weights, Value *bias); // with the node's attributes
 
 // Sets the extents of a declared value.
