@@ -80,7 +80,7 @@ for model in cnn gpt_bytes; do
     # shellcheck disable=SC2046
     mpirun.$mpi -np 2 ./mixed.sh "$ngrad" $(fit $model $steps) --each-step --ranks --out out --resume \
       >log 2>&1 </dev/null &
-    until grep -q "^step $((steps / 4 + 2)):" log || ! kill -0 $! 2>/dev/null; do sleep 0.05; done
+    until grep -q "^step $((steps / 4 + 2)):" log 2>/dev/null || ! kill -0 $! 2>/dev/null; do sleep 0.05; done
     if ! kill -KILL "$(cat pid.1)" || wait $!; then echo "$model  NOT KILLED  $mpi" && failed=$((failed + 1)); fi
     # shellcheck disable=SC2046
     mpirun.$mpi -np 3 ./mixed.sh "$ngrad" $(fit $model $((steps / 2))) -q --ranks --out out --resume >/dev/null </dev/null
