@@ -14,52 +14,44 @@
 
 #include <string.h>
 
-static bool show_yaml(const Build *b, const Graph *g, Text *out) {
-  (void)b;
-  yaml_print(g, out);
+static bool show_yaml(const Build *b, Text *out) {
+  yaml_print(b->graph, out);
   return true;
 }
 
-static bool show_dot(const Build *b, const Graph *g, Text *out) {
-  dot_print(g, b->passes.partition, out);
+static bool show_dot(const Build *b, Text *out) {
+  dot_print(b->graph, b->passes.partition, out);
   return true;
 }
 
-static bool show_kernels(const Build *b, const Graph *g, Text *out) {
-  (void)g;
+static bool show_json(const Build *b, Text *out) {
+  return json_print_graph(b->graph, out);
+}
+
+static bool show_kernels(const Build *b, Text *out) {
   program_print(b->program, out);
   return true;
 }
 
-static bool show_loops(const Build *b, const Graph *g, Text *out) {
-  (void)g;
+static bool show_kernels_json(const Build *b, Text *out) {
+  return json_print_program(b->program, out);
+}
+
+static bool show_loops(const Build *b, Text *out) {
   const bool ok = pipeline_build_trees(b->program, false);
   if (ok) program_print_loops(b->program, out);
   return ok;
 }
 
-static bool show_memory(const Build *b, const Graph *g, Text *out) {
-  (void)g;
+static bool show_memory(const Build *b, Text *out) {
   return memory_print_table(b->program, out);
 }
 
-static bool show_memory_picture(const Build *b, const Graph *g, Text *out) {
-  (void)g;
+static bool show_memory_picture(const Build *b, Text *out) {
   return memory_print_picture(b->program, out);
 }
 
-static bool show_json(const Build *b, const Graph *g, Text *out) {
-  (void)b;
-  return json_print_graph(g, out);
-}
-
-static bool show_kernels_json(const Build *b, const Graph *g, Text *out) {
-  (void)g;
-  return json_print_program(b->program, out);
-}
-
-static bool show_c(const Build *b, const Graph *g, Text *out) {
-  (void)g;
+static bool show_c(const Build *b, Text *out) {
   const char *identifier = ng_graph_identifier(b->owner);
   const Program *program = b->program;
   EmittedFunction function = {.name = identifier, .hash = "shown", .programs = &program};
@@ -80,7 +72,7 @@ static bool show_c(const Build *b, const Graph *g, Text *out) {
 typedef struct Format {
   const char *name;
   bool needs_kernels;
-  bool (*print)(const Build *b, const Graph *g, Text *out); // false: out of memory
+  bool (*print)(const Build *b, Text *out); // false: out of memory
   const char *of_part; // heading of a function of a graph with leaves; NULL: such graphs lack this text
 } Format;
 
@@ -107,23 +99,30 @@ static const Format *find_format(ng_context *ctx, const char *name) {
   return NULL;
 }
 
+// `stages`: of a graph with leaves, which has several functions; NULL: the graph is one function.
 typedef ng_status Visitor(void *context, const Stages *stages, const Build *function);
 
-// Builds the functions of a graph with leaves, one after the other, and visits each.
-static ng_status visit_stages(ng_graph *g, const ng_options *options, Visitor *visit, void *context) {
+static ng_status visit_function(ng_graph *g, const Stages *stages, const Graph *function, const ng_options *options,
+                                Visitor *visit, void *context) {
+  Build b;
+  ng_status status = build_graph_of(&b, g, function, options);
+  if (status == NG_OK) status = build_kernels(&b);
+  if (status == NG_OK) status = visit(context, stages, &b);
+  build_deinit(&b);
+  return status;
+}
+
+// Builds the functions of a graph, one after the other, and visits each.
+static ng_status visit_functions(ng_graph *g, const ng_options *options, Visitor *visit, void *context) {
   ng_context *ctx = g->ctx;
   Stages stages;
-  Build b = {0};
+  if (!g->graph->nleaves) return visit_function(g, NULL, g->graph, options, visit, context);
   ng_status status = ng_graph_bind(g);
   if (status != NG_OK) return status;
   Call call = call_begin(ctx);
   if (!stages_cut(&stages, g->graph, BUCKET_NBYTES, &ctx->diagnostics)) status = call_end(ctx, call);
-  for (size_t i = 0; i < stages.nfunctions && status == NG_OK; i++) {
-    status = build_graph_of(&b, g, stages.functions[i], options);
-    if (status == NG_OK) status = build_kernels(&b);
-    if (status == NG_OK) status = visit(context, &stages, &b);
-    build_deinit(&b);
-  }
+  for (size_t i = 0; i < stages.nfunctions && status == NG_OK; i++)
+    status = visit_function(g, &stages, stages.functions[i], options, visit, context);
   stages_free(&stages);
   return status;
 }
@@ -135,32 +134,28 @@ typedef struct Showing {
 
 static ng_status show_function(void *context, const Stages *stages, const Build *b) {
   const Showing *s = context;
-  (void)stages;
-  text_format(s->out, s->format->of_part, b->graph->name);
-  return s->format->print(b, b->graph, s->out) ? NG_OK : out_of_memory_status(b->owner->ctx);
+  if (stages) text_format(s->out, s->format->of_part, b->graph->name);
+  return s->format->print(b, s->out) ? NG_OK : out_of_memory_status(b->owner->ctx);
 }
 
 static ng_status show_format(ng_graph *g, const Format *format, const ng_options *options, Text *out) {
   Build b = {0};
   const char *after = options ? options->after : NULL;
   const bool is_of_kernels = after && kernel_pass_find(after), shows_kernels = format->print == show_kernels;
+  Showing showing = {format, out};
   if (is_of_kernels && !shows_kernels)
     return argument_error(g->ctx, "format %s: pass %s is one over kernels, expected format kernels", format->name,
                           after);
   if (format->needs_kernels && after && !is_of_kernels)
     return argument_error(g->ctx, "format %s comes after all passes, expected nothing to stop after, found %s",
                           format->name, after);
-  if (format->needs_kernels && g->graph->nleaves && format->of_part)
-    return visit_stages(g, options, show_function, &(Showing){format, out});
-  if (format->needs_kernels && g->graph->nleaves)
+  if (format->needs_kernels && g->graph->nleaves && !format->of_part)
     return argument_error(g->ctx, "format %s: %s has leaves, and several functions: expected kernels, loops or memory",
                           format->name, g->graph->name);
-  bool is_as_read = !format->needs_kernels && !after;
-  ng_status status = is_as_read ? NG_OK : build_graph(&b, g, options);
-  if (status == NG_OK && format->needs_kernels) status = build_kernels(&b);
-  if (status == NG_OK && !format->print(&b, is_as_read ? g->graph : b.graph, out))
-    status = out_of_memory_status(g->ctx);
-  if (status == NG_OUT_OF_MEMORY) out->out_of_memory = true;
+  if (format->needs_kernels) return visit_functions(g, options, show_function, &showing);
+  if (!after) return show_function(&showing, NULL, &(Build){.owner = g, .graph = g->graph}); // as read
+  ng_status status = build_graph(&b, g, options);
+  if (status == NG_OK) status = show_function(&showing, NULL, &b);
   build_deinit(&b);
   return status;
 }
@@ -198,26 +193,17 @@ typedef struct Workspace {
 
 static ng_status add_workspace(void *context, const Stages *stages, const Build *b) {
   Workspace *w = context;
-  w->between = step_nbytes(&stages->step, NULL);
+  if (stages) w->between = step_nbytes(&stages->step, NULL);
   if (b->program->workspace_nbytes > w->nbytes) w->nbytes = b->program->workspace_nbytes;
   if (b->program->unshared_nbytes > w->unshared) w->unshared = b->program->unshared_nbytes;
   return NG_OK;
 }
 
 ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size_t *nbytes, size_t *unshared) {
-  Build b;
-  if (g->graph->nleaves) {
-    Workspace w = {0};
-    const ng_status found = visit_stages(g, options, add_workspace, &w);
-    *nbytes = found == NG_OK ? w.nbytes + w.between : 0;
-    *unshared = found == NG_OK ? w.unshared + w.between : 0;
-    return found;
-  }
-  ng_status status = build_graph(&b, g, options);
-  if (status == NG_OK) status = build_kernels(&b);
-  *nbytes = status == NG_OK ? b.program->workspace_nbytes : 0;
-  *unshared = status == NG_OK ? b.program->unshared_nbytes : 0;
-  build_deinit(&b);
+  Workspace w = {0};
+  const ng_status status = visit_functions(g, options, add_workspace, &w);
+  *nbytes = status == NG_OK ? w.nbytes + w.between : 0;
+  *unshared = status == NG_OK ? w.unshared + w.between : 0;
   return status;
 }
 
@@ -238,19 +224,11 @@ static ng_status add_code(void *context, const Stages *stages, const Build *b) {
 }
 
 ng_status ng_graph_compilation(ng_graph *g, const ng_options *options, ng_compilation *out) {
-  Build b = {0};
   *out = (ng_compilation){0};
   ng_status status = ng_graph_bind(g);
   if (status != NG_OK) return status;
   compiling_begin(g->ctx, g->graph->name);
-  if (g->graph->nleaves) {
-    status = visit_stages(g, options, add_code, out);
-  } else {
-    status = build_graph(&b, g, options);
-    if (status == NG_OK) status = build_kernels(&b);
-    if (status == NG_OK) status = add_code(out, NULL, &b);
-    build_deinit(&b);
-  }
+  status = visit_functions(g, options, add_code, out);
   out->nsteps = (uint64_t)(g->ctx->most_steps - g->ctx->steps.left);
   compiling_end(g->ctx);
   return status;
