@@ -69,10 +69,7 @@ ng_status ng_graph_memory(ng_graph *g, ng_memory *out) {
   ng_status status = ng_graph_bind(g);
   if (status != NG_OK) return status;
   const Graph *graph = g->graph;
-  if (!interpreter_nbytes(graph, &g->ctx->allocator, &out->interpreter_nbytes)) {
-    error_out_of_memory(&g->ctx->diagnostics);
-    return NG_OUT_OF_MEMORY;
-  }
+  if (!interpreter_nbytes(graph, &g->ctx->allocator, &out->interpreter_nbytes)) return out_of_memory_status(g->ctx);
   out->inputs_nbytes = values_nbytes(graph->inputs, graph->ninputs);
   out->outputs_nbytes = values_nbytes(graph->outputs, graph->noutputs);
   out->constants_nbytes = constants_nbytes(graph);

@@ -2,6 +2,7 @@
 #include "frontend/api/build.h"
 
 #include "backends/interpreter/interpreter.h"
+#include "frontend/api/budget.h"
 #include "frontend/yaml/yaml.h"
 #include "passes/rewrite/rewrite.h"
 #include "passes/schedule/kernel_pass.h"
@@ -216,11 +217,15 @@ ng_status build_kernels(Build *b) {
   return build_program(b, b->isa, &b->program);
 }
 
-ng_status build_check(const Build *b) {
-  ng_context *ctx = b->owner->ctx;
+ng_status build_to_run(Build *b, ng_graph *g, const Graph *part, const ng_options *options) {
+  ng_context *ctx = g->ctx;
+  ng_status status = build_graph_of(b, g, part, options);
+  if (status != NG_OK) return status;
   if (b->options->after) return argument_error(ctx, "expected nothing to stop after, found %s", b->options->after);
-  if (b->isa->is_available()) return NG_OK;
-  return argument_error(ctx, "%s: this processor does not have that instruction set", b->isa->name);
+  if (!b->isa->is_available())
+    return argument_error(ctx, "%s: this processor does not have that instruction set", b->isa->name);
+  status = build_kernels(b);
+  return status == NG_OK ? graph_check_memory(g, "running", "workspace", b->program->workspace_nbytes) : status;
 }
 
 ng_status build_compile(const Build *b, bool is_profiled, Compiled **compiled, CompileTimes *times) {

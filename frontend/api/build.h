@@ -40,8 +40,8 @@ ng_status build_portable_graph(Build *b, ng_graph *g, const Graph *open, const n
 // instruction sets with equal scheduling parameters.
 ng_status build_program(Build *b, const Isa *isa, Program **program);
 ng_status build_kernels(Build *b); // sets b->program
-// Whether the options can be compiled on this machine, judged by the build's graph.
-ng_status build_check(const Build *b);
+// build_graph_of and build_kernels, to be compiled and run on this machine, in the memory that may be used.
+ng_status build_to_run(Build *b, ng_graph *g, const Graph *part, const ng_options *options);
 // Compiles the build's program to machine code.
 ng_status build_compile(const Build *b, bool is_profiled, Compiled **compiled, CompileTimes *times);
 void build_deinit(Build *b);

@@ -13,10 +13,7 @@ static ng_status find_values(ng_graph *g, const char *what, const char *const *n
   const char **known_names = names ? ARENA_ARRAY(arena, const char *, nknown + 1) : NULL;
   *found = names ? ARENA_ARRAY(arena, Value *, nnames + 1) : NULL;
   if (!names) return NG_OK;
-  if (!known_names || !*found) {
-    error_out_of_memory(&g->ctx->diagnostics);
-    return NG_OUT_OF_MEMORY;
-  }
+  if (!known_names || !*found) return out_of_memory_status(g->ctx);
   for (size_t k = 0; k < nknown; k++) known_names[k] = known[k]->name;
   for (size_t i = 0; i < nnames; i++) {
     for (size_t k = 0; k < nknown && !(*found)[i]; k++)

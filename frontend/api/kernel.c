@@ -1,7 +1,6 @@
 // Compiles graphs and runs the kernels.
 #include "frontend/api/kernel.h"
 
-#include "frontend/api/budget.h"
 #include "frontend/api/build.h"
 #include "frontend/api/indices.h"
 #include "frontend/api/tensor_check.h"
@@ -58,9 +57,7 @@ static bool count_operations(ng_kernel *k, const Program *p) {
 static ng_status keep_graph(ng_kernel *k, Graph *graph) {
   k->graph = graph_keep(graph);
   k->checks = graph_index_checks(k->graph, true, &k->graph->arena, &k->nchecks);
-  if (k->checks) return NG_OK;
-  error_out_of_memory(&k->ctx->diagnostics);
-  return NG_OUT_OF_MEMORY;
+  return k->checks ? NG_OK : out_of_memory_status(k->ctx);
 }
 
 static ng_status compile_program(ng_kernel *k, const Build *b) {
@@ -73,10 +70,7 @@ static ng_status compile_program(ng_kernel *k, const Build *b) {
   if (status == NG_OK) status = keep_graph(k, b->graph);
   if (status != NG_OK) return status;
   k->rounding = (CompiledGraph){k->graph, program_node_kernels(b->program, &k->graph->arena)};
-  if (!k->rounding.kernels) {
-    error_out_of_memory(&ctx->diagnostics);
-    return NG_OUT_OF_MEMORY;
-  }
+  if (!k->rounding.kernels) return out_of_memory_status(ctx);
   k->info = (ng_kernel_info){
       .isa = b->isa->name,
       .nkernels = b->program->nkernels,
@@ -89,45 +83,35 @@ static ng_status compile_program(ng_kernel *k, const Build *b) {
   return NG_OK;
 }
 
+static ng_status compile_whole(ng_graph *g, const ng_options *options, ng_kernel **kernel) {
+  Build b;
+  ng_status status = build_to_run(&b, g, g->graph, options);
+  if (status == NG_OK) {
+    *kernel = kernel_new(g);
+    status = *kernel ? compile_program(*kernel, &b) : out_of_memory_status(g->ctx);
+  }
+  build_deinit(&b);
+  return status;
+}
+
 static ng_status compile_stages(ng_graph *g, const ng_options *options, ng_kernel **kernel) {
   ng_context *ctx = g->ctx;
+  ng_status status = ng_graph_bind(g);
+  if (status != NG_OK) return status;
   ng_kernel *k = *kernel = kernel_new(g);
   if (options && options->profile)
     return argument_error(ctx, "a graph with leaves has several functions and cannot be profiled");
   if (k) k->staged = allocator_alloc(&ctx->allocator, sizeof *k->staged);
-  if (!k || !k->staged) {
-    error_out_of_memory(&ctx->diagnostics);
-    return NG_OUT_OF_MEMORY;
-  }
-  ng_status status = staged_compile(k->staged, g, options);
+  if (!k || !k->staged) return out_of_memory_status(ctx);
+  status = staged_compile(k->staged, g, options);
   k->info = k->staged->info;
   return status == NG_OK ? keep_graph(k, g->graph) : status;
 }
 
 ng_kernel *ng_compile(ng_graph *g, const ng_options *options) {
-  ng_context *ctx = g->ctx;
-  Build b = {0};
   ng_kernel *k = NULL;
-  ng_status status = g->graph->nleaves ? ng_graph_bind(g) : NG_OK;
-  if (g->graph->nleaves) {
-    if (status == NG_OK) status = compile_stages(g, options, &k);
-    ctx->last_status = status;
-    if (status == NG_OK) return k;
-    ng_kernel_free(k);
-    return NULL;
-  }
-  status = build_graph(&b, g, options);
-  if (status == NG_OK) status = build_check(&b);
-  if (status == NG_OK) status = build_kernels(&b);
-  if (status == NG_OK) status = graph_check_memory(g, "running", "workspace", b.program->workspace_nbytes);
-  if (status == NG_OK) {
-    k = kernel_new(g);
-    if (!k) error_out_of_memory(&ctx->diagnostics);
-    status = k ? compile_program(k, &b) : NG_OUT_OF_MEMORY;
-  }
-  build_deinit(&b);
-  ctx->last_status = status;
-  if (status == NG_OK) return k;
+  g->ctx->last_status = g->graph->nleaves ? compile_stages(g, options, &k) : compile_whole(g, options, &k);
+  if (g->ctx->last_status == NG_OK) return k;
   ng_kernel_free(k);
   return NULL;
 }

@@ -1,6 +1,5 @@
 #include "frontend/api/leaf_kernel.h"
 
-#include "frontend/api/budget.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -23,10 +22,7 @@ static ng_status compile_function(Staged *s, ng_graph *g, size_t i, const ng_opt
   Build b;
   CompileTimes times;
   const struct ngrad_stage *stage = stage_of_leaf(s, i);
-  ng_status status = build_graph_of(&b, g, s->stages.functions[i], options);
-  if (status == NG_OK) status = build_check(&b);
-  if (status == NG_OK) status = build_kernels(&b);
-  if (status == NG_OK) status = graph_check_memory(g, "running", "workspace", b.program->workspace_nbytes);
+  ng_status status = build_to_run(&b, g, s->stages.functions[i], options);
   if (status == NG_OK) status = build_compile(&b, stage != NULL, &s->functions[i], &times);
   if (status == NG_OK) {
     if (stage) set_parts(s, stage, b.program);

@@ -26,11 +26,6 @@ typedef struct Scale {
   double *common_ms, *leaf_ms;
 } Scale;
 
-static ng_status tell_no_memory(const Scale *s) {
-  error_out_of_memory(&s->g->ctx->diagnostics);
-  return NG_OUT_OF_MEMORY;
-}
-
 static double *numbers_new(Scale *s, size_t count, double value) {
   double *numbers = ARENA_ARRAY(&s->arena, double, count + 1);
   for (size_t i = 0; numbers && i < count; i++) numbers[i] = value;
@@ -46,7 +41,7 @@ static ng_status begin(Scale *s, const Stages *stages) {
   s->times.buckets = numbers_new(s, s->nbuckets, INFINITY);
   s->common_ms = numbers_new(s, s->step.nstages, 0);
   s->leaf_ms = numbers_new(s, s->step.nstages, 0);
-  return s->times.functions && s->times.buckets && s->common_ms && s->leaf_ms ? NG_OK : tell_no_memory(s);
+  return s->times.functions && s->times.buckets && s->common_ms && s->leaf_ms ? NG_OK : out_of_memory_status(s->g->ctx);
 }
 
 static void set_stages(Scale *s) {
@@ -114,7 +109,7 @@ static ng_status time_functions(Scale *s, Run *r) {
     report_progress(s->g->ctx, "timing the functions of the step", fmin(elapsed / (seconds * 1e3), 1));
   }
   team_unpin(&team);
-  return status == STEP_DONE ? NG_OK : tell_no_memory(s);
+  return status == STEP_DONE ? NG_OK : out_of_memory_status(s->g->ctx);
 }
 
 static void run_free(Scale *s, Run *r) {
@@ -129,7 +124,7 @@ static ng_status measure(Scale *s, const ng_kernel *k) {
   ng_status status = begin(s, &k->staged->stages);
   if (status == NG_OK && !make_tensors(s, &r)) status = NG_OUT_OF_MEMORY;
   if (status == NG_OK) r.memory = allocator_alloc(&s->g->ctx->allocator, step_time_nbytes(&s->step) + ALIGNMENT);
-  if (status == NG_OK && !r.memory) status = tell_no_memory(s);
+  if (status == NG_OK && !r.memory) status = out_of_memory_status(s->g->ctx);
   if (status == NG_OK) {
     Run aligned = r;
     aligned.memory = (char *)r.memory + (ALIGNMENT - (size_t)r.memory % ALIGNMENT) % ALIGNMENT;
@@ -145,7 +140,7 @@ static ng_status measure_additions(const Scale *s, double *bandwidth) {
   enum { NBYTES = 16 << 20, ROUNDS = 5 };
   float *numbers = allocator_alloc(&s->g->ctx->allocator, (size_t)2 * NBYTES);
   double least = INFINITY;
-  if (!numbers) return tell_no_memory(s);
+  if (!numbers) return out_of_memory_status(s->g->ctx);
   memset(numbers, 0, (size_t)2 * NBYTES);
   for (int i = 0; i < ROUNDS; i++) {
     const double start = milliseconds_now();
@@ -183,7 +178,7 @@ static ng_status estimate_stage(Scale *s, Stages *stages, size_t index, double *
   ng_status status = build_graph_of(&b, s->g, stages->functions[stage->leaf->number], s->options);
   if (status == NG_OK) status = build_kernels(&b);
   if (status == NG_OK) profile = profile_new(b.program, &s->g->ctx->allocator);
-  if (status == NG_OK && !profile) status = tell_no_memory(s);
+  if (status == NG_OK && !profile) status = out_of_memory_status(s->g->ctx);
   if (status == NG_OK) {
     step_find_parts(stage, b.program, parts);
     s->leaf_ms[index] = work_until(profile, SIZE_MAX);
@@ -198,7 +193,7 @@ static ng_status estimate_stages(Scale *s, Stages *stages) {
   ng_status status = begin(s, stages);
   size_t *parts = ARENA_ARRAY(&s->arena, size_t, s->nbuckets + 1);
   double *ready = s->times.buckets, work = 0;
-  if (status == NG_OK && !parts) status = tell_no_memory(s);
+  if (status == NG_OK && !parts) status = out_of_memory_status(s->g->ctx);
   for (size_t i = 0; i < s->step.nstages && status == NG_OK; i++) {
     if (s->step.stages[i].leaf) status = estimate_stage(s, stages, i, ready, parts);
     work += s->leaf_ms[i];
@@ -358,7 +353,7 @@ static ng_status set_rows(Scale *s, const int64_t *ranks, size_t nranks, ng_scal
     ok = set_row(s, &alone.by_scheme[SCHEME_OWN], ranks[i], &rows[i]);
     report_progress(s->g->ctx, "counting messages", (double)(i + 1) / (double)nranks);
   }
-  return ok ? NG_OK : tell_no_memory(s);
+  return ok ? NG_OK : out_of_memory_status(s->g->ctx);
 }
 
 static ng_status check(const Scale *s, const int64_t *ranks, size_t nranks) {

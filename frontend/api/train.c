@@ -32,11 +32,6 @@ typedef struct Training {
   bool adds_loss;
 } Training;
 
-static ng_status out_of_memory(Training *t) {
-  error_out_of_memory(&t->g->ctx->diagnostics);
-  return NG_OUT_OF_MEMORY;
-}
-
 static ng_status choose_optimizer(Training *t) {
   const char *known[NOPTIMIZERS], *name = t->options->optimizer ? t->options->optimizer : "sgd";
   for (size_t i = 0; i < NOPTIMIZERS; i++) {
@@ -178,7 +173,7 @@ static ng_status tell_no_match(Training *t, const char *pattern) {
 static ng_status freeze(Training *t) {
   const Graph *g = t->forward;
   bool *is_frozen = ARENA_ARRAY(&t->scratch, bool, g->nstates + 1);
-  if (!is_frozen) return out_of_memory(t);
+  if (!is_frozen) return out_of_memory_status(t->g->ctx);
   t->made.is_frozen = is_frozen;
   for (size_t p = 0; p < t->options->nfreeze; p++) {
     const char *pattern = t->options->freeze[p];
@@ -228,7 +223,7 @@ static ng_status find_loss(Training *t, const char *name, Value **loss) {
   const size_t count = g->noutputs - g->nupdates;
   char shape[160];
   const char **known = ARENA_ARRAY(&t->scratch, const char *, count + 1);
-  if (!known) return out_of_memory(t);
+  if (!known) return out_of_memory_status(t->g->ctx);
   for (size_t i = 0; i < count; i++) {
     known[i] = g->outputs[i]->name;
     if (strcmp(name, known[i]) == 0) *loss = g->outputs[i];
@@ -266,7 +261,7 @@ static ng_status choose_losses(Training *t) {
   const Graph *g = t->forward;
   bool *depends = ARENA_ARRAY(&t->scratch, bool, g->nvalues + 1);
   Value **losses = ARENA_ARRAY(&t->scratch, Value *, t->options->nlosses + 2);
-  if (!depends || !losses) return out_of_memory(t);
+  if (!depends || !losses) return out_of_memory_status(t->g->ctx);
   train_find_dependants(g, NULL, depends);
   t->made.losses = losses;
   if (t->adds_loss) {
