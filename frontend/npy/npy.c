@@ -249,7 +249,7 @@ static bool read_header(Input *in, Header *header, const Allocator *allocator) {
 
 // Elements
 
-static bool shape_fits(const Shape *wanted, const Shape *found) {
+bool npy_shape_fits(const Shape *wanted, const Shape *found) {
   if (!wanted || wanted->rank < 0) return true;
   bool ok = wanted->rank == found->rank;
   for (int i = 0; ok && i < wanted->rank; i++) {
@@ -349,7 +349,7 @@ static bool read_tensor(Input *in, Type type, const Shape *shape, Tensor *out, c
   *out = (Tensor){0};
   if (!read_header(in, &header, allocator) || !check_length(in, &header)) return false;
   if (header.type == TYPE_F8_E4M3 && type == TYPE_F8_E5M2) header.type = type; // both are V1
-  if (!type_fits(type, header.type) || !shape_fits(shape, &header.shape))
+  if (!type_fits(type, header.type) || !npy_shape_fits(shape, &header.shape))
     return fail(in, "expected %s, found %s%s", describe(type, shape, wanted),
                 describe(header.type, &header.shape, found),
                 type_fits(type, header.type) ? "" : npy_conversion_hint(type));

@@ -17,6 +17,9 @@
 // the wanted type and shape.
 bool npy_read(const char *path, Type type, const Shape *shape, Tensor *out, const Allocator *allocator, Diagnostics *d);
 
+// Whether the shape of a file is the wanted one: the extents that have a number, and the rank, if it is known.
+bool npy_shape_fits(const Shape *wanted, const Shape *found);
+
 // What to do about a file of another type than `wanted`, to end the message that says so; may be "".
 const char *npy_conversion_hint(Type wanted);
 

@@ -39,11 +39,16 @@ static bool checksum_is_right(zip_file_t *file, const char *prefix, Position at,
   return error_at(d, at, "%s%s", prefix, problem);
 }
 
+static Shape shape_of(const Tensor *t) {
+  Shape shape = {.rank = t->rank};
+  for (int i = 0; i < t->rank; i++) shape.extent[i] = t->extent[i] < 0 ? EXTENT_UNKNOWN : EXTENT(t->extent[i]);
+  return shape;
+}
+
 static bool read_layout(NpzEntry *entry, NpyStream *stream, const char *prefix, Position at, const Allocator *allocator,
                         Diagnostics *d) {
   Tensor *t = &entry->tensor, as_read;
-  Shape shape = {.rank = t->rank};
-  for (int i = 0; i < t->rank; i++) shape.extent[i] = t->extent[i] < 0 ? EXTENT_UNKNOWN : EXTENT(t->extent[i]);
+  const Shape shape = shape_of(t);
   if (!npy_read_stream(stream, prefix, at, t->type, &shape, &as_read, allocator, d)) return false;
   const Layout layout = t->layout;
   *t = as_read;
@@ -89,8 +94,7 @@ static bool tell_missing(zip_t *zip, const NpzEntry *missing, const NpzEntry *en
   enum { MOST_NAMES = 8 };
   char shape_text[128];
   const Tensor *t = &missing->tensor;
-  Shape shape = {.rank = t->rank};
-  for (int i = 0; i < t->rank; i++) shape.extent[i] = t->extent[i] < 0 ? EXTENT_UNKNOWN : EXTENT(t->extent[i]);
+  const Shape shape = shape_of(t);
   Text others;
   text_init(&others, d->arena.allocator);
   size_t nothers = 0;

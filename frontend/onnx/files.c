@@ -55,13 +55,6 @@ static Value *add_message(Onnx *x, const char *path, Bytes bytes, const char *na
   return v && !v->name ? (error_out_of_memory(x->reading.d), NULL) : v;
 }
 
-static bool shape_fits(const Shape *wanted, const Shape *found) {
-  bool ok = wanted->rank < 0 || wanted->rank == found->rank;
-  for (int i = 0; ok && i < wanted->rank; i++)
-    ok = !extent_is_literal(wanted->extent[i]) || extent_equals(wanted->extent[i], found->extent[i]);
-  return ok;
-}
-
 Value *onnx_tensor_file(Onnx *x, const char *path, const char *name, Type type, const Shape *shape) {
   static const char mark[] = "\x93NUMPY";
   char wanted[128], found[128];
@@ -73,7 +66,7 @@ Value *onnx_tensor_file(Onnx *x, const char *path, const char *name, Type type, 
   const bool is_npy = nbytes >= sizeof mark && memcmp(text, mark, sizeof mark - 1) == 0;
   Value *v = is_npy ? add_npy(x, path, bytes, name, type) : add_message(x, path, bytes, name);
   allocator_free(allocator, text);
-  if (v && (v->type != type || !shape_fits(shape, &v->shape))) {
+  if (v && (v->type != type || !npy_shape_fits(shape, &v->shape))) {
     build_error(&x->build, "%s: expected %s %s for the input %s, found %s %s", path, type_name(type),
                 shape_string(shape, wanted, sizeof wanted), onnx_is_name(name) ? name : "?", type_name(v->type),
                 shape_string(&v->shape, found, sizeof found));

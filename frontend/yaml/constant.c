@@ -142,20 +142,13 @@ static bool load_file(Reader *r, Type type, const Shape *shape, const Yaml *y, L
   return true;
 }
 
-static bool shape_fits(const Shape *wanted, const Shape *found) {
-  bool ok = wanted->rank < 0 || wanted->rank == found->rank;
-  for (int i = 0; ok && i < wanted->rank; i++)
-    ok = extent_is_unknown(wanted->extent[i]) || extent_equals(wanted->extent[i], found->extent[i]);
-  return ok;
-}
-
 bool read_file(Reader *r, const Yaml *y, const char *subject, Type type, Shape *shape, Constant *constant) {
   if (y->kind != YAML_SCALAR || !*y->text) return reader_expected(r, y, "file of %s: expected a path", subject);
   const char *mistake = name_mistake(y->text, y->count);
   if (mistake) return reader_error(r, y, "file of %s: %s", subject, mistake);
   const char *key = arena_format(&r->scratch, "%s:%s", type_name(type), y->text);
   Loaded *loaded = key ? names_find(&r->files, key) : NULL;
-  if (!loaded || !shape_fits(shape, &loaded->shape)) { // reading again reports the error
+  if (!loaded || !npy_shape_fits(shape, &loaded->shape)) { // reading again reports the error
     loaded = key ? ARENA_NEW(&r->scratch, Loaded) : NULL;
     if (!loaded) return error_out_of_memory(r->d);
     if (!load_file(r, type, shape, y, loaded)) return false;
