@@ -36,12 +36,7 @@ static Value *add_npy(Onnx *x, const char *path, Bytes bytes, const char *name, 
   if (!npy_read_bytes(path, bytes.at, bytes.count, type, NULL, &t, &allocator, x->reading.d)) return NULL;
   Shape shape = {.rank = t.rank};
   for (int i = 0; i < t.rank; i++) shape.extent[i] = EXTENT(t.extent[i]);
-  const char *own = onnx_own_name(x, name);
-  Value *v = own ? graph_add_value(x->build.graph, own, type, &shape) : NULL;
-  if (v) v->constant = ARENA_NEW(&x->build.graph->arena, Constant);
-  if (!v || !v->constant) return error_out_of_memory(x->reading.d), NULL;
-  v->constant->data = t.data;
-  return v;
+  return onnx_constant(x, onnx_own_name(x, name), type, &shape, t.data);
 }
 
 static Value *add_message(Onnx *x, const char *path, Bytes bytes, const char *name) {

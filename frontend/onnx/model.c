@@ -68,17 +68,25 @@ static bool read_decimal(Bytes text, uint64_t *number) {
   return text.count > 0;
 }
 
-bool onnx_read_external(const OnnxReading *r, const OnnxTensor *tensor, OnnxExternal *external) {
-  Bytes rest = tensor->message;
-  Field f, part;
-  *external = (OnnxExternal){.location = {NULL, 0}};
-  while (wire_next(&rest, &f)) {
-    if (f.number != TENSOR_EXTERNAL || f.type != WIRE_BYTES) continue;
-    Bytes entry = f.bytes, key = {NULL, 0}, value = {NULL, 0};
-    while (wire_next(&entry, &part)) {
-      if (part.number == ENTRY_KEY) key = part.bytes;
-      if (part.number == ENTRY_VALUE) value = part.bytes;
+// The next pair of texts in fields of this number.
+static bool next_entry(Bytes *rest, uint32_t field, Bytes *key, Bytes *value) {
+  Field f, inside;
+  while (wire_next(rest, &f)) {
+    if (f.number != field || f.type != WIRE_BYTES) continue;
+    *key = *value = (Bytes){NULL, 0};
+    while (wire_next(&f.bytes, &inside)) {
+      if (inside.number == ENTRY_KEY) *key = inside.bytes;
+      if (inside.number == ENTRY_VALUE) *value = inside.bytes;
     }
+    return true;
+  }
+  return false;
+}
+
+bool onnx_read_external(const OnnxReading *r, const OnnxTensor *tensor, OnnxExternal *external) {
+  Bytes rest = tensor->message, key, value;
+  *external = (OnnxExternal){.location = {NULL, 0}};
+  while (next_entry(&rest, TENSOR_EXTERNAL, &key, &value)) {
     bool ok = true;
     if (bytes_are(key, "location")) external->location = value;
     else if (bytes_are(key, "offset")) ok = read_decimal(value, &external->offset);
@@ -304,17 +312,7 @@ bool onnx_read_model(const OnnxReading *r, Bytes bytes, OnnxModel *model) {
 }
 
 bool onnx_next_property(Bytes *rest, Bytes *key, Bytes *value) {
-  Field f, inside;
-  while (wire_next(rest, &f)) {
-    if (f.number != MODEL_PROPERTY || f.type != WIRE_BYTES) continue;
-    *key = *value = (Bytes){NULL, 0};
-    while (wire_next(&f.bytes, &inside)) {
-      if (inside.number == ENTRY_KEY) *key = inside.bytes;
-      if (inside.number == ENTRY_VALUE) *value = inside.bytes;
-    }
-    return true;
-  }
-  return false;
+  return next_entry(rest, MODEL_PROPERTY, key, value);
 }
 
 // Text never begins with the byte 8, the key of the version that writers put first. So a model that begins with it is

@@ -156,6 +156,14 @@ static void *read_external(Onnx *x, const OnnxTensor *tensor, const char *what, 
   return data;
 }
 
+Value *onnx_constant(Onnx *x, const char *name, Type type, const Shape *shape, void *data) {
+  Value *v = name ? graph_add_value(x->build.graph, name, type, shape) : NULL;
+  if (v) v->constant = ARENA_NEW(&x->build.graph->arena, Constant);
+  if (!v || !v->constant) return error_out_of_memory(x->reading.d), NULL;
+  v->constant->data = data;
+  return v;
+}
+
 Value *onnx_tensor(Onnx *x, const OnnxTensor *tensor, const char *what) {
   const Type type = onnx_type(tensor->type);
   Shape shape = {.rank = tensor->rank};
@@ -175,12 +183,7 @@ Value *onnx_tensor(Onnx *x, const OnnxTensor *tensor, const char *what) {
   if (!data && !tensor->is_external) error_out_of_memory(x->reading.d);
   if (!data || !store(x, tensor, what, data, count, nbytes)) return NULL;
   for (size_t i = 0; type == TYPE_BOOLEAN && i < count; i++) ((uint8_t *)data)[i] = ((uint8_t *)data)[i] != 0;
-  const char *name = graph_fresh_name(x->build.graph, "constant");
-  Value *v = name ? graph_add_value(x->build.graph, name, type, &shape) : NULL;
-  if (v) v->constant = ARENA_NEW(&x->build.graph->arena, Constant);
-  if (!v || !v->constant) return error_out_of_memory(x->reading.d), NULL;
-  v->constant->data = data;
-  return v;
+  return onnx_constant(x, graph_fresh_name(x->build.graph, "constant"), type, &shape, data);
 }
 
 // Declared extents

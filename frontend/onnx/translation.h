@@ -152,6 +152,7 @@ Type onnx_type(uint64_t type); // TYPE_NONE: unsupported
 const char *onnx_type_name(uint64_t type);
 uint64_t onnx_type_of_name(Bytes name);                                  // "FLOAT" as onnx.proto has it: 1
 Value *onnx_tensor(Onnx *x, const OnnxTensor *tensor, const char *what); // as a constant
+Value *onnx_constant(Onnx *x, const char *name, Type type, const Shape *shape, void *data); // name NULL: out of memory
 
 // Translates a node of the domain "ngrad", an operator of the graph under its own name.
 bool onnx_own_node(Onnx *x);

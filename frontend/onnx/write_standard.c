@@ -170,15 +170,21 @@ static bool write_slice(OnnxWriter *w, const Node *node, const char *name) {
   return end_same(w, node);
 }
 
-static bool write_pad(OnnxWriter *w, const Node *node, const char *name) {
+// Those before all axes, then those behind all; returns their number.
+static size_t list_pads(const Node *node, int64_t pads[2 * MAX_RANK]) {
   const AttributeValue *begin = node_attribute(node, "pads_begin"), *end = node_attribute(node, "pads_end");
-  int64_t pads[2 * MAX_RANK];
-  const size_t rank = begin->list.count;
-  for (size_t i = 0; i < rank; i++) {
+  const size_t n = begin->list.count;
+  for (size_t i = 0; i < n; i++) {
     pads[i] = begin->list.items[i];
-    pads[rank + i] = end->list.items[i];
+    pads[n + i] = end->list.items[i];
   }
-  const FreshName numbers = onnx_add_numbers(w, pads, 2 * rank),
+  return 2 * n;
+}
+
+static bool write_pad(OnnxWriter *w, const Node *node, const char *name) {
+  int64_t pads[2 * MAX_RANK];
+  const size_t npads = list_pads(node, pads);
+  const FreshName numbers = onnx_add_numbers(w, pads, npads),
                   value = onnx_add_scalar(w, node->inputs[0]->type, node_f32(node, "value"));
   begin_same(w, node, name, 1);
   onnx_add_input(w, numbers.text);
@@ -297,15 +303,8 @@ static bool write_batch_norm(OnnxWriter *w, const Node *node, const char *name) 
 }
 
 static bool write_instance_norm(OnnxWriter *w, const Node *node, const char *name) {
-  Channels c;
   if (!node->inputs[1] || !node->inputs[2] || node->outputs[1] || node->outputs[2]) return false;
-  if (!have_type(node, node->inputs[0]->type)) return false;
-  take_channels(w, node, &c);
-  onnx_begin(w, name, "");
-  onnx_add_input(w, c.src);
-  for (uint32_t i = 1; i < 3; i++) onnx_add_input(w, node->inputs[i]->name);
-  onnx_add_float(w, "epsilon", node_f32(node, "epsilon"));
-  return end_channels(w, node, &c);
+  return have_type(node, node->inputs[0]->type) && write_batch_norm(w, node, name);
 }
 
 static void add_list(OnnxWriter *w, const Node *node, const char *own, const char *name) {
@@ -314,7 +313,6 @@ static void add_list(OnnxWriter *w, const Node *node, const char *own, const cha
 }
 
 static void add_window(OnnxWriter *w, const Node *node) {
-  const AttributeValue *begin = node_attribute(node, "pads_begin"), *end = node_attribute(node, "pads_end");
   int64_t pads[2 * MAX_RANK];
   add_list(w, node, "strides", "strides");
   if (!choice_is(node, "auto_pad", "None")) {
@@ -324,12 +322,8 @@ static void add_window(OnnxWriter *w, const Node *node) {
     onnx_add_text(w, "auto_pad", mode);
     return;
   }
-  const size_t n = begin->list.count;
-  for (size_t i = 0; i < n; i++) {
-    pads[i] = begin->list.items[i];
-    pads[n + i] = end->list.items[i];
-  }
-  onnx_add_ints(w, "pads", pads, 2 * n);
+  const size_t npads = list_pads(node, pads);
+  onnx_add_ints(w, "pads", pads, npads);
 }
 
 // Convolution and ConvTranspose; ONNX's weights have their channels first, too.
