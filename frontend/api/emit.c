@@ -112,21 +112,19 @@ static ng_status find_hash(Emission *e) {
   return ok ? NG_OK : NG_OUT_OF_MEMORY;
 }
 
-// Builds a program with its trees. Outputs of the last function of a graph with leaves, and of other graphs, are the
+// Builds the programs of a function with their trees, by isas of the file. The graph passes run once, because they do
+// not depend on the instruction set. Outputs of the last function of a graph with leaves, and of other graphs, are the
 // caller's, who may leave them out.
-static ng_status build_printed(Build *b, const Isa *isa, bool has_optional_outputs, const Program **program) {
-  Program *built;
-  ng_status status = build_program(b, isa, &built);
-  if (status != NG_OK) return status;
-  *program = built;
-  return pipeline_build_trees(built, has_optional_outputs) ? NG_OK : out_of_memory_status(b->owner->ctx);
-}
-
-// The graph passes run once, because they do not depend on the instruction set.
-static ng_status build_all(const FileEmission *file, Emission *e, const ng_options *options) {
-  ng_status status = build_portable_graph(&e->build, e->g, e->open, options);
-  for (size_t i = 0; i < file->nisas && status == NG_OK; i++)
-    status = build_printed(&e->build, file->isas[i], true, &e->programs[i]);
+static ng_status build_programs(const FileEmission *file, Build *b, ng_graph *g, const Graph *function,
+                                const ng_options *options, bool has_optional_outputs, const Program **programs) {
+  ng_status status = build_portable_graph(b, g, function, options);
+  for (size_t i = 0; i < file->nisas && status == NG_OK; i++) {
+    Program *built;
+    status = build_program(b, file->isas[i], &built);
+    if (status != NG_OK) return status;
+    programs[i] = built;
+    if (!pipeline_build_trees(built, has_optional_outputs)) status = out_of_memory_status(file->ctx);
+  }
   return status;
 }
 
@@ -134,10 +132,8 @@ static ng_status build_stage(const FileEmission *file, Emission *e, size_t i, co
   const Program **programs = ARENA_ARRAY(&e->stages.arena, const Program *, file->nisas + 1);
   if (!programs) return NG_OUT_OF_MEMORY;
   e->staged[i] = programs;
-  ng_status status = build_portable_graph(&e->builds[i], e->g, e->stages.functions[i], options);
-  for (size_t k = 0; k < file->nisas && status == NG_OK; k++)
-    status = build_printed(&e->builds[i], file->isas[k], i + 1 == e->stages.nfunctions, &programs[k]);
-  return status;
+  return build_programs(file, &e->builds[i], e->g, e->stages.functions[i], options, i + 1 == e->stages.nfunctions,
+                        programs);
 }
 
 // For a graph with leaves, whose extents must have numbers.
@@ -368,7 +364,8 @@ static ng_status build_function(FileEmission *file, Emission *e, const char *end
   ng_status status = e->name.out_of_memory ? NG_OUT_OF_MEMORY : open_graph(e);
   if (status == NG_OK) status = find_hash(e);
   if (status != NG_OK) return status;
-  return e->open->nleaves ? build_stages(file, e, options) : build_all(file, e, options);
+  if (e->open->nleaves) return build_stages(file, e, options);
+  return build_programs(file, &e->build, e->g, e->open, options, true, e->programs);
 }
 
 // Prints the functions that move messages between ranks, for a step with leaves.

@@ -28,12 +28,6 @@ static ng_graph *graph_read(ng_context *ctx, Call call, Graph *graph) {
   return g;
 }
 
-ng_graph *ng_graph_read_file(ng_context *ctx, const char *path) {
-  compiling_begin(ctx, path);
-  Call call = call_begin(ctx);
-  return graph_read(ctx, call, yaml_read_file(&ctx->allocator, path, NULL, &ctx->diagnostics));
-}
-
 ng_graph *ng_graph_read_file_with(ng_context *ctx, const char *path, const ng_read_options *options) {
   compiling_begin(ctx, path);
   Call call = call_begin(ctx);
@@ -51,6 +45,10 @@ ng_graph *ng_graph_read_file_with(ng_context *ctx, const char *path, const ng_re
   if (ok) g = yaml_read_file(&ctx->allocator, path, &settings, &ctx->diagnostics);
   arena_deinit(&arena);
   return graph_read(ctx, call, g);
+}
+
+ng_graph *ng_graph_read_file(ng_context *ctx, const char *path) {
+  return ng_graph_read_file_with(ctx, path, &(ng_read_options){0});
 }
 
 ng_graph *ng_graph_read(ng_context *ctx, const char *name, const char *text, size_t nbytes, const char *folder) {

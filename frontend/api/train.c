@@ -316,8 +316,5 @@ ng_graph *ng_graph_inference(ng_graph *g, ng_inference_form form, const ng_train
                            &ctx->diagnostics);
   graph_free(t.own);
   arena_deinit(&t.scratch);
-  if (made) return graph_wrap(ctx, call, made);
-  if (ctx->last_status == NG_OK && call_end(ctx, call) == NG_OUT_OF_MEMORY) ctx->last_status = NG_OUT_OF_MEMORY;
-  else if (ctx->last_status == NG_OK) ctx->last_status = NG_WRONG;
-  return NULL;
+  return ctx->last_status == NG_OK ? graph_wrap(ctx, call, made) : NULL;
 }
