@@ -1,6 +1,7 @@
 // Profiles of kernels: operators and source lines, bytes, and times from samples.
 #include "frontend/api/profile.h"
 
+#include "frontend/api/timing.h"
 #include "ir/operators/operator.h"
 #include "passes/schedule/traffic.h"
 
@@ -131,14 +132,9 @@ size_t profile_sample_length(const Profile *profile) {
   return 1 + profile->nloops;
 }
 
-static int compare_samples(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 void profile_set(Profile *profile, double *samples, size_t nsamples) {
   const size_t length = profile_sample_length(profile), first = nsamples * 2 / 5, count = nsamples - 2 * first;
-  qsort(samples, nsamples, length * sizeof *samples, compare_samples);
+  qsort(samples, nsamples, length * sizeof *samples, compare_numbers);
   double *mean = samples; // the mean of each number
   for (size_t i = 0; i < length; i++) {
     double sum = 0;

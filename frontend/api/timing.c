@@ -38,7 +38,7 @@ size_t runs_in_sample(double ms) {
   return ms >= shortest_sample_ms ? 1 : (size_t)(shortest_sample_ms / (ms > 1e-4 ? ms : 1e-4)) + 1;
 }
 
-static int compare_numbers(const void *a, const void *b) {
+int compare_numbers(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }

@@ -23,6 +23,7 @@ void team_unpin(const Team *team);
 // of waking threads do not matter.
 size_t runs_in_sample(double ms);
 
+int compare_numbers(const void *a, const void *b); // for qsort of doubles, or of rows that begin with one
 double samples_median(double *sorted_here, size_t count);
 
 #endif
