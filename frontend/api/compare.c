@@ -62,7 +62,8 @@ static double distance(Type type, double actual, double expected) {
   return fabs(actual - expected);
 }
 
-void difference_set(ng_difference *d, double distance, double norm) {
+// The norm 0 of expected zeros makes relative_l2 infinite.
+static void set_difference(ng_difference *d, double distance, double norm) {
   d->distance = distance;
   d->norm = norm;
   d->relative_l2 = distance > 0 ? distance / norm : 0;
@@ -112,7 +113,7 @@ static void compare_elements(const Tensor *actual, const Tensor *expected, const
     if (isinf(absolute)) is_far = true;
     else squares_add(&difference, absolute);
   }
-  difference_set(out, is_far ? INFINITY : squares_root(&difference), squares_root(&norm));
+  set_difference(out, is_far ? INFINITY : squares_root(&difference), squares_root(&norm));
   if (out->distance > 0) set_largest_error(actual, expected, m, out);
 }
 
@@ -141,9 +142,9 @@ void difference_find(const Tensor *actual, const Tensor *expected, const Movemen
   if (isfinite(d->most_ulp) && d->distance <= magnitude) {
     d->most_ulp = INFINITY;
     d->tolerance = 1;
-    difference_set(d, d->distance, magnitude);
+    set_difference(d, d->distance, magnitude);
   } else if (isinf(d->most_ulp) && magnitude > d->norm) {
-    difference_set(d, d->distance, magnitude);
+    set_difference(d, d->distance, magnitude);
   }
   set_largest_error(actual, expected, m, d);
 }

@@ -5,9 +5,6 @@
 #include "backends/interpreter/magnitude.h"
 #include "frontend/api/handles.h"
 
-// Sets distance and norm, relative_l2 and is_within. The norm 0 of expected zeros makes relative_l2 infinite.
-void difference_set(ng_difference *d, double distance, double norm);
-
 // As ng_tensor_compare, for tensors of one shape and an output with this magnitude: the norm is at least the magnitude.
 // A quantised output may differ by more than a step if rounding errors move it by as much. A few elements that rounding
 // errors move farther than usual are excluded, if they move the element as far as it differs; m NULL: none is excluded.

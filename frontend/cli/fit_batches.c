@@ -311,8 +311,7 @@ Call *batches_call(Batches *b, int64_t count) {
   return count == b->whole.nsamples ? &b->whole : &b->last;
 }
 
-void batches_gather(Batches *b, const int64_t *samples, int64_t count) {
-  Call *call = batches_call(b, count);
+static void gather(Batches *b, Call *call, const int64_t *samples, int64_t count) {
   const Range leaves = own_leaves(b);
   const int64_t length = count / b->nleaves, own = (leaves.end - leaves.begin) * length;
   for (size_t i = 0; i < b->ninputs; i++)
@@ -342,7 +341,7 @@ void batches_free_whole(Batches *b, ng_tensor *inputs) {
 
 ng_status batches_run(Batches *b, const int64_t *samples, int64_t count) {
   Call *call = batches_call(b, count);
-  batches_gather(b, samples, count);
+  gather(b, call, samples, count);
   const ng_status status =
       ng_kernel_run_ranks(call->kernel, call->inputs, call->outputs, b->settings->threads, b->ranks);
   if (status == NG_WRONG) ng_graph_check_indices(call->graph, call->inputs); // reports the error

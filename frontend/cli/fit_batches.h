@@ -58,7 +58,6 @@ void batches_use_states(Batches *b, const ng_tensor *states, bool is_in_place);
 
 // Calls the graph with the samples of these indices; `count` is the length of one of the two calls.
 ng_status batches_run(Batches *b, const int64_t *samples, int64_t count);
-void batches_gather(Batches *b, const int64_t *samples, int64_t count);
 // The inputs of such a call with the leaves of all ranks, for ng_interpret. batches_free_whole must follow, also after
 // a failure.
 ng_status batches_make_whole(Batches *b, const int64_t *samples, int64_t count, ng_tensor **inputs);

@@ -26,7 +26,7 @@ static Summary summarize(const ng_tensor *t) {
   return s;
 }
 
-bool output_is_ok(const Run *run, size_t i) {
+static bool output_is_ok(const Run *run, size_t i) {
   const ng_difference *d = &run->differences[i];
   double max_ulp = run->settings->max_ulp;
   return d->is_within && (max_ulp < 0 || d->largest_ulp <= max_ulp);

@@ -20,9 +20,7 @@ typedef struct Run {
   bool dump_failed; // a graph could not be written; the error has been reported
 } Run;
 
-// Whether an output is within its tolerances.
-bool output_is_ok(const Run *run, size_t i);
-bool outputs_are_ok(const Run *run);
+bool outputs_are_ok(const Run *run); // within their tolerances
 
 void report_print(const Run *run);
 json_t *report_json(const Run *run);

@@ -180,7 +180,8 @@ bool build_fits(Builder *b, const Value *v) {
   return true;
 }
 
-bool build_infer(Builder *b, Node *node) {
+// Infers the outputs' types and shapes; unset attributes get their defaults.
+static bool infer(Builder *b, Node *node) {
   if (!node || !check_numbers(b, node)) return false;
   node_set_defaults(node);
   node->label = arena_copy_text(&b->graph->arena, b->title ? b->title : "", b->title ? strlen(b->title) : 0);
@@ -193,7 +194,7 @@ bool build_infer(Builder *b, Node *node) {
 }
 
 bool build_finish(Builder *b, Node *node) {
-  if (!build_infer(b, node)) return false;
+  if (!infer(b, node)) return false;
   return b->finish ? b->finish(b, node) : !build_can_fold(b, node) || build_fold(b, node);
 }
 
@@ -342,7 +343,7 @@ Value *build_copy(Builder *b, Value *v) {
   if (!build_set_list(b, node, "shape", same, (size_t)v->shape.rank)) return NULL;
   build_set(node, "special_zero")->boolean = true; // 0: the extent of v
   Value *own = build_result(b, node, 0, TYPE_NONE);
-  return own && build_infer(b, node) ? own : NULL;
+  return own && infer(b, node) ? own : NULL;
 }
 
 Value *build_like(Builder *b, const Value *v, double number) {

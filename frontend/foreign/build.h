@@ -33,7 +33,6 @@ AttributeValue *build_set(Node *node, const char *name); // marks the attribute 
 bool build_set_list(Builder *b, Node *node, const char *name, const int64_t *items, size_t count);
 bool build_set_choice(Node *node, const char *name, const char *choice);
 Value *build_result(Builder *b, Node *node, uint32_t slot, Type type); // declares an output; TYPE_NONE: inferred
-bool build_infer(Builder *b, Node *node); // infers the outputs' types and shapes; unset attributes get their defaults
 bool build_fits(Builder *b, const Value *v); // whether its rank is known, and its elements are within a tensor's limit
 bool build_finish(Builder *b, Node *node);   // infers, and folds if possible
 // Whether all inputs are constants but not parameters, and folding is quick.

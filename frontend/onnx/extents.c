@@ -80,7 +80,10 @@ static bool is_below_0(const Value *v) {
   return true;
 }
 
-ExtentUse onnx_extent_use(const Onnx *x, const Node *node) {
+// What happens to extents in a node's inputs when the node is folded with the numbers that stand for them.
+typedef enum ExtentUse { EXTENTS_REFUSED, EXTENTS_GONE, EXTENTS_KEPT } ExtentUse;
+
+static ExtentUse extent_use(const Onnx *x, const Node *node) {
   Value *const *in = node->inputs;
   const Type type = node->noutputs && node->outputs[0] ? node->outputs[0]->type : TYPE_NONE;
   const OperatorId id = node->op->id;
@@ -150,7 +153,7 @@ bool onnx_finish(Builder *b, Node *node) {
   ExtentUse use = EXTENTS_GONE;
   for (uint32_t i = 0; i < node->ninputs; i++) {
     if (!onnx_has_extents(x, node->inputs[i])) continue;
-    use = is_constant ? onnx_extent_use(x, node) : EXTENTS_REFUSED;
+    use = is_constant ? extent_use(x, node) : EXTENTS_REFUSED;
     if (use == EXTENTS_REFUSED) return onnx_must_be_known(x, node->inputs[i]);
   }
   for (uint32_t i = 0; i < node->noutputs; i++) outputs[i] = node->outputs[i];

@@ -103,7 +103,8 @@ static Value *without_axis(Onnx *x, Value *v, int axis) {
   return v ? onnx_reshape_extents(x, v, &to) : NULL;
 }
 
-Value *onnx_join(Onnx *x, Value **items, size_t count, int axis) {
+// One behind the other along an axis; changes the list.
+static Value *join(Onnx *x, Value **items, size_t count, int axis) {
   if (!count) return build_error(&x->build, "expected a tensor or more"), NULL;
   while (count > 1) { // in groups, as an operator takes no more
     size_t ngroups = 0;
@@ -130,7 +131,7 @@ Value *onnx_stack(Onnx *x, Value **items, size_t count, int axis) {
     items[k] = onnx_reshape_extents(x, items[k], &to);
     if (!items[k]) return NULL;
   }
-  return onnx_join(x, items, count, axis);
+  return join(x, items, count, axis);
 }
 
 static bool refuse_lengths(Onnx *x, int64_t extent) {
@@ -177,5 +178,5 @@ bool onnx_concat_from_sequence(Onnx *x) {
   Sequence *parts = new_sequence(x, from->count);
   if (!parts || !onnx_axis(x, onnx_int(x, "axis", 0), from->items[0]->shape.rank + is_new, &axis)) return false;
   memcpy(parts->items, from->items, from->count * sizeof *from->items);
-  return onnx_out(x, 0, (is_new ? onnx_stack : onnx_join)(x, parts->items, parts->count, axis));
+  return onnx_out(x, 0, (is_new ? onnx_stack : join)(x, parts->items, parts->count, axis));
 }

@@ -101,9 +101,6 @@ bool onnx_has_extents(const Onnx *x, const Value *v);
 bool onnx_mark_extents(Onnx *x, const Value *v);     // if any element is no number
 int64_t onnx_extent_number(const Onnx *x, Extent e); // the extent's own number, or the number that stands for it
 Extent onnx_extent_of(const Onnx *x, int64_t number);
-// What happens to extents in a node's inputs when the node is folded with the numbers that stand for them.
-typedef enum ExtentUse { EXTENTS_REFUSED, EXTENTS_GONE, EXTENTS_KEPT } ExtentUse;
-ExtentUse onnx_extent_use(const Onnx *x, const Node *node);
 bool onnx_finish(Builder *b, Node *node); // build_finish for ONNX; b is the first member of an Onnx
 // The sum, difference, product or quotient of such constants; NULL after a message.
 Value *onnx_combine_extents(Onnx *x, OperatorId id, const Value *a, const Value *b);
@@ -168,9 +165,7 @@ bool onnx_give_output(Onnx *x, const OnnxInfo *info, size_t i);
 bool onnx_take_initializers(Onnx *x, const OnnxGraph *g);
 Value *onnx_find_value(const Onnx *x, const char *name); // in this scope and the enclosing ones; NULL: nothing makes it
 
-// The tensors one behind the other along an axis, or stacked along a new one; changes the list.
-Value *onnx_join(Onnx *x, Value **items, size_t count, int axis),
-    *onnx_stack(Onnx *x, Value **items, size_t count, int axis);
+Value *onnx_stack(Onnx *x, Value **items, size_t count, int axis); // along a new axis; changes the list
 
 // Whether it stands for a sequence of tensors (sequences.c); only rows that take sequences get such values.
 bool onnx_is_sequence(const Value *v);
