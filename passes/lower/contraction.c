@@ -1,6 +1,7 @@
 // Lowers products and convolutions: sums of products over axes that the result lacks.
 #include "ir/operators/contraction.h"
 
+#include "passes/lower/formulas.h"
 #include "passes/lower/windows.h"
 
 // Products
@@ -23,8 +24,8 @@ void lower_MatMul(Lowering *l, const Node *node) {
   const Product p = node_product(node);
   const ExprId a = load_matrix(l, &p, node->inputs[0], p.src_m, p.dst_m, p.src_k);
   const ExprId b = load_matrix(l, &p, node->inputs[1], p.weights_n, p.dst_n, p.weights_k);
-  ExprId e = expr_sum(k, expr_binary(k, EXPR_MUL, a, b), 1U << lower_extra_axis(l, 0));
-  if (node->inputs[2]) e = expr_binary(k, EXPR_ADD, e, lower_value(l, node->inputs[2]));
+  ExprId e = expr_sum(k, MUL(a, b), 1U << lower_extra_axis(l, 0));
+  if (node->inputs[2]) e = ADD(e, lower_value(l, node->inputs[2]));
   lower_result(l, node, 0, e, NULL);
 }
 
@@ -85,9 +86,10 @@ static ExprId load_weights(const Convolving *v) {
 }
 
 static void store_sum(const Convolving *v, ExprId e) {
+  Kernel *k = v->w.k;
   Lowering *l = v->w.l;
   const Value *bias = convolution_bias(v->node);
-  if (bias) e = expr_binary(v->w.k, EXPR_ADD, e, lower_value_on(l, bias, &v->c.channels));
+  if (bias) e = ADD(e, lower_value_on(l, bias, &v->c.channels));
   lower_result(l, v->node, 0, e, NULL);
 }
 
@@ -103,8 +105,8 @@ static void finish_convolution(const Convolving *v, ExprId product) {
 // The same if the taps are written out: the sum over the taps is the whole sum.
 static void finish_written(Convolving *v, ExprId (*load_side)(const Convolving *)) {
   Kernel *k = v->w.k;
-  ExprId e = expr_constant(k, 0);
-  do e = expr_fma(k, load_side(v), load_weights(v), e);
+  ExprId e = NUMBER(0);
+  do e = FMA(load_side(v), load_weights(v), e);
   while (windows_next_tap(&v->w));
   store_sum(v, e);
 }
@@ -125,9 +127,10 @@ static Convolving make_side(Lowering *l, const Node *node, bool makes_large) {
 }
 
 static void make_small(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
   Convolving v = make_side(l, node, false);
   if (v.w.is_written) finish_written(&v, load_large);
-  else finish_convolution(&v, expr_binary(l->kernel, EXPR_MUL, load_large(&v), load_weights(&v)));
+  else finish_convolution(&v, MUL(load_large(&v), load_weights(&v)));
 }
 
 static ExprId load_small(const Convolving *v) {
@@ -140,13 +143,14 @@ static ExprId load_small(const Convolving *v) {
 static void make_large(Lowering *l, const Node *node) {
   Convolving v = make_side(l, node, true);
   Kernel *k = l->kernel;
-  if (windows_have_no_taps(&v.w)) store_sum(&v, expr_constant(k, 0));
+  if (windows_have_no_taps(&v.w)) store_sum(&v, NUMBER(0));
   else if (v.w.is_written) finish_written(&v, load_small);
-  else finish_convolution(&v, windows_select(&v.w, expr_binary(k, EXPR_MUL, load_small(&v), load_weights(&v))));
+  else finish_convolution(&v, windows_select(&v.w, MUL(load_small(&v), load_weights(&v))));
 }
 
 // For a result that is the weights. The extra axes are the batch and the small side's places.
 static void make_weights(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
   Convolving v = convolving_of(l, node);
   SideAxes axes = {.axis = {0}};
   v.batch = lower_extra_axis(l, 0);
@@ -160,7 +164,7 @@ static void make_weights(Lowering *l, const Node *node) {
   }
   set_channels(&v, &axes, v.c.channels, v.nsmall, v.small);
   const ExprId small = lower_bounded_load(l, node_side(node, SIDE_SMALL), axes.axis, axes.bounds, 0, 0);
-  finish_convolution(&v, expr_binary(l->kernel, EXPR_MUL, load_large(&v), small));
+  finish_convolution(&v, MUL(load_large(&v), small));
 }
 
 void lower_Convolution(Lowering *l, const Node *node) {

@@ -3,22 +3,8 @@
 // between loops.
 #include "ir/operators/interpolate.h"
 
+#include "passes/lower/formulas.h"
 #include "passes/lower/lower.h"
-
-#define NUMBER(number) expr_constant(k, (double)(number))
-#define ADD(a, b) expr_binary(k, EXPR_ADD, a, b)
-#define SUB(a, b) expr_binary(k, EXPR_SUB, a, b)
-#define MUL(a, b) expr_binary(k, EXPR_MUL, a, b)
-#define DIV(a, b) expr_binary(k, EXPR_DIV, a, b)
-#define MAX(a, b) expr_binary(k, EXPR_MAX, a, b)
-#define MIN(a, b) expr_binary(k, EXPR_MIN, a, b)
-#define GT(a, b) expr_binary(k, EXPR_GT, a, b)
-#define GE(a, b) expr_binary(k, EXPR_GE, a, b)
-#define EQ(a, b) expr_binary(k, EXPR_EQ, a, b)
-#define FMA(a, b, c) expr_fma(k, a, b, c)
-#define FLOOR(a) expr_unary(k, EXPR_FLOOR, a)
-#define NEG(a) expr_unary(k, EXPR_NEG, a)
-#define SELECT(mask, a, b) expr_select(k, mask, a, b)
 
 // An output element along one axis: (1 - weight) * input[place] + weight * input[place + 1], or input[place] if there
 // is no expression for weight (0).

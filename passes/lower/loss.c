@@ -1,6 +1,7 @@
 // Lowers losses and their gradients. As in softmax.c, the row's maximum is subtracted first.
 #include "ir/operators/loss.h"
 
+#include "passes/lower/formulas.h"
 #include "passes/lower/lower.h"
 
 #include <math.h>
@@ -28,11 +29,8 @@ static ExprId over_classes(const CrossEntropy *c, ExprId e) {
 
 // The element at the label's class.
 static ExprId picked(const CrossEntropy *c, ExprId e) {
-  return over_classes(c, expr_select(c->k, c->is_own, e, expr_constant(c->k, 0)));
-}
-
-static ExprId product(const CrossEntropy *c, ExprId a, ExprId b) {
-  return expr_binary(c->k, EXPR_MUL, a, b);
+  Kernel *k = c->k;
+  return over_classes(c, SELECT(c->is_own, e, NUMBER(0)));
 }
 
 static CrossEntropy cross_entropy_begin(Lowering *l, const Node *node, const Value *labels, const Value *weights) {
@@ -47,30 +45,28 @@ static CrossEntropy cross_entropy_begin(Lowering *l, const Node *node, const Val
                     .has_weights = weights};
   for (int i = 0; i + 1 < rank; i++) c.on[i] = i + (i >= axis);
   const ExprId x = lower_value(l, node->inputs[0]), label = lower_value_on(l, labels, c.on);
-  const ExprId zero = expr_constant(k, 0), one = expr_constant(k, 1);
+  const ExprId zero = NUMBER(0), one = NUMBER(1);
   c.nclasses = expr_count(k, axes_nelems(k, c.classes), axes_monomial(k, c.classes));
-  c.shifted = expr_label(
-      k, expr_binary(k, EXPR_SUB, x, expr_label(k, expr_reduce(k, EXPR_REDUCE_MAXIMUM, x, c.classes), "max")),
-      "shifted");
-  c.power = expr_label(k, expr_unary(k, EXPR_EXP, c.shifted), "power");
+  c.shifted = expr_label(k, SUB(x, expr_label(k, expr_reduce(k, EXPR_REDUCE_MAXIMUM, x, c.classes), "max")), "shifted");
+  c.power = expr_label(k, EXP(c.shifted), "power");
   c.sum = expr_label(k, over_classes(&c, c.power), "sum");
   c.weight = weights ? lower_value_on(l, weights, &axis) : one;
-  c.is_own = expr_binary(k, EXPR_EQ, lower_index(l, axis), label);
-  const ExprId is_low = expr_binary(k, EXPR_GT, zero, label), is_high = expr_binary(k, EXPR_GE, label, c.nclasses);
-  c.is_wrong = expr_select(k, is_low, one, expr_select(k, is_high, one, zero));
+  c.is_own = EQ(lower_index(l, axis), label);
+  const ExprId is_low = GT(zero, label), is_high = GE(label, c.nclasses);
+  c.is_wrong = SELECT(is_low, one, SELECT(is_high, one, zero));
   c.own_weight = weights ? expr_label(k, picked(&c, c.weight), "weight") : one;
   if (!ignored->is_set) return c;
-  const ExprId is_ignored = expr_binary(k, EXPR_EQ, label, expr_constant(k, (double)ignored->s64));
-  c.is_used = expr_select(k, is_ignored, zero, one);
+  const ExprId is_ignored = EQ(label, NUMBER(ignored->s64));
+  c.is_used = SELECT(is_ignored, zero, one);
   return c;
 }
 
 // `e` where the label is used, 0 where it is ignored; NaN where it is neither a class nor ignored.
 static ExprId where_used(const CrossEntropy *c, ExprId e) {
   Kernel *k = c->k;
-  const ExprId zero = expr_constant(k, 0);
-  e = expr_select(k, expr_binary(k, EXPR_GT, c->is_wrong, zero), expr_constant(k, (double)NAN), e);
-  return c->is_used ? expr_select(k, expr_binary(k, EXPR_GT, c->is_used, zero), e, zero) : e;
+  const ExprId zero = NUMBER(0);
+  e = SELECT(GT(c->is_wrong, zero), NUMBER(NAN), e);
+  return c->is_used ? SELECT(GT(c->is_used, zero), e, zero) : e;
 }
 
 static ExprId number_of_labels(const CrossEntropy *c) {
@@ -91,18 +87,17 @@ static ExprId divisor_of(const CrossEntropy *c) {
 void lower_SoftmaxCrossEntropy(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   const CrossEntropy c = cross_entropy_begin(l, node, node->inputs[1], node->inputs[2]);
-  const ExprId log = expr_label(k, expr_unary(k, EXPR_LOG, c.sum), "log");
-  ExprId loss = product(&c, c.own_weight, expr_binary(k, EXPR_SUB, log, picked(&c, c.shifted)));
+  const ExprId log = expr_label(k, LOG(c.sum), "log");
+  ExprId loss = MUL(c.own_weight, SUB(log, picked(&c, c.shifted)));
   if (c.smoothing != 0) {
     const ExprId all_weights = c.has_weights ? over_classes(&c, c.weight) : c.nclasses;
-    const ExprId all =
-        expr_binary(k, EXPR_SUB, product(&c, all_weights, log), over_classes(&c, product(&c, c.weight, c.shifted)));
-    const ExprId spread = expr_binary(k, EXPR_DIV, expr_constant(k, c.smoothing), c.nclasses);
-    loss = expr_binary(k, EXPR_ADD, product(&c, expr_constant(k, 1 - c.smoothing), loss), product(&c, spread, all));
+    const ExprId all = SUB(MUL(all_weights, log), over_classes(&c, MUL(c.weight, c.shifted)));
+    const ExprId spread = DIV(NUMBER(c.smoothing), c.nclasses);
+    loss = ADD(MUL(NUMBER(1 - c.smoothing), loss), MUL(spread, all));
   }
   loss = where_used(&c, loss);
   if (c.reduction != LOSS_NONE) loss = expr_sum(k, loss, c.rows);
-  if (c.reduction == LOSS_MEAN) loss = expr_binary(k, EXPR_DIV, loss, divisor_of(&c));
+  if (c.reduction == LOSS_MEAN) loss = DIV(loss, divisor_of(&c));
   lower_result(l, node, 0, loss, c.on);
   if (node->outputs[1]) lower_result(l, node, 1, total_of(&c), NULL);
 }
@@ -110,21 +105,19 @@ void lower_SoftmaxCrossEntropy(Lowering *l, const Node *node) {
 void lower_SoftmaxCrossEntropyBackward(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   const CrossEntropy c = cross_entropy_begin(l, node, node->inputs[2], node->inputs[4]);
-  const ExprId spread = expr_binary(k, EXPR_DIV, expr_constant(k, c.smoothing), c.nclasses);
-  const ExprId unsmoothed = expr_constant(k, 1 - c.smoothing), zero = expr_constant(k, 0);
-  ExprId own = expr_select(k, c.is_own, product(&c, unsmoothed, c.weight), zero),
-         all = product(&c, unsmoothed, c.own_weight);
+  const ExprId spread = DIV(NUMBER(c.smoothing), c.nclasses);
+  const ExprId unsmoothed = NUMBER(1 - c.smoothing), zero = NUMBER(0);
+  ExprId own = SELECT(c.is_own, MUL(unsmoothed, c.weight), zero), all = MUL(unsmoothed, c.own_weight);
   if (c.smoothing != 0) {
     const ExprId all_weights = c.has_weights ? over_classes(&c, c.weight) : c.nclasses;
-    own = expr_binary(k, EXPR_ADD, own, product(&c, spread, c.weight));
-    all = expr_binary(k, EXPR_ADD, all, product(&c, spread, all_weights));
+    own = ADD(own, MUL(spread, c.weight));
+    all = ADD(all, MUL(spread, all_weights));
   }
-  const ExprId share = expr_label(k, expr_binary(k, EXPR_DIV, all, c.sum), "share");
+  const ExprId share = expr_label(k, DIV(all, c.sum), "share");
   ExprId dy = lower_value_on(l, node->inputs[1], c.on);
-  if (c.reduction == LOSS_MEAN)
-    dy = expr_binary(k, EXPR_DIV, dy, node->inputs[3] ? lower_value(l, node->inputs[3]) : number_of_labels(&c));
-  const ExprId slope = expr_binary(k, EXPR_SUB, product(&c, c.power, share), own);
-  lower_result(l, node, 0, where_used(&c, product(&c, dy, slope)), NULL);
+  if (c.reduction == LOSS_MEAN) dy = DIV(dy, node->inputs[3] ? lower_value(l, node->inputs[3]) : number_of_labels(&c));
+  const ExprId slope = SUB(MUL(c.power, share), own);
+  lower_result(l, node, 0, where_used(&c, MUL(dy, slope)), NULL);
 }
 
 // Applies the node's reduction (none, sum or mean) to the losses.
@@ -133,23 +126,20 @@ static void lower_loss(Lowering *l, const Node *node, ExprId loss) {
   const int64_t reduction = node_s64(node, "reduction");
   const AxisSet all = lower_axes(l, (1U << l->domain.rank) - 1);
   if (reduction != LOSS_NONE) loss = expr_sum(k, loss, all);
-  if (reduction == LOSS_MEAN)
-    loss = expr_binary(k, EXPR_DIV, loss, expr_count(k, axes_nelems(k, all), axes_monomial(k, all)));
+  if (reduction == LOSS_MEAN) loss = DIV(loss, expr_count(k, axes_nelems(k, all), axes_monomial(k, all)));
   lower_result(l, node, 0, loss, NULL);
 }
 
 void lower_MeanSquaredError(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
-  const ExprId error = expr_binary(k, EXPR_SUB, lower_value(l, node->inputs[0]), lower_value(l, node->inputs[1]));
-  lower_loss(l, node, expr_binary(k, EXPR_MUL, error, error));
+  const ExprId error = SUB(lower_value(l, node->inputs[0]), lower_value(l, node->inputs[1]));
+  lower_loss(l, node, MUL(error, error));
 }
 
 void lower_BinaryCrossEntropy(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   const ExprId x = lower_value(l, node->inputs[0]), target = lower_value(l, node->inputs[1]);
-  const ExprId minus = expr_unary(k, EXPR_NEG, expr_unary(k, EXPR_ABS, x));
-  const ExprId log = expr_unary(k, EXPR_LOG1P, expr_unary(k, EXPR_EXP, minus));
-  const ExprId part = expr_binary(k, EXPR_SUB, expr_binary(k, EXPR_MAXIMUM, x, expr_constant(k, 0)),
-                                  expr_binary(k, EXPR_MUL, x, target));
-  lower_loss(l, node, expr_binary(k, EXPR_ADD, part, log));
+  const ExprId log = LOG1P(EXP(NEG(ABS(x))));
+  const ExprId part = SUB(MAXIMUM(x, NUMBER(0)), MUL(x, target));
+  lower_loss(l, node, ADD(part, log));
 }

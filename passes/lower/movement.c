@@ -2,6 +2,7 @@
 // must be in memory, so fusion never puts its producer into the same region.
 #include "ir/operators/movement.h"
 
+#include "passes/lower/formulas.h"
 #include "passes/lower/lower.h"
 
 #include <math.h>
@@ -88,8 +89,7 @@ static void lower_reads(Lowering *l, const Node *node, double outside) {
     is_all_outside |= (first < 0 && last < 0) || (first >= extent && last >= extent);
   }
   lower_result(l, node, 0,
-               is_all_outside ? expr_constant(k, outside)
-                              : lower_bounded_load(l, node->inputs[0], axis, bounds, outside, 0),
+               is_all_outside ? NUMBER(outside) : lower_bounded_load(l, node->inputs[0], axis, bounds, outside, 0),
                NULL);
 }
 
@@ -108,6 +108,7 @@ void lower_Split(Lowering *l, const Node *node) {
 
 // The kernel iterates over src, and stores each element to all of its copies.
 void lower_Tile(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
   Value *dst = node->outputs[0];
   const Shape *src = &node->inputs[0]->shape;
   const Strides own = strides_of(&dst->shape, &dst->layout);
@@ -115,7 +116,7 @@ void lower_Tile(Lowering *l, const Node *node) {
   for (int i = 0; i < src->rank; i++) {
     if (node_attribute(node, "repeats")->list.items[i]) continue;
     a.stride[lower_extra_axis(l, i)] = 1; // there are no copies
-    kernel_store(l->kernel, kernel_add_access(l->kernel, &a), expr_constant(l->kernel, 0));
+    kernel_store(l->kernel, kernel_add_access(l->kernel, &a), NUMBER(0));
     return;
   }
   for (int i = 0; i < src->rank; i++) {
@@ -137,12 +138,11 @@ typedef struct Taken {
 } Taken;
 
 static Taken taken_at(Kernel *k, ExprId index, Extent e) {
-  const ExprId extent = expr_count(k, extent_value(e), extent_monomial(e)), zero = expr_constant(k, 0);
-  const ExprId last = expr_binary(k, EXPR_SUB, extent, expr_constant(k, 1));
-  Taken t = {.place =
-                 expr_select(k, expr_binary(k, EXPR_GT, zero, index), expr_binary(k, EXPR_ADD, index, extent), index)};
-  t.inner = expr_binary(k, EXPR_MAX, expr_binary(k, EXPR_MIN, t.place, last), zero);
-  t.is_inside = expr_binary(k, EXPR_EQ, t.inner, t.place);
+  const ExprId extent = expr_count(k, extent_value(e), extent_monomial(e)), zero = NUMBER(0);
+  const ExprId last = SUB(extent, NUMBER(1));
+  Taken t = {.place = SELECT(GT(zero, index), ADD(index, extent), index)};
+  t.inner = MAX(MIN(t.place, last), zero);
+  t.is_inside = EQ(t.inner, t.place);
   return t;
 }
 
@@ -163,7 +163,7 @@ void lower_Gather(Lowering *l, const Node *node) {
   const Value *src = node->inputs[0], *indices = node->inputs[1], *dst = node->outputs[0];
   const int axis = axis_of(node, src->shape.rank), count = indices->shape.rank;
   const Strides own = strides_of(&src->shape, &src->layout);
-  const ExprId outside = expr_constant(k, type_is_float(dst->type) ? (double)NAN : 0);
+  const ExprId outside = NUMBER(type_is_float(dst->type) ? (double)NAN : 0);
   Strides moved = {0};
   int axes[MAX_RANK];
   int64_t place;
@@ -182,9 +182,9 @@ void lower_Gather(Lowering *l, const Node *node) {
   for (int i = 0; i < count; i++) axes[i] = axis + i;
   const Taken at = taken_at(k, lower_value_on(l, indices, axes), src->shape.extent[axis]);
   const ExprId stride = expr_count(k, own.stride[axis], own.monomial[axis]);
-  const ExprId offset = expr_binary(k, EXPR_MUL, at.inner, stride);
+  const ExprId offset = MUL(at.inner, stride);
   const ExprId e = lower_strided_load(l, src, &moved, dst->shape.rank, offset);
-  lower_result(l, node, 0, expr_select(k, at.is_inside, e, outside), NULL);
+  lower_result(l, node, 0, SELECT(at.is_inside, e, outside), NULL);
 }
 
 void lower_GatherBackward(Lowering *l, const Node *node) {
@@ -204,8 +204,8 @@ void lower_GatherBackward(Lowering *l, const Node *node) {
   const ExprId index = lower_bounded_load(l, indices, of_indices, NULL, 0, 0);
   const ExprId e = lower_bounded_load(l, diff_dst, of_diff, NULL, 0, 0);
   const Taken at = taken_at(k, index, diff_src->shape.extent[axis]);
-  const ExprId is_own = expr_binary(k, EXPR_EQ, at.place, lower_index(l, axis));
-  lower_result(l, node, 0, expr_sum(k, expr_select(k, is_own, e, expr_constant(k, 0)), summed), own);
+  const ExprId is_own = EQ(at.place, lower_index(l, axis));
+  lower_result(l, node, 0, expr_sum(k, SELECT(is_own, e, NUMBER(0)), summed), own);
 }
 
 void lower_OneHot(Lowering *l, const Node *node) {
@@ -214,6 +214,6 @@ void lower_OneHot(Lowering *l, const Node *node) {
   int axes[MAX_RANK];
   for (int i = 0; i < rank - 1; i++) axes[i] = i + (i >= axis);
   const ExprId label = lower_value_on(l, node->inputs[0], axes);
-  const ExprId on = expr_constant(k, node_f32(node, "on_value")), off = expr_constant(k, node_f32(node, "off_value"));
-  lower_result(l, node, 0, expr_select(k, expr_binary(k, EXPR_EQ, label, lower_index(l, axis)), on, off), NULL);
+  const ExprId on = NUMBER(node_f32(node, "on_value")), off = NUMBER(node_f32(node, "off_value"));
+  lower_result(l, node, 0, SELECT(EQ(label, lower_index(l, axis)), on, off), NULL);
 }

@@ -4,6 +4,7 @@
 // digits as |mean| / deviation has. Factors of a channel or row are multiplied with each other before the data.
 #include "ir/operators/norm.h"
 
+#include "passes/lower/formulas.h"
 #include "passes/lower/lower.h"
 
 typedef struct Norm {
@@ -34,13 +35,10 @@ static ExprId norm_sum(const Norm *n, ExprId e, const char *label) {
   return expr_label(n->k, expr_sum(n->k, e, n->reduced), label);
 }
 
-static ExprId mul(const Norm *n, ExprId a, ExprId b) {
-  return expr_binary(n->k, EXPR_MUL, a, b);
-}
-
 // a / count
 static ExprId scaled(const Norm *n, ExprId a) {
-  return mul(n, a, expr_reciprocal(n->k, n->count, n->monomial));
+  Kernel *k = n->k;
+  return MUL(a, expr_reciprocal(k, n->count, n->monomial));
 }
 
 typedef struct Deviation {
@@ -50,31 +48,33 @@ typedef struct Deviation {
 } Deviation;
 
 static Deviation deviation(const Norm *n, const Node *node, ExprId variance) {
+  Kernel *k = n->k;
   Deviation d;
-  d.square = expr_binary(n->k, EXPR_ADD, variance, expr_constant(n->k, node_f32(node, "epsilon")));
-  d.root = expr_unary(n->k, EXPR_SQRT, d.square);
-  d.rstd = expr_label(n->k, expr_binary(n->k, EXPR_DIV, expr_constant(n->k, 1), d.root), "rstd");
+  d.square = ADD(variance, NUMBER(node_f32(node, "epsilon")));
+  d.root = SQRT(d.square);
+  d.rstd = expr_label(k, DIV(NUMBER(1), d.root), "rstd");
   return d;
 }
 
 // gamma * rstd. If gamma and the statistics have the same axes, gamma / root instead, which rounds once less.
 static ExprId scale_factor(const Norm *n, const Deviation *d, ExprId gamma) {
+  Kernel *k = n->k;
   if (!gamma) return d->rstd;
-  bool is_channels = n->k->exprs[gamma].axes == n->k->exprs[d->root].axes;
-  ExprId factor = is_channels ? expr_binary(n->k, EXPR_DIV, gamma, d->root) : mul(n, gamma, d->rstd);
-  return expr_label(n->k, factor, "factor");
+  bool is_channels = k->exprs[gamma].axes == k->exprs[d->root].axes;
+  ExprId factor = is_channels ? DIV(gamma, d->root) : MUL(gamma, d->rstd);
+  return expr_label(k, factor, "factor");
 }
 
-static ExprId centered(const Norm *n, ExprId x, ExprId mean) {
-  return expr_label(n->k, expr_binary(n->k, EXPR_SUB, x, mean), "centered");
+static ExprId centered(Kernel *k, ExprId x, ExprId mean) {
+  return expr_label(k, SUB(x, mean), "centered");
 }
 
 static ExprId operand(const Norm *n, const Value *v, const int *axis) {
   return v ? lower_value_on(n->l, v, axis) : 0;
 }
 
-static ExprId times(const Norm *n, ExprId factor, ExprId e) { // without a factor (0): e
-  return factor ? mul(n, factor, e) : e;
+static ExprId times(Kernel *k, ExprId factor, ExprId e) { // without a factor (0): e
+  return factor ? MUL(factor, e) : e;
 }
 
 // Batch norm
@@ -88,15 +88,16 @@ static Norm batch_norm_begin(Lowering *l, const Node *node) {
 
 // gamma * (x - mean) * rstd + beta
 static void normalise(const Norm *n, const Node *node, ExprId center, Deviation d, ExprId gamma, ExprId beta) {
+  Kernel *k = n->k;
   ExprId factor = scale_factor(n, &d, gamma);
-  ExprId y = beta ? expr_fma(n->k, factor, center, beta) : mul(n, factor, center);
+  ExprId y = beta ? FMA(factor, center, beta) : MUL(factor, center);
   lower_result(n->l, node, 0, y, NULL);
 }
 
 void lower_BatchNormInference(Lowering *l, const Node *node) {
   Norm n = batch_norm_begin(l, node);
   ExprId mean = operand(&n, node->inputs[3], n.axis), variance = operand(&n, node->inputs[4], n.axis);
-  normalise(&n, node, centered(&n, lower_value(l, node->inputs[0]), mean), deviation(&n, node, variance),
+  normalise(&n, node, centered(n.k, lower_value(l, node->inputs[0]), mean), deviation(&n, node, variance),
             operand(&n, node->inputs[1], n.axis), operand(&n, node->inputs[2], n.axis));
 }
 
@@ -105,29 +106,32 @@ typedef struct Statistics {
 } Statistics;
 
 static ExprId average(const Norm *n, ExprId e, const char *label) {
-  ExprId count = expr_count(n->k, n->count > 0 ? n->count : 1, n->monomial);
-  if (n->monomial) count = expr_binary(n->k, EXPR_MAX, count, expr_constant(n->k, 1));
-  return expr_binary(n->k, EXPR_DIV, norm_sum(n, e, label), count);
+  Kernel *k = n->k;
+  ExprId count = expr_count(k, n->count > 0 ? n->count : 1, n->monomial);
+  if (n->monomial) count = MAX(count, NUMBER(1));
+  return DIV(norm_sum(n, e, label), count);
 }
 
 // Two passes: the mean, then the moments about the mean. The first moment is not exactly 0, because the mean was
 // rounded to f32; subtracting it from the centred data and from the variance keeps both accurate even if |mean| is
 // large.
 static Statistics statistics(const Norm *n, ExprId x) {
+  Kernel *k = n->k;
   Statistics s;
-  s.mean = expr_label(n->k, average(n, x, "sum"), "mean");
-  ExprId about = centered(n, x, s.mean), rest = average(n, about, "sum_centered");
-  ExprId square = average(n, mul(n, about, about), "sum_squares");
-  s.variance = expr_label(n->k, expr_binary(n->k, EXPR_SUB, square, mul(n, rest, rest)), "variance");
-  s.center = expr_binary(n->k, EXPR_SUB, about, rest);
+  s.mean = expr_label(k, average(n, x, "sum"), "mean");
+  ExprId about = centered(k, x, s.mean), rest = average(n, about, "sum_centered");
+  ExprId square = average(n, MUL(about, about), "sum_squares");
+  s.variance = expr_label(k, SUB(square, MUL(rest, rest)), "variance");
+  s.center = SUB(about, rest);
   return s;
 }
 
 // Output `slot` is momentum * running + (1 - momentum) * batch.
 static void lower_running(const Norm *n, const Node *node, uint32_t slot, const Value *running, ExprId batch) {
+  Kernel *k = n->k;
   double momentum = node_f32(node, "momentum");
-  ExprId fresh = mul(n, expr_constant(n->k, 1 - momentum), batch);
-  ExprId mixed = expr_fma(n->k, expr_constant(n->k, momentum), operand(n, running, n->axis), fresh);
+  ExprId fresh = MUL(NUMBER(1 - momentum), batch);
+  ExprId mixed = FMA(NUMBER(momentum), operand(n, running, n->axis), fresh);
   lower_result(n->l, node, slot, mixed, n->axis);
 }
 
@@ -152,27 +156,28 @@ typedef struct BatchNormGradient {
 // If diff_src is centred about mean(src), the given mean only keeps sums small, so a mean that is not finite is
 // replaced by 0.
 static ExprId finite_or_zero(Kernel *k, ExprId mean) {
-  ExprId zero = expr_constant(k, 0), one = expr_constant(k, 1);
-  return expr_select(k, expr_binary(k, EXPR_GT, expr_fma(k, mean, zero, one), zero), mean, zero);
+  ExprId zero = NUMBER(0), one = NUMBER(1);
+  return SELECT(GT(FMA(mean, zero, one), zero), mean, zero);
 }
 
 static BatchNormGradient batch_norm_gradient(const Norm *n, const Node *node, bool is_about_src) {
+  Kernel *k = n->k;
   BatchNormGradient b = {0};
   ExprId gamma = operand(n, node->inputs[4], n->axis);
   b.dy = lower_value(n->l, node->inputs[1]);
   const ExprId x = lower_value(n->l, node->inputs[0]), mean = operand(n, node->inputs[2], n->axis);
-  b.center = centered(n, x, is_about_src ? finite_or_zero(n->k, mean) : mean);
+  b.center = centered(k, x, is_about_src ? finite_or_zero(k, mean) : mean);
   b.deviation = deviation(n, node, operand(n, node->inputs[3], n->axis));
   b.factor = scale_factor(n, &b.deviation, gamma);
   b.sum_dy = norm_sum(n, b.dy, "sum_dy");
-  b.sum_product = norm_sum(n, mul(n, b.dy, b.center), "sum_dy_centered");
+  b.sum_product = norm_sum(n, MUL(b.dy, b.center), "sum_dy_centered");
   ExprId about_mean = b.sum_product;
   if (is_about_src) {
-    about_mean = norm_sum(n, mul(n, b.dy, centered(n, x, mean)), "sum_dy_about_mean");
+    about_mean = norm_sum(n, MUL(b.dy, centered(k, x, mean)), "sum_dy_about_mean");
     b.shift = scaled(n, norm_sum(n, b.center, "sum_centered"));
-    b.sum_product = expr_binary(n->k, EXPR_SUB, b.sum_product, mul(n, b.shift, b.sum_dy));
+    b.sum_product = SUB(b.sum_product, MUL(b.shift, b.sum_dy));
   }
-  if (node->outputs[1]) lower_result(n->l, node, 1, mul(n, about_mean, b.deviation.rstd), n->axis);
+  if (node->outputs[1]) lower_result(n->l, node, 1, MUL(about_mean, b.deviation.rstd), n->axis);
   if (node->outputs[2]) lower_result(n->l, node, 2, b.sum_dy, n->axis);
   return b;
 }
@@ -183,18 +188,19 @@ void lower_BatchNormTrainingBackward(Lowering *l, const Node *node) {
   Norm n = batch_norm_begin(l, node);
   Kernel *k = n.k;
   BatchNormGradient b = batch_norm_gradient(&n, node, node_s64(node, "center") == CENTER_SRC);
-  ExprId slope = expr_binary(k, EXPR_DIV, scaled(&n, b.sum_product), b.deviation.square);
+  ExprId slope = DIV(scaled(&n, b.sum_product), b.deviation.square);
   ExprId offset = scaled(&n, b.sum_dy);
-  if (b.shift) offset = expr_binary(k, EXPR_SUB, offset, mul(&n, slope, b.shift));
-  slope = expr_label(k, expr_unary(k, EXPR_NEG, slope), "slope");
-  ExprId rest = expr_binary(k, EXPR_SUB, b.dy, expr_label(k, offset, "offset"));
-  lower_result(l, node, 0, mul(&n, b.factor, expr_fma(k, slope, b.center, rest)), NULL);
+  if (b.shift) offset = SUB(offset, MUL(slope, b.shift));
+  slope = expr_label(k, NEG(slope), "slope");
+  ExprId rest = SUB(b.dy, expr_label(k, offset, "offset"));
+  lower_result(l, node, 0, MUL(b.factor, FMA(slope, b.center, rest)), NULL);
 }
 
 void lower_BatchNormInferenceBackward(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
   Norm n = batch_norm_begin(l, node);
   BatchNormGradient b = batch_norm_gradient(&n, node, false);
-  lower_result(l, node, 0, mul(&n, b.factor, b.dy), NULL);
+  lower_result(l, node, 0, MUL(b.factor, b.dy), NULL);
 }
 
 // Layer norm
@@ -235,17 +241,17 @@ static void lower_forward(const Norm *n, const Node *node) {
 static void lower_backward(const Norm *n, const Node *node) {
   Kernel *k = n->k;
   ExprId gamma = operand(n, node->inputs[4], n->parameter_axis), dy = lower_value(n->l, node->inputs[1]);
-  ExprId center = centered(n, lower_value(n->l, node->inputs[0]), operand(n, node->inputs[2], n->axis));
+  ExprId center = centered(k, lower_value(n->l, node->inputs[0]), operand(n, node->inputs[2], n->axis));
   Deviation d = deviation(n, node, operand(n, node->inputs[3], n->axis));
-  ExprId g = expr_label(k, times(n, gamma, dy), "g");
+  ExprId g = expr_label(k, times(k, gamma, dy), "g");
   ExprId sum_g = norm_sum(n, g, "sum_g");
-  ExprId product = expr_label(k, mul(n, dy, center), "product");
-  ExprId sum_product = norm_sum(n, times(n, gamma, product), "sum_g_centered");
-  ExprId ratio = expr_binary(k, EXPR_DIV, scaled(n, sum_product), d.square);
-  ExprId slope = expr_label(k, expr_unary(k, EXPR_NEG, mul(n, d.rstd, ratio)), "slope");
-  ExprId offset = expr_label(k, expr_unary(k, EXPR_NEG, mul(n, d.rstd, scaled(n, sum_g))), "offset");
-  lower_result(n->l, node, 0, expr_fma(k, d.rstd, g, expr_fma(k, slope, center, offset)), NULL);
-  if (node->outputs[1]) lower_result(n->l, node, 1, expr_sum(k, mul(n, d.rstd, product), n->rows), n->parameter_axis);
+  ExprId product = expr_label(k, MUL(dy, center), "product");
+  ExprId sum_product = norm_sum(n, times(k, gamma, product), "sum_g_centered");
+  ExprId ratio = DIV(scaled(n, sum_product), d.square);
+  ExprId slope = expr_label(k, NEG(MUL(d.rstd, ratio)), "slope");
+  ExprId offset = expr_label(k, NEG(MUL(d.rstd, scaled(n, sum_g))), "offset");
+  lower_result(n->l, node, 0, FMA(d.rstd, g, FMA(slope, center, offset)), NULL);
+  if (node->outputs[1]) lower_result(n->l, node, 1, expr_sum(k, MUL(d.rstd, product), n->rows), n->parameter_axis);
   if (node->outputs[2]) lower_result(n->l, node, 2, expr_sum(k, dy, n->rows), n->parameter_axis);
 }
 
@@ -283,14 +289,16 @@ void lower_InstanceNormBackward(Lowering *l, const Node *node) {
 
 // 1 / sqrt(mean(x^2) + epsilon)
 static Deviation rms_deviation(const Norm *n, const Node *node, ExprId x) {
-  return deviation(n, node, expr_label(n->k, average(n, mul(n, x, x), "sum_squares"), "mean_square"));
+  Kernel *k = n->k;
+  return deviation(n, node, expr_label(k, average(n, MUL(x, x), "sum_squares"), "mean_square"));
 }
 
 void lower_RMSNorm(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
   Norm n = norm_begin(l, node);
   ExprId x = lower_value(l, node->inputs[0]), gamma = operand(&n, node->inputs[1], NULL);
   Deviation d = rms_deviation(&n, node, x);
-  lower_result(l, node, 0, times(&n, gamma, mul(&n, x, d.rstd)), NULL);
+  lower_result(l, node, 0, times(k, gamma, MUL(x, d.rstd)), NULL);
 }
 
 // The axes along which the value is broadcast.
@@ -309,11 +317,11 @@ void lower_RMSNormBackward(Lowering *l, const Node *node) {
   ExprId x = lower_value(l, node->inputs[0]), dy = lower_value(l, node->inputs[1]);
   ExprId gamma = operand(&n, node->inputs[2], NULL);
   Deviation d = rms_deviation(&n, node, x);
-  ExprId g = expr_label(k, times(&n, gamma, dy), "g"), product = expr_label(k, mul(&n, dy, x), "product");
-  ExprId sum = norm_sum(&n, times(&n, gamma, product), "sum_g_x");
-  ExprId ratio = expr_binary(k, EXPR_DIV, scaled(&n, sum), d.square);
-  ExprId slope = expr_label(k, expr_unary(k, EXPR_NEG, mul(&n, d.rstd, ratio)), "slope");
-  lower_result(l, node, 0, expr_fma(k, d.rstd, g, mul(&n, slope, x)), NULL);
+  ExprId g = expr_label(k, times(k, gamma, dy), "g"), product = expr_label(k, MUL(dy, x), "product");
+  ExprId sum = norm_sum(&n, times(k, gamma, product), "sum_g_x");
+  ExprId ratio = DIV(scaled(&n, sum), d.square);
+  ExprId slope = expr_label(k, NEG(MUL(d.rstd, ratio)), "slope");
+  lower_result(l, node, 0, FMA(d.rstd, g, MUL(slope, x)), NULL);
   if (!node->outputs[1]) return;
-  lower_result(l, node, 1, expr_sum(k, mul(&n, d.rstd, product), broadcast_axes(l, node->inputs[2])), NULL);
+  lower_result(l, node, 1, expr_sum(k, MUL(d.rstd, product), broadcast_axes(l, node->inputs[2])), NULL);
 }

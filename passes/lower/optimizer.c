@@ -1,16 +1,9 @@
 // Lowers optimizers: PyTorch's formulas (ir/operators/operators.def), with one division for each weight.
 #include "ir/operators/optimizer.h"
 
+#include "passes/lower/formulas.h"
 #include "passes/lower/lower.h"
 
-#define NUMBER(number) expr_constant(k, number)
-#define NEG(a) expr_unary(k, EXPR_NEG, a)
-#define SQRT(a) expr_unary(k, EXPR_SQRT, a)
-#define ADD(a, b) expr_binary(k, EXPR_ADD, a, b)
-#define SUB(a, b) expr_binary(k, EXPR_SUB, a, b)
-#define MUL(a, b) expr_binary(k, EXPR_MUL, a, b)
-#define DIV(a, b) expr_binary(k, EXPR_DIV, a, b)
-#define FMA(a, b, c) expr_fma(k, a, b, c)
 #define ATTRIBUTE(name) NUMBER(node_f32(node, name))
 
 static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
@@ -48,8 +41,8 @@ void lower_Momentum(Lowering *l, const Node *node) {
 // 1 - beta^step = -(e^(step ln(beta)) - 1), where ln(beta) = ln(1 + (beta - 1)): rounding beta - 1 to f32 loses fewer
 // digits than rounding a beta near 1.
 static ExprId bias_correction(Kernel *k, ExprId step, double beta) {
-  const ExprId log = expr_unary(k, EXPR_LOG1P, NUMBER(beta - 1));
-  return NEG(expr_unary(k, EXPR_EXPM1, MUL(step, log)));
+  const ExprId log = LOG1P(NUMBER(beta - 1));
+  return NEG(EXPM1(MUL(step, log)));
 }
 
 // beta * average + (1 - beta) * x

@@ -1,22 +1,8 @@
 // Lowers pooling: reductions over the taps of windows. In the padding a load yields the reduction's identity.
+#include "passes/lower/formulas.h"
 #include "passes/lower/windows.h"
 
 #include <math.h>
-
-#define NUMBER(number) expr_constant(k, (double)(number))
-#define ADD(a, b) expr_binary(k, EXPR_ADD, a, b)
-#define SUB(a, b) expr_binary(k, EXPR_SUB, a, b)
-#define MUL(a, b) expr_binary(k, EXPR_MUL, a, b)
-#define DIV(a, b) expr_binary(k, EXPR_DIV, a, b)
-#define MAX(a, b) expr_binary(k, EXPR_MAX, a, b)
-#define MIN(a, b) expr_binary(k, EXPR_MIN, a, b)
-#define GT(a, b) expr_binary(k, EXPR_GT, a, b)
-#define GE(a, b) expr_binary(k, EXPR_GE, a, b)
-#define EQ(a, b) expr_binary(k, EXPR_EQ, a, b)
-#define FMA(a, b, c) expr_fma(k, a, b, c)
-#define FLOOR(a) expr_unary(k, EXPR_FLOOR, a)
-#define NEG(a) expr_unary(k, EXPR_NEG, a)
-#define SELECT(mask, a, b) expr_select(k, mask, a, b)
 
 typedef struct Pool {
   Windows w;
@@ -98,7 +84,7 @@ static ExprId unless_empty(const Pool *p, ExprId e, ExprId none) {
 }
 
 static ExprId load_maximum(const Pool *p) {
-  return load_windows(p, p->node->inputs[0], -(double)INFINITY);
+  return load_windows(p, p->node->inputs[0], -INFINITY);
 }
 
 void lower_MaxPool(Lowering *l, const Node *node) {
@@ -264,7 +250,7 @@ static ExprId tap_number(const Pool *p) {
 static ExprId load_candidate(const Pool *p) {
   Kernel *k = p->k;
   const Value *src = p->node->inputs[0];
-  const ExprId own = NEG(tap_number(p)), none = NUMBER(-(double)INFINITY), greatest = p->greatest;
+  const ExprId own = NEG(tap_number(p)), none = NUMBER(-INFINITY), greatest = p->greatest;
   const ExprId x = load_windows(p, src, (double)NAN), number = load_windows(p, src, 0);
   return SELECT(EQ(greatest, greatest), SELECT(EQ(x, greatest), own, none), SELECT(EQ(number, number), none, own));
 }
@@ -297,7 +283,7 @@ void lower_MaxPoolWinners(Lowering *l, const Node *node) {
   }
   Rival rival = {.pool = &p};
   Lead lead = {0};
-  if (!are_whole) lead = (Lead){NUMBER(-(double)INFINITY), first_number(&p)};
+  if (!are_whole) lead = (Lead){NUMBER(-INFINITY), first_number(&p)};
   for (int64_t order = 0; order < ntaps; order++)
     if (set_rival(&rival, order))
       lead = lead.winner ? compete(&rival, lead) : (Lead){load_rival(&rival), NUMBER(order)};

@@ -2,6 +2,7 @@
 // into constant tensors, and the node into its dynamic form.
 #include "ir/operators/quantize.h"
 
+#include "passes/lower/formulas.h"
 #include "passes/lower/lower.h"
 
 #include <assert.h>
@@ -9,20 +10,14 @@
 
 enum { SCALES = 1, ZPS };
 
-#define NUMBER(number) expr_constant(k, (double)(number))
-#define ADD(a, b) expr_binary(k, EXPR_ADD, a, b)
-#define SUB(a, b) expr_binary(k, EXPR_SUB, a, b)
-#define MUL(a, b) expr_binary(k, EXPR_MUL, a, b)
-#define DIV(a, b) expr_binary(k, EXPR_DIV, a, b)
-
 // Rounds and saturates as a store to `type` does, because other nodes of the kernel may use the value before the store.
 static ExprId rounded(Kernel *k, Type type, ExprId e) {
   if (type == TYPE_F8_E4M3) return expr_unary(k, EXPR_ROUND_E4M3, e);
   if (type == TYPE_F8_E5M2) return expr_unary(k, EXPR_ROUND_E5M2, e);
   double least = type_round(type, -INFINITY), greatest = type_round(type, INFINITY);
-  ExprId number = expr_select(k, expr_binary(k, EXPR_EQ, e, e), e, NUMBER(0));
-  ExprId within = expr_binary(k, EXPR_MIN, NUMBER(greatest), expr_binary(k, EXPR_MAX, NUMBER(least), number));
-  return expr_unary(k, EXPR_ROUND, within);
+  ExprId number = SELECT(EQ(e, e), e, NUMBER(0));
+  ExprId within = MIN(NUMBER(greatest), MAX(NUMBER(least), number));
+  return ROUND(within);
 }
 
 static void lower_quantized(Lowering *l, const Node *node, ExprId scale, ExprId zp) {
@@ -41,22 +36,24 @@ static void lower_dequantized(Lowering *l, const Node *node, ExprId scale, ExprI
 }
 
 static ExprId static_scale(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
   const AttributeValue *scales = node_attribute(node, "scales");
   assert(scales->numbers.count == 1);
-  return expr_constant(l->kernel, (float)scales->numbers.items[0]);
+  return NUMBER((float)scales->numbers.items[0]);
 }
 
 static ExprId static_zp(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
   const AttributeValue *zps = node_attribute(node, "zps");
-  return zps->list.count && zps->list.items[0] ? expr_constant(l->kernel, (double)zps->list.items[0]) : 0;
+  return zps->list.count && zps->list.items[0] ? NUMBER(zps->list.items[0]) : 0;
 }
 
 // The index of a scale or zero point that several indices along the axis share.
 static ExprId shared_index(Lowering *l, int axis, int64_t step, int64_t period) {
   Kernel *k = l->kernel;
   ExprId index = lower_index(l, axis);
-  ExprId whole = expr_unary(k, EXPR_FLOOR, DIV(index, NUMBER(period ? period : step)));
-  return period ? expr_fma(k, NUMBER(-period), whole, index) : whole;
+  ExprId whole = FLOOR(DIV(index, NUMBER(period ? period : step)));
+  return period ? FMA(NUMBER(-period), whole, index) : whole;
 }
 
 // Loads the scale or zero point in `slot`, by channel or by block; 0: the node has no such operand.
@@ -80,12 +77,12 @@ static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
       continue;
     }
     ExprId index = shared_index(l, axis, step, period);
-    if (period) is_beyond = expr_binary(k, EXPR_GE, lower_index(l, axis), NUMBER(period));
+    if (period) is_beyond = GE(lower_index(l, axis), NUMBER(period));
     kernel_close(k, own.monomial[of]); // the offset is a float, which is exact only for some values of the dim
-    offset = offset ? expr_fma(k, NUMBER(own.stride[of]), index, offset) : MUL(NUMBER(own.stride[of]), index);
+    offset = offset ? FMA(NUMBER(own.stride[of]), index, offset) : MUL(NUMBER(own.stride[of]), index);
   }
   ExprId number = lower_strided_load(l, v, &strides, rank, offset);
-  return is_beyond && slot == ZPS ? expr_select(k, is_beyond, NUMBER(0), number) : number;
+  return is_beyond && slot == ZPS ? SELECT(is_beyond, NUMBER(0), number) : number;
 }
 
 void lower_Quantize(Lowering *l, const Node *node) {

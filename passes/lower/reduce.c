@@ -2,6 +2,7 @@
 #include "ir/operators/reduce.h"
 
 #include "ir/operators/movement.h"
+#include "passes/lower/formulas.h"
 #include "passes/lower/lower.h"
 
 #include <math.h>
@@ -34,37 +35,41 @@ void lower_ReduceSum(Lowering *l, const Node *node) {
 }
 
 void lower_ReduceMean(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
   Reduction r = reduction_begin(l, node);
-  ExprId sum = sum_of(&r, lower_value(l, node->inputs[0])), count = expr_count(r.k, r.count, r.monomial);
-  lower_result(l, node, 0, expr_binary(r.k, EXPR_DIV, sum, count), r.axis);
+  ExprId sum = sum_of(&r, lower_value(l, node->inputs[0])), count = expr_count(k, r.count, r.monomial);
+  lower_result(l, node, 0, DIV(sum, count), r.axis);
 }
 
 void lower_ReduceL1(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
   Reduction r = reduction_begin(l, node);
-  lower_result(l, node, 0, sum_of(&r, expr_unary(r.k, EXPR_ABS, lower_value(l, node->inputs[0]))), r.axis);
+  lower_result(l, node, 0, sum_of(&r, ABS(lower_value(l, node->inputs[0]))), r.axis);
 }
 
 // sqrt(sum(x^2))
 static ExprId root_of_squares(const Reduction *r, ExprId x) {
-  return expr_unary(r->k, EXPR_SQRT, sum_of(r, expr_binary(r->k, EXPR_MUL, x, x)));
+  Kernel *k = r->k;
+  return SQRT(sum_of(r, MUL(x, x)));
 }
 
 // m * sqrt(sum((x / m)^2)) with m = max(|x|), so that squares of large f64 numbers do not overflow. m is 1 if max(|x|)
 // is 0, infinite or NaN.
 static ExprId scaled_root_of_squares(const Reduction *r, ExprId x) {
   Kernel *k = r->k;
-  ExprId zero = expr_constant(k, 0), one = expr_constant(k, 1), infinity = expr_constant(k, (double)INFINITY);
-  ExprId greatest = expr_reduce(k, EXPR_REDUCE_MAXIMUM, expr_unary(k, EXPR_ABS, x), r->reduced);
-  ExprId scale = expr_select(k, expr_binary(k, EXPR_GT, infinity, greatest), greatest, one);
-  scale = expr_select(k, expr_binary(k, EXPR_GT, greatest, zero), scale, one);
-  return expr_binary(k, EXPR_MUL, scale, root_of_squares(r, expr_binary(k, EXPR_DIV, x, scale)));
+  ExprId zero = NUMBER(0), one = NUMBER(1), infinity = NUMBER(INFINITY);
+  ExprId greatest = expr_reduce(k, EXPR_REDUCE_MAXIMUM, ABS(x), r->reduced);
+  ExprId scale = SELECT(GT(infinity, greatest), greatest, one);
+  scale = SELECT(GT(greatest, zero), scale, one);
+  return MUL(scale, root_of_squares(r, DIV(x, scale)));
 }
 
 // The norm of a single element is |x|. Types narrower than f64 need no scaling: TRAIT_WIDE makes the kernel compute in
 // f64.
 void lower_ReduceL2(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
   Reduction r = reduction_begin(l, node);
-  ExprId x = lower_value(l, node->inputs[0]), norm = expr_unary(r.k, EXPR_ABS, x);
+  ExprId x = lower_value(l, node->inputs[0]), norm = ABS(x);
   bool is_f64 = node->inputs[0]->type == TYPE_F64;
   if (r.count != 1) norm = is_f64 ? scaled_root_of_squares(&r, x) : root_of_squares(&r, x);
   lower_result(l, node, 0, norm, r.axis);
@@ -72,10 +77,11 @@ void lower_ReduceL2(Lowering *l, const Node *node) {
 
 // `e`, or `number` if the reduced axes have no elements.
 static ExprId unless_empty(const Reduction *r, ExprId e, double number) {
-  if (r->count == 0) return expr_constant(r->k, number);
+  Kernel *k = r->k;
+  if (r->count == 0) return NUMBER(number);
   if (!r->monomial) return e;
-  ExprId is_empty = expr_binary(r->k, EXPR_EQ, expr_count(r->k, r->count, r->monomial), expr_constant(r->k, 0));
-  return expr_select(r->k, is_empty, expr_constant(r->k, number), e);
+  ExprId is_empty = EQ(expr_count(k, r->count, r->monomial), NUMBER(0));
+  return SELECT(is_empty, NUMBER(number), e);
 }
 
 void lower_ReduceMax(Lowering *l, const Node *node) {
@@ -86,9 +92,10 @@ void lower_ReduceMax(Lowering *l, const Node *node) {
 }
 
 void lower_ReduceMin(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
   Reduction r = reduction_begin(l, node);
-  ExprId minus = expr_unary(r.k, EXPR_NEG, lower_value(l, node->inputs[0]));
-  ExprId min = expr_unary(r.k, EXPR_NEG, expr_reduce(r.k, EXPR_REDUCE_MAXIMUM, minus, r.reduced));
+  ExprId minus = NEG(lower_value(l, node->inputs[0]));
+  ExprId min = NEG(expr_reduce(k, EXPR_REDUCE_MAXIMUM, minus, r.reduced));
   min = unless_empty(&r, min, type_greatest(node->outputs[0]->type));
   lower_result(l, node, 0, min, r.axis);
 }
@@ -106,13 +113,13 @@ static void lower_first(Lowering *l, const Node *node, bool is_least) {
   Kernel *k = r.k;
   const int axis = axis_of(node, node->inputs[0]->shape.rank);
   ExprId x = lower_value(l, node->inputs[0]);
-  if (is_least) x = expr_unary(k, EXPR_NEG, x);
+  if (is_least) x = NEG(x);
   const ExprId greatest = expr_reduce(k, EXPR_REDUCE_MAXIMUM, x, r.reduced);
-  const ExprId own = expr_unary(k, EXPR_NEG, lower_index(l, axis)), none = expr_constant(k, -(double)INFINITY);
-  const ExprId if_number = expr_select(k, expr_binary(k, EXPR_EQ, x, greatest), own, none);
-  const ExprId if_nan = expr_select(k, expr_binary(k, EXPR_EQ, x, x), none, own);
-  const ExprId candidate = expr_select(k, expr_binary(k, EXPR_EQ, greatest, greatest), if_number, if_nan);
-  const ExprId first = expr_unary(k, EXPR_NEG, expr_reduce(k, EXPR_REDUCE_MAXIMUM, candidate, r.reduced));
+  const ExprId own = NEG(lower_index(l, axis)), none = NUMBER(-INFINITY);
+  const ExprId if_number = SELECT(EQ(x, greatest), own, none);
+  const ExprId if_nan = SELECT(EQ(x, x), none, own);
+  const ExprId candidate = SELECT(EQ(greatest, greatest), if_number, if_nan);
+  const ExprId first = NEG(expr_reduce(k, EXPR_REDUCE_MAXIMUM, candidate, r.reduced));
   lower_result(l, node, 0, unless_empty(&r, first, 0), r.axis);
 }
 

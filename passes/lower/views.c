@@ -1,21 +1,22 @@
 // Indices that go through bounds: the test of a bound, strides along the axes that a bound has, and views, which map an
 // operand's axes to the kernel's.
+#include "passes/lower/formulas.h"
 #include "passes/lower/lower.h"
 
 #include <string.h>
 
 static ExprId bound_index(Kernel *k, const Bound *b) {
-  ExprId index = expr_constant(k, (double)b->offset);
+  ExprId index = NUMBER(b->offset);
   for (int axis = 0; axis < k->naxes; axis++)
-    if (b->factor[axis]) index = expr_fma(k, expr_constant(k, (double)b->factor[axis]), expr_index(k, axis), index);
+    if (b->factor[axis]) index = FMA(NUMBER(b->factor[axis]), expr_index(k, axis), index);
   return index;
 }
 
 ExprId lower_inside(Lowering *l, const Bound *b, ExprId e, double outside) {
   Kernel *k = l->kernel;
-  const ExprId index = bound_index(k, b), zero = expr_constant(k, 0), other = expr_constant(k, outside);
-  e = expr_select(k, expr_binary(k, EXPR_GT, expr_constant(k, (double)b->extent), index), e, other);
-  return expr_select(k, expr_binary(k, EXPR_GE, index, zero), e, other);
+  const ExprId index = bound_index(k, b), zero = NUMBER(0), other = NUMBER(outside);
+  e = SELECT(GT(NUMBER(b->extent), index), e, other);
+  return SELECT(GE(index, zero), e, other);
 }
 
 // Adds to the offset, which is a literal times one monomial.
@@ -61,7 +62,7 @@ void view_place(const Lowering *l, Access *a) {
 
 ExprId view_index(const Lowering *l, int axis) {
   Kernel *k = l->kernel;
-  if (extent_value(l->domain.extent[axis]) == 1) return expr_constant(k, 0);
+  if (extent_value(l->domain.extent[axis]) == 1) return NUMBER(0);
   const int on = l->view->axis[axis];
   return on >= 0 ? expr_index(k, on) : bound_index(k, &l->view->bounds[axis]);
 }

@@ -1,10 +1,9 @@
 // A place on the large side is affine in the window and the tap. The window that reaches a place by a tap is affine,
 // too, if the stride is 1; else it is computed by a division, and exists only if the quotient is an integer.
 #include "passes/lower/windows.h"
+#include "passes/lower/formulas.h"
 
 #include "ir/operators/interpolate.h"
-
-#define NUMBER(number) expr_constant(k, (double)(number))
 
 Windows windows_of(Lowering *l, const Node *node) {
   Windows w = {.l = l, .k = l->kernel, .first = spatial_axis(node)};
@@ -67,12 +66,11 @@ static void add_taps(const Windows *w, int spatial, Bound *b, int64_t factor) {
 ExprId windows_tap(const Windows *w, int spatial) {
   Kernel *k = w->k;
   const PieceAxis *part = &w->part[spatial];
-  if (part->has_one_window)
-    return expr_binary(k, EXPR_ADD, expr_index(k, w->place[spatial]), NUMBER(w->window[spatial].pad_begin));
+  if (part->has_one_window) return ADD(expr_index(k, w->place[spatial]), NUMBER(w->window[spatial].pad_begin));
   if (w->is_written) return NUMBER(part->first_tap + part->tap_step * w->number[spatial]);
   const ExprId index = expr_index(k, w->tap[spatial]);
   if (part->tap_step == 1 && !part->first_tap) return index;
-  return expr_fma(k, NUMBER(part->tap_step), index, NUMBER(part->first_tap));
+  return FMA(NUMBER(part->tap_step), index, NUMBER(part->first_tap));
 }
 
 ExprId windows_load_large(const Windows *w, const Value *v, SideAxes *axes, double outside) {
@@ -92,8 +90,8 @@ ExprId windows_load_large(const Windows *w, const Value *v, SideAxes *axes, doub
 static ExprId scaled_index(const Windows *w, int spatial) {
   Kernel *k = w->k;
   const Window *own = &w->window[spatial];
-  const ExprId place = expr_binary(k, EXPR_ADD, expr_index(k, w->place[spatial]), NUMBER(own->pad_begin));
-  return expr_fma(k, NUMBER(-own->dilation), windows_tap(w, spatial), place);
+  const ExprId place = ADD(expr_index(k, w->place[spatial]), NUMBER(own->pad_begin));
+  return FMA(NUMBER(-own->dilation), windows_tap(w, spatial), place);
 }
 
 // Whether all places of the kernel have all its taps.
@@ -105,8 +103,7 @@ static bool are_cut(const Windows *w) {
 
 static ExprId window_index(const Windows *w, int spatial) {
   Kernel *k = w->k;
-  return expr_unary(k, EXPR_FLOOR,
-                    expr_binary(k, EXPR_DIV, scaled_index(w, spatial), NUMBER(w->window[spatial].stride)));
+  return FLOOR(DIV(scaled_index(w, spatial), NUMBER(w->window[spatial].stride)));
 }
 
 static ExprId load_computed(const Windows *w, const Value *v, SideAxes *axes, ExprId *index) {
@@ -119,13 +116,12 @@ static ExprId load_computed(const Windows *w, const Value *v, SideAxes *axes, Ex
     axes->axis[axis] = COMPUTED;
     kernel_close(k, strides.monomial[axis]);
     const ExprId last = NUMBER(own->small - 1);
-    index[i] = expr_binary(k, EXPR_MAX, NUMBER(0), expr_binary(k, EXPR_MIN, window_index(w, i), last));
+    index[i] = MAX(NUMBER(0), MIN(window_index(w, i), last));
     const ExprId stride = NUMBER(strides.stride[axis]);
-    offset = offset ? expr_fma(k, stride, index[i], offset) : expr_binary(k, EXPR_MUL, stride, index[i]);
+    offset = offset ? FMA(stride, index[i], offset) : MUL(stride, index[i]);
   }
   ExprId e = lower_bounded_load(w->l, v, axes->axis, axes->bounds, 0, offset);
-  for (int i = 0; i < w->nspatial; i++)
-    e = expr_select(k, expr_binary(k, EXPR_EQ, index[i], window_index(w, i)), e, NUMBER(0));
+  for (int i = 0; i < w->nspatial; i++) e = SELECT(EQ(index[i], window_index(w, i)), e, NUMBER(0));
   return e;
 }
 
@@ -144,8 +140,8 @@ ExprId windows_load_small(const Windows *w, const Value *v, SideAxes *axes, Expr
     b->offset = (part->begin + own->pad_begin - own->dilation * part->first_tap) / own->stride;
     b->factor[w->place[i]] = 1;
     add_taps(w, i, b, factor);
-    index[i] = expr_binary(k, EXPR_ADD, expr_index(k, w->place[i]), NUMBER(b->offset));
-    if (!w->is_written) index[i] = expr_fma(k, NUMBER(factor), expr_index(k, w->tap[i]), index[i]);
+    index[i] = ADD(expr_index(k, w->place[i]), NUMBER(b->offset));
+    if (!w->is_written) index[i] = FMA(NUMBER(factor), expr_index(k, w->tap[i]), index[i]);
   }
   return lower_bounded_load(w->l, v, axes->axis, axes->bounds, 0, 0);
 }
@@ -153,8 +149,8 @@ ExprId windows_load_small(const Windows *w, const Value *v, SideAxes *axes, Expr
 ExprId windows_select(const Windows *w, ExprId e) {
   Kernel *k = w->k;
   for (int i = 0; i < w->nspatial && !are_cut(w); i++) {
-    const ExprId scaled = expr_binary(k, EXPR_MUL, window_index(w, i), NUMBER(w->window[i].stride));
-    e = expr_select(k, expr_binary(k, EXPR_EQ, scaled, scaled_index(w, i)), e, NUMBER(0));
+    const ExprId scaled = MUL(window_index(w, i), NUMBER(w->window[i].stride));
+    e = SELECT(EQ(scaled, scaled_index(w, i)), e, NUMBER(0));
   }
   return e;
 }
