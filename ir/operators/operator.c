@@ -212,6 +212,14 @@ AttributeValue *node_attribute_slot(Node *node, const char *name) {
   return &node->attributes[attribute_index(node->op, name)];
 }
 
+bool node_set_list(Graph *g, Node *node, const char *name, const int64_t *items, size_t count) {
+  int64_t *copy = ARENA_ARRAY(&g->arena, int64_t, count + 1);
+  if (!copy) return false;
+  if (count) memcpy(copy, items, count * sizeof *copy);
+  *node_attribute_slot(node, name) = (AttributeValue){.is_set = true, .list = {copy, count}};
+  return true;
+}
+
 bool node_bool(const Node *node, const char *name) {
   return node_attribute(node, name)->boolean;
 }

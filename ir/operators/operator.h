@@ -246,6 +246,8 @@ bool node_places_by_axis(const Node *node); // the same, but false if one scale 
 // The attribute of a valid node with this canonical name, which must exist.
 const AttributeValue *node_attribute(const Node *node, const char *name);
 AttributeValue *node_attribute_slot(Node *node, const char *name); // the same, to set it in a new node
+// Sets it to a copy of the list in the graph's arena. False: out of memory.
+bool node_set_list(Graph *g, Node *node, const char *name, const int64_t *items, size_t count);
 bool node_bool(const Node *node, const char *name);
 int64_t node_s64(const Node *node, const char *name);
 double node_f32(const Node *node, const char *name);

@@ -4,8 +4,6 @@
 #include "ir/operators/infer.h"
 #include "ir/operators/movement.h"
 
-#include <string.h>
-
 Node *builder_add_node(Builder *b, OperatorId id, const Value *stands_for) {
   const Operator *op = &operators[id];
   Node *node = graph_add_node(b->graph, op, NULL, op->ninputs, op->noutputs);
@@ -29,20 +27,15 @@ bool builder_finish_node(Builder *b, Node *node) {
 }
 
 AttributeValue *node_attribute_to_set(Node *node, const char *name) {
-  uint32_t i = 0;
-  while (strcmp(node->op->attributes[i].name, name) != 0) i++;
-  node->attributes[i].is_set = true;
-  return &node->attributes[i];
+  AttributeValue *value = node_attribute_slot(node, name);
+  value->is_set = true;
+  return value;
 }
 
 bool builder_set_list(Builder *b, Node *node, const char *name, const int64_t *items, int count) {
-  int64_t *own = ARENA_ARRAY(&b->graph->arena, int64_t, MAX_RANK);
-  if (!own) return !(b->out_of_memory = true);
-  memcpy(own, items, (size_t)count * sizeof *own);
-  AttributeValue *list = node_attribute_to_set(node, name);
-  list->list.items = own;
-  list->list.count = (size_t)count;
-  return true;
+  const bool ok = node_set_list(b->graph, node, name, items, (size_t)count);
+  b->out_of_memory |= !ok;
+  return ok;
 }
 
 void graph_remove_nodes(Graph *g, OperatorId id) {

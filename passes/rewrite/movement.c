@@ -9,15 +9,9 @@
 #include <string.h>
 
 static bool set_list(const Match *m, Node *node, const char *name, const int64_t *items, int count) {
-  int64_t *copy = ARENA_ARRAY(&m->graph->arena, int64_t, (size_t)count);
-  if (!copy) *m->out_of_memory = true;
-  for (uint32_t i = 0; i < node->op->nattributes; i++) {
-    if (!copy || strcmp(node->op->attributes[i].name, name) != 0) continue;
-    node->attributes[i].is_set = true;
-    node->attributes[i].list.items = memcpy(copy, items, (size_t)count * sizeof *items);
-    node->attributes[i].list.count = (size_t)count;
-  }
-  return copy != NULL;
+  const bool ok = node_set_list(m->graph, node, name, items, (size_t)count);
+  if (!ok) *m->out_of_memory = true;
+  return ok;
 }
 
 // Transposes

@@ -172,20 +172,12 @@ Value *builder_number(Builder *b, const char *name, Type type, double number) {
   return v ? b->numbers[b->nnumbers++] = v : builder_out_of_memory(b);
 }
 
-static bool set_list(Builder *b, Node *node, const char *attribute, const int64_t *items, size_t count) {
-  int64_t *copy = ARENA_ARRAY(&b->graph->arena, int64_t, count + 1);
-  if (!copy) return builder_out_of_memory(b);
-  if (count) memcpy(copy, items, count * sizeof *copy);
-  *node_attribute_slot(node, attribute) = (AttributeValue){.is_set = true, .list = {copy, count}};
-  return true;
-}
-
 static bool reduce_axes_of(Builder *b, Node *node, uint32_t mask) {
   int64_t axes[MAX_RANK];
   size_t count = 0;
   for (int i = 0; i < node->inputs[0]->shape.rank; i++)
     if (mask >> i & 1) axes[count++] = i;
-  return set_list(b, node, "axes", axes, count);
+  return node_set_list(b->graph, node, "axes", axes, count) || builder_out_of_memory(b);
 }
 
 // Adds a node without inferring the shape of its output 0.
