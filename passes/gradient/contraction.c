@@ -33,8 +33,8 @@ static void give_product(Gradient *g, const Value *forward, Value *a, bool trans
   shape.extent[p.dst_n] = b->shape.extent[p.weights_n];
   node_set_input(node, 0, a);
   node_set_input(node, 1, b);
-  gradient_attribute(node, "transpose_a")->boolean = transpose_a;
-  gradient_attribute(node, "transpose_b")->boolean = transpose_b;
+  node_attribute_slot(node, "transpose_a")->boolean = transpose_a;
+  node_attribute_slot(node, "transpose_b")->boolean = transpose_b;
   const bool is_whole = shape_equals(&shape, &forward->shape) || a->type == TYPE_F64;
   gradient_give(g, forward, gradient_output(g, node, 0, is_whole ? a->type : TYPE_F32, &shape));
 }
@@ -149,7 +149,7 @@ typedef struct Padding {
 
 static void set_padding(Gradient *g, Node *node, const Padding *p) {
   if (!p->count) return;
-  gradient_attribute(node, "auto_pad")->s64 = AUTO_PAD_NONE;
+  node_attribute_slot(node, "auto_pad")->s64 = AUTO_PAD_NONE;
   gradient_set_list(g, node, "pads_begin", p->begin, (size_t)p->count);
   gradient_set_list(g, node, "pads_end", p->end, (size_t)p->count);
 }
@@ -265,9 +265,9 @@ static Value *cut_end(Gradient *g, const Node *like, Value *v, const int64_t cut
   }
   node_set_input(node, 0, wide);
   node_set_input(node, 1, gradient_filled(g, wide->type, &kernel, 1));
-  gradient_attribute(node, "auto_pad")->s64 = AUTO_PAD_NONE;
-  gradient_attribute(node, "weights_format")->s64 = IOX;
-  gradient_attribute(node, "groups")->s64 = channels.value;
+  node_attribute_slot(node, "auto_pad")->s64 = AUTO_PAD_NONE;
+  node_attribute_slot(node, "weights_format")->s64 = IOX;
+  node_attribute_slot(node, "groups")->s64 = channels.value;
   gradient_set_list(g, node, "strides", ones, (size_t)c.nspatial);
   gradient_set_list(g, node, "dilations", ones, (size_t)c.nspatial);
   gradient_set_list(g, node, "pads_begin", zeros, (size_t)c.nspatial);

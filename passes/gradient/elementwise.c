@@ -5,6 +5,12 @@
 
 #include <math.h>
 
+// A rule of one statement.
+#define RULE(name, statement)                                                                                          \
+  GRADIENT(name) {                                                                                                     \
+    statement;                                                                                                         \
+  }
+
 // Gradients that are operators themselves. If such an operator can compute from src or dst, use_dst is chosen so that
 // fewer values are saved.
 static bool can_use_dst(const Node *node, const Operator *backward) {
@@ -15,18 +21,13 @@ static bool can_use_dst(const Node *node, const Operator *backward) {
 static void make_own(Gradient *g, const Node *node, Value *diff, OperatorId id) {
   const Value *src = node->inputs[0], *dst = node->outputs[0];
   bool use_dst = can_use_dst(node, &operators[id]) && (!gradient_is_at_hand(g, src) || gradient_is_at_hand(g, dst));
-  Node *backward = gradient_node(g, id, node);
-  if (!backward) return;
-  if (backward->op->inputs[0].dst_name) gradient_attribute(backward, "use_dst")->boolean = use_dst;
-  node_set_input(backward, 0, gradient_saved(g, use_dst ? dst : src));
-  node_set_input(backward, 1, diff);
-  gradient_give(g, src, gradient_output(g, backward, 0, src->type, &src->shape));
+  Value *given = gradient_saved(g, use_dst ? dst : src);
+  Value *own = gradient_apply(g, id, node, src->type, &src->shape, given, diff, NULL);
+  if (own && operators[id].inputs[0].dst_name) node_attribute_slot(own->producer, "use_dst")->boolean = use_dst;
+  gradient_give(g, src, own);
 }
 
-#define OWN(name)                                                                                                      \
-  GRADIENT(name) {                                                                                                     \
-    make_own(g, node, diff, OP_##name##Backward);                                                                      \
-  }
+#define OWN(name) RULE(name, make_own(g, node, diff, OP_##name##Backward))
 
 OWN(Abs)
 OWN(Clamp)
@@ -61,17 +62,21 @@ OWN(Tanh)
 #define GIVE(slot, gradient)                                                                                           \
   if (gradient_is_wanted(g, node->inputs[slot])) gradient_give(g, node->inputs[slot], gradient)
 
-static Value *power(Gradient *g, Value *x, double exponent) {
-  Value *v = NULL;
-  Node *node = x ? gradient_node(g, OP_Pow, NULL) : NULL;
-  if (!node) return v;
-  *gradient_attribute(node, "beta") = (AttributeValue){.is_set = true, .f32 = exponent};
-  node_set_input(node, 0, x);
-  return gradient_output(g, node, 0, x->type, &x->shape);
-}
+RULE(Cos, GIVE(0, SCALE(MUL(diff, gradient_unary(g, OP_Sin, X)), -1)))
+RULE(Exp, GIVE(0, MUL(diff, DST)))
+RULE(Log, GIVE(0, DIV(diff, X)))
+RULE(Neg, GIVE(0, gradient_unary(g, OP_Neg, diff)))
+// (diff * dst) * dst: diff * dst is between diff and the result, so it does not overflow if these do not. dst^2 may
+// overflow.
+RULE(Reciprocal, GIVE(0, MUL(MUL(SCALE(diff, -1), DST), DST)))
+RULE(Sin, GIVE(0, MUL(diff, gradient_unary(g, OP_Cos, X))))
+// Doubles last, as twice diff may overflow where the result does not.
+RULE(Square, GIVE(0, SCALE(MUL(gradient_widened(g, diff), X), 2)))
 
-GRADIENT(Cos) {
-  GIVE(0, SCALE(MUL(diff, gradient_unary(g, OP_Sin, X)), -1));
+static Value *power(Gradient *g, Value *x, double exponent) {
+  Value *v = gradient_unary(g, OP_Pow, x);
+  if (v) *node_attribute_slot(v->producer, "beta") = (AttributeValue){.is_set = true, .f32 = exponent};
+  return v;
 }
 
 // 2 / sqrt(pi) * e^(-x^2), with no step rounded to a type narrower than f32. The factor 2 / sqrt(pi) is the sum of two
@@ -83,21 +88,9 @@ GRADIENT(Erf) {
   GIVE(0, ADD(SCALE(density, high), SCALE(density, low)));
 }
 
-GRADIENT(Exp) {
-  GIVE(0, MUL(diff, DST));
-}
-
 GRADIENT(LeakyReLU) {
   Value *slope = SCALE(diff, node_coefficient(node, "alpha"));
   GIVE(0, SELECT(GE(gradient_cast(g, NUMBER(0), node->inputs[0]->type), X), slope, diff));
-}
-
-GRADIENT(Log) {
-  GIVE(0, DIV(diff, X));
-}
-
-GRADIENT(Neg) {
-  GIVE(0, gradient_unary(g, OP_Neg, diff));
 }
 
 // x^0 is 1 everywhere, even where x^-1 is infinite, so the gradient is 0.
@@ -105,21 +98,6 @@ GRADIENT(Pow) {
   double exponent = node_coefficient(node, "beta");
   Value *zeros = exponent == 0 ? gradient_filled(g, diff->type, &diff->shape, 0) : NULL;
   GIVE(0, zeros ? zeros : MUL(SCALE(diff, exponent), power(g, X, exponent - 1)));
-}
-
-// (diff * dst) * dst: diff * dst is between diff and the result, so it does not overflow if these do not. dst^2 may
-// overflow.
-GRADIENT(Reciprocal) {
-  GIVE(0, MUL(MUL(SCALE(diff, -1), DST), DST));
-}
-
-GRADIENT(Sin) {
-  GIVE(0, MUL(diff, gradient_unary(g, OP_Cos, X)));
-}
-
-// Doubles last, as twice diff may overflow where the result does not.
-GRADIENT(Square) {
-  GIVE(0, SCALE(MUL(gradient_widened(g, diff), X), 2));
 }
 
 // x clamped to [-bound, bound]; propagates NaN.
@@ -138,12 +116,9 @@ GRADIENT(Swish) {
   }
   Value *x = gradient_widened(g, X), *argument = bounded(g, beta == 1 ? x : SCALE(x, beta), bound);
   diff = gradient_widened(g, diff);
-  Node *backward = gradient_node(g, OP_SigmoidBackward, NULL);
-  if (!backward || !x) return;
-  gradient_attribute(backward, "use_dst")->boolean = false;
-  node_set_input(backward, 0, argument);
-  node_set_input(backward, 1, diff);
-  Value *slope = gradient_output(g, backward, 0, x->type, &x->shape);
+  if (!x) return;
+  Value *slope = gradient_apply(g, OP_SigmoidBackward, NULL, x->type, &x->shape, argument, diff, NULL);
+  if (slope) node_attribute_slot(slope->producer, "use_dst")->boolean = false;
   GIVE(0, ADD(MUL(diff, gradient_unary(g, OP_Sigmoid, argument)), MUL(argument, slope)));
 }
 
@@ -209,13 +184,8 @@ static void make_choice(Gradient *g, const Node *node, Value *diff, Value *takes
   GIVE(1, SELECT(takes_first, zero, diff));
 }
 
-GRADIENT(Maximum) {
-  make_choice(g, node, diff, GT(X, Y));
-}
-
-GRADIENT(Minimum) {
-  make_choice(g, node, diff, GT(Y, X));
-}
+RULE(Maximum, make_choice(g, node, diff, GT(X, Y)))
+RULE(Minimum, make_choice(g, node, diff, GT(Y, X)))
 
 GRADIENT(SquaredDifference) {
   Value *slope = SCALE(MUL(gradient_widened(g, diff), SUB(X, Y)), 2);
@@ -233,23 +203,18 @@ GRADIENT(BiasAdd) {
   GIVE(0, diff);
   const Value *bias = node->inputs[1];
   if (!gradient_is_wanted(g, bias)) return;
-  Node *backward = gradient_node(g, OP_BiasAddBackward, node);
-  if (backward) node_set_input(backward, 0, diff);
-  gradient_give(g, bias, gradient_output(g, backward, 0, bias->type, &bias->shape));
+  gradient_give(g, bias, gradient_apply(g, OP_BiasAddBackward, node, bias->type, &bias->shape, diff, NULL, NULL));
 }
 
 // PReLUBackward has no per_channel_broadcast: a vector of slopes is always along the channels. For slopes along the
 // last axis, data_format NXC makes the last axis the channel axis.
 GRADIENT(PReLU) {
   const Value *src = node->inputs[0], *slope = node->inputs[1];
-  Node *backward = gradient_node(g, OP_PReLUBackward, node);
-  if (!backward) return;
-  if (!node_bool(node, "per_channel_broadcast")) gradient_attribute(backward, "data_format")->s64 = 0;
-  node_set_input(backward, 0, X);
-  node_set_input(backward, 1, Y);
-  node_set_input(backward, 2, diff);
-  gradient_give(g, src, gradient_output(g, backward, 0, src->type, &src->shape));
-  gradient_give(g, slope, gradient_output(g, backward, 1, slope->type, &slope->shape));
+  Value *x = X, *y = Y, *own = gradient_apply(g, OP_PReLUBackward, node, src->type, &src->shape, x, y, diff);
+  if (!own) return;
+  if (!node_bool(node, "per_channel_broadcast")) node_attribute_slot(own->producer, "data_format")->s64 = 0;
+  gradient_give(g, src, own);
+  gradient_give(g, slope, gradient_output(g, own->producer, 1, slope->type, &slope->shape));
 }
 
 // Integers have no gradient.

@@ -110,12 +110,16 @@ Value *gradient_select(Gradient *g, Value *condition, Value *a, Value *b); // th
 Value *gradient_reduced(Gradient *g, OperatorId op, Value *v, uint32_t axes, bool keep_dims);
 Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape);
 
-// A new node. Attributes that the forward node `like` also has are copied, others have defaults. The caller sets its
-// operands: inputs by node_set_input, outputs by gradient_output.
+// The output, of this type and shape, of a new node with up to three inputs. Attributes that the forward node `like`
+// also has are copied, others have defaults.
+Value *gradient_apply(Gradient *g, OperatorId id, const Node *like, Type type, const Shape *shape, Value *a, Value *b,
+                      Value *c);
+
+// A new node, with attributes likewise. The caller sets its operands: inputs by node_set_input, outputs by
+// gradient_output.
 Node *gradient_node(Gradient *g, OperatorId id, const Node *like);
 Node *gradient_variadic(Gradient *g, OperatorId id, uint32_t ninputs); // of a variadic operator
 Value *gradient_output(Gradient *g, Node *node, uint32_t slot, Type type, const Shape *shape);
 void gradient_set_list(Gradient *g, Node *node, const char *name, const int64_t *items, size_t count);
-AttributeValue *gradient_attribute(const Node *node, const char *name);
 
 #endif

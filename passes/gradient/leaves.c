@@ -9,11 +9,9 @@
 #include "passes/gradient/gradient_state.h"
 
 static Value *all_reduced(Gradient *g, Value *v, Reduction how) {
-  Node *node = v ? gradient_node(g, OP_AllReduce, NULL) : NULL;
-  if (!node) return NULL;
-  node_set_input(node, 0, v);
-  *gradient_attribute(node, "reduction") = (AttributeValue){.is_set = true, .s64 = how};
-  return gradient_output(g, node, 0, v->type, &v->shape);
+  Value *all = gradient_unary(g, OP_AllReduce, v);
+  if (all) *node_attribute_slot(all->producer, "reduction") = (AttributeValue){.is_set = true, .s64 = how};
+  return all;
 }
 
 // Divides the gradient of a maximum equally among the leaves whose element equals the maximum.

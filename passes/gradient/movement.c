@@ -8,24 +8,25 @@ GRADIENT(StaticReshape) {
   gradient_give(g, src, gradient_reshaped(g, diff, &src->shape));
 }
 
+static Value *transposed(Gradient *g, Value *v, const int64_t *order, const Shape *shape) {
+  Value *moved = gradient_apply(g, OP_StaticTranspose, NULL, v->type, shape, v, NULL, NULL);
+  if (moved) gradient_set_list(g, moved->producer, "order", order, (size_t)shape->rank);
+  return moved;
+}
+
 GRADIENT(StaticTranspose) {
   const Value *src = node->inputs[0];
   int axes[MAX_RANK];
   int64_t back[MAX_RANK];
-  Node *backward = gradient_node(g, OP_StaticTranspose, NULL);
-  if (!backward || !transpose_axes(node, src->shape.rank, axes)) return;
+  if (!transpose_axes(node, src->shape.rank, axes)) return;
   for (int i = 0; i < src->shape.rank; i++) back[axes[i]] = i;
-  gradient_set_list(g, backward, "order", back, (size_t)src->shape.rank);
-  node_set_input(backward, 0, diff);
-  gradient_give(g, src, gradient_output(g, backward, 0, src->type, &src->shape));
+  gradient_give(g, src, transposed(g, diff, back, &src->shape));
 }
 
 static Value *index_on(Gradient *g, Value *v, int axis) {
-  Node *node = gradient_node(g, OP_GenIndex, NULL);
-  if (!node || !v) return NULL;
-  *gradient_attribute(node, "axis") = (AttributeValue){.is_set = true, .s64 = axis};
-  node_set_input(node, 0, v);
-  return gradient_output(g, node, 0, TYPE_S32, &v->shape);
+  Value *index = v ? gradient_apply(g, OP_GenIndex, NULL, TYPE_S32, &v->shape, v, NULL, NULL) : NULL;
+  if (index) *node_attribute_slot(index->producer, "axis") = (AttributeValue){.is_set = true, .s64 = axis};
+  return index;
 }
 
 // Moves the diagonal back to the first of its two axes, and gives the second one extent 1. Elements whose indices on
@@ -36,9 +37,8 @@ GRADIENT(Diagonal) {
   int to[MAX_RANK] = {0}, axes[2] = {0}, naxes = 0, nmoved = 0;
   int64_t order[MAX_RANK];
   Shape moved = diff->shape, spread = src->shape;
-  Node *transpose = gradient_node(g, OP_StaticTranspose, NULL);
   Value *zeros = gradient_filled(g, src->type, &src->shape, 0);
-  if (!transpose || !zeros) return;
+  if (!zeros) return;
   diagonal_axes(node, to);
   for (int i = 0; i < src->shape.rank; i++) {
     if (to[i] == last) axes[naxes++] = i;
@@ -47,9 +47,7 @@ GRADIENT(Diagonal) {
     moved.extent[nmoved++] = src->shape.extent[i];
   }
   spread.extent[axes[1]] = EXTENT(1);
-  gradient_set_list(g, transpose, "order", order, (size_t)nmoved);
-  node_set_input(transpose, 0, diff);
-  diff = gradient_reshaped(g, gradient_output(g, transpose, 0, src->type, &moved), &spread);
+  diff = gradient_reshaped(g, transposed(g, diff, order, &moved), &spread);
   Value *is_on = gradient_binary(g, OP_Equal, index_on(g, zeros, axes[0]), index_on(g, zeros, axes[1]));
   gradient_give(g, src, gradient_select(g, is_on, diff, zeros));
 }
@@ -63,12 +61,11 @@ static Value *padded(Gradient *g, Value *v, int64_t pads[2][MAX_RANK], const Sha
   bool has_any = false;
   for (int i = 0; i < shape->rank; i++) has_any |= pads[0][i] || pads[1][i];
   if (!has_any || !v) return v;
-  Node *node = gradient_node(g, OP_Pad, NULL);
-  if (!node) return NULL;
-  gradient_set_list(g, node, "pads_begin", pads[0], (size_t)shape->rank);
-  gradient_set_list(g, node, "pads_end", pads[1], (size_t)shape->rank);
-  node_set_input(node, 0, v);
-  return gradient_output(g, node, 0, v->type, shape);
+  Value *wide = gradient_apply(g, OP_Pad, NULL, v->type, shape, v, NULL, NULL);
+  if (!wide) return NULL;
+  gradient_set_list(g, wide->producer, "pads_begin", pads[0], (size_t)shape->rank);
+  gradient_set_list(g, wide->producer, "pads_end", pads[1], (size_t)shape->rank);
+  return wide;
 }
 
 // v[start : end : step] along the axis; the result has the shape.
@@ -144,12 +141,9 @@ GRADIENT(Pad) {
 // For 16-bit floats, sums are f32 and rounded once.
 GRADIENT(Gather) {
   const Value *src = node->inputs[0];
-  Value *wide = gradient_widened(g, diff);
-  Node *backward = gradient_node(g, OP_GatherBackward, node);
-  if (!backward || !wide) return;
-  node_set_input(backward, 0, gradient_saved(g, node->inputs[1]));
-  node_set_input(backward, 1, wide);
-  gradient_give(g, src, gradient_output(g, backward, 0, wide->type, &src->shape));
+  Value *wide = gradient_widened(g, diff), *indices = gradient_saved(g, node->inputs[1]);
+  if (!wide) return;
+  gradient_give(g, src, gradient_apply(g, OP_GatherBackward, node, wide->type, &src->shape, indices, wide, NULL));
 }
 
 NO_GRADIENT(GatherBackward, SECOND_ORDER)
@@ -197,7 +191,7 @@ GRADIENT(Split) {
     node_set_input(concat, i, part);
   }
   if (!concat) return;
-  *gradient_attribute(concat, "axis") = (AttributeValue){.is_set = true, .s64 = axis};
+  *node_attribute_slot(concat, "axis") = (AttributeValue){.is_set = true, .s64 = axis};
   gradient_give(g, src, gradient_output(g, concat, 0, src->type, &src->shape));
 }
 

@@ -125,8 +125,8 @@ static void set_statistics(Gradient *g, const Node *node, Node *backward) {
   const Value *src = node->inputs[0];
   Node *again = gradient_node(g, node->op->id, node);
   if (!again) return;
-  gradient_attribute(again, "keep_stats")->boolean = true;
-  gradient_attribute(again, "use_affine")->boolean = false;
+  node_attribute_slot(again, "keep_stats")->boolean = true;
+  node_attribute_slot(again, "use_affine")->boolean = false;
   node_set_input(again, 0, gradient_saved(g, src));
   gradient_output(g, again, 0, src->type, &src->shape);
   Shape shape = {.rank = 0};

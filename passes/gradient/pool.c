@@ -6,11 +6,8 @@
 
 GRADIENT(MaxPool) {
   const Value *src = node->inputs[0];
-  Node *backward = gradient_node(g, OP_MaxPoolBackward, node);
-  if (!backward) return;
-  node_set_input(backward, 0, gradient_saved(g, src));
-  node_set_input(backward, 1, diff);
-  gradient_give(g, src, gradient_output(g, backward, 0, src->type, &src->shape));
+  Value *x = gradient_saved(g, src);
+  gradient_give(g, src, gradient_apply(g, OP_MaxPoolBackward, node, src->type, &src->shape, x, diff, NULL));
 }
 
 // src_shape is a list of numbers. With a named extent it stays unset, and diff_src's declared shape gives the extents.
@@ -25,11 +22,9 @@ static void set_src_shape(Gradient *g, Node *node, const Shape *shape) {
 
 GRADIENT(AvgPool) {
   const Value *src = node->inputs[0];
-  Node *backward = gradient_node(g, OP_AvgPoolBackward, node);
-  if (!backward) return;
-  node_set_input(backward, 0, diff);
-  set_src_shape(g, backward, &src->shape);
-  gradient_give(g, src, gradient_output(g, backward, 0, src->type, &src->shape));
+  Value *diff_src = gradient_apply(g, OP_AvgPoolBackward, node, src->type, &src->shape, diff, NULL, NULL);
+  if (diff_src) set_src_shape(g, diff_src->producer, &src->shape);
+  gradient_give(g, src, diff_src);
 }
 
 GRADIENT(AvgPoolBackward) {
@@ -39,11 +34,9 @@ GRADIENT(AvgPoolBackward) {
     gradient_refuse(g, node, "no rounding_type of AvgPool gives its windows, as one axis needs floor and another ceil");
     return;
   }
-  Node *forward = gradient_node(g, OP_AvgPool, node);
-  if (!forward) return;
-  node_set_input(forward, 0, diff);
-  gradient_attribute(forward, "rounding_type")->s64 = rounding;
-  gradient_give(g, diff_dst, gradient_output(g, forward, 0, diff_dst->type, &diff_dst->shape));
+  Value *own = gradient_apply(g, OP_AvgPool, node, diff_dst->type, &diff_dst->shape, diff, NULL, NULL);
+  if (own) node_attribute_slot(own->producer, "rounding_type")->s64 = rounding;
+  gradient_give(g, diff_dst, own);
 }
 
 NO_GRADIENT(MaxPoolBackward, "its gradient for diff_dst would gather elements at the places of src's maxima, which no "

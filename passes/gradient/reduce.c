@@ -58,12 +58,9 @@ GRADIENT(ReduceMean) {
 }
 
 GRADIENT(ReduceL1) {
-  Node *backward = gradient_node(g, OP_AbsBackward, NULL);
-  if (!backward) return;
-  const Value *src = node->inputs[0];
-  node_set_input(backward, 0, SRC);
-  node_set_input(backward, 1, gradient_cast(g, broadcast_to_src(g, node, diff), src->type));
-  GIVE(gradient_output(g, backward, 0, src->type, &src->shape));
+  const Type type = node->inputs[0]->type;
+  Value *src = SRC, *wide = gradient_cast(g, broadcast_to_src(g, node, diff), type);
+  GIVE(gradient_apply(g, OP_AbsBackward, NULL, type, src_shape(node), src, wide, NULL));
 }
 
 // diff_src = diff_dst * (src / dst); the quotient is in [-1, 1]. At dst = 0 the norm has no derivative, and 0 is a

@@ -1,10 +1,6 @@
 // The functions that rules build the backward graph with.
 #include "passes/gradient/gradient_state.h"
 
-#include <string.h>
-
-enum { MOST_INPUTS = 3 };
-
 void *gradient_out_of_memory(Gradient *g) {
   g->failed = true;
   error_out_of_memory(g->diagnostics);
@@ -57,10 +53,6 @@ void gradient_refuse(Gradient *g, const Node *node, const char *why) {
   error_at(g->diagnostics, node->position, "%s has no gradient: %s", node_title(node, title), why);
 }
 
-AttributeValue *gradient_attribute(const Node *node, const char *name) {
-  return (AttributeValue *)node_attribute(node, name);
-}
-
 Value *gradient_of_output(const Gradient *g, const Node *node, uint32_t slot) {
   return node->outputs[slot] ? g->diff[node->outputs[slot]->index] : NULL;
 }
@@ -93,35 +85,28 @@ Value *gradient_output(Gradient *g, Node *node, uint32_t slot, Type type, const 
 }
 
 void gradient_set_list(Gradient *g, Node *node, const char *name, const int64_t *items, size_t count) {
-  int64_t *copy = ARENA_ARRAY(&g->graph->arena, int64_t, count + 1);
-  if (!copy) {
-    gradient_out_of_memory(g);
-    return;
-  }
-  if (count) memcpy(copy, items, count * sizeof *copy);
-  AttributeValue *value = gradient_attribute(node, name);
-  value->is_set = true;
-  value->list.items = copy;
-  value->list.count = count;
+  if (!node_set_list(g->graph, node, name, items, count)) gradient_out_of_memory(g);
 }
 
-// Adds a node with these inputs; returns its output.
-static Value *apply(Gradient *g, OperatorId op, Value *const inputs[MOST_INPUTS], Type type, const Shape *shape) {
-  Node *node = gradient_node(g, op, NULL);
-  for (uint32_t i = 0; node && i < node->ninputs && i < MOST_INPUTS; i++) node_set_input(node, i, inputs[i]);
+Value *gradient_apply(Gradient *g, OperatorId id, const Node *like, Type type, const Shape *shape, Value *a, Value *b,
+                      Value *c) {
+  Value *const inputs[] = {a, b, c};
+  Node *node = gradient_node(g, id, like);
+  for (uint32_t i = 0; node && i < node->ninputs && i < sizeof inputs / sizeof *inputs; i++)
+    node_set_input(node, i, inputs[i]);
   return gradient_output(g, node, 0, type, shape);
 }
 
 Value *gradient_unary(Gradient *g, OperatorId op, Value *a) {
-  return a ? apply(g, op, (Value *[MOST_INPUTS]){a}, a->type, &a->shape) : NULL;
+  return a ? gradient_apply(g, op, NULL, a->type, &a->shape, a, NULL, NULL) : NULL;
 }
 
 Value *gradient_cast(Gradient *g, Value *v, Type type) {
   if (!v || v->type == type) return v;
   // TypeCast converts only from or to f32 or f64.
   bool is_direct = type_nbytes(v->type) > 2 || type_nbytes(type) > 2;
-  Value *between = is_direct ? v : apply(g, OP_TypeCast, (Value *[MOST_INPUTS]){v}, TYPE_F32, &v->shape);
-  return between ? apply(g, OP_TypeCast, (Value *[MOST_INPUTS]){between}, type, &v->shape) : NULL;
+  Value *between = is_direct ? v : gradient_apply(g, OP_TypeCast, NULL, TYPE_F32, &v->shape, v, NULL, NULL);
+  return between ? gradient_apply(g, OP_TypeCast, NULL, type, &v->shape, between, NULL, NULL) : NULL;
 }
 
 Value *gradient_widened(Gradient *g, Value *v) {
@@ -143,7 +128,7 @@ Value *gradient_binary(Gradient *g, OperatorId op, Value *a, Value *b) {
   Shape shape = broadcast_shape(&a->shape, &b->shape);
   const bool compares = op == OP_GreaterEqual || op == OP_Greater || op == OP_Equal;
   Type type = compares ? TYPE_BOOLEAN : a->type == b->type ? a->type : TYPE_F32;
-  return apply(g, op, (Value *[MOST_INPUTS]){a, b}, type, &shape);
+  return gradient_apply(g, op, NULL, type, &shape, a, b, NULL);
 }
 
 Value *gradient_scaled(Gradient *g, Value *v, double number) {
@@ -155,7 +140,7 @@ Value *gradient_select(Gradient *g, Value *condition, Value *a, Value *b) {
   b = gradient_widened(g, b);
   if (!condition || !a || !b) return NULL;
   Shape shape = broadcast_shape(&a->shape, &b->shape);
-  return apply(g, OP_Select, (Value *[MOST_INPUTS]){condition, a, b}, a->type, &shape);
+  return gradient_apply(g, OP_Select, NULL, a->type, &shape, condition, a, b);
 }
 
 Value *gradient_reduced(Gradient *g, OperatorId op, Value *v, uint32_t axes, bool keep_dims) {
@@ -172,7 +157,7 @@ Value *gradient_reduced(Gradient *g, OperatorId op, Value *v, uint32_t axes, boo
   if (!node) return NULL;
   node_set_input(node, 0, v);
   gradient_set_list(g, node, "axes", items, count);
-  gradient_attribute(node, "keep_dims")->boolean = keep_dims;
+  node_attribute_slot(node, "keep_dims")->boolean = keep_dims;
   return gradient_output(g, node, 0, v->type, &shape);
 }
 
@@ -183,7 +168,7 @@ Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape) {
   int nmoved = 0;
   Node *node = v ? gradient_node(g, OP_StaticReshape, NULL) : NULL;
   if (!node) return NULL;
-  AttributeValue *special_zero = gradient_attribute(node, "special_zero");
+  AttributeValue *special_zero = node_attribute_slot(node, "special_zero");
   *special_zero = (AttributeValue){.is_set = true};
   for (int i = 0; i < shape->rank; i++) {
     Extent e = shape->extent[i];

@@ -3,12 +3,8 @@
 
 static void make_from_dst(Gradient *g, const Node *node, Value *diff, OperatorId id) {
   const Value *src = node->inputs[0], *dst = node->outputs[0];
-  Node *backward = gradient_node(g, id, node);
-  if (!backward) return;
-  node_set_input(backward, 0, diff);
-  node_set_input(backward, 1, gradient_saved(g, dst));
-  // The backward operators' result is f32 or has the type of dst's gradient.
-  gradient_give(g, src, gradient_output(g, backward, 0, dst->type == TYPE_F32 ? TYPE_F32 : src->type, &src->shape));
+  const Type type = dst->type == TYPE_F32 ? TYPE_F32 : src->type; // f32, or the type of dst's gradient
+  gradient_give(g, src, gradient_apply(g, id, node, type, &src->shape, diff, gradient_saved(g, dst), NULL));
 }
 
 GRADIENT(SoftMax) {
