@@ -240,16 +240,6 @@ static bool check_type(Inference *inf, const Operand *row, const Value *v, TypeS
                      is_like_one_hot ? "; ArgMax makes indices of vectors with a number for each class" : "");
 }
 
-// The i-th operand and its row; inputs come first, then outputs.
-static Value *operand_at(const Node *node, uint32_t i, const Operand **row) {
-  const Operator *op = node->op;
-  bool is_input = i < node->ninputs;
-  uint32_t k = is_input ? i : i - node->ninputs;
-  uint32_t last = is_input ? op->ninputs - 1 : op->noutputs - 1;
-  *row = is_input ? &op->inputs[k < last ? k : last] : &op->outputs[k < last ? k : last];
-  return is_input ? node->inputs[k] : node->outputs[k];
-}
-
 // The type if the set has just one; else TYPE_NONE.
 static Type only_type(TypeSet allowed) {
   Type type = TYPE_F64;
@@ -263,7 +253,7 @@ bool infer_types(Inference *inf, Node *node) {
   const Value *first[256] = {0}; // the value that bound a letter
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
     const Operand *row;
-    Value *v = operand_at(node, i, &row);
+    Value *v = node_operand_at(node, i, &row);
     unsigned char letter = narrowed ? 'T' : (unsigned char)row->type;
     if (!v) continue;
     if (!check_type(inf, row, v, narrowed ? narrowed : allowed_types(op, row->type))) return false;
@@ -276,7 +266,7 @@ bool infer_types(Inference *inf, Node *node) {
   }
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
     const Operand *row;
-    Value *v = operand_at(node, i, &row);
+    Value *v = node_operand_at(node, i, &row);
     const Value *bound = first[narrowed ? (unsigned char)'T' : (unsigned char)row->type];
     Type type = bound ? bound->type : only_type(narrowed ? narrowed : allowed_types(op, row->type));
     if (v && !infer_type(inf, v, type)) return false;

@@ -40,12 +40,11 @@ static bool infer_other_types(Inference *inf, Node *node, const Value *parameter
     has_statistics |= node->inputs[i] && node->op->inputs[i].type == 'M';
   }
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
-    const bool is_input = i < node->ninputs;
-    const char letter = is_input ? node->op->inputs[i].type : node->op->outputs[i - node->ninputs].type;
-    Value *v = is_input ? node->inputs[i] : node->outputs[i - node->ninputs];
+    const Operand *row;
+    Value *v = node_operand_at(node, i, &row);
     Type type = TYPE_NONE;
-    if (letter == 'M' && !statistic) type = statistic_type(parameter, !has_statistics);
-    if (letter == 'S' && !parameter) type = parameter_type(statistic, node->inputs[0]->type, !has_parameters);
+    if (row->type == 'M' && !statistic) type = statistic_type(parameter, !has_statistics);
+    if (row->type == 'S' && !parameter) type = parameter_type(statistic, node->inputs[0]->type, !has_parameters);
     if (!infer_type(inf, v, type)) return false;
   }
   return true;
@@ -56,12 +55,11 @@ static bool infer_norm_types(Inference *inf, Node *node) {
   if (node->signature && node->signature->types) return true;
   const Value *parameter = NULL, *statistic = NULL;
   for (uint32_t i = node->ninputs + node->noutputs; i-- > 0;) {
-    const bool is_input = i < node->ninputs;
-    const Value *v = is_input ? node->inputs[i] : node->outputs[i - node->ninputs];
-    const char letter = is_input ? node->op->inputs[i].type : node->op->outputs[i - node->ninputs].type;
+    const Operand *row;
+    const Value *v = node_operand_at(node, i, &row);
     if (!v || v->type == TYPE_NONE) continue;
-    if (letter == 'S') parameter = v;
-    if (letter == 'M') statistic = v;
+    if (row->type == 'S') parameter = v;
+    if (row->type == 'M') statistic = v;
   }
   if (parameter && statistic && parameter->type != statistic->type &&
       !(is_half(parameter->type) && statistic->type == TYPE_F32))
@@ -87,55 +85,11 @@ bool batch_norm_has_broadcast_statistics(const Node *node) {
 
 // A vector [channels].
 static bool infer_channel_vector(Inference *inf, Node *node, Value *src, Value *vector) {
-  if (!vector) return true;
   int axis = node_channel_axis(node, src->shape.rank);
   if (!infer_rank_beside(inf, vector, 1, src) || !infer_same_extent(inf, vector, 0, src, axis)) return false;
   if (extent_value(vector->shape.extent[0]) == 0)
     return infer_error(inf, "%s: expected at least 1 channel, found 0", vector->name);
   return infer_statistics_type(inf, node, src, vector);
-}
-
-// A statistic or parameter of src's rank, where each extent is 1 or src's.
-static bool infer_broadcast_statistic(Inference *inf, Value *src, Value *statistic) {
-  return infer_rank_beside(inf, statistic, src->shape.rank, src) && infer_broadcast_to(inf, statistic, src);
-}
-
-// Infers operands from .. to - 1 of a batch norm: statistics and parameters.
-static bool infer_statistics(Inference *inf, Node *node, Value *src, Value **operands, uint32_t from, uint32_t to) {
-  for (uint32_t i = from; i < to; i++) {
-    if (!operands[i]) continue;
-    if (!batch_norm_has_broadcast_statistics(node)) {
-      if (!infer_channel_vector(inf, node, src, operands[i])) return false;
-    } else if (!infer_same_shape(inf, node->inputs[2], operands[i]) ||
-               !infer_broadcast_statistic(inf, src, operands[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
-bool infer_batch_norm(Inference *inf, Node *node) {
-  Value *src = node->inputs[0];
-  if (!infer_norm_types(inf, node)) return false;
-  if (!infer_same_shape(inf, src, node->outputs[0])) return false;
-  if (src->shape.rank < 0) return true;
-  return infer_rank_at_least(inf, src, 2) && infer_statistics(inf, node, src, node->inputs, 1, node->ninputs);
-}
-
-bool infer_batch_norm_forward_training(Inference *inf, Node *node) {
-  Value *src = node->inputs[0];
-  return infer_batch_norm(inf, node) &&
-         (src->shape.rank < 0 || infer_statistics(inf, node, src, node->outputs, 1, node->noutputs));
-}
-
-bool infer_batch_norm_backward(Inference *inf, Node *node) {
-  Value *src = node->inputs[0];
-  if (!infer_norm_types(inf, node)) return false;
-  if (!infer_same_shape(inf, src, node->inputs[1]) || !infer_same_shape(inf, src, node->outputs[0])) return false;
-  if (src->shape.rank < 0) return true;
-  return infer_rank_at_least(inf, src, batch_norm_has_broadcast_statistics(node) ? 1 : 2) &&
-         infer_statistics(inf, node, src, node->inputs, 2, node->ninputs) &&
-         infer_statistics(inf, node, src, node->outputs, 1, node->noutputs);
 }
 
 Extent norm_ngroups(const Node *node) {
@@ -222,8 +176,8 @@ static bool check_begin_axis(Inference *inf, const Node *node, int rank) {
 }
 
 // A statistic of shape src.shape[:k].
-static bool infer_layer_statistic(Inference *inf, Node *node, Value *src, int k, Value *statistic) {
-  if (!statistic) return true;
+static bool infer_layer_statistic(Inference *inf, Node *node, Value *src, Value *statistic) {
+  const int k = layer_norm_begin_axis(node);
   if (!infer_rank_beside(inf, statistic, k, src)) return false;
   for (int i = 0; i < k; i++)
     if (!infer_same_extent(inf, statistic, i, src, i)) return false;
@@ -231,8 +185,8 @@ static bool infer_layer_statistic(Inference *inf, Node *node, Value *src, int k,
 }
 
 // A parameter of shape src.shape[k:], or flattened to one axis.
-static bool infer_layer_parameter(Inference *inf, Node *node, Value *src, int k, Value *parameter) {
-  if (!parameter) return true;
+static bool infer_layer_parameter(Inference *inf, Node *node, Value *src, Value *parameter) {
+  const int k = layer_norm_begin_axis(node);
   char text[160], src_text[160];
   int depth = src->shape.rank - k;
   if (!infer_statistics_type(inf, node, src, parameter)) return false;
@@ -255,46 +209,28 @@ static bool infer_layer_parameter(Inference *inf, Node *node, Value *src, int k,
   return true;
 }
 
-// Parameters and their gradients have the same rank: if one is flattened, all are.
-static bool infer_parameter_ranks(Inference *inf, Value *const *parameters, int count) {
+// Parameters and their gradients have one shape: if one is flattened, all are.
+static bool infer_layer_parameters(Inference *inf, Node *node, Value *src) {
+  const uint32_t count = node->ninputs + node->noutputs;
+  const Operand *row;
+  Value *first = NULL;
   int rank = -1;
-  for (int i = 0; i < count && rank < 0; i++)
-    if (parameters[i]) rank = parameters[i]->shape.rank;
-  for (int i = 0; i < count && rank >= 0; i++)
-    if (parameters[i] && parameters[i]->shape.rank < 0 && !infer_rank(inf, parameters[i], rank)) return false;
+  for (uint32_t i = 0; i < count && rank < 0; i++) {
+    const Value *v = node_operand_at(node, i, &row);
+    if (v && row->type == 'S') rank = v->shape.rank;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    Value *v = node_operand_at(node, i, &row);
+    if (v && row->type == 'S' && v->shape.rank < 0 && rank >= 0 && !infer_rank(inf, v, rank)) return false;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    Value *v = node_operand_at(node, i, &row);
+    if (!v || row->type != 'S') continue;
+    if (i < node->ninputs && !infer_layer_parameter(inf, node, src, v)) return false;
+    if (!first) first = v;
+    if (!infer_same_shape(inf, first, v)) return false;
+  }
   return true;
-}
-
-bool infer_layer_norm(Inference *inf, Node *node) {
-  Value *src = node->inputs[0];
-  if (!infer_norm_types(inf, node)) return false;
-  if (!infer_same_shape(inf, src, node->outputs[0])) return false;
-  if (src->shape.rank < 0) return true;
-  if (!infer_rank_at_least(inf, src, 1) || !check_begin_axis(inf, node, src->shape.rank)) return false;
-  int k = layer_norm_begin_axis(node);
-  if (!infer_parameter_ranks(inf, &node->inputs[1], 2) || !infer_layer_parameter(inf, node, src, k, node->inputs[1]) ||
-      !infer_layer_parameter(inf, node, src, k, node->inputs[2]) ||
-      !infer_layer_statistic(inf, node, src, k, node->outputs[1]) ||
-      !infer_layer_statistic(inf, node, src, k, node->outputs[2]))
-    return false;
-  return infer_same_shape(inf, node->inputs[1], node->inputs[2]);
-}
-
-bool infer_layer_norm_backward(Inference *inf, Node *node) {
-  Value *src = node->inputs[0], *gamma = node->inputs[4], *beta = node->inputs[5];
-  if (!infer_norm_types(inf, node)) return false;
-  if (!infer_same_shape(inf, src, node->inputs[1]) || !infer_same_shape(inf, src, node->outputs[0])) return false;
-  if (src->shape.rank < 0) return true;
-  if (!infer_rank_at_least(inf, src, 1) || !check_begin_axis(inf, node, src->shape.rank)) return false;
-  int k = layer_norm_begin_axis(node);
-  if (!infer_parameter_ranks(inf, (Value *[]){gamma, beta, node->outputs[1], node->outputs[2]}, 4) ||
-      !infer_layer_statistic(inf, node, src, k, node->inputs[2]) ||
-      !infer_layer_statistic(inf, node, src, k, node->inputs[3]) || !infer_layer_parameter(inf, node, src, k, gamma) ||
-      !infer_layer_parameter(inf, node, src, k, beta))
-    return false;
-  for (uint32_t i = 1; i < 3; i++)
-    if (!infer_same_shape(inf, gamma, node->outputs[i])) return false;
-  return infer_same_shape(inf, gamma, beta);
 }
 
 // With use_affine parameters are required; without it they have no effect and are removed.
@@ -334,7 +270,6 @@ bool check_layer_norm_backward(Node *node, Diagnostics *d) {
 
 // A statistic [N, groups].
 static bool infer_group_statistic(Inference *inf, Node *node, Value *src, Value *statistic) {
-  if (!statistic) return true;
   int channels = norm_channel_axis(node);
   int64_t groups = node_s64(node, "groups");
   if (!infer_rank_beside(inf, statistic, 2, src) || !infer_same_extent(inf, src, 0, statistic, 0)) return false;
@@ -360,36 +295,45 @@ static bool check_groups(Inference *inf, const Node *node, const Value *src) {
                      src->name, (long long)groups);
 }
 
-// `statistics`: mean and variance; `parameters`: gamma, beta and their gradients. Any may be NULL.
-static bool infer_groups(Inference *inf, Node *node, Value *const *statistics, Value *const *parameters,
-                         int nparameters) {
-  Value *src = node->inputs[0];
-  if (!infer_rank_at_least(inf, src, 2) || !check_groups(inf, node, src)) return false;
-  for (int i = 0; i < 2; i++)
-    if (!infer_group_statistic(inf, node, src, statistics[i])) return false;
-  for (int i = 0; i < nparameters; i++)
-    if (!infer_channel_vector(inf, node, src, parameters[i])) return false;
-  return true;
+// All norms with statistics
+
+// Whether src's rank and axes suit the node's attributes.
+static bool check_axes(Inference *inf, const Node *node, const Value *src) {
+  const bool may_be_vector = node->op->norm_scope == SCOPE_ROW || batch_norm_has_broadcast_statistics(node);
+  if (!infer_rank_at_least(inf, src, may_be_vector ? 1 : 2)) return false;
+  if (node->op->norm_scope == SCOPE_ROW) return check_begin_axis(inf, node, src->shape.rank);
+  return node->op->norm_scope != SCOPE_GROUP || check_groups(inf, node, src);
 }
 
-bool infer_group_norm(Inference *inf, Node *node) {
-  Value *src = node->inputs[0];
-  if (!infer_norm_types(inf, node)) return false;
-  if (!infer_same_shape(inf, src, node->outputs[0])) return false;
-  if (src->shape.rank < 0) return true;
-  return infer_groups(inf, node, &node->outputs[1], &node->inputs[1], 2);
+// The shape and type of a statistic, or of a parameter or its gradient, that follow from src's.
+static bool infer_beside(Inference *inf, Node *node, Value *src, Value *v, bool is_parameter) {
+  if (node->op->norm_scope == SCOPE_GROUP && !is_parameter) return infer_group_statistic(inf, node, src, v);
+  if (node->op->norm_scope == SCOPE_ROW) return is_parameter || infer_layer_statistic(inf, node, src, v);
+  if (!batch_norm_has_broadcast_statistics(node)) return infer_channel_vector(inf, node, src, v);
+  return infer_same_shape(inf, node->inputs[2], v) && infer_rank_beside(inf, v, src->shape.rank, src) &&
+         infer_broadcast_to(inf, v, src);
 }
 
-bool infer_group_norm_backward(Inference *inf, Node *node) {
+bool infer_norm(Inference *inf, Node *node) {
   Value *src = node->inputs[0];
+  const Operand *row;
   if (!infer_norm_types(inf, node)) return false;
-  if (!infer_same_shape(inf, src, node->inputs[1]) || !infer_same_shape(inf, src, node->outputs[0])) return false;
+  for (uint32_t i = 1; i < node->ninputs + node->noutputs; i++) {
+    Value *v = node_operand_at(node, i, &row);
+    if (row->type == 'T' && !infer_same_shape(inf, src, v)) return false;
+  }
   if (src->shape.rank < 0) return true;
-  Value *const parameters[] = {node->inputs[4], node->inputs[5], node->outputs[1], node->outputs[2]};
-  return infer_groups(inf, node, &node->inputs[2], parameters, 4);
+  if (!check_axes(inf, node, src)) return false;
+  for (uint32_t i = 1; i < node->ninputs + node->noutputs; i++) {
+    Value *v = node_operand_at(node, i, &row);
+    if (v && row->type != 'T' && !infer_beside(inf, node, src, v, row->type == 'S')) return false;
+  }
+  return node->op->norm_scope != SCOPE_ROW || infer_layer_parameters(inf, node, src);
 }
 
 // RMSNorm
+
+// gamma// RMSNorm
 
 // gamma broadcasts to src's shape.
 static bool infer_rms_gamma(Inference *inf, Node *node, Value *src, Value *gamma) {

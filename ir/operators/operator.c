@@ -204,6 +204,15 @@ void node_set_defaults(Node *node) {
   }
 }
 
+Value *node_operand_at(const Node *node, uint32_t i, const Operand **row) {
+  const Operator *op = node->op;
+  bool is_input = i < node->ninputs;
+  uint32_t k = is_input ? i : i - node->ninputs;
+  uint32_t last = is_input ? op->ninputs - 1 : op->noutputs - 1;
+  *row = is_input ? &op->inputs[k < last ? k : last] : &op->outputs[k < last ? k : last];
+  return is_input ? node->inputs[k] : node->outputs[k];
+}
+
 const AttributeValue *node_attribute(const Node *node, const char *name) {
   return &node->attributes[attribute_index(node->op, name)];
 }

@@ -243,6 +243,9 @@ bool operator_has_attribute(const Operator *op, const char *name);
 bool operator_places_by_axis(const Operator *op);
 bool node_places_by_axis(const Node *node); // the same, but false if one scale is for the whole tensor
 
+// The i-th operand and its row; inputs come first, then outputs. NULL: it is absent.
+Value *node_operand_at(const Node *node, uint32_t i, const Operand **row);
+
 // The attribute of a valid node with this canonical name, which must exist.
 const AttributeValue *node_attribute(const Node *node, const char *name);
 AttributeValue *node_attribute_slot(Node *node, const char *name); // the same, to set it in a new node

@@ -102,13 +102,7 @@ void warn_quantize(const Node *node, Diagnostics *d);
 void warn_dynamic_quantize(const Node *node, Diagnostics *d);
 
 // norm.c
-bool infer_batch_norm(Inference *inf, Node *node);
-bool infer_batch_norm_forward_training(Inference *inf, Node *node);
-bool infer_batch_norm_backward(Inference *inf, Node *node);
-bool infer_layer_norm(Inference *inf, Node *node);
-bool infer_layer_norm_backward(Inference *inf, Node *node);
-bool infer_group_norm(Inference *inf, Node *node);
-bool infer_group_norm_backward(Inference *inf, Node *node);
+bool infer_norm(Inference *inf, Node *node); // all but RMSNorm
 bool infer_rms_norm(Inference *inf, Node *node);
 bool infer_rms_norm_backward(Inference *inf, Node *node);
 bool check_rms_norm_backward(Node *node, Diagnostics *d);
