@@ -164,10 +164,7 @@ bool pass_common_subexpressions(Graph *g, PassContext *c) {
   } else {
     ok = false;
   }
-  if (!ok) {
-    c->failed = true;
-    error_out_of_memory(c->diagnostics);
-  }
+  if (!ok) pass_out_of_memory(c);
   arena_deinit(&scratch);
   return changed;
 }

@@ -50,3 +50,9 @@ bool pass_dead_code(Graph *g, PassContext *c) {
   g->nvalues = nvalues;
   return changed;
 }
+
+void pass_end(Graph *g, PassContext *c, bool out_of_memory, bool has_added) {
+  if (out_of_memory) pass_out_of_memory(c);
+  else if (has_added && !graph_sort(g, c->diagnostics)) c->failed = true;
+  else if (has_added) pass_dead_code(g, c);
+}

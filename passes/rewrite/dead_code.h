@@ -10,4 +10,7 @@ void nodes_remove_dead(Node *node);
 
 bool pass_dead_code(Graph *g, PassContext *c);
 
+// Ends a pass that may have added nodes: reports that it ran out of memory, or sorts the graph and removes dead code.
+void pass_end(Graph *g, PassContext *c, bool out_of_memory, bool has_added);
+
 #endif

@@ -182,10 +182,7 @@ bool pass_fold_constants(Graph *g, PassContext *c) {
     if (c->evaluate && !c->failed && f.left > 0 && is_foldable(node, &is_splat) && take_work(&f, node, is_splat)) {
       Arena scratch;
       arena_init(&scratch, c->allocator);
-      if (!fold_node(&f, &scratch, node, is_splat, &is_folded)) {
-        c->failed = true;
-        error_out_of_memory(c->diagnostics);
-      }
+      if (!fold_node(&f, &scratch, node, is_splat, &is_folded)) pass_out_of_memory(c);
       arena_deinit(&scratch);
     }
     changed |= is_folded;

@@ -74,8 +74,7 @@ bool pass_quantize_scales(Graph *g, PassContext *c) {
     if (!has_list || node_attribute(g->nodes[i], "scales")->numbers.count == 1) continue;
     changed = true;
     if (replace(g, i)) continue;
-    c->failed = true;
-    error_out_of_memory(c->diagnostics);
+    pass_out_of_memory(c);
   }
   return changed;
 }

@@ -26,9 +26,6 @@ bool pass_reshape_layouts(Graph *g, PassContext *c) {
     if (node->op->id == OP_StaticReshape && !layout_is_row_major(&node->inputs[0]->layout)) ok = copy_input(g, node);
   }
   ok = ok && (g->nnodes == before || graph_sort(g, c->diagnostics));
-  if (!ok) {
-    c->failed = true;
-    error_out_of_memory(c->diagnostics);
-  }
+  if (!ok) pass_out_of_memory(c);
   return g->nnodes > before;
 }

@@ -351,14 +351,7 @@ bool rewrite_graph(Graph *g, PassContext *c, const Rules *rules) {
   if (index_rules(&r, rules)) run_worklist(&r);
   else r.out_of_memory = true;
   arena_deinit(&r.scratch);
-  r.out_of_memory |= r.refusals.out_of_memory;
+  pass_end(g, c, r.out_of_memory || r.refusals.out_of_memory, r.changed);
   diagnostics_deinit(&r.refusals);
-  if (r.out_of_memory) {
-    c->failed = true;
-    error_out_of_memory(c->diagnostics);
-  } else if (r.changed) {
-    if (!graph_sort(g, c->diagnostics)) c->failed = true;
-    else pass_dead_code(g, c);
-  }
   return r.changed;
 }

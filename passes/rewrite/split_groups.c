@@ -227,14 +227,7 @@ bool pass_split_groups(Graph *g, PassContext *c) {
     Split s = {.b = &b, .node = g->nodes[i], .stands_for = g->nodes[i]->outputs[0]};
     if (is_splittable(s.node, &s)) changed |= (s.node->op->id == OP_GroupNorm ? split_forward : split_backward)(&s);
   }
-  b.out_of_memory |= b.refusals.out_of_memory;
+  pass_end(g, c, b.out_of_memory || b.refusals.out_of_memory, g->nnodes != nnodes);
   diagnostics_deinit(&b.refusals);
-  if (b.out_of_memory) {
-    c->failed = true;
-    error_out_of_memory(c->diagnostics);
-  } else if (g->nnodes != nnodes) {
-    if (!graph_sort(g, c->diagnostics)) c->failed = true;
-    else pass_dead_code(g, c);
-  }
   return changed;
 }

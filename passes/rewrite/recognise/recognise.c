@@ -322,8 +322,7 @@ bool pass_recognise(Graph *g, PassContext *c) {
   r.builder.out_of_memory |= r.builder.refusals.out_of_memory;
   diagnostics_deinit(&r.builder.refusals);
   if (r.builder.out_of_memory) {
-    c->failed = true;
-    error_out_of_memory(c->diagnostics);
+    pass_out_of_memory(c);
   } else if (!graph_sort(g, c->diagnostics)) {
     c->failed = true;
   } else if (g->nnodes != nnodes) { // even if an operator did not fit: new nodes for its operands are left over
