@@ -109,11 +109,19 @@ Labels labels_of_operand(const Value *operand, const Labels *result);
 bool labels_equal(const Labels *a, const Labels *b);
 uint32_t labels_axes(const Labels *labels); // the union of the masks
 
+// polynomial.c
+Polynomial polynomial_fail(Algebra *a);                                        // sets a->failed; 0
+Polynomial polynomial_of_symbol(Algebra *a, const Symbol *symbol, int halves); // symbol^(halves / 2)
 Polynomial polynomial_number(Algebra *a, double number);
 Polynomial polynomial_sum(Algebra *a, Polynomial p, Polynomial q, double factor); // p + factor * q
 Polynomial polynomial_product(Algebra *a, Polynomial p, Polynomial q);
 Polynomial polynomial_power(Algebra *a, Polynomial p, int halves);     // p^(halves / 2)
 Polynomial polynomial_reduce(Algebra *a, Polynomial p, uint32_t axes); // the sum over these frame axes
+// p / q by long division; fails if there is a remainder. Records the symbols of q as cancelled.
+Polynomial polynomial_quotient(Algebra *a, Polynomial p, Polynomial q);
+// Whether all terms have the frame, or a sum over the frame, as a factor: the polynomial is then 0 only for isolated
+// data.
+bool polynomial_depends_on_frame(const Algebra *a, const Polynomial *p);
 bool polynomial_equals(Algebra *a, Polynomial p, Polynomial q);
 bool polynomial_has_cancelled(const Polynomial *p, uint32_t symbol);
 uint32_t monomial_axes(const Algebra *a, const PolynomialTerm *m);
