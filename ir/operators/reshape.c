@@ -1,0 +1,114 @@
+// Inference of StaticReshape: its list of extents, in which 0 may stand for an extent of src and -1 for what is left.
+#include "ir/operators/movement.h"
+#include "ir/operators/rules.h"
+
+bool reshape_list(const Shape *from, const Shape *to, int64_t *items, bool *special_zero) {
+  bool has_remaining = false, has_zero = false;
+  *special_zero = false;
+  for (int i = 0; i < to->rank; i++) {
+    bool is_literal = extent_is_literal(to->extent[i]),
+         is_same = i < from->rank && extent_equals(from->extent[i], to->extent[i]);
+    if (!is_literal && !is_same && has_remaining) return false;
+    items[i] = is_literal ? to->extent[i].value : is_same ? 0 : -1;
+    has_remaining |= items[i] == -1;
+    has_zero |= is_literal && items[i] == 0;
+    *special_zero |= !is_literal && is_same;
+  }
+  return !(has_zero && *special_zero);
+}
+
+// A product of extents: literals are multiplied, other extents listed.
+typedef struct Product {
+  int64_t number;
+  Extent open[MAX_RANK]; // named or unknown
+  int nopen;
+} Product;
+
+static bool product_times(Product *p, Extent e) {
+  if (!extent_is_literal(e)) {
+    p->open[p->nopen++] = e;
+    return true;
+  }
+  if (e.value && p->number > (MAX_ELEMENTS - 1) / e.value) return false;
+  p->number *= e.value;
+  return true;
+}
+
+// Removes common named extents from both. Remaining named extents may still be equal, as dims may have the same value.
+static void products_cancel(Product *a, Product *b) {
+  for (int i = a->nopen; i-- > 0;) {
+    for (int k = 0; k < b->nopen; k++) {
+      if (!extent_equals(a->open[i], b->open[k])) continue;
+      a->open[i] = a->open[--a->nopen];
+      b->open[k] = b->open[--b->nopen];
+      break;
+    }
+  }
+}
+
+static bool reshape_error(Inference *inf, const Node *node, const char *what) {
+  char src[160];
+  return infer_error(inf, "shape: %s, found %s of %s", what, node->inputs[0]->name,
+                     shape_string(&node->inputs[0]->shape, src, sizeof src));
+}
+
+// The extent of dst's axis i by item i of `shape`. False: the item is invalid.
+static bool reshaped_extent(const Node *node, size_t i, Extent *e) {
+  const Shape *src = &node->inputs[0]->shape;
+  int64_t number = node_attribute(node, "shape")->list.items[i];
+  bool is_src_extent = number == 0 && node_bool(node, "special_zero");
+  if (number < -1 || number >= MAX_ELEMENTS || (is_src_extent && i >= (size_t)src->rank)) return false;
+  *e = is_src_extent ? src->extent[i] : EXTENT(number);
+  return true;
+}
+
+// The extent for -1: src's number of elements divided by the product of the other extents; unknown if these are not
+// known yet. False: the division leaves a remainder.
+static bool remaining_extent(Product *all, Product *others, Extent *e) {
+  *e = EXTENT_UNKNOWN;
+  products_cancel(all, others);
+  if (others->nopen == 0 && others->number == 0) return false;
+  if (others->nopen || all->nopen > 1) return true;
+  if (all->nopen == 1) {
+    if (all->number == others->number) *e = all->open[0];
+    return true;
+  }
+  if (all->number % others->number) return false;
+  *e = EXTENT(all->number / others->number);
+  return true;
+}
+
+bool infer_static_reshape(Inference *inf, Node *node) {
+  Value *src = node->inputs[0], *dst = node->outputs[0];
+  const AttributeValue *shape = node_attribute(node, "shape");
+  if (shape->list.count > MAX_RANK) return infer_error(inf, "shape: expected at most rank %d", MAX_RANK);
+  int rank = (int)shape->list.count, remaining = -1;
+  if (!infer_rank(inf, dst, rank)) return false;
+  if (src->shape.rank < 0) return true;
+  Product all = {.number = 1}, others = {.number = 1};
+  bool ok = true;
+  for (int i = 0; ok && i < src->shape.rank; i++) ok = product_times(&all, src->shape.extent[i]);
+  if (!ok) return true; // src has too many elements, which is reported later
+  for (int i = 0; i < rank; i++) {
+    Extent e;
+    if (!reshaped_extent(node, (size_t)i, &e))
+      return reshape_error(inf, node, "expected extents, -1, or with special_zero 0 on an axis that src has");
+    if (shape->list.items[i] != -1) {
+      if (!product_times(&others, e)) return reshape_error(inf, node, "expected as many elements as src");
+      if (!infer_extent(inf, dst, i, e)) return false;
+    } else if (remaining >= 0) {
+      return reshape_error(inf, node, "expected -1 at most once");
+    } else {
+      remaining = i;
+    }
+  }
+  Extent e;
+  if (remaining >= 0) {
+    if (!remaining_extent(&all, &others, &e))
+      return reshape_error(inf, node, "expected a number of elements that the other extents divide");
+    return infer_extent(inf, dst, remaining, e);
+  }
+  products_cancel(&all, &others);
+  bool is_open = all.nopen || others.nopen;
+  return is_open || all.number == others.number || reshape_error(inf, node, "expected as many elements as src");
+}
