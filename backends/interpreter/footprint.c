@@ -81,7 +81,7 @@ typedef struct Footprint {
   uint64_t now, most;
 } Footprint;
 
-static uint64_t value_nbytes(const Footprint *f, const Value *v) {
+static uint64_t cell_nbytes(const Footprint *f, const Value *v) {
   const uint64_t nbytes = nbytes_multiply((uint64_t)shape_nelems(&v->shape), sizeof(double));
   return f->cells[v->index].is_own ? nbytes_multiply(nbytes, f->nleaves) : nbytes;
 }
@@ -96,14 +96,14 @@ static void cell_make(Footprint *f, const Value *v) {
   Cell *cell = &f->cells[v->index];
   if (cell->is_live) return;
   cell->is_live = true;
-  f->now = nbytes_add(f->now, value_nbytes(f, v));
+  f->now = nbytes_add(f->now, cell_nbytes(f, v));
   count(f, 0);
 }
 
 static void cell_end(Footprint *f, const Value *v) {
   if (!f->cells[v->index].is_live || f->cells[v->index].nuses) return;
   f->cells[v->index].is_live = false;
-  if (f->now != UINT64_MAX) f->now -= value_nbytes(f, v);
+  if (f->now != UINT64_MAX) f->now -= cell_nbytes(f, v);
 }
 
 static void cell_used(Footprint *f, const Value *v) {

@@ -76,7 +76,7 @@ static void join_slice_group(Profile *profile, const ProgramSliceGroup *slice_gr
   for (size_t i = 0; i < slice_group->plan->ntensors; i++) {
     const SlicedTensor *tensor = &slice_group->plan->tensors[i];
     const Value *v = tensor->value;
-    const uint64_t nbytes = type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
+    const uint64_t nbytes = value_nbytes(v);
     if (!tensor->is_private) *(tensor->is_stored ? &first->bytes_written : &first->bytes_read) += nbytes;
   }
   for (size_t i = slice_group->first; i < slice_group->end; i++) {

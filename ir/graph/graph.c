@@ -229,6 +229,10 @@ void value_replace_uses(Value *old, Value *replacement) {
   while (old->uses && old != replacement) node_set_input(old->uses->node, old->uses->slot, replacement);
 }
 
+size_t value_nbytes(const Value *v) {
+  return type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
+}
+
 size_t value_count_uses(const Value *v) {
   size_t n = 0;
   for (const Use *use = v->uses; use; use = use->next) n++;

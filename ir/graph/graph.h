@@ -236,6 +236,7 @@ void node_set_input(Node *node, uint32_t slot, Value *v); // v NULL: absent
 void node_set_output(Node *node, uint32_t slot, Value *v);
 void value_replace_uses(Value *old, Value *replacement); // in node inputs, not in the graph's outputs
 size_t value_count_uses(const Value *v);
+size_t value_nbytes(const Value *v); // of its elements; its extents must have values
 
 // Adds the origins of `from`, or its position if it has none, to node->origins; at most MAX_ORIGINS are recorded.
 bool node_add_origin(Graph *g, Node *node, const Node *from);

@@ -14,6 +14,10 @@
 
 enum { LINE_NBYTES = 64, PAGE_NBYTES = 4096 }; // of every target: a cache line, a page
 
+static inline size_t whole_lines(size_t nbytes) {
+  return (nbytes + LINE_NBYTES - 1) / LINE_NBYTES * LINE_NBYTES;
+}
+
 // `resize(context, p, 0)` frees p, `resize(context, NULL, n)` allocates. On failure the result is NULL and p remains
 // valid. Blocks are aligned for any type.
 typedef struct Allocator {

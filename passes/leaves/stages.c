@@ -39,14 +39,6 @@ static bool out_of_memory(Cut *c) {
   return error_out_of_memory(c->d);
 }
 
-static size_t whole_lines(size_t nbytes) {
-  return (nbytes + LINE_NBYTES - 1) / LINE_NBYTES * LINE_NBYTES;
-}
-
-static size_t value_nbytes(const Value *v) {
-  return type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
-}
-
 // Levels and functions
 
 static void find_levels(Cut *c) {
@@ -250,11 +242,6 @@ static bool find_numbers(Cut *c) {
   return true;
 }
 
-static void find_inputs(Cut *c) {
-  for (uint32_t i = 0; i < c->g->ninputs; i++)
-    *place_of(c, c->g->inputs[i]) = (struct ngrad_place){ngrad_PLACE_INPUT, i, 0, 0};
-}
-
 // Whether a function other than the one that computes the value reads it.
 static bool crosses(const Cut *c, const Value *v) {
   for (const Use *use = v->uses; use; use = use->next) {
@@ -287,11 +274,8 @@ typedef struct Part { // a function being built
 } Part;
 
 static Value *part_input(Part *p, const Value *v) {
-  Value *own = graph_add_input(p->b.graph, v->name, v->type, &v->shape);
-  if (!own) return builder_out_of_memory(&p->b);
-  own->layout = v->layout;
-  own->position = v->position;
-  own->range = v->range;
+  Value *own = builder_copy_input(&p->b, v);
+  if (!own) return NULL;
   own->nproducts = v->nproducts;
   own->is_in_chain = v->is_in_chain;
   p->inputs[p->ninputs++] = *place_of(p->c, v);
@@ -398,24 +382,16 @@ static bool has_nodes(const Cut *c, uint32_t function) {
   return false;
 }
 
-static const struct ngrad_function *make_common(Cut *c, uint32_t stage) {
+// Makes a stage's common function, unless it is the last one, or its leaves' function. NULL: it has nothing to do.
+static const struct ngrad_function *make_part(Cut *c, uint32_t stage, bool is_of_leaf) {
   Part p;
   char name[32];
-  if (!has_nodes(c, common_function(stage))) return NULL;
-  snprintf(name, sizeof name, "_common_%u", stage);
-  if (begin_part(&p, c, common_function(stage), name)) add_part_inputs(&p, NULL);
+  const uint32_t number = is_of_leaf ? leaf_function(stage) : common_function(stage);
+  if (!has_nodes(c, number) && !(is_of_leaf && c->out->stages[stage].nbuckets)) return NULL;
+  snprintf(name, sizeof name, is_of_leaf ? "_leaf_%u" : "_common_%u", stage);
+  if (begin_part(&p, c, number, name)) add_part_inputs(&p, NULL);
   if (!p.b.failed && copy_part(&p)) add_crossing(&p);
-  return end_part(&p);
-}
-
-static const struct ngrad_function *make_leaf(Cut *c, uint32_t stage) {
-  Part p;
-  char name[32];
-  if (!c->out->stages[stage].nbuckets && !has_nodes(c, leaf_function(stage))) return NULL;
-  snprintf(name, sizeof name, "_leaf_%u", stage);
-  if (begin_part(&p, c, leaf_function(stage), name)) add_part_inputs(&p, NULL);
-  if (!p.b.failed && copy_part(&p)) add_crossing(&p);
-  add_shares(&p, stage);
+  if (is_of_leaf) add_shares(&p, stage);
   return end_part(&p);
 }
 
@@ -495,11 +471,12 @@ static void make_stages(Cut *c, size_t bucket_nbytes) {
   out->step.most_operands = 1;
   for (uint32_t k = 0; k < c->nstages && !c->failed; k++) find_shared(c, k, bucket_nbytes);
   if (c->failed || !find_numbers(c)) return;
-  find_inputs(c);
+  for (uint32_t i = 0; i < c->g->ninputs; i++)
+    *place_of(c, c->g->inputs[i]) = (struct ngrad_place){ngrad_PLACE_INPUT, i, 0, 0};
   place_values(c);
   for (uint32_t k = 0; k < c->nstages && !c->failed; k++) {
-    out->stages[k].common = k + 1 < c->nstages ? make_common(c, k) : make_last(c);
-    if (!c->failed) out->stages[k].leaf = make_leaf(c, k);
+    out->stages[k].common = k + 1 < c->nstages ? make_part(c, k, false) : make_last(c);
+    if (!c->failed) out->stages[k].leaf = make_part(c, k, true);
   }
 }
 

@@ -113,10 +113,6 @@ static bool broadcasts_to(const Shape *from, const Shape *to) {
   return true;
 }
 
-static int64_t value_nbytes(const Value *v) {
-  return (int64_t)type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
-}
-
 // Whether lower_region would choose the first shape as the domain of a region with nodes over both shapes.
 static bool is_domain_of_both(const Shape *one, const Shape *other) {
   const int64_t nelems = shape_nelems(one), others = shape_nelems(other);
@@ -517,7 +513,7 @@ static int64_t saved_bytes(const Fusion *f, const Node *node, uint32_t region) {
     for (const Use *use = node->inputs[i] ? node->inputs[i]->uses : NULL; use && looked < MOST_USES;
          use = use->next, looked++) {
       if (use->node->index <= node->index || region_of(f, use->node) != region) continue;
-      saved += value_nbytes(node->inputs[i]);
+      saved += (int64_t)value_nbytes(node->inputs[i]);
       break;
     }
   }
@@ -526,7 +522,7 @@ static int64_t saved_bytes(const Fusion *f, const Node *node, uint32_t region) {
     bool is_read = false, is_needed = v && v->is_output;
     for (const Use *use = v ? v->uses : NULL; use; use = use->next)
       *(region_of(f, use->node) == region ? &is_read : &is_needed) = true;
-    saved += (is_read + (is_read && !is_needed)) * (v ? value_nbytes(v) : 0);
+    saved += (is_read + (is_read && !is_needed)) * (v ? (int64_t)value_nbytes(v) : 0);
   }
   return saved;
 }

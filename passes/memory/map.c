@@ -6,14 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t whole_lines(size_t nbytes) {
-  return (nbytes + LINE_NBYTES - 1) / LINE_NBYTES * LINE_NBYTES;
-}
-
-static size_t value_nbytes(const Value *v) {
-  return type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
-}
-
 // Tenants
 
 static Tenant *add_tenant(MemoryMap *m, TenantKind kind, size_t offset, size_t nbytes, uint32_t first, uint32_t last) {

@@ -125,9 +125,9 @@ static bool lives_init(Ordering *o) {
 // Ordering
 
 // The bytes that the value takes in the workspace; 0 for values in the caller's memory.
-static size_t value_nbytes(const Ordering *o, uint32_t value) {
+static size_t taken_nbytes(const Ordering *o, uint32_t value) {
   const Value *v = o->p->graph->values[value];
-  return !v->producer || v->is_output ? 0 : type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
+  return !v->producer || v->is_output ? 0 : value_nbytes(v);
 }
 
 static bool is_ready(const Ordering *o, const Unit *u) {
@@ -145,8 +145,8 @@ static bool takes_little(const Ordering *o, const Unit *u) {
   size_t taken = 0, freed = 0;
   for (size_t i = 0; i < u->nuses; i++) {
     const Life *l = &o->lives[u->uses[i].value];
-    if (u->uses[i].is_store && !l->is_live) taken += value_nbytes(o, u->uses[i].value);
-    if (!u->uses[i].is_store && l->nreads == 1) freed += value_nbytes(o, u->uses[i].value);
+    if (u->uses[i].is_store && !l->is_live) taken += taken_nbytes(o, u->uses[i].value);
+    if (!u->uses[i].is_store && l->nreads == 1) freed += taken_nbytes(o, u->uses[i].value);
   }
   return taken <= freed || taken <= LINE_NBYTES;
 }
@@ -161,14 +161,14 @@ static size_t run_unit(Ordering *o, uint32_t unit, size_t *live) {
     const uint32_t value = u->uses[i].value;
     Life *l = &o->lives[value];
     if (u->uses[i].is_store) {
-      if (!l->is_live) *live += value_nbytes(o, value);
+      if (!l->is_live) *live += taken_nbytes(o, value);
       l->is_live = true;
       l->nstores--;
     } else {
       if (l->partner && unit + 1 < o->lives[l->partner->index].first_store) l->nearlier--;
       l->nreads--;
     }
-    if (!l->nreads && !l->nstores) freed += value_nbytes(o, value);
+    if (!l->nreads && !l->nstores) freed += taken_nbytes(o, value);
   }
   const size_t meanwhile = *live + u->scratch_nbytes;
   *live -= freed;

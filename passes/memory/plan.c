@@ -37,10 +37,6 @@ typedef struct Plan {
   bool out_of_memory;
 } Plan;
 
-static size_t whole_lines(size_t nbytes) {
-  return (nbytes + LINE_NBYTES - 1) / LINE_NBYTES * LINE_NBYTES;
-}
-
 // Whether the value is private to the kernel's slice group.
 static bool is_private(const Kernel *k, const Value *v) {
   const SlicedTensor *tensor = k->slice_group ? slice_group_find(k->slice_group, v) : NULL;
@@ -59,7 +55,7 @@ static int64_t value_nelems(const Plan *plan, const Value *v) {
 
 // The value's size in bytes divided by the arena's monomial. Sizes are rounded up to cache lines, except small sizes in
 // an arena with a monomial, where the rounding would be multiplied by the monomial's value.
-static size_t value_nbytes(const Plan *plan, const Value *v) {
+static size_t place_nbytes(const Plan *plan, const Value *v) {
   const size_t factor = (size_t)open_factor(plan->p->graph, value_nelems(plan, v), plan->monomial);
   const size_t nbytes = type_array_nbytes(v->type, factor);
   if (!plan->monomial || nbytes >= (size_t)8 * LINE_NBYTES) return whole_lines(nbytes);
@@ -141,7 +137,7 @@ static const Value *find_overwritable(Plan *plan, uint32_t kernel, AccessId targ
     if (!v || i == target || !plan->p->is_in_workspace[v->index] || kernel_stores(k, i)) continue;
     if (is_private(k, v) != (plan->slice_group != NULL)) continue;
     if (plan->last[v->index] != kernel + 1 || plan->is_taken_over[v->index] || v->is_output) continue;
-    if (value_nbytes(plan, v) != value_nbytes(plan, to->value) ||
+    if (place_nbytes(plan, v) != place_nbytes(plan, to->value) ||
         type_array_nbytes(from->type, 2) != type_array_nbytes(to->type, 2))
       continue;
     bool is_target_stored = false;
@@ -191,8 +187,8 @@ static void place_results(Plan *plan, uint32_t kernel) {
     if (!v || p->is_in_workspace[v->index]) continue; // an earlier kernel stored another part and placed it
     const Value *operand = find_overwritable(plan, kernel, k->stores[s].access);
     if (operand) plan->is_taken_over[operand->index] = true;
-    p->value_offset[v->index] = operand ? p->value_offset[operand->index] : take(plan, value_nbytes(plan, v));
-    p->unshared_nbytes += value_nbytes(plan, v) * (plan->slice_group ? (size_t)plan->slice_group->nchunks : 1);
+    p->value_offset[v->index] = operand ? p->value_offset[operand->index] : take(plan, place_nbytes(plan, v));
+    p->unshared_nbytes += place_nbytes(plan, v) * (plan->slice_group ? (size_t)plan->slice_group->nchunks : 1);
     uint32_t end = plan->last[v->index] - 1;
     plan->next_end[v->index] = plan->ends[end];
     plan->ends[end] = v->index + 1;
@@ -239,7 +235,7 @@ static void place_temporaries(const Plan *plan, uint32_t kernel, const Scratch *
 static void end_values(Plan *plan, uint32_t kernel) {
   for (uint32_t i = plan->ends[kernel]; i; i = plan->next_end[i - 1]) {
     const Value *v = plan->p->graph->values[i - 1];
-    if (!plan->is_taken_over[v->index]) give_back(plan, plan->p->value_offset[v->index], value_nbytes(plan, v));
+    if (!plan->is_taken_over[v->index]) give_back(plan, plan->p->value_offset[v->index], place_nbytes(plan, v));
   }
 }
 
@@ -307,9 +303,9 @@ static void place_states(Plan *plan) {
   for (size_t i = 0; i < p->graph->nstates; i++) {
     const Value *v = p->graph->inputs[p->graph->states[i].input];
     if (!p->is_staged[v->index]) continue;
-    p->value_offset[v->index] = take(plan, value_nbytes(plan, v));
+    p->value_offset[v->index] = take(plan, place_nbytes(plan, v));
     p->is_in_workspace[v->index] = true;
-    p->unshared_nbytes += value_nbytes(plan, v);
+    p->unshared_nbytes += place_nbytes(plan, v);
   }
 }
 

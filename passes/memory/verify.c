@@ -355,12 +355,8 @@ static bool walk_program(Walk *w, Arena *scratch) {
   return true;
 }
 
-static size_t nbytes_of(const Value *v) {
-  return type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
-}
-
 static bool verify_whole(const Walk *w, const Value *v) {
-  for (size_t b = 0; b < nbytes_of(v); b++)
+  for (size_t b = 0; b < value_nbytes(v); b++)
     if (w->bytes[w->place[v->index] + b].owner != v->index + 1)
       return say(w, v->name, "has elements that no kernel stores");
   return true;
@@ -382,7 +378,8 @@ static bool walk_copies(Walk *w) {
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i], *state = program_copies_output(w->p, i) ? output_state(w->p, i) : NULL;
     if (!verify_whole(w, v)) return false;
-    for (size_t b = 0; state && state != v && b < nbytes_of(state); b++) w->bytes[w->place[state->index] + b].owner = 0;
+    for (size_t b = 0; state && state != v && b < value_nbytes(state); b++)
+      w->bytes[w->place[state->index] + b].owner = 0;
   }
   return true;
 }
@@ -406,9 +403,8 @@ static bool find_places(Walk *w) {
   const Graph *g = w->p->graph;
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];
-    const size_t nbytes = w->p->is_in_workspace[i] && is_private(w->p, v)
-                              ? 0 // its chunks are checked
-                              : type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
+    const size_t nbytes = w->p->is_in_workspace[i] && is_private(w->p, v) ? 0 // its chunks are checked
+                                                                          : value_nbytes(v);
     w->place[i] = w->p->is_in_workspace[i] ? w->p->value_offset[i] : w->nbytes;
     if (!w->p->is_in_workspace[i]) w->nbytes += nbytes;
     else if (w->place[i] + nbytes > w->p->workspace_nbytes) return say(w, v->name, "ends beyond the workspace");
@@ -422,7 +418,7 @@ static void own_operands(Walk *w) {
   const Graph *g = w->p->graph;
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];
-    const size_t nbytes = v->producer ? 0 : type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
+    const size_t nbytes = v->producer ? 0 : value_nbytes(v);
     for (size_t b = 0; b < nbytes; b++) w->bytes[w->place[i] + b].owner = (uint32_t)i + 1;
   }
 }
