@@ -1,0 +1,161 @@
+#include "passes/lower/fusible.h"
+
+#include "ir/operators/contraction.h"
+#include "ir/operators/elementwise.h"
+#include "ir/operators/norm.h"
+#include "passes/lower/aliases.h"
+
+bool node_is_never_fused(const Node *node) {
+  return node->op->traits & (TRAIT_PIECES | TRAIT_SCATTERS) || node_is_alias(node);
+}
+
+bool node_has_own_axes(const Node *node) {
+  return node->op->domain;
+}
+
+static bool is_product(const Node *node) {
+  return node_has_own_axes(node) && node->ninputs >= 2 &&
+         (contraction_operand(node, node->inputs[0]) || contraction_operand(node, node->inputs[1]));
+}
+
+bool node_has_sums(const Node *node) {
+  return !(node->op->traits & (TRAIT_ELEMENTWISE | TRAIT_POINTWISE | TRAIT_MOVES));
+}
+
+bool node_is_pointwise(const Node *node) {
+  return node->op->traits & (TRAIT_ELEMENTWISE | TRAIT_POINTWISE);
+}
+
+bool shape_broadcasts_to(const Shape *from, const Shape *to) {
+  if (from->rank > to->rank) return false;
+  for (int i = 1; i <= from->rank; i++) {
+    Extent e = from->extent[from->rank - i];
+    if (extent_value(e) != 1 && !extent_equals(e, to->extent[to->rank - i])) return false;
+  }
+  return true;
+}
+
+bool shape_is_domain_of_both(const Shape *one, const Shape *other) {
+  const int64_t nelems = shape_nelems(one), others = shape_nelems(other);
+  return nelems > others || (nelems == others && one->rank > other->rank);
+}
+
+bool value_is_data(const Value *v, const Shape *domain) {
+  return v && shape_nelems(&v->shape) >= shape_nelems(domain) && shape_nelems(domain) > 1;
+}
+
+bool node_is_broadcastable(const Node *node) {
+  return node->op->traits & TRAIT_ELEMENTWISE && !operator_places_by_axis(node->op);
+}
+
+// Whether the node's result is aligned at the right with its inputs' axes.
+static bool is_aligned(const Node *maker) {
+  return maker->op->traits & TRAIT_REDUCES ? node_bool(maker, "keep_dims") : node_is_broadcastable(maker);
+}
+
+static bool is_statistic_operand(const Node *node, const Value *v) {
+  for (uint32_t i = 0; i < node->ninputs; i++)
+    if (node->inputs[i] == v && !node->op->inputs[i].is_statistic) return false;
+  return true;
+}
+
+static Type computed_type(const Node *node) {
+  return node->inputs[0]->type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
+}
+
+// Whether the value is a statistic that one norm computes and another norm over the same axes uses, so that it varies
+// over the same axes of the kernel in both. Its type must be the type that the user computes in: otherwise the value
+// would have to be rounded.
+static bool is_of_same_norm(const Node *maker, const Value *v, const Node *user) {
+  const NormScope scope = maker->op->norm_scope;
+  if (scope == SCOPE_NONE || user->op->norm_scope == SCOPE_NONE) return false;
+  if (!maker->op->outputs[v->output_slot].is_statistic || !is_statistic_operand(user, v)) return false;
+  if (v->type != computed_type(user) || norm_cancels(user)) return false;
+  if ((scope == SCOPE_GROUP) != (user->op->norm_scope == SCOPE_GROUP)) return false;
+  if (scope == SCOPE_GROUP && !extent_equals(norm_ngroups(maker), norm_ngroups(user))) return false;
+  return shape_equals(&maker->inputs[0]->shape, &user->inputs[0]->shape) &&
+         norm_reduced_axes(maker) == norm_reduced_axes(user);
+}
+
+bool value_can_be_expression(const Node *maker, const Value *v, const Node *user, const Shape *domain) {
+  if (shape_equals(&v->shape, domain) || is_of_same_norm(maker, v, user)) return true;
+  return is_aligned(maker) && node_is_broadcastable(user) && shape_broadcasts_to(&v->shape, domain);
+}
+
+// Lists of nodes
+
+bool list_has(const NodeList *list, const Node *node) {
+  for (uint32_t i = 0; i < list->count; i++)
+    if (list->nodes[i] == node) return true;
+  return false;
+}
+
+static bool is_used_outside(const Value *v, const NodeList *list) {
+  if (v->is_output) return true;
+  for (const Use *use = v->uses; use; use = use->next)
+    if (!list_has(list, use->node)) return true;
+  return false;
+}
+
+bool nodes_compute_alike(const Node *node, const Node *other) {
+  return node_computes_in_s64(node) == node_computes_in_s64(other);
+}
+
+int64_t list_count_streams(const NodeList *list, const Shape *domain, int64_t most) {
+  const Value *seen[MOST_STREAMS + 1];
+  int64_t count = 0;
+  for (uint32_t i = 0; i < list->count; i++) {
+    const Node *node = list->nodes[i];
+    for (uint32_t s = 0; s < node->ninputs + node->noutputs; s++) {
+      bool is_input = s < node->ninputs;
+      const Value *v = is_input ? node->inputs[s] : node->outputs[s - node->ninputs];
+      if (!value_is_data(v, domain)) continue;
+      bool is_counted = is_input ? v->producer && list_has(list, v->producer) : !is_used_outside(v, list);
+      for (int64_t k = 0; k < count; k++) is_counted |= seen[k] == v;
+      if (is_counted) continue;
+      seen[count++] = v;
+      if (count > most) return count;
+    }
+  }
+  return count;
+}
+
+bool list_add_producers(NodeList *list, const Shape *domain, uint32_t first) {
+  for (uint32_t i = 0; i < list->count; i++) {
+    const Node *node = list->nodes[i];
+    for (uint32_t s = 0; s < node->ninputs; s++) {
+      Node *maker = node->inputs[s] ? node->inputs[s]->producer : NULL;
+      if (!maker || maker->index >= first || !(maker->op->traits & TRAIT_ELEMENTWISE)) continue;
+      if (!shape_equals(&node->inputs[s]->shape, domain) || list_has(list, maker)) continue;
+      if (list->count == MOST_NODES) return false;
+      list->nodes[list->count++] = maker;
+    }
+  }
+  return true;
+}
+
+Sums list_count_sums(const NodeList *list) {
+  Sums sums = {0};
+  for (uint32_t i = 0; i < list->count; i++) {
+    const bool is_own = node_has_own_axes(list->nodes[i]);
+    sums.nown += is_own;
+    sums.nproducts += is_product(list->nodes[i]);
+    sums.nothers += !is_own && node_has_sums(list->nodes[i]);
+    sums.has_groups |= list->nodes[i]->op->norm_scope == SCOPE_GROUP;
+    sums.has_bounds |= (list->nodes[i]->op->traits & TRAIT_BOUNDED) != 0;
+  }
+  return sums;
+}
+
+bool list_has_same_groups(const NodeList *list) {
+  const Node *first = NULL;
+  for (uint32_t i = 0; i < list->count; i++) {
+    const Node *node = list->nodes[i];
+    if (node->op->norm_scope != SCOPE_GROUP) continue;
+    if (first && (norm_channel_axis(first) != norm_channel_axis(node) ||
+                  !extent_equals(norm_ngroups(first), norm_ngroups(node))))
+      return false;
+    first = node;
+  }
+  return true;
+}

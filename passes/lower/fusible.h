@@ -1,0 +1,64 @@
+// What fusion asks about nodes and sets of nodes, from their operators, types and axes alone, without lowering them.
+#ifndef NGRAD_PASSES_LOWER_FUSIBLE_H
+#define NGRAD_PASSES_LOWER_FUSIBLE_H
+
+#include "ir/operators/operator.h"
+
+enum {
+  MOST_NODES = 128,  // in a region: limits the size of kernels, and the time to search for equal expressions
+  MOST_STREAMS = 128 // values of the cost fusion_streams
+};
+
+// Whether the node never fuses: its iteration domain is a slice of the output, it adds to rows of the output at
+// computed indices, or it has no kernel.
+bool node_is_never_fused(const Node *node);
+
+// Whether the node has extra axes, as products and windows have, along which it reads its operands from memory. A
+// region has at most one such node. Elementwise nodes may join it, and for a product, nodes with sums over rows.
+bool node_has_own_axes(const Node *node);
+bool node_has_sums(const Node *node);
+bool node_is_pointwise(const Node *node);
+
+// Whether the node may be computed over a wider domain: its operands and results broadcast by numpy's rules.
+bool node_is_broadcastable(const Node *node);
+
+// Whether both nodes compute in s64, or neither does; all nodes of a region agree.
+bool nodes_compute_alike(const Node *node, const Node *other);
+
+// Whether numpy broadcasts the first shape to the second.
+bool shape_broadcasts_to(const Shape *from, const Shape *to);
+
+// Whether lower_region would choose the first shape as the domain of a region with nodes over both shapes.
+bool shape_is_domain_of_both(const Shape *one, const Shape *other);
+
+// Whether the value is a tensor of the domain's size or larger, not a parameter or statistic.
+bool value_is_data(const Value *v, const Shape *domain);
+
+// Whether the value can be an expression from maker to user, without memory.
+bool value_can_be_expression(const Node *maker, const Value *v, const Node *user, const Shape *domain);
+
+typedef struct NodeList { // in the graph's order
+  Node *nodes[MOST_NODES];
+  uint32_t count;
+} NodeList;
+
+bool list_has(const NodeList *list, const Node *node);
+
+// The number of tensors of the domain's size that one kernel of these nodes would read and write; stops at most + 1.
+int64_t list_count_streams(const NodeList *list, const Shape *domain, int64_t most);
+
+// Appends all elementwise producers, direct and indirect, of the listed nodes that have not been visited yet: their
+// index is below `first`. False: more nodes than a region may have.
+bool list_add_producers(NodeList *list, const Shape *domain, uint32_t first);
+
+typedef struct Sums {                // counts of a list's nodes with sums
+  uint32_t nown, nproducts, nothers; // with extra axes; products among these; without extra axes
+  bool has_groups;                   // a sum is over the channels of a group
+  bool has_bounds;                   // a node's loads may have bounds
+} Sums;
+Sums list_count_sums(const NodeList *list);
+
+// Whether all group norms among the nodes have the same groups: a kernel can split the channel axis in one way only.
+bool list_has_same_groups(const NodeList *list);
+
+#endif
