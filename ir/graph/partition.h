@@ -62,7 +62,7 @@ typedef struct Partition {
 // The kernel that computes a node.
 typedef struct NodeKernel {
   uint32_t number; // of the first kernel of the node's region. NOT_IN_KERNEL: the node is an alias and has no kernel
-  Type type;       // the kernel computes in f32 or f64; TYPE_NONE: the node has no kernel
+  Type type;       // in which the kernel computes; TYPE_NONE: the node has no kernel
 } NodeKernel;
 #define NOT_IN_KERNEL UINT32_MAX
 

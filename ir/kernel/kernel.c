@@ -64,6 +64,14 @@ const ReductionInfo reductions[EXPR_OP_COUNT] = {
     [EXPR_REDUCE_PRODUCT] = {EXPR_MUL, 1},
 };
 
+Type kernel_type(const Kernel *k) {
+  return k->is_s64 ? TYPE_S64 : k->is_f64 ? TYPE_F64 : TYPE_F32;
+}
+
+bool reduction_is_exact(const Kernel *k, ExprOp reduction) {
+  return !k->is_f64 && reduction == EXPR_REDUCE_MAXIMUM;
+}
+
 bool expr_is_reduction(const Expr *e) {
   return reductions[e->op].combine != EXPR_NONE;
 }

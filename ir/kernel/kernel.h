@@ -212,7 +212,10 @@ ExprId expr_label(Kernel *k, ExprId e, const char *label);                // lab
 
 // Expressions and accesses
 
+Type kernel_type(const Kernel *k); // in which the kernel computes: f32, f64 or s64
 bool expr_is_reduction(const Expr *e);
+// The reduction is a maximum of f32 numbers: it does not round, and needs neither f64 nor short chains.
+bool reduction_is_exact(const Kernel *k, ExprOp reduction);
 bool expr_has_access(const Expr *e); // `access` is meaningful; false for EXPR_COMBINE
 bool expr_is_mask(const Kernel *k, ExprId e);
 bool expr_operations_equal(const Expr *a, const Expr *b);   // except operands and axes; false for two NaNs

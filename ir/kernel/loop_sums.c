@@ -8,14 +8,6 @@ static void add_level(SumOrder *o, SumLevel level) {
   o->levels[o->nlevels++] = level;
 }
 
-static Type type_of_kernel(const Kernel *k) {
-  return k->is_s64 ? TYPE_S64 : k->is_f64 ? TYPE_F64 : TYPE_F32;
-}
-
-static bool is_exact(const Kernel *k, ExprOp reduction) {
-  return !k->is_f64 && reduction == EXPR_REDUCE_MAXIMUM;
-}
-
 // The number of accumulators of an inner sum for each accumulator of a lane: sums differ between lanes unless they
 // reduce the axis of the lanes.
 static int lanes_of(const Loop *loop, AxisSet reduced) {
@@ -33,17 +25,18 @@ static void add_inner_levels(const Kernel *k, const Loop *loop, AxisSet reduced,
     return;
   }
   const int count = lanes == 1 ? 1 : lanes * numbers.accumulators;
-  add_level(o, (SumLevel){.axes = reduced, .accumulators = count, .type = type_of_kernel(k)});
-  if (numbers.totals != TYPE_NONE && !is_exact(k, o->reduction)) {
+  add_level(o, (SumLevel){.axes = reduced, .accumulators = count, .type = kernel_type(k)});
+  if (numbers.totals != TYPE_NONE && !reduction_is_exact(k, o->reduction)) {
     o->levels[0].cut.length = (int64_t)count * (numbers.totals == TYPE_F32 ? LONGEST_CHAIN : LONGEST_RUN);
     add_level(o, (SumLevel){.axes = reduced, .accumulators = lanes, .type = numbers.totals});
     const Runs runs = runs_of(k, loop, o);
-    if (!runs.vector_run && !runs.middle_run && !runs.is_open) { // the sum is short: it would be a single run
+    if (!runs.vector_run && !runs.middle_run) { // the sum is short: it would be a single run
       o->levels[0].cut.length = 0;
       o->nlevels--;
     }
   }
-  if (lanes > 1) add_level(o, (SumLevel){.accumulators = 1, .type = is_exact(k, o->reduction) ? TYPE_F32 : TYPE_F64});
+  if (lanes > 1)
+    add_level(o, (SumLevel){.accumulators = 1, .type = reduction_is_exact(k, o->reduction) ? TYPE_F32 : TYPE_F64});
 }
 
 // A reduction over outer axes: partial results of blocks, then the results of the blocks.
@@ -53,9 +46,10 @@ static void add_outer_levels(const Kernel *k, const Loop *loop, Type partial, Su
   add_level(o, (SumLevel){.axes = cut,
                           .cut = loop->cut,
                           .accumulators = has_lanes ? LANES : 1,
-                          .type = has_lanes ? type_of_kernel(k) : partial});
+                          .type = has_lanes ? kernel_type(k) : partial});
   if (has_lanes) add_level(o, (SumLevel){.accumulators = 1, .type = partial});
-  add_level(o, (SumLevel){.axes = cut, .accumulators = 1, .type = is_exact(k, o->reduction) ? partial : TYPE_F64});
+  add_level(
+      o, (SumLevel){.axes = cut, .accumulators = 1, .type = reduction_is_exact(k, o->reduction) ? partial : TYPE_F64});
 }
 
 SumOrder loop_sum_order(const Schedule *s, const Loop *loop, const Root *root, SumNumbers numbers) {
@@ -113,8 +107,8 @@ static Runs row_runs(const Kernel *k, const Loop *loop, const SumLevel *first) {
   const AxisSet middle = loop->is_nested ? 0 : middle_axes(loop);
   const bool is_open = axes_monomial(k, middle), is_vector_open = !tile && vector->monomial;
   Runs runs = {.depth = loop->ninner - 2};
-  if (is_vector_open && middle) runs.is_open = true;
-  else if (is_vector_open || chain > longest) runs.vector_run = first->cut.length;
+  runs.is_open = is_vector_open && middle;
+  if (is_vector_open || chain > longest) runs.vector_run = first->cut.length;
   else if (chain * axes_nelems(k, middle) > longest || (is_open && chain)) runs.middle_run = longest / chain;
   return runs;
 }
@@ -130,7 +124,7 @@ static Runs runs_of(const Kernel *k, const Loop *loop, const SumOrder *o) {
 // The order of the loop's inner sums that have runs, which is the same for all of them; NULL: there are none.
 static const SumOrder *find_order_with_runs(const Loop *loop) {
   for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_REDUCE_INNER && sum_order_totals(loop->roots[i].order) != TYPE_NONE)
+    if (loop->roots[i].kind == ROOT_REDUCE_INNER && sum_order_has_runs(loop->roots[i].order))
       return loop->roots[i].order;
   return NULL;
 }

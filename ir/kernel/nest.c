@@ -41,7 +41,7 @@ Nest loop_nest(const Kernel *k, const Loop *loop, const Runs *runs) {
   add_outer_levels(k, loop, &nest);
   if (loop->sums_middle) add_lanes(loop, &nest);
   add_middle_levels(loop, runs, &nest);
-  if (runs->vector_run) add_level(&nest, (NestLevel){ROLE_RUNS, last, 1, runs->vector_run});
+  if (runs->vector_run && !runs->is_open) add_level(&nest, (NestLevel){ROLE_RUNS, last, 1, runs->vector_run});
   if (loop->rows_in_lanes) add_level(&nest, (NestLevel){ROLE_SERIAL, last, 1, 1});
   else if (!loop->sums_middle) add_lanes(loop, &nest);
   return nest;

@@ -29,7 +29,7 @@ const NodeKernel *program_node_kernels(const Program *p, Arena *arena) {
   NodeKernel *kernels = ARENA_ARRAY(arena, NodeKernel, p->graph->nnodes + 1);
   for (size_t i = 0; kernels && i < p->graph->nnodes; i++) {
     const uint32_t number = kernels[i].number = p->first_kernel[i];
-    if (number != NOT_IN_KERNEL) kernels[i].type = p->schedules[number]->kernel->is_f64 ? TYPE_F64 : TYPE_F32;
+    if (number != NOT_IN_KERNEL) kernels[i].type = kernel_type(p->schedules[number]->kernel);
   }
   return kernels;
 }

@@ -41,7 +41,7 @@ static bool is_dense(const Kernel *k, const Access *a, const int axes[3]) {
 }
 
 bool kernel_find_scatter(const Kernel *k, Scatter *s) {
-  const Type type = k->is_f64 ? TYPE_F64 : TYPE_F32;
+  const Type type = kernel_type(k);
   *s = (Scatter){.free = -1, .columns = -1};
   if (k->nstores != 1 || k->slice_group || k->naxes < 3 || k->naxes > 4) return false;
   s->sum = k->stores[0].value;

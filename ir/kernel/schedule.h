@@ -54,13 +54,13 @@ enum { MOST_SPILLS = 2 };
 enum { LONGEST_RUN = 24 };
 
 // Runs split a sum over inner axes into short chains of f32 additions: the sum of each run is added to a total. At most
-// one of vector_run, middle_run and is_open is set; if none is set, each sum is one chain.
+// one of vector_run and middle_run is set; if none is set, each sum is one chain.
 typedef struct Runs {
   int64_t vector_run; // elements of the vector axis in a run
   int64_t middle_run; // iterations of the middle axis at `depth` in a run
   int depth;    // position of this middle axis among the inner axes; a run sums all indices of the axes inside of it
-  bool is_open; // emitted code computes vector_run or middle_run from the call's extents, for at most LONGEST_RUN
-                // additions
+  bool is_open; // with vector_run: if this is longer than the call's rows, emitted code makes runs of middle
+                // iterations, as many as have at most LONGEST_RUN additions
 } Runs;
 
 // A loop nest. The outer axes are flattened and cut into blocks, which run in parallel and in any order. Each outer

@@ -34,12 +34,12 @@ int64_t sum_order_chain(const Kernel *k, const SumOrder *o) {
   return axes_monomial(k, first->axes) ? INT64_MAX : operands_of_each(first, axes_nelems(k, first->axes));
 }
 
-bool sum_order_rounds(const SumOrder *o) {
-  return o->levels[0].type == TYPE_F32 && o->reduction != EXPR_REDUCE_MAXIMUM;
+bool sum_order_has_runs(const SumOrder *o) {
+  return o->levels[0].cut.length;
 }
 
 Type sum_order_totals(const SumOrder *o) {
-  return o->levels[0].cut.length ? o->levels[1].type : TYPE_NONE;
+  return sum_order_has_runs(o) ? o->levels[1].type : TYPE_NONE;
 }
 
 void sum_order_print(const Kernel *k, const SumOrder *o, Text *out) {

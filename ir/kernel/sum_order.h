@@ -54,9 +54,8 @@ bool sum_order_equal(const SumOrder *a, const SumOrder *b);
 // The most operands that an accumulator of the first level takes one after the other, for all values of the open dims;
 // INT64_MAX: any number.
 int64_t sum_order_chain(const Kernel *k, const SumOrder *o);
-// The accumulators of the first level round: they are f32, and the reduction is not a maximum.
-bool sum_order_rounds(const SumOrder *o);
-// The type of the totals that runs of an inner sum are added to; TYPE_NONE: the sum has no runs.
+// Of an inner sum: whether it is cut into runs, and the type of the totals that runs are added to. TYPE_NONE: no runs.
+bool sum_order_has_runs(const SumOrder *o);
 Type sum_order_totals(const SumOrder *o);
 
 // Prints, for instance, "over d1 into 16 accumulators of f32, each for 24 operands; then into 16 of f64; then into 1 of

@@ -159,7 +159,8 @@ static bool verify_order(const ScheduleVerifying *v, const Loop *loop, const Roo
   }
   const int64_t chain = longest_chain(v->k, loop, o);
   const bool is_empty = !axes_nelems(v->k, v->k->exprs[root->expr].axes | o->levels[0].axes);
-  return chain <= LONGEST_CHAIN || is_empty || loop->is_scatter || !sum_order_rounds(o) ||
+  const bool rounds = o->levels[0].type == TYPE_F32 && !reduction_is_exact(v->k, o->reduction);
+  return chain <= LONGEST_CHAIN || is_empty || loop->is_scatter || !rounds ||
          wrong_root(v, loop, root, "f32 accumulators take %lld operands one after the other, expected at most %d",
                     (long long)chain, LONGEST_CHAIN);
 }

@@ -180,7 +180,7 @@ ExprOp node_reduction(const LoopTree *t, const LoopNode *n) {
 bool node_is_f64(const LoopTree *t, const LoopNode *n) {
   switch (n->kind) {
   case NODE_COMBINE: return true;
-  case NODE_END_SUM: return t->k->is_f64 || node_reduction(t, n) != EXPR_REDUCE_MAXIMUM;
+  case NODE_END_SUM: return !reduction_is_exact(t->k, node_reduction(t, n));
   default: break;
   }
   if (is_of_partials(n)) return t->k->accesses[n->access].type == TYPE_F64 && !t->plan->rows_in_lanes;

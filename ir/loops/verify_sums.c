@@ -11,11 +11,6 @@ static const Root *sum_root(Verifying *v, const LoopNode *n) {
   return found;
 }
 
-// A maximum of f32 numbers is exact, and needs no runs.
-static bool is_exact(const Verifying *v, const LoopNode *n) {
-  return !v->k->is_f64 && node_reduction(v->t, n) == EXPR_REDUCE_MAXIMUM;
-}
-
 // With sums_middle, each vector of a group has an accumulator.
 static int nvectors(const Verifying *v) {
   const Range *r = &v->range[v->vector];
@@ -108,10 +103,11 @@ static bool verify_summed(Verifying *v, const LoopNode *n, int since, AxisSet re
 }
 
 // Whether the sum is cut into the runs that the loop's order prescribes, each with new accumulators.
-static bool verify_runs_of(Verifying *v, const LoopNode *n, const SumState *s) {
+static bool verify_runs_of(Verifying *v, const LoopNode *n, const Root *root) {
+  const SumState *s = sum_of(v, root);
   const Loop *plan = v->plan;
   const Runs runs = loop_runs(v->k, plan);
-  const bool has_runs = (runs.vector_run || runs.middle_run || runs.is_open) && !is_exact(v, n);
+  const bool has_runs = sum_order_has_runs(root->order);
   const Frame *f = s->total.is_there && s->own.depth > s->total.depth ? &v->frames[s->own.depth - 1] : NULL;
   if (has_runs != (f != NULL))
     return verify_fail(v, n,
@@ -121,12 +117,12 @@ static bool verify_runs_of(Verifying *v, const LoopNode *n, const SumState *s) {
   const bool is_middle = plan->ninner > 1 && f->direction == plan->axes[plan->nouter + runs.depth];
   const VarKind kind = f->node->var.kind;
   const Index *step = f->node->step;
-  const int64_t longest = (int64_t)LONGEST_RUN * LANES * loop_accumulators(plan);
-  const bool is_run = runs.vector_run ? kind == VAR_RUN_BEGIN && index_is(step, runs.vector_run)
-                      : runs.middle_run == 1 && kind == VAR_AXIS ? is_middle
-                      : runs.middle_run        ? is_middle && kind == VAR_RUN && index_is(step, runs.middle_run)
-                      : v->chain == CHAIN_LONG ? kind == VAR_RUN_BEGIN && index_is(step, longest)
-                                               : is_middle && kind == VAR_RUN && !index_is_literal(step);
+  const bool is_of_vectors = runs.vector_run && (!runs.is_open || v->chain == CHAIN_LONG);
+  const bool is_run = is_of_vectors  ? kind == VAR_RUN_BEGIN && index_is(step, runs.vector_run)
+                      : runs.is_open ? is_middle && kind == VAR_RUN && !index_is_literal(step)
+                      : runs.middle_run == 1 && kind == VAR_AXIS
+                          ? is_middle
+                          : is_middle && kind == VAR_RUN && index_is(step, runs.middle_run);
   return is_run || verify_fail(v, n, "the length of its runs differs from the loop's");
 }
 
@@ -150,7 +146,7 @@ static bool update_sum(Verifying *v, const LoopNode *n) {
   const int since = s->total.is_there ? s->total.depth : s->own.depth;
   return verify_fused(v, n, root, e->args[0]) && verify_summed(v, n, since, e->reduced) &&
          verify_summed_lanes(v, n, has_lane_sums(v, n->expr)) &&
-         (is_scalar || (verify_accumulator(v, n, s->own.node->count) && verify_runs_of(v, n, s))) &&
+         (is_scalar || (verify_accumulator(v, n, s->own.node->count) && verify_runs_of(v, n, root))) &&
          effect_do(v, n, effect_of(v, root, EFFECT_DONE));
 }
 

@@ -91,7 +91,7 @@ bool schedule_add_kept(Scheduling *s, ExprId id, const char *name, AccessId *acc
   if (p->sum &&
       ((id == p->vector && schedule_keeps_vectors(k, p)) || (id == p->row && p->panel_axis) || is_kept_by_rows(s, id)))
     use_panels(s, k->exprs[id].axes, &a, &nelems);
-  a.type = k->is_s64 ? TYPE_S64 : k->is_f64 ? TYPE_F64 : TYPE_F32;
+  a.type = kernel_type(k);
   a.temporary = schedule_add_temporary(s->schedule, name, a.type, nelems);
   if (!k->out_of_memory) s->schedule->temporaries[a.temporary].monomial = monomial;
   *access = kernel_add_access(k, &a);
@@ -144,13 +144,12 @@ static bool keep_factors(Scheduling *s) {
 // computation, else a temporary.
 static bool keep_results(Scheduling *s) {
   const Kernel *k = s->k;
-  const Type type = k->is_f64 ? TYPE_F64 : TYPE_F32;
   for (ExprId id = 1; id < s->noriginals; id++) {
     AccessId access = 0;
     bool is_found = !s->is_result[id];
     for (size_t i = 0; i < k->nstores && !is_found; i++) {
       access = k->stores[i].access;
-      is_found = k->stores[i].value == id && k->accesses[access].type == type;
+      is_found = k->stores[i].value == id && k->accesses[access].type == kernel_type(k);
     }
     const char *label = k->exprs[id].label;
     if (!is_found && !schedule_add_kept(s, id, label ? label : "result", &access)) return false;

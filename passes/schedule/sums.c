@@ -2,15 +2,6 @@
 // sum may be cut into runs: each run's sum is added to a total, whose type is loop_totals.
 #include "passes/schedule/nest_builder.h"
 
-// A maximum does not round: however many operands, one accumulator serves all runs.
-static bool is_exact_in_f32(const NestBuilder *r, ExprId id) {
-  return !r->k->is_f64 && r->k->exprs[id].op == EXPR_REDUCE_MAXIMUM;
-}
-
-static bool has_totals(const NestBuilder *r, ExprId id) {
-  return (r->runs.vector_run || r->runs.middle_run || r->runs.is_open) && !is_exact_in_f32(r, id);
-}
-
 // The number of levels inside of which the sum begins and ends.
 static int sum_place(const NestBuilder *r, ExprId id) {
   int at = r->nest.step;
@@ -37,7 +28,7 @@ bool has_lane_sums(const NestBuilder *r) {
 Runs sweep_runs(const NestBuilder *r) {
   bool has_any = false;
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
-    has_any |= is_lane_sum(r, root) && !is_exact_in_f32(r, root->expr);
+    has_any |= is_lane_sum(r, root) && sum_order_has_runs(root->order);
   return has_any ? loop_runs(r->k, r->loop) : (Runs){0};
 }
 
@@ -58,29 +49,29 @@ void begin_sums(NestBuilder *r, int at) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
     if (!is_sum_at(r, root, at)) continue;
     else if (is_scalar_sum(r, root)) begin_sum(r, root->expr, SUM_SCALAR, 1);
-    else if (has_totals(r, root->expr)) begin_sum(r, root->expr, SUM_TOTAL, r->loop->rows);
+    else if (sum_order_has_runs(root->order)) begin_sum(r, root->expr, SUM_TOTAL, r->loop->rows);
     else begin_accumulator(r, root->expr);
 }
 
 void begin_runs(NestBuilder *r) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
-    if (is_lane_sum(r, root) && has_totals(r, root->expr)) begin_accumulator(r, root->expr);
+    if (is_lane_sum(r, root) && sum_order_has_runs(root->order)) begin_accumulator(r, root->expr);
 }
 
 void end_runs(NestBuilder *r) {
   const bool is_row = has_rows(r);
   const AccumulatorChoice accumulator = is_row ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY;
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
-    if (is_lane_sum(r, root) && has_totals(r, root->expr))
+    if (is_lane_sum(r, root) && sum_order_has_runs(root->order))
       add(r, (LoopNode){.kind = NODE_END_RUN, .expr = root->expr, .is_row = is_row, .accumulator = accumulator});
 }
 
-static void end_sum(NestBuilder *r, ExprId id) {
-  const Level level = expr_level(r, id);
+static void end_sum(NestBuilder *r, const Root *root) {
+  const Level level = expr_level(r, root->expr);
   const bool differs = level == LEVEL_ROW || level == LEVEL_VECTOR; // else the sum is the same in all rows
   add(r, (LoopNode){.kind = NODE_END_SUM,
-                    .sum = has_totals(r, id) ? SUM_TOTAL : SUM_ACCUMULATOR,
-                    .expr = id,
+                    .sum = sum_order_has_runs(root->order) ? SUM_TOTAL : SUM_ACCUMULATOR,
+                    .expr = root->expr,
                     .is_row = has_rows(r) && level == LEVEL_ROW,
                     .accumulator = !has_rows(r) ? ACCUMULATOR_ONLY
                                    : differs    ? ACCUMULATOR_OF_ROW
@@ -92,5 +83,5 @@ void end_sums(NestBuilder *r, int at) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
     if (!is_sum_at(r, root, at)) continue;
     else if (is_scalar_sum(r, root)) add(r, (LoopNode){.kind = NODE_END_SUM, .sum = SUM_SCALAR, .expr = root->expr});
-    else end_sum(r, root->expr);
+    else end_sum(r, root);
 }

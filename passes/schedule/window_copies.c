@@ -328,7 +328,7 @@ bool schedule_copy_window(Scheduling *s, ExprId id) {
   const int64_t nelems = lay_out(k, &c);
   c.use.bounds = c.use_bounds;
   c.use.nbounds = c.w.count;
-  c.to.type = c.use.type = k->is_f64 ? TYPE_F64 : TYPE_F32;
+  c.to.type = c.use.type = kernel_type(k);
   c.to.temporary = c.use.temporary =
       schedule_add_temporary(s->schedule, e.label ? e.label : "window", c.to.type, nelems);
   if (k->out_of_memory) return false;

@@ -252,7 +252,7 @@ static void add_load_within(TreePrinter *l, const LoopNode *n) {
     add(l, " : ");
   }
   const Access *a = access_of(l, n);
-  if (a->type == (l->k->is_f64 ? TYPE_F64 : TYPE_F32) && n->load != LOAD_GATHERED && !expr_of(l, n)->args[0]) {
+  if (a->type == kernel_type(l->k) && !l->k->is_s64 && n->load != LOAD_GATHERED && !expr_of(l, n)->args[0]) {
     const bool is_dense = n->load == LOAD_DENSE;
     say(l, n, is_dense ? "within_%e.count ? %P_load_within(%M" : "within_%e.count ? %P_gather_within(%M");
     add_first_within(l, n);
