@@ -213,6 +213,19 @@ const Index *index_distance(TreeBuilder *t, const Index *a, const Index *b, cons
   return distance ? make(t, (Index){.op = INDEX_SIGNED, .args = {distance}}) : NULL;
 }
 
+const Index *index_chain(TreeBuilder *b, const Index *width, int64_t group) {
+  const Index *by = index_number(b, group, 0), *lanes = index_number(b, LANES, 0);
+  const Index *rest = index_of(b, INDEX_REMAINDER, width, by), *tail = index_of(b, INDEX_REMAINDER, width, lanes);
+  const Index *vectors =
+      index_of(b, INDEX_ADD, index_of(b, INDEX_DIVIDE, width, by), index_of(b, INDEX_DIVIDE, rest, lanes));
+  return index_of(b, INDEX_ADD, vectors, index_of(b, INDEX_DIFFERS, tail, index_number(b, 0, 0)));
+}
+
+const Index *index_run_length(TreeBuilder *b) {
+  const Index *chain = index_var(b, VAR_CHAIN, 0), *longest = index_number(b, LONGEST_RUN, 0);
+  return index_choose(b, chain, index_of(b, INDEX_DIVIDE, longest, chain), index_number(b, 1, 0));
+}
+
 LoopNode *tree_add(TreeBuilder *b, LoopNode node) {
   LoopNode *added = ARENA_NEW(b->arena, LoopNode);
   if (!added) {

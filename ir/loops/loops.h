@@ -350,6 +350,11 @@ const Index *index_choose(TreeBuilder *b, const Index *test, const Index *x, con
 // stride. below: the product of the extents of the axes inside of this axis.
 const Index *index_distance(TreeBuilder *t, const Index *a, const Index *b, const Index *below, const Index *extent,
                             const Index *stride);
+// What loop_runs computes of literal extents, for an open innermost extent (Runs.is_open). VAR_CHAIN: the additions to
+// the first accumulator in an iteration of the middle axes, of `width` elements of the vector axis, `group` of which go
+// to all accumulators. VAR_RUN_LENGTH: the iterations in a run, if VAR_CHAIN is at most LONGEST_RUN.
+const Index *index_chain(TreeBuilder *b, const Index *width, int64_t group);
+const Index *index_run_length(TreeBuilder *b);
 typedef enum IndexType { INDEX_EITHER, INDEX_INT, INDEX_SIZE } IndexType; // in C; literals fit both
 IndexType index_type(const Index *i);
 bool index_is(const Index *i, int64_t number);

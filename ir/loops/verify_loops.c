@@ -180,26 +180,16 @@ static bool verify_tail_lanes(Verifying *v, const LoopNode *n) {
                       index_of(&v->b, INDEX_SUBTRACT, r->end, var_index(v, VAR_LANE)));
 }
 
-// If the innermost extent is open, VAR_CHAIN is an accumulator's number of additions in one iteration of the middle
-// axes, and VAR_RUN_LENGTH the number of iterations in a chain of at most LONGEST_RUN additions.
 static bool verify_chain(Verifying *v, const LoopNode *n) {
-  TreeBuilder *b = &v->b;
   if (v->vector == NO_DIRECTION || !loop_runs(v->k, v->plan).is_open)
     return verify_fail(v, n, "VAR_CHAIN is only for loops whose runs depend on open dims");
-  const Index *width = nelems_index(v, 1U << v->vector), *lanes = number_index(v, LANES);
-  const Index *group = number_index(v, (int64_t)LANES * loop_accumulators(v->plan));
-  const Index *groups = index_of(b, INDEX_DIVIDE, width, group);
-  const Index *vectors = index_of(b, INDEX_DIVIDE, index_of(b, INDEX_REMAINDER, width, group), lanes);
-  const Index *tail = index_of(b, INDEX_DIFFERS, index_of(b, INDEX_REMAINDER, width, lanes), number_index(v, 0));
+  const int64_t group = (int64_t)LANES * loop_accumulators(v->plan);
   return verify_equal(v, n, "the length of a chain", n->value,
-                      index_of(b, INDEX_ADD, index_of(b, INDEX_ADD, groups, vectors), tail));
+                      index_chain(&v->b, nelems_index(v, 1U << v->vector), group));
 }
 
 static bool verify_run_length(Verifying *v, const LoopNode *n) {
-  TreeBuilder *b = &v->b;
-  const Index *chain = var_index(v, VAR_CHAIN), *longest = number_index(v, LONGEST_RUN);
-  return verify_equal(v, n, "the length of a run", n->value,
-                      index_choose(b, chain, index_of(b, INDEX_DIVIDE, longest, chain), number_index(v, 1)));
+  return verify_equal(v, n, "the length of a run", n->value, index_run_length(&v->b));
 }
 
 static bool (*const of_vars[VAR_ELEMENT + 1])(Verifying *, const LoopNode *) = {

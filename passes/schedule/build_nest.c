@@ -168,25 +168,20 @@ static void build_level(NestBuilder *r, int at) {
 // Open innermost extent: the emitted code decides at run time. If the chain of one middle iteration is too long, it
 // makes runs along the vector axis, else runs of several middle iterations.
 static void build_open_runs(NestBuilder *r) {
-  const int group = LANES * loop_accumulators(r->loop);
-  const Index *width = axes_nelems_index(r, 1U << vector_axis(r)), *lanes = number(r, LANES), *by = number(r, group);
-  const Index *longest = number(r, LONGEST_RUN), *chain = var(r, VAR_CHAIN, 0);
-  const Nest whole = r->nest, cut = loop_nest(r->k, r->loop, &(Runs){.vector_run = (int64_t)LONGEST_RUN * group});
-  const Index *vectors = index_of(&r->b, INDEX_DIVIDE, index_of(&r->b, INDEX_REMAINDER, width, by), lanes);
-  const Index *tail = index_of(&r->b, INDEX_DIFFERS, index_of(&r->b, INDEX_REMAINDER, width, lanes), number(r, 0));
+  const Index *width = axes_nelems_index(r, 1U << vector_axis(r)), *chain = var(r, VAR_CHAIN, 0);
+  const Nest whole = r->nest, cut = loop_nest(r->k, r->loop, &(Runs){.vector_run = r->runs.vector_run});
   open_body(r, add(r, (LoopNode){.kind = NODE_SCOPE}));
   add(r, (LoopNode){.kind = NODE_INDEX,
                     .var = {VAR_CHAIN, 0},
-                    .value = plus(r, plus(r, index_of(&r->b, INDEX_DIVIDE, width, by), vectors), tail)});
-  LoopNode *choice = add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_MORE, chain, longest)});
+                    .value = index_chain(&r->b, width, (int64_t)LANES * loop_accumulators(r->loop))});
+  LoopNode *choice =
+      add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_MORE, chain, number(r, LONGEST_RUN))});
   open_body(r, choice);
   r->nest = cut;
   build_level(r, r->nest.step);
   close_body(r);
   tree_open(&r->b, &choice->otherwise);
-  add(r, (LoopNode){.kind = NODE_INDEX,
-                    .var = {VAR_RUN_LENGTH, 0},
-                    .value = index_choose(&r->b, chain, index_of(&r->b, INDEX_DIVIDE, longest, chain), number(r, 1))});
+  add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_RUN_LENGTH, 0}, .value = index_run_length(&r->b)});
   r->nest = whole;
   build_level(r, r->nest.step);
   close_body(r);

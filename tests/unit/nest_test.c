@@ -1,5 +1,6 @@
-// Nests of loops, in the words of nest_print.
+// Nests of loops, in the words of nest_print, and runs of sums with open extents.
 #include "ir/kernel/nest.h"
+#include "tests/loops/walk.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -87,7 +88,50 @@ static void nests_follow_from_loops(void **state) {
   arena_deinit(&arena);
 }
 
+// The runs of sums over h, an open extent, and w.
+static Runs runs_of_row(Kernel *k, int accumulators) {
+  Expr sum = {.op = EXPR_REDUCE_SUM, .reduced = 1U << H | 1U << W};
+  Root root = {.kind = ROOT_REDUCE_INNER};
+  const Loop loop = {.axes = {N, H, W}, .nouter = 1, .ninner = 2, .roots = &root, .nroots = 1};
+  k->exprs = &sum;
+  const SumOrder order =
+      loop_sum_order(&(Schedule){.kernel = k}, &loop, &root, (SumNumbers){accumulators, TYPE_F64, 0});
+  root.order = &order;
+  return loop_runs(k, &loop);
+}
+
+// What emitted code computes of an open width is what follows from the same literal width.
+static void open_runs_are_those_of_literal_widths(void **state) {
+  (void)state;
+  Arena arena;
+  arena_init(&arena, &system_allocator);
+  TreeBuilder b = {.arena = &arena};
+  Kernel k;
+  Walk w = {.k = &k};
+  kernel_init(&k, &arena, "test");
+  kernel_add_axis(&k, "n", 100, 0);
+  kernel_add_axis(&k, "h", 20, 1);
+  kernel_add_axis(&k, "w", 1, 0);
+  for (int accumulators = 1; accumulators <= 8; accumulators++) {
+    const int64_t group = (int64_t)LANES * accumulators, longest = LONGEST_RUN * group;
+    for (int64_t width = 1; width <= longest + 2 * group; width++) {
+      k.axes[W] = (Axis){.name = "w", .extent = width};
+      const Runs literal = runs_of_row(&k, accumulators);
+      k.axes[W].monomial = 1;
+      const Runs open = runs_of_row(&k, accumulators);
+      const Index *chain = index_chain(&b, index_number(&b, width, 0), group);
+      const bool is_long = walk_index(&w, chain) > LONGEST_RUN;
+      const Index *run = index_replace(&b, index_run_length(&b), loop_var(VAR_CHAIN), chain);
+      assert_true(open.is_open && !literal.is_open && open.vector_run == longest);
+      assert_int_equal(literal.vector_run, is_long ? longest : 0);
+      if (!is_long) assert_int_equal(literal.middle_run, walk_index(&w, run));
+    }
+  }
+  arena_deinit(&arena);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(nests_follow_from_loops)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(nests_follow_from_loops),
+                                     cmocka_unit_test(open_runs_are_those_of_literal_widths)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
