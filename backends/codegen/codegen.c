@@ -120,8 +120,8 @@ static void mark_part(void *context, size_t part) {
   running->marked_ms = now;
 }
 
-typedef struct BlockRange {        // consecutive blocks of a loop
-  _Alignas(64) atomic_size_t next; // the next block to run; on a cache line of its own
+typedef struct BlockRange {                 // consecutive blocks of a loop
+  _Alignas(LINE_NBYTES) atomic_size_t next; // the next block to run; on a cache line of its own
   size_t end;
 } BlockRange;
 
@@ -157,17 +157,15 @@ static void run_blocks(void *context, size_t nblocks, Task *task, const void *ar
   }
 }
 
-enum { WORKSPACE_ALIGNMENT = 64 };
-
 bool compiled_run(const Compiled *c, void *const *inputs, void *const *outputs, int threads, Watch *watch) {
   Compiled *shared = (Compiled *)c; // only the spare workspace changes, atomically
   Running running = {.threads = threads > 0 ? threads : omp_get_num_procs()};
   running.watch = watch;
   if (watch) running.called_ms = running.marked_ms = milliseconds_now();
   void *block = atomic_exchange(&shared->spare, NULL);
-  if (!block && c->workspace_nbytes) block = allocator_alloc(c->allocator, c->workspace_nbytes + WORKSPACE_ALIGNMENT);
+  if (!block && c->workspace_nbytes) block = allocator_alloc(c->allocator, c->workspace_nbytes + LINE_NBYTES);
   if (!block && c->workspace_nbytes) return false;
-  uintptr_t skip = (WORKSPACE_ALIGNMENT - (uintptr_t)block % WORKSPACE_ALIGNMENT) % WORKSPACE_ALIGNMENT;
+  uintptr_t skip = (LINE_NBYTES - (uintptr_t)block % LINE_NBYTES) % LINE_NBYTES;
   void *workspace = block ? (char *)block + skip : NULL;
 #ifdef NGRAD_CHECKED
   if (workspace) memset(workspace, 0xff, c->workspace_nbytes); // a read before any store gives NaN

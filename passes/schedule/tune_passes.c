@@ -35,8 +35,7 @@ static bool place_temporaries(Schedule *s, const Target *target, const ScheduleO
   for (size_t i = 0; i < s->ntemporaries; i++) {
     s->temporaries[i].offset = offset;
     if (s->temporaries[i].is_own) continue;
-    size_t nbytes = (size_t)s->temporaries[i].nelems * type_nbytes(s->temporaries[i].type);
-    offset += (nbytes + LINE_NBYTES - 1) / LINE_NBYTES * LINE_NBYTES;
+    offset += whole_lines((size_t)s->temporaries[i].nelems * type_nbytes(s->temporaries[i].type));
   }
   return true;
 }

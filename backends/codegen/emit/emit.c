@@ -232,7 +232,7 @@ static void print_output_members(Printer *p) {
     text_format(p->out, "  a->%s = (%s *)", p->value_member[v->index], element_type(v->type));
     if (is_kept) {
       text_format(p->out, "(outputs[%zu] ? outputs[%zu] : (void *)(memory + %zu));\n", i, i, p->workspace_nbytes);
-      p->workspace_nbytes += (type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape)) + 63) / 64 * 64;
+      p->workspace_nbytes += whole_lines(type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape)));
     } else {
       text_format(p->out, "outputs[%zu];\n", i);
     }
@@ -410,7 +410,7 @@ bool print_program(Printer *p) {
   const Graph *g = p->program->graph;
   p->liveness = p->program->liveness;
   if (!name_members(p) || !find_alike(p)) return false;
-  p->workspace_nbytes = (p->program->workspace_nbytes + 63) / 64 * 64;
+  p->workspace_nbytes = whole_lines(p->program->workspace_nbytes);
   print_struct(p);
   for (size_t i = 0; i < p->program->nkernels; i++) print_kernel(p, i);
   print_cut(p);

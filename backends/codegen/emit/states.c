@@ -32,7 +32,7 @@ bool find_states(FileStates *states, const EmittedFile *file, const char *const 
     const int block = has_state(last, v->name) ? 0 : 1;
     const size_t nbytes = type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
     states->items[i] = (FileState){v, member[v->index], block, states->nbytes[block], nbytes};
-    states->nbytes[block] += (nbytes + LINE_NBYTES - 1) / LINE_NBYTES * LINE_NBYTES;
+    states->nbytes[block] += whole_lines(nbytes);
     if (block == 1) states->nblocks = 2;
   }
   return states->items;
@@ -71,8 +71,8 @@ void print_block_checks(const FilePrinter *f, Text *out) {
     if (!uses_block(f, b, false)) continue;
     if (!f->states->nbytes[b]) text_format(out, "  (void)%s;\n", block_names[b]);
     else
-      text_format(out, "  if (!%s) return %s_NULL_POINTER;\n  if ((uintptr_t)%s %% 64) return %s_MISALIGNED;\n",
-                  block_names[b], f->prefix, block_names[b], f->prefix);
+      text_format(out, "  if (!%s) return %s_NULL_POINTER;\n  if ((uintptr_t)%s %% %d) return %s_MISALIGNED;\n",
+                  block_names[b], f->prefix, block_names[b], LINE_NBYTES, f->prefix);
   }
 }
 

@@ -89,8 +89,9 @@ static size_t print_advance(Printer *p, const OpenSize *size) {
   const bool is_constant = !size->monomial && !size->has_blocks;
   const char *cast = size->monomial ? "" : "(uint64_t)"; // the dims in a product are cast already
   p->has_open_workspace |= !is_constant;
-  text_format(p->plain, "  at += (%s%s + 63) / 64 * 64;\n", cast, size_text(p, size, "(uint64_t)a->", true));
-  return is_constant ? ((size_t)size->number + 63) / 64 * 64 : 0;
+  text_format(p->plain, "  at += (%s%s + %d) / %d * %d;\n", cast, size_text(p, size, "(uint64_t)a->", true),
+              LINE_NBYTES - 1, LINE_NBYTES, LINE_NBYTES);
+  return is_constant ? whole_lines((size_t)size->number) : 0;
 }
 
 static void print_rows(Printer *p) {

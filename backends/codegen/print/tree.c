@@ -105,6 +105,8 @@ static const char *const flag_tests[] = {
 static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   switch (directive) {
   case '%': add(l, "%"); return;
+  case 'L': tree_printf(l, "%d", LANES); return;
+  case 'C': tree_printf(l, "%d", LINE_NBYTES); return;
   case 'w':
     if (!l->p->is_canonical) text_add_user_string(l->out, SINK_COMMENT, n->words);
     return;
@@ -247,7 +249,7 @@ static void add_vector_load(TreePrinter *l, const LoopNode *n, bool is_part) {
 // Adds a load some of whose lanes may be outside of the tensor.
 static void add_load_within(TreePrinter *l, const LoopNode *n) {
   if (!n->has_fewer_lanes) {
-    say(l, n, "within_%e.count == 16 ? ");
+    say(l, n, "within_%e.count == %L ? ");
     add_vector_load(l, n, false);
     add(l, " : ");
   }
@@ -270,9 +272,9 @@ static void print_lanes_within(TreePrinter *l, const LoopNode *n) {
   const Bound *bound = node_lane_bound(l->t, n);
   if (!bound) return; // never in a verified tree
   tree_printf(l, "%lld, %lld, ", (long long)bound->factor[loop_lane_axis(l->t->plan)], (long long)bound->extent);
-  const char *const lanes = n->has_fewer_lanes ? "n" : "16";
   if (n->inside) say(l, n, "%I ? ");
-  tree_printf(l, n->inside ? "%s : 0);\n" : "%s);\n", lanes);
+  say(l, n, n->has_fewer_lanes ? "n" : "%L");
+  add(l, n->inside ? " : 0);\n" : ");\n");
 }
 
 static void add_load(TreePrinter *l, const LoopNode *n) {
@@ -519,7 +521,7 @@ static void print_pointer(TreePrinter *l, const LoopNode *n) {
 static void print_local(TreePrinter *l, const LoopNode *n) {
   static const char *const lines[] = {
       [LOCAL_TEMPORARY] = "%T p_%a[%z];",        [LOCAL_POINTERS] = "%T *p_%a[%z];",
-      [LOCAL_COPY] = "float rows_%a[%z];",       [LOCAL_ROWS] = "float rows_%a[%z * 16];",
+      [LOCAL_COPY] = "float rows_%a[%z];",       [LOCAL_ROWS] = "float rows_%a[%z * %L];",
       [LOCAL_SPILLED] = "float spilled_%e[%z];", [LOCAL_SCALARS] = " %e[%z];"};
   const bool are_places = n->local == LOCAL_POINTERS && !access_has_addresses(access_of(l, n));
   begin_line(l);
@@ -532,7 +534,7 @@ static void print_local(TreePrinter *l, const LoopNode *n) {
 static void print_flag(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
   if (n->flag == FLAG_WANTED) say(l, n, "const int wants_%a = %m != NULL;\n");
-  else say(l, n, n->is_peeled ? "const int streams_%a = 1" : "const int streams_%a = (uintptr_t)(%@) %% 64 == 0");
+  else say(l, n, n->is_peeled ? "const int streams_%a = 1" : "const int streams_%a = (uintptr_t)(%@) %% %C == 0");
   if (n->flag == FLAG_STREAMED) say(l, n, n->value ? " && %B > %E;\n" : ";\n");
 }
 
@@ -684,7 +686,7 @@ static const NodePrinter printers[] = {
     [NODE_GATHER_ROWS] = {"v_gather_rows(rows_%a, p_%a, %+, (ptrdiff_t)%s, rows);", NULL},
     [NODE_SCATTER_ROWS] = {"%fv_scatter_rows(p_%a, %+, (ptrdiff_t)%s, rows_%a, rows);", NULL},
     [NODE_PREFETCH] = {"v_prefetch_l2(%@);", NULL},
-    [NODE_PEEL_COUNT] = {"const int n = (int)(-(uintptr_t)(%@) %% 64 / %Z);", NULL},
+    [NODE_PEEL_COUNT] = {"const int n = (int)(-(uintptr_t)(%@) %% %C / %Z);", NULL},
     [NODE_PARTIALS] = {NULL, print_partials},
     [NODE_INIT_PARTIAL] = {"%[ = %i;", NULL},
     [NODE_STEP] = {NULL, print_step_call},

@@ -29,7 +29,7 @@ typedef struct TreePrinter {
 void print_nodes(TreePrinter *l, const LoopNode *n); // the node and those that follow it
 // Prints a step's parameters for the block's partial sums, or (is_call) the arguments.
 void print_partial_parameters(TreePrinter *l, bool is_call);
-void print_step_name(TreePrinter *l, bool is_tail); // is_tail: the step for the last rows in lanes, fewer than 16
+void print_step_name(TreePrinter *l, bool is_tail); // is_tail: the step for the last rows in lanes, fewer than LANES
 
 // addresses.c
 //
