@@ -210,8 +210,12 @@ static int64_t whole_steps(const Loop *loop) {
   return (loop->cut.length + loop->rows - 1) / loop->rows * loop->rows;
 }
 
-// Products. The registers hold a step's accumulators, one for each of `rows` rows and `vectors` vectors, the vectors
-// that all rows use, and one row's scalar.
+// Products. The registers hold a step's accumulators, one for each of `rows` rows and `vectors` vectors, and beside
+// them all vectors and one row's scalar. With more than FEW_VECTORS (tree_passes.h), they hold all rows' scalars and
+// one vector: as many, if there are no more rows than vectors, else the compiler keeps some scalars in memory.
+static int64_t tile_registers(int64_t rows, int64_t vectors) {
+  return rows * vectors + vectors + 1;
+}
 
 // The time of a step: its rows, as fewer than tile_least_rows do not fill the pipelines, and loading the vectors.
 static int64_t step_cost(const Costs *c, int64_t rows) {
@@ -296,7 +300,7 @@ static int choose_product_vectors(const Tuning *t, const Loop *loop, int registe
   const int64_t nrows = axes_nelems(t->k, loop_cut_axes(loop));
   int vectors = registers >= t->k->costs->tile_two_vectors ? 2 : 1;
   if (axes_monomial(t->k, loop_cut_axes(loop))) return vectors;
-  while (vectors < t->k->costs->tile_vectors && nrows * (vectors + 1) + vectors + 2 <= registers) vectors++;
+  while (vectors < t->k->costs->tile_vectors && tile_registers(nrows, vectors + 1) <= registers) vectors++;
   return vectors;
 }
 
@@ -379,7 +383,8 @@ static bool choose_fetch_of_rows(const Tuning *t, const Loop *loop) {
 
 static void tune_product(Tuning *t, Loop *loop) {
   const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1);
-  const int vectors = choose_product_vectors(t, loop, registers), rows = (registers - vectors - 1) / vectors;
+  const int vectors = choose_product_vectors(t, loop, registers);
+  const int rows = (registers - (int)tile_registers(0, vectors)) / vectors;
   loop->vectors = vectors;
   loop->columns = choose_columns(t, loop);
   loop->rows = (int)schedule_number(t->overrides, SCHEDULE_ROWS, choose_product_rows(t, loop, rows > 1 ? rows : 1));
