@@ -143,8 +143,7 @@ static bool choose_axes(Scheduling *s) {
     s->outer = all & ~s->inner;
     s->depthwise = schedule_find_depthwise(k, s->vector_axis);
     if (!s->depthwise.sum) return true;
-    s->depthwise.is_long = !schedule_disables(s->overrides, "long-sums") &&
-                           schedule_is_long_sum(k, &s->depthwise, &s->depthwise.is_padded);
+    schedule_cut_long_sum(s, &s->depthwise);
     schedule_set_product_axes(s);
     return true;
   }
@@ -212,9 +211,9 @@ bool schedule_choose_axes(Scheduling *s) {
   }
   Product product = {0};
   if (schedule_number(s->overrides, SCHEDULE_MIDDLE, true)) product = schedule_find_product(s->k);
-  product.is_long = product.sum && !schedule_disables(s->overrides, "long-sums") &&
-                    schedule_is_long_sum(s->k, &product, &product.is_padded);
-  if (product.is_long && product.rows) product = (Product){0}; // results that are sums of blocks are no rows of a step
+  schedule_cut_long_sum(s, &product);
+  if (product.cut.length && product.rows)
+    product = (Product){0}; // results that are sums of blocks are no rows of a step
   if (product.sum && (s->vector_axis == BEST_AXIS || s->vector_axis == product.vector_axis)) {
     s->product = product;
     s->vector_axis = product.vector_axis;

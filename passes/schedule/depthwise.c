@@ -41,8 +41,7 @@ bool schedule_split_channels(Scheduling *s) {
   const int axis = p->vector_axis;
   if (!p->sum || !s->sums_middle) return true;
   if (k->axes[axis].extent <= part || k->axes[axis].extent % part || !kernel_can_split_axis(k, axis)) return true;
-  if (!kernel_split_axis(k, axis, part)) return false;
-  p->vector_axis++;
+  if (!schedule_split_axis(k, p, axis, part)) return false;
   schedule_set_product_axes(s);
   return true;
 }

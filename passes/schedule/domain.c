@@ -1,5 +1,6 @@
 // What the choice of axes means: which reductions end inside an outer iteration, which stores go to side loops, and the
 // axes of a product's loops.
+#include "passes/schedule/split_axis.h"
 #include "passes/schedule/sum_order_internal.h"
 
 #include <assert.h>
@@ -50,6 +51,15 @@ void schedule_set_product_axes(Scheduling *s) {
 void schedule_leave_product(Scheduling *s) {
   s->sums_middle = false;
   s->inner = 1U << s->vector_axis;
+}
+
+// Of an axis that is split, the part inside of blocks keeps the axis's meaning.
+bool schedule_split_axis(Kernel *k, Product *p, int axis, int64_t inner) {
+  if (!kernel_split_axis(k, axis, inner)) return false;
+  p->vector_axis += p->vector_axis >= axis;
+  p->panel_axis += p->panel_axis > axis;
+  p->cut.axis += p->cut.axis >= axis;
+  return true;
 }
 
 AxisSet schedule_middle_axes(const Scheduling *s) {

@@ -14,13 +14,6 @@
 #include "passes/schedule/split_axis.h"
 #include "passes/schedule/sum_order_internal.h"
 
-typedef struct SumCut { // where the summed axes are cut into axes of blocks and axes inside of a block
-  int axis;             // the last axis of the blocks
-  int64_t inner;        // indices of that axis inside of a block; 1: the axis is not split
-  int64_t length;       // products in a block; 0: no blocks
-  bool is_padded;       // the last block extends beyond the axis, where both factors are 0
-} SumCut;
-
 // The products in a block that are wanted.
 static int64_t best_length(const Kernel *k, const Product *p) {
   return p->is_depthwise || schedule_reads_in_place(k, p) ? k->costs->long_sum_in_place : k->costs->long_sum_length;
@@ -56,6 +49,11 @@ static bool is_long(const Kernel *k, const Product *p, int64_t block) {
   return length / 2 >= block && length >= k->costs->long_sum_times * side;
 }
 
+// Whether the axis can be split after two other axes, for panels.
+static bool can_split(const Kernel *k, int axis) {
+  return k->naxes + 2 < MAX_AXES && kernel_can_split_axis(k, axis);
+}
+
 // Whether the factor can be copied with zeros appended along the axis: it is a load of a tensor without bounds.
 static bool can_pad(const Kernel *k, ExprId factor, int axis) {
   const Expr *e = &k->exprs[factor];
@@ -71,8 +69,7 @@ static SumCut cut_padded(const Kernel *k, const Product *p, int64_t wanted) {
   const int64_t nblocks = (k->axes[axis].extent + wanted - 1) / wanted;
   const int64_t length = (k->axes[axis].extent + nblocks - 1) / nblocks;
   const bool is_one = !(summed & (summed - 1)) && wanted <= k->costs->long_sum_most && nblocks > 1;
-  if (!is_one || !can_pad(k, p->row, axis) || !can_pad(k, p->vector, axis) || !kernel_can_split_axis(k, axis))
-    return (SumCut){0};
+  if (!is_one || !can_pad(k, p->row, axis) || !can_pad(k, p->vector, axis) || !can_split(k, axis)) return (SumCut){0};
   return (SumCut){axis, length, length, true};
 }
 
@@ -91,7 +88,7 @@ static SumCut choose_cut(const Kernel *k, const Product *p) {
     for (int64_t inner = 1; inner < extent && inside * inner <= most; inner++) {
       const int64_t length = inside * inner;
       if (extent % inner || length < least || !is_better(length, best.length, wanted)) continue;
-      if (inner == 1 || kernel_can_split_axis(k, axis)) best = (SumCut){axis, inner, length, false};
+      if (inner == 1 || can_split(k, axis)) best = (SumCut){axis, inner, length, false};
     }
     inside *= extent;
   }
@@ -142,14 +139,11 @@ static bool order_part(Scheduling *s, Store *stores, size_t nstores) {
 
 // Splits an axis, and the sum into a sum of sums over blocks; p->sum becomes the sum over a block. Returns the axes of
 // the blocks; 0: out of memory.
-static AxisSet split_sum(Kernel *k, const SumCut *cut, Product *p) {
-  if (cut->inner > 1) {
-    if (!kernel_split_axis(k, cut->axis, cut->inner)) return 0;
-    p->vector_axis += p->vector_axis > cut->axis;
-    p->panel_axis += p->panel_axis - 1 > cut->axis;
-  }
+static AxisSet split_sum(Kernel *k, Product *p) {
+  const int last = p->cut.axis;
+  if (p->cut.inner > 1 && !schedule_split_axis(k, p, last, p->cut.inner)) return 0;
   const Expr whole = k->exprs[p->sum];
-  const AxisSet blocks = whole.reduced & ((2U << cut->axis) - 1);
+  const AxisSet blocks = whole.reduced & ((2U << last) - 1);
   const ExprId sums = expr_label(k, expr_sum(k, whole.args[0], whole.reduced & ~blocks), whole.label);
   const ExprId sum = expr_label(k, expr_sum(k, sums, blocks), whole.label);
   Store *stores = sum ? replace_expr(k, p->sum, sum) : NULL;
@@ -160,10 +154,8 @@ static AxisSet split_sum(Kernel *k, const SumCut *cut, Product *p) {
   return blocks;
 }
 
-bool schedule_is_long_sum(const Kernel *k, const Product *p, bool *is_padded) {
-  const SumCut cut = choose_cut(k, p);
-  *is_padded = cut.is_padded;
-  return cut.length;
+void schedule_cut_long_sum(const Scheduling *s, Product *p) {
+  if (p->sum && !schedule_disables(s->overrides, "long-sums")) p->cut = choose_cut(s->k, p);
 }
 
 // Whether results combine the sums with many tensors of the same size.
@@ -180,16 +172,15 @@ static bool combines_many(const Kernel *k, const Product *p) {
 
 bool schedule_store_sums(Scheduling *s) {
   const Product *p = &s->product;
-  s->is_in_two |= p->sum && !p->is_long && !p->rows && !p->is_padded && combines_many(s->k, p);
+  s->is_in_two |= p->sum && !p->cut.length && !p->rows && combines_many(s->k, p);
   return true;
 }
 
 bool schedule_split_long_sum(Scheduling *s) {
   Product *p = s->product.sum ? &s->product : &s->depthwise;
-  const SumCut cut = p->is_long ? choose_cut(s->k, p) : (SumCut){0};
-  if (!cut.length) return true; // or panels of rows have used up MAX_AXES
+  if (!p->cut.length) return true;
   s->is_in_two = true;
-  s->blocks = split_sum(s->k, &cut, p);
+  s->blocks = split_sum(s->k, p);
   if (s->blocks) schedule_set_product_axes(s);
   return s->blocks;
 }

@@ -99,7 +99,7 @@ bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   const Expr *e = &k->exprs[p->vector];
   if (k->axes[p->vector_axis].monomial || (axes_monomial(k, e->axes) & axes_monomial(k, k->exprs[p->sum].reduced)))
     return false;
-  if (is_window(k, p->vector) || (p->is_long && !p->is_padded && schedule_reads_in_place(k, p))) return false;
+  if (is_window(k, p->vector) || (p->cut.length && !p->cut.is_padded && schedule_reads_in_place(k, p))) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
   const Access *a = &k->accesses[e->access];
   const int64_t rows = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes), pitch = a->stride[summed_axis(k, p)];
@@ -107,9 +107,9 @@ bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   if (rows >= c->copy_rows && a->type != TYPE_F32 && a->type != TYPE_F64) return true;
   const bool is_short =
       axes_nelems(k, k->exprs[p->sum].reduced) <= c->copy_sum && pitch > c->copy_pitch && pitch % c->copy_alias;
-  if (is_short && rows <= c->copy_many_rows && !p->is_long) return false;
-  if (pitch > c->copy_pitch && (p->is_long || rows >= c->copy_rows)) return true;
-  return pitch > LANES && (p->is_padded || rows >= c->copy_many_rows);
+  if (is_short && rows <= c->copy_many_rows && !p->cut.length) return false;
+  if (pitch > c->copy_pitch && (p->cut.length || rows >= c->copy_rows)) return true;
+  return pitch > LANES && (p->cut.is_padded || rows >= c->copy_many_rows);
 }
 
 // The axis of rows along which the factor of rows is dense in memory; -1: none.
@@ -128,12 +128,12 @@ bool schedule_keeps_rows(const Kernel *k, const Product *p) {
   const Expr *e = &k->exprs[p->row];
   const int64_t columns = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes);
   if (columns < k->costs->copy_columns) return false;
-  if (is_window(k, p->row) || (p->is_long && !p->is_padded && schedule_reads_in_place(k, p))) return false;
+  if (is_window(k, p->row) || (p->cut.length && !p->cut.is_padded && schedule_reads_in_place(k, p))) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
   const Access *a = &k->accesses[e->access];
   const int64_t pitch = a->stride[summed_axis(k, p)];
   if (a->type != TYPE_F32 && a->type != TYPE_F64) return true;
-  if (pitch > LANES && (p->is_padded || columns >= k->costs->copy_many_columns)) return true;
+  if (pitch > LANES && (p->cut.is_padded || columns >= k->costs->copy_many_columns)) return true;
   return pitch > 1 && (pitch > k->costs->copy_pitch || dense_row_axis(k, p) < 0);
 }
 
@@ -169,10 +169,7 @@ bool schedule_panel_rows(Scheduling *s) {
   if (k->axes[axis].extent % PANEL_ROWS || window_axes(k) >> axis & 1 || !kernel_can_split_axis(k, axis)) return true;
   p->panel_axis = axis + 1;
   if (k->axes[axis].extent == PANEL_ROWS) return true;
-  if (!kernel_split_axis(k, axis, PANEL_ROWS)) return false;
-  p->panel_axis++;
-  p->vector_axis += p->vector_axis > axis;
-  return take_axes(s);
+  return schedule_split_axis(k, p, axis, PANEL_ROWS) && take_axes(s);
 }
 
 // Splits the vector axis if the factor of vectors is copied from windows or padded: the copy is in panels of a vector.
@@ -181,13 +178,11 @@ bool schedule_panel_vectors(Scheduling *s) {
   Product *p = &s->product;
   if (!p->sum) return true;
   const int axis = p->vector_axis;
-  if (!(schedule_copies_window(k, p, p->vector) || p->is_padded) || axes_monomial(k, k->exprs[p->vector].axes))
+  if (!(schedule_copies_window(k, p, p->vector) || p->cut.is_padded) || axes_monomial(k, k->exprs[p->vector].axes))
     return true;
   if (window_axes(k) >> axis & 1) return true;
   if (k->axes[axis].extent == LANES || k->axes[axis].extent % LANES || !kernel_can_split_axis(k, axis)) return true;
-  if (!kernel_split_axis(k, axis, LANES)) return false;
-  p->vector_axis++;
-  return take_axes(s);
+  return schedule_split_axis(k, p, axis, LANES) && take_axes(s);
 }
 
 // The better of two lengths of a block of columns (0: none). A length must waste at most 1 / column_waste of its
@@ -219,12 +214,10 @@ bool schedule_split_columns(Scheduling *s) {
   const AxisSet all = all_axes(k), rows = s->outer & ~s->free_axes;
   if (axes_monomial(k, all) || axes_nelems(k, rows) > c->column_rows || axes_nelems(k, s->free_axes) >= c->column_free)
     return true;
-  if (axes_nelems(k, all) < c->column_work || p->is_long || window_axes(k) >> p->vector_axis & 1) return true;
+  if (axes_nelems(k, all) < c->column_work || p->cut.length || window_axes(k) >> p->vector_axis & 1) return true;
   const int64_t block = choose_column_block(c, k->axes[p->vector_axis].extent);
   if (!block || !kernel_can_split_axis(k, p->vector_axis)) return true;
-  if (!kernel_split_axis(k, p->vector_axis, block)) return false;
-  p->vector_axis++;
-  return take_axes(s);
+  return schedule_split_axis(k, p, p->vector_axis, block) && take_axes(s);
 }
 
 // The sum of products whose results all other reductions reduce; 0: none.

@@ -11,6 +11,13 @@ typedef struct Time { // when an expression can be computed
   int sweep;          // the sweep of that loop
 } Time;
 
+typedef struct SumCut { // where the summed axes of a long sum are cut into axes of blocks and axes inside of a block
+  int axis;             // the last axis of the blocks
+  int64_t inner;        // indices of that axis inside of a block; 1: the axis is not split
+  int64_t length;       // products in a block; 0: no blocks
+  bool is_padded;       // the last block extends beyond the axis, where both factors are 0
+} SumCut;
+
 // A contraction: a sum of products in which neither factor varies over all axes of the result. Matrix product: a[i, j]
 // * b[j, k] summed over j; a lacks k, and b lacks i.
 typedef struct Product {
@@ -18,8 +25,7 @@ typedef struct Product {
   ExprId row;    // the factor that does not vary over the vector axis
   ExprId vector; // the factor that varies over the vector axis
   int vector_axis;
-  bool is_long;        // the sum has many more operands than results, and is cut into blocks
-  bool is_padded;      // the last block of a long sum extends beyond the summed axis
+  SumCut cut;          // of a sum that has many more operands than results
   bool copies_windows; // factors that are read through windows may be copied
   int panel_axis;      // 1 + the axis whose indices are a panel's rows; 0: rows are not in panels
   AxisSet rows;        // the axes of the result that all other reductions reduce; 0: there are no other reductions
@@ -81,8 +87,10 @@ bool schedule_nest_sums(Scheduling *s);
 
 // domain.c
 
-void schedule_set_product_axes(Scheduling *s);                // for s->product or s->depthwise
-void schedule_leave_product(Scheduling *s);                   // for phases after the product's loop
+void schedule_set_product_axes(Scheduling *s); // for s->product or s->depthwise
+void schedule_leave_product(Scheduling *s);    // for phases after the product's loop
+// Splits an axis of the product's kernel (kernel_split_axis). False: out of memory.
+bool schedule_split_axis(Kernel *k, Product *p, int axis, int64_t inner);
 AxisSet schedule_row_axes(const Kernel *k, const Product *p); // the short axes that one factor lacks
 AxisSet schedule_middle_axes(const Scheduling *s);
 AxisSet axes_of_vectors(const Scheduling *s); // the inner axes of values that a main loop computes as vectors
@@ -150,9 +158,8 @@ bool schedule_choose_lengths(const Scheduling *s, Loop *loop);
 
 // long_sums.c
 
-// Whether the product's sum has so many more operands than results that blocks of it are summed first. *is_padded: the
-// last block extends beyond the sum, so that both factors are copied with zeros appended.
-bool schedule_is_long_sum(const Kernel *k, const Product *p, bool *is_padded);
+// Sets p->cut if the product's sum has so many more operands than results that blocks of it are summed first.
+void schedule_cut_long_sum(const Scheduling *s, Product *p);
 // Makes a long sum a sum of sums. False: out of memory.
 bool schedule_split_long_sum(Scheduling *s);
 // Sets is_in_two if results combine the sums of a product that is not long with many tensors.
