@@ -200,14 +200,18 @@ static void choose_threads(const Tuning *t, Loop *loop, int64_t little) {
   if (axes_monomial(t->k, t->outer | t->inner)) loop->serial_work = little;
 }
 
-// Sets the length of blocks, unless it decides bits or depends on open dims.
-static void set_block(Loop *loop, int64_t length) {
-  if (!loop_has_roots(loop, ROOT_REDUCE_OUTER) && !loop->cut.few_work) loop->cut.length = length;
+static int64_t whole_steps(const Loop *loop, int64_t nrows) { // rounded up
+  return (nrows + loop->rows - 1) / loop->rows * loop->rows;
 }
 
-// The length of blocks, rounded up to whole steps.
-static int64_t whole_steps(const Loop *loop) {
-  return (loop->cut.length + loop->rows - 1) / loop->rows * loop->rows;
+// Sets the length of blocks, unless it decides bits. With open dims, both lengths stay, but for rounding to whole
+// steps.
+static void set_block(Loop *loop, int64_t length) {
+  Cut *cut = &loop->cut;
+  if (loop_has_roots(loop, ROOT_REDUCE_OUTER)) return;
+  cut->length = cut->few_work ? whole_steps(loop, cut->length) : length;
+  if (cut->few_work) cut->few_length = whole_steps(loop, cut->few_length);
+  if (cut->few_length == cut->length) cut->few_work = cut->few_length = 0;
 }
 
 // Products. The registers hold a step's accumulators, one for each of `rows` rows and `vectors` vectors, and beside
@@ -283,7 +287,7 @@ static int64_t product_block(const Tuning *t, const Loop *loop) {
   // Rounded up to whole steps, so that there are not one or two blocks more than threads can divide evenly.
   const int64_t even = (nrows * nfree + least - 1) / least;
   if (nfree * ((nrows + block - 1) / block) < least && even < block)
-    return even > 0 ? (even + loop->rows - 1) / loop->rows * loop->rows : loop->rows;
+    return even > 0 ? whole_steps(loop, even) : loop->rows;
   return block > loop->rows ? block / loop->rows * loop->rows : loop->rows;
 }
 
@@ -438,7 +442,7 @@ static void tune_copy(Tuning *t, Loop *loop) {
   const int64_t least = threads > 1 ? c->copying_blocks * threads : 1;
   loop->rows = (int)c->copying_rows;
   while (loop->rows > 1 && nrows < loop->rows * least) loop->rows /= 2;
-  set_block(loop, whole_steps(loop));
+  set_block(loop, whole_steps(loop, loop->cut.length));
 }
 
 static void tune_loop(Tuning *t, Loop *loop) {
@@ -456,7 +460,7 @@ static void tune_loop(Tuning *t, Loop *loop) {
   loop->rows = choose_rows(t, loop);
   if (should_peel(t, loop) && !t->overrides->key[SCHEDULE_ROWS].is_set)
     loop->rows = 1; // peeling gains more than several rows in a step
-  set_block(loop, are_neighbours(t, loop) && loop->rows > 1 ? loop->rows : whole_steps(loop));
+  set_block(loop, are_neighbours(t, loop) && loop->rows > 1 ? loop->rows : whole_steps(loop, loop->cut.length));
   choose_threads(t, loop, c->serial_work);
   if (is_column(loop) && !loop->is_serial)
     loop->prefetch = (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, c->fetch_columns);

@@ -149,7 +149,8 @@ static void what_cannot_stay_open_is_told(void **state) {
 // From open dims to kernels
 
 static Program *lower(Opened *o) {
-  static const Target target = {.isa = "avx2", .vector_registers = 16, .l1_nbytes = 1 << 15, .l2_nbytes = 1 << 20};
+  static const Target target = {
+      .isa = "avx2", .vector_registers = 16, .l1_nbytes = 1 << 15, .l2_nbytes = 1 << 20, .threads = 1};
   PassContext c = {.diagnostics = &o->diagnostics, .allocator = &system_allocator, .target = &target};
   return o->graph && pipeline_run(o->graph, &c) ? pipeline_lower(o->graph, &c) : NULL;
 }
@@ -313,6 +314,23 @@ static void diagonals_stay_open(void **state) {
   }
 }
 
+// Blocks of a product decide no bits, so that both lengths are whole steps of `rows`.
+static void blocks_of_products_are_whole_steps(void **state) {
+  (void)state;
+  Opened o = open_text(&system_allocator, FILE_BEGIN "dims: {N: 1000}\ninputs: [{name: x, type: f32, shape: [N, 64]},\n"
+                                                     "{name: w, type: f32, shape: [64, 64]}]\nnodes:\n"
+                                                     "- {op: MatMul, inputs: [x, w], outputs: [y]}\noutputs: [y]\n");
+  Program *p = lower(&o);
+  assert_non_null(p);
+  const Schedule *s = p->schedules[0];
+  const Loop *product = &s->loops[s->nloops - 1];
+  assert_true(product->is_product && product->rows > 1 && product->cut.few_work);
+  assert_int_equal(product->cut.length % product->rows, 0);
+  assert_int_equal(product->cut.few_length % product->rows, 0);
+  program_free(p);
+  deinit(&o);
+}
+
 static void lack_of_memory_is_told(void **state) {
   (void)state;
   for (size_t failing = 0;; failing++) {
@@ -338,6 +356,7 @@ int main(void) {
       cmocka_unit_test(extents_of_products_and_convolutions_stay_open),
       cmocka_unit_test(extents_of_other_windows_do_not),
       cmocka_unit_test(rooms_grow_by_one_product_each),
+      cmocka_unit_test(blocks_of_products_are_whole_steps),
       cmocka_unit_test(diagonals_stay_open),
       cmocka_unit_test(lack_of_memory_is_told),
   };
