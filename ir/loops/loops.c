@@ -171,23 +171,27 @@ static bool is_of_partials(const LoopNode *n) {
                                 : n->kind != NODE_BEGIN_SUM && n->kind != NODE_END_RUN && n->kind != NODE_END_SUM;
 }
 
+bool node_combines(const LoopTree *t, const LoopNode *n) {
+  const bool may_combine = n->kind == NODE_BEGIN_SUM || n->kind == NODE_COMBINE || n->kind == NODE_END_SUM;
+  return may_combine && t->k->exprs[n->expr].op == EXPR_COMBINE;
+}
+
 ExprOp node_reduction(const LoopTree *t, const LoopNode *n) {
-  const Access *a = is_of_partials(n) ? &t->k->accesses[n->access] : NULL;
-  if (!a) return t->k->exprs[n->expr].op;
+  const Expr *e = &t->k->exprs[n->expr];
+  if (!is_of_partials(n) && e->op != EXPR_COMBINE) return e->op;
+  const Access *a = &t->k->accesses[n->access];
   return a->value || a->type == TYPE_NONE ? EXPR_NONE : t->schedule->temporaries[a->temporary].reduction;
 }
 
 bool node_is_f64(const LoopTree *t, const LoopNode *n) {
-  switch (n->kind) {
-  case NODE_COMBINE: return true;
-  case NODE_END_SUM: return !reduction_is_exact(t->k, node_reduction(t, n));
-  default: break;
-  }
+  if (node_combines(t, n)) return true;
+  if (n->kind == NODE_END_SUM) return !reduction_is_exact(t->k, node_reduction(t, n));
   if (is_of_partials(n)) return t->k->accesses[n->access].type == TYPE_F64 && !t->plan->rows_in_lanes;
   return n->sum == SUM_SCALAR || (n->sum == SUM_TOTAL ? loop_totals(t->plan) == TYPE_F64 : t->k->is_f64);
 }
 
 bool node_is_widened(const LoopTree *t, const LoopNode *n) {
+  if (node_combines(t, n)) return !t->k->is_f64;
   const bool is_of_total = n->kind == NODE_END_RUN || (n->kind == NODE_END_SUM && n->sum == SUM_TOTAL);
   if (is_of_total) return loop_totals(t->plan) == TYPE_F64;
   return n->kind == NODE_UPDATE && n->sum == SUM_PARTIAL_REGISTER && !t->k->is_f64 && node_is_f64(t, n);

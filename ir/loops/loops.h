@@ -6,8 +6,8 @@
 // inner axes; after a sweep, the scalars that depend on the sweep's sums. With rows in lanes, `tail_step` computes the
 // last rows of a block, fewer than LANES.
 //
-// Decisions are fields of nodes; NODE_SCATTER and NODE_COMBINE are whole loops, which each printer and executor writes
-// itself. passes/schedule builds trees, loops_verify checks them, backends/codegen/print writes them as C. `ngrad show
+// Decisions are fields of nodes; NODE_SCATTER is a whole loop, which each printer and executor writes itself.
+// passes/schedule builds trees, loops_verify checks them, backends/codegen/print writes them as C. `ngrad show
 // --format loops` prints them; the comments below quote its lines after a colon. Sum of a row of 100 elements, each
 // lane in f32:
 //
@@ -55,7 +55,7 @@ typedef enum VarKind {
   VAR_END,            // the end of the block's iterations, or of the tile's elements
   VAR_START,          // the first outer iteration that has the block's indices on the free axes (Loop.nfree)
   VAR_CUT_BEGIN,      // the block's first iteration, counted from VAR_START
-  VAR_COMBINED_BLOCK, // the block whose partial sum NODE_COMBINE adds
+  VAR_COMBINED_BLOCK, // the block whose partial sums NODE_COMBINE adds
   VAR_COLUMN,         // the step's first index on the vector axis, if a step takes a part of the axis (Loop.columns)
   VAR_COLUMN_END,     // the end of the step's part of the vector axis
   VAR_ELEMENT         // the index in an array of partial sums
@@ -189,14 +189,14 @@ typedef enum LoopNodeKind {
   NODE_POINTER,   // the access's row pointer = address: `p_x = x + d0 * 440`
   NODE_LOCAL,     // a local array of nelems elements: `local p_x[2]: pointers`
   NODE_LET,       // expr = its load or operator: `vector t9 = sub(x, mean)`
-  NODE_COMBINE,   // expr = reduction over the partial sums of blocks 0..end:
-                  // `vector dgamma = sum of temporary0_dgamma + b * 440 + i for b in 0..2, in f64`
   NODE_BEGIN_SUM, // declares accumulators or totals, set to the reduction's identity: `acc_sum = 0.0, vectors of f32`
   NODE_LEAVE,     // no effect: the totals of expr are in memory from here on, not in registers
   NODE_UPDATE,    // adds the value of expr, or if expr is a sum, of its operand: `acc_sum += x`
   NODE_END_RUN,   // adds accumulators to the total: `total_sum += acc_sum in f64`
   NODE_END_SUM,   // expr = reduction over the lanes of total or accumulators:
                   // `scalar sum = sum of the lanes of acc_sum in f64`
+  NODE_COMBINE,   // adds a block's partial sums to the total of expr, in f64, in a loop over the blocks between its
+                  // NODE_BEGIN_SUM and NODE_END_SUM: `total_dgamma += temporary0_dgamma + b * 440 + i`
   NODE_LOAD_PARTIAL,  // a vector of the block's partial sums, into a register: `held_dgamma = load part_dgamma + i`
   NODE_STORE_PARTIAL, // the vector from the register to memory: `store held_dgamma to part_dgamma + i`
   NODE_STORE,         // stores the value of expr: `store dx to p_dx + i`
@@ -310,6 +310,7 @@ int tree_naccumulators(const LoopTree *t);        // of a sum, or in a group of 
 
 ExprId node_operand(const LoopTree *t, const LoopNode *n);   // that the node adds or stores
 ExprOp node_reduction(const LoopTree *t, const LoopNode *n); // EXPR_NONE: the node has no sum
+bool node_combines(const LoopTree *t, const LoopNode *n);    // its sum combines the partial sums of blocks, in f64
 bool node_is_f64(const LoopTree *t,
                  const LoopNode *n); // vectors of the sum are f64. NODE_END_SUM: reduces lanes in f64
 // The node adds f32 to a sum of f64. NODE_END_SUM: the total is f64, the result f32.

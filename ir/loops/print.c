@@ -162,16 +162,6 @@ static void print_let(LoopText *p, const LoopNode *n) {
   }
 }
 
-static void print_combine(LoopText *p, const LoopNode *n) {
-  say(p, n, "%V %e = %l of ");
-  if (!n->end) {
-    say(p, n, "%m of no blocks");
-    return;
-  }
-  say(p, n, node_is_strided(n) ? "%@ with stride %s%n" : n->is_vector ? "%@%n" : "%[");
-  say(p, n, " for b in 0..%E, in %t%f");
-}
-
 static void print_begin_sum(LoopText *p, const LoopNode *n) {
   loop_text_add(p, n->sum == SUM_ACCUMULATOR ? "acc_" : "total_");
   say(p, n, n->count > 1 ? "%e[%#] = %i" : "%e = %i");
@@ -200,6 +190,12 @@ static void print_end_run(LoopText *p, const LoopNode *n) {
 static void print_end_sum(LoopText *p, const LoopNode *n) {
   if (n->is_vector) say(p, n, "vector %e = %g");
   else say(p, n, n->sum == SUM_SCALAR ? "scalar %e = %g" : "scalar %e%R = %l of the lanes of %g in %t%y");
+}
+
+static void print_combine(LoopText *p, const LoopNode *n) {
+  say(p, n, "total_%e");
+  say(p, n, combining(p, n));
+  say(p, n, node_is_strided(n) ? "%@ with stride %s%n" : n->is_vector ? "%@%n" : "%[");
 }
 
 static void print_store(LoopText *p, const LoopNode *n) {
@@ -252,12 +248,12 @@ static const NodePrinter printers[] = {
     [NODE_POINTER] = {"p_%a%R = %@%f"},
     [NODE_LOCAL] = {NULL, print_local},
     [NODE_LET] = {NULL, print_let},
-    [NODE_COMBINE] = {NULL, print_combine},
     [NODE_BEGIN_SUM] = {NULL, print_begin_sum},
     [NODE_LEAVE] = {"total_%e leaves its registers"},
     [NODE_UPDATE] = {NULL, print_update},
     [NODE_END_RUN] = {NULL, print_end_run},
     [NODE_END_SUM] = {NULL, print_end_sum},
+    [NODE_COMBINE] = {NULL, print_combine},
     [NODE_LOAD_PARTIAL] = {"held_%a = load %@%n%f"},
     [NODE_STORE_PARTIAL] = {"store held_%a to %@%n%f"},
     [NODE_STORE] = {NULL, print_store},

@@ -269,9 +269,11 @@ static bool init(Verifying *v) {
   v->made = ARENA_ARRAY(v->arena, Made, k->nexprs);
   v->memory = ARENA_ARRAY(v->arena, Memory, k->naccesses + 1);
   v->sums = ARENA_ARRAY(v->arena, SumState, v->plan->nroots + 1);
+  v->combinations = ARENA_ARRAY(v->arena, Combination, k->nexprs);
   v->spilled = ARENA_ARRAY(v->arena, SpillState, MOST_SPILLS);
   v->root_of_access = ARENA_ARRAY(v->arena, const Root *, k->naccesses + 1);
-  if (!v->vars || !v->made || !v->memory || !v->sums || !v->spilled || !v->root_of_access) return false;
+  if (!v->vars || !v->made || !v->memory || !v->sums || !v->combinations || !v->spilled || !v->root_of_access)
+    return false;
   for (size_t i = 0; i < v->plan->nroots; i++)
     if (v->plan->roots[i].kind != ROOT_REDUCE_INNER) v->root_of_access[v->plan->roots[i].access] = &v->plan->roots[i];
   v->outer = loop_outer_axes(v->plan);

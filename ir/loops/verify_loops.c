@@ -123,15 +123,17 @@ static bool begin_rows(Verifying *v, const LoopNode *n, Piece *piece) {
   return true;
 }
 
-// A loop over the elements of an array of partial sums, which is no direction.
+// A loop over the elements of an array of partial sums, or over the blocks that partial sums are of: no directions.
 static bool begin_elements(Verifying *v, const LoopNode *n, Piece *piece) {
   *piece = (Piece){.direction = UNKNOWN_DIRECTION};
   return is_all(n) || verify_fail(v, n, "it must go over all partial sums: from 0, with step 1");
 }
 
 static bool (*const loops[VAR_ELEMENT + 1])(Verifying *, const LoopNode *, Piece *) = {
-    [VAR_AXIS] = begin_axis, [VAR_LANE] = begin_lane,      [VAR_ROW] = begin_rows,         [VAR_VECTOR] = begin_group,
-    [VAR_RUN] = begin_runs,  [VAR_RUN_BEGIN] = begin_runs, [VAR_ELEMENT] = begin_elements,
+    [VAR_AXIS] = begin_axis,        [VAR_LANE] = begin_lane,
+    [VAR_ROW] = begin_rows,         [VAR_VECTOR] = begin_group,
+    [VAR_RUN] = begin_runs,         [VAR_RUN_BEGIN] = begin_runs,
+    [VAR_ELEMENT] = begin_elements, [VAR_COMBINED_BLOCK] = begin_elements,
 };
 
 bool begin_for(Verifying *v, const LoopNode *n, Piece *piece) {

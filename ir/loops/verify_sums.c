@@ -38,6 +38,7 @@ static AccumulatorChoice choose_accumulator(bool is_row, bool is_in_group, Accum
 }
 
 bool verify_begin_sum(Verifying *v, const LoopNode *n) {
+  if (node_combines(v->t, n)) return verify_begin_combination(v, n);
   const Root *root = sum_root(v, n);
   if (!root) return false;
   const bool is_total = n->sum == SUM_TOTAL;
@@ -252,6 +253,7 @@ static bool verify_end_form(Verifying *v, const LoopNode *n) {
 }
 
 bool verify_end_sum(Verifying *v, const LoopNode *n) {
+  if (node_combines(v->t, n)) return verify_end_combination(v, n);
   const Root *root = sum_root(v, n);
   if (!root) return false;
   SumState *s = sum_of(v, root);

@@ -184,11 +184,8 @@ static Linear partial_index(const Verifying *v, const Expr *e, AxisSet but) {
 
 static bool verify_partial_address(Verifying *v, const LoopNode *n, const Expr *e) {
   Linear expected = partial_index(v, e, 0), stride = expected;
-  VarState *block = var_state(v, loop_var(VAR_COMBINED_BLOCK));
-  block->is_set = true;
-  const bool ok = verify_address(v, n, e->access, &expected);
-  block->is_set = false;
-  if (!ok || !n->is_vector) return ok;
+  if (!verify_address(v, n, e->access, &expected)) return false;
+  if (!n->is_vector) return true;
   const Linear others = partial_index(v, e, 1U << v->vector), step = linear_of(v, n->step);
   linear_add_all(&stride, &others, -1);
   for (int i = 0; i < stride.nterms; i++) stride.terms[i].var = loop_var(VAR_NONE);
@@ -196,23 +193,61 @@ static bool verify_partial_address(Verifying *v, const LoopNode *n, const Expr *
          verify_fail(v, n, "its step must be the stride from lane to lane");
 }
 
+bool verify_begin_combination(Verifying *v, const LoopNode *n) {
+  const Expr *e = &v->k->exprs[n->expr];
+  Combination *c = &v->combinations[n->expr];
+  if (n->access != e->access) return verify_fail(v, n, "its access differs from the access of its expression");
+  if (e->loop >= (uint32_t)(v->plan - v->t->schedule->loops))
+    return verify_fail(v, n, "its partial sums must be computed by an earlier loop");
+  if (n->sum != (v->t->form[n->expr] == FORM_VECTOR ? SUM_TOTAL : SUM_SCALAR) || n->count != 1)
+    return verify_fail(v, n, "it must begin one total, a vector if the sum is one");
+  if (c->total.is_there) return verify_fail(v, n, "the sum has already begun");
+  *c = (Combination){.total = {.node = n, .depth = v->nframes}, .nguards = v->nguards};
+  return scope_add_open(v, &c->total.is_there, &c->total.is_open, n, "the sum begins here and never ends");
+}
+
+// Whether the innermost loop goes over the blocks of the loop that makes the partial sums, in the list of nodes in
+// which the sum began, and under no condition but that there are partial sums.
+static bool verify_blocks(Verifying *v, const LoopNode *n, const Combination *c, const Expr *e) {
+  const Loop *maker = &v->t->schedule->loops[e->loop];
+  const LoopNode *loop = v->nframes == c->total.depth + 1 ? v->frames[v->nframes - 1].node : NULL;
+  const bool is_flagged = loop && loop->flag == FLAG_HAS_ALL_PARTIALS && loop->access == n->access;
+  if (!c->total.is_there || !loop || loop->var.kind != VAR_COMBINED_BLOCK || v->nguards != c->nguards + is_flagged)
+    return verify_fail(v, n, "it must be in a loop over blocks, behind the beginning of the sum");
+  const Index *count = loop_has_open_cut_blocks(v->k, maker) ? index_loop(&v->b, INDEX_NCUT_BLOCKS, e->loop)
+                                                             : number_index(v, loop_ncut_blocks(v->k, maker));
+  return verify_equal(v, n, "the number of blocks that it combines", loop->end, count);
+}
+
 bool verify_combine(Verifying *v, const LoopNode *n) {
   const Kernel *k = v->k;
   const Expr *e = &k->exprs[n->expr];
-  if (!n->expr || e->op != EXPR_COMBINE || n->access != e->access)
+  Combination *c = &v->combinations[n->expr];
+  if (!node_combines(v->t, n) || n->access != e->access)
     return verify_fail(v, n, "its expression must combine partial sums, through the same access");
-  if (e->loop >= (uint32_t)(v->plan - v->t->schedule->loops))
-    return verify_fail(v, n, "its partial sums must be computed by an earlier loop");
-  const Loop *maker = &v->t->schedule->loops[e->loop];
   const Temporary *t = &v->t->schedule->temporaries[k->accesses[e->access].temporary];
   const AxisSet own = access_axes(k, &k->accesses[e->access]);
-  if (!verify_flag(v, n) || !verify_has_axes(v, n, e->axes, n->is_vector)) return false;
-  const Index *count = loop_has_open_cut_blocks(k, maker) ? index_loop(&v->b, INDEX_NCUT_BLOCKS, e->loop)
-                                                          : number_index(v, loop_ncut_blocks(k, maker));
-  if (loop_nblocks(k, maker) > 0 && !verify_equal(v, n, "the number of blocks that it combines", n->end, count))
-    return false;
-  if (loop_nblocks(k, maker) * axes_nelems(k, own) > t->nelems || axes_monomial(k, own) != t->monomial)
+  if (!verify_blocks(v, n, c, e)) return false;
+  if (c->is_done) return verify_fail(v, n, "the partial sums are added twice");
+  if (n->is_vector != (c->total.node->sum == SUM_TOTAL))
+    return verify_fail(v, n, "is_vector must be set if, and only if, the total is a vector");
+  if (loop_nblocks(k, &v->t->schedule->loops[e->loop]) * axes_nelems(k, own) > t->nelems ||
+      axes_monomial(k, own) != t->monomial)
     return verify_fail(v, n, "it goes beyond the last element of its tensor");
-  if (!verify_partial_address(v, n, e) || (n->is_vector && !verify_lanes(v, n))) return false;
-  return verify_define(v, n);
+  c->is_done = true;
+  return verify_partial_address(v, n, e) && (!n->is_vector || verify_lanes(v, n));
+}
+
+bool verify_end_combination(Verifying *v, const LoopNode *n) {
+  const Expr *e = &v->k->exprs[n->expr];
+  Combination *c = &v->combinations[n->expr];
+  if (!c->total.is_open || v->nframes != c->total.depth)
+    return verify_fail(v, n, "the sum must end in the list of nodes in which it began");
+  if (!c->is_done && loop_nblocks(v->k, &v->t->schedule->loops[e->loop]) > 0)
+    return verify_fail(v, n, "no partial sums are added to the sum before it");
+  if (n->access != e->access || n->sum != c->total.node->sum || n->is_vector != (n->sum == SUM_TOTAL) || n->is_row ||
+      n->accumulator != ACCUMULATOR_ONLY || n->merged)
+    return verify_fail(v, n, "it must take the total of the sum");
+  c->total.is_open = false;
+  return verify_has_axes(v, n, e->axes, n->is_vector) && verify_define(v, n);
 }

@@ -89,6 +89,12 @@ typedef struct Accumulators { // since a NODE_BEGIN_SUM
   int depth;                  // number of loops around it
 } Accumulators;
 
+typedef struct Combination { // by expression that combines partial sums, since its NODE_BEGIN_SUM
+  Accumulators total;
+  int nguards;  // number of conditions around it
+  bool is_done; // the partial sums of all blocks are added
+} Combination;
+
 typedef struct SumState {  // by root
   Accumulators own, total; // total: that runs are added to
   bool is_ever_done;       // a NODE_END_SUM has been seen
@@ -133,6 +139,7 @@ struct Verifying {
   Made *made;
   Memory *memory;
   SumState *sums;
+  Combination *combinations;
   SpillState *spilled;
   bool *done; // by effect: it has happened
   Scoped *scoped;
@@ -221,6 +228,8 @@ bool verify_spilled(Verifying *v, const LoopNode *n, Linear *address);
 
 bool verify_operand(Verifying *v, const LoopNode *n, ExprId id, bool is_vector);
 bool verify_define(Verifying *v, const LoopNode *n); // the value of the node's expression is known from here on
+bool verify_begin_combination(Verifying *v, const LoopNode *n); // of partial sums: a NODE_BEGIN_SUM
+bool verify_end_combination(Verifying *v, const LoopNode *n);   // a NODE_END_SUM
 
 // verify_memory.c: stores, copies, pointers, local arrays, flags. verify_sums.c: sums in registers, and partial sums of
 // blocks. Both have only checks of nodes, which are listed below.

@@ -19,7 +19,7 @@ static bool is_of_prefetch(const LoopNode *n) {
 // Edits a node copied into a group of `count` vectors: an update adds to its vector's accumulator. If the loop over
 // vectors encloses loops over sums, a sum gets an accumulator for each vector of the group.
 static bool use_own_accumulator(LoopNode *n, const LoopTree *t, int count) {
-  (void)t;
+  if (node_combines(t, n)) return true;
   const bool is_of_accumulator = n->kind == NODE_UPDATE && n->sum == SUM_ACCUMULATOR;
   if (is_of_accumulator || n->kind == NODE_END_RUN || n->kind == NODE_END_SUM)
     n->accumulator = n->accumulator == ACCUMULATOR_OF_ROW ? ACCUMULATOR_OF_BOTH : ACCUMULATOR_OF_VECTOR;
@@ -85,18 +85,19 @@ static LoopNode alone(const LoopNode *n) {
   return node;
 }
 
-static bool is_shared(const LoopNode *n) { // once for all vectors of a group
+static bool is_shared(const LoopTree *t, const LoopNode *n) { // once for all vectors of a group
   const LoopNode only = alone(n);
-  return n->kind == NODE_BEGIN_SUM || n->kind == NODE_INDEX || (n->kind == NODE_LET && !n->is_vector) ||
+  return (n->kind == NODE_BEGIN_SUM && !node_combines(t, n)) || n->kind == NODE_INDEX ||
+         (n->kind == NODE_LET && !n->is_vector) ||
          (n->kind == NODE_PREFETCH && !nodes_mention(&only, loop_var(VAR_LANE)));
 }
 
 static bool is_around_vectors(const LoopNode *n) {
-  return n->kind == NODE_FOR && !n->is_unrolled;
+  return n->kind == NODE_FOR && !n->is_unrolled && n->var.kind != VAR_COMBINED_BLOCK;
 }
 
-static bool is_per_vector(const LoopNode *n) {
-  return !is_shared(n) && !is_around_vectors(n);
+static bool is_per_vector(const LoopTree *t, const LoopNode *n) {
+  return !is_shared(t, n) && !is_around_vectors(n);
 }
 
 // Compilers compute such a value once even if it is written several times.
@@ -108,7 +109,7 @@ static bool is_plain_value(const LoopTree *t, const LoopNode *n) {
 // can enclose the loop over vectors. NULL: no such loop.
 static const LoopNode *find_rows_of_sums(const LoopTree *t, const LoopNode *n) {
   while (n && is_plain_value(t, n)) n = n->next;
-  if (!n || n->kind != NODE_FOR || !n->is_unrolled || (n->next && is_per_vector(n->next))) return NULL;
+  if (!n || n->kind != NODE_FOR || !n->is_unrolled || (n->next && is_per_vector(t, n->next))) return NULL;
   for (const LoopNode *own = n->body; own; own = own->next)
     if (!is_plain_value(t, own) && own->kind != NODE_UPDATE) return NULL;
   return n;
@@ -144,7 +145,7 @@ static const LoopNode *add_vectors_of_group(TreeBuilder *b, const LoopTree *t, c
   const LoopNode *own = rows ? rows->body : NULL;
   const LoopNode *end = find_end_of_prefetches(t, n);
   bool has_lane = false;
-  for (const LoopNode *next = n; next && next != end && is_per_vector(next); next = next->next) {
+  for (const LoopNode *next = n; next && next != end && is_per_vector(t, next); next = next->next) {
     const LoopNode only = alone(next);
     has_lane |= nodes_mention(&only, loop_var(VAR_LANE));
   }
@@ -152,11 +153,11 @@ static const LoopNode *add_vectors_of_group(TreeBuilder *b, const LoopTree *t, c
     LoopNode node = alone(rows);
     node.body = NULL;
     open(b, node);
-    for (; own && is_shared(own) && own->kind != NODE_BEGIN_SUM; own = own->next) tree_add(b, alone(own));
+    for (; own && is_shared(t, own) && own->kind != NODE_BEGIN_SUM; own = own->next) tree_add(b, alone(own));
   }
   open_vectors(b, count);
   if (has_lane) tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop_var(VAR_VECTOR_LANE), .value = value});
-  for (; n && n != end && is_per_vector(n) && n != rows && vector_lane; n = n->next) {
+  for (; n && n != end && is_per_vector(t, n) && n != rows && vector_lane; n = n->next) {
     const LoopNode only = alone(n);
     tree_add_copy(b, &only, loop_var(VAR_LANE), vector_lane,
                   sums && !rows && !t->k->is_f64 ? use_held : use_own_accumulator, t, count);
@@ -174,12 +175,12 @@ static const LoopNode *add_vectors_of_group(TreeBuilder *b, const LoopTree *t, c
 // each of them, and between them.
 static void add_jammed(TreeBuilder *b, const LoopTree *t, const LoopNode *n, int count) {
   while (n) {
-    if (is_per_vector(n)) {
+    if (is_per_vector(t, n)) {
       n = add_vectors_of_group(b, t, n, count);
       continue;
     }
     LoopNode node = alone(n);
-    if (is_shared(n)) use_own_accumulator(&node, t, count);
+    if (is_shared(t, n)) use_own_accumulator(&node, t, count);
     node.body = NULL;
     tree_open(b, &tree_add(b, node)->body);
     add_jammed(b, t, n->body, count);

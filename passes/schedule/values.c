@@ -66,37 +66,46 @@ static const Index *partial_stride(NestBuilder *r, const Expr *e, int axis) {
   return times(r, ncut_blocks(r, e->loop), index_number(&r->b, nelems, monomial));
 }
 
-// The address of the partial sum of block VAR_COMBINED_BLOCK, at the current indices.
-static Address partial_address(NestBuilder *r, const Expr *e, AxisSet axes) {
+// The address of the partial sum of block VAR_COMBINED_BLOCK, at the current indices; lane_axis: at lane 0 along this
+// axis, -1: of a scalar.
+static Address partial_address(NestBuilder *r, const Expr *e, int lane_axis) {
   const Access *a = &r->k->accesses[e->access];
   const Index *index = times(r, var(r, VAR_COMBINED_BLOCK, 0), axes_nelems_index(r, access_axes(r->k, a)));
   for (int axis = 0; axis < r->k->naxes; axis++) {
-    const Index *stride = axes >> axis & 1 ? partial_stride(r, e, axis) : NULL;
+    const Index *stride = axis != lane_axis ? partial_stride(r, e, axis) : NULL;
     if (!stride || index_is(stride, 0)) continue;
     index = plus(r, index, times(r, var(r, VAR_AXIS, (uint32_t)axis), stride));
   }
+  if (lane_axis >= 0)
+    index = index_of(&r->b, INDEX_ADD, index,
+                     index_of(&r->b, INDEX_MULTIPLY, lane_index(r), partial_stride(r, e, lane_axis)));
   return (Address){.base = BASE_TENSOR, .access = e->access, .index = index};
 }
 
 static void make_combine(NestBuilder *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
   const bool is_vector = expr_level(r, id) == LEVEL_VECTOR;
-  const int v = is_vector ? vector_axis(r) : -1;
-  LoopNode node = {.kind = NODE_COMBINE,
-                   .expr = id,
-                   .is_vector = is_vector,
-                   .has_fewer_lanes = r->is_tail,
-                   .access = e->access,
-                   .flag = may_be_unwanted(r, e->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE,
-                   .address = partial_address(r, e, ~0U & ~(v >= 0 ? 1U << v : 0))};
-  if (loop_nblocks(r->k, &r->schedule->loops[e->loop]) > 0) node.end = ncut_blocks(r, e->loop);
-  if (is_vector) {
-    const Index *stride = partial_stride(r, e, v);
-    node.address.index =
-        index_of(&r->b, INDEX_ADD, node.address.index, index_of(&r->b, INDEX_MULTIPLY, lane_index(r), stride));
-    node.step = stride;
+  const int lane_axis = is_vector ? vector_axis(r) : -1;
+  LoopNode sum = {
+      .kind = NODE_BEGIN_SUM, .sum = is_vector ? SUM_TOTAL : SUM_SCALAR, .expr = id, .access = e->access, .count = 1};
+  add(r, sum);
+  if (loop_nblocks(r->k, &r->schedule->loops[e->loop]) > 0) {
+    LoopNode *blocks = open_for(r, VAR_COMBINED_BLOCK, number(r, 0), ncut_blocks(r, e->loop), number(r, 1));
+    blocks->access = e->access;
+    blocks->flag = may_be_unwanted(r, e->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE;
+    add(r, (LoopNode){.kind = NODE_COMBINE,
+                      .expr = id,
+                      .is_vector = is_vector,
+                      .has_fewer_lanes = r->is_tail,
+                      .access = e->access,
+                      .address = partial_address(r, e, lane_axis),
+                      .step = is_vector ? partial_stride(r, e, lane_axis) : NULL});
+    close_body(r);
   }
-  add(r, node);
+  sum.kind = NODE_END_SUM;
+  sum.count = 0;
+  sum.is_vector = is_vector;
+  add(r, sum);
 }
 
 void make_scalar(NestBuilder *r, ExprId id, AxisSet axes) {

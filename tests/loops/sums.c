@@ -187,6 +187,18 @@ void walk_end_sum(Walk *w, const LoopNode *n) {
   }
 }
 
+void walk_combine(Walk *w, const LoopNode *n) {
+  const Type type = w->k->accesses[n->access].type;
+  const Pointer at = walk_address(w, &n->address);
+  Lanes part, *total = &walk_read(w, OF_TOTAL, n->expr, PLAIN, n->is_vector ? CELL_DVEC : CELL_F64)->lanes;
+  if (!n->is_vector) {
+    total->f64[0] = combine_numbers(w, n, total->f64[0], walk_load_number(w, type, at));
+    return;
+  }
+  walk_load(w, type, IN_F64, &part, at, (Elements){.step = walk_index(w, n->step), .count = walk_nlanes(w, n)});
+  combine(w, n, true, total, total, &part);
+}
+
 // Partial sums in memory
 
 static Type type_of(bool is_f64) {
@@ -237,49 +249,6 @@ void walk_reduce_partial(Walk *w, const LoopNode *n) {
   lanes_widen(&wide, &part);
   if (!lanes_fold(node_reduction(w->tree, n), true, &wide, &sum)) walk_fail(w, "nothing sums up lanes");
   walk_store_number(w, w->k->accesses[n->access].type, walk_address(w, &n->address), sum);
-}
-
-// Combines the blocks' partial sums in f64, in the order of the blocks.
-
-static void combine_vectors(Walk *w, const LoopNode *n, uint64_t npartials, Lanes *total) {
-  const Type type = w->k->accesses[n->access].type;
-  const uint64_t step = walk_index(w, n->step);
-  const int count = walk_nlanes(w, n);
-  for (uint64_t b = 0; b < npartials && !w->has_failed; b++) {
-    Lanes part;
-    walk_set_var(w, (Var){VAR_COMBINED_BLOCK, 0}, b);
-    walk_load(w, type, IN_F64, &part, walk_address(w, &n->address), (Elements){.step = step, .count = count});
-    combine(w, n, true, total, total, &part);
-  }
-}
-
-static double combine_partials(Walk *w, const LoopNode *n, uint64_t npartials) {
-  const Type type = w->k->accesses[n->access].type;
-  double total = identity_of(w, n);
-  for (uint64_t b = 0; b < npartials && !w->has_failed; b++) {
-    walk_set_var(w, (Var){VAR_COMBINED_BLOCK, 0}, b);
-    total = combine_numbers(w, n, total, walk_load_number(w, type, walk_address(w, &n->address)));
-  }
-  return total;
-}
-
-void walk_combine(Walk *w, const LoopNode *n) {
-  const bool is_there = n->end && (!n->flag || walk_member(w, n->access));
-  const uint64_t npartials = is_there ? walk_index(w, n->end) : 0;
-  const size_t outside = w->ndeclared;
-  Lanes total;
-  double number = 0;
-  lanes_set(true, &total, identity_of(w, n));
-  walk_declare_var(w, (Var){VAR_COMBINED_BLOCK, 0}, 0);
-  if (n->is_vector) combine_vectors(w, n, npartials, &total);
-  else number = combine_partials(w, n, npartials);
-  walk_leave(w, outside);
-  const bool is_f64 = w->k->is_f64;
-  const CellType type = is_f64 ? CELL_F64 : CELL_F32;
-  Lanes *y = &walk_declare(w, OF_VALUE, n->expr, n->is_vector ? vector_cell(is_f64) : type)->lanes;
-  if (!n->is_vector) lanes_set(is_f64, y, number);
-  else if (is_f64) *y = total;
-  else lanes_narrow(y, &total);
 }
 
 // Row by row, so that each element is stored once.

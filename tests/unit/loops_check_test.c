@@ -111,7 +111,7 @@ static bool share_partial_sums(LoopNode *n) {
 
 static bool combine_more(LoopNode *n) {
   static const Index many = {.op = INDEX_NUMBER, .number = 100};
-  if (n->kind != NODE_COMBINE) return false;
+  if (n->kind != NODE_FOR || n->var.kind != VAR_COMBINED_BLOCK) return false;
   n->end = &many;
   return true;
 }

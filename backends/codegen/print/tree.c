@@ -397,24 +397,6 @@ static void print_let(TreePrinter *l, const LoopNode *n) {
   add(l, n->is_held ? ");\n" : ";\n");
 }
 
-// Combines the partial results of all blocks in f64, in the order of the blocks.
-static void print_combine(TreePrinter *l, const LoopNode *n) {
-  const bool is_f64 = access_of(l, n)->type == TYPE_F64;
-  say_line(l, n, n->is_vector ? "dvec total_%e = d_set(%i);" : "double total_%e = %i;");
-  if (n->end) {
-    begin_line(l);
-    say(l, n,
-        n->is_vector ? "%ffor (size_t b = 0; b < %E; b++) total_%e = d_%c(total_%e, "
-                     : "%ffor (size_t b = 0; b < %E; b++) total_%e = f64_%c(total_%e, (double)%[");
-    if (n->is_vector) say(l, n, is_f64 ? "d_" : "d_from_v(v_");
-    if (n->is_vector) say(l, n, node_is_strided(n) ? "gather%n(%@%S%N)" : "load%n(%@%N)");
-    add(l, n->is_vector && !is_f64 ? "));\n" : ");\n");
-  }
-  const char *const narrowed = n->is_vector ? "const %K %e = v_from_d(total_%e);" : "const %k %e = (float)(total_%e);";
-  const char *const plain = n->is_vector ? "const %K %e = total_%e;" : "const %k %e = total_%e;";
-  say_line(l, n, l->k->is_f64 ? plain : narrowed);
-}
-
 // Sums
 
 static void print_begin_sum(TreePrinter *l, const LoopNode *n) {
@@ -463,6 +445,15 @@ static void print_end_sum(TreePrinter *l, const LoopNode *n) {
   if (n->sum == SUM_SCALAR) say(l, n, "(%k)total_%e;\n");
   else if (n->sum == SUM_TOTAL) say(l, n, "(float)d_%l(%g);\n");
   else say(l, n, node_is_f64(l->t, n) && !l->k->is_f64 ? "(float)d_%l(d_from_v(%G));\n" : "%p_%l(%G);\n");
+}
+
+static void print_combine(TreePrinter *l, const LoopNode *n) {
+  const bool is_f64 = access_of(l, n)->type == TYPE_F64;
+  begin_line(l);
+  say(l, n, n->is_vector ? "total_%e = d_%c(total_%e, " : "total_%e = f64_%c(total_%e, (double)%[");
+  if (n->is_vector) say(l, n, is_f64 ? "d_" : "d_from_v(v_");
+  if (n->is_vector) say(l, n, node_is_strided(n) ? "gather%n(%@%S%N)" : "load%n(%@%N)");
+  add(l, n->is_vector && !is_f64 ? "));\n" : ");\n");
 }
 
 static void print_load_partial(TreePrinter *l, const LoopNode *n) {
@@ -669,12 +660,12 @@ static const NodePrinter printers[] = {
     [NODE_POINTER] = {NULL, print_pointer},
     [NODE_LOCAL] = {NULL, print_local},
     [NODE_LET] = {NULL, print_let},
-    [NODE_COMBINE] = {NULL, print_combine},
     [NODE_BEGIN_SUM] = {NULL, print_begin_sum},
     [NODE_LEAVE] = {"V_LEAVE(total_%e);", NULL},
     [NODE_UPDATE] = {NULL, print_update},
     [NODE_END_RUN] = {NULL, print_end_run},
     [NODE_END_SUM] = {NULL, print_end_sum},
+    [NODE_COMBINE] = {NULL, print_combine},
     [NODE_LOAD_PARTIAL] = {NULL, print_load_partial},
     [NODE_STORE_PARTIAL] = {"%f%p_store%n(%@, held_%a%N);", NULL},
     [NODE_STORE] = {NULL, print_store},
