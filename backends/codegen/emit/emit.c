@@ -370,17 +370,6 @@ static void print_copies(Printer *p) {
     if (program_copies_output(p->program, i)) print_copy(p, i);
 }
 
-// Prints (void)x for the variables that the function whose body begins at `begin` does not use.
-static void print_unused(Printer *p, size_t begin) {
-  const char *const names[][2] = {{"a->", "a"},
-                                  {"inputs[", "inputs"},
-                                  {"outputs[", "outputs"},
-                                  {p->program->graph->ndims ? "_layout(" : "(memory + ", "memory"},
-                                  {"(pool,", "pool"}};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (!strstr(text_string(p->out) + begin, names[i][0])) text_format(p->out, "  (void)%s;\n", names[i][1]);
-}
-
 static void print_run(Printer *p) {
   const bool has_dims = p->program->graph->ndims > 0;
   print_parts(p);
@@ -388,9 +377,9 @@ static void print_run(Printer *p) {
   part_begin_named(p->parts, p->out, "%s_run", p->identifier);
   text_format(p->out,
               "static void %s_run(const void *const *inputs, void *const *outputs, %sunsigned char *memory, "
-              "const struct %s_pool *pool) {\n  struct %s_args all, *const a = &all;\n",
+              "const struct %s_pool *pool) {\n  struct %s_args all, *const a = &all;\n"
+              "  (void)a, (void)inputs, (void)outputs, (void)memory, (void)pool;\n",
               p->identifier, has_dims ? "const int64_t *extents, " : "", p->prefix, p->identifier);
-  const size_t begin = p->out->nbytes;
   if (has_dims)
     text_format(
         p->out,
@@ -402,7 +391,6 @@ static void print_run(Printer *p) {
   print_unwanted(p);
   print_calls(p);
   print_copies(p);
-  print_unused(p, begin);
   text_add_string(p->out, "}\n\n");
 }
 
