@@ -323,46 +323,25 @@ static void print_copy(Printer *p, size_t i) {
   text_add_string(p->out, " & 0xF));\n");
 }
 
-typedef struct Unwanted { // a temporary of partial sums that only some outputs need
-  const OutputSet *serves;
-  size_t temporary; // numbered through all kernels
-} Unwanted;
-
-static int compare_sets(const OutputSet *a, const OutputSet *b) {
-  uint32_t i = 0;
-  while (i < a->count && i < b->count && a->outputs[i] == b->outputs[i]) i++;
-  if (i == a->count || i == b->count) return (i < a->count) - (i < b->count);
-  return a->outputs[i] < b->outputs[i] ? -1 : 1;
+static bool are_equal(const OutputSet *a, const OutputSet *b) {
+  return a->count == b->count && memcmp(a->outputs, b->outputs, a->count * sizeof *a->outputs) == 0;
 }
 
-static int compare_unwanted(const void *a, const void *b) {
-  const Unwanted *x = a, *y = b;
-  int order = compare_sets(x->serves, y->serves);
-  return order ? order : (x->temporary > y->temporary) - (x->temporary < y->temporary);
-}
-
-static void set_unwanted(Printer *p, const Unwanted *alike, size_t count) {
-  for (uint32_t i = 0; i < alike->serves->count; i++)
-    text_format(p->out, "%s!outputs[%u]", i ? " && " : "  if (", alike->serves->outputs[i]);
-  text_add_string(p->out, ") {\n");
-  for (size_t i = 0; i < count; i++)
-    text_format(p->out, "    a->%s = NULL;\n", p->temporary_member[alike[i].temporary]);
-  text_add_string(p->out, "  }\n");
-}
-
-// Sets pointers to partial sums to NULL if all outputs that need the sums are NULL. Sums for the same outputs are under
-// one condition.
+// Sets pointers to partial sums to NULL if all outputs that need the sums are NULL. Consecutive temporaries for the
+// same outputs are under one condition.
 static void print_unwanted(Printer *p) {
-  Unwanted *unwanted = ARENA_ARRAY(p->scratch, Unwanted, p->liveness->ntemporaries + 1);
-  size_t count = 0;
-  p->out_of_memory |= !unwanted;
-  for (size_t t = 0; unwanted && p->program->has_optional_outputs && t < p->liveness->ntemporaries; t++)
-    if (p->liveness->may_be_unwanted[t]) unwanted[count++] = (Unwanted){&p->liveness->temporary_serves[t], t};
-  if (count) qsort(unwanted, count, sizeof *unwanted, compare_unwanted);
-  for (size_t i = 0, end; i < count; i = end) {
-    for (end = i + 1; end < count && compare_sets(unwanted[i].serves, unwanted[end].serves) == 0;) end++;
-    set_unwanted(p, &unwanted[i], end - i);
+  const OutputSet *open = NULL; // the outputs of the open condition
+  for (size_t t = 0; p->program->has_optional_outputs && t < p->liveness->ntemporaries; t++) {
+    const OutputSet *serves = &p->liveness->temporary_serves[t];
+    if (!p->liveness->may_be_unwanted[t]) continue;
+    const bool is_same = open && are_equal(open, serves);
+    if (open && !is_same) text_add_string(p->out, "  }\n");
+    for (uint32_t i = 0; i < serves->count && !is_same; i++)
+      text_format(p->out, "%s!outputs[%u]", i ? " && " : "  if (", serves->outputs[i]);
+    text_format(p->out, "%s    a->%s = NULL;\n", is_same ? "" : ") {\n", p->temporary_member[t]);
+    open = serves;
   }
+  if (open) text_add_string(p->out, "  }\n");
 }
 
 static void print_copies(Printer *p) {
