@@ -82,38 +82,17 @@ static void add_samples(const Tensor *e, Text *out) {
   text_add_string(out, count ? "},\n" : "0},\n");
 }
 
-static void add_expected(const SelfTest *t, Text *out) {
-  for (size_t c = 0; c < t->ncases; c++) {
-    text_add_string(out, "  {\n");
-    for (size_t o = 0; o < noutputs_of(t); o++) add_samples(&t->cases[c].expected[o], out);
-    text_add_string(out, "    {0},\n  },\n");
-  }
+static void add_expected(const SelfTest *t, const SelfTestCase *c, Text *out) {
+  text_add_string(out, "  {\n");
+  for (size_t o = 0; o < noutputs_of(t); o++) add_samples(&c->expected[o], out);
+  text_add_string(out, "    {0},\n  },\n");
 }
 
-// Adds a row of numbers for each case; each row ends with a 0, because C has no empty arrays.
-static void add_numbers(const SelfTest *t, size_t count, const int64_t *(*numbers_of)(const SelfTestCase *c),
-                        Text *out) {
-  for (size_t c = 0; c < t->ncases; c++) {
-    text_add_string(out, c ? ", {" : "{");
-    for (size_t i = 0; i < count; i++) text_format(out, "%lld, ", (long long)numbers_of(&t->cases[c])[i]);
-    text_add_string(out, "0}");
-  }
-}
-
-static const int64_t *extents_of(const SelfTestCase *c) {
-  return c->extents;
-}
-
-static const int64_t *nelems_of(const SelfTestCase *c) {
-  return c->nelems;
-}
-
-static const int64_t *nindices_of(const SelfTestCase *c) {
-  return c->nindices;
-}
-
-static const int64_t *checked_of(const SelfTestCase *c) {
-  return c->checked;
+// Adds the row of a case, which ends with a 0, because C has no empty arrays.
+static void add_numbers(const SelfTest *t, const SelfTestCase *c, const int64_t *numbers, size_t count, Text *out) {
+  text_add_string(out, c > t->cases ? ", {" : "{");
+  for (size_t i = 0; i < count; i++) text_format(out, "%lld, ", (long long)numbers[i]);
+  text_add_string(out, "0}");
 }
 
 static double tolerance_of(const Value *v) {
@@ -121,15 +100,25 @@ static double tolerance_of(const Value *v) {
   return type_is_float(v->type) ? type_tolerance(v->type) : 1; // one step of a quantised type
 }
 
-static void add_magnitudes(const SelfTest *t, Text *out) {
-  for (size_t c = 0; c < t->ncases; c++) {
-    text_add_string(out, c ? ", {" : "{");
-    for (size_t o = 0; o < noutputs_of(t); o++) {
-      text_add_number(out, (float)fmin(t->cases[c].magnitudes[o], FLT_MAX), true);
-      text_add_string(out, ", ");
-    }
-    text_add_string(out, "0}");
+static void add_magnitudes(const SelfTest *t, const SelfTestCase *c, Text *out) {
+  text_add_string(out, c > t->cases ? ", {" : "{");
+  for (size_t o = 0; o < noutputs_of(t); o++) {
+    text_add_number(out, (float)fmin(c->magnitudes[o], FLT_MAX), true);
+    text_add_string(out, ", ");
   }
+  text_add_string(out, "0}");
+}
+
+// Adds what the template names of each case.
+static void add_case_part(const SelfTest *t, const char *name, Text *out) {
+  const size_t ninputs = graph_of(t)->ninputs;
+  for (const SelfTestCase *c = t->cases; c < t->cases + t->ncases; c++)
+    if (is_part(name, "EXPECTED")) add_expected(t, c, out);
+    else if (is_part(name, "EXTENTS")) add_numbers(t, c, c->extents, graph_of(t)->ndims, out);
+    else if (is_part(name, "NELEMS")) add_numbers(t, c, c->nelems, ninputs + noutputs_of(t), out);
+    else if (is_part(name, "INDICES")) add_numbers(t, c, c->nindices, ninputs, out);
+    else if (is_part(name, "CHECKED")) add_numbers(t, c, c->checked, ninputs, out);
+    else if (is_part(name, "MAGNITUDES")) add_magnitudes(t, c, out);
 }
 
 // States
@@ -161,7 +150,7 @@ static uint64_t first_hash(const Graph *g, size_t state, Text *out) {
   return hash;
 }
 
-static void add_state_part(const SelfTest *t, const char *name, Text *out) {
+static void add_test_of_states(const SelfTest *t, const char *name, Text *out) {
   const Graph *g = graph_of(t), *first = emitted_graph(&t->file->functions[0]);
   for (size_t i = 0; i < g->nstates; i++)
     if (is_part(name, "STATE_INDEX")) text_format(out, "%s%zu", i ? ", " : "", file_state(t, i));
@@ -213,14 +202,8 @@ static void add_part(const void *context, const char *name, Text *out) {
   else if (is_part(name, "NGRAPHSTATES")) text_format(out, "%zu", graph_of(t)->nstates);
   else if (is_part(name, "NUPDATES")) text_format(out, "%zu", graph_of(t)->nupdates);
   else if (is_part(name, "FUNCTION")) text_add_string(out, function_of(t)->name);
-  else if (is_part(name, "EXPECTED")) add_expected(t, out);
   else if (is_part(name, "NDIMS")) text_format(out, "%zu", ndims);
   else if (is_part(name, "NCASES")) text_format(out, "%zu", t->ncases);
-  else if (is_part(name, "EXTENTS")) add_numbers(t, ndims, extents_of, out);
-  else if (is_part(name, "NELEMS")) add_numbers(t, ninputs + noutputs_of(t), nelems_of, out);
-  else if (is_part(name, "INDICES")) add_numbers(t, ninputs, nindices_of, out);
-  else if (is_part(name, "CHECKED")) add_numbers(t, ninputs, checked_of, out);
-  else if (is_part(name, "MAGNITUDES")) add_magnitudes(t, out);
   else if (is_part(name, "RANGES")) add_ranges(t, out);
   else if (is_part(name, "CASE_EXTENTS")) add_case_extents(t, out);
   else if (is_part(name, "ARGUMENTS")) add_arguments(t, out);
@@ -240,7 +223,8 @@ static void add_part(const void *context, const char *name, Text *out) {
         text_format(out, "{%zu, %u}, ", o, function_of(t)->in_place[o].inputs[i]);
     text_add_string(out, "{-1, -1}");
   } else {
-    add_state_part(t, name, out);
+    add_case_part(t, name, out);
+    add_test_of_states(t, name, out);
   }
 }
 
