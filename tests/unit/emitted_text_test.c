@@ -17,14 +17,14 @@ typedef struct PartOfTest {
 enum { MOST_PARTS = 4, NSECTIONS = 3 };
 
 static void must_merge(const PartOfTest parts[NSECTIONS][MOST_PARTS], const char *expected) {
-  static const char *const isas[] = {"plain", "wide", "wider"};
+  static const char *const names[] = {"plain", "wide", "wider"};
   Section sections[NSECTIONS];
   Arena arena;
   Text out;
   arena_init(&arena, &system_allocator);
   text_init(&out, &system_allocator);
   for (size_t i = 0; i < NSECTIONS; i++) {
-    sections[i] = (Section){.isa = isas[i], .parts = {.arena = &arena}};
+    sections[i] = (Section){.isa = names[i], .parts = {.arena = &arena}};
     text_init(&sections[i].text, &system_allocator);
     for (const PartOfTest *p = parts[i]; p < parts[i] + MOST_PARTS && p->code; p++) {
       part_begin(&sections[i].parts, &sections[i].text, p->name);

@@ -1,9 +1,7 @@
 // Prints the calls of loops' block functions: on several threads, on one thread, or in the function of a slice group.
-#include "backends/codegen/emit/calls.h"
+#include "backends/codegen/emit/emit.h"
 
-#include "backends/codegen/emit/equal_kernels.h"
 #include "backends/codegen/emit/template.h"
-#include "backends/codegen/emit/workspace_layout.h"
 
 #include <assert.h>
 #include <string.h>
@@ -31,52 +29,35 @@ bool program_has_shared_loops(const Program *p) {
 
 // Loops
 
-// Prints a call of a loop whose number of blocks or amount of work is known only at run time. The emitted code chooses
-// between several threads and one thread.
-static void print_open_call(Printer *p, size_t kernel, size_t loop, const char *args, const char *indent) {
-  const Schedule *schedule = p->program->schedules[kernel];
-  const Kernel *k = schedule->kernel;
-  const Loop *l = &schedule->loops[loop];
-  const char *nblocks = nblocks_text(p, kernel, loop, "a->"), *id = p->identifier;
-  const size_t first = p->first_alike[kernel];
-  const char *work = nelems_text(p, k, loop_outer_axes(l) | loop_inner_axes(l));
-  if (is_shared(k, l)) {
-    const bool is_open = has_open_blocks(k, l); // else there are several blocks
-    text_format(p->out, "%sif (", indent);
-    if (is_open) text_format(p->out, "%s > 1", nblocks);
-    if (l->serial_work) text_format(p->out, "%s%s > %lld", is_open ? " && " : "", work, (long long)l->serial_work);
-    text_format(p->out, ")\n%s  %s_for(pool, %s, %s_kernel%zu_loop%zu, %s);\n%selse\n  ", indent, p->prefix, nblocks,
-                id, first, loop, args, indent);
-  }
-  text_format(p->out, "%sfor (size_t b = 0; b < %s; b++) %s_kernel%zu_loop%zu(%s, b);\n", indent, nblocks, id, first,
-              loop, args);
-}
-
+// If the number of blocks or the amount of work is known only at run time, the emitted code chooses between several
+// threads and one thread.
 static void print_call_with(Printer *p, size_t kernel, size_t loop, const char *args, const char *indent) {
   const Schedule *s = p->program->schedules[kernel];
   const Kernel *k = s->kernel;
   const Loop *l = &s->loops[loop];
-  const char *id = p->identifier;
-  const size_t first = p->first_alike[kernel];
-  const long long nblocks = (long long)loop_nblocks(k, l);
-  if (has_open_blocks(k, l) || l->serial_work) {
-    print_open_call(p, kernel, loop, args, indent);
-    return;
+  const bool may_share = is_shared(k, l), is_open = has_open_blocks(k, l), has_choice = is_open || l->serial_work;
+  const char *nblocks = nblocks_text(p, kernel, loop, "a->");
+  const char *function =
+      checked(p, arena_format(p->scratch, "%s_kernel%zu_loop%zu", p->identifier, p->first_alike[kernel], loop));
+  if (may_share && has_choice) {
+    text_format(p->out, "%sif (", indent);
+    if (is_open) text_format(p->out, "%s > 1", nblocks); // else there are several blocks
+    if (l->serial_work)
+      text_format(p->out, "%s%s > %lld", is_open ? " && " : "",
+                  nelems_text(p, k, loop_outer_axes(l) | loop_inner_axes(l)), (long long)l->serial_work);
+    text_add_string(p->out, ")\n  ");
   }
-  text_add_string(p->out, indent);
-  if (is_shared(k, l))
-    text_format(p->out, "%s_for(pool, %lld, %s_kernel%zu_loop%zu, %s);\n", p->prefix, nblocks, id, first, loop, args);
-  else if (nblocks == 1) text_format(p->out, "%s_kernel%zu_loop%zu(%s, 0);\n", id, first, loop, args);
-  else
-    text_format(p->out, "for (size_t b = 0; b < %lld; b++) %s_kernel%zu_loop%zu(%s, b);\n", nblocks, id, first, loop,
-                args);
+  if (may_share) text_format(p->out, "%s%s_for(pool, %s, %s, %s);\n", indent, p->prefix, nblocks, function, args);
+  if (may_share && has_choice) text_format(p->out, "%selse\n  ", indent);
+  if (may_share && !has_choice) return;
+  if (!has_choice && loop_nblocks(k, l) == 1) text_format(p->out, "%s%s(%s, 0);\n", indent, function, args);
+  else text_format(p->out, "%sfor (size_t b = 0; b < %s; b++) %s(%s, b);\n", indent, nblocks, function, args);
 }
 
 // Functions that several kernels call take a struct of only the members that they use.
 static void print_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
-  const char *inner = arena_format(p->scratch, "%s  ", indent);
-  p->out_of_memory |= !inner;
-  if (!p->is_shared[kernel] || !inner) {
+  const char *inner = checked(p, arena_format(p->scratch, "%s  ", indent));
+  if (!p->is_shared[kernel]) {
     print_call_with(p, kernel, loop, "a", indent);
     return;
   }
@@ -90,18 +71,14 @@ static void print_call(Printer *p, size_t kernel, size_t loop, const char *inden
 
 // Slice groups
 
-static const char *plus(Printer *p, const char *text, const char *more) {
-  const char *both = *text ? arena_format(p->scratch, "%s + %s", text, more) : more;
-  p->out_of_memory |= !both;
-  return both ? both : "0";
-}
-
 // The number of elements (of packed types: bytes) before the slice in the tensor; "": 0.
 static const char *offset_text(Printer *p, const SliceGroup *plan, const SlicedTensor *tensor) {
   const char *text = "";
   for (int i = 0; i < plan->nlevels; i++) {
     const int64_t stride = tensor->stride[i] / (type_is_packed(tensor->value->type) ? 2 : 1);
-    if (stride) text = plus(p, text, arena_format(p->scratch, "slice%d * %lld", i, (long long)stride));
+    if (!stride) continue;
+    text = arena_format(p->scratch, "%s%sslice%d * %lld", text, *text ? " + " : "", i, (long long)stride);
+    text = checked(p, text);
   }
   return text;
 }
@@ -112,9 +89,7 @@ static void move(Printer *p, const char *indent, const char *member, const char 
 }
 
 static const char *chunk_text(Printer *p, const ProgramSliceGroup *v, Type type) {
-  const char *text = arena_format(p->scratch, "memory * %zu", v->chunk_nbytes / type_nbytes(type));
-  p->out_of_memory |= !text;
-  return text ? text : "0";
+  return checked(p, arena_format(p->scratch, "memory * %zu", v->chunk_nbytes / type_nbytes(type)));
 }
 
 // Prints assignments that give a chunk its own memory for the slice group's private values and for temporaries.
@@ -204,18 +179,18 @@ static const char *condition_text(Printer *p, size_t first_loop, size_t end_loop
   const char *text = "0", *before = "";
   bool *is_named = ARENA_ARRAY(p->scratch, bool, p->program->graph->noutputs + 1);
   if (!p->program->has_optional_outputs) return NULL;
-  for (size_t l = first_loop; l < end_loop && is_named && text; l++) {
+  p->out_of_memory |= !is_named;
+  for (size_t l = first_loop; l < end_loop && is_named; l++) {
     const OutputSet *serves = &p->liveness->serves[l];
     if (serves->is_all) return NULL;
-    for (uint32_t i = 0; i < serves->count && text; i++) {
+    for (uint32_t i = 0; i < serves->count; i++) {
       if (is_named[serves->outputs[i]]) continue;
       is_named[serves->outputs[i]] = true;
-      text = arena_format(p->scratch, "%s%soutputs[%u]", *before ? text : "", before, serves->outputs[i]);
+      text = checked(p, arena_format(p->scratch, "%s%soutputs[%u]", *before ? text : "", before, serves->outputs[i]));
       before = " || ";
     }
   }
-  p->out_of_memory |= !text || !is_named;
-  return text && is_named ? text : "1";
+  return text;
 }
 
 // Prints a call that attributes the time since the last such call to a part: 0, the code before the loops, or 1 + a
@@ -297,12 +272,10 @@ void print_parts(Printer *p) {
   const bool is_cut = p->has_cuts && !p->program->nslice_groups; // slice groups have static functions
   for (size_t begin = 0; begin < count; begin += CALLS_IN_PART) {
     const size_t most = count - begin < CALLS_IN_PART ? count - begin : CALLS_IN_PART;
-    const char *name = arena_format(p->scratch, "%s_part%zu", p->identifier, begin / CALLS_IN_PART);
+    const char *name = checked(p, arena_format(p->scratch, "%s_part%zu", p->identifier, begin / CALLS_IN_PART));
     const char *parameters =
-        arena_format(p->scratch, "const struct %s_args *a, void *const *outputs, const struct %s_pool *pool",
-                     p->identifier, p->prefix);
-    p->out_of_memory |= !name || !parameters;
-    if (!name || !parameters) return;
+        checked(p, arena_format(p->scratch, "const struct %s_args *a, void *const *outputs, const struct %s_pool *pool",
+                                p->identifier, p->prefix));
     if (is_cut) text_format(p->plain, "void %s(%s);\n\n", name, parameters);
     part_begin(p->parts, p->out, name);
     text_format(p->out, "%sV_FAR void %s(%s) {\n  (void)a, (void)outputs, (void)pool;\n", is_cut ? "" : "static ", name,

@@ -3,17 +3,11 @@
 // this part. The end of this file prints the entry point of code that is loaded immediately.
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/codegen.h"
-#include "backends/codegen/emit/calls.h"
-#include "backends/codegen/emit/equal_kernels.h"
-#include "backends/codegen/emit/isa_guards.h"
 #include "backends/codegen/emit/template.h"
-#include "backends/codegen/emit/workspace_layout.h"
-#include "backends/codegen/print/types.h"
 #include "ir/graph/open_dims.h"
 #include "ir/operators/operator.h"
 #include "ir/support/escape.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 extern const char prologue_text[], loading_text[];
@@ -23,15 +17,14 @@ static bool is_in_memory(const Printer *p, const Value *v) {
          p->program->is_in_workspace[v->index];
 }
 
-static bool name_temporary(Printer *p, size_t kernel, size_t temporary) {
+static void name_temporary(Printer *p, size_t kernel, size_t temporary) {
   Text name;
   text_init(&name, p->scratch->allocator);
   text_add_user_string(&name, SINK_IDENTIFIER, p->program->schedules[kernel]->temporaries[temporary].name);
   const char *member = arena_format(p->scratch, "k%zu_%zu_%.40s", kernel, temporary, text_string(&name));
-  const bool ok = member && !name.out_of_memory;
-  *temporary_member(p, kernel, temporary) = member;
+  *temporary_member(p, kernel, temporary) = checked(p, member);
+  p->out_of_memory |= name.out_of_memory;
   text_deinit(&name);
-  return ok;
 }
 
 static bool name_members(Printer *p) {
@@ -47,8 +40,7 @@ static bool name_members(Printer *p) {
   for (size_t i = 0; i < g->ndims; i++)
     p->dim_member[i] = print_member_name(p, g->dims[i]->name, &taken, g->nvalues + i);
   for (size_t i = 0; i < program->nkernels; i++)
-    for (size_t t = 0; t < program->schedules[i]->ntemporaries; t++)
-      if (!name_temporary(p, i, t)) return false;
+    for (size_t t = 0; t < program->schedules[i]->ntemporaries; t++) name_temporary(p, i, t);
   return !p->out_of_memory;
 }
 
@@ -96,7 +88,7 @@ static void add_element(Text *out, const Value *v, int64_t i) {
 void print_array(const Value *v, const char *name, Text *out) {
   int64_t nelems = shape_nelems(&v->shape);
   if (type_is_packed(v->type)) nelems = (nelems + 1) / 2;
-  text_format(out, "static const %s %s[] = {", element_type(v->type), name);
+  text_format(out, "static const %s %s[] = {", element_types[v->type].name, name);
   for (int64_t i = 0; i < nelems; i++) {
     text_add_string(out, i % 8 ? " " : "\n  ");
     add_element(out, v, i);
@@ -149,7 +141,7 @@ static void print_struct(Printer *p) {
     const Value *v = g->values[i];
     if (!p->value_member[i]) continue;
     text_format(p->plain, "  %s%s *%s; // ", (v->is_input && !p->program->is_staged[i]) || v->constant ? "const " : "",
-                element_type(v->type), p->value_member[i]);
+                element_types[v->type].name, p->value_member[i]);
     add_tensor_comment(p->plain, v, p->value_member[i]);
     text_add_string(p->plain, "\n");
   }
@@ -158,7 +150,7 @@ static void print_struct(Printer *p) {
     for (size_t t = 0; t < schedule->ntemporaries; t++) {
       const OpenSize nelems = program_temporary_size(p->program, (uint32_t)i, (uint32_t)t);
       if (!schedule->temporaries[t].is_own)
-        text_format(p->plain, "  %s *%s; // %s elements\n", element_type(schedule->temporaries[t].type),
+        text_format(p->plain, "  %s *%s; // %s elements\n", element_types[schedule->temporaries[t].type].name,
                     *temporary_member(p, i, t), size_text(p, &nelems, "", false));
     }
   }
@@ -187,7 +179,7 @@ static void print_kernel(Printer *p, size_t index) {
 }
 
 static void set_to_workspace(Printer *p, const char *member, Type type, size_t offset) {
-  text_format(p->out, "  a->%s = (%s *)(void *)(memory + %zu);\n", member, element_type(type), offset);
+  text_format(p->out, "  a->%s = (%s *)(void *)(memory + %zu);\n", member, element_types[type].name, offset);
 }
 
 // The members of the argument struct: the caller's pointers, constants, and pointers into the workspace.
@@ -211,7 +203,7 @@ static void print_input_members(Printer *p) {
     text_format(p->out,
                 may_be_null ? "  a->%s = (const %s *)(inputs[%zu] ? inputs[%zu] : a);\n"
                             : "  a->%s = (const %s *)inputs[%zu];\n",
-                p->value_member[v->index], element_type(v->type), i, i);
+                p->value_member[v->index], element_types[v->type].name, i, i);
   }
 }
 
@@ -226,10 +218,10 @@ static void print_output_members(Printer *p) {
     if (g->ndims) { // print_layout sets the addresses of outputs that are read again
       text_format(p->out, "  %sa->%s = (%s *)outputs[%zu];\n",
                   is_kept ? arena_format(p->scratch, "if (outputs[%zu]) ", i) : "", p->value_member[v->index],
-                  element_type(v->type), i);
+                  element_types[v->type].name, i);
       continue;
     }
-    text_format(p->out, "  a->%s = (%s *)", p->value_member[v->index], element_type(v->type));
+    text_format(p->out, "  a->%s = (%s *)", p->value_member[v->index], element_types[v->type].name);
     if (is_kept) {
       text_format(p->out, "(outputs[%zu] ? outputs[%zu] : (void *)(memory + %zu));\n", i, i, p->workspace_nbytes);
       p->workspace_nbytes += whole_lines(type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape)));
@@ -249,8 +241,8 @@ static void print_workspace_members(Printer *p) {
     const size_t constant = v->constant && !v->constant->is_splat ? nconstants++ : 0;
     if (!p->value_member[i] || is_callers || (v->constant && v->constant->is_splat)) continue;
     if (v->constant && !p->constants)
-      text_format(p->out, "  a->%s = (const %s *)pool->constants[%zu];\n", p->value_member[i], element_type(v->type),
-                  constant);
+      text_format(p->out, "  a->%s = (const %s *)pool->constants[%zu];\n", p->value_member[i],
+                  element_types[v->type].name, constant);
     else if (v->constant) text_format(p->out, "  a->%s = %s;\n", p->value_member[i], constant_name(p, v));
     else if (!g->ndims) set_to_workspace(p, p->value_member[i], v->type, program->value_offset[i]);
   }
@@ -312,7 +304,7 @@ static void print_copy(Printer *p, size_t i) {
   bool is_packed = type_is_packed(v->type);
   open_copy(p, i);
   text_format(p->out, "for (size_t i = 0; i < %s%s; i++) ((%s *)outputs[%zu])[i] = ", count, is_packed ? " / 2" : "",
-              element_type(v->type), i);
+              element_types[v->type].name, i);
   add_copied(p, v);
   text_add_string(p->out, ";\n");
   if (!is_packed || (nelems % 2 == 0 && !shape_monomial(&v->shape))) return;

@@ -23,4 +23,52 @@ void print_array(const Value *v, const char *name, Text *out);
 // `name` differs.
 void add_tensor_comment(Text *out, const Value *v, const char *name);
 
+// isa_guards.c: pragmas and conditions around code for an instruction set.
+
+// Pragmas before and after functions that the compiler must compile for the instruction set.
+void print_target(const Isa *isa, Text *out);
+void print_target_end(const Isa *isa, Text *out);
+
+// Prints #if and #endif around text that only some compilers can compile for an instruction set. *open is the condition
+// that is currently open; NULL: none. Call it before the text of each instruction set, and at the end with isa NULL;
+// consecutive equal conditions become one.
+void change_guard(const char **open, const Isa *isa, Text *out);
+
+// equal_kernels.c: kernels that differ only in their operands' memory, such as the kernels of a network's equal layers,
+// call the same emitted functions.
+
+// Sets p->first_alike and p->is_shared. False: out of memory.
+bool find_alike(Printer *p);
+
+// Prints struct IDENTIFIER_kernelK_args: the members of the program's argument struct that the kernel uses.
+void print_own_struct(Printer *p, size_t kernel, Text *out);
+// Prints the values of its members, with commas between, from the program's struct at `a`.
+void print_own_members(Printer *p, size_t kernel, Text *out);
+
+// workspace_layout.c: numbers that depend on open dims. The dims are members of the argument struct; `args` is the text
+// before a member's name, such as "a->". Returned texts are in the scratch arena.
+
+// `number` times the open dims in the monomial; a product is in parentheses, unless is_bare.
+const char *product_text(Printer *p, int64_t number, Monomial monomial, const char *args, bool is_bare);
+// The number of elements over the axes, without parentheses.
+const char *nelems_text(Printer *p, const Kernel *k, AxisSet axes);
+// The number of blocks of a loop.
+const char *nblocks_text(Printer *p, size_t kernel, size_t loop, const char *args);
+const char *size_text(Printer *p, const OpenSize *size, const char *args, bool is_bare);
+// Prints IDENTIFIER_layout, which print_program describes.
+void print_layout(Printer *p);
+
+// calls.c: the calls of a program's loops.
+
+// Prints IDENTIFIER_visitN(args, chunk) for each slice group, after the kernels' functions.
+void print_slice_groups(Printer *p);
+
+// Prints the calls of all loops and slice groups, in a function with the arguments `a`, `outputs` and `pool`. With
+// p->is_profiled, the pool's function `mark` attributes the time since its last call to a part. Part 0 is the code
+// before the loops, part 1 + n is loop n; a slice group is the part of its first loop.
+void print_parts(Printer *p); // functions that contain the calls of a long program
+void print_calls(Printer *p);
+
+bool program_has_shared_loops(const Program *p); // some loop may run on several threads (PREFIX_for)
+
 #endif

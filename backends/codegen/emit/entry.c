@@ -1,12 +1,8 @@
 // Prints the external functions of an emitted source file: the size of the workspace, a test for an instruction set, a
 // description of the graph, and the entry point, which checks its arguments and calls the program for an instruction
 // set.
-#include "backends/codegen/emit/entry.h"
+#include "backends/codegen/emit/file_printer.h"
 
-#include "backends/codegen/emit/header.h"
-#include "backends/codegen/emit/index_checks.h"
-#include "backends/codegen/emit/stages.h"
-#include "backends/codegen/emit/states.h"
 #include "backends/codegen/emit/template.h"
 #include "ir/graph/open_dims.h"
 #include "ir/support/escape.h"

@@ -1,9 +1,7 @@
 // Finds kernels with equal functions: prints each kernel's functions with numbers instead of names, operands in the
 // order of the kernel's accesses, and compares the texts. The text is the whole computation, so that nothing else needs
 // to be compared.
-#include "backends/codegen/emit/equal_kernels.h"
-
-#include "backends/codegen/print/types.h"
+#include "backends/codegen/emit/emit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -65,13 +63,13 @@ static void add_members(const Printer *p, size_t kernel, Form form, Text *out) {
     const char *member = v ? p->value_member[v->index] : NULL;
     if (!member || !is_first_access(k, i)) continue;
     if (form == VALUES) text_format(out, "%sa->%s", count++ ? ", " : "", member);
-    else text_format(out, "  %s%s *%s;\n", is_stored(k, v) ? "" : "const ", element_type(v->type), member);
+    else text_format(out, "  %s%s *%s;\n", is_stored(k, v) ? "" : "const ", element_types[v->type].name, member);
   }
   for (size_t t = 0; t < s->ntemporaries; t++) {
     const char *member = *temporary_member(p, kernel, t);
     if (s->temporaries[t].is_own) continue;
     if (form == VALUES) text_format(out, "%sa->%s", count++ ? ", " : "", member);
-    else text_format(out, "  %s *%s;\n", element_type(s->temporaries[t].type), member);
+    else text_format(out, "  %s *%s;\n", element_types[s->temporaries[t].type].name, member);
   }
 }
 
@@ -93,8 +91,8 @@ static void number_values(Printer *canonical, const Printer *p, const Kernel *k,
   for (AccessId i = 0; i < k->naccesses; i++) {
     const Value *v = k->accesses[i].value;
     if (!v || !p->value_member[v->index] || (canonical->value_member[v->index] && !is_removed)) continue;
-    canonical->value_member[v->index] = is_removed ? NULL : arena_format(canonical->scratch, "v%u", (unsigned)i);
-    canonical->out_of_memory |= !canonical->value_member[v->index] && !is_removed;
+    canonical->value_member[v->index] =
+        is_removed ? NULL : checked(canonical, arena_format(canonical->scratch, "v%u", (unsigned)i));
   }
 }
 
@@ -139,11 +137,8 @@ static bool canonical_init(Printer *canonical, const Printer *p, Arena *arena, T
   canonical->temporary_member = ARENA_ARRAY(arena, const char *, most + 1);
   if (!canonical->value_member || !canonical->temporary_member) return false;
   for (size_t i = 0; i < program->nkernels; i++)
-    for (size_t t = 0; t < program->schedules[i]->ntemporaries; t++) {
-      const char *name = arena_format(arena, "t%zu", t);
-      if (!name) return false;
-      *temporary_member(canonical, i, t) = name;
-    }
+    for (size_t t = 0; t < program->schedules[i]->ntemporaries; t++)
+      *temporary_member(canonical, i, t) = checked(canonical, arena_format(arena, "t%zu", t));
   return true;
 }
 

@@ -5,14 +5,9 @@
 // Sections differ in few places. They are merged into one text (merge.c), and the file includes itself once for each
 // instruction set to compile that text. While the text is built, the byte OWN and a number stand for a prefix that
 // differs between sections; at the end, a call of a macro that adds the prefix replaces them.
-#include "backends/codegen/emit/calls.h"
 #include "backends/codegen/emit/emit.h"
-#include "backends/codegen/emit/entry.h"
-#include "backends/codegen/emit/header.h"
-#include "backends/codegen/emit/isa_guards.h"
+#include "backends/codegen/emit/file_printer.h"
 #include "backends/codegen/emit/merge.h"
-#include "backends/codegen/emit/stages.h"
-#include "backends/codegen/emit/states.h"
 #include "backends/codegen/emit/template.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 #include "backends/codegen/emit/file_printer.h"
 
-#include "backends/codegen/emit/isa_guards.h"
+#include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/template.h"
 #include "ir/operators/operator.h"
 

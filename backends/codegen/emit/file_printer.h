@@ -60,4 +60,48 @@ void add_isa_case(const FilePrinter *f, size_t i, Text *out);         // "  case
 void print_for_isas(const FilePrinter *f, bool from_best, void (*print)(const FilePrinter *f, size_t isa, Text *out),
                     Text *out);
 
+// states.c: the places of states in the caller's blocks, and the functions that fill, save and load them.
+
+// Places the states of the file's graphs in blocks; `member` has the names of the first graph's values. False: out of
+// memory.
+bool find_states(FileStates *states, const EmittedFile *file, const char *const *member, Arena *arena);
+
+// Adds a parameter for each block that the function uses: "void *parameters, /* ... */\n    ".
+void add_block_parameters(const FilePrinter *f, Text *out);
+// Adds the address of a state of f's graph, a pointer to void.
+void add_state_address(const FilePrinter *f, const Value *state, Text *out);
+void print_block_checks(const FilePrinter *f, Text *out); // statements that return a status
+
+void add_state_part(const void *context, const char *name,
+                    Text *out); // a part of a template: of header.in, for instance
+
+// index_checks.c: the checks of inputs that hold indices, in an entry point.
+
+// Both print nothing for a graph without such inputs.
+void print_index_functions(const FilePrinter *f, Text *out); // functions that the checks call
+void print_index_checks(const FilePrinter *f, Text *out);    // statements that return PREFIX_INDEX_OUT_OF_RANGE
+
+// stages.c: the code of steps with leaves: the runner (backends/codegen/leaves/run.h), and the tables that it reads.
+
+bool stages_is_leaf(const EmittedStages *s, uint32_t function); // the function runs for each leaf
+
+size_t stages_workspace(const FilePrinter *f); // of a single process; needs f->scratch_nbytes
+bool name_tensors(FilePrinter *f);             // sets f->member, for a graph with leaves. False: out of memory
+// Prints the tables, FUNCTION_step(isa, step), which fills in an instruction set's tables, and FUNCTION_run_step.
+void print_stages(const FilePrinter *f, Text *out);
+
+// header.c: the header, and text that both the header and the source contain.
+
+void print_origin(const FilePrinter *f, Text *out); // a comment with ngrad's version, the graph and the licence
+void print_header(const FilePrinter *functions, Text *out);
+void add_output_name(const FilePrinter *f, Text *out, size_t i); // output i's parameter
+void add_dim_parameters(const FilePrinter *f, Text *out);        // open dims as parameters
+void add_parameters(const FilePrinter *f, Text *out);            // all parameters of the entry point
+
+// entry.c: the external functions of the source.
+
+// Prints FUNCTION_workspace_nbytes, FUNCTION_get_info and the entry point FUNCTION; before the file's first function
+// also PREFIX_has_isa.
+void print_entry_points(const FilePrinter *f, Text *out);
+
 #endif

@@ -1,11 +1,9 @@
 // Prints the emitted header: status codes, instruction sets, the entry point and its contract, and the structs that
 // describe the graph.
-#include "backends/codegen/emit/header.h"
+#include "backends/codegen/emit/file_printer.h"
 
 #include "backends/codegen/emit/emit.h"
-#include "backends/codegen/emit/states.h"
 #include "backends/codegen/emit/template.h"
-#include "backends/codegen/print/types.h"
 #include "ir/graph/open_dims.h"
 #include "ir/support/escape.h"
 
@@ -32,14 +30,14 @@ void add_parameters(const FilePrinter *f, Text *out) {
   if (g->ndims) text_add_string(out, ",\n");
   for (size_t i = 0; i < ninputs_given(g); i++) {
     const Value *v = g->inputs[i];
-    text_format(out, "    const %s *", element_type(v->type));
+    text_format(out, "    const %s *", element_types[v->type].name);
     if (!f->may_be_overwritten[i]) text_format(out, "%s_RESTRICT ", f->prefix);
     text_format(out, "%s, /* ", f->member[v->index]);
     add_tensor_comment(out, v, f->member[v->index]);
     text_add_string(out, " */\n");
   }
   for (size_t i = 0; i < noutputs_given(g); i++) {
-    text_format(out, "    %s *", element_type(g->outputs[i]->type));
+    text_format(out, "    %s *", element_types[g->outputs[i]->type].name);
     if (!f->in_place[i].count) text_format(out, "%s_RESTRICT ", f->prefix);
     add_output_name(f, out, i);
     text_add_string(out, ", /* ");

@@ -1,8 +1,8 @@
 // Prints the checks of indices: one function for each type of index, which goes over an input once. The user's names
 // are only in the entry point, so that they cannot clash with local variables.
-#include "backends/codegen/emit/index_checks.h"
+#include "backends/codegen/emit/file_printer.h"
 
-#include "backends/codegen/print/types.h"
+#include "backends/codegen/print/printer.h"
 #include "ir/graph/open_dims.h"
 #include "ir/operators/indices.h"
 
@@ -23,12 +23,12 @@ static void print_function(const FilePrinter *f, Type type, const IndexCheck *c,
                 "    int64_t least, int64_t end%s) {\n  int64_t at[8] = {0};\n  int is_wrong = 0, axis = 0;\n"
                 "  for (int i = 0; i < rank; i++)\n    if (count[i] == 0) return 1;\n"
                 "  while (axis >= 0) {\n    const int64_t index = x[place];\n",
-                element_type(type), other);
+                element_types[type].name, other);
   else
     text_format(out,
                 "(const %s *x, size_t n, int64_t least, int64_t end%s) {\n  int is_wrong = 0;\n"
                 "  for (size_t i = 0; i < n; i++) {\n    const int64_t index = x[i];\n",
-                element_type(type), other);
+                element_types[type].name, other);
   text_format(out, "    is_wrong |= %sindex < least || index >= end%s;\n", c->ignored ? "(" : "",
               c->ignored ? ") && index != other" : "");
   if (c->has_region)
@@ -124,7 +124,7 @@ void print_index_checks(const FilePrinter *f, Text *out) {
     text_add_string(out, "  if (!");
     add_name(f, v->type, c, out);
     if (c->input < ninputs_given(f->graph)) text_format(out, "(%s, ", f->member[v->index]);
-    else text_format(out, "((const %s *)inputs[%zu], ", element_type(v->type), (size_t)c->input);
+    else text_format(out, "((const %s *)inputs[%zu], ", element_types[v->type].name, (size_t)c->input);
     if (c->has_region) {
       add_first_place(f, c, v, out);
       text_format(out, ", %d, %s_part_count, %s_part_stride", v->shape.rank, f->prefix, f->prefix);

@@ -1,4 +1,4 @@
-#include "backends/codegen/emit/isa_guards.h"
+#include "backends/codegen/emit/emit.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef NGRAD_BACKENDS_CODEGEN_EMIT_MERGE_H
 #define NGRAD_BACKENDS_CODEGEN_EMIT_MERGE_H
 
-#include "backends/codegen/print/parts.h"
+#include "backends/codegen/print/printer.h"
 
 typedef struct Section {
   const char *isa; // the instruction set's name

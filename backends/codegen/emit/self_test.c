@@ -5,7 +5,6 @@
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/file_printer.h"
 #include "backends/codegen/emit/template.h"
-#include "backends/codegen/print/types.h"
 #include "ir/graph/init.h"
 
 #include <float.h>
@@ -164,9 +163,9 @@ static void add_arguments(const SelfTest *t, Text *out) {
   const Graph *g = graph_of(t);
   for (size_t i = 0; i < g->ndims; i++) text_format(out, "case_extents[number][%zu], ", i);
   for (size_t i = 0; i < ninputs_given(g); i++)
-    text_format(out, "(const %s *)in[%zu], ", element_type(g->inputs[i]->type), i);
+    text_format(out, "(const %s *)in[%zu], ", element_types[g->inputs[i]->type].name, i);
   for (size_t o = 0; o < noutputs_given(g); o++)
-    text_format(out, "(%s *)out[%zu], ", element_type(g->outputs[o]->type), o);
+    text_format(out, "(%s *)out[%zu], ", element_types[g->outputs[o]->type].name, o);
   for (int b = 0; b < nblocks_of(t); b++) text_format(out, "blocks[%d], ", b);
 }
 

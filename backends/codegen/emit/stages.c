@@ -1,9 +1,8 @@
-#include "backends/codegen/emit/stages.h"
+#include "backends/codegen/emit/file_printer.h"
 
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/template.h"
 #include "backends/codegen/leaves/leaves.h"
-#include "backends/codegen/print/printer.h"
 
 extern const char stages_text[];
 
@@ -23,21 +22,12 @@ size_t stages_workspace(const FilePrinter *f) {
 
 bool name_tensors(FilePrinter *f) {
   const Graph *g = f->graph;
-  Program none = {.graph = g};
-  Text unheard;
   NameSet taken = {0};
-  text_init(&unheard, f->scratch->allocator);
-  Printer p = {.scratch = f->scratch,
-               .out = &unheard,
-               .plain = &unheard,
-               .program = &none,
-               .prefix = f->prefix,
-               .identifier = f->function->name};
+  Printer p = {.scratch = f->scratch, .prefix = f->prefix};
   f->member = ARENA_ARRAY(f->scratch, const char *, g->nvalues + 1);
   for (size_t i = 0; f->member && i < g->nvalues; i++)
     if (g->values[i]->is_input || g->values[i]->is_output)
       f->member[i] = print_member_name(&p, g->values[i]->name, &taken, i);
-  text_deinit(&unheard);
   return f->member && !p.out_of_memory;
 }
 

@@ -1,6 +1,6 @@
 // Prints the code of states: constants and prototypes in the header, tables and functions in the source. The functions'
 // text is state_functions.in.
-#include "backends/codegen/emit/states.h"
+#include "backends/codegen/emit/file_printer.h"
 
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/template.h"

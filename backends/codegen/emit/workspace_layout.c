@@ -1,14 +1,8 @@
 // Prints IDENTIFIER_layout, which computes, once in a call, numbers that depend on open dims: the length and number of
 // blocks, and addresses in the workspace (ir/kernel/workspace.h).
-#include "backends/codegen/emit/workspace_layout.h"
+#include "backends/codegen/emit/emit.h"
 
-#include "backends/codegen/print/types.h"
 #include "ir/graph/open_dims.h"
-
-static const char *checked(Printer *p, const char *text) {
-  p->out_of_memory |= !text;
-  return text ? text : "1";
-}
 
 const char *product_text(Printer *p, int64_t number, Monomial monomial, const char *args, bool is_bare) {
   const char *names[MAX_OPEN_DIMS] = {NULL};
@@ -63,7 +57,7 @@ static void print_place(Printer *p, const WorkspaceRow *row) {
   const Value *v = row->value;
   const Type type = v ? v->type : p->program->schedules[row->kernel]->temporaries[row->temporary].type;
   const char *member = v ? p->value_member[v->index] : *temporary_member(p, row->kernel, row->temporary);
-  text_format(p->plain, "a->%s = (%s *)(void *)(memory + at%s%s);\n", member, element_type(type),
+  text_format(p->plain, "a->%s = (%s *)(void *)(memory + at%s%s);\n", member, element_types[type].name,
               row->size.number ? " + " : "", row->size.number ? size_text(p, &row->size, "a->", false) : "");
 }
 

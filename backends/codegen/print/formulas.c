@@ -1,5 +1,5 @@
 // The C of operators: formulas of scalars, by operator.
-#include "backends/codegen/print/formulas.h"
+#include "backends/codegen/print/tree_printer.h"
 
 const char *const scalar_formulas[EXPR_OP_COUNT] = {
     [EXPR_ADD] = "%0 + %1",

@@ -1,7 +1,6 @@
 // Prints the functions of a loop tree: the step, a second step for the last rows in lanes if the tree has one, and the
 // block. Out-of-line versions of long vocabulary functions come first, if the tree calls these functions often.
 #include "backends/codegen/print/tree_printer.h"
-#include "backends/codegen/print/types.h"
 #include "ir/support/escape.h"
 
 #include <string.h>
@@ -44,11 +43,11 @@ static bool is_shared(const TreePrinter *l) {
   return !l->p->is_canonical && l->p->is_shared[l->kernel_index];
 }
 
-// The type of the argument struct: the kernel's own if other kernels call its functions, too.
-static void add_struct(TreePrinter *l) {
-  tree_printf(l, "struct %s_", l->p->identifier);
-  if (is_shared(l)) tree_printf(l, "kernel%zu_", l->kernel_index);
-  tree_printf(l, "args");
+// The name of the argument struct: the kernel's own if other kernels call its functions, too.
+static const char *struct_name(const TreePrinter *l) {
+  return checked(l->p, is_shared(l)
+                           ? arena_format(l->p->scratch, "%s_kernel%zu_args", l->p->identifier, l->kernel_index)
+                           : arena_format(l->p->scratch, "%s_args", l->p->identifier));
 }
 
 static void print_step(TreePrinter *l, bool is_tail) {
@@ -60,9 +59,7 @@ static void print_step(TreePrinter *l, bool is_tail) {
   part_end_comment(l->p->parts);
   tree_printf(l, "static inline ALWAYS_INLINE void ");
   print_step_name(l, is_tail);
-  tree_printf(l, "(\n    const ");
-  add_struct(l);
-  tree_printf(l, " *a");
+  tree_printf(l, "(\n    const struct %s *a", struct_name(l));
   print_partial_parameters(l, false);
   for (int i = 0; i < count; i++)
     tree_printf(l, ", %s%s %s", parameters[i].kind == VAR_ROWS ? "const " : "", var_type(parameters[i]),
@@ -73,17 +70,16 @@ static void print_step(TreePrinter *l, bool is_tail) {
 
 // Prints the block function. If several kernels call it, it is not inlined, as inlining would copy it for each kernel.
 static void print_block(TreePrinter *l) {
-  part_begin_named(l->p->parts, l->out, "%s_kernel%zu_loop%zu", l->p->identifier, l->number, l->loop_index);
+  const char *name =
+      checked(l->p, arena_format(l->p->scratch, "%s_kernel%zu_loop%zu", l->p->identifier, l->number, l->loop_index));
+  const char *of = struct_name(l);
   const bool is_external = l->p->has_cuts && !l->p->is_canonical;
-  if (is_external)
-    text_format(l->p->plain, "void %s_kernel%zu_loop%zu(const void *args, size_t block);\n\n", l->p->identifier,
-                l->number, l->loop_index);
-  tree_printf(l, "%s%svoid %s_kernel%zu_loop%zu(const void *args, size_t block) {\n  const ",
-              is_external ? "" : "static ", is_shared(l) ? "V_FAR " : "", l->p->identifier, l->number, l->loop_index);
-  add_struct(l);
-  tree_printf(l, " *a = (const ");
-  add_struct(l);
-  tree_printf(l, " *)args;\n");
+  part_begin_named(l->p->parts, l->out, "%s", name);
+  if (is_external) text_format(l->p->plain, "void %s(const void *args, size_t block);\n\n", name);
+  tree_printf(l,
+              "%s%svoid %s(const void *args, size_t block) {\n"
+              "  const struct %s *a = (const struct %s *)args;\n",
+              is_external ? "" : "static ", is_shared(l) ? "V_FAR " : "", name, of, of);
   print_function_body(l, l->t->block);
 }
 

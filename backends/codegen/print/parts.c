@@ -1,5 +1,5 @@
 // The list of the parts of an emitted text, each with the name that it begins with.
-#include "backends/codegen/print/parts.h"
+#include "backends/codegen/print/printer.h"
 
 static void add(Parts *parts, Part part) {
   parts->out_of_memory |= !arena_grow(parts->arena, &parts->items, parts->count, &parts->capacity, sizeof part);

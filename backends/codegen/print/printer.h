@@ -4,8 +4,22 @@
 #define NGRAD_BACKENDS_CODEGEN_PRINT_PRINTER_H
 
 #include "backends/codegen/isa.h"
-#include "backends/codegen/print/parts.h"
 #include "ir/kernel/program.h"
+
+// Emitted texts consist of parts: functions, structs, groups of macros. Each part ends in a blank line.
+
+typedef struct Part {
+  const Text *text;
+  size_t begin, code; // where in the text the part begins, and its code, which follows its comment
+  const char *name;   // parts of two texts with one name are variants of a part; NULL: only equal parts are
+} Part;
+
+typedef struct Parts {
+  Arena *arena;
+  Part *items; // in each text, in order
+  size_t count, capacity;
+  bool out_of_memory;
+} Parts;
 
 typedef struct NameSet { // a hash table with open addressing, at most half full
   const char **slots;    // NULL: free
@@ -58,6 +72,8 @@ static inline const char **temporary_member(const Printer *p, size_t kernel, siz
 // functions that it calls.
 void print_loop_functions(Printer *p, size_t kernel, size_t loop);
 
+// names.c and libc_names.c
+
 // The C name of a value (member of the argument struct, and parameter), or of an expression (variable in a loop's
 // functions). The given name if it is a free identifier, else an identifier made of the name and `number`. The result
 // is in the scratch arena and is added to `taken`.
@@ -67,9 +83,33 @@ const char *print_local_name(Printer *p, const char *label, NameSet *taken, size
 bool is_libc_function(const char *name); // the C library declares such a function or macro
 bool is_libc_type(const char *name);     // the C library declares such a type or variable
 
+// parts.c
+
+// A part begins at the end of the text. `parts` NULL: does nothing.
+void part_begin(Parts *parts, const Text *text, const char *name);
+void part_begin_named(Parts *parts, const Text *text, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void part_end_comment(Parts *parts); // the comment of the last part ends here
+// Adds the text and its parts to another text in parts.
+void parts_add(Parts *to, Text *out, const Parts *from, const Text *text);
+
+// types.c: element types and numbers.
+
+typedef struct ElementType {
+  const char *name;   // in memory: "float", "uint16_t"
+  char prefix;        // of the vector that a load returns: v (f32 lanes) or d (f64 lanes)
+  const char *suffix; // of vocabulary functions that access memory: "_bf16"; "" for f32 and f64
+  const char *from;   // the function or operator that converts an element to f32: "f32_from_bf16"; "": C converts it
+  const char *to;     // the reverse conversion, from f32, or from f64 for integers of 32 and 64 bits
+} ElementType;
+extern const ElementType element_types[TYPE_COUNT];
+void add_number(Text *out, double number, bool is_f64); // else of f32
+void add_integer(Text *out, int64_t integer);
+const char *checked(Printer *p, const char *text); // NULL becomes "" and sets p->out_of_memory
 // The number as C: a literal, or a product with open dims, in parentheses unless is_bare. names[i]: the name of open
-// dim i. "1" when out of memory.
+// dim i. "" when out of memory.
 const char *open_number_text(Printer *p, int64_t number, Monomial monomial, const char *const *names, bool is_bare);
+
+// vocabulary.c
 
 typedef struct VocabularyName {
   const char *text; // of `length` bytes
@@ -97,6 +137,8 @@ bool needs_vocabulary(const Isa *isa, Text *used);
 void print_renames(const VocabularyNames *names, const char *prefix, Text *out);
 void print_macro_renames(const VocabularyNames *names, Parts *parts, Text *out); // to NG(NAME)
 void print_undefinitions(const VocabularyNames *names, Text *out);
+
+// wrap.c
 
 // Moves C text to `out`, breaking lines longer than 120 columns where possible. `from` is deinitialised. False: out of
 // memory.

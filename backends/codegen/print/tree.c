@@ -3,9 +3,7 @@
 // In a line, directives stand for fields of the node: %v is its variable. add_directive lists all directives. A scalar
 // becomes a C variable, or an element x[r] of an array if several rows are computed at once. A vector becomes a
 // variable in the body of the innermost loop. A constant is written where it is used.
-#include "backends/codegen/print/formulas.h"
 #include "backends/codegen/print/tree_printer.h"
-#include "backends/codegen/print/types.h"
 #include "ir/kernel/scatter.h"
 #include "ir/support/escape.h"
 
@@ -127,9 +125,9 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 'z': tree_printf(l, "%lld", (long long)n->nelems); return;
   case 'a': add(l, l->access_name[n->access]); return;
   case 'm': add_member(l, n->access); return;                                  // a->x: the accessed tensor
-  case 'T': add(l, element_type(access_of(l, n)->type)); return;               // its element type in C
+  case 'T': add(l, element_types[access_of(l, n)->type].name); return;         // its element type in C
   case 'Z': tree_printf(l, "%zu", type_nbytes(access_of(l, n)->type)); return; // bytes of an element
-  case 't': add(l, type_suffix(access_of(l, n)->type)); return;                // suffix of functions on such elements
+  case 't': add(l, element_types[access_of(l, n)->type].suffix); return;       // suffix of functions on such elements
   case '@': add_address(l, &n->address); return;
   case 'M': add_memory(l, &n->address); return;    // address, as the arguments of functions on such elements
   case '[': add_element(l, n); return;             // the element at address
@@ -193,7 +191,7 @@ static void add_offset(TreePrinter *l, const Access *a, ExprId offset, bool is_l
 
 // The prefix of vocabulary functions on elements of the type.
 static char access_prefix(const TreePrinter *l, Type type) {
-  return l->k->is_s64 && type == TYPE_S64 ? 'l' : memory_prefix(type);
+  return l->k->is_s64 && type == TYPE_S64 ? 'l' : element_types[type].prefix;
 }
 
 // The cast from an element, after scalar_from's conversion, to the kernel's type. Vectors of s64 are converted through
@@ -206,7 +204,7 @@ static const char *scalar_cast(Type type, const Kernel *k) {
 
 static void add_scalar_load(TreePrinter *l, const LoopNode *n) {
   const Access *a = access_of(l, n);
-  const char *convert = scalar_from(a->type);
+  const char *convert = element_types[a->type].from;
   const bool is_call = *convert && a->type != TYPE_BOOLEAN, has_addresses = access_has_addresses(a);
   if (n->inside) say(l, n, "%I ? ");
   if (!expr_of(l, n)->is_s64) add(l, scalar_cast(a->type, l->k));
@@ -283,7 +281,7 @@ static void add_load(TreePrinter *l, const LoopNode *n) {
   case LOAD_COPIED:
   case LOAD_SPILLED: say(l, n, "v_load(%@)"); return;
   case LOAD_BROADCAST:
-    tree_printf(l, "v_set(%s", scalar_from(access_of(l, n)->type));
+    tree_printf(l, "v_set(%s", element_types[access_of(l, n)->type].from);
     say(l, n, "(*(%M)))");
     return;
   default:
@@ -464,9 +462,9 @@ static void print_load_partial(TreePrinter *l, const LoopNode *n) {
 
 static void print_scalar_store(TreePrinter *l, const LoopNode *n) {
   const Access *a = access_of(l, n);
-  const bool wants_f64 = memory_prefix(a->type) == 'd', has_addresses = access_has_addresses(a);
+  const bool wants_f64 = element_types[a->type].prefix == 'd', has_addresses = access_has_addresses(a);
   const bool is_own = l->k->is_s64 && a->type == TYPE_S64;
-  const char *convert = has_addresses && !is_own ? scalar_to(a->type) : "";
+  const char *convert = has_addresses && !is_own ? element_types[a->type].to : "";
   const bool is_call = *convert && a->type != TYPE_BOOLEAN;
   begin_line(l);
   if (!has_addresses) say(l, n, "put%t(");
@@ -635,7 +633,7 @@ static void print_scatter(TreePrinter *l, const LoopNode *n) {
   say_line(l, n, "%k *const to = %m;");
   tree_printf(l, "  const %s *const from = ", l->scalar);
   add_member(l, s.from);
-  tree_printf(l, ";\n  const %s *const indices = ", element_type(l->k->accesses[s.indices].type));
+  tree_printf(l, ";\n  const %s *const indices = ", element_types[l->k->accesses[s.indices].type].name);
   add_member(l, s.indices);
   tree_printf(l,
               ";\n  for (size_t e = begin * %s; e < end * %s; e++) to[e] = 0;\n"

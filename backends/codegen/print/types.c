@@ -1,44 +1,25 @@
-// Names of types in C.
-#include "backends/codegen/print/types.h"
+// Names of element types, and numbers, in C.
+#include "backends/codegen/print/printer.h"
+#include "ir/graph/open_dims.h"
 
-const char *element_type(Type type) {
-  static const char *const names[TYPE_COUNT] = {
-      [TYPE_F64] = "double",      [TYPE_F32] = "float",       [TYPE_F16] = "uint16_t",    [TYPE_BF16] = "uint16_t",
-      [TYPE_S64] = "int64_t",     [TYPE_S32] = "int32_t",     [TYPE_S8] = "int8_t",       [TYPE_U8] = "uint8_t",
-      [TYPE_BOOLEAN] = "uint8_t", [TYPE_F8_E4M3] = "uint8_t", [TYPE_F8_E5M2] = "uint8_t", [TYPE_S4] = "uint8_t",
-      [TYPE_U4] = "uint8_t"};
-  return names[type];
-}
-
-const char *type_suffix(Type type) {
-  static const char *const names[TYPE_COUNT] = {
-      [TYPE_F16] = "_f16",    [TYPE_BF16] = "_bf16", [TYPE_S32] = "_s32",      [TYPE_S8] = "_s8",
-      [TYPE_U8] = "_u8",      [TYPE_S64] = "_s64",   [TYPE_F8_E4M3] = "_e4m3", [TYPE_F8_E5M2] = "_e5m2",
-      [TYPE_BOOLEAN] = "_b8", [TYPE_S4] = "_s4",     [TYPE_U4] = "_u4"};
-  return names[type] ? names[type] : "";
-}
-
-char memory_prefix(Type type) {
-  return type == TYPE_F64 || type == TYPE_S32 || type == TYPE_S64 ? 'd' : 'v';
-}
-
-const char *scalar_from(Type type) {
-  static const char *const names[TYPE_COUNT] = {
-      [TYPE_F16] = "f32_from_f16",      [TYPE_BF16] = "f32_from_bf16",    [TYPE_BOOLEAN] = "0 != ",
-      [TYPE_F8_E4M3] = "f32_from_e4m3", [TYPE_F8_E5M2] = "f32_from_e5m2", [TYPE_S4] = "f32_from_s4",
-      [TYPE_U4] = "f32_from_u4",
-  };
-  return names[type] ? names[type] : "";
-}
-
-const char *scalar_to(Type type) {
-  static const char *const names[TYPE_COUNT] = {
-      [TYPE_F16] = "f16_from_f32", [TYPE_BF16] = "bf16_from_f32",    [TYPE_S32] = "s32_from_f64",
-      [TYPE_S64] = "s64_from_f64", [TYPE_S8] = "s8_from_f32",        [TYPE_U8] = "u8_from_f32",
-      [TYPE_BOOLEAN] = "0 != ",    [TYPE_F8_E4M3] = "e4m3_from_f32", [TYPE_F8_E5M2] = "e5m2_from_f32",
-  };
-  return names[type] ? names[type] : "";
-}
+// clang-format off
+const ElementType element_types[TYPE_COUNT] = {
+    [TYPE_NONE] =    {NULL, 'v', "", "", ""},
+    [TYPE_F64] =     {"double", 'd', "", "", ""},
+    [TYPE_F32] =     {"float", 'v', "", "", ""},
+    [TYPE_F16] =     {"uint16_t", 'v', "_f16", "f32_from_f16", "f16_from_f32"},
+    [TYPE_BF16] =    {"uint16_t", 'v', "_bf16", "f32_from_bf16", "bf16_from_f32"},
+    [TYPE_F8_E4M3] = {"uint8_t", 'v', "_e4m3", "f32_from_e4m3", "e4m3_from_f32"},
+    [TYPE_F8_E5M2] = {"uint8_t", 'v', "_e5m2", "f32_from_e5m2", "e5m2_from_f32"},
+    [TYPE_S64] =     {"int64_t", 'd', "_s64", "", "s64_from_f64"},
+    [TYPE_S32] =     {"int32_t", 'd', "_s32", "", "s32_from_f64"},
+    [TYPE_S8] =      {"int8_t", 'v', "_s8", "", "s8_from_f32"},
+    [TYPE_U8] =      {"uint8_t", 'v', "_u8", "", "u8_from_f32"},
+    [TYPE_S4] =      {"uint8_t", 'v', "_s4", "f32_from_s4", ""},
+    [TYPE_U4] =      {"uint8_t", 'v', "_u4", "f32_from_u4", ""},
+    [TYPE_BOOLEAN] = {"uint8_t", 'v', "_b8", "0 != ", "0 != "},
+};
+// clang-format on
 
 void add_number(Text *out, double number, bool is_f64) {
   const char *cast = is_f64 ? "(double)" : ""; // NAN and INFINITY are floats
@@ -52,4 +33,26 @@ void add_number(Text *out, double number, bool is_f64) {
 
 void add_integer(Text *out, int64_t integer) {
   text_format(out, integer == INT64_MIN ? "INT64_MIN" : "%lld", (long long)integer);
+}
+
+const char *checked(Printer *p, const char *text) {
+  p->out_of_memory |= !text;
+  return text ? text : "";
+}
+
+const char *open_number_text(Printer *p, int64_t number, Monomial monomial, const char *const *names, bool is_bare) {
+  const Graph *g = p->program->graph;
+  if (number == 0) monomial = 0; // 0 for all values of the dims
+  const int64_t factor = monomial ? open_factor(g, number, monomial) : number;
+  Text text;
+  text_init(&text, p->scratch->allocator);
+  int nfactors = factor != 1 || !monomial;
+  if (nfactors) text_format(&text, "%lld", (long long)factor);
+  for (size_t i = 0; monomial && i < g->ndims; i++)
+    for (int n = monomial_exponent(monomial, i); n > 0; n--) text_format(&text, nfactors++ ? " * %s" : "%s", names[i]);
+  const char *result =
+      checked(p, arena_format(p->scratch, nfactors > 1 && !is_bare ? "(%s)" : "%s", text_string(&text)));
+  p->out_of_memory |= text.out_of_memory;
+  text_deinit(&text);
+  return result;
 }
