@@ -163,8 +163,7 @@ static void print_let(LoopText *p, const LoopNode *n) {
 }
 
 static void print_begin_sum(LoopText *p, const LoopNode *n) {
-  loop_text_add(p, n->sum == SUM_ACCUMULATOR ? "acc_" : "total_");
-  say(p, n, n->count > 1 ? "%e[%#] = %i" : "%e = %i");
+  say(p, n, n->count > 1 ? "%g[%#] = %i" : "%g = %i");
   say(p, n, n->sum == SUM_SCALAR ? ", %t" : ", vectors of %t");
 }
 

@@ -107,16 +107,14 @@ static bool is_same_constant(const Value *a, const Value *b) {
 // The name of the constant's array. Prints the array unless an equal array was printed.
 static const char *constant_name(Printer *p, const Value *v) {
   PrintedConstant **at = &p->constants->first;
-  const char *name = arena_format(p->scratch, "%s_constant_%s", p->prefix, p->value_member[v->index]);
+  const char *name = checked(p, arena_format(p->scratch, "%s_constant_%s", p->prefix, p->value_member[v->index]));
   for (; *at; at = &(*at)->next) {
     if (is_same_constant((*at)->value, v)) return (*at)->name;
-    if (name && strcmp((*at)->name, name) == 0) name = arena_format(p->scratch, "%s_%u", name, (unsigned)v->index);
+    if (strcmp((*at)->name, name) == 0) name = checked(p, arena_format(p->scratch, "%s_%u", name, (unsigned)v->index));
   }
   *at = ARENA_NEW(p->scratch, PrintedConstant);
-  if (!*at || !name) {
-    p->out_of_memory = true;
-    return "0";
-  }
+  p->out_of_memory |= !*at;
+  if (!*at) return name;
   **at = (PrintedConstant){v, name, NULL};
   print_array(v, name, &p->constants->text);
   p->out_of_memory |= p->constants->text.out_of_memory;
@@ -215,14 +213,10 @@ static void print_output_members(Printer *p) {
     const Value *v = g->outputs[i];
     const bool is_kept = p->program->has_optional_outputs && program_keeps_output(program, i);
     if (program_copies_output(program, i)) continue;
-    if (g->ndims) { // print_layout sets the addresses of outputs that are read again
-      text_format(p->out, "  %sa->%s = (%s *)outputs[%zu];\n",
-                  is_kept ? arena_format(p->scratch, "if (outputs[%zu]) ", i) : "", p->value_member[v->index],
-                  element_types[v->type].name, i);
-      continue;
-    }
-    text_format(p->out, "  a->%s = (%s *)", p->value_member[v->index], element_types[v->type].name);
-    if (is_kept) {
+    text_add_string(p->out, "  ");
+    if (g->ndims && is_kept) text_format(p->out, "if (outputs[%zu]) ", i); // else print_layout's address stays
+    text_format(p->out, "a->%s = (%s *)", p->value_member[v->index], element_types[v->type].name);
+    if (is_kept && !g->ndims) {
       text_format(p->out, "(outputs[%zu] ? outputs[%zu] : (void *)(memory + %zu));\n", i, i, p->workspace_nbytes);
       p->workspace_nbytes += whole_lines(type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape)));
     } else {

@@ -222,9 +222,10 @@ static void add_first_within(TreePrinter *l, const LoopNode *n) {
   if (step != 1 && step != -1) tree_printf(l, " * %lld", (long long)llabs(step));
 }
 
-// Adds a load of all lanes, of the first n lanes, or (is_part) of the lanes within the bound.
-static void add_vector_load(TreePrinter *l, const LoopNode *n, bool is_part) {
-  static const char *const hows[] = {[LOAD_DENSE] = "load", [LOAD_STRIDED] = "gather", [LOAD_GATHERED] = "gather_at"};
+// Adds a load of all lanes, of the first n lanes, or (is_part) of the lanes within the bound, as a vector that
+// functions with the prefix `to` take.
+static void add_vector_load(TreePrinter *l, const LoopNode *n, char to, bool is_part) {
+  const bool is_gathered = n->load == LOAD_GATHERED, is_strided = is_gathered || node_is_strided(n);
   const Access *a = access_of(l, n);
   const ExprId offset = expr_of(l, n)->args[0];
   if (access_is_mask(a)) {
@@ -232,23 +233,22 @@ static void add_vector_load(TreePrinter *l, const LoopNode *n, bool is_part) {
     return;
   }
   const char memory = access_prefix(l, a->type);
-  const bool converts = memory != l->prefix;
-  if (converts) tree_printf(l, "%c_from_%c(", l->prefix, memory);
-  tree_printf(l, "%c_%s", memory, hows[n->load]);
+  if (memory != to) tree_printf(l, "%c_from_%c(", to, memory);
+  tree_printf(l, "%c_%s", memory, is_gathered ? "gather_at" : is_strided ? "gather" : "load");
   say(l, n, is_part ? "_n%t(%M" : "%n%t(%M");
   if (is_part) add_first_within(l, n);
-  if (offset && n->load != LOAD_GATHERED) add_offset(l, a, offset, false);
-  if (n->load != LOAD_DENSE) say(l, n, "%S");
-  if (n->load == LOAD_GATHERED) add_offset(l, a, offset, true);
+  if (offset && !is_gathered) add_offset(l, a, offset, false);
+  if (is_strided) say(l, n, "%S");
+  if (is_gathered) add_offset(l, a, offset, true);
   say(l, n, is_part ? ", within_%e.count)" : "%N)");
-  if (converts) add(l, ")");
+  if (memory != to) add(l, ")");
 }
 
 // Adds a load some of whose lanes may be outside of the tensor.
 static void add_load_within(TreePrinter *l, const LoopNode *n) {
   if (!n->has_fewer_lanes) {
     say(l, n, "within_%e.count == %L ? ");
-    add_vector_load(l, n, false);
+    add_vector_load(l, n, l->prefix, false);
     add(l, " : ");
   }
   const Access *a = access_of(l, n);
@@ -260,7 +260,7 @@ static void add_load_within(TreePrinter *l, const LoopNode *n) {
     return;
   }
   say(l, n, "within_%e.count ? %P_place(");
-  add_vector_load(l, n, true);
+  add_vector_load(l, n, l->prefix, true);
   say(l, n, ", within_%e, %u) : %P_set(%u)");
 }
 
@@ -290,7 +290,7 @@ static void add_load(TreePrinter *l, const LoopNode *n) {
       return;
     }
     if (n->inside) say(l, n, "%I ? ");
-    add_vector_load(l, n, false);
+    add_vector_load(l, n, l->prefix, false);
     if (n->inside) say(l, n, " : %P_set(%u)");
   }
 }
@@ -398,15 +398,14 @@ static void print_let(TreePrinter *l, const LoopNode *n) {
 // Sums
 
 static void print_begin_sum(TreePrinter *l, const LoopNode *n) {
-  const bool is_total = n->sum == SUM_TOTAL;
   if (n->sum == SUM_SCALAR) {
-    say_line(l, n, "double total_%e = %i;");
+    say_line(l, n, "double %g = %i;");
   } else if (n->count == 1) {
-    say_line(l, n, is_total ? "%V total_%e = %p_set(%i);" : "%V acc_%e = %p_set(%i);");
+    say_line(l, n, "%V %g = %p_set(%i);");
   } else {
-    say_line(l, n, is_total ? "%V total_%e[%#];" : "%V acc_%e[%#];");
+    say_line(l, n, "%V %g[%#];");
     say_line(l, n, "UNROLL for (int u = 0; u < %#; u++)");
-    say_line(l, n, is_total ? "  total_%e[u] = %p_set(%i);" : "  acc_%e[u] = %p_set(%i);");
+    say_line(l, n, "  %g[u] = %p_set(%i);");
   }
 }
 
@@ -446,12 +445,10 @@ static void print_end_sum(TreePrinter *l, const LoopNode *n) {
 }
 
 static void print_combine(TreePrinter *l, const LoopNode *n) {
-  const bool is_f64 = access_of(l, n)->type == TYPE_F64;
   begin_line(l);
   say(l, n, n->is_vector ? "total_%e = d_%c(total_%e, " : "total_%e = f64_%c(total_%e, (double)%[");
-  if (n->is_vector) say(l, n, is_f64 ? "d_" : "d_from_v(v_");
-  if (n->is_vector) say(l, n, node_is_strided(n) ? "gather%n(%@%S%N)" : "load%n(%@%N)");
-  add(l, n->is_vector && !is_f64 ? "));\n" : ");\n");
+  if (n->is_vector) add_vector_load(l, n, 'd', false);
+  add(l, ");\n");
 }
 
 static void print_load_partial(TreePrinter *l, const LoopNode *n) {
