@@ -18,9 +18,10 @@ static int lanes_of(const Loop *loop, AxisSet reduced) {
 static Runs runs_of(const Kernel *k, const Loop *loop, const SumOrder *o);
 
 // A reduction over inner axes.
-static void add_inner_levels(const Kernel *k, const Loop *loop, AxisSet reduced, SumNumbers numbers, SumOrder *o) {
+static void add_inner_levels(const Kernel *k, const Loop *loop, const Expr *e, SumNumbers numbers, SumOrder *o) {
+  const AxisSet reduced = e->reduced;
   const int lanes = lanes_of(loop, reduced);
-  if (loop->is_nested && lanes == 1) { // sums of sums are scalars
+  if (!((e->axes | reduced) >> loop_lane_axis(loop) & 1)) { // a sum of scalars: of sums that end inside of it
     add_level(o, (SumLevel){.axes = reduced, .accumulators = 1, .type = TYPE_F64});
     return;
   }
@@ -57,7 +58,7 @@ SumOrder loop_sum_order(const Schedule *s, const Loop *loop, const Root *root, S
   const Expr *e = &k->exprs[root->expr];
   SumOrder o = {.reduction = e->op, .is_fused = numbers.is_fused};
   if (root->kind == ROOT_REDUCE_INNER) {
-    add_inner_levels(k, loop, e->reduced, numbers, &o);
+    add_inner_levels(k, loop, e, numbers, &o);
   } else {
     o.reduction = s->temporaries[k->accesses[root->access].temporary].reduction;
     add_outer_levels(k, loop, k->accesses[root->access].type, &o);
@@ -98,13 +99,13 @@ static int64_t chain_length(int64_t width, int64_t group) {
   return width / group + width % group / LANES + (width % LANES != 0);
 }
 
-// Sums along the vector axis. A chain continues over iterations of the middle axes, except in nested sums. A single run
+// Sums along the vector axis. A chain continues over iterations of the middle axes that are summed, too. A single run
 // has the same bits as no runs: with open extents, loops have runs whether a call needs them or not.
 static Runs row_runs(const Kernel *k, const Loop *loop, const SumLevel *first) {
   const Axis *vector = &k->axes[loop_vector_axis(loop)];
   const int64_t tile = loop_tile(loop), group = first->accumulators, longest = first->cut.length / group;
   const int64_t chain = chain_length(tile ? tile : vector->extent, group);
-  const AxisSet middle = loop->is_nested ? 0 : middle_axes(loop);
+  const AxisSet middle = first->axes & middle_axes(loop);
   const bool is_open = axes_monomial(k, middle), is_vector_open = !tile && vector->monomial;
   Runs runs = {.depth = loop->ninner - 2};
   runs.is_open = is_vector_open && middle;

@@ -3,6 +3,7 @@
 #include "ir/kernel/overwrite.h"
 
 #include "ir/kernel/needed.h"
+#include "ir/kernel/scatter.h"
 
 #include <string.h>
 
@@ -52,7 +53,7 @@ static bool loop_may_overwrite(const Kernel *k, const Loop *loop, const Root *st
   if (reads(k, is_needed, source)) return false;
   mark_sweeps(k, loop, 0, store->sweep, is_needed);
   return !reads(k, is_needed, source) ||
-         (!loop->is_scatter && is_one_to_one(k, loop, stored) && reads_as_stored(k, is_needed, source, stored));
+         (!kernel_is_scatter(k) && is_one_to_one(k, loop, stored) && reads_as_stored(k, is_needed, source, stored));
 }
 
 static bool loop_reads(const Kernel *k, const Loop *loop, const Value *v, bool *is_needed) {

@@ -66,3 +66,7 @@ bool kernel_find_scatter(const Kernel *k, Scatter *s) {
   return find_indices(k, argument(k, is_own, 0), s) && is_dense(k, to, (const int[]){s->free, s->rows, s->columns}) &&
          is_dense(k, &k->accesses[s->from], (const int[]){s->free, s->summed, s->columns});
 }
+
+bool kernel_is_scatter(const Kernel *k) {
+  return kernel_find_scatter(k, &(Scatter){0});
+}

@@ -17,5 +17,6 @@ typedef struct Scatter {
 
 // Whether the kernel computes such a sum and nothing else, on dense tensors of the kernel's type.
 bool kernel_find_scatter(const Kernel *k, Scatter *s);
+bool kernel_is_scatter(const Kernel *k);
 
 #endif

@@ -59,6 +59,14 @@ bool loop_has_roots(const Loop *loop, RootKind kind) {
   return false;
 }
 
+bool loop_has_nested_sums(const Kernel *k, const Loop *loop) {
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->ninner > 1 && loop->roots[i].kind == ROOT_REDUCE_INNER &&
+        k->exprs[loop->roots[i].expr].reduced == 1U << loop_vector_axis(loop))
+      return true;
+  return false;
+}
+
 void loop_sort_roots(Loop *loop) {
   qsort(loop->roots, loop->nroots, sizeof *loop->roots, compare_roots);
 }

@@ -82,8 +82,7 @@ typedef struct Loop {
   bool rows_in_lanes; // each lane computes a row: a vector has LANES iterations of the last outer axis, and the inner
                       // axis is serial
   bool copies_rows;   // with rows_in_lanes: copies a tensor with dense rows into panels along the last outer axis
-  bool is_nested;   // inner reductions go over the vector axis, and their results into reductions over the middle axes
-  bool sums_middle; // inner reductions go over the middle axes only, and sum vectors of the last axis in registers
+  bool sums_middle;   // inner reductions go over the middle axes only, and sum vectors of the last axis in registers
   // With sums_middle: a sum of products. One operand does not vary over the vector axis; the other does, but not over
   // the axes that are cut into blocks. Together, a matrix product for each index on the free axes.
   bool is_product;
@@ -91,7 +90,6 @@ typedef struct Loop {
   // that are cut into blocks (a depthwise convolution). A step may take all indices of these axes, or of the innermost
   // of them, as rows.
   bool is_depthwise;
-  bool is_scatter;   // with sums_middle: the kernel is a scatter (ir/kernel/scatter.h), and each sum is one chain
   bool is_side;      // computes temporaries for main loops, or results that do not vary over all axes
   bool is_invariant; // in a slice group: the loop computes the same for all slices along the last level, and runs only
                      // for the first of these
@@ -145,6 +143,8 @@ Loop *schedule_add_loop(Schedule *s);
 bool loop_add_root(Kernel *k, Loop *loop, Root root);
 void loop_sort_roots(Loop *loop); // by sweep
 bool loop_has_roots(const Loop *loop, RootKind kind);
+// Sums over the vector axis end in each iteration of the middle axes, where sums over these add them up.
+bool loop_has_nested_sums(const Kernel *k, const Loop *loop);
 
 // Sets is_invariant of loops and temporaries, for a kernel in a slice group. False: out of memory.
 bool schedule_find_invariants(Schedule *s);

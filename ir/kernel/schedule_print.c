@@ -1,6 +1,7 @@
 // Prints schedules.
 #include "ir/kernel/nest.h"
 
+#include "ir/kernel/scatter.h"
 #include "ir/support/escape.h"
 
 static void print_name(const char *before, const char *name, Text *out) {
@@ -46,8 +47,8 @@ void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   if (!loop->ninner) text_add_string(out, "nothing");
   if (loop_tile(loop)) print_parts(loop_nblocks(k, loop), "tile", loop_tile(loop), out);
   if (loop->is_peeled) text_add_string(out, ", rows peeled to cache lines");
-  if (loop->is_nested) text_add_string(out, ", sums within sums");
-  if (loop->is_scatter) text_add_string(out, ", each row added to the row at its index");
+  if (loop_has_nested_sums(k, loop)) text_add_string(out, ", sums within sums");
+  if (kernel_is_scatter(k)) text_add_string(out, ", each row added to the row at its index");
   else if (loop->sums_middle)
     text_format(out, ", %d vector%s of sums at once", loop->vectors, loop->vectors == 1 ? "" : "s");
   if (loop->is_serial) text_add_string(out, ", on one thread");

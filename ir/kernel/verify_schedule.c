@@ -123,10 +123,7 @@ static bool has_factors(const Kernel *k, const Loop *loop) {
 // Whether the loop's inner sums are of the kinds that it is marked with.
 static bool verify_marks(const ScheduleVerifying *v, const Loop *loop) {
   const Kernel *k = v->k;
-  Scatter scatter;
   if (!loop_has_roots(loop, ROOT_REDUCE_INNER)) return true;
-  if (loop->is_scatter && !kernel_find_scatter(k, &scatter))
-    return wrong_loop(v, loop, "it is marked as a scatter, but the kernel does not add rows at indices");
   if ((loop->is_product || loop->is_depthwise) && !has_factors(k, loop))
     return wrong_loop(v, loop,
                       "it is marked as a product or depthwise, but the factors of some sum vary over more axes");
@@ -160,7 +157,7 @@ static bool verify_order(const ScheduleVerifying *v, const Loop *loop, const Roo
   const int64_t chain = longest_chain(v->k, loop, o);
   const bool is_empty = !axes_nelems(v->k, v->k->exprs[root->expr].axes | o->levels[0].axes);
   const bool rounds = o->levels[0].type == TYPE_F32 && !reduction_is_exact(v->k, o->reduction);
-  return chain <= LONGEST_CHAIN || is_empty || loop->is_scatter || !rounds ||
+  return chain <= LONGEST_CHAIN || is_empty || kernel_is_scatter(v->k) || !rounds ||
          wrong_root(v, loop, root, "f32 accumulators take %lld operands one after the other, expected at most %d",
                     (long long)chain, LONGEST_CHAIN);
 }

@@ -108,7 +108,7 @@ bool verify_unused(Verifying *v, const LoopNode *n) {
 // A scatter node must compute all rows of the block, which the kernel stores as its result.
 bool verify_scatter(Verifying *v, const LoopNode *n) {
   Scatter s;
-  if (!v->plan->is_scatter || !kernel_find_scatter(v->k, &s) || n->expr != s.sum || n->access != s.to)
+  if (!kernel_find_scatter(v->k, &s) || n->expr != s.sum || n->access != s.to)
     return verify_fail(v, n, "the kernel is not a scatter with this sum and this result");
   if (!var_state(v, loop_var(VAR_BEGIN))->is_set || !var_state(v, loop_var(VAR_END))->is_set)
     return verify_fail(v, n, "the first and last row of the block (VAR_BEGIN, VAR_END) must be set before it");
@@ -288,11 +288,12 @@ bool loops_verify(const LoopTree *t, Text *why) {
   Arena scratch;
   arena_init(&scratch, why->allocator);
   Verifying v = {.t = t, .k = t->k, .plan = t->plan, .why = why, .arena = &scratch, .b = {.arena = &scratch}};
+  const bool is_scatter = kernel_is_scatter(t->k);
   bool ok = init(&v);
   if (!ok) why->out_of_memory = true;
-  if (ok && t->plan->is_scatter && t->step)
-    ok = verify_fail(&v, NULL, "the loop is a scatter and must not have a step function");
-  ok = ok && (t->plan->is_scatter || verify_step(&v, t->step, false)) &&
+  if (ok && is_scatter && t->step)
+    ok = verify_fail(&v, NULL, "the kernel is a scatter and must not have a step function");
+  ok = ok && (is_scatter || verify_step(&v, t->step, false)) &&
        (!t->tail_step || verify_step(&v, t->tail_step, true)) && verify_block(&v);
   why->out_of_memory |= v.b.out_of_memory;
   arena_deinit(&scratch);

@@ -157,14 +157,9 @@ static void build_outer_level(NestBuilder *r, int at, const Index *columns_end) 
   else build_steps(r, level, columns_end);
 }
 
-// A block of a scatter goes over all indices, and adds the operands whose index is a row of the block.
-static void build_scatter(NestBuilder *r) {
-  Scatter s;
-  if (kernel_find_scatter(r->k, &s)) add(r, (LoopNode){.kind = NODE_SCATTER, .expr = s.sum, .access = s.to});
-}
-
 void build_block(NestBuilder *r) {
   const Loop *loop = r->loop;
+  Scatter scatter;
   bool has_partials = false;
   tree_open(&r->b, &r->t->block);
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) has_partials |= root->kind == ROOT_REDUCE_OUTER;
@@ -172,7 +167,9 @@ void build_block(NestBuilder *r) {
     add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_BLOCK, 0}});
   find_range(r);
   begin_partials(r);
-  if (loop->is_scatter) build_scatter(r);
+  // A block of a scatter goes over all indices, and adds the operands whose index is a row of the block.
+  if (kernel_find_scatter(r->k, &scatter))
+    add(r, (LoopNode){.kind = NODE_SCATTER, .expr = scatter.sum, .access = scatter.to});
   else build_outer_level(r, 0, NULL);
   tree_close(&r->b);
 }

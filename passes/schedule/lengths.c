@@ -126,7 +126,7 @@ static int64_t largest_partial(const Scheduling *s, const Loop *loop) {
 // Sums of products have longer runs, and totals in f32, which are as exact as f64 totals at that length. Rows in lanes
 // are short and need no runs.
 static Type type_of_totals(const Scheduling *s, const Loop *loop) {
-  if (s->k->is_f64 || loop->rows_in_lanes || loop->is_scatter) return TYPE_NONE;
+  if (s->k->is_f64 || loop->rows_in_lanes || s->is_scatter) return TYPE_NONE;
   if (loop->sums_middle) return loop->is_product || loop->is_depthwise ? TYPE_F32 : TYPE_F64;
   return loop_has_roots(loop, ROOT_REDUCE_INNER) ? TYPE_F64 : TYPE_NONE;
 }
@@ -177,8 +177,8 @@ static int choose_accumulators(const Scheduling *s, Loop *loop) {
   int accumulators = 1;
   if (loop->rows_in_lanes || loop->sums_middle) return 1;
   const bool has_short = has_short_runs(s), is_short = rows >= c->shared_rows && width <= c->shared_row_nelems;
-  loop->may_share_rows = !loop->is_nested && loop->nouter &&
-                         ((is_short && (loop->ninner == 1 || has_short)) || has_single_vectors(s, loop));
+  loop->may_share_rows =
+      !s->is_nested && loop->nouter && ((is_short && (loop->ninner == 1 || has_short)) || has_single_vectors(s, loop));
   if (loop_has_roots(loop, ROOT_REDUCE_INNER) && !loop->is_depthwise) // many rows have an accumulator each
     accumulators =
         (int)schedule_number(s->overrides, SCHEDULE_ACCUMULATORS, loop->may_share_rows ? 1 : c->accumulators);

@@ -433,11 +433,9 @@ static bool finish_partials(Scheduling *s, size_t loop_index, int phase) {
 static bool add_main_loop(Scheduling *s, int phase) {
   Kernel *k = s->k;
   Loop loop = {.rows = 1,
-               .is_nested = s->is_nested,
                .sums_middle = s->sums_middle,
                .is_product = s->sums_middle && s->product.sum,
                .is_depthwise = s->depthwise.sum != 0,
-               .is_scatter = s->is_scatter,
                .dense_axis = s->vector_axis};
   start_loops(s, true);
   if (!fill_main_loop(s, &loop, phase)) return false;

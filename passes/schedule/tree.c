@@ -1,6 +1,7 @@
 // Builds a loop's tree, and runs the passes over trees.
 #include "passes/schedule/tree.h"
 
+#include "ir/kernel/scatter.h"
 #include "ir/loops/verify.h"
 #include "passes/schedule/nest_builder.h"
 #include "passes/schedule/tree_passes.h"
@@ -79,7 +80,7 @@ LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena 
   r.nest = loop_nest(k, r.loop, &runs);
   find_sections(&r);
   find_forms(&r);
-  if (!r.loop->is_scatter) build_step(&r, &r.t->step);
+  if (!kernel_is_scatter(k)) build_step(&r, &r.t->step);
   r.is_tail = r.loop->rows_in_lanes;
   if (r.is_tail) build_step(&r, &r.t->tail_step);
   r.is_tail = false;

@@ -3,6 +3,7 @@
 // direction of the last sweep.
 #include "passes/schedule/tune.h"
 
+#include "ir/kernel/scatter.h"
 #include "passes/costs/costs.h"
 
 typedef struct Tuning {
@@ -453,7 +454,7 @@ static void tune_loop(Tuning *t, Loop *loop) {
     tune_product(t, loop);
     return;
   }
-  if (loop->is_scatter) {
+  if (kernel_is_scatter(t->k)) {
     choose_threads(t, loop, c->serial_work);
     return;
   }

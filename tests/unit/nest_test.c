@@ -14,25 +14,30 @@ enum { N, H, W, C, K };
 typedef struct Case {
   Loop loop;
   const char *nest;
-  SumNumbers numbers; // of the sums of a row; none: the loop has no sums
+  AxisSet reduced;    // by the sums of a row; 0: the loop has no sums
+  SumNumbers numbers; // of these sums
 } Case;
 
 static const Case cases[] = {
     // A row norm: lanes are innermost, and 4 accumulators make runs of 24 * 16 * 4 elements.
     {{.axes = {N, C}, .nouter = 1, .ninner = 1, .cut = {.length = 8}, .rows = 1},
      "cut n by 8; serial n; step: runs c by 1536; lanes c by 16 x 4",
+     1U << C,
      {4, TYPE_F64, false}},
     // Sums over two axes: 3 vectors of w are an iteration's chain, so that 8 iterations of h make a run.
     {{.axes = {N, C, H, W}, .nouter = 2, .nfree = 1, .ninner = 2, .cut = {.length = 8}, .rows = 2},
      "free n; cut c by 8; rows c by 2; step: runs h by 8; serial h; lanes w by 16",
+     1U << H | 1U << W,
      {1, TYPE_F64, false}},
     // The same, nested: sums over w end in each iteration of h.
-    {{.axes = {N, H, W}, .nouter = 1, .ninner = 2, .cut = {.length = 8}, .rows = 1, .is_nested = true},
+    {{.axes = {N, H, W}, .nouter = 1, .ninner = 2, .cut = {.length = 8}, .rows = 1},
      "cut n by 8; serial n; step: serial h; lanes w by 16",
+     1U << W,
      {1, TYPE_F64, false}},
     // A chain of 19 vectors in each iteration of h: each is a run.
     {{.axes = {N, H, K}, .nouter = 1, .ninner = 2, .cut = {.length = 8}, .rows = 1},
      "cut n by 8; serial n; step: serial h; runs h by 1; lanes k by 16",
+     1U << H | 1U << K,
      {1, TYPE_F64, false}},
     // A product: lanes are outside of the serial levels, so that each lane has a sum of its own.
     {{.axes = {N, H, W, K, C},
@@ -46,6 +51,7 @@ static const Case cases[] = {
       .sums_middle = true,
       .is_product = true},
      "free n; cut h w by 24; cut c by 512; rows h w by 6; step: lanes c by 16 x 2; runs k by 256; serial k",
+     1U << K,
      {1, TYPE_F32, false}},
     // Rows in lanes.
     {{.axes = {N, W}, .nouter = 1, .ninner = 1, .cut = {.length = 64}, .rows = 1, .rows_in_lanes = true},
@@ -69,14 +75,13 @@ static void nests_follow_from_loops(void **state) {
   kernel_add_axis(&k, "k", 300, 0);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     Loop loop = cases[i].loop;
-    Expr sum = {.op = EXPR_REDUCE_SUM, .reduced = loop_inner_axes(&loop)};
-    if (loop.sums_middle) sum.reduced &= ~(1U << loop_vector_axis(&loop));
+    Expr sum = {.op = EXPR_REDUCE_SUM, .axes = (1U << k.naxes) - 1 - cases[i].reduced, .reduced = cases[i].reduced};
+    SumOrder order;
+    Root root = {.kind = ROOT_REDUCE_INNER, .order = &order};
     k.exprs = &sum;
-    Root root = {.kind = ROOT_REDUCE_INNER};
-    const SumOrder order = loop_sum_order(&(Schedule){.kernel = &k}, &loop, &root, cases[i].numbers);
-    root.order = &order;
     loop.roots = &root;
-    loop.nroots = cases[i].numbers.accumulators > 0;
+    loop.nroots = cases[i].reduced != 0;
+    if (loop.nroots) order = loop_sum_order(&(Schedule){.kernel = &k}, &loop, &root, cases[i].numbers);
     const Runs runs = loop_runs(&k, &loop);
     const Nest nest = loop_nest(&k, &loop, &runs);
     Text text;

@@ -313,7 +313,7 @@ static void group_norm_gradient_nests_sums_over_planes(void **state) {
   assert_int_equal(main_loops(s, loops), 1);
   const Loop *loop = &s->loops[0];
   assert_ptr_equal(loop, loops[0]);
-  assert_true(loop->is_nested);
+  assert_true(loop_has_nested_sums(k, loop));
   assert_int_equal(loop->nfree, 1);
   assert_int_equal(k->axes[loop->axes[0]].extent, 3); // groups, which are not reduced
   assert_int_equal(k->axes[loop->axes[1]].extent, 4);
@@ -335,7 +335,7 @@ static void group_norm_gradient_of_one_image_stores_sums_of_planes(void **state)
   Lowered l = lower(GROUP_NORM("1, 8, 70", "1, 4", "4"), &usual, false);
   const Schedule *s = only_schedule(&l);
   assert_int_equal(s->nloops, 1);
-  assert_true(s->loops[0].is_nested);
+  assert_true(loop_has_nested_sums(s->kernel, &s->loops[0]));
   assert_int_equal(count_roots(&s->loops[0], ROOT_STORE, 0), 2);
   assert_int_equal(count_roots(&s->loops[0], ROOT_STORE, 1), 1);
   lowered_deinit(&l);
@@ -356,7 +356,7 @@ static void neighbours_join_their_group_norms_kernel(void **state) {
   (void)state;
   Lowered l = lower(group_norm_neighbours, &usual, false);
   assert_int_equal(only_schedule(&l)->kernel->nnodes, 3);
-  assert_true(only_schedule(&l)->loops[0].is_nested);
+  assert_true(loop_has_nested_sums(only_schedule(&l)->kernel, &only_schedule(&l)->loops[0]));
   lowered_deinit(&l);
 }
 
@@ -576,7 +576,6 @@ static void must_add_up_alike(const Schedule *a, const Schedule *b) {
     assert_int_equal(x->nouter, y->nouter);
     assert_int_equal(x->ninner, y->ninner);
     assert_int_equal(x->nfree, y->nfree);
-    assert_int_equal(x->is_nested, y->is_nested);
     assert_int_equal(x->nsweeps, y->nsweeps);
     assert_int_equal(x->nroots, y->nroots);
     for (size_t r = 0; r < x->nroots; r++) {
@@ -668,7 +667,7 @@ static void must_be_known(const Schedule *s, size_t loop_index, ExprId id, int s
     const Loop *loop = &s->loops[loop_index];
     bool is_found = false;
     const int vector_axis = loop->axes[loop->nouter + loop->ninner - 1];
-    const bool is_early = loop->is_nested && e->reduced == 1U << vector_axis;
+    const bool is_early = loop->ninner > 1 && e->reduced == 1U << vector_axis;
     for (size_t r = 0; r < loop->nroots; r++)
       is_found |= loop->roots[r].kind == ROOT_REDUCE_INNER && loop->roots[r].expr == id &&
                   (is_early ? loop->roots[r].sweep == sweep : loop->roots[r].sweep < sweep);
