@@ -43,7 +43,7 @@ static void add_inner_levels(const Kernel *k, const Loop *loop, const Expr *e, S
 // A reduction over outer axes: partial results of blocks, then the results of the blocks.
 static void add_outer_levels(const Kernel *k, const Loop *loop, Type partial, SumOrder *o) {
   const AxisSet cut = loop_cut_axes(loop);
-  const bool has_lanes = loop->rows_in_lanes;
+  const bool has_lanes = loop_has(loop, LOOP_ROW_LANES);
   add_level(o, (SumLevel){.axes = cut,
                           .cut = loop->cut,
                           .accumulators = has_lanes ? LANES : 1,
@@ -116,7 +116,7 @@ static Runs row_runs(const Kernel *k, const Loop *loop, const SumLevel *first) {
 
 static Runs runs_of(const Kernel *k, const Loop *loop, const SumOrder *o) {
   const SumLevel *first = &o->levels[0];
-  if (!loop->sums_middle) return row_runs(k, loop, first);
+  if (!loop_sums_in_lanes(loop)) return row_runs(k, loop, first);
   if (sum_order_totals(o) == TYPE_F32) return product_runs(k, loop, first->cut.length);
   const int64_t length = axes_nelems(k, middle_axes(loop)); // each iteration is an addition
   return (Runs){.middle_run = length > first->cut.length ? first->cut.length : 0, .depth = loop->ninner - 2};

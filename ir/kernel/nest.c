@@ -1,22 +1,8 @@
-// Derives the levels of a nest from a Loop.
+// Adds factors and runs to the levels of a Loop.
 #include "ir/kernel/nest.h"
 
 static void add_level(Nest *nest, NestLevel level) {
   nest->levels[nest->nlevels++] = level;
-}
-
-// The levels outside of a step. Without outer axes, a step is called once.
-static void add_outer_levels(const Kernel *k, const Loop *loop, Nest *nest) {
-  const int ncut = loop_tile(loop) ? 1 : loop->nouter - loop->nfree;
-  const NestRole role = loop->rows_in_lanes ? ROLE_LANES : loop->rows > 1 ? ROLE_ROWS : ROLE_SERIAL;
-  const AxisSet rows = loop_row_axes(k, loop); // 0: rows are indices on all axes that are cut
-  int first = loop->nfree;
-  while (rows && !(rows >> loop->axes[first] & 1)) first++;
-  for (int i = 0; i < loop->nfree; i++) add_level(nest, (NestLevel){ROLE_FREE, i, 1, 1});
-  if (ncut) add_level(nest, (NestLevel){ROLE_CUT, loop->nfree, ncut, loop_block_length(k, loop)});
-  if (loop->columns) add_level(nest, (NestLevel){ROLE_CUT, loop->nouter + loop->ninner - 1, 1, loop->columns});
-  if (!loop_tile(loop)) add_level(nest, (NestLevel){role, first, loop->nouter - first, loop->rows});
-  nest->step = nest->nlevels;
 }
 
 static void add_middle_levels(const Loop *loop, const Runs *runs, Nest *nest) {
@@ -29,21 +15,45 @@ static void add_middle_levels(const Loop *loop, const Runs *runs, Nest *nest) {
   }
 }
 
-static void add_lanes(const Loop *loop, Nest *nest) {
-  if (loop->ninner)
-    add_level(nest, (NestLevel){ROLE_LANES, loop->nouter + loop->ninner - 1, 1,
-                                loop->sums_middle ? loop->vectors : loop_accumulators(loop)});
+static void add_levels(const Kernel *k, const Loop *loop, LoopLevel level, const Runs *runs, Nest *nest) {
+  const int tile = loop_tile(loop) != 0, last = loop->nouter + loop->ninner - 1;
+  const AxisSet taps = level == LOOP_TAPS ? loop_row_axes(k, loop) : 0; // 0: rows are indices on all axes that are cut
+  int first = loop->nfree;
+  while (taps && !(taps >> loop->axes[first] & 1)) first++;
+  const int naxes = loop->nouter - first;
+  switch (level) {
+  case LOOP_END: return;
+  case LOOP_FREE:
+    for (int i = 0; i < loop->nfree; i++) add_level(nest, (NestLevel){ROLE_FREE, i, 1, 1});
+    return;
+  case LOOP_CUT:
+    if (naxes + tile) add_level(nest, (NestLevel){ROLE_CUT, first, naxes + tile, loop_block_length(k, loop)});
+    return;
+  case LOOP_COLUMNS:
+    if (loop->columns) add_level(nest, (NestLevel){ROLE_CUT, last, 1, loop->columns});
+    return;
+  case LOOP_ROWS:
+  case LOOP_TAPS:
+    if (!tile) add_level(nest, (NestLevel){loop->rows > 1 ? ROLE_ROWS : ROLE_SERIAL, first, naxes, loop->rows});
+    return;
+  case LOOP_ROW_LANES: add_level(nest, (NestLevel){ROLE_LANES, first, naxes, 1}); return;
+  case LOOP_MIDDLE: add_middle_levels(loop, runs, nest); return;
+  case LOOP_LANES:
+    if (runs->vector_run && !runs->is_open) add_level(nest, (NestLevel){ROLE_RUNS, last, 1, runs->vector_run});
+    if (loop->ninner)
+      add_level(nest, (NestLevel){ROLE_LANES, last, 1, loop->vectors ? loop->vectors : loop_accumulators(loop)});
+    return;
+  case LOOP_ROW_ELEMENTS:
+  case LOOP_ROW_COPY: add_level(nest, (NestLevel){ROLE_SERIAL, last, 1, 1}); return;
+  }
 }
 
 Nest loop_nest(const Kernel *k, const Loop *loop, const Runs *runs) {
   Nest nest = {0};
-  const int last = loop->nouter + loop->ninner - 1;
-  add_outer_levels(k, loop, &nest);
-  if (loop->sums_middle) add_lanes(loop, &nest);
-  add_middle_levels(loop, runs, &nest);
-  if (runs->vector_run && !runs->is_open) add_level(&nest, (NestLevel){ROLE_RUNS, last, 1, runs->vector_run});
-  if (loop->rows_in_lanes) add_level(&nest, (NestLevel){ROLE_SERIAL, last, 1, 1});
-  else if (!loop->sums_middle) add_lanes(loop, &nest);
+  for (const LoopLevel *level = loop->levels; *level; level++) {
+    add_levels(k, loop, *level, runs, &nest);
+    if (*level < LOOP_MIDDLE) nest.step = nest.nlevels;
+  }
   return nest;
 }
 

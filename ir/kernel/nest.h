@@ -1,4 +1,4 @@
-// The loop nest of a Loop, as data: levels from the outermost to the innermost. Product of a matrix by panels, for
+// The nest of a Loop, with factors: levels from the outermost to the innermost. Product of a matrix by panels, for
 // instance: cut m by 24; rows m by 6; step: lanes n by 16 x 2; serial k: a register tile of 6 by 32.
 //
 // A level is inside of the levels before it. A sum over an axis begins and ends just outside of the axis's outermost

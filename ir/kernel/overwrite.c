@@ -36,11 +36,11 @@ static bool reads_as_stored(const Kernel *k, const bool *is_needed, const Value 
 }
 
 // Whether each iteration of the loop accesses an element that no other iteration accesses: all axes have a stride. With
-// sums_middle, the middle axes count as one iteration, as sums end before results are stored. (A scatter stores zeros
+// sums in lanes, the middle axes count as one iteration, as sums end before results are stored. (A scatter stores zeros
 // first.)
 static bool is_one_to_one(const Kernel *k, const Loop *loop, const Access *a) {
   AxisSet axes = loop_outer_axes(loop) | loop_inner_axes(loop);
-  if (loop->sums_middle) axes &= loop_outer_axes(loop) | 1U << loop_vector_axis(loop);
+  if (loop_sums_in_lanes(loop)) axes &= loop_outer_axes(loop) | 1U << loop_vector_axis(loop);
   for (int i = 0; i < k->naxes; i++)
     if (axes >> i & 1 && (k->axes[i].extent > 1 || k->axes[i].monomial) && !a->stride[i]) return false;
   return true;

@@ -85,6 +85,21 @@ AxisSet root_axes(const Kernel *k, const Root *root) {
   return root->kind == ROOT_STORE ? axes | access_axes(k, &k->accesses[root->access]) : axes;
 }
 
+// Levels
+
+static const LoopLevel *find_level(const LoopLevel *from, LoopLevel level) { // or the end
+  while (*from && *from != level) from++;
+  return from;
+}
+
+bool loop_has(const Loop *loop, LoopLevel level) {
+  return *find_level(loop->levels, level);
+}
+
+bool loop_sums_in_lanes(const Loop *loop) {
+  return *find_level(find_level(loop->levels, LOOP_LANES), LOOP_MIDDLE);
+}
+
 // Axes
 
 AxisSet loop_outer_axes(const Loop *loop) {
@@ -104,20 +119,20 @@ int loop_vector_axis(const Loop *loop) {
 }
 
 int loop_lane_axis(const Loop *loop) {
-  if (loop->rows_in_lanes) return loop->axes[loop->nouter - 1];
+  if (loop_has(loop, LOOP_ROW_LANES)) return loop->axes[loop->nouter - 1];
   return loop->ninner ? loop_vector_axis(loop) : -1;
 }
 
 int64_t loop_row_nelems(const Kernel *k, const Loop *loop) {
   int64_t extent = k->axes[loop->axes[loop->nouter]].extent;
   const int64_t whole = (extent + LANES - 1) / LANES * LANES;
-  return loop->rows_in_lanes ? extent
-         : loop->is_peeled   ? whole + LANES
-                             : whole; // the first vector of a peeled row may be partial
+  return loop_has(loop, LOOP_ROW_LANES) ? extent
+         : loop->is_peeled              ? whole + LANES
+                                        : whole; // the first vector of a peeled row may be partial
 }
 
 AxisSet loop_row_axes(const Kernel *k, const Loop *loop) {
-  if (!loop->is_depthwise || loop->rows == 1 || loop->cut.length != loop->rows) return 0;
+  if (!loop_has(loop, LOOP_TAPS) || loop->rows == 1 || loop->cut.length != loop->rows) return 0;
   AxisSet axes = 0;
   for (int i = loop->nouter - 1; i >= loop->nfree && axes_nelems(k, axes) < loop->rows; i--)
     axes |= 1U << loop->axes[i];

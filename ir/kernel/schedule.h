@@ -63,6 +63,24 @@ typedef struct Runs {
                 // iterations, as many as have at most LONGEST_RUN additions
 } Runs;
 
+// The levels of loop nests. loop_nest (ir/kernel/nest.h) adds factors and runs. Levels from LOOP_MIDDLE on are inside
+// of a step.
+typedef enum LoopLevel {
+  LOOP_END,     // after the last level
+  LOOP_FREE,    // the free axes: each index has blocks of its own
+  LOOP_CUT,     // the other outer axes, or the axis of a tiled loop: cut into blocks or tiles
+  LOOP_COLUMNS, // products: the vector axis is cut into the columns of a step. One factor does not vary over this axis,
+                // and the other not over the cut axes: a matrix product for each index on the free axes
+  LOOP_ROWS,    // the iterations of a block: `rows` of them in a step
+  LOOP_TAPS,    // depthwise sums: likewise, but the rows of a step may be all indices of the innermost axes. Both
+                // factors vary over the vector axis, and one of them not over the cut axes
+  LOOP_ROW_LANES,    // the iterations of a block, on the last outer axis: each lane computes a row
+  LOOP_MIDDLE,       // the middle axes: one index after the other
+  LOOP_LANES,        // the vector axis: vectors of LANES indices
+  LOOP_ROW_ELEMENTS, // the vector axis, if rows are in lanes: one index after the other
+  LOOP_ROW_COPY      // likewise, but the only root copies dense rows into panels along the last outer axis
+} LoopLevel;
+
 // A loop nest. The outer axes are flattened and cut into blocks, which run in parallel and in any order. Each outer
 // iteration makes `nsweeps` sweeps: passes over all indices of the inner axes. The last inner axis is the vector axis,
 // cut into vectors of LANES; the other inner axes are the middle axes. A loop with no outer and one inner axis is
@@ -79,17 +97,8 @@ typedef struct Loop {
   // Of the iterations on the cut axes into blocks, or of the axis's elements into tiles. With outer reductions, equal
   // to the cut of their first levels. Else blocks decide no bits, and schedule_tune may change their length.
   Cut cut;
-  bool rows_in_lanes; // each lane computes a row: a vector has LANES iterations of the last outer axis, and the inner
-                      // axis is serial
-  bool copies_rows;   // with rows_in_lanes: copies a tensor with dense rows into panels along the last outer axis
-  bool sums_middle;   // inner reductions go over the middle axes only, and sum vectors of the last axis in registers
-  // With sums_middle: a sum of products. One operand does not vary over the vector axis; the other does, but not over
-  // the axes that are cut into blocks. Together, a matrix product for each index on the free axes.
-  bool is_product;
-  // A sum of products of two operands that both vary over the vector axis, one of which does not vary over the axes
-  // that are cut into blocks (a depthwise convolution). A step may take all indices of these axes, or of the innermost
-  // of them, as rows.
-  bool is_depthwise;
+  // From the outermost to the innermost, then LOOP_END: a table of passes/schedule/nests.c.
+  const LoopLevel *levels;
   bool is_side;      // computes temporaries for main loops, or results that do not vary over all axes
   bool is_invariant; // in a slice group: the loop computes the same for all slices along the last level, and runs only
                      // for the first of these
@@ -103,14 +112,14 @@ typedef struct Loop {
   int64_t serial_work; // if not 0, with open dims: a single thread runs all blocks if the axes have at most this many
                        // elements
   int rows;            // outer iterations in a step
-  int vectors;         // with sums_middle: vectors of results that a step sums together; else 0
+  int vectors;         // with sums in lanes: vectors of results that a step sums together; else 0
   int64_t columns;     // elements of the vector axis in a step; 0: all
-  int prefetch; // prefetch distance of the last sweep, in outer iterations; 0: no prefetching. is_product: in indices
+  int prefetch; // prefetch distance of the last sweep, in outer iterations; 0: no prefetching. In products: in indices
                 // of the innermost free axis, along which windows read the vector factor
   int ahead;    // prefetch distance of each sweep along the vector axis, in elements; near the end of a row, the sweep
                 // prefetches from the next middle iteration. Less than the axis's literal extent; 0: no prefetching.
-                // is_product: prefetches the vector factor in the same middle iteration, even beyond the end of its row
-  bool fetches_rows;    // is_product: each step prefetches the rows of the next step, which are contiguous
+  // In products: prefetches the vector factor in the same middle iteration, even beyond the end of its row
+  bool fetches_rows;    // in products: each step prefetches the rows of the next step, which are contiguous
   int iterations_ahead; // prefetch distance of each sweep, in iterations of the last middle axis; 0: no prefetching
   bool is_peeled;    // the streaming sweep stores the elements before a row's first cache line separately, so that its
                      // vectors are aligned
@@ -151,6 +160,9 @@ bool schedule_find_invariants(Schedule *s);
 
 AxisSet root_axes(const Kernel *k, const Root *root); // of the expression; for a store, also of the access
 
+bool loop_has(const Loop *loop, LoopLevel level);
+// Lanes are outside of the middle axes: inner reductions go over these only, and sum vectors of results in registers.
+bool loop_sums_in_lanes(const Loop *loop);
 AxisSet loop_outer_axes(const Loop *loop);
 AxisSet loop_inner_axes(const Loop *loop);
 AxisSet loop_cut_axes(const Loop *loop); // the axes that are cut into blocks or tiles

@@ -39,7 +39,7 @@ void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   if (loop->nouter) {
     print_axes(k, loop->axes, loop->nouter, out);
     print_parts(loop_nblocks(k, loop), "block", loop_block_length(k, loop), out);
-    if (loop->rows_in_lanes) text_format(out, ", %d rows in lanes", LANES);
+    if (loop_has(loop, LOOP_ROW_LANES)) text_format(out, ", %d rows in lanes", LANES);
     if (loop->rows > 1) text_format(out, ", %d at once", loop->rows);
     text_add_string(out, "; inside ");
   }
@@ -49,7 +49,7 @@ void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   if (loop->is_peeled) text_add_string(out, ", rows peeled to cache lines");
   if (loop_has_nested_sums(k, loop)) text_add_string(out, ", sums within sums");
   if (kernel_is_scatter(k)) text_add_string(out, ", each row added to the row at its index");
-  else if (loop->sums_middle)
+  else if (loop_sums_in_lanes(loop))
     text_format(out, ", %d vector%s of sums at once", loop->vectors, loop->vectors == 1 ? "" : "s");
   if (loop->is_serial) text_add_string(out, ", on one thread");
   if (loop->is_made) text_add_string(out, ", done by an earlier kernel");

@@ -2,6 +2,7 @@
 #include "ir/kernel/verify.h"
 
 #include "ir/kernel/needed.h"
+#include "ir/kernel/nest.h"
 #include "ir/kernel/scatter.h"
 #include "ir/kernel/verifying.h"
 
@@ -115,19 +116,28 @@ static bool has_factors(const Kernel *k, const Loop *loop) {
     if (sum->op != EXPR_REDUCE_SUM || e->op != EXPR_MUL) return false;
     const AxisSet x = k->exprs[e->args[0]].axes, y = k->exprs[e->args[1]].axes;
     const bool is_product = !(x & vector || y & rows) || !(y & vector || x & rows);
-    if (loop->is_product ? !is_product : x & y & rows) return false;
+    if (loop_has(loop, LOOP_COLUMNS) ? !is_product : x & y & rows) return false;
   }
-  return loop->is_product ? loop->sums_middle && !loop->is_depthwise : loop->nfree < loop->nouter;
+  return loop_has(loop, LOOP_COLUMNS) || loop->nfree < loop->nouter;
 }
 
-// Whether the loop's inner sums are of the kinds that it is marked with.
-static bool verify_marks(const ScheduleVerifying *v, const Loop *loop) {
-  const Kernel *k = v->k;
+// Whether the levels go over all axes, each once apart from cuts, and suit the loop's inner sums.
+static bool verify_levels(const ScheduleVerifying *v, const Loop *loop) {
+  const bool has_products = loop_has(loop, LOOP_COLUMNS) || loop_has(loop, LOOP_TAPS);
+  const Nest nest = loop_nest(v->k, loop, &(Runs){0});
+  AxisSet seen = 0;
+  for (int i = 0; i < nest.nlevels; i++) {
+    const AxisSet axes = nest_level_axes(loop, &nest.levels[i]);
+    if (nest.levels[i].role == ROLE_CUT) continue;
+    if (seen & axes) return wrong_loop(v, loop, "two levels of its nest go over the same axis");
+    seen |= axes;
+  }
+  if ((seen | loop_cut_axes(loop)) != (loop_outer_axes(loop) | loop_inner_axes(loop)))
+    return wrong_loop(v, loop, "no level of its nest goes over one of its axes");
   if (!loop_has_roots(loop, ROOT_REDUCE_INNER)) return true;
-  if ((loop->is_product || loop->is_depthwise) && !has_factors(k, loop))
-    return wrong_loop(v, loop,
-                      "it is marked as a product or depthwise, but the factors of some sum vary over more axes");
-  return loop_totals(loop) != TYPE_F32 || loop->is_product || loop->is_depthwise ||
+  if (has_products && !has_factors(v->k, loop))
+    return wrong_loop(v, loop, "its nest is of a product or depthwise, but factors of some sum vary over more axes");
+  return has_products || loop_totals(loop) != TYPE_F32 ||
          wrong_loop(v, loop, "totals are f32, expected only for sums of products");
 }
 
@@ -167,7 +177,7 @@ static bool verify_loop(const ScheduleVerifying *v, const Loop *loop) {
   if (!verify_axes(v, loop)) return false;
   for (size_t i = 0; i < loop->nroots; i++)
     if (!verify_order(v, loop, &loop->roots[i])) return false;
-  if (!verify_marks(v, loop)) return false;
+  if (!verify_levels(v, loop)) return false;
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
     for (size_t i = 0; i < loop->nroots; i++)
       if (loop->roots[i].sweep == sweep && !verify_root(v, loop, &loop->roots[i])) return false;

@@ -186,7 +186,7 @@ ExprOp node_reduction(const LoopTree *t, const LoopNode *n) {
 bool node_is_f64(const LoopTree *t, const LoopNode *n) {
   if (node_combines(t, n)) return true;
   if (n->kind == NODE_END_SUM) return !reduction_is_exact(t->k, node_reduction(t, n));
-  if (is_of_partials(n)) return t->k->accesses[n->access].type == TYPE_F64 && !t->plan->rows_in_lanes;
+  if (is_of_partials(n)) return t->k->accesses[n->access].type == TYPE_F64 && !loop_has(t->plan, LOOP_ROW_LANES);
   return n->sum == SUM_SCALAR || (n->sum == SUM_TOTAL ? loop_totals(t->plan) == TYPE_F64 : t->k->is_f64);
 }
 

@@ -177,25 +177,26 @@ static bool begin_step(Verifying *v, bool is_tail) {
   const int count = tree_parameters(v->t, is_tail, parameters);
   for (int i = 0; i < count; i++)
     if (!var_set(v, NULL, parameters[i], NULL)) return false;
-  if (plan->columns && (v->vector == NO_DIRECTION || !plan->sums_middle))
-    return verify_fail(v, NULL, "the loop takes parts of columns, but has no sums over middle axes");
+  if (plan->columns && (v->vector == NO_DIRECTION || !loop_has(plan, LOOP_COLUMNS)))
+    return verify_fail(v, NULL, "the loop takes parts of columns, but no level of its nest cuts its last axis");
   if (plan->columns) begin_columns(v);
   if (loop_tile(plan)) begin_tile(v);
   if (loop_tile(plan) || v->b.out_of_memory) return !v->b.out_of_memory;
-  if (plan->rows_in_lanes && plan->nouter > 1 && plan->nfree != plan->nouter - 1)
+  if (loop_has(plan, LOOP_ROW_LANES) && plan->nouter > 1 && plan->nfree != plan->nouter - 1)
     return verify_fail(v, NULL,
                        "with rows in lanes, all outer axes but the last must be free, or lanes may leave their axis");
   Range *r = &v->range[OUTER];
   r->is_piece = true;
   r->start = loop_var(VAR_OUTER);
-  r->width = plan->rows > 1 ? WIDTH_ROWS : !plan->rows_in_lanes ? 1 : is_tail ? WIDTH_LANES : LANES;
+  r->width = plan->rows > 1 ? WIDTH_ROWS : !loop_has(plan, LOOP_ROW_LANES) ? 1 : is_tail ? WIDTH_LANES : LANES;
   return frame_push(v, NULL, OUTER);
 }
 
 static bool begin_block(Verifying *v) {
   v->range[OUTER].from = var_index(v, VAR_BEGIN);
   v->range[OUTER].to = var_index(v, VAR_END);
-  if ((v->plan->is_product || v->plan->is_depthwise) && !loop_has_open_length(v->k, v->plan) && !v->plan->cut.most) {
+  if ((loop_has(v->plan, LOOP_COLUMNS) || loop_has(v->plan, LOOP_TAPS)) && !loop_has_open_length(v->k, v->plan) &&
+      !v->plan->cut.most) {
     const AxisSet cut = loop_cut_axes(v->plan);
     v->range[OUTER].divisor =
         greatest_divisor(v->plan->cut.length, kernel_factor(v->k, axes_nelems(v->k, cut), axes_monomial(v->k, cut)));
@@ -245,7 +246,7 @@ static bool verify_block(Verifying *v) {
   v->is_block = true;
   if (!begin_function(v, "block") || !begin_block(v) || !verify_nodes(v, v->t->block) || !verify_bytes(v)) return false;
   if (!v->done[effect_of_step(v)]) return effect_fail(v, NULL, effect_of_step(v), "is missing");
-  for (size_t i = 0; v->plan->rows_in_lanes && i < v->plan->nroots; i++) {
+  for (size_t i = 0; loop_has(v->plan, LOOP_ROW_LANES) && i < v->plan->nroots; i++) {
     const size_t effect = effect_of(v, &v->plan->roots[i], EFFECT_REDUCED);
     if (v->plan->roots[i].kind == ROOT_REDUCE_OUTER && !v->done[effect])
       return effect_fail(v, NULL, effect, "is missing");
@@ -279,7 +280,7 @@ static bool init(Verifying *v) {
   v->outer = loop_outer_axes(v->plan);
   v->inner = loop_inner_axes(v->plan);
   v->vector = v->plan->ninner ? loop_vector_axis(v->plan) : NO_DIRECTION;
-  v->lanes = v->plan->rows_in_lanes ? OUTER : v->vector;
+  v->lanes = loop_has(v->plan, LOOP_ROW_LANES) ? OUTER : v->vector;
   find_partials(v);
   return true;
 }

@@ -123,5 +123,5 @@ bool verify_spilled(Verifying *v, const LoopNode *n, Linear *address) {
   const int spill = find_spill(v, n->expr);
   if (spill < 0 || n->address.base != BASE_SPILLED || n->address.expr != n->expr || !v->spilled[spill].is_declared)
     return verify_fail_expr(v, n, n->expr, "must have a declared array of spilled vectors");
-  return verify_lane_0(v, n, &n->address, v->plan->rows_in_lanes ? LANES : 1, address);
+  return verify_lane_0(v, n, &n->address, loop_has(v->plan, LOOP_ROW_LANES) ? LANES : 1, address);
 }

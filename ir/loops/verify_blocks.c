@@ -81,7 +81,7 @@ static bool verify_iterations(Verifying *v, const LoopNode *n) {
     const bool is_remainder = v->t->tail_step && r->width == WIDTH_UNKNOWN && index_equals(n->value, remainder);
     return is_remainder || verify_fail(v, n, "a tail step must compute all iterations that are left in the block");
   }
-  if (n->value || r->width != (plan->rows > 1 ? n->count : plan->rows_in_lanes ? LANES : 1))
+  if (n->value || r->width != (plan->rows > 1 ? n->count : loop_has(plan, LOOP_ROW_LANES) ? LANES : 1))
     return verify_fail(v, n, "the step must compute as many iterations as its loop advances by");
   if (plan->rows > 1 ? n->count < 1 || n->count > plan->rows : n->count)
     return verify_fail(v, n, "the step has %d rows, expected at most the loop's %d", n->count, plan->rows);

@@ -89,9 +89,9 @@ bool verify_spill(Verifying *v, const LoopNode *n) {
   const int spill = find_spill(v, n->expr);
   SpillState *spilled = &v->spilled[spill];
   const int64_t extent = v->k->axes[v->vector].extent, whole = (extent + LANES - 1) / LANES * LANES;
-  const int64_t lanes = v->plan->rows_in_lanes           ? extent * LANES
-                        : v->range[v->vector].is_aligned ? whole
-                                                         : extent + LANES - 1;
+  const int64_t lanes = loop_has(v->plan, LOOP_ROW_LANES) ? extent * LANES
+                        : v->range[v->vector].is_aligned  ? whole
+                                                          : extent + LANES - 1;
   const int64_t row = linear_factor(&address, VAR_ROW), last = (v->plan->rows - 1) * row;
   if ((v->plan->rows > 1 && row < lanes) || lanes + last > spilled->nelems || v->k->axes[v->vector].monomial)
     return verify_fail(v, n, "it goes beyond the end of its local array");
@@ -158,8 +158,8 @@ bool verify_copy_rows(Verifying *v, const LoopNode *n) {
   const AccessId to = n->address.access;
   const Root *root = store_root(v, n, to);
   if (!root) return false;
-  if (!v->plan->copies_rows || v->plan->ninner != 1 || has_fewer_lanes(v))
-    return verify_fail(v, n, "the loop does not copy rows to panels (copies_rows), or lanes are not all in use");
+  if (!loop_has(v->plan, LOOP_ROW_COPY) || v->plan->ninner != 1 || has_fewer_lanes(v))
+    return verify_fail(v, n, "the loop does not copy rows to panels (LOOP_ROW_COPY), or lanes are not all in use");
   if (!is_copied_in_rows(v, n) || !has_dense_rows(v, n))
     return verify_fail(v, n, "its rows must be dense, and as long as the inner axis");
   if (!has_panels(v, &v->k->accesses[to]))

@@ -76,7 +76,7 @@ Directions directions_of(const Verifying *v, AxisSet axes) {
 // The outer axes on which all rows of a step have the same index.
 AxisSet shared_axes_of(const Verifying *v) {
   const AxisSet rows = loop_row_axes(v->k, v->plan);
-  return v->plan->rows_in_lanes ? 0 : v->outer & ~(rows ? rows : loop_cut_axes(v->plan));
+  return loop_has(v->plan, LOOP_ROW_LANES) ? 0 : v->outer & ~(rows ? rows : loop_cut_axes(v->plan));
 }
 
 bool verify_has_axes(Verifying *v, const LoopNode *n, AxisSet axes, bool is_vector) {

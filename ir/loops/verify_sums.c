@@ -11,10 +11,10 @@ static const Root *sum_root(Verifying *v, const LoopNode *n) {
   return found;
 }
 
-// With sums_middle, each vector of a group has an accumulator.
+// With sums in lanes, each vector of a group has an accumulator.
 static int nvectors(const Verifying *v) {
   const Range *r = &v->range[v->vector];
-  return v->plan->sums_middle && r->is_piece && r->width > LANES ? (int)(r->width / LANES) : 1;
+  return loop_sums_in_lanes(v->plan) && r->is_piece && r->width > LANES ? (int)(r->width / LANES) : 1;
 }
 
 // Whether each lane has a sum of its own: lanes are not added up at the end.
@@ -23,7 +23,7 @@ static bool has_lane_sums(const Verifying *v, ExprId sum) {
 }
 
 static bool is_in_middle_group(const Verifying *v) {
-  return v->plan->sums_middle && v->range[v->vector].group.kind;
+  return loop_sums_in_lanes(v->plan) && v->range[v->vector].group.kind;
 }
 
 // The loop depth at which a sum that ends here must have begun. A sum for each vector of a group ends inside the loop
@@ -163,7 +163,7 @@ static const Root *partial_root(Verifying *v, const LoopNode *n) {
 // The address of an element in the block's partial sums. With rows in lanes, each element is a vector.
 static bool verify_block_partial_address(Verifying *v, const LoopNode *n) {
   Linear expected = access_index(v, n->access, v->inner);
-  for (int i = 0; i < expected.nterms; i++) expected.terms[i].number *= v->plan->rows_in_lanes ? LANES : 1;
+  for (int i = 0; i < expected.nterms; i++) expected.terms[i].number *= loop_has(v->plan, LOOP_ROW_LANES) ? LANES : 1;
   if (n->address.base != BASE_PARTIAL || n->address.access != n->access || n->address.is_row)
     return verify_fail(v, n, "its address must be in the block's partial sums");
   if (!verify_index(v, n, n->address.index)) return false;
@@ -181,7 +181,7 @@ static bool update_partial(Verifying *v, const LoopNode *n) {
   const bool is_in_register = n->sum == SUM_PARTIAL_REGISTER, is_lanes = n->sum == SUM_PARTIAL_LANES;
   const AxisSet inner = v->k->exprs[n->expr].axes & v->inner;
   if (n->expr != root->expr) return verify_fail(v, n, "its operand must be that of the loop's result");
-  if (n->is_vector != (is_in_register || is_lanes) || is_lanes != (v->plan->rows_in_lanes && !inner) ||
+  if (n->is_vector != (is_in_register || is_lanes) || is_lanes != (loop_has(v->plan, LOOP_ROW_LANES) && !inner) ||
       n->accumulator != ACCUMULATOR_ONLY)
     return verify_fail(v, n,
                        "is_vector, the place of the sum or its accumulator does not suit the loop's partial sums");
@@ -307,7 +307,7 @@ bool verify_partials(Verifying *v, const LoopNode *n) {
   if (!partial_root(v, n)) return false;
   Memory *m = &v->memory[n->access];
   if (!v->is_block || m->has_partials) return verify_fail(v, n, "partial sums must be declared once, in a block");
-  if (n->is_vector != v->plan->rows_in_lanes || (n->flag && n->flag != FLAG_HAS_ALL_PARTIALS))
+  if (n->is_vector != loop_has(v->plan, LOOP_ROW_LANES) || (n->flag && n->flag != FLAG_HAS_ALL_PARTIALS))
     return verify_fail(
         v, n, "is_vector must be set if, and only if, rows are in lanes; the flag may only be FLAG_HAS_ALL_PARTIALS");
   const Index *count = npartials(v, n->access, n->is_vector ? LANES : 1);
@@ -323,7 +323,8 @@ static bool verify_elements(Verifying *v, const LoopNode *n, const Index *count)
 
 bool verify_init_partial(Verifying *v, const LoopNode *n) {
   const Root *root = partial_root(v, n);
-  if (!root || !verify_elements(v, n, npartials(v, n->access, v->plan->rows_in_lanes ? LANES : 1))) return false;
+  if (!root || !verify_elements(v, n, npartials(v, n->access, loop_has(v->plan, LOOP_ROW_LANES) ? LANES : 1)))
+    return false;
   const Memory *m = &v->memory[n->access];
   const Index *at = n->address.index;
   if (!m->has_partials) return verify_fail(v, n, "its partial sums must be declared before it");
@@ -338,7 +339,7 @@ bool verify_init_partial(Verifying *v, const LoopNode *n) {
 bool verify_reduce_partial(Verifying *v, const LoopNode *n) {
   const Root *root = partial_root(v, n);
   if (!root || !verify_elements(v, n, npartials(v, n->access, 1))) return false;
-  if (!v->done[effect_of_step(v)] || !v->plan->rows_in_lanes)
+  if (!v->done[effect_of_step(v)] || !loop_has(v->plan, LOOP_ROW_LANES))
     return verify_fail(v, n, "lanes are reduced with rows in lanes only, after the calls of the step");
   if (!verify_index(v, n, n->value) || !verify_index(v, n, n->address.index)) return false;
   Linear from = {0}, to = {0}, lanes = linear_of(v, n->value), is = linear_of(v, n->address.index);

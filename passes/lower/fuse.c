@@ -121,7 +121,7 @@ static const char *refusal_of_nodes(Fusion *f, const NodeList *list, const Shape
 static bool loses_product(const NodeList *list, const Schedule *s) {
   const Sums sums = list_count_sums(list);
   bool has_loop = !sums.nproducts || !sums.nothers;
-  for (size_t i = 0; i < s->nloops; i++) has_loop |= s->loops[i].is_product;
+  for (size_t i = 0; i < s->nloops; i++) has_loop |= loop_has(&s->loops[i], LOOP_COLUMNS);
   return !has_loop;
 }
 

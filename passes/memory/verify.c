@@ -236,9 +236,10 @@ static bool is_end_of_tile(const Walk *w) {
   return is_last(w, axis) || (w->index[axis] + 1) % loop_block_length(w->k, w->loop) == 0;
 }
 
-// The inner axes, outermost first. With sums_middle, the vector axis is outside of the middle axes.
+// The inner axes, outermost first. With sums in lanes, the vector axis is outside of the middle axes.
 static void find_inner_order(const Loop *loop, int *order) {
-  for (int i = 0; i < loop->ninner; i++) order[(i + loop->sums_middle) % loop->ninner] = loop->axes[loop->nouter + i];
+  for (int i = 0; i < loop->ninner; i++)
+    order[(i + loop_sums_in_lanes(loop)) % loop->ninner] = loop->axes[loop->nouter + i];
 }
 
 // Simulates a sweep over the inner axes. In a tiled loop, each tile is a step, and has its own block and its own stores

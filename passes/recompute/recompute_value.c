@@ -198,7 +198,8 @@ static RecomputationCost cost_of(const Schedule *s) {
     for (size_t r = 0; r < s->loops[l].nroots; r++) {
       const SumOrder *order = s->loops[l].roots[r].order;
       if (!order) continue;
-      if (s->loops[l].sums_middle || s->loops[l].is_depthwise || order->is_fused) return RECOMPUTE_PRODUCTS;
+      if (loop_sums_in_lanes(&s->loops[l]) || loop_has(&s->loops[l], LOOP_TAPS) || order->is_fused)
+        return RECOMPUTE_PRODUCTS;
       cost = RECOMPUTE_SUMS;
     }
   return cost;

@@ -145,17 +145,18 @@ bool may_be_unwanted(const NestBuilder *r, AccessId id) {
 }
 
 Flag partial_flag(const NestBuilder *r, AccessId id) {
-  return may_be_unwanted(r, id) && !r->loop->rows_in_lanes && !r->is_partial_tested ? FLAG_HAS_PARTIAL : FLAG_NONE;
+  return may_be_unwanted(r, id) && !loop_has(r->loop, LOOP_ROW_LANES) && !r->is_partial_tested ? FLAG_HAS_PARTIAL
+                                                                                               : FLAG_NONE;
 }
 
 bool is_transposed(const NestBuilder *r, AccessId id) {
-  if (!r->loop->rows_in_lanes) return false;
+  if (!loop_has(r->loop, LOOP_ROW_LANES)) return false;
   const Access *a = &r->k->accesses[id];
   return !r->is_tail && a->stride[loop_lane_axis(r->loop)] && a->stride[r->loop->axes[r->loop->nouter]] == 1;
 }
 
 bool is_column(const NestBuilder *r, AccessId id) {
-  if (!r->loop->rows_in_lanes) return false;
+  if (!loop_has(r->loop, LOOP_ROW_LANES)) return false;
   const Access *a = &r->k->accesses[id];
   return !r->is_tail && a->stride[loop_lane_axis(r->loop)] == 1 && a->stride[r->loop->axes[r->loop->nouter]] > 1;
 }

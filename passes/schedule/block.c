@@ -53,7 +53,7 @@ static void begin_partials(NestBuilder *r) {
     if (root->kind != ROOT_REDUCE_OUTER) continue;
     const Access *a = &r->k->accesses[root->access];
     const AxisSet axes = access_axes(r->k, a);
-    const bool are_lanes = r->loop->rows_in_lanes;
+    const bool are_lanes = loop_has(r->loop, LOOP_ROW_LANES);
     const Index *count = are_lanes ? number(r, axes_nelems(r->k, axes) * LANES) : axes_nelems_index(r, axes);
     add(r, (LoopNode){.kind = NODE_PARTIALS,
                       .access = root->access,
@@ -95,7 +95,7 @@ static int count_rest(const NestBuilder *r) {
   const AxisSet cut = loop_cut_axes(loop);
   const bool is_whole = !loop->cut.few_work && cut_is_multiple(&loop->cut, loop->rows);
   const int64_t rest = kernel_factor(r->k, axes_nelems(r->k, cut), axes_monomial(r->k, cut)) % loop->rows;
-  if (!has_rows(r) || !loop->sums_middle) return has_rows(r) && !loop_row_axes(r->k, loop);
+  if (!has_rows(r) || !loop_sums_in_lanes(loop)) return has_rows(r) && !loop_row_axes(r->k, loop);
   return !is_whole ? 1 : axes_monomial(r->k, cut) ? rest > 0 : (int)rest;
 }
 

@@ -34,7 +34,7 @@ static void move_array_sums(NestBuilder *r, int at, LoopNodeKind kind) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (!is_root_at(r, root, at) || !is_array_sum(r, root)) continue;
     const Access *a = &r->k->accesses[root->access];
-    const bool are_lanes = r->loop->rows_in_lanes;
+    const bool are_lanes = loop_has(r->loop, LOOP_ROW_LANES);
     const Index *lane = are_lanes ? times(r, lane_index(r), number(r, LANES)) : lane_index(r);
     const Index *middle = add_terms(r, a, middle_axes(r), NULL);
     const bool may_be_null = may_be_unwanted(r, root->access) && !are_lanes;
@@ -57,7 +57,8 @@ static const Root *find_lone_sum(const NestBuilder *r, int at) {
     count += is_array_sum(r, root);
     last = root;
   }
-  const bool is_lone = last && count == 1 && is_array_sum(r, last) && !has_rows(r) && !r->loop->rows_in_lanes;
+  const bool is_lone =
+      last && count == 1 && is_array_sum(r, last) && !has_rows(r) && !loop_has(r->loop, LOOP_ROW_LANES);
   return is_lone && may_be_unwanted(r, last->access) ? last : NULL;
 }
 

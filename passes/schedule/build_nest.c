@@ -93,7 +93,7 @@ static void open_serial(NestBuilder *r, int at) {
                    .end = all.to,
                    .step = number(r, 1),
                    .is_down = r->loop->is_backwards && r->sweep == r->loop->nsweeps - 1 && !has_lane_sums(r)};
-  if (r->loop->rows_in_lanes) loop.var = loop_var(VAR_LANE);
+  if (loop_has(r->loop, LOOP_ROW_LANES)) loop.var = loop_var(VAR_LANE);
   if (runs) {
     const Index *run = runs->factor ? number(r, runs->factor) : var(r, VAR_RUN_LENGTH, 0);
     loop.value = var(r, VAR_RUN, 0);
@@ -110,7 +110,7 @@ static void open_serial(NestBuilder *r, int at) {
 static void close_serial(NestBuilder *r, int at) {
   (void)at;
   close_body(r);
-  if (r->loop->rows_in_lanes) store_rows(r);
+  if (loop_has(r->loop, LOOP_ROW_LANES)) store_rows(r);
 }
 
 // The number of whole vectors after the last group; 0: none, or not known.
@@ -192,7 +192,7 @@ static void build_levels(NestBuilder *r, int at) {
   if (at == r->nest.nlevels) return;
   if (at > r->nest.step) build_level(r, at);
   else if (!axes_nelems(r->k, loop_inner_axes(r->loop))) return;
-  else if (r->loop->copies_rows && !r->is_tail) copy_into_panel(r);
+  else if (loop_has(r->loop, LOOP_ROW_COPY) && !r->is_tail) copy_into_panel(r);
   else if (r->runs.is_open) build_open_runs(r);
   else build_level(r, at);
 }

@@ -15,7 +15,7 @@ static bool has_near_rows(const Kernel *k, const Loop *loop, const LoopNode *n) 
   const bool is_strided = n->kind == NODE_STORE
                               ? n->is_vector && node_is_strided(n)
                               : n->kind == NODE_LET && n->load == LOAD_STRIDED && !k->exprs[n->expr].args[0];
-  return is_strided && !n->has_fewer_lanes && loop->is_product && loop->rows >= k->costs->transposed_rows &&
+  return is_strided && !n->has_fewer_lanes && loop_has(loop, LOOP_COLUMNS) && loop->rows >= k->costs->transposed_rows &&
          n->address.base == BASE_POINTER && n->address.is_row && a->type == TYPE_F32 && !k->is_f64 &&
          a->stride[loop->axes[loop->nouter - 1]] == 1;
 }

@@ -316,7 +316,7 @@ void schedule_insert_prefetches(TreeBuilder *b, LoopTree *t) {
   f.middle = loop->ninner > 1 ? loop->axes[loop->nouter + loop->ninner - 2] : -1;
   b->out_of_memory |= !f.loads || !f.is_loaded;
   if (b->out_of_memory) return;
-  if (loop->is_product) {
+  if (loop_has(loop, LOOP_COLUMNS)) {
     if (loop->ahead) fetch_columns(&f, *step);
     if (loop->prefetch) fetch_windows(&f, *step);
     if (loop->fetches_rows) fetch_rows(&f, *step);

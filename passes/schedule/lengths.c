@@ -1,4 +1,4 @@
-// Chooses the numbers of a main loop that decide the order of additions: lengths of blocks and tiles, rows in lanes,
+// Chooses the numbers of a main loop that decide the order of additions: lengths of blocks and tiles,
 // accumulators, types of totals. They follow from shapes and types, never from the target.
 #include "ir/kernel/needed.h"
 #include "passes/schedule/sum_order_internal.h"
@@ -25,7 +25,7 @@ static int64_t block_length(const Scheduling *s, bool is_small, int64_t partial_
 static int64_t most_blocks(const Scheduling *s, const Loop *loop) {
   const Costs *c = s->k->costs;
   int64_t most = 0;
-  if (loop->rows_in_lanes || s->is_tiled || s->overrides->key[SCHEDULE_BLOCK].is_set) return 0;
+  if (loop_has(loop, LOOP_ROW_LANES) || s->is_tiled || s->overrides->key[SCHEDULE_BLOCK].is_set) return 0;
   for (size_t i = 0; i < loop->nroots && most != c->cut_blocks_of_arrays; i++) {
     if (loop->roots[i].kind != ROOT_REDUCE_OUTER) continue;
     const AxisSet result = s->free_axes | access_axes(s->k, &s->k->accesses[loop->roots[i].access]);
@@ -39,11 +39,11 @@ static void choose_block(const Scheduling *s, Loop *loop, int64_t partial_nelems
   AxisSet axes = (s->outer & ~s->free_axes) | s->inner;
   bool is_small = axes_nelems(s->k, axes) <= small, is_set = s->overrides->key[SCHEDULE_BLOCK].is_set;
   Cut *cut = &loop->cut;
-  cut->length =
-      schedule_number(s->overrides, SCHEDULE_BLOCK, block_length(s, is_small, partial_nelems, loop->rows_in_lanes));
-  if (is_set || loop->is_depthwise || !axes_monomial(s->k, axes)) return; // a block of taps has a fixed length
-  const int64_t few = block_length(s, true, partial_nelems, loop->rows_in_lanes);
-  cut->length = block_length(s, false, partial_nelems, loop->rows_in_lanes);
+  cut->length = schedule_number(s->overrides, SCHEDULE_BLOCK,
+                                block_length(s, is_small, partial_nelems, loop_has(loop, LOOP_ROW_LANES)));
+  if (is_set || loop_has(loop, LOOP_TAPS) || !axes_monomial(s->k, axes)) return; // a block of taps has a fixed length
+  const int64_t few = block_length(s, true, partial_nelems, loop_has(loop, LOOP_ROW_LANES));
+  cut->length = block_length(s, false, partial_nelems, loop_has(loop, LOOP_ROW_LANES));
   if (few != cut->length) cut->few_work = small, cut->few_length = few;
 }
 
@@ -66,40 +66,6 @@ static bool has_single_vectors(const Scheduling *s, const Loop *loop) {
   return loop->ninner > 1 && has_short_runs(s) && !axis->monomial && axis->extent < s->k->costs->accumulators * LANES;
 }
 
-// Whether rows can be in lanes: one outer axis, one short inner axis, all tensors dense along one of the two, and only
-// expressions that are implemented for rows in lanes.
-static bool can_lie_in_lanes(const Scheduling *s, const Loop *loop) {
-  const Kernel *k = s->k;
-  if (s->is_tiled || k->is_f64 || loop->nouter != 1 || loop->nfree || loop->ninner != 1) return false;
-  int outer = loop->axes[0], inner = loop->axes[1];
-  for (size_t i = 0; i < loop->nroots; i++) // a sum that is the same for all rows would be computed once in each lane
-    if (loop->roots[i].kind == ROOT_REDUCE_INNER && !(k->exprs[loop->roots[i].expr].axes >> outer & 1)) return false;
-  if (k->axes[outer].extent < LANES || k->axes[inner].monomial || k->axes[inner].extent < 1 ||
-      k->axes[inner].extent > k->costs->lanes_width)
-    return false;
-  for (ExprId i = 1; i < k->nexprs; i++) // indices and gathers are not implemented
-    if (k->exprs[i].op == EXPR_INDEX || k->exprs[i].op == EXPR_IS_KEPT ||
-        (k->exprs[i].op == EXPR_LOAD && k->exprs[i].args[0]))
-      return false;
-  for (size_t i = 0; i < k->naccesses; i++) {
-    const Access *a = &k->accesses[i];
-    bool is_float = a->type == TYPE_F32 || a->type == TYPE_BF16 || a->type == TYPE_F16;
-    if (type_is_packed(a->type) || a->nbounds) return false;
-    if (a->stride[outer] && (!is_float || (a->stride[inner] > 1 && a->stride[outer] != 1))) return false;
-  }
-  return true;
-}
-
-// With rows in lanes, the cost of a row is proportional to its elements. With vectors along rows, the cost is the
-// number of vectors, plus reductions over lanes, plus a tail.
-static bool should_lie_in_lanes(const Scheduling *s, const Loop *loop) {
-  const bool has_inner_sums = loop_has_roots(loop, ROOT_REDUCE_INNER);
-  int64_t width = axes_nelems(s->k, s->inner);
-  bool is_short =
-      has_inner_sums ? width <= LANES || (width % LANES && width < s->k->costs->lanes_width_with_tail) : width < LANES;
-  return can_lie_in_lanes(s, loop) && schedule_number(s->overrides, SCHEDULE_LANES, is_short);
-}
-
 // Whether some scalar varies over middle axes and rows: then a step cannot compute several rows.
 static bool has_middle_scalars(const Scheduling *s, const Loop *loop) {
   const AxisSet middle = s->inner & ~(1U << last_axis(s));
@@ -116,7 +82,7 @@ static int64_t largest_partial(const Scheduling *s, const Loop *loop) {
   int64_t most = 0;
   for (size_t i = 0; i < loop->nroots; i++) {
     const Access *a = &s->k->accesses[loop->roots[i].access];
-    if (loop->roots[i].kind == ROOT_REDUCE_OUTER && (access_axes(s->k, a) || loop->rows_in_lanes) &&
+    if (loop->roots[i].kind == ROOT_REDUCE_OUTER && (access_axes(s->k, a) || loop_has(loop, LOOP_ROW_LANES)) &&
         access_nelems(s->k, a) > most)
       most = access_nelems(s->k, a);
   }
@@ -126,8 +92,8 @@ static int64_t largest_partial(const Scheduling *s, const Loop *loop) {
 // Sums of products have longer runs, and totals in f32, which are as exact as f64 totals at that length. Rows in lanes
 // are short and need no runs.
 static Type type_of_totals(const Scheduling *s, const Loop *loop) {
-  if (s->k->is_f64 || loop->rows_in_lanes || s->is_scatter) return TYPE_NONE;
-  if (loop->sums_middle) return loop->is_product || loop->is_depthwise ? TYPE_F32 : TYPE_F64;
+  if (s->k->is_f64 || loop_has(loop, LOOP_ROW_LANES) || s->is_scatter) return TYPE_NONE;
+  if (loop_sums_in_lanes(loop)) return loop_has(loop, LOOP_COLUMNS) || loop_has(loop, LOOP_TAPS) ? TYPE_F32 : TYPE_F64;
   return loop_has_roots(loop, ROOT_REDUCE_INNER) ? TYPE_F64 : TYPE_NONE;
 }
 
@@ -161,7 +127,7 @@ static void choose_cut(const Scheduling *s, Loop *loop) {
     loop->cut.length = scatter_block(s);
   } else if (s->is_tiled) {
     loop->cut.length = schedule_number(s->overrides, SCHEDULE_TILE, has_sums ? c->tile_with_sums : c->tile);
-  } else if (loop->is_product && s->product.rows) {
+  } else if (loop_has(loop, LOOP_COLUMNS) && s->product.rows) {
     loop->cut.length = schedule_number(s->overrides, SCHEDULE_BLOCK, c->product_block); // does not depend on extents
   } else {
     choose_block(s, loop, largest_partial(s, loop));
@@ -175,11 +141,11 @@ static int choose_accumulators(const Scheduling *s, Loop *loop) {
   const Costs *c = s->k->costs;
   const int64_t rows = axes_nelems(s->k, s->outer), width = axes_nelems(s->k, s->inner);
   int accumulators = 1;
-  if (loop->rows_in_lanes || loop->sums_middle) return 1;
+  if (loop_has(loop, LOOP_ROW_LANES) || loop_sums_in_lanes(loop)) return 1;
   const bool has_short = has_short_runs(s), is_short = rows >= c->shared_rows && width <= c->shared_row_nelems;
   loop->may_share_rows =
       !s->is_nested && loop->nouter && ((is_short && (loop->ninner == 1 || has_short)) || has_single_vectors(s, loop));
-  if (loop_has_roots(loop, ROOT_REDUCE_INNER) && !loop->is_depthwise) // many rows have an accumulator each
+  if (loop_has_roots(loop, ROOT_REDUCE_INNER) && !loop_has(loop, LOOP_TAPS)) // many rows have an accumulator each
     accumulators =
         (int)schedule_number(s->overrides, SCHEDULE_ACCUMULATORS, loop->may_share_rows ? 1 : c->accumulators);
   loop->may_share_rows &= accumulators == 1 && !has_middle_scalars(s, loop) && !has_bounds(s->k, loop);
@@ -208,7 +174,6 @@ static bool write_orders(const Scheduling *s, Loop *loop, SumNumbers numbers) {
 }
 
 bool schedule_choose_lengths(const Scheduling *s, Loop *loop) {
-  loop->rows_in_lanes = !s->is_scatter && (s->is_column || should_lie_in_lanes(s, loop));
   choose_cut(s, loop);
   if (loop->cut.most) widen_partials(s, loop);
   const SumNumbers numbers = {.accumulators = choose_accumulators(s, loop), .totals = type_of_totals(s, loop)};

@@ -17,7 +17,7 @@ bool has_rows(const NestBuilder *r) {
 
 AxisSet shared_axes(const NestBuilder *r) {
   const AxisSet rows = loop_row_axes(r->k, r->loop);
-  return (r->loop->is_product || r->loop->is_depthwise) && has_rows(r)
+  return (loop_has(r->loop, LOOP_COLUMNS) || loop_has(r->loop, LOOP_TAPS)) && has_rows(r)
              ? loop_outer_axes(r->loop) & ~(rows ? rows : loop_cut_axes(r->loop))
              : 0;
 }
@@ -32,7 +32,7 @@ bool is_of_row(const NestBuilder *r, AxisSet axes) {
 
 bool is_row_pointer(const NestBuilder *r, AccessId id) {
   const Access *a = &r->k->accesses[id];
-  return r->loop->is_product && has_rows(r) && !access_has_conditions(r->k, a) &&
+  return loop_has(r->loop, LOOP_COLUMNS) && has_rows(r) && !access_has_conditions(r->k, a) &&
          varies_by_row(r, access_axes(r->k, a));
 }
 
@@ -73,7 +73,7 @@ Level root_level(const NestBuilder *r, const Root *root) {
 // Whether an expression is a vector: it varies over the innermost axis, or, with rows in lanes, over rows.
 bool is_lanewise(const NestBuilder *r, ExprId id) {
   Level level = expr_level(r, id);
-  return level == LEVEL_VECTOR || (r->loop->rows_in_lanes && level == LEVEL_ROW);
+  return level == LEVEL_VECTOR || (loop_has(r->loop, LOOP_ROW_LANES) && level == LEVEL_ROW);
 }
 
 bool is_row_sum(const NestBuilder *r, ExprId id) {

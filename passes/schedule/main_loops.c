@@ -217,11 +217,12 @@ static Loop *side_loop(Scheduling *s, AxisSet axes, int middle, int last, size_t
   const int64_t nelems = k->costs->side_block; // of a block or tile
   Schedule *schedule = s->schedule;
   for (size_t i = first; i < schedule->nloops; i++)
-    if (!schedule->loops[i].copies_rows &&
+    if (!loop_has(&schedule->loops[i], LOOP_ROW_COPY) &&
         (loop_outer_axes(&schedule->loops[i]) | loop_inner_axes(&schedule->loops[i])) == axes)
       return &schedule->loops[i];
   Loop *loop = schedule_add_loop(schedule);
   if (!loop) return NULL;
+  loop->levels = schedule_rows;
   loop->nsweeps = 1;
   loop->is_side = true;
   for (int axis = 0; axis < k->naxes; axis++)
@@ -256,7 +257,8 @@ static Loop *row_loop(Scheduling *s, AxisSet axes, int axis) {
   Loop *loop = schedule_add_loop(s->schedule);
   if (!loop) return NULL;
   loop->nsweeps = loop->ninner = 1;
-  loop->is_side = loop->rows_in_lanes = loop->copies_rows = true;
+  loop->levels = schedule_row_copies;
+  loop->is_side = true;
   for (int other = 0; other < k->naxes; other++)
     if (axes >> other & 1 && other != axis && other != s->vector_axis) loop->axes[loop->nouter++] = other;
   loop->nfree = loop->nouter;
@@ -432,17 +434,14 @@ static bool finish_partials(Scheduling *s, size_t loop_index, int phase) {
 
 static bool add_main_loop(Scheduling *s, int phase) {
   Kernel *k = s->k;
-  Loop loop = {.rows = 1,
-               .sums_middle = s->sums_middle,
-               .is_product = s->sums_middle && s->product.sum,
-               .is_depthwise = s->depthwise.sum != 0,
-               .dense_axis = s->vector_axis};
+  Loop loop = {.rows = 1, .dense_axis = s->vector_axis};
   start_loops(s, true);
   if (!fill_main_loop(s, &loop, phase)) return false;
   if (!loop.nroots) return true;
   for (size_t i = 0; i < loop.nroots; i++)
     if (loop.roots[i].sweep >= loop.nsweeps) loop.nsweeps = loop.roots[i].sweep + 1;
   if (k->naxes) order_axes(s, &loop);
+  loop.levels = schedule_choose_nest(s, &loop);
   if (!schedule_choose_lengths(s, &loop)) return false;
   Loop *added = schedule_add_loop(s->schedule);
   if (!added) return false;

@@ -130,7 +130,7 @@ void set_pointer(NestBuilder *r, AccessId id, bool is_written);
 
 void copy_rows(NestBuilder *r, AccessId id, bool is_written); // declares the array of the copy, and loads rows into it
 void store_rows(NestBuilder *r);                              // stores the sweep's results from copies
-void copy_into_panel(NestBuilder *r);                         // Loop.copies_rows: all that the loop does
+void copy_into_panel(NestBuilder *r);                         // LOOP_ROW_COPY: all that the loop does
 
 // sums.c: sums over inner axes, in the sweep being built. `at`: those that begin and end at this place.
 

@@ -68,10 +68,10 @@ static void choose_distance(const Fetching *f, Loop *loop, int64_t nbytes) {
 static void choose(Fetching *f, Loop *loop) {
   const bool has_inner_sums = loop_has_roots(loop, ROOT_REDUCE_INNER);
   const int64_t nelems = axes_nelems(f->k, loop_outer_axes(loop) | loop_inner_axes(loop));
-  if (!has_inner_sums || loop->sums_middle || loop->rows_in_lanes || loop_tile(loop) ||
+  if (!has_inner_sums || loop_sums_in_lanes(loop) || loop_has(loop, LOOP_ROW_LANES) || loop_tile(loop) ||
       nelems <= f->k->costs->fetch_nelems)
     return;
-  if (loop->is_depthwise) return; // steps for later taps find the first tap's data in the caches
+  if (loop_has(loop, LOOP_TAPS)) return; // steps for later taps find the first tap's data in the caches
   int64_t nbytes;
   const int ntensors = count_tensors(f, loop, &nbytes);
   if (loop->nouter == 1 || loop->rows == 1)

@@ -47,11 +47,13 @@ static int64_t spared_nbytes(Saving *s, const LoopSweep *p, ExprId mask, AxisSet
 static bool is_worth_it(Saving *s, const LoopSweep *first, const LoopSweep *p, ExprId mask) {
   const Kernel *k = s->k;
   int axis = loop_vector_axis(p->loop);
-  if (axis < 0 || axis != loop_vector_axis(first->loop) || first->loop->rows_in_lanes || p->loop->rows_in_lanes)
+  if (axis < 0 || axis != loop_vector_axis(first->loop) || loop_has(first->loop, LOOP_ROW_LANES) ||
+      loop_has(p->loop, LOOP_ROW_LANES))
     return false;
   if (loop_tile(first->loop) || loop_tile(p->loop) || !(k->exprs[mask].axes >> axis & 1)) return false;
-  if (first->loop->sums_middle || p->loop->sums_middle) return false; // such loops compute vectors in another order
-  if (first->loop->is_peeled || p->loop->is_peeled) return false;     // peeled vectors may begin inside of a byte
+  // Such loops compute vectors in another order.
+  if (loop_sums_in_lanes(first->loop) || loop_sums_in_lanes(p->loop)) return false;
+  if (first->loop->is_peeled || p->loop->is_peeled) return false; // peeled vectors may begin inside of a byte
   if (k->axes[axis].monomial && kernel_factor(k, k->axes[axis].extent, k->axes[axis].monomial) % LANES) return false;
   if (s->overrides->key[SCHEDULE_MASKS].is_set)
     return s->overrides->key[SCHEDULE_MASKS].value && spared_nbytes(s, p, mask, ~0U);

@@ -49,7 +49,7 @@ static bool has_row_work(NestBuilder *r, int section) {
 
 // Adds the row's contribution to a scalar outer reduction; with rows in lanes, a vector of contributions.
 static void add_contribution(NestBuilder *r, const Root *root) {
-  const bool are_lanes = r->loop->rows_in_lanes;
+  const bool are_lanes = loop_has(r->loop, LOOP_ROW_LANES);
   add(r, (LoopNode){.kind = NODE_UPDATE,
                     .sum = are_lanes ? SUM_PARTIAL_LANES : SUM_PARTIAL_ELEMENT,
                     .expr = root->expr,
@@ -63,7 +63,7 @@ static void add_contribution(NestBuilder *r, const Root *root) {
 static void store_row(NestBuilder *r, int section) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (!is_root_of(r, root, section)) continue;
-    if (root->kind == ROOT_STORE && r->loop->rows_in_lanes) store_vector(r, root);
+    if (root->kind == ROOT_STORE && loop_has(r->loop, LOOP_ROW_LANES)) store_vector(r, root);
     else if (root->kind == ROOT_STORE) store_scalar(r, root);
     else add_contribution(r, root);
   }
@@ -128,10 +128,10 @@ void build_section(NestBuilder *r, int section) {
   open_rows(r);
   if (section == 0 || has_rows(r)) find_indices(r, mentioned_axes(r, section) & ~shared_axes(r), has_rows(r));
   if (section == 0) for_each_pointer(r, set_pointer);
-  if (section == 0 && r->loop->rows_in_lanes) for_each_pointer(r, copy_rows);
+  if (section == 0 && loop_has(r->loop, LOOP_ROW_LANES)) for_each_pointer(r, copy_rows);
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (is_made(r, id) && r->section[id] == section && expr_level(r, id) == LEVEL_ROW) {
-      if (r->loop->rows_in_lanes) make_vector(r, id);
+      if (loop_has(r->loop, LOOP_ROW_LANES)) make_vector(r, id);
       else make_scalar(r, id, loop_outer_axes(r->loop));
     }
   store_row(r, section);

@@ -72,7 +72,7 @@ static void reuse_in_sweep(Reuse *r, int sweep) {
 static bool reuse_in_loop(Kernel *k, Loop *loop) {
   if (loop->nsweeps < 2 || loop->ninner != 1 || !loop->nouter || k->is_f64) return true;
   if (axes_monomial(k, loop_inner_axes(loop))) return true;
-  const int64_t width = loop_row_nelems(k, loop), rows = loop->rows_in_lanes ? LANES : loop->rows;
+  const int64_t width = loop_row_nelems(k, loop), rows = loop_has(loop, LOOP_ROW_LANES) ? LANES : loop->rows;
   if (width * rows * (int64_t)sizeof(float) > k->costs->spill_nbytes) return true;
   Reuse r = {.k = k, .loop = loop, .first = ARENA_ARRAY(k->arena, int, k->nexprs)};
   r.is_seen = ARENA_ARRAY(k->arena, bool, k->nexprs);

@@ -19,7 +19,8 @@ void build_step(NestBuilder *r, LoopNode **step) {
     add(r, (LoopNode){.kind = NODE_LOCAL,
                       .local = LOCAL_SPILLED,
                       .expr = r->loop->spills[i].expr,
-                      .nelems = loop_row_nelems(r->k, r->loop) * (r->loop->rows_in_lanes ? LANES : r->loop->rows)});
+                      .nelems = loop_row_nelems(r->k, r->loop) *
+                                (loop_has(r->loop, LOOP_ROW_LANES) ? LANES : r->loop->rows)});
   for (int sweep = 0; sweep <= r->loop->nsweeps; sweep++) {
     build_section(r, sweep);
     if (sweep < r->loop->nsweeps) build_sweep(r, sweep);

@@ -150,6 +150,12 @@ bool schedule_copies_window(const Kernel *k, const Product *p, ExprId id);
 bool schedule_copy_windows(Scheduling *s);           // allows such copies
 bool schedule_copy_window(Scheduling *s, ExprId id); // adds axes to the kernel. False: out of memory
 
+// nests.c
+
+extern const LoopLevel schedule_rows[], schedule_row_copies[]; // the nests of side loops
+// The nest of a main loop whose axes and roots are known.
+const LoopLevel *schedule_choose_nest(const Scheduling *s, const Loop *loop);
+
 // lengths.c
 
 // Fills in the numbers of a main loop whose axes and roots are known, and writes the orders of its sums. False: out of

@@ -76,7 +76,7 @@ static void end_sum(NestBuilder *r, const Root *root) {
                     .accumulator = !has_rows(r) ? ACCUMULATOR_ONLY
                                    : differs    ? ACCUMULATOR_OF_ROW
                                                 : ACCUMULATOR_FIRST,
-                    .is_vector = level == LEVEL_VECTOR || r->loop->rows_in_lanes});
+                    .is_vector = level == LEVEL_VECTOR || loop_has(r->loop, LOOP_ROW_LANES)});
 }
 
 void end_sums(NestBuilder *r, int at) {

@@ -96,7 +96,7 @@ static bool recomputes(const Kernel *k, const Loop *loop, ExprId product, bool *
       if (reach[e->args[a]] > reach[id]) reach[id] = reach[e->args[a]];
     if (e->op != EXPR_LOAD && reach[id] && axes_nelems(k, e->axes) > 2 * reach[id]) return true;
   }
-  for (int a = 0; loop->is_product && a < 2;
+  for (int a = 0; loop_has(loop, LOOP_COLUMNS) && a < 2;
        a++) { // each step computes a factor of vectors again, each group of columns a factor of rows
     const Expr *factor = &k->exprs[k->exprs[product].args[a]];
     const int axis = loop_vector_axis(loop);
@@ -116,7 +116,7 @@ bool schedule_recomputes(const Schedule *s) {
       const Root *root = &s->loops[i].roots[r];
       if (root->kind == ROOT_STORE) continue;
       const ExprId operand = root->kind == ROOT_REDUCE_INNER ? k->exprs[root->expr].args[0] : root->expr;
-      const bool is_product = s->loops[i].is_product && root->kind == ROOT_REDUCE_OUTER;
+      const bool is_product = loop_has(&s->loops[i], LOOP_COLUMNS) && root->kind == ROOT_REDUCE_OUTER;
       is_any |= k->exprs[operand].op == EXPR_MUL && !is_product && recomputes(k, &s->loops[i], operand, is_seen, reach);
     }
   return is_any;

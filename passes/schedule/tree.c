@@ -81,7 +81,7 @@ LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena 
   find_sections(&r);
   find_forms(&r);
   if (!kernel_is_scatter(k)) build_step(&r, &r.t->step);
-  r.is_tail = r.loop->rows_in_lanes;
+  r.is_tail = loop_has(r.loop, LOOP_ROW_LANES);
   if (r.is_tail) build_step(&r, &r.t->tail_step);
   r.is_tail = false;
   build_block(&r);

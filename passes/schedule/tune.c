@@ -14,7 +14,7 @@ typedef struct Tuning {
 } Tuning;
 
 static bool is_column(const Loop *loop) {
-  return loop->rows_in_lanes && loop_outer_axes(loop) >> loop->dense_axis & 1;
+  return loop_has(loop, LOOP_ROW_LANES) && loop_outer_axes(loop) >> loop->dense_axis & 1;
 }
 
 // Bytes that an outer iteration reads from tensors that vary over outer and inner axes.
@@ -138,7 +138,7 @@ static void split_stores(const Tuning *t, Loop *loop) {
   bool has_store = false, has_sums = false;
   for (size_t i = 0; i < loop->nroots; i++)
     has_sums |= loop->roots[i].sweep == last && loop->roots[i].kind != ROOT_STORE;
-  if (loop_tile(loop) || loop->rows_in_lanes || loop->rows > 1 || !loop->nouter || has_sums) return;
+  if (loop_tile(loop) || loop_has(loop, LOOP_ROW_LANES) || loop->rows > 1 || !loop->nouter || has_sums) return;
   if (!schedule_number(t->overrides, SCHEDULE_SEPARATE, row_nbytes(t) <= t->target->l2_nbytes / 2)) return;
   for (size_t i = 0; i < loop->nroots; i++) {
     Root *root = &loop->roots[i];
@@ -154,7 +154,7 @@ static void split_stores(const Tuning *t, Loop *loop) {
 static bool should_peel(const Tuning *t, const Loop *loop) {
   const Kernel *k = t->k;
   const Root *store = NULL;
-  if (loop->rows_in_lanes || loop_tile(loop) || k->is_f64) return false;
+  if (loop_has(loop, LOOP_ROW_LANES) || loop_tile(loop) || k->is_f64) return false;
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].kind == ROOT_STORE && loop->roots[i].sweep == loop->nsweeps - 1) store = &loop->roots[i];
   if (!store || k->axes[loop->dense_axis].extent < k->costs->peel_row || k->axes[loop->dense_axis].monomial)
@@ -173,12 +173,12 @@ static bool can_stream(const Tuning *t, const Loop *loop, const Root *store) {
   const Access *a = &k->accesses[store->access];
   if (!a->value || !type_is_float(a->type) || k->is_f64 != (a->type == TYPE_F64) || a->stride[loop->dense_axis] != 1)
     return false;
-  if ((loop_tile(loop) || loop->rows_in_lanes) && !cut_is_multiple(&loop->cut, LANES))
+  if ((loop_tile(loop) || loop_has(loop, LOOP_ROW_LANES)) && !cut_is_multiple(&loop->cut, LANES))
     return false; // only overrides choose such numbers
   const Axis *dense = &k->axes[loop->dense_axis];
-  if (!loop->rows_in_lanes && dense->extent < LANES && !dense->monomial) return false; // no vector is whole
+  if (!loop_has(loop, LOOP_ROW_LANES) && dense->extent < LANES && !dense->monomial) return false; // no vector is whole
   const bool is_peeled = loop->is_peeled && store->sweep == loop->nsweeps - 1;
-  if (!loop->rows_in_lanes || is_column(loop)) return is_peeled || !has_rows_within_lines(t, loop, a);
+  if (!loop_has(loop, LOOP_ROW_LANES) || is_column(loop)) return is_peeled || !has_rows_within_lines(t, loop, a);
   return a->stride[loop->axes[0]] == k->axes[loop->dense_axis].extent &&
          a->stride_monomial[loop->axes[0]] == k->axes[loop->dense_axis].monomial;
 }
@@ -414,7 +414,7 @@ static void tune_depthwise(const Tuning *t, Loop *loop) {
   }
   if (rows > 1) loop->rows = (int)rows;
   set_block(loop, rows > 1 ? rows : axes_nelems(t->k, loop_cut_axes(loop)));
-  if (!loop->sums_middle) return;
+  if (!loop_sums_in_lanes(loop)) return;
   const int64_t vectors = (t->k->axes[loop_vector_axis(loop)].extent + LANES - 1) / LANES;
   loop->vectors = registers / loop->rows < most ? registers / loop->rows : most;
   if (vectors < loop->vectors) loop->vectors = (int)vectors;
@@ -424,7 +424,7 @@ static void tune_depthwise(const Tuning *t, Loop *loop) {
 // iteration's part.
 static bool copies_into_panels(const Tuning *t, const Loop *loop) {
   const Root *root = loop->roots;
-  if (loop->nroots != 1 || !loop->nouter || loop->rows_in_lanes || root->kind != ROOT_STORE) return false;
+  if (loop->nroots != 1 || !loop->nouter || loop_has(loop, LOOP_ROW_LANES) || root->kind != ROOT_STORE) return false;
   const Expr *e = &t->k->exprs[root->expr];
   const Access *to = &t->k->accesses[root->access];
   return e->op == EXPR_LOAD && !e->args[0] && !access_has_conditions(t->k, &t->k->accesses[e->access]) &&
@@ -450,7 +450,7 @@ static void tune_loop(Tuning *t, Loop *loop) {
   const Costs *c = t->k->costs;
   t->outer = loop_outer_axes(loop);
   t->inner = loop_inner_axes(loop);
-  if (loop->is_product) {
+  if (loop_has(loop, LOOP_COLUMNS)) {
     tune_product(t, loop);
     return;
   }
@@ -465,8 +465,8 @@ static void tune_loop(Tuning *t, Loop *loop) {
   choose_threads(t, loop, c->serial_work);
   if (is_column(loop) && !loop->is_serial)
     loop->prefetch = (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, c->fetch_columns);
-  loop->vectors = loop->sums_middle ? t->target->vector_registers / 2 : 0;
-  if (loop->is_depthwise) tune_depthwise(t, loop);
+  loop->vectors = loop_sums_in_lanes(loop) ? t->target->vector_registers / 2 : 0;
+  if (loop_has(loop, LOOP_TAPS)) tune_depthwise(t, loop);
   split_stores(t, loop);
   loop->is_peeled = loop->rows == 1 && should_peel(t, loop);
   choose_streams(t, loop);

@@ -128,13 +128,13 @@ void make_scalar(NestBuilder *r, ExprId id, AxisSet axes) {
 static Load how_loaded(const NestBuilder *r, const Expr *e) {
   const Access *a = &r->k->accesses[e->access];
   if (is_transposed(r, e->access) || is_column(r, e->access)) return LOAD_COPIED;
-  if (r->loop->rows_in_lanes && !a->stride[loop_lane_axis(r->loop)]) return LOAD_BROADCAST;
+  if (loop_has(r->loop, LOOP_ROW_LANES) && !a->stride[loop_lane_axis(r->loop)]) return LOAD_BROADCAST;
   if (e->args[0] && is_lanewise(r, e->args[0])) return LOAD_GATHERED;
   return access_is_mask(a) || is_dense(r, a) ? LOAD_DENSE : LOAD_STRIDED;
 }
 
 static Address spilled_address(NestBuilder *r, ExprId id) {
-  const Index *lane = r->loop->rows_in_lanes ? times(r, lane_index(r), number(r, LANES)) : lane_index(r);
+  const Index *lane = loop_has(r->loop, LOOP_ROW_LANES) ? times(r, lane_index(r), number(r, LANES)) : lane_index(r);
   if (has_rows(r)) lane = plus(r, times(r, var(r, VAR_ROW, 0), number(r, loop_row_nelems(r->k, r->loop))), lane);
   return (Address){.base = BASE_SPILLED, .expr = id, .index = lane};
 }

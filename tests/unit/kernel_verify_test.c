@@ -287,6 +287,28 @@ static void spoilt_loops_are_found(void **state) {
   deinit(&l);
 }
 
+static void nests_that_do_not_suit_their_loops_are_found(void **state) {
+  static const struct {
+    LoopLevel levels[7];
+    const char *wrong;
+  } cases[] = {
+      {{LOOP_CUT, LOOP_ROWS, LOOP_LANES, LOOP_LANES}, "loop 0: two levels of its nest go over the same axis"},
+      {{LOOP_CUT, LOOP_ROWS, LOOP_MIDDLE}, "loop 0: no level of its nest goes over one of its axes"},
+      {{LOOP_CUT, LOOP_COLUMNS, LOOP_ROWS, LOOP_LANES}, "factors of some sum vary over more axes"},
+      {{LOOP_CUT, LOOP_TAPS, LOOP_LANES}, "factors of some sum vary over more axes"},
+  };
+  (void)state;
+  Lowered l = layer_norm();
+  Loop *loop = &l.p->schedules[0]->loops[0];
+  const LoopLevel *levels = loop->levels;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    loop->levels = cases[i].levels;
+    schedule_must_be_wrong(l.p->schedules[0], cases[i].wrong);
+  }
+  loop->levels = levels;
+  deinit(&l);
+}
+
 // A scheduled kernel reads the partial sums of its blocks: no kernel without a schedule does.
 static void a_kernel_without_a_schedule_reads_no_partial_sums(void **state) {
   (void)state;
@@ -415,6 +437,7 @@ int main(void) {
       cmocka_unit_test(results_without_elements_are_sound),
       cmocka_unit_test(accesses_are_inside_for_all_values_of_open_dims),
       cmocka_unit_test(spoilt_loops_are_found),
+      cmocka_unit_test(nests_that_do_not_suit_their_loops_are_found),
       cmocka_unit_test(a_kernel_without_a_schedule_reads_no_partial_sums),
       cmocka_unit_test(stores_of_other_values_are_found),
       cmocka_unit_test(chains_that_are_too_long_are_found),

@@ -112,7 +112,7 @@ static void with_trees_of_products(TreeTest test) {
     lower_graph(&l, yaml_read(&system_allocator, "product.yaml", p->text, strlen(p->text), NULL, &l.d), false, false);
     assert_non_null(l.p);
     if (!l.p) return;
-    assert_true(p->rows || l.p->schedules[0]->loops[0].copies_rows);
+    assert_true(p->rows || loop_has(&l.p->schedules[0]->loops[0], LOOP_ROW_COPY));
     for_each_tree(&l, p->what, test);
     deinit(&l);
   }
@@ -175,7 +175,7 @@ static bool is_spare(const LoopTree *t, const LoopNode *before, const LoopNode *
   const bool is_behind = before && before->kind == NODE_FOR && before->is_whole;
   for (size_t i = 0; i < sizeof spares / sizeof *spares; i++)
     if (n->kind == spares[i].kind && (!spares[i].var || n->var.kind == spares[i].var) &&
-        is_behind >= spares[i].is_behind_whole && t->plan->sums_middle >= spares[i].sums_middle)
+        is_behind >= spares[i].is_behind_whole && loop_sums_in_lanes(t->plan) >= spares[i].sums_middle)
       return true;
   return false;
 }

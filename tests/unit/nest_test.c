@@ -11,6 +11,10 @@
 
 enum { N, H, W, C, K };
 
+static const LoopLevel rows[] = {LOOP_FREE, LOOP_CUT, LOOP_ROWS, LOOP_MIDDLE, LOOP_LANES, LOOP_END};
+static const LoopLevel tiles[] = {LOOP_FREE, LOOP_CUT, LOOP_COLUMNS, LOOP_ROWS, LOOP_LANES, LOOP_MIDDLE, LOOP_END};
+static const LoopLevel rows_in_lanes[] = {LOOP_FREE, LOOP_CUT, LOOP_ROW_LANES, LOOP_ROW_ELEMENTS, LOOP_END};
+
 typedef struct Case {
   Loop loop;
   const char *nest;
@@ -20,22 +24,22 @@ typedef struct Case {
 
 static const Case cases[] = {
     // A row norm: lanes are innermost, and 4 accumulators make runs of 24 * 16 * 4 elements.
-    {{.axes = {N, C}, .nouter = 1, .ninner = 1, .cut = {.length = 8}, .rows = 1},
+    {{.axes = {N, C}, .nouter = 1, .ninner = 1, .cut = {.length = 8}, .rows = 1, .levels = rows},
      "cut n by 8; serial n; step: runs c by 1536; lanes c by 16 x 4",
      1U << C,
      {4, TYPE_F64, false}},
     // Sums over two axes: 3 vectors of w are an iteration's chain, so that 8 iterations of h make a run.
-    {{.axes = {N, C, H, W}, .nouter = 2, .nfree = 1, .ninner = 2, .cut = {.length = 8}, .rows = 2},
+    {{.axes = {N, C, H, W}, .nouter = 2, .nfree = 1, .ninner = 2, .cut = {.length = 8}, .rows = 2, .levels = rows},
      "free n; cut c by 8; rows c by 2; step: runs h by 8; serial h; lanes w by 16",
      1U << H | 1U << W,
      {1, TYPE_F64, false}},
     // The same, nested: sums over w end in each iteration of h.
-    {{.axes = {N, H, W}, .nouter = 1, .ninner = 2, .cut = {.length = 8}, .rows = 1},
+    {{.axes = {N, H, W}, .nouter = 1, .ninner = 2, .cut = {.length = 8}, .rows = 1, .levels = rows},
      "cut n by 8; serial n; step: serial h; lanes w by 16",
      1U << W,
      {1, TYPE_F64, false}},
     // A chain of 19 vectors in each iteration of h: each is a run.
-    {{.axes = {N, H, K}, .nouter = 1, .ninner = 2, .cut = {.length = 8}, .rows = 1},
+    {{.axes = {N, H, K}, .nouter = 1, .ninner = 2, .cut = {.length = 8}, .rows = 1, .levels = rows},
      "cut n by 8; serial n; step: serial h; runs h by 1; lanes k by 16",
      1U << H | 1U << K,
      {1, TYPE_F64, false}},
@@ -48,18 +52,18 @@ static const Case cases[] = {
       .rows = 6,
       .vectors = 2,
       .columns = 512,
-      .sums_middle = true,
-      .is_product = true},
+      .levels = tiles},
      "free n; cut h w by 24; cut c by 512; rows h w by 6; step: lanes c by 16 x 2; runs k by 256; serial k",
      1U << K,
      {1, TYPE_F32, false}},
     // Rows in lanes.
-    {{.axes = {N, W}, .nouter = 1, .ninner = 1, .cut = {.length = 64}, .rows = 1, .rows_in_lanes = true},
+    {{.axes = {N, W}, .nouter = 1, .ninner = 1, .cut = {.length = 64}, .rows = 1, .levels = rows_in_lanes},
      "cut n by 64; lanes n by 16; step: serial w"},
     // Tiles: a step takes a part of the only axis.
-    {{.axes = {C}, .ninner = 1, .cut = {.length = 512}, .rows = 1}, "cut c by 512; step: lanes c by 16"},
+    {{.axes = {C}, .ninner = 1, .cut = {.length = 512}, .rows = 1, .levels = rows},
+     "cut c by 512; step: lanes c by 16"},
     // A scalar.
-    {{.cut = {.length = 1}, .rows = 1}, ""},
+    {{.cut = {.length = 1}, .rows = 1, .levels = rows}, ""},
 };
 
 static void nests_follow_from_loops(void **state) {

@@ -27,7 +27,7 @@ static void products_are_found_however_they_are_spelled(void **state) {
     snprintf(text, sizeof text, "format: ngrad/1\nname: test\ninputs:\n  - %soutputs: [y]\n", spellings[i]);
     Lowered l = lower(text, &usual, false);
     const Loop *loop = last_loop(only_schedule(&l));
-    assert_true(loop->is_product && loop->sums_middle && loop->roots[0].order->is_fused);
+    assert_true(loop_has(loop, LOOP_COLUMNS) && loop_sums_in_lanes(loop) && loop->roots[0].order->is_fused);
     assert_int_equal(only_schedule(&l)->kernel->axes[loop_vector_axis(loop)].extent, 128);
     assert_int_equal(loop_runs(only_schedule(&l)->kernel, loop).middle_run, LONGEST_CHAIN);
     assert_int_equal(loop_totals(loop), TYPE_F32);
@@ -49,7 +49,7 @@ static void strided_factors_are_kept_in_panels(void **state) {
   const Access *a = &s->kernel->accesses[s->loops[0].roots[0].access];
   assert_int_equal(a->panel_axis - 1, loop_vector_axis(last_loop(s)));
   assert_int_equal(a->stride[a->panel_axis - 1], 50);
-  assert_true(s->loops[0].copies_rows); // rows of w are dense
+  assert_true(loop_has(&s->loops[0], LOOP_ROW_COPY)); // rows of w are dense
   lowered_deinit(&l);
 }
 
@@ -136,7 +136,7 @@ static void windows_are_copied_with_their_padding(void **state) {
     const Kernel *k = s->kernel;
     assert_int_equal(s->nloops, 2);
     assert_int_equal(s->temporaries[0].nelems, 2 * 9 * 10 * 20); // rows of stride 2: from -1 to 7; columns -1 to 8
-    assert_true(last_loop(s)->is_product && last_loop(s)->rows > 1);
+    assert_true(loop_has(last_loop(s), LOOP_COLUMNS) && last_loop(s)->rows > 1);
     const Expr *product = &k->exprs[k->exprs[last_loop(s)->roots[0].expr].args[0]];
     for (int i = 0; i < 2; i++) assert_false(access_has_conditions(k, &k->accesses[k->exprs[product->args[i]].access]));
     lowered_deinit(&l);
@@ -156,7 +156,7 @@ static void vectors_lie_along_windows_of_few_channels(void **state) {
   const Schedule *s = only_schedule(&l);
   const Kernel *k = s->kernel;
   const Loop *loop = last_loop(s);
-  assert_true(loop->is_product);
+  assert_true(loop_has(loop, LOOP_COLUMNS));
   assert_int_equal(loop->rows, 3);
   assert_int_equal(k->axes[loop_vector_axis(loop)].extent, 50);
   assert_int_equal(s->temporaries[0].nelems, 2 * 11 * 20 * 54);
@@ -179,7 +179,7 @@ static int64_t vector_extent(int batch, int channels, int width) {
   Lowered l = lower(text, &usual, false);
   const Schedule *s = only_schedule(&l);
   const int64_t extent = s->kernel->axes[loop_vector_axis(last_loop(s))].extent;
-  assert_true(last_loop(s)->is_product);
+  assert_true(loop_has(last_loop(s), LOOP_COLUMNS));
   lowered_deinit(&l);
   return extent;
 }
@@ -209,7 +209,7 @@ static void must_add_alike(const Schedule *a, const Schedule *b) {
 static const Loop *product_loop(const Schedule *s) {
   const Loop *found = NULL;
   for (size_t i = 0; i < s->nloops; i++)
-    if (s->loops[i].is_product) found = &s->loops[i];
+    if (loop_has(&s->loops[i], LOOP_COLUMNS)) found = &s->loops[i];
   assert_non_null(found);
   return found;
 }
@@ -331,7 +331,7 @@ static void long_sums_are_cut_into_blocks(void **state) {
     assert_int_equal(product == last, cases[i].block == cases[i].length);
     if (product != last) {
       const AxisSet blocks = loop_inner_axes(last) & ~(1U << loop_vector_axis(last));
-      assert_true(last->sums_middle && !last->is_product);
+      assert_true(loop_sums_in_lanes(last) && !loop_has(last, LOOP_COLUMNS));
       assert_int_equal(axes_nelems(s->kernel, blocks), (cases[i].length + cases[i].block - 1) / cases[i].block);
       assert_false(blocks & ~loop_outer_axes(product)); // they can run in parallel
     }
@@ -374,7 +374,7 @@ static void taps_of_single_channels_share_a_factor(void **state) {
     const Schedule *s = only_schedule(&l);
     const Kernel *k = s->kernel;
     const Loop *loop = &s->loops[0];
-    assert_true(loop->is_depthwise && loop->roots[0].order->is_fused && loop_row_axes(k, loop));
+    assert_true(loop_has(loop, LOOP_TAPS) && loop->roots[0].order->is_fused && loop_row_axes(k, loop));
     assert_int_equal(loop->rows, 3);
     assert_int_equal(k->axes[loop_vector_axis(loop)].extent, 2 * LANES);
     assert_int_equal(axes_nelems(k, loop_inner_axes(loop)), cases[i].block * 2 * LANES);
@@ -428,7 +428,7 @@ static void taps_of_single_planes_share_a_factor(void **state) {
   const Schedule *s = only_schedule(&l);
   const Loop *loop = last_loop(s);
   assert_int_equal(s->nloops, 1);
-  assert_true(loop->is_depthwise && !loop->sums_middle && loop_row_axes(s->kernel, loop));
+  assert_true(loop_has(loop, LOOP_TAPS) && !loop_sums_in_lanes(loop) && loop_row_axes(s->kernel, loop));
   assert_int_equal(loop->rows, 3);
   assert_int_equal(s->kernel->axes[loop_vector_axis(loop)].extent, 15);
   lowered_deinit(&l);
@@ -704,7 +704,7 @@ static void results_are_loaded_again_from_where_they_are_stored(void **state) {
     const Loop *product = product_loop(s);
     assert_int_equal(count_roots(product, ROOT_REDUCE_OUTER), 1);
     assert_int_equal(count_roots(product, ROOT_STORE), 1);
-    assert_true(product != last_loop(s) && !last_loop(s)->sums_middle);
+    assert_true(product != last_loop(s) && !loop_sums_in_lanes(last_loop(s)));
     for (size_t i = 0; i < product->nroots; i++) {
       const Root *root = &product->roots[i];
       if (root->kind == ROOT_STORE) assert_int_equal(s->kernel->accesses[root->access].value != NULL, is_output);

@@ -223,7 +223,7 @@ static void softmax_of_columns_is_one_loop(void **state) {
     const Schedule *s = only_schedule(&l);
     const Kernel *k = s->kernel;
     const Loop *loop = &s->loops[0];
-    assert_int_equal(loop->rows_in_lanes, cases[i].rows_in_lanes);
+    assert_int_equal(loop_has(loop, LOOP_ROW_LANES), cases[i].rows_in_lanes);
     if (cases[i].rows_in_lanes) {
       assert_int_equal(s->nloops, 1);
       assert_int_equal(loop->nsweeps, 3);
@@ -625,7 +625,7 @@ static void blocks_keep_chains_of_additions_short(void **state) {
       const Loop *loop = &s->loops[n];
       for (size_t r = 0; r < loop->nroots; r++)
         if (loop->roots[r].kind == ROOT_REDUCE_OUTER && access_axes(k, &k->accesses[loop->roots[r].access]))
-          assert_in_range(loop->cut.length, 1, loop->rows_in_lanes ? LONGEST_CHAIN * LANES : LONGEST_CHAIN);
+          assert_in_range(loop->cut.length, 1, loop_has(loop, LOOP_ROW_LANES) ? LONGEST_CHAIN * LANES : LONGEST_CHAIN);
     }
     lowered_deinit(&l);
   }

@@ -11,6 +11,8 @@ static const char batch_norm[] =
     "    inputs: [x, dy, mean, variance, gamma]\n    outputs: [dx, dgamma, dbeta]\n"
     "    attributes: {epsilon: 1e-5, data_format: NXC}\noutputs: [dx, dgamma, dbeta]\n";
 
+static const LoopLevel rows_in_lanes[] = {LOOP_FREE, LOOP_CUT, LOOP_ROW_LANES, LOOP_ROW_ELEMENTS, LOOP_END};
+
 // Whether the loops take all sums in their orders.
 static bool are_orders_implied(const Schedule *s) {
   bool are_implied = true;
@@ -44,7 +46,7 @@ static void orders_of_additions_are_compared(void **state) {
   for (size_t i = 0; i < 8; i++) other[i] = before;
   other[0].axes[before.nfree]++, other[1].nouter--, other[1].ninner++, other[2].nfree++, other[3].cut.length++,
       other[4].cut.few_work++;
-  other[5].cut.most++, other[6].cut.few_length++, other[7].rows_in_lanes ^= true;
+  other[5].cut.most++, other[6].cut.few_length++, other[7].levels = rows_in_lanes;
   for (size_t i = 0; i < 8; i++) {
     *summing = other[i];
     if (are_orders_implied(s)) fail_msg("change %zu of the loop is not seen", i);
