@@ -324,7 +324,7 @@ static void blocks_of_products_are_whole_steps(void **state) {
   assert_non_null(p);
   const Schedule *s = p->schedules[0];
   const Loop *product = &s->loops[s->nloops - 1];
-  assert_true(product->is_product && product->rows > 1 && product->cut.few_work);
+  assert_true(loop_has(product, LOOP_COLUMNS) && product->rows > 1 && product->cut.few_work);
   assert_int_equal(product->cut.length % product->rows, 0);
   assert_int_equal(product->cut.few_length % product->rows, 0);
   program_free(p);
