@@ -316,5 +316,7 @@ ng_graph *ng_graph_inference(ng_graph *g, ng_inference_form form, const ng_train
                            &ctx->diagnostics);
   graph_free(t.own);
   arena_deinit(&t.scratch);
-  return ctx->last_status == NG_OK ? graph_wrap(ctx, call, made) : NULL;
+  ng_graph *result = ctx->last_status == NG_OK ? graph_wrap(ctx, call, made) : NULL;
+  if (!result && ctx->last_status == NG_OK) ctx->last_status = NG_WRONG; // a warning says why
+  return result;
 }

@@ -101,7 +101,7 @@ static void nests_follow_from_loops(void **state) {
 static Runs runs_of_row(Kernel *k, int accumulators) {
   Expr sum = {.op = EXPR_REDUCE_SUM, .reduced = 1U << H | 1U << W};
   Root root = {.kind = ROOT_REDUCE_INNER};
-  const Loop loop = {.axes = {N, H, W}, .nouter = 1, .ninner = 2, .roots = &root, .nroots = 1};
+  const Loop loop = {.axes = {N, H, W}, .nouter = 1, .ninner = 2, .levels = rows, .roots = &root, .nroots = 1};
   k->exprs = &sum;
   const SumOrder order =
       loop_sum_order(&(Schedule){.kernel = k}, &loop, &root, (SumNumbers){accumulators, TYPE_F64, 0});

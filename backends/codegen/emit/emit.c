@@ -431,9 +431,10 @@ bool emit_for_loading(const Program *program, const Isa *isa, const char *identi
                .has_cuts = has_cuts,
                .is_profiled = is_profiled};
   if (has_cuts) text_add_string(&plain, "#pragma GCC visibility push(hidden)\n\n");
-  const bool ok = print_program(&p);
+  bool ok = print_program(&p);
   if (has_cuts) text_add_string(&plain, "#pragma GCC visibility pop\n\n");
   text_add(&plain, text_string(&body), body.nbytes);
+  ok &= !plain.out_of_memory;
   const Loading loading = {program, isa, &plain, &constants, has_cuts};
   const TemplateFact facts[] = {
       {"PROFILED", is_profiled}, {"SHARED", program_has_shared_loops(program)}, {NULL, false}};
@@ -442,5 +443,5 @@ bool emit_for_loading(const Program *program, const Isa *isa, const char *identi
   text_deinit(&body);
   text_deinit(&plain);
   arena_deinit(&scratch);
-  return ok && !plain.out_of_memory && !source->out_of_memory;
+  return ok && !source->out_of_memory;
 }
