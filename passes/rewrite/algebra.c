@@ -1,12 +1,10 @@
 // Values as polynomials: the axes of the frame, and a table with a formula for each algebraic operator.
 #include "passes/rewrite/algebra.h"
 
-#include "ir/graph/open_dims.h"
 #include "ir/operators/movement.h"
 #include "ir/operators/reduce.h"
 
 #include <math.h>
-#include <string.h>
 
 static const Polynomial none;
 
@@ -61,24 +59,6 @@ uint32_t algebra_axes(const Algebra *a) {
   return (1U << a->rank) - 1;
 }
 
-// The number that stands for an extent in polynomials. An open dim counts as its hint times an irrational factor,
-// different for each dim. So it never equals a literal in the graph by chance, and products of dims are products of
-// their numbers.
-static double extent_count(Extent e) {
-  static const double primes[MAX_OPEN_DIMS] = {2, 3, 5, 7, 11, 13, 17, 19};
-  double count = (double)extent_value(e);
-  for (size_t i = 0; i < MAX_OPEN_DIMS; i++)
-    count *= pow(1 + sqrt(primes[i]) / 16, monomial_exponent(extent_monomial(e), i));
-  return count;
-}
-
-double algebra_count(const Algebra *a, uint32_t axes) {
-  double count = 1;
-  for (int i = 0; i < a->rank; i++)
-    if (axes >> i & 1) count *= extent_count(a->extent[i]);
-  return count;
-}
-
 static Polynomial of_value(Algebra *a, const Value *v, const Labels *labels) {
   Symbol s = {.value = v, .labels = *labels};
   s.axes = labels_axes(labels);
@@ -86,10 +66,6 @@ static Polynomial of_value(Algebra *a, const Value *v, const Labels *labels) {
 }
 
 // Labels
-
-bool labels_equal(const Labels *a, const Labels *b) {
-  return a->rank == b->rank && memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) == 0;
-}
 
 uint32_t labels_axes(const Labels *labels) {
   uint32_t axes = 0;

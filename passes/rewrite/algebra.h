@@ -91,7 +91,8 @@ void algebra_init(Algebra *a, Arena *scratch, const Value *frame);
 // as the frame. Changes nothing if the extents do not allow a split.
 void algebra_split_axes(Algebra *a, const Shape *shape);
 uint32_t algebra_axes(const Algebra *a); // the mask of all frame axes
-// The number of elements along these axes; with open dims, a number that no literal equals (see algebra.c).
+// The number of elements along these axes; with open dims, a number that no literal equals (see
+// polynomial.c).
 double algebra_count(const Algebra *a, uint32_t axes);
 
 // Whether results of the operator are expanded; if not, they are symbols.

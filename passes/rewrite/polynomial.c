@@ -1,10 +1,30 @@
 // Arithmetic of polynomials.
 #include "passes/rewrite/algebra.h"
 
+#include "ir/graph/open_dims.h"
+
 #include <math.h>
 #include <string.h>
 
 static const Polynomial none;
+
+// The number that stands for an extent in polynomials. An open dim counts as its hint times an irrational factor,
+// different for each dim. So it never equals a literal in the graph by chance, and products of dims are products of
+// their numbers.
+static double extent_count(Extent e) {
+  static const double primes[MAX_OPEN_DIMS] = {2, 3, 5, 7, 11, 13, 17, 19};
+  double count = (double)extent_value(e);
+  for (size_t i = 0; i < MAX_OPEN_DIMS; i++)
+    count *= pow(1 + sqrt(primes[i]) / 16, monomial_exponent(extent_monomial(e), i));
+  return count;
+}
+
+double algebra_count(const Algebra *a, uint32_t axes) {
+  double count = 1;
+  for (int i = 0; i < a->rank; i++)
+    if (axes >> i & 1) count *= extent_count(a->extent[i]);
+  return count;
+}
 
 Polynomial polynomial_fail(Algebra *a) {
   a->failed = true;
@@ -12,6 +32,10 @@ Polynomial polynomial_fail(Algebra *a) {
 }
 
 // Symbols
+
+bool labels_equal(const Labels *a, const Labels *b) {
+  return a->rank == b->rank && memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) == 0;
+}
 
 static bool is_same_symbol(Algebra *a, const Symbol *s, const Symbol *t) {
   if (s->value || t->value) return s->value == t->value && labels_equal(&s->labels, &t->labels);
