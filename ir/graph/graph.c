@@ -229,6 +229,12 @@ void value_replace_uses(Value *old, Value *replacement) {
   while (old->uses && old != replacement) node_set_input(old->uses->node, old->uses->slot, replacement);
 }
 
+bool graph_has_state(const Graph *g, const Value *v) {
+  for (size_t i = 0; i < g->nstates; i++)
+    if (graph_state(g, i) == v) return true;
+  return false;
+}
+
 size_t value_nbytes(const Value *v) {
   return type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
 }

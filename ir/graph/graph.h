@@ -238,6 +238,16 @@ void value_replace_uses(Value *old, Value *replacement); // in node inputs, not 
 size_t value_count_uses(const Value *v);
 size_t value_nbytes(const Value *v); // of its elements; its extents must have values
 
+static inline Value *graph_state(const Graph *g, size_t state) { // the input that holds the state
+  return g->inputs[g->states[state].input];
+}
+
+bool graph_has_state(const Graph *g, const Value *v); // whether the value is a state
+
+static inline Value *graph_update(const Graph *g, size_t state) { // NULL: the state has no update
+  return g->states[state].output < 0 ? NULL : g->outputs[g->states[state].output];
+}
+
 // Adds the origins of `from`, or its position if it has none, to node->origins; at most MAX_ORIGINS are recorded.
 bool node_add_origin(Graph *g, Node *node, const Node *from);
 void node_print_lines(const Node *node, Text *out); // "line 4", "lines 4, 7 to 9"; nothing when no line is known

@@ -38,7 +38,7 @@ void init_fill(const Graph *g, size_t state, uint64_t seed, Tensor *t) {
   enum { STREAM = 0x696E6974 }; // the last word of the counter; dropout uses smaller last words
   const Init *init = &g->states[state].init;
   if (init->kind == INIT_FILE) {
-    Tensor file = tensor_like(g->inputs[g->states[state].input]);
+    Tensor file = tensor_like(graph_state(g, state));
     file.layout = (Layout){{0}};
     file.data = init->constant->data;
     tensor_copy(&file, t);

@@ -21,19 +21,13 @@ static bool node_error(const Node *node, Diagnostics *d, const char *what, const
   return error_at(d, node->position, "%s: %s: %s", node_title(node, title), name, what);
 }
 
-static bool is_state(const Graph *g, const Value *v) {
-  for (size_t i = 0; i < g->nstates; i++)
-    if (g->inputs[g->states[i].input] == v) return true;
-  return false;
-}
-
 // Leaf reads an input or a constant. Each process has only its own leaves' parts of such an input.
 static bool verify_leaf(const Graph *g, const Node *node, Diagnostics *d) {
   const Value *src = node->inputs[0], *dst = node->outputs[0];
   if (src->constant)
     return (src->shape.rank == 1 && !src->constant->is_splat) || src->shape.extent[0].value == 1 ||
            node_error(node, d, "expected an input, or a constant of rank 1 with a number for each leaf", src->name);
-  if (!src->is_input || is_state(g, src))
+  if (!src->is_input || graph_has_state(g, src))
     return node_error(node, d, "expected an input of the graph that is not a state, or a constant", src->name);
   if (layout_axis(&src->layout, 0) != 0)
     return node_error(node, d, "expected a layout in which the axis of leaves is the slowest", src->name);

@@ -47,7 +47,7 @@ static void find_given(Saving *s) {
     const Value *v = forward->values[i];
     s->is_given[i] = gradient_is_needed(s->g->here[i]) || (v->constant && !v->constant->file);
   }
-  for (size_t i = 0; i < forward->nstates; i++) s->is_given[forward->inputs[forward->states[i].input]->index] = true;
+  for (size_t i = 0; i < forward->nstates; i++) s->is_given[graph_state(forward, i)->index] = true;
 }
 
 static void find_computable(Saving *s) {

@@ -398,7 +398,7 @@ static const struct ngrad_function *make_part(Cut *c, uint32_t stage, bool is_of
 static void add_states(Part *p) {
   const Graph *g = p->c->g;
   for (size_t i = 0; i < g->nstates && !p->b.failed; i++) {
-    const Value *v = g->inputs[g->states[i].input];
+    const Value *v = graph_state(g, i);
     if (!graph_add_state(p->b.graph, v->name, v->type, &v->shape, &g->states[i].init)) {
       builder_out_of_memory(&p->b);
       return;
@@ -432,7 +432,7 @@ static const struct ngrad_function *make_last(Cut *c) {
   if (!begin_part(&p, c, common_function(c->nstages - 1), "")) return end_part(&p);
   bool *is_state = ARENA_ARRAY(&p.b.scratch, bool, g->nvalues + 1);
   if (!is_state) builder_out_of_memory(&p.b);
-  for (size_t i = 0; i < g->nstates && is_state; i++) is_state[g->inputs[g->states[i].input]->index] = true;
+  for (size_t i = 0; i < g->nstates && is_state; i++) is_state[graph_state(g, i)->index] = true;
   if (!p.b.failed) add_part_inputs(&p, is_state);
   for (size_t i = 0; i < g->noutputs && !p.b.failed; i++) { // outputs that other functions compute
     const Value *v = g->outputs[i];

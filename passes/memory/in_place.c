@@ -62,12 +62,10 @@ static bool check_update(const Program *p, const Value *state, const Value *upda
 static bool stage_states(Program *p, Arena *scratch) {
   const Graph *g = p->graph;
   bool *is_updated = ARENA_ARRAY(scratch, bool, g->nvalues + 1);
-  for (size_t i = 0; is_updated && i < g->nstates; i++)
-    is_updated[g->inputs[g->states[i].input]->index] = g->states[i].output >= 0;
+  for (size_t i = 0; is_updated && i < g->nstates; i++) is_updated[graph_state(g, i)->index] = g->states[i].output >= 0;
   for (size_t i = 0; is_updated && i < g->nstates; i++) {
-    const State *state = &g->states[i];
-    const Value *v = state->output < 0 ? NULL : g->outputs[state->output];
-    if (v && is_updated[v->index] && v != g->inputs[state->input]) p->is_staged[v->index] = true;
+    const Value *v = graph_update(g, i);
+    if (v && is_updated[v->index] && v != graph_state(g, i)) p->is_staged[v->index] = true;
   }
   return is_updated;
 }
@@ -80,11 +78,10 @@ bool stage_updates(Program *p) {
   const Lifetime *lifetimes = g->nupdates ? find_lifetimes(p, &scratch) : NULL;
   bool ok = p->is_staged && (lifetimes || !g->nupdates) && stage_states(p, &scratch);
   for (size_t i = 0; ok && i < g->nstates; i++) {
-    const State *state = &g->states[i];
-    const Value *v = state->output < 0 ? NULL : g->outputs[state->output];
+    const Value *v = graph_update(g, i);
     bool is_in_place;
-    if (!v || !v->producer || v->first_output != state->output) continue; // no update, or copied at the end
-    ok = check_update(p, g->inputs[state->input], v, lifetimes, &scratch, &is_in_place);
+    if (!v || !v->producer || v->first_output != g->states[i].output) continue; // no update, or copied at the end
+    ok = check_update(p, graph_state(g, i), v, lifetimes, &scratch, &is_in_place);
     p->is_staged[v->index] = ok && !is_in_place;
   }
   arena_deinit(&scratch);

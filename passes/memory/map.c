@@ -35,7 +35,7 @@ static void access_value(MemoryMap *m, const Value *v, uint32_t kernel, uint32_t
 static void extend_staged(MemoryMap *m, const uint32_t *current) {
   const Program *p = m->program;
   for (size_t i = 0; i < p->graph->nstates; i++) {
-    const Value *v = p->graph->inputs[p->graph->states[i].input];
+    const Value *v = graph_state(p->graph, i);
     if (!p->is_staged[v->index]) continue;
     Tenant *t = current[v->index] ? &m->tenants[current[v->index] - 1]
                                   : add_tenant(m, TENANT_STAGED, p->value_offset[v->index], value_nbytes(v), 0, 0);
@@ -116,7 +116,7 @@ static bool is_of_optimizer(const Value *state) {
 static void add_states(MemoryMap *m) {
   const Graph *g = m->program->graph;
   for (size_t i = 0; i < g->nstates; i++) {
-    const Value *v = g->inputs[g->states[i].input];
+    const Value *v = graph_state(g, i);
     *(is_of_optimizer(v) ? &m->optimizer_nbytes : &m->parameter_nbytes) += whole_lines(value_nbytes(v));
   }
 }

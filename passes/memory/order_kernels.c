@@ -111,8 +111,8 @@ static bool lives_init(Ordering *o) {
   o->lives = ARENA_ARRAY(&o->arena, Life, g->nvalues + 1);
   if (!o->lives) return false;
   for (size_t i = 0; i < g->nstates; i++) {
-    const Value *state = g->inputs[g->states[i].input];
-    const Value *update = g->states[i].output < 0 ? NULL : g->outputs[g->states[i].output];
+    const Value *state = graph_state(g, i);
+    const Value *update = graph_update(g, i);
     if (!update || !update->producer) continue;
     o->lives[state->index].partner = update;
     o->lives[update->index].partner = state;

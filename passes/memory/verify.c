@@ -367,7 +367,7 @@ static bool verify_whole(const Walk *w, const Value *v) {
 static const Value *output_state(const Program *p, size_t output) {
   const Graph *g = p->graph;
   for (size_t i = 0; i < g->nstates; i++) {
-    const Value *state = g->inputs[g->states[i].input];
+    const Value *state = graph_state(g, i);
     if (g->states[i].output == (int64_t)output) return p->is_staged[state->index] ? NULL : state;
   }
   return NULL;

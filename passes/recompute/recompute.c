@@ -77,7 +77,7 @@ static bool round_init(Round *r, Fitting *f) {
 static bool is_overwritten(const Round *r, const Value *state, uint32_t kernel) {
   const Graph *g = r->f->p->graph;
   for (size_t i = 0; i < g->nstates; i++) {
-    if (g->inputs[g->states[i].input] != state || g->states[i].output < 0) continue;
+    if (graph_state(g, i) != state || g->states[i].output < 0) continue;
     const uint32_t stored = r->first_store[g->outputs[g->states[i].output]->index];
     return stored && stored <= kernel && !r->f->p->is_staged[state->index];
   }

@@ -18,11 +18,6 @@ typedef struct InferenceGraph {
   bool *is_wanted; // by index in forward->outputs
 } InferenceGraph;
 
-static bool out_of_memory(InferenceGraph *f) {
-  f->b.failed = true;
-  return error_out_of_memory(f->b.diagnostics);
-}
-
 static bool refuse(InferenceGraph *f, const Node *node, const char *why) {
   char title[NODE_TITLE_BYTES];
   f->b.failed = true;
@@ -53,7 +48,7 @@ static bool choose_results(InferenceGraph *f, Value *const *losses, size_t nloss
   const size_t count = count_outputs(forward), ndata = forward->ninputs - forward->nstates;
   bool *needed = ARENA_ARRAY(&f->b.scratch, bool, forward->nvalues + 1);
   bool *needs = ARENA_ARRAY(&f->b.scratch, bool, ndata + 1), *common = ARENA_ARRAY(&f->b.scratch, bool, ndata + 1);
-  if (!needed || !needs || !common) return out_of_memory(f);
+  if (!needed || !needs || !common) return builder_out_of_memory(&f->b);
   memset(common, 1, ndata);
   for (size_t i = 0; i < count; i++) {
     if (find_inputs(f, forward->outputs[i], needed, needs) == 0) continue;
@@ -79,7 +74,7 @@ static bool choose_results(InferenceGraph *f, Value *const *losses, size_t nloss
 static bool choose_outputs(InferenceGraph *f, InferenceForm form, Value *const *losses, size_t nlosses) {
   const size_t count = count_outputs(f->forward);
   f->is_wanted = ARENA_ARRAY(&f->b.scratch, bool, count + 1);
-  if (!f->is_wanted) return out_of_memory(f);
+  if (!f->is_wanted) return builder_out_of_memory(&f->b);
   if (form == FORM_INFER) return choose_results(f, losses, nlosses);
   for (size_t i = 0; i < count; i++) f->is_wanted[i] = f->forward->outputs[i]->shape.rank == 0;
   return true;
@@ -88,17 +83,11 @@ static bool choose_outputs(InferenceGraph *f, InferenceForm form, Value *const *
 static bool add_outputs(InferenceGraph *f) {
   for (size_t i = 0; i < count_outputs(f->forward); i++)
     if (f->is_wanted[i] && !graph_add_output(f->b.graph, f->map[f->forward->outputs[i]->index]))
-      return out_of_memory(f);
+      return builder_out_of_memory(&f->b);
   return true;
 }
 
 // Nodes
-
-static bool is_state(const Graph *g, const Value *v) {
-  bool found = false;
-  for (size_t i = 0; i < g->nstates && !found; i++) found = g->inputs[g->states[i].input] == v;
-  return found;
-}
 
 static bool is_used(const Value *v) {
   return v && (v->uses || v->is_output);
@@ -117,14 +106,14 @@ static void replace_node(Node *from, Node *node) {
 static Node *add_node(InferenceGraph *f, OperatorId id) {
   const Operator *op = &operators[id];
   Node *node = graph_add_node(f->b.graph, op, NULL, op->ninputs, op->noutputs);
-  if (!node) out_of_memory(f);
+  if (!node) builder_out_of_memory(&f->b);
   return node;
 }
 
 // A constant for an operand that is optional in BatchNormForwardTraining.
 static Value *filled(InferenceGraph *f, const Value *like, const char *name, double number) {
   Value *v = graph_add_number(f->b.graph, name, like->type, &like->shape, number);
-  if (!v) out_of_memory(f);
+  if (!v) builder_out_of_memory(&f->b);
   return v;
 }
 
@@ -133,7 +122,7 @@ static bool convert_batch_norm(InferenceGraph *f, Node *node) {
   Value *mean = node->inputs[MEAN], *variance = node->inputs[VARIANCE];
   if (is_used(node->outputs[BATCH_MEAN]) || is_used(node->outputs[BATCH_VARIANCE]))
     return refuse(f, node, "something besides updates uses the statistics of its batch");
-  if (!is_state(f->b.graph, mean) || !is_state(f->b.graph, variance))
+  if (!graph_has_state(f->b.graph, mean) || !graph_has_state(f->b.graph, variance))
     return refuse(f, node,
                   "its running mean and variance are not states; expected them under state:, and the node's "
                   "next mean and variance under updates:");

@@ -14,7 +14,7 @@ bool train_has_parameters(const Graph *forward) {
 void train_find_dependants(const Graph *forward, const bool *is_frozen, bool *depends) {
   for (size_t i = 0; i < forward->nstates; i++)
     if (state_is_parameter(forward, &forward->states[i]) && !(is_frozen && is_frozen[i]))
-      depends[forward->inputs[forward->states[i].input]->index] = true;
+      depends[graph_state(forward, i)->index] = true;
   for (size_t n = 0; n < forward->nnodes; n++) {
     const Node *node = forward->nodes[n];
     bool any = false;
@@ -29,7 +29,7 @@ void train_find_dependants(const Graph *forward, const bool *is_frozen, bool *de
 void train_find_changing(const Graph *forward, bool *changes) {
   for (size_t i = 0; i < forward->ninputs - forward->nstates; i++) changes[forward->inputs[i]->index] = true;
   for (size_t i = 0; i < forward->nstates; i++)
-    if (forward->states[i].output >= 0) changes[forward->inputs[forward->states[i].input]->index] = true;
+    if (forward->states[i].output >= 0) changes[graph_state(forward, i)->index] = true;
   for (size_t n = 0; n < forward->nnodes; n++) {
     const Node *node = forward->nodes[n];
     bool any = false;

@@ -56,7 +56,7 @@ static bool find_parameters(Step *s) {
   s->rate_type = TYPE_F32;
   for (size_t i = 0; i < forward->nstates; i++) {
     if (!is_trained(s, i)) continue;
-    Value *parameter = forward->inputs[forward->states[i].input];
+    Value *parameter = graph_state(forward, i);
     if (parameter->type == TYPE_F64) s->rate_type = TYPE_F64;
     s->states[s->nparameters] = i;
     s->parameters[s->nparameters++] = parameter;

@@ -53,12 +53,12 @@ static bool make_states(Builder *b) {
 static bool add_updates(Builder *b) {
   Graph *g = b->graph;
   for (size_t i = 0; i < g->nstates; i++) {
-    const Use *use = running_use(g->inputs[g->states[i].input]);
+    const Use *use = running_use(graph_state(g, i));
     if (!use) continue;
     Value *v =
         use->node->outputs[use->slot]; // inputs 1 and 2 are the running statistics, outputs 1 and 2 the next ones
     if (!v || v->is_output) continue;
-    const char *name = builder_name(b, "%s.next", g->inputs[g->states[i].input]->name);
+    const char *name = builder_name(b, "%s.next", graph_state(g, i)->name);
     v->name = name ? arena_copy_text(&g->arena, name, strlen(name)) : NULL;
     if (!v->name || !graph_add_update(g, &g->states[i], v, (Position){0})) return false;
   }
