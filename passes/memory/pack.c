@@ -106,24 +106,24 @@ static void place_group(Packing *k, Group *g) {
   k->placed[at] = g;
 }
 
-// Adds `by` to the offsets of temporaries; a negative difference works modulo 2^64.
-static void move_temporaries(const Schedule *s, size_t by) {
+void schedule_move_temporaries(const Schedule *s, size_t by) {
   for (size_t i = 0; i < s->ntemporaries; i++) s->temporaries[i].offset += by;
 }
 
-static void move_slice_group(Program *p, ProgramSliceGroup *slice_group, size_t by) {
+void slice_group_move(Program *p, ProgramSliceGroup *slice_group, size_t by) {
+  const SliceGroup *plan = slice_group->plan;
   slice_group->offset += by;
-  for (size_t i = 0; i < slice_group->plan->ntensors; i++)
-    if (slice_group->plan->tensors[i].is_private) p->value_offset[slice_group->plan->tensors[i].value->index] += by;
-  for (uint32_t i = slice_group->first; i < slice_group->end; i++) move_temporaries(p->schedules[i], by);
+  for (size_t i = 0; i < plan->ntensors; i++)
+    if (plan->tensors[i].is_private) p->value_offset[plan->tensors[i].value->index] += by;
+  for (uint32_t i = slice_group->first; i < slice_group->end; i++) schedule_move_temporaries(p->schedules[i], by);
 }
 
 static void move_tenant(Program *p, const Tenant *t, size_t offset) {
   if (t->value) p->value_offset[t->value->index] = offset;
   for (uint32_t i = t->first; t->kind == TENANT_TEMPORARIES && i <= t->last; i++)
-    move_temporaries(p->schedules[i], offset - t->offset);
+    schedule_move_temporaries(p->schedules[i], offset - t->offset);
   for (size_t i = 0; t->kind == TENANT_SLICES && i < p->nslice_groups; i++)
-    if (p->slice_groups[i].first == t->first) move_slice_group(p, &p->slice_groups[i], offset - t->offset);
+    if (p->slice_groups[i].first == t->first) slice_group_move(p, &p->slice_groups[i], offset - t->offset);
 }
 
 static bool packing_init(Packing *k, const Program *p) {

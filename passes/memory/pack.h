@@ -9,4 +9,9 @@
 // has no open dims. False: out of memory.
 bool pack_workspace(Program *p);
 
+// Adds `by` to the places of a schedule's temporaries, or of all that a slice group's chunks hold; a negative
+// difference works modulo 2^64.
+void schedule_move_temporaries(const Schedule *s, size_t by);
+void slice_group_move(Program *p, ProgramSliceGroup *slice_group, size_t by);
+
 #endif

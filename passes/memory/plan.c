@@ -227,9 +227,8 @@ static void take_scratch(Plan *plan, uint32_t first, uint32_t end, Scratch *scra
 }
 
 static void place_temporaries(const Plan *plan, uint32_t kernel, const Scratch *scratch) {
-  Schedule *s = plan->p->schedules[kernel];
-  if (plan->p->graph->ndims || has_invariant(s)) return;
-  for (size_t i = 0; i < s->ntemporaries; i++) s->temporaries[i].offset += scratch->offset;
+  const Schedule *s = plan->p->schedules[kernel];
+  if (!plan->p->graph->ndims && !has_invariant(s)) schedule_move_temporaries(s, scratch->offset);
 }
 
 static void end_values(Plan *plan, uint32_t kernel) {
@@ -274,24 +273,12 @@ static bool plan_chunk(Program *p, ProgramSliceGroup *slice_group) {
   return ok && !plan.out_of_memory;
 }
 
-// Adds the first chunk's offset in the workspace to the chunk's places.
-static void move_chunk(Program *p, const ProgramSliceGroup *slice_group) {
-  for (size_t i = 0; i < slice_group->plan->ntensors; i++) {
-    const Value *v = slice_group->plan->tensors[i].value;
-    if (slice_group->plan->tensors[i].is_private) p->value_offset[v->index] += slice_group->offset;
-  }
-  for (uint32_t i = slice_group->first; i < slice_group->end; i++) {
-    const Schedule *s = p->schedules[i];
-    for (size_t t = 0; t < s->ntemporaries; t++) s->temporaries[t].offset += slice_group->offset;
-  }
-}
-
 static void place_slice_group(Plan *plan, ProgramSliceGroup *slice_group) {
   const bool is_whole = plan_chunk(plan->p, slice_group);
   const size_t nbytes = slice_group->chunk_nbytes * (size_t)slice_group->nchunks;
   plan->out_of_memory |= !is_whole;
-  slice_group->offset = take(plan, nbytes);
-  move_chunk(plan->p, slice_group);
+  slice_group->offset = 0; // places in a chunk are relative to the chunk so far
+  slice_group_move(plan->p, slice_group, take(plan, nbytes));
   for (uint32_t i = slice_group->first; i < slice_group->end; i++) place_results(plan, i);
   give_back(plan, slice_group->offset, nbytes);
   end_values(plan, slice_group->end - 1);
@@ -301,7 +288,7 @@ static void place_slice_group(Plan *plan, ProgramSliceGroup *slice_group) {
 static void place_states(Plan *plan) {
   Program *p = plan->p;
   for (size_t i = 0; i < p->graph->nstates; i++) {
-    const Value *v = p->graph->inputs[p->graph->states[i].input];
+    const Value *v = graph_state(p->graph, i);
     if (!p->is_staged[v->index]) continue;
     p->value_offset[v->index] = take(plan, place_nbytes(plan, v));
     p->is_in_workspace[v->index] = true;
