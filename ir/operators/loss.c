@@ -1,11 +1,11 @@
 // Inference and check functions of losses and their gradients.
 #include "ir/operators/loss.h"
 
+#include "ir/operators/movement.h"
 #include "ir/operators/rules.h"
 
 int loss_class_axis(const Node *node) {
-  const int64_t axis = node_s64(node, "axis");
-  return (int)(axis < 0 ? axis + node->inputs[0]->shape.rank : axis);
+  return axis_of(node, node->inputs[0]->shape.rank);
 }
 
 bool loss_ignored_is_large(const Node *node) {

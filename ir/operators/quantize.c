@@ -1,6 +1,7 @@
 // Inference and check functions of quantisation.
 #include "ir/operators/quantize.h"
 
+#include "ir/operators/movement.h"
 #include "ir/operators/rules.h"
 
 #include <math.h>
@@ -10,8 +11,7 @@ static bool is_per_channel(const Node *node) {
 }
 
 static int channel_axis(const Node *node) {
-  int64_t axis = node_s64(node, "axis");
-  return (int)(axis < 0 ? axis + node->inputs[0]->shape.rank : axis);
+  return axis_of(node, node->inputs[0]->shape.rank);
 }
 
 int scaling_axis(const Node *node, int64_t nelems, int axis, int64_t *step) {

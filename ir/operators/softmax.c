@@ -1,11 +1,11 @@
 // Inference of softmax and its gradients.
 #include "ir/operators/softmax.h"
 
+#include "ir/operators/movement.h"
 #include "ir/operators/rules.h"
 
 int softmax_axis(const Node *node) {
-  int64_t axis = node_s64(node, "axis");
-  return (int)(axis < 0 ? axis + node->inputs[0]->shape.rank : axis);
+  return axis_of(node, node->inputs[0]->shape.rank);
 }
 
 // Statistics are f32, or f64 if src is f64 and no type is declared.
