@@ -248,14 +248,12 @@ bool interpret_TypeCast(const Evaluation *e) {
 static bool sum_terms(const Evaluation *e, uint32_t slot, double (*term)(const Evaluation *e, int64_t i)) {
   const Node *node = e->node;
   const Value *v = node->outputs[slot];
-  size_t count = (size_t)shape_nelems(&v->shape);
-  Sum *sums = ARENA_ARRAY(e->scratch, Sum, count);
+  Sum *sums = sums_of_output(e, slot);
   if (!sums) return false;
   Walk w = walk_over(&node->inputs[0]->shape);
   for (walk_operand(&w, 0, node, &node->op->outputs[slot], v); w.i < w.nelems; walk_step(&w))
     sum_add(&sums[w.at[0]], term(e, w.i));
-  for (size_t i = 0; i < count; i++) e->outputs[slot][i] = sum_value(&sums[i], e->noise);
-  return true;
+  return sums_store(e, slot, sums);
 }
 
 static double bias_term(const Evaluation *e, int64_t i) {

@@ -6,6 +6,7 @@
 #define NGRAD_BACKENDS_INTERPRETER_EVALUATION_H
 
 #include "backends/interpreter/noise.h"
+#include "backends/interpreter/sum.h"
 #include "ir/operators/operator.h"
 
 typedef struct Evaluation {
@@ -27,6 +28,10 @@ int64_t evaluation_integer(const Evaluation *e, uint32_t slot, int64_t i); // el
 void evaluation_put_integer(const Evaluation *e, int64_t i, int64_t number);
 // The number as an f64 array element of output 0: for s64 the bits of type_integer(number), else the number.
 double evaluation_element(const Evaluation *e, double number);
+
+// One empty sum for each element of an output; NULL: out of memory. sums_store sets the output to the sums; true.
+Sum *sums_of_output(const Evaluation *e, uint32_t slot);
+bool sums_store(const Evaluation *e, uint32_t slot, const Sum *sums);
 
 // scratch_of_NAME(e): an upper bound of the bytes that a function allocates from e->scratch. Of the arrays in e, only
 // their presence is used. footprint.c has a row for each operator that allocates any.

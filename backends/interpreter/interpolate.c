@@ -68,13 +68,11 @@ bool interpret_Interpolate(const Evaluation *e) {
 bool interpret_InterpolateBackward(const Evaluation *e) {
   const Node *node = e->node;
   const Shape *diff_src = &node->outputs[0]->shape;
-  int64_t nelems = shape_nelems(diff_src);
-  Sum *sums = ARENA_ARRAY(e->scratch, Sum, (size_t)nelems);
+  Sum *sums = sums_of_output(e, 0);
   if (!sums) return false;
   for (Walk w = walk_over(&node->inputs[1]->shape); w.i < w.nelems; walk_step(&w)) {
     Corners c = corners_of(node, diff_src, w.index);
     for (int i = 0; i < c.count; i++) sum_add(&sums[c.at[i]], c.weight[i] * e->inputs[1][w.i]);
   }
-  for (int64_t i = 0; i < nelems; i++) e->outputs[0][i] = sum_value(&sums[i], e->noise);
-  return true;
+  return sums_store(e, 0, sums);
 }

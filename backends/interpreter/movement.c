@@ -174,8 +174,8 @@ bool interpret_Gather(const Evaluation *e) {
 bool interpret_GatherBackward(const Evaluation *e) {
   const Value *diff_src = e->node->outputs[0];
   const int axis = axis_of(e->node, diff_src->shape.rank);
-  const int64_t extent = extent_value(diff_src->shape.extent[axis]), nelems = shape_nelems(&diff_src->shape);
-  Sum *sums = ARENA_ARRAY(e->scratch, Sum, (size_t)nelems);
+  const int64_t extent = extent_value(diff_src->shape.extent[axis]);
+  Sum *sums = sums_of_output(e, 0);
   int64_t below = 0;
   if (!sums) return false;
   Walk w = walk_taken(&diff_src->shape, &e->node->inputs[0]->shape, &e->node->inputs[1]->shape, axis, &below);
@@ -183,6 +183,5 @@ bool interpret_GatherBackward(const Evaluation *e) {
     const int64_t index = taken_index(e, 0, w.at[1], extent);
     if (index >= 0) sum_add(&sums[w.at[0] + index * below], e->inputs[1][w.i]);
   }
-  for (int64_t i = 0; i < nelems; i++) e->outputs[0][i] = sum_value(&sums[i], e->noise);
-  return true;
+  return sums_store(e, 0, sums);
 }

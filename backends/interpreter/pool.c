@@ -112,16 +112,6 @@ bool interpret_AvgPool(const Evaluation *e) {
   return true;
 }
 
-// One sum for each element of diff_src; NULL: out of memory.
-static Sum *new_sums(const Evaluation *e) {
-  return ARENA_ARRAY(e->scratch, Sum, (size_t)shape_nelems(&e->node->outputs[0]->shape));
-}
-
-static void store_sums(const Evaluation *e, const Sum *sums) {
-  const int64_t nelems = shape_nelems(&e->node->outputs[0]->shape);
-  for (int64_t i = 0; i < nelems; i++) e->outputs[0][i] = sum_value(&sums[i], e->noise);
-}
-
 uint64_t scratch_of_pool(const Evaluation *e) {
   Pool p;
   return nbytes_multiply((uint64_t)pool_measure(&p, e), sizeof *p.places);
@@ -133,15 +123,14 @@ uint64_t scratch_of_pool_sums(const Evaluation *e) {
 
 bool interpret_MaxPoolBackward(const Evaluation *e) {
   Pool p;
-  Sum *sums = new_sums(e);
+  Sum *sums = sums_of_output(e, 0);
   if (!sums || !pool_init(&p, e)) return false;
   for (Walk w = walk_over(&e->node->inputs[1]->shape); w.i < w.nelems; walk_step(&w)) {
     pool_find(&p, w.index);
     const int64_t winner = find_winner(&p, e->inputs[0]);
     if (winner >= 0) sum_add(&sums[winner], e->inputs[1][w.i]);
   }
-  store_sums(e, sums);
-  return true;
+  return sums_store(e, 0, sums);
 }
 
 // The number of the tap at offset `place`, in the window with this index.
@@ -169,7 +158,7 @@ bool interpret_MaxPoolWinners(const Evaluation *e) {
 
 bool interpret_MaxPoolScatter(const Evaluation *e) {
   Pool p;
-  Sum *sums = new_sums(e);
+  Sum *sums = sums_of_output(e, 0);
   if (!sums || !pool_init(&p, e)) return false;
   for (Walk w = walk_over(&e->node->inputs[1]->shape); w.i < w.nelems; walk_step(&w)) {
     pool_find(&p, w.index);
@@ -177,18 +166,16 @@ bool interpret_MaxPoolScatter(const Evaluation *e) {
       if (tap_at(&p, w.index, p.places[i]) == evaluation_integer(e, 0, w.i))
         sum_add(&sums[p.places[i]], e->inputs[1][w.i]);
   }
-  store_sums(e, sums);
-  return true;
+  return sums_store(e, 0, sums);
 }
 
 bool interpret_AvgPoolBackward(const Evaluation *e) {
   Pool p;
-  Sum *sums = new_sums(e);
+  Sum *sums = sums_of_output(e, 0);
   if (!sums || !pool_init(&p, e)) return false;
   for (Walk w = walk_over(&e->node->inputs[0]->shape); w.i < w.nelems; walk_step(&w)) {
     pool_find(&p, w.index);
     for (int64_t i = 0; i < p.count; i++) sum_add(&sums[p.places[i]], e->inputs[0][w.i] / divisor(&p, e->node));
   }
-  store_sums(e, sums);
-  return true;
+  return sums_store(e, 0, sums);
 }

@@ -16,6 +16,16 @@ uint64_t scratch_of_sums(const Evaluation *e) {
   return v ? nbytes_multiply((uint64_t)shape_nelems(&v->shape), sizeof(Sum)) : 0;
 }
 
+Sum *sums_of_output(const Evaluation *e, uint32_t slot) {
+  return ARENA_ARRAY(e->scratch, Sum, (size_t)shape_nelems(&e->node->outputs[slot]->shape));
+}
+
+bool sums_store(const Evaluation *e, uint32_t slot, const Sum *sums) {
+  const int64_t nelems = shape_nelems(&e->node->outputs[slot]->shape);
+  for (int64_t i = 0; i < nelems; i++) e->outputs[slot][i] = sum_value(&sums[i], e->noise);
+  return true;
+}
+
 #define SUM(name, term, result)                                                                                        \
   bool interpret_##name(const Evaluation *e) {                                                                         \
     Walk w = walk_over(&e->node->inputs[0]->shape);                                                                    \
