@@ -480,14 +480,9 @@ uint64_t scratch_of_convolution(const Evaluation *e) {
   return nbytes_add(nbytes, nbytes_multiply(nsums, sizeof(Lanes)));
 }
 
-#define CONVOLUTION(name, make)                                                                                        \
-  bool interpret_##name(const Evaluation *e) {                                                                         \
-    return make(e);                                                                                                    \
-  }
-
-CONVOLUTION(Convolution, make_small)
-CONVOLUTION(ConvolutionBackwardData, make_large)
-CONVOLUTION(ConvolutionBackwardWeights, make_weights)
-CONVOLUTION(ConvTranspose, make_large)
-CONVOLUTION(ConvTransposeBackwardData, make_small)
-CONVOLUTION(ConvTransposeBackwardWeights, make_weights)
+INTERPRET(Convolution, make_small(e))
+INTERPRET(ConvolutionBackwardData, make_large(e))
+INTERPRET(ConvolutionBackwardWeights, make_weights(e))
+INTERPRET(ConvTranspose, make_large(e))
+INTERPRET(ConvTransposeBackwardData, make_small(e))
+INTERPRET(ConvTransposeBackwardWeights, make_weights(e))

@@ -260,9 +260,7 @@ static double bias_term(const Evaluation *e, int64_t i) {
   return e->inputs[0][i];
 }
 
-bool interpret_BiasAddBackward(const Evaluation *e) {
-  return sum_terms(e, 0, bias_term);
-}
+INTERPRET(BiasAddBackward, sum_terms(e, 0, bias_term))
 
 static double slope_term(const Evaluation *e, int64_t i) {
   const double *src = e->inputs[0], *diff_dst = e->inputs[2];

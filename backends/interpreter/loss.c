@@ -147,10 +147,5 @@ static double binary_cross_entropy(double x, double target) {
   return (x > 0 ? x : x != x ? x : 0) - x * target + log1p(exp(-fabs(x)));
 }
 
-bool interpret_MeanSquaredError(const Evaluation *e) {
-  return reduce_losses(e, squared_error);
-}
-
-bool interpret_BinaryCrossEntropy(const Evaluation *e) {
-  return reduce_losses(e, binary_cross_entropy);
-}
+INTERPRET(MeanSquaredError, reduce_losses(e, squared_error))
+INTERPRET(BinaryCrossEntropy, reduce_losses(e, binary_cross_entropy))

@@ -85,13 +85,8 @@ static bool read_moved(const Evaluation *e, double outside) {
   return true;
 }
 
-bool interpret_Slice(const Evaluation *e) {
-  return read_moved(e, 0);
-}
-
-bool interpret_Pad(const Evaluation *e) {
-  return read_moved(e, evaluation_element(e, node_f32(e->node, "value")));
-}
+INTERPRET(Slice, read_moved(e, 0))
+INTERPRET(Pad, read_moved(e, evaluation_element(e, node_f32(e->node, "value"))))
 
 bool interpret_Split(const Evaluation *e) {
   const Shape *src = &e->node->inputs[0]->shape;

@@ -255,18 +255,6 @@ static bool forward(Norm n, const Evaluation *e) {
   return true;
 }
 
-bool interpret_LayerNorm(const Evaluation *e) {
-  return forward(layer_norm_of(e), e);
-}
-
-bool interpret_GroupNorm(const Evaluation *e) {
-  return forward(group_norm_of(e), e);
-}
-
-bool interpret_InstanceNorm(const Evaluation *e) {
-  return forward(group_norm_of(e), e);
-}
-
 // Writes a parameter's gradient if it is not absent. False: out of memory.
 static bool write_parameter(const Norm *n, double *dst, Term *term) {
   const double *values = dst ? sums(n, PARAMETER, term) : NULL;
@@ -283,17 +271,12 @@ static bool backward(Norm n, const Evaluation *e) {
          write_parameter(&n, evaluation_output(e, "diff_beta"), diff_dst);
 }
 
-bool interpret_LayerNormBackward(const Evaluation *e) {
-  return backward(layer_norm_of(e), e);
-}
-
-bool interpret_GroupNormBackward(const Evaluation *e) {
-  return backward(group_norm_of(e), e);
-}
-
-bool interpret_InstanceNormBackward(const Evaluation *e) {
-  return backward(group_norm_of(e), e);
-}
+INTERPRET(LayerNorm, forward(layer_norm_of(e), e))
+INTERPRET(LayerNormBackward, backward(layer_norm_of(e), e))
+INTERPRET(GroupNorm, forward(group_norm_of(e), e))
+INTERPRET(GroupNormBackward, backward(group_norm_of(e), e))
+INTERPRET(InstanceNorm, forward(group_norm_of(e), e))
+INTERPRET(InstanceNormBackward, backward(group_norm_of(e), e))
 
 static bool take_mean_square(Norm *n) {
   const double *mean_square = means(n, squared);

@@ -61,13 +61,8 @@ static bool take_adam_step(const Evaluation *e, bool is_decoupled) {
   return true;
 }
 
-bool interpret_Adam(const Evaluation *e) {
-  return take_adam_step(e, false);
-}
-
-bool interpret_AdamW(const Evaluation *e) {
-  return take_adam_step(e, true);
-}
+INTERPRET(Adam, take_adam_step(e, false))
+INTERPRET(AdamW, take_adam_step(e, true))
 
 bool interpret_Adagrad(const Evaluation *e) {
   const double epsilon = node_f32(e->node, "epsilon");

@@ -59,18 +59,7 @@ static bool dequantize(const Evaluation *e, Scaling (*scaling)(const Evaluation 
   return true;
 }
 
-bool interpret_Quantize(const Evaluation *e) {
-  return quantize(e, static_scaling);
-}
-
-bool interpret_Dequantize(const Evaluation *e) {
-  return dequantize(e, static_scaling);
-}
-
-bool interpret_DynamicQuantize(const Evaluation *e) {
-  return quantize(e, dynamic_scaling);
-}
-
-bool interpret_DynamicDequantize(const Evaluation *e) {
-  return dequantize(e, dynamic_scaling);
-}
+INTERPRET(Quantize, quantize(e, static_scaling))
+INTERPRET(Dequantize, dequantize(e, static_scaling))
+INTERPRET(DynamicQuantize, quantize(e, dynamic_scaling))
+INTERPRET(DynamicDequantize, dequantize(e, dynamic_scaling))

@@ -122,10 +122,5 @@ static bool find_first(const Evaluation *e, double sign) {
   return true;
 }
 
-bool interpret_ArgMax(const Evaluation *e) {
-  return find_first(e, 1);
-}
-
-bool interpret_ArgMin(const Evaluation *e) {
-  return find_first(e, -1);
-}
+INTERPRET(ArgMax, find_first(e, 1))
+INTERPRET(ArgMin, find_first(e, -1))

@@ -70,24 +70,20 @@ bool interpret_LogSoftmax(const Evaluation *e) {
   return true;
 }
 
-bool interpret_SoftMaxBackward(const Evaluation *e) {
-  Rows rows = rows_of(e);
-  const double *dy = e->inputs[0], *y = e->inputs[1];
-  Sum *sums = ARENA_ARRAY(e->scratch, Sum, (size_t)rows.count);
-  if (!sums) return false;
-  ROW_SUMS(sums, &rows, dy[w.i] * y[w.i]);
-  for (Walk w = rows.walk; w.i < w.nelems; walk_step(&w))
-    e->outputs[0][w.i] = y[w.i] * (dy[w.i] - sum_value(&sums[w.at[0]], e->noise));
-  return true;
-}
+// The gradient from dy and y: `term` is summed in each row, and `formula` has the row's sum.
+#define GRADIENT(name, term, formula)                                                                                  \
+  bool interpret_##name(const Evaluation *e) {                                                                         \
+    Rows rows = rows_of(e);                                                                                            \
+    const double *dy = e->inputs[0], *y = e->inputs[1];                                                                \
+    Sum *sums = ARENA_ARRAY(e->scratch, Sum, (size_t)rows.count);                                                      \
+    if (!sums) return false;                                                                                           \
+    ROW_SUMS(sums, &rows, term);                                                                                       \
+    for (Walk w = rows.walk; w.i < w.nelems; walk_step(&w)) {                                                          \
+      const double sum = sum_value(&sums[w.at[0]], e->noise);                                                          \
+      e->outputs[0][w.i] = (formula);                                                                                  \
+    }                                                                                                                  \
+    return true;                                                                                                       \
+  }
 
-bool interpret_LogSoftmaxBackward(const Evaluation *e) {
-  Rows rows = rows_of(e);
-  const double *dy = e->inputs[0], *y = e->inputs[1];
-  Sum *sums = ARENA_ARRAY(e->scratch, Sum, (size_t)rows.count);
-  if (!sums) return false;
-  ROW_SUMS(sums, &rows, dy[w.i]);
-  for (Walk w = rows.walk; w.i < w.nelems; walk_step(&w))
-    e->outputs[0][w.i] = dy[w.i] - exp(y[w.i]) * sum_value(&sums[w.at[0]], e->noise);
-  return true;
-}
+GRADIENT(SoftMaxBackward, dy[w.i] * y[w.i], y[w.i] * (dy[w.i] - sum))
+GRADIENT(LogSoftmaxBackward, dy[w.i], dy[w.i] - exp(y[w.i]) * sum)

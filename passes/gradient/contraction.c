@@ -199,13 +199,8 @@ static void make_of_data(Gradient *g, const Node *node, Value *diff, const Maker
   give_made(g, node, weights, makers->weights, &sides);
 }
 
-GRADIENT(ConvolutionBackwardData) {
-  make_of_data(g, node, diff, &of_convolution);
-}
-
-GRADIENT(ConvTransposeBackwardData) {
-  make_of_data(g, node, diff, &of_transposed);
-}
+RULE(ConvolutionBackwardData, make_of_data(g, node, diff, &of_convolution))
+RULE(ConvTransposeBackwardData, make_of_data(g, node, diff, &of_transposed))
 
 static void make_of_weights(Gradient *g, const Node *node, Value *diff, const Makers *makers) {
   const Value *large = node_side(node, SIDE_LARGE), *small = node_side(node, SIDE_SMALL);
@@ -214,13 +209,8 @@ static void make_of_weights(Gradient *g, const Node *node, Value *diff, const Ma
   give_made(g, node, small, makers->small, &sides);
 }
 
-GRADIENT(ConvolutionBackwardWeights) {
-  make_of_weights(g, node, diff, &of_convolution);
-}
-
-GRADIENT(ConvTransposeBackwardWeights) {
-  make_of_weights(g, node, diff, &of_transposed);
-}
+RULE(ConvolutionBackwardWeights, make_of_weights(g, node, diff, &of_convolution))
+RULE(ConvTransposeBackwardWeights, make_of_weights(g, node, diff, &of_transposed))
 
 // ConvTranspose's output_padding adds elements to dst that are in no window. If these are a stride or more, the formula
 // that derives diff_src's extents from diff_dst's would count another window. So pads_end is reduced by the excess, and

@@ -5,12 +5,6 @@
 
 #include <math.h>
 
-// A rule of one statement.
-#define RULE(name, statement)                                                                                          \
-  GRADIENT(name) {                                                                                                     \
-    statement;                                                                                                         \
-  }
-
 // Gradients that are operators themselves. If such an operator can compute from src or dst, use_dst is chosen so that
 // fewer values are saved.
 static bool can_use_dst(const Node *node, const Operator *backward) {

@@ -70,6 +70,10 @@ extern const GradientRule *const gradient_rules[OP_COUNT];
   static void make_##name(Gradient *g, const Node *node, Value *diff);                                                 \
   const GradientRule gradient_##name = {.make = make_##name};                                                          \
   static void make_##name(Gradient *g, const Node *node, Value *diff)
+#define RULE(name, statement) /* a rule of one statement */                                                            \
+  GRADIENT(name) {                                                                                                     \
+    statement;                                                                                                         \
+  }
 #define NO_GRADIENT(name, why) const GradientRule gradient_##name = {.why_not = why};
 #define SECOND_ORDER "it is itself a gradient, and second derivatives are not supported"
 

@@ -52,9 +52,7 @@ GRADIENT(Diagonal) {
   gradient_give(g, src, gradient_select(g, is_on, diff, zeros));
 }
 
-GRADIENT(Reorder) {
-  gradient_give(g, node->inputs[0], diff);
-}
+RULE(Reorder, gradient_give(g, node->inputs[0], diff))
 
 // Pads v with zeros to the shape: by axis, pads[0] elements in front and pads[1] behind. Negative pads remove elements.
 static Value *padded(Gradient *g, Value *v, int64_t pads[2][MAX_RANK], const Shape *shape) {

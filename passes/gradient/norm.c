@@ -144,17 +144,9 @@ static void make_of_rows(Gradient *g, const Node *node, Value *diff, OperatorId 
   if (parameters_are_wanted(g, node)) give_parameters(g, node, backward);
 }
 
-GRADIENT(LayerNorm) {
-  make_of_rows(g, node, diff, OP_LayerNormBackward);
-}
-
-GRADIENT(GroupNorm) {
-  make_of_rows(g, node, diff, OP_GroupNormBackward);
-}
-
-GRADIENT(InstanceNorm) {
-  make_of_rows(g, node, diff, OP_InstanceNormBackward);
-}
+RULE(LayerNorm, make_of_rows(g, node, diff, OP_LayerNormBackward))
+RULE(GroupNorm, make_of_rows(g, node, diff, OP_GroupNormBackward))
+RULE(InstanceNorm, make_of_rows(g, node, diff, OP_InstanceNormBackward))
 
 // The shape of gamma with src's extents on all axes of a row. False if gamma varies along all axes of a row or along
 // none: RMSNormBackward then computes its gradient.

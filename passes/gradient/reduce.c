@@ -34,9 +34,7 @@ static Value *broadcast_to_src(Gradient *g, const Node *node, Value *v) {
   return BINARY(Multiply, broadcastable(g, node, v), filled(g, node, 1));
 }
 
-GRADIENT(ReduceSum) {
-  GIVE(broadcast_to_src(g, node, diff));
-}
+RULE(ReduceSum, GIVE(broadcast_to_src(g, node, diff)))
 
 // Divides by the number of elements of each result. With named extents, the graph computes this number.
 GRADIENT(ReduceMean) {
@@ -82,13 +80,8 @@ static void give_to_chosen(Gradient *g, const Node *node, Value *diff, bool is_m
   GIVE(gradient_select(g, is_chosen, BINARY(Divide, broadcastable(g, node, diff), count), zeros));
 }
 
-GRADIENT(ReduceMax) {
-  give_to_chosen(g, node, diff, true);
-}
-
-GRADIENT(ReduceMin) {
-  give_to_chosen(g, node, diff, false);
-}
+RULE(ReduceMax, give_to_chosen(g, node, diff, true))
+RULE(ReduceMin, give_to_chosen(g, node, diff, false))
 
 // The derivative is the product of the other elements: 0 if another element is 0; else the product of all nonzero
 // elements, divided by the element itself unless it is 0. This product may overflow the type where the derivative does

@@ -7,13 +7,8 @@ static void make_from_dst(Gradient *g, const Node *node, Value *diff, OperatorId
   gradient_give(g, src, gradient_apply(g, id, node, type, &src->shape, diff, gradient_saved(g, dst), NULL));
 }
 
-GRADIENT(SoftMax) {
-  make_from_dst(g, node, diff, OP_SoftMaxBackward);
-}
-
-GRADIENT(LogSoftmax) {
-  make_from_dst(g, node, diff, OP_LogSoftmaxBackward);
-}
+RULE(SoftMax, make_from_dst(g, node, diff, OP_SoftMaxBackward))
+RULE(LogSoftmax, make_from_dst(g, node, diff, OP_LogSoftmaxBackward))
 
 NO_GRADIENT(SoftMaxBackward, SECOND_ORDER)
 NO_GRADIENT(LogSoftmaxBackward, SECOND_ORDER)

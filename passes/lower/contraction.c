@@ -167,26 +167,9 @@ static void make_weights(Lowering *l, const Node *node) {
   finish_convolution(&v, MUL(load_large(&v), small));
 }
 
-void lower_Convolution(Lowering *l, const Node *node) {
-  make_small(l, node);
-}
-
-void lower_ConvolutionBackwardData(Lowering *l, const Node *node) {
-  make_large(l, node);
-}
-
-void lower_ConvolutionBackwardWeights(Lowering *l, const Node *node) {
-  make_weights(l, node);
-}
-
-void lower_ConvTranspose(Lowering *l, const Node *node) {
-  make_large(l, node);
-}
-
-void lower_ConvTransposeBackwardData(Lowering *l, const Node *node) {
-  make_small(l, node);
-}
-
-void lower_ConvTransposeBackwardWeights(Lowering *l, const Node *node) {
-  make_weights(l, node);
-}
+LOWER(Convolution, make_small(l, node))
+LOWER(ConvolutionBackwardData, make_large(l, node))
+LOWER(ConvolutionBackwardWeights, make_weights(l, node))
+LOWER(ConvTranspose, make_large(l, node))
+LOWER(ConvTransposeBackwardData, make_small(l, node))
+LOWER(ConvTransposeBackwardWeights, make_weights(l, node))

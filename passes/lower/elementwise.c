@@ -292,9 +292,7 @@ static void lower_sum(Lowering *l, const Node *node, uint32_t slot, ExprId term)
   lower_result(l, node, slot, expr_sum(l->kernel, term, lower_axes(l, all & ~varying)), axis < 0 ? NULL : &axis);
 }
 
-void lower_BiasAddBackward(Lowering *l, const Node *node) {
-  lower_sum(l, node, 0, operand(l, node, 0));
-}
+LOWER(BiasAddBackward, lower_sum(l, node, 0, operand(l, node, 0)))
 
 void lower_PReLUBackward(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;

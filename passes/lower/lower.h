@@ -67,6 +67,10 @@ typedef struct Lowering {
 #define OP(name, ...) void lower_##name(Lowering *l, const Node *node);
 #include "ir/operators/operators.def"
 #undef OP
+#define LOWER(name, statement) /* a lowering of one statement */                                                       \
+  void lower_##name(Lowering *l, const Node *node) {                                                                   \
+    statement;                                                                                                         \
+  }
 
 // The value as an expression over the domain. The value's axis i is the domain's axis `axis[i]`; axes of extent 1 are
 // broadcast. With `axis` NULL, as in lower_value, axes are aligned at the right, as in numpy.

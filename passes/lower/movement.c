@@ -51,9 +51,7 @@ void lower_Diagonal(Lowering *l, const Node *node) {
   lower_result(l, node, 0, lower_strided_load(l, src, &moved, src->shape.rank - 1, offset), NULL);
 }
 
-void lower_Reorder(Lowering *l, const Node *node) {
-  lower_result(l, node, 0, lower_value(l, node->inputs[0]), NULL);
-}
+LOWER(Reorder, lower_result(l, node, 0, lower_value(l, node->inputs[0]), NULL))
 
 void lower_GenIndex(Lowering *l, const Node *node) {
   int axis = axis_of(node, node->inputs[0]->shape.rank);
@@ -93,13 +91,8 @@ static void lower_reads(Lowering *l, const Node *node, double outside) {
                NULL);
 }
 
-void lower_Slice(Lowering *l, const Node *node) {
-  lower_reads(l, node, 0);
-}
-
-void lower_Pad(Lowering *l, const Node *node) {
-  lower_reads(l, node, node_f32(node, "value"));
-}
+LOWER(Slice, lower_reads(l, node, 0))
+LOWER(Pad, lower_reads(l, node, node_f32(node, "value")))
 
 void lower_Split(Lowering *l, const Node *node) {
   (void)node; // pass `splits` has replaced the node

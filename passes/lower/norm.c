@@ -255,35 +255,18 @@ static void lower_backward(const Norm *n, const Node *node) {
   if (node->outputs[2]) lower_result(n->l, node, 2, expr_sum(k, dy, n->rows), n->parameter_axis);
 }
 
-void lower_LayerNorm(Lowering *l, const Node *node) {
-  Norm n = layer_norm_begin(l, node);
-  lower_forward(&n, node);
-}
+#define NORM(name, begin, lower)                                                                                       \
+  void lower_##name(Lowering *l, const Node *node) {                                                                   \
+    const Norm n = begin(l, node);                                                                                     \
+    lower(&n, node);                                                                                                   \
+  }
 
-void lower_LayerNormBackward(Lowering *l, const Node *node) {
-  Norm n = layer_norm_begin(l, node);
-  lower_backward(&n, node);
-}
-
-// Group norm; an instance norm is a group norm with one channel in each group.
-
-void lower_GroupNorm(Lowering *l, const Node *node) {
-  Norm n = group_norm_begin(l, node);
-  lower_forward(&n, node);
-}
-
-void lower_GroupNormBackward(Lowering *l, const Node *node) {
-  Norm n = group_norm_begin(l, node);
-  lower_backward(&n, node);
-}
-
-void lower_InstanceNorm(Lowering *l, const Node *node) {
-  lower_GroupNorm(l, node);
-}
-
-void lower_InstanceNormBackward(Lowering *l, const Node *node) {
-  lower_GroupNormBackward(l, node);
-}
+NORM(LayerNorm, layer_norm_begin, lower_forward)
+NORM(LayerNormBackward, layer_norm_begin, lower_backward)
+NORM(GroupNorm, group_norm_begin, lower_forward)
+NORM(GroupNormBackward, group_norm_begin, lower_backward)
+NORM(InstanceNorm, group_norm_begin, lower_forward) // a group norm with one channel in each group
+NORM(InstanceNormBackward, group_norm_begin, lower_backward)
 
 // RMSNorm
 

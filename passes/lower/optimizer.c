@@ -23,10 +23,8 @@ static void lower_new_weights(Lowering *l, const Node *node, ExprId weights, Exp
   lower_result(l, node, 0, FMA(NEG(rate), change, weights), NULL);
 }
 
-void lower_SGD(Lowering *l, const Node *node) {
-  lower_new_weights(l, node, operand(l, node, WEIGHTS_SLOT), operand(l, node, SGD_RATE_SLOT),
-                    decayed_gradient(l, node));
-}
+LOWER(SGD, lower_new_weights(l, node, operand(l, node, WEIGHTS_SLOT), operand(l, node, SGD_RATE_SLOT),
+                             decayed_gradient(l, node)))
 
 void lower_Momentum(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
@@ -70,13 +68,8 @@ static void lower_adam(Lowering *l, const Node *node, bool is_decoupled) {
   lower_result(l, node, 2, variance, NULL);
 }
 
-void lower_Adam(Lowering *l, const Node *node) {
-  lower_adam(l, node, false);
-}
-
-void lower_AdamW(Lowering *l, const Node *node) {
-  lower_adam(l, node, true);
-}
+LOWER(Adam, lower_adam(l, node, false))
+LOWER(AdamW, lower_adam(l, node, true))
 
 void lower_Adagrad(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;

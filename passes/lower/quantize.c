@@ -85,18 +85,7 @@ static ExprId operand(Lowering *l, const Node *node, uint32_t slot) {
   return is_beyond && slot == ZPS ? SELECT(is_beyond, NUMBER(0), number) : number;
 }
 
-void lower_Quantize(Lowering *l, const Node *node) {
-  lower_quantized(l, node, static_scale(l, node), static_zp(l, node));
-}
-
-void lower_Dequantize(Lowering *l, const Node *node) {
-  lower_dequantized(l, node, static_scale(l, node), static_zp(l, node));
-}
-
-void lower_DynamicQuantize(Lowering *l, const Node *node) {
-  lower_quantized(l, node, operand(l, node, SCALES), operand(l, node, ZPS));
-}
-
-void lower_DynamicDequantize(Lowering *l, const Node *node) {
-  lower_dequantized(l, node, operand(l, node, SCALES), operand(l, node, ZPS));
-}
+LOWER(Quantize, lower_quantized(l, node, static_scale(l, node), static_zp(l, node)))
+LOWER(Dequantize, lower_dequantized(l, node, static_scale(l, node), static_zp(l, node)))
+LOWER(DynamicQuantize, lower_quantized(l, node, operand(l, node, SCALES), operand(l, node, ZPS)))
+LOWER(DynamicDequantize, lower_dequantized(l, node, operand(l, node, SCALES), operand(l, node, ZPS)))

@@ -29,22 +29,14 @@ static ExprId sum_of(const Reduction *r, ExprId e) {
   return expr_sum(r->k, e, r->reduced);
 }
 
-void lower_ReduceSum(Lowering *l, const Node *node) {
-  Reduction r = reduction_begin(l, node);
-  lower_result(l, node, 0, sum_of(&r, lower_value(l, node->inputs[0])), r.axis);
+static ExprId mean_of(const Reduction *r, ExprId e) {
+  Kernel *k = r->k;
+  const ExprId sum = sum_of(r, e), count = expr_count(k, r->count, r->monomial);
+  return DIV(sum, count);
 }
 
-void lower_ReduceMean(Lowering *l, const Node *node) {
-  Kernel *k = l->kernel;
-  Reduction r = reduction_begin(l, node);
-  ExprId sum = sum_of(&r, lower_value(l, node->inputs[0])), count = expr_count(k, r.count, r.monomial);
-  lower_result(l, node, 0, DIV(sum, count), r.axis);
-}
-
-void lower_ReduceL1(Lowering *l, const Node *node) {
-  Kernel *k = l->kernel;
-  Reduction r = reduction_begin(l, node);
-  lower_result(l, node, 0, sum_of(&r, ABS(lower_value(l, node->inputs[0]))), r.axis);
+static ExprId maximum_of(const Reduction *r, ExprId e) {
+  return expr_reduce(r->k, EXPR_REDUCE_MAXIMUM, e, r->reduced);
 }
 
 // sqrt(sum(x^2))
@@ -58,7 +50,7 @@ static ExprId root_of_squares(const Reduction *r, ExprId x) {
 static ExprId scaled_root_of_squares(const Reduction *r, ExprId x) {
   Kernel *k = r->k;
   ExprId zero = NUMBER(0), one = NUMBER(1), infinity = NUMBER(INFINITY);
-  ExprId greatest = expr_reduce(k, EXPR_REDUCE_MAXIMUM, ABS(x), r->reduced);
+  ExprId greatest = maximum_of(r, ABS(x));
   ExprId scale = SELECT(GT(infinity, greatest), greatest, one);
   scale = SELECT(GT(greatest, zero), scale, one);
   return MUL(scale, root_of_squares(r, DIV(x, scale)));
@@ -66,13 +58,11 @@ static ExprId scaled_root_of_squares(const Reduction *r, ExprId x) {
 
 // The norm of a single element is |x|. Types narrower than f64 need no scaling: TRAIT_WIDE makes the kernel compute in
 // f64.
-void lower_ReduceL2(Lowering *l, const Node *node) {
-  Kernel *k = l->kernel;
-  Reduction r = reduction_begin(l, node);
-  ExprId x = lower_value(l, node->inputs[0]), norm = ABS(x);
-  bool is_f64 = node->inputs[0]->type == TYPE_F64;
-  if (r.count != 1) norm = is_f64 ? scaled_root_of_squares(&r, x) : root_of_squares(&r, x);
-  lower_result(l, node, 0, norm, r.axis);
+static ExprId norm_of(const Reduction *r, ExprId x, Type type) {
+  Kernel *k = r->k;
+  const ExprId norm = ABS(x);
+  if (r->count == 1) return norm;
+  return type == TYPE_F64 ? scaled_root_of_squares(r, x) : root_of_squares(r, x);
 }
 
 // `e`, or `number` if the reduced axes have no elements.
@@ -84,27 +74,23 @@ static ExprId unless_empty(const Reduction *r, ExprId e, double number) {
   return SELECT(is_empty, NUMBER(number), e);
 }
 
-void lower_ReduceMax(Lowering *l, const Node *node) {
-  Reduction r = reduction_begin(l, node);
-  ExprId max = expr_reduce(r.k, EXPR_REDUCE_MAXIMUM, lower_value(l, node->inputs[0]), r.reduced);
-  max = unless_empty(&r, max, -type_greatest(node->outputs[0]->type));
-  lower_result(l, node, 0, max, r.axis);
-}
+#define REDUCTION(name, expression)                                                                                    \
+  void lower_##name(Lowering *l, const Node *node) {                                                                   \
+    Kernel *k = l->kernel;                                                                                             \
+    const Type type = node->outputs[0]->type;                                                                          \
+    const Reduction r = reduction_begin(l, node);                                                                      \
+    const ExprId x = lower_value(l, node->inputs[0]);                                                                  \
+    (void)k, (void)type;                                                                                               \
+    lower_result(l, node, 0, expression, r.axis);                                                                      \
+  }
 
-void lower_ReduceMin(Lowering *l, const Node *node) {
-  Kernel *k = l->kernel;
-  Reduction r = reduction_begin(l, node);
-  ExprId minus = NEG(lower_value(l, node->inputs[0]));
-  ExprId min = NEG(expr_reduce(k, EXPR_REDUCE_MAXIMUM, minus, r.reduced));
-  min = unless_empty(&r, min, type_greatest(node->outputs[0]->type));
-  lower_result(l, node, 0, min, r.axis);
-}
-
-void lower_ReduceProd(Lowering *l, const Node *node) {
-  Reduction r = reduction_begin(l, node);
-  ExprId product = expr_reduce(r.k, EXPR_REDUCE_PRODUCT, lower_value(l, node->inputs[0]), r.reduced);
-  lower_result(l, node, 0, product, r.axis);
-}
+REDUCTION(ReduceSum, sum_of(&r, x))
+REDUCTION(ReduceMean, mean_of(&r, x))
+REDUCTION(ReduceL1, sum_of(&r, ABS(x)))
+REDUCTION(ReduceL2, norm_of(&r, x, type))
+REDUCTION(ReduceMax, unless_empty(&r, maximum_of(&r, x), -type_greatest(type)))
+REDUCTION(ReduceMin, unless_empty(&r, NEG(maximum_of(&r, NEG(x))), type_greatest(type)))
+REDUCTION(ReduceProd, expr_reduce(k, EXPR_REDUCE_PRODUCT, x, r.reduced))
 
 // The first index along the axis at which src (with is_least, -src) is greatest or NaN, by a maximum of negated
 // candidate indices.
@@ -114,19 +100,14 @@ static void lower_first(Lowering *l, const Node *node, bool is_least) {
   const int axis = axis_of(node, node->inputs[0]->shape.rank);
   ExprId x = lower_value(l, node->inputs[0]);
   if (is_least) x = NEG(x);
-  const ExprId greatest = expr_reduce(k, EXPR_REDUCE_MAXIMUM, x, r.reduced);
+  const ExprId greatest = maximum_of(&r, x);
   const ExprId own = NEG(lower_index(l, axis)), none = NUMBER(-INFINITY);
   const ExprId if_number = SELECT(EQ(x, greatest), own, none);
   const ExprId if_nan = SELECT(EQ(x, x), none, own);
   const ExprId candidate = SELECT(EQ(greatest, greatest), if_number, if_nan);
-  const ExprId first = NEG(expr_reduce(k, EXPR_REDUCE_MAXIMUM, candidate, r.reduced));
+  const ExprId first = NEG(maximum_of(&r, candidate));
   lower_result(l, node, 0, unless_empty(&r, first, 0), r.axis);
 }
 
-void lower_ArgMax(Lowering *l, const Node *node) {
-  lower_first(l, node, false);
-}
-
-void lower_ArgMin(Lowering *l, const Node *node) {
-  lower_first(l, node, true);
-}
+LOWER(ArgMax, lower_first(l, node, false))
+LOWER(ArgMin, lower_first(l, node, true))
