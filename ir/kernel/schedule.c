@@ -96,6 +96,10 @@ bool loop_has(const Loop *loop, LoopLevel level) {
   return *find_level(loop->levels, level);
 }
 
+bool loop_shares_factors(const Loop *loop) {
+  return loop_has(loop, LOOP_COLUMNS) || loop_has(loop, LOOP_TAPS);
+}
+
 bool loop_sums_in_lanes(const Loop *loop) {
   return *find_level(find_level(loop->levels, LOOP_LANES), LOOP_MIDDLE);
 }

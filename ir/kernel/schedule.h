@@ -161,6 +161,9 @@ bool schedule_find_invariants(Schedule *s);
 AxisSet root_axes(const Kernel *k, const Root *root); // of the expression; for a store, also of the access
 
 bool loop_has(const Loop *loop, LoopLevel level);
+// Inner sums are sums of products with a factor that does not vary over the cut axes: it is the same in all rows of a
+// step (LOOP_COLUMNS, LOOP_TAPS).
+bool loop_shares_factors(const Loop *loop);
 // Lanes are outside of the middle axes: inner reductions go over these only, and sum vectors of results in registers.
 bool loop_sums_in_lanes(const Loop *loop);
 AxisSet loop_outer_axes(const Loop *loop);

@@ -123,7 +123,7 @@ static bool has_factors(const Kernel *k, const Loop *loop) {
 
 // Whether the levels go over all axes, each once apart from cuts, and suit the loop's inner sums.
 static bool verify_levels(const ScheduleVerifying *v, const Loop *loop) {
-  const bool has_products = loop_has(loop, LOOP_COLUMNS) || loop_has(loop, LOOP_TAPS);
+  const bool has_products = loop_shares_factors(loop);
   const Nest nest = loop_nest(v->k, loop, &(Runs){0});
   AxisSet seen = 0;
   for (int i = 0; i < nest.nlevels; i++) {

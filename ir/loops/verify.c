@@ -195,8 +195,7 @@ static bool begin_step(Verifying *v, bool is_tail) {
 static bool begin_block(Verifying *v) {
   v->range[OUTER].from = var_index(v, VAR_BEGIN);
   v->range[OUTER].to = var_index(v, VAR_END);
-  if ((loop_has(v->plan, LOOP_COLUMNS) || loop_has(v->plan, LOOP_TAPS)) && !loop_has_open_length(v->k, v->plan) &&
-      !v->plan->cut.most) {
+  if (loop_shares_factors(v->plan) && !loop_has_open_length(v->k, v->plan) && !v->plan->cut.most) {
     const AxisSet cut = loop_cut_axes(v->plan);
     v->range[OUTER].divisor =
         greatest_divisor(v->plan->cut.length, kernel_factor(v->k, axes_nelems(v->k, cut), axes_monomial(v->k, cut)));

@@ -93,7 +93,7 @@ static int64_t largest_partial(const Scheduling *s, const Loop *loop) {
 // are short and need no runs.
 static Type type_of_totals(const Scheduling *s, const Loop *loop) {
   if (s->k->is_f64 || loop_has(loop, LOOP_ROW_LANES) || s->is_scatter) return TYPE_NONE;
-  if (loop_sums_in_lanes(loop)) return loop_has(loop, LOOP_COLUMNS) || loop_has(loop, LOOP_TAPS) ? TYPE_F32 : TYPE_F64;
+  if (loop_sums_in_lanes(loop)) return loop_shares_factors(loop) ? TYPE_F32 : TYPE_F64;
   return loop_has_roots(loop, ROOT_REDUCE_INNER) ? TYPE_F64 : TYPE_NONE;
 }
 

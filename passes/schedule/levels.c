@@ -17,7 +17,7 @@ bool has_rows(const NestBuilder *r) {
 
 AxisSet shared_axes(const NestBuilder *r) {
   const AxisSet rows = loop_row_axes(r->k, r->loop);
-  return (loop_has(r->loop, LOOP_COLUMNS) || loop_has(r->loop, LOOP_TAPS)) && has_rows(r)
+  return loop_shares_factors(r->loop) && has_rows(r)
              ? loop_outer_axes(r->loop) & ~(rows ? rows : loop_cut_axes(r->loop))
              : 0;
 }
