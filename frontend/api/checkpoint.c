@@ -5,6 +5,7 @@
 #include "frontend/api/tensor.h"
 #include "frontend/npy/npy.h"
 
+#include <nettle/base16.h>
 #include <nettle/sha2.h>
 #include <string.h>
 
@@ -51,10 +52,7 @@ ng_status ng_tensors_sha256(ng_context *ctx, const ng_tensor *tensors, size_t co
     if (is_copy) tensor_free(&data, &ctx->allocator);
   }
   sha256_digest(&hash, sizeof digest, digest);
-  for (size_t i = 0; i < sizeof digest; i++) {
-    hex[2 * i] = "0123456789abcdef"[digest[i] >> 4];
-    hex[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
-  }
+  base16_encode_update(hex, sizeof digest, digest);
   hex[64] = 0;
   return NG_OK;
 }

@@ -2,9 +2,8 @@
 #include "frontend/data/data.h"
 #include "frontend/npy/npy.h"
 
-#include "frontend/api/handles.h"
+#include "frontend/api/indices.h"
 #include "frontend/api/tensor.h"
-#include "ir/operators/indices.h"
 #include "ir/support/philox.h"
 
 #include <inttypes.h>
@@ -89,19 +88,12 @@ static bool is_in_range(const Range *r, int64_t value) {
   return (value >= r->least && value <= r->greatest) || (r->ignored && value == *r->ignored);
 }
 
-static int64_t integer_at(const Tensor *t, int64_t i) {
-  int64_t value = 0;
-  if (t->type == TYPE_S64) memcpy(&value, (const char *)t->data + 8 * i, sizeof value);
-  else value = (int64_t)type_load(t->type, t->data, (size_t)i);
-  return value;
-}
-
 static bool check_range(const ng_data *data, const char *name, const Range *r) {
   const Tensor *t = &data->data.tensor;
   const Source source = {.name = data->path};
   const int64_t nelems = tensor_nelems(t), nsamples = t->rank ? t->extent[0] : 1;
   for (int64_t i = 0; i < nelems; i++) {
-    const int64_t value = integer_at(t, i), each = nelems / nsamples;
+    const int64_t value = integer_at(t->type, t->data, (size_t)i), each = nelems / nsamples;
     char also[64] = "", place[64] = "";
     if (is_in_range(r, value)) continue;
     if (r->ignored) snprintf(also, sizeof also, ", or %" PRId64 ", which is ignored", *r->ignored);

@@ -13,6 +13,7 @@
 #include "ir/graph/open_dims.h"
 #include "ir/operators/norm.h"
 
+#include <nettle/base16.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,7 +109,7 @@ static ng_status find_hash(Emission *e) {
     sha256_update(&hash, type_array_nbytes(v->type, nelems), v->constant->data);
   }
   sha256_digest(&hash, sizeof digest, digest);
-  for (int i = 0; i < SHA256_DIGEST_SIZE; i++) snprintf(e->hash + 2 * (ptrdiff_t)i, 3, "%02x", digest[i]);
+  base16_encode_update(e->hash, sizeof digest, digest); // the 0 behind it stays
   return ok ? NG_OK : NG_OUT_OF_MEMORY;
 }
 

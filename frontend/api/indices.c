@@ -37,7 +37,7 @@ static size_t find_wrong(Type type, const void *data, size_t nelems, const Allow
   return i;
 }
 
-static int64_t integer_at(Type type, const void *data, size_t place) {
+int64_t integer_at(Type type, const void *data, size_t place) {
   int64_t integer;
   if (type != TYPE_S64) return (int64_t)type_load(type, data, place);
   memcpy(&integer, (const int64_t *)data + place, sizeof integer);

@@ -9,6 +9,9 @@
 // The tensors must fit the graph.
 bool indices_are_right(const IndexCheck *checks, size_t count, const ng_tensor *inputs);
 
+// An element of a tensor of integers.
+int64_t integer_at(Type type, const void *data, size_t place);
+
 // The offset in memory of an element that is checked; -1: there is none.
 int64_t indices_place(const IndexCheck *c, const Tensor *t);
 
