@@ -313,33 +313,26 @@ static void print_operators(void) {
   table_print(&table);
 }
 
-int verb_ops(const Settings *s) {
-  if (s->wants_schema) {
-    json_print(schema_of_graphs());
-    return 0;
-  }
-  if (s->lists_onnx) {
-    if (s->is_json) json_print(onnx_json());
-    else print_onnx();
-    return 0;
-  }
-  if (s->noperands) {
-    size_t i = ng_operator_find(s->operands[0]);
-    if (i == ng_operator_count()) {
-      tell_unknown(s->operands[0]);
-      return NG_USAGE;
-    }
-    if (s->is_json) json_print(operator_json(i));
-    else print_operator(i);
-    return 0;
-  }
-  if (!s->is_json) {
-    print_operators();
-    return 0;
-  }
+static json_t *operators_json(void) {
   json_t *document = memory_or_exit(json_array());
   for (size_t i = 0; i < ng_operator_count(); i++) json_add(document, operator_json(i));
-  json_print(document);
+  return document;
+}
+
+int verb_ops(const Settings *s) {
+  const bool is_one = s->noperands && !s->wants_schema && !s->lists_onnx;
+  const size_t i = is_one ? ng_operator_find(s->operands[0]) : 0;
+  if (is_one && i == ng_operator_count()) {
+    tell_unknown(s->operands[0]);
+    return NG_USAGE;
+  }
+  if (s->wants_schema) json_print(schema_of_graphs());
+  else if (s->lists_onnx && s->is_json) json_print(onnx_json());
+  else if (s->lists_onnx) print_onnx();
+  else if (is_one && s->is_json) json_print(operator_json(i));
+  else if (is_one) print_operator(i);
+  else if (s->is_json) json_print(operators_json());
+  else print_operators();
   return 0;
 }
 
