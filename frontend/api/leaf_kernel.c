@@ -1,6 +1,5 @@
 #include "frontend/api/leaf_kernel.h"
 
-
 #include <stdatomic.h>
 #include <stdint.h>
 
