@@ -73,8 +73,8 @@ static bool describe_kernel(Arena *arena, const Schedule *s, size_t index, ng_pr
 static void join_slice_group(Profile *profile, const ProgramSliceGroup *slice_group) {
   ng_profile_kernel *first = &profile->kernels[slice_group->first];
   first->bytes_read = first->bytes_written = 0;
-  for (size_t i = 0; i < slice_group->plan->ntensors; i++) {
-    const SlicedTensor *tensor = &slice_group->plan->tensors[i];
+  for (size_t i = 0; i < slice_group->slices->ntensors; i++) {
+    const SlicedTensor *tensor = &slice_group->slices->tensors[i];
     const Value *v = tensor->value;
     const uint64_t nbytes = value_nbytes(v);
     if (!tensor->is_private) *(tensor->is_stored ? &first->bytes_written : &first->bytes_read) += nbytes;

@@ -101,11 +101,11 @@ size_t program_maker(const Program *p, size_t kernel, uint32_t *temporary) {
 }
 
 int64_t slice_group_first_slice(const ProgramSliceGroup *v, int64_t chunk) {
-  return v->plan->nslices * chunk / v->nchunks;
+  return v->slices->nslices * chunk / v->nchunks;
 }
 
 bool slice_group_is_private(const ProgramSliceGroup *v, const Value *value) {
-  const SlicedTensor *tensor = v ? slice_group_find(v->plan, value) : NULL;
+  const SlicedTensor *tensor = v ? slice_group_find(v->slices, value) : NULL;
   return tensor && tensor->is_private;
 }
 
@@ -205,15 +205,15 @@ static void print_refusals(Printing *p, const Kernel *k) {
 }
 
 static void print_slice_group(const ProgramSliceGroup *v, Text *out) {
-  const SliceGroup *plan = v->plan;
-  text_format(out, "kernels %u to %u go over %lld slices together:", v->first, v->end - 1, (long long)plan->nslices);
-  for (int i = 0; i < plan->nlevels; i++) text_format(out, "%s%lld", i ? " x " : " ", (long long)plan->extent[i]);
-  if (plan->block) text_format(out, ", blocks of %lld", (long long)plan->block);
+  const SliceGroup *slices = v->slices;
+  text_format(out, "kernels %u to %u go over %lld slices together:", v->first, v->end - 1, (long long)slices->nslices);
+  for (int i = 0; i < slices->nlevels; i++) text_format(out, "%s%lld", i ? " x " : " ", (long long)slices->extent[i]);
+  if (slices->block) text_format(out, ", blocks of %lld", (long long)slices->block);
   const char *before = "\n  between them, a slice at a time:";
-  for (size_t i = 0; i < plan->ntensors; i++) {
-    if (!plan->tensors[i].is_private) continue;
+  for (size_t i = 0; i < slices->ntensors; i++) {
+    if (!slices->tensors[i].is_private) continue;
     text_add_string(out, before);
-    print_name(plan->tensors[i].value->name, out);
+    print_name(slices->tensors[i].value->name, out);
     before = "";
   }
   text_add_string(out, "\n");

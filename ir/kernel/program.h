@@ -17,7 +17,7 @@ typedef struct MonomialArena {
 // Each chunk has its own memory for private values and temporaries.
 enum { MOST_SLICE_CHUNKS = 32 };
 typedef struct ProgramSliceGroup {
-  const SliceGroup *plan;
+  const SliceGroup *slices;
   uint32_t first, end; // the slice group's kernels
   int64_t nchunks;
   size_t offset, chunk_nbytes; // the chunks' memory in the workspace; offsets of private values and temporaries are in

@@ -170,8 +170,8 @@ static bool name_accesses(LoopText *p, Arena *arena, Named *named) {
     const Expr *e = &k->exprs[id];
     if (p->t->is_made[id] && expr_has_access(e)) is_had[e->access] = true;
   }
-  for (size_t i = 0; i < p->t->plan->nroots; i++) {
-    const Root *root = &p->t->plan->roots[i];
+  for (size_t i = 0; i < p->t->loop->nroots; i++) {
+    const Root *root = &p->t->loop->roots[i];
     if (root->kind != ROOT_REDUCE_INNER) is_had[root->access] = true;
   }
   for (AccessId id = 0; id < k->naccesses; id++)

@@ -117,15 +117,15 @@ const Bound *node_lane_bound(const LoopTree *t, const LoopNode *n) {
   const bool is_load = n->is_vector && t->k->exprs[n->expr].op == EXPR_LOAD && n->load != LOAD_SPILLED;
   const Access *a = &t->k->accesses[n->access];
   for (size_t i = 0; is_load && i < a->nbounds; i++)
-    if (a->bounds[i].factor[loop_lane_axis(t->plan)] && !bound_always_holds(t->k, &a->bounds[i])) return &a->bounds[i];
+    if (a->bounds[i].factor[loop_lane_axis(t->loop)] && !bound_always_holds(t->k, &a->bounds[i])) return &a->bounds[i];
   return NULL;
 }
 
 bool node_uses_all_lanes(const LoopTree *t, const LoopNode *n) {
   const Expr *e = &t->k->exprs[n->expr];
-  if (n->kind == NODE_UPDATE) return n->sum == SUM_ACCUMULATOR && !(e->reduced >> loop_lane_axis(t->plan) & 1);
+  if (n->kind == NODE_UPDATE) return n->sum == SUM_ACCUMULATOR && !(e->reduced >> loop_lane_axis(t->loop) & 1);
   const bool is_access = n->kind == NODE_STORE || (e->op == EXPR_LOAD && n->load != LOAD_SPILLED);
-  return is_access && t->k->accesses[n->access].panel_axis == loop_lane_axis(t->plan) + 1;
+  return is_access && t->k->accesses[n->access].panel_axis == loop_lane_axis(t->loop) + 1;
 }
 
 bool node_is_strided(const LoopNode *n) {
@@ -133,17 +133,17 @@ bool node_is_strided(const LoopNode *n) {
 }
 
 int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters) {
-  const Loop *plan = t->plan;
+  const Loop *loop = t->loop;
   int count = 0;
-  if (loop_tile(plan)) {
+  if (loop_tile(loop)) {
     parameters[count++] = loop_var(VAR_BEGIN);
     parameters[count++] = loop_var(VAR_END);
   } else {
     parameters[count++] = loop_var(VAR_OUTER);
   }
-  if (plan->rows > 1) parameters[count++] = loop_var(VAR_ROWS);
+  if (loop->rows > 1) parameters[count++] = loop_var(VAR_ROWS);
   else if (is_tail) parameters[count++] = loop_var(VAR_LANES);
-  if (plan->columns) {
+  if (loop->columns) {
     parameters[count++] = loop_var(VAR_COLUMN);
     parameters[count++] = loop_var(VAR_COLUMN_END);
   }
@@ -151,13 +151,13 @@ int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters) {
 }
 
 bool tree_stores(const LoopTree *t, AccessId id) {
-  for (size_t i = 0; i < t->plan->nroots; i++)
-    if (t->plan->roots[i].kind == ROOT_STORE && t->plan->roots[i].access == id) return true;
+  for (size_t i = 0; i < t->loop->nroots; i++)
+    if (t->loop->roots[i].kind == ROOT_STORE && t->loop->roots[i].access == id) return true;
   return false;
 }
 
 int tree_naccumulators(const LoopTree *t) {
-  return t->plan->rows > 1 ? t->plan->rows : loop_accumulators(t->plan);
+  return t->loop->rows > 1 ? t->loop->rows : loop_accumulators(t->loop);
 }
 
 // The expression of an update of a sum in registers is the sum, whose argument is added.
@@ -186,14 +186,14 @@ ExprOp node_reduction(const LoopTree *t, const LoopNode *n) {
 bool node_is_f64(const LoopTree *t, const LoopNode *n) {
   if (node_combines(t, n)) return true;
   if (n->kind == NODE_END_SUM) return !reduction_is_exact(t->k, node_reduction(t, n));
-  if (is_of_partials(n)) return t->k->accesses[n->access].type == TYPE_F64 && !loop_has(t->plan, LOOP_ROW_LANES);
-  return n->sum == SUM_SCALAR || (n->sum == SUM_TOTAL ? loop_totals(t->plan) == TYPE_F64 : t->k->is_f64);
+  if (is_of_partials(n)) return t->k->accesses[n->access].type == TYPE_F64 && !loop_has(t->loop, LOOP_ROW_LANES);
+  return n->sum == SUM_SCALAR || (n->sum == SUM_TOTAL ? loop_totals(t->loop) == TYPE_F64 : t->k->is_f64);
 }
 
 bool node_is_widened(const LoopTree *t, const LoopNode *n) {
   if (node_combines(t, n)) return !t->k->is_f64;
   const bool is_of_total = n->kind == NODE_END_RUN || (n->kind == NODE_END_SUM && n->sum == SUM_TOTAL);
-  if (is_of_total) return loop_totals(t->plan) == TYPE_F64;
+  if (is_of_total) return loop_totals(t->loop) == TYPE_F64;
   return n->kind == NODE_UPDATE && n->sum == SUM_PARTIAL_REGISTER && !t->k->is_f64 && node_is_f64(t, n);
 }
 

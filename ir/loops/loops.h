@@ -290,7 +290,7 @@ struct LoopNode {
 typedef struct LoopTree {
   const Schedule *schedule;
   const Kernel *k; // the schedule's
-  const Loop *plan;
+  const Loop *loop;
   Form *form;      // by ExprId
   bool *is_made;   // by ExprId: a node computes or uses the expression
   bool calls_long; // long functions such as exp are called, not inlined: the loop has so many that inlining would slow

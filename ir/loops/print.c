@@ -131,7 +131,7 @@ static void print_bounds(LoopText *p, const LoopNode *n) {
   }
   if (n->within) {
     const Bound *b = node_lane_bound(p->t, n);
-    const int64_t factor = b ? b->factor[loop_lane_axis(p->t->plan)] : 0;
+    const int64_t factor = b ? b->factor[loop_lane_axis(p->t->loop)] : 0;
     loop_text_add(p, n->inside ? ", and lanes where " : ", lanes where ");
     loop_text_index(p, n->within);
     loop_text_add(p, factor < 0 ? " - lane" : " + lane");
@@ -223,7 +223,7 @@ static void print_partials(LoopText *p, const LoopNode *n) {
 
 static void print_step(LoopText *p, const LoopNode *n) {
   loop_text_add(p, n->has_fewer_lanes ? "tail step" : "step");
-  if (loop_tile(p->t->plan)) loop_text_add(p, " from begin to end");
+  if (loop_tile(p->t->loop)) loop_text_add(p, " from begin to end");
   if (n->count) say(p, n, ", rows = %#");
   if (n->end) say(p, n, ", c_end = %E");
   if (n->has_fewer_lanes) say(p, n, ", n = %x");
@@ -305,8 +305,8 @@ void loops_print(const LoopTree *t, Text *out) {
   Arena scratch;
   LoopText p;
   if (begin_printing(&p, t, &scratch, out)) {
-    loop_text_add(&p, "  loop %zu ", (size_t)(t->plan - t->schedule->loops));
-    loop_print_order(t->k, t->plan, out);
+    loop_text_add(&p, "  loop %zu ", (size_t)(t->loop - t->schedule->loops));
+    loop_print_order(t->k, t->loop, out);
     loop_text_add(&p, "\n");
     print_function(&p, "block", t->block);
     print_function(&p, "step", t->step);

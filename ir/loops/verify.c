@@ -160,7 +160,7 @@ static void begin_tile(Verifying *v) {
   Range *r = &v->range[v->vector];
   r->from = var_index(v, VAR_BEGIN);
   r->to = var_index(v, VAR_END);
-  r->divisor = loop_has_open_length(v->k, v->plan) ? 1 : greatest_divisor(v->plan->cut.length, r->divisor);
+  r->divisor = loop_has_open_length(v->k, v->loop) ? 1 : greatest_divisor(v->loop->cut.length, r->divisor);
 }
 
 // The step takes a part of the vector axis. All parts but the last have Loop.columns elements.
@@ -168,37 +168,37 @@ static void begin_columns(Verifying *v) {
   Range *r = &v->range[v->vector];
   r->from = var_index(v, VAR_COLUMN);
   r->to = var_index(v, VAR_COLUMN_END);
-  r->divisor = greatest_divisor(v->plan->columns, r->divisor);
+  r->divisor = greatest_divisor(v->loop->columns, r->divisor);
 }
 
 static bool begin_step(Verifying *v, bool is_tail) {
-  const Loop *plan = v->plan;
+  const Loop *loop = v->loop;
   Var parameters[MOST_PARAMETERS];
   const int count = tree_parameters(v->t, is_tail, parameters);
   for (int i = 0; i < count; i++)
     if (!var_set(v, NULL, parameters[i], NULL)) return false;
-  if (plan->columns && (v->vector == NO_DIRECTION || !loop_has(plan, LOOP_COLUMNS)))
+  if (loop->columns && (v->vector == NO_DIRECTION || !loop_has(loop, LOOP_COLUMNS)))
     return verify_fail(v, NULL, "the loop takes parts of columns, but no level of its nest cuts its last axis");
-  if (plan->columns) begin_columns(v);
-  if (loop_tile(plan)) begin_tile(v);
-  if (loop_tile(plan) || v->b.out_of_memory) return !v->b.out_of_memory;
-  if (loop_has(plan, LOOP_ROW_LANES) && plan->nouter > 1 && plan->nfree != plan->nouter - 1)
+  if (loop->columns) begin_columns(v);
+  if (loop_tile(loop)) begin_tile(v);
+  if (loop_tile(loop) || v->b.out_of_memory) return !v->b.out_of_memory;
+  if (loop_has(loop, LOOP_ROW_LANES) && loop->nouter > 1 && loop->nfree != loop->nouter - 1)
     return verify_fail(v, NULL,
                        "with rows in lanes, all outer axes but the last must be free, or lanes may leave their axis");
   Range *r = &v->range[OUTER];
   r->is_piece = true;
   r->start = loop_var(VAR_OUTER);
-  r->width = plan->rows > 1 ? WIDTH_ROWS : !loop_has(plan, LOOP_ROW_LANES) ? 1 : is_tail ? WIDTH_LANES : LANES;
+  r->width = loop->rows > 1 ? WIDTH_ROWS : !loop_has(loop, LOOP_ROW_LANES) ? 1 : is_tail ? WIDTH_LANES : LANES;
   return frame_push(v, NULL, OUTER);
 }
 
 static bool begin_block(Verifying *v) {
   v->range[OUTER].from = var_index(v, VAR_BEGIN);
   v->range[OUTER].to = var_index(v, VAR_END);
-  if (loop_shares_factors(v->plan) && !loop_has_open_length(v->k, v->plan) && !v->plan->cut.most) {
-    const AxisSet cut = loop_cut_axes(v->plan);
+  if (loop_shares_factors(v->loop) && !loop_has_open_length(v->k, v->loop) && !v->loop->cut.most) {
+    const AxisSet cut = loop_cut_axes(v->loop);
     v->range[OUTER].divisor =
-        greatest_divisor(v->plan->cut.length, kernel_factor(v->k, axes_nelems(v->k, cut), axes_monomial(v->k, cut)));
+        greatest_divisor(v->loop->cut.length, kernel_factor(v->k, axes_nelems(v->k, cut), axes_monomial(v->k, cut)));
   }
   return !v->b.out_of_memory && var_set(v, NULL, loop_var(VAR_BLOCK), NULL);
 }
@@ -207,8 +207,8 @@ static bool begin_block(Verifying *v) {
 // empty.
 static bool verify_roots(Verifying *v) {
   const bool is_empty = !axes_nelems(v->k, v->inner);
-  for (size_t i = 0; i < v->plan->nroots; i++) {
-    const Root *root = &v->plan->roots[i];
+  for (size_t i = 0; i < v->loop->nroots; i++) {
+    const Root *root = &v->loop->roots[i];
     const bool is_sum = root->kind == ROOT_REDUCE_INNER;
     const AxisSet axes = is_sum ? v->k->exprs[v->k->exprs[root->expr].args[0]].axes : root_axes(v->k, root);
     const size_t effect = effect_of(v, root, EFFECT_DONE);
@@ -220,7 +220,7 @@ static bool verify_roots(Verifying *v) {
 
 static bool begin_function(Verifying *v, const char *name) {
   v->function = name;
-  memset(v->sums, 0, v->plan->nroots * sizeof *v->sums);
+  memset(v->sums, 0, v->loop->nroots * sizeof *v->sums);
   memset(v->spilled, 0, MOST_SPILLS * sizeof *v->spilled);
   begin_ranges(v);
   return effects_clear(v);
@@ -233,10 +233,10 @@ static bool verify_step(Verifying *v, const LoopNode *nodes, bool is_tail) {
 
 // Whether two blocks that run at the same time store different bytes.
 static bool verify_bytes(Verifying *v) {
-  const bool has_threads = !v->plan->is_serial || v->plan->serial_work;
-  for (size_t i = 0; i < v->plan->nroots && has_threads; i++)
-    if (v->plan->roots[i].kind == ROOT_STORE &&
-        loop_shares_bytes(v->k, v->plan, &v->k->accesses[v->plan->roots[i].access]))
+  const bool has_threads = !v->loop->is_serial || v->loop->serial_work;
+  for (size_t i = 0; i < v->loop->nroots && has_threads; i++)
+    if (v->loop->roots[i].kind == ROOT_STORE &&
+        loop_shares_bytes(v->k, v->loop, &v->k->accesses[v->loop->roots[i].access]))
       return verify_fail(v, NULL, "blocks run on several threads, but two blocks may store halves of the same byte");
   return true;
 }
@@ -245,9 +245,9 @@ static bool verify_block(Verifying *v) {
   v->is_block = true;
   if (!begin_function(v, "block") || !begin_block(v) || !verify_nodes(v, v->t->block) || !verify_bytes(v)) return false;
   if (!v->done[effect_of_step(v)]) return effect_fail(v, NULL, effect_of_step(v), "is missing");
-  for (size_t i = 0; loop_has(v->plan, LOOP_ROW_LANES) && i < v->plan->nroots; i++) {
-    const size_t effect = effect_of(v, &v->plan->roots[i], EFFECT_REDUCED);
-    if (v->plan->roots[i].kind == ROOT_REDUCE_OUTER && !v->done[effect])
+  for (size_t i = 0; loop_has(v->loop, LOOP_ROW_LANES) && i < v->loop->nroots; i++) {
+    const size_t effect = effect_of(v, &v->loop->roots[i], EFFECT_REDUCED);
+    if (v->loop->roots[i].kind == ROOT_REDUCE_OUTER && !v->done[effect])
       return effect_fail(v, NULL, effect, "is missing");
   }
   const LoopNode *last = v->t->block;
@@ -268,18 +268,18 @@ static bool init(Verifying *v) {
   v->vars = ARENA_ARRAY(v->arena, VarState, vars_count(k));
   v->made = ARENA_ARRAY(v->arena, Made, k->nexprs);
   v->memory = ARENA_ARRAY(v->arena, Memory, k->naccesses + 1);
-  v->sums = ARENA_ARRAY(v->arena, SumState, v->plan->nroots + 1);
+  v->sums = ARENA_ARRAY(v->arena, SumState, v->loop->nroots + 1);
   v->combinations = ARENA_ARRAY(v->arena, Combination, k->nexprs);
   v->spilled = ARENA_ARRAY(v->arena, SpillState, MOST_SPILLS);
   v->root_of_access = ARENA_ARRAY(v->arena, const Root *, k->naccesses + 1);
   if (!v->vars || !v->made || !v->memory || !v->sums || !v->combinations || !v->spilled || !v->root_of_access)
     return false;
-  for (size_t i = 0; i < v->plan->nroots; i++)
-    if (v->plan->roots[i].kind != ROOT_REDUCE_INNER) v->root_of_access[v->plan->roots[i].access] = &v->plan->roots[i];
-  v->outer = loop_outer_axes(v->plan);
-  v->inner = loop_inner_axes(v->plan);
-  v->vector = v->plan->ninner ? loop_vector_axis(v->plan) : NO_DIRECTION;
-  v->lanes = loop_has(v->plan, LOOP_ROW_LANES) ? OUTER : v->vector;
+  for (size_t i = 0; i < v->loop->nroots; i++)
+    if (v->loop->roots[i].kind != ROOT_REDUCE_INNER) v->root_of_access[v->loop->roots[i].access] = &v->loop->roots[i];
+  v->outer = loop_outer_axes(v->loop);
+  v->inner = loop_inner_axes(v->loop);
+  v->vector = v->loop->ninner ? loop_vector_axis(v->loop) : NO_DIRECTION;
+  v->lanes = loop_has(v->loop, LOOP_ROW_LANES) ? OUTER : v->vector;
   find_partials(v);
   return true;
 }
@@ -287,7 +287,7 @@ static bool init(Verifying *v) {
 bool loops_verify(const LoopTree *t, Text *why) {
   Arena scratch;
   arena_init(&scratch, why->allocator);
-  Verifying v = {.t = t, .k = t->k, .plan = t->plan, .why = why, .arena = &scratch, .b = {.arena = &scratch}};
+  Verifying v = {.t = t, .k = t->k, .loop = t->loop, .why = why, .arena = &scratch, .b = {.arena = &scratch}};
   const bool is_scatter = kernel_is_scatter(t->k);
   bool ok = init(&v);
   if (!ok) why->out_of_memory = true;

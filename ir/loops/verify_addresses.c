@@ -49,20 +49,20 @@ bool verify_access(Verifying *v, const LoopNode *n, AccessId id) {
 
 // Lanes
 
-bool are_blocks_aligned(const Loop *plan) {
-  return cut_is_multiple(&plan->cut, LANES);
+bool are_blocks_aligned(const Loop *loop) {
+  return cut_is_multiple(&loop->cut, LANES);
 }
 
 // Whether a vector's lanes are in one panel of the access, or the access has no panels.
 bool is_at_panel(const Verifying *v, const Access *a) {
   if (!a->panel_axis) return true;
-  if (v->lanes == OUTER) return loop_lane_axis(v->plan) == a->panel_axis - 1 && are_blocks_aligned(v->plan);
+  if (v->lanes == OUTER) return loop_lane_axis(v->loop) == a->panel_axis - 1 && are_blocks_aligned(v->loop);
   return v->lanes == a->panel_axis - 1 && v->range[v->lanes].is_aligned;
 }
 
 bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id) {
   const Access *a = &v->k->accesses[id];
-  const int axis = loop_lane_axis(v->plan);
+  const int axis = loop_lane_axis(v->loop);
   const Index *stride =
       a->panel_axis == axis + 1 ? number_index(v, 1) : index_number(&v->b, a->stride[axis], a->stride_monomial[axis]);
   return verify_equal(v, n, "the stride from lane to lane", n->step, stride);
@@ -114,8 +114,8 @@ bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *
 }
 
 int find_spill(const Verifying *v, ExprId id) {
-  for (int i = 0; i < v->plan->nspills; i++)
-    if (v->plan->spills[i].expr == id) return i;
+  for (int i = 0; i < v->loop->nspills; i++)
+    if (v->loop->spills[i].expr == id) return i;
   return -1;
 }
 
@@ -123,5 +123,5 @@ bool verify_spilled(Verifying *v, const LoopNode *n, Linear *address) {
   const int spill = find_spill(v, n->expr);
   if (spill < 0 || n->address.base != BASE_SPILLED || n->address.expr != n->expr || !v->spilled[spill].is_declared)
     return verify_fail_expr(v, n, n->expr, "must have a declared array of spilled vectors");
-  return verify_lane_0(v, n, &n->address, loop_has(v->plan, LOOP_ROW_LANES) ? LANES : 1, address);
+  return verify_lane_0(v, n, &n->address, loop_has(v->loop, LOOP_ROW_LANES) ? LANES : 1, address);
 }

@@ -3,14 +3,14 @@
 
 // The index on an outer axis is the flattened index / (elements of the axes inside of it) % extent.
 bool verify_axis_index(Verifying *v, const LoopNode *n) {
-  const Loop *plan = v->plan;
+  const Loop *loop = v->loop;
   int at = 0;
   AxisSet below = 0;
-  while (at < plan->nouter && plan->axes[at] != (int)n->var.of) at++;
-  if (at == plan->nouter) return verify_fail(v, n, "the axis of its index must be an outer axis of the loop");
-  for (int i = at + 1; i < plan->nouter; i++) below |= 1U << plan->axes[i];
+  while (at < loop->nouter && loop->axes[at] != (int)n->var.of) at++;
+  if (at == loop->nouter) return verify_fail(v, n, "the axis of its index must be an outer axis of the loop");
+  for (int i = at + 1; i < loop->nouter; i++) below |= 1U << loop->axes[i];
   const bool has_rows = is_in_row(v);
-  const AxisSet own = 1U << n->var.of, rows = has_rows ? loop_row_axes(v->k, plan) : 0;
+  const AxisSet own = 1U << n->var.of, rows = has_rows ? loop_row_axes(v->k, loop) : 0;
   if (!has_rows && v->range[OUTER].width == WIDTH_ROWS && !(shared_axes_of(v) & own))
     return verify_fail(v, n,
                        "the rows of a step have different indices on its axis, so it must be in a loop over rows");
@@ -36,9 +36,9 @@ static bool verify_value(Verifying *v, const LoopNode *n, VarKind kind, const In
 // With free axes, each index on them has `cut_blocks` blocks, and the last of these may be shorter.
 static bool verify_cut_blocks(Verifying *v, const LoopNode *n, const Index *total, const Index *length) {
   TreeBuilder *b = &v->b;
-  const uint32_t loop = (uint32_t)(v->plan - v->t->schedule->loops);
-  const bool is_open = loop_has_open_cut_blocks(v->k, v->plan);
-  const int64_t ncut_blocks = loop_ncut_blocks(v->k, v->plan);
+  const uint32_t loop = (uint32_t)(v->loop - v->t->schedule->loops);
+  const bool is_open = loop_has_open_cut_blocks(v->k, v->loop);
+  const int64_t ncut_blocks = loop_ncut_blocks(v->k, v->loop);
   const Index *block = var_index(v, VAR_BLOCK), *start = var_index(v, VAR_START),
               *cut_begin = var_index(v, VAR_CUT_BEGIN);
   const Index *cut_blocks = is_open ? index_loop(b, INDEX_NCUT_BLOCKS, loop) : number_index(v, ncut_blocks);
@@ -56,14 +56,14 @@ static bool verify_cut_blocks(Verifying *v, const LoopNode *n, const Index *tota
 
 bool verify_block_range(Verifying *v, const LoopNode *n) {
   const Kernel *k = v->k;
-  const Loop *plan = v->plan;
+  const Loop *loop = v->loop;
   TreeBuilder *b = &v->b;
-  const bool is_open = loop_has_open_length(k, plan);
-  const Index *total = nelems_index(v, loop_cut_axes(plan)), *begin = var_index(v, VAR_BEGIN);
-  const Index *length = is_open ? index_loop(b, INDEX_BLOCK_LENGTH, (uint32_t)(plan - v->t->schedule->loops))
-                                : number_index(v, loop_block_length(k, plan));
-  if (plan->nfree) return verify_cut_blocks(v, n, total, length);
-  if (!loop_has_open_cut_blocks(k, plan) && loop_nblocks(k, plan) == 1)
+  const bool is_open = loop_has_open_length(k, loop);
+  const Index *total = nelems_index(v, loop_cut_axes(loop)), *begin = var_index(v, VAR_BEGIN);
+  const Index *length = is_open ? index_loop(b, INDEX_BLOCK_LENGTH, (uint32_t)(loop - v->t->schedule->loops))
+                                : number_index(v, loop_block_length(k, loop));
+  if (loop->nfree) return verify_cut_blocks(v, n, total, length);
+  if (!loop_has_open_cut_blocks(k, loop) && loop_nblocks(k, loop) == 1)
     return verify_value(v, n, VAR_BEGIN, number_index(v, 0)) && verify_value(v, n, VAR_END, total);
   return verify_value(v, n, VAR_BEGIN, index_of(b, INDEX_MULTIPLY, var_index(v, VAR_BLOCK), length)) &&
          verify_value(v, n, VAR_END, least_index(v, index_of(b, INDEX_ADD, begin, length), total));
@@ -73,7 +73,7 @@ bool verify_block_range(Verifying *v, const LoopNode *n) {
 
 // The number of outer iterations that a step computes must equal the step of the loop around its call.
 static bool verify_iterations(Verifying *v, const LoopNode *n) {
-  const Loop *plan = v->plan;
+  const Loop *loop = v->loop;
   const Range *r = &v->range[OUTER];
   if (!r->is_piece) return verify_fail(v, n, "a step must be called in the loop over the block's iterations");
   if (n->has_fewer_lanes) {
@@ -81,33 +81,33 @@ static bool verify_iterations(Verifying *v, const LoopNode *n) {
     const bool is_remainder = v->t->tail_step && r->width == WIDTH_UNKNOWN && index_equals(n->value, remainder);
     return is_remainder || verify_fail(v, n, "a tail step must compute all iterations that are left in the block");
   }
-  if (n->value || r->width != (plan->rows > 1 ? n->count : loop_has(plan, LOOP_ROW_LANES) ? LANES : 1))
+  if (n->value || r->width != (loop->rows > 1 ? n->count : loop_has(loop, LOOP_ROW_LANES) ? LANES : 1))
     return verify_fail(v, n, "the step must compute as many iterations as its loop advances by");
-  if (plan->rows > 1 ? n->count < 1 || n->count > plan->rows : n->count)
-    return verify_fail(v, n, "the step has %d rows, expected at most the loop's %d", n->count, plan->rows);
+  if (loop->rows > 1 ? n->count < 1 || n->count > loop->rows : n->count)
+    return verify_fail(v, n, "the step has %d rows, expected at most the loop's %d", n->count, loop->rows);
   return true;
 }
 
 // The step must take the piece of the vector axis that the loop or condition around its call covers.
 static bool verify_columns(Verifying *v, const LoopNode *n) {
   const Range *r = &v->range[v->vector];
-  if (!n->end && !v->plan->columns) return true;
-  const Index *next = index_of(&v->b, INDEX_ADD, var_index(v, VAR_COLUMN), number_index(v, v->plan->columns));
+  if (!n->end && !v->loop->columns) return true;
+  const Index *next = index_of(&v->b, INDEX_ADD, var_index(v, VAR_COLUMN), number_index(v, v->loop->columns));
   const bool is_part = r->is_piece && r->start.kind == VAR_COLUMN &&
                        (r->width == WIDTH_UNKNOWN      ? index_equals(n->end, r->end)
-                        : r->width == v->plan->columns ? index_equals(n->end, next)
+                        : r->width == v->loop->columns ? index_equals(n->end, next)
                                                        : false);
   return is_part || verify_fail(v, n, "the step must take the columns of the loop or condition around its call");
 }
 
 bool verify_step_call(Verifying *v, const LoopNode *n) {
   if (!v->is_block) return verify_fail(v, n, "a step must not call a step");
-  if (loop_tile(v->plan) && (n->has_fewer_lanes || n->count || n->value))
+  if (loop_tile(v->loop) && (n->has_fewer_lanes || n->count || n->value))
     return verify_fail(v, n, "the loop has tiles, so the step must have no rows");
-  if (loop_tile(v->plan) ? !verify_block_range(v, n) : !verify_iterations(v, n)) return false;
+  if (loop_tile(v->loop) ? !verify_block_range(v, n) : !verify_iterations(v, n)) return false;
   if (!verify_columns(v, n)) return false;
-  for (size_t i = 0; i < v->plan->nroots; i++) {
-    const Root *root = &v->plan->roots[i];
+  for (size_t i = 0; i < v->loop->nroots; i++) {
+    const Root *root = &v->loop->roots[i];
     const bool has_elements = axes_nelems(v->k, access_axes(v->k, &v->k->accesses[root->access])) != 0;
     if (root->kind == ROOT_REDUCE_OUTER && has_elements && !v->done[effect_of(v, root, EFFECT_PREPARED)])
       return verify_fail(v, n, "the block's partial sums must be initialised before the first step");

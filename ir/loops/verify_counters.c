@@ -5,7 +5,7 @@
 #include "ir/operators/window.h"
 
 int counted_direction(const Verifying *v, Var var) {
-  const bool is_along_vectors = var.kind == VAR_LANE || (var.kind == VAR_COLUMN && v->is_block && v->plan->columns);
+  const bool is_along_vectors = var.kind == VAR_LANE || (var.kind == VAR_COLUMN && v->is_block && v->loop->columns);
   return var.kind == VAR_OUTER ? OUTER : is_along_vectors ? v->vector : NO_DIRECTION;
 }
 
@@ -29,7 +29,7 @@ static bool begin_counting(Verifying *v, const LoopNode *n, int direction, Range
   const bool is_literal = index_is_literal(r->from) && index_is_literal(r->to);
   r->end = r->to;
   r->end_divisor = r->divisor;
-  r->is_aligned = index_is(r->from, 0) || (v->plan->columns ? v->plan->columns : loop_tile(v->plan)) % LANES == 0;
+  r->is_aligned = index_is(r->from, 0) || (v->loop->columns ? v->loop->columns : loop_tile(v->loop)) % LANES == 0;
   r->start = n->var;
   r->group = loop_var(VAR_NONE);
   r->left_below = is_literal ? r->to->number - r->from->number + 1 : INT64_MAX;
@@ -80,11 +80,11 @@ static bool verify_advanced(Verifying *v, const LoopNode *n, const Range *r) {
 // The elements left after whole steps: this many, or none. -1: not known. The last block may have outer iterations
 // left, other blocks have none; that no block has any is not concluded, as no tree relies on it.
 static int64_t find_rest(const Verifying *v, const Range *r, int64_t width) {
-  const Loop *plan = v->plan;
-  const AxisSet cut = loop_cut_axes(plan);
+  const Loop *loop = v->loop;
+  const AxisSet cut = loop_cut_axes(loop);
   if (r->rest >= 0) return r->rest % width;
   if (r->end_divisor % width == 0) return 0;
-  if (r != &v->range[OUTER] || plan->cut.few_work || !cut_is_multiple(&plan->cut, width)) return -1;
+  if (r != &v->range[OUTER] || loop->cut.few_work || !cut_is_multiple(&loop->cut, width)) return -1;
   const int64_t rest = axes_nelems(v->k, cut) % width;
   return axes_monomial(v->k, cut) || !rest ? -1 : rest;
 }
@@ -126,7 +126,7 @@ bool begin_tail(Verifying *v, const LoopNode *n, Piece *piece) {
   if (!r || !verify_equal(v, n, "the end of the tail", n->test->args[1], r->end)) return false;
   if (n->otherwise) return verify_fail(v, n, "a tail must have no else branch");
   if (!verify_advanced(v, n, r)) return false;
-  const int64_t most = n->test->args[0]->var.kind == VAR_COLUMN ? v->plan->columns : LANES;
+  const int64_t most = n->test->args[0]->var.kind == VAR_COLUMN ? v->loop->columns : LANES;
   if (r->left_below > most)
     return verify_fail(v, n, "the tail computes fewer than %lld elements, but as many or more may be left",
                        (long long)most);

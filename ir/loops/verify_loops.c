@@ -183,9 +183,9 @@ static bool verify_tail_lanes(Verifying *v, const LoopNode *n) {
 }
 
 static bool verify_chain(Verifying *v, const LoopNode *n) {
-  if (v->vector == NO_DIRECTION || !loop_runs(v->k, v->plan).is_open)
+  if (v->vector == NO_DIRECTION || !loop_runs(v->k, v->loop).is_open)
     return verify_fail(v, n, "VAR_CHAIN is only for loops whose runs depend on open dims");
-  const int64_t group = (int64_t)LANES * loop_accumulators(v->plan);
+  const int64_t group = (int64_t)LANES * loop_accumulators(v->loop);
   return verify_equal(v, n, "the length of a chain", n->value,
                       index_chain(&v->b, nelems_index(v, 1U << v->vector), group));
 }

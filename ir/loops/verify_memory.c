@@ -18,7 +18,7 @@ static bool verify_streamed(Verifying *v, const LoopNode *n, AccessId id) {
   const Memory *m = &v->memory[id];
   const Access *a = &v->k->accesses[id];
   const bool is_rows = n->kind == NODE_STORE_ROWS, rows_in_lanes = v->lanes == OUTER;
-  const int lane_axis = loop_lane_axis(v->plan);
+  const int lane_axis = loop_lane_axis(v->loop);
   const Range *r = &v->range[v->lanes];
   v->has_streams = true;
   if (!is_guarded(v, FLAG_STREAMED, id)) return verify_fail(v, n, "it must depend on FLAG_STREAMED");
@@ -34,7 +34,7 @@ static bool verify_streamed(Verifying *v, const LoopNode *n, AccessId id) {
     if (!is_contiguous && stride * (int64_t)type_nbytes(a->type) % LINE_NBYTES)
       return verify_fail(v, n, "streamed rows must begin at cache lines");
   }
-  const bool is_aligned = rows_in_lanes ? are_blocks_aligned(v->plan) : r->is_aligned;
+  const bool is_aligned = rows_in_lanes ? are_blocks_aligned(v->loop) : r->is_aligned;
   const bool is_dense = !is_rows || a->stride[lane_axis] == v->k->axes[v->vector].extent;
   return (is_aligned && is_dense) || verify_fail(v, n, "streamed vectors must begin at multiples of their size");
 }
@@ -89,11 +89,11 @@ bool verify_spill(Verifying *v, const LoopNode *n) {
   const int spill = find_spill(v, n->expr);
   SpillState *spilled = &v->spilled[spill];
   const int64_t extent = v->k->axes[v->vector].extent, whole = (extent + LANES - 1) / LANES * LANES;
-  const int64_t lanes = loop_has(v->plan, LOOP_ROW_LANES) ? extent * LANES
+  const int64_t lanes = loop_has(v->loop, LOOP_ROW_LANES) ? extent * LANES
                         : v->range[v->vector].is_aligned  ? whole
                                                           : extent + LANES - 1;
-  const int64_t row = linear_factor(&address, VAR_ROW), last = (v->plan->rows - 1) * row;
-  if ((v->plan->rows > 1 && row < lanes) || lanes + last > spilled->nelems || v->k->axes[v->vector].monomial)
+  const int64_t row = linear_factor(&address, VAR_ROW), last = (v->loop->rows - 1) * row;
+  if ((v->loop->rows > 1 && row < lanes) || lanes + last > spilled->nelems || v->k->axes[v->vector].monomial)
     return verify_fail(v, n, "it goes beyond the end of its local array");
   if (!spilled->address && !(spilled->address = ARENA_NEW(v->arena, Linear))) return verify_out_of_memory(v);
   *spilled->address = address;
@@ -118,7 +118,7 @@ static bool has_dense_rows(const Verifying *v, const LoopNode *n) {
 
 // Whether LANES rows of the access can be copied and transposed: rows are dense, with any stride between rows.
 static bool verify_rows(Verifying *v, const LoopNode *n) {
-  if (v->lanes != OUTER || has_fewer_lanes(v) || v->plan->nouter != 1 || !v->memory[n->access].has_copy)
+  if (v->lanes != OUTER || has_fewer_lanes(v) || v->loop->nouter != 1 || !v->memory[n->access].has_copy)
     return verify_fail(v, n, "it needs rows in lanes, all lanes in use, and a declared transposed copy");
   if (!is_at_row(v, n->access)) return verify_fail(v, n, "its row pointer must point to the step's first row");
   if (!has_dense_rows(v, n)) return verify_fail(v, n, "its rows must be dense, and as long as the inner axis");
@@ -151,14 +151,14 @@ static bool is_copied_in_rows(const Verifying *v, const LoopNode *n) {
 // Whether the vectors of a panel are contiguous.
 static bool has_panels(const Verifying *v, const Access *a) {
   return !a->value && a->type == TYPE_F32 && a->stride[v->vector] == LANES && !a->stride_monomial[v->vector] &&
-         a->panel_axis == loop_lane_axis(v->plan) + 1 && is_at_panel(v, a);
+         a->panel_axis == loop_lane_axis(v->loop) + 1 && is_at_panel(v, a);
 }
 
 bool verify_copy_rows(Verifying *v, const LoopNode *n) {
   const AccessId to = n->address.access;
   const Root *root = store_root(v, n, to);
   if (!root) return false;
-  if (!loop_has(v->plan, LOOP_ROW_COPY) || v->plan->ninner != 1 || has_fewer_lanes(v))
+  if (!loop_has(v->loop, LOOP_ROW_COPY) || v->loop->ninner != 1 || has_fewer_lanes(v))
     return verify_fail(v, n, "the loop does not copy rows to panels (LOOP_ROW_COPY), or lanes are not all in use");
   if (!is_copied_in_rows(v, n) || !has_dense_rows(v, n))
     return verify_fail(v, n, "its rows must be dense, and as long as the inner axis");
@@ -174,7 +174,7 @@ bool verify_copy_rows(Verifying *v, const LoopNode *n) {
 bool verify_load_column(Verifying *v, const LoopNode *n) {
   const Address to = {.base = BASE_ROWS, .access = n->access, .index = n->value};
   if (!verify_access(v, n, n->access) || !verify_copied(v, n, n->access, &to)) return false;
-  if (v->k->accesses[n->access].stride[loop_lane_axis(v->plan)] != 1)
+  if (v->k->accesses[n->access].stride[loop_lane_axis(v->loop)] != 1)
     return verify_fail(v, n, "the LANES rows of a column must be adjacent in memory");
   if (!verify_goes_over(v, n, 0, directions_of(v, 1U << v->vector), true)) return false;
   v->memory[n->access].is_copied = true;
@@ -249,7 +249,7 @@ bool verify_pointer(Verifying *v, const LoopNode *n) {
 // The array of pointers is in scope to the end of its list, and so are the pointers that are set in loops over rows.
 static bool verify_pointers(Verifying *v, const LoopNode *n) {
   Memory *m = &v->memory[n->access];
-  if (m->has_pointer_array || n->nelems < v->plan->rows)
+  if (m->has_pointer_array || n->nelems < v->loop->rows)
     return verify_fail(v, n, "the array must be declared once and have a pointer for each row");
   return scope_add(v, &m->has_pointer_array) && scope_end(v, &m->has_pointer);
 }
@@ -258,7 +258,7 @@ static bool verify_pointers(Verifying *v, const LoopNode *n) {
 static bool verify_copy(Verifying *v, const LoopNode *n) {
   Memory *m = &v->memory[n->access];
   const bool is_of_rows = n->local == LOCAL_ROWS;
-  const int64_t nelems = is_of_rows ? v->plan->rows : v->k->axes[v->vector].extent * LANES;
+  const int64_t nelems = is_of_rows ? v->loop->rows : v->k->axes[v->vector].extent * LANES;
   if (m->has_copy) return verify_fail(v, n, "the transposed copy is already declared");
   if (is_of_rows == (v->lanes == OUTER))
     return verify_fail(v, n, "rows in lanes need a transposed copy, and other rows a vector each");
@@ -290,7 +290,7 @@ static bool verify_spill_array(Verifying *v, const LoopNode *n) {
 
 static bool verify_scalars(Verifying *v, const LoopNode *n) {
   Made *made = &v->made[n->expr];
-  if (made->is_declared || made->is_made || n->nelems < v->plan->rows || v->t->form[n->expr] != FORM_ROWS)
+  if (made->is_declared || made->is_made || n->nelems < v->loop->rows || v->t->form[n->expr] != FORM_ROWS)
     return verify_fail(v, n,
                        "the array must be declared once, for an expression that differs from row to row, with an "
                        "element for each row");
@@ -311,7 +311,7 @@ bool verify_set_flag(Verifying *v, const LoopNode *n) {
   Memory *m = &v->memory[n->access];
   const Root *root = store_root(v, n, n->access);
   if (!root) return false;
-  const bool is_peeled = v->plan->is_peeled && root->sweep == v->plan->nsweeps - 1;
+  const bool is_peeled = v->loop->is_peeled && root->sweep == v->loop->nsweeps - 1;
   if (n->is_peeled != (is_peeled && n->flag == FLAG_STREAMED))
     return verify_fail(v, n, "is_peeled must be set if, and only if, the loop peels the rows of this store");
   if (n->flag == FLAG_WANTED) return scope_add(v, &m->is_wanted_found);

@@ -70,13 +70,13 @@ bool verify_goes_over(Verifying *v, const LoopNode *n, int since, Directions dir
 }
 
 Directions directions_of(const Verifying *v, AxisSet axes) {
-  return (axes & v->inner) | (loop_tile(v->plan) ? 0 : 1U << OUTER);
+  return (axes & v->inner) | (loop_tile(v->loop) ? 0 : 1U << OUTER);
 }
 
 // The outer axes on which all rows of a step have the same index.
 AxisSet shared_axes_of(const Verifying *v) {
-  const AxisSet rows = loop_row_axes(v->k, v->plan);
-  return loop_has(v->plan, LOOP_ROW_LANES) ? 0 : v->outer & ~(rows ? rows : loop_cut_axes(v->plan));
+  const AxisSet rows = loop_row_axes(v->k, v->loop);
+  return loop_has(v->loop, LOOP_ROW_LANES) ? 0 : v->outer & ~(rows ? rows : loop_cut_axes(v->loop));
 }
 
 bool verify_has_axes(Verifying *v, const LoopNode *n, AxisSet axes, bool is_vector) {

@@ -12,7 +12,7 @@
 // Messages
 
 static void add_where(Verifying *v, const LoopNode *n) {
-  text_format(v->why, "loop %zu of the kernel of ", (size_t)(v->plan - v->t->schedule->loops));
+  text_format(v->why, "loop %zu of the kernel of ", (size_t)(v->loop - v->t->schedule->loops));
   kernel_print_nodes(v->k, v->why);
   text_format(v->why, ", %s: ", v->function);
   if (!n) return;
@@ -77,14 +77,14 @@ bool effect_fail(Verifying *v, const LoopNode *n, size_t effect, const char *wha
       [EFFECT_DONE] = "", [EFFECT_PREPARED] = "the preparation of ", [EFFECT_REDUCED] = "the reduction over lanes of "};
   const size_t root = effect / NEFFECTS;
   add_where(v, n);
-  if (root < v->plan->nroots) {
+  if (root < v->loop->nroots) {
     text_add_string(v->why, effects[effect % NEFFECTS]);
-    add_root(v, &v->plan->roots[root]);
+    add_root(v, &v->loop->roots[root]);
   } else if (effect == effect_of_step(v)) {
     text_add_string(v->why, "the call of the step");
   } else {
     text_add_string(v->why, "the spill of ");
-    add_expr(v, v->plan->spills[effect - v->plan->nroots * NEFFECTS].expr);
+    add_expr(v, v->loop->spills[effect - v->loop->nroots * NEFFECTS].expr);
   }
   text_format(v->why, " %s\n", what);
   return false;
@@ -134,19 +134,19 @@ const Root *root_of(const Verifying *v, AccessId id) {
 }
 
 SumState *sum_of(const Verifying *v, const Root *root) {
-  return &v->sums[root - v->plan->roots];
+  return &v->sums[root - v->loop->roots];
 }
 
 size_t effect_of(const Verifying *v, const Root *root, Effect effect) {
-  return (size_t)(root - v->plan->roots) * NEFFECTS + effect;
+  return (size_t)(root - v->loop->roots) * NEFFECTS + effect;
 }
 
 size_t effect_of_spill(const Verifying *v, int spill) {
-  return v->plan->nroots * NEFFECTS + (size_t)spill;
+  return v->loop->nroots * NEFFECTS + (size_t)spill;
 }
 
 size_t effect_of_step(const Verifying *v) {
-  return v->plan->nroots * NEFFECTS + (size_t)v->plan->nspills;
+  return v->loop->nroots * NEFFECTS + (size_t)v->loop->nspills;
 }
 
 static size_t neffects(const Verifying *v) {
@@ -203,8 +203,8 @@ bool effects_end_piece(Verifying *v, const LoopNode *n, Pieces *p) {
 bool effects_are_of(Verifying *v, const LoopNode *n, const Pieces *p, AccessId access) {
   for (size_t effect = 0; effect < neffects(v); effect++) {
     const size_t root = effect / NEFFECTS;
-    const bool is_of_access = root < v->plan->nroots && v->plan->roots[root].kind != ROOT_REDUCE_INNER &&
-                              v->plan->roots[root].access == access;
+    const bool is_of_access = root < v->loop->nroots && v->loop->roots[root].kind != ROOT_REDUCE_INNER &&
+                              v->loop->roots[root].access == access;
     if (!is_of_access && v->done[effect] != p->before[effect])
       return effect_fail(v, n, effect, "depends on the flag of another access");
   }

@@ -5,8 +5,8 @@
 // The root of the node's sum. NULL after saying that there is none.
 static const Root *sum_root(Verifying *v, const LoopNode *n) {
   const Root *found = NULL;
-  for (size_t i = 0; i < v->plan->nroots; i++)
-    if (v->plan->roots[i].kind == ROOT_REDUCE_INNER && v->plan->roots[i].expr == n->expr) found = &v->plan->roots[i];
+  for (size_t i = 0; i < v->loop->nroots; i++)
+    if (v->loop->roots[i].kind == ROOT_REDUCE_INNER && v->loop->roots[i].expr == n->expr) found = &v->loop->roots[i];
   if (!found) verify_fail(v, n, "its expression is not a sum that the loop computes");
   return found;
 }
@@ -14,7 +14,7 @@ static const Root *sum_root(Verifying *v, const LoopNode *n) {
 // With sums in lanes, each vector of a group has an accumulator.
 static int nvectors(const Verifying *v) {
   const Range *r = &v->range[v->vector];
-  return loop_sums_in_lanes(v->plan) && r->is_piece && r->width > LANES ? (int)(r->width / LANES) : 1;
+  return loop_sums_in_lanes(v->loop) && r->is_piece && r->width > LANES ? (int)(r->width / LANES) : 1;
 }
 
 // Whether each lane has a sum of its own: lanes are not added up at the end.
@@ -23,7 +23,7 @@ static bool has_lane_sums(const Verifying *v, ExprId sum) {
 }
 
 static bool is_in_middle_group(const Verifying *v) {
-  return loop_sums_in_lanes(v->plan) && v->range[v->vector].group.kind;
+  return loop_sums_in_lanes(v->loop) && v->range[v->vector].group.kind;
 }
 
 // The loop depth at which a sum that ends here must have begun. A sum for each vector of a group ends inside the loop
@@ -43,7 +43,7 @@ bool verify_begin_sum(Verifying *v, const LoopNode *n) {
   if (!root) return false;
   const bool is_total = n->sum == SUM_TOTAL;
   Accumulators *a = is_total ? &sum_of(v, root)->total : &sum_of(v, root)->own;
-  const int count = n->sum == SUM_SCALAR ? 1 : nvectors(v) * (is_total ? v->plan->rows : tree_naccumulators(v->t));
+  const int count = n->sum == SUM_SCALAR ? 1 : nvectors(v) * (is_total ? v->loop->rows : tree_naccumulators(v->t));
   if (n->sum > SUM_SCALAR) return verify_fail(v, n, "its sum must be in registers");
   if (is_total && v->k->is_f64) return verify_fail(v, n, "only sums of f32 have totals");
   if (n->count != count) return verify_fail(v, n, "it has %d accumulators, expected %d", n->count, count);
@@ -77,14 +77,14 @@ static bool verify_accumulator(Verifying *v, const LoopNode *n, int count) {
   const bool is_in_group = r->group.kind && count > 1;
   const AccumulatorChoice accumulator =
       choose_accumulator(is_in_row(v), is_in_group, count == 1 ? ACCUMULATOR_ONLY : ACCUMULATOR_FIRST);
-  if (v->plan->rows > 1 && !is_in_row(v)) return verify_fail(v, n, "it must be in a loop over rows");
+  if (v->loop->rows > 1 && !is_in_row(v)) return verify_fail(v, n, "it must be in a loop over rows");
   if (n->accumulator != accumulator)
     return verify_fail(v, n, "it adds to accumulator sum%s, expected sum%s", accumulator_indices[n->accumulator],
                        accumulator_indices[accumulator]);
   if (accumulator == ACCUMULATOR_FIRST && r->left_below > (int64_t)count * LANES)
     return verify_fail(
         v, n, "more vectors may be left than accumulators, so a loop over whole groups of vectors must come before it");
-  return !r->group.kind || frame_find(v, VAR_VECTOR)->node->end->number * v->plan->rows == count ||
+  return !r->group.kind || frame_find(v, VAR_VECTOR)->node->end->number * v->loop->rows == count ||
          verify_fail(v, n, "a group must have as many vectors as there are accumulators");
 }
 
@@ -106,8 +106,8 @@ static bool verify_summed(Verifying *v, const LoopNode *n, int since, AxisSet re
 // Whether the sum is cut into the runs that the loop's order prescribes, each with new accumulators.
 static bool verify_runs_of(Verifying *v, const LoopNode *n, const Root *root) {
   const SumState *s = sum_of(v, root);
-  const Loop *plan = v->plan;
-  const Runs runs = loop_runs(v->k, plan);
+  const Loop *loop = v->loop;
+  const Runs runs = loop_runs(v->k, loop);
   const bool has_runs = sum_order_has_runs(root->order);
   const Frame *f = s->total.is_there && s->own.depth > s->total.depth ? &v->frames[s->own.depth - 1] : NULL;
   if (has_runs != (f != NULL))
@@ -115,7 +115,7 @@ static bool verify_runs_of(Verifying *v, const LoopNode *n, const Root *root) {
                        has_runs ? "the loop has runs, but the sum is not cut into runs"
                                 : "the sum is cut into runs, but the loop has no runs");
   if (!f) return true;
-  const bool is_middle = plan->ninner > 1 && f->direction == plan->axes[plan->nouter + runs.depth];
+  const bool is_middle = loop->ninner > 1 && f->direction == loop->axes[loop->nouter + runs.depth];
   const VarKind kind = f->node->var.kind;
   const Index *step = f->node->step;
   const bool is_of_vectors = runs.vector_run && (!runs.is_open || v->chain == CHAIN_LONG);
@@ -163,7 +163,7 @@ static const Root *partial_root(Verifying *v, const LoopNode *n) {
 // The address of an element in the block's partial sums. With rows in lanes, each element is a vector.
 static bool verify_block_partial_address(Verifying *v, const LoopNode *n) {
   Linear expected = access_index(v, n->access, v->inner);
-  for (int i = 0; i < expected.nterms; i++) expected.terms[i].number *= loop_has(v->plan, LOOP_ROW_LANES) ? LANES : 1;
+  for (int i = 0; i < expected.nterms; i++) expected.terms[i].number *= loop_has(v->loop, LOOP_ROW_LANES) ? LANES : 1;
   if (n->address.base != BASE_PARTIAL || n->address.access != n->access || n->address.is_row)
     return verify_fail(v, n, "its address must be in the block's partial sums");
   if (!verify_index(v, n, n->address.index)) return false;
@@ -181,7 +181,7 @@ static bool update_partial(Verifying *v, const LoopNode *n) {
   const bool is_in_register = n->sum == SUM_PARTIAL_REGISTER, is_lanes = n->sum == SUM_PARTIAL_LANES;
   const AxisSet inner = v->k->exprs[n->expr].axes & v->inner;
   if (n->expr != root->expr) return verify_fail(v, n, "its operand must be that of the loop's result");
-  if (n->is_vector != (is_in_register || is_lanes) || is_lanes != (loop_has(v->plan, LOOP_ROW_LANES) && !inner) ||
+  if (n->is_vector != (is_in_register || is_lanes) || is_lanes != (loop_has(v->loop, LOOP_ROW_LANES) && !inner) ||
       n->accumulator != ACCUMULATOR_ONLY)
     return verify_fail(v, n,
                        "is_vector, the place of the sum or its accumulator does not suit the loop's partial sums");
@@ -231,7 +231,7 @@ static bool end_accumulators(Verifying *v, const LoopNode *n, const Root *root, 
 
 bool verify_end_run(Verifying *v, const LoopNode *n) {
   const Root *root = sum_root(v, n);
-  const bool has_rows = v->plan->rows > 1;
+  const bool has_rows = v->loop->rows > 1;
   if (!root || !end_accumulators(v, n, root, &sum_of(v, root)->own, EFFECT_DONE)) return false;
   if (!sum_of(v, root)->total.is_there) return verify_fail(v, n, "the total must begin before it");
   if (n->is_row != has_rows || n->accumulator != choose_accumulator(has_rows, is_in_middle_group(v), ACCUMULATOR_ONLY))
@@ -241,7 +241,7 @@ bool verify_end_run(Verifying *v, const LoopNode *n) {
 
 // The result is a scalar, reduced over lanes, or a vector with a sum in each lane; SUM_SCALAR has no lanes.
 static bool verify_end_form(Verifying *v, const LoopNode *n) {
-  const bool has_rows = v->plan->rows > 1 && n->sum != SUM_SCALAR;
+  const bool has_rows = v->loop->rows > 1 && n->sum != SUM_SCALAR;
   const bool is_row = v->t->form[n->expr] == FORM_ROWS, is_vector = n->sum != SUM_SCALAR && has_lane_sums(v, n->expr);
   const bool is_of_row = is_row || (is_vector && has_rows);
   const AccumulatorChoice accumulator = has_rows && !is_of_row
@@ -307,7 +307,7 @@ bool verify_partials(Verifying *v, const LoopNode *n) {
   if (!partial_root(v, n)) return false;
   Memory *m = &v->memory[n->access];
   if (!v->is_block || m->has_partials) return verify_fail(v, n, "partial sums must be declared once, in a block");
-  if (n->is_vector != loop_has(v->plan, LOOP_ROW_LANES) || (n->flag && n->flag != FLAG_HAS_ALL_PARTIALS))
+  if (n->is_vector != loop_has(v->loop, LOOP_ROW_LANES) || (n->flag && n->flag != FLAG_HAS_ALL_PARTIALS))
     return verify_fail(
         v, n, "is_vector must be set if, and only if, rows are in lanes; the flag may only be FLAG_HAS_ALL_PARTIALS");
   const Index *count = npartials(v, n->access, n->is_vector ? LANES : 1);
@@ -323,7 +323,7 @@ static bool verify_elements(Verifying *v, const LoopNode *n, const Index *count)
 
 bool verify_init_partial(Verifying *v, const LoopNode *n) {
   const Root *root = partial_root(v, n);
-  if (!root || !verify_elements(v, n, npartials(v, n->access, loop_has(v->plan, LOOP_ROW_LANES) ? LANES : 1)))
+  if (!root || !verify_elements(v, n, npartials(v, n->access, loop_has(v->loop, LOOP_ROW_LANES) ? LANES : 1)))
     return false;
   const Memory *m = &v->memory[n->access];
   const Index *at = n->address.index;
@@ -339,7 +339,7 @@ bool verify_init_partial(Verifying *v, const LoopNode *n) {
 bool verify_reduce_partial(Verifying *v, const LoopNode *n) {
   const Root *root = partial_root(v, n);
   if (!root || !verify_elements(v, n, npartials(v, n->access, 1))) return false;
-  if (!v->done[effect_of_step(v)] || !loop_has(v->plan, LOOP_ROW_LANES))
+  if (!v->done[effect_of_step(v)] || !loop_has(v->loop, LOOP_ROW_LANES))
     return verify_fail(v, n, "lanes are reduced with rows in lanes only, after the calls of the step");
   if (!verify_index(v, n, n->value) || !verify_index(v, n, n->address.index)) return false;
   Linear from = {0}, to = {0}, lanes = linear_of(v, n->value), is = linear_of(v, n->address.index);

@@ -95,7 +95,7 @@ static bool verify_load_copied(Verifying *v, const LoopNode *n) {
 static bool verify_load(Verifying *v, const LoopNode *n, const Expr *e) {
   const Access *a = &v->k->accesses[e->access];
   const Root *root = root_of(v, e->access);
-  const int lane_axis = loop_lane_axis(v->plan);
+  const int lane_axis = loop_lane_axis(v->loop);
   if (root && root->kind == ROOT_STORE && !v->done[effect_of(v, root, EFFECT_DONE)])
     return verify_fail(v, n, "it loads a result that must be stored before it");
   if (e->args[0] && !verify_operand(v, n, e->args[0], n->load == LOAD_GATHERED)) return false;
@@ -126,7 +126,7 @@ static bool verify_coordinate(Verifying *v, const LoopNode *n, const Expr *e) {
            verify_fail(v, n, "the index on its axis must be set before it");
   Linear is = linear_of(v, n->value), expected = {0};
   linear_add_var(&expected, VAR_AXIS, (uint32_t)axis, 1, 0);
-  return (verify_index(v, n, n->value) && axis == loop_lane_axis(v->plan) && linear_equals(&is, &expected)) ||
+  return (verify_index(v, n, n->value) && axis == loop_lane_axis(v->loop) && linear_equals(&is, &expected)) ||
          verify_fail(v, n, "its value must be the index on its axis, which lanes must lie along");
 }
 
@@ -197,7 +197,7 @@ bool verify_begin_combination(Verifying *v, const LoopNode *n) {
   const Expr *e = &v->k->exprs[n->expr];
   Combination *c = &v->combinations[n->expr];
   if (n->access != e->access) return verify_fail(v, n, "its access differs from the access of its expression");
-  if (e->loop >= (uint32_t)(v->plan - v->t->schedule->loops))
+  if (e->loop >= (uint32_t)(v->loop - v->t->schedule->loops))
     return verify_fail(v, n, "its partial sums must be computed by an earlier loop");
   if (n->sum != (v->t->form[n->expr] == FORM_VECTOR ? SUM_TOTAL : SUM_SCALAR) || n->count != 1)
     return verify_fail(v, n, "it must begin one total, a vector if the sum is one");

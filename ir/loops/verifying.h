@@ -126,7 +126,7 @@ typedef struct Scoped { // a declaration, in scope to the end of its list of nod
 struct Verifying {
   const LoopTree *t;
   const Kernel *k;
-  const Loop *plan;
+  const Loop *loop;
   Text *why;
   Arena *arena;
   TreeBuilder b;        // builds the expected indices, which nodes are compared with
@@ -214,14 +214,14 @@ Linear access_index(const Verifying *v, AccessId id, AxisSet axes);
 bool verify_base(Verifying *v, const LoopNode *n, Linear *base); // sets the index that the base points to
 bool verify_address(Verifying *v, const LoopNode *n, AccessId id, const Linear *expected);
 bool verify_access(Verifying *v, const LoopNode *n, AccessId id);
-bool are_blocks_aligned(const Loop *plan); // every block begins at a multiple of LANES iterations
+bool are_blocks_aligned(const Loop *loop); // every block begins at a multiple of LANES iterations
 bool is_at_panel(const Verifying *v, const Access *a);
 bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id); // `step` is the stride from lane to lane
 bool verify_fewer_lanes(Verifying *v, const LoopNode *n); // has_fewer_lanes is unset, or only some lanes hold elements
 // Whether the node uses exactly the lanes that hold elements. Spilled vectors and vectors of panels are always whole.
 bool verify_lanes(Verifying *v, const LoopNode *n);
 bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *at);
-int find_spill(const Verifying *v, ExprId id); // index in plan->spills; -1: not spilled
+int find_spill(const Verifying *v, ExprId id); // index in loop->spills; -1: not spilled
 bool verify_spilled(Verifying *v, const LoopNode *n, Linear *address);
 
 // verify_values.c: how values are computed and loaded.

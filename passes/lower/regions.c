@@ -200,13 +200,13 @@ static bool add_region(Program *p, const RegionLowering *l, Node *const *nodes, 
 // The program's slice group of the region; NULL: none. Must be called with regions in their order.
 static ProgramSliceGroup *find_slice_group(Program *p, uint32_t region) {
   const Partition *regions = p->partition;
-  if (p->nslice_groups && region <= p->slice_groups[p->nslice_groups - 1].plan->last_region)
+  if (p->nslice_groups && region <= p->slice_groups[p->nslice_groups - 1].slices->last_region)
     return &p->slice_groups[p->nslice_groups - 1];
   if (p->nslice_groups == regions->nslice_groups || region < regions->slice_groups[p->nslice_groups].first_region)
     return NULL;
   ProgramSliceGroup *next = &p->slice_groups[p->nslice_groups];
-  *next = (ProgramSliceGroup){.plan = &regions->slice_groups[p->nslice_groups], .first = (uint32_t)p->nkernels};
-  next->nchunks = next->plan->nslices < MOST_SLICE_CHUNKS ? next->plan->nslices : MOST_SLICE_CHUNKS;
+  *next = (ProgramSliceGroup){.slices = &regions->slice_groups[p->nslice_groups], .first = (uint32_t)p->nkernels};
+  next->nchunks = next->slices->nslices < MOST_SLICE_CHUNKS ? next->slices->nslices : MOST_SLICE_CHUNKS;
   p->nslice_groups++;
   return next;
 }
@@ -224,7 +224,7 @@ bool lower_regions(Program *p, PassContext *c) {
     for (uint32_t i = regions->first[region]; i != NO_NODE; i = regions->next[i]) nodes[count++] = g->nodes[i];
     if (count && node_is_alias(nodes[0])) continue;
     ProgramSliceGroup *slice_group = count ? find_slice_group(p, region) : NULL;
-    if (count && !add_region(p, &l, nodes, count, slice_group ? slice_group->plan : NULL)) return false;
+    if (count && !add_region(p, &l, nodes, count, slice_group ? slice_group->slices : NULL)) return false;
     if (slice_group) slice_group->end = (uint32_t)p->nkernels;
   }
   program_number_kernels(p);

@@ -111,7 +111,7 @@ void schedule_move_temporaries(const Schedule *s, size_t by) {
 }
 
 void slice_group_move(Program *p, ProgramSliceGroup *slice_group, size_t by) {
-  const SliceGroup *plan = slice_group->plan;
+  const SliceGroup *plan = slice_group->slices;
   slice_group->offset += by;
   for (size_t i = 0; i < plan->ntensors; i++)
     if (plan->tensors[i].is_private) p->value_offset[plan->tensors[i].value->index] += by;

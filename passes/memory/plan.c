@@ -49,8 +49,9 @@ static bool is_callers(const Program *p, const Value *v) {
 }
 
 static int64_t value_nelems(const Plan *plan, const Value *v) {
-  return plan->slice_group ? slice_group_nelems(plan->slice_group->plan, slice_group_find(plan->slice_group->plan, v))
-                           : shape_nelems(&v->shape);
+  return plan->slice_group
+             ? slice_group_nelems(plan->slice_group->slices, slice_group_find(plan->slice_group->slices, v))
+             : shape_nelems(&v->shape);
 }
 
 // The value's size in bytes divided by the arena's monomial. Sizes are rounded up to cache lines, except small sizes in

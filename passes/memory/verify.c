@@ -78,9 +78,9 @@ static uint32_t owner_of(const Walk *w, const Access *a) {
 static size_t first_byte(const Walk *w, const Access *a) {
   const size_t first = a->value ? w->place[a->value->index] : w->schedule->temporaries[a->temporary].offset;
   if (!w->slice_group) return first;
-  const SlicedTensor *tensor = a->value ? slice_group_find(w->slice_group->plan, a->value) : NULL;
+  const SlicedTensor *tensor = a->value ? slice_group_find(w->slice_group->slices, a->value) : NULL;
   if (!tensor || tensor->is_private) return first + (size_t)w->chunk * w->slice_group->chunk_nbytes;
-  return first + type_array_nbytes(a->type, (size_t)slice_group_offset(w->slice_group->plan, tensor, w->slice));
+  return first + type_array_nbytes(a->type, (size_t)slice_group_offset(w->slice_group->slices, tensor, w->slice));
 }
 
 // The offset of the accessed element in the current iteration; of partial sums, in partial `part`. In elements; in
@@ -313,7 +313,7 @@ static bool walk_chunk(Walk *w, Arena *scratch) {
   const int64_t first = slice_group_first_slice(w->slice_group, w->chunk),
                 end = slice_group_first_slice(w->slice_group, w->chunk + 1);
   for (w->slice = first; w->slice < end; w->slice++) {
-    const bool is_first = w->slice == first || slice_group_is_new_row(w->slice_group->plan, w->slice);
+    const bool is_first = w->slice == first || slice_group_is_new_row(w->slice_group->slices, w->slice);
     forget_chunk(w, is_first);
     for (size_t i = w->slice_group->first; i < w->slice_group->end && w->nsteps > 0; i++)
       if (!walk_kernel(w, i, is_first, scratch)) return false;

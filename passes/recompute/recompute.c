@@ -221,19 +221,19 @@ static Schedule *instantiate(const Round *r, const Choice *c, Value *instance) {
   return s;
 }
 
-// Makes a slice group read the instance. Copies the slice group's plan, which other programs use, too.
+// Makes a slice group read the instance. Copies the slice group's slices, which other programs use, too.
 static bool rename_in_slice_group(Program *p, ProgramSliceGroup *slice_group, const Value *v, const Value *instance) {
-  if (!slice_group_find(slice_group->plan, v)) return true;
-  SliceGroup *plan = ARENA_NEW(&p->arena, SliceGroup);
-  SlicedTensor *tensors = ARENA_ARRAY(&p->arena, SlicedTensor, slice_group->plan->ntensors + 1);
-  if (!plan || !tensors) return false;
-  *plan = *slice_group->plan;
-  memcpy(tensors, plan->tensors, plan->ntensors * sizeof *tensors);
-  for (size_t i = 0; i < plan->ntensors; i++)
+  if (!slice_group_find(slice_group->slices, v)) return true;
+  SliceGroup *slices = ARENA_NEW(&p->arena, SliceGroup);
+  SlicedTensor *tensors = ARENA_ARRAY(&p->arena, SlicedTensor, slice_group->slices->ntensors + 1);
+  if (!slices || !tensors) return false;
+  *slices = *slice_group->slices;
+  memcpy(tensors, slices->tensors, slices->ntensors * sizeof *tensors);
+  for (size_t i = 0; i < slices->ntensors; i++)
     if (tensors[i].value == v) tensors[i].value = instance;
-  plan->tensors = tensors;
-  slice_group->plan = plan;
-  for (uint32_t i = slice_group->first; i < slice_group->end; i++) p->schedules[i]->kernel->slice_group = plan;
+  slices->tensors = tensors;
+  slice_group->slices = slices;
+  for (uint32_t i = slice_group->first; i < slice_group->end; i++) p->schedules[i]->kernel->slice_group = slices;
   return true;
 }
 

@@ -72,5 +72,5 @@ static void gather(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNode *
 }
 
 void schedule_gather_rows(TreeBuilder *b, LoopTree *t) {
-  gather(b, t->k, t->plan, &t->step);
+  gather(b, t->k, t->loop, &t->step);
 }

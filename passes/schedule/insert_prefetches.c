@@ -305,7 +305,7 @@ static void fetch_rows(const Fetching *f, LoopNode *nodes) {
 
 void schedule_insert_prefetches(TreeBuilder *b, LoopTree *t) {
   const Kernel *k = t->k;
-  const Loop *loop = t->plan;
+  const Loop *loop = t->loop;
   LoopNode **step = &t->step;
   if (!loop->prefetch && !loop->fetches_rows && !is_along_middle(loop)) return;
   Fetching f = {.b = b,

@@ -70,6 +70,6 @@ static void split_all(TreeBuilder *b, const Kernel *k, const Loop *loop, LoopNod
 }
 
 void schedule_split_interiors(TreeBuilder *b, LoopTree *t) {
-  const Loop *loop = t->plan;
+  const Loop *loop = t->loop;
   if (loop->rows > 1 && loop_row_axes(t->k, loop) == loop_cut_axes(loop)) split_all(b, t->k, loop, &t->step);
 }

@@ -50,7 +50,7 @@ static void stream(TreeBuilder *b, LoopNode **nodes, AccessId access) {
 }
 
 void schedule_stream_stores(TreeBuilder *b, LoopTree *t) {
-  const Loop *loop = t->plan;
+  const Loop *loop = t->loop;
   LoopNode **step = &t->step, **block = &t->block;
   bool is_any = false;
   LoopNode **at = step;

@@ -72,7 +72,7 @@ LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena 
   if (!r.t || !r.section || !r.is_needed) return NULL;
   *r.t = (LoopTree){.schedule = s,
                     .k = k,
-                    .plan = r.loop,
+                    .loop = r.loop,
                     .form = ARENA_ARRAY(arena, Form, k->nexprs),
                     .is_made = ARENA_ARRAY(arena, bool, k->nexprs)};
   if (!r.t->form || !r.t->is_made) return NULL;

@@ -39,7 +39,7 @@ void walk_fail(Walk *w, const char *format, ...) {
   va_list args;
   va_start(args, format);
   text_format(w->why, "%s in loop %td of kernel %s, block %u: ", node_name(w->at->kind),
-              w->tree->plan - w->tree->schedule->loops, w->k->name, w->blocks.now - w->blocks.first);
+              w->tree->loop - w->tree->schedule->loops, w->k->name, w->blocks.now - w->blocks.first);
   text_format_list(w->why, format, args);
   va_end(args);
 }

@@ -107,7 +107,7 @@ static const ProgramSliceGroup *slice_group_of(const Execution *x, const Value *
 // Memory for a value that loops store: `data`, or allocated memory if data is NULL. A private value has one slice.
 static bool add_variable(Execution *x, const Value *v, void *data) {
   const ProgramSliceGroup *slice_group = slice_group_of(x, v);
-  const int64_t nelems = slice_group ? slice_group_nelems(slice_group->plan, slice_group_find(slice_group->plan, v))
+  const int64_t nelems = slice_group ? slice_group_nelems(slice_group->slices, slice_group_find(slice_group->slices, v))
                                      : number_at(x, shape_nelems(&v->shape), shape_monomial(&v->shape));
   Memory *m = x->values[v->index] = ARENA_NEW(&x->arena, Memory);
   if (!m || !(data ? memory_init_of(m, v->name, v->type, nelems, data, &x->arena)
@@ -172,7 +172,7 @@ static bool is_parallel(const Execution *x, const Kernel *k, const Loop *l) {
 // The slices along the last level of a slice group count as one block.
 static bool run_blocks(Execution *x, Walk *w, uint64_t nblocks) {
   if (!x->is_in_slice_group) x->blocks.first = x->blocks.now + 1;
-  x->blocks.are_parallel = x->is_in_slice_group || is_parallel(x, w->k, w->tree->plan);
+  x->blocks.are_parallel = x->is_in_slice_group || is_parallel(x, w->k, w->tree->loop);
   for (uint64_t b = 0; b < nblocks && !w->has_failed; b++) {
     if (!x->is_in_slice_group) x->blocks.now++;
     w->blocks = x->blocks;
@@ -216,9 +216,9 @@ static bool run_kernel(Execution *x, size_t kernel) {
 
 // Replaces the memory of values by the memory of a slice. Slices of a private value have the same memory, which becomes
 // uninitialised again.
-static bool enter_slice(Execution *x, const SliceGroup *plan, int64_t slice) {
-  for (size_t i = 0; i < plan->ntensors; i++) {
-    const SlicedTensor *tensor = &plan->tensors[i];
+static bool enter_slice(Execution *x, const SliceGroup *slices, int64_t slice) {
+  for (size_t i = 0; i < slices->ntensors; i++) {
+    const SlicedTensor *tensor = &slices->tensors[i];
     const Memory *whole = x->whole[tensor->value->index];
     if (!whole) continue; // an output that the caller leaves out
     Memory *own = x->values[tensor->value->index] = ARENA_NEW(&x->arena, Memory);
@@ -228,7 +228,7 @@ static bool enter_slice(Execution *x, const SliceGroup *plan, int64_t slice) {
       memory_forget(own);
       continue;
     }
-    const int64_t offset = slice_group_offset(plan, tensor, slice);
+    const int64_t offset = slice_group_offset(slices, tensor, slice);
     own->nelems -= offset;
     own->data += type_array_nbytes(own->type, (size_t)offset);
     if (own->writers) own->writers += offset, own->readers += offset;
@@ -253,11 +253,11 @@ static bool run_slice_group(Execution *x, const ProgramSliceGroup *v) {
   x->is_in_slice_group = true;
   x->blocks.first = x->blocks.now + 1;
   bool ok = true;
-  for (int64_t slice = 0; ok && slice < v->plan->nslices; slice++) {
+  for (int64_t slice = 0; ok && slice < v->slices->nslices; slice++) {
     memcpy(x->values, values, nbytes);
-    x->is_first = slice_group_is_new_row(v->plan, slice);
+    x->is_first = slice_group_is_new_row(v->slices, slice);
     x->blocks.now += x->is_first;
-    ok = enter_slice(x, v->plan, slice);
+    ok = enter_slice(x, v->slices, slice);
     for (size_t i = v->first; ok && i < v->end; i++) ok = run_kernel(x, i);
   }
   x->values = values;

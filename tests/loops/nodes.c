@@ -148,7 +148,7 @@ static void exchange_functions(Walk *w) {
 
 // Partial sums as parameters: the block must have declared them (!is_step), and the step declares them (is_step).
 static void pass_partials(Walk *w, bool is_step) {
-  const Loop *loop = w->tree->plan;
+  const Loop *loop = w->tree->loop;
   for (size_t i = 0; i < loop->nroots; i++) {
     const AccessId id = loop->roots[i].access;
     if (loop->roots[i].kind != ROOT_REDUCE_OUTER) continue;
@@ -168,7 +168,7 @@ static uint64_t argument_of(Walk *w, const LoopNode *n, Var parameter) {
 }
 
 static void walk_step(Walk *w, const LoopNode *n) {
-  const Loop *loop = w->tree->plan;
+  const Loop *loop = w->tree->loop;
   const size_t outside = w->ndeclared;
   Var parameters[MOST_PARAMETERS];
   uint64_t arguments[MOST_PARAMETERS];

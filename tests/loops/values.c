@@ -104,7 +104,7 @@ static void load_within(Walk *w, const LoopNode *n, Pointer p, uint64_t step, La
     walk_fail(w, "tests lanes, but no bound varies from lane to lane");
     return;
   }
-  const int64_t factor = bound->factor[loop_lane_axis(w->tree->plan)];
+  const int64_t factor = bound->factor[loop_lane_axis(w->tree->loop)];
   const int first = lanes_within(walk_index(w, n->within), factor, bound->extent, nlanes, &count);
   p.at += (uint64_t)first * step;
   if (count) walk_load(w, a->type, walk_arithmetic(w), y, p, (Elements){.step = step, .count = count});

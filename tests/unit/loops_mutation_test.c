@@ -175,7 +175,7 @@ static bool is_spare(const LoopTree *t, const LoopNode *before, const LoopNode *
   const bool is_behind = before && before->kind == NODE_FOR && before->is_whole;
   for (size_t i = 0; i < sizeof spares / sizeof *spares; i++)
     if (n->kind == spares[i].kind && (!spares[i].var || n->var.kind == spares[i].var) &&
-        is_behind >= spares[i].is_behind_whole && loop_sums_in_lanes(t->plan) >= spares[i].sums_middle)
+        is_behind >= spares[i].is_behind_whole && loop_sums_in_lanes(t->loop) >= spares[i].sums_middle)
       return true;
   return false;
 }
@@ -194,7 +194,7 @@ static void must_be_wrong(const LoopTree *t, const LoopNode *n, const char *what
 
 // Whether the loop takes more elements of the vector axis at once than there are.
 static bool is_never_entered(const LoopTree *t, const LoopNode *n) {
-  const int axis = loop_vector_axis(t->plan);
+  const int axis = loop_vector_axis(t->loop);
   return n->kind == NODE_FOR && n->is_whole && n->var.kind == VAR_LANE && axis >= 0 && !t->k->axes[axis].monomial &&
          n->step->op == INDEX_NUMBER && n->step->number > t->k->axes[axis].extent;
 }
@@ -214,7 +214,7 @@ static void delete_each(const LoopTree *t, LoopNode **link, const char *what) {
 
 // Of loops over nothing much is idle.
 static bool has_elements(const LoopTree *t) {
-  return axes_nelems(t->k, loop_inner_axes(t->plan) | loop_outer_axes(t->plan)) != 0;
+  return axes_nelems(t->k, loop_inner_axes(t->loop) | loop_outer_axes(t->loop)) != 0;
 }
 
 static void delete_nodes(LoopTree *t, Arena *arena, const char *what) {

@@ -176,20 +176,20 @@ static void spoilt_sums_are_found(void **state) {
   must_be_wrong(t, "the length of its runs differs from the loop's");
   runs->step = step;
   run_end->value = least;
-  Loop *plan = (Loop *)t->plan;
-  Root *roots = plan->roots, without[8];
+  Loop *loop = (Loop *)t->loop;
+  Root *roots = loop->roots, without[8];
   SumOrder orders[8];
-  assert_in_range(plan->nroots, 1, 8);
-  for (size_t i = 0; i < plan->nroots; i++) {
+  assert_in_range(loop->nroots, 1, 8);
+  for (size_t i = 0; i < loop->nroots; i++) {
     without[i] = roots[i];
     if (!roots[i].order) continue;
     orders[i] = *roots[i].order;
     orders[i].levels[0].cut.length = 0;
     without[i].order = &orders[i];
   }
-  plan->roots = without;
+  loop->roots = without;
   must_be_wrong(t, "the sum is cut into runs, but the loop has no runs");
-  plan->roots = roots;
+  loop->roots = roots;
   end(&tree);
 }
 
@@ -341,7 +341,7 @@ static void streams_begin_at_cache_lines_whatever_is_set(void **state) {
       const char *const schedule[] = {"stream=1", is_even ? "tile=96" : "tile=100", is_even ? "block=32" : "block=20",
                                       NULL};
       Tree tree = tree_of(graphs[i], schedule);
-      assert_int_equal(tree.t->plan->roots[tree.t->plan->nroots - 1].is_streamed, is_even);
+      assert_int_equal(tree.t->loop->roots[tree.t->loop->nroots - 1].is_streamed, is_even);
       end(&tree);
     }
 }
@@ -386,7 +386,7 @@ static void blocks_that_share_bytes_are_found(void **state) {
                            " attributes: {scales: [0.1], zps: [0]}}\noutputs: [y]\n",
                       (const char *const[]){"rows=5", NULL});
   Loop *loop = &tree.t->schedule->loops[tree.t->schedule->nloops - 1];
-  assert_ptr_equal(loop, tree.t->plan);
+  assert_ptr_equal(loop, tree.t->loop);
   assert_int_equal(loop->cut.length % 2, 1);
   assert_true(loop->is_serial);
   loop->is_serial = false;

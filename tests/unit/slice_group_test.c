@@ -127,11 +127,11 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(*x, *y);
 }
 
-static void list_private(const SliceGroup *plan, char *names, size_t nbytes) {
+static void list_private(const SliceGroup *slices, char *names, size_t nbytes) {
   const char *list[64];
   size_t count = 0, used = 0;
-  for (size_t i = 0; i < plan->ntensors; i++)
-    if (plan->tensors[i].is_private) list[count++] = plan->tensors[i].value->name;
+  for (size_t i = 0; i < slices->ntensors; i++)
+    if (slices->tensors[i].is_private) list[count++] = slices->tensors[i].value->name;
   qsort(list, count, sizeof *list, compare_names);
   *names = '\0';
   for (size_t i = 0; i < count; i++)
@@ -144,12 +144,13 @@ static void check_slice_group(const SliceGroupCase *v, const Program *p) {
     fail_msg("%s: expected one slice group if the case has slices, else none", v->name);
   if (!p || !p->nslice_groups) return;
   const ProgramSliceGroup *slice_group = &p->slice_groups[0];
-  const SliceGroup *plan = slice_group->plan;
-  list_private(plan, names, sizeof names);
+  const SliceGroup *slices = slice_group->slices;
+  list_private(slices, names, sizeof names);
   if (v->private && strcmp(names, v->private) != 0) fail_msg("%s: found the private values %s", v->name, names);
-  if (plan->nslices != v->nslices || plan->block != v->block || slice_group->end - slice_group->first != v->nkernels)
-    fail_msg("%s: %lld slices, blocks of %lld, %u kernels", v->name, (long long)plan->nslices, (long long)plan->block,
-             slice_group->end - slice_group->first);
+  if (slices->nslices != v->nslices || slices->block != v->block ||
+      slice_group->end - slice_group->first != v->nkernels)
+    fail_msg("%s: %lld slices, blocks of %lld, %u kernels", v->name, (long long)slices->nslices,
+             (long long)slices->block, slice_group->end - slice_group->first);
 }
 
 static void slice_groups_are_found(void **state) {

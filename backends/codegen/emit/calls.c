@@ -72,9 +72,9 @@ static void print_call(Printer *p, size_t kernel, size_t loop, const char *inden
 // Slice groups
 
 // The number of elements (of packed types: bytes) before the slice in the tensor; "": 0.
-static const char *offset_text(Printer *p, const SliceGroup *plan, const SlicedTensor *tensor) {
+static const char *offset_text(Printer *p, const SliceGroup *slices, const SlicedTensor *tensor) {
   const char *text = "";
-  for (int i = 0; i < plan->nlevels; i++) {
+  for (int i = 0; i < slices->nlevels; i++) {
     const int64_t stride = tensor->stride[i] / (type_is_packed(tensor->value->type) ? 2 : 1);
     if (!stride) continue;
     text = arena_format(p->scratch, "%s%sslice%d * %lld", text, *text ? " + " : "", i, (long long)stride);
@@ -94,10 +94,10 @@ static const char *chunk_text(Printer *p, const ProgramSliceGroup *v, Type type)
 
 // Prints assignments that give a chunk its own memory for the slice group's private values and for temporaries.
 static void print_chunk(Printer *p, const ProgramSliceGroup *v) {
-  const SliceGroup *plan = v->plan;
-  for (size_t i = 0; i < plan->ntensors; i++) {
-    const Value *value = plan->tensors[i].value;
-    if (plan->tensors[i].is_private && p->value_member[value->index])
+  const SliceGroup *slices = v->slices;
+  for (size_t i = 0; i < slices->ntensors; i++) {
+    const Value *value = slices->tensors[i].value;
+    if (slices->tensors[i].is_private && p->value_member[value->index])
       move(p, "  ", p->value_member[value->index], chunk_text(p, v, value->type));
   }
   for (size_t i = v->first; i < v->end; i++) {
@@ -109,18 +109,18 @@ static void print_chunk(Printer *p, const ProgramSliceGroup *v) {
 }
 
 static void print_slice(Printer *p, const ProgramSliceGroup *v) {
-  const SliceGroup *plan = v->plan;
-  int64_t inner = plan->nslices;
-  for (int i = 0; i < plan->nlevels; i++) {
-    inner /= plan->extent[i];
+  const SliceGroup *slices = v->slices;
+  int64_t inner = slices->nslices;
+  for (int i = 0; i < slices->nlevels; i++) {
+    inner /= slices->extent[i];
     text_format(p->out, "    const size_t slice%d = slice", i);
     if (inner > 1) text_format(p->out, " / %lld", (long long)inner);
-    if (i) text_format(p->out, " %% %lld", (long long)plan->extent[i]);
+    if (i) text_format(p->out, " %% %lld", (long long)slices->extent[i]);
     text_add_string(p->out, ";\n");
   }
-  for (size_t i = 0; i < plan->ntensors; i++) {
-    const SlicedTensor *tensor = &plan->tensors[i];
-    const char *member = p->value_member[tensor->value->index], *offset = offset_text(p, plan, tensor);
+  for (size_t i = 0; i < slices->ntensors; i++) {
+    const SlicedTensor *tensor = &slices->tensors[i];
+    const char *member = p->value_member[tensor->value->index], *offset = offset_text(p, slices, tensor);
     if (member && !tensor->is_private && *offset) move(p, "    ", member, offset);
   }
 }
@@ -136,7 +136,7 @@ static void print_memories(Printer *p) {
 // Prints the function that runs the kernels of a slice group for a chunk of its slices.
 static void print_slice_group(Printer *p, size_t index) {
   const ProgramSliceGroup *v = &p->program->slice_groups[index];
-  const long long nslices = v->plan->nslices, nchunks = v->nchunks;
+  const long long nslices = v->slices->nslices, nchunks = v->nchunks;
   const char *id = p->identifier;
   part_begin_named(p->parts, p->out, "%s_visit%zu", id, index);
   text_format(p->out,
@@ -155,7 +155,7 @@ static void print_slice_group(Printer *p, size_t index) {
               nchunks, nslices, nchunks);
   text_add_string(p->out, "  for (size_t slice = begin; slice < end; slice++) {\n");
   print_slice(p, v);
-  const int last = v->plan->nlevels - 1;
+  const int last = v->slices->nlevels - 1;
   for (size_t i = v->first; i < v->end; i++) {
     const Schedule *s = p->program->schedules[i];
     for (size_t l = 0; l < s->nloops; l++) {

@@ -31,7 +31,7 @@ static void print_function_body(TreePrinter *l, const LoopNode *nodes) {
 static void print_order(TreePrinter *l) {
   Text words;
   text_init(&words, l->out->allocator);
-  loop_print_order(l->k, l->t->plan, &words);
+  loop_print_order(l->k, l->t->loop, &words);
   tree_printf(l, "// One step of the loop ");
   text_add_user_string(l->out, SINK_COMMENT, text_string(&words));
   l->p->out_of_memory |= words.out_of_memory;
@@ -126,7 +126,7 @@ static void name_access(TreePrinter *l, AccessId id, NameSet *taken) {
 
 static bool name_all(TreePrinter *l) {
   Arena *scratch = l->p->scratch;
-  const Loop *loop = l->t->plan;
+  const Loop *loop = l->t->loop;
   const size_t n = l->k->nexprs;
   NameSet taken = {0}, taken_by_accesses = {0};
   l->name = ARENA_ARRAY(scratch, const char *, n + MAX_OPEN_DIMS);

@@ -269,7 +269,7 @@ static void print_lanes_within(TreePrinter *l, const LoopNode *n) {
   say(l, n, "const v_span within_%e = v_within((ptrdiff_t)%j, ");
   const Bound *bound = node_lane_bound(l->t, n);
   if (!bound) return; // never in a verified tree
-  tree_printf(l, "%lld, %lld, ", (long long)bound->factor[loop_lane_axis(l->t->plan)], (long long)bound->extent);
+  tree_printf(l, "%lld, %lld, ", (long long)bound->factor[loop_lane_axis(l->t->loop)], (long long)bound->extent);
   if (n->inside) say(l, n, "%I ? ");
   say(l, n, n->has_fewer_lanes ? "n" : "%L");
   add(l, n->inside ? " : 0);\n" : ");\n");
