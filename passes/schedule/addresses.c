@@ -155,7 +155,7 @@ bool is_transposed(const NestBuilder *r, AccessId id) {
   return !r->is_tail && a->stride[loop_lane_axis(r->loop)] && a->stride[r->loop->axes[r->loop->nouter]] == 1;
 }
 
-bool is_column(const NestBuilder *r, AccessId id) {
+bool copies_columns(const NestBuilder *r, AccessId id) {
   if (!loop_has(r->loop, LOOP_ROW_LANES)) return false;
   const Access *a = &r->k->accesses[id];
   return !r->is_tail && a->stride[loop_lane_axis(r->loop)] == 1 && a->stride[r->loop->axes[r->loop->nouter]] > 1;

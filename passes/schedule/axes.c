@@ -131,7 +131,7 @@ static bool choose_axes(Scheduling *s) {
     return true;
   }
   if (schedule_number(s->overrides, SCHEDULE_LANES, true) && has_short_columns(s, &columns, depends)) {
-    s->is_column = true;
+    s->sums_columns = true;
     s->inner = columns;
     s->outer = all & ~columns;
     s->free_axes = s->outer & ~vector;

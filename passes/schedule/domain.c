@@ -71,7 +71,7 @@ bool is_nested_reduction(const Scheduling *s, const Expr *e) {
 }
 
 int last_axis(const Scheduling *s) {
-  return s->is_column ? __builtin_ctz(s->inner) : s->vector_axis;
+  return s->sums_columns ? __builtin_ctz(s->inner) : s->vector_axis;
 }
 
 bool is_inner_reduction(const Scheduling *s, const Expr *e) {

@@ -133,7 +133,7 @@ static void choose_cut(const Scheduling *s, Loop *loop) {
     choose_block(s, loop, largest_partial(s, loop));
     loop->cut.most = most_blocks(s, loop);
   }
-  if (s->is_column) loop->cut.length = (loop->cut.length + LANES - 1) / LANES * LANES;
+  if (s->sums_columns) loop->cut.length = (loop->cut.length + LANES - 1) / LANES * LANES;
 }
 
 // Chooses the accumulators of each lane, and whether a step may have several rows.

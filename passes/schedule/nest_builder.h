@@ -94,7 +94,7 @@ Address element_address(NestBuilder *r, AccessId id, AxisSet axes);
 // Sets the node's conditions on the bounds of the access that it loads.
 void add_bounds(NestBuilder *r, LoopNode *load, const Access *a);
 bool is_transposed(const NestBuilder *r, AccessId id);   // rows in lanes: rows are copied, transposed
-bool is_column(const NestBuilder *r, AccessId id);       // rows in lanes: columns are copied
+bool copies_columns(const NestBuilder *r, AccessId id);  // rows in lanes: columns are copied
 bool is_optional(const NestBuilder *r, AccessId id);     // an output for which the caller may pass NULL
 bool may_be_unwanted(const NestBuilder *r, AccessId id); // partial sums that only optional outputs need
 Flag partial_flag(const NestBuilder *r, AccessId id);    // that guards an update of partial sums

@@ -52,7 +52,7 @@ static bool should_lie_in_lanes(const Scheduling *s, const Loop *loop) {
 }
 
 const LoopLevel *schedule_choose_nest(const Scheduling *s, const Loop *loop) {
-  if (s->is_column || should_lie_in_lanes(s, loop)) return rows_in_lanes;
+  if (s->sums_columns || should_lie_in_lanes(s, loop)) return rows_in_lanes;
   if (s->depthwise.sum) return s->sums_middle ? taps_in_lanes : taps;
   if (!s->sums_middle) return schedule_rows;
   return s->product.sum ? tiles : sums_in_lanes;

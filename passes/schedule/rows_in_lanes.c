@@ -48,7 +48,7 @@ static void copy_column(NestBuilder *r, AccessId id, int64_t width) {
 }
 
 void copy_rows(NestBuilder *r, AccessId id, bool is_written) {
-  const bool is_copied = is_column(r, id) && !is_written;
+  const bool is_copied = copies_columns(r, id) && !is_written;
   if (loop_has(r->loop, LOOP_ROW_COPY) || (!is_transposed(r, id) && !is_copied)) return;
   const int64_t width = r->k->axes[r->loop->axes[r->loop->nouter]].extent;
   add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_COPY, .access = id, .nelems = width * LANES});

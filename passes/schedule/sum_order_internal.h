@@ -40,7 +40,7 @@ typedef struct Scheduling {
   int vector_axis;
   AxisSet inner, outer, free_axes; // free_axes: outer axes that outer reductions do not reduce
   AxisSet cut;                     // the axes that blocks or tiles divide
-  bool is_column;    // all sums are over one short axis, the only inner axis; vectors lie along an outer axis
+  bool sums_columns; // all sums are over one short axis, the only inner axis; vectors lie along an outer axis
   bool is_nested;    // sums over the vector axis end in each middle iteration, and are added to sums over middle axes
   bool sums_middle;  // all sums are over middle axes; a register holds a vector of sums
   Product product;   // with sums_middle: the contraction; product.sum == 0: none
@@ -78,8 +78,8 @@ static inline AxisSet all_axes(const Kernel *k) {
 
 // axes.c
 
-// Fills in vector_axis, inner, outer, free_axes, is_column, sums_middle and is_tiled, and finds products. False: out of
-// memory.
+// Fills in vector_axis, inner, outer, free_axes, sums_columns, sums_middle and is_tiled, and finds products. False: out
+// of memory.
 bool schedule_choose_axes(Scheduling *s);
 // Finds the free axes. If the reductions do not fit one loop, splits sums over several axes into nested ones, and sets
 // is_nested. False: out of memory, or no choice of axes suits all reductions.

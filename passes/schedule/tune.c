@@ -13,7 +13,7 @@ typedef struct Tuning {
   AxisSet outer, inner; // of the current loop
 } Tuning;
 
-static bool is_column(const Loop *loop) {
+static bool has_dense_lanes(const Loop *loop) {
   return loop_has(loop, LOOP_ROW_LANES) && loop_outer_axes(loop) >> loop->dense_axis & 1;
 }
 
@@ -178,7 +178,7 @@ static bool can_stream(const Tuning *t, const Loop *loop, const Root *store) {
   const Axis *dense = &k->axes[loop->dense_axis];
   if (!loop_has(loop, LOOP_ROW_LANES) && dense->extent < LANES && !dense->monomial) return false; // no vector is whole
   const bool is_peeled = loop->is_peeled && store->sweep == loop->nsweeps - 1;
-  if (!loop_has(loop, LOOP_ROW_LANES) || is_column(loop)) return is_peeled || !has_rows_within_lines(t, loop, a);
+  if (!loop_has(loop, LOOP_ROW_LANES) || has_dense_lanes(loop)) return is_peeled || !has_rows_within_lines(t, loop, a);
   return a->stride[loop->axes[0]] == k->axes[loop->dense_axis].extent &&
          a->stride_monomial[loop->axes[0]] == k->axes[loop->dense_axis].monomial;
 }
@@ -463,7 +463,7 @@ static void tune_loop(Tuning *t, Loop *loop) {
     loop->rows = 1; // peeling gains more than several rows in a step
   set_block(loop, are_neighbours(t, loop) && loop->rows > 1 ? loop->rows : whole_steps(loop, loop->cut.length));
   choose_threads(t, loop, c->serial_work);
-  if (is_column(loop) && !loop->is_serial)
+  if (has_dense_lanes(loop) && !loop->is_serial)
     loop->prefetch = (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, c->fetch_columns);
   loop->vectors = loop_sums_in_lanes(loop) ? t->target->vector_registers / 2 : 0;
   if (loop_has(loop, LOOP_TAPS)) tune_depthwise(t, loop);

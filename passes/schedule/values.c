@@ -127,7 +127,7 @@ void make_scalar(NestBuilder *r, ExprId id, AxisSet axes) {
 
 static Load how_loaded(const NestBuilder *r, const Expr *e) {
   const Access *a = &r->k->accesses[e->access];
-  if (is_transposed(r, e->access) || is_column(r, e->access)) return LOAD_COPIED;
+  if (is_transposed(r, e->access) || copies_columns(r, e->access)) return LOAD_COPIED;
   if (loop_has(r->loop, LOOP_ROW_LANES) && !a->stride[loop_lane_axis(r->loop)]) return LOAD_BROADCAST;
   if (e->args[0] && is_lanewise(r, e->args[0])) return LOAD_GATHERED;
   return access_is_mask(a) || is_dense(r, a) ? LOAD_DENSE : LOAD_STRIDED;

@@ -209,7 +209,7 @@ uint64_t walk_index(Walk *w, const Index *i) {
   case INDEX_NUMBER: return walk_number(w, i->number, i->monomial);
   case INDEX_VAR: return walk_get_var(w, i->var);
   case INDEX_BLOCK_LENGTH: return w->lengths[i->loop];
-  case INDEX_NCUT_BLOCKS: return w->chunks[i->loop];
+  case INDEX_NCUT_BLOCKS: return w->ncut_blocks[i->loop];
   case INDEX_SIGNED: return walk_index(w, i->args[0]);
   case INDEX_CHOOSE: return walk_index(w, walk_index(w, i->args[0]) ? i->args[1] : i->args[2]);
   default: break;

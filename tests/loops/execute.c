@@ -21,7 +21,7 @@ typedef struct Execution {
   bool is_in_slice_group;
   bool is_first; // invariant loops run: outside of slice groups, or for the first of the slices that they are the same
                  // for
-  uint64_t **lengths, **chunks; // by kernel, by loop
+  uint64_t **lengths, **ncut_blocks; // by kernel, by loop
   Blocks blocks;
   Text *why;
 } Execution;
@@ -50,27 +50,27 @@ static void find_blocks(Execution *x, size_t kernel, size_t loop) {
   const uint64_t length =
       (uint64_t)cut_length(&l->cut, (int64_t)total, (int64_t)nelems_of_axes(x, k, loop_inner_axes(l) | cut));
   x->lengths[kernel][loop] = length;
-  x->chunks[kernel][loop] = (total + length - 1) / length;
+  x->ncut_blocks[kernel][loop] = (total + length - 1) / length;
 }
 
 static uint64_t nblocks_of(const Execution *x, size_t kernel, size_t loop) {
   const Schedule *s = x->p->schedules[kernel];
   const Kernel *k = s->kernel;
   const Loop *l = &s->loops[loop];
-  return nelems_of_axes(x, k, loop_outer_axes(l) & ~loop_cut_axes(l)) * x->chunks[kernel][loop];
+  return nelems_of_axes(x, k, loop_outer_axes(l) & ~loop_cut_axes(l)) * x->ncut_blocks[kernel][loop];
 }
 
 static bool find_all_blocks(Execution *x) {
   x->lengths = ARENA_ARRAY(&x->arena, uint64_t *, x->p->nkernels + 1);
-  x->chunks = ARENA_ARRAY(&x->arena, uint64_t *, x->p->nkernels + 1);
-  for (size_t i = 0; x->lengths && x->chunks && i < x->p->nkernels; i++) {
+  x->ncut_blocks = ARENA_ARRAY(&x->arena, uint64_t *, x->p->nkernels + 1);
+  for (size_t i = 0; x->lengths && x->ncut_blocks && i < x->p->nkernels; i++) {
     const size_t nloops = x->p->schedules[i]->nloops;
     x->lengths[i] = ARENA_ARRAY(&x->arena, uint64_t, nloops + 1);
-    x->chunks[i] = ARENA_ARRAY(&x->arena, uint64_t, nloops + 1);
-    if (!x->lengths[i] || !x->chunks[i]) return out_of_memory(x);
+    x->ncut_blocks[i] = ARENA_ARRAY(&x->arena, uint64_t, nloops + 1);
+    if (!x->lengths[i] || !x->ncut_blocks[i]) return out_of_memory(x);
     for (size_t l = 0; l < nloops; l++) find_blocks(x, i, l);
   }
-  return (x->lengths && x->chunks) || out_of_memory(x);
+  return (x->lengths && x->ncut_blocks) || out_of_memory(x);
 }
 
 // Memory
@@ -193,7 +193,7 @@ static bool run_loop(Execution *x, size_t kernel, size_t loop) {
             .temporaries = x->temporaries + first_temporary,
             .dims = x->options.dims,
             .lengths = x->lengths[kernel],
-            .chunks = x->chunks[kernel],
+            .ncut_blocks = x->ncut_blocks[kernel],
             .why = x->why};
   const bool ok = walk_init_cells(&w) ? run_blocks(x, &w, nblocks_of(x, kernel, loop)) : out_of_memory(x);
   arena_deinit(&arena);

@@ -69,7 +69,7 @@ typedef struct Walk {
   Memory *const *temporaries;  // by number in the kernel; NULL: local to steps, or not needed in this call
   const int64_t *dims;         // values of the open dims
   const uint64_t *lengths;     // by loop: iterations in a block
-  const uint64_t *chunks;      // by loop: blocks for each index on the free axes
+  const uint64_t *ncut_blocks; // by loop: blocks for each index on the free axes
   Cell *cells[FAMILIES];       // of the function being walked: block or step
   Cell *other_cells[FAMILIES]; // of the other function
   Cell **declared;             // variables in scope, in the order of their declarations

@@ -22,10 +22,10 @@ const char *nblocks_text(Printer *p, size_t kernel, size_t loop, const char *arg
   const AxisSet free_axes = loop_outer_axes(l) & ~loop_cut_axes(l);
   const Monomial monomial = axes_monomial(k, free_axes);
   if (!loop_has_open_cut_blocks(k, l)) return product_text(p, loop_nblocks(k, l), monomial, args, false);
-  const char *chunks = checked(p, arena_format(p->scratch, "%sk%zu_loop%zu_chunks", args, kernel, loop));
-  if (!free_axes) return chunks;
+  const char *blocks = checked(p, arena_format(p->scratch, "%sk%zu_loop%zu_chunks", args, kernel, loop));
+  if (!free_axes) return blocks;
   const char *times = product_text(p, axes_nelems(k, free_axes), monomial, args, false);
-  return checked(p, arena_format(p->scratch, "%s * %s", times, chunks));
+  return checked(p, arena_format(p->scratch, "%s * %s", times, blocks));
 }
 
 const char *size_text(Printer *p, const OpenSize *size, const char *args, bool is_bare) {
