@@ -77,7 +77,7 @@ find ir passes backends frontend -type f \( -name '*.c' -o -name '*.h' -o -name 
       if (is_quoted) complain("the path is not from the root of the repository: \"" path "\"")
     } else if (path ~ /(^|\/)\.\.?\//) {
       complain("the path is not plain: \"" path "\"")
-    } else if (FILENAME ~ /^passes\/(lower\/(fuse|slice_regions)|schedule\/(traffic|axes|domain|times|main_loops|lengths|product|depthwise|window_copies|long_sums|sum_order|sum_order_internal|kernel_pass|fuse_products|nest_sums|split_axis|overrides))\.[ch]$/ &&
+    } else if (FILENAME ~ /^passes\/(lower\/(fuse|slice_regions)|schedule\/(traffic|axes|domain|times|main_loops|lengths|product|depthwise|window_copies|long_sums|order_kernel|order_kernel_internal|kernel_pass|fuse_products|nest_sums|split_axis|overrides))\.[ch]$/ &&
                path ~ /^(passes\/schedule\/tune|ir\/loops\/target)\.h$/) {
       complain("the order of additions must not depend on the target: \"" path "\"")
     } else if (!is_seen(from, path, to)) {

@@ -1,6 +1,6 @@
 // Schedules: the list of loops that computes a kernel.
 //
-// Scheduling (passes/schedule/sum_order.h) decides which axes are outer, which reductions finish inside an outer
+// Scheduling (passes/schedule/order_kernel.h) decides which axes are outer, which reductions finish inside an outer
 // iteration and which only after a whole loop, and which temporaries hold values between loops. It adds expressions to
 // the kernel (loads of temporaries, EXPR_COMBINE). It does not change results: the root that stores a result computes
 // the value of the kernel's store, from temporaries of earlier loops where there are any.

@@ -1,7 +1,7 @@
 // Decides which axes are outer and which are inner.
 #include "ir/kernel/scatter.h"
 #include "passes/schedule/nest_sums.h"
-#include "passes/schedule/sum_order_internal.h"
+#include "passes/schedule/order_kernel_internal.h"
 
 #include <stdint.h>
 #include <string.h>

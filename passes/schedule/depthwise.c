@@ -2,8 +2,8 @@
 // weight gradients of depthwise convolutions. All taps of a window, or of one axis of the window, are rows of a step,
 // which loads the factor that lacks the rows once for all of them. If vectors lie along channels, the axis of channels
 // is split, so that the data that a part reads stays in the L2 cache for all rows.
+#include "passes/schedule/order_kernel_internal.h"
 #include "passes/schedule/split_axis.h"
-#include "passes/schedule/sum_order_internal.h"
 
 // Whether a scalar that is computed, not loaded, varies over rows and over summed axes: a step computes such scalars
 // for one row only. Example: the index that a prologue compares with a bound.

@@ -1,7 +1,7 @@
 // What the choice of axes means: which reductions end inside an outer iteration, which stores go to side loops, and the
 // axes of a product's loops.
+#include "passes/schedule/order_kernel_internal.h"
 #include "passes/schedule/split_axis.h"
-#include "passes/schedule/sum_order_internal.h"
 
 #include <assert.h>
 

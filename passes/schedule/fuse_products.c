@@ -1,7 +1,7 @@
 // Decides which sums add products by fused multiply-adds, that is unrounded: sums whose products nothing else in the
 // sweep uses.
 #include "passes/schedule/nest_builder.h"
-#include "passes/schedule/sum_order_internal.h"
+#include "passes/schedule/order_kernel_internal.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // Chooses the numbers of a main loop that decide the order of additions: lengths of blocks and tiles,
 // accumulators, types of totals. They follow from shapes and types, never from the target.
 #include "ir/kernel/needed.h"
-#include "passes/schedule/sum_order_internal.h"
+#include "passes/schedule/order_kernel_internal.h"
 
 #include <stdint.h>
 

@@ -11,8 +11,8 @@
 // Shorter sums are stored, too, before other tensors are combined with them, if the tensors are many, as in an
 // optimizer: a product's steps would read small parts of many rows of each tensor, which takes longer than to store and
 // load the sums.
+#include "passes/schedule/order_kernel_internal.h"
 #include "passes/schedule/split_axis.h"
-#include "passes/schedule/sum_order_internal.h"
 
 // The products in a block that are wanted.
 static int64_t best_length(const Kernel *k, const Product *p) {

@@ -3,7 +3,7 @@
 // Side loops compute values that vary over few axes and store them in temporaries ("kept values"), which main loops
 // load. A main loop stores the partial sums of its blocks for each outer reduction, and loops of later phases combine
 // the partial sums.
-#include "passes/schedule/sum_order_internal.h"
+#include "passes/schedule/order_kernel_internal.h"
 
 #include <stdint.h>
 #include <string.h>

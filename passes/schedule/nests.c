@@ -1,5 +1,5 @@
 // The nests of loops: levels from the outermost to the innermost.
-#include "passes/schedule/sum_order_internal.h"
+#include "passes/schedule/order_kernel_internal.h"
 
 const LoopLevel
     // Vectors lie along rows.

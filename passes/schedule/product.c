@@ -1,7 +1,7 @@
 // Finds contractions: sums of products whose factors lack different axes of the result. Matrix products, convolutions
 // and their spellings with broadcasts all have this form. Only axes and strides matter, not the graph's operators.
+#include "passes/schedule/order_kernel_internal.h"
 #include "passes/schedule/split_axis.h"
-#include "passes/schedule/sum_order_internal.h"
 
 // The number of elements accessed with stride 1 along the axis; stored elements count `stored` times.
 static int64_t dense_nelems(const Kernel *k, int axis, int64_t stored) {

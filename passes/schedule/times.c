@@ -8,7 +8,7 @@
 // If outer reductions keep some of the inner axes, sums are nested: a sum over the vector axis is known at the end of
 // each iteration of the middle axes ("late" in its sweep), where it is added to the sums over the middle and outer
 // axes.
-#include "passes/schedule/sum_order_internal.h"
+#include "passes/schedule/order_kernel_internal.h"
 
 static Time later(Time a, Time b) {
   if (a.phase != b.phase) return a.phase > b.phase ? a : b;

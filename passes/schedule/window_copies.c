@@ -2,7 +2,7 @@
 // the window reaches. The copy has this axis and contains the padding, so that products load its elements without
 // conditions, and it is dense along the axis that the products need. The factor is a load, or is computed from several
 // loads through the same windows.
-#include "passes/schedule/sum_order_internal.h"
+#include "passes/schedule/order_kernel_internal.h"
 
 #include <string.h>
 

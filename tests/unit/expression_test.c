@@ -6,7 +6,7 @@
 #include "ir/loops/target.h"
 #include "passes/memory/liveness.h"
 #include "passes/pipeline.h"
-#include "passes/schedule/sum_order.h"
+#include "passes/schedule/order_kernel.h"
 #include "passes/schedule/tune.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "passes/pipeline.h"
 #include "passes/rewrite/dead_code.h"
 #include "passes/schedule/kernel_pass.h"
-#include "passes/schedule/sum_order.h"
+#include "passes/schedule/order_kernel.h"
 #include "passes/schedule/tune.h"
 #include "tests/random_graph.h"
 #include "tests/unit/failing_allocator.h"

@@ -4,7 +4,7 @@
 #include "ir/kernel/verify.h"
 #include "ir/loops/target.h"
 #include "passes/pipeline.h"
-#include "passes/schedule/sum_order.h"
+#include "passes/schedule/order_kernel.h"
 #include "passes/schedule/traffic.h"
 #include "tests/unit/schedule_case.h"
 

@@ -7,7 +7,7 @@
 #include "ir/kernel/simplify.h"
 #include "ir/kernel/verify.h"
 #include "ir/loops/target.h"
-#include "passes/schedule/sum_order.h"
+#include "passes/schedule/order_kernel.h"
 #include "passes/schedule/tune.h"
 
 #include <math.h>

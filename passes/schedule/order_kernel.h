@@ -1,7 +1,7 @@
 // Scheduling, first part: chooses the order of additions. The order depends only on the graph, never on the target;
 // tune.h declares the second part, which depends on the target.
-#ifndef NGRAD_PASSES_SCHEDULE_SUM_ORDER_H
-#define NGRAD_PASSES_SCHEDULE_SUM_ORDER_H
+#ifndef NGRAD_PASSES_SCHEDULE_ORDER_KERNEL_H
+#define NGRAD_PASSES_SCHEDULE_ORDER_KERNEL_H
 
 #include "ir/kernel/schedule.h"
 #include "passes/schedule/overrides.h"

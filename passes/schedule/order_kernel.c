@@ -7,10 +7,10 @@
 //   long-sums       after panels: the parts of a sum are read from panels
 //   make-loops      after all passes that change axes
 //   fuse-products   last: it counts the uses of each product in a sweep
-#include "passes/schedule/sum_order.h"
+#include "passes/schedule/order_kernel.h"
 
 #include "passes/schedule/kernel_pass.h"
-#include "passes/schedule/sum_order_internal.h"
+#include "passes/schedule/order_kernel_internal.h"
 
 static bool make_loops(Scheduling *s) {
   return s->is_in_two ? schedule_order_in_two(s) : schedule_order_part(s);

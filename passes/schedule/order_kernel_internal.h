@@ -1,10 +1,10 @@
-// The internal interface of the files that decide the order of additions. sum_order.c lists the steps: axes.c chooses
-// the inner axes, main_loops.c makes the loops, and lengths.c the lengths of chains and blocks.
-#ifndef NGRAD_PASSES_SCHEDULE_SUM_ORDER_INTERNAL_H
-#define NGRAD_PASSES_SCHEDULE_SUM_ORDER_INTERNAL_H
+// The internal interface of the files that decide the order of additions. order_kernel.c lists the steps: axes.c
+// chooses the inner axes, main_loops.c makes the loops, and lengths.c the lengths of chains and blocks.
+#ifndef NGRAD_PASSES_SCHEDULE_ORDER_KERNEL_INTERNAL_H
+#define NGRAD_PASSES_SCHEDULE_ORDER_KERNEL_INTERNAL_H
 
 #include "passes/costs/costs.h"
-#include "passes/schedule/sum_order.h"
+#include "passes/schedule/order_kernel.h"
 
 typedef struct Time { // when an expression can be computed
   int phase;          // the main loop
