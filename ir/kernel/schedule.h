@@ -59,8 +59,8 @@ typedef struct Runs {
   int64_t vector_run; // elements of the vector axis in a run
   int64_t middle_run; // iterations of the middle axis at `depth` in a run
   int depth;    // position of this middle axis among the inner axes; a run sums all indices of the axes inside of it
-  bool is_open; // with vector_run: if this is longer than the call's rows, emitted code makes runs of middle
-                // iterations, as many as have at most LONGEST_RUN additions
+  bool is_open; // with vector_run: emitted code makes runs of middle iterations instead, as many as have at most
+                // LONGEST_RUN additions, if one of these iterations has no more
 } Runs;
 
 // The levels of loop nests. loop_nest (ir/kernel/nest.h) adds factors and runs. Levels from LOOP_MIDDLE on are inside
