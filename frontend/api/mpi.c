@@ -35,6 +35,7 @@ ng_status ng_mpi_open(ng_context *ctx, ng_ranks *ranks, int64_t *nlocal) {
   const bool ok = functions && begin(ctx, &launcher, ranks, nlocal);
   const ng_status status = call_end(ctx, call);
   if (ok) return NG_OK;
+  ng_mpi_close(ranks); // of another MPI than mpirun's, which would not see an abort by it
   if (launcher.nranks) ranks->count = launcher.nranks;
   return compiler_failed && status == NG_WRONG ? NG_COMPILER_FAILED : status;
 }

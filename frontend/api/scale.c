@@ -359,7 +359,8 @@ static ng_status set_rows(Scale *s, const int64_t *ranks, size_t nranks, ng_scal
 static ng_status check(const Scale *s, const int64_t *ranks, size_t nranks) {
   ng_context *ctx = s->g->ctx;
   if (!s->g->graph->nleaves)
-    return argument_error(ctx, "%s: has no leaves, which ngrad train --accumulate N makes", s->g->graph->name);
+    return argument_error(ctx, "%s: has no leaves, which ngrad train --accumulate N makes for N of 2 or more",
+                          s->g->graph->name);
   if (s->wanted->leaves < 0 || s->wanted->leaves > MOST_LEAVES)
     return argument_error(ctx, "expected leaves up to %d, found %lld", MOST_LEAVES, (long long)s->wanted->leaves);
   if (s->wanted->threads < 0 || s->wanted->threads > MOST_THREADS)

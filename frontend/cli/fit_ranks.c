@@ -285,7 +285,8 @@ ng_status ranks_begin(Fit *f) {
   f->train.ranks = &f->ranks;
   if (ng_graph_leaf_count(f->train.graph)) return NG_OK;
   if (!f->ranks.rank)
-    plain_error("--ranks: %s has no leaves to divide among ranks; ngrad train --accumulate N writes a step with leaves",
+    plain_error("--ranks: %s has no leaves to divide among ranks; ngrad train --accumulate N, for N of 2 or more, "
+                "writes a step with leaves",
                 f->train.path);
   f->is_common_end = true;
   return NG_WRONG;
