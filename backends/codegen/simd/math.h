@@ -168,16 +168,17 @@ static inline V_INLINE d_part d_part_expm1_near_0(d_part r) {
 // e^(x + y), where y is at most an ulp of x.
 static inline d_part d_part_exp_of_sum(d_part x, d_part y) {
   d_part r, n = d_part_reduce(d_part_clamp(x, -746.0, 710.0), &r);
-  return D_SCALE(1.0 + d_part_expm1_near_0(r + y), n);
+  return D_SCALE(V_SELECT(x <= -746.0, d_part_set(0.0), 1.0 + d_part_expm1_near_0(r + y)), n);
 }
 
 // Clamping does not change the result, which is 0 or infinity at the bounds. Steps of different parts are interleaved,
-// because the steps of one part depend on each other.
+// because the steps of one part depend on each other. A 0 is scaled to 0: many processors take a hundred cycles for a
+// multiplication whose result underflows, and masks of attention make most powers 0.
 static inline V_INLINE vec v_exp(vec a) {
   v_part n[V_PARTS], r[V_PARTS];
   V_FOR_I n[i] = v_part_reduce(v_part_clamp(a.p[i], -104.0F, 89.0F), &r[i]);
   V_FOR_I r[i] = v_part_expm1_near_0(r[i]);
-  V_FOR_I a.p[i] = V_SCALE(1.0F + r[i], n[i]);
+  V_FOR_I a.p[i] = V_SCALE(V_SELECT(a.p[i] <= -104.0F, v_part_set(0.0F), 1.0F + r[i]), n[i]);
   return a;
 }
 
@@ -383,10 +384,11 @@ static inline V_INLINE d_part d_part_mills(d_part a) {
   return (1.0 - t) * D_POLYNOMIAL(t, c);
 }
 
-// e^(-a^2 / 2) underflows to 0 where a is clamped. The result for x = -0 and for minus infinity is -0.
+// e^(-a^2 / 2) underflows to 0 where a is clamped, and a bit before: there 0 is scaled, which is fast (see v_exp). The
+// result for x = -0 and for minus infinity is -0.
 static inline V_INLINE v_part v_part_gelu(v_part x) {
   v_part n, a = v_part_clamp(V_ABS(x), 0.0F, 15.0F), y = v_part_gauss(a, a * v_part_mills(a), &n);
-  return V_SELECT(x < 0.0F, v_part_set(-0.0F), x) - V_SCALE(y, n);
+  return V_SELECT(x < 0.0F, v_part_set(-0.0F), x) - V_SCALE(V_SELECT(a > 14.5F, v_part_set(0.0F), y), n);
 }
 
 static inline d_part d_part_gelu(d_part x) {
@@ -404,7 +406,7 @@ static inline V_INLINE v_part v_part_erf(v_part x) {
   static const float c[] = {0x1.06eba8p-3F, -0x1.812746p-2F, 0x1.ce2eaep-4F, -0x1.b81dcep-6F,
                             0x1.5569a6p-8F, -0x1.b0652ep-11F, 0x1.7331c6p-14F};
   v_part size = V_ABS(x), z = size * size, near = V_FMA(size, V_POLYNOMIAL(z, c), size);
-  v_part n, a = v_part_clamp(0x1.6a09e6p0F * size, 0.0F, 15.0F), y = v_part_gauss(a, v_part_mills(a), &n);
+  v_part n, a = v_part_clamp(0x1.6a09e6p0F * size, 0.0F, 8.0F), y = v_part_gauss(a, v_part_mills(a), &n);
   v_part tail = V_SCALE(y, n);
   return v_part_with_sign_of(V_SELECT(size < 0.85F, near, 1.0F - (tail + tail)), x);
 }
@@ -416,7 +418,7 @@ static inline d_part d_part_erf(d_part x) {
                              -0x1.f4d0a3d978b80p-17, 0x1.b9c84aad92c94p-20, -0x1.5e0ceca83a2b8p-23,
                              0x1.e78ce74511f33p-27, -0x1.e5d4a2f4facb1p-31};
   d_part size = D_ABS(x), z = size * size, near = D_FMA(size, D_POLYNOMIAL(z, c), size);
-  d_part n, a = d_part_clamp(0x1.6a09e667f3bcdp0 * size, 0.0, 39.0), y = d_part_gauss(a, d_part_mills(a), &n);
+  d_part n, a = d_part_clamp(0x1.6a09e667f3bcdp0 * size, 0.0, 12.0), y = d_part_gauss(a, d_part_mills(a), &n);
   d_part tail = D_SCALE(y, n);
   return d_part_with_sign_of(V_SELECT(size < 0.85, near, 1.0 - (tail + tail)), x);
 }
@@ -428,7 +430,7 @@ static inline V_INLINE dvec d_erf(dvec a) { D_FOR_I a.p[i] = d_part_erf(a.p[i]);
 static inline V_INLINE v_part v_part_gelu_slope(v_part x) {
   v_part n, a = v_part_clamp(V_ABS(x), 0.0F, 15.0F), y = V_FMA(a, v_part_set(-0x1.988454p-2F), v_part_mills(a));
   y = v_part_gauss(a, y, &n);
-  y = V_SCALE(y, n);
+  y = V_SCALE(V_SELECT(a > 14.75F, v_part_set(-0.0F), y), n);
   return V_SELECT(x < 0.0F, y, 1.0F - y);
 }
 
