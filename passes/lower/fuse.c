@@ -117,7 +117,7 @@ static const char *refusal_of_nodes(Fusion *f, const NodeList *list, const Shape
   return has_many_streams(f, list, domain, visited) ? say_streams(f) : NULL;
 }
 
-// Whether the nodes are a product and other nodes with sums, and the schedule has no loop with is_product.
+// Whether the nodes are a product and other nodes with sums, and no loop of the schedule has the columns of a product.
 static bool loses_product(const NodeList *list, const Schedule *s) {
   const Sums sums = list_count_sums(list);
   bool has_loop = !sums.nproducts || !sums.nothers;
