@@ -61,10 +61,17 @@ static bool is_of_maxima(const Node *node) {
   return is_pool(node) && operator_has_attribute(node->op, "dilations");
 }
 
-// Whether to cut an axis into an interior, whose loads need no conditions, and borders. Not worthwhile: the vector axis
-// (vectors mask lanes at the borders), little work, and max pooling with many taps (up to 27 pieces of much code).
+// Whether vectors lie along an axis of windows: then they mask lanes at the borders.
+static bool has_masked_vectors(const Node *node) {
+  return axis_stride(node, count_spatial(node) - 1) == 1;
+}
+
+// Whether to cut an axis into an interior, whose loads need no conditions, and borders. Not worthwhile: masked vectors,
+// beside which conditions on other axes cost little, except those on an average's divisor; little work; and max pooling
+// with many taps (up to 27 pieces of much code).
 static bool are_worth_cutting(const Costs *costs, const Node *node, WindowSide side, int spatial, const Interior *in) {
-  if (is_of_maxima(node) && !node_has_few_taps(node)) return false;
+  const bool is_average = is_pool(node) && !is_of_maxima(node);
+  if ((is_of_maxima(node) && !node_has_few_taps(node)) || (has_masked_vectors(node) && !is_average)) return false;
   return in->end - in->begin >= costs->border_interior && axis_stride(node, spatial) != 1 &&
          shape_nelems(&node_side(node, side)->shape) >= costs->border_work;
 }
@@ -384,10 +391,9 @@ static bool has_few_taps(const Costs *costs, const Node *node, PieceSize size) {
 // The C of a written tap, in units of about 180 bytes: vectors along a spatial axis are masked at the borders, and
 // divisors of averages are counted again.
 static int tap_cost(const Node *node) {
-  const bool is_masked = axis_stride(node, count_spatial(node) - 1) == 1;
   const bool counts =
       makes_large(node) && operator_has_attribute(node->op, "exclude_pad") && node_bool(node, "exclude_pad");
-  return (is_masked ? 3 : 1) * (counts ? 2 : 1);
+  return (has_masked_vectors(node) ? 3 : 1) * (counts ? 2 : 1);
 }
 
 // All pieces of a node share a budget, which piece_kernels without written taps use up. What is left of it goes to the

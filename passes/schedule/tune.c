@@ -78,18 +78,6 @@ static int choose_neighbours(const Tuning *t, const Loop *loop) {
   return best;
 }
 
-// Whether the loop does little but add rows to an array of partial sums, so that loading and storing the array takes
-// most of the time.
-static bool only_adds_rows(const Tuning *t, const Loop *loop) {
-  int nloads = 0;
-  if (loop->ninner != 1 || !has_partial_array(t, loop) || loop_has_roots(loop, ROOT_STORE) ||
-      loop_has_roots(loop, ROOT_REDUCE_INNER))
-    return false;
-  for (AccessId i = 0; i < t->k->naccesses; i++)
-    nloads += t->k->accesses[i].value && !kernel_stores(t->k, i) && access_axes(t->k, &t->k->accesses[i]) & t->outer;
-  return nloads <= t->k->costs->adding_loads;
-}
-
 // A step with several rows loads vectors that are the same for all rows only once, and loads and stores partial sums
 // once.
 static int choose_rows(const Tuning *t, const Loop *loop) {
@@ -97,7 +85,6 @@ static int choose_rows(const Tuning *t, const Loop *loop) {
   const bool has_sums = loop_has_roots(loop, ROOT_REDUCE_INNER), has_partials = has_partial_array(t, loop);
   int most = t->target->vector_registers < 16 ? 2 : 4, narrow = count_narrow_stores(t);
   if (loop->ninner == 1 && narrow) most = narrow > 1 ? 1 : 2;
-  if (only_adds_rows(t, loop)) most = (int)t->k->costs->adding_rows;
   // Data that later sweeps load again must fit in the L1 cache, unless fewer loads and stores of partial sums gain
   // more.
   while (has_sums && !has_partials && most > 1 && most * row_nbytes(t) > t->target->l1_nbytes) most /= 2;
@@ -113,12 +100,14 @@ static int64_t cached_nelems(const Tuning *t, const Access *a) {
   return 2 * t->target->l2_nbytes / (int64_t)type_nbytes(a->type);
 }
 
-// Values that a slice group's kernels (which run slice by slice) store for each other are read soon, and are not
-// streamed.
+// All slices of a tensor count. Values that a slice group's kernels (which run slice by slice) store for each other are
+// read soon, and are not streamed.
 static bool is_worth_streaming(const Tuning *t, const Access *a) {
   const SlicedTensor *tensor = t->k->slice_group && a->value ? slice_group_find(t->k->slice_group, a->value) : NULL;
-  if (tensor && tensor->is_private) return false;
-  return schedule_number(t->overrides, SCHEDULE_STREAM, axes_nelems(t->k, access_axes(t->k, a)) > cached_nelems(t, a));
+  const int64_t nslices = tensor ? t->k->slice_group->nslices : 1;
+  if (tensor && tensor->is_passed_on) return false;
+  return schedule_number(t->overrides, SCHEDULE_STREAM,
+                         axes_nelems(t->k, access_axes(t->k, a)) > cached_nelems(t, a) / nslices);
 }
 
 // Whether some row of the access begins inside of a cache line although the tensor begins at a cache line.
@@ -264,7 +253,8 @@ static int choose_product_rows(const Tuning *t, const Loop *loop, int most) {
   const Costs *c = t->k->costs;
   const bool has_block = loop_has_roots(loop, ROOT_REDUCE_OUTER);
   const int64_t nrows = has_block ? loop->cut.length : axes_nelems(t->k, loop_cut_axes(loop));
-  if (has_aliased_rows(t, loop) && most > c->tile_aliased_rows) most = (int)c->tile_aliased_rows;
+  const int64_t ways = t->target->l1_nbytes / PAGE_NBYTES; // of the L1 cache, whose sets cover a page
+  if (has_aliased_rows(t, loop) && ways && most > ways) most = (int)ways;
   if (axes_monomial(t->k, loop_cut_axes(loop)) && !has_block) return most;
   if (nrows < most) most = nrows > 1 ? (int)nrows : 1;
   int best = most;
@@ -300,13 +290,18 @@ static bool has_bounded_rows(const Tuning *t, const Loop *loop) {
   return false;
 }
 
-// Few rows leave registers for more vectors, which read longer pieces of memory.
-static int choose_product_vectors(const Tuning *t, const Loop *loop, int registers) {
-  const int64_t nrows = axes_nelems(t->k, loop_cut_axes(loop));
-  int vectors = registers >= t->k->costs->tile_two_vectors ? 2 : 1;
-  if (axes_monomial(t->k, loop_cut_axes(loop))) return vectors;
-  while (vectors < t->k->costs->tile_vectors && tile_registers(nrows, vectors + 1) <= registers) vectors++;
-  return vectors;
+// Chooses the register tile. A step of few rows leaves registers for more vectors, which read longer pieces of memory.
+static void choose_tile(const Tuning *t, Loop *loop) {
+  const Costs *c = t->k->costs;
+  const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1);
+  int vectors = registers >= c->tile_two_vectors ? 2 : 1;
+  const int most = (registers - (int)tile_registers(0, vectors)) / vectors;
+  const int rows = choose_product_rows(t, loop, most > 1 ? most : 1);
+  if (!axes_monomial(t->k, loop_cut_axes(loop)))
+    while (vectors < c->tile_vectors && tile_registers(rows, vectors + 1) <= registers) vectors++;
+  loop->vectors = vectors;
+  loop->rows = (int)schedule_number(t->overrides, SCHEDULE_ROWS, rows);
+  if (has_bounded_rows(t, loop)) loop->rows = 1; // conditions differ between rows
 }
 
 // Columns of a step. For short sums, several groups of vectors, so that a row's results are long runs of memory, but so
@@ -387,13 +382,8 @@ static bool choose_fetch_of_rows(const Tuning *t, const Loop *loop) {
 }
 
 static void tune_product(Tuning *t, Loop *loop) {
-  const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1);
-  const int vectors = choose_product_vectors(t, loop, registers);
-  const int rows = (registers - (int)tile_registers(0, vectors)) / vectors;
-  loop->vectors = vectors;
+  choose_tile(t, loop);
   loop->columns = choose_columns(t, loop);
-  loop->rows = (int)schedule_number(t->overrides, SCHEDULE_ROWS, choose_product_rows(t, loop, rows > 1 ? rows : 1));
-  if (has_bounded_rows(t, loop)) loop->rows = 1; // conditions differ between rows
   loop->ahead = choose_columns_ahead(t, loop);
   loop->prefetch = choose_windows_ahead(t, loop);
   loop->fetches_rows = choose_fetch_of_rows(t, loop);
@@ -418,32 +408,6 @@ static void tune_depthwise(const Tuning *t, Loop *loop) {
   const int64_t vectors = (t->k->axes[loop_vector_axis(loop)].extent + LANES - 1) / LANES;
   loop->vectors = registers / loop->rows < most ? registers / loop->rows : most;
   if (vectors < loop->vectors) loop->vectors = (int)vectors;
-}
-
-// Whether the loop copies a tensor into panels: each iteration stores a part of every panel, next to the previous
-// iteration's part.
-static bool copies_into_panels(const Tuning *t, const Loop *loop) {
-  const Root *root = loop->roots;
-  if (loop->nroots != 1 || !loop->nouter || loop_has(loop, LOOP_ROW_LANES) || root->kind != ROOT_STORE) return false;
-  const Expr *e = &t->k->exprs[root->expr];
-  const Access *to = &t->k->accesses[root->access];
-  return e->op == EXPR_LOAD && !e->args[0] && !access_has_conditions(t->k, &t->k->accesses[e->access]) &&
-         !axes_monomial(t->k, t->outer | t->inner) && to->stride[loop->axes[loop->nouter - 1]] > 1 &&
-         to->stride[loop->axes[loop->nouter - 1]] < axes_nelems(t->k, t->inner);
-}
-
-// Panels are far apart, in memory that uses few sets of the caches and many pages. With several rows in a step, more of
-// a panel's cache lines are filled at once.
-static void tune_copy(Tuning *t, Loop *loop) {
-  const Costs *c = t->k->costs;
-  t->outer = loop_outer_axes(loop);
-  t->inner = loop_inner_axes(loop);
-  if (!copies_into_panels(t, loop)) return;
-  const int64_t nrows = axes_nelems(t->k, t->outer), threads = t->target->threads;
-  const int64_t least = threads > 1 ? c->copying_blocks * threads : 1;
-  loop->rows = (int)c->copying_rows;
-  while (loop->rows > 1 && nrows < loop->rows * least) loop->rows /= 2;
-  set_block(loop, whole_steps(loop, loop->cut.length));
 }
 
 static void tune_loop(Tuning *t, Loop *loop) {
@@ -477,7 +441,6 @@ static void tune_loop(Tuning *t, Loop *loop) {
 bool schedule_tune_loops(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
   Tuning t = {.k = s->kernel, .target = target, .overrides = overrides};
   for (size_t i = 0; i < s->nloops; i++)
-    if (s->loops[i].is_side) tune_copy(&t, &s->loops[i]);
-    else tune_loop(&t, &s->loops[i]);
+    if (!s->loops[i].is_side) tune_loop(&t, &s->loops[i]);
   return true;
 }

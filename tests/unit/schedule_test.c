@@ -458,12 +458,12 @@ static void sweeps_fetch_what_the_caches_have_room_for(void **state) {
   } rows[] = {
       {"16, 8, 2000", false, 1, 0},    // 4 * 128,000 bytes of 524,288
       {"17, 8, 2000", false, 0, 1024}, // 4 * 136,000
-      {"8, 8, 2000", true, 1, 0},      // 2 * 4 * 64,000
-      {"9, 8, 2000", true, 0, 1024},   // 2 * 4 * 72,000
-      {"17, 8, 1025", true, 0, 1024},  {"40, 8, 1024", false, 0, 0},
+      {"8, 9, 2000", true, 1, 0},      // 2 * 4 * 64,000
+      {"9, 9, 2000", true, 0, 1024},   // 2 * 4 * 72,000
+      {"17, 9, 1025", true, 0, 1024},  {"40, 8, 1024", false, 0, 0},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    const char *text = rows[i].is_gated ? gated_text(rows[i].shape, "8", "NCX") : BATCH_NORM(rows[i].shape, "8", "NCX");
+    const char *text = rows[i].is_gated ? gated_text(rows[i].shape, "9", "NCX") : BATCH_NORM(rows[i].shape, "8", "NCX");
     Lowered l = lower(text, &usual, false);
     const Schedule *s = only_schedule(&l);
     assert_int_equal(s->loops[0].prefetch, rows[i].prefetch);
