@@ -247,7 +247,7 @@ static int row_axis(const Scheduling *s, ExprId id, AccessId access) {
   if (axes_monomial(k, e->axes) || from->stride[s->vector_axis] <= 1) return -1;
   const int axis = dense_axis_of(k, from);
   const bool is_row = axis >= 0 && axis != s->vector_axis && to->stride[axis] == LANES;
-  return is_row && k->axes[axis].extent <= INT32_MAX ? axis : -1;
+  return is_row && k->axes[axis].extent >= LANES && k->axes[axis].extent <= INT32_MAX ? axis : -1;
 }
 
 // The loop that copies rows along the axis into panels.

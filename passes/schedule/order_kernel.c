@@ -25,7 +25,7 @@ const KernelPass order_passes[] = {
     {"nest-sums", schedule_nest_sums, NULL, "split sums that do not fit one loop into sums of sums", true},
     {"column-blocks", schedule_split_columns, NULL, "split the columns of products with few rows, for threads", false},
     {"copy-windows", schedule_copy_windows, NULL, "copy factors of products that are read through windows", false},
-    {"vector-panels", schedule_panel_vectors, NULL, "split columns so that a copied factor is in panels of a vector",
+    {"vector-panels", schedule_panel_vectors, NULL, "split columns so that a copied factor is in panels of two vectors",
      false},
     {"row-panels", schedule_panel_rows, NULL, "split rows so that a copied factor is in panels of rows", false},
     {"channel-parts", schedule_split_channels, NULL, "split the channels of depthwise sums", false},

@@ -125,7 +125,7 @@ bool schedule_reads_in_place(const Kernel *k, const Product *p);
 // Each of these splits an axis of the product into blocks where useful. False: out of memory.
 // With few rows: the columns, so that threads divide the columns among them.
 bool schedule_split_columns(Scheduling *s);
-// If the factor of vectors is copied from windows: the vector axis, so that the copy is in panels of a vector.
+// If the factor of vectors is copied from windows: the vector axis, so that the copy is in panels of two vectors.
 bool schedule_panel_vectors(Scheduling *s);
 // If the factor of rows is copied: the axis along which it is dense, so that the copy is in panels of PANEL_ROWS rows,
 // and a step reads few cache lines.

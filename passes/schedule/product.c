@@ -81,17 +81,23 @@ static int choose_vector_axis(const Kernel *k, ExprId sum, const AxisSet own[2],
 
 static int dense_row_axis(const Kernel *k, const Product *p);
 
-// Whether a long sum's products can read a factor from its tensor: a block's part of the factor stays in the L2 cache.
-static bool is_near(const Kernel *k, const Product *p, ExprId factor) {
+// Whether a long sum's products can read a factor from its tensor.
+static bool is_plain(const Kernel *k, ExprId factor) {
   const Expr *e = &k->exprs[factor];
   if (e->op != EXPR_LOAD || e->args[0] || is_window(k, factor)) return false;
-  const Access *a = &k->accesses[e->access];
-  return (a->type == TYPE_F32 || a->type == TYPE_F64) && a->stride[summed_axis(k, p)] <= k->costs->long_sum_pitch;
+  const Type type = k->accesses[e->access].type;
+  return type == TYPE_F32 || type == TYPE_F64;
 }
 
+static int64_t summed_pitch(const Kernel *k, const Product *p, ExprId factor) {
+  return k->accesses[k->exprs[factor].access].stride[summed_axis(k, p)];
+}
+
+// Also, a block's parts of both factors must stay in the L2 cache.
 bool schedule_reads_in_place(const Kernel *k, const Product *p) {
-  return is_near(k, p, p->row) && dense_row_axis(k, p) >= 0 && is_near(k, p, p->vector) &&
-         is_dense_along(k, p->vector, p->vector_axis);
+  return is_plain(k, p->row) && dense_row_axis(k, p) >= 0 && is_plain(k, p->vector) &&
+         is_dense_along(k, p->vector, p->vector_axis) &&
+         summed_pitch(k, p, p->row) + summed_pitch(k, p, p->vector) <= k->costs->long_sum_pitch;
 }
 
 bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
@@ -172,7 +178,8 @@ bool schedule_panel_rows(Scheduling *s) {
   return schedule_split_axis(k, p, axis, PANEL_ROWS) && take_axes(s);
 }
 
-// Splits the vector axis if the factor of vectors is copied from windows or padded: the copy is in panels of a vector.
+// Splits the vector axis if the factor of vectors is copied from windows or padded: the copy is in panels of two
+// vectors.
 bool schedule_panel_vectors(Scheduling *s) {
   Kernel *k = s->k;
   Product *p = &s->product;
@@ -181,8 +188,9 @@ bool schedule_panel_vectors(Scheduling *s) {
   if (!(schedule_copies_window(k, p, p->vector) || p->cut.is_padded) || axes_monomial(k, k->exprs[p->vector].axes))
     return true;
   if (window_axes(k) >> axis & 1) return true;
-  if (k->axes[axis].extent == LANES || k->axes[axis].extent % LANES || !kernel_can_split_axis(k, axis)) return true;
-  return schedule_split_axis(k, p, axis, LANES) && take_axes(s);
+  const int64_t extent = k->axes[axis].extent, panel = (int64_t)2 * LANES;
+  if (extent == panel || extent % panel || !kernel_can_split_axis(k, axis)) return true;
+  return schedule_split_axis(k, p, axis, panel) && take_axes(s);
 }
 
 // The better of two lengths of a block of columns (0: none). A length must waste at most 1 / column_waste of its

@@ -410,6 +410,32 @@ static void tune_depthwise(const Tuning *t, Loop *loop) {
   if (vectors < loop->vectors) loop->vectors = (int)vectors;
 }
 
+// Whether the loop copies a tensor into panels: each iteration stores a part of every panel, next to the previous
+// iteration's part.
+static bool copies_into_panels(const Tuning *t, const Loop *loop) {
+  const Root *root = loop->roots;
+  if (loop->nroots != 1 || !loop->nouter || loop_has(loop, LOOP_ROW_LANES) || root->kind != ROOT_STORE) return false;
+  const Expr *e = &t->k->exprs[root->expr];
+  const Access *to = &t->k->accesses[root->access];
+  return e->op == EXPR_LOAD && !e->args[0] && !access_has_conditions(t->k, &t->k->accesses[e->access]) &&
+         !axes_monomial(t->k, t->outer | t->inner) && to->stride[loop->axes[loop->nouter - 1]] > 1 &&
+         to->stride[loop->axes[loop->nouter - 1]] < axes_nelems(t->k, t->inner);
+}
+
+// Panels are far apart, in memory that uses few sets of the caches and many pages. With several rows in a step, more of
+// a panel's cache lines are filled at once.
+static void tune_copy(Tuning *t, Loop *loop) {
+  const Costs *c = t->k->costs;
+  t->outer = loop_outer_axes(loop);
+  t->inner = loop_inner_axes(loop);
+  if (!copies_into_panels(t, loop)) return;
+  const int64_t nrows = axes_nelems(t->k, t->outer), threads = t->target->threads;
+  const int64_t least = threads > 1 ? c->copying_blocks * threads : 1;
+  loop->rows = (int)c->copying_rows;
+  while (loop->rows > 1 && nrows < loop->rows * least) loop->rows /= 2;
+  set_block(loop, whole_steps(loop, loop->cut.length));
+}
+
 static void tune_loop(Tuning *t, Loop *loop) {
   const Costs *c = t->k->costs;
   t->outer = loop_outer_axes(loop);
@@ -441,6 +467,7 @@ static void tune_loop(Tuning *t, Loop *loop) {
 bool schedule_tune_loops(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
   Tuning t = {.k = s->kernel, .target = target, .overrides = overrides};
   for (size_t i = 0; i < s->nloops; i++)
-    if (!s->loops[i].is_side) tune_loop(&t, &s->loops[i]);
+    if (s->loops[i].is_side) tune_copy(&t, &s->loops[i]);
+    else tune_loop(&t, &s->loops[i]);
   return true;
 }

@@ -19,7 +19,7 @@ static const Case cases[] = {
                    "nodes: [{op: MatMul, inputs: [x, w], outputs: [y], attributes: {transpose_a: true}}]\n"
                    "outputs: [y]\n"},
     {"long-sums vector-panels", // of a prime length
-     "inputs: [{name: x, type: f32, shape: [2503, 20]}, {name: w, type: f32, shape: [2503, 48]}]\n"
+     "inputs: [{name: x, type: f32, shape: [2503, 20]}, {name: w, type: f32, shape: [2503, 64]}]\n"
      "nodes: [{op: MatMul, inputs: [x, w], outputs: [y], attributes: {transpose_a: true}}]\noutputs: [y]\n"},
     {"channel-parts long-sums",
      "inputs: [{name: x, type: f32, shape: [4, 16, 16, 64]}, {name: dy, type: f32, shape: [4, 16, 16, 64]}]\n"

@@ -81,7 +81,7 @@ static void vectors_of_short_sums_are_not_copied(void **state) {
 static void short_pitches_of_long_sums_are_not_copied(void **state) {
   static const struct {
     int length, columns, nloops; // loops: copies, sums of blocks, the sums of these
-  } cases[] = {{4096, 96, 2}, {4099, 96, 4}, {4096, 512, 2}, {4096, 528, 4}};
+  } cases[] = {{4096, 96, 2}, {4099, 96, 4}, {4096, 832, 2}, {4096, 848, 4}};
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[512];
@@ -471,6 +471,22 @@ static void factors_of_rows_are_kept_in_panels(void **state) {
   lowered_deinit(&l);
 }
 
+// A step copies several rows, which are neighbours in a panel, and a block has whole steps.
+static void panels_are_filled_by_several_rows(void **state) {
+  (void)state;
+  Lowered l = lower_product(300, 50, 130, &usual);
+  const Schedule *s = only_schedule(&l);
+  int ncopies = 0;
+  for (size_t i = 0; i < s->nloops; i++) {
+    const Loop *loop = &s->loops[i];
+    if (s->kernel->accesses[loop->roots[0].access].panel_axis != loop_vector_axis(loop) + 1) continue;
+    assert_true(loop->is_side && loop->rows > 1 && loop->cut.length % loop->rows == 0);
+    ncopies++;
+  }
+  assert_int_equal(ncopies, 1);
+  lowered_deinit(&l);
+}
+
 // Vectors lie along the results of a short sum, although they would be whole along more elements of a factor. Beside a
 // long sum, results may be stored one by one.
 static void results_of_short_sums_are_stored_as_vectors(void **state) {
@@ -745,6 +761,25 @@ static void other_sums_are_kernels_of_their_own(void **state) {
   }
 }
 
+// Gradient by weights: an iteration of a copy stores into all panels, and a step takes several iterations.
+static void copies_store_several_rows_into_each_panel(void **state) {
+  (void)state;
+  Lowered l =
+      lower("format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [300, 512]}\n"
+            "  - {name: dy, type: f32, shape: [300, 640]}\nnodes:\n"
+            "  - {op: MatMul, inputs: [x, dy], outputs: [dw], attributes: {transpose_a: true}}\noutputs: [dw]\n",
+            &usual, false);
+  const Schedule *s = only_schedule(&l);
+  assert_int_equal(s->nloops, 3);
+  for (size_t i = 0; i < 2; i++) {
+    const Loop *loop = &s->loops[i];
+    assert_int_equal(axes_nelems(s->kernel, loop_outer_axes(loop)), 300);
+    assert_true(loop->rows > 1);
+    assert_int_equal(loop->cut.length % loop->rows, 0);
+  }
+  lowered_deinit(&l);
+}
+
 // Short sums leave room for more columns of the factor of vectors in the caches.
 static void steps_of_short_sums_take_more_columns(void **state) {
   static const int sums[] = {1024, 100, 8};
@@ -835,6 +870,8 @@ int main(void) {
       cmocka_unit_test(sums_are_stored_before_many_tensors_are_combined),
       cmocka_unit_test(factors_in_many_pages_are_prefetched),
       cmocka_unit_test(steps_have_few_rows_in_one_set),
+      cmocka_unit_test(panels_are_filled_by_several_rows),
+      cmocka_unit_test(copies_store_several_rows_into_each_panel),
       cmocka_unit_test(products_are_found_however_they_are_spelled),
       cmocka_unit_test(strided_factors_are_kept_in_panels),
       cmocka_unit_test(vectors_of_short_sums_are_not_copied),
