@@ -28,7 +28,7 @@ typedef struct SlicedTensor { // a tensor that a slice group reads or stores
   const Value *value;
   int64_t stride[MOST_LEVELS]; // elements between neighbouring slices on a level; 0: they share all elements
   bool is_stored;              // the slice group stores the tensor
-  bool is_passed_on;           // the slice group stores the tensor and reads it
+  bool is_passed_on;           // the slice group stores the tensor, and has a node that uses it
   bool is_private;             // is_passed_on, and nothing else uses the tensor: memory holds one slice at a time
 } SlicedTensor;
 

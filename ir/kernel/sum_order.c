@@ -43,9 +43,11 @@ Type sum_order_totals(const SumOrder *o) {
 }
 
 void sum_order_print(const Kernel *k, const SumOrder *o, Text *out) {
+  const AxisSet axes = o->levels[0].axes;
+  const char *most = axes & (axes - 1) ? "at most " : ""; // of several axes, a run has whole iterations of one of them
   const char *before = "over ";
   for (int axis = 0; axis < k->naxes; axis++) {
-    if (!(o->levels[0].axes >> axis & 1)) continue;
+    if (!(axes >> axis & 1)) continue;
     text_format(out, "%s%s", before, k->axes[axis].name);
     before = ", ";
   }
@@ -54,7 +56,8 @@ void sum_order_print(const Kernel *k, const SumOrder *o, Text *out) {
     const Cut *cut = &l->cut;
     const char *noun = i ? "" : l->accumulators == 1 ? " accumulator" : " accumulators";
     text_format(out, "%s%d%s of %s", i ? "; then into " : " into ", l->accumulators, noun, type_name(l->type));
-    if (cut->length) text_format(out, ", each for %lld operands", (long long)operands_of_each(l, cut->length));
+    if (cut->length)
+      text_format(out, ", each for %s%lld operands", i ? "" : most, (long long)operands_of_each(l, cut->length));
     if (cut->few_work) text_format(out, ", or %lld if there are few", (long long)operands_of_each(l, cut->few_length));
     if (cut->most) text_format(out, ", or more, for at most %lld results", (long long)cut->most);
   }

@@ -290,16 +290,23 @@ static bool has_bounded_rows(const Tuning *t, const Loop *loop) {
   return false;
 }
 
+// As many vectors as the vector axis has, at most `most`.
+static int count_vectors(const Tuning *t, const Loop *loop, int64_t most) {
+  const Axis *axis = &t->k->axes[loop_vector_axis(loop)];
+  const int64_t vectors = (axis->extent + LANES - 1) / LANES;
+  return (int)(axis->monomial || vectors > most ? most : vectors > 1 ? vectors : 1);
+}
+
 // Chooses the register tile. A step of few rows leaves registers for more vectors, which read longer pieces of memory.
 static void choose_tile(const Tuning *t, Loop *loop) {
   const Costs *c = t->k->costs;
   const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1);
-  int vectors = registers >= c->tile_two_vectors ? 2 : 1;
+  int vectors = registers >= c->tile_two_vectors && c->tile_vectors > 1 ? 2 : 1;
   const int most = (registers - (int)tile_registers(0, vectors)) / vectors;
   const int rows = choose_product_rows(t, loop, most > 1 ? most : 1);
   if (!axes_monomial(t->k, loop_cut_axes(loop)))
     while (vectors < c->tile_vectors && tile_registers(rows, vectors + 1) <= registers) vectors++;
-  loop->vectors = vectors;
+  loop->vectors = count_vectors(t, loop, vectors);
   loop->rows = (int)schedule_number(t->overrides, SCHEDULE_ROWS, rows);
   if (has_bounded_rows(t, loop)) loop->rows = 1; // conditions differ between rows
 }
@@ -405,9 +412,7 @@ static void tune_depthwise(const Tuning *t, Loop *loop) {
   if (rows > 1) loop->rows = (int)rows;
   set_block(loop, rows > 1 ? rows : axes_nelems(t->k, loop_cut_axes(loop)));
   if (!loop_sums_in_lanes(loop)) return;
-  const int64_t vectors = (t->k->axes[loop_vector_axis(loop)].extent + LANES - 1) / LANES;
-  loop->vectors = registers / loop->rows < most ? registers / loop->rows : most;
-  if (vectors < loop->vectors) loop->vectors = (int)vectors;
+  loop->vectors = count_vectors(t, loop, registers / loop->rows < most ? registers / loop->rows : most);
 }
 
 // Whether the loop copies a tensor into panels: each iteration stores a part of every panel, next to the previous
@@ -455,7 +460,7 @@ static void tune_loop(Tuning *t, Loop *loop) {
   choose_threads(t, loop, c->serial_work);
   if (has_dense_lanes(loop) && !loop->is_serial)
     loop->prefetch = (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, c->fetch_columns);
-  loop->vectors = loop_sums_in_lanes(loop) ? t->target->vector_registers / 2 : 0;
+  loop->vectors = loop_sums_in_lanes(loop) ? count_vectors(t, loop, t->target->vector_registers / 2) : 0;
   if (loop_has(loop, LOOP_TAPS)) tune_depthwise(t, loop);
   split_stores(t, loop);
   loop->is_peeled = loop->rows == 1 && should_peel(t, loop);
