@@ -2,7 +2,7 @@
 //
 //   vectors that are the same for all rows of the step
 //   partial sums, into registers
-//   for r in 0..rows, unrolled
+//   for r in 0..rows, unrolled                            outside of the loop over vectors if rows are peeled
 //     end the sums of the level; vectors; stores, and additions to sums
 //   partial sums, back to memory
 #include "passes/schedule/nest_builder.h"
@@ -85,19 +85,24 @@ static void make_scalars_of_row(NestBuilder *r) {
       make_scalar(r, id, ~0U);
 }
 
-void build_body(NestBuilder *r, int at) {
-  need_body(r, at);
-  make_vectors(r, true);
-  move_array_sums(r, at, NODE_LOAD_PARTIAL);
-  open_rows(r);
+// What a body does for each row: all but the lone sum.
+static void build_row(NestBuilder *r, int at, const Root *lone) {
   end_sums(r, at);
   find_bounded_indices(r);
   make_scalars_of_row(r);
   make_vectors(r, false);
-  const Root *lone = find_lone_sum(r, at);
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
     if (is_root_at(r, root, at) && root != lone) build_vector_root(r, root);
-  close_rows(r);
+}
+
+void build_body(NestBuilder *r, int at) {
+  need_body(r, at);
+  make_vectors(r, true);
+  move_array_sums(r, at, NODE_LOAD_PARTIAL);
+  const Root *lone = find_lone_sum(r, at);
+  if (!peels_rows(r)) open_rows(r);
+  build_row(r, at, lone);
+  if (!peels_rows(r)) close_rows(r);
   if (lone) {
     open_body(r, add(r, (LoopNode){.kind = NODE_IF, .flag = FLAG_HAS_PARTIAL, .access = lone->access}));
     r->is_partial_tested = true;

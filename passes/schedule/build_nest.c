@@ -120,7 +120,8 @@ static int count_rest(const NestBuilder *r) {
   return axis->monomial || r->loop->vectors < 1 ? 0 : (int)(nvectors % r->loop->vectors);
 }
 
-// Until schedule_split_vectors runs, the loop over vectors uses only the first accumulator.
+// Until schedule_split_vectors runs, the loop over vectors uses only the first accumulator. Peeled rows reach their
+// cache lines at different elements, so that the loop over rows is outside of the loop over vectors.
 static void open_lanes(NestBuilder *r, int at) {
   const Loop *loop = r->loop;
   const Axis *axis = &r->k->axes[vector_axis(r)];
@@ -135,11 +136,12 @@ static void open_lanes(NestBuilder *r, int at) {
                    .count = has_lane_sums(r) ? (int)r->nest.levels[at].factor : 1,
                    .rest = count_rest(r),
                    .sweep = r->sweep,
-                   .is_peeled = loop->is_peeled && r->sweep == loop->nsweeps - 1};
+                   .is_peeled = peels_rows(r)};
   for (size_t i = 0; node.is_peeled && i < loop->nroots; i++)
     if (loop->roots[i].sweep == r->sweep && loop->roots[i].kind == ROOT_STORE) node.peeled = loop->roots[i].access;
   node.has_tail =
       node.is_peeled || loop_tile(loop) % LANES != 0 || kernel_factor(r->k, axis->extent, axis->monomial) % LANES != 0;
+  if (node.is_peeled) open_rows(r);
   if (loop->ninner == 1 && !is_run) open_body(r, add(r, (LoopNode){.kind = NODE_SCOPE}));
   open_body(r, add(r, node));
 }
@@ -147,6 +149,7 @@ static void open_lanes(NestBuilder *r, int at) {
 static void close_lanes(NestBuilder *r, int at) {
   close_body(r);
   if (r->loop->ninner == 1 && !runs_around(r, at)) close_body(r);
+  if (peels_rows(r)) close_rows(r);
 }
 
 static void build_inside(NestBuilder *r, int at);

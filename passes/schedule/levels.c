@@ -15,6 +15,10 @@ bool has_rows(const NestBuilder *r) {
   return r->loop->rows > 1;
 }
 
+bool peels_rows(const NestBuilder *r) {
+  return r->loop->is_peeled && r->sweep == r->loop->nsweeps - 1;
+}
+
 AxisSet shared_axes(const NestBuilder *r) {
   const AxisSet rows = loop_row_axes(r->k, r->loop);
   return loop_shares_factors(r->loop) && has_rows(r)

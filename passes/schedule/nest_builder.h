@@ -42,6 +42,7 @@ const Root *roots_end(const NestBuilder *r); // after the loop's last root
 int vector_axis(const NestBuilder *r);
 AxisSet middle_axes(const NestBuilder *r);
 bool has_rows(const NestBuilder *r);                    // a step computes several rows
+bool peels_rows(const NestBuilder *r);                  // the sweep being built stores rows from cache lines on
 bool varies_by_row(const NestBuilder *r, AxisSet axes); // a value over these axes differs between a step's rows
 AxisSet shared_axes(const NestBuilder *r);              // outer axes whose index is the same in all rows of a step
 bool is_of_row(const NestBuilder *r, AxisSet axes);     // and a step has several

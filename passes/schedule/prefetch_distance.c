@@ -40,15 +40,17 @@ static int count_tensors(const Fetching *f, const Loop *loop, int64_t *nbytes) {
   return count;
 }
 
-// The number of outer iterations whose data fills, with the current iteration's, half of the L2 cache. More would evict
-// data that is still needed. Each tensor after the second counts as two, as measured: its prefetched rows wait for a
-// later sweep while other tensors are prefetched.
+// The outer iterations of as many steps as reach the distance, but only so many that their data fills, with that of the
+// current step, half of the L2 cache: more would evict data that is still needed. Each tensor after the second counts
+// as two, as measured: its prefetched rows wait for a later sweep while other tensors are prefetched.
 static int64_t choose_iterations(const Fetching *f, const Loop *loop, int ntensors, int64_t nbytes) {
-  const int64_t most = loop->rows > 1 ? 2 * (int64_t)loop->rows : 1;
   if (!nbytes) return 0;
+  const AxisSet inner = loop_inner_axes(loop);
+  const int64_t step = loop->rows * axes_nelems(f->k, inner), distance = f->k->costs->fetch_distance;
+  const int64_t nsteps = axes_monomial(f->k, inner) || distance <= step ? 1 : (distance + step - 1) / step;
   if (ntensors > 2) nbytes = nbytes / ntensors * (2 * ntensors - 2);
   const int64_t fit = f->target->l2_nbytes / 2 / nbytes;
-  return fit > loop->rows ? least(fit - loop->rows, most) : 0;
+  return fit > loop->rows ? least(fit - loop->rows, nsteps * loop->rows) : 0;
 }
 
 // The distance of prefetches within an outer iteration, if the iteration is too long to be prefetched whole and the

@@ -454,8 +454,8 @@ static void tune_loop(Tuning *t, Loop *loop) {
     return;
   }
   loop->rows = choose_rows(t, loop);
-  if (should_peel(t, loop) && !t->overrides->key[SCHEDULE_ROWS].is_set)
-    loop->rows = 1; // peeling gains more than several rows in a step
+  if (should_peel(t, loop) && !has_partial_array(t, loop) && !t->overrides->key[SCHEDULE_ROWS].is_set)
+    loop->rows = 1; // the peeled sweep takes rows one by one, so that they share nothing in it
   set_block(loop, are_neighbours(t, loop) && loop->rows > 1 ? loop->rows : whole_steps(loop, loop->cut.length));
   choose_threads(t, loop, c->serial_work);
   if (has_dense_lanes(loop) && !loop->is_serial)
@@ -463,7 +463,7 @@ static void tune_loop(Tuning *t, Loop *loop) {
   loop->vectors = loop_sums_in_lanes(loop) ? count_vectors(t, loop, t->target->vector_registers / 2) : 0;
   if (loop_has(loop, LOOP_TAPS)) tune_depthwise(t, loop);
   split_stores(t, loop);
-  loop->is_peeled = loop->rows == 1 && should_peel(t, loop);
+  loop->is_peeled = should_peel(t, loop);
   choose_streams(t, loop);
   loop->is_backwards = loop->nsweeps > 1 && loop->ninner > 1 && row_nbytes(t) > t->target->l2_nbytes / 2;
   loop_sort_roots(loop);

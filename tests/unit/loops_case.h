@@ -116,8 +116,8 @@ static inline size_t for_each_file(const char *pattern, int64_t most_nelems, boo
   return count;
 }
 
-// Graphs with shapes that are rare among random ones: long rows that start within cache lines, and so are peeled;
-// several outer axes, or several runs in a row, with prefetches. Each has one output.
+// Graphs with shapes that are rare among random ones: long rows that start within cache lines, and so are peeled, one
+// in a step or several; several outer axes, or several runs in a row, with prefetches.
 static inline void for_each_large_graph(bool (*is_right)(const LoopsCase *c)) {
   static const char *const texts[] = {
       "inputs: [{name: x, type: f32, shape: [9, 5003]}]\n"
@@ -131,6 +131,11 @@ static inline void for_each_large_graph(bool (*is_right)(const LoopsCase *c)) {
       "inputs: [{name: c, type: f32, shape: [1901]}, {name: x, type: f32, shape: [6, 7, 1901]}]\n"
       "nodes:\n- {op: Multiply, inputs: [c, x], outputs: [p]}\n"
       "- {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [0, 2]}}\noutputs: [y]\n",
+      "inputs:\n- {name: x, type: f32, shape: [23, 301]}\n- {name: dy, type: f32, shape: [23, 301]}\n"
+      "- {name: mean, type: f32, shape: [23]}\n- {name: var, type: f32, shape: [23]}\n"
+      "- {name: gamma, type: f32, shape: [301]}\nnodes: [{op: LayerNormBackward, inputs: {src: x, diff_dst: dy,\n"
+      "  mean: mean, variance: var, gamma: gamma}, outputs: {diff_src: dx, diff_gamma: dgamma, diff_beta: dbeta},\n"
+      "  attributes: {epsilon: 1.0e-5}}]\noutputs: [dx, dgamma, dbeta]\n",
   };
   size_t nfailures = 0;
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

@@ -141,21 +141,23 @@ static void bits_of_models_do_not_depend_on_the_target(void **state) {
   assert_true(for_each_file("tests/golden/*/*.yaml", MOST_NELEMS, model_has_same_bits) >= 30);
 }
 
-// With an output that starts within a cache line, so that peeling and streaming begin elsewhere.
+// With a first output that starts within a cache line, so that peeling and streaming begin elsewhere.
 static bool has_same_bits_elsewhere(const Tried *t) {
   enum { LINE = 64, AT = 12 };
   const LoopsCase *c = &t->c;
-  Tensor got = t->expected[0];
-  assert_int_equal(c->graph->noutputs, 1);
-  const size_t nbytes = tensor_nbytes(&got);
-  unsigned char *block = aligned_alloc(LINE, (nbytes / LINE + 2) * LINE);
+  Tensor got[MOST_TENSORS] = {{0}};
+  loops_new_outputs(c->graph, got);
+  void *aligned = got[0].data;
+  unsigned char *block = aligned_alloc(LINE, (tensor_nbytes(&got[0]) / LINE + 2) * LINE);
   assert_non_null(block);
-  got.data = block + AT;
+  got[0].data = block + AT;
   Lowered l = loops_lower(c, &targets[0], false, NULL);
-  const bool ok = loops_execute(c, l.program, &got, NULL, "within a line") &&
-                  loops_have_same_bits(c, &got, t->expected, "within a line");
+  const bool ok = loops_execute(c, l.program, got, NULL, "within a line") &&
+                  loops_have_same_bits(c, got, t->expected, "within a line");
   lowered_free(&l);
   free(block);
+  got[0].data = aligned;
+  loops_free_outputs(c->graph, got);
   return ok;
 }
 

@@ -288,6 +288,24 @@ static void long_rows_are_peeled_to_cache_lines(void **state) {
   }
 }
 
+// Each row of a step reaches its cache lines at another element, but their partial sums are loaded and stored once.
+static void rows_of_a_step_are_peeled_one_by_one(void **state) {
+  (void)state;
+  Lowered l =
+      lower("format: ngrad/1\nname: test\n"
+            "inputs: [{name: x, type: f32, shape: [4000, 741]}, {name: dy, type: f32, shape: [4000, 741]},\n"
+            "  {name: mean, type: f32, shape: [4000]}, {name: var, type: f32, shape: [4000]},\n"
+            "  {name: gamma, type: f32, shape: [741]}]\n"
+            "nodes: [{op: LayerNormBackward, inputs: {src: x, diff_dst: dy, mean: mean, variance: var, gamma: gamma},\n"
+            "  outputs: {diff_src: dx, diff_gamma: dgamma, diff_beta: dbeta}, attributes: {epsilon: 1.0e-5}}]\n"
+            "outputs: [dx, dgamma, dbeta]\n",
+            &usual, false);
+  const Loop *loop = &only_schedule(&l)->loops[0];
+  assert_true(loop->is_peeled);
+  assert_true(loop->rows > 1);
+  lowered_deinit(&l);
+}
+
 static void elementwise_operators_are_one_loop_of_tiles(void **state) {
   (void)state;
   Lowered l =
@@ -711,6 +729,7 @@ int main(void) {
       cmocka_unit_test(softmax_of_columns_is_one_loop),
       cmocka_unit_test(softmax_keeps_the_powers_of_short_rows),
       cmocka_unit_test(long_rows_are_peeled_to_cache_lines),
+      cmocka_unit_test(rows_of_a_step_are_peeled_one_by_one),
       cmocka_unit_test(elementwise_operators_are_one_loop_of_tiles),
       cmocka_unit_test(group_norm_gradient_nests_sums_over_planes),
       cmocka_unit_test(group_norm_gradient_of_one_image_stores_sums_of_planes),
