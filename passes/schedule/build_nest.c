@@ -137,8 +137,8 @@ static void open_lanes(NestBuilder *r, int at) {
                    .rest = count_rest(r),
                    .sweep = r->sweep,
                    .is_peeled = peels_rows(r)};
-  for (size_t i = 0; node.is_peeled && i < loop->nroots; i++)
-    if (loop->roots[i].sweep == r->sweep && loop->roots[i].kind == ROOT_STORE) node.peeled = loop->roots[i].access;
+  for (const Root *root = loop->roots; node.is_peeled && root < roots_end(r); root++)
+    if (root->sweep == r->sweep && root_level(r, root) == LEVEL_VECTOR) node.peeled = root->access;
   node.has_tail =
       node.is_peeled || loop_tile(loop) % LANES != 0 || kernel_factor(r->k, axis->extent, axis->monomial) % LANES != 0;
   if (node.is_peeled) open_rows(r);

@@ -138,21 +138,23 @@ static void split_stores(const Tuning *t, Loop *loop) {
   }
 }
 
-// Whether to peel the rows of the last sweep: long rows, some of which begin inside of cache lines. The sweep must have
-// a single store, and no sums, as peeling would change their order of additions.
+// Whether to peel the rows of the last sweep: long rows, some of which begin inside of cache lines. The sweep must
+// store a single vector of a row, and have no sums, as peeling would change their order of additions.
 static bool should_peel(const Tuning *t, const Loop *loop) {
   const Kernel *k = t->k;
-  const Root *store = NULL;
-  if (loop_has(loop, LOOP_ROW_LANES) || loop_tile(loop) || k->is_f64) return false;
-  for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_STORE && loop->roots[i].sweep == loop->nsweeps - 1) store = &loop->roots[i];
-  if (!store || k->axes[loop->dense_axis].extent < k->costs->peel_row || k->axes[loop->dense_axis].monomial)
+  const Axis *dense = &k->axes[loop->dense_axis];
+  const Access *a = NULL;
+  if (loop_has(loop, LOOP_ROW_LANES) || loop_tile(loop) || k->is_f64 || dense->extent < k->costs->peel_row ||
+      dense->monomial)
     return false;
-  for (size_t i = 0; i < loop->nroots; i++)
-    if (&loop->roots[i] != store && loop->roots[i].sweep == store->sweep) return false;
-  const Access *a = &k->accesses[store->access];
-  return a->value && a->type == TYPE_F32 && a->stride[loop->dense_axis] == 1 && has_rows_within_lines(t, loop, a) &&
-         is_worth_streaming(t, a);
+  for (const Root *root = loop->roots; root < loop->roots + loop->nroots; root++) {
+    const bool is_scalar = root->kind == ROOT_STORE && !(root_axes(k, root) >> loop->dense_axis & 1);
+    if (root->sweep != loop->nsweeps - 1 || is_scalar) continue;
+    if (root->kind != ROOT_STORE || a) return false;
+    a = &k->accesses[root->access];
+  }
+  return a && a->value && a->type == TYPE_F32 && a->stride[loop->dense_axis] == 1 &&
+         has_rows_within_lines(t, loop, a) && is_worth_streaming(t, a);
 }
 
 // Whether a store can be streamed: every row begins at a cache line, or is peeled. With rows in lanes, every group of

@@ -126,8 +126,10 @@ static inline void for_each_large_graph(bool (*is_right)(const LoopsCase *c)) {
       "nodes: [{op: LogSoftmax, inputs: [x], outputs: [y], attributes: {axis: 2}}]\noutputs: [y]\n",
       "inputs:\n- {name: x, type: f32, shape: [6, 7, 1901]}\n- {name: dy, type: f32, shape: [6, 7, 1901]}\n"
       "- {name: mean, type: f32, shape: [7]}\n- {name: var, type: f32, shape: [7]}\n"
-      "nodes: [{op: BatchNormTrainingBackward, inputs: {src: x, diff_dst: dy, mean: mean, variance: var},\n"
-      "  outputs: {diff_src: dx}, attributes: {data_format: NCX, epsilon: 1.0e-5}}]\noutputs: [dx]\n",
+      "- {name: gamma, type: f32, shape: [7]}\n"
+      "nodes: [{op: BatchNormTrainingBackward, inputs: {src: x, diff_dst: dy, mean: mean, variance: var,\n"
+      "  gamma: gamma}, outputs: {diff_src: dx, diff_gamma: dgamma, diff_beta: dbeta},\n"
+      "  attributes: {data_format: NCX, epsilon: 1.0e-5}}]\noutputs: [dx, dgamma, dbeta]\n",
       "inputs: [{name: c, type: f32, shape: [1901]}, {name: x, type: f32, shape: [6, 7, 1901]}]\n"
       "nodes:\n- {op: Multiply, inputs: [c, x], outputs: [p]}\n"
       "- {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [0, 2]}}\noutputs: [y]\n",

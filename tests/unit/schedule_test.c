@@ -306,6 +306,27 @@ static void rows_of_a_step_are_peeled_one_by_one(void **state) {
   lowered_deinit(&l);
 }
 
+static void planes_are_peeled_where_sums_of_channels_are_stored(void **state) {
+  (void)state;
+  Lowered l =
+      lower("format: ngrad/1\nname: test\n"
+            "inputs: [{name: x, type: f32, shape: [8, 64, 71, 71]}, {name: dy, type: f32, shape: [8, 64, 71, 71]},\n"
+            "  {name: mean, type: f32, shape: [64]}, {name: var, type: f32, shape: [64]},\n"
+            "  {name: gamma, type: f32, shape: [64]}]\n"
+            "nodes: [{op: BatchNormTrainingBackward,\n"
+            "  inputs: {src: x, diff_dst: dy, mean: mean, variance: var, gamma: gamma},\n"
+            "  outputs: {diff_src: dx, diff_gamma: dgamma, diff_beta: dbeta},\n"
+            "  attributes: {epsilon: 1.0e-5, data_format: NCX}}]\n"
+            "outputs: [dx, dgamma, dbeta]\n",
+            &usual, false);
+  const Loop *loop = &only_schedule(&l)->loops[0];
+  assert_true(loop->is_peeled);
+  size_t nstreamed = 0;
+  for (size_t r = 0; r < loop->nroots; r++) nstreamed += loop->roots[r].is_streamed;
+  assert_int_equal(nstreamed, 1);
+  lowered_deinit(&l);
+}
+
 static void elementwise_operators_are_one_loop_of_tiles(void **state) {
   (void)state;
   Lowered l =
@@ -730,6 +751,7 @@ int main(void) {
       cmocka_unit_test(softmax_keeps_the_powers_of_short_rows),
       cmocka_unit_test(long_rows_are_peeled_to_cache_lines),
       cmocka_unit_test(rows_of_a_step_are_peeled_one_by_one),
+      cmocka_unit_test(planes_are_peeled_where_sums_of_channels_are_stored),
       cmocka_unit_test(elementwise_operators_are_one_loop_of_tiles),
       cmocka_unit_test(group_norm_gradient_nests_sums_over_planes),
       cmocka_unit_test(group_norm_gradient_of_one_image_stores_sums_of_planes),
