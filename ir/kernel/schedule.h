@@ -121,8 +121,8 @@ typedef struct Loop {
   // In products: prefetches the vector factor in the same middle iteration, even beyond the end of its row
   bool fetches_rows;    // in products: each step prefetches the rows of the next step, which are contiguous
   int iterations_ahead; // prefetch distance of each sweep, in iterations of the last middle axis; 0: no prefetching
-  bool is_peeled;    // the streaming sweep stores the elements before a row's first cache line separately, so that its
-                     // vectors are aligned
+  bool is_peeled;       // the last sweep stores a row's elements before its first cache line separately, so that its
+                        // vectors are aligned
   bool is_backwards; // the last sweep goes backwards over the middle axes, and so begins with data that is still in the
                      // caches
   Spill spills[MOST_SPILLS];

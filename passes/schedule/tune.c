@@ -138,23 +138,33 @@ static void split_stores(const Tuning *t, Loop *loop) {
   }
 }
 
-// Whether to peel the rows of the last sweep: long rows, some of which begin inside of cache lines. The sweep must
-// store a single vector of a row, and have no sums, as peeling would change their order of additions.
-static bool should_peel(const Tuning *t, const Loop *loop) {
+// The store whose rows the last sweep peels: of long rows, some of which begin inside of cache lines. It must be the
+// sweep's only store of vectors, and the sweep must have no sums, as peeling would change their order of additions.
+// NULL: rows are not peeled.
+static const Access *peeled_store(const Tuning *t, const Loop *loop) {
   const Kernel *k = t->k;
   const Axis *dense = &k->axes[loop->dense_axis];
   const Access *a = NULL;
   if (loop_has(loop, LOOP_ROW_LANES) || loop_tile(loop) || k->is_f64 || dense->extent < k->costs->peel_row ||
       dense->monomial)
-    return false;
+    return NULL;
   for (const Root *root = loop->roots; root < loop->roots + loop->nroots; root++) {
     const bool is_scalar = root->kind == ROOT_STORE && !(root_axes(k, root) >> loop->dense_axis & 1);
     if (root->sweep != loop->nsweeps - 1 || is_scalar) continue;
-    if (root->kind != ROOT_STORE || a) return false;
+    if (root->kind != ROOT_STORE || a) return NULL;
     a = &k->accesses[root->access];
   }
-  return a && a->value && a->type == TYPE_F32 && a->stride[loop->dense_axis] == 1 &&
-         has_rows_within_lines(t, loop, a) && is_worth_streaming(t, a);
+  const bool is_peeled =
+      a && a->value && a->type == TYPE_F32 && a->stride[loop->dense_axis] == 1 && has_rows_within_lines(t, loop, a);
+  return is_peeled ? a : NULL;
+}
+
+// The peeled sweep takes the rows of a step one by one. If they are streamed, more of them only hide each other's
+// latencies, unless the step adds them up.
+static void limit_streamed_rows(const Tuning *t, Loop *loop) {
+  const Access *a = peeled_store(t, loop);
+  if (a && loop->rows > t->k->costs->peel_rows && is_worth_streaming(t, a) && !has_partial_array(t, loop))
+    loop->rows = (int)t->k->costs->peel_rows;
 }
 
 // Whether a store can be streamed: every row begins at a cache line, or is peeled. With rows in lanes, every group of
@@ -456,8 +466,7 @@ static void tune_loop(Tuning *t, Loop *loop) {
     return;
   }
   loop->rows = choose_rows(t, loop);
-  if (should_peel(t, loop) && !has_partial_array(t, loop) && !t->overrides->key[SCHEDULE_ROWS].is_set)
-    loop->rows = 1; // the peeled sweep takes rows one by one, so that they share nothing in it
+  if (!t->overrides->key[SCHEDULE_ROWS].is_set) limit_streamed_rows(t, loop);
   set_block(loop, are_neighbours(t, loop) && loop->rows > 1 ? loop->rows : whole_steps(loop, loop->cut.length));
   choose_threads(t, loop, c->serial_work);
   if (has_dense_lanes(loop) && !loop->is_serial)
@@ -465,7 +474,7 @@ static void tune_loop(Tuning *t, Loop *loop) {
   loop->vectors = loop_sums_in_lanes(loop) ? count_vectors(t, loop, t->target->vector_registers / 2) : 0;
   if (loop_has(loop, LOOP_TAPS)) tune_depthwise(t, loop);
   split_stores(t, loop);
-  loop->is_peeled = should_peel(t, loop);
+  loop->is_peeled = peeled_store(t, loop);
   choose_streams(t, loop);
   loop->is_backwards = loop->nsweeps > 1 && loop->ninner > 1 && row_nbytes(t) > t->target->l2_nbytes / 2;
   loop_sort_roots(loop);

@@ -33,8 +33,8 @@ static const Case cases[] = {
      "nodes:\n- {op: MatMul, inputs: [x, w], outputs: [p]}\n- {op: Multiply, inputs: [p, a], outputs: [q]}\n"
      "- {op: Add, inputs: [q, b], outputs: [r]}\n- {op: Maximum, inputs: [r, c], outputs: [y]}\noutputs: [y]\n"},
     {"fuse-products save-masks spill-vectors prefetch",
-     "inputs: [{name: x, type: f32, shape: [80, 2, 900]}, {name: g, type: f32, shape: [80, 2, 900]},\n"
-     "  {name: m, type: f32, shape: [80, 2, 900]}]\n"
+     "inputs: [{name: x, type: f32, shape: [80, 2, 912]}, {name: g, type: f32, shape: [80, 2, 912]},\n"
+     "  {name: m, type: f32, shape: [80, 2, 912]}]\n"
      "nodes:\n- {op: ReLUBackward, inputs: [m, g], outputs: [d], attributes: {use_dst: false}}\n"
      "- {op: SoftMax, inputs: [x], outputs: [p], attributes: {axis: 2}}\n"
      "- {op: SoftMaxBackward, inputs: [d, p], outputs: [dx], attributes: {axis: 2}}\noutputs: [dx]\n"},
