@@ -211,7 +211,7 @@ typedef enum LoopNodeKind {
                      // stride 784`
   NODE_SCATTER_ROWS, // stores a vector of each row of the step
   NODE_PREFETCH,     // fetches the cache line of address
-  NODE_PEEL_COUNT,   // var = number of elements from address to the next cache line
+  NODE_PEEL_COUNT,   // var = number of elements from address to the next cache line; 0 if the flag is not set
   // In blocks only:
   NODE_PARTIALS,       // sets the pointer to the block's partial sums: `part_db = temporary1_db + block * 440`
   NODE_INIT_PARTIAL,   // the partial sum at address = the reduction's identity: `part_db[i] = 0.0`

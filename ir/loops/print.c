@@ -209,6 +209,11 @@ static void print_flag(LoopText *p, const LoopNode *n) {
   if (n->value) say(p, n, ", and %x > %E");
 }
 
+static void print_peel_count(LoopText *p, const LoopNode *n) {
+  say(p, n, "%v = elements from %@ to the next cache line");
+  if (n->flag) say(p, n, ", 0 unless wants_%a");
+}
+
 static void print_local(LoopText *p, const LoopNode *n) {
   static const char *const lines[] = {
       [LOCAL_TEMPORARY] = "local p_%a[%z]: elements",     [LOCAL_POINTERS] = "local p_%a[%z]: pointers",
@@ -264,7 +269,7 @@ static const NodePrinter printers[] = {
     [NODE_GATHER_ROWS] = {"rows_%a = vectors of all rows at %@, with stride %s"},
     [NODE_SCATTER_ROWS] = {"store rows_%a to all rows at %@, with stride %s%f"},
     [NODE_PREFETCH] = {"prefetch %@"},
-    [NODE_PEEL_COUNT] = {"%v = elements from %@ to the next cache line"},
+    [NODE_PEEL_COUNT] = {NULL, print_peel_count},
     [NODE_PARTIALS] = {NULL, print_partials},
     [NODE_INIT_PARTIAL] = {"%[ = %i"},
     [NODE_STEP] = {NULL, print_step},

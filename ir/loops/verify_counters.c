@@ -147,6 +147,9 @@ bool verify_peel_count(Verifying *v, const LoopNode *n) {
       type_nbytes(a->type) * LANES < LINE_NBYTES || a->stride[v->vector] != 1 || v->lanes != v->vector)
     return verify_fail(
         v, n, "rows can be peeled only if each reaches its next cache line, and vectors lie along their dense axis");
+  const bool may_be_null = v->memory[n->address.access].is_wanted_found && !is_guarded(v, FLAG_WANTED, n->access);
+  if (n->access != n->address.access || n->flag != (may_be_null ? FLAG_WANTED : FLAG_NONE))
+    return verify_fail(v, n, "it must depend on FLAG_WANTED if the caller may not want the output, else on nothing");
   r->must_advance = true;
   r->is_aligned = false;
   r->line_access = n->address.access + 1;

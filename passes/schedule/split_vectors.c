@@ -63,15 +63,25 @@ static const LoopNode *find_store(const LoopNode *nodes, AccessId access) {
   return found;
 }
 
+// Whether a test inside of the nodes guards the store of the access, as the caller may not want the output.
+static bool is_tested(const LoopNode *nodes, AccessId access) {
+  for (const LoopNode *n = nodes; n; n = n->next)
+    if ((n->kind == NODE_IF && n->flag == FLAG_WANTED && n->access == access) || is_tested(n->body, access))
+      return true;
+  return false;
+}
+
 // Adds the elements before the first cache line of the stored row.
 static void add_peel(TreeBuilder *b, const LoopTree *t, const LoopNode *loop) {
   const LoopNode *store = find_store(loop->body, loop->peeled);
   const Index *lane = index_var(b, VAR_LANE, 0);
   if (!store || !lane) return;
   open(b, (LoopNode){.kind = NODE_SCOPE});
-  tree_add(
-      b, (LoopNode){
-             .kind = NODE_PEEL_COUNT, .var = loop_var(VAR_LANES), .access = store->access, .address = store->address});
+  tree_add(b, (LoopNode){.kind = NODE_PEEL_COUNT,
+                         .var = loop_var(VAR_LANES),
+                         .flag = is_tested(loop->body, store->access) ? FLAG_WANTED : FLAG_NONE,
+                         .access = store->access,
+                         .address = store->address});
   open(b, (LoopNode){.kind = NODE_IF, .test = index_var(b, VAR_LANES, 0)});
   tree_add_copy(b, loop->body, loop->var, lane, use_fewer_lanes, t, 0);
   tree_close(b);

@@ -88,6 +88,10 @@ static void walk_advance(Walk *w, const LoopNode *n) {
 
 static void walk_peel_count(Walk *w, const LoopNode *n) {
   enum { LINE = 64 };
+  if (n->flag && !walk_read(w, OF_WANTED, n->access, PLAIN, CELL_TRUTH)->number) {
+    walk_declare_var(w, n->var, 0);
+    return;
+  }
   const Pointer p = walk_address(w, &n->address);
   if (p.memory) walk_declare_var(w, n->var, -walk_machine_address(&p) % LINE / type_nbytes(p.memory->type));
   else walk_fail(w, "the address is a null pointer");

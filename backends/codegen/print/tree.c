@@ -524,6 +524,12 @@ static void print_flag(TreePrinter *l, const LoopNode *n) {
   if (n->flag == FLAG_STREAMED) say(l, n, n->value ? " && %B > %E;\n" : ";\n");
 }
 
+static void print_peel_count(TreePrinter *l, const LoopNode *n) {
+  begin_line(l);
+  say(l, n, n->flag ? "const int n = !wants_%a ? 0 : " : "const int n = ");
+  say(l, n, "(int)(-(uintptr_t)(%@) %% %C / %Z);\n");
+}
+
 // Loops
 
 static void print_body(TreePrinter *l, const LoopNode *body) {
@@ -673,7 +679,7 @@ static const NodePrinter printers[] = {
     [NODE_GATHER_ROWS] = {"v_gather_rows(rows_%a, p_%a, %+, (ptrdiff_t)%s, rows);", NULL},
     [NODE_SCATTER_ROWS] = {"%fv_scatter_rows(p_%a, %+, (ptrdiff_t)%s, rows_%a, rows);", NULL},
     [NODE_PREFETCH] = {"v_prefetch_l2(%@);", NULL},
-    [NODE_PEEL_COUNT] = {"const int n = (int)(-(uintptr_t)(%@) %% %C / %Z);", NULL},
+    [NODE_PEEL_COUNT] = {NULL, print_peel_count},
     [NODE_PARTIALS] = {NULL, print_partials},
     [NODE_INIT_PARTIAL] = {"%[ = %i;", NULL},
     [NODE_STEP] = {NULL, print_step_call},
