@@ -288,43 +288,35 @@ static void long_rows_are_peeled_to_cache_lines(void **state) {
   }
 }
 
-// Each row of a step reaches its cache lines at another element, but their partial sums are loaded and stored once.
-static void rows_of_a_step_are_peeled_one_by_one(void **state) {
+// Rows of a step reach their cache lines at different elements, but their partial sums are loaded and stored once.
+// Planes are peeled although sums of their channels are stored in the same sweep.
+static void rows_beside_sums_are_peeled(void **state) {
   (void)state;
-  Lowered l =
-      lower("format: ngrad/1\nname: test\n"
-            "inputs: [{name: x, type: f32, shape: [4000, 741]}, {name: dy, type: f32, shape: [4000, 741]},\n"
-            "  {name: mean, type: f32, shape: [4000]}, {name: var, type: f32, shape: [4000]},\n"
-            "  {name: gamma, type: f32, shape: [741]}]\n"
-            "nodes: [{op: LayerNormBackward, inputs: {src: x, diff_dst: dy, mean: mean, variance: var, gamma: gamma},\n"
-            "  outputs: {diff_src: dx, diff_gamma: dgamma, diff_beta: dbeta}, attributes: {epsilon: 1.0e-5}}]\n"
-            "outputs: [dx, dgamma, dbeta]\n",
-            &usual, false);
-  const Loop *loop = &only_schedule(&l)->loops[0];
-  assert_true(loop->is_peeled);
-  assert_true(loop->rows > 1);
-  lowered_deinit(&l);
-}
-
-static void planes_are_peeled_where_sums_of_channels_are_stored(void **state) {
-  (void)state;
-  Lowered l =
-      lower("format: ngrad/1\nname: test\n"
-            "inputs: [{name: x, type: f32, shape: [8, 64, 71, 71]}, {name: dy, type: f32, shape: [8, 64, 71, 71]},\n"
-            "  {name: mean, type: f32, shape: [64]}, {name: var, type: f32, shape: [64]},\n"
-            "  {name: gamma, type: f32, shape: [64]}]\n"
-            "nodes: [{op: BatchNormTrainingBackward,\n"
-            "  inputs: {src: x, diff_dst: dy, mean: mean, variance: var, gamma: gamma},\n"
-            "  outputs: {diff_src: dx, diff_gamma: dgamma, diff_beta: dbeta},\n"
-            "  attributes: {epsilon: 1.0e-5, data_format: NCX}}]\n"
-            "outputs: [dx, dgamma, dbeta]\n",
-            &usual, false);
-  const Loop *loop = &only_schedule(&l)->loops[0];
-  assert_true(loop->is_peeled);
-  size_t nstreamed = 0;
-  for (size_t r = 0; r < loop->nroots; r++) nstreamed += loop->roots[r].is_streamed;
-  assert_int_equal(nstreamed, 1);
-  lowered_deinit(&l);
+  static const struct {
+    const char *op, *shape, *statistics, *channels, *format;
+    bool has_several_rows;
+  } cases[] = {{"LayerNormBackward", "4000, 741", "4000", "741", "", true},
+               {"BatchNormTrainingBackward", "8, 64, 71, 71", "64", "64", ", data_format: NCX", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const char *x = cases[i].shape, *m = cases[i].statistics;
+    char text[1024];
+    snprintf(
+        text, sizeof text,
+        "format: ngrad/1\nname: test\ninputs: [{name: x, type: f32, shape: [%s]}, {name: dy, type: f32, shape: [%s]},\n"
+        "  {name: m, type: f32, shape: [%s]}, {name: v, type: f32, shape: [%s]}, {name: g, type: f32, shape: [%s]}]\n"
+        "nodes: [{op: %s, inputs: {src: x, diff_dst: dy, mean: m, variance: v, gamma: g},\n"
+        "  outputs: {diff_src: dx, diff_gamma: dg, diff_beta: db}, attributes: {epsilon: 1.0e-5%s}}]\n"
+        "outputs: [dx, dg, db]\n",
+        x, x, m, m, cases[i].channels, cases[i].op, cases[i].format);
+    Lowered l = lower(text, &usual, false);
+    const Loop *loop = &only_schedule(&l)->loops[0];
+    size_t nstreamed = 0;
+    for (size_t r = 0; r < loop->nroots; r++) nstreamed += loop->roots[r].is_streamed;
+    assert_true(loop->is_peeled);
+    assert_int_equal(loop->rows > 1, cases[i].has_several_rows);
+    assert_int_equal(nstreamed, 1);
+    lowered_deinit(&l);
+  }
 }
 
 static void elementwise_operators_are_one_loop_of_tiles(void **state) {
@@ -750,8 +742,7 @@ int main(void) {
       cmocka_unit_test(softmax_of_columns_is_one_loop),
       cmocka_unit_test(softmax_keeps_the_powers_of_short_rows),
       cmocka_unit_test(long_rows_are_peeled_to_cache_lines),
-      cmocka_unit_test(rows_of_a_step_are_peeled_one_by_one),
-      cmocka_unit_test(planes_are_peeled_where_sums_of_channels_are_stored),
+      cmocka_unit_test(rows_beside_sums_are_peeled),
       cmocka_unit_test(elementwise_operators_are_one_loop_of_tiles),
       cmocka_unit_test(group_norm_gradient_nests_sums_over_planes),
       cmocka_unit_test(group_norm_gradient_of_one_image_stores_sums_of_planes),
