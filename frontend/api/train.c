@@ -295,11 +295,14 @@ ng_graph *ng_graph_train(ng_graph *g, const ng_train_options *options) {
   if (status == NG_OK) status = choose_losses(&t);
   if (status == NG_OK) status = freeze(&t);
   ctx->last_status = status;
-  Call call = call_begin(ctx);
-  Graph *step = status == NG_OK ? graph_train_step(t.forward, &t.made, &ctx->diagnostics) : NULL;
+  ng_graph *step = NULL;
+  if (status == NG_OK) {
+    const Call call = call_begin(ctx);
+    step = graph_wrap(ctx, call, graph_train_step(t.forward, &t.made, &ctx->diagnostics));
+  }
   graph_free(t.own);
   arena_deinit(&t.scratch);
-  return status == NG_OK ? graph_wrap(ctx, call, step) : NULL;
+  return step;
 }
 
 ng_graph *ng_graph_inference(ng_graph *g, ng_inference_form form, const ng_train_options *options) {
@@ -309,14 +312,15 @@ ng_graph *ng_graph_inference(ng_graph *g, ng_inference_form form, const ng_train
   arena_init(&t.scratch, &ctx->allocator);
   ctx->last_status = make_trainable(&t);
   if (ctx->last_status == NG_OK) ctx->last_status = choose_losses(&t);
-  Call call = call_begin(ctx);
-  Graph *made = NULL;
-  if (ctx->last_status == NG_OK)
-    made = graph_inference(t.forward, form == NG_TEST ? FORM_TEST : FORM_INFER, t.made.losses, t.made.nlosses,
-                           &ctx->diagnostics);
+  ng_graph *result = NULL;
+  if (ctx->last_status == NG_OK) {
+    const Call call = call_begin(ctx);
+    result = graph_wrap(ctx, call,
+                        graph_inference(t.forward, form == NG_TEST ? FORM_TEST : FORM_INFER, t.made.losses,
+                                        t.made.nlosses, &ctx->diagnostics));
+    if (!result && ctx->last_status == NG_OK) ctx->last_status = NG_WRONG; // a warning says why
+  }
   graph_free(t.own);
   arena_deinit(&t.scratch);
-  ng_graph *result = ctx->last_status == NG_OK ? graph_wrap(ctx, call, made) : NULL;
-  if (!result && ctx->last_status == NG_OK) ctx->last_status = NG_WRONG; // a warning says why
   return result;
 }

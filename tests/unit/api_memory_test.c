@@ -98,6 +98,24 @@ static ng_status do_find_workspace(Case *c) {
   return ng_graph_workspace(c->graph, NULL, &nbytes, &unshared);
 }
 
+static ng_status do_train(Case *c) {
+  ng_graph *net = read_text(c->ctx, "format: ngrad/1\n"
+                                    "name: net\n"
+                                    "inputs: [{name: x, type: f32, shape: [2, 3]}]\n"
+                                    "state: [{name: w, type: f32, shape: [3], init: ones}]\n"
+                                    "nodes:\n"
+                                    "  - {op: Multiply, inputs: [x, w], outputs: [y]}\n"
+                                    "  - {op: ReduceMean, inputs: [y], outputs: [loss], attributes: {axes: [0, 1]}}\n"
+                                    "outputs: [loss, y]\n");
+  ng_graph *step = net ? ng_graph_train(net, NULL) : NULL;
+  ng_graph *infer = step ? ng_graph_inference(net, NG_INFER, NULL) : NULL;
+  const ng_status status = infer ? NG_OK : ng_last_status(c->ctx);
+  ng_graph_free(infer);
+  ng_graph_free(step);
+  ng_graph_free(net);
+  return status;
+}
+
 static const struct {
   const char *name;
   ng_status (*call)(Case *c);
@@ -110,7 +128,8 @@ static const struct {
              {"show", do_show},
              {"emit", do_emit},
              {"emit --self-test", do_emit_self_test},
-             {"workspace", do_find_workspace}};
+             {"workspace", do_find_workspace},
+             {"train", do_train}};
 
 static void every_failing_allocation_is_told(void **state) {
   (void)state;
@@ -139,6 +158,8 @@ static void every_failing_allocation_is_told(void **state) {
       ng_status status = calls[i].call(&c);
       memory.failing = NEVER_FAIL;
       has_failed = memory.ncalls > failing;
+      if (status == NG_OUT_OF_MEMORY && !strstr(ng_messages_text(c.ctx, 0), "out of memory"))
+        fail_msg("%s: when allocation %zu fails, no message says so", calls[i].name, failing);
       ng_messages_clear(c.ctx);
       if (status != NG_OK && (status != NG_OUT_OF_MEMORY || !has_failed))
         fail_msg("%s: when allocation %zu fails, the status is %d, expected NG_OK or NG_OUT_OF_MEMORY", calls[i].name,
