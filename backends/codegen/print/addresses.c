@@ -3,6 +3,10 @@
 
 #include <stdarg.h>
 
+void add_text(TreePrinter *l, const char *text) {
+  text_add_string(l->out, text);
+}
+
 void tree_printf(TreePrinter *l, const char *format, ...) {
   va_list args;
   va_start(args, format);

@@ -1,5 +1,5 @@
-// Prints a loop tree as C: functions.c prints its functions, tree.c the nodes in them, addresses.c the nodes' integers
-// and addresses.
+// Prints a loop tree as C: functions.c prints its functions, tree.c the nodes in them, values.c what nodes compute,
+// lines.c lines with fields of nodes, addresses.c the nodes' integers and addresses.
 #ifndef NGRAD_BACKENDS_CODEGEN_PRINT_TREE_PRINTER_H
 #define NGRAD_BACKENDS_CODEGEN_PRINT_TREE_PRINTER_H
 
@@ -24,6 +24,14 @@ typedef struct TreePrinter {
   bool is_line_begun;               // the next node continues the line: it is behind a condition
 } TreePrinter;
 
+static inline const Access *access_of(const TreePrinter *l, const LoopNode *n) {
+  return &l->k->accesses[n->access];
+}
+
+static inline const Expr *expr_of(const TreePrinter *l, const LoopNode *n) {
+  return &l->k->exprs[n->expr];
+}
+
 // tree.c
 
 void print_nodes(TreePrinter *l, const LoopNode *n); // the node and those that follow it
@@ -31,10 +39,27 @@ void print_nodes(TreePrinter *l, const LoopNode *n); // the node and those that 
 void print_partial_parameters(TreePrinter *l, bool is_call);
 void print_step_name(TreePrinter *l, bool is_tail); // is_tail: the step for the last rows in lanes, fewer than LANES
 
+// values.c
+
+void add_value(TreePrinter *l, const LoopNode *n); // the value that a NODE_LET computes
+// A load of all lanes, of the first n lanes, or (is_part) of the lanes within the bound, as a vector that functions
+// with the prefix `to` take.
+void add_vector_load(TreePrinter *l, const LoopNode *n, char to, bool is_part);
+void print_lanes_within(TreePrinter *l, const LoopNode *n); // the lanes that are within the bound of a load's vector
+char access_prefix(const TreePrinter *l, Type type);        // of vocabulary functions on elements of the type
+
+// lines.c
+
+void tree_say(TreePrinter *l, const LoopNode *n, const char *line); // text with directives
+void tree_say_line(TreePrinter *l, const LoopNode *n, const char *line);
+void add_scalar(TreePrinter *l, ExprId id);
+void add_vector(TreePrinter *l, ExprId id); // of equal lanes if the expression is a scalar
+
 // addresses.c
 //
 // Elements of 4 bits have no addresses. Such an element is described by its tensor's memory and a place: its number.
 
+void add_text(TreePrinter *l, const char *text);
 void tree_printf(TreePrinter *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void begin_line(TreePrinter *l); // indents
 void add_var(TreePrinter *l, Var v);
