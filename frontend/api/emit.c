@@ -1,17 +1,12 @@
 // Emits C files: chooses instruction sets, threads and prefix, and prints the texts of the pair.
 #include "backends/codegen/codegen.h"
 #include "frontend/api/build.h"
-#include "frontend/api/indices.h"
 #include "frontend/api/leaf_kernel.h"
-#include "frontend/api/random.h"
-#include "frontend/api/reference.h"
-#include "frontend/api/tensor.h"
+#include "frontend/api/self_test.h"
 #include "frontend/api/text.h"
 #include "frontend/file.h"
 #include "frontend/yaml/yaml.h"
-#include "ir/graph/init.h"
 #include "ir/graph/open_dims.h"
-#include "ir/operators/norm.h"
 
 #include <nettle/base16.h>
 #include <nettle/sha2.h>
@@ -197,159 +192,6 @@ static ng_status check_states(const FileEmission *file) {
   return status;
 }
 
-// Self-tests
-
-enum { MOST_CASES = 5 };
-
-// Values of open dims to test with: the hints, 1, values near a vector's number of lanes, and empty tensors.
-static int64_t case_extent(const Graph *g, size_t number, size_t dim) {
-  static const int64_t values[MOST_CASES][2] = {{0}, {1, 1}, {17, 3}, {0, 5}, {5, 0}};
-  return number ? values[number][dim > 0] : g->dims[dim]->value;
-}
-
-// Whether a norm's gradient would cancel at these extents although the kernel, made for the hints, computes it in f32.
-static bool is_less_exact(const Graph *open, const Graph *bound) {
-  for (size_t i = 0; i < open->nnodes; i++)
-    if (norm_cancels(bound->nodes[i]) && !norm_cancels(open->nodes[i]) && norm_reduced_nelems(bound->nodes[i]))
-      return true;
-  return false;
-}
-
-// Whether an input has indices into an axis without elements.
-static bool has_no_indices(const Graph *bound, Arena *scratch) {
-  size_t count;
-  const IndexCheck *checks = graph_index_checks(bound, false, scratch, &count);
-  for (size_t i = 0; i < count; i++)
-    if (!extent_value(checks[i].extent) && shape_nelems(&bound->inputs[checks[i].input]->shape)) return true;
-  return false;
-}
-
-static bool find_checked(const Graph *bound, const ng_tensor *inputs, int64_t *checked, Arena *scratch) {
-  size_t count;
-  const IndexCheck *checks = graph_index_checks(bound, false, scratch, &count);
-  for (size_t i = 0; i < bound->ninputs; i++) checked[i] = 0;
-  for (size_t i = 0; i < count; i++) {
-    const Tensor t = tensor_of_api(&inputs[checks[i].input]);
-    checked[checks[i].input] = 1 + indices_place(&checks[i], &t);
-  }
-  return checks;
-}
-
-// The graph bound to the case's values; NULL: the case cannot be tested, or out of memory.
-static Graph *bind_case(Emission *e, SelfTestCase *c, size_t number, Arena *scratch) {
-  Diagnostics unheard;
-  diagnostics_init(&unheard, &e->g->ctx->allocator);
-  for (size_t i = 0; i < e->open->ndims; i++) c->extents[i] = case_extent(e->open, number, i);
-  Graph *bound = graph_with_dims(e->open, c->extents, &unheard);
-  if (unheard.out_of_memory) error_out_of_memory(&e->g->ctx->diagnostics);
-  diagnostics_deinit(&unheard);
-  if (!bound || !number || (!is_less_exact(e->open, bound) && !has_no_indices(bound, scratch))) return bound;
-  graph_free(bound);
-  return NULL;
-}
-
-// Whether rounding values between kernels can matter: the tolerances of f32 and f64 already cover rounding to f32.
-static bool has_narrow_values(const Graph *g) {
-  for (size_t i = 0; i < g->nvalues; i++) {
-    const Type type = g->values[i]->type;
-    if (type_is_float(type) && type != TYPE_F32 && type != TYPE_F64) return true;
-  }
-  return false;
-}
-
-// Computes the results expected of a function whose kernels round the values that they pass on.
-static bool round_expected(Emission *e, Reference *r, const Graph *bound, const Tensor *inputs, const SelfTestCase *c,
-                           Arena *scratch) {
-  Diagnostics *d = &e->g->ctx->diagnostics;
-  Graph *compiled = graph_with_dims(e->build.graph, c->extents, d);
-  const CompiledGraph by = {compiled, program_node_kernels(e->programs[0], scratch)};
-  bool ok = compiled && (by.kernels || error_out_of_memory(d));
-  ok = ok && reference_round(r, bound, &by, inputs, scratch, d);
-  for (size_t o = 0; ok && o < bound->noutputs; o++)
-    if (r->is_rounded[o]) r->exact[o] = r->rounded[o];
-  graph_free(compiled);
-  return ok;
-}
-
-// `tensors`: the inputs, followed by the interpreter's results.
-static ng_status find_expected(Emission *e, const Graph *bound, const ng_tensor *tensors, SelfTestCase *c,
-                               Arena *scratch) {
-  ng_context *ctx = e->g->ctx;
-  const InterpreterOptions options = {.allocator = &ctx->allocator};
-  Tensor *inputs = ARENA_ARRAY(scratch, Tensor, bound->ninputs + 1);
-  Reference r = {.exact = ARENA_ARRAY(scratch, Tensor, bound->noutputs + 1),
-                 .magnitudes = ARENA_ARRAY(scratch, double, bound->noutputs + 1)};
-  if (!inputs || !r.exact || !r.magnitudes) return NG_OUT_OF_MEMORY;
-  for (size_t i = 0; i < bound->ninputs; i++) inputs[i] = tensor_of_api(&tensors[i]);
-  for (size_t o = 0; o < bound->noutputs; o++) r.exact[o] = tensor_of_api(&tensors[bound->ninputs + o]);
-  Call call = call_begin(ctx);
-  bool ok = interpret_magnitudes(bound, inputs, r.exact, r.magnitudes, &options, &ctx->diagnostics);
-  if (ok && e->build.graph && has_narrow_values(bound)) ok = round_expected(e, &r, bound, inputs, c, scratch);
-  ng_status status = call_end(ctx, call);
-  if (!ok) return status;
-  c->expected = r.exact;
-  c->magnitudes = r.magnitudes;
-  return NG_OK;
-}
-
-// Makes the self-test's inputs and expected results.
-static ng_status make_case(Emission *e, Graph *bound, Arena *scratch, const ValueRange *ranges, SelfTestCase *c,
-                           ng_tensor **tensors) {
-  ng_context *ctx = e->g->ctx;
-  const size_t ntensors = bound->ninputs + bound->noutputs;
-  ng_graph g = {.ctx = ctx, .graph = bound, .is_bound = true};
-  int64_t *nelems = ARENA_ARRAY(scratch, int64_t, ntensors + 1);
-  int64_t *nindices = ARENA_ARRAY(scratch, int64_t, bound->ninputs + 1);
-  int64_t *checked = ARENA_ARRAY(scratch, int64_t, bound->ninputs + 1);
-  *tensors = ARENA_ARRAY(scratch, ng_tensor, ntensors + 1);
-  ng_status status = *tensors && nelems && nindices && checked ? NG_OK : NG_OUT_OF_MEMORY;
-  for (size_t i = 0; status == NG_OK && i < ntensors; i++) {
-    const Value *v = i < bound->ninputs ? bound->inputs[i] : bound->outputs[i - bound->ninputs];
-    ng_tensor_info info = value_info(v);
-    status = ng_tensor_new(ctx, &info, &(*tensors)[i]);
-    nelems[i] = shape_nelems(&v->shape);
-    if (status != NG_OK || i >= bound->ninputs) continue;
-    Tensor t = tensor_of_api(&(*tensors)[i]);
-    nindices[i] = distribution_of(v).nindices;
-    if (i >= bound->ninputs - bound->nstates && !type_is_float(v->type))
-      init_fill(bound, i - (bound->ninputs - bound->nstates), 0, &t);
-    else self_test_input(&t, i, ranges[i], nindices[i]);
-  }
-  if (status == NG_OK && !find_checked(bound, *tensors, checked, scratch)) status = NG_OUT_OF_MEMORY;
-  if (status == NG_OK) status = ng_interpret(&g, *tensors, *tensors + bound->ninputs, 0);
-  c->nelems = nelems;
-  c->nindices = nindices;
-  c->checked = checked;
-  return status == NG_OK ? find_expected(e, bound, *tensors, c, scratch) : status;
-}
-
-static ng_status print_self_test(Emission *e, const EmittedFile *file, size_t function, Text *out) {
-  ng_context *ctx = e->g->ctx;
-  const Graph *g = e->open;
-  SelfTestCase cases[MOST_CASES];
-  ng_tensor *tensors[MOST_CASES] = {NULL};
-  Arena scratch;
-  arena_init(&scratch, &ctx->allocator);
-  ValueRange *ranges = ARENA_ARRAY(&scratch, ValueRange, g->ninputs + 1);
-  ng_status status = ranges ? NG_OK : NG_OUT_OF_MEMORY;
-  for (size_t i = 0; status == NG_OK && i < g->ninputs; i++) ranges[i] = g->inputs[i]->range;
-  size_t ncases = 0, most = g->ndims == 0 ? 1 : g->ndims == 1 ? MOST_CASES - 1 : MOST_CASES;
-  for (size_t number = 0; status == NG_OK && number < most; number++) {
-    Call call = call_begin(ctx);
-    Graph *bound = bind_case(e, &cases[ncases], number, &scratch);
-    if (bound) status = make_case(e, bound, &scratch, ranges, &cases[ncases], &tensors[ncases]);
-    else status = number == 0 ? NG_OUT_OF_MEMORY : call_end(ctx, call); // the hints can be bound
-    ncases += bound != NULL;
-    graph_free(bound);
-  }
-  const SelfTest test = {.file = file, .function = function, .ranges = ranges, .cases = cases, .ncases = ncases};
-  if (status == NG_OK && !emit_self_test(&test, out)) status = NG_OUT_OF_MEMORY;
-  for (size_t n = 0; n < MOST_CASES; n++)
-    for (size_t i = 0; tensors[n] && i < g->ninputs + g->noutputs; i++) ng_tensor_free(ctx, &tensors[n][i]);
-  arena_deinit(&scratch);
-  return status;
-}
-
 static ng_status open_graph(Emission *e) {
   if (e->g->graph->nleaves && ng_graph_bind(e->g) != NG_OK) return ng_last_status(e->g->ctx);
   Call call = call_begin(e->g->ctx);
@@ -379,6 +221,11 @@ static void print_mpi(const FileEmission *e, Text *out) {
   text_deinit(&header);
 }
 
+static ng_status print_function_test(const Emission *e, const EmittedFile *file, size_t function, Text *out) {
+  const TestedFunction tested = {e->g->ctx, e->open, e->build.graph, e->programs[0]};
+  return print_self_test(&tested, file, function, out);
+}
+
 static ng_status print_texts(FileEmission *e, Text *texts, bool has_test) {
   const Allocator *allocator = &e->ctx->allocator;
   EmittedFunction functions[MOST_FUNCTIONS] = {{0}};
@@ -401,7 +248,7 @@ static ng_status print_texts(FileEmission *e, Text *texts, bool has_test) {
   ng_status status = ok && emit_file(&file, allocator, &texts[SOURCE], &texts[HEADER]) ? NG_OK : NG_OUT_OF_MEMORY;
   if (e->functions[0].open->nleaves) print_mpi(e, &texts[MPI]);
   for (size_t i = 0; i < e->nfunctions && status == NG_OK && has_test; i++)
-    status = print_self_test(&e->functions[i], &file, i, &texts[TESTS + i]);
+    status = print_function_test(&e->functions[i], &file, i, &texts[TESTS + i]);
   for (size_t i = 0; i < e->nfunctions; i++) allocator_free(allocator, functions[i].in_place);
   return status;
 }

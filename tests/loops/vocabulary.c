@@ -14,9 +14,13 @@
 
 #include "backends/codegen/simd/arithmetic.h"
 
+#include "backends/codegen/simd/wide_integers.h"
+
 #include "backends/codegen/simd/bytes.h"
 
 #include "backends/codegen/simd/math.h"
+
+#include "backends/codegen/simd/power.h"
 
 #include "backends/codegen/simd/trigonometry.h"
 

@@ -18,11 +18,15 @@
 
 #include "backends/codegen/simd/arithmetic.h"
 
+#include "backends/codegen/simd/wide_integers.h"
+
 #include "backends/codegen/simd/rows.h"
 
 #include "backends/codegen/simd/bytes.h"
 
 #include "backends/codegen/simd/math.h"
+
+#include "backends/codegen/simd/power.h"
 
 #include "backends/codegen/simd/trigonometry.h"
 

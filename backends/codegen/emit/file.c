@@ -13,7 +13,7 @@
 #include <ctype.h>
 #include <string.h>
 
-extern const char source_text[], leaves_places[], leaves_run[], state_functions[];
+extern const char source_text[], leaves_places[], leaves_sums[], leaves_run[], state_functions[];
 
 static const char quiet_pedantic[] =
     "#ifdef __GNUC__\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wpedantic\"\n#endif\n";
@@ -254,6 +254,7 @@ static void add_part(const void *context, const char *name, Text *out) {
   else if (is_part(name, "CONSTANTS")) text_add(out, text_string(&file->constants.text), file->constants.text.nbytes);
   else if (is_part(name, "SECTIONS")) is_merged(file) ? print_inclusions(file, out) : print_only_section(file, out);
   else if (is_part(name, "PLACES")) print_file_template(f, leaves_places, NULL, out);
+  else if (is_part(name, "SUMS")) print_file_template(f, leaves_sums, NULL, out);
   else if (is_part(name, "RUN")) print_file_template(f, leaves_run, NULL, out);
   else if (is_part(name, "STATE_FUNCTIONS")) print_file_template(f, state_functions, add_state_part, out);
   else if (is_part(name, "INCLUDED")) print_included(file, out);

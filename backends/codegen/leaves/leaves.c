@@ -5,7 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "backends/codegen/leaves/run.h" // a text that includes nothing itself, as it is also printed
+// Texts that include nothing themselves, as they are also printed.
+#include "backends/codegen/leaves/sums.h"
+
+#include "backends/codegen/leaves/run.h"
 
 static bool loop_stores(const Kernel *k, const Loop *loop, const Value *v) {
   for (size_t r = 0; r < loop->nroots; r++)

@@ -3,7 +3,7 @@
 // The virtual vector of kernels, with its loads and stores: 16 lanes of f32 (`vec`) or f64 (`dvec`), in as many parts
 // as the ISA needs registers.
 //
-// This file and arithmetic.h, rows.h, bytes.h, math.h, trigonometry.h, integers.h and random.h are the same for every ISA; they follow the ISA's
+// This file and those that print/vocabulary.c lists as common are the same for every ISA; they follow the ISA's
 // header. That header defines upper-case macros: the width of a part, and operations on one part that the defaults
 // here, which are GNU C, compile badly or not at all. V_ macros are for f32, D_ for f64, H_ for 16-bit types.
 //
