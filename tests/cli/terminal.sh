@@ -116,7 +116,7 @@ nodes: [{op: MatMul, inputs: [a, b], outputs: [c]}]
 outputs: [c]
 Y
 interrupt 'interpreting [0-9]*%' 'ngrad run product.yaml --dim N=3000 --random --backend interpreter'
-interrupt 'checking gradients [0-9]*%' 'ngrad gradcheck product.yaml --dim N=1000'
+interrupt 'checking gradients [0-9]*%' 'ngrad gradcheck product.yaml --dim N=500'
 interrupt 'timing sum' 'ngrad bench sum.yaml --seconds 30'
 interrupt 'timing in turns' 'ngrad bench sum.yaml sum.yaml --seconds 30'
 interrupt 'timing in turns' 'ngrad bench sum.yaml --with ngrad --seconds 30'
