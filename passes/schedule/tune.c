@@ -323,6 +323,18 @@ static void choose_tile(const Tuning *t, Loop *loop) {
   if (has_bounded_rows(t, loop)) loop->rows = 1; // conditions differ between rows
 }
 
+// Whether results are far apart along the vectors, and not next to each other along rows, so that each is stored alone:
+// those of several rows share cache lines, and those of many columns are in as many pages.
+static bool scatters_results(const Tuning *t, const Loop *loop) {
+  const int rows = loop->axes[loop->nouter - 1], vectors = loop_vector_axis(loop);
+  bool is_any = false;
+  for (size_t i = 0; i < loop->nroots; i++) {
+    const Access *a = &t->k->accesses[loop->roots[i].access];
+    is_any |= loop->roots[i].kind == ROOT_STORE && a->stride[vectors] > 1 && a->stride[rows] != 1;
+  }
+  return is_any;
+}
+
 // Columns of a step. For short sums, several groups of vectors, so that a row's results are long runs of memory, but so
 // few that the factor of these columns stays in the L2 cache from one step to the next.
 static int64_t choose_columns(const Tuning *t, const Loop *loop) {
@@ -330,7 +342,7 @@ static int64_t choose_columns(const Tuning *t, const Loop *loop) {
   const int axis = loop_vector_axis(loop);
   const int64_t group = (int64_t)loop->vectors * LANES, length = axes_nelems(k, t->inner & ~(1U << axis));
   const int64_t nbytes = group * length * (int64_t)(k->is_f64 ? sizeof(double) : sizeof(float));
-  if (axes_monomial(k, t->inner) || !nbytes) return group;
+  if (axes_monomial(k, t->inner) || !nbytes || scatters_results(t, loop)) return group;
   int64_t groups = t->target->l2_nbytes / k->costs->product_columns_share / nbytes;
   if (groups > k->axes[axis].extent / group) groups = k->axes[axis].extent / group;
   return groups > 1 ? groups * group : group;

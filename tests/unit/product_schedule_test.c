@@ -800,6 +800,30 @@ static void steps_of_short_sums_take_more_columns(void **state) {
   }
 }
 
+// But results that are far apart are stored for one group of columns at a time, for all rows of a block: with a stride
+// of 2, channels first, they are next to each other neither along channels nor along places.
+static void scattered_results_are_stored_by_groups_of_columns(void **state) {
+  (void)state;
+  for (int stride = 1; stride <= 2; stride++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs:\n  - {name: dy, type: f32, shape: [2, 64, 14, 14]}\n"
+             "  - {name: w, type: f32, shape: [64, 128, 3, 3]}\nnodes:\n"
+             "  - {op: ConvolutionBackwardData, inputs: [dy, w], outputs: [dx], attributes: {strides: [%d, %d], "
+             "pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1], data_format: NCX, weights_format: OIX, "
+             "dst_shape: [2, 128, %d, %d]}}\noutputs: [dx]\n",
+             stride, stride, 14 * stride, 14 * stride);
+    Lowered l = lower(text, &usual, false);
+    assert_int_equal(l.program->nkernels, stride * stride);
+    for (size_t i = 0; i < l.program->nkernels; i++) {
+      const Loop *loop = last_loop(l.program->schedules[i]);
+      assert_true(loop_has(loop, LOOP_COLUMNS));
+      assert_int_equal(loop->columns == (int64_t)loop->vectors * LANES, stride == 2);
+    }
+    lowered_deinit(&l);
+  }
+}
+
 // An optimizer reads and writes many tensors beside a gradient, which is stored first; SGD does not.
 static void sums_are_stored_before_many_tensors_are_combined(void **state) {
   (void)state;
@@ -867,6 +891,7 @@ static void steps_have_few_rows_in_one_set(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(steps_of_short_sums_take_more_columns),
+      cmocka_unit_test(scattered_results_are_stored_by_groups_of_columns),
       cmocka_unit_test(sums_are_stored_before_many_tensors_are_combined),
       cmocka_unit_test(factors_in_many_pages_are_prefetched),
       cmocka_unit_test(steps_have_few_rows_in_one_set),
