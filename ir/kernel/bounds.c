@@ -1,8 +1,7 @@
 // Bounds of accesses: at which indices they hold, by interval arithmetic over the whole domain.
 #include "ir/kernel/kernel.h"
 
-// The least and the greatest index of the bound over the domain.
-static void find_range(const Kernel *k, const Bound *b, int64_t *least, int64_t *most) {
+void bound_range(const Kernel *k, const Bound *b, int64_t *least, int64_t *most) {
   *least = *most = b->offset;
   for (int axis = 0; axis < k->naxes; axis++) {
     const int64_t reach = k->axes[axis].extent > 0 ? b->factor[axis] * (k->axes[axis].extent - 1) : 0;
@@ -12,7 +11,7 @@ static void find_range(const Kernel *k, const Bound *b, int64_t *least, int64_t 
 
 bool bound_always_holds(const Kernel *k, const Bound *b) {
   int64_t least, most;
-  find_range(k, b, &least, &most);
+  bound_range(k, b, &least, &most);
   return least >= 0 && most < b->extent;
 }
 
@@ -27,7 +26,7 @@ void bound_interior(const Kernel *k, const Bound *b, int axis, int64_t *begin, i
   int64_t least, most;
   Bound others = *b;
   others.factor[axis] = 0;
-  find_range(k, &others, &least, &most);
+  bound_range(k, &others, &least, &most);
   const int64_t extent = k->axes[axis].extent, factor = b->factor[axis];
   if (factor > 0) {
     *begin = count_below(least, factor, extent);
@@ -47,7 +46,7 @@ bool access_has_conditions(const Kernel *k, const Access *access) {
 
 bool bound_never_holds(const Kernel *k, const Bound *b) {
   int64_t least, most;
-  find_range(k, b, &least, &most);
+  bound_range(k, b, &least, &most);
   return !b->extent || most < 0 || least >= b->extent;
 }
 

@@ -126,7 +126,8 @@ typedef enum ExprOp {
 typedef struct ExprInfo { // a row of the table of expression operators
   const char *name;       // of its function in the emitted vector functions, after v_ or d_
   int narguments;
-  bool is_mask; // the result is a mask
+  bool is_mask;       // the result is a mask
+  bool is_elementary; // computed by tens of instructions
 } ExprInfo;
 extern const ExprInfo expr_info[EXPR_OP_COUNT];
 
@@ -232,6 +233,7 @@ bool kernel_stores(const Kernel *k, AccessId access); // one of the stores write
 bool access_has_conditions(const Kernel *k, const Access *access); // a bound fails at some point of the domain
 bool bound_always_holds(const Kernel *k, const Bound *b);          // at all points of the domain
 bool bound_never_holds(const Kernel *k, const Bound *b);
+void bound_range(const Kernel *k, const Bound *b, int64_t *least, int64_t *most); // of the index, over the domain
 // The interior: indices *begin .. *end - 1 on the axis, at which the bound holds for all indices on the other axes. The
 // axis has a factor.
 void bound_interior(const Kernel *k, const Bound *b, int axis, int64_t *begin, int64_t *end);

@@ -73,12 +73,6 @@ SumNumbers loop_sum_numbers(const Loop *loop, const SumOrder *o) {
 
 // Runs
 
-static AxisSet middle_axes(const Loop *loop) {
-  AxisSet axes = 0;
-  for (int i = 0; i < loop->ninner - 1; i++) axes |= 1U << loop->axes[loop->nouter + i];
-  return axes;
-}
-
 // Sums of products. A run covers as many of the innermost axes as make at most `longest` products.
 static Runs product_runs(const Kernel *k, const Loop *loop, int64_t longest) {
   Runs runs = {.depth = loop->ninner - 2};
@@ -105,7 +99,7 @@ static Runs row_runs(const Kernel *k, const Loop *loop, const SumLevel *first) {
   const Axis *vector = &k->axes[loop_vector_axis(loop)];
   const int64_t tile = loop_tile(loop), group = first->accumulators, longest = first->cut.length / group;
   const int64_t chain = chain_length(tile ? tile : vector->extent, group);
-  const AxisSet middle = first->axes & middle_axes(loop);
+  const AxisSet middle = first->axes & loop_middle_axes(loop);
   const bool is_open = axes_monomial(k, middle), is_vector_open = !tile && vector->monomial;
   Runs runs = {.depth = loop->ninner - 2};
   runs.is_open = is_vector_open && middle;
@@ -118,7 +112,7 @@ static Runs runs_of(const Kernel *k, const Loop *loop, const SumOrder *o) {
   const SumLevel *first = &o->levels[0];
   if (!loop_sums_in_lanes(loop)) return row_runs(k, loop, first);
   if (sum_order_totals(o) == TYPE_F32) return product_runs(k, loop, first->cut.length);
-  const int64_t length = axes_nelems(k, middle_axes(loop)); // each iteration is an addition
+  const int64_t length = axes_nelems(k, loop_middle_axes(loop)); // each iteration is an addition
   return (Runs){.middle_run = length > first->cut.length ? first->cut.length : 0, .depth = loop->ninner - 2};
 }
 

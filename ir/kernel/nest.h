@@ -33,7 +33,7 @@ typedef struct Nest {
   NestLevel levels[MOST_NEST_LEVELS];
 } Nest;
 
-// `runs`: how sums are cut, as loop_runs or without runs. Open lengths of blocks are those at the hints.
+// `runs`: how sums are cut: loop_runs, a part of it, or no runs. Open lengths of blocks are those at the hints.
 Nest loop_nest(const Kernel *k, const Loop *loop, const Runs *runs);
 AxisSet nest_level_axes(const Loop *loop, const NestLevel *level);
 

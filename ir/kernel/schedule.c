@@ -118,13 +118,19 @@ AxisSet loop_inner_axes(const Loop *loop) {
   return axes;
 }
 
+AxisSet loop_middle_axes(const Loop *loop) {
+  AxisSet axes = 0;
+  for (int i = 0; i < loop->ninner - 1; i++) axes |= 1U << loop->axes[loop->nouter + i];
+  return axes;
+}
+
 int loop_vector_axis(const Loop *loop) {
   return loop->ninner ? loop->axes[loop->nouter + loop->ninner - 1] : -1;
 }
 
 int loop_lane_axis(const Loop *loop) {
   if (loop_has(loop, LOOP_ROW_LANES)) return loop->axes[loop->nouter - 1];
-  return loop->ninner ? loop_vector_axis(loop) : -1;
+  return loop_vector_axis(loop);
 }
 
 int64_t loop_row_nelems(const Kernel *k, const Loop *loop) {
@@ -146,11 +152,10 @@ AxisSet loop_row_axes(const Kernel *k, const Loop *loop) {
 int loop_axis_outside_windows(const Kernel *k, const Loop *loop, AccessId id) {
   const Access *a = &k->accesses[id];
   const int last = loop->nouter + loop->ninner - 2; // position of the last middle axis
-  AxisSet windows = 0, middle = 0;
+  AxisSet windows = 0;
   for (size_t i = 0; i < a->nbounds; i++) windows |= bound_axes(&a->bounds[i]);
   if (!loop->nfree || !(windows >> loop->axes[loop->nfree - 1] & 1)) return -1;
-  for (int i = loop->nouter; i <= last; i++) middle |= 1U << loop->axes[i];
-  AxisSet taps = windows & middle;
+  AxisSet taps = windows & loop_middle_axes(loop);
   for (int i = last; i >= loop->nouter; i--) {
     if (!(taps >> loop->axes[i] & 1)) return taps ? -1 : loop->axes[i];
     taps &= ~(1U << loop->axes[i]);

@@ -1,9 +1,10 @@
 // Schedules: the list of loops that computes a kernel.
 //
 // Scheduling (passes/schedule/order_kernel.h) decides which axes are outer, which reductions finish inside an outer
-// iteration and which only after a whole loop, and which temporaries hold values between loops. It adds expressions to
-// the kernel (loads of temporaries, EXPR_COMBINE). It does not change results: the root that stores a result computes
-// the value of the kernel's store, from temporaries of earlier loops where there are any.
+// iteration and which only after a whole loop, and which temporaries hold values between loops. It first rewrites the
+// kernel: splits axes, and sums into sums of sums. Then it adds expressions (loads of temporaries, EXPR_COMBINE). The
+// root that stores a result computes the value of the rewritten kernel's store, from temporaries of earlier loops where
+// there are any.
 //
 // Functions on loops take a Kernel, not a Schedule, if they need only axes and expressions.
 #ifndef NGRAD_IR_KERNEL_SCHEDULE_H
@@ -114,8 +115,8 @@ typedef struct Loop {
   int rows;            // outer iterations in a step
   int vectors;         // with sums in lanes: vectors of results that a step sums together; else 0
   int64_t columns;     // elements of the vector axis in a step; 0: all
-  int prefetch; // prefetch distance of the last sweep, in outer iterations; 0: no prefetching. In products: in indices
-                // of the innermost free axis, along which windows read the vector factor
+  int prefetch; // prefetch distance in outer iterations, of which each sweep prefetches some tensors; 0: none. In
+                // products: in indices of the innermost free axis, along which windows read the vector factor
   int ahead;    // prefetch distance of each sweep along the vector axis, in elements; near the end of a row, the sweep
                 // prefetches from the next middle iteration. Less than the axis's literal extent; 0: no prefetching.
   // In products: prefetches the vector factor in the same middle iteration, even beyond the end of its row
@@ -168,6 +169,7 @@ bool loop_shares_factors(const Loop *loop);
 bool loop_sums_in_lanes(const Loop *loop);
 AxisSet loop_outer_axes(const Loop *loop);
 AxisSet loop_inner_axes(const Loop *loop);
+AxisSet loop_middle_axes(const Loop *loop);
 AxisSet loop_cut_axes(const Loop *loop); // the axes that are cut into blocks or tiles
 int64_t loop_tile(const Loop *loop);     // elements of a tile; 0: the loop is not tiled
 int loop_vector_axis(const Loop *loop);  // the innermost axis; -1: there is none

@@ -4,11 +4,12 @@
 // A reduction has levels, from the innermost to the outermost. The innermost one combines operands; each other one
 // combines the results of the level inside of it. A level deals what it combines to its accumulators in turn. When the
 // accumulators have taken `cut` operands, or all that there are, their values are results. Sum over a row of 768
-// elements: 24 additions in each of 16 lanes of f32, whose results 16 lanes of f64 take, then the lanes by pairs.
+// elements: 24 additions in each of 16 lanes of f32, whose results 16 lanes of f64 take, then the lanes by halves.
 //
-// Three rules are the same for all reductions. Several accumulators of one lane are first added pairwise, in the type
-// of their level (passes/schedule/merge_accumulators.c), and the level outside takes their sum. Lanes are added by
-// halves (d_sum, backends/codegen/simd/arithmetic.h). Blocks are added in their order.
+// Four rules are the same for all reductions. The first accumulator of each lane takes what is left of a row when there
+// is not a vector for each accumulator any more: whole vectors, then the tail. Several accumulators of one lane are
+// added pairwise, in the type of their level (passes/schedule/merge_accumulators.c), and the level outside takes their
+// sum. Lanes are added by halves (d_sum, backends/codegen/simd/arithmetic.h). Blocks are added in their order.
 //
 // kernel_order (passes/schedule/order_kernel.h) decides the order of each reduction, before a target is known, and
 // writes it to the reduction's root (Root.order, ir/kernel/schedule.h). Whoever needs a length of a chain, a number of
@@ -51,8 +52,9 @@ typedef struct SumOrder {
 
 bool sum_order_equal(const SumOrder *a, const SumOrder *b);
 
-// The most operands that an accumulator of the first level takes one after the other, for all values of the open dims;
-// INT64_MAX: any number.
+// The operands that each accumulator of the first level takes one after the other, if all take equally many, at most
+// for any values of the open dims; INT64_MAX: any number. The first accumulators take more at the ends of rows
+// (loop_runs).
 int64_t sum_order_chain(const Kernel *k, const SumOrder *o);
 // Of an inner sum: whether it is cut into runs, and the type of the totals that runs are added to. TYPE_NONE: no runs.
 bool sum_order_has_runs(const SumOrder *o);

@@ -16,7 +16,8 @@
 bool kernel_verify(const Kernel *k, Text *why);
 
 // Whether a schedule is sound: its kernel is, with temporaries within their bounds, and
-// - each result is stored by exactly one root, with the value that the kernel's store specifies;
+// - each result is stored by exactly one root, with the value that the kernel's store specifies after the passes that
+//   rewrite the kernel (split axes, nested and long sums), which tests check with numbers;
 // - each temporary and partial result that a sweep reads is finished by an earlier sweep or loop;
 // - chains of additions in f32 are short.
 // The loops themselves are verified as trees (ir/loops/verify.h).

@@ -102,13 +102,7 @@ IndexType index_type(const Index *i) {
 }
 
 bool expr_is_long(ExprOp op) {
-  static const bool is_one[EXPR_OP_COUNT] = {
-      [EXPR_EXP] = true,        [EXPR_EXPM1] = true,      [EXPR_LOG] = true,        [EXPR_LOG1P] = true,
-      [EXPR_TANH] = true,       [EXPR_GELU] = true,       [EXPR_GELU_SLOPE] = true, [EXPR_POW] = true,
-      [EXPR_SIN] = true,        [EXPR_COS] = true,        [EXPR_ERF] = true,        [EXPR_ROUND_F16] = true,
-      [EXPR_ROUND_E4M3] = true, [EXPR_ROUND_E5M2] = true, [EXPR_FMOD] = true,
-  };
-  return is_one[op];
+  return expr_info[op].is_elementary || op == EXPR_ROUND_F16 || op == EXPR_ROUND_E4M3 || op == EXPR_ROUND_E5M2;
 }
 
 // What follows from nodes

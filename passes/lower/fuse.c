@@ -466,7 +466,7 @@ static void try_merge(Fusion *f, const Node *node, uint32_t other) {
   }
 }
 
-static void slice_group(Fusion *f, Node *node) {
+static void fuse_node(Fusion *f, Node *node) {
   Candidate list[MOST_CANDIDATES];
   uint32_t count = f->is_off ? 0 : find_candidates(f, node, list), i = 0;
   const char *why[MOST_CANDIDATES];
@@ -493,7 +493,7 @@ bool pass_fuse(Graph *g, PassContext *c) {
   f.trial = (RegionLowering){.context = c, .graph = g, .is_trial = true};
   if (!f.partition || !f.regions || !f.operand || !lower_scratch_init(&f.trial.scratch, &f.arena, g, c->costs))
     pass_out_of_memory(c);
-  for (uint32_t i = (uint32_t)g->nnodes; i-- > 0 && !c->failed;) slice_group(&f, g->nodes[i]); // users first
+  for (uint32_t i = (uint32_t)g->nnodes; i-- > 0 && !c->failed;) fuse_node(&f, g->nodes[i]); // users first
   arena_deinit(&f.arena);
   return f.changed;
 }

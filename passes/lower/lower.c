@@ -9,6 +9,7 @@
 #include "ir/operators/movement.h"
 #include "ir/operators/norm.h"
 #include "ir/operators/quantize.h"
+#include "passes/lower/fusible.h"
 #include "passes/lower/pieces.h"
 #include "passes/lower/windows.h"
 
@@ -107,9 +108,7 @@ static void choose_domain(Lowering *l, Node *const *nodes, size_t nnodes, const 
     k->is_s64 |= node_computes_in_s64(nodes[i]);
     k->is_f64 |= k->is_s64 || node_computes_in_f64(k->costs, nodes[i]);
     if (is_prologue[nodes[i]->index]) continue;
-    if (!has_domain || shape_nelems(&shape) > shape_nelems(&l->domain) ||
-        (shape_nelems(&shape) == shape_nelems(&l->domain) && shape.rank > l->domain.rank))
-      l->domain = shape;
+    if (!has_domain || shape_is_domain_of_both(&shape, &l->domain)) l->domain = shape;
     has_domain = true;
     if (nodes[i]->op->norm_scope != SCOPE_GROUP) continue;
     l->split_axis = norm_channel_axis(nodes[i]);

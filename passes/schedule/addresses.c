@@ -120,7 +120,7 @@ Address vector_address(NestBuilder *r, AccessId id) {
   const Access *a = &r->k->accesses[id];
   const int v = vector_axis(r);
   const bool is_row = has_rows(r) && varies_by_row(r, access_axes(r->k, a));
-  const Index *index = add_terms(r, a, middle_axes(r), NULL);
+  const Index *index = add_terms(r, a, loop_middle_axes(r->loop), NULL);
   if (a->stride[v]) {
     const Index *lane = access_is_mask(a) ? index_of(&r->b, INDEX_DIVIDE, lane_index(r), number(r, 8)) : lane_index(r);
     index = add_term(r, a, v, lane, index);

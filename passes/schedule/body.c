@@ -36,7 +36,7 @@ static void move_array_sums(NestBuilder *r, int at, LoopNodeKind kind) {
     const Access *a = &r->k->accesses[root->access];
     const bool are_lanes = loop_has(r->loop, LOOP_ROW_LANES);
     const Index *lane = are_lanes ? times(r, lane_index(r), number(r, LANES)) : lane_index(r);
-    const Index *middle = add_terms(r, a, middle_axes(r), NULL);
+    const Index *middle = add_terms(r, a, loop_middle_axes(r->loop), NULL);
     const bool may_be_null = may_be_unwanted(r, root->access) && !are_lanes;
     add(r, (LoopNode){.kind = kind,
                       .access = root->access,

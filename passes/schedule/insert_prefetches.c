@@ -2,8 +2,7 @@
 // - Loop.prefetch: whole outer iterations. Each sweep prefetches some of the tensors, so that the memory bus is never
 //   idle.
 // - Loop.ahead, for long outer iterations: elements further along the vector axis, and near its end elements of the
-// next
-//   iteration of the last middle axis.
+//   next iteration of the last middle axis.
 // - Loop.iterations_ahead, if the vector axis is short: later iterations of the last middle axis.
 // In products, Loop.ahead is the distance to later columns of the same middle iteration, and Loop.prefetch is the
 // distance to the next index on the innermost free axis, whose windows reach elements that this index has not read.

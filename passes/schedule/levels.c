@@ -173,7 +173,3 @@ void find_sections(NestBuilder *r) {
     r->section[id] = t;
   }
 }
-
-AxisSet middle_axes(const NestBuilder *r) {
-  return loop_inner_axes(r->loop) & ~(1U << vector_axis(r));
-}

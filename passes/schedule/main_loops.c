@@ -13,33 +13,6 @@ static bool is_leaf(const Expr *e) {
          e->op == EXPR_RECIPROCAL || e->op == EXPR_INTEGER;
 }
 
-// The access of a dense temporary over these axes: row-major, with the vector axis last. The temporary has *nelems
-// elements, times *monomial.
-static Access dense_access(const Scheduling *s, AxisSet axes, int64_t *nelems, Monomial *monomial) {
-  const Kernel *k = s->k;
-  Access a = {0};
-  *nelems = 1;
-  *monomial = 0;
-  for (int i = -1; i < k->naxes; i++) {
-    const int axis = i < 0 ? s->vector_axis : k->naxes - 1 - i;
-    if (!(axes >> axis & 1) || (i >= 0 && axis == s->vector_axis)) continue;
-    a.stride[axis] = *nelems;
-    a.stride_monomial[axis] = *monomial;
-    *nelems *= k->axes[axis].extent;
-    *monomial += k->axes[axis].monomial;
-  }
-  return a;
-}
-
-// Whether a value that a main loop uses is kept in memory: a narrow value (Scheduling.is_narrow) that is not cheap to
-// recompute, as loads are, and values of a row that need no partial sums. Masks are never kept; main loops recompute
-// them.
-static bool should_keep(const Scheduling *s, ExprId id) {
-  const Expr *e = &s->k->exprs[id];
-  if (!s->is_narrow[id] || is_leaf(e) || expr_info[e->op].is_mask || s->needs_row[id]) return false;
-  return s->needs_combine[id] || (e->axes & s->inner);
-}
-
 // Sets row-major strides along these axes; `next`, times *monomial, is the stride of the last axis. Returns the stride
 // of a next axis.
 static int64_t stack_axes(const Kernel *k, AxisSet axes, int64_t next, Monomial *monomial, Access *a) {
@@ -52,6 +25,26 @@ static int64_t stack_axes(const Kernel *k, AxisSet axes, int64_t next, Monomial 
     *monomial += k->axes[axis].monomial;
   }
   return next;
+}
+
+// The access of a dense temporary over these axes: row-major, with the vector axis last. The temporary has *nelems
+// elements, times *monomial.
+static Access dense_access(const Scheduling *s, AxisSet axes, int64_t *nelems, Monomial *monomial) {
+  const AxisSet vector = 1U << s->vector_axis;
+  Access a = {0};
+  *monomial = 0;
+  *nelems = stack_axes(s->k, axes & vector, 1, monomial, &a);
+  *nelems = stack_axes(s->k, axes & ~vector, *nelems, monomial, &a);
+  return a;
+}
+
+// Whether a value that a main loop uses is kept in memory: a narrow value (Scheduling.is_narrow) that is not cheap to
+// recompute, as loads are, and values of a row that need no partial sums. Masks are never kept; main loops recompute
+// them.
+static bool should_keep(const Scheduling *s, ExprId id) {
+  const Expr *e = &s->k->exprs[id];
+  if (!s->is_narrow[id] || is_leaf(e) || expr_info[e->op].is_mask || s->needs_row[id]) return false;
+  return s->needs_combine[id] || (e->axes & s->inner);
 }
 
 // Lays out a dense temporary in panels. Factor of vectors: [outer axes, panel, summed axes, lane]. Factor of rows:

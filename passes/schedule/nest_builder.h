@@ -40,7 +40,6 @@ typedef struct NestBuilder {
 
 const Root *roots_end(const NestBuilder *r); // after the loop's last root
 int vector_axis(const NestBuilder *r);
-AxisSet middle_axes(const NestBuilder *r);
 bool has_rows(const NestBuilder *r);                    // a step computes several rows
 bool peels_rows(const NestBuilder *r);                  // the sweep being built stores rows from cache lines on
 bool varies_by_row(const NestBuilder *r, AxisSet axes); // a value over these axes differs between a step's rows

@@ -142,7 +142,7 @@ bool schedule_split_channels(Scheduling *s);
 
 // window_copies.c
 
-// Whether the expression loads through windows. False, too, if memory is exhausted.
+// Whether the expression loads through windows. True, too, if memory is exhausted.
 bool schedule_reads_windows(const Kernel *k, ExprId id);
 // Whether a factor that is read through windows gets a copy that contains the padding (and is computed into it, unless
 // it is a load).

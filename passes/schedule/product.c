@@ -23,7 +23,7 @@ static int rank_vector_axis(const Kernel *k, AxisSet own, AxisSet summed, int ax
   return is_read_again && axes_nelems(k, summed) >= k->costs->vector_axis_sum ? 1 : 2;
 }
 
-// The axes that step, together with other axes, along an axis of some tensor.
+// The axes that step along an axis of some tensor through a bound.
 static AxisSet window_axes(const Kernel *k) {
   AxisSet axes = 0;
   for (size_t i = 0; i < k->naccesses; i++)

@@ -16,12 +16,7 @@ typedef struct Reuse {
 
 // Elementary functions and random numbers.
 static bool is_costly_operator(ExprOp op) {
-  static const bool is_one[EXPR_OP_COUNT] = {
-      [EXPR_EXP] = true,  [EXPR_EXPM1] = true, [EXPR_LOG] = true,        [EXPR_LOG1P] = true,   [EXPR_TANH] = true,
-      [EXPR_GELU] = true, [EXPR_POW] = true,   [EXPR_GELU_SLOPE] = true, [EXPR_IS_KEPT] = true, [EXPR_ERF] = true,
-      [EXPR_SIN] = true,  [EXPR_COS] = true,   [EXPR_FMOD] = true,
-  };
-  return is_one[op];
+  return expr_info[op].is_elementary || op == EXPR_IS_KEPT;
 }
 
 static bool is_reused(const Loop *loop, ExprId id) {

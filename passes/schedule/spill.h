@@ -5,7 +5,8 @@
 #include "ir/kernel/schedule.h"
 
 // Fills in Loop.spills, after all other decisions about the loops. Spills results of elementary functions that later
-// sweeps need, if a step's spilled vectors fit into a part of the L1 cache. Changes no result. False: out of memory.
+// sweeps need, if those of a step take at most spill_nbytes for each expression. Changes no result. False: out of
+// memory.
 bool schedule_spill_vectors(Schedule *s);
 
 #endif

@@ -233,7 +233,8 @@ static int64_t product_cost(const Costs *c, int64_t nrows, int64_t together) {
   return nrows / together * step_cost(c, together) + (nrows % together ? step_cost(c, nrows % together) : 0);
 }
 
-// Whether the product's loop itself loads the access, rather than a loop that copies the tensor.
+// Whether the product's loop itself loads the access, rather than a loop that copies the tensor. Of a computed factor,
+// all accesses count.
 static bool is_loaded(const Tuning *t, const Loop *loop, AccessId access) {
   bool is_any = false;
   for (size_t i = 0; i < loop->nroots; i++) {
@@ -280,8 +281,7 @@ static int choose_product_rows(const Tuning *t, const Loop *loop, int most) {
 // longer than reading the rows' factors from beyond the L2 cache.
 static int64_t product_block(const Tuning *t, const Loop *loop) {
   const Kernel *k = t->k;
-  const AxisSet middle = t->inner & ~(1U << loop_vector_axis(loop));
-  const int64_t nbytes = axes_nelems(k, middle) * (int64_t)(k->is_f64 ? sizeof(double) : sizeof(float));
+  const int64_t nbytes = axes_nelems(k, loop_middle_axes(loop)) * (int64_t)(k->is_f64 ? sizeof(double) : sizeof(float));
   const int64_t nrows = axes_nelems(k, loop_cut_axes(loop)), threads = t->target->threads;
   int64_t block = t->target->l2_nbytes / 2 / (nbytes > 0 ? nbytes : 1);
   if (block < k->costs->product_block_rows) block = k->costs->product_block_rows;
@@ -340,7 +340,7 @@ static bool scatters_results(const Tuning *t, const Loop *loop) {
 static int64_t choose_columns(const Tuning *t, const Loop *loop) {
   const Kernel *k = t->k;
   const int axis = loop_vector_axis(loop);
-  const int64_t group = (int64_t)loop->vectors * LANES, length = axes_nelems(k, t->inner & ~(1U << axis));
+  const int64_t group = (int64_t)loop->vectors * LANES, length = axes_nelems(k, loop_middle_axes(loop));
   const int64_t nbytes = group * length * (int64_t)(k->is_f64 ? sizeof(double) : sizeof(float));
   if (axes_monomial(k, t->inner) || !nbytes || scatters_results(t, loop)) return group;
   int64_t groups = t->target->l2_nbytes / k->costs->product_columns_share / nbytes;
@@ -348,15 +348,17 @@ static int64_t choose_columns(const Tuning *t, const Loop *loop) {
   return groups > 1 ? groups * group : group;
 }
 
+static bool exceeds_l2(const Tuning *t, const Access *a) {
+  return access_nelems_along(t->k, a, ~0U) * (int64_t)type_nbytes(a->type) > t->target->l2_nbytes;
+}
+
 // Whether the access loads vectors of a factor that is larger than the L2 cache, at distances of at least a page:
 // processors prefetch only within a page. (At distances of 4000 bytes, prefetching was measured to be slower.)
 static bool loads_from_pages(const Tuning *t, const Loop *loop, AccessId id) {
   const Access *a = &t->k->accesses[id];
-  const int64_t nbytes = (int64_t)type_nbytes(a->type);
   const int middle = loop->axes[loop->nouter + loop->ninner - 2];
   return a->value && !a->nbounds && a->stride[loop_vector_axis(loop)] == 1 &&
-         a->stride[middle] * nbytes >= PAGE_NBYTES && is_loaded(t, loop, id) &&
-         access_nelems_along(t->k, a, ~0U) * nbytes > t->target->l2_nbytes;
+         a->stride[middle] * (int64_t)type_nbytes(a->type) >= PAGE_NBYTES && is_loaded(t, loop, id) && exceeds_l2(t, a);
 }
 
 // Whether the access loads vectors of a factor that is larger than the L2 cache and has a part for each index on the
@@ -370,8 +372,7 @@ static bool loads_parts(const Tuning *t, const Loop *loop, AccessId id) {
   bool has_parts = false;
   for (int i = 0; i < loop->nfree; i++) has_parts |= a->stride[loop->axes[i]] > a->stride[middle];
   return has_parts && a->value && !a->nbounds && a->stride[vector_axis] == 1 && a->stride[middle] > group &&
-         t->k->axes[vector_axis].extent > group && is_loaded(t, loop, id) &&
-         access_nelems_along(t->k, a, ~0U) * (int64_t)type_nbytes(a->type) > t->target->l2_nbytes;
+         t->k->axes[vector_axis].extent > group && is_loaded(t, loop, id) && exceeds_l2(t, a);
 }
 
 // The distance to the columns that are prefetched.
@@ -389,8 +390,7 @@ static int choose_columns_ahead(const Tuning *t, const Loop *loop) {
 static bool loads_windows(const Tuning *t, const Loop *loop, AccessId id) {
   const Access *a = &t->k->accesses[id];
   return !a->value && a->nbounds && a->stride[loop_vector_axis(loop)] == 1 && is_loaded(t, loop, id) &&
-         loop_axis_outside_windows(t->k, loop, id) >= 0 &&
-         access_nelems_along(t->k, a, ~0U) * (int64_t)type_nbytes(a->type) > t->target->l2_nbytes;
+         loop_axis_outside_windows(t->k, loop, id) >= 0 && exceeds_l2(t, a);
 }
 
 static int choose_windows_ahead(const Tuning *t, const Loop *loop) {
@@ -404,11 +404,9 @@ static int choose_windows_ahead(const Tuning *t, const Loop *loop) {
 // the time.
 static bool choose_fetch_of_rows(const Tuning *t, const Loop *loop) {
   bool is_far = false;
-  if (axes_nelems(t->k, t->inner & ~(1U << loop_vector_axis(loop))) > t->k->costs->fetch_rows_sum) return false;
+  if (axes_nelems(t->k, loop_middle_axes(loop)) > t->k->costs->fetch_rows_sum) return false;
   for (AccessId i = 0; i < t->k->naccesses; i++)
-    is_far |= loop_has_contiguous_rows(t->k, loop, i) && is_loaded(t, loop, i) &&
-              access_nelems_along(t->k, &t->k->accesses[i], ~0U) * (int64_t)type_nbytes(t->k->accesses[i].type) >
-                  t->target->l2_nbytes;
+    is_far |= loop_has_contiguous_rows(t->k, loop, i) && is_loaded(t, loop, i) && exceeds_l2(t, &t->k->accesses[i]);
   return is_far;
 }
 

@@ -6,20 +6,10 @@
 
 #include <string.h>
 
-static int64_t farthest_index(const Kernel *k, const Bound *b, bool is_most) {
-  int64_t index = b->offset;
-  for (int axis = 0; axis < k->naxes; axis++) {
-    const int64_t reach = b->factor[axis] * (k->axes[axis].extent - 1);
-    if (is_most ? reach > 0 : reach < 0) index += reach;
-  }
-  return index;
-}
-
 // The range of indices that the window reaches: the indices that a copy has.
 static void find_places(const Kernel *k, const Bound *b, int64_t *least, int64_t *most) {
   const bool has_reach = b->reach_begin < b->reach_end;
-  *least = farthest_index(k, b, false);
-  *most = farthest_index(k, b, true);
+  bound_range(k, b, least, most);
   if (has_reach && b->reach_begin < *least) *least = b->reach_begin;
   if (has_reach && b->reach_end > *most) *most = b->reach_end - 1;
 }

@@ -279,7 +279,9 @@ static void must_tell_contradiction(Graphlet *t, const char *known, Value *v, in
   if (right.dim) return;
   v->shape.extent[axis] = EXTENT(right.value + 2);
   bool ok = graph_infer(t->graph, &t->diagnostics);
-  assert_true(!ok || may_be_lost(t));
+  if (ok && !may_be_lost(t))
+    fail_msg("%s: a wrong extent of %s is not told; if it may be right, the operator belongs to `losing`",
+             t->node->op->name, v->name);
   if (ok) return;
   const char *message = t->diagnostics.items[0].message, *bracket = strchr(message, '[');
   assert_int_equal(t->diagnostics.nerrors, 1);

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-extern const char visit_text[];
+extern const char slices_text[];
 
 static bool has_open_blocks(const Kernel *k, const Loop *loop) {
   return axes_monomial(k, loop_outer_axes(loop)) || loop_has_open_cut_blocks(k, loop);
@@ -130,7 +130,7 @@ static void print_slice(Printer *p, const ProgramSliceGroup *v) {
 // number.
 static void print_memories(Printer *p) {
   part_begin(p->parts, p->out, NULL);
-  print_template(&(Template){.text = visit_text, .prefix = p->identifier}, p->out);
+  print_template(&(Template){.text = slices_text, .prefix = p->identifier}, p->out);
 }
 
 // Prints the function that runs the kernels of a slice group for a chunk of its slices.
@@ -138,16 +138,17 @@ static void print_slice_group(Printer *p, size_t index) {
   const ProgramSliceGroup *v = &p->program->slice_groups[index];
   const long long nslices = v->slices->nslices, nchunks = v->nchunks;
   const char *id = p->identifier;
-  part_begin_named(p->parts, p->out, "%s_visit%zu", id, index);
-  text_format(p->out,
-              "// Visit %zu: kernels %u to %u, one slice after the other. Each chunk of slices has its own memory.\n",
-              index, v->first, v->end - 1);
+  part_begin_named(p->parts, p->out, "%s_slices%zu", id, index);
+  text_format(
+      p->out,
+      "// Slice group %zu: kernels %u to %u, one slice after the other. Each chunk of slices has its own memory.\n",
+      index, v->first, v->end - 1);
   part_end_comment(p->parts);
   text_format(p->out,
-              "static void %s_visit%zu(const void *args, size_t chunk) {\n"
-              "  const struct %s_visit *visit = (const struct %s_visit *)args;\n"
-              "  const struct %s_args *const whole = visit->whole;\n"
-              "  const size_t memory = %s_take_memory(visit->free, chunk);\n"
+              "static void %s_slices%zu(const void *args, size_t chunk) {\n"
+              "  const struct %s_slices *slices = (const struct %s_slices *)args;\n"
+              "  const struct %s_args *const whole = slices->whole;\n"
+              "  const size_t memory = %s_take_memory(slices->free, chunk);\n"
               "  struct %s_args own = *whole, *const a = &own;\n",
               id, index, id, id, id, id, id);
   print_chunk(p, v);
@@ -164,7 +165,7 @@ static void print_slice_group(Printer *p, size_t index) {
       print_call(p, i, l, s->loops[l].is_invariant ? "      " : "    ");
     }
   }
-  text_format(p->out, "  }\n  %s_leave_memory(visit->free, memory);\n}\n\n", id);
+  text_format(p->out, "  }\n  %s_leave_memory(slices->free, memory);\n}\n\n", id);
 }
 
 void print_slice_groups(Printer *p) {
@@ -215,9 +216,9 @@ static bool is_idle(const Printer *p, const Call *call) {
 static void print_slice_group_call(Printer *p, const ProgramSliceGroup *slice_group, const char *indent) {
   static_assert(MOST_SLICE_CHUNKS <= 32, "a chunk's memory has a bit of uint32_t");
   const size_t index = (size_t)(slice_group - p->program->slice_groups);
-  text_format(p->out, "%suint32_t free%zu = UINT32_MAX;\n%sconst struct %s_visit visit%zu = {a, &free%zu};\n", indent,
+  text_format(p->out, "%suint32_t free%zu = UINT32_MAX;\n%sconst struct %s_slices slices%zu = {a, &free%zu};\n", indent,
               index, indent, p->identifier, index, index);
-  text_format(p->out, "%s%s_for(pool, %lld, %s_visit%zu, &visit%zu);\n", indent, p->prefix,
+  text_format(p->out, "%s%s_for(pool, %lld, %s_slices%zu, &slices%zu);\n", indent, p->prefix,
               (long long)slice_group->nchunks, p->identifier, index, index);
 }
 

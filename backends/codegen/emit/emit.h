@@ -60,7 +60,7 @@ void print_layout(Printer *p);
 
 // calls.c: the calls of a program's loops.
 
-// Prints IDENTIFIER_visitN(args, chunk) for each slice group, after the kernels' functions.
+// Prints IDENTIFIER_slicesN(args, chunk) for each slice group, after the kernels' functions.
 void print_slice_groups(Printer *p);
 
 // Prints the calls of all loops and slice groups, in a function with the arguments `a`, `outputs` and `pool`. With
