@@ -40,7 +40,9 @@ TEXT
   printf '#include <%s.h>\n' math stddef stdint string
   cat "backends/codegen/simd/$1.h"
   [ "${1%_*}" = "$1" ] || cat "backends/codegen/simd/${1%_*}.h"
-  for part in vector arithmetic rows bytes math trigonometry integers random; do cat "backends/codegen/simd/$part.h"; done
+  sed -n '/ common\[\] = {/,/}/p' backends/codegen/print/vocabulary.c | grep -o 'simd_[a-z_]*' | while read -r part; do
+    cat "backends/codegen/simd/${part#simd_}.h"
+  done
   echo "#include \"tests/simd/$test.c\""
   if [ -n "$2" ]; then
     printf '#ifdef __clang__\n#pragma clang attribute pop\n#endif\n'
