@@ -42,6 +42,12 @@ static int64_t spared_nbytes(Saving *s, const LoopSweep *p, ExprId mask, AxisSet
   return nbytes;
 }
 
+// Whether the mask varies over all axes of the loop, which would store the same bits several times otherwise.
+static bool has_all_axes(const Kernel *k, const Loop *loop, ExprId mask) {
+  const AxisSet missing = (loop_outer_axes(loop) | loop_inner_axes(loop)) & ~k->exprs[mask].axes;
+  return axes_nelems(k, missing) == 1 && !axes_monomial(k, missing);
+}
+
 // Whether the spared tensors are too large for the cache in which a later sweep would find them: L2 if the sweep is in
 // another loop, L1 if it is in the same loop, over the same row.
 static bool is_worth_it(Saving *s, const LoopSweep *first, const LoopSweep *p, ExprId mask) {
@@ -50,7 +56,7 @@ static bool is_worth_it(Saving *s, const LoopSweep *first, const LoopSweep *p, E
   if (axis < 0 || axis != loop_vector_axis(first->loop) || loop_has(first->loop, LOOP_ROW_LANES) ||
       loop_has(p->loop, LOOP_ROW_LANES))
     return false;
-  if (loop_tile(first->loop) || loop_tile(p->loop) || !(k->exprs[mask].axes >> axis & 1)) return false;
+  if (loop_tile(first->loop) || loop_tile(p->loop) || !has_all_axes(k, first->loop, mask)) return false;
   // Such loops compute vectors in another order.
   if (loop_sums_in_lanes(first->loop) || loop_sums_in_lanes(p->loop)) return false;
   if (first->loop->is_peeled || p->loop->is_peeled) return false; // peeled vectors may begin inside of a byte
