@@ -1,7 +1,6 @@
-// Gradients of graphs. The result is reread from its text, so that it owns all its memory.
+// Gradients of graphs.
 #include "frontend/api/gradient.h"
 
-#include "frontend/yaml/yaml.h"
 #include "passes/train/train.h"
 
 #include <string.h>
@@ -54,19 +53,13 @@ ng_graph *ng_graph_gradient(ng_graph *g, const ng_gradient_options *options) {
   GradientEnds ends;
   Graph *gradient = gradient_of(g, options, &ends, &ctx->last_status);
   if (!gradient) return NULL;
-  Text text;
-  text_init(&text, &ctx->allocator);
-  yaml_print(gradient, &text);
-  ng_graph *handle = NULL;
-  if (!text.out_of_memory) {
-    handle = ng_graph_read(ctx, gradient->name, text_string(&text), text.nbytes, NULL);
-  } else {
+  const Call call = call_begin(ctx);
+  if (!graph_own_dims(gradient)) {
+    graph_free(gradient);
+    gradient = NULL;
     error_out_of_memory(&ctx->diagnostics);
-    ctx->last_status = NG_OUT_OF_MEMORY;
   }
-  text_deinit(&text);
-  graph_free(gradient);
-  return handle;
+  return graph_wrap(ctx, call, gradient);
 }
 
 ng_graph *ng_graph_gradient_forward(ng_graph *g, const ng_gradient_options *options) {

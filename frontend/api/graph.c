@@ -4,6 +4,7 @@
 #include "backends/codegen/codegen.h"
 #include "frontend/yaml/yaml.h"
 #include "ir/operators/infer.h"
+#include "ir/operators/range.h"
 
 #include <string.h>
 
@@ -17,6 +18,7 @@ ng_graph *graph_wrap(ng_context *ctx, Call call, Graph *graph) {
   }
   ctx->last_status = NG_OK; // losing a warning is no failure
   *g = (ng_graph){.ctx = ctx, .graph = graph};
+  graph_find_ranges(graph);
   text_init(&g->identifier, &ctx->allocator);
   return g;
 }

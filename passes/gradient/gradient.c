@@ -249,6 +249,7 @@ static bool begin(Gradient *g) {
   g->is_own = ARENA_ARRAY(&g->scratch, bool, n);
   if (!g->graph || !g->is_own || !g->depends || !g->here || !g->seed || !g->diff) return false;
   graph_find_own_values(forward, g->is_own);
+  g->graph->origin = graph_keep((Graph *)forward); // the cast is valid: only the reference count changes
   g->graph->source = forward->source;
   g->graph->nleaves = forward->nleaves;
   g->graph->dims = ARENA_ARRAY(&g->graph->arena, Dim *, forward->ndims + 1);

@@ -71,9 +71,13 @@ GRADIENT(ReduceL2) {
   GIVE(BINARY(Multiply, broadcastable(g, node, diff), quotient));
 }
 
-// The gradient is divided equally among the elements that equal the result.
+// The gradient is divided equally among the elements that equal the result. The result is computed from src again: a
+// saved one was rounded, and src, if the backward graph computes it, was not, or was computed by another program.
 static void give_to_chosen(Gradient *g, const Node *node, Value *diff, bool is_max) {
-  Value *src = SRC, *dst = broadcastable(g, node, DST), *zeros = filled(g, node, 0);
+  Value *src = SRC, *zeros = filled(g, node, 0);
+  Value *dst = broadcastable(
+      g, node,
+      gradient_reduced(g, is_max ? OP_ReduceMax : OP_ReduceMin, src, reduce_axes(node), node_bool(node, "keep_dims")));
   Value *is_chosen = is_max ? BINARY(GreaterEqual, src, dst) : BINARY(GreaterEqual, dst, src);
   Value *chosen = gradient_select(g, is_chosen, filled(g, node, 1), zeros);
   Value *count = gradient_reduced(g, OP_ReduceSum, chosen, reduce_axes(node), true);

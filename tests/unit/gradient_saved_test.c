@@ -217,11 +217,21 @@ static void masks_and_one_hot_labels_are_computed_again(void **state) {
             "y", "x w t h diff_y");
 }
 
+// Which elements are the greatest is decided by one computation of them: a saved result was rounded.
+static void the_greatest_is_found_again(void **state) {
+  (void)state;
+  must_save(INPUT("x", "[8, 4]"), NODE("GELU", "x", "t") NODE_WITH("ReduceMax", "t", "y", "axes: [1]"), "y",
+            "x diff_y");
+  must_save(INPUT("x", "[8, 4]"), NODE("Exp", "x", "t") NODE_WITH("ReduceMin", "t", "y", "axes: [0], keep_dims: true"),
+            "y", "t diff_y");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(saving_little_changes_no_gradient_of_random_graphs),
       cmocka_unit_test(activations_and_views_are_computed_again),
       cmocka_unit_test(masks_and_one_hot_labels_are_computed_again),
+      cmocka_unit_test(the_greatest_is_found_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -624,10 +624,9 @@ static void elements_that_are_alike_share_a_gradient(void **state) {
                      "nodes:\n  - {op: ReduceMax, inputs: [x], outputs: [y], attributes: {axes: [0]}}\noutputs: [y]\n";
   ng_context *ctx = ng_context_new(NULL);
   ng_graph *g = read_graph(ctx, text), *gradient = ng_graph_gradient(g, NULL);
-  float x[] = {1, 7, -2, 7}, y = 7, dy = 3, dx[4];
-  ng_tensor inputs[] = {{.type = NG_F32, .rank = 1, .extent = {4}, .data = x},
-                        {.type = NG_F32, .data = &y},
-                        {.type = NG_F32, .data = &dy}};
+  float x[] = {1, 7, -2, 7}, dy = 3, dx[4];
+  ng_tensor inputs[] = {{.type = NG_F32, .rank = 1, .extent = {4}, .data = x}, {.type = NG_F32, .data = &dy}};
+  assert_int_equal(ng_graph_input_count(gradient), 2); // the greatest element is found again
   ng_tensor output = {.type = NG_F32, .rank = 1, .extent = {4}, .data = dx};
   assert_int_equal(ng_interpret(gradient, inputs, &output, 0), NG_OK);
   const float expected[] = {0, 1.5F, 0, 1.5F};

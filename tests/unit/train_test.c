@@ -425,6 +425,33 @@ static void states_of_optimizers_are_f32_beside_narrow_parameters(void **state) 
   ng_context_free(ctx);
 }
 
+// No variance is negative, as in graphs that are read from files.
+static void random_states_suit_the_optimizer(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, "format: ngrad/1\nname: net\ninputs: [{name: x, type: f32, shape: [2, 40]}]\n"
+                               "state: [{name: w, type: f32, shape: [40], init: ones}]\n"
+                               "nodes:\n  - {op: Multiply, inputs: [x, w], outputs: [y]}\n"
+                               "  - {op: ReduceMean, inputs: [y], outputs: [loss], attributes: {axes: [0, 1]}}\n"
+                               "outputs: [loss]\n");
+  ng_graph *step = ng_graph_train(g, &(ng_train_options){.optimizer = "adam"});
+  assert_non_null(step);
+  assert_int_equal(ng_graph_bind(step), NG_OK);
+  size_t nvariances = 0;
+  for (size_t i = 0; i < ng_graph_input_count(step); i++) {
+    if (strcmp(ng_graph_input(step, i).name, "w.v") != 0) continue;
+    ng_tensor t;
+    assert_int_equal(ng_tensor_random(step, i, 7, &t), NG_OK);
+    for (int64_t e = 0; e < 40; e++) assert_true(ng_tensor_get(&t, e) >= 0);
+    ng_tensor_free(ctx, &t);
+    nvariances++;
+  }
+  assert_int_equal(nvariances, 1);
+  ng_graph_free(step);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 static void what_cannot_be_trained_is_told(void **state) {
   (void)state;
   static const char unused[] =
@@ -603,6 +630,7 @@ int main(void) {
       cmocka_unit_test(statistics_without_states_have_no_form_for_inference),
       cmocka_unit_test(frozen_parameters_stay),
       cmocka_unit_test(states_of_optimizers_are_f32_beside_narrow_parameters),
+      cmocka_unit_test(random_states_suit_the_optimizer),
       cmocka_unit_test(what_cannot_be_trained_is_told),
       cmocka_unit_test(options_that_do_not_fit_are_told),
       cmocka_unit_test(a_loss_that_is_added_takes_the_input_of_its_name),
