@@ -83,25 +83,85 @@ static int compare_tenants(const void *a, const void *b) {
   return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-// Bytes in use
+// Bytes in use. A result that overwrites an operand counts once, so what counts are the addresses that some living
+// tenant covers. They are cut at the ends of all tenants into segments, the leaves of a binary tree: node i has the
+// children 2 i and 2 i + 1.
 
-static int compare_offsets(const void *a, const void *b) {
-  const Tenant *x = a, *y = b;
-  return (x->offset > y->offset) - (x->offset < y->offset);
+typedef struct Coverage {
+  size_t *edges, nedges;     // sorted addresses
+  size_t nleaves;            // a power of two
+  uint32_t *ncovers;         // by node: the living tenants that cover the node, but not its parent
+  size_t *nbytes, *ncovered; // by node: its bytes; those that are covered
+} Coverage;
+
+static int compare_sizes(const void *a, const void *b) {
+  const size_t *x = a, *y = b;
+  return (*x > *y) - (*x < *y);
 }
 
-// Bytes of the tenants that live during the kernel. A result that overwrites an operand counts once.
-static size_t count_live(const MemoryMap *m, uint32_t kernel, Tenant *scratch) {
-  size_t count = 0, nbytes = 0, top = 0;
-  for (size_t i = 0; i < m->count; i++)
-    if (m->tenants[i].first <= kernel && m->tenants[i].last >= kernel) scratch[count++] = m->tenants[i];
-  qsort(scratch, count, sizeof *scratch, compare_offsets);
-  for (size_t i = 0; i < count; i++) {
-    const size_t end = scratch[i].offset + scratch[i].nbytes;
-    if (end > top) nbytes += end - (scratch[i].offset > top ? scratch[i].offset : top);
-    if (end > top) top = end;
+static bool coverage_init(Coverage *c, MemoryMap *m) {
+  *c = (Coverage){.edges = ARENA_ARRAY(&m->arena, size_t, 2 * m->count + 1), .nleaves = 1};
+  for (size_t i = 0; c->edges && i < m->count; i++) {
+    c->edges[c->nedges++] = m->tenants[i].offset;
+    c->edges[c->nedges++] = m->tenants[i].offset + m->tenants[i].nbytes;
   }
-  return nbytes;
+  while (c->nleaves < c->nedges) c->nleaves *= 2;
+  c->ncovers = ARENA_ARRAY(&m->arena, uint32_t, 2 * c->nleaves);
+  c->nbytes = ARENA_ARRAY(&m->arena, size_t, 2 * c->nleaves);
+  c->ncovered = ARENA_ARRAY(&m->arena, size_t, 2 * c->nleaves);
+  if (!c->edges || !c->ncovers || !c->nbytes || !c->ncovered) return false;
+  qsort(c->edges, c->nedges, sizeof *c->edges, compare_sizes);
+  for (size_t i = 0; i + 1 < c->nedges; i++) c->nbytes[c->nleaves + i] = c->edges[i + 1] - c->edges[i];
+  for (size_t i = c->nleaves - 1; i > 0; i--) c->nbytes[i] = c->nbytes[2 * i] + c->nbytes[2 * i + 1];
+  return true;
+}
+
+static void count_covered(Coverage *c, size_t node) {
+  const size_t inside = node < c->nleaves ? c->ncovered[2 * node] + c->ncovered[2 * node + 1] : 0;
+  c->ncovered[node] = c->ncovers[node] ? c->nbytes[node] : inside;
+}
+
+// The leaf that begins at the address, which is an edge.
+static size_t leaf_at(const Coverage *c, size_t address) {
+  const size_t *edge = bsearch(&address, c->edges, c->nedges, sizeof address, compare_sizes);
+  while (edge > c->edges && edge[-1] == address) edge--;
+  return c->nleaves + (size_t)(edge - c->edges);
+}
+
+// Adds the tenant to the living ones, or removes it (change: 1 or -1).
+static void cover(Coverage *c, const Tenant *t, int change) {
+  const size_t first = leaf_at(c, t->offset), end = leaf_at(c, t->offset + t->nbytes);
+  for (size_t left = first, right = end; left < right; left /= 2, right /= 2) {
+    const size_t nodes[] = {left & 1 ? left++ : 0, right & 1 ? --right : 0};
+    for (int i = 0; i < 2; i++) {
+      c->ncovers[nodes[i]] += (uint32_t)change;
+      if (nodes[i]) count_covered(c, nodes[i]);
+    }
+  }
+  for (size_t node = first / 2; node; node /= 2) count_covered(c, node);
+  for (size_t node = (end - 1) / 2; node; node /= 2) count_covered(c, node);
+}
+
+// Sets `live` and `peak`. The tenants are sorted.
+static bool find_live(MemoryMap *m) {
+  const uint32_t nkernels = (uint32_t)m->program->nkernels;
+  uint32_t *ends = ARENA_ARRAY(&m->arena, uint32_t, nkernels + 1); // by kernel: 1 + the first tenant that ends with it
+  uint32_t *next = ARENA_ARRAY(&m->arena, uint32_t, m->count + 1); // by tenant: 1 + the next one; 0: there is none
+  Coverage c;
+  size_t begun = 0;
+  if (!coverage_init(&c, m) || !ends || !next) return false;
+  for (uint32_t i = 0; i < nkernels; i++) {
+    for (; begun < m->count && m->tenants[begun].first <= i; begun++) {
+      const Tenant *t = &m->tenants[begun];
+      cover(&c, t, 1);
+      next[begun] = ends[t->last];
+      ends[t->last] = (uint32_t)begun + 1;
+    }
+    m->live[i] = c.ncovered[1];
+    if (m->live[i] > m->live[m->peak]) m->peak = i;
+    for (uint32_t t = ends[i]; t; t = next[t - 1]) cover(&c, &m->tenants[t - 1], -1);
+  }
+  return true;
 }
 
 // States
@@ -127,8 +187,7 @@ bool memory_map_init(MemoryMap *m, const Program *p) {
   const size_t most = p->graph->nvalues + p->nkernels + p->nslice_groups + 1;
   m->tenants = ARENA_ARRAY(&m->arena, Tenant, most);
   m->live = ARENA_ARRAY(&m->arena, size_t, p->nkernels + 1);
-  Tenant *scratch = ARENA_ARRAY(&m->arena, Tenant, most);
-  if (!m->tenants || !m->live || !scratch || !add_values(m)) return false;
+  if (!m->tenants || !m->live || !add_values(m)) return false;
   for (size_t i = 0; i < p->nslice_groups; i++) {
     const ProgramSliceGroup *v = &p->slice_groups[i];
     add_tenant(m, TENANT_SLICES, v->offset, v->chunk_nbytes * (size_t)v->nchunks, v->first, v->end - 1);
@@ -136,12 +195,8 @@ bool memory_map_init(MemoryMap *m, const Program *p) {
   for (uint32_t i = 0; i < p->nkernels; i++)
     if (!program_slice_group(p, i) && !p->schedules[i]->follows) add_temporaries(m, i);
   qsort(m->tenants, m->count, sizeof *m->tenants, compare_tenants);
-  for (uint32_t i = 0; i < p->nkernels; i++) {
-    m->live[i] = count_live(m, i, scratch);
-    if (m->live[i] > m->live[m->peak]) m->peak = i;
-  }
   add_states(m);
-  return true;
+  return find_live(m);
 }
 
 void memory_map_deinit(MemoryMap *m) {

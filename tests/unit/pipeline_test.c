@@ -3,6 +3,7 @@
 #include "backends/interpreter/interpreter.h"
 #include "frontend/yaml/yaml.h"
 #include "passes/lower/lower.h"
+#include "passes/memory/map.h"
 #include "passes/pipeline.h"
 #include "passes/rewrite/dead_code.h"
 #include "passes/schedule/kernel_pass.h"
@@ -468,6 +469,30 @@ static void graphs_without_nodes_are_programs_without_kernels(void **state) {
   diagnostics_deinit(&d);
 }
 
+// The map of memory counts each line that a living tenant covers once, also where a result overwrites an operand.
+static void must_count_lines(const Program *p) {
+  MemoryMap m;
+  assert_true(memory_map_init(&m, p));
+  bool *covers = calloc(p->workspace_nbytes / LINE_NBYTES + 2, 1);
+  assert_non_null(covers);
+  for (uint32_t i = 0; i < p->nkernels; i++) {
+    size_t nlines = 0;
+    memset(covers, 0, p->workspace_nbytes / LINE_NBYTES + 2);
+    for (size_t t = 0; t < m.count; t++) {
+      const Tenant *tenant = &m.tenants[t];
+      if (tenant->first > i || tenant->last < i) continue;
+      for (size_t line = tenant->offset / LINE_NBYTES; line < (tenant->offset + tenant->nbytes) / LINE_NBYTES; line++) {
+        nlines += !covers[line];
+        covers[line] = true;
+      }
+    }
+    assert_int_equal(m.live[i], nlines * LINE_NBYTES);
+    assert_true(m.live[m.peak] >= m.live[i]);
+  }
+  free(covers);
+  memory_map_deinit(&m);
+}
+
 // Each region that fuse makes has a schedule as one kernel.
 static void every_region_has_a_kernel(void **state) {
   (void)state;
@@ -486,6 +511,7 @@ static void every_region_has_a_kernel(void **state) {
         if (p->first_kernel[i] == UINT32_MAX && p->first_kernel[user] == UINT32_MAX) continue; // aliases
         assert_int_equal(p->first_kernel[i] == p->first_kernel[user], region[i] == region[user]);
       }
+    if (p) must_count_lines(p);
     program_free(p);
     graph_free(g);
     diagnostics_deinit(&d);
