@@ -326,6 +326,33 @@ if [ $# -gt 2 ]; then
   exit $((failed > 0 || passed == 0))
 fi
 
+# Compilers with the flags of others: fast-math is refused, and gcc, without being asked to, warns of nothing.
+sums() { # TYPE LENGTH
+  cat <<Y
+format: ngrad/1
+name: sums
+inputs: [{name: x, type: $1, shape: [$2]}, {name: a, type: $1, shape: [32, 48]}, {name: b, type: $1, shape: [64, 48]}]
+nodes:
+  - {op: ReduceSum, inputs: [x], outputs: [s], attributes: {axes: [0]}}
+  - {op: MatMul, inputs: [a, b], outputs: [y], attributes: {transpose_b: true}}
+outputs: [s, y]
+Y
+}
+sums f32 768 >sums.yaml
+emit sums.yaml
+for compiler in gcc clang; do
+  has $compiler || continue
+  for flag in -ffast-math -Ofast; do
+    ! $compiler $flag -c "$source" -o pair.o >log 2>&1 && grep -q 'error: .*-ffast-math changes results' log
+    count "$compiler $flag is refused"
+  done
+done
+for type in f32 bf16; do
+  sums $type 768 >sums.yaml
+  emit sums.yaml && gcc -O2 -c "$source" -o pair.o >log 2>&1 && [ ! -s log ]
+  count "gcc -O2 warns of nothing in sums and products of $type"
+done
+
 # The same bytes: from elsewhere, from a pipe, and where numbers have commas
 
 layer_norm=$models/gpt2_layer_norm_backward.yaml

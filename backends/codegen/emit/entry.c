@@ -250,7 +250,8 @@ static void add_part(const void *context, const char *name, Text *out) {
   else if (is_part(name, "PARAMETERS")) add_parameters(f, out);
   else if (is_part(name, "INPUTS")) add_inputs(f, out);
   else if (is_part(name, "OUTPUTS")) add_outputs(f, out);
-  else if (is_part(name, "CHECKS")) print_null_checks(f, out), print_block_checks(f, out);
+  else if (is_part(name, "BLOCK_CHECKS")) print_block_checks(f, out); // before addresses in the blocks are computed
+  else if (is_part(name, "CHECKS")) print_null_checks(f, out);
   else if (is_part(name, "FURTHER_CHECKS")) print_alignment_checks(f, out), print_index_checks(f, out);
   else if (is_part(name, "BEST")) add_best(f, out);
   else if (is_part(name, "CHOICES")) print_for_isas(f, true, print_choice, out);
