@@ -34,7 +34,7 @@ ng_status outputs_make(Tensors *outputs, ng_context *ctx, ng_graph *g);
 // The folder of a path; the caller frees it.
 char *folder_of(const char *path);
 
-// FOLDER/NAME.npy, which the caller frees. NULL after an error message: the name would leave the folder.
+// FOLDER/NAME.npy, which the caller frees. A slash in the name is %2F, so that it stays in the folder, and % is %25.
 char *tensor_path(const char *folder, const char *name);
 
 // The shape in the notation of graph files, and the indices of an element; the caller frees them.

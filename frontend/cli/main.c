@@ -147,7 +147,8 @@ static const Verb verbs[] = {
      "copied to DIR.\n"
      "With any of --isa, --threads, --prefix, --memory and --self-test, which mean the same as for emit, train\n"
      "also writes DIR/NAME.c and DIR/NAME.h with the functions NAME_train_step, NAME_infer, NAME_init, NAME_save\n"
-     "and NAME_load. To limit the memory of the graphs, give --memory to run and fit.\n",
+     "and NAME_load; without NAME_infer.yaml, the step is NAME. To limit the memory of the graphs, give --memory\n"
+     "to run and fit.\n",
      "  ngrad train models/train/mlp.yaml --optimizer adam -o mlp\n"
      "  ngrad train models/train/cnn.yaml --optimizer momentum --learning-rate 0.05 --freeze 'conv*' -o cnn\n",
      OPTION_TRAIN | OPTION_DIM | OPTION_ARENA | OPTION_JSON | OPTION_MEMORY, STATUS(0) | STATUS(1) | STATUS(2),

@@ -41,14 +41,10 @@ static ng_status write_graph(ng_context *ctx, ng_graph *forward, ng_graph *g, co
 }
 
 // Writes step and inference as C, if an option asks for it.
-static ng_status write_sources(ng_context *ctx, ng_graph *forward, ng_graph *step, const Settings *s, Answer *answer) {
+static ng_status write_sources(ng_graph *forward, ng_graph *step, ng_graph *infer, const Settings *s, Answer *answer) {
   if (!s->isa && !s->sharing && !s->prefix && !s->has_self_test && !s->memory) return NG_OK;
-  const ng_train_options losses = {.losses = s->loss.items, .nlosses = s->loss.count};
   const ng_options options = options_of_settings(s);
-  ng_graph *infer = ng_graph_inference(forward, NG_INFER, &losses);
-  ng_status status = ng_last_status(ctx);
-  if (status == NG_OUT_OF_MEMORY) return status;
-  status = ng_emit_training_files(step, infer, &options, s->out);
+  ng_status status = ng_emit_training_files(step, infer, &options, s->out);
   const struct {
     const char *ending;
     bool is_written;
@@ -64,19 +60,16 @@ static ng_status write_sources(ng_context *ctx, ng_graph *forward, ng_graph *ste
     answer_wrote(answer, path);
     free(path);
   }
-  ng_graph_free(infer);
   return status;
 }
 
-// Skips a form that the graph does not have.
+// Makes and writes a form; *made: NULL if the graph does not have it.
 static ng_status write_inference(ng_context *ctx, ng_graph *forward, ng_inference_form form, const char *ending,
-                                 const char *comment, const Settings *s, Answer *answer) {
+                                 const char *comment, const Settings *s, Answer *answer, ng_graph **made) {
   const ng_train_options options = {.losses = s->loss.items, .nlosses = s->loss.count};
-  ng_graph *g = ng_graph_inference(forward, form, &options);
-  ng_status status = ng_last_status(ctx) == NG_OUT_OF_MEMORY ? NG_OUT_OF_MEMORY : NG_OK;
-  if (g) status = write_graph(ctx, forward, g, ending, comment, s, answer);
-  ng_graph_free(g);
-  return status;
+  *made = ng_graph_inference(forward, form, &options);
+  if (*made) return write_graph(ctx, forward, *made, ending, comment, s, answer);
+  return ng_last_status(ctx) == NG_OUT_OF_MEMORY ? NG_OUT_OF_MEMORY : NG_OK;
 }
 
 // Constants and first values that come from files: the graphs name these as GRAPH does, so they have to lie beside
@@ -125,18 +118,21 @@ static ng_status train(ng_context *ctx, ng_graph *g, const Settings *s, Answer *
                               .nfreeze = s->freeze.count};
   ng_setting *settings = settings_of(s, &options.nsettings);
   options.settings = settings;
-  ng_graph *step = ng_graph_train(g, &options);
+  ng_graph *step = ng_graph_train(g, &options), *test = NULL, *infer = NULL;
   ng_status status = ng_last_status(ctx);
   if (step && !(folder_make(s->out) && copy_files(g, s))) status = NG_WRONG;
   if (status == NG_OK) status = ng_graph_write_weights(step, s->out, 0);
   if (status == NG_OK)
     status = write_graph(ctx, g, step, "_step.yaml", "A training step: a call updates the parameters.", s, answer);
   if (status == NG_OK)
-    status =
-        write_inference(ctx, g, NG_TEST, "_test.yaml", "Losses and metrics on test data, without training.", s, answer);
+    status = write_inference(ctx, g, NG_TEST, "_test.yaml", "Losses and metrics on test data, without training.", s,
+                             answer, &test);
   if (status == NG_OK)
-    status = write_inference(ctx, g, NG_INFER, "_infer.yaml", "Inference: the outputs that need no labels.", s, answer);
-  if (status == NG_OK) status = write_sources(ctx, g, step, s, answer);
+    status = write_inference(ctx, g, NG_INFER, "_infer.yaml", "Inference: the outputs that need no labels.", s, answer,
+                             &infer);
+  if (status == NG_OK) status = write_sources(g, step, infer, s, answer);
+  ng_graph_free(infer);
+  ng_graph_free(test);
   ng_graph_free(step);
   for (size_t i = 0; i < options.nsettings; i++) free((char *)settings[i].name);
   free(settings);

@@ -38,13 +38,18 @@ Value *build_cosh(Builder *b, Value *v) {
   return build_binary(b, OP_Add, far, build_unary(b, OP_Exp, build_plus(b, build_unary(b, OP_Neg, m), -log(2))));
 }
 
-// ln(1 + |x| + x^2 / (1 + sqrt(1 + x^2))); beyond 1e9, where x^2 is about to overflow, ln(2 |x|).
+// Where x^2 is about to overflow in the type, and 1 is lost beside it.
+static double large(const Value *v) {
+  return v->type == TYPE_F16 ? 200 : 1e9;
+}
+
+// ln(1 + |x| + x^2 / (1 + sqrt(1 + x^2))); beyond `large`, ln(2 |x|).
 Value *build_asinh(Builder *b, Value *v) {
   Value *m = build_unary(b, OP_Abs, v), *square = build_unary(b, OP_Square, v);
   Value *below = build_plus(b, build_unary(b, OP_Sqrt, build_plus(b, square, 1)), 1);
   Value *near = logarithm_of_1_plus(b, build_binary(b, OP_Add, m, over(b, square, below)));
   Value *far = build_plus(b, build_unary(b, OP_Log, m), log(2));
-  return odd(b, v, build_choose(b, is_above(b, m, 1e9), far, near));
+  return odd(b, v, build_choose(b, is_above(b, m, large(v)), far, near));
 }
 
 // With d = x - 1: ln(1 + d + sqrt(d (d + 2))); for large x, ln(2 x).
@@ -53,7 +58,7 @@ Value *build_acosh(Builder *b, Value *v) {
   Value *root = build_unary(b, OP_Sqrt, build_binary(b, OP_Multiply, d, build_plus(b, d, 2)));
   Value *near = logarithm_of_1_plus(b, build_binary(b, OP_Add, d, root)),
         *far = build_plus(b, build_unary(b, OP_Log, v), log(2));
-  return build_choose(b, is_above(b, v, 1e9), far, near);
+  return build_choose(b, is_above(b, v, large(v)), far, near);
 }
 
 // ln(1 + 2 |x| / (1 - |x|)) / 2

@@ -105,8 +105,12 @@ static bool tell_missing(zip_t *zip, const NpzEntry *missing, const NpzEntry *en
     if (nothers++ < MOST_NAMES) text_format(&others, "%s%s", nothers > 1 ? ", " : "; it has ", name);
   }
   if (nothers > MOST_NAMES) text_format(&others, " and %zu more", nothers - MOST_NAMES);
-  error_at(d, at, "no %s.npy in it, expected %s %s%s", missing->name, type_name(t->type),
-           shape_string(&shape, shape_text, sizeof shape_text), others.nbytes ? text_string(&others) : "");
+  if (*missing->name == '.') // a position in the training
+    error_at(d, at, "no %s.npy in it, which only ngrad fit writes: --state begins with the states in it",
+             missing->name);
+  else
+    error_at(d, at, "no %s.npy in it, expected %s %s%s", missing->name, type_name(t->type),
+             shape_string(&shape, shape_text, sizeof shape_text), others.nbytes ? text_string(&others) : "");
   text_deinit(&others);
   return false;
 }

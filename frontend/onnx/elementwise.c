@@ -19,7 +19,9 @@ static Value *convert(Onnx *x, Value *v, Type type) {
     return build_cast(b, build_truncate(b, v), type);
   }
   const bool is_narrow = TYPE_BIT(type) & TYPES_BYTE && !onnx_has_extents(x, v);
-  return is_narrow ? onnx_wrap(x, build_cast(b, v, TYPE_F64), type) : build_cast(b, v, type);
+  if (!is_narrow) return build_cast(b, v, type);
+  if (v->type == TYPE_S64) v = build_binary(b, OP_Mod, v, build_number(b, TYPE_S64, NULL, 256)); // exact as f64
+  return onnx_wrap(x, build_cast(b, v, TYPE_F64), type);
 }
 
 bool onnx_cast_node(Onnx *x) {

@@ -396,6 +396,7 @@ bool onnx_range(Onnx *x) {
   if (!onnx_number(x, onnx_in(x, 0), &start) || !onnx_number(x, onnx_in(x, 1), &limit) ||
       !onnx_number(x, onnx_in(x, 2), &delta))
     return false;
+  if (delta == 0) return build_error(&x->build, "delta: expected a number other than 0");
   const double count = ceil((limit - start) / delta);
   if (!(count <= MOST_MADE)) return build_error(&x->build, "expected at most %d numbers", MOST_MADE);
   const Shape shape = {.rank = 1, .extent = {EXTENT(count > 0 ? (int64_t)count : 0)}};

@@ -14,7 +14,8 @@ static Value *reduce(Onnx *x, OperatorId id, Value *v) {
     if (onnx_int(x, "noop_with_empty_axes", 0)) return v;
     for (int i = 0; i < v->shape.rank; i++) axes.items[axes.count++] = i;
   }
-  if (axes.count == 0) return v; // a scalar
+  if (axes.count == 0) // a scalar
+    return id == OP_ReduceL1 || id == OP_ReduceL2 ? build_unary(&x->build, OP_Abs, v) : v;
   return build_reduce(&x->build, id, v, axes.items, axes.count, onnx_int(x, "keepdims", 1) != 0);
 }
 

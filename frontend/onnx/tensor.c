@@ -198,18 +198,30 @@ static const GivenExtent *given_extent(const Onnx *x, const char *name) {
   return NULL;
 }
 
+// A name that no other dim of the graph has: the model's, if it is one.
+static const char *own_dim_name(const Onnx *x, const char *name) {
+  const Graph *g = x->build.graph;
+  const char *own = onnx_is_name(name) ? name : NULL;
+  for (size_t i = g->ndims + 1; !own || graph_find_dim(g, own); i++) {
+    own = arena_format(x->reading.arena, "dim_%zu", i);
+    if (!own) return NULL;
+  }
+  return own;
+}
+
 bool onnx_set_extents(Onnx *x, const OnnxInfo *info, Shape *shape) {
   shape->rank = info->rank;
   for (int axis = 0; axis < info->rank; axis++) {
     shape->extent[axis] = info->extent[axis];
     if (!info->dim[axis].count) continue;
     const char *name = onnx_text_of(x, info->dim[axis]);
-    if (!name || !onnx_is_name(name)) continue;
-    const GivenExtent *given = given_extent(x, name);
+    if (!name) return false;
     Dim *dim = names_find(&x->dims, name);
     if (!dim && x->build.graph->ndims == MOST_DIMS)
       return build_error(&x->build, "the model has more than %d named extents", MOST_DIMS);
-    if (!dim) dim = graph_add_dim(x->build.graph, name, given ? given->value : -1);
+    const char *own = dim ? dim->name : own_dim_name(x, name);
+    const GivenExtent *given = own ? given_extent(x, own) : NULL;
+    if (!dim && own) dim = graph_add_dim(x->build.graph, own, given ? given->value : -1);
     if (!dim || !names_set(&x->dims, name, dim)) return error_out_of_memory(x->reading.d);
     shape->extent[axis] = given ? EXTENT(given->value) : (Extent){dim, -1};
   }

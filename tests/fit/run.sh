@@ -269,6 +269,8 @@ cmp -s before.npz once/net.npz
 count 'training anew leaves the checkpoint of an earlier training'
 expect 2 '' 'expected --out DIR' fit step/net_step.yaml --in data --resume
 expect 1 '' 'none/net.npz: nothing to resume from' fit step/net_step.yaml --in data -o none --resume
+mkdir saved && "$ngrad" run step/net_step.yaml --random --save saved/net.npz >/dev/null 2>&1
+expect 1 '' 'saved/net.npz: error: no .fit.npy in it, which only ngrad fit writes: --state begins' fit step/net_step.yaml --in data -o saved --resume
 expect 1 '' 'was begun with --seed 0, found --seed 4' fit step/net_step.yaml --in data -o once --resume --seed 4
 expect 1 '' 'was begun with batches of 10 samples, found 20' fit step/net_step.yaml --in data -o once --resume --batch 20
 expect 1 '' 'was begun with epochs of 203 samples, found 200' fit step/net_step.yaml --in data -o once --resume --drop-last
