@@ -59,4 +59,27 @@ static inline const Schedule *only_schedule(const Lowered *l) {
   return l->program->schedules[0];
 }
 
+static inline const Loop *last_loop(const Schedule *s) {
+  return &s->loops[s->nloops - 1];
+}
+
+static inline const Loop *product_loop(const Schedule *s) {
+  const Loop *found = NULL;
+  for (size_t i = 0; i < s->nloops; i++)
+    if (loop_has(&s->loops[i], LOOP_COLUMNS)) found = &s->loops[i];
+  assert_non_null(found);
+  return found;
+}
+
+static inline void must_add_alike(const Schedule *a, const Schedule *b) {
+  assert_int_equal(a->nloops, b->nloops);
+  for (size_t l = 0; l < a->nloops; l++) {
+    assert_int_equal(a->loops[l].nroots, b->loops[l].nroots);
+    for (size_t r = 0; r < a->loops[l].nroots; r++) {
+      const SumOrder *x = a->loops[l].roots[r].order, *y = b->loops[l].roots[r].order;
+      assert_true(x && y ? sum_order_equal(x, y) : !x && !y);
+    }
+  }
+}
+
 #endif
