@@ -9,6 +9,19 @@ void bound_range(const Kernel *k, const Bound *b, int64_t *least, int64_t *most)
   }
 }
 
+bool bound_of_index(const Kernel *k, ExprId id, Bound *b) {
+  const Expr *e = &k->exprs[id];
+  *b = (Bound){.offset = 0};
+  for (; e->op == EXPR_FMA; e = &k->exprs[e->args[2]]) {
+    const Expr *factor = &k->exprs[e->args[0]], *index = &k->exprs[e->args[1]];
+    if (factor->op != EXPR_CONSTANT || index->op != EXPR_INDEX) return false;
+    b->factor[__builtin_ctz(index->axes)] += (int64_t)factor->number;
+  }
+  if (e->op == EXPR_INDEX) b->factor[__builtin_ctz(e->axes)]++;
+  else b->offset = (int64_t)e->number;
+  return e->op == EXPR_INDEX || e->op == EXPR_CONSTANT;
+}
+
 bool bound_always_holds(const Kernel *k, const Bound *b) {
   int64_t least, most;
   bound_range(k, b, &least, &most);

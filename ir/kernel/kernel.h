@@ -233,6 +233,9 @@ bool kernel_stores(const Kernel *k, AccessId access); // one of the stores write
 bool access_has_conditions(const Kernel *k, const Access *access); // a bound fails at some point of the domain
 bool bound_always_holds(const Kernel *k, const Bound *b);          // at all points of the domain
 bool bound_never_holds(const Kernel *k, const Bound *b);
+// The expression as an index, offset + the sum of factor * index, without extent and stride. False: it has another
+// form.
+bool bound_of_index(const Kernel *k, ExprId id, Bound *b);
 void bound_range(const Kernel *k, const Bound *b, int64_t *least, int64_t *most); // of the index, over the domain
 // The interior: indices *begin .. *end - 1 on the axis, at which the bound holds for all indices on the other axes. The
 // axis has a factor.

@@ -271,24 +271,10 @@ static bool is_moved_load(const Kernel *k, const Expr *copied, const Expr *wante
   return !offset;
 }
 
-// Writes an expression as offset + the sum of factor * index. False: it has another form.
-static bool find_index(const Kernel *k, ExprId id, Bound *b) {
-  const Expr *e = &k->exprs[id];
-  *b = (Bound){.offset = 0};
-  for (; e->op == EXPR_FMA; e = &k->exprs[e->args[2]]) {
-    const Expr *factor = &k->exprs[e->args[0]], *index = &k->exprs[e->args[1]];
-    if (factor->op != EXPR_CONSTANT || index->op != EXPR_INDEX) return false;
-    b->factor[__builtin_ctz(index->axes)] += (int64_t)factor->number;
-  }
-  if (e->op == EXPR_INDEX) b->factor[__builtin_ctz(e->axes)]++;
-  else b->offset = (int64_t)e->number;
-  return e->op == EXPR_INDEX || e->op == EXPR_CONSTANT;
-}
-
 // Whether an index that the copying loop computes is the wanted index of a window.
 static bool is_moved_index(const Kernel *k, ExprId copied, ExprId wanted, const Access *use, const Access *to) {
   Bound own, other;
-  if (!find_index(k, copied, &own) || !find_index(k, wanted, &other) || !bound_axes(&own)) return false;
+  if (!bound_of_index(k, copied, &own) || !bound_of_index(k, wanted, &other) || !bound_axes(&own)) return false;
   const int axis = __builtin_ctz(bound_axes(&own));
   const Bound *of = find_use(use, to, axis);
   const int64_t step = own.factor[axis];

@@ -63,18 +63,10 @@ static bool find_windows(const Kernel *k, ExprId factor, Windows *w) {
   return true;
 }
 
-// The window whose index the expression computes, in lowering's form, offset + the sum of factor * index; -1: none.
+// The window whose index the expression computes; -1: none.
 static int window_of_index(const Kernel *k, const Windows *w, ExprId id) {
-  Bound b = {.offset = 0};
-  const Expr *e = &k->exprs[id];
-  for (; e->op == EXPR_FMA; e = &k->exprs[e->args[2]]) {
-    const Expr *factor = &k->exprs[e->args[0]], *index = &k->exprs[e->args[1]];
-    if (factor->op != EXPR_CONSTANT || index->op != EXPR_INDEX) return -1;
-    b.factor[__builtin_ctz(index->axes)] += (int64_t)factor->number;
-  }
-  if (e->op == EXPR_INDEX) b.factor[__builtin_ctz(e->axes)]++;
-  else if (e->op == EXPR_CONSTANT) b.offset = (int64_t)e->number;
-  else return -1;
+  Bound b;
+  if (!bound_of_index(k, id, &b)) return -1;
   for (size_t i = 0; i < w->count; i++) {
     b.extent = w->bounds[i].extent;
     if (is_same_window(&w->bounds[i], &b)) return (int)i;
