@@ -240,7 +240,7 @@ NG_API size_t ng_graph_file_count(const ng_graph *g);
 NG_API const char *ng_graph_file(const ng_graph *g, size_t i);
 /* Writes the weights of a model of another system to `folder`, one .npy file each: the first values of states, and
    constants of at least `least` elements. ng_graph_show then refers to these files in its yaml. g is a graph that was
-   read, or that ng_graph_train or ng_graph_inference made from one. */
+   read, or that ng_graph_gradient, ng_graph_train or ng_graph_inference made from one. */
 NG_API ng_status ng_graph_write_weights(ng_graph *g, const char *folder, size_t least);
 
 /* Before a graph is bound its extents may change. ng_graph_set_dim gives a named extent another value.

@@ -18,20 +18,8 @@ static ng_status write_model(ng_context *ctx, ng_graph *g, const Settings *s, An
   return ok ? NG_OK : NG_WRONG;
 }
 
-// The weights of a model become files beside the text, except on standard output.
 static ng_status write_text(ng_context *ctx, ng_graph *g, const Settings *s, Answer *answer) {
-  enum { LEAST = 256 }; // constants of fewer elements are in the text
-  if (s->out) {
-    char *folder = folder_of(s->out);
-    ng_status status = ng_graph_write_weights(g, folder, LEAST);
-    free(folder);
-    if (status != NG_OK) return status;
-  }
-  char *text = ng_graph_show(g, "yaml", NULL);
-  ng_status status = text ? NG_OK : ng_last_status(ctx);
-  if (text && !answer_text(answer, text, s->out)) status = NG_WRONG;
-  ng_text_free(ctx, text);
-  return status;
+  return answer_graph(answer, ctx, g, s->out);
 }
 
 int verb_convert(const Settings *s) {

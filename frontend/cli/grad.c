@@ -81,25 +81,17 @@ static void tell_inputs(const ng_graph *forward, const ng_graph *backward, Answe
   free(outputs.names);
 }
 
-static ng_status write_graph(ng_context *ctx, ng_graph *g, const char *path, Answer *answer) {
-  char *text = ng_graph_show(g, "yaml", NULL);
-  ng_status status = ng_last_status(ctx);
-  if (text && !answer_text(answer, text, path)) status = NG_WRONG;
-  ng_text_free(ctx, text);
-  return status;
-}
-
 static ng_status write_graphs(ng_context *ctx, ng_graph *g, const Settings *s, Answer *answer) {
   const ng_gradient_options options = gradient_options(s);
   ng_graph *gradient = ng_graph_gradient(g, &options), *forward = NULL;
   ng_status status = ng_last_status(ctx);
   if (gradient && s->forward) {
     forward = ng_graph_gradient_forward(g, &options);
-    status = forward ? write_graph(ctx, forward, s->forward, answer) : ng_last_status(ctx);
+    status = forward ? answer_graph(answer, ctx, forward, s->forward) : ng_last_status(ctx);
     if (status == NG_OK && s->out && is_same_file(s->forward, s->out))
       status = (ng_status)usage_error("%s: expected another file for the gradient than for --forward", s->out);
   }
-  if (status == NG_OK) status = write_graph(ctx, gradient, s->out, answer);
+  if (status == NG_OK) status = answer_graph(answer, ctx, gradient, s->out);
   if (status == NG_OK && (s->out || s->is_json)) tell_inputs(forward ? forward : g, gradient, answer);
   ng_graph_free(forward);
   ng_graph_free(gradient);

@@ -5,6 +5,7 @@
 #include "frontend/cli/progress.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 Answer answer_begin(const Settings *s) {
   Answer a = {0};
@@ -29,6 +30,21 @@ bool answer_text(Answer *a, const char *text, const char *path) {
     fputs(text, stdout);
   }
   return true;
+}
+
+ng_status answer_graph(Answer *a, ng_context *ctx, ng_graph *g, const char *path) {
+  enum { LEAST = 256 }; // constants of fewer elements are in the text
+  if (path) {
+    char *folder = folder_of(path);
+    const ng_status status = ng_graph_write_weights(g, folder, LEAST);
+    free(folder);
+    if (status != NG_OK) return status;
+  }
+  char *text = ng_graph_show(g, "yaml", NULL);
+  ng_status status = text ? NG_OK : ng_last_status(ctx);
+  if (text && !answer_text(a, text, path)) status = NG_WRONG;
+  ng_text_free(ctx, text);
+  return status;
 }
 
 void answer_end(Answer *a, const ng_context *ctx, const ng_graph *g, ng_status status) {

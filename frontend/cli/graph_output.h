@@ -14,6 +14,8 @@ Answer answer_begin(const Settings *s);
 void answer_wrote(Answer *a, const char *path);
 // Writes a text to a file or, if path is NULL, to the answer. False after an error message.
 bool answer_text(Answer *a, const char *text, const char *path);
+// Writes a graph's text likewise. The weights of another system's model become files beside it, except without a path.
+ng_status answer_graph(Answer *a, ng_context *ctx, ng_graph *g, const char *path);
 // Prints the document, with the context's messages and the name of g; g may be NULL.
 void answer_end(Answer *a, const ng_context *ctx, const ng_graph *g, ng_status status);
 

@@ -125,6 +125,16 @@ sed -e 's/^dims/name: net\n&/; s/^constants:/state:/; s/values: .*}/init: {file:
   grep -q '{name: labels, type: s32, shape: \[N\]}' net/net_step.yaml && grep -q '^outputs: \[loss, accuracy\]' net/net_step.yaml &&
   [ "$(grep -c init: net/net_step.yaml)" -eq 3 ] && grep -q '^outputs: \[logits\]' net/net_infer.yaml
 count "a model's weights are parameters, but no number, and a loss is added"
+# 256 weights or more become a file beside a gradient.
+awk 'BEGIN {
+  printf "format: ngrad/1\nname: wide\ninputs: [{name: x, type: f32, shape: [2, 16]}]\nconstants:\n  - {name: w, type: f32, shape: [16, 16], values: ["
+  for (i = 0; i < 256; i++) printf "%s%d", i ? ", " : "", i % 7 - 3
+  printf "]}\nnodes:\n  - {op: MatMul, inputs: [x, w], outputs: [h]}\n  - {op: Tanh, inputs: [h], outputs: [y]}\noutputs: [y]\n"
+}' >wide.yaml
+mkdir written && "$ngrad" convert wide.yaml -o wide.onnx >stdout 2>stderr && "$ngrad" grad wide.onnx -o written/gradient.yaml >stdout 2>stderr &&
+  grep -q 'file: .*_w_[0-9]*.npy}' written/gradient.yaml && "$ngrad" grad wide.yaml -o gradient.yaml >stdout 2>stderr &&
+  "$ngrad" run gradient.yaml --random -o by_hand >stdout 2>stderr && "$ngrad" run written/gradient.yaml --random --expect by_hand >stdout 2>stderr
+count "a gradient's weights are files beside it"
 cp net/net_w_*.npy w.npy && cp net/net_b_*.npy b.npy && "$ngrad" train states.yaml --loss cross-entropy -o net2 >stdout 2>stderr &&
   "$ngrad" run net/net_step.yaml --dim N=5 --random -o one >stdout 2>stderr && "$ngrad" run net2/net_step.yaml --dim N=5 --random --expect one >stdout 2>stderr
 count 'a step of a model does what the step of a graph with states does'
