@@ -59,6 +59,7 @@ ng_graph *ng_graph_gradient(ng_graph *g, const ng_gradient_options *options) {
     gradient = NULL;
     error_out_of_memory(&ctx->diagnostics);
   }
+  for (size_t i = 0; gradient && i < gradient->ndims; i++) gradient->dims[i]->is_fixed = false; // now a hint
   return graph_wrap(ctx, call, gradient);
 }
 

@@ -5,7 +5,7 @@
 #include "frontend/api/handles.h"
 #include "passes/gradient/gradient.h"
 
-// g must outlive the result. NULL: *status says why. options may be NULL.
+// The result shares the dims of g's graph. NULL: *status says why. options may be NULL.
 Graph *gradient_of(ng_graph *g, const ng_gradient_options *options, GradientEnds *ends, ng_status *status);
 
 #endif

@@ -53,14 +53,18 @@ ng_graph *graph_open(ng_context *ctx, const char *path, const Settings *settings
   return g;
 }
 
-char *tensor_path(const char *folder, const char *name) {
+char *tensor_file(const char *name) {
   char *file = memory_or_exit(malloc(3 * strlen(name) + 1)), *to = file;
   for (const char *c = name; *c; c++) {
     if (*c == '/' || *c == '%') to += sprintf(to, "%%%02X", (unsigned)*c);
     else *to++ = *c;
   }
   *to = 0;
-  char *path = path_join(folder, file, ".npy");
+  return file;
+}
+
+char *tensor_path(const char *folder, const char *name) {
+  char *file = tensor_file(name), *path = path_join(folder, file, ".npy");
   free(file);
   return path;
 }

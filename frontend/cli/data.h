@@ -34,7 +34,9 @@ ng_status outputs_make(Tensors *outputs, ng_context *ctx, ng_graph *g);
 // The folder of a path; the caller frees it.
 char *folder_of(const char *path);
 
-// FOLDER/NAME.npy, which the caller frees. A slash in the name is %2F, so that it stays in the folder, and % is %25.
+// The name of a tensor's file, without its ending, which the caller frees: a slash in NAME is %2F, so that the file
+// stays in its folder, and % is %25. tensor_path: FOLDER/NAME.npy, likewise.
+char *tensor_file(const char *name);
 char *tensor_path(const char *folder, const char *name);
 
 // The shape in the notation of graph files, and the indices of an element; the caller frees them.

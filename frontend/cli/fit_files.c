@@ -19,14 +19,16 @@ static bool find_in(const char *folder, const char *name, char **found) {
   static const char *const endings[] = {".npy", ".npy.gz", ".idx", ".idx.gz", ".gz", ""};
   bool ok = true;
   *found = NULL;
-  if (strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return true;
-  for (size_t i = 0; i < sizeof endings / sizeof *endings && ok; i++) {
-    char *path = path_join(folder, name, endings[i]);
+  char *file = tensor_file(name);
+  const bool is_folder = strcmp(name, ".") == 0 || strcmp(name, "..") == 0; // without an ending
+  for (size_t i = 0; i + is_folder < sizeof endings / sizeof *endings && ok; i++) {
+    char *path = path_join(folder, file, endings[i]);
     const bool is_there = access(path, F_OK) == 0, is_first = is_there && !*found;
     if (is_there && *found) ok = plain_error("%s: expected one file, found %s and %s", name, *found, path) == 0;
     if (is_first) *found = path;
     else free(path);
   }
+  free(file);
   return ok;
 }
 
@@ -48,10 +50,12 @@ char *input_file(const Files *files, const char *name) {
     return NULL;
   }
   if (path) return path;
-  if (files->folder)
-    plain_error("no data for %s: expected %s/%s.npy or .idx, also with .gz, or --%s %s=FILE", name, files->folder, name,
-                files->named_option, name);
-  else
+  if (files->folder) {
+    path = tensor_path(files->folder, name);
+    plain_error("no data for %s: expected %s or .idx, also with .gz, or --%s %s=FILE", name, path, files->named_option,
+                name);
+    free(path);
+  } else
     plain_error("no data for %s: expected --%s DIR or --%s %s=FILE", name, files->folder_option, files->named_option,
                 name);
   return NULL;

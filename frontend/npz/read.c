@@ -105,7 +105,7 @@ static bool tell_missing(zip_t *zip, const NpzEntry *missing, const NpzEntry *en
     if (nothers++ < MOST_NAMES) text_format(&others, "%s%s", nothers > 1 ? ", " : "; it has ", name);
   }
   if (nothers > MOST_NAMES) text_format(&others, " and %zu more", nothers - MOST_NAMES);
-  if (*missing->name == '.') // a position in the training
+  if (strcmp(missing->name, ".fit") == 0) // a position in the training
     error_at(d, at, "no %s.npy in it, which only ngrad fit writes: --state begins with the states in it",
              missing->name);
   else

@@ -198,14 +198,16 @@ static const GivenExtent *given_extent(const Onnx *x, const char *name) {
   return NULL;
 }
 
-// A name that no other dim of the graph has: the model's, if it is one.
+// A name that no other dim of the graph has: the model's if it is one; of another, bytes become %, as in a URL.
 static const char *own_dim_name(const Onnx *x, const char *name) {
-  const Graph *g = x->build.graph;
-  const char *own = onnx_is_name(name) ? name : NULL;
-  for (size_t i = g->ndims + 1; !own || graph_find_dim(g, own); i++) {
-    own = arena_format(x->reading.arena, "dim_%zu", i);
-    if (!own) return NULL;
+  enum { MOST_BYTES = 80 };
+  const bool is_name = onnx_is_name(name);
+  const char *own = is_name ? name : "";
+  for (size_t i = 0; !is_name && own && name[i] && i < MOST_BYTES; i++) {
+    const bool is_plain = name[i] > ' ' && name[i] <= '~' && name[i] != '%' && strcmp(name, "_") != 0;
+    own = arena_format(x->reading.arena, is_plain ? "%s%c" : "%s%%%02X", own, (unsigned char)name[i]);
   }
+  while (own && graph_find_dim(x->build.graph, own)) own = arena_format(x->reading.arena, "%s%%", own);
   return own;
 }
 

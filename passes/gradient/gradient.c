@@ -210,6 +210,29 @@ static bool remove_unused(Gradient *g) {
   return true;
 }
 
+// Gives values whose name another value has a fresh one. But inputs and outputs have the names that they are known by.
+static bool make_names_unique(Gradient *g) {
+  const Graph *graph = g->graph;
+  const size_t ngiven = graph->ninputs - g->ends->ndiffs;
+  if (!graph_make_names_unique(g->graph)) {
+    gradient_out_of_memory(g);
+    return false;
+  }
+  for (size_t i = 0; i < graph->ninputs + graph->noutputs; i++) {
+    const bool is_input = i < graph->ninputs, is_given = i < ngiven;
+    const char *name = is_input ? graph->inputs[i]->name : graph->outputs[i - graph->ninputs]->name;
+    const Value *forward = is_input ? g->ends->inputs[i] : g->ends->outputs[i - graph->ninputs];
+    const size_t prefix = is_given ? 0 : sizeof DIFF - 1;
+    if ((is_given || strncmp(name, DIFF, prefix) == 0) && strcmp(name + prefix, forward->name) == 0) continue;
+    const char *gradient_of = is_given ? forward->name + sizeof DIFF - 1 : forward->name;
+    g->failed = true;
+    return error_at(g->diagnostics, forward->position,
+                    "expected no value named " DIFF "%s, as the gradient of %s has that name", gradient_of,
+                    gradient_of);
+  }
+  return true;
+}
+
 // Finishes the backward graph. Its list of inputs does not grow here, so ends->inputs is allocated once.
 static bool finish(Gradient *g) {
   g->is_listed = ARENA_ARRAY(&g->scratch, bool, g->graph->nvalues + 1);
@@ -220,7 +243,7 @@ static bool finish(Gradient *g) {
   }
   order_inputs(g);
   name_values(g);
-  return !g->failed && graph_verify(g->graph, g->diagnostics);
+  return !g->failed && make_names_unique(g) && graph_verify(g->graph, g->diagnostics);
 }
 
 static void make(Gradient *g, const GradientRequest *request) {

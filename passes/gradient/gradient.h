@@ -42,8 +42,8 @@ typedef struct GradientEnds {
   size_t ndiffs;
 } GradientEnds;
 
-// The gradient of a valid graph whose extents all have numbers or names. The result is verified. It refers to forward's
-// dims, source and constants, so forward must outlive it. The result owns the arrays in `ends`. NULL after reporting
+// The gradient of a valid graph whose extents all have numbers or names. The result is verified. It shares forward's
+// dims, source and constants, and holds a reference to it. The result owns the arrays in `ends`. NULL after reporting
 // why there is no gradient.
 Graph *graph_gradient(const Graph *forward, const GradientRequest *request, GradientEnds *ends, Diagnostics *d);
 

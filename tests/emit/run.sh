@@ -342,7 +342,7 @@ sums f32 768 >sums.yaml
 emit sums.yaml
 for compiler in gcc clang; do
   has $compiler || continue
-  for flag in -ffast-math -Ofast; do
+  for flag in -ffast-math -Ofast -ffinite-math-only; do
     ! $compiler $flag -c "$source" -o pair.o >log 2>&1 && grep -q 'error: .*-ffast-math changes results' log
     count "$compiler $flag is refused"
   done

@@ -376,6 +376,24 @@ fi
 
 # Data that does not go with it
 expect 1 '' 'no data for x: expected --in DIR or --input x=FILE' fit step/net_step.yaml
+# A slash in an input's name is %2F in that of its file, as run --out writes it.
+cat >slash.yaml <<'Y'
+format: ngrad/1
+name: slash
+dims: {N: 2}
+inputs: [{name: a/x, type: f32, shape: [N, 3]}]
+state: [{name: w, type: f32, shape: [3], init: ones}]
+nodes:
+  - {op: Multiply, inputs: [a/x, w], outputs: [y]}
+  - {op: ReduceMean, inputs: [y], outputs: [loss], attributes: {axes: [0, 1]}}
+  - {op: ReduceMean, inputs: [y], outputs: [w_next], attributes: {axes: [0]}}
+outputs: [loss]
+updates: {w: w_next}
+Y
+sed -n '/^state/d; /ReduceMean/d; /^updates/d; s/a.x/x/g; s/, w]/, x]/; s/[[]y[]]/[a\/x]/; s/[[]loss[]]/[a\/x]/; p' slash.yaml >files.yaml
+"$ngrad" run files.yaml --random --out slashed >/dev/null 2>&1
+expect 0 '^epoch 1: loss ' '' fit slash.yaml --in slashed
+expect 1 '' 'no data for a/x: expected none/a%2Fx.npy or .idx' fit slash.yaml --in none
 expect 1 '' 'no data for labels: expected none/labels.npy or .idx' fit step/net_step.yaml --in none --input x=data/x.npy
 expect 1 '' 'x.npy: error: no such file' fit step/net_step.yaml --in data --input x=none/x.npy
 expect 2 '' 'expected NAME=FILE with an input of net_step, found y=1' fit step/net_step.yaml --in data --input y=1

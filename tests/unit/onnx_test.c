@@ -490,6 +490,40 @@ static void add_input(Message *graph, const char *name, uint8_t element_type, co
   add_message(graph, 11, &info);
 }
 
+// Names of extents that are not ASCII stay distinct, and take no name from others.
+static void extents_have_names(void **state) {
+  static const char *const names[] = {"\xCE\xB1", "dim_1", "_", "%CE%B1", "\xCE\xB1"};
+  static const char *const expected[] = {"%CE%B1", "dim_1", "%5F", "%CE%B1%", "%CE%B1"};
+  enum { COUNT = sizeof names / sizeof *names };
+  (void)state;
+  Message graph = {.count = 0}, shape = {.count = 0}, tensor = {.count = 0}, type = {.count = 0}, info = {.count = 0};
+  for (size_t i = 0; i < COUNT; i++) {
+    Message extent = {.count = 0};
+    add_text(&extent, 2, names[i]);
+    add_message(&shape, 1, &extent);
+  }
+  add_number(&tensor, 1, 1);
+  add_message(&tensor, 2, &shape);
+  add_message(&type, 1, &tensor);
+  add_text(&info, 1, "x");
+  add_message(&info, 2, &type);
+  add_message(&graph, 11, &info);
+  add_node(&graph, "Abs", "x", "y");
+  Message output = {.count = 0};
+  add_text(&output, 1, "y");
+  add_message(&graph, 12, &output);
+  const Message model = model_of_opset(&graph, 14);
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  Graph *g =
+      onnx_read(&system_allocator, "test.onnx", (Bytes){model.bytes, model.count}, &(ReadSettings){.folder = NULL}, &d);
+  if (!g) fail_msg("%s", d.count ? d.items[0].message : "out of memory");
+  for (size_t i = 0; g && i < COUNT; i++) assert_string_equal(g->inputs[0]->shape.extent[i].dim->name, expected[i]);
+  assert_int_equal(g->ndims, COUNT - 1);
+  graph_free(g);
+  diagnostics_deinit(&d);
+}
+
 // The memory behind the only step cannot be chosen from the one before it, which is of another type.
 static void a_memory_of_another_type_is_refused(void **state) {
   enum { F32 = 1, S32 = 6, BF16 = 16 };
@@ -615,6 +649,7 @@ int main(void) {
       cmocka_unit_test(lengths_out_of_all_range_are_refused),
       cmocka_unit_test(a_matrix_without_columns_takes_no_time),
       cmocka_unit_test(a_constant_without_a_length_is_refused),
+      cmocka_unit_test(extents_have_names),
       cmocka_unit_test(a_memory_of_another_type_is_refused),
       cmocka_unit_test(an_attribute_of_another_kind_is_refused),
       cmocka_unit_test(a_newer_opset_is_warned_of),
