@@ -177,9 +177,17 @@ static bool only_prefetches(const LoopNode *nodes) {
   return true;
 }
 
+static bool has_streams(const Loop *loop) {
+  bool is_any = false;
+  for (size_t i = 0; i < loop->nroots; i++) is_any |= loop->roots[i].is_streamed;
+  return is_any;
+}
+
 static bool is_spare(const LoopTree *t, const LoopNode *before, const LoopNode *n) {
   const bool is_behind = before && before->kind == NODE_FOR && before->is_whole;
   if (n->kind == NODE_FOR && only_prefetches(n->body)) return true;
+  // The elements in front of the first cache line, which else are in the first vectors.
+  if (n->kind == NODE_SCOPE && n->body && n->body->kind == NODE_PEEL_COUNT && !has_streams(t->loop)) return true;
   for (size_t i = 0; i < sizeof spares / sizeof *spares; i++)
     if (n->kind == spares[i].kind && (!spares[i].var || n->var.kind == spares[i].var) &&
         is_behind >= spares[i].is_behind_whole && loop_sums_in_lanes(t->loop) >= spares[i].sums_middle)
