@@ -277,6 +277,22 @@ expect 0 "^wrote 1 output" "" run escaping.yaml --in new/data --out new/result
 [ -s new/result/..%2Fc%25.npy ] && [ ! -e new/c%.npy ]
 count 'no output outside of the folder'
 
+# A mask that is the same for all rows, which later sweeps might load
+cat >row_mask.yaml <<'Y'
+format: ngrad/1
+inputs:
+  - {name: x, type: f32, shape: [1200, 48]}
+  - {name: y, type: f32, shape: [1200, 48]}
+  - {name: m, type: f32, shape: [48]}
+constants: [{name: k, type: f32, shape: [], value: 0}]
+nodes:
+  - {op: Greater, inputs: [m, k], outputs: [g]}
+  - {op: Select, inputs: [g, x, y], outputs: [a]}
+  - {op: SoftMax, inputs: [a], outputs: [z], attributes: {axis: 1}}
+outputs: [z]
+Y
+expect 0 'store z to p_z' '' show row_mask.yaml --format loops --schedule masks=1
+
 # Standard output that cannot be written to
 "$ngrad" ops >/dev/full 2>stderr
 [ "$?" -eq 1 ] && grep -q 'cannot write to standard output' stderr
