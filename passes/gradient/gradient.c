@@ -224,7 +224,8 @@ static bool make_names_unique(Gradient *g) {
     const Value *forward = is_input ? g->ends->inputs[i] : g->ends->outputs[i - graph->ninputs];
     const size_t prefix = is_given ? 0 : sizeof DIFF - 1;
     if ((is_given || strncmp(name, DIFF, prefix) == 0) && strcmp(name + prefix, forward->name) == 0) continue;
-    const char *gradient_of = is_given ? forward->name + sizeof DIFF - 1 : forward->name;
+    const bool is_of_another = is_given && strncmp(forward->name, DIFF, sizeof DIFF - 1) == 0;
+    const char *gradient_of = is_of_another ? forward->name + sizeof DIFF - 1 : forward->name;
     g->failed = true;
     return error_at(g->diagnostics, forward->position,
                     "expected no value named " DIFF "%s, as the gradient of %s has that name", gradient_of,

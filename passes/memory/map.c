@@ -88,7 +88,7 @@ static int compare_tenants(const void *a, const void *b) {
 // children 2 i and 2 i + 1.
 
 typedef struct Coverage {
-  size_t *edges, nedges;     // sorted addresses
+  size_t *edges, nedges;     // distinct addresses, sorted
   size_t nleaves;            // a power of two
   uint32_t *ncovers;         // by node: the living tenants that cover the node, but not its parent
   size_t *nbytes, *ncovered; // by node: its bytes; those that are covered
@@ -105,12 +105,17 @@ static bool coverage_init(Coverage *c, MemoryMap *m) {
     c->edges[c->nedges++] = m->tenants[i].offset;
     c->edges[c->nedges++] = m->tenants[i].offset + m->tenants[i].nbytes;
   }
+  if (!c->edges) return false;
+  qsort(c->edges, c->nedges, sizeof *c->edges, compare_sizes);
+  size_t ndistinct = 0;
+  for (size_t i = 0; i < c->nedges; i++)
+    if (!ndistinct || c->edges[i] != c->edges[ndistinct - 1]) c->edges[ndistinct++] = c->edges[i];
+  c->nedges = ndistinct;
   while (c->nleaves < c->nedges) c->nleaves *= 2;
   c->ncovers = ARENA_ARRAY(&m->arena, uint32_t, 2 * c->nleaves);
   c->nbytes = ARENA_ARRAY(&m->arena, size_t, 2 * c->nleaves);
   c->ncovered = ARENA_ARRAY(&m->arena, size_t, 2 * c->nleaves);
-  if (!c->edges || !c->ncovers || !c->nbytes || !c->ncovered) return false;
-  qsort(c->edges, c->nedges, sizeof *c->edges, compare_sizes);
+  if (!c->ncovers || !c->nbytes || !c->ncovered) return false;
   for (size_t i = 0; i + 1 < c->nedges; i++) c->nbytes[c->nleaves + i] = c->edges[i + 1] - c->edges[i];
   for (size_t i = c->nleaves - 1; i > 0; i--) c->nbytes[i] = c->nbytes[2 * i] + c->nbytes[2 * i + 1];
   return true;
@@ -124,7 +129,6 @@ static void count_covered(Coverage *c, size_t node) {
 // The leaf that begins at the address, which is an edge.
 static size_t leaf_at(const Coverage *c, size_t address) {
   const size_t *edge = bsearch(&address, c->edges, c->nedges, sizeof address, compare_sizes);
-  while (edge > c->edges && edge[-1] == address) edge--;
   return c->nleaves + (size_t)(edge - c->edges);
 }
 
@@ -134,8 +138,9 @@ static void cover(Coverage *c, const Tenant *t, int change) {
   for (size_t left = first, right = end; left < right; left /= 2, right /= 2) {
     const size_t nodes[] = {left & 1 ? left++ : 0, right & 1 ? --right : 0};
     for (int i = 0; i < 2; i++) {
+      if (!nodes[i]) continue;
       c->ncovers[nodes[i]] += (uint32_t)change;
-      if (nodes[i]) count_covered(c, nodes[i]);
+      count_covered(c, nodes[i]);
     }
   }
   for (size_t node = first / 2; node; node /= 2) count_covered(c, node);

@@ -618,49 +618,6 @@ static void gradcheck_skips_kinks_and_says_so(void **state) {
   assert_true(!r[1].is_within && r[1].nchecked == 1 && r[1].nskipped == 1);
 }
 
-// Only the gradients of inputs and outputs have names that callers know.
-static void values_may_have_names_of_gradients(void **state) {
-  (void)state;
-  static const struct {
-    const char *middle, *told; // the name of a value between x and y; NULL: the graph has a gradient
-  } rows[] = {{"diff_a", NULL},
-              {"diff_x", "expected no value named diff_x, as the gradient of x has that name"},
-              {"diff_y", "expected no value named diff_y, as the gradient of y has that name"}};
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    char text[512];
-    snprintf(text, sizeof text,
-             "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [8]}]\nnodes:\n"
-             "  - {op: Tanh, inputs: [x], outputs: [a]}\n  - {op: Exp, inputs: [a], outputs: [%s]}\n"
-             "  - {op: Square, inputs: [%s], outputs: [y]}\noutputs: [y]\n",
-             rows[i].middle, rows[i].middle);
-    ng_context *ctx = ng_context_new(NULL);
-    ng_graph *g = read_graph(ctx, text), *gradient = ng_graph_gradient(g, NULL);
-    if (!gradient != (rows[i].told != NULL)) fail_msg("%s: %s", rows[i].middle, ng_messages_text(ctx, 0));
-    if (rows[i].told) assert_non_null(strstr(ng_messages_text(ctx, 0), rows[i].told));
-    else assert_string_equal(ng_graph_output(gradient, 0).name, "diff_x");
-    ng_graph_free(gradient);
-    ng_graph_free(g);
-    ng_context_free(ctx);
-  }
-}
-
-// An extent that the caller has fixed is a hint of the gradient, which may have another.
-static void a_gradient_has_extents_of_its_own(void **state) {
-  (void)state;
-  ng_context *ctx = ng_context_new(NULL);
-  ng_graph *g = read_graph(ctx, "format: ngrad/1\ndims: {N: 8}\ninputs: [{name: x, type: f32, shape: [N, 4]}]\nnodes:\n"
-                                "  - {op: Tanh, inputs: [x], outputs: [y]}\noutputs: [y]\n");
-  assert_int_equal(ng_graph_set_dim(g, "N", 5), NG_OK);
-  ng_graph *gradient = ng_graph_gradient(g, NULL);
-  assert_non_null(gradient);
-  ng_graph_free(g); // the gradient does not need it
-  assert_int_equal(ng_graph_set_dim(gradient, "N", 7), NG_OK);
-  assert_int_equal(ng_graph_bind(gradient), NG_OK);
-  assert_int_equal(ng_graph_output(gradient, 0).extent[0], 7);
-  ng_graph_free(gradient);
-  ng_context_free(ctx);
-}
-
 static void elements_that_are_alike_share_a_gradient(void **state) {
   (void)state;
   const char *text = "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [4]}]\n"
@@ -818,8 +775,6 @@ int main(void) {
       cmocka_unit_test(gradients_have_as_many_kernels_as_those_written_by_hand),
       cmocka_unit_test(gradcheck_names_the_worst_element),
       cmocka_unit_test(gradcheck_skips_kinks_and_says_so),
-      cmocka_unit_test(values_may_have_names_of_gradients),
-      cmocka_unit_test(a_gradient_has_extents_of_its_own),
       cmocka_unit_test(elements_that_are_alike_share_a_gradient),
       cmocka_unit_test(products_with_zeros_have_gradients),
       cmocka_unit_test(what_cannot_be_differentiated_is_told_once),

@@ -42,7 +42,6 @@ static const char text[] =
     "  - {name: gate_short, type: bf16, shape: [1203, 21]}\n"
     "  - {name: gate_planes, type: f32, shape: [6, 40, 13, 15]}\n"
     "  - {name: gate_pixels, type: f32, shape: [9, 14, 11, 40]}\n"
-    "  - {name: gate_row, type: boolean, shape: [48]}\n"
     "nodes:\n"
     "  - {op: LayerNormBackward, inputs: [x, dy, mean, variance, gamma, ~], outputs: [dx, dgamma, dbeta]}\n"
     "  - {op: LayerNormBackward, inputs: [x_short, dy_short, mean_short, variance_short, gamma_short, ~],\n"
@@ -67,14 +66,12 @@ static const char text[] =
     "  - {op: ReLUBackward, inputs: [gate_pixels, dpixels], outputs: [gated_pixels]}\n"
     "  - {op: BatchNormTrainingBackward, inputs: [pixels, gated_pixels, mean_c, variance_c, variance_c],\n"
     "     outputs: [dx_gated_pixels, ~, ~], attributes: {epsilon: 1.0e-5, data_format: NXC}}\n"
-    "  - {op: Select, inputs: [gate_row, x, dy], outputs: [chosen]}\n" // a mask that is the same for all rows
-    "  - {op: SoftMax, inputs: [chosen], outputs: [share_chosen], attributes: {axis: 1}}\n"
     "outputs: [dx, dgamma, dbeta, dx_short, dgamma_short, dbeta_short, y_short, m, v, dx_planes, dgamma_planes, "
     "dbeta_planes,\n"
     "          dx_pixels, dgamma_pixels, dbeta_pixels, dx_groups, dgamma_groups, dbeta_groups, rows, columns,\n"
-    "          share, share_short, dx_gated_planes, dx_gated_pixels, share_chosen]\n";
+    "          share, share_short, dx_gated_planes, dx_gated_pixels]\n";
 
-enum { MOST_OPERANDS = 25 };
+enum { MOST_OPERANDS = 24 };
 
 typedef struct Run {
   ng_tensor output[MOST_OPERANDS];
