@@ -3,29 +3,68 @@
 
 #include "backends/codegen/toolchain/compilers.h"
 #include "backends/codegen/toolchain/toolchain.h"
+#include "ir/loops/target.h"
+#include "ir/support/threads.h"
 
+#include <assert.h>
 #include <dlfcn.h>
-#include <omp.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
-typedef void Task(const void *args, size_t block);
-typedef void Entry(const void *const *inputs, const void *const *constants, void *const *outputs, void *workspace,
-                   void (*parallel_for)(void *, size_t, Task *, const void *), void *context);
-typedef void ProfiledEntry(const void *const *inputs, const void *const *constants, void *const *outputs,
-                           void *workspace, void (*parallel_for)(void *, size_t, Task *, const void *), void *context,
-                           void (*mark)(void *, size_t));
+typedef struct Pool { // the emitted struct (loading.in)
+  void (*add)(void *context, size_t loop, size_t nblocks, ThreadsTask *task, const void *args, size_t nbytes);
+  void (*run)(void *context);
+  void *context;
+  const void *const *constants;
+} Pool;
+typedef void Entry(const void *const *inputs, void *const *outputs, void *workspace, const Pool *pool);
+
+typedef struct CompiledLoop {
+  uint32_t needs;
+  uint64_t ns; // as in ThreadsLoop
+} CompiledLoop;
 
 struct Compiled {
   const Allocator *allocator;
   void *library;
   Entry *entry;
-  ProfiledEntry *profiled_entry; // exactly one of entry and profiled_entry is set
   size_t workspace_nbytes;
-  const void **constants; // data of the graph's constants; splats have none
-  _Atomic(void *) spare;  // a workspace that no call uses, or NULL; saves most calls an allocation
+  CompiledLoop *loops;
+  size_t nloops, args_nbytes; // args_nbytes: the most bytes of loops' own arguments
+  const void **constants;     // data of the graph's constants; splats have none
+  _Atomic(void *) spare;      // a call's memory that no call uses, or NULL; saves most calls an allocation
 };
+
+// Roughly the time on one thread. Products of a multiplication and an addition take much less than other elements.
+static uint64_t estimate_ns(const Schedule *s, const Loop *loop) {
+  enum { ELEMENTS_IN_NS = 8, PRODUCTS_IN_NS = 64 };
+  const int64_t nelems = axes_nelems(s->kernel, loop_outer_axes(loop) | loop_inner_axes(loop));
+  const uint64_t ns = (uint64_t)nelems / (loop_shares_factors(loop) ? PRODUCTS_IN_NS : ELEMENTS_IN_NS);
+  return ns ? ns : 1;
+}
+
+// What running the loops of a kernel needs to know. The first loop of a slice group stands for all.
+static void describe_kernel(Compiled *c, const Program *p, size_t kernel) {
+  const Schedule *s = p->schedules[kernel];
+  const ProgramSliceGroup *group = program_slice_group(p, kernel);
+  for (size_t l = 0; l < s->nloops; l++) {
+    const Loop *loop = &s->loops[l];
+    CompiledLoop *own = &c->loops[p->liveness->first_loop[group ? group->first : kernel] + (group ? 0 : l)];
+    if (group) own->ns += estimate_ns(s, loop) * (uint64_t)group->slices->nslices;
+    else own->ns = loop->is_serial && !loop->serial_work ? 0 : estimate_ns(s, loop);
+    c->args_nbytes += (s->kernel->naccesses + s->ntemporaries) * sizeof(void *);
+  }
+}
+
+static bool describe_loops(Compiled *c, const Program *p) {
+  c->nloops = p->liveness->nloops;
+  c->loops = allocator_alloc(c->allocator, (c->nloops + 1) * sizeof *c->loops);
+  if (!c->loops) return false;
+  for (size_t i = 0; i < c->nloops; i++) c->loops[i] = (CompiledLoop){.needs = p->liveness->needs[i]};
+  for (size_t i = 0; i < p->nkernels; i++) describe_kernel(c, p, i);
+  return true;
+}
 
 // Lists the constants in the order in which emit_for_loading numbers them.
 static bool find_constants(Compiled *c, const Graph *g) {
@@ -42,13 +81,13 @@ static Compiled *compiled_new(const Program *p, const Allocator *allocator) {
   Compiled *c = allocator_alloc(allocator, sizeof *c);
   if (!c) return NULL;
   *c = (Compiled){.allocator = allocator, .workspace_nbytes = p->workspace_nbytes};
-  if (find_constants(c, p->graph)) return c;
-  allocator_free(allocator, c);
+  if (find_constants(c, p->graph) && describe_loops(c, p)) return c;
+  compiled_free(c);
   return NULL;
 }
 
-Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, double timeout_s,
-                          const Allocator *allocator, CompileTimes *times, bool *compiler_failed, Diagnostics *d) {
+Compiled *codegen_compile(const Program *p, const Isa *isa, double timeout_s, const Allocator *allocator,
+                          CompileTimes *times, bool *compiler_failed, Diagnostics *d) {
   Text source, identifier;
   double start = milliseconds_now();
   *times = (CompileTimes){0};
@@ -58,8 +97,7 @@ Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, do
   emit_identifier(p->graph->name, &identifier);
   Compiled *c = compiled_new(p, allocator);
   Loaded loaded = {0};
-  if (!c || identifier.out_of_memory ||
-      !emit_for_loading(p, isa, text_string(&identifier), true, is_profiled, &source)) {
+  if (!c || identifier.out_of_memory || !emit_for_loading(p, isa, text_string(&identifier), true, &source)) {
     error_out_of_memory(d);
   } else {
     ToolchainTimes spent;
@@ -72,7 +110,7 @@ Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, do
   if (loaded.library) {
     c->library = loaded.library;
     // ISO C forbids a cast from an object pointer to a function pointer.
-    memcpy(is_profiled ? (void *)&c->profiled_entry : (void *)&c->entry, &loaded.symbol, sizeof loaded.symbol);
+    memcpy((void *)&c->entry, &loaded.symbol, sizeof loaded.symbol);
   } else {
     compiled_free(c);
     c = NULL;
@@ -82,99 +120,84 @@ Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, do
   return c;
 }
 
-typedef struct Running { // the state of one call of compiled_run
+typedef struct Running { // a call of compiled_run
+  const Compiled *compiled;
+  ThreadsLoop *loops;
+  unsigned char *args; // loops' own arguments
+  size_t args_nbytes;
   int threads;
-  double called_ms, marked_ms; // the times of the call and of the last mark_part
-  Watch *watch;                // NULL: times and spans are not wanted
+  Watch *watch;                // NULL: nothing is wanted
+  double called_ms, marked_ms; // the times of the call and of the last end of a loop
   atomic_size_t nspans;
-  size_t nmarked; // the number of spans whose part is known
 } Running;
 
-static void add_span(Running *running, int thread, size_t nblocks, double begin_ms, double end_ms) {
-  if (!nblocks) return;
-  const size_t i = atomic_fetch_add(&running->nspans, 1);
-  if (i < running->watch->most_spans)
-    running->watch->spans[i] = (Span){.thread = thread,
-                                      .nblocks = nblocks,
-                                      .begin_ms = begin_ms - running->called_ms,
-                                      .end_ms = end_ms - running->called_ms};
+// The caller's arguments are kept, unless they are 0 bytes: then they stay as they are until all loops have run.
+static void add_loop(void *context, size_t loop, size_t nblocks, ThreadsTask *task, const void *args, size_t nbytes) {
+  Running *r = context;
+  const CompiledLoop *own = &r->compiled->loops[loop];
+  assert(r->args_nbytes + nbytes <= r->compiled->args_nbytes);
+  if (nbytes) args = memcpy(r->args + r->args_nbytes, args, nbytes);
+  r->args_nbytes += nbytes;
+  r->loops[loop] = (ThreadsLoop){task, args, nblocks, own->ns, own->needs};
 }
 
-// Sets the part of the spans since the last mark. A loop that ran on one thread has no span yet and gets one.
-static void mark_spans(Running *running, size_t part, double now) {
-  Watch *watch = running->watch;
-  if (running->nspans == running->nmarked) add_span(running, 0, 1, running->marked_ms, now);
-  for (; running->nmarked < running->nspans; running->nmarked++)
-    if (running->nmarked < watch->most_spans) watch->spans[running->nmarked].part = part;
-  watch->nspans = running->nmarked < watch->most_spans ? running->nmarked : watch->most_spans;
+static void add_span(void *context, size_t loop, int thread, size_t nblocks, double begin_ms, double end_ms) {
+  Running *r = context;
+  const size_t i = atomic_fetch_add(&r->nspans, 1);
+  if (i < r->watch->most_spans)
+    r->watch->spans[i] = (Span){.thread = thread,
+                                .part = 1 + loop,
+                                .nblocks = r->loops[loop].ns ? nblocks : 1,
+                                .begin_ms = begin_ms - r->called_ms,
+                                .end_ms = end_ms - r->called_ms};
 }
 
-static void mark_part(void *context, size_t part) {
-  Running *running = context;
-  if (!running->watch) return;
-  if (running->watch->mark) running->watch->mark(running->watch->mark_context, part);
-  if (!running->watch->spent_ms && !running->watch->spans) return;
-  double now = milliseconds_now();
-  if (running->watch->spent_ms) running->watch->spent_ms[part] += now - running->marked_ms;
-  if (running->watch->spans) mark_spans(running, part, now);
-  running->marked_ms = now;
+static void end_part(Running *r, size_t part) {
+  const double now = milliseconds_now();
+  if (r->watch->mark) r->watch->mark(r->watch->mark_context, part);
+  if (r->watch->spent_ms) r->watch->spent_ms[part] += now - r->marked_ms;
+  r->marked_ms = now;
 }
 
-typedef struct BlockRange {                 // consecutive blocks of a loop
-  _Alignas(LINE_NBYTES) atomic_size_t next; // the next block to run; on a cache line of its own
-  size_t end;
-} BlockRange;
+static void end_loop(void *context, size_t loop) {
+  end_part(context, 1 + loop);
+}
 
-// Each thread begins with a range of consecutive blocks, the same in each call, whose data its core's caches may still
-// hold. Then it takes blocks from the other threads' ranges. Blocks are taken one by one, so that a core that is busy
-// with something else does not delay the call.
-static void run_blocks(void *context, size_t nblocks, Task *task, const void *args) {
-  Running *running = context;
-  const bool is_traced = running->watch && running->watch->spans;
-  int threads = running->threads;
-  if ((size_t)threads > nblocks) threads = (int)nblocks;
-  if (threads <= 1) {
-    for (size_t b = 0; b < nblocks; b++) task(args, b);
-    return;
-  }
-  enum { MOST_RANGES = 64 };
-  BlockRange ranges[MOST_RANGES];
-  const size_t nranges = threads < MOST_RANGES ? (size_t)threads : MOST_RANGES;
-  for (size_t i = 0; i < nranges; i++) {
-    atomic_init(&ranges[i].next, nblocks * i / nranges);
-    ranges[i].end = nblocks * (i + 1) / nranges;
-  }
-#pragma omp parallel num_threads(threads)
-  {
-    const int thread = omp_get_thread_num();
-    const double begin_ms = is_traced ? milliseconds_now() : 0;
-    size_t ntaken = 0;
-    for (size_t i = 0; i < nranges; i++) {
-      BlockRange *range = &ranges[((size_t)thread + i) % nranges];
-      for (size_t b; (b = atomic_fetch_add(&range->next, 1)) < range->end; ntaken++) task(args, b);
-    }
-    if (is_traced) add_span(running, thread, ntaken, begin_ms, milliseconds_now());
-  }
+static void run_loops(void *context) {
+  Running *r = context;
+  const Watch *w = r->watch;
+  const ThreadsWatch watch = {.context = r,
+                              .is_in_turn = w && w->spent_ms,
+                              .ran = w && w->spans ? add_span : NULL,
+                              .ended = w && (w->spent_ms || w->mark) ? end_loop : NULL};
+  if (watch.ended) end_part(r, 0);
+  threads_run(r->loops, r->compiled->nloops, r->threads, w ? &watch : NULL);
+}
+
+// A call's memory: its loops, their arguments, and the workspace.
+static size_t call_nbytes(const Compiled *c) {
+  return whole_lines(c->nloops * sizeof(ThreadsLoop)) + whole_lines(c->args_nbytes) + c->workspace_nbytes;
 }
 
 bool compiled_run(const Compiled *c, void *const *inputs, void *const *outputs, int threads, Watch *watch) {
-  Compiled *shared = (Compiled *)c; // only the spare workspace changes, atomically
-  Running running = {.threads = threads > 0 ? threads : omp_get_num_procs()};
-  running.watch = watch;
-  if (watch) running.called_ms = running.marked_ms = milliseconds_now();
+  Compiled *shared = (Compiled *)c; // only the spare memory changes, atomically
   void *block = atomic_exchange(&shared->spare, NULL);
-  if (!block && c->workspace_nbytes) block = allocator_alloc(c->allocator, c->workspace_nbytes + LINE_NBYTES);
-  if (!block && c->workspace_nbytes) return false;
-  uintptr_t skip = (LINE_NBYTES - (uintptr_t)block % LINE_NBYTES) % LINE_NBYTES;
-  void *workspace = block ? (char *)block + skip : NULL;
+  if (!block) block = allocator_alloc(c->allocator, call_nbytes(c) + LINE_NBYTES);
+  if (!block) return false;
+  unsigned char *memory = (unsigned char *)block + (LINE_NBYTES - (uintptr_t)block % LINE_NBYTES) % LINE_NBYTES;
+  if (threads <= 0) threads = target_of_machine().threads;
+  Running running = {.compiled = c, .loops = (ThreadsLoop *)(void *)memory, .threads = threads, .watch = watch};
+  if (watch) running.called_ms = running.marked_ms = milliseconds_now();
+  memset(running.loops, 0, c->nloops * sizeof *running.loops);
+  running.args = memory + whole_lines(c->nloops * sizeof *running.loops);
+  unsigned char *workspace = running.args + whole_lines(c->args_nbytes);
 #ifdef NGRAD_CHECKED
-  if (workspace) memset(workspace, 0xff, c->workspace_nbytes); // a read before any store gives NaN
+  memset(workspace, 0xff, c->workspace_nbytes); // a read before any store gives NaN
 #endif
-  if (c->entry) c->entry((const void *const *)inputs, c->constants, outputs, workspace, run_blocks, &running);
-  else
-    c->profiled_entry((const void *const *)inputs, c->constants, outputs, workspace, run_blocks, &running, mark_part);
-  void *other = atomic_exchange(&shared->spare, block);
-  allocator_free(c->allocator, other);
+  const Pool pool = {add_loop, run_loops, &running, c->constants};
+  c->entry((const void *const *)inputs, outputs, workspace, &pool);
+  if (watch) watch->nspans = running.nspans < watch->most_spans ? running.nspans : watch->most_spans;
+  allocator_free(c->allocator, atomic_exchange(&shared->spare, block));
   return true;
 }
 
@@ -186,6 +209,7 @@ void compiled_free(Compiled *c) {
   if (!c) return;
   allocator_free(c->allocator, c->spare);
   allocator_free(c->allocator, c->constants);
+  allocator_free(c->allocator, c->loops);
   if (c->library) dlclose(c->library);
   allocator_free(c->allocator, c);
 }

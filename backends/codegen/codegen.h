@@ -10,11 +10,15 @@
 
 // Prints a program as C for one instruction set, with the entry point that compiled_run calls. `identifier` is the
 // prefix of its names. Constant tensors are passed to the entry point if are_constants_given, else printed as arrays.
-// If is_profiled, the program calls the pool's `mark` after each loop. False: out of memory.
-bool emit_for_loading(const Program *p, const Isa *isa, const char *identifier, bool are_constants_given,
-                      bool is_profiled, Text *source);
+// False: out of memory.
+bool emit_for_loading(const Program *p, const Isa *isa, const char *identifier, bool are_constants_given, Text *source);
 
-typedef enum EmitThreads { EMIT_SERIAL, EMIT_OPENMP, EMIT_CALLBACK } EmitThreads;
+typedef enum EmitThreads {
+  EMIT_SERIAL,
+  EMIT_OPENMP,
+  EMIT_CALLBACK,
+  EMIT_LIST // for loading: the caller takes a list of all loops, and then runs them
+} EmitThreads;
 
 // A graph with leaves, cut into the functions of its stages.
 typedef struct EmittedStages {
@@ -113,22 +117,24 @@ typedef struct CompileTimes {
 // Prints the program as C, compiles it with the system's C compiler unless the cache has the result, and loads it. The
 // compiler is killed after timeout_s seconds (0: no limit). The result reads the constants of p's graph, which must
 // outlive it. NULL after reporting an error; *compiler_failed says whether the compiler failed.
-Compiled *codegen_compile(const Program *p, const Isa *isa, bool is_profiled, double timeout_s,
-                          const Allocator *allocator, CompileTimes *times, bool *compiler_failed, Diagnostics *d);
+Compiled *codegen_compile(const Program *p, const Isa *isa, double timeout_s, const Allocator *allocator,
+                          CompileTimes *times, bool *compiler_failed, Diagnostics *d);
 
-typedef struct Span { // blocks of a loop that one thread computed
-  size_t part;        // 1 + the loop, counted through all kernels; 0: the time before the first loop
-  int thread;         // from 0
-  size_t nblocks;
+typedef struct Span {      // blocks of a loop that one thread computed
+  size_t part;             // of the loop
+  int thread;              // from 0
+  size_t nblocks;          // 1 if one thread must run the whole loop
   double begin_ms, end_ms; // since the call began
 } Span;
 
-// Results of a call of a program that was compiled with is_profiled.
+// What a call tells of its loops. Parts are 0, the code before the loops, and 1 + a loop's number, counted through all
+// kernels; a slice group is the part of its first loop.
 typedef struct Watch {
-  double *spent_ms; // by part: milliseconds are added; NULL: not wanted
+  double *spent_ms; // by part: milliseconds are added, and loops run one after the other; NULL: not wanted
   Span *spans;      // NULL: not wanted
   size_t nspans, most_spans;
-  void (*mark)(void *context, size_t part); // called after each part; NULL: not called
+  // Called by the calling thread for each part in order, after it and all before it; NULL: not called.
+  void (*mark)(void *context, size_t part);
   void *mark_context;
 } Watch;
 

@@ -1,9 +1,7 @@
 // Sums of products in vectors of GNU C.
 #include "backends/interpreter/lanes.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+#include "ir/support/threads.h"
 
 // Clones for the processor's widest vectors, where gcc and the C library can choose a function at run time. No product
 // is fused with an addition (-ffp-contract=off), so all clones compute the same bits.
@@ -40,23 +38,21 @@ void lanes_add(Lanes *sums, const Products *p, bool has_squares) {
   add_products(sums, p, has_squares);
 }
 
-#ifdef _OPENMP
 int lanes_threads(int64_t nsums, int64_t nterms) {
-  enum { MANY = 1 << 20 }; // threads must run longer than idle ones spin
-  const int most = omp_get_max_threads();
-  return nterms == 0 || nsums < MANY / nterms ? 1 : most < MOST_THREADS ? most : MOST_THREADS;
+  enum { MANY = 1 << 20 }; // waking threads must take less time than they save
+  if (nterms == 0 || nsums < MANY / nterms) return 1;
+  const int most = threads_processors();
+  return most < MOST_THREADS ? most : MOST_THREADS;
 }
 
-int lanes_thread(void) {
-  return omp_get_thread_num();
-}
-#else // fuzzers
-int lanes_threads(int64_t nsums, int64_t nterms) {
-  (void)nsums, (void)nterms;
-  return 1;
+static void run_part(const void *args, size_t thread) {
+  const LanesLoop *loop = args;
+  const int64_t n = loop->nsums, count = loop->nthreads, i = (int64_t)thread;
+  loop->run(loop, n / count * i + n % count * i / count, n / count * (i + 1) + n % count * (i + 1) / count,
+            (int)thread);
 }
 
-int lanes_thread(void) {
-  return 0;
+void lanes_for(const LanesLoop *loop) {
+  if (loop->nthreads > 1) threads_for(loop->nthreads, (size_t)loop->nthreads, run_part, loop);
+  else loop->run(loop, 0, loop->nsums, 0);
 }
-#endif

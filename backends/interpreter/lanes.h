@@ -37,7 +37,15 @@ void lanes_add(Lanes *sums, const Products *p, bool has_squares);
 // thread needs memory, it is at most MOST_THREADS on every machine.
 enum { MOST_THREADS = 4 };
 int lanes_threads(int64_t nsums, int64_t nterms);
-int lanes_thread(void); // the calling thread's number among them
+
+// A loop over sums, of which each thread runs a part: those from `begin` to below `end`.
+typedef struct LanesLoop {
+  int64_t nsums;
+  int nthreads; // lanes_threads
+  void (*run)(const struct LanesLoop *loop, int64_t begin, int64_t end, int thread);
+  const void *args;
+} LanesLoop;
+void lanes_for(const LanesLoop *loop);
 
 static inline Sum lanes_sum(const Lanes *sums, int64_t lane) {
   const int64_t i = lane / LANES_WIDTH, j = lane % LANES_WIDTH;

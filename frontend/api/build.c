@@ -228,7 +228,7 @@ ng_status build_to_run(Build *b, ng_graph *g, const Graph *part, const ng_option
   return status == NG_OK ? graph_check_memory(g, "running", "workspace", b->program->workspace_nbytes) : status;
 }
 
-ng_status build_compile(const Build *b, bool is_profiled, Compiled **compiled, CompileTimes *times) {
+ng_status build_compile(const Build *b, Compiled **compiled, CompileTimes *times) {
   enum { DEFAULT_TIMEOUT_S = 300 };
   const double timeout_s = b->options->compile_timeout;
   ng_context *ctx = b->owner->ctx;
@@ -236,7 +236,7 @@ ng_status build_compile(const Build *b, bool is_profiled, Compiled **compiled, C
   *compiled = NULL;
   if (!pipeline_build_trees(b->program, false)) return out_of_memory_status(ctx);
   Call call = call_begin(ctx);
-  *compiled = codegen_compile(b->program, b->isa, is_profiled,
+  *compiled = codegen_compile(b->program, b->isa,
                               timeout_s < 0   ? 0
                               : timeout_s > 0 ? timeout_s
                                               : DEFAULT_TIMEOUT_S,

@@ -43,7 +43,7 @@ ng_status build_kernels(Build *b); // sets b->program
 // build_graph_of and build_kernels, to be compiled and run on this machine, in the memory that may be used.
 ng_status build_to_run(Build *b, ng_graph *g, const Graph *part, const ng_options *options);
 // Compiles the build's program to machine code.
-ng_status build_compile(const Build *b, bool is_profiled, Compiled **compiled, CompileTimes *times);
+ng_status build_compile(const Build *b, Compiled **compiled, CompileTimes *times);
 void build_deinit(Build *b);
 
 #endif

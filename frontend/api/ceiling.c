@@ -2,7 +2,8 @@
 // on whether the data fits into its caches, so the caller tries both.
 #include "frontend/api/ceiling.h"
 
-#include <omp.h>
+#include "ir/support/threads.h"
+
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -127,14 +128,18 @@ static void fill(char *bytes, size_t nlines) {
   for (size_t i = 0; i < nlines * LINE / sizeof *values; i++) values[i] = 1;
 }
 
-static void touch(const Ceiling *c) {
-#pragma omp parallel num_threads(c->threads)
-  {
-    Part s = part_of(c, omp_get_thread_num(), omp_get_num_threads());
-    for (int k = 0; k < s.nstreams; k++) fill(c->from + (s.from[k] - c->from), s.nlines);
-    fill(c->from + (s.rest - c->from), s.nrest);
-    fill(s.to, s.nlines);
-  }
+// Each thread has several parts, so that none waits long for another.
+static int count_parts(const Ceiling *c) {
+  enum { PARTS_EACH = 4 };
+  return c->threads > 1 ? PARTS_EACH * c->threads : 1;
+}
+
+static void touch_part(const void *args, size_t part) {
+  const Ceiling *c = args;
+  const Part s = part_of(c, (int)part, count_parts(c));
+  for (int k = 0; k < s.nstreams; k++) fill(c->from + (s.from[k] - c->from), s.nlines);
+  fill(c->from + (s.rest - c->from), s.nrest);
+  fill(s.to, s.nlines);
 }
 
 bool ceiling_init(Ceiling *c, const Allocator *allocator, uint64_t nread, uint64_t nwritten, int threads) {
@@ -145,7 +150,7 @@ bool ceiling_init(Ceiling *c, const Allocator *allocator, uint64_t nread, uint64
   if (!c->block) return false;
   c->from = (char *)c->block + (LINE - (uintptr_t)c->block % LINE) % LINE;
   c->to = c->from + c->nread * LINE;
-  touch(c);
+  threads_for(threads, (size_t)count_parts(c), touch_part, c);
   return true;
 }
 
@@ -154,12 +159,13 @@ void ceiling_deinit(Ceiling *c) {
   c->block = NULL;
 }
 
+static void sweep_part(const void *args, size_t part) {
+  const Part s = part_of(args, (int)part, count_parts(args));
+  sweep(&s);
+}
+
 void ceiling_run(const Ceiling *c) {
-#pragma omp parallel num_threads(c->threads)
-  {
-    Part s = part_of(c, omp_get_thread_num(), omp_get_num_threads());
-    sweep(&s);
-  }
+  threads_for(c->threads, (size_t)count_parts(c), sweep_part, c);
 }
 
 bool cache_flush(const void *bytes, size_t nbytes) {

@@ -66,7 +66,7 @@ static ng_status compile_program(ng_kernel *k, const Build *b) {
   CompileTimes times = {0};
   if (!count_operations(k, b->program) || (is_profiled && !(k->profile = profile_new(b->program, &ctx->allocator))))
     return out_of_memory_status(ctx);
-  ng_status status = build_compile(b, is_profiled, &k->compiled, &times);
+  ng_status status = build_compile(b, &k->compiled, &times);
   if (status == NG_OK) status = keep_graph(k, b->graph);
   if (status != NG_OK) return status;
   k->rounding = (CompiledGraph){k->graph, program_node_kernels(b->program, &k->graph->arena)};

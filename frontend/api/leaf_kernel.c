@@ -22,7 +22,7 @@ static ng_status compile_function(Staged *s, ng_graph *g, size_t i, const ng_opt
   CompileTimes times;
   const struct ngrad_stage *stage = stage_of_leaf(s, i);
   ng_status status = build_to_run(&b, g, s->stages.functions[i], options);
-  if (status == NG_OK) status = build_compile(&b, stage != NULL, &s->functions[i], &times);
+  if (status == NG_OK) status = build_compile(&b, &s->functions[i], &times);
   if (status == NG_OK) {
     if (stage) set_parts(s, stage, b.program);
     s->graphs[i] = graph_keep(b.graph);

@@ -8,6 +8,7 @@
 #include "ir/operators/contraction.h"
 #include "ir/operators/operator.h"
 #include "ir/support/splitmix.h"
+#include "ir/support/threads.h"
 
 #include <math.h>
 
@@ -125,15 +126,29 @@ static double number_of(Type type, const Distribution *d, uint64_t word) {
   return type_is_float(type) ? d->factor * normal : d->centre + deviation_of(type) * d->factor * normal;
 }
 
-void random_fill(Tensor *t, uint64_t seed, uint64_t i, Distribution distribution) {
-  enum { MANY = 1 << 20 }; // filling must take longer than the time for which idle threads spin
-  const uint64_t stream = splitmix64(splitmix64(seed) + i);
-  const int64_t nelems = tensor_nelems(t);
-#pragma omp parallel for schedule(static) if (nelems > MANY && !type_is_packed(t->type)) // no two write one byte
-  for (int64_t e = 0; e < nelems; e++) {
-    uint64_t word = splitmix64(stream + (uint64_t)e * SPLITMIX_STEP);
-    type_store(t->type, t->data, (size_t)tensor_offset(t, e), number_of(t->type, &distribution, word));
+typedef struct Filling {
+  Tensor *t;
+  uint64_t stream;
+  const Distribution *distribution;
+  int64_t part; // elements that a thread fills at a time
+} Filling;
+
+static void fill_part(const void *args, size_t number) {
+  const Filling *f = args;
+  const int64_t nelems = tensor_nelems(f->t), begin = (int64_t)number * f->part;
+  const int64_t end = nelems - begin < f->part ? nelems : begin + f->part;
+  for (int64_t e = begin; e < end; e++) {
+    uint64_t word = splitmix64(f->stream + (uint64_t)e * SPLITMIX_STEP);
+    type_store(f->t->type, f->t->data, (size_t)tensor_offset(f->t, e), number_of(f->t->type, f->distribution, word));
   }
+}
+
+void random_fill(Tensor *t, uint64_t seed, uint64_t i, Distribution distribution) {
+  enum { PART = 1 << 16 };
+  const int64_t nelems = tensor_nelems(t);
+  const Filling f = {t, splitmix64(splitmix64(seed) + i), &distribution,
+                     type_is_packed(t->type) ? nelems + 1 : PART}; // no two threads write one byte
+  threads_for(ng_thread_count(), (size_t)((nelems + f.part - 1) / f.part), fill_part, &f);
 }
 
 ng_status ng_tensor_random(ng_graph *g, size_t i, uint64_t seed, ng_tensor *out) {

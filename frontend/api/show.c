@@ -216,7 +216,7 @@ static ng_status add_code(void *context, const Stages *stages, const Build *b) {
   text_init(&identifier, &ctx->allocator);
   emit_identifier(b->graph->name, &identifier);
   const bool ok = !identifier.out_of_memory && pipeline_build_trees(b->program, false) &&
-                  emit_for_loading(b->program, b->isa, text_string(&identifier), true, false, &source);
+                  emit_for_loading(b->program, b->isa, text_string(&identifier), true, &source);
   all->code_nbytes += source.nbytes;
   text_deinit(&source);
   text_deinit(&identifier);

@@ -1,8 +1,8 @@
 // Pins threads to processors, and takes the median of samples.
 #include "frontend/api/timing.h"
 
-#include <omp.h>
-#include <pthread.h>
+#include "ir/support/threads.h"
+
 #include <stdlib.h>
 
 void team_init(Team *team, int threads) {
@@ -10,27 +10,12 @@ void team_init(Team *team, int threads) {
   if (sched_getaffinity(0, sizeof team->allowed, &team->allowed) != 0) CPU_ZERO(&team->allowed);
 }
 
-static size_t nth_cpu(const cpu_set_t *cpus, int n) {
-  size_t cpu = 0;
-  while (!CPU_ISSET(cpu, cpus) || n-- > 0) cpu++;
-  return cpu;
-}
-
 void team_pin(const Team *team) {
-  if (CPU_COUNT(&team->allowed) < team->threads) return;
-#pragma omp parallel num_threads(team->threads)
-  {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(nth_cpu(&team->allowed, omp_get_thread_num()), &one);
-    pthread_setaffinity_np(pthread_self(), sizeof one, &one);
-  }
+  if (CPU_COUNT(&team->allowed) >= team->threads) threads_pin(team->threads, &team->allowed);
 }
 
 void team_unpin(const Team *team) {
-  if (!CPU_COUNT(&team->allowed)) return;
-#pragma omp parallel num_threads(team->threads)
-  pthread_setaffinity_np(pthread_self(), sizeof team->allowed, &team->allowed);
+  if (CPU_COUNT(&team->allowed) >= team->threads) threads_unpin(team->threads, &team->allowed);
 }
 
 size_t runs_in_sample(double ms) {

@@ -14,8 +14,7 @@ typedef struct Team {
 
 void team_init(Team *team, int threads);
 
-// Pins each thread to a processor of its own, unless there are too few. Call it before every sample: a smaller team of
-// OpenMP may end threads, and threads that OpenMP starts later inherit the affinity of their creator.
+// Pins each thread to a processor of its own, unless there are too few.
 void team_pin(const Team *team);
 void team_unpin(const Team *team);
 

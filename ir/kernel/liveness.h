@@ -26,6 +26,9 @@ typedef struct Liveness {
   size_t *first_loop, *first_temporary; // by kernel
   OutputSet *serves;                    // by loop: the outputs that need it
   OutputSet *temporary_serves;          // by temporary: the outputs that need it
+  // By loop: bit i: it must run after the loop i + 1 places before; loops that are more places before have ended. The
+  // first loop of a slice group stands for all of its loops.
+  uint32_t *needs;
   bool *is_read_again; // by value->index: a loop after the one that stores it, or a copy at the end, reads it
   // If a call may leave out outputs:
   bool *is_optional;     // by value->index: an output that may be left out, and that no loop reads

@@ -1,7 +1,8 @@
 // Asks the system for the sizes of caches and the number of cores.
 #include "ir/loops/target.h"
 
-#include <sched.h>
+#include "ir/support/threads.h"
+
 #include <unistd.h>
 
 static int64_t ask(int name, int64_t otherwise) {
@@ -18,8 +19,6 @@ Target target_of_machine(void) {
   t.l1_nbytes = ask(_SC_LEVEL1_DCACHE_SIZE, t.l1_nbytes);
   t.l2_nbytes = ask(_SC_LEVEL2_CACHE_SIZE, t.l2_nbytes);
   t.llc_nbytes = ask(_SC_LEVEL3_CACHE_SIZE, t.llc_nbytes);
-  cpu_set_t cores;
-  int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
-  t.threads = count > 0 ? count : 1;
+  t.threads = threads_processors();
   return t;
 }

@@ -3,6 +3,7 @@
 #include "passes/memory/liveness.h"
 
 #include "ir/kernel/needed.h"
+#include "passes/memory/loop_needs.h"
 #include "passes/memory/outputs_in_place.h"
 
 #include <string.h>
@@ -246,5 +247,5 @@ bool find_liveness(Program *p) {
   const bool ok = find_all(&s);
   arena_deinit(&s.scratch);
   p->liveness = s.found;
-  return ok;
+  return ok && find_loop_needs(p);
 }

@@ -6,6 +6,7 @@
 #include "ir/kernel/needed.h"
 #include "ir/kernel/overwrite.h"
 #include "ir/support/escape.h"
+#include "ir/support/threads.h"
 
 #include <string.h>
 
@@ -33,7 +34,8 @@ typedef struct Walk {
   size_t kernel;
   uint32_t *first_temporary; // by kernel: the number, in the program, of its first temporary
   bool *is_invariant;        // by temporary number
-  uint32_t loops;            // the number of the current loop, from 1; all loops of a slice group have the same number
+  uint32_t loops;            // 1 + the number of the current loop; all loops of a slice group have the first one's
+  uint32_t *after;           // by loop: bit i: it runs after the loop i + 1 places before; NULL: not known
   uint32_t block;            // the block of the current iteration
   uint32_t sharing;          // the block, or 0 in a serial loop, whose blocks may access the same memory
   int64_t nsteps;            // loads and stores left
@@ -60,6 +62,12 @@ static Stamp stamp(const Walk *w) {
 
 static bool is_of_other_block(const Walk *w, Stamp s) {
   return s >> 32 == w->loops && (uint32_t)s != w->sharing;
+}
+
+// Whether the access ended before the current loop begins. Loops that need none of each other run in any order.
+static bool is_ordered(const Walk *w, Stamp s) {
+  const uint32_t loops = (uint32_t)(s >> 32), before = w->loops - loops;
+  return !s || !w->after || !before || before > MOST_NEEDS || w->after[w->loops - 1] >> (before - 1) & 1;
 }
 
 // Places
@@ -123,6 +131,8 @@ static bool load(Walk *w, const Access *a, int64_t part) {
       return wrong(w, name_of(w, a), "is read, but its bytes hold another tensor or nothing");
     if (is_of_other_block(w, b->written))
       return wrong(w, name_of(w, a), "is read, but another block of the same loop writes it");
+    if (!is_ordered(w, b->written))
+      return wrong(w, name_of(w, a), "is read, but the loop that writes it may run later");
     b->read = b->read && b->read >> 32 == w->loops && b->read != stamp(w) ? (Stamp)w->loops << 32 | MANY : stamp(w);
   }
   w->nsteps--;
@@ -146,6 +156,8 @@ static bool store(Walk *w, const Access *a, bool is_partial) {
       return wrong(w, name_of(w, a), "is stored again, expected once");
     if (is_of_other_block(w, b->written) || is_of_other_block(w, b->read))
       return wrong(w, name_of(w, a), "is stored, but another block of the same loop reads or writes its bytes");
+    if (!is_ordered(w, b->written) || !is_ordered(w, b->read))
+      return wrong(w, name_of(w, a), "is stored, but an earlier loop that reads or writes its bytes may run later");
     b->owner = owner_of(w, a);
     b->written = stamp(w);
   }
@@ -263,7 +275,7 @@ static bool walk_sweep(Walk *w, int sweep) {
 
 static bool walk_loop(Walk *w) {
   memset(w->index, 0, sizeof w->index);
-  if (!w->slice_group) w->loops++;
+  if (!w->slice_group) w->loops++; // also if it is idle
   if (loop_is_idle(w->k, w->loop)) return true;
   do {
     find_block(w);
@@ -324,9 +336,11 @@ static bool walk_chunk(Walk *w, Arena *scratch) {
 static bool walk_slice_group(Walk *w, const ProgramSliceGroup *slice_group, Arena *scratch) {
   bool is_right = true;
   w->slice_group = slice_group;
-  w->loops++;
+  const uint32_t first = w->loops++;
   for (w->chunk = 0; w->chunk < slice_group->nchunks && is_right; w->chunk++) is_right = walk_chunk(w, scratch);
   w->slice_group = NULL;
+  w->loops = first;
+  for (size_t i = slice_group->first; i < slice_group->end; i++) w->loops += (uint32_t)w->p->schedules[i]->nloops;
   return is_right;
 }
 
@@ -346,8 +360,21 @@ static bool list_temporaries(Walk *w, Arena *scratch) {
   return ok;
 }
 
+// Finds the loops that needs order, directly or through loops in between.
+static bool find_order(Walk *w, Arena *scratch) {
+  const Liveness *f = w->p->liveness;
+  if (!f || !f->needs) return true;
+  w->after = ARENA_ARRAY(scratch, uint32_t, f->nloops + 1);
+  w->why->out_of_memory |= !w->after;
+  for (size_t i = 0; w->after && i < f->nloops; i++)
+    for (size_t before = 1; before <= MOST_NEEDS && before <= i; before++)
+      if (f->needs[i] >> (before - 1) & 1)
+        w->after[i] |= 1U << (before - 1) | (before < MOST_NEEDS ? w->after[i - before] << before : 0);
+  return w->after;
+}
+
 static bool walk_program(Walk *w, Arena *scratch) {
-  if (!list_temporaries(w, scratch)) return false;
+  if (!list_temporaries(w, scratch) || !find_order(w, scratch)) return false;
   for (size_t i = 0; i < w->p->nkernels; i++) {
     const ProgramSliceGroup *slice_group = program_slice_group(w->p, i);
     if (slice_group ? !walk_slice_group(w, slice_group, scratch) : !walk_kernel(w, i, true, scratch)) return false;

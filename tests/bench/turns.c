@@ -9,6 +9,8 @@
 
 #include <assert.h>
 #include <math.h>
+#include <omp.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -25,9 +27,24 @@ typedef struct Turns {
   double *samples[MOST_CONTESTANTS];                      // MOST_ROUNDS each
 } Turns;
 
+// Pins the threads of OpenMP, which the peers use, to the same processors as ngrad's.
+static void pin_peers(const Team *team) {
+  if (CPU_COUNT(&team->allowed) < team->threads) return;
+#pragma omp parallel num_threads(team->threads)
+  {
+    size_t cpu = 0;
+    cpu_set_t one;
+    for (int n = omp_get_thread_num(); !CPU_ISSET(cpu, &team->allowed) || n-- > 0;) cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+  }
+}
+
 static double take_sample(const Turns *t, size_t who) {
   const Contestant *c = &t->contestants[who];
   const size_t batch = t->batch[who];
+  pin_peers(&t->team);
   team_pin(&t->team);
   for (size_t i = 0; i < t->lead[who]; i++) c->run(c->self);
   double start = now_ms();

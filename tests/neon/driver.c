@@ -11,15 +11,24 @@
 enum { MOST_TENSORS = 1024, ALIGNMENT = 64 };
 
 typedef void Task(const void *args, size_t block);
-typedef void Entry(const void *const *inputs, const void *const *constants, void *const *outputs, void *workspace,
-                   void (*parallel_for)(void *, size_t, Task *, const void *), void *context);
+typedef struct Pool {
+  void (*add)(void *context, size_t loop, size_t nblocks, Task *task, const void *args, size_t nbytes);
+  void (*run)(void *context);
+  void *context;
+  const void *const *constants;
+} Pool;
+typedef void Entry(const void *const *inputs, void *const *outputs, void *workspace, const Pool *pool);
 
 extern Entry *const entries[];
 extern const size_t nentries;
 
-static void serial_for(void *context, size_t nblocks, Task *task, const void *args) {
-  (void)context;
+static void run_loop(void *context, size_t loop, size_t nblocks, Task *task, const void *args, size_t nbytes) {
+  (void)context, (void)loop, (void)nbytes;
   for (size_t b = nblocks; b-- > 0;) task(args, b); // in another order than the host's
+}
+
+static void run_no_more(void *context) {
+  (void)context;
 }
 
 static void fail(const char *what) {
@@ -53,7 +62,8 @@ static void run_case(Entry *entry, FILE *in, FILE *out) {
   }
   for (uint64_t k = 0; k < noutputs; k++) outputs[k] = new_memory(nbytes[k] = read_number(in));
   void *workspace = new_memory(workspace_nbytes);
-  entry(inputs, NULL, outputs, workspace, serial_for, NULL);
+  const Pool pool = {run_loop, run_no_more, NULL, NULL};
+  entry(inputs, outputs, workspace, &pool);
   for (uint64_t k = 0; k < noutputs; k++)
     if (fwrite(outputs[k], 1, nbytes[k], out) != nbytes[k]) fail("cannot write");
   for (uint64_t i = 0; i < ninputs; i++) free((void *)inputs[i]);

@@ -198,7 +198,7 @@ static void write_source(Case *c, size_t number, const Isa *isa) {
   char path[PATH_BYTES], identifier[32];
   snprintf(identifier, sizeof identifier, "case_%zu", number);
   text_init(&source, &system_allocator);
-  if (!pipeline_build_trees(b.program, false) || !emit_for_loading(b.program, isa, identifier, false, false, &source))
+  if (!pipeline_build_trees(b.program, false) || !emit_for_loading(b.program, isa, identifier, false, &source))
     stop(c->name, "out of memory");
   c->workspace_nbytes = b.program->workspace_nbytes;
   snprintf(path, sizeof path, "%s/case_%zu.c", folder, number);

@@ -238,8 +238,8 @@ static void expressions_are_as_defined(const char *type, size_t nbytes) {
     CompileTimes times;
     bool compiler_failed;
     if (!isas[i].is_available()) continue;
-    Compiled *compiled = codegen_compile(&c.program, &isas[i], false, 0, &system_allocator, &times, &compiler_failed,
-                                         &c.ctx->diagnostics);
+    Compiled *compiled =
+        codegen_compile(&c.program, &isas[i], 0, &system_allocator, &times, &compiler_failed, &c.ctx->diagnostics);
     if (!compiled) fail_msg("%s", ng_messages_text(c.ctx, 0));
     assert_true(compiled_run(compiled, c.inputs, c.outputs, 1, NULL));
     compare(&c, isas[i].name, i == 0);
@@ -258,35 +258,10 @@ static void expressions_in_f64(void **state) {
   expressions_are_as_defined("f64", 8);
 }
 
-static size_t count_marks(const Program *p, bool is_profiled) {
-  Text source;
-  size_t count = 0;
-  text_init(&source, &system_allocator);
-  assert_true(emit_for_loading(p, &isas[0], "test", true, is_profiled, &source));
-  for (const char *at = text_string(&source); (at = strstr(at, "mark(")); at++) count++;
-  text_deinit(&source);
-  return count;
-}
-
-// One before all loops and one after each.
-static void only_what_is_profiled_marks_time(void **state) {
-  (void)state;
-  Case c = {.nbytes = 4};
-  size_t nloops = 0;
-  read_graph(&c, "f32");
-  make_program(&c);
-  for (size_t i = 0; i < c.program.nkernels; i++) nloops += c.program.schedules[i]->nloops;
-  assert_true(nloops > 0);
-  assert_int_equal(count_marks(&c.program, false), 0);
-  assert_int_equal(count_marks(&c.program, true), 1 + nloops);
-  case_deinit(&c);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(expressions_in_f32),
       cmocka_unit_test(expressions_in_f64),
-      cmocka_unit_test(only_what_is_profiled_marks_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

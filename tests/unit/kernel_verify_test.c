@@ -102,6 +102,52 @@ static Lowered two_kernels(void) {
                          "- {op: SoftMax, inputs: [h], outputs: [y], attributes: {axis: 0}}\noutputs: [y]\n");
 }
 
+// Loops run in any order but that of what they need.
+static void a_loop_runs_after_those_that_it_needs(void **state) {
+  (void)state;
+  Lowered l = two_kernels();
+  const size_t second = l.p->liveness->first_loop[1];
+  memory_must_be_right(&l, "two kernels");
+  assert_true(l.p->liveness->needs[second] & 1);
+  l.p->liveness->needs[second] = 0;
+  memory_must_be_wrong(&l, "h is read, but the loop that writes it may run later");
+  deinit(&l);
+}
+
+// The memory of a is b's when c is known: neither may be stored before all who read the other have.
+static void a_loop_runs_after_those_whose_memory_it_takes(void **state) {
+  (void)state;
+  Lowered l = lower_text(HEAD "inputs: [{name: x, type: f32, shape: [64, 64]}]\nnodes:\n"
+                              "- {op: SoftMax, inputs: [x], outputs: [a], attributes: {axis: 0}}\n"
+                              "- {op: SoftMax, inputs: [a], outputs: [b], attributes: {axis: 1}}\n"
+                              "- {op: SoftMax, inputs: [b], outputs: [c], attributes: {axis: 0}}\n"
+                              "- {op: SoftMax, inputs: [c], outputs: [y], attributes: {axis: 1}}\noutputs: [y]\n");
+  memory_must_be_right(&l, "a and c");
+  for (size_t i = 0; i < l.p->liveness->nloops; i++) { // who reads a value still needs who stores it, but no other
+    uint32_t *needs = &l.p->liveness->needs[i];
+    *needs &= 1U;
+  }
+  memory_must_be_right(&l, "a chain"); // in a chain, each loop needs all before it
+  l.p->liveness->needs[l.p->liveness->first_loop[2]] = 0;
+  memory_must_be_wrong(&l, "may run later");
+  deinit(&l);
+}
+
+static void loops_that_need_none_of_each_other_may_run_at_once(void **state) {
+  (void)state;
+  Lowered l = lower_text(HEAD "inputs: [{name: x, type: f32, shape: [64, 80]}, {name: v, type: f32, shape: [96, 32]}]\n"
+                              "nodes:\n"
+                              "- {op: Exp, inputs: [x], outputs: [y]}\n"
+                              "- {op: Exp, inputs: [v], outputs: [w]}\n"
+                              "- {op: Tanh, inputs: [w], outputs: [z]}\noutputs: [y, z, w]\n");
+  const Liveness *f = l.p->liveness;
+  assert_int_equal(l.p->nkernels, 2);
+  assert_int_equal(f->nloops, 2);
+  assert_int_equal(f->needs[1], 0);
+  memory_must_be_right(&l, "two shapes");
+  deinit(&l);
+}
+
 static void a_tile_leaves_its_own_part_of_a_sum(void **state) {
   (void)state;
   Lowered l = lower_text(HEAD "inputs: [{name: x, type: f32, shape: [30000]}]\n"
@@ -426,6 +472,9 @@ static void graphs_of_the_repository_are_sound(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_value_that_the_next_step_reads_is_not_written_over),
+      cmocka_unit_test(a_loop_runs_after_those_that_it_needs),
+      cmocka_unit_test(a_loop_runs_after_those_whose_memory_it_takes),
+      cmocka_unit_test(loops_that_need_none_of_each_other_may_run_at_once),
       cmocka_unit_test(a_tile_leaves_its_own_part_of_a_sum),
       cmocka_unit_test(a_panel_stays_in_its_memory),
       cmocka_unit_test(a_value_that_lies_elsewhere_is_found),

@@ -24,8 +24,7 @@ static bool run_compiled(const LoopsCase *c, const Program *p, const Tensor *out
   bool compiler_failed;
   void *in[MOST_TENSORS] = {NULL}, *out[MOST_TENSORS] = {NULL};
   diagnostics_init(&d, &system_allocator);
-  Compiled *compiled =
-      codegen_compile(p, isa_find("scalar"), false, 0, &system_allocator, &times, &compiler_failed, &d);
+  Compiled *compiled = codegen_compile(p, isa_find("scalar"), 0, &system_allocator, &times, &compiler_failed, &d);
   if (!compiled) fail_msg("%s: %s", c->name, d.count ? d.items[0].message : "does not compile");
   diagnostics_deinit(&d);
   for (size_t i = 0; i < c->graph->ninputs; i++) in[i] = c->inputs[i].data;

@@ -59,7 +59,7 @@ static bool run_compiled(const LoopsCase *c, const Program *p, const Isa *isa, c
   bool compiler_failed;
   void *in[] = {c->inputs[0].data, c->inputs[1].data, c->inputs[2].data}, *out[] = {y->data};
   diagnostics_init(&d, &system_allocator);
-  Compiled *compiled = codegen_compile(p, isa, false, 0, &system_allocator, &times, &compiler_failed, &d);
+  Compiled *compiled = codegen_compile(p, isa, 0, &system_allocator, &times, &compiler_failed, &d);
   if (!compiled) fail_msg("%s: %s", c->name, d.count ? d.items[0].message : "does not compile");
   diagnostics_deinit(&d);
   const bool ok = compiled_run(compiled, in, out, 1, NULL);

@@ -2,6 +2,7 @@
 #include "backends/codegen/emit/emit.h"
 
 #include "backends/codegen/emit/template.h"
+#include "ir/support/threads.h"
 
 #include <assert.h>
 #include <string.h>
@@ -29,43 +30,79 @@ bool program_has_shared_loops(const Program *p) {
 
 // Loops
 
+// How a program's loops are called.
+typedef enum Way {
+  WAY_HERE,  // one after the other, on this thread
+  WAY_FOR,   // PREFIX_for runs a loop with several blocks
+  WAY_TEAM,  // every thread of a team calls PREFIX_for for every loop, and meets the others where data needs it
+  WAY_LISTED // PREFIX_for adds a loop to the caller's list
+} Way;
+
+static Way way_of(const Printer *p) {
+  const bool is_shared = program_has_shared_loops(p->program);
+  return p->threads == EMIT_LIST     ? WAY_LISTED
+         : p->threads == EMIT_OPENMP ? (is_shared ? WAY_TEAM : WAY_HERE)
+         : p->threads == EMIT_SERIAL ? WAY_HERE
+                                     : WAY_FOR;
+}
+
+// A condition on open dims; "": a loop of several blocks always runs on several threads.
+static const char *sharing_text(Printer *p, const Kernel *k, const Loop *l, const char *nblocks) {
+  const char *text = has_open_blocks(k, l) ? arena_format(p->scratch, "%s > 1", nblocks) : "";
+  if (l->serial_work)
+    text = arena_format(p->scratch, "%s%s%s > %lld", checked(p, text), *checked(p, text) ? " && " : "",
+                        nelems_text(p, k, loop_outer_axes(l) | loop_inner_axes(l)), (long long)l->serial_work);
+  return checked(p, text);
+}
+
 // If the number of blocks or the amount of work is known only at run time, the emitted code chooses between several
 // threads and one thread.
-static void print_call_with(Printer *p, size_t kernel, size_t loop, const char *args, const char *indent) {
+static void print_call_with(Printer *p, Way way, size_t kernel, size_t loop, const char *args, bool meets,
+                            const char *indent) {
   const Schedule *s = p->program->schedules[kernel];
   const Kernel *k = s->kernel;
   const Loop *l = &s->loops[loop];
-  const bool may_share = is_shared(k, l), is_open = has_open_blocks(k, l), has_choice = is_open || l->serial_work;
+  const bool may_share = is_shared(k, l);
   const char *nblocks = nblocks_text(p, kernel, loop, "a->");
+  const char *sharing = may_share ? sharing_text(p, k, l, nblocks) : "0";
   const char *function =
       checked(p, arena_format(p->scratch, "%s_kernel%zu_loop%zu", p->identifier, p->first_alike[kernel], loop));
-  if (may_share && has_choice) {
-    text_format(p->out, "%sif (", indent);
-    if (is_open) text_format(p->out, "%s > 1", nblocks); // else there are several blocks
-    if (l->serial_work)
-      text_format(p->out, "%s%s > %lld", is_open ? " && " : "",
-                  nelems_text(p, k, loop_outer_axes(l) | loop_inner_axes(l)), (long long)l->serial_work);
-    text_add_string(p->out, ")\n  ");
+  if (way == WAY_LISTED) {
+    text_format(p->out, "%s%s_for(pool, %zu, %s, %s, %s, %s%s);\n", indent, p->prefix,
+                p->liveness->first_loop[kernel] + loop, nblocks, function, args, *args == 'a' ? "0" : "sizeof ",
+                *args == 'a' ? "" : args + 1);
+    return;
   }
-  if (may_share) text_format(p->out, "%s%s_for(pool, %s, %s, %s);\n", indent, p->prefix, nblocks, function, args);
-  if (may_share && has_choice) text_format(p->out, "%selse\n  ", indent);
-  if (may_share && !has_choice) return;
-  if (!has_choice && loop_nblocks(k, l) == 1) text_format(p->out, "%s%s(%s, 0);\n", indent, function, args);
+  if (way == WAY_TEAM) {
+    text_format(p->out, "%s%s_for(%d, %s, ", indent, p->prefix, meets, nblocks);
+    if (may_share && *sharing) text_format(p->out, "%s ? 1 : %s", sharing, nblocks);
+    else text_add_string(p->out, may_share ? "1" : nblocks);
+    text_format(p->out, ", %s, %s);\n", function, args);
+    return;
+  }
+  const bool has_choice = may_share && way == WAY_FOR && *sharing;
+  if (has_choice) text_format(p->out, "%sif (%s)\n  ", indent, sharing);
+  if (may_share && way == WAY_FOR)
+    text_format(p->out, "%s%s_for(pool, %s, %s, %s);\n", indent, p->prefix, nblocks, function, args);
+  if (has_choice) text_format(p->out, "%selse\n  ", indent);
+  if (may_share && way == WAY_FOR && !has_choice) return;
+  if (!has_open_blocks(k, l) && !l->serial_work && loop_nblocks(k, l) == 1)
+    text_format(p->out, "%s%s(%s, 0);\n", indent, function, args);
   else text_format(p->out, "%sfor (size_t b = 0; b < %s; b++) %s(%s, b);\n", indent, nblocks, function, args);
 }
 
 // Functions that several kernels call take a struct of only the members that they use.
-static void print_call(Printer *p, size_t kernel, size_t loop, const char *indent) {
+static void print_call(Printer *p, Way way, size_t kernel, size_t loop, bool meets, const char *indent) {
   const char *inner = checked(p, arena_format(p->scratch, "%s  ", indent));
   if (!p->is_shared[kernel]) {
-    print_call_with(p, kernel, loop, "a", indent);
+    print_call_with(p, way, kernel, loop, "a", meets, indent);
     return;
   }
   text_format(p->out, "%s{\n%sconst struct %s_kernel%zu_args k = {", indent, inner, p->identifier,
               p->first_alike[kernel]);
   print_own_members(p, kernel, p->out);
   text_add_string(p->out, "};\n");
-  print_call_with(p, kernel, loop, "&k", inner);
+  print_call_with(p, way, kernel, loop, "&k", meets, inner);
   text_format(p->out, "%s}\n", indent);
 }
 
@@ -146,11 +183,10 @@ static void print_slice_group(Printer *p, size_t index) {
   part_end_comment(p->parts);
   text_format(p->out,
               "static void %s_slices%zu(const void *args, size_t chunk) {\n"
-              "  const struct %s_slices *slices = (const struct %s_slices *)args;\n"
-              "  const struct %s_args *const whole = slices->whole;\n"
-              "  const size_t memory = %s_take_memory(slices->free, chunk);\n"
+              "  const struct %s_args *const whole = (const struct %s_args *)args;\n"
+              "  const size_t memory = %s_take_memory(whole->slices%zu_free, chunk);\n"
               "  struct %s_args own = *whole, *const a = &own;\n",
-              id, index, id, id, id, id, id);
+              id, index, id, id, id, index, id);
   print_chunk(p, v);
   text_format(p->out, "  const size_t begin = %lld * chunk / %lld, end = %lld * (chunk + 1) / %lld;\n", nslices,
               nchunks, nslices, nchunks);
@@ -162,10 +198,10 @@ static void print_slice_group(Printer *p, size_t index) {
     for (size_t l = 0; l < s->nloops; l++) {
       if (loop_is_idle(s->kernel, &s->loops[l])) continue;
       if (s->loops[l].is_invariant) text_format(p->out, "    if (slice == begin || slice%d == 0)\n", last);
-      print_call(p, i, l, s->loops[l].is_invariant ? "      " : "    ");
+      print_call(p, WAY_HERE, i, l, false, s->loops[l].is_invariant ? "      " : "    ");
     }
   }
-  text_format(p->out, "  }\n  %s_leave_memory(slices->free, memory);\n}\n\n", id);
+  text_format(p->out, "  }\n  %s_leave_memory(whole->slices%zu_free, memory);\n}\n\n", id, index);
 }
 
 void print_slice_groups(Printer *p) {
@@ -194,11 +230,13 @@ static const char *condition_text(Printer *p, size_t first_loop, size_t end_loop
   return text;
 }
 
-// Prints a call that attributes the time since the last such call to a part: 0, the code before the loops, or 1 + a
-// loop's number.
-static void print_mark(Printer *p, size_t part) {
-  if (p->is_profiled) text_format(p->out, "  pool->mark(pool->context, %zu);\n", part);
-  if (p->is_marked && part) text_format(p->out, "  if (pool->mark) pool->mark(pool->marked, %zu);\n", part);
+// Prints a call that tells the caller that a loop has ended.
+static void print_mark(Printer *p, size_t loop) {
+  if (!p->is_marked) return;
+  text_add_string(p->out, "  if (pool->mark) {\n");
+  if (way_of(p) == WAY_TEAM)
+    text_add_string(p->out, "#ifdef _OPENMP\n#pragma omp barrier\n#pragma omp master\n#endif\n");
+  text_format(p->out, "    pool->mark(pool->marked, %zu);\n  }\n", 1 + loop);
 }
 
 // The calls of a program: one for each loop, and one for each slice group.
@@ -213,26 +251,52 @@ static bool is_idle(const Printer *p, const Call *call) {
   return !call->slice_group && loop_is_idle(s->kernel, &s->loops[call->loop]);
 }
 
-static void print_slice_group_call(Printer *p, const ProgramSliceGroup *slice_group, const char *indent) {
+static void print_slice_group_call(Printer *p, Way way, const ProgramSliceGroup *group, bool meets,
+                                   const char *indent) {
   static_assert(MOST_SLICE_CHUNKS <= 32, "a chunk's memory has a bit of uint32_t");
-  const size_t index = (size_t)(slice_group - p->program->slice_groups);
-  text_format(p->out, "%suint32_t free%zu = UINT32_MAX;\n%sconst struct %s_slices slices%zu = {a, &free%zu};\n", indent,
-              index, indent, p->identifier, index, index);
-  text_format(p->out, "%s%s_for(pool, %lld, %s_slices%zu, &slices%zu);\n", indent, p->prefix,
-              (long long)slice_group->nchunks, p->identifier, index, index);
+  const size_t index = (size_t)(group - p->program->slice_groups);
+  const long long n = group->nchunks;
+  const char *id = p->identifier;
+  if (way == WAY_LISTED)
+    text_format(p->out, "%s%s_for(pool, %zu, %lld, %s_slices%zu, a, 0);\n", indent, p->prefix,
+                p->liveness->first_loop[group->first], n, id, index);
+  else if (way == WAY_TEAM)
+    text_format(p->out, "%s%s_for(%d, %lld, 1, %s_slices%zu, a);\n", indent, p->prefix, meets, n, id, index);
+  else if (way == WAY_FOR)
+    text_format(p->out, "%s%s_for(pool, %lld, %s_slices%zu, a);\n", indent, p->prefix, n, id, index);
+  else
+    text_format(p->out, "%sfor (size_t chunk = 0; chunk < %lld; chunk++) %s_slices%zu(a, chunk);\n", indent, n, id,
+                index);
+}
+
+// Where a team's threads have met: before the loop with this number.
+typedef struct Meetings {
+  size_t last;        // in every call
+  size_t last_inside; // under the open condition
+} Meetings;
+
+static bool needs_meeting(const Printer *p, size_t loop, size_t last) {
+  const size_t since = loop - last;
+  return since > MOST_NEEDS || (since && p->liveness->needs[loop] & (UINT32_MAX >> (MOST_NEEDS - since)));
 }
 
 // Prints the call under its condition. *open: the condition whose block is open; consecutive calls for the same outputs
 // are in one block.
-static void print_conditional(Printer *p, const Call *call, const char **open) {
+static void print_conditional(Printer *p, const Call *call, const char **open, Meetings *met) {
   if (is_idle(p, call)) return;
+  const Way way = way_of(p);
   const char *condition = condition_text(p, call->first_loop, call->end_loop);
   const bool is_same = *open && condition && strcmp(*open, condition) == 0;
+  const char *indent = condition ? "    " : "  ";
+  if (!is_same) met->last_inside = met->last;
+  const bool meets = way == WAY_TEAM && needs_meeting(p, call->first_loop, met->last_inside);
+  if (meets) met->last_inside = call->first_loop;
+  if (meets && !condition) met->last = call->first_loop;
   if (*open && !is_same) text_add_string(p->out, "  }\n");
   if (condition && !is_same) text_format(p->out, "  if (%s) {\n", condition);
-  if (call->slice_group) print_slice_group_call(p, call->slice_group, condition ? "    " : "  ");
-  else print_call(p, call->kernel, call->loop, condition ? "    " : "  ");
-  print_mark(p, 1 + call->first_loop);
+  if (call->slice_group) print_slice_group_call(p, way, call->slice_group, meets, indent);
+  else print_call(p, way, call->kernel, call->loop, meets, indent);
+  print_mark(p, call->first_loop);
   *open = condition;
 }
 
@@ -257,9 +321,9 @@ static Call *list_calls(Printer *p, size_t *count) {
   return calls;
 }
 
-static void print_range(Printer *p, const Call *calls, size_t count) {
+static void print_range(Printer *p, const Call *calls, size_t count, Meetings *met) {
   const char *open = NULL;
-  for (size_t i = 0; i < count; i++) print_conditional(p, &calls[i], &open);
+  for (size_t i = 0; i < count; i++) print_conditional(p, &calls[i], &open, met);
   if (open) text_add_string(p->out, "  }\n");
 }
 
@@ -268,6 +332,7 @@ enum { CALLS_IN_PART = 16 };
 
 void print_parts(Printer *p) {
   size_t count;
+  Meetings met = {0, 0};
   const Call *calls = list_calls(p, &count);
   if (!calls || count <= CALLS_IN_PART) return;
   const bool is_cut = p->has_cuts && !p->program->nslice_groups; // slice groups have static functions
@@ -281,16 +346,25 @@ void print_parts(Printer *p) {
     part_begin(p->parts, p->out, name);
     text_format(p->out, "%sV_FAR void %s(%s) {\n  (void)a, (void)outputs, (void)pool;\n", is_cut ? "" : "static ", name,
                 parameters);
-    print_range(p, calls + begin, most);
+    print_range(p, calls + begin, most, &met);
     text_add_string(p->out, is_cut ? "}\n\n\f\n" : "}\n\n");
   }
 }
 
+static void print_all(Printer *p, const Call *calls, size_t count) {
+  Meetings met = {0, 0};
+  if (count <= CALLS_IN_PART) print_range(p, calls, count, &met);
+  for (size_t begin = 0; count > CALLS_IN_PART && begin < count; begin += CALLS_IN_PART)
+    text_format(p->out, "  %s_part%zu(a, outputs, pool);\n", p->identifier, begin / CALLS_IN_PART);
+}
+
 void print_calls(Printer *p) {
+  const Way way = way_of(p);
   size_t count;
   const Call *calls = list_calls(p, &count);
-  print_mark(p, 0);
-  if (calls && count <= CALLS_IN_PART) print_range(p, calls, count);
-  for (size_t begin = 0; calls && count > CALLS_IN_PART && begin < count; begin += CALLS_IN_PART)
-    text_format(p->out, "  %s_part%zu(a, outputs, pool);\n", p->identifier, begin / CALLS_IN_PART);
+  if (!calls) return;
+  if (way == WAY_TEAM) text_add_string(p->out, "#ifdef _OPENMP\n#pragma omp parallel\n#endif\n  {\n");
+  print_all(p, calls, count);
+  if (way == WAY_TEAM) text_add_string(p->out, "  }\n");
+  if (way == WAY_LISTED) text_add_string(p->out, "  pool->run(pool->context);\n");
 }

@@ -152,6 +152,9 @@ static void print_struct(Printer *p) {
                     *temporary_member(p, i, t), size_text(p, &nelems, "", false));
     }
   }
+  for (size_t i = 0; i < p->program->nslice_groups; i++)
+    text_format(p->plain, "  uint32_t slices%zu_bits, *slices%zu_free; // a bit for each chunk's memory: not in use\n",
+                i, i);
   text_add_string(p->plain, "};\n\n");
 }
 
@@ -252,6 +255,8 @@ static void print_members(Printer *p) {
   print_input_members(p);
   print_output_members(p);
   print_workspace_members(p);
+  for (size_t i = 0; i < p->program->nslice_groups; i++)
+    text_format(p->out, "  a->slices%zu_bits = UINT32_MAX;\n  a->slices%zu_free = &a->slices%zu_bits;\n", i, i, i);
 }
 
 // Compile time grows with the square of a function's length, so that a program with cuts sets the members in functions
@@ -412,7 +417,7 @@ static void add_part(const void *context, const char *name, Text *out) {
 enum { KERNELS_TO_CUT = 16 };
 
 bool emit_for_loading(const Program *program, const Isa *isa, const char *identifier, bool are_constants_given,
-                      bool is_profiled, Text *source) {
+                      Text *source) {
   Arena scratch;
   arena_init(&scratch, source->allocator);
   Text plain, body;
@@ -429,15 +434,14 @@ bool emit_for_loading(const Program *program, const Isa *isa, const char *identi
                .identifier = identifier,
                .constants = are_constants_given ? NULL : &constants,
                .has_cuts = has_cuts,
-               .is_profiled = is_profiled};
+               .threads = EMIT_LIST};
   if (has_cuts) text_add_string(&plain, "#pragma GCC visibility push(hidden)\n\n");
   bool ok = print_program(&p);
   if (has_cuts) text_add_string(&plain, "#pragma GCC visibility pop\n\n");
   text_add(&plain, text_string(&body), body.nbytes);
   ok &= !plain.out_of_memory;
   const Loading loading = {program, isa, &plain, &constants, has_cuts};
-  const TemplateFact facts[] = {
-      {"PROFILED", is_profiled}, {"SHARED", program_has_shared_loops(program)}, {NULL, false}};
+  const TemplateFact facts[] = {{NULL, false}};
   if (ok) print_template(&(Template){loading_text, identifier, add_part, &loading, facts}, source);
   text_deinit(&constants.text);
   text_deinit(&body);

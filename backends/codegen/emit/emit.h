@@ -9,7 +9,7 @@
 void print_prologue(Text *out);
 
 // Prints the argument struct, the kernels, and IDENTIFIER_run(inputs, outputs, memory, pool), which runs all loops and
-// calls PREFIX_for to run the blocks of a parallel loop. Constant tensors are printed to p->constants as arrays, unless
+// calls PREFIX_for to run a loop on several threads. Constant tensors are printed to p->constants as arrays, unless
 // the pool gives them. Sets p's names and p->workspace_nbytes, the bytes of `memory` that a run needs.
 //
 // With open dims, IDENTIFIER_run has a parameter `const int64_t *extents`, the values of the dims, before `memory`. It
@@ -64,8 +64,8 @@ void print_layout(Printer *p);
 void print_slice_groups(Printer *p);
 
 // Prints the calls of all loops and slice groups, in a function with the arguments `a`, `outputs` and `pool`. With
-// p->is_profiled, the pool's function `mark` attributes the time since its last call to a part. Part 0 is the code
-// before the loops, part 1 + n is loop n; a slice group is the part of its first loop.
+// p->is_marked, the pool may have a function `mark`, which is called with 1 + a loop's number after the loop; a slice
+// group counts as its first loop.
 void print_parts(Printer *p); // functions that contain the calls of a long program
 void print_calls(Printer *p);
 

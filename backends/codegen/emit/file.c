@@ -101,6 +101,7 @@ static bool add_program(FileParts *file, FilePrinter *f, size_t i, int part, Par
                .prefix = f->prefix,
                .identifier = number ? own_prefix(file, i, f->function->name, number) : NULL,
                .constants = &file->constants,
+               .threads = f->file->threads,
                .is_marked = stages && stages_is_leaf(stages, (uint32_t)part)};
   if (!p.identifier || !print_program(&p)) return false;
   if (!f->member && !stages) {

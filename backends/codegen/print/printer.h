@@ -3,8 +3,7 @@
 #ifndef NGRAD_BACKENDS_CODEGEN_PRINT_PRINTER_H
 #define NGRAD_BACKENDS_CODEGEN_PRINT_PRINTER_H
 
-#include "backends/codegen/isa.h"
-#include "ir/kernel/program.h"
+#include "backends/codegen/codegen.h"
 
 // Emitted texts consist of parts: functions, structs, groups of macros. Each part ends in a blank line.
 
@@ -53,8 +52,8 @@ typedef struct Printer {
   bool is_callable[EXPR_OP_COUNT][2]; // by operation, then is_f64: print_callables has printed its function
   bool has_cuts; // kernels can be compiled apart: loops' functions are external, `plain` declares them, form feeds in
                  // `out` separate kernels, and what several kernels call is in `plain`
-  bool is_profiled;    // the pool has a function `mark`, which is called before the first loop and after each loop
-  bool is_marked;      // the pool may have a function `mark`, whose context is `marked`
+  EmitThreads threads; // how loops run on several threads
+  bool is_marked;      // the pool may have a function `mark`, whose context is `marked`: it is called after each loop
   bool is_canonical;   // names are numbers, comments are dropped: to compare kernels' texts
   size_t *first_alike; // by kernel: the first kernel with the same functions, whose functions it calls; often itself
   bool *is_shared;     // by kernel: several kernels call its functions, through its own argument struct

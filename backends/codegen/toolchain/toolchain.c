@@ -4,11 +4,11 @@
 #include "backends/codegen/toolchain/compilers.h"
 #include "backends/codegen/toolchain/kernel_cache.h"
 #include "backends/codegen/toolchain/work_folder.h"
+#include "ir/support/threads.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <omp.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,7 +147,7 @@ static bool start(const Job *j, Compilers *team, const char *kind, const char *o
 }
 
 static bool compile_parts(const Job *j, Compilers *team) {
-  const size_t most = (size_t)omp_get_num_procs();
+  const size_t most = (size_t)threads_processors();
   for (size_t i = 0; i < j->nparts; i++)
     if (!compilers_wait(team, most - 1) || !start(j, team, "-c", j->objects[i], &j->sources[i], 1)) return false;
   return compilers_wait(team, 0);

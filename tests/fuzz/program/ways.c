@@ -157,9 +157,9 @@ static void run_way(Trial *t, Passes *p, const Way *way) {
   use_effort(t->options, way->effort);
   report_stage(r, "compile");
   const bool is_compiled = t->options->is_compiled && p->bits;
-  Compiled *compiled = is_built && is_compiled ? codegen_compile(program, way->isa, false, 0, &system_allocator, &times,
-                                                                 &compiler_failed, &d)
-                                               : NULL;
+  Compiled *compiled = is_built && is_compiled
+                           ? codegen_compile(program, way->isa, 0, &system_allocator, &times, &compiler_failed, &d)
+                           : NULL;
   if (!compiled && is_compiled) report_finding(r, "compile", "%s: %s", name, d.count ? d.items[0].message : "failed");
   else if (compiled) r->ncompiled += !times.was_cached;
   report_stage(r, "run");

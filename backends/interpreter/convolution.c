@@ -1,131 +1,16 @@
-// Products and convolutions, computed from their formulas: each element is a sum of products in the formula's order,
-// without products that lie outside of a tensor. LANES neighbouring elements are computed at a time, each with the
-// operations that it would have alone.
+// Convolutions, computed from their formulas: each element is a sum of products in the formula's order, without products
+// that lie outside of a tensor. LANES neighbouring elements are computed at a time, each with the operations that it
+// would have alone.
 #include "ir/operators/contraction.h"
 
+#include "backends/interpreter/dense.h"
 #include "backends/interpreter/evaluation.h"
-#include "backends/interpreter/lanes.h"
 #include "backends/interpreter/walk.h"
 #include "ir/operators/window.h"
 #include "ir/support/budget.h"
 
 #include <math.h>
 #include <string.h>
-
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
-// The number of elements between neighbours along each axis of a dense row-major array.
-typedef struct Dense {
-  int64_t stride[MAX_RANK];
-} Dense;
-
-static Dense dense_strides(const Shape *shape) {
-  Dense d = {{0}};
-  int64_t stride = 1;
-  for (int axis = shape->rank - 1; axis >= 0; axis--) {
-    d.stride[axis] = stride;
-    stride *= extent_value(shape->extent[axis]);
-  }
-  return d;
-}
-
-static int64_t extent_on(const Shape *shape, int axis) {
-  return axis < 0 ? 1 : extent_value(shape->extent[axis]);
-}
-
-// Copies `rows` rows of `width` elements; each element of a row becomes a lane, and further lanes are 0.
-static void copy_lanes(double *to, const double *from, int64_t rows, int64_t row_stride, int64_t width,
-                       int64_t lane_stride) {
-  for (int64_t i = 0; i < rows; i++)
-    for (int64_t j = 0; j < LANES; j++) to[i * LANES + j] = j < width ? from[i * row_stride + j * lane_stride] : 0;
-}
-
-// Products
-
-// A matrix in an array that may have other axes.
-typedef struct Matrix {
-  int64_t rows, columns, row_stride, column_stride;
-} Matrix;
-
-static Matrix matrix_of(const Shape *shape, int row_axis, int column_axis) {
-  const Dense d = dense_strides(shape);
-  return (Matrix){extent_on(shape, row_axis), extent_on(shape, column_axis), row_axis < 0 ? 0 : d.stride[row_axis],
-                  column_axis < 0 ? 0 : d.stride[column_axis]};
-}
-
-// Copies the matrix, so that its rows are contiguous.
-static void matrix_copy(const Matrix *m, const double *from, double *to) {
-  for (int64_t row = 0; row < m->rows; row++)
-    for (int64_t column = 0; column < m->columns; column++)
-      *to++ = from[row * m->row_stride + column * m->column_stride];
-}
-
-// The track follows the batch axes of an operand.
-static void walk_batch(Walk *w, int track, const Product *p, const Shape *operand) {
-  const Dense d = dense_strides(operand);
-  for (int i = 0; i < p->nbatch; i++) {
-    const int axis = product_batch_axis(p, operand->rank, i);
-    w->stride[i][track] = axis < 0 || extent_on(operand, axis) == 1 ? 0 : d.stride[axis];
-  }
-}
-
-// One product. `a`: [rows, depth]; `from`: the array of matrix b; `lanes`: memory for [depth, LANES].
-static void multiply(const Evaluation *e, const double *a, const Matrix *b, const double *from, int64_t rows,
-                     double *lanes, double *dst) {
-  const int64_t depth = b->rows, columns = b->columns;
-  for (int64_t first = 0; first < columns; first += LANES) {
-    const int64_t width = least(columns - first, LANES);
-    copy_lanes(lanes, &from[first * b->column_stride], depth, b->row_stride, width, b->column_stride);
-#pragma omp parallel for num_threads(lanes_threads(rows, depth)) schedule(static)
-    for (int64_t m = 0; m < rows; m++) {
-      Lanes sums = {0};
-      Noise noise = noise_after(e->noise, m * width);
-      lanes_add(&sums, &(Products){&a[m * depth], lanes, &(Term){0, 0}, 1, depth, 1, LANES}, e->noise);
-      for (int64_t n = 0; n < width; n++) {
-        const Sum sum = lanes_sum(&sums, n);
-        dst[m * columns + first + n] = sum_value(&sum, e->noise ? &noise : NULL);
-      }
-    }
-    if (e->noise) *e->noise = noise_after(e->noise, rows * width);
-  }
-}
-
-uint64_t scratch_of_product(const Evaluation *e) {
-  if (!shape_nelems(&e->node->outputs[0]->shape)) return 0; // there may be more of a factor's rows than memory
-  const Product p = node_product(e->node);
-  const Shape *src = &e->node->inputs[0]->shape;
-  const uint64_t depth = (uint64_t)extent_on(src, p.src_k), rows = (uint64_t)extent_on(src, p.src_m);
-  return nbytes_multiply(nbytes_multiply(nbytes_add(rows, LANES), nbytes_add(depth, 1)), sizeof(double));
-}
-
-bool interpret_MatMul(const Evaluation *e) {
-  const Node *node = e->node;
-  const Shape *src = &node->inputs[0]->shape, *weights = &node->inputs[1]->shape, *dst = &node->outputs[0]->shape;
-  if (!shape_nelems(dst)) return true;
-  const Product p = node_product(node);
-  const Matrix a = matrix_of(src, p.src_m, p.src_k), b = matrix_of(weights, p.weights_k, p.weights_n);
-  double *rows = ARENA_ARRAY(e->scratch, double, (size_t)(a.rows * a.columns) + 1);
-  double *lanes = ARENA_ARRAY(e->scratch, double, (size_t)(b.rows + 1) * LANES);
-  if (!rows || !lanes) return false;
-  Shape batch = *dst;
-  batch.rank = p.nbatch;
-  Walk w = walk_over(&batch);
-  walk_batch(&w, 0, &p, src);
-  walk_batch(&w, 1, &p, weights);
-  for (; w.i < w.nelems; walk_step(&w)) {
-    matrix_copy(&a, &e->inputs[0][w.at[0]], rows);
-    multiply(e, rows, &b, &e->inputs[1][w.at[1]], a.rows, lanes, &e->outputs[0][w.i * a.rows * b.columns]);
-  }
-  if (!e->inputs[2]) return true;
-  Walk at = walk_over(dst);
-  walk_broadcast(&at, 0, &node->inputs[2]->shape);
-  for (; at.i < at.nelems; walk_step(&at)) e->outputs[0][at.i] += e->inputs[2][at.at[0]];
-  return true;
-}
-
-// Convolutions
 
 enum { SPATIAL = MOST_SPATIAL_AXES };
 
@@ -283,11 +168,6 @@ static void find_unbounded(Making *m) {
   }
 }
 
-// The terms of the calling thread's element.
-static Term *own_terms(const Making *m) {
-  return &m->terms[lanes_thread() * m->most_terms];
-}
-
 // Finds the terms of the element with these indices; returns their number.
 static int64_t find_terms(const Making *m, const int64_t at[SPATIAL], Term *terms) {
   int64_t count = 1;
@@ -345,9 +225,8 @@ static const double *side_data(const Evaluation *e, WindowSide side) {
 
 // Makes `width` channels of a row of places of a side. x: channels of the other side of the row's image; bias NULL:
 // none.
-static void make_row(const Making *m, const double *x, int64_t at[SPATIAL], const Side *side, const double *bias,
-                     int64_t width, Noise *noise, double *to) {
-  Term *terms = own_terms(m);
+static void make_row(const Making *m, Term *terms, const double *x, int64_t at[SPATIAL], const Side *side,
+                     const double *bias, int64_t width, Noise *noise, double *to) {
   for (at[SPATIAL - 1] = 0; at[SPATIAL - 1] < m->extent[SPATIAL - 1]; at[SPATIAL - 1]++) {
     Lanes sums = {0};
     if (m->nchannels) add_products(m, x, at, terms, find_terms(m, at, terms), &sums);
@@ -364,21 +243,35 @@ static int making_threads(const Making *m, int64_t nplaces) {
   return lanes_threads(nplaces, m->nchannels * m->most_terms);
 }
 
+typedef struct Channels { // of a side, that are made
+  const Evaluation *e;
+  const Making *m;
+  const Side *side, *other;
+  const double *x, *bias;
+  int64_t width;
+  double *to;
+} Channels;
+
+static void make_rows(const LanesLoop *loop, int64_t begin, int64_t end, int thread) {
+  const Channels *c = loop->args;
+  const Making *m = c->m;
+  const int64_t nrows = m->extent[0] * m->extent[1], nsums = m->extent[2] * c->width;
+  for (int64_t row = begin; row < end; row++) {
+    int64_t at[SPATIAL] = {row % nrows / m->extent[1], row % m->extent[1]};
+    Noise noise = noise_after(c->e->noise, row * nsums);
+    make_row(m, &m->terms[thread * m->most_terms], &c->x[row / nrows * c->other->batch], at, c->side, c->bias, c->width,
+             c->e->noise ? &noise : NULL, &c->to[row / nrows * c->side->batch]);
+  }
+}
+
 // Makes `width` channels of a side. x, bias, to: at the first of these channels.
 static void make_channels(const Evaluation *e, const Making *m, const double *x, const double *bias, int64_t width,
                           double *to) {
   const Geometry *g = &m->g;
-  const Side *side = m->made == SIDE_SMALL ? &g->small : &g->large,
-             *other = m->made == SIDE_SMALL ? &g->large : &g->small;
-  const int64_t nrows = m->extent[0] * m->extent[1], nplaces = g->batch * nrows * m->extent[2];
-  const int64_t nsums = m->extent[2] * width;
-#pragma omp parallel for num_threads(making_threads(m, nplaces)) schedule(static)
-  for (int64_t row = 0; row < nplaces / m->extent[2]; row++) {
-    int64_t at[SPATIAL] = {row % nrows / m->extent[1], row % m->extent[1]};
-    Noise noise = noise_after(e->noise, row * nsums);
-    make_row(m, &x[row / nrows * other->batch], at, side, bias, width, e->noise ? &noise : NULL,
-             &to[row / nrows * side->batch]);
-  }
+  const bool is_small = m->made == SIDE_SMALL;
+  const Channels c = {e, m, is_small ? &g->small : &g->large, is_small ? &g->large : &g->small, x, bias, width, to};
+  const int64_t nplaces = g->batch * m->extent[0] * m->extent[1] * m->extent[2];
+  lanes_for(&(LanesLoop){nplaces / m->extent[2], making_threads(m, nplaces), make_rows, &c});
   if (e->noise) *e->noise = noise_after(e->noise, nplaces * width);
 }
 
@@ -422,6 +315,21 @@ static bool make_large(const Evaluation *e) {
   return make_side(e, SIDE_LARGE);
 }
 
+typedef struct Adding { // the products of a tap of an image
+  const Making *m;
+  const double *large;
+  const int64_t *tap;
+  int64_t count; // of terms
+  Lanes *sums;   // [channels of the large side]
+} Adding;
+
+static void add_channels(const LanesLoop *loop, int64_t begin, int64_t end, int thread) {
+  const Adding *a = loop->args;
+  (void)thread;
+  for (int64_t i = begin; i < end; i++)
+    add_products(a->m, &a->large[i * a->m->x_channel], a->tap, a->m->terms, a->count, &a->sums[i]);
+}
+
 // Adds the products of one image to sums of `width` channels of the small side.
 static void add_image(Making *m, const double *large, const double *small, int64_t width,
                       Lanes *sums /* [taps, channels of the large side] */) {
@@ -430,9 +338,9 @@ static void add_image(Making *m, const double *large, const double *small, int64
   find_unbounded(m);
   int64_t tap[SPATIAL] = {0};
   do {
-    const int64_t count = find_terms(m, tap, m->terms), nchannels = m->g.large.channels;
-#pragma omp parallel for num_threads(lanes_threads(nchannels, count)) schedule(static)
-    for (int64_t i = 0; i < nchannels; i++) add_products(m, &large[i * m->x_channel], tap, m->terms, count, &sums[i]);
+    const int64_t nchannels = m->g.large.channels;
+    const Adding a = {m, large, tap, find_terms(m, tap, m->terms), sums};
+    lanes_for(&(LanesLoop){nchannels, lanes_threads(nchannels, a.count), add_channels, &a});
     sums += nchannels;
   } while (next_index(m->extent, tap));
 }
