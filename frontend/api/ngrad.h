@@ -66,7 +66,7 @@ typedef struct ng_context ng_context;
 
 /* resize(user, p, 0) frees p; resize(user, NULL, n) allocates n bytes, aligned for any type. On failure it returns NULL
    and leaves p untouched. Several threads call it at once only if several threads run a kernel. All memory that grows
-   with graphs and tensors comes from it; the C library, the YAML parser and OpenMP use the system's allocator. */
+   with graphs and tensors comes from it; the C library, the YAML parser and threads use the system's allocator. */
 typedef struct ng_allocator {
   void *(*resize)(void *user, void *p, size_t nbytes);
   void *user;
@@ -675,7 +675,8 @@ typedef struct ng_bench_result {
   int computes_longer; /* the operations at the peak rate take longer than the bytes at the ceiling */
 } ng_bench_result;
 
-/* Runs on options->threads threads, each pinned to a processor while timing. */
+/* Runs on options->threads threads, each pinned to a processor of its own while timing. NG_USAGE: more threads than the
+   process may use processors. */
 NG_API ng_status ng_bench(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, const ng_bench_options *options,
                           ng_bench_result *result);
 
@@ -729,9 +730,10 @@ typedef struct ng_scale_row {
 NG_API ng_status ng_scale(ng_graph *g, const ng_options *options, const ng_scale_options *scale, const int64_t *ranks,
                           size_t nranks, ng_scale_basis *basis, ng_scale_row *rows);
 
-/* Where the time of a kernel goes. A compiled graph is a sequence of kernels, and each kernel a sequence of loops; the
-   threads synchronise after each loop. Bytes count each tensor that is read or written once. A kernel's own memory
-   between its loops counts in the loops' bytes but not in the kernel's. */
+/* Where the time of a kernel goes. A compiled graph is a sequence of kernels, and each kernel a sequence of loops.
+   While these times are taken, loops run one after the other; else, loops that need none of each other may overlap.
+   Bytes count each tensor that is read or written once. A kernel's own memory between its loops counts in the loops'
+   bytes but not in the kernel's. */
 
 typedef struct ng_profile_node { /* an operator that a kernel computes */
   const char *name;              /* the canonical one */
@@ -743,6 +745,7 @@ typedef struct ng_profile_node { /* an operator that a kernel computes */
 typedef struct ng_profile_loop {
   const char *text; /* the work of its sweeps, as in "kernels" of ng_graph_show */
   uint64_t bytes_read, bytes_written;
+  uint64_t nblocks; /* a thread computes a whole block, so that no more threads than blocks are of use */
   double ms;
 } ng_profile_loop;
 
@@ -752,6 +755,7 @@ typedef struct ng_profile_kernel {
   size_t nnodes;
   uint64_t bytes_read, bytes_written;
   double operations; /* as in ng_bench_result */
+  uint64_t nblocks;  /* of its one loop, or of the slices; 0: of several loops */
   double ms;         /* the sum of its loops' ms */
   size_t with; /* the kernel's own index, or the index of the first of several kernels that process slices of their
                   tensors together. The first holds the numbers of all; the others have none; none of them has loops */

@@ -37,7 +37,8 @@ static bool describe_loop(Arena *arena, const Schedule *s, const Loop *loop, ng_
   }
   *shown = (ng_profile_loop){.text = text_keep(arena, &text),
                              .bytes_read = (uint64_t)traffic.read,
-                             .bytes_written = (uint64_t)traffic.written};
+                             .bytes_written = (uint64_t)traffic.written,
+                             .nblocks = loop->is_serial ? 1 : (uint64_t)loop_nblocks(s->kernel, loop)};
   return shown->text;
 }
 
@@ -64,7 +65,8 @@ static bool describe_kernel(Arena *arena, const Schedule *s, size_t index, ng_pr
                                .bound = "",
                                .with = index,
                                .loops = loops,
-                               .nloops = s->nloops};
+                               .nloops = s->nloops,
+                               .nblocks = s->nloops == 1 ? loops[0].nblocks : 0};
   return shown->text;
 }
 
@@ -73,6 +75,7 @@ static bool describe_kernel(Arena *arena, const Schedule *s, size_t index, ng_pr
 static void join_slice_group(Profile *profile, const ProgramSliceGroup *slice_group) {
   ng_profile_kernel *first = &profile->kernels[slice_group->first];
   first->bytes_read = first->bytes_written = 0;
+  first->nblocks = (uint64_t)slice_group->nchunks;
   for (size_t i = 0; i < slice_group->slices->ntensors; i++) {
     const SlicedTensor *tensor = &slice_group->slices->tensors[i];
     const Value *v = tensor->value;
@@ -166,6 +169,13 @@ static bool find_loop(const Profile *profile, size_t part, ng_span *span) {
   return false;
 }
 
+static int compare_spans(const void *a, const void *b) {
+  const ng_span *x = a, *y = b;
+  if (x->kernel != y->kernel) return x->kernel < y->kernel ? -1 : 1;
+  if (x->loop != y->loop) return x->loop < y->loop ? -1 : 1;
+  return x->thread - y->thread;
+}
+
 bool profile_set_spans(Profile *profile, const Span *spans, size_t count) {
   const Allocator *allocator = profile->arena.allocator;
   ng_span *copy = allocator_alloc(allocator, (count + 1) * sizeof *copy);
@@ -180,6 +190,7 @@ bool profile_set_spans(Profile *profile, const Span *spans, size_t count) {
                     .end_ms = spans[i].end_ms};
     if (find_loop(profile, spans[i].part, &span)) copy[profile->nspans++] = span;
   }
+  qsort(copy, profile->nspans, sizeof *copy, compare_spans);
   return true;
 }
 

@@ -10,10 +10,30 @@
 #include "frontend/cli/trace.h"
 #include "frontend/cli/verbs.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TURNS = 20, TURNS_OF_PROGRAMS = 10, MOST_TURNS = TURNS };
+enum { TURNS = 20, TURNS_OF_PROGRAMS = 10, MOST_TURNS = TURNS, MOST_THREAD_COUNTS = 16 };
+
+// Reads N,N,...: ascending numbers from 1, or one number. Returns how many; 0 after an error message.
+static size_t read_thread_counts(const char *text, int *counts) {
+  size_t n = 0;
+  if (!text) text = "0";
+  for (const char *at = text; n < MOST_THREAD_COUNTS; at++) {
+    char *end;
+    const long count = strtol(at, &end, 10);
+    if (end == at || *at < '0' || *at > '9' || count > INT_MAX || (n && count <= counts[n - 1]) || (n && !counts[0]))
+      break;
+    counts[n++] = (int)count;
+    if (!*end) return n;
+    if (*end != ',') break;
+    at = end;
+  }
+  usage_error("--threads: expected a number of threads, or at most %d ascending ones from 1 as in 1,2,4,8, found %s",
+              MOST_THREAD_COUNTS, text);
+  return 0;
+}
 
 // The subject of a timing: a compiled graph, or another program that times a graph.
 typedef struct Subject {
@@ -140,7 +160,7 @@ static ng_status time_alone(const Subject *b, json_t *document, Table *profiles)
   const json_int_t nbytes = json_integer_value(json_object_get(times, "bytes_read")) +
                             json_integer_value(json_object_get(times, "bytes_written"));
   if (profile) {
-    json_set(times, "profile", profile_json(profile));
+    json_set(times, "profile", profile_json(profile, (int)json_integer_value(json_object_get(times, "threads"))));
     if (!b->settings->is_json) add_profile(profiles, b->g, profile, (uint64_t)nbytes);
   }
   json_add(document, times);
@@ -179,7 +199,10 @@ static bool parse_against(const Settings *s, Settings *other, TextList *texts) {
     texts->items[texts->count++] = memory_or_exit(strdup(s->against.items[i]));
   Verb verb = *s->verb;
   verb.least_operands = verb.most_operands = 0;
-  const bool ok = settings_parse(other, &verb, (int)texts->count, (char **)texts->items);
+  int threads[MOST_THREAD_COUNTS] = {0};
+  const bool ok = settings_parse(other, &verb, (int)texts->count, (char **)texts->items) &&
+                  read_thread_counts(other->thread_counts, threads);
+  other->threads = threads[0];
   other->seconds = s->seconds;
   other->max_memory = s->max_memory;
   return ok;
@@ -290,13 +313,28 @@ static int time_sweep(const Settings *s, const Sweep *sweep, json_t *document, T
   return status;
 }
 
+// Times the operands, and the extents of a sweep, with each number of threads.
+static int time_thread_counts(const Settings *s, const int *counts, size_t ncounts, const Sweep *sweep,
+                              json_t *document, Table *profiles, json_t *events) {
+  Settings one = *s;
+  int status = 0;
+  for (size_t i = 0; i < ncounts && !status; i++) {
+    one.threads = counts[i];
+    status = s->sweep ? time_sweep(&one, sweep, document, profiles, events)
+                      : time_operands(&one, document, profiles, events);
+  }
+  if (ncounts > 1) times_compare_threads(document);
+  return status;
+}
+
 // False after an error message.
-static bool is_usable(const Settings *s) {
+static bool is_usable(const Settings *s, size_t ncounts) {
   for (size_t i = 0; i < s->exports.count; i++)
     if (!export_is_known(s->exports.items[i], s->sweep) || !settings_keep_graphs(s, s->exports.items[i])) return false;
   if (!settings_keep_graphs(s, s->trace) || (s->against.count && !against_is_known(s))) return false;
   const char *wants = s->other_program ? "with" : s->against.count ? "against" : NULL;
   const char *other = s->other_program && s->against.count ? "against"
+                      : ncounts > 1                        ? "threads N,N"
                       : s->trace                           ? "trace"
                       : s->has_profile                     ? "profile"
                                                            : NULL;
@@ -307,11 +345,12 @@ static bool is_usable(const Settings *s) {
 
 int verb_bench(const Settings *s) {
   Sweep sweep = {0};
-  if (!is_usable(s) || (s->sweep && !sweep_init(&sweep, s->sweep))) return NG_USAGE;
+  int counts[MOST_THREAD_COUNTS];
+  const size_t ncounts = read_thread_counts(s->thread_counts, counts);
+  if (!ncounts || !is_usable(s, ncounts) || (s->sweep && !sweep_init(&sweep, s->sweep))) return NG_USAGE;
   json_t *document = memory_or_exit(json_array()), *events = s->trace ? memory_or_exit(json_array()) : NULL;
-  Table profiles = table_new("lrrrrrll");
-  int status =
-      s->sweep ? time_sweep(s, &sweep, document, &profiles, events) : time_operands(s, document, &profiles, events);
+  Table profiles = table_new("lrrrrrrll");
+  int status = time_thread_counts(s, counts, ncounts, &sweep, document, &profiles, events);
   if (events && status) json_decref(events);
   else if (events && !trace_write(s->trace, events)) status = NG_WRONG;
   const int printed = print_times(s, document, &profiles);

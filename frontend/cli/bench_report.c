@@ -18,32 +18,35 @@ static void add_time(Table *table, double ms, double whole) {
   table_add(table, "%.1f %%", whole > 0 ? 100 * ms / whole : 0);
 }
 
-static void add_part(Table *table, double ms, double whole, uint64_t nbytes) {
+// nblocks: 0: of several loops.
+static void add_part(Table *table, double ms, double whole, uint64_t nblocks, uint64_t nbytes) {
   add_time(table, ms, whole);
+  if (nblocks) table_add(table, "%llu", (unsigned long long)nblocks);
+  else table_add(table, "%s", "");
   table_add(table, "%llu", (unsigned long long)nbytes);
   table_add(table, "%.1f", ms > 0 ? (double)nbytes / ms * 1e-6 : 0);
 }
 
 void add_profile(Table *table, const ng_graph *g, const ng_profile *p, uint64_t nbytes) {
-  const char *const header[] = {ng_graph_name(g), "ms", "share", "bytes", "GB/s", "GF/s", "near", ""};
+  const char *const header[] = {ng_graph_name(g), "ms", "share", "blocks", "bytes", "GB/s", "GF/s", "near", ""};
   for (size_t i = 0; table->count && i < sizeof header / sizeof *header; i++) table_add(table, "%s", ""); // a line
   for (size_t i = 0; i < sizeof header / sizeof *header; i++) table_add(table, "%s", header[i]);
   for (size_t i = 0; i < p->nkernels; i++) {
     const ng_profile_kernel *k = &p->kernels[i];
     table_add(table, "kernel %zu", i);
     if (k->with != i) {
-      for (int column = 0; column < 5; column++) table_add(table, "%s", "");
+      for (int column = 0; column < 6; column++) table_add(table, "%s", "");
       table_add(table, "with %zu", k->with);
       table_add(table, "%s", k->text);
       continue;
     }
-    add_part(table, k->ms, p->ms, k->bytes_read + k->bytes_written);
+    add_part(table, k->ms, p->ms, k->nblocks, k->bytes_read + k->bytes_written);
     table_add(table, "%.1f", gflops_of(k->operations, k->ms));
     table_add(table, "%s", k->bound);
     table_add(table, "%s", k->text);
     for (size_t l = 0; k->nloops > 1 && l < k->nloops; l++) {
       table_add(table, "  loop %zu", l);
-      add_part(table, k->loops[l].ms, p->ms, k->loops[l].bytes_read + k->loops[l].bytes_written);
+      add_part(table, k->loops[l].ms, p->ms, k->loops[l].nblocks, k->loops[l].bytes_read + k->loops[l].bytes_written);
       table_add(table, "%s", "");
       table_add(table, "%s", "");
       table_add(table, "  %s", k->loops[l].text);
@@ -51,9 +54,9 @@ void add_profile(Table *table, const ng_graph *g, const ng_profile *p, uint64_t 
   }
   table_add(table, "other");
   add_time(table, p->other_ms, p->ms);
-  for (int i = 0; i < 5; i++) table_add(table, "%s", "");
+  for (int i = 0; i < 6; i++) table_add(table, "%s", "");
   table_add(table, "whole");
-  add_part(table, p->ms, p->ms, nbytes);
+  add_part(table, p->ms, p->ms, 0, nbytes);
   for (int i = 0; i < 3; i++) table_add(table, "%s", "");
 }
 
@@ -78,6 +81,7 @@ static json_t *kernel_json(const ng_profile_kernel *k) {
   for (size_t i = 0; i < k->nloops; i++) {
     json_t *loop = part_json(k->loops[i].ms, k->loops[i].bytes_read, k->loops[i].bytes_written);
     json_set(loop, "text", json_text(k->loops[i].text));
+    json_set(loop, "blocks", json_integer((json_int_t)k->loops[i].nblocks));
     json_add(loops, loop);
   }
   json_set(kernel, "operations", json_number(k->operations));
@@ -89,13 +93,60 @@ static json_t *kernel_json(const ng_profile_kernel *k) {
   return kernel;
 }
 
-json_t *profile_json(const ng_profile *p) {
+// Blocks: a loop of b blocks takes at least ceil(b / T) times as long as a block on T threads.
+
+static double least_share(double nblocks, double threads) {
+  return nblocks > 0 ? ceil(nblocks / threads) / nblocks : 1;
+}
+
+static void add_work(double ms, uint64_t nblocks, double own_threads, double threads, double *work, double *least) {
+  const double alone = ms / least_share((double)nblocks, own_threads); // on one thread
+  *work += alone;
+  *least += alone * least_share((double)nblocks, threads);
+}
+
+// The most that these numbers of threads could gain over one, if threads cost nothing.
+static double most_speedup(const ng_profile *p, int own_threads, int threads) {
+  double work = 0, least = 0;
+  for (size_t i = 0; i < p->nkernels; i++) {
+    const ng_profile_kernel *k = &p->kernels[i];
+    if (!k->nloops) add_work(k->ms, k->nblocks, own_threads, threads, &work, &least);
+    for (size_t l = 0; l < k->nloops; l++)
+      add_work(k->loops[l].ms, k->loops[l].nblocks, own_threads, threads, &work, &least);
+  }
+  return least > 0 ? work / least : 1;
+}
+
+static json_t *speedups_json(const ng_profile *p, int own_threads) {
+  json_t *speedups = memory_or_exit(json_object());
+  for (int threads = 2; threads <= 64; threads *= 2) {
+    char key[16];
+    snprintf(key, sizeof key, "%d", threads);
+    json_set(speedups, key, json_number(most_speedup(p, own_threads, threads)));
+  }
+  return speedups;
+}
+
+json_t *profile_json(const ng_profile *p, int threads) {
   json_t *profile = memory_or_exit(json_object()), *kernels = memory_or_exit(json_array());
   for (size_t i = 0; i < p->nkernels; i++) json_add(kernels, kernel_json(&p->kernels[i]));
   json_set(profile, "ms", json_number(p->ms));
   json_set(profile, "other_ms", json_number(p->other_ms));
   json_set(profile, "kernels", kernels);
+  json_set(profile, "most_speedup", speedups_json(p, threads));
   return profile;
+}
+
+static void tell_speedups(json_t *times) {
+  const char *threads, *before = " to";
+  json_t *speedup, *speedups = json_object_get(json_object_get(times, "profile"), "most_speedup");
+  if (!speedups) return;
+  say("%s: its blocks, each of which one thread computes, limit what threads gain", json_text_at(times, "graph"));
+  json_object_foreach(speedups, threads, speedup) {
+    say("%s %.1f on %s", before, json_number_value(speedup), threads);
+    before = ",";
+  }
+  say("\n");
 }
 
 // Times
@@ -208,16 +259,33 @@ static char *row_label(const json_t *times) {
   return row;
 }
 
+void times_compare_threads(json_t *document) {
+  for (size_t i = 0; i < json_array_size(document); i++) {
+    json_t *t = json_array_get(document, i), *first = NULL;
+    char *label = row_label(t);
+    for (size_t k = 0; !first; k++) {
+      char *other = row_label(json_array_get(document, k));
+      if (strcmp(label, other) == 0) first = json_array_get(document, k);
+      free(other);
+    }
+    const double speedup = number_of(first, "median_ms") / number_of(t, "median_ms");
+    json_set(t, "speedup", json_number(speedup));
+    json_set(t, "efficiency", json_number(speedup * number_of(first, "threads") / number_of(t, "threads")));
+    free(label);
+  }
+}
+
 static void add_number(Table *table, const char *format, double value) {
   if (isnan(value)) table_add(table, "-");
   else table_add(table, format, value);
 }
 
 Table times_table(json_t *document) {
-  static const char *const header[] = {"graph", "isa",    "threads",  "runs",       "min ms", "median",
-                                       "±",     "max",    "outliers", "ceiling ms", "ratio",  "GB/s at median",
-                                       "GF/s",  "of peak"};
-  Table table = table_headed("llrrrrrrrrrrrr", header);
+  static const char *const header[] = {"graph", "isa",     "threads",  "runs",       "min ms", "median",
+                                       "±",     "max",     "outliers", "ceiling ms", "ratio",  "GB/s at median",
+                                       "GF/s",  "of peak", "speed-up", "efficiency", NULL};
+  const bool has_speedups = json_object_get(json_array_get(document, 0), "speedup");
+  Table table = has_speedups ? table_headed("llrrrrrrrrrrrrrr", header) : table_headed("llrrrrrrrrrrrr", header);
   for (size_t i = 0; i < json_array_size(document); i++) {
     const json_t *t = json_array_get(document, i);
     const double median = number_of(t, "median_ms"),
@@ -240,6 +308,8 @@ Table times_table(json_t *document) {
     add_number(&table, "%.1f", median > 0 ? nbytes / median * 1e-6 : 0);
     add_number(&table, "%.1f", computes_longer ? number_of(t, "gflops") : NAN);
     add_number(&table, "%.2f", computes_longer ? number_of(t, "peak_ratio") : NAN);
+    if (has_speedups) add_number(&table, "%.2f", number_of(t, "speedup"));
+    if (has_speedups) add_number(&table, "%.2f", number_of(t, "efficiency"));
   }
   return table;
 }
@@ -253,6 +323,7 @@ void times_tell(json_t *document) {
   const double many = 0.05;
   for (size_t i = 0; i < json_array_size(document); i++) {
     const json_t *t = json_array_get(document, i), *ratio = json_object_get(t, "ratio");
+    tell_speedups(json_array_get(document, i));
     const double outliers = number_of(t, "outliers"), samples = number_of(t, "samples");
     if (outliers > many * samples) {
       char *label = row_label(t);

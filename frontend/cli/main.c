@@ -94,8 +94,8 @@ static const Verb verbs[] = {
      "  ngrad bench models/transformer_mlp_forward.yaml --with ~/other/build/ngrad\n"
      "  ngrad bench models/transformer_mlp_forward.yaml --against --no-fuse\n"
      "  ngrad bench models/gpt2_layer_norm_backward.yaml --sweep N=16..4096 --export times.svg\n",
-     OPTION_DIM | OPTION_THREADS | OPTION_ISA | OPTION_PASSES | OPTION_COMPILE | OPTION_COLD | OPTION_SECONDS |
-         OPTION_PROFILE | OPTION_TURNS | OPTION_JSON | OPTION_MEMORY,
+     OPTION_DIM | OPTION_ISA | OPTION_PASSES | OPTION_COMPILE | OPTION_COLD | OPTION_SECONDS | OPTION_PROFILE |
+         OPTION_TURNS | OPTION_JSON | OPTION_MEMORY,
      STATUS(0) | STATUS(1) | STATUS(2) | STATUS(4), verb_bench},
     {"convert", "GRAPH", 1, 1,
      "write a graph as a file in format ngrad/1, with all types and shapes, or as an ONNX model",

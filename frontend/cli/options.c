@@ -117,6 +117,8 @@ static const Option options[] = {
      "compare with this option added, as in --against --no-fuse: both are timed in turns; repeatable, for one set"},
     {OPTION_TURNS, "sweep", 0, "NAME=VALUES", KIND_TEXT, FIELD(sweep),
      "time for several values of a named extent: N=64,96,128 or, each twice the one before, N=64..4096"},
+    {OPTION_TURNS, "threads", 0, "N,N", KIND_TEXT, FIELD(thread_counts),
+     "number of threads (default 0: one for each processor), or several, which are compared: 1,2,4,8"},
     {OPTION_REPORT, "no-times", 0, NULL, KIND_FLAG, FIELD(has_no_times), "do not compile and time the graphs"},
     {OPTION_PROFILE, "profile", 0, NULL, KIND_FLAG, FIELD(has_profile),
      "print the time of each kernel, and its lines in the graph"},

@@ -66,8 +66,9 @@ typedef struct Settings {
   const char *depfile, *sharing, *prefix;
   const char *other_program; // a program whose times are compared; NULL: none
   TextList exports;
-  TextList against;  // options that the second of two timings in turns has, too
-  const char *sweep; // NAME=VALUES
+  TextList against;          // options that the second of two timings in turns has, too
+  const char *sweep;         // NAME=VALUES
+  const char *thread_counts; // of bench, which sets `threads` to one after the other; NULL: 0
   TextList given; // the options in their original form, --NAME or --NAME=VALUE, for another program that bench starts
   FitSettings fit;
   ScaleSettings scale;
@@ -104,7 +105,7 @@ enum {
   OPTION_FORWARD = 1 << 26, // --forward
   OPTION_ARENA = 1 << 27,   // --memory
   OPTION_SCHEMA = 1 << 28,  // --schema
-  OPTION_TURNS = 1 << 29,   // --export, --with, --against, --sweep
+  OPTION_TURNS = 1 << 29,   // --export, --with, --against, --sweep, --threads N,N
   OPTION_REPORT = 1 << 30,  // --no-times
 };
 #define OPTION_ANY (UINT64_C(1) << 31)

@@ -636,6 +636,16 @@ expect 0 'ok$' '1 value is computed again' run kept.yaml --random --compare --no
 expect 1 '' 'at most 8000 bytes, found at least 8256' run kept.yaml --random --no-fuse --memory 8000
 expect 2 '' '^error: format memory comes after all passes, .* found dead-code$' show sum.yaml --format memory --after dead-code
 expect 0 'ceiling' '' bench sum.yaml --seconds 0.01 --threads 1
+expect 2 '' "error: expected at most $(nproc) threads, one for each processor that this process may use, found 1000" \
+  bench sum.yaml --threads 1000
+if [ "$(nproc)" -gt 1 ]; then
+  expect 0 '"efficiency": [0-9]' '' bench sum.yaml --seconds 0.01 --threads 1,2 --json
+  expect 0 'speed-up  efficiency' '' bench sum.yaml --seconds 0.01 --threads 1,2
+fi
+for threads in 2,1 1,1 0,1 x 1,; do
+  expect 2 '' '--threads: expected a number of threads, or at most 16 ascending ones' bench sum.yaml --threads "$threads"
+done
+expect 2 '' '--with and --threads N,N: expected one of them' bench sum.yaml --with true --threads 1,2
 expect 0 '"ceiling_ratio"' '' bench sum.yaml --seconds 0.01 --json --cold
 expect 0 '"operations": 12' '' bench sum.yaml --seconds 0.01 --json
 expect 0 '"peak_gflops": [1-9]' '' bench sum.yaml --seconds 0.01 --json
@@ -701,14 +711,16 @@ profiled() { # LEFT COLUMNS RIGHT; N in the columns: a measured number
   columns=$(echo "$2" | sed 's/N/[-+0-9.e]+/g')
   expect 0 "^$1 +$columns  $3\$" '' bench "$models/transformer_mlp_backward.yaml" --dim N=64 --seconds 0.01 --profile
 }
-profiled transformer_mlp_backward 'ms +share +bytes' ' *GB/s +GF/s +near'
-profiled 'kernel 0' 'N +N % +992768 +N +N +(memory|arithmetic|neither) *' 'LayerNormBackward \(line 16\), Multiply \(line 20\)'
-profiled 'kernel 1' 'N +N % +2371584 +N +N +(memory|arithmetic|neither) *' 'GELUBackward \(line 23\), BiasAddBackward \(line 26\)'
-profiled '  loop 1' 'N +N % +[0-9]+ +N *' '  store dgamma, store dbeta'
+profiled transformer_mlp_backward 'ms +share +blocks +bytes' ' *GB/s +GF/s +near'
+profiled 'kernel 0' 'N +N % +([0-9]+ +)?992768 +N +N +(memory|arithmetic|neither) *' 'LayerNormBackward \(line 16\), Multiply \(line 20\)'
+profiled 'kernel 1' 'N +N % +([0-9]+ +)?2371584 +N +N +(memory|arithmetic|neither) *' 'GELUBackward \(line 23\), BiasAddBackward \(line 26\)'
+profiled '  loop 1' 'N +N % +[0-9]+ +[0-9]+ +N *' '  store dgamma, store dbeta'
 profiled other N ' *[-+0-9.e]+ %'
+expect 0 'its blocks, each of which one thread computes, limit what threads gain to [0-9.]+ on 2, [0-9.]+ on 4' '' \
+  bench "$models/transformer_mlp_backward.yaml" --dim N=64 --seconds 0.01 --profile
 profiled whole N '100.0 % +[0-9]+ +[-+0-9.e]+'
 expect 0 '"profile": \{' '' bench sum.yaml --seconds 0.01 --profile --json
-tr -d ' \n' <stdout | grep -qE '"profile":\{"ms":[-+0-9.e]+,"other_ms":[-+0-9.e]+,"kernels":\[\{"ms":[-+0-9.e]+,"bytes_read":60,"bytes_written":48,"operations":[0-9.]+,"gflops":[-+0-9.e]+,"bound":"[a-z]+","with":0,"operators":\[\{"name":"Add","lines":\[8\]\}\],"loops":\[\{"ms":[-+0-9.e]+,"bytes_read":60,"bytes_written":48,"text":"storec"\}\]\}\]\}\}\]$'
+tr -d ' \n' <stdout | grep -qE '"profile":\{"ms":[-+0-9.e]+,"other_ms":[-+0-9.e]+,"kernels":\[\{"ms":[-+0-9.e]+,"bytes_read":60,"bytes_written":48,"operations":[0-9.]+,"gflops":[-+0-9.e]+,"bound":"[a-z]+","with":0,"operators":\[\{"name":"Add","lines":\[8\]\}\],"loops":\[\{"ms":[-+0-9.e]+,"bytes_read":60,"bytes_written":48,"text":"storec","blocks":1\}\]\}\],"most_speedup":\{("[0-9]+":[0-9.]+,?){6}\}\}\}\]$'
 count 'a profile is data too'
 expect 2 '' 'unknown option --profile' run sum.yaml --random --profile
 expect 0 '"doc"' '' passes --json

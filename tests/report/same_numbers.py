@@ -25,7 +25,8 @@ def differences(a, b, are_equal, path=''):
 
 
 def is_same_or_time(path, a, b):
-    return a == b or (path.rpartition('.')[2] in TIMES and type(a) is type(b))
+    of_times = path.rpartition('.')[2] in TIMES or '.most_speedup.' in path
+    return a == b or (of_times and type(a) is type(b))
 
 
 def is_same_to_digits(_, a, b):

@@ -206,7 +206,7 @@ static void set_times(Subject *s, const ng_kernel *k, const ng_bench_result *res
   const ng_kernel_info info = ng_kernel_get_info(k);
   const int threads = s->settings->threads ? s->settings->threads : ng_thread_count();
   json_t *times = times_json(s->graph, &info, threads, result);
-  json_set(times, "profile", profile_json(ng_kernel_profile(k)));
+  json_set(times, "profile", profile_json(ng_kernel_profile(k), threads));
   json_set(s->object, "timing", times);
 }
 
