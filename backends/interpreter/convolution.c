@@ -1,6 +1,6 @@
-// Convolutions, computed from their formulas: each element is a sum of products in the formula's order, without products
-// that lie outside of a tensor. LANES neighbouring elements are computed at a time, each with the operations that it
-// would have alone.
+// Convolutions, computed from their formulas: each element is a sum of products in the formula's order, without
+// products that lie outside of a tensor. LANES neighbouring elements are computed at a time, each with the operations
+// that it would have alone.
 #include "ir/operators/contraction.h"
 
 #include "backends/interpreter/dense.h"
@@ -269,7 +269,8 @@ static void make_channels(const Evaluation *e, const Making *m, const double *x,
                           double *to) {
   const Geometry *g = &m->g;
   const bool is_small = m->made == SIDE_SMALL;
-  const Channels c = {e, m, is_small ? &g->small : &g->large, is_small ? &g->large : &g->small, x, bias, width, to};
+  Channels c = {e, m, is_small ? &g->small : &g->large, is_small ? &g->large : &g->small, x, bias, width, NULL};
+  c.to = to;
   const int64_t nplaces = g->batch * m->extent[0] * m->extent[1] * m->extent[2];
   lanes_for(&(LanesLoop){nplaces / m->extent[2], making_threads(m, nplaces), make_rows, &c});
   if (e->noise) *e->noise = noise_after(e->noise, nplaces * width);

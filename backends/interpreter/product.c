@@ -61,7 +61,8 @@ static void multiply(const Evaluation *e, const double *a, const Matrix *b, cons
   for (int64_t first = 0; first < columns; first += LANES) {
     const int64_t width = least(columns - first, LANES);
     copy_lanes(lanes, &from[first * b->column_stride], depth, b->row_stride, width, b->column_stride);
-    const Multiplying p = {e, a, lanes, depth, columns, first, width, dst};
+    Multiplying p = {e, a, lanes, depth, columns, first, width, NULL};
+    p.dst = dst;
     lanes_for(&(LanesLoop){rows, lanes_threads(rows, depth), multiply_rows, &p});
     if (e->noise) *e->noise = noise_after(e->noise, rows * width);
   }

@@ -21,7 +21,7 @@ typedef struct Counts {
 } Counts;
 
 static void count_block(const void *args, size_t block) {
-  Counts *c = (Counts *)(uintptr_t)args;
+  Counts *c = (Counts *)args;
   atomic_fetch_add(&c->runs[block], 1);
 }
 
@@ -59,7 +59,7 @@ static bool has_ended(const Program *p, size_t step) {
 }
 
 static void run_step(const void *args, size_t block) {
-  Step *s = (Step *)(uintptr_t)args;
+  Step *s = (Step *)args;
   Program *p = s->program;
   for (size_t i = 0; i < s->number; i++) {
     const size_t before = s->number - i;
@@ -77,21 +77,25 @@ static void told_end(void *context, size_t loop) {
   if (p->ntold++ != loop) p->is_wrong = true;
 }
 
-static void make_program(Program *p, unsigned seed) {
+static uint32_t draw(uint32_t *state, uint32_t below) {
+  *state = *state * 1664525 + 1013904223;
+  return (*state >> 8) % below;
+}
+
+static void make_program(Program *p, uint32_t seed) {
   memset(p, 0, sizeof *p);
-  srand(seed);
   for (size_t i = 0; i < NLOOPS; i++) {
     Step *s = &p->steps[i];
-    *s = (Step){.program = p, .number = i, .nblocks = rand() % 4 ? (size_t)rand() % 40 : 0};
-    const uint32_t needs = rand() % 3 ? 1U << rand() % MOST_NEEDS | 1U << rand() % 4 : 0;
-    p->loops[i] = (ThreadsLoop){run_step, s, s->nblocks, rand() % 5 ? LONG_NS : 0, needs};
+    *s = (Step){.program = p, .number = i, .nblocks = draw(&seed, 4) ? draw(&seed, 40) : 0};
+    const uint32_t needs = draw(&seed, 3) ? 1U << draw(&seed, MOST_NEEDS) | 1U << draw(&seed, 4) : 0;
+    p->loops[i] = (ThreadsLoop){run_step, s, s->nblocks, draw(&seed, 5) ? LONG_NS : 0, needs};
   }
 }
 
 static void loops_run_after_what_they_need(void **state) {
   static Program p;
   (void)state;
-  for (unsigned seed = 0; seed < 60; seed++) {
+  for (uint32_t seed = 0; seed < 60; seed++) {
     make_program(&p, seed);
     const ThreadsWatch watch = {.context = &p, .ended = told_end};
     threads_run(p.loops, NLOOPS, 1 + (int)seed % 6, &watch);
@@ -122,7 +126,7 @@ static void list_threads(long *sum, int *count) {
   DIR *folder = opendir("/proc/self/task");
   *sum = *count = 0;
   for (const struct dirent *e; (e = readdir(folder));) {
-    *sum += atol(e->d_name);
+    *sum += strtol(e->d_name, NULL, 10);
     *count += e->d_name[0] != '.';
   }
   closedir(folder);
@@ -149,7 +153,7 @@ typedef struct Gate {
 } Gate;
 
 static void wait_at_gate(const void *args, size_t block) {
-  Gate *g = (Gate *)(uintptr_t)args;
+  Gate *g = (Gate *)args;
   (void)block;
   atomic_fetch_add(&g->nwaiting, 1);
   while (!g->is_open) usleep(100);
@@ -217,7 +221,7 @@ static void a_forked_process_may_call(void **state) {
 }
 
 static void find_processor(const void *args, size_t block) {
-  atomic_int *found = (atomic_int *)(uintptr_t)args;
+  atomic_int *found = (atomic_int *)args;
   (void)block;
   cpu_set_t own;
   sched_getaffinity(0, sizeof own, &own);
