@@ -20,13 +20,12 @@
 
 enum {
   LINE = 64,
-  MOST_OPEN = 8,         // loops whose blocks are handed out at the same time
-  MOST_RANGES = 8,       // of a loop's tickets
-  TICKETS_EACH = 16,     // a loop has at most so many tickets for each thread
-  TICKET_NS = 1000,      // a ticket has at least so much work, several times what handing it out costs
-  WAKE_NS = 20000,       // no thread is woken for less work
-  SPIN_NS = 50000,       // of a thread without work, before it sleeps
-  SPIN_IN_CALL_NS = 5000 // of a caller that waits for others' tickets: one of these threads may need its processor
+  MOST_OPEN = 8,     // loops whose blocks are handed out at the same time
+  MOST_RANGES = 8,   // of a loop's tickets
+  TICKETS_EACH = 16, // a loop has at most so many tickets for each thread
+  TICKET_NS = 1000,  // a ticket has at least so much work, several times what handing it out costs
+  WAKE_NS = 20000,   // no thread is woken for less work
+  SPIN_NS = 50000    // of a thread without work, before it sleeps: another may need its processor
 };
 
 typedef struct Range {
@@ -305,14 +304,16 @@ static void forget_workers(void) {
 
 static void begin_threads(void) {
   const long n = sysconf(_SC_NPROCESSORS_ONLN);
-  all.nprocessors = n > 0 ? (uint32_t)n : 1;
+  all.nprocessors = n < 1 ? 1 : n < THREADS_MOST ? (uint32_t)n : THREADS_MOST - 1;
   pthread_atfork(NULL, NULL, forget_workers);
 }
 
 // With fewer workers than wanted, if the system gives no more threads, the rest do the work.
 static void add_workers(uint32_t count) {
+  static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
   sigset_t every, before;
   sigfillset(&every);
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&every, faults[i]);
   pthread_sigmask(SIG_SETMASK, &every, &before); // signals are for the program's threads
   for (; all.nworkers < count; all.nworkers++) {
     Worker *w = &all.workers[all.nworkers];
@@ -419,7 +420,7 @@ void threads_run(const ThreadsLoop *loops, size_t nloops, int threads, const Thr
     if (nended == nloops) break;
     if (work(t, staff, 0)) {
       since = 0;
-    } else if (!spin(&since, SPIN_IN_CALL_NS)) {
+    } else if (!spin(&since, SPIN_NS)) {
       sleep_in_call(t, staff);
       since = 0;
     }
