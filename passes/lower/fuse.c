@@ -101,6 +101,7 @@ static const char no_schedule[] = "no order of loops finishes the sums of both b
 #define NOT_OF_ROWS                                                                                                    \
   "the other's sums are not over rows of the product: each of its steps finishes some rows along the axis of vectors"
 #define TYPES_DIFFER "one of the two computes in s64, the other in floating point"
+#define WIDENS "it computes in f64, the other does not"
 
 static const char *say_streams(Fusion *f) {
   return SAY("together they would read and write more than %d tensors of this size", (int)f->costs->fusion_streams);
@@ -185,17 +186,8 @@ static const char *try_join(Fusion *f, uint32_t region, Node *node, int64_t cach
   return together - cached - numbers > separate + others ? say_bytes(f, together, separate + others) : NULL;
 }
 
-// Whether the node replaces one stream of the region by another of the same size, so that joining cannot make a
-// schedule impossible or slower. A splat constant is no stream: it varies over no axis.
-static bool replaces_one_stream(const Node *node, const Shape *domain) {
-  const Value *src = node->inputs[0], *dst = node->outputs[0];
-  if (src->constant && src->constant->is_splat) return false;
-  return node->op->traits & TRAIT_ELEMENTWISE && node->ninputs == 1 && shape_equals(&src->shape, domain) &&
-         shape_equals(&dst->shape, domain) && layout_is_row_major(&src->layout) && layout_is_row_major(&dst->layout);
-}
-
 static bool needs_trial(const Node *node, const Region *r, const Shape *domain) {
-  return node_has_sums(node) || (r->nsums && !(r->is_schedulable && replaces_one_stream(node, domain)));
+  return node_has_sums(node) || (r->nsums && !(r->is_schedulable && node_replaces_stream(node, domain)));
 }
 
 // Why a result of the node forbids joining the region: a kernel before the region needs the result, or a node in the
@@ -261,6 +253,14 @@ static int64_t cached_nbytes(const Fusion *f, const Node *node) {
   return nbytes <= f->costs->fusion_cache ? 2 * nbytes : 0;
 }
 
+// Whether the node would make a kernel of f32 compute in f64.
+static bool is_widening(const Fusion *f, const Node *node, uint32_t region) {
+  if (!node_computes_in_f64(f->costs, node)) return false;
+  for (uint32_t i = f->partition->first[region]; i != NO_NODE; i = f->partition->next[i])
+    if (node_computes_in_f64(f->costs, f->g->nodes[i])) return false;
+  return true;
+}
+
 // Why the node cannot be in the prologue of the region's product; NULL: it can.
 static const char *refusal_of_prologue(Fusion *f, Node *node, uint32_t region, int operand) {
   const Region *r = &f->regions[region];
@@ -277,9 +277,7 @@ static const char *refusal_of_prologue(Fusion *f, Node *node, uint32_t region, i
     }
   }
   if (!shape_nelems(&node->outputs[0]->shape)) return "it has no elements";
-  for (uint32_t i = f->partition->first[region]; i != NO_NODE; i = f->partition->next[i])
-    if (node_computes_in_f64(f->costs, node) && !node_computes_in_f64(f->costs, f->g->nodes[i]))
-      return "it computes in f64, the other does not";
+  if (is_widening(f, node, region)) return WIDENS;
   if (ends_other_kernel(f, node)) return "it can end the kernel that makes its input instead";
   if (r->nnodes == MOST_NODES) return SAY("the other's kernel already has %d nodes, the most", MOST_NODES);
   NodeList both = {{node}, 1};
@@ -305,6 +303,7 @@ static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   if ((is_narrow || is_wider) && !shape_nelems(domain)) return say_shapes(f, &own, &r->domain); // empty
   if (is_narrow && (!node_is_broadcastable(node) || !shape_broadcasts_to(&own, domain)))
     return say_shapes(f, &own, &r->domain);
+  if (is_narrow && shape_nelems(&own) == 1 && is_widening(f, node, region)) return WIDENS;
   if (is_wider && (r->has_fixed_domain || !node_has_sums(node))) return say_shapes(f, &own, &r->domain);
   const char *why = refusal_of_values(f, node, node->index, region, domain);
   if (why) return why;

@@ -82,6 +82,13 @@ bool value_can_be_expression(const Node *maker, const Value *v, const Node *user
   return is_aligned(maker) && node_is_broadcastable(user) && shape_broadcasts_to(&v->shape, domain);
 }
 
+bool node_replaces_stream(const Node *node, const Shape *domain) {
+  const Value *src = node->inputs[0], *dst = node->outputs[0];
+  if (src->constant && src->constant->is_splat) return false;
+  return node->op->traits & TRAIT_ELEMENTWISE && node->ninputs == 1 && shape_equals(&src->shape, domain) &&
+         shape_equals(&dst->shape, domain) && layout_is_row_major(&src->layout) && layout_is_row_major(&dst->layout);
+}
+
 // Lists of nodes
 
 bool list_has(const NodeList *list, const Node *node) {
