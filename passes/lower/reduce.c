@@ -95,8 +95,8 @@ REDUCTION(ReduceSum, sum_of(&r, x))
 REDUCTION(ReduceMean, mean_of(&r, x))
 REDUCTION(ReduceL1, sum_of(&r, ABS(x)))
 REDUCTION(ReduceL2, norm_of(&r, x, node->inputs[0]))
-REDUCTION(ReduceMax, unless_empty(&r, maximum_of(&r, x), -type_greatest(type)))
-REDUCTION(ReduceMin, unless_empty(&r, NEG(maximum_of(&r, NEG(x))), type_greatest(type)))
+REDUCTION(ReduceMax, unless_empty(&r, maximum_of(&r, x), -INFINITY))
+REDUCTION(ReduceMin, unless_empty(&r, NEG(maximum_of(&r, NEG(x))), INFINITY))
 REDUCTION(ReduceProd, expr_reduce(k, EXPR_REDUCE_PRODUCT, x, r.reduced))
 
 // The first index along the axis at which src (with is_least, -src) is greatest or NaN, by a maximum of negated

@@ -34,12 +34,38 @@ static const Row rows[] = {
     // The last 8 bits of an integer
     {"Cast", 13, "to:i=2", "s64[4] 9007199254740993 9007199254740995 -1152921504606846971 255", "u8[4] 1 3 5 255"},
     {"Cast", 13, "to:i=3", "s64[3] 9007199254740993 -129 128", "s8[3] 1 127 -128"},
-    // Norms of a scalar, and functions beyond the root of the largest f16
-    {"ReduceL1", 13, "", "f32[] -3", "f32[] 3"},
-    {"ReduceL2", 13, "", "s32[] -3", "s32[] 3"},
-    {"ReduceSum", 11, "", "f32[] -3", "f32[] -3"},
+    // Functions beyond the root of the largest f16
     {"Asinh", 9, "", "f16[4] inf -inf 0 60000", "f16[4] inf -inf 0 11.6953125"},
     {"Acosh", 9, "", "f16[3] inf 1 60000", "f16[3] inf 0 11.6953125"},
+    // Axes are reduced where there are some, whatever noop_with_empty_axes says; integers are reduced exactly
+    {"ReduceSum", 13, "noop_with_empty_axes:i=1", "f32[2,2] 1 2 3 4; s64[1] -1", "f32[2,1] 3 7"},
+    {"ReduceL2", 13, "", "s32[] -3", "s32[] 3"},
+    {"ReduceL1", 18, "noop_with_empty_axes:i=1", "s32[2] -3 2147483647", "s32[2] 3 2147483647"},
+    {"ReduceMean", 18, "noop_with_empty_axes:i=1", "s64[2] -3 4", "s64[2] -3 4"},
+    // No element is far below another that it is reduced with, and none is lost in a sum of few.
+    {"ReduceLogSumExp", 18, "noop_with_empty_axes:i=1", "f32[4] 1000 -1000 inf -inf", "f32[4] 1000 -1000 inf -inf"},
+    {"ReduceLogSumExp", 18, "keepdims:i=0", "f32[3,3] inf -inf 1 -inf -inf 2 inf nan 0; s64[1] 1", "f32[3] inf 2 nan"},
+    {"ReduceL2", 18, "keepdims:i=0", "f32[3,2] inf -inf -inf 1 inf nan; s64[1] 1", "f32[3] inf inf nan"},
+    {"ReduceLogSum", 13, "keepdims:i=0 axes:l=[0]", "f16[2] 60000 60000", "f16[] 11.6953125"},
+    {"ReduceLogSumExp", 13, "keepdims:i=0", "f16[2] 60000 -60000", "f16[] 60000"},
+    // Of no elements: the least number that the type has, or the greatest
+    {"ReduceMax", 13, "axes:l=[1] keepdims:i=0", "f32[2,0]", "f32[2] -inf -inf"},
+    {"ReduceMin", 13, "axes:l=[1] keepdims:i=0", "f16[2,0]", "f16[2] inf inf"},
+    {"ReduceMax", 20, "keepdims:i=0", "f64[2,0]; s64[1] 1", "f64[2] -inf -inf"},
+    {"ReduceMax", 20, "keepdims:i=0", "s32[0]", "s32[] -2147483648"},
+    {"ReduceMin", 20, "keepdims:i=0", "s64[0]", "s64[] 9223372036854775807"},
+    {"ReduceMax", 20, "keepdims:i=0", "u8[0]", "u8[] 0"},
+    {"ReduceMin", 20, "keepdims:i=0", "s8[0]", "s8[] 127"},
+    {"ReduceMax", 20, "keepdims:i=0", "boolean[0]", "boolean[] 0"},
+    {"ReduceMin", 20, "keepdims:i=0", "boolean[0]", "boolean[] 1"},
+    {"ReduceMax", 20, "keepdims:i=0", "boolean[2] 0 1", "boolean[] 1"},
+    {"ReduceMin", 20, "keepdims:i=0", "boolean[2] 0 1", "boolean[] 0"},
+    {"ReduceSum", 13, "keepdims:i=0", "f32[0]", "f32[] 0"},
+    {"ReduceProd", 13, "keepdims:i=0", "f32[0]", "f32[] 1"},
+    {"ReduceMean", 13, "keepdims:i=0", "f32[0]", "f32[] nan"},
+    {"ReduceL2", 13, "keepdims:i=0", "f32[0]", "f32[] 0"},
+    {"ReduceLogSum", 13, "keepdims:i=0", "f32[0]", "f32[] -inf"},
+    {"ReduceLogSumExp", 13, "keepdims:i=0", "f32[0]", "f32[] -inf"},
     // Diagonals, also beside infinities and NaN
     {"Einsum", 12, "equation:s=ii->i", "f32[2,2] -0 inf nan 3", "f32[2] -0 3"},
     {"Einsum", 12, "equation:s=ii", "f32[2,2] 1 inf nan 3", "f32[] 4"},
@@ -81,6 +107,24 @@ static const Row rows[] = {
     {"ArgMax", 13, "axis:i=-1 keepdims:i=0", "s32[2] 2147483646 2147483647", "s64[] 1"},
 };
 
+// Reductions of f32[2,2] -3 0.5 2 -1 over all axes and over none, and of f32[] -3.
+static const struct Reduction {
+  const char *op;
+  int opset; // from which on the axes are an input
+  const char *of_all, *of_each, *of_scalar;
+} reductions[] = {
+    {"ReduceL1", 18, "6.5", "3 0.5 2 1", "3"},
+    {"ReduceL2", 18, "3.774917217635375", "3 0.5 2 1", "3"},
+    {"ReduceSum", 13, "-1.5", "-3 0.5 2 -1", "-3"},
+    {"ReduceMean", 18, "-0.375", "-3 0.5 2 -1", "-3"},
+    {"ReduceMax", 18, "2", "-3 0.5 2 -1", "-3"},
+    {"ReduceMin", 18, "-3", "-3 0.5 2 -1", "-3"},
+    {"ReduceProd", 18, "3", "-3 0.5 2 -1", "-3"},
+    {"ReduceSumSquare", 18, "14.25", "9 0.25 4 1", "9"},
+    {"ReduceLogSum", 18, "nan", "nan -0.69314718056 0.69314718056 nan", "nan"},
+    {"ReduceLogSumExp", 18, "2.24659064751", "-3 0.5 2 -1", "-3"},
+};
+
 static uint64_t data_type(Type type) {
   static const uint8_t numbers[TYPE_COUNT] = {
       [TYPE_F32] = 1,  [TYPE_U8] = 2,    [TYPE_S8] = 3,      [TYPE_S32] = 6, [TYPE_S64] = 7, [TYPE_F64] = 11,
@@ -114,12 +158,17 @@ static void add_attribute(Message *node, const char *text, size_t count) {
   case 'f': add_float(&attribute, F, strtof(value, NULL)); break;
   case 's': add_bytes(&attribute, S, value, (size_t)(end - value)); break;
   case 'm':
-    for (char *next; value < end && *value != ']'; value = next)
-      add_float(&attribute, FLOATS, strtof(value + 1, &next));
+    for (char *next; *++value != ']'; value = next) {
+      add_float(&attribute, FLOATS, strtof(value, &next));
+      if (*next == ']') break;
+    }
     break;
   default:
-    for (char *next; value < end && *value != ']'; value = next)
-      add_number(&attribute, INTS, (uint64_t)strtoll(value + 1, &next, 10));
+    for (char *next; *++value != ']'; value = next) {
+      add_number(&attribute, INTS, (uint64_t)strtoll(value, &next, 10));
+      if (*next == ']') break;
+    }
+    add_number(&attribute, 20, 7); // the type INTS, which an empty list does not show
   }
   add_bytes(node, 5, attribute.bytes, attribute.count);
 }
@@ -221,7 +270,35 @@ static void operators_give_the_numbers_of_their_rows(void **state) {
   assert_int_equal(nwrong, 0);
 }
 
+// Reads the reduction in one way of giving no axes.
+static bool reduces(const struct Reduction *r, bool is_old, const char *attributes, const char *inputs,
+                    const char *shape, const char *numbers) {
+  char outputs[128];
+  snprintf(outputs, sizeof outputs, "%s %s", shape, numbers);
+  return computes(&(Row){r->op, is_old ? r->opset - 2 : r->opset, attributes, inputs, outputs});
+}
+
+static void reductions_without_axes_are_over_all_or_none(void **state) {
+  static const char x[] = "f32[2,2] -3 0.5 2 -1", x_and_axes[] = "f32[2,2] -3 0.5 2 -1; s64[0]";
+  static const char none[] = "noop_with_empty_axes:i=1", flat[] = "keepdims:i=0";
+  (void)state;
+  size_t nwrong = 0;
+  for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++) {
+    const struct Reduction *r = &reductions[i];
+    nwrong += !reduces(r, true, flat, x, "f32[]", r->of_all);
+    nwrong += !reduces(r, true, "axes:l=[] keepdims:i=0", x, "f32[]", r->of_all);
+    nwrong += !reduces(r, false, flat, x, "f32[]", r->of_all);
+    nwrong += !reduces(r, false, "", x_and_axes, "f32[1,1]", r->of_all);
+    nwrong += !reduces(r, false, none, x, "f32[2,2]", r->of_each);
+    nwrong += !reduces(r, false, "noop_with_empty_axes:i=1 keepdims:i=0", x_and_axes, "f32[2,2]", r->of_each);
+    nwrong += !reduces(r, false, "", "f32[] -3", "f32[]", r->of_scalar);
+    nwrong += !reduces(r, false, none, "f32[] -3", "f32[]", r->of_scalar);
+  }
+  assert_int_equal(nwrong, 0);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(operators_give_the_numbers_of_their_rows)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(operators_give_the_numbers_of_their_rows),
+                                     cmocka_unit_test(reductions_without_axes_are_over_all_or_none)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
