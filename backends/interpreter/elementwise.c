@@ -51,10 +51,6 @@ static uint64_t integer_at(const Evaluation *e, const Walk *w, uint32_t slot) {
   return slot < e->node->ninputs ? (uint64_t)evaluation_integer(e, slot, w->at[slot]) : 0;
 }
 
-static int64_t in_type(Type type, uint64_t x) {
-  return type == TYPE_S32 ? (int32_t)(uint32_t)x : (int64_t)x;
-}
-
 // The same formula for floating-point numbers and for integers, which wrap around.
 #define ARITHMETIC(name, expression, integers)                                                                         \
   static bool FUNCTION(interpret_##name##_reals, NOTHING,                                                              \
@@ -63,7 +59,7 @@ static int64_t in_type(Type type, uint64_t x) {
     for (Walk w = broadcast_walk(node); w.i < w.nelems; walk_step(&w)) {                                               \
       const uint64_t x = integer_at(e, &w, 0), y = integer_at(e, &w, 1), z = integer_at(e, &w, 2);                     \
       (void)x, (void)y, (void)z;                                                                                       \
-      evaluation_put_integer(e, w.i, in_type(node->outputs[0]->type, integers));                                       \
+      evaluation_put_integer(e, w.i, type_wrap(node->outputs[0]->type, (int64_t)(integers)));                          \
     }                                                                                                                  \
     return true;                                                                                                       \
   }                                                                                                                    \
@@ -237,6 +233,10 @@ bool interpret_TypeCast(const Evaluation *e) {
   const Type from = e->node->inputs[0]->type, to = e->node->outputs[0]->type;
   const int64_t nelems = shape_nelems(&e->node->outputs[0]->shape);
   for (int64_t i = 0; i < nelems; i++) {
+    if (!type_is_float(from) && !type_is_float(to)) {
+      evaluation_put_integer(e, i, type_wrap(to, evaluation_integer(e, 0, i)));
+      continue;
+    }
     const double x = from == TYPE_S64 ? (double)evaluation_integer(e, 0, i) : e->inputs[0][i];
     if (to == TYPE_S64) type_store(to, e->outputs[0], (size_t)i, x);
     else e->outputs[0][i] = type_round(to, x);

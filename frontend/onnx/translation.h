@@ -132,7 +132,6 @@ bool onnx_number(Onnx *x, const Value *v, double *number);   // the element of a
 
 bool onnx_has_number(Onnx *x, const Value *v, int axis);        // whether its extent is a number; reports if not
 bool onnx_has_numbers(Onnx *x, const Value *v);                 // for all axes
-Value *onnx_wrap(Onnx *x, Value *v, Type type);                 // the last 8 bits of an integer stored in f64
 Value *onnx_iota(Onnx *x, int64_t n, int64_t step, int behind); // s64: 0, step, ...; then `behind` axes of 1
 Value *onnx_take(Onnx *x, Value *v, const int64_t *indices, int64_t count, int axis);
 // Zeros of the shape; each update, [count, ...], is added to the row at its position, [count].

@@ -149,22 +149,36 @@ static ExprId choose(Kernel *k, ExprId condition, ExprId a, ExprId b) {
   return SELECT(EQ(condition, NUMBER(0)), b, a);
 }
 
-// Reduces an integer e below 2^62, held in f64, modulo 2^32 to s32's range. For e beyond 2^52 the quotient is rounded,
-// and the result may be off by 2^32.
-static ExprId wrapped(Kernel *k, ExprId e) {
-  return FMA(FLOOR(FMA(e, NUMBER(0x1p-32), NUMBER(0.5))), NUMBER(-0x1p32), e);
+static const double least_of[TYPE_COUNT] = {
+    [TYPE_S64] = -0x1p63, [TYPE_S32] = INT32_MIN, [TYPE_S8] = INT8_MIN, [TYPE_U8] = 0, [TYPE_BOOLEAN] = 0};
+static const double greatest_of[TYPE_COUNT] = {
+    [TYPE_S64] = 0x1p63, [TYPE_S32] = INT32_MAX, [TYPE_S8] = INT8_MAX, [TYPE_U8] = UINT8_MAX, [TYPE_BOOLEAN] = 1};
+
+// Reduces an integer e below 2^62, held in f64, to the type's low bits. For e beyond 2^52 the quotient is rounded, and
+// the result may be off by 2^32.
+static ExprId wrapped(Kernel *k, Type type, ExprId e) {
+  const double least = least_of[type], span = greatest_of[type] - least + 1;
+  return FMA(FLOOR(FMA(e, NUMBER(1 / span), NUMBER(-least / span))), NUMBER(-span), e);
+}
+
+// The same for any s64, in a kernel that computes in s64.
+static ExprId wrapped_s64(Kernel *k, Type type, ExprId e) {
+  const double least = least_of[type], greatest = greatest_of[type], span = greatest - least + 1;
+  const ExprId rest = FMOD(e, NUMBER(span)); // between -span and span
+  const ExprId from_least = SELECT(GT(NUMBER(least), rest), ADD(rest, NUMBER(span)), rest);
+  return SELECT(GT(from_least, NUMBER(greatest)), SUB(from_least, NUMBER(span)), from_least);
 }
 
 // Wraps a sum or difference of s32, which is exact in f64.
 static ExprId whole(Kernel *k, const Node *node, ExprId e) {
-  return node->outputs[0]->type == TYPE_S32 ? wrapped(k, e) : e;
+  return node->outputs[0]->type == TYPE_S32 ? wrapped(k, TYPE_S32, e) : e;
 }
 
 // A product of s32 is the exact sum of two f64: the rounded product, and its rounding error.
 static ExprId product(Kernel *k, const Node *node, ExprId x, ExprId y) {
   const ExprId high = MUL(x, y);
   if (node->outputs[0]->type != TYPE_S32) return high;
-  return wrapped(k, ADD(wrapped(k, high), FMA(x, y, NEG(high))));
+  return wrapped(k, TYPE_S32, ADD(wrapped(k, TYPE_S32, high), FMA(x, y, NEG(high))));
 }
 
 // The remainder; with the divisor 0, NaN of floats and 0 of integers.
@@ -187,16 +201,14 @@ static bool is_rounded_twice(const Kernel *k, Type from, Type type) {
   return k->is_f64 && TYPE_BIT(from) & wide && (type == TYPE_F16 || type == TYPE_BF16);
 }
 
-// Rounds and saturates as a store of the type does.
+// A float is rounded, and saturates as in a store of an integer type; an integer keeps its low bits.
 static ExprId cast(Kernel *k, Type from, Type type, ExprId x) {
-  static const double least[TYPE_COUNT] = {
-      [TYPE_S64] = -0x1p63, [TYPE_S32] = INT32_MIN, [TYPE_S8] = INT8_MIN, [TYPE_U8] = 0};
-  static const double greatest[TYPE_COUNT] = {
-      [TYPE_S64] = 0x1p63, [TYPE_S32] = INT32_MAX, [TYPE_S8] = INT8_MAX, [TYPE_U8] = UINT8_MAX};
   if (type == TYPE_BOOLEAN) return SELECT(EQ(x, NUMBER(0)), NUMBER(0), NUMBER(1));
   if (is_rounded_twice(k, from, type)) x = expr_unary(k, EXPR_ROUND_ODD, x);
   if (type_is_float(type)) return rounded(k, type, x);
-  return SELECT(EQ(x, x), clamped(k, ROUND(x), least[type], greatest[type]), NUMBER(0));
+  if (type_is_float(from)) return SELECT(EQ(x, x), clamped(k, ROUND(x), least_of[type], greatest_of[type]), NUMBER(0));
+  if (least_of[from] >= least_of[type] && greatest_of[from] <= greatest_of[type]) return x;
+  return k->is_s64 ? wrapped_s64(k, type, x) : wrapped(k, type, x);
 }
 
 // Formulas
