@@ -92,6 +92,13 @@ static bool is_between(double x, double min, double max) {
   return (x > min || (x == min && isinf(min))) && (x < max || (x == max && isinf(max)));
 }
 
+// Whether 0 < alpha x + beta < 1. The sum may round to 1; so the second comparison is of what is left to 1, whose
+// rounding keeps its sign.
+static bool is_on_slope(double x, double alpha, double beta) {
+  const double rest = 1 - beta, lost = 1 - rest - beta; // of 1 - beta by rounding
+  return fma(alpha, x, beta) > 0 && fma(-alpha, x, rest) > -lost;
+}
+
 // Replaces infinities by large numbers in derivatives that have a limit, where infinity * 0 would be NaN.
 static double bounded(double x) {
   return within(x, -1e100, 1e100);
@@ -196,7 +203,7 @@ FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), is_between(x, min, max) ?
 FORMULA(EluBackward, ATTRIBUTE(alpha); USE_DST, x > 0 ? y : y * (use_dst ? x + alpha : alpha * exp(x)))
 FORMULA(GELUBackward, GELU_MODE, y * (is_tanh ? gelu_tanh_backward(x) : gelu_backward(x)))
 FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha); ATTRIBUTE(beta),
-        0 < alpha * x + beta && alpha * x + beta < 1 ? alpha * y : 0)
+        is_on_slope(x, alpha, beta) ? alpha * y : 0)
 FORMULA(HardSwishBackward, NOTHING, x <= -3 ? 0 : x >= 3 ? y : y * (x / 3 + 0.5))
 FORMULA(MishBackward, NOTHING, y * mish_backward(x))
 FORMULA(ReLUBackward, NOTHING, x > 0 ? y : 0) // the same for src and dst: one is positive if the other is

@@ -114,6 +114,13 @@ static ExprId tanh_slope(Kernel *k, ExprId x) {
   return MUL(NUMBER(4), sigmoid_slope(k, MUL(NUMBER(2), x)));
 }
 
+// Whether alpha x + beta < 1. The sum may round to 1; so the comparison is of what is left to 1. Near 1, alpha x - rest
+// is a multiple of the last places of alpha x, and small, so that it is exact.
+static ExprId is_below_1(Kernel *k, ExprId x, ExprId alpha, double beta) {
+  const double rest = k->is_f64 ? 1 - beta : (float)(1 - beta), lost = 1 - rest - beta; // of 1 - beta by rounding
+  return GT(FMA(NEG(alpha), x, NUMBER(rest)), NUMBER(-lost));
+}
+
 // x sigmoid(beta x). An infinite x with sigmoid 0 is replaced by the largest finite number.
 static ExprId swish(Kernel *k, ExprId x, double beta) {
   if (beta == 0) return MUL(NUMBER(0.5), x);
@@ -259,8 +266,8 @@ FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), SELECT(beyond(k, x, min),
 FORMULA(EluBackward, ATTRIBUTE(alpha); USE_DST,
         SELECT(GT(x, ZERO), y, MUL(y, use_dst ? ADD(x, alpha) : MUL(alpha, EXP(x)))))
 FORMULA(GELUBackward, GELU_MODE, MUL(y, is_tanh ? gelu_tanh_slope(k, x) : GELU_SLOPE(x)))
-FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha); ATTRIBUTE(beta); const ExprId t = FMA(alpha, x, beta),
-        SELECT(GT(t, ZERO), SELECT(GT(NUMBER(1), t), MUL(alpha, y), ZERO), ZERO))
+FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha); const double beta = node_coefficient(node, "beta"),
+        SELECT(GT(FMA(alpha, x, NUMBER(beta)), ZERO), SELECT(is_below_1(k, x, alpha, beta), MUL(alpha, y), ZERO), ZERO))
 FORMULA(HardSwishBackward, NOTHING,
         SELECT(GE(NUMBER(-3), x), ZERO, SELECT(GE(x, NUMBER(3)), y, MUL(y, MUL(NUMBER(1.0 / 3), ADD(x, NUMBER(1.5)))))))
 FORMULA(MishBackward, NOTHING, MUL(y, mish_slope(k, x)))
