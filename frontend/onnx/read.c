@@ -228,8 +228,11 @@ bool onnx_if(Onnx *x) {
 
 // Loops: each iteration is a copy of the body's nodes
 
-// One iteration, with the values that it carries over, ncarried of them; *condition: whether another one follows.
-static bool iterate(Onnx *x, const OnnxGraph *body, size_t i, Value **carried, Value **results, double *condition) {
+// One iteration, with the values that it carries over. Sets *results to the body's outputs; the first one says whether
+// another iteration follows.
+static bool iterate(Onnx *x, const OnnxGraph *body, size_t i, Value **carried, Value ***made) {
+  Value **results = *made = ARENA_ARRAY(x->reading.arena, Value *, body->noutputs + 1);
+  if (!results) return error_out_of_memory(x->reading.d);
   OnnxScope scope = {.outer = x->scope};
   Builder *b = &x->build;
   names_init(&scope.values, x->reading.arena);
@@ -247,7 +250,20 @@ static bool iterate(Onnx *x, const OnnxGraph *body, size_t i, Value **carried, V
     x->build.has_told = results[k] == &x->failed;
     if (x->build.has_told || results[k] == &x->absent) return false;
   }
-  return onnx_number(x, results[0], condition);
+  return true;
+}
+
+// The stacked results of no iterations, like `one`, which an iteration would make.
+static Value *stack_of_nothing(Onnx *x, Value *one) {
+  Shape shape;
+  Value *stack = onnx_stack(x, &one, 1, 0);
+  if (!stack) return NULL;
+  shape = stack->shape;
+  shape.extent[0] = EXTENT(0);
+  for (int i = 0; i < shape.rank; i++)
+    if (extent_is_unknown(shape.extent[i]))
+      return build_error(&x->build, "a result of no iterations: expected a known extent on axis %d", i), NULL;
+  return build_number(&x->build, stack->type, &shape, 0);
 }
 
 // Gives the values carried over, and behind them the stacked results of all iterations.
@@ -255,7 +271,9 @@ static bool give_loop(Onnx *x, Value **carried, size_t ncarried, Value ***result
   for (size_t k = 0; k < x->node->noutputs; k++) {
     Value *v = k < ncarried ? carried[k] : NULL;
     if (!onnx_wants(x, k)) continue;
-    if (k >= ncarried) {
+    if (k >= ncarried && !count) {
+      v = stack_of_nothing(x, results[0][k + 1]);
+    } else if (k >= ncarried) {
       Value **items = ARENA_ARRAY(x->reading.arena, Value *, count + 1);
       if (!items) return error_out_of_memory(x->reading.d);
       for (size_t i = 0; i < count; i++) items[i] = results[i][k + 1];
@@ -275,13 +293,15 @@ static bool iterate_all(Onnx *x, const OnnxGraph *body, size_t ncarried, double 
   results = ARENA_ARRAY(x->reading.arena, Value **, limit + 1);
   if (!results) return error_out_of_memory(x->reading.d);
   for (; count < limit && condition != 0; count++) {
-    results[count] = ARENA_ARRAY(x->reading.arena, Value *, body->noutputs + 1);
-    if (!results[count]) return error_out_of_memory(x->reading.d);
     if (!count_call(x, body->message.count) || !build_spend(&x->build, nbytes) ||
-        !iterate(x, body, count, carried, results[count], &condition))
+        !iterate(x, body, count, carried, &results[count]) || !onnx_number(x, results[count][0], &condition))
       return false;
     carried = results[count] + 1;
   }
+  // An iteration that nothing uses shows the shapes of stacked results.
+  if (!count && x->node->noutputs > ncarried &&
+      !(count_call(x, body->message.count) && iterate(x, body, 0, carried, &results[0])))
+    return false;
   if ((double)count < most && condition != 0)
     return build_error(&x->build, "loops of more than %d iterations are not supported", MOST_ITERATIONS);
   return give_loop(x, carried, ncarried, results, count);
