@@ -577,21 +577,21 @@ expect 0 . '' train normed.yaml --accumulate 3 --sync-batch-norm -o trained
 expect 0 'reduction: mean' '' convert trained/normed_step.yaml
 expect 0 '^w.next .* ok$' '' run trained/normed_step.yaml --random --compare
 expect 0 . '' train normed.yaml --accumulate 1 --sync-batch-norm -o trained
-expect 2 '' 'sync_batch_norm: expected accumulate with it, the number of leaves' train normed.yaml --sync-batch-norm -o trained
-expect 2 '' 'accumulate: expected a whole number from 1 to 1048576, found 1.5' train net.yaml --accumulate 1.5 -o trained
+expect 2 '' '^error: --sync-batch-norm: expected accumulate with it, the number of leaves' train normed.yaml --sync-batch-norm -o trained
+expect 2 '' '^error: --accumulate: expected a whole number from 1 to 1048576, found 1.5' train net.yaml --accumulate 1.5 -o trained
 expect 2 '' 'unknown optimizer adm, did you mean adam' train net.yaml --optimizer adm -o trained
 expect 2 '' 'unknown output los, did you mean loss' train net.yaml --loss los -o trained
 expect 2 '' 'expected a floating-point number, found logits, which is f32 \[N, 5\]; ReduceMean' \
   train net.yaml --loss logits -o trained
-expect 2 '' 'no parameter matches conv\*; there are w, b' train net.yaml --freeze 'conv*' -o trained
-expect 2 '' 'beta1: not a setting of sgd, but of adam' train net.yaml --beta1 0.9 -o trained
-expect 2 '' 'gamma: the schedule constant does not use it' train net.yaml --gamma 0.9 -o trained
-expect 2 '' 'step_size: the schedule step needs the number of steps' train net.yaml --schedule step -o trained
+expect 2 '' '^error: --freeze: no parameter matches conv\*; there are w, b' train net.yaml --freeze 'conv*' -o trained
+expect 2 '' '^error: --beta1: not a setting of sgd, but of adam' train net.yaml --beta1 0.9 -o trained
+expect 2 '' '^error: --gamma: the schedule constant does not use it' train net.yaml --gamma 0.9 -o trained
+expect 2 '' '^error: --step-size: the schedule step needs the number of steps' train net.yaml --schedule step -o trained
 expect 1 '' 'expected a parameter that is not frozen' train net.yaml --freeze '*' -o trained
 expect 2 '' 'expected -o DIR' train net.yaml
-expect 1 '' 'momentum: expected at least 0 and less than 1|beta1: expected' \
+expect 1 '' '^error: Adam .*: --beta1: expected at least 0 and less than 1' \
   train net.yaml --optimizer adam --beta1 1 -o trained
-expect 1 '' 'weight_decay: expected at least 0 and within the range of f32, found 1e.60' train net.yaml --weight-decay 1e60 -o trained
+expect 1 '' '^error: SGD .*: --weight-decay: expected at least 0 and within the range of f32, found 1e.60' train net.yaml --weight-decay 1e60 -o trained
 expect 1 '' 'sum: expected parameters to train, which are states' train sum.yaml -o trained
 
 # show, bench, passes
