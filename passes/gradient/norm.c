@@ -47,15 +47,15 @@ static void give_parameters(Gradient *g, const Node *node, Node *backward) {
   gradient_give(g, beta, diff_of_parameter(g, backward, 2, beta));
 }
 
-// Whether the statistic is precise enough for gradients. With a mean rounded to 16 bits, x - mean has few correct
-// digits if |mean| is many times the deviation.
-static bool is_precise(const Value *statistic) {
-  return statistic->type == TYPE_F32 || statistic->type == TYPE_F64;
+// The type of statistics that the backward graph computes again.
+static Type type_of_statistics(const Value *src) {
+  return src->type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
 }
 
-// The type of statistics that the backward graph computes again.
-static Type type_of_statistics(const Value *src, const Value *parameter) {
-  return (parameter ? parameter : src)->type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
+// Whether the statistic is precise enough for gradients. With a mean rounded to 16 bits, x - mean has few correct
+// digits if |mean| is many times the deviation.
+static bool is_precise(const Value *statistic, const Value *src) {
+  return statistic->type == type_of_statistics(src);
 }
 
 // Sets the inputs mean and variance to outputs `first` and `first` + 1 of a copy of the forward node.
@@ -67,22 +67,23 @@ static void set_computed(Gradient *g, Node *backward, Node *again, uint32_t firs
 // A copy of the forward node with running statistics that have no effect.
 static void compute_batch_statistics(Gradient *g, const Node *node, Node *backward) {
   const Value *src = node->inputs[0], *mean = node->outputs[3];
+  const Type type = type_of_statistics(src);
   Node *again = gradient_node(g, OP_BatchNormForwardTraining, node);
-  Value *zeros = again ? gradient_filled(g, TYPE_F32, &mean->shape, 0) : NULL;
+  Value *zeros = again ? gradient_filled(g, type, &mean->shape, 0) : NULL;
   if (!zeros) return;
   node_set_input(again, 0, gradient_saved(g, src));
   node_set_input(again, 1, zeros);
   node_set_input(again, 2, zeros);
   gradient_output(g, again, 0, src->type, &src->shape);
-  gradient_output(g, again, 1, TYPE_F32, &mean->shape);
-  gradient_output(g, again, 2, TYPE_F32, &mean->shape);
-  set_computed(g, backward, again, 3, TYPE_F32, &mean->shape);
+  gradient_output(g, again, 1, type, &mean->shape);
+  gradient_output(g, again, 2, type, &mean->shape);
+  set_computed(g, backward, again, 3, type, &mean->shape);
 }
 
 // Always adds the outputs diff_gamma and diff_beta: without them BatchNormTrainingBackward ignores gamma.
 GRADIENT(BatchNormForwardTraining) {
   Node *backward = begin(g, node, diff, OP_BatchNormTrainingBackward);
-  if (is_precise(node->outputs[3])) {
+  if (is_precise(node->outputs[3], node->inputs[0])) {
     set_input(backward, "mean", gradient_saved(g, node->outputs[3]));
     set_input(backward, "variance", gradient_saved(g, node->outputs[4]));
   } else {
@@ -117,7 +118,7 @@ GRADIENT(BatchNormInference) {
 // Sets the inputs mean and variance to the forward node's outputs, or to outputs of a copy of the forward node whose
 // statistics are precise enough.
 static void set_statistics(Gradient *g, const Node *node, Node *backward) {
-  if (node->outputs[1] && is_precise(node->outputs[1])) {
+  if (node->outputs[1] && is_precise(node->outputs[1], node->inputs[0])) {
     set_input(backward, "mean", gradient_saved(g, node->outputs[1]));
     set_input(backward, "variance", gradient_saved(g, node->outputs[2]));
     return;
@@ -134,7 +135,7 @@ static void set_statistics(Gradient *g, const Node *node, Node *backward) {
   for (int i = 0; i < (has_groups ? 1 : layer_norm_begin_axis(node)); i++)
     shape.extent[shape.rank++] = src->shape.extent[i];
   if (has_groups) shape.extent[shape.rank++] = norm_ngroups(node);
-  set_computed(g, backward, again, 1, type_of_statistics(src, forward_input(node, "gamma")), &shape);
+  set_computed(g, backward, again, 1, type_of_statistics(src), &shape);
 }
 
 static void make_of_rows(Gradient *g, const Node *node, Value *diff, OperatorId id) {
