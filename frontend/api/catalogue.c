@@ -35,7 +35,7 @@ ng_operator_info ng_operator_at(size_t i) {
       .ninputs = named_ninputs(n),
       .noutputs = named_noutputs(n),
       .nattributes = named_nattributes(n),
-      .no_gradient = gradient_rules[n.op->id]->why_not,
+      .no_gradient = gradient_rules[n.op->id]->of_all.why,
   };
 }
 

@@ -302,6 +302,16 @@ static const Case cases[] = {
     {"Gather", X("[2, 5, 3]") ", " TENSOR("i", "s32", "[7]"),
      "{op: Gather, inputs: [x, i], outputs: [y], attributes: {axis: -2}}"},
     {"Gather", X("[5]") ", " TENSOR("i", "s32", "[]"), "{op: Gather, inputs: [x, i], outputs: [y]}"},
+    {"GatherBackward", TENSOR("i", "s64", "[3, 2]") ", " X("[3, 2, 4]"),
+     "{op: GatherBackward, inputs: [i, x], outputs: [{name: y, shape: [5, 4]}]}"},
+    {"GatherBackward", TENSOR("i", "s32", "[7]") ", " X("[2, 7, 3]"),
+     "{op: GatherBackward, inputs: [i, x], outputs: [{name: y, shape: [2, 5, 3]}], attributes: {axis: -2}}"},
+    {"DynamicDequantize", TENSOR("q", "s8", "[2, 6, 4]") S_OF_TYPE("s", "[1]"),
+     "{op: DynamicDequantize, inputs: [q, s], outputs: [y]}"},
+    {"DynamicDequantize", TENSOR("q", "u8", "[2, 6, 4]") S_OF_TYPE("s", "[6]") ", " TENSOR("z", "u8", "[6]"),
+     "{op: DynamicDequantize, inputs: [q, s, z], outputs: [y], attributes: {qtype: per_channel}}"},
+    {"DynamicDequantize", TENSOR("q", "s4", "[2, 6, 4]") S_OF_TYPE("s", "[1, 3, 4]"),
+     "{op: DynamicDequantize, inputs: [q, s], outputs: [y], attributes: {qtype: per_group, group_shape: [2, 2, 1]}}"},
     {"Slice", X("[5, 4]"), OF_X_WITH("Slice", "starts: [1, -1], ends: [4, -9], steps: [1, -1]")},
     {"Slice", X("[3, 7, 2]"), OF_X_WITH("Slice", "starts: [1], ends: [7], axes: [1], steps: [3]")},
     {"Slice", X("[9, 5]"), OF_X_WITH("Slice", "starts: [-2, 0], ends: [0, 4], steps: [-3, 2]")},
@@ -374,7 +384,7 @@ static bool has_case(const char *name) {
 static void every_operator_has_a_gradient_with_a_case_or_a_reason(void **state) {
   (void)state;
   for (size_t i = 0; i < OP_COUNT; i++) {
-    assert_true((gradient_rules[i]->make != NULL) != (gradient_rules[i]->why_not != NULL));
+    assert_true((gradient_rules[i]->make != NULL) != (gradient_rules[i]->of_all.why != NULL));
     for (uint32_t k = 1; k < operators[i].noutputs && gradient_rules[i]->make && i != OP_Split; k++)
       assert_true(operators[i].outputs[k].is_statistic);  // a rule is given the first result's gradient alone
     if (operators[i].traits & TRAIT_COLLECTIVE) continue; // leaves_test.c
@@ -662,7 +672,7 @@ static void what_cannot_be_differentiated_is_told_once(void **state) {
       "format: ngrad/1\ndims: {B: 2, N: 3}\ninputs: [{name: x, type: f32, shape: [4, 5, B, N]}]\n"
       "nodes:\n  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [1]}}\noutputs: [y]\n",
       "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [3]}]\n"
-      "nodes:\n  - {op: Round, inputs: [x], outputs: [y]}\noutputs: [y]\n",
+      "nodes:\n  - {op: SigmoidBackward, inputs: [x, x], outputs: [y]}\noutputs: [y]\n",
   };
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     ng_context *ctx = ng_context_new(NULL);
@@ -673,6 +683,31 @@ static void what_cannot_be_differentiated_is_told_once(void **state) {
     ng_graph_free(g);
     ng_context_free(ctx);
   }
+}
+
+// Nothing flows through Round: the gradient is 0, and one warning says so.
+static void steps_are_told_once(void **state) {
+  (void)state;
+  const char *text = "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [3]}]\n"
+                     "nodes:\n  - {op: Round, inputs: [x], outputs: [r]}\n"
+                     "  - {op: Square, inputs: [r], outputs: [s]}\n"
+                     "  - {op: Round, inputs: [s], outputs: [t]}\n"
+                     "  - {op: Mod, inputs: [x, x], outputs: [m]}\n"
+                     "  - {op: Round, inputs: [m], outputs: [y]}\noutputs: [t, y]\n";
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = read_graph(ctx, text), *gradient = ng_graph_gradient(g, NULL);
+  assert_non_null(gradient);
+  assert_int_equal(ng_message_count(ctx), 1);
+  assert_non_null(
+      strstr(ng_messages_text(ctx, 0),
+             "warning: Round: its gradient is 0, and so is that of 1 other node: the results change in steps"));
+  ng_tensor output = {.type = NG_F32, .rank = 1, .extent = {3}, .data = (float[]){1, 1, 1}};
+  assert_int_equal(ng_graph_input_count(gradient), 0);
+  assert_int_equal(ng_interpret(gradient, NULL, &output, 0), NG_OK);
+  for (int64_t i = 0; i < 3; i++) assert_true(ng_tensor_get(&output, i) == 0);
+  ng_graph_free(gradient);
+  ng_graph_free(g);
+  ng_context_free(ctx);
 }
 
 // Random graphs
@@ -778,6 +813,7 @@ int main(void) {
       cmocka_unit_test(elements_that_are_alike_share_a_gradient),
       cmocka_unit_test(products_with_zeros_have_gradients),
       cmocka_unit_test(what_cannot_be_differentiated_is_told_once),
+      cmocka_unit_test(steps_are_told_once),
       cmocka_unit_test(random_graphs_have_gradients_or_reasons),
       cmocka_unit_test(without_memory_there_is_no_gradient),
   };
