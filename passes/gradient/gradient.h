@@ -77,11 +77,11 @@ enum { MOST_EXCEPTIONS = 2 };
 
 typedef struct GradientRule {
   void (*make)(Gradient *g, const Node *node, Value *diff); // diff: output 0's gradient, of its type and shape
-  Derivative of_all;                                        // if make is NULL: zero or refused
+  Derivative of_all; // of each floating-point operand without exception; computed only if there is make
   struct {
     const char *operand; // NULL ends the list
     Derivative derivative;
-  } exceptions[MOST_EXCEPTIONS]; // all other floating-point operands have a derivative that make computes
+  } exceptions[MOST_EXCEPTIONS];
 } GradientRule;
 
 #define OP(name, ...) extern const GradientRule gradient_##name;

@@ -39,9 +39,8 @@ GRADIENT(AvgPoolBackward) {
   gradient_give(g, node, 0, own);
 }
 
-NO_GRADIENT(MaxPoolBackward, REFUSED("its gradient for diff_dst would gather elements at the places of src's maxima, "
-                                     "which no operator does, and second derivatives of MaxPool for src are 0"))
-
+#define GATHERS "it would gather elements at the places of src's maxima, which no operator does"
+const GradientRule gradient_MaxPoolBackward = {.of_all = REFUSED(GATHERS),
+                                               .exceptions = {{"src", ZERO("second derivatives of MaxPool are 0")}}};
 NO_GRADIENT(MaxPoolWinners, ZERO("the results are numbers of taps"))
-NO_GRADIENT(MaxPoolScatter, REFUSED("its gradient for diff_dst would gather elements at the places of src's maxima, "
-                                    "which no operator does"))
+NO_GRADIENT(MaxPoolScatter, REFUSED(GATHERS))

@@ -15,7 +15,7 @@ static const char *why_discrete(const Operator *op, char letter) {
   while (t->letter && t->letter != letter) t++;
   if (t->types & TYPES_FLOAT) return NULL;
   if (t->types == TYPE_BIT(TYPE_BOOLEAN)) return "it is boolean";
-  return t->types & TYPES_4_BITS ? "its numbers are quantised" : "its numbers are integers";
+  return t->types & TYPES_4_BITS ? "they are quantised" : "they are integers";
 }
 
 Derivative gradient_by_input(OperatorId id, uint32_t slot) {
@@ -24,10 +24,9 @@ Derivative gradient_by_input(OperatorId id, uint32_t slot) {
   const Operand *row = &op->inputs[slot < op->ninputs ? slot : op->ninputs - 1];
   const char *why = why_discrete(op, row->type);
   if (why) return (Derivative)ZERO(why);
-  if (!rule->make) return rule->of_all;
   for (size_t i = 0; i < MOST_EXCEPTIONS && rule->exceptions[i].operand; i++)
     if (strcmp(rule->exceptions[i].operand, row->name) == 0) return rule->exceptions[i].derivative;
-  return (Derivative){.kind = DERIVATIVE_COMPUTED};
+  return rule->of_all;
 }
 
 Derivative gradient_of_result(OperatorId id, uint32_t slot) {
@@ -35,5 +34,5 @@ Derivative gradient_of_result(OperatorId id, uint32_t slot) {
   const char *why = why_discrete(op, op->outputs[slot].type);
   if (why) return (Derivative)ZERO(why);
   if (op->outputs[slot].is_statistic) return (Derivative)REFUSED("gradients do not flow through statistics");
-  return gradient_rules[id]->make ? (Derivative){.kind = DERIVATIVE_COMPUTED} : gradient_rules[id]->of_all;
+  return gradient_rules[id]->of_all;
 }
