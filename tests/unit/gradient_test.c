@@ -685,6 +685,72 @@ static void what_cannot_be_differentiated_is_told_once(void **state) {
   }
 }
 
+// A mean over ignored labels alone is 0 / 0, and so is one over labels without class: random data has neither, also
+// where other operators compute the loss.
+static void random_labels_count(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "format: ngrad/1\ninputs: [{name: x, type: f64, shape: [1, 3]}, {name: l, type: s32, shape: [1]}]\nnodes:\n"
+      "  - {op: SoftmaxCrossEntropy, inputs: [x, l], outputs: [y], attributes: {ignore_index: 0}}\noutputs: [y]\n",
+      "format: ngrad/1\ninputs: [{name: x, type: f64, shape: [1, 3]}, {name: l, type: s64, shape: [1]}]\n"
+      "constants: [{name: ignored, type: s64, shape: [], value: 0}]\nnodes:\n"
+      "  - {op: OneHot, inputs: [l], outputs: [{name: own, type: f64}], attributes: {depth: 3}}\n"
+      "  - {op: NotEqual, inputs: [l, ignored], outputs: [counts]}\n"
+      "  - {op: TypeCast, inputs: [counts], outputs: [{name: count, type: f64}]}\n"
+      "  - {op: Multiply, inputs: [own, count], outputs: [weight]}\n"
+      "  - {op: Multiply, inputs: [x, weight], outputs: [costs]}\n"
+      "  - {op: ReduceSum, inputs: [costs], outputs: [cost], attributes: {axes: [0, 1]}}\n"
+      "  - {op: ReduceSum, inputs: [weight], outputs: [total], attributes: {axes: [0, 1]}}\n"
+      "  - {op: Divide, inputs: [cost, total], outputs: [y]}\noutputs: [y]\n",
+  };
+  for (uint64_t seed = 0; seed < 40; seed++)
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+      ng_gradcheck_result results[2];
+      assert_int_equal(check_text(texts[i], &(ng_gradcheck_options){.seed = seed}, results), NG_OK);
+    }
+}
+
+// As a quotient by a norm is defined to be 0 where the norm is, so is its gradient.
+static void quotients_by_a_norm_of_zero_have_the_gradient_0(void **state) {
+  (void)state;
+  const char *text =
+      "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [2, 2]}]\n"
+      "constants: [{name: zero, type: f32, shape: [], value: 0}, {name: one, type: f32, shape: [], value: 1}]\n"
+      "nodes:\n  - {op: ReduceL2, inputs: [x], outputs: [n], attributes: {axes: [1], keep_dims: true}}\n"
+      "  - {op: Equal, inputs: [n, zero], outputs: [is_zero]}\n"
+      "  - {op: Select, inputs: [is_zero, one, n], outputs: [divisor]}\n"
+      "  - {op: Divide, inputs: [x, divisor], outputs: [quotient]}\n"
+      "  - {op: Select, inputs: [is_zero, zero, quotient], outputs: [y]}\noutputs: [y]\n";
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = read_graph(ctx, text), *gradient = ng_graph_gradient(g, NULL);
+  const float x[] = {0, -0.0F, 3, 4}, dy[] = {1, 2, 5, 10}, n[] = {0, 5}, quotient[] = {0, 0, 0.6F, 0.8F};
+  const float expected[] = {0, 0, -0.32F, 0.24F}; // (dy - y * (dy . y)) / n
+  ng_tensor inputs[8], output;
+  for (size_t i = 0; i < ng_graph_input_count(gradient); i++) {
+    const ng_tensor_info info = ng_graph_input(gradient, i);
+    const void *data = strcmp(info.name, "x") == 0        ? x
+                       : strcmp(info.name, "n") == 0      ? n
+                       : strcmp(info.name, "diff_y") == 0 ? dy
+                                                          : NULL;
+    assert_int_equal(ng_tensor_new(ctx, &info, &inputs[i]), NG_OK);
+    for (size_t e = 0; e < (size_t)ng_tensor_nelems(&inputs[i]); e++) {
+      const bool is_flag = info.type == NG_BOOLEAN;
+      if (is_flag) ((uint8_t *)inputs[i].data)[e] = n[e] == 0;
+      else if (data) ((float *)inputs[i].data)[e] = ((const float *)data)[e];
+      else ((float *)inputs[i].data)[e] = strcmp(info.name, "divisor") == 0 ? (n[e] == 0 ? 1 : n[e]) : quotient[e];
+    }
+  }
+  const ng_tensor_info info = ng_graph_output(gradient, 0);
+  assert_int_equal(ng_tensor_new(ctx, &info, &output), NG_OK);
+  assert_int_equal(ng_interpret(gradient, inputs, &output, 0), NG_OK);
+  for (int64_t e = 0; e < 4; e++) assert_true(fabs(ng_tensor_get(&output, e) - (double)expected[e]) < 1e-6);
+  for (size_t i = 0; i < ng_graph_input_count(gradient); i++) ng_tensor_free(ctx, &inputs[i]);
+  ng_tensor_free(ctx, &output);
+  ng_graph_free(gradient);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 // Nothing flows through Round: the gradient is 0, and one warning says so.
 static void steps_are_told_once(void **state) {
   (void)state;
@@ -813,6 +879,8 @@ int main(void) {
       cmocka_unit_test(elements_that_are_alike_share_a_gradient),
       cmocka_unit_test(products_with_zeros_have_gradients),
       cmocka_unit_test(what_cannot_be_differentiated_is_told_once),
+      cmocka_unit_test(random_labels_count),
+      cmocka_unit_test(quotients_by_a_norm_of_zero_have_the_gradient_0),
       cmocka_unit_test(steps_are_told_once),
       cmocka_unit_test(random_graphs_have_gradients_or_reasons),
       cmocka_unit_test(without_memory_there_is_no_gradient),
