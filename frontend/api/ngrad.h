@@ -792,7 +792,7 @@ typedef struct ng_operator_info {
   const char *canonical;              /* the operator that the name stands for */
   const char *family, *doc, *formula; /* formula: in the names of the canonical operator */
   size_t ninputs, noutputs, nattributes;
-  const char *no_gradient; /* why the operator has no gradient; NULL: it has one */
+  const char *no_gradient; /* why no operand has a gradient other than 0; NULL: an input's is derived */
 } ng_operator_info;
 
 typedef struct ng_operand_info {
@@ -803,6 +803,8 @@ typedef struct ng_operand_info {
   unsigned types;        /* the allowed types: bit 1 << NG_F32 and so on */
   const char *canonical; /* its name in the canonical operator */
   int is_repeated;       /* the node may have several, one after the other */
+  const char *gradient;  /* "derived", "zero" or "refused": the gradient by an input, or that an output gets */
+  const char *why;       /* why it is not derived; NULL: it is */
 } ng_operand_info;
 
 typedef struct ng_attribute_info {

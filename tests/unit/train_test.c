@@ -573,8 +573,8 @@ static void what_cannot_be_trained_is_told(void **state) {
       "state: [{name: w, type: f32, shape: [4], init: ones}, {name: b, type: f32, shape: [4], init: ones}]\n"
       "nodes:\n"
       "  - {op: Multiply, inputs: [x, w], outputs: [y]}\n"
-      "  - {op: Round, inputs: [b], outputs: [rounded]}\n"
-      "  - {op: Add, inputs: [y, rounded], outputs: [z]}\n"
+      "  - {op: SigmoidBackward, inputs: [b, b], outputs: [slope]}\n"
+      "  - {op: Add, inputs: [y, slope], outputs: [z]}\n"
       "  - {op: ReduceMean, inputs: [y], outputs: [loss], attributes: {axes: [0]}}\n"
       "  - {op: ReduceMean, inputs: [z], outputs: [other], attributes: {axes: [0]}}\n"
       "outputs: [loss, other]\n";
@@ -584,7 +584,8 @@ static void what_cannot_be_trained_is_told(void **state) {
   } rows[] = {
       {NULL, "loss: expected the name of one or more of the outputs loss, other", NG_USAGE},
       {"loss", "b: expected loss to depend on it; --freeze b leaves it as it is", NG_WRONG},
-      {"other", "Round has no gradient: its derivative is 0 almost everywhere", NG_WRONG},
+      {"other", "SigmoidBackward has no gradient: it is itself a gradient, and second derivatives are not supported",
+       NG_WRONG},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     ng_context *ctx = new_context();
