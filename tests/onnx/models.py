@@ -151,9 +151,12 @@ def run(settings, model, data_set, folder, constants):
     result.mkdir(exist_ok=True)
     command = [settings.ngrad, "run", path, "--in", folder, "--out", result, "--backend", settings.backend]
     command += [f"--constant={n}={files[n]}" for n in constants]
+    command += ["--compare"] if settings.backend == "codegen" else []
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     if done.returncode < 0:
         return f"CRASHED: signal {-done.returncode}"
+    if done.returncode == 3:
+        return f"WRONG: compiled code differs from the interpreter: {done.stdout}"
     if done.returncode:
         missing = (set(re.findall(r"must be known when the model is read: --constant (\S+)=FILE", done.stderr)) & set(inputs)) - constants
         return run(settings, model, data_set, folder, constants | missing) if missing else refusal_of(done)
