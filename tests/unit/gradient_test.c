@@ -3,7 +3,7 @@
 #include "frontend/yaml/yaml.h"
 #include "ir/operators/operator.h"
 #include "passes/gradient/gradient.h"
-#include "tests/random_graph.h"
+#include "tests/random_seeds.h"
 #include "tests/unit/failing_allocator.h"
 
 #include <math.h>
@@ -694,7 +694,8 @@ static void random_graphs_have_gradients_or_reasons(void **state) {
   const uint64_t count = number_of_graphs(600);
   const RandomGraphOptions options = {.most_nodes = 5, .most_nelems = 512};
   uint64_t ndifferentiated = 0;
-  for (uint64_t seed = 0; seed < count; seed++) {
+  for (RandomSeeds s = random_seeds(count); random_next_seed(&s);) {
+    const uint64_t seed = s.seed;
     Diagnostics d;
     GradientEnds ends;
     Text text, again;
@@ -778,7 +779,7 @@ int main(void) {
       cmocka_unit_test(elements_that_are_alike_share_a_gradient),
       cmocka_unit_test(products_with_zeros_have_gradients),
       cmocka_unit_test(what_cannot_be_differentiated_is_told_once),
-      cmocka_unit_test(random_graphs_have_gradients_or_reasons),
+      random_unit_test(random_graphs_have_gradients_or_reasons),
       cmocka_unit_test(without_memory_there_is_no_gradient),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
