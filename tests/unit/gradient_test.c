@@ -3,7 +3,7 @@
 #include "frontend/yaml/yaml.h"
 #include "ir/operators/operator.h"
 #include "passes/gradient/gradient.h"
-#include "tests/random_graph.h"
+#include "tests/random_seeds.h"
 #include "tests/unit/failing_allocator.h"
 
 #include <math.h>
@@ -795,7 +795,8 @@ static void random_graphs_have_gradients_or_reasons(void **state) {
   const uint64_t count = number_of_graphs(600);
   const RandomGraphOptions options = {.most_nodes = 5, .most_nelems = 512};
   uint64_t ndifferentiated = 0;
-  for (uint64_t seed = 0; seed < count; seed++) {
+  for (RandomSeeds s = random_seeds(count); random_next_seed(&s);) {
+    const uint64_t seed = s.seed;
     Diagnostics d;
     GradientEnds ends;
     Text text, again;
@@ -882,7 +883,7 @@ int main(void) {
       cmocka_unit_test(random_labels_count),
       cmocka_unit_test(quotients_by_a_norm_of_zero_have_the_gradient_0),
       cmocka_unit_test(steps_are_told_once),
-      cmocka_unit_test(random_graphs_have_gradients_or_reasons),
+      random_unit_test(random_graphs_have_gradients_or_reasons),
       cmocka_unit_test(without_memory_there_is_no_gradient),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
