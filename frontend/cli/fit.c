@@ -42,6 +42,13 @@ static ng_status open_training(Fit *f) {
   const Settings *s = f->settings;
   const Files files = {s->in, s->fit.labels, s->fit.text, &s->fit.inputs, "in", "input"};
   ng_status status = batches_open(&f->train, f->ctx, s->operands[0], s, &files, s->fit.batch);
+  const int64_t fixed = f->train.dim ? 0 : f->train.length * f->train.nleaves;
+  if (status == NG_OK && fixed && s->fit.batch && s->fit.batch != fixed) {
+    usage_error("--batch: expected %lld, the number of samples in %s, found %lld; it takes any if the first extents of "
+                "the inputs of the graph to train have a name",
+                (long long)fixed, s->operands[0], (long long)s->fit.batch);
+    return NG_USAGE;
+  }
   size_t nupdates = 0;
   for (size_t i = 0; i < f->train.nstates; i++) nupdates += (size_t)ng_graph_state(f->train.graph, i).is_updated;
   if (status != NG_OK) return status;

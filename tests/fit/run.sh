@@ -441,7 +441,7 @@ expect 1 '' 'odd_test.yaml: its state w3 is none of step/net_step.yaml' \
 expect 2 '' 'expected a number from 1 to 2.47, found 0' fit step/net_step.yaml --in data --batch 0
 expect 2 '' 'expected a number from 1 to 2.47, found 9000000000000000000' fit step/net_step.yaml --in data --batch 9000000000000000000
 { sed 's/^outputs: .*/outputs: []/' other.yaml; echo 'updates: {v: u}'; } >other_step.yaml
-expect 1 '' 'expected an input whose first extent has a name' fit other_step.yaml --in data
+expect 1 '' 'expected an input whose first extent is the batch' fit other_step.yaml --in data
 
 # The models: what gpt.sh writes, and each of them as a step.
 "$models/gpt.sh" gpt_bytes 4 128 4 128 256 16 >gpt_bytes.yaml 2>stderr && cmp gpt_bytes.yaml "$models/gpt_bytes.yaml" >stdout
