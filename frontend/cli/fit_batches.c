@@ -89,7 +89,10 @@ static ng_status open_samples(Batches *b, size_t i, const char *path, bool is_te
   b->data[i] = open_data(b, &info, path, is_text);
   if (!b->data[i]) return ng_last_status(b->ctx);
   const ng_tensor t = ng_data_tensor(b->data[i]);
-  ng_status status = take_extents(b, &info, &t, b->nleading, 1);
+  // Before all data is read, which a sparse file has without end.
+  const ng_memory_part part = {"the order of samples", t.rank ? (uint64_t)t.extent[0] * sizeof(int64_t) : 0};
+  ng_status status = ng_context_check_memory(b->ctx, path, &part, 1);
+  if (status == NG_OK) status = take_extents(b, &info, &t, b->nleading, 1);
   if (status == NG_OK) status = ng_data_check(b->data[i], b->graph, i, b->nleading);
   if (status != NG_OK) return status;
   if (b->nfound < 0) b->nfound = t.extent[0];

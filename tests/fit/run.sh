@@ -195,6 +195,100 @@ expect 0 'wrote narrow_leaves/net_step.yaml' '' train labels.yaml --loss loss --
 count 'labels of 64 bits are leaves, too'
 expect 2 '' 'expected a multiple of the graph.s 2 leaves, found 7' fit leaves/net_step.yaml --in data --batch 7
 
+# A batch that is a number
+sed '/^dims/d; s/shape: \[N/shape: [10/' net.yaml >numbers.yaml
+expect 0 'wrote numbers/net_step.yaml' '' train numbers.yaml --loss loss --optimizer adam --learning-rate 0.01 -o numbers
+expect 0 '^net_step: 200 of 203 samples, 20 steps an epoch of 10 samples; 200 of 203 samples to test$' '' \
+  fit numbers/net_step.yaml --in data --test data -o numbers --batch 10
+[ "$("$ngrad" fit numbers/net_step.yaml --in data -q)" = "$("$ngrad" fit step/net_step.yaml --in data --drop-last -q)" ]
+count 'a batch that is a number gives the bits of one with a name'
+expect 2 '' '^error: --batch: expected 10, the number of samples in numbers/net_step.yaml, found 20; ' \
+  fit numbers/net_step.yaml --in data --batch 20
+expect 2 '' '^error: unknown dim N: net_infer has no extents with names$' emit numbers/net_infer.yaml --dim N=1 -o numbers
+expect 0 'wrote number_leaves/net_step.yaml' '' train numbers.yaml --loss loss --accumulate 3 -o number_leaves
+expect 0 '^net_step: 180 of 203 samples, 6 steps an epoch of 30 samples; 200 of 203 samples to test$' '' \
+  fit number_leaves/net_step.yaml --in data --test data
+sed 's/shape: \[10/shape: [250/' numbers.yaml >many.yaml
+expect 0 'wrote many/net_step.yaml' '' train many.yaml --loss loss -o many
+expect 1 '' 'no samples: there are fewer than a batch takes, 250$' fit many/net_step.yaml --in data
+
+# An ONNX model with a batch of 8, whose convolution is trained, and used from C: the logits of the program and of the C
+# are the same bytes.
+cat >images.yaml <<'Y'
+format: ngrad/1
+name: images
+inputs: [{name: noise, type: f32, shape: [40, 1, 6, 6]}]
+constants: [{name: zero, type: f32, shape: [], value: 0}]
+nodes:
+  - {op: ReduceMean, inputs: [noise], outputs: [mean], attributes: {axes: [1, 2, 3]}}
+  - {op: Greater, inputs: [mean, zero], outputs: [is_bright]}
+  - {op: Abs, inputs: [noise], outputs: [x]}
+  - {op: TypeCast, inputs: [is_bright], outputs: [{name: labels, type: s32, shape: [40]}]}
+outputs: [x, labels]
+Y
+cat >cnn.yaml <<'Y'
+format: ngrad/1
+name: cnn
+dims: {N: ~}
+inputs: [{name: x, type: f32, shape: [BATCH, 1, 6, 6]}]
+constants:
+  - {name: filter, type: f32, shape: [2, 1, 3, 3], file: filter.npy}
+  - {name: weights, type: f32, shape: [32, 2], file: weights.npy}
+  - {name: scale, type: f32, shape: [], file: scale.npy}
+nodes:
+  - {op: Convolution, inputs: [x, filter], outputs: [h], attributes: {strides: [1, 1], pads_begin: [0, 0], pads_end: [0, 0], dilations: [1, 1], data_format: NCX, weights_format: OIX}}
+  - {op: ReLU, inputs: [h], outputs: [a]}
+  - {op: StaticReshape, inputs: [a], outputs: [flat], attributes: {shape: [BATCH_OR_0, 32], special_zero: true}}
+  - {op: MatMul, inputs: [flat, weights], outputs: [product]}
+  - {op: Multiply, inputs: [product, scale], outputs: [logits]}
+outputs: [logits]
+Y
+cat >first.yaml <<'Y'
+format: ngrad/1
+inputs: [{name: a, type: f32, shape: [2, 1, 3, 3]}, {name: b, type: f32, shape: [32, 2]}, {name: c, type: f32, shape: []}]
+nodes:
+  - {op: Tanh, inputs: [a], outputs: [filter]}
+  - {op: Tanh, inputs: [b], outputs: [weights]}
+  - {op: Abs, inputs: [c], outputs: [scale]}
+outputs: [filter, weights, scale]
+Y
+expect 0 'wrote 2 outputs' '' run images.yaml --random --out pictures
+expect 0 'wrote 3 outputs' '' run first.yaml --random --out .
+cat >infer.c <<'C'
+#include "cnn_infer.h"
+#include <stdio.h>
+static _Alignas(64) unsigned char parameters[cnn_infer_PARAMETERS_NBYTES], workspace[cnn_infer_WORKSPACE_NBYTES + 1];
+static float x[8 * 36], logits[8 * 2];
+int main(void) {
+  FILE *file = fopen("pictures/x.npy", "rb");
+  if (!file || fseek(file, 128, SEEK_SET) != 0 || fread(x, sizeof x, 1, file) != 1) return 1;
+  int status = cnn_infer_load(parameters, "cnn/cnn.npz");
+  if (!status) status = cnn_infer(x, logits, parameters, workspace, sizeof workspace, cnn_infer_ISA_BEST);
+  fwrite(logits, sizeof logits, 1, stdout);
+  return status;
+}
+C
+for form in number name; do
+  case $form in
+    number) sed '/^dims/d; s/BATCH_OR_0/8/; s/BATCH/8/' cnn.yaml >own.yaml && set -- ;;
+    name) sed 's/BATCH_OR_0/0/; s/BATCH/N/' cnn.yaml >own.yaml && set -- --dim N=8 ;;
+  esac
+  rm -rf cnn cnn.onnx
+  expect 0 'wrote cnn.onnx' '' convert own.yaml -o cnn.onnx
+  expect 0 '^trained: 3 of 3 constants$' '' train cnn.onnx --loss cross-entropy --optimizer adam -o cnn "$@"
+  expect 0 '^cnn_step: 40 samples, 5 steps an epoch of 8 samples; 40 samples to test$' '' \
+    fit cnn/cnn_step.yaml --in pictures --test pictures --epochs 3 -o cnn
+  expect 0 'wrote cnn/cnn_infer.c' '' emit cnn/cnn_infer.yaml --threads none --isa scalar -o cnn
+  gcc -std=c11 -O1 -Wall -Wextra -Werror -I cnn infer.c cnn/cnn_infer.c -lm -o infer 2>stderr && ./infer >logits.raw
+  count "what was trained with a batch by $form is compiled"
+  mkdir -p eight && { head -c 128 pictures/x.npy | sed 's/(40, 1, 6, 6)/(8, 1, 6, 6) /' && tail -c +129 pictures/x.npy | head -c 1152; } >eight/x.npy
+  expect 0 'wrote 1 output' '' run cnn/cnn_infer.yaml --state cnn/cnn.npz --in eight --isa scalar --out cnn/results
+  tail -c 64 cnn/results/logits.npy | cmp -s - logits.raw
+  count "and gives the same bytes"
+  expect 0 'wrote leafy/cnn_step.yaml' '' train cnn.onnx --loss cross-entropy --accumulate 2 -o leafy "$@"
+  expect 0 '^cnn_step: 32 of 40 samples, 2 steps an epoch of 16 samples$' '' fit leafy/cnn_step.yaml --in pictures
+done
+
 # Inputs that are read once, and whole
 for shape in '1, 10' '2, 6'; do
   cat >make_whole.yaml <<Y
