@@ -173,7 +173,7 @@ static const Option options[] = {
      "number of epochs, including those before --resume (default 1; with --steps no limit)"},
     {OPTION_FIT, "steps", 0, "N", KIND_AMOUNT, FIELD(fit.steps),
      "stop after N steps, including those before --resume (default: no limit)"},
-    {OPTION_FIT, "batch", 0, "N", KIND_AMOUNT, FIELD(fit.batch), "samples of a step (default: from the graph's dims)"},
+    {OPTION_FIT, "batch", 0, "N", KIND_AMOUNT, FIELD(fit.batch), "samples of a step (default: from the graph's dims, or the number that its batch is)"},
     {OPTION_FIT, "drop-last", 0, NULL, KIND_FLAG, FIELD(fit.drops_last), "leave out a shorter batch at an epoch's end"},
     {OPTION_FIT, "seed", 0, "N", KIND_SEED, FIELD(seed),
      "seed of first values and of the order of samples (default 0)"},

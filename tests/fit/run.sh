@@ -176,6 +176,13 @@ import zipfile
 with zipfile.ZipFile('doubled.npz', 'w') as z, zipfile.ZipFile('once/net.npz') as once:
   for i in range(2): z.writestr('w1.npy', once.read('w1.npy'))" >stdout 2>stderr
   expect 1 '' 'doubled.npz: error: damaged: it has two entries of the same name' fit step/net_step.yaml --in data --state doubled.npz
+  mkdir late
+  "$python" -c "
+import numpy
+saved = dict(numpy.load('once/net.npz'))
+saved['.fit'][3] = 2**63 - 1
+numpy.savez('late/net.npz', **saved)" >stdout 2>stderr
+  expect 1 '' 'late/net.npz: damaged: the position in training is impossible' fit step/net_step.yaml --in data -o late --resume
   mkdir numpy && mv numpy.npz numpy/net.npz
   [ "$(hash_of --in data --epochs 5 -o numpy --resume)" = "$(hash_of --in data --epochs 5)" ]
   count 'what numpy saved is resumed'
@@ -390,6 +397,41 @@ expect 1 '' 'short/net.npz: error: not a whole .npz file' fit step/net_step.yaml
 (ulimit -f 1 && "$ngrad" fit step/net_step.yaml --in data --epochs 4 -o once --resume) >stdout 2>stderr
 [ $? -eq 1 ] && grep -q 'once/net.npz: error: file too large' stderr && cmp -s before.npz once/net.npz && [ "$(ls once)" = net.npz ]
 count 'a full disk leaves the old checkpoint'
+
+# Two trainings on one folder; and what a killed one leaves
+"$ngrad" fit step/net_step.yaml --in data --epochs 4000000000 -o shared -q >/dev/null 2>&1 &
+first=$!
+while [ ! -e shared/net.npz ]; do sleep 0.02; done
+for option in '' --resume; do
+  # shellcheck disable=SC2086 # no word, or one
+  expect 1 '' '^error: shared/net.npz: another training that has not ended saves there: choose another --out$' \
+    fit step/net_step.yaml --in data -o shared $option
+done
+kill -KILL $first
+wait $first 2>/dev/null
+touch shared/net.npz.99999999-0.tmp shared/net.npz.$first-7.tmp shared/net.npz.$$-0.tmp shared/net.npz.1-0.tmp.old shared/net.npz.notes.tmp
+rm shared/net.npz
+expect 0 'net.npz has step 1$' '' fit step/net_step.yaml --in data --steps 1 -o shared
+ls shared >left
+rm -f shared/net.npz.$$-0.tmp # this shell's, which has not ended
+[ "$(cd shared && echo ./*)" = './net.npz ./net.npz.1-0.tmp.old ./net.npz.notes.tmp' ] && grep -q "net.npz.$$-0.tmp" left
+count 'a save removes what killed processes left, and nothing else'
+sleep 1000 >/dev/null 2>&1 &
+other=$!
+touch once/net.npz.$other-0.tmp
+expect 0 'net.npz has step' '' fit step/net_step.yaml --in data --epochs 4 -o once --resume
+kill $other
+[ -e once/net.npz.$other-0.tmp ]
+count 'the file of a process that has not ended stays'
+rm -f once/net.npz.$other-0.tmp
+cp before.npz once/net.npz
+
+# A file of more samples than memory has numbers for their order: refused before it is read. It has no blocks on the disk.
+printf '\0\0\010\001\377\377\377\377' >sparse.idx
+dd if=/dev/zero of=sparse.idx bs=1 count=1 seek=4294967302 conv=notrunc 2>log
+expect 1 '' 'sparse.idx needs 34.4 GB \(the order of samples 34.4 GB\), more than the memory budget of 1.0 GB' \
+  fit step/net_step.yaml --in data --labels sparse.idx --max-memory 1G
+rm sparse.idx
 
 # Texts, and a table; with NGRAD_CHECK, one that is large enough for pieces of its products
 columns=64
