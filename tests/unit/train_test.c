@@ -442,6 +442,26 @@ static void forms_for_inference_use_running_statistics_and_no_dropout(void **sta
   ng_context_free(ctx);
 }
 
+// An output that is an input passed on, and has nothing to do with the loss, stays beside the logits; labels go.
+static void outputs_of_other_inputs_are_inferred_too(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, "format: ngrad/1\n"
+                               "inputs: [{name: x, type: f32, shape: [2, 4]}, {name: s, type: f32, shape: [2]}, "
+                               "{name: t, type: f32, shape: [2, 3]}]\n"
+                               "state: [{name: w, type: f32, shape: [4, 3], init: ones}]\n"
+                               "nodes:\n"
+                               "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n"
+                               "  - {op: Abs, inputs: [s], outputs: [s_out]}\n"
+                               "  - {op: MeanSquaredError, inputs: [y, t], outputs: [loss]}\n"
+                               "outputs: [y, s_out, loss]\n");
+  must_show(ctx, ng_graph_inference(g, NG_INFER, NULL),
+            (const char *[]){"name: x,", "name: s,", "outputs: [y, s_out]", NULL},
+            (const char *[]){"name: t,", "loss", NULL});
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 static void statistics_without_states_have_no_form_for_inference(void **state) {
   (void)state;
   static const char text[] = "format: ngrad/1\n"
@@ -767,6 +787,7 @@ int main(void) {
       cmocka_unit_test(steps_of_gradient_descent_subtract_differences),
       cmocka_unit_test(leaves_give_means),
       cmocka_unit_test(forms_for_inference_use_running_statistics_and_no_dropout),
+      cmocka_unit_test(outputs_of_other_inputs_are_inferred_too),
       cmocka_unit_test(statistics_without_states_have_no_form_for_inference),
       cmocka_unit_test(frozen_parameters_stay),
       cmocka_unit_test(states_of_optimizers_are_f32_beside_narrow_parameters),
