@@ -410,6 +410,10 @@ typedef struct ng_train_options {
   const char *schedule;
   const char *const *freeze; /* patterns with *, ? and [...]; parameters that match are not trained */
   size_t nfreeze;
+  /* Patterns of parameters without weight decay; "norms-and-biases": those with at most one axis, or a name that ends
+     in "bias". */
+  const char *const *no_decay;
+  size_t nno_decay;
 } ng_train_options;
 
 /* The step graph of g: one call computes the losses and updates the parameters. It has g's inputs and states, and g's
@@ -418,6 +422,18 @@ typedef struct ng_train_options {
    where norm is the L2 norm of all gradients together. NULL after a message; ng_last_status is NG_USAGE for wrong
    options. Named extents stay open. */
 NG_API ng_graph *ng_graph_train(ng_graph *g, const ng_train_options *options);
+
+/* The floating-point constants and states of the graph that ng_graph_train made a step from. Their number is 0 for
+   other graphs. */
+typedef struct ng_parameter {
+  const char *name;
+  int is_constant;     /* 0: a state */
+  int is_trained;      /* the step updates it */
+  int has_decay;       /* with weight decay */
+  const char *why_not; /* it is not trained: "frozen", "a statistic", ...; NULL: it is trained */
+} ng_parameter;
+NG_API size_t ng_graph_parameter_count(const ng_graph *step);
+NG_API ng_parameter ng_graph_parameter(const ng_graph *step, size_t i);
 
 /* The form of g to use after training: batch norms use the running statistics in g's states, dropout does nothing, and
    no state is updated. It has all of g's states, used or not, and those inputs of g that it uses. NULL after a message;

@@ -391,6 +391,7 @@ Graph *onnx_read(const Allocator *allocator, const char *path, Bytes bytes, cons
   names_init(&x.infos, &arena);
   x.model = &model.graph;
   names_init(&x.functions, &arena);
+  names_init(&x.weights, &arena);
   names_init(&x.build.told, &arena);
   ok = ok && onnx_read_model(&x.reading, bytes, &model);
   x.opset = ok ? (model.opset ? model.opset : 1) : 0;

@@ -186,6 +186,19 @@ Value *onnx_tensor(Onnx *x, const OnnxTensor *tensor, const char *what) {
   return onnx_constant(x, graph_fresh_name(x->build.graph, "constant"), type, &shape, data);
 }
 
+Value *onnx_weight(Onnx *x, const OnnxTensor *tensor, const char *what, const char *name) {
+  const char *key = arena_format(x->reading.arena, "%p", (const void *)tensor->message.at);
+  Value *v = key ? names_find(&x->weights, key) : NULL;
+  if (v) return v;
+  v = key ? onnx_tensor(x, tensor, what) : NULL;
+  if (!key) error_out_of_memory(x->reading.d);
+  if (!v) return NULL;
+  v->constant->is_initializer = true;
+  if (onnx_is_name(name)) v->name = arena_copy_text(&x->build.graph->arena, name, strlen(name));
+  if (v->name && (!type_is_float(v->type) || names_set(&x->weights, key, v))) return v;
+  return error_out_of_memory(x->reading.d), NULL;
+}
+
 // Declared extents
 
 enum { MOST_DIMS = 1024 };

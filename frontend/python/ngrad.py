@@ -100,6 +100,7 @@ class _TrainOptions(ctypes.Structure):
     _fields_ = [
         ("losses", POINTER(c_char_p)), ("nlosses", c_size_t), ("optimizer", c_char_p), ("settings", POINTER(_Setting)),
         ("nsettings", c_size_t), ("schedule", c_char_p), ("freeze", POINTER(c_char_p)), ("nfreeze", c_size_t),
+        ("no_decay", POINTER(c_char_p)), ("nno_decay", c_size_t),
     ]  # fmt: skip
 
 
@@ -884,10 +885,10 @@ class Graph(_Signed):
 
     def train(
         self, optimizer: str | None = None, *, losses: _Names = None, schedule: str | None = None, freeze: _Names = None,
-        **settings: float,
+        no_decay: _Names = None, **settings: float,
     ) -> Graph:  # fmt: skip
         """The training step: a call computes the losses and updates the states. settings: learning_rate=0.1, ..."""
-        options, kept = _train_options(losses, optimizer, schedule, freeze, settings)
+        options, kept = _train_options(losses, optimizer, schedule, freeze, no_decay, settings)
 
         def make(session, _=kept):
             return session.keep(_lib.ng_graph_train(self._open(session), byref(options)), _lib.ng_graph_free)
@@ -903,7 +904,7 @@ class Graph(_Signed):
         return self._inference(0, losses)
 
     def _inference(self, form, losses):
-        options, kept = _train_options(losses, None, None, None, {})
+        options, kept = _train_options(losses, None, None, None, None, {})
 
         def make(session, _=kept):
             return session.keep(_lib.ng_graph_inference(self._open(session), form, byref(options)), _lib.ng_graph_free)
@@ -1043,17 +1044,18 @@ def _shape_of(tensor, array):
         raise UsageError(f"{tensor.name}: {error}") from error
 
 
-def _train_options(losses, optimizer, schedule, freeze, settings):
+def _train_options(losses, optimizer, schedule, freeze, no_decay, settings):
     """ng_train_options, and the memory that it points to."""
     loss_names, nlosses = _strings(losses)
     patterns, npatterns = _strings(freeze)
+    others, nothers = _strings(no_decay)
     numbers_ = [_Setting(_encode(name), _number(value, name)) for name, value in settings.items()]
     numbers_ = (_Setting * len(numbers_))(*numbers_)
     options = _TrainOptions(
         loss_names, nlosses, optimizer and _encode(optimizer), numbers_, len(numbers_), schedule and _encode(schedule),
-        patterns, npatterns,
+        patterns, npatterns, others, nothers,
     )  # fmt: skip
-    return options, (loss_names, numbers_, patterns)
+    return options, (loss_names, numbers_, patterns, others)
 
 
 def _compile_options(*, isa=None, fuse=True, memory=0, disable=None, schedule=None, costs=None, fast_math=False,
