@@ -311,8 +311,9 @@ NG_API ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size
 
 /* The cost of compiling the graph for the options' instruction set, without the C compiler's work. */
 typedef struct ng_compilation {
-  uint64_t nsteps;      /* the count that ng_context_set_max_steps limits */
-  uint64_t code_nbytes; /* of the emitted C */
+  uint64_t nsteps;                          /* the count that ng_context_set_max_steps limits */
+  uint64_t code_nbytes;                     /* of the emitted C */
+  size_t workspace_nbytes, unshared_nbytes; /* of ng_graph_workspace, which compiles the graph once more */
 } ng_compilation;
 NG_API ng_status ng_graph_compilation(ng_graph *g, const ng_options *options, ng_compilation *out);
 

@@ -45,6 +45,9 @@ typedef struct Onnx {
   Names dims, functions;  // of the model; functions by domain and name
   Names weights;          // by the address of the tensor in the model
   bool has_weights;       // as initializers of floating point with axes
+  Names parts, files;     // of external data: elements by place, and the files (external.c)
+  Names graphs;           // OnnxGraph of branches and bodies, by their place in the file, so that each is parsed once
+  size_t nbytes;          // of the arrays of the file's graphs and functions
   Value failed, absent;   // placeholders: `failed` for a result of a failed node, `absent` for a function's input that
                           // the call omits
   uint8_t *has_extents;   // by a value's index: some elements of the constant stand for extents

@@ -56,6 +56,7 @@ typedef struct Fusion {
   Region *regions; // by the index of the region's last node
   int *operand;    // by node->index: 1 + the operand of the region's product that the node helps to compute; 0: none
   Arena arena;     // freed with the pass
+  NodeMarks marks; // for questions about lists of nodes
   RegionLowering trial;
   bool is_off; // each node stays a separate region
   bool changed;
@@ -74,11 +75,12 @@ static void list_region(const Fusion *f, uint32_t region, NodeList *list) {
 // Whether the nodes stream more tensors than a kernel may. Elementwise producers that have not been visited can still
 // join the region: their inputs would then be streamed instead of their results. So a region over the limit is counted
 // again with these producers.
-static bool has_many_streams(const Fusion *f, const NodeList *list, const Shape *domain, const Node *visited) {
+static bool has_many_streams(Fusion *f, const NodeList *list, const Shape *domain, const Node *visited) {
   const int64_t most = f->costs->fusion_streams;
-  if (list_count_streams(list, domain, most) <= most) return false;
+  if (list_count_streams(list, domain, most, &f->marks) <= most) return false;
   NodeList all = *list;
-  return !list_add_producers(&all, domain, visited->index) || list_count_streams(&all, domain, most) > most;
+  return !list_add_producers(&all, domain, visited->index, &f->marks) ||
+         list_count_streams(&all, domain, most, &f->marks) > most;
 }
 
 // A message that tells users why two nodes are not fused; in the graph's arena.
@@ -489,8 +491,10 @@ bool pass_fuse(Graph *g, PassContext *c) {
   f.partition = c->partition = partition_into_nodes(g);
   f.regions = ARENA_ARRAY(&f.arena, Region, g->nnodes);
   f.operand = ARENA_ARRAY(&f.arena, int, g->nnodes);
+  f.marks = (NodeMarks){.marks = ARENA_ARRAY(&f.arena, uint32_t, g->nnodes)};
   f.trial = (RegionLowering){.context = c, .graph = g, .is_trial = true};
-  if (!f.partition || !f.regions || !f.operand || !lower_scratch_init(&f.trial.scratch, &f.arena, g, c->costs))
+  if (!f.partition || !f.regions || !f.operand || !f.marks.marks ||
+      !lower_scratch_init(&f.trial.scratch, &f.arena, g, c->costs))
     pass_out_of_memory(c);
   for (uint32_t i = (uint32_t)g->nnodes; i-- > 0 && !c->failed;) fuse_node(&f, g->nodes[i]); // users first
   arena_deinit(&f.arena);
