@@ -63,8 +63,7 @@ static bool infer_norm_types(Inference *inf, Node *node) {
     if (row->type == 'S') parameter = v;
     if (row->type == 'M') statistic = v;
   }
-  if (parameter && statistic && parameter->type != statistic->type &&
-      !type_widens(parameter->type, statistic->type))
+  if (parameter && statistic && parameter->type != statistic->type && !type_widens(parameter->type, statistic->type))
     return infer_error(inf, "%s is %s and %s is %s: expected one type", parameter->name, type_name(parameter->type),
                        statistic->name, type_name(statistic->type));
   return infer_other_types(inf, node, parameter, statistic);

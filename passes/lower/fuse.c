@@ -8,9 +8,8 @@
 //
 // If a region has sums, joining is tried out: the nodes are lowered, and their sums are ordered in one kernel, which
 // must be possible and must not move more bytes than two kernels. Fusion determines the order of sums and where values
-// are rounded, so the trial knows no target: nothing that tuning chooses counts. The number of live values is not
-// limited: compilers spill values beyond the registers to the L1 cache, which costs less than a tensor between two
-// kernels (measured by tests/bench/live_values.sh). The number of tensors that a kernel streams is limited.
+// are rounded, so the trial knows no target. Live values are not limited: compilers spill them to the L1 cache, which
+// costs less than a tensor between two kernels (tests/bench/live_values.sh). Tensors that a kernel streams are limited.
 //
 // A pointwise node that computes an operand of a product joins the product's region if nothing else reads its results
 // (prologue.c): the product's kernel computes each element once, while it packs the operand into panels. A node that
@@ -72,17 +71,6 @@ static void list_region(const Fusion *f, uint32_t region, NodeList *list) {
   for (uint32_t i = p->first[region]; i != NO_NODE; i = p->next[i]) list->nodes[list->count++] = f->g->nodes[i];
 }
 
-// Whether the nodes stream more tensors than a kernel may. Elementwise producers that have not been visited can still
-// join the region: their inputs would then be streamed instead of their results. So a region over the limit is counted
-// again with these producers.
-static bool has_many_streams(Fusion *f, const NodeList *list, const Shape *domain, const Node *visited) {
-  const int64_t most = f->costs->fusion_streams;
-  if (list_count_streams(list, domain, most, &f->marks) <= most) return false;
-  NodeList all = *list;
-  return !list_add_producers(&all, domain, visited->index, &f->marks) ||
-         list_count_streams(&all, domain, most, &f->marks) > most;
-}
-
 // A message that tells users why two nodes are not fused; in the graph's arena.
 static const char *say(Fusion *f, const char *text) {
   if (!text) pass_out_of_memory(f->c);
@@ -105,8 +93,17 @@ static const char no_schedule[] = "no order of loops finishes the sums of both b
 #define TYPES_DIFFER "one of the two computes in s64, the other in floating point"
 #define WIDENS "it computes in f64, the other does not"
 
-static const char *say_streams(Fusion *f) {
-  return SAY("together they would read and write more than %d tensors of this size", (int)f->costs->fusion_streams);
+// Why the nodes stream more tensors than a kernel may; NULL: they do not. Elementwise producers that have not been
+// visited can still join the region: their inputs would then be streamed instead of their results. So a region over the
+// limit is counted again with these producers.
+static const char *refusal_of_streams(Fusion *f, const NodeList *list, const Shape *domain, const Node *visited) {
+  const int64_t most = f->costs->fusion_streams;
+  NodeList all = *list;
+  if (list_count_streams(list, domain, most, &f->marks) <= most ||
+      (list_add_producers(&all, domain, visited->index, &f->marks) &&
+       list_count_streams(&all, domain, most, &f->marks) <= most))
+    return NULL;
+  return SAY("together they would read and write more than %d tensors of this size", (int)most);
 }
 
 // Why the nodes cannot be in one kernel over the domain, in whatever order of loops; NULL: they may be.
@@ -117,7 +114,7 @@ static const char *refusal_of_nodes(Fusion *f, const NodeList *list, const Shape
   if (sums.nproducts && sums.has_bounds) return "a product's loops have no bounds for loads beside the product";
   if (sums.nown && sums.nothers && nodes_npieces(f->costs, list->nodes, list->count) > 1) return IN_PIECES;
   if (!list_has_same_groups(list)) return "the norms divide the channels into different groups";
-  return has_many_streams(f, list, domain, visited) ? say_streams(f) : NULL;
+  return refusal_of_streams(f, list, domain, visited);
 }
 
 // Whether the nodes are a product and other nodes with sums, and no loop of the schedule has the columns of a product.
@@ -284,9 +281,10 @@ static const char *refusal_of_prologue(Fusion *f, Node *node, uint32_t region, i
   if (r->nnodes == MOST_NODES) return SAY("the other's kernel already has %d nodes, the most", MOST_NODES);
   NodeList both = {{node}, 1};
   list_region(f, region, &both);
-  if (has_many_streams(f, &both, &r->domain, node)) return say_streams(f);
+  const char *why = refusal_of_streams(f, &both, &r->domain, node);
+  if (why) return why;
   f->operand[node->index] = operand;
-  const char *why = try_join(f, region, node, cached_nbytes(f, node));
+  why = try_join(f, region, node, cached_nbytes(f, node));
   if (why) f->operand[node->index] = 0;
   return why == no_schedule ? "the product would compute the operand again for each use" : why;
 }
