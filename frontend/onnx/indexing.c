@@ -190,7 +190,7 @@ bool onnx_scatter_nd(Onnx *x) {
 // Selects where a constant condition is true, along an axis or in the flat input.
 bool onnx_compress(Onnx *x) {
   Value *v = onnx_in(x, 0);
-  const Value *condition = onnx_in(x, 1);
+  const Value *condition = onnx_known(x, onnx_in(x, 1));
   int axis = 0;
   if (!v || !condition || !onnx_has_numbers(x, v)) return false;
   if (!condition->constant) return onnx_must_be_known(x, condition);
@@ -330,7 +330,7 @@ bool onnx_eye_like(Onnx *x) {
 
 // The indices of a constant's elements that are not 0.
 bool onnx_non_zero(Onnx *x) {
-  const Value *v = onnx_in(x, 0);
+  const Value *v = onnx_known(x, onnx_in(x, 0));
   if (!v) return false;
   if (!v->constant) return onnx_must_be_known(x, v);
   if (!onnx_has_numbers(x, v)) return false;

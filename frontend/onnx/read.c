@@ -155,7 +155,8 @@ static bool inline_graph(Onnx *x, const OnnxGraph *g, const OnnxScope *outer, co
 static bool count_call(Onnx *x, size_t nbytes) {
   x->ncalled += nbytes;
   return x->ncalled <= MOST_CALLED_BYTES ||
-         build_error(&x->build, "the functions that the model calls are more than %d MiB, counted at each call",
+         build_error(&x->build,
+                     "the functions, branches and loops that the model repeats are more than %d MiB, counted each time",
                      MOST_CALLED_BYTES >> 20);
 }
 
@@ -215,15 +216,29 @@ static bool translate_nodes(Onnx *x, const OnnxGraph *g) {
   return true;
 }
 
+// A branch or a body; the same one may be asked for by each iteration of a loop. NULL after a message.
+static const OnnxGraph *graph_of(Onnx *x, Bytes message, bool *is_new) {
+  const char *key = arena_format(x->reading.arena, "%zu", (size_t)(message.at - x->reading.file.at));
+  OnnxGraph *g = key ? names_find(&x->graphs, key) : NULL;
+  *is_new = !g;
+  if (g) return g;
+  g = key ? ARENA_NEW(x->reading.arena, OnnxGraph) : NULL;
+  if (!g) return error_out_of_memory(x->reading.d), NULL;
+  if (!onnx_read_graph(&x->reading, message, g)) return NULL;
+  if (!names_set(&x->graphs, key, g)) return error_out_of_memory(x->reading.d), NULL;
+  return g;
+}
+
 bool onnx_if(Onnx *x) {
   OnnxAttribute branch;
-  OnnxGraph g;
+  bool is_new;
   double condition;
   if (!onnx_number(x, onnx_in(x, 0), &condition)) return false;
   const char *name = condition != 0 ? "then_branch" : "else_branch";
   if (!onnx_attribute(x, name, ONNX_GRAPH, &branch) || !branch.g.at)
     return build_error(&x->build, "expected a %s", name);
-  return onnx_read_graph(&x->reading, branch.g, &g) && inline_graph(x, &g, x->scope, x->caller, x->opset);
+  const OnnxGraph *g = graph_of(x, branch.g, &is_new);
+  return g && (is_new || count_call(x, branch.g.count)) && inline_graph(x, g, x->scope, x->caller, x->opset);
 }
 
 // Loops: each iteration is a copy of the body's nodes
@@ -310,18 +325,20 @@ static bool iterate_all(Onnx *x, const OnnxGraph *body, size_t ncarried, double 
 // The number of iterations must be known.
 bool onnx_loop(Onnx *x) {
   OnnxAttribute a;
-  OnnxGraph body;
+  bool is_new;
   Builder *b = &x->build;
   double most = (double)INFINITY, condition = 1;
   if (x->node->ninputs < 2) return build_error(b, "expected 2 inputs or more");
   const size_t ncarried = x->node->ninputs - 2;
   if (!onnx_attribute(x, "body", ONNX_GRAPH, &a) || !a.g.at) return build_error(b, "expected a body");
   if ((onnx_in(x, 0) && !onnx_number(x, onnx_in(x, 0), &most)) ||
-      (onnx_in(x, 1) && !onnx_number(x, onnx_in(x, 1), &condition)) || !onnx_read_graph(&x->reading, a.g, &body))
+      (onnx_in(x, 1) && !onnx_number(x, onnx_in(x, 1), &condition)))
     return false;
-  if (body.ninputs != ncarried + 2 || body.noutputs <= ncarried || x->node->noutputs >= body.noutputs)
+  const OnnxGraph *body = graph_of(x, a.g, &is_new);
+  if (!body) return false;
+  if (body->ninputs != ncarried + 2 || body->noutputs <= ncarried || x->node->noutputs >= body->noutputs)
     return build_error(b, "expected a body of %zu inputs and more than %zu outputs", ncarried + 2, ncarried);
-  return iterate_all(x, &body, ncarried, most, condition);
+  return iterate_all(x, body, ncarried, most, condition);
 }
 
 static bool translate_graph(Onnx *x, const OnnxModel *model) {
@@ -391,6 +408,11 @@ Graph *onnx_read(const Allocator *allocator, const char *path, Bytes bytes, cons
   names_init(&x.infos, &arena);
   x.model = &model.graph;
   names_init(&x.functions, &arena);
+  names_init(&x.weights, &arena);
+  names_init(&x.parts, &arena);
+  names_init(&x.files, &arena);
+  names_init(&x.graphs, &arena);
+  x.reading.nbytes = &x.nbytes;
   names_init(&x.build.told, &arena);
   ok = ok && onnx_read_model(&x.reading, bytes, &model);
   x.opset = ok ? (model.opset ? model.opset : 1) : 0;

@@ -228,6 +228,7 @@ bool onnx_mean_variance_norm(Onnx *x) {
   return onnx_out(x, 0, build_binary(b, OP_Divide, centred, below));
 }
 
+// 0 where the norm is 0. The quotient divides by 1 there, so that its gradient is 0 as well.
 bool onnx_lp_norm(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
@@ -236,7 +237,10 @@ bool onnx_lp_norm(Onnx *x) {
   const int64_t at = axis, p = onnx_int(x, "p", 2);
   if (p != 1 && p != 2) return build_error(b, "p: expected 1 or 2, found %lld", (long long)p);
   Value *norm = build_reduce(b, p == 1 ? OP_ReduceL1 : OP_ReduceL2, v, &at, 1, true);
-  return onnx_out(x, 0, build_binary(b, OP_Divide, v, norm));
+  if (!norm) return false;
+  Value *zero = build_like(b, v, 0), *is_zero = build_binary(b, OP_Equal, norm, build_like(b, norm, 0));
+  Value *quotient = build_binary(b, OP_Divide, v, build_choose(b, is_zero, build_like(b, norm, 1), norm));
+  return onnx_out(x, 0, build_choose(b, is_zero, zero, quotient));
 }
 
 // x / (bias + alpha / size * sum of squares)^beta, where the sum is over the `size` channels around each channel.

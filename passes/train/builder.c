@@ -267,9 +267,27 @@ Value *builder_all_reduce(Builder *b, Value *v, Reduction how, const char *name)
 
 // Finishing
 
+// A dim that no extent has would take a number, as by --dim, without any effect.
+static bool drop_unused_dims(Builder *b) {
+  Graph *g = b->graph;
+  Dim **kept = ARENA_ARRAY(&b->scratch, Dim *, g->ndims + 1);
+  size_t nkept = 0;
+  for (size_t k = 0; kept && k < g->ndims; k++) {
+    bool is_used = false;
+    for (size_t i = 0; i < g->nvalues && !is_used; i++)
+      for (int axis = 0; axis < g->values[i]->shape.rank; axis++)
+        is_used |= g->values[i]->shape.extent[axis].dim == g->dims[k];
+    if (is_used) kept[nkept++] = g->dims[k];
+  }
+  for (size_t k = 0; kept && k < nkept; k++) g->dims[k] = kept[k];
+  if (kept) g->ndims = nkept;
+  return kept != NULL;
+}
+
 Graph *builder_finish(Builder *b) {
   Graph *g = b->graph;
-  if (!b->failed && (!graph_own_dims(g) || !graph_make_names_unique(g))) builder_out_of_memory(b);
+  if (!b->failed && (!graph_own_dims(g) || !drop_unused_dims(b) || !graph_make_names_unique(g)))
+    builder_out_of_memory(b);
   b->failed = b->failed || !graph_sort(g, b->diagnostics) || !graph_verify(g, b->diagnostics);
   arena_deinit(&b->scratch);
   if (!b->failed) return g;

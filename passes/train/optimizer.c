@@ -47,10 +47,11 @@ void step_clip_gradients(Step *s) {
 
 // Updates
 
-static void set_attributes(Step *s, Node *node) {
+static void set_attributes(Step *s, size_t state, Node *node) {
   Builder *b = &s->b;
   for (uint32_t i = 0; i < node->op->nattributes; i++)
     if (s->options->attributes[i].is_set) node->attributes[i] = s->options->attributes[i];
+  if (s->options->has_no_decay && s->options->has_no_decay[state]) node_attribute_slot(node, "weight_decay")->f32 = 0;
   if (node->op->check && !node->op->check(node, b->diagnostics)) b->failed = true;
 }
 
@@ -72,7 +73,7 @@ static void update_parameter(Step *s, size_t i, Value *rate) {
   if (!next) return;
   next->layout = parameter->layout;
   next->producer->label = parameter->name;
-  set_attributes(s, next->producer);
+  set_attributes(s, s->states[i], next->producer);
   s->next[s->states[i]] = next;
   for (uint32_t k = 0; k < nslots && !b->failed; k++) {
     Value *slot = inputs[2 + k];

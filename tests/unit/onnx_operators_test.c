@@ -127,7 +127,18 @@ static const Row rows[] = {
     {"LpPool", 1, "kernel_shape:l=[2] p:f=2", "f32[1,1,2] 3 4", "f32[1,1,1] 5"},
     {"GlobalLpPool", 13, "", "f32[1,2,2] 3 4 5 -12", "f32[1,2,1] 5 13"},
     {"GlobalLpPool", 13, "p:i=3", "f16[1,1,3] 30 40 50", "f16[1,1,1] 60"},
-    {"LpNormalization", 13, "p:i=1", "f32[1,2] 1 -3", "f32[1,2] 0.25 -0.75"},
+    {"LpNormalization", 13, "p:i=1", "f32[2,2] 1 -3 0 0", "f32[2,2] 0.25 -0.75 0 0"},
+    {"LpNormalization", 13, "", "f32[3,2] 3e30 -4e30 0 -0 nan 1", "f32[3,2] 0.6 -0.8 0 0 nan nan"},
+    // A label that is no class gives NaN, unless it is ignored
+    {"NegativeLogLikelihoodLoss", 13, "", "f32[2,3] 1 2 3 4 5 6; s64[2] 2 0", "f32[] -3.5"},
+    {"NegativeLogLikelihoodLoss", 13, "", "f32[2,3] 1 2 3 4 5 6; s64[2] 3 0", "f32[] nan"},
+    {"NegativeLogLikelihoodLoss", 13, "reduction:s=none", "f32[2,3] 1 2 3 4 5 6; s64[2] -1 0", "f32[2] nan -4"},
+    {"NegativeLogLikelihoodLoss", 13, "reduction:s=sum ignore_index:i=-1",
+     "f32[2,3] inf 2 3 4 -inf 6; s64[2] -1 0; f32[3] 2 1 1", "f32[] -8"},
+    {"NegativeLogLikelihoodLoss", 13, "ignore_index:i=7", "f32[3,2,1] 1 2 3 4 5 6; s64[3,1] 1 7 0; f32[2] 2 1",
+     "f32[] -4"},
+    {"SoftmaxCrossEntropyLoss", 13, "reduction:s=none", "f32[2,2] 0 0 0 0; s64[2] -1 0", "f32[2] nan 0.693147181"},
+    {"SoftmaxCrossEntropyLoss", 13, "ignore_index:i=7", "f32[2,2] 0 0 0 0; s64[2] 7 0", "f32[] 0.693147181"},
     // Lists longer than those of attributes with a meaning
     {"Constant", 13,
      "value_ints:l=[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,"

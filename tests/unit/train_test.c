@@ -264,6 +264,79 @@ static void many_gradients_are_clipped_together(void **state) {
   ng_context_free(ctx);
 }
 
+// Two parameters whose losses are that of `line`: u has weight decay, b has none.
+
+typedef struct DecayCase {
+  const char *optimizer;
+  ng_setting settings[4];
+  double u[3], b[3]; // from 3, after each of three steps
+} DecayCase;
+
+static const char two_lines[] = "format: ngrad/1\n"
+                                "inputs: [{name: x, type: f64, shape: [2, 1]}, {name: t, type: f64, shape: [2, 1]}]\n"
+                                "state:\n"
+                                "  - {name: u, type: f64, shape: [1, 1], init: zeros}\n"
+                                "  - {name: b, type: f64, shape: [1], init: zeros}\n"
+                                "nodes:\n"
+                                "  - {op: MatMul, inputs: [x, u], outputs: [y]}\n"
+                                "  - {op: Multiply, inputs: [x, b], outputs: [z]}\n"
+                                "  - {op: MeanSquaredError, inputs: [y, t], outputs: [first]}\n"
+                                "  - {op: MeanSquaredError, inputs: [z, t], outputs: [second]}\n"
+                                "  - {op: Add, inputs: [first, second], outputs: [loss]}\n"
+                                "outputs: [loss]\n";
+
+static const DecayCase decays[] = {
+    {"sgd", {{"learning_rate", 0.1}, {"weight_decay", 0.5}}, {2.35, 2.0575, 1.925875}, {2.5, 2.25, 2.125}},
+    {"momentum",
+     {{"learning_rate", 0.1}, {"weight_decay", 0.5}, {"momentum", 0.5}},
+     {2.35, 1.7325, 1.470875},
+     {2.5, 2, 1.75}},
+    {"adam",
+     {{"learning_rate", 0.1}, {"weight_decay", 0.5}, {"beta1", 0.5}, {"beta2", 0.75}},
+     {2.900000000153846, 2.800942652315417, 2.7034542790568863},
+     {2.9000000002, 2.8011461700707816, 2.7042366464085723}},
+    {"adamw",
+     {{"learning_rate", 0.1}, {"weight_decay", 0.5}, {"beta1", 0.5}, {"beta2", 0.75}},
+     {2.7500000001999996, 2.516274955542885, 2.3017906914410413},
+     {2.9000000002, 2.8011461700707816, 2.7042366464085723}},
+    {"adagrad",
+     {{"learning_rate", 0.5}, {"weight_decay", 0.5}},
+     {2.5000000000076925, 2.2501387732641183, 2.0992250106588703},
+     {2.50000000001, 2.276393202260443, 2.156398736032906}},
+};
+
+static void check_decay_case(const DecayCase *c, const char *pattern, double accumulate) {
+  ng_context *ctx = new_context();
+  ng_graph *forward = must_read(ctx, two_lines);
+  ng_setting settings[5];
+  size_t nsettings = 0;
+  for (; nsettings < 4 && c->settings[nsettings].name; nsettings++) settings[nsettings] = c->settings[nsettings];
+  settings[nsettings++] = (ng_setting){"accumulate", accumulate};
+  const ng_train_options options = {
+      .optimizer = c->optimizer, .settings = settings, .nsettings = nsettings, .no_decay = &pattern, .nno_decay = 1};
+  Run r = run_open(ctx, ng_graph_train(forward, &options));
+  double *x = find_tensor(&r, "x")->data, *t = find_tensor(&r, "t")->data;
+  for (int i = 0; i < 2 * (int)accumulate; i++) x[i] = i % 2 + 1, t[i] = 2 * x[i];
+  *(double *)find_tensor(&r, "u")->data = *(double *)find_tensor(&r, "b")->data = 3;
+  for (int step = 0; step < 3; step++) {
+    call(&r);
+    keep_states(&r);
+    must_be_near(number(&r, "u"), c->u[step], c->optimizer);
+    must_be_near(number(&r, "b"), c->b[step], c->optimizer);
+  }
+  run_close(&r);
+  ng_graph_free(forward);
+  ng_context_free(ctx);
+}
+
+static void groups_without_weight_decay_step_as_worked_out_by_hand(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof decays / sizeof *decays; i++) {
+    check_decay_case(&decays[i], "b*", 1);
+    check_decay_case(&decays[i], "norms-and-biases", 2);
+  }
+}
+
 // Whole steps: with a learning rate of 1, SGD subtracts the gradient, which differences of the forward graph give.
 
 static const char perceptron[] =
@@ -482,6 +555,26 @@ static void forms_for_inference_use_running_statistics_and_no_dropout(void **sta
   ng_context_free(ctx);
 }
 
+// An output that is an input passed on, and has nothing to do with the loss, stays beside the logits; labels go.
+static void outputs_of_other_inputs_are_inferred_too(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, "format: ngrad/1\n"
+                               "inputs: [{name: x, type: f32, shape: [2, 4]}, {name: s, type: f32, shape: [2]}, "
+                               "{name: t, type: f32, shape: [2, 3]}]\n"
+                               "state: [{name: w, type: f32, shape: [4, 3], init: ones}]\n"
+                               "nodes:\n"
+                               "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n"
+                               "  - {op: Abs, inputs: [s], outputs: [s_out]}\n"
+                               "  - {op: MeanSquaredError, inputs: [y, t], outputs: [loss]}\n"
+                               "outputs: [y, s_out, loss]\n");
+  must_show(ctx, ng_graph_inference(g, NG_INFER, NULL),
+            (const char *[]){"name: x,", "name: s,", "outputs: [y, s_out]", NULL},
+            (const char *[]){"name: t,", "loss", NULL});
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 static void statistics_without_states_have_no_form_for_inference(void **state) {
   (void)state;
   static const char text[] = "format: ngrad/1\n"
@@ -565,6 +658,71 @@ static void random_states_suit_the_optimizer(void **state) {
   ng_context_free(ctx);
 }
 
+// All parameters that no gradient reaches are in one message, each with the reason.
+static void parameters_without_gradient_are_told_together(void **state) {
+  (void)state;
+  static const char text[] = "format: ngrad/1\n"
+                             "inputs: [{name: x, type: f64, shape: [4, 3]}]\n"
+                             "state:\n"
+                             "  - {name: w, type: f64, shape: [3], init: ones}\n"
+                             "  - {name: t, type: f64, shape: [3], init: zeros}\n"
+                             "  - {name: k, type: f64, shape: [3], init: zeros}\n"
+                             "  - {name: u, type: f64, shape: [3], init: zeros}\n"
+                             "nodes:\n"
+                             "  - {op: Multiply, inputs: [x, w], outputs: [y]}\n"
+                             "  - {op: Square, inputs: [k], outputs: [squares]}\n"
+                             "  - {op: ArgMax, inputs: [squares], outputs: [best], attributes: {axis: 0}}\n"
+                             "  - {op: Gather, inputs: [y, best], outputs: [column], attributes: {axis: 1}}\n"
+                             "  - {op: Less, inputs: [y, t], outputs: [c]}\n"
+                             "  - {op: GreaterEqual, inputs: [t, y], outputs: [d]}\n"
+                             "  - {op: Select, inputs: [c, x, y], outputs: [z]}\n"
+                             "  - {op: Select, inputs: [d, z, y], outputs: [zz]}\n"
+                             "  - {op: ReduceSum, inputs: [zz], outputs: [sum], attributes: {axes: [0, 1]}}\n"
+                             "  - {op: ReduceSum, inputs: [column], outputs: [part], attributes: {axes: [0]}}\n"
+                             "  - {op: Add, inputs: [sum, part], outputs: [loss]}\n"
+                             "outputs: [loss]\n";
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, text);
+  assert_null(ng_graph_train(g, NULL));
+  assert_int_equal(ng_last_status(ctx), NG_WRONG);
+  assert_int_equal(ng_message_count(ctx), 1);
+  must_have_said(ctx,
+                 "no gradient reaches the parameters: t (only Less and GreaterEqual read it), k (only ArgMax reads "
+                 "it), u (loss does not depend on it); --freeze t --freeze k --freeze u leaves them as they are");
+  const ng_train_options options = {.freeze = (const char *[]){"[tku]"}, .nfreeze = 1};
+  must_show(ctx, ng_graph_train(g, &options), (const char *[]){"updates: {w: w.next, step: step.next}", NULL},
+            (const char *[]){NULL});
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+// States that a BatchNormInference takes as statistics are not trained, and this is told.
+static void given_statistics_are_not_trained(void **state) {
+  (void)state;
+  static const char text[] = "format: ngrad/1\n"
+                             "inputs: [{name: x, type: f32, shape: [4, 3]}]\n"
+                             "state:\n"
+                             "  - {name: g, type: f32, shape: [3], init: ones}\n"
+                             "  - {name: b, type: f32, shape: [3], init: zeros}\n"
+                             "  - {name: rm, type: f32, shape: [3], init: zeros}\n"
+                             "  - {name: rv, type: f32, shape: [3], init: ones}\n"
+                             "nodes:\n"
+                             "  - {op: BatchNormInference, inputs: [x, g, b, rm, rv], outputs: [y], "
+                             "attributes: {epsilon: 1.0e-5}}\n"
+                             "  - {op: ReduceMean, inputs: [y], outputs: [loss], attributes: {axes: [0, 1]}}\n"
+                             "outputs: [loss]\n";
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, text);
+  must_show(ctx, ng_graph_train(g, NULL), (const char *[]){"updates: {g: g.next, b: b.next, step: step.next}", NULL},
+            (const char *[]){"rm.next", NULL});
+  assert_int_equal(ng_message_count(ctx), 1);
+  assert_false(ng_message_at(ctx, 0).is_error);
+  assert_string_equal(ng_message_at(ctx, 0).text, "states that are not trained, as nodes such as BatchNormInference "
+                                                  "take them as statistics, and have no updates: rm, rv");
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 static void what_cannot_be_trained_is_told(void **state) {
   (void)state;
   static const char unused[] =
@@ -573,8 +731,8 @@ static void what_cannot_be_trained_is_told(void **state) {
       "state: [{name: w, type: f32, shape: [4], init: ones}, {name: b, type: f32, shape: [4], init: ones}]\n"
       "nodes:\n"
       "  - {op: Multiply, inputs: [x, w], outputs: [y]}\n"
-      "  - {op: Round, inputs: [b], outputs: [rounded]}\n"
-      "  - {op: Add, inputs: [y, rounded], outputs: [z]}\n"
+      "  - {op: SigmoidBackward, inputs: [b, b], outputs: [slope]}\n"
+      "  - {op: Add, inputs: [y, slope], outputs: [z]}\n"
       "  - {op: ReduceMean, inputs: [y], outputs: [loss], attributes: {axes: [0]}}\n"
       "  - {op: ReduceMean, inputs: [z], outputs: [other], attributes: {axes: [0]}}\n"
       "outputs: [loss, other]\n";
@@ -583,8 +741,10 @@ static void what_cannot_be_trained_is_told(void **state) {
     ng_status status;
   } rows[] = {
       {NULL, "loss: expected the name of one or more of the outputs loss, other", NG_USAGE},
-      {"loss", "b: expected loss to depend on it; --freeze b leaves it as it is", NG_WRONG},
-      {"other", "Round has no gradient: its derivative is 0 almost everywhere", NG_WRONG},
+      {"loss", "no gradient reaches the parameter: b (loss does not depend on it); --freeze b leaves it as it is",
+       NG_WRONG},
+      {"other", "SigmoidBackward has no gradient: it is itself a gradient, and second derivatives are not supported",
+       NG_WRONG},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     ng_context *ctx = new_context();
@@ -739,13 +899,17 @@ int main(void) {
       cmocka_unit_test(optimizers_step_as_worked_out_by_hand),
       cmocka_unit_test(clipping_neither_overflows_nor_underflows),
       cmocka_unit_test(many_gradients_are_clipped_together),
+      cmocka_unit_test(groups_without_weight_decay_step_as_worked_out_by_hand),
       cmocka_unit_test(steps_of_gradient_descent_subtract_differences),
       cmocka_unit_test(leaves_give_means),
       cmocka_unit_test(forms_for_inference_use_running_statistics_and_no_dropout),
+      cmocka_unit_test(outputs_of_other_inputs_are_inferred_too),
       cmocka_unit_test(statistics_without_states_have_no_form_for_inference),
       cmocka_unit_test(frozen_parameters_stay),
       cmocka_unit_test(states_of_optimizers_are_f32_beside_narrow_parameters),
       cmocka_unit_test(random_states_suit_the_optimizer),
+      cmocka_unit_test(parameters_without_gradient_are_told_together),
+      cmocka_unit_test(given_statistics_are_not_trained),
       cmocka_unit_test(what_cannot_be_trained_is_told),
       cmocka_unit_test(options_that_do_not_fit_are_told),
       cmocka_unit_test(a_loss_that_is_added_takes_the_input_of_its_name),
