@@ -364,9 +364,13 @@ NG_API ng_graph *ng_graph_gradient(ng_graph *g, const ng_gradient_options *optio
    Equal names connect the two graphs. */
 NG_API ng_graph *ng_graph_gradient_forward(ng_graph *g, const ng_gradient_options *options);
 
+/* A copy of g in which the constants that ng_graph_train takes as parameters are states with these numbers, so that
+   they have gradients. If g has parameters, all its constants stay. NULL after a message. */
+NG_API ng_graph *ng_graph_trainable(ng_graph *g);
+
 typedef struct ng_gradcheck_options {
   ng_gradient_options gradient;
-  uint64_t seed;    /* of the data, which ng_tensor_random makes */
+  uint64_t seed;    /* of the random data, as ng_tensor_random makes it */
   double tolerance; /* the largest relative error of an element that passes; 0: 1e-6 */
 } ng_gradcheck_options;
 
@@ -383,8 +387,9 @@ typedef struct ng_gradcheck_result { /* of one input */
 } ng_gradcheck_result;
 
 /* Compares the gradient graph with finite differences of g, both interpreted in f64. The function differentiated is the
-   sum of all outputs with random weights. `results` has an element for each of g's inputs. In large graphs only some
-   elements are checked. NG_DIFFERENT: an element is outside the tolerance. Binds g. options may be NULL. */
+   sum of all outputs with random weights. Inputs are random; states that begin with numbers from a file have these.
+   `results` has an element for each of g's inputs. In large graphs only some elements are checked. NG_DIFFERENT: an
+   element is outside the tolerance. Binds g. options may be NULL. */
 NG_API ng_status ng_gradcheck(ng_graph *g, const ng_gradcheck_options *options, ng_gradcheck_result *results);
 
 /* Training. The parameters of a graph are its floating-point states that the graph itself does not update. */

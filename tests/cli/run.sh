@@ -480,6 +480,30 @@ count 'graphs stay what they are'
 expect 0 '"relative_error"' '' gradcheck sum.yaml --json --seed 3 --tolerance 1e-7 --dim N=2
 sed 's/op: Add, inputs: \[a, b\], outputs: \[c\]/op: SoftPlus, inputs: [a], outputs: [c], attributes: {beta: 0}/' sum.yaml >infinite.yaml
 expect 3 'diff_a\[0, 0\] is .*, differences give -?nan' '' gradcheck infinite.yaml
+# Constants that train takes as parameters are checked, at their own numbers: beside 2, a random one would be at a kink.
+cat >weights.yaml <<'END'
+format: ngrad/1
+inputs: [{name: w, type: f32, shape: [3]}]
+constants: [{name: zero, type: f32, shape: [], value: 0}, {name: two, type: f32, shape: [], value: 2}]
+nodes:
+  - {op: Multiply, inputs: [w, zero], outputs: [none]}
+  - {op: Add, inputs: [none, two], outputs: [weights]}
+outputs: [weights]
+END
+cat >weighted.yaml <<'END'
+format: ngrad/1
+inputs: [{name: x, type: f32, shape: [4, 3]}]
+constants: [{name: w, type: f32, shape: [3], file: weights/weights.npy}]
+nodes:
+  - {op: Round, inputs: [w], outputs: [whole]}
+  - {op: Equal, inputs: [w, whole], outputs: [is_whole]}
+  - {op: Multiply, inputs: [x, w], outputs: [product]}
+  - {op: Select, inputs: [is_whole, product, x], outputs: [y]}
+outputs: [y]
+END
+expect 0 'wrote 1 output' '' run weights.yaml --random --out weights
+expect 3 '^w  *3  *3  *3 .*FAILED' 'Round: its gradient is 0' gradcheck weighted.yaml
+expect 0 'ok$' '' gradcheck weighted.yaml --wrt x
 expect 1 '' 'N has no value' gradcheck open.yaml
 
 # train
