@@ -27,7 +27,11 @@ write_comparison() { # FOLDER
   for file in "$1"/*.npy; do echo "  - $(basename "$file" .npy)"; done
 }
 
-same() { # FOLDER TOLERANCE: the results are those of FOLDER
+same() { # FOLDER TOLERANCE: the results are those of FOLDER; a step has state s as s.next
+  for file in "$1"/*.npy; do
+    name=$(basename "$file" .npy)
+    [ -e "results/$name.npy" ] || mv "results/$name.next.npy" "results/$name.npy" || return 1
+  done
   write_comparison "$1" >comparison.yaml
   "$ngrad" run comparison.yaml --in results --expect "$1" --backend interpreter --tolerance "$2" >>log 2>&1
 }
@@ -43,15 +47,33 @@ runs() { # GRAPH OUT TOLERANCE OPTION...: every backend gives the results in OUT
   done
 }
 
+train() { # FILE OPTION...: leaves the step in step/
+  rm -rf step
+  "$ngrad" train "$@" -o step >log 2>&1
+}
+
+# At most 10 s of CPU and 2 GB, status 0 or 1, and memory is not what lacks.
+within_limits() { # ARGUMENT...
+  (
+    ulimit -t 10 -v 2097152
+    exec "$ngrad" "$@"
+  ) >stdout 2>log
+  [ $? -le 1 ] && ! grep -q 'out of memory' log
+}
+
 in_case() { # CASE HOW FILE TOLERANCE-OR-TEXT [OPTION...]
   case=$reports/$1 how=$2 file=$reports/$1/$3 wanted=$4
+  [ "$1" != attacks ] || file=$attacks/$3
   shift 4
   case $how in
   run) runs "$file" "$case/out" "$wanted" --in "$case/in" ;;
   grad) "$ngrad" grad "$file" "$@" -o gradient.yaml >log 2>&1 && runs gradient.yaml "$case/out" "$wanted" --in "$case/in" ;;
-  train)
-    rm -rf step
-    "$ngrad" train "$file" "$@" -o step >log 2>&1 && runs step/*_step.yaml "$case/out" "$wanted" --in "$case/in"
+  train) train "$file" "$@" && runs step/*_step.yaml "$case/out" "$wanted" --in "$case/in" ;;
+  fit) # is trained for two steps
+    train "$file" "$@" && "$ngrad" fit step/*_step.yaml --in "$case/in" --batch "$wanted" --steps 2 -o fitted >log 2>&1
+    ;;
+  trains) # the compiled step gives the interpreter's results
+    train "$file" "$@" && "$ngrad" run step/*_step.yaml --random --compare >log 2>&1
     ;;
   gradcheck) "$ngrad" gradcheck "$file" >log 2>&1 ;;
   compare) # every backend gives the interpreter's results
@@ -61,15 +83,26 @@ in_case() { # CASE HOW FILE TOLERANCE-OR-TEXT [OPTION...]
     "$ngrad" run "$file" --in "$case/in" --expect "$case/$wanted" >log 2>&1
     [ $? -eq 3 ]
     ;;
+  does) # a verb, status 0; the text is in what it prints
+    "$ngrad" "$@" "$file" >log 2>&1 && grep -qF -- "$wanted" log
+    ;;
   says) # a message, and status 1
     "$ngrad" "$@" "$file" >log 2>&1
     [ $? -eq 1 ] && grep -qF -- "$wanted" log
     ;;
+  python) # an exception, or this as the last line; not a signal
+    python3 -c 'import numpy' 2>/dev/null || { echo 'left out: reports: no numpy'; return 0; }
+    NGRAD_LIBRARY=$(dirname "$ngrad")/libngrad.so PYTHONPATH=$tests/../frontend/python python3 "$file" "$@" >log 2>&1
+    status=$?
+    [ $status -eq 1 ] || { [ $status -eq 0 ] && [ "$(tail -n 1 log)" = "$wanted" ]; }
+    ;;
+  limits) within_limits "$@" "$file" ;;
   *) false ;;
   esac
 }
 
-# Case, what is done with which file, the tolerance or text, options
+# Case, what is done with which file, the tolerance or text, options. A tolerance of 0 is for results of which each bit is
+# known.
 while read -r line; do
   case $line in '' | '#'*) continue ;; esac
   : >log
