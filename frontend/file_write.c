@@ -3,13 +3,16 @@
 
 #include "ir/support/unfinished.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -60,12 +63,46 @@ static bool write_and_close(int fd, Write *write, const void *content) {
   return ok;
 }
 
+// Whether the file's name is what create_beside made of `base`, in a process that has ended. A process that still
+// writes the file has a lock on it; one on another machine, or of an emitted program, may be seen by only one of both.
+static bool is_abandoned(int folder, const char *name, const char *base) {
+  const size_t length = strlen(base);
+  long process;
+  unsigned number;
+  int end = 0;
+  if (strncmp(name, base, length) != 0) return false;
+  if (sscanf(name + length, ".%ld-%u.tmp%n", &process, &number, &end) != 2 || !end || name[length + (size_t)end])
+    return false;
+  if (process <= 0 || (process != getpid() && (kill((pid_t)process, 0) == 0 || errno != ESRCH))) return false;
+  const int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return false;
+  struct stat info;
+  const bool ok = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0;
+  close(fd);
+  return ok;
+}
+
+void file_remove_abandoned(const char *path) {
+  char target[PATH_MAX];
+  if (!find_replaced(path, target)) return;
+  char *slash = strrchr(target, '/');
+  const char *base = slash ? slash + 1 : target;
+  if (slash) *slash = 0;
+  DIR *dir = opendir(!slash ? "." : *target ? target : "/");
+  for (struct dirent *entry; dir && (entry = readdir(dir));)
+    if (is_abandoned(dirfd(dir), entry->d_name, base)) unlinkat(dirfd(dir), entry->d_name, 0);
+  if (dir) closedir(dir);
+}
+
 static bool replace(const char *path, Write *write, const void *content) {
   char name[PATH_MAX];
   Unfinished unfinished;
   const int fd = create_beside(path, name, &unfinished);
+  const int lock = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0); // until the file has its name
+  if (lock >= 0) flock(lock, LOCK_EX);
   const bool ok = write_and_close(fd, write, content) && rename(name, path) == 0;
   const int error = errno;
+  if (lock >= 0) close(lock);
   if (!ok && fd >= 0) unlink(name);
   if (fd >= 0) unfinished_end(&unfinished);
   errno = error;

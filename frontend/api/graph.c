@@ -110,6 +110,8 @@ ng_dim_info ng_graph_dim(const ng_graph *g, size_t i) {
 }
 
 static ng_status unknown_dim(ng_graph *g, const char *name) {
+  if (!g->graph->ndims)
+    return argument_error(g->ctx, "unknown dim %s: %s has no extents with names", name, g->graph->name);
   const char **known = allocator_alloc(&g->ctx->allocator, g->graph->ndims * sizeof *known);
   if (!known) return NG_OUT_OF_MEMORY;
   for (size_t i = 0; i < g->graph->ndims; i++) known[i] = g->graph->dims[i]->name;

@@ -27,8 +27,10 @@ struct ng_context {
 struct ng_graph {
   ng_context *ctx;
   Graph *graph;
-  bool is_bound;   // every extent has a number
-  Text identifier; // empty until requested
+  bool is_bound;            // every extent has a number
+  Text identifier;          // empty until requested
+  ng_parameter *parameters; // of a training step, in the graph's memory
+  size_t nparameters;
 };
 
 typedef struct Call {

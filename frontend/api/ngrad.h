@@ -311,8 +311,9 @@ NG_API ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size
 
 /* The cost of compiling the graph for the options' instruction set, without the C compiler's work. */
 typedef struct ng_compilation {
-  uint64_t nsteps;      /* the count that ng_context_set_max_steps limits */
-  uint64_t code_nbytes; /* of the emitted C */
+  uint64_t nsteps;                          /* the count that ng_context_set_max_steps limits */
+  uint64_t code_nbytes;                     /* of the emitted C */
+  size_t workspace_nbytes, unshared_nbytes; /* of ng_graph_workspace, which compiles the graph once more */
 } ng_compilation;
 NG_API ng_status ng_graph_compilation(ng_graph *g, const ng_options *options, ng_compilation *out);
 
@@ -410,6 +411,10 @@ typedef struct ng_train_options {
   const char *schedule;
   const char *const *freeze; /* patterns with *, ? and [...]; parameters that match are not trained */
   size_t nfreeze;
+  /* Patterns of parameters without weight decay; "norms-and-biases": those with at most one axis, or a name that ends
+     in "bias". */
+  const char *const *no_decay;
+  size_t nno_decay;
 } ng_train_options;
 
 /* The step graph of g: one call computes the losses and updates the parameters. It has g's inputs and states, and g's
@@ -418,6 +423,18 @@ typedef struct ng_train_options {
    where norm is the L2 norm of all gradients together. NULL after a message; ng_last_status is NG_USAGE for wrong
    options. Named extents stay open. */
 NG_API ng_graph *ng_graph_train(ng_graph *g, const ng_train_options *options);
+
+/* The floating-point constants and states of the graph that ng_graph_train made a step from. Their number is 0 for
+   other graphs. */
+typedef struct ng_parameter {
+  const char *name;
+  int is_constant;     /* 0: a state */
+  int is_trained;      /* the step updates it */
+  int has_decay;       /* with weight decay */
+  const char *why_not; /* it is not trained: "frozen", "a statistic", ...; NULL: it is trained */
+} ng_parameter;
+NG_API size_t ng_graph_parameter_count(const ng_graph *step);
+NG_API ng_parameter ng_graph_parameter(const ng_graph *step, size_t i);
 
 /* The form of g to use after training: batch norms use the running statistics in g's states, dropout does nothing, and
    no state is updated. It has all of g's states, used or not, and those inputs of g that it uses. NULL after a message;
@@ -796,7 +813,7 @@ typedef struct ng_operator_info {
   const char *canonical;              /* the operator that the name stands for */
   const char *family, *doc, *formula; /* formula: in the names of the canonical operator */
   size_t ninputs, noutputs, nattributes;
-  const char *no_gradient; /* why the operator has no gradient; NULL: it has one */
+  const char *no_gradient; /* why no operand has a gradient other than 0; NULL: an input's is derived */
 } ng_operator_info;
 
 typedef struct ng_operand_info {
@@ -807,6 +824,8 @@ typedef struct ng_operand_info {
   unsigned types;        /* the allowed types: bit 1 << NG_F32 and so on */
   const char *canonical; /* its name in the canonical operator */
   int is_repeated;       /* the node may have several, one after the other */
+  const char *gradient;  /* "derived", "zero" or "refused": the gradient by an input, or that an output gets */
+  const char *why;       /* why it is not derived; NULL: it is */
 } ng_operand_info;
 
 typedef struct ng_attribute_info {

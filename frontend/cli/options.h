@@ -58,11 +58,11 @@ typedef struct Settings {
   DimSetting *dims;
   size_t ndims;
   TextList constants; // NAME=FILE
-  TextList disabled, schedule, costs, wrt, of, loss, freeze;
+  TextList disabled, schedule, costs, wrt, of, loss, freeze, no_decay;
   const char *optimizer, *rate_schedule, *forward, *to;
   NumberSetting *numbers; // settings of training
   size_t nnumbers;
-  bool is_nesterov, syncs_batch_norms;
+  bool is_nesterov, syncs_batch_norms, lists_parameters;
   const char *depfile, *sharing, *prefix;
   const char *other_program; // a program whose times are compared; NULL: none
   TextList exports;

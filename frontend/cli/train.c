@@ -1,6 +1,7 @@
 // ngrad train: makes the graph of a training step from a forward graph.
 #include "frontend/cli/data.h"
 #include "frontend/cli/graph_output.h"
+#include "frontend/cli/train_parameters.h"
 #include "frontend/cli/verbs.h"
 
 #include <errno.h>
@@ -115,12 +116,15 @@ static ng_status train(ng_context *ctx, ng_graph *g, const Settings *s, Answer *
                               .optimizer = s->optimizer,
                               .schedule = s->rate_schedule,
                               .freeze = s->freeze.items,
-                              .nfreeze = s->freeze.count};
+                              .nfreeze = s->freeze.count,
+                              .no_decay = s->no_decay.items,
+                              .nno_decay = s->no_decay.count};
   ng_setting *settings = settings_of(s, &options.nsettings);
   options.settings = settings;
   ng_graph *step = ng_graph_train(g, &options), *test = NULL, *infer = NULL;
   ng_status status = ng_last_status(ctx);
   if (step && !(folder_make(s->out) && copy_files(g, s))) status = NG_WRONG;
+  if (step) print_parameters(step, s->lists_parameters, answer);
   if (status == NG_OK) status = ng_graph_write_weights(step, s->out, 0);
   if (status == NG_OK)
     status = write_graph(ctx, g, step, "_step.yaml", "A training step: a call updates the parameters.", s, answer);

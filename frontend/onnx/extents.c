@@ -40,6 +40,29 @@ bool onnx_must_be_known(Onnx *x, const Value *v) {
                      input->name, input->name);
 }
 
+static Value *evaluate(Onnx *x, Value *v, int *most) {
+  Builder *b = &x->build;
+  if (v->constant || !v->producer || --*most < 0) return v;
+  const Node *node = v->producer;
+  Value *inputs[MAX_VARIADIC] = {NULL};
+  if (node->ninputs > MAX_VARIADIC || node->noutputs != 1) return v;
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    inputs[i] = node->inputs[i] ? evaluate(x, node->inputs[i], most) : NULL;
+    if (inputs[i] && (!inputs[i]->constant || onnx_has_extents(x, inputs[i]))) return v;
+  }
+  Node *copy = build_node(b, node->op->id, node->ninputs, inputs);
+  Value *known = copy ? build_result(b, copy, 0, v->type) : NULL;
+  if (!known) return NULL;
+  memcpy(copy->attributes, node->attributes, node->op->nattributes * sizeof *node->attributes);
+  known->shape = v->shape;
+  return build_is_quick(b, copy) ? build_fold(b, copy) ? known : NULL : v;
+}
+
+Value *onnx_known(Onnx *x, Value *v) {
+  int most = 1000;
+  return v ? evaluate(x, v, &most) : NULL;
+}
+
 // The number of stored integers; a splat stores one.
 static int64_t count_integers(const Value *v) {
   const int64_t nelems = shape_nelems(&v->shape);

@@ -281,12 +281,23 @@ static bool put_list(Onnx *x, const OnnxAttribute *a, Type type) {
   return onnx_out(x, 0, v);
 }
 
+// In a model without weights among its initializers, tensors with axes may be weights: paddle2onnx and torch.jit write
+// them in this way. Else they are numbers of formulas.
+static bool put_tensor(Onnx *x, const OnnxTensor *tensor) {
+  const bool is_weight = tensor->rank && type_is_float(onnx_type(tensor->type)) && !x->has_weights;
+  const char *name = onnx_wants(x, 0) ? onnx_text_of(x, x->node->outputs[0]) : "";
+  if (!name) return false;
+  Value *v = is_weight ? onnx_weight(x, tensor, "value", name) : onnx_tensor(x, tensor, "value");
+  if (v && !is_weight && onnx_is_name(name)) v->name = arena_copy_text(&x->build.graph->arena, name, strlen(name));
+  return v && !v->name ? error_out_of_memory(x->reading.d) : onnx_out(x, 0, v);
+}
+
 bool onnx_constant_node(Onnx *x) {
   Builder *b = &x->build;
   OnnxAttribute a;
   OnnxTensor tensor;
   if (onnx_attribute(x, "value", ONNX_TENSOR, &a))
-    return onnx_read_tensor(&x->reading, a.t, &tensor) && onnx_out(x, 0, onnx_tensor(x, &tensor, "value"));
+    return onnx_read_tensor(&x->reading, a.t, &tensor) && put_tensor(x, &tensor);
   if (onnx_attribute(x, "value_float", ONNX_FLOAT, &a))
     return onnx_out(x, 0, build_number(b, TYPE_F32, NULL, (double)a.f));
   if (onnx_attribute(x, "value_int", ONNX_INT, &a)) return put_ints(x, &a.i, 1, 0, false);

@@ -126,7 +126,7 @@ bool onnx_has_numbers(Onnx *x, const Value *v) {
 
 // The integers of a constant, including numbers that stand for extents.
 static bool take_ints(Onnx *x, size_t i, Ints *list) {
-  const Value *v = onnx_in(x, i);
+  const Value *v = onnx_known(x, onnx_in(x, i));
   list->count = 0;
   if (!v) return build_error(&x->build, "expected input %zu", i);
   if (!v->constant) return onnx_must_be_known(x, v);
@@ -170,7 +170,8 @@ bool onnx_axis(Onnx *x, int64_t given, int rank, int *axis) {
   return true;
 }
 
-bool onnx_number(Onnx *x, const Value *v, double *number) {
+bool onnx_number(Onnx *x, Value *given, double *number) {
+  const Value *v = onnx_known(x, given);
   if (!v) return build_error(&x->build, "a required input, one number, is absent");
   if (!v->constant || onnx_has_extents(x, v)) return onnx_must_be_known(x, v);
   if (!onnx_has_numbers(x, v)) return false;

@@ -40,7 +40,10 @@ static void put_constant(OnnxWriter *w, const Value *v, Text *infos) {
     extents[i] = v->shape.extent[i].value;
     is_open |= !extent_is_literal(v->shape.extent[i]);
   }
-  if (!is_open && (!v->constant->is_splat || shape_nelems(&v->shape) == 1)) {
+  // An initializer without axes would be read as a parameter; a number of a formula is a node, as PyTorch writes it.
+  const bool is_number = v->shape.rank == 0 && type_is_float(v->type) && type_nbytes(v->type) > 1 &&
+                         !v->constant->file && !v->constant->is_initializer;
+  if (!is_open && !is_number && (!v->constant->is_splat || shape_nelems(&v->shape) == 1)) {
     onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, v->name, v->type, extents, v->shape.rank, v->constant->data);
     return;
   }
@@ -50,6 +53,13 @@ static void put_constant(OnnxWriter *w, const Value *v, Text *infos) {
   const int64_t one = 1;
   FreshName shape;
   w->source = &none;
+  if (is_number) {
+    onnx_begin(w, "Constant", "");
+    onnx_add_output(w, v->name);
+    onnx_add_tensor(w, "value", v->type, extents, 0, v->constant->data);
+    onnx_end(w);
+    return;
+  }
   if (!is_open) shape = onnx_add_numbers(w, extents, (size_t)v->shape.rank);
   onnx_begin(w, is_open ? "Constant" : "ConstantOfShape", is_open ? OWN_DOMAIN : "");
   if (!is_open) onnx_add_input(w, shape.text);

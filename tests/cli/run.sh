@@ -584,6 +584,10 @@ expect 2 '' 'unknown output los, did you mean loss' train net.yaml --loss los -o
 expect 2 '' 'expected a floating-point number, found logits, which is f32 \[N, 5\]; ReduceMean' \
   train net.yaml --loss logits -o trained
 expect 2 '' 'no parameter matches conv\*; there are w, b' train net.yaml --freeze 'conv*' -o trained
+expect 2 '' 'no parameter matches conv\*; there are w, b' train net.yaml --no-decay 'conv*' -o trained
+expect 0 . '' train net.yaml --optimizer adamw --no-decay norms-and-biases -o trained
+[ "$(grep -c 'weight_decay: 0.0[,}]' trained/net_step.yaml)" = 1 ] && [ "$(grep -c 'weight_decay: 0.01' trained/net_step.yaml)" = 1 ]
+count 'biases have no weight decay'
 expect 2 '' 'beta1: not a setting of sgd, but of adam' train net.yaml --beta1 0.9 -o trained
 expect 2 '' 'gamma: the schedule constant does not use it' train net.yaml --gamma 0.9 -o trained
 expect 2 '' 'step_size: the schedule step needs the number of steps' train net.yaml --schedule step -o trained
@@ -592,7 +596,7 @@ expect 2 '' 'expected -o DIR' train net.yaml
 expect 1 '' 'momentum: expected at least 0 and less than 1|beta1: expected' \
   train net.yaml --optimizer adam --beta1 1 -o trained
 expect 1 '' 'weight_decay: expected at least 0 and within the range of f32, found 1e.60' train net.yaml --weight-decay 1e60 -o trained
-expect 1 '' 'sum: expected parameters to train, which are states' train sum.yaml -o trained
+expect 1 '' 'sum: expected parameters to train: states, as in' train sum.yaml -o trained
 
 # show, bench, passes
 expect 0 '^digraph' '' show sum.yaml --format dot
@@ -785,7 +789,10 @@ expect 1 '"text": "no data for a: ' 'no data for a' run sum.yaml --json
 expect 0 'LayerNorm\(src, gamma\?, beta\?; .* epsilon = 1e-05\) -> dst, mean\?, variance\?' '' ops LayerNorm
 expect 0 '^also onednn_spec.BatchNormTrainingBackprop, ngraph' '' ops BatchNormTrainingBackward
 expect 0 'InputGradientTensor  *T  *diff_dst' '' ops directml.BATCH_NORMALIZATION_GRAD
-expect 0 '^gradient: none: its derivative is 0 almost everywhere' '' ops Quantize
+expect 0 '^  src  zero, because the result is rounded' '' ops Quantize
+expect 0 '^  weights  derived' '' ops SoftmaxCrossEntropy
+expect 0 '^  total    refused, because gradients do not flow through statistics' '' ops SoftmaxCrossEntropy
+expect 0 '"gradient_why": "they are integers"' '' ops SoftmaxCrossEntropy --json
 expect 0 'Q  s8 u8 f8_e4m3 f8_e5m2 s4 u4' '' ops Quantize
 expect 0 'Concat\(src\.\.\.; axis\) -> dst' '' ops Concat
 
