@@ -55,6 +55,7 @@ train() { # FILE OPTION...: leaves the step in step/
 # At most 10 s of CPU and 2 GB, status 0 or 1, and memory is not what lacks.
 within_limits() { # ARGUMENT...
   (
+    # shellcheck disable=SC3045 # dash and others have both
     ulimit -t 10 -v 2097152
     exec "$ngrad" "$@"
   ) >stdout 2>log
