@@ -33,6 +33,11 @@ static bool check_float(const Value *v, Diagnostics *d) {
                   type_name(v->type));
 }
 
+// Whether the input has parts of leaves, which have no gradient.
+static bool has_leaves(const Value *input) {
+  return input->uses && input->uses->node->op->id == OP_Leaf;
+}
+
 // Marks the values that depend on inputs whose gradients are requested.
 static bool find_dependants(Gradient *g, const GradientRequest *request) {
   const Graph *forward = g->forward;
@@ -40,7 +45,7 @@ static bool find_dependants(Gradient *g, const GradientRequest *request) {
   size_t nwrt = request->wrt ? request->nwrt : forward->ninputs;
   for (size_t i = 0; i < nwrt; i++) {
     if (request->wrt && !check_float(wrt[i], g->diagnostics)) return false;
-    g->depends[wrt[i]->index] = type_is_float(wrt[i]->type);
+    g->depends[wrt[i]->index] = type_is_float(wrt[i]->type) && (request->wrt || !has_leaves(wrt[i]));
   }
   for (size_t n = 0; n < forward->nnodes; n++) {
     const Node *node = forward->nodes[n];
@@ -152,8 +157,8 @@ static void add_outputs(Gradient *g, const GradientRequest *request) {
   }
   if (g->failed || g->graph->noutputs) return;
   g->failed = true;
-  error_at(g->diagnostics, (Position){0}, "%s: expected an output that depends on a floating-point input",
-           g->forward->name);
+  error_at(g->diagnostics, (Position){0}, "%s: expected an output that depends on a floating-point input%s",
+           g->forward->name, g->forward->nleaves ? " without leaves" : "");
 }
 
 static void name_values(Gradient *g) {

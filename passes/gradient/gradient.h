@@ -27,7 +27,8 @@
 #include "ir/operators/operator.h"
 
 typedef struct GradientRequest {
-  Value *const *wrt; // inputs of the graph; NULL: all floating-point inputs that affect an output of `of`
+  Value *const *wrt; // inputs of the graph; NULL: all floating-point inputs that affect an output of `of`,
+                     // except inputs with leaves
   size_t nwrt;
   Value *const *of; // outputs of the graph; NULL: all floating-point outputs that depend on wrt and are neither
                     // statistics nor updates of states
