@@ -135,23 +135,37 @@ static inline const char *random_exception(OperatorId id) {
   return NULL;
 }
 
-enum { RANDOM_OPERATORS = OP_COUNT - 4 }; // without the exceptions
-
 static inline bool random_is_drawn(OperatorId id) {
   return !random_exception(id);
 }
 
-static inline const Operator *random_row(uint32_t i) { // row i of the drawn rows
-  for (uint32_t id = 0; id < OP_COUNT; id++)
-    if (random_is_drawn((OperatorId)id) && !i--) return &operators[id];
-  return NULL;
+// The name's lot in a draw: a pseudo-random number.
+static inline uint64_t random_lot(uint64_t draw, const char *name) {
+  for (; *name; name++) draw = (draw ^ (unsigned char)*name) * 0x100000001B3U; // as FNV-1a
+  return random_next(&draw);
+}
+
+// The operator, under one of its names, that has the greatest lot. So a draw does not depend on how many rows the
+// tables have, or on their order: a new row changes the draws that it wins, and no others. `without`: a name that takes
+// no part; NULL: all do.
+static inline OperatorName random_draw(uint64_t draw, const char *without) {
+  OperatorName drawn = {NULL, NULL};
+  uint64_t most = 0;
+  for (size_t i = 0; i < OP_COUNT + nsignatures; i++) {
+    const Signature *s = i < OP_COUNT ? NULL : &signatures[i - OP_COUNT];
+    const OperatorName n = {&operators[s ? s->op : (OperatorId)i], s};
+    const char *name = s ? s->full_name : n.op->name;
+    if (!random_is_drawn(n.op->id) || (without && strcmp(name, without) == 0)) continue;
+    const uint64_t lot = random_lot(draw, name);
+    if (drawn.op && lot <= most) continue;
+    drawn = n;
+    most = lot;
+  }
+  return drawn;
 }
 
 static inline OperatorName random_any_operator(uint64_t *random) {
-  uint32_t i = random_below(random, RANDOM_OPERATORS + nsignatures);
-  if (i < RANDOM_OPERATORS) return (OperatorName){random_row(i), NULL};
-  const Signature *s = &signatures[i - RANDOM_OPERATORS];
-  return (OperatorName){&operators[s->op], s};
+  return random_draw(random_next(random), NULL);
 }
 
 static inline OperatorName random_operator(RandomGraph *r) {
@@ -162,7 +176,7 @@ static inline OperatorName random_operator(RandomGraph *r) {
 // operands, which connect values.
 static inline OperatorName random_operator_of_family(uint64_t *random) {
   enum { TRIES = 20 };
-  const char *family = random_row(random_below(random, RANDOM_OPERATORS))->family;
+  const char *family = random_any_operator(random).op->family;
   if (random_chance(random, 30)) family = operators[OP_ReduceSum].family;
   bool wants_two = random_chance(random, 50);
   OperatorName n = random_any_operator(random);
@@ -629,11 +643,24 @@ static inline void random_grow(RandomGraph *r, uint32_t nnodes) {
   for (uint32_t failures = 0; r->graph->nnodes < wanted && failures < 50;) failures += !random_add_node(r);
 }
 
+// The graph that random_graph made last (tests/random_seeds.h).
+typedef struct RandomAtWork {
+  bool has_graph;
+  uint64_t seed;
+  RandomGraphOptions options;
+} RandomAtWork;
+
+static inline RandomAtWork *random_at_work(void) {
+  static RandomAtWork at_work;
+  return &at_work;
+}
+
 // A sorted, inferred and verified graph, whose named extents all have values. NULL: out of memory, or the graph is
 // wrong, after a message; this is a bug in this file or in inference.
 static inline Graph *random_graph(const Allocator *allocator, uint64_t seed, const RandomGraphOptions *options,
                                   Diagnostics *diagnostics) {
   RandomGraph r = {.random = seed * 0x2545F4914F6CDD1DU + 1, .options = *options};
+  *random_at_work() = (RandomAtWork){true, seed, *options};
   r.graph = graph_new(allocator, "random");
   random_choose_focus(&r);
   bool ok = r.graph && random_choose_extents(&r) && (!r.options.is_focused || random_add_anchor(&r));

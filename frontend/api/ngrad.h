@@ -311,8 +311,9 @@ NG_API ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size
 
 /* The cost of compiling the graph for the options' instruction set, without the C compiler's work. */
 typedef struct ng_compilation {
-  uint64_t nsteps;      /* the count that ng_context_set_max_steps limits */
-  uint64_t code_nbytes; /* of the emitted C */
+  uint64_t nsteps;                          /* the count that ng_context_set_max_steps limits */
+  uint64_t code_nbytes;                     /* of the emitted C */
+  size_t workspace_nbytes, unshared_nbytes; /* of ng_graph_workspace, which compiles the graph once more */
 } ng_compilation;
 NG_API ng_status ng_graph_compilation(ng_graph *g, const ng_options *options, ng_compilation *out);
 
@@ -430,7 +431,7 @@ typedef struct ng_parameter {
   int is_constant;     /* 0: a state */
   int is_trained;      /* the step updates it */
   int has_decay;       /* with weight decay */
-  const char *why_not; /* it is not trained: "frozen", "a statistic", ...; NULL: it is trained */
+  const char *why_not; /* it is not trained: "frozen", "a number of a formula", ...; NULL: it is trained */
 } ng_parameter;
 NG_API size_t ng_graph_parameter_count(const ng_graph *step);
 NG_API ng_parameter ng_graph_parameter(const ng_graph *step, size_t i);
@@ -535,6 +536,8 @@ typedef struct ng_difference {
   int64_t noverflown; /* elements that are infinite or NaN where expected is finite, and that pass: they, or the values
                          that they are computed from, overflow their types */
   int64_t nleft_out;  /* of ng_compare_outputs: elements excluded because rounding errors change them too much */
+  int64_t nflipped;   /* of ng_compare_outputs: elements that are compared with what they are if rounding errors flip
+                         choices, such as comparisons of equal numbers */
   int is_within;
 } ng_difference;
 
@@ -548,16 +551,18 @@ NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, con
 typedef struct ng_kernel ng_kernel; /* a compiled graph: ng_compile */
 
 /* Compares all outputs of a bound graph that `kernel` (NULL: unknown) computed from these inputs. Exact outputs
-   (ng_graph_output_is_exact) have the default tolerance 0. An output outside its tolerance passes in three further
-   cases, whose tests take up to five interpretations of the graph. 1. Terms cancel: the norm is at least the output's
+   (ng_graph_output_is_exact) have the default tolerance 0. An output outside its tolerance passes in four further
+   cases, whose tests interpret the graph about ten times. 1. Terms cancel: the norm is at least the output's
    magnitude, which is its change per relative change of every value, sum and constant. For a quantised output,
    tolerance is 1, of the L2 norm of its changes by rounding errors. 2. Values are rounded between kernels: if
    `expected` are results of ng_interpret, the output is compared with the compiled graph's results, where each value
    that a kernel passes on is rounded to its declared type and intermediate values overflow as in the kernel (kernel
    NULL, or a graph with leaves: every value is rounded). 3. Rounding errors move a few elements much farther than the
    others, for example quotients with divisors near 0: up to one element in 50 is excluded, unless it differs by more
-   than rounding errors explain; excluded elements may be infinite if rounding errors can make them so. `differences`
-   has an element for each output. NG_DIFFERENT: an output does not pass. */
+   than rounding errors explain; excluded elements may be infinite if rounding errors can make them so. 4. Rounding
+   errors flip choices (results of comparisons, integers from floats, thresholds of gradients): an element may be what
+   it is with one or the other, and nothing between. Inputs, constants, and what is computed from them without rounding
+   have no rounding errors. `differences` has an element for each output. NG_DIFFERENT: an output does not pass. */
 NG_API ng_status ng_compare_outputs(ng_graph *g, const ng_kernel *kernel, const ng_tensor *inputs,
                                     const ng_tensor *actual, const ng_tensor *expected, double tolerance,
                                     ng_difference *differences);
@@ -808,7 +813,7 @@ typedef struct ng_operator_info {
   const char *canonical;              /* the operator that the name stands for */
   const char *family, *doc, *formula; /* formula: in the names of the canonical operator */
   size_t ninputs, noutputs, nattributes;
-  const char *no_gradient; /* why the operator has no gradient; NULL: it has one */
+  const char *no_gradient; /* why no operand has a gradient other than 0; NULL: an input's is derived */
 } ng_operator_info;
 
 typedef struct ng_operand_info {
@@ -819,6 +824,8 @@ typedef struct ng_operand_info {
   unsigned types;        /* the allowed types: bit 1 << NG_F32 and so on */
   const char *canonical; /* its name in the canonical operator */
   int is_repeated;       /* the node may have several, one after the other */
+  const char *gradient;  /* "derived", "zero" or "refused": the gradient by an input, or that an output gets */
+  const char *why;       /* why it is not derived; NULL: it is */
 } ng_operand_info;
 
 typedef struct ng_attribute_info {

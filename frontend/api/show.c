@@ -207,11 +207,15 @@ ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size_t *nby
   return status;
 }
 
+typedef struct Compilation {
+  Workspace workspace;
+  uint64_t code_nbytes;
+} Compilation;
+
 static ng_status add_code(void *context, const Stages *stages, const Build *b) {
   ng_context *ctx = b->owner->ctx;
-  ng_compilation *all = context;
+  Compilation *all = context;
   Text source, identifier;
-  (void)stages;
   text_init(&source, &ctx->allocator);
   text_init(&identifier, &ctx->allocator);
   emit_identifier(b->graph->name, &identifier);
@@ -220,16 +224,21 @@ static ng_status add_code(void *context, const Stages *stages, const Build *b) {
   all->code_nbytes += source.nbytes;
   text_deinit(&source);
   text_deinit(&identifier);
-  return ok ? NG_OK : out_of_memory_status(ctx);
+  return ok ? add_workspace(&all->workspace, stages, b) : out_of_memory_status(ctx);
 }
 
 ng_status ng_graph_compilation(ng_graph *g, const ng_options *options, ng_compilation *out) {
+  Compilation all = {.code_nbytes = 0};
   *out = (ng_compilation){0};
   ng_status status = ng_graph_bind(g);
   if (status != NG_OK) return status;
   compiling_begin(g->ctx, g->graph->name);
-  status = visit_functions(g, options, add_code, out);
-  out->nsteps = (uint64_t)(g->ctx->most_steps - g->ctx->steps.left);
+  status = visit_functions(g, options, add_code, &all);
+  if (status == NG_OK)
+    *out = (ng_compilation){.nsteps = (uint64_t)(g->ctx->most_steps - g->ctx->steps.left),
+                            .code_nbytes = all.code_nbytes,
+                            .workspace_nbytes = all.workspace.nbytes + all.workspace.between,
+                            .unshared_nbytes = all.workspace.unshared + all.workspace.between};
   compiling_end(g->ctx);
   return status;
 }

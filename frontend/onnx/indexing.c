@@ -72,13 +72,16 @@ static bool take_data(Onnx *x, Value **data, Value **indices) {
   return *data && *indices && onnx_has_numbers(x, *data) && onnx_has_numbers(x, *indices);
 }
 
+static Value *gather_along(Onnx *x, Value *data, Value *indices, int axis) {
+  const int64_t nelems = product(data, 0, data->shape.rank);
+  return build_gather(&x->build, build_reshape(&x->build, data, &nelems, 1), places_along(x, data, indices, axis), 0);
+}
+
 bool onnx_gather_elements(Onnx *x) {
   Value *data, *indices;
   int axis;
   if (!take_data(x, &data, &indices) || !onnx_axis(x, onnx_int(x, "axis", 0), data->shape.rank, &axis)) return false;
-  Value *places = places_along(x, data, indices, axis);
-  const int64_t nelems = product(data, 0, data->shape.rank);
-  return onnx_out(x, 0, build_gather(&x->build, build_reshape(&x->build, data, &nelems, 1), places, 0));
+  return onnx_out(x, 0, gather_along(x, data, indices, axis));
 }
 
 // The positions of rows in data, viewed as [number of rows, ...]. The coordinates of a row are in the last axis of
@@ -266,16 +269,27 @@ bool onnx_cumulative_sum(Onnx *x) {
   return onnx_out(x, 0, build_cast(b, reshape_like(x, sum_over(x, parts, 2), v), type));
 }
 
-// The rank of an element is the number of elements before it: greater ones, and equal ones with a smaller index.
+// Whether a >= b, where NaN is greater than all numbers, as in numpy's order.
+static Value *is_at_least(Onnx *x, Value *a, Value *b) {
+  Value *is_greater = build_binary(&x->build, OP_GreaterEqual, a, b);
+  if (!a || !type_is_float(a->type)) return is_greater;
+  return build_binary(&x->build, OP_LogicalOr, is_greater, build_binary(&x->build, OP_NotEqual, a, a));
+}
+
+// The rank of an element is the number of elements before it: better ones, and equal ones with a smaller index. So an
+// element with a smaller index is before it unless it is better, and one with a larger index if that is better.
 static Value *ranks(Onnx *x, Value *v, int axis, bool is_largest) {
   Builder *b = &x->build;
   const int64_t n = extent(v, axis);
   Value *own = beside(x, v, axis, false), *other = beside(x, v, axis, true);
-  Value *is_better = build_binary(b, is_largest ? OP_Greater : OP_Less, other, own);
-  Value *is_first = build_binary(b, OP_LogicalAnd, build_binary(b, OP_Equal, other, own), band(x, n, n, -n, -1));
-  return sum_over(x, build_cast(b, build_binary(b, OP_LogicalOr, is_better, is_first), TYPE_F32), 2);
+  Value *greater = is_largest ? other : own, *lesser = is_largest ? own : other;
+  Value *if_earlier = build_binary(b, OP_LogicalAnd, is_at_least(x, greater, lesser), band(x, n, n, -n, -1)),
+        *if_later = build_binary(b, OP_LogicalOr, is_at_least(x, lesser, greater), band(x, n, n, -n, -1));
+  Value *is_before = build_binary(b, OP_LogicalOr, if_earlier, build_unary(b, OP_LogicalNot, if_later));
+  return sum_over(x, build_cast(b, is_before, TYPE_F32), 2);
 }
 
+// The ranks of an axis are 0 to n - 1, each once, so there is one element for each of the k indices.
 bool onnx_top_k(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
@@ -285,22 +299,20 @@ bool onnx_top_k(Onnx *x) {
   if (!onnx_axis(x, onnx_int(x, "axis", -1), v->shape.rank, &axis)) return false;
   const int64_t n = extent(v, axis), count = type_integer(k);
   if (count < 0 || count > n) return build_error(b, "k: expected 0 to %lld", (long long)n);
-  const Type type = v->type, wide = type_is_float(type) ? type : TYPE_F64;
-  v = build_cast(b, v, wide);
-  Value *rank = v ? ranks(x, v, axis, onnx_int(x, "largest", 1) != 0) : NULL;
+  Value *key = TYPE_BIT(v->type) & TYPES_BYTE ? build_cast(b, v, TYPE_S32) : v;
+  Value *rank = key ? ranks(x, key, axis, onnx_int(x, "largest", 1) != 0) : NULL;
   if (!rank) return false;
   const int64_t before = product(v, 0, axis), behind = product(v, axis + 1, v->shape.rank);
   const int64_t column[] = {before, n, 1, behind}, row[] = {count, 1};
   rank = build_reshape(b, rank, column, 4);
   Value *is_it =
       build_binary(b, OP_Equal, rank, build_reshape(b, build_cast(b, onnx_iota(x, count, 1, 1), TYPE_F32), row, 2));
-  int64_t shape[MAX_RANK];
-  for (int i = 0; i < v->shape.rank; i++) shape[i] = i == axis ? count : extent(v, i);
-  Value *values = sum_over(x, build_choose(b, is_it, beside(x, v, axis, false), build_number(b, wide, NULL, 0)), 1);
   Value *index = build_cast(b, onnx_iota(x, n, 1, 2), TYPE_F32),
         *indices = sum_over(x, build_choose(b, is_it, index, build_number(b, TYPE_F32, NULL, 0)), 1);
-  return onnx_out(x, 0, build_cast(b, build_reshape(b, values, shape, (size_t)v->shape.rank), type)) &&
-         onnx_out(x, 1, build_cast(b, build_reshape(b, indices, shape, (size_t)v->shape.rank), TYPE_S64));
+  int64_t shape[MAX_RANK];
+  for (int i = 0; i < v->shape.rank; i++) shape[i] = i == axis ? count : extent(v, i);
+  indices = build_cast(b, build_reshape(b, indices, shape, (size_t)v->shape.rank), TYPE_S64);
+  return indices && onnx_out(x, 0, gather_along(x, v, indices, axis)) && onnx_out(x, 1, indices);
 }
 
 // Ones on a diagonal.

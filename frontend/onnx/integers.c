@@ -40,16 +40,6 @@ bool onnx_modulo(Onnx *x) {
   return onnx_out(x, 0, build_cast(build, rest, type));
 }
 
-Value *onnx_wrap(Onnx *x, Value *v, Type type) {
-  Builder *b = &x->build;
-  const double offset = type == TYPE_S8 ? 128 : 0;
-  if (!v) return NULL;
-  Value *from = build_binary(b, OP_Add, v, build_number(b, TYPE_F64, NULL, offset)),
-        *period = build_number(b, TYPE_F64, NULL, 256);
-  Value *count = build_floor(b, build_binary(b, OP_Divide, from, period));
-  return build_cast(b, build_binary(b, OP_Subtract, v, build_binary(b, OP_Multiply, count, period)), type);
-}
-
 bool onnx_needs_arithmetic(const Onnx *x) {
   const OperatorId id = x->row->op;
   const Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
@@ -60,20 +50,25 @@ bool onnx_needs_arithmetic(const Onnx *x) {
   return onnx_has_extents(x, a) || onnx_has_extents(x, b) || TYPE_BIT(a->type) & TYPES_BYTE;
 }
 
-// -v or |v| of integers; 8-bit integers wrap around.
+// 8-bit integers as s32, in which they are computed; a cast back keeps the last 8 bits.
+static Value *as_wide(Onnx *x, Value *v) {
+  return v && TYPE_BIT(v->type) & TYPES_BYTE ? build_cast(&x->build, v, TYPE_S32) : v;
+}
+
+// -v or |v| of integers
 static Value *negate(Onnx *x, Value *v, OperatorId id) {
-  Builder *b = &x->build;
-  if (TYPE_BIT(v->type) & TYPES_BYTE) return onnx_wrap(x, build_unary(b, id, build_cast(b, v, TYPE_F64)), v->type);
-  return build_choose(b, is_negative(x, v), build_unary(b, OP_Neg, v), v);
+  Value *opposite = build_unary(&x->build, OP_Neg, v);
+  return id == OP_Neg ? opposite : build_choose(&x->build, is_negative(x, v), opposite, v);
 }
 
 // Sums, differences, products, choices, signs and ReLU; 8-bit integers wrap around.
 bool onnx_arithmetic(Onnx *x) {
   Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
   const OperatorId id = x->row->op;
-  if (a && (id == OP_Abs || id == OP_Neg)) return onnx_out(x, 0, negate(x, a, id));
+  if (a && (id == OP_Abs || id == OP_Neg))
+    return onnx_out(x, 0, build_cast(&x->build, negate(x, as_wide(x, a), id), a->type));
   if (a && id == OP_ReLU) {
-    Value *v = TYPE_BIT(a->type) & TYPES_BYTE ? build_cast(&x->build, a, TYPE_S32) : a;
+    Value *v = as_wide(x, a);
     Value *positive = build_choose(&x->build, is_negative(x, v), build_like(&x->build, v, 0), v);
     return onnx_out(x, 0, build_cast(&x->build, positive, a->type));
   }
@@ -81,10 +76,8 @@ bool onnx_arithmetic(Onnx *x) {
   if (!a || !b) return build_error(&x->build, "expected two inputs");
   if (onnx_has_extents(x, a) || onnx_has_extents(x, b))
     return onnx_out(x, 0, onnx_combine_extents(x, x->row->op, a, b));
-  if (!(TYPE_BIT(a->type) & TYPES_BYTE)) return onnx_out(x, 0, build_binary(&x->build, x->row->op, a, b));
-  Value *result =
-      build_binary(&x->build, x->row->op, build_cast(&x->build, a, TYPE_F64), build_cast(&x->build, b, TYPE_F64));
-  return onnx_out(x, 0, onnx_wrap(x, result, a->type));
+  Value *result = build_binary(&x->build, x->row->op, as_wide(x, a), as_wide(x, b));
+  return onnx_out(x, 0, build_cast(&x->build, result, a->type));
 }
 
 // For 8-bit integers: multiplication or division by a power of 2.
@@ -92,11 +85,15 @@ bool onnx_bit_shift(Onnx *x) {
   Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
   if (!a || !b) return false;
   if (a->type != TYPE_U8) return build_error(&x->build, "types other than uint8 are not supported");
-  Value *power =
-      build_binary(&x->build, OP_Power, build_number(&x->build, TYPE_F64, NULL, 2), build_cast(&x->build, b, TYPE_F64));
+  Value *count = build_binary(&x->build, OP_Minimum, build_cast(&x->build, b, TYPE_F64),
+                              build_number(&x->build, TYPE_F64, NULL, 8)), // after 8, no bit is left
+      *power = build_binary(&x->build, OP_Power, build_number(&x->build, TYPE_F64, NULL, 2), count);
   a = build_cast(&x->build, a, TYPE_F64);
   if (bytes_are(onnx_text(x, "direction"), "LEFT"))
-    return onnx_out(x, 0, onnx_wrap(x, build_binary(&x->build, OP_Multiply, a, power), TYPE_U8));
+    return onnx_out(x, 0,
+                    build_cast(&x->build,
+                               build_cast(&x->build, build_binary(&x->build, OP_Multiply, a, power), TYPE_S32),
+                               TYPE_U8));
   return onnx_out(x, 0,
                   build_cast(&x->build, build_floor(&x->build, build_binary(&x->build, OP_Divide, a, power)), TYPE_U8));
 }

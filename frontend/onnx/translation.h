@@ -45,6 +45,9 @@ typedef struct Onnx {
   Names dims, functions;  // of the model; functions by domain and name
   Names weights;          // by the address of the tensor in the model
   bool has_weights;       // as initializers of floating point with axes
+  Names parts, files;     // of external data: elements by place, and the files (external.c)
+  Names graphs;           // OnnxGraph of branches and bodies, by their place in the file, so that each is parsed once
+  size_t nbytes;          // of the arrays of the file's graphs and functions
   Value failed, absent;   // placeholders: `failed` for a result of a failed node, `absent` for a function's input that
                           // the call omits
   uint8_t *has_extents;   // by a value's index: some elements of the constant stand for extents
@@ -136,7 +139,6 @@ bool onnx_number(Onnx *x, Value *v, double *number);         // the element of a
 
 bool onnx_has_number(Onnx *x, const Value *v, int axis);        // whether its extent is a number; reports if not
 bool onnx_has_numbers(Onnx *x, const Value *v);                 // for all axes
-Value *onnx_wrap(Onnx *x, Value *v, Type type);                 // the last 8 bits of an integer stored in f64
 Value *onnx_iota(Onnx *x, int64_t n, int64_t step, int behind); // s64: 0, step, ...; then `behind` axes of 1
 Value *onnx_take(Onnx *x, Value *v, const int64_t *indices, int64_t count, int axis);
 // Zeros of the shape; each update, [count, ...], is added to the row at its position, [count].

@@ -36,12 +36,13 @@ typedef struct Operand {
   bool is_probability; // random data for it must be in (0, 1)
   bool is_index; // indices along the attribute `axis` of input 0, or of the output if this is input 0; random data for
                  // it is below that axis's extent
+  bool is_label; // likewise for random data, but other numbers are allowed
   bool counts_from_end; // an index may be negative: -1 is the last element
   const char *power;    // the attribute with its exponent: if a whole number >= 0, is_positive does not apply
   bool is_count;        // a small whole number, which kernels convert to the nearest float
   bool is_per_channel;  // of rank 1, it has an element for each channel of src (attribute data_format)
-  bool is_statistic; // an output that only the gradient uses, or an input that takes such an output; no gradient flows
-                     // through it
+  bool is_statistic;    // an output that only the gradient uses, and that no gradient flows through; or an input that
+                     // takes such an output, or class weights: a constant there is given, not a parameter to be trained
   WindowSide side;
   const char *dst_name; // its name if use_dst is true, when it is the forward output instead of src; NULL: always src
 } Operand;
@@ -232,7 +233,7 @@ NamedAttribute named_attribute(OperatorName n, uint32_t i);
 // Sets unset attributes to the signature's fixed values, or to defaults.
 void node_set_defaults(Node *node);
 
-// The extent of the axis that an input with Operand.is_index holds indices along.
+// The extent of the axis that an input with Operand.is_index or is_label holds indices along.
 Extent node_indexed(const Node *node, uint32_t slot);
 int64_t node_indexed_extent(const Node *node, uint32_t slot); // the extent's value; -1: the input holds no indices
 

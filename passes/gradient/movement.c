@@ -5,7 +5,7 @@
 
 GRADIENT(StaticReshape) {
   const Value *src = node->inputs[0];
-  gradient_give(g, src, gradient_reshaped(g, diff, &src->shape));
+  gradient_give(g, node, 0, gradient_reshaped(g, diff, &src->shape));
 }
 
 static Value *transposed(Gradient *g, Value *v, const int64_t *order, const Shape *shape) {
@@ -20,7 +20,7 @@ GRADIENT(StaticTranspose) {
   int64_t back[MAX_RANK];
   if (!transpose_axes(node, src->shape.rank, axes)) return;
   for (int i = 0; i < src->shape.rank; i++) back[axes[i]] = i;
-  gradient_give(g, src, transposed(g, diff, back, &src->shape));
+  gradient_give(g, node, 0, transposed(g, diff, back, &src->shape));
 }
 
 static Value *index_on(Gradient *g, Value *v, int axis) {
@@ -49,10 +49,10 @@ GRADIENT(Diagonal) {
   spread.extent[axes[1]] = EXTENT(1);
   diff = gradient_reshaped(g, transposed(g, diff, order, &moved), &spread);
   Value *is_on = gradient_binary(g, OP_Equal, index_on(g, zeros, axes[0]), index_on(g, zeros, axes[1]));
-  gradient_give(g, src, gradient_select(g, is_on, diff, zeros));
+  gradient_give(g, node, 0, gradient_select(g, is_on, diff, zeros));
 }
 
-RULE(Reorder, gradient_give(g, node->inputs[0], diff))
+RULE(Reorder, gradient_give(g, node, 0, diff))
 
 // Pads v with zeros to the shape: by axis, pads[0] elements in front and pads[1] behind. Negative pads remove elements.
 static Value *padded(Gradient *g, Value *v, int64_t pads[2][MAX_RANK], const Shape *shape) {
@@ -122,7 +122,7 @@ GRADIENT(Slice) {
     if (reads[i].step < 0) diff = reversed(g, diff, i);
     if (step > 1) diff = spread(g, diff, i, step);
   }
-  gradient_give(g, src, padded(g, diff, pads, &src->shape));
+  gradient_give(g, node, 0, padded(g, diff, pads, &src->shape));
 }
 
 // A Pad with negated pads: removed elements get zeros, added elements are removed.
@@ -133,7 +133,7 @@ GRADIENT(Pad) {
     pads[0][i] = -node_attribute(node, "pads_begin")->list.items[i];
     pads[1][i] = -node_attribute(node, "pads_end")->list.items[i];
   }
-  gradient_give(g, src, padded(g, diff, pads, &src->shape));
+  gradient_give(g, node, 0, padded(g, diff, pads, &src->shape));
 }
 
 // For 16-bit floats, sums are f32 and rounded once.
@@ -141,12 +141,50 @@ GRADIENT(Gather) {
   const Value *src = node->inputs[0];
   Value *wide = gradient_widened(g, diff), *indices = gradient_saved(g, node->inputs[1]);
   if (!wide) return;
-  gradient_give(g, src, gradient_apply(g, OP_GatherBackward, node, wide->type, &src->shape, indices, wide, NULL));
+  gradient_give(g, node, 0, gradient_apply(g, OP_GatherBackward, node, wide->type, &src->shape, indices, wide, NULL));
 }
 
-NO_GRADIENT(GatherBackward, SECOND_ORDER)
-NO_GRADIENT(OneHot, "its input has integers, which have no gradient")
-NO_GRADIENT(GenIndex, "it does not depend on the elements of its input")
+// Whether all indices are constants along the axis, from its start or from its end.
+static bool are_inside(const Value *indices, Extent extent) {
+  if (!indices->constant || indices->constant->file || !extent_is_literal(extent)) return false;
+  const int64_t nelems = indices->constant->is_splat ? 1 : shape_nelems(&indices->shape);
+  bool all = nelems >= 0;
+  for (int64_t i = 0; i < nelems && all; i++) {
+    const double index = type_load(indices->type, indices->constant->data, (size_t)i);
+    all = index >= (double)-extent.value && index < (double)extent.value;
+  }
+  return all;
+}
+
+// 0 in place of the rows whose index is outside of the axis: Gather gives NaN there, also for an axis of ones.
+static Value *inside_rows(Gradient *g, Value *rows, Value *indices, int axis, Extent extent) {
+  const Shape all = {.rank = 1, .extent = {extent}};
+  Value *ones = gradient_filled(g, TYPE_F32, &all, 1);
+  if (!rows || !indices || !ones) return NULL;
+  Value *found = gradient_apply(g, OP_Gather, NULL, ones->type, &indices->shape, ones, indices, NULL);
+  Shape shape = indices->shape;
+  const int nbehind = rows->shape.rank - axis - shape.rank;
+  if (!found) return NULL;
+  for (int i = 0; i < nbehind; i++) shape.extent[shape.rank++] = EXTENT(1);
+  if (nbehind) found = gradient_reshaped(g, found, &shape);
+  Value *is_inside = gradient_binary(g, OP_Equal, found, gradient_number(g, TYPE_F32, 1));
+  return gradient_select(g, is_inside, rows, gradient_number(g, rows->type, 0));
+}
+
+// Each row of diff_dst gets the gradient of the row that it was added to.
+GRADIENT(GatherBackward) {
+  enum { INDICES, DIFF_DST };
+  const Value *indices = node->inputs[INDICES], *diff_dst = node->inputs[DIFF_DST];
+  const int axis = axis_of(node, diff->shape.rank);
+  const Extent extent = diff->shape.extent[axis];
+  Value *given = gradient_saved(g, indices);
+  Value *rows = gradient_apply(g, OP_Gather, node, diff->type, &diff_dst->shape, diff, given, NULL);
+  if (!are_inside(indices, extent)) rows = inside_rows(g, rows, given, axis, extent);
+  gradient_give(g, node, DIFF_DST, rows);
+}
+
+NO_GRADIENT(OneHot, ZERO("labels are integers"))
+NO_GRADIENT(GenIndex, ZERO("the result depends on the shape alone"))
 
 // Each input gets its part of the gradient.
 GRADIENT(Concat) {
@@ -162,7 +200,7 @@ GRADIENT(Concat) {
     const int64_t end = start + e.value;
     Value *part = diff;
     if (node->ninputs > 1 && gradient_is_wanted(g, input)) part = sliced(g, diff, axis, start, end, 1, &input->shape);
-    if (gradient_is_wanted(g, input)) gradient_give(g, input, part);
+    if (gradient_is_wanted(g, input)) gradient_give(g, node, i, part);
     start = end;
   }
 }
@@ -190,7 +228,7 @@ GRADIENT(Split) {
   }
   if (!concat) return;
   *node_attribute_slot(concat, "axis") = (AttributeValue){.is_set = true, .s64 = axis};
-  gradient_give(g, src, gradient_output(g, concat, 0, src->type, &src->shape));
+  gradient_give(g, node, 0, gradient_output(g, concat, 0, src->type, &src->shape));
 }
 
 // Sums over the copies: reshapes a repeated axis from [repeats * extent] to [repeats, extent], and reduces `repeats`.
@@ -209,5 +247,5 @@ GRADIENT(Tile) {
     cut.extent[i + 1] = src->shape.extent[i];
     diff = gradient_reduced(g, OP_ReduceSum, gradient_reshaped(g, diff, &cut), 1U << i, false);
   }
-  gradient_give(g, src, diff);
+  gradient_give(g, node, 0, diff);
 }

@@ -124,6 +124,10 @@ static Shape broadcast_shape(const Shape *a, const Shape *b) {
 }
 
 Value *gradient_binary(Gradient *g, OperatorId op, Value *a, Value *b) {
+  if (a && b && (a->type == TYPE_F64) != (b->type == TYPE_F64)) { // f64 mixes with no other type
+    a = gradient_cast(g, a, TYPE_F64);
+    b = gradient_cast(g, b, TYPE_F64);
+  }
   if (!a || !b) return NULL;
   Shape shape = broadcast_shape(&a->shape, &b->shape);
   const bool compares = op == OP_GreaterEqual || op == OP_Greater || op == OP_Equal;
@@ -136,8 +140,9 @@ Value *gradient_scaled(Gradient *g, Value *v, double number) {
 }
 
 Value *gradient_select(Gradient *g, Value *condition, Value *a, Value *b) {
-  a = gradient_widened(g, a);
-  b = gradient_widened(g, b);
+  const bool is_f64 = a && b && (a->type == TYPE_F64 || b->type == TYPE_F64);
+  a = gradient_cast(g, a, is_f64 ? TYPE_F64 : TYPE_F32);
+  b = gradient_cast(g, b, is_f64 ? TYPE_F64 : TYPE_F32);
   if (!condition || !a || !b) return NULL;
   Shape shape = broadcast_shape(&a->shape, &b->shape);
   return gradient_apply(g, OP_Select, NULL, a->type, &shape, condition, a, b);
@@ -218,8 +223,7 @@ bool gradient_is_statistic(const Value *v) {
   return v->producer && v->producer->op->outputs[v->output_slot].is_statistic;
 }
 
-void gradient_give(Gradient *g, const Value *forward, Value *diff) {
-  if (!diff || g->failed || !gradient_is_wanted(g, forward)) return;
+void gradient_add(Gradient *g, const Value *forward, Value *diff) {
   if (gradient_is_statistic(forward)) {
     report_statistic(g, forward);
     return;
@@ -227,6 +231,13 @@ void gradient_give(Gradient *g, const Value *forward, Value *diff) {
   diff = gradient_cast(g, sum_to(g, diff, &forward->shape), forward->type);
   Value **sum = &g->diff[forward->index];
   *sum = *sum ? gradient_binary(g, OP_Add, *sum, diff) : diff;
+}
+
+void gradient_give(Gradient *g, const Node *node, uint32_t slot, Value *diff) {
+  const Value *forward = slot < node->ninputs ? node->inputs[slot] : NULL;
+  if (!diff || g->failed || !gradient_is_wanted(g, forward)) return;
+  g->given |= UINT64_C(1) << slot;
+  gradient_add(g, forward, diff);
 }
 
 bool gradient_is_needed(const Value *v) {

@@ -234,6 +234,31 @@ Value *builder_cast(Builder *b, Value *v, Type type, const char *name) {
   return !v || v->type == type ? v : builder_add(b, OP_TypeCast, &v, 1, name, type);
 }
 
+// As a vector of one element.
+static Value *as_vector(Builder *b, Value *v, const char *name) {
+  Node *node = v ? add_node(b, OP_StaticReshape, &v, 1, name, TYPE_NONE) : NULL;
+  if (!node) return NULL;
+  if (!node_set_list(b->graph, node, "shape", &(int64_t){1}, 1)) return builder_out_of_memory(b);
+  *node_attribute_slot(node, "special_zero") = (AttributeValue){.is_set = true};
+  return infer(b, node);
+}
+
+Value *builder_vector(Builder *b, Value **items, size_t count, const char *name) {
+  for (size_t i = 0; i < count && !b->failed; i++) items[i] = as_vector(b, items[i], name);
+  while (count > 1 && !b->failed) { // in groups: Concat's operands are limited
+    size_t ngroups = 0;
+    for (size_t i = 0; i < count && !b->failed; i += MAX_VARIADIC) {
+      const size_t n = count - i < MAX_VARIADIC ? count - i : MAX_VARIADIC;
+      Node *node = add_node(b, OP_Concat, items + i, (uint32_t)n, name, TYPE_NONE);
+      if (!node) return NULL;
+      *node_attribute_slot(node, "axis") = (AttributeValue){.is_set = true};
+      items[ngroups++] = infer(b, node);
+    }
+    count = ngroups;
+  }
+  return b->failed ? NULL : items[0];
+}
+
 Value *builder_all_reduce(Builder *b, Value *v, Reduction how, const char *name) {
   Value *reduced = v ? builder_unary(b, OP_AllReduce, v, name) : NULL;
   if (reduced) *node_attribute_slot(reduced->producer, "reduction") = (AttributeValue){.is_set = true, .s64 = how};

@@ -34,12 +34,73 @@ static const Row rows[] = {
     // The last 8 bits of an integer
     {"Cast", 13, "to:i=2", "s64[4] 9007199254740993 9007199254740995 -1152921504606846971 255", "u8[4] 1 3 5 255"},
     {"Cast", 13, "to:i=3", "s64[3] 9007199254740993 -129 128", "s8[3] 1 127 -128"},
-    // Norms of a scalar, and functions beyond the root of the largest f16
-    {"ReduceL1", 13, "", "f32[] -3", "f32[] 3"},
-    {"ReduceL2", 13, "", "s32[] -3", "s32[] 3"},
-    {"ReduceSum", 11, "", "f32[] -3", "f32[] -3"},
+    {"Cast", 13, "to:i=6", "s64[4] 4294967301 2147483648 -2147483649 7", "s32[4] 5 -2147483648 2147483647 7"},
+    {"Cast", 13, "to:i=2", "s8[3] -128 127 -1", "u8[3] 128 127 255"},
+    {"Cast", 13, "to:i=9", "s64[3] 256 -9223372036854775808 0", "boolean[3] 1 1 0"},
+    {"CastLike", 15, "", "s64[2] 4294967301 -1; s32[1] 0", "s32[2] 5 -1"},
+    // Floats lose their fraction, and saturate
+    {"Cast", 13, "to:i=2", "f32[7] 255.9 256 -0.9 -1 nan inf -inf", "u8[7] 255 255 0 0 0 255 0"},
+    {"Cast", 13, "to:i=6", "f64[5] 2147483647.9 1e300 -2147483648.9 -1e300 nan",
+     "s32[5] 2147483647 2147483647 -2147483648 -2147483648 0"},
+    {"Cast", 13, "to:i=7", "f16[4] inf -inf nan -2.5", "s64[4] 9223372036854775807 -9223372036854775808 0 -2"},
+    // 8-bit integers wrap around in arithmetic
+    {"Neg", 13, "", "s8[3] -128 127 0", "s8[3] -128 -127 0"},
+    {"Abs", 13, "", "s8[3] -128 127 -1", "s8[3] -128 127 1"},
+    {"Abs", 13, "", "s32[3] -2147483648 2147483647 -1", "s32[3] -2147483648 2147483647 1"},
+    {"Add", 14, "", "u8[2] 255 100; u8[2] 255 100", "u8[2] 254 200"},
+    {"Sub", 14, "", "s8[2] -128 100; s8[2] 127 -100", "s8[2] 1 -56"},
+    {"Mul", 14, "", "s8[2] -128 100; s8[2] -128 100", "s8[2] 0 16"},
+    {"BitShift", 11, "direction:s=LEFT", "u8[4] 255 1 255 255; u8[4] 1 7 8 255", "u8[4] 254 128 0 0"},
+    {"BitShift", 11, "direction:s=RIGHT", "u8[4] 255 1 255 255; u8[4] 1 7 8 255", "u8[4] 127 0 0 0"},
+    {"Shrink", 9, "bias:f=1.5 lambd:f=1.5", "s32[11] -5 -4 -3 -2 -1 0 1 2 3 4 5", "s32[11] -3 -2 -1 0 0 0 0 0 1 2 3"},
+    // Functions beyond the root of the largest f16
     {"Asinh", 9, "", "f16[4] inf -inf 0 60000", "f16[4] inf -inf 0 11.6953125"},
     {"Acosh", 9, "", "f16[3] inf 1 60000", "f16[3] inf 0 11.6953125"},
+    // Axes are reduced where there are some, whatever noop_with_empty_axes says; integers are reduced exactly
+    {"ReduceSum", 13, "noop_with_empty_axes:i=1", "f32[2,2] 1 2 3 4; s64[1] -1", "f32[2,1] 3 7"},
+    {"ReduceL2", 13, "", "s32[] -3", "s32[] 3"},
+    {"ReduceL1", 18, "noop_with_empty_axes:i=1", "s32[2] -3 2147483647", "s32[2] 3 2147483647"},
+    {"ReduceMean", 18, "noop_with_empty_axes:i=1", "s64[2] -3 4", "s64[2] -3 4"},
+    // No element is far below another that it is reduced with, and none is lost in a sum of few.
+    {"ReduceLogSumExp", 18, "noop_with_empty_axes:i=1", "f32[4] 1000 -1000 inf -inf", "f32[4] 1000 -1000 inf -inf"},
+    {"ReduceLogSumExp", 18, "keepdims:i=0", "f32[3,3] inf -inf 1 -inf -inf 2 inf nan 0; s64[1] 1", "f32[3] inf 2 nan"},
+    {"ReduceL2", 18, "keepdims:i=0", "f32[3,2] inf -inf -inf 1 inf nan; s64[1] 1", "f32[3] inf inf nan"},
+    {"ReduceLogSum", 13, "keepdims:i=0 axes:l=[0]", "f16[2] 60000 60000", "f16[] 11.6953125"},
+    {"ReduceLogSumExp", 13, "keepdims:i=0", "f16[2] 60000 -60000", "f16[] 60000"},
+    // Of no elements: the least number that the type has, or the greatest
+    {"ReduceMax", 13, "axes:l=[1] keepdims:i=0", "f32[2,0]", "f32[2] -inf -inf"},
+    {"ReduceMin", 13, "axes:l=[1] keepdims:i=0", "f16[2,0]", "f16[2] inf inf"},
+    {"ReduceMax", 20, "keepdims:i=0", "f64[2,0]; s64[1] 1", "f64[2] -inf -inf"},
+    {"ReduceMax", 20, "keepdims:i=0", "s32[0]", "s32[] -2147483648"},
+    {"ReduceMin", 20, "keepdims:i=0", "s64[0]", "s64[] 9223372036854775807"},
+    {"ReduceMax", 20, "keepdims:i=0", "u8[0]", "u8[] 0"},
+    {"ReduceMin", 20, "keepdims:i=0", "s8[0]", "s8[] 127"},
+    {"ReduceMax", 20, "keepdims:i=0", "boolean[0]", "boolean[] 0"},
+    {"ReduceMin", 20, "keepdims:i=0", "boolean[0]", "boolean[] 1"},
+    {"ReduceMax", 20, "keepdims:i=0", "boolean[2] 0 1", "boolean[] 1"},
+    {"ReduceMin", 20, "keepdims:i=0", "boolean[2] 0 1", "boolean[] 0"},
+    {"ReduceSum", 13, "keepdims:i=0", "f32[0]", "f32[] 0"},
+    {"ReduceProd", 13, "keepdims:i=0", "f32[0]", "f32[] 1"},
+    {"ReduceMean", 13, "keepdims:i=0", "f32[0]", "f32[] nan"},
+    {"ReduceL2", 13, "keepdims:i=0", "f32[0]", "f32[] 0"},
+    {"ReduceLogSum", 13, "keepdims:i=0", "f32[0]", "f32[] -inf"},
+    {"ReduceLogSumExp", 13, "keepdims:i=0", "f32[0]", "f32[] -inf"},
+    // Elements at distinct indices, of equal ones the first; NaN is greater than all numbers
+    {"TopK", 11, "", "f32[3] 1 nan 2; s64[1] 2", "f32[2] nan 2; s64[2] 1 2"},
+    {"TopK", 11, "", "f32[4] 1 2 nan 3; s64[1] 4", "f32[4] nan 3 2 1; s64[4] 2 3 1 0"},
+    {"TopK", 11, "", "f32[6] 3 nan 1 inf nan -2; s64[1] 3", "f32[3] nan nan inf; s64[3] 1 4 3"},
+    {"TopK", 11, "largest:i=0", "f32[6] 3 nan 1 -inf nan -2; s64[1] 5", "f32[5] -inf -2 1 3 nan; s64[5] 3 5 2 0 1"},
+    {"TopK", 11, "", "f16[2] nan nan; s64[1] 2", "f16[2] nan nan; s64[2] 0 1"},
+    {"TopK", 11, "", "f32[5] -0 0 -0 0 -1; s64[1] 5", "f32[5] -0 0 -0 0 -1; s64[5] 0 1 2 3 4"},
+    {"TopK", 11, "largest:i=0", "f64[4] 0 -0 1 -0; s64[1] 3", "f64[3] 0 -0 -0; s64[3] 0 1 3"},
+    {"TopK", 11, "axis:i=0", "f32[3,2] 1 inf nan -inf 1 inf; s64[1] 2", "f32[2,2] nan inf 1 inf; s64[2,2] 1 0 0 2"},
+    {"TopK", 11, "", "s64[3] 9007199254740992 9007199254740993 -9223372036854775808; s64[1] 3",
+     "s64[3] 9007199254740993 9007199254740992 -9223372036854775808; s64[3] 1 0 2"},
+    {"TopK", 11, "largest:i=0", "u8[4] 255 0 255 7; s64[1] 4", "u8[4] 0 7 255 255; s64[4] 1 3 0 2"},
+    {"TopK", 11, "", "f32[2,1] nan 3; s64[1] 1", "f32[2,1] nan 3; s64[2,1] 0 0"},
+    {"TopK", 11, "", "f32[0,3]; s64[1] 2", "f32[0,2]; s64[0,2]"},
+    {"TopK", 11, "", "f32[2,3] 1 2 3 4 5 6; s64[1] 0", "f32[2,0]; s64[2,0]"},
+    {"TopK", 1, "k:i=1 axis:i=0", "f32[2] 1 2", "f32[1] 2; s64[1] 1"},
     // Diagonals, also beside infinities and NaN
     {"Einsum", 12, "equation:s=ii->i", "f32[2,2] -0 inf nan 3", "f32[2] -0 3"},
     {"Einsum", 12, "equation:s=ii", "f32[2,2] 1 inf nan 3", "f32[] 4"},
@@ -54,7 +115,18 @@ static const Row rows[] = {
     {"LpPool", 1, "kernel_shape:l=[2] p:f=2", "f32[1,1,2] 3 4", "f32[1,1,1] 5"},
     {"GlobalLpPool", 13, "", "f32[1,2,2] 3 4 5 -12", "f32[1,2,1] 5 13"},
     {"GlobalLpPool", 13, "p:i=3", "f16[1,1,3] 30 40 50", "f16[1,1,1] 60"},
-    {"LpNormalization", 13, "p:i=1", "f32[1,2] 1 -3", "f32[1,2] 0.25 -0.75"},
+    {"LpNormalization", 13, "p:i=1", "f32[2,2] 1 -3 0 0", "f32[2,2] 0.25 -0.75 0 0"},
+    {"LpNormalization", 13, "", "f32[3,2] 3e30 -4e30 0 -0 nan 1", "f32[3,2] 0.6 -0.8 0 0 nan nan"},
+    // A label that is no class gives NaN, unless it is ignored
+    {"NegativeLogLikelihoodLoss", 13, "", "f32[2,3] 1 2 3 4 5 6; s64[2] 2 0", "f32[] -3.5"},
+    {"NegativeLogLikelihoodLoss", 13, "", "f32[2,3] 1 2 3 4 5 6; s64[2] 3 0", "f32[] nan"},
+    {"NegativeLogLikelihoodLoss", 13, "reduction:s=none", "f32[2,3] 1 2 3 4 5 6; s64[2] -1 0", "f32[2] nan -4"},
+    {"NegativeLogLikelihoodLoss", 13, "reduction:s=sum ignore_index:i=-1",
+     "f32[2,3] inf 2 3 4 -inf 6; s64[2] -1 0; f32[3] 2 1 1", "f32[] -8"},
+    {"NegativeLogLikelihoodLoss", 13, "ignore_index:i=7", "f32[3,2,1] 1 2 3 4 5 6; s64[3,1] 1 7 0; f32[2] 2 1",
+     "f32[] -4"},
+    {"SoftmaxCrossEntropyLoss", 13, "reduction:s=none", "f32[2,2] 0 0 0 0; s64[2] -1 0", "f32[2] nan 0.693147181"},
+    {"SoftmaxCrossEntropyLoss", 13, "ignore_index:i=7", "f32[2,2] 0 0 0 0; s64[2] 7 0", "f32[] 0.693147181"},
     // Lists longer than those of attributes with a meaning
     {"Constant", 13,
      "value_ints:l=[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,"
@@ -79,6 +151,24 @@ static const Row rows[] = {
     {"ArgMin", 13, "axis:i=0 keepdims:i=0", "s8[3] 7 -128 -128", "s64[] 1"},
     {"ArgMin", 13, "axis:i=0 keepdims:i=0 select_last_index:i=1", "s8[3] 7 -128 -128", "s64[] 2"},
     {"ArgMax", 13, "axis:i=-1 keepdims:i=0", "s32[2] 2147483646 2147483647", "s64[] 1"},
+};
+
+// Reductions of f32[2,2] -3 0.5 2 -1 over all axes and over none, and of f32[] -3.
+static const struct Reduction {
+  const char *op;
+  int opset; // from which on the axes are an input
+  const char *of_all, *of_each, *of_scalar;
+} reductions[] = {
+    {"ReduceL1", 18, "6.5", "3 0.5 2 1", "3"},
+    {"ReduceL2", 18, "3.774917217635375", "3 0.5 2 1", "3"},
+    {"ReduceSum", 13, "-1.5", "-3 0.5 2 -1", "-3"},
+    {"ReduceMean", 18, "-0.375", "-3 0.5 2 -1", "-3"},
+    {"ReduceMax", 18, "2", "-3 0.5 2 -1", "-3"},
+    {"ReduceMin", 18, "-3", "-3 0.5 2 -1", "-3"},
+    {"ReduceProd", 18, "3", "-3 0.5 2 -1", "-3"},
+    {"ReduceSumSquare", 18, "14.25", "9 0.25 4 1", "9"},
+    {"ReduceLogSum", 18, "nan", "nan -0.69314718056 0.69314718056 nan", "nan"},
+    {"ReduceLogSumExp", 18, "2.24659064751", "-3 0.5 2 -1", "-3"},
 };
 
 static uint64_t data_type(Type type) {
@@ -114,12 +204,17 @@ static void add_attribute(Message *node, const char *text, size_t count) {
   case 'f': add_float(&attribute, F, strtof(value, NULL)); break;
   case 's': add_bytes(&attribute, S, value, (size_t)(end - value)); break;
   case 'm':
-    for (char *next; value < end && *value != ']'; value = next)
-      add_float(&attribute, FLOATS, strtof(value + 1, &next));
+    for (char *next; *++value != ']'; value = next) {
+      add_float(&attribute, FLOATS, strtof(value, &next));
+      if (*next == ']') break;
+    }
     break;
   default:
-    for (char *next; value < end && *value != ']'; value = next)
-      add_number(&attribute, INTS, (uint64_t)strtoll(value + 1, &next, 10));
+    for (char *next; *++value != ']'; value = next) {
+      add_number(&attribute, INTS, (uint64_t)strtoll(value, &next, 10));
+      if (*next == ']') break;
+    }
+    add_number(&attribute, 20, 7); // the type INTS, which an empty list does not show
   }
   add_bytes(node, 5, attribute.bytes, attribute.count);
 }
@@ -221,7 +316,35 @@ static void operators_give_the_numbers_of_their_rows(void **state) {
   assert_int_equal(nwrong, 0);
 }
 
+// Reads the reduction in one way of giving no axes.
+static bool reduces(const struct Reduction *r, bool is_old, const char *attributes, const char *inputs,
+                    const char *shape, const char *numbers) {
+  char outputs[128];
+  snprintf(outputs, sizeof outputs, "%s %s", shape, numbers);
+  return computes(&(Row){r->op, is_old ? r->opset - 2 : r->opset, attributes, inputs, outputs});
+}
+
+static void reductions_without_axes_are_over_all_or_none(void **state) {
+  static const char x[] = "f32[2,2] -3 0.5 2 -1", x_and_axes[] = "f32[2,2] -3 0.5 2 -1; s64[0]";
+  static const char none[] = "noop_with_empty_axes:i=1", flat[] = "keepdims:i=0";
+  (void)state;
+  size_t nwrong = 0;
+  for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++) {
+    const struct Reduction *r = &reductions[i];
+    nwrong += !reduces(r, true, flat, x, "f32[]", r->of_all);
+    nwrong += !reduces(r, true, "axes:l=[] keepdims:i=0", x, "f32[]", r->of_all);
+    nwrong += !reduces(r, false, flat, x, "f32[]", r->of_all);
+    nwrong += !reduces(r, false, "", x_and_axes, "f32[1,1]", r->of_all);
+    nwrong += !reduces(r, false, none, x, "f32[2,2]", r->of_each);
+    nwrong += !reduces(r, false, "noop_with_empty_axes:i=1 keepdims:i=0", x_and_axes, "f32[2,2]", r->of_each);
+    nwrong += !reduces(r, false, "", "f32[] -3", "f32[]", r->of_scalar);
+    nwrong += !reduces(r, false, none, "f32[] -3", "f32[]", r->of_scalar);
+  }
+  assert_int_equal(nwrong, 0);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(operators_give_the_numbers_of_their_rows)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(operators_give_the_numbers_of_their_rows),
+                                     cmocka_unit_test(reductions_without_axes_are_over_all_or_none)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

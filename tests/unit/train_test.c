@@ -1,13 +1,15 @@
 // Training steps: optimizers worked out by hand, whole steps against finite differences, graphs for inference, and
 // errors.
+#include "ir/graph/type.h"
 #include "tests/unit/api_case.h"
 #include "tests/unit/failing_allocator.h"
+#include "tests/unit/quick_compiler.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_TENSORS = 64 };
+enum { MOST_TENSORS = 160 };
 
 // A graph with tensors for all its ends.
 typedef struct Run {
@@ -53,6 +55,11 @@ static ng_tensor *find_tensor(Run *r, const char *name) {
 
 static double number(Run *r, const char *name) {
   return ng_tensor_get(find_tensor(r, name), 0);
+}
+
+static void set(Run *r, const char *name, size_t i, double number) {
+  const ng_tensor *t = find_tensor(r, name);
+  type_store((Type)t->type, t->data, i, number);
 }
 
 static void call(Run *r) {
@@ -149,6 +156,112 @@ static void check_optimizer_case(const OptimizerCase *c) {
 static void optimizers_step_as_worked_out_by_hand(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++) check_optimizer_case(&optimizers[i]);
+}
+
+// Clipping: the gradients by u and v are a and b. With a learning rate of 1, a step subtracts a clipped gradient from
+// 0.
+
+static const char clipped[] = "format: ngrad/1\n"
+                              "name: clipped\n"
+                              "inputs: [{name: a, type: %s, shape: [2]}, {name: b, type: %s, shape: [2]}]\n"
+                              "state:\n"
+                              "  - {name: u, type: %s, shape: [2], init: zeros}\n"
+                              "  - {name: v, type: %s, shape: [2], init: zeros}\n"
+                              "nodes:\n"
+                              "  - {op: Multiply, inputs: [u, a], outputs: [p]}\n"
+                              "  - {op: Multiply, inputs: [v, b], outputs: [q]}\n"
+                              "  - {op: Add, inputs: [p, q], outputs: [sum]}\n"
+                              "  - {op: ReduceSum, inputs: [sum], outputs: [loss], attributes: {axes: [0]}}\n"
+                              "outputs: [loss]\n";
+
+// Squares of the norms of the gradients, and the norm of all of them, may be out of the type's range.
+static const struct ClipCase {
+  const char *type;
+  double gradients[4], clipped[4];
+} clip_cases[] = {
+    {"f32", {3e20, 0, 0, 4e20}, {0.6, 0, 0, 0.8}},
+    {"f32", {3e38, 3e38, -3e38, 3e38}, {0.5, 0.5, -0.5, 0.5}},
+    {"f32", {3e38, 0, 0, 1e-30}, {1, 0, 0, 0}},
+    {"f32", {3e-30, 0, 0, 4e-30}, {3e-30, 0, 0, 4e-30}},
+    {"f32", {0, 0, 0, 0}, {0, 0, 0, 0}},
+    {"f32", {NAN, 0, 0, 1}, {NAN, NAN, NAN, NAN}}, // as PyTorch's clip_grad_norm_
+    {"bf16", {3e20, 0, 0, 4e20}, {0.6, 0, 0, 0.8}},
+    {"f16", {60000, 60000, 60000, 60000}, {0.5, 0.5, 0.5, 0.5}},
+    {"f64", {3e200, 0, 0, 4e200}, {0.6, 0, 0, 0.8}},
+    {"f64", {3e-200, 0, 0, 4e-200}, {3e-200, 0, 0, 4e-200}},
+};
+
+static void must_be_clipped(Run *r, const struct ClipCase *c, const char *how) {
+  const double tolerance = strcmp(c->type, "f64") == 0                 ? 1e-15
+                           : strlen(c->type) == 3 && c->type[1] == '3' ? 1e-6
+                                                                       : 4e-3;
+  for (int i = 0; i < 4; i++) {
+    const double next = ng_tensor_get(find_tensor(r, i < 2 ? "u.next" : "v.next"), i % 2), expected = -c->clipped[i];
+    if (isnan(expected) ? !isnan(next) : !(fabs(next - expected) <= tolerance * fabs(expected)))
+      fail_msg("%s, %s, gradient %g: the step is %g, expected %g", c->type, how, c->gradients[i], next, expected);
+  }
+}
+
+static void check_clipping(const struct ClipCase *cases, size_t ncases) {
+  const ng_setting settings[] = {{"clip_norm", 1}, {"learning_rate", 1}};
+  const char *type = cases->type;
+  char text[sizeof clipped + 64];
+  snprintf(text, sizeof text, clipped, type, type, type, type);
+  ng_context *ctx = new_context();
+  ng_graph *forward = must_read(ctx, text);
+  const ng_train_options options = {.optimizer = "sgd", .settings = settings, .nsettings = 2};
+  Run r = run_open(ctx, ng_graph_train(forward, &options));
+  static const char *const isas[] = {NULL, "scalar"};
+  for (size_t k = 0; k < 3; k++) {
+    ng_kernel *kernel = k ? ng_compile(r.g, &(ng_options){.isa = isas[k - 1]}) : NULL;
+    assert_true(!k || kernel);
+    for (size_t n = 0; n < ncases; n++) {
+      for (size_t i = 0; i < 4; i++) set(&r, i < 2 ? "a" : "b", i % 2, cases[n].gradients[i]);
+      if (!k) call(&r);
+      else assert_int_equal(ng_kernel_run(kernel, r.inputs, r.outputs, 1), NG_OK);
+      must_be_clipped(&r, &cases[n], k == 0 ? "interpreted" : k == 1 ? "compiled" : "compiled as scalar C");
+    }
+    ng_kernel_free(kernel);
+  }
+  run_close(&r);
+  ng_graph_free(forward);
+  ng_context_free(ctx);
+}
+
+static void clipping_neither_overflows_nor_underflows(void **state) {
+  (void)state;
+  const size_t ncases = sizeof clip_cases / sizeof *clip_cases;
+  for (size_t i = 0, n; i < ncases; i += n) {
+    for (n = 1; i + n < ncases && strcmp(clip_cases[i].type, clip_cases[i + n].type) == 0;) n++;
+    check_clipping(&clip_cases[i], n);
+  }
+}
+
+// Clipping needs as many operands as there are parameters, more than Concat takes.
+static void many_gradients_are_clipped_together(void **state) {
+  (void)state;
+  enum { NPARAMETERS = 70 };
+  char text[16384], *at = text, *end = text + sizeof text;
+  at += snprintf(at, (size_t)(end - at), "format: ngrad/1\ninputs: [{name: x, type: f32, shape: []}]\nstate:\n");
+  for (int i = 0; i < NPARAMETERS; i++)
+    at += snprintf(at, (size_t)(end - at), "  - {name: w%d, type: f32, shape: [], init: zeros}\n", i);
+  at += snprintf(at, (size_t)(end - at), "nodes:\n  - {op: Add, inputs: [w0, w1], outputs: [s1]}\n");
+  for (int i = 2; i < NPARAMETERS; i++)
+    at += snprintf(at, (size_t)(end - at), "  - {op: Add, inputs: [s%d, w%d], outputs: [s%d]}\n", i - 1, i, i);
+  snprintf(at, (size_t)(end - at), "  - {op: Multiply, inputs: [s%d, x], outputs: [loss]}\noutputs: [loss]\n",
+           NPARAMETERS - 1);
+  ng_context *ctx = new_context();
+  ng_graph *forward = must_read(ctx, text);
+  const ng_setting settings[] = {{"clip_norm", 1}, {"learning_rate", 1}};
+  const ng_train_options options = {.optimizer = "sgd", .settings = settings, .nsettings = 2};
+  Run r = run_open(ctx, ng_graph_train(forward, &options));
+  set(&r, "x", 0, 1e30);
+  call(&r);
+  const double next = number(&r, "w69.next");
+  if (!(fabs(next + 1 / sqrt(NPARAMETERS)) < 1e-7)) fail_msg("the last step is %g", next);
+  run_close(&r);
+  ng_graph_free(forward);
+  ng_context_free(ctx);
 }
 
 // Two parameters whose losses are that of `line`: u has weight decay, b has none.
@@ -583,7 +696,7 @@ static void parameters_without_gradient_are_told_together(void **state) {
   ng_context_free(ctx);
 }
 
-// States that a BatchNormInference takes as statistics are not trained, and this is told.
+// States that nodes take as statistics or settings are not trained, and this is told.
 static void given_statistics_are_not_trained(void **state) {
   (void)state;
   static const char text[] = "format: ngrad/1\n"
@@ -593,19 +706,27 @@ static void given_statistics_are_not_trained(void **state) {
                              "  - {name: b, type: f32, shape: [3], init: zeros}\n"
                              "  - {name: rm, type: f32, shape: [3], init: zeros}\n"
                              "  - {name: rv, type: f32, shape: [3], init: ones}\n"
+                             "  - {name: calls, type: s64, shape: [], init: ones}\n"
+                             "  - {name: p, type: f32, shape: [], init: zeros}\n"
+                             "constants: [{name: one, type: s64, shape: [], value: 1}]\n"
                              "nodes:\n"
                              "  - {op: BatchNormInference, inputs: [x, g, b, rm, rv], outputs: [y], "
                              "attributes: {epsilon: 1.0e-5}}\n"
-                             "  - {op: ReduceMean, inputs: [y], outputs: [loss], attributes: {axes: [0, 1]}}\n"
-                             "outputs: [loss]\n";
+                             "  - {op: Dropout, inputs: [y, one, calls, p], outputs: [d]}\n"
+                             "  - {op: Add, inputs: [calls, one], outputs: [more]}\n"
+                             "  - {op: ReduceMean, inputs: [d], outputs: [loss], attributes: {axes: [0, 1]}}\n"
+                             "outputs: [loss]\n"
+                             "updates: {calls: more}\n";
   ng_context *ctx = new_context();
   ng_graph *g = must_read(ctx, text);
-  must_show(ctx, ng_graph_train(g, NULL), (const char *[]){"updates: {g: g.next, b: b.next, step: step.next}", NULL},
-            (const char *[]){"rm.next", NULL});
+  must_show(ctx, ng_graph_train(g, NULL),
+            (const char *[]){"updates: {g: g.next, b: b.next, calls: more, step: step.next}", NULL},
+            (const char *[]){"rm.next", " p.next", NULL});
   assert_int_equal(ng_message_count(ctx), 1);
   assert_false(ng_message_at(ctx, 0).is_error);
-  assert_string_equal(ng_message_at(ctx, 0).text, "states that are not trained, as nodes such as BatchNormInference "
-                                                  "take them as statistics, and have no updates: rm, rv");
+  assert_string_equal(ng_message_at(ctx, 0).text,
+                      "states that are not trained, as nodes such as BatchNormInference "
+                      "take them as statistics or settings, and have no updates: rm, rv, p");
   ng_graph_free(g);
   ng_context_free(ctx);
 }
@@ -618,8 +739,8 @@ static void what_cannot_be_trained_is_told(void **state) {
       "state: [{name: w, type: f32, shape: [4], init: ones}, {name: b, type: f32, shape: [4], init: ones}]\n"
       "nodes:\n"
       "  - {op: Multiply, inputs: [x, w], outputs: [y]}\n"
-      "  - {op: Round, inputs: [b], outputs: [rounded]}\n"
-      "  - {op: Add, inputs: [y, rounded], outputs: [z]}\n"
+      "  - {op: SigmoidBackward, inputs: [b, b], outputs: [slope]}\n"
+      "  - {op: Add, inputs: [y, slope], outputs: [z]}\n"
       "  - {op: ReduceMean, inputs: [y], outputs: [loss], attributes: {axes: [0]}}\n"
       "  - {op: ReduceMean, inputs: [z], outputs: [other], attributes: {axes: [0]}}\n"
       "outputs: [loss, other]\n";
@@ -630,7 +751,8 @@ static void what_cannot_be_trained_is_told(void **state) {
       {NULL, "loss: expected the name of one or more of the outputs loss, other", NG_USAGE},
       {"loss", "no gradient reaches the parameter: b (loss does not depend on it); --freeze b leaves it as it is",
        NG_WRONG},
-      {"other", "Round has no gradient: its derivative is 0 almost everywhere", NG_WRONG},
+      {"other", "SigmoidBackward has no gradient: it is itself a gradient, and second derivatives are not supported",
+       NG_WRONG},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     ng_context *ctx = new_context();
@@ -783,6 +905,8 @@ static void without_memory_there_is_no_step(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(optimizers_step_as_worked_out_by_hand),
+      cmocka_unit_test(clipping_neither_overflows_nor_underflows),
+      cmocka_unit_test(many_gradients_are_clipped_together),
       cmocka_unit_test(groups_without_weight_decay_step_as_worked_out_by_hand),
       cmocka_unit_test(steps_of_gradient_descent_subtract_differences),
       cmocka_unit_test(leaves_give_means),
@@ -800,5 +924,5 @@ int main(void) {
       cmocka_unit_test(dropout_that_never_changes_is_told),
       cmocka_unit_test(without_memory_there_is_no_step),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, compile_by_effort, NULL);
 }

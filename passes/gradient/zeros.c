@@ -1,0 +1,106 @@
+// Derivatives that are 0 because results follow an operand in steps. Between steps the results are constant, so nothing
+// is wrong with the gradient, but it may surprise: nothing is learnt through the node.
+#include "passes/gradient/gradient_state.h"
+
+#include <stdio.h>
+
+bool gradient_has_steps(const Gradient *g, const Node *node) {
+  const Value *src = node->ninputs ? node->inputs[0] : NULL;
+  for (uint32_t i = 0; i < node->ninputs; i++)
+    if (gradient_is_wanted(g, node->inputs[i]) && gradient_by_input(node->op->id, i).is_told) return true;
+  // A number that comparisons or integers determine, such as the sign of another.
+  return node->op->id == OP_TypeCast && !type_is_float(src->type) && g->follows[src->index] &&
+         type_is_float(node->outputs[0]->type);
+}
+
+// Marks the forward values that the outputs with gradients depend on.
+static bool *find_needed(Gradient *g) {
+  const Graph *forward = g->forward;
+  bool *needed = ARENA_ARRAY(&g->scratch, bool, forward->nvalues + 1);
+  if (!needed) return gradient_out_of_memory(g);
+  for (size_t i = 0; i < forward->nvalues; i++) needed[i] = g->seed[i] != NULL;
+  for (size_t n = forward->nnodes; n-- > 0;) {
+    const Node *node = forward->nodes[n];
+    bool any = false;
+    for (uint32_t i = 0; i < node->noutputs; i++) any |= node->outputs[i] && needed[node->outputs[i]->index];
+    for (uint32_t i = 0; i < node->ninputs && any; i++)
+      if (node->inputs[i]) needed[node->inputs[i]->index] = true;
+  }
+  return needed;
+}
+
+static bool is_needed(const bool *needed, const Node *node) {
+  bool any = false;
+  for (uint32_t i = 0; i < node->noutputs; i++) any |= node->outputs[i] && needed[node->outputs[i]->index];
+  return any;
+}
+
+void gradient_warn_of_steps(Gradient *g) {
+  const Graph *forward = g->forward;
+  const Node *first = NULL;
+  size_t count = 0;
+  const bool *needed = NULL;
+  for (size_t n = 0; n < forward->nnodes; n++) {
+    const Node *node = forward->nodes[n];
+    if (!gradient_has_steps(g, node)) continue;
+    if (!needed) needed = find_needed(g);
+    if (!needed) return;
+    if (!is_needed(needed, node)) continue;
+    if (!first) first = node;
+    count++;
+  }
+  char title[NODE_TITLE_BYTES], others[64] = "";
+  if (!first) return;
+  if (count > 1)
+    snprintf(others, sizeof others, ", and so is that of %zu other node%s", count - 1, count > 2 ? "s" : "");
+  warn_at(g->diagnostics, first->position, "%s: its gradient is 0%s: the results change in steps",
+          node_title(first, title), others);
+}
+
+// Follows the input to a node that outputs with gradients depend on, and where the gradient ends: preferably one with
+// steps. *slot: the operand. NULL: there is none.
+static const Node *find_end(Gradient *g, const Value *input, uint32_t *slot, bool *has_steps) {
+  const Graph *forward = g->forward;
+  const bool *needed = find_needed(g);
+  bool *reached = ARENA_ARRAY(&g->scratch, bool, forward->nvalues + 1);
+  const Node *end = NULL;
+  if (!needed || !reached) return reached ? NULL : gradient_out_of_memory(g);
+  *has_steps = false;
+  reached[input->index] = true;
+  for (size_t n = 0; n < forward->nnodes && !*has_steps; n++) {
+    const Node *node = forward->nodes[n];
+    bool any = false;
+    for (uint32_t i = 0; i < node->ninputs; i++) {
+      if (!node->inputs[i] || !reached[node->inputs[i]->index]) continue;
+      any = true;
+      const bool ends =
+          gradient_is_wanted(g, node->inputs[i]) && gradient_by_input(node->op->id, i).kind == DERIVATIVE_ZERO;
+      if (!ends || end || !is_needed(needed, node)) continue;
+      end = node;
+      *slot = i;
+    }
+    for (uint32_t i = 0; i < node->noutputs && any; i++)
+      if (node->outputs[i]) reached[node->outputs[i]->index] = true;
+    *has_steps = any && is_needed(needed, node) && gradient_has_steps(g, node);
+  }
+  return end;
+}
+
+Value *gradient_of_steps(Gradient *g, const Value *input, bool is_required) {
+  char title[NODE_TITLE_BYTES];
+  uint32_t slot = 0;
+  bool has_steps = false;
+  const Node *end = find_end(g, input, &slot, &has_steps);
+  if (g->failed) return NULL;
+  if (has_steps) return gradient_cast(g, gradient_filled(g, input->type, &input->shape, 0), input->type);
+  if (!is_required) return NULL;
+  g->failed = true;
+  if (end)
+    error_at(g->diagnostics, input->position,
+             "%s has no gradient: outputs depend on it only through %s on line %u, whose derivative is 0: %s",
+             input->name, node_title(end, title), end->position.line, gradient_by_input(end->op->id, slot).why);
+  else
+    error_at(g->diagnostics, input->position, "%s has no gradient: no output depends on it except through statistics",
+             input->name);
+  return NULL;
+}
