@@ -436,7 +436,7 @@ typedef struct ng_parameter {
   int is_constant;     /* 0: a state */
   int is_trained;      /* the step updates it */
   int has_decay;       /* with weight decay */
-  const char *why_not; /* it is not trained: "frozen", "a statistic", ...; NULL: it is trained */
+  const char *why_not; /* it is not trained: "frozen", "a number of a formula", ...; NULL: it is trained */
 } ng_parameter;
 NG_API size_t ng_graph_parameter_count(const ng_graph *step);
 NG_API ng_parameter ng_graph_parameter(const ng_graph *step, size_t i);

@@ -31,7 +31,8 @@
 #include "ir/operators/operator.h"
 
 typedef struct GradientRequest {
-  Value *const *wrt; // inputs of the graph; NULL: all floating-point inputs that affect an output of `of`
+  Value *const *wrt; // inputs of the graph; NULL: all floating-point inputs that affect an output of `of`,
+                     // except inputs with leaves
   size_t nwrt;
   Value *const *of; // outputs of the graph; NULL: all floating-point outputs that depend on wrt and are neither
                     // statistics nor updates of states
@@ -70,7 +71,8 @@ typedef struct Derivative {
   DerivativeKind kind;
   const char *why; // unless computed
   bool is_told;    // zero: the results follow the operand in steps, which a warning tells
-  bool is_setting; // refused: inputs of the graph that are nothing else have a gradient only on request
+  bool is_setting; // refused: inputs of the graph that are nothing else have a gradient only on request, and are no
+                   // parameters
 } Derivative;
 
 enum { MOST_EXCEPTIONS = 2 };
