@@ -9,6 +9,7 @@
 // `name`: ONNX's operator, or the formula.
 typedef bool (*OnnxWrite)(OnnxWriter *w, const Node *node, const char *name);
 
+// put.c
 bool onnx_choice_is(const Node *node, const char *attribute, const char *choice);
 
 // A node of `op` with up to two inputs; `to` NULL: its output gets a new name. Returns the output's name.
