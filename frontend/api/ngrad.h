@@ -300,9 +300,9 @@ NG_API ng_graph *ng_graph_run_passes(ng_graph *g, const ng_options *options);
    passes, with kernels and the plan of the workspace). The caller frees it with ng_text_free. NULL after a message.
    options may be NULL. Binds g, except to show a graph before any pass. */
 NG_API char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options);
-/* The graph as an ONNX model of opset 17, *nbytes long. The caller frees it with ng_text_free. Operators unknown to
-   ONNX become nodes of the domain "ngrad", which ng_graph_read_file reads. States become inputs, and their updates
-   outputs. Layouts are dropped, and attributes of ONNX's own operators are rounded to f32. NULL after a message. */
+/* The graph as an ONNX model of opset 17, *nbytes long. The caller frees it with ng_text_free. What ONNX cannot
+   express becomes nodes of the domain "ngrad", after a warning, which ng_graph_read_file reads. States become inputs,
+   and their updates outputs. Layouts are dropped, and attributes of ONNX's own operators are rounded to f32. NULL after a message. */
 NG_API char *ng_graph_onnx(const ng_graph *g, size_t *nbytes);
 
 /* The workspace: bytes of memory for values that kernels pass to each other. *unshared: its length if no two values
