@@ -1,6 +1,7 @@
 // Verifies expressions, then accesses, then stores. Each check relies on the checks before.
 #include "ir/kernel/verify.h"
 
+#include "ir/graph/formula.h"
 #include "ir/graph/open_dims.h"
 #include "ir/kernel/verifying.h"
 #include "ir/support/escape.h"
@@ -116,19 +117,46 @@ static bool verify_exprs(const KernelVerifying *v) {
 
 // Accesses
 
-// A sum of numbers that depend on open dims.
+// A sum of numbers that depend on open dims, or on sums of them: each summand may become several.
+enum { MOST_SUMMANDS = 4 * (3 * MAX_AXES + 4) };
 typedef struct OpenSum {
   int count;
-  int64_t number[3 * MAX_AXES + 4]; // at the hints
-  Monomial monomial[3 * MAX_AXES + 4];
+  int64_t number[MOST_SUMMANDS]; // at the hints
+  Monomial monomial[MOST_SUMMANDS];
+  bool is_too_long;
 } OpenSum;
 
 static void add_number(OpenSum *s, int64_t number, Monomial monomial) {
   int i = 0;
   while (i < s->count && s->monomial[i] != monomial) i++;
+  s->is_too_long |= i == (int)(sizeof s->number / sizeof *s->number);
+  if (s->is_too_long) return;
   if (i == s->count) s->number[s->count++] = 0;
   s->monomial[i] = monomial;
   s->number[i] += number;
+}
+
+// The number of the dim that is an open dim of the graph.
+static size_t dim_number(const Graph *g, const Dim *dim) {
+  size_t i = 0;
+  while (i < graph_narguments(g) && g->dims[i] != dim) i++;
+  return i;
+}
+
+// Adds factor * monomial as factors of monomials of open dims only: sums of open dims are multiplied out.
+static void add_multiplied_out(const Graph *g, OpenSum *s, int64_t factor, Monomial monomial) {
+  for (size_t i = graph_narguments(g); i < g->ndims && !s->is_too_long; i++) {
+    const Dim *sum = g->dims[i];
+    if (!monomial_exponent(monomial, i)) continue;
+    for (uint32_t t = 0; t < sum->nterms; t++) {
+      Monomial of_term = monomial - monomial_of_dim(i);
+      for (uint32_t k = 0; k < sum->terms[t].degree; k++)
+        of_term += monomial_of_dim(dim_number(g, sum->terms[t].dims[k]));
+      add_multiplied_out(g, s, factor * sum->terms[t].factor, of_term);
+    }
+    return;
+  }
+  add_number(s, factor, monomial);
 }
 
 // Whether monomial a divides monomial b.
@@ -141,8 +169,11 @@ static bool is_divisor(const Kernel *k, Monomial a, Monomial b) {
 // Whether the sum is at most 0 for all values of the open dims. A sufficient condition: negative numbers must outweigh
 // each positive number. Open dims are at least 1, so N * M * c is at least N * c: a negative number with monomial N * M
 // outweighs positive numbers with monomial N.
-static bool is_never_positive(const Kernel *k, OpenSum s) {
-  for (int i = 0; i < s.count; i++) s.number[i] = kernel_factor(k, s.number[i], s.monomial[i]);
+static bool is_never_positive(const Kernel *k, const OpenSum *given) {
+  OpenSum s = {0};
+  for (int i = 0; i < given->count; i++)
+    add_multiplied_out(k->graph, &s, kernel_factor(k, given->number[i], given->monomial[i]), given->monomial[i]);
+  if (s.is_too_long || given->is_too_long) return false;
   for (int i = 0; i < s.count; i++) {
     for (int j = 0; j < s.count && s.number[i] > 0; j++) {
       if (s.number[j] >= 0 || !is_divisor(k, s.monomial[i], s.monomial[j])) continue;
@@ -197,13 +228,12 @@ static bool verify_reach(const KernelVerifying *v, AccessId id) {
   const Access *a = &k->accesses[id];
   const Temporary *t = a->value ? NULL : &v->temporaries[a->temporary];
   const int64_t nelems = (t ? t->nelems : shape_nelems(&a->value->shape)) * (access_is_mask(a) ? 8 : 1);
-  const OpenSum last = last_element(k, a);
-  OpenSum beyond = last;
+  OpenSum beyond = last_element(k, a);
   int64_t at_hints = 0;
-  for (int i = 0; i < last.count; i++) at_hints += last.number[i];
+  for (int i = 0; i < beyond.count; i++) at_hints += beyond.number[i];
   add_number(&beyond, 1, 0);
   add_number(&beyond, -nelems, t ? t->monomial : shape_monomial(&a->value->shape));
-  const bool is_inside = t && t->reduction ? at_hints < nelems : is_never_positive(k, beyond);
+  const bool is_inside = t && t->reduction ? at_hints < nelems : is_never_positive(k, &beyond);
   if (first_element(a) >= 0 && is_inside) return true;
   return wrong_access(v, id, "it reaches elements %lld to %lld, expected 0 to %lld for all values of open dims",
                       (long long)first_element(a), (long long)at_hints, (long long)nelems - 1);

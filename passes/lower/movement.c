@@ -1,6 +1,8 @@
 // Lowers operators that move elements: loads of the input at indices that are affine in the result's indices. The input
 // must be in memory, so fusion never puts its producer into the same region.
 #include "ir/operators/movement.h"
+#include "ir/graph/formula.h"
+#include "ir/graph/open_dims.h"
 
 #include "passes/lower/formulas.h"
 #include "passes/lower/lower.h"
@@ -61,8 +63,15 @@ void lower_GenIndex(Lowering *l, const Node *node) {
 void lower_Concat(Lowering *l, const Node *node) {
   int axis = axis_of(node, node->outputs[0]->shape.rank);
   int64_t start = 0;
-  Monomial monomial = extent_monomial(node->outputs[0]->shape.extent[axis]); // the same for every input
-  for (uint32_t i = 0; i < l->part.piece; i++) start += extent_value(node->inputs[i]->shape.extent[axis]);
+  Monomial monomial = 0;
+  Formula place = {0}, next;
+  for (uint32_t i = 0; i < l->part.piece; i++) {
+    if (formula_of(node->inputs[i]->shape.extent[axis], &next) && formula_add(&place, &next, 1)) continue;
+    kernel_close(l->kernel, extent_monomial(node->outputs[0]->shape.extent[axis]));
+    return;
+  }
+  if (!formula_number(l->kernel->graph, &place, &start, &monomial))
+    kernel_close(l->kernel, extent_monomial(node->outputs[0]->shape.extent[axis]));
   lower_piece(l, node, lower_value(l, node->inputs[l->part.piece]), axis, start, monomial);
 }
 

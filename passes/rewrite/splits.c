@@ -7,14 +7,16 @@
 static bool replace(Builder *b, Node *node) {
   Value *src = node->inputs[0];
   const int64_t axis = axis_of(node, src->shape.rank);
-  int64_t starts[MAX_OPERANDS + 1];
-  split_starts(node, starts);
-  for (uint32_t part = 0; part < node->noutputs; part++) {
+  Extent start = EXTENT(0), own, end;
+  for (uint32_t part = 0; part < node->noutputs; part++, start = end) {
     Value *dst = node->outputs[part];
+    Arena *arena = &b->graph->arena;
+    if (part >= split_nparts(node)) break;
+    if (!split_extent(node, arena, part, &own) || !extent_add(arena, start, 1, own, &end)) return false;
     if (!dst) continue;
     Node *slice = builder_add_node(b, OP_Slice, dst);
-    if (!slice || !builder_set_list(b, slice, "starts", &starts[part], 1) ||
-        !builder_set_list(b, slice, "ends", &starts[part + 1], 1) || !builder_set_list(b, slice, "axes", &axis, 1))
+    if (!slice || !node_set_extents(b->graph, slice, "starts", &start, 1) ||
+        !node_set_extents(b->graph, slice, "ends", &end, 1) || !builder_set_list(b, slice, "axes", &axis, 1))
       return false;
     node_set_defaults(slice);
     node_set_output(node, part, NULL);
