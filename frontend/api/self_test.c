@@ -51,7 +51,7 @@ static Graph *bind_case(const TestedFunction *f, SelfTestCase *c, size_t number,
   diagnostics_init(&unheard, &f->ctx->allocator);
   for (size_t i = 0; i < graph_narguments(f->open); i++) c->extents[i] = case_extent(f->open, number, i);
   for (size_t i = 0; i < f->open->ndims; i++)
-    if (open_dim_value(f->open, i, c->extents) < 0) return NULL; // a call refuses it
+    if (!f->open->dims[i]->is_place && open_dim_value(f->open, i, c->extents) < 0) return NULL; // a call refuses it
   Graph *bound = graph_with_dims(f->open, c->extents, &unheard);
   if (unheard.out_of_memory) error_out_of_memory(&f->ctx->diagnostics);
   diagnostics_deinit(&unheard);

@@ -26,6 +26,7 @@ bool graph_share_dims(Graph *g, const Graph *from) {
   if (from->ndims) memcpy(g->dims, from->dims, from->ndims * sizeof *g->dims);
   g->ndims = g->dims_capacity = from->ndims;
   g->nsums = from->nsums;
+  g->is_open = from->is_open;
   return true;
 }
 

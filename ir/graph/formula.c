@@ -60,7 +60,7 @@ static bool add_term(Formula *f, const FormulaTerm *t) {
 
 bool formula_of(Extent e, Formula *f) {
   f->nterms = 0;
-  if (extent_is_unknown(e) || (!e.dim && e.value >= MAX_ELEMENTS)) return false;
+  if (!e.dim && (e.value < 0 || e.value >= MAX_ELEMENTS)) return false;
   if (e.dim && e.dim->terms) {
     memcpy(f->terms, e.dim->terms, e.dim->nterms * sizeof *f->terms);
     f->nterms = e.dim->nterms;
@@ -209,22 +209,4 @@ bool extent_substitute(Arena *arena, Extent e, Extent (*to)(const Dim *, const v
     return true;
   }
   return formula_extent(arena, &sum, result);
-}
-
-bool extent_add(Arena *arena, Extent a, int64_t times, Extent b, Extent *result) {
-  Formula f, g;
-  *result = EXTENT_UNKNOWN;
-  return !formula_of(a, &f) || !formula_of(b, &g) || !formula_add(&f, &g, times) || formula_extent(arena, &f, result);
-}
-
-bool extent_multiply(Arena *arena, Extent a, Extent b, Extent *result) {
-  Formula f, g;
-  *result = EXTENT_UNKNOWN;
-  return !formula_of(a, &f) || !formula_of(b, &g) || !formula_multiply(&f, &g) || formula_extent(arena, &f, result);
-}
-
-bool extent_divide(Arena *arena, Extent a, Extent b, Extent *result) {
-  Formula f, g;
-  *result = EXTENT_UNKNOWN;
-  return !formula_of(a, &f) || !formula_of(b, &g) || !formula_divide(&f, &g) || formula_extent(arena, &f, result);
 }

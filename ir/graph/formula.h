@@ -47,10 +47,4 @@ bool extent_substitute(Arena *arena, Extent e, Extent (*to)(const Dim *, const v
 // An item of an attribute that was a formula, and is negative: no operator takes it.
 #define NO_NUMBER INT64_MIN
 
-// a + times * b, a * b, and a / b without a remainder; unknown if an operand is, or if the result is no formula. False:
-// out of memory.
-bool extent_add(Arena *arena, Extent a, int64_t times, Extent b, Extent *result);
-bool extent_multiply(Arena *arena, Extent a, Extent b, Extent *result);
-bool extent_divide(Arena *arena, Extent a, Extent b, Extent *result);
-
 #endif

@@ -35,6 +35,7 @@ typedef struct Dim {
   bool is_fixed;            // the caller fixed the dim to `value`, so graph_with_open_dims does not leave it open
   Monomial monomial;        // not 0: the dim is open (ir/graph/open_dims.h) and `value` is only a hint
   const FormulaTerm *terms; // the formula; NULL: the dim is one of the graph's
+  bool is_place;            // a sum of open dims that is no extent, only an index, and may be -1
   uint32_t nterms;
 } Dim;
 
@@ -190,6 +191,7 @@ struct Graph {
   Dim **dims;
   size_t ndims, dims_capacity;
   size_t nsums;   // of open dims, the last of dims (ir/graph/open_dims.h)
+  bool is_open;   // the dims are open
   Value **values; // inputs, constants and results in the order of their creation; some may be dead
   size_t nvalues, values_capacity;
   Node **nodes; // in topological order after graph_sort

@@ -185,15 +185,64 @@ static bool is_formula_of_degree(Extent e, uint32_t degree) {
   return e.dim && e.dim->terms && !e.dim->monomial && e.dim->terms[0].degree == degree;
 }
 
-// Where the parts of a Concat begin: sums that are no extents.
-static bool open_places(Opening *o, const Node *node) {
-  if (node->op->id != OP_Concat || node->outputs[0]->shape.rank < 0) return true;
-  const int axis = axis_of(node, node->outputs[0]->shape.rank);
-  Formula place = {0}, next;
+// Makes a sum of an index that a kernel computes, or of a number of elements that must not be negative. `is_place`: the
+// index may be -1 where nothing is read.
+static bool open_place(Opening *o, const Formula *f, bool is_place, Position at) {
+  const size_t before = o->graph->ndims;
   Monomial monomial;
+  if (!open_formula(o, f, at, &monomial)) return false;
+  if (o->graph->ndims > before) o->graph->dims[before]->is_place = is_place;
+  return true;
+}
+
+// Where the parts of a Concat begin.
+static bool open_concat(Opening *o, const Node *node, int axis) {
+  Formula place = {0}, next;
   for (uint32_t i = 0; i < node->ninputs; i++) {
-    if (!open_formula(o, &place, node->position, &monomial)) return false;
+    if (!open_place(o, &place, false, node->position)) return false;
     if (!formula_of(node->inputs[i]->shape.extent[axis], &next) || !formula_add(&place, &next, 1)) return true;
+  }
+  return true;
+}
+
+// The first index of a Slice, and the elements that it leaves out behind and, for steps below 0, in front.
+static bool open_slice(Opening *o, const Node *node, int axis) {
+  const Shape *src = &node->inputs[0]->shape;
+  AxisRead reads[MAX_RANK];
+  Formula first, count, rest;
+  node_reads(node, reads);
+  const int64_t step = reads[axis].step;
+  const Formula one = {.nterms = 1, .terms = {{.factor = 1}}};
+  if (!node_read_formulas(node, axis, &first, &count) || !formula_of(src->extent[axis], &rest)) return true;
+  if (!formula_add(&rest, &first, -1) || !formula_add(&rest, step > 0 ? &count : &one, step > 0 ? -step : -1))
+    return true;
+  if (step == 1 || step < 0)
+    if (!open_place(o, &rest, false, node->position)) return false;
+  if (!open_place(o, &first, step < 0, node->position)) return false;
+  if (step > 0 || !formula_add(&first, &count, step) || !formula_add(&first, &one, -step)) return true;
+  return open_place(o, &first, false, node->position);
+}
+
+// Where the elements of a Pad begin and end, and how many are left of those that it removes some of.
+static bool open_pad(Opening *o, const Node *node, int axis) {
+  Formula begin, end, src;
+  if (!item_formula(node_attribute(node, "pads_begin"), (size_t)axis, &begin) ||
+      !item_formula(node_attribute(node, "pads_end"), (size_t)axis, &end) ||
+      !formula_of(node->inputs[0]->shape.extent[axis], &src) || !formula_add(&end, &src, 1) ||
+      !formula_add(&src, &begin, 1))
+    return true;
+  return open_place(o, &begin, false, node->position) && open_place(o, &end, false, node->position) &&
+         open_place(o, &src, false, node->position);
+}
+
+static bool open_places(Opening *o, const Node *node) {
+  const OperatorId id = node->op->id;
+  const Shape *src = &node->inputs[0]->shape, *dst = node->outputs[0] ? &node->outputs[0]->shape : NULL;
+  if ((id != OP_Concat && id != OP_Slice && id != OP_Pad) || !dst || dst->rank < 0 || src->rank < 0) return true;
+  if (id == OP_Concat) return open_concat(o, node, axis_of(node, dst->rank));
+  for (int axis = 0; axis < src->rank; axis++) {
+    if (!src->extent[axis].dim && !dst->extent[axis].dim) continue;
+    if (!(id == OP_Slice ? open_slice : open_pad)(o, node, axis)) return false;
   }
   return true;
 }
@@ -211,6 +260,18 @@ static bool raise_hints(Opening *o) {
   return true;
 }
 
+// Opens the named items of a node's lists, which graph_replace_dims has copied.
+static bool open_items(Opening *o, const Node *node, uint32_t degree) {
+  bool ok = true;
+  for (uint32_t k = 0; k < node->op->nattributes; k++) {
+    const AttributeValue *value = &node->attributes[k];
+    Extent *extents = node->op->attributes[k].may_be_named ? (Extent *)value->list.extents : NULL;
+    for (size_t i = 0; ok && extents && i < value->list.count; i++)
+      if (is_formula_of_degree(extents[i], degree)) ok = open_extent(o, &extents[i], node->position);
+  }
+  return ok;
+}
+
 // Gives each formula its monomial. Formulas of low degree come first, as others are products of them.
 static bool open_formulas(Opening *o) {
   const Graph *g = o->graph;
@@ -222,8 +283,12 @@ static bool open_formulas(Opening *o) {
         if (is_formula_of_degree(s->extent[axis], degree))
           ok = open_extent(o, &s->extent[axis], value_position(g->values[i]));
     }
-    for (size_t i = 0; ok && degree == 1 && i < g->nnodes; i++) ok = open_places(o, g->nodes[i]);
+    for (size_t i = 0; ok && i < g->nnodes; i++) {
+      ok = open_items(o, g->nodes[i], degree);
+      if (ok && degree == 1) ok = open_places(o, g->nodes[i]);
+    }
   }
+  o->graph->is_open = ok;
   return ok && raise_hints(o);
 }
 

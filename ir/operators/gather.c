@@ -55,8 +55,19 @@ bool gather_place(const Node *node, int64_t *place) {
   return true;
 }
 
+static bool reads_open_backwards(const Node *node) {
+  AxisRead reads[MAX_RANK];
+  bool any = false;
+  if (node->op->id != OP_Slice || !shape_monomial(&node->inputs[0]->shape)) return false;
+  node_reads(node, reads);
+  for (int i = 0; i < node->inputs[0]->shape.rank; i++)
+    any |= reads[i].step < 0 && extent_monomial(node->inputs[0]->shape.extent[i]);
+  return any;
+}
+
 int64_t gather_greatest_place(const Node *node) {
   int64_t place;
+  if (reads_open_backwards(node)) return MAX_ELEMENTS;
   if (node->op->id != OP_Gather || gather_place(node, &place)) return 0;
   const Value *src = node->inputs[0];
   const int axis = axis_of(node, src->shape.rank);

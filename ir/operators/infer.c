@@ -1,7 +1,7 @@
 // The worklist, and the building blocks of operators' infer functions.
 #include "ir/operators/infer.h"
 
-#include "ir/graph/formula.h"
+#include "ir/graph/extents.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -214,15 +214,15 @@ static bool computed(Inference *inf, bool ok) {
 }
 
 bool infer_sum(Inference *inf, Extent a, int64_t times, Extent b, Extent *result) {
-  return computed(inf, extent_add(&inf->graph->arena, a, times, b, result));
+  return computed(inf, extent_add(inf->graph, a, times, b, result));
 }
 
 bool infer_product(Inference *inf, Extent a, Extent b, Extent *result) {
-  return computed(inf, extent_multiply(&inf->graph->arena, a, b, result));
+  return computed(inf, extent_multiply(inf->graph, a, b, result));
 }
 
 bool infer_quotient(Inference *inf, Extent a, Extent b, Extent *result) {
-  return computed(inf, extent_divide(&inf->graph->arena, a, b, result));
+  return computed(inf, extent_divide(inf->graph, a, b, result));
 }
 
 bool infer_same_shape(Inference *inf, Value *a, Value *b) {

@@ -249,7 +249,7 @@ bool infer_slice(Inference *inf, Node *node) {
       if (!infer_extent_beside(inf, dst, i, EXTENT(count), src)) return false;
     } else if (e.dim && slice_formulas(&slices[i], e, &first, &taken)) {
       Extent extent;
-      if (!formula_extent(&inf->graph->arena, &taken, &extent)) return error_out_of_memory(inf->diagnostics);
+      if (!graph_extent(inf->graph, &taken, &extent)) return error_out_of_memory(inf->diagnostics);
       if (!infer_computed_extent(inf, dst, i, extent, src)) return false;
     }
   }
@@ -272,7 +272,7 @@ static bool infer_beside_pads(Inference *inf, const Node *node, Value *from, Val
       !item_formula(node_attribute(node, "pads_end"), (size_t)axis, &behind) ||
       !formula_of(from->shape.extent[axis], &f) || !formula_add(&f, &front, times) || !formula_add(&f, &behind, times))
     return true;
-  if (!formula_extent(&inf->graph->arena, &f, &e)) return error_out_of_memory(inf->diagnostics);
+  if (!graph_extent(inf->graph, &f, &e)) return error_out_of_memory(inf->diagnostics);
   return infer_computed_extent(inf, to, axis, e, from);
 }
 
@@ -425,12 +425,11 @@ void split_starts(const Node *node, int64_t starts[MAX_OPERANDS + 1]) {
     starts[i + 1] = starts[i] + (splits->list.count ? splits->list.items[i] : equal);
 }
 
-bool split_extent(const Node *node, Arena *arena, uint32_t part, Extent *e) {
+bool split_extent(const Node *node, Graph *g, uint32_t part, Extent *e) {
   const Shape *src = &node->inputs[0]->shape;
   const AttributeValue *splits = node_attribute(node, "splits");
   *e = splits->list.count ? EXTENT(splits->list.items[part]) : EXTENT_UNKNOWN;
-  return splits->list.count ||
-         extent_divide(arena, src->extent[axis_of(node, src->rank)], EXTENT(split_nparts(node)), e);
+  return splits->list.count || extent_divide(g, src->extent[axis_of(node, src->rank)], EXTENT(split_nparts(node)), e);
 }
 
 // Tile

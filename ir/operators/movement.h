@@ -2,7 +2,7 @@
 #ifndef NGRAD_IR_OPERATORS_MOVEMENT_H
 #define NGRAD_IR_OPERATORS_MOVEMENT_H
 
-#include "ir/graph/formula.h"
+#include "ir/graph/extents.h"
 #include "ir/operators/operator.h"
 
 // The permutation of a transpose: the output's axis i is the input's axis axes[i]. False if the attribute `order` is
@@ -36,14 +36,15 @@ bool item_formula(const AttributeValue *list, size_t i, Formula *f);
 uint32_t split_nparts(const Node *node);
 void split_starts(const Node *node, int64_t starts[MAX_OPERANDS + 1]); // the last item is the end of the last part
 // The extent of a part on the axis, also of named extents; unknown if it has no formula. False: out of memory.
-bool split_extent(const Node *node, Arena *arena, uint32_t part, Extent *e);
+bool split_extent(const Node *node, Graph *g, uint32_t part, Extent *e);
 
 // Whether all indices of a Gather are one number, for all values of open dims. *place: the index that the number stands
 // for, which may be outside of the tensor.
 bool gather_place(const Node *node, int64_t *place);
 
-// An upper bound on the offsets that a Gather's kernel computes from indices: the number of elements of the tensor, or
-// MAX_ELEMENTS if strides depend on open dims. 0 for other nodes, and if gather_place finds the index.
+// An upper bound on the offsets that the kernel of a Gather, or of a Slice backwards along an open dim, computes from
+// indices: the number of elements of the tensor, or MAX_ELEMENTS if strides depend on open dims. 0 for other nodes, and
+// if gather_place finds the index.
 int64_t gather_greatest_place(const Node *node);
 
 // Sets StaticReshape's attributes for a reshape from one shape to another. False: out of memory.

@@ -1,7 +1,7 @@
 // Inference and check functions of windows: padding, the sides' extents, and the ranges of attributes.
 #include "ir/operators/window.h"
-#include "ir/graph/formula.h"
 
+#include "ir/graph/extents.h"
 #include "ir/operators/interpolate.h"
 #include "ir/operators/rules.h"
 
@@ -311,7 +311,7 @@ static bool infer_named_side(Inference *inf, const Window *w, int axis, int64_t 
       (is_large ? formula_add(&f, &one, is_ceil ? w->stride - 1 - excess : -excess) && formula_floor(&f, w->stride)
                 : (makes_large || w->stride == 1) && formula_multiply(&f, &stride) && formula_add(&f, &one, excess));
   if (!is_formula) return true;
-  if (!formula_extent(&inf->graph->arena, &f, &e)) return error_out_of_memory(inf->diagnostics);
+  if (!graph_extent(inf->graph, &f, &e)) return error_out_of_memory(inf->diagnostics);
   return infer_side(inf, is_large ? small : large, is_large ? large : small, axis, e);
 }
 

@@ -2,7 +2,7 @@
 // convolutions.
 #include "ir/operators/contraction.h"
 
-#include "ir/graph/formula.h"
+#include "ir/graph/extents.h"
 #include "ir/operators/norm.h"
 #include "ir/operators/window.h"
 #include "passes/gradient/gradient_state.h"
@@ -72,7 +72,7 @@ static Value *flattened(Gradient *g, Value *v) {
   if (!v) return NULL;
   Shape shape = {.rank = MATRIX_AXES, .extent = {EXTENT(1), v->shape.extent[v->shape.rank - 1]}};
   for (int i = 0; i < v->shape.rank - 1; i++)
-    if (!extent_multiply(&g->graph->arena, shape.extent[0], v->shape.extent[i], &shape.extent[0]))
+    if (!extent_multiply(g->graph, shape.extent[0], v->shape.extent[i], &shape.extent[0]))
       return gradient_out_of_memory(g);
   return gradient_reshaped(g, v, &shape);
 }
@@ -248,7 +248,7 @@ static Value *cut_end(Gradient *g, const Node *like, Value *v, const int64_t cut
   for (int i = 0; i < c.nspatial; i++) {
     Extent *e = &shape.extent[c.first_spatial + i];
     kernel.extent[2 + i] = EXTENT(1);
-    if (!extent_add(&g->graph->arena, *e, -cut[i], EXTENT(1), e)) return gradient_out_of_memory(g);
+    if (!extent_add(g->graph, *e, -cut[i], EXTENT(1), e)) return gradient_out_of_memory(g);
   }
   node_set_input(node, 0, wide);
   node_set_input(node, 1, gradient_filled(g, wide->type, &kernel, 1));

@@ -98,7 +98,7 @@ static bool extent_of_formula(Gradient *g, const Node *node, const Formula *f, E
     *e = number(n);
     return true;
   }
-  if (!formula_extent(&g->graph->arena, f, e)) return gradient_out_of_memory(g), false;
+  if (!graph_extent(g->graph, f, e)) return gradient_out_of_memory(g), false;
   if (!e->dim) refuse_long(g, node);
   return e->dim != NULL;
 }
@@ -143,7 +143,7 @@ static Value *spread(Gradient *g, Value *v, int axis, int64_t step) {
   if (!v) return NULL;
   Pads pads = no_pads();
   Shape shape = v->shape, joined = v->shape;
-  if (!extent_multiply(&g->graph->arena, v->shape.extent[axis], EXTENT(step), &joined.extent[axis]))
+  if (!extent_multiply(g->graph, v->shape.extent[axis], EXTENT(step), &joined.extent[axis]))
     return gradient_out_of_memory(g);
   for (int i = shape.rank++; i > axis + 1; i--) shape.extent[i] = shape.extent[i - 1];
   shape.extent[axis + 1] = EXTENT(1);
@@ -257,7 +257,7 @@ GRADIENT(Split) {
   Node *concat = gradient_variadic(g, OP_Concat, nparts);
   for (uint32_t i = 0; i < nparts && concat; i++) {
     Shape shape = src->shape;
-    if (!split_extent(node, &g->graph->arena, i, &shape.extent[axis])) {
+    if (!split_extent(node, g->graph, i, &shape.extent[axis])) {
       gradient_out_of_memory(g);
       return;
     }

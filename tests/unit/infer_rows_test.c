@@ -2,7 +2,7 @@
 // one extent wrong.
 #include "tests/unit/infer_rows.h"
 
-#include "ir/graph/formula.h"
+#include "ir/graph/extents.h"
 #include "ir/operators/infer.h"
 
 #include <setjmp.h>
@@ -29,8 +29,7 @@ static Extent parse_formula(Graph *g, const char *word, const char *operation) {
   snprintf(first, sizeof first, "%.*s", (int)(operation - word), word);
   const Extent a = parse_extent(g, first), b = parse_extent(g, operation + 1);
   Extent e;
-  assert_true(*operation == '*' ? extent_multiply(&g->arena, a, b, &e)
-                                : extent_add(&g->arena, a, *operation == '-' ? -1 : 1, b, &e));
+  assert_true(*operation == '*' ? extent_multiply(g, a, b, &e) : extent_add(g, a, *operation == '-' ? -1 : 1, b, &e));
   return e;
 }
 

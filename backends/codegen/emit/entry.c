@@ -107,7 +107,7 @@ static void print_null_check(const FilePrinter *f, uint32_t dims, Text *out) {
   for (size_t i = 0; i < ninputs_given(g); i++) nalike += has_dims(f, g->inputs[i], dims);
   text_add_string(out, "  if (");
   for (size_t k = 0; k < g->ndims; k++)
-    if (dims >> k & 1) text_format(out, "%s && ", f->dim_member[k]);
+    if (dims >> k & 1) text_format(out, "extents[%zu] && ", k);
   if (dims >> LEAVES & 1) text_format(out, "%s_count_leaves(ranks) && ", f->function->name);
   const bool is_group = dims && nalike > 1;
   const char *before = is_group ? "(!" : "!";
@@ -231,7 +231,8 @@ static void print_fits(const FilePrinter *f, Text *out) {
               p);
   if (largest.count) text_add_string(out, "  uint64_t n;\n");
   for (size_t i = 0; i < f->graph->ndims; i++)
-    text_format(out, "  if (extents[%zu] < 0 || (uint64_t)extents[%zu] > most) return 0;\n", i, i);
+    if (!f->graph->dims[i]->is_place)
+      text_format(out, "  if (extents[%zu] < 0 || (uint64_t)extents[%zu] > most) return 0;\n", i, i);
   for (const TensorSize *size = largest.items; size < largest.items + largest.count; size++) {
     text_format(out, "  n = %lld;\n", (long long)size->factor);
     for (size_t i = 0; i < f->graph->ndims; i++)
