@@ -227,7 +227,23 @@ static void warn_of_own(const OnnxWriter *w, Diagnostics *d) {
   text_deinit(&list);
 }
 
+// ONNX's lists of an attribute have numbers only.
+static bool has_numbers_only(const Graph *g, Diagnostics *d) {
+  bool ok = true;
+  for (size_t i = 0; i < g->nnodes; i++) {
+    const Node *node = g->nodes[i];
+    for (uint32_t k = 0; k < node->op->nattributes; k++)
+      if (node->op->attributes[k].may_be_named && node->attributes[k].list.extents)
+        ok = error_at(d, node->position,
+                      "%s: %s has a named extent, which ONNX has no attribute for: --dim NAME=NUMBER "
+                      "gives it a number",
+                      node->op->name, node->op->attributes[k].name);
+  }
+  return ok;
+}
+
 bool onnx_write(const Graph *g, Text *out, Diagnostics *d) {
+  if (!has_numbers_only(g, d)) return false;
   Arena arena;
   OnnxWriter w = {.graph = g, .opset = choose_opset(g)};
   Text graph, *const all[] = {&w.nodes, &w.initializers, &w.node, &w.attribute, &graph};

@@ -163,5 +163,6 @@ Node *gradient_node(Gradient *g, OperatorId id, const Node *like);
 Node *gradient_variadic(Gradient *g, OperatorId id, uint32_t ninputs); // of a variadic operator
 Value *gradient_output(Gradient *g, Node *node, uint32_t slot, Type type, const Shape *shape);
 void gradient_set_list(Gradient *g, Node *node, const char *name, const int64_t *items, size_t count);
+void gradient_set_extents(Gradient *g, Node *node, const char *name, const Extent *extents, size_t count);
 
 #endif
