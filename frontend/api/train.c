@@ -349,7 +349,7 @@ ng_graph *ng_graph_trainable(ng_graph *g) {
   ctx->last_status = graph_bind_fixed(g);
   if (ctx->last_status != NG_OK) return NULL;
   const Call call = call_begin(ctx);
-  return graph_wrap(ctx, call, graph_trainable(g->graph, NULL, &ctx->diagnostics));
+  return graph_wrap(ctx, call, graph_trainable(g->graph, NULL, NULL, false, &ctx->diagnostics));
 }
 
 ng_graph *ng_graph_inference(ng_graph *g, ng_inference_form form, const ng_train_options *options) {
