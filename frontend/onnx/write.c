@@ -220,12 +220,29 @@ static void warn_of_own(const OnnxWriter *w, Diagnostics *d) {
   for (size_t i = 0; i < w->nown; i++) text_format(&list, "%s%s", i ? ", " : "", w->own[i]);
   if (w->has_own)
     warn_at(d, (Position){w->graph->source, 0, 0},
-            "ONNX has no form of %s: %s written in the domain ngrad, so other systems do not load the model",
-            w->nown ? text_string(&list) : "constants with named extents", w->nown == 1 ? "it is" : "these are");
+            "ONNX has no form of %s%s: %s written in the domain ngrad, so other systems do not load the model",
+            w->nown ? text_string(&list) : "constants", w->graph->ndims ? " beside named extents" : "",
+            w->nown == 1 ? "it is" : "these are");
   text_deinit(&list);
 }
 
-bool onnx_write(const Graph *g, Text *out, Diagnostics *d) {
+// A copy in which the extents that the caller gave numbers are these numbers; NULL: out of memory.
+static Graph *with_numbers(const Graph *g) {
+  Graph *copy = graph_clone(g);
+  size_t nleft = 0;
+  if (!copy) return NULL;
+  for (size_t i = 0; i < copy->nvalues; i++)
+    for (int axis = 0; axis < copy->values[i]->shape.rank; axis++) {
+      Extent *e = &copy->values[i]->shape.extent[axis];
+      if (e->dim && e->dim->is_fixed) *e = EXTENT(e->dim->value);
+    }
+  for (size_t i = 0; i < copy->ndims; i++)
+    if (!copy->dims[i]->is_fixed) copy->dims[nleft++] = copy->dims[i];
+  copy->ndims = nleft;
+  return copy;
+}
+
+static bool write_graph(const Graph *g, Text *out, Diagnostics *d) {
   Arena arena;
   OnnxWriter w = {.graph = g, .opset = choose_opset(g)};
   Text graph, *const all[] = {&w.nodes, &w.initializers, &w.node, &w.attribute, &graph};
@@ -251,4 +268,12 @@ bool onnx_write(const Graph *g, Text *out, Diagnostics *d) {
     return error_at(d, (Position){g->source, 0, 0}, "the model would have %zu bytes, ONNX's files have less than 2 GiB",
                     out->nbytes);
   return true;
+}
+
+bool onnx_write(const Graph *g, Text *out, Diagnostics *d) {
+  Graph *copy = with_numbers(g);
+  if (!copy) return error_out_of_memory(d);
+  const bool ok = write_graph(copy, out, d);
+  graph_free(copy);
+  return ok;
 }

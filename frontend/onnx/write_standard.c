@@ -275,6 +275,11 @@ static bool find_row(OperatorId op, StandardRow *row) {
   return plain;
 }
 
+bool onnx_is_written(OperatorId op) {
+  StandardRow row;
+  return find_row(op, &row);
+}
+
 // The type that the node is computed in.
 static Type computed_type(const Node *node, Casting casting) {
   TypeSet types = 0;

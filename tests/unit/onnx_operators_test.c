@@ -41,7 +41,8 @@ static const Row rows[] = {
     {"Asinh", 9, "", "f16[4] inf -inf 0 60000", "f16[4] inf -inf 0 11.6953125"},
     {"Acosh", 9, "", "f16[3] inf 1 60000", "f16[3] inf 0 11.6953125"},
     // Between two elements, by the names of modes before and since opset 20
-    {"GridSample", 16, "align_corners:i=1", "f32[1,1,1,2] 10 20; f32[1,1,3,2] -1 0 0 0 0.5 0", "f32[1,1,1,3] 10 15 17.5"},
+    {"GridSample", 16, "align_corners:i=1", "f32[1,1,1,2] 10 20; f32[1,1,3,2] -1 0 0 0 0.5 0",
+     "f32[1,1,1,3] 10 15 17.5"},
     {"GridSample", 16, "align_corners:i=1 mode:s=bilinear", "f32[1,1,1,2] 10 20; f32[1,1,1,2] 0 0", "f32[1,1,1,1] 15"},
     {"GridSample", 20, "align_corners:i=1 mode:s=linear", "f32[1,1,1,2] 10 20; f32[1,1,1,2] 0 0", "f32[1,1,1,1] 15"},
     {"GridSample", 20, "align_corners:i=1 mode:s=cubic", "f32[1,1,1,2] 10 20; f32[1,1,1,2] 1 0", "f32[1,1,1,1] 20"},
