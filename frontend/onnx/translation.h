@@ -47,6 +47,8 @@ typedef struct Onnx {
                           // the call omits
   uint8_t *has_extents;   // by a value's index: some elements of the constant stand for extents
   size_t nextents, extents_capacity;
+  Extent *stood_for; // by the numbers that stand for extents
+  size_t nstood_for, stood_for_capacity;
   const OnnxNode *caller; // the call of the current function
   int depth;              // of calls and branches
   size_t nnodes;          // translated so far, including the nodes that operands and calls count as
@@ -98,8 +100,9 @@ Value *onnx_tensor_file(Onnx *x, const char *path, const char *name, Type type, 
 int64_t onnx_integer(const Value *v, size_t i);   // element of a constant
 bool onnx_must_be_known(Onnx *x, const Value *v); // reports how to make it constant; false
 bool onnx_has_extents(const Onnx *x, const Value *v);
-bool onnx_mark_extents(Onnx *x, const Value *v);     // if any element is no number
-int64_t onnx_extent_number(const Onnx *x, Extent e); // the extent's own number, or the number that stands for it
+bool onnx_mark_extents(Onnx *x, const Value *v); // if any element is no number
+// The extent's own number, or the number that stands for it. False: out of memory.
+bool onnx_extent_number(Onnx *x, Extent e, int64_t *number);
 Extent onnx_extent_of(const Onnx *x, int64_t number);
 bool onnx_finish(Builder *b, Node *node); // build_finish for ONNX; b is the first member of an Onnx
 // The sum, difference, product or quotient of such constants; NULL after a message.
