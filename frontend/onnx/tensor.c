@@ -1,7 +1,9 @@
 // Types, shapes and elements of tensors: makes constants from tensors of a model, and sets declared extents.
+#include "frontend/named_extent.h"
 #include "frontend/onnx/external.h"
 #include "frontend/onnx/translation.h"
 #include "frontend/onnx/writer.h"
+#include "ir/graph/formula.h"
 
 #include <string.h>
 
@@ -200,21 +202,58 @@ static const char *own_dim_name(const Onnx *x, const char *name) {
   return own;
 }
 
+// The extent of a name, for which a dim is added unless there is one.
+static bool set_named(Onnx *x, const char *name, Extent *e) {
+  Dim *dim = names_find(&x->dims, name);
+  if (!dim && x->build.graph->ndims == MOST_DIMS)
+    return build_error(&x->build, "the model has more than %d named extents", MOST_DIMS);
+  const char *own = dim ? dim->name : own_dim_name(x, name);
+  const GivenExtent *given = own ? given_extent(x, own) : NULL;
+  if (!dim && own) dim = graph_add_dim(x->build.graph, own, given ? given->value : -1);
+  if (!dim || !names_set(&x->dims, name, dim)) return error_out_of_memory(x->reading.d);
+  *e = given ? EXTENT(given->value) : (Extent){dim, -1};
+  return true;
+}
+
+// Whether an input of the model has an extent of this name.
+static bool is_extent_of_input(Onnx *x, const char *name) {
+  for (size_t i = 0; i < x->model->ninputs; i++)
+    for (int axis = 0; axis < x->model->inputs[i].rank; axis++) {
+      const char *other = x->model->inputs[i].dim[axis].count ? onnx_text_of(x, x->model->inputs[i].dim[axis]) : NULL;
+      if (other && strcmp(other, name) == 0) return true;
+    }
+  return false;
+}
+
+static Extent number_if_given(const Dim *dim, const void *context) {
+  const GivenExtent *given = given_extent(context, dim->name);
+  return given ? EXTENT(given->value) : (Extent){dim, -1};
+}
+
+// A formula of names that extents of inputs have, as T + 1; any other text is a name.
+static bool set_formula(Onnx *x, const char *text, Extent *e) {
+  NamedResult result;
+  Arena *arena = &x->build.graph->arena;
+  const char *unknown;
+  size_t nbytes;
+  while ((result = read_formula(&x->dims, text, arena, e, &unknown, &nbytes)) == NAMED_IS_UNKNOWN) {
+    const char *name = arena_copy_text(x->reading.arena, unknown, nbytes);
+    if (!name) return error_out_of_memory(x->reading.d);
+    if (!is_extent_of_input(x, name)) return set_named(x, text, e);
+    if (!set_named(x, name, e)) return false;
+  }
+  if (result == NAMED_IS_OUT_OF_RANGE) return set_named(x, text, e);
+  return (result == NAMED_IS_READ && extent_substitute(arena, *e, number_if_given, x, e)) ||
+         error_out_of_memory(x->reading.d);
+}
+
 bool onnx_set_extents(Onnx *x, const OnnxInfo *info, Shape *shape) {
   shape->rank = info->rank;
   for (int axis = 0; axis < info->rank; axis++) {
     shape->extent[axis] = info->extent[axis];
     if (!info->dim[axis].count) continue;
     const char *name = onnx_text_of(x, info->dim[axis]);
-    if (!name) return false;
-    Dim *dim = names_find(&x->dims, name);
-    if (!dim && x->build.graph->ndims == MOST_DIMS)
-      return build_error(&x->build, "the model has more than %d named extents", MOST_DIMS);
-    const char *own = dim ? dim->name : own_dim_name(x, name);
-    const GivenExtent *given = own ? given_extent(x, own) : NULL;
-    if (!dim && own) dim = graph_add_dim(x->build.graph, own, given ? given->value : -1);
-    if (!dim || !names_set(&x->dims, name, dim)) return error_out_of_memory(x->reading.d);
-    shape->extent[axis] = given ? EXTENT(given->value) : (Extent){dim, -1};
+    if (!name || !(is_formula(name) ? set_formula : set_named)(x, name, &shape->extent[axis])) return false;
   }
   return true;
 }

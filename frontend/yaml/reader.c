@@ -139,6 +139,20 @@ static bool tell_unknown_dim(Reader *r, const Yaml *y, const char *subject, cons
   return reader_error(r, y, "%s: unknown dim %s, declare it as in dims: {%s: ~}", subject, found, found);
 }
 
+NamedResult read_named_extent(Reader *r, const Yaml *y, Extent *e, char unknown[DESCRIPTION_BYTES]) {
+  const char *name = y->text;
+  size_t nbytes = y->count;
+  *e = EXTENT_UNKNOWN;
+  NamedResult result = NAMED_IS_UNKNOWN;
+  if (y->is_plain && is_formula(name)) result = read_formula(&r->dims, name, &r->graph->arena, e, &name, &nbytes);
+  if (result == NAMED_LACKS_MEMORY) error_out_of_memory(r->d);
+  const Dim *dim = y->count <= MAX_NAME_BYTES ? names_find(&r->dims, y->text) : NULL;
+  snprintf(unknown, DESCRIPTION_BYTES, "%.*s", (int)(nbytes < DESCRIPTION_BYTES ? nbytes : DESCRIPTION_BYTES), name);
+  if (result != NAMED_IS_UNKNOWN || !dim) return result;
+  *e = (Extent){dim, -1};
+  return NAMED_IS_READ;
+}
+
 // Reads an entry of a shape: a number, the name of a dim, a formula, or _.
 static bool read_extent(Reader *r, const Yaml *y, const char *subject, Extent *extent) {
   Scalar s = yaml_scalar(y);
