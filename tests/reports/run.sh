@@ -84,6 +84,12 @@ directml_training_grad_given_mean run graph.yaml 1e-6
 group_norm_bf16_gradient grad forward.yaml 5e-3
 pow_beta_0_gradient grad forward.yaml 0
 swish_gradient_at_infinity grad forward.yaml 0
+topk_nan run model.onnx 0
+reduce_l1_l2_no_axes run model.onnx 0
+cast_s64_to_s32 run model.onnx 0
+clip_norm_large_gradients train forward.yaml 1e-6 --clip-norm 1 --learning-rate 0.5
+../foreign/reduce-max-of-nothing run model.onnx 0
+../foreign/shrink-of-integers run model.onnx 0
 ROWS
 
 echo "$passed passed, $failed failed"
