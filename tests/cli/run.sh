@@ -480,6 +480,30 @@ count 'graphs stay what they are'
 expect 0 '"relative_error"' '' gradcheck sum.yaml --json --seed 3 --tolerance 1e-7 --dim N=2
 sed 's/op: Add, inputs: \[a, b\], outputs: \[c\]/op: SoftPlus, inputs: [a], outputs: [c], attributes: {beta: 0}/' sum.yaml >infinite.yaml
 expect 3 'diff_a\[0, 0\] is .*, differences give -?nan' '' gradcheck infinite.yaml
+# Constants that train takes as parameters are checked, at their own numbers: beside 2, a random one would be at a kink.
+cat >weights.yaml <<'END'
+format: ngrad/1
+inputs: [{name: w, type: f32, shape: [3]}]
+constants: [{name: zero, type: f32, shape: [], value: 0}, {name: two, type: f32, shape: [], value: 2}]
+nodes:
+  - {op: Multiply, inputs: [w, zero], outputs: [none]}
+  - {op: Add, inputs: [none, two], outputs: [weights]}
+outputs: [weights]
+END
+cat >weighted.yaml <<'END'
+format: ngrad/1
+inputs: [{name: x, type: f32, shape: [4, 3]}]
+constants: [{name: w, type: f32, shape: [3], file: weights/weights.npy}]
+nodes:
+  - {op: Round, inputs: [w], outputs: [whole]}
+  - {op: Equal, inputs: [w, whole], outputs: [is_whole]}
+  - {op: Multiply, inputs: [x, w], outputs: [product]}
+  - {op: Select, inputs: [is_whole, product, x], outputs: [y]}
+outputs: [y]
+END
+expect 0 'wrote 1 output' '' run weights.yaml --random --out weights
+expect 3 '^w  *3  *3  *3 .*FAILED' 'Round: its gradient is 0' gradcheck weighted.yaml
+expect 0 'ok$' '' gradcheck weighted.yaml --wrt x
 expect 1 '' 'N has no value' gradcheck open.yaml
 
 # train
@@ -588,6 +612,10 @@ expect 2 '' '^error: --no-decay: no parameter matches conv\*; there are w, b' tr
 expect 0 . '' train net.yaml --optimizer adamw --no-decay norms-and-biases -o trained
 [ "$(grep -c 'weight_decay: 0.0[,}]' trained/net_step.yaml)" = 1 ] && [ "$(grep -c 'weight_decay: 0.01' trained/net_step.yaml)" = 1 ]
 count 'biases have no weight decay'
+expect 0 '^w +yes +yes$' '' train net.yaml --optimizer adamw --no-decay norms-and-biases --list-parameters -o trained
+expect 0 '^b +yes +no$' '' train net.yaml --optimizer adamw --no-decay norms-and-biases --list-parameters -o trained
+expect 0 '^b +no, frozen' '' train net.yaml --freeze b --list-parameters -o trained
+expect 0 '"why_not": "frozen"' '' train net.yaml --freeze b --json -o trained
 expect 2 '' '^error: --beta1: not a setting of sgd, but of adam' train net.yaml --beta1 0.9 -o trained
 expect 2 '' '^error: --gamma: the schedule constant does not use it' train net.yaml --gamma 0.9 -o trained
 expect 2 '' '^error: --step-size: the schedule step needs the number of steps' train net.yaml --schedule step -o trained

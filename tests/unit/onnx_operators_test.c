@@ -4,6 +4,7 @@
 #include "frontend/onnx/onnx.h"
 
 #include "backends/interpreter/interpreter.h"
+#include "frontend/api/ngrad.h"
 #include "tests/unit/literals.h"
 #include "tests/unit/onnx_message.h"
 #include "tests/unit/quick_compiler.h"
@@ -281,7 +282,10 @@ static void add_input(Message *graph, const Literal *l, const char *name) {
   add_bytes(graph, 11, info.bytes, info.count);
 }
 
-static void add_operands(Message *graph, Message *node, const char *text, bool has_input) {
+// Operands that are inputs of the graph: others are constants.
+typedef enum Inputs { NO_INPUTS, FIRST_INPUT, FLOAT_INPUTS } Inputs;
+
+static void add_operands(Message *graph, Message *node, const char *text, Inputs inputs) {
   static const char *const names[MOST_IN_CASE] = {"i0", "i1", "i2", "i3", "i4", "i5", "i6", "i7"};
   for (size_t i = 0; *text; i++) {
     Literal l;
@@ -290,17 +294,17 @@ static void add_operands(Message *graph, Message *node, const char *text, bool h
       text += strspn(text, "-; ");
     } else {
       assert_true(next_literal(&text, &l));
-      if (has_input && i == 0) add_input(graph, &l, names[i]);
-      else add_initializer(graph, &l, names[i]);
+      const bool is_input = inputs == FLOAT_INPUTS ? type_is_float(type_from_name(l.type)) : i == 0 && inputs;
+      (is_input ? add_input : add_initializer)(graph, &l, names[i]);
       add_bytes(node, 1, names[i], 2);
     }
   }
 }
 
-static Message model_of(const Row *row, size_t noutputs, bool has_input) {
+static Message model_of(const Row *row, size_t noutputs, Inputs inputs) {
   static const char *const names[MOST_IN_CASE] = {"o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7"};
   Message graph = {.count = 0}, node = {.count = 0}, model = {.count = 0}, opset = {.count = 0};
-  add_operands(&graph, &node, row->inputs, has_input);
+  add_operands(&graph, &node, row->inputs, inputs);
   for (size_t i = 0; i < noutputs; i++) add_bytes(&node, 2, names[i], 2);
   add_bytes(&node, 4, row->op, strlen(row->op));
   add_attributes(&node, row->attributes);
@@ -339,7 +343,7 @@ static bool computes(const Row *row) {
   Literal expected[MOST_IN_CASE];
   Tensor results[MOST_IN_CASE] = {{0}};
   const size_t count = read_literals(row->outputs, expected);
-  const Message model = model_of(row, count, false);
+  const Message model = model_of(row, count, NO_INPUTS);
   Diagnostics d;
   Text text;
   diagnostics_init(&d, &system_allocator);
@@ -378,7 +382,7 @@ static bool computes_compiled(const Row *row, const char *isa) {
   Literal expected[MOST_IN_CASE], first;
   const char *inputs = row->inputs;
   const size_t count = read_literals(row->outputs, expected);
-  const Message model = model_of(row, count, true);
+  const Message model = model_of(row, count, FIRST_INPUT);
   ng_tensor results[MOST_IN_CASE];
   assert_true(next_literal(&inputs, &first));
   ng_context *ctx = ng_context_new(NULL);
@@ -446,9 +450,56 @@ static void reductions_without_axes_are_over_all_or_none(void **state) {
   assert_int_equal(nwrong, 0);
 }
 
+// Operators that others compute, with a gradient by each operand of floating-point numbers; 0: in steps, which a
+// warning tells.
+static const struct {
+  Row row;
+  bool is_zero;
+} differentiable[] = {
+    {{"ScatterND", 11, "", "f32[5,3] any; s64[3,1] 1 -1 2; f32[3,3] any", ""}, false},
+    {{"ScatterND", 16, "reduction:s=add", "f32[4,2] any; s64[3,2] 1 0 -1 1 1 0; f32[3] any", ""}, false},
+    {{"ScatterND", 16, "", "f64[2,3,2] any; s64[2,2,2] 0 0 1 2 1 -2 0 2; f64[2,2,2] any", ""}, false},
+    {{"ScatterElements", 16, "axis:i=1", "f32[2,4] any; s64[2,2] 1 -1 0 2; f32[2,2] any", ""}, false},
+    {{"ScatterElements", 16, "reduction:s=add", "f32[3,2] any; s64[2,2] 1 1 1 0; f32[2,2] any", ""}, false},
+    {{"GatherND", 13, "", "f32[3,2] any; s64[2,2] 1 0 -1 1", ""}, false},
+    {{"GatherElements", 13, "axis:i=1", "f32[2,3] any; s64[2,2] 1 1 0 -1", ""}, false},
+    {{"LpNormalization", 13, "", "f32[3,4] any", ""}, false},
+    {{"LpNormalization", 13, "p:i=1", "f32[3,4] any", ""}, false},
+    {{"NegativeLogLikelihoodLoss", 13, "ignore_index:i=1", "f32[4,3] any; s64[4] 2 1 0 0; f32[3] any", ""}, false},
+    {{"SoftmaxCrossEntropyLoss", 13, "ignore_index:i=1", "f32[4,3] any; s64[4] 2 1 0 0; f32[3] any", ""}, false},
+    {{"Round", 11, "", "f32[3,4] any", ""}, true},
+    {{"Floor", 13, "", "f32[3,4] any", ""}, true},
+    {{"Ceil", 13, "", "f32[3,4] any", ""}, true},
+    {{"Sign", 13, "", "f32[3,4] any", ""}, true},
+};
+
+static bool has_gradient(const Row *row, bool is_zero) {
+  const Message model = model_of(row, 1, FLOAT_INPUTS);
+  ng_gradcheck_result results[MOST_IN_CASE] = {{0}};
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = ng_graph_read(ctx, "test.onnx", (const char *)model.bytes, model.count, NULL);
+  bool ok = g && ng_gradcheck(g, NULL, results) == NG_OK;
+  ok = ok && (strstr(ng_messages_text(ctx, 0), "its gradient is 0") != NULL) == is_zero;
+  for (size_t i = 0; ok && i < ng_graph_input_count(g); i++)
+    ok = results[i].nchecked > 0 && (!is_zero || results[i].gradient == 0);
+  if (!ok) print_error("%s {%s}\n%s", row->op, row->attributes, ng_messages_text(ctx, 0));
+  ng_graph_free(g);
+  ng_context_free(ctx);
+  return ok;
+}
+
+static void gradients_of_operators_are_those_of_differences(void **state) {
+  (void)state;
+  size_t nwrong = 0;
+  for (size_t i = 0; i < sizeof differentiable / sizeof *differentiable; i++)
+    nwrong += !has_gradient(&differentiable[i].row, differentiable[i].is_zero);
+  assert_int_equal(nwrong, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(operators_give_the_numbers_of_their_rows),
                                      cmocka_unit_test(reductions_without_axes_are_over_all_or_none),
-                                     cmocka_unit_test(compiled_code_gives_the_numbers_too)};
+                                     cmocka_unit_test(compiled_code_gives_the_numbers_too),
+                                     cmocka_unit_test(gradients_of_operators_are_those_of_differences)};
   return cmocka_run_group_tests(tests, compile_by_effort, NULL);
 }
