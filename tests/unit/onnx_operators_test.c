@@ -4,7 +4,6 @@
 #include "frontend/onnx/onnx.h"
 
 #include "backends/interpreter/interpreter.h"
-#include "frontend/api/ngrad.h"
 #include "tests/unit/literals.h"
 #include "tests/unit/onnx_message.h"
 #include "tests/unit/quick_compiler.h"
