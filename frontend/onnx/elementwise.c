@@ -24,7 +24,8 @@ bool onnx_cast_node(Onnx *x) {
   if (!onnx_attribute(x, "to", is_name ? ONNX_STRING : ONNX_INT, &a)) return false;
   const uint64_t number = is_name ? onnx_type_of_name(a.s) : (uint64_t)a.i;
   const Type type = onnx_type(number);
-  if (type == TYPE_NONE) return build_error(&x->build, "casts to %s are not supported", onnx_type_name(number));
+  if (!(TYPE_BIT(type) & TYPES_CAST))
+    return build_error(&x->build, "casts to %s are not supported", onnx_type_name(number));
   return onnx_out(x, 0, convert(x, onnx_in(x, 0), type));
 }
 

@@ -203,7 +203,9 @@ bool infer_guessed_extent(Inference *inf, Value *v, int axis, Extent e) {
 
 bool infer_computed_extent(Inference *inf, Value *v, int axis, Extent e, const Value *other) {
   const Extent found = v->shape.extent[axis];
+  const bool is_operand = v->producer != inf->node;
   if (extent_is_unknown(e)) return true;
+  if (is_operand && extent_is_unknown(found)) return infer_guessed_extent(inf, v, axis, e);
   if (extent_is_literal(e) || !e.dim->terms) return infer_extent_beside(inf, v, axis, e, other);
   if (extent_is_unknown(found)) return infer_guessed_extent(inf, v, axis, e);
   return !extents_are_apart(found, e) || infer_extent_beside(inf, v, axis, e, other);

@@ -45,7 +45,9 @@ bool infer_same_shape(Inference *inf, Value *a, Value *b);
 // A default: the extent becomes e only if no other node determines it.
 bool infer_guessed_extent(Inference *inf, Value *v, int axis, Extent e);
 // The extent is e, which is computed from other extents. A name in the file may stand for a formula, which numbers for
-// the names will show; so a formula is only a default, and only an extent that differs by a number is an error.
+// the names will show; so a formula is only a default, and only an extent that differs by a number is an error. What an
+// operand's extent must be for the sake of a result is a default, too: where the result is declared as a number, the
+// operand may have a name with a number, which another node says.
 bool infer_computed_extent(Inference *inf, Value *v, int axis, Extent e, const Value *other);
 // *result = a + times * b, a * b, or a / b if there is no remainder; unknown where an operand is, or where the result
 // is no formula (ir/graph/formula.h). False after reporting that memory has run out.

@@ -141,6 +141,9 @@ reverse_open_axis trains forward.yaml '' --loss loss --optimizer sgd
 scalar_parameters_not_trained train model.onnx 1e-6 --loss mse
 swish_gradient_at_infinity grad forward.yaml 0
 topk_nan run model.onnx 0
+clip_norm_large_gradients train forward.yaml 1e-6 --clip-norm 1 --learning-rate 0.5
+../foreign/reduce-max-of-nothing run model.onnx 0
+../foreign/shrink-of-integers run model.onnx 0
 attacks python find-6b.py 'ngrad.UsageError: x: expected the address of elements, found an array [64, 64] without data' null
 attacks python find-6b.py 'ngrad.UsageError: x: expected at most 8 axes, found 1000000000' ndim
 attacks python find-6b.py "ngrad.UsageError: x: expected memory of the CPU, found that of DLPack's device type 2" device
