@@ -35,6 +35,7 @@ static Type parameter_type(const Value *statistic, Type data, bool is_result) {
 
 // Infers the parameters' type if no parameter has a type, and the statistics' type if no statistic has one.
 static bool infer_other_types(Inference *inf, Node *node, const Value *parameter, const Value *statistic) {
+  const Type data = node->inputs[0]->type;
   bool has_parameters = false, has_statistics = false;
   for (uint32_t i = 0; i < node->ninputs; i++) {
     has_parameters |= node->inputs[i] && node->op->inputs[i].type == 'S';
@@ -44,8 +45,8 @@ static bool infer_other_types(Inference *inf, Node *node, const Value *parameter
     const Operand *row;
     Value *v = node_operand_at(node, i, &row);
     Type type = TYPE_NONE;
-    if (row->type == 'M' && !statistic) type = statistic_type(parameter, node->inputs[0]->type, !has_statistics);
-    if (row->type == 'S' && !parameter) type = parameter_type(statistic, node->inputs[0]->type, !has_parameters);
+    if (row->type == 'M' && !statistic) type = statistic_type(parameter, data, !has_statistics);
+    if (row->type == 'S' && !parameter) type = parameter_type(statistic, data, !has_parameters);
     if (!infer_type(inf, v, type)) return false;
   }
   return true;

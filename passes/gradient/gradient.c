@@ -181,11 +181,11 @@ static void add_output(Gradient *g, const Value *input) {
 
 static void add_outputs(Gradient *g, const GradientRequest *request) {
   Value *const *wrt = request->wrt ? request->wrt : g->forward->inputs;
-  size_t nwrt = request->wrt ? request->nwrt : g->forward->ninputs;
+  size_t nwrt = request->wrt ? request->nwrt : g->forward->ninputs, nrefused = 0;
   for (size_t i = 0; i < nwrt && !g->failed; i++) {
     const Value *input = wrt[i];
     if (g->seed[input->index]) {
-      g->failed = true;
+      nrefused++;
       error_at(g->diagnostics, input->position,
                "%s is an input and an output, so " DIFF "%s would have two meanings: leave it out of wrt or of",
                input->name, input->name);
@@ -193,8 +193,10 @@ static void add_outputs(Gradient *g, const GradientRequest *request) {
       if (!g->diff[input->index] && g->depends[input->index])
         g->diff[input->index] = gradient_of_steps(g, input, request->wrt != NULL);
       if (g->diff[input->index]) add_output(g, input);
+      else nrefused += request->wrt != NULL;
     }
   }
+  g->failed |= nrefused > 0;
   if (g->failed || g->graph->noutputs) return;
   g->failed = true;
   error_at(g->diagnostics, (Position){0}, "%s: expected an output that depends on a floating-point input",

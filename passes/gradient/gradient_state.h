@@ -20,6 +20,7 @@ struct Gradient {
   Value **here;    // the corresponding input or constant of the backward graph; NULL: not used yet
   Value **seed;    // for a forward output, the backward graph's input with its gradient; NULL: none
   Value **diff;    // the sum of its gradients so far; NULL: zero
+  bool *is_needed; // outputs with gradients depend on it; NULL: not asked yet
   bool *is_listed; // by the index of a backward value: it is in the list of inputs
   GradientEnds *ends;
   bool failed;

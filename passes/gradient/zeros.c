@@ -17,9 +17,10 @@ bool gradient_has_steps(const Gradient *g, const Node *node) {
 }
 
 // Marks the forward values that the outputs with gradients depend on.
-static bool *find_needed(Gradient *g) {
+static const bool *find_needed(Gradient *g) {
   const Graph *forward = g->forward;
-  bool *needed = ARENA_ARRAY(&g->scratch, bool, forward->nvalues + 1);
+  if (g->is_needed) return g->is_needed;
+  bool *needed = g->is_needed = ARENA_ARRAY(&g->scratch, bool, forward->nvalues + 1);
   if (!needed) return gradient_out_of_memory(g);
   for (size_t i = 0; i < forward->nvalues; i++) needed[i] = g->seed[i] != NULL;
   for (size_t n = forward->nnodes; n-- > 0;) {
@@ -60,50 +61,65 @@ void gradient_warn_of_steps(Gradient *g) {
           node_title(first, title), others);
 }
 
-// Follows the input to a node that outputs with gradients depend on, and where the gradient ends: preferably one with
-// steps. *slot: the operand. NULL: there is none.
-static const Node *find_end(Gradient *g, const Value *input, uint32_t *slot, bool *has_steps) {
+// How an input reaches outputs with gradients, though no gradient flows back to it.
+typedef struct Path {
+  bool has_steps;  // at a node with steps
+  const Node *end; // the first node where the gradient ends; NULL: no such output depends on the input
+  const char *why;
+  bool has_statistics; // a statistic depends on the input
+} Path;
+
+// Why no gradient flows through the input of the node, to which one flows; NULL: it does.
+static const char *why_ends(const Gradient *g, const Node *node, uint32_t slot) {
+  const Derivative derivative = gradient_by_input(node->op->id, slot);
+  if (!gradient_is_wanted(g, node->inputs[slot])) return NULL;
+  if (derivative.kind == DERIVATIVE_ZERO) return derivative.why;
+  return node->outputs[0] && !type_is_float(node->outputs[0]->type) ? "the results are no floating-point numbers"
+                                                                    : NULL;
+}
+
+static Path find_path(Gradient *g, const Value *input) {
   const Graph *forward = g->forward;
   const bool *needed = find_needed(g);
   bool *reached = ARENA_ARRAY(&g->scratch, bool, forward->nvalues + 1);
-  const Node *end = NULL;
-  if (!needed || !reached) return reached ? NULL : gradient_out_of_memory(g);
-  *has_steps = false;
+  Path path = {0};
+  if (!reached) gradient_out_of_memory(g);
+  if (!needed || !reached) return path;
   reached[input->index] = true;
-  for (size_t n = 0; n < forward->nnodes && !*has_steps; n++) {
+  for (size_t n = 0; n < forward->nnodes && !path.has_steps; n++) {
     const Node *node = forward->nodes[n];
+    const bool counts = is_needed(needed, node);
     bool any = false;
     for (uint32_t i = 0; i < node->ninputs; i++) {
       if (!node->inputs[i] || !reached[node->inputs[i]->index]) continue;
       any = true;
-      const bool ends =
-          gradient_is_wanted(g, node->inputs[i]) && gradient_by_input(node->op->id, i).kind == DERIVATIVE_ZERO;
-      if (!ends || end || !is_needed(needed, node)) continue;
-      end = node;
-      *slot = i;
+      const char *why = counts && !path.end ? why_ends(g, node, i) : NULL;
+      if (!why) continue;
+      path.end = node;
+      path.why = why;
     }
-    for (uint32_t i = 0; i < node->noutputs && any; i++)
-      if (node->outputs[i]) reached[node->outputs[i]->index] = true;
-    *has_steps = any && is_needed(needed, node) && gradient_has_steps(g, node);
+    for (uint32_t i = 0; i < node->noutputs && any; i++) {
+      if (!node->outputs[i]) continue;
+      reached[node->outputs[i]->index] = true;
+      path.has_statistics |= gradient_is_statistic(node->outputs[i]);
+    }
+    path.has_steps = any && counts && gradient_has_steps(g, node);
   }
-  return end;
+  return path;
 }
 
 Value *gradient_of_steps(Gradient *g, const Value *input, bool is_required) {
   char title[NODE_TITLE_BYTES];
-  uint32_t slot = 0;
-  bool has_steps = false;
-  const Node *end = find_end(g, input, &slot, &has_steps);
+  const Path path = find_path(g, input);
   if (g->failed) return NULL;
-  if (has_steps) return gradient_cast(g, gradient_filled(g, input->type, &input->shape, 0), input->type);
+  if (path.has_steps) return gradient_cast(g, gradient_filled(g, input->type, &input->shape, 0), input->type);
   if (!is_required) return NULL;
-  g->failed = true;
-  if (end)
+  if (path.end)
     error_at(g->diagnostics, input->position,
              "%s has no gradient: outputs depend on it only through %s on line %u, whose derivative is 0: %s",
-             input->name, node_title(end, title), end->position.line, gradient_by_input(end->op->id, slot).why);
+             input->name, node_title(path.end, title), path.end->position.line, path.why);
   else
-    error_at(g->diagnostics, input->position, "%s has no gradient: no output depends on it except through statistics",
-             input->name);
+    error_at(g->diagnostics, input->position, "%s has no gradient: no output depends on it%s", input->name,
+             path.has_statistics ? " except through statistics" : "");
   return NULL;
 }

@@ -767,6 +767,36 @@ static void random_labels_count(void **state) {
     }
 }
 
+// A label that is no class makes the gradients of its row and of all weights NaN. Here the graph computes labels, as
+// runs refuse such inputs.
+static void labels_without_class_have_no_gradient(void **state) {
+  (void)state;
+  const char *text =
+      "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [2, 2]}, {name: l, type: f32, shape: [2]}, "
+      "{name: w, type: f32, shape: [2]}]\nnodes:\n"
+      "  - {op: TypeCast, inputs: [l], outputs: [{name: labels, type: s64}]}\n"
+      "  - {op: SoftmaxCrossEntropy, inputs: [x, labels, w], outputs: [y], attributes: {reduction: sum}}\n"
+      "outputs: [y]\n";
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = read_graph(ctx, text), *gradient = ng_graph_gradient(g, &(ng_gradient_options){.save_least = 1});
+  float x[4] = {0}, l[] = {0, 2}, w[] = {1, 3}, dy = 2, dx[4], dw[2];
+  const ng_tensor inputs[] = {{.type = NG_F32, .rank = 2, .extent = {2, 2}, .data = x},
+                              {.type = NG_F32, .rank = 1, .extent = {2}, .data = l},
+                              {.type = NG_F32, .rank = 1, .extent = {2}, .data = w},
+                              {.type = NG_F32, .data = &dy}};
+  ng_tensor outputs[] = {{.type = NG_F32, .rank = 2, .extent = {2, 2}, .data = dx},
+                         {.type = NG_F32, .rank = 1, .extent = {2}, .data = dw}};
+  assert_int_equal(ng_graph_input_count(gradient), 4);
+  assert_int_equal(ng_interpret(gradient, inputs, outputs, 0), NG_OK);
+  assert_true(dx[0] == -1 && dx[1] == 1 && isnan(dx[2]) && isnan(dx[3]) && isnan(dw[0]) && isnan(dw[1]));
+  l[1] = 1;
+  assert_int_equal(ng_interpret(gradient, inputs, outputs, 0), NG_OK);
+  assert_true(dx[2] == 3 && dx[3] == -3 && fabs(dw[0] - 2 * M_LN2) < 1e-6 && fabs(dw[1] - 2 * M_LN2) < 1e-6);
+  ng_graph_free(gradient);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 // As a quotient by a norm is defined to be 0 where the norm is, so is its gradient.
 static void quotients_by_a_norm_of_zero_have_the_gradient_0(void **state) {
   (void)state;
@@ -780,22 +810,20 @@ static void quotients_by_a_norm_of_zero_have_the_gradient_0(void **state) {
       "  - {op: Select, inputs: [is_zero, zero, quotient], outputs: [y]}\noutputs: [y]\n";
   ng_context *ctx = ng_context_new(NULL);
   ng_graph *g = read_graph(ctx, text), *gradient = ng_graph_gradient(g, NULL);
-  const float x[] = {0, -0.0F, 3, 4}, dy[] = {1, 2, 5, 10}, n[] = {0, 5}, quotient[] = {0, 0, 0.6F, 0.8F};
-  const float expected[] = {0, 0, -0.32F, 0.24F}; // (dy - y * (dy . y)) / n
+  const float x[] = {0, -0.0F, 3, 4}, n[] = {0, 5}, divisor[] = {1, 5}, quotient[] = {0, 0, 0.6F, 0.8F};
+  const float dy[] = {1, 2, 5, 10}, expected[] = {0, 0, -0.32F, 0.24F}; // (dy - y * (dy . y)) / n
+  const uint8_t is_zero[] = {1, 0};
+  const struct {
+    const char *name;
+    const void *data;
+  } given[] = {{"x", x}, {"n", n}, {"divisor", divisor}, {"quotient", quotient}, {"is_zero", is_zero}, {"diff_y", dy}};
   ng_tensor inputs[8], output;
   for (size_t i = 0; i < ng_graph_input_count(gradient); i++) {
     const ng_tensor_info info = ng_graph_input(gradient, i);
-    const void *data = strcmp(info.name, "x") == 0        ? x
-                       : strcmp(info.name, "n") == 0      ? n
-                       : strcmp(info.name, "diff_y") == 0 ? dy
-                                                          : NULL;
+    size_t k = 0;
+    while (strcmp(given[k].name, info.name) != 0) k++;
     assert_int_equal(ng_tensor_new(ctx, &info, &inputs[i]), NG_OK);
-    for (size_t e = 0; e < (size_t)ng_tensor_nelems(&inputs[i]); e++) {
-      const bool is_flag = info.type == NG_BOOLEAN;
-      if (is_flag) ((uint8_t *)inputs[i].data)[e] = n[e] == 0;
-      else if (data) ((float *)inputs[i].data)[e] = ((const float *)data)[e];
-      else ((float *)inputs[i].data)[e] = strcmp(info.name, "divisor") == 0 ? (n[e] == 0 ? 1 : n[e]) : quotient[e];
-    }
+    memcpy(inputs[i].data, given[k].data, ng_tensor_nbytes(&inputs[i]));
   }
   const ng_tensor_info info = ng_graph_output(gradient, 0);
   assert_int_equal(ng_tensor_new(ctx, &info, &output), NG_OK);
@@ -940,6 +968,7 @@ int main(void) {
       cmocka_unit_test(products_with_zeros_have_gradients),
       cmocka_unit_test(what_cannot_be_differentiated_is_told_once),
       cmocka_unit_test(random_labels_count),
+      cmocka_unit_test(labels_without_class_have_no_gradient),
       cmocka_unit_test(quotients_by_a_norm_of_zero_have_the_gradient_0),
       cmocka_unit_test(steps_are_told_once),
       random_unit_test(random_graphs_have_gradients_or_reasons),
