@@ -63,17 +63,24 @@ static bool write_and_close(int fd, Write *write, const void *content) {
   return ok;
 }
 
-// Whether the file's name is what create_beside made of `base`, in a process that has ended. A process that still
-// writes the file has a lock on it; one on another machine, or of an emitted program, may be seen by only one of both.
+// The process that made the file by create_beside, from the end of the file's name, as in ".123-4.tmp". 0: none did.
+static long process_of(const char *end) {
+  static const char digits[] = "0123456789";
+  const char *number = end + 1;
+  const size_t first = *end == '.' ? strspn(number, digits) : 0;
+  if (!first || number[first] != '-') return 0;
+  const size_t second = strspn(number + first + 1, digits);
+  return second && strcmp(number + first + 1 + second, ".tmp") == 0 ? strtol(number, NULL, 10) : 0;
+}
+
+// Whether a process that has ended left the file beside `base`. A process that writes one has a lock on it; where there
+// are no locks, as of emitted programs, or it runs on another machine, only one of the two may tell.
 static bool is_abandoned(int folder, const char *name, const char *base) {
   const size_t length = strlen(base);
-  long process;
-  unsigned number;
-  int end = 0;
   if (strncmp(name, base, length) != 0) return false;
-  if (sscanf(name + length, ".%ld-%u.tmp%n", &process, &number, &end) != 2 || !end || name[length + (size_t)end])
-    return false;
-  if (process <= 0 || (process != getpid() && (kill((pid_t)process, 0) == 0 || errno != ESRCH))) return false;
+  const long process = process_of(name + length);
+  if (process <= 0 || process > INT_MAX) return false;
+  if (process != getpid() && (kill((pid_t)process, 0) == 0 || errno != ESRCH)) return false;
   const int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return false;
   struct stat info;

@@ -7,6 +7,7 @@
 #ifndef NGRAD_TESTS_RANDOM_GRAPH_H
 #define NGRAD_TESTS_RANDOM_GRAPH_H
 
+#include "ir/graph/formula.h"
 #include "ir/graph/tensor.h"
 #include "ir/graph/verify.h"
 #include "ir/operators/infer.h"
@@ -476,8 +477,24 @@ static inline Value *random_new_operand(RandomGraph *r, const Operator *op, cons
   return v && is_constant && !random_make_constant(r, v, range) ? NULL : v;
 }
 
+static inline Extent random_same_dim(const Dim *dim, const void *unused) {
+  (void)unused;
+  return (Extent){dim, -1};
+}
+
+// The formulas of extents are in the draft's memory.
+static inline bool random_draft_copy_extents(const RandomDraft *d) {
+  for (size_t i = 0; i < d->graph->nvalues; i++) {
+    Shape *s = &d->graph->values[i]->shape;
+    for (int k = 0; k < s->rank; k++)
+      if (!extent_substitute(&d->r->graph->arena, s->extent[k], random_same_dim, NULL, &s->extent[k])) return false;
+  }
+  return true;
+}
+
 static inline bool random_draft_commit(const RandomDraft *d) {
   const Node *draft = d->node;
+  if (!random_draft_copy_extents(d)) return false;
   Node *node = graph_add_node(d->r->graph, draft->op, draft->signature, draft->ninputs, draft->noutputs);
   if (!node) return false;
   memcpy(node->attributes, draft->attributes, draft->op->nattributes * sizeof *node->attributes);

@@ -300,9 +300,9 @@ NG_API ng_graph *ng_graph_run_passes(ng_graph *g, const ng_options *options);
    passes, with kernels and the plan of the workspace). The caller frees it with ng_text_free. NULL after a message.
    options may be NULL. Binds g, except to show a graph before any pass. */
 NG_API char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options);
-/* The graph as an ONNX model of opset 17, *nbytes long. The caller frees it with ng_text_free. Operators unknown to
-   ONNX become nodes of the domain "ngrad", which ng_graph_read_file reads. States become inputs, and their updates
-   outputs. Layouts are dropped, and attributes of ONNX's own operators are rounded to f32. NULL after a message. */
+/* The graph as an ONNX model of opset 17, *nbytes long. The caller frees it with ng_text_free. What ONNX cannot
+   express becomes nodes of the domain "ngrad", after a warning, which ng_graph_read_file reads. States become inputs,
+   and their updates outputs. Layouts are dropped, and attributes of ONNX's own operators are rounded to f32. NULL after a message. */
 NG_API char *ng_graph_onnx(const ng_graph *g, size_t *nbytes);
 
 /* The workspace: bytes of memory for values that kernels pass to each other. *unshared: its length if no two values
@@ -364,9 +364,13 @@ NG_API ng_graph *ng_graph_gradient(ng_graph *g, const ng_gradient_options *optio
    Equal names connect the two graphs. */
 NG_API ng_graph *ng_graph_gradient_forward(ng_graph *g, const ng_gradient_options *options);
 
+/* A copy of g in which the constants that ng_graph_train takes as parameters are states with these numbers, so that
+   they have gradients. If g has parameters, all its constants stay. NULL after a message. */
+NG_API ng_graph *ng_graph_trainable(ng_graph *g);
+
 typedef struct ng_gradcheck_options {
   ng_gradient_options gradient;
-  uint64_t seed;    /* of the data, which ng_tensor_random makes */
+  uint64_t seed;    /* of the random data, as ng_tensor_random makes it */
   double tolerance; /* the largest relative error of an element that passes; 0: 1e-6 */
 } ng_gradcheck_options;
 
@@ -383,8 +387,9 @@ typedef struct ng_gradcheck_result { /* of one input */
 } ng_gradcheck_result;
 
 /* Compares the gradient graph with finite differences of g, both interpreted in f64. The function differentiated is the
-   sum of all outputs with random weights. `results` has an element for each of g's inputs. In large graphs only some
-   elements are checked. NG_DIFFERENT: an element is outside the tolerance. Binds g. options may be NULL. */
+   sum of all outputs with random weights. Inputs are random; states that begin with numbers from a file have these.
+   `results` has an element for each of g's inputs. In large graphs only some elements are checked. NG_DIFFERENT: an
+   element is outside the tolerance. Binds g. options may be NULL. */
 NG_API ng_status ng_gradcheck(ng_graph *g, const ng_gradcheck_options *options, ng_gradcheck_result *results);
 
 /* Training. The parameters of a graph are its floating-point states that the graph itself does not update. */
@@ -431,7 +436,7 @@ typedef struct ng_parameter {
   int is_constant;     /* 0: a state */
   int is_trained;      /* the step updates it */
   int has_decay;       /* with weight decay */
-  const char *why_not; /* it is not trained: "frozen", "a statistic", ...; NULL: it is trained */
+  const char *why_not; /* it is not trained: "frozen", "a number of a formula", ...; NULL: it is trained */
 } ng_parameter;
 NG_API size_t ng_graph_parameter_count(const ng_graph *step);
 NG_API ng_parameter ng_graph_parameter(const ng_graph *step, size_t i);

@@ -20,13 +20,13 @@ static bool has_decay(const TrainOptions *o) {
 
 static const char *why_not_state(const List *list, size_t state) {
   if (list->forward->states[state].output >= 0) return "updated by the graph";
-  if (!state_is_parameter(list->forward, &list->forward->states[state])) return "a statistic";
+  if (!state_is_parameter(list->forward, &list->forward->states[state])) return "a statistic or a setting";
   return list->options->is_frozen[state] ? "frozen" : NULL;
 }
 
 static const char *why_not_constant(const List *list, const Value *v) {
   if (!value_is_weight(v)) return "a number of a formula";
-  if (value_is_statistic(v)) return "a statistic";
+  if (value_is_statistic(v)) return "a statistic or a setting";
   return train_has_parameters(list->from) ? "a constant beside states" : "no gradient reaches it";
 }
 

@@ -135,7 +135,8 @@ typedef struct Showing {
 static ng_status show_function(void *context, const Stages *stages, const Build *b) {
   const Showing *s = context;
   if (stages) text_format(s->out, s->format->of_part, b->graph->name);
-  return s->format->print(b, s->out) ? NG_OK : out_of_memory_status(b->owner->ctx);
+  const bool ok = s->format->print(b, s->out) && !s->out->out_of_memory;
+  return ok ? NG_OK : out_of_memory_status(b->owner->ctx);
 }
 
 static ng_status show_format(ng_graph *g, const Format *format, const ng_options *options, Text *out) {
@@ -178,7 +179,9 @@ char *ng_graph_onnx(const ng_graph *g, size_t *nbytes) {
   ng_context *ctx = g->ctx;
   Text out;
   text_init(&out, &ctx->allocator);
-  const bool ok = onnx_write(g->graph, &out, &ctx->diagnostics);
+  const bool ok =
+      onnx_write(g->graph, &out, &ctx->diagnostics) &&
+      onnx_fits(&ctx->allocator, (Bytes){(const uint8_t *)text_string(&out), out.nbytes}, &ctx->diagnostics);
   *nbytes = ok ? out.nbytes : 0;
   char *model = ok ? text_release(ctx, &out) : NULL;
   ctx->last_status = model ? NG_OK : ctx->diagnostics.out_of_memory ? NG_OUT_OF_MEMORY : NG_WRONG;

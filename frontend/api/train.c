@@ -344,6 +344,14 @@ ng_graph *ng_graph_train(ng_graph *g, const ng_train_options *options) {
   return step;
 }
 
+ng_graph *ng_graph_trainable(ng_graph *g) {
+  ng_context *ctx = g->ctx;
+  ctx->last_status = graph_bind_fixed(g);
+  if (ctx->last_status != NG_OK) return NULL;
+  const Call call = call_begin(ctx);
+  return graph_wrap(ctx, call, graph_trainable(g->graph, NULL, &ctx->diagnostics));
+}
+
 ng_graph *ng_graph_inference(ng_graph *g, ng_inference_form form, const ng_train_options *options) {
   static const ng_train_options defaults = {0};
   ng_context *ctx = g->ctx;

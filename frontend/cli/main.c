@@ -101,7 +101,7 @@ static const Verb verbs[] = {
      "write a graph as a file in format ngrad/1, with all types and shapes, or as an ONNX model",
      GRAPH_IS
      "In ngrad/1, files of constants keep their names and are not copied, so the result must be beside them. An\n"
-     "ONNX model has opset 17. Operators unknown to ONNX become nodes of the domain \"ngrad\", which ngrad reads\n"
+     "ONNX model has opset 17. What ONNX cannot express becomes nodes of the domain \"ngrad\", which ngrad reads\n"
      "and Netron draws; states become inputs, and their updates outputs; layouts are dropped.\n",
      "  ngrad convert onednn_dump.json -o graph.yaml\n"
      "  ngrad convert step.yaml -o step.onnx\n",

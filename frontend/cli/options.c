@@ -263,6 +263,10 @@ static const Option *find_option(const Verb *verb, const char *name, size_t leng
   return NULL;
 }
 
+bool option_exists(uint64_t groups, const char *name) {
+  return find_option(&(Verb){.options = groups}, name, strlen(name), 0) != NULL;
+}
+
 static bool tell_unknown(const Verb *verb, const char *given) {
   const char *known[NOPTIONS];
   size_t nknown = 0;

@@ -134,6 +134,8 @@ bool settings_keep_graphs(const Settings *s, const char *path);
 
 void verb_print_help(const Verb *verb);
 
+bool option_exists(uint64_t groups, const char *name); // with the long name, without --
+
 // The known word that is similar to `word`; NULL: none is.
 const char *word_nearest(const char *word, const char *const *known, size_t nknown);
 

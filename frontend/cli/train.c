@@ -23,6 +23,25 @@ static ng_setting *settings_of(const Settings *s, size_t *count) {
   return settings;
 }
 
+// The library names settings as C and Python do, as in "step_size: expected ..." or "Adam (w): weight_decay: expected
+// ...". Tells such an error with the option's name, --step-size.
+static void tell_of_option(ng_context *ctx) {
+  const ng_message m = ng_message_count(ctx) == 1 ? ng_message_at(ctx, 0) : (ng_message){.file = ""};
+  if (m.file) return; // an error in a file, or none
+  for (const char *at = m.text; at; at = strstr(at, ": ")) {
+    at += at == m.text ? 0 : 2;
+    char *name = memory_or_exit(strndup(at, strcspn(at, ":")));
+    for (char *c = name; *c; c++)
+      if (*c == '_') *c = '-';
+    const bool is_option = option_exists(OPTION_TRAIN, name);
+    if (is_option) plain_error("%.*s--%s%s", (int)(at - m.text), m.text, name, at + strlen(name));
+    free(name);
+    if (!is_option) continue;
+    ng_messages_clear(ctx);
+    return;
+  }
+}
+
 // Writes g, a graph made from the forward graph. The file's name begins with the forward graph's.
 static ng_status write_graph(ng_context *ctx, ng_graph *forward, ng_graph *g, const char *ending, const char *comment,
                              const Settings *s, Answer *answer) {
@@ -123,6 +142,7 @@ static ng_status train(ng_context *ctx, ng_graph *g, const Settings *s, Answer *
   options.settings = settings;
   ng_graph *step = ng_graph_train(g, &options), *test = NULL, *infer = NULL;
   ng_status status = ng_last_status(ctx);
+  if (!step) tell_of_option(ctx);
   if (step && !(folder_make(s->out) && copy_files(g, s))) status = NG_WRONG;
   if (step) print_parameters(step, s->lists_parameters, answer);
   if (status == NG_OK) status = ng_graph_write_weights(step, s->out, 0);

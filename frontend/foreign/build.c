@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-  MOST_NODES = 1 << 20,      // of a graph
+  MOST_NODES = 1 << 18,      // of a graph
   MOST_FOLDED = 1 << 16,     // elements of a result that is folded when a file is read
   MOST_FOLDS = 1 << 27,      // elements that all folding reads and writes: about a second
   MOST_MADE_BYTES = 1 << 28, // of all constants made
@@ -35,7 +35,7 @@ bool build_error(Builder *b, const char *format, ...) {
 
 Node *build_node(Builder *b, OperatorId id, uint32_t ninputs, Value *const *inputs) {
   const Operator *op = &operators[id];
-  if (b->graph->nnodes >= MOST_NODES) return build_error(b, "the graph becomes more than 2^20 nodes"), NULL;
+  if (b->graph->nnodes >= MOST_NODES) return build_error(b, "the graph becomes more than 2^18 nodes"), NULL;
   for (uint32_t i = 0; i < ninputs || i < op->ninputs; i++)
     if ((i >= ninputs || !inputs[i]) && !op->inputs[i < op->ninputs ? i : op->ninputs - 1].is_optional) return NULL;
   Node *node = graph_add_node(b->graph, op, NULL, ninputs > op->ninputs ? ninputs : op->ninputs, op->noutputs);

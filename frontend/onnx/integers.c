@@ -1,25 +1,33 @@
 // Integer arithmetic that has no operator: quotients, remainders, 8-bit integers.
 #include "frontend/onnx/translation.h"
 
-// Integers as f64, which is exact up to 2^53; of floats, the magnitude.
-static Value *magnitude(Onnx *x, Value *v) {
-  return build_unary(&x->build, OP_Abs, build_cast(&x->build, v, TYPE_F64));
-}
-
-static Value *with_sign(Onnx *x, Value *v, Value *is_negative) {
-  return build_choose(&x->build, is_negative, build_unary(&x->build, OP_Neg, v), v);
-}
-
 static Value *is_negative(Onnx *x, Value *v) {
   return v ? build_binary(&x->build, OP_Less, v, build_like(&x->build, v, 0)) : NULL;
 }
 
-// The quotient, rounded towards 0.
+// 8-bit integers as s32, in which they are computed; a cast back keeps the last 8 bits.
+static Value *as_wide(Onnx *x, Value *v) {
+  return v && TYPE_BIT(v->type) & TYPES_BYTE ? build_cast(&x->build, v, TYPE_S32) : v;
+}
+
+// The nearest integer to a quotient that is rounded to f64.
+static Value *near_quotient(Onnx *x, Value *a, Value *b) {
+  Value *quotient =
+      build_binary(&x->build, OP_Divide, build_cast(&x->build, a, TYPE_F64), build_cast(&x->build, b, TYPE_F64));
+  return build_cast(&x->build, quotient, a ? a->type : TYPE_NONE);
+}
+
+// The quotient, rounded towards 0. Without the remainder, the dividend is a multiple of the divisor. Its quotient in
+// f64 is exact up to 2^53; beyond, it is off by less than 2^11, and the quotient of what is left is the difference.
 static Value *divide_integers(Onnx *x, Value *a, Value *b) {
-  Value *quotient = build_floor(&x->build, build_binary(&x->build, OP_Divide, magnitude(x, a), magnitude(x, b)));
-  Value *other = is_negative(x, build_cast(&x->build, b, TYPE_F64)),
-        *own = is_negative(x, build_cast(&x->build, a, TYPE_F64));
-  return build_cast(&x->build, with_sign(x, with_sign(x, quotient, own), other), a->type);
+  Builder *build = &x->build;
+  const Type type = a->type;
+  a = as_wide(x, a);
+  b = as_wide(x, b);
+  Value *multiple = build_binary(build, OP_Subtract, a, build_binary(build, OP_Mod, a, b)),
+        *quotient = near_quotient(x, multiple, b);
+  Value *rest = build_binary(build, OP_Subtract, multiple, build_binary(build, OP_Multiply, quotient, b));
+  return build_cast(build, build_binary(build, OP_Add, quotient, near_quotient(x, rest, b)), type);
 }
 
 // The remainder with the sign of a or, without fmod, with the sign of b, as Python's %.
@@ -28,8 +36,8 @@ bool onnx_modulo(Onnx *x) {
   Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
   if (!a || !b) return false;
   const Type type = a->type;
-  if (TYPE_BIT(type) & TYPES_BYTE) a = build_cast(build, a, TYPE_S32), b = build_cast(build, b, TYPE_S32);
-  Value *rest = build_binary(build, OP_Mod, a, b);
+  b = as_wide(x, b);
+  Value *rest = build_binary(build, OP_Mod, as_wide(x, a), b);
   if (onnx_int(x, "fmod", 0) == 0 && rest) {
     Value *const zero = build_like(build, rest, 0);
     Value *below = build_binary(build, OP_LogicalAnd, is_negative(x, rest), build_binary(build, OP_Greater, b, zero)),
@@ -48,11 +56,6 @@ bool onnx_needs_arithmetic(const Onnx *x) {
   if (id == OP_Select) return b && !(TYPE_BIT(b->type) & TYPES_ARITHMETIC);
   if (!a || !b || (id != OP_Add && id != OP_Subtract && id != OP_Multiply)) return false;
   return onnx_has_extents(x, a) || onnx_has_extents(x, b) || TYPE_BIT(a->type) & TYPES_BYTE;
-}
-
-// 8-bit integers as s32, in which they are computed; a cast back keeps the last 8 bits.
-static Value *as_wide(Onnx *x, Value *v) {
-  return v && TYPE_BIT(v->type) & TYPES_BYTE ? build_cast(&x->build, v, TYPE_S32) : v;
 }
 
 // -v or |v| of integers

@@ -20,6 +20,9 @@ Graph *onnx_read(const Allocator *allocator, const char *path, Bytes bytes, cons
 // operators are rounded to f32. False after a message.
 bool onnx_write(const Graph *g, Text *out, Diagnostics *d);
 
+// Whether a model, which onnx_write has written, is within the limits of onnx_read. False after a message.
+bool onnx_fits(const Allocator *allocator, Bytes bytes, Diagnostics *d);
+
 // The forms of operators that can be read, by opset.
 size_t onnx_form_count(void);
 ForeignForm onnx_form_at(size_t i);

@@ -198,9 +198,14 @@ static bool fail_outputs(Onnx *x, const OnnxNode *node) {
   return true;
 }
 
+// Nodes that a node counts as.
+static size_t weight_of(const OnnxNode *node) {
+  return 1 + (node->ninputs + node->noutputs) / OPERANDS_OF_A_NODE;
+}
+
 static bool translate_nodes(Onnx *x, const OnnxGraph *g) {
   for (size_t i = 0; i < g->nnodes; i++) {
-    x->nnodes += 1 + (g->nodes[i].ninputs + g->nodes[i].noutputs) / OPERANDS_OF_A_NODE;
+    x->nnodes += weight_of(&g->nodes[i]);
     if (x->nnodes > ONNX_MAX_NODES) {
       if (!x->has_too_many) build_error(&x->build, "with its functions, the model has more than 2^18 nodes");
       x->build.has_told = x->has_too_many = true;
@@ -426,4 +431,19 @@ Graph *onnx_read(const Allocator *allocator, const char *path, Bytes bytes, cons
   if (ok) return g;
   graph_free(g);
   return NULL;
+}
+
+bool onnx_fits(const Allocator *allocator, Bytes bytes, Diagnostics *d) {
+  Arena arena;
+  OnnxModel model;
+  size_t nbytes = 0, nnodes = 0;
+  const Source source = {.name = "the model"};
+  const OnnxReading reading = {.d = d, .arena = &arena, .source = &source, .file = bytes, .nbytes = &nbytes};
+  arena_init(&arena, allocator);
+  bool ok = onnx_read_model(&reading, bytes, &model);
+  for (size_t i = 0; ok && i < model.graph.nnodes; i++) nnodes += weight_of(&model.graph.nodes[i]);
+  if (nnodes > ONNX_MAX_NODES)
+    ok = onnx_tell(&reading, NULL, "it would have more than 2^18 nodes, and not be read again");
+  arena_deinit(&arena);
+  return ok;
 }

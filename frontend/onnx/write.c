@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { IR_VERSION = 8 };
+enum { IR_VERSION = 8, IR_VERSION_OF_F8 = 9, IR_VERSION_OF_4_BITS = 10 };
 #define MOST_MODEL_BYTES (((size_t)1 << 31) - 1) // limit of protocol buffers
 
 // Values
@@ -33,6 +33,44 @@ static void put_info(Text *out, uint32_t field, const Value *v, const char *name
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) text_deinit(all[i]);
 }
 
+// One extent, as s64 [1]; a named one from an input with it. False: no input has it.
+static bool put_extent(OnnxWriter *w, Extent e, FreshName *name) {
+  const Graph *g = w->graph;
+  if (extent_is_literal(e)) return *name = onnx_add_numbers(w, &e.value, 1), true;
+  for (size_t i = 0; i < g->ninputs; i++) {
+    const Shape *shape = &g->inputs[i]->shape;
+    int64_t axis = 0;
+    while (axis < shape->rank && !extent_equals(shape->extent[axis], e)) axis++;
+    if (axis >= shape->rank) continue;
+    const FreshName all = onnx_fresh(w), at = onnx_add_numbers(w, &axis, 1);
+    onnx_begin(w, "Shape", "");
+    onnx_add_input(w, g->inputs[i]->name);
+    onnx_add_output(w, all.text);
+    onnx_end(w);
+    *name = onnx_fresh(w);
+    onnx_begin(w, "Gather", "");
+    onnx_add_input(w, all.text);
+    onnx_add_input(w, at.text);
+    onnx_add_output(w, name->text);
+    onnx_end(w);
+    return true;
+  }
+  return false;
+}
+
+static bool put_extents(OnnxWriter *w, const Shape *shape, FreshName *name) {
+  FreshName parts[MAX_RANK];
+  for (int i = 0; i < shape->rank; i++)
+    if (!put_extent(w, shape->extent[i], &parts[i])) return false;
+  *name = onnx_fresh(w);
+  onnx_begin(w, "Concat", "");
+  for (int i = 0; i < shape->rank; i++) onnx_add_input(w, parts[i].text);
+  onnx_add_int(w, "axis", 0);
+  onnx_add_output(w, name->text);
+  onnx_end(w);
+  return true;
+}
+
 static void put_constant(OnnxWriter *w, const Value *v, Text *infos) {
   int64_t extents[MAX_RANK];
   bool is_open = false;
@@ -47,9 +85,10 @@ static void put_constant(OnnxWriter *w, const Value *v, Text *infos) {
     onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, v->name, v->type, extents, v->shape.rank, v->constant->data);
     return;
   }
-  // ConstantOfShape(shape) with the number as its attribute. If extents have names, Constant of the domain "ngrad",
-  // whose shape the model declares.
+  // ConstantOfShape(shape) with the number as its attribute, or Expand(number, shape) of bf16, which this lacks. If no
+  // input has an extent, Constant of the domain "ngrad", whose shape the model declares.
   const Node none = {0};
+  const size_t nodes = w->nodes.nbytes;
   const int64_t one = 1;
   FreshName shape;
   w->source = &none;
@@ -61,10 +100,17 @@ static void put_constant(OnnxWriter *w, const Value *v, Text *infos) {
     return;
   }
   if (!is_open) shape = onnx_add_numbers(w, extents, (size_t)v->shape.rank);
-  onnx_begin(w, is_open ? "Constant" : "ConstantOfShape", is_open ? OWN_DOMAIN : "");
+  else if (put_extents(w, &v->shape, &shape)) is_open = false;
+  else w->nodes.nbytes = nodes;
+  const bool is_expanded = !is_open && v->type == TYPE_BF16;
+  const FreshName number = onnx_fresh(w);
+  if (is_expanded)
+    onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, number.text, v->type, &one, 1, v->constant->data);
+  onnx_begin(w, is_open ? "Constant" : is_expanded ? "Expand" : "ConstantOfShape", is_open ? OWN_DOMAIN : "");
+  if (is_expanded) onnx_add_input(w, number.text);
   if (!is_open) onnx_add_input(w, shape.text);
   onnx_add_output(w, v->name);
-  onnx_add_tensor(w, "value", v->type, &one, 1, v->constant->data);
+  if (!is_expanded) onnx_add_tensor(w, "value", v->type, &one, 1, v->constant->data);
   onnx_end(w);
   if (is_open && !v->is_output) put_info(infos, GRAPH_VALUE_INFO, v, v->name);
   w->has_own |= is_open;
@@ -162,21 +208,60 @@ static void put_properties(const Graph *g, Text *out) {
   }
 }
 
+// The lowest opset with the graph's types.
+static int choose_opset(const Graph *g) {
+  TypeSet types = 0;
+  for (size_t i = 0; i < g->nvalues; i++) types |= TYPE_BIT(g->values[i]->type);
+  return types & TYPES_4_BITS ? OPSET_OF_4_BITS : types & TYPES_F8 ? OPSET_OF_F8 : ONNX_OPSET;
+}
+
+// Says which operators only ngrad reads.
+static void warn_of_own(const OnnxWriter *w, Diagnostics *d) {
+  Text list;
+  text_init(&list, w->node.allocator);
+  for (size_t i = 0; i < w->nown; i++) text_format(&list, "%s%s", i ? ", " : "", w->own[i]);
+  if (w->has_own)
+    warn_at(d, (Position){w->graph->source, 0, 0},
+            "ONNX has no form of %s: %s written in the domain ngrad, so other systems do not load the model",
+            w->nown ? text_string(&list) : "constants with named extents", w->nown == 1 ? "it is" : "these are");
+  text_deinit(&list);
+}
+
+// ONNX's lists of an attribute have numbers only.
+static bool has_numbers_only(const Graph *g, Diagnostics *d) {
+  bool ok = true;
+  for (size_t i = 0; i < g->nnodes; i++) {
+    const Node *node = g->nodes[i];
+    for (uint32_t k = 0; k < node->op->nattributes; k++)
+      if (node->op->attributes[k].may_be_named && node->attributes[k].list.extents)
+        ok = error_at(d, node->position,
+                      "%s: %s has a named extent, which ONNX has no attribute for: --dim NAME=NUMBER "
+                      "gives it a number",
+                      node->op->name, node->op->attributes[k].name);
+  }
+  return ok;
+}
+
 bool onnx_write(const Graph *g, Text *out, Diagnostics *d) {
+  if (!has_numbers_only(g, d)) return false;
   Arena arena;
-  OnnxWriter w = {.graph = g};
+  OnnxWriter w = {.graph = g, .opset = choose_opset(g)};
   Text graph, *const all[] = {&w.nodes, &w.initializers, &w.node, &w.attribute, &graph};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) text_init(all[i], out->allocator);
   arena_init(&arena, out->allocator);
   names_init(&w.node_names, &arena);
   choose_prefix(&w);
   put_graph(&w, &graph);
-  onnx_put_number(out, MODEL_IR_VERSION, IR_VERSION);
+  onnx_put_number(out, MODEL_IR_VERSION,
+                  w.opset >= OPSET_OF_4_BITS ? IR_VERSION_OF_4_BITS
+                  : w.opset >= OPSET_OF_F8   ? IR_VERSION_OF_F8
+                                             : IR_VERSION);
   onnx_put_text(out, MODEL_PRODUCER, "ngrad");
   onnx_put_message(out, MODEL_GRAPH, &graph);
-  put_opset(out, "", ONNX_OPSET);
+  put_opset(out, "", (uint64_t)w.opset);
   if (w.has_own) put_opset(out, OWN_DOMAIN, OWN_OPSET);
   put_properties(g, out);
+  warn_of_own(&w, d);
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) text_deinit(all[i]);
   arena_deinit(&arena);
   if (out->out_of_memory) return error_out_of_memory(d);

@@ -1059,11 +1059,12 @@ class Graph(_Signed):
             return _text(ctypes.string_at(pointer))
 
     def onnx(self) -> bytes:
-        """The graph as the bytes of an ONNX model; operators unknown to ONNX have the domain "ngrad"."""
+        """The graph as the bytes of an ONNX model; a warning says what ONNX cannot express."""
         nbytes = c_size_t()
         with _Session() as session:
             pointer = _lib.ng_graph_onnx(self._open(session), byref(nbytes))
             session.keep(pointer, lambda model: _lib.ng_text_free(session.context, model))
+            session.warn()
             return ctypes.string_at(pointer, nbytes.value)
 
     def emit(

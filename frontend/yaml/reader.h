@@ -51,6 +51,12 @@ bool read_own_name(Reader *r, const Yaml *y, const Yaml *given, const char *what
 bool read_type(Reader *r, const Yaml *y, const char *what, Type *type);
 bool read_shape(Reader *r, const Yaml *y, const char *what, Shape *shape);
 
+typedef enum NamedResult { NAMED_IS_READ, NAMED_IS_UNKNOWN, NAMED_IS_OUT_OF_RANGE, NAMED_LACKS_MEMORY } NamedResult;
+
+// The extent of a scalar that is the name of a dim or a formula (ir/graph/formula.h). Reports only that memory has run
+// out. `unknown`: the name that no dim has, or the text.
+NamedResult read_named_extent(Reader *r, const Yaml *y, Extent *e, char unknown[DESCRIPTION_BYTES]);
+
 // The layout of a tensor. On an error, it is row-major.
 bool read_layout(Reader *r, const Yaml *y, const char *what, const Shape *shape, Layout *layout);
 

@@ -72,6 +72,7 @@ typedef struct Attribute {
   bool is_hidden;   // can be set only by a signature
   bool must_be_positive;
   bool may_be_infinite;             // ATTRIBUTE_F32
+  bool may_be_named;                // ATTRIBUTE_S64_LIST: items may be named extents
   ListContents list;                // ATTRIBUTE_S64_LIST
   double default_value;             // bool, s64, f32: the number; choice: its index
   const char *choices[MAX_CHOICES]; // ATTRIBUTE_CHOICE: the names; the value is an index
@@ -252,6 +253,8 @@ const AttributeValue *node_attribute(const Node *node, const char *name);
 AttributeValue *node_attribute_slot(Node *node, const char *name); // the same, to set it in a new node
 // Sets it to a copy of the list in the graph's arena. False: out of memory.
 bool node_set_list(Graph *g, Node *node, const char *name, const int64_t *items, size_t count);
+// The same for a list of extents, some of which may be named (Attribute.may_be_named).
+bool node_set_extents(Graph *g, Node *node, const char *name, const Extent *extents, size_t count);
 bool node_bool(const Node *node, const char *name);
 int64_t node_s64(const Node *node, const char *name);
 double node_f32(const Node *node, const char *name);

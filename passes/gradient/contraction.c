@@ -2,9 +2,10 @@
 // convolutions.
 #include "ir/operators/contraction.h"
 
+#include "ir/graph/extents.h"
 #include "ir/operators/norm.h"
 #include "ir/operators/window.h"
-#include "passes/gradient/gradient.h"
+#include "passes/gradient/gradient_state.h"
 
 enum { MATRIX_AXES = 2 };
 
@@ -71,13 +72,9 @@ static Matrices matrices_of(Gradient *g, const Node *node, Value *diff) {
 static Value *flattened(Gradient *g, Value *v) {
   if (!v) return NULL;
   Shape shape = {.rank = MATRIX_AXES, .extent = {EXTENT(1), v->shape.extent[v->shape.rank - 1]}};
-  for (int i = 0; i < v->shape.rank - 1; i++) {
-    const Extent e = v->shape.extent[i], product = shape.extent[0];
-    if (extent_equals(e, EXTENT(1))) continue;
-    if (extent_equals(product, EXTENT(1))) shape.extent[0] = e;
-    else if (extent_is_literal(e) && extent_is_literal(product)) shape.extent[0] = EXTENT(product.value * e.value);
-    else shape.extent[0] = EXTENT_UNKNOWN;
-  }
+  for (int i = 0; i < v->shape.rank - 1; i++)
+    if (!extent_multiply(g->graph, shape.extent[0], v->shape.extent[i], &shape.extent[0]))
+      return gradient_out_of_memory(g);
   return gradient_reshaped(g, v, &shape);
 }
 
@@ -251,7 +248,7 @@ static Value *cut_end(Gradient *g, const Node *like, Value *v, const int64_t cut
   for (int i = 0; i < c.nspatial; i++) {
     Extent *e = &shape.extent[c.first_spatial + i];
     kernel.extent[2 + i] = EXTENT(1);
-    if (cut[i]) *e = extent_is_literal(*e) ? EXTENT(e->value - cut[i]) : EXTENT_UNKNOWN;
+    if (!extent_add(g->graph, *e, -cut[i], EXTENT(1), e)) return gradient_out_of_memory(g);
   }
   node_set_input(node, 0, wide);
   node_set_input(node, 1, gradient_filled(g, wide->type, &kernel, 1));

@@ -321,11 +321,7 @@ static bool begin(Gradient *g) {
   g->graph->origin = graph_keep((Graph *)forward); // the cast is valid: only the reference count changes
   g->graph->source = forward->source;
   g->graph->nleaves = forward->nleaves;
-  g->graph->dims = ARENA_ARRAY(&g->graph->arena, Dim *, forward->ndims + 1);
-  if (!g->graph->dims) return false;
-  if (forward->ndims) memcpy(g->graph->dims, forward->dims, forward->ndims * sizeof *forward->dims);
-  g->graph->ndims = g->graph->dims_capacity = forward->ndims;
-  return true;
+  return graph_share_dims(g->graph, forward);
 }
 
 Graph *graph_gradient(const Graph *forward, const GradientRequest *request, GradientEnds *ends, Diagnostics *d) {

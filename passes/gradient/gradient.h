@@ -31,7 +31,8 @@
 #include "ir/operators/operator.h"
 
 typedef struct GradientRequest {
-  Value *const *wrt; // inputs of the graph; NULL: all floating-point inputs that affect an output of `of`
+  Value *const *wrt; // inputs of the graph; NULL: all floating-point inputs that affect an output of `of`,
+                     // except inputs with leaves
   size_t nwrt;
   Value *const *of; // outputs of the graph; NULL: all floating-point outputs that depend on wrt and are neither
                     // statistics nor updates of states
@@ -70,7 +71,8 @@ typedef struct Derivative {
   DerivativeKind kind;
   const char *why; // unless computed
   bool is_told;    // zero: the results follow the operand in steps, which a warning tells
-  bool is_setting; // refused: inputs of the graph that are nothing else have a gradient only on request
+  bool is_setting; // refused: inputs of the graph that are nothing else have a gradient only on request, and are no
+                   // parameters
 } Derivative;
 
 enum { MOST_EXCEPTIONS = 2 };
@@ -161,5 +163,6 @@ Node *gradient_node(Gradient *g, OperatorId id, const Node *like);
 Node *gradient_variadic(Gradient *g, OperatorId id, uint32_t ninputs); // of a variadic operator
 Value *gradient_output(Gradient *g, Node *node, uint32_t slot, Type type, const Shape *shape);
 void gradient_set_list(Gradient *g, Node *node, const char *name, const int64_t *items, size_t count);
+void gradient_set_extents(Gradient *g, Node *node, const char *name, const Extent *extents, size_t count);
 
 #endif

@@ -33,7 +33,7 @@ GRADIENT(AllReduce) {
 }
 
 NO_GRADIENT(Leaf,
-            REFUSED("each process has only its own leaves' parts of the input; leave the input out of the request"))
+            REFUSED_SETTING("each process has only its own leaves' parts of the input; leave the input out of the request"))
 
 Value *gradient_of_all_leaves(Gradient *g, Value *diff) {
   if (!diff || !g->forward->nleaves) return diff;

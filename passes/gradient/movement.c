@@ -1,7 +1,7 @@
 // Gradients of operators that move elements: the inverse movement.
 #include "ir/operators/movement.h"
 
-#include "passes/gradient/gradient.h"
+#include "passes/gradient/gradient_state.h"
 
 GRADIENT(StaticReshape) {
   const Value *src = node->inputs[0];
@@ -54,16 +54,53 @@ GRADIENT(Diagonal) {
 
 RULE(Reorder, gradient_give(g, node, 0, diff))
 
-// Pads v with zeros to the shape: by axis, pads[0] elements in front and pads[1] behind. Negative pads remove elements.
-static Value *padded(Gradient *g, Value *v, int64_t pads[2][MAX_RANK], const Shape *shape) {
+// Elements to add by axis, in front and behind. Negative numbers remove elements.
+typedef struct Pads {
+  Extent front[MAX_RANK], behind[MAX_RANK]; // literal numbers may be negative
+} Pads;
+
+static Extent number(int64_t n) {
+  return (Extent){NULL, n};
+}
+
+static Pads no_pads(void) {
+  Pads pads;
+  for (int i = 0; i < MAX_RANK; i++) pads.front[i] = pads.behind[i] = number(0);
+  return pads;
+}
+
+static bool pads_anything(const Pads *pads, int axis) {
+  const Extent front = pads->front[axis], behind = pads->behind[axis];
+  return front.dim || front.value || behind.dim || behind.value;
+}
+
+// Pads v with zeros to the shape.
+static Value *padded(Gradient *g, Value *v, const Pads *pads, const Shape *shape) {
   bool has_any = false;
-  for (int i = 0; i < shape->rank; i++) has_any |= pads[0][i] || pads[1][i];
+  for (int i = 0; i < shape->rank; i++) has_any |= pads_anything(pads, i);
   if (!has_any || !v) return v;
   Value *wide = gradient_apply(g, OP_Pad, NULL, v->type, shape, v, NULL, NULL);
   if (!wide) return NULL;
-  gradient_set_list(g, wide->producer, "pads_begin", pads[0], (size_t)shape->rank);
-  gradient_set_list(g, wide->producer, "pads_end", pads[1], (size_t)shape->rank);
+  gradient_set_extents(g, wide->producer, "pads_begin", pads->front, (size_t)shape->rank);
+  gradient_set_extents(g, wide->producer, "pads_end", pads->behind, (size_t)shape->rank);
   return wide;
+}
+
+static void refuse_long(Gradient *g, const Node *node) {
+  gradient_refuse(g, node,
+                  "an index is neither a number nor a sum of few products of named extents: give these numbers");
+}
+
+// The extent of a formula that may be a negative number. False after refusing others.
+static bool extent_of_formula(Gradient *g, const Node *node, const Formula *f, Extent *e) {
+  int64_t n;
+  if (formula_is_number(f, &n)) {
+    *e = number(n);
+    return true;
+  }
+  if (!graph_extent(g->graph, f, e)) return gradient_out_of_memory(g), false;
+  if (!e->dim) refuse_long(g, node);
+  return e->dim != NULL;
 }
 
 // v[start : end : step] along the axis; the result has the shape.
@@ -78,6 +115,25 @@ static Value *sliced(Gradient *g, Value *v, int axis, int64_t start, int64_t end
   return gradient_output(g, node, 0, v->type, shape);
 }
 
+// The part of v that begins at the place on the axis, and has the shape. The last part ends where v ends.
+static Value *part_of(Gradient *g, const Node *node, Value *v, int axis, Formula place, const Shape *shape,
+                      bool is_last) {
+  Node *slice = v ? gradient_node(g, OP_Slice, NULL) : NULL;
+  Formula own;
+  Extent start, end = number(MAX_ELEMENTS);
+  if (!slice || !extent_of_formula(g, node, &place, &start)) return NULL;
+  if (!is_last && !(formula_of(shape->extent[axis], &own) && formula_add(&place, &own, 1))) {
+    refuse_long(g, node);
+    return NULL;
+  }
+  if (!is_last && !extent_of_formula(g, node, &place, &end)) return NULL;
+  gradient_set_extents(g, slice, "starts", &start, 1);
+  gradient_set_extents(g, slice, "ends", &end, 1);
+  gradient_set_list(g, slice, "axes", (const int64_t[]){axis}, 1);
+  node_set_input(slice, 0, v);
+  return gradient_output(g, slice, 0, v->type, shape);
+}
+
 static Value *reversed(Gradient *g, Value *v, int axis) {
   return v ? sliced(g, v, axis, -1, -MAX_ELEMENTS, -1, &v->shape) : NULL;
 }
@@ -85,55 +141,83 @@ static Value *reversed(Gradient *g, Value *v, int axis) {
 // v with step - 1 zeros behind each element along the axis.
 static Value *spread(Gradient *g, Value *v, int axis, int64_t step) {
   if (!v) return NULL;
-  int64_t pads[2][MAX_RANK] = {{0}};
+  Pads pads = no_pads();
   Shape shape = v->shape, joined = v->shape;
-  joined.extent[axis] = EXTENT(v->shape.extent[axis].value * step);
+  if (!extent_multiply(g->graph, v->shape.extent[axis], EXTENT(step), &joined.extent[axis]))
+    return gradient_out_of_memory(g);
   for (int i = shape.rank++; i > axis + 1; i--) shape.extent[i] = shape.extent[i - 1];
   shape.extent[axis + 1] = EXTENT(1);
   v = gradient_reshaped(g, v, &shape);
   shape.extent[axis + 1] = EXTENT(step);
-  pads[1][axis + 1] = step - 1;
-  return gradient_reshaped(g, padded(g, v, pads, &shape), &joined);
+  pads.behind[axis + 1] = number(step - 1);
+  return gradient_reshaped(g, padded(g, v, &pads, &shape), &joined);
+}
+
+// The zeros beside the elements that a slice has read along an axis, after steps are undone. False after a refusal.
+static bool find_zeros(Gradient *g, const Node *node, int axis, int64_t step, Pads *pads) {
+  const Extent src = node->inputs[0]->shape.extent[axis];
+  Formula first, count, all;
+  const bool are_formulas = node_read_formulas(node, axis, &first, &count) && formula_of(src, &all);
+  const Formula one = {.nterms = 1, .terms = {{.factor = 1}}};
+  const int64_t distance = step < 0 ? -step : step;
+  if (!are_formulas || (step < 0 && !(formula_add(&first, &count, step) && formula_add(&first, &one, distance))) ||
+      !formula_add(&all, &first, -1) || !formula_add(&all, &count, -distance)) {
+    gradient_refuse(g, node, "it takes a part of an axis with a named extent, and which part depends on its number");
+    return false;
+  }
+  return extent_of_formula(g, node, &first, &pads->front[axis]) &&
+         extent_of_formula(g, node, &all, &pads->behind[axis]);
 }
 
 // Writes each element back to where the slice read it; elements that the slice leaves out get zeros.
 GRADIENT(Slice) {
   const Value *src = node->inputs[0];
   const Shape taken = diff->shape;
-  int64_t pads[2][MAX_RANK] = {{0}};
+  Pads pads = no_pads();
   AxisRead reads[MAX_RANK];
   node_reads(node, reads);
   for (int i = 0; i < taken.rank; i++) {
     const int64_t extent = extent_value(src->shape.extent[i]), count = extent_value(taken.extent[i]);
     const int64_t step = reads[i].step < 0 ? -reads[i].step : reads[i].step;
     const bool is_literal = extent_is_literal(src->shape.extent[i]) && extent_is_literal(taken.extent[i]);
-    if (!is_literal && !extent_equals(src->shape.extent[i], taken.extent[i])) {
-      gradient_refuse(g, node, "it takes a part of an axis with a named extent: give the extent a number");
-      return;
-    }
     if (step > 1 && taken.rank == MAX_RANK) {
       gradient_refuse(g, node, "expected fewer than 8 axes where steps are not 1");
       return;
     }
     if (is_literal) {
-      pads[0][i] = reads[i].step < 0 ? reads[i].begin + reads[i].step * (count - 1) : reads[i].begin;
-      pads[1][i] = extent - pads[0][i] - count * step;
+      const int64_t begin = reads[i].step < 0 ? reads[i].begin + reads[i].step * (count - 1) : reads[i].begin;
+      pads.front[i] = number(begin);
+      pads.behind[i] = number(extent - begin - count * step);
+    } else if (!extent_equals(src->shape.extent[i], taken.extent[i]) && !find_zeros(g, node, i, reads[i].step, &pads)) {
+      return;
     }
     if (reads[i].step < 0) diff = reversed(g, diff, i);
     if (step > 1) diff = spread(g, diff, i, step);
   }
-  gradient_give(g, node, 0, padded(g, diff, pads, &src->shape));
+  gradient_give(g, node, 0, padded(g, diff, &pads, &src->shape));
 }
 
-// A Pad with negated pads: removed elements get zeros, added elements are removed.
+// A Pad with negated pads: removed elements get zeros, added elements are removed. A Slice removes named pads.
 GRADIENT(Pad) {
   const Value *src = node->inputs[0];
-  int64_t pads[2][MAX_RANK];
+  const AttributeValue *begin = node_attribute(node, "pads_begin"), *end = node_attribute(node, "pads_end");
+  Pads pads = no_pads();
+  Shape shape = diff->shape;
   for (int i = 0; i < src->shape.rank; i++) {
-    pads[0][i] = -node_attribute(node, "pads_begin")->list.items[i];
-    pads[1][i] = -node_attribute(node, "pads_end")->list.items[i];
+    Formula front;
+    const size_t k = (size_t)i;
+    const bool is_named = begin->list.extents && (begin->list.extents[k].dim || end->list.extents);
+    if (!(is_named || (end->list.extents && end->list.extents[k].dim))) {
+      pads.front[i] = number(-begin->list.items[k]);
+      pads.behind[i] = number(-end->list.items[k]);
+      continue;
+    }
+    shape.extent[i] = src->shape.extent[i];
+    const bool is_removed = item_formula(begin, k, &front) && !(front.nterms && front.terms[0].factor < 0);
+    if (!is_removed) gradient_refuse(g, node, "it removes elements of an axis that gets a named number of them");
+    diff = is_removed ? part_of(g, node, diff, i, front, &shape, false) : NULL;
   }
-  gradient_give(g, node, 0, padded(g, diff, pads, &src->shape));
+  gradient_give(g, node, 0, padded(g, diff, &pads, &src->shape));
 }
 
 // For 16-bit floats, sums are f32 and rounded once.
@@ -189,19 +273,16 @@ NO_GRADIENT(GenIndex, ZERO("the result depends on the shape alone"))
 // Each input gets its part of the gradient.
 GRADIENT(Concat) {
   const int axis = axis_of(node, diff->shape.rank);
-  int64_t start = 0;
+  Formula place = {0}, own;
   for (uint32_t i = 0; i < node->ninputs; i++) {
     const Value *input = node->inputs[i];
-    const Extent e = input->shape.extent[axis];
-    if (node->ninputs > 1 && !extent_is_literal(e)) {
-      gradient_refuse(g, node, "it joins axes with named extents: give the extents numbers");
-      return;
-    }
-    const int64_t end = start + e.value;
-    Value *part = diff;
-    if (node->ninputs > 1 && gradient_is_wanted(g, input)) part = sliced(g, diff, axis, start, end, 1, &input->shape);
-    if (gradient_is_wanted(g, input)) gradient_give(g, node, i, part);
-    start = end;
+    const bool is_last = i + 1 == node->ninputs;
+    if (gradient_is_wanted(g, input))
+      gradient_give(g, node, i, node->ninputs > 1 ? part_of(g, node, diff, axis, place, &input->shape, is_last) : diff);
+    if (is_last || g->failed) return;
+    if (formula_of(input->shape.extent[axis], &own) && formula_add(&place, &own, 1)) continue;
+    refuse_long(g, node);
+    return;
   }
 }
 
@@ -210,17 +291,18 @@ GRADIENT(Split) {
   const Value *src = node->inputs[0];
   const int axis = axis_of(node, src->shape.rank);
   const uint32_t nparts = split_nparts(node);
-  int64_t starts[MAX_OPERANDS + 1];
   (void)diff;
-  if (!extent_is_literal(src->shape.extent[axis])) {
-    gradient_refuse(g, node, "it cuts an axis with a named extent: give the extent a number");
-    return;
-  }
-  split_starts(node, starts);
   Node *concat = gradient_variadic(g, OP_Concat, nparts);
   for (uint32_t i = 0; i < nparts && concat; i++) {
     Shape shape = src->shape;
-    shape.extent[axis] = EXTENT(starts[i + 1] - starts[i]);
+    if (!split_extent(node, g->graph, i, &shape.extent[axis])) {
+      gradient_out_of_memory(g);
+      return;
+    }
+    if (extent_is_unknown(shape.extent[axis])) {
+      gradient_refuse(g, node, "it cuts a named extent into parts: give the extent a number");
+      return;
+    }
     Value *part = gradient_of_output(g, node, i);
     if (!part) part = gradient_cast(g, gradient_filled(g, src->type, &shape, 0), src->type);
     if (!part) return;
@@ -238,8 +320,8 @@ GRADIENT(Tile) {
   for (int i = 0; i < src->shape.rank && diff; i++) {
     Shape cut = diff->shape;
     if (repeats[i] == 1) continue;
-    if (src->shape.rank == MAX_RANK || !extent_is_literal(src->shape.extent[i])) {
-      gradient_refuse(g, node, "expected fewer than 8 axes, and no named extents that are repeated");
+    if (src->shape.rank == MAX_RANK) {
+      gradient_refuse(g, node, "expected fewer than 8 axes");
       return;
     }
     for (int k = cut.rank++; k > i; k--) cut.extent[k] = cut.extent[k - 1];

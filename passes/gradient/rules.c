@@ -1,4 +1,5 @@
 // The functions that rules build the backward graph with.
+#include "ir/operators/movement.h"
 #include "passes/gradient/gradient_state.h"
 
 void *gradient_out_of_memory(Gradient *g) {
@@ -84,6 +85,10 @@ Value *gradient_output(Gradient *g, Node *node, uint32_t slot, Type type, const 
   return v;
 }
 
+void gradient_set_extents(Gradient *g, Node *node, const char *name, const Extent *extents, size_t count) {
+  if (!node_set_extents(g->graph, node, name, extents, count)) gradient_out_of_memory(g);
+}
+
 void gradient_set_list(Gradient *g, Node *node, const char *name, const int64_t *items, size_t count) {
   if (!node_set_list(g->graph, node, name, items, count)) gradient_out_of_memory(g);
 }
@@ -166,33 +171,11 @@ Value *gradient_reduced(Gradient *g, OperatorId op, Value *v, uint32_t axes, boo
   return gradient_output(g, node, 0, v->type, &shape);
 }
 
-// StaticReshape's attribute can express named extents that stay on their axis (as 0), and one named extent that moves
-// (as -1).
 Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape) {
-  int64_t items[MAX_RANK];
-  int nmoved = 0;
   Node *node = v ? gradient_node(g, OP_StaticReshape, NULL) : NULL;
   if (!node) return NULL;
-  AttributeValue *special_zero = node_attribute_slot(node, "special_zero");
-  *special_zero = (AttributeValue){.is_set = true};
-  for (int i = 0; i < shape->rank; i++) {
-    Extent e = shape->extent[i];
-    bool stays = e.dim && i < v->shape.rank && extent_equals(e, v->shape.extent[i]);
-    items[i] = stays ? 0 : e.dim ? -1 : e.value;
-    special_zero->boolean |= stays;
-    nmoved += items[i] < 0;
-  }
-  if (nmoved > 1) {
-    char from[SHAPE_TEXT], to[SHAPE_TEXT];
-    error_at(g->diagnostics, node->position,
-             "its gradient reshapes %s to %s: expected at most one named extent that moves to another axis; give the "
-             "others numbers",
-             shape_string(&v->shape, from, sizeof from), shape_string(shape, to, sizeof to));
-    g->failed = true;
-    return NULL;
-  }
+  if (!node_set_shape(g->graph, node, &v->shape, shape)) return gradient_out_of_memory(g);
   node_set_input(node, 0, v);
-  gradient_set_list(g, node, "shape", items, (size_t)shape->rank);
   return gradient_output(g, node, 0, v->type, shape);
 }
 

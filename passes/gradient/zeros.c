@@ -8,9 +8,12 @@ bool gradient_has_steps(const Gradient *g, const Node *node) {
   const Value *src = node->ninputs ? node->inputs[0] : NULL;
   for (uint32_t i = 0; i < node->ninputs; i++)
     if (gradient_is_wanted(g, node->inputs[i]) && gradient_by_input(node->op->id, i).is_told) return true;
-  // A number that comparisons or integers determine, such as the sign of another.
-  return node->op->id == OP_TypeCast && !type_is_float(src->type) && g->follows[src->index] &&
-         type_is_float(node->outputs[0]->type);
+  // A number made of a comparison of others, or of their integer part. That of an index is no surprise: an accuracy.
+  const Node *maker = node->op->id == OP_TypeCast && !type_is_float(src->type) ? src->producer : NULL;
+  bool is_made = false;
+  for (uint32_t i = 0; maker && i < maker->ninputs; i++)
+    is_made |= maker->op->traits & TRAIT_ELEMENTWISE && gradient_is_wanted(g, maker->inputs[i]);
+  return is_made && type_is_float(node->outputs[0]->type);
 }
 
 // Marks the forward values that the outputs with gradients depend on.

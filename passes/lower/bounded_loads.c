@@ -38,7 +38,7 @@ ExprId lower_bounded_load(Lowering *l, const Value *v, const int *axis, const Bo
       b.stride = own.stride[i];
     }
     if (axis[i] == BOUNDED) {
-      kernel_close(k, own.monomial[i]);
+      kernel_close(k, own.monomial[i] + b.offset_monomial);
       kernel_close(k, extent_monomial(v->shape.extent[i]));
     }
     access_add_steps(k, &a, &b, axis[i] == BOUNDED ? 0 : own.monomial[i], axis[i] == BOUNDED);

@@ -28,7 +28,7 @@ static void add_offset(Kernel *k, Access *a, int64_t offset, Monomial monomial) 
 }
 
 void access_add_steps(Kernel *k, Access *a, Bound *b, Monomial monomial, bool is_bounded) {
-  add_offset(k, a, b->stride * b->offset, monomial);
+  add_offset(k, a, b->stride * b->offset, monomial + b->offset_monomial);
   for (int on = 0; on < k->naxes; on++) {
     if (k->axes[on].extent == 1 && !k->axes[on].monomial) b->factor[on] = 0; // axes of extent 1 do not vary
     if (!b->factor[on]) continue;
@@ -51,6 +51,7 @@ void view_place(const Lowering *l, Access *a) {
     else {
       memcpy(b.factor, view->bounds[i].factor, sizeof b.factor);
       b.offset = view->bounds[i].offset;
+      b.offset_monomial = view->bounds[i].offset_monomial;
     }
     const bool is_bounded = view->axis[i] == BOUNDED;
     if (is_bounded) kernel_close(l->kernel, a->stride_monomial[i] + extent_monomial(l->domain.extent[i]));

@@ -57,13 +57,7 @@ void builder_init_empty(Builder *b, const Graph *from, const char *suffix, Diagn
   Graph *g = b->graph;
   g->origin = graph_keep((Graph *)from); // the cast is valid: only the reference count changes
   g->source = from->source;
-  g->dims = ARENA_ARRAY(&g->arena, Dim *, from->ndims + 1);
-  if (!g->dims) {
-    builder_out_of_memory(b);
-    return;
-  }
-  if (from->ndims) memcpy(g->dims, from->dims, from->ndims * sizeof *g->dims);
-  g->ndims = g->dims_capacity = from->ndims;
+  if (!graph_share_dims(g, from)) builder_out_of_memory(b);
 }
 
 void builder_init(Builder *b, const Graph *forward, const char *suffix, Diagnostics *d) {

@@ -16,7 +16,8 @@ bool value_is_weight(const Value *v) {
 bool value_is_statistic(const Value *v) {
   for (const Use *use = v->uses; use; use = use->next) {
     const Operator *op = use->node->op;
-    if (!op->inputs[use->slot < op->ninputs ? use->slot : op->ninputs - 1].is_statistic) return false;
+    const bool is_statistic = op->inputs[use->slot < op->ninputs ? use->slot : op->ninputs - 1].is_statistic;
+    if (!is_statistic && !gradient_by_input(op->id, use->slot).is_setting) return false;
   }
   return v->uses && !v->is_output;
 }

@@ -10,6 +10,13 @@ static bool carries(const Value *v) {
   return type_is_float(v->type) && !v->is_detached && !(node && node->op->outputs[v->output_slot].is_statistic);
 }
 
+// Whether a gradient of the node's results flows on to the operand, be it 0 because results change in steps.
+static bool passes_on(const Node *node, uint32_t slot) {
+  if (!node->inputs[slot] || !carries(node->inputs[slot])) return false;
+  const Derivative derivative = gradient_by_input(node->op->id, slot);
+  return derivative.kind != DERIVATIVE_ZERO || derivative.is_told;
+}
+
 void train_find_reached(const Graph *forward, Value *const *losses, size_t nlosses, bool *reached) {
   for (size_t i = 0; i < nlosses; i++) reached[losses[i]->index] = carries(losses[i]);
   for (size_t n = forward->nnodes; n-- > 0;) {
@@ -17,7 +24,7 @@ void train_find_reached(const Graph *forward, Value *const *losses, size_t nloss
     bool any = false;
     for (uint32_t i = 0; i < node->noutputs; i++) any |= node->outputs[i] && reached[node->outputs[i]->index];
     for (uint32_t i = 0; i < node->ninputs && any; i++)
-      if (node->inputs[i] && carries(node->inputs[i])) reached[node->inputs[i]->index] = true;
+      if (passes_on(node, i)) reached[node->inputs[i]->index] = true;
   }
 }
 
@@ -27,15 +34,19 @@ typedef struct Search {
   bool *leads;  // floating-point values lead from the examined value to it
 } Search;
 
-// Whether a loss depends on a result of the node that no gradient flows through.
+// Whether a loss depends on a result of the node, but no gradient flows on to the values that lead to it.
 static bool cuts(const Search *s, const Node *node) {
-  bool any = false, is_needed = false;
-  for (uint32_t i = 0; i < node->ninputs; i++) any |= node->inputs[i] && s->leads[node->inputs[i]->index];
+  bool any = false, goes_on = false, is_needed = false;
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    const bool leads = node->inputs[i] && s->leads[node->inputs[i]->index];
+    any |= leads;
+    goes_on |= leads && passes_on(node, i);
+  }
   for (uint32_t i = 0; i < node->noutputs; i++) {
     const Value *v = node->outputs[i];
     if (!v || !any) continue;
-    s->leads[v->index] = carries(v);
-    is_needed |= s->needed[v->index] && !carries(v);
+    s->leads[v->index] = goes_on && carries(v);
+    is_needed |= s->needed[v->index] && !s->leads[v->index];
   }
   return is_needed;
 }

@@ -91,7 +91,7 @@ static bool numbers_are_in_range(Step *s) {
   return !s->b.failed;
 }
 
-// Warns of states that no step changes because nodes take them as statistics.
+// Warns of states that no step changes because nodes take them as statistics or settings.
 static bool warn_of_statistics(Step *s) {
   const Graph *forward = s->forward;
   Text names;
@@ -104,9 +104,10 @@ static bool warn_of_statistics(Step *s) {
     if (!first) first = v;
   }
   if (first && !names.out_of_memory)
-    warn_at(s->b.diagnostics, first->position,
-            "states that are not trained, as nodes such as %s take them as statistics, and have no updates: %s",
-            first->uses->node->op->name, text_string(&names));
+    warn_at(
+        s->b.diagnostics, first->position,
+        "states that are not trained, as nodes such as %s take them as statistics or settings, and have no updates: %s",
+        first->uses->node->op->name, text_string(&names));
   const bool ok = !names.out_of_memory || builder_out_of_memory(&s->b);
   text_deinit(&names);
   return ok;

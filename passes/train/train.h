@@ -67,12 +67,13 @@ Graph *gradient_with_forward(const Graph *forward, const Graph *backward, Gradie
 
 bool train_has_parameters(const Graph *forward);
 
-// Whether the state is a parameter: of floating point, without an update, and not read as a statistic only.
+// Whether the state is a parameter: of floating point, without an update, and not read as a statistic or setting only.
 bool state_is_parameter(const Graph *forward, const State *state);
 
 // Whether a value is a floating-point constant from a file or a weight of a model.
 bool value_is_weight(const Value *v);
-// Whether nodes take the value as a statistic only, such as the mean of a BatchNormInference.
+// Whether nodes take the value only as a statistic, such as the mean of a BatchNormInference or the weights of classes,
+// or as a setting, such as Dropout's probability.
 bool value_is_statistic(const Value *v);
 // The only use of v, as the running mean or variance of a batch norm whose same output is the next one; NULL: other
 // uses.

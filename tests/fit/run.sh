@@ -281,6 +281,7 @@ for form in number name; do
     name) sed 's/BATCH_OR_0/0/; s/BATCH/N/' cnn.yaml >own.yaml && set -- --dim N=8 ;;
   esac
   rm -rf cnn cnn.onnx
+  expect 0 '^trained: 3 of 3 constants$' '' train own.yaml --loss cross-entropy -o files
   expect 0 'wrote cnn.onnx' '' convert own.yaml -o cnn.onnx
   expect 0 '^trained: 3 of 3 constants$' '' train cnn.onnx --loss cross-entropy --optimizer adam -o cnn "$@"
   expect 0 '^cnn_step: 40 samples, 5 steps an epoch of 8 samples; 40 samples to test$' '' \

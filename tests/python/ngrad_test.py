@@ -652,6 +652,13 @@ class States(Case):
         self.assertGreater(error.messages[0].line, 0)
 
 
+    def test_parameters_may_have_no_weight_decay(self):
+        graph = ngrad.load(os.path.join(os.path.dirname(__file__), "../../models/train/mlp.yaml"))
+        step = graph.train("adamw", losses="loss", weight_decay=0.5, no_decay=["w1", "norms-and-biases"])
+        self.assertEqual((step.show().count("weight_decay: 0.5"), step.show().count("weight_decay: 0.0")), (1, 3))
+        self.refuses("no_decay: no parameter matches v*", graph.train, "adamw", losses="loss", no_decay="v*")
+
+
 class ThreadsAndMemory(Case):
     def test_many_threads_run_one_kernel(self):
         g = ngrad.loads(text(tensor("x", "f32", "[64, 33]"), "{op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}", "y"))

@@ -1,6 +1,7 @@
 // ONNX models of some kilobytes that would need minutes or gigabytes if the reader had no limits. Each is read in less
 // than a second of processor time.
 #include "frontend/onnx/onnx.h"
+#include "ir/operators/operator.h"
 #include "ir/support/budget.h"
 
 #include <setjmp.h>
@@ -310,6 +311,7 @@ static void branches_in_loops_are_counted_and_parsed_once(void **state) {
   Message graph = {.count = 0}, body = {.count = 0}, branch = branch_of(100000), loop = node_of("", "Loop", "n", "y"),
           node = node_of("", "If", "cin", ""), condition = tensor_of(9, 1, "\1", 1, "c"),
           count = tensor_of(7, 1, times, sizeof times, "n");
+  add_text(&node, 2, "more"); // than the branch has, so that its nodes are not counted
   add_graph_attribute(&node, "then_branch", &branch);
   add_message(&body, 1, &node);
   add_value(&body, 11, "i");
@@ -324,7 +326,7 @@ static void branches_in_loops_are_counted_and_parsed_once(void **state) {
   add_value(&graph, 11, "x");
   add_value(&graph, 12, "x");
   Message model = model_of(&graph, NULL);
-  reads_soon(&model, "with its functions, the model has more than 2^18 nodes");
+  reads_soon(&model, "the functions, branches and loops that the model repeats are more than 128 MiB");
 }
 
 static Message external_tensor(uint64_t nelems, const char *file, uint64_t offset, const char *name) {
@@ -374,6 +376,34 @@ static void a_file_of_external_data_is_read_once(void **state) {
   assert_int_equal(unlink(path) + rmdir(folder), 0);
 }
 
+// What is written can be read again, or is refused.
+static void models_that_would_not_be_read_are_not_written(void **state) {
+  enum { MOST_NODES = 1 << 18 };
+  (void)state;
+  for (int nnodes = MOST_NODES; nnodes <= MOST_NODES + 1; nnodes++) {
+    Diagnostics d;
+    Text out;
+    diagnostics_init(&d, &system_allocator);
+    text_init(&out, &system_allocator);
+    Graph *g = graph_new(&system_allocator, "chain");
+    Value *v = graph_add_value(g, "x", TYPE_F32, &(Shape){.rank = 1, .extent = {EXTENT(2)}});
+    v->is_input = true;
+    for (int i = 0; i < nnodes; i++) {
+      Node *node = graph_add_node(g, &operators[OP_ReLU], NULL, 1, 1);
+      node_set_input(node, 0, v);
+      v = graph_add_value(g, arena_format(&g->arena, "v%d", i), TYPE_F32, &v->shape);
+      node_set_output(node, 0, v);
+    }
+    assert_true(graph_add_output(g, v));
+    assert_true(onnx_write(g, &out, &d));
+    assert_int_equal(onnx_fits(&system_allocator, (Bytes){(const uint8_t *)out.bytes, out.nbytes}, &d),
+                     nnodes == MOST_NODES);
+    graph_free(g);
+    text_deinit(&out);
+    diagnostics_deinit(&d);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(functions_called_often_are_counted_by_their_bytes),
@@ -387,6 +417,7 @@ int main(void) {
       cmocka_unit_test(what_all_graphs_of_a_file_have_is_counted),
       cmocka_unit_test(branches_in_loops_are_counted_and_parsed_once),
       cmocka_unit_test(a_file_of_external_data_is_read_once),
+      cmocka_unit_test(models_that_would_not_be_read_are_not_written),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

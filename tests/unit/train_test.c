@@ -696,7 +696,7 @@ static void parameters_without_gradient_are_told_together(void **state) {
   ng_context_free(ctx);
 }
 
-// States that a BatchNormInference takes as statistics are not trained, and this is told.
+// States that nodes take as statistics or settings are not trained, and this is told.
 static void given_statistics_are_not_trained(void **state) {
   (void)state;
   static const char text[] = "format: ngrad/1\n"
@@ -706,19 +706,27 @@ static void given_statistics_are_not_trained(void **state) {
                              "  - {name: b, type: f32, shape: [3], init: zeros}\n"
                              "  - {name: rm, type: f32, shape: [3], init: zeros}\n"
                              "  - {name: rv, type: f32, shape: [3], init: ones}\n"
+                             "  - {name: calls, type: s64, shape: [], init: ones}\n"
+                             "  - {name: p, type: f32, shape: [], init: zeros}\n"
+                             "constants: [{name: one, type: s64, shape: [], value: 1}]\n"
                              "nodes:\n"
                              "  - {op: BatchNormInference, inputs: [x, g, b, rm, rv], outputs: [y], "
                              "attributes: {epsilon: 1.0e-5}}\n"
-                             "  - {op: ReduceMean, inputs: [y], outputs: [loss], attributes: {axes: [0, 1]}}\n"
-                             "outputs: [loss]\n";
+                             "  - {op: Dropout, inputs: [y, one, calls, p], outputs: [d]}\n"
+                             "  - {op: Add, inputs: [calls, one], outputs: [more]}\n"
+                             "  - {op: ReduceMean, inputs: [d], outputs: [loss], attributes: {axes: [0, 1]}}\n"
+                             "outputs: [loss]\n"
+                             "updates: {calls: more}\n";
   ng_context *ctx = new_context();
   ng_graph *g = must_read(ctx, text);
-  must_show(ctx, ng_graph_train(g, NULL), (const char *[]){"updates: {g: g.next, b: b.next, step: step.next}", NULL},
-            (const char *[]){"rm.next", NULL});
+  must_show(ctx, ng_graph_train(g, NULL),
+            (const char *[]){"updates: {g: g.next, b: b.next, calls: more, step: step.next}", NULL},
+            (const char *[]){"rm.next", " p.next", NULL});
   assert_int_equal(ng_message_count(ctx), 1);
   assert_false(ng_message_at(ctx, 0).is_error);
-  assert_string_equal(ng_message_at(ctx, 0).text, "states that are not trained, as nodes such as BatchNormInference "
-                                                  "take them as statistics, and have no updates: rm, rv");
+  assert_string_equal(ng_message_at(ctx, 0).text,
+                      "states that are not trained, as nodes such as BatchNormInference "
+                      "take them as statistics or settings, and have no updates: rm, rv, p");
   ng_graph_free(g);
   ng_context_free(ctx);
 }
