@@ -302,7 +302,8 @@ NG_API ng_graph *ng_graph_run_passes(ng_graph *g, const ng_options *options);
 NG_API char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options);
 /* The graph as an ONNX model of opset 17, *nbytes long. The caller frees it with ng_text_free. What ONNX cannot
    express becomes nodes of the domain "ngrad", after a warning, which ng_graph_read_file reads. States become inputs,
-   and their updates outputs. Layouts are dropped, and attributes of ONNX's own operators are rounded to f32. NULL after a message. */
+   and their updates outputs. Layouts are dropped, and attributes of ONNX's own operators are rounded to f32. NULL after
+   a message. */
 NG_API char *ng_graph_onnx(const ng_graph *g, size_t *nbytes);
 
 /* The workspace: bytes of memory for values that kernels pass to each other. *unshared: its length if no two values

@@ -349,7 +349,12 @@ ng_graph *ng_graph_trainable(ng_graph *g) {
   ctx->last_status = graph_bind_fixed(g);
   if (ctx->last_status != NG_OK) return NULL;
   const Call call = call_begin(ctx);
-  return graph_wrap(ctx, call, graph_trainable(g->graph, NULL, &ctx->diagnostics));
+  bool *is_loss = allocator_alloc(&ctx->allocator, g->graph->noutputs + 1); // each output may become one
+  if (is_loss) memset(is_loss, true, g->graph->noutputs + 1);
+  else error_out_of_memory(&ctx->diagnostics);
+  Graph *made = is_loss ? graph_trainable(g->graph, NULL, is_loss, false, &ctx->diagnostics) : NULL;
+  allocator_free(&ctx->allocator, is_loss);
+  return graph_wrap(ctx, call, made);
 }
 
 ng_graph *ng_graph_inference(ng_graph *g, ng_inference_form form, const ng_train_options *options) {

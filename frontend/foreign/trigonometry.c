@@ -55,8 +55,7 @@ Value *build_asinh(Builder *b, Value *v) {
 // With d = x - 1: ln(1 + d + sqrt(d) sqrt(d + 2)), which is NaN below 1; for large x, ln(2 x).
 Value *build_acosh(Builder *b, Value *v) {
   Value *d = build_plus(b, v, -1);
-  Value *root =
-      build_binary(b, OP_Multiply, build_unary(b, OP_Sqrt, d), build_unary(b, OP_Sqrt, build_plus(b, d, 2)));
+  Value *root = build_binary(b, OP_Multiply, build_unary(b, OP_Sqrt, d), build_unary(b, OP_Sqrt, build_plus(b, d, 2)));
   Value *near = logarithm_of_1_plus(b, build_binary(b, OP_Add, d, root)),
         *far = build_plus(b, build_unary(b, OP_Log, v), log(2));
   return build_choose(b, is_above(b, v, large(v)), far, near);

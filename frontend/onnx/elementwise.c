@@ -131,6 +131,7 @@ bool onnx_pow(Onnx *x) {
   Value *power = build_binary(&x->build, OP_Power, build_cast(&x->build, a, type), build_cast(&x->build, b, type));
   // Integer bases with float exponents: the power is rounded towards zero.
   if (!type_is_float(a->type) && type_is_float(b->type)) power = build_truncate(&x->build, power);
+  if (!type_is_float(a->type)) power = build_cast(&x->build, power, TYPE_S64); // and wraps around
   return onnx_out(x, 0, build_cast(&x->build, power, a->type));
 }
 

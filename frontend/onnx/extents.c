@@ -59,7 +59,7 @@ static Value *evaluate(Onnx *x, Value *v, int *most) {
 }
 
 Value *onnx_known(Onnx *x, Value *v) {
-  int most = 1000;
+  int most = 128; // nodes, as the stack grows with them
   return v ? evaluate(x, v, &most) : NULL;
 }
 

@@ -146,17 +146,17 @@ static Value *put(Onnx *x, Value *rows, Value *places, Value *updates) {
   if (reduction.count && !bytes_are(reduction, "none") && !bytes_are(reduction, "add"))
     return build_error(b, "reductions other than add are not supported"), NULL;
   const Type type = rows->type, wide = type_is_float(type) ? type : TYPE_F64;
-  rows = build_cast(b, rows, wide);
-  Value *sum = rows ? onnx_scatter(x, places, build_cast(b, updates, wide), &rows->shape) : NULL;
-  if (bytes_are(reduction, "add")) return build_cast(b, build_binary(b, OP_Add, rows, sum), type);
+  const Type exact = type_is_float(type) ? type : TYPE_S64; // in which integers wrap around
+  Value *sum = build_cast(b, onnx_scatter(x, places, build_cast(b, updates, wide), &rows->shape), exact);
   if (!sum) return NULL;
+  if (bytes_are(reduction, "add")) return build_cast(b, build_binary(b, OP_Add, build_cast(b, rows, exact), sum), type);
   const Shape marks = {.rank = 1, .extent = {rows->shape.extent[0]}};
   int64_t shape[MAX_RANK] = {extent(rows, 0)};
   for (int i = 1; i < rows->shape.rank; i++) shape[i] = 1;
   Value *ones = build_number(b, wide, &places->shape, 1);
   Value *is_put = build_binary(b, OP_Greater, onnx_scatter(x, places, ones, &marks), build_number(b, wide, NULL, 0));
   is_put = build_reshape(b, is_put, shape, (size_t)rows->shape.rank);
-  return build_cast(b, build_choose(b, is_put, sum, rows), type);
+  return build_choose(b, is_put, build_cast(b, sum, type), rows);
 }
 
 static bool put_all(Onnx *x, Value *data, Value *rows, Value *places, Value *updates) {
@@ -266,7 +266,9 @@ bool onnx_cumulative_sum(Onnx *x) {
   Value *is_added = is_reverse ? band(x, n, n, least, n) : band(x, n, n, -n, -least);
   Value *parts =
       build_choose(b, is_added, beside(x, build_cast(b, v, wide), axis, true), build_number(b, wide, NULL, 0));
-  return onnx_out(x, 0, build_cast(b, reshape_like(x, sum_over(x, parts, 2), v), type));
+  // A sum of integers wraps around.
+  Value *sum = build_cast(b, sum_over(x, parts, 2), type_is_float(type) ? type : TYPE_S64);
+  return onnx_out(x, 0, build_cast(b, reshape_like(x, sum, v), type));
 }
 
 // Whether a >= b, where NaN is greater than all numbers, as in numpy's order.

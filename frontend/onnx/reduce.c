@@ -31,13 +31,14 @@ static Value *as_wide(Onnx *x, Value *v) {
   return v && TYPE_BIT(v->type) & narrow ? build_cast(&x->build, v, TYPE_F32) : as_float(x, v);
 }
 
-// Casts a result to the type of `like`; integers lose their fraction. -inf, the maximum of no elements, becomes the
-// least number: false for booleans.
+// Casts a result to the type of `like`. Integers lose their fraction, and wrap around as other sums and products. But
+// -inf, the maximum of no elements, becomes the least number: false for booleans.
 static Value *as_type_of(Onnx *x, Value *v, const Value *like) {
   Builder *b = &x->build;
   if (type_is_float(like->type)) return build_cast(b, v, like->type);
-  v = build_truncate(b, v);
-  return build_cast(b, like->type == TYPE_BOOLEAN ? build_cast(b, v, TYPE_U8) : v, like->type);
+  const bool is_extreme = x->row->op == OP_ReduceMax || x->row->op == OP_ReduceMin;
+  const Type between = !is_extreme ? TYPE_S64 : like->type == TYPE_BOOLEAN ? TYPE_U8 : like->type;
+  return build_cast(b, build_cast(b, build_truncate(b, v), between), like->type);
 }
 
 // The mean of integers: their exact sum divided by their number. Multiplying by 1 / n could miss an integer.

@@ -32,8 +32,8 @@ GRADIENT(AllReduce) {
   else gradient_give(g, node, 0, all_reduced(g, diff, how));
 }
 
-NO_GRADIENT(Leaf,
-            REFUSED_SETTING("each process has only its own leaves' parts of the input; leave the input out of the request"))
+NO_GRADIENT(Leaf, REFUSED_SETTING(
+                      "each process has only its own leaves' parts of the input; leave the input out of the request"))
 
 Value *gradient_of_all_leaves(Gradient *g, Value *diff) {
   if (!diff || !g->forward->nleaves) return diff;

@@ -612,6 +612,10 @@ expect 2 '' '^error: --no-decay: no parameter matches conv\*; there are w, b' tr
 expect 0 . '' train net.yaml --optimizer adamw --no-decay norms-and-biases -o trained
 [ "$(grep -c 'weight_decay: 0.0[,}]' trained/net_step.yaml)" = 1 ] && [ "$(grep -c 'weight_decay: 0.01' trained/net_step.yaml)" = 1 ]
 count 'biases have no weight decay'
+expect 0 '^w +yes +yes$' '' train net.yaml --optimizer adamw --no-decay norms-and-biases --list-parameters -o trained
+expect 0 '^b +yes +no$' '' train net.yaml --optimizer adamw --no-decay norms-and-biases --list-parameters -o trained
+expect 0 '^b +no, frozen' '' train net.yaml --freeze b --list-parameters -o trained
+expect 0 '"why_not": "frozen"' '' train net.yaml --freeze b --json -o trained
 expect 2 '' '^error: --beta1: not a setting of sgd, but of adam' train net.yaml --beta1 0.9 -o trained
 expect 2 '' '^error: --gamma: the schedule constant does not use it' train net.yaml --gamma 0.9 -o trained
 expect 2 '' '^error: --step-size: the schedule step needs the number of steps' train net.yaml --schedule step -o trained

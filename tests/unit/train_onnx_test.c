@@ -220,6 +220,55 @@ static void constants_without_gradient_are_told_in_one_line(void **state) {
       "Equal reads it), unused (loss does not depend on it)");
 }
 
+// Each floating-point constant is listed, with the reason why it is not trained.
+static void parameters_are_listed(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    int is_trained, has_decay;
+    const char *why_not;
+  } rows[] = {{"w", 1, 1, NULL},
+              {"bias", 1, 0, NULL},
+              {"frozen", 0, 0, "frozen"},
+              {"mask", 0, 0, "no gradient reaches it"},
+              {"onnx::Mul_3", 0, 0, "a number of a formula"}};
+  Message graph = {.count = 0};
+  for (size_t i = 0; i < 4; i++) add_initializer(&graph, rows[i].name, 1, 1);
+  add_initializer(&graph, rows[4].name, 0, 2);
+  add_op(&graph, 1, "Mul", (const char *[]){"x", "w", NULL}, "product", NULL);
+  add_op(&graph, 1, "Add", (const char *[]){"product", "bias", NULL}, "sum", NULL);
+  add_op(&graph, 1, "Add", (const char *[]){"sum", "frozen", NULL}, "all", NULL);
+  add_op(&graph, 1, "Less", (const char *[]){"all", "mask", NULL}, "is_less", NULL);
+  add_op(&graph, 1, "Where", (const char *[]){"is_less", "x", "all", NULL}, "chosen", NULL);
+  add_op(&graph, 1, "Mul", (const char *[]){"chosen", "onnx::Mul_3", NULL}, "y", NULL);
+  add_end(&graph, 11, "x");
+  add_end(&graph, 12, "y");
+  const Message model = model_of(&graph, NULL);
+  ng_context *ctx = new_context();
+  ng_graph *g = ng_graph_read(ctx, "test.onnx", (const char *)model.bytes, model.count, NULL);
+  const ng_train_options options = {.losses = (const char *[]){"mse"},
+                                    .nlosses = 1,
+                                    .optimizer = "adamw",
+                                    .freeze = (const char *[]){"fro*", "mask"},
+                                    .nfreeze = 2,
+                                    .no_decay = (const char *[]){"*bias"},
+                                    .nno_decay = 1};
+  ng_graph *step = ng_graph_train(g, &options);
+  if (!step) fail_msg("%s", ng_messages_text(ctx, 0));
+  assert_int_equal(ng_graph_parameter_count(g), 0);
+  assert_int_equal(ng_graph_parameter_count(step), sizeof rows / sizeof *rows);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const ng_parameter p = ng_graph_parameter(step, i);
+    assert_string_equal(p.name, rows[i].name);
+    if (p.is_trained != rows[i].is_trained || p.has_decay != rows[i].has_decay || !p.is_constant)
+      fail_msg("%s: trained %d, decay %d", p.name, p.is_trained, p.has_decay);
+    assert_string_equal(p.why_not ? p.why_not : "", rows[i].why_not ? rows[i].why_not : "");
+  }
+  ng_graph_free(step);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(initializers_without_axes_are_parameters_by_their_names),
@@ -228,6 +277,7 @@ int main(void) {
       cmocka_unit_test(a_weight_in_a_function_is_one_parameter),
       cmocka_unit_test(shapes_are_computed_from_weights),
       cmocka_unit_test(constants_without_gradient_are_told_in_one_line),
+      cmocka_unit_test(parameters_are_listed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
