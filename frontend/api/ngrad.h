@@ -114,6 +114,11 @@ NG_API uint64_t ng_context_max_memory(const ng_context *ctx);
    same on every machine. */
 NG_API void ng_context_set_max_steps(ng_context *ctx, uint64_t nsteps);
 
+/* The calls between these two spend the steps of one call together, so that what a program does for one graph ends
+   within seconds, too. Pairs may be nested. `name` is that of the graph in messages. */
+NG_API void ng_steps_begin(ng_context *ctx, const char *name);
+NG_API void ng_steps_end(ng_context *ctx);
+
 typedef struct ng_memory_part {
   const char *what; /* "inputs" */
   uint64_t nbytes;

@@ -231,17 +231,18 @@ static ng_status add_code(void *context, const Stages *stages, const Build *b) {
 }
 
 ng_status ng_graph_compilation(ng_graph *g, const ng_options *options, ng_compilation *out) {
+  ng_context *ctx = g->ctx;
   Compilation all = {.code_nbytes = 0};
   *out = (ng_compilation){0};
+  compiling_begin(ctx, g->graph->name);
   ng_status status = ng_graph_bind(g);
-  if (status != NG_OK) return status;
-  compiling_begin(g->ctx, g->graph->name);
-  status = visit_functions(g, options, add_code, &all);
+  const int64_t before = ctx->steps.left;
+  if (status == NG_OK) status = visit_functions(g, options, add_code, &all);
   if (status == NG_OK)
-    *out = (ng_compilation){.nsteps = (uint64_t)(g->ctx->most_steps - g->ctx->steps.left),
+    *out = (ng_compilation){.nsteps = (uint64_t)(before - ctx->steps.left),
                             .code_nbytes = all.code_nbytes,
                             .workspace_nbytes = all.workspace.nbytes + all.workspace.between,
                             .unshared_nbytes = all.workspace.unshared + all.workspace.between};
-  compiling_end(g->ctx);
+  compiling_end(ctx);
   return status;
 }

@@ -125,7 +125,7 @@ static const Option options[] = {
     {OPTION_MEMORY, "max-memory", 0, "SIZE", KIND_NBYTES, FIELD(max_memory),
      "limit of memory, as in 500M or 2GiB (default: three quarters of the available memory)"},
     {OPTION_MEMORY, "max-steps", 0, "N", KIND_AMOUNT, FIELD(max_steps),
-     "limit of the steps of compiling a graph, which check counts (default 33554432, some seconds)"},
+     "limit of the steps of compiling a graph, which check counts (default 16777216, some seconds)"},
     {OPTION_TRAIN, "loss", 0, "NAMES", KIND_NAMES, FIELD(loss),
      "outputs whose sum is minimised (default: the only single number that depends on parameters); repeatable; or a "
      "loss of the first output to add: cross-entropy (with the input labels and the output accuracy), mse or bce (with "

@@ -52,6 +52,8 @@ typedef struct Onnx {
                           // the call omits
   uint8_t *has_extents;   // by a value's index: some elements of the constant stand for extents
   size_t nextents, extents_capacity;
+  Extent *stood_for; // by the numbers that stand for extents
+  size_t nstood_for, stood_for_capacity;
   const OnnxNode *caller; // the call of the current function
   int depth;              // of calls and branches
   size_t nnodes;          // translated so far, including the nodes that operands and calls count as
@@ -105,8 +107,9 @@ bool onnx_must_be_known(Onnx *x, const Value *v); // reports how to make it cons
 // v as a constant, also if it is computed from weights, which are not folded; v itself if it depends on inputs.
 Value *onnx_known(Onnx *x, Value *v);
 bool onnx_has_extents(const Onnx *x, const Value *v);
-bool onnx_mark_extents(Onnx *x, const Value *v);     // if any element is no number
-int64_t onnx_extent_number(const Onnx *x, Extent e); // the extent's own number, or the number that stands for it
+bool onnx_mark_extents(Onnx *x, const Value *v); // if any element is no number
+// The extent's own number, or the number that stands for it. False: out of memory.
+bool onnx_extent_number(Onnx *x, Extent e, int64_t *number);
 Extent onnx_extent_of(const Onnx *x, int64_t number);
 bool onnx_finish(Builder *b, Node *node); // build_finish for ONNX; b is the first member of an Onnx
 // The sum, difference, product or quotient of such constants; NULL after a message.

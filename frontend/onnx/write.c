@@ -71,6 +71,14 @@ static bool put_extents(OnnxWriter *w, const Shape *shape, FreshName *name) {
   return true;
 }
 
+static void put_cast(OnnxWriter *w, const char *from, Type type, const char *to) {
+  onnx_begin(w, "Cast", "");
+  onnx_add_input(w, from);
+  onnx_add_int(w, "to", (int64_t)onnx_type_number(type));
+  onnx_add_output(w, to);
+  onnx_end(w);
+}
+
 static void put_constant(OnnxWriter *w, const Value *v, Text *infos) {
   int64_t extents[MAX_RANK];
   bool is_open = false;
@@ -85,7 +93,7 @@ static void put_constant(OnnxWriter *w, const Value *v, Text *infos) {
     onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, v->name, v->type, extents, v->shape.rank, v->constant->data);
     return;
   }
-  // ConstantOfShape(shape) with the number as its attribute, or Expand(number, shape) of bf16, which this lacks. If no
+  // ConstantOfShape(shape) with the number as its attribute, and a cast to bf16, which it lacks. If no
   // input has an extent, Constant of the domain "ngrad", whose shape the model declares.
   const Node none = {0};
   const size_t nodes = w->nodes.nbytes;
@@ -102,16 +110,16 @@ static void put_constant(OnnxWriter *w, const Value *v, Text *infos) {
   if (!is_open) shape = onnx_add_numbers(w, extents, (size_t)v->shape.rank);
   else if (put_extents(w, &v->shape, &shape)) is_open = false;
   else w->nodes.nbytes = nodes;
-  const bool is_expanded = !is_open && v->type == TYPE_BF16;
-  const FreshName number = onnx_fresh(w);
-  if (is_expanded)
-    onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, number.text, v->type, &one, 1, v->constant->data);
-  onnx_begin(w, is_open ? "Constant" : is_expanded ? "Expand" : "ConstantOfShape", is_open ? OWN_DOMAIN : "");
-  if (is_expanded) onnx_add_input(w, number.text);
+  const bool is_cast = !is_open && v->type == TYPE_BF16;
+  float number = 0;
+  if (is_cast) number = (float)type_load(v->type, v->constant->data, 0);
+  const FreshName wide = onnx_fresh(w);
+  onnx_begin(w, is_open ? "Constant" : "ConstantOfShape", is_open ? OWN_DOMAIN : "");
   if (!is_open) onnx_add_input(w, shape.text);
-  onnx_add_output(w, v->name);
-  if (!is_expanded) onnx_add_tensor(w, "value", v->type, &one, 1, v->constant->data);
+  onnx_add_output(w, is_cast ? wide.text : v->name);
+  onnx_add_tensor(w, "value", is_cast ? TYPE_F32 : v->type, &one, 1, is_cast ? &number : v->constant->data);
   onnx_end(w);
+  if (is_cast) put_cast(w, wide.text, v->type, v->name);
   if (is_open && !v->is_output) put_info(infos, GRAPH_VALUE_INFO, v, v->name);
   w->has_own |= is_open;
 }
@@ -222,8 +230,9 @@ static void warn_of_own(const OnnxWriter *w, Diagnostics *d) {
   for (size_t i = 0; i < w->nown; i++) text_format(&list, "%s%s", i ? ", " : "", w->own[i]);
   if (w->has_own)
     warn_at(d, (Position){w->graph->source, 0, 0},
-            "ONNX has no form of %s: %s written in the domain ngrad, so other systems do not load the model",
-            w->nown ? text_string(&list) : "constants with named extents", w->nown == 1 ? "it is" : "these are");
+            "ONNX has no form of %s%s: %s written in the domain ngrad, so other systems do not load the model",
+            w->nown ? text_string(&list) : "constants", w->graph->ndims ? " beside named extents" : "",
+            w->nown == 1 ? "it is" : "these are");
   text_deinit(&list);
 }
 
@@ -242,8 +251,23 @@ static bool has_numbers_only(const Graph *g, Diagnostics *d) {
   return ok;
 }
 
-bool onnx_write(const Graph *g, Text *out, Diagnostics *d) {
-  if (!has_numbers_only(g, d)) return false;
+// A copy in which the extents that the caller gave numbers are these numbers; NULL: out of memory.
+static Graph *with_numbers(const Graph *g) {
+  Graph *copy = graph_clone(g);
+  size_t nleft = 0;
+  if (!copy) return NULL;
+  for (size_t i = 0; i < copy->nvalues; i++)
+    for (int axis = 0; axis < copy->values[i]->shape.rank; axis++) {
+      Extent *e = &copy->values[i]->shape.extent[axis];
+      if (e->dim && e->dim->is_fixed) *e = EXTENT(e->dim->value);
+    }
+  for (size_t i = 0; i < copy->ndims; i++)
+    if (!copy->dims[i]->is_fixed) copy->dims[nleft++] = copy->dims[i];
+  copy->ndims = nleft;
+  return copy;
+}
+
+static bool write_graph(const Graph *g, Text *out, Diagnostics *d) {
   Arena arena;
   OnnxWriter w = {.graph = g, .opset = choose_opset(g)};
   Text graph, *const all[] = {&w.nodes, &w.initializers, &w.node, &w.attribute, &graph};
@@ -269,4 +293,12 @@ bool onnx_write(const Graph *g, Text *out, Diagnostics *d) {
     return error_at(d, (Position){g->source, 0, 0}, "the model would have %zu bytes, ONNX's files have less than 2 GiB",
                     out->nbytes);
   return true;
+}
+
+bool onnx_write(const Graph *g, Text *out, Diagnostics *d) {
+  Graph *copy = with_numbers(g);
+  if (!copy) return error_out_of_memory(d);
+  const bool ok = has_numbers_only(copy, d) && write_graph(copy, out, d);
+  graph_free(copy);
+  return ok;
 }

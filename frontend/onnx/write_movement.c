@@ -26,13 +26,7 @@ static double greatest_of(Type type) {
 
 // Floats are rounded to even, and integers saturate; ONNX's Cast drops the fraction, and leaves what is out of range
 // undefined. The numbers are clipped as f64, which has no 2^63 - 1: beyond 2^63 - 1024, s64 gets the constant.
-bool onnx_write_cast(OnnxWriter *w, const Node *node, const char *name) {
-  const Type from = node->inputs[0]->type, to = node->outputs[0]->type;
-  const bool is_plain = type_is_float(to) || to == TYPE_BOOLEAN || from == TYPE_BOOLEAN || from == to ||
-                        (!type_is_float(from) && to == TYPE_S64) || (TYPE_BIT(from) & TYPES_BYTE && to == TYPE_S32);
-  const char *v = w->in[0];
-  (void)name;
-  if (is_plain) return onnx_put_cast(w, v, to, w->out[0]), true;
+void onnx_put_saturated(OnnxWriter *w, const char *v, Type from, Type to, const char *dst) {
   Type type = TYPE_S64;
   if (type_is_float(from)) {
     type = TYPE_F64;
@@ -44,12 +38,21 @@ bool onnx_write_cast(OnnxWriter *w, const Node *node, const char *name) {
   const bool is_wide = type == TYPE_F64 && to == TYPE_S64;
   const char *clipped = onnx_put(w, "Min", onnx_put(w, "Max", v, onnx_put_scalar(w, type, least_of(to)), NULL),
                                  onnx_put_scalar(w, type, greatest_of(to)), NULL);
-  if (!is_wide) return onnx_put_cast(w, clipped, to, w->out[0]), true;
+  const char *result = onnx_put_cast(w, clipped, to, is_wide ? NULL : dst);
+  if (!is_wide) return;
   const int64_t greatest = INT64_MAX;
   const FreshName top = onnx_fresh(w);
   onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, top.text, TYPE_S64, NULL, 0, &greatest);
-  onnx_put_where(w, onnx_put(w, "GreaterOrEqual", v, onnx_put_scalar(w, type, 0x1p63), NULL), top.text,
-                 onnx_put_cast(w, clipped, to, NULL), w->out[0]);
+  onnx_put_where(w, onnx_put(w, "GreaterOrEqual", v, onnx_put_scalar(w, type, 0x1p63), NULL), top.text, result, dst);
+}
+
+bool onnx_write_cast(OnnxWriter *w, const Node *node, const char *name) {
+  const Type from = node->inputs[0]->type, to = node->outputs[0]->type;
+  const bool is_plain = type_is_float(to) || to == TYPE_BOOLEAN || from == TYPE_BOOLEAN || from == to ||
+                        (!type_is_float(from) && to == TYPE_S64) || (TYPE_BIT(from) & TYPES_BYTE && to == TYPE_S32);
+  (void)name;
+  if (is_plain) onnx_put_cast(w, w->in[0], to, w->out[0]);
+  else onnx_put_saturated(w, w->in[0], from, to, w->out[0]);
   return true;
 }
 
@@ -99,6 +102,7 @@ bool onnx_write_slice(OnnxWriter *w, const Node *node, const char *name) {
 bool onnx_write_pad(OnnxWriter *w, const Node *node, const char *name) {
   int64_t pads[2 * MAX_RANK];
   const size_t rank = (size_t)node->inputs[0]->shape.rank;
+  if (rank == 0) return onnx_put(w, "Identity", w->in[0], NULL, w->out[0]), true;
   onnx_list_pads(node, rank, pads);
   const char *numbers = onnx_put_numbers(w, pads, 2 * rank),
              *value = onnx_put_scalar(w, node->inputs[0]->type, node_f32(node, "value"));
@@ -151,18 +155,22 @@ bool onnx_write_one_hot(OnnxWriter *w, const Node *node, const char *name) {
   if (!(TYPE_BIT(type) & TYPES_CAST)) return false;
   for (int i = 0; i < 2; i++) values[i] = (float)numbers[i];
   if (type == TYPE_F64 && ((double)values[0] != numbers[0] || (double)values[1] != numbers[1])) return false;
+  const bool is_one = node->inputs[0]->shape.rank == 0; // ONNX wants an axis
+  const int64_t first = 0;
   const char *labels = onnx_put_labels(w, w->in[0], node->inputs[0]->type, depth);
+  if (is_one) labels = onnx_put_axes(w, "Unsqueeze", labels, &first, 1, NULL);
   const FreshName both = onnx_fresh(w);
   onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, both.text, TYPE_F32, &two, 1, values);
-  const char *count = onnx_put_scalar(w, TYPE_S64, depth), *to = type == TYPE_F32 ? w->out[0] : NULL;
-  if (!to) to = onnx_keep(w, onnx_fresh(w));
+  const char *count = onnx_put_scalar(w, TYPE_S64, depth),
+             *to = type == TYPE_F32 && !is_one ? w->out[0] : onnx_keep(w, onnx_fresh(w));
   onnx_begin(w, name, "");
   onnx_add_input(w, labels);
   onnx_add_input(w, count);
   onnx_add_input(w, both.text);
-  onnx_add_int(w, "axis", node_s64(node, "axis"));
+  onnx_add_int(w, "axis", is_one ? 1 : node_s64(node, "axis"));
   onnx_add_output(w, to);
   onnx_end(w);
+  if (is_one) to = onnx_put_axes(w, "Squeeze", to, &first, 1, type == TYPE_F32 ? w->out[0] : NULL);
   if (type != TYPE_F32) onnx_put_cast(w, to, type, w->out[0]);
   return true;
 }

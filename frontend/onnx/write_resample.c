@@ -1,11 +1,7 @@
-// Writers of resampling and quantisation.
+// Writers of resampling.
 #include "frontend/onnx/fields.h"
-#include "frontend/onnx/formula.h"
 #include "frontend/onnx/write_standard.h"
 #include "ir/operators/interpolate.h"
-#include "ir/operators/quantize.h"
-
-#include <math.h>
 
 // Interpolate
 
@@ -87,11 +83,4 @@ bool onnx_write_interpolate_backward(OnnxWriter *w, const Node *node, const char
     if (!is_behind) v = onnx_put_transpose(w, v, order, rank, to);
   }
   return true;
-}
-
-// Quantisation
-
-bool onnx_write_quantize(OnnxWriter *w, const Node *node, const char *name) {
-  (void)w, (void)node, (void)name;
-  return false;
 }

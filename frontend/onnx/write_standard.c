@@ -275,6 +275,11 @@ static bool find_row(OperatorId op, StandardRow *row) {
   return plain;
 }
 
+bool onnx_is_written(OperatorId op) {
+  StandardRow row;
+  return find_row(op, &row);
+}
+
 // The type that the node is computed in.
 static Type computed_type(const Node *node, Casting casting) {
   TypeSet types = 0;
@@ -307,10 +312,17 @@ static bool is_open_and_empty(const Node *node) {
   return is_open && is_empty;
 }
 
+// Whether its elements have a type that few of ONNX's operators take.
+static bool is_younger(const Node *node) {
+  const bool is_any = node->op->id == OP_StaticReshape || node->op->id == OP_Reorder;
+  return !is_any && TYPE_BIT(node->outputs[0]->type) & (TYPES_F8 | TYPES_4_BITS);
+}
+
 bool onnx_write_standard(OnnxWriter *w, const Node *node) {
   StandardRow row;
   if (!find_row(node->op->id, &row)) return false;
   if (row.casting == CASTS_F32 && is_open_and_empty(node)) return false;
+  if (row.casting == NO_CASTS && is_younger(node)) return false;
   const size_t nodes = w->nodes.nbytes, initializers = w->initializers.nbytes, nfresh = w->nfresh;
   const bool is_labelled = node->label && names_find(&w->node_names, node->label);
   w->type = computed_type(node, row.casting);

@@ -24,6 +24,8 @@ const char *onnx_put_reshape(OnnxWriter *w, const char *from, const int64_t *ite
 // count.
 const char *onnx_put_shape(OnnxWriter *w, const char *from, const Shape *shape, bool keeps_first, const char *to);
 const char *onnx_put_where(OnnxWriter *w, const char *condition, const char *a, const char *b, const char *to);
+// A cast to an integer type that rounds to even and saturates.
+void onnx_put_saturated(OnnxWriter *w, const char *v, Type from, Type to, const char *dst);
 // Labels as s64, `depth` in place of negative ones.
 const char *onnx_put_labels(OnnxWriter *w, const char *labels, Type type, double depth);
 void onnx_list_pads(const Node *node, size_t naxes, int64_t pads[2 * MAX_RANK]); // pads_begin, then pads_end
@@ -83,6 +85,8 @@ bool onnx_write_average_pool_backward(OnnxWriter *w, const Node *node, const cha
 // write_resample.c
 bool onnx_write_interpolate(OnnxWriter *w, const Node *node, const char *name);
 bool onnx_write_interpolate_backward(OnnxWriter *w, const Node *node, const char *name);
+
+// write_quantize.c
 bool onnx_write_quantize(OnnxWriter *w, const Node *node, const char *name);
 
 #endif

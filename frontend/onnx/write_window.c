@@ -120,37 +120,6 @@ static const char *weights_of(OnnxWriter *w, const Node *node, const char *weigh
   return onnx_put_transpose(w, weights, order, rank, NULL);
 }
 
-// Of ConvTranspose, ONNX's auto_pad means other padding, which is given by numbers.
-bool onnx_write_convolution(OnnxWriter *w, const Node *node, const char *name) {
-  const int rank = node->inputs[0]->shape.rank;
-  const bool is_transposed = node->op->id == OP_ConvTranspose,
-             is_padded = is_transposed && !onnx_choice_is(node, "auto_pad", "None");
-  int64_t pads[2 * MOST_SPATIAL_AXES];
-  Windows windows = {.count = 0};
-  if (is_padded && !take_windows(node, &windows)) return false;
-  // Extents that a convolution computes from others than numbers are known of its result, not before a transpose.
-  if (are_last(node) && !is_literal_beside(node, node->outputs[0])) return false;
-  const char *from = data_of(w, node, w->in[0], rank), *weights = weights_of(w, node, w->in[1], rank),
-             *to = begin_data(w, node);
-  onnx_begin(w, name, "");
-  onnx_add_input(w, from);
-  onnx_add_input(w, weights);
-  if (node->ninputs > 2 && node->inputs[2]) onnx_add_input(w, w->in[2]);
-  for (int i = 0; i < windows.count; i++) {
-    pads[i] = windows.of[i].pad_begin;
-    pads[windows.count + i] = windows.of[i].pad_end;
-  }
-  if (is_padded) add_list(w, node, "strides", "strides");
-  else add_window(w, node);
-  if (is_padded) onnx_add_ints(w, "pads", pads, (size_t)windows.count * 2);
-  add_list(w, node, "dilations", "dilations");
-  if (is_transposed) add_list(w, node, "output_padding", "output_padding");
-  onnx_add_int(w, "group", node_s64(node, "groups"));
-  onnx_add_output(w, to);
-  onnx_end(w);
-  return end_data(w, node, to);
-}
-
 // Slices or pads the spatial axes at their ends: from what a convolution makes to what is wanted.
 static const char *fit(OnnxWriter *w, const char *from, const int64_t *made, const int64_t *wanted, int count,
                        const char *to) {
@@ -241,6 +210,69 @@ static bool put_convolved(OnnxWriter *w, const Windows *windows, bool is_exchang
   return true;
 }
 
+// Whether output_padding is as large as a stride, which many systems refuse.
+static bool extends(const Node *node) {
+  const AttributeValue *more = node_attribute(node, "output_padding"), *strides = node_attribute(node, "strides");
+  for (size_t i = 0; i < more->list.count; i++) {
+    const int64_t stride = strides->list.count ? strides->list.items[i] : 1;
+    if (more->list.items[i] >= stride) return true;
+  }
+  return false;
+}
+
+// A transposed convolution without bias, padded with zeros, then the bias.
+static bool put_extended(OnnxWriter *w, const Node *node, const Windows *windows, const char *from, const char *weights,
+                         const char *to) {
+  const bool has_bias = node->ninputs > 2 && node->inputs[2];
+  const char *sum = has_bias ? onnx_keep(w, onnx_fresh(w)) : to;
+  int64_t axes[MOST_SPATIAL_AXES];
+  for (int i = 0; i < windows->count; i++) axes[i] = 1 + i;
+  if (!put_scattered(w, windows, from, weights, node_s64(node, "groups"), sum)) return false;
+  if (has_bias)
+    onnx_put(w, "Add", sum, onnx_put_axes(w, "Unsqueeze", w->in[2], axes, (size_t)windows->count, NULL), to);
+  return end_data(w, node, to);
+}
+
+static bool dilates(const Node *node) {
+  const AttributeValue *dilations = node_attribute(node, "dilations");
+  for (size_t i = 0; i < dilations->list.count; i++)
+    if (dilations->list.items[i] != 1) return true;
+  return false;
+}
+
+// auto_pad becomes numbers: with dilations it is refused by some systems, and of ConvTranspose ONNX's means other
+// padding. Only beside extents that are no numbers it stays.
+bool onnx_write_convolution(OnnxWriter *w, const Node *node, const char *name) {
+  const int rank = node->inputs[0]->shape.rank;
+  const bool is_transposed = node->op->id == OP_ConvTranspose, is_extended = is_transposed && extends(node);
+  int64_t pads[2 * MOST_SPATIAL_AXES];
+  Windows windows = {.count = 0};
+  const bool is_known = take_windows(node, &windows), is_padded = !onnx_choice_is(node, "auto_pad", "None");
+  if (!is_known && (is_extended || (is_padded && (is_transposed || dilates(node))))) return false;
+  // Extents that a convolution computes from others than numbers are known of its result, not before a transpose.
+  if (are_last(node) && !is_known) return false;
+  const char *from = data_of(w, node, w->in[0], rank), *weights = weights_of(w, node, w->in[1], rank),
+             *to = begin_data(w, node);
+  if (is_extended) return put_extended(w, node, &windows, from, weights, to);
+  onnx_begin(w, name, "");
+  onnx_add_input(w, from);
+  onnx_add_input(w, weights);
+  if (node->ninputs > 2 && node->inputs[2]) onnx_add_input(w, w->in[2]);
+  for (int i = 0; i < windows.count && is_known; i++) {
+    pads[i] = windows.of[i].pad_begin;
+    pads[windows.count + i] = windows.of[i].pad_end;
+  }
+  if (is_known) add_list(w, node, "strides", "strides");
+  else add_window(w, node);
+  if (is_known) onnx_add_ints(w, "pads", pads, (size_t)windows.count * 2);
+  add_list(w, node, "dilations", "dilations");
+  if (is_transposed) add_list(w, node, "output_padding", "output_padding");
+  onnx_add_int(w, "group", node_s64(node, "groups"));
+  onnx_add_output(w, to);
+  onnx_end(w);
+  return end_data(w, node, to);
+}
+
 // The gradient of a convolution by its data is a transposed convolution, and the other way round.
 bool onnx_write_backward_data(OnnxWriter *w, const Node *node, const char *name) {
   const int rank = node->inputs[0]->shape.rank;
@@ -308,6 +340,15 @@ bool onnx_write_backward_weights(OnnxWriter *w, const Node *node, const char *na
 
 // Pooling
 
+// Whether a window has padding only, because its taps are apart.
+static bool has_empty_window(const Window *window) {
+  for (int64_t u = 0; u < window->small && window->dilation > 1; u++) {
+    const Taps taps = window_taps(window, u);
+    if (taps.begin == taps.end) return true;
+  }
+  return false;
+}
+
 // The windows' padding, and whether their number is rounded up. False: ONNX has no such windows. Their padding is less
 // than the kernel, and the last one begins before the padding at the end.
 static bool take_pool(const Node *node, Windows *windows, int64_t pads[2 * MOST_SPATIAL_AXES], bool *is_up) {
@@ -318,7 +359,7 @@ static bool take_pool(const Node *node, Windows *windows, int64_t pads[2 * MOST_
     const int64_t rest = window->large + window->pad_begin + window->pad_end - window_reach(window),
                   last = (window->small - 1) * window->stride;
     if (rest < 0 || window->pad_begin >= window->kernel || window->pad_end >= window->kernel) return false;
-    if (last >= window->large + window->pad_begin) return false;
+    if (last >= window->large + window->pad_begin || has_empty_window(window)) return false;
     pads[i] = window->pad_begin;
     pads[windows->count + i] = window->pad_end;
     ndown += rest / window->stride + 1 == window->small;
@@ -356,7 +397,7 @@ bool onnx_write_pool(OnnxWriter *w, const Node *node, const char *name) {
   Windows windows;
   const bool is_known = take_pool(node, &windows, pads, &is_up);
   if ((!is_known && !is_plain_window(node)) || (is_up && is_mean && !excludes)) return false;
-  if (are_last(node) && !is_literal_beside(node, node->outputs[0])) return false;
+  if (are_last(node) && !is_known) return false;
   const char *from = data_of(w, node, w->in[0], rank), *to = begin_data(w, node);
   onnx_begin(w, name, "");
   onnx_add_input(w, from);

@@ -72,6 +72,7 @@ uint64_t onnx_type_number(Type type); // in TensorProto.DataType
 
 // Writes the node with ONNX's own operators if there is an equivalent; false: nothing was written.
 bool onnx_write_standard(OnnxWriter *w, const Node *node);
+bool onnx_is_written(OperatorId op); // whether some form of it has an equivalent
 // Writes the node as a node of the domain "ngrad".
 void onnx_write_own(OnnxWriter *w, const Node *node);
 

@@ -145,7 +145,7 @@ static size_t dim_number(const Graph *g, const Dim *dim) {
 
 // Adds factor * monomial as factors of monomials of open dims only: sums of open dims are multiplied out.
 static void add_multiplied_out(const Graph *g, OpenSum *s, int64_t factor, Monomial monomial) {
-  for (size_t i = graph_narguments(g); i < g->ndims && !s->is_too_long; i++) {
+  for (size_t i = monomial ? graph_narguments(g) : 0; monomial && i < g->ndims && !s->is_too_long; i++) {
     const Dim *sum = g->dims[i];
     if (!monomial_exponent(monomial, i)) continue;
     for (uint32_t t = 0; t < sum->nterms; t++) {
@@ -211,7 +211,8 @@ static OpenSum last_element(const Kernel *k, const Access *a) {
   AxisSet axes = (1U << k->naxes) - 1;
   add_number(&last, access_is_mask(a) ? a->offset * 8 : a->offset, a->offset_monomial);
   for (size_t i = 0; i < a->nbounds; i++) {
-    add_number(&last, a->bounds[i].stride * (a->bounds[i].extent - 1 - a->bounds[i].offset), 0);
+    const Bound *b = &a->bounds[i];
+    add_number(&last, b->stride * (b->extent - 1 - b->offset), b->stride_monomial);
     axes &= ~bound_axes(&a->bounds[i]);
   }
   for (int axis = 0; axis < k->naxes; axis++)
@@ -225,7 +226,7 @@ static OpenSum before_first_element(const Kernel *k, const Access *a) {
   AxisSet axes = (1U << k->naxes) - 1;
   add_number(&before, -a->offset, a->offset_monomial);
   for (size_t i = 0; i < a->nbounds; i++) {
-    add_number(&before, a->bounds[i].stride * a->bounds[i].offset, 0);
+    add_number(&before, a->bounds[i].stride * a->bounds[i].offset, a->bounds[i].stride_monomial);
     axes &= ~bound_axes(&a->bounds[i]);
   }
   for (int axis = 0; axis < k->naxes; axis++) {
@@ -277,7 +278,6 @@ static bool verify_whole(const KernelVerifying *v, AccessId id, int axis) {
 static bool verify_bounds(const KernelVerifying *v, AccessId id, AxisSet *bounded) {
   const Kernel *k = v->k;
   const Access *a = &k->accesses[id];
-  if (a->offset_monomial) return wrong_access(v, id, "it has bounds, so its offset must not depend on an open dim");
   for (size_t i = 0; i < a->nbounds; i++) {
     const Bound *b = &a->bounds[i];
     const AxisSet axes = bound_axes(b);
@@ -294,7 +294,7 @@ static bool verify_bounds(const KernelVerifying *v, AccessId id, AxisSet *bounde
     if (axes_monomial(k, axes)) return wrong_access(v, id, "the extents of bound %zu must not depend on open dims", i);
     for (int axis = 0; axis < k->naxes; axis++) {
       const int64_t stride = b->stride * b->factor[axis];
-      if (b->factor[axis] && (a->stride[axis] != stride || a->stride_monomial[axis]))
+      if (b->factor[axis] && (a->stride[axis] != stride || a->stride_monomial[axis] != b->stride_monomial))
         return wrong_access(v, id, "its stride along %s is %lld, expected %lld: the bound's stride times its factor",
                             k->axes[axis].name, (long long)a->stride[axis], (long long)stride);
     }

@@ -59,6 +59,19 @@ count 'a network with channels last becomes operators of ONNX alone; --out NAME.
 "$ngrad" grad net.yaml -o net_grad.yaml >stdout 2>stderr && "$ngrad" convert net_grad.yaml --to onnx >net_grad.onnx 2>stderr &&
   [ ! -s stderr ] && "$ngrad" convert net_grad.onnx >stdout 2>stderr && grep -q 'op: Convolution' stdout
 count "gradients are formulas in ONNX's operators"
+cat >pool.yaml <<'Y'
+format: ngrad/1
+dims: {N: 2}
+inputs: [{name: x, type: f32, shape: [N, 3, 8, 8]}, {name: dy, type: f32, shape: [N, 3, 4, 4]}]
+nodes:
+  - {op: MaxPoolBackward, inputs: [x, dy], outputs: [dx], attributes: {strides: [2, 2], pads_begin: [0, 0], pads_end: [0, 0], kernel: [2, 2], data_format: NCX}}
+outputs: [dx]
+Y
+"$ngrad" convert pool.yaml -o pool.onnx >stdout 2>stderr &&
+  grep -q 'warning: ONNX has no form of MaxPoolBackward beside named extents: it is written' stderr &&
+  "$ngrad" convert pool.yaml --dim N=3 -o pool.onnx >stdout 2>stderr && [ ! -s stderr ] &&
+  "$ngrad" convert pool.onnx >stdout && grep -q 'name: x, type: f32, shape: \[3, 3, 8, 8\]' stdout
+count '--dim writes numbers in place of names'
 cat >dropout.yaml <<'Y'
 format: ngrad/1
 inputs:

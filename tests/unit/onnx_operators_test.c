@@ -127,6 +127,13 @@ static const Row rows[] = {
     {"TopK", 11, "", "f32[0,3]; s64[1] 2", "f32[0,2]; s64[0,2]"},
     {"TopK", 11, "", "f32[2,3] 1 2 3 4 5 6; s64[1] 0", "f32[2,0]; s64[2,0]"},
     {"TopK", 1, "k:i=1 axis:i=0", "f32[2] 1 2", "f32[1] 2; s64[1] 1"},
+    // Between two elements, by the names of modes before and since opset 20
+    {"GridSample", 16, "align_corners:i=1", "f32[1,1,1,2] 10 20; f32[1,1,3,2] -1 0 0 0 0.5 0",
+     "f32[1,1,1,3] 10 15 17.5"},
+    {"GridSample", 16, "align_corners:i=1 mode:s=bilinear", "f32[1,1,1,2] 10 20; f32[1,1,1,2] 0 0", "f32[1,1,1,1] 15"},
+    {"GridSample", 20, "align_corners:i=1 mode:s=linear", "f32[1,1,1,2] 10 20; f32[1,1,1,2] 0 0", "f32[1,1,1,1] 15"},
+    {"GridSample", 20, "align_corners:i=1 mode:s=cubic", "f32[1,1,1,2] 10 20; f32[1,1,1,2] 1 0", "f32[1,1,1,1] 20"},
+    {"GridSample", 20, "align_corners:i=1 mode:s=nearest", "f32[1,1,1,2] 10 20; f32[1,1,1,2] 0.5 0", "f32[1,1,1,1] 20"},
     // Diagonals, also beside infinities and NaN
     {"Einsum", 12, "equation:s=ii->i", "f32[2,2] -0 inf nan 3", "f32[2] -0 3"},
     {"Einsum", 12, "equation:s=ii", "f32[2,2] 1 inf nan 3", "f32[] 4"},
