@@ -135,8 +135,10 @@ group_norm_bf16_gradient grad forward.yaml 5e-3
 inference_statistics_trained does forward.yaml 'states that are not trained' train --loss loss -o step
 nll_random_labels gradcheck model.onnx ''
 nll_random_labels run model.onnx 1e-6
+order_open_convolution does forward.yaml '' emit -o emitted
 pow_beta_0_gradient grad forward.yaml 0
 python_copy_of_kernel python repro.py 36.0
+recurrent_onnx_not_trainable fit model.onnx 6 --loss cross-entropy
 recurrent_onnx_not_trainable fit model.onnx 6 --loss cross-entropy --dim N=6
 reduce_l1_l2_no_axes run model.onnx 0
 reverse_open_axis trains forward.yaml '' --loss loss --optimizer sgd
