@@ -5,9 +5,10 @@
 #include <math.h>
 
 typedef enum Rounding {
-  ROUNDS,     // always
-  ADDS,       // whole numbers that are too large: the results are sums and products
-  ROUNDS_NONE // the results are elements of operands, their negations, attributes, or choices
+  ROUNDS,      // perhaps always
+  ROUNDS_ONCE, // to the nearest number, if it is elementwise; else sums, and sums of products, which whole numbers may
+               // leave exact
+  ROUNDS_NONE  // the results are elements of operands, their negations, attributes, or choices
 } Rounding;
 
 enum { FIRST = 1, SECOND = 2, FOURTH = 8 }; // sets of operands
@@ -33,8 +34,9 @@ static const Row rows[OP_COUNT] = {
     [OP_GenIndex] = {ROUNDS_NONE}, [OP_Concat] = {ROUNDS_NONE}, [OP_Slice] = {ROUNDS_NONE}, [OP_Pad] = {ROUNDS_NONE},
     [OP_Split] = {ROUNDS_NONE}, [OP_Tile] = {ROUNDS_NONE}, [OP_OneHot] = {ROUNDS_NONE}, [OP_Gather] = {ROUNDS_NONE},
     [OP_Leaf] = {ROUNDS_NONE},
-    [OP_Add] = {ADDS}, [OP_Subtract] = {ADDS}, [OP_Multiply] = {ADDS}, [OP_Square] = {ADDS}, [OP_BiasAdd] = {ADDS},
-    [OP_ReduceSum] = {ADDS}, [OP_ReduceL1] = {ADDS}, [OP_MatMul] = {ADDS}, [OP_Convolution] = {ADDS},
+    [OP_Add] = {ROUNDS_ONCE}, [OP_Subtract] = {ROUNDS_ONCE}, [OP_Multiply] = {ROUNDS_ONCE}, [OP_Square] = {ROUNDS_ONCE},
+    [OP_Divide] = {ROUNDS_ONCE}, [OP_Sqrt] = {ROUNDS_ONCE}, [OP_BiasAdd] = {ROUNDS_ONCE},
+    [OP_ReduceSum] = {ROUNDS_ONCE}, [OP_ReduceL1] = {ROUNDS_ONCE}, [OP_MatMul] = {ROUNDS_ONCE}, [OP_Convolution] = {ROUNDS_ONCE},
     [OP_AbsBackward] = {.decide = FIRST}, [OP_ClampBackward] = {.decide = FIRST}, [OP_EluBackward] = {.decide = FIRST},
     [OP_HardSigmoidBackward] = {.decide = FIRST}, [OP_HardSwishBackward] = {.decide = FIRST},
     [OP_ReLUBackward] = {.decide = FIRST}, [OP_PReLUBackward] = {.decide = FIRST},
@@ -55,6 +57,16 @@ bool node_may_be_exact(const Node *node) {
   return rows[node->op->id].rounding != ROUNDS;
 }
 
+bool node_rounds_once(const Node *node) {
+  return rows[node->op->id].rounding == ROUNDS_ONCE && node->op->traits & TRAIT_ELEMENTWISE;
+}
+
+static bool are_floats(const double *x, size_t nelems) {
+  size_t i = 0;
+  while (i < nelems && (isnan(x[i]) || type_round(TYPE_F32, x[i]) == x[i])) i++;
+  return i == nelems;
+}
+
 // Whole numbers up to this are exact in f32, and so are sums of them that do not exceed it.
 static const double most_whole = 0x1p24;
 
@@ -70,17 +82,18 @@ static double sum_of_whole(const double *x, size_t nelems, double *greatest) {
   return sum;
 }
 
-// Whether the operands are whole numbers whose sums, or sums of whose products, stay small in any order. Elementwise
-// operators have no sums.
-static bool sums_are_small(const Node *node, const Results *r) {
+// Whether sums are exact in any order: of whole numbers, or of products of these, they stay small. Results of
+// elementwise operators are exact if operands and results are f32: a result that is not exact has more digits in f64.
+static bool may_be_exact(const Node *node, const Results *r) {
+  const bool is_elementwise = node_rounds_once(node);
   double sums[MAX_OPERANDS] = {0}, greatest[MAX_OPERANDS] = {0};
   for (uint32_t k = 0; k < node->ninputs && k < MAX_OPERANDS; k++) {
     if (!r->inputs[k]) continue;
     if (node->inputs[k]->type == TYPE_S64) return false;
-    sums[k] = sum_of_whole(r->inputs[k], r->input_nelems[k], &greatest[k]);
-    if (isinf(sums[k])) return false;
+    if (is_elementwise && !are_floats(r->inputs[k], r->input_nelems[k])) return false;
+    sums[k] = is_elementwise ? 0 : sum_of_whole(r->inputs[k], r->input_nelems[k], &greatest[k]);
   }
-  if (node->op->traits & TRAIT_ELEMENTWISE) return true;
+  if (is_elementwise) return are_floats(r->output, r->nelems);
   if (!(node->op->traits & TRAIT_MULTIPLIES)) return sums[0] <= most_whole;
   return fmin(greatest[0] * sums[1], sums[0] * greatest[1]) + sums[2] <= most_whole;
 }
@@ -88,12 +101,8 @@ static bool sums_are_small(const Node *node, const Results *r) {
 bool results_are_exact(const Node *node, const Results *r) {
   const Type type = node->outputs[r->slot]->type;
   if (!type_is_float(type)) return true;
-  const bool adds = rows[node->op->id].rounding == ADDS;
-  if (adds && !sums_are_small(node, r)) return false;
-  for (size_t i = 0; i < r->nelems; i++) {
-    const double x = r->output[i];
-    if (isnan(x)) continue;
-    if (type_round(type, x) != x || (adds && !(fabs(x) <= most_whole))) return false;
-  }
+  if (rows[node->op->id].rounding == ROUNDS_ONCE && !may_be_exact(node, r)) return false;
+  for (size_t i = 0; i < r->nelems; i++)
+    if (!isnan(r->output[i]) && type_round(type, r->output[i]) != r->output[i]) return false;
   return true;
 }

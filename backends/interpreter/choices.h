@@ -14,6 +14,8 @@ bool node_chooses(const Node *node);
 bool operand_decides(const Node *node, uint32_t slot);
 // Whether some results of sharp operands are sharp.
 bool node_may_be_exact(const Node *node);
+// Whether all results of sharp operands are the nearest numbers to the exact results.
+bool node_rounds_once(const Node *node);
 
 typedef struct Results {
   const double *const *inputs; // parallel to node->inputs, as in an Evaluation: sharp

@@ -290,6 +290,13 @@ static const double *noisy_elements(Run *run, const Value *v) {
   return cell->noisy;
 }
 
+// Noise on results alone: equal results stay equal.
+static bool make_noisy(Run *run, const Node *node) {
+  for (uint32_t k = 0; k < node->noutputs; k++)
+    if (node->outputs[k] && !noisy_elements(run, node->outputs[k])) return false;
+  return true;
+}
+
 static bool operands_are_sharp(const Run *run, const Node *node) {
   for (uint32_t k = 0; k < node->ninputs; k++)
     if (node->inputs[k] && type_is_float(node->inputs[k]->type) && !run->cells[node->inputs[k]->index].is_sharp)
@@ -339,6 +346,7 @@ static bool run_noisy_node(Run *run, const Node *node, const double *const *elem
   if (is_exact) {
     if (!evaluate_leaves(run, node, elements, outputs, NULL)) return error_out_of_memory(run->diagnostics);
     if (mark_sharp(run, node, elements, chooses)) return true;
+    if (node_rounds_once(node)) return make_noisy(run, node);
   }
   for (uint32_t k = 0; k < node->ninputs; k++) {
     if (!node->inputs[k]) continue;

@@ -122,6 +122,8 @@ compare_passes_wrong_choice differs graph.yaml wrong
 compare_passes_wrong_choice run graph.yaml 0
 comparison_only_parameter says forward.yaml --freeze train --loss loss -o x
 comparison_only_parameter trains forward.yaml '' --loss loss --freeze t
+concat_open_axis trains f2.yaml '' --loss loss --optimizer sgd
+concat_open_axis trains forward.yaml '' --loss loss --optimizer sgd
 cross_entropy_total_out_of_range says graph.yaml 'labels[1]: expected an index from 0 to 2, found 3' run --in "$reports/cross_entropy_total_out_of_range/in"
 cross_entropy_weights_gradient gradcheck graph.yaml ''
 cross_entropy_weights_gradient gradcheck graph2.yaml ''
@@ -133,8 +135,10 @@ group_norm_bf16_gradient grad forward.yaml 5e-3
 inference_statistics_trained does forward.yaml 'states that are not trained' train --loss loss -o step
 nll_random_labels gradcheck model.onnx ''
 nll_random_labels run model.onnx 1e-6
+order_open_convolution does forward.yaml '' emit -o emitted
 pow_beta_0_gradient grad forward.yaml 0
 python_copy_of_kernel python repro.py 36.0
+recurrent_onnx_not_trainable fit model.onnx 6 --loss cross-entropy
 recurrent_onnx_not_trainable fit model.onnx 6 --loss cross-entropy --dim N=6
 reduce_l1_l2_no_axes run model.onnx 0
 reverse_open_axis trains forward.yaml '' --loss loss --optimizer sgd
@@ -150,6 +154,8 @@ attacks python find-6b.py "ngrad.UsageError: x: expected memory of the CPU, foun
 attacks limits find-4.onnx '' check
 attacks limits find-5.onnx '' check
 attacks limits find-11.onnx '' check
+attacks limits find-9.onnx '' show --format kernels
+attacks limits find-10.onnx '' report --no-times -o report.html
 ROWS
 
 echo "$passed passed, $failed failed"

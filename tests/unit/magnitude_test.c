@@ -201,6 +201,39 @@ static void choices_by_exact_values_excuse_nothing(void **state) {
   case_deinit(&c);
 }
 
+// A quotient of whole numbers that is one, and a sum of numbers with few digits, are exact.
+static void exact_arithmetic_excuses_nothing(void **state) {
+  (void)state;
+  static const char *const nodes[] = {"{op: Divide, inputs: [x, three], outputs: [q]}",
+                                      "{op: Subtract, inputs: [x, four], outputs: [q]}",
+                                      "{op: Multiply, inputs: [x, third], outputs: [q]}"};
+  for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+    char text[1024];
+    snprintf(
+        text, sizeof text,
+        BEGIN
+        "inputs: [{name: x, type: f32, shape: [3]}]\n"
+        "constants: [{name: three, type: f32, shape: [], value: 3}, {name: four, type: f32, shape: [], value: 4},\n"
+        "  {name: third, type: f32, shape: [], value: 0.333251953125}, {name: two, type: f32, shape: [], value: 2},\n"
+        "  {name: other, type: f32, shape: [], value: 1.99951171875}, {name: zero, type: f32, shape: [], value: 0}]\n"
+        "outputs: [y]\n"
+        "nodes:\n"
+        "  - %s\n"
+        "  - {op: Equal, inputs: [q, %s], outputs: [is]}\n"
+        "  - {op: Select, inputs: [is, x, zero], outputs: [y]}\n",
+        nodes[i], i == 2 ? "other" : "two");
+    Case c;
+    case_init(&c, text, 1);
+    memcpy(data_of(&c.data.in[0]), (const float[]){6, 5, 9}, 3 * sizeof(float));
+    assert_int_equal(ng_interpret(c.graph, c.data.in, c.expected, 0), NG_OK);
+    assert_int_equal(ng_interpret(c.graph, c.data.in, c.data.out, 0), NG_OK);
+    assert_true(ng_tensor_get(&c.expected[0], 0) == 6 && ng_tensor_get(&c.expected[0], 2) == 0);
+    assert_int_equal(off_by(&c, 0, -6), NG_DIFFERENT);
+    assert_int_equal(off_by(&c, 2, 9), NG_DIFFERENT);
+    case_deinit(&c);
+  }
+}
+
 // a * b and e^c, which are equal at element 7 but for roundings.
 #define NEAR                                                                                                           \
   BEGIN "inputs: [{name: a, type: f32, shape: [50]}, {name: b, type: f32, shape: [50]}, "                              \
@@ -421,6 +454,7 @@ int main(void) {
       cmocka_unit_test(a_sum_over_the_wrong_axis_is_seen),
       cmocka_unit_test(thresholds_excuse_nothing),
       cmocka_unit_test(choices_by_exact_values_excuse_nothing),
+      cmocka_unit_test(exact_arithmetic_excuses_nothing),
       cmocka_unit_test(flips_excuse_two_results),
       cmocka_unit_test(flips_excuse_no_wrong_expectation),
       cmocka_unit_test(what_is_exact_is_compared_exactly),
