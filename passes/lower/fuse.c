@@ -72,15 +72,8 @@ static void list_region(const Fusion *f, uint32_t region, NodeList *list) {
   for (uint32_t i = p->first[region]; i != NO_NODE; i = p->next[i]) list->nodes[list->count++] = f->g->nodes[i];
 }
 
-// Whether the nodes stream more tensors than a kernel may. Elementwise producers that have not been visited can still
-// join the region: their inputs would then be streamed instead of their results. So a region over the limit is counted
-// again with these producers.
 static bool has_many_streams(Fusion *f, const NodeList *list, const Shape *domain, const Node *visited) {
-  const int64_t most = f->costs->fusion_streams;
-  if (list_count_streams(list, domain, most, &f->marks) <= most) return false;
-  NodeList all = *list;
-  return !list_add_producers(&all, domain, visited->index, &f->marks) ||
-         list_count_streams(&all, domain, most, &f->marks) > most;
+  return list_has_many_streams(list, domain, f->costs->fusion_streams, visited->index, &f->marks);
 }
 
 // A message that tells users why two nodes are not fused; in the graph's arena.
