@@ -93,16 +93,10 @@ static const char no_schedule[] = "no order of loops finishes the sums of both b
 #define TYPES_DIFFER "one of the two computes in s64, the other in floating point"
 #define WIDENS "it computes in f64, the other does not"
 
-// Why the nodes stream more tensors than a kernel may; NULL: they do not. Elementwise producers that have not been
-// visited can still join the region: their inputs would then be streamed instead of their results. So a region over the
-// limit is counted again with these producers.
+// Why the nodes stream more tensors than a kernel may; NULL: they do not.
 static const char *refusal_of_streams(Fusion *f, const NodeList *list, const Shape *domain, const Node *visited) {
   const int64_t most = f->costs->fusion_streams;
-  NodeList all = *list;
-  if (list_count_streams(list, domain, most, &f->marks) <= most ||
-      (list_add_producers(&all, domain, visited->index, &f->marks) &&
-       list_count_streams(&all, domain, most, &f->marks) <= most))
-    return NULL;
+  if (!list_has_many_streams(list, domain, most, visited->index, &f->marks)) return NULL;
   return SAY("together they would read and write more than %d tensors of this size", (int)most);
 }
 

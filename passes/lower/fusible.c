@@ -116,7 +116,8 @@ bool nodes_compute_alike(const Node *node, const Node *other) {
   return node_computes_in_s64(node) == node_computes_in_s64(other);
 }
 
-int64_t list_count_streams(const NodeList *list, const Shape *domain, int64_t most, NodeMarks *marks) {
+// The number of tensors of the domain's size that one kernel of these nodes would read and write; stops at most + 1.
+static int64_t count_streams(const NodeList *list, const Shape *domain, int64_t most, NodeMarks *marks) {
   const Value *seen[MOST_STREAMS + 1];
   const int64_t nelems = shape_nelems(domain);
   int64_t count = 0;
@@ -138,7 +139,9 @@ int64_t list_count_streams(const NodeList *list, const Shape *domain, int64_t mo
   return count;
 }
 
-bool list_add_producers(NodeList *list, const Shape *domain, uint32_t first, NodeMarks *marks) {
+// Appends all elementwise producers, direct and indirect, that have not been visited yet. False: more nodes than a
+// region may have.
+static bool add_producers(NodeList *list, const Shape *domain, uint32_t first, NodeMarks *marks) {
   mark_list(marks, list);
   for (uint32_t i = 0; i < list->count; i++) {
     const Node *node = list->nodes[i];
@@ -152,6 +155,12 @@ bool list_add_producers(NodeList *list, const Shape *domain, uint32_t first, Nod
     }
   }
   return true;
+}
+
+bool list_has_many_streams(const NodeList *list, const Shape *domain, int64_t most, uint32_t first, NodeMarks *marks) {
+  if (count_streams(list, domain, most, marks) <= most) return false;
+  NodeList all = *list;
+  return !add_producers(&all, domain, first, marks) || count_streams(&all, domain, most, marks) > most;
 }
 
 Sums list_count_sums(const NodeList *list) {

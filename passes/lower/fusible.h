@@ -52,12 +52,10 @@ typedef struct NodeMarks {
   uint32_t newest;
 } NodeMarks;
 
-// The number of tensors of the domain's size that one kernel of these nodes would read and write; stops at most + 1.
-int64_t list_count_streams(const NodeList *list, const Shape *domain, int64_t most, NodeMarks *marks);
-
-// Appends all elementwise producers, direct and indirect, of the listed nodes that have not been visited yet: their
-// index is below `first`. False: more nodes than a region may have.
-bool list_add_producers(NodeList *list, const Shape *domain, uint32_t first, NodeMarks *marks);
+// Whether the nodes stream more tensors of the domain's size than a kernel may. Elementwise producers that have not
+// been visited, whose index is below `first`, can still join the region: their inputs would then be streamed instead of
+// their results. So a region over the limit is counted again with these producers.
+bool list_has_many_streams(const NodeList *list, const Shape *domain, int64_t most, uint32_t first, NodeMarks *marks);
 
 typedef struct Sums {                // counts of a list's nodes with sums
   uint32_t nown, nproducts, nothers; // with extra axes; products among these; without extra axes
