@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 static Term absent(void) {
@@ -63,15 +64,16 @@ static const char *write_term(Formula *f, Term *t, Type type, const char *to) {
   OnnxWriter *w = f->w;
   if (t->is_number) *t = value(scalar(f, t->number, type), type);
   if (f->is_dry) return "";
-  const bool is_named = t->name != NULL;
-  if (is_named && !to) return t->name;
+  if (t->name && !to) return t->name;
   if (!to) to = onnx_keep(w, onnx_fresh(w));
-  onnx_begin(w, is_named ? "Identity" : t->op, "");
-  if (is_named) onnx_add_input(w, t->name);
-  for (int i = 0; !is_named && i < t->narguments; i++) onnx_add_input(w, t->arguments[i]);
-  if (!is_named && t->axes) onnx_add_axes(w, t->op, t->axes->items, t->axes->count, true);
-  if (!is_named && strcmp(t->op, "Cast") == 0) onnx_add_int(w, "to", (int64_t)onnx_type_number(t->type));
-  if (!is_named && strstr(t->op, "oftmax")) onnx_add_int(w, "axis", f->axis);
+  const char *op = t->name ? "Identity" : t->op;
+  assert(op); // a formula uses an absent operand in sums and products only
+  onnx_begin(w, op, "");
+  if (t->name) onnx_add_input(w, t->name);
+  for (int i = 0; !t->name && i < t->narguments; i++) onnx_add_input(w, t->arguments[i]);
+  if (!t->name && t->axes) onnx_add_axes(w, op, t->axes->items, t->axes->count, true);
+  if (strcmp(op, "Cast") == 0) onnx_add_int(w, "to", (int64_t)onnx_type_number(t->type));
+  if (strstr(op, "oftmax")) onnx_add_int(w, "axis", f->axis);
   onnx_add_output(w, to);
   onnx_end(w);
   t->name = to;
@@ -216,7 +218,7 @@ static Term call(Formula *f, const char *name, size_t length) {
 static Term find(const Formula *f, const char *name, size_t length) {
   for (size_t i = 0; i < f->nbindings; i++)
     if (f->bindings[i].length == length && strncmp(f->bindings[i].name, name, length) == 0) return f->bindings[i].term;
-  assert(!"a formula has an unknown name");
+  assert(false); // the formula has an unknown name
   return absent();
 }
 

@@ -53,8 +53,8 @@ typedef struct Formula {
 } Formula;
 
 void formula_init(Formula *f, OnnxWriter *w);
-void formula_bind(Formula *f, const char *name, const char *value, Type type); // value NULL: absent
-void formula_bind_number(Formula *f, const char *name, double number);
+void formula_bind(Formula *f, const char *name, const char *to, Type type); // to: a value; NULL: absent
+void formula_bind_number(Formula *f, const char *name, double given);
 const char *formula_find(const Formula *f, const char *name); // the value that a statement assigned
 void formula_write(Formula *f, const char *text);
 

@@ -211,7 +211,7 @@ bool onnx_write_norm(OnnxWriter *w, const Node *node, const char *text) {
   }
   formula_write(&f, text);
   for (uint32_t i = 0; i < node->noutputs; i++)
-    if (targets[i] != f.targets[i] &&
+    if (node->outputs[i] && targets[i] != f.targets[i] &&
         !put_result(w, &s, node->op->outputs[i].type, f.targets[i], node->outputs[i], targets[i]))
       return false;
   return true;

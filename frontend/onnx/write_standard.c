@@ -286,11 +286,11 @@ static Type computed_type(const Node *node, Casting casting) {
   Type any = TYPE_NONE;
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
     const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
-    if (!v || !(TYPE_BIT(v->type) & TYPES_FLOAT)) continue;
-    types |= TYPE_BIT(v->type);
-    any = v->type;
+    if (!v) continue;
+    if (TYPE_BIT(v->type) & TYPES_FLOAT) types |= TYPE_BIT(v->type);
+    if (any == TYPE_NONE) any = v->type;
   }
-  if (casting == NO_CASTS || !types) return any != TYPE_NONE ? any : node->inputs[0]->type;
+  if (casting == NO_CASTS || !types) return any;
   if (types & TYPE_BIT(TYPE_F64)) return TYPE_F64;
   return types == TYPE_BIT(TYPE_F16) && casting == CASTS_HALF ? TYPE_F16 : TYPE_F32;
 }

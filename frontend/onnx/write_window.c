@@ -455,15 +455,16 @@ static const char *put_shares(OnnxWriter *w, const Windows *windows, bool exclud
   int64_t extents[MAX_RANK] = {1, 1}, nelems = 1;
   for (int i = 0; i < windows->count; i++) {
     extents[2 + i] = excludes ? windows->of[i].small : 1;
-    nelems = nelems > MOST / extents[2 + i] ? MOST + 1 : nelems * extents[2 + i];
+    nelems = nelems > MOST || extents[2 + i] > MOST ? MOST + 1 : nelems * extents[2 + i];
   }
   void *data = nelems > MOST ? NULL : arena_array(w->node_names.arena, (size_t)nelems, type_nbytes(w->type));
   for (int64_t i = 0; data && i < nelems; i++) {
     int64_t rest = i;
     double count = 1;
     for (int k = windows->count - 1; k >= 0; k--) {
-      const Taps taps = window_taps(&windows->of[k], rest % extents[2 + k]);
-      rest /= extents[2 + k];
+      const int64_t extent = extents[2 + k] > 0 ? extents[2 + k] : 1;
+      const Taps taps = window_taps(&windows->of[k], rest % extent);
+      rest /= extent;
       count *= (double)(excludes ? taps.end - taps.begin : windows->of[k].kernel);
     }
     type_store(w->type, data, (size_t)i, count > 0 ? 1 / count : 0);
