@@ -160,7 +160,7 @@ typedef struct ng_tensor_info {
   ng_type type;
   int rank;                         /* -1: unknown */
   int64_t extent[NG_MAX_RANK];      /* -1: unknown, or a name without a value; else a number, or the name's value */
-  const char *dim[NG_MAX_RANK];     /* the name of a named extent; NULL: a number or unknown */
+  const char *dim[NG_MAX_RANK];     /* the name of a named extent, or its formula; NULL: a number or unknown */
   unsigned char order[NG_MAX_RANK]; /* the layout, as in ng_tensor */
 } ng_tensor_info;
 
@@ -229,7 +229,7 @@ typedef struct ng_attribute {
   int is_set;            /* 0: an optional attribute that is absent */
   int64_t integer;       /* "bool", "s64"; "choice": its index */
   double number;         /* "f32" */
-  const int64_t *items;  /* "s64 list": nitems of them, valid as long as g */
+  const int64_t *items;  /* "s64 list": nitems of them, valid as long as g; 0 for an item that is a named extent */
   const double *numbers; /* "f32 list" */
   size_t nitems;
 } ng_attribute;

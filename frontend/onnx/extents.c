@@ -30,12 +30,27 @@ static const Value *input_behind(const Value *v, int *most) {
   return found;
 }
 
+// The number of stored integers; a splat stores one.
+static int64_t count_integers(const Value *v) {
+  const int64_t nelems = shape_nelems(&v->shape);
+  return v->constant->is_splat && nelems > 1 ? 1 : nelems;
+}
+
+// A name in the constant's extents that has no number yet.
+static const char *name_in(const Onnx *x, const Value *v) {
+  for (int64_t i = 0; i < count_integers(v); i++) {
+    const Dim *dim = onnx_extent_of(x, onnx_integer(v, (size_t)i)).dim;
+    if (dim) return dim->terms ? dim->terms[0].dims[0]->name : dim->name;
+  }
+  return "NAME";
+}
+
 bool onnx_must_be_known(Onnx *x, const Value *v) {
   Builder *b = &x->build;
   int most = 1000;
   if (v->constant)
     return build_error(b, "expected numbers, found a shape with a name in it: give it a number, as in --dim %s=1",
-                       b->graph->ndims ? b->graph->dims[0]->name : "N");
+                       name_in(x, v));
   const Value *input = input_behind(v, &most);
   if (!input) return build_error(b, "%.80s must be known when the model is read", v->name);
   return build_error(b, "the input %.80s must be known when the model is read: --constant %.80s=FILE, of .npy or .pb",
@@ -63,12 +78,6 @@ static Value *evaluate(Onnx *x, Value *v, int *most) {
 Value *onnx_known(Onnx *x, Value *v) {
   int most = 128; // nodes, as the stack grows with them
   return v ? evaluate(x, v, &most) : NULL;
-}
-
-// The number of stored integers; a splat stores one.
-static int64_t count_integers(const Value *v) {
-  const int64_t nelems = shape_nelems(&v->shape);
-  return v->constant->is_splat && nelems > 1 ? 1 : nelems;
 }
 
 bool onnx_mark_extents(Onnx *x, const Value *v) {

@@ -1,5 +1,6 @@
 // A node's operands and attributes, and messages about the node.
 #include "frontend/onnx/translation.h"
+#include "ir/graph/formula.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -112,10 +113,11 @@ bool onnx_list(Onnx *x, const char *name, Ints *list) {
 
 bool onnx_has_number(Onnx *x, const Value *v, int axis) {
   const Extent e = v->shape.extent[axis];
+  const Dim *dim = e.dim && e.dim->terms ? e.dim->terms[0].dims[0] : e.dim;
   return extent_is_literal(e) ||
          build_error(&x->build,
                      "expected a number as the input's extent %d, found %.80s: give it one, as in --dim %.80s=1", axis,
-                     e.dim ? e.dim->name : "none", e.dim ? e.dim->name : "NAME");
+                     e.dim ? e.dim->name : "none", dim ? dim->name : "NAME");
 }
 
 bool onnx_has_numbers(Onnx *x, const Value *v) {

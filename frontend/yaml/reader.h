@@ -52,8 +52,8 @@ bool read_own_name(Reader *r, const Yaml *y, const Yaml *given, const char *what
 bool read_type(Reader *r, const Yaml *y, const char *what, Type *type);
 bool read_shape(Reader *r, const Yaml *y, const char *what, Shape *shape);
 
-// The extent of a scalar that is the name of a dim or a formula (frontend/named_extent.h). Reports only that memory has run
-// out. `unknown`: the name that no dim has, or the text.
+// The extent of a scalar that is the name of a dim or a formula (frontend/named_extent.h). Reports only that memory has
+// run out. `unknown`: the name that no dim has, or the text.
 NamedResult read_named_extent(Reader *r, const Yaml *y, Extent *e, char unknown[DESCRIPTION_BYTES]);
 
 // The layout of a tensor. On an error, it is row-major.

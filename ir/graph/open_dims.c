@@ -157,19 +157,27 @@ static bool add_sum(Opening *o, Formula *f, Position at) {
   return true;
 }
 
-// Adds the sum that the formula has as a factor, if the graph has none of its factors yet.
-static bool open_formula(Opening *o, const Formula *f, Position at, Monomial *monomial) {
+// Adds the sum that the formula has as a factor, if the graph has none of its factors yet. `is_place`: the formula is
+// an index, which may be -1 where nothing is read.
+static bool open_formula(Opening *o, const Formula *f, bool is_place, Position at, Monomial *monomial) {
+  const Graph *g = o->graph;
   Formula rest = *f;
-  formula_take_dims(o->graph, &rest, monomial);
-  if (rest.nterms < 2) return true;
-  return add_sum(o, &rest, at) && (*monomial += o->graph->dims[o->graph->ndims - 1]->monomial, true);
+  formula_take_dims(g, &rest, monomial);
+  if (rest.nterms > 1) {
+    if (!add_sum(o, &rest, at)) return false;
+    g->dims[g->ndims - 1]->is_place = true;
+    *monomial += g->dims[g->ndims - 1]->monomial;
+  }
+  for (size_t i = graph_narguments(g); i < g->ndims; i++)
+    if (monomial_exponent(*monomial, i)) g->dims[i]->is_place &= is_place;
+  return true;
 }
 
 static bool open_extent(Opening *o, Extent *e, Position at) {
   Formula f;
   Monomial monomial;
   if (e->dim != o->from.dim) {
-    if (!formula_of(*e, &f) || !open_formula(o, &f, at, &monomial)) return false;
+    if (!formula_of(*e, &f) || !open_formula(o, &f, false, at, &monomial)) return false;
     Dim *dim = ARENA_NEW(&o->graph->arena, Dim);
     if (!dim) return error_out_of_memory(o->diagnostics);
     *dim = *e->dim;
@@ -185,14 +193,10 @@ static bool is_formula_of_degree(Extent e, uint32_t degree) {
   return e.dim && e.dim->terms && !e.dim->monomial && e.dim->terms[0].degree == degree;
 }
 
-// Makes a sum of an index that a kernel computes, or of a number of elements that must not be negative. `is_place`: the
-// index may be -1 where nothing is read.
+// Makes a sum of an index that a kernel computes, or of a number of elements that must not be negative.
 static bool open_place(Opening *o, const Formula *f, bool is_place, Position at) {
-  const size_t before = o->graph->ndims;
   Monomial monomial;
-  if (!open_formula(o, f, at, &monomial)) return false;
-  if (o->graph->ndims > before) o->graph->dims[before]->is_place = is_place;
-  return true;
+  return open_formula(o, f, is_place, at, &monomial);
 }
 
 // Where the parts of a Concat begin.

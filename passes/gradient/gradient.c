@@ -20,11 +20,12 @@ static bool check_extents(const Graph *g, Diagnostics *d) {
     bool is_known = v->shape.rank >= 0;
     for (int k = 0; k < v->shape.rank; k++) is_known &= !extent_is_unknown(v->shape.extent[k]);
     if (!is_known)
-      return error_at(d, v->position,
-                      "%s %s: expected a number, a name or a sum of names for every extent, as its gradient needs them: "
-                      "declare its shape, as in {name: %s, shape: [N, 2 * T + 1]}%s",
-                      v->name, shape_string(&v->shape, shape, sizeof shape), v->name,
-                      g->ndims ? ", or give names numbers, as in --dim NAME=1" : "");
+      return error_at(
+          d, v->position,
+          "%s %s: expected a number, a name or a sum of names for every extent, as its gradient needs them: "
+          "declare its shape, as in {name: %s, shape: [N, 2 * T + 1]}%s",
+          v->name, shape_string(&v->shape, shape, sizeof shape), v->name,
+          g->ndims ? ", or give names numbers, as in --dim NAME=1" : "");
   }
   return true;
 }

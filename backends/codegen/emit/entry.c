@@ -25,7 +25,7 @@ static void add_dim_names(const FilePrinter *f, Monomial monomial, Text *out) {
   text_init(&names, f->scratch->allocator);
   for (size_t i = 0; monomial && i < g->ndims; i++)
     for (int n = monomial_exponent(monomial, i); n > 0; n--, before = "*")
-      text_format(&names, "%s%s", before, g->dims[i]->name);
+      text_format(&names, g->dims[i]->terms ? "%s(%s)" : "%s%s", before, g->dims[i]->name);
   if (monomial) text_add_user_string(out, SINK_STRING, text_string(&names));
   else text_add_string(out, "NULL");
   out->out_of_memory |= names.out_of_memory;
