@@ -150,15 +150,17 @@ static inline uint64_t random_lot(uint64_t draw, const char *name) {
 // tables have, or on their order: a new row changes the draws that it wins, and no others. `without`: a name that takes
 // no part; NULL: all do.
 static inline OperatorName random_draw(uint64_t draw, const char *without) {
-  OperatorName drawn = {NULL, NULL};
+  OperatorName drawn = {&operators[0], NULL};
   uint64_t most = 0;
+  bool is_any = false;
   for (size_t i = 0; i < OP_COUNT + nsignatures; i++) {
     const Signature *s = i < OP_COUNT ? NULL : &signatures[i - OP_COUNT];
     const OperatorName n = {&operators[s ? s->op : (OperatorId)i], s};
     const char *name = s ? s->full_name : n.op->name;
     if (!random_is_drawn(n.op->id) || (without && strcmp(name, without) == 0)) continue;
     const uint64_t lot = random_lot(draw, name);
-    if (drawn.op && lot <= most) continue;
+    if (is_any && lot <= most) continue;
+    is_any = true;
     drawn = n;
     most = lot;
   }
