@@ -203,7 +203,12 @@ class Graphs(Case):
         g = ngrad.loads(ADD)
         self.assertIn("op: Add", g.show())
         self.assertIn("kernel", g.show("kernels"))
-        self.assertIn(b"\x0a\x05ngrad", g.onnx())
+        self.assertIn(b"\x22\x03Add", g.onnx())
+        self.assertNotIn(b"\x0a\x05ngrad", g.onnx())  # the domain of what ONNX does not have
+        scalars = ", ".join(tensor(name, kind, "[]") for name, kind in (("s", "s64"), ("n", "s64"), ("p", "f32")))
+        dropout = ngrad.loads(text(f"{tensor('x', 'f32', '[8]')}, {scalars}", "{op: Dropout, inputs: [x, s, n, p], outputs: [y]}", "y"))
+        with self.assertWarnsRegex(ngrad.Warning, "ONNX has no form of Dropout"):
+            self.assertIn(b"\x0a\x05ngrad", dropout.onnx())
         with tempfile.TemporaryDirectory() as folder:
             g.emit(folder, prefix="add", isa="scalar")
             self.assertEqual(sorted(os.listdir(folder)), ["g.c", "g.h"])
