@@ -50,7 +50,9 @@ def names(operands):
 def operand_rows(operands, side):
     for o in operands:
         notes = [word for word in ("optional", "repeated") if o[word]]
-        yield [code(o["name"]), side, " ".join(o["types"]), ", ".join(notes)]
+        gradient = o["gradient"] + (", because " + o["gradient_why"] if o["gradient_why"] else "")
+        is_plain = side == "output" and o["gradient"] != "refused"
+        yield [code(o["name"]), side, " ".join(o["types"]), ", ".join(notes), "" if is_plain else gradient]
 
 
 def example_value(attribute, k):
@@ -75,7 +77,7 @@ def example(op):
 def section(op, others):
     lines = [f"### {op['name']}", "", op["doc"][0].upper() + op["doc"][1:] + ".", "", "```yaml", example(op), "```", ""]
     rows = [*operand_rows(op["inputs"], "input"), *operand_rows(op["outputs"], "output")]
-    lines += table(["operand", "is", "types", "may be"], rows)
+    lines += table(["operand", "is", "types", "may be", "gradient"], rows)
     rows = []
     for a in op["attributes"]:
         default = "" if a["default"] is None else json.dumps(a["default"])
@@ -83,7 +85,6 @@ def section(op, others):
     lines += table(["attribute", "values", "default"], rows) if rows else []
     if op["formula"]:
         lines += ["```", *op["formula"].split("; "), "```", ""]
-    lines += [f"Gradient: none, {op['no_gradient']}.", ""] if op["no_gradient"] else []
     rows = [[code(o["name"]), code(names(o["inputs"])), code(names(o["outputs"]))] for o in others]
     return lines + (table(["in other systems", "inputs", "outputs"], rows) if rows else [])
 

@@ -26,6 +26,8 @@ bool file_read_at(int fd, uint64_t offset, void *to, size_t nbytes);
 // target is replaced; a device or a pipe is written directly. `write` gets a descriptor and `content`; if it returns
 // false, errno is the reason.
 bool file_replace(const char *path, bool (*write)(int fd, const void *content), const void *content, Diagnostics *d);
+// Removes the new files beside `path` that processes left which ended before they had renamed them.
+void file_remove_abandoned(const char *path);
 bool file_write_all(int fd, const void *bytes, size_t nbytes);
 
 // The text of an errno value, in lower case for the middle of a message.

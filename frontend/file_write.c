@@ -3,13 +3,16 @@
 
 #include "ir/support/unfinished.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -60,12 +63,53 @@ static bool write_and_close(int fd, Write *write, const void *content) {
   return ok;
 }
 
+// The process that made the file by create_beside, from the end of the file's name, as in ".123-4.tmp". 0: none did.
+static long process_of(const char *end) {
+  static const char digits[] = "0123456789";
+  const char *number = end + 1;
+  const size_t first = *end == '.' ? strspn(number, digits) : 0;
+  if (!first || number[first] != '-') return 0;
+  const size_t second = strspn(number + first + 1, digits);
+  return second && strcmp(number + first + 1 + second, ".tmp") == 0 ? strtol(number, NULL, 10) : 0;
+}
+
+// Whether a process that has ended left the file beside `base`. A process that writes one has a lock on it; where there
+// are no locks, as of emitted programs, or it runs on another machine, only one of the two may tell.
+static bool is_abandoned(int folder, const char *name, const char *base) {
+  const size_t length = strlen(base);
+  if (strncmp(name, base, length) != 0) return false;
+  const long process = process_of(name + length);
+  if (process <= 0 || process > INT_MAX) return false;
+  if (process != getpid() && (kill((pid_t)process, 0) == 0 || errno != ESRCH)) return false;
+  const int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return false;
+  struct stat info;
+  const bool ok = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0;
+  close(fd);
+  return ok;
+}
+
+void file_remove_abandoned(const char *path) {
+  char target[PATH_MAX];
+  if (!find_replaced(path, target)) return;
+  char *slash = strrchr(target, '/');
+  const char *base = slash ? slash + 1 : target;
+  if (slash) *slash = 0;
+  DIR *dir = opendir(!slash ? "." : *target ? target : "/");
+  for (struct dirent *entry; dir && (entry = readdir(dir));)
+    if (is_abandoned(dirfd(dir), entry->d_name, base)) unlinkat(dirfd(dir), entry->d_name, 0);
+  if (dir) closedir(dir);
+}
+
 static bool replace(const char *path, Write *write, const void *content) {
   char name[PATH_MAX];
   Unfinished unfinished;
   const int fd = create_beside(path, name, &unfinished);
+  const int lock = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0); // until the file has its name
+  if (lock >= 0) flock(lock, LOCK_EX);
   const bool ok = write_and_close(fd, write, content) && rename(name, path) == 0;
   const int error = errno;
+  if (lock >= 0) close(lock);
   if (!ok && fd >= 0) unlink(name);
   if (fd >= 0) unfinished_end(&unfinished);
   errno = error;

@@ -55,7 +55,7 @@
 #include <time.h>
 
 const Pass passes[] = {
-    {"splits", pass_splits, "replace Split by a Slice for each part", NULL, true},
+    {"splits", pass_splits, "replace Split by a Slice for each part, and Pad along an open axis by Concat", NULL, true},
     {"dead-code", pass_dead_code, "remove nodes that no output needs", NULL, false},
     {"casts", pass_casts, "remove casts that a later cast undoes", &casts_rules, false},
     {"fold-constants", pass_fold_constants, "evaluate nodes whose inputs are all constants", NULL, false},

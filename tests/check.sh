@@ -29,6 +29,7 @@ fuzz-ngraph|./dev fuzz ngraph -max_total_time=SECONDS|hostile JSON of nGraph
 fuzz-npy|./dev fuzz npy -max_total_time=SECONDS|hostile tensors
 fuzz-npz|./dev fuzz npz -max_total_time=SECONDS|hostile checkpoints
 fuzz-data|./dev fuzz data -max_total_time=SECONDS|hostile data sets
+check-speed|build/tests/test_check_speed_test|the time of ngrad check, by the nodes and beside a fixed loop
 exhaustive|./dev exhaustive|exp, log, tanh ... on every f32
 site|./dev docs|the site of the documents, with what they say
 new-machine|tests/new_machine.sh|README's two commands on a Debian 12 that was never used

@@ -1,9 +1,10 @@
 // How far two correct results of a graph may differ. Sums may cancel, and a value may lie on either side of a
 // threshold, so no fixed tolerance fits. Instead, the graph is interpreted many times with noise of the size of
-// roundings on every value; the changes of the results are the tolerance.
+// roundings on every value that programs round; the changes of the results are the tolerance.
 #ifndef NGRAD_TESTS_NOISE_H
 #define NGRAD_TESTS_NOISE_H
 
+#include "backends/interpreter/choices.h"
 #include "backends/interpreter/interpreter.h"
 #include "tests/random_graph.h"
 
@@ -16,6 +17,9 @@ typedef struct Noise {
   uint64_t random;
   double strength;  // 1: as large as a rounding
   bool is_infinite; // set when some value had an infinity or a NaN
+  double **noisy;   // by value->index
+  double *
+      *sharp; // likewise: the value without noise, if no program rounds it (backends/interpreter/choices.h); or NULL
 } Noise;
 
 static inline double noise_rounding(Type type) {
@@ -58,16 +62,27 @@ static inline double noise_largest(const double *x, size_t n) {
   return most;
 }
 
-// Inputs and constants are exact, but operators may round them to f32 or compute with equally good numbers.
-static inline double *noise_given(Noise *n, const Value *v, const Tensor *given) {
+// Sets a value that no program rounds. Operators that round may round it to f32 first, or compute with equally good
+// numbers.
+static inline bool noise_set_sharp(Noise *n, const Value *v, double *x) {
+  const size_t count = noise_nelems(v);
+  double *noisy = type_is_float(v->type) ? ARENA_ARRAY(n->arena, double, count + 1) : x;
+  if (!x || !noisy) return false;
+  if (noisy != x) memcpy(noisy, x, count * sizeof *x);
+  noise_add(n, v->type, noise_rounding(v->type == TYPE_F64 ? TYPE_F64 : TYPE_F32), 0, noisy, count);
+  n->sharp[v->index] = x;
+  n->noisy[v->index] = noisy;
+  return true;
+}
+
+static inline bool noise_given(Noise *n, const Value *v, const Tensor *given) {
   size_t count = noise_nelems(v);
   double *x = ARENA_ARRAY(n->arena, double, count + 1);
   for (size_t i = 0; x && i < count; i++) {
     if (v->constant) type_load_wide(v->type, v->constant->data, v->constant->is_splat ? 0 : i, &x[i]);
     else type_load_wide(v->type, given->data, (size_t)tensor_offset(given, (int64_t)i), &x[i]);
   }
-  if (x) noise_add(n, v->type, noise_rounding(v->type == TYPE_F64 ? TYPE_F64 : TYPE_F32), 0, x, count);
-  return x;
+  return noise_set_sharp(n, v, x);
 }
 
 // The terms of the sum that an element of an output is.
@@ -130,15 +145,49 @@ static inline void noise_equality(const Noise *n, const Node *node, const double
   }
 }
 
-static inline bool noise_node(Noise *n, const Node *node, double **of) {
+// Computes a node that rounds nothing; *done: it does not.
+static inline bool noise_exact_node(Noise *n, const Node *node, bool *done) {
+  const double *inputs[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
+  double *outputs[MAX_OPERANDS] = {NULL};
+  size_t nelems[MAX_OPERANDS + MAX_VARIADIC] = {0};
+  *done = node_may_be_exact(node);
+  for (uint32_t k = 0; k < node->ninputs && *done; k++) {
+    if (!node->inputs[k]) continue;
+    inputs[k] = n->sharp[node->inputs[k]->index];
+    nelems[k] = noise_nelems(node->inputs[k]);
+    *done = inputs[k] != NULL;
+  }
+  if (!*done) return true;
+  for (uint32_t k = 0; k < node->noutputs; k++)
+    if (node->outputs[k] && !(outputs[k] = ARENA_ARRAY(n->arena, double, noise_nelems(node->outputs[k]) + 1)))
+      return false;
+  if (!interpret_node(node, inputs, outputs, n->arena->allocator)) return false;
+  for (uint32_t k = 0; k < node->noutputs; k++) {
+    if (!node->outputs[k]) continue;
+    const Results results = {inputs, nelems, outputs[k], k, noise_nelems(node->outputs[k])};
+    *done &= results_are_exact(node, &results);
+  }
+  for (uint32_t k = 0; k < node->noutputs && *done; k++)
+    if (node->outputs[k] && !noise_set_sharp(n, node->outputs[k], outputs[k])) return false;
+  return true;
+}
+
+static inline void noise_find_infinite(Noise *n, const Value *v) {
+  const double *x = n->noisy[v->index];
+  for (size_t i = 0; i < noise_nelems(v) && type_is_float(v->type); i++) n->is_infinite |= !isfinite(x[i]);
+}
+
+static inline bool noise_rounding_node(Noise *n, const Node *node) {
   const double *inputs[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
   double *outputs[MAX_OPERANDS] = {NULL};
   for (uint32_t k = 0; k < node->ninputs; k++)
-    if (node->inputs[k]) inputs[k] = of[node->inputs[k]->index];
+    if (node->inputs[k]) inputs[k] = n->noisy[node->inputs[k]->index];
   for (uint32_t k = 0; k < node->noutputs; k++) {
-    if (!node->outputs[k]) continue;
-    outputs[k] = of[node->outputs[k]->index] = ARENA_ARRAY(n->arena, double, noise_nelems(node->outputs[k]) + 1);
+    const Value *v = node->outputs[k];
+    if (!v) continue;
+    outputs[k] = n->noisy[v->index] = ARENA_ARRAY(n->arena, double, noise_nelems(v) + 1);
     if (!outputs[k]) return false;
+    if (!type_is_float(v->type)) n->sharp[v->index] = outputs[k];
   }
   if (!interpret_node(node, inputs, outputs, n->arena->allocator)) return false;
   noise_equality(n, node, inputs, outputs[0]);
@@ -150,8 +199,15 @@ static inline bool noise_node(Noise *n, const Node *node, double **of) {
     double absolute = may_sum ? sum.largest * sum.nterms * noise_rounding(sum.is_f64 ? TYPE_F64 : TYPE_F32) : 0;
     if (may_sum && type_is_float(v->type)) noise_overflow(n, &sum, outputs[k], noise_nelems(v));
     noise_add(n, v->type, noise_rounding(v->type), absolute, outputs[k], noise_nelems(v));
-    for (size_t i = 0; i < noise_nelems(v) && type_is_float(v->type); i++) n->is_infinite |= !isfinite(outputs[k][i]);
   }
+  return true;
+}
+
+static inline bool noise_node(Noise *n, const Node *node) {
+  bool is_done;
+  if (!noise_exact_node(n, node, &is_done) || (!is_done && !noise_rounding_node(n, node))) return false;
+  for (uint32_t k = 0; k < node->noutputs; k++)
+    if (node->outputs[k]) noise_find_infinite(n, node->outputs[k]);
   return true;
 }
 
@@ -168,17 +224,19 @@ static inline const double *noise_numbers(Noise *n, const Value *v, const double
 // memory.
 static inline bool noise_run(Noise *n, const double **outputs) {
   const Graph *g = n->graph;
-  double **of = ARENA_ARRAY(n->arena, double *, g->nvalues + 1);
-  if (!of) return false;
+  n->noisy = ARENA_ARRAY(n->arena, double *, g->nvalues + 1);
+  n->sharp = ARENA_ARRAY(n->arena, double *, g->nvalues + 1);
+  if (!n->noisy || !n->sharp) return false;
   for (size_t i = 0; i < g->ninputs; i++)
-    if (!(of[g->inputs[i]->index] = noise_given(n, g->inputs[i], &n->inputs[i]))) return false;
+    if (!noise_given(n, g->inputs[i], &n->inputs[i])) return false;
   for (size_t i = 0; i < g->nvalues; i++)
-    if (g->values[i]->constant && !(of[i] = noise_given(n, g->values[i], NULL))) return false;
+    if (g->values[i]->constant && !noise_given(n, g->values[i], NULL)) return false;
   for (size_t i = 0; i < g->nnodes; i++)
-    if (!noise_node(n, g->nodes[i], of)) return false;
+    if (!noise_node(n, g->nodes[i])) return false;
   bool ok = true;
   for (size_t i = 0; i < g->noutputs; i++) {
-    outputs[i] = noise_numbers(n, g->outputs[i], of[g->outputs[i]->index]);
+    const size_t k = g->outputs[i]->index;
+    outputs[i] = noise_numbers(n, g->outputs[i], n->sharp[k] ? n->sharp[k] : n->noisy[k]);
     ok &= outputs[i] != NULL;
   }
   return ok;

@@ -7,6 +7,7 @@
 #ifndef NGRAD_TESTS_RANDOM_GRAPH_H
 #define NGRAD_TESTS_RANDOM_GRAPH_H
 
+#include "ir/graph/formula.h"
 #include "ir/graph/tensor.h"
 #include "ir/graph/verify.h"
 #include "ir/operators/infer.h"
@@ -135,23 +136,39 @@ static inline const char *random_exception(OperatorId id) {
   return NULL;
 }
 
-enum { RANDOM_OPERATORS = OP_COUNT - 4 }; // without the exceptions
-
 static inline bool random_is_drawn(OperatorId id) {
   return !random_exception(id);
 }
 
-static inline const Operator *random_row(uint32_t i) { // row i of the drawn rows
-  for (uint32_t id = 0; id < OP_COUNT; id++)
-    if (random_is_drawn((OperatorId)id) && !i--) return &operators[id];
-  return NULL;
+// The name's lot in a draw: a pseudo-random number.
+static inline uint64_t random_lot(uint64_t draw, const char *name) {
+  for (; *name; name++) draw = (draw ^ (unsigned char)*name) * 0x100000001B3U; // as FNV-1a
+  return random_next(&draw);
+}
+
+// The operator, under one of its names, that has the greatest lot. So a draw does not depend on how many rows the
+// tables have, or on their order: a new row changes the draws that it wins, and no others. `without`: a name that takes
+// no part; NULL: all do.
+static inline OperatorName random_draw(uint64_t draw, const char *without) {
+  OperatorName drawn = {&operators[0], NULL};
+  uint64_t most = 0;
+  bool is_any = false;
+  for (size_t i = 0; i < OP_COUNT + nsignatures; i++) {
+    const Signature *s = i < OP_COUNT ? NULL : &signatures[i - OP_COUNT];
+    const OperatorName n = {&operators[s ? s->op : (OperatorId)i], s};
+    const char *name = s ? s->full_name : n.op->name;
+    if (!random_is_drawn(n.op->id) || (without && strcmp(name, without) == 0)) continue;
+    const uint64_t lot = random_lot(draw, name);
+    if (is_any && lot <= most) continue;
+    is_any = true;
+    drawn = n;
+    most = lot;
+  }
+  return drawn;
 }
 
 static inline OperatorName random_any_operator(uint64_t *random) {
-  uint32_t i = random_below(random, RANDOM_OPERATORS + nsignatures);
-  if (i < RANDOM_OPERATORS) return (OperatorName){random_row(i), NULL};
-  const Signature *s = &signatures[i - RANDOM_OPERATORS];
-  return (OperatorName){&operators[s->op], s};
+  return random_draw(random_next(random), NULL);
 }
 
 static inline OperatorName random_operator(RandomGraph *r) {
@@ -162,7 +179,7 @@ static inline OperatorName random_operator(RandomGraph *r) {
 // operands, which connect values.
 static inline OperatorName random_operator_of_family(uint64_t *random) {
   enum { TRIES = 20 };
-  const char *family = random_row(random_below(random, RANDOM_OPERATORS))->family;
+  const char *family = random_any_operator(random).op->family;
   if (random_chance(random, 30)) family = operators[OP_ReduceSum].family;
   bool wants_two = random_chance(random, 50);
   OperatorName n = random_any_operator(random);
@@ -462,8 +479,24 @@ static inline Value *random_new_operand(RandomGraph *r, const Operator *op, cons
   return v && is_constant && !random_make_constant(r, v, range) ? NULL : v;
 }
 
+static inline Extent random_same_dim(const Dim *dim, const void *unused) {
+  (void)unused;
+  return (Extent){dim, -1};
+}
+
+// The formulas of extents are in the draft's memory.
+static inline bool random_draft_copy_extents(const RandomDraft *d) {
+  for (size_t i = 0; i < d->graph->nvalues; i++) {
+    Shape *s = &d->graph->values[i]->shape;
+    for (int k = 0; k < s->rank; k++)
+      if (!extent_substitute(&d->r->graph->arena, s->extent[k], random_same_dim, NULL, &s->extent[k])) return false;
+  }
+  return true;
+}
+
 static inline bool random_draft_commit(const RandomDraft *d) {
   const Node *draft = d->node;
+  if (!random_draft_copy_extents(d)) return false;
   Node *node = graph_add_node(d->r->graph, draft->op, draft->signature, draft->ninputs, draft->noutputs);
   if (!node) return false;
   memcpy(node->attributes, draft->attributes, draft->op->nattributes * sizeof *node->attributes);
@@ -629,11 +662,24 @@ static inline void random_grow(RandomGraph *r, uint32_t nnodes) {
   for (uint32_t failures = 0; r->graph->nnodes < wanted && failures < 50;) failures += !random_add_node(r);
 }
 
+// The graph that random_graph made last (tests/random_seeds.h).
+typedef struct RandomAtWork {
+  bool has_graph;
+  uint64_t seed;
+  RandomGraphOptions options;
+} RandomAtWork;
+
+static inline RandomAtWork *random_at_work(void) {
+  static RandomAtWork at_work;
+  return &at_work;
+}
+
 // A sorted, inferred and verified graph, whose named extents all have values. NULL: out of memory, or the graph is
 // wrong, after a message; this is a bug in this file or in inference.
 static inline Graph *random_graph(const Allocator *allocator, uint64_t seed, const RandomGraphOptions *options,
                                   Diagnostics *diagnostics) {
   RandomGraph r = {.random = seed * 0x2545F4914F6CDD1DU + 1, .options = *options};
+  *random_at_work() = (RandomAtWork){true, seed, *options};
   r.graph = graph_new(allocator, "random");
   random_choose_focus(&r);
   bool ok = r.graph && random_choose_extents(&r) && (!r.options.is_focused || random_add_anchor(&r));

@@ -51,10 +51,6 @@ static uint64_t integer_at(const Evaluation *e, const Walk *w, uint32_t slot) {
   return slot < e->node->ninputs ? (uint64_t)evaluation_integer(e, slot, w->at[slot]) : 0;
 }
 
-static int64_t in_type(Type type, uint64_t x) {
-  return type == TYPE_S32 ? (int32_t)(uint32_t)x : (int64_t)x;
-}
-
 // The same formula for floating-point numbers and for integers, which wrap around.
 #define ARITHMETIC(name, expression, integers)                                                                         \
   static bool FUNCTION(interpret_##name##_reals, NOTHING,                                                              \
@@ -63,7 +59,7 @@ static int64_t in_type(Type type, uint64_t x) {
     for (Walk w = broadcast_walk(node); w.i < w.nelems; walk_step(&w)) {                                               \
       const uint64_t x = integer_at(e, &w, 0), y = integer_at(e, &w, 1), z = integer_at(e, &w, 2);                     \
       (void)x, (void)y, (void)z;                                                                                       \
-      evaluation_put_integer(e, w.i, in_type(node->outputs[0]->type, integers));                                       \
+      evaluation_put_integer(e, w.i, type_wrap(node->outputs[0]->type, (int64_t)(integers)));                          \
     }                                                                                                                  \
     return true;                                                                                                       \
   }                                                                                                                    \
@@ -94,6 +90,13 @@ static double within(double x, double least, double greatest) {
 // An infinite x is within an infinite bound. NaN is not between any.
 static bool is_between(double x, double min, double max) {
   return (x > min || (x == min && isinf(min))) && (x < max || (x == max && isinf(max)));
+}
+
+// Whether 0 < alpha x + beta < 1. The sum may round to 1; so the second comparison is of what is left to 1, whose
+// rounding keeps its sign.
+static bool is_on_slope(double x, double alpha, double beta) {
+  const double rest = 1 - beta, lost = 1 - rest - beta; // of 1 - beta by rounding
+  return fma(alpha, x, beta) > 0 && fma(-alpha, x, rest) > -lost;
 }
 
 // Replaces infinities by large numbers in derivatives that have a limit, where infinity * 0 would be NaN.
@@ -200,7 +203,7 @@ FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), is_between(x, min, max) ?
 FORMULA(EluBackward, ATTRIBUTE(alpha); USE_DST, x > 0 ? y : y * (use_dst ? x + alpha : alpha * exp(x)))
 FORMULA(GELUBackward, GELU_MODE, y * (is_tanh ? gelu_tanh_backward(x) : gelu_backward(x)))
 FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha); ATTRIBUTE(beta),
-        0 < alpha * x + beta && alpha * x + beta < 1 ? alpha * y : 0)
+        is_on_slope(x, alpha, beta) ? alpha * y : 0)
 FORMULA(HardSwishBackward, NOTHING, x <= -3 ? 0 : x >= 3 ? y : y * (x / 3 + 0.5))
 FORMULA(MishBackward, NOTHING, y * mish_backward(x))
 FORMULA(ReLUBackward, NOTHING, x > 0 ? y : 0) // the same for src and dst: one is positive if the other is
@@ -237,6 +240,10 @@ bool interpret_TypeCast(const Evaluation *e) {
   const Type from = e->node->inputs[0]->type, to = e->node->outputs[0]->type;
   const int64_t nelems = shape_nelems(&e->node->outputs[0]->shape);
   for (int64_t i = 0; i < nelems; i++) {
+    if (!type_is_float(from) && !type_is_float(to)) {
+      evaluation_put_integer(e, i, type_wrap(to, evaluation_integer(e, 0, i)));
+      continue;
+    }
     const double x = from == TYPE_S64 ? (double)evaluation_integer(e, 0, i) : e->inputs[0][i];
     if (to == TYPE_S64) type_store(to, e->outputs[0], (size_t)i, x);
     else e->outputs[0][i] = type_round(to, x);

@@ -2,6 +2,7 @@
 // are first used) and freed after its last use.
 #include "backends/interpreter/interpreter.h"
 
+#include "backends/interpreter/choices.h"
 #include "backends/interpreter/evaluation.h"
 #include "ir/graph/leaves.h"
 
@@ -57,9 +58,13 @@ typedef struct Cell {  // a value at run time
   double *elements;    // NULL: not allocated yet, or freed
   const Tensor *given; // the caller's tensor for a graph input; NULL: the value is not an input
   size_t nuses;        // remaining
-  double *rounded;     // rounded for nodes of other kernels, if there are any; NULL: use `elements`
-  int64_t nleaves;     // more than 1: `elements` holds the value of each leaf of the batch, one after the other
-  bool has_nan;        // set only with nan_check
+  union {
+    double *rounded; // rounded for nodes of other kernels, if there are any; NULL: use `elements`
+    double *noisy;   // with options->noise instead; never NULL in a value that is not sharp
+  };
+  int64_t nleaves; // more than 1: `elements` holds the value of each leaf of the batch, one after the other
+  bool has_nan;    // set only with nan_check
+  bool is_sharp;   // set only with noise: see choices.h
 } Cell;
 
 typedef struct Run {
@@ -100,10 +105,6 @@ bool interpret_node(const Node *node, const double *const *inputs, double *const
   return evaluate(&(Evaluation){.node = node, .inputs = inputs, .outputs = outputs}, allocator);
 }
 
-static void add_noise(const Run *run, const Value *v, double *elements) {
-  if (run->noise) noise_add(run->noise, v->type, elements, cell_nelems(&run->cells[v->index], v));
-}
-
 static double *new_elements(const Run *run, const Cell *cell, const Value *v) {
   double *elements = allocator_alloc(run->options->allocator, cell_nelems(cell, v) * sizeof(double));
   if (!elements) error_out_of_memory(run->diagnostics);
@@ -142,7 +143,7 @@ static Cell *cell_of(Run *run, const Value *v) {
   const void *data = v->constant ? v->constant->data : cell->given->data;
   for (size_t i = 0; i < nelems; i++)
     type_load_wide(v->type, data, v->constant ? i * step : tensor_at(cell->given, i), &cell->elements[i]);
-  add_noise(run, v, cell->elements);
+  cell->is_sharp = true;
   if (run->options->nan_check && v->type != TYPE_S64) cell->has_nan = find_nan(run, cell->elements, nelems) < nelems;
   return cell;
 }
@@ -222,7 +223,8 @@ static bool check_nan(Run *run, const Node *node) {
 }
 
 // Evaluates the node once, or for each leaf of the batch that has results of its own.
-static bool evaluate_leaves(Run *run, const Node *node, const double *const *inputs, double *const *outputs) {
+static bool evaluate_leaves(Run *run, const Node *node, const double *const *inputs, double *const *outputs,
+                            Noise *noise) {
   const double *own[MAX_OPERANDS + MAX_VARIADIC];
   double *results[MAX_OPERANDS + MAX_VARIADIC];
   int64_t nleaves = 1;
@@ -237,7 +239,7 @@ static bool evaluate_leaves(Run *run, const Node *node, const double *const *inp
     for (uint32_t k = 0; k < node->noutputs; k++)
       results[k] = outputs[k] ? outputs[k] + (size_t)leaf * value_nelems(node->outputs[k]) : NULL;
     const Evaluation e = {
-        .node = node, .inputs = own, .outputs = results, .noise = run->noise, .leaf = leaf, .nleaves = run->nleaves};
+        .node = node, .inputs = own, .outputs = results, .noise = noise, .leaf = leaf, .nleaves = run->nleaves};
     ok = evaluate(&e, run->options->allocator);
   }
   return ok;
@@ -272,6 +274,94 @@ static bool round_result(Run *run, const Value *v) {
   return cell->rounded;
 }
 
+// Evaluation with noise. Each value has two arrays: `elements` without noise, and `noisy`. Both make the same choices:
+// those without noise, or with options->flips those with noise.
+
+// The array with noise. NULL: out of memory.
+static const double *noisy_elements(Run *run, const Value *v) {
+  Cell *cell = &run->cells[v->index];
+  const size_t nelems = cell_nelems(cell, v);
+  if (!type_is_float(v->type)) return cell->elements;
+  if (cell->noisy) return cell->noisy;
+  cell->noisy = new_elements(run, cell, v);
+  if (!cell->noisy) return NULL;
+  memcpy(cell->noisy, cell->elements, nelems * sizeof *cell->noisy);
+  noise_add(run->noise, v->type, cell->noisy, nelems);
+  return cell->noisy;
+}
+
+// Noise on results alone: equal results stay equal.
+static bool make_noisy(Run *run, const Node *node) {
+  for (uint32_t k = 0; k < node->noutputs; k++)
+    if (node->outputs[k] && !noisy_elements(run, node->outputs[k])) return false;
+  return true;
+}
+
+static bool operands_are_sharp(const Run *run, const Node *node) {
+  for (uint32_t k = 0; k < node->ninputs; k++)
+    if (node->inputs[k] && type_is_float(node->inputs[k]->type) && !run->cells[node->inputs[k]->index].is_sharp)
+      return false;
+  return true;
+}
+
+// Marks the outputs that are sharp, from sharp operands or as choices; whether all are.
+static bool mark_sharp(Run *run, const Node *node, const double *const *inputs, bool chooses) {
+  size_t nelems[MAX_OPERANDS + MAX_VARIADIC] = {0};
+  bool all = true;
+  for (uint32_t k = 0; k < node->ninputs; k++)
+    if (node->inputs[k]) nelems[k] = cell_nelems(&run->cells[node->inputs[k]->index], node->inputs[k]);
+  for (uint32_t k = 0; k < node->noutputs; k++) {
+    const Value *v = node->outputs[k];
+    if (!v) continue;
+    Cell *cell = &run->cells[v->index];
+    const Results results = {inputs, nelems, cell->elements, k, cell_nelems(cell, v)};
+    cell->is_sharp = chooses || results_are_exact(node, &results);
+    all &= cell->is_sharp;
+  }
+  return all;
+}
+
+// Computes the outputs' arrays with noise.
+static bool evaluate_noisily(Run *run, const Node *node, const double *const *inputs) {
+  double *noisy[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
+  for (uint32_t k = 0; k < node->noutputs; k++) {
+    const Value *v = node->outputs[k];
+    if (!v) continue;
+    Cell *cell = &run->cells[v->index];
+    noisy[k] = cell->noisy = new_elements(run, cell, v);
+    if (!noisy[k]) return false;
+  }
+  if (!evaluate_leaves(run, node, inputs, noisy, run->noise)) return error_out_of_memory(run->diagnostics);
+  for (uint32_t k = 0; k < node->noutputs; k++) {
+    const Value *v = node->outputs[k];
+    if (v) noise_add(run->noise, v->type, noisy[k], cell_nelems(&run->cells[v->index], v));
+  }
+  return true;
+}
+
+static bool run_noisy_node(Run *run, const Node *node, const double *const *elements, double *const *outputs) {
+  const bool is_exact = node_may_be_exact(node) && operands_are_sharp(run, node);
+  const bool flips = run->options->flips, chooses = node_chooses(node);
+  const double *exact[MAX_OPERANDS + MAX_VARIADIC] = {NULL}, *noisy[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
+  if (is_exact) {
+    if (!evaluate_leaves(run, node, elements, outputs, NULL)) return error_out_of_memory(run->diagnostics);
+    if (mark_sharp(run, node, elements, chooses)) return true;
+    if (node_rounds_once(node)) return make_noisy(run, node);
+  }
+  for (uint32_t k = 0; k < node->ninputs; k++) {
+    if (!node->inputs[k]) continue;
+    noisy[k] = noisy_elements(run, node->inputs[k]);
+    if (!noisy[k]) return false;
+    exact[k] = elements[k];
+    if (!operand_decides(node, k)) continue;
+    if (flips) exact[k] = noisy[k];
+    else noisy[k] = elements[k];
+  }
+  if (!is_exact && !evaluate_leaves(run, node, exact, outputs, NULL)) return error_out_of_memory(run->diagnostics);
+  if (chooses) return mark_sharp(run, node, exact, true);
+  return evaluate_noisily(run, node, noisy);
+}
+
 static bool run_node(Run *run, const Node *node) {
   const double *inputs[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
   double *outputs[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
@@ -279,7 +369,8 @@ static bool run_node(Run *run, const Node *node) {
     if (!node->inputs[k]) continue;
     const Cell *cell = cell_of(run, node->inputs[k]);
     if (!cell) return false;
-    const bool is_passed_on = cell->rounded && !are_together(run, node->inputs[k]->producer, node);
+    const bool is_passed_on =
+        !run->options->noise && cell->rounded && !are_together(run, node->inputs[k]->producer, node);
     inputs[k] = is_passed_on ? cell->rounded : cell->elements;
   }
   for (uint32_t k = 0; k < node->noutputs; k++) {
@@ -290,13 +381,13 @@ static bool run_node(Run *run, const Node *node) {
   }
   const NodeKernel *kernels = run->options->kernels;
   if (run->noise) noise_begin_node(run->noise, node, kernels ? kernels[node->index].type : TYPE_NONE);
-  if (!evaluate_leaves(run, node, inputs, outputs)) return error_out_of_memory(run->diagnostics);
-  for (uint32_t k = 0; k < node->noutputs; k++) {
-    const Value *v = node->outputs[k];
-    if (!v) continue;
-    add_noise(run, v, outputs[k]);
-    if (!round_result(run, v)) return false;
+  if (run->options->noise) {
+    if (!run_noisy_node(run, node, inputs, outputs)) return false;
+  } else if (!evaluate_leaves(run, node, inputs, outputs, run->noise)) {
+    return error_out_of_memory(run->diagnostics);
   }
+  for (uint32_t k = 0; k < node->noutputs; k++)
+    if (node->outputs[k] && !round_result(run, node->outputs[k])) return false;
   if (run->options->nan_check && !check_nan(run, node)) return false;
   for (uint32_t k = 0; k < node->ninputs; k++)
     if (node->inputs[k]) cell_used(run, &run->cells[node->inputs[k]->index]);
@@ -312,7 +403,9 @@ static bool store_output(Run *run, const Value *v, Tensor *output) {
   Cell *cell = cell_of(run, v);
   if (!cell) return false;
   size_t nelems = value_nelems(v);
-  for (size_t i = 0; i < nelems; i++) type_store_wide(v->type, output->data, tensor_at(output, i), &cell->elements[i]);
+  const bool is_noisy = run->options->noise && !run->options->flips && !cell->is_sharp;
+  const double *elements = is_noisy ? cell->noisy : cell->elements;
+  for (size_t i = 0; i < nelems; i++) type_store_wide(v->type, output->data, tensor_at(output, i), &elements[i]);
   cell_used(run, cell);
   return true;
 }

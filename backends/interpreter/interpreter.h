@@ -20,7 +20,10 @@ typedef struct InterpreterOptions {
   // intermediate values overflow the type that the kernel computes in. Otherwise as described above.
   bool rounds_values;
   const NodeKernel *kernels; // with rounds_values: by node->index; NULL: each node is a kernel
-  uint64_t noise;            // seed of the noise on every value and sum (backends/interpreter/noise.h); 0: none
+  uint64_t noise; // seed of the noise on values and sums that programs round (backends/interpreter/noise.h); 0: none
+  // With noise: whether noise decides only which choices are made (backends/interpreter/choices.h), and all results are
+  // exact otherwise. False: the choices are those without noise, and noise is on everything else.
+  bool flips;
 } InterpreterOptions;
 
 // Runs a valid graph whose nodes are sorted and whose extents all have numbers. `inputs` is parallel to g->inputs and

@@ -1,20 +1,26 @@
-// Runs the graph with noise, and compares the outputs with the outputs without noise.
+// Runs the graph with noise, and compares the outputs with the outputs without noise: first with the same choices, then
+// with the choices that noise makes, and without noise on results.
 //
-// Noise may move a value across a threshold (of a ReLU, for example), which changes a few output elements by much more
-// than others. Such elements would raise the magnitude and hide errors elsewhere. So the tenth of the elements that
-// changes most is excluded.
+// Noise may change a few output elements by much more than others, such as quotients with divisors near 0. Such
+// elements would raise the magnitude and hide errors elsewhere. So the tenth of the elements that changes most is
+// excluded.
 #include "backends/interpreter/magnitude.h"
+
+#include "backends/interpreter/choices.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { OUTLIERS = 10 }; // one of so many elements
+enum { OUTLIERS = 10 };            // one of so many elements
+enum { FLIPS = 6, FEW_FLIPS = 3 }; // runs with other choices, if their results are kept, and if not
 
 typedef struct Outputs {
   const Tensor *exact; // parallel to the graph's outputs, as `noisy`, `moved` and `is_lost`
   Tensor *noisy;
   double **moved; // for each element, the L2 norm of its changes in the noisy runs
   bool **is_lost; // finite without noise, but not in every noisy run
+  Tensor *flipped[FLIPS];
+  size_t nflips;
 } Outputs;
 
 static Tensor *new_tensors(const Graph *g, Arena *arena) {
@@ -54,9 +60,39 @@ static void add_moves(const Outputs *o, size_t k) {
   }
 }
 
+static bool has_choices(const Graph *g) {
+  for (size_t i = 0; i < g->nnodes; i++)
+    for (uint32_t k = 0; k < g->nodes[i]->ninputs; k++)
+      if (g->nodes[i]->inputs[k] && operand_decides(g->nodes[i], k)) return true;
+  return false;
+}
+
 static int compare_numbers(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
+}
+
+// The distance of neighbours among the results of different choices, the lower median. It is 0 if few choices decide
+// the element, because several runs then have the same result; the results themselves say what is right. It is not 0 if
+// so many decide that each run has another result: what lies between them is right, too.
+static double gap_of_results(const Outputs *o, size_t k, int64_t i) {
+  double results[FLIPS + 1] = {load(&o->exact[k], i)}, gaps[FLIPS];
+  bool are_finite = isfinite(results[0]);
+  for (size_t r = 0; r < o->nflips; r++) {
+    results[r + 1] = load(&o->flipped[r][k], i);
+    are_finite &= isfinite(results[r + 1]);
+  }
+  if (!are_finite || !o->nflips) return 0;
+  qsort(results, o->nflips + 1, sizeof *results, compare_numbers);
+  for (size_t r = 0; r < o->nflips; r++) gaps[r] = results[r + 1] - results[r];
+  qsort(gaps, o->nflips, sizeof *gaps, compare_numbers);
+  return gaps[(o->nflips - 1) / 2];
+}
+
+static void add_gaps(const Outputs *o, size_t k, uint64_t nruns) {
+  const int64_t nelems = tensor_nelems(&o->exact[k]);
+  for (int64_t i = 0; i < nelems; i++)
+    o->moved[k][i] = hypot(o->moved[k][i], gap_of_results(o, k, i) * sqrt((double)nruns));
 }
 
 // The L2 norm of the changes, as if the outliers had changed by the average of the others. Sorts them. *usual: the
@@ -89,6 +125,25 @@ static bool keep_movement(Movement *m, const Outputs *o, size_t k, uint64_t nrun
     const bool is_lost = o->is_lost[k][i] && nlost <= nelems / OUTLIERS;
     m->moved[i] = is_lost ? INFINITY : o->moved[k][i] / sqrt((double)nruns);
   }
+  m->nresults = o->nflips + 1;
+  m->results = ARENA_ARRAY(arena, Tensor, m->nresults);
+  if (!m->results) return false;
+  m->results[0] = o->exact[k];
+  for (size_t r = 0; r < o->nflips; r++) m->results[r + 1] = o->flipped[r][k];
+  return true;
+}
+
+// Their tensors are in the arena.
+static bool find_flips(const Graph *g, const Tensor *inputs, Outputs *o, size_t count, Arena *arena,
+                       const InterpreterOptions *options, Diagnostics *d) {
+  InterpreterOptions flips = *options;
+  flips.nan_check = false;
+  flips.flips = true;
+  for (flips.noise = 1; has_choices(g) && flips.noise <= count; flips.noise++) {
+    Tensor *results = o->flipped[o->nflips++] = new_tensors(g, arena);
+    if (!results) return error_out_of_memory(d);
+    if (!interpret(g, inputs, results, &flips, d)) return false;
+  }
   return true;
 }
 
@@ -105,6 +160,7 @@ static bool find_magnitudes(const Graph *g, const Tensor *inputs, const Outputs 
     const Type type = g->outputs[k]->type;
     const double tolerance = TYPES_QUANTIZED & TYPE_BIT(type) ? 1 : type_tolerance(type);
     const size_t nelems = (size_t)tensor_nelems(&o->noisy[k]);
+    add_gaps(o, k, nruns);
     if (movements && !keep_movement(&movements[k], o, k, nruns, arena)) return error_out_of_memory(d);
     double usual, norm = norm_of_moves(o->moved[k], nelems, nruns, &usual);
     if (movements) movements[k].usual = usual / sqrt((double)nruns);
@@ -122,7 +178,8 @@ bool interpret_movements(const Graph *g, const Tensor *inputs, const Tensor *out
   bool ok = false;
   if (!o.exact || !outputs_make(&o, g, &scratch)) error_out_of_memory(d);
   else if (!own || interpret(g, inputs, own, options, d))
-    ok = find_magnitudes(g, inputs, &o, magnitudes, movements, arena, options, d);
+    ok = find_flips(g, inputs, &o, movements ? FLIPS : FEW_FLIPS, movements ? arena : &scratch, options, d) &&
+         find_magnitudes(g, inputs, &o, magnitudes, movements, arena, options, d);
   arena_deinit(&scratch);
   return ok;
 }

@@ -11,13 +11,16 @@ void noise_add(const Noise *n, Type type, double *x, size_t nelems) {
   if (!n->seed || !type_is_float(type)) return;
   const int nbits = (int)lround(-log2(type_tolerance(type))); // mantissa bits that remain
   const uint64_t low = (UINT64_C(1) << (DBL_MANT_DIG - 1 - nbits)) - 1, sign = UINT64_C(1) << 63;
+  const uint64_t offset = splitmix64(n->seed) & low; // of the cells
   for (size_t i = 0; i < nelems; i++) {
     uint64_t bits;
-    if (x[i] == 0 || !isfinite(x[i])) continue;
+    double moved;
     memcpy(&bits, &x[i], sizeof bits);
-    const uint64_t high = bits & ~low;
-    bits = high | (splitmix64(n->seed ^ (high & ~sign)) & low);
-    memcpy(&x[i], &bits, sizeof bits);
+    const uint64_t cell = ((bits & ~sign) + offset) & ~low;
+    if (cell == 0 || !isfinite(x[i])) continue; // 0, or as good as 0
+    bits = (bits & sign) | ((cell | (splitmix64(n->seed ^ cell) & low)) - offset);
+    memcpy(&moved, &bits, sizeof moved);
+    if (isfinite(moved)) x[i] = moved;
   }
 }
 

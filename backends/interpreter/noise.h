@@ -1,8 +1,9 @@
 // Noise of the size of types' tolerances, which shows how much rounding errors may change a graph's results
 // (backends/interpreter/magnitude.h).
 //
-// The bits of an element below its type's tolerance are replaced by pseudo-random bits that are a function of the bits
-// above. So noise preserves equality, order, opposite signs and zeros, and adding it twice is the same as once:
+// Numbers are divided into cells, as wide as their type's tolerance; where cells begin depends on the seed, so that no
+// number is at the edge of one in all runs. Each element is replaced by a pseudo-random number of its cell, a function
+// of the cell. So noise preserves equality, order, opposite signs and zeros, and adding it twice is the same as once:
 // comparisons have the same results as without noise, unless elements differ by less than the tolerance. A sum gets
 // noise as if each of its terms had changed by the tolerance, independently; for a sum of n terms that grows with
 // sqrt(n) and not with n, so that a missing term is still noticed among millions.

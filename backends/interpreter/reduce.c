@@ -101,8 +101,8 @@ static double maximum(double a, double b) {
   return isnan(a) || a > b ? a : b;
 }
 
-FOLD(ReduceMax, -INFINITY, maximum(total, x), -type_greatest(type))
-FOLD(ReduceMin, INFINITY, -maximum(-total, -x), type_greatest(type))
+FOLD(ReduceMax, -INFINITY, maximum(total, x), -INFINITY)
+FOLD(ReduceMin, INFINITY, -maximum(-total, -x), INFINITY)
 FOLD(ReduceProd, 1, (total * x), 1)
 
 // Writes the index of the first greatest element, or first NaN, of sign * src.

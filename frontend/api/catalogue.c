@@ -35,13 +35,18 @@ ng_operator_info ng_operator_at(size_t i) {
       .ninputs = named_ninputs(n),
       .noutputs = named_noutputs(n),
       .nattributes = named_nattributes(n),
-      .no_gradient = gradient_rules[n.op->id]->why_not,
+      .no_gradient = gradient_rules[n.op->id]->of_all.why,
   };
 }
 
-static ng_operand_info operand_info(OperatorName n, SignatureOperand named, const Operand *operands) {
+static ng_operand_info operand_info(OperatorName n, SignatureOperand named, const Operand *operands,
+                                    Derivative derivative) {
+  static const char *const kinds[] = {
+      [DERIVATIVE_COMPUTED] = "derived", [DERIVATIVE_ZERO] = "zero", [DERIVATIVE_REFUSED] = "refused"};
   const Operand *row = &operands[named.slot];
   ng_operand_info info = {.name = named.name,
+                          .gradient = kinds[derivative.kind],
+                          .why = derivative.why,
                           .dst_name = row->dst_name,
                           .is_optional = named.is_optional,
                           .type_variable = row->type,
@@ -58,14 +63,16 @@ static ng_operand_info operand_info(OperatorName n, SignatureOperand named, cons
 
 ng_operand_info ng_operator_input(size_t i, size_t k) {
   OperatorName n = operator_name_at(i);
-  ng_operand_info info = operand_info(n, named_input(n, (uint32_t)k), n.op->inputs);
+  const SignatureOperand named = named_input(n, (uint32_t)k);
+  ng_operand_info info = operand_info(n, named, n.op->inputs, gradient_by_input(n.op->id, named.slot));
   info.is_repeated = n.op->traits & TRAIT_VARIADIC && k + 1 == n.op->ninputs;
   return info;
 }
 
 ng_operand_info ng_operator_output(size_t i, size_t k) {
   OperatorName n = operator_name_at(i);
-  return operand_info(n, named_output(n, (uint32_t)k), n.op->outputs);
+  const SignatureOperand named = named_output(n, (uint32_t)k);
+  return operand_info(n, named, n.op->outputs, gradient_of_result(n.op->id, named.slot));
 }
 
 const char *attribute_kind_name(AttributeKind kind) {

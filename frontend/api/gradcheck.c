@@ -10,6 +10,7 @@
 #include "frontend/api/budget.h"
 #include "frontend/api/gradient.h"
 #include "frontend/api/random.h"
+#include "ir/graph/init.h"
 
 #include <float.h>
 #include <math.h>
@@ -121,7 +122,23 @@ static bool has_memory(Check *c) {
   return ng_context_check_memory(c->ctx, doing, parts, sizeof parts / sizeof *parts) == NG_OK;
 }
 
-static bool make_data(Check *c, uint64_t seed) {
+// Gives the states of `from`, which forward is in f64, the numbers of their files.
+static bool take_files(Check *c, const Graph *from) {
+  for (size_t i = 0; i < from->nstates; i++) {
+    Tensor *t = &c->inputs[from->states[i].input], own = tensor_like(graph_state(from, i));
+    if (from->states[i].init.kind != INIT_FILE) continue;
+    own.layout = (Layout){{0}};
+    if (!tensor_alloc(&own, &c->ctx->allocator)) return false;
+    init_fill(from, i, 0, &own);
+    const int64_t nelems = tensor_nelems(&own);
+    for (int64_t e = 0; e < nelems; e++)
+      type_store(t->type, t->data, (size_t)e, type_load(own.type, own.data, (size_t)e));
+    tensor_free(&own, &c->ctx->allocator);
+  }
+  return true;
+}
+
+static bool make_data(Check *c, const Graph *from, uint64_t seed) {
   const Graph *g = c->forward;
   c->inputs = make_tensors(c, g->inputs, g->ninputs);
   c->outputs = make_tensors(c, g->outputs, g->noutputs);
@@ -134,7 +151,7 @@ static bool make_data(Check *c, uint64_t seed) {
   for (size_t i = 0; i < g->ninputs; i++) random_fill(&c->inputs[i], seed, i, distribution_of(g->inputs[i]));
   for (size_t i = 0; i < c->nweighted; i++)
     random_fill(&c->weights[i], seed, g->ninputs + i, distribution_any(c->weights[i].type));
-  return true;
+  return take_files(c, from);
 }
 
 // noise 0: no noise.
@@ -326,7 +343,7 @@ static bool check(Check *c, const ng_graph *g, uint64_t seed, double tolerance, 
     c->is_too_large = true;
     return false;
   }
-  if (!make_data(c, seed)) return out_of_memory(c);
+  if (!make_data(c, g->graph, seed)) return out_of_memory(c);
   if (!run(c, c->forward, c->inputs, c->outputs, 0) || !find_sizes(c) || !run_backward(c)) return false;
   int64_t nsamples = sample_count(c);
   for (size_t k = 0; k < c->backward->noutputs; k++)

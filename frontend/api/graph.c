@@ -3,6 +3,7 @@
 
 #include "backends/codegen/codegen.h"
 #include "frontend/yaml/yaml.h"
+#include "ir/graph/formula.h"
 #include "ir/operators/infer.h"
 #include "ir/operators/range.h"
 
@@ -110,6 +111,8 @@ ng_dim_info ng_graph_dim(const ng_graph *g, size_t i) {
 }
 
 static ng_status unknown_dim(ng_graph *g, const char *name) {
+  if (!g->graph->ndims)
+    return argument_error(g->ctx, "unknown dim %s: %s has no extents with names", name, g->graph->name);
   const char **known = allocator_alloc(&g->ctx->allocator, g->graph->ndims * sizeof *known);
   if (!known) return NG_OUT_OF_MEMORY;
   for (size_t i = 0; i < g->graph->ndims; i++) known[i] = g->graph->dims[i]->name;
@@ -149,9 +152,57 @@ static ng_status tell_shape(ng_graph *g, const Value *v, int rank, const int64_t
   return call_end(g->ctx, call);
 }
 
-// Whether an extent can change: a dim whose value comes from the file can.
+// A dim in the extent whose value comes from the file, and can change; NULL: none.
+static const Dim *open_dim_in(Extent e) {
+  if (!e.dim || !e.dim->terms) return e.dim && !e.dim->is_fixed ? e.dim : NULL;
+  for (uint32_t i = 0; i < e.dim->nterms; i++)
+    for (uint32_t k = 0; k < e.dim->terms[i].degree; k++)
+      if (!e.dim->terms[i].dims[k]->is_fixed) return e.dim->terms[i].dims[k];
+  return NULL;
+}
+
 static bool extent_is_open(Extent e) {
-  return extent_is_unknown(e) || (e.dim && !e.dim->is_fixed);
+  return extent_is_unknown(e) || open_dim_in(e);
+}
+
+// A value for one dim; the others have theirs.
+typedef struct OneValue {
+  const Dim *dim;
+  int64_t value;
+} OneValue;
+
+static int64_t value_with(const Dim *dim, const void *context) {
+  const OneValue *one = context;
+  return dim == one->dim ? one->value : dim->is_fixed ? dim->value : -1;
+}
+
+// Fixes the dim in a formula of which the others are fixed, if the formula is linear in it. False: no value fits.
+static bool fix_in_formula(Graph *g, Extent e, int64_t number) {
+  const Dim *open = open_dim_in(e), *formula = e.dim;
+  int64_t at[2];
+  if (!open) return extent_value(e) == number;
+  for (int64_t i = 0; i < 2; i++) // far from 0, where a formula may be negative
+    at[i] = terms_value(formula->terms, formula->nterms, value_with, &(OneValue){open, number + i});
+  const int64_t slope = at[1] - at[0], distance = number - at[0];
+  if (at[0] < 0 || at[1] < 0 || !slope) return true; // other data may fix more dims; the kernel compares shapes
+  const int64_t value = number + distance / slope;
+  const OneValue solution = {open, value};
+  if (value < 0 || terms_value(formula->terms, formula->nterms, value_with, &solution) != number) return false;
+  Dim *dim = graph_find_dim(g, open->name);
+  dim->value = value;
+  dim->is_fixed = true;
+  return true;
+}
+
+// Makes the extent, which fits, this number.
+static bool fix_extent(Graph *g, Extent *e, int64_t number) {
+  if (e->dim && e->dim->terms) return fix_in_formula(g, *e, number);
+  if (extent_is_unknown(*e)) *e = EXTENT(number);
+  if (!e->dim) return true;
+  Dim *dim = graph_find_dim(g, e->dim->name);
+  if (!dim->is_fixed) dim->value = number;
+  dim->is_fixed = true;
+  return dim->value == number; // [N, N]
 }
 
 ng_status ng_graph_set_input_shape(ng_graph *g, size_t i, int rank, const int64_t *extent) {
@@ -168,10 +219,8 @@ ng_status ng_graph_set_input_shape(ng_graph *g, size_t i, int rank, const int64_
   if (!fits) return tell_shape(g, v, rank, extent);
   for (int axis = 0; axis < rank; axis++) {
     Extent *e = &v->shape.extent[axis];
-    if (v->shape.rank < 0 || extent_is_unknown(*e)) *e = EXTENT(extent[axis]);
-    else if (e->dim && !e->dim->is_fixed) graph_find_dim(g->graph, e->dim->name)->value = extent[axis];
-    else if (e->dim && e->dim->value != extent[axis]) return tell_shape(g, v, rank, extent); // [N, N]
-    if (e->dim) graph_find_dim(g->graph, e->dim->name)->is_fixed = true;
+    if (v->shape.rank < 0) *e = EXTENT(extent[axis]);
+    else if (!fix_extent(g->graph, e, extent[axis])) return tell_shape(g, v, rank, extent);
   }
   v->shape.rank = rank;
   return NG_OK;

@@ -9,12 +9,13 @@
 #include "ir/support/budget.h"
 
 struct ng_context {
-  Allocator allocator;  // the budget's
-  Budget budget;        // lends from the caller's allocator
-  Steps steps;          // counted by the allocator
-  int64_t most_steps;   // limit of the steps that one call may spend on compiling
-  uint32_t ncompiling;  // calls of compiling_begin that are still open
-  const char *compiled; // name of the graph that is being compiled
+  Allocator allocator; // the budget's
+  Budget budget;       // lends from the caller's allocator
+  Steps steps;         // counted by the allocator
+  int64_t most_steps;  // limit of the steps that one call may spend on compiling
+  uint32_t ncompiling; // calls of compiling_begin that are still open
+  char compiled[256];  // name of the graph that is being compiled
+  bool has_no_steps;   // the steps were used up, and this was reported
   Diagnostics diagnostics;
   Text rendered; // the text that ng_messages_text returned
   ng_status last_status;
@@ -27,8 +28,10 @@ struct ng_context {
 struct ng_graph {
   ng_context *ctx;
   Graph *graph;
-  bool is_bound;   // every extent has a number
-  Text identifier; // empty until requested
+  bool is_bound;            // every extent has a number
+  Text identifier;          // empty until requested
+  ng_parameter *parameters; // of a training step, in the graph's memory
+  size_t nparameters;
 };
 
 typedef struct Call {
@@ -40,8 +43,7 @@ Call call_begin(ng_context *ctx);
 ng_status call_end(ng_context *ctx, Call call); // NG_OK, NG_WRONG or NG_OUT_OF_MEMORY
 
 // Steps are counted from compiling_begin to compiling_end; in nested pairs, from the outermost one. When the steps are
-// used up, allocation fails, and call_end turns that into a message about `name`, a graph's name that must stay valid
-// until compiling_end.
+// used up, allocation fails, and call_end turns that into a message about `name`, a graph's name.
 void compiling_begin(ng_context *ctx, const char *name);
 void compiling_end(ng_context *ctx);
 

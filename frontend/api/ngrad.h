@@ -114,6 +114,11 @@ NG_API uint64_t ng_context_max_memory(const ng_context *ctx);
    same on every machine. */
 NG_API void ng_context_set_max_steps(ng_context *ctx, uint64_t nsteps);
 
+/* The calls between these two spend the steps of one call together, so that what a program does for one graph ends
+   within seconds, too. Pairs may be nested. `name` is that of the graph in messages. */
+NG_API void ng_steps_begin(ng_context *ctx, const char *name);
+NG_API void ng_steps_end(ng_context *ctx);
+
 typedef struct ng_memory_part {
   const char *what; /* "inputs" */
   uint64_t nbytes;
@@ -155,7 +160,7 @@ typedef struct ng_tensor_info {
   ng_type type;
   int rank;                         /* -1: unknown */
   int64_t extent[NG_MAX_RANK];      /* -1: unknown, or a name without a value; else a number, or the name's value */
-  const char *dim[NG_MAX_RANK];     /* the name of a named extent; NULL: a number or unknown */
+  const char *dim[NG_MAX_RANK];     /* the name of a named extent, or its formula; NULL: a number or unknown */
   unsigned char order[NG_MAX_RANK]; /* the layout, as in ng_tensor */
 } ng_tensor_info;
 
@@ -224,7 +229,7 @@ typedef struct ng_attribute {
   int is_set;            /* 0: an optional attribute that is absent */
   int64_t integer;       /* "bool", "s64"; "choice": its index */
   double number;         /* "f32" */
-  const int64_t *items;  /* "s64 list": nitems of them, valid as long as g */
+  const int64_t *items;  /* "s64 list": nitems of them, valid as long as g; 0 for an item that is a named extent */
   const double *numbers; /* "f32 list" */
   size_t nitems;
 } ng_attribute;
@@ -300,9 +305,10 @@ NG_API ng_graph *ng_graph_run_passes(ng_graph *g, const ng_options *options);
    passes, with kernels and the plan of the workspace). The caller frees it with ng_text_free. NULL after a message.
    options may be NULL. Binds g, except to show a graph before any pass. */
 NG_API char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options);
-/* The graph as an ONNX model of opset 17, *nbytes long. The caller frees it with ng_text_free. Operators unknown to
-   ONNX become nodes of the domain "ngrad", which ng_graph_read_file reads. States become inputs, and their updates
-   outputs. Layouts are dropped, and attributes of ONNX's own operators are rounded to f32. NULL after a message. */
+/* The graph as an ONNX model of opset 17, *nbytes long. The caller frees it with ng_text_free. What ONNX cannot
+   express becomes nodes of the domain "ngrad", after a warning, which ng_graph_read_file reads. States become inputs,
+   and their updates outputs. Layouts are dropped, and attributes of ONNX's own operators are rounded to f32. NULL after
+   a message. */
 NG_API char *ng_graph_onnx(const ng_graph *g, size_t *nbytes);
 
 /* The workspace: bytes of memory for values that kernels pass to each other. *unshared: its length if no two values
@@ -311,8 +317,9 @@ NG_API ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size
 
 /* The cost of compiling the graph for the options' instruction set, without the C compiler's work. */
 typedef struct ng_compilation {
-  uint64_t nsteps;      /* the count that ng_context_set_max_steps limits */
-  uint64_t code_nbytes; /* of the emitted C */
+  uint64_t nsteps;                          /* the count that ng_context_set_max_steps limits */
+  uint64_t code_nbytes;                     /* of the emitted C */
+  size_t workspace_nbytes, unshared_nbytes; /* of ng_graph_workspace, which compiles the graph once more */
 } ng_compilation;
 NG_API ng_status ng_graph_compilation(ng_graph *g, const ng_options *options, ng_compilation *out);
 
@@ -363,9 +370,13 @@ NG_API ng_graph *ng_graph_gradient(ng_graph *g, const ng_gradient_options *optio
    Equal names connect the two graphs. */
 NG_API ng_graph *ng_graph_gradient_forward(ng_graph *g, const ng_gradient_options *options);
 
+/* A copy of g in which the constants that ng_graph_train takes as parameters are states with these numbers, so that
+   they have gradients. If g has parameters, all its constants stay. NULL after a message. */
+NG_API ng_graph *ng_graph_trainable(ng_graph *g);
+
 typedef struct ng_gradcheck_options {
   ng_gradient_options gradient;
-  uint64_t seed;    /* of the data, which ng_tensor_random makes */
+  uint64_t seed;    /* of the random data, as ng_tensor_random makes it */
   double tolerance; /* the largest relative error of an element that passes; 0: 1e-6 */
 } ng_gradcheck_options;
 
@@ -382,8 +393,9 @@ typedef struct ng_gradcheck_result { /* of one input */
 } ng_gradcheck_result;
 
 /* Compares the gradient graph with finite differences of g, both interpreted in f64. The function differentiated is the
-   sum of all outputs with random weights. `results` has an element for each of g's inputs. In large graphs only some
-   elements are checked. NG_DIFFERENT: an element is outside the tolerance. Binds g. options may be NULL. */
+   sum of all outputs with random weights. Inputs are random; states that begin with numbers from a file have these.
+   `results` has an element for each of g's inputs. In large graphs only some elements are checked. NG_DIFFERENT: an
+   element is outside the tolerance. Binds g. options may be NULL. */
 NG_API ng_status ng_gradcheck(ng_graph *g, const ng_gradcheck_options *options, ng_gradcheck_result *results);
 
 /* Training. The parameters of a graph are its floating-point states that the graph itself does not update. */
@@ -410,6 +422,10 @@ typedef struct ng_train_options {
   const char *schedule;
   const char *const *freeze; /* patterns with *, ? and [...]; parameters that match are not trained */
   size_t nfreeze;
+  /* Patterns of parameters without weight decay; "norms-and-biases": those with at most one axis, or a name that ends
+     in "bias". */
+  const char *const *no_decay;
+  size_t nno_decay;
 } ng_train_options;
 
 /* The step graph of g: one call computes the losses and updates the parameters. It has g's inputs and states, and g's
@@ -418,6 +434,18 @@ typedef struct ng_train_options {
    where norm is the L2 norm of all gradients together. NULL after a message; ng_last_status is NG_USAGE for wrong
    options. Named extents stay open. */
 NG_API ng_graph *ng_graph_train(ng_graph *g, const ng_train_options *options);
+
+/* The floating-point constants and states of the graph that ng_graph_train made a step from. Their number is 0 for
+   other graphs. */
+typedef struct ng_parameter {
+  const char *name;
+  int is_constant;     /* 0: a state */
+  int is_trained;      /* the step updates it */
+  int has_decay;       /* with weight decay */
+  const char *why_not; /* it is not trained: "frozen", "a number of a formula", ...; NULL: it is trained */
+} ng_parameter;
+NG_API size_t ng_graph_parameter_count(const ng_graph *step);
+NG_API ng_parameter ng_graph_parameter(const ng_graph *step, size_t i);
 
 /* The form of g to use after training: batch norms use the running statistics in g's states, dropout does nothing, and
    no state is updated. It has all of g's states, used or not, and those inputs of g that it uses. NULL after a message;
@@ -519,6 +547,8 @@ typedef struct ng_difference {
   int64_t noverflown; /* elements that are infinite or NaN where expected is finite, and that pass: they, or the values
                          that they are computed from, overflow their types */
   int64_t nleft_out;  /* of ng_compare_outputs: elements excluded because rounding errors change them too much */
+  int64_t nflipped;   /* of ng_compare_outputs: elements that are compared with what they are if rounding errors flip
+                         choices, such as comparisons of equal numbers */
   int is_within;
 } ng_difference;
 
@@ -532,16 +562,18 @@ NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, con
 typedef struct ng_kernel ng_kernel; /* a compiled graph: ng_compile */
 
 /* Compares all outputs of a bound graph that `kernel` (NULL: unknown) computed from these inputs. Exact outputs
-   (ng_graph_output_is_exact) have the default tolerance 0. An output outside its tolerance passes in three further
-   cases, whose tests take up to five interpretations of the graph. 1. Terms cancel: the norm is at least the output's
+   (ng_graph_output_is_exact) have the default tolerance 0. An output outside its tolerance passes in four further
+   cases, whose tests interpret the graph about ten times. 1. Terms cancel: the norm is at least the output's
    magnitude, which is its change per relative change of every value, sum and constant. For a quantised output,
    tolerance is 1, of the L2 norm of its changes by rounding errors. 2. Values are rounded between kernels: if
    `expected` are results of ng_interpret, the output is compared with the compiled graph's results, where each value
    that a kernel passes on is rounded to its declared type and intermediate values overflow as in the kernel (kernel
    NULL, or a graph with leaves: every value is rounded). 3. Rounding errors move a few elements much farther than the
    others, for example quotients with divisors near 0: up to one element in 50 is excluded, unless it differs by more
-   than rounding errors explain; excluded elements may be infinite if rounding errors can make them so. `differences`
-   has an element for each output. NG_DIFFERENT: an output does not pass. */
+   than rounding errors explain; excluded elements may be infinite if rounding errors can make them so. 4. Rounding
+   errors flip choices (results of comparisons, integers from floats, thresholds of gradients): an element may be what
+   it is with one or the other, and nothing between. Inputs, constants, and what is computed from them without rounding
+   have no rounding errors. `differences` has an element for each output. NG_DIFFERENT: an output does not pass. */
 NG_API ng_status ng_compare_outputs(ng_graph *g, const ng_kernel *kernel, const ng_tensor *inputs,
                                     const ng_tensor *actual, const ng_tensor *expected, double tolerance,
                                     ng_difference *differences);
@@ -796,7 +828,7 @@ typedef struct ng_operator_info {
   const char *canonical;              /* the operator that the name stands for */
   const char *family, *doc, *formula; /* formula: in the names of the canonical operator */
   size_t ninputs, noutputs, nattributes;
-  const char *no_gradient; /* why the operator has no gradient; NULL: it has one */
+  const char *no_gradient; /* why no operand has a gradient other than 0; NULL: an input's is derived */
 } ng_operator_info;
 
 typedef struct ng_operand_info {
@@ -807,6 +839,8 @@ typedef struct ng_operand_info {
   unsigned types;        /* the allowed types: bit 1 << NG_F32 and so on */
   const char *canonical; /* its name in the canonical operator */
   int is_repeated;       /* the node may have several, one after the other */
+  const char *gradient;  /* "derived", "zero" or "refused": the gradient by an input, or that an output gets */
+  const char *why;       /* why it is not derived; NULL: it is */
 } ng_operand_info;
 
 typedef struct ng_attribute_info {

@@ -62,17 +62,37 @@ static int64_t lesser(int64_t a, int64_t b) {
   return b <= 0 || (a > 0 && a < b) ? a : b;
 }
 
-// The least extent that the value's elements index; 0: they are no indices. The search depth is bounded.
-static int64_t indexed_extent(const Value *v, int depth) {
-  enum { DEEPEST = 8 };
-  int64_t least = 0;
-  for (const Use *use = v->uses; use; use = use->next) {
-    if (!only_moves(use->node)) least = lesser(least, node_indexed_extent(use->node, use->slot));
-    for (uint32_t i = 0; only_moves(use->node) && depth < DEEPEST && i < use->node->noutputs; i++)
-      if (use->node->outputs[i] && !type_is_float(use->node->outputs[i]->type))
-        least = lesser(least, indexed_extent(use->node->outputs[i], depth + 1));
+// The extent of the axis that the input holds indices or labels along; -1: neither.
+static int64_t indexed_extent(const Node *node, uint32_t slot) {
+  const Operand *row = slot < node->op->ninputs ? &node->op->inputs[slot] : NULL;
+  return row && (row->is_index || row->is_label) ? extent_value(node_indexed(node, slot)) : -1;
+}
+
+// The label that the node ignores: by its attribute, or because it compares labels with a constant, as losses written
+// with other operators do.
+static bool find_ignored(const Node *node, uint32_t slot, double *ignored) {
+  const bool compares = node->op->id == OP_Equal || node->op->id == OP_NotEqual;
+  if (operator_has_attribute(node->op, "ignore_index") && node_attribute(node, "ignore_index")->is_set) {
+    *ignored = (double)node_attribute(node, "ignore_index")->s64;
+    return true;
   }
-  return least;
+  const Value *other = compares ? node->inputs[1 - slot] : NULL;
+  if (!other || !other->constant || !(other->constant->is_splat || shape_nelems(&other->shape) == 1)) return false;
+  *ignored = type_load(other->type, other->constant->data, 0);
+  return true;
+}
+
+// Finds what the value's elements index, if anything: the least extent. The search depth is bounded.
+static void find_indices(const Value *v, int depth, Distribution *d) { // NOLINT(misc-no-recursion)
+  enum { DEEPEST = 8 };
+  for (const Use *use = v->uses; use; use = use->next) {
+    const Node *node = use->node;
+    const bool moves = only_moves(node);
+    if (!moves) d->nindices = lesser(d->nindices, indexed_extent(node, use->slot));
+    if (!moves) d->has_ignored |= find_ignored(node, use->slot, &d->ignored);
+    for (uint32_t i = 0; moves && depth < DEEPEST && i < node->noutputs; i++)
+      if (node->outputs[i] && !type_is_float(node->outputs[i]->type)) find_indices(node->outputs[i], depth + 1, d);
+  }
 }
 
 // If the value, but no other input of the graph, is a factor of sums of products: their number of terms; otherwise 0.
@@ -97,7 +117,7 @@ Distribution distribution_of(const Value *v) {
   const double of_scales = 1.0 / 32;
   Distribution d = distribution_any(v->type);
   d.range = v->range;
-  if (!type_is_float(v->type)) d.nindices = indexed_extent(v, 0);
+  if (!type_is_float(v->type)) find_indices(v, 0, &d);
   for (const Use *use = v->uses; use; use = use->next) {
     const Operator *op = use->node->op;
     if (use->slot < op->ninputs && op->inputs[use->slot].is_scale) d.factor = of_scales;
@@ -112,8 +132,15 @@ Distribution distribution_of(const Value *v) {
   return d;
 }
 
-static double number_of(Type type, const Distribution *d, uint64_t word) {
-  if (d->nindices) return (double)((word >> 11) % (uint64_t)d->nindices);
+static double index_of(const Distribution *d, uint64_t word, int64_t e) {
+  const uint64_t index = (word >> 11) % (uint64_t)d->nindices;
+  const bool is_ignored = d->has_ignored && (double)index == d->ignored;
+  return (double)(is_ignored && e % 2 == 0 ? (index + 1) % (uint64_t)d->nindices : index);
+}
+
+// The number of element e.
+static double number_of(Type type, const Distribution *d, uint64_t word, int64_t e) {
+  if (d->nindices) return index_of(d, word, e);
   switch (d->range) {
   case RANGE_POSITIVE:
     return type_is_float(type) ? d->factor * uniform(word, 0.5, 2) : (double)(1 + (word >> 11) % 100);
@@ -139,7 +166,7 @@ static void fill_part(const void *args, size_t number) {
   const int64_t end = nelems - begin < f->part ? nelems : begin + f->part;
   for (int64_t e = begin; e < end; e++) {
     uint64_t word = splitmix64(f->stream + (uint64_t)e * SPLITMIX_STEP);
-    type_store(f->t->type, f->t->data, (size_t)tensor_offset(f->t, e), number_of(f->t->type, f->distribution, word));
+    type_store(f->t->type, f->t->data, (size_t)tensor_offset(f->t, e), number_of(f->t->type, f->distribution, word, e));
   }
 }
 

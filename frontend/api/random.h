@@ -11,6 +11,8 @@ typedef struct Distribution {
   double centre;    // of integers
   bool is_divisor;  // floats of either sign, not near 0
   int64_t nindices; // more than 0: integers from 0 to nindices - 1
+  bool has_ignored; // every other element is not this number, as a mean over ignored labels alone is not a number
+  double ignored;
 } Distribution;
 
 Distribution distribution_of(const Value *v);

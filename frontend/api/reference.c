@@ -1,9 +1,11 @@
 // Reference results for outputs: the interpreter's, and the interpreter's with the roundings of compiled code.
 #include "frontend/api/reference.h"
 
+#include "frontend/api/budget.h"
 #include "frontend/api/compare.h"
 #include "frontend/api/kernel.h"
 #include "frontend/api/tensor.h"
+#include "ir/support/budget.h"
 
 #include <math.h>
 #include <string.h>
@@ -50,7 +52,7 @@ bool reference_round(Reference *r, const Graph *g, const CompiledGraph *by, cons
 // Comparing outputs
 
 typedef struct Comparison {
-  const ng_graph *g;
+  ng_graph *g;
   const ng_tensor *actual, *expected;
   double tolerance;
   ng_difference *differences;
@@ -75,6 +77,11 @@ static void count_overflown(const Tensor *actual, const Tensor *exact, ng_differ
   }
 }
 
+// Exact outputs have the tolerance 0, as all do with `tolerance` 0.
+static double tolerance_of(const Comparison *c, size_t i) {
+  return c->tolerance < 0 && ng_graph_output_is_exact(c->g, i) ? 0 : c->tolerance;
+}
+
 static bool is_same(const Tensor *a, const ng_tensor *b) {
   return (ng_type)a->type == b->type && memcmp(a->data, b->data, tensor_nbytes(a)) == 0;
 }
@@ -90,8 +97,7 @@ static void compare_with_exact(const Comparison *c, const Reference *r) {
   for (size_t i = 0; i < c->g->graph->noutputs; i++) {
     ng_difference *d = &c->differences[i];
     const Tensor actual = tensor_of_api(&c->actual[i]), expected = tensor_of_api(&c->expected[i]);
-    if (!d->is_within && d->tolerance > 0)
-      difference_find(&actual, &expected, movement(c, r, i), r->magnitudes[i], c->tolerance, d);
+    if (!d->is_within) difference_find(&actual, &expected, movement(c, r, i), r->magnitudes[i], tolerance_of(c, i), d);
   }
 }
 
@@ -102,11 +108,19 @@ static void compare_with_rounded(const Comparison *c, const Reference *r) {
     ng_difference d, *told = &c->differences[i];
     if (told->is_within || !r->is_rounded[i] || !is_same(&r->exact[i], &c->expected[i])) continue;
     const Tensor actual = tensor_of_api(&c->actual[i]);
-    difference_find(&actual, &r->rounded[i], movement(c, r, i), r->magnitudes[i], c->tolerance, &d);
+    difference_find(&actual, &r->rounded[i], movement(c, r, i), r->magnitudes[i], tolerance_of(c, i), &d);
     if (!d.is_within) continue;
     *told = d;
     count_overflown(&actual, &r->exact[i], told);
   }
+}
+
+static ng_status check_memory(ng_graph *g) {
+  ng_memory memory;
+  const ng_status status = ng_graph_memory(g, &memory);
+  if (status != NG_OK) return status;
+  return graph_check_memory(g, "comparing", "values and sums in f64, with noise and without",
+                            nbytes_multiply(2, memory.interpreter_nbytes));
 }
 
 static ng_status resolve_doubts(Comparison *c, const ng_kernel *kernel, const ng_tensor *given) {
@@ -114,6 +128,8 @@ static ng_status resolve_doubts(Comparison *c, const ng_kernel *kernel, const ng
   const Graph *g = c->g->graph;
   Reference r = {0};
   Arena arena;
+  ng_status status = check_memory(c->g);
+  if (status != NG_OK) return status;
   arena_init(&arena, &ctx->allocator);
   Call call = call_begin(ctx);
   Tensor *inputs = ARENA_ARRAY(&arena, Tensor, g->ninputs + 1);
@@ -132,7 +148,7 @@ static ng_status resolve_doubts(Comparison *c, const ng_kernel *kernel, const ng
     compare_with_rounded(c, &r);
   }
   arena_deinit(&arena);
-  ng_status status = call_end(ctx, call);
+  status = call_end(ctx, call);
   if (!ok) return status;
   return are_within(c) ? NG_OK : NG_DIFFERENT;
 }
@@ -142,12 +158,9 @@ ng_status ng_compare_outputs(ng_graph *g, const ng_kernel *kernel, const ng_tens
   Comparison c = {g, actual, expected, tolerance, differences, false};
   bool may_be_rounding = false;
   for (size_t i = 0; i < g->graph->noutputs; i++) {
-    const bool is_exact = ng_graph_output_is_exact(g, i);
-    ng_difference *d = &differences[i];
-    ng_status status =
-        ng_tensor_compare(g->ctx, &actual[i], &expected[i], tolerance < 0 && is_exact ? 0 : tolerance, d);
+    ng_status status = ng_tensor_compare(g->ctx, &actual[i], &expected[i], tolerance_of(&c, i), &differences[i]);
     if (status != NG_OK && status != NG_DIFFERENT) return status;
-    may_be_rounding |= !d->is_within && d->tolerance > 0 && !is_exact;
+    may_be_rounding |= !differences[i].is_within && tolerance != 0;
   }
   if (may_be_rounding) return resolve_doubts(&c, kernel, inputs);
   return are_within(&c) ? NG_OK : NG_DIFFERENT;

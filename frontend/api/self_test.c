@@ -49,7 +49,9 @@ static bool find_checked(const Graph *bound, const ng_tensor *inputs, int64_t *c
 static Graph *bind_case(const TestedFunction *f, SelfTestCase *c, size_t number, Arena *scratch) {
   Diagnostics unheard;
   diagnostics_init(&unheard, &f->ctx->allocator);
-  for (size_t i = 0; i < f->open->ndims; i++) c->extents[i] = case_extent(f->open, number, i);
+  for (size_t i = 0; i < graph_narguments(f->open); i++) c->extents[i] = case_extent(f->open, number, i);
+  for (size_t i = 0; i < f->open->ndims; i++)
+    if (!f->open->dims[i]->is_place && open_dim_value(f->open, i, c->extents) < 0) return NULL; // a call refuses it
   Graph *bound = graph_with_dims(f->open, c->extents, &unheard);
   if (unheard.out_of_memory) error_out_of_memory(&f->ctx->diagnostics);
   diagnostics_deinit(&unheard);

@@ -135,7 +135,8 @@ typedef struct Showing {
 static ng_status show_function(void *context, const Stages *stages, const Build *b) {
   const Showing *s = context;
   if (stages) text_format(s->out, s->format->of_part, b->graph->name);
-  return s->format->print(b, s->out) ? NG_OK : out_of_memory_status(b->owner->ctx);
+  const bool ok = s->format->print(b, s->out) && !s->out->out_of_memory;
+  return ok ? NG_OK : out_of_memory_status(b->owner->ctx);
 }
 
 static ng_status show_format(ng_graph *g, const Format *format, const ng_options *options, Text *out) {
@@ -178,7 +179,9 @@ char *ng_graph_onnx(const ng_graph *g, size_t *nbytes) {
   ng_context *ctx = g->ctx;
   Text out;
   text_init(&out, &ctx->allocator);
-  const bool ok = onnx_write(g->graph, &out, &ctx->diagnostics);
+  const bool ok =
+      onnx_write(g->graph, &out, &ctx->diagnostics) &&
+      onnx_fits(&ctx->allocator, (Bytes){(const uint8_t *)text_string(&out), out.nbytes}, &ctx->diagnostics);
   *nbytes = ok ? out.nbytes : 0;
   char *model = ok ? text_release(ctx, &out) : NULL;
   ctx->last_status = model ? NG_OK : ctx->diagnostics.out_of_memory ? NG_OUT_OF_MEMORY : NG_WRONG;
@@ -207,11 +210,15 @@ ng_status ng_graph_workspace(ng_graph *g, const ng_options *options, size_t *nby
   return status;
 }
 
+typedef struct Compilation {
+  Workspace workspace;
+  uint64_t code_nbytes;
+} Compilation;
+
 static ng_status add_code(void *context, const Stages *stages, const Build *b) {
   ng_context *ctx = b->owner->ctx;
-  ng_compilation *all = context;
+  Compilation *all = context;
   Text source, identifier;
-  (void)stages;
   text_init(&source, &ctx->allocator);
   text_init(&identifier, &ctx->allocator);
   emit_identifier(b->graph->name, &identifier);
@@ -220,16 +227,22 @@ static ng_status add_code(void *context, const Stages *stages, const Build *b) {
   all->code_nbytes += source.nbytes;
   text_deinit(&source);
   text_deinit(&identifier);
-  return ok ? NG_OK : out_of_memory_status(ctx);
+  return ok ? add_workspace(&all->workspace, stages, b) : out_of_memory_status(ctx);
 }
 
 ng_status ng_graph_compilation(ng_graph *g, const ng_options *options, ng_compilation *out) {
+  ng_context *ctx = g->ctx;
+  Compilation all = {.code_nbytes = 0};
   *out = (ng_compilation){0};
+  compiling_begin(ctx, g->graph->name);
   ng_status status = ng_graph_bind(g);
-  if (status != NG_OK) return status;
-  compiling_begin(g->ctx, g->graph->name);
-  status = visit_functions(g, options, add_code, out);
-  out->nsteps = (uint64_t)(g->ctx->most_steps - g->ctx->steps.left);
-  compiling_end(g->ctx);
+  const int64_t before = ctx->steps.left;
+  if (status == NG_OK) status = visit_functions(g, options, add_code, &all);
+  if (status == NG_OK)
+    *out = (ng_compilation){.nsteps = (uint64_t)(before - ctx->steps.left),
+                            .code_nbytes = all.code_nbytes,
+                            .workspace_nbytes = all.workspace.nbytes + all.workspace.between,
+                            .unshared_nbytes = all.workspace.unshared + all.workspace.between};
+  compiling_end(ctx);
   return status;
 }

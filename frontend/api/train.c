@@ -1,6 +1,7 @@
 // Training: translates the options' names and numbers for passes/train.
 #include "passes/train/train.h"
 #include "frontend/api/handles.h"
+#include "frontend/api/parameters.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -152,9 +153,9 @@ static ng_status choose_numbers(Training *t) {
   return status == NG_OK ? check_schedule(t) : status;
 }
 
-// Frozen parameters
+// Parameters that match patterns
 
-static ng_status tell_no_match(Training *t, const char *pattern) {
+static ng_status tell_no_match(Training *t, const char *setting, const char *pattern) {
   const Graph *g = t->forward;
   const char *before = "there are ";
   Text names;
@@ -164,28 +165,50 @@ static ng_status tell_no_match(Training *t, const char *pattern) {
     text_format(&names, "%s%s", before, g->inputs[g->states[i].input]->name);
     before = ", ";
   }
-  ng_status status = argument_error(t->g->ctx, "freeze: no parameter matches %s; %s", pattern,
+  ng_status status = argument_error(t->g->ctx, "%s: no parameter matches %s; %s", setting, pattern,
                                     names.nbytes ? text_string(&names) : "there are none");
   text_deinit(&names);
   return status;
 }
 
-static ng_status freeze(Training *t) {
+// The word for parameters with at most one axis, or a name that ends in "bias".
+static const char norms_and_biases[] = "norms-and-biases";
+
+static bool matches(const char *pattern, const Value *v) {
+  if (strcmp(pattern, norms_and_biases) != 0) return fnmatch(pattern, v->name, 0) == 0;
+  return v->shape.rank <= 1 || fnmatch("*bias", v->name, 0) == 0;
+}
+
+// Whether the pattern matches a constant, which is not trained anyway.
+static bool matches_constant(const Graph *g, const char *pattern) {
+  bool any = false;
+  for (size_t i = 0; i < g->nvalues && !any; i++)
+    any = g->values[i]->constant && type_is_float(g->values[i]->type) && matches(pattern, g->values[i]);
+  return any;
+}
+
+// Marks, by state, the parameters that match one of the patterns. Each pattern must match one, or a constant.
+static ng_status mark(Training *t, const char *setting, const char *const *patterns, size_t count,
+                      const bool **marked) {
   const Graph *g = t->forward;
-  bool *is_frozen = ARENA_ARRAY(&t->scratch, bool, g->nstates + 1);
-  if (!is_frozen) return out_of_memory_status(t->g->ctx);
-  t->made.is_frozen = is_frozen;
-  for (size_t p = 0; p < t->options->nfreeze; p++) {
-    const char *pattern = t->options->freeze[p];
-    bool matches = false;
+  bool *is_marked = ARENA_ARRAY(&t->scratch, bool, g->nstates + 1);
+  if (!is_marked) return out_of_memory_status(t->g->ctx);
+  *marked = is_marked;
+  for (size_t p = 0; p < count; p++) {
+    bool any = false;
     for (size_t i = 0; i < g->nstates; i++) {
-      if (!state_is_parameter(g, &g->states[i]) || fnmatch(pattern, g->inputs[g->states[i].input]->name, 0) != 0)
-        continue;
-      matches = is_frozen[i] = true;
+      if (!state_is_parameter(g, &g->states[i]) || !matches(patterns[p], graph_state(g, i))) continue;
+      any = is_marked[i] = true;
     }
-    if (!matches) return tell_no_match(t, pattern);
+    if (!any && !matches_constant(g, patterns[p])) return tell_no_match(t, setting, patterns[p]);
   }
   return NG_OK;
+}
+
+static ng_status mark_parameters(Training *t) {
+  const ng_train_options *o = t->options;
+  const ng_status status = mark(t, "freeze", o->freeze, o->nfreeze, &t->made.is_frozen);
+  return status == NG_OK ? mark(t, "no_decay", o->no_decay, o->nno_decay, &t->made.has_no_decay) : status;
 }
 
 // Losses
@@ -241,9 +264,19 @@ static bool has_output(const Graph *g, const char *name) {
   return found;
 }
 
+// Marks the outputs that the options name as losses; NULL: they name none. Unknown names are reported later.
+static const bool *given_losses(Training *t) {
+  const Graph *g = t->g->graph;
+  bool *is_loss = t->options->losses ? ARENA_ARRAY(&t->scratch, bool, g->noutputs + 1) : NULL;
+  for (size_t i = 0; is_loss && i < g->noutputs; i++)
+    for (size_t k = 0; k < t->options->nlosses; k++)
+      is_loss[i] |= strcmp(g->outputs[i]->name, t->options->losses[k]) == 0;
+  return is_loss;
+}
+
 // If the only loss names no output but a loss that can be added (such as cross-entropy), the loss is added to the
 // graph.
-static ng_status make_trainable(Training *t) {
+static ng_status make_trainable(Training *t, bool tells) {
   const Graph *g = t->g->graph;
   const char *name = t->options->losses && t->options->nlosses == 1 ? t->options->losses[0] : NULL;
   const bool adds_loss = name && train_adds_loss(name) && !has_output(g, name);
@@ -252,7 +285,8 @@ static ng_status make_trainable(Training *t) {
   t->forward = g;
   if (train_has_parameters(g) && !adds_loss) return NG_OK;
   const Call call = call_begin(t->g->ctx);
-  t->forward = t->own = graph_trainable(g, adds_loss ? name : NULL, &t->g->ctx->diagnostics);
+  const bool *is_loss = adds_loss ? NULL : given_losses(t);
+  t->forward = t->own = graph_trainable(g, adds_loss ? name : NULL, is_loss, tells, &t->g->ctx->diagnostics);
   t->adds_loss = adds_loss;
   return call_end(t->g->ctx, call);
 }
@@ -291,18 +325,36 @@ ng_graph *ng_graph_train(ng_graph *g, const ng_train_options *options) {
   arena_init(&t.scratch, &ctx->allocator);
   ng_status status = choose_optimizer(&t);
   if (status == NG_OK) status = choose_numbers(&t);
-  if (status == NG_OK) status = make_trainable(&t);
+  if (status == NG_OK) status = make_trainable(&t, true);
   if (status == NG_OK) status = choose_losses(&t);
-  if (status == NG_OK) status = freeze(&t);
+  if (status == NG_OK) status = mark_parameters(&t);
   ctx->last_status = status;
   ng_graph *step = NULL;
   if (status == NG_OK) {
     const Call call = call_begin(ctx);
     step = graph_wrap(ctx, call, graph_train_step(t.forward, &t.made, &ctx->diagnostics));
+    if (step && !graph_list_parameters(step, g->graph, t.forward, &t.made)) {
+      ctx->last_status = out_of_memory_status(ctx);
+      ng_graph_free(step);
+      step = NULL;
+    }
   }
   graph_free(t.own);
   arena_deinit(&t.scratch);
   return step;
+}
+
+ng_graph *ng_graph_trainable(ng_graph *g) {
+  ng_context *ctx = g->ctx;
+  ctx->last_status = graph_bind_fixed(g);
+  if (ctx->last_status != NG_OK) return NULL;
+  const Call call = call_begin(ctx);
+  bool *is_loss = allocator_alloc(&ctx->allocator, g->graph->noutputs + 1); // each output may become one
+  if (is_loss) memset(is_loss, true, g->graph->noutputs + 1);
+  else error_out_of_memory(&ctx->diagnostics);
+  Graph *made = is_loss ? graph_trainable(g->graph, NULL, is_loss, false, &ctx->diagnostics) : NULL;
+  allocator_free(&ctx->allocator, is_loss);
+  return graph_wrap(ctx, call, made);
 }
 
 ng_graph *ng_graph_inference(ng_graph *g, ng_inference_form form, const ng_train_options *options) {
@@ -310,7 +362,7 @@ ng_graph *ng_graph_inference(ng_graph *g, ng_inference_form form, const ng_train
   ng_context *ctx = g->ctx;
   Training t = {.g = g, .options = options ? options : &defaults};
   arena_init(&t.scratch, &ctx->allocator);
-  ctx->last_status = make_trainable(&t);
+  ctx->last_status = make_trainable(&t, false);
   if (ctx->last_status == NG_OK) ctx->last_status = choose_losses(&t);
   ng_graph *result = NULL;
   if (ctx->last_status == NG_OK) {

@@ -29,6 +29,8 @@ static json_t *operands_json(size_t op, size_t count, ng_operand_info (*at)(size
     json_set(operand, "repeated", json_boolean(info.is_repeated));
     json_set(operand, "type_variable", json_text(variable));
     json_set(operand, "types", types_json(info.types));
+    json_set(operand, "gradient", json_text(info.gradient));
+    json_set(operand, "gradient_why", json_text(info.why));
     json_add(list, operand);
   }
   return list;
@@ -276,6 +278,20 @@ static void tell_unknown(const char *name) {
                 nearest ? nearest : "");
 }
 
+// Prints a line for each input, and for outputs whose gradient is refused.
+static void print_gradients(size_t i, const ng_operator_info *op) {
+  printf("\ngradient:\n");
+  Table table = table_new("ll");
+  for (size_t k = 0; k < op->ninputs + op->noutputs; k++) {
+    const bool is_input = k < op->ninputs;
+    const ng_operand_info info = is_input ? ng_operator_input(i, k) : ng_operator_output(i, k - op->ninputs);
+    if (!is_input && (op->no_gradient || strcmp(info.gradient, "refused") != 0)) continue;
+    table_add(&table, "  %s", info.name);
+    table_add(&table, "%s%s%s", info.gradient, info.why ? ", because " : "", info.why ? info.why : "");
+  }
+  table_print(&table);
+}
+
 static void print_operator(size_t i) {
   ng_operator_info op = ng_operator_at(i);
   printf("%s: %s\n", op.name, op.doc);
@@ -298,8 +314,7 @@ static void print_operator(size_t i) {
   }
   putchar('\n');
   print_foreign(&op);
-  printf("\ngradient: %s%s\n", op.no_gradient ? "none: " : "yes, ngrad grad derives it",
-         op.no_gradient ? op.no_gradient : "");
+  print_gradients(i, &op);
 }
 
 static void print_operators(void) {

@@ -28,9 +28,8 @@ static bool has_extents(ng_tensor_info info) {
 
 typedef struct Workspace {
   bool is_known; // false if extents have no number
-  size_t nbytes, unshared;
-  ng_memory memory; // memory of everything else
   ng_compilation compilation;
+  ng_memory memory; // memory of everything else
 } Workspace;
 
 static ng_status find_workspace(ng_graph *g, Workspace *w) {
@@ -39,9 +38,8 @@ static ng_status find_workspace(ng_graph *g, Workspace *w) {
     if (ng_graph_dim(g, i).value < 0) return NG_OK;
   for (size_t i = 0; i < ng_graph_input_count(g); i++)
     if (!has_extents(ng_graph_input(g, i))) return NG_OK;
-  ng_status status = ng_graph_workspace(g, NULL, &w->nbytes, &w->unshared);
+  ng_status status = ng_graph_compilation(g, NULL, &w->compilation);
   if (status == NG_OK) status = ng_graph_memory(g, &w->memory);
-  if (status == NG_OK) status = ng_graph_compilation(g, NULL, &w->compilation);
   w->is_known = status == NG_OK;
   return status;
 }
@@ -66,12 +64,12 @@ static json_t *nbytes_json(uint64_t nbytes) {
 
 static json_t *memory_json(const Workspace *w) {
   const ng_memory m = w->memory;
-  const Totals totals = totals_of(&m, w->nbytes);
+  const Totals totals = totals_of(&m, w->compilation.workspace_nbytes);
   json_t *memory = memory_or_exit(json_object());
   json_set(memory, "inputs_bytes", nbytes_json(m.inputs_nbytes));
   json_set(memory, "outputs_bytes", nbytes_json(m.outputs_nbytes));
   json_set(memory, "constants_bytes", nbytes_json(m.constants_nbytes));
-  json_set(memory, "workspace_bytes", nbytes_json(w->nbytes));
+  json_set(memory, "workspace_bytes", nbytes_json(w->compilation.workspace_nbytes));
   json_set(memory, "interpreter_bytes", nbytes_json(m.interpreter_nbytes));
   json_set(memory, "compiled_run_bytes", nbytes_json(totals.compiled));
   json_set(memory, "interpreted_run_bytes", nbytes_json(totals.interpreted));
@@ -80,7 +78,7 @@ static json_t *memory_json(const Workspace *w) {
 
 static void print_memory(const Workspace *w) {
   const ng_memory m = w->memory;
-  const Totals totals = totals_of(&m, w->nbytes);
+  const Totals totals = totals_of(&m, w->compilation.workspace_nbytes);
   printf("# memory: inputs %" PRIu64 ", outputs %" PRIu64 ", constants %" PRIu64 " bytes; with them a compiled run"
          " needs %" PRIu64 " bytes, an interpreted one %" PRIu64 "\n",
          m.inputs_nbytes, m.outputs_nbytes, m.constants_nbytes, totals.compiled, totals.interpreted);
@@ -101,8 +99,9 @@ static json_t *describe(const ng_context *ctx, const char *path, ng_graph *g, ng
     json_set(object, "inputs", describe_tensors(g, ng_graph_input_count(g), ng_graph_input));
     json_set(object, "outputs", describe_tensors(g, ng_graph_output_count(g), ng_graph_output));
     if (workspace.is_known) {
-      json_set(object, "workspace_bytes", json_integer((json_int_t)workspace.nbytes));
-      json_set(object, "workspace_bytes_without_reuse", json_integer((json_int_t)workspace.unshared));
+      json_set(object, "workspace_bytes", json_integer((json_int_t)workspace.compilation.workspace_nbytes));
+      json_set(object, "workspace_bytes_without_reuse",
+               json_integer((json_int_t)workspace.compilation.unshared_nbytes));
       json_set(object, "memory", memory_json(&workspace));
       json_set(object, "compiling_steps", nbytes_json(workspace.compilation.nsteps));
       json_set(object, "code_bytes", nbytes_json(workspace.compilation.code_nbytes));
@@ -124,7 +123,7 @@ static ng_status print_yaml(ng_context *ctx, ng_graph *g, const char *path, cons
   ng_status status = find_workspace(g, &w);
   progress_end();
   if (!w.is_known) return status;
-  printf("# workspace: %zu bytes, %zu without reuse\n", w.nbytes, w.unshared);
+  printf("# workspace: %zu bytes, %zu without reuse\n", w.compilation.workspace_nbytes, w.compilation.unshared_nbytes);
   print_memory(&w);
   return NG_OK;
 }

@@ -42,6 +42,13 @@ static ng_status open_training(Fit *f) {
   const Settings *s = f->settings;
   const Files files = {s->in, s->fit.labels, s->fit.text, &s->fit.inputs, "in", "input"};
   ng_status status = batches_open(&f->train, f->ctx, s->operands[0], s, &files, s->fit.batch);
+  const int64_t fixed = f->train.dim ? 0 : f->train.length * f->train.nleaves;
+  if (status == NG_OK && fixed && s->fit.batch && s->fit.batch != fixed) {
+    usage_error("--batch: expected %lld, the number of samples in %s, found %lld; it takes any if the first extents of "
+                "the inputs of the graph to train have a name",
+                (long long)fixed, s->operands[0], (long long)s->fit.batch);
+    return NG_USAGE;
+  }
   size_t nupdates = 0;
   for (size_t i = 0; i < f->train.nstates; i++) nupdates += (size_t)ng_graph_state(f->train.graph, i).is_updated;
   if (status != NG_OK) return status;
@@ -96,11 +103,12 @@ static char *checkpoint_path(const Fit *f) {
   return path;
 }
 
-static bool folder_is_ready(const Fit *f) {
+static bool folder_is_ready(Fit *f) {
   const char *folder = f->settings->out;
   struct stat there;
   if (!folder_make(folder)) return false;
   if (access(folder, W_OK) != 0) plain_error("%s: cannot write to the folder: %s", folder, strerror(errno));
+  else if (!fit_lock(f)) return false;
   else if (stat(f->checkpoint, &there) != 0) return true;
   else if (!S_ISREG(there.st_mode)) plain_error("%s: expected a file or nothing there", f->checkpoint);
   else if (f->settings->fit.resumes) return true;
@@ -124,8 +132,6 @@ static ng_status open_all(Fit *f) {
     return NG_WRONG;
   }
   status = batches_compile(&f->train, true);
-  const ng_memory_part part = {"the order of samples", (uint64_t)f->train.nfound * sizeof *f->order};
-  if (status == NG_OK) status = ng_context_check_memory(f->ctx, "training", &part, 1);
   if (status != NG_OK) return status;
   f->order = memory_or_exit(calloc((size_t)f->train.nfound, sizeof *f->order));
   f->states = memory_or_exit(calloc(f->train.nstates + 1, sizeof *f->states));
@@ -222,6 +228,7 @@ static void close_all(Fit *f) {
   for (size_t i = 0; f->states && i < f->train.nstates; i++) ng_tensor_free(f->ctx, &f->states[i]);
   batches_close(&f->train);
   batches_close(&f->test);
+  fit_unlock(f);
   free(f->states);
   free(f->tested);
   free(f->test_means);
@@ -234,7 +241,11 @@ static void close_all(Fit *f) {
 
 int verb_fit(const Settings *s) {
   Settings own = *s;
-  Fit f = {.settings = &own, .ctx = session_open(s->max_memory, s->max_steps), .seed = s->seed, .saved_step = -1};
+  Fit f = {.settings = &own,
+           .ctx = session_open(s->max_memory, s->max_steps),
+           .seed = s->seed,
+           .saved_step = -1,
+           .lock = -1};
   ng_status status = ranks_open(&f, &own);
   signal(SIGBUS, tell_lost_data);
   if (status == NG_OK) status = (ng_status)check_settings(s);

@@ -22,6 +22,7 @@ typedef struct Fit {
   Position at;
   int64_t saved_step; // step of the existing checkpoint; -1: none. On rank 0 only
   char *checkpoint;   // path of the checkpoint; NULL: not saved
+  int lock;           // descriptor of the lock on it; -1: none
   uint64_t seed;
   int64_t *order;     // of the samples in the epoch
   double *test_means; // by scalar of test: means of the last evaluation
@@ -36,6 +37,10 @@ ng_status fit_begin(Fit *f);
 ng_status fit_return(Fit *f); // returns to rank 0's last checkpoint, or to the beginning of this run; a collective call
 ng_status fit_save(Fit *f);
 bool fit_is_finite(const Fit *f); // whether all floating-point states are finite
+
+// Locks the checkpoint for this training: fit_lock.c. False after a message: another training has the lock.
+bool fit_lock(Fit *f);
+void fit_unlock(Fit *f);
 
 // Steps: fit_step.c.
 

@@ -17,28 +17,36 @@ static void find_inputs_with_leaves(Batches *b) {
   }
 }
 
-static bool has_samples(const Batches *b, size_t i) {
-  const ng_tensor_info info = ng_graph_input(b->graph, i);
-  const char *dim = info.rank >= b->nleading ? info.dim[b->nleading - 1] : NULL;
-  return dim && strcmp(dim, b->dim) == 0 && (b->has_leaves[i] || !ng_graph_leaf_count(b->graph));
+// Whether the extent is that of the batch: its name or, if the batch is a number, this number.
+static bool is_batch(const Batches *b, const ng_tensor_info *info) {
+  const int axis = b->nleading - 1;
+  if (info->rank < b->nleading) return false;
+  return b->dim ? info->dim[axis] && strcmp(info->dim[axis], b->dim) == 0 : info->extent[axis] == b->length;
 }
 
-// The batch is the first named extent that is an input's first axis, or its second behind an axis of leaves. In a graph
-// that declares leaves, only inputs with leaves count.
+static bool has_samples(const Batches *b, size_t i) {
+  const ng_tensor_info info = ng_graph_input(b->graph, i);
+  return is_batch(b, &info) && (b->has_leaves[i] || !ng_graph_leaf_count(b->graph));
+}
+
+// The batch is the first named extent that is an input's first axis; if there is none, the number that is the first
+// input's. In a graph that declares leaves, it is the second axis, and only inputs with leaves count.
 static bool find_batch(Batches *b) {
-  const bool has_leaves = ng_graph_leaf_count(b->graph) > 0;
-  for (b->nleading = has_leaves ? 2 : 1; b->nleading <= 2; b->nleading++)
+  b->nleaves = ng_graph_leaf_count(b->graph);
+  b->nleading = b->nleaves ? 2 : 1;
+  for (int wants_name = 1; wants_name >= 0; wants_name--)
     for (size_t i = 0; i < b->ninputs; i++) {
       const ng_tensor_info info = ng_graph_input(b->graph, i);
-      if (has_leaves && !b->has_leaves[i]) continue;
-      if (info.rank < b->nleading || !info.dim[b->nleading - 1]) continue;
+      if (info.rank < b->nleading || (b->nleaves && !b->has_leaves[i])) continue;
       b->dim = info.dim[b->nleading - 1];
-      b->nleaves = b->nleading == 2 ? info.extent[0] : 1;
-      if (b->nleaves > 0) return true;
+      b->length = info.extent[b->nleading - 1];
+      if (wants_name ? b->dim != NULL : b->length > 0) {
+        if (!b->nleaves) b->nleaves = 1;
+        return true;
+      }
     }
-  plain_error(
-      "%s: expected an input whose first extent has a name, the batch, as in {name: x, type: f32, shape: [N, 784]}",
-      b->path);
+  plain_error("%s: expected an input whose first extent is the batch, as in {name: x, type: f32, shape: [N, 784]}",
+              b->path);
   return false;
 }
 
@@ -81,7 +89,10 @@ static ng_status open_samples(Batches *b, size_t i, const char *path, bool is_te
   b->data[i] = open_data(b, &info, path, is_text);
   if (!b->data[i]) return ng_last_status(b->ctx);
   const ng_tensor t = ng_data_tensor(b->data[i]);
-  ng_status status = take_extents(b, &info, &t, b->nleading, 1);
+  // Before all data is read, which a sparse file has without end.
+  const ng_memory_part part = {"the order of samples", t.rank ? (uint64_t)t.extent[0] * sizeof(int64_t) : 0};
+  ng_status status = ng_context_check_memory(b->ctx, path, &part, 1);
+  if (status == NG_OK) status = take_extents(b, &info, &t, b->nleading, 1);
   if (status == NG_OK) status = ng_data_check(b->data[i], b->graph, i, b->nleading);
   if (status != NG_OK) return status;
   if (b->nfound < 0) b->nfound = t.extent[0];
@@ -110,8 +121,10 @@ static ng_status open_inputs(Batches *b, const Files *files) {
   return status;
 }
 
+// A batch that is a number stays this number, and shorter batches are left out.
 static ng_status choose_lengths(Batches *b, int64_t batch) {
-  const bool drops_last = b->settings->fit.drops_last;
+  const bool drops_last = b->settings->fit.drops_last || !b->dim;
+  if (!b->dim) batch = b->length * b->nleaves;
   for (size_t i = 0; i < ng_graph_dim_count(b->graph) && !batch; i++) {
     const ng_dim_info dim = ng_graph_dim(b->graph, i);
     if (strcmp(dim.name, b->dim) == 0 && dim.value > 0) batch = dim.value * b->nleaves;
@@ -130,8 +143,8 @@ static ng_status choose_lengths(Batches *b, int64_t batch) {
   if (!drops_last) b->last.nsamples = rest - rest % b->nleaves;
   b->nsamples = b->nfound - rest + b->last.nsamples;
   if (b->nsamples > 0) return NG_OK;
-  plain_error("%s: no samples%s", b->path,
-              rest ? ": there are fewer than a batch takes" : " in the files of its inputs");
+  if (rest) plain_error("%s: no samples: there are fewer than a batch takes, %lld", b->path, (long long)batch);
+  else plain_error("%s: no samples in the files of its inputs", b->path);
   return NG_WRONG;
 }
 
@@ -169,9 +182,9 @@ static ng_status bind_call(Batches *b, Call *call) {
   call->graph = graph_open(b->ctx, b->path, b->settings, &status);
   for (size_t i = 0; status == NG_OK && i < ng_graph_dim_count(b->graph); i++) {
     const ng_dim_info dim = ng_graph_dim(b->graph, i);
-    const bool is_batch = strcmp(dim.name, b->dim) == 0;
-    if (is_batch || dim.value >= 0)
-      status = ng_graph_set_dim(call->graph, dim.name, is_batch ? call->nsamples / b->nleaves : dim.value);
+    const bool is_of_batch = b->dim && strcmp(dim.name, b->dim) == 0;
+    if (is_of_batch || dim.value >= 0)
+      status = ng_graph_set_dim(call->graph, dim.name, is_of_batch ? call->nsamples / b->nleaves : dim.value);
   }
   return status == NG_OK ? ng_graph_bind(call->graph) : status;
 }

@@ -29,7 +29,8 @@ typedef struct Batches {
   ng_tensor *tensors;    // by input: a batch, or all data of an input without samples
   bool *has_leaves;      // by input: the first axis is the leaves, and a rank takes its own ones
   ng_tensor *results;    // by output; no data for updates in place
-  const char *dim;       // the name of the extent that is the batch
+  const char *dim;       // the name of the extent that is the batch; NULL: it is a number
+  int64_t length;        // this number; for a leaf's part of the batch, if there are leaves
   int nleading;          // number of axes along which samples lie, 1 or 2
   int64_t nleaves;       // the first of two such extents; 1: there is one
   const ng_ranks *ranks; // divide the leaves; NULL: one rank

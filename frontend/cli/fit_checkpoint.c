@@ -9,6 +9,7 @@
 // The entry .fit.npy holds these numbers, then the bits of the position's sums.
 enum { FIT_VERSION, FIT_EPOCH, FIT_DONE, FIT_STEP, FIT_SEED, FIT_BATCH, FIT_SAMPLES, FIT_NUMBERS };
 enum { THIS_VERSION = 1 };
+static const int64_t MOST_STEPS = INT64_MAX / 2; // further steps cannot overflow
 static const char fit_name[] = ".fit";
 
 static int64_t batch_of(const Fit *f) {
@@ -59,8 +60,9 @@ static bool is_the_same(const Fit *f, const int64_t *numbers, int64_t count) {
     plain_error("%s: was begun with epochs of %" PRId64 " samples, found %" PRId64, f->checkpoint, numbers[FIT_SAMPLES],
                 f->train.nsamples);
   } else if (numbers[FIT_EPOCH] < 0 || numbers[FIT_EPOCH] > UINT32_MAX || numbers[FIT_STEP] < 0 ||
-             numbers[FIT_DONE] < 0 || numbers[FIT_DONE] >= f->train.nsamples || numbers[FIT_DONE] % batch_of(f)) {
-    plain_error("%s: damaged: the position in training is missing", f->checkpoint);
+             numbers[FIT_STEP] > MOST_STEPS || numbers[FIT_DONE] < 0 || numbers[FIT_DONE] >= f->train.nsamples ||
+             numbers[FIT_DONE] % batch_of(f)) {
+    plain_error("%s: damaged: the position in training is impossible", f->checkpoint);
   } else {
     return true;
   }

@@ -74,7 +74,9 @@ void report_begin(const Fit *f) {
     if (b->nfound > b->nsamples) say(" of %" PRId64, b->nfound);
     say(" samples, %" PRId64 " steps an epoch of %" PRId64 " samples", steps_an_epoch(f), batch);
     if (f->ranks.count > 1) say("; %" PRId64 " ranks", f->ranks.count);
-    if (f->test.ctx) say("; %" PRId64 " samples to test", f->test.nsamples);
+    if (f->test.ctx) say("; %" PRId64, f->test.nsamples);
+    if (f->test.ctx && f->test.nfound > f->test.nsamples) say(" of %" PRId64, f->test.nfound);
+    if (f->test.ctx) say(" samples to test");
     say("\n");
     if (f->at.step) say("resumed at step %" PRId64 "\n", f->at.step);
     fflush(stdout);

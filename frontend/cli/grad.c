@@ -155,10 +155,18 @@ static json_t *results_json(const ng_context *ctx, const ng_graph *g, const ng_g
   return document;
 }
 
+// Opens the graph with the constants that training takes as parameters as inputs.
+static ng_graph *open_with_parameters(ng_context *ctx, const Settings *s, ng_status *status) {
+  ng_graph *g = graph_open(ctx, s->operands[0], s, status), *trainable = g ? ng_graph_trainable(g) : NULL;
+  if (g) *status = ng_last_status(ctx);
+  ng_graph_free(g);
+  return trainable;
+}
+
 int verb_gradcheck(const Settings *s) {
   ng_context *ctx = session_open(s->max_memory, s->max_steps);
   ng_status status;
-  ng_graph *g = graph_open(ctx, s->operands[0], s, &status);
+  ng_graph *g = open_with_parameters(ctx, s, &status);
   ng_gradcheck_options options = {gradient_options(s), s->seed, s->tolerance > 0 ? s->tolerance : 0};
   ng_gradcheck_result *results = memory_or_exit(calloc((g ? ng_graph_input_count(g) : 0) + 1, sizeof *results));
   if (g) status = ng_gradcheck(g, &options, results);

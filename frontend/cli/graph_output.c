@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 Answer answer_begin(const Settings *s) {
   Answer a = {0};
@@ -33,7 +34,10 @@ bool answer_text(Answer *a, const char *text, const char *path) {
 }
 
 ng_status answer_graph(Answer *a, ng_context *ctx, ng_graph *g, const char *path) {
-  enum { LEAST = 256 }; // constants of fewer elements are in the text
+  enum {
+    LEAST = 256,           // constants of fewer elements are in the text
+    MOST_NBYTES = 64 << 20 // of a file that is read again
+  };
   if (path) {
     char *folder = folder_of(path);
     const ng_status status = ng_graph_write_weights(g, folder, LEAST);
@@ -42,7 +46,14 @@ ng_status answer_graph(Answer *a, ng_context *ctx, ng_graph *g, const char *path
   }
   char *text = ng_graph_show(g, "yaml", NULL);
   ng_status status = text ? NG_OK : ng_last_status(ctx);
-  if (text && !answer_text(a, text, path)) status = NG_WRONG;
+  if (text && strlen(text) > MOST_NBYTES) {
+    plain_error("%s: as text it has %zu bytes, of which ngrad reads %d: %s", ng_graph_name(g), strlen(text),
+                (int)MOST_NBYTES,
+                path ? "divide it into smaller graphs" : "with --out FILE, its constants are in files");
+    status = NG_WRONG;
+  } else if (text && !answer_text(a, text, path)) {
+    status = NG_WRONG;
+  }
   ng_text_free(ctx, text);
   return status;
 }

@@ -101,7 +101,7 @@ static const Verb verbs[] = {
      "write a graph as a file in format ngrad/1, with all types and shapes, or as an ONNX model",
      GRAPH_IS
      "In ngrad/1, files of constants keep their names and are not copied, so the result must be beside them. An\n"
-     "ONNX model has opset 17. Operators unknown to ONNX become nodes of the domain \"ngrad\", which ngrad reads\n"
+     "ONNX model has opset 17. What ONNX cannot express becomes nodes of the domain \"ngrad\", which ngrad reads\n"
      "and Netron draws; states become inputs, and their updates outputs; layouts are dropped.\n",
      "  ngrad convert onednn_dump.json -o graph.yaml\n"
      "  ngrad convert step.yaml -o step.onnx\n",
@@ -156,7 +156,9 @@ static const Verb verbs[] = {
     {"fit", "STEP", 1, 1, "train: call a training step on batches of samples",
      "STEP is a graph with updates, such as train writes. An input whose first extent has a name has samples\n"
      "along this extent, the batch (behind an axis of leaves: along both). The input's file has all samples\n"
-     "along its first axis. Other inputs are whole files.\n"
+     "along its first axis. Other inputs are whole files. If no first extent has a name, the batch is the number\n"
+     "that the first input's is; inputs whose first extent is this number have samples, and a shorter batch at\n"
+     "an epoch's end is left out.\n"
      "Files are .npy or MNIST's idx, possibly compressed by gzip. Their type or shape may differ from the\n"
      "input's if it can be converted: bytes to floats, [28, 28] to [784]. With --text, samples are consecutive\n"
      "bytes of any file, and their labels begin one byte later.\n"
@@ -164,6 +166,7 @@ static const Verb verbs[] = {
      "batch has a multiple of the graph's leaves, so each epoch leaves out up to leaves - 1 samples, in each\n"
      "epoch others. The same seed, data and batch give the same bits on every machine, however often training is\n"
      "stopped (Ctrl-C) and resumed.\n"
+     "One training at a time saves to DIR/NAME.npz: a second one that would is refused.\n"
      "fit prints the means of the outputs that are single numbers, and the SHA-256 of all states. If a number is\n"
      "not finite, training ends with exit status 1, and a message names the node that made it.\n"
      "With --ranks, processes that mpirun started (of Open MPI or MPICH; mpicc is needed) divide the leaves of\n"

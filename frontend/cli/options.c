@@ -127,7 +127,7 @@ static const Option options[] = {
     {OPTION_MEMORY, "max-memory", 0, "SIZE", KIND_NBYTES, FIELD(max_memory),
      "limit of memory, as in 500M or 2GiB (default: three quarters of the available memory)"},
     {OPTION_MEMORY, "max-steps", 0, "N", KIND_AMOUNT, FIELD(max_steps),
-     "limit of the steps of compiling a graph, which check counts (default 33554432, some seconds)"},
+     "limit of the steps of compiling a graph, which check counts (default 16777216, some seconds)"},
     {OPTION_TRAIN, "loss", 0, "NAMES", KIND_NAMES, FIELD(loss),
      "outputs whose sum is minimised (default: the only single number that depends on parameters); repeatable; or a "
      "loss of the first output to add: cross-entropy (with the input labels and the output accuracy), mse or bce (with "
@@ -154,6 +154,12 @@ static const Option options[] = {
     {OPTION_TRAIN, "gamma", 0, "X", KIND_SETTING, 0, "for step (default 0.1)"},
     {OPTION_TRAIN, "freeze", 0, "PATTERN", KIND_LIST, FIELD(freeze),
      "do not train parameters whose names match, as in 'conv*'; repeatable"},
+    {OPTION_TRAIN, "no-decay", 0, "PATTERN", KIND_LIST, FIELD(no_decay),
+     "no weight decay for parameters whose names match; norms-and-biases: those with at most one axis, or a name that "
+     "ends in bias; repeatable"},
+    {OPTION_TRAIN, "list-parameters", 0, NULL, KIND_FLAG, FIELD(lists_parameters),
+     "print for each floating-point constant and state whether it is trained, why not, and whether it has weight "
+     "decay"},
     {OPTION_TRAIN, "accumulate", 0, "N", KIND_SETTING, 0,
      "divide the batch into N leaves, and average their gradients (default 1)"},
     {OPTION_TRAIN, "sync-batch-norm", 0, NULL, KIND_FLAG, FIELD(syncs_batch_norms),
@@ -169,7 +175,8 @@ static const Option options[] = {
      "number of epochs, including those before --resume (default 1; with --steps no limit)"},
     {OPTION_FIT, "steps", 0, "N", KIND_AMOUNT, FIELD(fit.steps),
      "stop after N steps, including those before --resume (default: no limit)"},
-    {OPTION_FIT, "batch", 0, "N", KIND_AMOUNT, FIELD(fit.batch), "samples of a step (default: from the graph's dims)"},
+    {OPTION_FIT, "batch", 0, "N", KIND_AMOUNT, FIELD(fit.batch),
+     "samples of a step (default: from the graph's dims, or the number that its batch is)"},
     {OPTION_FIT, "drop-last", 0, NULL, KIND_FLAG, FIELD(fit.drops_last), "leave out a shorter batch at an epoch's end"},
     {OPTION_FIT, "seed", 0, "N", KIND_SEED, FIELD(seed),
      "seed of first values and of the order of samples (default 0)"},
@@ -256,6 +263,10 @@ static const Option *find_option(const Verb *verb, const char *name, size_t leng
       return o;
   }
   return NULL;
+}
+
+bool option_exists(uint64_t groups, const char *name) {
+  return find_option(&(Verb){.options = groups}, name, strlen(name), 0) != NULL;
 }
 
 static bool tell_unknown(const Verb *verb, const char *given) {

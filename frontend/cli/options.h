@@ -58,11 +58,11 @@ typedef struct Settings {
   DimSetting *dims;
   size_t ndims;
   TextList constants; // NAME=FILE
-  TextList disabled, schedule, costs, wrt, of, loss, freeze;
+  TextList disabled, schedule, costs, wrt, of, loss, freeze, no_decay;
   const char *optimizer, *rate_schedule, *forward, *to;
   NumberSetting *numbers; // settings of training
   size_t nnumbers;
-  bool is_nesterov, syncs_batch_norms;
+  bool is_nesterov, syncs_batch_norms, lists_parameters;
   const char *depfile, *sharing, *prefix;
   const char *other_program; // a program whose times are compared; NULL: none
   TextList exports;
@@ -134,6 +134,8 @@ void settings_free(Settings *s);
 bool settings_keep_graphs(const Settings *s, const char *path);
 
 void verb_print_help(const Verb *verb);
+
+bool option_exists(uint64_t groups, const char *name); // with the long name, without --
 
 // The known word that is similar to `word`; NULL: none is.
 const char *word_nearest(const char *word, const char *const *known, size_t nknown);

@@ -91,6 +91,9 @@ static void print_tolerated(const Run *run, size_t i) {
   if (d->nleft_out)
     say("%s: %lld element%s excluded, because rounding errors change %s too much\n", name, (long long)d->nleft_out,
         d->nleft_out == 1 ? " is" : "s are", d->nleft_out == 1 ? "it" : "them");
+  if (d->nflipped)
+    say("%s: %lld element%s what rounding errors that flip a choice make of %s\n", name, (long long)d->nflipped,
+        d->nflipped == 1 ? " is" : "s are", d->nflipped == 1 ? "it" : "them");
 }
 
 // Whether the error counts in units in the last place.
@@ -188,6 +191,7 @@ static json_t *output_json(const Run *run, size_t i) {
   json_set(output, "most_ulp", json_number(d->most_ulp));
   json_set(output, "overflown", json_integer(d->noverflown));
   json_set(output, "left_out", json_integer(d->nleft_out));
+  json_set(output, "flipped", json_integer(d->nflipped));
   json_set(output, "ok", json_boolean(output_is_ok(run, i)));
   return output;
 }

@@ -157,7 +157,8 @@ static json_t *attribute(const ng_attribute_info *a) {
     return memory_or_exit(json_pack("{s:o}", "enum", choices));
   }
   if (strcmp(a->kind, "bool") == 0) return memory_or_exit(json_pack("{s:s}", "type", "boolean"));
-  if (strcmp(a->kind, "s64 list") == 0) return list_of(memory_or_exit(json_pack("{s:s}", "type", "integer")));
+  if (strcmp(a->kind, "s64 list") == 0) // of some lists, items may be named extents
+    return list_of(memory_or_exit(json_pack("{s:[s,s]}", "type", "integer", "string")));
   if (strcmp(a->kind, "f32 list") == 0) return list_of(memory_or_exit(json_pack("{s:s}", "type", "number")));
   json_t *schema = memory_or_exit(json_pack("{s:s}", "type", strcmp(a->kind, "s64") == 0 ? "integer" : "number"));
   if (a->is_positive) json_set(schema, "exclusiveMinimum", memory_or_exit(json_integer(0)));

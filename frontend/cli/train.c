@@ -1,6 +1,7 @@
 // ngrad train: makes the graph of a training step from a forward graph.
 #include "frontend/cli/data.h"
 #include "frontend/cli/graph_output.h"
+#include "frontend/cli/train_parameters.h"
 #include "frontend/cli/verbs.h"
 
 #include <errno.h>
@@ -20,6 +21,25 @@ static ng_setting *settings_of(const Settings *s, size_t *count) {
   if (s->is_nesterov) settings[(*count)++] = (ng_setting){memory_or_exit(strdup("nesterov")), 1};
   if (s->syncs_batch_norms) settings[(*count)++] = (ng_setting){memory_or_exit(strdup("sync_batch_norm")), 1};
   return settings;
+}
+
+// The library names settings as C and Python do, as in "step_size: expected ..." or "Adam (w): weight_decay: expected
+// ...". Tells such an error with the option's name, --step-size.
+static void tell_of_option(ng_context *ctx) {
+  const ng_message m = ng_message_count(ctx) == 1 ? ng_message_at(ctx, 0) : (ng_message){.file = ""};
+  if (m.file) return; // an error in a file, or none
+  for (const char *at = m.text; at; at = strstr(at, ": ")) {
+    at += at == m.text ? 0 : 2;
+    char *name = memory_or_exit(strndup(at, strcspn(at, ":")));
+    for (char *c = name; *c; c++)
+      if (*c == '_') *c = '-';
+    const bool is_option = option_exists(OPTION_TRAIN, name);
+    if (is_option) plain_error("%.*s--%s%s", (int)(at - m.text), m.text, name, at + strlen(name));
+    free(name);
+    if (!is_option) continue;
+    ng_messages_clear(ctx);
+    return;
+  }
 }
 
 // Writes g, a graph made from the forward graph. The file's name begins with the forward graph's.
@@ -115,12 +135,16 @@ static ng_status train(ng_context *ctx, ng_graph *g, const Settings *s, Answer *
                               .optimizer = s->optimizer,
                               .schedule = s->rate_schedule,
                               .freeze = s->freeze.items,
-                              .nfreeze = s->freeze.count};
+                              .nfreeze = s->freeze.count,
+                              .no_decay = s->no_decay.items,
+                              .nno_decay = s->no_decay.count};
   ng_setting *settings = settings_of(s, &options.nsettings);
   options.settings = settings;
   ng_graph *step = ng_graph_train(g, &options), *test = NULL, *infer = NULL;
   ng_status status = ng_last_status(ctx);
+  if (!step) tell_of_option(ctx);
   if (step && !(folder_make(s->out) && copy_files(g, s))) status = NG_WRONG;
+  if (step) print_parameters(step, s->lists_parameters, answer);
   if (status == NG_OK) status = ng_graph_write_weights(step, s->out, 0);
   if (status == NG_OK)
     status = write_graph(ctx, g, step, "_step.yaml", "A training step: a call updates the parameters.", s, answer);

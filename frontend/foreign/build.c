@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-  MOST_NODES = 1 << 20,      // of a graph
+  MOST_NODES = 1 << 18,      // of a graph
   MOST_FOLDED = 1 << 16,     // elements of a result that is folded when a file is read
   MOST_FOLDS = 1 << 27,      // elements that all folding reads and writes: about a second
   MOST_MADE_BYTES = 1 << 28, // of all constants made
@@ -35,7 +35,7 @@ bool build_error(Builder *b, const char *format, ...) {
 
 Node *build_node(Builder *b, OperatorId id, uint32_t ninputs, Value *const *inputs) {
   const Operator *op = &operators[id];
-  if (b->graph->nnodes >= MOST_NODES) return build_error(b, "the graph becomes more than 2^20 nodes"), NULL;
+  if (b->graph->nnodes >= MOST_NODES) return build_error(b, "the graph becomes more than 2^18 nodes"), NULL;
   for (uint32_t i = 0; i < ninputs || i < op->ninputs; i++)
     if ((i >= ninputs || !inputs[i]) && !op->inputs[i < op->ninputs ? i : op->ninputs - 1].is_optional) return NULL;
   Node *node = graph_add_node(b->graph, op, NULL, ninputs > op->ninputs ? ninputs : op->ninputs, op->noutputs);
@@ -93,10 +93,10 @@ static double *load(Arena *arena, const Value *v) {
 
 // A parameter is never folded: passes/train/trainable.c must find it as a parameter.
 static bool is_weight(const Value *v) {
-  return v->constant->is_initializer && v->shape.rank > 0 && type_is_float(v->type);
+  return v->constant->is_initializer && type_is_float(v->type);
 }
 
-bool build_can_fold(const Builder *b, const Node *node) {
+bool build_is_quick(const Builder *b, const Node *node) {
   static const char *const families[] = {"elementwise", "movement", "reduce"}; // a step for each element
   bool has_inputs = false, is_plain = false;
   int64_t nbytes = 0, nelems_all = 0;
@@ -110,12 +110,18 @@ bool build_can_fold(const Builder *b, const Node *node) {
     if (nelems < 0 || nelems > MOST_FOLDED || v->type == TYPE_S4 || v->type == TYPE_U4) return false;
     for (int axis = 0; axis < v->shape.rank; axis++)
       if (v->shape.extent[axis].dim) return false;
-    if (i < node->ninputs && (!v->constant || is_weight(v))) return false;
+    if (i < node->ninputs && !v->constant) return false;
     has_inputs |= i < node->ninputs;
     nelems_all += nelems;
     if (i >= node->ninputs) nbytes += nelems * (int64_t)type_nbytes(v->type);
   }
   return has_inputs && b->nmade + nbytes <= MOST_FOLDED_BYTES && b->nfolded + nelems_all <= MOST_FOLDS;
+}
+
+bool build_can_fold(const Builder *b, const Node *node) {
+  for (uint32_t i = 0; i < node->ninputs; i++)
+    if (node->inputs[i] && node->inputs[i]->constant && is_weight(node->inputs[i])) return false;
+  return build_is_quick(b, node);
 }
 
 bool build_fold(Builder *b, Node *node) {

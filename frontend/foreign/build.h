@@ -35,8 +35,8 @@ bool build_set_choice(Node *node, const char *name, const char *choice);
 Value *build_result(Builder *b, Node *node, uint32_t slot, Type type); // declares an output; TYPE_NONE: inferred
 bool build_fits(Builder *b, const Value *v); // whether its rank is known, and its elements are within a tensor's limit
 bool build_finish(Builder *b, Node *node);   // infers, and folds if possible
-// Whether all inputs are constants but not parameters, and folding is quick.
-bool build_can_fold(const Builder *b, const Node *node);
+bool build_is_quick(const Builder *b, const Node *node); // whether all inputs are constants, and folding is quick
+bool build_can_fold(const Builder *b, const Node *node); // the same, and no input is a parameter
 bool build_fold(Builder *b, Node *node);  // replaces the node's outputs by constants; the node must be the last
 Value *build_one(Builder *b, Node *node); // the node's only output, after build_finish
 Value *build_one_of_type(Builder *b, Node *node, Type type);

@@ -52,10 +52,10 @@ Value *build_asinh(Builder *b, Value *v) {
   return odd(b, v, build_choose(b, is_above(b, m, large(v)), far, near));
 }
 
-// With d = x - 1: ln(1 + d + sqrt(d (d + 2))); for large x, ln(2 x).
+// With d = x - 1: ln(1 + d + sqrt(d) sqrt(d + 2)), which is NaN below 1; for large x, ln(2 x).
 Value *build_acosh(Builder *b, Value *v) {
   Value *d = build_plus(b, v, -1);
-  Value *root = build_unary(b, OP_Sqrt, build_binary(b, OP_Multiply, d, build_plus(b, d, 2)));
+  Value *root = build_binary(b, OP_Multiply, build_unary(b, OP_Sqrt, d), build_unary(b, OP_Sqrt, build_plus(b, d, 2)));
   Value *near = logarithm_of_1_plus(b, build_binary(b, OP_Add, d, root)),
         *far = build_plus(b, build_unary(b, OP_Log, v), log(2));
   return build_choose(b, is_above(b, v, large(v)), far, near);

@@ -134,6 +134,7 @@ static void flush_folder_of(const char *path) {
 
 bool npz_write(const char *path, const NpzEntry *entries, size_t count, const Allocator *allocator, Diagnostics *d) {
   const Archive archive = {entries, count, allocator};
+  file_remove_abandoned(path);
   if (!file_replace(path, write_archive, &archive, d)) return false;
   flush_folder_of(path);
   return true;

@@ -335,8 +335,8 @@ static Value *mean_of_windows(Onnx *x, Value *v, const Window *w) {
   return build_one(&x->build, node);
 }
 
-// (sum |x|^p)^(1/p) over windows, whose padding is 0, or over whole images. Half floats are computed in f32, as powers
-// may exceed their range.
+// (sum |x|^p)^(1/p) over windows, whose padding is 0, or over whole images, in f64: powers may exceed the range of
+// narrower types.
 bool onnx_lp_pool(Onnx *x) {
   Builder *b = &x->build;
   Value *given = onnx_in(x, 0);
@@ -351,8 +351,7 @@ bool onnx_lp_pool(Onnx *x) {
     if (w.dilations.items[i] != 1) return build_error(b, "dilations are not supported");
     count *= (double)w.kernel.items[i];
   }
-  Value *v = given->type == TYPE_F64 ? given : build_cast(b, given, TYPE_F32);
-  v = build_unary(b, OP_Abs, v);
+  Value *v = build_unary(b, OP_Abs, build_cast(b, given, TYPE_F64));
   v = p == 2 ? build_unary(b, OP_Square, v) : power(b, v, p);
   if (!v) return false;
   v = is_global ? reduce_images(x, OP_ReduceSum, v) : build_times(b, mean_of_windows(x, v, &w), count);

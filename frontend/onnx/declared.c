@@ -4,6 +4,8 @@
 #include "frontend/onnx/translation.h"
 #include "frontend/onnx/writer.h"
 
+#include <fnmatch.h>
+#include <math.h>
 #include <string.h>
 
 Value *onnx_find_value(const Onnx *x, const char *name) {
@@ -86,11 +88,34 @@ bool onnx_give_output(Onnx *x, const OnnxInfo *info, size_t i) {
     return build_error(b, "output %s: a shape with a name in it: give it a number, as in --dim NAME=1",
                        onnx_is_name(name) ? name : "?");
   if (!check_declared(x, info, "output", i, v)) return !x->reading.d->out_of_memory;
-  const bool has_name = strcmp(v->name, name) == 0;
+  const bool has_name = strcmp(v->name, name) == 0 || !onnx_is_name(name); // else it keeps the name that it got
   if (v->is_output || (!has_name && !v->producer)) v = build_copy(b, v);
-  if (v && !has_name && onnx_is_name(name)) v->name = arena_copy_text(&b->graph->arena, name, strlen(name));
+  if (v && !has_name) v->name = arena_copy_text(&b->graph->arena, name, strlen(name));
   if (!v || !v->name) return false;
   return graph_add_output(b->graph, v) || error_out_of_memory(x->reading.d);
+}
+
+// Names that exporters invent for the numbers of formulas, as patterns of fnmatch. PyTorch names a parameter by the
+// path of its module (blocks.0.gamma); TensorFlow's variables are read by ReadVariableOp.
+static const char *const variables[] = {"*ReadVariableOp", "*ReadVariableOp:[0-9]*"};
+static const char *const numbers[] = {
+    "*[!A-Za-z0-9_.]*", // onnx::Mul_12, /attn/Constant_output_0, mul/y:0
+    "[0-9]*",           "val_[0-9]*", "*scalar_tensor*", "[Cc]onst*", "*[._][Cc]onst*", "*cst", "*cst[0-9]*",
+    "lifted_tensor*",   "*eps",       "*epsilon"};
+
+static bool matches(const char *name, const char *const *patterns, size_t count) {
+  bool any = false;
+  for (size_t i = 0; i < count; i++) any |= fnmatch(patterns[i], name, 0) == 0;
+  return any;
+}
+
+// Whether an initializer without axes is a number of a formula, such as an epsilon, and not a parameter. A step in f32
+// would not change a number of 2^24 or more, such as a mask's -1e9.
+static bool is_number(const Value *v, const char *name) {
+  if (v->shape.rank || !type_is_float(v->type)) return false;
+  if (!(fabs(type_load(v->type, v->constant->data, 0)) < 16777216.0)) return true;
+  return matches(name, numbers, sizeof numbers / sizeof *numbers) &&
+         !matches(name, variables, sizeof variables / sizeof *variables);
 }
 
 bool onnx_take_initializers(Onnx *x, const OnnxGraph *g) {
@@ -101,12 +126,11 @@ bool onnx_take_initializers(Onnx *x, const OnnxGraph *g) {
       const OnnxReading r = reading_at(x, &(OnnxPlace){NULL, "initializer", i, tensor->message, TENSOR_NAME, 0});
       onnx_tell(&r, tensor->message.at, "another initializer has this name");
     }
-    Value *v = name ? onnx_tensor(x, tensor, onnx_is_name(name) ? name : "?") : NULL;
+    Value *v = name ? onnx_weight(x, tensor, onnx_is_name(name) ? name : "?", name) : NULL;
     if (x->reading.d->out_of_memory || !name) return false;
-    if (v) v->constant->is_initializer = true;
-    if (v && onnx_is_name(name)) v->name = arena_copy_text(&x->build.graph->arena, name, strlen(name));
-    if ((v && !v->name) || !names_set(&x->scope->values, name, v ? v : &x->failed))
-      return error_out_of_memory(x->reading.d);
+    if (v && is_number(v, name)) v->constant->is_initializer = false;
+    x->has_weights |= v && v->shape.rank && type_is_float(v->type);
+    if (!names_set(&x->scope->values, name, v ? v : &x->failed)) return error_out_of_memory(x->reading.d);
   }
   return true;
 }

@@ -8,20 +8,13 @@ bool onnx_identity(Onnx *x) {
   return onnx_out(x, 0, onnx_in(x, 0));
 }
 
-// Casts. Floats lose their fraction, as in a C conversion, and integers that become 8-bit keep their last 8 bits. Other
-// casts are TypeCast's, which rounds to the nearest integer and saturates.
+// Casts are TypeCast's, but floats lose their fraction, as in a C conversion; TypeCast rounds to the nearest integer.
 static Value *convert(Onnx *x, Value *v, Type type) {
   Builder *b = &x->build;
   const bool is_integer = !type_is_float(type) && type != TYPE_BOOLEAN;
-  if (!v || v->type == type || v->type == TYPE_BOOLEAN || !is_integer) return build_cast(b, v, type);
-  if (type_is_float(v->type)) {
-    if (!(TYPE_BIT(v->type) & TYPES_ARITHMETIC)) v = build_cast(b, v, TYPE_F32); // 8-bit types
-    return build_cast(b, build_truncate(b, v), type);
-  }
-  const bool is_narrow = TYPE_BIT(type) & TYPES_BYTE && !onnx_has_extents(x, v);
-  if (!is_narrow) return build_cast(b, v, type);
-  if (v->type == TYPE_S64) v = build_binary(b, OP_Mod, v, build_number(b, TYPE_S64, NULL, 256)); // exact as f64
-  return onnx_wrap(x, build_cast(b, v, TYPE_F64), type);
+  if (!v || !is_integer || !type_is_float(v->type)) return build_cast(b, v, type);
+  if (!(TYPE_BIT(v->type) & TYPES_ARITHMETIC)) v = build_cast(b, v, TYPE_F32); // 8-bit types
+  return build_cast(b, build_truncate(b, v), type);
 }
 
 bool onnx_cast_node(Onnx *x) {
@@ -31,7 +24,8 @@ bool onnx_cast_node(Onnx *x) {
   if (!onnx_attribute(x, "to", is_name ? ONNX_STRING : ONNX_INT, &a)) return false;
   const uint64_t number = is_name ? onnx_type_of_name(a.s) : (uint64_t)a.i;
   const Type type = onnx_type(number);
-  if (type == TYPE_NONE) return build_error(&x->build, "casts to %s are not supported", onnx_type_name(number));
+  if (!(TYPE_BIT(type) & TYPES_CAST))
+    return build_error(&x->build, "casts to %s are not supported", onnx_type_name(number));
   return onnx_out(x, 0, convert(x, onnx_in(x, 0), type));
 }
 
@@ -138,6 +132,7 @@ bool onnx_pow(Onnx *x) {
   Value *power = build_binary(&x->build, OP_Power, build_cast(&x->build, a, type), build_cast(&x->build, b, type));
   // Integer bases with float exponents: the power is rounded towards zero.
   if (!type_is_float(a->type) && type_is_float(b->type)) power = build_truncate(&x->build, power);
+  if (!type_is_float(a->type)) power = build_cast(&x->build, power, TYPE_S64); // and wraps around
   return onnx_out(x, 0, build_cast(&x->build, power, a->type));
 }
 
@@ -311,7 +306,9 @@ bool onnx_shrink(Onnx *x) {
                           build_binary(b, OP_Subtract, v, bias), build_like(b, v, 0)};
   Value *const below[] = {build_binary(b, OP_Less, v, build_like(b, v, -lambd)), build_binary(b, OP_Add, v, bias),
                           build_one(b, build_node(b, OP_Select, 3, above))};
-  return onnx_out(x, 0, build_cast(b, build_one(b, build_node(b, OP_Select, 3, below)), given->type));
+  Value *shrunk = build_one(b, build_node(b, OP_Select, 3, below));
+  return onnx_out(x, 0,
+                  convert(x, shrunk, given->type)); // of an integer, the fraction of x - bias or x + bias is dropped
 }
 
 // 1 at the first of the greatest elements along an axis, 0 elsewhere. Before opset 13, along all axes from `axis` on

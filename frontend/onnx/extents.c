@@ -1,13 +1,15 @@
 // Extents as elements of constants. A named extent has no number when the model is read. A negative number that no
 // shape has stands for it, and the constant is marked. Operators that move elements also move these numbers. Arithmetic
-// with them gives the unknown extent, which Reshape accepts as the remaining extent.
+// with them gives formulas, or the unknown extent, which Reshape accepts as the remaining extent.
+#include "ir/graph/extents.h"
 #include "frontend/onnx/translation.h"
 #include "ir/operators/movement.h"
 
 #include <string.h>
 
-// Exact in f64. Smaller numbers are named extents, in the order of the graph's dims.
+// Exact in f64. Smaller numbers are extents, in the order of stood_for. Further ones are unknown.
 static const int64_t UNKNOWN = -((int64_t)1 << 52);
+enum { MOST_STOOD_FOR = 1024 };
 
 int64_t onnx_integer(const Value *v, size_t i) {
   const size_t at = v->constant->is_splat ? 0 : i;
@@ -28,22 +30,54 @@ static const Value *input_behind(const Value *v, int *most) {
   return found;
 }
 
+// The number of stored integers; a splat stores one.
+static int64_t count_integers(const Value *v) {
+  const int64_t nelems = shape_nelems(&v->shape);
+  return v->constant->is_splat && nelems > 1 ? 1 : nelems;
+}
+
+// A name in the constant's extents that has no number yet.
+static const char *name_in(const Onnx *x, const Value *v) {
+  for (int64_t i = 0; i < count_integers(v); i++) {
+    const Dim *dim = onnx_extent_of(x, onnx_integer(v, (size_t)i)).dim;
+    if (dim) return dim->terms ? dim->terms[0].dims[0]->name : dim->name;
+  }
+  return "NAME";
+}
+
 bool onnx_must_be_known(Onnx *x, const Value *v) {
   Builder *b = &x->build;
   int most = 1000;
   if (v->constant)
     return build_error(b, "expected numbers, found a shape with a name in it: give it a number, as in --dim %s=1",
-                       b->graph->ndims ? b->graph->dims[0]->name : "N");
+                       name_in(x, v));
   const Value *input = input_behind(v, &most);
   if (!input) return build_error(b, "%.80s must be known when the model is read", v->name);
   return build_error(b, "the input %.80s must be known when the model is read: --constant %.80s=FILE, of .npy or .pb",
                      input->name, input->name);
 }
 
-// The number of stored integers; a splat stores one.
-static int64_t count_integers(const Value *v) {
-  const int64_t nelems = shape_nelems(&v->shape);
-  return v->constant->is_splat && nelems > 1 ? 1 : nelems;
+static Value *evaluate(Onnx *x, Value *v, int *most) {
+  Builder *b = &x->build;
+  if (v->constant || !v->producer || --*most < 0) return v;
+  const Node *node = v->producer;
+  Value *inputs[MAX_VARIADIC] = {NULL};
+  if (node->ninputs > MAX_VARIADIC || node->noutputs != 1) return v;
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    inputs[i] = node->inputs[i] ? evaluate(x, node->inputs[i], most) : NULL;
+    if (inputs[i] && (!inputs[i]->constant || onnx_has_extents(x, inputs[i]))) return v;
+  }
+  Node *copy = build_node(b, node->op->id, node->ninputs, inputs);
+  Value *known = copy ? build_result(b, copy, 0, v->type) : NULL;
+  if (!known) return NULL;
+  memcpy(copy->attributes, node->attributes, node->op->nattributes * sizeof *node->attributes);
+  known->shape = v->shape;
+  return build_is_quick(b, copy) ? build_fold(b, copy) ? known : NULL : v;
+}
+
+Value *onnx_known(Onnx *x, Value *v) {
+  int most = 128; // nodes, as the stack grows with them
+  return v ? evaluate(x, v, &most) : NULL;
 }
 
 bool onnx_mark_extents(Onnx *x, const Value *v) {
@@ -58,17 +92,25 @@ bool onnx_mark_extents(Onnx *x, const Value *v) {
   return true;
 }
 
-int64_t onnx_extent_number(const Onnx *x, Extent e) {
-  if (extent_is_literal(e)) return e.value;
-  for (size_t i = 0; e.dim && i < x->build.graph->ndims; i++)
-    if (x->build.graph->dims[i] == e.dim) return UNKNOWN - 1 - (int64_t)i;
-  return UNKNOWN;
+bool onnx_extent_number(Onnx *x, Extent e, int64_t *number) {
+  size_t i = 0;
+  *number = extent_is_literal(e) ? e.value : UNKNOWN;
+  if (!e.dim) return true;
+  while (i < x->nstood_for && !extent_equals(x->stood_for[i], e)) i++;
+  if (i == MOST_STOOD_FOR) return true;
+  if (i == x->nstood_for) {
+    if (!arena_grow(x->reading.arena, &x->stood_for, i, &x->stood_for_capacity, sizeof e))
+      return error_out_of_memory(x->reading.d);
+    x->stood_for[x->nstood_for++] = e;
+  }
+  *number = UNKNOWN - 1 - (int64_t)i;
+  return true;
 }
 
 Extent onnx_extent_of(const Onnx *x, int64_t number) {
   if (number > UNKNOWN) return EXTENT(number);
-  const uint64_t dim = (uint64_t)UNKNOWN - (uint64_t)number;
-  return dim == 0 || dim > x->build.graph->ndims ? EXTENT_UNKNOWN : (Extent){x->build.graph->dims[dim - 1], -1};
+  const uint64_t at = (uint64_t)UNKNOWN - (uint64_t)number;
+  return at == 0 || at > x->nstood_for ? EXTENT_UNKNOWN : x->stood_for[at - 1];
 }
 
 static bool is_below_0(const Value *v) {
@@ -96,21 +138,37 @@ static ExtentUse extent_use(const Onnx *x, const Node *node) {
   return moves ? EXTENTS_KEPT : EXTENTS_REFUSED;
 }
 
-// False: division by 0.
-static bool combine(OperatorId id, int64_t a, int64_t b, int64_t *result) {
+// Arithmetic with extents; unknown where the result is no extent.
+static bool combine_extents(Onnx *x, OperatorId id, int64_t a, int64_t b, int64_t *result) {
+  Graph *g = x->build.graph;
+  const Extent p = onnx_extent_of(x, a), q = onnx_extent_of(x, b);
+  const Formula number = {.nterms = b != 0, .terms = {{.factor = b}}};
+  Formula f;
+  Extent e = EXTENT_UNKNOWN;
+  bool ok = true;
+  if (id == OP_Multiply) ok = extent_multiply(g, p, q, &e);
+  else if (id == OP_Divide) ok = extent_divide(g, p, q, &e);
+  else if (b > UNKNOWN) { // may be negative
+    const bool fits = b > -MAX_ELEMENTS && b < MAX_ELEMENTS && formula_of(p, &f);
+    ok = !fits || !formula_add(&f, &number, id == OP_Add ? 1 : -1) || graph_extent(g, &f, &e);
+  } else {
+    ok = extent_add(g, p, id == OP_Add ? 1 : -1, q, &e);
+  }
+  return ok ? onnx_extent_number(x, e, result) : error_out_of_memory(x->reading.d);
+}
+
+// False after a message.
+static bool combine(Onnx *x, OperatorId id, int64_t a, int64_t b, int64_t *result) {
   const bool are_numbers = a > UNKNOWN && b > UNKNOWN;
-  if (id == OP_Divide && b == 0) return false;
+  if (id == OP_Divide && b == 0) return build_error(&x->build, "a quotient by 0");
   if (are_numbers) {
     const uint64_t p = (uint64_t)a, q = (uint64_t)b;
     *result = (int64_t)(id == OP_Add ? p + q : id == OP_Subtract ? p - q : p * q);
     if (id == OP_Divide) *result = b == -1 ? (int64_t)(0 - p) : a / b;
     return true;
   }
-  const bool is_product = id == OP_Multiply || id == OP_Divide;
-  *result = UNKNOWN;
-  if (b == (is_product ? 1 : 0)) *result = a;
-  if (a == (is_product ? 1 : 0) && (id == OP_Add || id == OP_Multiply)) *result = b;
-  return true;
+  if (a > UNKNOWN && id == OP_Add) return combine_extents(x, id, b, a, result);
+  return combine_extents(x, id, a, b, result);
 }
 
 Value *onnx_combine_extents(Onnx *x, OperatorId id, const Value *a, const Value *b) {
@@ -127,22 +185,20 @@ Value *onnx_combine_extents(Onnx *x, OperatorId id, const Value *a, const Value 
   Value *v = build_constant(&x->build, TYPE_S64, &shape, &constant);
   for (int64_t i = 0; v && i < shape_nelems(&shape); i++) {
     const int64_t p = onnx_integer(a, na == 1 ? 0 : (size_t)i), q = onnx_integer(b, nb == 1 ? 0 : (size_t)i);
-    if (!combine(id, p, q, &((int64_t *)constant->data)[i])) return build_error(&x->build, "a quotient by 0"), NULL;
+    if (!combine(x, id, p, q, &((int64_t *)constant->data)[i])) return NULL;
   }
   return v && onnx_mark_extents(x, v) ? v : NULL;
 }
 
 Value *onnx_reshape_extents(Onnx *x, Value *v, const Shape *to) {
   Builder *b = &x->build;
-  int64_t items[MAX_RANK];
-  bool special_zero;
+  int nunknown = 0;
+  for (int i = 0; i < to->rank; i++) nunknown += extent_is_unknown(to->extent[i]);
   if (!v) return NULL;
-  if (!reshape_list(&v->shape, to, items, &special_zero))
-    return build_error(b, "expected at most one extent that is neither a number nor, on the same axis, the input's"),
-           NULL;
+  if (nunknown > 1) return build_error(b, "expected at most one extent that is neither a number nor has a name"), NULL;
   Node *node = build_node(b, OP_StaticReshape, 1, &v);
-  if (!build_set_list(b, node, "shape", items, (size_t)to->rank)) return NULL;
-  build_set(node, "special_zero")->boolean = special_zero;
+  if (!node) return NULL;
+  if (!node_set_shape(b->graph, node, &v->shape, to)) return error_out_of_memory(x->reading.d), NULL;
   return build_one(b, node);
 }
 

@@ -97,11 +97,24 @@ static bool find_weights(Onnx *x, Value *rest, bool is_cubic, Value *weights[NNE
   return true;
 }
 
-static Value *sample(Onnx *x, const Sampling *s, Value *row, Value *column, Bytes mode) {
+// The names of modes since opset 20; absent is linear. False after a message.
+static bool take_mode(Onnx *x, const char **mode) {
+  static const char *const names[][2] = {
+      {"linear", "bilinear"}, {"cubic", "bicubic"}, {"nearest", "nearest"}, {"linear", ""}};
+  const Bytes given = onnx_text(x, "mode");
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (!bytes_are(given, names[i][0]) && !bytes_are(given, names[i][1])) continue;
+    *mode = names[i][0];
+    return true;
+  }
+  return build_error(&x->build, "mode: expected linear, cubic or nearest, or before opset 20 bilinear or bicubic");
+}
+
+static Value *sample(Onnx *x, const Sampling *s, Value *row, Value *column, const char *mode) {
   Builder *b = &x->build;
-  const bool is_cubic = bytes_are(mode, "bicubic");
+  const bool is_cubic = strcmp(mode, "cubic") == 0;
   const int n = is_cubic ? NNEIGHBOURS : 2;
-  if (bytes_are(mode, "nearest")) return fetch(x, s, build_unary(b, OP_Round, row), build_unary(b, OP_Round, column));
+  if (strcmp(mode, "nearest") == 0) return fetch(x, s, build_unary(b, OP_Round, row), build_unary(b, OP_Round, column));
   Value *first_row = build_floor(b, row), *first_column = build_floor(b, column), *sum = NULL;
   Value *rows[NNEIGHBOURS], *columns[NNEIGHBOURS];
   if (!find_weights(x, build_binary(b, OP_Subtract, row, first_row), is_cubic, rows) ||
@@ -128,12 +141,12 @@ bool onnx_grid_sample(Onnx *x) {
   Builder *b = &x->build;
   static const int64_t channels_last[] = {0, 2, 3, 1}, channels_first[] = {0, 3, 1, 2};
   Value *images = onnx_in(x, 0), *grid = onnx_in(x, 1);
-  const Bytes padding = onnx_text(x, "padding_mode"), mode = onnx_text(x, "mode");
+  const Bytes padding = onnx_text(x, "padding_mode");
+  const char *mode = NULL;
   if (!images || !grid || !onnx_has_numbers(x, images) || !onnx_has_numbers(x, grid)) return false;
   if (images->shape.rank != 4 || grid->shape.rank != 4 || !extent_equals(grid->shape.extent[3], EXTENT(2)))
     return build_error(b, "expected images of 4 axes, and a grid of pairs");
-  if (mode.count && !bytes_are(mode, "bilinear") && !bytes_are(mode, "bicubic") && !bytes_are(mode, "nearest"))
-    return build_error(b, "mode: expected bilinear, bicubic or nearest");
+  if (!take_mode(x, &mode)) return false;
   const int64_t n = images->shape.extent[0].value, c = images->shape.extent[1].value, h = images->shape.extent[2].value,
                 w = images->shape.extent[3].value, rows[] = {n * h * w, c};
   if (h < 1 || w < 1) return build_error(b, "expected images with elements");

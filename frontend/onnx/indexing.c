@@ -72,13 +72,16 @@ static bool take_data(Onnx *x, Value **data, Value **indices) {
   return *data && *indices && onnx_has_numbers(x, *data) && onnx_has_numbers(x, *indices);
 }
 
+static Value *gather_along(Onnx *x, Value *data, Value *indices, int axis) {
+  const int64_t nelems = product(data, 0, data->shape.rank);
+  return build_gather(&x->build, build_reshape(&x->build, data, &nelems, 1), places_along(x, data, indices, axis), 0);
+}
+
 bool onnx_gather_elements(Onnx *x) {
   Value *data, *indices;
   int axis;
   if (!take_data(x, &data, &indices) || !onnx_axis(x, onnx_int(x, "axis", 0), data->shape.rank, &axis)) return false;
-  Value *places = places_along(x, data, indices, axis);
-  const int64_t nelems = product(data, 0, data->shape.rank);
-  return onnx_out(x, 0, build_gather(&x->build, build_reshape(&x->build, data, &nelems, 1), places, 0));
+  return onnx_out(x, 0, gather_along(x, data, indices, axis));
 }
 
 // The positions of rows in data, viewed as [number of rows, ...]. The coordinates of a row are in the last axis of
@@ -143,17 +146,17 @@ static Value *put(Onnx *x, Value *rows, Value *places, Value *updates) {
   if (reduction.count && !bytes_are(reduction, "none") && !bytes_are(reduction, "add"))
     return build_error(b, "reductions other than add are not supported"), NULL;
   const Type type = rows->type, wide = type_is_float(type) ? type : TYPE_F64;
-  rows = build_cast(b, rows, wide);
-  Value *sum = rows ? onnx_scatter(x, places, build_cast(b, updates, wide), &rows->shape) : NULL;
-  if (bytes_are(reduction, "add")) return build_cast(b, build_binary(b, OP_Add, rows, sum), type);
+  const Type exact = type_is_float(type) ? type : TYPE_S64; // in which integers wrap around
+  Value *sum = build_cast(b, onnx_scatter(x, places, build_cast(b, updates, wide), &rows->shape), exact);
   if (!sum) return NULL;
+  if (bytes_are(reduction, "add")) return build_cast(b, build_binary(b, OP_Add, build_cast(b, rows, exact), sum), type);
   const Shape marks = {.rank = 1, .extent = {rows->shape.extent[0]}};
   int64_t shape[MAX_RANK] = {extent(rows, 0)};
   for (int i = 1; i < rows->shape.rank; i++) shape[i] = 1;
   Value *ones = build_number(b, wide, &places->shape, 1);
   Value *is_put = build_binary(b, OP_Greater, onnx_scatter(x, places, ones, &marks), build_number(b, wide, NULL, 0));
   is_put = build_reshape(b, is_put, shape, (size_t)rows->shape.rank);
-  return build_cast(b, build_choose(b, is_put, sum, rows), type);
+  return build_choose(b, is_put, build_cast(b, sum, type), rows);
 }
 
 static bool put_all(Onnx *x, Value *data, Value *rows, Value *places, Value *updates) {
@@ -187,7 +190,7 @@ bool onnx_scatter_nd(Onnx *x) {
 // Selects where a constant condition is true, along an axis or in the flat input.
 bool onnx_compress(Onnx *x) {
   Value *v = onnx_in(x, 0);
-  const Value *condition = onnx_in(x, 1);
+  const Value *condition = onnx_known(x, onnx_in(x, 1));
   int axis = 0;
   if (!v || !condition || !onnx_has_numbers(x, v)) return false;
   if (!condition->constant) return onnx_must_be_known(x, condition);
@@ -263,19 +266,32 @@ bool onnx_cumulative_sum(Onnx *x) {
   Value *is_added = is_reverse ? band(x, n, n, least, n) : band(x, n, n, -n, -least);
   Value *parts =
       build_choose(b, is_added, beside(x, build_cast(b, v, wide), axis, true), build_number(b, wide, NULL, 0));
-  return onnx_out(x, 0, build_cast(b, reshape_like(x, sum_over(x, parts, 2), v), type));
+  // A sum of integers wraps around.
+  Value *sum = build_cast(b, sum_over(x, parts, 2), type_is_float(type) ? type : TYPE_S64);
+  return onnx_out(x, 0, build_cast(b, reshape_like(x, sum, v), type));
 }
 
-// The rank of an element is the number of elements before it: greater ones, and equal ones with a smaller index.
+// Whether a >= b, where NaN is greater than all numbers, as in numpy's order.
+static Value *is_at_least(Onnx *x, Value *a, Value *b) {
+  Value *is_greater = build_binary(&x->build, OP_GreaterEqual, a, b);
+  if (!a || !type_is_float(a->type)) return is_greater;
+  return build_binary(&x->build, OP_LogicalOr, is_greater, build_binary(&x->build, OP_NotEqual, a, a));
+}
+
+// The rank of an element is the number of elements before it: better ones, and equal ones with a smaller index. So an
+// element with a smaller index is before it unless it is better, and one with a larger index if that is better.
 static Value *ranks(Onnx *x, Value *v, int axis, bool is_largest) {
   Builder *b = &x->build;
   const int64_t n = extent(v, axis);
   Value *own = beside(x, v, axis, false), *other = beside(x, v, axis, true);
-  Value *is_better = build_binary(b, is_largest ? OP_Greater : OP_Less, other, own);
-  Value *is_first = build_binary(b, OP_LogicalAnd, build_binary(b, OP_Equal, other, own), band(x, n, n, -n, -1));
-  return sum_over(x, build_cast(b, build_binary(b, OP_LogicalOr, is_better, is_first), TYPE_F32), 2);
+  Value *greater = is_largest ? other : own, *lesser = is_largest ? own : other;
+  Value *if_earlier = build_binary(b, OP_LogicalAnd, is_at_least(x, greater, lesser), band(x, n, n, -n, -1)),
+        *if_later = build_binary(b, OP_LogicalOr, is_at_least(x, lesser, greater), band(x, n, n, -n, -1));
+  Value *is_before = build_binary(b, OP_LogicalOr, if_earlier, build_unary(b, OP_LogicalNot, if_later));
+  return sum_over(x, build_cast(b, is_before, TYPE_F32), 2);
 }
 
+// The ranks of an axis are 0 to n - 1, each once, so there is one element for each of the k indices.
 bool onnx_top_k(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
@@ -285,22 +301,20 @@ bool onnx_top_k(Onnx *x) {
   if (!onnx_axis(x, onnx_int(x, "axis", -1), v->shape.rank, &axis)) return false;
   const int64_t n = extent(v, axis), count = type_integer(k);
   if (count < 0 || count > n) return build_error(b, "k: expected 0 to %lld", (long long)n);
-  const Type type = v->type, wide = type_is_float(type) ? type : TYPE_F64;
-  v = build_cast(b, v, wide);
-  Value *rank = v ? ranks(x, v, axis, onnx_int(x, "largest", 1) != 0) : NULL;
+  Value *key = TYPE_BIT(v->type) & TYPES_BYTE ? build_cast(b, v, TYPE_S32) : v;
+  Value *rank = key ? ranks(x, key, axis, onnx_int(x, "largest", 1) != 0) : NULL;
   if (!rank) return false;
   const int64_t before = product(v, 0, axis), behind = product(v, axis + 1, v->shape.rank);
   const int64_t column[] = {before, n, 1, behind}, row[] = {count, 1};
   rank = build_reshape(b, rank, column, 4);
   Value *is_it =
       build_binary(b, OP_Equal, rank, build_reshape(b, build_cast(b, onnx_iota(x, count, 1, 1), TYPE_F32), row, 2));
-  int64_t shape[MAX_RANK];
-  for (int i = 0; i < v->shape.rank; i++) shape[i] = i == axis ? count : extent(v, i);
-  Value *values = sum_over(x, build_choose(b, is_it, beside(x, v, axis, false), build_number(b, wide, NULL, 0)), 1);
   Value *index = build_cast(b, onnx_iota(x, n, 1, 2), TYPE_F32),
         *indices = sum_over(x, build_choose(b, is_it, index, build_number(b, TYPE_F32, NULL, 0)), 1);
-  return onnx_out(x, 0, build_cast(b, build_reshape(b, values, shape, (size_t)v->shape.rank), type)) &&
-         onnx_out(x, 1, build_cast(b, build_reshape(b, indices, shape, (size_t)v->shape.rank), TYPE_S64));
+  int64_t shape[MAX_RANK];
+  for (int i = 0; i < v->shape.rank; i++) shape[i] = i == axis ? count : extent(v, i);
+  indices = build_cast(b, build_reshape(b, indices, shape, (size_t)v->shape.rank), TYPE_S64);
+  return indices && onnx_out(x, 0, gather_along(x, v, indices, axis)) && onnx_out(x, 1, indices);
 }
 
 // Ones on a diagonal.
@@ -318,7 +332,7 @@ bool onnx_eye_like(Onnx *x) {
 
 // The indices of a constant's elements that are not 0.
 bool onnx_non_zero(Onnx *x) {
-  const Value *v = onnx_in(x, 0);
+  const Value *v = onnx_known(x, onnx_in(x, 0));
   if (!v) return false;
   if (!v->constant) return onnx_must_be_known(x, v);
   if (!onnx_has_numbers(x, v)) return false;

@@ -12,7 +12,7 @@ bool bytes_are(Bytes bytes, const char *text) {
 
 // The reading of a message inside of the current one.
 #define INSIDE(r, noun, index, message, name, op)                                                                      \
-  (&(OnnxReading){(r)->d, (r)->arena, (r)->source, (r)->file, (r)->title,                                              \
+  (&(OnnxReading){(r)->d, (r)->arena, (r)->source, (r)->file, (r)->nbytes, (r)->title,                                 \
                   &(OnnxPlace){(r)->place, noun, index, message, name, op}})
 
 // Checks the end of a message: nothing may be left.
@@ -25,6 +25,38 @@ static size_t count_fields(Bytes bytes, uint32_t number) {
   size_t count = 0;
   while (wire_next(&bytes, &f)) count += f.number == number && f.type == WIRE_BYTES;
   return count;
+}
+
+typedef struct List { // fields of a message that become an array
+  uint32_t field;
+  const char *what;
+  size_t most, nbytes_each;
+} List;
+
+static const List nodes = {GRAPH_NODE, "nodes", ONNX_MAX_NODES, sizeof(OnnxNode)},
+                  initializers = {GRAPH_INITIALIZER, "initializers", ONNX_MAX_NODES, sizeof(OnnxTensor)},
+                  inputs = {GRAPH_INPUT, "inputs", ONNX_MAX_NODES, sizeof(OnnxInfo)},
+                  outputs = {GRAPH_OUTPUT, "outputs", ONNX_MAX_NODES, sizeof(OnnxInfo)},
+                  node_inputs = {NODE_INPUT, "operands", ONNX_MAX_OPERANDS, sizeof(Bytes)},
+                  node_outputs = {NODE_OUTPUT, "operands", ONNX_MAX_OPERANDS, sizeof(Bytes)},
+                  functions = {MODEL_FUNCTION, "functions", ONNX_MAX_NODES, sizeof(OnnxFunction)},
+                  function_nodes = {FUNCTION_NODE, "nodes", ONNX_MAX_NODES, sizeof(OnnxNode)},
+                  function_inputs = {FUNCTION_INPUT, "operands", ONNX_MAX_OPERANDS, sizeof(OnnxInfo)},
+                  function_outputs = {FUNCTION_OUTPUT, "operands", ONNX_MAX_OPERANDS, sizeof(OnnxInfo)},
+                  node_attributes = {NODE_ATTRIBUTE, "attributes", ONNX_MAX_ATTRIBUTES, sizeof(OnnxNamed)},
+                  function_attributes = {FUNCTION_ATTRIBUTE, "attributes", ONNX_MAX_ATTRIBUTES, sizeof(OnnxNamed)};
+
+// The array for a list of the message, counted before there is memory for it: a field of two bytes becomes hundreds.
+// NULL after a message.
+static void *new_array(const OnnxReading *r, Bytes bytes, const List *list) {
+  const size_t count = count_fields(bytes, list->field);
+  if (count > list->most) return onnx_tell(r, bytes.at, "more than %zu %s", list->most, list->what), NULL;
+  if (r->nbytes && (*r->nbytes += count * list->nbytes_each) > ONNX_MAX_BYTES)
+    return onnx_tell(r, bytes.at, "the model's nodes, operands, attributes and tensors take more than %d MiB",
+                     ONNX_MAX_BYTES >> 20),
+           NULL;
+  void *array = arena_array(r->arena, count + 1, list->nbytes_each);
+  return array ? array : (error_out_of_memory(r->d), NULL);
 }
 
 static bool read_dims(const OnnxReading *r, const Field *f, OnnxTensor *tensor) {
@@ -165,14 +197,12 @@ static bool read_attribute_name(const OnnxReading *r, Bytes bytes, OnnxNamed *na
 }
 
 // The attributes in a field of a node or a function.
-static bool read_attributes(const OnnxReading *r, Bytes bytes, uint32_t field, OnnxAttributes *list) {
-  const size_t count = count_fields(bytes, field);
+static bool read_attributes(const OnnxReading *r, Bytes bytes, const List *of, OnnxAttributes *list) {
   Field f;
-  if (count > ONNX_MAX_ATTRIBUTES) return onnx_tell(r, bytes.at, "more than %d attributes", ONNX_MAX_ATTRIBUTES);
-  *list = (OnnxAttributes){.items = ARENA_ARRAY(r->arena, OnnxNamed, count + 1)};
-  if (!list->items) return error_out_of_memory(r->d);
+  *list = (OnnxAttributes){.items = new_array(r, bytes, of)};
+  if (!list->items) return false;
   while (wire_next(&bytes, &f)) {
-    if (f.number != field || f.type != WIRE_BYTES) continue;
+    if (f.number != of->field || f.type != WIRE_BYTES) continue;
     if (!read_attribute_name(INSIDE(r, "attribute", list->count, f.bytes, ATTRIBUTE_NAME, 0), f.bytes,
                              &list->items[list->count]))
       return false;
@@ -182,14 +212,10 @@ static bool read_attributes(const OnnxReading *r, Bytes bytes, uint32_t field, O
 }
 
 static bool read_node(const OnnxReading *r, Bytes bytes, OnnxNode *node) {
-  const size_t ninputs = count_fields(bytes, NODE_INPUT), noutputs = count_fields(bytes, NODE_OUTPUT);
   Field f;
-  if (ninputs > ONNX_MAX_OPERANDS || noutputs > ONNX_MAX_OPERANDS)
-    return onnx_tell(r, bytes.at, "more than %d operands", ONNX_MAX_OPERANDS);
-  *node = (OnnxNode){.inputs = ARENA_ARRAY(r->arena, Bytes, ninputs + 1),
-                     .outputs = ARENA_ARRAY(r->arena, Bytes, noutputs + 1)};
-  if (!node->inputs || !node->outputs) return error_out_of_memory(r->d);
-  if (!read_attributes(r, bytes, NODE_ATTRIBUTE, &node->attributes)) return false;
+  *node = (OnnxNode){.inputs = new_array(r, bytes, &node_inputs)};
+  if (!node->inputs || !(node->outputs = new_array(r, bytes, &node_outputs))) return false;
+  if (!read_attributes(r, bytes, &node_attributes, &node->attributes)) return false;
   while (wire_next(&bytes, &f)) {
     if (f.type != WIRE_BYTES) continue;
     if (f.number == NODE_INPUT) node->inputs[node->ninputs++] = f.bytes;
@@ -217,17 +243,10 @@ static bool add_info(const OnnxReading *r, Bytes bytes, const char *noun, OnnxIn
 }
 
 bool onnx_read_graph(const OnnxReading *r, Bytes bytes, OnnxGraph *g) {
-  const size_t nnodes = count_fields(bytes, GRAPH_NODE), ninitializers = count_fields(bytes, GRAPH_INITIALIZER);
   Field f;
-  if (nnodes > ONNX_MAX_NODES || ninitializers > ONNX_MAX_NODES)
-    return onnx_tell(r, bytes.at, "the model has more than 2^18 nodes");
-  *g = (OnnxGraph){.nodes = ARENA_ARRAY(r->arena, OnnxNode, nnodes + 1),
-                   .initializers = ARENA_ARRAY(r->arena, OnnxTensor, ninitializers + 1),
-                   .inputs = ARENA_ARRAY(r->arena, OnnxInfo, count_fields(bytes, GRAPH_INPUT) + 1),
-                   .outputs = ARENA_ARRAY(r->arena, OnnxInfo, count_fields(bytes, GRAPH_OUTPUT) + 1),
-                   .message = bytes};
-  if (!g->nodes || !g->initializers || !g->inputs || !g->outputs) return error_out_of_memory(r->d);
-  bool ok = true;
+  *g = (OnnxGraph){.message = bytes};
+  bool ok = (g->nodes = new_array(r, bytes, &nodes)) && (g->initializers = new_array(r, bytes, &initializers)) &&
+            (g->inputs = new_array(r, bytes, &inputs)) && (g->outputs = new_array(r, bytes, &outputs));
   while (ok && wire_next(&bytes, &f)) {
     if (f.type != WIRE_BYTES) continue;
     if (f.number == GRAPH_NODE) ok = add_node(r, f.bytes, g);
@@ -252,19 +271,12 @@ static bool read_opset(const OnnxReading *r, Bytes bytes, int64_t *opset) {
 }
 
 static bool read_function(const OnnxReading *r, Bytes bytes, OnnxFunction *function) {
-  const size_t nnodes = count_fields(bytes, FUNCTION_NODE), ninputs = count_fields(bytes, FUNCTION_INPUT),
-               noutputs = count_fields(bytes, FUNCTION_OUTPUT);
   OnnxGraph *g = &function->graph;
   Field f;
-  if (nnodes > ONNX_MAX_NODES) return onnx_tell(r, bytes.at, "more than 2^18 nodes");
-  if (ninputs > ONNX_MAX_OPERANDS || noutputs > ONNX_MAX_OPERANDS)
-    return onnx_tell(r, bytes.at, "more than %d operands", ONNX_MAX_OPERANDS);
-  *function = (OnnxFunction){.nbytes = bytes.count,
-                             .graph = {.nodes = ARENA_ARRAY(r->arena, OnnxNode, nnodes + 1),
-                                       .inputs = ARENA_ARRAY(r->arena, OnnxInfo, ninputs + 1),
-                                       .outputs = ARENA_ARRAY(r->arena, OnnxInfo, noutputs + 1)}};
-  if (!g->nodes || !g->inputs || !g->outputs) return error_out_of_memory(r->d);
-  bool ok = read_attributes(r, bytes, FUNCTION_ATTRIBUTE, &function->defaults);
+  *function = (OnnxFunction){.nbytes = bytes.count};
+  bool ok = (g->nodes = new_array(r, bytes, &function_nodes)) && (g->inputs = new_array(r, bytes, &function_inputs)) &&
+            (g->outputs = new_array(r, bytes, &function_outputs)) &&
+            read_attributes(r, bytes, &function_attributes, &function->defaults);
   while (ok && wire_next(&bytes, &f)) {
     if (f.type != WIRE_BYTES) continue;
     if (f.number == FUNCTION_NAME) function->name = f.bytes;
@@ -293,12 +305,10 @@ static bool tell_truncated(const OnnxReading *r, Bytes rest) {
 }
 
 bool onnx_read_model(const OnnxReading *r, Bytes bytes, OnnxModel *model) {
-  const size_t nfunctions = count_fields(bytes, MODEL_FUNCTION);
   Bytes graph = {NULL, 0};
   Field f;
-  *model = (OnnxModel){.message = bytes, .functions = ARENA_ARRAY(r->arena, OnnxFunction, nfunctions + 1)};
-  if (!model->functions) return error_out_of_memory(r->d);
-  if (nfunctions > ONNX_MAX_NODES) return onnx_tell(r, NULL, "the model has more than 2^18 functions");
+  *model = (OnnxModel){.message = bytes, .functions = new_array(r, bytes, &functions)};
+  if (!model->functions) return false;
   bool ok = true;
   while (ok && wire_next(&bytes, &f)) {
     if (f.type != WIRE_BYTES) continue;

@@ -7,7 +7,12 @@
 #include "ir/graph/graph.h"
 
 // Limits of a model; the limits of a file in ngrad/1 are in frontend/yaml/yaml.h.
-enum { ONNX_MAX_NODES = 1 << 18, ONNX_MAX_OPERANDS = 1 << 12, ONNX_MAX_ATTRIBUTES = 256 };
+enum {
+  ONNX_MAX_NODES = 1 << 18, // also of initializers, inputs, outputs and functions
+  ONNX_MAX_OPERANDS = 1 << 12,
+  ONNX_MAX_ATTRIBUTES = 256,
+  ONNX_MAX_BYTES = 1 << 29 // of what these, operands and attributes become, in all graphs and functions of the file
+};
 
 typedef struct OnnxTensor {
   Bytes name;
@@ -120,6 +125,7 @@ typedef struct OnnxReading {
   Arena *arena;
   const Source *source;
   Bytes file;
+  size_t *nbytes;         // of arrays so far, at most ONNX_MAX_BYTES; NULL: not counted
   const char *title;      // of the node that is translated; NULL: none
   const OnnxPlace *place; // NULL: the file as a whole
 } OnnxReading;

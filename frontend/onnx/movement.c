@@ -1,5 +1,6 @@
 // Operators that move elements, and operators that compute shapes.
 #include "frontend/onnx/translation.h"
+#include "ir/graph/extents.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,17 +40,12 @@ bool onnx_reshape_node(Onnx *x) {
   return onnx_out(x, 0, onnx_reshape_extents(x, v, &to));
 }
 
-// The product of some extents: a number, or the only extent, or unknown.
-static Extent product_of(const Shape *s, int first, int end) {
-  Extent product = EXTENT(1);
-  for (int i = first; i < end; i++) {
-    const Extent e = s->extent[i];
-    if (extent_is_literal(e) && e.value == 1) continue;
-    if (extent_is_literal(product) && product.value == 1) product = e;
-    else if (extent_is_literal(product) && extent_is_literal(e)) product.value *= e.value;
-    else product = EXTENT_UNKNOWN;
-  }
-  return product;
+// The product of some extents. False: out of memory.
+static bool product_of(Onnx *x, const Shape *s, int first, int end, Extent *product) {
+  *product = EXTENT(1);
+  for (int i = first; i < end; i++)
+    if (!extent_multiply(x->build.graph, *product, s->extent[i], product)) return error_out_of_memory(x->reading.d);
+  return true;
 }
 
 // Flattens v to two axes: the axes before `axis`, and the rest.
@@ -60,8 +56,9 @@ bool onnx_flatten(Onnx *x) {
   const int rank = v->shape.rank;
   if (axis < 0) axis += rank;
   if (axis < 0 || axis > rank) return build_error(&x->build, "axis: expected 0 to %d", rank);
-  const Shape to = {.rank = 2, .extent = {product_of(&v->shape, 0, (int)axis), product_of(&v->shape, (int)axis, rank)}};
-  return onnx_out(x, 0, onnx_reshape_extents(x, v, &to));
+  Shape to = {.rank = 2};
+  return product_of(x, &v->shape, 0, (int)axis, &to.extent[0]) &&
+         product_of(x, &v->shape, (int)axis, rank, &to.extent[1]) && onnx_out(x, 0, onnx_reshape_extents(x, v, &to));
 }
 
 // Marks the axes of a list.
@@ -252,7 +249,7 @@ bool onnx_shape(Onnx *x) {
   start = start < 0 ? 0 : start > rank ? rank : start;
   end = end < 0 ? 0 : end > rank ? rank : end;
   for (int64_t i = start; i < end; i++) {
-    extents[i - start] = onnx_extent_number(x, v->shape.extent[i]);
+    if (!onnx_extent_number(x, v->shape.extent[i], &extents[i - start])) return false;
     has_names |= !extent_is_literal(v->shape.extent[i]);
   }
   return put_ints(x, extents, end > start ? end - start : 0, 1, has_names);
@@ -261,8 +258,9 @@ bool onnx_shape(Onnx *x) {
 bool onnx_size(Onnx *x) {
   const Value *v = onnx_in(x, 0);
   if (!v) return false;
-  const Extent product = product_of(&v->shape, 0, v->shape.rank);
-  const int64_t nelems = onnx_extent_number(x, product);
+  Extent product;
+  int64_t nelems;
+  if (!product_of(x, &v->shape, 0, v->shape.rank, &product) || !onnx_extent_number(x, product, &nelems)) return false;
   return put_ints(x, &nelems, 1, 0, !extent_is_literal(product));
 }
 
@@ -281,12 +279,23 @@ static bool put_list(Onnx *x, const OnnxAttribute *a, Type type) {
   return onnx_out(x, 0, v);
 }
 
+// In a model without weights among its initializers, tensors with axes may be weights: paddle2onnx and torch.jit write
+// them in this way. Else they are numbers of formulas.
+static bool put_tensor(Onnx *x, const OnnxTensor *tensor) {
+  const bool is_weight = tensor->rank && type_is_float(onnx_type(tensor->type)) && !x->has_weights;
+  const char *name = onnx_wants(x, 0) ? onnx_text_of(x, x->node->outputs[0]) : "";
+  if (!name) return false;
+  Value *v = is_weight ? onnx_weight(x, tensor, "value", name) : onnx_tensor(x, tensor, "value");
+  if (v && !is_weight && onnx_is_name(name)) v->name = arena_copy_text(&x->build.graph->arena, name, strlen(name));
+  return v && !v->name ? error_out_of_memory(x->reading.d) : onnx_out(x, 0, v);
+}
+
 bool onnx_constant_node(Onnx *x) {
   Builder *b = &x->build;
   OnnxAttribute a;
   OnnxTensor tensor;
   if (onnx_attribute(x, "value", ONNX_TENSOR, &a))
-    return onnx_read_tensor(&x->reading, a.t, &tensor) && onnx_out(x, 0, onnx_tensor(x, &tensor, "value"));
+    return onnx_read_tensor(&x->reading, a.t, &tensor) && put_tensor(x, &tensor);
   if (onnx_attribute(x, "value_float", ONNX_FLOAT, &a))
     return onnx_out(x, 0, build_number(b, TYPE_F32, NULL, (double)a.f));
   if (onnx_attribute(x, "value_int", ONNX_INT, &a)) return put_ints(x, &a.i, 1, 0, false);

@@ -67,6 +67,9 @@ void onnx_write_own(OnnxWriter *w, const Node *node) {
   }
   onnx_end(w);
   w->has_own = true;
+  size_t known = 0;
+  while (known < w->nown && strcmp(w->own[known], node->op->name) != 0) known++;
+  if (known == w->nown && w->nown < MOST_OWN) w->own[w->nown++] = node->op->name;
 }
 
 // Reading

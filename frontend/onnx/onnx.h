@@ -15,10 +15,14 @@ bool is_onnx(Bytes bytes);
 Graph *onnx_read(const Allocator *allocator, const char *path, Bytes bytes, const ReadSettings *settings,
                  Diagnostics *d);
 
-// Adds the graph to `out` as a model of opset 17. Operators unknown to ONNX become nodes of the domain "ngrad", which
-// onnx_read reads. States become inputs, and their updates outputs. Layouts are dropped, and attributes of ONNX's own
-// operators are rounded to f32. False after a message.
+// Adds the graph to `out` as a model of opset 17, or of the first opset that has its types. What ONNX cannot express
+// becomes nodes of the domain "ngrad", after a warning, which onnx_read reads. Named extents that the caller gave
+// numbers are these numbers. States become inputs, and their updates outputs. Layouts are dropped, and attributes of
+// ONNX's own operators are rounded to f32. False after a message.
 bool onnx_write(const Graph *g, Text *out, Diagnostics *d);
+
+// Whether a model, which onnx_write has written, is within the limits of onnx_read. False after a message.
+bool onnx_fits(const Allocator *allocator, Bytes bytes, Diagnostics *d);
 
 // The forms of operators that can be read, by opset.
 size_t onnx_form_count(void);

@@ -1,5 +1,6 @@
 // A node's operands and attributes, and messages about the node.
 #include "frontend/onnx/translation.h"
+#include "ir/graph/formula.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -112,10 +113,11 @@ bool onnx_list(Onnx *x, const char *name, Ints *list) {
 
 bool onnx_has_number(Onnx *x, const Value *v, int axis) {
   const Extent e = v->shape.extent[axis];
+  const Dim *dim = e.dim && e.dim->terms ? e.dim->terms[0].dims[0] : e.dim;
   return extent_is_literal(e) ||
          build_error(&x->build,
                      "expected a number as the input's extent %d, found %.80s: give it one, as in --dim %.80s=1", axis,
-                     e.dim ? e.dim->name : "none", e.dim ? e.dim->name : "NAME");
+                     e.dim ? e.dim->name : "none", dim ? dim->name : "NAME");
 }
 
 bool onnx_has_numbers(Onnx *x, const Value *v) {
@@ -126,7 +128,7 @@ bool onnx_has_numbers(Onnx *x, const Value *v) {
 
 // The integers of a constant, including numbers that stand for extents.
 static bool take_ints(Onnx *x, size_t i, Ints *list) {
-  const Value *v = onnx_in(x, i);
+  const Value *v = onnx_known(x, onnx_in(x, i));
   list->count = 0;
   if (!v) return build_error(&x->build, "expected input %zu", i);
   if (!v->constant) return onnx_must_be_known(x, v);
@@ -170,7 +172,8 @@ bool onnx_axis(Onnx *x, int64_t given, int rank, int *axis) {
   return true;
 }
 
-bool onnx_number(Onnx *x, const Value *v, double *number) {
+bool onnx_number(Onnx *x, Value *given, double *number) {
+  const Value *v = onnx_known(x, given);
   if (!v) return build_error(&x->build, "a required input, one number, is absent");
   if (!v->constant || onnx_has_extents(x, v)) return onnx_must_be_known(x, v);
   if (!onnx_has_numbers(x, v)) return false;

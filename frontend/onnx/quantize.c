@@ -78,10 +78,15 @@ static int64_t row_axis(const Value *v) {
   return v && v->shape.rank > 1 ? v->shape.rank - 2 : 0;
 }
 
+// Exact sums in f64 as s32, which wrap around.
+static Value *as_sum(Onnx *x, Value *v) {
+  return build_cast(&x->build, build_cast(&x->build, v, TYPE_S64), TYPE_S32);
+}
+
 bool onnx_matmul_integer(Onnx *x) {
   Value *a = dequantize(x, onnx_in(x, 0), NULL, onnx_in(x, 2), row_axis(onnx_in(x, 0)), TYPE_F64),
         *b = dequantize(x, onnx_in(x, 1), NULL, onnx_in(x, 3), -1, TYPE_F64);
-  return onnx_out(x, 0, build_cast(&x->build, build_binary(&x->build, OP_MatMul, a, b), TYPE_S32));
+  return onnx_out(x, 0, as_sum(x, build_binary(&x->build, OP_MatMul, a, b)));
 }
 
 // Inputs: a with its scale and zero point, b with its own, and the result's.
@@ -96,7 +101,7 @@ bool onnx_matmul_quantized(Onnx *x) {
 bool onnx_conv_integer(Onnx *x) {
   Value *v = dequantize(x, onnx_in(x, 0), NULL, onnx_in(x, 2), 1, TYPE_F64),
         *weights = dequantize(x, onnx_in(x, 1), NULL, onnx_in(x, 3), 0, TYPE_F64);
-  return onnx_out(x, 0, build_cast(&x->build, onnx_convolve(x, v, weights, NULL), TYPE_S32));
+  return onnx_out(x, 0, as_sum(x, onnx_convolve(x, v, weights, NULL)));
 }
 
 // The bias is in units of the product of both scales.

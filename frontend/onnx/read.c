@@ -155,7 +155,8 @@ static bool inline_graph(Onnx *x, const OnnxGraph *g, const OnnxScope *outer, co
 static bool count_call(Onnx *x, size_t nbytes) {
   x->ncalled += nbytes;
   return x->ncalled <= MOST_CALLED_BYTES ||
-         build_error(&x->build, "the functions that the model calls are more than %d MiB, counted at each call",
+         build_error(&x->build,
+                     "the functions, branches and loops that the model repeats are more than %d MiB, counted each time",
                      MOST_CALLED_BYTES >> 20);
 }
 
@@ -197,9 +198,14 @@ static bool fail_outputs(Onnx *x, const OnnxNode *node) {
   return true;
 }
 
+// Nodes that a node counts as.
+static size_t weight_of(const OnnxNode *node) {
+  return 1 + (node->ninputs + node->noutputs) / OPERANDS_OF_A_NODE;
+}
+
 static bool translate_nodes(Onnx *x, const OnnxGraph *g) {
   for (size_t i = 0; i < g->nnodes; i++) {
-    x->nnodes += 1 + (g->nodes[i].ninputs + g->nodes[i].noutputs) / OPERANDS_OF_A_NODE;
+    x->nnodes += weight_of(&g->nodes[i]);
     if (x->nnodes > ONNX_MAX_NODES) {
       if (!x->has_too_many) build_error(&x->build, "with its functions, the model has more than 2^18 nodes");
       x->build.has_told = x->has_too_many = true;
@@ -215,21 +221,38 @@ static bool translate_nodes(Onnx *x, const OnnxGraph *g) {
   return true;
 }
 
+// A branch or a body; the same one may be asked for by each iteration of a loop. NULL after a message.
+static const OnnxGraph *graph_of(Onnx *x, Bytes message, bool *is_new) {
+  const char *key = arena_format(x->reading.arena, "%zu", (size_t)(message.at - x->reading.file.at));
+  OnnxGraph *g = key ? names_find(&x->graphs, key) : NULL;
+  *is_new = !g;
+  if (g) return g;
+  g = key ? ARENA_NEW(x->reading.arena, OnnxGraph) : NULL;
+  if (!g) return error_out_of_memory(x->reading.d), NULL;
+  if (!onnx_read_graph(&x->reading, message, g)) return NULL;
+  if (!names_set(&x->graphs, key, g)) return error_out_of_memory(x->reading.d), NULL;
+  return g;
+}
+
 bool onnx_if(Onnx *x) {
   OnnxAttribute branch;
-  OnnxGraph g;
+  bool is_new;
   double condition;
   if (!onnx_number(x, onnx_in(x, 0), &condition)) return false;
   const char *name = condition != 0 ? "then_branch" : "else_branch";
   if (!onnx_attribute(x, name, ONNX_GRAPH, &branch) || !branch.g.at)
     return build_error(&x->build, "expected a %s", name);
-  return onnx_read_graph(&x->reading, branch.g, &g) && inline_graph(x, &g, x->scope, x->caller, x->opset);
+  const OnnxGraph *g = graph_of(x, branch.g, &is_new);
+  return g && (is_new || count_call(x, branch.g.count)) && inline_graph(x, g, x->scope, x->caller, x->opset);
 }
 
 // Loops: each iteration is a copy of the body's nodes
 
-// One iteration, with the values that it carries over, ncarried of them; *condition: whether another one follows.
-static bool iterate(Onnx *x, const OnnxGraph *body, size_t i, Value **carried, Value **results, double *condition) {
+// One iteration, with the values that it carries over. Sets *results to the body's outputs; the first one says whether
+// another iteration follows.
+static bool iterate(Onnx *x, const OnnxGraph *body, size_t i, Value **carried, Value ***made) {
+  Value **results = *made = ARENA_ARRAY(x->reading.arena, Value *, body->noutputs + 1);
+  if (!results) return error_out_of_memory(x->reading.d);
   OnnxScope scope = {.outer = x->scope};
   Builder *b = &x->build;
   names_init(&scope.values, x->reading.arena);
@@ -247,7 +270,20 @@ static bool iterate(Onnx *x, const OnnxGraph *body, size_t i, Value **carried, V
     x->build.has_told = results[k] == &x->failed;
     if (x->build.has_told || results[k] == &x->absent) return false;
   }
-  return onnx_number(x, results[0], condition);
+  return true;
+}
+
+// The stacked results of no iterations, like `one`, which an iteration would make.
+static Value *stack_of_nothing(Onnx *x, Value *one) {
+  Shape shape;
+  Value *stack = onnx_stack(x, &one, 1, 0);
+  if (!stack) return NULL;
+  shape = stack->shape;
+  shape.extent[0] = EXTENT(0);
+  for (int i = 0; i < shape.rank; i++)
+    if (extent_is_unknown(shape.extent[i]))
+      return build_error(&x->build, "a result of no iterations: expected a known extent on axis %d", i), NULL;
+  return build_number(&x->build, stack->type, &shape, 0);
 }
 
 // Gives the values carried over, and behind them the stacked results of all iterations.
@@ -255,7 +291,9 @@ static bool give_loop(Onnx *x, Value **carried, size_t ncarried, Value ***result
   for (size_t k = 0; k < x->node->noutputs; k++) {
     Value *v = k < ncarried ? carried[k] : NULL;
     if (!onnx_wants(x, k)) continue;
-    if (k >= ncarried) {
+    if (k >= ncarried && !count) {
+      v = stack_of_nothing(x, results[0][k + 1]);
+    } else if (k >= ncarried) {
       Value **items = ARENA_ARRAY(x->reading.arena, Value *, count + 1);
       if (!items) return error_out_of_memory(x->reading.d);
       for (size_t i = 0; i < count; i++) items[i] = results[i][k + 1];
@@ -275,13 +313,15 @@ static bool iterate_all(Onnx *x, const OnnxGraph *body, size_t ncarried, double 
   results = ARENA_ARRAY(x->reading.arena, Value **, limit + 1);
   if (!results) return error_out_of_memory(x->reading.d);
   for (; count < limit && condition != 0; count++) {
-    results[count] = ARENA_ARRAY(x->reading.arena, Value *, body->noutputs + 1);
-    if (!results[count]) return error_out_of_memory(x->reading.d);
     if (!count_call(x, body->message.count) || !build_spend(&x->build, nbytes) ||
-        !iterate(x, body, count, carried, results[count], &condition))
+        !iterate(x, body, count, carried, &results[count]) || !onnx_number(x, results[count][0], &condition))
       return false;
     carried = results[count] + 1;
   }
+  // An iteration that nothing uses shows the shapes of stacked results.
+  if (!count && x->node->noutputs > ncarried &&
+      !(count_call(x, body->message.count) && iterate(x, body, 0, carried, &results[0])))
+    return false;
   if ((double)count < most && condition != 0)
     return build_error(&x->build, "loops of more than %d iterations are not supported", MOST_ITERATIONS);
   return give_loop(x, carried, ncarried, results, count);
@@ -290,18 +330,20 @@ static bool iterate_all(Onnx *x, const OnnxGraph *body, size_t ncarried, double 
 // The number of iterations must be known.
 bool onnx_loop(Onnx *x) {
   OnnxAttribute a;
-  OnnxGraph body;
+  bool is_new;
   Builder *b = &x->build;
   double most = (double)INFINITY, condition = 1;
   if (x->node->ninputs < 2) return build_error(b, "expected 2 inputs or more");
   const size_t ncarried = x->node->ninputs - 2;
   if (!onnx_attribute(x, "body", ONNX_GRAPH, &a) || !a.g.at) return build_error(b, "expected a body");
   if ((onnx_in(x, 0) && !onnx_number(x, onnx_in(x, 0), &most)) ||
-      (onnx_in(x, 1) && !onnx_number(x, onnx_in(x, 1), &condition)) || !onnx_read_graph(&x->reading, a.g, &body))
+      (onnx_in(x, 1) && !onnx_number(x, onnx_in(x, 1), &condition)))
     return false;
-  if (body.ninputs != ncarried + 2 || body.noutputs <= ncarried || x->node->noutputs >= body.noutputs)
+  const OnnxGraph *body = graph_of(x, a.g, &is_new);
+  if (!body) return false;
+  if (body->ninputs != ncarried + 2 || body->noutputs <= ncarried || x->node->noutputs >= body->noutputs)
     return build_error(b, "expected a body of %zu inputs and more than %zu outputs", ncarried + 2, ncarried);
-  return iterate_all(x, &body, ncarried, most, condition);
+  return iterate_all(x, body, ncarried, most, condition);
 }
 
 static bool translate_graph(Onnx *x, const OnnxModel *model) {
@@ -371,6 +413,11 @@ Graph *onnx_read(const Allocator *allocator, const char *path, Bytes bytes, cons
   names_init(&x.infos, &arena);
   x.model = &model.graph;
   names_init(&x.functions, &arena);
+  names_init(&x.weights, &arena);
+  names_init(&x.parts, &arena);
+  names_init(&x.files, &arena);
+  names_init(&x.graphs, &arena);
+  x.reading.nbytes = &x.nbytes;
   names_init(&x.build.told, &arena);
   ok = ok && onnx_read_model(&x.reading, bytes, &model);
   x.opset = ok ? (model.opset ? model.opset : 1) : 0;
@@ -384,4 +431,19 @@ Graph *onnx_read(const Allocator *allocator, const char *path, Bytes bytes, cons
   if (ok) return g;
   graph_free(g);
   return NULL;
+}
+
+bool onnx_fits(const Allocator *allocator, Bytes bytes, Diagnostics *d) {
+  Arena arena;
+  OnnxModel model;
+  size_t nbytes = 0, nnodes = 0;
+  const Source source = {.name = "the model"};
+  const OnnxReading reading = {.d = d, .arena = &arena, .source = &source, .file = bytes, .nbytes = &nbytes};
+  arena_init(&arena, allocator);
+  bool ok = onnx_read_model(&reading, bytes, &model);
+  for (size_t i = 0; ok && i < model.graph.nnodes; i++) nnodes += weight_of(&model.graph.nodes[i]);
+  if (nnodes > ONNX_MAX_NODES)
+    ok = onnx_tell(&reading, NULL, "it would have more than 2^18 nodes, and not be read again");
+  arena_deinit(&arena);
+  return ok;
 }

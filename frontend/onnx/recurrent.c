@@ -9,7 +9,8 @@ enum { MOST_STEPS = 4096, MOST_GATES = 4, MOST_ACTIVATIONS = 3 };
 typedef struct Cell {
   int ngates, nactivations;
   OperatorId activations[2 * MOST_ACTIVATIONS]; // of both directions
-  int64_t nsteps, batch, hidden;
+  int64_t nsteps, hidden;
+  Extent batch;
   bool is_batch_first, has_memory; // has_memory: an LSTM
   double clip;                     // 0: no clipping
   Value *lengths;                  // [batch, 1]; NULL: all sequences have nsteps
@@ -90,7 +91,7 @@ static Value *part(Onnx *x, Value *v, int64_t i) {
 }
 
 static Value *first_state(Onnx *x, const Cell *c, size_t input, int direction, Type type) {
-  const Shape shape = {.rank = 2, .extent = {EXTENT(c->batch), EXTENT(c->hidden)}};
+  const Shape shape = {.rank = 2, .extent = {c->batch, EXTENT(c->hidden)}};
   Value *given = onnx_in(x, input);
   if (given && c->is_batch_first) given = build_transpose(&x->build, given, (const int64_t[]){1, 0, 2}, 3);
   if (given) return part(x, given, direction);
@@ -222,20 +223,20 @@ static bool run(Onnx *x, Cell *c, Step step, const char *const *activation_names
   Value *steps = onnx_in(x, 0);
   const Bytes way = onnx_text(x, "direction");
   const bool is_both = bytes_are(way, "bidirectional"), is_backward = bytes_are(way, "reverse");
-  if (!steps || !onnx_in(x, 1) || !onnx_in(x, 2) || !onnx_has_numbers(x, steps) || !onnx_has_numbers(x, onnx_in(x, 2)))
-    return false;
+  if (!steps || !onnx_in(x, 1) || !onnx_in(x, 2) || !onnx_has_numbers(x, onnx_in(x, 2))) return false;
   if (steps->shape.rank != 3 || onnx_in(x, 2)->shape.rank != 3) return build_error(b, "expected X and R of 3 axes");
   if (onnx_int(x, "input_forget", 0)) return build_error(b, "input_forget is not supported");
   c->is_batch_first = onnx_int(x, "layout", 0) != 0;
   if (c->is_batch_first) steps = build_transpose(b, steps, (const int64_t[]){1, 0, 2}, 3);
-  if (!steps) return false;
+  if (!steps || !onnx_has_number(x, onnx_in(x, 0), c->is_batch_first) || !onnx_has_number(x, steps, 2)) return false;
   c->nsteps = steps->shape.extent[0].value;
-  c->batch = steps->shape.extent[1].value;
+  c->batch = steps->shape.extent[1];
   c->hidden = onnx_in(x, 2)->shape.extent[2].value;
   c->clip = onnx_float(x, "clip", 0);
   const int n = is_both ? 2 : 1;
   if (c->nsteps < 1 || c->nsteps > MOST_STEPS) return build_error(b, "expected 1 to %d steps", MOST_STEPS);
-  if (onnx_in(x, 4)) c->lengths = build_reshape(b, onnx_in(x, 4), (const int64_t[]){c->batch, 1}, 2);
+  if (onnx_in(x, 4))
+    c->lengths = onnx_reshape_extents(x, onnx_in(x, 4), &(Shape){.rank = 2, .extent = {c->batch, EXTENT(1)}});
   if (!take_activations(x, c, n, activation_names) || (onnx_in(x, 4) && !c->lengths)) return false;
   Value **outputs = ARENA_ARRAY(x->reading.arena, Value *, (size_t)(n * c->nsteps)), *states[2], *memories[2];
   if (!outputs) return error_out_of_memory(x->reading.d);

@@ -5,17 +5,18 @@
 #include <string.h>
 
 // Axes are an input of ReduceSum from opset 13 on, and of the others from 18 on. Without axes, all axes are reduced or,
-// with noop_with_empty_axes, none.
+// with noop_with_empty_axes, none: then each element is reduced alone, so ReduceL2 is |x| and ReduceSumSquare x^2.
+static bool take_axes(Onnx *x, const Value *v, Ints *axes) {
+  bool is_given;
+  if (!v || !onnx_ints_of(x, 1, "axes", axes, &is_given)) return false;
+  if (axes->count == 0 && !onnx_int(x, "noop_with_empty_axes", 0))
+    for (int i = 0; i < v->shape.rank; i++) axes->items[axes->count++] = i;
+  return true;
+}
+
 static Value *reduce(Onnx *x, OperatorId id, Value *v) {
   Ints axes;
-  bool is_given;
-  if (!v || !onnx_ints_of(x, 1, "axes", &axes, &is_given)) return NULL;
-  if (axes.count == 0) {
-    if (onnx_int(x, "noop_with_empty_axes", 0)) return v;
-    for (int i = 0; i < v->shape.rank; i++) axes.items[axes.count++] = i;
-  }
-  if (axes.count == 0) // a scalar
-    return id == OP_ReduceL1 || id == OP_ReduceL2 ? build_unary(&x->build, OP_Abs, v) : v;
+  if (!v || !take_axes(x, v, &axes)) return NULL;
   return build_reduce(&x->build, id, v, axes.items, axes.count, onnx_int(x, "keepdims", 1) != 0);
 }
 
@@ -24,9 +25,20 @@ static Value *as_float(Onnx *x, Value *v) {
   return v && !type_is_float(v->type) ? build_cast(&x->build, v, TYPE_F64) : v;
 }
 
-// Casts a result to the type of `like`; integers lose their fraction.
+// The same, and halves as f32: in f16, a sum of exponentials or of squares may overflow where the result does not.
+static Value *as_wide(Onnx *x, Value *v) {
+  const TypeSet narrow = TYPE_BIT(TYPE_F16) | TYPE_BIT(TYPE_BF16);
+  return v && TYPE_BIT(v->type) & narrow ? build_cast(&x->build, v, TYPE_F32) : as_float(x, v);
+}
+
+// Casts a result to the type of `like`. Integers lose their fraction, and wrap around as other sums and products. But
+// -inf, the maximum of no elements, becomes the least number: false for booleans.
 static Value *as_type_of(Onnx *x, Value *v, const Value *like) {
-  return build_cast(&x->build, type_is_float(like->type) ? v : build_truncate(&x->build, v), like->type);
+  Builder *b = &x->build;
+  if (type_is_float(like->type)) return build_cast(b, v, like->type);
+  const bool is_extreme = x->row->op == OP_ReduceMax || x->row->op == OP_ReduceMin;
+  const Type between = !is_extreme ? TYPE_S64 : like->type == TYPE_BOOLEAN ? TYPE_U8 : like->type;
+  return build_cast(b, build_cast(b, build_truncate(b, v), between), like->type);
 }
 
 // The mean of integers: their exact sum divided by their number. Multiplying by 1 / n could miss an integer.
@@ -45,7 +57,7 @@ bool onnx_reduce(Onnx *x) {
 bool onnx_reduce_log(Onnx *x) {
   Value *v = onnx_in(x, 0);
   if (!v) return build_error(&x->build, "expected an input");
-  return onnx_out(x, 0, as_type_of(x, build_unary(&x->build, OP_Log, reduce(x, OP_ReduceSum, as_float(x, v))), v));
+  return onnx_out(x, 0, as_type_of(x, build_unary(&x->build, OP_Log, reduce(x, OP_ReduceSum, as_wide(x, v))), v));
 }
 
 // v if finite, else 0
@@ -58,14 +70,12 @@ static Value *if_finite(Onnx *x, Value *v) {
 // m + ln(sum(e^(x - m))), where m is the maximum, or 0 if that is infinite, so that no power overflows.
 bool onnx_reduce_log_exp(Onnx *x) {
   Builder *b = &x->build;
-  Value *given = onnx_in(x, 0), *v = as_float(x, given);
+  Value *given = onnx_in(x, 0), *v = as_wide(x, given);
   Ints axes;
-  bool is_given;
-  if (!v || !onnx_ints_of(x, 1, "axes", &axes, &is_given)) return false;
-  if (axes.count == 0)
-    for (int i = 0; i < v->shape.rank; i++) axes.items[axes.count++] = i;
+  if (!v || !take_axes(x, v, &axes)) return false;
   Value *most = if_finite(x, build_reduce(b, OP_ReduceMax, v, axes.items, axes.count, true));
   Value *sum = reduce(x, OP_ReduceSum, build_unary(b, OP_Exp, build_binary(b, OP_Subtract, v, most)));
+  // A second reduction of `most`, whose axes have extent 1, gives it the result's axes.
   Value *result = build_binary(b, OP_Add, build_unary(b, OP_Log, sum), reduce(x, OP_ReduceMax, most));
   return onnx_out(x, 0, as_type_of(x, result, given));
 }
@@ -74,7 +84,7 @@ bool onnx_reduce_square(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
   if (!v) return build_error(b, "expected an input");
-  return onnx_out(x, 0, build_cast(b, reduce(x, OP_ReduceSum, build_unary(b, OP_Square, as_float(x, v))), v->type));
+  return onnx_out(x, 0, as_type_of(x, reduce(x, OP_ReduceSum, build_unary(b, OP_Square, as_wide(x, v))), v));
 }
 
 static Value *backwards(Onnx *x, Value *v, int axis) {
@@ -219,6 +229,7 @@ bool onnx_mean_variance_norm(Onnx *x) {
   return onnx_out(x, 0, build_binary(b, OP_Divide, centred, below));
 }
 
+// 0 where the norm is 0. The quotient divides by 1 there, so that its gradient is 0 as well.
 bool onnx_lp_norm(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
@@ -227,7 +238,10 @@ bool onnx_lp_norm(Onnx *x) {
   const int64_t at = axis, p = onnx_int(x, "p", 2);
   if (p != 1 && p != 2) return build_error(b, "p: expected 1 or 2, found %lld", (long long)p);
   Value *norm = build_reduce(b, p == 1 ? OP_ReduceL1 : OP_ReduceL2, v, &at, 1, true);
-  return onnx_out(x, 0, build_binary(b, OP_Divide, v, norm));
+  if (!norm) return false;
+  Value *zero = build_like(b, v, 0), *is_zero = build_binary(b, OP_Equal, norm, build_like(b, norm, 0));
+  Value *quotient = build_binary(b, OP_Divide, v, build_choose(b, is_zero, build_like(b, norm, 1), norm));
+  return onnx_out(x, 0, build_choose(b, is_zero, zero, quotient));
 }
 
 // x / (bias + alpha / size * sum of squares)^beta, where the sum is over the `size` channels around each channel.

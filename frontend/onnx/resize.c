@@ -202,7 +202,7 @@ static bool resample(Onnx *x, const Resampling *r) {
 }
 
 static bool take_numbers(Onnx *x, size_t i, size_t most, double *numbers, size_t *count) {
-  const Value *v = onnx_in(x, i);
+  const Value *v = onnx_known(x, onnx_in(x, i));
   *count = 0;
   if (!v) return true;
   if (!v->constant || onnx_has_extents(x, v)) return onnx_must_be_known(x, v);

@@ -1,12 +1,11 @@
 // Types, shapes and elements of tensors: makes constants from tensors of a model, and sets declared extents.
-#include "frontend/file.h"
+#include "frontend/named_extent.h"
+#include "frontend/onnx/external.h"
 #include "frontend/onnx/translation.h"
 #include "frontend/onnx/writer.h"
+#include "ir/graph/formula.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 // By TensorProto.DataType. field: the message field of elements stored one by one; width: bytes of a raw element.
 static const struct DataType {
@@ -116,44 +115,27 @@ static bool store(Onnx *x, const OnnxTensor *tensor, const char *what, void *dat
   return store_fields(x, tensor, what, data, nelems, nbytes);
 }
 
-// Reads the elements in the file's format, from a file as long as the model says.
-static void *read_elements(Onnx *x, const OnnxExternal *from, const char *file, const char *what, size_t nbytes) {
-  char problem[PROBLEM_BYTES];
-  size_t whole;
-  const int fd = file_open(file, &whole, x->build.at, what, x->reading.d);
-  if (fd < 0) return NULL;
-  void *data = NULL;
-  if (from->offset > whole || nbytes > whole - from->offset)
-    build_error(&x->build, "%sexpected %zu bytes from %llu on, found a file of %zu bytes", what, nbytes,
-                (unsigned long long)from->offset, whole);
-  else if (!(data = arena_alloc(&x->build.graph->arena, nbytes + 1))) error_out_of_memory(x->reading.d);
-  else if (!file_read_at(fd, from->offset, data, nbytes)) {
-    build_error(&x->build, "%s%s", what, errno ? file_problem(errno, problem) : "the file ends too early");
-    data = NULL;
-  }
-  close(fd);
-  return data;
+// Fills an array with the tensor's elements.
+static bool fill(Onnx *x, const OnnxTensor *tensor, const char *what, void *data, size_t nelems, size_t nbytes) {
+  if (!store(x, tensor, what, data, nelems, nbytes)) return false;
+  const bool is_boolean = onnx_type(tensor->type) == TYPE_BOOLEAN;
+  for (size_t i = 0; is_boolean && i < nelems; i++) ((uint8_t *)data)[i] = ((uint8_t *)data)[i] != 0;
+  return true;
 }
 
-// The elements of a tensor with external data, nelems of nbytes each, little-endian, in the graph's memory.
-static void *read_external(Onnx *x, const OnnxTensor *tensor, const char *what, size_t nelems, size_t nbytes) {
-  OnnxExternal from;
-  if (!onnx_read_external(&x->reading, tensor, &from)) return NULL;
-  const char *path = onnx_text_of(x, from.location);
-  if (!path) return NULL;
-  const char *name = onnx_is_name(path) ? path : "its file",
-             *prefix = arena_format(x->reading.arena, "%s: external data: %s: ", what, name),
-             *place = arena_format(x->reading.arena, "%s: external data: %s", what, name);
-  if (!prefix || !place) return error_out_of_memory(x->reading.d), NULL;
-  if (strlen(path) != from.location.count) return build_error(&x->build, "%sa zero byte in the path", prefix), NULL;
-  if (nelems > SIZE_MAX / nbytes || (from.has_nbytes && from.nbytes != nelems * nbytes))
-    return build_error(&x->build, "%sexpected %zu elements of %zu bytes, found %llu bytes", prefix, nelems, nbytes,
-                       (unsigned long long)from.nbytes),
-           NULL;
-  char *file = file_below(x->settings->folder, path, place, x->build.at, x->reading.d);
-  void *data = file ? read_elements(x, &from, file, prefix, nelems * nbytes) : NULL;
-  free(file);
-  return data;
+// Elements in an external file are read once, however many tensors they are.
+static void *external_elements(Onnx *x, const OnnxTensor *tensor, const char *what, size_t nelems, size_t nbytes) {
+  OnnxPart part;
+  if (!onnx_find_part(x, tensor, what, nelems, nbytes, &part)) return NULL;
+  if (part.data) return part.data;
+  void *data = onnx_read_part(x, &part);
+  return data && fill(x, tensor, what, data, nelems, nbytes) && onnx_keep_part(x, &part, data) ? data : NULL;
+}
+
+static void *own_elements(Onnx *x, const OnnxTensor *tensor, const char *what, size_t nelems, size_t nbytes) {
+  void *data = arena_array(&x->build.graph->arena, nelems + 1, nbytes);
+  if (!data) return error_out_of_memory(x->reading.d), NULL;
+  return fill(x, tensor, what, data, nelems, nbytes) ? data : NULL;
 }
 
 Value *onnx_constant(Onnx *x, const char *name, Type type, const Shape *shape, void *data) {
@@ -178,12 +160,21 @@ Value *onnx_tensor(Onnx *x, const OnnxTensor *tensor, const char *what) {
   // Each element has at least a byte in the file, or half a byte, so memory is limited by the file's length.
   if (nelems < 0 || (!tensor->is_external && count > tensor->message.count))
     return build_error(&x->build, "%s: expected as many elements as its shape has, found fewer", what), NULL;
-  void *data = tensor->is_external ? read_external(x, tensor, what, count, nbytes)
-                                   : arena_array(&x->build.graph->arena, count + 1, nbytes);
-  if (!data && !tensor->is_external) error_out_of_memory(x->reading.d);
-  if (!data || !store(x, tensor, what, data, count, nbytes)) return NULL;
-  for (size_t i = 0; type == TYPE_BOOLEAN && i < count; i++) ((uint8_t *)data)[i] = ((uint8_t *)data)[i] != 0;
-  return onnx_constant(x, graph_fresh_name(x->build.graph, "constant"), type, &shape, data);
+  void *data = (tensor->is_external ? external_elements : own_elements)(x, tensor, what, count, nbytes);
+  return !data ? NULL : onnx_constant(x, graph_fresh_name(x->build.graph, "constant"), type, &shape, data);
+}
+
+Value *onnx_weight(Onnx *x, const OnnxTensor *tensor, const char *what, const char *name) {
+  const char *key = arena_format(x->reading.arena, "%p", (const void *)tensor->message.at);
+  Value *v = key ? names_find(&x->weights, key) : NULL;
+  if (v) return v;
+  v = key ? onnx_tensor(x, tensor, what) : NULL;
+  if (!key) error_out_of_memory(x->reading.d);
+  if (!v) return NULL;
+  v->constant->is_initializer = true;
+  if (onnx_is_name(name)) v->name = arena_copy_text(&x->build.graph->arena, name, strlen(name));
+  if (v->name && (!type_is_float(v->type) || names_set(&x->weights, key, v))) return v;
+  return error_out_of_memory(x->reading.d), NULL;
 }
 
 // Declared extents
@@ -211,21 +202,58 @@ static const char *own_dim_name(const Onnx *x, const char *name) {
   return own;
 }
 
+// The extent of a name, for which a dim is added unless there is one.
+static bool set_named(Onnx *x, const char *name, Extent *e) {
+  Dim *dim = names_find(&x->dims, name);
+  if (!dim && x->build.graph->ndims == MOST_DIMS)
+    return build_error(&x->build, "the model has more than %d named extents", MOST_DIMS);
+  const char *own = dim ? dim->name : own_dim_name(x, name);
+  const GivenExtent *given = own ? given_extent(x, own) : NULL;
+  if (!dim && own) dim = graph_add_dim(x->build.graph, own, given ? given->value : -1);
+  if (!dim || !names_set(&x->dims, name, dim)) return error_out_of_memory(x->reading.d);
+  *e = given ? EXTENT(given->value) : (Extent){dim, -1};
+  return true;
+}
+
+// Whether an input of the model has an extent of this name.
+static bool is_extent_of_input(Onnx *x, const char *name) {
+  for (size_t i = 0; i < x->model->ninputs; i++)
+    for (int axis = 0; axis < x->model->inputs[i].rank; axis++) {
+      const char *other = x->model->inputs[i].dim[axis].count ? onnx_text_of(x, x->model->inputs[i].dim[axis]) : NULL;
+      if (other && strcmp(other, name) == 0) return true;
+    }
+  return false;
+}
+
+static Extent number_if_given(const Dim *dim, const void *context) {
+  const GivenExtent *given = given_extent(context, dim->name);
+  return given ? EXTENT(given->value) : (Extent){dim, -1};
+}
+
+// A formula of names that extents of inputs have, as T + 1; any other text is a name.
+static bool set_formula(Onnx *x, const char *text, Extent *e) {
+  NamedResult result;
+  Arena *arena = &x->build.graph->arena;
+  const char *unknown;
+  size_t nbytes;
+  while ((result = read_formula(&x->dims, text, arena, e, &unknown, &nbytes)) == NAMED_IS_UNKNOWN) {
+    const char *name = arena_copy_text(x->reading.arena, unknown, nbytes);
+    if (!name) return error_out_of_memory(x->reading.d);
+    if (!is_extent_of_input(x, name)) return set_named(x, text, e);
+    if (!set_named(x, name, e)) return false;
+  }
+  if (result == NAMED_IS_OUT_OF_RANGE) return set_named(x, text, e);
+  return (result == NAMED_IS_READ && extent_substitute(arena, *e, number_if_given, x, e)) ||
+         error_out_of_memory(x->reading.d);
+}
+
 bool onnx_set_extents(Onnx *x, const OnnxInfo *info, Shape *shape) {
   shape->rank = info->rank;
   for (int axis = 0; axis < info->rank; axis++) {
     shape->extent[axis] = info->extent[axis];
     if (!info->dim[axis].count) continue;
     const char *name = onnx_text_of(x, info->dim[axis]);
-    if (!name) return false;
-    Dim *dim = names_find(&x->dims, name);
-    if (!dim && x->build.graph->ndims == MOST_DIMS)
-      return build_error(&x->build, "the model has more than %d named extents", MOST_DIMS);
-    const char *own = dim ? dim->name : own_dim_name(x, name);
-    const GivenExtent *given = own ? given_extent(x, own) : NULL;
-    if (!dim && own) dim = graph_add_dim(x->build.graph, own, given ? given->value : -1);
-    if (!dim || !names_set(&x->dims, name, dim)) return error_out_of_memory(x->reading.d);
-    shape->extent[axis] = given ? EXTENT(given->value) : (Extent){dim, -1};
+    if (!name || !(is_formula(name) ? set_formula : set_named)(x, name, &shape->extent[axis])) return false;
   }
   return true;
 }

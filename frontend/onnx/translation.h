@@ -43,10 +43,17 @@ typedef struct Onnx {
   bool has_infos;
   const OnnxGraph *model; // the graph that is read
   Names dims, functions;  // of the model; functions by domain and name
+  Names weights;          // by the address of the tensor in the model
+  bool has_weights;       // as initializers of floating point with axes
+  Names parts, files;     // of external data: elements by place, and the files (external.c)
+  Names graphs;           // OnnxGraph of branches and bodies, by their place in the file, so that each is parsed once
+  size_t nbytes;          // of the arrays of the file's graphs and functions
   Value failed, absent;   // placeholders: `failed` for a result of a failed node, `absent` for a function's input that
                           // the call omits
   uint8_t *has_extents;   // by a value's index: some elements of the constant stand for extents
   size_t nextents, extents_capacity;
+  Extent *stood_for; // by the numbers that stand for extents
+  size_t nstood_for, stood_for_capacity;
   const OnnxNode *caller; // the call of the current function
   int depth;              // of calls and branches
   size_t nnodes;          // translated so far, including the nodes that operands and calls count as
@@ -97,9 +104,12 @@ Value *onnx_tensor_file(Onnx *x, const char *path, const char *name, Type type, 
 // Extents as elements (extents.c)
 int64_t onnx_integer(const Value *v, size_t i);   // element of a constant
 bool onnx_must_be_known(Onnx *x, const Value *v); // reports how to make it constant; false
+// v as a constant, also if it is computed from weights, which are not folded; v itself if it depends on inputs.
+Value *onnx_known(Onnx *x, Value *v);
 bool onnx_has_extents(const Onnx *x, const Value *v);
-bool onnx_mark_extents(Onnx *x, const Value *v);     // if any element is no number
-int64_t onnx_extent_number(const Onnx *x, Extent e); // the extent's own number, or the number that stands for it
+bool onnx_mark_extents(Onnx *x, const Value *v); // if any element is no number
+// The extent's own number, or the number that stands for it. False: out of memory.
+bool onnx_extent_number(Onnx *x, Extent e, int64_t *number);
 Extent onnx_extent_of(const Onnx *x, int64_t number);
 bool onnx_finish(Builder *b, Node *node); // build_finish for ONNX; b is the first member of an Onnx
 // The sum, difference, product or quotient of such constants; NULL after a message.
@@ -126,13 +136,12 @@ bool onnx_constant_shape(Onnx *x, size_t i, Shape *shape);
 // From input i if present, else from the attribute; *is_given: one of them is present.
 bool onnx_ints_of(Onnx *x, size_t i, const char *name, Ints *list, bool *is_given);
 bool onnx_axis(Onnx *x, int64_t given, int rank, int *axis); // negative: counted from the end
-bool onnx_number(Onnx *x, const Value *v, double *number);   // the element of a constant of one element
+bool onnx_number(Onnx *x, Value *v, double *number);         // the element of a constant of one element
 
 // Building
 
 bool onnx_has_number(Onnx *x, const Value *v, int axis);        // whether its extent is a number; reports if not
 bool onnx_has_numbers(Onnx *x, const Value *v);                 // for all axes
-Value *onnx_wrap(Onnx *x, Value *v, Type type);                 // the last 8 bits of an integer stored in f64
 Value *onnx_iota(Onnx *x, int64_t n, int64_t step, int behind); // s64: 0, step, ...; then `behind` axes of 1
 Value *onnx_take(Onnx *x, Value *v, const int64_t *indices, int64_t count, int axis);
 // Zeros of the shape; each update, [count, ...], is added to the row at its position, [count].
@@ -150,6 +159,8 @@ const char *onnx_type_name(uint64_t type);
 uint64_t onnx_type_of_name(Bytes name);                                  // "FLOAT" as onnx.proto has it: 1
 Value *onnx_tensor(Onnx *x, const OnnxTensor *tensor, const char *what); // as a constant
 Value *onnx_constant(Onnx *x, const char *name, Type type, const Shape *shape, void *data); // name NULL: out of memory
+// A tensor that may be a parameter, under its name. What is read more than once, such as a loop's body, has one weight.
+Value *onnx_weight(Onnx *x, const OnnxTensor *tensor, const char *what, const char *name);
 
 // Translates a node of the domain "ngrad", an operator of the graph under its own name.
 bool onnx_own_node(Onnx *x);

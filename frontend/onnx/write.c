@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { IR_VERSION = 8 };
+enum { IR_VERSION = 8, IR_VERSION_OF_F8 = 9, IR_VERSION_OF_4_BITS = 10 };
 #define MOST_MODEL_BYTES (((size_t)1 << 31) - 1) // limit of protocol buffers
 
 // Values
@@ -33,6 +33,52 @@ static void put_info(Text *out, uint32_t field, const Value *v, const char *name
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) text_deinit(all[i]);
 }
 
+// One extent, as s64 [1]; a named one from an input with it. False: no input has it.
+static bool put_extent(OnnxWriter *w, Extent e, FreshName *name) {
+  const Graph *g = w->graph;
+  if (extent_is_literal(e)) return *name = onnx_add_numbers(w, &e.value, 1), true;
+  for (size_t i = 0; i < g->ninputs; i++) {
+    const Shape *shape = &g->inputs[i]->shape;
+    int64_t axis = 0;
+    while (axis < shape->rank && !extent_equals(shape->extent[axis], e)) axis++;
+    if (axis >= shape->rank) continue;
+    const FreshName all = onnx_fresh(w), at = onnx_add_numbers(w, &axis, 1);
+    onnx_begin(w, "Shape", "");
+    onnx_add_input(w, g->inputs[i]->name);
+    onnx_add_output(w, all.text);
+    onnx_end(w);
+    *name = onnx_fresh(w);
+    onnx_begin(w, "Gather", "");
+    onnx_add_input(w, all.text);
+    onnx_add_input(w, at.text);
+    onnx_add_output(w, name->text);
+    onnx_end(w);
+    return true;
+  }
+  return false;
+}
+
+static bool put_extents(OnnxWriter *w, const Shape *shape, FreshName *name) {
+  FreshName parts[MAX_RANK];
+  for (int i = 0; i < shape->rank; i++)
+    if (!put_extent(w, shape->extent[i], &parts[i])) return false;
+  *name = onnx_fresh(w);
+  onnx_begin(w, "Concat", "");
+  for (int i = 0; i < shape->rank; i++) onnx_add_input(w, parts[i].text);
+  onnx_add_int(w, "axis", 0);
+  onnx_add_output(w, name->text);
+  onnx_end(w);
+  return true;
+}
+
+static void put_cast(OnnxWriter *w, const char *from, Type type, const char *to) {
+  onnx_begin(w, "Cast", "");
+  onnx_add_input(w, from);
+  onnx_add_int(w, "to", (int64_t)onnx_type_number(type));
+  onnx_add_output(w, to);
+  onnx_end(w);
+}
+
 static void put_constant(OnnxWriter *w, const Value *v, Text *infos) {
   int64_t extents[MAX_RANK];
   bool is_open = false;
@@ -40,22 +86,40 @@ static void put_constant(OnnxWriter *w, const Value *v, Text *infos) {
     extents[i] = v->shape.extent[i].value;
     is_open |= !extent_is_literal(v->shape.extent[i]);
   }
-  if (!is_open && (!v->constant->is_splat || shape_nelems(&v->shape) == 1)) {
+  // An initializer without axes would be read as a parameter; a number of a formula is a node, as PyTorch writes it.
+  const bool is_number = v->shape.rank == 0 && type_is_float(v->type) && type_nbytes(v->type) > 1 &&
+                         !v->constant->file && !v->constant->is_initializer;
+  if (!is_open && !is_number && (!v->constant->is_splat || shape_nelems(&v->shape) == 1)) {
     onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, v->name, v->type, extents, v->shape.rank, v->constant->data);
     return;
   }
-  // ConstantOfShape(shape) with the number as its attribute. If extents have names, Constant of the domain "ngrad",
-  // whose shape the model declares.
+  // ConstantOfShape(shape) with the number as its attribute, and a cast to bf16, which it lacks. If no
+  // input has an extent, Constant of the domain "ngrad", whose shape the model declares.
   const Node none = {0};
+  const size_t nodes = w->nodes.nbytes;
   const int64_t one = 1;
   FreshName shape;
   w->source = &none;
+  if (is_number) {
+    onnx_begin(w, "Constant", "");
+    onnx_add_output(w, v->name);
+    onnx_add_tensor(w, "value", v->type, extents, 0, v->constant->data);
+    onnx_end(w);
+    return;
+  }
   if (!is_open) shape = onnx_add_numbers(w, extents, (size_t)v->shape.rank);
+  else if (put_extents(w, &v->shape, &shape)) is_open = false;
+  else w->nodes.nbytes = nodes;
+  const bool is_cast = !is_open && v->type == TYPE_BF16;
+  float number = 0;
+  if (is_cast) number = (float)type_load(v->type, v->constant->data, 0);
+  const FreshName wide = onnx_fresh(w);
   onnx_begin(w, is_open ? "Constant" : "ConstantOfShape", is_open ? OWN_DOMAIN : "");
   if (!is_open) onnx_add_input(w, shape.text);
-  onnx_add_output(w, v->name);
-  onnx_add_tensor(w, "value", v->type, &one, 1, v->constant->data);
+  onnx_add_output(w, is_cast ? wide.text : v->name);
+  onnx_add_tensor(w, "value", is_cast ? TYPE_F32 : v->type, &one, 1, is_cast ? &number : v->constant->data);
   onnx_end(w);
+  if (is_cast) put_cast(w, wide.text, v->type, v->name);
   if (is_open && !v->is_output) put_info(infos, GRAPH_VALUE_INFO, v, v->name);
   w->has_own |= is_open;
 }
@@ -152,21 +216,76 @@ static void put_properties(const Graph *g, Text *out) {
   }
 }
 
-bool onnx_write(const Graph *g, Text *out, Diagnostics *d) {
+// The lowest opset with the graph's types.
+static int choose_opset(const Graph *g) {
+  TypeSet types = 0;
+  for (size_t i = 0; i < g->nvalues; i++) types |= TYPE_BIT(g->values[i]->type);
+  return types & TYPES_4_BITS ? OPSET_OF_4_BITS : types & TYPES_F8 ? OPSET_OF_F8 : ONNX_OPSET;
+}
+
+// Says which operators only ngrad reads.
+static void warn_of_own(const OnnxWriter *w, Diagnostics *d) {
+  Text list;
+  text_init(&list, w->node.allocator);
+  for (size_t i = 0; i < w->nown; i++) text_format(&list, "%s%s", i ? ", " : "", w->own[i]);
+  if (w->has_own)
+    warn_at(d, (Position){w->graph->source, 0, 0},
+            "ONNX has no form of %s%s: %s written in the domain ngrad, so other systems do not load the model",
+            w->nown ? text_string(&list) : "constants", w->graph->ndims ? " beside named extents" : "",
+            w->nown == 1 ? "it is" : "these are");
+  text_deinit(&list);
+}
+
+// ONNX's lists of an attribute have numbers only.
+static bool has_numbers_only(const Graph *g, Diagnostics *d) {
+  bool ok = true;
+  for (size_t i = 0; i < g->nnodes; i++) {
+    const Node *node = g->nodes[i];
+    for (uint32_t k = 0; k < node->op->nattributes; k++)
+      if (node->op->attributes[k].may_be_named && node->attributes[k].list.extents)
+        ok = error_at(d, node->position,
+                      "%s: %s has a named extent, which ONNX has no attribute for: --dim NAME=NUMBER "
+                      "gives it a number",
+                      node->op->name, node->op->attributes[k].name);
+  }
+  return ok;
+}
+
+// A copy in which the extents that the caller gave numbers are these numbers; NULL: out of memory.
+static Graph *with_numbers(const Graph *g) {
+  Graph *copy = graph_clone(g);
+  size_t nleft = 0;
+  if (!copy) return NULL;
+  for (size_t i = 0; i < copy->nvalues; i++)
+    for (int axis = 0; axis < copy->values[i]->shape.rank; axis++) {
+      Extent *e = &copy->values[i]->shape.extent[axis];
+      if (e->dim && e->dim->is_fixed) *e = EXTENT(e->dim->value);
+    }
+  for (size_t i = 0; i < copy->ndims; i++)
+    if (!copy->dims[i]->is_fixed) copy->dims[nleft++] = copy->dims[i];
+  copy->ndims = nleft;
+  return copy;
+}
+
+static bool write_graph(const Graph *g, Text *out, Diagnostics *d) {
   Arena arena;
-  OnnxWriter w = {.graph = g};
+  OnnxWriter w = {.graph = g, .opset = choose_opset(g)};
   Text graph, *const all[] = {&w.nodes, &w.initializers, &w.node, &w.attribute, &graph};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) text_init(all[i], out->allocator);
   arena_init(&arena, out->allocator);
   names_init(&w.node_names, &arena);
   choose_prefix(&w);
   put_graph(&w, &graph);
-  onnx_put_number(out, MODEL_IR_VERSION, IR_VERSION);
+  onnx_put_number(out, MODEL_IR_VERSION,
+                  w.opset >= OPSET_OF_4_BITS ? IR_VERSION_OF_4_BITS
+                  : w.opset >= OPSET_OF_F8   ? IR_VERSION_OF_F8
+                                             : IR_VERSION);
   onnx_put_text(out, MODEL_PRODUCER, "ngrad");
   onnx_put_message(out, MODEL_GRAPH, &graph);
-  put_opset(out, "", ONNX_OPSET);
+  put_opset(out, "", (uint64_t)w.opset);
   if (w.has_own) put_opset(out, OWN_DOMAIN, OWN_OPSET);
   put_properties(g, out);
+  warn_of_own(&w, d);
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) text_deinit(all[i]);
   arena_deinit(&arena);
   if (out->out_of_memory) return error_out_of_memory(d);
@@ -174,4 +293,12 @@ bool onnx_write(const Graph *g, Text *out, Diagnostics *d) {
     return error_at(d, (Position){g->source, 0, 0}, "the model would have %zu bytes, ONNX's files have less than 2 GiB",
                     out->nbytes);
   return true;
+}
+
+bool onnx_write(const Graph *g, Text *out, Diagnostics *d) {
+  Graph *copy = with_numbers(g);
+  if (!copy) return error_out_of_memory(d);
+  const bool ok = has_numbers_only(copy, d) && write_graph(copy, out, d);
+  graph_free(copy);
+  return ok;
 }

@@ -92,6 +92,12 @@ FreshName onnx_fresh(OnnxWriter *w) {
   return name;
 }
 
+const char *onnx_keep(OnnxWriter *w, FreshName name) {
+  const char *text = arena_format(w->node_names.arena, "%s", name.text);
+  if (!text) w->node.out_of_memory = true;
+  return text ? text : "";
+}
+
 FreshName onnx_add_numbers(OnnxWriter *w, const int64_t *items, size_t count) {
   const FreshName name = onnx_fresh(w);
   const int64_t extent = (int64_t)count;
@@ -184,6 +190,14 @@ void onnx_add_floats(OnnxWriter *w, const char *name, const double *items, size_
     put_float(&w->attribute, items[i]);
   }
   end_attribute(w);
+}
+
+void onnx_add_axes(OnnxWriter *w, const char *op, const int64_t *axes, size_t count, bool keeps_dims) {
+  enum { OTHERS_OPSET = 18 };
+  const bool is_input = strcmp(op, "ReduceSum") == 0 || w->opset >= OTHERS_OPSET;
+  if (is_input) onnx_add_input(w, onnx_add_numbers(w, axes, count).text);
+  else onnx_add_ints(w, "axes", axes, count);
+  onnx_add_int(w, "keepdims", keeps_dims);
 }
 
 void onnx_end(OnnxWriter *w) {

@@ -10,9 +10,11 @@
 #include "ir/support/text.h"
 
 #define OWN_DOMAIN "ngrad"
-enum { ONNX_OPSET = 17, OWN_OPSET = 1 }; // opsets of written models
 
-enum { WRITER_NAME_BYTES = 48 };
+// Opsets of written models: the lowest that has the operators and types that are written.
+enum { ONNX_OPSET = 17, OPSET_OF_F8 = 20, OPSET_OF_4_BITS = 21, OWN_OPSET = 1 };
+
+enum { WRITER_NAME_BYTES = 48, MOST_OWN = 16 };
 
 typedef struct OnnxWriter {
   const Graph *graph;
@@ -20,10 +22,16 @@ typedef struct OnnxWriter {
   Text node, attribute;               // the messages being written
   char prefix[WRITER_NAME_BYTES / 2]; // no value's name begins with it
   size_t nfresh;
+  int opset;
   const Node *source; // the node being written
-  bool has_own;       // the domain "ngrad" is in use
-  Names node_names;   // of the nodes so far; each name is unique, because other readers refuse repeated ones
-  size_t nrepeated;   // number of labels that repeat an earlier node's name
+  // Its operands' names, with type `type` where they are floats: casts, if the operands have other types. NULL: absent.
+  const char *in[MAX_VARIADIC], *out[MAX_OPERANDS];
+  Type type;
+  bool has_own;              // the domain "ngrad" is in use
+  const char *own[MOST_OWN]; // operators with nodes of this domain
+  size_t nown;
+  Names node_names; // of the nodes so far; each name is unique, because other readers refuse repeated ones
+  size_t nrepeated; // number of labels that repeat an earlier node's name
 } OnnxWriter;
 
 // Fields of a message. A message that becomes a field is emptied.
@@ -39,6 +47,7 @@ typedef struct FreshName {
   char text[WRITER_NAME_BYTES];
 } FreshName;
 FreshName onnx_fresh(OnnxWriter *w);
+const char *onnx_keep(OnnxWriter *w, FreshName name); // until the model is written; "" after out of memory
 
 // Writes a node: begin, then operands and attributes in any order, then end.
 void onnx_begin(OnnxWriter *w, const char *op, const char *domain);
@@ -51,6 +60,8 @@ void onnx_add_tensor(OnnxWriter *w, const char *name, Type type, const int64_t *
 void onnx_add_text(OnnxWriter *w, const char *name, const char *value);
 void onnx_add_ints(OnnxWriter *w, const char *name, const int64_t *items, size_t count);
 void onnx_add_floats(OnnxWriter *w, const char *name, const double *items, size_t count);
+// Axes of the reduction `op`: an attribute or, depending on operator and opset, the next input.
+void onnx_add_axes(OnnxWriter *w, const char *op, const int64_t *axes, size_t count, bool keeps_dims);
 void onnx_end(OnnxWriter *w);
 
 // Initializers
@@ -61,6 +72,7 @@ uint64_t onnx_type_number(Type type); // in TensorProto.DataType
 
 // Writes the node with ONNX's own operators if there is an equivalent; false: nothing was written.
 bool onnx_write_standard(OnnxWriter *w, const Node *node);
+bool onnx_is_written(OperatorId op); // whether some form of it has an equivalent
 // Writes the node as a node of the domain "ngrad".
 void onnx_write_own(OnnxWriter *w, const Node *node);
 

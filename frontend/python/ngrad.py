@@ -100,6 +100,7 @@ class _TrainOptions(ctypes.Structure):
     _fields_ = [
         ("losses", POINTER(c_char_p)), ("nlosses", c_size_t), ("optimizer", c_char_p), ("settings", POINTER(_Setting)),
         ("nsettings", c_size_t), ("schedule", c_char_p), ("freeze", POINTER(c_char_p)), ("nfreeze", c_size_t),
+        ("no_decay", POINTER(c_char_p)), ("nno_decay", c_size_t),
     ]  # fmt: skip
 
 
@@ -291,14 +292,33 @@ def _list(values, what):
         raise UsageError(f"expected {what}, found {values!r}") from None
 
 
-def _strings(names):
-    """Names as char **; None gives NULL."""
+def _names(names):
+    """A tuple of encoded names, which no caller can change; None stays None."""
     if names is None:
-        return None, 0
+        return None
     if isinstance(names, str):
         names = [names]
-    encoded = [_encode(name) for name in _list(names, "a string or a list of strings")]
-    return (c_char_p * len(encoded))(*encoded), len(encoded)
+    return tuple(_encode(name) for name in _list(names, "a string or a list of strings"))
+
+
+def _strings(names):
+    """Encoded names as char **; None gives NULL."""
+    return (None, 0) if names is None else ((c_char_p * len(names))(*names), len(names))
+
+
+def _items(mapping, what):
+    """The items of a mapping; of None, none."""
+    if mapping is None:
+        return ()
+    if not hasattr(mapping, "items"):
+        raise UsageError(f"{what}: expected a dict, found {type(mapping).__name__}")
+    return mapping.items()
+
+
+def _free(handles):
+    while handles:
+        free, handle = handles.pop()
+        free(handle)
 
 
 class _Session:
@@ -308,7 +328,7 @@ class _Session:
         self.context = _lib.ng_context_new(None)
         if not self.context:
             raise OutOfMemory("out of memory")
-        self._handles = []  # (function that frees it, handle)
+        self._handles = [(_lib.ng_context_free, self.context)]  # (function that frees it, handle)
 
     def __enter__(self):
         return self
@@ -317,12 +337,12 @@ class _Session:
         self.free()
 
     def free(self):
-        while self._handles:
-            free, handle = self._handles.pop()
-            free(handle)
-        if self.context:
-            _lib.ng_context_free(self.context)
+        _free(self._handles)
         self.context = None
+
+    def free_with_last_reference(self):
+        """Not at exit, when other threads may be in a call."""
+        weakref.finalize(self, _free, self._handles).atexit = False
 
     def keep(self, handle, free):
         """Stores a handle to be freed later, and returns it; NULL raises an error."""
@@ -447,57 +467,155 @@ class _DLVersioned(ctypes.Structure):
     ]  # fmt: skip
 
 
-_DL_CPU_MEMORY = (1, 3, 11, 13)  # the CPU's memory, and other devices' pinned and managed memory
-_DL_READ_ONLY = 1
+_DL_CPU = 1
+_DL_CPU_MEMORY = (_DL_CPU, 3, 11, 13)  # the CPU's memory, and other devices' pinned and managed memory
+_DL_MAJOR = 1  # the version of the struct's layout
+_DL_READ_ONLY, _DL_IS_COPY = 1, 2
 _DL_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool", 10: "float8_e4m3fn", 12: "float8_e5m2"}
+_DL_BYTES = (6, 10, 12)  # codes whose type has 8 bits, which its name does not say
 _capsule_is_valid = ctypes.PYFUNCTYPE(c_int, ctypes.py_object, c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
 _capsule_pointer = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+_MOST_NBYTES = 2**63 - 1
+_ADDRESSES = 1 << 8 * ctypes.sizeof(c_void_p)
 
 
-class _View(namedtuple("_View", "dtype shape strides address is_writable owner")):
+class _View(namedtuple("_View", "dtype itemsize shape strides address is_writable owner")):
     """The memory of an array, valid as long as `owner` lives; strides are in elements."""
 
 
+def _checked_view(dtype, itemsize, shape, strides, address, is_writable, owner):
+    """A view that an object describes in numbers, each of which is checked. address: 0 or None for none."""
+    if len(shape) > _MAX_RANK:
+        raise BufferError(f"expected at most {_MAX_RANK} axes, found {len(shape)}")
+    if min(shape, default=0) < 0:
+        raise BufferError(f"expected extents of 0 or more, found {_shape_text(shape)}")
+    # An array without elements has no bytes, but extents that overflow are wrong there, too.
+    if math.prod(max(extent, 1) for extent in shape) * max(itemsize, 1) > _MOST_NBYTES:
+        raise BufferError(f"expected less than 2^63 bytes, found elements of {itemsize} bytes in the shape {_shape_text(shape)}")
+    if 0 in shape:
+        return _View(dtype, itemsize, shape, strides, 0, is_writable, owner)
+    if not address:
+        raise BufferError(f"expected the address of elements, found an array {_shape_text(shape)} without data")
+    if not 0 < address <= _ADDRESSES - math.prod(shape) * itemsize:
+        raise BufferError(f"expected an address in memory, found {address:#x}")
+    return _View(dtype, itemsize, shape, strides, address, is_writable, owner)
+
+
 def _view_of_numpy(array):
-    itemsize = array.dtype.itemsize or 1
+    array = numpy.ndarray.view(array, numpy.ndarray)  # a subclass may describe other memory than it has
+    itemsize = array.dtype.itemsize
     # The strides of a view of a record's field may be no multiple of the element.
-    strides = tuple(s // itemsize if s % itemsize == 0 else s / itemsize for s in array.strides)
+    strides = tuple(_elements(stride, itemsize) for stride in array.strides)
     address = array.__array_interface__["data"][0]
-    name = array.dtype.name if array.dtype.isnative else array.dtype.str
-    return _View(name, array.shape, strides, address, array.flags.writeable, array)
+    return _checked_view(_dtype_name(array.dtype), itemsize, array.shape, strides, address, array.flags.writeable, array)
+
+
+def _dtype_name(dtype):
+    return dtype.name if dtype.isnative else dtype.str
+
+
+def _elements(nbytes, itemsize):
+    itemsize = itemsize or 1
+    return nbytes // itemsize if nbytes % itemsize == 0 else nbytes / itemsize
 
 
 def _dlpack_name(t):
     name = _DL_CODES.get(t.code, f"type {t.code} of DLPack")
-    if t.code not in (6, 10, 12):
+    if t.code not in _DL_BYTES or t.bits != 8:
         name += str(t.bits)
     return name if t.lanes == 1 else f"{name} times {t.lanes}"
 
 
-def _view_of_dlpack(array):
-    device, _ = array.__dlpack_device__()
+def _check_device(device, index):
     if device not in _DL_CPU_MEMORY:
-        raise BufferError(f"expected memory of the CPU, found that of DLPack's device type {int(device)}")
-    if hasattr(array, "is_neg") and array.is_neg():  # PyTorch exports it without the negation
-        raise BufferError("expected a tensor whose elements are in memory, found a view that negates them")
-    is_bool = str(getattr(array, "dtype", "")) == "torch.bool"
-    if is_bool:  # PyTorch 1 and 2.0 do not export it
-        array = array.view(sys.modules["torch"].uint8)
-    try:
-        capsule = array.__dlpack__(max_version=(1, 0))
-    except TypeError:
-        capsule = array.__dlpack__()
-    is_read_only = False
+        raise BufferError(f"expected memory of the CPU, found that of DLPack's device type {device}")
+    if index < 0 or device == _DL_CPU and index:
+        raise BufferError(f"expected memory of the CPU, found that of device {index} of DLPack's device type {device}")
+
+
+def _dlpack_tensor(capsule):
+    """The struct in a capsule, and its flags."""
     if _capsule_is_valid(capsule, b"dltensor_versioned"):
         versioned = _DLVersioned.from_address(_capsule_pointer(capsule, b"dltensor_versioned"))
-        t, is_read_only = versioned.tensor, bool(versioned.flags & _DL_READ_ONLY)
-    else:
-        t = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
-    shape = tuple(t.shape[: t.ndim])
-    strides = tuple(t.strides[: t.ndim]) if t.strides else Tensor("", "", shape, tuple(range(t.ndim))).strides
-    address = (t.data or 0) + t.byte_offset
+        if versioned.major != _DL_MAJOR:  # nothing else of it may be read
+            raise BufferError(f"expected version {_DL_MAJOR} of DLPack, found {versioned.major}.{versioned.minor}")
+        return versioned.tensor, versioned.flags
+    if _capsule_is_valid(capsule, b"dltensor"):
+        return _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor")), 0
+    for used in b"used_dltensor", b"used_dltensor_versioned":
+        if _capsule_is_valid(capsule, used):
+            raise BufferError("expected a new capsule from __dlpack__, found one that was used before")
+    raise BufferError(f"expected a capsule of DLPack from __dlpack__, found {_kind(capsule)}")
+
+
+def _kind(value):
+    return "another capsule" if type(value).__name__ == "PyCapsule" else type(value).__name__
+
+
+def _view_of_dlpack(array):
+    _check_device(*(operator.index(number) for number in array.__dlpack_device__()))
+    torch = _torch_of([array])
+    is_bool = torch and array.dtype == torch.bool
+    if torch and array.is_neg():  # PyTorch exports it without the negation
+        raise BufferError("expected a tensor whose elements are in memory, found a view that negates them")
+    if is_bool:  # PyTorch 1 and 2.0 do not export it
+        array = array.view(torch.uint8)
+    try:
+        capsule = array.__dlpack__(max_version=(_DL_MAJOR, 0))
+    except TypeError:
+        capsule = array.__dlpack__()
+    t, flags = _dlpack_tensor(capsule)
+    _check_device(t.device_type, t.device_id)
+    ndim = t.ndim
+    if not 0 <= ndim <= _MAX_RANK:
+        raise BufferError(f"expected at most {_MAX_RANK} axes, found {ndim}")
+    if ndim and not t.shape:
+        raise BufferError(f"expected a shape, found none for {ndim} axes")
+    shape = tuple(t.shape[:ndim]) if ndim else ()
+    strides = tuple(t.strides[:ndim]) if ndim and t.strides else Tensor("", "", shape, tuple(range(ndim))).strides
+    address = t.data + t.byte_offset if t.data else None
+    is_writable = not flags & (_DL_READ_ONLY | _DL_IS_COPY)
+    name = "bool" if is_bool else _dlpack_name(t)
     # A capsule that no consumer takes over frees its tensor when it is deleted.
-    return _View("bool" if is_bool else _dlpack_name(t), shape, strides, address, not is_read_only, (array, capsule))
+    return _checked_view(name, (t.bits * t.lanes + 7) // 8, shape, strides, address, is_writable, (array, capsule))
+
+
+def _integers(values, what):
+    """A tuple of integers."""
+    if not isinstance(values, (list, tuple)):
+        raise BufferError(f"{what}: expected a tuple of integers, found {type(values).__name__}")
+    return tuple(_integer(value, what) for value in values)
+
+
+def _view_of_interface(array):
+    """Of an object with numpy's array interface, version 3: a dict."""
+    interface = array.__array_interface__
+    if not isinstance(interface, dict):
+        raise BufferError(f"__array_interface__: expected a dict, found {type(interface).__name__}")
+    if _integer(interface.get("version"), "version of __array_interface__") != 3:
+        raise BufferError(f"expected version 3 of __array_interface__, found {interface['version']}")
+    if interface.get("mask") is not None:
+        raise BufferError("expected an array without a mask")
+    if not isinstance(interface.get("typestr"), str):
+        raise BufferError(f"typestr of __array_interface__: expected a string, found {interface.get('typestr')!r}")
+    dtype, shape = numpy.dtype(interface["typestr"]), _integers(interface.get("shape"), "shape of __array_interface__")
+    data, strides = interface.get("data"), interface.get("strides")
+    if strides is not None:
+        strides = _integers(strides, "strides of __array_interface__")
+        if len(strides) != len(shape):
+            raise BufferError(f"expected strides of {len(shape)} axes, found {len(strides)}")
+    if not isinstance(data, tuple):  # an object with a buffer, by default the array itself
+        offset = _amount(interface.get("offset", 0), "offset of __array_interface__")
+        buffer = memoryview(array if data is None else data)
+        return _view_of_numpy(numpy.ndarray(shape, dtype, buffer, offset, strides))  # numpy checks the other bound
+    if len(data) != 2:
+        raise BufferError("data of __array_interface__: expected an address and whether it is read-only")
+    if strides is None:
+        strides = Tensor("", "", shape, tuple(range(len(shape)))).strides
+    else:
+        strides = tuple(_elements(stride, dtype.itemsize) for stride in strides)
+    address = _integer(data[0], "data of __array_interface__", 64)
+    return _checked_view(_dtype_name(dtype), dtype.itemsize, shape, strides, address, not data[1], (array, interface))
 
 
 def _view(array):
@@ -509,16 +627,29 @@ def _view(array):
     if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
         return _view_of_dlpack(array)
     if hasattr(array, "__array_interface__"):
-        view = _view_of_numpy(numpy.array(array, copy=False))
-        if view.address != array.__array_interface__["data"][0] and view.owner.size:
-            raise BufferError("expected memory that is shared without a copy")
-        return view
+        return _view_of_interface(array)
     try:
         buffer = memoryview(array)
     except TypeError:
         kind = type(array).__name__
         raise BufferError(f"expected an array (numpy, DLPack, array interface or buffer), found {kind}") from None
     return _view_of_numpy(numpy.asarray(buffer))
+
+
+class _Foreign:
+    """A block that calls methods of a caller's array: what they raise becomes an error about the tensor."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, _):
+        if error is None or isinstance(error, MemoryError) or not isinstance(error, Exception):
+            return
+        said = isinstance(error, (BufferError, OverflowError, RuntimeError, TypeError, ValueError)) and str(error)
+        raise UsageError(f"{self.name}: {said or repr(error)}") from error
 
 
 def _is_dense(tensor, view):
@@ -531,7 +662,7 @@ def _is_dense(tensor, view):
 def _check_view(tensor, view, is_output):
     """Why a view cannot be the tensor's memory; None: it can."""
     names = [tensor.dtype.name, _SYNONYMS.get(tensor.type)]
-    if view.dtype not in names or view.shape != tensor.stored_shape:
+    if view.dtype not in names or view.itemsize != tensor.dtype.itemsize or view.shape != tensor.stored_shape:
         wanted = " or ".join(filter(None, dict.fromkeys(names)))
         return (
             f"{tensor.name}: expected {tensor.type} {_shape_text(tensor.shape)}, as {wanted} "
@@ -550,7 +681,7 @@ def _check_view(tensor, view, is_output):
     return None
 
 
-_nothing = numpy.zeros(8)  # the address for arrays without elements
+_nothing = numpy.zeros(8)  # its address is that of arrays without elements and data
 
 
 def _fill(target, tensor, view):
@@ -578,10 +709,8 @@ def _number_as_array(tensor, value):
 
 def _take(target, tensor, array, is_output=False):
     """Sets a C tensor to an array's memory, valid as long as the returned view lives."""
-    try:
+    with _Foreign(tensor.name):
         view = _view(array if is_output else _number_as_array(tensor, array))
-    except (BufferError, OverflowError, RuntimeError, TypeError, ValueError) as error:
-        raise UsageError(f"{tensor.name}: {error}") from error
     why = _check_view(tensor, view, is_output)
     if why:
         raise UsageError(why)
@@ -737,15 +866,9 @@ def load(path: _Path, constants: Mapping[str, _Path] | None = None, dims: Mappin
     """
     path = os.fspath(path)
     if constants or dims:
-        given = [_encode(f"{name}={os.fspath(file)}") for name, file in (constants or {}).items()]
-        extents = [_Dim(_encode(name), _integer(value, name)) for name, value in (dims or {}).items()]
-        options = _ReadOptions((c_char_p * len(given))(*given), len(given), (_Dim * len(extents))(*extents), len(extents))
-
-        def make(session):
-            return session.keep(
-                _lib.ng_graph_read_file_with(session.context, os.fsencode(path), byref(options)), _lib.ng_graph_free)
-
-        return Graph(make)
+        given = tuple(_encode(f"{name}={os.fspath(file)}") for name, file in _items(constants, "constants"))
+        extents = tuple((_encode(name), _integer(value, name)) for name, value in _items(dims, "dims"))
+        return Graph([(_read_file, os.fsencode(path), given, extents)])
     with open(path, "rb") as file:
         text = file.read()
     return loads(text, os.fsdecode(path), os.path.dirname(os.path.abspath(path)))
@@ -757,13 +880,47 @@ def loads(text: str | bytes, name: str = "graph", folder: _Path | None = None) -
         text = text.encode(errors="surrogatepass")  # the library reports invalid UTF-8
     if not isinstance(text, (bytes, bytearray, memoryview)):
         raise UsageError(f"expected a graph as text or bytes, found {type(text).__name__}")
-    text = bytes(text)
-    name, folder = _encode(name), None if folder is None else _encode(os.fsdecode(folder))
+    return Graph([(_read, _encode(name), bytes(text), None if folder is None else _encode(os.fsdecode(folder)))])
 
-    def make(session):
-        return session.keep(_lib.ng_graph_read(session.context, name, text, len(text), folder), _lib.ng_graph_free)
 
-    return Graph(make)
+# The steps that make a graph: each takes a session, the handle that the step before it returned, and arguments, and returns
+# a handle. Steps are functions of the module, and their arguments are immutable, so that graphs can be copied and pickled.
+
+
+def _read(session, _, name, text, folder):
+    return session.keep(_lib.ng_graph_read(session.context, name, text, len(text), folder), _lib.ng_graph_free)
+
+
+def _read_file(session, _, path, constants, dims):
+    options = _ReadOptions((c_char_p * len(constants))(*constants), len(constants), (_Dim * len(dims))(*dims), len(dims))
+    return session.keep(_lib.ng_graph_read_file_with(session.context, path, byref(options)), _lib.ng_graph_free)
+
+
+def _set_dims(session, g, values):
+    for name, value in values:
+        session.check(_lib.ng_graph_set_dim(g, name, value))
+    return g
+
+
+def _set_shapes(session, g, shapes):
+    for index, shape in shapes:
+        session.check(_lib.ng_graph_set_input_shape(g, index, len(shape), (c_int64 * len(shape))(*shape)))
+    return g
+
+
+def _differentiate(session, g, function, wrt, of, save_least):
+    options = _GradientOptions(*_strings(wrt), *_strings(of), save_least)
+    return session.keep(getattr(_lib, function)(g, byref(options)), _lib.ng_graph_free)
+
+
+def _make_step(session, g, *arguments):
+    options, _kept = _train_options(*arguments)
+    return session.keep(_lib.ng_graph_train(g, byref(options)), _lib.ng_graph_free)
+
+
+def _make_inference(session, g, form, losses):
+    options, _kept = _train_options(losses, None, None, None, None, ())
+    return session.keep(_lib.ng_graph_inference(g, form, byref(options)), _lib.ng_graph_free)
 
 
 def _shape(shape, name):
@@ -805,13 +962,28 @@ class Graph(_Signed):
 
     _MOST_KERNELS = 16  # limit of stored kernels
 
-    def __init__(self, make):
-        self._make = make  # makes a handle in a session
+    def __init__(self, steps):
+        self._steps = tuple(steps)  # (function, arguments...)
         self._kernels = {}  # by the shapes of the call's arrays
         self._lock = threading.Lock()
         with _Session() as session:
-            self._signature = _Signature.of(make(session))
+            self._signature = _Signature.of(self._make(session))
             session.warn()
+
+    def __getstate__(self):
+        return {name: value for name, value in self.__dict__.items() if name not in ("_kernels", "_lock")}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state, _kernels={}, _lock=threading.Lock())
+
+    def _then(self, *step):
+        return Graph((*self._steps, step))
+
+    def _make(self, session):
+        g = None
+        for step, *arguments in self._steps:
+            g = step(session, g, *arguments)
+        return g
 
     @property
     def dims(self) -> dict[str, int | None]:
@@ -828,15 +1000,7 @@ class Graph(_Signed):
 
     def with_dims(self, /, **dims: int) -> Graph:
         """The graph with these values of named extents."""
-        values = {_encode(name): _integer(value, name) for name, value in dims.items()}
-
-        def make(session):
-            g = self._open(session)
-            for name, value in values.items():
-                session.check(_lib.ng_graph_set_dim(g, name, value))
-            return g
-
-        return Graph(make)
+        return self._then(_set_dims, tuple((_encode(name), _integer(value, name)) for name, value in dims.items()))
 
     def with_shapes(self, /, **shapes: Sequence[int]) -> Graph:
         """The graph with inputs of these shapes, which set named and unknown extents."""
@@ -853,62 +1017,37 @@ class Graph(_Signed):
                     first, other = dims[extent]
                     raise UsageError(f"{extent} is {first} in {other}, but {value} in {name}")
 
-        def make(session):
-            g = self._open(session)
-            for dim, (value, _) in dims.items():
-                session.check(_lib.ng_graph_set_dim(g, _encode(dim), value))
-            for name, shape in shapes.items():
-                extents = (c_int64 * len(shape))(*shape)
-                session.check(_lib.ng_graph_set_input_shape(g, index[name], len(shape), extents))
-            return g
-
-        return Graph(make)
+        values = tuple((_encode(dim), value) for dim, (value, _) in dims.items())
+        extents = tuple((index[name], shape) for name, shape in shapes.items())
+        return Graph((*self._steps, (_set_dims, values), (_set_shapes, extents)))
 
     def _gradient(self, function, wrt, of, save_least):
-        wrt_names, nwrt = _strings(wrt)
-        of_names, nof = _strings(of)
-        options = _GradientOptions(wrt_names, nwrt, of_names, nof, bool(save_least))
-
-        def make(session):
-            return session.keep(function(self._open(session), byref(options)), _lib.ng_graph_free)
-
-        return Graph(make)
+        return self._then(_differentiate, function, _names(wrt), _names(of), bool(save_least))
 
     def gradient(self, wrt: _Names = None, of: _Names = None, save_least: bool = False) -> Graph:
         """The graph that computes diff_NAME for each name in `wrt`, from diff_NAME for each name in `of`."""
-        return self._gradient(_lib.ng_graph_gradient, wrt, of, save_least)
+        return self._gradient("ng_graph_gradient", wrt, of, save_least)
 
     def forward(self, wrt: _Names = None, of: _Names = None, save_least: bool = False) -> Graph:
         """This graph with further outputs: the values that `gradient`, for the same arguments, takes as inputs."""
-        return self._gradient(_lib.ng_graph_gradient_forward, wrt, of, save_least)
+        return self._gradient("ng_graph_gradient_forward", wrt, of, save_least)
 
     def train(
         self, optimizer: str | None = None, *, losses: _Names = None, schedule: str | None = None, freeze: _Names = None,
-        **settings: float,
+        no_decay: _Names = None, **settings: float,
     ) -> Graph:  # fmt: skip
         """The training step: a call computes the losses and updates the states. settings: learning_rate=0.1, ..."""
-        options, kept = _train_options(losses, optimizer, schedule, freeze, settings)
-
-        def make(session, _=kept):
-            return session.keep(_lib.ng_graph_train(self._open(session), byref(options)), _lib.ng_graph_free)
-
-        return Graph(make)
+        numbers_ = tuple((_encode(name), _number(value, name)) for name, value in settings.items())
+        chosen = [text and _encode(text) for text in (optimizer, schedule)]
+        return self._then(_make_step, _names(losses), *chosen, _names(freeze), _names(no_decay), numbers_)
 
     def inference(self, losses: _Names = None) -> Graph:
         """The graph for use after training, without losses; it updates no state."""
-        return self._inference(1, losses)
+        return self._then(_make_inference, 1, _names(losses))
 
     def test(self, losses: _Names = None) -> Graph:
         """The graph that computes losses and metrics on test data; it updates no state."""
-        return self._inference(0, losses)
-
-    def _inference(self, form, losses):
-        options, kept = _train_options(losses, None, None, None, {})
-
-        def make(session, _=kept):
-            return session.keep(_lib.ng_graph_inference(self._open(session), form, byref(options)), _lib.ng_graph_free)
-
-        return Graph(make)
+        return self._then(_make_inference, 0, _names(losses))
 
     def show(self, format: str = "yaml", *, after: str | None = None, **options: Any) -> str:
         """The graph, or a stage of compile(**options), as text: yaml, dot, kernels, loops, c or memory."""
@@ -920,11 +1059,12 @@ class Graph(_Signed):
             return _text(ctypes.string_at(pointer))
 
     def onnx(self) -> bytes:
-        """The graph as the bytes of an ONNX model; operators unknown to ONNX have the domain "ngrad"."""
+        """The graph as the bytes of an ONNX model; a warning says what ONNX cannot express."""
         nbytes = c_size_t()
         with _Session() as session:
             pointer = _lib.ng_graph_onnx(self._open(session), byref(nbytes))
             session.keep(pointer, lambda model: _lib.ng_text_free(session.context, model))
+            session.warn()
             return ctypes.string_at(pointer, nbytes.value)
 
     def emit(
@@ -965,10 +1105,8 @@ class Graph(_Signed):
         inputs = self._signature.arrays(arrays, named, states)
         shapes = []
         for tensor, array in zip(self.inputs, inputs):
-            shape = getattr(array, "shape", None)
-            if shape is None:
-                shape = () if isinstance(array, numbers.Number) else _shape_of(tensor, array)
-            shapes.append(tuple(int(extent) for extent in shape))
+            with _Foreign(tensor.name):
+                shapes.append(_shape_of(array))
         return tuple(shapes), dict(zip((t.name for t in self.inputs), shapes))
 
     def __call__(
@@ -1036,32 +1174,32 @@ class Graph(_Signed):
         return arrays
 
 
-def _shape_of(tensor, array):
-    try:
-        return _view(array).shape
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise UsageError(f"{tensor.name}: {error}") from error
+def _shape_of(array):
+    if isinstance(array, numbers.Number):
+        return ()
+    shape = getattr(array, "shape", None)
+    return _view(array).shape if shape is None else tuple(operator.index(extent) for extent in shape)
 
 
-def _train_options(losses, optimizer, schedule, freeze, settings):
-    """ng_train_options, and the memory that it points to."""
+def _train_options(losses, optimizer, schedule, freeze, no_decay, settings):
+    """ng_train_options, and the memory that it points to. Names are encoded."""
     loss_names, nlosses = _strings(losses)
     patterns, npatterns = _strings(freeze)
-    numbers_ = [_Setting(_encode(name), _number(value, name)) for name, value in settings.items()]
-    numbers_ = (_Setting * len(numbers_))(*numbers_)
+    others, nothers = _strings(no_decay)
+    numbers_ = (_Setting * len(settings))(*settings)
     options = _TrainOptions(
-        loss_names, nlosses, optimizer and _encode(optimizer), numbers_, len(numbers_), schedule and _encode(schedule),
-        patterns, npatterns,
+        loss_names, nlosses, optimizer, numbers_, len(numbers_), schedule, patterns, npatterns, others,
+        nothers,
     )  # fmt: skip
-    return options, (loss_names, numbers_, patterns)
+    return options, (loss_names, numbers_, patterns, others)
 
 
 def _compile_options(*, isa=None, fuse=True, memory=0, disable=None, schedule=None, costs=None, fast_math=False,
                      compile_timeout=0, after=None, threads=None, prefix=None, self_test=False):  # fmt: skip
     """ng_options, and the memory that it points to."""
-    disabled, ndisabled = _strings(disable)
-    keys, nkeys = _strings(schedule)
-    costs, ncosts = _strings(costs)
+    disabled, ndisabled = _strings(_names(disable))
+    keys, nkeys = _strings(_names(schedule))
+    costs, ncosts = _strings(_names(costs))
     texts = {"isa": isa, "after": after, "threads": threads, "prefix": prefix}
     options = _Options(
         no_fuse=not fuse, memory_nbytes=_amount(memory, "memory"), disable=disabled, ndisable=ndisabled, schedule=keys, nschedule=nkeys,
@@ -1090,11 +1228,21 @@ class Kernel(_Signed):
         self.isa = _text(info.isa)
         self.workspace_nbytes = int(info.workspace_nbytes)
         self.was_cached = bool(info.was_cached)
-        # Not freed at exit, when other threads may be in a call.
-        weakref.finalize(self, session.free).atexit = False
+        session.free_with_last_reference()  # copies of the kernel refer to it, too
 
     def __repr__(self):
         return f"<ngrad.Kernel {self.name} for {self.isa}>"
+
+    def __copy__(self):
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        return copy
+
+    def __reduce_ex__(self, _):
+        raise TypeError(
+            f"{self.name}: a compiled kernel cannot be pickled or copied deeply: pickle or copy its Graph, and compile that; "
+            "copy.copy returns a second reference to the kernel"
+        )
 
     def __call__(
         self, /, *arrays: _Array, out: Sequence[_Array] | dict[str, _Array] | None = None,

@@ -127,33 +127,45 @@ typedef struct Loaded {
   void *data;
 } Loaded;
 
-static bool load_file(Reader *r, Type type, const Shape *shape, const Yaml *y, Loaded *loaded) {
+static bool load_file(Reader *r, Type type, const Shape *shape, const Yaml *y, const char *path, Loaded *loaded) {
   char name[DESCRIPTION_BYTES];
   const Allocator allocator = arena_allocator(&r->graph->arena);
   Tensor t;
   yaml_quote(y->text, name);
-  char *path = file_below(r->folder, y->text, name, reader_position(r, y), r->d);
-  bool ok = path && npy_read_named(path, name, reader_position(r, y), type, shape, &t, &allocator, r->d);
-  free(path);
-  if (!ok) return false;
+  if (!npy_read_named(path, name, reader_position(r, y), type, shape, &t, &allocator, r->d)) return false;
   loaded->shape.rank = t.rank;
   for (int i = 0; i < t.rank; i++) loaded->shape.extent[i] = EXTENT(t.extent[i]);
   loaded->data = t.data;
   return true;
 }
 
+// The file, read if no constant had it before; a file of many paths, such as a.npy and ./a.npy, is read once.
+static const Loaded *find_file(Reader *r, Type type, const Shape *shape, const Yaml *y) {
+  char name[DESCRIPTION_BYTES];
+  const char *key = arena_format(&r->scratch, "%s:%s", type_name(type), y->text);
+  Loaded *loaded = key ? names_find(&r->files, key) : NULL;
+  if (!key) return error_out_of_memory(r->d), NULL;
+  if (loaded && npy_shape_fits(shape, &loaded->shape)) return loaded;
+  char *path = file_below(r->folder, y->text, yaml_quote(y->text, name), reader_position(r, y), r->d);
+  if (!path) return NULL;
+  const char *whole = arena_format(&r->scratch, "%s:%s", type_name(type), path);
+  loaded = whole ? names_find(&r->files, whole) : NULL;
+  bool ok = true;
+  if (!loaded || !npy_shape_fits(shape, &loaded->shape)) { // reading again reports the error
+    loaded = whole ? ARENA_NEW(&r->scratch, Loaded) : NULL;
+    ok = loaded ? load_file(r, type, shape, y, path, loaded) : error_out_of_memory(r->d);
+    ok = ok && (names_set(&r->files, whole, loaded) || error_out_of_memory(r->d));
+  }
+  free(path);
+  return ok && (names_set(&r->files, key, loaded) || error_out_of_memory(r->d)) ? loaded : NULL;
+}
+
 bool read_file(Reader *r, const Yaml *y, const char *subject, Type type, Shape *shape, Constant *constant) {
   if (y->kind != YAML_SCALAR || !*y->text) return reader_expected(r, y, "file of %s: expected a path", subject);
   const char *mistake = name_mistake(y->text, y->count);
   if (mistake) return reader_error(r, y, "file of %s: %s", subject, mistake);
-  const char *key = arena_format(&r->scratch, "%s:%s", type_name(type), y->text);
-  Loaded *loaded = key ? names_find(&r->files, key) : NULL;
-  if (!loaded || !npy_shape_fits(shape, &loaded->shape)) { // reading again reports the error
-    loaded = key ? ARENA_NEW(&r->scratch, Loaded) : NULL;
-    if (!loaded) return error_out_of_memory(r->d);
-    if (!load_file(r, type, shape, y, loaded)) return false;
-    if (!names_set(&r->files, key, loaded)) return error_out_of_memory(r->d);
-  }
+  const Loaded *loaded = find_file(r, type, shape, y);
+  if (!loaded) return false;
   *shape = loaded->shape;
   constant->data = loaded->data;
   constant->file = arena_copy_text(&r->graph->arena, y->text, y->count);

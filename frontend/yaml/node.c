@@ -210,14 +210,32 @@ static bool read_choice(const Yaml *y, const Attribute *row, AttributeValue *val
   return false;
 }
 
-static bool read_s64_list(Reader *r, const Yaml *y, AttributeValue *value) {
+static bool is_name(const Yaml *y) {
+  return yaml_scalar(y).kind == SCALAR_STRING && !(y->is_plain && strcmp(y->text, "_") == 0);
+}
+
+// A named extent in a list of numbers.
+static bool read_named_item(Reader *r, const Yaml *list, uint32_t i, AttributeValue *value) {
+  Extent *extents = (Extent *)value->list.extents;
+  char unknown[DESCRIPTION_BYTES];
+  if (!extents) {
+    value->list.extents = extents = ARENA_ARRAY(&r->graph->arena, Extent, list->count);
+    if (!extents) return error_out_of_memory(r->d);
+    for (uint32_t k = 0; k < list->count; k++) extents[k] = EXTENT_UNKNOWN;
+  }
+  return read_named_extent(r, list->items[i], &extents[i], unknown) == NAMED_IS_READ;
+}
+
+static bool read_s64_list(Reader *r, const Yaml *y, const Attribute *row, AttributeValue *value) {
   if (y->kind != YAML_LIST) return false;
   int64_t *items = ARENA_ARRAY(&r->graph->arena, int64_t, y->count);
   if (!items) return error_out_of_memory(r->d);
   for (uint32_t i = 0; i < y->count; i++) {
     Scalar s = yaml_scalar(y->items[i]);
-    if (s.kind != SCALAR_INT || !s.fits) return false;
     items[i] = s.integer;
+    if (s.kind == SCALAR_INT && s.fits) continue;
+    if (!row->may_be_named || !is_name(y->items[i]) || !read_named_item(r, y, i, value)) return false;
+    items[i] = 0;
   }
   value->list.items = items;
   value->list.count = y->count;
@@ -248,7 +266,7 @@ static bool read_attribute_value(Reader *r, const Yaml *y, const Attribute *row,
     return (s.kind == SCALAR_INT || s.kind == SCALAR_FLOAT) &&
            (isfinite(s.number) || (row->may_be_infinite && isinf(s.number)));
   case ATTRIBUTE_CHOICE: return read_choice(y, row, value);
-  case ATTRIBUTE_S64_LIST: return read_s64_list(r, y, value);
+  case ATTRIBUTE_S64_LIST: return read_s64_list(r, y, row, value);
   case ATTRIBUTE_F32_LIST: return read_f32_list(r, y, value);
   }
   return false;
@@ -263,17 +281,24 @@ static void describe_expected(const Attribute *row, Text *out) {
       [ATTRIBUTE_BOOL] = "true or false",          [ATTRIBUTE_S64] = "an integer",
       [ATTRIBUTE_F32] = "a finite number",         [ATTRIBUTE_CHOICE] = "",
       [ATTRIBUTE_S64_LIST] = "a list of integers", [ATTRIBUTE_F32_LIST] = "a list of finite numbers"};
-  text_add_string(out, row->may_be_infinite ? "a number" : kinds[row->kind]);
+  text_add_string(out, row->may_be_infinite ? "a number"
+                       : row->may_be_named  ? "a list of integers and names of dims"
+                                            : kinds[row->kind]);
   if (row->must_be_positive) text_add_string(out, " above 0");
   for (int i = 0; row->kind == ATTRIBUTE_CHOICE && i < MAX_CHOICES && row->choices[i]; i++)
     text_format(out, "%s%s", i == 0 ? "" : i + 1 < MAX_CHOICES && row->choices[i + 1] ? ", " : " or ", row->choices[i]);
 }
 
 // The part of a value to blame: the first element of a list that is no number, else the whole value.
-static const Yaml *wrong_part(const Yaml *y, const Attribute *row) {
+static const Yaml *wrong_part(Reader *r, const Yaml *y, const Attribute *row) {
   const bool is_list = row->kind == ATTRIBUTE_S64_LIST || row->kind == ATTRIBUTE_F32_LIST;
   for (uint32_t i = 0; is_list && y->kind == YAML_LIST && i < y->count; i++) {
     const Scalar s = yaml_scalar(y->items[i]);
+    char unknown[DESCRIPTION_BYTES];
+    Extent named;
+    if (row->may_be_named && is_name(y->items[i]) &&
+        read_named_extent(r, y->items[i], &named, unknown) == NAMED_IS_READ)
+      continue;
     if (s.kind == SCALAR_INT ? !s.fits
                              : row->kind == ATTRIBUTE_S64_LIST || s.kind != SCALAR_FLOAT || !isfinite(s.number))
       return y->items[i];
@@ -289,7 +314,7 @@ static bool read_attribute(Reader *r, const Draft *draft, const Yaml *y, NamedAt
   Text expected;
   text_init(&expected, r->scratch.allocator);
   describe_expected(row, &expected);
-  const Yaml *wrong = wrong_part(y, row);
+  const Yaml *wrong = wrong_part(r, y, row);
   reader_error(r, wrong, "%s of %s: expected %s, found %s%s", named.name, draft->title, text_string(&expected),
                yaml_describe(wrong, found), wrong == y ? "" : " in it");
   text_deinit(&expected);

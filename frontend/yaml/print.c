@@ -1,6 +1,7 @@
 // Prints a graph as text.
 #include "frontend/yaml/yaml.h"
 
+#include "ir/graph/formula.h"
 #include "ir/graph/init.h"
 #include "ir/operators/operator.h"
 #include "ir/support/escape.h"
@@ -42,14 +43,26 @@ static void print_element(Type type, const void *data, size_t i, Text *out) {
   }
 }
 
+// A formula is plain text; its names must be words. Else inference has to find it again.
+static bool is_printable(const Dim *dim) {
+  bool is = true;
+  for (uint32_t i = 0; i < dim->nterms; i++)
+    for (uint32_t k = 0; k < dim->terms[i].degree; k++) is &= is_word(dim->terms[i].dims[k]->name);
+  return is;
+}
+
+static void print_extent(const Extent *e, Text *out) {
+  if (!e->dim && e->value >= 0) text_format(out, "%" PRId64, e->value);
+  else if (!e->dim || !is_printable(e->dim)) text_add_string(out, "_");
+  else if (e->dim->terms) text_add_string(out, e->dim->name);
+  else yaml_print_name(e->dim->name, out);
+}
+
 static void print_shape(const Shape *shape, Text *out) {
   text_add_string(out, "[");
   for (int i = 0; i < shape->rank; i++) {
-    const Extent *e = &shape->extent[i];
     if (i) text_add_string(out, ", ");
-    if (e->dim) yaml_print_name(e->dim->name, out);
-    else if (extent_is_unknown(*e)) text_add_string(out, "_");
-    else text_format(out, "%" PRId64, e->value);
+    print_extent(&shape->extent[i], out);
   }
   text_add_string(out, "]");
 }
@@ -99,7 +112,11 @@ static void print_attribute(const Attribute *row, const AttributeValue *value, T
   case ATTRIBUTE_CHOICE: text_add_string(out, row->choices[value->s64]); break;
   case ATTRIBUTE_S64_LIST:
     text_add_string(out, "[");
-    for (size_t i = 0; i < value->list.count; i++) text_format(out, "%s%" PRId64, i ? ", " : "", value->list.items[i]);
+    for (size_t i = 0; i < value->list.count; i++) {
+      if (i) text_add_string(out, ", ");
+      if (value->list.extents && value->list.extents[i].dim) print_extent(&value->list.extents[i], out);
+      else text_format(out, "%" PRId64, value->list.items[i]);
+    }
     text_add_string(out, "]");
     break;
   case ATTRIBUTE_F32_LIST:

@@ -127,20 +127,33 @@ bool read_type(Reader *r, const Yaml *y, const char *what, Type *type) {
                          type_set_names(all, names, sizeof names));
 }
 
-static bool tell_unknown_dim(Reader *r, const Yaml *y, const char *subject) {
+static bool tell_unknown_dim(Reader *r, const Yaml *y, const char *subject, const char *name) {
   char found[DESCRIPTION_BYTES], near[DESCRIPTION_BYTES];
   const char *names[64], *nearest;
   size_t n = 0;
   for (; n < r->graph->ndims && n < sizeof names / sizeof *names; n++) names[n] = r->graph->dims[n]->name;
-  nearest = may_suggest(r) ? nearest_word(y->text, names, n) : NULL;
-  yaml_quote(y->text, found);
+  nearest = may_suggest(r) ? nearest_word(name, names, n) : NULL;
+  yaml_quote(name, found);
   if (nearest)
-    return reader_error(r, y, "shape of %s: unknown dim %s, did you mean %s", subject, found,
-                        yaml_quote(nearest, near));
-  return reader_error(r, y, "shape of %s: unknown dim %s, declare it as in dims: {%s: ~}", subject, found, found);
+    return reader_error(r, y, "%s: unknown dim %s, did you mean %s", subject, found, yaml_quote(nearest, near));
+  return reader_error(r, y, "%s: unknown dim %s, declare it as in dims: {%s: ~}", subject, found, found);
 }
 
-// Reads an entry of a shape: a number, the name of a dim, or _.
+NamedResult read_named_extent(Reader *r, const Yaml *y, Extent *e, char unknown[DESCRIPTION_BYTES]) {
+  const char *name = y->text;
+  size_t nbytes = y->count;
+  *e = EXTENT_UNKNOWN;
+  NamedResult result = NAMED_IS_UNKNOWN;
+  if (y->is_plain && is_formula(name)) result = read_formula(&r->dims, name, &r->graph->arena, e, &name, &nbytes);
+  if (result == NAMED_LACKS_MEMORY) error_out_of_memory(r->d);
+  const Dim *dim = y->count <= MAX_NAME_BYTES ? names_find(&r->dims, y->text) : NULL;
+  snprintf(unknown, DESCRIPTION_BYTES, "%.*s", (int)(nbytes < DESCRIPTION_BYTES ? nbytes : DESCRIPTION_BYTES), name);
+  if (result != NAMED_IS_UNKNOWN || !dim) return result;
+  *e = (Extent){dim, -1};
+  return NAMED_IS_READ;
+}
+
+// Reads an entry of a shape: a number, the name of a dim, a formula, or _.
 static bool read_extent(Reader *r, const Yaml *y, const char *subject, Extent *extent) {
   Scalar s = yaml_scalar(y);
   *extent = EXTENT_UNKNOWN;
@@ -148,25 +161,29 @@ static bool read_extent(Reader *r, const Yaml *y, const char *subject, Extent *e
     *extent = EXTENT(s.integer);
     return true;
   }
-  if (s.kind == SCALAR_INT) return reader_expected(r, y, "shape of %s: expected an extent from 0 to 2^47 - 1", subject);
+  if (s.kind == SCALAR_INT) return reader_expected(r, y, "%s: expected an extent from 0 to 2^47 - 1", subject);
   if (y->kind != YAML_SCALAR || s.kind != SCALAR_STRING)
-    return reader_expected(r, y, "shape of %s: expected a number, the name of a dim or _", subject);
+    return reader_expected(r, y, "%s: expected a number, the name of a dim or _", subject);
   if (y->is_plain && strcmp(y->text, "_") == 0) return true;
-  extent->dim = y->count <= MAX_NAME_BYTES ? names_find(&r->dims, y->text) : NULL;
-  if (extent->dim || r->misses_names) return true;
-  if (yaml_is_quoted_value(y))
-    return reader_expected(r, y, "shape of %s: expected a number, the name of a dim or _", subject);
-  return tell_unknown_dim(r, y, subject);
+  char unknown[DESCRIPTION_BYTES];
+  const NamedResult result = read_named_extent(r, y, extent, unknown);
+  if (result == NAMED_IS_READ || result == NAMED_LACKS_MEMORY) return result == NAMED_IS_READ;
+  if (result == NAMED_IS_OUT_OF_RANGE)
+    return reader_expected(r, y, "%s: expected a sum of at most 8 products of dims, not below 0", subject);
+  if (r->misses_names) return true;
+  if (yaml_is_quoted_value(y)) return reader_expected(r, y, "%s: expected a number, the name of a dim or _", subject);
+  return tell_unknown_dim(r, y, subject, unknown);
 }
 
 bool read_shape(Reader *r, const Yaml *y, const char *what, Shape *shape) {
-  char subject[DESCRIPTION_BYTES];
+  char subject[2 * DESCRIPTION_BYTES];
   bool ok = true;
-  yaml_quote(what, subject);
+  char quoted[DESCRIPTION_BYTES];
+  snprintf(subject, sizeof subject, "shape of %s", yaml_quote(what, quoted));
   shape->rank = -1;
-  if (y->kind != YAML_LIST) return reader_expected(r, y, "shape of %s: expected a list of extents", subject);
+  if (y->kind != YAML_LIST) return reader_expected(r, y, "%s: expected a list of extents", subject);
   if (y->count > MAX_RANK)
-    return reader_error(r, y, "shape of %s: expected at most %d axes, found %u", subject, MAX_RANK, (unsigned)y->count);
+    return reader_error(r, y, "%s: expected at most %d axes, found %u", subject, MAX_RANK, (unsigned)y->count);
   shape->rank = (int)y->count;
   int64_t product = 1;
   for (int i = 0; i < shape->rank; i++) {
@@ -175,7 +192,7 @@ bool read_shape(Reader *r, const Yaml *y, const char *what, Shape *shape) {
     if (extent <= 0) continue;
     if (product > (MAX_ELEMENTS - 1) / extent) {
       shape->rank = -1; // errors inferred from the rank would repeat this one
-      return reader_error(r, y, "shape of %s: expected fewer than 2^47 elements", subject);
+      return reader_error(r, y, "%s: expected fewer than 2^47 elements", subject);
     }
     product *= extent;
   }

@@ -6,6 +6,7 @@
 #ifndef NGRAD_FRONTEND_YAML_READER_H
 #define NGRAD_FRONTEND_YAML_READER_H
 
+#include "frontend/named_extent.h"
 #include "frontend/names.h"
 #include "frontend/yaml/tree.h"
 #include "ir/graph/graph.h"
@@ -50,6 +51,10 @@ bool read_own_name(Reader *r, const Yaml *y, const Yaml *given, const char *what
 // `what` names the thing with the type or the shape in messages. On false, the wrong parts are unknown.
 bool read_type(Reader *r, const Yaml *y, const char *what, Type *type);
 bool read_shape(Reader *r, const Yaml *y, const char *what, Shape *shape);
+
+// The extent of a scalar that is the name of a dim or a formula (frontend/named_extent.h). Reports only that memory has
+// run out. `unknown`: the name that no dim has, or the text.
+NamedResult read_named_extent(Reader *r, const Yaml *y, Extent *e, char unknown[DESCRIPTION_BYTES]);
 
 // The layout of a tensor. On an error, it is row-major.
 bool read_layout(Reader *r, const Yaml *y, const char *what, const Shape *shape, Layout *layout);

@@ -3,6 +3,7 @@
 
 #include "frontend/yaml/yaml.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
@@ -10,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Whether the text is a word in lower case, or one of its two other forms.
 static bool is_any_of(const char *text, const char *a, const char *b, const char *c) {
+  if (tolower((unsigned char)*text) != *a) return false;
   return strcmp(text, a) == 0 || strcmp(text, b) == 0 || strcmp(text, c) == 0;
 }
 

@@ -23,7 +23,7 @@ typedef struct Builder {
   Names anchors;
   Frame stack[YAML_MAX_DEPTH];
   size_t depth;
-  size_t nnodes; // so far, with aliases written out
+  size_t nnodes, naliased; // so far: nodes, and nodes that aliases stand for
   Yaml *root;
 } Builder;
 
@@ -110,13 +110,6 @@ static bool is_core_tag(const char *tag, YamlKind kind) {
   return false;
 }
 
-// Counts the nodes that a place in the file stands for.
-static bool count_nodes(Builder *b, Position at, size_t weight) {
-  b->nnodes += weight;
-  if (b->nnodes <= YAML_MAX_NODES) return true;
-  return error_at(b->d, at, "too many YAML nodes, expected at most %d, aliases written out", YAML_MAX_NODES);
-}
-
 // Adds a node that was opened or closed to the innermost open collection.
 static bool attach(Builder *b, Yaml *node, Position at) {
   char found[DESCRIPTION_BYTES];
@@ -139,7 +132,8 @@ static Yaml *new_node(Builder *b, YamlKind kind, const yaml_char_t *anchor, cons
     error_at(b->d, at, "unexpected tag %s: a graph file has no types of its own", yaml_quote((const char *)tag, found));
     return NULL;
   }
-  if (!count_nodes(b, at, 1)) return NULL;
+  if (b->nnodes++ == YAML_MAX_NODES)
+    return error_at(b->d, at, "too many YAML nodes, expected at most %d", YAML_MAX_NODES), NULL;
   Yaml *node = ARENA_NEW(b->arena, Yaml);
   const char *name =
       anchor && node ? arena_copy_text(b->arena, (const char *)anchor, strlen((const char *)anchor)) : NULL;
@@ -203,7 +197,10 @@ static bool add_alias(Builder *b, const yaml_event_t *event) {
     return error_at(b->d, at, "unknown alias *%s, expected an anchor &%s before it", yaml_quote(name, found), found);
   if (node->weight == 0) return error_at(b->d, at, "alias *%s is inside its own anchor", yaml_quote(name, found));
   if (b->depth + node->height > YAML_MAX_DEPTH) return tell_depth(b, at);
-  return count_nodes(b, at, node->weight) && attach(b, node, at);
+  b->naliased += node->weight;
+  if (b->naliased > YAML_MAX_ALIASED)
+    return error_at(b->d, at, "aliases stand for too many YAML nodes, expected at most %d", YAML_MAX_ALIASED);
+  return attach(b, node, at);
 }
 
 static bool add_event(Builder *b, const yaml_event_t *event) {

@@ -30,8 +30,14 @@
 #include "frontend/read_settings.h"
 #include "ir/graph/graph.h"
 
-// Limits of a file. An alias counts as often as it is used.
-enum { YAML_MAX_BYTES = MOST_TEXT_BYTES, YAML_MAX_DEPTH = 64, YAML_MAX_NODES = 4000000, MAX_NAME_BYTES = 255 };
+// Limits of a file. Its own nodes may be as many as those of any graph that is printed; aliases may stand for fewer.
+enum {
+  YAML_MAX_BYTES = MOST_TEXT_BYTES,
+  YAML_MAX_DEPTH = 64,
+  YAML_MAX_NODES = 1 << 24,
+  YAML_MAX_ALIASED = 4000000,
+  MAX_NAME_BYTES = 255
+};
 
 // Reads a graph from memory: sorts, infers and verifies it. `path` stands for the text in messages; `folder` is the
 // folder of constants' files (NULL: such constants are an error). NULL after all independent errors are reported; a

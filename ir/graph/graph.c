@@ -36,39 +36,6 @@ void graph_free(Graph *g) {
   }
 }
 
-Dim *graph_add_dim(Graph *g, const char *name, int64_t value) {
-  Dim *dim = ARENA_NEW(&g->arena, Dim);
-  if (!dim || !arena_grow(&g->arena, &g->dims, g->ndims, &g->dims_capacity, sizeof *g->dims)) return NULL;
-  dim->name = arena_copy_text(&g->arena, name, strlen(name));
-  dim->value = value;
-  if (!dim->name) return NULL;
-  g->dims[g->ndims++] = dim;
-  return dim;
-}
-
-Dim *graph_find_dim(const Graph *g, const char *name) {
-  for (size_t i = 0; i < g->ndims; i++)
-    if (strcmp(g->dims[i]->name, name) == 0) return g->dims[i];
-  return NULL;
-}
-
-bool graph_own_dims(Graph *g) {
-  Dim **own = ARENA_ARRAY(&g->arena, Dim *, g->ndims + 1);
-  for (size_t i = 0; own && i < g->ndims; i++) {
-    own[i] = ARENA_NEW(&g->arena, Dim);
-    if (!own[i]) return false;
-    *own[i] = *g->dims[i];
-  }
-  for (size_t i = 0; own && i < g->nvalues; i++)
-    for (int axis = 0; axis < g->values[i]->shape.rank; axis++)
-      for (size_t k = 0; k < g->ndims; k++) {
-        Extent *e = &g->values[i]->shape.extent[axis];
-        if (e->dim == g->dims[k]) *e = (Extent){own[k], e->value};
-      }
-  if (own) g->dims = own;
-  return own != NULL;
-}
-
 Value *graph_add_value(Graph *g, const char *name, Type type, const Shape *shape) {
   Value *v = ARENA_NEW(&g->arena, Value);
   if (!v || !arena_grow(&g->arena, &g->values, g->nvalues, &g->values_capacity, sizeof *g->values)) return NULL;
@@ -337,10 +304,7 @@ Graph *graph_clone(const Graph *g) {
   copy->origin = graph_keep((Graph *)g); // changes only g's reference count
   copy->source = g->source;
   copy->nleaves = g->nleaves;
-  copy->dims = ARENA_ARRAY(&copy->arena, Dim *, g->ndims);
-  copy->ndims = copy->dims_capacity = g->ndims;
-  bool ok = copy->dims && clone_values(copy, g);
-  if (copy->dims && g->ndims) memcpy(copy->dims, g->dims, g->ndims * sizeof(Dim *));
+  bool ok = graph_share_dims(copy, g) && clone_values(copy, g);
   for (size_t i = 0; ok && i < g->nnodes; i++) ok = clone_node(copy, g->nodes[i]);
   if (ok) return copy;
   graph_free(copy);
@@ -422,55 +386,4 @@ bool graph_sort(Graph *g, Diagnostics *d) {
   }
   arena_deinit(&scratch);
   return ok;
-}
-
-static bool replace_dims(Graph *g, bool (*is_replaced)(const Dim *), Diagnostics *d) {
-  bool ok = true;
-  for (size_t i = 0; i < g->nvalues; i++) {
-    Value *v = g->values[i];
-    for (int axis = 0; axis < v->shape.rank; axis++) {
-      Extent *e = &v->shape.extent[axis];
-      if (e->dim && is_replaced(e->dim)) *e = EXTENT(e->dim->value);
-    }
-    if (shape_is_known(&v->shape) && shape_nelems(&v->shape) < 0)
-      ok = error_at(d, v->position, "%s: too many elements, expected fewer than 2^47", v->name);
-  }
-  return ok;
-}
-
-static bool is_any(const Dim *dim) {
-  (void)dim;
-  return true;
-}
-
-bool graph_bind_dims(Graph *g, Diagnostics *d) {
-  bool ok = true;
-  for (size_t i = 0; i < g->ndims; i++)
-    if (g->dims[i]->value < 0)
-      ok = error_at(d, g->dims[i]->position, "%s has no value, expected one in dims or by --dim %s=NUMBER",
-                    g->dims[i]->name, g->dims[i]->name);
-  ok = ok && replace_dims(g, is_any, d);
-  if (ok) g->ndims = 0;
-  return ok;
-}
-
-static bool is_fixed(const Dim *dim) {
-  return dim->is_fixed;
-}
-
-static bool has_unknown_extents(const Graph *g) {
-  for (size_t i = 0; i < g->nvalues; i++)
-    for (int axis = 0; axis < g->values[i]->shape.rank; axis++)
-      if (extent_is_unknown(g->values[i]->shape.extent[axis])) return true;
-  return false;
-}
-
-bool graph_bind_fixed_dims(Graph *g, Diagnostics *d) {
-  if (!has_unknown_extents(g)) return true;
-  if (!replace_dims(g, is_fixed, d)) return false;
-  size_t nleft = 0;
-  for (size_t i = 0; i < g->ndims; i++)
-    if (!g->dims[i]->is_fixed) g->dims[nleft++] = g->dims[i];
-  g->ndims = nleft;
-  return true;
 }

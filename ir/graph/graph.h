@@ -16,21 +16,27 @@ enum { MAX_RANK = 8, MAX_ORIGINS = 32, MAX_OPEN_DIMS = 8, MOST_LEAVES = 1 << 20 
 typedef struct Graph Graph;
 typedef struct Node Node;
 typedef struct Value Value;
-typedef struct Operator Operator;   // ir/operators/operator.h
-typedef struct Signature Signature; // ir/operators/operator.h
+typedef struct Operator Operator;       // ir/operators/operator.h
+typedef struct Signature Signature;     // ir/operators/operator.h
+typedef struct Formula Formula;         // ir/graph/formula.h
+typedef struct FormulaTerm FormulaTerm; // ir/graph/formula.h
 
 // A product of powers of a graph's open dims. Byte i is the exponent of dim i; the monomial 1 is all zeros. A number
 // that depends on open dims is a literal factor times a monomial: in 4 * N * N, the monomial is N^2
 // (ir/graph/open_dims.h).
 typedef uint64_t Monomial;
 
-// A named extent. `value` is the number that `ngrad run` and `ngrad bench` use; -1: no number was given.
+// A named extent. `value` is the number that `ngrad run` and `ngrad bench` use; -1: no number was given. An extent that
+// is computed from named ones has a dim, too, which is in extents only: its name is its formula (ir/graph/formula.h).
 typedef struct Dim {
   const char *name;
   int64_t value;
   Position position;
-  bool is_fixed;     // the caller fixed the dim to `value`, so graph_with_open_dims does not leave it open
-  Monomial monomial; // not 0: the dim is open (ir/graph/open_dims.h) and `value` is only a hint
+  bool is_fixed;            // the caller fixed the dim to `value`, so graph_with_open_dims does not leave it open
+  Monomial monomial;        // not 0: the dim is open (ir/graph/open_dims.h) and `value` is only a hint
+  const FormulaTerm *terms; // the formula; NULL: the dim is one of the graph's
+  bool is_place;            // a sum of open dims that is no extent, only an index, and may be -1
+  uint32_t nterms;
 } Dim;
 
 // The length of an axis: known (dim NULL, value >= 0), named (dim set), or unknown (dim NULL, value -1).
@@ -42,10 +48,11 @@ typedef struct Extent {
 #define EXTENT_UNKNOWN ((Extent){NULL, -1})
 #define EXTENT(n) ((Extent){NULL, (n)})
 bool extent_is_unknown(Extent e);
-bool extent_is_literal(Extent e);       // a known number
-bool extent_equals(Extent a, Extent b); // the same number, or the same dim; unknown equals nothing
-int64_t extent_value(Extent e);         // a literal's number or a dim's value; -1 when it has none
-Monomial extent_monomial(Extent e);     // 0 unless the extent is an open dim
+bool extent_is_literal(Extent e);           // a known number
+bool extent_equals(Extent a, Extent b);     // the same number, dim or formula; unknown equals nothing
+bool extents_are_apart(Extent a, Extent b); // they differ by a number that is not 0
+int64_t extent_value(Extent e);             // a literal's number, or a dim's or formula's value; -1 when it has none
+Monomial extent_monomial(Extent e);         // 0 unless the extent is an open dim
 
 typedef struct Shape {
   int rank; // -1: not known yet
@@ -131,6 +138,7 @@ typedef struct AttributeValue {
     struct {
       const int64_t *items;
       size_t count;
+      const Extent *extents; // parallel to items: a named extent in place of the item; NULL: all items are numbers
     } list;
     struct {
       const double *items; // as f32
@@ -182,6 +190,8 @@ struct Graph {
   Source *source; // the file it was read from; NULL for one made by a program
   Dim **dims;
   size_t ndims, dims_capacity;
+  size_t nsums;   // of open dims, the last of dims (ir/graph/open_dims.h)
+  bool is_open;   // the dims are open
   Value **values; // inputs, constants and results in the order of their creation; some may be dead
   size_t nvalues, values_capacity;
   Node **nodes; // in topological order after graph_sort
@@ -209,7 +219,11 @@ Graph *graph_clone(const Graph *g);
 
 Dim *graph_add_dim(Graph *g, const char *name, int64_t value);
 Dim *graph_find_dim(const Graph *g, const char *name);
-bool graph_own_dims(Graph *g); // copies the dims that g shares with the graph it was cloned from
+bool graph_share_dims(Graph *g, const Graph *from); // makes the dims of `from` those of g, which must not outlive it
+bool graph_own_dims(Graph *g);                      // copies the dims that g shares
+// Replaces each dim in extents and in attributes, also where formulas have it. `to` gives dims that live as long as g,
+// or numbers.
+bool graph_replace_dims(Graph *g, Extent (*to)(const Dim *, const void *context), const void *context);
 
 // Values. Names are copied. The caller ensures that they are unique, for instance by graph_fresh_name.
 Value *graph_add_value(Graph *g, const char *name, Type type, const Shape *shape); // shape NULL: unknown rank

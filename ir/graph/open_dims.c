@@ -1,48 +1,32 @@
-// Shape inference on named extents finds most extents. The monomials of other extents (an axis that a reshape joins
-// from several, say) are found by experiment: one hint after the other is doubled, and the factor by which an extent
-// grows gives the dim's exponent. Finally the result is checked at other values of the dims: a shape that does not hold
-// for all values fails an operator's inference there.
+// Shape inference on named extents finds most extents as formulas. The monomials of other extents are found by
+// experiment: one hint after the other is doubled, and the factor by which an extent grows gives the dim's exponent.
+// Finally the result is checked at other values of the dims: a shape that does not hold for all values fails an
+// operator's inference there.
+//
+// A formula is a number times a monomial (ir/graph/open_dims.h). A sum that is no product of other sums gets a dim.
 #include "ir/graph/open_dims.h"
 
+#include "ir/graph/formula.h"
 #include "ir/operators/infer.h"
+#include "ir/operators/movement.h"
+#include "ir/operators/window.h"
 
-enum { DEFAULT_HINT = 64, POWER_BITS = 8 };
-
-int monomial_exponent(Monomial monomial, size_t dim) {
-  return (int)(monomial >> (dim * POWER_BITS) & ((1U << POWER_BITS) - 1));
-}
-
-int64_t monomial_value(const Graph *g, Monomial monomial, const int64_t *values) {
-  int64_t product = 1;
-  for (size_t i = 0; monomial && i < g->ndims; i++)
-    for (int n = monomial_exponent(monomial, i); n > 0; n--) product *= values ? values[i] : g->dims[i]->value;
-  return product;
-}
-
-int64_t open_factor(const Graph *g, int64_t number, Monomial monomial) {
-  return number / monomial_value(g, monomial, NULL);
-}
-
-int64_t open_number(const Graph *g, int64_t number, Monomial monomial, const int64_t *values) {
-  return open_factor(g, number, monomial) * monomial_value(g, monomial, values);
-}
+enum { DEFAULT_HINT = 64, LEAST_HINT = 2 };
+static const int64_t MOST_HINT = (int64_t)1 << 20; // of a dim in a sum whose hint is raised
 
 // Binding
 
-// Replaces the dims of g in the extents of its clone by `to` (parallel to g->dims). Dims that stand for products of
-// open dims are not in g->dims; they become numbers.
-static void replace_dims(Graph *clone, const Graph *g, const Extent *to) {
-  int64_t values[MAX_OPEN_DIMS] = {0};
-  for (size_t k = 0; k < g->ndims && k < MAX_OPEN_DIMS; k++) values[k] = to[k].value;
-  for (size_t i = 0; i < clone->nvalues; i++) {
-    Shape *s = &clone->values[i]->shape;
-    for (int axis = 0; axis < s->rank; axis++) {
-      const Dim *dim = s->extent[axis].dim;
-      if (dim && dim->monomial) s->extent[axis] = EXTENT(open_number(g, dim->value, dim->monomial, values));
-      for (size_t k = 0; dim && k < g->ndims; k++)
-        if (g->dims[k] == dim) s->extent[axis] = to[k];
-    }
-  }
+// The dims of a graph, and the extents to replace them by.
+typedef struct Replacing {
+  const Graph *graph;
+  const Extent *to;
+} Replacing;
+
+static Extent replacement(const Dim *dim, const void *context) {
+  const Replacing *r = context;
+  for (size_t k = 0; k < r->graph->ndims; k++)
+    if (r->graph->dims[k] == dim) return r->to[k];
+  return (Extent){dim, -1};
 }
 
 static bool check_nelems(const Graph *g, Diagnostics *d) {
@@ -62,9 +46,9 @@ Graph *graph_with_dims(const Graph *g, const int64_t *values, Diagnostics *d) {
     return NULL;
   }
   for (size_t i = 0; i < g->ndims; i++) to[i] = EXTENT(values[i]);
-  replace_dims(bound, g, to);
-  bound->ndims = 0;
-  if (graph_infer(bound, d) && check_nelems(bound, d)) return bound;
+  const bool ok = graph_replace_dims(bound, replacement, &(Replacing){g, to}) || error_out_of_memory(d);
+  bound->ndims = bound->nsums = 0;
+  if (ok && graph_infer(bound, d) && check_nelems(bound, d)) return bound;
   graph_free(bound);
   return NULL;
 }
@@ -73,11 +57,12 @@ Graph *graph_with_dims(const Graph *g, const int64_t *values, Diagnostics *d) {
 
 typedef struct Opening {
   const Graph *given;
-  Graph *graph;       // the result, with open dims
-  const Dim **opened; // parallel to graph->dims: the corresponding dims of `given`
+  Graph *graph;       // the result, with open dims, then sums
+  const Dim **opened; // parallel to the open dims: the corresponding dims of `given`
   int64_t *values;    // parallel to given->dims: the values to bind in a trial
   Graph *at_hints;    // `given` bound at the hints
-  Graph **doubled;    // parallel to graph->dims: `given` bound at the hints, with the hint of this dim doubled
+  Graph **doubled;    // parallel to the open dims: `given` bound at the hints, with the hint of this dim doubled
+  Extent from, to;    // the formula that was opened last, and its extent with a monomial
   Diagnostics *diagnostics;
 } Opening;
 
@@ -90,13 +75,13 @@ static bool open_dims(Opening *o) {
   const Graph *g = o->given;
   Graph *own = o->graph;
   Extent *to = ARENA_ARRAY(&own->arena, Extent, g->ndims + 1);
-  Dim **dims = ARENA_ARRAY(&own->arena, Dim *, g->ndims + 1);
+  Dim **dims = ARENA_ARRAY(&own->arena, Dim *, MAX_OPEN_DIMS);
   o->opened = ARENA_ARRAY(&own->arena, const Dim *, g->ndims + 1);
   o->values = ARENA_ARRAY(&own->arena, int64_t, g->ndims + 1);
   if (!to || !dims || !o->opened || !o->values) return error_out_of_memory(o->diagnostics);
   own->dims = dims;
-  own->ndims = 0;
-  own->dims_capacity = g->ndims + 1;
+  own->ndims = own->nsums = 0;
+  own->dims_capacity = MAX_OPEN_DIMS;
   for (size_t i = 0; i < g->ndims; i++) {
     const Dim *given = g->dims[i];
     to[i] = EXTENT(given->value);
@@ -106,14 +91,13 @@ static bool open_dims(Opening *o) {
     Dim *dim = ARENA_NEW(&own->arena, Dim);
     if (!dim) return error_out_of_memory(o->diagnostics);
     *dim = *given;
-    dim->value = given->value < 0 ? DEFAULT_HINT : given->value < 2 ? 2 : given->value;
-    dim->monomial = (Monomial)1 << (own->ndims * POWER_BITS);
+    dim->value = given->value < 0 ? DEFAULT_HINT : given->value < LEAST_HINT ? LEAST_HINT : given->value;
+    dim->monomial = monomial_of_dim(own->ndims);
     o->opened[own->ndims] = given;
     own->dims[own->ndims++] = dim;
     to[i] = (Extent){dim, -1};
   }
-  replace_dims(own, g, to);
-  return true;
+  return graph_replace_dims(own, replacement, &(Replacing){g, to}) || error_out_of_memory(o->diagnostics);
 }
 
 // The given graph bound at the hints, except that `dim` (NULL: none) has this value. NULL after reporting why the graph
@@ -125,7 +109,8 @@ static Graph *bound_with(const Opening *o, const Dim *dim, int64_t value) {
   diagnostics_init(&own, o->graph->arena.allocator);
   text_init(&why, o->graph->arena.allocator);
   for (size_t i = 0; i < o->given->ndims; i++) {
-    const Dim *as = open < o->graph->ndims && o->opened[open] == o->given->dims[i] ? o->graph->dims[open++] : NULL;
+    const Dim *as =
+        open < graph_narguments(o->graph) && o->opened[open] == o->given->dims[i] ? o->graph->dims[open++] : NULL;
     o->values[i] = !as ? o->given->dims[i]->value : as == dim ? value : as->value;
   }
   Graph *bound = graph_with_dims(o->given, o->values, dim ? &own : o->diagnostics);
@@ -143,47 +128,194 @@ static Position value_position(const Value *v) {
   return v->producer ? v->producer->position : v->position;
 }
 
-static bool report_no_product(const Opening *o, const Dim *dim, const Value *v) {
-  return cannot_stay_open(o, dim, value_position(v), "an extent here is not a product of dims and a number");
+static bool report_no_formula(const Opening *o, const Dim *dim, Position at) {
+  return cannot_stay_open(o, dim, at, "an extent here is neither a product nor a sum of dims and numbers");
 }
 
-// Sets *e to the extent with this value at the hints and this monomial. Equal products must be the same dim, because
-// extent_equals compares dims: a dim of the file or of an earlier product is reused.
-static bool find_product(Opening *o, int64_t number, Monomial monomial, Extent *e) {
+// Sums
+
+// Makes the formula a dim of the graph, after dividing it by the greatest number that divides all its factors.
+static bool add_sum(Opening *o, Formula *f, Position at) {
+  enum { MOST_TERMS = 4 }; // the verifier of kernels multiplies sums out
   Graph *g = o->graph;
-  for (size_t i = 0; i < g->nvalues; i++)
-    for (int axis = 0; axis < g->values[i]->shape.rank; axis++) {
-      *e = g->values[i]->shape.extent[axis];
-      if (e->dim && e->dim->monomial == monomial && e->dim->value == number) return true;
-    }
+  Formula common = {.nterms = 1};
+  Extent e;
+  const Dim *some = f->terms[0].dims[0];
+  for (uint32_t i = 0; i < f->nterms; i++)
+    common.terms[0].factor =
+        greatest_divisor(f->terms[i].factor < 0 ? -f->terms[i].factor : f->terms[i].factor, common.terms[0].factor);
+  if (g->ndims == MAX_OPEN_DIMS)
+    return cannot_stay_open(o, some, at, "at most 8 dims and sums of them can stay open, and 8 others are");
+  if (f->nterms > MOST_TERMS || !formula_divide(f, &common)) return report_no_formula(o, some, at);
   Dim *dim = ARENA_NEW(&g->arena, Dim);
-  Text name;
-  text_init(&name, g->arena.allocator);
-  int64_t factor = open_factor(g, number, monomial);
-  if (factor != 1) text_format(&name, "%lld", (long long)factor);
-  for (size_t i = 0; i < g->ndims; i++)
-    for (int n = monomial_exponent(monomial, i); n > 0; n--)
-      text_format(&name, "%s%s", name.nbytes ? " * " : "", g->dims[i]->name);
-  const char *copy = name.out_of_memory ? NULL : arena_copy_text(&g->arena, text_string(&name), name.nbytes);
-  text_deinit(&name);
-  if (!dim || !copy) return error_out_of_memory(o->diagnostics);
-  *dim = (Dim){.name = copy, .value = number, .monomial = monomial};
-  *e = (Extent){dim, -1};
+  if (!dim || !formula_extent(&g->arena, f, &e)) return error_out_of_memory(o->diagnostics);
+  if (!e.dim) return report_no_formula(o, some, at);
+  *dim = *e.dim;
+  dim->monomial = monomial_of_dim(g->ndims);
+  g->dims[g->ndims++] = dim;
+  g->nsums++;
   return true;
+}
+
+// Adds the sum that the formula has as a factor, if the graph has none of its factors yet. `is_place`: the formula is
+// an index, which may be -1 where nothing is read.
+static bool open_formula(Opening *o, const Formula *f, bool is_place, Position at, Monomial *monomial) {
+  const Graph *g = o->graph;
+  Formula rest = *f;
+  formula_take_dims(g, &rest, monomial);
+  if (rest.nterms > 1) {
+    if (!add_sum(o, &rest, at)) return false;
+    g->dims[g->ndims - 1]->is_place = true;
+    *monomial += g->dims[g->ndims - 1]->monomial;
+  }
+  for (size_t i = graph_narguments(g); i < g->ndims; i++)
+    if (monomial_exponent(*monomial, i)) g->dims[i]->is_place &= is_place;
+  return true;
+}
+
+static bool open_extent(Opening *o, Extent *e, Position at) {
+  Formula f;
+  Monomial monomial;
+  if (e->dim != o->from.dim) {
+    if (!formula_of(*e, &f) || !open_formula(o, &f, false, at, &monomial)) return false;
+    Dim *dim = ARENA_NEW(&o->graph->arena, Dim);
+    if (!dim) return error_out_of_memory(o->diagnostics);
+    *dim = *e->dim;
+    dim->monomial = monomial;
+    o->from = *e;
+    o->to = (Extent){dim, -1};
+  }
+  *e = o->to;
+  return true;
+}
+
+static bool is_formula_of_degree(Extent e, uint32_t degree) {
+  return e.dim && e.dim->terms && !e.dim->monomial && e.dim->terms[0].degree == degree;
+}
+
+// Makes a sum of an index that a kernel computes, or of a number of elements that must not be negative.
+static bool open_place(Opening *o, const Formula *f, bool is_place, Position at) {
+  Monomial monomial;
+  return open_formula(o, f, is_place, at, &monomial);
+}
+
+// Where the parts of a Concat begin.
+static bool open_concat(Opening *o, const Node *node, int axis) {
+  Formula place = {0}, next;
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    if (!open_place(o, &place, false, node->position)) return false;
+    if (!formula_of(node->inputs[i]->shape.extent[axis], &next) || !formula_add(&place, &next, 1)) return true;
+  }
+  return true;
+}
+
+// The first index of a Slice, and the elements that it leaves out behind and, for steps below 0, in front.
+static bool open_slice(Opening *o, const Node *node, int axis) {
+  const Shape *src = &node->inputs[0]->shape;
+  AxisRead reads[MAX_RANK];
+  Formula first, count, rest;
+  node_reads(node, reads);
+  const int64_t step = reads[axis].step;
+  const Formula one = {.nterms = 1, .terms = {{.factor = 1}}};
+  if (!node_read_formulas(node, axis, &first, &count) || !formula_of(src->extent[axis], &rest)) return true;
+  if (!formula_add(&rest, &first, -1) || !formula_add(&rest, step > 0 ? &count : &one, step > 0 ? -step : -1))
+    return true;
+  if (step == 1 || step < 0)
+    if (!open_place(o, &rest, false, node->position)) return false;
+  if (!open_place(o, &first, step < 0, node->position)) return false;
+  if (step > 0 || !formula_add(&first, &count, step) || !formula_add(&first, &one, -step)) return true;
+  return open_place(o, &first, false, node->position);
+}
+
+// Where the elements of a Pad begin and end, and how many are left of those that it removes some of.
+static bool open_pad(Opening *o, const Node *node, int axis) {
+  Formula begin, end, src;
+  if (!item_formula(node_attribute(node, "pads_begin"), (size_t)axis, &begin) ||
+      !item_formula(node_attribute(node, "pads_end"), (size_t)axis, &end) ||
+      !formula_of(node->inputs[0]->shape.extent[axis], &src) || !formula_add(&end, &src, 1) ||
+      !formula_add(&src, &begin, 1))
+    return true;
+  return open_place(o, &begin, false, node->position) && open_place(o, &end, false, node->position) &&
+         open_place(o, &src, false, node->position);
+}
+
+static bool open_places(Opening *o, const Node *node) {
+  const OperatorId id = node->op->id;
+  const Shape *src = &node->inputs[0]->shape, *dst = node->outputs[0] ? &node->outputs[0]->shape : NULL;
+  if ((id != OP_Concat && id != OP_Slice && id != OP_Pad) || !dst || dst->rank < 0 || src->rank < 0) return true;
+  if (id == OP_Concat) return open_concat(o, node, axis_of(node, dst->rank));
+  for (int axis = 0; axis < src->rank; axis++) {
+    if (!src->extent[axis].dim && !dst->extent[axis].dim) continue;
+    if (!(id == OP_Slice ? open_slice : open_pad)(o, node, axis)) return false;
+  }
+  return true;
+}
+
+// The hints must be such that each sum is at least LEAST_HINT.
+static bool raise_hints(Opening *o) {
+  const Graph *g = o->graph;
+  for (size_t i = graph_narguments(g); i < g->ndims; i++)
+    for (size_t k = 0; extent_value((Extent){g->dims[i], -1}) < LEAST_HINT; k = (k + 1) % graph_narguments(g)) {
+      if (g->dims[k]->value > MOST_HINT)
+        return cannot_stay_open(o, g->dims[k], g->dims[k]->position, "an extent here is negative for small dims");
+      g->dims[k]->value *= 2;
+    }
+  for (size_t i = graph_narguments(g); i < g->ndims; i++) g->dims[i]->value = extent_value((Extent){g->dims[i], -1});
+  return true;
+}
+
+// Opens the named items of a node's lists, which graph_replace_dims has copied.
+static bool open_items(Opening *o, const Node *node, uint32_t degree) {
+  bool ok = true;
+  for (uint32_t k = 0; k < node->op->nattributes; k++) {
+    const AttributeValue *value = &node->attributes[k];
+    Extent *extents = node->op->attributes[k].may_be_named ? (Extent *)value->list.extents : NULL;
+    for (size_t i = 0; ok && extents && i < value->list.count; i++)
+      if (is_formula_of_degree(extents[i], degree)) ok = open_extent(o, &extents[i], node->position);
+  }
+  return ok;
+}
+
+// Gives each formula its monomial. Formulas of low degree come first, as others are products of them.
+static bool open_formulas(Opening *o) {
+  const Graph *g = o->graph;
+  bool ok = true;
+  for (uint32_t degree = 1; ok && degree <= MAX_DEGREE; degree++) {
+    for (size_t i = 0; ok && i < g->nvalues; i++) {
+      Shape *s = &g->values[i]->shape;
+      for (int axis = 0; axis < s->rank && ok; axis++)
+        if (is_formula_of_degree(s->extent[axis], degree))
+          ok = open_extent(o, &s->extent[axis], value_position(g->values[i]));
+    }
+    for (size_t i = 0; ok && i < g->nnodes; i++) {
+      ok = open_items(o, g->nodes[i], degree);
+      if (ok && degree == 1) ok = open_places(o, g->nodes[i]);
+    }
+  }
+  o->graph->is_open = ok;
+  return ok && raise_hints(o);
 }
 
 // Finds the monomial of an extent that inference left unknown, from the extent's values in the trials.
 static bool find_extent(Opening *o, Value *v, int axis) {
   const Graph *g = o->graph;
   int64_t number = o->at_hints->values[v->index]->shape.extent[axis].value;
-  Monomial monomial = 0;
-  for (size_t i = 0; i < g->ndims && number > 0; i++) {
+  Formula f = {.nterms = number > 0}, dim;
+  const int64_t whole = number;
+  f.terms[0] = (FormulaTerm){.factor = number};
+  for (size_t i = 0; i < graph_narguments(g) && number > 0; i++) {
     int64_t becomes = o->doubled[i]->values[v->index]->shape.extent[axis].value;
-    for (; becomes > number && becomes % 2 == 0; becomes /= 2) monomial += g->dims[i]->monomial;
-    if (becomes != number || number % monomial_value(g, monomial, NULL)) return report_no_product(o, g->dims[i], v);
+    for (; becomes > whole && becomes % 2 == 0; becomes /= 2) {
+      if (f.terms[0].factor % g->dims[i]->value) return report_no_formula(o, g->dims[i], value_position(v));
+      f.terms[0].factor /= g->dims[i]->value;
+      if (!formula_of((Extent){g->dims[i], -1}, &dim) || !formula_multiply(&f, &dim))
+        return report_no_formula(o, g->dims[i], value_position(v));
+    }
+    if (becomes != whole) return report_no_formula(o, g->dims[i], value_position(v));
   }
-  v->shape.extent[axis] = EXTENT(number);
-  return !monomial || find_product(o, number, monomial, &v->shape.extent[axis]);
+  Extent *e = &v->shape.extent[axis];
+  if (!formula_extent(&o->graph->arena, &f, e)) return error_out_of_memory(o->diagnostics);
+  return !e->dim || !e->dim->terms || open_extent(o, e, value_position(v));
 }
 
 static bool check_all_known(const Opening *o, const Graph *bound) {
@@ -203,7 +335,7 @@ static bool find_extents(Opening *o) {
   if (!o->doubled) return error_out_of_memory(o->diagnostics);
   o->at_hints = bound_with(o, NULL, 0);
   bool ok = o->at_hints && check_all_known(o, o->at_hints);
-  for (size_t i = 0; ok && i < g->ndims; i++) {
+  for (size_t i = 0; ok && i < graph_narguments(g); i++) {
     o->doubled[i] = bound_with(o, g->dims[i], 2 * g->dims[i]->value);
     ok = o->doubled[i] != NULL;
   }
@@ -225,13 +357,14 @@ static bool check_at(const Opening *o, size_t dim, int64_t value) {
   Graph *bound = bound_with(o, g->dims[dim], value);
   int64_t values[MAX_OPEN_DIMS];
   bool ok = bound != NULL;
-  for (size_t i = 0; i < g->ndims; i++) values[i] = i == dim ? value : g->dims[i]->value;
+  for (size_t i = 0; i < graph_narguments(g); i++) values[i] = i == dim ? value : g->dims[i]->value;
   for (size_t i = 0; ok && i < g->nvalues; i++) {
     const Value *v = g->values[i];
     for (int axis = 0; ok && axis < v->shape.rank; axis++) {
       Extent e = v->shape.extent[axis];
       int64_t expected = open_number(g, extent_value(e), extent_monomial(e), values);
-      ok = bound->values[i]->shape.extent[axis].value == expected || report_no_product(o, g->dims[dim], v);
+      ok = bound->values[i]->shape.extent[axis].value == expected ||
+           report_no_formula(o, g->dims[dim], value_position(v));
     }
     bool is_listed = v->constant && !v->constant->is_splat && monomial_exponent(shape_monomial(&v->shape), dim);
     if (ok && is_listed)
@@ -247,47 +380,12 @@ Graph *graph_with_open_dims(const Graph *g, Diagnostics *d) {
     error_out_of_memory(d);
     return NULL;
   }
-  bool ok = open_dims(&o) && graph_infer(o.graph, d) && check_nelems(o.graph, d) && find_extents(&o);
-  for (size_t i = 0; ok && i < o.graph->ndims; i++) ok = check_at(&o, i, o.graph->dims[i]->value + 1);
-  for (size_t i = 0; o.doubled && i < o.graph->ndims; i++) graph_free(o.doubled[i]);
+  bool ok =
+      open_dims(&o) && graph_infer(o.graph, d) && open_formulas(&o) && check_nelems(o.graph, d) && find_extents(&o);
+  for (size_t i = 0; ok && i < graph_narguments(o.graph); i++) ok = check_at(&o, i, o.graph->dims[i]->value + 1);
+  for (size_t i = 0; o.doubled && i < graph_narguments(o.graph); i++) graph_free(o.doubled[i]);
   graph_free(o.at_hints);
   if (ok) return o.graph;
   graph_free(o.graph);
   return NULL;
-}
-
-// Largest tensors
-
-static bool is_within(const Graph *g, const TensorSize *a, const TensorSize *b) {
-  for (size_t i = 0; i < g->ndims; i++)
-    if (monomial_exponent(a->monomial, i) > monomial_exponent(b->monomial, i)) return false;
-  return a->factor <= b->factor && a->nbytes <= b->nbytes;
-}
-
-static TensorSize size_of(const Graph *g, const Value *v) {
-  TensorSize size = {shape_monomial(&v->shape), 1, type_nbytes(v->type)};
-  for (int k = 0; k < v->shape.rank; k++) {
-    const Extent e = v->shape.extent[k];
-    const int64_t factor = open_factor(g, extent_value(e), extent_monomial(e));
-    size.factor *= factor ? factor : 1;
-  }
-  return size;
-}
-
-bool graph_add_largest(const Graph *g, LargestTensors *largest, Arena *arena) {
-  for (size_t i = 0; i < g->nvalues; i++) {
-    const Value *v = g->values[i];
-    if (!shape_monomial(&v->shape) || !(v->is_input || v->producer || v->constant)) continue;
-    const TensorSize own = size_of(g, v);
-    bool is_new = true;
-    for (size_t n = 0; n < largest->count; n++) is_new &= !is_within(g, &own, &largest->items[n]);
-    if (!is_new) continue;
-    size_t left = 0;
-    for (size_t n = 0; n < largest->count; n++)
-      if (!is_within(g, &largest->items[n], &own)) largest->items[left++] = largest->items[n];
-    largest->count = left;
-    if (!arena_grow(arena, &largest->items, left, &largest->capacity, sizeof own)) return false;
-    largest->items[largest->count++] = own;
-  }
-  return true;
 }

@@ -1,5 +1,5 @@
 // Extents, shapes and layouts.
-#include "ir/graph/graph.h"
+#include "ir/graph/formula.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,12 +13,28 @@ bool extent_is_literal(Extent e) {
 }
 
 bool extent_equals(Extent a, Extent b) {
-  if (a.dim || b.dim) return a.dim == b.dim;
+  Formula f, g;
+  if (a.dim == b.dim && a.dim) return true;
+  if (a.dim && b.dim)
+    return a.dim->terms && b.dim->terms && formula_of(a, &f) && formula_of(b, &g) && formula_equals(&f, &g);
+  if (a.dim || b.dim) return false;
   return a.value >= 0 && a.value == b.value;
 }
 
+bool extents_are_apart(Extent a, Extent b) {
+  Formula f, g;
+  int64_t number;
+  return formula_of(a, &f) && formula_of(b, &g) && formula_add(&f, &g, -1) && formula_is_number(&f, &number) && number;
+}
+
+static int64_t dim_value(const Dim *dim, const void *unused) {
+  (void)unused;
+  return dim->value;
+}
+
 int64_t extent_value(Extent e) {
-  return e.dim ? e.dim->value : e.value;
+  if (!e.dim) return e.value;
+  return e.dim->terms ? terms_value(e.dim->terms, e.dim->nterms, dim_value, NULL) : e.dim->value;
 }
 
 Monomial extent_monomial(Extent e) {

@@ -243,6 +243,16 @@ int64_t type_integer(double value) {
   return integer;
 }
 
+int64_t type_wrap(Type type, int64_t value) {
+  switch (type) {
+  case TYPE_S32: return (int32_t)value;
+  case TYPE_S8: return (int8_t)value;
+  case TYPE_U8: return (uint8_t)value;
+  case TYPE_BOOLEAN: return value != 0;
+  default: return value;
+  }
+}
+
 double type_tolerance(Type type) {
   switch (type) {
   case TYPE_F64: return 1e-12;

@@ -65,7 +65,9 @@ void type_store(Type type, void *data, size_t i, double value);
 // cannot represent every s64.
 void type_load_wide(Type type, const void *data, size_t i, double *wide);
 void type_store_wide(Type type, void *data, size_t i, const double *wide);
-int64_t type_integer(double value);         // as s64: saturated, 0 for NaN
+int64_t type_integer(double value); // as s64: saturated, 0 for NaN
+// The integer of the type with the same low bits, in two's complement; of a boolean, whether the value is not 0.
+int64_t type_wrap(Type type, int64_t value);
 double type_tolerance(Type type);           // relative difference allowed between two computations of a result
 double type_greatest(Type type);            // the greatest finite number of a float type
 double type_round(Type type, double value); // the value after a store and a load

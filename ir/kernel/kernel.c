@@ -282,7 +282,7 @@ int64_t kernel_factor(const Kernel *k, int64_t number, Monomial monomial) {
 
 void kernel_close(Kernel *k, Monomial monomial) {
   for (size_t i = 0; monomial && !k->closed && i < k->graph->ndims; i++)
-    if (monomial_exponent(monomial, i)) k->closed = k->graph->dims[i];
+    if (monomial_exponent(monomial, i)) k->closed = open_dim_of(k->graph, i);
 }
 
 // The reduction of `times` copies of `a`. A product is computed by repeated squaring.

@@ -36,7 +36,9 @@ typedef struct Axis {
 typedef struct Bound {
   int64_t offset, extent; // the index is offset + the sum of index * factor over the axes; inside: 0 <= index < extent
   int64_t factor[MAX_AXES]; // may be negative; at most one bound of an access has a factor for an axis
-  int64_t stride;           // of the tensor's axis, in elements
+  int64_t stride;           // of the tensor's axis, in elements; grows with stride_monomial
+  Monomial stride_monomial;
+  Monomial offset_monomial; // the offset grows with it, while the access is lowered; 0 in kernels
   // All kernels that compute pieces of the same result read indices reach_begin .. reach_end - 1, so that one copy can
   // serve all of them. reach_begin = reach_end: not known.
   int64_t reach_begin, reach_end;

@@ -1,6 +1,7 @@
 // Verifies expressions, then accesses, then stores. Each check relies on the checks before.
 #include "ir/kernel/verify.h"
 
+#include "ir/graph/formula.h"
 #include "ir/graph/open_dims.h"
 #include "ir/kernel/verifying.h"
 #include "ir/support/escape.h"
@@ -116,19 +117,46 @@ static bool verify_exprs(const KernelVerifying *v) {
 
 // Accesses
 
-// A sum of numbers that depend on open dims.
+// A sum of numbers that depend on open dims, or on sums of them: each summand may become several.
+enum { MOST_SUMMANDS = 4 * (3 * MAX_AXES + 4) };
 typedef struct OpenSum {
   int count;
-  int64_t number[3 * MAX_AXES + 4]; // at the hints
-  Monomial monomial[3 * MAX_AXES + 4];
+  int64_t number[MOST_SUMMANDS]; // at the hints
+  Monomial monomial[MOST_SUMMANDS];
+  bool is_too_long;
 } OpenSum;
 
 static void add_number(OpenSum *s, int64_t number, Monomial monomial) {
   int i = 0;
   while (i < s->count && s->monomial[i] != monomial) i++;
+  s->is_too_long |= i == (int)(sizeof s->number / sizeof *s->number);
+  if (s->is_too_long) return;
   if (i == s->count) s->number[s->count++] = 0;
   s->monomial[i] = monomial;
   s->number[i] += number;
+}
+
+// The number of the dim that is an open dim of the graph.
+static size_t dim_number(const Graph *g, const Dim *dim) {
+  size_t i = 0;
+  while (i < graph_narguments(g) && g->dims[i] != dim) i++;
+  return i;
+}
+
+// Adds factor * monomial as factors of monomials of open dims only: sums of open dims are multiplied out.
+static void add_multiplied_out(const Graph *g, OpenSum *s, int64_t factor, Monomial monomial) {
+  for (size_t i = monomial ? graph_narguments(g) : 0; monomial && i < g->ndims && !s->is_too_long; i++) {
+    const Dim *sum = g->dims[i];
+    if (!monomial_exponent(monomial, i)) continue;
+    for (uint32_t t = 0; t < sum->nterms; t++) {
+      Monomial of_term = monomial - monomial_of_dim(i);
+      for (uint32_t k = 0; k < sum->terms[t].degree; k++)
+        of_term += monomial_of_dim(dim_number(g, sum->terms[t].dims[k]));
+      add_multiplied_out(g, s, factor * sum->terms[t].factor, of_term);
+    }
+    return;
+  }
+  add_number(s, factor, monomial);
 }
 
 // Whether monomial a divides monomial b.
@@ -141,8 +169,14 @@ static bool is_divisor(const Kernel *k, Monomial a, Monomial b) {
 // Whether the sum is at most 0 for all values of the open dims. A sufficient condition: negative numbers must outweigh
 // each positive number. Open dims are at least 1, so N * M * c is at least N * c: a negative number with monomial N * M
 // outweighs positive numbers with monomial N.
-static bool is_never_positive(const Kernel *k, OpenSum s) {
-  for (int i = 0; i < s.count; i++) s.number[i] = kernel_factor(k, s.number[i], s.monomial[i]);
+static bool is_never_positive(const Kernel *k, const OpenSum *given) {
+  OpenSum s = {0};
+  bool has_positive = false;
+  for (int i = 0; i < given->count; i++) has_positive |= given->number[i] > 0;
+  if (!has_positive) return true; // nor is a sum of dims negative
+  for (int i = 0; i < given->count; i++)
+    add_multiplied_out(k->graph, &s, kernel_factor(k, given->number[i], given->monomial[i]), given->monomial[i]);
+  if (s.is_too_long || given->is_too_long) return false;
   for (int i = 0; i < s.count; i++) {
     for (int j = 0; j < s.count && s.number[i] > 0; j++) {
       if (s.number[j] >= 0 || !is_divisor(k, s.monomial[i], s.monomial[j])) continue;
@@ -155,7 +189,8 @@ static bool is_never_positive(const Kernel *k, OpenSum s) {
   return true;
 }
 
-// Adds the distance from the first element along an axis to the last; of a mask, in bits and whole vectors.
+// Adds the distance from the first element along an axis to the last; of a mask, in bits and whole vectors. A step
+// backwards only adds to the distance in front of the first element.
 static void add_axis(const Kernel *k, const Access *a, int axis, OpenSum *last) {
   const Axis *own = &k->axes[axis];
   const bool is_mask = access_is_mask(a), is_bits = is_mask && a->stride[axis] == 1;
@@ -164,7 +199,7 @@ static void add_axis(const Kernel *k, const Access *a, int axis, OpenSum *last) 
   if (a->panel_axis == axis + 1) {
     add_number(last, (whole - LANES) * stride, a->stride_monomial[axis]);
     add_number(last, LANES - 1, 0);
-  } else if (stride) {
+  } else if (stride > 0) {
     add_number(last, (is_bits ? whole : own->extent) * stride, own->monomial + a->stride_monomial[axis]);
     add_number(last, -stride, a->stride_monomial[axis]);
   }
@@ -176,7 +211,8 @@ static OpenSum last_element(const Kernel *k, const Access *a) {
   AxisSet axes = (1U << k->naxes) - 1;
   add_number(&last, access_is_mask(a) ? a->offset * 8 : a->offset, a->offset_monomial);
   for (size_t i = 0; i < a->nbounds; i++) {
-    add_number(&last, a->bounds[i].stride * (a->bounds[i].extent - 1 - a->bounds[i].offset), 0);
+    const Bound *b = &a->bounds[i];
+    add_number(&last, b->stride * (b->extent - 1 - b->offset), b->stride_monomial);
     axes &= ~bound_axes(&a->bounds[i]);
   }
   for (int axis = 0; axis < k->naxes; axis++)
@@ -184,11 +220,27 @@ static OpenSum last_element(const Kernel *k, const Access *a) {
   return last;
 }
 
-// The first accessed element. Along bounds, the first index is 0 in the tensor.
-static int64_t first_element(const Access *a) {
-  int64_t first = a->offset;
-  for (size_t i = 0; i < a->nbounds; i++) first -= a->bounds[i].stride * a->bounds[i].offset;
-  return first;
+// The number of the first accessed element, negated. Along bounds, the first index is 0 in the tensor.
+static OpenSum before_first_element(const Kernel *k, const Access *a) {
+  OpenSum before = {0};
+  AxisSet axes = (1U << k->naxes) - 1;
+  add_number(&before, -a->offset, a->offset_monomial);
+  for (size_t i = 0; i < a->nbounds; i++) {
+    add_number(&before, a->bounds[i].stride * a->bounds[i].offset, a->bounds[i].stride_monomial);
+    axes &= ~bound_axes(&a->bounds[i]);
+  }
+  for (int axis = 0; axis < k->naxes; axis++) {
+    if (!(axes >> axis & 1) || a->stride[axis] >= 0) continue;
+    add_number(&before, -k->axes[axis].extent * a->stride[axis], k->axes[axis].monomial + a->stride_monomial[axis]);
+    add_number(&before, a->stride[axis], a->stride_monomial[axis]);
+  }
+  return before;
+}
+
+static int64_t number_at_hints(const OpenSum *s) {
+  int64_t sum = 0;
+  for (int i = 0; i < s->count; i++) sum += s->number[i];
+  return sum;
 }
 
 // The number of elements of partial results has no monomial of its own, and is compared at the hints.
@@ -197,16 +249,17 @@ static bool verify_reach(const KernelVerifying *v, AccessId id) {
   const Access *a = &k->accesses[id];
   const Temporary *t = a->value ? NULL : &v->temporaries[a->temporary];
   const int64_t nelems = (t ? t->nelems : shape_nelems(&a->value->shape)) * (access_is_mask(a) ? 8 : 1);
-  const OpenSum last = last_element(k, a);
-  OpenSum beyond = last;
-  int64_t at_hints = 0;
-  for (int i = 0; i < last.count; i++) at_hints += last.number[i];
+  const OpenSum before = before_first_element(k, a);
+  const int64_t first = -number_at_hints(&before);
+  const bool is_behind_first = is_never_positive(k, &before);
+  OpenSum beyond = last_element(k, a);
+  const int64_t at_hints = number_at_hints(&beyond);
   add_number(&beyond, 1, 0);
   add_number(&beyond, -nelems, t ? t->monomial : shape_monomial(&a->value->shape));
-  const bool is_inside = t && t->reduction ? at_hints < nelems : is_never_positive(k, beyond);
-  if (first_element(a) >= 0 && is_inside) return true;
+  const bool is_inside = t && t->reduction ? at_hints < nelems : is_never_positive(k, &beyond);
+  if (is_behind_first && is_inside) return true;
   return wrong_access(v, id, "it reaches elements %lld to %lld, expected 0 to %lld for all values of open dims",
-                      (long long)first_element(a), (long long)at_hints, (long long)nelems - 1);
+                      (long long)first, (long long)at_hints, (long long)nelems - 1);
 }
 
 // The rows of a mask and the number of panels must be known to be whole.
@@ -225,7 +278,6 @@ static bool verify_whole(const KernelVerifying *v, AccessId id, int axis) {
 static bool verify_bounds(const KernelVerifying *v, AccessId id, AxisSet *bounded) {
   const Kernel *k = v->k;
   const Access *a = &k->accesses[id];
-  if (a->offset_monomial) return wrong_access(v, id, "it has bounds, so its offset must not depend on an open dim");
   for (size_t i = 0; i < a->nbounds; i++) {
     const Bound *b = &a->bounds[i];
     const AxisSet axes = bound_axes(b);
@@ -242,7 +294,7 @@ static bool verify_bounds(const KernelVerifying *v, AccessId id, AxisSet *bounde
     if (axes_monomial(k, axes)) return wrong_access(v, id, "the extents of bound %zu must not depend on open dims", i);
     for (int axis = 0; axis < k->naxes; axis++) {
       const int64_t stride = b->stride * b->factor[axis];
-      if (b->factor[axis] && (a->stride[axis] != stride || a->stride_monomial[axis]))
+      if (b->factor[axis] && (a->stride[axis] != stride || a->stride_monomial[axis] != b->stride_monomial))
         return wrong_access(v, id, "its stride along %s is %lld, expected %lld: the bound's stride times its factor",
                             k->axes[axis].name, (long long)a->stride[axis], (long long)stride);
     }

@@ -21,7 +21,9 @@ static bool is_arithmetic(const Operator *op, char letter) {
 
 bool node_computes_in_s64(const Node *node) {
   const Operator *op = node->op;
-  if (op->id == OP_TypeCast) return false;
+  // The low bits of an s64 are lost in f64. Other casts of s64 round to f64 first.
+  const TypeSet narrower = TYPE_BIT(TYPE_S32) | TYPES_BYTE;
+  if (op->id == OP_TypeCast) return node->inputs[0]->type == TYPE_S64 && TYPE_BIT(node->outputs[0]->type) & narrower;
   for (uint32_t i = 0; i < node->ninputs; i++)
     if (node->inputs[i] && node->inputs[i]->type == TYPE_S64 && is_arithmetic(op, op->inputs[i].type)) return true;
   return false;

@@ -13,7 +13,7 @@ enum { GELU_ERF, GELU_TANH };
 double node_coefficient(const Node *node, const char *name);
 
 // Whether a kernel of the node computes in s64: an operand is s64, and f64 cannot represent every s64. TypeCast
-// computes in f64.
+// does so only to a narrower integer.
 bool node_computes_in_s64(const Node *node);
 
 // The channel axis of input 0 if `operand`, described by `row`, is a vector with one element for each channel. -1: the

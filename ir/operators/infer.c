@@ -1,6 +1,8 @@
 // The worklist, and the building blocks of operators' infer functions.
 #include "ir/operators/infer.h"
 
+#include "ir/graph/extents.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -78,7 +80,7 @@ bool graph_infer(Graph *g, Diagnostics *d) {
 }
 
 bool graph_infer_node(Graph *g, Node *node, Diagnostics *d) {
-  Inference inf = {.graph = g, .diagnostics = d, .node = node};
+  Inference inf = {.graph = g, .diagnostics = d, .node = node, .may_guess = true};
   return infer_types(&inf, node) && node->op->infer(&inf, node);
 }
 
@@ -192,11 +194,37 @@ bool infer_same_extent(Inference *inf, Value *a, int axis_a, Value *b, int axis_
 bool infer_guessed_extent(Inference *inf, Value *v, int axis, Extent e) {
   if (!extent_is_unknown(v->shape.extent[axis]) || extent_is_unknown(e)) return true;
   if (inf->may_guess) {
-    inf->may_guess = false; // other extents may follow from this guess
+    inf->may_guess = !inf->queue; // other extents may follow from this guess
     return infer_extent(inf, v, axis, e);
   }
   enqueue_guesser(inf);
   return true;
+}
+
+bool infer_computed_extent(Inference *inf, Value *v, int axis, Extent e, const Value *other) {
+  const Extent found = v->shape.extent[axis];
+  const bool is_operand = v->producer != inf->node;
+  if (extent_is_unknown(e)) return true;
+  if (is_operand && extent_is_unknown(found)) return infer_guessed_extent(inf, v, axis, e);
+  if (extent_is_literal(e) || !e.dim->terms) return infer_extent_beside(inf, v, axis, e, other);
+  if (extent_is_unknown(found)) return infer_guessed_extent(inf, v, axis, e);
+  return !extents_are_apart(found, e) || infer_extent_beside(inf, v, axis, e, other);
+}
+
+static bool computed(Inference *inf, bool ok) {
+  return ok || error_out_of_memory(inf->diagnostics);
+}
+
+bool infer_sum(Inference *inf, Extent a, int64_t times, Extent b, Extent *result) {
+  return computed(inf, extent_add(inf->graph, a, times, b, result));
+}
+
+bool infer_product(Inference *inf, Extent a, Extent b, Extent *result) {
+  return computed(inf, extent_multiply(inf->graph, a, b, result));
+}
+
+bool infer_quotient(Inference *inf, Extent a, Extent b, Extent *result) {
+  return computed(inf, extent_divide(inf->graph, a, b, result));
 }
 
 bool infer_same_shape(Inference *inf, Value *a, Value *b) {

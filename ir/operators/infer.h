@@ -31,7 +31,7 @@ struct Inference {
   Node **guessers;
   bool *is_guesser;
   size_t first_guesser, nguessers;
-  bool may_guess; // the running infer function may guess one extent
+  bool may_guess; // the running infer function may guess one extent; if only one node is inferred, all
 };
 
 bool infer_type(Inference *inf, Value *v, Type type);
@@ -44,6 +44,16 @@ bool infer_same_extent(Inference *inf, Value *a, int axis_a, Value *b, int axis_
 bool infer_same_shape(Inference *inf, Value *a, Value *b);
 // A default: the extent becomes e only if no other node determines it.
 bool infer_guessed_extent(Inference *inf, Value *v, int axis, Extent e);
+// The extent is e, which is computed from other extents. A name in the file may stand for a formula, which numbers for
+// the names will show; so a formula is only a default, and only an extent that differs by a number is an error. What an
+// operand's extent must be for the sake of a result is a default, too: where the result is declared as a number, the
+// operand may have a name with a number, which another node says.
+bool infer_computed_extent(Inference *inf, Value *v, int axis, Extent e, const Value *other);
+// *result = a + times * b, a * b, or a / b if there is no remainder; unknown where an operand is, or where the result
+// is no formula (ir/graph/formula.h). False after reporting that memory has run out.
+bool infer_sum(Inference *inf, Extent a, int64_t times, Extent b, Extent *result);
+bool infer_product(Inference *inf, Extent a, Extent b, Extent *result);
+bool infer_quotient(Inference *inf, Extent a, Extent b, Extent *result);
 bool infer_error(Inference *inf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // Infer functions that several families use.

@@ -79,21 +79,20 @@ bool infer_gen_index(Inference *inf, Node *node) {
 // On the axis, the result's extent is the sum of the inputs' extents. If a single input's extent is unknown, it is the
 // difference.
 static bool infer_joined_extent(Inference *inf, Node *node, int axis) {
-  Value *dst = node->outputs[0], *open = NULL;
-  int64_t sum = 0;
+  Value *dst = node->outputs[0], *unknown = NULL;
+  Extent sum = EXTENT(0), rest;
   for (uint32_t i = 0; i < node->ninputs; i++) {
-    Extent e = node->inputs[i]->shape.extent[axis];
-    if (!extent_is_literal(e) && open) return true;
-    if (!extent_is_literal(e)) open = node->inputs[i];
-    else if (e.value > MAX_ELEMENTS - sum) return true; // dst has too many elements, which is reported later
-    else sum += e.value;
+    const Extent e = node->inputs[i]->shape.extent[axis];
+    if (extent_is_unknown(e) && unknown) return true;
+    if (extent_is_unknown(e)) unknown = node->inputs[i];
+    else if (!infer_sum(inf, sum, 1, e, &sum)) return false;
   }
-  if (!open) return infer_extent_beside(inf, dst, axis, EXTENT(sum), node->inputs[0]);
-  Extent e = dst->shape.extent[axis];
-  if (!extent_is_literal(e) || !extent_is_unknown(open->shape.extent[axis])) return true;
-  if (e.value < sum)
-    return infer_error(inf, "%s: expected an extent of at least %lld on axis %d", dst->name, (long long)sum, axis);
-  return infer_extent(inf, open, axis, EXTENT(e.value - sum));
+  if (!unknown) return infer_computed_extent(inf, dst, axis, sum, node->inputs[0]);
+  const Extent whole = dst->shape.extent[axis];
+  if (extent_is_literal(whole) && extent_is_literal(sum) && whole.value < sum.value)
+    return infer_error(inf, "%s: expected an extent of at least %lld on axis %d", dst->name, (long long)sum.value,
+                       axis);
+  return infer_sum(inf, whole, -1, sum, &rest) && infer_computed_extent(inf, unknown, axis, rest, dst);
 }
 
 bool infer_concat(Inference *inf, Node *node) {
@@ -116,14 +115,16 @@ bool infer_concat(Inference *inf, Node *node) {
 
 // Slices and pads
 
-// The attributes' slice of one axis.
+// The attributes' slice of one axis. A named start or end has its value, too.
 typedef struct AxisSlice {
   int64_t start, end, step;
+  Extent named_start, named_end; // unknown: a number
 } AxisSlice;
 
 // Whether the slice takes all elements of an axis of any extent, forwards or backwards.
 static bool is_whole(const AxisSlice *s) {
   const bool ends_first = s->start == -1 || s->start >= MAX_ELEMENTS - 1;
+  if (s->named_start.dim || s->named_end.dim) return false;
   return s->step == 1 ? s->start == 0 && s->end >= MAX_ELEMENTS - 1
                       : s->step == -1 && ends_first && s->end <= -MAX_ELEMENTS;
 }
@@ -143,13 +144,22 @@ static AxisRead read_slice(const AxisSlice *s, int64_t extent, int64_t *count) {
   return (AxisRead){*count ? start : 0, *count > 1 ? s->step : 1};
 }
 
+static Extent named_item(const AttributeValue *list, size_t i) {
+  return list->list.extents ? list->list.extents[i] : EXTENT_UNKNOWN;
+}
+
+static int64_t item_value(const AttributeValue *list, size_t i) {
+  const Extent named = named_item(list, i);
+  return named.dim ? extent_value(named) : list->list.items[i];
+}
+
 // Sets the slice of each axis; by default, the whole axis. `inf` NULL: the node is verified.
 static bool find_slices(Inference *inf, const Node *node, int rank, AxisSlice slices[MAX_RANK]) {
   const AttributeValue *starts = node_attribute(node, "starts"), *ends = node_attribute(node, "ends");
   const AttributeValue *axes = node_attribute(node, "axes"), *steps = node_attribute(node, "steps");
   const size_t count = starts->list.count;
   uint32_t seen = 0;
-  for (int i = 0; i < rank; i++) slices[i] = (AxisSlice){0, MAX_ELEMENTS, 1};
+  for (int i = 0; i < rank; i++) slices[i] = (AxisSlice){0, MAX_ELEMENTS, 1, EXTENT_UNKNOWN, EXTENT_UNKNOWN};
   if (ends->list.count != count || (axes->list.count && axes->list.count != count) ||
       (steps->list.count && steps->list.count != count))
     return infer_error(inf, "starts, ends, axes and steps: expected lists of one length");
@@ -161,9 +171,57 @@ static bool find_slices(Inference *inf, const Node *node, int rank, AxisSlice sl
       return infer_error(inf, "axes: expected each axis once, found axis %lld twice", (long long)axis);
     if (!step) return infer_error(inf, "steps: expected numbers other than 0");
     seen |= 1U << axis;
-    slices[axis] = (AxisSlice){starts->list.items[i], ends->list.items[i], step};
+    AxisSlice *s = &slices[axis];
+    *s = (AxisSlice){item_value(starts, i), item_value(ends, i), step, named_item(starts, i), named_item(ends, i)};
+    if (s->start == NO_NUMBER || s->end == NO_NUMBER)
+      return infer_error(inf, "starts and ends: expected no negative sum of extents on axis %d", (int)axis);
   }
   return true;
+}
+
+// The place of a start or end, where -1 is behind the last element for steps above 0, and `before` the place in front
+// of the first element for steps below 0. False: it depends on the extent's number.
+static bool place_formula(int64_t number, Extent named, Extent whole, int64_t step, Formula *place) {
+  const Formula one = {.nterms = 1, .terms = {{.factor = 1}}};
+  if (named.dim) return formula_of(named, place);
+  if (step < 0 && number <= -MAX_ELEMENTS) return place->nterms = 0, formula_add(place, &one, -1);
+  const bool is_behind = number >= MAX_ELEMENTS - 1;
+  if (number >= 0 && !is_behind) return formula_of(EXTENT(number), place);
+  if (!formula_of(whole, place)) return false;
+  return formula_add(place, &one, !is_behind ? number : step > 0 ? 0 : -1);
+}
+
+static int64_t is_1(const Dim *dim, const void *unused) {
+  (void)dim;
+  (void)unused;
+  return 1;
+}
+
+// Whether the place is on the axis, or behind it, if all dims are at least 1.
+static bool is_on_axis(const Formula *place, Extent whole) {
+  Formula behind;
+  return terms_value(place->terms, place->nterms, is_1, NULL) >= 0 && formula_of(whole, &behind) &&
+         formula_add(&behind, place, -1) && terms_value(behind.terms, behind.nterms, is_1, NULL) >= 0;
+}
+
+// The first index of a slice of an axis with a named extent, and the number of indices. False: there is no formula that
+// holds for all values, at least if each dim is 1 or more and no formula is negative.
+static bool slice_formulas(const AxisSlice *s, Extent whole, Formula *first, Formula *count) {
+  const Formula one = {.nterms = 1, .terms = {{.factor = 1}}};
+  const int64_t step = s->step < 0 ? -s->step : s->step;
+  Formula end, start;
+  int64_t number;
+  if (step >= MAX_ELEMENTS || !place_formula(s->start, s->named_start, whole, s->step, &start) ||
+      !place_formula(s->end, s->named_end, whole, s->step, &end))
+    return false;
+  *first = start;
+  *count = s->step > 0 ? end : start;
+  if (!formula_add(count, s->step > 0 ? &start : &end, -1)) return false;
+  const bool are_on_axis =
+      (s->named_start.dim || is_on_axis(&start, whole)) && (s->named_end.dim || is_on_axis(&end, whole));
+  if (formula_is_number(count, &number) && !are_on_axis) return false;
+  if (formula_is_number(count, &number) && number < 0) return count->nterms = 0, true;
+  return formula_add(count, &one, step - 1) && formula_floor(count, step);
 }
 
 // Both ranks are equal.
@@ -182,24 +240,55 @@ bool infer_slice(Inference *inf, Node *node) {
   if (!find_slices(inf, node, rank, slices)) return false;
   for (int i = 0; i < rank; i++) {
     const Extent e = src->shape.extent[i];
+    Formula first, taken;
     int64_t count;
     if (is_whole(&slices[i])) {
       if (!infer_same_extent(inf, src, i, dst, i)) return false;
-    } else if (extent_is_literal(e)) {
+    } else if (extent_is_literal(e) && !slices[i].named_start.dim && !slices[i].named_end.dim) {
       read_slice(&slices[i], e.value, &count);
       if (!infer_extent_beside(inf, dst, i, EXTENT(count), src)) return false;
+    } else if (e.dim && slice_formulas(&slices[i], e, &first, &taken)) {
+      Extent extent;
+      if (!graph_extent(inf->graph, &taken, &extent)) return error_out_of_memory(inf->diagnostics);
+      if (!infer_computed_extent(inf, dst, i, extent, src)) return false;
     }
   }
   return true;
 }
 
+bool item_formula(const AttributeValue *list, size_t i, Formula *f) {
+  const FormulaTerm number = {.factor = list->list.items[i]};
+  const Extent named = named_item(list, i);
+  if (named.dim) return formula_of(named, f);
+  *f = (Formula){.nterms = number.factor != 0, .terms = {number}};
+  return number.factor > -MAX_ELEMENTS && number.factor < MAX_ELEMENTS;
+}
+
+// The axis's extent in `to` is that in `from`, and `times` the pads.
+static bool infer_beside_pads(Inference *inf, const Node *node, Value *from, Value *to, int axis, int64_t times) {
+  Formula f, front, behind;
+  Extent e;
+  if (!item_formula(node_attribute(node, "pads_begin"), (size_t)axis, &front) ||
+      !item_formula(node_attribute(node, "pads_end"), (size_t)axis, &behind) ||
+      !formula_of(from->shape.extent[axis], &f) || !formula_add(&f, &front, times) || !formula_add(&f, &behind, times))
+    return true;
+  if (!graph_extent(inf->graph, &f, &e)) return error_out_of_memory(inf->diagnostics);
+  return infer_computed_extent(inf, to, axis, e, from);
+}
+
 // Infers dst's extent = src's extent + pads; pads may be negative.
-static bool infer_padded_extent(Inference *inf, Value *src, Value *dst, int axis, int64_t pads) {
-  const Extent from = src->shape.extent[axis], to = dst->shape.extent[axis];
-  if (!pads && !extent_is_literal(from)) return infer_same_extent(inf, src, axis, dst, axis);
-  if (extent_is_literal(from)) return infer_extent_beside(inf, dst, axis, EXTENT(from.value + pads), src);
-  if (!extent_is_unknown(from) || !extent_is_literal(to) || to.value < pads) return true;
-  return infer_extent(inf, src, axis, EXTENT(to.value - pads));
+static bool infer_padded_extent(Inference *inf, const Node *node, int axis) {
+  const AttributeValue *begin = node_attribute(node, "pads_begin"), *end = node_attribute(node, "pads_end");
+  Value *src = node->inputs[0], *dst = node->outputs[0];
+  const size_t i = (size_t)axis;
+  const int64_t pads = begin->list.items[i] + end->list.items[i];
+  const bool are_numbers = !named_item(begin, i).dim && !named_item(end, i).dim;
+  const Extent from = src->shape.extent[axis];
+  if (are_numbers && !pads) return infer_same_extent(inf, src, axis, dst, axis);
+  if (are_numbers && extent_is_literal(from))
+    return infer_extent_beside(inf, dst, axis, EXTENT(from.value + pads), src);
+  return extent_is_unknown(from) ? infer_beside_pads(inf, node, dst, src, axis, -1)
+                                 : infer_beside_pads(inf, node, src, dst, axis, 1);
 }
 
 bool infer_pad(Inference *inf, Node *node) {
@@ -216,13 +305,14 @@ bool infer_pad(Inference *inf, Node *node) {
     return infer_error(inf, "pads_begin and pads_end: expected %d numbers each, one for each axis", rank);
   for (int i = 0; i < rank; i++) {
     const int64_t before = begin->list.items[i], behind = end->list.items[i];
+    const bool are_numbers = !named_item(begin, (size_t)i).dim && !named_item(end, (size_t)i).dim;
     if (before <= -MAX_ELEMENTS || before >= MAX_ELEMENTS || behind <= -MAX_ELEMENTS || behind >= MAX_ELEMENTS)
       return infer_error(inf, "pads_begin and pads_end: expected numbers below 2^47");
     const Extent e = src->shape.extent[i];
-    if (extent_is_literal(e) && e.value + before + behind < 0)
+    if (are_numbers && extent_is_literal(e) && e.value + before + behind < 0)
       return infer_error(inf, "pads_begin and pads_end: expected to remove at most %lld elements of %s on axis %d",
                          (long long)e.value, src->name, i);
-    if (!infer_padded_extent(inf, src, dst, i, before + behind)) return false;
+    if (!infer_padded_extent(inf, node, i)) return false;
   }
   return true;
 }
@@ -235,9 +325,20 @@ void node_reads(const Node *node, AxisRead reads[MAX_RANK]) {
   for (int i = 0; i < src->rank; i++) {
     const int64_t extent = extent_value(src->extent[i]);
     int64_t count;
-    reads[i] = pads ? (AxisRead){-node_attribute(node, "pads_begin")->list.items[i], 1}
+    reads[i] = pads ? (AxisRead){-item_value(node_attribute(node, "pads_begin"), (size_t)i), 1}
                     : read_slice(&slices[i], extent < 0 ? 2 : extent, &count);
   }
+}
+
+bool node_read_formulas(const Node *node, int axis, Formula *first, Formula *count) {
+  const Shape *src = &node->inputs[0]->shape;
+  AxisSlice slices[MAX_RANK];
+  Formula pads;
+  if (!operator_has_attribute(node->op, "pads_begin"))
+    return find_slices(NULL, node, src->rank, slices) && slice_formulas(&slices[axis], src->extent[axis], first, count);
+  first->nterms = 0;
+  return item_formula(node_attribute(node, "pads_begin"), (size_t)axis, &pads) && formula_add(first, &pads, -1) &&
+         formula_of(node->outputs[0]->shape.extent[axis], count);
 }
 
 // Split
@@ -271,10 +372,11 @@ static bool infer_split_extents(Inference *inf, const Node *node, int axis, uint
   const int64_t nparts = split_nparts(node);
   if (splits->list.count) return infer_extent_beside(inf, dst, axis, EXTENT(splits->list.items[part]), src);
   const Extent whole = src->shape.extent[axis], own = dst->shape.extent[axis];
+  Extent e;
   if (nparts == 1) return infer_same_extent(inf, dst, axis, src, axis);
-  if (extent_is_literal(whole)) return infer_extent_beside(inf, dst, axis, EXTENT(whole.value / nparts), src);
-  if (!extent_is_literal(own) || !extent_is_unknown(whole)) return true;
-  return infer_extent(inf, src, axis, EXTENT(own.value * nparts));
+  if (extent_is_unknown(whole))
+    return infer_product(inf, own, EXTENT(nparts), &e) && infer_computed_extent(inf, src, axis, e, dst);
+  return infer_quotient(inf, whole, EXTENT(nparts), &e) && infer_computed_extent(inf, dst, axis, e, src);
 }
 
 // src's extent along the axis must be the sum of splits, or a multiple of parts.
@@ -323,6 +425,13 @@ void split_starts(const Node *node, int64_t starts[MAX_OPERANDS + 1]) {
     starts[i + 1] = starts[i] + (splits->list.count ? splits->list.items[i] : equal);
 }
 
+bool split_extent(const Node *node, Graph *g, uint32_t part, Extent *e) {
+  const Shape *src = &node->inputs[0]->shape;
+  const AttributeValue *splits = node_attribute(node, "splits");
+  *e = splits->list.count ? EXTENT(splits->list.items[part]) : EXTENT_UNKNOWN;
+  return splits->list.count || extent_divide(g, src->extent[axis_of(node, src->rank)], EXTENT(split_nparts(node)), e);
+}
+
 // Tile
 
 static bool infer_too_long(Inference *inf, const Value *src) {
@@ -343,14 +452,14 @@ bool infer_tile(Inference *inf, Node *node) {
     const Extent from = src->shape.extent[i], to = dst->shape.extent[i];
     if (times < 0 || times >= MAX_ELEMENTS)
       return infer_error(inf, "repeats: expected numbers of at least 0, found %lld", (long long)times);
+    Extent e;
     bool ok = true;
     if (times == 1) ok = infer_same_extent(inf, src, i, dst, i);
     else if (!times) ok = infer_extent_beside(inf, dst, i, EXTENT(0), src);
-    else if (extent_is_literal(from) && from.value < MAX_ELEMENTS / times)
-      ok = infer_extent_beside(inf, dst, i, EXTENT(from.value * times), src);
-    else if (extent_is_literal(from)) ok = infer_too_long(inf, src);
-    else if (extent_is_unknown(from) && extent_is_literal(to) && to.value % times == 0)
-      ok = infer_extent(inf, src, i, EXTENT(to.value / times));
+    else if (extent_is_literal(from) && from.value >= MAX_ELEMENTS / times) ok = infer_too_long(inf, src);
+    else if (extent_is_unknown(from))
+      ok = infer_quotient(inf, to, EXTENT(times), &e) && infer_computed_extent(inf, src, i, e, dst);
+    else ok = infer_product(inf, from, EXTENT(times), &e) && infer_computed_extent(inf, dst, i, e, src);
     if (!ok) return false;
   }
   return true;
@@ -384,68 +493,4 @@ bool infer_one_hot(Inference *inf, Node *node) {
   for (int i = 0; i < labels->shape.rank; i++)
     if (!infer_same_extent(inf, labels, i, dst, i + (i >= axis))) return false;
   return true;
-}
-
-// Gather. In `taken`, the axes of `indices` take the place of an axis of `whole`.
-
-static bool infer_taken_ranks(Inference *inf, Value *whole, Value *indices, Value *taken) {
-  const int before = whole->shape.rank, among = indices->shape.rank, after = taken->shape.rank;
-  if (before >= 0 && !infer_rank_at_least(inf, whole, 1)) return false;
-  if (before >= 0 && among >= 0 && before - 1 + among > MAX_RANK)
-    return infer_error(inf, "%s: expected at most rank %d beside %s of rank %d, found rank %d", indices->name,
-                       MAX_RANK + 1 - before, whole->name, before, among);
-  if (before >= 0 && among >= 0) return infer_rank_beside(inf, taken, before - 1 + among, whole);
-  if (before >= 0 && after >= 0 && after < before - 1)
-    return infer_error(inf, "%s: expected rank %d or more beside %s of rank %d, found rank %d", taken->name, before - 1,
-                       whole->name, before, after);
-  if (before >= 0 && after >= 0) return infer_rank_beside(inf, indices, after + 1 - before, taken);
-  return true;
-}
-
-static bool infer_taken(Inference *inf, const Node *node, Value *whole, Value *indices, Value *taken) {
-  int64_t axis;
-  if (!infer_taken_ranks(inf, whole, indices, taken)) return false;
-  if (whole->shape.rank < 0 || indices->shape.rank < 0) return true;
-  if (!infer_axis(inf, "axis", node_s64(node, "axis"), whole->shape.rank, &axis)) return false;
-  for (int i = 0; i < indices->shape.rank; i++)
-    if (!infer_same_extent(inf, indices, i, taken, (int)axis + i)) return false;
-  for (int i = 0; i < whole->shape.rank; i++)
-    if (i != axis && !infer_same_extent(inf, whole, i, taken, i < axis ? i : i - 1 + indices->shape.rank)) return false;
-  return true;
-}
-
-bool infer_gather(Inference *inf, Node *node) {
-  return infer_taken(inf, node, node->inputs[0], node->inputs[1], node->outputs[0]);
-}
-
-bool infer_gather_backward(Inference *inf, Node *node) {
-  return infer_taken(inf, node, node->outputs[0], node->inputs[0], node->inputs[1]);
-}
-
-void gather_backward_domain(const Node *node, Domain *d) {
-  const Shape *indices = &node->inputs[0]->shape;
-  d->shape = node->outputs[0]->shape;
-  d->nextra = indices->rank;
-  for (int i = 0; i < indices->rank; i++) d->extra[i] = indices->extent[i];
-}
-
-bool gather_place(const Node *node, int64_t *place) {
-  const Value *src = node->inputs[0], *indices = node->inputs[1];
-  const Extent extent = src->shape.extent[axis_of(node, src->shape.rank)];
-  if (!indices->constant || !indices->constant->is_splat || extent_monomial(extent)) return false;
-  *place = (int64_t)type_load(indices->type, indices->constant->data, 0);
-  if (*place < 0) *place += extent_value(extent);
-  return true;
-}
-
-int64_t gather_greatest_place(const Node *node) {
-  int64_t place;
-  if (node->op->id != OP_Gather || gather_place(node, &place)) return 0;
-  const Value *src = node->inputs[0];
-  const int axis = axis_of(node, src->shape.rank);
-  for (int i = src->shape.rank - 1; i >= 0; i--) {
-    if (extent_monomial(src->shape.extent[layout_axis(&src->layout, i)])) return MAX_ELEMENTS; // for all open dims
-    if (layout_axis(&src->layout, i) == axis) break;
-  }
-  return shape_nelems(&src->shape);
 }

@@ -18,10 +18,11 @@ static bool is_half(Type type) {
   return type == TYPE_BF16 || type == TYPE_F16;
 }
 
-// The type of a statistic that follows from a parameter's type; TYPE_NONE: several types are possible.
-static Type statistic_type(const Value *parameter, bool is_result) {
-  if (parameter && !is_half(parameter->type)) return parameter->type;
-  return is_result ? TYPE_F32 : TYPE_NONE;
+// The type of a statistic without a declared one; TYPE_NONE: several types are possible. A result has the type that
+// kernels compute it in, so that it is as precise as the data.
+static Type statistic_type(const Value *parameter, Type data, bool is_result) {
+  if (is_result) return data == TYPE_F64 || data == TYPE_NONE ? data : TYPE_F32;
+  return parameter && !is_half(parameter->type) ? parameter->type : TYPE_NONE;
 }
 
 // The type of a parameter that follows from a statistic's type; TYPE_NONE: several types are possible. f16 parameters
@@ -34,6 +35,7 @@ static Type parameter_type(const Value *statistic, Type data, bool is_result) {
 
 // Infers the parameters' type if no parameter has a type, and the statistics' type if no statistic has one.
 static bool infer_other_types(Inference *inf, Node *node, const Value *parameter, const Value *statistic) {
+  const Type data = node->inputs[0]->type;
   bool has_parameters = false, has_statistics = false;
   for (uint32_t i = 0; i < node->ninputs; i++) {
     has_parameters |= node->inputs[i] && node->op->inputs[i].type == 'S';
@@ -43,14 +45,15 @@ static bool infer_other_types(Inference *inf, Node *node, const Value *parameter
     const Operand *row;
     Value *v = node_operand_at(node, i, &row);
     Type type = TYPE_NONE;
-    if (row->type == 'M' && !statistic) type = statistic_type(parameter, !has_statistics);
-    if (row->type == 'S' && !parameter) type = parameter_type(statistic, node->inputs[0]->type, !has_parameters);
+    if (row->type == 'M' && !statistic) type = statistic_type(parameter, data, !has_statistics);
+    if (row->type == 'S' && !parameter) type = parameter_type(statistic, data, !has_parameters);
     if (!infer_type(inf, v, type)) return false;
   }
   return true;
 }
 
-// Parameters and statistics have one type, but statistics may be f32 beside f16 or bf16 parameters.
+// Parameters and statistics have one type, but statistics may be wider: f32 beside f16 or bf16 parameters, f64 beside
+// f32.
 static bool infer_norm_types(Inference *inf, Node *node) {
   if (node->signature && node->signature->types) return true;
   const Value *parameter = NULL, *statistic = NULL;
@@ -61,8 +64,7 @@ static bool infer_norm_types(Inference *inf, Node *node) {
     if (row->type == 'S') parameter = v;
     if (row->type == 'M') statistic = v;
   }
-  if (parameter && statistic && parameter->type != statistic->type &&
-      !(is_half(parameter->type) && statistic->type == TYPE_F32))
+  if (parameter && statistic && parameter->type != statistic->type && !type_widens(parameter->type, statistic->type))
     return infer_error(inf, "%s is %s and %s is %s: expected one type", parameter->name, type_name(parameter->type),
                        statistic->name, type_name(statistic->type));
   return infer_other_types(inf, node, parameter, statistic);

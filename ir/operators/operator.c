@@ -229,6 +229,20 @@ bool node_set_list(Graph *g, Node *node, const char *name, const int64_t *items,
   return true;
 }
 
+bool node_set_extents(Graph *g, Node *node, const char *name, const Extent *extents, size_t count) {
+  int64_t *items = ARENA_ARRAY(&g->arena, int64_t, count + 1);
+  Extent *copy = ARENA_ARRAY(&g->arena, Extent, count + 1);
+  bool any = false;
+  if (!items || !copy) return false;
+  for (size_t i = 0; i < count; i++) {
+    any |= extents[i].dim != NULL;
+    copy[i] = extents[i].dim ? extents[i] : EXTENT_UNKNOWN;
+    items[i] = extents[i].dim ? 0 : extents[i].value;
+  }
+  *node_attribute_slot(node, name) = (AttributeValue){.is_set = true, .list = {items, count, any ? copy : NULL}};
+  return true;
+}
+
 bool node_bool(const Node *node, const char *name) {
   return node_attribute(node, name)->boolean;
 }

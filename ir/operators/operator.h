@@ -36,12 +36,13 @@ typedef struct Operand {
   bool is_probability; // random data for it must be in (0, 1)
   bool is_index; // indices along the attribute `axis` of input 0, or of the output if this is input 0; random data for
                  // it is below that axis's extent
+  bool is_label; // likewise for random data, but other numbers are allowed
   bool counts_from_end; // an index may be negative: -1 is the last element
   const char *power;    // the attribute with its exponent: if a whole number >= 0, is_positive does not apply
   bool is_count;        // a small whole number, which kernels convert to the nearest float
   bool is_per_channel;  // of rank 1, it has an element for each channel of src (attribute data_format)
-  bool is_statistic; // an output that only the gradient uses, or an input that takes such an output; no gradient flows
-                     // through it
+  bool is_statistic;    // an output that only the gradient uses, and that no gradient flows through; or an input that
+                     // takes such an output, or class weights: a constant there is given, not a parameter to be trained
   WindowSide side;
   const char *dst_name; // its name if use_dst is true, when it is the forward output instead of src; NULL: always src
 } Operand;
@@ -71,6 +72,7 @@ typedef struct Attribute {
   bool is_hidden;   // can be set only by a signature
   bool must_be_positive;
   bool may_be_infinite;             // ATTRIBUTE_F32
+  bool may_be_named;                // ATTRIBUTE_S64_LIST: items may be named extents
   ListContents list;                // ATTRIBUTE_S64_LIST
   double default_value;             // bool, s64, f32: the number; choice: its index
   const char *choices[MAX_CHOICES]; // ATTRIBUTE_CHOICE: the names; the value is an index
@@ -232,7 +234,7 @@ NamedAttribute named_attribute(OperatorName n, uint32_t i);
 // Sets unset attributes to the signature's fixed values, or to defaults.
 void node_set_defaults(Node *node);
 
-// The extent of the axis that an input with Operand.is_index holds indices along.
+// The extent of the axis that an input with Operand.is_index or is_label holds indices along.
 Extent node_indexed(const Node *node, uint32_t slot);
 int64_t node_indexed_extent(const Node *node, uint32_t slot); // the extent's value; -1: the input holds no indices
 
@@ -251,6 +253,8 @@ const AttributeValue *node_attribute(const Node *node, const char *name);
 AttributeValue *node_attribute_slot(Node *node, const char *name); // the same, to set it in a new node
 // Sets it to a copy of the list in the graph's arena. False: out of memory.
 bool node_set_list(Graph *g, Node *node, const char *name, const int64_t *items, size_t count);
+// The same for a list of extents, some of which may be named (Attribute.may_be_named).
+bool node_set_extents(Graph *g, Node *node, const char *name, const Extent *extents, size_t count);
 bool node_bool(const Node *node, const char *name);
 int64_t node_s64(const Node *node, const char *name);
 double node_f32(const Node *node, const char *name);

@@ -50,8 +50,9 @@
 #define NORM_TYPES .types = {{'T', TYPES_FLOAT}, {'S', TYPES_FLOAT}, {'M', TYPES_FLOAT}}
 #define NORM_TYPES_WITHOUT_STATISTICS .types = {{'T', TYPES_FLOAT}, {'S', TYPES_FLOAT}}
 #define TYPES_OF_STATISTICS                                                                                            \
-  "mean and variance are f32 beside f16 or bf16 gamma and beta, unless declared in that type; gradients take f32 all " \
-  "the same"
+  "mean and variance are f32, or f64 for f64 data, unless declared in gamma's type; gradients take f32 or f64 all "    \
+  "the "                                                                                                               \
+  "same"
 #define EPSILON_REQUIRED                                                                                               \
   { .name = "epsilon", .kind = ATTRIBUTE_F32, .is_required = true, .must_be_positive = true }
 #define EPSILON_DEFAULT                                                                                                \

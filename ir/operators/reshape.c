@@ -17,6 +17,15 @@ bool reshape_list(const Shape *from, const Shape *to, int64_t *items, bool *spec
   return !(has_zero && *special_zero);
 }
 
+bool node_set_shape(Graph *g, Node *node, const Shape *from, const Shape *to) {
+  int64_t items[MAX_RANK];
+  bool special_zero;
+  const bool is_plain = reshape_list(from, to, items, &special_zero);
+  *node_attribute_slot(node, "special_zero") = (AttributeValue){.is_set = true, .boolean = is_plain && special_zero};
+  return is_plain ? node_set_list(g, node, "shape", items, (size_t)to->rank)
+                  : node_set_extents(g, node, "shape", to->extent, (size_t)to->rank);
+}
+
 // A product of extents: literals are multiplied, other extents listed.
 typedef struct Product {
   int64_t number;
@@ -55,27 +64,34 @@ static bool reshape_error(Inference *inf, const Node *node, const char *what) {
 // The extent of dst's axis i by item i of `shape`. False: the item is invalid.
 static bool reshaped_extent(const Node *node, size_t i, Extent *e) {
   const Shape *src = &node->inputs[0]->shape;
-  int64_t number = node_attribute(node, "shape")->list.items[i];
+  const AttributeValue *shape = node_attribute(node, "shape");
+  int64_t number = shape->list.items[i];
+  if (shape->list.extents && shape->list.extents[i].dim) {
+    *e = shape->list.extents[i];
+    return true;
+  }
   bool is_src_extent = number == 0 && node_bool(node, "special_zero");
   if (number < -1 || number >= MAX_ELEMENTS || (is_src_extent && i >= (size_t)src->rank)) return false;
   *e = is_src_extent ? src->extent[i] : EXTENT(number);
   return true;
 }
 
-// The extent for -1: src's number of elements divided by the product of the other extents; unknown if these are not
-// known yet. False: the division leaves a remainder.
-static bool remaining_extent(Product *all, Product *others, Extent *e) {
-  *e = EXTENT_UNKNOWN;
-  products_cancel(all, others);
-  if (others->nopen == 0 && others->number == 0) return false;
-  if (others->nopen || all->nopen > 1) return true;
-  if (all->nopen == 1) {
-    if (all->number == others->number) *e = all->open[0];
-    return true;
-  }
-  if (all->number % others->number) return false;
-  *e = EXTENT(all->number / others->number);
+static bool multiplied(Inference *inf, const Product *p, Extent *e) {
+  *e = EXTENT(p->number);
+  for (int i = 0; i < p->nopen; i++)
+    if (!infer_product(inf, *e, p->open[i], e)) return false;
   return true;
+}
+
+// Infers the extent for -1: src's number of elements divided by the product of the other extents.
+static bool infer_remaining(Inference *inf, const Node *node, int axis, Product *all, Product *others) {
+  Extent whole, by, e;
+  products_cancel(all, others);
+  const bool are_numbers = !all->nopen && !others->nopen;
+  if ((!others->nopen && !others->number) || (are_numbers && all->number % others->number))
+    return reshape_error(inf, node, "expected a number of elements that the other extents divide");
+  return multiplied(inf, all, &whole) && multiplied(inf, others, &by) && infer_quotient(inf, whole, by, &e) &&
+         infer_computed_extent(inf, node->outputs[0], axis, e, node->inputs[0]);
 }
 
 bool infer_static_reshape(Inference *inf, Node *node) {
@@ -93,7 +109,7 @@ bool infer_static_reshape(Inference *inf, Node *node) {
     Extent e;
     if (!reshaped_extent(node, (size_t)i, &e))
       return reshape_error(inf, node, "expected extents, -1, or with special_zero 0 on an axis that src has");
-    if (shape->list.items[i] != -1) {
+    if (e.dim || shape->list.items[i] != -1) {
       if (!product_times(&others, e)) return reshape_error(inf, node, "expected as many elements as src");
       if (!infer_extent(inf, dst, i, e)) return false;
     } else if (remaining >= 0) {
@@ -102,12 +118,7 @@ bool infer_static_reshape(Inference *inf, Node *node) {
       remaining = i;
     }
   }
-  Extent e;
-  if (remaining >= 0) {
-    if (!remaining_extent(&all, &others, &e))
-      return reshape_error(inf, node, "expected a number of elements that the other extents divide");
-    return infer_extent(inf, dst, remaining, e);
-  }
+  if (remaining >= 0) return infer_remaining(inf, node, remaining, &all, &others);
   products_cancel(&all, &others);
   bool is_open = all.nopen || others.nopen;
   return is_open || all.number == others.number || reshape_error(inf, node, "expected as many elements as src");

@@ -1,9 +1,11 @@
 // Inference and check functions of windows: padding, the sides' extents, and the ranges of attributes.
 #include "ir/operators/window.h"
 
+#include "ir/graph/extents.h"
 #include "ir/operators/interpolate.h"
 #include "ir/operators/rules.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { LEAST_SPATIAL_AXES = 1, AXES_BESIDE = 2, SHAPE_TEXT = 160 };
@@ -233,11 +235,13 @@ static bool sides_are_equal(const Window *w, int64_t output_padding) {
 static bool infer_side(Inference *inf, Value *side, const Value *other, int axis, Extent e) {
   const Value *weights = node_side(inf->node, SIDE_WEIGHTS);
   const Extent found = side->shape.extent[axis];
-  char shape[SHAPE_TEXT], beside[SHAPE_TEXT], kernel[SHAPE_TEXT];
-  if (!weights || extent_is_unknown(found) || extent_equals(found, e))
-    return infer_extent_beside(inf, side, axis, e, other);
-  return infer_error(inf, "%s %s: expected extent %lld on axis %d beside %s %s and %s %s", side->name,
-                     shape_string(&side->shape, shape, sizeof shape), (long long)e.value, axis, other->name,
+  char shape[SHAPE_TEXT], beside[SHAPE_TEXT], kernel[SHAPE_TEXT], number[24];
+  const bool is_formula = e.dim && e.dim->terms;
+  if (!weights || extent_is_unknown(found) || (is_formula ? !extents_are_apart(found, e) : extent_equals(found, e)))
+    return infer_computed_extent(inf, side, axis, e, other);
+  snprintf(number, sizeof number, "%lld", (long long)e.value);
+  return infer_error(inf, "%s %s: expected extent %s on axis %d beside %s %s and %s %s", side->name,
+                     shape_string(&side->shape, shape, sizeof shape), e.dim ? e.dim->name : number, axis, other->name,
                      shape_string(&other->shape, beside, sizeof beside), weights->name,
                      shape_string(&weights->shape, kernel, sizeof kernel));
 }
@@ -287,6 +291,30 @@ static bool infer_small_from_made(Inference *inf, const Window *w, int axis, int
   return infer_extent(inf, node_side(inf->node, SIDE_SMALL), axis, EXTENT(free / w->stride + 1));
 }
 
+// One side from the other, if that has a named extent: the large side has `stride` elements for each window and
+// `excess` further ones. Rounding is a formula only where the stride divides the factors of names.
+static bool infer_named_side(Inference *inf, const Window *w, int axis, int64_t output_padding) {
+  const Node *node = inf->node;
+  Value *small = node_side(node, SIDE_SMALL), *large = node_side(node, SIDE_LARGE);
+  const bool makes_large = window_makes_large(node), is_large = large->shape.extent[axis].dim && !makes_large;
+  const bool has_rounding = operator_has_attribute(node->op, "rounding_type");
+  const bool is_ceil = has_rounding && node_s64(node, "rounding_type") == ROUNDING_CEIL;
+  const bool is_either = !has_rounding && operator_has_attribute(node->op, "kernel");
+  const int64_t excess = window_reach(w) - w->stride + output_padding - w->pad_begin - w->pad_end;
+  const Extent from = (is_large ? large : small)->shape.extent[axis];
+  Formula f;
+  Extent e;
+  if (!from.dim || (is_either && w->stride != 1) || excess <= -MAX_ELEMENTS || excess >= MAX_ELEMENTS) return true;
+  const Formula one = {.nterms = 1, .terms = {{.factor = 1}}}, stride = {.nterms = 1, .terms = {{.factor = w->stride}}};
+  const bool is_formula =
+      formula_of(from, &f) &&
+      (is_large ? formula_add(&f, &one, is_ceil ? w->stride - 1 - excess : -excess) && formula_floor(&f, w->stride)
+                : (makes_large || w->stride == 1) && formula_multiply(&f, &stride) && formula_add(&f, &one, excess));
+  if (!is_formula) return true;
+  if (!graph_extent(inf->graph, &f, &e)) return error_out_of_memory(inf->diagnostics);
+  return infer_side(inf, is_large ? small : large, is_large ? large : small, axis, e);
+}
+
 static bool infer_window(Inference *inf, const Node *node, int spatial) {
   Window w = window_begin(node, spatial);
   const int axis = spatial_axis(node) + spatial;
@@ -303,9 +331,11 @@ static bool infer_window(Inference *inf, const Node *node, int spatial) {
   if (extent_is_literal(small->shape.extent[axis])) w.small = small->shape.extent[axis].value;
   if (window_makes_large(node)) {
     if (w.small >= 0) return infer_large(inf, &w, axis, output_padding);
-    return w.large < 0 || infer_small_from_made(inf, &w, axis, output_padding);
+    return w.large < 0 ? infer_named_side(inf, &w, axis, output_padding)
+                       : infer_small_from_made(inf, &w, axis, output_padding);
   }
   if (w.large >= 0) return infer_small(inf, &w, axis);
+  if (w.small < 0) return infer_named_side(inf, &w, axis, output_padding);
   return w.small < 1 || w.stride != 1 || infer_large(inf, &w, axis, 0);
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { FIRST_BLOCK = 4096, LARGEST_BLOCK = 1 << 20, ALIGNMENT = alignof(max_align_t) };
-enum { STEP_NBYTES = 1 << 10 }; // bytes whose zeroing takes about as long as a step
+enum { STEP_NBYTES = 1 << 7 }; // bytes that a step pays for, so that the steps of a call bound its memory, too
 
 struct ArenaBlock {
   ArenaBlock *older;
@@ -62,8 +62,8 @@ static bool arena_add_block(Arena *arena, size_t at_least) {
   return true;
 }
 
-static void *arena_take(Arena *arena, size_t nbytes) {
-  if (nbytes > PTRDIFF_MAX || !arena_step(arena, 1 + (int64_t)(nbytes / STEP_NBYTES))) return NULL;
+static void *arena_take(Arena *arena, size_t nbytes, int64_t nsteps) {
+  if (nbytes > PTRDIFF_MAX || !arena_step(arena, nsteps)) return NULL;
   if (nbytes == 0) nbytes = 1; // NULL would mean out of memory
   nbytes = (nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   if ((size_t)(arena->end - arena->next) < nbytes && !arena_add_block(arena, nbytes)) return NULL;
@@ -73,13 +73,13 @@ static void *arena_take(Arena *arena, size_t nbytes) {
 }
 
 void *arena_alloc(Arena *arena, size_t nbytes) {
-  void *p = arena_take(arena, nbytes);
+  void *p = arena_take(arena, nbytes, 1 + (int64_t)(nbytes / STEP_NBYTES));
   if (p) memset(p, 0, nbytes);
   return p;
 }
 
 static void *arena_resize(void *context, void *p, size_t nbytes) {
-  return p || !nbytes ? NULL : arena_take(context, nbytes);
+  return p || !nbytes ? NULL : arena_take(context, nbytes, 1);
 }
 
 Allocator arena_allocator(Arena *arena) {

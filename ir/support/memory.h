@@ -60,8 +60,9 @@ char *arena_format(Arena *arena, const char *format, ...) __attribute__((format(
 #define ARENA_NEW(arena, T) ((T *)arena_alloc((arena), sizeof(T)))
 #define ARENA_ARRAY(arena, T, count) ((T *)arena_array((arena), (count), sizeof(T)))
 
-// An allocator whose blocks are uninitialised memory of the arena. It frees and resizes nothing: the blocks live as
-// long as the arena, which must outlive the allocator.
+// An allocator whose blocks are uninitialised memory of the arena, for the data of files: a block takes one step, as
+// its file is at least as long. It frees and resizes nothing: the blocks live as long as the arena, which must outlive
+// the allocator.
 Allocator arena_allocator(Arena *arena);
 
 // Ensures that an arena array of `count` elements has capacity for one more, by doubling; false when out of memory.

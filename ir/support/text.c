@@ -17,9 +17,7 @@ void text_deinit(Text *t) {
 }
 
 // Ensures capacity for nbytes more and a final zero.
-static bool text_reserve(Text *t, size_t nbytes) {
-  if (t->out_of_memory) return false;
-  if (!steps_take(t->allocator->steps, 1)) return !(t->out_of_memory = true);
+static bool text_grow(Text *t, size_t nbytes) {
   if (nbytes < t->capacity - t->nbytes) return true;
   size_t wanted = t->capacity ? t->capacity : 256;
   while (wanted - t->nbytes <= nbytes && wanted <= PTRDIFF_MAX / 2) wanted *= 2;
@@ -33,6 +31,12 @@ static bool text_reserve(Text *t, size_t nbytes) {
   return true;
 }
 
+static bool text_reserve(Text *t, size_t nbytes) {
+  if (t->out_of_memory) return false;
+  if (!steps_take(t->allocator->steps, 1)) return !(t->out_of_memory = true);
+  return text_grow(t, nbytes);
+}
+
 void text_add(Text *t, const char *bytes, size_t nbytes) {
   if (!text_reserve(t, nbytes)) return;
   memcpy(t->bytes + t->nbytes, bytes, nbytes);
@@ -44,14 +48,19 @@ void text_add_string(Text *t, const char *string) {
   text_add(t, string, strlen(string));
 }
 
+// Most texts fit into the free capacity, so they are formatted once.
 void text_format_list(Text *t, const char *format, va_list args) {
   va_list again;
+  if (!text_reserve(t, 0)) return;
   va_copy(again, args);
-  int length = vsnprintf(NULL, 0, format, again);
+  const size_t left = t->capacity - t->nbytes;
+  const int length = vsnprintf(t->bytes + t->nbytes, left, format, args);
+  const bool fits = length >= 0 && (size_t)length < left;
+  if (!fits) t->bytes[t->nbytes] = 0;
+  if (!fits && length >= 0 && text_grow(t, (size_t)length))
+    vsnprintf(t->bytes + t->nbytes, (size_t)length + 1, format, again);
   va_end(again);
-  if (length < 0 || !text_reserve(t, (size_t)length)) return;
-  vsnprintf(t->bytes + t->nbytes, (size_t)length + 1, format, args);
-  t->nbytes += (size_t)length;
+  if (length >= 0 && !t->out_of_memory) t->nbytes += (size_t)length;
 }
 
 void text_format(Text *t, const char *format, ...) {

@@ -2,9 +2,10 @@
 // convolutions.
 #include "ir/operators/contraction.h"
 
+#include "ir/graph/extents.h"
 #include "ir/operators/norm.h"
 #include "ir/operators/window.h"
-#include "passes/gradient/gradient.h"
+#include "passes/gradient/gradient_state.h"
 
 enum { MATRIX_AXES = 2 };
 
@@ -17,9 +18,10 @@ typedef struct Matrices {
   bool transpose_a, transpose_b; // src is [K, M], weights are [N, K]
 } Matrices;
 
-// Adds the product to the gradient of a forward value. A product that will be summed over broadcast axes is not rounded
+// Adds the product to the gradient of an input. A product that will be summed over broadcast axes is not rounded
 // to 16 bits before the sum.
-static void give_product(Gradient *g, const Value *forward, Value *a, bool transpose_a, Value *b, bool transpose_b) {
+static void give_product(Gradient *g, const Node *of, uint32_t slot, Value *a, bool transpose_a, Value *b,
+                         bool transpose_b) {
   Node *node = a && b ? gradient_node(g, OP_MatMul, NULL) : NULL;
   if (!node) return;
   const Product p = product_of_ranks(a->shape.rank, b->shape.rank, transpose_a, transpose_b);
@@ -35,8 +37,8 @@ static void give_product(Gradient *g, const Value *forward, Value *a, bool trans
   node_set_input(node, 1, b);
   node_attribute_slot(node, "transpose_a")->boolean = transpose_a;
   node_attribute_slot(node, "transpose_b")->boolean = transpose_b;
-  const bool is_whole = shape_equals(&shape, &forward->shape) || a->type == TYPE_F64;
-  gradient_give(g, forward, gradient_output(g, node, 0, is_whole ? a->type : TYPE_F32, &shape));
+  const bool is_whole = shape_equals(&shape, &of->inputs[slot]->shape) || a->type == TYPE_F64;
+  gradient_give(g, of, slot, gradient_output(g, node, 0, is_whole ? a->type : TYPE_F32, &shape));
 }
 
 // Inserts an axis of extent 1.
@@ -70,13 +72,9 @@ static Matrices matrices_of(Gradient *g, const Node *node, Value *diff) {
 static Value *flattened(Gradient *g, Value *v) {
   if (!v) return NULL;
   Shape shape = {.rank = MATRIX_AXES, .extent = {EXTENT(1), v->shape.extent[v->shape.rank - 1]}};
-  for (int i = 0; i < v->shape.rank - 1; i++) {
-    const Extent e = v->shape.extent[i], product = shape.extent[0];
-    if (extent_equals(e, EXTENT(1))) continue;
-    if (extent_equals(product, EXTENT(1))) shape.extent[0] = e;
-    else if (extent_is_literal(e) && extent_is_literal(product)) shape.extent[0] = EXTENT(product.value * e.value);
-    else shape.extent[0] = EXTENT_UNKNOWN;
-  }
+  for (int i = 0; i < v->shape.rank - 1; i++)
+    if (!extent_multiply(g->graph, shape.extent[0], v->shape.extent[i], &shape.extent[0]))
+      return gradient_out_of_memory(g);
   return gradient_reshaped(g, v, &shape);
 }
 
@@ -89,21 +87,20 @@ static bool joins_batches(const Matrices *m) {
 }
 
 GRADIENT(MatMul) {
-  const Value *src = node->inputs[0], *weights = node->inputs[1], *bias = node->inputs[2];
-  if (bias) gradient_give(g, bias, diff);
+  gradient_give(g, node, 2, diff);
   Matrices m = matrices_of(g, node, diff);
   if (!m.src || !m.weights || !m.diff) return;
-  if (gradient_is_wanted(g, src)) {
-    if (m.transpose_a) give_product(g, src, m.weights, m.transpose_b, m.diff, true);
-    else give_product(g, src, m.diff, false, m.weights, !m.transpose_b);
+  if (gradient_is_wanted(g, node->inputs[0])) {
+    if (m.transpose_a) give_product(g, node, 0, m.weights, m.transpose_b, m.diff, true);
+    else give_product(g, node, 0, m.diff, false, m.weights, !m.transpose_b);
   }
-  if (!gradient_is_wanted(g, weights)) return;
+  if (!gradient_is_wanted(g, node->inputs[1])) return;
   if (joins_batches(&m)) {
     m.src = flattened(g, m.src);
     m.diff = flattened(g, m.diff);
   }
-  if (m.transpose_b) give_product(g, weights, m.diff, true, m.src, m.transpose_a);
-  else give_product(g, weights, m.src, !m.transpose_a, m.diff, false);
+  if (m.transpose_b) give_product(g, node, 1, m.diff, true, m.src, m.transpose_a);
+  else give_product(g, node, 1, m.src, !m.transpose_a, m.diff, false);
 }
 
 // Convolutions
@@ -154,9 +151,10 @@ static void set_padding(Gradient *g, Node *node, const Padding *p) {
   gradient_set_list(g, node, "pads_end", p->end, (size_t)p->count);
 }
 
-// Adds the gradient that the operator `id` computes from the sides that are its inputs.
-static void give_padded(Gradient *g, const Node *like, const Value *forward, OperatorId id, const Sides *sides,
+// Adds the gradient by an input of `like` that the operator `id` computes from the sides that are its inputs.
+static void give_padded(Gradient *g, const Node *like, uint32_t slot, OperatorId id, const Sides *sides,
                         const Padding *padding) {
+  const Value *forward = like->inputs[slot];
   Node *node = gradient_is_wanted(g, forward) ? gradient_node(g, id, like) : NULL;
   if (!node) return;
   set_padding(g, node, padding);
@@ -167,44 +165,43 @@ static void give_padded(Gradient *g, const Node *like, const Value *forward, Ope
     if (side == SIDE_WEIGHTS) node_set_input(node, i, sides->weights);
   }
   set_given_shape(g, node, &forward->shape);
-  gradient_give(g, forward, gradient_output(g, node, 0, forward->type, &forward->shape));
+  gradient_give(g, like, slot, gradient_output(g, node, 0, forward->type, &forward->shape));
 }
 
-static void give_made(Gradient *g, const Node *like, const Value *forward, OperatorId id, const Sides *sides) {
-  give_padded(g, like, forward, id, sides, &(Padding){0});
+static void give_made(Gradient *g, const Node *like, uint32_t slot, OperatorId id, const Sides *sides) {
+  give_padded(g, like, slot, id, sides, &(Padding){0});
 }
 
 // Sums diff over all axes but the channel axis.
 static void give_bias(Gradient *g, const Node *node, Value *diff) {
-  const Value *bias = convolution_bias(node);
+  enum { BIAS = 2 };
   const int rank = diff->shape.rank;
   const uint32_t others = ((1U << rank) - 1) & ~(1U << node_channel_axis(node, rank));
-  if (gradient_is_wanted(g, bias)) gradient_give(g, bias, gradient_reduced(g, OP_ReduceSum, diff, others, false));
+  if (gradient_is_wanted(g, node->inputs[BIAS]))
+    gradient_give(g, node, BIAS, gradient_reduced(g, OP_ReduceSum, diff, others, false));
 }
 
 GRADIENT(Convolution) {
-  const Value *src = node->inputs[0], *weights = node->inputs[1];
-  const Sides sides = {gradient_saved(g, src), diff, gradient_saved(g, weights)};
-  give_made(g, node, src, of_convolution.large, &sides);
-  give_made(g, node, weights, of_convolution.weights, &sides);
+  const Sides sides = {gradient_saved(g, node->inputs[0]), diff, gradient_saved(g, node->inputs[1])};
+  give_made(g, node, 0, of_convolution.large, &sides);
+  give_made(g, node, 1, of_convolution.weights, &sides);
   give_bias(g, node, diff);
 }
 
 static void make_of_data(Gradient *g, const Node *node, Value *diff, const Makers *makers) {
-  const Value *diff_dst = node->inputs[0], *weights = node->inputs[1];
   const bool makes_large = node->op->outputs[0].side == SIDE_LARGE;
-  Value *saved = gradient_saved(g, diff_dst);
-  const Sides sides = {makes_large ? diff : saved, makes_large ? saved : diff, gradient_saved(g, weights)};
-  give_made(g, node, diff_dst, makes_large ? makers->small : makers->large, &sides);
-  give_made(g, node, weights, makers->weights, &sides);
+  Value *saved = gradient_saved(g, node->inputs[0]);
+  const Sides sides = {makes_large ? diff : saved, makes_large ? saved : diff, gradient_saved(g, node->inputs[1])};
+  give_made(g, node, 0, makes_large ? makers->small : makers->large, &sides);
+  give_made(g, node, 1, makers->weights, &sides);
 }
 
 RULE(ConvolutionBackwardData, make_of_data(g, node, diff, &of_convolution))
 RULE(ConvTransposeBackwardData, make_of_data(g, node, diff, &of_transposed))
 
 static void make_of_weights(Gradient *g, const Node *node, Value *diff, const Makers *makers) {
-  const Value *large = node_side(node, SIDE_LARGE), *small = node_side(node, SIDE_SMALL);
-  const Sides sides = {gradient_saved(g, large), gradient_saved(g, small), diff};
+  const uint32_t large = node->op->inputs[0].side == SIDE_LARGE ? 0 : 1, small = 1 - large;
+  const Sides sides = {gradient_saved(g, node->inputs[large]), gradient_saved(g, node->inputs[small]), diff};
   give_made(g, node, large, makers->large, &sides);
   give_made(g, node, small, makers->small, &sides);
 }
@@ -251,7 +248,7 @@ static Value *cut_end(Gradient *g, const Node *like, Value *v, const int64_t cut
   for (int i = 0; i < c.nspatial; i++) {
     Extent *e = &shape.extent[c.first_spatial + i];
     kernel.extent[2 + i] = EXTENT(1);
-    if (cut[i]) *e = extent_is_literal(*e) ? EXTENT(e->value - cut[i]) : EXTENT_UNKNOWN;
+    if (!extent_add(g->graph, *e, -cut[i], EXTENT(1), e)) return gradient_out_of_memory(g);
   }
   node_set_input(node, 0, wide);
   node_set_input(node, 1, gradient_filled(g, wide->type, &kernel, 1));
@@ -277,8 +274,8 @@ GRADIENT(ConvTranspose) {
   const Convolution c = node_convolution(node);
   give_bias(g, node, diff);
   if (has_no_elements(&src->shape) || has_no_elements(&dst->shape)) { // diff_dst may then have no window
-    gradient_give(g, src, gradient_filled(g, src->type, &src->shape, 0));
-    gradient_give(g, weights, gradient_filled(g, weights->type, &weights->shape, 0));
+    gradient_give(g, node, 0, gradient_filled(g, src->type, &src->shape, 0));
+    gradient_give(g, node, 1, gradient_filled(g, weights->type, &weights->shape, 0));
     return;
   }
   for (int i = 0; i < c.nspatial && node_attribute(node, "output_padding")->list.count; i++)
@@ -293,6 +290,6 @@ GRADIENT(ConvTranspose) {
   }
   if (excess.is_cut) diff = cut_end(g, node, diff, excess.cut);
   const Sides sides = {diff, gradient_saved(g, src), gradient_saved(g, weights)};
-  give_padded(g, node, src, of_transposed.small, &sides, &excess.padding);
-  give_padded(g, node, weights, of_transposed.weights, &sides, &excess.padding);
+  give_padded(g, node, 0, of_transposed.small, &sides, &excess.padding);
+  give_padded(g, node, 1, of_transposed.weights, &sides, &excess.padding);
 }

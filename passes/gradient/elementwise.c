@@ -18,7 +18,7 @@ static void make_own(Gradient *g, const Node *node, Value *diff, OperatorId id) 
   Value *given = gradient_saved(g, use_dst ? dst : src);
   Value *own = gradient_apply(g, id, node, src->type, &src->shape, given, diff, NULL);
   if (own && operators[id].inputs[0].dst_name) node_attribute_slot(own->producer, "use_dst")->boolean = use_dst;
-  gradient_give(g, src, own);
+  gradient_give(g, node, 0, own);
 }
 
 #define OWN(name) RULE(name, make_own(g, node, diff, OP_##name##Backward))
@@ -54,7 +54,7 @@ OWN(Tanh)
 #define SCALE(a, number) gradient_scaled(g, a, number)
 #define SELECT(condition, a, b) gradient_select(g, condition, a, b)
 #define GIVE(slot, gradient)                                                                                           \
-  if (gradient_is_wanted(g, node->inputs[slot])) gradient_give(g, node->inputs[slot], gradient)
+  if (gradient_is_wanted(g, node->inputs[slot])) gradient_give(g, node, slot, gradient)
 
 RULE(Cos, GIVE(0, SCALE(MUL(diff, gradient_unary(g, OP_Sin, X)), -1)))
 RULE(Exp, GIVE(0, MUL(diff, DST)))
@@ -117,8 +117,8 @@ GRADIENT(Swish) {
 }
 
 // As in PyTorch, the derivative by the base is 0 where the exponent is 0, and the derivative by the exponent is 0 where
-// the base is 0. The latter is also 0 where the power is 0: this is the limit, but the formula would give NaN, as 0
-// times an infinite logarithm.
+// the base is 0 and the exponent is not negative. The latter is also 0 where the power is 0: this is the limit, but the
+// formula would give NaN, as 0 times an infinite logarithm.
 GRADIENT(Power) {
   Value *base = gradient_widened(g, X), *exponent = gradient_widened(g, Y);
   if (!base || !exponent) return;
@@ -127,7 +127,8 @@ GRADIENT(Power) {
   GIVE(0, MUL(diff, SELECT(EQUAL(exponent, zero), zero, MUL(exponent, POWER(base, SUB(exponent, one))))));
   if (!gradient_is_wanted(g, node->inputs[1])) return;
   Value *result = POWER(base, exponent), *slope = MUL(result, gradient_unary(g, OP_Log, base));
-  GIVE(1, MUL(diff, SELECT(EQUAL(base, zero), zero, SELECT(EQUAL(result, zero), zero, slope))));
+  slope = SELECT(EQUAL(result, zero), zero, slope);
+  GIVE(1, MUL(diff, SELECT(EQUAL(base, zero), SELECT(GE(exponent, zero), zero, slope), slope)));
 }
 
 // Widens the gradient of a result to the type of the node's widest operand, so that products with the gradient are not
@@ -197,7 +198,7 @@ GRADIENT(BiasAdd) {
   GIVE(0, diff);
   const Value *bias = node->inputs[1];
   if (!gradient_is_wanted(g, bias)) return;
-  gradient_give(g, bias, gradient_apply(g, OP_BiasAddBackward, node, bias->type, &bias->shape, diff, NULL, NULL));
+  gradient_give(g, node, 1, gradient_apply(g, OP_BiasAddBackward, node, bias->type, &bias->shape, diff, NULL, NULL));
 }
 
 // PReLUBackward has no per_channel_broadcast: a vector of slopes is always along the channels. For slopes along the
@@ -207,17 +208,14 @@ GRADIENT(PReLU) {
   Value *x = X, *y = Y, *own = gradient_apply(g, OP_PReLUBackward, node, src->type, &src->shape, x, y, diff);
   if (!own) return;
   if (!node_bool(node, "per_channel_broadcast")) node_attribute_slot(own->producer, "data_format")->s64 = 0;
-  gradient_give(g, src, own);
-  gradient_give(g, slope, gradient_output(g, own->producer, 1, slope->type, &slope->shape));
+  gradient_give(g, node, 0, own);
+  gradient_give(g, node, 1, gradient_output(g, own->producer, 1, slope->type, &slope->shape));
 }
 
-// Integers have no gradient.
-GRADIENT(TypeCast) {
-  if (type_is_float(node->inputs[0]->type)) gradient_give(g, node->inputs[0], diff);
-}
+RULE(TypeCast, gradient_give(g, node, 0, diff))
 
-#define BOOLEAN "its result is boolean"
-NO_GRADIENT(Round, "its derivative is 0 almost everywhere")
+#define BOOLEAN ZERO("the result is boolean")
+NO_GRADIENT(Round, ZERO_STEPS("the result is constant between halves"))
 NO_GRADIENT(Equal, BOOLEAN)
 NO_GRADIENT(NotEqual, BOOLEAN)
 NO_GRADIENT(Less, BOOLEAN)

@@ -12,7 +12,7 @@
 enum { MOST_NAME_BYTES = 255 };
 #define DIFF "diff_"
 
-// Rules need all extents to know which axes are broadcast.
+// Rules need all extents: to know which axes are broadcast, and which elements an operator has moved.
 static bool check_extents(const Graph *g, Diagnostics *d) {
   char shape[SHAPE_TEXT];
   for (size_t i = 0; i < g->nvalues; i++) {
@@ -21,8 +21,11 @@ static bool check_extents(const Graph *g, Diagnostics *d) {
     for (int k = 0; k < v->shape.rank; k++) is_known &= !extent_is_unknown(v->shape.extent[k]);
     if (!is_known)
       return error_at(
-          d, v->position, "%s %s: expected a number or a name for every extent, to know what is broadcast%s", v->name,
-          shape_string(&v->shape, shape, sizeof shape), g->ndims ? "; --dim NAME=NUMBER gives a name its number" : "");
+          d, v->position,
+          "%s %s: expected a number, a name or a sum of names for every extent, as its gradient needs them: "
+          "declare its shape, as in {name: %s, shape: [N, 2 * T + 1]}%s",
+          v->name, shape_string(&v->shape, shape, sizeof shape), v->name,
+          g->ndims ? ", or give names numbers, as in --dim NAME=1" : "");
   }
   return true;
 }
@@ -33,6 +36,14 @@ static bool check_float(const Value *v, Diagnostics *d) {
                   type_name(v->type));
 }
 
+// Whether all uses of the value are operands such as Dropout's probability.
+static bool is_setting(const Value *v) {
+  bool is_one = v->uses != NULL;
+  for (const Use *use = v->uses; use; use = use->next)
+    is_one &= gradient_by_input(use->node->op->id, use->slot).is_setting;
+  return is_one;
+}
+
 // Marks the values that depend on inputs whose gradients are requested.
 static bool find_dependants(Gradient *g, const GradientRequest *request) {
   const Graph *forward = g->forward;
@@ -40,15 +51,21 @@ static bool find_dependants(Gradient *g, const GradientRequest *request) {
   size_t nwrt = request->wrt ? request->nwrt : forward->ninputs;
   for (size_t i = 0; i < nwrt; i++) {
     if (request->wrt && !check_float(wrt[i], g->diagnostics)) return false;
-    g->depends[wrt[i]->index] = type_is_float(wrt[i]->type);
+    g->depends[wrt[i]->index] = type_is_float(wrt[i]->type) && (request->wrt || !is_setting(wrt[i]));
   }
   for (size_t n = 0; n < forward->nnodes; n++) {
     const Node *node = forward->nodes[n];
-    bool depends = false;
-    for (uint32_t i = 0; i < node->ninputs; i++) depends |= gradient_is_wanted(g, node->inputs[i]);
+    bool depends = false, follows = false;
+    for (uint32_t i = 0; i < node->ninputs; i++) {
+      const bool is_wanted = gradient_is_wanted(g, node->inputs[i]);
+      depends |= is_wanted && gradient_by_input(node->op->id, i).kind != DERIVATIVE_ZERO;
+      follows |= is_wanted || (node->inputs[i] && g->follows[node->inputs[i]->index]);
+    }
     for (uint32_t i = 0; i < node->noutputs; i++) {
       const Value *v = node->outputs[i];
-      if (v) g->depends[v->index] = depends && type_is_float(v->type) && !v->is_detached;
+      if (!v) continue;
+      g->depends[v->index] = depends && type_is_float(v->type) && !v->is_detached;
+      g->follows[v->index] = follows && !g->depends[v->index];
     }
   }
   return true;
@@ -75,7 +92,12 @@ static void add_seed(Gradient *g, const Value *output) {
   seed->position = output->position;
   seed->layout = output->layout;
   g->seed[output->index] = seed;
-  gradient_give(g, output, seed);
+  gradient_add(g, output, seed);
+}
+
+// Whether the output has a gradient, be it 0.
+static bool has_gradient(const Gradient *g, const Value *output) {
+  return g->depends[output->index] || (g->follows[output->index] && type_is_float(output->type));
 }
 
 static void add_seeds(Gradient *g, const GradientRequest *request) {
@@ -83,7 +105,7 @@ static void add_seeds(Gradient *g, const GradientRequest *request) {
   size_t nof = request->of ? request->nof : g->forward->noutputs - g->forward->nupdates;
   for (size_t i = 0; i < nof && !g->failed; i++) {
     if (request->of && !check_float(of[i], g->diagnostics)) g->failed = true;
-    else if (!g->seed[of[i]->index] && g->depends[of[i]->index] && (request->of || !gradient_is_statistic(of[i])))
+    else if (!g->seed[of[i]->index] && has_gradient(g, of[i]) && (request->of || !gradient_is_statistic(of[i])))
       add_seed(g, of[i]);
   }
 }
@@ -95,20 +117,46 @@ static bool has_diff(const Gradient *g, const Node *node) {
   return false;
 }
 
+// Refuses a gradient that is wanted by an operand without one.
+static bool check_operands(Gradient *g, const Node *node) {
+  const GradientRule *rule = gradient_rules[node->op->id];
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    const Derivative derivative = gradient_by_input(node->op->id, i);
+    char title[NODE_TITLE_BYTES];
+    if (derivative.kind != DERIVATIVE_REFUSED || !gradient_is_wanted(g, node->inputs[i])) continue;
+    g->failed = true;
+    node_title(node, title);
+    if (!rule->make) return error_at(g->diagnostics, node->position, "%s has no gradient: %s", title, derivative.why);
+    return error_at(g->diagnostics, node->position,
+                    "%s has no gradient by %s: %s; leave inputs that %s depends on out of the request", title,
+                    node->op->inputs[i].name, derivative.why, node->inputs[i]->name);
+  }
+  return true;
+}
+
+// A gradient that flows, but that the rule has not given, would be missing from the sum without a word.
+static void check_given(Gradient *g, const Node *node) {
+  for (uint32_t i = 0; i < node->ninputs && !g->failed; i++) {
+    const bool is_due =
+        gradient_is_wanted(g, node->inputs[i]) && gradient_by_input(node->op->id, i).kind == DERIVATIVE_COMPUTED;
+    char title[NODE_TITLE_BYTES];
+    if (!is_due || g->given >> i & 1) continue;
+    g->failed = true;
+    error_at(g->diagnostics, node->position, "internal error: the rule of %s gives no gradient by input %u",
+             node_title(node, title), i);
+  }
+}
+
 // Runs the rules. A rule gets the gradient of output 0; other outputs are statistics, which have none. Split is the
 // exception: its rule reads the gradients of all parts.
 static void walk_back(Gradient *g) {
   for (size_t n = g->forward->nnodes; n-- > 0 && !g->failed;) {
     const Node *node = g->node = g->forward->nodes[n];
-    if (!has_diff(g, node)) continue;
     const GradientRule *rule = gradient_rules[node->op->id];
-    if (rule->make) {
-      rule->make(g, node, gradient_of_output(g, node, 0));
-    } else {
-      char title[NODE_TITLE_BYTES];
-      g->failed = true;
-      error_at(g->diagnostics, node->position, "%s has no gradient: %s", node_title(node, title), rule->why_not);
-    }
+    if (!has_diff(g, node) || !check_operands(g, node) || !rule->make) continue;
+    g->given = 0;
+    rule->make(g, node, gradient_of_output(g, node, 0));
+    check_given(g, node);
   }
   g->node = NULL;
 }
@@ -134,22 +182,22 @@ static void add_output(Gradient *g, const Value *input) {
 
 static void add_outputs(Gradient *g, const GradientRequest *request) {
   Value *const *wrt = request->wrt ? request->wrt : g->forward->inputs;
-  size_t nwrt = request->wrt ? request->nwrt : g->forward->ninputs;
+  size_t nwrt = request->wrt ? request->nwrt : g->forward->ninputs, nrefused = 0;
   for (size_t i = 0; i < nwrt && !g->failed; i++) {
     const Value *input = wrt[i];
     if (g->seed[input->index]) {
-      g->failed = true;
+      nrefused++;
       error_at(g->diagnostics, input->position,
                "%s is an input and an output, so " DIFF "%s would have two meanings: leave it out of wrt or of",
                input->name, input->name);
-    } else if (g->diff[input->index]) {
-      add_output(g, input);
-    } else if (request->wrt) {
-      g->failed = true;
-      error_at(g->diagnostics, input->position, "%s has no gradient: no output depends on it except through statistics",
-               input->name);
+    } else {
+      if (!g->diff[input->index] && g->depends[input->index])
+        g->diff[input->index] = gradient_of_steps(g, input, request->wrt != NULL);
+      if (g->diff[input->index]) add_output(g, input);
+      else nrefused += request->wrt != NULL;
     }
   }
+  g->failed |= nrefused > 0;
   if (g->failed || g->graph->noutputs) return;
   g->failed = true;
   error_at(g->diagnostics, (Position){0}, "%s: expected an output that depends on a floating-point input",
@@ -252,6 +300,7 @@ static void make(Gradient *g, const GradientRequest *request) {
   if (g->failed) return;
   add_seeds(g, request);
   if (!g->failed) walk_back(g);
+  if (!g->failed) gradient_warn_of_steps(g);
   g->ends->outputs = ARENA_ARRAY(&g->graph->arena, const Value *, g->forward->ninputs + request->nwrt + 1);
   if (!g->ends->outputs) gradient_out_of_memory(g);
   if (!g->failed) add_outputs(g, request);
@@ -267,20 +316,17 @@ static bool begin(Gradient *g) {
   const char *name = arena_format(&g->scratch, "%s_backward", forward->name);
   g->graph = name ? graph_new(forward->arena.allocator, name) : NULL;
   g->depends = ARENA_ARRAY(&g->scratch, bool, n);
+  g->follows = ARENA_ARRAY(&g->scratch, bool, n);
   g->here = ARENA_ARRAY(&g->scratch, Value *, n);
   g->seed = ARENA_ARRAY(&g->scratch, Value *, n);
   g->diff = ARENA_ARRAY(&g->scratch, Value *, n);
   g->is_own = ARENA_ARRAY(&g->scratch, bool, n);
-  if (!g->graph || !g->is_own || !g->depends || !g->here || !g->seed || !g->diff) return false;
+  if (!g->graph || !g->is_own || !g->depends || !g->follows || !g->here || !g->seed || !g->diff) return false;
   graph_find_own_values(forward, g->is_own);
   g->graph->origin = graph_keep((Graph *)forward); // the cast is valid: only the reference count changes
   g->graph->source = forward->source;
   g->graph->nleaves = forward->nleaves;
-  g->graph->dims = ARENA_ARRAY(&g->graph->arena, Dim *, forward->ndims + 1);
-  if (!g->graph->dims) return false;
-  if (forward->ndims) memcpy(g->graph->dims, forward->dims, forward->ndims * sizeof *forward->dims);
-  g->graph->ndims = g->graph->dims_capacity = forward->ndims;
-  return true;
+  return graph_share_dims(g->graph, forward);
 }
 
 Graph *graph_gradient(const Graph *forward, const GradientRequest *request, GradientEnds *ends, Diagnostics *d) {

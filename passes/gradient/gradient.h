@@ -17,17 +17,22 @@
 //   that a value and its reshaped copy are not both saved.
 // For this comparison, extents without numbers count as 64.
 //
+// Where results follow an operand in steps, as Round's, the gradient is 0, and a warning says so. An input that affects
+// the outputs through such nodes alone gets zeros.
+//
 // The second half of this header is for the operators' rules. Each row of ir/operators/operators.def has a rule
-// gradient_NAME, in the file of the row's family. The rule's function reads the forward node and adds to the gradients
-// of inputs that need one; an operator without gradient has a rule that states the reason. Unused nodes are removed at
-// the end.
+// gradient_NAME, in the file of the row's family. The rule's function reads the forward node and gives the gradient of
+// each input that is wanted; the rule also says for which operands the gradient is 0 or refused, and why. No operand is
+// left out: a gradient that a rule neither gives nor excludes is an internal error. Unused nodes are removed at the
+// end.
 #ifndef NGRAD_PASSES_GRADIENT_GRADIENT_H
 #define NGRAD_PASSES_GRADIENT_GRADIENT_H
 
 #include "ir/operators/operator.h"
 
 typedef struct GradientRequest {
-  Value *const *wrt; // inputs of the graph; NULL: all floating-point inputs that affect an output of `of`
+  Value *const *wrt; // inputs of the graph; NULL: all floating-point inputs that affect an output of `of`,
+                     // except inputs with leaves
   size_t nwrt;
   Value *const *of; // outputs of the graph; NULL: all floating-point outputs that depend on wrt and are neither
                     // statistics nor updates of states
@@ -55,9 +60,30 @@ Graph *graph_with_saved(const Graph *forward, const Graph *backward, const Gradi
 
 typedef struct Gradient Gradient;
 
+// What happens to the gradient by an operand.
+typedef enum DerivativeKind {
+  DERIVATIVE_COMPUTED, // the operator's rule computes it
+  DERIVATIVE_ZERO,     // it is 0, at least almost everywhere, and nothing is computed
+  DERIVATIVE_REFUSED   // it is an error
+} DerivativeKind;
+
+typedef struct Derivative {
+  DerivativeKind kind;
+  const char *why; // unless computed
+  bool is_told;    // zero: the results follow the operand in steps, which a warning tells
+  bool is_setting; // refused: inputs of the graph that are nothing else have a gradient only on request, and are no
+                   // parameters
+} Derivative;
+
+enum { MOST_EXCEPTIONS = 2 };
+
 typedef struct GradientRule {
   void (*make)(Gradient *g, const Node *node, Value *diff); // diff: output 0's gradient, of its type and shape
-  const char *why_not;                                      // if make is NULL: why there is no gradient
+  Derivative of_all; // of each floating-point operand without exception; computed only if there is make
+  struct {
+    const char *operand; // NULL ends the list
+    Derivative derivative;
+  } exceptions[MOST_EXCEPTIONS];
 } GradientRule;
 
 #define OP(name, ...) extern const GradientRule gradient_##name;
@@ -66,16 +92,28 @@ typedef struct GradientRule {
 
 extern const GradientRule *const gradient_rules[OP_COUNT];
 
-#define GRADIENT(name)                                                                                                 \
+#define GRADIENT_EXCEPT(name, ...) /* exceptions: {"operand", ZERO(why)} */                                            \
   static void make_##name(Gradient *g, const Node *node, Value *diff);                                                 \
-  const GradientRule gradient_##name = {.make = make_##name};                                                          \
+  const GradientRule gradient_##name = {.make = make_##name, .exceptions = {__VA_ARGS__}};                             \
   static void make_##name(Gradient *g, const Node *node, Value *diff)
+#define GRADIENT(name) GRADIENT_EXCEPT(name, {NULL, {DERIVATIVE_COMPUTED, NULL, false, false}})
 #define RULE(name, statement) /* a rule of one statement */                                                            \
   GRADIENT(name) {                                                                                                     \
     statement;                                                                                                         \
   }
-#define NO_GRADIENT(name, why) const GradientRule gradient_##name = {.why_not = why};
-#define SECOND_ORDER "it is itself a gradient, and second derivatives are not supported"
+// clang-format off
+#define ZERO(text) {.kind = DERIVATIVE_ZERO, .why = (text)}
+#define ZERO_STEPS(text) {.kind = DERIVATIVE_ZERO, .why = (text), .is_told = true}
+#define REFUSED(text) {.kind = DERIVATIVE_REFUSED, .why = (text)}
+#define REFUSED_SETTING(text) {.kind = DERIVATIVE_REFUSED, .why = (text), .is_setting = true}
+// clang-format on
+#define NO_GRADIENT(name, ...) const GradientRule gradient_##name = {.of_all = __VA_ARGS__};
+#define SECOND_ORDER REFUSED("it is itself a gradient, and second derivatives are not supported")
+
+// What happens to the gradient by input `slot` of the operator, and to the gradient that an output gets. This is the
+// list that `ngrad ops NAME` prints; tests/unit/derivatives_test.c holds it against differences.
+Derivative gradient_by_input(OperatorId id, uint32_t slot);
+Derivative gradient_of_result(OperatorId id, uint32_t slot);
 
 // Parameters named `forward` are values of the forward graph, all other values belong to the backward graph. Out of
 // memory is recorded in g: functions then return NULL, and they accept NULL as operand.
@@ -86,9 +124,9 @@ Value *gradient_saved(Gradient *g, const Value *forward); // the backward graph'
 // Whether a rule may use the value without saving another value: it is an input, a constant, or saved already.
 bool gradient_is_at_hand(const Gradient *g, const Value *forward);
 
-// Adds diff to the gradient of a forward value, after summing over the axes along which the value was broadcast, and
-// casting to the value's type. Does nothing if diff is NULL or no gradient is wanted.
-void gradient_give(Gradient *g, const Value *forward, Value *diff);
+// Adds diff to the gradient of the forward node's input, after summing over the axes along which the input was
+// broadcast, and casting to its type. Does nothing if no gradient is wanted.
+void gradient_give(Gradient *g, const Node *node, uint32_t slot, Value *diff);
 
 // A splat constant, of this shape or of rank 0. Its type is f64 if `type` is f64, else f32.
 Value *gradient_filled(Gradient *g, Type type, const Shape *shape, double number);
@@ -101,7 +139,7 @@ Value *gradient_widened(Gradient *g, Value *v);         // f16 and bf16 become f
 // `diff`.
 Value *gradient_of_output(const Gradient *g, const Node *node, uint32_t slot);
 
-// Reports why the forward node has no gradient.
+// Reports why this forward node has no gradient, though its operator has one.
 void gradient_refuse(Gradient *g, const Node *node, const char *why);
 
 // Elementwise operators without attributes; operands are broadcast.
@@ -125,5 +163,6 @@ Node *gradient_node(Gradient *g, OperatorId id, const Node *like);
 Node *gradient_variadic(Gradient *g, OperatorId id, uint32_t ninputs); // of a variadic operator
 Value *gradient_output(Gradient *g, Node *node, uint32_t slot, Type type, const Shape *shape);
 void gradient_set_list(Gradient *g, Node *node, const char *name, const int64_t *items, size_t count);
+void gradient_set_extents(Gradient *g, Node *node, const char *name, const Extent *extents, size_t count);
 
 #endif

@@ -12,12 +12,15 @@ struct Gradient {
   Diagnostics *diagnostics;
   Arena scratch;
   const Node *node; // the forward node whose rule is running
+  uint64_t given;   // a mask of its inputs whose gradients the rule has given
   // By the index of a forward value:
   bool *is_own;    // it is an own value of each leaf (ir/graph/leaves.h)
-  bool *depends;   // it depends on an input whose gradient is requested
+  bool *depends;   // a gradient flows from it to an input whose gradient is requested
+  bool *follows;   // it depends on such an input, but no gradient flows: the derivative is 0
   Value **here;    // the corresponding input or constant of the backward graph; NULL: not used yet
   Value **seed;    // for a forward output, the backward graph's input with its gradient; NULL: none
   Value **diff;    // the sum of its gradients so far; NULL: zero
+  bool *is_needed; // outputs with gradients depend on it; NULL: not asked yet
   bool *is_listed; // by the index of a backward value: it is in the list of inputs
   GradientEnds *ends;
   bool failed;
@@ -27,7 +30,17 @@ struct Gradient {
 Node *gradient_add_node(Gradient *g, OperatorId id, uint32_t ninputs, const Node *like);
 bool gradient_is_needed(const Value *v); // an input of the backward graph that something uses
 bool gradient_is_statistic(const Value *forward);
+// Adds diff to the gradient of a forward value, as gradient_give.
+void gradient_add(Gradient *g, const Value *forward, Value *diff);
 void *gradient_out_of_memory(Gradient *g); // records it in g; NULL
+
+// Derivatives that are 0 (zeros.c). A node whose results follow a wanted operand in steps:
+bool gradient_has_steps(const Gradient *g, const Node *node);
+// Warns about the nodes with steps that the outputs with gradients depend on.
+void gradient_warn_of_steps(Gradient *g);
+// The gradient of a requested input that no gradient flows to: zeros if outputs with gradients depend on it in steps.
+// Otherwise NULL, and if is_required after reporting why there is none.
+Value *gradient_of_steps(Gradient *g, const Value *input, bool is_required);
 
 // In a graph with leaves: the mean, over all leaves, of the leaves' gradients of a common value.
 Value *gradient_of_all_leaves(Gradient *g, Value *diff);

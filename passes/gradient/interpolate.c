@@ -4,7 +4,7 @@
 GRADIENT(Interpolate) {
   const Value *src = node->inputs[0];
   Value *x = gradient_saved(g, src);
-  gradient_give(g, src, gradient_apply(g, OP_InterpolateBackward, node, src->type, &src->shape, x, diff, NULL));
+  gradient_give(g, node, 0, gradient_apply(g, OP_InterpolateBackward, node, src->type, &src->shape, x, diff, NULL));
 }
 
 NO_GRADIENT(InterpolateBackward, SECOND_ORDER)

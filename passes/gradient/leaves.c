@@ -23,16 +23,17 @@ static void give_to_greatest(Gradient *g, const Node *node, Value *diff) {
   Value *is_greatest = gradient_binary(g, OP_GreaterEqual, src, dst);
   Value *count = all_reduced(g, gradient_select(g, is_greatest, one, zero), REDUCTION_SUM);
   Value *each = gradient_binary(g, OP_Divide, all_reduced(g, diff, REDUCTION_SUM), count);
-  gradient_give(g, forward, gradient_select(g, is_greatest, each, zero));
+  gradient_give(g, node, 0, gradient_select(g, is_greatest, each, zero));
 }
 
 GRADIENT(AllReduce) {
   const Reduction how = (Reduction)node_s64(node, "reduction");
   if (how == REDUCTION_MAX) give_to_greatest(g, node, diff);
-  else gradient_give(g, node->inputs[0], all_reduced(g, diff, how));
+  else gradient_give(g, node, 0, all_reduced(g, diff, how));
 }
 
-NO_GRADIENT(Leaf, "each process has only its own leaves' parts of the input; leave the input out of the request")
+NO_GRADIENT(Leaf, REFUSED_SETTING(
+                      "each process has only its own leaves' parts of the input; leave the input out of the request"))
 
 Value *gradient_of_all_leaves(Gradient *g, Value *diff) {
   if (!diff || !g->forward->nleaves) return diff;

@@ -1,7 +1,9 @@
-// Gradients of losses. Labels and weights have none.
+// Gradients of losses.
 #include "ir/operators/loss.h"
 
-#include "passes/gradient/gradient.h"
+#include "passes/gradient/gradient_state.h"
+
+#include <math.h>
 
 #define BINARY(op, a, b) gradient_binary(g, OP_##op, a, b)
 
@@ -18,6 +20,78 @@ static Value *total_of(Gradient *g, const Node *node) {
   return gradient_output(g, again, 1, loss->type, &scalar);
 }
 
+// v, which lacks src's axis of classes, with an axis of extent 1 there.
+static Value *beside_classes(Gradient *g, const Node *node, Value *v) {
+  Shape shape = node->inputs[0]->shape;
+  shape.extent[loss_class_axis(node)] = EXTENT(1);
+  return v ? gradient_reshaped(g, v, &shape) : NULL;
+}
+
+// Booleans of src's shape: whether the class is the label.
+static Value *is_own_class(Gradient *g, const Node *node, Value *labels, Value *src) {
+  Value *index = src ? gradient_apply(g, OP_GenIndex, NULL, TYPE_S32, &src->shape, src, NULL, NULL) : NULL;
+  if (!index || !labels) return NULL;
+  *node_attribute_slot(index->producer, "axis") = (AttributeValue){.is_set = true, .s64 = loss_class_axis(node)};
+  return BINARY(Equal, gradient_cast(g, index, labels->type), labels);
+}
+
+static Value *sum_of_class(Gradient *g, const Node *node, Value *v) {
+  const uint32_t all = (1U << node->inputs[0]->shape.rank) - 1;
+  return gradient_reduced(g, OP_ReduceSum, v, all & ~(1U << loss_class_axis(node)), false);
+}
+
+// How much the row's loss, times `factor` unless that is NULL, grows with each class's weight, of src's shape: l[c] *
+// ((1 - label_smoothing) * (c = y) + label_smoothing / C) with the logarithms l of SoftmaxCrossEntropy's formula. NaN
+// in rows whose label is no class.
+static Value *costs_of_classes(Gradient *g, const Node *node, Value *src, Value *is_own, Value *factor) {
+  const int axis = loss_class_axis(node);
+  const double smoothing = node_f32(node, "label_smoothing");
+  if (!src || !is_own) return NULL;
+  Value *zero = gradient_number(g, src->type, 0), *one = gradient_number(g, src->type, 1);
+  Value *log = gradient_apply(g, OP_LogSoftmax, NULL, src->type, &src->shape, src, NULL, NULL);
+  if (!log) return NULL;
+  *node_attribute_slot(log->producer, "axis") = (AttributeValue){.is_set = true, .s64 = axis};
+  Value *cost = gradient_scaled(g, log, -1);
+  if (factor) cost = BINARY(Multiply, cost, factor);
+  Value *costs = gradient_scaled(g, gradient_select(g, is_own, cost, zero), 1 - smoothing);
+  if (smoothing != 0) {
+    const Shape classes = {.rank = 1, .extent = {src->shape.extent[axis]}};
+    Value *nclasses = gradient_reduced(g, OP_ReduceSum, gradient_filled(g, src->type, &classes, 1), 1, false);
+    costs = BINARY(Add, costs, BINARY(Divide, gradient_scaled(g, cost, smoothing), nclasses));
+  }
+  Value *own = gradient_select(g, is_own, gradient_filled(g, src->type, &src->shape, 1), zero);
+  Value *is_class = BINARY(Equal, gradient_reduced(g, OP_ReduceSum, own, 1U << axis, true), one);
+  return gradient_select(g, is_class, costs, gradient_number(g, src->type, (double)NAN));
+}
+
+// The loss is linear in the weights. A mean is the quotient of two sums that are.
+static void give_weights(Gradient *g, const Node *node, Value *diff) {
+  enum { WEIGHTS = 2 };
+  const int64_t reduction = node_s64(node, "reduction");
+  const AttributeValue *ignored = node_attribute(node, "ignore_index");
+  Value *src = gradient_widened(g, gradient_saved(g, node->inputs[0]));
+  Value *labels = beside_classes(g, node, gradient_saved(g, node->inputs[1]));
+  Value *is_own = is_own_class(g, node, labels, src);
+  if (!is_own) return;
+  diff = gradient_cast(g, diff, src->type);
+  Value *costs = costs_of_classes(g, node, src, is_own, reduction == LOSS_NONE ? beside_classes(g, node, diff) : NULL);
+  Value *zero = gradient_number(g, src->type, 0);
+  Value *counts = gradient_select(g, is_own, gradient_filled(g, src->type, &src->shape, 1), zero);
+  if (ignored->is_set) {
+    Value *number = graph_add_number(g->graph, "", labels->type, &(Shape){.rank = 0}, (double)ignored->s64);
+    Value *is_ignored = BINARY(Equal, labels, number);
+    costs = gradient_select(g, is_ignored, zero, costs);
+    counts = gradient_select(g, is_ignored, zero, counts);
+  }
+  Value *slope = sum_of_class(g, node, costs);
+  if (reduction == LOSS_MEAN) {
+    Value *loss = gradient_cast(g, gradient_saved(g, node->outputs[0]), src->type);
+    slope = BINARY(Subtract, slope, BINARY(Multiply, loss, sum_of_class(g, node, counts)));
+    slope = BINARY(Divide, slope, gradient_cast(g, total_of(g, node), src->type));
+  }
+  gradient_give(g, node, WEIGHTS, reduction == LOSS_NONE ? slope : BINARY(Multiply, slope, diff));
+}
+
 GRADIENT(SoftmaxCrossEntropy) {
   const Value *src = node->inputs[0], *weights = node->inputs[2];
   const bool is_weighted = weights || node_attribute(node, "ignore_index")->is_set;
@@ -28,7 +102,8 @@ GRADIENT(SoftmaxCrossEntropy) {
   node_set_input(backward, 2, gradient_saved(g, node->inputs[1]));
   if (weights) node_set_input(backward, 4, gradient_saved(g, weights));
   if (is_weighted && node_s64(node, "reduction") == LOSS_MEAN) node_set_input(backward, 3, total_of(g, node));
-  gradient_give(g, src, gradient_output(g, backward, 0, src->type, &src->shape));
+  gradient_give(g, node, 0, gradient_output(g, backward, 0, src->type, &src->shape));
+  if (gradient_is_wanted(g, weights)) give_weights(g, node, diff);
 }
 
 // The gradient of each element's loss.
@@ -44,8 +119,8 @@ GRADIENT(MeanSquaredError) {
   Value *src = gradient_widened(g, gradient_saved(g, node->inputs[0]));
   Value *error = BINARY(Subtract, src, gradient_widened(g, gradient_saved(g, node->inputs[1])));
   Value *slope = BINARY(Multiply, gradient_scaled(g, error, 2), diff_of_losses(g, node, diff));
-  gradient_give(g, node->inputs[0], slope);
-  if (gradient_is_wanted(g, node->inputs[1])) gradient_give(g, node->inputs[1], gradient_scaled(g, slope, -1));
+  gradient_give(g, node, 0, slope);
+  if (gradient_is_wanted(g, node->inputs[1])) gradient_give(g, node, 1, gradient_scaled(g, slope, -1));
 }
 
 // Derivative by src: sigmoid(src) - target; by target: -src.
@@ -53,9 +128,9 @@ GRADIENT(BinaryCrossEntropy) {
   Value *src = gradient_widened(g, gradient_saved(g, node->inputs[0])), *own = diff_of_losses(g, node, diff);
   Value *target = gradient_widened(g, gradient_saved(g, node->inputs[1]));
   Value *error = BINARY(Subtract, gradient_unary(g, OP_Sigmoid, src), target);
-  gradient_give(g, node->inputs[0], BINARY(Multiply, error, own));
+  gradient_give(g, node, 0, BINARY(Multiply, error, own));
   if (gradient_is_wanted(g, node->inputs[1]))
-    gradient_give(g, node->inputs[1], BINARY(Multiply, gradient_scaled(g, src, -1), own));
+    gradient_give(g, node, 1, BINARY(Multiply, gradient_scaled(g, src, -1), own));
 }
 
 NO_GRADIENT(SoftmaxCrossEntropyBackward, SECOND_ORDER)

@@ -1,7 +1,7 @@
 // Optimizers have no gradients.
 #include "passes/gradient/gradient.h"
 
-#define ENDS_STEP "it ends a training step"
+#define ENDS_STEP REFUSED("it ends a training step")
 NO_GRADIENT(SGD, ENDS_STEP)
 NO_GRADIENT(Momentum, ENDS_STEP)
 NO_GRADIENT(Adam, ENDS_STEP)

@@ -7,7 +7,7 @@
 GRADIENT(MaxPool) {
   const Value *src = node->inputs[0];
   Value *x = gradient_saved(g, src);
-  gradient_give(g, src, gradient_apply(g, OP_MaxPoolBackward, node, src->type, &src->shape, x, diff, NULL));
+  gradient_give(g, node, 0, gradient_apply(g, OP_MaxPoolBackward, node, src->type, &src->shape, x, diff, NULL));
 }
 
 // src_shape is a list of numbers. With a named extent it stays unset, and diff_src's declared shape gives the extents.
@@ -24,7 +24,7 @@ GRADIENT(AvgPool) {
   const Value *src = node->inputs[0];
   Value *diff_src = gradient_apply(g, OP_AvgPoolBackward, node, src->type, &src->shape, diff, NULL, NULL);
   if (diff_src) set_src_shape(g, diff_src->producer, &src->shape);
-  gradient_give(g, src, diff_src);
+  gradient_give(g, node, 0, diff_src);
 }
 
 GRADIENT(AvgPoolBackward) {
@@ -36,12 +36,11 @@ GRADIENT(AvgPoolBackward) {
   }
   Value *own = gradient_apply(g, OP_AvgPool, node, diff_dst->type, &diff_dst->shape, diff, NULL, NULL);
   if (own) node_attribute_slot(own->producer, "rounding_type")->s64 = rounding;
-  gradient_give(g, diff_dst, own);
+  gradient_give(g, node, 0, own);
 }
 
-NO_GRADIENT(MaxPoolBackward, "its gradient for diff_dst would gather elements at the places of src's maxima, which no "
-                             "operator does, and second derivatives of MaxPool for src are 0")
-
-NO_GRADIENT(MaxPoolWinners, "its results are numbers of taps, which do not vary with src")
-NO_GRADIENT(MaxPoolScatter, "its gradient for diff_dst would gather elements at the places of src's maxima, which no "
-                            "operator does")
+#define GATHERS "it would gather elements at the places of src's maxima, which no operator does"
+const GradientRule gradient_MaxPoolBackward = {.of_all = REFUSED(GATHERS),
+                                               .exceptions = {{"src", ZERO("second derivatives of MaxPool are 0")}}};
+NO_GRADIENT(MaxPoolWinners, ZERO("the results are numbers of taps"))
+NO_GRADIENT(MaxPoolScatter, REFUSED(GATHERS))

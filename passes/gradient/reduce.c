@@ -7,7 +7,7 @@
 #define BINARY(op, a, b) gradient_binary(g, OP_##op, a, b)
 #define SRC gradient_saved(g, node->inputs[0])
 #define DST gradient_saved(g, node->outputs[0])
-#define GIVE(gradient) gradient_give(g, node->inputs[0], gradient)
+#define GIVE(gradient) gradient_give(g, node, 0, gradient)
 
 static const Shape *src_shape(const Node *node) {
   return &node->inputs[0]->shape;
@@ -104,6 +104,6 @@ GRADIENT(ReduceProd) {
   GIVE(BINARY(Multiply, gradient_cast(g, broadcastable(g, node, diff), TYPE_F64), slope));
 }
 
-#define NOT_CONTINUOUS "its results are indices, which do not change with small changes of src"
+#define NOT_CONTINUOUS ZERO("the results are indices")
 NO_GRADIENT(ArgMax, NOT_CONTINUOUS)
 NO_GRADIENT(ArgMin, NOT_CONTINUOUS)

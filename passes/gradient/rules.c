@@ -1,4 +1,5 @@
 // The functions that rules build the backward graph with.
+#include "ir/operators/movement.h"
 #include "passes/gradient/gradient_state.h"
 
 void *gradient_out_of_memory(Gradient *g) {
@@ -84,6 +85,10 @@ Value *gradient_output(Gradient *g, Node *node, uint32_t slot, Type type, const 
   return v;
 }
 
+void gradient_set_extents(Gradient *g, Node *node, const char *name, const Extent *extents, size_t count) {
+  if (!node_set_extents(g->graph, node, name, extents, count)) gradient_out_of_memory(g);
+}
+
 void gradient_set_list(Gradient *g, Node *node, const char *name, const int64_t *items, size_t count) {
   if (!node_set_list(g->graph, node, name, items, count)) gradient_out_of_memory(g);
 }
@@ -124,6 +129,10 @@ static Shape broadcast_shape(const Shape *a, const Shape *b) {
 }
 
 Value *gradient_binary(Gradient *g, OperatorId op, Value *a, Value *b) {
+  if (a && b && (a->type == TYPE_F64) != (b->type == TYPE_F64)) { // f64 mixes with no other type
+    a = gradient_cast(g, a, TYPE_F64);
+    b = gradient_cast(g, b, TYPE_F64);
+  }
   if (!a || !b) return NULL;
   Shape shape = broadcast_shape(&a->shape, &b->shape);
   const bool compares = op == OP_GreaterEqual || op == OP_Greater || op == OP_Equal;
@@ -136,8 +145,9 @@ Value *gradient_scaled(Gradient *g, Value *v, double number) {
 }
 
 Value *gradient_select(Gradient *g, Value *condition, Value *a, Value *b) {
-  a = gradient_widened(g, a);
-  b = gradient_widened(g, b);
+  const bool is_f64 = a && b && (a->type == TYPE_F64 || b->type == TYPE_F64);
+  a = gradient_cast(g, a, is_f64 ? TYPE_F64 : TYPE_F32);
+  b = gradient_cast(g, b, is_f64 ? TYPE_F64 : TYPE_F32);
   if (!condition || !a || !b) return NULL;
   Shape shape = broadcast_shape(&a->shape, &b->shape);
   return gradient_apply(g, OP_Select, NULL, a->type, &shape, condition, a, b);
@@ -161,33 +171,11 @@ Value *gradient_reduced(Gradient *g, OperatorId op, Value *v, uint32_t axes, boo
   return gradient_output(g, node, 0, v->type, &shape);
 }
 
-// StaticReshape's attribute can express named extents that stay on their axis (as 0), and one named extent that moves
-// (as -1).
 Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape) {
-  int64_t items[MAX_RANK];
-  int nmoved = 0;
   Node *node = v ? gradient_node(g, OP_StaticReshape, NULL) : NULL;
   if (!node) return NULL;
-  AttributeValue *special_zero = node_attribute_slot(node, "special_zero");
-  *special_zero = (AttributeValue){.is_set = true};
-  for (int i = 0; i < shape->rank; i++) {
-    Extent e = shape->extent[i];
-    bool stays = e.dim && i < v->shape.rank && extent_equals(e, v->shape.extent[i]);
-    items[i] = stays ? 0 : e.dim ? -1 : e.value;
-    special_zero->boolean |= stays;
-    nmoved += items[i] < 0;
-  }
-  if (nmoved > 1) {
-    char from[SHAPE_TEXT], to[SHAPE_TEXT];
-    error_at(g->diagnostics, node->position,
-             "its gradient reshapes %s to %s: expected at most one named extent that moves to another axis; give the "
-             "others numbers",
-             shape_string(&v->shape, from, sizeof from), shape_string(shape, to, sizeof to));
-    g->failed = true;
-    return NULL;
-  }
+  if (!node_set_shape(g->graph, node, &v->shape, shape)) return gradient_out_of_memory(g);
   node_set_input(node, 0, v);
-  gradient_set_list(g, node, "shape", items, (size_t)shape->rank);
   return gradient_output(g, node, 0, v->type, shape);
 }
 
@@ -218,8 +206,7 @@ bool gradient_is_statistic(const Value *v) {
   return v->producer && v->producer->op->outputs[v->output_slot].is_statistic;
 }
 
-void gradient_give(Gradient *g, const Value *forward, Value *diff) {
-  if (!diff || g->failed || !gradient_is_wanted(g, forward)) return;
+void gradient_add(Gradient *g, const Value *forward, Value *diff) {
   if (gradient_is_statistic(forward)) {
     report_statistic(g, forward);
     return;
@@ -227,6 +214,13 @@ void gradient_give(Gradient *g, const Value *forward, Value *diff) {
   diff = gradient_cast(g, sum_to(g, diff, &forward->shape), forward->type);
   Value **sum = &g->diff[forward->index];
   *sum = *sum ? gradient_binary(g, OP_Add, *sum, diff) : diff;
+}
+
+void gradient_give(Gradient *g, const Node *node, uint32_t slot, Value *diff) {
+  const Value *forward = slot < node->ninputs ? node->inputs[slot] : NULL;
+  if (!diff || g->failed || !gradient_is_wanted(g, forward)) return;
+  g->given |= UINT64_C(1) << slot;
+  gradient_add(g, forward, diff);
 }
 
 bool gradient_is_needed(const Value *v) {

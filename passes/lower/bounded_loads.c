@@ -30,21 +30,16 @@ ExprId lower_bounded_load(Lowering *l, const Value *v, const int *axis, const Bo
   a.outside = outside;
   for (int i = 0; i < v->shape.rank; i++) {
     if (axis[i] == COMPUTED) continue;
-    Bound b = {.extent = extent_value(v->shape.extent[i]), .stride = own.stride[i]};
+    Bound b = {0};
     if (axis[i] >= 0) b.factor[axis[i]] = extent_value(v->shape.extent[i]) != 1;
-    else {
-      b = bounds[i];
-      b.extent = extent_value(v->shape.extent[i]);
-      b.stride = own.stride[i];
-    }
-    if (axis[i] == BOUNDED) {
-      kernel_close(k, own.monomial[i]);
-      kernel_close(k, extent_monomial(v->shape.extent[i]));
-    }
-    access_add_steps(k, &a, &b, axis[i] == BOUNDED ? 0 : own.monomial[i], axis[i] == BOUNDED);
+    else b = bounds[i];
+    b.extent = extent_value(v->shape.extent[i]);
+    b.stride = own.stride[i];
+    b.stride_monomial = own.monomial[i];
+    if (axis[i] == BOUNDED) kernel_close(k, b.offset_monomial + extent_monomial(v->shape.extent[i]));
+    access_add_steps(k, &a, &b, axis[i] == BOUNDED);
     if (axis[i] == BOUNDED) made[a.nbounds++] = b;
   }
-  if (a.nbounds) kernel_close(k, a.offset_monomial);
   if (v->constant && v->constant->is_splat) return constant_load(l, v, &a);
   const AccessId access = kernel_add_access(k, &a);
   return expr_label(k, offset ? expr_load_at(k, access, offset) : expr_load(k, access), v->name);

@@ -114,6 +114,13 @@ static ExprId tanh_slope(Kernel *k, ExprId x) {
   return MUL(NUMBER(4), sigmoid_slope(k, MUL(NUMBER(2), x)));
 }
 
+// Whether alpha x + beta < 1. The sum may round to 1; so the comparison is of what is left to 1. Near 1, alpha x - rest
+// is a multiple of the last places of alpha x, and small, so that it is exact.
+static ExprId is_below_1(Kernel *k, ExprId x, ExprId alpha, double beta) {
+  const double rest = k->is_f64 ? 1 - beta : (float)(1 - beta), lost = 1 - rest - beta; // of 1 - beta by rounding
+  return GT(FMA(NEG(alpha), x, NUMBER(rest)), NUMBER(-lost));
+}
+
 // x sigmoid(beta x). An infinite x with sigmoid 0 is replaced by the largest finite number.
 static ExprId swish(Kernel *k, ExprId x, double beta) {
   if (beta == 0) return MUL(NUMBER(0.5), x);
@@ -149,22 +156,36 @@ static ExprId choose(Kernel *k, ExprId condition, ExprId a, ExprId b) {
   return SELECT(EQ(condition, NUMBER(0)), b, a);
 }
 
-// Reduces an integer e below 2^62, held in f64, modulo 2^32 to s32's range. For e beyond 2^52 the quotient is rounded,
-// and the result may be off by 2^32.
-static ExprId wrapped(Kernel *k, ExprId e) {
-  return FMA(FLOOR(FMA(e, NUMBER(0x1p-32), NUMBER(0.5))), NUMBER(-0x1p32), e);
+static const double least_of[TYPE_COUNT] = {
+    [TYPE_S64] = -0x1p63, [TYPE_S32] = INT32_MIN, [TYPE_S8] = INT8_MIN, [TYPE_U8] = 0, [TYPE_BOOLEAN] = 0};
+static const double greatest_of[TYPE_COUNT] = {
+    [TYPE_S64] = 0x1p63, [TYPE_S32] = INT32_MAX, [TYPE_S8] = INT8_MAX, [TYPE_U8] = UINT8_MAX, [TYPE_BOOLEAN] = 1};
+
+// Reduces an integer e below 2^62, held in f64, to the type's low bits. For e beyond 2^52 the quotient is rounded, and
+// the result may be off by 2^32.
+static ExprId wrapped(Kernel *k, Type type, ExprId e) {
+  const double least = least_of[type], span = greatest_of[type] - least + 1;
+  return FMA(FLOOR(FMA(e, NUMBER(1 / span), NUMBER(-least / span))), NUMBER(-span), e);
+}
+
+// The same for any s64, in a kernel that computes in s64.
+static ExprId wrapped_s64(Kernel *k, Type type, ExprId e) {
+  const double least = least_of[type], greatest = greatest_of[type], span = greatest - least + 1;
+  const ExprId rest = FMOD(e, NUMBER(span)); // between -span and span
+  const ExprId from_least = SELECT(GT(NUMBER(least), rest), ADD(rest, NUMBER(span)), rest);
+  return SELECT(GT(from_least, NUMBER(greatest)), SUB(from_least, NUMBER(span)), from_least);
 }
 
 // Wraps a sum or difference of s32, which is exact in f64.
 static ExprId whole(Kernel *k, const Node *node, ExprId e) {
-  return node->outputs[0]->type == TYPE_S32 ? wrapped(k, e) : e;
+  return node->outputs[0]->type == TYPE_S32 ? wrapped(k, TYPE_S32, e) : e;
 }
 
 // A product of s32 is the exact sum of two f64: the rounded product, and its rounding error.
 static ExprId product(Kernel *k, const Node *node, ExprId x, ExprId y) {
   const ExprId high = MUL(x, y);
   if (node->outputs[0]->type != TYPE_S32) return high;
-  return wrapped(k, ADD(wrapped(k, high), FMA(x, y, NEG(high))));
+  return wrapped(k, TYPE_S32, ADD(wrapped(k, TYPE_S32, high), FMA(x, y, NEG(high))));
 }
 
 // The remainder; with the divisor 0, NaN of floats and 0 of integers.
@@ -187,16 +208,14 @@ static bool is_rounded_twice(const Kernel *k, Type from, Type type) {
   return k->is_f64 && TYPE_BIT(from) & wide && (type == TYPE_F16 || type == TYPE_BF16);
 }
 
-// Rounds and saturates as a store of the type does.
+// A float is rounded, and saturates as in a store of an integer type; an integer keeps its low bits.
 static ExprId cast(Kernel *k, Type from, Type type, ExprId x) {
-  static const double least[TYPE_COUNT] = {
-      [TYPE_S64] = -0x1p63, [TYPE_S32] = INT32_MIN, [TYPE_S8] = INT8_MIN, [TYPE_U8] = 0};
-  static const double greatest[TYPE_COUNT] = {
-      [TYPE_S64] = 0x1p63, [TYPE_S32] = INT32_MAX, [TYPE_S8] = INT8_MAX, [TYPE_U8] = UINT8_MAX};
   if (type == TYPE_BOOLEAN) return SELECT(EQ(x, NUMBER(0)), NUMBER(0), NUMBER(1));
   if (is_rounded_twice(k, from, type)) x = expr_unary(k, EXPR_ROUND_ODD, x);
   if (type_is_float(type)) return rounded(k, type, x);
-  return SELECT(EQ(x, x), clamped(k, ROUND(x), least[type], greatest[type]), NUMBER(0));
+  if (type_is_float(from)) return SELECT(EQ(x, x), clamped(k, ROUND(x), least_of[type], greatest_of[type]), NUMBER(0));
+  if (least_of[from] >= least_of[type] && greatest_of[from] <= greatest_of[type]) return x;
+  return k->is_s64 ? wrapped_s64(k, type, x) : wrapped(k, type, x);
 }
 
 // Formulas
@@ -247,8 +266,8 @@ FORMULA(ClampBackward, ATTRIBUTE(min); ATTRIBUTE(max), SELECT(beyond(k, x, min),
 FORMULA(EluBackward, ATTRIBUTE(alpha); USE_DST,
         SELECT(GT(x, ZERO), y, MUL(y, use_dst ? ADD(x, alpha) : MUL(alpha, EXP(x)))))
 FORMULA(GELUBackward, GELU_MODE, MUL(y, is_tanh ? gelu_tanh_slope(k, x) : GELU_SLOPE(x)))
-FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha); ATTRIBUTE(beta); const ExprId t = FMA(alpha, x, beta),
-        SELECT(GT(t, ZERO), SELECT(GT(NUMBER(1), t), MUL(alpha, y), ZERO), ZERO))
+FORMULA(HardSigmoidBackward, ATTRIBUTE(alpha); const double beta = node_coefficient(node, "beta"),
+        SELECT(GT(FMA(alpha, x, NUMBER(beta)), ZERO), SELECT(is_below_1(k, x, alpha, beta), MUL(alpha, y), ZERO), ZERO))
 FORMULA(HardSwishBackward, NOTHING,
         SELECT(GE(NUMBER(-3), x), ZERO, SELECT(GE(x, NUMBER(3)), y, MUL(y, MUL(NUMBER(1.0 / 3), ADD(x, NUMBER(1.5)))))))
 FORMULA(MishBackward, NOTHING, MUL(y, mish_slope(k, x)))

@@ -8,9 +8,8 @@
 //
 // If a region has sums, joining is tried out: the nodes are lowered, and their sums are ordered in one kernel, which
 // must be possible and must not move more bytes than two kernels. Fusion determines the order of sums and where values
-// are rounded, so the trial knows no target: nothing that tuning chooses counts. The number of live values is not
-// limited: compilers spill values beyond the registers to the L1 cache, which costs less than a tensor between two
-// kernels (measured by tests/bench/live_values.sh). The number of tensors that a kernel streams is limited.
+// are rounded, so the trial knows no target. Live values are not limited: compilers spill them to the L1 cache, which
+// costs less than a tensor between two kernels (tests/bench/live_values.sh). Tensors that a kernel streams are limited.
 //
 // A pointwise node that computes an operand of a product joins the product's region if nothing else reads its results
 // (prologue.c): the product's kernel computes each element once, while it packs the operand into panels. A node that
@@ -56,6 +55,7 @@ typedef struct Fusion {
   Region *regions; // by the index of the region's last node
   int *operand;    // by node->index: 1 + the operand of the region's product that the node helps to compute; 0: none
   Arena arena;     // freed with the pass
+  NodeMarks marks; // for questions about lists of nodes
   RegionLowering trial;
   bool is_off; // each node stays a separate region
   bool changed;
@@ -69,16 +69,6 @@ static uint32_t region_of(const Fusion *f, const Node *node) {
 static void list_region(const Fusion *f, uint32_t region, NodeList *list) {
   const Partition *p = f->partition;
   for (uint32_t i = p->first[region]; i != NO_NODE; i = p->next[i]) list->nodes[list->count++] = f->g->nodes[i];
-}
-
-// Whether the nodes stream more tensors than a kernel may. Elementwise producers that have not been visited can still
-// join the region: their inputs would then be streamed instead of their results. So a region over the limit is counted
-// again with these producers.
-static bool has_many_streams(const Fusion *f, const NodeList *list, const Shape *domain, const Node *visited) {
-  const int64_t most = f->costs->fusion_streams;
-  if (list_count_streams(list, domain, most) <= most) return false;
-  NodeList all = *list;
-  return !list_add_producers(&all, domain, visited->index) || list_count_streams(&all, domain, most) > most;
 }
 
 // A message that tells users why two nodes are not fused; in the graph's arena.
@@ -101,9 +91,13 @@ static const char no_schedule[] = "no order of loops finishes the sums of both b
 #define NOT_OF_ROWS                                                                                                    \
   "the other's sums are not over rows of the product: each of its steps finishes some rows along the axis of vectors"
 #define TYPES_DIFFER "one of the two computes in s64, the other in floating point"
+#define WIDENS "it computes in f64, the other does not"
 
-static const char *say_streams(Fusion *f) {
-  return SAY("together they would read and write more than %d tensors of this size", (int)f->costs->fusion_streams);
+// Why the nodes stream more tensors than a kernel may; NULL: they do not.
+static const char *refusal_of_streams(Fusion *f, const NodeList *list, const Shape *domain, const Node *visited) {
+  const int64_t most = f->costs->fusion_streams;
+  if (!list_has_many_streams(list, domain, most, visited->index, &f->marks)) return NULL;
+  return SAY("together they would read and write more than %d tensors of this size", (int)most);
 }
 
 // Why the nodes cannot be in one kernel over the domain, in whatever order of loops; NULL: they may be.
@@ -114,7 +108,7 @@ static const char *refusal_of_nodes(Fusion *f, const NodeList *list, const Shape
   if (sums.nproducts && sums.has_bounds) return "a product's loops have no bounds for loads beside the product";
   if (sums.nown && sums.nothers && nodes_npieces(f->costs, list->nodes, list->count) > 1) return IN_PIECES;
   if (!list_has_same_groups(list)) return "the norms divide the channels into different groups";
-  return has_many_streams(f, list, domain, visited) ? say_streams(f) : NULL;
+  return refusal_of_streams(f, list, domain, visited);
 }
 
 // Whether the nodes are a product and other nodes with sums, and no loop of the schedule has the columns of a product.
@@ -185,17 +179,8 @@ static const char *try_join(Fusion *f, uint32_t region, Node *node, int64_t cach
   return together - cached - numbers > separate + others ? say_bytes(f, together, separate + others) : NULL;
 }
 
-// Whether the node replaces one stream of the region by another of the same size, so that joining cannot make a
-// schedule impossible or slower. A splat constant is no stream: it varies over no axis.
-static bool replaces_one_stream(const Node *node, const Shape *domain) {
-  const Value *src = node->inputs[0], *dst = node->outputs[0];
-  if (src->constant && src->constant->is_splat) return false;
-  return node->op->traits & TRAIT_ELEMENTWISE && node->ninputs == 1 && shape_equals(&src->shape, domain) &&
-         shape_equals(&dst->shape, domain) && layout_is_row_major(&src->layout) && layout_is_row_major(&dst->layout);
-}
-
 static bool needs_trial(const Node *node, const Region *r, const Shape *domain) {
-  return node_has_sums(node) || (r->nsums && !(r->is_schedulable && replaces_one_stream(node, domain)));
+  return node_has_sums(node) || (r->nsums && !(r->is_schedulable && node_replaces_stream(node, domain)));
 }
 
 // Why a result of the node forbids joining the region: a kernel before the region needs the result, or a node in the
@@ -261,6 +246,14 @@ static int64_t cached_nbytes(const Fusion *f, const Node *node) {
   return nbytes <= f->costs->fusion_cache ? 2 * nbytes : 0;
 }
 
+// Whether the node would make a kernel of f32 compute in f64.
+static bool is_widening(const Fusion *f, const Node *node, uint32_t region) {
+  if (!node_computes_in_f64(f->costs, node)) return false;
+  for (uint32_t i = f->partition->first[region]; i != NO_NODE; i = f->partition->next[i])
+    if (node_computes_in_f64(f->costs, f->g->nodes[i])) return false;
+  return true;
+}
+
 // Why the node cannot be in the prologue of the region's product; NULL: it can.
 static const char *refusal_of_prologue(Fusion *f, Node *node, uint32_t region, int operand) {
   const Region *r = &f->regions[region];
@@ -277,16 +270,15 @@ static const char *refusal_of_prologue(Fusion *f, Node *node, uint32_t region, i
     }
   }
   if (!shape_nelems(&node->outputs[0]->shape)) return "it has no elements";
-  for (uint32_t i = f->partition->first[region]; i != NO_NODE; i = f->partition->next[i])
-    if (node_computes_in_f64(f->costs, node) && !node_computes_in_f64(f->costs, f->g->nodes[i]))
-      return "it computes in f64, the other does not";
+  if (is_widening(f, node, region)) return WIDENS;
   if (ends_other_kernel(f, node)) return "it can end the kernel that makes its input instead";
   if (r->nnodes == MOST_NODES) return SAY("the other's kernel already has %d nodes, the most", MOST_NODES);
   NodeList both = {{node}, 1};
   list_region(f, region, &both);
-  if (has_many_streams(f, &both, &r->domain, node)) return say_streams(f);
+  const char *why = refusal_of_streams(f, &both, &r->domain, node);
+  if (why) return why;
   f->operand[node->index] = operand;
-  const char *why = try_join(f, region, node, cached_nbytes(f, node));
+  why = try_join(f, region, node, cached_nbytes(f, node));
   if (why) f->operand[node->index] = 0;
   return why == no_schedule ? "the product would compute the operand again for each use" : why;
 }
@@ -305,6 +297,7 @@ static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   if ((is_narrow || is_wider) && !shape_nelems(domain)) return say_shapes(f, &own, &r->domain); // empty
   if (is_narrow && (!node_is_broadcastable(node) || !shape_broadcasts_to(&own, domain)))
     return say_shapes(f, &own, &r->domain);
+  if (is_narrow && shape_nelems(&own) == 1 && is_widening(f, node, region)) return WIDENS;
   if (is_wider && (r->has_fixed_domain || !node_has_sums(node))) return say_shapes(f, &own, &r->domain);
   const char *why = refusal_of_values(f, node, node->index, region, domain);
   if (why) return why;
@@ -490,8 +483,10 @@ bool pass_fuse(Graph *g, PassContext *c) {
   f.partition = c->partition = partition_into_nodes(g);
   f.regions = ARENA_ARRAY(&f.arena, Region, g->nnodes);
   f.operand = ARENA_ARRAY(&f.arena, int, g->nnodes);
+  f.marks = (NodeMarks){.marks = ARENA_ARRAY(&f.arena, uint32_t, g->nnodes)};
   f.trial = (RegionLowering){.context = c, .graph = g, .is_trial = true};
-  if (!f.partition || !f.regions || !f.operand || !lower_scratch_init(&f.trial.scratch, &f.arena, g, c->costs))
+  if (!f.partition || !f.regions || !f.operand || !f.marks.marks ||
+      !lower_scratch_init(&f.trial.scratch, &f.arena, g, c->costs))
     pass_out_of_memory(c);
   for (uint32_t i = (uint32_t)g->nnodes; i-- > 0 && !c->failed;) fuse_node(&f, g->nodes[i]); // users first
   arena_deinit(&f.arena);

@@ -82,18 +82,33 @@ bool value_can_be_expression(const Node *maker, const Value *v, const Node *user
   return is_aligned(maker) && node_is_broadcastable(user) && shape_broadcasts_to(&v->shape, domain);
 }
 
-// Lists of nodes
-
-bool list_has(const NodeList *list, const Node *node) {
-  for (uint32_t i = 0; i < list->count; i++)
-    if (list->nodes[i] == node) return true;
-  return false;
+bool node_replaces_stream(const Node *node, const Shape *domain) {
+  const Value *src = node->inputs[0], *dst = node->outputs[0];
+  if (src->constant && src->constant->is_splat) return false;
+  return node->op->traits & TRAIT_ELEMENTWISE && node->ninputs == 1 && shape_equals(&src->shape, domain) &&
+         shape_equals(&dst->shape, domain) && layout_is_row_major(&src->layout) && layout_is_row_major(&dst->layout);
 }
 
-static bool is_used_outside(const Value *v, const NodeList *list) {
+// Lists of nodes
+
+static void mark_node(NodeMarks *m, const Node *node) {
+  m->marks[node->index] = m->newest;
+}
+
+static void mark_list(NodeMarks *m, const NodeList *list) {
+  m->newest++;
+  for (uint32_t i = 0; i < list->count; i++) mark_node(m, list->nodes[i]);
+}
+
+static bool is_marked(const NodeMarks *m, const Node *node) {
+  return m->marks[node->index] == m->newest;
+}
+
+// Whether a node that is not marked uses the value, or it is an output.
+static bool is_used_outside(const Value *v, const NodeMarks *m) {
   if (v->is_output) return true;
   for (const Use *use = v->uses; use; use = use->next)
-    if (!list_has(list, use->node)) return true;
+    if (!is_marked(m, use->node)) return true;
   return false;
 }
 
@@ -101,16 +116,20 @@ bool nodes_compute_alike(const Node *node, const Node *other) {
   return node_computes_in_s64(node) == node_computes_in_s64(other);
 }
 
-int64_t list_count_streams(const NodeList *list, const Shape *domain, int64_t most) {
+// The number of tensors of the domain's size that one kernel of these nodes would read and write; stops at most + 1.
+static int64_t count_streams(const NodeList *list, const Shape *domain, int64_t most, NodeMarks *marks) {
   const Value *seen[MOST_STREAMS + 1];
+  const int64_t nelems = shape_nelems(domain);
   int64_t count = 0;
-  for (uint32_t i = 0; i < list->count; i++) {
+  mark_list(marks, list);
+  for (uint32_t i = 0; nelems > 1 && i < list->count; i++) {
     const Node *node = list->nodes[i];
     for (uint32_t s = 0; s < node->ninputs + node->noutputs; s++) {
       bool is_input = s < node->ninputs;
       const Value *v = is_input ? node->inputs[s] : node->outputs[s - node->ninputs];
-      if (!value_is_data(v, domain)) continue;
-      bool is_counted = is_input ? v->producer && list_has(list, v->producer) : !is_used_outside(v, list);
+      if (!v) continue;
+      bool is_counted = is_input ? v->producer && is_marked(marks, v->producer) : !is_used_outside(v, marks);
+      if (is_counted || shape_nelems(&v->shape) < nelems) continue;
       for (int64_t k = 0; k < count; k++) is_counted |= seen[k] == v;
       if (is_counted) continue;
       seen[count++] = v;
@@ -120,18 +139,28 @@ int64_t list_count_streams(const NodeList *list, const Shape *domain, int64_t mo
   return count;
 }
 
-bool list_add_producers(NodeList *list, const Shape *domain, uint32_t first) {
+// Appends all elementwise producers, direct and indirect, that have not been visited yet. False: more nodes than a
+// region may have.
+static bool add_producers(NodeList *list, const Shape *domain, uint32_t first, NodeMarks *marks) {
+  mark_list(marks, list);
   for (uint32_t i = 0; i < list->count; i++) {
     const Node *node = list->nodes[i];
     for (uint32_t s = 0; s < node->ninputs; s++) {
       Node *maker = node->inputs[s] ? node->inputs[s]->producer : NULL;
       if (!maker || maker->index >= first || !(maker->op->traits & TRAIT_ELEMENTWISE)) continue;
-      if (!shape_equals(&node->inputs[s]->shape, domain) || list_has(list, maker)) continue;
+      if (is_marked(marks, maker) || !shape_equals(&node->inputs[s]->shape, domain)) continue;
       if (list->count == MOST_NODES) return false;
+      mark_node(marks, maker);
       list->nodes[list->count++] = maker;
     }
   }
   return true;
+}
+
+bool list_has_many_streams(const NodeList *list, const Shape *domain, int64_t most, uint32_t first, NodeMarks *marks) {
+  if (count_streams(list, domain, most, marks) <= most) return false;
+  NodeList all = *list;
+  return !add_producers(&all, domain, first, marks) || count_streams(&all, domain, most, marks) > most;
 }
 
 Sums list_count_sums(const NodeList *list) {

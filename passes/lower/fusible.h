@@ -37,19 +37,25 @@ bool value_is_data(const Value *v, const Shape *domain);
 // Whether the value can be an expression from maker to user, without memory.
 bool value_can_be_expression(const Node *maker, const Value *v, const Node *user, const Shape *domain);
 
+// Whether the node replaces one stream of the region by another of the same size, so that joining cannot make a
+// schedule impossible or slower. A splat constant is no stream: it varies over no axis.
+bool node_replaces_stream(const Node *node, const Shape *domain);
+
 typedef struct NodeList { // in the graph's order
   Node *nodes[MOST_NODES];
   uint32_t count;
 } NodeList;
 
-bool list_has(const NodeList *list, const Node *node);
+// Tells in one step whether a node is in a list: each question about a list first marks its nodes with a new number.
+typedef struct NodeMarks {
+  uint32_t *marks; // by node->index, 0 at first
+  uint32_t newest;
+} NodeMarks;
 
-// The number of tensors of the domain's size that one kernel of these nodes would read and write; stops at most + 1.
-int64_t list_count_streams(const NodeList *list, const Shape *domain, int64_t most);
-
-// Appends all elementwise producers, direct and indirect, of the listed nodes that have not been visited yet: their
-// index is below `first`. False: more nodes than a region may have.
-bool list_add_producers(NodeList *list, const Shape *domain, uint32_t first);
+// Whether the nodes stream more tensors of the domain's size than a kernel may. Elementwise producers that have not
+// been visited, whose index is below `first`, can still join the region: their inputs would then be streamed instead of
+// their results. So a region over the limit is counted again with these producers.
+bool list_has_many_streams(const NodeList *list, const Shape *domain, int64_t most, uint32_t first, NodeMarks *marks);
 
 typedef struct Sums {                // counts of a list's nodes with sums
   uint32_t nown, nproducts, nothers; // with extra axes; products among these; without extra axes

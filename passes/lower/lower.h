@@ -139,12 +139,12 @@ ExprId lower_bounded_load(Lowering *l, const Value *v, const int *axis, const Bo
 
 // views.c. view_place: converts the strides of an access from the domain's axes to the kernel's, through the view.
 // view_index: the index on an axis of the domain, whose extent is not 1. lower_inside: `e` where the bound holds,
-// `outside` elsewhere. access_add_steps: adds the bound's index times its stride, which grows with the monomial; an
+// `outside` elsewhere. access_add_steps: adds the bound's index times its stride; an
 // axis of extent 1 loses its factor.
 void view_place(const Lowering *l, Access *a);
 ExprId view_index(const Lowering *l, int axis);
 ExprId lower_inside(Lowering *l, const Bound *b, ExprId e, double outside);
-void access_add_steps(Kernel *k, Access *a, Bound *b, Monomial monomial, bool is_bounded);
+void access_add_steps(Kernel *k, Access *a, Bound *b, bool is_bounded);
 
 // prologue.c. mark_prologues: marks the nodes in prologues, from nodes in topological order. lower_prologue: computes
 // an operand by its prologue.

@@ -1,6 +1,8 @@
 // Lowers operators that move elements: loads of the input at indices that are affine in the result's indices. The input
 // must be in memory, so fusion never puts its producer into the same region.
 #include "ir/operators/movement.h"
+#include "ir/graph/formula.h"
+#include "ir/graph/open_dims.h"
 
 #include "passes/lower/formulas.h"
 #include "passes/lower/lower.h"
@@ -61,13 +63,46 @@ void lower_GenIndex(Lowering *l, const Node *node) {
 void lower_Concat(Lowering *l, const Node *node) {
   int axis = axis_of(node, node->outputs[0]->shape.rank);
   int64_t start = 0;
-  Monomial monomial = extent_monomial(node->outputs[0]->shape.extent[axis]); // the same for every input
-  for (uint32_t i = 0; i < l->part.piece; i++) start += extent_value(node->inputs[i]->shape.extent[axis]);
+  Monomial monomial = 0;
+  Formula place = {0}, next;
+  for (uint32_t i = 0; i < l->part.piece; i++) {
+    if (formula_of(node->inputs[i]->shape.extent[axis], &next) && formula_add(&place, &next, 1)) continue;
+    kernel_close(l->kernel, extent_monomial(node->outputs[0]->shape.extent[axis]));
+    return;
+  }
+  if (!formula_number(l->kernel->graph, &place, &start, &monomial))
+    kernel_close(l->kernel, extent_monomial(node->outputs[0]->shape.extent[axis]));
   lower_piece(l, node, lower_value(l, node->inputs[l->part.piece]), axis, start, monomial);
 }
 
+// The indices that a Slice reads from an axis with an open extent, all of which are inside. Backwards they are computed
+// offsets, which are added to *offset. False: they have no formula.
+static bool open_read(Lowering *l, const Node *node, int i, int64_t step, int *axis, Bound *bound, ExprId *offset) {
+  Kernel *k = l->kernel;
+  const Value *src = node->inputs[0];
+  const Strides own = strides_of(&src->shape, &src->layout);
+  Formula first, count;
+  int64_t begin;
+  Monomial monomial;
+  if (node->op->id != OP_Slice || !node_read_formulas(node, i, &first, &count) ||
+      !formula_number(k->graph, &first, &begin, &monomial) ||
+      (step > 0 && (l->places[i].begin || l->places[i].step != 1)))
+    return false;
+  if (step > 0) {
+    *axis = STEPPED;
+    *bound = lower_index_bound(l, i, begin, step);
+    bound->offset_monomial = monomial;
+    return true;
+  }
+  const ExprId index = SUB(expr_count(k, begin, monomial), MUL(NUMBER(-step), lower_index(l, i)));
+  const ExprId place = MUL(index, expr_count(k, own.stride[i], own.monomial[i]));
+  *axis = COMPUTED;
+  *offset = *offset ? ADD(*offset, place) : place;
+  return true;
+}
+
 // Loads src at the indices from node_reads; `outside` beyond src. If the read is not of a whole axis, its indices
-// depend on the axis's extent, which must have a value.
+// depend on the axis's extent, which must have a value or a formula.
 static void lower_reads(Lowering *l, const Node *node, double outside) {
   Kernel *k = l->kernel;
   const Shape *src = &node->inputs[0]->shape, *dst = &node->outputs[0]->shape;
@@ -75,11 +110,14 @@ static void lower_reads(Lowering *l, const Node *node, double outside) {
   Bound bounds[MAX_RANK];
   int axis[MAX_RANK];
   bool is_all_outside = false;
+  ExprId offset = 0;
   node_reads(node, reads);
   for (int i = 0; i < src->rank; i++) {
     const int64_t extent = extent_value(src->extent[i]), first = reads[i].begin;
     const int64_t last = first + reads[i].step * (extent_value(dst->extent[i]) - 1);
     const bool is_whole = first == 0 && reads[i].step == 1 && extent_equals(src->extent[i], dst->extent[i]);
+    const Monomial open = extent_monomial(src->extent[i]) | extent_monomial(dst->extent[i]);
+    if (!is_whole && open && open_read(l, node, i, reads[i].step, &axis[i], &bounds[i], &offset)) continue;
     if (!is_whole) kernel_close(k, extent_monomial(src->extent[i]));
     if (!is_whole) kernel_close(k, extent_monomial(dst->extent[i]));
     bounds[i] = lower_index_bound(l, i, first, reads[i].step);
@@ -87,7 +125,7 @@ static void lower_reads(Lowering *l, const Node *node, double outside) {
     is_all_outside |= (first < 0 && last < 0) || (first >= extent && last >= extent);
   }
   lower_result(l, node, 0,
-               is_all_outside ? NUMBER(outside) : lower_bounded_load(l, node->inputs[0], axis, bounds, outside, 0),
+               is_all_outside ? NUMBER(outside) : lower_bounded_load(l, node->inputs[0], axis, bounds, outside, offset),
                NULL);
 }
 

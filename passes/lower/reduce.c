@@ -56,13 +56,20 @@ static ExprId scaled_root_of_squares(const Reduction *r, ExprId x) {
   return MUL(scale, root_of_squares(r, DIV(x, scale)));
 }
 
-// The norm of a single element is |x|. Types narrower than f64 need no scaling: TRAIT_WIDE makes the kernel compute in
-// f64.
-static ExprId norm_of(const Reduction *r, ExprId x, Type type) {
+// Whether its elements may be any of f64, and not only those of a narrower type.
+static bool is_full_f64(const Value *v) {
+  const Node *maker = v->producer;
+  const bool is_widened = maker && maker->op->id == OP_TypeCast && type_widens(maker->inputs[0]->type, v->type);
+  return v->type == TYPE_F64 && !is_widened;
+}
+
+// The norm of a single element is |x|. Elements of types narrower than f64 need no scaling: TRAIT_WIDE makes the kernel
+// compute in f64.
+static ExprId norm_of(const Reduction *r, ExprId x, const Value *src) {
   Kernel *k = r->k;
   const ExprId norm = ABS(x);
   if (r->count == 1) return norm;
-  return type == TYPE_F64 ? scaled_root_of_squares(r, x) : root_of_squares(r, x);
+  return is_full_f64(src) ? scaled_root_of_squares(r, x) : root_of_squares(r, x);
 }
 
 // `e`, or `number` if the reduced axes have no elements.
@@ -87,9 +94,9 @@ static ExprId unless_empty(const Reduction *r, ExprId e, double number) {
 REDUCTION(ReduceSum, sum_of(&r, x))
 REDUCTION(ReduceMean, mean_of(&r, x))
 REDUCTION(ReduceL1, sum_of(&r, ABS(x)))
-REDUCTION(ReduceL2, norm_of(&r, x, type))
-REDUCTION(ReduceMax, unless_empty(&r, maximum_of(&r, x), -type_greatest(type)))
-REDUCTION(ReduceMin, unless_empty(&r, NEG(maximum_of(&r, NEG(x))), type_greatest(type)))
+REDUCTION(ReduceL2, norm_of(&r, x, node->inputs[0]))
+REDUCTION(ReduceMax, unless_empty(&r, maximum_of(&r, x), -INFINITY))
+REDUCTION(ReduceMin, unless_empty(&r, NEG(maximum_of(&r, NEG(x))), INFINITY))
 REDUCTION(ReduceProd, expr_reduce(k, EXPR_REDUCE_PRODUCT, x, r.reduced))
 
 // The first index along the axis at which src (with is_least, -src) is greatest or NaN, by a maximum of negated

@@ -27,14 +27,14 @@ static void add_offset(Kernel *k, Access *a, int64_t offset, Monomial monomial) 
   a->offset_monomial = monomial;
 }
 
-void access_add_steps(Kernel *k, Access *a, Bound *b, Monomial monomial, bool is_bounded) {
-  add_offset(k, a, b->stride * b->offset, monomial);
+void access_add_steps(Kernel *k, Access *a, Bound *b, bool is_bounded) {
+  add_offset(k, a, b->stride * b->offset, b->stride_monomial + b->offset_monomial);
   for (int on = 0; on < k->naxes; on++) {
     if (k->axes[on].extent == 1 && !k->axes[on].monomial) b->factor[on] = 0; // axes of extent 1 do not vary
     if (!b->factor[on]) continue;
     if (is_bounded) kernel_close(k, k->axes[on].monomial);
     a->stride[on] += b->stride * b->factor[on];
-    a->stride_monomial[on] = monomial;
+    a->stride_monomial[on] = b->stride_monomial;
   }
 }
 
@@ -45,16 +45,18 @@ void view_place(const Lowering *l, Access *a) {
   memset(on.stride_monomial, 0, sizeof on.stride_monomial);
   on.bounds = view->made;
   for (int i = 0; i < l->domain.rank; i++) {
-    Bound b = {.extent = extent_value(l->domain.extent[i]), .stride = a->stride[i]};
+    Bound b = {
+        .extent = extent_value(l->domain.extent[i]), .stride = a->stride[i], .stride_monomial = a->stride_monomial[i]};
     if (!a->stride[i]) continue;
     if (view->axis[i] >= 0) b.factor[view->axis[i]] = 1;
     else {
       memcpy(b.factor, view->bounds[i].factor, sizeof b.factor);
       b.offset = view->bounds[i].offset;
+      b.offset_monomial = view->bounds[i].offset_monomial;
     }
     const bool is_bounded = view->axis[i] == BOUNDED;
-    if (is_bounded) kernel_close(l->kernel, a->stride_monomial[i] + extent_monomial(l->domain.extent[i]));
-    access_add_steps(l->kernel, &on, &b, is_bounded ? 0 : a->stride_monomial[i], is_bounded);
+    if (is_bounded) kernel_close(l->kernel, extent_monomial(l->domain.extent[i]));
+    access_add_steps(l->kernel, &on, &b, is_bounded);
     if (is_bounded) on.bounds[on.nbounds++] = b;
   }
   *a = on;

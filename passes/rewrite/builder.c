@@ -64,10 +64,11 @@ Value *builder_add_constant(Builder *b, const Shape *shape, Type type, double nu
 
 Node *builder_add_reshape(Builder *b, Value *v, const Shape *shape, const Value *stands_for) {
   Node *node = builder_add_node(b, OP_StaticReshape, stands_for);
-  int64_t items[MAX_RANK] = {0};
-  if (!node || !reshape_list(&v->shape, shape, items, &node_attribute_to_set(node, "special_zero")->boolean) ||
-      !builder_set_list(b, node, "shape", items, shape->rank))
+  if (!node) return NULL;
+  if (!node_set_shape(b->graph, node, &v->shape, shape)) {
+    b->out_of_memory = true;
     return NULL;
+  }
   node_set_input(node, 0, v);
   return node;
 }

@@ -84,6 +84,9 @@ static bool is_same_attribute(const Attribute *row, const AttributeValue *a, con
            (!a->numbers.count ||
             memcmp(a->numbers.items, b->numbers.items, a->numbers.count * sizeof *a->numbers.items) == 0);
   if (row->kind != ATTRIBUTE_S64_LIST) return a->s64 == b->s64;
+  if (!a->list.extents != !b->list.extents) return false;
+  for (size_t i = 0; a->list.extents && i < a->list.count && i < b->list.count; i++)
+    if (a->list.extents[i].dim && !extent_equals(a->list.extents[i], b->list.extents[i])) return false;
   return a->list.count == b->list.count &&
          (!a->list.count || memcmp(a->list.items, b->list.items, a->list.count * sizeof *a->list.items) == 0);
 }

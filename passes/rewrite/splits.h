@@ -1,4 +1,5 @@
-// Replaces each Split by a Slice for each output. A Slice can be fused with the users of its result.
+// Replaces each Split by a Slice for each output, which can be fused with the users of its result; and each Pad along
+// an open axis by a Concat.
 #ifndef NGRAD_PASSES_REWRITE_SPLITS_H
 #define NGRAD_PASSES_REWRITE_SPLITS_H
 

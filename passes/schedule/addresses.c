@@ -77,23 +77,27 @@ static const Index *first_index(NestBuilder *r, int axis) {
 
 // offset + the sum of index * factor over the axes, at lane 0. Negative terms are subtracted last; the result may be
 // negative, as the arithmetic is modulo 2^64.
-static const Index *add_factors(NestBuilder *r, const int64_t *factor, const Monomial *monomial, int64_t offset) {
+static const Index *add_factors(NestBuilder *r, const int64_t *factor, const Monomial *monomial, int64_t offset,
+                                Monomial offset_monomial) {
   const Index *sum = NULL;
   for (int axis = 0; axis < r->k->naxes; axis++)
     if (factor[axis] > 0)
       sum = plus(r, sum,
                  times(r, first_index(r, axis), index_number(&r->b, factor[axis], monomial ? monomial[axis] : 0)));
-  if (offset > 0) sum = plus(r, sum, number(r, offset));
+  if (offset > 0) sum = plus(r, sum, index_number(&r->b, offset, offset_monomial));
   for (int axis = 0; axis < r->k->naxes; axis++)
-    if (factor[axis] < 0) sum = minus(r, sum, times(r, first_index(r, axis), number(r, -factor[axis])));
-  return offset < 0 ? minus(r, sum, number(r, -offset)) : sum;
+    if (factor[axis] < 0)
+      sum = minus(r, sum,
+                  times(r, first_index(r, axis), index_number(&r->b, -factor[axis], monomial ? monomial[axis] : 0)));
+  return offset < 0 ? minus(r, sum, index_number(&r->b, -offset, offset_monomial)) : sum;
 }
 
 // An address relative to the tensor's first element. A row pointer could point outside of the tensor.
 static Address bounded_address(NestBuilder *r, AccessId id) {
   const Access *a = &r->k->accesses[id];
-  return (Address){
-      .base = BASE_TENSOR, .access = id, .index = add_factors(r, a->stride, a->stride_monomial, a->offset)};
+  return (Address){.base = BASE_TENSOR,
+                   .access = id,
+                   .index = add_factors(r, a->stride, a->stride_monomial, a->offset, a->offset_monomial)};
 }
 
 void add_bounds(NestBuilder *r, LoopNode *load, const Access *a) {
@@ -101,7 +105,7 @@ void add_bounds(NestBuilder *r, LoopNode *load, const Access *a) {
   for (size_t i = 0; i < a->nbounds; i++) {
     const Bound *b = &a->bounds[i];
     if (bound_always_holds(r->k, b)) continue;
-    const Index *index = add_factors(r, b->factor, NULL, b->offset);
+    const Index *index = add_factors(r, b->factor, NULL, b->offset, 0);
     if (lane_axis >= 0 && b->factor[lane_axis]) {
       load->within = index;
     } else {

@@ -25,7 +25,7 @@ static bool add_bound(Kernel *k, Access *a, int axis, int64_t inner, int64_t ext
   if (!a->stride[axis + 1]) return true;
   Bound *bound = ARENA_NEW(k->arena, Bound);
   if (!bound) return false;
-  *bound = (Bound){.extent = extent, .stride = a->stride[axis + 1]};
+  *bound = (Bound){.extent = extent, .stride = a->stride[axis + 1], .stride_monomial = a->stride_monomial[axis + 1]};
   bound->factor[axis] = inner;
   bound->factor[axis + 1] = 1;
   a->bounds = bound;

@@ -53,6 +53,7 @@ static bool find_windows(const Kernel *k, ExprId factor, Windows *w) {
     for (int a = 0; a < 3; a++) w->is_used[e->args[a]] = true;
     const Access *a = e->op == EXPR_LOAD ? &k->accesses[e->access] : NULL;
     for (size_t i = 0; a && i < a->nbounds; i++) {
+      if (a->bounds[i].stride_monomial) return false;
       if (window_of(w, &a->bounds[i]) >= 0) continue;
       if (w->count == MAX_RANK || bound_axes(&a->bounds[i]) & w->axes) return false;
       w->bounds[w->count++] = a->bounds[i];

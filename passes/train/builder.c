@@ -57,13 +57,7 @@ void builder_init_empty(Builder *b, const Graph *from, const char *suffix, Diagn
   Graph *g = b->graph;
   g->origin = graph_keep((Graph *)from); // the cast is valid: only the reference count changes
   g->source = from->source;
-  g->dims = ARENA_ARRAY(&g->arena, Dim *, from->ndims + 1);
-  if (!g->dims) {
-    builder_out_of_memory(b);
-    return;
-  }
-  if (from->ndims) memcpy(g->dims, from->dims, from->ndims * sizeof *g->dims);
-  g->ndims = g->dims_capacity = from->ndims;
+  if (!graph_share_dims(g, from)) builder_out_of_memory(b);
 }
 
 void builder_init(Builder *b, const Graph *forward, const char *suffix, Diagnostics *d) {
@@ -234,6 +228,31 @@ Value *builder_cast(Builder *b, Value *v, Type type, const char *name) {
   return !v || v->type == type ? v : builder_add(b, OP_TypeCast, &v, 1, name, type);
 }
 
+// As a vector of one element.
+static Value *as_vector(Builder *b, Value *v, const char *name) {
+  Node *node = v ? add_node(b, OP_StaticReshape, &v, 1, name, TYPE_NONE) : NULL;
+  if (!node) return NULL;
+  if (!node_set_list(b->graph, node, "shape", &(int64_t){1}, 1)) return builder_out_of_memory(b);
+  *node_attribute_slot(node, "special_zero") = (AttributeValue){.is_set = true};
+  return infer(b, node);
+}
+
+Value *builder_vector(Builder *b, Value **items, size_t count, const char *name) {
+  for (size_t i = 0; i < count && !b->failed; i++) items[i] = as_vector(b, items[i], name);
+  while (count > 1 && !b->failed) { // in groups: Concat's operands are limited
+    size_t ngroups = 0;
+    for (size_t i = 0; i < count && !b->failed; i += MAX_VARIADIC) {
+      const size_t n = count - i < MAX_VARIADIC ? count - i : MAX_VARIADIC;
+      Node *node = add_node(b, OP_Concat, items + i, (uint32_t)n, name, TYPE_NONE);
+      if (!node) return NULL;
+      *node_attribute_slot(node, "axis") = (AttributeValue){.is_set = true};
+      items[ngroups++] = infer(b, node);
+    }
+    count = ngroups;
+  }
+  return b->failed ? NULL : items[0];
+}
+
 Value *builder_all_reduce(Builder *b, Value *v, Reduction how, const char *name) {
   Value *reduced = v ? builder_unary(b, OP_AllReduce, v, name) : NULL;
   if (reduced) *node_attribute_slot(reduced->producer, "reduction") = (AttributeValue){.is_set = true, .s64 = how};
@@ -242,9 +261,27 @@ Value *builder_all_reduce(Builder *b, Value *v, Reduction how, const char *name)
 
 // Finishing
 
+// A dim that no extent has would take a number, as by --dim, without any effect.
+static bool drop_unused_dims(Builder *b) {
+  Graph *g = b->graph;
+  Dim **kept = ARENA_ARRAY(&b->scratch, Dim *, g->ndims + 1);
+  size_t nkept = 0;
+  for (size_t k = 0; kept && k < g->ndims; k++) {
+    bool is_used = false;
+    for (size_t i = 0; i < g->nvalues && !is_used; i++)
+      for (int axis = 0; axis < g->values[i]->shape.rank; axis++)
+        is_used |= g->values[i]->shape.extent[axis].dim == g->dims[k];
+    if (is_used) kept[nkept++] = g->dims[k];
+  }
+  for (size_t k = 0; kept && k < nkept; k++) g->dims[k] = kept[k];
+  if (kept) g->ndims = nkept;
+  return kept != NULL;
+}
+
 Graph *builder_finish(Builder *b) {
   Graph *g = b->graph;
-  if (!b->failed && (!graph_own_dims(g) || !graph_make_names_unique(g))) builder_out_of_memory(b);
+  if (!b->failed && (!graph_own_dims(g) || !drop_unused_dims(b) || !graph_make_names_unique(g)))
+    builder_out_of_memory(b);
   b->failed = b->failed || !graph_sort(g, b->diagnostics) || !graph_verify(g, b->diagnostics);
   arena_deinit(&b->scratch);
   if (!b->failed) return g;

@@ -53,6 +53,8 @@ Value *builder_output(Builder *b, Value *first, uint32_t slot, const char *name)
 Value *builder_unary(Builder *b, OperatorId op, Value *a, const char *name);
 Value *builder_binary(Builder *b, OperatorId op, Value *a, Value *c, const char *name);
 Value *builder_cast(Builder *b, Value *v, Type type, const char *name); // v if it has the type
+// A vector of values of rank 0; changes the list.
+Value *builder_vector(Builder *b, Value **items, size_t count, const char *name);
 Value *builder_all_reduce(Builder *b, Value *v, Reduction how, const char *name);
 // Returns a constant of rank 0. Two calls with the same name must have the same number.
 Value *builder_number(Builder *b, const char *name, Type type, double number);

@@ -41,29 +41,80 @@ static size_t find_inputs(InferenceGraph *f, Value *output, bool *needed, bool *
   return count;
 }
 
-// Marks as wanted the outputs, except losses, that need only common inputs. An input is common if all outputs that need
-// any input need it.
+static bool is_loss(const Value *v, Value *const *losses, size_t nlosses) {
+  bool any = false;
+  for (size_t k = 0; k < nlosses; k++) any |= losses[k] == v;
+  return any;
+}
+
+// Marks as wanted the outputs, except losses, that need no unwanted input. Returns whether there is one that needs any.
+static bool want_outputs(InferenceGraph *f, Value *const *losses, size_t nlosses, const bool *is_unwanted, bool *needed,
+                         bool *needs) {
+  const Graph *forward = f->forward;
+  bool any = false;
+  for (size_t i = 0; i < count_outputs(forward); i++) {
+    const bool has_inputs = find_inputs(f, forward->outputs[i], needed, needs) > 0;
+    f->is_wanted[i] = !is_loss(forward->outputs[i], losses, nlosses);
+    for (size_t k = 0; k < forward->ninputs - forward->nstates; k++) f->is_wanted[i] &= !(needs[k] && is_unwanted[k]);
+    any |= f->is_wanted[i] && has_inputs;
+  }
+  return any;
+}
+
+// Marks the inputs that some outputs need, but not all outputs that need any.
+static void find_uncommon(InferenceGraph *f, bool *is_uncommon, bool *needed, bool *needs) {
+  const size_t ndata = f->forward->ninputs - f->forward->nstates;
+  for (size_t i = 0; i < count_outputs(f->forward); i++) {
+    if (find_inputs(f, f->forward->outputs[i], needed, needs) == 0) continue;
+    for (size_t k = 0; k < ndata; k++) is_uncommon[k] |= !needs[k];
+  }
+}
+
+// Marks the inputs from which a way leads to a loss past all other outputs, and that no output on a way to a loss
+// needs: labels. Outputs that have nothing to do with the losses, such as a state that is passed on, do not matter.
+static bool find_labels(InferenceGraph *f, Value *const *losses, size_t nlosses, bool *is_label, bool *needed) {
+  const Graph *forward = f->forward;
+  const size_t nbytes = forward->nvalues * sizeof(bool);
+  bool *past = ARENA_ARRAY(&f->b.scratch, bool, forward->nvalues + 1);
+  Value **leading = ARENA_ARRAY(&f->b.scratch, Value *, count_outputs(forward) + 1);
+  size_t nleading = 0;
+  if (!past || !leading) return builder_out_of_memory(&f->b);
+  memset(needed, 0, nbytes);
+  train_find_needed(forward, losses, nlosses, needed);
+  for (size_t i = 0; i < count_outputs(forward); i++)
+    if (needed[forward->outputs[i]->index] && !is_loss(forward->outputs[i], losses, nlosses))
+      leading[nleading++] = forward->outputs[i];
+  for (size_t i = 0; i < nlosses; i++) past[losses[i]->index] = true;
+  for (size_t n = forward->nnodes; n-- > 0;) {
+    const Node *node = forward->nodes[n];
+    bool any = false;
+    for (uint32_t i = 0; i < node->noutputs; i++) {
+      const Value *v = node->outputs[i];
+      any |= v && past[v->index] && (!v->is_output || is_loss(v, losses, nlosses));
+    }
+    for (uint32_t i = 0; i < node->ninputs && any; i++)
+      if (node->inputs[i]) past[node->inputs[i]->index] = true;
+  }
+  memset(needed, 0, nbytes);
+  train_find_needed(forward, leading, nleading, needed);
+  for (size_t k = 0; k < forward->ninputs - forward->nstates; k++)
+    is_label[k] = past[forward->inputs[k]->index] && !needed[forward->inputs[k]->index];
+  return true;
+}
+
+// Marks as wanted the outputs, except losses, that need only inputs that all outputs need; if there are none, those
+// that need no labels.
 static bool choose_results(InferenceGraph *f, Value *const *losses, size_t nlosses) {
   const Graph *forward = f->forward;
-  const size_t count = count_outputs(forward), ndata = forward->ninputs - forward->nstates;
+  const size_t ndata = forward->ninputs - forward->nstates;
   bool *needed = ARENA_ARRAY(&f->b.scratch, bool, forward->nvalues + 1);
-  bool *needs = ARENA_ARRAY(&f->b.scratch, bool, ndata + 1), *common = ARENA_ARRAY(&f->b.scratch, bool, ndata + 1);
-  if (!needed || !needs || !common) return builder_out_of_memory(&f->b);
-  memset(common, 1, ndata);
-  for (size_t i = 0; i < count; i++) {
-    if (find_inputs(f, forward->outputs[i], needed, needs) == 0) continue;
-    for (size_t k = 0; k < ndata; k++) common[k] &= needs[k];
-  }
-  bool any = false;
-  for (size_t i = 0; i < count; i++) {
-    bool is_wanted = true;
-    find_inputs(f, forward->outputs[i], needed, needs);
-    for (size_t k = 0; k < ndata; k++) is_wanted &= common[k] || !needs[k];
-    for (size_t k = 0; k < nlosses; k++) is_wanted &= losses[k] != forward->outputs[i];
-    f->is_wanted[i] = is_wanted;
-    any |= is_wanted;
-  }
-  if (any) return true;
+  bool *needs = ARENA_ARRAY(&f->b.scratch, bool, ndata + 1);
+  bool *is_unwanted = ARENA_ARRAY(&f->b.scratch, bool, ndata + 1);
+  if (!needed || !needs || !is_unwanted) return builder_out_of_memory(&f->b);
+  find_uncommon(f, is_unwanted, needed, needs);
+  if (want_outputs(f, losses, nlosses, is_unwanted, needed, needs)) return true;
+  if (!find_labels(f, losses, nlosses, is_unwanted, needed)) return false;
+  if (want_outputs(f, losses, nlosses, is_unwanted, needed, needs)) return true;
   f->b.failed = true;
   warn_at(f->b.diagnostics, (Position){0},
           "%s has no graph for inference: expected an output besides losses that needs no labels, such as logits",

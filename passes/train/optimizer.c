@@ -11,30 +11,31 @@ static Type widened(Type type) {
   return type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
 }
 
-// The square of the L2 norm of a gradient, in the type of the rate.
-static Value *square_of(Step *s, Value *gradient) {
+// The L2 norm of a gradient, in f64: the norm of large f32 numbers may exceed f32's range.
+static Value *norm_of(Step *s, Value *gradient) {
   Builder *b = &s->b;
   const char *name = gradient ? gradient->name : "";
-  Value *wide = gradient ? builder_cast(b, gradient, widened(gradient->type), builder_name(b, "%s.wide", name)) : NULL;
-  Value *norm = builder_add(b, OP_ReduceL2, &wide, 1, builder_name(b, "%s.norm", name), TYPE_NONE);
-  norm = builder_cast(b, norm, s->rate_type, builder_name(b, "%s.norm", name));
-  return builder_add(b, OP_Square, &norm, 1, builder_name(b, "%s.square", name), TYPE_NONE);
+  Value *wide = builder_cast(b, gradient, TYPE_F64, builder_name(b, "%s.wide", name));
+  return builder_unary(b, OP_ReduceL2, wide, builder_name(b, "%s.norm", name));
 }
 
+// The norm of all gradients is the norm of their norms. ReduceL2 neither overflows nor underflows; a sum of squared
+// norms does.
 void step_clip_gradients(Step *s) {
   Builder *b = &s->b;
-  const Type type = s->rate_type;
-  Value *sum = NULL;
+  const Type type = TYPE_F64;
+  Value **norms = ARENA_ARRAY(&b->scratch, Value *, s->nparameters + 1);
+  if (!norms && !b->failed) builder_out_of_memory(b);
   b->comment = "The norm of all gradients together, and the factor by which it is brought to at most clip_norm.";
-  for (size_t i = 0; i < s->nparameters; i++) {
-    Value *square = square_of(s, s->gradients[i]);
-    sum = sum ? builder_binary(b, OP_Add, sum, square, "squares") : square;
-  }
-  Value *norm = builder_add(b, OP_Sqrt, &sum, 1, "gradient_norm", TYPE_NONE);
+  for (size_t i = 0; i < s->nparameters && !b->failed; i++) norms[i] = norm_of(s, s->gradients[i]);
+  Value *norm = s->nparameters == 1
+                    ? norms[0]
+                    : builder_unary(b, OP_ReduceL2, builder_vector(b, norms, s->nparameters, "norms"), "gradient_norm");
   Value *above = builder_binary(b, OP_Add, norm, builder_number(b, "norm_epsilon", type, 1e-6), "norm_above_0");
   Value *limit = builder_number(b, "clip_norm", type, s->options->clip_norm);
   Value *ratio = builder_binary(b, OP_Divide, limit, above, "clip_ratio");
-  Value *factor = builder_binary(b, OP_Minimum, ratio, builder_number(b, "one", type, 1), "clip_factor");
+  // Minimum yields its second operand where one is NaN: the factor of a norm of NaN is NaN.
+  Value *factor = builder_binary(b, OP_Minimum, builder_number(b, "one", type, 1), ratio, "clip_factor");
   for (size_t i = 0; i < s->nparameters && !b->failed; i++) {
     Value *gradient = s->gradients[i];
     Value *own = builder_cast(b, factor, widened(gradient->type), "clip_factor");
@@ -46,10 +47,11 @@ void step_clip_gradients(Step *s) {
 
 // Updates
 
-static void set_attributes(Step *s, Node *node) {
+static void set_attributes(Step *s, size_t state, Node *node) {
   Builder *b = &s->b;
   for (uint32_t i = 0; i < node->op->nattributes; i++)
     if (s->options->attributes[i].is_set) node->attributes[i] = s->options->attributes[i];
+  if (s->options->has_no_decay && s->options->has_no_decay[state]) node_attribute_slot(node, "weight_decay")->f32 = 0;
   if (node->op->check && !node->op->check(node, b->diagnostics)) b->failed = true;
 }
 
@@ -71,7 +73,7 @@ static void update_parameter(Step *s, size_t i, Value *rate) {
   if (!next) return;
   next->layout = parameter->layout;
   next->producer->label = parameter->name;
-  set_attributes(s, next->producer);
+  set_attributes(s, s->states[i], next->producer);
   s->next[s->states[i]] = next;
   for (uint32_t k = 0; k < nslots && !b->failed; k++) {
     Value *slot = inputs[2 + k];

@@ -1,8 +1,30 @@
 // Finds the states that are trained, and the values that depend on them.
+#include "ir/operators/operator.h"
 #include "passes/train/train.h"
 
+const Use *value_running_use(const Value *v) {
+  const Use *use = v->uses;
+  const bool is_running = use && !use->next && use->node->op->id == OP_BatchNormForwardTraining &&
+                          use->node->op->inputs[use->slot].is_statistic;
+  return is_running ? use : NULL;
+}
+
+bool value_is_weight(const Value *v) {
+  return v->constant && type_is_float(v->type) && !v->is_output && (v->constant->file || v->constant->is_initializer);
+}
+
+bool value_is_statistic(const Value *v) {
+  for (const Use *use = v->uses; use; use = use->next) {
+    const Operator *op = use->node->op;
+    const bool is_statistic = op->inputs[use->slot < op->ninputs ? use->slot : op->ninputs - 1].is_statistic;
+    if (!is_statistic && !gradient_by_input(op->id, use->slot).is_setting) return false;
+  }
+  return v->uses && !v->is_output;
+}
+
 bool state_is_parameter(const Graph *forward, const State *state) {
-  return state->output < 0 && type_is_float(forward->inputs[state->input]->type);
+  const Value *v = forward->inputs[state->input];
+  return state->output < 0 && type_is_float(v->type) && !value_is_statistic(v);
 }
 
 bool train_has_parameters(const Graph *forward) {

@@ -25,24 +25,38 @@ static bool tell_no_parameters(const Step *s) {
     return error_at(s->b.diagnostics, (Position){0}, "%s: expected a parameter that is not frozen", name);
   return error_at(
       s->b.diagnostics, (Position){0},
-      "%s: expected parameters to train, which are states; an input becomes one when it stands under state: "
-      "instead of inputs:, as in {name: w, type: f32, shape: [784, 10], init: {fan_in: 784}}",
+      s->forward->nstates
+          ? "%s: expected parameters to train, which are floating-point states; an input becomes one when it stands "
+            "under state: instead of inputs:, as in {name: w, type: f32, shape: [784, 10], init: {fan_in: 784}}"
+          : "%s: expected parameters to train: states, as in state: [{name: w, type: f32, shape: [784, 10], init: "
+            "{fan_in: 784}}], or constants from files and an ONNX model's weights that a gradient reaches",
       name);
 }
 
-// Refuses parameters that do not affect the losses: probably a mistake.
+// Refuses parameters that no gradient reaches: probably a mistake.
 static bool check_effects(Step *s) {
-  bool *needed = ARENA_ARRAY(&s->b.scratch, bool, s->forward->nvalues + 1);
-  if (!needed) return error_out_of_memory(s->b.diagnostics);
-  train_find_needed(s->forward, s->options->losses, s->options->nlosses, needed);
-  bool ok = true;
-  for (size_t i = 0; i < s->nparameters; i++) {
-    const Value *v = s->parameters[i];
-    if (!needed[v->index])
-      ok = error_at(s->b.diagnostics, v->position, "%s: expected %s to depend on it; --freeze %s leaves it as it is",
-                    v->name, s->options->nlosses == 1 ? s->options->losses[0]->name : "a loss", v->name);
-  }
-  return ok;
+  const TrainOptions *o = s->options;
+  bool *reached = ARENA_ARRAY(&s->b.scratch, bool, s->forward->nvalues + 1);
+  Value **others = ARENA_ARRAY(&s->b.scratch, Value *, s->nparameters + 1);
+  size_t nothers = 0;
+  if (!reached || !others) return error_out_of_memory(s->b.diagnostics);
+  train_find_reached(s->forward, o->losses, o->nlosses, reached);
+  for (size_t i = 0; i < s->nparameters; i++)
+    if (!reached[s->parameters[i]->index]) others[nothers++] = s->parameters[i];
+  if (!nothers) return true;
+  Text message;
+  text_init(&message, s->b.scratch.allocator);
+  bool ok = train_list_unreached(s->forward, others, nothers, o->losses, o->nlosses, &message);
+  const char *before = "; ";
+  for (size_t i = 0; i < nothers && i < MOST_TOLD; i++, before = " ")
+    text_format(&message, "%s--freeze %s", before, others[i]->name);
+  if (!ok || message.out_of_memory) error_out_of_memory(s->b.diagnostics);
+  else
+    error_at(s->b.diagnostics, others[0]->position, "no gradient reaches %s: %s leaves %s",
+             nothers == 1 ? "the parameter" : "the parameters", text_string(&message),
+             nothers == 1 ? "it as it is" : "them as they are");
+  text_deinit(&message);
+  return false;
 }
 
 static bool find_parameters(Step *s) {
@@ -75,6 +89,28 @@ static bool numbers_are_in_range(Step *s) {
       s->b.failed = !error_at(s->b.diagnostics, (Position){0}, "%s: expected a number within the range of %s, found %g",
                               names[i], type_name(s->rate_type), numbers[i]);
   return !s->b.failed;
+}
+
+// Warns of states that no step changes because nodes take them as statistics or settings.
+static bool warn_of_statistics(Step *s) {
+  const Graph *forward = s->forward;
+  Text names;
+  const Value *first = NULL;
+  text_init(&names, s->b.scratch.allocator);
+  for (size_t i = 0; i < forward->nstates; i++) {
+    const Value *v = graph_state(forward, i);
+    if (forward->states[i].output >= 0 || !type_is_float(v->type) || !value_is_statistic(v)) continue;
+    text_format(&names, "%s%s", first ? ", " : "", v->name);
+    if (!first) first = v;
+  }
+  if (first && !names.out_of_memory)
+    warn_at(
+        s->b.diagnostics, first->position,
+        "states that are not trained, as nodes such as %s take them as statistics or settings, and have no updates: %s",
+        first->uses->node->op->name, text_string(&names));
+  const bool ok = !names.out_of_memory || builder_out_of_memory(&s->b);
+  text_deinit(&names);
+  return ok;
 }
 
 // Warns of dropouts whose mask is the same in each step: probably a mistake.
@@ -162,7 +198,8 @@ static Graph *make_step(const Graph *forward, const TrainOptions *options, Diagn
   Step s = {.forward = forward, .options = options};
   GradientEnds ends;
   builder_init(&s.b, forward, "_step", d);
-  if (s.b.failed || !find_parameters(&s) || !numbers_are_in_range(&s) || !warn_of_fixed_masks(&s))
+  if (s.b.failed || !find_parameters(&s) || !numbers_are_in_range(&s) || !warn_of_fixed_masks(&s) ||
+      !warn_of_statistics(&s))
     return builder_finish(&s.b);
   const GradientRequest request = {s.parameters, s.nparameters, options->losses, options->nlosses};
   Graph *backward = graph_gradient(forward, &request, &ends, d);

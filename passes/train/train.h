@@ -37,6 +37,7 @@ typedef struct TrainOptions {
   AttributeValue attributes[MAX_ATTRIBUTES]; // the optimizer's; attributes that are not set get their defaults
   double learning_rate;
   RateSchedule schedule;
+  const bool *has_no_decay;  // by state; NULL: weight decay applies to all parameters
   int64_t nleaves;           // the number of equal parts of the batch; 0: one
   int64_t syncs_batch_norms; // 1: batch norms use the statistics of all leaves together; 0: of each leaf alone
   double clip_norm; // the largest L2 norm of all gradients together, which are scaled down to it; 0: no scaling
@@ -45,10 +46,11 @@ typedef struct TrainOptions {
 // A copy of the graph that can be trained. Unless `loss` is NULL, a loss of the first output and a new input is added:
 // "cross-entropy" with s32 labels (classes are along the last axis; adds the output accuracy, too), or "mse" or "bce"
 // (binary cross entropy of the sigmoid) with a target. If the graph has no parameters, its floating-point constants
-// from files or a model's initializers become states, except statistics that a node takes as operands; the running
-// statistics of a batch norm that computes the batch's statistics become states with updates. NULL after reporting an
-// error.
-Graph *graph_trainable(const Graph *forward, const char *loss, Diagnostics *d);
+// from files or a model's weights become states, except statistics that a node takes as operands, and those that no
+// gradient of the losses reaches, such as masks; with `tells`, one warning lists the latter. is_loss marks the losses
+// among the outputs; NULL: all of rank 0 may be losses. The running statistics of a batch norm that computes the
+// batch's statistics become states with updates. NULL after reporting an error.
+Graph *graph_trainable(const Graph *forward, const char *loss, const bool *is_loss, bool tells, Diagnostics *d);
 bool train_adds_loss(const char *name); // whether graph_trainable has a loss of this name
 
 // The forward graph for a batch that is divided into leaves. Data inputs get a first axis of `count` leaves. Outputs of
@@ -65,8 +67,17 @@ Graph *gradient_with_forward(const Graph *forward, const Graph *backward, Gradie
 
 bool train_has_parameters(const Graph *forward);
 
-// Whether the state is a parameter.
+// Whether the state is a parameter: of floating point, without an update, and not read as a statistic or setting only.
 bool state_is_parameter(const Graph *forward, const State *state);
+
+// Whether a value is a floating-point constant from a file or a weight of a model.
+bool value_is_weight(const Value *v);
+// Whether nodes take the value only as a statistic, such as the mean of a BatchNormInference or the weights of classes,
+// or as a setting, such as Dropout's probability.
+bool value_is_statistic(const Value *v);
+// The only use of v, as the running mean or variance of a batch norm whose same output is the next one; NULL: other
+// uses.
+const Use *value_running_use(const Value *v);
 
 // Marks, by index, the values that depend on parameters through floating-point values only.
 void train_find_dependants(const Graph *forward, const bool *is_frozen, bool *depends);
@@ -77,6 +88,17 @@ void train_find_changing(const Graph *forward, bool *changes);
 
 // Marks the values that the losses depend on.
 void train_find_needed(const Graph *forward, Value *const *losses, size_t nlosses, bool *needed);
+
+// Marks the values that a gradient of the losses reaches: those from which floating-point values that are no statistics
+// lead to a loss.
+void train_find_reached(const Graph *forward, Value *const *losses, size_t nlosses, bool *reached);
+
+enum { MOST_TOLD = 16 }; // values that a message lists
+
+// Appends the names of values that are not reached, each with the reason: "t (only Less reads it), u (loss does not
+// depend on it)", at most MOST_TOLD of them. False: out of memory.
+bool train_list_unreached(const Graph *forward, Value *const *values, size_t nvalues, Value *const *losses,
+                          size_t nlosses, Text *out);
 
 // The step graph of a valid forward graph, whose extents are all numbers or names. NULL after reporting an error.
 Graph *graph_train_step(const Graph *forward, const TrainOptions *options, Diagnostics *d);

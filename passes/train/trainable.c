@@ -7,29 +7,6 @@
 
 // Parameters
 
-static bool is_from_elsewhere(const Value *v) {
-  return v->constant && type_is_float(v->type) && v->shape.rank > 0 && !v->is_output &&
-         (v->constant->file || v->constant->is_initializer);
-}
-
-// The use of v as a batch norm's running mean or variance, whose update is output 1 or 2 of the same node. NULL: other
-// uses.
-static const Use *running_use(const Value *v) {
-  const Use *use = v->uses;
-  const bool is_running = use && !use->next && use->node->op->id == OP_BatchNormForwardTraining &&
-                          use->node->op->inputs[use->slot].is_statistic;
-  return is_running ? use : NULL;
-}
-
-// Statistics that a node takes as operands are not parameters.
-static bool is_learnt(const Value *v) {
-  for (const Use *use = v->uses; use; use = use->next) {
-    const Operator *op = use->node->op;
-    if (!op->inputs[use->slot < op->ninputs ? use->slot : op->ninputs - 1].is_statistic) return true;
-  }
-  return running_use(v) != NULL;
-}
-
 static bool make_state(Builder *b, Value *v) {
   const char *name = v->name, *hidden = graph_fresh_name(b->graph, "constant");
   if (!hidden || !graph_name_file(b->graph, v)) return false;
@@ -40,20 +17,52 @@ static bool make_state(Builder *b, Value *v) {
   return true;
 }
 
-static bool make_states(Builder *b) {
-  const size_t nvalues = b->graph->nvalues;
+// Whether the constant becomes a state if a gradient reaches it; the running statistics of a batch norm do without.
+static bool is_candidate(const Value *v) {
+  return value_is_weight(v) && v->uses && (!value_is_statistic(v) || value_running_use(v));
+}
+
+static bool tell_unreached(Builder *b, Value *const *values, size_t count, Value *const *losses, size_t nlosses) {
+  Text names;
+  text_init(&names, b->scratch.allocator);
+  const bool ok = train_list_unreached(b->graph, values, count, losses, nlosses, &names);
+  if (ok)
+    warn_at(b->diagnostics, (Position){0}, "%s: constants that are not trained, as no gradient reaches them: %s",
+            b->graph->name, text_string(&names));
+  text_deinit(&names);
+  return ok;
+}
+
+// is_loss: by output of the graph without an added loss; NULL: each of rank 0. An added loss is the only one.
+static bool make_states(Builder *b, const bool *is_loss, Value *added, bool tells) {
+  Graph *g = b->graph;
+  const size_t nvalues = g->nvalues;
+  bool *reached = ARENA_ARRAY(&b->scratch, bool, nvalues + 1);
+  Value **losses = ARENA_ARRAY(&b->scratch, Value *, g->noutputs + 1);
+  Value **others = ARENA_ARRAY(&b->scratch, Value *, nvalues + 1);
+  size_t nlosses = 0, nothers = 0;
+  if (!reached || !losses || !others) return false;
+  if (added) losses[nlosses++] = added;
+  for (size_t i = 0; i < g->noutputs - g->nupdates && !added; i++)
+    if (is_loss ? is_loss[i] : g->outputs[i]->shape.rank == 0 && type_is_float(g->outputs[i]->type))
+      losses[nlosses++] = g->outputs[i];
+  const bool has_loss = nlosses > 0; // else the caller reports it
+  for (size_t i = 0; i < g->noutputs - g->nupdates && !has_loss; i++) losses[nlosses++] = g->outputs[i];
+  train_find_reached(g, losses, nlosses, reached);
   for (size_t i = 0; i < nvalues; i++) {
-    Value *v = b->graph->values[i];
-    if (is_from_elsewhere(v) && is_learnt(v) && !make_state(b, v)) return false;
+    Value *v = g->values[i];
+    if (!is_candidate(v)) continue;
+    if (!reached[v->index] && !value_running_use(v)) others[nothers++] = v;
+    else if (!make_state(b, v)) return false;
   }
-  return true;
+  return !tells || !nothers || !has_loss || tell_unreached(b, others, nothers, losses, nlosses);
 }
 
 // Adds updates for running statistics: the next ones that BatchNormForwardTraining computes.
 static bool add_updates(Builder *b) {
   Graph *g = b->graph;
   for (size_t i = 0; i < g->nstates; i++) {
-    const Use *use = running_use(graph_state(g, i));
+    const Use *use = value_running_use(graph_state(g, i));
     if (!use) continue;
     Value *v =
         use->node->outputs[use->slot]; // inputs 1 and 2 are the running statistics, outputs 1 and 2 the next ones
@@ -159,22 +168,27 @@ static bool add_result(Builder *b, int kind, Value *result) {
   return loss && graph_add_output(b->graph, loss);
 }
 
-static bool add_loss(Builder *b, int kind) {
+// *added: the loss, behind the graph's own outputs.
+static bool add_loss(Builder *b, int kind, Value **added) {
   Graph *g = b->graph;
   Value **updates = ARENA_ARRAY(&b->scratch, Value *, g->nstates + 1);
   if (!updates) return false;
   for (size_t i = 0; i < g->nstates; i++)
     if (g->states[i].output >= 0) updates[i] = g->outputs[g->states[i].output];
   take_updates(g);
-  return add_result(b, kind, g->outputs[0]) && put_updates(g, updates);
+  const size_t count = g->noutputs;
+  if (!add_result(b, kind, g->outputs[0])) return false;
+  *added = g->outputs[count];
+  return put_updates(g, updates);
 }
 
-Graph *graph_trainable(const Graph *forward, const char *loss, Diagnostics *d) {
+Graph *graph_trainable(const Graph *forward, const char *loss, const bool *is_loss, bool tells, Diagnostics *d) {
   const size_t errors = d->nerrors;
   Builder b = {.graph = graph_clone(forward), .diagnostics = d};
+  Value *added = NULL;
   arena_init(&b.scratch, forward->arena.allocator);
-  bool ok = b.graph && (!loss || add_loss(&b, find_loss(loss)));
-  if (ok && !train_has_parameters(forward)) ok = make_states(&b) && add_updates(&b);
+  bool ok = b.graph && (!loss || add_loss(&b, find_loss(loss), &added));
+  if (ok && !train_has_parameters(forward)) ok = make_states(&b, is_loss, added, tells) && add_updates(&b);
   if (!ok && d->nerrors == errors) builder_out_of_memory(&b);
   b.failed |= !ok;
   return builder_finish(&b);

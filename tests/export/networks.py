@@ -42,6 +42,7 @@ class Transformer(nn.Module):
         self.out = nn.Linear(width, width)
         self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
         self.head = nn.Linear(width, 256)
+        self.scale = nn.Parameter(torch.tensor(0.7))
         self.register_buffer("mask", torch.triu(torch.full((length, length), -1e9), 1))
 
     def forward(self, x):
@@ -52,7 +53,7 @@ class Transformer(nn.Module):
         weights = torch.softmax(q @ k.transpose(-2, -1) / (width // self.nheads) ** 0.5 + self.mask, -1)
         h = h + self.out((weights @ v).transpose(1, 2).reshape(batch, length, width))
         h = h + self.down(nn.functional.gelu(self.up(self.norm2(h))))
-        return self.head(self.norm3(h))
+        return self.head(self.norm3(h)) * self.scale.exp()
 
 
 def export(net, x, path):

@@ -65,6 +65,8 @@ def check(name):
     net.train().double()
     found, states = train_here(name, batches, frozen)
     errors = {"the losses": error_of(np.array(found), np.array(train_there(net, batches)))}
+    for key in dict(net.named_parameters()).keys() - set(states.files):
+        errors[f"{key}, which is not trained"] = np.inf
     for key, value in net.state_dict().items():
         if key in states and "running_var" not in key:  # PyTorch's is that of a sample, ONNX's that of a population
             errors[key] = error_of(states[key], value.detach().numpy())

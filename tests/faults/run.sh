@@ -152,6 +152,7 @@ inject yes '' check wrong.yaml
 inject yes '' show norm.yaml --format kernels
 inject yes '' show norm.yaml --format loops
 inject yes '' convert norm.yaml -o new/converted.yaml
+inject yes '' convert step.yaml -o new/converted.onnx
 inject yes '' grad norm.yaml -o new/gradient.yaml
 inject yes '' grad norm.yaml
 inject yes '' grad norm.yaml --forward new/forward.yaml -o new/gradient.yaml

@@ -176,6 +176,13 @@ import zipfile
 with zipfile.ZipFile('doubled.npz', 'w') as z, zipfile.ZipFile('once/net.npz') as once:
   for i in range(2): z.writestr('w1.npy', once.read('w1.npy'))" >stdout 2>stderr
   expect 1 '' 'doubled.npz: error: damaged: it has two entries of the same name' fit step/net_step.yaml --in data --state doubled.npz
+  mkdir late
+  "$python" -c "
+import numpy
+saved = dict(numpy.load('once/net.npz'))
+saved['.fit'][3] = 2**63 - 1
+numpy.savez('late/net.npz', **saved)" >stdout 2>stderr
+  expect 1 '' 'late/net.npz: damaged: the position in training is impossible' fit step/net_step.yaml --in data -o late --resume
   mkdir numpy && mv numpy.npz numpy/net.npz
   [ "$(hash_of --in data --epochs 5 -o numpy --resume)" = "$(hash_of --in data --epochs 5)" ]
   count 'what numpy saved is resumed'
@@ -194,6 +201,101 @@ expect 0 'wrote narrow_leaves/net_step.yaml' '' train labels.yaml --loss loss --
   "$("$ngrad" fit narrow_leaves/net_step.yaml --in data -q | sed -n 's/^sha256 of the states: //p')" ]
 count 'labels of 64 bits are leaves, too'
 expect 2 '' 'expected a multiple of the graph.s 2 leaves, found 7' fit leaves/net_step.yaml --in data --batch 7
+
+# A batch that is a number
+sed '/^dims/d; s/shape: \[N/shape: [10/' net.yaml >numbers.yaml
+expect 0 'wrote numbers/net_step.yaml' '' train numbers.yaml --loss loss --optimizer adam --learning-rate 0.01 -o numbers
+expect 0 '^net_step: 200 of 203 samples, 20 steps an epoch of 10 samples; 200 of 203 samples to test$' '' \
+  fit numbers/net_step.yaml --in data --test data -o numbers --batch 10
+[ "$("$ngrad" fit numbers/net_step.yaml --in data -q)" = "$("$ngrad" fit step/net_step.yaml --in data --drop-last -q)" ]
+count 'a batch that is a number gives the bits of one with a name'
+expect 2 '' '^error: --batch: expected 10, the number of samples in numbers/net_step.yaml, found 20; ' \
+  fit numbers/net_step.yaml --in data --batch 20
+expect 2 '' '^error: unknown dim N: net_infer has no extents with names$' emit numbers/net_infer.yaml --dim N=1 -o numbers
+expect 0 'wrote number_leaves/net_step.yaml' '' train numbers.yaml --loss loss --accumulate 3 -o number_leaves
+expect 0 '^net_step: 180 of 203 samples, 6 steps an epoch of 30 samples; 200 of 203 samples to test$' '' \
+  fit number_leaves/net_step.yaml --in data --test data
+sed 's/shape: \[10/shape: [250/' numbers.yaml >many.yaml
+expect 0 'wrote many/net_step.yaml' '' train many.yaml --loss loss -o many
+expect 1 '' 'no samples: there are fewer than a batch takes, 250$' fit many/net_step.yaml --in data
+
+# An ONNX model with a batch of 8, whose convolution is trained, and used from C: the logits of the program and of the C
+# are the same bytes.
+cat >images.yaml <<'Y'
+format: ngrad/1
+name: images
+inputs: [{name: noise, type: f32, shape: [40, 1, 6, 6]}]
+constants: [{name: zero, type: f32, shape: [], value: 0}]
+nodes:
+  - {op: ReduceMean, inputs: [noise], outputs: [mean], attributes: {axes: [1, 2, 3]}}
+  - {op: Greater, inputs: [mean, zero], outputs: [is_bright]}
+  - {op: Abs, inputs: [noise], outputs: [x]}
+  - {op: TypeCast, inputs: [is_bright], outputs: [{name: labels, type: s32, shape: [40]}]}
+outputs: [x, labels]
+Y
+cat >cnn.yaml <<'Y'
+format: ngrad/1
+name: cnn
+dims: {N: ~}
+inputs: [{name: x, type: f32, shape: [BATCH, 1, 6, 6]}]
+constants:
+  - {name: filter, type: f32, shape: [2, 1, 3, 3], file: filter.npy}
+  - {name: weights, type: f32, shape: [32, 2], file: weights.npy}
+  - {name: scale, type: f32, shape: [], file: scale.npy}
+nodes:
+  - {op: Convolution, inputs: [x, filter], outputs: [h], attributes: {strides: [1, 1], pads_begin: [0, 0], pads_end: [0, 0], dilations: [1, 1], data_format: NCX, weights_format: OIX}}
+  - {op: ReLU, inputs: [h], outputs: [a]}
+  - {op: StaticReshape, inputs: [a], outputs: [flat], attributes: {shape: [BATCH_OR_0, 32], special_zero: true}}
+  - {op: MatMul, inputs: [flat, weights], outputs: [product]}
+  - {op: Multiply, inputs: [product, scale], outputs: [logits]}
+outputs: [logits]
+Y
+cat >first.yaml <<'Y'
+format: ngrad/1
+inputs: [{name: a, type: f32, shape: [2, 1, 3, 3]}, {name: b, type: f32, shape: [32, 2]}, {name: c, type: f32, shape: []}]
+nodes:
+  - {op: Tanh, inputs: [a], outputs: [filter]}
+  - {op: Tanh, inputs: [b], outputs: [weights]}
+  - {op: Abs, inputs: [c], outputs: [scale]}
+outputs: [filter, weights, scale]
+Y
+expect 0 'wrote 2 outputs' '' run images.yaml --random --out pictures
+expect 0 'wrote 3 outputs' '' run first.yaml --random --out .
+cat >infer.c <<'C'
+#include "cnn_infer.h"
+#include <stdio.h>
+static _Alignas(64) unsigned char parameters[cnn_infer_PARAMETERS_NBYTES], workspace[cnn_infer_WORKSPACE_NBYTES + 1];
+static float x[8 * 36], logits[8 * 2];
+int main(void) {
+  FILE *file = fopen("pictures/x.npy", "rb");
+  if (!file || fseek(file, 128, SEEK_SET) != 0 || fread(x, sizeof x, 1, file) != 1) return 1;
+  int status = cnn_infer_load(parameters, "cnn/cnn.npz");
+  if (!status) status = cnn_infer(x, logits, parameters, workspace, sizeof workspace, cnn_infer_ISA_BEST);
+  fwrite(logits, sizeof logits, 1, stdout);
+  return status;
+}
+C
+for form in number name; do
+  case $form in
+    number) sed '/^dims/d; s/BATCH_OR_0/8/; s/BATCH/8/' cnn.yaml >own.yaml && set -- ;;
+    name) sed 's/BATCH_OR_0/0/; s/BATCH/N/' cnn.yaml >own.yaml && set -- --dim N=8 ;;
+  esac
+  rm -rf cnn cnn.onnx
+  expect 0 '^trained: 3 of 3 constants$' '' train own.yaml --loss cross-entropy -o files
+  expect 0 'wrote cnn.onnx' '' convert own.yaml -o cnn.onnx
+  expect 0 '^trained: 3 of 3 constants$' '' train cnn.onnx --loss cross-entropy --optimizer adam -o cnn "$@"
+  expect 0 '^cnn_step: 40 samples, 5 steps an epoch of 8 samples; 40 samples to test$' '' \
+    fit cnn/cnn_step.yaml --in pictures --test pictures --epochs 3 -o cnn
+  expect 0 'wrote cnn/cnn_infer.c' '' emit cnn/cnn_infer.yaml --threads none --isa scalar -o cnn
+  gcc -std=c11 -O1 -Wall -Wextra -Werror -I cnn infer.c cnn/cnn_infer.c -lm -o infer 2>stderr && ./infer >logits.raw
+  count "what was trained with a batch by $form is compiled"
+  mkdir -p eight && { head -c 128 pictures/x.npy | sed 's/(40, 1, 6, 6)/(8, 1, 6, 6) /' && tail -c +129 pictures/x.npy | head -c 1152; } >eight/x.npy
+  expect 0 'wrote 1 output' '' run cnn/cnn_infer.yaml --state cnn/cnn.npz --in eight --isa scalar --out cnn/results
+  tail -c 64 cnn/results/logits.npy | cmp -s - logits.raw
+  count "and gives the same bytes"
+  expect 0 'wrote leafy/cnn_step.yaml' '' train cnn.onnx --loss cross-entropy --accumulate 2 -o leafy "$@"
+  expect 0 '^cnn_step: 32 of 40 samples, 2 steps an epoch of 16 samples$' '' fit leafy/cnn_step.yaml --in pictures
+done
 
 # Inputs that are read once, and whole
 for shape in '1, 10' '2, 6'; do
@@ -296,6 +398,41 @@ expect 1 '' 'short/net.npz: error: not a whole .npz file' fit step/net_step.yaml
 (ulimit -f 1 && "$ngrad" fit step/net_step.yaml --in data --epochs 4 -o once --resume) >stdout 2>stderr
 [ $? -eq 1 ] && grep -q 'once/net.npz: error: file too large' stderr && cmp -s before.npz once/net.npz && [ "$(ls once)" = net.npz ]
 count 'a full disk leaves the old checkpoint'
+
+# Two trainings on one folder; and what a killed one leaves
+"$ngrad" fit step/net_step.yaml --in data --epochs 4000000000 -o shared -q >/dev/null 2>&1 &
+first=$!
+while [ ! -e shared/net.npz ]; do sleep 0.02; done
+for option in '' --resume; do
+  # shellcheck disable=SC2086 # no word, or one
+  expect 1 '' '^error: shared/net.npz: another training that has not ended saves there: choose another --out$' \
+    fit step/net_step.yaml --in data -o shared $option
+done
+kill -KILL $first
+wait $first 2>/dev/null
+touch shared/net.npz.99999999-0.tmp shared/net.npz.$first-7.tmp shared/net.npz.$$-0.tmp shared/net.npz.1-0.tmp.old shared/net.npz.notes.tmp
+rm shared/net.npz
+expect 0 'net.npz has step 1$' '' fit step/net_step.yaml --in data --steps 1 -o shared
+ls shared >left
+rm -f shared/net.npz.$$-0.tmp # this shell's, which has not ended
+[ "$(cd shared && echo ./*)" = './net.npz ./net.npz.1-0.tmp.old ./net.npz.notes.tmp' ] && grep -q "net.npz.$$-0.tmp" left
+count 'a save removes what killed processes left, and nothing else'
+sleep 1000 >/dev/null 2>&1 &
+other=$!
+touch once/net.npz.$other-0.tmp
+expect 0 'net.npz has step' '' fit step/net_step.yaml --in data --epochs 4 -o once --resume
+kill $other
+[ -e once/net.npz.$other-0.tmp ]
+count 'the file of a process that has not ended stays'
+rm -f once/net.npz.$other-0.tmp
+cp before.npz once/net.npz
+
+# A file of more samples than memory has numbers for their order: refused before it is read. It has no blocks on the disk.
+printf '\0\0\010\001\377\377\377\377' >sparse.idx
+dd if=/dev/zero of=sparse.idx bs=1 count=1 seek=4294967302 conv=notrunc 2>log
+expect 1 '' 'sparse.idx needs 34.4 GB \(the order of samples 34.4 GB\), more than the memory budget of 1.0 GB' \
+  fit step/net_step.yaml --in data --labels sparse.idx --max-memory 1G
+rm sparse.idx
 
 # Texts, and a table; with NGRAD_CHECK, one that is large enough for pieces of its products
 columns=64
@@ -441,7 +578,7 @@ expect 1 '' 'odd_test.yaml: its state w3 is none of step/net_step.yaml' \
 expect 2 '' 'expected a number from 1 to 2.47, found 0' fit step/net_step.yaml --in data --batch 0
 expect 2 '' 'expected a number from 1 to 2.47, found 9000000000000000000' fit step/net_step.yaml --in data --batch 9000000000000000000
 { sed 's/^outputs: .*/outputs: []/' other.yaml; echo 'updates: {v: u}'; } >other_step.yaml
-expect 1 '' 'expected an input whose first extent has a name' fit other_step.yaml --in data
+expect 1 '' 'expected an input whose first extent is the batch' fit other_step.yaml --in data
 
 # The models: what gpt.sh writes, and each of them as a step.
 "$models/gpt.sh" gpt_bytes 4 128 4 128 256 16 >gpt_bytes.yaml 2>stderr && cmp gpt_bytes.yaml "$models/gpt_bytes.yaml" >stdout

@@ -231,7 +231,7 @@ static const Element element_functions[TYPE_COUNT] = {
     [TYPE_U4] = {load_u4, store_u4, false},
 };
 
-// Elements in s64: their type is s64, boolean or, of indices, s32.
+// Elements in s64: their type is s64, boolean or, of indices, s32; casts store narrower integers.
 static bool load_integers(Type type, Lanes *y, const void *elements, int n) {
   memset(y->m64, 0, sizeof y->m64);
   if (type == TYPE_S64) set_l(y, l_load_n_s64((const int64_t *)elements, n));
@@ -243,7 +243,10 @@ static bool load_integers(Type type, Lanes *y, const void *elements, int n) {
 static bool store_integers(Type type, void *elements, const Lanes *x, int n) {
   if (type == TYPE_S64) l_store_n_s64((int64_t *)elements, get_l(x), n);
   for (int i = 0; type == TYPE_BOOLEAN && i < n; i++) ((uint8_t *)elements)[i] = x->m64[i] != 0;
-  return type == TYPE_S64 || type == TYPE_BOOLEAN;
+  for (int i = 0; type == TYPE_S32 && i < n; i++) ((int32_t *)elements)[i] = (int32_t)x->m64[i];
+  for (int i = 0; type == TYPE_S8 && i < n; i++) ((int8_t *)elements)[i] = (int8_t)x->m64[i];
+  for (int i = 0; type == TYPE_U8 && i < n; i++) ((uint8_t *)elements)[i] = (uint8_t)x->m64[i];
+  return type == TYPE_S64 || type == TYPE_BOOLEAN || type == TYPE_S32 || TYPES_BYTE & TYPE_BIT(type);
 }
 
 bool lanes_load(Type type, Arithmetic in, Lanes *y, const void *elements, int n) {

@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """Runs ONNX's own models (Debian: libonnx-testdata) with their inputs, and compares with their outputs.
 
-Usage: models.py NGRAD [--backend NAME] [--filter TEXT] [--reasons].\n\nWhat is refused must be refused with messages that say what is lacking. Exits with 77 where the models or numpy are missing.
+Usage: models.py NGRAD [--backend NAME] [--filter TEXT] [--reasons]. With --backend codegen, compiled code is compared with the
+interpreter, too.
+
+What is refused must be refused with messages that say what is lacking. Exits with 77 where the models or numpy are missing.
 """
 import argparse
 import collections
@@ -149,11 +152,14 @@ def run(settings, model, data_set, folder, constants):
             numpy.save(folder / f"{name}.npy", tensor(file.read_bytes())[1])
     result = folder / "out"
     result.mkdir(exist_ok=True)
-    command = [settings.ngrad, "run", path, "--in", folder, "--out", result, "--backend", settings.backend]
+    command = [settings.ngrad, "run", path, "--in", folder, "--out", result]
+    command += ["--compare"] if settings.backend == "codegen" else ["--backend", settings.backend]
     command += [f"--constant={n}={files[n]}" for n in constants]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     if done.returncode < 0:
         return f"CRASHED: signal {-done.returncode}"
+    if done.returncode == 3:
+        return f"WRONG: compiled code differs from the interpreter: {done.stdout}"
     if done.returncode:
         missing = (set(re.findall(r"must be known when the model is read: --constant (\S+)=FILE", done.stderr)) & set(inputs)) - constants
         return run(settings, model, data_set, folder, constants | missing) if missing else refusal_of(done)

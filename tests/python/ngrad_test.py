@@ -1,6 +1,7 @@
 """The Python module: arrays of every type and origin, what is wrong with arrays and graphs, states, threads, memory."""
 
 import array
+import copy
 import ctypes
 import gc
 import os
@@ -60,6 +61,42 @@ updates: {sum: total}
 
 def floats(*shape):
     return np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32),
+                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p), ("offset", ctypes.c_uint64)]  # fmt: skip
+
+
+class Managed(ctypes.Structure):
+    _fields_ = [("tensor", DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+class Versioned(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint32 * 2), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
+                ("flags", ctypes.c_uint64), ("tensor", DLTensor)]  # fmt: skip
+
+
+class Capsule:
+    """An array with DLPack, whose capsule has other fields than the array's where they are given."""
+
+    def __init__(self, a, *, data=0, device=(1, 0), ndim=None, type=(2, 32, 1), shape=(), strides=None, offset=0,
+                 version=None, flags=0, name=b""):  # fmt: skip
+        shape = a.shape if shape == () else shape
+        self.kept = [a, *(extents and (ctypes.c_int64 * len(extents))(*extents) for extents in (shape, strides))]
+        addresses = [kept and ctypes.addressof(kept) for kept in self.kept[1:]]
+        self.struct = Versioned(version, None, None, flags) if version else Managed()
+        self.struct.tensor = DLTensor(a.ctypes.data if data == 0 else data, device, a.ndim if ndim is None else ndim, *type,
+                                      *addresses, offset)  # fmt: skip
+        self.name = name or (None if name is None else b"dltensor_versioned" if version else b"dltensor")
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def __dlpack__(self, **_):
+        new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        return new(("PyCapsule_New", ctypes.pythonapi))(ctypes.addressof(self.struct), self.name, None)
 
 
 class Case(unittest.TestCase):
@@ -166,7 +203,12 @@ class Graphs(Case):
         g = ngrad.loads(ADD)
         self.assertIn("op: Add", g.show())
         self.assertIn("kernel", g.show("kernels"))
-        self.assertIn(b"\x0a\x05ngrad", g.onnx())
+        self.assertIn(b"\x22\x03Add", g.onnx())
+        self.assertNotIn(b"\x0a\x05ngrad", g.onnx())  # the domain of what ONNX does not have
+        scalars = ", ".join(tensor(name, kind, "[]") for name, kind in (("s", "s64"), ("n", "s64"), ("p", "f32")))
+        dropout = ngrad.loads(text(f"{tensor('x', 'f32', '[8]')}, {scalars}", "{op: Dropout, inputs: [x, s, n, p], outputs: [y]}", "y"))
+        with self.assertWarnsRegex(ngrad.Warning, "ONNX has no form of Dropout"):
+            self.assertIn(b"\x0a\x05ngrad", dropout.onnx())
         with tempfile.TemporaryDirectory() as folder:
             g.emit(folder, prefix="add", isa="scalar")
             self.assertEqual(sorted(os.listdir(folder)), ["g.c", "g.h"])
@@ -281,6 +323,145 @@ class Arrays(Case):
         for _ in range(10):
             k(Wrapped(a))
         self.assertEqual(sys.getrefcount(a), before)
+
+    def test_every_field_of_a_capsule_is_checked(self):
+        k = copy_of("f32", [3, 4]).compile()
+        x = floats(3, 4)
+        np.testing.assert_array_equal(k(Capsule(x))[0], x)
+        np.testing.assert_array_equal(k(Capsule(x, version=(1, 7)))[0], x)
+        np.testing.assert_array_equal(k(Capsule(x, strides=(4, 1)))[0], x)
+        np.testing.assert_array_equal(k(Capsule(x, data=x.ctypes.data - 4, offset=4))[0], x)
+        for words, fields in (
+            ("found an array [3, 4] without data", dict(data=None)),
+            ("found an array [3, 4] without data", dict(data=None, offset=64)),
+            ("expected an address in memory", dict(offset=2**64 - 1)),
+            ("expected an address in memory", dict(data=2**64 - 8)),
+            ("aligned", dict(offset=1)),
+            ("device type 2", dict(device=(2, 0))),
+            ("device 1 of DLPack's device type 1", dict(device=(1, 1))),
+            ("device -1 of", dict(device=(3, -1))),
+            ("expected at most 8 axes, found 1000000000", dict(ndim=10**9)),
+            ("expected at most 8 axes, found -1", dict(ndim=-1)),
+            ("expected a shape, found none for 2 axes", dict(shape=None)),
+            ("found float32 []", dict(ndim=0, shape=None)),
+            ("expected extents of 0 or more, found [-3, -4]", dict(shape=(-3, -4))),
+            ("expected less than 2^63 bytes", dict(shape=(2**62, 2**62))),
+            ("expected less than 2^63 bytes", dict(shape=(0, 2**62))),
+            ("found strides [4, -1]", dict(strides=(4, -1))),
+            ("found strides [4, 4611686018427387904]", dict(strides=(4, 2**62))),
+            ("found int32", dict(type=(0, 32, 1))),
+            ("found float64", dict(type=(2, 64, 1))),
+            ("found float32 times 4", dict(type=(2, 32, 4))),
+            ("found float32 times 0", dict(type=(2, 32, 0))),
+            ("found type 99 of DLPack32", dict(type=(99, 32, 1))),
+            ("found another capsule", dict(name=b"dltensor_versioned ")),
+            ("one that was used before", dict(name=b"used_dltensor")),
+            ("one that was used before", dict(name=b"used_dltensor_versioned", version=(1, 0))),
+            ("found another capsule", dict(name=b"tensor")),
+            ("found another capsule", dict(name=None)),
+            ("expected version 1 of DLPack, found 2.0", dict(version=(2, 0))),
+            ("expected version 1 of DLPack, found 0.8", dict(version=(0, 8))),
+        ):
+            self.refuses(words, k, Capsule(x, **fields))
+            self.refuses(words, k, x, out=[Capsule(np.zeros((3, 4), np.float32), **fields)])
+        for flags in 1, 2, 3:  # read-only, a copy
+            np.testing.assert_array_equal(k(Capsule(x, version=(1, 0), flags=flags))[0], x)
+            self.refuses("expected an array that can be written", k, x,
+                         out=[Capsule(np.zeros((3, 4), np.float32), version=(1, 0), flags=flags)])  # fmt: skip
+        self.refuses("found bool1 [3, 4]", copy_of("boolean", [3, 4]).compile(), Capsule(x, type=(6, 1, 1)))
+        self.assertEqual(copy_of("f32", [0, 4])(Capsule(np.zeros((0, 4), np.float32), data=None))[0].shape, (0, 4))
+
+    def test_objects_that_raise_or_lie_are_told(self):
+        k = copy_of("f32", [3]).compile()
+
+        def raises(error):
+            def method(*_, **__):
+                raise error
+
+            return method
+
+        def of(**members):
+            return type("Odd", (), members)()
+
+        cpu = staticmethod(lambda: (1, 0))
+        open_ = ngrad.loads(text(tensor("x", "f32", "[N]"), "", "x", "dims: {N: ~}\n"))
+        for words, odd in (
+            ("x: ZeroDivisionError('oh')", of(__dlpack_device__=cpu, __dlpack__=raises(ZeroDivisionError("oh")))),
+            ("x: KeyError(1)", of(__dlpack_device__=raises(KeyError(1)), __dlpack__=None)),
+            ("x: not today", of(__dlpack_device__=cpu, __dlpack__=raises(TypeError("not today")))),
+            ("x: ", of(__dlpack_device__=lambda _: 5, __dlpack__=None)),
+            ("x: ", of(__dlpack_device__=lambda _: ("cpu", 0), __dlpack__=None)),
+            ("x: ", of(__dlpack_device__=lambda _: (1, 0, 0), __dlpack__=None)),
+            ("found list", of(__dlpack_device__=cpu, __dlpack__=lambda *_, **__: [1])),
+            ("found NoneType", of(__dlpack_device__=cpu, __dlpack__=lambda *_, **__: None)),
+            ("expected a dict, found int", of(__array_interface__=5)),
+        ):
+            self.refuses(words, k, odd)
+            self.refuses("", k, floats(3), out=[odd])
+            self.refuses("x: ", open_, odd)
+        self.refuses("x: ZeroDivisionError('oh')", open_, of(shape=property(raises(ZeroDivisionError("oh")))))
+        self.refuses("x: ", open_, of(shape="abc"))
+
+        class Elsewhere(np.ndarray):
+            __array_interface__ = {"version": 3, "shape": (3,), "typestr": "<f4", "data": (8, False)}
+            strides = shape = property(raises(ZeroDivisionError()))
+
+        np.testing.assert_array_equal(k(floats(3).view(Elsewhere))[0], floats(3))
+        narrow = type("bool", (np.void,), {})
+        self.refuses("found bool [3]", copy_of("boolean", [3]).compile(), np.empty(3, np.dtype((narrow, 0))))
+
+    def test_every_field_of_an_array_interface_is_checked(self):
+        k = copy_of("f32", [3, 4]).compile()
+        x, out = floats(3, 4), np.zeros((3, 4), np.float32)
+
+        class Interface:
+            def __init__(self, **fields):
+                good = {"version": 3, "shape": (3, 4), "typestr": "<f4", "data": (x.ctypes.data, False)}
+                self.__array_interface__ = {name: v for name, v in (good | fields).items() if v is not Interface}
+
+        np.testing.assert_array_equal(k(Interface(strides=(16, 4), mask=None, descr=[("", "<f4")]))[0], x)
+        np.testing.assert_array_equal(k(Interface(data=x.tobytes()))[0], x)
+        np.testing.assert_array_equal(k(Interface(data=b"1234" + x.tobytes(), offset=4))[0], x)
+        for words, fields in (
+            ("found an array [3, 4] without data", dict(data=(0, False))),
+            ("expected an address in memory, found -0x8", dict(data=(-8, False))),
+            ("expected an address in memory", dict(data=(2**64 - 4, False))),
+            ("expected an integer that is less than 2^64", dict(data=(2**64, False))),
+            ("expected an integer, found 'x'", dict(data=("x", False))),
+            ("expected an address and whether it is read-only", dict(data=(64,))),
+            ("aligned", dict(data=(x.ctypes.data + 1, False))),
+            ("without a mask", dict(mask=out)),
+            ("version 3 of __array_interface__, found 2", dict(version=2)),
+            ("version of __array_interface__: expected an integer, found None", dict(version=Interface)),
+            ("typestr of __array_interface__: expected a string, found 5", dict(typestr=5)),
+            ("found object", dict(typestr="|O")),
+            ("found void32", dict(typestr="|V4")),
+            ("found >f4", dict(typestr=">f4")),
+            ("nonsense", dict(typestr="nonsense")),
+            ("shape of __array_interface__: expected a tuple of integers, found NoneType", dict(shape=Interface)),
+            ("shape of __array_interface__: expected an integer, found 3.5", dict(shape=(3.5, 4))),
+            ("shape of __array_interface__: expected an integer that is less than 2^63", dict(shape=(2**64 + 3, 4))),
+            ("expected extents of 0 or more, found [-3, -4]", dict(shape=(-3, -4))),
+            ("expected at most 8 axes, found 9", dict(shape=(1,) * 9)),
+            ("expected less than 2^63 bytes", dict(shape=(2**40, 2**40))),
+            ("expected strides of 2 axes, found 1", dict(strides=(4,))),
+            ("strides of __array_interface__: expected a tuple of integers, found int", dict(strides=4)),
+            ("found strides [8, 1]", dict(strides=(32, 4))),
+            ("found strides [4, 0.5]", dict(strides=(16, 2))),
+            ("buffer is too small", dict(data=x.tobytes()[4:])),
+            ("offset of __array_interface__: expected 0 or more, found -4", dict(data=x.tobytes(), offset=-4)),
+            ("", dict(data=x.tobytes(), offset=2**62)),
+            ("", dict(data="text")),
+            ("", dict(data=Interface)),
+        ):
+            self.refuses(words, k, Interface(**fields))
+            self.refuses(words, k, x, out=[Interface(**fields)])
+        for data in (out.ctypes.data, True), out.tobytes():
+            self.refuses("expected an array that can be written", k, x, out=[Interface(data=data)])
+        self.refuses("can be written", k, x, out=[memoryview(out).toreadonly()])
+        released = memoryview(out)
+        released.release()
+        self.refuses("released", k, released)
 
     def test_wrong_arrays_are_told(self):
         k = ngrad.loads(ADD).compile()
@@ -476,6 +657,13 @@ class States(Case):
         self.assertGreater(error.messages[0].line, 0)
 
 
+    def test_parameters_may_have_no_weight_decay(self):
+        graph = ngrad.load(os.path.join(os.path.dirname(__file__), "../../models/train/mlp.yaml"))
+        step = graph.train("adamw", losses="loss", weight_decay=0.5, no_decay=["w1", "norms-and-biases"])
+        self.assertEqual((step.show().count("weight_decay: 0.5"), step.show().count("weight_decay: 0.0")), (1, 3))
+        self.refuses("no_decay: no parameter matches v*", graph.train, "adamw", losses="loss", no_decay="v*")
+
+
 class ThreadsAndMemory(Case):
     def test_many_threads_run_one_kernel(self):
         g = ngrad.loads(text(tensor("x", "f32", "[64, 33]"), "{op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}", "y"))
@@ -551,6 +739,64 @@ class ThreadsAndMemory(Case):
             g._kernels[n] = None
         g(floats(2, 3), floats(2, 3))
         self.assertLessEqual(len(g._kernels), g._MOST_KERNELS)
+
+    def test_copies_of_a_kernel_share_it(self):
+        k = ngrad.loads(ADD).compile()
+        k.note = "mine"
+        copies = [copy.copy(k), copy.copy(copy.copy(k)), k.__call__]
+        aside = object.__new__(ngrad.Kernel)
+        aside.__dict__.update(k.__dict__)
+        reference = weakref.ref(k._session)
+        del k
+        gc.collect()
+        self.assertEqual(copies[0].note, "mine")
+        for call in (*copies, aside):
+            np.testing.assert_array_equal(call(floats(2, 3), floats(2, 3))[0], 2 * floats(2, 3))
+            self.refuses("threads", call, floats(2, 3), floats(2, 3), threads=-1)
+        del copies, call, aside
+        gc.collect()
+        self.assertIsNone(reference())
+
+    def test_a_kernel_is_no_data(self):
+        k = ngrad.loads(ADD).compile()
+        for function in copy.deepcopy, pickle.dumps, lambda k: copy.deepcopy([k]):
+            with self.assertRaisesRegex(TypeError, "g: a compiled kernel cannot be pickled or copied deeply: pickle or copy its Graph"):
+                function(k)
+
+    def test_graphs_are_copied_and_pickled(self):
+        mlp = ngrad.load(os.path.join(os.path.dirname(__file__), "../../models/train/mlp.yaml"))
+        wrt = ["x"]
+        graphs = [ngrad.loads(ADD), ngrad.loads(ADD).with_dims(N=2), ngrad.loads(ADD).with_shapes(x=(2, 3)), mlp,
+                  ngrad.loads(ADD).gradient(wrt=iter(wrt)), ngrad.loads(ADD).forward(wrt=wrt), mlp.test(losses=["loss"]),
+                  mlp.train("adam", losses="loss", learning_rate=0.01, freeze=["b1"]), mlp.inference(losses="loss")]  # fmt: skip
+        wrt.append("y")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "g.onnx")
+            with open(path, "wb") as file:
+                file.write(ngrad.loads(ADD).onnx())
+            graphs.append(ngrad.load(path, dims={"N": 2}))
+            for g in graphs:
+                g.note = "mine"
+                for again in copy.copy(g), copy.deepcopy(g), *(pickle.loads(pickle.dumps(g, i)) for i in range(6)):
+                    self.assertEqual(again.show(), g.show())
+                    self.assertEqual((again.name, again.inputs, again.outputs, again.states, again.dims, again.note),
+                                     (g.name, g.inputs, g.outputs, g.states, g.dims, "mine"))  # fmt: skip
+        g = graphs[0]
+        g(floats(2, 3), floats(2, 3))
+        for again in copy.copy(g), copy.deepcopy(g), pickle.loads(pickle.dumps(g)):
+            self.assertEqual(again._kernels, {})
+            self.assertIsNot(again._lock, g._lock)
+
+    def test_values_are_copied_and_pickled(self):
+        g = ngrad.loads(COUNTER)
+        results = g(floats(3), **g.initial_states())
+        error = self.refuses("a.yaml", ngrad.loads, "format: ngrad/1\nfoo: 1\n", "a.yaml", error=ngrad.GraphError)
+        for function in copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value)):
+            for value in g.inputs, g.outputs, g.states, error.messages:
+                self.assertEqual(function(value), value)
+            again = function(error)
+            self.assertEqual((type(again), str(again), again.messages), (type(error), str(error), error.messages))
+            np.testing.assert_array_equal(function(results)["y"], results["y"])
 
     def test_results_outlive_kernels(self):
         (z,) = ngrad.loads(ADD).compile()(floats(2, 3), floats(2, 3))

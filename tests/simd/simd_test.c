@@ -143,6 +143,8 @@ static void test_arithmetic_s64(void) {
   TEST_L(l_store_n_s64, stored(a, i / LANES % 17), j < i / LANES % 17 ? x : 0);
   TEST_L(l_place, l_place(a, ((v_span){(size_t)(i / LANES % 5), i / LANES % 11}), -7),
          placed(la + i, i / LANES % 5, i / LANES % 11, j));
+  TEST_L(v_from_l, l_from_d(d_from_v(v_from_l(l_fmod(a, l_set(256))))), (uint64_t)(sx % 256));
+  TEST_L(d_from_l, l_from_d(d_from_l(l_fmod(a, l_set(INT64_C(1) << 32)))), (uint64_t)(sx % (INT64_C(1) << 32)));
   TEST_L(l_from_v, l_from_v(v_from_l(l_select(l_gt(a, b), l_set(1), l_set(0)))), (uint64_t)(sx > sy));
 }
 

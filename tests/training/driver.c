@@ -3,11 +3,16 @@
 //   resume N OLD FILE  loads OLD, N steps, saved
 //   load FILE          prints the status, and whether the blocks are as before
 //   fuzz FILE STEP     each STEPth truncation and many changed bits: refused, or the states are those of FILE
+//   links FILE         saves where links have the names of the new file
+//   together FILE      two processes save to FILE, while this one loads it
+#define _POSIX_C_SOURCE 200809L
 #include "mlp.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { NX = 20 * 13, NLABELS = 20, MOST_NBYTES = 1 << 16 };
 
@@ -72,10 +77,53 @@ static int fuzz(const char *path, size_t step) {
   return failures > 0;
 }
 
+// Links with the names that the new file would have are left alone, and so is what they name.
+static int save_beside_links(const char *path) {
+  enum { NLINKS = 4 };
+  char names[NLINKS][64];
+  int ok = 1;
+  for (int i = 0; i < NLINKS; i++) {
+    if (i) snprintf(names[i], sizeof names[i], "%s.%ld-%d.tmp", path, (long)getpid(), i - 1);
+    else snprintf(names[i], sizeof names[i], "%s.tmp", path);
+    ok &= symlink("victim", names[i]) == 0;
+  }
+  ok &= mlp_save(parameters, optimizer, path) == mlp_OK && mlp_load(parameters, optimizer, path) == mlp_OK;
+  ok &= access("victim", F_OK) != 0;
+  for (int i = 0; i < NLINKS; i++) ok &= unlink(names[i]) == 0;
+  return !ok;
+}
+
+static int save_often(uint64_t seed, const char *path) {
+  enum { NSAVES = 200 };
+  int failures = mlp_init(parameters, optimizer, seed) != mlp_OK;
+  for (int i = 0; i < NSAVES; i++) failures += mlp_save(parameters, optimizer, path) != mlp_OK;
+  return failures > 0;
+}
+
+// Each file that this process finds is whole: its checksums are right.
+static int save_together(const char *path) {
+  int failures = mlp_save(parameters, optimizer, path) != mlp_OK, nchildren = 0, status;
+  for (uint64_t seed = 1; seed <= 2; seed++) {
+    const pid_t child = fork();
+    if (child == 0) _exit(save_often(seed, path));
+    nchildren += child > 0;
+  }
+  failures += nchildren != 2;
+  while (nchildren) {
+    failures += mlp_load(parameters, optimizer, path) != mlp_OK;
+    if (waitpid(-1, &status, WNOHANG) <= 0) continue;
+    failures += status != 0;
+    nchildren--;
+  }
+  return failures > 0;
+}
+
 int main(int argc, char **argv) {
   const char *verb = argc > 2 ? argv[1] : "";
   if (strcmp(verb, "fuzz") == 0 && argc > 3) return fuzz(argv[2], (size_t)strtol(argv[3], NULL, 10));
   if (mlp_init(parameters, optimizer, 5) != mlp_OK) return 1;
+  if (strcmp(verb, "links") == 0) return save_beside_links(argv[2]);
+  if (strcmp(verb, "together") == 0) return save_together(argv[2]);
   if (strcmp(verb, "load") == 0) {
     keep();
     const int status = mlp_load(parameters, optimizer, argv[2]);

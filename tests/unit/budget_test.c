@@ -252,7 +252,7 @@ static void file_of_a_constant_is_read_once(void **state) {
   assert_int_equal(ng_tensor_write_npy(ctx, path, &t), NG_OK);
   ng_tensor_free(ctx, &t);
   static const char text[] = "format: ngrad/1\nname: constant\ninputs: [{name: x, type: f32, shape: [4194304]}]\n"
-                             "constants: [{name: c, type: f32, file: c.npy}, {name: d, type: f32, file: c.npy}]\n"
+                             "constants: [{name: c, type: f32, file: c.npy}, {name: d, type: f32, file: ./c.npy}]\n"
                              "nodes:\n  - {op: Add, inputs: [x, c], outputs: [z]}\n"
                              "  - {op: Add, inputs: [z, d], outputs: [y]}\noutputs: [y]\n";
   ng_context_set_max_memory(ctx, NELEMS * sizeof(float) + SLACK);

@@ -4,7 +4,7 @@
 #include "tests/unit/ladder.h"
 
 // An operand with a formula of its own: the name of the result.
-typedef const char *Formula(GraphText *g, Extents s, const char *format);
+typedef const char *ProductOf(GraphText *g, Extents s, const char *format);
 
 // The formula of 0 is negative, and so differs from 0, the value outside of the tensor.
 static const char *add_bias_and_gelu(GraphText *g, Extents s, const char *format) {
@@ -47,7 +47,7 @@ static const char *cast(GraphText *g, Extents s, const char *format) {
   return graph_text_name(g, "a");
 }
 
-static Formula *const formulas[] = {add_bias_and_gelu, normalise, mask_gradient, dequantize, cast};
+static ProductOf *const formulas[] = {add_bias_and_gelu, normalise, mask_gradient, dequantize, cast};
 enum { NFORMULAS = sizeof formulas / sizeof *formulas };
 
 static void convolutions_compute_their_data(void **state) {

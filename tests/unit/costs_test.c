@@ -90,7 +90,8 @@ static void a_cost_decides_what_its_row_says(void **state) {
 static void schedules_are_valid_with_any_cost(void **state) {
   (void)state;
   enum { GRAPHS = 4 }; // for each cost
-  for (uint64_t i = 0; i < ncosts * GRAPHS; i++) {
+  for (RandomSeeds s = random_seeds(ncosts * GRAPHS); random_next_seed(&s) && s.seed < ncosts * GRAPHS;) {
+    const uint64_t i = s.seed;
     const RandomGraphOptions options = {.most_nodes = 10, .most_nelems = 20000, .is_focused = i % 4 != 1};
     Costs costs = usual_costs;
     LoopsCase c;
@@ -109,7 +110,7 @@ int main(void) {
       cmocka_unit_test(a_setting_is_read_or_refused),
       cmocka_unit_test(rows_are_whole),
       cmocka_unit_test(a_cost_decides_what_its_row_says),
-      cmocka_unit_test(schedules_are_valid_with_any_cost),
+      random_unit_test(schedules_are_valid_with_any_cost),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 // The interpreter's estimate of its memory, for every operator: at least the memory that it takes, and not much more.
 #include "backends/interpreter/interpreter.h"
 #include "frontend/yaml/yaml.h"
-#include "tests/random_graph.h"
+#include "tests/random_seeds.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,10 +71,10 @@ static void estimates_hold_for_every_operator(void **state) {
   enum { COUNT = 2000 };
   const RandomGraphOptions options = {.most_nodes = 1, .most_nelems = 20000};
   uint64_t random = 1;
-  for (uint64_t seed = 0; seed < COUNT; seed++) {
+  for (RandomSeeds s = random_seeds(COUNT); random_next_seed(&s);) {
     Diagnostics d;
     diagnostics_init(&d, &system_allocator);
-    Graph *g = random_graph(&system_allocator, seed, &options, &d);
+    Graph *g = random_graph(&system_allocator, s.seed, &options, &d);
     assert_non_null(g);
     check_graph(g, &random);
     graph_free(g);
@@ -116,7 +116,7 @@ static void nothing_is_needed_for_sums_of_nothing(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(estimates_hold_for_every_operator),
+  const struct CMUnitTest tests[] = {random_unit_test(estimates_hold_for_every_operator),
                                      cmocka_unit_test(nothing_is_needed_for_sums_of_nothing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

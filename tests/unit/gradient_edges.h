@@ -63,7 +63,7 @@ static const GradientEdge gradient_edges[] = {
     {"Minimum", "", "f32[5] 1 nan 1 inf -inf; f32[5] 1 1 nan 2 0", "f32[5] 2 2 2 2 2", "f32[5] 0 0 0 0 2; f32[5] 2 2 2 2 0"},
     {"SquaredDifference", "", "f32[3] 1e-30 inf nan; f32[3] 0 1 1", "f32[3] 3e38 2 2", "f32[3] 6e8 inf nan; f32[3] -6e8 -inf nan"},
     {"Power", "", "f32[8] 0 0 0 inf inf 2 -2 1e-30; f32[8] 0 2 -1 -1 2 0 2 2", "f32[8] 1 1 1 1 1 1 1 1",
-     "f32[8] 0 0 -inf 0 inf 0 -4 2e-30; f32[8] 0 0 0 0 inf 0.693147181 nan 0"},
+     "f32[8] 0 0 -inf 0 inf 0 -4 2e-30; f32[8] 0 0 -inf 0 inf 0.693147181 nan 0"},
     {"Select", "", "boolean[2] 1 0; f32[2] nan inf; f32[2] inf nan", "f32[2] 2 3", "f32[2] 2 0; f32[2] 0 3"},
     {"BiasAdd", "", "f32[2,2] nan inf 1 2; f32[2] 0 inf", "f32[2,2] 1 inf 2 3", "f32[2,2] 1 inf 2 3; f32[2] 3 inf"},
     {"PReLU", "", "f32[1,4] nan -inf 0 2; f32[1] 0.25", "f32[1,4] 2 2 2 2", "f32[1,4] 0.5 0.5 0.5 2; f32[1] nan"},
@@ -86,6 +86,12 @@ static const GradientEdge gradient_edges[] = {
     {"SoftmaxCrossEntropy", "reduction: none, ignore_index: 5", "f32[3,2] 0 -inf 0 -inf nan 1; s32[3] 0 1 5", "f32[3] 2 2 2",
      "f32[3,2] 0 0 2 -2 0 0"},
     {"SoftmaxCrossEntropy", "ignore_index: 5", "f32[2,2] 1000 0 nan 1; s32[2] 1 5", "f32[] 2", "f32[2,2] 2 -2 0 0"},
+    {"SoftmaxCrossEntropy", "reduction: sum", "f32[2,2] 0 0 0 0; s32[2] 0 1; f32[2] 1 3", "f32[] 2",
+     "f32[2,2] -1 1 3 -3; f32[2] 1.38629436 1.38629436"},
+    {"SoftmaxCrossEntropy", "", "f32[2,2] 1000 0 0 0; s32[2] 1 0; f32[2] 1 3", "f32[] 2",
+     "f32[2,2] 1.5 -1.5 -0.25 0.25; f32[2] -374.74007 124.913357"},
+    {"SoftmaxCrossEntropy", "reduction: none, ignore_index: 1", "f32[2,2] 0 -inf nan 1; s64[2] 0 1; f32[2] 1 3", "f32[2] 2 inf",
+     "f32[2,2] 0 0 0 0; f32[2] 0 0"},
     {"MeanSquaredError", "reduction: none", "f32[3] inf 1 1e20; f32[3] 1 inf 0", "f32[3] 2 2 2", "f32[3] inf -inf 4e20; f32[3] -inf inf -4e20"},
     {"BinaryCrossEntropy", "reduction: none", "f32[4] inf -inf inf 0; f32[4] 1 0 0 0.5", "f32[4] 2 2 2 2", "f32[4] 0 0 2 0; f32[4] -inf inf -inf 0"},
 
@@ -148,6 +154,9 @@ static const GradientEdge gradient_edges[] = {
     {"Split", "axis: 0, parts: 1", "f32[2] nan inf", "f32[2] inf 2", "f32[2] inf 2"},
     {"Tile", "repeats: [2]", "f32[2] nan inf", "f32[4] inf 2 1 3", "f32[2] inf 5"},
     {"Gather", "", "f32[3] nan 1 2; s32[2] 0 -3", "f32[2] inf 2", "f32[3] inf 0 0"},
+    {"GatherBackward", "", "s32[3] 0 -2 0; f32[3] nan inf 1", "f32[2] 2 inf", "f32[3] 2 2 2"},
+    {"DynamicDequantize", "", "u8[2] 3 5; f32[1] inf", "f32[2] 2 inf", "f32[1] inf"},
+    {"DynamicDequantize", "", "u8[2] 3 5; f32[1] nan; u8[1] 4", "f32[2] 2 7", "f32[1] 5"},
     {"Dropout", "", "f32[4] nan inf 1 2; s64[] 1; s64[] 7; f32[] 1", "f32[4] inf 2 nan 1", "f32[4] 0 0 0 0; none[] any"},
 };
 // clang-format on

@@ -4,7 +4,7 @@
 #include "frontend/api/ngrad.h"
 #include "frontend/yaml/yaml.h"
 #include "passes/gradient/gradient.h"
-#include "tests/random_graph.h"
+#include "tests/random_seeds.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -131,7 +131,8 @@ static void saving_little_changes_no_gradient_of_random_graphs(void **state) {
   (void)state;
   enum { NGRAPHS = 4000, LEAST_DIFFERENTIATED = 100, LEAST_BETTER = 20 };
   int ndifferentiated = 0, nbetter = 0;
-  for (uint64_t seed = 0; seed < NGRAPHS; seed++) {
+  for (RandomSeeds s = random_seeds(NGRAPHS); random_next_seed(&s);) {
+    const uint64_t seed = s.seed;
     const RandomGraphOptions options = {
         .most_nodes = 3 + (uint32_t)(seed % 6), .most_nelems = 256, .is_focused = seed % 3 > 0};
     Diagnostics d;
@@ -154,8 +155,8 @@ static void saving_little_changes_no_gradient_of_random_graphs(void **state) {
     graph_free(g);
     diagnostics_deinit(&d);
   }
-  assert_true(ndifferentiated >= LEAST_DIFFERENTIATED);
-  assert_true(nbetter >= LEAST_BETTER);
+  assert_true(ndifferentiated >= LEAST_DIFFERENTIATED || !random_seeds_are_usual());
+  assert_true(nbetter >= LEAST_BETTER || !random_seeds_are_usual());
 }
 
 // The policy
@@ -228,7 +229,7 @@ static void the_greatest_is_found_again(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(saving_little_changes_no_gradient_of_random_graphs),
+      random_unit_test(saving_little_changes_no_gradient_of_random_graphs),
       cmocka_unit_test(activations_and_views_are_computed_again),
       cmocka_unit_test(masks_and_one_hot_labels_are_computed_again),
       cmocka_unit_test(the_greatest_is_found_again),

@@ -87,6 +87,14 @@ static void constants_in_a_chain(Text *t, int n) {
   text_format(t, "outputs: [y%d]\n", n - 1);
 }
 
+static void states_that_stay(Text *t, int n) {
+  text_add_string(t, "format: ngrad/1\nname: g\nstate:\n");
+  for (int i = 0; i < n; i++) text_format(t, "  - {name: x%d, type: f32, shape: [8, 16], init: zeros}\n", i);
+  text_add_string(t, "nodes:\n");
+  for (int i = 0; i < n; i++) text_format(t, "  - {op: ReLU, inputs: [x%d], outputs: [y%d]}\n", i, i);
+  add_list(t, "outputs", n);
+}
+
 typedef struct Form {
   const char *name;
   void (*write)(Text *, int);
@@ -96,7 +104,7 @@ static const Form forms[] = {
     {"users of one input", users_of_one_input},     {"a chain of outputs", chain_of_outputs},
     {"kernels in a chain", kernels_in_a_chain},     {"inputs with an output each", inputs_with_an_output_each},
     {"sums of one input", sums_of_one_input},       {"constants as outputs", constants_as_outputs},
-    {"constants in a chain", constants_in_a_chain},
+    {"constants in a chain", constants_in_a_chain}, {"states that stay", states_that_stay},
 };
 enum { NFORMS = sizeof forms / sizeof *forms };
 

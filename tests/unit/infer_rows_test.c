@@ -2,6 +2,7 @@
 // one extent wrong.
 #include "tests/unit/infer_rows.h"
 
+#include "ir/graph/extents.h"
 #include "ir/operators/infer.h"
 
 #include <setjmp.h>
@@ -20,7 +21,22 @@ typedef struct Graphlet { // a graph of one node
   OperatorName as;
 } Graphlet;
 
+static Extent parse_extent(Graph *g, const char *word);
+
+// 2*N, or N-1: a formula of two parts.
+static Extent parse_formula(Graph *g, const char *word, const char *operation) {
+  char first[16];
+  snprintf(first, sizeof first, "%.*s", (int)(operation - word), word);
+  const Extent a = parse_extent(g, first), b = parse_extent(g, operation + 1);
+  Extent e;
+  assert_true(*operation == '*' ? extent_multiply(g, a, b, &e) : extent_add(g, a, *operation == '-' ? -1 : 1, b, &e));
+  return e;
+}
+
 static Extent parse_extent(Graph *g, const char *word) {
+  const char *operation = strpbrk(word, "+-");
+  if (!operation) operation = strchr(word, '*');
+  if (operation) return parse_formula(g, word, operation);
   if (word[0] == '_') return EXTENT_UNKNOWN;
   if (word[0] >= '0' && word[0] <= '9') return EXTENT(strtoll(word, NULL, 10));
   Dim *dim = graph_find_dim(g, word);

@@ -104,6 +104,29 @@ static void scales_say_what_no_other_node_says(void **state) {
   }
 }
 
+// y, declared as [1], is x without two elements; x is also an operand whose result is [height] or of unknown extent.
+static void a_declared_number_hides_no_name_of_an_operand(void **state) {
+  (void)state;
+  for (int has_name = 0; has_name < 2; has_name++) {
+    Graph *g = graph_new(&system_allocator, "test");
+    Diagnostics d;
+    diagnostics_init(&d, &system_allocator);
+    Dim *height = graph_add_dim(g, "height", 3);
+    Value *x = add_value(g, true, 1), *y = add_node(g, &operators[OP_Pad], x, NULL);
+    assert_true(node_set_list(g, y->producer, "pads_begin", &(int64_t){-1}, 1));
+    assert_true(node_set_list(g, y->producer, "pads_end", &(int64_t){-1}, 1));
+    y->shape = (Shape){.rank = 1, .extent = {EXTENT(1)}};
+    Value *other = add_node(g, &operators[OP_ReLU], x, NULL);
+    if (has_name) other->shape = (Shape){.rank = 1, .extent = {{.dim = height}}};
+    if (!graph_infer(g, &d)) fail_msg("%s", d.items[0].message);
+    assert_true(x->shape.extent[0].dim == (has_name ? height : NULL));
+    assert_int_equal(extent_value(x->shape.extent[0]), 3);
+    assert_true(graph_infers_nothing_new(g, &d));
+    diagnostics_deinit(&d);
+    graph_free(g);
+  }
+}
+
 static void too_many_elements_are_told(void **state) {
   (void)state;
   Graph *g = graph_new(&system_allocator, "test");
@@ -236,6 +259,7 @@ int main(void) {
       cmocka_unit_test(ranks_of_intermediates_come_from_either_side),
       cmocka_unit_test(each_mistake_is_told_once_and_hides_no_other),
       cmocka_unit_test(scales_say_what_no_other_node_says),
+      cmocka_unit_test(a_declared_number_hides_no_name_of_an_operand),
       cmocka_unit_test(too_many_elements_are_told),
       cmocka_unit_test(a_chain_is_inferred_in_linear_time),
       cmocka_unit_test(a_zigzag_is_inferred_in_linear_time),

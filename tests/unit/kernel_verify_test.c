@@ -6,7 +6,7 @@
 #include "ir/graph/open_dims.h"
 #include "passes/memory/verify.h"
 #include "passes/pipeline.h"
-#include "tests/random_graph.h"
+#include "tests/random_seeds.h"
 
 #include <glob.h>
 #include <setjmp.h>
@@ -438,7 +438,8 @@ static void chains_that_are_too_long_are_found(void **state) {
 static void random_graphs_are_sound(void **state) {
   (void)state;
   static const RandomGraphOptions options = {.most_nodes = 16, .most_nelems = 2000};
-  for (uint64_t seed = 0; seed < 600; seed++) {
+  for (RandomSeeds s = random_seeds(600); random_next_seed(&s);) {
+    const uint64_t seed = s.seed;
     Lowered l = {0};
     char what[32];
     diagnostics_init(&l.d, &system_allocator);
@@ -490,7 +491,7 @@ int main(void) {
       cmocka_unit_test(a_kernel_without_a_schedule_reads_no_partial_sums),
       cmocka_unit_test(stores_of_other_values_are_found),
       cmocka_unit_test(chains_that_are_too_long_are_found),
-      cmocka_unit_test(random_graphs_are_sound),
+      random_unit_test(random_graphs_are_sound),
       cmocka_unit_test(graphs_of_the_repository_are_sound),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include "passes/pipeline.h"
 #include "passes/schedule/overrides.h"
 #include "tests/loops/execute.h"
-#include "tests/random_graph.h"
+#include "tests/random_seeds.h"
 
 #include <glob.h>
 #include <math.h>

@@ -170,6 +170,153 @@ static void thresholds_excuse_nothing(void **state) {
   }
 }
 
+// Places of elements in a sorted order, counted by comparisons: sums of booleans, compared with constants. Nothing of
+// it is rounded, so each element is right or wrong.
+static void choices_by_exact_values_excuse_nothing(void **state) {
+  (void)state;
+  static const char text[] =
+      BEGIN "inputs: [{name: x, type: f32, shape: [3]}]\n"
+            "constants:\n"
+            "  - {name: j, type: f32, shape: [2, 1], values: [0, 1]}\n"
+            "  - {name: zero, type: f32, shape: [], value: 0}\n"
+            "nodes:\n"
+            "  - {op: StaticReshape, inputs: [x], outputs: [c], attributes: {shape: [3, 1], special_zero: false}}\n"
+            "  - {op: Greater, inputs: [x, c], outputs: [g]}\n"
+            "  - {op: TypeCast, inputs: [g], outputs: [{name: f, type: f32}]}\n"
+            "  - {op: ReduceSum, inputs: [f], outputs: [rank], attributes: {axes: [1]}}\n"
+            "  - {op: Equal, inputs: [j, rank], outputs: [is]}\n"
+            "  - {op: Select, inputs: [is, x, zero], outputs: [p]}\n"
+            "  - {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [1]}}\n"
+            "outputs: [y, p, rank]\n";
+  Case c;
+  case_init(&c, text, 1);
+  memcpy(data_of(&c.data.in[0]), (const float[]){2, 5, 1}, 3 * sizeof(float));
+  assert_int_equal(ng_interpret(c.graph, c.data.in, c.expected, 0), NG_OK);
+  assert_int_equal(ng_interpret(c.graph, c.data.in, c.data.out, 0), NG_OK);
+  assert_true(ng_tensor_get(&c.expected[0], 0) == 5 && ng_tensor_get(&c.expected[0], 1) == 2);
+  static const double errors[] = {1, 0.3, 0.001, -1, -5};
+  for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) assert_int_equal(off_by(&c, 0, errors[i]), NG_DIFFERENT);
+  assert_int_equal(off_by(&c, 1, 0.2), NG_DIFFERENT);
+  assert_int_equal(off_by(&c, 0, 1e-6), NG_OK);
+  case_deinit(&c);
+}
+
+// A quotient of whole numbers that is one, and a sum of numbers with few digits, are exact.
+static void exact_arithmetic_excuses_nothing(void **state) {
+  (void)state;
+  static const char *const nodes[] = {"{op: Divide, inputs: [x, three], outputs: [q]}",
+                                      "{op: Subtract, inputs: [x, four], outputs: [q]}",
+                                      "{op: Multiply, inputs: [x, third], outputs: [q]}"};
+  for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+    char text[1024];
+    snprintf(
+        text, sizeof text,
+        BEGIN
+        "inputs: [{name: x, type: f32, shape: [3]}]\n"
+        "constants: [{name: three, type: f32, shape: [], value: 3}, {name: four, type: f32, shape: [], value: 4},\n"
+        "  {name: third, type: f32, shape: [], value: 0.333251953125}, {name: two, type: f32, shape: [], value: 2},\n"
+        "  {name: other, type: f32, shape: [], value: 1.99951171875}, {name: zero, type: f32, shape: [], value: 0}]\n"
+        "outputs: [y]\n"
+        "nodes:\n"
+        "  - %s\n"
+        "  - {op: Equal, inputs: [q, %s], outputs: [is]}\n"
+        "  - {op: Select, inputs: [is, x, zero], outputs: [y]}\n",
+        nodes[i], i == 2 ? "other" : "two");
+    Case c;
+    case_init(&c, text, 1);
+    memcpy(data_of(&c.data.in[0]), (const float[]){6, 5, 9}, 3 * sizeof(float));
+    assert_int_equal(ng_interpret(c.graph, c.data.in, c.expected, 0), NG_OK);
+    assert_int_equal(ng_interpret(c.graph, c.data.in, c.data.out, 0), NG_OK);
+    assert_true(ng_tensor_get(&c.expected[0], 0) == 6 && ng_tensor_get(&c.expected[0], 2) == 0);
+    assert_int_equal(off_by(&c, 0, -6), NG_DIFFERENT);
+    assert_int_equal(off_by(&c, 2, 9), NG_DIFFERENT);
+    case_deinit(&c);
+  }
+}
+
+// a * b and e^c, which are equal at element 7 but for roundings.
+#define NEAR                                                                                                           \
+  BEGIN "inputs: [{name: a, type: f32, shape: [50]}, {name: b, type: f32, shape: [50]}, "                              \
+        "{name: c, type: f32, shape: [50]}]\n"                                                                         \
+        "constants: [{name: two, type: f32, shape: [], value: 2}, {name: five, type: f32, shape: [], value: 5},\n"     \
+        "  {name: half, type: f32, shape: [], value: 2.5}]\n"                                                          \
+        "outputs: [y]\n"                                                                                               \
+        "nodes:\n"                                                                                                     \
+        "  - {op: Multiply, inputs: [a, b], outputs: [p]}\n"                                                           \
+        "  - {op: Exp, inputs: [c], outputs: [e]}\n"                                                                   \
+        "  - {op: Subtract, inputs: [p, e], outputs: [d]}\n"
+#define STEPS                                                                                                          \
+  "  - {op: Add, inputs: [d, half], outputs: [h]}\n"                                                                   \
+  "  - {op: Quantize, inputs: [h], outputs: [{name: q, type: s8}], attributes: {scales: [1.0], zps: [0]}}\n"
+
+static void near_init(Case *c, const char *text) {
+  case_init(c, text, 1);
+  ((float *)data_of(&c->data.in[0]))[7] = 0.9F;
+  ((float *)data_of(&c->data.in[1]))[7] = (float)exp((double)0.3F) / 0.9F;
+  ((float *)data_of(&c->data.in[2]))[7] = 0.3F;
+  assert_int_equal(ng_interpret(c->graph, c->data.in, c->expected, 0), NG_OK);
+  assert_int_equal(ng_interpret(c->graph, c->data.in, c->data.out, 0), NG_OK);
+}
+
+static ng_status with_element(Case *c, int64_t e, double number) {
+  const ng_tensor *y = &c->data.out[0];
+  const double before = ng_tensor_get(y, e);
+  type_store((Type)y->type, data_of(y), (size_t)e, number);
+  const ng_status status = compare(c);
+  type_store((Type)y->type, data_of(y), (size_t)e, before);
+  return status;
+}
+
+// Roundings may flip element 7, and no other: it may be one of two numbers, but nothing between or beyond.
+static void flips_excuse_two_results(void **state) {
+  (void)state;
+  static const struct {
+    const char *nodes;
+    double right[2], wrong[2];
+  } rows[] = {
+      {"  - {op: Greater, inputs: [p, e], outputs: [y]}\n", {0, 1}, {0, 0}},
+      {"  - {op: Greater, inputs: [p, e], outputs: [g]}\n"
+       "  - {op: Select, inputs: [g, five, two], outputs: [y]}\n",
+       {2, 5},
+       {3.5, 6}},
+      {"  - {op: ReLUBackward, inputs: [d, a], outputs: [y], attributes: {use_dst: false}}\n", {0, 0.9F}, {0.45, 1.8}},
+      {STEPS "  - {op: TypeCast, inputs: [q], outputs: [{name: y, type: s32}]}\n", {2, 3}, {4, 1}},
+      {STEPS "  - {op: TypeCast, inputs: [q], outputs: [{name: y, type: f32}]}\n", {2, 3}, {2.5, 1}},
+      {STEPS "  - {op: StaticReshape, inputs: [q], outputs: [y], attributes: {shape: [50], special_zero: false}}\n",
+       {2, 3},
+       {4, 1}},
+      {"  - {op: Add, inputs: [d, half], outputs: [h]}\n"
+       "  - {op: Round, inputs: [h], outputs: [y]}\n",
+       {2, 3},
+       {2.5, 4}},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[2048];
+    snprintf(text, sizeof text, NEAR "%s", rows[i].nodes);
+    Case c;
+    near_init(&c, text);
+    for (int k = 0; k < 2; k++) assert_int_equal(with_element(&c, 7, rows[i].right[k]), NG_OK);
+    for (int k = 0; k < 2 && rows[i].wrong[k] != 0; k++)
+      assert_int_equal(with_element(&c, 7, rows[i].wrong[k]), NG_DIFFERENT);
+    assert_int_equal(with_element(&c, 3, ng_tensor_get(&c.expected[0], 3) == 0), NG_DIFFERENT);
+    case_deinit(&c);
+  }
+}
+
+// Expected results must be right, too: a flip excuses no others.
+static void flips_excuse_no_wrong_expectation(void **state) {
+  (void)state;
+  Case c;
+  near_init(&c, NEAR "  - {op: Greater, inputs: [p, e], outputs: [g]}\n"
+                     "  - {op: Select, inputs: [g, five, two], outputs: [y]}\n");
+  static const double wrong[] = {3, 7, INFINITY, NAN};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    type_store(TYPE_F32, data_of(&c.expected[0]), 7, wrong[i]);
+    assert_int_equal(compare(&c), NG_DIFFERENT);
+  }
+  case_deinit(&c);
+}
+
 static void what_is_exact_is_compared_exactly(void **state) {
   (void)state;
   static const char text[] = BEGIN "inputs: [{name: x, type: f32, shape: [5]}]\n"
@@ -306,6 +453,10 @@ int main(void) {
       cmocka_unit_test(a_missing_term_of_a_million_is_seen),
       cmocka_unit_test(a_sum_over_the_wrong_axis_is_seen),
       cmocka_unit_test(thresholds_excuse_nothing),
+      cmocka_unit_test(choices_by_exact_values_excuse_nothing),
+      cmocka_unit_test(exact_arithmetic_excuses_nothing),
+      cmocka_unit_test(flips_excuse_two_results),
+      cmocka_unit_test(flips_excuse_no_wrong_expectation),
       cmocka_unit_test(what_is_exact_is_compared_exactly),
       cmocka_unit_test(outputs_are_as_exact_as_what_they_are_made_of),
       cmocka_unit_test(quantised_outputs_may_be_off_as_roundings_move_them),

@@ -1,13 +1,17 @@
 // ONNX models of some kilobytes that would need minutes or gigabytes if the reader had no limits. Each is read in less
 // than a second of processor time.
 #include "frontend/onnx/onnx.h"
+#include "ir/operators/operator.h"
+#include "ir/support/budget.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -112,14 +116,18 @@ static Message model_of(Message *graph, Message *function) {
 }
 
 // Reads the model, which must be refused with the message, or read where that is NULL, and frees it.
-static void reads_soon(Message *model, const char *message) {
+static void reads_soon_from(Message *model, const char *folder, const char *message) {
+  enum { MOST_BYTES = 700 << 20 };
   Diagnostics d;
   Text text;
+  Budget budget;
   const clock_t start = clock();
+  budget_init(&budget, system_allocator, MOST_BYTES);
+  const Allocator allocator = budget_allocator(&budget);
   diagnostics_init(&d, &system_allocator);
   text_init(&text, &system_allocator);
-  Graph *g = onnx_read(&system_allocator, "test.onnx", (Bytes){model->bytes, model->count},
-                       &(ReadSettings){.folder = NULL}, &d);
+  Graph *g =
+      onnx_read(&allocator, "test.onnx", (Bytes){model->bytes, model->count}, &(ReadSettings){.folder = folder}, &d);
   diagnostics_print(&d, &text, false);
   if (message ? strstr(text_string(&text), message) == NULL : g == NULL) print_error("%s\n", text_string(&text));
   assert_true(message ? g == NULL && strstr(text_string(&text), message) != NULL : g != NULL);
@@ -128,6 +136,10 @@ static void reads_soon(Message *model, const char *message) {
   text_deinit(&text);
   diagnostics_deinit(&d);
   free(model->bytes);
+}
+
+static void reads_soon(Message *model, const char *message) {
+  reads_soon_from(model, NULL, message);
 }
 
 static void functions_called_often_are_counted_by_their_bytes(void **state) {
@@ -149,7 +161,8 @@ static void functions_called_often_are_counted_by_their_bytes(void **state) {
   add_value(&graph, 11, "x");
   add_value(&graph, 12, "x");
   Message model = model_of(&graph, &function);
-  reads_soon(&model, "f ? (opset 15): the functions that the model calls are more than 128 MiB, counted at each call");
+  reads_soon(&model, "f ? (opset 15): the functions, branches and loops that the model repeats are more than 128 MiB, "
+                     "counted each time");
 }
 
 static void attributes_of_calls_are_found_at_once(void **state) {
@@ -235,6 +248,162 @@ static void folding_comes_to_an_end(void **state) {
   reads_soon(&model, NULL);
 }
 
+// Of two bytes each, which would become hundreds.
+static void inputs_outputs_and_initializers_are_counted_first(void **state) {
+  static const struct {
+    uint64_t field;
+    const char *message;
+  } lists[] = {{1, "more than 262144 nodes"},
+               {5, "more than 262144 initializers"},
+               {11, "more than 262144 inputs"},
+               {12, "more than 262144 outputs"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    Message graph = {.count = 0};
+    for (int k = 0; k <= 1 << 18; k++) add_bytes(&graph, lists[i].field, "", 0);
+    Message model = model_of(&graph, NULL);
+    reads_soon(&model, lists[i].message);
+  }
+}
+
+static void functions_are_counted_first(void **state) {
+  (void)state;
+  Message graph = {.count = 0};
+  add_value(&graph, 11, "x");
+  add_value(&graph, 12, "x");
+  Message model = model_of(&graph, NULL);
+  for (int k = 0; k <= 1 << 18; k++) add_bytes(&model, 25, "", 0);
+  reads_soon(&model, "more than 262144 functions");
+}
+
+static void add_graph_attribute(Message *node, const char *name, Message *graph) {
+  Message attribute = {.count = 0};
+  add_text(&attribute, 1, name);
+  add_message(&attribute, 6, graph);
+  add_message(node, 5, &attribute);
+}
+
+static Message branch_of(int ninputs) {
+  Message branch = {.count = 0};
+  for (int k = 0; k < ninputs; k++) add_bytes(&branch, 11, "", 0);
+  add_value(&branch, 12, "x");
+  return branch;
+}
+
+static void what_all_graphs_of_a_file_have_is_counted(void **state) {
+  (void)state;
+  Message graph = {.count = 0}, condition = tensor_of(9, 1, "\1", 1, "c");
+  add_message(&graph, 5, &condition);
+  for (int i = 0; i < 17; i++) {
+    Message node = node_of("", "If", "c", ""), branch = branch_of(1 << 18);
+    add_graph_attribute(&node, "then_branch", &branch);
+    add_message(&graph, 1, &node);
+  }
+  add_value(&graph, 11, "x");
+  add_value(&graph, 12, "x");
+  Message model = model_of(&graph, NULL);
+  reads_soon(&model, "the model's nodes, operands, attributes and tensors take more than 512 MiB");
+}
+
+static void branches_in_loops_are_counted_and_parsed_once(void **state) {
+  static const int64_t times[] = {4096};
+  (void)state;
+  Message graph = {.count = 0}, body = {.count = 0}, branch = branch_of(100000), loop = node_of("", "Loop", "n", "y"),
+          node = node_of("", "If", "cin", ""), condition = tensor_of(9, 1, "\1", 1, "c"),
+          count = tensor_of(7, 1, times, sizeof times, "n");
+  add_text(&node, 2, "more"); // than the branch has, so that its nodes are not counted
+  add_graph_attribute(&node, "then_branch", &branch);
+  add_message(&body, 1, &node);
+  add_value(&body, 11, "i");
+  add_value(&body, 11, "cin");
+  add_value(&body, 12, "cin");
+  add_value(&body, 12, "i");
+  add_text(&loop, 1, "c");
+  add_graph_attribute(&loop, "body", &body);
+  add_message(&graph, 5, &condition);
+  add_message(&graph, 5, &count);
+  add_message(&graph, 1, &loop);
+  add_value(&graph, 11, "x");
+  add_value(&graph, 12, "x");
+  Message model = model_of(&graph, NULL);
+  reads_soon(&model, "the functions, branches and loops that the model repeats are more than 128 MiB");
+}
+
+static Message external_tensor(uint64_t nelems, const char *file, uint64_t offset, const char *name) {
+  Message tensor = {.count = 0}, entry = {.count = 0};
+  char number[24];
+  snprintf(number, sizeof number, "%llu", (unsigned long long)offset);
+  add_number(&tensor, 1, nelems);
+  add_number(&tensor, 2, 1);
+  add_text(&tensor, 8, name);
+  add_text(&entry, 1, "location");
+  add_text(&entry, 2, file);
+  add_message(&tensor, 13, &entry);
+  add_text(&entry, 1, "offset");
+  add_text(&entry, 2, number);
+  add_message(&tensor, 13, &entry);
+  add_number(&tensor, 14, 1);
+  return tensor;
+}
+
+// By whatever path; tensors that overlap are other data each.
+static void a_file_of_external_data_is_read_once(void **state) {
+  enum { NTENSORS = 4000, NELEMS = 100000 };
+  char folder[] = "/tmp/ngrad-onnx-XXXXXX", path[64], name[16], file[8 + 2 * NTENSORS];
+  (void)state;
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/data", folder);
+  FILE *data = fopen(path, "wb");
+  assert_true(data && ftruncate(fileno(data), 4L * NELEMS + NTENSORS) == 0 && fclose(data) == 0);
+  for (int overlaps = 0; overlaps < 2; overlaps++) {
+    Message graph = {.count = 0};
+    for (int i = 0; i < NTENSORS; i++) {
+      snprintf(file, sizeof file, "%.*sdata", 2 * (i % 50),
+               "././././././././././././././././././././././././././././././"
+               "./././././././././././././././././././././");
+      snprintf(name, sizeof name, "t%d", i);
+      Message tensor = external_tensor(NELEMS, file, overlaps ? (uint64_t)i : 0, name);
+      add_message(&graph, 5, &tensor);
+    }
+    add_value(&graph, 11, "x");
+    add_value(&graph, 12, "x");
+    Message model = model_of(&graph, NULL);
+    reads_soon_from(&model, folder,
+                    overlaps ? "external data: data: the model's tensors overlap: they take more than 2 times the "
+                               "file's 404000 bytes"
+                             : NULL);
+  }
+  assert_int_equal(unlink(path) + rmdir(folder), 0);
+}
+
+// What is written can be read again, or is refused.
+static void models_that_would_not_be_read_are_not_written(void **state) {
+  enum { MOST_NODES = 1 << 18 };
+  (void)state;
+  for (int nnodes = MOST_NODES; nnodes <= MOST_NODES + 1; nnodes++) {
+    Diagnostics d;
+    Text out;
+    diagnostics_init(&d, &system_allocator);
+    text_init(&out, &system_allocator);
+    Graph *g = graph_new(&system_allocator, "chain");
+    Value *v = graph_add_value(g, "x", TYPE_F32, &(Shape){.rank = 1, .extent = {EXTENT(2)}});
+    v->is_input = true;
+    for (int i = 0; i < nnodes; i++) {
+      Node *node = graph_add_node(g, &operators[OP_ReLU], NULL, 1, 1);
+      node_set_input(node, 0, v);
+      v = graph_add_value(g, arena_format(&g->arena, "v%d", i), TYPE_F32, &v->shape);
+      node_set_output(node, 0, v);
+    }
+    assert_true(graph_add_output(g, v));
+    assert_true(onnx_write(g, &out, &d));
+    assert_int_equal(onnx_fits(&system_allocator, (Bytes){(const uint8_t *)out.bytes, out.nbytes}, &d),
+                     nnodes == MOST_NODES);
+    graph_free(g);
+    text_deinit(&out);
+    diagnostics_deinit(&d);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(functions_called_often_are_counted_by_their_bytes),
@@ -243,6 +412,12 @@ int main(void) {
       cmocka_unit_test(types_of_values_are_looked_for_once),
       cmocka_unit_test(what_a_constant_is_made_of_is_counted),
       cmocka_unit_test(folding_comes_to_an_end),
+      cmocka_unit_test(inputs_outputs_and_initializers_are_counted_first),
+      cmocka_unit_test(functions_are_counted_first),
+      cmocka_unit_test(what_all_graphs_of_a_file_have_is_counted),
+      cmocka_unit_test(branches_in_loops_are_counted_and_parsed_once),
+      cmocka_unit_test(a_file_of_external_data_is_read_once),
+      cmocka_unit_test(models_that_would_not_be_read_are_not_written),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

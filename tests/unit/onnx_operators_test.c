@@ -1,10 +1,12 @@
 // Operators of ONNX on numbers worked out by hand: each row becomes a model of one node with constant inputs, which the
 // reader folds. tests/unit/onnx_test.c and onnx_numbers_test.c have other models, tests/onnx ONNX's own.
+#include "frontend/api/ngrad.h"
 #include "frontend/onnx/onnx.h"
 
 #include "backends/interpreter/interpreter.h"
 #include "tests/unit/literals.h"
 #include "tests/unit/onnx_message.h"
+#include "tests/unit/quick_compiler.h"
 
 #include <math.h>
 
@@ -14,6 +16,7 @@ typedef struct Row {
   // Separated by blanks, with a type as numbers have it: i=1 f=0.5 l=[1,2] m=[0.5,1] s=text
   const char *attributes;
   const char *inputs, *outputs; // an input `-` is absent
+  bool is_compiled;             // the first input is no constant, and compiled code gives the outputs, too
 } Row;
 
 static const Row rows[] = {
@@ -34,12 +37,112 @@ static const Row rows[] = {
     // The last 8 bits of an integer
     {"Cast", 13, "to:i=2", "s64[4] 9007199254740993 9007199254740995 -1152921504606846971 255", "u8[4] 1 3 5 255"},
     {"Cast", 13, "to:i=3", "s64[3] 9007199254740993 -129 128", "s8[3] 1 127 -128"},
-    // Norms of a scalar, and functions beyond the root of the largest f16
-    {"ReduceL1", 13, "", "f32[] -3", "f32[] 3"},
-    {"ReduceL2", 13, "", "s32[] -3", "s32[] 3"},
-    {"ReduceSum", 11, "", "f32[] -3", "f32[] -3"},
+    {"Cast", 13, "to:i=6", "s64[4] 4294967301 2147483648 -2147483649 7", "s32[4] 5 -2147483648 2147483647 7",
+     .is_compiled = true},
+    {"Cast", 13, "to:i=2", "s8[3] -128 127 -1", "u8[3] 128 127 255"},
+    {"Cast", 13, "to:i=9", "s64[3] 256 -9223372036854775808 0", "boolean[3] 1 1 0"},
+    {"CastLike", 15, "", "s64[2] 4294967301 -1; s32[1] 0", "s32[2] 5 -1", .is_compiled = true},
+    // Floats lose their fraction, and saturate
+    {"Cast", 13, "to:i=2", "f32[7] 255.9 256 -0.9 -1 nan inf -inf", "u8[7] 255 255 0 0 0 255 0", .is_compiled = true},
+    {"Cast", 13, "to:i=6", "f64[5] 2147483647.9 1e300 -2147483648.9 -1e300 nan",
+     "s32[5] 2147483647 2147483647 -2147483648 -2147483648 0"},
+    {"Cast", 13, "to:i=7", "f16[4] inf -inf nan -2.5", "s64[4] 9223372036854775807 -9223372036854775808 0 -2"},
+    // Quotients are rounded towards 0, and are exact beyond 2^53
+    {"Div", 14, "",
+     "s64[6] 9223372036854775807 -9223372036854775808 9007199254740993 -9223372036854775808 7 -7; s64[6] 7 -7 1 -1 -2 "
+     "2",
+     "s64[6] 1317624576693539401 1317624576693539401 9007199254740993 -9223372036854775808 -3 -3", .is_compiled = true},
+    {"Div", 14, "",
+     "s64[4] -9223372036854775808 9223372036854775807 -1 5; s64[4] 9223372036854775807 9223372036854775806 "
+     "9223372036854775807 5",
+     "s64[4] -1 1 0 1"},
+    {"Div", 14, "", "s32[4] -2147483648 2147483647 -7 7; s32[4] -1 2147483647 2 -2", "s32[4] -2147483648 1 -3 -3"},
+    {"Div", 14, "", "s8[3] -128 127 -7; s8[3] -1 -1 2", "s8[3] -128 -127 -3", .is_compiled = true},
+    // Sums, products and powers of integers wrap around; what is not scattered to stays exact
+    {"ReduceSum", 13, "keepdims:i=0", "s32[2] 2147483647 1", "s32[] -2147483648"},
+    {"ReduceSumSquare", 13, "keepdims:i=0", "s32[1] 65536", "s32[] 0"},
+    {"ReduceProd", 13, "keepdims:i=0", "u8[2] 16 17", "u8[] 16"},
+    {"CumSum", 14, "", "s32[3] 2147483647 1 1; s64[] 0", "s32[3] 2147483647 -2147483648 -2147483647",
+     .is_compiled = true},
+    {"MatMulInteger", 10, "", "u8[1,2] 255 3; s8[2,1] -128 127", "s32[1,1] -32259"},
+    {"Pow", 13, "", "s32[3] 10 -3 2; s32[3] 10 3 31", "s32[3] 1410065408 -27 -2147483648"},
+    {"ScatterElements", 13, "axis:i=0", "s64[3] 9007199254740993 5 6; s64[1] 1; s64[1] 7",
+     "s64[3] 9007199254740993 7 6"},
+    {"ScatterElements", 16, "axis:i=0 reduction:s=add", "s32[3] 2147483647 5 6; s64[1] 0; s32[1] 1",
+     "s32[3] -2147483648 5 6"},
+    {"ScatterND", 16, "reduction:s=add", "s64[2] 9007199254740993 5; s64[1,1] 0; s64[1] 7",
+     "s64[2] 9007199254741000 5"},
+    // 8-bit integers wrap around in arithmetic
+    {"Neg", 13, "", "s8[3] -128 127 0", "s8[3] -128 -127 0"},
+    {"Abs", 13, "", "s8[3] -128 127 -1", "s8[3] -128 127 1", .is_compiled = true},
+    {"Abs", 13, "", "s32[3] -2147483648 2147483647 -1", "s32[3] -2147483648 2147483647 1"},
+    {"Add", 14, "", "u8[2] 255 100; u8[2] 255 100", "u8[2] 254 200"},
+    {"Sub", 14, "", "s8[2] -128 100; s8[2] 127 -100", "s8[2] 1 -56"},
+    {"Mul", 14, "", "s8[2] -128 100; s8[2] -128 100", "s8[2] 0 16", .is_compiled = true},
+    {"BitShift", 11, "direction:s=LEFT", "u8[4] 255 1 255 255; u8[4] 1 7 8 255", "u8[4] 254 128 0 0"},
+    {"BitShift", 11, "direction:s=RIGHT", "u8[4] 255 1 255 255; u8[4] 1 7 8 255", "u8[4] 127 0 0 0"},
+    {"Shrink", 9, "bias:f=1.5 lambd:f=1.5", "s32[11] -5 -4 -3 -2 -1 0 1 2 3 4 5", "s32[11] -3 -2 -1 0 0 0 0 0 1 2 3",
+     .is_compiled = true},
+    // Functions beyond the root of the largest f16
     {"Asinh", 9, "", "f16[4] inf -inf 0 60000", "f16[4] inf -inf 0 11.6953125"},
     {"Acosh", 9, "", "f16[3] inf 1 60000", "f16[3] inf 0 11.6953125"},
+    {"Acosh", 9, "", "f32[6] -1e30 -inf -3 0.5 1.5 1e30", "f32[6] nan nan nan nan 0.962423650 69.7707026",
+     .is_compiled = true},
+    // Axes are reduced where there are some, whatever noop_with_empty_axes says; integers are reduced exactly
+    {"ReduceSum", 13, "noop_with_empty_axes:i=1", "f32[2,2] 1 2 3 4; s64[1] -1", "f32[2,1] 3 7"},
+    {"ReduceL2", 13, "", "s32[] -3", "s32[] 3"},
+    {"ReduceL1", 18, "noop_with_empty_axes:i=1", "s32[2] -3 2147483647", "s32[2] 3 2147483647", .is_compiled = true},
+    {"ReduceMean", 18, "noop_with_empty_axes:i=1", "s64[2] -3 4", "s64[2] -3 4"},
+    // No element is far below another that it is reduced with, and none is lost in a sum of few.
+    {"ReduceLogSumExp", 18, "noop_with_empty_axes:i=1", "f32[4] 1000 -1000 inf -inf", "f32[4] 1000 -1000 inf -inf",
+     .is_compiled = true},
+    {"ReduceLogSumExp", 18, "keepdims:i=0", "f32[3,3] inf -inf 1 -inf -inf 2 inf nan 0; s64[1] 1", "f32[3] inf 2 nan",
+     .is_compiled = true},
+    {"ReduceL2", 18, "keepdims:i=0", "f32[3,2] inf -inf -inf 1 inf nan; s64[1] 1", "f32[3] inf inf nan"},
+    {"ReduceLogSum", 13, "keepdims:i=0 axes:l=[0]", "f16[2] 60000 60000", "f16[] 11.6953125", .is_compiled = true},
+    {"ReduceLogSumExp", 13, "keepdims:i=0", "f16[2] 60000 -60000", "f16[] 60000"},
+    // Of no elements: the least number that the type has, or the greatest
+    {"ReduceMax", 13, "axes:l=[1] keepdims:i=0", "f32[2,0]", "f32[2] -inf -inf"},
+    {"ReduceMin", 13, "axes:l=[1] keepdims:i=0", "f16[2,0]", "f16[2] inf inf"},
+    {"ReduceMax", 20, "keepdims:i=0", "f64[2,0]; s64[1] 1", "f64[2] -inf -inf", .is_compiled = true},
+    {"ReduceMax", 20, "keepdims:i=0", "s32[0]", "s32[] -2147483648"},
+    {"ReduceMin", 20, "keepdims:i=0", "s64[0]", "s64[] 9223372036854775807"},
+    {"ReduceMax", 20, "keepdims:i=0", "u8[0]", "u8[] 0"},
+    {"ReduceMin", 20, "keepdims:i=0", "s8[0]", "s8[] 127"},
+    {"ReduceMax", 20, "keepdims:i=0", "boolean[0]", "boolean[] 0", .is_compiled = true},
+    {"ReduceMin", 20, "keepdims:i=0", "boolean[0]", "boolean[] 1"},
+    {"ReduceMax", 20, "keepdims:i=0", "boolean[2] 0 1", "boolean[] 1"},
+    {"ReduceMin", 20, "keepdims:i=0", "boolean[2] 0 1", "boolean[] 0"},
+    {"ReduceSum", 13, "keepdims:i=0", "f32[0]", "f32[] 0"},
+    {"ReduceProd", 13, "keepdims:i=0", "f32[0]", "f32[] 1"},
+    {"ReduceMean", 13, "keepdims:i=0", "f32[0]", "f32[] nan"},
+    {"ReduceL2", 13, "keepdims:i=0", "f32[0]", "f32[] 0"},
+    {"ReduceLogSum", 13, "keepdims:i=0", "f32[0]", "f32[] -inf"},
+    {"ReduceLogSumExp", 13, "keepdims:i=0", "f32[0]", "f32[] -inf"},
+    // Elements at distinct indices, of equal ones the first; NaN is greater than all numbers
+    {"TopK", 11, "", "f32[3] 1 nan 2; s64[1] 2", "f32[2] nan 2; s64[2] 1 2"},
+    {"TopK", 11, "", "f32[4] 1 2 nan 3; s64[1] 4", "f32[4] nan 3 2 1; s64[4] 2 3 1 0"},
+    {"TopK", 11, "", "f32[6] 3 nan 1 inf nan -2; s64[1] 3", "f32[3] nan nan inf; s64[3] 1 4 3", .is_compiled = true},
+    {"TopK", 11, "largest:i=0", "f32[6] 3 nan 1 -inf nan -2; s64[1] 5", "f32[5] -inf -2 1 3 nan; s64[5] 3 5 2 0 1"},
+    {"TopK", 11, "", "f16[2] nan nan; s64[1] 2", "f16[2] nan nan; s64[2] 0 1"},
+    {"TopK", 11, "", "f32[5] -0 0 -0 0 -1; s64[1] 5", "f32[5] -0 0 -0 0 -1; s64[5] 0 1 2 3 4", .is_compiled = true},
+    {"TopK", 11, "largest:i=0", "f64[4] 0 -0 1 -0; s64[1] 3", "f64[3] 0 -0 -0; s64[3] 0 1 3"},
+    {"TopK", 11, "axis:i=0", "f32[3,2] 1 inf nan -inf 1 inf; s64[1] 2", "f32[2,2] nan inf 1 inf; s64[2,2] 1 0 0 2",
+     .is_compiled = true},
+    {"TopK", 11, "", "s64[3] 9007199254740992 9007199254740993 -9223372036854775808; s64[1] 3",
+     "s64[3] 9007199254740993 9007199254740992 -9223372036854775808; s64[3] 1 0 2", .is_compiled = true},
+    {"TopK", 11, "largest:i=0", "u8[4] 255 0 255 7; s64[1] 4", "u8[4] 0 7 255 255; s64[4] 1 3 0 2"},
+    {"TopK", 11, "", "f32[2,1] nan 3; s64[1] 1", "f32[2,1] nan 3; s64[2,1] 0 0"},
+    {"TopK", 11, "", "f32[0,3]; s64[1] 2", "f32[0,2]; s64[0,2]"},
+    {"TopK", 11, "", "f32[2,3] 1 2 3 4 5 6; s64[1] 0", "f32[2,0]; s64[2,0]"},
+    {"TopK", 1, "k:i=1 axis:i=0", "f32[2] 1 2", "f32[1] 2; s64[1] 1"},
+    // Between two elements, by the names of modes before and since opset 20
+    {"GridSample", 16, "align_corners:i=1", "f32[1,1,1,2] 10 20; f32[1,1,3,2] -1 0 0 0 0.5 0",
+     "f32[1,1,1,3] 10 15 17.5"},
+    {"GridSample", 16, "align_corners:i=1 mode:s=bilinear", "f32[1,1,1,2] 10 20; f32[1,1,1,2] 0 0", "f32[1,1,1,1] 15"},
+    {"GridSample", 20, "align_corners:i=1 mode:s=linear", "f32[1,1,1,2] 10 20; f32[1,1,1,2] 0 0", "f32[1,1,1,1] 15"},
+    {"GridSample", 20, "align_corners:i=1 mode:s=cubic", "f32[1,1,1,2] 10 20; f32[1,1,1,2] 1 0", "f32[1,1,1,1] 20"},
+    {"GridSample", 20, "align_corners:i=1 mode:s=nearest", "f32[1,1,1,2] 10 20; f32[1,1,1,2] 0.5 0", "f32[1,1,1,1] 20"},
     // Diagonals, also beside infinities and NaN
     {"Einsum", 12, "equation:s=ii->i", "f32[2,2] -0 inf nan 3", "f32[2] -0 3"},
     {"Einsum", 12, "equation:s=ii", "f32[2,2] 1 inf nan 3", "f32[] 4"},
@@ -54,7 +157,21 @@ static const Row rows[] = {
     {"LpPool", 1, "kernel_shape:l=[2] p:f=2", "f32[1,1,2] 3 4", "f32[1,1,1] 5"},
     {"GlobalLpPool", 13, "", "f32[1,2,2] 3 4 5 -12", "f32[1,2,1] 5 13"},
     {"GlobalLpPool", 13, "p:i=3", "f16[1,1,3] 30 40 50", "f16[1,1,1] 60"},
-    {"LpNormalization", 13, "p:i=1", "f32[1,2] 1 -3", "f32[1,2] 0.25 -0.75"},
+    {"GlobalLpPool", 13, "", "f32[1,1,2] 3e30 4e30", "f32[1,1,1] 5e30", .is_compiled = true},
+    {"LpPool", 13, "kernel_shape:l=[2] strides:l=[2]", "f32[1,1,4] 3e30 4e30 3e-30 4e-30", "f32[1,1,2] 5e30 5e-30",
+     .is_compiled = true},
+    {"LpNormalization", 13, "p:i=1", "f32[2,2] 1 -3 0 0", "f32[2,2] 0.25 -0.75 0 0"},
+    {"LpNormalization", 13, "", "f32[3,2] 3e30 -4e30 0 -0 nan 1", "f32[3,2] 0.6 -0.8 0 0 nan nan"},
+    // A label that is no class gives NaN, unless it is ignored
+    {"NegativeLogLikelihoodLoss", 13, "", "f32[2,3] 1 2 3 4 5 6; s64[2] 2 0", "f32[] -3.5"},
+    {"NegativeLogLikelihoodLoss", 13, "", "f32[2,3] 1 2 3 4 5 6; s64[2] 3 0", "f32[] nan"},
+    {"NegativeLogLikelihoodLoss", 13, "reduction:s=none", "f32[2,3] 1 2 3 4 5 6; s64[2] -1 0", "f32[2] nan -4"},
+    {"NegativeLogLikelihoodLoss", 13, "reduction:s=sum ignore_index:i=-1",
+     "f32[2,3] inf 2 3 4 -inf 6; s64[2] -1 0; f32[3] 2 1 1", "f32[] -8"},
+    {"NegativeLogLikelihoodLoss", 13, "ignore_index:i=7", "f32[3,2,1] 1 2 3 4 5 6; s64[3,1] 1 7 0; f32[2] 2 1",
+     "f32[] -4"},
+    {"SoftmaxCrossEntropyLoss", 13, "reduction:s=none", "f32[2,2] 0 0 0 0; s64[2] -1 0", "f32[2] nan 0.693147181"},
+    {"SoftmaxCrossEntropyLoss", 13, "ignore_index:i=7", "f32[2,2] 0 0 0 0; s64[2] 7 0", "f32[] 0.693147181"},
     // Lists longer than those of attributes with a meaning
     {"Constant", 13,
      "value_ints:l=[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,"
@@ -79,6 +196,24 @@ static const Row rows[] = {
     {"ArgMin", 13, "axis:i=0 keepdims:i=0", "s8[3] 7 -128 -128", "s64[] 1"},
     {"ArgMin", 13, "axis:i=0 keepdims:i=0 select_last_index:i=1", "s8[3] 7 -128 -128", "s64[] 2"},
     {"ArgMax", 13, "axis:i=-1 keepdims:i=0", "s32[2] 2147483646 2147483647", "s64[] 1"},
+};
+
+// Reductions of f32[2,2] -3 0.5 2 -1 over all axes and over none, and of f32[] -3.
+static const struct Reduction {
+  const char *op;
+  int opset; // from which on the axes are an input
+  const char *of_all, *of_each, *of_scalar;
+} reductions[] = {
+    {"ReduceL1", 18, "6.5", "3 0.5 2 1", "3"},
+    {"ReduceL2", 18, "3.774917217635375", "3 0.5 2 1", "3"},
+    {"ReduceSum", 13, "-1.5", "-3 0.5 2 -1", "-3"},
+    {"ReduceMean", 18, "-0.375", "-3 0.5 2 -1", "-3"},
+    {"ReduceMax", 18, "2", "-3 0.5 2 -1", "-3"},
+    {"ReduceMin", 18, "-3", "-3 0.5 2 -1", "-3"},
+    {"ReduceProd", 18, "3", "-3 0.5 2 -1", "-3"},
+    {"ReduceSumSquare", 18, "14.25", "9 0.25 4 1", "9"},
+    {"ReduceLogSum", 18, "nan", "nan -0.69314718056 0.69314718056 nan", "nan"},
+    {"ReduceLogSumExp", 18, "2.24659064751", "-3 0.5 2 -1", "-3"},
 };
 
 static uint64_t data_type(Type type) {
@@ -114,12 +249,17 @@ static void add_attribute(Message *node, const char *text, size_t count) {
   case 'f': add_float(&attribute, F, strtof(value, NULL)); break;
   case 's': add_bytes(&attribute, S, value, (size_t)(end - value)); break;
   case 'm':
-    for (char *next; value < end && *value != ']'; value = next)
-      add_float(&attribute, FLOATS, strtof(value + 1, &next));
+    for (char *next; *++value != ']'; value = next) {
+      add_float(&attribute, FLOATS, strtof(value, &next));
+      if (*next == ']') break;
+    }
     break;
   default:
-    for (char *next; value < end && *value != ']'; value = next)
-      add_number(&attribute, INTS, (uint64_t)strtoll(value + 1, &next, 10));
+    for (char *next; *++value != ']'; value = next) {
+      add_number(&attribute, INTS, (uint64_t)strtoll(value, &next, 10));
+      if (*next == ']') break;
+    }
+    add_number(&attribute, 20, 7); // the type INTS, which an empty list does not show
   }
   add_bytes(node, 5, attribute.bytes, attribute.count);
 }
@@ -132,7 +272,26 @@ static void add_attributes(Message *node, const char *text) {
   }
 }
 
-static void add_operands(Message *graph, Message *node, const char *text) {
+// The literal as an input of the model.
+static void add_input(Message *graph, const Literal *l, const char *name) {
+  Message shape = {.count = 0}, tensor = {.count = 0}, type = {.count = 0}, info = {.count = 0};
+  for (int axis = 0; axis < l->extents.rank; axis++) {
+    Message extent = {.count = 0};
+    add_number(&extent, 1, (uint64_t)l->extents.extent[axis].value);
+    add_bytes(&shape, 1, extent.bytes, extent.count);
+  }
+  add_number(&tensor, 1, data_type(type_from_name(l->type)));
+  add_bytes(&tensor, 2, shape.bytes, shape.count);
+  add_bytes(&type, 1, tensor.bytes, tensor.count);
+  add_bytes(&info, 1, name, strlen(name));
+  add_bytes(&info, 2, type.bytes, type.count);
+  add_bytes(graph, 11, info.bytes, info.count);
+}
+
+// Operands that are inputs of the graph: others are constants.
+typedef enum Inputs { NO_INPUTS, FIRST_INPUT, FLOAT_INPUTS } Inputs;
+
+static void add_operands(Message *graph, Message *node, const char *text, Inputs inputs) {
   static const char *const names[MOST_IN_CASE] = {"i0", "i1", "i2", "i3", "i4", "i5", "i6", "i7"};
   for (size_t i = 0; *text; i++) {
     Literal l;
@@ -141,16 +300,17 @@ static void add_operands(Message *graph, Message *node, const char *text) {
       text += strspn(text, "-; ");
     } else {
       assert_true(next_literal(&text, &l));
-      add_initializer(graph, &l, names[i]);
+      const bool is_input = inputs == FLOAT_INPUTS ? type_is_float(type_from_name(l.type)) : i == 0 && inputs;
+      (is_input ? add_input : add_initializer)(graph, &l, names[i]);
       add_bytes(node, 1, names[i], 2);
     }
   }
 }
 
-static Message model_of(const Row *row, size_t noutputs) {
+static Message model_of(const Row *row, size_t noutputs, Inputs inputs) {
   static const char *const names[MOST_IN_CASE] = {"o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7"};
   Message graph = {.count = 0}, node = {.count = 0}, model = {.count = 0}, opset = {.count = 0};
-  add_operands(&graph, &node, row->inputs);
+  add_operands(&graph, &node, row->inputs, inputs);
   for (size_t i = 0; i < noutputs; i++) add_bytes(&node, 2, names[i], 2);
   add_bytes(&node, 4, row->op, strlen(row->op));
   add_attributes(&node, row->attributes);
@@ -189,7 +349,7 @@ static bool computes(const Row *row) {
   Literal expected[MOST_IN_CASE];
   Tensor results[MOST_IN_CASE] = {{0}};
   const size_t count = read_literals(row->outputs, expected);
-  const Message model = model_of(row, count);
+  const Message model = model_of(row, count, NO_INPUTS);
   Diagnostics d;
   Text text;
   diagnostics_init(&d, &system_allocator);
@@ -214,6 +374,54 @@ static bool computes(const Row *row) {
   return ok;
 }
 
+static ng_tensor tensor_of(ng_context *ctx, ng_tensor_info info, const Literal *l) {
+  ng_tensor t;
+  assert_int_equal(ng_tensor_new(ctx, &info, &t), NG_OK);
+  for (size_t i = 0; l && i < l->count; i++)
+    if (t.type == NG_S64) ((int64_t *)t.data)[i] = l->integers[i];
+    else type_store((Type)t.type, t.data, i, l->numbers[i]);
+  return t;
+}
+
+// Compiled code rounds to the types of values, which the interpreter does not.
+static bool computes_compiled(const Row *row, const char *isa) {
+  Literal expected[MOST_IN_CASE], first;
+  const char *inputs = row->inputs;
+  const size_t count = read_literals(row->outputs, expected);
+  const Message model = model_of(row, count, FIRST_INPUT);
+  ng_tensor results[MOST_IN_CASE];
+  assert_true(next_literal(&inputs, &first));
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = ng_graph_read(ctx, "test.onnx", (const char *)model.bytes, model.count, NULL);
+  ng_kernel *k = g ? ng_compile(g, &(ng_options){.isa = isa}) : NULL;
+  if (!k) fail_msg("%s of %s: %s", row->op, row->inputs, ng_messages_text(ctx, 0));
+  ng_tensor input = tensor_of(ctx, ng_graph_input(g, 0), &first);
+  for (size_t i = 0; i < count; i++) results[i] = tensor_of(ctx, ng_graph_output(g, i), NULL);
+  bool ok = ng_kernel_run(k, &input, results, 1) == NG_OK;
+  for (size_t slot = 0; slot < count; slot++)
+    for (size_t i = 0; ok && i < expected[slot].count; i++) {
+      ok = is_number(&expected[slot], i, (Type)results[slot].type, results[slot].data);
+      if (!ok)
+        print_error("%s of %s, compiled: output %zu, element %zu: %.17g\n", row->op, row->inputs, slot, i,
+                    ng_tensor_get(&results[slot], (int64_t)i));
+    }
+  for (size_t i = 0; i < count; i++) ng_tensor_free(ctx, &results[i]);
+  ng_tensor_free(ctx, &input);
+  ng_kernel_free(k);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+  return ok;
+}
+
+static void compiled_code_gives_the_numbers_too(void **state) {
+  (void)state;
+  static const char *const isas[] = {NULL, "scalar"};
+  size_t nwrong = 0;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (size_t k = 0; k < 2 && rows[i].is_compiled; k++) nwrong += !computes_compiled(&rows[i], isas[k]);
+  assert_int_equal(nwrong, 0);
+}
+
 static void operators_give_the_numbers_of_their_rows(void **state) {
   (void)state;
   size_t nwrong = 0;
@@ -221,7 +429,83 @@ static void operators_give_the_numbers_of_their_rows(void **state) {
   assert_int_equal(nwrong, 0);
 }
 
+// Reads the reduction in one way of giving no axes.
+static bool reduces(const struct Reduction *r, bool is_old, const char *attributes, const char *inputs,
+                    const char *shape, const char *numbers) {
+  char outputs[128];
+  snprintf(outputs, sizeof outputs, "%s %s", shape, numbers);
+  return computes(&(Row){r->op, is_old ? r->opset - 2 : r->opset, attributes, inputs, outputs});
+}
+
+static void reductions_without_axes_are_over_all_or_none(void **state) {
+  static const char x[] = "f32[2,2] -3 0.5 2 -1", x_and_axes[] = "f32[2,2] -3 0.5 2 -1; s64[0]";
+  static const char none[] = "noop_with_empty_axes:i=1", flat[] = "keepdims:i=0";
+  (void)state;
+  size_t nwrong = 0;
+  for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++) {
+    const struct Reduction *r = &reductions[i];
+    nwrong += !reduces(r, true, flat, x, "f32[]", r->of_all);
+    nwrong += !reduces(r, true, "axes:l=[] keepdims:i=0", x, "f32[]", r->of_all);
+    nwrong += !reduces(r, false, flat, x, "f32[]", r->of_all);
+    nwrong += !reduces(r, false, "", x_and_axes, "f32[1,1]", r->of_all);
+    nwrong += !reduces(r, false, none, x, "f32[2,2]", r->of_each);
+    nwrong += !reduces(r, false, "noop_with_empty_axes:i=1 keepdims:i=0", x_and_axes, "f32[2,2]", r->of_each);
+    nwrong += !reduces(r, false, "", "f32[] -3", "f32[]", r->of_scalar);
+    nwrong += !reduces(r, false, none, "f32[] -3", "f32[]", r->of_scalar);
+  }
+  assert_int_equal(nwrong, 0);
+}
+
+// Operators that others compute, with a gradient by each operand of floating-point numbers; 0: in steps, which a
+// warning tells.
+static const struct {
+  Row row;
+  bool is_zero;
+} differentiable[] = {
+    {{"ScatterND", 11, "", "f32[5,3] any; s64[3,1] 1 -1 2; f32[3,3] any", ""}, false},
+    {{"ScatterND", 16, "reduction:s=add", "f32[4,2] any; s64[3,2] 1 0 -1 1 1 0; f32[3] any", ""}, false},
+    {{"ScatterND", 16, "", "f64[2,3,2] any; s64[2,2,2] 0 0 1 2 1 -2 0 2; f64[2,2,2] any", ""}, false},
+    {{"ScatterElements", 16, "axis:i=1", "f32[2,4] any; s64[2,2] 1 -1 0 2; f32[2,2] any", ""}, false},
+    {{"ScatterElements", 16, "reduction:s=add", "f32[3,2] any; s64[2,2] 1 1 1 0; f32[2,2] any", ""}, false},
+    {{"GatherND", 13, "", "f32[3,2] any; s64[2,2] 1 0 -1 1", ""}, false},
+    {{"GatherElements", 13, "axis:i=1", "f32[2,3] any; s64[2,2] 1 1 0 -1", ""}, false},
+    {{"LpNormalization", 13, "", "f32[3,4] any", ""}, false},
+    {{"LpNormalization", 13, "p:i=1", "f32[3,4] any", ""}, false},
+    {{"NegativeLogLikelihoodLoss", 13, "ignore_index:i=1", "f32[4,3] any; s64[4] 2 1 0 0; f32[3] any", ""}, false},
+    {{"SoftmaxCrossEntropyLoss", 13, "ignore_index:i=1", "f32[4,3] any; s64[4] 2 1 0 0; f32[3] any", ""}, false},
+    {{"Round", 11, "", "f32[3,4] any", ""}, true},
+    {{"Floor", 13, "", "f32[3,4] any", ""}, true},
+    {{"Ceil", 13, "", "f32[3,4] any", ""}, true},
+    {{"Sign", 13, "", "f32[3,4] any", ""}, true},
+};
+
+static bool has_gradient(const Row *row, bool is_zero) {
+  const Message model = model_of(row, 1, FLOAT_INPUTS);
+  ng_gradcheck_result results[MOST_IN_CASE] = {{0}};
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = ng_graph_read(ctx, "test.onnx", (const char *)model.bytes, model.count, NULL);
+  bool ok = g && ng_gradcheck(g, NULL, results) == NG_OK;
+  ok = ok && (strstr(ng_messages_text(ctx, 0), "its gradient is 0") != NULL) == is_zero;
+  for (size_t i = 0; ok && i < ng_graph_input_count(g); i++)
+    ok = results[i].nchecked > 0 && (!is_zero || results[i].gradient == 0);
+  if (!ok) print_error("%s {%s}\n%s", row->op, row->attributes, ng_messages_text(ctx, 0));
+  ng_graph_free(g);
+  ng_context_free(ctx);
+  return ok;
+}
+
+static void gradients_of_operators_are_those_of_differences(void **state) {
+  (void)state;
+  size_t nwrong = 0;
+  for (size_t i = 0; i < sizeof differentiable / sizeof *differentiable; i++)
+    nwrong += !has_gradient(&differentiable[i].row, differentiable[i].is_zero);
+  assert_int_equal(nwrong, 0);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(operators_give_the_numbers_of_their_rows)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(operators_give_the_numbers_of_their_rows),
+                                     cmocka_unit_test(reductions_without_axes_are_over_all_or_none),
+                                     cmocka_unit_test(compiled_code_gives_the_numbers_too),
+                                     cmocka_unit_test(gradients_of_operators_are_those_of_differences)};
+  return cmocka_run_group_tests(tests, compile_by_effort, NULL);
 }

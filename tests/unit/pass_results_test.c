@@ -6,7 +6,7 @@
 #include "frontend/yaml/yaml.h"
 #include "passes/pipeline.h"
 #include "passes/schedule/overrides.h"
-#include "tests/random_graph.h"
+#include "tests/random_seeds.h"
 
 #include <glob.h>
 #include <math.h>
@@ -200,8 +200,8 @@ static void golden_cases_give_the_same(void **state) {
 
 static void random_graphs_give_the_same(void **state) {
   (void)state;
-  const uint64_t count = number_of_graphs(COUNT);
-  for (uint64_t seed = 0; seed < count; seed++) {
+  for (RandomSeeds s = random_seeds(number_of_graphs(COUNT)); random_next_seed(&s);) {
+    const uint64_t seed = s.seed;
     Diagnostics d;
     Trial t;
     char name[32];
@@ -248,7 +248,7 @@ static void each_pass_changed_some(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(models_give_the_same),        cmocka_unit_test(golden_cases_give_the_same),
-      cmocka_unit_test(random_graphs_give_the_same), cmocka_unit_test(rare_graphs_give_the_same),
+      random_unit_test(random_graphs_give_the_same), cmocka_unit_test(rare_graphs_give_the_same),
       cmocka_unit_test(each_pass_changed_some),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 #include "passes/schedule/kernel_pass.h"
 #include "passes/schedule/order_kernel.h"
 #include "passes/schedule/tune.h"
-#include "tests/random_graph.h"
+#include "tests/random_seeds.h"
 #include "tests/unit/failing_allocator.h"
 
 #include <glob.h>
@@ -497,13 +497,13 @@ static void must_count_lines(const Program *p) {
 static void every_region_has_a_kernel(void **state) {
   (void)state;
   static const RandomGraphOptions options = {.most_nodes = 24, .most_nelems = 3000};
-  for (uint64_t seed = 0; seed < number_of_graphs(1000); seed++) {
+  for (RandomSeeds s = random_seeds(number_of_graphs(1000)); random_next_seed(&s);) {
     Diagnostics d;
     PassContext c = context(&system_allocator, &d);
-    Graph *g = random_graph(&system_allocator, seed, &options, &d);
+    Graph *g = random_graph(&system_allocator, s.seed, &options, &d);
     assert_true(g && graph_bind_dims(g, &d) && graph_infer(g, &d) && pipeline_run(g, &c));
     Program *p = pipeline_lower(g, &c);
-    if (!p) fail_msg("seed %llu: %s", (unsigned long long)seed, d.items[0].message);
+    if (!p) fail_msg("%s", d.items[0].message);
     const uint32_t *region = c.partition->region;
     for (size_t i = 0; p && i < g->nnodes; i++)
       for (const Use *use = g->nodes[i]->outputs[0]->uses; use; use = use->next) {
@@ -632,7 +632,8 @@ static bool runs_with_failing(Graph *g, FailingAllocator *memory, size_t n, bool
 static void failing_allocations_are_errors(void **state) {
   (void)state;
   static const RandomGraphOptions options = {.most_nodes = 12, .most_nelems = 20000};
-  for (uint64_t seed = 0; seed < 40; seed++) {
+  for (RandomSeeds s = random_seeds(40); random_next_seed(&s);) {
+    const uint64_t seed = s.seed;
     bool is_done = false;
     for (size_t n = 0; !is_done; n += takes_all() ? 1 : 5) {
       FailingAllocator memory;
@@ -766,10 +767,10 @@ int main(void) {
       cmocka_unit_test(passes_have_names_and_docs),
       cmocka_unit_test(each_region_is_a_kernel),
       cmocka_unit_test(graphs_without_nodes_are_programs_without_kernels),
-      cmocka_unit_test(every_region_has_a_kernel),
+      random_unit_test(every_region_has_a_kernel),
       cmocka_unit_test(kernels_tell_why_they_stopped_growing),
       cmocka_unit_test(kernels_count_bytes_as_one_does_by_hand),
-      cmocka_unit_test(failing_allocations_are_errors),
+      random_unit_test(failing_allocations_are_errors),
       cmocka_unit_test(passes_tell_or_do_all),
       cmocka_unit_test(every_allocation_of_a_schedule_may_fail),
   };

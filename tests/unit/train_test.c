@@ -1,155 +1,10 @@
-// Training steps: optimizers worked out by hand, whole steps against finite differences, graphs for inference, and
-// errors.
-#include "tests/unit/api_case.h"
+// Training steps: whole steps against finite differences, graphs for inference, and errors.
 #include "tests/unit/failing_allocator.h"
+#include "tests/unit/train_case.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-enum { MOST_TENSORS = 64 };
-
-// A graph with tensors for all its ends.
-typedef struct Run {
-  ng_context *ctx;
-  ng_graph *g;
-  ng_tensor inputs[MOST_TENSORS], outputs[MOST_TENSORS];
-  size_t ninputs, noutputs;
-} Run;
-
-static Run run_open(ng_context *ctx, ng_graph *g) {
-  Run r = {.ctx = ctx, .g = g};
-  if (!g) print_error("%s", ng_messages_text(ctx, 0));
-  assert_non_null(g);
-  assert_int_equal(ng_graph_bind(g), NG_OK);
-  r.ninputs = ng_graph_input_count(g);
-  r.noutputs = ng_graph_output_count(g);
-  assert_true(r.ninputs <= MOST_TENSORS && r.noutputs <= MOST_TENSORS);
-  for (size_t i = 0; i < r.ninputs; i++) {
-    const ng_tensor_info info = ng_graph_input(g, i);
-    assert_int_equal(ng_tensor_new(ctx, &info, &r.inputs[i]), NG_OK);
-  }
-  for (size_t i = 0; i < r.noutputs; i++) {
-    const ng_tensor_info info = ng_graph_output(g, i);
-    assert_int_equal(ng_tensor_new(ctx, &info, &r.outputs[i]), NG_OK);
-  }
-  return r;
-}
-
-static void run_close(Run *r) {
-  for (size_t i = 0; i < r->ninputs; i++) ng_tensor_free(r->ctx, &r->inputs[i]);
-  for (size_t i = 0; i < r->noutputs; i++) ng_tensor_free(r->ctx, &r->outputs[i]);
-  ng_graph_free(r->g);
-}
-
-static ng_tensor *find_tensor(Run *r, const char *name) {
-  for (size_t i = 0; i < r->ninputs; i++)
-    if (strcmp(ng_graph_input(r->g, i).name, name) == 0) return &r->inputs[i];
-  for (size_t i = 0; i < r->noutputs; i++)
-    if (strcmp(ng_graph_output(r->g, i).name, name) == 0) return &r->outputs[i];
-  fail_msg("there is no tensor %s", name);
-  return NULL;
-}
-
-static double number(Run *r, const char *name) {
-  return ng_tensor_get(find_tensor(r, name), 0);
-}
-
-static void call(Run *r) {
-  if (ng_interpret(r->g, r->inputs, r->outputs, 0) != NG_OK) fail_msg("%s", ng_messages_text(r->ctx, 0));
-}
-
-// The states after a call are the states before the next call.
-static void keep_states(Run *r) {
-  for (size_t i = 0; i < ng_graph_state_count(r->g); i++) {
-    const ng_state s = ng_graph_state(r->g, i);
-    if (s.is_updated) memcpy(r->inputs[s.input].data, r->outputs[s.output].data, ng_tensor_nbytes(&r->inputs[s.input]));
-  }
-}
-
-// The optimizers: the loss is the mean of (w x - 2 x)^2 over x = 1, 2, whose gradient is 5 (w - 2).
-
-static const char line[] = "format: ngrad/1\n"
-                           "name: line\n"
-                           "inputs: [{name: x, type: f64, shape: [2, 1]}, {name: t, type: f64, shape: [2, 1]}]\n"
-                           "state: [{name: w, type: f64, shape: [1, 1], init: zeros}]\n"
-                           "nodes:\n"
-                           "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n"
-                           "  - {op: MeanSquaredError, inputs: [y, t], outputs: [loss]}\n"
-                           "outputs: [loss, y]\n";
-
-typedef struct OptimizerCase {
-  const char *optimizer;
-  ng_setting settings[4];
-  const char *schedule;
-  double w[3];          // from 3, after each of three steps
-  const char *names[2]; // of the optimizer's states
-  double states[2][3];  // after each step
-} OptimizerCase;
-
-// clang-format off
-static const OptimizerCase optimizers[] = {
-    {"sgd", {{"learning_rate", 0.1}}, NULL, {2.5, 2.25, 2.125}, {NULL}, {{0}}},
-    {"sgd", {{"learning_rate", 0.1}, {"weight_decay", 0.5}}, NULL, {2.35, 2.0575, 1.925875}, {NULL}, {{0}}},
-    {"sgd", {{"learning_rate", 0.25}, {"clip_norm", 2}}, NULL, {2.50000009999998, 2.00000029999986, 1.999999925000035},
-     {NULL}, {{0}}},
-    {"sgd", {{"learning_rate", 0.1}, {"warmup", 2}}, NULL, {2.75, 2.375, 2.1875}, {NULL}, {{0}}},
-    {"sgd", {{"learning_rate", 0.1}, {"step_size", 2}, {"gamma", 0.5}}, "step", {2.5, 2.25, 2.1875}, {NULL}, {{0}}},
-    {"sgd", {{"learning_rate", 0.1}, {"step_size", 1}, {"warmup", 1}, {"gamma", 0.5}}, "step", {2.5, 2.25, 2.1875}, {NULL}, {{0}}},
-    {"sgd", {{"learning_rate", 0.1}, {"steps", 4}}, "cosine", {2.5, 2.2866116523516817, 2.2149587392637615}, {NULL}, {{0}}},
-    {"sgd", {{"learning_rate", 0.1}, {"steps", 2}}, "cosine", {2.5, 2.375, 2.375}, {NULL}, {{0}}},
-    {"sgd", {{"learning_rate", 0.1}, {"steps", 3}, {"warmup", 2}}, "cosine", {2.75, 2.375, 2.1875}, {NULL}, {{0}}},
-    {"momentum", {{"learning_rate", 0.1}, {"momentum", 0.5}}, NULL, {2.5, 2, 1.75}, {"w.momentum"}, {{5, 5, 2.5}}},
-    {"momentum", {{"learning_rate", 0.1}, {"momentum", 0.5}, {"nesterov", 1}}, NULL, {2.25, 1.9375, 1.890625},
-     {"w.momentum"}, {{5, 3.75, 1.5625}}},
-    {"adam", {{"learning_rate", 0.1}, {"beta1", 0.5}, {"beta2", 0.75}}, NULL,
-     {2.9000000002, 2.8011461700707816, 2.7042366464085723}, {"w.m", "w.v"},
-     {{2.5, 3.5000000005, 3.752865425426954}, {6.25, 9.750000002250001, 11.32396991305676}}},
-    {"adam", {{"learning_rate", 0.1}, {"beta1", 0.5}, {"beta2", 0.75}, {"weight_decay", 0.5}}, NULL,
-     {2.900000000153846, 2.800942652315417, 2.7034542790568863}, {"w.m", "w.v"},
-     {{3.25, 4.600000000423077, 5.002592294078935}, {10.5625, 16.77250000251731, 19.883380108759418}}},
-    {"adamw", {{"learning_rate", 0.1}, {"beta1", 0.5}, {"beta2", 0.75}, {"weight_decay", 0.5}}, NULL,
-     {2.7500000001999996, 2.516274955542885, 2.3017906914410413}, {"w.m", "w.v"},
-     {{2.5, 3.125000000499999, 2.853187389107212}, {6.25, 8.203125001874996, 7.8182176871612965}}},
-    {"adagrad", {{"learning_rate", 0.5}}, NULL, {2.50000000001, 2.276393202260443, 2.156398736032906}, {"w.sum"},
-     {{25, 31.25000000025, 33.15983005664456}}},
-};
-// clang-format on
-
-static void must_be_near(double actual, double expected, const char *what) {
-  if (!(fabs(actual - expected) <= 1e-12 * fmax(1, fabs(expected))))
-    fail_msg("%s is %.17g, expected %.17g", what, actual, expected);
-}
-
-static void check_optimizer_case(const OptimizerCase *c) {
-  ng_context *ctx = new_context();
-  ng_graph *forward = must_read(ctx, line);
-  size_t nsettings = 0;
-  while (nsettings < 4 && c->settings[nsettings].name) nsettings++;
-  const ng_train_options options = {
-      .optimizer = c->optimizer, .settings = c->settings, .nsettings = nsettings, .schedule = c->schedule};
-  Run r = run_open(ctx, ng_graph_train(forward, &options));
-  double *x = find_tensor(&r, "x")->data, *t = find_tensor(&r, "t")->data;
-  x[0] = 1, x[1] = 2, t[0] = 2, t[1] = 4;
-  *(double *)find_tensor(&r, "w")->data = 3;
-  for (int step = 0; step < 3; step++) {
-    const double w = number(&r, "w");
-    call(&r);
-    keep_states(&r);
-    must_be_near(number(&r, "loss"), 2.5 * (w - 2) * (w - 2), "loss");
-    must_be_near(number(&r, "w"), c->w[step], c->optimizer);
-    for (int i = 0; i < 2 && c->names[i]; i++) must_be_near(number(&r, c->names[i]), c->states[i][step], c->names[i]);
-    assert_true(number(&r, "step") == step + 1);
-  }
-  run_close(&r);
-  ng_graph_free(forward);
-  ng_context_free(ctx);
-}
-
-static void optimizers_step_as_worked_out_by_hand(void **state) {
-  (void)state;
-  for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++) check_optimizer_case(&optimizers[i]);
-}
 
 // Whole steps: with a learning rate of 1, SGD subtracts the gradient, which differences of the forward graph give.
 
@@ -369,6 +224,26 @@ static void forms_for_inference_use_running_statistics_and_no_dropout(void **sta
   ng_context_free(ctx);
 }
 
+// An output that is an input passed on, and has nothing to do with the loss, stays beside the logits; labels go.
+static void outputs_of_other_inputs_are_inferred_too(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, "format: ngrad/1\n"
+                               "inputs: [{name: x, type: f32, shape: [2, 4]}, {name: s, type: f32, shape: [2]}, "
+                               "{name: t, type: f32, shape: [2, 3]}]\n"
+                               "state: [{name: w, type: f32, shape: [4, 3], init: ones}]\n"
+                               "nodes:\n"
+                               "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n"
+                               "  - {op: Abs, inputs: [s], outputs: [s_out]}\n"
+                               "  - {op: MeanSquaredError, inputs: [y, t], outputs: [loss]}\n"
+                               "outputs: [y, s_out, loss]\n");
+  must_show(ctx, ng_graph_inference(g, NG_INFER, NULL),
+            (const char *[]){"name: x,", "name: s,", "outputs: [y, s_out]", NULL},
+            (const char *[]){"name: t,", "loss", NULL});
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 static void statistics_without_states_have_no_form_for_inference(void **state) {
   (void)state;
   static const char text[] = "format: ngrad/1\n"
@@ -452,6 +327,79 @@ static void random_states_suit_the_optimizer(void **state) {
   ng_context_free(ctx);
 }
 
+// All parameters that no gradient reaches are in one message, each with the reason.
+static void parameters_without_gradient_are_told_together(void **state) {
+  (void)state;
+  static const char text[] = "format: ngrad/1\n"
+                             "inputs: [{name: x, type: f64, shape: [4, 3]}]\n"
+                             "state:\n"
+                             "  - {name: w, type: f64, shape: [3], init: ones}\n"
+                             "  - {name: t, type: f64, shape: [3], init: zeros}\n"
+                             "  - {name: k, type: f64, shape: [3], init: zeros}\n"
+                             "  - {name: u, type: f64, shape: [3], init: zeros}\n"
+                             "nodes:\n"
+                             "  - {op: Multiply, inputs: [x, w], outputs: [y]}\n"
+                             "  - {op: Square, inputs: [k], outputs: [squares]}\n"
+                             "  - {op: ArgMax, inputs: [squares], outputs: [best], attributes: {axis: 0}}\n"
+                             "  - {op: Gather, inputs: [y, best], outputs: [column], attributes: {axis: 1}}\n"
+                             "  - {op: Less, inputs: [y, t], outputs: [c]}\n"
+                             "  - {op: GreaterEqual, inputs: [t, y], outputs: [d]}\n"
+                             "  - {op: Select, inputs: [c, x, y], outputs: [z]}\n"
+                             "  - {op: Select, inputs: [d, z, y], outputs: [zz]}\n"
+                             "  - {op: ReduceSum, inputs: [zz], outputs: [sum], attributes: {axes: [0, 1]}}\n"
+                             "  - {op: ReduceSum, inputs: [column], outputs: [part], attributes: {axes: [0]}}\n"
+                             "  - {op: Add, inputs: [sum, part], outputs: [loss]}\n"
+                             "outputs: [loss]\n";
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, text);
+  assert_null(ng_graph_train(g, NULL));
+  assert_int_equal(ng_last_status(ctx), NG_WRONG);
+  assert_int_equal(ng_message_count(ctx), 1);
+  must_have_said(ctx,
+                 "no gradient reaches the parameters: t (only Less and GreaterEqual read it), k (only ArgMax reads "
+                 "it), u (loss does not depend on it); --freeze t --freeze k --freeze u leaves them as they are");
+  const ng_train_options options = {.freeze = (const char *[]){"[tku]"}, .nfreeze = 1};
+  must_show(ctx, ng_graph_train(g, &options), (const char *[]){"updates: {w: w.next, step: step.next}", NULL},
+            (const char *[]){NULL});
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+// States that nodes take as statistics or settings are not trained, and this is told.
+static void given_statistics_are_not_trained(void **state) {
+  (void)state;
+  static const char text[] = "format: ngrad/1\n"
+                             "inputs: [{name: x, type: f32, shape: [4, 3]}]\n"
+                             "state:\n"
+                             "  - {name: g, type: f32, shape: [3], init: ones}\n"
+                             "  - {name: b, type: f32, shape: [3], init: zeros}\n"
+                             "  - {name: rm, type: f32, shape: [3], init: zeros}\n"
+                             "  - {name: rv, type: f32, shape: [3], init: ones}\n"
+                             "  - {name: calls, type: s64, shape: [], init: ones}\n"
+                             "  - {name: p, type: f32, shape: [], init: zeros}\n"
+                             "constants: [{name: one, type: s64, shape: [], value: 1}]\n"
+                             "nodes:\n"
+                             "  - {op: BatchNormInference, inputs: [x, g, b, rm, rv], outputs: [y], "
+                             "attributes: {epsilon: 1.0e-5}}\n"
+                             "  - {op: Dropout, inputs: [y, one, calls, p], outputs: [d]}\n"
+                             "  - {op: Add, inputs: [calls, one], outputs: [more]}\n"
+                             "  - {op: ReduceMean, inputs: [d], outputs: [loss], attributes: {axes: [0, 1]}}\n"
+                             "outputs: [loss]\n"
+                             "updates: {calls: more}\n";
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, text);
+  must_show(ctx, ng_graph_train(g, NULL),
+            (const char *[]){"updates: {g: g.next, b: b.next, calls: more, step: step.next}", NULL},
+            (const char *[]){"rm.next", " p.next", NULL});
+  assert_int_equal(ng_message_count(ctx), 1);
+  assert_false(ng_message_at(ctx, 0).is_error);
+  assert_string_equal(ng_message_at(ctx, 0).text,
+                      "states that are not trained, as nodes such as BatchNormInference "
+                      "take them as statistics or settings, and have no updates: rm, rv, p");
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 static void what_cannot_be_trained_is_told(void **state) {
   (void)state;
   static const char unused[] =
@@ -460,8 +408,8 @@ static void what_cannot_be_trained_is_told(void **state) {
       "state: [{name: w, type: f32, shape: [4], init: ones}, {name: b, type: f32, shape: [4], init: ones}]\n"
       "nodes:\n"
       "  - {op: Multiply, inputs: [x, w], outputs: [y]}\n"
-      "  - {op: Round, inputs: [b], outputs: [rounded]}\n"
-      "  - {op: Add, inputs: [y, rounded], outputs: [z]}\n"
+      "  - {op: SigmoidBackward, inputs: [b, b], outputs: [slope]}\n"
+      "  - {op: Add, inputs: [y, slope], outputs: [z]}\n"
       "  - {op: ReduceMean, inputs: [y], outputs: [loss], attributes: {axes: [0]}}\n"
       "  - {op: ReduceMean, inputs: [z], outputs: [other], attributes: {axes: [0]}}\n"
       "outputs: [loss, other]\n";
@@ -470,8 +418,10 @@ static void what_cannot_be_trained_is_told(void **state) {
     ng_status status;
   } rows[] = {
       {NULL, "loss: expected the name of one or more of the outputs loss, other", NG_USAGE},
-      {"loss", "b: expected loss to depend on it; --freeze b leaves it as it is", NG_WRONG},
-      {"other", "Round has no gradient: its derivative is 0 almost everywhere", NG_WRONG},
+      {"loss", "no gradient reaches the parameter: b (loss does not depend on it); --freeze b leaves it as it is",
+       NG_WRONG},
+      {"other", "SigmoidBackward has no gradient: it is itself a gradient, and second derivatives are not supported",
+       NG_WRONG},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     ng_context *ctx = new_context();
@@ -623,14 +573,16 @@ static void without_memory_there_is_no_step(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(optimizers_step_as_worked_out_by_hand),
       cmocka_unit_test(steps_of_gradient_descent_subtract_differences),
       cmocka_unit_test(leaves_give_means),
       cmocka_unit_test(forms_for_inference_use_running_statistics_and_no_dropout),
+      cmocka_unit_test(outputs_of_other_inputs_are_inferred_too),
       cmocka_unit_test(statistics_without_states_have_no_form_for_inference),
       cmocka_unit_test(frozen_parameters_stay),
       cmocka_unit_test(states_of_optimizers_are_f32_beside_narrow_parameters),
       cmocka_unit_test(random_states_suit_the_optimizer),
+      cmocka_unit_test(parameters_without_gradient_are_told_together),
+      cmocka_unit_test(given_statistics_are_not_trained),
       cmocka_unit_test(what_cannot_be_trained_is_told),
       cmocka_unit_test(options_that_do_not_fit_are_told),
       cmocka_unit_test(a_loss_that_is_added_takes_the_input_of_its_name),

@@ -4,6 +4,7 @@
 #include "backends/codegen/emit/file_printer.h"
 
 #include "backends/codegen/emit/template.h"
+#include "ir/graph/formula.h"
 #include "ir/graph/open_dims.h"
 #include "ir/support/escape.h"
 
@@ -24,7 +25,7 @@ static void add_dim_names(const FilePrinter *f, Monomial monomial, Text *out) {
   text_init(&names, f->scratch->allocator);
   for (size_t i = 0; monomial && i < g->ndims; i++)
     for (int n = monomial_exponent(monomial, i); n > 0; n--, before = "*")
-      text_format(&names, "%s%s", before, g->dims[i]->name);
+      text_format(&names, g->dims[i]->terms ? "%s(%s)" : "%s%s", before, g->dims[i]->name);
   if (monomial) text_add_user_string(out, SINK_STRING, text_string(&names));
   else text_add_string(out, "NULL");
   out->out_of_memory |= names.out_of_memory;
@@ -62,12 +63,13 @@ static void print_info(const FilePrinter *f, Text *out) {
   text_add_string(out, "  };\n");
   if (g->ndims) {
     text_add_string(out, "  static const char *const dims[] = {");
-    for (size_t i = 0; i < g->ndims; i++) {
+    for (size_t i = 0; i < graph_narguments(g); i++) {
       if (i) text_add_string(out, ", ");
       text_add_user_string(out, SINK_STRING, g->dims[i]->name);
     }
     text_add_string(out, "};\n  static const int64_t hints[] = {");
-    for (size_t i = 0; i < g->ndims; i++) text_format(out, "%s%lld", i ? ", " : "", (long long)g->dims[i]->value);
+    for (size_t i = 0; i < graph_narguments(g); i++)
+      text_format(out, "%s%lld", i ? ", " : "", (long long)g->dims[i]->value);
     text_add_string(out, "};\n");
   }
   text_format(out, "  static const %s_info info = {%d, \"" NGRAD_VERSION "\", ", f->prefix, ABI);
@@ -80,7 +82,7 @@ static void print_info(const FilePrinter *f, Text *out) {
     before = " ";
   }
   text_format(out, "\", \"%s\", %zu, %zu, %zu, tensors, %zu, %s};\n  return &info;\n}\n\n", threads[f->file->threads],
-              f->has_open_workspace ? 0 : f->workspace_nbytes, ninputs_given(g), noutputs_given(g), g->ndims,
+              f->has_open_workspace ? 0 : f->workspace_nbytes, ninputs_given(g), noutputs_given(g), graph_narguments(g),
               g->ndims ? "dims, hints" : "NULL, NULL");
 }
 
@@ -105,7 +107,7 @@ static void print_null_check(const FilePrinter *f, uint32_t dims, Text *out) {
   for (size_t i = 0; i < ninputs_given(g); i++) nalike += has_dims(f, g->inputs[i], dims);
   text_add_string(out, "  if (");
   for (size_t k = 0; k < g->ndims; k++)
-    if (dims >> k & 1) text_format(out, "%s && ", f->dim_member[k]);
+    if (dims >> k & 1) text_format(out, "extents[%zu] && ", k);
   if (dims >> LEAVES & 1) text_format(out, "%s_count_leaves(ranks) && ", f->function->name);
   const bool is_group = dims && nalike > 1;
   const char *before = is_group ? "(!" : "!";
@@ -169,9 +171,46 @@ static void print_choice(const FilePrinter *f, size_t isa, Text *out) {
 
 static void print_extents(const FilePrinter *f, Text *out) {
   if (!f->graph->ndims) return;
-  text_add_string(out, "  const int64_t extents[] = {");
-  for (size_t i = 0; i < f->graph->ndims; i++) text_format(out, "%s%s", i ? ", " : "", f->dim_member[i]);
+  const size_t narguments = graph_narguments(f->graph);
+  text_format(out, "  %sint64_t extents[] = {", f->graph->nsums ? "" : "const ");
+  for (size_t i = 0; i < f->graph->ndims; i++)
+    text_format(out, "%s%s", i ? ", " : "", i < narguments ? f->dim_member[i] : "-1");
   text_add_string(out, "};\n");
+  if (f->graph->nsums) text_format(out, "  %s_sums(extents);\n", f->function->name);
+}
+
+static void add_term(const FilePrinter *f, const FormulaTerm *term, Text *out) {
+  text_format(out, "%lld.0", (long long)term->factor);
+  for (uint32_t k = 0; k < term->degree; k++)
+    for (size_t i = 0; i < graph_narguments(f->graph); i++)
+      if (f->graph->dims[i] == term->dims[k]) text_format(out, " * (double)extents[%zu]", i);
+}
+
+// Prints PREFIX_sums(extents), which computes the sums behind the arguments. Doubles hold their terms without overflow.
+static void print_sums(const FilePrinter *f, Text *out) {
+  const char *p = f->function->name;
+  const size_t narguments = graph_narguments(f->graph);
+  if (!f->graph->nsums) return;
+  text_format(out,
+              "/* The sum of a few numbers, or -1 if it is out of range. */\n"
+              "static int64_t %s_sum(const double *terms, int count) {\n"
+              "  const double most = 1125899906842624.0; /* 2^50: the sum is exact */\n"
+              "  double sum = 0;\n"
+              "  for (int i = 0; i < count; i++) {\n"
+              "    if (terms[i] > most || terms[i] < -most) return -1;\n"
+              "    sum += terms[i];\n  }\n  return sum < 0 ? -1 : (int64_t)sum;\n}\n\n"
+              "static void %s_sums(int64_t *extents) {\n",
+              p, p);
+  for (size_t i = narguments; i < f->graph->ndims; i++) {
+    const Dim *dim = f->graph->dims[i];
+    text_add_string(out, "  {\n    const double terms[] = {");
+    for (uint32_t k = 0; k < dim->nterms; k++) {
+      if (k) text_add_string(out, ", ");
+      add_term(f, &dim->terms[k], out);
+    }
+    text_format(out, "};\n    extents[%zu] = %s_sum(terms, %u);\n  }\n", i, p, (unsigned)dim->nterms);
+  }
+  text_add_string(out, "}\n\n");
 }
 
 // Prints PREFIX_fits(extents): whether no tensor is too large with these extents. Only the largest tensors of all
@@ -192,7 +231,8 @@ static void print_fits(const FilePrinter *f, Text *out) {
               p);
   if (largest.count) text_add_string(out, "  uint64_t n;\n");
   for (size_t i = 0; i < f->graph->ndims; i++)
-    text_format(out, "  if (extents[%zu] < 0 || (uint64_t)extents[%zu] > most) return 0;\n", i, i);
+    if (!f->graph->dims[i]->is_place)
+      text_format(out, "  if (extents[%zu] < 0 || (uint64_t)extents[%zu] > most) return 0;\n", i, i);
   for (const TensorSize *size = largest.items; size < largest.items + largest.count; size++) {
     text_format(out, "  n = %lld;\n", (long long)size->factor);
     for (size_t i = 0; i < f->graph->ndims; i++)
@@ -240,7 +280,7 @@ static void add_part(const void *context, const char *name, Text *out) {
   const FilePrinter *f = context;
   if (is_part(name, "TABLES") && f->function->stages) print_stages(f, out);
   else if (is_part(name, "LAYOUTS")) print_for_isas(f, false, print_layout_of, out);
-  else if (is_part(name, "FITS")) print_fits(f, out);
+  else if (is_part(name, "FITS")) print_sums(f, out), print_fits(f, out);
   else if (is_part(name, "LEAST")) add_isa(f, 0, out);
   else if (is_part(name, "DIM_PARAMETERS")) add_dim_parameters(f, out);
   else if (is_part(name, "EXTENTS")) print_extents(f, out);

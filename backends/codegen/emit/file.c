@@ -292,6 +292,7 @@ static bool print_file(FileParts *file, EmittedFile *emitted, const Allocator *a
   emitted->nblocks = file->states.nblocks;
   for (size_t k = 0; k < file->nfunctions; k++) {
     file->functions[k].states = &file->states;
+    find_blocks(&file->functions[k]);
     file->functions[k].parts = file;
     if (emitted->functions[k].stages) file->functions[k].workspace_nbytes = stages_workspace(&file->functions[k]);
     emitted->functions[k].has_open_workspace = file->functions[k].has_open_workspace;

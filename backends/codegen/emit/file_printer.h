@@ -19,7 +19,8 @@ typedef struct FileState { // a tensor in a block of states
 
 enum { MOST_BLOCKS = 2 };
 typedef struct FileStates {
-  FileState *items; // by state of the first graph
+  FileState *items;    // by state of the first graph
+  FileState **by_name; // the same, sorted
   size_t count;
   int nblocks;
   size_t nbytes[MOST_BLOCKS]; // by block
@@ -34,15 +35,16 @@ typedef struct FilePrinter {
   const FileStates *states;
   const struct FileParts *parts; // file.c
   Arena *scratch;
-  const char **member;         // by value->index: the parameter's name
-  const char **dim_member;     // by open dim: the parameter's name
-  bool has_open_workspace;     // the size of the workspace depends on open dims
-  bool has_section[MOST_ISAS]; // by file->isas: the file has code for it
-  InPlace *in_place;           // by output: the inputs, except states, whose memory it may use
-  bool *may_be_overwritten;    // by input: some output may use its memory
-  bool has_shared_loops;       // some loop may run on several threads; for the file's first function: of any function
-  size_t scratch_nbytes;       // step with leaves: the largest workspace of its functions
-  size_t workspace_nbytes;     // the largest of all instruction sets, without the part that depends on open dims
+  const char **member;                                      // by value->index: the parameter's name
+  const char **dim_member;                                  // by open dim: the parameter's name
+  bool uses_block[MOST_BLOCKS], updates_block[MOST_BLOCKS]; // of states (find_blocks)
+  bool has_open_workspace;                                  // the size of the workspace depends on open dims
+  bool has_section[MOST_ISAS];                              // by file->isas: the file has code for it
+  InPlace *in_place;        // by output: the inputs, except states, whose memory it may use
+  bool *may_be_overwritten; // by input: some output may use its memory
+  bool has_shared_loops;    // some loop may run on several threads; for the file's first function: of any function
+  size_t scratch_nbytes;    // step with leaves: the largest workspace of its functions
+  size_t workspace_nbytes;  // the largest of all instruction sets, without the part that depends on open dims
 } FilePrinter;
 
 // The numbers of inputs and outputs that are parameters: all except states and their updates.
@@ -65,6 +67,8 @@ void print_for_isas(const FilePrinter *f, bool from_best, void (*print)(const Fi
 // Places the states of the file's graphs in blocks; `member` has the names of the first graph's values. False: out of
 // memory.
 bool find_states(FileStates *states, const EmittedFile *file, const char *const *member, Arena *arena);
+
+void find_blocks(FilePrinter *f); // sets uses_block and updates_block
 
 // Adds a parameter for each block that the function uses: "void *parameters, /* ... */\n    ".
 void add_block_parameters(const FilePrinter *f, Text *out);

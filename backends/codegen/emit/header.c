@@ -20,7 +20,8 @@ void add_output_name(const FilePrinter *f, Text *out, size_t i) {
 }
 
 void add_dim_parameters(const FilePrinter *f, Text *out) {
-  for (size_t i = 0; i < f->graph->ndims; i++) text_format(out, "%sint64_t %s", i ? ", " : "", f->dim_member[i]);
+  for (size_t i = 0; i < graph_narguments(f->graph); i++)
+    text_format(out, "%sint64_t %s", i ? ", " : "", f->dim_member[i]);
 }
 
 void add_parameters(const FilePrinter *f, Text *out) {
@@ -98,7 +99,7 @@ static void print_dims(const FilePrinter *f, Text *out) {
   const Graph *g = f->graph;
   if (!g->ndims) return;
   text_add_string(out, "/* Extents that are arguments of a call, 0 or more:");
-  for (size_t i = 0; i < g->ndims; i++) {
+  for (size_t i = 0; i < graph_narguments(g); i++) {
     text_format(out, "%s %s", i ? "," : "", f->dim_member[i]);
     if (strcmp(f->dim_member[i], g->dims[i]->name) != 0) {
       text_add_string(out, " (");

@@ -58,7 +58,7 @@ static void add_extent(const FilePrinter *f, Extent e, Text *out) {
   if (!monomial || factor != 1) text_format(out, "%lld", (long long)factor);
   for (size_t i = 0; monomial && i < f->graph->ndims; i++)
     for (int n = monomial_exponent(monomial, i); n > 0; n--)
-      text_format(out, "%s%s", factor != 1 ? " * " : "", f->dim_member[i]);
+      text_format(out, "%sextents[%zu]", factor != 1 ? " * " : "", i);
 }
 
 static void add_nelems(const FilePrinter *f, const Shape *shape, Text *out) {

@@ -6,6 +6,7 @@
 #include "backends/codegen/emit/file_printer.h"
 #include "backends/codegen/emit/template.h"
 #include "ir/graph/init.h"
+#include "ir/graph/open_dims.h"
 
 #include <float.h>
 #include <math.h>
@@ -113,7 +114,7 @@ static void add_case_part(const SelfTest *t, const char *name, Text *out) {
   const size_t ninputs = graph_of(t)->ninputs;
   for (const SelfTestCase *c = t->cases; c < t->cases + t->ncases; c++)
     if (is_part(name, "EXPECTED")) add_expected(t, c, out);
-    else if (is_part(name, "EXTENTS")) add_numbers(t, c, c->extents, graph_of(t)->ndims, out);
+    else if (is_part(name, "EXTENTS")) add_numbers(t, c, c->extents, graph_narguments(graph_of(t)), out);
     else if (is_part(name, "NELEMS")) add_numbers(t, c, c->nelems, ninputs + noutputs_of(t), out);
     else if (is_part(name, "INDICES")) add_numbers(t, c, c->nindices, ninputs, out);
     else if (is_part(name, "CHECKED")) add_numbers(t, c, c->checked, ninputs, out);
@@ -161,7 +162,7 @@ static void add_test_of_states(const SelfTest *t, const char *name, Text *out) {
 // Adds the arguments of a call, up to the blocks of states.
 static void add_arguments(const SelfTest *t, Text *out) {
   const Graph *g = graph_of(t);
-  for (size_t i = 0; i < g->ndims; i++) text_format(out, "case_extents[number][%zu], ", i);
+  for (size_t i = 0; i < graph_narguments(g); i++) text_format(out, "case_extents[number][%zu], ", i);
   for (size_t i = 0; i < ninputs_given(g); i++)
     text_format(out, "(const %s *)in[%zu], ", element_types[g->inputs[i]->type].name, i);
   for (size_t o = 0; o < noutputs_given(g); o++)
@@ -170,17 +171,18 @@ static void add_arguments(const SelfTest *t, Text *out) {
 }
 
 static void add_case_extents(const SelfTest *t, Text *out) {
-  for (size_t i = 0; i < graph_of(t)->ndims; i++) text_format(out, "%scase_extents[number][%zu]", i ? ", " : "", i);
+  for (size_t i = 0; i < graph_narguments(graph_of(t)); i++)
+    text_format(out, "%scase_extents[number][%zu]", i ? ", " : "", i);
 }
 
 // Prints calls with one extent out of range; the other extents are those of the first case.
 static void add_ranges(const SelfTest *t, Text *out) {
   const Graph *g = graph_of(t);
   const char *p = t->file->prefix;
-  for (size_t k = 0; k < g->ndims; k++)
+  for (size_t k = 0; k < graph_narguments(g); k++)
     for (int is_large = 0; is_large < 2; is_large++) {
       text_format(out, "  expect(%s(", function_of(t)->name);
-      for (size_t i = 0; i < g->ndims; i++)
+      for (size_t i = 0; i < graph_narguments(g); i++)
         if (i != k) text_format(out, "case_extents[0][%zu], ", i);
         else text_add_string(out, is_large ? "INT64_MAX, " : "-1, ");
       for (size_t i = 0; i < ninputs_given(g) + noutputs_given(g) + (size_t)nblocks_of(t); i++)
@@ -195,7 +197,7 @@ static void print_text(const SelfTest *t, const char *text, Text *out);
 // Adds the text for %NAME%.
 static void add_part(const void *context, const char *name, Text *out) {
   const SelfTest *t = context;
-  size_t ninputs = graph_of(t)->ninputs, ndims = graph_of(t)->ndims;
+  size_t ninputs = graph_of(t)->ninputs, ndims = graph_narguments(graph_of(t));
   if (is_part(name, "NINPUTS")) text_format(out, "%zu", ninputs);
   else if (is_part(name, "NOUTPUTS")) text_format(out, "%zu", noutputs_of(t));
   else if (is_part(name, "NGRAPHSTATES")) text_format(out, "%zu", graph_of(t)->nstates);

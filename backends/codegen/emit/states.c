@@ -8,6 +8,7 @@
 #include "ir/support/escape.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const block_names[] = {"parameters", "optimizer"};
@@ -16,59 +17,76 @@ static const Value *state_value(const Graph *g, size_t i) {
   return g->inputs[g->states[i].input];
 }
 
-static bool has_state(const Graph *g, const char *name) {
-  for (size_t i = 0; i < g->nstates; i++)
-    if (strcmp(state_value(g, i)->name, name) == 0) return true;
-  return false;
+static int compare_names(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+// The names of the graph's states, sorted; NULL: out of memory.
+static const char **sort_names(const Graph *g, Arena *arena) {
+  const char **names = ARENA_ARRAY(arena, const char *, g->nstates + 1);
+  for (size_t i = 0; names && i < g->nstates; i++) names[i] = state_value(g, i)->name;
+  if (names) qsort(names, g->nstates, sizeof *names, compare_names);
+  return names;
+}
+
+static int compare_states(const void *a, const void *b) {
+  return strcmp((*(FileState *const *)a)->value->name, (*(FileState *const *)b)->value->name);
 }
 
 bool find_states(FileStates *states, const EmittedFile *file, const char *const *member, Arena *arena) {
   const Graph *g = emitted_graph(&file->functions[0]);
   const Graph *last = emitted_graph(&file->functions[file->nfunctions - 1]);
-  *states = (FileStates){.items = ARENA_ARRAY(arena, FileState, g->nstates + 1), .count = g->nstates};
+  const char **of_last = sort_names(last, arena);
+  *states = (FileStates){.items = ARENA_ARRAY(arena, FileState, g->nstates + 1),
+                         .by_name = ARENA_ARRAY(arena, FileState *, g->nstates + 1),
+                         .count = g->nstates};
+  if (!of_last || !states->items || !states->by_name) return false;
   states->nblocks = g->nstates ? 1 : 0;
-  for (size_t i = 0; states->items && i < g->nstates; i++) {
+  for (size_t i = 0; i < g->nstates; i++) {
     const Value *v = state_value(g, i);
-    const int block = has_state(last, v->name) ? 0 : 1;
+    const int block = bsearch(&v->name, of_last, last->nstates, sizeof *of_last, compare_names) ? 0 : 1;
     const size_t nbytes = type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
     states->items[i] = (FileState){v, member[v->index], block, states->nbytes[block], nbytes};
+    states->by_name[i] = &states->items[i];
     states->nbytes[block] += whole_lines(nbytes);
     if (block == 1) states->nblocks = 2;
   }
-  return states->items;
+  qsort(states->by_name, g->nstates, sizeof *states->by_name, compare_states);
+  return true;
 }
 
-static const FileState *find_state(const FilePrinter *f, const char *name) {
-  for (size_t i = 0; i < f->states->count; i++)
-    if (strcmp(f->states->items[i].value->name, name) == 0) return &f->states->items[i];
-  return NULL;
+// The state of this name, which the file has.
+static const FileState *find_state(const FilePrinter *f, const Value *state) {
+  const FileState like = {.value = state}, *const key = &like;
+  return *(FileState **)bsearch(&key, f->states->by_name, f->states->count, sizeof *f->states->by_name, compare_states);
 }
 
 // Functions
 
-static bool uses_block(const FilePrinter *f, int block, bool is_update) {
-  const Graph *g = f->graph;
-  for (size_t i = 0; i < g->nstates; i++)
-    if (find_state(f, state_value(g, i)->name)->block == block && (!is_update || g->states[i].output >= 0)) return true;
-  return false;
+void find_blocks(FilePrinter *f) {
+  for (size_t i = 0; i < f->graph->nstates; i++) {
+    const int block = find_state(f, state_value(f->graph, i))->block;
+    f->uses_block[block] = true;
+    f->updates_block[block] |= f->graph->states[i].output >= 0;
+  }
 }
 
 void add_block_parameters(const FilePrinter *f, Text *out) {
   for (int b = 0; b < MOST_BLOCKS && b < f->states->nblocks; b++)
-    if (uses_block(f, b, false))
-      text_format(out, "    %svoid *%s, /* %zu bytes of states */\n", uses_block(f, b, true) ? "" : "const ",
+    if (f->uses_block[b])
+      text_format(out, "    %svoid *%s, /* %zu bytes of states */\n", f->updates_block[b] ? "" : "const ",
                   block_names[b], f->states->nbytes[b]);
 }
 
 void add_state_address(const FilePrinter *f, const Value *state, Text *out) {
-  const FileState *s = find_state(f, state->name);
-  text_format(out, "(%sunsigned char *)%s + %zu", uses_block(f, s->block, true) ? "" : "const ", block_names[s->block],
+  const FileState *s = find_state(f, state);
+  text_format(out, "(%sunsigned char *)%s + %zu", f->updates_block[s->block] ? "" : "const ", block_names[s->block],
               s->offset);
 }
 
 void print_block_checks(const FilePrinter *f, Text *out) {
   for (int b = 0; b < MOST_BLOCKS && b < f->states->nblocks; b++) {
-    if (!uses_block(f, b, false)) continue;
+    if (!f->uses_block[b]) continue;
     if (!f->states->nbytes[b]) text_format(out, "  (void)%s;\n", block_names[b]);
     else
       text_format(out, "  if (!%s) return %s_NULL_POINTER;\n  if ((uintptr_t)%s %% %d) return %s_MISALIGNED;\n",

@@ -126,13 +126,13 @@ static const char *const endings[] = {"",     "f",    "l",  "f32", "f64", "f32x"
 
 static bool is_function(const char *name, size_t length) {
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-    if (strncmp(functions[i], name, length) == 0 && !functions[i][length]) return true;
+    if (functions[i][0] == name[0] && strncmp(functions[i], name, length) == 0 && !functions[i][length]) return true;
   return false;
 }
 
 bool is_libc_type(const char *name) {
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-    if (strcmp(types[i], name) == 0) return true;
+    if (types[i][0] == name[0] && strcmp(types[i], name) == 0) return true;
   return false;
 }
 

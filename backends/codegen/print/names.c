@@ -68,9 +68,10 @@ static const char *const locals[] = {
     "is_next", "j", "mask", "n", "o", "r", "rows", "run", "start", "sum", "u", "vec", "fma", "fmaf", "fmod", "fmodf", "sqrt", "sqrtf", "memcpy"};
 // clang-format on
 
+// Names are compared with hundreds of words, so first by their first letter.
 static bool is_among(const char *const *words, size_t count, const char *name) {
   for (size_t i = 0; i < count; i++)
-    if (strcmp(words[i], name) == 0) return true;
+    if (words[i][0] == name[0] && strcmp(words[i], name) == 0) return true;
   return false;
 }
 
@@ -88,11 +89,11 @@ static bool ends_in(const char *name, const char *ending) {
 }
 
 static bool begins_with(const char *name, const char *beginning) {
-  return strncmp(name, beginning, strlen(beginning)) == 0;
+  return name[0] == beginning[0] && strncmp(name, beginning, strlen(beginning)) == 0;
 }
 
 static bool is_macro(const char *name) {
-  for (size_t i = 0; i < sizeof macros / sizeof *macros; i++)
+  for (size_t i = 0; isupper((unsigned char)name[0]) && i < sizeof macros / sizeof *macros; i++)
     if (begins_with(name, macros[i]) && !has_lower_case(name)) return true;
   for (size_t i = 0; i < sizeof mixed_macros / sizeof *mixed_macros; i++)
     if (begins_with(name, mixed_macros[i])) return true;
@@ -216,7 +217,7 @@ static bool is_reserved_local(const char *name) {
   static const char *const own[] = {"acc_",  "ahead_",   "held_",  "spilled_", "p_",     "part_",
                                     "rows_", "streams_", "total_", "wants_",   "within_"};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-    if (strncmp(name, own[i], strlen(own[i])) == 0) return true;
+    if (begins_with(name, own[i])) return true;
   return is_vocabulary(name) || !isalpha((unsigned char)name[0]) ||
          ((name[0] == 'd' || name[0] == 'p') && isdigit((unsigned char)name[1]));
 }

@@ -94,12 +94,22 @@ static inline lvec l_from_d(dvec a) {
   return l_load_s64(y);
 }
 
+// For stores of booleans and of 8-bit integers.
 static inline vec v_from_l(lvec a) {
   float x[16];
   int64_t y[16];
   l_store_s64(y, a);
-  for (int i = 0; i < 16; i++) x[i] = y[i] != 0;
+  for (int i = 0; i < 16; i++) x[i] = (float)y[i];
   return v_load(x);
+}
+
+// For stores of s32.
+static inline dvec d_from_l(lvec a) {
+  double x[16];
+  int64_t y[16];
+  l_store_s64(y, a);
+  for (int i = 0; i < 16; i++) x[i] = (double)y[i];
+  return d_load(x);
 }
 
 // 0 for the divisors -1 and 0, for which C's operator may trap.

@@ -252,6 +252,7 @@ static ng_status add_graph(Report *r, const char *path) {
   Subject s = {.settings = r->settings, .path = path, .options = options_of_settings(r->settings)};
   ng_status status;
   s.ctx = session_open(r->settings->max_memory, r->settings->max_steps);
+  ng_steps_begin(s.ctx, path);
   s.graph = graph_open(s.ctx, path, r->settings, &status);
   if (s.graph && ng_graph_leaf_count(s.graph)) {
     status = (ng_status)usage_error(
@@ -265,6 +266,7 @@ static ng_status add_graph(Report *r, const char *path) {
     json_add(r->graphs, s.object);
     lines_deinit(&s.lines);
   }
+  ng_steps_end(s.ctx);
   json_t *messages = json_messages(s.ctx);
   if (json_array_extend(r->messages, messages) != 0) memory_or_exit(NULL);
   json_decref(messages);

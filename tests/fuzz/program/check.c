@@ -287,10 +287,11 @@ static int64_t first_unexplained(Trial *t, size_t k, const Tensor *got) {
 }
 
 void trial_compare(Trial *t, const Tensor *got, const char *kind, const char *how) {
-  enum { MORE_RUNS = 40 };
+  // Strengths are powers of two from 8 down: a quotient moves farthest if noise leaves next to nothing of its divisor.
+  enum { MORE_RUNS = 64, STRENGTHS = 8 };
   for (size_t k = 0; k < t->graph->noutputs && !t->report->kind[0]; k++) {
     int64_t i = first_unexplained(t, k, &got[k]);
-    for (int run = 0; i >= 0 && !t->is_sure && run < MORE_RUNS; run++) add_noise_run(t, 1 << run % 4);
+    for (int run = 0; i >= 0 && !t->is_sure && run < MORE_RUNS; run++) add_noise_run(t, ldexp(8, -(run % STRENGTHS)));
     if (i >= 0) t->is_sure = true;
     i = i < 0 ? -1 : first_unexplained(t, k, &got[k]);
     for (int64_t n = 0; n < tensor_nelems(&t->expected[k]); n++) {

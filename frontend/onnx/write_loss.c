@@ -1,0 +1,178 @@
+// Writers of losses and their gradients.
+#include "frontend/onnx/fields.h"
+#include "frontend/onnx/formula.h"
+#include "frontend/onnx/write_standard.h"
+#include "ir/operators/loss.h"
+
+// The mean or sum of a value over all axes, as the attribute reduction says.
+static void put_reduced(OnnxWriter *w, const Node *node, const char *each, int rank, const char *to) {
+  const int64_t reduction = node_s64(node, "reduction");
+  const char *op = reduction == LOSS_MEAN ? "ReduceMean" : "ReduceSum";
+  int64_t axes[MAX_RANK];
+  for (int i = 0; i < rank; i++) axes[i] = i;
+  if (reduction == LOSS_NONE || rank == 0) {
+    onnx_put(w, "Identity", each, NULL, to);
+    return;
+  }
+  onnx_begin(w, op, "");
+  onnx_add_input(w, each);
+  onnx_add_axes(w, op, axes, (size_t)rank, false);
+  onnx_add_output(w, to);
+  onnx_end(w);
+}
+
+// `text` computes `each`, the loss of each element.
+bool onnx_write_loss(OnnxWriter *w, const Node *node, const char *text) {
+  Formula f;
+  formula_init(&f, w);
+  formula_write(&f, text);
+  const char *each = formula_find(&f, "each");
+  put_reduced(w, node, each, node->inputs[0]->shape.rank, w->out[0]);
+  return true;
+}
+
+// Cross entropy
+
+static bool has_input(const Node *node, uint32_t i) {
+  return i < node->ninputs && node->inputs[i];
+}
+
+// src with the classes on axis 1.
+static const char *classes_second(OnnxWriter *w, const char *src, int rank, int axis) {
+  int64_t order[MAX_RANK] = {0, axis};
+  int count = 2;
+  if (axis == 1) return src;
+  for (int i = 1; i < rank; i++)
+    if (i != axis) order[count++] = i;
+  return onnx_put_transpose(w, src, order, rank, NULL);
+}
+
+static bool write_plain(OnnxWriter *w, const Node *node, const char *name) {
+  static const char *const reductions[] = {[LOSS_MEAN] = "mean", [LOSS_SUM] = "sum", [LOSS_NONE] = "none"};
+  const AttributeValue *ignored = node_attribute(node, "ignore_index");
+  const Shape *shape = &node->inputs[0]->shape;
+  const char *src = classes_second(w, w->in[0], shape->rank, loss_class_axis(node));
+  onnx_begin(w, name, "");
+  onnx_add_input(w, src);
+  onnx_add_input(w, w->in[1]);
+  if (has_input(node, 2)) onnx_add_input(w, w->in[2]);
+  onnx_add_text(w, "reduction", reductions[node_s64(node, "reduction")]);
+  if (ignored->is_set) onnx_add_int(w, "ignore_index", ignored->s64);
+  onnx_add_output(w, w->out[0]);
+  onnx_end(w);
+  return true;
+}
+
+static const char *put_s64(OnnxWriter *w, int64_t number) {
+  const FreshName name = onnx_fresh(w);
+  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, name.text, TYPE_S64, NULL, 0, &number);
+  return onnx_keep(w, name);
+}
+
+// 0, 1, ... for each class, with `behind` axes after it; NULL: out of memory.
+static const char *put_classes(OnnxWriter *w, int64_t count, int behind) {
+  int64_t *items = ARENA_ARRAY(w->node_names.arena, int64_t, (size_t)count + 1), extents[MAX_RANK] = {count};
+  if (!items) return w->node.out_of_memory = true, NULL;
+  for (int64_t i = 0; i < count; i++) items[i] = i;
+  for (int i = 1; i <= behind; i++) extents[i] = 1;
+  const FreshName name = onnx_fresh(w);
+  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, name.text, TYPE_S64, extents, behind + 1, items);
+  return onnx_keep(w, name);
+}
+
+// Binds what the formulas of a loss and its gradient have in common: along the class axis `is_label` and `weights`, and
+// with extent 1 on it `is_class`, `is_ignored` and `all_weights`.
+static bool bind_labels(OnnxWriter *w, const Node *node, Formula *f, uint32_t labels, uint32_t weights) {
+  const Shape *shape = &node->inputs[0]->shape;
+  const int axis = loss_class_axis(node), behind = shape->rank - 1 - axis;
+  const AttributeValue *ignored = node_attribute(node, "ignore_index");
+  const Extent classes = shape->extent[axis];
+  const int64_t at = axis;
+  int64_t axes[MAX_RANK];
+  int nmoved = 0, count = 0;
+  if (!extent_is_literal(classes) || shape_nelems(shape) == 0) return false;
+  for (int i = axis + 1; i < shape->rank; i++) nmoved += !extent_is_literal(shape->extent[i]);
+  if (nmoved > 1) return false;
+  const char *y = onnx_put_cast(w, w->in[labels], TYPE_S64, NULL);
+  y = onnx_put_axes(w, "Unsqueeze", y, &at, 1, NULL);
+  const char *all = put_classes(w, classes.value, behind);
+  if (!all) return false;
+  for (int i = 0; i < shape->rank; i++)
+    if (i != axis) axes[count++] = i;
+  f->axis = axis;
+  f->axes = (FormulaAxes){.items = {axis}, .count = 1};
+  formula_bind(f, "y", y, TYPE_S64);
+  formula_bind(f, "is_label", onnx_put(w, "Equal", y, all, NULL), TYPE_BOOLEAN);
+  formula_bind(f, "is_ignored", onnx_put(w, "Equal", y, put_s64(w, ignored->is_set ? ignored->s64 : -1), NULL),
+               TYPE_BOOLEAN);
+  formula_bind_number(f, "classes", (double)classes.value);
+  if (has_input(node, weights)) {
+    formula_bind(f, "weights", onnx_put_axes(w, "Unsqueeze", w->in[weights], axes, (size_t)count, NULL), w->type);
+    formula_write(f, "all_weights = sum(weights)");
+  } else {
+    formula_bind_number(f, "weights", 1);
+    formula_bind_number(f, "all_weights", (double)classes.value);
+  }
+  formula_write(f, "is_class = And(y >= 0, y < classes); own = sum(Where(is_label, weights, 0))");
+  return true;
+}
+
+static void put_sum(OnnxWriter *w, const char *v, int rank, const char *to) {
+  int64_t axes[MAX_RANK];
+  for (int i = 0; i < rank; i++) axes[i] = i;
+  onnx_begin(w, "ReduceSum", "");
+  onnx_add_input(w, v);
+  onnx_add_axes(w, "ReduceSum", axes, (size_t)rank, false);
+  onnx_add_output(w, to);
+  onnx_end(w);
+}
+
+// The loss as ONNX has it or, with label smoothing or with the total, by formula. Elements of other classes are
+// selected to 0, as they may be infinite.
+bool onnx_write_cross_entropy(OnnxWriter *w, const Node *node, const char *name) {
+  const char *total = node->noutputs > 1 ? w->out[1] : NULL;
+  const int64_t axis = loss_class_axis(node), reduction = node_s64(node, "reduction");
+  const int rank = node->inputs[0]->shape.rank;
+  Formula f;
+  if (!total && node_f32(node, "label_smoothing") == 0 && axis > 0 && rank > 1) return write_plain(w, node, name);
+  formula_init(&f, w);
+  if (!bind_labels(w, node, &f, 1, 2)) return false;
+  formula_write(&f, "l = -logsoftmax(src); picked = sum(Where(is_label, weights * l, 0)); "
+                    "cost = (1 - label_smoothing) * picked + label_smoothing / classes * sum(weights * l); "
+                    "each = Where(is_class, cost, 0 / 0); counts = Where(is_class, own, 0 / 0)");
+  if (node_attribute(node, "ignore_index")->is_set)
+    formula_write(&f, "each = Where(is_ignored, 0, each); counts = Where(is_ignored, 0, counts)");
+  if (reduction == LOSS_MEAN && !total) total = onnx_keep(w, onnx_fresh(w));
+  if (total) put_sum(w, formula_find(&f, "counts"), rank, total);
+  if (reduction == LOSS_NONE) {
+    onnx_put_axes(w, "Squeeze", formula_find(&f, "each"), &axis, 1, w->out[0]);
+    return true;
+  }
+  const char *sum = reduction == LOSS_SUM ? w->out[0] : onnx_keep(w, onnx_fresh(w));
+  put_sum(w, formula_find(&f, "each"), rank, sum);
+  if (reduction == LOSS_MEAN) onnx_put(w, "Div", sum, total, w->out[0]);
+  return true;
+}
+
+bool onnx_write_cross_entropy_backward(OnnxWriter *w, const Node *node, const char *text) {
+  const int64_t axis = loss_class_axis(node), reduction = node_s64(node, "reduction"),
+                count = shape_nelems(&node->inputs[2]->shape);
+  Formula f;
+  formula_init(&f, w);
+  if (!bind_labels(w, node, &f, 2, 4)) return false;
+  if (reduction == LOSS_NONE)
+    formula_bind(&f, "diff_loss", onnx_put_axes(w, "Unsqueeze", w->in[1], &axis, 1, NULL), w->type);
+  if (reduction != LOSS_MEAN) formula_bind_number(&f, "total", 1);
+  else if (!has_input(node, 3) && onnx_shape_is_literal(&node->inputs[2]->shape))
+    formula_bind_number(&f, "total", (double)count);
+  else if (!has_input(node, 3)) {
+    const char *total = onnx_keep(w, onnx_fresh(w));
+    formula_write(&f, "ones = Where(y == y, 1, 0)");
+    put_sum(w, formula_find(&f, "ones"), node->inputs[0]->shape.rank, total);
+    formula_bind(&f, "total", total, w->type);
+  }
+  formula_write(&f, text);
+  formula_write(&f,
+                node_attribute(node, "ignore_index")->is_set ? "diff_src = Where(is_ignored, 0, d)" : "diff_src = d");
+  return true;
+}

@@ -1,0 +1,277 @@
+// Writers of casts and of operators that move elements.
+#include "frontend/onnx/fields.h"
+#include "frontend/onnx/write_standard.h"
+
+#include <string.h>
+
+static void begin(OnnxWriter *w, const char *name) {
+  onnx_begin(w, name, "");
+  onnx_add_input(w, w->in[0]);
+}
+
+static bool end(OnnxWriter *w) {
+  onnx_add_output(w, w->out[0]);
+  onnx_end(w);
+  return true;
+}
+
+// The least and the greatest number of an integer type.
+static double least_of(Type type) {
+  return type == TYPE_U8 ? 0 : type == TYPE_S8 ? INT8_MIN : type == TYPE_S32 ? INT32_MIN : -0x1p63;
+}
+
+static double greatest_of(Type type) {
+  return type == TYPE_U8 ? UINT8_MAX : type == TYPE_S8 ? INT8_MAX : type == TYPE_S32 ? INT32_MAX : 0x1p63 - 1024;
+}
+
+// Floats are rounded to even, and integers saturate; ONNX's Cast drops the fraction, and leaves what is out of range
+// undefined. The numbers are clipped as f64, which has no 2^63 - 1: beyond 2^63 - 1024, s64 gets the constant.
+void onnx_put_saturated(OnnxWriter *w, const char *v, Type from, Type to, const char *dst) {
+  Type type = TYPE_S64;
+  if (type_is_float(from)) {
+    type = TYPE_F64;
+    v = onnx_put(w, "Round", from == TYPE_F64 ? v : onnx_put_cast(w, v, TYPE_F64, NULL), NULL, NULL);
+    v = onnx_put_where(w, onnx_put(w, "Equal", v, v, NULL), v, onnx_put_scalar(w, TYPE_F64, 0), NULL); // NaN gives 0
+  } else if (from != TYPE_S64) {
+    v = onnx_put_cast(w, v, TYPE_S64, NULL);
+  }
+  const bool is_wide = type == TYPE_F64 && to == TYPE_S64;
+  const char *clipped = onnx_put(w, "Min", onnx_put(w, "Max", v, onnx_put_scalar(w, type, least_of(to)), NULL),
+                                 onnx_put_scalar(w, type, greatest_of(to)), NULL);
+  const char *result = onnx_put_cast(w, clipped, to, is_wide ? NULL : dst);
+  if (!is_wide) return;
+  const int64_t greatest = INT64_MAX;
+  const FreshName top = onnx_fresh(w);
+  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, top.text, TYPE_S64, NULL, 0, &greatest);
+  onnx_put_where(w, onnx_put(w, "GreaterOrEqual", v, onnx_put_scalar(w, type, 0x1p63), NULL), top.text, result, dst);
+}
+
+bool onnx_write_cast(OnnxWriter *w, const Node *node, const char *name) {
+  const Type from = node->inputs[0]->type, to = node->outputs[0]->type;
+  const bool is_plain = type_is_float(to) || to == TYPE_BOOLEAN || from == TYPE_BOOLEAN || from == to ||
+                        (!type_is_float(from) && to == TYPE_S64) || (TYPE_BIT(from) & TYPES_BYTE && to == TYPE_S32);
+  (void)name;
+  if (is_plain) onnx_put_cast(w, w->in[0], to, w->out[0]);
+  else onnx_put_saturated(w, w->in[0], from, to, w->out[0]);
+  return true;
+}
+
+bool onnx_write_reshape(OnnxWriter *w, const Node *node, const char *name) {
+  const AttributeValue *shape = node_attribute(node, "shape");
+  const char *numbers = onnx_put_numbers(w, shape->list.items, shape->list.count);
+  begin(w, name);
+  onnx_add_input(w, numbers);
+  if (!node_bool(node, "special_zero")) onnx_add_int(w, "allowzero", 1);
+  return end(w);
+}
+
+bool onnx_write_transpose(OnnxWriter *w, const Node *node, const char *name) {
+  const AttributeValue *order = node_attribute(node, "order");
+  int64_t axes[MAX_RANK];
+  const int rank = node->inputs[0]->shape.rank;
+  if (order->list.count == 0) return onnx_write_same(w, node, name); // both reverse the axes by default
+  for (int i = 0; i < rank; i++)
+    axes[i] = order->list.items[i] < 0 ? order->list.items[i] + rank : order->list.items[i];
+  onnx_put_transpose(w, w->in[0], axes, rank, w->out[0]);
+  return true;
+}
+
+bool onnx_write_along_axis(OnnxWriter *w, const Node *node, const char *name) {
+  onnx_begin(w, name, "");
+  for (uint32_t i = 0; i < node->ninputs; i++) onnx_add_input(w, w->in[i]);
+  onnx_add_int(w, "axis", node_s64(node, "axis"));
+  return end(w);
+}
+
+bool onnx_write_slice(OnnxWriter *w, const Node *node, const char *name) {
+  static const char *const lists[] = {"starts", "ends", "axes", "steps"};
+  const size_t count = node_attribute(node, "starts")->list.count;
+  const char *inputs[4];
+  for (size_t i = 0; i < 4; i++) {
+    const AttributeValue *list = node_attribute(node, lists[i]);
+    int64_t items[MAX_RANK];
+    for (size_t k = 0; k < count; k++)
+      items[k] = list->list.count ? list->list.items[k] : i == 3 ? 1 : (int64_t)k; // default: first axes, step 1
+    inputs[i] = onnx_put_numbers(w, items, count);
+  }
+  begin(w, name);
+  for (size_t i = 0; i < 4; i++) onnx_add_input(w, inputs[i]);
+  return end(w);
+}
+
+bool onnx_write_pad(OnnxWriter *w, const Node *node, const char *name) {
+  int64_t pads[2 * MAX_RANK];
+  const size_t rank = (size_t)node->inputs[0]->shape.rank;
+  if (rank == 0) return onnx_put(w, "Identity", w->in[0], NULL, w->out[0]), true;
+  onnx_list_pads(node, rank, pads);
+  const char *numbers = onnx_put_numbers(w, pads, 2 * rank),
+             *value = onnx_put_scalar(w, node->inputs[0]->type, node_f32(node, "value"));
+  begin(w, name);
+  onnx_add_input(w, numbers);
+  onnx_add_input(w, value);
+  return end(w);
+}
+
+// With more repeats than axes, src gets axes of extent 1 in front.
+bool onnx_write_tile(OnnxWriter *w, const Node *node, const char *name) {
+  const AttributeValue *repeats = node_attribute(node, "repeats");
+  const size_t rank = (size_t)node->inputs[0]->shape.rank, count = repeats->list.count;
+  int64_t items[MAX_RANK], axes[MAX_RANK] = {0};
+  if (count > MAX_RANK) return false;
+  for (size_t i = 0; i < rank; i++) items[i] = 1;
+  memcpy(items + (count < rank ? rank - count : 0), repeats->list.items, count * sizeof *items);
+  for (size_t i = 0; i + rank < count; i++) axes[i] = (int64_t)i;
+  const char *from = onnx_put_axes(w, "Unsqueeze", w->in[0], axes, count > rank ? count - rank : 0, NULL);
+  onnx_put(w, name, from, onnx_put_numbers(w, items, count > rank ? count : rank), w->out[0]);
+  return true;
+}
+
+// Parts that nothing uses get names, too.
+bool onnx_write_split(OnnxWriter *w, const Node *node, const char *name) {
+  const AttributeValue *splits = node_attribute(node, "splits");
+  const char *numbers = NULL;
+  const size_t count = splits->list.count ? splits->list.count : (size_t)node_s64(node, "parts");
+  const int rank = node->inputs[0]->shape.rank;
+  const int64_t axis = node_s64(node, "axis");
+  if (!extent_is_literal(node->inputs[0]->shape.extent[axis < 0 ? axis + rank : axis])) return false;
+  if (splits->list.count) numbers = onnx_put_numbers(w, splits->list.items, count);
+  begin(w, name);
+  if (numbers) onnx_add_input(w, numbers);
+  else if (w->opset > ONNX_OPSET) onnx_add_int(w, "num_outputs", (int64_t)count);
+  onnx_add_int(w, "axis", axis);
+  for (size_t i = 0; i < count; i++)
+    onnx_add_output(w, i < node->noutputs && w->out[i] ? w->out[i] : onnx_fresh(w).text);
+  onnx_end(w);
+  return true;
+}
+
+// ONNX counts negative labels from the end; here they have no 1. All systems have OneHot for s64 and f32.
+bool onnx_write_one_hot(OnnxWriter *w, const Node *node, const char *name) {
+  const Type type = node->outputs[0]->type;
+  const double depth = (double)node_s64(node, "depth");
+  const double numbers[] = {node_f32(node, "off_value"), node_f32(node, "on_value")};
+  float values[2];
+  const int64_t two = 2;
+  if (!(TYPE_BIT(type) & TYPES_CAST)) return false;
+  for (int i = 0; i < 2; i++) values[i] = (float)numbers[i];
+  if (type == TYPE_F64 && ((double)values[0] != numbers[0] || (double)values[1] != numbers[1])) return false;
+  const bool is_one = node->inputs[0]->shape.rank == 0; // ONNX wants an axis
+  const int64_t first = 0;
+  const char *labels = onnx_put_labels(w, w->in[0], node->inputs[0]->type, depth);
+  if (is_one) labels = onnx_put_axes(w, "Unsqueeze", labels, &first, 1, NULL);
+  const FreshName both = onnx_fresh(w);
+  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, both.text, TYPE_F32, &two, 1, values);
+  const char *count = onnx_put_scalar(w, TYPE_S64, depth),
+             *to = type == TYPE_F32 && !is_one ? w->out[0] : onnx_keep(w, onnx_fresh(w));
+  onnx_begin(w, name, "");
+  onnx_add_input(w, labels);
+  onnx_add_input(w, count);
+  onnx_add_input(w, both.text);
+  onnx_add_int(w, "axis", is_one ? 1 : node_s64(node, "axis"));
+  onnx_add_output(w, to);
+  onnx_end(w);
+  if (is_one) to = onnx_put_axes(w, "Squeeze", to, &first, 1, type == TYPE_F32 ? w->out[0] : NULL);
+  if (type != TYPE_F32) onnx_put_cast(w, to, type, w->out[0]);
+  return true;
+}
+
+const char *onnx_put_labels(OnnxWriter *w, const char *labels, Type type, double depth) {
+  if (type != TYPE_S64) labels = onnx_put_cast(w, labels, TYPE_S64, NULL);
+  return onnx_put_where(w, onnx_put(w, "Less", labels, onnx_put_scalar(w, TYPE_S64, 0), NULL),
+                        onnx_put_scalar(w, TYPE_S64, depth), labels, NULL);
+}
+
+// Every (n + 1)-th element of the two axes, flattened.
+bool onnx_write_diagonal(OnnxWriter *w, const Node *node, const char *name) {
+  const Shape *shape = &node->inputs[0]->shape;
+  const int rank = shape->rank;
+  int64_t axes[2] = {node_s64(node, "axis1"), node_s64(node, "axis2")}, order[MAX_RANK], items[MAX_RANK];
+  int count = 0;
+  for (int i = 0; i < 2; i++)
+    if (axes[i] < 0) axes[i] += rank;
+  for (int i = 0; i < rank; i++)
+    if (i != axes[0] && i != axes[1]) order[count++] = i;
+  order[count] = axes[0];
+  order[count + 1] = axes[1];
+  const Extent n = shape->extent[axes[0]];
+  if (!extent_is_literal(n) || n.value == 0) return false;
+  for (int i = 0; i < count; i++) {
+    const Extent e = shape->extent[order[i]];
+    if (extent_is_literal(e) && e.value == 0) return false;
+    items[i] = 0;
+  }
+  items[count] = n.value * n.value;
+  const char *flat =
+      onnx_put_reshape(w, onnx_put_transpose(w, w->in[0], order, rank, NULL), items, (size_t)count + 1, NULL);
+  const int64_t slice[] = {0, n.value * n.value, count, n.value + 1};
+  const char *numbers[4];
+  for (int i = 0; i < 4; i++) numbers[i] = onnx_put_numbers(w, &slice[i], 1);
+  onnx_begin(w, name, "");
+  onnx_add_input(w, flat);
+  for (int i = 0; i < 4; i++) onnx_add_input(w, numbers[i]);
+  return end(w);
+}
+
+// 0, 1, ... along an axis, expanded to src's shape.
+bool onnx_write_index(OnnxWriter *w, const Node *node, const char *name) {
+  enum { MOST = 1 << 20 };
+  const Shape *shape = &node->inputs[0]->shape;
+  int64_t axis = node_s64(node, "axis"), extents[MAX_RANK] = {0}, all[MAX_RANK];
+  if (axis < 0) axis += shape->rank;
+  const Extent n = shape->extent[axis];
+  if (!extent_is_literal(n) || n.value > MOST) return false;
+  for (int i = 0; i < shape->rank; i++) all[i] = extent_value(shape->extent[i]);
+  const int rank = shape->rank - (int)axis;
+  extents[0] = n.value;
+  for (int i = 1; i < rank; i++) extents[i] = 1;
+  int32_t *items = ARENA_ARRAY(w->node_names.arena, int32_t, (size_t)n.value + 1);
+  if (!items) {
+    w->node.out_of_memory = true;
+    return true;
+  }
+  for (int32_t i = 0; i < n.value; i++) items[i] = i;
+  const FreshName row = onnx_fresh(w);
+  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, row.text, TYPE_S32, extents, rank, items);
+  onnx_put(w, name, row.text,
+           onnx_shape_is_literal(shape) ? onnx_put_numbers(w, all, (size_t)shape->rank)
+                                        : onnx_put(w, "Shape", w->in[0], NULL, NULL),
+           w->out[0]);
+  return true;
+}
+
+// Zeros, to which the updates are added: [rows, ...] at the positions [count, 1]. Other axes than the first are moved
+// in front, and back.
+bool onnx_write_gather_backward(OnnxWriter *w, const Node *node, const char *name) {
+  const Shape *shape = &node->outputs[0]->shape, *indices = &node->inputs[0]->shape, *rows = &node->inputs[1]->shape;
+  int64_t axis = node_s64(node, "axis"), order[MAX_RANK], back[MAX_RANK], extents[MAX_RANK], items[MAX_RANK] = {-1, 1};
+  if (axis < 0) axis += shape->rank;
+  if (!onnx_shape_is_literal(shape) || !onnx_shape_is_literal(indices) || shape_nelems(shape) == 0 ||
+      shape_nelems(rows) == 0)
+    return false;
+  int count = 0, nback = 0;
+  for (int i = 0; i < indices->rank; i++) order[count++] = axis + i;
+  for (int i = 0; i < rows->rank; i++)
+    if (i < axis || i >= axis + indices->rank) order[count++] = i;
+  const char *places = onnx_put_cast(w, w->in[0], TYPE_S64, NULL),
+             *updates = axis ? onnx_put_transpose(w, w->in[1], order, rows->rank, NULL) : w->in[1];
+  places = onnx_put_reshape(w, places, items, 2, NULL);
+  extents[0] = shape->extent[axis].value;
+  for (int i = 0, k = 1; i < shape->rank; i++)
+    if (i != axis) extents[k++] = shape->extent[i].value;
+  memcpy(items, extents, sizeof items);
+  items[0] = -1;
+  updates = onnx_put_reshape(w, updates, items, (size_t)shape->rank, NULL);
+  const char *zeros = onnx_put(w, "Expand", onnx_put_scalar(w, w->type, 0),
+                               onnx_put_numbers(w, extents, (size_t)shape->rank), NULL),
+             *to = axis ? onnx_keep(w, onnx_fresh(w)) : w->out[0];
+  onnx_begin(w, name, "");
+  onnx_add_input(w, zeros);
+  onnx_add_input(w, places);
+  onnx_add_input(w, updates);
+  onnx_add_text(w, "reduction", "add");
+  onnx_add_output(w, to);
+  onnx_end(w);
+  for (int i = 0; i < shape->rank; i++) back[nback++] = i < axis ? i + 1 : i == axis ? 0 : i;
+  if (axis) onnx_put_transpose(w, to, back, shape->rank, w->out[0]);
+  return true;
+}

@@ -1,0 +1,92 @@
+// Functions shared by the writers of ONNX's own operators (write_*.c), by family. They write a node with the operands
+// in w->in and w->out, whose floats have the type w->type, and return false for forms that ONNX lacks: what was written
+// of the node by then is dropped.
+#ifndef NGRAD_FRONTEND_ONNX_WRITE_STANDARD_H
+#define NGRAD_FRONTEND_ONNX_WRITE_STANDARD_H
+
+#include "frontend/onnx/writer.h"
+
+// `name`: ONNX's operator, or the formula.
+typedef bool (*OnnxWrite)(OnnxWriter *w, const Node *node, const char *name);
+
+// put.c
+bool onnx_choice_is(const Node *node, const char *attribute, const char *choice);
+
+// A node of `op` with up to two inputs; `to` NULL: its output gets a new name. Returns the output's name.
+const char *onnx_put(OnnxWriter *w, const char *op, const char *a, const char *b, const char *to);
+const char *onnx_put_cast(OnnxWriter *w, const char *from, Type type, const char *to);
+const char *onnx_put_transpose(OnnxWriter *w, const char *from, const int64_t *order, int rank, const char *to);
+const char *onnx_put_numbers(OnnxWriter *w, const int64_t *items, size_t count);
+const char *onnx_put_scalar(OnnxWriter *w, Type type, double value);
+// Reshape to these extents, of which one may be -1, and 0 copies.
+const char *onnx_put_reshape(OnnxWriter *w, const char *from, const int64_t *items, size_t count, const char *to);
+// Reshape to a shape. NULL: several of its extents are no numbers; keeps_first: the first axis stays, and does not
+// count.
+const char *onnx_put_shape(OnnxWriter *w, const char *from, const Shape *shape, bool keeps_first, const char *to);
+const char *onnx_put_where(OnnxWriter *w, const char *condition, const char *a, const char *b, const char *to);
+// A cast to an integer type that rounds to even and saturates.
+void onnx_put_saturated(OnnxWriter *w, const char *v, Type from, Type to, const char *dst);
+// Labels as s64, `depth` in place of negative ones.
+const char *onnx_put_labels(OnnxWriter *w, const char *labels, Type type, double depth);
+void onnx_list_pads(const Node *node, size_t naxes, int64_t pads[2 * MAX_RANK]); // pads_begin, then pads_end
+bool onnx_is_float(double number);                                               // whether an attribute holds it
+// Squeeze or Unsqueeze, of which at most one axis whose extent is no number may get another place.
+const char *onnx_put_axes(OnnxWriter *w, const char *op, const char *from, const int64_t *axes, size_t count,
+                          const char *to);
+bool onnx_shape_is_literal(const Shape *shape);
+// The tensor with the channels of its last axis on axis 1, and back.
+const char *onnx_put_channels_first(OnnxWriter *w, const char *from, int rank, const char *to);
+const char *onnx_put_channels_last(OnnxWriter *w, const char *from, int rank, const char *to);
+
+bool onnx_write_formula(OnnxWriter *w, const Node *node, const char *text);
+bool onnx_write_same(OnnxWriter *w, const Node *node, const char *name); // the same operands, no attributes
+
+// write_movement.c
+bool onnx_write_cast(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_reshape(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_transpose(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_along_axis(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_slice(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_pad(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_tile(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_split(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_one_hot(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_diagonal(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_index(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_gather_backward(OnnxWriter *w, const Node *node, const char *name);
+
+// write_norm.c
+bool onnx_write_reduce(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_arg(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_softmax(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_along_formula(OnnxWriter *w, const Node *node, const char *text);
+bool onnx_write_norm(OnnxWriter *w, const Node *node, const char *text);
+bool onnx_write_layer_norm(OnnxWriter *w, const Node *node, const char *text);
+bool onnx_write_instance_norm(OnnxWriter *w, const Node *node, const char *text);
+bool onnx_write_batch_norm(OnnxWriter *w, const Node *node, const char *text);
+bool onnx_write_batch_norm_training(OnnxWriter *w, const Node *node, const char *text);
+bool onnx_write_batch_norm_backward(OnnxWriter *w, const Node *node, const char *text);
+bool onnx_write_bias(OnnxWriter *w, const Node *node, const char *text);
+
+// write_loss.c
+bool onnx_write_loss(OnnxWriter *w, const Node *node, const char *text);
+bool onnx_write_cross_entropy(OnnxWriter *w, const Node *node, const char *text);
+bool onnx_write_cross_entropy_backward(OnnxWriter *w, const Node *node, const char *text);
+
+// write_window.c
+bool onnx_write_matmul(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_convolution(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_backward_data(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_backward_weights(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_pool(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_max_pool_backward(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_average_pool_backward(OnnxWriter *w, const Node *node, const char *name);
+
+// write_resample.c
+bool onnx_write_interpolate(OnnxWriter *w, const Node *node, const char *name);
+bool onnx_write_interpolate_backward(OnnxWriter *w, const Node *node, const char *name);
+
+// write_quantize.c
+bool onnx_write_quantize(OnnxWriter *w, const Node *node, const char *name);
+
+#endif

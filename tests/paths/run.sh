@@ -1,0 +1,40 @@
+#!/bin/sh
+# Whole paths: networks as torch.onnx exports them, with a named batch (models.py), are trained, and their inference is
+# emitted and compiled. The compiled function, called from C with the saved states, computes the logits of ngrad run, for
+# batches of any size. Usage: run.sh NGRAD
+set -u
+ngrad=$(realpath "$1")
+here=$(realpath "$(dirname "$0")")
+# shellcheck source=tests/quick_compiler.sh
+. "$(dirname "$0")/../quick_compiler.sh"
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
+if ! has python3; then
+  echo 'left out: paths: no python3, so no networks'
+  exit 77
+fi
+python3 "$here/models.py" . || exit 2
+
+path() { # NAME EXTENTS OF-DATA OF-ANOTHER-CALL
+  "$ngrad" train "$1.onnx" --loss cross-entropy --optimizer adam --learning-rate 0.02 -o . >log 2>&1 &&
+    "$ngrad" fit "$1_step.yaml" --in "$1" --batch 4 --epochs 6 -o trained >log 2>&1
+  count "$1 is trained with a batch of any size"
+  "$ngrad" emit "$1_infer.yaml" -o . >log 2>&1 &&
+    gcc -std=c11 -O1 -Wall -Wextra -Werror -Wno-unknown-pragmas -I. "-DHEADER=\"$1_infer.h\"" "-DNAME=$1_infer" "-DEXTENTS=$2" \
+      "$1_infer.c" "$here/driver.c" -lm -o "$1_driver" >log 2>&1
+  count "$1: its inference is emitted with open extents"
+  mkdir "$1.logits"
+  # shellcheck disable=SC2086 # numbers
+  "./$1_driver" "trained/$1.npz" "$1/x.npy" "$1.logits/y.npy" $3 >log 2>&1 &&
+    "$ngrad" run "$1_infer.yaml" --state "trained/$1.npz" --in "$1" --expect "$1.logits" >log 2>&1
+  count "$1: compiled C computes the logits of ngrad run"
+  # shellcheck disable=SC2086
+  "./$1_driver" "trained/$1.npz" "$1/x.npy" few.npy $4 >log 2>&1 && tail -c +129 few.npy >few &&
+    tail -c +129 "$1.logits/y.npy" | head -c "$(wc -c <few)" | cmp - few >log 2>&1
+  count "$1: a smaller batch has the same bits"
+}
+path resnet N 10 3
+path lstm N 10 1
+path transformer N,T '10 7' '2 7'
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
