@@ -150,7 +150,8 @@ static uint32_t count_ranges(uint32_t threads) {
   return threads < MOST_RANGES ? threads : MOST_RANGES;
 }
 
-static uint32_t open_slot(Team *t, size_t loop) {
+// *own: a loop of one ticket that the thread runs itself, without handing it out; NULL: the loop becomes it.
+static uint32_t open_slot(Team *t, size_t loop, Slot **own) {
   uint32_t slot = 0;
   const uint32_t open = atomic_load_explicit(&t->open, memory_order_relaxed);
   while (open >> slot & 1) slot++;
@@ -159,7 +160,10 @@ static uint32_t open_slot(Team *t, size_t loop) {
   s->ntickets = count_tickets(&t->loops[loop], t->threads);
   atomic_store_explicit(&s->left, s->ntickets, memory_order_relaxed);
   const uint64_t number = (uint64_t)++t->nopenings << 32, n = s->ntickets, nranges = count_ranges((uint32_t)t->threads);
-  for (uint64_t r = 0; r < nranges; r++)
+  const bool is_told = t->watch && t->watch->ended; // at once: the caller may not be busy with a loop after it
+  const bool is_own = n == 1 && !*own && !is_told;
+  if (is_own) *own = s;
+  for (uint64_t r = 0; r < nranges && !is_own; r++)
     atomic_store_explicit(&s->ranges[r].tickets, number | (n * r / nranges) << 16 | n * (r + 1) / nranges,
                           memory_order_release);
   atomic_fetch_or(&t->open, 1U << slot);
@@ -176,7 +180,7 @@ static void end_first(Team *t) {
 }
 
 // Opens what can be. Returns whether other threads are to be woken.
-static bool open_loops(Team *t) {
+static bool open_loops(Team *t, Slot **own) {
   const bool is_much = t->ns_left > WAKE_NS;
   bool is_shared = false;
   for (size_t loop = t->nended; loop < t->nloops && loop <= t->nended + MOST_NEEDS; loop++) {
@@ -184,7 +188,7 @@ static bool open_loops(Team *t) {
     if (t->opened & bit || !is_ready(t, loop)) continue;
     if (t->loops[loop].nblocks) {
       if (__builtin_popcount(atomic_load_explicit(&t->open, memory_order_relaxed)) == MOST_OPEN) break;
-      is_shared |= open_slot(t, loop) > 1;
+      is_shared |= open_slot(t, loop, own) > 1;
       t->ns_left -= t->loops[loop].ns;
     } else {
       t->ended |= bit;
@@ -198,17 +202,20 @@ static bool open_loops(Team *t) {
   return is_shared && is_much;
 }
 
-static void end_loop(Team *t, Slot *s) {
+// Returns a loop that the thread must run; NULL: none.
+static Slot *end_loop(Team *t, Slot *s) {
+  Slot *own = NULL;
   pthread_mutex_lock(&t->mutex);
   t->ended |= (uint64_t)1 << (s->loop - t->nended);
   atomic_fetch_and(&t->open, ~(1U << (s - t->slots)));
   end_first(t);
-  const bool wakes = open_loops(t);
+  const bool wakes = open_loops(t, &own);
   atomic_fetch_add(&t->changes, 1);
   const bool is_caller_asleep = atomic_exchange(&t->is_caller_asleep, false);
   pthread_mutex_unlock(&t->mutex);
   if (is_caller_asleep) futex(&t->changes, FUTEX_WAKE_PRIVATE, 1);
   if (wakes) wake_two(t);
+  return own;
 }
 
 // Working
@@ -235,17 +242,27 @@ static size_t run_ticket(const ThreadsLoop *loop, const Slot *s, uint32_t ticket
   return end - begin;
 }
 
-// Runs the tickets of a slot that the thread can take. False: it took none.
-static bool work_in_slot(Team *t, Slot *s, uint64_t staff, uint32_t rank) {
-  uint32_t ticket, ntaken = 1;
-  if (!take_ticket(t, s, staff, rank, &ticket)) return false;
-  const ThreadsLoop *loop = &t->loops[s->loop];
+// Runs a ticket of a slot and further ones that the thread can take; then the loops that it must run itself.
+static void run_slot(Team *t, Slot *s, uint64_t staff, uint32_t rank, uint32_t ticket) {
   const ThreadsWatch *watch = t->watch && t->watch->ran ? t->watch : NULL;
-  const double begin_ms = watch ? (double)now_ns() * 1e-6 : 0;
-  size_t nblocks = run_ticket(loop, s, ticket);
-  for (; take_ticket(t, s, staff, rank, &ticket); ntaken++) nblocks += run_ticket(loop, s, ticket);
-  if (watch) watch->ran(watch->context, s->loop, (int)rank, nblocks, begin_ms, (double)now_ns() * 1e-6);
-  if (atomic_fetch_sub_explicit(&s->left, ntaken, memory_order_acq_rel) == ntaken) end_loop(t, s);
+  while (s) {
+    const ThreadsLoop *loop = &t->loops[s->loop];
+    const double begin_ms = watch ? (double)now_ns() * 1e-6 : 0;
+    uint32_t ntaken = 1;
+    size_t nblocks = run_ticket(loop, s, ticket);
+    for (; take_ticket(t, s, staff, rank, &ticket); ntaken++) nblocks += run_ticket(loop, s, ticket);
+    if (watch) watch->ran(watch->context, s->loop, (int)rank, nblocks, begin_ms, (double)now_ns() * 1e-6);
+    if (atomic_fetch_sub_explicit(&s->left, ntaken, memory_order_acq_rel) != ntaken) return;
+    s = end_loop(t, s);
+    ticket = 0;
+  }
+}
+
+// False: the thread could take no ticket.
+static bool work_in_slot(Team *t, Slot *s, uint64_t staff, uint32_t rank) {
+  uint32_t ticket;
+  if (!take_ticket(t, s, staff, rank, &ticket)) return false;
+  run_slot(t, s, staff, rank, ticket);
   return true;
 }
 
@@ -381,8 +398,9 @@ static void run_alone(const ThreadsLoop *loops, size_t nloops, const ThreadsWatc
   }
 }
 
-static void begin_call(Team *t, const ThreadsLoop *loops, size_t nloops, int threads, uint64_t ns,
-                       const ThreadsWatch *watch) {
+static Slot *begin_call(Team *t, const ThreadsLoop *loops, size_t nloops, int threads, uint64_t ns,
+                        const ThreadsWatch *watch) {
+  Slot *own = NULL;
   pthread_mutex_lock(&t->mutex);
   t->loops = loops;
   t->nloops = nloops;
@@ -391,9 +409,10 @@ static void begin_call(Team *t, const ThreadsLoop *loops, size_t nloops, int thr
   t->ns_left = ns;
   t->ended = t->opened = 0;
   atomic_store(&t->nended, 0);
-  const bool wakes = open_loops(t);
+  const bool wakes = open_loops(t, &own);
   pthread_mutex_unlock(&t->mutex);
   if (wakes) wake_two(t);
+  return own;
 }
 
 static void sleep_in_call(Team *t, uint64_t staff) {
@@ -413,7 +432,8 @@ void threads_run(const ThreadsLoop *loops, size_t nloops, int threads, const Thr
     return;
   }
   const uint64_t staff = atomic_load(&t->staff);
-  begin_call(t, loops, nloops, threads, ns, watch);
+  Slot *own = begin_call(t, loops, nloops, threads, ns, watch);
+  if (own) run_slot(t, own, staff, 0, 0);
   for (;;) {
     const size_t nended = atomic_load(&t->nended);
     for (; ntold < nended && watch && watch->ended; ntold++) watch->ended(watch->context, ntold);
