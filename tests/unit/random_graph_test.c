@@ -143,6 +143,11 @@ static bool follows_from_inputs(const Graph *g) {
   return true;
 }
 
+// Whether inference found a formula, or a name by one, where the graph declares another name or a number of that value.
+static bool is_formula_of(Extent found, Extent declared) {
+  return found.dim && extent_value(found) == extent_value(declared) && !extents_are_apart(found, declared);
+}
+
 static void must_agree(const Graph *g, const Graph *less, bool must_be_whole) {
   for (size_t i = 0; i < g->nvalues; i++) {
     const Shape *whole = &g->values[i]->shape, *shape = &less->values[i]->shape;
@@ -150,6 +155,7 @@ static void must_agree(const Graph *g, const Graph *less, bool must_be_whole) {
     assert_true(shape->rank == whole->rank || (shape->rank < 0 && !must_be_whole));
     for (int axis = 0; axis < shape->rank; axis++)
       assert_true(extent_equals(shape->extent[axis], whole->extent[axis]) ||
+                  is_formula_of(shape->extent[axis], whole->extent[axis]) ||
                   (extent_is_unknown(shape->extent[axis]) && !must_be_whole));
   }
 }
