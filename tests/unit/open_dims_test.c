@@ -253,7 +253,8 @@ static void extents_of_other_windows_are_sums(void **state) {
                                   "- {op: Convolution, inputs: [x, w], outputs: [y], attributes: {" WINDOW_OF(
                                       "1", "0") ", "
                                                 "weights_format: OIX}}\noutputs: [y]\n");
-  if (!o.graph) fail();
+  assert_non_null(o.graph);
+  if (!o.graph) return; // for the analyzer
   assert_int_equal(o.graph->ndims, 2);
   assert_int_equal(graph_narguments(o.graph), 1);
   assert_string_equal(o.graph->dims[1]->name, "M - 2");
