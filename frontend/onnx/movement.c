@@ -158,7 +158,7 @@ static bool set_bounds(Builder *b, Node *node, const char *name, const Ints *lis
 bool onnx_slice(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
-  Ints starts, ends, axes, steps;
+  Ints starts = {0}, ends = {0}, axes, steps;
   Shape named[2];
   bool has_starts, has_ends, has_axes, has_steps;
   if (!v || !bounds_of(x, 1, "starts", &starts, &named[0], &has_starts) ||

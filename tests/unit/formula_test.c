@@ -88,7 +88,7 @@ static void only_numbers_are_rounded_down(void **state) {
   assert_true(formula_add(&a, &(Formula){.nterms = 1, .terms = {{.factor = 1}}}, -3));
   assert_true(formula_floor(&a, 2) && graph_extent(f->g, &a, &e));
   assert_non_null(e.dim);
-  if (!e.dim) return; // for the analyzer
+  if (!e.dim) return;                            // for the analyzer
   assert_string_equal(e.dim->name, "2 * T - 2"); // -3 / 2 is -1.5
   assert_false(formula_floor(&a, 4));
 }
