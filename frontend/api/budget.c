@@ -4,6 +4,7 @@
 #include "backends/interpreter/interpreter.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static void tell_need(ng_context *ctx, const char *doing, uint64_t needed, const ng_memory_part *parts, size_t nparts) {
   char number[NBYTES_TEXT];
@@ -56,12 +57,24 @@ uint64_t values_nbytes(Value *const *values, size_t count) {
   return nbytes;
 }
 
-static uint64_t constants_nbytes(const Graph *g) {
-  uint64_t nbytes = 0;
+static int compare_data(const void *a, const void *b) {
+  const uintptr_t x = (uintptr_t)(*(Value *const *)a)->constant->data,
+                  y = (uintptr_t)(*(Value *const *)b)->constant->data;
+  return (x > y) - (x < y);
+}
+
+// Constants of one file share their data. False: out of memory.
+static bool constants_nbytes(const Graph *g, const Allocator *allocator, uint64_t *nbytes) {
+  size_t count = 0;
+  Value **list = allocator_alloc(allocator, (g->nvalues + 1) * sizeof(Value *));
+  if (!list) return false;
   for (size_t i = 0; i < g->nvalues; i++)
-    if (g->values[i]->constant && !g->values[i]->constant->is_splat)
-      nbytes = nbytes_add(nbytes, values_nbytes(&g->values[i], 1));
-  return nbytes;
+    if (g->values[i]->constant && !g->values[i]->constant->is_splat) list[count++] = g->values[i];
+  qsort(list, count, sizeof(Value *), compare_data);
+  for (size_t i = 0; i < count; i++)
+    if (!i || compare_data(&list[i - 1], &list[i]) != 0) *nbytes = nbytes_add(*nbytes, values_nbytes(&list[i], 1));
+  allocator_free(allocator, list);
+  return true;
 }
 
 ng_status ng_graph_memory(ng_graph *g, ng_memory *out) {
@@ -72,6 +85,6 @@ ng_status ng_graph_memory(ng_graph *g, ng_memory *out) {
   if (!interpreter_nbytes(graph, &g->ctx->allocator, &out->interpreter_nbytes)) return out_of_memory_status(g->ctx);
   out->inputs_nbytes = values_nbytes(graph->inputs, graph->ninputs);
   out->outputs_nbytes = values_nbytes(graph->outputs, graph->noutputs);
-  out->constants_nbytes = constants_nbytes(graph);
-  return NG_OK;
+  const bool ok = constants_nbytes(graph, &g->ctx->allocator, &out->constants_nbytes);
+  return ok ? NG_OK : out_of_memory_status(g->ctx);
 }

@@ -131,13 +131,39 @@ static void start_inside(const Value *v, const Ints *axes, const Ints *steps, In
   }
 }
 
+// A list of bounds. Named extents among them are in `named`, and 0 stands for each; else its rank is 0.
+static bool bounds_of(Onnx *x, size_t i, const char *name, Ints *list, Shape *named, bool *is_given) {
+  named->rank = 0;
+  if (!onnx_has_extents(x, onnx_in(x, i))) return onnx_ints_of(x, i, name, list, is_given);
+  *is_given = true;
+  if (!onnx_constant_shape(x, i, named)) return false;
+  list->count = (size_t)named->rank;
+  for (int k = 0; k < named->rank; k++) {
+    if (extent_is_unknown(named->extent[k])) return onnx_must_be_known(x, onnx_in(x, i));
+    list->items[k] = named->extent[k].dim ? 0 : named->extent[k].value;
+  }
+  return true;
+}
+
+static bool set_bounds(Builder *b, Node *node, const char *name, const Ints *list, const Shape *named) {
+  if (!build_set_list(b, node, name, list->items, list->count)) return false;
+  if (!named->rank) return true;
+  Extent *extents = ARENA_ARRAY(&b->graph->arena, Extent, list->count);
+  for (size_t i = 0; extents && i < list->count; i++)
+    extents[i] = named->extent[i].dim ? named->extent[i] : EXTENT_UNKNOWN;
+  node_attribute_slot(node, name)->list.extents = extents;
+  return extents || error_out_of_memory(b->d);
+}
+
 bool onnx_slice(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
-  Ints starts, ends, axes, steps;
+  Ints starts = {0}, ends = {0}, axes, steps;
+  Shape named[2];
   bool has_starts, has_ends, has_axes, has_steps;
-  if (!v || !onnx_ints_of(x, 1, "starts", &starts, &has_starts) || !onnx_ints_of(x, 2, "ends", &ends, &has_ends) ||
-      !onnx_ints_of(x, 3, "axes", &axes, &has_axes) || !onnx_ints_of(x, 4, "steps", &steps, &has_steps))
+  if (!v || !bounds_of(x, 1, "starts", &starts, &named[0], &has_starts) ||
+      !bounds_of(x, 2, "ends", &ends, &named[1], &has_ends) || !onnx_ints_of(x, 3, "axes", &axes, &has_axes) ||
+      !onnx_ints_of(x, 4, "steps", &steps, &has_steps))
     return false;
   for (size_t i = 0; i < starts.count; i++) {
     starts.items[i] = nearer(starts.items[i]);
@@ -149,7 +175,11 @@ bool onnx_slice(Onnx *x) {
       (has_steps && steps.count != starts.count))
     return build_error(b, "expected as many starts, ends, axes and steps");
   start_inside(v, &axes, &steps, &starts);
-  return onnx_out(x, 0, build_slices(b, v, starts.items, ends.items, axes.items, steps.items, starts.count));
+  Node *node = build_node(b, OP_Slice, 1, &v);
+  const bool ok = set_bounds(b, node, "starts", &starts, &named[0]) && set_bounds(b, node, "ends", &ends, &named[1]) &&
+                  build_set_list(b, node, "axes", axes.items, starts.count) &&
+                  build_set_list(b, node, "steps", steps.items, starts.count);
+  return ok && onnx_out(x, 0, build_one(b, node));
 }
 
 bool onnx_pad(Onnx *x) {

@@ -1,6 +1,7 @@
 // Nodes, initializers and properties that the writers of ONNX's operators share.
-#include "frontend/onnx/formula.h"
+#include "frontend/onnx/expansion.h"
 #include "frontend/onnx/write_standard.h"
+#include "ir/graph/formula.h"
 
 #include <string.h>
 
@@ -45,6 +46,71 @@ const char *onnx_put_numbers(OnnxWriter *w, const int64_t *items, size_t count) 
 
 const char *onnx_put_scalar(OnnxWriter *w, Type type, double value) {
   return onnx_keep(w, onnx_add_scalar(w, type, value));
+}
+
+// An input, and its axis, with the extent; NULL: none has it.
+static const Value *find_extent(const Graph *g, Extent e, int64_t *axis) {
+  for (size_t i = 0; i < g->ninputs; i++)
+    for (*axis = 0; *axis < g->inputs[i]->shape.rank; ++*axis)
+      if (extent_equals(g->inputs[i]->shape.extent[*axis], e)) return g->inputs[i];
+  return NULL;
+}
+
+bool onnx_has_extent(const Graph *g, Extent e) {
+  int64_t axis;
+  if (extent_is_literal(e) || find_extent(g, e, &axis)) return true;
+  bool ok = e.dim && e.dim->nterms;
+  for (uint32_t t = 0; ok && t < e.dim->nterms; t++)
+    for (uint32_t k = 0; ok && k < e.dim->terms[t].degree; k++)
+      ok = find_extent(g, (Extent){e.dim->terms[t].dims[k], -1}, &axis);
+  return ok;
+}
+
+// As s64 [1].
+static const char *put_named(OnnxWriter *w, Extent e) {
+  int64_t axis;
+  const Value *input = find_extent(w->graph, e, &axis);
+  return input
+             ? onnx_put(w, "Gather", onnx_put(w, "Shape", input->name, NULL, NULL), onnx_put_numbers(w, &axis, 1), NULL)
+             : NULL;
+}
+
+static const char *put_extent(OnnxWriter *w, Extent e) {
+  const char *sum = extent_is_literal(e) ? onnx_put_numbers(w, &e.value, 1) : put_named(w, e);
+  if (sum || !e.dim) return sum;
+  for (uint32_t t = 0; t < e.dim->nterms; t++) {
+    const FormulaTerm *term = &e.dim->terms[t];
+    const char *product = NULL;
+    for (uint32_t k = 0; k < term->degree; k++) {
+      const char *factor = put_named(w, (Extent){term->dims[k], -1});
+      product = product ? onnx_put(w, "Mul", product, factor, NULL) : factor;
+    }
+    const char *number = !product || term->factor != 1 ? onnx_put_numbers(w, &term->factor, 1) : NULL;
+    if (number) product = product ? onnx_put(w, "Mul", product, number, NULL) : number;
+    sum = sum ? onnx_put(w, "Add", sum, product, NULL) : product;
+  }
+  return sum;
+}
+
+const char *onnx_put_extents(OnnxWriter *w, const Extent *extents, size_t count) {
+  const char *items[MAX_VARIADIC], *to = onnx_keep(w, onnx_fresh(w));
+  for (size_t i = 0; i < count; i++) items[i] = put_extent(w, extents[i]);
+  onnx_begin(w, "Concat", "");
+  for (size_t i = 0; i < count; i++) onnx_add_input(w, items[i]);
+  onnx_add_int(w, "axis", 0);
+  onnx_add_output(w, to);
+  onnx_end(w);
+  return to;
+}
+
+const char *onnx_put_list(OnnxWriter *w, const Node *node, const char *attribute, size_t count,
+                          const int64_t *missing) {
+  const AttributeValue *list = node_attribute(node, attribute);
+  const int64_t *numbers = list->list.count ? list->list.items : missing;
+  Extent items[MAX_VARIADIC];
+  if (!list->list.extents) return onnx_put_numbers(w, numbers, count);
+  for (size_t i = 0; i < count; i++) items[i] = list->list.extents[i].dim ? list->list.extents[i] : EXTENT(numbers[i]);
+  return onnx_put_extents(w, items, count);
 }
 
 const char *onnx_put_axes(OnnxWriter *w, const char *op, const char *from, const int64_t *axes, size_t count,
@@ -121,11 +187,11 @@ const char *onnx_put_channels_last(OnnxWriter *w, const char *from, int rank, co
   return onnx_put_transpose(w, from, order, rank, to);
 }
 
-bool onnx_write_formula(OnnxWriter *w, const Node *node, const char *text) {
-  Formula f;
+bool onnx_write_expansion(OnnxWriter *w, const Node *node, const char *text) {
+  Expansion f;
   (void)node;
-  formula_init(&f, w);
-  formula_write(&f, text);
+  expansion_init(&f, w);
+  expansion_write(&f, text);
   return true;
 }
 

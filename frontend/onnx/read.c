@@ -360,8 +360,8 @@ static bool translate_graph(Onnx *x, const OnnxModel *model) {
 }
 
 // Reads "dim N", which onnx_write writes: the default value of the extent N.
-static bool set_dims(Onnx *x, Bytes rest) {
-  Bytes key, value;
+static bool set_dims(Onnx *x) {
+  Bytes rest = x->properties, key, value;
   while (onnx_next_property(&rest, &key, &value)) {
     const char *name = onnx_text_of(x, key), *number = onnx_text_of(x, value);
     if (!name || !number) return false;
@@ -420,12 +420,13 @@ Graph *onnx_read(const Allocator *allocator, const char *path, Bytes bytes, cons
   x.reading.nbytes = &x.nbytes;
   names_init(&x.build.told, &arena);
   ok = ok && onnx_read_model(&x.reading, bytes, &model);
+  x.properties = model.message;
   x.opset = ok ? (model.opset ? model.opset : 1) : 0;
   if (x.opset > ONNX_OPSET)
     warn_at(d, x.build.at, "the model has opset %lld; operators are read as in opset %d", (long long)x.opset,
             ONNX_OPSET);
-  ok = ok && translate_graph(&x, &model) && set_dims(&x, model.message) && d->nerrors == errors &&
-       finish_graph(&x.build) && d->nerrors == errors && !d->out_of_memory;
+  ok = ok && translate_graph(&x, &model) && set_dims(&x) && d->nerrors == errors && finish_graph(&x.build) &&
+       d->nerrors == errors && !d->out_of_memory;
   if (ok) graph_find_ranges(g);
   arena_deinit(&arena);
   if (ok) return g;

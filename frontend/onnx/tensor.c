@@ -215,8 +215,13 @@ static bool set_named(Onnx *x, const char *name, Extent *e) {
   return true;
 }
 
-// Whether an input of the model has an extent of this name.
-static bool is_extent_of_input(Onnx *x, const char *name) {
+// Whether an input of the model has an extent of this name, or a property (onnx_write) its number.
+static bool is_dim(Onnx *x, const char *name) {
+  Bytes rest = x->properties, key, value;
+  while (onnx_next_property(&rest, &key, &value)) {
+    const char *text = onnx_text_of(x, key);
+    if (text && strncmp(text, "dim ", 4) == 0 && strcmp(text + 4, name) == 0) return true;
+  }
   for (size_t i = 0; i < x->model->ninputs; i++)
     for (int axis = 0; axis < x->model->inputs[i].rank; axis++) {
       const char *other = x->model->inputs[i].dim[axis].count ? onnx_text_of(x, x->model->inputs[i].dim[axis]) : NULL;
@@ -239,7 +244,7 @@ static bool set_formula(Onnx *x, const char *text, Extent *e) {
   while ((result = read_formula(&x->dims, text, arena, e, &unknown, &nbytes)) == NAMED_IS_UNKNOWN) {
     const char *name = arena_copy_text(x->reading.arena, unknown, nbytes);
     if (!name) return error_out_of_memory(x->reading.d);
-    if (!is_extent_of_input(x, name)) return set_named(x, text, e);
+    if (!is_dim(x, name)) return set_named(x, text, e);
     if (!set_named(x, name, e)) return false;
   }
   if (result == NAMED_IS_OUT_OF_RANGE) return set_named(x, text, e);

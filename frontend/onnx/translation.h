@@ -42,6 +42,7 @@ typedef struct Onnx {
   Names infos; // OnnxInfo of the graph's values, by name; filled at the first node of the domain "ngrad"
   bool has_infos;
   const OnnxGraph *model; // the graph that is read
+  Bytes properties;       // the message with the model's properties
   Names dims, functions;  // of the model; functions by domain and name
   Names weights;          // by the address of the tensor in the model
   bool has_weights;       // as initializers of floating point with axes

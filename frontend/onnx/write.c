@@ -3,7 +3,7 @@
 
 #include "frontend/onnx/fields.h"
 #include "frontend/onnx/model.h"
-#include "frontend/onnx/writer.h"
+#include "frontend/onnx/write_standard.h"
 #include "ir/graph/init.h"
 
 #include <stdio.h>
@@ -33,42 +33,10 @@ static void put_info(Text *out, uint32_t field, const Value *v, const char *name
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) text_deinit(all[i]);
 }
 
-// One extent, as s64 [1]; a named one from an input with it. False: no input has it.
-static bool put_extent(OnnxWriter *w, Extent e, FreshName *name) {
-  const Graph *g = w->graph;
-  if (extent_is_literal(e)) return *name = onnx_add_numbers(w, &e.value, 1), true;
-  for (size_t i = 0; i < g->ninputs; i++) {
-    const Shape *shape = &g->inputs[i]->shape;
-    int64_t axis = 0;
-    while (axis < shape->rank && !extent_equals(shape->extent[axis], e)) axis++;
-    if (axis >= shape->rank) continue;
-    const FreshName all = onnx_fresh(w), at = onnx_add_numbers(w, &axis, 1);
-    onnx_begin(w, "Shape", "");
-    onnx_add_input(w, g->inputs[i]->name);
-    onnx_add_output(w, all.text);
-    onnx_end(w);
-    *name = onnx_fresh(w);
-    onnx_begin(w, "Gather", "");
-    onnx_add_input(w, all.text);
-    onnx_add_input(w, at.text);
-    onnx_add_output(w, name->text);
-    onnx_end(w);
-    return true;
-  }
-  return false;
-}
-
-static bool put_extents(OnnxWriter *w, const Shape *shape, FreshName *name) {
-  FreshName parts[MAX_RANK];
+static const char *put_extents(OnnxWriter *w, const Shape *shape) {
   for (int i = 0; i < shape->rank; i++)
-    if (!put_extent(w, shape->extent[i], &parts[i])) return false;
-  *name = onnx_fresh(w);
-  onnx_begin(w, "Concat", "");
-  for (int i = 0; i < shape->rank; i++) onnx_add_input(w, parts[i].text);
-  onnx_add_int(w, "axis", 0);
-  onnx_add_output(w, name->text);
-  onnx_end(w);
-  return true;
+    if (!onnx_has_extent(w->graph, shape->extent[i])) return NULL;
+  return onnx_put_extents(w, shape->extent, (size_t)shape->rank);
 }
 
 static void put_cast(OnnxWriter *w, const char *from, Type type, const char *to) {
@@ -96,9 +64,8 @@ static void put_constant(OnnxWriter *w, const Value *v, Text *infos) {
   // ConstantOfShape(shape) with the number as its attribute, and a cast to bf16, which it lacks. If no
   // input has an extent, Constant of the domain "ngrad", whose shape the model declares.
   const Node none = {0};
-  const size_t nodes = w->nodes.nbytes;
   const int64_t one = 1;
-  FreshName shape;
+  const char *shape;
   w->source = &none;
   if (is_number) {
     onnx_begin(w, "Constant", "");
@@ -107,15 +74,14 @@ static void put_constant(OnnxWriter *w, const Value *v, Text *infos) {
     onnx_end(w);
     return;
   }
-  if (!is_open) shape = onnx_add_numbers(w, extents, (size_t)v->shape.rank);
-  else if (put_extents(w, &v->shape, &shape)) is_open = false;
-  else w->nodes.nbytes = nodes;
+  if (!is_open) shape = onnx_put_numbers(w, extents, (size_t)v->shape.rank);
+  else if ((shape = put_extents(w, &v->shape)) != NULL) is_open = false;
   const bool is_cast = !is_open && v->type == TYPE_BF16;
   float number = 0;
   if (is_cast) number = (float)type_load(v->type, v->constant->data, 0);
   const FreshName wide = onnx_fresh(w);
   onnx_begin(w, is_open ? "Constant" : "ConstantOfShape", is_open ? OWN_DOMAIN : "");
-  if (!is_open) onnx_add_input(w, shape.text);
+  if (!is_open) onnx_add_input(w, shape);
   onnx_add_output(w, is_cast ? wide.text : v->name);
   onnx_add_tensor(w, "value", is_cast ? TYPE_F32 : v->type, &one, 1, is_cast ? &number : v->constant->data);
   onnx_end(w);
@@ -236,17 +202,21 @@ static void warn_of_own(const OnnxWriter *w, Diagnostics *d) {
   text_deinit(&list);
 }
 
-// ONNX's lists of an attribute have numbers only.
-static bool has_numbers_only(const Graph *g, Diagnostics *d) {
+// Named extents in the lists of a node are computed from inputs that have them.
+static bool has_named_items(const Graph *g, Diagnostics *d) {
   bool ok = true;
   for (size_t i = 0; i < g->nnodes; i++) {
     const Node *node = g->nodes[i];
     for (uint32_t k = 0; k < node->op->nattributes; k++)
-      if (node->op->attributes[k].may_be_named && node->attributes[k].list.extents)
-        ok = error_at(d, node->position,
-                      "%s: %s has a named extent, which ONNX has no attribute for: --dim NAME=NUMBER "
-                      "gives it a number",
-                      node->op->name, node->op->attributes[k].name);
+      for (size_t n = 0; node->op->attributes[k].may_be_named && n < node->attributes[k].list.count; n++) {
+        const AttributeValue *list = &node->attributes[k];
+        if (list->list.extents && list->list.extents[n].dim && !onnx_has_extent(g, list->list.extents[n]))
+          ok = error_at(d, node->position,
+                        "%s: %s: no input has the extent %s, which ONNX would read there: --dim %s=NUMBER gives it a "
+                        "number",
+                        node->op->name, node->op->attributes[k].name, list->list.extents[n].dim->name,
+                        list->list.extents[n].dim->name);
+      }
   }
   return ok;
 }
@@ -298,7 +268,7 @@ static bool write_graph(const Graph *g, Text *out, Diagnostics *d) {
 bool onnx_write(const Graph *g, Text *out, Diagnostics *d) {
   Graph *copy = with_numbers(g);
   if (!copy) return error_out_of_memory(d);
-  const bool ok = has_numbers_only(copy, d) && write_graph(copy, out, d);
+  const bool ok = has_named_items(copy, d) && write_graph(copy, out, d);
   graph_free(copy);
   return ok;
 }

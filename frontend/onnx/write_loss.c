@@ -1,6 +1,6 @@
 // Writers of losses and their gradients.
+#include "frontend/onnx/expansion.h"
 #include "frontend/onnx/fields.h"
-#include "frontend/onnx/formula.h"
 #include "frontend/onnx/write_standard.h"
 #include "ir/operators/loss.h"
 
@@ -23,10 +23,10 @@ static void put_reduced(OnnxWriter *w, const Node *node, const char *each, int r
 
 // `text` computes `each`, the loss of each element.
 bool onnx_write_loss(OnnxWriter *w, const Node *node, const char *text) {
-  Formula f;
-  formula_init(&f, w);
-  formula_write(&f, text);
-  const char *each = formula_find(&f, "each");
+  Expansion f;
+  expansion_init(&f, w);
+  expansion_write(&f, text);
+  const char *each = expansion_find(&f, "each");
   put_reduced(w, node, each, node->inputs[0]->shape.rank, w->out[0]);
   return true;
 }
@@ -82,7 +82,7 @@ static const char *put_classes(OnnxWriter *w, int64_t count, int behind) {
 
 // Binds what the formulas of a loss and its gradient have in common: along the class axis `is_label` and `weights`, and
 // with extent 1 on it `is_class`, `is_ignored` and `all_weights`.
-static bool bind_labels(OnnxWriter *w, const Node *node, Formula *f, uint32_t labels, uint32_t weights) {
+static bool bind_labels(OnnxWriter *w, const Node *node, Expansion *f, uint32_t labels, uint32_t weights) {
   const Shape *shape = &node->inputs[0]->shape;
   const int axis = loss_class_axis(node), behind = shape->rank - 1 - axis;
   const AttributeValue *ignored = node_attribute(node, "ignore_index");
@@ -100,20 +100,20 @@ static bool bind_labels(OnnxWriter *w, const Node *node, Formula *f, uint32_t la
   for (int i = 0; i < shape->rank; i++)
     if (i != axis) axes[count++] = i;
   f->axis = axis;
-  f->axes = (FormulaAxes){.items = {axis}, .count = 1};
-  formula_bind(f, "y", y, TYPE_S64);
-  formula_bind(f, "is_label", onnx_put(w, "Equal", y, all, NULL), TYPE_BOOLEAN);
-  formula_bind(f, "is_ignored", onnx_put(w, "Equal", y, put_s64(w, ignored->is_set ? ignored->s64 : -1), NULL),
-               TYPE_BOOLEAN);
-  formula_bind_number(f, "classes", (double)classes.value);
+  f->axes = (ExpansionAxes){.items = {axis}, .count = 1};
+  expansion_bind(f, "y", y, TYPE_S64);
+  expansion_bind(f, "is_label", onnx_put(w, "Equal", y, all, NULL), TYPE_BOOLEAN);
+  expansion_bind(f, "is_ignored", onnx_put(w, "Equal", y, put_s64(w, ignored->is_set ? ignored->s64 : -1), NULL),
+                 TYPE_BOOLEAN);
+  expansion_bind_number(f, "classes", (double)classes.value);
   if (has_input(node, weights)) {
-    formula_bind(f, "weights", onnx_put_axes(w, "Unsqueeze", w->in[weights], axes, (size_t)count, NULL), w->type);
-    formula_write(f, "all_weights = sum(weights)");
+    expansion_bind(f, "weights", onnx_put_axes(w, "Unsqueeze", w->in[weights], axes, (size_t)count, NULL), w->type);
+    expansion_write(f, "all_weights = sum(weights)");
   } else {
-    formula_bind_number(f, "weights", 1);
-    formula_bind_number(f, "all_weights", (double)classes.value);
+    expansion_bind_number(f, "weights", 1);
+    expansion_bind_number(f, "all_weights", (double)classes.value);
   }
-  formula_write(f, "is_class = And(y >= 0, y < classes); own = sum(Where(is_label, weights, 0))");
+  expansion_write(f, "is_class = And(y >= 0, y < classes); own = sum(Where(is_label, weights, 0))");
   return true;
 }
 
@@ -133,23 +133,23 @@ bool onnx_write_cross_entropy(OnnxWriter *w, const Node *node, const char *name)
   const char *total = node->noutputs > 1 ? w->out[1] : NULL;
   const int64_t axis = loss_class_axis(node), reduction = node_s64(node, "reduction");
   const int rank = node->inputs[0]->shape.rank;
-  Formula f;
+  Expansion f;
   if (!total && node_f32(node, "label_smoothing") == 0 && axis > 0 && rank > 1) return write_plain(w, node, name);
-  formula_init(&f, w);
+  expansion_init(&f, w);
   if (!bind_labels(w, node, &f, 1, 2)) return false;
-  formula_write(&f, "l = -logsoftmax(src); picked = sum(Where(is_label, weights * l, 0)); "
-                    "cost = (1 - label_smoothing) * picked + label_smoothing / classes * sum(weights * l); "
-                    "each = Where(is_class, cost, 0 / 0); counts = Where(is_class, own, 0 / 0)");
+  expansion_write(&f, "l = -logsoftmax(src); picked = sum(Where(is_label, weights * l, 0)); "
+                      "cost = (1 - label_smoothing) * picked + label_smoothing / classes * sum(weights * l); "
+                      "each = Where(is_class, cost, 0 / 0); counts = Where(is_class, own, 0 / 0)");
   if (node_attribute(node, "ignore_index")->is_set)
-    formula_write(&f, "each = Where(is_ignored, 0, each); counts = Where(is_ignored, 0, counts)");
+    expansion_write(&f, "each = Where(is_ignored, 0, each); counts = Where(is_ignored, 0, counts)");
   if (reduction == LOSS_MEAN && !total) total = onnx_keep(w, onnx_fresh(w));
-  if (total) put_sum(w, formula_find(&f, "counts"), rank, total);
+  if (total) put_sum(w, expansion_find(&f, "counts"), rank, total);
   if (reduction == LOSS_NONE) {
-    onnx_put_axes(w, "Squeeze", formula_find(&f, "each"), &axis, 1, w->out[0]);
+    onnx_put_axes(w, "Squeeze", expansion_find(&f, "each"), &axis, 1, w->out[0]);
     return true;
   }
   const char *sum = reduction == LOSS_SUM ? w->out[0] : onnx_keep(w, onnx_fresh(w));
-  put_sum(w, formula_find(&f, "each"), rank, sum);
+  put_sum(w, expansion_find(&f, "each"), rank, sum);
   if (reduction == LOSS_MEAN) onnx_put(w, "Div", sum, total, w->out[0]);
   return true;
 }
@@ -157,22 +157,22 @@ bool onnx_write_cross_entropy(OnnxWriter *w, const Node *node, const char *name)
 bool onnx_write_cross_entropy_backward(OnnxWriter *w, const Node *node, const char *text) {
   const int64_t axis = loss_class_axis(node), reduction = node_s64(node, "reduction"),
                 count = shape_nelems(&node->inputs[2]->shape);
-  Formula f;
-  formula_init(&f, w);
+  Expansion f;
+  expansion_init(&f, w);
   if (!bind_labels(w, node, &f, 2, 4)) return false;
   if (reduction == LOSS_NONE)
-    formula_bind(&f, "diff_loss", onnx_put_axes(w, "Unsqueeze", w->in[1], &axis, 1, NULL), w->type);
-  if (reduction != LOSS_MEAN) formula_bind_number(&f, "total", 1);
+    expansion_bind(&f, "diff_loss", onnx_put_axes(w, "Unsqueeze", w->in[1], &axis, 1, NULL), w->type);
+  if (reduction != LOSS_MEAN) expansion_bind_number(&f, "total", 1);
   else if (!has_input(node, 3) && onnx_shape_is_literal(&node->inputs[2]->shape))
-    formula_bind_number(&f, "total", (double)count);
+    expansion_bind_number(&f, "total", (double)count);
   else if (!has_input(node, 3)) {
     const char *total = onnx_keep(w, onnx_fresh(w));
-    formula_write(&f, "ones = Where(y == y, 1, 0)");
-    put_sum(w, formula_find(&f, "ones"), node->inputs[0]->shape.rank, total);
-    formula_bind(&f, "total", total, w->type);
+    expansion_write(&f, "ones = Where(y == y, 1, 0)");
+    put_sum(w, expansion_find(&f, "ones"), node->inputs[0]->shape.rank, total);
+    expansion_bind(&f, "total", total, w->type);
   }
-  formula_write(&f, text);
-  formula_write(&f,
-                node_attribute(node, "ignore_index")->is_set ? "diff_src = Where(is_ignored, 0, d)" : "diff_src = d");
+  expansion_write(&f, text);
+  expansion_write(&f,
+                  node_attribute(node, "ignore_index")->is_set ? "diff_src = Where(is_ignored, 0, d)" : "diff_src = d");
   return true;
 }

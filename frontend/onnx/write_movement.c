@@ -57,8 +57,7 @@ bool onnx_write_cast(OnnxWriter *w, const Node *node, const char *name) {
 }
 
 bool onnx_write_reshape(OnnxWriter *w, const Node *node, const char *name) {
-  const AttributeValue *shape = node_attribute(node, "shape");
-  const char *numbers = onnx_put_numbers(w, shape->list.items, shape->list.count);
+  const char *numbers = onnx_put_list(w, node, "shape", node_attribute(node, "shape")->list.count, NULL);
   begin(w, name);
   onnx_add_input(w, numbers);
   if (!node_bool(node, "special_zero")) onnx_add_int(w, "allowzero", 1);
@@ -86,25 +85,27 @@ bool onnx_write_along_axis(OnnxWriter *w, const Node *node, const char *name) {
 bool onnx_write_slice(OnnxWriter *w, const Node *node, const char *name) {
   static const char *const lists[] = {"starts", "ends", "axes", "steps"};
   const size_t count = node_attribute(node, "starts")->list.count;
+  static const int64_t axes[MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7}, steps[MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
   const char *inputs[4];
-  for (size_t i = 0; i < 4; i++) {
-    const AttributeValue *list = node_attribute(node, lists[i]);
-    int64_t items[MAX_RANK];
-    for (size_t k = 0; k < count; k++)
-      items[k] = list->list.count ? list->list.items[k] : i == 3 ? 1 : (int64_t)k; // default: first axes, step 1
-    inputs[i] = onnx_put_numbers(w, items, count);
-  }
+  for (size_t i = 0; i < 4; i++) inputs[i] = onnx_put_list(w, node, lists[i], count, i == 2 ? axes : steps);
   begin(w, name);
   for (size_t i = 0; i < 4; i++) onnx_add_input(w, inputs[i]);
   return end(w);
 }
 
 bool onnx_write_pad(OnnxWriter *w, const Node *node, const char *name) {
-  int64_t pads[2 * MAX_RANK];
+  const AttributeValue *lists[] = {node_attribute(node, "pads_begin"), node_attribute(node, "pads_end")};
   const size_t rank = (size_t)node->inputs[0]->shape.rank;
+  int64_t pads[2 * MAX_RANK];
+  Extent extents[2 * MAX_RANK];
   if (rank == 0) return onnx_put(w, "Identity", w->in[0], NULL, w->out[0]), true;
   onnx_list_pads(node, rank, pads);
-  const char *numbers = onnx_put_numbers(w, pads, 2 * rank),
+  for (size_t i = 0; i < 2 * rank; i++) {
+    const Extent *named = lists[i / rank]->list.extents;
+    extents[i] = named && named[i % rank].dim ? named[i % rank] : EXTENT(pads[i]);
+  }
+  const bool is_named = lists[0]->list.extents || lists[1]->list.extents;
+  const char *numbers = is_named ? onnx_put_extents(w, extents, 2 * rank) : onnx_put_numbers(w, pads, 2 * rank),
              *value = onnx_put_scalar(w, node->inputs[0]->type, node_f32(node, "value"));
   begin(w, name);
   onnx_add_input(w, numbers);

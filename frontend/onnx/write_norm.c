@@ -1,6 +1,6 @@
 // Writers of reductions, softmax, norms and their gradients. Formulas of norms are in terms of statistics with extent 1
 // on the axes that they reduce; operands of other shapes get or lose such axes around them.
-#include "frontend/onnx/formula.h"
+#include "frontend/onnx/expansion.h"
 #include "frontend/onnx/write_standard.h"
 #include "ir/operators/norm.h"
 #include "ir/operators/softmax.h"
@@ -37,11 +37,11 @@ bool onnx_write_arg(OnnxWriter *w, const Node *node, const char *name) {
 // Softmax
 
 bool onnx_write_along_formula(OnnxWriter *w, const Node *node, const char *text) {
-  Formula f;
-  formula_init(&f, w);
+  Expansion f;
+  expansion_init(&f, w);
   f.axis = softmax_axis(node);
-  f.axes = (FormulaAxes){.items = {f.axis}, .count = 1};
-  formula_write(&f, text);
+  f.axes = (ExpansionAxes){.items = {f.axis}, .count = 1};
+  expansion_write(&f, text);
   return true;
 }
 
@@ -68,17 +68,17 @@ bool onnx_write_softmax(OnnxWriter *w, const Node *node, const char *name) {
 
 // How operands meet src: `around` are the axes of extent 1 that vectors and statistics lack.
 typedef struct NormShape {
-  FormulaAxes statistic, parameter; // the axes that each lacks in front of, between and behind its own
-  int64_t grouped[MAX_RANK];        // src's shape with groups as an axis
-  size_t ngrouped;                  // its rank; 0: src's own
-  int64_t split[2];                 // a parameter's shape with groups
+  ExpansionAxes statistic, parameter; // the axes that each lacks in front of, between and behind its own
+  int64_t grouped[MAX_RANK];          // src's shape with groups as an axis
+  size_t ngrouped;                    // its rank; 0: src's own
+  int64_t split[2];                   // a parameter's shape with groups
 } NormShape;
 
-static void add(FormulaAxes *axes, int64_t axis) {
+static void add(ExpansionAxes *axes, int64_t axis) {
   axes->items[axes->count++] = axis;
 }
 
-static void take_row(const Node *node, int rank, Formula *f, NormShape *s) {
+static void take_row(const Node *node, int rank, Expansion *f, NormShape *s) {
   const int begin = layer_norm_begin_axis(node);
   const Value *parameter = node->op->id == OP_RMSNormBackward ? node->outputs[1] : NULL;
   for (int i = 0; i < rank; i++) {
@@ -96,7 +96,7 @@ static void take_row(const Node *node, int rank, Formula *f, NormShape *s) {
   }
 }
 
-static void take_channel(const Node *node, int rank, Formula *f, NormShape *s) {
+static void take_channel(const Node *node, int rank, Expansion *f, NormShape *s) {
   const uint32_t axes = norm_reduced_axes(node);
   const bool are_whole = batch_norm_has_broadcast_statistics(node);
   for (int i = 0; i < rank; i++) {
@@ -110,7 +110,7 @@ static void take_channel(const Node *node, int rank, Formula *f, NormShape *s) {
 }
 
 // With a group a channel, no axis is split.
-static void take_instances(int rank, int channel, Formula *f, NormShape *s) {
+static void take_instances(int rank, int channel, Expansion *f, NormShape *s) {
   for (int i = 0; i < rank; i++) {
     if (i != channel && i != 0) add(&f->axes, i);
     if (i != channel) add(&f->others, i);
@@ -119,7 +119,7 @@ static void take_instances(int rank, int channel, Formula *f, NormShape *s) {
   s->parameter = f->others;
 }
 
-static bool take_groups(const Node *node, const Shape *shape, Formula *f, NormShape *s) {
+static bool take_groups(const Node *node, const Shape *shape, Expansion *f, NormShape *s) {
   const int rank = shape->rank, channel = norm_channel_axis(node);
   const Extent groups = norm_ngroups(node), channels = shape->extent[channel];
   if (extent_equals(groups, channels)) return take_instances(rank, channel, f, s), true;
@@ -150,7 +150,7 @@ static const char *as_data(OnnxWriter *w, const NormShape *s, const char *v) {
 
 // A parameter or statistic with all axes of data; leading ones come by broadcasting.
 static const char *as_operand(OnnxWriter *w, const NormShape *s, const char *v, bool is_statistic) {
-  const FormulaAxes *axes = is_statistic ? &s->statistic : &s->parameter;
+  const ExpansionAxes *axes = is_statistic ? &s->statistic : &s->parameter;
   if (s->ngrouped && !is_statistic) v = onnx_put_reshape(w, v, s->split, 2, NULL);
   return onnx_put_axes(w, "Unsqueeze", v, axes->items, axes->count, NULL);
 }
@@ -172,7 +172,7 @@ static const char *as_row(OnnxWriter *w, const Node *node, uint32_t i) {
 }
 
 static bool put_result(OnnxWriter *w, const NormShape *s, char type, const char *from, const Value *v, const char *to) {
-  const FormulaAxes *axes = type == 'M' ? &s->statistic : &s->parameter;
+  const ExpansionAxes *axes = type == 'M' ? &s->statistic : &s->parameter;
   int nopen = 0;
   for (int i = 0; i < v->shape.rank; i++) nopen += !extent_is_literal(v->shape.extent[i]);
   if (type == 'S' && nopen > 1) return false; // the reader cannot move them
@@ -184,9 +184,9 @@ static bool put_result(OnnxWriter *w, const NormShape *s, char type, const char 
 bool onnx_write_norm(OnnxWriter *w, const Node *node, const char *text) {
   const Shape *shape = &node->inputs[0]->shape;
   const char *targets[MAX_OPERANDS] = {NULL};
-  Formula f;
+  Expansion f;
   NormShape s = {.ngrouped = 0};
-  formula_init(&f, w);
+  expansion_init(&f, w);
   switch (node->op->norm_scope) {
   case SCOPE_ROW: take_row(node, shape->rank, &f, &s); break;
   case SCOPE_CHANNEL: take_channel(node, shape->rank, &f, &s); break;
@@ -201,7 +201,7 @@ bool onnx_write_norm(OnnxWriter *w, const Node *node, const char *text) {
                     : is_row         ? as_row(w, node, i)
                                      : as_operand(w, &s, w->in[i], row->type == 'M');
     if (!v) return false;
-    formula_bind(&f, row->name, v, w->type);
+    expansion_bind(&f, row->name, v, w->type);
   }
   for (uint32_t i = 0; i < node->noutputs; i++) {
     const char type = node->op->outputs[i].type;
@@ -209,7 +209,7 @@ bool onnx_write_norm(OnnxWriter *w, const Node *node, const char *text) {
     targets[i] = f.targets[i];
     if (f.targets[i] && (type != 'T' || s.ngrouped)) f.targets[i] = onnx_keep(w, onnx_fresh(w));
   }
-  formula_write(&f, text);
+  expansion_write(&f, text);
   for (uint32_t i = 0; i < node->noutputs; i++)
     if (node->outputs[i] && targets[i] != f.targets[i] &&
         !put_result(w, &s, node->op->outputs[i].type, f.targets[i], node->outputs[i], targets[i]))
@@ -279,7 +279,7 @@ bool onnx_write_batch_norm_backward(OnnxWriter *w, const Node *node, const char 
 
 // The axes of the data from which a bias or slope of this shape differs, as broadcast by numpy; a vector is along the
 // channels. *behind: how many axes of extent 1 it needs behind its own.
-static void take_vector(const Node *node, int rank, const Shape *shape, Formula *f, int *behind) {
+static void take_vector(const Node *node, int rank, const Shape *shape, Expansion *f, int *behind) {
   const bool is_by_channel =
       !operator_has_attribute(node->op, "per_channel_broadcast") || node_bool(node, "per_channel_broadcast");
   const bool is_vector = shape->rank == 1 && is_by_channel && !extent_equals(shape->extent[0], EXTENT(1));
@@ -297,18 +297,18 @@ bool onnx_write_bias(OnnxWriter *w, const Node *node, const char *text) {
   const uint32_t out = node->noutputs > 1 ? 1 : 0; // of the vector, in a gradient
   const bool has_vector = node->ninputs > 1;
   const Value *v = has_vector ? node->inputs[1] : node->outputs[0];
-  FormulaAxes axes = {.count = 0};
-  Formula f;
+  ExpansionAxes axes = {.count = 0};
+  Expansion f;
   int behind;
-  formula_init(&f, w);
+  expansion_init(&f, w);
   take_vector(node, rank, &v->shape, &f, &behind);
   for (int i = 0; i < behind; i++) add(&axes, v->shape.rank + i);
   if (has_vector)
-    formula_bind(&f, node->op->inputs[1].name, onnx_put_axes(w, "Unsqueeze", w->in[1], axes.items, axes.count, NULL),
-                 w->type);
+    expansion_bind(&f, node->op->inputs[1].name, onnx_put_axes(w, "Unsqueeze", w->in[1], axes.items, axes.count, NULL),
+                   w->type);
   const bool has_result = !has_vector || out;
   const char *target = f.targets[out];
   if (has_result && target) f.targets[out] = onnx_keep(w, onnx_fresh(w));
-  formula_write(&f, text);
+  expansion_write(&f, text);
   return !has_result || !target || onnx_put_shape(w, f.targets[out], &v->shape, false, target);
 }

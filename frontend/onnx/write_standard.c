@@ -2,7 +2,7 @@
 // (onnx_find_plain) need no row here.
 #include "frontend/onnx/write_standard.h"
 
-#include "frontend/onnx/formula.h"
+#include "frontend/onnx/expansion.h"
 #include "frontend/onnx/translation.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ static bool write_inexact(OnnxWriter *w, const Node *node) {
   const char *text = node->op->id == OP_HardSigmoid ? "dst = Max(Min(alpha * src + beta, 1), 0)"
                      : node->op->id == OP_LeakyReLU ? "dst = Where(src > 0, src, alpha * src)"
                                                     : "dst = Where(src > 0, src, alpha * (Exp(src) - 1))";
-  return onnx_write_formula(w, node, text);
+  return onnx_write_expansion(w, node, text);
 }
 
 // Elementwise
@@ -56,7 +56,7 @@ static bool write_clamp_backward(OnnxWriter *w, const Node *node, const char *fo
   char text[128];
   snprintf(text, sizeof text, format, isinf(node_f32(node, "min")) ? ">=" : ">",
            isinf(node_f32(node, "max")) ? "<=" : "<");
-  return onnx_write_formula(w, node, text);
+  return onnx_write_expansion(w, node, text);
 }
 
 static bool write_modulo(OnnxWriter *w, const Node *node, const char *name) {
@@ -78,10 +78,10 @@ static bool write_either(OnnxWriter *w, const Node *node, const char *texts) {
   for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
     if (!operator_has_attribute(node->op, attributes[i])) continue;
     const AttributeValue *a = node_attribute(node, attributes[i]);
-    if (i == 2 ? a->s64 != 0 : a->boolean) return onnx_write_formula(w, node, second);
+    if (i == 2 ? a->s64 != 0 : a->boolean) return onnx_write_expansion(w, node, second);
   }
   snprintf(text, sizeof text, "%.*s", (int)(second - 1 - texts), texts);
-  return onnx_write_formula(w, node, text);
+  return onnx_write_expansion(w, node, text);
 }
 
 // clang-format off
@@ -101,22 +101,22 @@ static const StandardRow rows[] = {
     {OP_GELU, CASTS_F32, write_either,
      "dst = src * 0.5 * (1 + Erf(src * 0.7071067811865476))|"
      "dst = src * 0.5 * (1 + Tanh(src * 0.7978845608028654 * (1 + 0.044715 * src * src)))"},
-    {OP_Mish, CASTS_F32, onnx_write_formula, "dst = src * Tanh(Softplus(src))"},
-    {OP_Pow, CASTS_HALF, onnx_write_formula, "dst = src ^ beta"},
-    {OP_SoftPlus, CASTS_F32, onnx_write_formula, "dst = Softplus(beta * src) / beta"},
-    {OP_Square, CASTS_HALF, onnx_write_formula, "dst = src * src"},
-    {OP_Swish, CASTS_F32, onnx_write_formula, "dst = src * Sigmoid(beta * src)"},
+    {OP_Mish, CASTS_F32, onnx_write_expansion, "dst = src * Tanh(Softplus(src))"},
+    {OP_Pow, CASTS_HALF, onnx_write_expansion, "dst = src ^ beta"},
+    {OP_SoftPlus, CASTS_F32, onnx_write_expansion, "dst = Softplus(beta * src) / beta"},
+    {OP_Square, CASTS_HALF, onnx_write_expansion, "dst = src * src"},
+    {OP_Swish, CASTS_F32, onnx_write_expansion, "dst = src * Sigmoid(beta * src)"},
     {OP_Add, CASTS_HALF, onnx_write_same, "Add"},
     {OP_Subtract, CASTS_HALF, onnx_write_same, "Sub"},
     {OP_Multiply, CASTS_HALF, onnx_write_same, "Mul"},
     {OP_Divide, CASTS_HALF, onnx_write_same, "Div"},
     {OP_Maximum, CASTS_HALF, onnx_write_same, "Max"},
     {OP_Minimum, CASTS_HALF, onnx_write_same, "Min"},
-    {OP_SquaredDifference, CASTS_F32, onnx_write_formula, "d = src_0 - src_1; dst = d * d"},
+    {OP_SquaredDifference, CASTS_F32, onnx_write_expansion, "d = src_0 - src_1; dst = d * d"},
     {OP_Power, CASTS_HALF, onnx_write_same, "Pow"},
     {OP_Mod, CASTS_HALF, write_modulo, "Mod"},
     {OP_Equal, CASTS_HALF, onnx_write_same, "Equal"},
-    {OP_NotEqual, CASTS_HALF, onnx_write_formula, "dst = Not(src_0 == src_1)"},
+    {OP_NotEqual, CASTS_HALF, onnx_write_expansion, "dst = Not(src_0 == src_1)"},
     {OP_Less, CASTS_HALF, onnx_write_same, "Less"},
     {OP_LessEqual, CASTS_HALF, onnx_write_same, "LessOrEqual"},
     {OP_Greater, CASTS_HALF, onnx_write_same, "Greater"},
@@ -131,7 +131,7 @@ static const StandardRow rows[] = {
      "diff_src = Where(src > 0, diff_dst, slope * diff_dst); diff_slope = total(Where(src > 0, 0, src * diff_dst))"},
     {OP_TypeCast, NO_CASTS, onnx_write_cast, "Cast"},
     // Gradients of elementwise operators
-    {OP_AbsBackward, CASTS_F32, onnx_write_formula,
+    {OP_AbsBackward, CASTS_F32, onnx_write_expansion,
      "diff_src = Where(src > 0, diff_dst, Where(src < 0, -diff_dst, 0))"},
     {OP_ClampBackward, CASTS_F32, write_clamp_backward,
      "diff_src = Where(src %s min, Where(src %s max, diff_dst, 0), 0)"},
@@ -143,16 +143,16 @@ static const StandardRow rows[] = {
      "src * Exp(-0.5 * src * src) * 0.3989422804014327)|"
      "s = src * src; v = Tanh(src * 0.7978845608028654 * (1 + 0.044715 * s)); diff_src = diff_dst * 0.5 * (1 + v) * "
      "(1 + src * (1 - v) * 0.7978845608028654 * (1 + 0.134145 * s))"},
-    {OP_HardSigmoidBackward, CASTS_F32, onnx_write_formula,
+    {OP_HardSigmoidBackward, CASTS_F32, onnx_write_expansion,
      "t = alpha * src + beta; diff_src = Where(t > 0, Where(t < 1, alpha * diff_dst, 0), 0)"},
-    {OP_HardSwishBackward, CASTS_F32, onnx_write_formula,
+    {OP_HardSwishBackward, CASTS_F32, onnx_write_expansion,
      "diff_src = Where(src <= -3, 0, Where(src >= 3, diff_dst, diff_dst * (src / 3 + 0.5)))"},
-    {OP_MishBackward, CASTS_F32, onnx_write_formula,
+    {OP_MishBackward, CASTS_F32, onnx_write_expansion,
      "t = Tanh(Softplus(src)); diff_src = diff_dst * (t + src * (1 - t * t) * Sigmoid(src))"},
-    {OP_ReLUBackward, CASTS_F32, onnx_write_formula, "diff_src = Where(src > 0, diff_dst, 0)"},
+    {OP_ReLUBackward, CASTS_F32, onnx_write_expansion, "diff_src = Where(src > 0, diff_dst, 0)"},
     {OP_SigmoidBackward, CASTS_F32, write_either,
      "s = Sigmoid(src); diff_src = diff_dst * s * (1 - s)|diff_src = diff_dst * src * (1 - src)"},
-    {OP_SoftPlusBackward, CASTS_F32, onnx_write_formula, "diff_src = diff_dst * Sigmoid(beta * src)"},
+    {OP_SoftPlusBackward, CASTS_F32, onnx_write_expansion, "diff_src = diff_dst * Sigmoid(beta * src)"},
     {OP_SqrtBackward, CASTS_F32, write_either,
      "diff_src = diff_dst / (2 * Sqrt(src))|diff_src = diff_dst / (2 * src)"},
     {OP_TanhBackward, CASTS_F32, write_either,
@@ -227,20 +227,20 @@ static const StandardRow rows[] = {
     {OP_Interpolate, CASTS_F32, onnx_write_interpolate, "Resize"},
     {OP_InterpolateBackward, CASTS_F32, onnx_write_interpolate_backward, "MatMul"},
     // Optimizers
-    {OP_SGD, CASTS_F32, onnx_write_formula,
+    {OP_SGD, CASTS_F32, onnx_write_expansion,
      "g = diff_weights + weight_decay * weights; new_weights = weights - rate * g"},
     {OP_Momentum, CASTS_F32, write_either,
      "g = diff_weights + weight_decay * weights; new_velocity = momentum * velocity + (1 - dampening) * g; "
      "new_weights = weights - rate * new_velocity|"
      "g = diff_weights + weight_decay * weights; new_velocity = momentum * velocity + (1 - dampening) * g; "
      "new_weights = weights - rate * (g + momentum * new_velocity)"},
-    {OP_Adam, CASTS_F32, onnx_write_formula,
+    {OP_Adam, CASTS_F32, onnx_write_expansion,
      "g = diff_weights + weight_decay * weights; " STEP_OF_ADAM
      "new_weights = weights - rate * (new_mean / a) / (Sqrt(new_variance / b) + epsilon)"},
-    {OP_AdamW, CASTS_F32, onnx_write_formula,
+    {OP_AdamW, CASTS_F32, onnx_write_expansion,
      "g = diff_weights; " STEP_OF_ADAM
      "new_weights = weights * (1 - rate * weight_decay) - rate * (new_mean / a) / (Sqrt(new_variance / b) + epsilon)"},
-    {OP_Adagrad, CASTS_F32, onnx_write_formula,
+    {OP_Adagrad, CASTS_F32, onnx_write_expansion,
      "g = diff_weights + weight_decay * weights; new_sum = sum + g * g; new_weights = weights - "
      "rate / (1 + (narrow(step) - 1) * lr_decay) * g / (Sqrt(new_sum) + epsilon)"},
     // Quantisation

@@ -18,6 +18,12 @@ const char *onnx_put_cast(OnnxWriter *w, const char *from, Type type, const char
 const char *onnx_put_transpose(OnnxWriter *w, const char *from, const int64_t *order, int rank, const char *to);
 const char *onnx_put_numbers(OnnxWriter *w, const int64_t *items, size_t count);
 const char *onnx_put_scalar(OnnxWriter *w, Type type, double value);
+// Whether inputs have the extent, or all names of its formula.
+bool onnx_has_extent(const Graph *g, Extent e);
+// Extents, as s64 [count], of which each must be had.
+const char *onnx_put_extents(OnnxWriter *w, const Extent *extents, size_t count);
+// A list of a node, whose items may be named extents: `count` items, or `missing` if it is left out.
+const char *onnx_put_list(OnnxWriter *w, const Node *node, const char *attribute, size_t count, const int64_t *missing);
 // Reshape to these extents, of which one may be -1, and 0 copies.
 const char *onnx_put_reshape(OnnxWriter *w, const char *from, const int64_t *items, size_t count, const char *to);
 // Reshape to a shape. NULL: several of its extents are no numbers; keeps_first: the first axis stays, and does not
@@ -38,7 +44,7 @@ bool onnx_shape_is_literal(const Shape *shape);
 const char *onnx_put_channels_first(OnnxWriter *w, const char *from, int rank, const char *to);
 const char *onnx_put_channels_last(OnnxWriter *w, const char *from, int rank, const char *to);
 
-bool onnx_write_formula(OnnxWriter *w, const Node *node, const char *text);
+bool onnx_write_expansion(OnnxWriter *w, const Node *node, const char *text);
 bool onnx_write_same(OnnxWriter *w, const Node *node, const char *name); // the same operands, no attributes
 
 // write_movement.c

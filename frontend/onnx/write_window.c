@@ -276,7 +276,7 @@ bool onnx_write_convolution(OnnxWriter *w, const Node *node, const char *name) {
 // The gradient of a convolution by its data is a transposed convolution, and the other way round.
 bool onnx_write_backward_data(OnnxWriter *w, const Node *node, const char *name) {
   const int rank = node->inputs[0]->shape.rank;
-  Windows windows;
+  Windows windows = {0};
   (void)name;
   if (!take_windows(node, &windows)) return false;
   const char *from = data_of(w, node, w->in[0], rank), *weights = weights_of(w, node, w->in[1], rank),
@@ -317,7 +317,7 @@ bool onnx_write_backward_weights(OnnxWriter *w, const Node *node, const char *na
   const int64_t groups = node_s64(node, "groups");
   const Extent channels = large->shape.extent[are_last(node) ? rank - 1 : 1];
   int64_t order[MAX_RANK] = {1, 0};
-  Windows windows;
+  Windows windows = {0};
   (void)name;
   if (!take_windows(node, &windows) || !extent_is_literal(channels) || rank >= MAX_RANK) return false;
   if (shape_nelems(&large->shape) == 0 || shape_nelems(&small->shape) == 0) return false;
@@ -394,7 +394,7 @@ bool onnx_write_pool(OnnxWriter *w, const Node *node, const char *name) {
   const bool is_mean = node->op->id == OP_AvgPool, excludes = is_mean && node_bool(node, "exclude_pad");
   int64_t pads[2 * MOST_SPATIAL_AXES];
   bool is_up = false;
-  Windows windows;
+  Windows windows = {0};
   const bool is_known = take_pool(node, &windows, pads, &is_up);
   if ((!is_known && !is_plain_window(node)) || (is_up && is_mean && !excludes)) return false;
   if (are_last(node) && !is_known) return false;
@@ -421,7 +421,7 @@ bool onnx_write_max_pool_backward(OnnxWriter *w, const Node *node, const char *n
   const int rank = large->rank;
   int64_t pads[2 * MOST_SPATIAL_AXES], extents[MAX_RANK];
   bool is_up;
-  Windows windows;
+  Windows windows = {0};
   if (!onnx_shape_is_literal(large) || nelems == 0 || !take_pool(node, &windows, pads, &is_up)) return false;
   for (int i = 0; i < windows.count; i++) extents[2 + i] = windows.of[i].large;
   extents[0] = large->extent[0].value;
@@ -481,7 +481,7 @@ bool onnx_write_average_pool_backward(OnnxWriter *w, const Node *node, const cha
   const int rank = small->rank;
   const Extent channels = small->extent[are_last(node) ? rank - 1 : 1];
   int64_t kernel[MAX_RANK] = {channels.value, 1};
-  Windows windows;
+  Windows windows = {0};
   (void)name;
   if (!extent_is_literal(channels) || shape_nelems(small) == 0 || !take_windows(node, &windows)) return false;
   for (int i = 0; i < windows.count; i++) kernel[2 + i] = windows.of[i].kernel;

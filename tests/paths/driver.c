@@ -50,7 +50,7 @@ static void write_npy(const char *path, const float *items, int64_t rows) {
 }
 
 int main(int argc, char **argv) {
-  const int64_t N = argc > 4 ? atoll(argv[4]) : 0, T = argc > 5 ? atoll(argv[5]) : 0;
+  const int64_t N = argc > 4 ? strtoll(argv[4], NULL, 10) : 0, T = argc > 5 ? strtoll(argv[5], NULL, 10) : 0;
   void *parameters = lines(JOIN(NAME, _PARAMETERS_NBYTES));
   float *y = lines((size_t)N * CLASSES * sizeof *y);
   (void)T;

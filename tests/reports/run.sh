@@ -71,6 +71,7 @@ in_case() { # CASE HOW FILE TOLERANCE-OR-TEXT [OPTION...]
   grad) "$ngrad" grad "$file" "$@" -o gradient.yaml >log 2>&1 && runs gradient.yaml "$case/out" "$wanted" --in "$case/in" ;;
   train) train "$file" "$@" && runs step/*_step.yaml "$case/out" "$wanted" --in "$case/in" ;;
   fit) # is trained for two steps
+    rm -rf fitted
     train "$file" "$@" && "$ngrad" fit step/*_step.yaml --in "$case/in" --batch "$wanted" --steps 2 -o fitted >log 2>&1
     ;;
   trains) # the compiled step gives the interpreter's results

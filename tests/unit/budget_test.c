@@ -259,6 +259,9 @@ static void file_of_a_constant_is_read_once(void **state) {
   ng_graph *g = ng_graph_read(ctx, "test.yaml", text, strlen(text), folder);
   if (!g) print_error("%s", ng_messages_text(ctx, 0));
   assert_non_null(g);
+  ng_memory memory;
+  assert_int_equal(ng_graph_memory(g, &memory), NG_OK);
+  assert_int_equal(memory.constants_nbytes, NELEMS * sizeof(float));
   ng_graph_free(g);
   ng_context_set_max_memory(ctx, NELEMS * sizeof(float) / 2);
   assert_null(ng_graph_read(ctx, "test.yaml", text, strlen(text), folder));

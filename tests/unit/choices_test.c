@@ -53,13 +53,14 @@ static bool jumps(const Node *node, uint32_t k, Arrays *a, Arena *arena) {
   for (uint32_t o = 0; o < node->noutputs; o++) {
     if (!a->out[o]) continue;
     before[o] = ARENA_ARRAY(arena, double, nelems_of(node->outputs[o]) + 1);
+    if (!before[o]) fail();
     memcpy(before[o], a->out[o], nelems_of(node->outputs[o]) * sizeof(double));
   }
   for (int sign = -1; sign <= 1; sign += 2) {
     for (size_t i = 0; i < n; i++) a->in[k][i] += sign * 1e-12;
     run(node, a);
     for (uint32_t o = 0; o < node->noutputs; o++)
-      for (size_t i = 0; a->out[o] && node->outputs[o]->type != TYPE_S64 && i < nelems_of(node->outputs[o]); i++) {
+      for (size_t i = 0; before[o] && node->outputs[o]->type != TYPE_S64 && i < nelems_of(node->outputs[o]); i++) {
         const double moved = fabs(a->out[o][i] - before[o][i]);
         has_jumped |= isfinite(moved) && moved > 1e-3 * (1 + fabs(before[o][i]));
       }

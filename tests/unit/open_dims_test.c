@@ -254,11 +254,12 @@ static void extents_of_other_windows_are_sums(void **state) {
                                       "1", "0") ", "
                                                 "weights_format: OIX}}\noutputs: [y]\n");
   assert_non_null(o.graph);
+  if (!o.graph) return; // for the analyzer
   assert_int_equal(o.graph->ndims, 2);
   assert_int_equal(graph_narguments(o.graph), 1);
   assert_string_equal(o.graph->dims[1]->name, "M - 2");
   assert_int_equal(extent_monomial(extent_of(o.graph, "y", 2)), POWER(1));
-  assert_int_equal(open_number(o.graph, 8 * 3, POWER(1), (int64_t[]){21}), 19 * 3);
+  assert_int_equal(open_number(o.graph, 24, POWER(1), (int64_t[]){21}), 57);
   assert_int_equal(open_dim_value(o.graph, 1, (int64_t[]){1}), -1);
   deinit(&o);
 }

@@ -1,5 +1,5 @@
 // Parses formulas by recursive descent, and writes their nodes.
-#include "frontend/onnx/formula.h"
+#include "frontend/onnx/expansion.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -19,7 +19,7 @@ static Term value(const char *name, Type type) {
   return name ? (Term){.name = name, .type = type} : absent();
 }
 
-static void bind(Formula *f, const char *name, size_t length, Term term) {
+static void bind(Expansion *f, const char *name, size_t length, Term term) {
   Binding *b = f->bindings;
   while (b < f->bindings + f->nbindings && (length != b->length || strncmp(b->name, name, length) != 0)) b++;
   if (b == f->bindings + f->nbindings) {
@@ -29,38 +29,38 @@ static void bind(Formula *f, const char *name, size_t length, Term term) {
   *b = (Binding){name, length, term};
 }
 
-void formula_bind(Formula *f, const char *name, const char *to, Type type) {
+void expansion_bind(Expansion *f, const char *name, const char *to, Type type) {
   bind(f, name, strlen(name), value(to, type));
 }
 
-void formula_bind_number(Formula *f, const char *name, double given) {
+void expansion_bind_number(Expansion *f, const char *name, double given) {
   bind(f, name, strlen(name), number(given));
 }
 
-void formula_init(Formula *f, OnnxWriter *w) {
+void expansion_init(Expansion *f, OnnxWriter *w) {
   const Node *node = w->source;
-  *f = (Formula){.w = w, .node = node};
+  *f = (Expansion){.w = w, .node = node};
   for (uint32_t i = 0; i < node->op->ninputs; i++) {
     const Value *v = node->inputs[i];
-    formula_bind(f, node->op->inputs[i].name, v ? w->in[i] : NULL,
-                 v && type_is_float(v->type) ? w->type
-                 : v                         ? v->type
-                                             : TYPE_NONE);
+    expansion_bind(f, node->op->inputs[i].name, v ? w->in[i] : NULL,
+                   v && type_is_float(v->type) ? w->type
+                   : v                         ? v->type
+                                               : TYPE_NONE);
   }
   for (uint32_t i = 0; i < node->op->nattributes; i++)
     if (node->op->attributes[i].kind == ATTRIBUTE_F32)
-      formula_bind_number(f, node->op->attributes[i].name, node->attributes[i].f32);
+      expansion_bind_number(f, node->op->attributes[i].name, node->attributes[i].f32);
   for (uint32_t i = 0; i < node->op->noutputs; i++) f->targets[i] = node->outputs[i] ? w->out[i] : NULL;
 }
 
 // Writing
 
-static const char *scalar(Formula *f, double number_, Type type) {
+static const char *scalar(Expansion *f, double number_, Type type) {
   return f->is_dry ? "" : onnx_keep(f->w, onnx_add_scalar(f->w, type, number_));
 }
 
 // The term as a value; `to` NULL: a new name, unless it has one.
-static const char *write_term(Formula *f, Term *t, Type type, const char *to) {
+static const char *write_term(Expansion *f, Term *t, Type type, const char *to) {
   OnnxWriter *w = f->w;
   if (t->is_number) *t = value(scalar(f, t->number, type), type);
   if (f->is_dry) return "";
@@ -81,12 +81,12 @@ static const char *write_term(Formula *f, Term *t, Type type, const char *to) {
   return to;
 }
 
-static Type type_of(const Formula *f, const Term *a, const Term *b) {
+static Type type_of(const Expansion *f, const Term *a, const Term *b) {
   if (!a->is_number && a->type != TYPE_BOOLEAN) return a->type;
   return b && !b->is_number ? b->type : f->w->type;
 }
 
-static Term apply(Formula *f, const char *op, Term *a, Term *b) {
+static Term apply(Expansion *f, const char *op, Term *a, Term *b) {
   const Type type = type_of(f, a, b);
   Term t = {.op = op, .narguments = b ? 2 : 1, .type = type};
   t.arguments[0] = write_term(f, a, type, NULL);
@@ -109,7 +109,7 @@ static double fold(char sign, double a, double b) {
 }
 
 // a + b and so on, without what is absent and what has no effect.
-static Term combine(Formula *f, char sign, Term a, Term b) {
+static Term combine(Expansion *f, char sign, Term a, Term b) {
   static const char signs[] = "+-*/^", *const ops[] = {"Add", "Sub", "Mul", "Div", "Pow"};
   const char *op = ops[strchr(signs, sign) - signs];
   const bool is_product = sign == '*';
@@ -130,13 +130,13 @@ static Term combine(Formula *f, char sign, Term a, Term b) {
 
 // Parsing
 
-static Term parse_sum(Formula *f);
+static Term parse_sum(Expansion *f);
 
-static void skip(Formula *f) {
+static void skip(Expansion *f) {
   while (*f->at == ' ') f->at++;
 }
 
-static bool take(Formula *f, const char *text) {
+static bool take(Expansion *f, const char *text) {
   skip(f);
   const size_t n = strlen(text);
   if (strncmp(f->at, text, n) != 0) return false;
@@ -145,7 +145,7 @@ static bool take(Formula *f, const char *text) {
 }
 
 // Independent of the locale.
-static Term parse_number(Formula *f) {
+static Term parse_number(Expansion *f) {
   double digits = 0, below = 1;
   bool is_behind = false;
   for (; isdigit((unsigned char)*f->at) || *f->at == '.'; f->at++) {
@@ -156,7 +156,7 @@ static Term parse_number(Formula *f) {
   return number(digits / below);
 }
 
-static Term parse_argument(Formula *f) {
+static Term parse_argument(Expansion *f) {
   static const struct {
     const char *sign, *op;
   } comparisons[] = {{">=", "GreaterOrEqual"}, {"<=", "LessOrEqual"}, {"==", "Equal"}, {">", "Greater"}, {"<", "Less"}};
@@ -171,21 +171,21 @@ static Term parse_argument(Formula *f) {
   return a;
 }
 
-static Term reduce(Formula *f, const char *op, Term *a, const FormulaAxes *axes) {
+static Term reduce(Expansion *f, const char *op, Term *a, const ExpansionAxes *axes) {
   if (axes->count == 0) return *a;
   Term t = apply(f, op, a, NULL);
   t.axes = axes;
   return t;
 }
 
-static Term cast(Formula *f, Term *a, Type type) {
+static Term cast(Expansion *f, Term *a, Type type) {
   if (a->is_number || a->type == type) return *a;
   Term t = apply(f, "Cast", a, NULL);
   t.type = type;
   return t;
 }
 
-static Term call(Formula *f, const char *name, size_t length) {
+static Term call(Expansion *f, const char *name, size_t length) {
   static const struct {
     const char *name, *op;
     bool is_over_others, is_over_axes;
@@ -215,21 +215,21 @@ static Term call(Formula *f, const char *name, size_t length) {
   return t;
 }
 
-static Term find(const Formula *f, const char *name, size_t length) {
+static Term find(const Expansion *f, const char *name, size_t length) {
   for (size_t i = 0; i < f->nbindings; i++)
     if (f->bindings[i].length == length && strncmp(f->bindings[i].name, name, length) == 0) return f->bindings[i].term;
   assert(false); // the formula has an unknown name
   return absent();
 }
 
-static size_t parse_name(Formula *f, const char **name) {
+static size_t parse_name(Expansion *f, const char **name) {
   skip(f);
   *name = f->at;
   while (isalnum((unsigned char)*f->at) || *f->at == '_') f->at++;
   return (size_t)(f->at - *name);
 }
 
-static Term parse_primary(Formula *f) {
+static Term parse_primary(Expansion *f) {
   const char *name;
   if (take(f, "-")) return combine(f, '-', number(0), parse_primary(f));
   if (take(f, "(")) {
@@ -243,12 +243,12 @@ static Term parse_primary(Formula *f) {
   return take(f, "(") ? call(f, name, length) : find(f, name, length);
 }
 
-static Term parse_power(Formula *f) {
+static Term parse_power(Expansion *f) {
   Term a = parse_primary(f);
   return take(f, "^") ? combine(f, '^', a, parse_primary(f)) : a;
 }
 
-static Term parse_product(Formula *f) {
+static Term parse_product(Expansion *f) {
   Term a = parse_power(f);
   for (;;) {
     if (take(f, "*")) a = combine(f, '*', a, parse_power(f));
@@ -257,7 +257,7 @@ static Term parse_product(Formula *f) {
   }
 }
 
-static Term parse_sum(Formula *f) {
+static Term parse_sum(Expansion *f) {
   Term a = parse_product(f);
   for (;;) {
     if (take(f, "+")) a = combine(f, '+', a, parse_product(f));
@@ -266,7 +266,7 @@ static Term parse_sum(Formula *f) {
   }
 }
 
-static void parse_statement(Formula *f) {
+static void parse_statement(Expansion *f) {
   const char *name, *target = NULL;
   const size_t length = parse_name(f, &name);
   f->is_dry = false;
@@ -283,11 +283,11 @@ static void parse_statement(Formula *f) {
   bind(f, name, length, t);
 }
 
-const char *formula_find(const Formula *f, const char *name) {
+const char *expansion_find(const Expansion *f, const char *name) {
   return find(f, name, strlen(name)).name;
 }
 
-void formula_write(Formula *f, const char *text) {
+void expansion_write(Expansion *f, const char *text) {
   f->at = text;
   do parse_statement(f);
   while (take(f, ";"));

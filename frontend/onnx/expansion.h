@@ -9,17 +9,17 @@
 //   sum mean most(x)     over the formula's axes, which stay with extent 1; total(x): the sum over its other axes
 //   softmax logsoftmax   along the formula's axis
 //   wide narrow(x)       casts to f64, and to the type that the node is computed in
-#ifndef NGRAD_FRONTEND_ONNX_FORMULA_H
-#define NGRAD_FRONTEND_ONNX_FORMULA_H
+#ifndef NGRAD_FRONTEND_ONNX_EXPANSION_H
+#define NGRAD_FRONTEND_ONNX_EXPANSION_H
 
 #include "frontend/onnx/writer.h"
 
 enum { MOST_BINDINGS = 32, MOST_TERMS = 3 };
 
-typedef struct FormulaAxes {
+typedef struct ExpansionAxes {
   int64_t items[MAX_RANK];
   size_t count;
-} FormulaAxes;
+} ExpansionAxes;
 
 // A number, a value's name, or an operator that is not written yet, so that its result can get any name.
 typedef struct Term {
@@ -29,8 +29,8 @@ typedef struct Term {
   const char *op;
   const char *arguments[MOST_TERMS];
   int narguments;
-  const FormulaAxes *axes; // of a reduction
-  bool is_zero;            // a product with 0, which sums leave out
+  const ExpansionAxes *axes; // of a reduction
+  bool is_zero;              // a product with 0, which sums leave out
   Type type;
 } Term;
 
@@ -40,22 +40,22 @@ typedef struct Binding {
   Term term;
 } Binding;
 
-typedef struct Formula {
+typedef struct Expansion {
   OnnxWriter *w;
   const Node *node;
   Binding bindings[MOST_BINDINGS];
   size_t nbindings;
   const char *targets[MAX_OPERANDS]; // the names that outputs get; NULL: an absent output
-  FormulaAxes axes, others;
+  ExpansionAxes axes, others;
   int64_t axis;
   const char *at; // in the text
   bool is_dry;    // the statement's result is not wanted
-} Formula;
+} Expansion;
 
-void formula_init(Formula *f, OnnxWriter *w);
-void formula_bind(Formula *f, const char *name, const char *to, Type type); // to: a value; NULL: absent
-void formula_bind_number(Formula *f, const char *name, double given);
-const char *formula_find(const Formula *f, const char *name); // the value that a statement assigned
-void formula_write(Formula *f, const char *text);
+void expansion_init(Expansion *f, OnnxWriter *w);
+void expansion_bind(Expansion *f, const char *name, const char *to, Type type); // to: a value; NULL: absent
+void expansion_bind_number(Expansion *f, const char *name, double given);
+const char *expansion_find(const Expansion *f, const char *name); // the value that a statement assigned
+void expansion_write(Expansion *f, const char *text);
 
 #endif
