@@ -12,6 +12,7 @@ Python's. The module calls the C API of ngrad.h through ctypes, and words mean t
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import numbers
 import operator
@@ -506,10 +507,13 @@ def _view_of_numpy(array):
     itemsize = array.dtype.itemsize
     # The strides of a view of a record's field may be no multiple of the element.
     strides = tuple(_elements(stride, itemsize) for stride in array.strides)
-    address = array.__array_interface__["data"][0]
-    return _checked_view(_dtype_name(array.dtype), itemsize, array.shape, strides, address, array.flags.writeable, array)
+    address = array.__array_interface__["data"][0] if array.size else 0
+    if array.size and not address:  # of a buffer that has none
+        raise BufferError(f"expected the address of elements, found an array {_shape_text(array.shape)} without data")
+    return _View(_dtype_name(array.dtype), itemsize, array.shape, strides, address, array.flags.writeable, array)
 
 
+@functools.lru_cache(256)  # numpy makes the name anew each time, in microseconds
 def _dtype_name(dtype):
     return dtype.name if dtype.isnative else dtype.str
 
@@ -661,7 +665,7 @@ def _is_dense(tensor, view):
 
 def _check_view(tensor, view, is_output):
     """Why a view cannot be the tensor's memory; None: it can."""
-    names = [tensor.dtype.name, _SYNONYMS.get(tensor.type)]
+    names = [_dtype_name(tensor.dtype), _SYNONYMS.get(tensor.type)]
     if view.dtype not in names or view.itemsize != tensor.dtype.itemsize or view.shape != tensor.stored_shape:
         wanted = " or ".join(filter(None, dict.fromkeys(names)))
         return (
