@@ -231,11 +231,10 @@ static const char *condition_text(Printer *p, size_t first_loop, size_t end_loop
 }
 
 // Prints a call that tells the caller that a loop has ended.
-static void print_mark(Printer *p, size_t loop) {
+static void print_mark(Printer *p, Way way, size_t loop) {
   if (!p->is_marked) return;
   text_add_string(p->out, "  if (pool->mark) {\n");
-  if (way_of(p) == WAY_TEAM)
-    text_add_string(p->out, "#ifdef _OPENMP\n#pragma omp barrier\n#pragma omp master\n#endif\n");
+  if (way == WAY_TEAM) text_add_string(p->out, "#ifdef _OPENMP\n#pragma omp barrier\n#pragma omp master\n#endif\n");
   text_format(p->out, "    pool->mark(pool->marked, %zu);\n  }\n", 1 + loop);
 }
 
@@ -271,6 +270,7 @@ static void print_slice_group_call(Printer *p, Way way, const ProgramSliceGroup 
 
 // Where a team's threads have met: before the loop with this number.
 typedef struct Meetings {
+  Way way;            // how loops are called
   size_t last;        // in every call
   size_t last_inside; // under the open condition
 } Meetings;
@@ -284,7 +284,7 @@ static bool needs_meeting(const Printer *p, size_t loop, size_t last) {
 // are in one block.
 static void print_conditional(Printer *p, const Call *call, const char **open, Meetings *met) {
   if (is_idle(p, call)) return;
-  const Way way = way_of(p);
+  const Way way = met->way;
   const char *condition = condition_text(p, call->first_loop, call->end_loop);
   const bool is_same = *open && condition && strcmp(*open, condition) == 0;
   const char *indent = condition ? "    " : "  ";
@@ -296,7 +296,7 @@ static void print_conditional(Printer *p, const Call *call, const char **open, M
   if (condition && !is_same) text_format(p->out, "  if (%s) {\n", condition);
   if (call->slice_group) print_slice_group_call(p, way, call->slice_group, meets, indent);
   else print_call(p, way, call->kernel, call->loop, meets, indent);
-  print_mark(p, call->first_loop);
+  print_mark(p, way, call->first_loop);
   *open = condition;
 }
 
@@ -332,7 +332,7 @@ enum { CALLS_IN_PART = 16 };
 
 void print_parts(Printer *p) {
   size_t count;
-  Meetings met = {0, 0};
+  Meetings met = {.way = way_of(p)};
   const Call *calls = list_calls(p, &count);
   if (!calls || count <= CALLS_IN_PART) return;
   const bool is_cut = p->has_cuts && !p->program->nslice_groups; // slice groups have static functions
@@ -351,8 +351,8 @@ void print_parts(Printer *p) {
   }
 }
 
-static void print_all(Printer *p, const Call *calls, size_t count) {
-  Meetings met = {0, 0};
+static void print_all(Printer *p, Way way, const Call *calls, size_t count) {
+  Meetings met = {.way = way};
   if (count <= CALLS_IN_PART) print_range(p, calls, count, &met);
   for (size_t begin = 0; count > CALLS_IN_PART && begin < count; begin += CALLS_IN_PART)
     text_format(p->out, "  %s_part%zu(a, outputs, pool);\n", p->identifier, begin / CALLS_IN_PART);
@@ -364,7 +364,7 @@ void print_calls(Printer *p) {
   const Call *calls = list_calls(p, &count);
   if (!calls) return;
   if (way == WAY_TEAM) text_add_string(p->out, "#ifdef _OPENMP\n#pragma omp parallel\n#endif\n  {\n");
-  print_all(p, calls, count);
+  print_all(p, way, calls, count);
   if (way == WAY_TEAM) text_add_string(p->out, "  }\n");
   if (way == WAY_LISTED) text_add_string(p->out, "  pool->run(pool->context);\n");
 }
