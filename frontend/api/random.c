@@ -50,11 +50,38 @@ static void distribution_adapt(Distribution *d, const Node *dequantize, Type typ
   if (zps->list.count) d->centre = (double)zps->list.items[0];
 }
 
-// Whether every element of the node's results is an element of its input.
-static bool only_moves(const Node *node) {
+// What an element of a value is, if i is the input's element: factor * i + c, where least <= c <= greatest.
+typedef struct Line {
+  double factor, least, greatest;
+} Line;
+
+static bool is_integer_constant(const Value *v) {
+  return v->constant && !type_is_float(v->type);
+}
+
+static void constant_range(const Value *v, double *least, double *greatest) {
+  const int64_t nelems = v->constant->is_splat ? 1 : shape_nelems(&v->shape);
+  *least = INFINITY, *greatest = -INFINITY;
+  for (int64_t i = 0; i < nelems; i++) {
+    const double number = type_load(v->type, v->constant->data, (size_t)i);
+    *least = fmin(*least, number), *greatest = fmax(*greatest, number);
+  }
+}
+
+// Follows an operand with integers into the node's results; of a node, at most two operands. False: the results'
+// elements are no line of the operand's.
+static bool follow(const Node *node, uint32_t slot, Line *line) {
   const OperatorId op = node->op->id;
-  return (node->op->traits & TRAIT_PERMUTES || op == OP_Leaf || op == OP_Slice || op == OP_Split) &&
-         !type_is_float(node->inputs[0]->type);
+  double least, greatest;
+  if (!slot && (node->op->traits & TRAIT_PERMUTES || op == OP_Leaf || op == OP_Slice || op == OP_Split)) return true;
+  if (op == OP_Select) return slot > 0;
+  if (op == OP_Maximum) return true; // with 0, before labels that some number marks as missing
+  if ((op != OP_Add && op != OP_Multiply) || !is_integer_constant(node->inputs[1 - slot])) return false;
+  constant_range(node->inputs[1 - slot], &least, &greatest);
+  if (op == OP_Add) return line->least += least, line->greatest += greatest, least <= greatest;
+  if (!(least == greatest && least > 0)) return false;
+  *line = (Line){line->factor * least, line->least * least, line->greatest * least};
+  return true;
 }
 
 // The lesser of two extents; 0 and -1 mean no extent.
@@ -62,10 +89,27 @@ static int64_t lesser(int64_t a, int64_t b) {
   return b <= 0 || (a > 0 && a < b) ? a : b;
 }
 
-// The extent of the axis that the input holds indices or labels along; -1: neither.
-static int64_t indexed_extent(const Node *node, uint32_t slot) {
+// How many indices from 0 on the input of the node may hold; 0 and less: any.
+static int64_t indexed_extent(const Node *node, uint32_t slot, const Line *line) {
   const Operand *row = slot < node->op->ninputs ? &node->op->inputs[slot] : NULL;
-  return row && (row->is_index || row->is_label) ? extent_value(node_indexed(node, slot)) : -1;
+  if (!row || !(row->is_index || row->is_label)) return 0;
+  const double last = (double)extent_value(node_indexed(node, slot)) - 1;
+  return (int64_t)fmin(floor((last - line->greatest) / line->factor) + 1, (double)MAX_ELEMENTS);
+}
+
+// The extent n of an axis, if the node is Add of n to indices that count from the end where they are negative:
+// Select(Less(index, 0), index + n, index), which readers write; otherwise 0.
+static int64_t wrapped_extent(const Node *node, uint32_t slot) {
+  double n, greatest;
+  if (node->op->id != OP_Add || !is_integer_constant(node->inputs[1 - slot])) return 0;
+  constant_range(node->inputs[1 - slot], &n, &greatest);
+  for (const Use *use = node->outputs[0]->uses; use && n == greatest; use = use->next) {
+    const Node *choice = use->node, *less = choice->op->id == OP_Select ? choice->inputs[0]->producer : NULL;
+    if (less && less->op->id == OP_Less && use->slot == 1 && choice->inputs[2] == node->inputs[slot] &&
+        less->inputs[0] == node->inputs[slot])
+      return (int64_t)n;
+  }
+  return 0;
 }
 
 // The label that the node ignores: by its attribute, or because it compares labels with a constant, as losses written
@@ -83,15 +127,19 @@ static bool find_ignored(const Node *node, uint32_t slot, double *ignored) {
 }
 
 // Finds what the value's elements index, if anything: the least extent. The search depth is bounded.
-static void find_indices(const Value *v, int depth, Distribution *d) { // NOLINT(misc-no-recursion)
-  enum { DEEPEST = 8 };
+static void find_indices(const Value *v, Line line, int depth, Distribution *d) { // NOLINT(misc-no-recursion)
+  enum { DEEPEST = 10 };
+  const bool is_own = line.factor == 1 && line.least == 0 && line.greatest == 0;
   for (const Use *use = v->uses; use; use = use->next) {
     const Node *node = use->node;
-    const bool moves = only_moves(node);
-    if (!moves) d->nindices = lesser(d->nindices, indexed_extent(node, use->slot));
-    if (!moves) d->has_ignored |= find_ignored(node, use->slot, &d->ignored);
-    for (uint32_t i = 0; moves && depth < DEEPEST && i < node->noutputs; i++)
-      if (node->outputs[i] && !type_is_float(node->outputs[i]->type)) find_indices(node->outputs[i], depth + 1, d);
+    Line there = line;
+    const bool follows = follow(node, use->slot, &there);
+    d->nindices = lesser(d->nindices, indexed_extent(node, use->slot, &line));
+    if (is_own) d->nindices = lesser(d->nindices, wrapped_extent(node, use->slot));
+    if (is_own) d->has_ignored |= find_ignored(node, use->slot, &d->ignored);
+    for (uint32_t i = 0; follows && depth < DEEPEST && i < node->noutputs; i++)
+      if (node->outputs[i] && !type_is_float(node->outputs[i]->type))
+        find_indices(node->outputs[i], there, depth + 1, d);
   }
 }
 
@@ -117,7 +165,7 @@ Distribution distribution_of(const Value *v) {
   const double of_scales = 1.0 / 32;
   Distribution d = distribution_any(v->type);
   d.range = v->range;
-  if (!type_is_float(v->type)) find_indices(v, 0, &d);
+  if (!type_is_float(v->type)) find_indices(v, (Line){.factor = 1}, 0, &d);
   for (const Use *use = v->uses; use; use = use->next) {
     const Operator *op = use->node->op;
     if (use->slot < op->ninputs && op->inputs[use->slot].is_scale) d.factor = of_scales;

@@ -1012,12 +1012,15 @@ class Graph(_Signed):
         _by_name(self.inputs, (), shapes, "input")
         shapes = {name: _shape(shape, name) for name, shape in shapes.items()}
         dims: dict[str, tuple[int, str]] = {}
+        named = self.dims
         for name, shape in shapes.items():
             expected = self.inputs[index[name]].shape
             if expected is None or len(expected) != len(shape):
                 continue  # the library reports it
             for extent, value in zip(expected, shape):
-                if isinstance(extent, str) and dims.setdefault(extent, (value, name))[0] != value:
+                if extent not in named:
+                    continue  # a number, or a formula, which the library solves
+                if dims.setdefault(extent, (value, name))[0] != value:
                     first, other = dims[extent]
                     raise UsageError(f"{extent} is {first} in {other}, but {value} in {name}")
 

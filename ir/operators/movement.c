@@ -173,7 +173,7 @@ static bool find_slices(Inference *inf, const Node *node, int rank, AxisSlice sl
     seen |= 1U << axis;
     AxisSlice *s = &slices[axis];
     *s = (AxisSlice){item_value(starts, i), item_value(ends, i), step, named_item(starts, i), named_item(ends, i)};
-    if (s->start == NO_NUMBER || s->end == NO_NUMBER)
+    if ((s->named_start.dim && s->start == NO_NUMBER) || (s->named_end.dim && s->end == NO_NUMBER))
       return infer_error(inf, "starts and ends: expected no negative sum of extents on axis %d", (int)axis);
   }
   return true;

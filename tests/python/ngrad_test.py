@@ -147,6 +147,13 @@ class Graphs(Case):
         for n in (0, 1, 5, 2):
             np.testing.assert_array_equal(g(floats(n, 3), y=floats(n, 3))["z"], 2 * floats(n, 3))
         self.refuses("N is 2 in x, but 4 in y", g, floats(2, 3), floats(4, 3))
+        twice = ngrad.loads(ADD.replace("name: y, type: f32, shape: [N, 3]", "name: y, type: f32, shape: [2 * N - 1, 3]")
+                            .replace("Add, inputs: [x, y]", "Concat, inputs: [x, y], attributes: {axis: 0}"))
+        for n in (1, 5):
+            for result in (twice(floats(n, 3), floats(2 * n - 1, 3)), twice.interpret(floats(n, 3), floats(2 * n - 1, 3))):
+                self.assertEqual(result["z"].shape, (3 * n - 1, 3))
+        self.assertEqual(twice.with_shapes(y=(7, 3)).dims, {"N": 4})
+        self.refuses("[2 * N - 1, 3], found [2, 3]", twice, floats(2, 3), floats(2, 3), error=ngrad.GraphError)
         self.refuses("[N, 3]", g, floats(2, 4), floats(2, 4), error=ngrad.GraphError)
 
     def test_dims_and_shapes_are_set(self):

@@ -407,7 +407,7 @@ static void what_cannot_be_differentiated_is_told_once(void **state) {
 }
 
 // A mean over ignored labels alone is 0 / 0, and so is one over labels without class: random data has neither, also
-// where other operators compute the loss.
+// where other operators compute the loss, or the labels' places.
 static void random_labels_count(void **state) {
   (void)state;
   static const char *const texts[] = {
@@ -423,6 +423,30 @@ static void random_labels_count(void **state) {
       "  - {op: ReduceSum, inputs: [costs], outputs: [cost], attributes: {axes: [0, 1]}}\n"
       "  - {op: ReduceSum, inputs: [weight], outputs: [total], attributes: {axes: [0, 1]}}\n"
       "  - {op: Divide, inputs: [cost, total], outputs: [y]}\noutputs: [y]\n",
+      // indices along an axis, as readers write them: negative ones count from the end
+      "format: ngrad/1\ninputs: [{name: x, type: f64, shape: [2, 3]}, {name: l, type: s64, shape: [2, 1]}]\n"
+      "constants: [{name: n, type: s64, shape: [], value: 3}, {name: zero, type: s64, shape: [], value: 0}, "
+      "{name: rows, type: s64, shape: [2, 1], values: [[0], [3]]}]\nnodes:\n"
+      "  - {op: Add, inputs: [l, n], outputs: [from_end]}\n"
+      "  - {op: Less, inputs: [l, zero], outputs: [is_negative]}\n"
+      "  - {op: Select, inputs: [is_negative, from_end, l], outputs: [from_start]}\n"
+      "  - {op: Add, inputs: [from_start, rows], outputs: [place]}\n"
+      "  - {op: StaticReshape, inputs: [x], outputs: [flat], attributes: {shape: [6], special_zero: false}}\n"
+      "  - {op: Gather, inputs: [flat, place], outputs: [y]}\noutputs: [y]\n",
+      // row * 2 + column, of labels that are missing where they are negative
+      "format: ngrad/1\ninputs: [{name: x, type: f64, shape: [6]}, {name: l, type: s32, shape: [2]}]\n"
+      "constants: [{name: n, type: s64, shape: [], value: 2}, {name: zero, type: s64, shape: [], value: 0}, "
+      "{name: columns, type: s64, shape: [2], values: [0, 1]}]\nnodes:\n"
+      "  - {op: TypeCast, inputs: [l], outputs: [{name: wide, type: s64}]}\n"
+      "  - {op: Maximum, inputs: [wide, zero], outputs: [row]}\n"
+      "  - {op: Multiply, inputs: [n, row], outputs: [begin]}\n"
+      "  - {op: Add, inputs: [begin, columns], outputs: [place]}\n"
+      "  - {op: Gather, inputs: [x, place], outputs: [y]}\noutputs: [y]\n",
+      "format: ngrad/1\ninputs: [{name: x, type: f64, shape: [2, 3]}, {name: l, type: s64, shape: [2]}]\n"
+      "constants: [{name: missing, type: s64, shape: [], value: -100}, {name: zero, type: s64, shape: [], value: 0}]\n"
+      "nodes:\n  - {op: Equal, inputs: [l, missing], outputs: [is_missing]}\n"
+      "  - {op: Select, inputs: [is_missing, zero, l], outputs: [own]}\n"
+      "  - {op: SoftmaxCrossEntropy, inputs: [x, own], outputs: [y]}\noutputs: [y]\n",
   };
   for (uint64_t seed = 0; seed < 40; seed++)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
