@@ -277,16 +277,18 @@ static bool round_result(Run *run, const Value *v) {
 // Evaluation with noise. Each value has two arrays: `elements` without noise, and `noisy`. Both make the same choices:
 // those without noise, or with options->flips those with noise.
 
-// The array with noise. NULL: out of memory.
+// The array with noise. What reads a sharp value of a narrow type computes in f32 at least. NULL: out of memory.
 static const double *noisy_elements(Run *run, const Value *v) {
   Cell *cell = &run->cells[v->index];
+  const bool is_narrow = type_tolerance(v->type) > type_tolerance(TYPE_F32);
+  const Type type = cell->is_sharp && is_narrow ? TYPE_F32 : v->type;
   const size_t nelems = cell_nelems(cell, v);
   if (!type_is_float(v->type)) return cell->elements;
   if (cell->noisy) return cell->noisy;
   cell->noisy = new_elements(run, cell, v);
   if (!cell->noisy) return NULL;
   memcpy(cell->noisy, cell->elements, nelems * sizeof *cell->noisy);
-  noise_add(run->noise, v->type, cell->noisy, nelems);
+  noise_add(run->noise, type, cell->noisy, nelems);
   return cell->noisy;
 }
 
