@@ -288,7 +288,7 @@ static const double *noisy_elements(Run *run, const Value *v) {
   cell->noisy = new_elements(run, cell, v);
   if (!cell->noisy) return NULL;
   memcpy(cell->noisy, cell->elements, nelems * sizeof *cell->noisy);
-  noise_add(run->noise, type, cell->noisy, nelems);
+  noise_add(run->noise, type, cell->elements, cell->noisy, nelems);
   return cell->noisy;
 }
 
@@ -336,7 +336,8 @@ static bool evaluate_noisily(Run *run, const Node *node, const double *const *in
   if (!evaluate_leaves(run, node, inputs, noisy, run->noise)) return error_out_of_memory(run->diagnostics);
   for (uint32_t k = 0; k < node->noutputs; k++) {
     const Value *v = node->outputs[k];
-    if (v) noise_add(run->noise, v->type, noisy[k], cell_nelems(&run->cells[v->index], v));
+    const Cell *cell = v ? &run->cells[v->index] : NULL;
+    if (v) noise_add(run->noise, v->type, cell->elements, noisy[k], cell_nelems(cell, v));
   }
   return true;
 }
@@ -441,6 +442,10 @@ bool interpret(const Graph *g, const Tensor *inputs, Tensor *outputs, const Inte
   Arena arena;
   arena_init(&arena, options->allocator);
   Noise noise = {.seed = options->noise, .overflows = options->rounds_values};
+  if (options->flips) { // the two runs of a pair are opposite
+    noise.seed = (options->noise + 1) / 2;
+    noise.side = options->noise % 2 ? 1 : -1;
+  }
   const bool has_noise = options->noise || options->rounds_values;
   Run run = {options, d, ARENA_ARRAY(&arena, Cell, g->nvalues + 1), g->nleaves, has_noise ? &noise : NULL};
   bool done = false;
