@@ -277,16 +277,18 @@ static bool round_result(Run *run, const Value *v) {
 // Evaluation with noise. Each value has two arrays: `elements` without noise, and `noisy`. Both make the same choices:
 // those without noise, or with options->flips those with noise.
 
-// The array with noise. NULL: out of memory.
+// The array with noise. What reads a sharp value of a narrow type computes in f32 at least. NULL: out of memory.
 static const double *noisy_elements(Run *run, const Value *v) {
   Cell *cell = &run->cells[v->index];
+  const bool is_narrow = type_tolerance(v->type) > type_tolerance(TYPE_F32);
+  const Type type = cell->is_sharp && is_narrow ? TYPE_F32 : v->type;
   const size_t nelems = cell_nelems(cell, v);
   if (!type_is_float(v->type)) return cell->elements;
   if (cell->noisy) return cell->noisy;
   cell->noisy = new_elements(run, cell, v);
   if (!cell->noisy) return NULL;
   memcpy(cell->noisy, cell->elements, nelems * sizeof *cell->noisy);
-  noise_add(run->noise, v->type, cell->noisy, nelems);
+  noise_add(run->noise, type, cell->elements, cell->noisy, nelems);
   return cell->noisy;
 }
 
@@ -334,7 +336,8 @@ static bool evaluate_noisily(Run *run, const Node *node, const double *const *in
   if (!evaluate_leaves(run, node, inputs, noisy, run->noise)) return error_out_of_memory(run->diagnostics);
   for (uint32_t k = 0; k < node->noutputs; k++) {
     const Value *v = node->outputs[k];
-    if (v) noise_add(run->noise, v->type, noisy[k], cell_nelems(&run->cells[v->index], v));
+    const Cell *cell = v ? &run->cells[v->index] : NULL;
+    if (v) noise_add(run->noise, v->type, cell->elements, noisy[k], cell_nelems(cell, v));
   }
   return true;
 }
@@ -439,6 +442,10 @@ bool interpret(const Graph *g, const Tensor *inputs, Tensor *outputs, const Inte
   Arena arena;
   arena_init(&arena, options->allocator);
   Noise noise = {.seed = options->noise, .overflows = options->rounds_values};
+  if (options->flips) { // the two runs of a pair are opposite
+    noise.seed = (options->noise + 1) / 2;
+    noise.side = options->noise % 2 ? 1 : -1;
+  }
   const bool has_noise = options->noise || options->rounds_values;
   Run run = {options, d, ARENA_ARRAY(&arena, Cell, g->nvalues + 1), g->nleaves, has_noise ? &noise : NULL};
   bool done = false;

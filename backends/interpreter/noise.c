@@ -7,8 +7,21 @@
 #include <math.h>
 #include <string.h>
 
-void noise_add(const Noise *n, Type type, double *x, size_t nelems) {
+// Relative noise, a function of the number, which is 0 in the mean, and its opposite on the other side.
+static double noise_beside(const Noise *n, Type type, double exact) {
+  uint64_t bits;
+  memcpy(&bits, &exact, sizeof bits);
+  const double unit = (double)(splitmix64(n->seed ^ bits) >> 11) * 0x1p-53 - 0.5;
+  return n->side * unit * type_tolerance(type);
+}
+
+void noise_add(const Noise *n, Type type, const double *exact, double *x, size_t nelems) {
   if (!n->seed || !type_is_float(type)) return;
+  for (size_t i = 0; n->side && i < nelems; i++) {
+    const double moved = x[i] * (1 + noise_beside(n, type, exact[i]));
+    if (isfinite(moved)) x[i] = moved;
+  }
+  if (n->side) return;
   const int nbits = (int)lround(-log2(type_tolerance(type))); // mantissa bits that remain
   const uint64_t low = (UINT64_C(1) << (DBL_MANT_DIG - 1 - nbits)) - 1, sign = UINT64_C(1) << 63;
   const uint64_t offset = splitmix64(n->seed) & low; // of the cells
@@ -32,7 +45,7 @@ double noise_sum(Noise *n, double sum, double squares) {
   sum = noise_overflow(n, sum);
   if (!n->seed || isinf(sum)) return sum;
   const double unit = 2 * (double)(splitmix64(n->seed + n->state++) >> 11) * 0x1p-53 - 1; // in [-1, 1)
-  return sum + unit * n->sum * sqrt(squares);
+  return sum + (n->side < 0 ? -unit : unit) * n->sum * sqrt(squares);
 }
 
 Noise noise_after(const Noise *n, int64_t nsums) {

@@ -8,6 +8,9 @@
 // noise as if each of its terms had changed by the tolerance, independently; for a sum of n terms that grows with
 // sqrt(n) and not with n, so that a missing term is still noticed among millions.
 //
+// Noise with a side preserves equality of the same numbers only, so that choices between close ones fall both ways:
+// what one side adds, the other side subtracts.
+//
 // Without a seed there is no noise, but sums still overflow.
 #ifndef NGRAD_BACKENDS_INTERPRETER_NOISE_H
 #define NGRAD_BACKENDS_INTERPRETER_NOISE_H
@@ -16,14 +19,16 @@
 
 typedef struct Noise {
   uint64_t seed;   // 0: no noise
+  int side;        // 1 or -1; 0: noise in cells
   bool overflows;  // values beyond the type that the node computes in become infinite
   uint64_t state;  // of the random numbers for sums
   double sum;      // relative size of the noise on sums of the current node
   double greatest; // the greatest finite sum of the current node
 } Noise;
 
-// Adds noise to elements of a value of this type; none if type_is_float(type) is false.
-void noise_add(const Noise *n, Type type, double *x, size_t nelems);
+// Adds noise to elements of a value of this type; none if type_is_float(type) is false. `exact`: the elements without
+// any noise.
+void noise_add(const Noise *n, Type type, const double *exact, double *x, size_t nelems);
 
 // A finite sum with noise; `squares` is the sum of the squares of its terms.
 double noise_sum(Noise *n, double sum, double squares);

@@ -251,15 +251,54 @@ static bool open_places(Opening *o, const Node *node) {
   return true;
 }
 
-// The hints must be such that each sum is at least LEAST_HINT.
+// Whether the dim is in a term of the sum with this sign.
+static bool is_in_terms(const Dim *sum, const Dim *dim, int sign) {
+  for (uint32_t t = 0; t < sum->nterms; t++)
+    for (uint32_t i = 0; i < sum->terms[t].degree; i++)
+      if (sum->terms[t].dims[i] == dim && (sum->terms[t].factor > 0) == (sign > 0)) return true;
+  return false;
+}
+
+// Doubles the hint of a dim that makes the sum greater: if possible one that no term subtracts, and the least of these.
+static bool raise_hint(Opening *o, const Dim *sum) {
+  const Graph *g = o->graph;
+  Dim *best = NULL;
+  bool best_is_subtracted = false;
+  for (size_t k = 0; k < graph_narguments(g); k++) {
+    Dim *dim = g->dims[k];
+    const bool is_subtracted = is_in_terms(sum, dim, -1);
+    if (!is_in_terms(sum, dim, 1) || (best && is_subtracted && !best_is_subtracted)) continue;
+    if (best && is_subtracted == best_is_subtracted && dim->value >= best->value) continue;
+    best = dim;
+    best_is_subtracted = is_subtracted;
+  }
+  if (!best || best->value > MOST_HINT) {
+    const Dim *some = best ? best : sum->terms[0].dims[0];
+    return cannot_stay_open(o, some, some->position, "an extent here is negative for small dims");
+  }
+  best->value *= 2;
+  return true;
+}
+
+// Whether the sum is at least LEAST_HINT at the hints, and no sum is negative in a trial, where one hint is doubled.
+static bool is_high(const Graph *g, const Dim *sum) {
+  bool ok = extent_value((Extent){sum, -1}) >= LEAST_HINT;
+  for (size_t k = 0; ok && k < graph_narguments(g); k++) {
+    g->dims[k]->value *= 2;
+    ok = extent_value((Extent){sum, -1}) >= 0;
+    g->dims[k]->value /= 2;
+  }
+  return ok;
+}
+
+// The hints must be such that each sum is.
 static bool raise_hints(Opening *o) {
   const Graph *g = o->graph;
-  for (size_t i = graph_narguments(g); i < g->ndims; i++)
-    for (size_t k = 0; extent_value((Extent){g->dims[i], -1}) < LEAST_HINT; k = (k + 1) % graph_narguments(g)) {
-      if (g->dims[k]->value > MOST_HINT)
-        return cannot_stay_open(o, g->dims[k], g->dims[k]->position, "an extent here is negative for small dims");
-      g->dims[k]->value *= 2;
-    }
+  for (size_t i = graph_narguments(g); i < g->ndims;) {
+    const bool is_enough = is_high(g, g->dims[i]);
+    if (!is_enough && !raise_hint(o, g->dims[i])) return false;
+    i = is_enough ? i + 1 : graph_narguments(g); // a dim that is greater makes other sums less
+  }
   for (size_t i = graph_narguments(g); i < g->ndims; i++) g->dims[i]->value = extent_value((Extent){g->dims[i], -1});
   return true;
 }

@@ -166,9 +166,44 @@ static bool is_divisor(const Kernel *k, Monomial a, Monomial b) {
   return true;
 }
 
+// Whether negative numbers outweigh each positive number, which they are taken from.
+static bool is_outweighed(const Kernel *k, OpenSum *s) {
+  bool all = true;
+  for (int i = 0; i < s->count; i++) {
+    for (int j = 0; j < s->count && s->number[i] > 0; j++) {
+      if (s->number[j] >= 0 || !is_divisor(k, s->monomial[i], s->monomial[j])) continue;
+      const int64_t both = s->number[i] < -s->number[j] ? s->number[i] : -s->number[j];
+      s->number[i] -= both;
+      s->number[j] += both;
+    }
+    all &= s->number[i] <= 0;
+  }
+  return all;
+}
+
+static Monomial term_monomial(const Graph *g, const FormulaTerm *term) {
+  Monomial m = 0;
+  for (uint32_t i = 0; i < term->degree; i++) m += monomial_of_dim(dim_number(g, term->dims[i]));
+  return m;
+}
+
+// Adds a multiple of N - T, which no call makes negative, that leaves nothing of a positive multiple of T.
+static void add_difference(const Kernel *k, OpenSum *s, size_t dim) {
+  const Dim *sum = k->graph->dims[dim];
+  for (uint32_t t = 0; t < sum->nterms; t++) {
+    const int64_t factor = -sum->terms[t].factor;
+    const Monomial m = term_monomial(k->graph, &sum->terms[t]);
+    for (int i = 0; factor > 0 && i < s->count; i++) {
+      if (s->number[i] <= 0 || s->number[i] % factor || !is_divisor(k, m, s->monomial[i])) continue;
+      add_multiplied_out(k->graph, s, s->number[i] / factor, s->monomial[i] - m + monomial_of_dim(dim));
+      return;
+    }
+  }
+}
+
 // Whether the sum is at most 0 for all values of the open dims. A sufficient condition: negative numbers must outweigh
-// each positive number. Open dims are at least 1, so N * M * c is at least N * c: a negative number with monomial N * M
-// outweighs positive numbers with monomial N.
+// each positive number, perhaps of a sum that is greater. Open dims are at least 1, so N * M * c is at least N * c: a
+// negative number with monomial N * M outweighs positive numbers with monomial N.
 static bool is_never_positive(const Kernel *k, const OpenSum *given) {
   OpenSum s = {0};
   bool has_positive = false;
@@ -176,17 +211,14 @@ static bool is_never_positive(const Kernel *k, const OpenSum *given) {
   if (!has_positive) return true; // nor is a sum of dims negative
   for (int i = 0; i < given->count; i++)
     add_multiplied_out(k->graph, &s, kernel_factor(k, given->number[i], given->monomial[i]), given->monomial[i]);
-  if (s.is_too_long || given->is_too_long) return false;
-  for (int i = 0; i < s.count; i++) {
-    for (int j = 0; j < s.count && s.number[i] > 0; j++) {
-      if (s.number[j] >= 0 || !is_divisor(k, s.monomial[i], s.monomial[j])) continue;
-      const int64_t both = s.number[i] < -s.number[j] ? s.number[i] : -s.number[j];
-      s.number[i] -= both;
-      s.number[j] += both;
+  bool is_less = is_outweighed(k, &s);
+  for (int turn = 0; turn < MAX_DEGREE; turn++)
+    for (size_t dim = graph_narguments(k->graph); !is_less && dim < k->graph->ndims; dim++) {
+      if (k->graph->dims[dim]->is_place) continue; // may be -1
+      add_difference(k, &s, dim);
+      is_less = is_outweighed(k, &s);
     }
-    if (s.number[i] > 0) return false;
-  }
-  return true;
+  return is_less && !s.is_too_long && !given->is_too_long;
 }
 
 // Adds the distance from the first element along an axis to the last; of a mask, in bits and whole vectors. A step

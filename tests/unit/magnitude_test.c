@@ -317,6 +317,57 @@ static void flips_excuse_no_wrong_expectation(void **state) {
   case_deinit(&c);
 }
 
+// Inputs have no rounding error, whatever their type, and products of them are added in f32.
+static void narrow_inputs_excuse_no_errors_of_their_type(void **state) {
+  (void)state;
+  static const char *const nodes[] = {
+      "{op: MatMul, inputs: [x, w], outputs: [{name: y, type: f32}]}",
+      "{op: SoftMax, inputs: [x], outputs: [{name: y, type: f32}], attributes: {axis: 1}}"};
+  for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             BEGIN "inputs: [{name: x, type: bf16, shape: [4, 16]}, {name: w, type: bf16, shape: [16, 16]}]\n"
+                   "nodes: [%s]\noutputs: [y]\n",
+             nodes[i]);
+    Case c;
+    case_init(&c, text, 1);
+    const double y = ng_tensor_get(&c.expected[0], 5);
+    assert_int_equal(off_by(&c, 5, 1e-6 * y), NG_OK);
+    assert_int_equal(off_by(&c, 5, 1e-3 * y), NG_DIFFERENT);
+    case_deinit(&c);
+  }
+}
+
+// In each of many rows the same sum is computed in two orders, and roundings decide which is greater.
+static void each_of_many_ties_may_flip(void **state) {
+  (void)state;
+  static const char *const choices[] = {
+      "  - {op: Greater, inputs: [s, t], outputs: [y]}\n",
+      "  - {op: Concat, inputs: {src: [s, t]}, outputs: [both], attributes: {axis: 1}}\n"
+      "  - {op: ArgMax, inputs: [both], outputs: [y], attributes: {axis: 1}}\n"};
+  for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             BEGIN "inputs: [{name: a, type: f32, shape: [2000, 1]}, {name: b, type: f32, shape: [2000, 1]}]\n"
+                   "nodes:\n"
+                   "  - {op: Exp, inputs: [a], outputs: [ea]}\n"
+                   "  - {op: Exp, inputs: [b], outputs: [eb]}\n"
+                   "  - {op: Multiply, inputs: [ea, eb], outputs: [s]}\n"
+                   "  - {op: Add, inputs: [a, b], outputs: [ab]}\n"
+                   "  - {op: Exp, inputs: [ab], outputs: [t]}\n"
+                   "%soutputs: [y]\n",
+             choices[i]);
+    Case c;
+    case_init(&c, text, 1);
+    ng_tensor *y = &c.data.out[0];
+    for (int64_t e = 0; e < ng_tensor_nelems(y); e++)
+      type_store((Type)y->type, data_of(y), (size_t)e, 1 - ng_tensor_get(y, e));
+    assert_int_equal(compare(&c), NG_OK);
+    assert_true(c.differences[0].nflipped == ng_tensor_nelems(y));
+    case_deinit(&c);
+  }
+}
+
 static void what_is_exact_is_compared_exactly(void **state) {
   (void)state;
   static const char text[] = BEGIN "inputs: [{name: x, type: f32, shape: [5]}]\n"
@@ -457,6 +508,8 @@ int main(void) {
       cmocka_unit_test(exact_arithmetic_excuses_nothing),
       cmocka_unit_test(flips_excuse_two_results),
       cmocka_unit_test(flips_excuse_no_wrong_expectation),
+      cmocka_unit_test(narrow_inputs_excuse_no_errors_of_their_type),
+      cmocka_unit_test(each_of_many_ties_may_flip),
       cmocka_unit_test(what_is_exact_is_compared_exactly),
       cmocka_unit_test(outputs_are_as_exact_as_what_they_are_made_of),
       cmocka_unit_test(quantised_outputs_may_be_off_as_roundings_move_them),

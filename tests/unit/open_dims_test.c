@@ -264,6 +264,28 @@ static void extents_of_other_windows_are_sums(void **state) {
   deinit(&o);
 }
 
+// A call refuses values for which a slice would not end on its axis.
+static void slices_to_another_extent_stay_open(void **state) {
+  (void)state;
+  static const char *const bounds[] = {
+      "starts: [0], ends: [T], axes: [0]",     "starts: [T], ends: [2 * T], axes: [0]",
+      "starts: [T], ends: [N + T], axes: [1]", "starts: [2 * T], ends: [3 * T], axes: [0]",
+      "starts: [0], ends: [T], axes: [1]",     "starts: [T], ends: [N], axes: [0]",
+      "starts: [T], ends: [-1], axes: [0]",    "starts: [N], ends: [N + T], axes: [1]"};
+  for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             FILE_BEGIN "dims: {N: ~, T: ~}\ninputs: [{name: x, type: f32, shape: [N, 2 * N + T, 3]}]\nnodes:\n"
+                        "- {op: Slice, inputs: [x], outputs: [y], attributes: {%s}}\noutputs: [y]\n",
+             bounds[i]);
+    Opened o = open_text(&system_allocator, text);
+    Program *p = lower(&o);
+    if (!p) fail_msg("%s: %s", bounds[i], o.diagnostics.count ? o.diagnostics.items[0].message : "");
+    program_free(p);
+    deinit(&o);
+  }
+}
+
 static void rooms_grow_by_one_product_each(void **state) {
   (void)state;
   // The result of Softmax has 1000 N elements; its sum over N, and the values computed from this sum, have a literal
@@ -360,6 +382,7 @@ int main(void) {
       cmocka_unit_test(a_literal_that_is_the_hint_is_no_mean),
       cmocka_unit_test(extents_of_products_and_convolutions_stay_open),
       cmocka_unit_test(extents_of_other_windows_are_sums),
+      cmocka_unit_test(slices_to_another_extent_stay_open),
       cmocka_unit_test(rooms_grow_by_one_product_each),
       cmocka_unit_test(blocks_of_products_are_whole_steps),
       cmocka_unit_test(diagonals_stay_open),
