@@ -39,7 +39,8 @@ NamedResult read_formula(const Names *dims, const char *text, Arena *arena, Exte
   for (const char *c = text, *end = next_operator(c);; c = end + 3, end = next_operator(c)) {
     *unknown = c;
     *nbytes = end ? (size_t)(end - c) : strlen(c);
-    if (!read_factor(dims, c, *nbytes, &factor)) return NAMED_IS_UNKNOWN;
+    if (!read_factor(dims, c, *nbytes, &factor))
+      return *nbytes && strspn(c, "0123456789") >= *nbytes ? NAMED_IS_OUT_OF_RANGE : NAMED_IS_UNKNOWN;
     if (!formula_multiply(&product, &factor)) return NAMED_IS_OUT_OF_RANGE;
     if (end && end[1] == '*') continue;
     if (!formula_add(&sum, &product, sign)) return NAMED_IS_OUT_OF_RANGE;

@@ -27,6 +27,7 @@ static const char *why_not_state(const List *list, size_t state) {
 static const char *why_not_constant(const List *list, const Value *v) {
   if (!value_is_weight(v)) return "a number of a formula";
   if (value_is_statistic(v)) return "a statistic or a setting";
+  if (value_has_fixed_number(v)) return "a number of it is 2^24 or more, as in a mask";
   return train_has_parameters(list->from) ? "a constant beside states" : "no gradient reaches it";
 }
 

@@ -164,8 +164,10 @@ ng_status fit_return(Fit *f) {
   return status == NG_OK ? take_position(f) : status;
 }
 
+// States that no step changes, such as a frozen mask, are what they were.
 bool fit_is_finite(const Fit *f) {
   for (size_t i = 0; i < f->train.nstates; i++) {
+    if (!ng_graph_state(f->train.graph, i).is_updated) continue;
     const ng_tensor *t = &f->states[i];
     const int64_t nelems = ng_tensor_nelems(t);
     if (t->type == NG_F32) {

@@ -131,26 +131,37 @@ static void start_inside(const Value *v, const Ints *axes, const Ints *steps, In
   }
 }
 
-// A list of bounds. Named extents among them are in `named`, and 0 stands for each; else its rank is 0.
-static bool bounds_of(Onnx *x, size_t i, const char *name, Ints *list, Shape *named, bool *is_given) {
-  named->rank = 0;
+enum { MOST_BOUNDS = 2 * MAX_RANK };
+
+typedef struct Named {
+  size_t count; // 0: no bound has a name
+  Extent items[MOST_BOUNDS];
+} Named;
+
+// A list of bounds. Named extents among them are in `named`, and 0 stands for each.
+static bool bounds_of(Onnx *x, size_t i, const char *name, Ints *list, Named *named, bool *is_given) {
+  named->count = 0;
   if (!onnx_has_extents(x, onnx_in(x, i))) return onnx_ints_of(x, i, name, list, is_given);
   *is_given = true;
-  if (!onnx_constant_shape(x, i, named)) return false;
-  list->count = (size_t)named->rank;
-  for (int k = 0; k < named->rank; k++) {
-    if (extent_is_unknown(named->extent[k])) return onnx_must_be_known(x, onnx_in(x, i));
-    list->items[k] = named->extent[k].dim ? 0 : named->extent[k].value;
+  if (!onnx_ints_or_extents(x, i, list)) return false;
+  if (list->count > MOST_BOUNDS) return build_error(&x->build, "%s: expected at most %d numbers", name, MOST_BOUNDS);
+  named->count = list->count;
+  for (size_t k = 0; k < list->count; k++) {
+    const Extent e = named->items[k] = onnx_extent_of(x, list->items[k]);
+    if (!e.dim && e.value != list->items[k]) return onnx_must_be_known(x, onnx_in(x, i)); // -1 is a number
+    if (e.dim) list->items[k] = 0;
   }
   return true;
 }
 
-static bool set_bounds(Builder *b, Node *node, const char *name, const Ints *list, const Shape *named) {
-  if (!build_set_list(b, node, name, list->items, list->count)) return false;
-  if (!named->rank) return true;
-  Extent *extents = ARENA_ARRAY(&b->graph->arena, Extent, list->count);
-  for (size_t i = 0; extents && i < list->count; i++)
-    extents[i] = named->extent[i].dim ? named->extent[i] : EXTENT_UNKNOWN;
+// Sets `count` bounds, from number `first` of the list on.
+static bool set_bounds(Builder *b, Node *node, const char *name, const Ints *list, const Named *named, size_t first,
+                       size_t count) {
+  if (!build_set_list(b, node, name, list->items + first, count)) return false;
+  if (!named->count) return true;
+  Extent *extents = ARENA_ARRAY(&b->graph->arena, Extent, count);
+  for (size_t i = 0; extents && i < count; i++)
+    extents[i] = named->items[first + i].dim ? named->items[first + i] : EXTENT_UNKNOWN;
   node_attribute_slot(node, name)->list.extents = extents;
   return extents || error_out_of_memory(b->d);
 }
@@ -159,7 +170,7 @@ bool onnx_slice(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
   Ints starts = {0}, ends = {0}, axes, steps;
-  Shape named[2];
+  Named named[2];
   bool has_starts, has_ends, has_axes, has_steps;
   if (!v || !bounds_of(x, 1, "starts", &starts, &named[0], &has_starts) ||
       !bounds_of(x, 2, "ends", &ends, &named[1], &has_ends) || !onnx_ints_of(x, 3, "axes", &axes, &has_axes) ||
@@ -176,16 +187,29 @@ bool onnx_slice(Onnx *x) {
     return build_error(b, "expected as many starts, ends, axes and steps");
   start_inside(v, &axes, &steps, &starts);
   Node *node = build_node(b, OP_Slice, 1, &v);
-  const bool ok = set_bounds(b, node, "starts", &starts, &named[0]) && set_bounds(b, node, "ends", &ends, &named[1]) &&
+  const bool ok = set_bounds(b, node, "starts", &starts, &named[0], 0, starts.count) &&
+                  set_bounds(b, node, "ends", &ends, &named[1], 0, starts.count) &&
                   build_set_list(b, node, "axes", axes.items, starts.count) &&
                   build_set_list(b, node, "steps", steps.items, starts.count);
   return ok && onnx_out(x, 0, build_one(b, node));
+}
+
+static Value *pad_with_number(Onnx *x, Value *v, const Ints *pads, const Named *named, double number) {
+  Builder *b = &x->build;
+  const size_t rank = pads->count / 2;
+  Node *node = build_node(b, OP_Pad, 1, &v);
+  if (!set_bounds(b, node, "pads_begin", pads, named, 0, rank) ||
+      !set_bounds(b, node, "pads_end", pads, named, rank, rank))
+    return NULL;
+  build_set(node, "value")->f32 = number;
+  return build_one(b, node);
 }
 
 bool onnx_pad(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
   Ints pads;
+  Named named;
   bool is_given;
   double number = onnx_float(x, "value", 0);
   const Bytes mode = onnx_text(x, "mode");
@@ -193,12 +217,12 @@ bool onnx_pad(Onnx *x) {
   if (!is_constant && !reflects && !bytes_are(mode, "edge"))
     return build_error(b, "modes other than constant, reflect and edge are not supported");
   if (onnx_in(x, 3)) return build_error(b, "axes are not supported");
-  if (!v || !onnx_ints_of(x, 1, x->opset < 2 ? "paddings" : "pads", &pads, &is_given)) return false;
+  if (!v || !bounds_of(x, 1, x->opset < 2 ? "paddings" : "pads", &pads, &named, &is_given)) return false;
   if (x->opset >= 11 && onnx_in(x, 2) && !onnx_number(x, onnx_in(x, 2), &number)) return false;
   if (pads.count != (size_t)v->shape.rank * 2) return build_error(b, "pads: expected %d numbers", 2 * v->shape.rank);
-  if (!is_constant) return onnx_out(x, 0, onnx_pad_with_elements(x, v, &pads, reflects));
-  const size_t rank = pads.count / 2;
-  return onnx_out(x, 0, build_pad(b, v, pads.items, pads.items + rank, rank, number));
+  if (is_constant) return onnx_out(x, 0, pad_with_number(x, v, &pads, &named, number));
+  if (named.count) return onnx_must_be_known(x, onnx_in(x, 1));
+  return onnx_out(x, 0, onnx_pad_with_elements(x, v, &pads, reflects));
 }
 
 // Each part is a slice, so there may be any number of parts.

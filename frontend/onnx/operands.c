@@ -126,8 +126,7 @@ bool onnx_has_numbers(Onnx *x, const Value *v) {
   return true;
 }
 
-// The integers of a constant, including numbers that stand for extents.
-static bool take_ints(Onnx *x, size_t i, Ints *list) {
+bool onnx_ints_or_extents(Onnx *x, size_t i, Ints *list) {
   const Value *v = onnx_known(x, onnx_in(x, i));
   list->count = 0;
   if (!v) return build_error(&x->build, "expected input %zu", i);
@@ -143,13 +142,13 @@ static bool take_ints(Onnx *x, size_t i, Ints *list) {
 
 bool onnx_constant_ints(Onnx *x, size_t i, Ints *list) {
   if (onnx_in(x, i) && onnx_has_extents(x, onnx_in(x, i))) return onnx_must_be_known(x, onnx_in(x, i));
-  return take_ints(x, i, list);
+  return onnx_ints_or_extents(x, i, list);
 }
 
 bool onnx_constant_shape(Onnx *x, size_t i, Shape *shape) {
   Ints list;
   *shape = (Shape){.rank = 0};
-  if (!take_ints(x, i, &list)) return false;
+  if (!onnx_ints_or_extents(x, i, &list)) return false;
   if (list.count > MAX_RANK) return build_error(&x->build, "expected at most %d axes", MAX_RANK);
   for (size_t k = 0; k < list.count; k++)
     shape->extent[shape->rank++] = onnx_has_extents(x, onnx_in(x, i)) ? onnx_extent_of(x, list.items[k])

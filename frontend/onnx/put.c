@@ -76,7 +76,7 @@ static const char *put_named(OnnxWriter *w, Extent e) {
 }
 
 static const char *put_extent(OnnxWriter *w, Extent e) {
-  const char *sum = extent_is_literal(e) ? onnx_put_numbers(w, &e.value, 1) : put_named(w, e);
+  const char *sum = e.dim ? put_named(w, e) : onnx_put_numbers(w, &e.value, 1); // an item of pads may be below 0
   if (sum || !e.dim) return sum;
   for (uint32_t t = 0; t < e.dim->nterms; t++) {
     const FormulaTerm *term = &e.dim->terms[t];

@@ -132,6 +132,8 @@ bool onnx_list(Onnx *x, const char *name, Ints *list);                  // false
 bool onnx_has(const Onnx *x, const char *name);
 // The integers of a constant input; false after a message: the input is no constant.
 bool onnx_constant_ints(Onnx *x, size_t i, Ints *list);
+// Also numbers that stand for extents (onnx_extent_of).
+bool onnx_ints_or_extents(Onnx *x, size_t i, Ints *list);
 // The same as extents, which may be named; negative numbers are kept.
 bool onnx_constant_shape(Onnx *x, size_t i, Shape *shape);
 // From input i if present, else from the attribute; *is_given: one of them is present.

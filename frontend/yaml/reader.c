@@ -136,17 +136,19 @@ static bool tell_unknown_dim(Reader *r, const Yaml *y, const char *subject, cons
   yaml_quote(name, found);
   if (nearest)
     return reader_error(r, y, "%s: unknown dim %s, did you mean %s", subject, found, yaml_quote(nearest, near));
-  return reader_error(r, y, "%s: unknown dim %s, declare it as in dims: {%s: ~}", subject, found, found);
+  return reader_error(r, y, "%s: unknown dim %s, declare it as in dims: {%s: ~}%s", subject, found, found,
+                      strpbrk(name, "+-*") ? "; in a formula, operators stand between spaces: N + 1" : "");
 }
 
 NamedResult read_named_extent(Reader *r, const Yaml *y, Extent *e, char unknown[DESCRIPTION_BYTES]) {
   const char *name = y->text;
   size_t nbytes = y->count;
+  const Dim *dim = y->count <= MAX_NAME_BYTES ? names_find(&r->dims, y->text) : NULL;
   *e = EXTENT_UNKNOWN;
   NamedResult result = NAMED_IS_UNKNOWN;
-  if (y->is_plain && is_formula(name)) result = read_formula(&r->dims, name, &r->graph->arena, e, &name, &nbytes);
+  if ((y->is_plain || !dim) && is_formula(name)) // in quotes, as all texts of JSON, a dim's name comes first
+    result = read_formula(&r->dims, name, &r->graph->arena, e, &name, &nbytes);
   if (result == NAMED_LACKS_MEMORY) error_out_of_memory(r->d);
-  const Dim *dim = y->count <= MAX_NAME_BYTES ? names_find(&r->dims, y->text) : NULL;
   snprintf(unknown, DESCRIPTION_BYTES, "%.*s", (int)(nbytes < DESCRIPTION_BYTES ? nbytes : DESCRIPTION_BYTES), name);
   if (result != NAMED_IS_UNKNOWN || !dim) return result;
   *e = (Extent){dim, -1};

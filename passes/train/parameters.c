@@ -2,6 +2,8 @@
 #include "ir/operators/operator.h"
 #include "passes/train/train.h"
 
+#include <math.h>
+
 const Use *value_running_use(const Value *v) {
   const Use *use = v->uses;
   const bool is_running = use && !use->next && use->node->op->id == OP_BatchNormForwardTraining &&
@@ -11,6 +13,13 @@ const Use *value_running_use(const Value *v) {
 
 bool value_is_weight(const Value *v) {
   return v->constant && type_is_float(v->type) && !v->is_output && (v->constant->file || v->constant->is_initializer);
+}
+
+bool value_has_fixed_number(const Value *v) {
+  const size_t count = v->constant->is_splat ? 1 : (size_t)shape_nelems(&v->shape);
+  for (size_t i = 0; i < count; i++)
+    if (!(fabs(type_load(v->type, v->constant->data, i)) < 16777216.0)) return true;
+  return false;
 }
 
 bool value_is_statistic(const Value *v) {

@@ -19,7 +19,8 @@ static bool make_state(Builder *b, Value *v) {
 
 // Whether the constant becomes a state if a gradient reaches it; the running statistics of a batch norm do without.
 static bool is_candidate(const Value *v) {
-  return value_is_weight(v) && v->uses && (!value_is_statistic(v) || value_running_use(v));
+  if (!value_is_weight(v) || !v->uses) return false;
+  return value_running_use(v) || (!value_is_statistic(v) && !value_has_fixed_number(v));
 }
 
 static bool tell_unreached(Builder *b, Value *const *values, size_t count, Value *const *losses, size_t nlosses) {

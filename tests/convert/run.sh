@@ -56,6 +56,19 @@ Y
 "$ngrad" convert net.yaml -o net.onnx >stdout 2>stderr && "$ngrad" convert net.onnx >back.yaml 2>stderr &&
   grep -q '^dims: {N: 4}$' back.yaml && [ "$(grep -c '^  - op: StaticTranspose' back.yaml)" -eq 3 ] && ! grep -aq ngrad.ReLU net.onnx
 count 'a network with channels last becomes operators of ONNX alone; --out NAME.onnx is enough, and dims keep their numbers'
+cat >bounds.yaml <<'Y'
+format: ngrad/1
+dims: {N: 6, T: 3}
+inputs:
+  - {name: x, type: f32, shape: [N, T, 2, 2, 2]}
+nodes:
+  - {op: Pad, inputs: [x], outputs: [p], attributes: {pads_begin: [-1, T, 0, 0, 0], pads_end: [1, 2, 0, N, -1], value: 0.5}}
+  - {op: Slice, inputs: [p], outputs: [y], attributes: {axes: [1, 0], starts: [T, -3], ends: [2 * T, -1]}}
+outputs: [y]
+Y
+"$ngrad" convert bounds.yaml -o bounds.onnx >stdout 2>stderr && "$ngrad" convert bounds.onnx >back.yaml 2>stderr &&
+  grep -qF 'pads_begin: [-1, T, 0, 0, 0], pads_end: [1, 2, 0, N, -1]' back.yaml && grep -qF 'starts: [T, -3], ends: [2 * T, -1]' back.yaml
+count 'numbers below 0 beside names in pads and slices are written, and read again'
 "$ngrad" grad net.yaml -o net_grad.yaml >stdout 2>stderr && "$ngrad" convert net_grad.yaml --to onnx >net_grad.onnx 2>stderr &&
   [ ! -s stderr ] && "$ngrad" convert net_grad.onnx >stdout 2>stderr && grep -q 'op: Convolution' stdout
 count "gradients are formulas in ONNX's operators"

@@ -363,6 +363,10 @@ outputs: [nan]
 Y
 "$ngrad" run nan.yaml --out . >stdout 2>stderr && sed 's/zeros/{file: nan.npy}/' once.yaml >spoilt.yaml
 expect 1 '' 'the state total has nan before the step' fit spoilt.yaml --input x=x.idx -q
+sed 's/\.nan/.inf/; s/nan/inf/g' nan.yaml >inf.yaml
+"$ngrad" run inf.yaml --out . >stdout 2>stderr &&
+  sed 's/state: \[/&{name: mask, type: f32, shape: [], init: {file: inf.npy}}, /; s/nodes:/&\n  - {op: Maximum, inputs: [total, mask], outputs: [masked]}/; s/outputs: \[\]/outputs: [masked]/' once.yaml >masked.yaml
+expect 0 '^sha256' '' fit masked.yaml --input x=x.idx -q
 
 # Checkpoints that do not go with it
 expect 1 '' '^error: once/net.npz: is there already: --resume goes on from it; to begin anew, remove it or choose another --out$' \

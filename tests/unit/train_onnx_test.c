@@ -2,6 +2,7 @@
 #include "tests/unit/api_case.h"
 #include "tests/unit/onnx_message.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -231,12 +232,15 @@ static void parameters_are_listed(void **state) {
               {"bias", 1, 0, NULL},
               {"frozen", 0, 0, "frozen"},
               {"mask", 0, 0, "no gradient reaches it"},
+              {"far", 0, 0, "a number of it is 2^24 or more, as in a mask"},
               {"onnx::Mul_3", 0, 0, "a number of a formula"}};
   Message graph = {.count = 0};
   for (size_t i = 0; i < 4; i++) add_initializer(&graph, rows[i].name, 1, 1);
-  add_initializer(&graph, rows[4].name, 0, 2);
+  add_initializer(&graph, rows[4].name, 1, -INFINITY);
+  add_initializer(&graph, rows[5].name, 0, 2);
   add_op(&graph, 1, "Mul", (const char *[]){"x", "w", NULL}, "product", NULL);
-  add_op(&graph, 1, "Add", (const char *[]){"product", "bias", NULL}, "sum", NULL);
+  add_op(&graph, 1, "Add", (const char *[]){"product", "bias", NULL}, "biased", NULL);
+  add_op(&graph, 1, "Max", (const char *[]){"biased", "far", NULL}, "sum", NULL);
   add_op(&graph, 1, "Add", (const char *[]){"sum", "frozen", NULL}, "all", NULL);
   add_op(&graph, 1, "Less", (const char *[]){"all", "mask", NULL}, "is_less", NULL);
   add_op(&graph, 1, "Where", (const char *[]){"is_less", "x", "all", NULL}, "chosen", NULL);

@@ -254,6 +254,20 @@ static void positions_count_characters_from_1(void **state) {
   graph_free(g);
 }
 
+// All texts of JSON are in quotes. There a dim's name comes first, so that a name with an operator can be given.
+static void formulas_may_be_quoted(void **state) {
+  (void)state;
+  Graph *g = must_read("{\"format\": \"ngrad/1\", \"dims\": {\"N\": 4, \"N + 1\": 9},\n"
+                       " \"inputs\": [{\"name\": \"x\", \"type\": \"f32\", \"shape\": [\"2 * N\", \"N + 1\"]}],\n"
+                       " \"nodes\": [{\"op\": \"Pad\", \"inputs\": [\"x\"], \"outputs\": [\"y\"],\n"
+                       "  \"attributes\": {\"pads_begin\": [\"3 * N\", 0], \"pads_end\": [0, 0]}}],\n"
+                       " \"outputs\": [\"y\"]}\n");
+  assert_int_equal(extent_value(g->inputs[0]->shape.extent[0]), 8);
+  assert_int_equal(extent_value(g->inputs[0]->shape.extent[1]), 9);
+  assert_int_equal(extent_value(g->outputs[0]->shape.extent[0]), 20);
+  graph_free(g);
+}
+
 static void names_are_quoted_where_yaml_needs_it(void **state) {
   (void)state;
   static const char *const cases[][2] = {
@@ -584,6 +598,7 @@ int main(void) {
       cmocka_unit_test(graph_of_inputs_alone_is_valid),
       cmocka_unit_test(printer_leaves_out_unused_constants),
       cmocka_unit_test(positions_count_characters_from_1),
+      cmocka_unit_test(formulas_may_be_quoted),
       cmocka_unit_test(names_are_quoted_where_yaml_needs_it),
       cmocka_unit_test(locale_does_not_matter),
       cmocka_unit_test(bad_nodes_hide_nothing_and_cause_nothing),
