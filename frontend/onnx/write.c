@@ -2,7 +2,6 @@
 #include "frontend/onnx/onnx.h"
 
 #include "frontend/onnx/fields.h"
-#include "frontend/onnx/model.h"
 #include "frontend/onnx/write_standard.h"
 #include "ir/graph/init.h"
 

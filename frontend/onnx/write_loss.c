@@ -1,6 +1,5 @@
 // Writers of losses and their gradients.
 #include "frontend/onnx/expansion.h"
-#include "frontend/onnx/fields.h"
 #include "frontend/onnx/write_standard.h"
 #include "ir/operators/loss.h"
 

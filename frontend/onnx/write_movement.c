@@ -1,5 +1,4 @@
 // Writers of casts and of operators that move elements.
-#include "frontend/onnx/fields.h"
 #include "frontend/onnx/write_standard.h"
 
 #include <string.h>

@@ -1,9 +1,7 @@
 // Writers of quantisation to 8 bits. ONNX adds zero points after rounding, ngrad before: this differs at halves where a
 // zero point is odd. QuantizeLinear and DequantizeLinear are written where both are the same, else formulas.
-#include "frontend/onnx/fields.h"
 #include "frontend/onnx/write_standard.h"
 #include "ir/operators/movement.h"
-#include "ir/operators/quantize.h"
 
 // Scales and zero points: of the whole tensor, or a vector along an axis.
 typedef struct Scaling {

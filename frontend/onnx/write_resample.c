@@ -1,5 +1,4 @@
 // Writers of resampling.
-#include "frontend/onnx/fields.h"
 #include "frontend/onnx/write_standard.h"
 #include "ir/operators/interpolate.h"
 

@@ -2,7 +2,6 @@
 // (onnx_find_plain) need no row here.
 #include "frontend/onnx/write_standard.h"
 
-#include "frontend/onnx/expansion.h"
 #include "frontend/onnx/translation.h"
 
 #include <math.h>

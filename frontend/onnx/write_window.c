@@ -1,6 +1,5 @@
 // Writers of products, convolutions, pooling and their gradients. ONNX's convolutions and windows have the channels on
 // axis 1, and so have weights, so other formats get transposes around them.
-#include "frontend/onnx/fields.h"
 #include "frontend/onnx/write_standard.h"
 #include "ir/operators/window.h"
 

@@ -4,7 +4,6 @@
 #include "frontend/onnx/fields.h"
 #include "frontend/onnx/model.h"
 
-#include <stdio.h>
 #include <string.h>
 
 // The wire format
