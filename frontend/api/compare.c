@@ -6,7 +6,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 // Quantised elements may differ by one step, because values rounded differently before may quantise to neighbours.
 static double default_most_ulp(Type type) {

@@ -7,8 +7,6 @@
 #include "ir/operators/infer.h"
 #include "ir/operators/range.h"
 
-#include <string.h>
-
 ng_graph *graph_wrap(ng_context *ctx, Call call, Graph *graph) {
   ng_graph *g = graph ? allocator_alloc(&ctx->allocator, sizeof *g) : NULL;
   if (graph && !g) error_out_of_memory(&ctx->diagnostics);

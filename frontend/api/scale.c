@@ -6,7 +6,6 @@
 #include "frontend/api/budget.h"
 #include "frontend/api/kernel.h"
 #include "frontend/api/random.h"
-#include "frontend/api/tensor.h"
 #include "frontend/api/timing.h"
 
 #include <math.h>

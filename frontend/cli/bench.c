@@ -303,8 +303,8 @@ static int time_sweep(const Settings *s, const Sweep *sweep, json_t *document, T
     one.dims[s->ndims] = (DimSetting){sweep->name, sweep->extents[i]};
     status = time_operands(&one, document, profiles, events);
     for (size_t k = before; k < json_array_size(document); k++) {
-      json_set(json_array_get(document, k), "dim", json_text(sweep->name));
-      json_set(json_array_get(document, k), "extent", json_integer(sweep->extents[i]));
+      json_set_all(json_array_get(document, k), {"dim", json_text(sweep->name)},
+                   {"extent", json_integer(sweep->extents[i])});
     }
     free(text);
   }

@@ -61,11 +61,8 @@ void add_profile(Table *table, const ng_graph *g, const ng_profile *p, uint64_t 
 }
 
 static json_t *part_json(double ms, uint64_t bytes_read, uint64_t bytes_written) {
-  json_t *part = memory_or_exit(json_object());
-  json_set(part, "ms", json_number(ms));
-  json_set(part, "bytes_read", json_integer((json_int_t)bytes_read));
-  json_set(part, "bytes_written", json_integer((json_int_t)bytes_written));
-  return part;
+  return json_object_of({"ms", json_number(ms)}, {"bytes_read", json_count(bytes_read)},
+                        {"bytes_written", json_count(bytes_written)});
 }
 
 static json_t *kernel_json(const ng_profile_kernel *k) {
@@ -74,8 +71,7 @@ static json_t *kernel_json(const ng_profile_kernel *k) {
   for (size_t i = 0; i < k->nnodes; i++) {
     json_t *node = memory_or_exit(json_object()), *lines = memory_or_exit(json_array());
     for (size_t l = 0; l < k->nodes[i].nlines; l++) json_add(lines, json_integer(k->nodes[i].lines[l]));
-    json_set(node, "name", json_text(k->nodes[i].name));
-    json_set(node, "lines", lines);
+    json_set_all(node, {"name", json_text(k->nodes[i].name)}, {"lines", lines});
     json_add(operators, node);
   }
   for (size_t i = 0; i < k->nloops; i++) {
@@ -84,12 +80,9 @@ static json_t *kernel_json(const ng_profile_kernel *k) {
     json_set(loop, "blocks", json_integer((json_int_t)k->loops[i].nblocks));
     json_add(loops, loop);
   }
-  json_set(kernel, "operations", json_number(k->operations));
-  json_set(kernel, "gflops", json_number(gflops_of(k->operations, k->ms)));
-  json_set(kernel, "bound", json_text(k->bound));
-  json_set(kernel, "with", json_integer((json_int_t)k->with));
-  json_set(kernel, "operators", operators);
-  json_set(kernel, "loops", loops);
+  json_set_all(kernel, {"operations", json_number(k->operations)},
+               {"gflops", json_number(gflops_of(k->operations, k->ms))}, {"bound", json_text(k->bound)},
+               {"with", json_count(k->with)}, {"operators", operators}, {"loops", loops});
   return kernel;
 }
 
@@ -130,10 +123,8 @@ static json_t *speedups_json(const ng_profile *p, int own_threads) {
 json_t *profile_json(const ng_profile *p, int threads) {
   json_t *profile = memory_or_exit(json_object()), *kernels = memory_or_exit(json_array());
   for (size_t i = 0; i < p->nkernels; i++) json_add(kernels, kernel_json(&p->kernels[i]));
-  json_set(profile, "ms", json_number(p->ms));
-  json_set(profile, "other_ms", json_number(p->other_ms));
-  json_set(profile, "kernels", kernels);
-  json_set(profile, "most_speedup", speedups_json(p, threads));
+  json_set_all(profile, {"ms", json_number(p->ms)}, {"other_ms", json_number(p->other_ms)}, {"kernels", kernels},
+               {"most_speedup", speedups_json(p, threads)});
   return profile;
 }
 
@@ -152,27 +143,16 @@ static void tell_speedups(json_t *times) {
 // Times
 
 json_t *times_json(const ng_graph *g, const ng_kernel_info *info, int threads, const ng_bench_result *r) {
-  json_t *object = memory_or_exit(json_object());
-  json_set(object, "graph", json_text(ng_graph_name(g)));
-  json_set(object, "backend", json_text("codegen"));
-  json_set(object, "isa", json_text(info->isa));
-  json_set(object, "threads", json_integer(threads));
-  json_set(object, "runs", json_integer((json_int_t)r->runs));
-  json_set(object, "samples", json_integer((json_int_t)r->samples));
-  json_set(object, "min_ms", json_number(r->min_ms));
-  json_set(object, "median_ms", json_number(r->median_ms));
-  json_set(object, "max_ms", json_number(r->max_ms));
-  json_set(object, "mad_ms", json_number(r->mad_ms));
-  json_set(object, "outliers", json_integer((json_int_t)r->outliers));
-  json_set(object, "bytes_read", json_integer((json_int_t)r->bytes_read));
-  json_set(object, "bytes_written", json_integer((json_int_t)r->bytes_written));
-  json_set(object, "ceiling_ms", json_number(r->ceiling_ms));
-  json_set(object, "ceiling_ratio", json_number(r->ceiling_ratio));
-  json_set(object, "operations", json_number(r->operations));
-  json_set(object, "gflops", json_number(gflops_of(r->operations, r->median_ms)));
-  json_set(object, "peak_gflops", json_number(r->peak_gflops));
-  json_set(object, "peak_ratio", json_number(gflops_of(r->operations, r->median_ms) / r->peak_gflops));
-  return object;
+  return json_object_of(
+      {"graph", json_text(ng_graph_name(g))}, {"backend", json_text("codegen")}, {"isa", json_text(info->isa)},
+      {"threads", json_integer(threads)}, {"runs", json_count(r->runs)}, {"samples", json_count(r->samples)},
+      {"min_ms", json_number(r->min_ms)}, {"median_ms", json_number(r->median_ms)}, {"max_ms", json_number(r->max_ms)},
+      {"mad_ms", json_number(r->mad_ms)}, {"outliers", json_count(r->outliers)},
+      {"bytes_read", json_count(r->bytes_read)}, {"bytes_written", json_count(r->bytes_written)},
+      {"ceiling_ms", json_number(r->ceiling_ms)}, {"ceiling_ratio", json_number(r->ceiling_ratio)},
+      {"operations", json_number(r->operations)}, {"gflops", json_number(gflops_of(r->operations, r->median_ms))},
+      {"peak_gflops", json_number(r->peak_gflops)},
+      {"peak_ratio", json_number(gflops_of(r->operations, r->median_ms) / r->peak_gflops)});
 }
 
 // A number of an object; NaN if it is missing, as in the output of older builds.
@@ -239,12 +219,9 @@ void times_compare(json_t *b, json_t *const *a_turns, json_t *const *b_turns, si
     ratios[i] = number_of(b_turns[i], "median_ms") / number_of(a_turns[i], "median_ms");
   const double median = median_of(ratios, count);
   const size_t rank = rank_of_interval(count);
-  json_t *ratio = memory_or_exit(json_object());
-  json_set(ratio, "beside", json_text(a_name));
-  json_set(ratio, "median", json_number(median));
-  json_set(ratio, "low", json_number(ratios[rank]));
-  json_set(ratio, "high", json_number(ratios[count - 1 - rank]));
-  json_set(ratio, "turns", json_integer((json_int_t)count));
+  json_t *ratio =
+      json_object_of({"beside", json_text(a_name)}, {"median", json_number(median)}, {"low", json_number(ratios[rank])},
+                     {"high", json_number(ratios[count - 1 - rank])}, {"turns", json_count(count)});
   json_set(b, "ratio", ratio);
   free(ratios);
 }

@@ -21,16 +21,12 @@ static json_t *operands_json(size_t op, size_t count, ng_operand_info (*at)(size
   for (size_t k = 0; k < count; k++) {
     ng_operand_info info = at(op, k);
     char variable[2] = {info.type_variable, 0};
-    json_t *operand = memory_or_exit(json_object());
-    json_set(operand, "name", json_text(info.name));
+    json_t *operand = json_object_of({"name", json_text(info.name)});
     if (info.dst_name) json_set(operand, "dst_name", json_text(info.dst_name));
-    json_set(operand, "canonical", json_text(info.canonical));
-    json_set(operand, "optional", json_boolean(info.is_optional));
-    json_set(operand, "repeated", json_boolean(info.is_repeated));
-    json_set(operand, "type_variable", json_text(variable));
-    json_set(operand, "types", types_json(info.types));
-    json_set(operand, "gradient", json_text(info.gradient));
-    json_set(operand, "gradient_why", json_text(info.why));
+    json_set_all(operand, {"canonical", json_text(info.canonical)}, {"optional", json_boolean(info.is_optional)},
+                 {"repeated", json_boolean(info.is_repeated)}, {"type_variable", json_text(variable)},
+                 {"types", types_json(info.types)}, {"gradient", json_text(info.gradient)},
+                 {"gradient_why", json_text(info.why)});
     json_add(list, operand);
   }
   return list;
@@ -49,9 +45,7 @@ static json_t *foreign_json(const char *canonical) {
   for (size_t i = 0; i < ng_foreign_count(); i++) {
     const ng_foreign_info f = ng_foreign_at(i);
     if (!f.canonical || strcmp(f.canonical, canonical) != 0) continue;
-    json_t *form = memory_or_exit(json_object());
-    json_set(form, "system", json_text(f.system));
-    json_set(form, "name", json_text(f.name));
+    json_t *form = json_object_of({"system", json_text(f.system)}, {"name", json_text(f.name)});
     if (f.since) json_set(form, "since", json_integer(f.since));
     if (f.last) json_set(form, "last", json_integer(f.last));
     json_add(list, form);
@@ -62,22 +56,15 @@ static json_t *foreign_json(const char *canonical) {
 static json_t *operator_json(size_t i) {
   ng_operator_info op = ng_operator_at(i);
   json_t *object = memory_or_exit(json_object()), *attributes = memory_or_exit(json_array());
-  json_set(object, "name", json_text(op.name));
-  json_set(object, "canonical", json_text(op.canonical));
-  json_set(object, "family", json_text(op.family));
-  json_set(object, "doc", json_text(op.doc));
-  json_set(object, "formula", json_text(op.formula));
-  json_set(object, "no_gradient", json_text(op.no_gradient));
-  json_set(object, "read_from", foreign_json(op.canonical));
-  json_set(object, "inputs", operands_json(i, op.ninputs, ng_operator_input));
-  json_set(object, "outputs", operands_json(i, op.noutputs, ng_operator_output));
+  json_set_all(object, {"name", json_text(op.name)}, {"canonical", json_text(op.canonical)},
+               {"family", json_text(op.family)}, {"doc", json_text(op.doc)}, {"formula", json_text(op.formula)},
+               {"no_gradient", json_text(op.no_gradient)}, {"read_from", foreign_json(op.canonical)},
+               {"inputs", operands_json(i, op.ninputs, ng_operator_input)},
+               {"outputs", operands_json(i, op.noutputs, ng_operator_output)});
   for (size_t k = 0; k < op.nattributes; k++) {
     ng_attribute_info a = ng_operator_attribute(i, k);
-    json_t *attribute = memory_or_exit(json_object());
-    json_set(attribute, "name", json_text(a.name));
-    json_set(attribute, "kind", json_text(a.kind));
-    json_set(attribute, "required", json_boolean(a.is_required));
-    json_set(attribute, "default", default_json(&a));
+    json_t *attribute = json_object_of({"name", json_text(a.name)}, {"kind", json_text(a.kind)},
+                                       {"required", json_boolean(a.is_required)}, {"default", default_json(&a)});
     if (a.nchoices) {
       json_t *choices = memory_or_exit(json_array());
       for (size_t c = 0; c < a.nchoices; c++) json_add(choices, json_text(a.choices[c]));
@@ -237,12 +224,9 @@ static json_t *onnx_json(void) {
   for (size_t i = 0; i < ng_foreign_count(); i++) {
     const ng_foreign_info f = ng_foreign_at(i);
     if (strcmp(f.system, "ONNX") != 0) continue;
-    json_t *object = memory_or_exit(json_object());
-    json_set(object, "name", json_text(f.name));
-    json_set(object, "since", json_integer(f.since));
-    json_set(object, "last", f.last ? json_integer(f.last) : json_null());
-    json_set(object, "canonical", json_text(f.canonical));
-    json_add(document, object);
+    json_add(document, json_object_of({"name", json_text(f.name)}, {"since", json_integer(f.since)},
+                                      {"last", f.last ? json_integer(f.last) : json_null()},
+                                      {"canonical", json_text(f.canonical)}));
   }
   return document;
 }
@@ -378,9 +362,8 @@ static json_t *rules_json(ng_context *ctx, size_t pass) {
   for (size_t k = 0; k < ng_pass_rule_count(pass); k++) {
     json_t *rule = memory_or_exit(json_object());
     char *text = rule_text(ctx, pass, k);
-    json_set(rule, "name", json_text(ng_pass_rule_at(pass, k).name));
-    json_set(rule, "rule", json_text(text));
-    json_set(rule, "fast_math", json_boolean(ng_pass_rule_at(pass, k).is_fast_math));
+    json_set_all(rule, {"name", json_text(ng_pass_rule_at(pass, k).name)}, {"rule", json_text(text)},
+                 {"fast_math", json_boolean(ng_pass_rule_at(pass, k).is_fast_math)});
     json_add(rules, rule);
     ng_text_free(ctx, text);
   }
@@ -390,13 +373,10 @@ static json_t *rules_json(ng_context *ctx, size_t pass) {
 static json_t *passes_json(ng_context *ctx) {
   json_t *document = memory_or_exit(json_array());
   for (size_t i = 0; i < ng_pass_count(); i++) {
-    json_t *pass = memory_or_exit(json_object());
-    json_set(pass, "name", json_text(ng_pass_at(i).name));
-    json_set(pass, "doc", json_text(ng_pass_at(i).doc));
-    json_set(pass, "needed", json_boolean(ng_pass_at(i).is_needed));
-    json_set(pass, "kernels", json_boolean(ng_pass_at(i).is_of_kernels));
-    json_set(pass, "rules", rules_json(ctx, i));
-    json_add(document, pass);
+    json_add(document,
+             json_object_of({"name", json_text(ng_pass_at(i).name)}, {"doc", json_text(ng_pass_at(i).doc)},
+                            {"needed", json_boolean(ng_pass_at(i).is_needed)},
+                            {"kernels", json_boolean(ng_pass_at(i).is_of_kernels)}, {"rules", rules_json(ctx, i)}));
   }
   return document;
 }
@@ -418,17 +398,12 @@ static json_t *costs_json(void) {
   json_t *document = memory_or_exit(json_array());
   for (size_t i = 0; i < ng_cost_count(); i++) {
     const ng_cost_info c = ng_cost_at(i);
-    json_t *cost = memory_or_exit(json_object());
-    json_set(cost, "name", json_text(c.name));
-    json_set(cost, "value", json_integer(c.value));
-    json_set(cost, "least", json_integer(c.least));
-    json_set(cost, "most", json_integer(c.most));
-    json_set(cost, "unit", json_text(c.unit));
-    json_set(cost, "decides", json_text(c.decides));
-    json_set(cost, "what", json_text(c.what));
-    json_set(cost, "measured", c.measured ? json_text(c.measured) : json_null());
-    json_set(cost, "graph", json_text(c.graph));
-    json_add(document, cost);
+    json_add(document,
+             json_object_of({"name", json_text(c.name)}, {"value", json_integer(c.value)},
+                            {"least", json_integer(c.least)}, {"most", json_integer(c.most)},
+                            {"unit", json_text(c.unit)}, {"decides", json_text(c.decides)}, {"what", json_text(c.what)},
+                            {"measured", c.measured ? json_text(c.measured) : json_null()},
+                            {"graph", json_text(c.graph)}));
   }
   return document;
 }

@@ -10,12 +10,8 @@ static json_t *describe_tensors(const ng_graph *g, size_t count, ng_tensor_info 
   json_t *list = memory_or_exit(json_array());
   for (size_t i = 0; i < count; i++) {
     ng_tensor_info info = at(g, i);
-    json_t *tensor = memory_or_exit(json_object());
-    json_set(tensor, "name", json_text(info.name));
-    json_set(tensor, "type", json_text(ng_type_name(info.type)));
-    json_set(tensor, "shape", json_shape(&info));
-    json_set(tensor, "order", json_order(&info));
-    json_add(list, tensor);
+    json_add(list, json_object_of({"name", json_text(info.name)}, {"type", json_text(ng_type_name(info.type))},
+                                  {"shape", json_shape(&info)}, {"order", json_order(&info)}));
   }
   return list;
 }
@@ -65,15 +61,12 @@ static json_t *nbytes_json(uint64_t nbytes) {
 static json_t *memory_json(const Workspace *w) {
   const ng_memory m = w->memory;
   const Totals totals = totals_of(&m, w->compilation.workspace_nbytes);
-  json_t *memory = memory_or_exit(json_object());
-  json_set(memory, "inputs_bytes", nbytes_json(m.inputs_nbytes));
-  json_set(memory, "outputs_bytes", nbytes_json(m.outputs_nbytes));
-  json_set(memory, "constants_bytes", nbytes_json(m.constants_nbytes));
-  json_set(memory, "workspace_bytes", nbytes_json(w->compilation.workspace_nbytes));
-  json_set(memory, "interpreter_bytes", nbytes_json(m.interpreter_nbytes));
-  json_set(memory, "compiled_run_bytes", nbytes_json(totals.compiled));
-  json_set(memory, "interpreted_run_bytes", nbytes_json(totals.interpreted));
-  return memory;
+  return json_object_of(
+      {"inputs_bytes", nbytes_json(m.inputs_nbytes)}, {"outputs_bytes", nbytes_json(m.outputs_nbytes)},
+      {"constants_bytes", nbytes_json(m.constants_nbytes)},
+      {"workspace_bytes", nbytes_json(w->compilation.workspace_nbytes)},
+      {"interpreter_bytes", nbytes_json(m.interpreter_nbytes)}, {"compiled_run_bytes", nbytes_json(totals.compiled)},
+      {"interpreted_run_bytes", nbytes_json(totals.interpreted)});
 }
 
 static void print_memory(const Workspace *w) {
@@ -89,22 +82,18 @@ static void print_memory(const Workspace *w) {
 static json_t *describe(const ng_context *ctx, const char *path, ng_graph *g, ng_status *status) {
   Workspace workspace;
   if (g) *status = find_workspace(g, &workspace);
-  json_t *object = memory_or_exit(json_object());
-  json_set(object, "file", json_text(path));
-  json_set(object, "ok", json_boolean(g && *status == NG_OK));
+  json_t *object = json_object_of({"file", json_text(path)}, {"ok", json_boolean(g && *status == NG_OK)});
   if (g) {
-    json_set(object, "graph", json_text(ng_graph_name(g)));
-    json_set(object, "identifier", json_text(memory_or_exit((void *)ng_graph_identifier(g))));
-    json_set(object, "nodes", json_integer((json_int_t)ng_graph_node_count(g)));
-    json_set(object, "inputs", describe_tensors(g, ng_graph_input_count(g), ng_graph_input));
-    json_set(object, "outputs", describe_tensors(g, ng_graph_output_count(g), ng_graph_output));
+    json_set_all(object, {"graph", json_text(ng_graph_name(g))},
+                 {"identifier", json_text(memory_or_exit((void *)ng_graph_identifier(g)))},
+                 {"nodes", json_count(ng_graph_node_count(g))},
+                 {"inputs", describe_tensors(g, ng_graph_input_count(g), ng_graph_input)},
+                 {"outputs", describe_tensors(g, ng_graph_output_count(g), ng_graph_output)});
     if (workspace.is_known) {
-      json_set(object, "workspace_bytes", json_integer((json_int_t)workspace.compilation.workspace_nbytes));
-      json_set(object, "workspace_bytes_without_reuse",
-               json_integer((json_int_t)workspace.compilation.unshared_nbytes));
-      json_set(object, "memory", memory_json(&workspace));
-      json_set(object, "compiling_steps", nbytes_json(workspace.compilation.nsteps));
-      json_set(object, "code_bytes", nbytes_json(workspace.compilation.code_nbytes));
+      json_set_all(object, {"workspace_bytes", json_count(workspace.compilation.workspace_nbytes)},
+                   {"workspace_bytes_without_reuse", json_count(workspace.compilation.unshared_nbytes)},
+                   {"memory", memory_json(&workspace)}, {"compiling_steps", nbytes_json(workspace.compilation.nsteps)},
+                   {"code_bytes", nbytes_json(workspace.compilation.code_nbytes)});
     }
   }
   json_set(object, "messages", json_messages(ctx));

@@ -1,10 +1,8 @@
 // ngrad convert: writes any graph that can be read as a file in format ngrad/1 or as an ONNX model.
-#include "frontend/cli/data.h"
 #include "frontend/cli/graph_output.h"
 #include "frontend/cli/verbs.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 // Finds the cause of a number that is not finite. A call overwrites the states, but training gives the same bits again:
 // it is repeated from the last checkpoint, and all states are checked after each call.
 #include "frontend/cli/fit.h"
-#include "frontend/cli/signals.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static bool is_told(const Fit *f) {
@@ -48,11 +47,8 @@ static json_t *means_json(const Batches *b, const double *sums, double count) {
 }
 
 static json_t *event(const Fit *f, const char *name) {
-  json_t *object = memory_or_exit(json_object());
-  json_set(object, "event", json_text(name));
-  json_set(object, "epoch", json_integer(f->at.epoch + (f->at.done > 0)));
-  json_set(object, "step", json_integer(f->at.step));
-  return object;
+  return json_object_of({"event", json_text(name)}, {"epoch", json_integer(f->at.epoch + (f->at.done > 0))},
+                        {"step", json_integer(f->at.step)});
 }
 
 void report_begin(const Fit *f) {
@@ -60,14 +56,12 @@ void report_begin(const Fit *f) {
   const int64_t batch = b->whole.nsamples ? b->whole.nsamples : b->last.nsamples;
   if (f->settings->is_json) {
     json_t *object = event(f, "begin");
-    json_set(object, "graph", json_text(ng_graph_name(b->graph)));
-    json_set(object, "samples", json_integer(b->nsamples));
-    json_set(object, "left_out", json_integer(b->nfound - b->nsamples));
-    json_set(object, "batch", json_integer(batch));
-    json_set(object, "steps_per_epoch", json_integer(steps_an_epoch(f)));
-    json_set(object, "test_samples", json_integer(f->test.nsamples));
+    json_set_all(object, {"graph", json_text(ng_graph_name(b->graph))}, {"samples", json_integer(b->nsamples)},
+                 {"left_out", json_integer(b->nfound - b->nsamples)}, {"batch", json_integer(batch)},
+                 {"steps_per_epoch", json_integer(steps_an_epoch(f))},
+                 {"test_samples", json_integer(f->test.nsamples)});
     if (f->ranks.count > 1) json_set(object, "ranks", json_integer(f->ranks.count));
-    json_set(object, "seed", json_integer((json_int_t)f->seed));
+    json_set(object, "seed", json_count(f->seed));
     json_print_line(object);
   } else if (is_told(f)) {
     say("%s: %" PRId64, ng_graph_name(b->graph), b->nsamples);
@@ -117,8 +111,7 @@ static void tell_step(const Fit *f) {
   for (size_t i = 0; i < b->nscalars; i++) values[i] = batches_scalar(b, i);
   if (f->settings->is_json) {
     json_t *object = event(f, "step");
-    json_set(object, "values", means_json(b, values, 1));
-    json_set(object, "seconds", json_number(seconds(f)));
+    json_set_all(object, {"values", means_json(b, values, 1)}, {"seconds", json_number(seconds(f))});
     json_print_line(object);
   } else {
     progress_end();
@@ -145,8 +138,8 @@ void report_step(Fit *f) {
   if (i == an_epoch || i * LINES % an_epoch >= LINES) return;
   if (f->settings->is_json) {
     json_t *object = event(f, "progress");
-    json_set(object, "means", means_json(&f->train, f->at.sums, (double)f->at.done));
-    json_set(object, "steps_per_second", json_number(steps_a_second(f)));
+    json_set_all(object, {"means", means_json(&f->train, f->at.sums, (double)f->at.done)},
+                 {"steps_per_second", json_number(steps_a_second(f))});
     json_print_line(object);
     return;
   }
@@ -162,8 +155,8 @@ void report_step(Fit *f) {
 void report_epoch(Fit *f) {
   if (f->settings->is_json) {
     json_t *object = event(f, "epoch");
-    json_set(object, "samples", json_integer(f->at.done));
-    json_set(object, "means", means_json(&f->train, f->at.sums, (double)f->at.done));
+    json_set_all(object, {"samples", json_integer(f->at.done)},
+                 {"means", means_json(&f->train, f->at.sums, (double)f->at.done)});
     if (f->has_tested) json_set(object, "test", means_json(&f->test, f->test_means, 1));
     json_set(object, "seconds", json_number(seconds(f)));
     json_print_line(object);
@@ -191,9 +184,9 @@ void report_end(Fit *f, ng_status status) {
     json_t *object = event(f, status == NG_OK ? "end" : "error");
     if (status == NG_OK) json_set(object, "sha256", json_text(f->sha256));
     if (status == NG_OK && f->has_tested) json_set(object, "test", means_json(&f->test, f->test_means, 1));
-    json_set(object, "checkpoint", json_text(f->saved_step >= 0 ? f->checkpoint : NULL));
-    json_set(object, "checkpoint_step", f->saved_step >= 0 ? json_integer(f->saved_step) : json_null());
-    json_set(object, "messages", json_messages(f->ctx));
+    json_set_all(object, {"checkpoint", json_text(f->saved_step >= 0 ? f->checkpoint : NULL)},
+                 {"checkpoint_step", f->saved_step >= 0 ? json_integer(f->saved_step) : json_null()},
+                 {"messages", json_messages(f->ctx)});
     json_print_line(object);
     return;
   }

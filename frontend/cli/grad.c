@@ -63,9 +63,7 @@ static json_t *inputs_json(const ng_graph *backward, const Names *inputs, const 
   for (size_t i = 0; i < ng_graph_input_count(backward); i++) {
     const char *name = ng_graph_input(backward, i).name;
     const Origin origin = origin_of(inputs, outputs, name);
-    json_t *input = memory_or_exit(json_object());
-    json_set(input, "name", json_text(name));
-    json_set(input, "origin", json_text(origins[origin]));
+    json_t *input = json_object_of({"name", json_text(name)}, {"origin", json_text(origins[origin])});
     if (origin == SAVED) json_set(input, "is_output", json_boolean(has_name(outputs, name)));
     json_add(list, input);
   }
@@ -138,20 +136,15 @@ static json_t *results_json(const ng_context *ctx, const ng_graph *g, const ng_g
   for (size_t i = 0; g && i < ng_graph_input_count(g); i++) {
     const ng_gradcheck_result *r = &results[i];
     if (!r->nchecked) continue;
-    json_t *input = memory_or_exit(json_object());
-    json_set(input, "name", json_text(ng_graph_input(g, i).name));
-    json_set(input, "elements", json_integer(r->nelems));
-    json_set(input, "checked", json_integer(r->nchecked));
-    json_set(input, "at_kinks", json_integer(r->nskipped));
-    json_set(input, "relative_error", json_number(r->largest_error));
-    json_set(input, "worst_element", r->worst_element < 0 ? json_null() : json_integer(r->worst_element));
-    json_set(input, "gradient", json_number(r->gradient));
-    json_set(input, "expected", json_number(r->expected));
-    json_set(input, "ok", json_boolean(r->is_within));
-    json_add(list, input);
+    json_add(list,
+             json_object_of({"name", json_text(ng_graph_input(g, i).name)}, {"elements", json_integer(r->nelems)},
+                            {"checked", json_integer(r->nchecked)}, {"at_kinks", json_integer(r->nskipped)},
+                            {"relative_error", json_number(r->largest_error)},
+                            {"worst_element", r->worst_element < 0 ? json_null() : json_integer(r->worst_element)},
+                            {"gradient", json_number(r->gradient)}, {"expected", json_number(r->expected)},
+                            {"ok", json_boolean(r->is_within)}));
   }
-  json_set(document, "inputs", list);
-  json_set(document, "messages", json_messages(ctx));
+  json_set_all(document, {"inputs", list}, {"messages", json_messages(ctx)});
   return document;
 }
 

@@ -60,9 +60,8 @@ ng_status answer_graph(Answer *a, ng_context *ctx, ng_graph *g, const char *path
 
 void answer_end(Answer *a, const ng_context *ctx, const ng_graph *g, ng_status status) {
   if (!a->document) return;
-  json_set(a->document, "graph", json_text(g ? ng_graph_name(g) : NULL));
-  json_set(a->document, "ok", json_boolean(status == NG_OK));
-  json_set(a->document, "messages", json_messages(ctx));
+  json_set_all(a->document, {"graph", json_text(g ? ng_graph_name(g) : NULL)}, {"ok", json_boolean(status == NG_OK)},
+               {"messages", json_messages(ctx)});
   json_print(a->document);
 }
 

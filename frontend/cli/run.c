@@ -172,11 +172,8 @@ static ng_status run_graph(Run *run) {
 
 // The document of a run that failed.
 static json_t *failure_json(const Run *run) {
-  json_t *report = memory_or_exit(json_object());
-  json_set(report, "graph", json_text(run->graph ? ng_graph_name(run->graph) : NULL));
-  json_set(report, "file", json_text(run->path));
-  json_set(report, "messages", json_messages(run->ctx));
-  return report;
+  return json_object_of({"graph", json_text(run->graph ? ng_graph_name(run->graph) : NULL)},
+                        {"file", json_text(run->path)}, {"messages", json_messages(run->ctx)});
 }
 
 int verb_run(const Settings *s) {

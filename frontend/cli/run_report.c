@@ -152,12 +152,9 @@ static void print_passes(const Run *run) {
 static json_t *passes_json(const Run *run) {
   json_t *passes = memory_or_exit(json_array());
   for (size_t i = 0; i < run->npasses; i++) {
-    json_t *pass = memory_or_exit(json_object());
-    json_set(pass, "name", json_text(run->passes[i].name));
-    json_set(pass, "ms", json_number(run->passes[i].ms));
-    json_set(pass, "nodes", json_integer((json_int_t)run->passes[i].node_count));
-    json_set(pass, "changed", json_boolean(run->passes[i].changed));
-    json_add(passes, pass);
+    json_add(passes, json_object_of({"name", json_text(run->passes[i].name)}, {"ms", json_number(run->passes[i].ms)},
+                                    {"nodes", json_count(run->passes[i].node_count)},
+                                    {"changed", json_boolean(run->passes[i].changed)}));
   }
   return passes;
 }
@@ -174,44 +171,30 @@ void report_print(const Run *run) {
 static json_t *output_json(const Run *run, size_t i) {
   ng_tensor_info info = ng_graph_output(run->graph, i);
   Summary s = summarize(&run->outputs.items[i]);
-  json_t *output = memory_or_exit(json_object());
-  json_set(output, "name", json_text(info.name));
-  json_set(output, "type", json_text(ng_type_name(info.type)));
-  json_set(output, "shape", json_shape(&info));
-  json_set(output, "min", json_number(s.least));
-  json_set(output, "max", json_number(s.greatest));
-  json_set(output, "mean", json_number(s.mean));
-  json_set(output, "nan_count", json_integer(s.nnan));
+  json_t *output =
+      json_object_of({"name", json_text(info.name)}, {"type", json_text(ng_type_name(info.type))},
+                     {"shape", json_shape(&info)}, {"min", json_number(s.least)}, {"max", json_number(s.greatest)},
+                     {"mean", json_number(s.mean)}, {"nan_count", json_integer(s.nnan)});
   if (!run->expected.count) return output;
   const ng_difference *d = &run->differences[i];
-  json_set(output, "relative_l2", json_number(d->relative_l2));
-  json_set(output, "tolerance", json_number(d->tolerance));
-  json_set(output, "largest_error", json_number(d->largest_error));
-  json_set(output, "largest_ulp", json_number(d->largest_ulp));
-  json_set(output, "most_ulp", json_number(d->most_ulp));
-  json_set(output, "overflown", json_integer(d->noverflown));
-  json_set(output, "left_out", json_integer(d->nleft_out));
-  json_set(output, "flipped", json_integer(d->nflipped));
-  json_set(output, "ok", json_boolean(output_is_ok(run, i)));
+  json_set_all(output, {"relative_l2", json_number(d->relative_l2)}, {"tolerance", json_number(d->tolerance)},
+               {"largest_error", json_number(d->largest_error)}, {"largest_ulp", json_number(d->largest_ulp)},
+               {"most_ulp", json_number(d->most_ulp)}, {"overflown", json_integer(d->noverflown)},
+               {"left_out", json_integer(d->nleft_out)}, {"flipped", json_integer(d->nflipped)},
+               {"ok", json_boolean(output_is_ok(run, i))});
   return output;
 }
 
 json_t *report_json(const Run *run) {
-  json_t *report = memory_or_exit(json_object());
-  json_set(report, "graph", json_text(ng_graph_name(run->graph)));
-  json_set(report, "backend", json_text(run->kernel ? "codegen" : "interpreter"));
+  json_t *report = json_object_of({"graph", json_text(ng_graph_name(run->graph))},
+                                  {"backend", json_text(run->kernel ? "codegen" : "interpreter")});
   if (run->kernel) {
     ng_kernel_info info = ng_kernel_get_info(run->kernel);
-    json_set(report, "isa", json_text(info.isa));
-    json_set(report, "threads", json_integer(thread_count(run)));
-    json_set(report, "kernels", json_integer((json_int_t)info.nkernels));
-    json_set(report, "workspace_bytes", json_integer((json_int_t)info.workspace_nbytes));
-    json_set(report, "was_cached", json_boolean(info.was_cached));
-    json_set(report, "emit_ms", json_number(info.emit_ms));
-    json_set(report, "compile_ms", json_number(info.compile_ms));
-    json_set(report, "load_ms", json_number(info.load_ms));
-    json_set(report, "codegen_ms", json_number(run->kernel_ms));
-    json_set(report, "codegen_calls", json_integer(run->ncalls));
+    json_set_all(report, {"isa", json_text(info.isa)}, {"threads", json_integer(thread_count(run))},
+                 {"kernels", json_count(info.nkernels)}, {"workspace_bytes", json_count(info.workspace_nbytes)},
+                 {"was_cached", json_boolean(info.was_cached)}, {"emit_ms", json_number(info.emit_ms)},
+                 {"compile_ms", json_number(info.compile_ms)}, {"load_ms", json_number(info.load_ms)},
+                 {"codegen_ms", json_number(run->kernel_ms)}, {"codegen_calls", json_integer(run->ncalls)});
   }
   if (run->interpreter_ms >= 0) json_set(report, "interpreter_ms", json_number(run->interpreter_ms));
   json_t *outputs = memory_or_exit(json_array());

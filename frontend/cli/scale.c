@@ -56,52 +56,33 @@ static bool parse_ranks(const char *text, Rows *r) {
 
 static json_t *row_json(const ng_scale_row *r) {
   json_t *row = memory_or_exit(json_object()), *parts = memory_or_exit(json_object());
-  json_set(row, "ranks", json_integer(r->ranks));
-  json_set(row, "idle_ranks", json_integer(r->idle_ranks));
-  json_set(row, "most_leaves", json_integer(r->most_leaves));
-  json_set(row, "step_ms", json_number(r->step_ms));
-  json_set(row, "efficiency", json_number(r->efficiency));
-  json_set(row, "bound", json_text(r->bound));
-  json_set(parts, "compute", json_number(r->leaves_ms));
-  json_set(parts, "leaves", json_number(r->imbalance_ms));
-  json_set(parts, "common", json_number(r->common_ms));
-  json_set(parts, "additions", json_number(r->additions_ms));
-  json_set(parts, "latency", json_number(r->latency_ms));
-  json_set(parts, "bandwidth", json_number(r->bandwidth_ms));
-  json_set(row, "parts_ms", parts);
-  json_set(row, "bytes", json_integer((json_int_t)r->nbytes));
-  json_set(row, "ring_bytes", json_integer((json_int_t)r->ring_nbytes));
-  json_set(row, "messages", json_integer((json_int_t)r->nmessages));
-  json_set(row, "all_bytes", json_integer((json_int_t)r->all_nbytes));
-  json_set(row, "all_messages", json_integer((json_int_t)r->all_nmessages));
-  json_set(row, "ring_ms", json_number(r->ring_ms));
+  json_set_all(row, {"ranks", json_integer(r->ranks)}, {"idle_ranks", json_integer(r->idle_ranks)},
+               {"most_leaves", json_integer(r->most_leaves)}, {"step_ms", json_number(r->step_ms)},
+               {"efficiency", json_number(r->efficiency)}, {"bound", json_text(r->bound)});
+  json_set_all(parts, {"compute", json_number(r->leaves_ms)}, {"leaves", json_number(r->imbalance_ms)},
+               {"common", json_number(r->common_ms)}, {"additions", json_number(r->additions_ms)},
+               {"latency", json_number(r->latency_ms)}, {"bandwidth", json_number(r->bandwidth_ms)});
+  json_set_all(row, {"parts_ms", parts}, {"bytes", json_count(r->nbytes)}, {"ring_bytes", json_count(r->ring_nbytes)},
+               {"messages", json_count(r->nmessages)}, {"all_bytes", json_count(r->all_nbytes)},
+               {"all_messages", json_count(r->all_nmessages)}, {"ring_ms", json_number(r->ring_ms)});
   if (r->fewer_ranks) {
-    json_set(row, "fewer_ranks", json_integer(r->fewer_ranks));
-    json_set(row, "fewer_ms", json_number(r->fewer_ms));
+    json_set_all(row, {"fewer_ranks", json_integer(r->fewer_ranks)}, {"fewer_ms", json_number(r->fewer_ms)});
   }
-  json_set(row, "is_uneven", json_boolean(r->is_uneven));
-  json_set(row, "is_costly", json_boolean(r->is_costly));
+  json_set_all(row, {"is_uneven", json_boolean(r->is_uneven)}, {"is_costly", json_boolean(r->is_costly)});
   if (!r->better_leaves) return row;
-  json_set(row, "better_leaves", json_integer(r->better_leaves));
-  json_set(row, "better_ms", json_number(r->better_ms));
-  json_set(row, "better_bytes", json_integer((json_int_t)r->better_nbytes));
+  json_set_all(row, {"better_leaves", json_integer(r->better_leaves)}, {"better_ms", json_number(r->better_ms)},
+               {"better_bytes", json_count(r->better_nbytes)});
   return row;
 }
 
 static void print_json(const ng_graph *g, const ng_scale_basis *b, const Rows *r) {
   json_t *document = memory_or_exit(json_object()), *rows = memory_or_exit(json_array());
-  json_set(document, "graph", json_text(ng_graph_name(g)));
-  json_set(document, "leaves", json_integer(b->leaves));
-  json_set(document, "leaf_ms", json_number(b->leaf_ms));
-  json_set(document, "common_ms", json_number(b->common_ms));
-  json_set(document, "is_measured", json_boolean(b->is_measured));
-  json_set(document, "exchanges", json_integer((json_int_t)b->exchanges));
-  json_set(document, "buckets", json_integer((json_int_t)b->buckets));
-  json_set(document, "shared_bytes", json_integer((json_int_t)b->shared_nbytes));
-  json_set(document, "latency_ms", json_number(b->latency_ms));
-  json_set(document, "overhead_ms", json_number(b->overhead_ms));
-  json_set(document, "bandwidth", json_number(b->bandwidth));
-  json_set(document, "add_bandwidth", json_number(b->add_bandwidth));
+  json_set_all(document, {"graph", json_text(ng_graph_name(g))}, {"leaves", json_integer(b->leaves)},
+               {"leaf_ms", json_number(b->leaf_ms)}, {"common_ms", json_number(b->common_ms)},
+               {"is_measured", json_boolean(b->is_measured)}, {"exchanges", json_count(b->exchanges)},
+               {"buckets", json_count(b->buckets)}, {"shared_bytes", json_count(b->shared_nbytes)},
+               {"latency_ms", json_number(b->latency_ms)}, {"overhead_ms", json_number(b->overhead_ms)},
+               {"bandwidth", json_number(b->bandwidth)}, {"add_bandwidth", json_number(b->add_bandwidth)});
   for (size_t i = 0; i < r->count; i++) json_add(rows, row_json(&r->rows[i]));
   json_set(document, "rows", rows);
   json_print(document);

@@ -94,10 +94,10 @@ static json_t *constant(void) {
                                                 "type", reference("type"), "shape", reference("shape"), "value",
                                                 number(), "values", "type", "array", "file", "type", "string"));
   json_t *schema = record(properties, memory_or_exit(json_pack("[s,s]", "name", "type")));
-  json_set(schema, "dependencies", memory_or_exit(json_pack("{s:[s], s:[s]}", "value", "shape", "values", "shape")));
-  json_set(schema, "oneOf",
-           memory_or_exit(json_pack("[{s:[s]}, {s:[s]}, {s:[s]}]", "required", "value", "required", "values",
-                                    "required", "file")));
+  json_set_all(schema,
+               {"dependencies", memory_or_exit(json_pack("{s:[s], s:[s]}", "value", "shape", "values", "shape"))},
+               {"oneOf", memory_or_exit(json_pack("[{s:[s]}, {s:[s]}, {s:[s]}]", "required", "value", "required",
+                                                  "values", "required", "file"))});
   return schema;
 }
 
@@ -132,7 +132,7 @@ static json_t *operands(size_t op, size_t count, OperandAt *at, const char *form
                                                 info.dst_name)));
   }
   json_t *list = is_repeated ? list_of(or_null(reference(form))) : memory_or_exit(json_pack("{s:s}", "type", "array"));
-  if (!is_repeated) json_set(list, "maxItems", memory_or_exit(json_integer((json_int_t)count)));
+  if (!is_repeated) json_set(list, "maxItems", memory_or_exit(json_count(count)));
   if (!is_repeated && count) json_set(list, "items", items);
   else json_decref(items);
   json_set(list, "minItems", memory_or_exit(json_integer((json_int_t)(is_repeated ? nrequired : least))));
@@ -247,12 +247,12 @@ json_t *schema_of_graphs(void) {
                 or_null(list_of(reference("name"))), "updates", or_null(map_of(reference("name")))));
   json_set(json_object_get(properties, "outputs"), "uniqueItems", memory_or_exit(json_true()));
   json_t *schema = record(properties, memory_or_exit(json_pack("[s]", "format")));
-  json_set(schema, "anyOf",
-           memory_or_exit(json_pack("[{s:[s], s:{s:{s:s, s:i}}}, {s:[s], s:{s:{s:s, s:i}}}]", "required", "updates",
-                                    "properties", "updates", "type", "object", "minProperties", 1, "required",
-                                    "outputs", "properties", "outputs", "type", "array", "minItems", 1)));
-  json_set(schema, "$schema", json_text("http://json-schema.org/draft-07/schema#"));
-  json_set(schema, "title", json_text("ngrad graph"));
-  json_set(schema, "definitions", definitions());
+  json_set_all(schema,
+               {"anyOf", memory_or_exit(json_pack("[{s:[s], s:{s:{s:s, s:i}}}, {s:[s], s:{s:{s:s, s:i}}}]", "required",
+                                                  "updates", "properties", "updates", "type", "object", "minProperties",
+                                                  1, "required", "outputs", "properties", "outputs", "type", "array",
+                                                  "minItems", 1))},
+               {"$schema", json_text("http://json-schema.org/draft-07/schema#")}, {"title", json_text("ngrad graph")},
+               {"definitions", definitions()});
   return schema;
 }

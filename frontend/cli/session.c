@@ -250,13 +250,10 @@ json_t *json_messages(const ng_context *ctx) {
   told = NULL;
   for (size_t i = 0; i < ng_message_count(ctx); i++) {
     ng_message m = ng_message_at(ctx, i);
-    json_t *message = memory_or_exit(json_object());
-    json_set(message, "severity", json_text(m.is_error ? "error" : "warning"));
-    json_set(message, "file", json_text(m.file));
-    json_set(message, "line", m.line ? json_integer(m.line) : json_null());
-    json_set(message, "column", m.column ? json_integer(m.column) : json_null());
-    json_set(message, "text", json_text(m.text));
-    json_add(messages, message);
+    json_add(messages,
+             json_object_of({"severity", json_text(m.is_error ? "error" : "warning")}, {"file", json_text(m.file)},
+                            {"line", m.line ? json_count(m.line) : json_null()},
+                            {"column", m.column ? json_count(m.column) : json_null()}, {"text", json_text(m.text)}));
   }
   return messages;
 }
@@ -268,6 +265,15 @@ const char *json_text_at(const json_t *object, const char *key) {
 
 void json_set(json_t *object, const char *key, json_t *value) {
   if (json_object_set_new(object, key, value) != 0) memory_or_exit(NULL);
+}
+
+json_t *json_set_list(json_t *object, const JsonField *fields) {
+  for (; fields->key; fields++) json_set(object, fields->key, fields->value);
+  return object;
+}
+
+json_t *json_count(uint64_t count) {
+  return json_integer((json_int_t)count);
 }
 
 void json_add(json_t *array, json_t *value) {

@@ -70,7 +70,15 @@ json_t *json_number(double value);
 json_t *json_shape(const ng_tensor_info *info);
 json_t *json_order(const ng_tensor_info *info); // the layout; null if row-major
 json_t *json_messages(const ng_context *ctx);   // the errors printed since the last call, and the context's messages
+json_t *json_count(uint64_t count);
 void json_set(json_t *object, const char *key, json_t *value);
+typedef struct JsonField {
+  const char *key; // NULL: the end of the list
+  json_t *value;
+} JsonField;
+json_t *json_set_list(json_t *object, const JsonField *fields); // returns the object
+#define json_set_all(object, ...) json_set_list(object, (const JsonField[]){__VA_ARGS__, {NULL, NULL}})
+#define json_object_of(...) json_set_all(memory_or_exit(json_object()), __VA_ARGS__)
 void json_add(json_t *array, json_t *value);
 const char *json_text_at(const json_t *object, const char *key); // "" if it is missing
 char *json_to_text(json_t *document, size_t layout);             // by jansson's flags for spaces; the caller frees it

@@ -4,12 +4,8 @@
 #include <stdlib.h>
 
 static json_t *event_new(const char *phase, const char *name, size_t process, int thread) {
-  json_t *event = memory_or_exit(json_object());
-  json_set(event, "ph", json_text(phase));
-  json_set(event, "name", json_text(name));
-  json_set(event, "pid", json_integer((json_int_t)process));
-  json_set(event, "tid", json_integer(thread));
-  return event;
+  return json_object_of({"ph", json_text(phase)}, {"name", json_text(name)}, {"pid", json_count(process)},
+                        {"tid", json_integer(thread)});
 }
 
 // Adds the name of a process or a thread.
@@ -25,13 +21,11 @@ static json_t *span_event(const ng_profile *profile, const ng_span *span, size_t
   char name[512];
   snprintf(name, sizeof name, "kernel %zu: %s", span->kernel, kernel->text);
   json_t *event = event_new("X", name, process, span->thread), *args = memory_or_exit(json_object());
-  json_set(event, "cat", json_text("kernel"));
-  json_set(event, "ts", json_number(span->begin_ms * 1e3));
-  json_set(event, "dur", json_number((span->end_ms - span->begin_ms) * 1e3));
-  json_set(args, "kernel", json_integer((json_int_t)span->kernel));
-  json_set(args, "loop", json_integer((json_int_t)span->loop));
+  json_set_all(event, {"cat", json_text("kernel")}, {"ts", json_number(span->begin_ms * 1e3)},
+               {"dur", json_number((span->end_ms - span->begin_ms) * 1e3)});
+  json_set_all(args, {"kernel", json_count(span->kernel)}, {"loop", json_count(span->loop)});
   if (span->loop < kernel->nloops) json_set(args, "does", json_text(kernel->loops[span->loop].text));
-  json_set(args, "blocks", json_integer((json_int_t)span->nblocks));
+  json_set(args, "blocks", json_count(span->nblocks));
   json_set(event, "args", args);
   return event;
 }
@@ -62,9 +56,7 @@ ng_status trace_add(json_t *events, ng_kernel *k, const char *graph, const ng_te
 }
 
 bool trace_write(const char *path, json_t *events) {
-  json_t *document = memory_or_exit(json_object());
-  json_set(document, "traceEvents", events);
-  json_set(document, "displayTimeUnit", json_text("ms"));
+  json_t *document = json_object_of({"traceEvents", events}, {"displayTimeUnit", json_text("ms")});
   char *text = json_to_text(document, JSON_INDENT(1));
   json_decref(document);
   const bool ok = file_write(path, text);

@@ -10,12 +10,8 @@ static json_t *json_of(const ng_graph *step) {
   json_t *list = memory_or_exit(json_array());
   for (size_t i = 0; i < ng_graph_parameter_count(step); i++) {
     const ng_parameter p = ng_graph_parameter(step, i);
-    json_t *row = memory_or_exit(json_object());
-    json_set(row, "name", json_text(p.name));
-    json_set(row, "is_trained", json_boolean(p.is_trained));
-    json_set(row, "has_decay", json_boolean(p.has_decay));
-    json_set(row, "why_not", json_text(p.why_not));
-    json_add(list, row);
+    json_add(list, json_object_of({"name", json_text(p.name)}, {"is_trained", json_boolean(p.is_trained)},
+                                  {"has_decay", json_boolean(p.has_decay)}, {"why_not", json_text(p.why_not)}));
   }
   return list;
 }

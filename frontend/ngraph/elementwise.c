@@ -1,8 +1,6 @@
 // Elementwise operators. An operand that is constant along an axis keeps the extent 1 there.
 #include "frontend/ngraph/translation.h"
 
-#include <string.h>
-
 Value *ngraph_carry(Ngraph *x, OperatorId op, Value *v) {
   const Operator *row = &operators[op];
   const char letter = row->inputs[op == OP_Select ? 1 : 0].type;

@@ -1,8 +1,6 @@
 // Operators that move elements. Extents are numbers.
 #include "frontend/ngraph/translation.h"
 
-#include <string.h>
-
 // Casts integer types that TYPES_MOVED lacks to f64, which represents them.
 static Value *movable(Ngraph *x, Value *v) {
   return !v || TYPE_BIT(v->type) & TYPES_MOVED ? v : build_cast(&x->build, v, TYPE_F64);

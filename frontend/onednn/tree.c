@@ -1,8 +1,6 @@
 // Makes nodes of the new tree, and reads fields of the old one.
 #include "frontend/onednn/translation.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 Yaml *new_node(Translation *t, YamlKind kind, const Yaml *at, size_t nitems) {

@@ -56,7 +56,7 @@ void expansion_init(Expansion *f, OnnxWriter *w) {
 // Writing
 
 static const char *scalar(Expansion *f, double number_, Type type) {
-  return f->is_dry ? "" : onnx_keep(f->w, onnx_add_scalar(f->w, type, number_));
+  return f->is_dry ? "" : onnx_put_scalar(f->w, type, number_);
 }
 
 // The term as a value; `to` NULL: a new name, unless it has one.
@@ -65,17 +65,17 @@ static const char *write_term(Expansion *f, Term *t, Type type, const char *to) 
   if (t->is_number) *t = value(scalar(f, t->number, type), type);
   if (f->is_dry) return "";
   if (t->name && !to) return t->name;
-  if (!to) to = onnx_keep(w, onnx_fresh(w));
+  if (!to) to = onnx_fresh(w);
   const char *op = t->name ? "Identity" : t->op;
   assert(op); // a formula uses an absent operand in sums and products only
-  onnx_begin(w, op, "");
+  onnx_begin(w, op);
   if (t->name) onnx_add_input(w, t->name);
   for (int i = 0; !t->name && i < t->narguments; i++) onnx_add_input(w, t->arguments[i]);
   if (!t->name && t->axes) onnx_add_axes(w, op, t->axes->items, t->axes->count, true);
   if (strcmp(op, "Cast") == 0) onnx_add_int(w, "to", (int64_t)onnx_type_number(t->type));
+  if (strcmp(op, "Mod") == 0) onnx_add_int(w, "fmod", 1);
   if (strstr(op, "oftmax")) onnx_add_int(w, "axis", f->axis);
-  onnx_add_output(w, to);
-  onnx_end(w);
+  onnx_end(w, to);
   t->name = to;
   t->is_zero = false;
   return to;

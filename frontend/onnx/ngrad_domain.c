@@ -49,7 +49,7 @@ void onnx_write_own(OnnxWriter *w, const Node *node) {
   Text name;
   text_init(&name, w->node.allocator);
   operator_print_name(node->op, node->signature, &name);
-  onnx_begin(w, text_string(&name), OWN_DOMAIN);
+  onnx_begin_own(w, text_string(&name));
   w->node.out_of_memory |= name.out_of_memory;
   text_deinit(&name);
   for (uint32_t i = 0; i < (is_list ? node->ninputs : named_ninputs(as)); i++) {
@@ -65,8 +65,7 @@ void onnx_write_own(OnnxWriter *w, const Node *node) {
     const AttributeValue *value = &node->attributes[named.index];
     if (value->is_set) write_attribute(w, named.name, &node->op->attributes[named.index], value);
   }
-  onnx_end(w);
-  w->has_own = true;
+  onnx_close(w);
   size_t known = 0;
   while (known < w->nown && strcmp(w->own[known], node->op->name) != 0) known++;
   if (known == w->nown && w->nown < MOST_OWN) w->own[w->nown++] = node->op->name;

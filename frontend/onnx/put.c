@@ -10,42 +10,35 @@ bool onnx_choice_is(const Node *node, const char *attribute, const char *choice)
   return strcmp(node->op->attributes[value - node->attributes].choices[value->s64], choice) == 0;
 }
 
-const char *onnx_put(OnnxWriter *w, const char *op, const char *a, const char *b, const char *to) {
-  if (!to) to = onnx_keep(w, onnx_fresh(w));
-  onnx_begin(w, op, "");
-  onnx_add_input(w, a);
-  if (b) onnx_add_input(w, b);
-  onnx_add_output(w, to);
-  onnx_end(w);
-  return to;
+const char *onnx_put_list(OnnxWriter *w, const char *to, const char *const *op_and_inputs) {
+  onnx_begin_list(w, op_and_inputs);
+  return onnx_end(w, to);
 }
 
 const char *onnx_put_cast(OnnxWriter *w, const char *from, Type type, const char *to) {
-  if (!to) to = onnx_keep(w, onnx_fresh(w));
-  onnx_begin(w, "Cast", "");
-  onnx_add_input(w, from);
+  onnx_begin(w, "Cast", from);
   onnx_add_int(w, "to", (int64_t)onnx_type_number(type));
-  onnx_add_output(w, to);
-  onnx_end(w);
-  return to;
+  return onnx_end(w, to);
 }
 
 const char *onnx_put_transpose(OnnxWriter *w, const char *from, const int64_t *order, int rank, const char *to) {
-  if (!to) to = onnx_keep(w, onnx_fresh(w));
-  onnx_begin(w, "Transpose", "");
-  onnx_add_input(w, from);
+  onnx_begin(w, "Transpose", from);
   onnx_add_ints(w, "perm", order, (size_t)rank);
-  onnx_add_output(w, to);
-  onnx_end(w);
-  return to;
+  return onnx_end(w, to);
 }
 
-const char *onnx_put_numbers(OnnxWriter *w, const int64_t *items, size_t count) {
-  return onnx_keep(w, onnx_add_numbers(w, items, count));
+const char *onnx_put_range(OnnxWriter *w, Type type, int64_t count, int behind) {
+  void *items = arena_array(w->node_names.arena, (size_t)count + 1, type_nbytes(type));
+  int64_t extents[MAX_RANK] = {count};
+  if (!items) return w->node.out_of_memory = true, "";
+  for (int64_t i = 0; i < count; i++) type_store(type, items, (size_t)i, (double)i);
+  for (int i = 1; i <= behind; i++) extents[i] = 1;
+  return onnx_put_initializer(w, type, extents, behind + 1, items);
 }
 
-const char *onnx_put_scalar(OnnxWriter *w, Type type, double value) {
-  return onnx_keep(w, onnx_add_scalar(w, type, value));
+const char *onnx_put_filled(OnnxWriter *w, double number, const int64_t *extents, size_t rank) {
+  const char *shape = onnx_put_numbers(w, extents, rank), *element = onnx_put_scalar(w, w->type, number);
+  return onnx_put(w, "Expand", NULL, element, shape);
 }
 
 // An input, and its axis, with the extent; NULL: none has it.
@@ -70,9 +63,9 @@ bool onnx_has_extent(const Graph *g, Extent e) {
 static const char *put_named(OnnxWriter *w, Extent e) {
   int64_t axis;
   const Value *input = find_extent(w->graph, e, &axis);
-  return input
-             ? onnx_put(w, "Gather", onnx_put(w, "Shape", input->name, NULL, NULL), onnx_put_numbers(w, &axis, 1), NULL)
-             : NULL;
+  if (!input) return NULL;
+  const char *at = onnx_put_numbers(w, &axis, 1), *shape = onnx_put(w, "Shape", NULL, input->name);
+  return onnx_put(w, "Gather", NULL, shape, at);
 }
 
 static const char *put_extent(OnnxWriter *w, Extent e) {
@@ -83,28 +76,26 @@ static const char *put_extent(OnnxWriter *w, Extent e) {
     const char *product = NULL;
     for (uint32_t k = 0; k < term->degree; k++) {
       const char *factor = put_named(w, (Extent){term->dims[k], -1});
-      product = product ? onnx_put(w, "Mul", product, factor, NULL) : factor;
+      product = product ? onnx_put(w, "Mul", NULL, product, factor) : factor;
     }
     const char *number = !product || term->factor != 1 ? onnx_put_numbers(w, &term->factor, 1) : NULL;
-    if (number) product = product ? onnx_put(w, "Mul", product, number, NULL) : number;
-    sum = sum ? onnx_put(w, "Add", sum, product, NULL) : product;
+    if (number) product = product ? onnx_put(w, "Mul", NULL, product, number) : number;
+    sum = sum ? onnx_put(w, "Add", NULL, sum, product) : product;
   }
   return sum;
 }
 
 const char *onnx_put_extents(OnnxWriter *w, const Extent *extents, size_t count) {
-  const char *items[MAX_VARIADIC], *to = onnx_keep(w, onnx_fresh(w));
+  const char *items[MAX_VARIADIC], *to = onnx_fresh(w);
   for (size_t i = 0; i < count; i++) items[i] = put_extent(w, extents[i]);
-  onnx_begin(w, "Concat", "");
+  onnx_begin(w, "Concat");
   for (size_t i = 0; i < count; i++) onnx_add_input(w, items[i]);
   onnx_add_int(w, "axis", 0);
-  onnx_add_output(w, to);
-  onnx_end(w);
-  return to;
+  return onnx_end(w, to);
 }
 
-const char *onnx_put_list(OnnxWriter *w, const Node *node, const char *attribute, size_t count,
-                          const int64_t *missing) {
+const char *onnx_put_items(OnnxWriter *w, const Node *node, const char *attribute, size_t count,
+                           const int64_t *missing) {
   const AttributeValue *list = node_attribute(node, attribute);
   const int64_t *numbers = list->list.count ? list->list.items : missing;
   Extent items[MAX_VARIADIC];
@@ -116,22 +107,11 @@ const char *onnx_put_list(OnnxWriter *w, const Node *node, const char *attribute
 const char *onnx_put_axes(OnnxWriter *w, const char *op, const char *from, const int64_t *axes, size_t count,
                           const char *to) {
   if (count == 0 && !to) return from;
-  return count ? onnx_put(w, op, from, onnx_put_numbers(w, axes, count), to) : onnx_put(w, "Identity", from, NULL, to);
+  return count ? onnx_put(w, op, to, from, onnx_put_numbers(w, axes, count)) : onnx_put(w, "Identity", to, from);
 }
 
 const char *onnx_put_reshape(OnnxWriter *w, const char *from, const int64_t *items, size_t count, const char *to) {
-  return onnx_put(w, "Reshape", from, onnx_put_numbers(w, items, count), to);
-}
-
-const char *onnx_put_where(OnnxWriter *w, const char *condition, const char *a, const char *b, const char *to) {
-  if (!to) to = onnx_keep(w, onnx_fresh(w));
-  onnx_begin(w, "Where", "");
-  onnx_add_input(w, condition);
-  onnx_add_input(w, a);
-  onnx_add_input(w, b);
-  onnx_add_output(w, to);
-  onnx_end(w);
-  return to;
+  return onnx_put(w, "Reshape", to, from, onnx_put_numbers(w, items, count));
 }
 
 void onnx_list_pads(const Node *node, size_t naxes, int64_t pads[2 * MAX_RANK]) {
@@ -164,27 +144,34 @@ const char *onnx_put_shape(OnnxWriter *w, const char *from, const Shape *shape, 
     is_empty |= items[i] == 0;
   }
   if (nopen > 1 || (nopen && is_empty)) return NULL;
-  if (!to) to = onnx_keep(w, onnx_fresh(w));
+  if (!to) to = onnx_fresh(w);
   const char *numbers = onnx_put_numbers(w, items, (size_t)shape->rank);
-  onnx_begin(w, "Reshape", "");
-  onnx_add_input(w, from);
-  onnx_add_input(w, numbers);
+  onnx_begin(w, "Reshape", from, numbers);
   if (is_empty) onnx_add_int(w, "allowzero", 1);
-  onnx_add_output(w, to);
-  onnx_end(w);
-  return to;
+  return onnx_end(w, to);
 }
 
-const char *onnx_put_channels_first(OnnxWriter *w, const char *from, int rank, const char *to) {
+bool onnx_are_last(const Node *node) {
+  return node->inputs[0]->shape.rank > 2 && onnx_choice_is(node, "data_format", "NXC");
+}
+
+const char *onnx_put_data(OnnxWriter *w, const Node *node, const char *from) {
+  const int rank = node->inputs[0]->shape.rank;
   int64_t order[MAX_RANK] = {0, rank - 1};
   for (int i = 2; i < rank; i++) order[i] = i - 1;
-  return onnx_put_transpose(w, from, order, rank, to);
+  return onnx_are_last(node) ? onnx_put_transpose(w, from, order, rank, NULL) : from;
 }
 
-const char *onnx_put_channels_last(OnnxWriter *w, const char *from, int rank, const char *to) {
+const char *onnx_begin_data(OnnxWriter *w, const Node *node) {
+  return onnx_are_last(node) ? onnx_fresh(w) : w->out[0];
+}
+
+bool onnx_end_data(OnnxWriter *w, const Node *node, const char *from) {
+  const int rank = node->outputs[0]->shape.rank;
   int64_t order[MAX_RANK] = {0};
   for (int i = 1; i < rank; i++) order[i] = i + 1 < rank ? i + 1 : 1;
-  return onnx_put_transpose(w, from, order, rank, to);
+  if (onnx_are_last(node)) onnx_put_transpose(w, from, order, rank, w->out[0]);
+  return true;
 }
 
 bool onnx_write_expansion(OnnxWriter *w, const Node *node, const char *text) {
@@ -195,10 +182,12 @@ bool onnx_write_expansion(OnnxWriter *w, const Node *node, const char *text) {
   return true;
 }
 
-bool onnx_write_same(OnnxWriter *w, const Node *node, const char *name) {
-  onnx_begin(w, name, "");
+void onnx_begin_same(OnnxWriter *w, const Node *node, const char *op) {
+  onnx_begin(w, op);
   for (uint32_t i = 0; i < node->ninputs; i++) onnx_add_input(w, node->inputs[i] ? w->in[i] : "");
-  onnx_add_output(w, w->out[0]);
-  onnx_end(w);
-  return true;
+}
+
+bool onnx_write_same(OnnxWriter *w, const Node *node, const char *name) {
+  onnx_begin_same(w, node, name);
+  return onnx_end(w, w->out[0]);
 }

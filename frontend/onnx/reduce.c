@@ -2,7 +2,6 @@
 #include "frontend/onnx/translation.h"
 
 #include <math.h>
-#include <string.h>
 
 // Axes are an input of ReduceSum from opset 13 on, and of the others from 18 on. Without axes, all axes are reduced or,
 // with noop_with_empty_axes, none: then each element is reduced alone, so ReduceL2 is |x| and ReduceSumSquare x^2.

@@ -2,7 +2,6 @@
 #include "frontend/onnx/onnx.h"
 
 #include "frontend/onnx/fields.h"
-#include "frontend/onnx/model.h"
 #include "frontend/onnx/write_standard.h"
 #include "ir/graph/init.h"
 
@@ -39,14 +38,6 @@ static const char *put_extents(OnnxWriter *w, const Shape *shape) {
   return onnx_put_extents(w, shape->extent, (size_t)shape->rank);
 }
 
-static void put_cast(OnnxWriter *w, const char *from, Type type, const char *to) {
-  onnx_begin(w, "Cast", "");
-  onnx_add_input(w, from);
-  onnx_add_int(w, "to", (int64_t)onnx_type_number(type));
-  onnx_add_output(w, to);
-  onnx_end(w);
-}
-
 static void put_constant(OnnxWriter *w, const Value *v, Text *infos) {
   int64_t extents[MAX_RANK];
   bool is_open = false;
@@ -68,10 +59,10 @@ static void put_constant(OnnxWriter *w, const Value *v, Text *infos) {
   const char *shape;
   w->source = &none;
   if (is_number) {
-    onnx_begin(w, "Constant", "");
+    onnx_begin(w, "Constant");
     onnx_add_output(w, v->name);
     onnx_add_tensor(w, "value", v->type, extents, 0, v->constant->data);
-    onnx_end(w);
+    onnx_close(w);
     return;
   }
   if (!is_open) shape = onnx_put_numbers(w, extents, (size_t)v->shape.rank);
@@ -79,15 +70,14 @@ static void put_constant(OnnxWriter *w, const Value *v, Text *infos) {
   const bool is_cast = !is_open && v->type == TYPE_BF16;
   float number = 0;
   if (is_cast) number = (float)type_load(v->type, v->constant->data, 0);
-  const FreshName wide = onnx_fresh(w);
-  onnx_begin(w, is_open ? "Constant" : "ConstantOfShape", is_open ? OWN_DOMAIN : "");
-  if (!is_open) onnx_add_input(w, shape);
-  onnx_add_output(w, is_cast ? wide.text : v->name);
+  const char *wide = onnx_fresh(w);
+  if (is_open) onnx_begin_own(w, "Constant");
+  else onnx_begin(w, "ConstantOfShape", shape);
+  onnx_add_output(w, is_cast ? wide : v->name);
   onnx_add_tensor(w, "value", is_cast ? TYPE_F32 : v->type, &one, 1, is_cast ? &number : v->constant->data);
-  onnx_end(w);
-  if (is_cast) put_cast(w, wide.text, v->type, v->name);
+  onnx_close(w);
+  if (is_cast) onnx_put_cast(w, wide, v->type, v->name);
   if (is_open && !v->is_output) put_info(infos, GRAPH_VALUE_INFO, v, v->name);
-  w->has_own |= is_open;
 }
 
 // Chooses a prefix with which no value's name begins.
@@ -112,13 +102,8 @@ static void put_output(OnnxWriter *w, size_t i, Text *outputs) {
     put_info(outputs, GRAPH_OUTPUT, v, v->name);
     return;
   }
-  const FreshName name = onnx_fresh(w);
   w->source = &none;
-  onnx_begin(w, "Identity", "");
-  onnx_add_input(w, v->name);
-  onnx_add_output(w, name.text);
-  onnx_end(w);
-  put_info(outputs, GRAPH_OUTPUT, v, name.text);
+  put_info(outputs, GRAPH_OUTPUT, v, onnx_put(w, "Identity", NULL, v->name));
 }
 
 static void put_graph(OnnxWriter *w, Text *out) {

@@ -1,24 +1,16 @@
 // Writers of losses and their gradients.
 #include "frontend/onnx/expansion.h"
-#include "frontend/onnx/fields.h"
 #include "frontend/onnx/write_standard.h"
 #include "ir/operators/loss.h"
 
-// The mean or sum of a value over all axes, as the attribute reduction says.
-static void put_reduced(OnnxWriter *w, const Node *node, const char *each, int rank, const char *to) {
-  const int64_t reduction = node_s64(node, "reduction");
+// The mean or sum of a value over all axes, as `reduction` says.
+static void put_reduced(OnnxWriter *w, int64_t reduction, const char *each, int rank, const char *to) {
   const char *op = reduction == LOSS_MEAN ? "ReduceMean" : "ReduceSum";
   int64_t axes[MAX_RANK];
   for (int i = 0; i < rank; i++) axes[i] = i;
-  if (reduction == LOSS_NONE || rank == 0) {
-    onnx_put(w, "Identity", each, NULL, to);
-    return;
-  }
-  onnx_begin(w, op, "");
-  onnx_add_input(w, each);
-  onnx_add_axes(w, op, axes, (size_t)rank, false);
-  onnx_add_output(w, to);
-  onnx_end(w);
+  onnx_begin(w, reduction == LOSS_NONE || rank == 0 ? "Identity" : op, each);
+  if (reduction != LOSS_NONE && rank) onnx_add_axes(w, op, axes, (size_t)rank, false);
+  onnx_end(w, to);
 }
 
 // `text` computes `each`, the loss of each element.
@@ -26,8 +18,7 @@ bool onnx_write_loss(OnnxWriter *w, const Node *node, const char *text) {
   Expansion f;
   expansion_init(&f, w);
   expansion_write(&f, text);
-  const char *each = expansion_find(&f, "each");
-  put_reduced(w, node, each, node->inputs[0]->shape.rank, w->out[0]);
+  put_reduced(w, node_s64(node, "reduction"), expansion_find(&f, "each"), node->inputs[0]->shape.rank, w->out[0]);
   return true;
 }
 
@@ -52,32 +43,10 @@ static bool write_plain(OnnxWriter *w, const Node *node, const char *name) {
   const AttributeValue *ignored = node_attribute(node, "ignore_index");
   const Shape *shape = &node->inputs[0]->shape;
   const char *src = classes_second(w, w->in[0], shape->rank, loss_class_axis(node));
-  onnx_begin(w, name, "");
-  onnx_add_input(w, src);
-  onnx_add_input(w, w->in[1]);
-  if (has_input(node, 2)) onnx_add_input(w, w->in[2]);
+  onnx_begin(w, name, src, w->in[1], has_input(node, 2) ? w->in[2] : NULL);
   onnx_add_text(w, "reduction", reductions[node_s64(node, "reduction")]);
   if (ignored->is_set) onnx_add_int(w, "ignore_index", ignored->s64);
-  onnx_add_output(w, w->out[0]);
-  onnx_end(w);
-  return true;
-}
-
-static const char *put_s64(OnnxWriter *w, int64_t number) {
-  const FreshName name = onnx_fresh(w);
-  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, name.text, TYPE_S64, NULL, 0, &number);
-  return onnx_keep(w, name);
-}
-
-// 0, 1, ... for each class, with `behind` axes after it; NULL: out of memory.
-static const char *put_classes(OnnxWriter *w, int64_t count, int behind) {
-  int64_t *items = ARENA_ARRAY(w->node_names.arena, int64_t, (size_t)count + 1), extents[MAX_RANK] = {count};
-  if (!items) return w->node.out_of_memory = true, NULL;
-  for (int64_t i = 0; i < count; i++) items[i] = i;
-  for (int i = 1; i <= behind; i++) extents[i] = 1;
-  const FreshName name = onnx_fresh(w);
-  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, name.text, TYPE_S64, extents, behind + 1, items);
-  return onnx_keep(w, name);
+  return onnx_end(w, w->out[0]);
 }
 
 // Binds what the formulas of a loss and its gradient have in common: along the class axis `is_label` and `weights`, and
@@ -95,15 +64,15 @@ static bool bind_labels(OnnxWriter *w, const Node *node, Expansion *f, uint32_t 
   if (nmoved > 1) return false;
   const char *y = onnx_put_cast(w, w->in[labels], TYPE_S64, NULL);
   y = onnx_put_axes(w, "Unsqueeze", y, &at, 1, NULL);
-  const char *all = put_classes(w, classes.value, behind);
-  if (!all) return false;
+  const char *all = onnx_put_range(w, TYPE_S64, classes.value, behind);
+  const int64_t number = ignored->is_set ? ignored->s64 : -1;
   for (int i = 0; i < shape->rank; i++)
     if (i != axis) axes[count++] = i;
   f->axis = axis;
   f->axes = (ExpansionAxes){.items = {axis}, .count = 1};
   expansion_bind(f, "y", y, TYPE_S64);
-  expansion_bind(f, "is_label", onnx_put(w, "Equal", y, all, NULL), TYPE_BOOLEAN);
-  expansion_bind(f, "is_ignored", onnx_put(w, "Equal", y, put_s64(w, ignored->is_set ? ignored->s64 : -1), NULL),
+  expansion_bind(f, "is_label", onnx_put(w, "Equal", NULL, y, all), TYPE_BOOLEAN);
+  expansion_bind(f, "is_ignored", onnx_put(w, "Equal", NULL, y, onnx_put_initializer(w, TYPE_S64, NULL, 0, &number)),
                  TYPE_BOOLEAN);
   expansion_bind_number(f, "classes", (double)classes.value);
   if (has_input(node, weights)) {
@@ -115,16 +84,6 @@ static bool bind_labels(OnnxWriter *w, const Node *node, Expansion *f, uint32_t 
   }
   expansion_write(f, "is_class = And(y >= 0, y < classes); own = sum(Where(is_label, weights, 0))");
   return true;
-}
-
-static void put_sum(OnnxWriter *w, const char *v, int rank, const char *to) {
-  int64_t axes[MAX_RANK];
-  for (int i = 0; i < rank; i++) axes[i] = i;
-  onnx_begin(w, "ReduceSum", "");
-  onnx_add_input(w, v);
-  onnx_add_axes(w, "ReduceSum", axes, (size_t)rank, false);
-  onnx_add_output(w, to);
-  onnx_end(w);
 }
 
 // The loss as ONNX has it or, with label smoothing or with the total, by formula. Elements of other classes are
@@ -142,15 +101,12 @@ bool onnx_write_cross_entropy(OnnxWriter *w, const Node *node, const char *name)
                       "each = Where(is_class, cost, 0 / 0); counts = Where(is_class, own, 0 / 0)");
   if (node_attribute(node, "ignore_index")->is_set)
     expansion_write(&f, "each = Where(is_ignored, 0, each); counts = Where(is_ignored, 0, counts)");
-  if (reduction == LOSS_MEAN && !total) total = onnx_keep(w, onnx_fresh(w));
-  if (total) put_sum(w, expansion_find(&f, "counts"), rank, total);
-  if (reduction == LOSS_NONE) {
-    onnx_put_axes(w, "Squeeze", expansion_find(&f, "each"), &axis, 1, w->out[0]);
-    return true;
-  }
-  const char *sum = reduction == LOSS_SUM ? w->out[0] : onnx_keep(w, onnx_fresh(w));
-  put_sum(w, expansion_find(&f, "each"), rank, sum);
-  if (reduction == LOSS_MEAN) onnx_put(w, "Div", sum, total, w->out[0]);
+  if (reduction == LOSS_MEAN && !total) total = onnx_fresh(w);
+  if (total) put_reduced(w, LOSS_SUM, expansion_find(&f, "counts"), rank, total);
+  if (reduction == LOSS_NONE) return onnx_put_axes(w, "Squeeze", expansion_find(&f, "each"), &axis, 1, w->out[0]);
+  const char *sum = reduction == LOSS_SUM ? w->out[0] : onnx_fresh(w);
+  put_reduced(w, LOSS_SUM, expansion_find(&f, "each"), rank, sum);
+  if (reduction == LOSS_MEAN) onnx_put(w, "Div", w->out[0], sum, total);
   return true;
 }
 
@@ -166,9 +122,9 @@ bool onnx_write_cross_entropy_backward(OnnxWriter *w, const Node *node, const ch
   else if (!has_input(node, 3) && onnx_shape_is_literal(&node->inputs[2]->shape))
     expansion_bind_number(&f, "total", (double)count);
   else if (!has_input(node, 3)) {
-    const char *total = onnx_keep(w, onnx_fresh(w));
+    const char *total = onnx_fresh(w);
     expansion_write(&f, "ones = Where(y == y, 1, 0)");
-    put_sum(w, expansion_find(&f, "ones"), node->inputs[0]->shape.rank, total);
+    put_reduced(w, LOSS_SUM, expansion_find(&f, "ones"), node->inputs[0]->shape.rank, total);
     expansion_bind(&f, "total", total, w->type);
   }
   expansion_write(&f, text);

@@ -1,19 +1,7 @@
 // Writers of casts and of operators that move elements.
-#include "frontend/onnx/fields.h"
 #include "frontend/onnx/write_standard.h"
 
 #include <string.h>
-
-static void begin(OnnxWriter *w, const char *name) {
-  onnx_begin(w, name, "");
-  onnx_add_input(w, w->in[0]);
-}
-
-static bool end(OnnxWriter *w) {
-  onnx_add_output(w, w->out[0]);
-  onnx_end(w);
-  return true;
-}
 
 // The least and the greatest number of an integer type.
 static double least_of(Type type) {
@@ -30,20 +18,20 @@ void onnx_put_saturated(OnnxWriter *w, const char *v, Type from, Type to, const 
   Type type = TYPE_S64;
   if (type_is_float(from)) {
     type = TYPE_F64;
-    v = onnx_put(w, "Round", from == TYPE_F64 ? v : onnx_put_cast(w, v, TYPE_F64, NULL), NULL, NULL);
-    v = onnx_put_where(w, onnx_put(w, "Equal", v, v, NULL), v, onnx_put_scalar(w, TYPE_F64, 0), NULL); // NaN gives 0
+    v = onnx_put(w, "Round", NULL, from == TYPE_F64 ? v : onnx_put_cast(w, v, TYPE_F64, NULL));
+    const char *zero = onnx_put_scalar(w, TYPE_F64, 0); // of NaN
+    v = onnx_put(w, "Where", NULL, onnx_put(w, "Equal", NULL, v, v), v, zero);
   } else if (from != TYPE_S64) {
     v = onnx_put_cast(w, v, TYPE_S64, NULL);
   }
   const bool is_wide = type == TYPE_F64 && to == TYPE_S64;
-  const char *clipped = onnx_put(w, "Min", onnx_put(w, "Max", v, onnx_put_scalar(w, type, least_of(to)), NULL),
-                                 onnx_put_scalar(w, type, greatest_of(to)), NULL);
-  const char *result = onnx_put_cast(w, clipped, to, is_wide ? NULL : dst);
+  const char *most = onnx_put_scalar(w, type, greatest_of(to)), *least = onnx_put_scalar(w, type, least_of(to)),
+             *clipped = onnx_put(w, "Min", NULL, onnx_put(w, "Max", NULL, v, least), most),
+             *result = onnx_put_cast(w, clipped, to, is_wide ? NULL : dst);
   if (!is_wide) return;
   const int64_t greatest = INT64_MAX;
-  const FreshName top = onnx_fresh(w);
-  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, top.text, TYPE_S64, NULL, 0, &greatest);
-  onnx_put_where(w, onnx_put(w, "GreaterOrEqual", v, onnx_put_scalar(w, type, 0x1p63), NULL), top.text, result, dst);
+  const char *top = onnx_put_initializer(w, TYPE_S64, NULL, 0, &greatest), *beyond = onnx_put_scalar(w, type, 0x1p63);
+  onnx_put(w, "Where", dst, onnx_put(w, "GreaterOrEqual", NULL, v, beyond), top, result);
 }
 
 bool onnx_write_cast(OnnxWriter *w, const Node *node, const char *name) {
@@ -57,11 +45,10 @@ bool onnx_write_cast(OnnxWriter *w, const Node *node, const char *name) {
 }
 
 bool onnx_write_reshape(OnnxWriter *w, const Node *node, const char *name) {
-  const char *numbers = onnx_put_list(w, node, "shape", node_attribute(node, "shape")->list.count, NULL);
-  begin(w, name);
-  onnx_add_input(w, numbers);
+  const char *numbers = onnx_put_items(w, node, "shape", node_attribute(node, "shape")->list.count, NULL);
+  onnx_begin(w, name, w->in[0], numbers);
   if (!node_bool(node, "special_zero")) onnx_add_int(w, "allowzero", 1);
-  return end(w);
+  return onnx_end(w, w->out[0]);
 }
 
 bool onnx_write_transpose(OnnxWriter *w, const Node *node, const char *name) {
@@ -76,21 +63,18 @@ bool onnx_write_transpose(OnnxWriter *w, const Node *node, const char *name) {
 }
 
 bool onnx_write_along_axis(OnnxWriter *w, const Node *node, const char *name) {
-  onnx_begin(w, name, "");
-  for (uint32_t i = 0; i < node->ninputs; i++) onnx_add_input(w, w->in[i]);
+  onnx_begin_same(w, node, name);
   onnx_add_int(w, "axis", node_s64(node, "axis"));
-  return end(w);
+  return onnx_end(w, w->out[0]);
 }
 
 bool onnx_write_slice(OnnxWriter *w, const Node *node, const char *name) {
   static const char *const lists[] = {"starts", "ends", "axes", "steps"};
   const size_t count = node_attribute(node, "starts")->list.count;
   static const int64_t axes[MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7}, steps[MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
-  const char *inputs[4];
-  for (size_t i = 0; i < 4; i++) inputs[i] = onnx_put_list(w, node, lists[i], count, i == 2 ? axes : steps);
-  begin(w, name);
-  for (size_t i = 0; i < 4; i++) onnx_add_input(w, inputs[i]);
-  return end(w);
+  const char *in[4];
+  for (size_t i = 0; i < 4; i++) in[i] = onnx_put_items(w, node, lists[i], count, i == 2 ? axes : steps);
+  return onnx_put(w, name, w->out[0], w->in[0], in[0], in[1], in[2], in[3]);
 }
 
 bool onnx_write_pad(OnnxWriter *w, const Node *node, const char *name) {
@@ -98,7 +82,7 @@ bool onnx_write_pad(OnnxWriter *w, const Node *node, const char *name) {
   const size_t rank = (size_t)node->inputs[0]->shape.rank;
   int64_t pads[2 * MAX_RANK];
   Extent extents[2 * MAX_RANK];
-  if (rank == 0) return onnx_put(w, "Identity", w->in[0], NULL, w->out[0]), true;
+  if (rank == 0) return onnx_put(w, "Identity", w->out[0], w->in[0]);
   onnx_list_pads(node, rank, pads);
   for (size_t i = 0; i < 2 * rank; i++) {
     const Extent *named = lists[i / rank]->list.extents;
@@ -107,10 +91,7 @@ bool onnx_write_pad(OnnxWriter *w, const Node *node, const char *name) {
   const bool is_named = lists[0]->list.extents || lists[1]->list.extents;
   const char *numbers = is_named ? onnx_put_extents(w, extents, 2 * rank) : onnx_put_numbers(w, pads, 2 * rank),
              *value = onnx_put_scalar(w, node->inputs[0]->type, node_f32(node, "value"));
-  begin(w, name);
-  onnx_add_input(w, numbers);
-  onnx_add_input(w, value);
-  return end(w);
+  return onnx_put(w, name, w->out[0], w->in[0], numbers, value);
 }
 
 // With more repeats than axes, src gets axes of extent 1 in front.
@@ -123,8 +104,7 @@ bool onnx_write_tile(OnnxWriter *w, const Node *node, const char *name) {
   memcpy(items + (count < rank ? rank - count : 0), repeats->list.items, count * sizeof *items);
   for (size_t i = 0; i + rank < count; i++) axes[i] = (int64_t)i;
   const char *from = onnx_put_axes(w, "Unsqueeze", w->in[0], axes, count > rank ? count - rank : 0, NULL);
-  onnx_put(w, name, from, onnx_put_numbers(w, items, count > rank ? count : rank), w->out[0]);
-  return true;
+  return onnx_put(w, name, w->out[0], from, onnx_put_numbers(w, items, count > rank ? count : rank));
 }
 
 // Parts that nothing uses get names, too.
@@ -136,13 +116,11 @@ bool onnx_write_split(OnnxWriter *w, const Node *node, const char *name) {
   const int64_t axis = node_s64(node, "axis");
   if (!extent_is_literal(node->inputs[0]->shape.extent[axis < 0 ? axis + rank : axis])) return false;
   if (splits->list.count) numbers = onnx_put_numbers(w, splits->list.items, count);
-  begin(w, name);
-  if (numbers) onnx_add_input(w, numbers);
-  else if (w->opset > ONNX_OPSET) onnx_add_int(w, "num_outputs", (int64_t)count);
+  onnx_begin(w, name, w->in[0], numbers);
+  if (!numbers && w->opset > ONNX_OPSET) onnx_add_int(w, "num_outputs", (int64_t)count);
   onnx_add_int(w, "axis", axis);
-  for (size_t i = 0; i < count; i++)
-    onnx_add_output(w, i < node->noutputs && w->out[i] ? w->out[i] : onnx_fresh(w).text);
-  onnx_end(w);
+  for (size_t i = 0; i < count; i++) onnx_add_output(w, i < node->noutputs && w->out[i] ? w->out[i] : onnx_fresh(w));
+  onnx_close(w);
   return true;
 }
 
@@ -160,17 +138,10 @@ bool onnx_write_one_hot(OnnxWriter *w, const Node *node, const char *name) {
   const int64_t first = 0;
   const char *labels = onnx_put_labels(w, w->in[0], node->inputs[0]->type, depth);
   if (is_one) labels = onnx_put_axes(w, "Unsqueeze", labels, &first, 1, NULL);
-  const FreshName both = onnx_fresh(w);
-  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, both.text, TYPE_F32, &two, 1, values);
-  const char *count = onnx_put_scalar(w, TYPE_S64, depth),
-             *to = type == TYPE_F32 && !is_one ? w->out[0] : onnx_keep(w, onnx_fresh(w));
-  onnx_begin(w, name, "");
-  onnx_add_input(w, labels);
-  onnx_add_input(w, count);
-  onnx_add_input(w, both.text);
+  const char *both = onnx_put_initializer(w, TYPE_F32, &two, 1, values), *count = onnx_put_scalar(w, TYPE_S64, depth);
+  onnx_begin(w, name, labels, count, both);
   onnx_add_int(w, "axis", is_one ? 1 : node_s64(node, "axis"));
-  onnx_add_output(w, to);
-  onnx_end(w);
+  const char *to = onnx_end(w, type == TYPE_F32 && !is_one ? w->out[0] : NULL);
   if (is_one) to = onnx_put_axes(w, "Squeeze", to, &first, 1, type == TYPE_F32 ? w->out[0] : NULL);
   if (type != TYPE_F32) onnx_put_cast(w, to, type, w->out[0]);
   return true;
@@ -178,8 +149,8 @@ bool onnx_write_one_hot(OnnxWriter *w, const Node *node, const char *name) {
 
 const char *onnx_put_labels(OnnxWriter *w, const char *labels, Type type, double depth) {
   if (type != TYPE_S64) labels = onnx_put_cast(w, labels, TYPE_S64, NULL);
-  return onnx_put_where(w, onnx_put(w, "Less", labels, onnx_put_scalar(w, TYPE_S64, 0), NULL),
-                        onnx_put_scalar(w, TYPE_S64, depth), labels, NULL);
+  const char *other = onnx_put_scalar(w, TYPE_S64, depth), *zero = onnx_put_scalar(w, TYPE_S64, 0);
+  return onnx_put(w, "Where", NULL, onnx_put(w, "Less", NULL, labels, zero), other, labels);
 }
 
 // Every (n + 1)-th element of the two axes, flattened.
@@ -205,39 +176,24 @@ bool onnx_write_diagonal(OnnxWriter *w, const Node *node, const char *name) {
   const char *flat =
       onnx_put_reshape(w, onnx_put_transpose(w, w->in[0], order, rank, NULL), items, (size_t)count + 1, NULL);
   const int64_t slice[] = {0, n.value * n.value, count, n.value + 1};
-  const char *numbers[4];
-  for (int i = 0; i < 4; i++) numbers[i] = onnx_put_numbers(w, &slice[i], 1);
-  onnx_begin(w, name, "");
-  onnx_add_input(w, flat);
-  for (int i = 0; i < 4; i++) onnx_add_input(w, numbers[i]);
-  return end(w);
+  const char *in[4];
+  for (int i = 0; i < 4; i++) in[i] = onnx_put_numbers(w, &slice[i], 1);
+  return onnx_put(w, name, w->out[0], flat, in[0], in[1], in[2], in[3]);
 }
 
 // 0, 1, ... along an axis, expanded to src's shape.
 bool onnx_write_index(OnnxWriter *w, const Node *node, const char *name) {
   enum { MOST = 1 << 20 };
   const Shape *shape = &node->inputs[0]->shape;
-  int64_t axis = node_s64(node, "axis"), extents[MAX_RANK] = {0}, all[MAX_RANK];
+  int64_t axis = node_s64(node, "axis"), all[MAX_RANK];
   if (axis < 0) axis += shape->rank;
   const Extent n = shape->extent[axis];
   if (!extent_is_literal(n) || n.value > MOST) return false;
   for (int i = 0; i < shape->rank; i++) all[i] = extent_value(shape->extent[i]);
-  const int rank = shape->rank - (int)axis;
-  extents[0] = n.value;
-  for (int i = 1; i < rank; i++) extents[i] = 1;
-  int32_t *items = ARENA_ARRAY(w->node_names.arena, int32_t, (size_t)n.value + 1);
-  if (!items) {
-    w->node.out_of_memory = true;
-    return true;
-  }
-  for (int32_t i = 0; i < n.value; i++) items[i] = i;
-  const FreshName row = onnx_fresh(w);
-  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, row.text, TYPE_S32, extents, rank, items);
-  onnx_put(w, name, row.text,
-           onnx_shape_is_literal(shape) ? onnx_put_numbers(w, all, (size_t)shape->rank)
-                                        : onnx_put(w, "Shape", w->in[0], NULL, NULL),
-           w->out[0]);
-  return true;
+  const char *row = onnx_put_range(w, TYPE_S32, n.value, shape->rank - 1 - (int)axis),
+             *extents = onnx_shape_is_literal(shape) ? onnx_put_numbers(w, all, (size_t)shape->rank)
+                                                     : onnx_put(w, "Shape", NULL, w->in[0]);
+  return onnx_put(w, name, w->out[0], row, extents);
 }
 
 // Zeros, to which the updates are added: [rows, ...] at the positions [count, 1]. Other axes than the first are moved
@@ -262,16 +218,10 @@ bool onnx_write_gather_backward(OnnxWriter *w, const Node *node, const char *nam
   memcpy(items, extents, sizeof items);
   items[0] = -1;
   updates = onnx_put_reshape(w, updates, items, (size_t)shape->rank, NULL);
-  const char *zeros = onnx_put(w, "Expand", onnx_put_scalar(w, w->type, 0),
-                               onnx_put_numbers(w, extents, (size_t)shape->rank), NULL),
-             *to = axis ? onnx_keep(w, onnx_fresh(w)) : w->out[0];
-  onnx_begin(w, name, "");
-  onnx_add_input(w, zeros);
-  onnx_add_input(w, places);
-  onnx_add_input(w, updates);
+  const char *zeros = onnx_put_filled(w, 0, extents, (size_t)shape->rank);
+  onnx_begin(w, name, zeros, places, updates);
   onnx_add_text(w, "reduction", "add");
-  onnx_add_output(w, to);
-  onnx_end(w);
+  const char *to = onnx_end(w, axis ? NULL : w->out[0]);
   for (int i = 0; i < shape->rank; i++) back[nback++] = i < axis ? i + 1 : i == axis ? 0 : i;
   if (axis) onnx_put_transpose(w, to, back, shape->rank, w->out[0]);
   return true;

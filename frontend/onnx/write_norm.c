@@ -13,23 +13,17 @@
 bool onnx_write_reduce(OnnxWriter *w, const Node *node, const char *name) {
   const AttributeValue *axes = node_attribute(node, "axes");
   const bool is_norm = node->op->id == OP_ReduceL1 || node->op->id == OP_ReduceL2;
-  onnx_begin(w, axes->list.count ? name : is_norm ? "Abs" : "Identity", "");
-  onnx_add_input(w, w->in[0]);
+  onnx_begin(w, axes->list.count ? name : is_norm ? "Abs" : "Identity", w->in[0]);
   if (axes->list.count) onnx_add_axes(w, name, axes->list.items, axes->list.count, node_bool(node, "keep_dims"));
-  onnx_add_output(w, w->out[0]);
-  onnx_end(w);
-  return true;
+  return onnx_end(w, w->out[0]);
 }
 
 bool onnx_write_arg(OnnxWriter *w, const Node *node, const char *name) {
   const Type type = node->outputs[0]->type;
-  const char *to = type == TYPE_S64 ? w->out[0] : onnx_keep(w, onnx_fresh(w));
-  onnx_begin(w, name, "");
-  onnx_add_input(w, w->in[0]);
+  onnx_begin(w, name, w->in[0]);
   onnx_add_int(w, "axis", node_s64(node, "axis"));
   onnx_add_int(w, "keepdims", node_bool(node, "keep_dims"));
-  onnx_add_output(w, to);
-  onnx_end(w);
+  const char *to = onnx_end(w, type == TYPE_S64 ? w->out[0] : NULL);
   if (type != TYPE_S64) onnx_put_cast(w, to, type, w->out[0]);
   return true;
 }
@@ -56,12 +50,7 @@ bool onnx_write_softmax(OnnxWriter *w, const Node *node, const char *name) {
       return onnx_write_along_formula(w, node,
                                       "m = most(src); e = Exp(src - m); s = sum(e); dst = e / s; stats = m + Log(s)");
   }
-  onnx_begin(w, name, "");
-  onnx_add_input(w, w->in[0]);
-  onnx_add_int(w, "axis", node_s64(node, "axis"));
-  onnx_add_output(w, w->out[0]);
-  onnx_end(w);
-  return true;
+  return onnx_write_along_axis(w, node, name);
 }
 
 // Norms
@@ -207,7 +196,7 @@ bool onnx_write_norm(OnnxWriter *w, const Node *node, const char *text) {
     const char type = node->op->outputs[i].type;
     if (type == 'M' && node->outputs[i] && shape_nelems(shape) == 0) return false; // 0, and not the mean of nothing
     targets[i] = f.targets[i];
-    if (f.targets[i] && (type != 'T' || s.ngrouped)) f.targets[i] = onnx_keep(w, onnx_fresh(w));
+    if (f.targets[i] && (type != 'T' || s.ngrouped)) f.targets[i] = onnx_fresh(w);
   }
   expansion_write(&f, text);
   for (uint32_t i = 0; i < node->noutputs; i++)
@@ -223,31 +212,19 @@ bool onnx_write_layer_norm(OnnxWriter *w, const Node *node, const char *text) {
   if (!node->inputs[1] || node->outputs[1] || node->outputs[2] || !is_exact) return onnx_write_norm(w, node, text);
   const char *gamma = as_row(w, node, 1), *beta = node->inputs[2] ? as_row(w, node, 2) : NULL;
   if (!gamma || (node->inputs[2] && !beta)) return false;
-  onnx_begin(w, "LayerNormalization", "");
-  onnx_add_input(w, w->in[0]);
-  onnx_add_input(w, gamma);
-  if (beta) onnx_add_input(w, beta);
+  onnx_begin(w, "LayerNormalization", w->in[0], gamma, beta);
   onnx_add_int(w, "axis", node_s64(node, "begin_norm_axis"));
   onnx_add_float(w, "epsilon", node_f32(node, "epsilon"));
-  onnx_add_output(w, w->out[0]);
-  onnx_end(w);
-  return true;
+  return onnx_end(w, w->out[0]);
 }
 
 // ONNX's operators have the channels on axis 1.
 static bool write_channels(OnnxWriter *w, const Node *node, const char *name) {
-  const int rank = node->inputs[0]->shape.rank;
-  const bool are_last = onnx_choice_is(node, "data_format", "NXC") && rank > 2;
-  const char *from = are_last ? onnx_put_channels_first(w, w->in[0], rank, NULL) : w->in[0],
-             *to = are_last ? onnx_keep(w, onnx_fresh(w)) : w->out[0];
-  onnx_begin(w, name, "");
-  onnx_add_input(w, from);
+  const char *from = onnx_put_data(w, node, w->in[0]), *to = onnx_begin_data(w, node);
+  onnx_begin(w, name, from);
   for (uint32_t i = 1; i < node->ninputs; i++) onnx_add_input(w, w->in[i]);
   onnx_add_float(w, "epsilon", node_f32(node, "epsilon"));
-  onnx_add_output(w, to);
-  onnx_end(w);
-  if (are_last) onnx_put_channels_last(w, to, rank, w->out[0]);
-  return true;
+  return onnx_end_data(w, node, onnx_end(w, to));
 }
 
 bool onnx_write_instance_norm(OnnxWriter *w, const Node *node, const char *text) {
@@ -308,7 +285,7 @@ bool onnx_write_bias(OnnxWriter *w, const Node *node, const char *text) {
                    w->type);
   const bool has_result = !has_vector || out;
   const char *target = f.targets[out];
-  if (has_result && target) f.targets[out] = onnx_keep(w, onnx_fresh(w));
+  if (has_result && target) f.targets[out] = onnx_fresh(w);
   expansion_write(&f, text);
   return !has_result || !target || onnx_put_shape(w, f.targets[out], &v->shape, false, target);
 }

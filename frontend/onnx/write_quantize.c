@@ -1,9 +1,7 @@
 // Writers of quantisation to 8 bits. ONNX adds zero points after rounding, ngrad before: this differs at halves where a
 // zero point is odd. QuantizeLinear and DequantizeLinear are written where both are the same, else formulas.
-#include "frontend/onnx/fields.h"
 #include "frontend/onnx/write_standard.h"
 #include "ir/operators/movement.h"
-#include "ir/operators/quantize.h"
 
 // Scales and zero points: of the whole tensor, or a vector along an axis.
 typedef struct Scaling {
@@ -41,12 +39,9 @@ static bool take_lists(OnnxWriter *w, const Node *node, Scaling *s) {
     s->are_even &= zeros[i] % 2 == 0;
     s->are_in_range &= zeros[i] >= least && zeros[i] <= most;
   }
-  const FreshName scale = onnx_fresh(w), zero = onnx_fresh(w);
-  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, scale.text, TYPE_F32, &channels.value, s->is_vector, factors);
-  s->scale = onnx_keep(w, scale);
+  s->scale = onnx_put_initializer(w, TYPE_F32, &channels.value, s->is_vector, factors);
   if (zps->list.count == 0) return true;
-  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, zero.text, TYPE_S32, &channels.value, s->is_vector, zeros);
-  s->zero = onnx_keep(w, zero);
+  s->zero = onnx_put_initializer(w, TYPE_S32, &channels.value, s->is_vector, zeros);
   s->zero_type = TYPE_S32;
   return true;
 }
@@ -73,23 +68,12 @@ static bool write_linear(OnnxWriter *w, const Node *node, const char *name, cons
   const uint64_t none = 0;
   const char *zero = s->zero;
   if (zero && s->zero_type != type) zero = onnx_put_cast(w, zero, type, NULL);
-  if (!zero && !s->is_vector) {
-    const FreshName fresh = onnx_fresh(w);
-    onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, fresh.text, type, NULL, 0, &none);
-    zero = onnx_keep(w, fresh);
-  }
-  if (!zero && !is_back(node)) { // it says the type
-    const char *wide = onnx_put(w, "Sub", s->scale, s->scale, NULL);
-    zero = onnx_put_cast(w, wide, type, NULL);
-  }
-  onnx_begin(w, name, "");
-  onnx_add_input(w, w->in[0]);
-  onnx_add_input(w, s->scale);
-  if (zero) onnx_add_input(w, zero);
+  if (!zero && !s->is_vector) zero = onnx_put_initializer(w, type, NULL, 0, &none);
+  if (!zero && !is_back(node)) // it says the type
+    zero = onnx_put_cast(w, onnx_put(w, "Sub", NULL, s->scale, s->scale), type, NULL);
+  onnx_begin(w, name, w->in[0], s->scale, zero);
   if (s->is_vector) onnx_add_int(w, "axis", s->axis);
-  onnx_add_output(w, w->out[0]);
-  onnx_end(w);
-  return true;
+  return onnx_end(w, w->out[0]);
 }
 
 // src / scale + zp, rounded and saturated, or (src - zp) * scale.
@@ -104,14 +88,14 @@ static bool write_formula(OnnxWriter *w, const Node *node, const Scaling *s) {
   if (node->ninputs == 1 && type != TYPE_F32) scale = onnx_put_cast(w, scale, type, NULL);
   if (zero) zero = onnx_put_cast(w, onnx_put_axes(w, "Unsqueeze", zero, axes, (size_t)count, NULL), type, NULL);
   if (!is_back(node)) {
-    const char *v = onnx_put(w, "Div", w->in[0], scale, NULL);
-    if (zero) v = onnx_put(w, "Add", v, zero, NULL);
+    const char *v = onnx_put(w, "Div", NULL, w->in[0], scale);
+    if (zero) v = onnx_put(w, "Add", NULL, v, zero);
     onnx_put_saturated(w, v, type, node->outputs[0]->type, w->out[0]);
     return true;
   }
   const char *v = onnx_put_cast(w, w->in[0], type, NULL);
-  if (zero) v = onnx_put(w, "Sub", v, zero, NULL);
-  v = onnx_put(w, "Mul", v, scale, real == type ? w->out[0] : NULL);
+  if (zero) v = onnx_put(w, "Sub", NULL, v, zero);
+  v = onnx_put(w, "Mul", real == type ? w->out[0] : NULL, v, scale);
   if (real != type) onnx_put_cast(w, v, real, w->out[0]);
   return true;
 }

@@ -1,13 +1,6 @@
 // Writers of resampling.
-#include "frontend/onnx/fields.h"
 #include "frontend/onnx/write_standard.h"
 #include "ir/operators/interpolate.h"
-
-// Interpolate
-
-static bool are_last(const Node *node) {
-  return onnx_choice_is(node, "data_format", "NXC");
-}
 
 bool onnx_write_interpolate(OnnxWriter *w, const Node *node, const char *name) {
   const Shape *src = &node->inputs[0]->shape, *dst = &node->outputs[0]->shape;
@@ -15,33 +8,24 @@ bool onnx_write_interpolate(OnnxWriter *w, const Node *node, const char *name) {
   int64_t sizes[MAX_RANK] = {0};
   if (!onnx_shape_is_literal(src) || !onnx_shape_is_literal(dst) || shape_nelems(dst) == 0) return false;
   sizes[0] = dst->extent[0].value;
-  sizes[1] = dst->extent[are_last(node) ? rank - 1 : 1].value;
-  for (int i = 2; i < rank; i++) sizes[i] = dst->extent[are_last(node) ? i - 1 : i].value;
-  const char *from = are_last(node) ? onnx_put_channels_first(w, w->in[0], rank, NULL) : w->in[0],
-             *to = are_last(node) ? onnx_keep(w, onnx_fresh(w)) : w->out[0],
+  sizes[1] = dst->extent[onnx_are_last(node) ? rank - 1 : 1].value;
+  for (int i = 2; i < rank; i++) sizes[i] = dst->extent[onnx_are_last(node) ? i - 1 : i].value;
+  const char *from = onnx_put_data(w, node, w->in[0]), *to = onnx_begin_data(w, node),
              *numbers = onnx_put_numbers(w, sizes, (size_t)rank);
   const bool is_nearest = onnx_choice_is(node, "mode", "nearest");
-  onnx_begin(w, name, "");
-  onnx_add_input(w, from);
-  onnx_add_input(w, "");
-  onnx_add_input(w, "");
-  onnx_add_input(w, numbers);
+  onnx_begin(w, name, from, "", "", numbers);
   onnx_add_text(w, "mode", is_nearest ? "nearest" : "linear");
   if (is_nearest) onnx_add_text(w, "nearest_mode", "round_prefer_ceil");
   onnx_add_text(w, "coordinate_transformation_mode",
                 onnx_choice_is(node, "coordinate_transformation_mode", "align_corners") ? "align_corners"
                                                                                         : "half_pixel");
-  onnx_add_output(w, to);
-  onnx_end(w);
-  if (are_last(node)) onnx_put_channels_last(w, to, rank, w->out[0]);
-  return true;
+  return onnx_end_data(w, node, onnx_end(w, to));
 }
 
 // The matrix [output, input] of the weights with which inputs are added to outputs along an axis.
 static const char *put_weights(OnnxWriter *w, const Resampling *r) {
   enum { MOST = 1 << 22 };
   const int64_t extents[] = {r->output, r->input};
-  const FreshName name = onnx_fresh(w);
   if (r->input < 1 || r->output > MOST / r->input) return NULL;
   void *data = arena_array(w->node_names.arena, (size_t)(r->output * r->input + 1), type_nbytes(w->type));
   if (!data) return NULL;
@@ -57,8 +41,7 @@ static const char *put_weights(OnnxWriter *w, const Resampling *r) {
     type_store(w->type, data, (size_t)at, r->is_nearest ? 1 : 1 - part);
     if (!r->is_nearest && part > 0) type_store(w->type, data, (size_t)at + 1, part);
   }
-  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, name.text, w->type, extents, 2, data);
-  return onnx_keep(w, name);
+  return onnx_put_initializer(w, w->type, extents, 2, data);
 }
 
 // Along each axis, the product with the matrix of weights: the axis is moved behind all others, and back.
@@ -79,7 +62,7 @@ bool onnx_write_interpolate_backward(OnnxWriter *w, const Node *node, const char
     const char *weights = put_weights(w, &r), *to = is_last ? w->out[0] : NULL;
     if (!weights) return false;
     if (!is_behind) v = onnx_put_transpose(w, v, order, rank, NULL);
-    v = onnx_put(w, name, v, weights, is_behind ? to : NULL);
+    v = onnx_put(w, name, is_behind ? to : NULL, v, weights);
     if (!is_behind) v = onnx_put_transpose(w, v, order, rank, to);
   }
   return true;

@@ -2,7 +2,6 @@
 // (onnx_find_plain) need no row here.
 #include "frontend/onnx/write_standard.h"
 
-#include "frontend/onnx/expansion.h"
 #include "frontend/onnx/translation.h"
 
 #include <math.h>
@@ -39,35 +38,12 @@ static bool write_inexact(OnnxWriter *w, const Node *node) {
 
 // Elementwise
 
-static bool write_clamp(OnnxWriter *w, const Node *node, const char *name) {
-  const char *least = onnx_put_scalar(w, w->type, node_f32(node, "min")),
-             *most = onnx_put_scalar(w, w->type, node_f32(node, "max"));
-  onnx_begin(w, name, "");
-  onnx_add_input(w, w->in[0]);
-  onnx_add_input(w, least);
-  onnx_add_input(w, most);
-  onnx_add_output(w, w->out[0]);
-  onnx_end(w);
-  return true;
-}
-
 // An infinite element is within an infinite bound, and NaN within none.
 static bool write_clamp_backward(OnnxWriter *w, const Node *node, const char *format) {
   char text[128];
   snprintf(text, sizeof text, format, isinf(node_f32(node, "min")) ? ">=" : ">",
            isinf(node_f32(node, "max")) ? "<=" : "<");
   return onnx_write_expansion(w, node, text);
-}
-
-static bool write_modulo(OnnxWriter *w, const Node *node, const char *name) {
-  (void)node;
-  onnx_begin(w, name, "");
-  onnx_add_input(w, w->in[0]);
-  onnx_add_input(w, w->in[1]);
-  onnx_add_int(w, "fmod", 1);
-  onnx_add_output(w, w->out[0]);
-  onnx_end(w);
-  return true;
 }
 
 // Formulas of two forms, separated by |: the second if the attribute use_dst, nesterov or (of GELU) mode is set.
@@ -97,7 +73,7 @@ static bool write_either(OnnxWriter *w, const Node *node, const char *texts) {
 
 static const StandardRow rows[] = {
     // Elementwise
-    {OP_Clamp, CASTS_HALF, write_clamp, "Clip"},
+    {OP_Clamp, CASTS_HALF, onnx_write_expansion, "dst = Clip(src, min, max)"},
     {OP_GELU, CASTS_F32, write_either,
      "dst = src * 0.5 * (1 + Erf(src * 0.7071067811865476))|"
      "dst = src * 0.5 * (1 + Tanh(src * 0.7978845608028654 * (1 + 0.044715 * src * src)))"},
@@ -114,7 +90,7 @@ static const StandardRow rows[] = {
     {OP_Minimum, CASTS_HALF, onnx_write_same, "Min"},
     {OP_SquaredDifference, CASTS_F32, onnx_write_expansion, "d = src_0 - src_1; dst = d * d"},
     {OP_Power, CASTS_HALF, onnx_write_same, "Pow"},
-    {OP_Mod, CASTS_HALF, write_modulo, "Mod"},
+    {OP_Mod, CASTS_HALF, onnx_write_expansion, "dst = Mod(src_0, src_1)"},
     {OP_Equal, CASTS_HALF, onnx_write_same, "Equal"},
     {OP_NotEqual, CASTS_HALF, onnx_write_expansion, "dst = Not(src_0 == src_1)"},
     {OP_Less, CASTS_HALF, onnx_write_same, "Less"},
@@ -256,12 +232,9 @@ static const StandardRow rows[] = {
 static bool write_plain(OnnxWriter *w, const Node *node, const char *name) {
   const OnnxRow *row = onnx_find_plain(node->op->id, ONNX_OPSET);
   if (!has_exact_attributes(w, node)) return write_inexact(w, node);
-  onnx_begin(w, name, "");
-  for (uint32_t i = 0; i < node->ninputs; i++) onnx_add_input(w, node->inputs[i] ? w->in[i] : "");
+  onnx_begin_same(w, node, name);
   for (const OnnxAttributeRow *a = row->attributes; a->onnx; a++) onnx_add_float(w, a->onnx, node_f32(node, a->own));
-  onnx_add_output(w, w->out[0]);
-  onnx_end(w);
-  return true;
+  return onnx_end(w, w->out[0]);
 }
 
 static bool find_row(OperatorId op, StandardRow *row) {
@@ -332,7 +305,7 @@ bool onnx_write_standard(OnnxWriter *w, const Node *node) {
   }
   for (uint32_t i = 0; i < node->noutputs; i++) {
     const Value *v = node->outputs[i];
-    w->out[i] = !v ? NULL : needs_cast(w, v, row.casting) ? onnx_keep(w, onnx_fresh(w)) : v->name;
+    w->out[i] = !v ? NULL : needs_cast(w, v, row.casting) ? onnx_fresh(w) : v->name;
   }
   if (row.write(w, node, row.name)) {
     for (uint32_t i = 0; i < node->noutputs; i++) {

@@ -1,6 +1,5 @@
 // Writers of products, convolutions, pooling and their gradients. ONNX's convolutions and windows have the channels on
 // axis 1, and so have weights, so other formats get transposes around them.
-#include "frontend/onnx/fields.h"
 #include "frontend/onnx/write_standard.h"
 #include "ir/operators/window.h"
 
@@ -21,40 +20,19 @@ bool onnx_write_matmul(OnnxWriter *w, const Node *node, const char *name) {
   const Value *bias = node->ninputs > 2 ? node->inputs[2] : NULL;
   const bool has_a = node_bool(node, "transpose_a") && rank_a > 1, has_b = node_bool(node, "transpose_b") && rank_b > 1;
   if (rank_a == 2 && rank_b == 2 && (has_a || has_b || bias) && (!bias || bias->shape.rank <= 2)) {
-    onnx_begin(w, "Gemm", "");
-    for (uint32_t i = 0; i < (bias ? 3U : 2U); i++) onnx_add_input(w, w->in[i]);
+    onnx_begin(w, "Gemm", w->in[0], w->in[1], bias ? w->in[2] : NULL);
     if (has_a) onnx_add_int(w, "transA", 1);
     if (has_b) onnx_add_int(w, "transB", 1);
-    onnx_add_output(w, w->out[0]);
-    onnx_end(w);
-    return true;
+    return onnx_end(w, w->out[0]);
   }
   const char *left = has_a ? transposed(w, w->in[0], rank_a) : w->in[0],
              *right = has_b ? transposed(w, w->in[1], rank_b) : w->in[1];
-  const char *product = onnx_put(w, name, left, right, bias ? NULL : w->out[0]);
-  if (bias) onnx_put(w, "Add", product, w->in[2], w->out[0]);
+  const char *product = onnx_put(w, name, bias ? NULL : w->out[0], left, right);
+  if (bias) onnx_put(w, "Add", w->out[0], product, w->in[2]);
   return true;
 }
 
 // Windows
-
-static bool are_last(const Node *node) {
-  return onnx_choice_is(node, "data_format", "NXC");
-}
-
-static const char *data_of(OnnxWriter *w, const Node *node, const char *v, int rank) {
-  return are_last(node) ? onnx_put_channels_first(w, v, rank, NULL) : v;
-}
-
-// The name of a result with channels first; end_data writes the result itself.
-static const char *begin_data(OnnxWriter *w, const Node *node) {
-  return are_last(node) ? onnx_keep(w, onnx_fresh(w)) : w->out[0];
-}
-
-static bool end_data(OnnxWriter *w, const Node *node, const char *from) {
-  if (are_last(node)) onnx_put_channels_last(w, from, node->outputs[0]->shape.rank, w->out[0]);
-  return true;
-}
 
 // The windows of all spatial axes; false: an extent of them is no number.
 typedef struct Windows {
@@ -63,7 +41,7 @@ typedef struct Windows {
 } Windows;
 
 static bool is_literal_beside(const Node *node, const Value *v) {
-  const int channel = are_last(node) ? v->shape.rank - 1 : 1;
+  const int channel = onnx_are_last(node) ? v->shape.rank - 1 : 1;
   for (int i = 1; i < v->shape.rank; i++)
     if (i != channel && !extent_is_literal(v->shape.extent[i])) return false;
   return true;
@@ -133,81 +111,65 @@ static const char *fit(OnnxWriter *w, const char *from, const int64_t *made, con
   }
   const size_t n = (size_t)count;
   if (is_more) {
-    const char *numbers[] = {onnx_put_numbers(w, starts, n), onnx_put_numbers(w, wanted, n),
-                             onnx_put_numbers(w, axes, n)};
-    const char *result = is_less ? onnx_keep(w, onnx_fresh(w)) : to;
-    onnx_begin(w, "Slice", "");
-    onnx_add_input(w, from);
-    for (int i = 0; i < 3; i++) onnx_add_input(w, numbers[i]);
-    onnx_add_output(w, result);
-    onnx_end(w);
-    from = result;
+    const char *in[] = {onnx_put_numbers(w, starts, n), onnx_put_numbers(w, wanted, n), onnx_put_numbers(w, axes, n)};
+    from = onnx_put(w, "Slice", is_less ? NULL : to, from, in[0], in[1], in[2]);
   }
-  return is_less ? onnx_put(w, "Pad", from, onnx_put_numbers(w, pads, 2 * (n + 2)), to) : from;
+  return is_less ? onnx_put(w, "Pad", to, from, onnx_put_numbers(w, pads, 2 * (n + 2))) : from;
 }
 
-static bool needs_fit(const int64_t *made, const int64_t *wanted, int count) {
-  return memcmp(made, wanted, (size_t)count * sizeof *made) != 0;
+// How a convolution meets the windows: its padding, and the extents that it makes and that are wanted.
+typedef struct Fit {
+  int64_t pads[2 * MOST_SPATIAL_AXES], made[MOST_SPATIAL_AXES], wanted[MOST_SPATIAL_AXES];
+} Fit;
+
+// is_exchanged: strides and dilations change places, as in a gradient by weights.
+static bool put_fitted(OnnxWriter *w, const char *op, const Windows *windows, const Fit *f, bool is_exchanged,
+                       const char *from, const char *kernel, int64_t group, const char *to) {
+  const bool fits = memcmp(f->made, f->wanted, (size_t)windows->count * sizeof *f->made) == 0;
+  onnx_begin(w, op, from, kernel);
+  add_of_windows(w, windows, is_exchanged, "strides");
+  add_of_windows(w, windows, !is_exchanged, "dilations");
+  onnx_add_ints(w, "pads", f->pads, 2 * (size_t)windows->count);
+  onnx_add_int(w, "group", group);
+  const char *result = onnx_end(w, fits ? to : NULL);
+  return fits || fit(w, result, f->made, f->wanted, windows->count, to);
 }
 
 // What a convolution of `small` with the kernel adds up on the large side, whose extents are the windows'.
 static bool put_scattered(OnnxWriter *w, const Windows *windows, const char *small, const char *kernel, int64_t group,
                           const char *to) {
-  int64_t pads[2 * MOST_SPATIAL_AXES] = {0}, made[MOST_SPATIAL_AXES], wanted[MOST_SPATIAL_AXES];
+  Fit f = {.pads = {0}};
   for (int i = 0; i < windows->count; i++) {
     const Window *window = &windows->of[i];
     const int64_t reached = (window->small - 1) * window->stride + window_reach(window),
                   whole = reached - window->pad_begin, more = whole - window->large;
     const bool is_cut = more > 0 && window->pad_begin + more < window_reach(window);
     if (whole < 1) return false;
-    pads[i] = window->pad_begin;
-    pads[windows->count + i] = is_cut ? more : 0;
-    wanted[i] = window->large;
-    made[i] = is_cut ? window->large : whole;
+    f.pads[i] = window->pad_begin;
+    f.pads[windows->count + i] = is_cut ? more : 0;
+    f.wanted[i] = window->large;
+    f.made[i] = is_cut ? window->large : whole;
   }
-  const char *result = needs_fit(made, wanted, windows->count) ? onnx_keep(w, onnx_fresh(w)) : to;
-  onnx_begin(w, "ConvTranspose", "");
-  onnx_add_input(w, small);
-  onnx_add_input(w, kernel);
-  add_of_windows(w, windows, false, "strides");
-  add_of_windows(w, windows, true, "dilations");
-  onnx_add_ints(w, "pads", pads, 2 * (size_t)windows->count);
-  onnx_add_int(w, "group", group);
-  onnx_add_output(w, result);
-  onnx_end(w);
-  if (result != to) fit(w, result, made, wanted, windows->count, to);
-  return true;
+  return put_fitted(w, "ConvTranspose", windows, &f, false, small, kernel, group, to);
 }
 
-// What a convolution of `large` with the kernel gives, whose extents are `wanted`. Strides and dilations are given, as
-// a gradient by weights exchanges them.
+// What a convolution of `large` with the kernel gives.
 static bool put_convolved(OnnxWriter *w, const Windows *windows, bool is_exchanged, const char *large,
                           const char *kernel, int64_t group, const char *to) {
-  int64_t pads[2 * MOST_SPATIAL_AXES] = {0}, made[MOST_SPATIAL_AXES], wanted[MOST_SPATIAL_AXES];
+  Fit f = {.pads = {0}};
   for (int i = 0; i < windows->count; i++) {
     const Window *window = &windows->of[i];
     const int64_t count = is_exchanged ? window->kernel : window->small,
                   stride = is_exchanged ? window->dilation : window->stride,
                   reach = is_exchanged ? (window->small - 1) * window->stride + 1 : window_reach(window);
     const int64_t end = (count - 1) * stride + reach - window->large - window->pad_begin;
-    pads[i] = window->pad_begin;
-    pads[windows->count + i] = end > 0 ? end : 0;
-    wanted[i] = count;
-    made[i] = end > 0 ? count : (window->large + window->pad_begin - reach) / stride + 1;
-    if (reach > window->large + window->pad_begin + pads[windows->count + i]) return false;
+    f.pads[i] = window->pad_begin;
+    f.pads[windows->count + i] = end > 0 ? end : 0;
+    f.wanted[i] = count;
+    f.made[i] = end > 0 ? count : (window->large + window->pad_begin - reach) / stride + 1;
+    if (reach > window->large + window->pad_begin + f.pads[windows->count + i]) return false;
   }
-  const char *result = needs_fit(made, wanted, windows->count) ? onnx_keep(w, onnx_fresh(w)) : to;
-  onnx_begin(w, "Conv", "");
-  onnx_add_input(w, large);
-  onnx_add_input(w, kernel);
-  add_of_windows(w, windows, is_exchanged, "strides");
-  add_of_windows(w, windows, !is_exchanged, "dilations");
-  onnx_add_ints(w, "pads", pads, 2 * (size_t)windows->count);
-  onnx_add_int(w, "group", group);
-  onnx_add_output(w, result);
-  onnx_end(w);
-  if (result != to) fit(w, result, made, wanted, windows->count, to);
-  return true;
+  return put_fitted(w, "Conv", windows, &f, is_exchanged, large, kernel, group, to);
 }
 
 // Whether output_padding is as large as a stride, which many systems refuse.
@@ -224,13 +186,13 @@ static bool extends(const Node *node) {
 static bool put_extended(OnnxWriter *w, const Node *node, const Windows *windows, const char *from, const char *weights,
                          const char *to) {
   const bool has_bias = node->ninputs > 2 && node->inputs[2];
-  const char *sum = has_bias ? onnx_keep(w, onnx_fresh(w)) : to;
+  const char *sum = has_bias ? onnx_fresh(w) : to;
   int64_t axes[MOST_SPATIAL_AXES];
   for (int i = 0; i < windows->count; i++) axes[i] = 1 + i;
   if (!put_scattered(w, windows, from, weights, node_s64(node, "groups"), sum)) return false;
   if (has_bias)
-    onnx_put(w, "Add", sum, onnx_put_axes(w, "Unsqueeze", w->in[2], axes, (size_t)windows->count, NULL), to);
-  return end_data(w, node, to);
+    onnx_put(w, "Add", to, sum, onnx_put_axes(w, "Unsqueeze", w->in[2], axes, (size_t)windows->count, NULL));
+  return onnx_end_data(w, node, to);
 }
 
 static bool dilates(const Node *node) {
@@ -250,14 +212,11 @@ bool onnx_write_convolution(OnnxWriter *w, const Node *node, const char *name) {
   const bool is_known = take_windows(node, &windows), is_padded = !onnx_choice_is(node, "auto_pad", "None");
   if (!is_known && (is_extended || (is_padded && (is_transposed || dilates(node))))) return false;
   // Extents that a convolution computes from others than numbers are known of its result, not before a transpose.
-  if (are_last(node) && !is_known) return false;
-  const char *from = data_of(w, node, w->in[0], rank), *weights = weights_of(w, node, w->in[1], rank),
-             *to = begin_data(w, node);
+  if (onnx_are_last(node) && !is_known) return false;
+  const char *from = onnx_put_data(w, node, w->in[0]), *weights = weights_of(w, node, w->in[1], rank),
+             *to = onnx_begin_data(w, node);
   if (is_extended) return put_extended(w, node, &windows, from, weights, to);
-  onnx_begin(w, name, "");
-  onnx_add_input(w, from);
-  onnx_add_input(w, weights);
-  if (node->ninputs > 2 && node->inputs[2]) onnx_add_input(w, w->in[2]);
+  onnx_begin(w, name, from, weights, node->ninputs > 2 && node->inputs[2] ? w->in[2] : NULL);
   for (int i = 0; i < windows.count && is_known; i++) {
     pads[i] = windows.of[i].pad_begin;
     pads[windows.count + i] = windows.of[i].pad_end;
@@ -268,9 +227,7 @@ bool onnx_write_convolution(OnnxWriter *w, const Node *node, const char *name) {
   add_list(w, node, "dilations", "dilations");
   if (is_transposed) add_list(w, node, "output_padding", "output_padding");
   onnx_add_int(w, "group", node_s64(node, "groups"));
-  onnx_add_output(w, to);
-  onnx_end(w);
-  return end_data(w, node, to);
+  return onnx_end_data(w, node, onnx_end(w, to));
 }
 
 // The gradient of a convolution by its data is a transposed convolution, and the other way round.
@@ -279,13 +236,13 @@ bool onnx_write_backward_data(OnnxWriter *w, const Node *node, const char *name)
   Windows windows = {0};
   (void)name;
   if (!take_windows(node, &windows)) return false;
-  const char *from = data_of(w, node, w->in[0], rank), *weights = weights_of(w, node, w->in[1], rank),
-             *to = begin_data(w, node);
+  const char *from = onnx_put_data(w, node, w->in[0]), *weights = weights_of(w, node, w->in[1], rank),
+             *to = onnx_begin_data(w, node);
   const int64_t groups = node_s64(node, "groups");
   const bool ok = node->op->id == OP_ConvolutionBackwardData
                       ? put_scattered(w, &windows, from, weights, groups, to)
                       : put_convolved(w, &windows, false, from, weights, groups, to);
-  return ok && end_data(w, node, to);
+  return ok && onnx_end_data(w, node, to);
 }
 
 // [N, C, ...] as [C / groups, groups * N, ...].
@@ -315,19 +272,19 @@ bool onnx_write_backward_weights(OnnxWriter *w, const Node *node, const char *na
   const Value *large = node_side(node, SIDE_LARGE), *small = node_side(node, SIDE_SMALL);
   const int rank = large->shape.rank;
   const int64_t groups = node_s64(node, "groups");
-  const Extent channels = large->shape.extent[are_last(node) ? rank - 1 : 1];
+  const Extent channels = large->shape.extent[onnx_are_last(node) ? rank - 1 : 1];
   int64_t order[MAX_RANK] = {1, 0};
   Windows windows = {0};
   (void)name;
   if (!take_windows(node, &windows) || !extent_is_literal(channels) || rank >= MAX_RANK) return false;
   if (shape_nelems(&large->shape) == 0 || shape_nelems(&small->shape) == 0) return false;
   if (groups > 1 && !extent_is_literal(large->shape.extent[0])) return false;
-  const char *from = data_of(w, node, w->in[node->inputs[0] == large ? 0 : 1], rank),
-             *kernel = data_of(w, node, w->in[node->inputs[0] == large ? 1 : 0], rank);
-  if (large == small) from = kernel = data_of(w, node, w->in[0], rank);
+  const char *from = onnx_put_data(w, node, w->in[node->inputs[0] == large ? 0 : 1]),
+             *kernel = onnx_put_data(w, node, w->in[node->inputs[0] == large ? 1 : 0]);
+  if (large == small) from = kernel = onnx_put_data(w, node, w->in[0]);
   for (int i = 2; i < rank; i++) order[i] = i;
   kernel = onnx_put_transpose(w, kernel, order, rank, NULL);
-  const char *result = onnx_keep(w, onnx_fresh(w));
+  const char *result = onnx_fresh(w);
   from = channels_by_group(w, from, &windows, channels.value, groups);
   if (!put_convolved(w, &windows, true, from, kernel, groups, result)) return false;
   // [I, O, ...] becomes OIX or XIO; of a transposed convolution, the letters change places.
@@ -390,17 +347,15 @@ static bool is_plain_window(const Node *node) {
 
 // Rounding up, ONNX leaves the elements beyond the padding out of means.
 bool onnx_write_pool(OnnxWriter *w, const Node *node, const char *name) {
-  const int rank = node->inputs[0]->shape.rank;
   const bool is_mean = node->op->id == OP_AvgPool, excludes = is_mean && node_bool(node, "exclude_pad");
   int64_t pads[2 * MOST_SPATIAL_AXES];
   bool is_up = false;
   Windows windows = {0};
   const bool is_known = take_pool(node, &windows, pads, &is_up);
   if ((!is_known && !is_plain_window(node)) || (is_up && is_mean && !excludes)) return false;
-  if (are_last(node) && !is_known) return false;
-  const char *from = data_of(w, node, w->in[0], rank), *to = begin_data(w, node);
-  onnx_begin(w, name, "");
-  onnx_add_input(w, from);
+  if (onnx_are_last(node) && !is_known) return false;
+  const char *from = onnx_put_data(w, node, w->in[0]), *to = onnx_begin_data(w, node);
+  onnx_begin(w, name, from);
   if (is_known) {
     add_pool(w, node, &windows, pads, is_up);
   } else {
@@ -409,9 +364,7 @@ bool onnx_write_pool(OnnxWriter *w, const Node *node, const char *name) {
     if (!is_mean) add_list(w, node, "dilations", "dilations");
   }
   if (is_mean) onnx_add_int(w, "count_include_pad", !excludes);
-  onnx_add_output(w, to);
-  onnx_end(w);
-  return end_data(w, node, to);
+  return onnx_end_data(w, node, onnx_end(w, to));
 }
 
 // Finds the greatest elements again, and adds the gradients at their places, all axes flattened.
@@ -425,28 +378,17 @@ bool onnx_write_max_pool_backward(OnnxWriter *w, const Node *node, const char *n
   if (!onnx_shape_is_literal(large) || nelems == 0 || !take_pool(node, &windows, pads, &is_up)) return false;
   for (int i = 0; i < windows.count; i++) extents[2 + i] = windows.of[i].large;
   extents[0] = large->extent[0].value;
-  extents[1] = large->extent[are_last(node) ? rank - 1 : 1].value;
-  const char *from = data_of(w, node, w->in[0], rank), *updates = data_of(w, node, w->in[1], rank);
-  const FreshName greatest = onnx_fresh(w), places = onnx_fresh(w);
-  onnx_begin(w, name, "");
-  onnx_add_input(w, from);
+  extents[1] = large->extent[onnx_are_last(node) ? rank - 1 : 1].value;
+  const char *from = onnx_put_data(w, node, w->in[0]), *updates = onnx_put_data(w, node, w->in[1]);
+  onnx_begin(w, name, from);
   add_pool(w, node, &windows, pads, is_up);
-  onnx_add_output(w, greatest.text);
-  onnx_add_output(w, places.text);
-  onnx_end(w);
-  const char *zeros = onnx_put(w, "Expand", onnx_put_scalar(w, w->type, 0), onnx_put_numbers(w, &nelems, 1), NULL),
-             *at = onnx_put_reshape(w, places.text, &rest, 1, NULL),
-             *added = onnx_put_reshape(w, updates, &rest, 1, NULL), *sum = onnx_keep(w, onnx_fresh(w));
-  onnx_begin(w, "ScatterElements", "");
-  onnx_add_input(w, zeros);
-  onnx_add_input(w, at);
-  onnx_add_input(w, added);
+  onnx_add_output(w, onnx_fresh(w)); // the greatest elements
+  const char *places = onnx_end(w, NULL), *zeros = onnx_put_filled(w, 0, &nelems, 1),
+             *at = onnx_put_reshape(w, places, &rest, 1, NULL), *added = onnx_put_reshape(w, updates, &rest, 1, NULL);
+  onnx_begin(w, "ScatterElements", zeros, at, added);
   onnx_add_text(w, "reduction", "add");
-  onnx_add_output(w, sum);
-  onnx_end(w);
-  const char *to = begin_data(w, node);
-  onnx_put_reshape(w, sum, extents, (size_t)rank, to);
-  return end_data(w, node, to);
+  const char *sum = onnx_end(w, NULL), *to = onnx_begin_data(w, node);
+  return onnx_end_data(w, node, onnx_put_reshape(w, sum, extents, (size_t)rank, to));
 }
 
 // 1 / the number of elements of each window, with axes of extent 1 for batch and channels.
@@ -470,27 +412,23 @@ static const char *put_shares(OnnxWriter *w, const Windows *windows, bool exclud
     type_store(w->type, data, (size_t)i, count > 0 ? 1 / count : 0);
   }
   if (!data) return NULL;
-  const FreshName name = onnx_fresh(w);
-  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, name.text, w->type, extents, windows->count + 2, data);
-  return onnx_keep(w, name);
+  return onnx_put_initializer(w, w->type, extents, windows->count + 2, data);
 }
 
 // Each window's share of its gradient is added to its elements, each channel alone.
 bool onnx_write_average_pool_backward(OnnxWriter *w, const Node *node, const char *name) {
   const Shape *small = &node->inputs[0]->shape;
   const int rank = small->rank;
-  const Extent channels = small->extent[are_last(node) ? rank - 1 : 1];
+  const Extent channels = small->extent[onnx_are_last(node) ? rank - 1 : 1];
   int64_t kernel[MAX_RANK] = {channels.value, 1};
   Windows windows = {0};
   (void)name;
   if (!extent_is_literal(channels) || shape_nelems(small) == 0 || !take_windows(node, &windows)) return false;
   for (int i = 0; i < windows.count; i++) kernel[2 + i] = windows.of[i].kernel;
   const char *shares = put_shares(w, &windows, node_bool(node, "exclude_pad")),
-             *diff = data_of(w, node, w->in[0], rank);
+             *diff = onnx_put_data(w, node, w->in[0]);
   if (!shares) return false;
-  diff = onnx_put(w, "Mul", diff, shares, NULL);
-  const char *ones =
-                 onnx_put(w, "Expand", onnx_put_scalar(w, w->type, 1), onnx_put_numbers(w, kernel, (size_t)rank), NULL),
-             *to = begin_data(w, node);
-  return put_scattered(w, &windows, diff, ones, channels.value, to) && end_data(w, node, to);
+  diff = onnx_put(w, "Mul", NULL, diff, shares);
+  const char *ones = onnx_put_filled(w, 1, kernel, (size_t)rank), *to = onnx_begin_data(w, node);
+  return put_scattered(w, &windows, diff, ones, channels.value, to) && onnx_end_data(w, node, to);
 }

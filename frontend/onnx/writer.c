@@ -4,7 +4,6 @@
 #include "frontend/onnx/fields.h"
 #include "frontend/onnx/model.h"
 
-#include <stdio.h>
 #include <string.h>
 
 // The wire format
@@ -86,31 +85,26 @@ void onnx_put_tensor(Text *out, uint32_t field, const char *name, Type type, con
   text_deinit(&raw);
 }
 
-FreshName onnx_fresh(OnnxWriter *w) {
-  FreshName name;
-  snprintf(name.text, sizeof name.text, "%s%zu", w->prefix, ++w->nfresh);
+const char *onnx_fresh(OnnxWriter *w) {
+  const char *name = arena_format(w->node_names.arena, "%s%zu", w->prefix, ++w->nfresh);
+  if (!name) w->node.out_of_memory = true;
+  return name ? name : "";
+}
+
+const char *onnx_put_initializer(OnnxWriter *w, Type type, const int64_t *extents, int rank, const void *data) {
+  const char *name = onnx_fresh(w);
+  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, name, type, extents, rank, data);
   return name;
 }
 
-const char *onnx_keep(OnnxWriter *w, FreshName name) {
-  const char *text = arena_format(w->node_names.arena, "%s", name.text);
-  if (!text) w->node.out_of_memory = true;
-  return text ? text : "";
+const char *onnx_put_numbers(OnnxWriter *w, const int64_t *items, size_t count) {
+  return onnx_put_initializer(w, TYPE_S64, &(int64_t){(int64_t)count}, 1, items);
 }
 
-FreshName onnx_add_numbers(OnnxWriter *w, const int64_t *items, size_t count) {
-  const FreshName name = onnx_fresh(w);
-  const int64_t extent = (int64_t)count;
-  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, name.text, TYPE_S64, &extent, 1, items);
-  return name;
-}
-
-FreshName onnx_add_scalar(OnnxWriter *w, Type type, double value) {
-  const FreshName name = onnx_fresh(w);
+const char *onnx_put_scalar(OnnxWriter *w, Type type, double value) {
   uint64_t element = 0;
   type_store(type, &element, 0, value);
-  onnx_put_tensor(&w->initializers, GRAPH_INITIALIZER, name.text, type, NULL, 0, &element);
-  return name;
+  return onnx_put_initializer(w, type, NULL, 0, &element);
 }
 
 // Nodes
@@ -124,15 +118,25 @@ static void put_node_name(OnnxWriter *w, const char *label) {
   else onnx_put_text(&w->node, NODE_NAME, name);
 }
 
-void onnx_begin(OnnxWriter *w, const char *op, const char *domain) {
+void onnx_add_input(OnnxWriter *w, const char *name) {
+  onnx_put_text(&w->node, NODE_INPUT, name);
+}
+
+static void begin(OnnxWriter *w, const char *op, const char *domain) {
   w->node.nbytes = 0;
   onnx_put_text(&w->node, NODE_OP, op);
-  if (*domain) onnx_put_text(&w->node, NODE_DOMAIN, domain);
+  if (domain) onnx_put_text(&w->node, NODE_DOMAIN, domain);
   if (w->source->label) put_node_name(w, w->source->label);
 }
 
-void onnx_add_input(OnnxWriter *w, const char *name) {
-  onnx_put_text(&w->node, NODE_INPUT, name);
+void onnx_begin_list(OnnxWriter *w, const char *const *op_and_inputs) {
+  begin(w, *op_and_inputs, NULL);
+  while (*++op_and_inputs) onnx_add_input(w, *op_and_inputs);
+}
+
+void onnx_begin_own(OnnxWriter *w, const char *op) {
+  begin(w, op, OWN_DOMAIN);
+  w->has_own = true;
 }
 
 void onnx_add_output(OnnxWriter *w, const char *name) {
@@ -195,11 +199,18 @@ void onnx_add_floats(OnnxWriter *w, const char *name, const double *items, size_
 void onnx_add_axes(OnnxWriter *w, const char *op, const int64_t *axes, size_t count, bool keeps_dims) {
   enum { OTHERS_OPSET = 18 };
   const bool is_input = strcmp(op, "ReduceSum") == 0 || w->opset >= OTHERS_OPSET;
-  if (is_input) onnx_add_input(w, onnx_add_numbers(w, axes, count).text);
+  if (is_input) onnx_add_input(w, onnx_put_numbers(w, axes, count));
   else onnx_add_ints(w, "axes", axes, count);
   onnx_add_int(w, "keepdims", keeps_dims);
 }
 
-void onnx_end(OnnxWriter *w) {
+const char *onnx_end(OnnxWriter *w, const char *to) {
+  if (!to) to = onnx_fresh(w);
+  onnx_add_output(w, to);
+  onnx_close(w);
+  return to;
+}
+
+void onnx_close(OnnxWriter *w) {
   onnx_put_message(&w->nodes, GRAPH_NODE, &w->node);
 }

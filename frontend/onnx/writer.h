@@ -42,15 +42,14 @@ void onnx_put_message(Text *out, uint32_t field, Text *message);
 void onnx_put_tensor(Text *out, uint32_t field, const char *name, Type type, const int64_t *extents, int rank,
                      const void *data);
 
-// The name of a value that exists only in the model.
-typedef struct FreshName {
-  char text[WRITER_NAME_BYTES];
-} FreshName;
-FreshName onnx_fresh(OnnxWriter *w);
-const char *onnx_keep(OnnxWriter *w, FreshName name); // until the model is written; "" after out of memory
+// The name of a value that exists only in the model; "" after out of memory.
+const char *onnx_fresh(OnnxWriter *w);
 
-// Writes a node: begin, then operands and attributes in any order, then end.
-void onnx_begin(OnnxWriter *w, const char *op, const char *domain);
+// Writes a node: begin, then further operands and attributes in any order, then end. onnx_begin takes the operator and
+// its inputs, of which NULL ends the list.
+#define onnx_begin(w, ...) onnx_begin_list(w, (const char *const[]){__VA_ARGS__, NULL})
+void onnx_begin_list(OnnxWriter *w, const char *const *op_and_inputs);
+void onnx_begin_own(OnnxWriter *w, const char *op);   // of the domain "ngrad"
 void onnx_add_input(OnnxWriter *w, const char *name); // "": absent
 void onnx_add_output(OnnxWriter *w, const char *name);
 void onnx_add_int(OnnxWriter *w, const char *name, int64_t value);
@@ -62,11 +61,13 @@ void onnx_add_ints(OnnxWriter *w, const char *name, const int64_t *items, size_t
 void onnx_add_floats(OnnxWriter *w, const char *name, const double *items, size_t count);
 // Axes of the reduction `op`: an attribute or, depending on operator and opset, the next input.
 void onnx_add_axes(OnnxWriter *w, const char *op, const int64_t *axes, size_t count, bool keeps_dims);
-void onnx_end(OnnxWriter *w);
+const char *onnx_end(OnnxWriter *w, const char *to); // the last output, by default with a new name; returns its name
+void onnx_close(OnnxWriter *w);                      // ends a node whose outputs were added
 
-// Initializers
-FreshName onnx_add_numbers(OnnxWriter *w, const int64_t *items, size_t count); // s64 [count]
-FreshName onnx_add_scalar(OnnxWriter *w, Type type, double value);
+// Initializers; they return their names.
+const char *onnx_put_initializer(OnnxWriter *w, Type type, const int64_t *extents, int rank, const void *data);
+const char *onnx_put_numbers(OnnxWriter *w, const int64_t *items, size_t count); // s64 [count]
+const char *onnx_put_scalar(OnnxWriter *w, Type type, double value);
 
 uint64_t onnx_type_number(Type type); // in TensorProto.DataType
 

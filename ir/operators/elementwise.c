@@ -5,7 +5,6 @@
 #include "ir/operators/rules.h"
 
 #include <math.h>
-#include <string.h>
 
 double node_coefficient(const Node *node, const char *name) {
   double number = node_f32(node, name);

@@ -3,7 +3,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 // Rate and step are scalars; all other operands have the shape of the weights.
 bool infer_optimizer(Inference *inf, Node *node) {

@@ -5,7 +5,6 @@
 #include "ir/support/escape.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { MOST_RECORDED = 100, WIDEST_LINE = 160, LONGEST_WORD = 64 };

@@ -2,7 +2,6 @@
 #include "passes/gradient/gradient.h"
 
 #include "ir/operators/pool.h"
-#include "ir/operators/window.h"
 
 GRADIENT(MaxPool) {
   const Value *src = node->inputs[0];

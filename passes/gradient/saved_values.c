@@ -4,8 +4,6 @@
 // inputs, so one walk is enough.
 #include "passes/gradient/gradient_state.h"
 
-#include <string.h>
-
 typedef struct Saving {
   Gradient *g;
   // By the index of a forward value:

@@ -2,8 +2,6 @@
 // outside of the tensor.
 #include "passes/lower/lower.h"
 
-#include <string.h>
-
 enum { MOST_BOUNDS = MAX_RANK };
 
 // A splat constant has no memory: the number, or `outside` where a computed test says that the index is not inside.

@@ -9,8 +9,6 @@
 #include "passes/schedule/reuse_copies.h"
 #include "passes/schedule/tune.h"
 
-#include <string.h>
-
 // A way to compute a node's results by a kernel.
 typedef struct Attempt {
   bool takes_one_result;     // the kernel computes one result; else all results without a kernel

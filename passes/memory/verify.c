@@ -4,7 +4,6 @@
 #include "passes/memory/verify.h"
 
 #include "ir/kernel/needed.h"
-#include "ir/kernel/overwrite.h"
 #include "ir/support/escape.h"
 #include "ir/support/threads.h"
 

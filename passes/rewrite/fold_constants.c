@@ -13,7 +13,6 @@
 #include "ir/operators/operator.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { MOST_ELEMENTS_FOLDED = 1 << 14, MOST_IN_ALL = 1 << 20, MOST_WORK = 1 << 24 };
 

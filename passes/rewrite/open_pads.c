@@ -2,9 +2,6 @@
 // test the bounds of other axes, which have numbers.
 #include "passes/rewrite/open_pads.h"
 
-#include "ir/graph/extents.h"
-#include "ir/operators/movement.h"
-
 static bool is_open(const Node *pad, int axis) {
   return extent_monomial(pad->inputs[0]->shape.extent[axis]) || extent_monomial(pad->outputs[0]->shape.extent[axis]);
 }

@@ -22,8 +22,6 @@
 #include "passes/rewrite/builder.h"
 #include "passes/rewrite/dead_code.h"
 
-#include <string.h>
-
 // The least number of spatial elements of a channel for which splitting is faster: for gradients; for norms; for norms
 // with groups of at least WIDE channels, which fill vectors and whose data stays in a cache for three reads.
 enum { LEAST_SPACE = 2, LEAST_FORWARD_SPACE = 128, LEAST_WIDE_SPACE = 1024, WIDE = 64 };

@@ -4,7 +4,6 @@
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/codegen.h"
 #include "backends/codegen/emit/template.h"
-#include "ir/graph/open_dims.h"
 #include "ir/operators/operator.h"
 #include "ir/support/escape.h"
 

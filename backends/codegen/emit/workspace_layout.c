@@ -2,8 +2,6 @@
 // blocks, and addresses in the workspace (ir/kernel/workspace.h).
 #include "backends/codegen/emit/emit.h"
 
-#include "ir/graph/open_dims.h"
-
 const char *product_text(Printer *p, int64_t number, Monomial monomial, const char *args, bool is_bare) {
   const char *names[MAX_OPEN_DIMS] = {NULL};
   for (size_t i = 0; monomial && i < p->program->graph->ndims; i++)

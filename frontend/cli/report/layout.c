@@ -161,9 +161,7 @@ static json_t *read_layout(const char **text) {
   json_t *boxes = memory_or_exit(json_object()), *arrows = memory_or_exit(json_array());
   json_add(size, pixels(width));
   json_add(size, pixels(height));
-  json_set(layout, "size", size);
-  json_set(layout, "boxes", boxes);
-  json_set(layout, "arrows", arrows);
+  json_set_all(layout, {"size", size}, {"boxes", boxes}, {"arrows", arrows});
   const char *line = *text;
   while ((line = strchr(line, '\n')) && !behind(++line, "stop")) {
     if ((rest = behind(line, "node "))) read_box(rest, height, boxes);
@@ -367,7 +365,7 @@ static json_t **find_writers(const Program *p) {
     for (size_t w = 0; w < json_array_size(writes); w++) {
       json_t **of = &writers[index_at(writes, w)];
       if (!*of) *of = memory_or_exit(json_array());
-      json_add(*of, json_integer((json_int_t)i));
+      json_add(*of, json_count(i));
     }
   }
   return writers;
@@ -399,9 +397,9 @@ static json_t *layout_parts(const Program *p, const json_t *insides, bool *has_v
   json_t *parts = memory_or_exit(json_array());
   for (size_t i = 0; i < nparts; i++) {
     json_t *part = memory_or_exit(json_object()), *layout = read_layout(&at);
-    json_set(part, "first", json_integer((json_int_t)(nkernels * i / nparts)));
-    json_set(part, "end", json_integer((json_int_t)(nkernels * (i + 1) / nparts)));
-    json_set(part, "layout", layout ? layout : json_null());
+    json_set_all(part, {"first", json_integer((json_int_t)(nkernels * i / nparts))},
+                 {"end", json_integer((json_int_t)(nkernels * (i + 1) / nparts))},
+                 {"layout", layout ? layout : json_null()});
     json_add(parts, part);
   }
   free(answer);
@@ -476,10 +474,8 @@ json_t *layout_program(const json_t *program, const char **why) {
   json_t *parts = insides ? layout_parts(&p, insides, &has_values, why) : NULL;
   json_t *drawing = parts ? memory_or_exit(json_object()) : NULL;
   if (drawing) {
-    json_set(drawing, "nodes", sizes_json(&p));
-    json_set(drawing, "inside", insides);
-    json_set(drawing, "parts", parts);
-    json_set(drawing, "has_values", json_boolean(has_values));
+    json_set_all(drawing, {"nodes", sizes_json(&p)}, {"inside", insides}, {"parts", parts},
+                 {"has_values", json_boolean(has_values)});
   } else {
     json_decref(insides);
   }

@@ -19,7 +19,7 @@ static json_t *add_line(Lines *l, const char *line, size_t nbytes) {
   json_t *text = json_text(copy);
   json_t *number = json_object_get(l->index, json_string_value(text));
   if (!number) {
-    number = memory_or_exit(json_integer((json_int_t)json_array_size(l->list)));
+    number = memory_or_exit(json_count(json_array_size(l->list)));
     if (json_object_set(l->index, json_string_value(text), number) != 0) memory_or_exit(NULL);
     json_add(l->list, json_incref(text));
     json_decref(number); // the dictionary owns it

@@ -105,11 +105,9 @@ static const char *pass_doc(const char *name) {
 
 static void keep_pass(void *user, const ng_pass_report *report) {
   Subject *s = user;
-  json_t *pass = memory_or_exit(json_object());
-  json_set(pass, "name", json_text(report->name));
-  json_set(pass, "doc", json_text(pass_doc(report->name)));
+  json_t *pass = json_object_of({"name", json_text(report->name)}, {"doc", json_text(pass_doc(report->name))});
   if (!s->settings->has_no_times) json_set(pass, "ms", json_number(report->ms));
-  json_set(pass, "nodes", json_integer((json_int_t)report->node_count));
+  json_set(pass, "nodes", json_count(report->node_count));
   if (report->graph) json_set(pass, "graph", lines_add(&s->lines, report->graph));
   json_add(s->passes, pass);
 }
@@ -240,9 +238,8 @@ static ng_status add_times(Subject *s) {
 
 static ng_status add_parts(Subject *s) {
   static ng_status (*const parts[])(Subject *) = {add_source, add_program, add_passes, add_texts, add_times};
-  json_set(s->object, "name", json_text(ng_graph_name(s->graph)));
-  json_set(s->object, "file", json_text(s->path));
-  json_set(s->object, "version", json_text(ng_version()));
+  json_set_all(s->object, {"name", json_text(ng_graph_name(s->graph))}, {"file", json_text(s->path)},
+               {"version", json_text(ng_version())});
   ng_status status = NG_OK;
   for (size_t i = 0; i < sizeof parts / sizeof *parts && status == NG_OK; i++) status = parts[i](s);
   return status;
@@ -261,8 +258,7 @@ static ng_status add_graph(Report *r, const char *path) {
     s.object = memory_or_exit(json_object());
     lines_init(&s.lines);
     status = add_parts(&s);
-    json_set(s.object, "lines", s.lines.list);
-    json_set(s.object, "is_cut", json_boolean(s.lines.is_full));
+    json_set_all(s.object, {"lines", s.lines.list}, {"is_cut", json_boolean(s.lines.is_full)});
     json_add(r->graphs, s.object);
     lines_deinit(&s.lines);
   }
@@ -331,9 +327,7 @@ int verb_report(const Settings *s) {
   Report r = {.settings = s, .graphs = memory_or_exit(json_array()), .messages = memory_or_exit(json_array())};
   int status = 0;
   for (size_t i = 0; i < s->noperands && !status; i++) status = exit_status(add_operand(&r, s->operands[i]));
-  json_t *data = memory_or_exit(json_object());
-  json_set(data, "format", json_text(FORMAT));
-  json_set(data, "graphs", r.graphs);
+  json_t *data = json_object_of({"format", json_text(FORMAT)}, {"graphs", r.graphs});
   progress_end();
   if (!status && (s->out || !s->is_json)) {
     char *page = page_text(data);
@@ -341,8 +335,7 @@ int verb_report(const Settings *s) {
     else if (!file_write(s->out, page)) status = NG_WRONG;
     free(page);
   }
-  json_set(data, "ok", json_boolean(!status));
-  json_set(data, "messages", r.messages);
+  json_set_all(data, {"ok", json_boolean(!status)}, {"messages", r.messages});
   if (s->is_json) json_print(json_incref(data));
   json_decref(data);
   return status;
