@@ -1,9 +1,9 @@
 // Products of matrices, computed from their formula: each element is a sum of products in the formula's order. LANES
 // neighbouring elements are computed at a time, each with the operations that it would have alone.
+#include "ir/operators/contraction.h"
 #include "backends/interpreter/dense.h"
 #include "backends/interpreter/evaluation.h"
 #include "backends/interpreter/walk.h"
-#include "ir/operators/contraction.h"
 #include "ir/support/budget.h"
 
 // A matrix in an array that may have other axes.
