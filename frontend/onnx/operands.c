@@ -158,6 +158,18 @@ bool onnx_constant_shape(Onnx *x, size_t i, Shape *shape) {
   return true;
 }
 
+bool onnx_constant_bounds(Onnx *x, size_t i, size_t most, Ints *list, Extent *named) {
+  if (!take_ints(x, i, list)) return false;
+  if (list->count > most) return build_error(&x->build, "expected at most %zu numbers", most);
+  for (size_t k = 0; k < list->count; k++) {
+    named[k] = onnx_extent_of(x, list->items[k]);
+    if (!named[k].dim && named[k].value != list->items[k]) return onnx_must_be_known(x, onnx_in(x, i));
+    if (named[k].dim) list->items[k] = 0;
+    else named[k] = EXTENT_UNKNOWN;
+  }
+  return true;
+}
+
 bool onnx_ints_of(Onnx *x, size_t i, const char *name, Ints *list, bool *is_given) {
   list->count = 0;
   *is_given = onnx_in(x, i) != NULL || onnx_has(x, name);
