@@ -133,96 +133,78 @@ static void start_inside(const Value *v, const Ints *axes, const Ints *steps, In
 
 enum { MOST_BOUNDS = 2 * MAX_RANK };
 
-typedef struct Named {
-  size_t count; // 0: no bound has a name
-  Extent items[MOST_BOUNDS];
-} Named;
+// A list of bounds. 0 stands for each that is a named extent.
+typedef struct Bounds {
+  Ints list;
+  bool is_given, has_names;
+  Extent named[MOST_BOUNDS]; // unknown: a number
+} Bounds;
 
-// A list of bounds. Named extents among them are in `named`, and 0 stands for each.
-static bool bounds_of(Onnx *x, size_t i, const char *name, Ints *list, Named *named, bool *is_given) {
-  named->count = 0;
-  if (!onnx_has_extents(x, onnx_in(x, i))) return onnx_ints_of(x, i, name, list, is_given);
-  *is_given = true;
-  if (!onnx_ints_or_extents(x, i, list)) return false;
-  if (list->count > MOST_BOUNDS) return build_error(&x->build, "%s: expected at most %d numbers", name, MOST_BOUNDS);
-  named->count = list->count;
-  for (size_t k = 0; k < list->count; k++) {
-    const Extent e = named->items[k] = onnx_extent_of(x, list->items[k]);
-    if (!e.dim && e.value != list->items[k]) return onnx_must_be_known(x, onnx_in(x, i)); // -1 is a number
-    if (e.dim) list->items[k] = 0;
-  }
-  return true;
+static bool take_bounds(Onnx *x, size_t i, const char *name, Bounds *bounds) {
+  bounds->has_names = onnx_has_extents(x, onnx_in(x, i));
+  if (!bounds->has_names) return onnx_ints_of(x, i, name, &bounds->list, &bounds->is_given);
+  bounds->is_given = true;
+  return onnx_constant_bounds(x, i, MOST_BOUNDS, &bounds->list, bounds->named);
 }
 
-// Sets `count` bounds, from number `first` of the list on.
-static bool set_bounds(Builder *b, Node *node, const char *name, const Ints *list, const Named *named, size_t first,
-                       size_t count) {
-  if (!build_set_list(b, node, name, list->items + first, count)) return false;
-  if (!named->count) return true;
-  Extent *extents = ARENA_ARRAY(&b->graph->arena, Extent, count);
-  for (size_t i = 0; extents && i < count; i++)
-    extents[i] = named->items[first + i].dim ? named->items[first + i] : EXTENT_UNKNOWN;
+// `count` of the bounds, from number `from`, as an attribute.
+static bool set_bounds(Builder *b, Node *node, const char *name, const Bounds *bounds, size_t from, size_t count) {
+  if (!build_set_list(b, node, name, bounds->list.items + from, count)) return false;
+  if (!bounds->has_names) return true;
+  Extent *extents = ARENA_ARRAY(&b->graph->arena, Extent, count + 1);
+  if (!extents) return error_out_of_memory(b->d);
+  memcpy(extents, bounds->named + from, count * sizeof *extents);
   node_attribute_slot(node, name)->list.extents = extents;
-  return extents || error_out_of_memory(b->d);
+  return true;
 }
 
 bool onnx_slice(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
-  Ints starts = {0}, ends = {0}, axes, steps;
-  Named named[2];
-  bool has_starts, has_ends, has_axes, has_steps;
-  if (!v || !bounds_of(x, 1, "starts", &starts, &named[0], &has_starts) ||
-      !bounds_of(x, 2, "ends", &ends, &named[1], &has_ends) || !onnx_ints_of(x, 3, "axes", &axes, &has_axes) ||
-      !onnx_ints_of(x, 4, "steps", &steps, &has_steps))
+  Ints axes, steps;
+  Bounds starts = {.is_given = false}, ends = {.is_given = false};
+  bool has_axes, has_steps;
+  if (!v || !take_bounds(x, 1, "starts", &starts) || !take_bounds(x, 2, "ends", &ends) ||
+      !onnx_ints_of(x, 3, "axes", &axes, &has_axes) || !onnx_ints_of(x, 4, "steps", &steps, &has_steps))
     return false;
-  for (size_t i = 0; i < starts.count; i++) {
-    starts.items[i] = nearer(starts.items[i]);
-    ends.items[i] = nearer(i < ends.count ? ends.items[i] : 0);
+  const size_t count = starts.list.count;
+  for (size_t i = 0; i < count; i++) {
+    starts.list.items[i] = nearer(starts.list.items[i]);
+    ends.list.items[i] = nearer(i < ends.list.count ? ends.list.items[i] : 0);
     if (!has_axes) axes.items[i] = (int64_t)i;
     if (!has_steps) steps.items[i] = 1;
   }
-  if (starts.count != ends.count || (has_axes && axes.count != starts.count) ||
-      (has_steps && steps.count != starts.count))
+  if (count != ends.list.count || (has_axes && axes.count != count) || (has_steps && steps.count != count))
     return build_error(b, "expected as many starts, ends, axes and steps");
-  start_inside(v, &axes, &steps, &starts);
+  start_inside(v, &axes, &steps, &starts.list);
   Node *node = build_node(b, OP_Slice, 1, &v);
-  const bool ok = set_bounds(b, node, "starts", &starts, &named[0], 0, starts.count) &&
-                  set_bounds(b, node, "ends", &ends, &named[1], 0, starts.count) &&
-                  build_set_list(b, node, "axes", axes.items, starts.count) &&
-                  build_set_list(b, node, "steps", steps.items, starts.count);
+  const bool ok = set_bounds(b, node, "starts", &starts, 0, count) && set_bounds(b, node, "ends", &ends, 0, count) &&
+                  build_set_list(b, node, "axes", axes.items, count) &&
+                  build_set_list(b, node, "steps", steps.items, count);
   return ok && onnx_out(x, 0, build_one(b, node));
-}
-
-static Value *pad_with_number(Onnx *x, Value *v, const Ints *pads, const Named *named, double number) {
-  Builder *b = &x->build;
-  const size_t rank = pads->count / 2;
-  Node *node = build_node(b, OP_Pad, 1, &v);
-  if (!set_bounds(b, node, "pads_begin", pads, named, 0, rank) ||
-      !set_bounds(b, node, "pads_end", pads, named, rank, rank))
-    return NULL;
-  build_set(node, "value")->f32 = number;
-  return build_one(b, node);
 }
 
 bool onnx_pad(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
-  Ints pads;
-  Named named;
-  bool is_given;
+  Bounds pads = {.is_given = false};
   double number = onnx_float(x, "value", 0);
   const Bytes mode = onnx_text(x, "mode");
   const bool reflects = bytes_are(mode, "reflect"), is_constant = !mode.count || bytes_are(mode, "constant");
   if (!is_constant && !reflects && !bytes_are(mode, "edge"))
     return build_error(b, "modes other than constant, reflect and edge are not supported");
   if (onnx_in(x, 3)) return build_error(b, "axes are not supported");
-  if (!v || !bounds_of(x, 1, x->opset < 2 ? "paddings" : "pads", &pads, &named, &is_given)) return false;
+  if (!v || !take_bounds(x, 1, x->opset < 2 ? "paddings" : "pads", &pads)) return false;
   if (x->opset >= 11 && onnx_in(x, 2) && !onnx_number(x, onnx_in(x, 2), &number)) return false;
-  if (pads.count != (size_t)v->shape.rank * 2) return build_error(b, "pads: expected %d numbers", 2 * v->shape.rank);
-  if (is_constant) return onnx_out(x, 0, pad_with_number(x, v, &pads, &named, number));
-  if (named.count) return onnx_must_be_known(x, onnx_in(x, 1));
-  return onnx_out(x, 0, onnx_pad_with_elements(x, v, &pads, reflects));
+  const size_t rank = (size_t)v->shape.rank;
+  if (pads.list.count != 2 * rank) return build_error(b, "pads: expected %zu numbers", 2 * rank);
+  if (!is_constant && pads.has_names) return onnx_must_be_known(x, onnx_in(x, 1));
+  if (!is_constant) return onnx_out(x, 0, onnx_pad_with_elements(x, v, &pads.list, reflects));
+  Node *node = build_node(b, OP_Pad, 1, &v);
+  if (!set_bounds(b, node, "pads_begin", &pads, 0, rank) || !set_bounds(b, node, "pads_end", &pads, rank, rank))
+    return false;
+  build_set(node, "value")->f32 = number;
+  return onnx_out(x, 0, build_one(b, node));
 }
 
 // Each part is a slice, so there may be any number of parts.

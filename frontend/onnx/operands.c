@@ -126,7 +126,8 @@ bool onnx_has_numbers(Onnx *x, const Value *v) {
   return true;
 }
 
-bool onnx_ints_or_extents(Onnx *x, size_t i, Ints *list) {
+// The integers of a constant, including numbers that stand for extents.
+static bool take_ints(Onnx *x, size_t i, Ints *list) {
   const Value *v = onnx_known(x, onnx_in(x, i));
   list->count = 0;
   if (!v) return build_error(&x->build, "expected input %zu", i);
@@ -142,18 +143,30 @@ bool onnx_ints_or_extents(Onnx *x, size_t i, Ints *list) {
 
 bool onnx_constant_ints(Onnx *x, size_t i, Ints *list) {
   if (onnx_in(x, i) && onnx_has_extents(x, onnx_in(x, i))) return onnx_must_be_known(x, onnx_in(x, i));
-  return onnx_ints_or_extents(x, i, list);
+  return take_ints(x, i, list);
 }
 
 bool onnx_constant_shape(Onnx *x, size_t i, Shape *shape) {
   Ints list;
   *shape = (Shape){.rank = 0};
-  if (!onnx_ints_or_extents(x, i, &list)) return false;
+  if (!take_ints(x, i, &list)) return false;
   if (list.count > MAX_RANK) return build_error(&x->build, "expected at most %d axes", MAX_RANK);
   for (size_t k = 0; k < list.count; k++)
     shape->extent[shape->rank++] = onnx_has_extents(x, onnx_in(x, i)) ? onnx_extent_of(x, list.items[k])
                                    : list.items[k] >= MAX_ELEMENTS    ? EXTENT(MAX_ELEMENTS)
                                                                       : EXTENT(list.items[k]);
+  return true;
+}
+
+bool onnx_constant_bounds(Onnx *x, size_t i, size_t most, Ints *list, Extent *named) {
+  if (!take_ints(x, i, list)) return false;
+  if (list->count > most) return build_error(&x->build, "expected at most %zu numbers", most);
+  for (size_t k = 0; k < list->count; k++) {
+    named[k] = onnx_extent_of(x, list->items[k]);
+    if (!named[k].dim && named[k].value != list->items[k]) return onnx_must_be_known(x, onnx_in(x, i));
+    if (named[k].dim) list->items[k] = 0;
+    else named[k] = EXTENT_UNKNOWN;
+  }
   return true;
 }
 

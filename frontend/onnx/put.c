@@ -68,19 +68,21 @@ static const char *put_named(OnnxWriter *w, Extent e) {
   return onnx_put(w, "Gather", NULL, shape, at);
 }
 
+// Numbers may be negative.
 static const char *put_extent(OnnxWriter *w, Extent e) {
-  const char *sum = e.dim ? put_named(w, e) : onnx_put_numbers(w, &e.value, 1); // an item of pads may be below 0
+  const char *sum = e.dim ? put_named(w, e) : onnx_put_numbers(w, &e.value, 1);
   if (sum || !e.dim) return sum;
   for (uint32_t t = 0; t < e.dim->nterms; t++) {
     const FormulaTerm *term = &e.dim->terms[t];
+    const int64_t times = sum && term->factor < 0 ? -term->factor : term->factor;
     const char *product = NULL;
     for (uint32_t k = 0; k < term->degree; k++) {
       const char *factor = put_named(w, (Extent){term->dims[k], -1});
       product = product ? onnx_put(w, "Mul", NULL, product, factor) : factor;
     }
-    const char *number = !product || term->factor != 1 ? onnx_put_numbers(w, &term->factor, 1) : NULL;
+    const char *number = !product || times != 1 ? onnx_put_numbers(w, &times, 1) : NULL;
     if (number) product = product ? onnx_put(w, "Mul", NULL, product, number) : number;
-    sum = sum ? onnx_put(w, "Add", NULL, sum, product) : product;
+    sum = sum ? onnx_put(w, times == term->factor ? "Add" : "Sub", NULL, sum, product) : product;
   }
   return sum;
 }

@@ -359,8 +359,8 @@ static bool translate_graph(Onnx *x, const OnnxModel *model) {
   return ok;
 }
 
-// Reads "dim N", which onnx_write writes: the default value of the extent N.
-static bool set_dims(Onnx *x) {
+// Reads what onnx_write writes: "dim N", the default value of the extent N, and "leaves".
+static bool take_properties(Onnx *x) {
   Bytes rest = x->properties, key, value;
   while (onnx_next_property(&rest, &key, &value)) {
     const char *name = onnx_text_of(x, key), *number = onnx_text_of(x, value);
@@ -368,7 +368,9 @@ static bool set_dims(Onnx *x) {
     Dim *dim = strncmp(name, "dim ", 4) == 0 ? names_find(&x->dims, name + 4) : NULL;
     char *end;
     const long long n = strtoll(number, &end, 10);
-    if (dim && end != number && !*end && n >= 0 && n < MAX_ELEMENTS) dim->value = n;
+    const bool is_number = end != number && !*end && n >= 0;
+    if (dim && is_number && n < MAX_ELEMENTS) dim->value = n;
+    if (strcmp(name, "leaves") == 0 && is_number && n <= MOST_LEAVES) x->build.graph->nleaves = n;
   }
   return true;
 }
@@ -425,7 +427,7 @@ Graph *onnx_read(const Allocator *allocator, const char *path, Bytes bytes, cons
   if (x.opset > ONNX_OPSET)
     warn_at(d, x.build.at, "the model has opset %lld; operators are read as in opset %d", (long long)x.opset,
             ONNX_OPSET);
-  ok = ok && translate_graph(&x, &model) && set_dims(&x) && d->nerrors == errors && finish_graph(&x.build) &&
+  ok = ok && translate_graph(&x, &model) && take_properties(&x) && d->nerrors == errors && finish_graph(&x.build) &&
        d->nerrors == errors && !d->out_of_memory;
   if (ok) graph_find_ranges(g);
   arena_deinit(&arena);

@@ -132,10 +132,10 @@ bool onnx_list(Onnx *x, const char *name, Ints *list);                  // false
 bool onnx_has(const Onnx *x, const char *name);
 // The integers of a constant input; false after a message: the input is no constant.
 bool onnx_constant_ints(Onnx *x, size_t i, Ints *list);
-// Also numbers that stand for extents (onnx_extent_of).
-bool onnx_ints_or_extents(Onnx *x, size_t i, Ints *list);
 // The same as extents, which may be named; negative numbers are kept.
 bool onnx_constant_shape(Onnx *x, size_t i, Shape *shape);
+// The same as bounds, at most `most`: named extents are in `named`, beside a 0 in the list; numbers are unknown there.
+bool onnx_constant_bounds(Onnx *x, size_t i, size_t most, Ints *list, Extent *named);
 // From input i if present, else from the attribute; *is_given: one of them is present.
 bool onnx_ints_of(Onnx *x, size_t i, const char *name, Ints *list, bool *is_given);
 bool onnx_axis(Onnx *x, int64_t given, int rank, int *axis); // negative: counted from the end

@@ -141,12 +141,13 @@ static void put_opset(Text *out, const char *domain, uint64_t version) {
   text_deinit(&opset);
 }
 
-// Properties for information that ONNX lacks: the states of a step, and the default values of dims.
+// Properties for information that ONNX lacks: the states of a step, the number of leaves, and the default values of
+// dims.
 static void put_property(Text *out, const char *kind, const char *name, const char *value) {
   Text entry, key;
   text_init(&entry, out->allocator);
   text_init(&key, out->allocator);
-  text_format(&key, "%s %s", kind, name);
+  text_format(&key, name ? "%s %s" : "%s", kind, name);
   onnx_put_message(&entry, ENTRY_KEY, &key);
   onnx_put_text(&entry, ENTRY_VALUE, value);
   onnx_put_message(out, MODEL_PROPERTY, &entry);
@@ -155,8 +156,10 @@ static void put_property(Text *out, const char *kind, const char *name, const ch
 }
 
 static void put_properties(const Graph *g, Text *out) {
+  char number[24];
+  snprintf(number, sizeof number, "%lld", (long long)g->nleaves);
+  if (g->nleaves) put_property(out, "leaves", NULL, number);
   for (size_t i = 0; i < g->ndims; i++) {
-    char number[24];
     snprintf(number, sizeof number, "%lld", (long long)g->dims[i]->value);
     if (g->dims[i]->value >= 0) put_property(out, "dim", g->dims[i]->name, number);
   }

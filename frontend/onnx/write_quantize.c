@@ -20,7 +20,7 @@ static const Value *quantized(const Node *node) {
   return is_back(node) ? node->inputs[0] : node->outputs[0];
 }
 
-// From attributes: scales repeat along the axis, and missing zero points are 0.
+// From attributes: scales repeat along the axis, and so does a single zero point; other missing ones are 0.
 static bool take_lists(OnnxWriter *w, const Node *node, Scaling *s) {
   enum { MOST = 1 << 20 };
   const AttributeValue *scales = node_attribute(node, "scales"), *zps = node_attribute(node, "zps");
@@ -35,7 +35,8 @@ static bool take_lists(OnnxWriter *w, const Node *node, Scaling *s) {
   if (!factors || !zeros) return w->node.out_of_memory = true;
   for (size_t i = 0; i < count; i++) {
     factors[i] = (float)scales->numbers.items[i % scales->numbers.count];
-    zeros[i] = i < zps->list.count ? (int32_t)zps->list.items[i] : 0;
+    const size_t at = zps->list.count == 1 ? 0 : i;
+    zeros[i] = at < zps->list.count ? (int32_t)zps->list.items[at] : 0;
     s->are_even &= zeros[i] % 2 == 0;
     s->are_in_range &= zeros[i] >= least && zeros[i] <= most;
   }

@@ -212,7 +212,7 @@ static bool is_never_positive(const Kernel *k, const OpenSum *given) {
   for (int i = 0; i < given->count; i++)
     add_multiplied_out(k->graph, &s, kernel_factor(k, given->number[i], given->monomial[i]), given->monomial[i]);
   bool is_less = is_outweighed(k, &s);
-  for (int turn = 0; turn < MAX_DEGREE; turn++)
+  for (int turn = 0; turn < MAX_DEGREE && k->graph; turn++)
     for (size_t dim = graph_narguments(k->graph); !is_less && dim < k->graph->ndims; dim++) {
       if (k->graph->dims[dim]->is_place) continue; // may be -1
       add_difference(k, &s, dim);

@@ -121,6 +121,43 @@ count 'a model is no part of a document'
 [ $? -eq 1 ] && grep -q 'cannot write' stderr
 count 'a full disk is told'
 
+# What is read back
+
+cat >pads.yaml <<'Y'
+format: ngrad/1
+dims: {N: 5, T: 2}
+inputs: [{name: x, type: f32, shape: [N, 3]}, {name: t, type: f32, shape: [T]}]
+nodes:
+  - {op: Pad, inputs: [x], outputs: [y], attributes: {pads_begin: [T, 0], pads_end: [N - T, -1], value: 0.5}}
+  - {op: Slice, inputs: [y], outputs: [z], attributes: {starts: [-4, 0], ends: [N + 2 * T, 1], axes: [0, 1]}}
+outputs: [y, z]
+Y
+cat >zero_point.yaml <<'Y'
+format: ngrad/1
+inputs: [{name: x, type: f32, shape: [7, 2]}]
+nodes:
+  - {op: Quantize, inputs: [x], outputs: [{name: q, type: s8}], attributes: {qtype: per_channel, scales: [0.25], zps: [5]}}
+  - {op: Dequantize, inputs: [q], outputs: [{name: y, type: f32}], attributes: {qtype: per_channel, scales: [0.25], zps: [5]}}
+outputs: [q, y]
+Y
+cat >leaves.yaml <<'Y'
+format: ngrad/1
+leaves: 3
+inputs: [{name: x, type: f32, shape: [3, 4]}]
+nodes:
+  - {op: Leaf, inputs: [x], outputs: [y]}
+  - {op: AllReduce, inputs: [y], outputs: [z], attributes: {reduction: mean}}
+outputs: [z]
+Y
+for graph in pads zero_point leaves; do
+  "$cases" "$graph.yaml" >stdout 2>stderr
+  grep -q "^ok $graph" stdout
+  count "a model of $graph is read back with the same results"
+done
+"$ngrad" convert pads.yaml -o pads.onnx >stdout 2>stderr && "$ngrad" convert pads.onnx >stdout 2>stderr &&
+  grep -q 'pads_begin: \[T, 0\], pads_end: \[N - T, -1\]' stdout
+count 'pads that are named extents stay open'
+
 # NaN
 
 cat >extremes.yaml <<'Y'
