@@ -170,6 +170,7 @@ bool onnx_own_node(Onnx *x);
 
 // Whether a node of a plain row needs onnx_arithmetic: it has 8-bit integers, or extents.
 bool onnx_needs_arithmetic(const Onnx *x);
+bool onnx_arithmetic(Onnx *x);
 
 // What the model declares (declared.c); false: out of memory, or an error of an output. An input with an error, or an
 // initializer, becomes `failed`, so that nodes that use it are left out. `inputs`: the OnnxInfo by name, of those
@@ -184,37 +185,13 @@ Value *onnx_stack(Onnx *x, Value **items, size_t count, int axis); // along a ne
 // Whether it stands for a sequence of tensors (sequences.c); only rows that take sequences get such values.
 bool onnx_is_sequence(const Value *v);
 
-// Translators by family.
-bool onnx_identity(Onnx *x), onnx_cast_node(Onnx *x), onnx_fold_left(Onnx *x), onnx_mean(Onnx *x), onnx_clip(Onnx *x),
-    onnx_compare(Onnx *x), onnx_xor(Onnx *x), onnx_floor(Onnx *x), onnx_ceiling(Onnx *x), onnx_sign(Onnx *x),
-    onnx_selu(Onnx *x), onnx_celu(Onnx *x), onnx_softsign(Onnx *x), onnx_thresholded(Onnx *x), onnx_is_nan(Onnx *x),
-    onnx_tan(Onnx *x), onnx_prelu(Onnx *x), onnx_pow(Onnx *x), onnx_old_binary(Onnx *x), onnx_divide(Onnx *x),
-    onnx_dropout(Onnx *x), onnx_gelu(Onnx *x), onnx_cast_like(Onnx *x), onnx_hardmax(Onnx *x), onnx_is_inf(Onnx *x),
-    onnx_shrink(Onnx *x);
-bool onnx_transpose_node(Onnx *x), onnx_reshape_node(Onnx *x), onnx_flatten(Onnx *x), onnx_squeeze(Onnx *x),
-    onnx_unsqueeze(Onnx *x), onnx_concat(Onnx *x), onnx_slice(Onnx *x), onnx_pad(Onnx *x), onnx_split(Onnx *x),
-    onnx_tile(Onnx *x), onnx_expand(Onnx *x), onnx_gather(Onnx *x), onnx_shape(Onnx *x), onnx_size(Onnx *x),
-    onnx_constant_node(Onnx *x), onnx_constant_of_shape(Onnx *x), onnx_space_to_depth(Onnx *x),
-    onnx_depth_to_space(Onnx *x), onnx_one_hot(Onnx *x), onnx_trilu(Onnx *x), onnx_range(Onnx *x);
-bool onnx_reduce(Onnx *x), onnx_reduce_log(Onnx *x), onnx_reduce_log_exp(Onnx *x), onnx_reduce_square(Onnx *x),
-    onnx_arg(Onnx *x), onnx_softmax(Onnx *x), onnx_batch_norm(Onnx *x), onnx_instance_norm(Onnx *x),
-    onnx_layer_norm(Onnx *x), onnx_mean_variance_norm(Onnx *x), onnx_lp_norm(Onnx *x);
-bool onnx_matmul(Onnx *x), onnx_gemm(Onnx *x), onnx_conv(Onnx *x), onnx_conv_transpose(Onnx *x), onnx_max_pool(Onnx *x),
-    onnx_average_pool(Onnx *x), onnx_global_pool(Onnx *x), onnx_lp_pool(Onnx *x);
-bool onnx_cross_entropy(Onnx *x), onnx_nll(Onnx *x), onnx_optimizer(Onnx *x);
-bool onnx_max_unpool(Onnx *x), onnx_if(Onnx *x), onnx_loop(Onnx *x), onnx_arithmetic(Onnx *x), onnx_modulo(Onnx *x),
-    onnx_bit_shift(Onnx *x), onnx_local_norm(Onnx *x);
-bool onnx_gather_elements(Onnx *x), onnx_gather_nd(Onnx *x), onnx_scatter_elements(Onnx *x), onnx_scatter_nd(Onnx *x),
-    onnx_compress(Onnx *x), onnx_reverse_sequence(Onnx *x), onnx_cumulative_sum(Onnx *x), onnx_top_k(Onnx *x),
-    onnx_eye_like(Onnx *x), onnx_non_zero(Onnx *x), onnx_einsum(Onnx *x), onnx_window(Onnx *x);
-bool onnx_grid_sample(Onnx *x), onnx_resize(Onnx *x), onnx_upsample(Onnx *x), onnx_sinh(Onnx *x), onnx_cosh(Onnx *x),
-    onnx_asinh(Onnx *x), onnx_acosh(Onnx *x), onnx_atanh(Onnx *x), onnx_atan(Onnx *x), onnx_asin(Onnx *x),
-    onnx_acos(Onnx *x);
-bool onnx_sequence_empty(Onnx *x), onnx_sequence_construct(Onnx *x), onnx_sequence_insert(Onnx *x),
-    onnx_sequence_erase(Onnx *x), onnx_sequence_at(Onnx *x), onnx_sequence_length(Onnx *x),
-    onnx_split_to_sequence(Onnx *x), onnx_concat_from_sequence(Onnx *x);
-bool onnx_rnn(Onnx *x), onnx_gru(Onnx *x), onnx_lstm(Onnx *x), onnx_quantize(Onnx *x), onnx_dequantize(Onnx *x),
-    onnx_dynamic_quantize(Onnx *x), onnx_matmul_integer(Onnx *x), onnx_matmul_quantized(Onnx *x),
-    onnx_conv_integer(Onnx *x), onnx_conv_quantized(Onnx *x);
+// Translators: onnx_NAME of each row of the table.
+#define PLAIN(...)
+#define OPERATOR(name, since, translate, op) bool onnx_##translate(Onnx *x);
+#define SEQUENCES OPERATOR
+#include "frontend/onnx/operators.def"
+#undef PLAIN
+#undef OPERATOR
+#undef SEQUENCES
 
 #endif

@@ -52,55 +52,8 @@ bool onnx_end_data(OnnxWriter *w, const Node *node, const char *from); // true
 
 void onnx_begin_same(OnnxWriter *w, const Node *node, const char *op); // a node with the same operands
 
-bool onnx_write_expansion(OnnxWriter *w, const Node *node, const char *text);
-bool onnx_write_same(OnnxWriter *w, const Node *node, const char *name); // the same operands, no attributes
-
-// write_movement.c
-bool onnx_write_cast(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_reshape(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_transpose(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_along_axis(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_slice(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_pad(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_tile(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_split(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_one_hot(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_diagonal(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_index(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_gather_backward(OnnxWriter *w, const Node *node, const char *name);
-
-// write_norm.c
-bool onnx_write_reduce(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_arg(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_softmax(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_along_formula(OnnxWriter *w, const Node *node, const char *text);
-bool onnx_write_norm(OnnxWriter *w, const Node *node, const char *text);
-bool onnx_write_layer_norm(OnnxWriter *w, const Node *node, const char *text);
-bool onnx_write_instance_norm(OnnxWriter *w, const Node *node, const char *text);
-bool onnx_write_batch_norm(OnnxWriter *w, const Node *node, const char *text);
-bool onnx_write_batch_norm_training(OnnxWriter *w, const Node *node, const char *text);
-bool onnx_write_batch_norm_backward(OnnxWriter *w, const Node *node, const char *text);
-bool onnx_write_bias(OnnxWriter *w, const Node *node, const char *text);
-
-// write_loss.c
-bool onnx_write_loss(OnnxWriter *w, const Node *node, const char *text);
-bool onnx_write_cross_entropy(OnnxWriter *w, const Node *node, const char *text);
-bool onnx_write_cross_entropy_backward(OnnxWriter *w, const Node *node, const char *text);
-
-// write_window.c
-bool onnx_write_matmul(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_convolution(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_backward_data(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_backward_weights(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_pool(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_max_pool_backward(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_average_pool_backward(OnnxWriter *w, const Node *node, const char *name);
-
-// write_resample.c
-bool onnx_write_interpolate(OnnxWriter *w, const Node *node, const char *name);
-bool onnx_write_interpolate_backward(OnnxWriter *w, const Node *node, const char *name);
-
-// write_quantize.c
-bool onnx_write_quantize(OnnxWriter *w, const Node *node, const char *name);
+#define WRITE(op, casting, write, ...) bool onnx_write_##write(OnnxWriter *w, const Node *node, const char *text);
+#include "frontend/onnx/write_standard.def"
+#undef WRITE
 
 #endif

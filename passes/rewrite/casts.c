@@ -1,7 +1,9 @@
+// Removes casts that a later cast undoes.
+//
 // A widening cast followed by the narrowing cast back is the identity, because widening is exact. The reverse pair
 // rounds, and remains. That the second cast returns to the original type is checked by the engine: a replacement must
 // have the type of the value that it replaces.
-#include "passes/rewrite/casts.h"
+#include "passes/rewrite/passes.h"
 
 #include "passes/rewrite/rewrite.h"
 

@@ -1,7 +1,9 @@
+// Merges common subexpressions: nodes that compute the same values.
+//
 // Visits nodes in topological order and looks each up in a hash table of earlier nodes, by operator, attributes and
 // operands, which are merged already. Merges small constants with equal bytes. Never merges two outputs of the graph,
 // as each needs its name.
-#include "passes/rewrite/common_subexpressions.h"
+#include "passes/rewrite/passes.h"
 
 #include "ir/operators/operator.h"
 

@@ -8,7 +8,7 @@
 // after MOST_IN_ALL elements in total. A limit also keeps the time short: the domains of all folded nodes have at most
 // MOST_WORK points in total (for a convolution, its products). An elementwise operator on splat constants is folded to
 // a splat, for any shape.
-#include "passes/rewrite/fold_constants.h"
+#include "passes/rewrite/passes.h"
 
 #include "ir/operators/operator.h"
 

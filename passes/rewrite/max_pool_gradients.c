@@ -1,6 +1,9 @@
+// Replaces each MaxPoolBackward by MaxPoolWinners, which finds the greatest element of each window once, and
+// MaxPoolScatter. A single kernel over src would search each window again for each of its elements.
+//
 // The winners have diff_dst's layout, as both are read together. For windows with many taps, a separate MaxPool finds
 // the greatest element first: both operators are then single reductions, in registers.
-#include "passes/rewrite/max_pool_gradients.h"
+#include "passes/rewrite/passes.h"
 
 #include "ir/operators/pool.h"
 #include "ir/operators/window.h"

@@ -1,7 +1,9 @@
+// Simplifies reshapes and transposes: joins, removes and sinks them.
+//
 // Two reshapes or transposes in a row are joined. A reshape or transpose that changes nothing is removed. A reshape or
 // transpose sinks through elementwise operators, towards the outputs, if it meets another there; the elementwise
 // operators then read the unmoved operands directly, and can be fused with their producers.
-#include "passes/rewrite/movement.h"
+#include "passes/rewrite/passes.h"
 
 #include "ir/operators/movement.h"
 #include "passes/rewrite/rewrite.h"

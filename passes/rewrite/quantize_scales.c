@@ -1,5 +1,6 @@
-// Replaces a node with several scales by the operator that has scales as an operand.
-#include "passes/rewrite/quantize_scales.h"
+// Replaces each Quantize and Dequantize that has several scales by DynamicQuantize and DynamicDequantize with constant
+// operands. Lowering relies on this pass, as it supports only a single scale as an attribute.
+#include "passes/rewrite/passes.h"
 
 #include "ir/operators/operator.h"
 

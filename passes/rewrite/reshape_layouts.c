@@ -1,5 +1,8 @@
+// Inserts a copy before each reshape whose input has another layout than row-major, so that a reshape only
+// reinterprets memory. Lowering relies on this pass.
+//
 // The copy is a transpose with the identity permutation, whose output is row-major.
-#include "passes/rewrite/reshape_layouts.h"
+#include "passes/rewrite/passes.h"
 
 #include "ir/operators/operator.h"
 

@@ -1,7 +1,7 @@
 // Algebraic identities. Each holds for every IEEE value, including NaN, infinities and the sign of zero, and its
 // replacement rounds at most as often as its pattern. Other identities need --fast-math: x + 0 is not x (-0 + 0 is +0),
 // and x - x is not 0 (NaN for infinities); but x + -0 and x - 0 are x.
-#include "passes/rewrite/simplify.h"
+#include "passes/rewrite/passes.h"
 
 #include "passes/rewrite/rewrite.h"
 

@@ -1,3 +1,7 @@
+// Splits group norms, and their gradients, with channels last in memory into operators that vectorise over channels.
+// Must run before reshape-layouts, because it adds reshapes. Must run after common-subexpressions, which would merge
+// the casts of the two reads of the data: the cast data would then be stored between kernels.
+//
 // If channels are last in memory, a group is a few neighbouring elements, and a kernel with an axis of groups would
 // have vectors as short as a group. Instead, sums over the spatial axes are computed for each channel, with vectors
 // over all channels, and then reduced to groups, which is little work. Values of a group are broadcast to its channels
@@ -16,7 +20,7 @@
 //   t1 = sum(gamma * S1), t2 = sum(gamma * S2) over a group with M elements
 //   dx = rstd * gamma * dy - rstd * t2 / (M * (variance + epsilon)) * (x - mean) - rstd * t1 / M
 //   dgamma = sum(rstd * S2), dbeta = sum(S1) over the batch
-#include "passes/rewrite/split_groups.h"
+#include "passes/rewrite/passes.h"
 
 #include "ir/operators/norm.h"
 #include "passes/rewrite/builder.h"

@@ -1,5 +1,8 @@
+// Replaces each Split by a Slice for each output, which can be fused with the users of its result; and each Pad along
+// an open axis by a Concat.
+//
 // An unused output of a Split becomes an unused Slice, which pass dead-code removes.
-#include "passes/rewrite/splits.h"
+#include "passes/rewrite/passes.h"
 
 #include "ir/operators/movement.h"
 #include "passes/rewrite/builder.h"

@@ -18,11 +18,10 @@
 // (see algebra.h). One exception: if the graph multiplies and divides by a polynomial of x, such as the x - mean that
 // the gradient of a quotient leaves, the graph gives NaN where the polynomial is 0, and the operator gives the limit.
 // Sums over x may cancel: if x is not finite, r is NaN, and so are the results.
-#include "passes/rewrite/recognise/recognise.h"
+#include "passes/rewrite/passes.h"
 
 #include "ir/operators/reduce.h"
 #include "passes/rewrite/dead_code.h"
-#include "passes/rewrite/movement.h"
 #include "passes/rewrite/recognise/norm_replace.h"
 
 #include <string.h>
