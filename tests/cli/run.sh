@@ -674,7 +674,7 @@ if [ "$(nproc)" -gt 1 ]; then
   expect 0 '"efficiency": [0-9]' '' bench sum.yaml --seconds 0.01 --threads 1,2 --json
   expect 0 'speed-up  efficiency' '' bench sum.yaml --seconds 0.01 --threads 1,2
 fi
-for threads in 2,1 1,1 0,1 x 1,; do
+for threads in 2,1 1,1 0,1 x '1,'; do
   expect 2 '' '--threads: expected a number of threads, or at most 16 ascending ones' bench sum.yaml --threads "$threads"
 done
 expect 2 '' '--with and --threads N,N: expected one of them' bench sum.yaml --with true --threads 1,2
