@@ -167,16 +167,17 @@ static bool is_divisor(const Kernel *k, Monomial a, Monomial b) {
 }
 
 // Whether negative numbers outweigh each positive number, which they are taken from.
-static bool is_outweighed(const Kernel *k, OpenSum *s) {
+static bool is_outweighed(const Kernel *k, const OpenSum *sum) {
+  OpenSum s = *sum;
   bool all = true;
-  for (int i = 0; i < s->count; i++) {
-    for (int j = 0; j < s->count && s->number[i] > 0; j++) {
-      if (s->number[j] >= 0 || !is_divisor(k, s->monomial[i], s->monomial[j])) continue;
-      const int64_t both = s->number[i] < -s->number[j] ? s->number[i] : -s->number[j];
-      s->number[i] -= both;
-      s->number[j] += both;
+  for (int i = 0; i < s.count; i++) {
+    for (int j = 0; j < s.count && s.number[i] > 0; j++) {
+      if (s.number[j] >= 0 || !is_divisor(k, s.monomial[i], s.monomial[j])) continue;
+      const int64_t both = s.number[i] < -s.number[j] ? s.number[i] : -s.number[j];
+      s.number[i] -= both;
+      s.number[j] += both;
     }
-    all &= s->number[i] <= 0;
+    all &= s.number[i] <= 0;
   }
   return all;
 }
@@ -207,13 +208,19 @@ static void add_difference(const Kernel *k, OpenSum *s, size_t dim) {
 static bool is_never_positive(const Kernel *k, const OpenSum *given) {
   OpenSum s = {0};
   bool has_positive = false;
+  const size_t first = k->graph ? graph_narguments(k->graph) : 0, end = k->graph ? k->graph->ndims : 0;
   for (int i = 0; i < given->count; i++) has_positive |= given->number[i] > 0;
   if (!has_positive) return true; // nor is a sum of dims negative
   for (int i = 0; i < given->count; i++)
     add_multiplied_out(k->graph, &s, kernel_factor(k, given->number[i], given->monomial[i]), given->monomial[i]);
   bool is_less = is_outweighed(k, &s);
-  for (int turn = 0; turn < MAX_DEGREE && k->graph; turn++)
-    for (size_t dim = graph_narguments(k->graph); !is_less && dim < k->graph->ndims; dim++) {
+  for (size_t dim = first; !is_less && dim < end; dim++) { // one alone: after another one, it may not help any more
+    OpenSum alone = s;
+    if (!k->graph->dims[dim]->is_place) add_difference(k, &alone, dim);
+    is_less = is_outweighed(k, &alone) && !alone.is_too_long;
+  }
+  for (int turn = 0; turn < MAX_DEGREE; turn++)
+    for (size_t dim = first; !is_less && dim < end; dim++) {
       if (k->graph->dims[dim]->is_place) continue; // may be -1
       add_difference(k, &s, dim);
       is_less = is_outweighed(k, &s);
