@@ -104,6 +104,8 @@ int verb_grad(const Settings *s) {
 // Checking
 
 static void print_worst(const ng_tensor_info *info, const ng_gradcheck_result *r) {
+  if (r->worst_element < 0 && !r->is_within)
+    say("diff_%s is not checked: every element is at a kink, or too steep for differences\n", info->name);
   if (r->worst_element < 0) return;
   char *indices = indices_text(info, r->worst_element);
   say("diff_%s%s is %.12g, differences give %.12g\n", info->name, indices, r->gradient, r->expected);

@@ -38,6 +38,16 @@ Value *onnx_iota(Onnx *x, int64_t n, int64_t step, int behind) {
   return v;
 }
 
+// 0, n, 2 n and so on along axis 0, which may have a name, in the shape of indices.
+static Value *rows_of(Onnx *x, Value *indices, int64_t n) {
+  Builder *b = &x->build;
+  Value *like = build_cast(b, indices, TYPE_F32);
+  Node *node = like ? build_node(b, OP_GenIndex, 1, &like) : NULL;
+  if (!node) return NULL;
+  build_set(node, "axis")->s64 = 0;
+  return build_times(b, build_cast(b, build_one(b, node), TYPE_S64), (double)n);
+}
+
 // The positions in the flat data for indices along an axis; indices have as many axes as the data.
 static Value *places_along(Onnx *x, const Value *data, Value *indices, int axis) {
   const int rank = data->shape.rank;
@@ -45,8 +55,10 @@ static Value *places_along(Onnx *x, const Value *data, Value *indices, int axis)
   Value *place =
       build_times(&x->build, from_start(x, indices, extent(data, axis)), (double)product(data, axis + 1, rank));
   for (int i = 0; place && i < rank; i++) {
-    if (i == axis || extent(indices, i) == 1) continue;
-    place = add(x, place, onnx_iota(x, extent(indices, i), product(data, i + 1, rank), rank - 1 - i));
+    const Extent e = indices->shape.extent[i];
+    if (i == axis || (extent_is_literal(e) && e.value == 1)) continue;
+    if (!extent_is_literal(e)) place = add(x, place, rows_of(x, indices, product(data, 1, rank)));
+    else place = add(x, place, onnx_iota(x, extent(indices, i), product(data, i + 1, rank), rank - 1 - i));
   }
   return place;
 }
@@ -73,14 +85,17 @@ static bool take_data(Onnx *x, Value **data, Value **indices) {
 }
 
 static Value *gather_along(Onnx *x, Value *data, Value *indices, int axis) {
-  const int64_t nelems = product(data, 0, data->shape.rank);
+  const int64_t nelems = extent_is_literal(data->shape.extent[0]) ? product(data, 0, data->shape.rank) : -1;
   return build_gather(&x->build, build_reshape(&x->build, data, &nelems, 1), places_along(x, data, indices, axis), 0);
 }
 
+// The batch, which is axis 0, may have a name.
 bool onnx_gather_elements(Onnx *x) {
-  Value *data, *indices;
+  Value *data = onnx_in(x, 0), *indices = onnx_in(x, 1);
   int axis;
-  if (!take_data(x, &data, &indices) || !onnx_axis(x, onnx_int(x, "axis", 0), data->shape.rank, &axis)) return false;
+  if (!data || !indices || !onnx_axis(x, onnx_int(x, "axis", 0), data->shape.rank, &axis)) return false;
+  for (int i = axis > 0; i < data->shape.rank; i++)
+    if (!onnx_has_number(x, data, i) || (i < indices->shape.rank && !onnx_has_number(x, indices, i))) return false;
   return onnx_out(x, 0, gather_along(x, data, indices, axis));
 }
 

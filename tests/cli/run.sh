@@ -503,6 +503,7 @@ outputs: [y]
 END
 expect 0 'wrote 1 output' '' run weights.yaml --random --out weights
 expect 3 '^w  *3  *3  *3 .*FAILED' 'Round: its gradient is 0' gradcheck weighted.yaml
+expect 3 '^diff_w is not checked: every element is at a kink' 'Round: its gradient is 0' gradcheck weighted.yaml
 expect 0 'ok$' '' gradcheck weighted.yaml --wrt x
 expect 1 '' 'N has no value' gradcheck open.yaml
 

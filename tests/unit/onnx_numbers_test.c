@@ -1,4 +1,5 @@
 // Numbers of ONNX models that the test writes byte by byte, where types, infinities and roundings matter.
+#include "frontend/api/ngrad.h"
 #include "tests/unit/onnx_models.h"
 
 static void casts_to_integers_drop_the_fraction(void **state) {
@@ -141,6 +142,34 @@ static void pooling_rounds_up_to_windows_that_begin_inside(void **state) {
   assert_true(computes(&mean, (const double[]){1, 3, 5, 3}, 4)); // the last is (6 + 0) / 2
 }
 
+// x.gather(1, x.argmax(1)), as losses take the numbers of labels: the rows are a batch, which has a name.
+static void elements_are_gathered_from_rows_of_a_named_batch(void **state) {
+  (void)state;
+  const Message axis = int_attribute("axis", 1);
+  Message graph = {.count = 0}, gather = {.count = 0};
+  add_node_with(&graph, 1, "", "ArgMax", "x", "i", &axis, 1);
+  add_text(&gather, 1, "x");
+  add_text(&gather, 1, "i");
+  add_text(&gather, 2, "y");
+  add_text(&gather, 4, "GatherElements");
+  add_message(&gather, 5, &axis);
+  add_message(&graph, 1, &gather);
+  add_value(&graph, 11, "x");
+  add_output(&graph, "y");
+  const Message model = model_of(&graph);
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = ng_graph_read(ctx, "test.onnx", (const char *)model.bytes, model.count, NULL);
+  float x[] = {1, 3, 2, -1, -3, -2, 0, 7, 8}, y[] = {0, 0, 0};
+  assert_non_null(g);
+  assert_int_equal(ng_graph_set_input_shape(g, 0, 2, (const int64_t[]){3, 3}), NG_OK);
+  assert_int_equal(ng_interpret(g, &(ng_tensor){.type = NG_F32, .rank = 2, .extent = {3, 3}, .data = x},
+                                &(ng_tensor){.type = NG_F32, .rank = 2, .extent = {3, 1}, .data = y}, 0),
+                   NG_OK);
+  assert_true(y[0] == 3 && y[1] == -1 && y[2] == 8);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(casts_to_integers_drop_the_fraction),
@@ -151,6 +180,7 @@ int main(void) {
       cmocka_unit_test(padding_may_be_infinite),
       cmocka_unit_test(nan_stays_nan),
       cmocka_unit_test(pooling_rounds_up_to_windows_that_begin_inside),
+      cmocka_unit_test(elements_are_gathered_from_rows_of_a_named_batch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
