@@ -235,13 +235,30 @@ static Extent number_if_given(const Dim *dim, const void *context) {
   return given ? EXTENT(given->value) : (Extent){dim, -1};
 }
 
+// The text with spaces around each sign of a product, which PyTorch writes without: 2*T + 1. NULL: out of memory.
+static const char *with_spaces(Onnx *x, const char *text) {
+  const size_t nbytes = strlen(text);
+  char *spaced = arena_alloc(x->reading.arena, 3 * nbytes + 1), *to = spaced;
+  for (size_t i = 0; spaced && i < nbytes; i++) {
+    const bool is_product = text[i] == '*' && i && !strchr(" *", text[i - 1]) && !strchr(" *", text[i + 1]);
+    if (is_product) *to++ = ' ';
+    *to++ = text[i];
+    if (is_product) *to++ = ' ';
+  }
+  if (spaced) *to = 0;
+  return spaced;
+}
+
 // A formula of names that extents of inputs have, as T + 1; any other text is a name.
 static bool set_formula(Onnx *x, const char *text, Extent *e) {
+  const char *spaced = with_spaces(x, text);
   NamedResult result;
+  if (!spaced) return error_out_of_memory(x->reading.d);
+  if (!is_formula(spaced)) return set_named(x, text, e);
   Arena *arena = &x->build.graph->arena;
   const char *unknown;
   size_t nbytes;
-  while ((result = read_formula(&x->dims, text, arena, e, &unknown, &nbytes)) == NAMED_IS_UNKNOWN) {
+  while ((result = read_formula(&x->dims, spaced, arena, e, &unknown, &nbytes)) == NAMED_IS_UNKNOWN) {
     const char *name = arena_copy_text(x->reading.arena, unknown, nbytes);
     if (!name) return error_out_of_memory(x->reading.d);
     if (!is_dim(x, name)) return set_named(x, text, e);
@@ -258,7 +275,7 @@ bool onnx_set_extents(Onnx *x, const OnnxInfo *info, Shape *shape) {
     shape->extent[axis] = info->extent[axis];
     if (!info->dim[axis].count) continue;
     const char *name = onnx_text_of(x, info->dim[axis]);
-    if (!name || !(is_formula(name) ? set_formula : set_named)(x, name, &shape->extent[axis])) return false;
+    if (!name || !set_formula(x, name, &shape->extent[axis])) return false;
   }
   return true;
 }
