@@ -67,6 +67,19 @@ static int64_t indexed_extent(const Node *node, uint32_t slot) {
   return row && (row->is_index || row->is_label) ? extent_value(node_indexed(node, slot)) : -1;
 }
 
+// The number that the node adds to indices that are negative, i < 0 ? i + n : i, as formulas of ONNX's operators do
+// whose indices count from the end; -1: it is no such node.
+static int64_t wrapped_extent(const Node *node, uint32_t slot) {
+  const Value *v = node->inputs[slot];
+  if (node->op->id != OP_Select || slot != 2) return -1;
+  const Node *less = node->inputs[0]->producer, *add = node->inputs[1]->producer;
+  if (!less || less->op->id != OP_Less || less->inputs[0] != v || !add || add->op->id != OP_Add) return -1;
+  const Value *n = add->inputs[add->inputs[0] == v];
+  if (add->inputs[n == add->inputs[0]] != v || !n->constant || type_is_float(n->type) || shape_nelems(&n->shape) != 1)
+    return -1;
+  return (int64_t)type_load(n->type, n->constant->data, 0);
+}
+
 // The label that the node ignores: by its attribute, or because it compares labels with a constant, as losses written
 // with other operators do.
 static bool find_ignored(const Node *node, uint32_t slot, double *ignored) {
@@ -88,6 +101,7 @@ static void find_indices(const Value *v, int depth, Distribution *d) { // NOLINT
     const Node *node = use->node;
     const bool moves = only_moves(node);
     if (!moves) d->nindices = lesser(d->nindices, indexed_extent(node, use->slot));
+    if (!moves) d->nindices = lesser(d->nindices, wrapped_extent(node, use->slot));
     if (!moves) d->has_ignored |= find_ignored(node, use->slot, &d->ignored);
     for (uint32_t i = 0; moves && depth < DEEPEST && i < node->noutputs; i++)
       if (node->outputs[i] && !type_is_float(node->outputs[i]->type)) find_indices(node->outputs[i], depth + 1, d);

@@ -406,8 +406,8 @@ static void what_cannot_be_differentiated_is_told_once(void **state) {
   }
 }
 
-// A mean over ignored labels alone is 0 / 0, and so is one over labels without class: random data has neither, also
-// where other operators compute the loss.
+// A mean over ignored labels alone is 0 / 0, and so is one over labels without class; an element beyond the end is NaN:
+// random data has none of these, also where other operators compute the loss or the place.
 static void random_labels_count(void **state) {
   (void)state;
   static const char *const texts[] = {
@@ -423,6 +423,16 @@ static void random_labels_count(void **state) {
       "  - {op: ReduceSum, inputs: [costs], outputs: [cost], attributes: {axes: [0, 1]}}\n"
       "  - {op: ReduceSum, inputs: [weight], outputs: [total], attributes: {axes: [0, 1]}}\n"
       "  - {op: Divide, inputs: [cost, total], outputs: [y]}\noutputs: [y]\n",
+      // Row i, or i from the end, of [3, 4], as a formula of GatherND has it.
+      "format: ngrad/1\ninputs: [{name: x, type: f64, shape: [3, 4]}, {name: i, type: s64, shape: [5]}]\n"
+      "constants: [{name: zero, type: s64, shape: [], value: 0}, {name: n, type: s64, shape: [], value: 3}, {name: "
+      "length, type: s64, shape: [], value: 4}]\nnodes:\n"
+      "  - {op: Less, inputs: [i, zero], outputs: [is_below]}\n"
+      "  - {op: Add, inputs: [i, n], outputs: [from_end]}\n"
+      "  - {op: Select, inputs: [is_below, from_end, i], outputs: [row]}\n"
+      "  - {op: Multiply, inputs: [row, length], outputs: [at]}\n"
+      "  - {op: StaticReshape, inputs: [x], outputs: [flat], attributes: {shape: [12], special_zero: false}}\n"
+      "  - {op: Gather, inputs: [flat, at], outputs: [y]}\noutputs: [y]\n",
   };
   for (uint64_t seed = 0; seed < 40; seed++)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
