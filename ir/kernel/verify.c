@@ -166,17 +166,9 @@ static bool is_divisor(const Kernel *k, Monomial a, Monomial b) {
   return true;
 }
 
-// Whether the sum is at most 0 for all values of the open dims. A sufficient condition: negative numbers must outweigh
-// each positive number. Open dims are at least 1, so N * M * c is at least N * c: a negative number with monomial N * M
-// outweighs positive numbers with monomial N.
-static bool is_never_positive(const Kernel *k, const OpenSum *given) {
-  OpenSum s = {0};
-  bool has_positive = false;
-  for (int i = 0; i < given->count; i++) has_positive |= given->number[i] > 0;
-  if (!has_positive) return true; // nor is a sum of dims negative
-  for (int i = 0; i < given->count; i++)
-    add_multiplied_out(k->graph, &s, kernel_factor(k, given->number[i], given->monomial[i]), given->monomial[i]);
-  if (s.is_too_long || given->is_too_long) return false;
+// Whether negative numbers outweigh each positive number. Open dims are at least 1, so N * M * c is at least N * c: a
+// negative number with monomial N * M outweighs positive numbers with monomial N.
+static bool is_outweighed(const Kernel *k, OpenSum s) {
   for (int i = 0; i < s.count; i++) {
     for (int j = 0; j < s.count && s.number[i] > 0; j++) {
       if (s.number[j] >= 0 || !is_divisor(k, s.monomial[i], s.monomial[j])) continue;
@@ -186,7 +178,44 @@ static bool is_never_positive(const Kernel *k, const OpenSum *given) {
     }
     if (s.number[i] > 0) return false;
   }
-  return true;
+  return !s.is_too_long;
+}
+
+static bool is_in_range(const Dim *sum, int64_t times) {
+  bool is = true;
+  for (uint32_t t = 0; t < sum->nterms; t++)
+    is &= (sum->terms[t].factor < 0 ? -sum->terms[t].factor : sum->terms[t].factor) <= INT64_MAX / 4 / times;
+  return is;
+}
+
+// Whether numbers are outweighed if as much of one sum of open dims is added, which is never negative, as its number
+// below 0 takes away from a positive number: 3 - T is not positive because T - 3 is not negative.
+static bool is_outweighed_beside_sum(const Kernel *k, const OpenSum *s) {
+  const Graph *g = k->graph;
+  for (size_t d = graph_narguments(g); d < g->ndims; d++) {
+    const FormulaTerm *last = &g->dims[d]->terms[g->dims[d]->nterms - 1];
+    for (int i = 0; i < s->count && !last->degree && last->factor < 0; i++) {
+      if (s->number[i] <= 0) continue;
+      OpenSum more = *s;
+      const int64_t times = (s->number[i] - last->factor - 1) / -last->factor;
+      if (!is_in_range(g->dims[d], times)) continue;
+      add_multiplied_out(g, &more, times, s->monomial[i] + monomial_of_dim(d));
+      if (is_outweighed(k, more)) return true;
+    }
+  }
+  return false;
+}
+
+// Whether the sum is at most 0 for all values of the open dims. A sufficient condition.
+static bool is_never_positive(const Kernel *k, const OpenSum *given) {
+  OpenSum s = {0};
+  bool has_positive = false;
+  for (int i = 0; i < given->count; i++) has_positive |= given->number[i] > 0;
+  if (!has_positive) return true; // nor is a sum of dims negative
+  for (int i = 0; i < given->count; i++)
+    add_multiplied_out(k->graph, &s, kernel_factor(k, given->number[i], given->monomial[i]), given->monomial[i]);
+  if (s.is_too_long || given->is_too_long) return false;
+  return is_outweighed(k, s) || is_outweighed_beside_sum(k, &s);
 }
 
 // Adds the distance from the first element along an axis to the last; of a mask, in bits and whole vectors. A step
