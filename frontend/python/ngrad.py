@@ -1158,18 +1158,19 @@ class Graph(_Signed):
 
     def initial_states(self, seed: int = 0) -> dict[str, numpy.ndarray[Any, Any]]:
         """A dict of new arrays: the initial values of the states, as `init` in the file says."""
-        return self._made(_lib.ng_tensor_init, [(i, s.input) for i, s in enumerate(self.states)], seed)
+        return self._made(_lib.ng_tensor_init, [(i, s.input) for i, s in enumerate(self.states)], seed, False)
 
     def random_inputs(self, seed: int = 0) -> dict[str, numpy.ndarray[Any, Any]]:
         """A dict of new arrays: valid random data for the inputs. Every extent must have a number."""
         first = len(self.inputs) - len(self.states)
-        return self._made(_lib.ng_tensor_random, [(i, i) for i in range(first)], seed)
+        return self._made(_lib.ng_tensor_random, [(i, i) for i in range(first)], seed, True)
 
-    def _made(self, function, indices, seed):
+    def _made(self, function, indices, seed, have_names):
         arrays, seed = {}, _amount(seed, "seed")
         with _Session() as session:
             g = self._open(session)
-            session.check(_lib.ng_graph_bind(g))
+            if have_names:  # shapes of states are numbers
+                session.check(_lib.ng_graph_bind(g))
             inputs = _Signature.of(g).inputs
             for i, index in indices:
                 t = _Tensor()

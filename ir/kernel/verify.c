@@ -188,6 +188,14 @@ static Monomial term_monomial(const Graph *g, const FormulaTerm *term) {
   return m;
 }
 
+// Whether no number becomes too large if that many times the sum is added.
+static bool is_in_range(const Dim *sum, int64_t times) {
+  bool is = true;
+  for (uint32_t t = 0; t < sum->nterms; t++)
+    is &= (sum->terms[t].factor < 0 ? -sum->terms[t].factor : sum->terms[t].factor) <= INT64_MAX / 4 / times;
+  return is;
+}
+
 // Adds a multiple of N - T, which no call makes negative, that leaves nothing of a positive multiple of T.
 static void add_difference(const Kernel *k, OpenSum *s, size_t dim) {
   const Dim *sum = k->graph->dims[dim];
@@ -195,8 +203,10 @@ static void add_difference(const Kernel *k, OpenSum *s, size_t dim) {
     const int64_t factor = -sum->terms[t].factor;
     const Monomial m = term_monomial(k->graph, &sum->terms[t]);
     for (int i = 0; factor > 0 && i < s->count; i++) {
-      if (s->number[i] <= 0 || s->number[i] % factor || !is_divisor(k, m, s->monomial[i])) continue;
-      add_multiplied_out(k->graph, s, s->number[i] / factor, s->monomial[i] - m + monomial_of_dim(dim));
+      if (s->number[i] <= 0 || !is_divisor(k, m, s->monomial[i])) continue;
+      const int64_t times = s->number[i] / factor + (s->number[i] % factor != 0);
+      if (!is_in_range(sum, times)) continue;
+      add_multiplied_out(k->graph, s, times, s->monomial[i] - m + monomial_of_dim(dim));
       return;
     }
   }

@@ -627,6 +627,16 @@ class States(Case):
         np.testing.assert_array_equal(total, 3 * floats(3))
         self.assertEqual(states["scale"], 1)
 
+    def test_states_need_no_extents_of_data(self):
+        text = """{format: ngrad/1, dims: {N: ~}, inputs: [{name: x, type: f32, shape: [N, 2]}],
+            state: [{name: w, type: f32, shape: [2, 1], init: ones}],
+            nodes: [{op: MatMul, inputs: [x, w], outputs: [y]}], outputs: [y]}"""
+        step = ngrad.loads(text).train("sgd", losses="mse", learning_rate=0.5)
+        states = step.initial_states()
+        step(floats(3, 2), floats(3, 1), states=states)
+        self.assertEqual(states["w"].shape, (2, 1))
+        self.assertNotEqual(states["w"][1, 0], 1)
+
     def test_states_are_inputs_unless_they_are_given_as_states(self):
         g = ngrad.loads(COUNTER)
         states = g.initial_states()
