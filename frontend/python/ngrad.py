@@ -1018,7 +1018,7 @@ class Graph(_Signed):
             if expected is None or len(expected) != len(shape):
                 continue  # the library reports it
             for extent, value in zip(expected, shape):
-                if extent not in named:
+                if not isinstance(extent, str) or extent not in named:
                     continue  # a number, or a formula, which the library solves
                 if dims.setdefault(extent, (value, name))[0] != value:
                     first, other = dims[extent]
