@@ -6,7 +6,6 @@
 
 #include "ir/operators/movement.h"
 #include "passes/rewrite/builder.h"
-#include "passes/rewrite/dead_code.h"
 #include "passes/rewrite/open_pads.h"
 
 static bool replace(Builder *b, Node *node) {
@@ -31,6 +30,16 @@ static bool replace(Builder *b, Node *node) {
   return true;
 }
 
+// Removes the nodes that others have replaced: they have no operands.
+static void remove_replaced(Graph *g) {
+  size_t count = 0;
+  for (size_t i = 0; i < g->nnodes; i++) {
+    const OperatorId id = g->nodes[i]->op->id;
+    if ((id != OP_Split && id != OP_Pad) || g->nodes[i]->inputs[0]) g->nodes[count++] = g->nodes[i];
+  }
+  g->nnodes = count;
+}
+
 bool pass_splits(Graph *g, PassContext *c) {
   const size_t before = g->nnodes;
   Builder b = {.graph = g};
@@ -42,7 +51,11 @@ bool pass_splits(Graph *g, PassContext *c) {
     if (id == OP_Split || (id == OP_Pad && g->is_open && replace_open_pad(&b, g->nodes[i]))) has_any = true;
     ok &= !b.out_of_memory;
   }
+  if (ok && has_any) {
+    remove_replaced(g);
+    ok = graph_sort(g, c->diagnostics);
+  }
   diagnostics_deinit(&b.refusals);
-  pass_end(g, c, !ok, has_any);
+  if (!ok) pass_out_of_memory(c);
   return has_any;
 }
