@@ -47,21 +47,13 @@ Node *build_node(Builder *b, OperatorId id, uint32_t ninputs, Value *const *inpu
 }
 
 AttributeValue *build_set(Node *node, const char *name) {
-  uint32_t i = 0;
-  while (strcmp(node->op->attributes[i].name, name) != 0) i++;
-  node->attributes[i].is_set = true;
-  return &node->attributes[i];
+  AttributeValue *value = node_attribute_slot(node, name);
+  value->is_set = true;
+  return value;
 }
 
 bool build_set_list(Builder *b, Node *node, const char *name, const int64_t *items, size_t count) {
-  if (!node) return false;
-  int64_t *own = ARENA_ARRAY(&b->graph->arena, int64_t, count + 1);
-  if (!own) return error_out_of_memory(b->d);
-  for (size_t i = 0; i < count; i++) own[i] = items[i];
-  AttributeValue *list = build_set(node, name);
-  list->list.items = own;
-  list->list.count = count;
-  return true;
+  return node && (node_set_list(b->graph, node, name, items, count) || error_out_of_memory(b->d));
 }
 
 bool build_set_choice(Node *node, const char *name, const char *choice) {

@@ -124,6 +124,13 @@ bool onnx_write_split(OnnxWriter *w, const Node *node, const char *name) {
   return true;
 }
 
+// Labels as s64, `depth` in place of negative ones.
+static const char *put_labels(OnnxWriter *w, const char *labels, Type type, double depth) {
+  if (type != TYPE_S64) labels = onnx_put_cast(w, labels, TYPE_S64, NULL);
+  const char *other = onnx_put_scalar(w, TYPE_S64, depth), *zero = onnx_put_scalar(w, TYPE_S64, 0);
+  return onnx_put(w, "Where", NULL, onnx_put(w, "Less", NULL, labels, zero), other, labels);
+}
+
 // ONNX counts negative labels from the end; here they have no 1. All systems have OneHot for s64 and f32.
 bool onnx_write_one_hot(OnnxWriter *w, const Node *node, const char *name) {
   const Type type = node->outputs[0]->type;
@@ -136,7 +143,7 @@ bool onnx_write_one_hot(OnnxWriter *w, const Node *node, const char *name) {
   if (type == TYPE_F64 && ((double)values[0] != numbers[0] || (double)values[1] != numbers[1])) return false;
   const bool is_one = node->inputs[0]->shape.rank == 0; // ONNX wants an axis
   const int64_t first = 0;
-  const char *labels = onnx_put_labels(w, w->in[0], node->inputs[0]->type, depth);
+  const char *labels = put_labels(w, w->in[0], node->inputs[0]->type, depth);
   if (is_one) labels = onnx_put_axes(w, "Unsqueeze", labels, &first, 1, NULL);
   const char *both = onnx_put_initializer(w, TYPE_F32, &two, 1, values), *count = onnx_put_scalar(w, TYPE_S64, depth);
   onnx_begin(w, name, labels, count, both);
@@ -145,12 +152,6 @@ bool onnx_write_one_hot(OnnxWriter *w, const Node *node, const char *name) {
   if (is_one) to = onnx_put_axes(w, "Squeeze", to, &first, 1, type == TYPE_F32 ? w->out[0] : NULL);
   if (type != TYPE_F32) onnx_put_cast(w, to, type, w->out[0]);
   return true;
-}
-
-const char *onnx_put_labels(OnnxWriter *w, const char *labels, Type type, double depth) {
-  if (type != TYPE_S64) labels = onnx_put_cast(w, labels, TYPE_S64, NULL);
-  const char *other = onnx_put_scalar(w, TYPE_S64, depth), *zero = onnx_put_scalar(w, TYPE_S64, 0);
-  return onnx_put(w, "Where", NULL, onnx_put(w, "Less", NULL, labels, zero), other, labels);
 }
 
 // Every (n + 1)-th element of the two axes, flattened.

@@ -32,8 +32,6 @@ const char *onnx_put_reshape(OnnxWriter *w, const char *from, const int64_t *ite
 const char *onnx_put_shape(OnnxWriter *w, const char *from, const Shape *shape, bool keeps_first, const char *to);
 // A cast to an integer type that rounds to even and saturates.
 void onnx_put_saturated(OnnxWriter *w, const char *v, Type from, Type to, const char *dst);
-// Labels as s64, `depth` in place of negative ones.
-const char *onnx_put_labels(OnnxWriter *w, const char *labels, Type type, double depth);
 // 0, 1, ... along an axis with `behind` axes after it; "" after out of memory.
 const char *onnx_put_range(OnnxWriter *w, Type type, int64_t count, int behind);
 const char *onnx_put_filled(OnnxWriter *w, double number, const int64_t *extents, size_t rank); // all the number

@@ -252,7 +252,7 @@ Var loop_var(VarKind kind) {
   return (Var){kind, 0};
 }
 
-bool index_mentions(const Index *i, Var v) {
+static bool index_mentions(const Index *i, Var v) {
   if (!i) return false;
   if (i->op == INDEX_VAR) return i->var.kind == v.kind && i->var.of == v.of;
   return index_mentions(i->args[0], v) || index_mentions(i->args[1], v) || index_mentions(i->args[2], v);

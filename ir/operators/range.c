@@ -4,7 +4,10 @@
 
 #include <math.h>
 
-ValueRange node_input_range(const Node *node, uint32_t slot) {
+// The range that the operator requires of input `slot`, an index in node->inputs; RANGE_ANY: no requirement. A power
+// with a whole exponent >= 0 requires nothing (Operand.power). Further inputs of a variadic operator have the range
+// of its last operand.
+static ValueRange input_range(const Node *node, uint32_t slot) {
   const Operator *op = node->op;
   const Operand *row = &op->inputs[slot < op->ninputs ? slot : op->ninputs - 1];
   const double power = row->power ? node_f32(node, row->power) : -1;
@@ -64,7 +67,7 @@ void graph_find_ranges(Graph *g) {
     const ValueRange from_output = range_from_output(node);
     for (uint32_t k = 0; k < node->ninputs; k++) {
       if (!node->inputs[k]) continue;
-      narrow(node->inputs[k], node_input_range(node, k));
+      narrow(node->inputs[k], input_range(node, k));
       if (type_is_float(node->inputs[k]->type)) narrow(node->inputs[k], from_output); // excludes a Select's condition
     }
   }

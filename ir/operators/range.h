@@ -5,11 +5,6 @@
 
 #include "ir/operators/operator.h"
 
-// The range that the operator requires of input `slot`, an index in node->inputs; RANGE_ANY: no requirement. A power
-// with a whole exponent >= 0 requires nothing (Operand.power). Further inputs of a variadic operator have the range
-// of its last operand.
-ValueRange node_input_range(const Node *node, uint32_t slot);
-
 // Sets the range of every value of a sorted graph, from outputs to inputs: the narrowest range that a user requires of
 // its input, directly or through the range of its result (Operator.preserves). Also sets nproducts and is_in_chain.
 void graph_find_ranges(Graph *g);

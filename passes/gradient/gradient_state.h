@@ -34,8 +34,7 @@ bool gradient_is_statistic(const Value *forward);
 void gradient_add(Gradient *g, const Value *forward, Value *diff);
 void *gradient_out_of_memory(Gradient *g); // records it in g; NULL
 
-// Derivatives that are 0 (zeros.c). A node whose results follow a wanted operand in steps:
-bool gradient_has_steps(const Gradient *g, const Node *node);
+// Derivatives that are 0 (zeros.c).
 // Warns about the nodes with steps that the outputs with gradients depend on.
 void gradient_warn_of_steps(Gradient *g);
 // The gradient of a requested input that no gradient flows to: zeros if outputs with gradients depend on it in steps.

@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-bool gradient_has_steps(const Gradient *g, const Node *node) {
+// Whether the node's results follow a wanted operand in steps.
+static bool has_steps(const Gradient *g, const Node *node) {
   const Value *src = node->ninputs ? node->inputs[0] : NULL;
   for (uint32_t i = 0; i < node->ninputs; i++)
     if (gradient_is_wanted(g, node->inputs[i]) && gradient_by_input(node->op->id, i).is_told) return true;
@@ -46,7 +47,7 @@ void gradient_warn_of_steps(Gradient *g) {
   const bool *needed = NULL;
   for (size_t n = 0; n < forward->nnodes; n++) {
     const Node *node = forward->nodes[n];
-    if (!gradient_has_steps(g, node)) continue;
+    if (!has_steps(g, node)) continue;
     if (!needed) needed = find_needed(g);
     if (!needed) return;
     if (!is_needed(needed, node)) continue;
@@ -103,7 +104,7 @@ static Path find_path(Gradient *g, const Value *input) {
       reached[node->outputs[i]->index] = true;
       path.has_statistics |= gradient_is_statistic(node->outputs[i]);
     }
-    path.has_steps = any && counts && gradient_has_steps(g, node);
+    path.has_steps = any && counts && has_steps(g, node);
   }
   return path;
 }

@@ -38,16 +38,6 @@ bool builder_set_list(Builder *b, Node *node, const char *name, const int64_t *i
   return ok;
 }
 
-void graph_remove_nodes(Graph *g, OperatorId id) {
-  size_t count = 0;
-  for (size_t i = 0; i < g->nnodes; i++) {
-    if (g->nodes[i]->op->id == id) continue;
-    g->nodes[i]->index = (uint32_t)count;
-    g->nodes[count++] = g->nodes[i];
-  }
-  g->nnodes = count;
-}
-
 Value *builder_add_unary(Builder *b, OperatorId id, Value *src, const Value *stands_for) {
   Node *node = builder_add_node(b, id, stands_for);
   Value *v = node ? builder_add_output(b, node, 0, TYPE_NONE) : NULL;

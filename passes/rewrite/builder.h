@@ -20,9 +20,6 @@ bool builder_finish_node(Builder *b, Node *node); // sets unset attributes to de
 AttributeValue *node_attribute_to_set(Node *node, const char *name); // the attribute, which must exist, marked as set
 bool builder_set_list(Builder *b, Node *node, const char *name, const int64_t *items, int count);
 
-// Removes all nodes of an operator from the graph. Other nodes have replaced them.
-void graph_remove_nodes(Graph *g, OperatorId id);
-
 Value *builder_add_unary(Builder *b, OperatorId id, Value *src, const Value *stands_for);
 Value *builder_add_constant(Builder *b, const Shape *shape, Type type, double number);        // a splat
 Node *builder_add_reshape(Builder *b, Value *v, const Shape *shape, const Value *stands_for); // the output is not added

@@ -8,6 +8,7 @@
 #include "ir/operators/pool.h"
 #include "ir/operators/window.h"
 #include "passes/rewrite/builder.h"
+#include "passes/rewrite/dead_code.h"
 
 // Copies the attributes that both operators have.
 static void copy_attributes(Node *to, const Node *from) {
@@ -69,10 +70,6 @@ bool pass_max_pool_gradients(Graph *g, PassContext *c) {
     if (g->nodes[i]->op->id == OP_MaxPoolBackward) ok = replace(&b, g->nodes[i]);
   diagnostics_deinit(&b.refusals);
   const bool has_any = g->nnodes > before;
-  if (ok && has_any) {
-    graph_remove_nodes(g, OP_MaxPoolBackward);
-    ok = graph_sort(g, c->diagnostics);
-  }
-  if (!ok) pass_out_of_memory(c);
+  pass_end(g, c, !ok, has_any);
   return has_any;
 }
