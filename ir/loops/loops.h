@@ -362,7 +362,7 @@ bool index_is(const Index *i, int64_t number);
 LoopNode *tree_add(TreeBuilder *b, LoopNode node);
 void tree_open(TreeBuilder *b, LoopNode **at); // opens a list at this link, before the nodes already there
 void tree_close(TreeBuilder *b);
-Var loop_var(VarKind kind); // for kinds that belong to no axis and no access
+Var loop_var(VarKind kind);                   // for kinds that belong to no axis and no access
 bool nodes_mention(const LoopNode *n, Var v); // an index or address of the nodes or their bodies contains v
 const Index *index_replace(TreeBuilder *b, const Index *i, Var replaced, const Index *with);
 // Appends a copy of the nodes to the open list, with the variable `replaced` replaced by `with`. change(copy, t, count)

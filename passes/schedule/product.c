@@ -103,8 +103,7 @@ bool schedule_reads_in_place(const Kernel *k, const Product *p) {
 bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   const Costs *c = k->costs;
   const Expr *e = &k->exprs[p->vector];
-  if (k->axes[p->vector_axis].monomial || (axes_monomial(k, e->axes) & axes_monomial(k, k->exprs[p->sum].reduced)))
-    return false;
+  if (k->axes[p->vector_axis].monomial || axes_monomial(k, e->axes & k->exprs[p->sum].reduced)) return false;
   if (is_window(k, p->vector) || (p->cut.length && !p->cut.is_padded && schedule_reads_in_place(k, p))) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
   const Access *a = &k->accesses[e->access];
