@@ -55,7 +55,7 @@ const Index *least(NestBuilder *r, const Index *x, const Index *y) {
 // Adds index * the access's stride along the axis.
 static const Index *add_term(NestBuilder *r, const Access *a, int axis, const Index *index, const Index *before) {
   if (a->stride[axis] >= 0) return plus(r, before, times(r, index, stride_of(r, a, axis)));
-  return minus(r, before, times(r, index, number(r, -a->stride[axis])));
+  return minus(r, before, times(r, index, index_number(&r->b, -a->stride[axis], a->stride_monomial[axis])));
 }
 
 const Index *add_terms(NestBuilder *r, const Access *a, AxisSet axes, const Index *before) {
