@@ -1,5 +1,6 @@
 // How a loop takes its sums: the order that its structure implies for each reduction, and how inner sums are cut into
 // runs.
+#include "ir/kernel/scatter.h"
 #include "ir/kernel/schedule.h"
 
 // The order of a root
@@ -8,14 +9,35 @@ static void add_level(SumOrder *o, SumLevel level) {
   o->levels[o->nlevels++] = level;
 }
 
-// The number of accumulators of an inner sum for each accumulator of a lane: sums differ between lanes unless they
-// reduce the axis of the lanes.
+bool loop_sums_rows(const Loop *loop) {
+  return loop_has(loop, LOOP_ROW_LANES) && !(loop_outer_axes(loop) >> loop->dense_axis & 1);
+}
+
+// The number of accumulators of an inner sum. Sums differ between lanes unless they reduce the axis of the lanes; but
+// with rows in lanes, the elements of a row are added as if they were in lanes.
 static int lanes_of(const Loop *loop, AxisSet reduced) {
   const int lane = loop_lane_axis(loop);
-  return lane >= 0 && reduced >> lane & 1 ? LANES : 1;
+  return (lane >= 0 && reduced >> lane & 1) || loop_sums_rows(loop) ? LANES : 1;
 }
 
 static Runs runs_of(const Kernel *k, const Loop *loop, const SumOrder *o);
+
+// Whether the sum may be cut into runs, whose sums are added to f64 totals. Rows in lanes are short.
+static bool may_have_runs(const Kernel *k, const Loop *loop, ExprOp reduction) {
+  return !k->is_f64 && !loop_has(loop, LOOP_ROW_LANES) && !kernel_is_scatter(k) && !reduction_is_exact(k, reduction);
+}
+
+// The most operands of an accumulator in a run.
+static int64_t longest_run(const Loop *loop, SumNumbers numbers) {
+  if (numbers.adds_chains) return 1;
+  return loop_sums_in_lanes(loop) ? 2 * CHAIN - 1 : LONGEST_RUN;
+}
+
+int64_t loop_operands_inside(const Kernel *k, const Loop *loop, int depth) {
+  int64_t inside = 1;
+  for (int i = depth + 1; i < loop->ninner - 1; i++) inside *= k->axes[loop->axes[loop->nouter + i]].extent;
+  return inside;
+}
 
 // A reduction over inner axes.
 static void add_inner_levels(const Kernel *k, const Loop *loop, const Expr *e, SumNumbers numbers, SumOrder *o) {
@@ -25,16 +47,16 @@ static void add_inner_levels(const Kernel *k, const Loop *loop, const Expr *e, S
     add_level(o, (SumLevel){.axes = reduced, .accumulators = 1, .type = TYPE_F64});
     return;
   }
-  const int count = lanes == 1 ? 1 : lanes * numbers.accumulators;
-  add_level(o, (SumLevel){.axes = reduced, .accumulators = count, .type = kernel_type(k)});
-  if (numbers.totals != TYPE_NONE && !reduction_is_exact(k, o->reduction)) {
-    o->levels[0].cut.length = (int64_t)count * (numbers.totals == TYPE_F32 ? LONGEST_CHAIN : LONGEST_RUN);
-    add_level(o, (SumLevel){.axes = reduced, .accumulators = lanes, .type = numbers.totals});
+  add_level(o, (SumLevel){.axes = reduced, .accumulators = lanes, .type = kernel_type(k)});
+  if (may_have_runs(k, loop, o->reduction)) {
+    SumLevel *first = &o->levels[0];
+    first->cut.length = lanes * longest_run(loop, numbers);
     const Runs runs = runs_of(k, loop, o);
-    if (!runs.vector_run && !runs.middle_run) { // the sum is short: it would be a single run
-      o->levels[0].cut.length = 0;
-      o->nlevels--;
-    }
+    const bool has_chains = loop_sums_in_lanes(loop) && !numbers.adds_chains;
+    if (has_chains && runs.middle_run) first->cut.length = runs.middle_run * loop_operands_inside(k, loop, runs.depth);
+    if (runs.vector_run || runs.middle_run || runs.is_open)
+      add_level(o, (SumLevel){.axes = reduced, .accumulators = lanes, .type = TYPE_F64});
+    else first->cut.length = 0; // the sum is short: it would be a single run
   }
   if (lanes > 1)
     add_level(o, (SumLevel){.accumulators = 1, .type = reduction_is_exact(k, o->reduction) ? TYPE_F32 : TYPE_F64});
@@ -67,38 +89,35 @@ SumOrder loop_sum_order(const Schedule *s, const Loop *loop, const Root *root, S
 }
 
 SumNumbers loop_sum_numbers(const Loop *loop, const SumOrder *o) {
-  const SumLevel *first = &o->levels[0];
-  return (SumNumbers){first->accumulators / lanes_of(loop, first->axes), sum_order_totals(o), o->is_fused};
+  (void)loop;
+  return (SumNumbers){o->levels[0].cut.length == 1, o->is_fused};
 }
 
 // Runs
 
-// Sums of products. A run covers as many of the innermost axes as make at most `longest` products.
-static Runs product_runs(const Kernel *k, const Loop *loop, int64_t longest) {
+// Sums that each lane has of its own: chains (chain_iterations). If an open axis is reached, emitted code computes the
+// iterations in a chain.
+static Runs lane_runs(const Kernel *k, const Loop *loop) {
   Runs runs = {.depth = loop->ninner - 2};
-  int64_t inside = 1; // products in an iteration at this depth
-  for (; runs.depth > 0; runs.depth--) {
+  for (; runs.depth >= 0; runs.depth--) {
     const Axis *axis = &k->axes[loop->axes[loop->nouter + runs.depth]];
-    if (axis->monomial || axis->extent * inside > longest) break;
-    inside *= axis->extent > 0 ? axis->extent : 1;
+    const int64_t inside = loop_operands_inside(k, loop, runs.depth);
+    if (!inside) return runs;
+    if (axis->monomial && 2 * inside >= 2 * CHAIN) runs.middle_run = 1;
+    else if (axis->monomial) runs.is_open = true;
+    else if (axis->extent * inside >= 2 * CHAIN) runs.middle_run = chain_iterations(axis->extent, inside);
+    if (runs.middle_run || runs.is_open) return runs;
   }
-  const Axis *axis = &k->axes[loop->axes[loop->nouter + runs.depth]];
-  if (axis->monomial || axis->extent * inside > longest) runs.middle_run = longest / inside;
+  runs.depth = 0;
   return runs;
-}
-
-// Additions to the first accumulator in an iteration of the middle axes: one for each group of vectors, each remaining
-// vector, and the tail. No other accumulator has more.
-static int64_t chain_length(int64_t width, int64_t group) {
-  return width / group + width % group / LANES + (width % LANES != 0);
 }
 
 // Sums along the vector axis. A chain continues over iterations of the middle axes that are summed, too. A single run
 // has the same bits as no runs: with open extents, loops have runs whether a call needs them or not.
 static Runs row_runs(const Kernel *k, const Loop *loop, const SumLevel *first) {
   const Axis *vector = &k->axes[loop_vector_axis(loop)];
-  const int64_t tile = loop_tile(loop), group = first->accumulators, longest = first->cut.length / group;
-  const int64_t chain = chain_length(tile ? tile : vector->extent, group);
+  const int64_t tile = loop_tile(loop), longest = first->cut.length / LANES;
+  const int64_t chain = ((tile ? tile : vector->extent) + LANES - 1) / LANES;
   const AxisSet middle = first->axes & loop_middle_axes(loop);
   const bool is_open = axes_monomial(k, middle), is_vector_open = !tile && vector->monomial;
   Runs runs = {.depth = loop->ninner - 2};
@@ -111,9 +130,7 @@ static Runs row_runs(const Kernel *k, const Loop *loop, const SumLevel *first) {
 static Runs runs_of(const Kernel *k, const Loop *loop, const SumOrder *o) {
   const SumLevel *first = &o->levels[0];
   if (!loop_sums_in_lanes(loop)) return row_runs(k, loop, first);
-  if (sum_order_totals(o) == TYPE_F32) return product_runs(k, loop, first->cut.length);
-  const int64_t length = axes_nelems(k, loop_middle_axes(loop)); // each iteration is an addition
-  return (Runs){.middle_run = length > first->cut.length ? first->cut.length : 0, .depth = loop->ninner - 2};
+  return first->cut.length == 1 ? (Runs){.middle_run = 1, .depth = loop->ninner - 2} : lane_runs(k, loop);
 }
 
 // The order of the loop's inner sums that have runs, which is the same for all of them; NULL: there are none.
@@ -127,19 +144,4 @@ static const SumOrder *find_order_with_runs(const Loop *loop) {
 Runs loop_runs(const Kernel *k, const Loop *loop) {
   const SumOrder *o = find_order_with_runs(loop);
   return o ? runs_of(k, loop, o) : (Runs){0};
-}
-
-Type loop_totals(const Loop *loop) {
-  const SumOrder *o = find_order_with_runs(loop);
-  return o ? sum_order_totals(o) : TYPE_NONE;
-}
-
-int loop_accumulators(const Loop *loop) {
-  int most = 1;
-  for (size_t i = 0; i < loop->nroots; i++) {
-    if (loop->roots[i].kind != ROOT_REDUCE_INNER) continue;
-    const int count = loop_sum_numbers(loop, loop->roots[i].order).accumulators;
-    if (count > most) most = count;
-  }
-  return most;
 }

@@ -50,7 +50,7 @@ bool loop_shares_bytes(const Kernel *k, const Loop *loop, const Access *a) {
     next *= k->axes[loop->axes[i]].extent;
     if (i >= loop->nouter && !loop_tile(loop)) nelems *= k->axes[loop->axes[i]].extent;
   }
-  return !is_dense || nelems % 2 || loop->cut.most || (loop->cut.few_work && !cut_is_multiple(&loop->cut, 2));
+  return !is_dense || nelems % 2 || !cut_is_multiple(&loop->cut, 2);
 }
 
 bool loop_has_roots(const Loop *loop, RootKind kind) {
@@ -194,12 +194,11 @@ static AxisSet free_axes(const Loop *loop) {
 }
 
 bool loop_has_open_length(const Kernel *k, const Loop *loop) {
-  return loop->cut.few_work || (loop->cut.most && axes_monomial(k, loop_cut_axes(loop)));
+  return loop->cut.most && axes_monomial(k, loop_cut_axes(loop));
 }
 
 int64_t loop_block_length(const Kernel *k, const Loop *loop) {
-  const AxisSet cut = loop_cut_axes(loop);
-  return cut_length(&loop->cut, axes_nelems(k, cut), axes_nelems(k, cut | loop_inner_axes(loop)));
+  return cut_length(&loop->cut, axes_nelems(k, loop_cut_axes(loop)));
 }
 
 int64_t loop_ncut_blocks(const Kernel *k, const Loop *loop) {

@@ -54,14 +54,14 @@ enum { MOST_SPILLS = 2 };
 // The most f32 additions to an accumulator in a run. The tail of a row may add a few more.
 enum { LONGEST_RUN = 24 };
 
-// Runs split a sum over inner axes into short chains of f32 additions: the sum of each run is added to a total. At most
-// one of vector_run and middle_run is set; if none is set, each sum is one chain.
+// Runs split a sum over inner axes into short chains of f32 additions: the sum of each run is added to a total in f64.
+// At most one of vector_run and middle_run is set; if none is set and the runs are not open, each sum is one chain.
 typedef struct Runs {
   int64_t vector_run; // elements of the vector axis in a run
   int64_t middle_run; // iterations of the middle axis at `depth` in a run
   int depth;    // position of this middle axis among the inner axes; a run sums all indices of the axes inside of it
-  bool is_open; // with vector_run: emitted code makes runs of middle iterations instead, as many as have at most
-                // LONGEST_RUN additions, if one of these iterations has no more
+  bool is_open; // emitted code computes the middle iterations in a run: index_chain_iterations with sums in lanes.
+                // With vector_run: as many as have at most LONGEST_RUN additions, if one iteration has no more
 } Runs;
 
 // The levels of loop nests. loop_nest (ir/kernel/nest.h) adds factors and runs. Levels from LOOP_MIDDLE on are inside
@@ -165,6 +165,8 @@ bool loop_has(const Loop *loop, LoopLevel level);
 // Inner sums are sums of products with a factor that does not vary over the cut axes: it is the same in all rows of a
 // step (LOOP_COLUMNS, LOOP_TAPS).
 bool loop_shares_factors(const Loop *loop);
+// Rows are in lanes, and their elements are adjacent in memory; else columns are, with lanes along adjacent elements.
+bool loop_sums_rows(const Loop *loop);
 // Lanes are outside of the middle axes: inner reductions go over these only, and sum vectors of results in registers.
 bool loop_sums_in_lanes(const Loop *loop);
 AxisSet loop_outer_axes(const Loop *loop);
@@ -196,10 +198,7 @@ bool loop_is_idle(const Kernel *k, const Loop *loop); // has no iterations, stor
 
 // The numbers of an order that a loop's structure does not imply.
 typedef struct SumNumbers {
-  int accumulators; // of each lane in an inner reduction over the vector axis; else 1
-  // The type of the totals of inner sums. With f64, a run has at most LONGEST_RUN additions; with f32, for sums of
-  // products, at most LONGEST_CHAIN. TYPE_NONE: there are no runs.
-  Type totals;
+  bool adds_chains; // the operands of an inner sum are sums of chains, which are added in f64
   bool is_fused;
 } SumNumbers;
 
@@ -208,11 +207,10 @@ typedef struct SumNumbers {
 SumOrder loop_sum_order(const Schedule *s, const Loop *loop, const Root *root, SumNumbers numbers);
 SumNumbers loop_sum_numbers(const Loop *loop, const SumOrder *order); // that are in the order
 
-// What the orders say of the loop's inner sums: how they are cut into runs, the type of the totals of runs, and the
-// accumulators of each lane.
+// What the orders say of the loop's inner sums: how they are cut into runs.
 Runs loop_runs(const Kernel *k, const Loop *loop);
-Type loop_totals(const Loop *loop);
-int loop_accumulators(const Loop *loop);
+// The operands of a sum in one index of the middle axis at `depth`: all indices on the middle axes inside of it.
+int64_t loop_operands_inside(const Kernel *k, const Loop *loop, int depth);
 
 // Bytes of a tensor or temporary in memory, or of the stored part of a result; 0 for a step's local array. In a slice
 // group, bytes of one slice.

@@ -152,16 +152,24 @@ static void swap_axes(Kernel *k, int axis) { // swaps it with the next axis
   k->axes[axis + 1] = own;
 }
 
+// Whether some reduction reduces both axes.
+static bool are_summed_together(const Kernel *k, AxisSet axes) {
+  bool is_any = false;
+  for (ExprId i = 1; i < k->nexprs; i++) is_any |= (k->exprs[i].reduced & axes) == axes;
+  return is_any;
+}
+
 // Whether the axis has the smaller stride, compared with the next axis, in most of the accessed memory, counted in
-// elements.
+// elements; but of two axes of one sum, in most tensors, so that its order does not depend on other extents.
 static bool belongs_inside(const Kernel *k, int axis) {
+  const bool is_order = are_summed_together(k, 3U << axis);
   int64_t inside = 0;
   for (size_t i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
     int64_t own = llabs(a->stride[axis]), next = llabs(a->stride[axis + 1]);
     if (!own || !next || own == next || a->type == TYPE_NONE) continue;
-    int64_t nelems = access_nelems_along(k, a, ~0U);
-    inside += own < next ? nelems : -nelems;
+    const int64_t weight = is_order ? 1 : access_nelems_along(k, a, ~0U);
+    inside += own < next ? weight : -weight;
   }
   return inside > 0;
 }
@@ -185,10 +193,21 @@ static void drop_bounds(Kernel *k, Access *a) {
   a->nbounds = count;
 }
 
+// Whether the axis is that of the rows of a product (lower_unit_rows).
+static bool has_rows(const Kernel *k, int axis) {
+  bool is_any = false;
+  for (ExprId i = 1; i < k->nexprs; i++) {
+    const Expr *e = &k->exprs[i], *product = &k->exprs[e->args[0]];
+    is_any |= e->op == EXPR_REDUCE_SUM && product->op == EXPR_MUL &&
+              (k->exprs[product->args[0]].axes ^ k->exprs[product->args[1]].axes) >> axis & 1;
+  }
+  return is_any;
+}
+
 void kernel_simplify_axes(Kernel *k) {
   assert(k->naxes >= 0 && k->naxes <= MAX_AXES);
   for (int axis = k->naxes - 1; axis >= 0; axis--)
-    if (k->axes[axis].extent == 1) drop_axis(k, axis);
+    if (k->axes[axis].extent == 1 && !has_rows(k, axis)) drop_axis(k, axis);
   for (size_t i = 0; i < k->naccesses; i++) drop_bounds(k, &k->accesses[i]);
   forward_empty_reductions(k);
   order_axes(k);

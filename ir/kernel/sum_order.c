@@ -1,20 +1,31 @@
 // Compares and prints orders of additions.
 #include "ir/kernel/sum_order.h"
 
-int64_t cut_length(const Cut *cut, int64_t total, int64_t work) {
-  const int64_t length = cut->few_work && work <= cut->few_work ? cut->few_length : cut->length;
-  const int64_t least = cut->most ? (total + cut->most - 1) / cut->most : 0;
-  return length > least ? length : least;
+int64_t cut_length(const Cut *cut, int64_t total) {
+  if (!cut->most) return cut->length;
+  int64_t length = ((total + cut->most - 1) / cut->most + LANES - 1) / LANES * LANES;
+  if (cut->longest && length > cut->longest) length = cut->longest;
+  return length > cut->length ? length : cut->length;
+}
+
+// Chains of equal length, if one of CHAIN_TRIES numbers of chains divides the extent and makes them at least half as long
+// as they may be. Emitted code computes the same of open extents (index_chain_iterations).
+int64_t chain_iterations(int64_t extent, int64_t inside) {
+  if (extent * inside < 2 * CHAIN) return extent;
+  const int64_t most = inside < CHAIN ? CHAIN / inside : 1, nchains = (extent + most - 1) / most;
+  for (int64_t n = nchains; n < nchains + CHAIN_TRIES; n++)
+    if (extent % n == 0 && 2 * (extent / n) >= most) return extent / n;
+  return most;
 }
 
 bool cut_is_multiple(const Cut *cut, int64_t n) {
-  return !cut->most && cut->length % n == 0 && (!cut->few_work || cut->few_length % n == 0);
+  return cut->length % n == 0 && (!cut->most || LANES % n == 0);
 }
 
 static bool levels_equal(const SumLevel *a, const SumLevel *b) {
   const Cut *x = &a->cut, *y = &b->cut;
   return a->axes == b->axes && a->accumulators == b->accumulators && a->type == b->type && x->length == y->length &&
-         x->few_work == y->few_work && x->few_length == y->few_length && x->most == y->most;
+         x->most == y->most && x->longest == y->longest;
 }
 
 bool sum_order_equal(const SumOrder *a, const SumOrder *b) {
@@ -30,16 +41,14 @@ static int64_t operands_of_each(const SumLevel *l, int64_t noperands) {
 int64_t sum_order_chain(const Kernel *k, const SumOrder *o) {
   const SumLevel *first = &o->levels[0];
   const Cut *cut = &first->cut;
-  if (cut->length) return operands_of_each(first, cut->few_length > cut->length ? cut->few_length : cut->length);
-  return axes_monomial(k, first->axes) ? INT64_MAX : operands_of_each(first, axes_nelems(k, first->axes));
+  const bool is_open = axes_monomial(k, first->axes);
+  if (!cut->length) return is_open ? INT64_MAX : operands_of_each(first, axes_nelems(k, first->axes));
+  if (!cut->most || !is_open) return operands_of_each(first, cut_length(cut, axes_nelems(k, first->axes)));
+  return cut->longest ? operands_of_each(first, cut->longest) : INT64_MAX;
 }
 
 bool sum_order_has_runs(const SumOrder *o) {
   return o->levels[0].cut.length;
-}
-
-Type sum_order_totals(const SumOrder *o) {
-  return sum_order_has_runs(o) ? o->levels[1].type : TYPE_NONE;
 }
 
 void sum_order_print(const Kernel *k, const SumOrder *o, Text *out) {
@@ -58,7 +67,7 @@ void sum_order_print(const Kernel *k, const SumOrder *o, Text *out) {
     text_format(out, "%s%d%s of %s", i ? "; then into " : " into ", l->accumulators, noun, type_name(l->type));
     if (cut->length)
       text_format(out, ", each for %s%lld operands", i ? "" : most, (long long)operands_of_each(l, cut->length));
-    if (cut->few_work) text_format(out, ", or %lld if there are few", (long long)operands_of_each(l, cut->few_length));
     if (cut->most) text_format(out, ", or more, for at most %lld results", (long long)cut->most);
+    if (cut->longest) text_format(out, ", but at most %lld", (long long)operands_of_each(l, cut->longest));
   }
 }

@@ -21,15 +21,19 @@
 
 // How a number of operands, or of iterations, is cut into parts. All parts but the last have the same length.
 typedef struct Cut {
-  int64_t length; // of a part; 0: there is one part
-  // With open dims: if the axes that a loop cuts and its inner axes together have at most few_work elements,
-  // `few_length` holds instead of `length`. 0: always `length`.
-  int64_t few_work, few_length;
-  int64_t most; // if not 0: parts grow until there are at most this many
+  int64_t length;  // of a part, at least; 0: there is one part
+  int64_t most;    // if not 0: parts are longer, by multiples of LANES, if there would be more than this
+  int64_t longest; // but not longer than this; 0: any length. A multiple of LANES
 } Cut;
 
-// The length of a part of `total` operands, if the loop has `work` elements. total: at least 0. Requires cut->length.
-int64_t cut_length(const Cut *cut, int64_t total, int64_t work);
+// The length of a part of `total` operands. total: at least 0. Requires cut->length.
+int64_t cut_length(const Cut *cut, int64_t total);
+
+// Sums that each lane has of its own, as those of products, are cut into chains of f32 additions. A chain goes over
+// whole iterations of the innermost axes that together have fewer than 2 * CHAIN operands, and, on the next axis, over
+// `chain_iterations` iterations. inside: the operands in one iteration of the axis, 1 to 2 * CHAIN - 1.
+enum { CHAIN = 1024, CHAIN_TRIES = 4 };
+int64_t chain_iterations(int64_t extent, int64_t inside);
 // Whether all parts but the last are multiples of n, whatever the values of open dims.
 bool cut_is_multiple(const Cut *cut, int64_t n);
 
@@ -56,9 +60,7 @@ bool sum_order_equal(const SumOrder *a, const SumOrder *b);
 // for any values of the open dims; INT64_MAX: any number. The first accumulators take more at the ends of rows
 // (loop_runs).
 int64_t sum_order_chain(const Kernel *k, const SumOrder *o);
-// Of an inner sum: whether it is cut into runs, and the type of the totals that runs are added to. TYPE_NONE: no runs.
-bool sum_order_has_runs(const SumOrder *o);
-Type sum_order_totals(const SumOrder *o);
+bool sum_order_has_runs(const SumOrder *o); // of an inner sum: whether it is cut into runs, which are added to totals
 
 // Prints, for instance, "over d1 into 16 accumulators of f32, each for 24 operands; then into 16 of f64; then into 1 of
 // f64", without a newline.

@@ -386,6 +386,13 @@ static bool verify_accesses(const KernelVerifying *v, bool *is_computed) {
   return true;
 }
 
+// The axes with a single index.
+static AxisSet unit_axes(const Kernel *k) {
+  AxisSet axes = 0;
+  for (int axis = 0; axis < k->naxes; axis++) axes |= (AxisSet)(k->axes[axis].extent == 1) << axis;
+  return axes;
+}
+
 // Whether different indices access different elements. A sufficient test: in the order of growing strides, each stride
 // exceeds the greatest distance that the axes before it span together.
 static bool is_injective(const Kernel *k, const Access *a) {
@@ -418,7 +425,7 @@ static bool verify_stores(const KernelVerifying *v) {
     if (a->nbounds) return wrong_access(v, s->access, "it is stored, expected no bounds");
     // Beside an axis of extent 0, the other strides are 0. The expression need not vary over that axis.
     if (!axes_nelems(k, k->exprs[s->value].axes) || !shape_nelems(&a->value->shape)) continue;
-    const AxisSet repeated = k->exprs[s->value].axes & ~access_axes(k, a);
+    const AxisSet repeated = k->exprs[s->value].axes & ~access_axes(k, a) & ~unit_axes(k);
     char names[AXIS_NAMES];
     if (repeated)
       return wrong_access(v, s->access, "the stored expression %u varies over %s, along which the access has no stride",

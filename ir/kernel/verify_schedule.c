@@ -135,10 +135,8 @@ static bool verify_levels(const ScheduleVerifying *v, const Loop *loop) {
   if ((seen | loop_cut_axes(loop)) != (loop_outer_axes(loop) | loop_inner_axes(loop)))
     return wrong_loop(v, loop, "no level of its nest goes over one of its axes");
   if (!loop_has_roots(loop, ROOT_REDUCE_INNER)) return true;
-  if (has_products && !has_factors(v->k, loop))
-    return wrong_loop(v, loop, "its nest is of a product or depthwise, but factors of some sum vary over more axes");
-  return has_products || loop_totals(loop) != TYPE_F32 ||
-         wrong_loop(v, loop, "totals are f32, expected only for sums of products");
+  return !has_products || has_factors(v->k, loop) ||
+         wrong_loop(v, loop, "its nest is of a product or depthwise, but factors of some sum vary over more axes");
 }
 
 // The operands that an f32 accumulator adds one after the other; a sum within a tile has at most the tile's.
@@ -167,9 +165,11 @@ static bool verify_order(const ScheduleVerifying *v, const Loop *loop, const Roo
   const int64_t chain = longest_chain(v->k, loop, o);
   const bool is_empty = !axes_nelems(v->k, v->k->exprs[root->expr].axes | o->levels[0].axes);
   const bool rounds = o->levels[0].type == TYPE_F32 && !reduction_is_exact(v->k, o->reduction);
-  return chain <= LONGEST_CHAIN || is_empty || kernel_is_scatter(v->k) || !rounds ||
+  const bool has_chains = root->kind == ROOT_REDUCE_INNER && loop_sums_in_lanes(loop);
+  const int64_t longest = has_chains ? 2 * CHAIN - 1 : LONGEST_CHAIN;
+  return chain <= longest || is_empty || kernel_is_scatter(v->k) || !rounds ||
          wrong_root(v, loop, root, "f32 accumulators take %lld operands one after the other, expected at most %d",
-                    (long long)chain, LONGEST_CHAIN);
+                    (long long)chain, (int)longest);
 }
 
 static bool verify_loop(const ScheduleVerifying *v, const Loop *loop) {

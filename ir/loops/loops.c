@@ -36,7 +36,8 @@ const char *const accumulator_indices[] = {[ACCUMULATOR_ONLY] = "",
                                            [ACCUMULATOR_OF_ROW] = "[r]",
                                            [ACCUMULATOR_OF_VECTOR] = "[u]",
                                            [ACCUMULATOR_OF_BOTH] = "[u * rows + r]",
-                                           [ACCUMULATOR_FIRST] = "[0]"};
+                                           [ACCUMULATOR_FIRST] = "[0]",
+                                           [ACCUMULATOR_OF_ELEMENT] = "[i % 16]"};
 
 const IndexOperator index_operators[] = {
     [INDEX_ADD] = {" + ", PRECEDENCE_SUM},
@@ -150,8 +151,9 @@ bool tree_stores(const LoopTree *t, AccessId id) {
   return false;
 }
 
-int tree_naccumulators(const LoopTree *t) {
-  return t->loop->rows > 1 ? t->loop->rows : loop_accumulators(t->loop);
+bool tree_sums_elements(const LoopTree *t, ExprId sum) {
+  return loop_has(t->loop, LOOP_ROW_LANES) && loop_sums_rows(t->loop) &&
+         !reduction_is_exact(t->k, t->k->exprs[sum].op);
 }
 
 // The expression of an update of a sum in registers is the sum, whose argument is added.
@@ -181,13 +183,13 @@ bool node_is_f64(const LoopTree *t, const LoopNode *n) {
   if (node_combines(t, n)) return true;
   if (n->kind == NODE_END_SUM) return !reduction_is_exact(t->k, node_reduction(t, n));
   if (is_of_partials(n)) return t->k->accesses[n->access].type == TYPE_F64 && !loop_has(t->loop, LOOP_ROW_LANES);
-  return n->sum == SUM_SCALAR || (n->sum == SUM_TOTAL ? loop_totals(t->loop) == TYPE_F64 : t->k->is_f64);
+  return n->sum == SUM_SCALAR || n->sum == SUM_TOTAL || t->k->is_f64;
 }
 
 bool node_is_widened(const LoopTree *t, const LoopNode *n) {
   if (node_combines(t, n)) return !t->k->is_f64;
   const bool is_of_total = n->kind == NODE_END_RUN || (n->kind == NODE_END_SUM && n->sum == SUM_TOTAL);
-  if (is_of_total) return loop_totals(t->loop) == TYPE_F64;
+  if (is_of_total) return true;
   return n->kind == NODE_UPDATE && n->sum == SUM_PARTIAL_REGISTER && !t->k->is_f64 && node_is_f64(t, n);
 }
 
@@ -211,17 +213,31 @@ const Index *index_distance(TreeBuilder *t, const Index *a, const Index *b, cons
   return distance ? make(t, (Index){.op = INDEX_SIGNED, .args = {distance}}) : NULL;
 }
 
-const Index *index_chain(TreeBuilder *b, const Index *width, int64_t group) {
-  const Index *by = index_number(b, group, 0), *lanes = index_number(b, LANES, 0);
-  const Index *rest = index_of(b, INDEX_REMAINDER, width, by), *tail = index_of(b, INDEX_REMAINDER, width, lanes);
-  const Index *vectors =
-      index_of(b, INDEX_ADD, index_of(b, INDEX_DIVIDE, width, by), index_of(b, INDEX_DIVIDE, rest, lanes));
-  return index_of(b, INDEX_ADD, vectors, index_of(b, INDEX_DIFFERS, tail, index_number(b, 0, 0)));
+const Index *index_chain(TreeBuilder *b, const Index *width) {
+  return index_of(b, INDEX_DIVIDE, index_of(b, INDEX_ADD, width, index_number(b, LANES - 1, 0)),
+                  index_number(b, LANES, 0));
 }
 
 const Index *index_run_length(TreeBuilder *b) {
   const Index *chain = index_var(b, VAR_CHAIN, 0), *longest = index_number(b, LONGEST_RUN, 0);
   return index_choose(b, chain, index_of(b, INDEX_DIVIDE, longest, chain), index_number(b, 1, 0));
+}
+
+// At least 1, so that a loop over chains ends.
+const Index *index_chain_iterations(TreeBuilder *b, const Index *extent, int64_t inside) {
+  const int64_t most = inside < CHAIN ? CHAIN / inside : 1;
+  const Index *one = index_number(b, 1, 0), *length = index_number(b, most, 0), *iterations = length;
+  const Index *nchains = index_of(b, INDEX_DIVIDE, index_of(b, INDEX_ADD, extent, index_number(b, most - 1, 0)), length);
+  for (int i = CHAIN_TRIES - 1; i >= 0; i--) {
+    const Index *n = index_of(b, INDEX_ADD, nchains, index_number(b, i, 0)), *own = index_of(b, INDEX_DIVIDE, extent, n);
+    const Index *divides = index_of(b, INDEX_LESS, index_of(b, INDEX_REMAINDER, extent, n), one);
+    const Index *is_long =
+        index_of(b, INDEX_AT_LEAST, index_of(b, INDEX_MULTIPLY, own, index_number(b, 2, 0)), length);
+    iterations = index_choose(b, index_of(b, INDEX_BOTH, divides, is_long), own, iterations);
+  }
+  const Index *is_cut = index_of(b, INDEX_AT_LEAST, index_of(b, INDEX_MULTIPLY, extent, index_number(b, inside, 0)),
+                                 index_number(b, (int64_t)2 * CHAIN, 0));
+  return index_choose(b, is_cut, iterations, index_choose(b, extent, extent, one));
 }
 
 LoopNode *tree_add(TreeBuilder *b, LoopNode node) {

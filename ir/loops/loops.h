@@ -131,12 +131,12 @@ typedef struct Address {
 } Address;
 
 // Sums. Vector accumulators in the kernel's type add up a row. To keep chains of f32 additions short, a row may be cut
-// into runs: at the end of each run the accumulators are added to a total (f64, or f32 for products: loop_totals). For
+// into runs: at the end of each run the accumulators are added to a total (f64). For
 // sums over outer axes each block has an array of partial sums; a later loop combines these in the order of the blocks.
 
 typedef enum SumPlace { // where an update adds
   SUM_ACCUMULATOR,      // a vector register: `acc_sum`
-  SUM_TOTAL,            // the vector that sums of runs are added to, of the type loop_totals: `total_sum`
+  SUM_TOTAL,            // the vector that sums of runs are added to, of f64: `total_sum`
   SUM_SCALAR,           // a scalar of f64: `total_sum`
   SUM_PARTIAL_REGISTER, // a vector of the block's partial sums that NODE_LOAD_PARTIAL loaded: `held_dgamma`
   SUM_PARTIAL_ELEMENT,  // an element of the block's partial sums in memory: `part_dgamma[i]`
@@ -148,15 +148,10 @@ typedef enum AccumulatorChoice { // selects an accumulator, or a total, of a sum
   ACCUMULATOR_OF_ROW,            // the row's: `acc_sum[r]`
   ACCUMULATOR_OF_VECTOR,         // in a group of vectors, the vector's: `acc_sum[u]`
   ACCUMULATOR_OF_BOTH, // in a group of vectors of several rows, the vector's and row's: `acc_sum[u * rows + r]`
-  ACCUMULATOR_FIRST    // the first, outside of groups: `acc_sum[0]`
+  ACCUMULATOR_FIRST,   // the first: `acc_sum[0]`
+  ACCUMULATOR_OF_ELEMENT // with rows in lanes, the element's: `acc_sum[i % 16]`
 } AccumulatorChoice;
 extern const char *const accumulator_indices[]; // by AccumulatorChoice: as C writes it behind the sum's name
-
-// The accumulators of a sum, combined to one vector: two combinations, or one accumulator.
-typedef struct Merge {
-  int accumulator;             // without args: its number
-  const struct Merge *args[2]; // combined in this order
-} Merge;
 
 typedef enum Form { // the C type that holds an expression's value
   FORM_NONE,
@@ -280,7 +275,6 @@ struct LoopNode {
   bool is_streamed;    // NODE_STORE, NODE_STORE_ROWS: bypasses the caches
   SumPlace sum;        // NODE_BEGIN_SUM, NODE_UPDATE; NODE_END_SUM: SUM_TOTAL if the sum has runs
   AccumulatorChoice accumulator;
-  const Merge *merged; // NODE_END_RUN, NODE_END_SUM: how the sum's accumulators are combined; NULL: it takes only one
   int count;      // NODE_BEGIN_SUM: number of accumulators; NODE_STEP: rows; NODE_FOR over vectors: vectors of a group
   int rest;       // NODE_FOR over vectors: whole vectors after the last group, which form a smaller group; 0: not known
   bool is_fused;  // NODE_UPDATE: adds a product with one rounding (fused multiply-add)
@@ -306,7 +300,9 @@ typedef struct LoopTree {
 enum { MOST_PARAMETERS = 5 };
 int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters);
 bool tree_stores(const LoopTree *t, AccessId id); // the loop stores through the access
-int tree_naccumulators(const LoopTree *t);        // of a sum, or in a group of vectors of each vector's sum
+// With rows in lanes: whether the sum has LANES accumulators, and element i goes to accumulator i % LANES, as it would go
+// to that lane if vectors lay along the row. At the end they are combined as lanes are.
+bool tree_sums_elements(const LoopTree *t, ExprId sum);
 
 ExprId node_operand(const LoopTree *t, const LoopNode *n);   // that the node adds or stores
 ExprOp node_reduction(const LoopTree *t, const LoopNode *n); // EXPR_NONE: the node has no sum
@@ -352,10 +348,12 @@ const Index *index_choose(TreeBuilder *b, const Index *test, const Index *x, con
 const Index *index_distance(TreeBuilder *t, const Index *a, const Index *b, const Index *below, const Index *extent,
                             const Index *stride);
 // What loop_runs computes of literal extents, for an open innermost extent (Runs.is_open). VAR_CHAIN: the additions to
-// the first accumulator in an iteration of the middle axes, of `width` elements of the vector axis, `group` of which go
-// to all accumulators. VAR_RUN_LENGTH: the iterations in a run, if VAR_CHAIN is at most LONGEST_RUN.
-const Index *index_chain(TreeBuilder *b, const Index *width, int64_t group);
+// the accumulator in an iteration of the middle axes, of `width` elements of the vector axis. VAR_RUN_LENGTH: the
+// iterations in a run, if VAR_CHAIN is at most LONGEST_RUN.
+const Index *index_chain(TreeBuilder *b, const Index *width);
 const Index *index_run_length(TreeBuilder *b);
+// chain_iterations of an open extent; at least 1.
+const Index *index_chain_iterations(TreeBuilder *b, const Index *extent, int64_t inside);
 typedef enum IndexType { INDEX_EITHER, INDEX_INT, INDEX_SIZE } IndexType; // in C; literals fit both
 IndexType index_type(const Index *i);
 bool index_is(const Index *i, int64_t number);

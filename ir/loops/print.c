@@ -183,11 +183,11 @@ static void print_end_run(LoopText *p, const LoopNode *n) {
   say(p, n, "total_%e%r");
   say(p, n, combining(p, n));
   if (!node_is_widened(p->t, n)) say(p, n, "acc_%e%r%y");
-  else say(p, n, n->merged ? "pairwise %l of acc_%e, in f64" : "acc_%e%r in f64%y");
+  else say(p, n, "acc_%e%r in f64%y");
 }
 
 static void print_end_sum(LoopText *p, const LoopNode *n) {
-  if (n->is_vector) say(p, n, "vector %e = %g");
+  if (n->is_vector) say(p, n, tree_sums_elements(p->t, n->expr) ? "vector %e = %l of all %g" : "vector %e = %g");
   else say(p, n, n->sum == SUM_SCALAR ? "scalar %e = %g" : "scalar %e%R = %l of the lanes of %g in %t%y");
 }
 

@@ -126,7 +126,7 @@ static bool is_known(const Verifying *v, const LoopNode *n) {
   return n->kind <= NODE_FENCE && n->expr < k->nexprs && n->access < naccesses && n->address.access < naccesses &&
          n->address.expr < k->nexprs && n->address.base <= BASE_PARTIAL && n->var.kind <= VAR_ELEMENT &&
          n->flag <= FLAG_HAS_ALL_PARTIALS && n->local <= LOCAL_SCALARS && n->load <= LOAD_SPILLED &&
-         n->sum <= SUM_PARTIAL_LANES && n->accumulator <= ACCUMULATOR_FIRST;
+         n->sum <= SUM_PARTIAL_LANES && n->accumulator <= ACCUMULATOR_OF_ELEMENT;
 }
 
 static bool verify_nodes(Verifying *v, const LoopNode *n) {

@@ -84,7 +84,7 @@ static int64_t find_rest(const Verifying *v, const Range *r, int64_t width) {
   const AxisSet cut = loop_cut_axes(loop);
   if (r->rest >= 0) return r->rest % width;
   if (r->end_divisor % width == 0) return 0;
-  if (r != &v->range[OUTER] || loop->cut.few_work || !cut_is_multiple(&loop->cut, width)) return -1;
+  if (r != &v->range[OUTER] || !cut_is_multiple(&loop->cut, width)) return -1;
   const int64_t rest = axes_nelems(v->k, cut) % width;
   return axes_monomial(v->k, cut) || !rest ? -1 : rest;
 }

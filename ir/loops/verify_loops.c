@@ -86,7 +86,8 @@ static bool begin_lane(Verifying *v, const LoopNode *n, Piece *piece) {
 static bool begin_runs(Verifying *v, const LoopNode *n, Piece *piece) {
   const bool is_length = index_is_literal(n->step)
                              ? n->step->number >= 1
-                             : index_is_var(n->step, loop_var(VAR_RUN_LENGTH)) && v->chain == CHAIN_SHORT;
+                             : index_is_var(n->step, loop_var(VAR_RUN_LENGTH)) &&
+                                   (v->chain == CHAIN_SHORT || loop_sums_in_lanes(v->loop));
   *piece = (Piece){.direction = UNKNOWN_DIRECTION};
   if (!is_length) return verify_fail(v, n, "the length of its runs may be 0, expected at least 1");
   return (!n->is_down && !n->bound) || verify_fail(v, n, "it must go over all runs, forwards");
@@ -185,13 +186,17 @@ static bool verify_tail_lanes(Verifying *v, const LoopNode *n) {
 static bool verify_chain(Verifying *v, const LoopNode *n) {
   if (v->vector == NO_DIRECTION || !loop_runs(v->k, v->loop).is_open)
     return verify_fail(v, n, "VAR_CHAIN is only for loops whose runs depend on open dims");
-  const int64_t group = (int64_t)LANES * loop_accumulators(v->loop);
   return verify_equal(v, n, "the length of a chain", n->value,
-                      index_chain(&v->b, nelems_index(v, 1U << v->vector), group));
+                      index_chain(&v->b, nelems_index(v, 1U << v->vector)));
 }
 
 static bool verify_run_length(Verifying *v, const LoopNode *n) {
-  return verify_equal(v, n, "the length of a run", n->value, index_run_length(&v->b));
+  const Loop *loop = v->loop;
+  if (!loop_sums_in_lanes(loop)) return verify_equal(v, n, "the length of a run", n->value, index_run_length(&v->b));
+  const int depth = loop_runs(v->k, loop).depth;
+  return verify_equal(v, n, "the iterations in a chain", n->value,
+                      index_chain_iterations(&v->b, nelems_index(v, 1U << loop->axes[loop->nouter + depth]),
+                                             loop_operands_inside(v->k, loop, depth)));
 }
 
 static bool (*const of_vars[VAR_ELEMENT + 1])(Verifying *, const LoopNode *) = {

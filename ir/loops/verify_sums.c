@@ -43,7 +43,8 @@ bool verify_begin_sum(Verifying *v, const LoopNode *n) {
   if (!root) return false;
   const bool is_total = n->sum == SUM_TOTAL;
   Accumulators *a = is_total ? &sum_of(v, root)->total : &sum_of(v, root)->own;
-  const int count = n->sum == SUM_SCALAR ? 1 : nvectors(v) * (is_total ? v->loop->rows : tree_naccumulators(v->t));
+  const bool is_of_elements = n->sum == SUM_ACCUMULATOR && tree_sums_elements(v->t, n->expr);
+  const int count = n->sum == SUM_SCALAR ? 1 : is_of_elements ? LANES : nvectors(v) * v->loop->rows;
   if (n->sum > SUM_SCALAR) return verify_fail(v, n, "its sum must be in registers");
   if (is_total && v->k->is_f64) return verify_fail(v, n, "only sums of f32 have totals");
   if (n->count != count) return verify_fail(v, n, "it has %d accumulators, expected %d", n->count, count);
@@ -71,9 +72,12 @@ static bool verify_fused(Verifying *v, const LoopNode *n, const Root *root, Expr
   return verify_operand(v, n, e->args[0], true) && verify_operand(v, n, e->args[1], true);
 }
 
-// The accumulator must be the row's, or the vector's in a group of vectors, else the first.
+// The accumulator must be the element's, the row's, or the vector's in a group of vectors, else the first.
 static bool verify_accumulator(Verifying *v, const LoopNode *n, int count) {
   const Range *r = &v->range[v->vector];
+  if (tree_sums_elements(v->t, n->expr))
+    return n->accumulator == ACCUMULATOR_OF_ELEMENT ||
+           verify_fail(v, n, "it must add to the accumulator of its element");
   const bool is_in_group = r->group.kind && count > 1;
   const AccumulatorChoice accumulator =
       choose_accumulator(is_in_row(v), is_in_group, count == 1 ? ACCUMULATOR_ONLY : ACCUMULATOR_FIRST);
@@ -203,21 +207,6 @@ bool verify_update(Verifying *v, const LoopNode *n) {
 
 // Ends of runs and sums
 
-static bool is_pairwise(const Merge *m, int first, int count) {
-  if (!m || count == 1) return m && !m->args[0] && m->accumulator == first;
-  return is_pairwise(m->args[0], first, count / 2) && is_pairwise(m->args[1], first + count / 2, count - count / 2);
-}
-
-// Several accumulators are combined in the order that decides the sum's bits.
-static bool verify_merged(Verifying *v, const LoopNode *n, int count) {
-  const bool is_merged = n->accumulator == ACCUMULATOR_ONLY && count > 1;
-  return (is_merged ? is_pairwise(n->merged, 0, count) : !n->merged) ||
-         verify_fail(v, n,
-                     is_merged ? "it must combine the sum's %d accumulators pairwise"
-                               : "it must take one of the sum's %d accumulators",
-                     count);
-}
-
 // Ends accumulators or totals, which the effect `fed` adds to. An empty sum has no operands.
 static bool end_accumulators(Verifying *v, const LoopNode *n, const Root *root, Accumulators *a, Effect fed) {
   if (!a->is_there || a->depth != depth_of_end(v))
@@ -236,7 +225,7 @@ bool verify_end_run(Verifying *v, const LoopNode *n) {
   if (!sum_of(v, root)->total.is_there) return verify_fail(v, n, "the total must begin before it");
   if (n->is_row != has_rows || n->accumulator != choose_accumulator(has_rows, is_in_middle_group(v), ACCUMULATOR_ONLY))
     return verify_fail(v, n, "it must add all accumulators of the sum to the total");
-  return verify_merged(v, n, sum_of(v, root)->own.node->count) && effect_do(v, n, effect_of(v, root, EFFECT_PREPARED));
+  return effect_do(v, n, effect_of(v, root, EFFECT_PREPARED));
 }
 
 // The result is a scalar, reduced over lanes, or a vector with a sum in each lane; SUM_SCALAR has no lanes.
@@ -264,7 +253,7 @@ bool verify_end_sum(Verifying *v, const LoopNode *n) {
   if (n->sum != a->node->sum || (has_total && s->own.is_there))
     return verify_fail(v, n, "it must take the sum from the place where it began, after the last run");
   s->is_ever_done = true;
-  return verify_merged(v, n, has_total ? 1 : a->node->count) && verify_define(v, n);
+  return verify_define(v, n);
 }
 
 // Partial sums of blocks

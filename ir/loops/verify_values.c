@@ -246,7 +246,7 @@ bool verify_end_combination(Verifying *v, const LoopNode *n) {
   if (!c->is_done && loop_nblocks(v->k, &v->t->schedule->loops[e->loop]) > 0)
     return verify_fail(v, n, "no partial sums are added to the sum before it");
   if (n->access != e->access || n->sum != c->total.node->sum || n->is_vector != (n->sum == SUM_TOTAL) || n->is_row ||
-      n->accumulator != ACCUMULATOR_ONLY || n->merged)
+      n->accumulator != ACCUMULATOR_ONLY)
     return verify_fail(v, n, "it must take the total of the sum");
   c->total.is_open = false;
   return verify_has_axes(v, n, e->axes, n->is_vector) && verify_define(v, n);

@@ -6,6 +6,25 @@
 
 // Products
 
+// A product of one row is one of rows, so that a sample alone has the bits that it has among others: `a`, marked as
+// varying over the axis, if this has a single index. One of its loads gets a stride along it.
+static ExprId lower_unit_rows(Lowering *l, ExprId a, int on) {
+  Kernel *k = l->kernel;
+  const int axis = on < 0 || k->out_of_memory ? -1 : lower_axis(l, on);
+  if (axis < 0 || !a || k->axes[axis].extent != 1) return a;
+  ExprId leaf = a;
+  while (k->exprs[leaf].args[0]) leaf = k->exprs[leaf].args[0];
+  if (k->exprs[leaf].op != EXPR_LOAD) return a;
+  Access along = k->accesses[k->exprs[leaf].access];
+  along.stride[axis] = GREATEST_NELEMS; // no axis of a tensor is adjacent to it
+  k->exprs[leaf].access = kernel_add_access(k, &along);
+  k->exprs[leaf].axes |= 1U << axis;
+  for (ExprId i = leaf + 1; i < k->nexprs; i++)
+    for (int arg = 0; arg < 3 && k->exprs[i].args[arg]; arg++)
+      k->exprs[i].axes |= k->exprs[k->exprs[i].args[arg]].axes & 1U << axis;
+  return a;
+}
+
 static ExprId load_matrix(Lowering *l, const Product *p, const Value *v, int row, int on_row, int depth) {
   int axis[MAX_RANK];
   Bound bounds[MAX_RANK];
@@ -22,7 +41,7 @@ static ExprId load_matrix(Lowering *l, const Product *p, const Value *v, int row
 void lower_MatMul(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   const Product p = node_product(node);
-  const ExprId a = load_matrix(l, &p, node->inputs[0], p.src_m, p.dst_m, p.src_k);
+  const ExprId a = lower_unit_rows(l, load_matrix(l, &p, node->inputs[0], p.src_m, p.dst_m, p.src_k), p.dst_m);
   const ExprId b = load_matrix(l, &p, node->inputs[1], p.weights_n, p.dst_n, p.weights_k);
   ExprId e = expr_sum(k, MUL(a, b), 1U << lower_extra_axis(l, 0));
   if (node->inputs[2]) e = ADD(e, lower_value(l, node->inputs[2]));

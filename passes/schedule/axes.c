@@ -59,7 +59,7 @@ static bool has_short_columns(const Scheduling *s, AxisSet *axes, bool *depends)
     needs_sums |= is_fed_back(k, r, depends);
   }
   if (!needs_sums || *axes & vector || (*axes & (*axes - 1)) || axes_monomial(k, *axes) || k->is_f64) return false;
-  if (axes_nelems(k, *axes) > LONGEST_CHAIN || k->axes[s->vector_axis].extent < LANES) return false;
+  if (axes_nelems(k, *axes) > k->costs->block_operands || k->axes[s->vector_axis].extent < LANES) return false;
   for (size_t i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
     bool is_float = a->type == TYPE_F32 || a->type == TYPE_BF16 || a->type == TYPE_F16;
@@ -93,13 +93,33 @@ static bool has_middle_sums(const Scheduling *s, AxisSet *axes, bool *depends) {
     if ((*axes && e->reduced != *axes) || e->axes != (all & ~e->reduced) || is_fed_back(k, r, depends)) return false;
     *axes = e->reduced;
   }
-  if (!*axes || *axes & vector || axes_monomial(k, *axes) || is_within_tensor(k, all)) return false;
+  if (!*axes || *axes & vector || is_within_tensor(k, all)) return false;
   for (size_t i = 0; i < k->nstores; i++)
     if (store_axes(k, &k->stores[i]) != (all & ~*axes)) return false;
-  const AxisSet rows = all & ~*axes & ~vector;
-  if (has_windows(k) && rows) return axes_nelems(k, *axes) > 0;
-  return k->axes[s->vector_axis].extent >= LANES && axes_nelems(k, rows) >= k->costs->middle_rows &&
-         axes_nelems(k, *axes) > 0;
+  return axes_nelems(k, *axes) > 0;
+}
+
+// Whether the kernel is a single row, so short that rows of its kind may lie in lanes.
+static bool is_short_row(const Kernel *k, AxisSet all) {
+  bool has_sums = false;
+  for (ExprId i = 1; i < k->nexprs; i++) has_sums |= expr_is_reduction(&k->exprs[i]);
+  return has_sums && !(all & (all - 1)) && !axes_monomial(k, all) && axes_nelems(k, all) <= k->costs->lanes_width;
+}
+
+// Adds an axis with a single index, over which all that varies over the kernel's axis varies, too: a single row has the
+// bits that it has among others.
+static void add_rows(Scheduling *s) {
+  Kernel *k = s->k;
+  const int axis = k->naxes;
+  if (axis == MAX_AXES) return;
+  k->axes[k->naxes++] = (Axis){.name = "row", .extent = 1};
+  for (size_t i = 0; i < k->naccesses; i++)
+    if (access_axes(k, &k->accesses[i])) k->accesses[i].stride[axis] = GREATEST_NELEMS;
+  for (ExprId i = 1; i < k->nexprs; i++) {
+    Expr *e = &k->exprs[i];
+    if (e->op == EXPR_LOAD) e->axes |= access_axes(k, &k->accesses[e->access]);
+    for (int a = 0; a < 3 && e->args[a]; a++) e->axes |= k->exprs[e->args[a]].axes & 1U << axis;
+  }
 }
 
 // The inner axes are the axes of some reduction over the vector axis, preferably a reduction that the next sweep needs,
@@ -147,10 +167,8 @@ static bool choose_axes(Scheduling *s) {
     schedule_set_product_axes(s);
     return true;
   }
-  if (axes_nelems(k, all & ~s->inner) < k->costs->inner_rows && s->inner != vector &&
-      axes_nelems(k, all) >= k->costs->inner_work)
-    s->inner = vector; // too few rows to run in parallel
-  s->outer = all & ~s->inner;
+  if (s->inner == all && is_short_row(k, all)) add_rows(s);
+  s->outer = all_axes(k) & ~s->inner;
   if (!s->outer && s->inner != vector) { // no outer axis, but several inner ones: only the vector axis stays inner
     s->inner = vector;
     s->outer = all & ~vector;
@@ -212,8 +230,7 @@ bool schedule_choose_axes(Scheduling *s) {
   Product product = {0};
   if (schedule_number(s->overrides, SCHEDULE_MIDDLE, true)) product = schedule_find_product(s->k);
   schedule_cut_long_sum(s, &product);
-  if (product.cut.length && product.rows)
-    product = (Product){0}; // results that are sums of blocks are no rows of a step
+  if (product.rows) product.cut = (SumCut){0}; // results that are sums of blocks are no rows of a step
   if (product.sum && (s->vector_axis == BEST_AXIS || s->vector_axis == product.vector_axis)) {
     s->product = product;
     s->vector_axis = product.vector_axis;

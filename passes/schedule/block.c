@@ -93,7 +93,7 @@ static void end_lane_partials(NestBuilder *r) {
 static int count_rest(const NestBuilder *r) {
   const Loop *loop = r->loop;
   const AxisSet cut = loop_cut_axes(loop);
-  const bool is_whole = !loop->cut.few_work && cut_is_multiple(&loop->cut, loop->rows);
+  const bool is_whole = cut_is_multiple(&loop->cut, loop->rows);
   const int64_t rest = kernel_factor(r->k, axes_nelems(r->k, cut), axes_monomial(r->k, cut)) % loop->rows;
   if (!has_rows(r) || !loop_sums_in_lanes(loop)) return has_rows(r) && !loop_row_axes(r->k, loop);
   return !is_whole ? 1 : axes_monomial(r->k, cut) ? rest > 0 : (int)rest;

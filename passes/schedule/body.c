@@ -7,15 +7,17 @@
 //   partial sums, back to memory
 #include "passes/schedule/nest_builder.h"
 
-static AccumulatorChoice accumulator_of(const NestBuilder *r) {
-  return has_rows(r) ? ACCUMULATOR_OF_ROW : loop_accumulators(r->loop) > 1 ? ACCUMULATOR_FIRST : ACCUMULATOR_ONLY;
+static AccumulatorChoice accumulator_of(const NestBuilder *r, ExprId sum) {
+  return has_rows(r)                     ? ACCUMULATOR_OF_ROW
+         : tree_sums_elements(r->t, sum) ? ACCUMULATOR_OF_ELEMENT
+                                         : ACCUMULATOR_ONLY;
 }
 
 static void update_vector(NestBuilder *r, const Root *root) {
   const bool is_in_register = root->kind == ROOT_REDUCE_OUTER;
   add(r, (LoopNode){.kind = NODE_UPDATE,
                     .sum = is_in_register ? SUM_PARTIAL_REGISTER : SUM_ACCUMULATOR,
-                    .accumulator = is_in_register ? ACCUMULATOR_ONLY : accumulator_of(r),
+                    .accumulator = is_in_register ? ACCUMULATOR_ONLY : accumulator_of(r, root->expr),
                     .expr = is_in_register ? root_operand(r, root) : root->expr,
                     .is_vector = true,
                     .has_fewer_lanes = r->is_tail && is_in_register,

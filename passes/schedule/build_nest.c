@@ -176,7 +176,7 @@ static void build_open_runs(NestBuilder *r) {
   open_body(r, add(r, (LoopNode){.kind = NODE_SCOPE}));
   add(r, (LoopNode){.kind = NODE_INDEX,
                     .var = {VAR_CHAIN, 0},
-                    .value = index_chain(&r->b, width, (int64_t)LANES * loop_accumulators(r->loop))});
+                    .value = index_chain(&r->b, width)});
   LoopNode *choice =
       add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_MORE, chain, number(r, LONGEST_RUN))});
   open_body(r, choice);
@@ -191,11 +191,24 @@ static void build_open_runs(NestBuilder *r) {
   close_body(r);
 }
 
+// An open axis is reached before a chain is long: the emitted code computes the iterations in a chain.
+static void build_open_chains(NestBuilder *r) {
+  const int axis = r->loop->axes[r->loop->nouter + r->runs.depth];
+  open_body(r, add(r, (LoopNode){.kind = NODE_SCOPE}));
+  add(r, (LoopNode){.kind = NODE_INDEX,
+                    .var = {VAR_RUN_LENGTH, 0},
+                    .value = index_chain_iterations(&r->b, axes_nelems_index(r, 1U << axis),
+                                                    loop_operands_inside(r->k, r->loop, r->runs.depth))});
+  build_level(r, r->nest.step);
+  close_body(r);
+}
+
 static void build_levels(NestBuilder *r, int at) {
   if (at == r->nest.nlevels) return;
   if (at > r->nest.step) build_level(r, at);
   else if (!axes_nelems(r->k, loop_inner_axes(r->loop))) return;
   else if (loop_has(r->loop, LOOP_ROW_COPY) && !r->is_tail) copy_into_panel(r);
+  else if (r->runs.is_open && loop_sums_in_lanes(r->loop)) build_open_chains(r);
   else if (r->runs.is_open) build_open_runs(r);
   else build_level(r, at);
 }

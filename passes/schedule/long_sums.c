@@ -1,7 +1,7 @@
 // Products with many more summed indices than results: gradients by weights, which are summed over a whole batch. The
-// sum is split into blocks: each block is a product of its own, and a second loop adds the blocks' sums in order. The
-// parts of the factors that a block reads stay in the caches for all results, and blocks can run in parallel. The
-// blocks follow from the shapes alone, as the order of additions must.
+// sum is split into its chains (chain_iterations): each is a product of its own, and a second loop adds their sums in
+// order. The parts of the factors that a block reads stay in the caches for all results, and blocks can run in parallel.
+// The bits are those of a loop that adds each chain to a total.
 //
 //   loop over blocks and rows; inside the block's part of the summed axes, vectors     a product
 //     sums_of_blocks[block, row, vector] = sum x * y
@@ -14,39 +14,27 @@
 #include "passes/schedule/order_kernel_internal.h"
 #include "passes/schedule/split_axis.h"
 
-// The products in a block that are wanted.
-static int64_t best_length(const Kernel *k, const Product *p) {
-  return p->is_depthwise || schedule_reads_in_place(k, p) ? k->costs->long_sum_in_place : k->costs->long_sum_length;
-}
-
-// The longest block of at most `wanted` products is the best; if all are longer, the shortest.
-static bool is_better(int64_t length, int64_t than, int64_t wanted) {
-  if (!than || (length <= wanted) != (than <= wanted)) return !than || length <= wanted;
-  return length <= wanted ? length > than : length < than;
-}
-
 static int64_t count_products(const Kernel *k, const Product *p) {
   return axes_nelems(k, k->exprs[p->sum].axes | k->exprs[p->sum].reduced);
 }
 
-// The shortest block for which all blocks' sums together have no more elements than the largest tensor.
-static int64_t least_length(const Kernel *k, const Product *p) {
-  const int64_t nproducts = count_products(k, p);
+// Whether all blocks' sums together have at most as many elements as the largest tensor.
+static bool has_few_sums(const Kernel *k, const Product *p, int64_t block) {
   int64_t largest = 1;
   for (size_t i = 0; i < k->naccesses; i++)
     if (k->accesses[i].value && shape_nelems(&k->accesses[i].value->shape) > largest)
       largest = shape_nelems(&k->accesses[i].value->shape);
-  return clamp((nproducts + largest - 1) / largest, k->costs->long_sum_least, k->costs->long_sum_most + 1);
+  return count_products(k, p) / block <= largest;
 }
 
-// Whether the sum has at least two blocks of `block` products, and at least long_sum_times as many products as the
-// shorter side of the results has indices: then a thread reads many more elements of the factors than it stores.
-static bool is_long(const Kernel *k, const Product *p, int64_t block) {
+// Whether the sum has at least long_sum_times as many products as the shorter side of the results has indices: then a
+// thread reads many more elements of the factors than it stores.
+static bool is_long(const Kernel *k, const Product *p) {
   const AxisSet results = k->exprs[p->sum].axes;
   const int64_t rows = axes_nelems(k, results & ~k->exprs[p->vector].axes);
   const int64_t columns = axes_nelems(k, results & ~k->exprs[p->row].axes);
-  const int64_t length = axes_nelems(k, k->exprs[p->sum].reduced), side = rows < columns ? rows : columns;
-  return length / 2 >= block && length >= k->costs->long_sum_times * side;
+  const int64_t side = rows < columns ? rows : columns;
+  return axes_nelems(k, k->exprs[p->sum].reduced) >= k->costs->long_sum_times * side;
 }
 
 // Whether the axis can be split after two other axes, for panels.
@@ -62,39 +50,37 @@ static bool can_pad(const Kernel *k, ExprId factor, int axis) {
   return a->value && !a->nbounds && k->naxes + 4 < MAX_AXES; // reserves two axes of panels, the block's and the copy's
 }
 
-// Blocks of the only summed axis, for an extent without a good divisor.
-static SumCut cut_padded(const Kernel *k, const Product *p, int64_t wanted) {
+// Whether the last block can extend beyond the only summed axis, where both factors are 0, and adds little work.
+static bool can_be_padded(const Kernel *k, const Product *p, const SumCut *cut) {
   const AxisSet summed = k->exprs[p->sum].reduced;
-  const int axis = __builtin_ctz(summed);
-  const int64_t nblocks = (k->axes[axis].extent + wanted - 1) / wanted;
-  const int64_t length = (k->axes[axis].extent + nblocks - 1) / nblocks;
-  const bool is_one = !(summed & (summed - 1)) && wanted <= k->costs->long_sum_most && nblocks > 1;
-  if (!is_one || !can_pad(k, p->row, axis) || !can_pad(k, p->vector, axis) || !can_split(k, axis)) return (SumCut){0};
-  return (SumCut){axis, length, length, true};
+  const int64_t extent = k->axes[cut->axis].extent, missing = cut->inner - extent % cut->inner;
+  return !p->is_depthwise && !(summed & (summed - 1)) && missing <= extent / k->costs->long_sum_padding &&
+         can_pad(k, p->row, cut->axis) && can_pad(k, p->vector, cut->axis);
 }
 
-static SumCut choose_cut(const Kernel *k, const Product *p) {
-  const AxisSet summed = k->exprs[p->sum].reduced;
-  SumCut best = {0};
-  if (axes_monomial(k, all_axes(k)) || !axes_nelems(k, k->exprs[p->sum].axes)) return best;
-  if (count_products(k, p) == GREATEST_NELEMS) return best; // the blocks' sums would be too many to count
-  if (!is_long(k, p, best_length(k, p))) return best;
-  const int64_t least = least_length(k, p), wanted = least > best_length(k, p) ? least : best_length(k, p);
-  const int64_t most = k->costs->long_sum_most;
+// The chains of the sum as blocks; none if the sum is a single chain.
+static SumCut find_chains(const Kernel *k, AxisSet summed) {
   int64_t inside = 1;
-  for (int axis = k->naxes - 1; axis >= 0 && inside <= most; axis--) {
+  for (int axis = k->naxes - 1; axis >= 0; axis--) {
     if (!(summed >> axis & 1)) continue;
     const int64_t extent = k->axes[axis].extent;
-    for (int64_t inner = 1; inner < extent && inside * inner <= most; inner++) {
-      const int64_t length = inside * inner;
-      if (extent % inner || length < least || !is_better(length, best.length, wanted)) continue;
-      if (inner == 1 || can_split(k, axis)) best = (SumCut){axis, inner, length, false};
+    if (extent * inside >= 2 * CHAIN) {
+      const int64_t inner = chain_iterations(extent, inside);
+      return (SumCut){axis, inner, inside * inner, extent % inner != 0};
     }
     inside *= extent;
   }
-  const int64_t length = k->costs->long_sum_length;
-  if (best.length || p->is_depthwise || !is_long(k, p, length)) return best;
-  return cut_padded(k, p, least > length ? least : length);
+  return (SumCut){0};
+}
+
+static SumCut choose_cut(const Kernel *k, const Product *p) {
+  const SumCut none = {0};
+  if (axes_monomial(k, all_axes(k)) || !axes_nelems(k, k->exprs[p->sum].axes) || k->is_f64) return none;
+  if (count_products(k, p) == GREATEST_NELEMS) return none; // the blocks' sums would be too many to count
+  const SumCut cut = find_chains(k, k->exprs[p->sum].reduced);
+  if (!cut.length || !is_long(k, p) || !has_few_sums(k, p, cut.length)) return none;
+  if ((cut.inner > 1 && !can_split(k, cut.axis)) || (cut.is_padded && !can_be_padded(k, p, &cut))) return none;
+  return cut;
 }
 
 // The kernel's stores with another expression in place of one. NULL: out of memory.
@@ -199,6 +185,7 @@ bool schedule_order_in_two(Scheduling *s) {
   s->outer &= ~s->blocks;
   s->free_axes = 0;
   s->is_tiled = !s->outer && !s->blocks;
+  s->adds_chains = s->blocks;
   Store *stores = replace_expr(k, sums, expr_load(k, kept));
   return stores && order_part(s, stores, k->nstores);
 }

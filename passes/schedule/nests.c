@@ -25,8 +25,7 @@ static bool can_lie_in_lanes(const Scheduling *s, const Loop *loop) {
   int outer = loop->axes[0], inner = loop->axes[1];
   for (size_t i = 0; i < loop->nroots; i++) // a sum that is the same for all rows would be computed once in each lane
     if (loop->roots[i].kind == ROOT_REDUCE_INNER && !(k->exprs[loop->roots[i].expr].axes >> outer & 1)) return false;
-  if (k->axes[outer].extent < LANES || k->axes[inner].monomial || k->axes[inner].extent < 1 ||
-      k->axes[inner].extent > k->costs->lanes_width)
+  if (k->axes[inner].monomial || k->axes[inner].extent < 1 || k->axes[inner].extent > k->costs->lanes_width)
     return false;
   for (ExprId i = 1; i < k->nexprs; i++) // indices and gathers are not implemented
     if (k->exprs[i].op == EXPR_INDEX || k->exprs[i].op == EXPR_IS_KEPT ||
@@ -46,6 +45,7 @@ static bool can_lie_in_lanes(const Scheduling *s, const Loop *loop) {
 static bool should_lie_in_lanes(const Scheduling *s, const Loop *loop) {
   const bool has_inner_sums = loop_has_roots(loop, ROOT_REDUCE_INNER);
   int64_t width = axes_nelems(s->k, s->inner);
+  if (!has_inner_sums && loop_has_roots(loop, ROOT_REDUCE_OUTER)) return false; // rows are added in their order
   bool is_short =
       has_inner_sums ? width <= LANES || (width % LANES && width < s->k->costs->lanes_width_with_tail) : width < LANES;
   return can_lie_in_lanes(s, loop) && schedule_number(s->overrides, SCHEDULE_LANES, is_short);

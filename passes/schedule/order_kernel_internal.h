@@ -47,6 +47,7 @@ typedef struct Scheduling {
   Product depthwise; // the inner sum as a depthwise product; depthwise.sum == 0: none
   bool is_in_two;    // the product's loop stores its sums, and another loop computes results from them
   AxisSet blocks;    // of a long sum: the axes over blocks; 0: the sum is not split
+  bool adds_chains;  // the part being ordered adds the blocks of a long sum
   bool is_scatter;   // the kernel is a scatter
   bool is_tiled;     // there is no outer axis: the vector axis is cut into tiles
   bool *is_of_part; // by original ExprId, as below: stores of the part being ordered need it (a long sum has two parts)

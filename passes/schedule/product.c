@@ -286,8 +286,5 @@ Product schedule_find_product(const Kernel *k) {
   p.vector = e->args[factor];
   p.row = e->args[1 - factor];
   if (p.rows & k->exprs[p.vector].axes) return none; // all rows of a block must use the same vectors
-  // With few rows, products along the vector axis gain less than a factor that is not dense along this axis costs.
-  const int64_t rows = axes_nelems(k, others & ~k->exprs[p.vector].axes);
-  if (k->axes[p.vector_axis].extent < k->costs->product_columns) return none;
-  return rows >= k->costs->product_rows || is_dense_along(k, p.vector, p.vector_axis) ? p : none;
+  return window_axes(k) && k->axes[p.vector_axis].extent < k->costs->product_columns ? none : p;
 }

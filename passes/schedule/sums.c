@@ -1,5 +1,5 @@
 // Builds the initialisation and the final reduction of sums over inner axes. To keep chains of f32 additions short, a
-// sum may be cut into runs: each run's sum is added to a total, whose type is loop_totals.
+// sum may be cut into runs: each run's sum is added to a total.
 #include "passes/schedule/nest_builder.h"
 
 // The number of levels inside of which the sum begins and ends.
@@ -37,7 +37,7 @@ static void begin_sum(NestBuilder *r, ExprId id, SumPlace sum, int count) {
 }
 
 static void begin_accumulator(NestBuilder *r, ExprId id) {
-  begin_sum(r, id, SUM_ACCUMULATOR, has_rows(r) ? r->loop->rows : loop_accumulators(r->loop));
+  begin_sum(r, id, SUM_ACCUMULATOR, tree_sums_elements(r->t, id) ? LANES : r->loop->rows);
 }
 
 // A sum over inner axes that begins and ends at this place.

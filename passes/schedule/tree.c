@@ -33,7 +33,6 @@ static const struct TreePass {
   const char *name;
   void (*run)(TreeBuilder *b, LoopTree *t);
 } tree_passes[] = {
-    {"combining accumulators", schedule_merge_accumulators},
     {"prefetching", schedule_insert_prefetches},
     {"splitting vectors", schedule_split_vectors},
     {"leaving registers", schedule_leave_totals},

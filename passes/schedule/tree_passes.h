@@ -5,7 +5,6 @@
 #include "ir/loops/loops.h"
 
 // Sets how nodes that end runs and sums combine the sum's accumulators.
-void schedule_merge_accumulators(TreeBuilder *b, LoopTree *t);
 
 // Adds prefetches of elements that later iterations load. Before schedule_split_vectors.
 void schedule_insert_prefetches(TreeBuilder *b, LoopTree *t);

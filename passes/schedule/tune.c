@@ -206,14 +206,9 @@ static int64_t whole_steps(const Loop *loop, int64_t nrows) { // rounded up
   return (nrows + loop->rows - 1) / loop->rows * loop->rows;
 }
 
-// Sets the length of blocks, unless it decides bits. With open dims, both lengths stay, but for rounding to whole
-// steps.
+// Sets the length of blocks, unless it decides bits.
 static void set_block(Loop *loop, int64_t length) {
-  Cut *cut = &loop->cut;
-  if (loop_has_roots(loop, ROOT_REDUCE_OUTER)) return;
-  cut->length = cut->few_work ? whole_steps(loop, cut->length) : length;
-  if (cut->few_work) cut->few_length = whole_steps(loop, cut->few_length);
-  if (cut->few_length == cut->length) cut->few_work = cut->few_length = 0;
+  if (!loop_has_roots(loop, ROOT_REDUCE_OUTER)) loop->cut.length = length;
 }
 
 // Products. The registers hold a step's accumulators, one for each of `rows` rows and `vectors` vectors, and beside

@@ -44,6 +44,7 @@ static int element_of(Walk *w, AccumulatorChoice accumulator) {
   case ACCUMULATOR_OF_VECTOR: return (int)walk_var(w, VAR_VECTOR);
   case ACCUMULATOR_OF_BOTH: return (int)(walk_var(w, VAR_VECTOR) * walk_var(w, VAR_ROWS) + walk_var(w, VAR_ROW));
   case ACCUMULATOR_FIRST: return 0;
+  case ACCUMULATOR_OF_ELEMENT: return (int)(walk_var(w, VAR_LANE) % LANES);
   default: return PLAIN;
   }
 }
@@ -115,23 +116,11 @@ void walk_update(Walk *w, const LoopNode *n) {
   }
 }
 
-// Combines the accumulators of a sum; with several rows, takes the row's accumulator.
-static void merge_accumulators(Walk *w, const LoopNode *n, bool is_f64, int row, const Merge *m, Lanes *y) {
-  if (m && m->args[0]) {
-    Lanes a, b;
-    merge_accumulators(w, n, is_f64, row, m->args[0], &a);
-    merge_accumulators(w, n, is_f64, row, m->args[1], &b);
-    combine(w, n, is_f64, y, &a, &b);
-  } else {
-    *y = walk_read(w, OF_ACCUMULATOR, n->expr, m ? m->accumulator : row, vector_cell(is_f64))->lanes;
-  }
-}
-
 static void end_run(Walk *w, const LoopNode *n, int row) {
   const bool is_widened = node_is_widened(w->tree, n);
-  Lanes merged, wide;
+  Lanes wide;
   Lanes *total = &walk_read(w, OF_TOTAL, n->expr, row, vector_cell(is_widened))->lanes;
-  merge_accumulators(w, n, false, row, n->merged, &merged);
+  const Lanes merged = walk_read(w, OF_ACCUMULATOR, n->expr, row, CELL_VEC)->lanes;
   if (is_widened) lanes_widen(&wide, &merged);
   combine(w, n, is_widened, total, total, is_widened ? &wide : &merged);
 }
@@ -147,17 +136,26 @@ void walk_end_run(Walk *w, const LoopNode *n) {
 static double sum_of_lanes(Walk *w, const LoopNode *n, int row) {
   const ExprOp reduction = node_reduction(w->tree, n);
   double sum = 0;
-  Lanes merged, wide;
+  Lanes wide;
   if (n->sum == SUM_TOTAL) {
     const Lanes *total = &walk_read(w, OF_TOTAL, n->expr, row, CELL_DVEC)->lanes;
     if (!lanes_fold(reduction, true, total, &sum)) walk_fail(w, "nothing sums up lanes");
     return sum;
   }
   const bool is_f64 = node_is_f64(w->tree, n), is_widened = is_f64 && !w->k->is_f64;
-  merge_accumulators(w, n, w->k->is_f64, row, n->merged, &merged);
+  const Lanes merged = walk_read(w, OF_ACCUMULATOR, n->expr, row, vector_cell(w->k->is_f64))->lanes;
   if (is_widened) lanes_widen(&wide, &merged);
   if (!lanes_fold(reduction, is_f64, is_widened ? &wide : &merged, &sum)) walk_fail(w, "nothing sums up lanes");
   return sum;
+}
+
+// Combines the accumulators of elements as lanes are combined: by halves, in f64.
+static void end_elements(Walk *w, const LoopNode *n, Lanes *sum) {
+  Lanes each[LANES];
+  for (int i = 0; i < LANES; i++) lanes_widen(&each[i], &walk_read(w, OF_ACCUMULATOR, n->expr, i, CELL_VEC)->lanes);
+  for (int half = LANES / 2; half; half /= 2)
+    for (int i = 0; i < half; i++) combine(w, n, true, &each[i], &each[i], &each[i + half]);
+  lanes_narrow(sum, &each[0]);
 }
 
 void walk_end_sum(Walk *w, const LoopNode *n) {
@@ -167,7 +165,8 @@ void walk_end_sum(Walk *w, const LoopNode *n) {
     const CellType vector = vector_cell(is_f64);
     const int element = element_of(w, n->accumulator);
     Lanes sum;
-    if (node_is_widened(w->tree, n)) lanes_narrow(&sum, &walk_read(w, OF_TOTAL, n->expr, element, CELL_DVEC)->lanes);
+    if (tree_sums_elements(w->tree, n->expr)) end_elements(w, n, &sum);
+    else if (node_is_widened(w->tree, n)) lanes_narrow(&sum, &walk_read(w, OF_TOTAL, n->expr, element, CELL_DVEC)->lanes);
     else if (n->sum == SUM_TOTAL) sum = walk_read(w, OF_TOTAL, n->expr, element, vector)->lanes;
     else sum = walk_read(w, OF_ACCUMULATOR, n->expr, element, vector)->lanes;
     walk_declare(w, OF_VALUE, n->expr, vector)->lanes = sum;
@@ -175,7 +174,7 @@ void walk_end_sum(Walk *w, const LoopNode *n) {
     const double total = walk_read(w, OF_TOTAL, n->expr, PLAIN, CELL_F64)->lanes.f64[0];
     lanes_set(is_f64, &walk_declare(w, OF_VALUE, n->expr, type)->lanes, total);
   } else if (n->is_row) {
-    walk_declare_array(w, OF_VALUE, n->expr, type, tree_naccumulators(w->tree));
+    walk_declare_array(w, OF_VALUE, n->expr, type, w->tree->loop->rows);
     const int rows = (int)walk_var(w, VAR_ROWS);
     for (int r = 0; r < rows; r++) {
       const double sum = sum_of_lanes(w, n, r);

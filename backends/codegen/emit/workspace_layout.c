@@ -39,15 +39,16 @@ static void print_blocks(Printer *p, size_t kernel, size_t loop) {
   const AxisSet cut = loop_cut_axes(l);
   if (!loop_has_open_cut_blocks(k, l)) return;
   const char *length = product_text(p, l->cut.length, 0, "", true), *total = nelems_text(p, k, cut);
-  const long long most = l->cut.most;
+  const long long most = l->cut.most, longest = l->cut.longest;
   if (loop_has_open_length(k, l)) length = checked(p, arena_format(p->scratch, "a->k%zu_loop%zu_block", kernel, loop));
-  if (l->cut.few_work)
-    text_format(p->plain, "  %s = %s <= %lld ? %lld : %lld;\n", length, nelems_text(p, k, loop_inner_axes(l) | cut),
-                (long long)l->cut.few_work, (long long)l->cut.few_length, (long long)l->cut.length);
-  else if (most) text_format(p->plain, "  %s = %lld;\n", length, (long long)l->cut.length);
-  if (most)
-    text_format(p->plain, "  if (%s < (%s + %lld) / %lld) %s = (%s + %lld) / %lld;\n", length, total, most - 1, most,
-                length, total, most - 1, most);
+  if (loop_has_open_length(k, l)) {
+    text_format(p->plain, "  %s = ((%s + %lld) / %lld + %d) / %d * %d;\n", length, total, most - 1, most, LANES - 1,
+                LANES, LANES);
+    if (l->cut.longest)
+      text_format(p->plain, "  if (%s > %lld) %s = %lld;\n", length, longest, length, longest);
+    text_format(p->plain, "  if (%s < %lld) %s = %lld;\n", length, (long long)l->cut.length, length,
+                (long long)l->cut.length);
+  }
   text_format(p->plain, "  a->k%zu_loop%zu_chunks = (%s + %s - 1) / %s;\n", kernel, loop, total, length, length);
 }
 

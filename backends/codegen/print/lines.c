@@ -36,20 +36,6 @@ void add_vector(TreePrinter *l, ExprId id) {
 
 // Lines
 
-static void add_merged(TreePrinter *l, const LoopNode *n, const Merge *m) {
-  if (!m) {
-    tree_say(l, n, "acc_%e%r");
-  } else if (!m->args[0]) {
-    tree_printf(l, "acc_%s[%d]", l->name[n->expr], m->accumulator);
-  } else {
-    tree_say(l, n, "%P_%c(");
-    add_merged(l, n, m->args[0]);
-    add_text(l, ", ");
-    add_merged(l, n, m->args[1]);
-    add_text(l, ")");
-  }
-}
-
 // Adds an element with its closing bracket or parenthesis.
 static void add_element(TreePrinter *l, const LoopNode *n) {
   open_element(l, &n->address);
@@ -132,7 +118,6 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 'i': add_number(l->out, reductions[node_reduction(l->t, n)].identity, node_is_f64(l->t, n)); return;
   case 'r': add_text(l, accumulator_indices[n->accumulator]); return; // the accumulator's index
   case 'g': tree_say(l, n, sums[n->sum]); return;
-  case 'G': add_merged(l, n, n->merged); return; // the accumulators, combined
   case 'R': add_text(l, n->is_row ? "UNROLL for (int r = 0; r < rows; r++) " : ""); return;
   case 'f': tree_say(l, n, flag_tests[n->flag]); return;
   default: abort(); // an unknown directive in a line below

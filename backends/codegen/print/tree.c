@@ -48,25 +48,28 @@ static void print_update(TreePrinter *l, const LoopNode *n) {
 
 static void print_end_run(TreePrinter *l, const LoopNode *n) {
   tree_say_line(l, n,
-                node_is_widened(l->t, n) ? "%Rtotal_%e%r = d_%c(total_%e%r, d_from_v(%G));"
-                                         : "%Rtotal_%e%r = v_%c(total_%e%r, %G);");
+                node_is_widened(l->t, n) ? "%Rtotal_%e%r = d_%c(total_%e%r, d_from_v(acc_%e%r));"
+                                         : "%Rtotal_%e%r = v_%c(total_%e%r, acc_%e%r);");
 }
 
 static void print_end_sum(TreePrinter *l, const LoopNode *n) {
   if (n->is_vector) {
-    tree_say_line(l, n, node_is_widened(l->t, n) ? "const %K %e = v_from_d(%g);" : "const %K %e = %g;");
+    tree_say_line(l, n,
+                  tree_sums_elements(l->t, n->expr) ? "const %K %e = v_%l_of_each(%g);"
+                  : node_is_widened(l->t, n)        ? "const %K %e = v_from_d(%g);"
+                                                    : "const %K %e = %g;");
     return;
   }
   if (n->is_row) {
     begin_line(l);
     tree_say(l, n, "%k %e");
-    tree_printf(l, "[%d];\n", tree_naccumulators(l->t));
+    tree_printf(l, "[%d];\n", l->t->loop->rows);
   }
   begin_line(l);
   tree_say(l, n, n->is_row ? "%R%e[r] = " : "const %k %e = ");
   if (n->sum == SUM_SCALAR) tree_say(l, n, "(%k)total_%e;\n");
   else if (n->sum == SUM_TOTAL) tree_say(l, n, "(float)d_%l(%g);\n");
-  else tree_say(l, n, node_is_f64(l->t, n) && !l->k->is_f64 ? "(float)d_%l(d_from_v(%G));\n" : "%p_%l(%G);\n");
+  else tree_say(l, n, node_is_f64(l->t, n) && !l->k->is_f64 ? "(float)d_%l(d_from_v(%g));\n" : "%p_%l(%g);\n");
 }
 
 static void print_combine(TreePrinter *l, const LoopNode *n) {
