@@ -9,7 +9,7 @@
 
 static AccumulatorChoice accumulator_of(const NestBuilder *r, ExprId sum) {
   return has_rows(r)                     ? ACCUMULATOR_OF_ROW
-         : tree_sums_elements(r->t, sum) ? ACCUMULATOR_OF_ELEMENT
+         : tree_element_sums(r->t, sum) ? ACCUMULATOR_OF_ELEMENT
                                          : ACCUMULATOR_ONLY;
 }
 
