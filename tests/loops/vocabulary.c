@@ -177,8 +177,8 @@ bool lanes_apply(ExprOp op, Arithmetic in, Lanes *y, const Lanes *const *x) {
 
 bool lanes_fold(ExprOp reduction, bool is_f64, const Lanes *x, double *y) {
   switch (reduction) {
-  case EXPR_REDUCE_SUM: *y = d_sum(get_d(x)); return is_f64;
-  case EXPR_REDUCE_PRODUCT: *y = d_product(get_d(x)); return is_f64;
+  case EXPR_REDUCE_SUM: *y = is_f64 ? d_sum(get_d(x)) : (double)v_sum(get_v(x)); return true;
+  case EXPR_REDUCE_PRODUCT: *y = is_f64 ? d_product(get_d(x)) : (double)v_product(get_v(x)); return true;
   case EXPR_REDUCE_MAXIMUM: *y = is_f64 ? d_greatest(get_d(x)) : (double)v_greatest(get_v(x)); return true;
   default: return false;
   }
