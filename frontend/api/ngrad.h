@@ -199,6 +199,9 @@ NG_API int ng_graph_output_is_exact(const ng_graph *g, size_t i);
 typedef struct ng_state {
   size_t input, output; /* indices; `output` is valid if is_updated */
   int is_updated;       /* 0: calls leave the state unchanged */
+  /* Of a counter of s64, which begins with its first value and to which each call adds a number, the least and the
+     greatest element: others are damage, as they would wrap around. Of other states INT64_MIN and INT64_MAX. */
+  int64_t least, most;
 } ng_state;
 NG_API size_t ng_graph_state_count(const ng_graph *g);
 NG_API ng_state ng_graph_state(const ng_graph *g, size_t i);
