@@ -97,6 +97,10 @@ mkdir saved && cp four.npz saved/there.npz && ! (trap '' XFSZ && ulimit -f 1 && 
 count 'where the disk is full, the old file stays, and no other'
 ./driver links saved/there.npz >log 2>&1 && [ "$(ls saved)" = there.npz ]
 count 'a file is saved, and not through a link'
+./driver abandoned saved/there.npz >log 2>&1 && [ "$(ls saved)" = there.npz ]
+count 'files of killed savers are removed'
+./driver counts counts.npz >log 2>&1
+count 'a count of steps that would wrap around is damage'
 ./driver together saved/there.npz >log 2>&1 && [ "$(ls saved)" = there.npz ]
 count 'two processes save to one path, and leave one whole file'
 compile gcc -std=c11 -U__unix__ $level && ./driver train 4 saved/plain.npz >log && cmp four.npz saved/plain.npz >log &&

@@ -27,7 +27,7 @@ static const char *const keywords[] = {
 static const char *const macros[] = {
     "ACCESSPERMS", "ADJ_", "AIO_", "ALLPERMS", "AT_", "ATOMIC_", "BC_", "BIG_ENDIAN", "BOOL_", "BUFSIZ", "BUS_",
     "BYTE_ORDER", "CHAR_", "CHARCLASS_", "CLD_", "CLOCK_", "CLOCKS_PER_", "CLONE_", "CLOSE_", "COLL_", "CPU_",
-    "CSIGNAL", "D_", "DBL_", "DECIMAL_", "DEFFILEMODE", "DELAYTIMER_", "DN_", "F_", "FALLOC_", "FAPPEND", "FASYNC",
+    "CSIGNAL", "D_", "DBL_", "DECIMAL_", "DEFFILEMODE", "DELAYTIMER_", "DN_", "DT_", "F_", "FALLOC_", "FAPPEND", "FASYNC",
     "FD_", "FE_", "FFSYNC", "FILENAME_", "FLT_", "FNDELAY", "FNONBLOCK", "FOPEN_", "FP_", "FPE_", "H_", "HAVE_", "HOST_NAME_",
     "HUGE_VAL", "ILL_", "INT", "IOV_", "ITIMER_", "LC_", "LDBL_", "LINE_MAX", "LITTLE_ENDIAN", "LLONG_", "LOCK_",
     "LOGIN_NAME_", "LONG_", "MATH_", "MAX_", "MB_", "MINSIGSTKSZ", "MOD_", "MQ_", "NAME_MAX", "NFDBITS", "NGREG",
