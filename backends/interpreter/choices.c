@@ -70,12 +70,12 @@ static bool are_floats(const double *x, size_t nelems) {
 // Whole numbers up to this are exact in f32, and so are sums of them that do not exceed it.
 static const double most_whole = 0x1p24;
 
-// The sum of the magnitudes of the elements, which are whole numbers; infinite if one is not.
+// The sum of the magnitudes of the elements, which are whole numbers, and the greatest; both infinite if one is not.
 static double sum_of_whole(const double *x, size_t nelems, double *greatest) {
   double sum = 0;
   *greatest = 0;
   for (size_t i = 0; i < nelems; i++) {
-    if (!(fabs(x[i]) <= most_whole) || x[i] != nearbyint(x[i])) return INFINITY;
+    if (!(fabs(x[i]) <= most_whole) || x[i] != nearbyint(x[i])) return *greatest = INFINITY;
     sum += fabs(x[i]);
     *greatest = fmax(*greatest, fabs(x[i]));
   }
