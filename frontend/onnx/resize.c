@@ -186,7 +186,7 @@ static bool find_results(Onnx *x, const Resampling *r, const Value *v, Extent *r
 static bool resample(Onnx *x, const Resampling *r) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0), *is_outside = NULL;
-  Extent results[MAX_RANK];
+  Extent results[MAX_RANK] = {{NULL, 0}};
   if (!v || !find_results(x, r, v, results)) return false;
   const int rank = v->shape.rank;
   const Type type = v->type;
