@@ -68,6 +68,9 @@ static const Row rows[] = {
     {"MaxPool", "x:N,1,1,4", "kernel_shape=1,2 strides=1,2", "p y", false, {{1, 2, 4, 3, 8, 7, 5, 6}}, {1, 2, 4, 7}},
     {"MaxUnpool", "x:N,1,1,2 i:#N,1,1,2", "kernel_shape=1,2", "y", true, {{5, 6, 7, 8}, {1, 2, 3, 5}},
      {0, 5, 6, 7, 0, 8}},
+    {"Slice", "x:4,N b=0 n!1 a=0", "", "y", true, {{1, 2, 3, 4, 5, 6, 7, 8}}, {1, 2, 3, 4}},
+    {"Slice", "x:T,N b=0 n!1 a=0", "", "y", true, {{1, 2, 3, 4, 5, 6}}, {1, 2, 3, 4}},
+    {"Slice", "x:N,4 n!0 e=4 a=1", "", "y", true, {{1, 2, 3, 4, 5, 6, 7, 8}}, {3, 4, 7, 8}},
     {"Range", "(x:N,T) a=1 n!1 d=1", "", "y", false, {{0}}, {1, 2}},
 };
 // clang-format on
