@@ -1,6 +1,7 @@
 // Resampling: Resize and Upsample, and Pad with elements of the input. Along each axis, a result is a weighted sum of a
 // few elements; the weights are known when the model is read.
 #include "frontend/onnx/translation.h"
+#include "ir/graph/extents.h"
 
 #include <math.h>
 #include <string.h>
@@ -135,23 +136,38 @@ static Value *add_taps(Onnx *x, Value *v, const Taps *taps, int axis) {
   return sum;
 }
 
+static bool set_scales(Onnx *x, Node *node, const double *scales, size_t count) {
+  double *items = ARENA_ARRAY(&x->build.graph->arena, double, count);
+  if (!items) return error_out_of_memory(x->reading.d);
+  memcpy(items, scales, count * sizeof *items);
+  AttributeValue *value = build_set(node, "scales");
+  value->numbers.items = items;
+  value->numbers.count = count;
+  return true;
+}
+
 // The graph's own operator, which has a gradient: linear, over spatial axes, with scales equal to the ratios of
 // extents.
 static Value *interpolate(Onnx *x, Value *v, const Resampling *r, const Extent *results) {
   Builder *b = &x->build;
   int64_t sizes[MAX_RANK];
+  bool is_named = false;
   const int rank = v->shape.rank;
   const bool aligns = is(r->coordinates, "align_corners");
   if (!is(r->mode, "linear") || rank < 3 || rank > 5 || !type_is_float(v->type)) return NULL;
   if (!aligns && !is(r->coordinates, "half_pixel")) return NULL;
   for (int i = 0; i < rank; i++) {
     const Extent n = v->shape.extent[i];
-    if (i < 2 ? !extent_equals(results[i], n) : results[i].value < 1) return NULL;
+    if (i < 2 ? !extent_equals(results[i], n) : !results[i].dim && results[i].value < 1) return NULL;
     if (!n.dim && r->nscales && r->scales[i] * (double)n.value != (double)results[i].value) return NULL;
     if (i >= 2) sizes[i - 2] = results[i].value;
+    is_named |= i >= 2 && results[i].dim;
   }
+  if (is_named && !r->nscales) return NULL;
   Node *node = build_node(b, OP_Interpolate, 1, &v);
-  if (!build_set_choice(node, "mode", "linear") || !build_set_list(b, node, "sizes", sizes, (size_t)rank - 2) ||
+  if (!node || (!is_named && !build_set_list(b, node, "sizes", sizes, (size_t)rank - 2)) ||
+      (is_named && !set_scales(x, node, r->scales + 2, (size_t)rank - 2)) ||
+      !build_set_choice(node, "mode", "linear") ||
       !build_set_choice(node, "coordinate_transformation_mode", aligns ? "align_corners" : "half_pixel") ||
       !build_set_choice(node, "data_format", "NCX"))
     return NULL;
@@ -163,7 +179,24 @@ static double length_of(int64_t n, double scale) {
   return (double)floorf((float)n * (float)scale);
 }
 
-// The extents of the result. A named axis is left as it is, by its own name or the scale 1.
+// Repeats each element along a named axis, which the nearest element of a multiple of the elements is, unless positions
+// are rounded otherwise.
+static Value *repeat(Onnx *x, const Resampling *r, Value *v, int axis) {
+  const bool is_floor = is(r->rounding, "floor"), is_half = strstr(r->coordinates, "half_pixel") == r->coordinates ||
+                                                            is(r->coordinates, "pytorch_half_pixel");
+  const bool repeats = is_floor ? is(r->coordinates, "asymmetric") || is(r->coordinates, "tf_half_pixel_for_nn")
+                                : is_half && strstr(r->rounding, "round_prefer") == r->rounding;
+  Shape apart = {.rank = v->shape.rank + 1}, to = v->shape;
+  if (!is(r->mode, "nearest") || !repeats || apart.rank > MAX_RANK) return onnx_has_number(x, v, axis), NULL;
+  for (int i = 0; i < apart.rank; i++) apart.extent[i] = i == axis + 1 ? EXTENT(1) : v->shape.extent[i - (i > axis)];
+  v = onnx_reshape_extents(x, v, &apart);
+  apart.extent[axis + 1] = EXTENT((int64_t)r->scales[axis]);
+  v = v ? build_expand(&x->build, v, &apart) : NULL;
+  if (!v || !extent_multiply(x->build.graph, to.extent[axis], apart.extent[axis + 1], &to.extent[axis])) return NULL;
+  return onnx_reshape_extents(x, v, &to);
+}
+
+// The extents of the result. A named axis is left as it is, by its own name or the scale 1, or has a whole scale.
 static bool find_results(Onnx *x, const Resampling *r, const Value *v, Extent *results) {
   const bool is_cropped = is(r->coordinates, "tf_crop_and_resize");
   const int rank = v->shape.rank;
@@ -173,6 +206,12 @@ static bool find_results(Onnx *x, const Resampling *r, const Value *v, Extent *r
     const Extent n = results[i] = v->shape.extent[i];
     const bool is_same = r->nsizes ? extent_equals(r->sizes[i], n) : r->scales[i] == 1;
     if (is_same && !is_cropped && !extent_is_unknown(n)) continue;
+    const double scale = r->nsizes ? 0 : r->scales[i];
+    if (n.dim && !is_cropped && scale >= 1 && scale <= MOST_EXTENT && floor(scale) == scale) {
+      if (!extent_multiply(x->build.graph, n, EXTENT((int64_t)scale), &results[i]))
+        return error_out_of_memory(x->reading.d);
+      if (results[i].dim) continue;
+    }
     if (!onnx_has_number(x, v, i)) return false;
     if (r->nsizes && r->sizes[i].dim) return onnx_must_be_known(x, onnx_in(x, 3));
     const double wanted = r->nsizes ? (double)r->sizes[i].value : length_of(n.value, r->scales[i]);
@@ -197,6 +236,10 @@ static bool resample(Onnx *x, const Resampling *r) {
     const int64_t n = v->shape.extent[i].value, nresults = results[i].value;
     const double scale = r->nsizes ? (double)nresults / (double)n : r->scales[i];
     Taps taps = {.count = 0};
+    if (results[i].dim && !extent_equals(results[i], v->shape.extent[i])) {
+      v = repeat(x, r, v, i);
+      continue;
+    }
     if (results[i].dim || (scale == 1 && nresults == n && !is(r->coordinates, "tf_crop_and_resize"))) continue;
     if (!find_taps(x, r, i, rank, n, scale, nresults, &taps)) return false;
     v = add_taps(x, v, &taps, i);

@@ -59,6 +59,10 @@ static const Row rows[] = {
     {"ReverseSequence", "x:N,T l:#N", "batch_axis=0 time_axis=1", "y", false, {{1, 2, 3, 4, 5, 6}, {2, 3}},
      {2, 1, 3, 6, 5, 4}},
     {"Resize", "x:N,1,2 - s=~1,1,2", "", "y", true, {{1, 2, 3, 4}}, {1, 1, 2, 2, 3, 3, 4, 4}},
+    {"Resize", "x:1,1,N,T - s=~1,1,1,2", "nearest_mode=floor coordinate_transformation_mode=asymmetric", "y", true,
+     {{1, 2, 3, 4, 5, 6}}, {1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6}},
+    {"Resize", "x:N,1,T - s=~1,1,3", "", "y", true, {{1, 2, 3, 4, 5, 6}},
+     {1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6}},
     {"Resize", "x:N,T,2 - - n!0,1+4", "mode=linear", "y", true, {{0, 4, 4, 8, 0, 0, 1, 1, 2, 2, 0, 8}},
      {0, 1, 3, 4, 4, 5, 7, 8, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0, 2, 6, 8}},
     {"DepthToSpace", "x:N,4,1,T", "blocksize=2", "y", true,
@@ -294,7 +298,7 @@ static void an_axis_that_needs_a_number_is_told(void **state) {
     const char *message;
   } refused[] = {
       {{"TopK", "x:N,3 k=2", "axis=0", "y i", false, {{0}}, {0}}, "expected a number as the input's extent 0, found N"},
-      {{"Resize", "x:N,2,T - s=~1,2,2", "", "y", false, {{0}}, {0}},
+      {{"Resize", "x:N,2,T - s=~1,2,2", "mode=cubic", "y", false, {{0}}, {0}},
        "expected a number as the input's extent 2, found T"},
       {{"Resize", "x:N,1,2 - - n!1,1+4", "", "y", false, {{0}}, {0}},
        "expected a number as the input's extent 0, found N"},
