@@ -83,13 +83,15 @@ static ng_status compile_program(ng_kernel *k, const Build *b) {
   return NG_OK;
 }
 
+ng_status kernel_of_build(const Build *b, ng_kernel **kernel) {
+  *kernel = kernel_new(b->owner);
+  return *kernel ? compile_program(*kernel, b) : out_of_memory_status(b->owner->ctx);
+}
+
 static ng_status compile_whole(ng_graph *g, const ng_options *options, ng_kernel **kernel) {
   Build b;
   ng_status status = build_to_run(&b, g, g->graph, options);
-  if (status == NG_OK) {
-    *kernel = kernel_new(g);
-    status = *kernel ? compile_program(*kernel, &b) : out_of_memory_status(g->ctx);
-  }
+  if (status == NG_OK) status = kernel_of_build(&b, kernel);
   build_deinit(&b);
   return status;
 }

@@ -27,6 +27,11 @@ struct ng_kernel {
   size_t nchecks;
 };
 
+typedef struct Build Build; // frontend/api/build.h
+
+// Compiles a build of a graph without leaves to machine code. The caller frees *kernel, also after a failure.
+ng_status kernel_of_build(const Build *b, ng_kernel **kernel);
+
 // ng_kernel_run, with the watch of compiled_run.
 ng_status kernel_run(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs, int threads, Watch *watch);
 

@@ -605,6 +605,11 @@ typedef struct ng_kernel_info {
 
 /* NULL after a message. The kernel may outlive the graph. options may be NULL; options->after must be NULL. */
 NG_API ng_kernel *ng_compile(ng_graph *g, const ng_options *options);
+/* The texts of formats that are shown after all passes, and, unless kernel is NULL, the compiled graph, all from one
+   run of the passes: for each what ng_graph_show and ng_compile give. The caller frees texts[0] to texts[nformats - 1];
+   after a message all are NULL, and *kernel, too. g must have no leaves. */
+NG_API ng_status ng_graph_show_all(ng_graph *g, const char *const *formats, size_t nformats, const ng_options *options,
+                                   char **texts, ng_kernel **kernel);
 NG_API ng_kernel_info ng_kernel_get_info(const ng_kernel *k);
 NG_API int ng_thread_count(void); /* the number of processors that this process may use */
 /* threads 0: ng_thread_count(). The result does not depend on the number of threads. The function adds no messages,

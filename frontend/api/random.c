@@ -97,17 +97,28 @@ static int64_t indexed_extent(const Node *node, uint32_t slot, const Line *line)
   return (int64_t)fmin(floor((last - line->greatest) / line->factor) + 1, (double)MAX_ELEMENTS);
 }
 
+// The number that all elements of v are; or the extent that v is, as the sum of that many ones. 0: neither.
+static int64_t positive_number(const Value *v) {
+  double least, greatest;
+  const Node *cast = v->producer, *sum = cast && cast->op->id == OP_TypeCast ? cast->inputs[0]->producer : NULL;
+  if (is_integer_constant(v)) {
+    constant_range(v, &least, &greatest);
+    return least == greatest && least > 0 ? (int64_t)least : 0;
+  }
+  if (!sum || sum->op->id != OP_ReduceSum || !sum->inputs[0]->constant || sum->outputs[0]->shape.rank) return 0;
+  constant_range(sum->inputs[0], &least, &greatest);
+  return least == 1 && greatest == 1 ? shape_nelems(&sum->inputs[0]->shape) : 0;
+}
+
 // The extent n of an axis, if the node is Add of n to indices that count from the end where they are negative:
 // Select(Less(index, 0), index + n, index), which readers write; otherwise 0.
 static int64_t wrapped_extent(const Node *node, uint32_t slot) {
-  double n, greatest;
-  if (node->op->id != OP_Add || !is_integer_constant(node->inputs[1 - slot])) return 0;
-  constant_range(node->inputs[1 - slot], &n, &greatest);
-  for (const Use *use = node->outputs[0]->uses; use && n == greatest; use = use->next) {
+  const int64_t n = node->op->id == OP_Add ? positive_number(node->inputs[1 - slot]) : 0;
+  for (const Use *use = node->outputs[0]->uses; use && n; use = use->next) {
     const Node *choice = use->node, *less = choice->op->id == OP_Select ? choice->inputs[0]->producer : NULL;
     if (less && less->op->id == OP_Less && use->slot == 1 && choice->inputs[2] == node->inputs[slot] &&
         less->inputs[0] == node->inputs[slot])
-      return (int64_t)n;
+      return n;
   }
   return 0;
 }
