@@ -191,7 +191,8 @@ NG_API size_t ng_graph_output_count(const ng_graph *g);
 /* Input or output number i, from 0; i must be below the count. The names in the result are valid as long as g. */
 NG_API ng_tensor_info ng_graph_input(const ng_graph *g, size_t i);
 NG_API ng_tensor_info ng_graph_output(const ng_graph *g, size_t i);
-/* Whether each element has exactly one right value: the output is not computed in floating point and not quantised. */
+/* Whether each element has exactly one right value, also the sign of a zero: the output is not computed in floating
+   point and not quantised, or it consists of elements of inputs and constants in other places. */
 NG_API int ng_graph_output_is_exact(const ng_graph *g, size_t i);
 
 /* States are tensors that persist from call to call, such as parameters and the moments of an optimizer. They are the

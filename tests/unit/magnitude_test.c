@@ -381,6 +381,35 @@ static void what_is_exact_is_compared_exactly(void **state) {
   case_deinit(&c);
 }
 
+// Elements of inputs in other places have every bit of them, also the signs of zeros.
+static void what_is_moved_is_compared_exactly(void **state) {
+  (void)state;
+  static const char *const nodes[] = {
+      "{op: StaticTranspose, inputs: [x], outputs: [t], attributes: {order: [1, 0]}}\n"
+      "  - {op: Slice, inputs: [t], outputs: [y], attributes: {axes: [1], starts: [0], ends: [3]}}",
+      "{op: Concat, inputs: [x, c], outputs: [y], attributes: {axis: 0}}"};
+  for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             BEGIN "inputs: [{name: x, type: f32, shape: [5, 4]}]\n"
+                   "constants: [{name: c, type: f32, shape: [1, 4], values: [1, 2, 3, 4]}]\n"
+                   "nodes:\n  - %s\noutputs: [y]\n",
+             nodes[i]);
+    Case c;
+    case_init(&c, text, 1);
+    ((float *)data_of(&c.data.in[0]))[0] = 0;
+    assert_int_equal(ng_interpret(c.graph, c.data.in, c.expected, 0), NG_OK);
+    float *y = data_of(&c.data.out[0]);
+    y[0] = 0;
+    assert_int_equal(compare(&c), NG_OK);
+    assert_int_equal(off_by(&c, 1, 1e-6), NG_DIFFERENT);
+    y[0] = -0.0F;
+    assert_int_equal(compare(&c), NG_DIFFERENT);
+    assert_int_equal(c.differences[0].worst_element, 0);
+    case_deinit(&c);
+  }
+}
+
 // An f64 output may have errors of values inside that are rounded to bf16.
 static void outputs_are_as_exact_as_what_they_are_made_of(void **state) {
   (void)state;
@@ -511,6 +540,7 @@ int main(void) {
       cmocka_unit_test(narrow_inputs_excuse_no_errors_of_their_type),
       cmocka_unit_test(each_of_many_ties_may_flip),
       cmocka_unit_test(what_is_exact_is_compared_exactly),
+      cmocka_unit_test(what_is_moved_is_compared_exactly),
       cmocka_unit_test(outputs_are_as_exact_as_what_they_are_made_of),
       cmocka_unit_test(quantised_outputs_may_be_off_as_roundings_move_them),
       cmocka_unit_test(a_value_between_operators_may_overflow),
