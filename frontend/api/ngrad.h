@@ -563,7 +563,8 @@ NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, con
 typedef struct ng_kernel ng_kernel; /* a compiled graph: ng_compile */
 
 /* Compares all outputs of a bound graph that `kernel` (NULL: unknown) computed from these inputs. Exact outputs
-   (ng_graph_output_is_exact) have the default tolerance 0. An output outside its tolerance passes in four further
+   (ng_graph_output_is_exact) have the default tolerance 0. Without a tolerance above 0, their zeros must have the right
+   signs, as those of one elementwise operator that rounds once, such as Multiply, of inputs and constants. An output outside its tolerance passes in four further
    cases, whose tests interpret the graph about ten times. 1. Terms cancel: the norm is at least the output's
    magnitude, which is its change per relative change of every value, sum and constant. For a quantised output,
    tolerance is 1, of the L2 norm of its changes by rounding errors. 2. Values are rounded between kernels: if

@@ -410,6 +410,35 @@ static void what_is_moved_is_compared_exactly(void **state) {
   }
 }
 
+// The sign of a zero is exact in the results of one elementwise operator, but not where a sum may round to zero.
+static void signs_of_zeros_are_compared_where_they_are_exact(void **state) {
+  (void)state;
+  static const struct {
+    const char *node;
+    ng_status with_wrong_sign;
+  } rows[] = {{"{op: Neg, inputs: [x], outputs: [y]}", NG_DIFFERENT},
+              {"{op: Multiply, inputs: [x, x], outputs: [y]}", NG_DIFFERENT},
+              {"{op: ReLU, inputs: [x], outputs: [y]}", NG_DIFFERENT},
+              {"{op: Round, inputs: [x], outputs: [y]}", NG_DIFFERENT},
+              {"{op: Tanh, inputs: [x], outputs: [y]}", NG_OK},
+              {"{op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [1], keep_dims: true}}", NG_OK}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[512];
+    snprintf(text, sizeof text, BEGIN "inputs: [{name: x, type: f32, shape: [9, 1]}]\nnodes:\n  - %s\noutputs: [y]\n",
+             rows[i].node);
+    Case c;
+    case_init(&c, text, 1);
+    ((float *)data_of(&c.data.in[0]))[3] = 0;
+    assert_int_equal(ng_interpret(c.graph, c.data.in, c.expected, 0), NG_OK);
+    assert_int_equal(ng_interpret(c.graph, c.data.in, c.data.out, 0), NG_OK);
+    assert_int_equal(compare(&c), NG_OK);
+    float *y = data_of(&c.data.out[0]);
+    y[3] = -y[3];
+    assert_int_equal(compare(&c), rows[i].with_wrong_sign);
+    case_deinit(&c);
+  }
+}
+
 // An f64 output may have errors of values inside that are rounded to bf16.
 static void outputs_are_as_exact_as_what_they_are_made_of(void **state) {
   (void)state;
@@ -541,6 +570,7 @@ int main(void) {
       cmocka_unit_test(each_of_many_ties_may_flip),
       cmocka_unit_test(what_is_exact_is_compared_exactly),
       cmocka_unit_test(what_is_moved_is_compared_exactly),
+      cmocka_unit_test(signs_of_zeros_are_compared_where_they_are_exact),
       cmocka_unit_test(outputs_are_as_exact_as_what_they_are_made_of),
       cmocka_unit_test(quantised_outputs_may_be_off_as_roundings_move_them),
       cmocka_unit_test(a_value_between_operators_may_overflow),
