@@ -70,6 +70,19 @@ bool value_has_exact_signs(const Value *v) {
   return true;
 }
 
+void graph_find_doubtful(const Graph *g, bool *is_doubtful) {
+  for (size_t n = 0; n < g->nnodes; n++) {
+    const Node *node = g->nodes[n];
+    bool any = false;
+    for (uint32_t k = 0; k < node->ninputs; k++)
+      any |= node->inputs[k] && (is_doubtful[node->inputs[k]->index] || operand_decides(node, k));
+    for (uint32_t k = 0; k < node->noutputs; k++) {
+      const Value *v = node->outputs[k];
+      if (v) is_doubtful[v->index] = any || type_tolerance(v->type) > type_tolerance(TYPE_F32);
+    }
+  }
+}
+
 static bool are_floats(const double *x, size_t nelems) {
   size_t i = 0;
   while (i < nelems && (isnan(x[i]) || type_round(TYPE_F32, x[i]) == x[i])) i++;
