@@ -11,8 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { OUTLIERS = 10 };            // one of so many elements
-enum { FLIPS = 6, FEW_FLIPS = 3 }; // runs with other choices, if their results are kept, and if not
+enum { OUTLIERS = 10 }; // one of so many elements
+enum { FEW_FLIPS = 3 }; // runs with other choices if their results are not kept
 
 typedef struct Outputs {
   const Tensor *exact; // parallel to the graph's outputs, as `noisy`, `moved` and `is_lost`
@@ -133,16 +133,22 @@ static bool keep_movement(Movement *m, const Outputs *o, size_t k, uint64_t nrun
   return true;
 }
 
-// Their tensors are in the arena.
-static bool find_flips(const Graph *g, const Tensor *inputs, Outputs *o, size_t count, Arena *arena,
+bool interpret_flipped(const Graph *g, const Tensor *inputs, uint64_t number, Tensor *outputs,
                        const InterpreterOptions *options, Diagnostics *d) {
   InterpreterOptions flips = *options;
   flips.nan_check = false;
   flips.flips = true;
-  for (flips.noise = 1; has_choices(g) && flips.noise <= count; flips.noise++) {
+  flips.noise = number;
+  return interpret(g, inputs, outputs, &flips, d);
+}
+
+// Their tensors are in the arena.
+static bool find_flips(const Graph *g, const Tensor *inputs, Outputs *o, size_t count, Arena *arena,
+                       const InterpreterOptions *options, Diagnostics *d) {
+  for (size_t number = 1; has_choices(g) && number <= count; number++) {
     Tensor *results = o->flipped[o->nflips++] = new_tensors(g, arena);
     if (!results) return error_out_of_memory(d);
-    if (!interpret(g, inputs, results, &flips, d)) return false;
+    if (!interpret_flipped(g, inputs, number, results, options, d)) return false;
   }
   return true;
 }

@@ -86,6 +86,22 @@ static double nearest_result(const Movement *m, Type type, int64_t i, double ele
   return nearest;
 }
 
+bool movement_add(Movement *m, const Tensor *flipped, const Tensor *actual, const Tensor *expected) {
+  const Tensor *sides[] = {actual, expected};
+  bool any = false;
+  for (size_t k = 0; k < 2; k++) {
+    Tensor *kept = &m->results[m->nresults - 2 + k];
+    for (int64_t i = 0; i < tensor_nelems(flipped); i++) {
+      const double element = load(sides[k], i), result = load(flipped, i);
+      const double known = nearest_result(m, flipped->type, i, element);
+      if (!(distance(flipped->type, element, result) < distance(flipped->type, element, known))) continue;
+      type_store(kept->type, kept->data, (size_t)tensor_offset(kept, i), result);
+      any = true;
+    }
+  }
+  return any;
+}
+
 // What to expect of the element: if rounding errors may flip choices, what they make of the expected element there.
 static double expected_of(const Tensor *actual, const Tensor *expected, const Movement *m, int64_t i) {
   const double a = load(actual, i), e = load(expected, i);

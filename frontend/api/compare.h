@@ -11,4 +11,9 @@
 void difference_find(const Tensor *actual, const Tensor *expected, const Movement *m, double magnitude,
                      double tolerance, ng_difference *d);
 
+// Adds the results of one more run with other choices. The last two of m->results are kept for this: of all runs that
+// were added, they have for each element the results that are nearest to the actual and to the expected one. False: no
+// element's are nearer than before.
+bool movement_add(Movement *m, const Tensor *flipped, const Tensor *actual, const Tensor *expected);
+
 #endif

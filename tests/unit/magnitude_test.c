@@ -368,6 +368,36 @@ static void each_of_many_ties_may_flip(void **state) {
   }
 }
 
+// Three numbers that are equal but for roundings: each of them may be the greatest in each of many rows.
+static void ties_of_three_may_be_decided_in_three_ways(void **state) {
+  (void)state;
+  static const char text[] =
+      BEGIN "inputs: [{name: a, type: f32, shape: [2000, 1]}, {name: b, type: f32, shape: [2000, 1]}]\n"
+            "nodes:\n"
+            "  - {op: Exp, inputs: [a], outputs: [ea]}\n"
+            "  - {op: Exp, inputs: [b], outputs: [eb]}\n"
+            "  - {op: Multiply, inputs: [ea, eb], outputs: [s]}\n"
+            "  - {op: Add, inputs: [a, b], outputs: [ab]}\n"
+            "  - {op: Exp, inputs: [ab], outputs: [t]}\n"
+            "  - {op: Neg, inputs: [b], outputs: [nb]}\n"
+            "  - {op: Exp, inputs: [nb], outputs: [enb]}\n"
+            "  - {op: Divide, inputs: [ea, enb], outputs: [u]}\n"
+            "  - {op: Concat, inputs: {src: [s, t, u]}, outputs: [all], attributes: {axis: 1}}\n"
+            "  - {op: ArgMax, inputs: [all], outputs: [y], attributes: {axis: 1}}\n"
+            "outputs: [y]\n";
+  Case c;
+  case_init(&c, text, 1);
+  ng_tensor *y = &c.data.out[0];
+  for (int other = 1; other < 3; other++) {
+    for (int64_t e = 0; e < ng_tensor_nelems(y); e++)
+      type_store((Type)y->type, data_of(y), (size_t)e, fmod(ng_tensor_get(&c.expected[0], e) + other, 3));
+    assert_int_equal(compare(&c), NG_OK);
+  }
+  type_store((Type)y->type, data_of(y), 1234, 3);
+  assert_int_equal(compare(&c), NG_DIFFERENT);
+  case_deinit(&c);
+}
+
 static void what_is_exact_is_compared_exactly(void **state) {
   (void)state;
   static const char text[] = BEGIN "inputs: [{name: x, type: f32, shape: [5]}]\n"
@@ -575,6 +605,7 @@ int main(void) {
       cmocka_unit_test(flips_excuse_no_wrong_expectation),
       cmocka_unit_test(narrow_inputs_excuse_no_errors_of_their_type),
       cmocka_unit_test(each_of_many_ties_may_flip),
+      cmocka_unit_test(ties_of_three_may_be_decided_in_three_ways),
       cmocka_unit_test(what_is_exact_is_compared_exactly),
       cmocka_unit_test(what_is_moved_is_compared_exactly),
       cmocka_unit_test(signs_of_zeros_are_compared_where_they_are_exact),
