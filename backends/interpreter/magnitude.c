@@ -106,6 +106,13 @@ static double norm_of_moves(double *moved, size_t nelems, uint64_t nruns, double
   return ncounted ? most * sqrt(sum / (double)nruns * ((double)nelems / (double)ncounted)) : 0;
 }
 
+// Of those that are not 0; they are sorted.
+static double median_of_moves(const double *moved, size_t nelems) {
+  size_t nzeros = 0;
+  while (nzeros < nelems && moved[nzeros] == 0) nzeros++;
+  return nzeros < nelems ? moved[nzeros + (nelems - nzeros) / 2] : 0;
+}
+
 // In an output of few elements, all may by chance change little in two runs.
 static uint64_t count_runs(const Graph *g) {
   enum { FEW = 8, USUAL_RUNS = 2, MANY_RUNS = 6 };
@@ -170,6 +177,7 @@ static bool find_magnitudes(const Graph *g, const Tensor *inputs, const Outputs 
     if (movements && !keep_movement(&movements[k], o, k, nruns, arena)) return error_out_of_memory(d);
     double usual, norm = norm_of_moves(o->moved[k], nelems, nruns, &usual);
     if (movements) movements[k].usual = usual / sqrt((double)nruns);
+    if (movements) movements[k].typical = median_of_moves(o->moved[k], nelems) / sqrt((double)nruns);
     magnitudes[k] = tolerance > 0 ? norm / tolerance : 0;
   }
   return true;

@@ -22,6 +22,7 @@ bool interpret_magnitudes(const Graph *g, const Tensor *inputs, const Tensor *ou
 typedef struct Movement {
   double *moved;   // by element: the root mean square of its changes; infinite if a change makes it infinite or NaN
   double usual;    // no element that the magnitude includes moves farther
+  double typical;  // the median of the elements that move
   Tensor *results; // without changes, and, if there are choices, exact but for those that changes make in FLIPS runs
   size_t nresults;
 } Movement;

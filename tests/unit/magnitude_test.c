@@ -127,6 +127,47 @@ static void a_missing_term_of_a_million_is_seen(void **state) {
   case_deinit(&c);
 }
 
+// The gradient of a norm over two elements is about epsilon, the difference of terms near 1. In f32 nothing of it is
+// right, but an error of 1/200 of a term is no rounding error, even in a single element.
+static void a_small_error_among_terms_that_cancel_is_seen(void **state) {
+  (void)state;
+  static const char text[] =
+      BEGIN "inputs: [{name: x, type: f32, shape: [2000, 2]}, {name: dy, type: f32, shape: [2000, 2]}]\n"
+            "nodes:\n"
+            "  - {op: LayerNorm, inputs: [x], outputs: {dst: z, mean: m, variance: v},\n"
+            "     attributes: {begin_norm_axis: -1, use_affine: false, keep_stats: true, epsilon: 1.0e-7}}\n"
+            "  - {op: LayerNormBackward, inputs: {src: x, diff_dst: dy, mean: m, variance: v}, outputs: [y],\n"
+            "     attributes: {begin_norm_axis: -1, use_affine: false, epsilon: 1.0e-7}}\n"
+            "outputs: [y]\n";
+  Case c;
+  case_init(&c, text, 1);
+  for (int64_t e = 0; e < 20; e++) {
+    const double variance =
+        pow(ng_tensor_get(&c.data.in[0], e / 2 * 2) - ng_tensor_get(&c.data.in[0], e / 2 * 2 + 1), 2);
+    if (variance < 1) continue; // terms much larger than others
+    assert_int_equal(off_by(&c, e, 1e-7), NG_OK);
+    assert_int_equal(off_by(&c, e, 5e-3), NG_DIFFERENT);
+  }
+  case_deinit(&c);
+}
+
+// However many elements are right, and however large a few of them are.
+static void many_right_elements_excuse_no_wrong_one(void **state) {
+  (void)state;
+  static const char text[] = BEGIN "inputs: [{name: x, type: f32, shape: [30000]}]\n"
+                                   "nodes: [{op: Exp, inputs: [x], outputs: [y]}]\n"
+                                   "outputs: [y]\n";
+  Case c;
+  case_init(&c, text, 1);
+  ((float *)data_of(&c.data.in[0]))[5] = 60;
+  assert_int_equal(ng_interpret(c.graph, c.data.in, c.expected, 0), NG_OK);
+  assert_int_equal(ng_interpret(c.graph, c.data.in, c.data.out, 0), NG_OK);
+  assert_int_equal(off_by(&c, 29999, 1e-3 * ng_tensor_get(&c.expected[0], 29999)), NG_DIFFERENT);
+  assert_true(c.differences[0].worst_element == 29999 && c.differences[0].largest_error > 1e-4);
+  assert_int_equal(off_by(&c, 29999, 3e-7 * ng_tensor_get(&c.expected[0], 29999)), NG_OK);
+  case_deinit(&c);
+}
+
 static void a_sum_over_the_wrong_axis_is_seen(void **state) {
   (void)state;
   static const char text[] = BEGIN "inputs: [{name: x, type: f32, shape: [64, 64]}]\n"
@@ -597,6 +638,8 @@ int main(void) {
       cmocka_unit_test(roundings_of_terms_that_cancel_pass),
       cmocka_unit_test(operators_that_cancel_within_pass),
       cmocka_unit_test(a_missing_term_of_a_million_is_seen),
+      cmocka_unit_test(a_small_error_among_terms_that_cancel_is_seen),
+      cmocka_unit_test(many_right_elements_excuse_no_wrong_one),
       cmocka_unit_test(a_sum_over_the_wrong_axis_is_seen),
       cmocka_unit_test(thresholds_excuse_nothing),
       cmocka_unit_test(choices_by_exact_values_excuse_nothing),
