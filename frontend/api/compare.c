@@ -166,16 +166,16 @@ static ng_difference difference_of(Type type, double tolerance) {
   return d;
 }
 
-// A size of elements that few large ones do not raise: the square of the mean square root, without zeros.
+// A size of elements that few large ones do not raise: the geometric mean, without zeros.
 static double typical_size(const Tensor *t) {
   double sum = 0, count = 0;
   for (int64_t i = 0; i < tensor_nelems(t); i++) {
     const double element = fabs(load(t, i));
     if (!isfinite(element) || element == 0) continue;
-    sum += sqrt(element);
+    sum += log(element);
     count++;
   }
-  return count > 0 ? sum / count * (sum / count) : 0;
+  return count > 0 ? exp(sum / count) : 0;
 }
 
 bool has_far_element(const Tensor *actual, const Tensor *expected) {
