@@ -54,7 +54,8 @@ void step_clip_gradients(Step *s) {
   Value *factor_of_rest = builder_binary(b, OP_Minimum, one, rest, "clip_factor");
   for (size_t i = 0; i < s->nparameters && !b->failed; i++) {
     Value *gradient = s->gradients[i];
-    const char *name = builder_name(b, "%s.clipped", gradient->name), *wide = builder_name(b, "%s.scaled", gradient->name);
+    const char *name = builder_name(b, "%s.clipped", gradient->name),
+               *wide = builder_name(b, "%s.scaled", gradient->name);
     Value *first = scaled(b, gradient, factor, wide, widened(gradient->type));
     s->gradients[i] = scaled(b, first, factor_of_rest, name, gradient->type);
   }
