@@ -149,7 +149,7 @@ static void compare_with_exact(const Comparison *c, const Reference *r) {
 static void compare_with_rounded(const Comparison *c, const Reference *r) {
   for (size_t i = 0; i < c->g->graph->noutputs; i++) {
     ng_difference d, *told = &c->differences[i];
-    if (told->is_within || !r->is_rounded[i] || !is_same(&r->exact[i], &c->expected[i])) continue;
+    if (told->is_within || !r->is_rounded || !r->is_rounded[i] || !is_same(&r->exact[i], &c->expected[i])) continue;
     const Tensor actual = tensor_of_api(&c->actual[i]);
     difference_find(&actual, &r->rounded[i], movement(c, r, i), limits_of(c, r, i), r->magnitudes[i],
                     tolerance_of(c, i), &d);
@@ -267,11 +267,13 @@ ng_status ng_compare_outputs(ng_graph *g, const ng_kernel *kernel, const ng_tens
   Arena arena;
   arena_init(&arena, &g->ctx->allocator);
   bool *is_doubtful = ARENA_ARRAY(&arena, bool, g->graph->nvalues + 1);
-  ng_status status = is_doubtful ? NG_OK : out_of_memory_status(g->ctx);
-  if (status == NG_OK) {
+  ng_status status;
+  if (is_doubtful) {
     Comparison c = {g, actual, expected, tolerance, differences, is_doubtful, false};
     graph_find_doubtful(g->graph, is_doubtful);
     status = compare_outputs(&c, kernel, inputs);
+  } else {
+    status = out_of_memory_status(g->ctx);
   }
   arena_deinit(&arena);
   return status;
