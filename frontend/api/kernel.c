@@ -113,6 +113,7 @@ static ng_status compile_stages(ng_graph *g, const ng_options *options, ng_kerne
 ng_kernel *ng_compile(ng_graph *g, const ng_options *options) {
   ng_kernel *k = NULL;
   g->ctx->last_status = g->graph->nleaves ? compile_stages(g, options, &k) : compile_whole(g, options, &k);
+  if (k) k->is_fast_math = options && options->fast_math;
   if (g->ctx->last_status == NG_OK) return k;
   ng_kernel_free(k);
   return NULL;

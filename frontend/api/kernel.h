@@ -20,8 +20,9 @@ struct ng_kernel {
   Profile *profile;       // NULL: not requested
   ng_kernel_info info;
   double operations; // in a run
-  char *name;        // of the graph
-  Tensor *tensors;   // types, shapes and layouts of inputs, then outputs; no data
+  bool is_fast_math;
+  char *name;      // of the graph
+  Tensor *tensors; // types, shapes and layouts of inputs, then outputs; no data
   size_t ninputs, noutputs;
   const IndexCheck *checks; // in the graph's arena
   size_t nchecks;

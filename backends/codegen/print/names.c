@@ -56,7 +56,7 @@ static const char *const emitted_suffixes[] = {
 // Names that a self-test defines, and parameters of emitted functions, which a function of the same name would clash
 // with.
 static const char *const emitted_names[] = {
-    "backwards", "blocks", "call_kernel", "case_checked", "case_extents", "case_indices", "case_nelems", "e4m3_of_bits", "element_nbytes", "error_of", "expect",
+    "backwards", "blocks", "call_kernel", "case_checked", "case_extents", "case_first", "case_indices", "case_nelems", "e4m3_of_bits", "element_nbytes", "error_of", "expect",
     "expected_samples", "f16_of_bits", "fill_input", "has_failed", "hash_bytes", "hash_of", "in", "init_states", "is_counted", "in_place", "input_range", "is_packed",
     "is_type", "isa", "list_states", "load_element", "nbytes", "nbytes_of", "new_block", "new_memory", "number", "out", "output_magnitude",
     "output_tolerance", "parallel_for", "put_states", "spoil", "state_data", "state_index", "state_output", "status", "store_element", "store_half", "take_states", "task", "test_case", "test_files", "test_first_values", "workspace", "workspace_nbytes_of",
