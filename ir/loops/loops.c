@@ -151,9 +151,10 @@ bool tree_stores(const LoopTree *t, AccessId id) {
   return false;
 }
 
-bool tree_sums_elements(const LoopTree *t, ExprId sum) {
-  return loop_has(t->loop, LOOP_ROW_LANES) && loop_sums_rows(t->loop) &&
-         !reduction_is_exact(t->k, t->k->exprs[sum].op);
+int tree_element_sums(const LoopTree *t, ExprId sum) {
+  if (!loop_sums_rows(t->loop) || reduction_is_exact(t->k, t->k->exprs[sum].op)) return 0;
+  const int64_t width = axes_nelems(t->k, t->k->exprs[sum].reduced);
+  return width < LANES ? (int)width : LANES;
 }
 
 // The expression of an update of a sum in registers is the sum, whose argument is added.

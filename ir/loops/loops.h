@@ -300,9 +300,9 @@ typedef struct LoopTree {
 enum { MOST_PARAMETERS = 5 };
 int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters);
 bool tree_stores(const LoopTree *t, AccessId id); // the loop stores through the access
-// With rows in lanes: whether the sum has LANES accumulators, and element i goes to accumulator i % LANES, as it would go
-// to that lane if vectors lay along the row. At the end they are combined as lanes are.
-bool tree_sums_elements(const LoopTree *t, ExprId sum);
+// With rows in lanes: the accumulators of the sum, at most LANES. Element i goes to accumulator i % LANES, as it would go
+// to that lane if vectors lay along the row; at the end they are combined as lanes are. 0: the sum has one accumulator.
+int tree_element_sums(const LoopTree *t, ExprId sum);
 
 ExprId node_operand(const LoopTree *t, const LoopNode *n);   // that the node adds or stores
 ExprOp node_reduction(const LoopTree *t, const LoopNode *n); // EXPR_NONE: the node has no sum

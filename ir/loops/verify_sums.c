@@ -43,8 +43,8 @@ bool verify_begin_sum(Verifying *v, const LoopNode *n) {
   if (!root) return false;
   const bool is_total = n->sum == SUM_TOTAL;
   Accumulators *a = is_total ? &sum_of(v, root)->total : &sum_of(v, root)->own;
-  const bool is_of_elements = n->sum == SUM_ACCUMULATOR && tree_sums_elements(v->t, n->expr);
-  const int count = n->sum == SUM_SCALAR ? 1 : is_of_elements ? LANES : nvectors(v) * v->loop->rows;
+  const int elements = n->sum == SUM_ACCUMULATOR ? tree_element_sums(v->t, n->expr) : 0;
+  const int count = n->sum == SUM_SCALAR ? 1 : elements ? elements : nvectors(v) * v->loop->rows;
   if (n->sum > SUM_SCALAR) return verify_fail(v, n, "its sum must be in registers");
   if (is_total && v->k->is_f64) return verify_fail(v, n, "only sums of f32 have totals");
   if (n->count != count) return verify_fail(v, n, "it has %d accumulators, expected %d", n->count, count);
@@ -75,7 +75,7 @@ static bool verify_fused(Verifying *v, const LoopNode *n, const Root *root, Expr
 // The accumulator must be the element's, the row's, or the vector's in a group of vectors, else the only one.
 static bool verify_accumulator(Verifying *v, const LoopNode *n, int count) {
   const Range *r = &v->range[v->vector];
-  if (tree_sums_elements(v->t, n->expr))
+  if (tree_element_sums(v->t, n->expr))
     return n->accumulator == ACCUMULATOR_OF_ELEMENT ||
            verify_fail(v, n, "it must add to the accumulator of its element");
   const bool is_in_group = r->group.kind && count > 1;
@@ -84,7 +84,7 @@ static bool verify_accumulator(Verifying *v, const LoopNode *n, int count) {
   if (n->accumulator != accumulator)
     return verify_fail(v, n, "it adds to accumulator sum%s, expected sum%s", accumulator_indices[n->accumulator],
                        accumulator_indices[accumulator]);
-  return !r->group.kind || frame_find(v, VAR_VECTOR)->node->end->number * v->loop->rows == count ||
+  return !is_in_group || frame_find(v, VAR_VECTOR)->node->end->number * v->loop->rows == count ||
          verify_fail(v, n, "a group must have as many vectors as there are accumulators");
 }
 

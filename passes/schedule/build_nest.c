@@ -120,6 +120,12 @@ static int count_rest(const NestBuilder *r) {
   return axis->monomial || r->loop->vectors < 1 ? 0 : (int)(nvectors % r->loop->vectors);
 }
 
+// Vectors of a row that are added up together, one after the other: more add up at once if a step has several rows.
+static int vectors_at_once(const NestBuilder *r) {
+  enum { VECTORS_AT_ONCE = 4 };
+  return has_rows(r) ? 1 : VECTORS_AT_ONCE;
+}
+
 // Until schedule_split_vectors runs, the loop over vectors uses only the first accumulator. Peeled rows reach their
 // cache lines at different elements, so that the loop over rows is outside of the loop over vectors.
 static void open_lanes(NestBuilder *r, int at) {
@@ -133,7 +139,9 @@ static void open_lanes(NestBuilder *r, int at) {
                    .end = is_run ? var(r, VAR_RUN_END, 0) : all.to,
                    .step = number(r, LANES),
                    .is_vectors = true,
-                   .count = has_lane_sums(r) ? (int)r->nest.levels[at].factor : 1,
+                   .count = !has_lane_sums(r)          ? 1
+                            : loop_sums_in_lanes(loop) ? (int)r->nest.levels[at].factor
+                                                       : vectors_at_once(r),
                    .rest = count_rest(r),
                    .sweep = r->sweep,
                    .is_peeled = peels_rows(r)};
@@ -174,9 +182,7 @@ static void build_open_runs(NestBuilder *r) {
   const Index *width = axes_nelems_index(r, 1U << vector_axis(r)), *chain = var(r, VAR_CHAIN, 0);
   const Nest whole = r->nest, cut = loop_nest(r->k, r->loop, &(Runs){.vector_run = r->runs.vector_run});
   open_body(r, add(r, (LoopNode){.kind = NODE_SCOPE}));
-  add(r, (LoopNode){.kind = NODE_INDEX,
-                    .var = {VAR_CHAIN, 0},
-                    .value = index_chain(&r->b, width)});
+  add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_CHAIN, 0}, .value = index_chain(&r->b, width)});
   LoopNode *choice =
       add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_MORE, chain, number(r, LONGEST_RUN))});
   open_body(r, choice);

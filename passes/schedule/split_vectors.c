@@ -2,7 +2,7 @@
 //
 //   count i from begin
 //   n = elements up to the next cache line; the first n elements; i += n      if rows are peeled
-//   for i += count * 16 while i + count * 16 <= end                           if sums have several accumulators
+//   for i += count * 16 while i + count * 16 <= end                           if there are sums
 //     for u in 0..count, unrolled: vector i + u * 16, accumulator u            inside of any loop over rows of sums
 //   for i += rest * 16 while i + rest * 16 <= end                             if that many vectors remain
 //     for u in 0..rest, unrolled: the same
@@ -16,10 +16,10 @@ static bool is_of_prefetch(const LoopNode *n) {
           (n->var.kind == VAR_IS_AHEAD || n->var.kind == VAR_AHEAD_AXIS || n->var.kind == VAR_AHEAD_LANE));
 }
 
-// Edits a node copied into a group of `count` vectors: an update adds to its vector's accumulator. If the loop over
-// vectors encloses loops over sums, a sum gets an accumulator for each vector of the group.
+// Edits a node copied into a group of `count` vectors. If the loop over vectors encloses loops over sums, a sum gets an
+// accumulator for each vector of the group, and an update adds to its vector's; else all add to the same.
 static bool use_own_accumulator(LoopNode *n, const LoopTree *t, int count) {
-  if (node_combines(t, n)) return true;
+  if (node_combines(t, n) || !loop_sums_in_lanes(t->loop)) return true;
   const bool is_of_accumulator = n->kind == NODE_UPDATE && n->sum == SUM_ACCUMULATOR;
   if (is_of_accumulator || n->kind == NODE_END_RUN || n->kind == NODE_END_SUM)
     n->accumulator = n->accumulator == ACCUMULATOR_OF_ROW ? ACCUMULATOR_OF_BOTH : ACCUMULATOR_OF_VECTOR;

@@ -37,7 +37,8 @@ static void begin_sum(NestBuilder *r, ExprId id, SumPlace sum, int count) {
 }
 
 static void begin_accumulator(NestBuilder *r, ExprId id) {
-  begin_sum(r, id, SUM_ACCUMULATOR, tree_sums_elements(r->t, id) ? LANES : r->loop->rows);
+  const int elements = tree_element_sums(r->t, id);
+  begin_sum(r, id, SUM_ACCUMULATOR, elements ? elements : r->loop->rows);
 }
 
 // A sum over inner axes that begins and ends at this place.

@@ -152,9 +152,10 @@ static double sum_of_lanes(Walk *w, const LoopNode *n, int row) {
 // Combines the accumulators of elements as lanes are combined: by halves, in f64.
 static void end_elements(Walk *w, const LoopNode *n, Lanes *sum) {
   Lanes each[LANES];
-  for (int i = 0; i < LANES; i++) lanes_widen(&each[i], &walk_read(w, OF_ACCUMULATOR, n->expr, i, CELL_VEC)->lanes);
+  const int count = tree_element_sums(w->tree, n->expr);
+  for (int i = 0; i < count; i++) lanes_widen(&each[i], &walk_read(w, OF_ACCUMULATOR, n->expr, i, CELL_VEC)->lanes);
   for (int half = LANES / 2; half; half /= 2)
-    for (int i = 0; i < half; i++) combine(w, n, true, &each[i], &each[i], &each[i + half]);
+    for (int i = 0; i < half && i + half < count; i++) combine(w, n, true, &each[i], &each[i], &each[i + half]);
   lanes_narrow(sum, &each[0]);
 }
 
@@ -165,7 +166,7 @@ void walk_end_sum(Walk *w, const LoopNode *n) {
     const CellType vector = vector_cell(is_f64);
     const int element = element_of(w, n->accumulator);
     Lanes sum;
-    if (tree_sums_elements(w->tree, n->expr)) end_elements(w, n, &sum);
+    if (tree_element_sums(w->tree, n->expr)) end_elements(w, n, &sum);
     else if (node_is_widened(w->tree, n)) lanes_narrow(&sum, &walk_read(w, OF_TOTAL, n->expr, element, CELL_DVEC)->lanes);
     else if (n->sum == SUM_TOTAL) sum = walk_read(w, OF_TOTAL, n->expr, element, vector)->lanes;
     else sum = walk_read(w, OF_ACCUMULATOR, n->expr, element, vector)->lanes;

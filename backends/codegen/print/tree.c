@@ -53,11 +53,14 @@ static void print_end_run(TreePrinter *l, const LoopNode *n) {
 }
 
 static void print_end_sum(TreePrinter *l, const LoopNode *n) {
+  if (n->is_vector && tree_element_sums(l->t, n->expr)) {
+    begin_line(l);
+    tree_say(l, n, "const %K %e = v_%l_of_each(%g, ");
+    tree_printf(l, "%d);\n", tree_element_sums(l->t, n->expr));
+    return;
+  }
   if (n->is_vector) {
-    tree_say_line(l, n,
-                  tree_sums_elements(l->t, n->expr) ? "const %K %e = v_%l_of_each(%g);"
-                  : node_is_widened(l->t, n)        ? "const %K %e = v_from_d(%g);"
-                                                    : "const %K %e = %g;");
+    tree_say_line(l, n, node_is_widened(l->t, n) ? "const %K %e = v_from_d(%g);" : "const %K %e = %g;");
     return;
   }
   if (n->is_row) {

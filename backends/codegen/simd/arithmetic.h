@@ -415,20 +415,20 @@ static inline v_part v_join(v_half a, v_half b) {
 
 static inline vec v_from_d(dvec d) { vec a; V_FOR_I a.p[i] = V_FROM_D(d, i); return a; }
 
-// Combines 16 vectors lane by lane, in the order of d_sum.
-static inline vec v_sum_of_each(const vec *a) {
-  dvec d[8];
-  for (int i = 0; i < 8; i++) d[i] = d_add(d_from_v(a[i]), d_from_v(a[i + 8]));
-  for (int half = 4; half; half /= 2)
-    for (int i = 0; i < half; i++) d[i] = d_add(d[i], d[i + half]);
+// Combines n vectors lane by lane, 1 to 16, in the order of d_sum.
+static inline vec v_sum_of_each(const vec *a, int n) {
+  dvec d[16];
+  for (int i = 0; i < n; i++) d[i] = d_from_v(a[i]);
+  for (int half = 8; half; half /= 2)
+    for (int i = 0; i < half && i + half < n; i++) d[i] = d_add(d[i], d[i + half]);
   return v_from_d(d[0]);
 }
 
-static inline vec v_product_of_each(const vec *a) {
-  dvec d[8];
-  for (int i = 0; i < 8; i++) d[i] = d_mul(d_from_v(a[i]), d_from_v(a[i + 8]));
-  for (int half = 4; half; half /= 2)
-    for (int i = 0; i < half; i++) d[i] = d_mul(d[i], d[i + half]);
+static inline vec v_product_of_each(const vec *a, int n) {
+  dvec d[16];
+  for (int i = 0; i < n; i++) d[i] = d_from_v(a[i]);
+  for (int half = 8; half; half /= 2)
+    for (int i = 0; i < half && i + half < n; i++) d[i] = d_mul(d[i], d[i + half]);
   return v_from_d(d[0]);
 }
 
