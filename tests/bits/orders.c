@@ -81,10 +81,10 @@ int main(void) {
       const opened_tensor *t = &info->tensors[i];
       const size_t size = tensor_nbytes(t, n);
       const bool is_sample = strncmp(t->name, "row_", 4) == 0;
-      const char *wrong = !is_result(own[i], size / sizeof(float))        ? "no numbers"
-                          : memcmp(tensors[i], own[i], size)              ? "open, fixed"
+      const char *wrong = !is_result(own[i], size / sizeof(float))         ? "no numbers"
+                          : memcmp(tensors[i], own[i], size)               ? "open, fixed"
                           : is_sample && memcmp(tensors[i], most[i], size) ? "alone, among others"
-                                                                          : NULL;
+                                                                           : NULL;
       if (wrong) printf("%s, N = %lld: %s\n", t->name, (long long)n, wrong);
       nwrong += wrong != NULL;
     }
