@@ -117,13 +117,18 @@ static Runs lane_runs(const Kernel *k, const Loop *loop) {
 static Runs row_runs(const Kernel *k, const Loop *loop, const SumLevel *first) {
   const Axis *vector = &k->axes[loop_vector_axis(loop)];
   const int64_t tile = loop_tile(loop), longest = first->cut.length / LANES;
-  const int64_t chain = ((tile ? tile : vector->extent) + LANES - 1) / LANES;
-  const AxisSet middle = first->axes & loop_middle_axes(loop);
-  const bool is_open = axes_monomial(k, middle), is_vector_open = !tile && vector->monomial;
-  Runs runs = {.depth = loop->ninner - 2};
-  runs.is_open = is_vector_open && middle;
-  if (is_vector_open || chain > longest) runs.vector_run = first->cut.length;
-  else if (chain * axes_nelems(k, middle) > longest || (is_open && chain)) runs.middle_run = longest / chain;
+  const bool is_vector_open = !tile && vector->monomial, has_middle = first->axes & loop_middle_axes(loop);
+  int64_t inside = ((tile ? tile : vector->extent) + LANES - 1) / LANES; // additions in an iteration at this depth
+  Runs runs = {.is_open = is_vector_open && has_middle, .depth = loop->ninner - 2};
+  if (is_vector_open || inside > longest) runs.vector_run = first->cut.length;
+  if (runs.vector_run || !has_middle || !inside) return runs;
+  for (; runs.depth > 0; runs.depth--) {
+    const Axis *axis = &k->axes[loop->axes[loop->nouter + runs.depth]];
+    if (axis->monomial || axis->extent * inside > longest) break;
+    inside *= axis->extent > 0 ? axis->extent : 1;
+  }
+  const Axis *axis = &k->axes[loop->axes[loop->nouter + runs.depth]];
+  if (axis->monomial || axis->extent * inside > longest) runs.middle_run = longest / inside;
   return runs;
 }
 

@@ -52,7 +52,7 @@ typedef struct Spill { // a vector that a sweep stores in a local array of the s
 enum { MOST_SPILLS = 2 };
 
 // The most f32 additions to an accumulator in a run. The tail of a row may add a few more.
-enum { LONGEST_RUN = 24 };
+enum { LONGEST_RUN = 64 };
 
 // Runs split a sum over inner axes into short chains of f32 additions: the sum of each run is added to a total in f64.
 // At most one of vector_run and middle_run is set; if none is set and the runs are not open, each sum is one chain.

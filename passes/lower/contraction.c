@@ -112,13 +112,16 @@ static void store_sum(const Convolving *v, ExprId e) {
   lower_result(l, v->node, 0, e, NULL);
 }
 
-// Sums `product` over all extra axes: taps, channels or places.
-static void finish_convolution(const Convolving *v, ExprId product) {
+// Sums the products of a side and the weights, or of two sides, over all extra axes: taps, channels or places. A single
+// place of a single image is a row.
+static void finish_convolution(const Convolving *v, ExprId side, ExprId other, bool is_selected) {
   Lowering *l = v->w.l;
   Kernel *k = v->w.k;
   AxisSet reduced = 0;
   for (int axis = lower_extra_axis(l, 0); axis < k->naxes; axis++) reduced |= 1U << axis;
-  store_sum(v, expr_sum(k, product, reduced));
+  if (side && !(k->exprs[side].axes & ~reduced) && !(reduced >> v->batch & 1)) side = lower_unit_rows(l, side, 0);
+  const ExprId product = MUL(side, other);
+  store_sum(v, expr_sum(k, is_selected ? windows_select(&v->w, product) : product, reduced));
 }
 
 // The same if the taps are written out: the sum over the taps is the whole sum.
@@ -146,10 +149,9 @@ static Convolving make_side(Lowering *l, const Node *node, bool makes_large) {
 }
 
 static void make_small(Lowering *l, const Node *node) {
-  Kernel *k = l->kernel;
   Convolving v = make_side(l, node, false);
   if (v.w.is_written) finish_written(&v, load_large);
-  else finish_convolution(&v, MUL(load_large(&v), load_weights(&v)));
+  else finish_convolution(&v, load_large(&v), load_weights(&v), false);
 }
 
 static ExprId load_small(const Convolving *v) {
@@ -164,12 +166,11 @@ static void make_large(Lowering *l, const Node *node) {
   Kernel *k = l->kernel;
   if (windows_have_no_taps(&v.w)) store_sum(&v, NUMBER(0));
   else if (v.w.is_written) finish_written(&v, load_small);
-  else finish_convolution(&v, windows_select(&v.w, MUL(load_small(&v), load_weights(&v))));
+  else finish_convolution(&v, load_small(&v), load_weights(&v), true);
 }
 
 // For a result that is the weights. The extra axes are the batch and the small side's places.
 static void make_weights(Lowering *l, const Node *node) {
-  Kernel *k = l->kernel;
   Convolving v = convolving_of(l, node);
   SideAxes axes = {.axis = {0}};
   v.batch = lower_extra_axis(l, 0);
@@ -183,7 +184,7 @@ static void make_weights(Lowering *l, const Node *node) {
   }
   set_channels(&v, &axes, v.c.channels, v.nsmall, v.small);
   const ExprId small = lower_bounded_load(l, node_side(node, SIDE_SMALL), axes.axis, axes.bounds, 0, 0);
-  finish_convolution(&v, MUL(load_large(&v), small));
+  finish_convolution(&v, load_large(&v), small, false);
 }
 
 LOWER(Convolution, make_small(l, node))

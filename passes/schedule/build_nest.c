@@ -93,7 +93,11 @@ static void open_serial(NestBuilder *r, int at) {
                    .end = all.to,
                    .step = number(r, 1),
                    .is_down = r->loop->is_backwards && r->sweep == r->loop->nsweeps - 1 && !has_lane_sums(r)};
-  if (loop_has(r->loop, LOOP_ROW_LANES)) loop.var = loop_var(VAR_LANE);
+  if (loop_has(r->loop, LOOP_ROW_LANES)) {
+    loop.var = loop_var(VAR_LANE);
+    // Accumulators of few elements stay in registers if their numbers are literals.
+    loop.is_unrolled = loop_sums_rows(r->loop) && has_lane_sums(r) && r->k->axes[axis].extent <= LANES;
+  }
   if (runs) {
     const Index *run = runs->factor ? number(r, runs->factor) : var(r, VAR_RUN_LENGTH, 0);
     loop.value = var(r, VAR_RUN, 0);
