@@ -24,22 +24,27 @@ typedef struct Case {
 } Case;
 
 static const Case cases[] = {
-    // A row norm: lanes are innermost, and 24 vectors make a run.
+    // A row norm: lanes are innermost, and 64 vectors make a run.
     {{.axes = {N, C}, .nouter = 1, .ninner = 1, .cut = {.length = 8}, .rows = 1, .levels = rows},
-     "cut n by 8; serial n; step: runs c by 384; lanes c by 16",
+     "cut n by 8; serial n; step: runs c by 1024; lanes c by 16",
      1U << C,
      {0}},
-    // Sums over two axes: 3 vectors of w are an iteration's chain, so that 8 iterations of h make a run.
-    {{.axes = {N, C, H, W}, .nouter = 2, .nfree = 1, .ninner = 2, .cut = {.length = 8}, .rows = 2, .levels = rows},
-     "free n; cut c by 8; rows c by 2; step: runs h by 8; serial h; lanes w by 16",
-     1U << H | 1U << W,
+    // Sums over two axes: 3 vectors of w are an iteration's chain, so that 21 iterations of k make a run.
+    {{.axes = {N, C, K, W}, .nouter = 2, .nfree = 1, .ninner = 2, .cut = {.length = 8}, .rows = 2, .levels = rows},
+     "free n; cut c by 8; rows c by 2; step: runs k by 21; serial k; lanes w by 16",
+     1U << K | 1U << W,
+     {0}},
+    // Over three: 20 iterations of h have 60 vectors, and are a run.
+    {{.axes = {N, K, H, W}, .nouter = 1, .ninner = 3, .cut = {.length = 8}, .rows = 1, .levels = rows},
+     "cut n by 8; serial n; step: serial k; runs k by 1; serial h; lanes w by 16",
+     1U << K | 1U << H | 1U << W,
      {0}},
     // The same, nested: sums over w end in each iteration of h.
     {{.axes = {N, H, W}, .nouter = 1, .ninner = 2, .cut = {.length = 8}, .rows = 1, .levels = rows},
      "cut n by 8; serial n; step: serial h; lanes w by 16",
      1U << W,
      {0}},
-    // A chain of 19 vectors in each iteration of h: each is a run.
+    // A chain of 38 vectors in each iteration of h: each is a run.
     {{.axes = {N, H, K}, .nouter = 1, .ninner = 2, .cut = {.length = 8}, .rows = 1, .levels = rows},
      "cut n by 8; serial n; step: serial h; runs h by 1; lanes k by 16",
      1U << H | 1U << K,
@@ -58,7 +63,7 @@ static const Case cases[] = {
      "free n; cut h w by 24; cut c by 512; rows h w by 6; step: lanes c by 16 x 2; runs m by 1000; serial m",
      1U << M,
      {0}},
-    // Each chain has as many whole iterations of k as have at most 1024 products, 21 of 48; 15 chains have 20 each.
+    // Each chain has as many whole iterations of k as have at most 1024 products, 21 of 48; 30 chains have 20 each.
     {{.axes = {N, K, W, C},
       .nouter = 1,
       .ninner = 3,
@@ -100,7 +105,7 @@ static void nests_follow_from_loops(void **state) {
   kernel_add_axis(&k, "h", 20, 0);
   kernel_add_axis(&k, "w", 48, 0);
   kernel_add_axis(&k, "c", 2000, 0);
-  kernel_add_axis(&k, "k", 300, 0);
+  kernel_add_axis(&k, "k", 600, 0);
   kernel_add_axis(&k, "m", 3000, 0);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     Loop loop = cases[i].loop;

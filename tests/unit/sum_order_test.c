@@ -63,14 +63,14 @@ typedef struct Case {
 } Case;
 
 static const Case cases[] = {
-    // Rows of 768 elements have 48 additions in each lane, so they are cut into runs of 24. A block has a 64th of
+    // Rows of 2000 elements have 125 additions in each lane, so they are cut into runs of 64. A block has a 64th of
     // the rows.
-    {"  - {name: x, type: f32, shape: [4096, 768]}\n  - {name: dy, type: f32, shape: [4096, 768]}\n"
+    {"  - {name: x, type: f32, shape: [4096, 2000]}\n  - {name: dy, type: f32, shape: [4096, 2000]}\n"
      "  - {name: m, type: f32, shape: [4096]}\n  - {name: v, type: f32, shape: [4096]}\n"
-     "  - {name: g, type: f32, shape: [768]}\n",
+     "  - {name: g, type: f32, shape: [2000]}\n",
      "  - {op: LayerNormBackward, inputs: [x, dy, m, v, g, ~], outputs: [dx, dg, db]}\n", "dx, dg, db",
      "over d0 into 1 accumulator of f32, each for 64 operands; then into 1 of f64\n"
-     "over d1 into 16 accumulators of f32, each for 24 operands; then into 16 of f64; then into 1 of f64\n"},
+     "over d1 into 16 accumulators of f32, each for 64 operands; then into 16 of f64; then into 1 of f64\n"},
     // A product of 2047 terms is one chain.
     {"  - {name: x, type: f32, shape: [60, 2047]}\n  - {name: w, type: f32, shape: [2047, 80]}\n",
      "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n", "y", "over d2 into 1 accumulator of f32\n"},
