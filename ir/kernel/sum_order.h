@@ -3,8 +3,8 @@
 //
 // A reduction has levels, from the innermost to the outermost. The innermost one combines operands; each other one
 // combines the results of the level inside of it. A level deals what it combines to its accumulators in turn. When the
-// accumulators have taken `cut` operands, or all that there are, their values are results. Sum over a row of 768
-// elements: 24 additions in each of 16 lanes of f32, whose results 16 lanes of f64 take, then the lanes by halves.
+// accumulators have taken `cut` operands, or all that there are, their values are results. Sum over a row of 2000
+// elements: 64 additions in each of 16 lanes of f32, whose results 16 lanes of f64 take, then the lanes by halves.
 //
 // Four rules are the same for all reductions. The first accumulator of each lane takes what is left of a row when there
 // is not a vector for each accumulator any more: whole vectors, then the tail. Several accumulators of one lane are

@@ -72,22 +72,18 @@ static bool verify_fused(Verifying *v, const LoopNode *n, const Root *root, Expr
   return verify_operand(v, n, e->args[0], true) && verify_operand(v, n, e->args[1], true);
 }
 
-// The accumulator must be the element's, the row's, or the vector's in a group of vectors, else the first.
+// The accumulator must be the element's, the row's, or the vector's in a group of vectors, else the only one.
 static bool verify_accumulator(Verifying *v, const LoopNode *n, int count) {
   const Range *r = &v->range[v->vector];
   if (tree_element_sums(v->t, n->expr))
     return n->accumulator == ACCUMULATOR_OF_ELEMENT ||
            verify_fail(v, n, "it must add to the accumulator of its element");
   const bool is_in_group = r->group.kind && count > 1;
-  const AccumulatorChoice accumulator =
-      choose_accumulator(is_in_row(v), is_in_group, count == 1 ? ACCUMULATOR_ONLY : ACCUMULATOR_FIRST);
+  const AccumulatorChoice accumulator = choose_accumulator(is_in_row(v), is_in_group, ACCUMULATOR_ONLY);
   if (v->loop->rows > 1 && !is_in_row(v)) return verify_fail(v, n, "it must be in a loop over rows");
   if (n->accumulator != accumulator)
     return verify_fail(v, n, "it adds to accumulator sum%s, expected sum%s", accumulator_indices[n->accumulator],
                        accumulator_indices[accumulator]);
-  if (accumulator == ACCUMULATOR_FIRST && r->left_below > (int64_t)count * LANES)
-    return verify_fail(
-        v, n, "more vectors may be left than accumulators, so a loop over whole groups of vectors must come before it");
   return !is_in_group || frame_find(v, VAR_VECTOR)->node->end->number * v->loop->rows == count ||
          verify_fail(v, n, "a group must have as many vectors as there are accumulators");
 }

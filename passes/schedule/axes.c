@@ -99,11 +99,18 @@ static bool has_middle_sums(const Scheduling *s, AxisSet *axes, bool *depends) {
   return axes_nelems(k, *axes) > 0;
 }
 
-// Whether the kernel is a single row, so short that rows of its kind may lie in lanes.
-static bool is_short_row(const Kernel *k, AxisSet all) {
-  bool has_sums = false;
-  for (ExprId i = 1; i < k->nexprs; i++) has_sums |= expr_is_reduction(&k->exprs[i]);
-  return has_sums && !(all & (all - 1)) && !axes_monomial(k, all) && axes_nelems(k, all) <= k->costs->lanes_width;
+// Whether the kernel is a single row, so short that rows of its kind may lie in lanes: each sum depends on tensors.
+static bool is_short_row(const Kernel *k, AxisSet all, bool *depends) {
+  bool has_sums = false, have_rows = true;
+  for (ExprId i = 1; i < k->nexprs; i++) {
+    const Expr *e = &k->exprs[i];
+    depends[i] = e->op == EXPR_LOAD && access_axes(k, &k->accesses[e->access]);
+    for (int a = 0; a < 3; a++) depends[i] |= e->args[a] && depends[e->args[a]];
+    has_sums |= expr_is_reduction(e);
+    have_rows &= depends[i] || !expr_is_reduction(e);
+  }
+  return has_sums && have_rows && !(all & (all - 1)) && !axes_monomial(k, all) &&
+         axes_nelems(k, all) <= k->costs->lanes_width;
 }
 
 // Adds an axis with a single index, over which all that varies over the kernel's axis varies, too: a single row has the
@@ -167,7 +174,7 @@ static bool choose_axes(Scheduling *s) {
     schedule_set_product_axes(s);
     return true;
   }
-  if (s->inner == all && is_short_row(k, all)) add_rows(s);
+  if (s->inner == all && is_short_row(k, all, depends)) add_rows(s);
   s->outer = all_axes(k) & ~s->inner;
   if (!s->outer && s->inner != vector) { // no outer axis, but several inner ones: only the vector axis stays inner
     s->inner = vector;

@@ -8,9 +8,7 @@
 #include "passes/schedule/nest_builder.h"
 
 static AccumulatorChoice accumulator_of(const NestBuilder *r, ExprId sum) {
-  return has_rows(r)                     ? ACCUMULATOR_OF_ROW
-         : tree_element_sums(r->t, sum) ? ACCUMULATOR_OF_ELEMENT
-                                         : ACCUMULATOR_ONLY;
+  return has_rows(r) ? ACCUMULATOR_OF_ROW : tree_element_sums(r->t, sum) ? ACCUMULATOR_OF_ELEMENT : ACCUMULATOR_ONLY;
 }
 
 static void update_vector(NestBuilder *r, const Root *root) {

@@ -143,7 +143,7 @@ static void open_lanes(NestBuilder *r, int at) {
                    .end = is_run ? var(r, VAR_RUN_END, 0) : all.to,
                    .step = number(r, LANES),
                    .is_vectors = true,
-                   .count = !has_lane_sums(r)              ? 1
+                   .count = !has_lane_sums(r)          ? 1
                             : loop_sums_in_lanes(loop) ? (int)r->nest.levels[at].factor
                                                        : vectors_at_once(r),
                    .rest = count_rest(r),
@@ -186,9 +186,7 @@ static void build_open_runs(NestBuilder *r) {
   const Index *width = axes_nelems_index(r, 1U << vector_axis(r)), *chain = var(r, VAR_CHAIN, 0);
   const Nest whole = r->nest, cut = loop_nest(r->k, r->loop, &(Runs){.vector_run = r->runs.vector_run});
   open_body(r, add(r, (LoopNode){.kind = NODE_SCOPE}));
-  add(r, (LoopNode){.kind = NODE_INDEX,
-                    .var = {VAR_CHAIN, 0},
-                    .value = index_chain(&r->b, width)});
+  add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_CHAIN, 0}, .value = index_chain(&r->b, width)});
   LoopNode *choice =
       add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_MORE, chain, number(r, LONGEST_RUN))});
   open_body(r, choice);

@@ -1,7 +1,7 @@
 // Products with many more summed indices than results: gradients by weights, which are summed over a whole batch. The
 // sum is split into its chains (chain_iterations): each is a product of its own, and a second loop adds their sums in
-// order. The parts of the factors that a block reads stay in the caches for all results, and blocks can run in parallel.
-// The bits are those of a loop that adds each chain to a total.
+// order. The parts of the factors that a block reads stay in the caches for all results, and blocks can run in
+// parallel. The bits are those of a loop that adds each chain to a total.
 //
 //   loop over blocks and rows; inside the block's part of the summed axes, vectors     a product
 //     sums_of_blocks[block, row, vector] = sum x * y
@@ -20,11 +20,7 @@ static int64_t count_products(const Kernel *k, const Product *p) {
 
 // Whether all blocks' sums together have at most as many elements as the largest tensor.
 static bool has_few_sums(const Kernel *k, const Product *p, int64_t block) {
-  int64_t largest = 1;
-  for (size_t i = 0; i < k->naccesses; i++)
-    if (k->accesses[i].value && shape_nelems(&k->accesses[i].value->shape) > largest)
-      largest = shape_nelems(&k->accesses[i].value->shape);
-  return count_products(k, p) / block <= largest;
+  return count_products(k, p) / block <= schedule_largest_tensor(k);
 }
 
 // Whether the sum has at least long_sum_times as many products as the shorter side of the results has indices: then a

@@ -111,6 +111,7 @@ int64_t access_nelems(const Kernel *k, const Access *a);
 
 // Fills in the expressions' times and dependences. False: some expression would be needed before it can be computed.
 bool schedule_find_times(Scheduling *s);
+int64_t schedule_largest_tensor(const Kernel *k); // elements
 
 // product.c
 

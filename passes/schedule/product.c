@@ -286,5 +286,6 @@ Product schedule_find_product(const Kernel *k) {
   p.vector = e->args[factor];
   p.row = e->args[1 - factor];
   if (p.rows & k->exprs[p.vector].axes) return none; // all rows of a block must use the same vectors
-  return window_axes(k) && k->axes[p.vector_axis].extent < k->costs->product_columns ? none : p;
+  const int64_t least = window_axes(k) ? k->costs->product_columns : 1;
+  return k->axes[p.vector_axis].extent < least ? none : p;
 }

@@ -44,8 +44,7 @@ static int64_t spared_nbytes(Saving *s, const LoopSweep *p, ExprId mask, AxisSet
 
 // Whether the mask varies over all axes of the loop, which would store the same bits several times otherwise.
 static bool has_all_axes(const Kernel *k, const Loop *loop, ExprId mask) {
-  const AxisSet missing = (loop_outer_axes(loop) | loop_inner_axes(loop)) & ~k->exprs[mask].axes;
-  return axes_nelems(k, missing) == 1 && !axes_monomial(k, missing);
+  return !((loop_outer_axes(loop) | loop_inner_axes(loop)) & ~k->exprs[mask].axes);
 }
 
 // Whether the spared tensors are too large for the cache in which a later sweep would find them: L2 if the sweep is in

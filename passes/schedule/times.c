@@ -42,6 +42,23 @@ static bool is_table(const Scheduling *s, ExprId id) {
          nelems * k->costs->table_uses <= axes_nelems(k, all_axes(k));
 }
 
+int64_t schedule_largest_tensor(const Kernel *k) {
+  int64_t largest = 1;
+  for (size_t i = 0; i < k->naccesses; i++)
+    if (k->accesses[i].value && shape_nelems(&k->accesses[i].value->shape) > largest)
+      largest = shape_nelems(&k->accesses[i].value->shape);
+  return largest;
+}
+
+// Whether the value, if it were computed before the loop that sums over middle axes, would need more memory than every
+// tensor: for few rows, it is computed again in each.
+static bool is_large(const Scheduling *s, ExprId id) {
+  const Kernel *k = s->k;
+  const AxisSet axes = k->exprs[id].axes;
+  return s->sums_middle && !s->product.sum && !s->needs_combine[id] && !axes_monomial(k, axes) &&
+         axes_nelems(k, axes) > k->costs->table_nelems && axes_nelems(k, axes) > schedule_largest_tensor(k);
+}
+
 // Marks a result of a product's loop that a later phase needs; for a mask, marks the results that the mask is computed
 // from. False: the value is not one that a later phase can load.
 static bool load_again(Scheduling *s, ExprId id) {
@@ -85,7 +102,7 @@ static bool find_times(Scheduling *s) {
       s->needs_row[i] = false; // the blocks' partial sums are in memory
     }
     s->time[i] = t;
-    s->is_narrow[i] = !(e->axes & s->cut) || is_table(s, i);
+    s->is_narrow[i] = (!(e->axes & s->cut) && !is_large(s, i)) || is_table(s, i);
   }
   return true;
 }

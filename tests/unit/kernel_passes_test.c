@@ -19,10 +19,10 @@ static const Case cases[] = {
                    "nodes: [{op: MatMul, inputs: [x, w], outputs: [y], attributes: {transpose_a: true}}]\n"
                    "outputs: [y]\n"},
     {"long-sums vector-panels", // of a prime length
-     "inputs: [{name: x, type: f32, shape: [2503, 20]}, {name: w, type: f32, shape: [2503, 64]}]\n"
+     "inputs: [{name: x, type: f32, shape: [5003, 20]}, {name: w, type: f32, shape: [5003, 64]}]\n"
      "nodes: [{op: MatMul, inputs: [x, w], outputs: [y], attributes: {transpose_a: true}}]\noutputs: [y]\n"},
     {"channel-parts long-sums",
-     "inputs: [{name: x, type: f32, shape: [4, 16, 16, 64]}, {name: dy, type: f32, shape: [4, 16, 16, 64]}]\n"
+     "inputs: [{name: x, type: f32, shape: [16, 16, 16, 64]}, {name: dy, type: f32, shape: [16, 16, 16, 64]}]\n"
      "nodes: [{op: ConvolutionBackwardWeights, inputs: [x, dy], outputs: [dw], attributes: {strides: [1, 1], "
      "pads_begin: [1, 1], pads_end: [1, 1], dilations: [1, 1], groups: 64, data_format: NXC, weights_format: XIO, "
      "weights_shape: [3, 3, 1, 64]}}]\noutputs: [dw]\n"},

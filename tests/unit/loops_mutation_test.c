@@ -160,7 +160,7 @@ static const struct Spare {
   LoopNodeKind kind;
   VarKind var;          // VAR_NONE: any
   bool is_behind_whole; // behind a loop over whole steps, which may leave nothing
-  bool sums_middle;     // in such a loop
+  bool is_group;        // goes over groups of vectors
 } spares[] = {
     {NODE_COMMENT, VAR_NONE},
     {NODE_UNUSED, VAR_NONE},
@@ -168,7 +168,7 @@ static const struct Spare {
     {NODE_LEAVE, VAR_NONE},
     {NODE_FOR, VAR_OUTER}, // several rows at once: the loop behind it takes one by one
     {NODE_FOR, VAR_LANE, .is_behind_whole = true},
-    {NODE_FOR, VAR_LANE, .sums_middle = true}, // several vectors at once, likewise
+    {NODE_FOR, VAR_LANE, .is_group = true}, // several vectors at once, likewise
 };
 
 static bool only_prefetches(const LoopNode *nodes) {
@@ -185,12 +185,13 @@ static bool has_streams(const Loop *loop) {
 
 static bool is_spare(const LoopTree *t, const LoopNode *before, const LoopNode *n) {
   const bool is_behind = before && before->kind == NODE_FOR && before->is_whole;
+  const bool is_group = n->kind == NODE_FOR && n->step->op == INDEX_NUMBER && n->step->number > LANES;
   if (n->kind == NODE_FOR && only_prefetches(n->body)) return true;
   // The elements in front of the first cache line, which else are in the first vectors.
   if (n->kind == NODE_SCOPE && n->body && n->body->kind == NODE_PEEL_COUNT && !has_streams(t->loop)) return true;
   for (size_t i = 0; i < sizeof spares / sizeof *spares; i++)
     if (n->kind == spares[i].kind && (!spares[i].var || n->var.kind == spares[i].var) &&
-        is_behind >= spares[i].is_behind_whole && loop_sums_in_lanes(t->loop) >= spares[i].sums_middle)
+        is_behind >= spares[i].is_behind_whole && is_group >= spares[i].is_group)
       return true;
   return false;
 }

@@ -9,10 +9,11 @@
 
 #include <cmocka.h>
 
-enum { N, H, W, C, K };
+enum { N, H, W, C, K, M };
 
 static const LoopLevel rows[] = {LOOP_FREE, LOOP_CUT, LOOP_ROWS, LOOP_MIDDLE, LOOP_LANES, LOOP_END};
 static const LoopLevel tiles[] = {LOOP_FREE, LOOP_CUT, LOOP_COLUMNS, LOOP_ROWS, LOOP_LANES, LOOP_MIDDLE, LOOP_END};
+static const LoopLevel sums_in_lanes[] = {LOOP_FREE, LOOP_CUT, LOOP_ROWS, LOOP_LANES, LOOP_MIDDLE, LOOP_END};
 static const LoopLevel rows_in_lanes[] = {LOOP_FREE, LOOP_CUT, LOOP_ROW_LANES, LOOP_ROW_ELEMENTS, LOOP_END};
 
 typedef struct Case {
@@ -23,28 +24,34 @@ typedef struct Case {
 } Case;
 
 static const Case cases[] = {
-    // A row norm: lanes are innermost, and 4 accumulators make runs of 24 * 16 * 4 elements.
+    // A row norm: lanes are innermost, and 64 vectors make a run.
     {{.axes = {N, C}, .nouter = 1, .ninner = 1, .cut = {.length = 8}, .rows = 1, .levels = rows},
-     "cut n by 8; serial n; step: runs c by 1536; lanes c by 16 x 4",
+     "cut n by 8; serial n; step: runs c by 1024; lanes c by 16",
      1U << C,
-     {4, TYPE_F64, false}},
-    // Sums over two axes: 3 vectors of w are an iteration's chain, so that 8 iterations of h make a run.
-    {{.axes = {N, C, H, W}, .nouter = 2, .nfree = 1, .ninner = 2, .cut = {.length = 8}, .rows = 2, .levels = rows},
-     "free n; cut c by 8; rows c by 2; step: runs h by 8; serial h; lanes w by 16",
-     1U << H | 1U << W,
-     {1, TYPE_F64, false}},
+     {0}},
+    // Sums over two axes: 3 vectors of w are an iteration's chain, so that 21 iterations of k make a run.
+    {{.axes = {N, C, K, W}, .nouter = 2, .nfree = 1, .ninner = 2, .cut = {.length = 8}, .rows = 2, .levels = rows},
+     "free n; cut c by 8; rows c by 2; step: runs k by 21; serial k; lanes w by 16",
+     1U << K | 1U << W,
+     {0}},
+    // Over three: 20 iterations of h have 60 vectors, and are a run.
+    {{.axes = {N, K, H, W}, .nouter = 1, .ninner = 3, .cut = {.length = 8}, .rows = 1, .levels = rows},
+     "cut n by 8; serial n; step: serial k; runs k by 1; serial h; lanes w by 16",
+     1U << K | 1U << H | 1U << W,
+     {0}},
     // The same, nested: sums over w end in each iteration of h.
     {{.axes = {N, H, W}, .nouter = 1, .ninner = 2, .cut = {.length = 8}, .rows = 1, .levels = rows},
      "cut n by 8; serial n; step: serial h; lanes w by 16",
      1U << W,
-     {1, TYPE_F64, false}},
-    // A chain of 19 vectors in each iteration of h: each is a run.
+     {0}},
+    // A chain of 38 vectors in each iteration of h: each is a run.
     {{.axes = {N, H, K}, .nouter = 1, .ninner = 2, .cut = {.length = 8}, .rows = 1, .levels = rows},
      "cut n by 8; serial n; step: serial h; runs h by 1; lanes k by 16",
      1U << H | 1U << K,
-     {1, TYPE_F64, false}},
-    // A product: lanes are outside of the serial levels, so that each lane has a sum of its own.
-    {{.axes = {N, H, W, K, C},
+     {0}},
+    // A product: lanes are outside of the serial levels, so that each lane has a sum of its own. 3000 products are
+    // three chains.
+    {{.axes = {N, H, W, M, C},
       .nouter = 3,
       .nfree = 1,
       .ninner = 2,
@@ -53,9 +60,31 @@ static const Case cases[] = {
       .vectors = 2,
       .columns = 512,
       .levels = tiles},
-     "free n; cut h w by 24; cut c by 512; rows h w by 6; step: lanes c by 16 x 2; runs k by 256; serial k",
+     "free n; cut h w by 24; cut c by 512; rows h w by 6; step: lanes c by 16 x 2; runs m by 1000; serial m",
+     1U << M,
+     {0}},
+    // Each chain has as many whole iterations of k as have at most 1024 products, 21 of 48; 30 chains have 20 each.
+    {{.axes = {N, K, W, C},
+      .nouter = 1,
+      .ninner = 3,
+      .cut = {.length = 24},
+      .rows = 1,
+      .vectors = 1,
+      .levels = sums_in_lanes},
+     "cut n by 24; serial n; step: lanes c by 16; runs k by 20; serial k w",
+     1U << K | 1U << W,
+     {0}},
+    // A sum of the sums of chains adds each of them to its total.
+    {{.axes = {N, K, C},
+      .nouter = 1,
+      .ninner = 2,
+      .cut = {.length = 24},
+      .rows = 1,
+      .vectors = 1,
+      .levels = sums_in_lanes},
+     "cut n by 24; serial n; step: lanes c by 16; serial k; runs k by 1",
      1U << K,
-     {1, TYPE_F32, false}},
+     {.adds_chains = true}},
     // Rows in lanes.
     {{.axes = {N, W}, .nouter = 1, .ninner = 1, .cut = {.length = 64}, .rows = 1, .levels = rows_in_lanes},
      "cut n by 64; lanes n by 16; step: serial w"},
@@ -76,7 +105,8 @@ static void nests_follow_from_loops(void **state) {
   kernel_add_axis(&k, "h", 20, 0);
   kernel_add_axis(&k, "w", 48, 0);
   kernel_add_axis(&k, "c", 2000, 0);
-  kernel_add_axis(&k, "k", 300, 0);
+  kernel_add_axis(&k, "k", 600, 0);
+  kernel_add_axis(&k, "m", 3000, 0);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     Loop loop = cases[i].loop;
     Expr sum = {.op = EXPR_REDUCE_SUM, .axes = (1U << k.naxes) - 1 - cases[i].reduced, .reduced = cases[i].reduced};
@@ -98,13 +128,12 @@ static void nests_follow_from_loops(void **state) {
 }
 
 // The runs of sums over h, an open extent, and w.
-static Runs runs_of_row(Kernel *k, int accumulators) {
+static Runs runs_of_row(Kernel *k) {
   Expr sum = {.op = EXPR_REDUCE_SUM, .reduced = 1U << H | 1U << W};
   Root root = {.kind = ROOT_REDUCE_INNER};
   const Loop loop = {.axes = {N, H, W}, .nouter = 1, .ninner = 2, .levels = rows, .roots = &root, .nroots = 1};
   k->exprs = &sum;
-  const SumOrder order =
-      loop_sum_order(&(Schedule){.kernel = k}, &loop, &root, (SumNumbers){accumulators, TYPE_F64, 0});
+  const SumOrder order = loop_sum_order(&(Schedule){.kernel = k}, &loop, &root, (SumNumbers){0});
   root.order = &order;
   return loop_runs(k, &loop);
 }
@@ -121,26 +150,69 @@ static void open_runs_are_those_of_literal_widths(void **state) {
   kernel_add_axis(&k, "n", 100, 0);
   kernel_add_axis(&k, "h", 20, 1);
   kernel_add_axis(&k, "w", 1, 0);
-  for (int accumulators = 1; accumulators <= 8; accumulators++) {
-    const int64_t group = (int64_t)LANES * accumulators, longest = LONGEST_RUN * group;
-    for (int64_t width = 1; width <= longest + 2 * group; width++) {
-      k.axes[W] = (Axis){.name = "w", .extent = width};
-      const Runs literal = runs_of_row(&k, accumulators);
-      k.axes[W].monomial = 1;
-      const Runs open = runs_of_row(&k, accumulators);
-      const Index *chain = index_chain(&b, index_number(&b, width, 0), group);
-      const bool is_long = walk_index(&w, chain) > LONGEST_RUN;
-      const Index *run = index_replace(&b, index_run_length(&b), loop_var(VAR_CHAIN), chain);
-      assert_true(open.is_open && !literal.is_open && open.vector_run == longest);
-      assert_int_equal(literal.vector_run, is_long ? longest : 0);
-      if (!is_long) assert_int_equal(literal.middle_run, walk_index(&w, run));
+  const int64_t longest = (int64_t)LONGEST_RUN * LANES;
+  for (int64_t width = 1; width <= longest + 2 * LANES; width++) {
+    k.axes[W] = (Axis){.name = "w", .extent = width};
+    const Runs literal = runs_of_row(&k);
+    k.axes[W].monomial = 1;
+    const Runs open = runs_of_row(&k);
+    const Index *chain = index_chain(&b, index_number(&b, width, 0));
+    const bool is_long = walk_index(&w, chain) > LONGEST_RUN;
+    const Index *run = index_replace(&b, index_run_length(&b), loop_var(VAR_CHAIN), chain);
+    assert_true(open.is_open && !literal.is_open && open.vector_run == longest);
+    assert_int_equal(literal.vector_run, is_long ? longest : 0);
+    if (!is_long) assert_int_equal(literal.middle_run, walk_index(&w, run));
+  }
+  arena_deinit(&arena);
+}
+
+// A chain's iterations for any extent: less than 2048 operands in all, a whole number of chains where 4 numbers of
+// chains allow it, and the same in emitted code.
+static void open_chains_are_those_of_literal_extents(void **state) {
+  (void)state;
+  static const int64_t insides[] = {1, 2, 3, 9, 48, 196, 1023, 1024, 1025, 2047};
+  Arena arena;
+  arena_init(&arena, &system_allocator);
+  Kernel k;
+  uint64_t length = 0; // stands for an extent that is not known
+  Walk w = {.k = &k, .lengths = &length};
+  kernel_init(&k, &arena, "test");
+  for (size_t i = 0; i < sizeof insides / sizeof *insides; i++) {
+    const int64_t inside = insides[i];
+    TreeBuilder b = {.arena = &arena};
+    const Index *open = index_chain_iterations(&b, index_loop(&b, INDEX_BLOCK_LENGTH, 0), inside);
+    for (int64_t extent = 0; extent <= 5000; extent++) {
+      length = (uint64_t)extent;
+      const int64_t iterations = chain_iterations(extent, inside);
+      assert_int_equal(walk_index(&w, open), extent ? iterations : 1);
+      if (extent * inside < 2 * CHAIN) assert_int_equal(iterations, extent);
+      else assert_true(iterations >= 1 && iterations < extent && iterations * inside < 2 * CHAIN);
     }
   }
   arena_deinit(&arena);
 }
 
+// Chains worked out by hand.
+static void chains_have_equal_lengths_if_they_can(void **state) {
+  static const struct {
+    int64_t extent, inside, iterations;
+  } chains[] = {
+      {2047, 1, 2047},                                  // short
+      {2048, 1, 1024},                                  // two chains
+      {2049, 1, 683},                                   // three of them: the least number
+      {3001, 1, 1024},                                  // a prime
+      {2062, 1, 1024},                                  // 2 * 1031: none of 3, 4, 5, 6 divides it
+      {2055, 1, 685},  {2060, 1, 515}, {2345, 1, 1024}, // 5 would divide it, but into chains below half of 1024: 469
+      {227, 9, 227},   {228, 9, 76},   {229, 9, 113},   {300, 48, 20}, {50, 1024, 1}, {2, 1023, 2}, {3, 1023, 1}};
+  (void)state;
+  for (size_t i = 0; i < sizeof chains / sizeof *chains; i++)
+    assert_int_equal(chain_iterations(chains[i].extent, chains[i].inside), chains[i].iterations);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(nests_follow_from_loops),
-                                     cmocka_unit_test(open_runs_are_those_of_literal_widths)};
+                                     cmocka_unit_test(open_runs_are_those_of_literal_widths),
+                                     cmocka_unit_test(open_chains_are_those_of_literal_extents),
+                                     cmocka_unit_test(chains_have_equal_lengths_if_they_can)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

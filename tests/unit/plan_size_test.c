@@ -68,10 +68,9 @@ static void make_graph(Text *t, uint64_t seed, bool is_open) {
 // Sizes at values of the dims
 
 static int64_t chunks_at(const Graph *g, const Kernel *k, const Loop *loop, const int64_t *values) {
-  const AxisSet cut = loop_cut_axes(loop), all = loop_inner_axes(loop) | cut;
+  const AxisSet cut = loop_cut_axes(loop);
   const int64_t total = open_number(g, axes_nelems(k, cut), axes_monomial(k, cut), values);
-  const int64_t work = open_number(g, axes_nelems(k, all), axes_monomial(k, all), values);
-  const int64_t length = cut_length(&loop->cut, total, work);
+  const int64_t length = cut_length(&loop->cut, total);
   return (total + length - 1) / length;
 }
 

@@ -8,12 +8,12 @@
 // A product is recognised by its axes: as an operator, and as a sum of broadcast products in two orders.
 static void products_are_found_however_they_are_spelled(void **state) {
   static const char *const spellings[] = {
-      "{name: x, type: f32, shape: [96, 600]}\n  - {name: w, type: f32, shape: [600, 128]}\nnodes:\n"
+      "{name: x, type: f32, shape: [400, 3000]}\n  - {name: w, type: f32, shape: [3000, 432]}\nnodes:\n"
       "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n",
-      "{name: x, type: f32, shape: [96, 600, 1]}\n  - {name: w, type: f32, shape: [1, 600, 128]}\nnodes:\n"
+      "{name: x, type: f32, shape: [400, 3000, 1]}\n  - {name: w, type: f32, shape: [1, 3000, 432]}\nnodes:\n"
       "  - {op: Multiply, inputs: [x, w], outputs: [p]}\n"
       "  - {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [1]}}\n",
-      "{name: w, type: f32, shape: [600, 1, 128]}\n  - {name: x, type: f32, shape: [600, 96, 1]}\nnodes:\n"
+      "{name: w, type: f32, shape: [3000, 1, 432]}\n  - {name: x, type: f32, shape: [3000, 400, 1]}\nnodes:\n"
       "  - {op: Multiply, inputs: [w, x], outputs: [p]}\n"
       "  - {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [0]}}\n",
   };
@@ -24,9 +24,8 @@ static void products_are_found_however_they_are_spelled(void **state) {
     Lowered l = lower(text, &usual, false);
     const Loop *loop = last_loop(only_schedule(&l));
     assert_true(loop_has(loop, LOOP_COLUMNS) && loop_sums_in_lanes(loop) && loop->roots[0].order->is_fused);
-    assert_int_equal(only_schedule(&l)->kernel->axes[loop_vector_axis(loop)].extent, 128);
-    assert_int_equal(loop_runs(only_schedule(&l)->kernel, loop).middle_run, LONGEST_CHAIN);
-    assert_int_equal(loop_totals(loop), TYPE_F32);
+    assert_int_equal(only_schedule(&l)->kernel->axes[loop_vector_axis(loop)].extent, 432);
+    assert_int_equal(loop_runs(only_schedule(&l)->kernel, loop).middle_run, 1000); // three chains
     assert_true(loop->rows > 1 && loop->columns > 0);
     lowered_deinit(&l);
   }
@@ -77,7 +76,7 @@ static void vectors_of_short_sums_are_not_copied(void **state) {
 static void short_pitches_of_long_sums_are_not_copied(void **state) {
   static const struct {
     int length, columns, nloops; // loops: copies, sums of blocks, the sums of these
-  } cases[] = {{4096, 96, 2}, {4099, 96, 4}, {4096, 832, 2}, {4096, 848, 4}};
+  } cases[] = {{4096, 96, 2}, {5003, 96, 4}, {4096, 832, 2}, {4096, 848, 4}};
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[512];
@@ -149,17 +148,19 @@ static Lowered lower_product(int rows, int length, int columns, const Target *ta
   return lower(text, target, false);
 }
 
-// A sum that is long beside its results is cut into blocks, of a length that divides it if there is a good one.
-static void long_sums_are_cut_into_blocks(void **state) {
+// A sum that is long beside its results is cut into its chains: of a length that divides it if there is a good one,
+// else of 1024 products, the last one with zeros.
+static void long_sums_are_cut_into_chains(void **state) {
   static const struct {
-    int rows, length, columns, block;
+    int rows, length, columns, chain; // chain: 0: the whole sum
+    bool is_cut;
   } cases[] = {
-      {64, 25088, 64, 512},    {64, 100000, 64, 500},    {8, 2048, 16, 512},
-      {768, 8192, 768, 1024},  {1200, 9600, 1200, 1200}, // the sums of shorter blocks would be more than the factors
-      {2048, 3072, 768, 3072},                           // short beside the results
-      {64, 2047, 64, 2047},                              // short
-      {64, 2053, 64, 685},                               // prime
-      {64, 6002, 64, 3001},    {64, 10006, 64, 1001},    // 2 * 5003: neither is a good length
+      {64, 25088, 64, 896, true},     {64, 100000, 64, 1000, true},   {8, 2048, 16, 1024, true},
+      {768, 8192, 768, 1024, true},   {1200, 9600, 1200, 960, false}, // the chains' sums would be more than the factors
+      {2048, 3072, 768, 1024, false},                                 // short beside the results
+      {64, 2047, 64, 0, false},                                       // a single chain
+      {64, 2053, 64, 1024, false},                                    // prime: half of the products would be of zeros
+      {64, 6002, 64, 1024, true},     {64, 10006, 64, 1024, true},    // 2 * 3001, 2 * 5003: few zeros
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -167,14 +168,15 @@ static void long_sums_are_cut_into_blocks(void **state) {
     const Schedule *s = only_schedule(&l);
     const Loop *product = product_loop(s), *last = &s->loops[s->nloops - 1];
     const AxisSet summed = loop_inner_axes(product) & ~(1U << loop_vector_axis(product));
-    assert_int_equal(axes_nelems(s->kernel, summed), cases[i].block);
-    assert_int_equal(loop_runs(s->kernel, product).middle_run, LONGEST_CHAIN);
-    assert_int_equal(product == last, cases[i].block == cases[i].length);
+    assert_int_equal(axes_nelems(s->kernel, summed), cases[i].is_cut ? cases[i].chain : cases[i].length);
+    assert_int_equal(loop_runs(s->kernel, product).middle_run, cases[i].is_cut ? 0 : cases[i].chain);
+    assert_int_equal(product != last, cases[i].is_cut);
     if (product != last) {
       const AxisSet blocks = loop_inner_axes(last) & ~(1U << loop_vector_axis(last));
       assert_true(loop_sums_in_lanes(last) && !loop_has(last, LOOP_COLUMNS));
-      assert_int_equal(axes_nelems(s->kernel, blocks), (cases[i].length + cases[i].block - 1) / cases[i].block);
-      assert_false(blocks & ~loop_outer_axes(product)); // they can run in parallel
+      assert_int_equal(axes_nelems(s->kernel, blocks), (cases[i].length + cases[i].chain - 1) / cases[i].chain);
+      assert_int_equal(loop_runs(s->kernel, last).middle_run, 1); // adds each chain to a total
+      assert_false(blocks & ~loop_outer_axes(product));           // they can run in parallel
     }
     lowered_deinit(&l);
   }
@@ -386,7 +388,7 @@ int main(void) {
       cmocka_unit_test(short_pitches_of_long_sums_are_not_copied),
       cmocka_unit_test(few_rows_share_columns),
       cmocka_unit_test(next_rows_are_fetched),
-      cmocka_unit_test(long_sums_are_cut_into_blocks),
+      cmocka_unit_test(long_sums_are_cut_into_chains),
       cmocka_unit_test(columns_of_large_factors_are_fetched_ahead),
       cmocka_unit_test(target_does_not_decide_the_blocks_of_sums),
       cmocka_unit_test(factors_of_rows_are_kept_in_panels),

@@ -42,12 +42,12 @@ static void orders_of_additions_are_compared(void **state) {
   summing->rows++, summing->prefetch++, summing->is_serial ^= true, summing->vectors++, summing->is_backwards ^= true;
   storing->cut.length++;
   assert_true(are_orders_implied(s));
-  Loop other[8];
-  for (size_t i = 0; i < 8; i++) other[i] = before;
+  Loop other[7];
+  for (size_t i = 0; i < 7; i++) other[i] = before;
   other[0].axes[before.nfree]++, other[1].nouter--, other[1].ninner++, other[2].nfree++, other[3].cut.length++,
-      other[4].cut.few_work++;
-  other[5].cut.most++, other[6].cut.few_length++, other[7].levels = rows_in_lanes;
-  for (size_t i = 0; i < 8; i++) {
+      other[4].cut.most++;
+  other[5].cut.longest++, other[6].levels = rows_in_lanes;
+  for (size_t i = 0; i < 7; i++) {
     *summing = other[i];
     if (are_orders_implied(s)) fail_msg("change %zu of the loop is not seen", i);
   }
@@ -63,26 +63,36 @@ typedef struct Case {
 } Case;
 
 static const Case cases[] = {
-    // Rows of 768 elements have 48 additions in each lane, so they are cut into runs of 24. A block has 2^16 / 768
-    // rows, rounded up to a multiple of 4.
-    {"  - {name: x, type: f32, shape: [4096, 768]}\n  - {name: dy, type: f32, shape: [4096, 768]}\n"
+    // Rows of 2000 elements have 125 additions in each lane, so they are cut into runs of 64. A block has a 64th of
+    // the rows.
+    {"  - {name: x, type: f32, shape: [4096, 2000]}\n  - {name: dy, type: f32, shape: [4096, 2000]}\n"
      "  - {name: m, type: f32, shape: [4096]}\n  - {name: v, type: f32, shape: [4096]}\n"
-     "  - {name: g, type: f32, shape: [768]}\n",
+     "  - {name: g, type: f32, shape: [2000]}\n",
      "  - {op: LayerNormBackward, inputs: [x, dy, m, v, g, ~], outputs: [dx, dg, db]}\n", "dx, dg, db",
-     "over d0 into 1 accumulator of f32, each for 88 operands; then into 1 of f64\n"
-     "over d1 into 16 accumulators of f32, each for 24 operands; then into 16 of f64; then into 1 of f64\n"},
-    // A product of 1000 terms: four chains, which are added in f32.
-    {"  - {name: x, type: f32, shape: [60, 1000]}\n  - {name: w, type: f32, shape: [1000, 80]}\n",
+     "over d0 into 1 accumulator of f32, each for 64 operands; then into 1 of f64\n"
+     "over d1 into 16 accumulators of f32, each for 64 operands; then into 16 of f64; then into 1 of f64\n"},
+    // A product of 2047 terms is one chain.
+    {"  - {name: x, type: f32, shape: [60, 2047]}\n  - {name: w, type: f32, shape: [2047, 80]}\n",
+     "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n", "y", "over d2 into 1 accumulator of f32\n"},
+    // Of 5000 terms: five chains, which are added in f64.
+    {"  - {name: x, type: f32, shape: [700, 5000]}\n  - {name: w, type: f32, shape: [5000, 800]}\n",
      "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n", "y",
-     "over d2 into 1 accumulator of f32, each for 256 operands; then into 1 of f32\n"},
-    // Each lane takes a row of 9 elements; a block has 2^16 / 9 rows, but no more than 256 for each lane.
+     "over d2 into 1 accumulator of f32, each for 1000 operands; then into 1 of f64\n"},
+    // The same for fewer results, where each chain is a product of its own.
+    {"  - {name: x, type: f32, shape: [60, 5000]}\n  - {name: w, type: f32, shape: [5000, 80]}\n",
+     "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n", "y",
+     "over d2 into 1 accumulator of f32\n"
+     "over d2_block into 1 accumulator of f32, each for 1 operands; then into 1 of f64\n"},
+    // Each lane takes a row of 9 elements, whose sums are those of rows along lanes; a block has 64 rows for each lane,
+    // as that is more than a 64th of the rows.
     {"  - {name: x, type: f32, shape: [30000, 9]}\n",
      "  - {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\n"
      "  - {op: Multiply, inputs: [y, x], outputs: [p]}\n"
      "  - {op: ReduceSum, inputs: [p], outputs: [s], attributes: {axes: [0, 1]}}\n",
      "y, s",
-     "over d1 into 1 accumulator of f32\n"
-     "over d0 into 16 accumulators of f32, each for 256 operands; then into 1 of f64; then into 1 of f64\n"},
+     "over d1 into 16 accumulators of f32; then into 1 of f32\n"
+     "over d1 into 16 accumulators of f32; then into 1 of f64\n"
+     "over d0 into 16 accumulators of f32, each for 64 operands; then into 1 of f64; then into 1 of f64\n"},
 };
 
 static void sums_have_levels(void **state) {

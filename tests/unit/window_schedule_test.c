@@ -145,7 +145,7 @@ static void copies_that_are_read_elsewhere_are_found(void **state) {
 static void taps_of_single_channels_share_a_factor(void **state) {
   static const struct {
     int images, height, block;
-  } cases[] = {{8, 28, 14 * 28}, {2, 14, 2 * 14 * 14}}; // the second is too short to have blocks
+  } cases[] = {{8, 28, 28 * 28}, {2, 14, 2 * 14 * 14}}; // chains of an image; the second sum is a single chain
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[1024];

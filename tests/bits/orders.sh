@@ -1,0 +1,168 @@
+#!/bin/sh
+# The order of a sum follows from the extents that it reduces, whatever the others are and whether they are open: one
+# graph of many small parts is emitted with an open N, and for some fixed N. Results of both must have the same bits,
+# and those of a sample, whose names begin with row_, must be the same alone and among 65.
+#
+#   orders.sh NGRAD
+set -u
+ngrad=$(realpath "$1")
+here=$(realpath "$(dirname "$0")")
+# shellcheck source=tests/checks.sh
+. "$here/../checks.sh"
+has gcc || { echo 'left out: orders: no gcc'; exit 77; }
+level=-O0 extents='1 2 5 16 33 65'
+! takes_all || level=-O2 extents='1 2 3 5 8 15 16 17 31 32 33 50 64 65'
+
+# Adds a part of the graph. In its inputs, all f32, a line each, its nodes and its outputs, @ is the part's name.
+: >inputs
+: >nodes
+outputs='' ninputs=0 noutputs=0
+part() { # NAME INPUTS NODES OUTPUT...
+  name=$1
+  echo "$2" | sed '/^ *$/d; s/^ *\([^:]*\): */- {name: \1, type: f32, shape: /; s/$/}/; s/@/'"$name"'/g' >part_inputs
+  echo "$3" | sed 's/^ *{/- {/; s/@/'"$name"'/g' >>nodes
+  ninputs=$((ninputs + $(wc -l <part_inputs)))
+  cat part_inputs >>inputs
+  shift 3
+  for output; do
+    outputs="$outputs${outputs:+, }$(echo "$output" | sed "s/@/$name/g")"
+    noutputs=$((noutputs + 1))
+  done
+}
+
+# Products: [N, K] by [K, M], and gradients by weights, which are summed over N
+for size in '784 32' '3000 20' '33 17' '64 1' '5 3' '2048 3'; do
+  k=${size% *} m=${size#* }
+  part "product_${k}_$m" "x_@: [N, $k]
+    w_@: [$k, $m]
+    b_@: [$m]" "{op: MatMul, inputs: [x_@, w_@, b_@], outputs: [row_@]}" row_@
+  part "transposed_${k}_$m" "x_@: [N, $k]
+    w_@: [$m, $k]" "{op: MatMul, inputs: [x_@, w_@], outputs: [row_@], attributes: {transpose_b: true}}" row_@
+done
+for size in '40 10' '16 16' '3 5'; do
+  k=${size% *} m=${size#* }
+  part "by_weights_${k}_$m" "x_@: [N, $k]
+    dy_@: [N, $m]" "{op: MatMul, inputs: [x_@, dy_@], outputs: [dw_@], attributes: {transpose_a: true}}
+    {op: ReduceSum, inputs: [dy_@], outputs: [db_@], attributes: {axes: [0]}}" dw_@ db_@
+done
+# 65 * 50 products are several chains, 16 * 50 are one.
+part chains 'x_@: [N, 50, 3, 1]
+  dy_@: [N, 50, 1, 20]' '{op: Multiply, inputs: [x_@, dy_@], outputs: [xdy_@]}
+  {op: ReduceSum, inputs: [xdy_@], outputs: [dw_@], attributes: {axes: [0, 1]}}' dw_@
+part inner_chains 'x_@: [50, N, 3, 1]
+  c_@: [50, 1, 3, 1]
+  dy_@: [50, N, 1, 20]' '{op: Multiply, inputs: [x_@, c_@], outputs: [xc_@]}
+  {op: Multiply, inputs: [xc_@, dy_@], outputs: [xdy_@]}
+  {op: ReduceSum, inputs: [xdy_@], outputs: [dw_@], attributes: {axes: [0, 1]}}' dw_@
+part attention 'q_@: [3, N, 16]
+  k_@: [3, N, 16]
+  v_@: [3, N, 16]' '{op: MatMul, inputs: [q_@, k_@], outputs: [s_@], attributes: {transpose_b: true}}
+  {op: SoftMax, inputs: [s_@], outputs: [p_@], attributes: {axis: 2}}
+  {op: MatMul, inputs: [p_@, v_@], outputs: [y_@]}' y_@
+
+# Rows of many lengths, and sums over N
+for c in 3 10 16 17 100 768; do
+  part "softmax_$c" "x_@: [N, $c]" '{op: SoftMax, inputs: [x_@], outputs: [row_@], attributes: {axis: 1}}' row_@
+  part "sums_$c" "x_@: [N, $c]" '{op: ReduceSum, inputs: [x_@], outputs: [row_@], attributes: {axes: [1]}}
+    {op: ReduceSum, inputs: [x_@], outputs: [columns_@], attributes: {axes: [0]}}
+    {op: ReduceSum, inputs: [x_@], outputs: [all_@], attributes: {axes: [0, 1]}}' row_@ columns_@ all_@
+  part "layer_norm_$c" "x_@: [N, $c]
+    dy_@: [N, $c]
+    mean_@: [N]
+    variance_@: [N]
+    gamma_@: [$c]" "{op: LayerNormBackward, inputs: [x_@, dy_@, mean_@, variance_@, gamma_@], outputs: [row_dx_@, dg_@, db_@]}" \
+    row_dx_@ dg_@ db_@
+done
+part long_row 'x_@: [N, 5000]' '{op: SoftMax, inputs: [x_@], outputs: [p_@], attributes: {axis: 1}}
+  {op: ReduceSum, inputs: [p_@], outputs: [row_@], attributes: {axes: [1]}}' row_@
+part softmax_of_channels 'x_@: [N, 10, 6, 6]' '{op: SoftMax, inputs: [x_@], outputs: [row_@], attributes: {axis: 1}}' row_@
+part squares 'x_@: [N, 8, 7, 7]' '{op: Multiply, inputs: [x_@, x_@], outputs: [y_@]}
+  {op: ReduceSum, inputs: [y_@], outputs: [row_planes_@], attributes: {axes: [2, 3]}}
+  {op: ReduceSum, inputs: [y_@], outputs: [channels_@], attributes: {axes: [0, 2, 3]}}
+  {op: ReduceSum, inputs: [y_@], outputs: [row_middle_@], attributes: {axes: [1, 2]}}
+  {op: ReduceSum, inputs: [y_@], outputs: [ends_@], attributes: {axes: [0, 3]}}' row_planes_@ channels_@ row_middle_@ ends_@
+
+# Convolutions and batch norms
+for format in NCX NXC; do
+  for size in '3 8 9 3 1 1' '16 16 7 3 1 1' '16 24 7 3 2 1' '32 8 5 1 1 1' '24 24 7 3 1 24'; do
+    # shellcheck disable=SC2086
+    set -- $size
+    shape="N, $1, $3, $3"
+    [ $format = NCX ] || shape="N, $3, $3, $1"
+    part "conv_$1_$2_$4_$5_$format" "x_@: [$shape]
+      w_@: [$2, $(($1 / $6)), $4, $4]" "{op: Convolution, inputs: [x_@, w_@], outputs: [row_@], attributes: {strides: [$5, $5], pads_begin: [$(($4 / 2)), $(($4 / 2))], pads_end: [$(($4 / 2)), $(($4 / 2))], dilations: [1, 1], groups: $6, data_format: $format, weights_format: OIX}}" row_@
+  done
+  for size in '16 12' '3 9' '40 5'; do
+    c=${size% *} h=${size#* } shape="N, ${size% *}, ${size#* }, ${size#* }"
+    [ $format = NCX ] || shape="N, $h, $h, $c"
+    part "batch_norm_${c}_$format" "x_@: [$shape]
+      dy_@: [$shape]
+      mean_@: [$c]
+      variance_@: [$c]
+      gamma_@: [$c]" "{op: BatchNormTrainingBackward, inputs: [x_@, dy_@, mean_@, variance_@, gamma_@], outputs: [dx_@, dg_@, db_@], attributes: {epsilon: 1e-5, data_format: $format}}" \
+      dx_@ dg_@ db_@
+  done
+done
+
+# N is what is summed, or is beside it
+part norm_of_width 'x_@: [40, N]
+  dy_@: [40, N]
+  mean_@: [40]
+  variance_@: [40]
+  gamma_@: [N]' "{op: LayerNormBackward, inputs: [x_@, dy_@, mean_@, variance_@, gamma_@], outputs: [dx_@, dg_@, db_@]}" \
+  dx_@ dg_@ db_@
+part softmax_of_width 'x_@: [300, N]' '{op: SoftMax, inputs: [x_@], outputs: [y_@], attributes: {axis: 1}}
+  {op: Multiply, inputs: [y_@, x_@], outputs: [p_@]}
+  {op: ReduceSum, inputs: [p_@], outputs: [all_@], attributes: {axes: [0, 1]}}
+  {op: ReduceSum, inputs: [p_@], outputs: [columns_@], attributes: {axes: [0]}}' y_@ all_@ columns_@
+part columns 'x_@: [20, N, 30]' '{op: SoftMax, inputs: [x_@], outputs: [y_@], attributes: {axis: 1}}
+  {op: ReduceSum, inputs: [y_@], outputs: [all_@], attributes: {axes: [0, 1, 2]}}
+  {op: ReduceSum, inputs: [y_@], outputs: [last_@], attributes: {axes: [0, 1]}}' y_@ all_@ last_@
+part columns_of_width 'x_@: [20, 30, N]' '{op: SoftMax, inputs: [x_@], outputs: [y_@], attributes: {axis: 1}}
+  {op: ReduceSum, inputs: [y_@], outputs: [all_@], attributes: {axes: [0, 1, 2]}}
+  {op: ReduceSum, inputs: [y_@], outputs: [last_@], attributes: {axes: [0, 1]}}' y_@ all_@ last_@
+part planes_of_width 'x_@: [4, 6, N, N]
+  dy_@: [4, 6, N, N]
+  mean_@: [6]
+  variance_@: [6]
+  gamma_@: [6]' "{op: BatchNormTrainingBackward, inputs: [x_@, dy_@, mean_@, variance_@, gamma_@], outputs: [dx_@, dg_@, db_@], attributes: {epsilon: 1e-5, data_format: NCX}}" \
+  dx_@ dg_@ db_@
+
+printf 'format: ngrad/1\nname: orders\ndims: {N: 7}\ninputs:\n%s\nnodes:\n%s\noutputs: [%s]\n' "$(cat inputs)" "$(cat nodes)" \
+  "$outputs" >orders.yaml
+
+# A function for all tensors in one array, in place of one with a parameter for each
+call() { # NAME PARAMETERS
+  awk -v name="$1" -v parameters="$2" -v n=$((ninputs + noutputs)) 'BEGIN {
+    printf "#include \"%s.h\"\nstatic int call_%s(int64_t n, void *const *t, void *workspace, size_t nbytes) {\n", name, name
+    printf "  (void)n;\n  return %s(%s", name, parameters
+    for (i = 0; i < n; i++) printf "t[%d], ", i
+    printf "workspace, nbytes, %s_ISA_SCALAR);\n}\n", name
+  }'
+}
+emit() { # NAME OPTION...
+  prefix=$1
+  shift
+  "$ngrad" emit orders.yaml --isa scalar --threads none --prefix "$prefix" -o "$prefix" "$@" >log 2>&1 &&
+    mv "$prefix/orders.c" "$prefix.c" && mv "$prefix/orders.h" "$prefix.h" && sed -i "s/\"orders\.h\"/\"$prefix.h\"/" "$prefix.c"
+  count "$prefix is emitted"
+  gcc -std=c11 $level -w -c "$prefix.c" -o "$prefix.o" &
+}
+call opened 'n, ' >calls.h
+emit opened
+for n in $extents; do
+  call "fixed$n" '' >>calls.h
+  emit "fixed$n" --dim "N=$n"
+done
+wait
+{
+  echo 'static const Fixed fixed[] = {'
+  for n in $extents; do echo "  {$n, call_fixed$n, fixed${n}_workspace_nbytes},"; done
+  echo '};'
+} >table.h
+gcc -std=c11 -O1 -Wall -Wextra -Werror -I. "$here/orders.c" ./*.o -lm -o orders >log 2>&1
+count 'the driver is compiled'
+./orders >log 2>&1
+count 'open = fixed, and a sample alone = among others'
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
