@@ -58,8 +58,8 @@ static void add_inner_levels(const Kernel *k, const Loop *loop, const Expr *e, S
       add_level(o, (SumLevel){.axes = reduced, .accumulators = lanes, .type = TYPE_F64});
     else first->cut.length = 0; // the sum is short: it would be a single run
   }
-  if (lanes > 1)
-    add_level(o, (SumLevel){.accumulators = 1, .type = reduction_is_exact(k, o->reduction) ? TYPE_F32 : TYPE_F64});
+  if (lanes > 1) // in the type of the accumulators or totals
+    add_level(o, (SumLevel){.accumulators = 1, .type = o->levels[o->nlevels - 1].type});
 }
 
 // A reduction over outer axes: partial results of blocks, then the results of the blocks.
@@ -116,7 +116,8 @@ static Runs lane_runs(const Kernel *k, const Loop *loop) {
 // has the same bits as no runs: with open extents, loops have runs whether a call needs them or not.
 static Runs row_runs(const Kernel *k, const Loop *loop, const SumLevel *first) {
   const Axis *vector = &k->axes[loop_vector_axis(loop)];
-  const int64_t tile = loop_tile(loop), longest = first->cut.length / LANES;
+  const int64_t own = loop_tile(loop), longest = first->cut.length / LANES;
+  const int64_t tile = own && !vector->monomial && vector->extent < own ? vector->extent : own;
   const bool is_vector_open = !tile && vector->monomial, has_middle = first->axes & loop_middle_axes(loop);
   int64_t inside = ((tile ? tile : vector->extent) + LANES - 1) / LANES; // additions in an iteration at this depth
   Runs runs = {.is_open = is_vector_open && has_middle, .depth = loop->ninner - 2};

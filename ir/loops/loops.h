@@ -351,6 +351,9 @@ const Index *index_distance(TreeBuilder *t, const Index *a, const Index *b, cons
 // the accumulator in an iteration of the middle axes, of `width` elements of the vector axis. VAR_RUN_LENGTH: the
 // iterations in a run, if VAR_CHAIN is at most LONGEST_RUN.
 const Index *index_chain(TreeBuilder *b, const Index *width);
+// Of a sum over a row that is cut into runs: a test of whether the call has only one run, whose lanes are then combined in
+// f32 as those of a sum without runs are. NULL: it has several for all values of the dims, or lanes have sums of their own.
+const Index *index_is_one_run(TreeBuilder *b, const Kernel *k, const Loop *loop, AxisSet reduced);
 const Index *index_run_length(TreeBuilder *b);
 // chain_iterations of an open extent; at least 1.
 const Index *index_chain_iterations(TreeBuilder *b, const Index *extent, int64_t inside);

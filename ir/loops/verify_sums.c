@@ -249,6 +249,9 @@ bool verify_end_sum(Verifying *v, const LoopNode *n) {
   if (n->sum != a->node->sum || (has_total && s->own.is_there))
     return verify_fail(v, n, "it must take the sum from the place where it began, after the last run");
   s->is_ever_done = true;
+  const Index *one = has_total ? index_is_one_run(&v->b, v->k, v->loop, v->k->exprs[n->expr].reduced) : NULL;
+  if ((one || n->test) && (!one || !n->test || !index_equals(n->test, one)))
+    return verify_fail(v, n, "it must test whether the sum has a single run");
   return verify_define(v, n);
 }
 

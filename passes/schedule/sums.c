@@ -69,10 +69,12 @@ void end_runs(NestBuilder *r) {
 
 static void end_sum(NestBuilder *r, const Root *root) {
   const Level level = expr_level(r, root->expr);
+  const bool has_total = sum_order_has_runs(root->order);
   const bool differs = level == LEVEL_ROW || level == LEVEL_VECTOR; // else the sum is the same in all rows
   add(r, (LoopNode){.kind = NODE_END_SUM,
-                    .sum = sum_order_has_runs(root->order) ? SUM_TOTAL : SUM_ACCUMULATOR,
+                    .sum = has_total ? SUM_TOTAL : SUM_ACCUMULATOR,
                     .expr = root->expr,
+                    .test = has_total ? index_is_one_run(&r->b, r->k, r->loop, r->k->exprs[root->expr].reduced) : NULL,
                     .is_row = has_rows(r) && level == LEVEL_ROW,
                     .accumulator = !has_rows(r) ? ACCUMULATOR_ONLY
                                    : differs    ? ACCUMULATOR_OF_ROW

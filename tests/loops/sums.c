@@ -139,7 +139,9 @@ static double sum_of_lanes(Walk *w, const LoopNode *n, int row) {
   Lanes wide;
   if (n->sum == SUM_TOTAL) {
     const Lanes *total = &walk_read(w, OF_TOTAL, n->expr, row, CELL_DVEC)->lanes;
-    if (!lanes_fold(reduction, true, total, &sum)) walk_fail(w, "nothing sums up lanes");
+    const bool is_one = n->test && walk_index(w, n->test);
+    if (is_one) lanes_narrow(&wide, total);
+    if (!lanes_fold(reduction, !is_one, is_one ? &wide : total, &sum)) walk_fail(w, "nothing sums up lanes");
     return sum;
   }
   const bool is_f64 = node_is_f64(w->tree, n), is_widened = is_f64 && !w->k->is_f64;
@@ -149,14 +151,14 @@ static double sum_of_lanes(Walk *w, const LoopNode *n, int row) {
   return sum;
 }
 
-// Combines the accumulators of elements as lanes are combined: by halves, in f64.
+// Combines the accumulators of elements as lanes are combined: by halves.
 static void end_elements(Walk *w, const LoopNode *n, Lanes *sum) {
   Lanes each[LANES];
   const int count = tree_element_sums(w->tree, n->expr);
-  for (int i = 0; i < count; i++) lanes_widen(&each[i], &walk_read(w, OF_ACCUMULATOR, n->expr, i, CELL_VEC)->lanes);
+  for (int i = 0; i < count; i++) each[i] = walk_read(w, OF_ACCUMULATOR, n->expr, i, CELL_VEC)->lanes;
   for (int half = LANES / 2; half; half /= 2)
-    for (int i = 0; i < half && i + half < count; i++) combine(w, n, true, &each[i], &each[i], &each[i + half]);
-  lanes_narrow(sum, &each[0]);
+    for (int i = 0; i < half && i + half < count; i++) combine(w, n, false, &each[i], &each[i], &each[i + half]);
+  *sum = each[0];
 }
 
 void walk_end_sum(Walk *w, const LoopNode *n) {

@@ -71,8 +71,8 @@ static void print_end_sum(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
   tree_say(l, n, n->is_row ? "%R%e[r] = " : "const %k %e = ");
   if (n->sum == SUM_SCALAR) tree_say(l, n, "(%k)total_%e;\n");
-  else if (n->sum == SUM_TOTAL) tree_say(l, n, "(float)d_%l(%g);\n");
-  else tree_say(l, n, node_is_f64(l->t, n) && !l->k->is_f64 ? "(float)d_%l(d_from_v(%g));\n" : "%p_%l(%g);\n");
+  else if (n->sum == SUM_ACCUMULATOR) tree_say(l, n, "%p_%l(%g);\n");
+  else tree_say(l, n, n->test ? "%? ? v_%l(v_from_d(%g)) : (float)d_%l(%g);\n" : "(float)d_%l(%g);\n");
 }
 
 static void print_combine(TreePrinter *l, const LoopNode *n) {

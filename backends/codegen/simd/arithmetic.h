@@ -375,6 +375,16 @@ static inline float v_greatest(vec a) {
   V_FOLD_LANES(V_MAXIMUM, a.p[0]);
 }
 
+// Combines all lanes, in the order of d_sum.
+#define V_FOLD_ALL(op) \
+  V_FOLD_PARTS(op, 8) V_FOLD_PARTS(op, 4) V_FOLD_PARTS(op, 2) V_FOLD_PARTS(op, 1) V_FOLD_LANES(op, a.p[0])
+
+#define V_PLUS(a, b) ((a) + (b))
+
+static inline float v_sum(vec a) { V_FOLD_ALL(V_PLUS); }
+
+static inline float v_product(vec a) { V_FOLD_ALL(D_TIMES); }
+
 static inline double d_greatest(dvec a) { D_FOLD_ALL(V_MAXIMUM); }
 
 static inline double d_product(dvec a) { D_FOLD_ALL(D_TIMES); }
@@ -415,21 +425,21 @@ static inline v_part v_join(v_half a, v_half b) {
 
 static inline vec v_from_d(dvec d) { vec a; V_FOR_I a.p[i] = V_FROM_D(d, i); return a; }
 
-// Combines n vectors lane by lane, 1 to 16, in the order of d_sum.
+// Combines n vectors lane by lane, 1 to 16, in the order of v_sum.
 static inline vec v_sum_of_each(const vec *a, int n) {
-  dvec d[16];
-  for (int i = 0; i < n; i++) d[i] = d_from_v(a[i]);
+  vec x[16];
+  for (int i = 0; i < n; i++) x[i] = a[i];
   for (int half = 8; half; half /= 2)
-    for (int i = 0; i < half && i + half < n; i++) d[i] = d_add(d[i], d[i + half]);
-  return v_from_d(d[0]);
+    for (int i = 0; i < half && i + half < n; i++) x[i] = v_add(x[i], x[i + half]);
+  return x[0];
 }
 
 static inline vec v_product_of_each(const vec *a, int n) {
-  dvec d[16];
-  for (int i = 0; i < n; i++) d[i] = d_from_v(a[i]);
+  vec x[16];
+  for (int i = 0; i < n; i++) x[i] = a[i];
   for (int half = 8; half; half /= 2)
-    for (int i = 0; i < half && i + half < n; i++) d[i] = d_mul(d[i], d[i + half]);
-  return v_from_d(d[0]);
+    for (int i = 0; i < half && i + half < n; i++) x[i] = v_mul(x[i], x[i + half]);
+  return x[0];
 }
 
 #ifndef V_PREFETCH
