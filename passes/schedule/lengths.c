@@ -9,7 +9,7 @@
 static int64_t block_length(const Scheduling *s, bool rows_in_lanes) {
   const Costs *c = s->k->costs;
   const bool is_small = axes_nelems(s->k, (s->outer & ~s->free_axes) | s->inner) <= c->block_small_loop;
-  const int64_t width = axes_nelems(s->k, s->inner), together = rows_in_lanes ? LANES : 4;
+  const int64_t width = axes_nelems(s->k, s->inner), together = rows_in_lanes ? LANES : 1;
   const int64_t block = (is_small ? c->block_few_nelems : c->block_nelems) / (width > 0 ? width : 1);
   return (clamp(block, 1, INT32_MAX) + together - 1) / together * together;
 }

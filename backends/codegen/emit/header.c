@@ -108,9 +108,7 @@ static void print_dims(const FilePrinter *f, Text *out) {
     }
     text_format(out, ", scheduled for %lld", (long long)g->dims[i]->value);
   }
-  text_add_string(out, ".\n   The order of sums is that of the schedule. Code emitted for fixed extents may add up in "
-                       "another order, and round\n   differently.");
-  text_add_string(out, " */\n\n");
+  text_add_string(out, ".\n   Results have the bits of code for fixed extents. */\n\n");
 }
 
 static void add_contract_part(const void *context, const char *name, Text *out) {
