@@ -252,7 +252,8 @@ const Index *index_chain_iterations(TreeBuilder *b, const Index *extent, int64_t
   }
   const Index *is_cut = index_of(b, INDEX_AT_LEAST, index_of(b, INDEX_MULTIPLY, extent, index_number(b, inside, 0)),
                                  index_number(b, (int64_t)2 * CHAIN, 0));
-  return index_choose(b, is_cut, iterations, index_choose(b, extent, extent, one));
+  const Index *whole = index_choose(b, index_of(b, INDEX_LESS, extent, one), one, extent);
+  return index_choose(b, is_cut, iterations, whole);
 }
 
 LoopNode *tree_add(TreeBuilder *b, LoopNode node) {

@@ -45,7 +45,7 @@ static bool can_lie_in_lanes(const Scheduling *s, const Loop *loop) {
 static bool should_lie_in_lanes(const Scheduling *s, const Loop *loop) {
   const bool has_inner_sums = loop_has_roots(loop, ROOT_REDUCE_INNER);
   int64_t width = axes_nelems(s->k, s->inner);
-  if (!has_inner_sums && loop_has_roots(loop, ROOT_REDUCE_OUTER)) return false; // rows are added in their order
+  if (loop_has_roots(loop, ROOT_REDUCE_OUTER)) return false; // rows of any width are added in their order
   bool is_short =
       has_inner_sums ? width <= LANES || (width % LANES && width < s->k->costs->lanes_width_with_tail) : width < LANES;
   return can_lie_in_lanes(s, loop) && schedule_number(s->overrides, SCHEDULE_LANES, is_short);

@@ -14,7 +14,7 @@ typedef struct Fixed {
 } Fixed;
 #include "table.h"
 
-enum { LINE = 64, MOST = 512, NFIXED = sizeof fixed / sizeof *fixed };
+enum { LINE = 64, MOST = 512, LEAST_WIDTH = 5, NFIXED = sizeof fixed / sizeof *fixed };
 
 static void *lines(size_t nbytes) { // aligned to a cache line
   void *memory = aligned_alloc(LINE, (nbytes / LINE + 1) * LINE);
@@ -81,6 +81,7 @@ int main(void) {
       const opened_tensor *t = &info->tensors[i];
       const size_t size = tensor_nbytes(t, n);
       const bool is_sample = strncmp(t->name, "row_", 4) == 0;
+      if (n < LEAST_WIDTH && strncmp(t->name, "width_", 6) == 0) continue;
       const char *wrong = !is_result(own[i], size / sizeof(float))         ? "no numbers"
                           : memcmp(tensors[i], own[i], size)               ? "open, fixed"
                           : is_sample && memcmp(tensors[i], most[i], size) ? "alone, among others"

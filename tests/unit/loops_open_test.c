@@ -178,6 +178,59 @@ static bool compare(OpenCase *c) {
   return ok;
 }
 
+// Whether the program for fixed extents has the bits of the program for open ones.
+static bool compare_fixed(const OpenCase *c, const int64_t *extents) {
+  Diagnostics d;
+  LoopsCase l;
+  char name[64];
+  Tensor opened[MOST_TENSORS] = {{0}}, fixed[MOST_TENSORS] = {{0}};
+  const Target target = target_of_any_machine();
+  diagnostics_init(&d, &system_allocator);
+  Graph *bound = graph_with_dims(c->graph, extents, &d);
+  diagnostics_deinit(&d);
+  if (!bound) return true; // these values contradict each other
+  snprintf(name, sizeof name, "seed %llu at %lld", (unsigned long long)c->seed, (long long)extents[0]);
+  loops_case_init(&l, name, bound, c->seed);
+  loops_new_outputs(l.graph, opened);
+  loops_new_outputs(l.graph, fixed);
+  Lowered lowered = loops_lower(&l, &target, false, NULL);
+  const bool ok = loops_execute(&l, c->program, opened, &(ExecuteOptions){.dims = extents}, "open") &&
+                  loops_execute(&l, lowered.program, fixed, NULL, "fixed") &&
+                  loops_have_same_bits(&l, opened, fixed, "with fixed extents");
+  lowered_free(&lowered);
+  loops_free_outputs(l.graph, opened);
+  loops_free_outputs(l.graph, fixed);
+  loops_case_deinit(&l);
+  return ok;
+}
+
+static void fixed_extents_have_the_bits_of_open_ones(void **state) {
+  static const int64_t values[][2] = {{1, 1}, {2, 40}, {5, 1}, {17, 3}, {33, 16}};
+  (void)state;
+  const uint64_t count = number_of_graphs(5 * COUNT);
+  size_t nfailures = 0, nopen = 0;
+  for (RandomSeeds s = random_seeds(count); random_next_seed(&s);) {
+    const RandomGraphOptions options = {.most_nodes = 8, .most_nelems = 20000, .is_focused = s.seed % 2};
+    OpenCase c = {.seed = s.seed, .given = loops_random_graph(s.seed, &options)};
+    bool ok = true;
+    if (lower(&c) && c.graph->ndims) {
+      for (size_t n = 0; n < sizeof values / sizeof *values; n++) {
+        int64_t extents[MAX_OPEN_DIMS];
+        for (size_t i = 0; i < c.graph->ndims; i++) extents[i] = values[n][i > 0];
+        ok &= compare_fixed(&c, extents);
+      }
+      nopen++;
+    }
+    if (!ok) random_tell();
+    nfailures += !ok;
+    program_free(c.program);
+    graph_free(c.graph);
+    graph_free(c.given);
+  }
+  assert_int_equal(nfailures, 0);
+  assert_true(nopen >= count / 4); // else this tests too little
+}
+
 static void calls_have_the_bits_of_emitted_c(void **state) {
   (void)state;
   const uint64_t count = number_of_graphs(COUNT);
@@ -208,6 +261,7 @@ static int use_compiler(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       random_unit_test(calls_have_the_bits_of_emitted_c),
+      random_unit_test(fixed_extents_have_the_bits_of_open_ones),
   };
   return cmocka_run_group_tests(tests, use_compiler, NULL);
 }

@@ -83,16 +83,15 @@ static const Case cases[] = {
      "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n", "y",
      "over d2 into 1 accumulator of f32\n"
      "over d2_block into 1 accumulator of f32, each for 1 operands; then into 1 of f64\n"},
-    // Each lane takes a row of 9 elements, whose sums are those of rows along lanes; a block has 64 rows for each lane,
-    // as that is more than a 64th of the rows.
+    // A short row has its lanes combined in f32; a block that adds rows to a number has a 64th of them, rounded up to a
+    // multiple of 16.
     {"  - {name: x, type: f32, shape: [30000, 9]}\n",
      "  - {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\n"
      "  - {op: Multiply, inputs: [y, x], outputs: [p]}\n"
      "  - {op: ReduceSum, inputs: [p], outputs: [s], attributes: {axes: [0, 1]}}\n",
      "y, s",
      "over d1 into 16 accumulators of f32; then into 1 of f32\n"
-     "over d1 into 16 accumulators of f32; then into 1 of f64\n"
-     "over d0 into 16 accumulators of f32, each for 64 operands; then into 1 of f64; then into 1 of f64\n"},
+     "over d0 into 1 accumulator of f64, each for 480 operands; then into 1 of f64\n"},
 };
 
 static void sums_have_levels(void **state) {
