@@ -8,14 +8,22 @@ int64_t cut_length(const Cut *cut, int64_t total) {
   return length > cut->length ? length : cut->length;
 }
 
-// Chains of equal length, if one of CHAIN_TRIES numbers of chains divides the extent and makes them at least half as long
-// as they may be. Emitted code computes the same of open extents (index_chain_iterations).
+// Chains of equal length, if one of CHAIN_TRIES numbers of chains divides the extent and makes them at least half as
+// long as they may be: first of at most CHAIN products, then of fewer than 2 * CHAIN. Emitted code computes the same of
+// open extents (index_chain_iterations).
 int64_t chain_iterations(int64_t extent, int64_t inside) {
   if (extent * inside < 2 * CHAIN) return extent;
-  const int64_t most = inside < CHAIN ? CHAIN / inside : 1, nchains = (extent + most - 1) / most;
-  for (int64_t n = nchains; n < nchains + CHAIN_TRIES; n++)
-    if (extent % n == 0 && 2 * (extent / n) >= most) return extent / n;
-  return most;
+  for (int times = 1; times <= 2; times++) {
+    const int64_t most = chain_limit(inside, times), nchains = (extent + most - 1) / most;
+    for (int64_t n = nchains; n < nchains + CHAIN_TRIES; n++)
+      if (extent % n == 0 && 2 * (extent / n) >= most) return extent / n;
+  }
+  return chain_limit(inside, 1);
+}
+
+int64_t chain_limit(int64_t inside, int times) {
+  const int64_t most = (times * CHAIN - (times > 1)) / inside;
+  return most > 1 ? most : 1;
 }
 
 bool cut_is_multiple(const Cut *cut, int64_t n) {

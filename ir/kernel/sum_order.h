@@ -32,8 +32,11 @@ int64_t cut_length(const Cut *cut, int64_t total);
 // Sums that each lane has of its own, as those of products, are cut into chains of f32 additions. A chain goes over
 // whole iterations of the innermost axes that together have fewer than 2 * CHAIN operands, and, on the next axis, over
 // `chain_iterations` iterations. inside: the operands in one iteration of the axis, 1 to 2 * CHAIN - 1.
-enum { CHAIN = 1024, CHAIN_TRIES = 4 };
+enum { CHAIN = 1024, CHAIN_TRIES = 5 };
 int64_t chain_iterations(int64_t extent, int64_t inside);
+int64_t
+chain_limit(int64_t inside,
+            int times); // the most iterations in a chain of CHAIN products (times 1) or fewer than 2 * CHAIN (2)
 // Whether all parts but the last are multiples of n, whatever the values of open dims.
 bool cut_is_multiple(const Cut *cut, int64_t n);
 
