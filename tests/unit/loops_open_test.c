@@ -80,7 +80,7 @@ static bool load(OpenCase *c) {
 }
 
 // Lowers the graph with its dims open, or bound where they cannot stay open. False: no schedule leaves them open.
-static bool lower(OpenCase *c) {
+static bool lower(OpenCase *c, bool no_fuse) {
   Diagnostics d;
   diagnostics_init(&d, &system_allocator);
   Graph *open = graph_with_open_dims(c->given, &d);
@@ -89,8 +89,11 @@ static bool lower(OpenCase *c) {
   c->graph = open ? open : graph_clone(c->given);
   Target target = target_of_any_machine();
   target.isa = "scalar";
-  PassContext context = {
-      .diagnostics = &d, .allocator = &system_allocator, .target = &target, .evaluate = interpret_node};
+  PassContext context = {.diagnostics = &d,
+                         .allocator = &system_allocator,
+                         .target = &target,
+                         .evaluate = interpret_node,
+                         .no_fuse = no_fuse};
   if (c->graph && pipeline_run(c->graph, &context)) c->program = pipeline_lower(c->graph, &context);
   if (c->program) assert_true(pipeline_build_trees(c->program, true)); // as in emitted files
   diagnostics_deinit(&d);
@@ -178,7 +181,8 @@ static bool compare(OpenCase *c) {
   return ok;
 }
 
-// Whether the program for fixed extents has the bits of the program for open ones.
+// Whether the program for fixed extents has the bits of the program for open ones. Both have a kernel for each
+// operator: which sums share a kernel may depend on extents, and then decides what counts as their row.
 static bool compare_fixed(const OpenCase *c, const int64_t *extents) {
   Diagnostics d;
   LoopsCase l;
@@ -193,7 +197,7 @@ static bool compare_fixed(const OpenCase *c, const int64_t *extents) {
   loops_case_init(&l, name, bound, c->seed);
   loops_new_outputs(l.graph, opened);
   loops_new_outputs(l.graph, fixed);
-  Lowered lowered = loops_lower(&l, &target, false, NULL);
+  Lowered lowered = loops_lower(&l, &target, true, NULL);
   const bool ok = loops_execute(&l, c->program, opened, &(ExecuteOptions){.dims = extents}, "open") &&
                   loops_execute(&l, lowered.program, fixed, NULL, "fixed") &&
                   loops_have_same_bits(&l, opened, fixed, "with fixed extents");
@@ -205,7 +209,7 @@ static bool compare_fixed(const OpenCase *c, const int64_t *extents) {
 }
 
 static void fixed_extents_have_the_bits_of_open_ones(void **state) {
-  static const int64_t values[][2] = {{1, 1}, {2, 40}, {5, 1}, {17, 3}, {33, 16}};
+  static const int64_t values[][2] = {{2, 40}, {5, 2}, {17, 3}, {33, 16}}; // a fixed extent of 1 is no axis
   (void)state;
   const uint64_t count = number_of_graphs(5 * COUNT);
   size_t nfailures = 0, nopen = 0;
@@ -213,7 +217,7 @@ static void fixed_extents_have_the_bits_of_open_ones(void **state) {
     const RandomGraphOptions options = {.most_nodes = 8, .most_nelems = 20000, .is_focused = s.seed % 2};
     OpenCase c = {.seed = s.seed, .given = loops_random_graph(s.seed, &options)};
     bool ok = true;
-    if (lower(&c) && c.graph->ndims) {
+    if (lower(&c, true) && c.graph->ndims) {
       for (size_t n = 0; n < sizeof values / sizeof *values; n++) {
         int64_t extents[MAX_OPEN_DIMS];
         for (size_t i = 0; i < c.graph->ndims; i++) extents[i] = values[n][i > 0];
@@ -239,7 +243,7 @@ static void calls_have_the_bits_of_emitted_c(void **state) {
     const uint64_t seed = s.seed;
     const RandomGraphOptions options = {.most_nodes = 8, .most_nelems = 20000, .is_focused = seed % 2};
     OpenCase c = {.seed = seed, .given = loops_random_graph(seed, &options)};
-    if (lower(&c) && load(&c) && !compare(&c)) {
+    if (lower(&c, false) && load(&c) && !compare(&c)) {
       random_tell();
       nfailures++;
     }
