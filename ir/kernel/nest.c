@@ -40,8 +40,7 @@ static void add_levels(const Kernel *k, const Loop *loop, LoopLevel level, const
   case LOOP_MIDDLE: add_middle_levels(loop, runs, nest); return;
   case LOOP_LANES:
     if (runs->vector_run && !runs->is_open) add_level(nest, (NestLevel){ROLE_RUNS, last, 1, runs->vector_run});
-    if (loop->ninner)
-      add_level(nest, (NestLevel){ROLE_LANES, last, 1, loop->vectors ? loop->vectors : 1});
+    if (loop->ninner) add_level(nest, (NestLevel){ROLE_LANES, last, 1, loop->vectors ? loop->vectors : 1});
     return;
   case LOOP_ROW_ELEMENTS:
   case LOOP_ROW_COPY: add_level(nest, (NestLevel){ROLE_SERIAL, last, 1, 1}); return;

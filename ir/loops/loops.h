@@ -147,8 +147,8 @@ typedef enum AccumulatorChoice { // selects an accumulator, or a total, of a sum
   ACCUMULATOR_ONLY,              // the only one; or the node takes all
   ACCUMULATOR_OF_ROW,            // the row's: `acc_sum[r]`
   ACCUMULATOR_OF_VECTOR,         // in a group of vectors, the vector's: `acc_sum[u]`
-  ACCUMULATOR_OF_BOTH, // in a group of vectors of several rows, the vector's and row's: `acc_sum[u * rows + r]`
-  ACCUMULATOR_FIRST,   // the first: `acc_sum[0]`
+  ACCUMULATOR_OF_BOTH,   // in a group of vectors of several rows, the vector's and row's: `acc_sum[u * rows + r]`
+  ACCUMULATOR_FIRST,     // the first: `acc_sum[0]`
   ACCUMULATOR_OF_ELEMENT // with rows in lanes, the element's: `acc_sum[i % 16]`
 } AccumulatorChoice;
 extern const char *const accumulator_indices[]; // by AccumulatorChoice: as C writes it behind the sum's name
@@ -300,8 +300,9 @@ typedef struct LoopTree {
 enum { MOST_PARAMETERS = 5 };
 int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters);
 bool tree_stores(const LoopTree *t, AccessId id); // the loop stores through the access
-// With rows in lanes: the accumulators of the sum, at most LANES. Element i goes to accumulator i % LANES, as it would go
-// to that lane if vectors lay along the row; at the end they are combined as lanes are. 0: the sum has one accumulator.
+// With rows in lanes: the accumulators of the sum, at most LANES. Element i goes to accumulator i % LANES, as it would
+// go to that lane if vectors lay along the row; at the end they are combined as lanes are. 0: the sum has one
+// accumulator.
 int tree_element_sums(const LoopTree *t, ExprId sum);
 
 ExprId node_operand(const LoopTree *t, const LoopNode *n);   // that the node adds or stores
@@ -351,8 +352,9 @@ const Index *index_distance(TreeBuilder *t, const Index *a, const Index *b, cons
 // the accumulator in an iteration of the middle axes, of `width` elements of the vector axis. VAR_RUN_LENGTH: the
 // iterations in a run, if VAR_CHAIN is at most LONGEST_RUN.
 const Index *index_chain(TreeBuilder *b, const Index *width);
-// Of a sum over a row that is cut into runs: a test of whether the call has only one run, whose lanes are then combined in
-// f32 as those of a sum without runs are. NULL: it has several for all values of the dims, or lanes have sums of their own.
+// Of a sum over a row that is cut into runs: a test of whether the call has only one run, whose lanes are then combined
+// in f32 as those of a sum without runs are. NULL: it has several for all values of the dims, or lanes have sums of
+// their own.
 const Index *index_is_one_run(TreeBuilder *b, const Kernel *k, const Loop *loop, AxisSet reduced);
 const Index *index_run_length(TreeBuilder *b);
 // chain_iterations of an open extent; at least 1.

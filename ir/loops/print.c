@@ -188,7 +188,11 @@ static void print_end_run(LoopText *p, const LoopNode *n) {
 
 static void print_end_sum(LoopText *p, const LoopNode *n) {
   if (n->is_vector) say(p, n, tree_element_sums(p->t, n->expr) ? "vector %e = %l of all %g" : "vector %e = %g");
-  else say(p, n, n->sum == SUM_SCALAR ? "scalar %e = %g" : n->test ? "scalar %e%R = %l of the lanes of %g in %t%y, in f32 if %?" : "scalar %e%R = %l of the lanes of %g in %t%y");
+  else
+    say(p, n,
+        n->sum == SUM_SCALAR ? "scalar %e = %g"
+        : n->test            ? "scalar %e%R = %l of the lanes of %g in %t%y, in f32 if %?"
+                             : "scalar %e%R = %l of the lanes of %g in %t%y");
 }
 
 static void print_combine(LoopText *p, const LoopNode *n) {

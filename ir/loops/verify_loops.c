@@ -84,10 +84,9 @@ static bool begin_lane(Verifying *v, const LoopNode *n, Piece *piece) {
 // A loop over runs. The axis is not known yet: the inner loop over the indices of a run determines it. The length of a
 // run is a literal, or VAR_RUN_LENGTH under the condition that chains are short, and so at least 1.
 static bool begin_runs(Verifying *v, const LoopNode *n, Piece *piece) {
-  const bool is_length = index_is_literal(n->step)
-                             ? n->step->number >= 1
-                             : index_is_var(n->step, loop_var(VAR_RUN_LENGTH)) &&
-                                   (v->chain == CHAIN_SHORT || loop_sums_in_lanes(v->loop));
+  const bool is_length = index_is_literal(n->step) ? n->step->number >= 1
+                                                   : index_is_var(n->step, loop_var(VAR_RUN_LENGTH)) &&
+                                                         (v->chain == CHAIN_SHORT || loop_sums_in_lanes(v->loop));
   *piece = (Piece){.direction = UNKNOWN_DIRECTION};
   if (!is_length) return verify_fail(v, n, "the length of its runs may be 0, expected at least 1");
   return (!n->is_down && !n->bound) || verify_fail(v, n, "it must go over all runs, forwards");
@@ -186,8 +185,7 @@ static bool verify_tail_lanes(Verifying *v, const LoopNode *n) {
 static bool verify_chain(Verifying *v, const LoopNode *n) {
   if (v->vector == NO_DIRECTION || !loop_runs(v->k, v->loop).is_open)
     return verify_fail(v, n, "VAR_CHAIN is only for loops whose runs depend on open dims");
-  return verify_equal(v, n, "the length of a chain", n->value,
-                      index_chain(&v->b, nelems_index(v, 1U << v->vector)));
+  return verify_equal(v, n, "the length of a chain", n->value, index_chain(&v->b, nelems_index(v, 1U << v->vector)));
 }
 
 static bool verify_run_length(Verifying *v, const LoopNode *n) {

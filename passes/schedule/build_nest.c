@@ -14,6 +14,8 @@
 
 #include <assert.h>
 
+enum { VECTORS_AT_ONCE = 4 }; // of a row's sums: vectors of a group
+
 typedef struct Span {
   const Index *from, *to;
 } Span;
@@ -126,7 +128,6 @@ static int count_rest(const NestBuilder *r) {
 
 // Vectors of a row that are added up together, one after the other: more add up at once if a step has several rows.
 static int vectors_at_once(const NestBuilder *r) {
-  enum { VECTORS_AT_ONCE = 4 };
   return has_rows(r) ? 1 : VECTORS_AT_ONCE;
 }
 

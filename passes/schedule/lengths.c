@@ -15,8 +15,8 @@ static int64_t block_length(const Scheduling *s, bool rows_in_lanes) {
 }
 
 // The rows that a block adds to its partial sums: few, so that there are blocks for many threads, but so many that
-// arrays of partial sums are much smaller than the data, and adding them up takes at most a fiftieth of the time. Chains
-// of f32 additions must be short. Only the number of rows decides.
+// arrays of partial sums are much smaller than the data, and adding them up takes at most a fiftieth of the time.
+// Chains of f32 additions must be short. Only the number of rows decides.
 static Cut cut_rows(const Costs *c, bool has_arrays, bool rows_in_lanes) {
   const int64_t rows = rows_in_lanes ? LANES : 1;
   return (Cut){(has_arrays ? c->block_operands : c->block_numbers) * rows, c->blocks,
@@ -104,8 +104,7 @@ static bool choose_cut(const Scheduling *s, Loop *loop) {
     is_long = most && has_partial_arrays(s, loop);
     if (!axes_monomial(s->k, loop_cut_axes(loop))) loop->cut = (Cut){.length = loop_block_length(s->k, loop)};
   } else {
-    loop->cut.length =
-        schedule_number(s->overrides, SCHEDULE_BLOCK, block_length(s, loop_has(loop, LOOP_ROW_LANES)));
+    loop->cut.length = schedule_number(s->overrides, SCHEDULE_BLOCK, block_length(s, loop_has(loop, LOOP_ROW_LANES)));
   }
   if (s->sums_columns) loop->cut.length = (loop->cut.length + LANES - 1) / LANES * LANES;
   return is_long;
@@ -115,8 +114,7 @@ static bool choose_cut(const Scheduling *s, Loop *loop) {
 static bool may_share_rows(const Scheduling *s, const Loop *loop) {
   if (loop_has(loop, LOOP_ROW_LANES) || loop_sums_in_lanes(loop) || s->is_nested || !loop->nouter) return false;
   const bool has_short = has_short_runs(s), is_short = axes_nelems(s->k, s->inner) <= s->k->costs->shared_row_nelems;
-  return (loop->ninner == 1 ? is_short : has_short) &&
-         !has_middle_scalars(s, loop) && !has_bounds(s->k, loop);
+  return (loop->ninner == 1 ? is_short : has_short) && !has_middle_scalars(s, loop) && !has_bounds(s->k, loop);
 }
 
 // Partial sums of few blocks, which may be long, are f64.

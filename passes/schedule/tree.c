@@ -33,12 +33,9 @@ static const struct TreePass {
   const char *name;
   void (*run)(TreeBuilder *b, LoopTree *t);
 } tree_passes[] = {
-    {"prefetching", schedule_insert_prefetches},
-    {"splitting vectors", schedule_split_vectors},
-    {"leaving registers", schedule_leave_totals},
-    {"gathering rows", schedule_gather_rows},
-    {"streaming", schedule_stream_stores},
-    {"splitting interiors", schedule_split_interiors},
+    {"prefetching", schedule_insert_prefetches},  {"splitting vectors", schedule_split_vectors},
+    {"leaving registers", schedule_leave_totals}, {"gathering rows", schedule_gather_rows},
+    {"streaming", schedule_stream_stores},        {"splitting interiors", schedule_split_interiors},
 };
 
 static void run_passes(NestBuilder *r) {

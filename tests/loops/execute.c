@@ -47,8 +47,7 @@ static void find_blocks(Execution *x, size_t kernel, size_t loop) {
   const Loop *l = &s->loops[loop];
   const AxisSet cut = loop_cut_axes(l);
   const uint64_t total = nelems_of_axes(x, k, cut);
-  const uint64_t length =
-      (uint64_t)cut_length(&l->cut, (int64_t)total);
+  const uint64_t length = (uint64_t)cut_length(&l->cut, (int64_t)total);
   x->lengths[kernel][loop] = length;
   x->ncut_blocks[kernel][loop] = (total + length - 1) / length;
 }

@@ -169,7 +169,8 @@ void walk_end_sum(Walk *w, const LoopNode *n) {
     const int element = element_of(w, n->accumulator);
     Lanes sum;
     if (tree_element_sums(w->tree, n->expr)) end_elements(w, n, &sum);
-    else if (node_is_widened(w->tree, n)) lanes_narrow(&sum, &walk_read(w, OF_TOTAL, n->expr, element, CELL_DVEC)->lanes);
+    else if (node_is_widened(w->tree, n))
+      lanes_narrow(&sum, &walk_read(w, OF_TOTAL, n->expr, element, CELL_DVEC)->lanes);
     else if (n->sum == SUM_TOTAL) sum = walk_read(w, OF_TOTAL, n->expr, element, vector)->lanes;
     else sum = walk_read(w, OF_ACCUMULATOR, n->expr, element, vector)->lanes;
     walk_declare(w, OF_VALUE, n->expr, vector)->lanes = sum;

@@ -201,7 +201,7 @@ static void chains_have_equal_lengths_if_they_can(void **state) {
       {2048, 1, 1024},                                  // two chains
       {2049, 1, 683},                                   // three of them: the least number
       {3001, 1, 1024},                                  // a prime
-      {2062, 1, 1024},                                  // 2 * 1031: none of 3, 4, 5, 6 divides it
+      {2062, 1, 1031},                                  // 2 * 1031: a chain of more than 1024
       {2055, 1, 685},  {2060, 1, 515}, {2345, 1, 1024}, // 5 would divide it, but into chains below half of 1024: 469
       {227, 9, 227},   {228, 9, 76},   {229, 9, 113},   {300, 48, 20}, {50, 1024, 1}, {2, 1023, 2}, {3, 1023, 1}};
   (void)state;

@@ -44,8 +44,7 @@ static void print_blocks(Printer *p, size_t kernel, size_t loop) {
   if (loop_has_open_length(k, l)) {
     text_format(p->plain, "  %s = ((%s + %lld) / %lld + %d) / %d * %d;\n", length, total, most - 1, most, LANES - 1,
                 LANES, LANES);
-    if (l->cut.longest)
-      text_format(p->plain, "  if (%s > %lld) %s = %lld;\n", length, longest, length, longest);
+    if (l->cut.longest) text_format(p->plain, "  if (%s > %lld) %s = %lld;\n", length, longest, length, longest);
     text_format(p->plain, "  if (%s < %lld) %s = %lld;\n", length, (long long)l->cut.length, length,
                 (long long)l->cut.length);
   }
