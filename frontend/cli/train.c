@@ -1,6 +1,7 @@
 // ngrad train: makes the graph of a training step from a forward graph.
 #include "frontend/cli/data.h"
 #include "frontend/cli/graph_output.h"
+#include "frontend/cli/states.h"
 #include "frontend/cli/train_parameters.h"
 #include "frontend/cli/verbs.h"
 
@@ -61,10 +62,12 @@ static ng_status write_graph(ng_context *ctx, ng_graph *forward, ng_graph *g, co
 }
 
 // Writes step and inference as C, if an option asks for it.
-static ng_status write_sources(ng_graph *forward, ng_graph *step, ng_graph *infer, const Settings *s, Answer *answer) {
-  if (!s->isa && !s->sharing && !s->prefix && !s->has_self_test && !s->memory) return NG_OK;
+static ng_status write_sources(ng_context *ctx, ng_graph *forward, ng_graph *step, ng_graph *infer, const Settings *s,
+                               Answer *answer) {
+  if (!s->isa && !s->sharing && !s->prefix && !s->has_self_test && !s->memory && !s->state && !s->weights) return NG_OK;
   const ng_options options = options_of_settings(s);
-  ng_status status = ng_emit_training_files(step, infer, &options, s->out);
+  ng_status status = states_read_pair(ctx, step, infer, s, answer);
+  if (status == NG_OK) status = ng_emit_training_files(step, infer, &options, s->out);
   const struct {
     const char *ending;
     bool is_written;
@@ -154,7 +157,7 @@ static ng_status train(ng_context *ctx, ng_graph *g, const Settings *s, Answer *
   if (status == NG_OK)
     status = write_inference(ctx, g, NG_INFER, "_infer.yaml", "Inference: the outputs that need no labels.", s, answer,
                              &infer);
-  if (status == NG_OK) status = write_sources(g, step, infer, s, answer);
+  if (status == NG_OK) status = write_sources(ctx, g, step, infer, s, answer);
   ng_graph_free(infer);
   ng_graph_free(test);
   ng_graph_free(step);

@@ -83,6 +83,7 @@ class _Options(ctypes.Structure):
         ("costs", POINTER(c_char_p)), ("ncosts", c_size_t), ("after", c_char_p),
         ("threads", c_char_p), ("prefix", c_char_p), ("self_test", c_int), ("fast_math", c_int), ("report", c_void_p),
         ("report_user", c_void_p), ("report_graphs", c_int), ("profile", c_int), ("compile_timeout", c_double),
+        ("weights", c_char_p),
     ]  # fmt: skip
 
 

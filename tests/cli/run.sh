@@ -264,6 +264,29 @@ expect 1 '.*' 'no-such/x.npz: error: no such file or directory' run state.yaml -
 cmp -s once.npz old.npz
 count 'what fails saves nothing'
 expect 2 '' '--save: expected a graph with state' run sum.yaml --random --save x.npz
+# States in C.
+sed 's/name: w,/name: w_next_one,/; s/\bw\b/w_next_one/g' state.yaml >renamed.yaml
+expect 1 '' 'once.npz: error: no w_next_one.npy in it, expected f32 \[3\]; it has w.npy' emit renamed.yaml --state once.npz -o c
+expect 2 '' '--state: expected a graph with state' emit sum.yaml --state once.npz -o c
+expect 2 '' 'unknown place of weights flash, expected file or const' emit state.yaml --weights flash -o c
+expect 0 '^1 state from once.npz$' '' emit state.yaml --state once.npz -o c
+grep -q 'state_given_w' c/state.c && grep -q 'state_init' c/state.h
+count 'a state that calls update begins with its value in the checkpoint'
+cat >frozen.yaml <<'Y'
+format: ngrad/1
+name: frozen
+state: [{name: w, type: f32, shape: [3], init: {fan_in: 9}}]
+nodes: [{op: Add, inputs: [w, w], outputs: [y]}]
+outputs: [y]
+Y
+expect 0 '^1 state from once.npz$' '' emit frozen.yaml --state once.npz -o c
+grep -q 'frozen_given_w' c/frozen.c && ! grep -q 'void \*parameters\|_init\|_load' c/frozen.h
+count 'a state that no call updates is a constant'
+expect 2 '' 'state w: its first value is random' emit frozen.yaml --weights const -o c
+expect 0 '^1 state from once.npz$' '' emit frozen.yaml --state once.npz --weights file -o c
+grep -q 'frozen_given_w' c/frozen.c && grep -q frozen_load c/frozen.h
+count 'a state that no call updates is in memory of the caller if asked for'
+expect 0 '"unused": \[\]' '' emit frozen.yaml --state once.npz -o c --json
 cmp -s state_9/w_next.npy state_9_too/w_next.npy && ! cmp -s state_9/w_next.npy state_0/w_next.npy
 count 'first values of a state depend on the seed alone'
 expect 3 '^c .* FAILED$' '' run sum.yaml --in new/data --expect new/other
