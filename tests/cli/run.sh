@@ -602,6 +602,11 @@ expect 2 '' 'leaf-time: expected a time in .*, found 1e308s$' scale leaves/net_s
 expect_given 0 '^9 ranks, 1 idle: [0-9.]+ times a ring.s bytes, [0-9.]+ ms$' '' --ranks 9 --leaf-time 1us --latency 1ms
 expect 2 '' 'common-time: expected --leaf-time, too$' scale leaves/net_step.yaml --common-time 1ms
 expect 0 '^wrote trained/net.c$' '' train net.yaml --dim N=4 --memory 1M -o trained
+grep -q 'f32 \[4, 3\]' trained/net.h && grep -q 'f32 \[1, 3\]' trained/net.h && grep -q 'dims: {N: 1}' trained/net_infer.yaml
+count 'inference takes one sample where the batch of the step is fixed'
+expect 0 '^wrote trained/net.c$' '' train net.yaml --accumulate 4 --threads none -o trained
+grep -q 'int64_t N,' trained/net.h
+count 'inference is open in the batch where the step has leaves'
 expect 0 . '' train net.yaml --accumulate 3 -o trained
 expect 0 'x, type: f32, shape: \[3, N, 3\]' '' convert trained/net_step.yaml
 expect 0 '^loss .* ok$' '' run trained/net_step.yaml --random --compare

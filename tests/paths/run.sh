@@ -52,6 +52,14 @@ path() { # NAME EXTENTS OF-DATA OF-ANOTHER-CALL
     tail -c +129 "$1.logits/y.npy" | head -c "$(wc -c <few)" | cmp - few >log 2>&1
   count "$1: a smaller batch has the same bits"
 }
+# Of a step whose batch is fixed, the inference takes one sample.
+fixed() { # NAME
+  "$ngrad" train "$1.onnx" --loss cross-entropy --dim N=4 --threads none --isa scalar -o fixed >log 2>&1 &&
+    grep -q 'x, .* f32 \[4, ' "fixed/$1.h" && grep -q 'x, .* f32 \[1, ' "fixed/$1.h" && grep -q 'dims: {N: 1' "fixed/$1_infer.yaml"
+  count "$1: inference takes one sample"
+}
+fixed resnet
+fixed transformer
 path resnet N 10 3
 path lstm N 10 1
 path transformer N,T '10 7' '2 7'
