@@ -520,6 +520,18 @@ NG_API char *ng_checkpoint_names(ng_context *ctx, const char *path);
    and ng_graph_write_weights writes. takes_some: as above; a state that is not in the file keeps its first value.
    NG_WRONG as above; then no state has changed. */
 NG_API ng_status ng_graph_read_states(ng_graph *g, const char *path, int takes_some);
+/* Makes weights narrow: states of f32 with two or more axes that no call updates and whose first values are given, by a
+   file or ng_graph_read_states, become states of NG_S8 or NG_BF16 with rounded values, which nodes that the graph gets
+   turn into f32. s8 has a scale for each index of one axis, or one. NG_WRONG after a message, also if a number that
+   should become s8 is not finite; the graph is then of no use. */
+NG_API ng_status ng_graph_narrow_weights(ng_graph *g, ng_type type);
+typedef struct ng_narrow_weight {
+  const char *name;
+  size_t nbytes_before, nbytes;     /* with the scales */
+  double max_error, rms_error, rms; /* of an element; root mean squares of the errors, and of the values before */
+} ng_narrow_weight;
+NG_API size_t ng_graph_narrow_count(const ng_graph *g); /* of the last call */
+NG_API ng_narrow_weight ng_graph_narrow(const ng_graph *g, size_t i);
 /* SHA-256 of the tensors' data, concatenated, in the form that .npy files store. */
 NG_API ng_status ng_tensors_sha256(ng_context *ctx, const ng_tensor *tensors, size_t count, char hex[65]);
 

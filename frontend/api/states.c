@@ -1,9 +1,10 @@
-// First values of states from checkpoints.
+// First values of states from checkpoints, and narrow types for them.
 #include "frontend/npz/npz.h"
 
 #include "frontend/api/handles.h"
 #include "frontend/api/text.h"
 #include "ir/graph/tensor.h"
+#include "passes/train/train.h"
 
 #include <string.h>
 
@@ -55,4 +56,37 @@ char *ng_checkpoint_names(ng_context *ctx, const char *path) {
   if (ok && !text) ctx->last_status = NG_OUT_OF_MEMORY;
   text_deinit(&names);
   return text;
+}
+
+static bool narrow(ng_graph *g, Type type) {
+  Graph *graph = g->graph;
+  NarrowWeight *weights = ARENA_ARRAY(&graph->arena, NarrowWeight, graph->nstates + 1);
+  size_t count = 0;
+  if (!weights) return error_out_of_memory(&g->ctx->diagnostics);
+  const bool ok = graph_narrow_weights(graph, type, weights, &count, &g->ctx->diagnostics);
+  g->narrow = ARENA_ARRAY(&graph->arena, ng_narrow_weight, count + 1);
+  g->nnarrow = g->narrow ? count : 0;
+  for (size_t i = 0; i < g->nnarrow; i++)
+    g->narrow[i] = (ng_narrow_weight){.name = weights[i].name,
+                                      .nbytes_before = weights[i].nbytes_before,
+                                      .nbytes = weights[i].nbytes,
+                                      .max_error = weights[i].max_error,
+                                      .rms_error = weights[i].rms_error,
+                                      .rms = weights[i].rms};
+  return ok && (g->narrow || error_out_of_memory(&g->ctx->diagnostics));
+}
+
+ng_status ng_graph_narrow_weights(ng_graph *g, ng_type type) {
+  if (type != NG_S8 && type != NG_BF16) return argument_error(g->ctx, "weights: expected type s8 or bf16");
+  const Call call = call_begin(g->ctx);
+  narrow(g, (Type)type);
+  return g->ctx->last_status = call_end(g->ctx, call);
+}
+
+size_t ng_graph_narrow_count(const ng_graph *g) {
+  return g->nnarrow;
+}
+
+ng_narrow_weight ng_graph_narrow(const ng_graph *g, size_t i) {
+  return g->narrow[i];
 }

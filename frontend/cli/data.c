@@ -1,6 +1,8 @@
 // Inputs and outputs. Open extents of a graph are set from the files' shapes.
 #include "frontend/cli/data.h"
 
+#include "frontend/cli/weights.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,9 +21,7 @@ ng_options options_of_settings(const Settings *s) {
       .after = s->after,
       .threads = s->sharing,
       .prefix = s->prefix,
-      .weights = s->weights ? s->weights
-                 : s->state ? "const"
-                            : NULL,
+      .weights = weights_are_stored(s) ? "const" : NULL,
       .self_test = s->has_self_test,
       .fast_math = s->fast_math,
       .compile_timeout = s->compile_timeout > 0    ? s->compile_timeout

@@ -3,6 +3,7 @@
 #include "frontend/cli/graph_output.h"
 #include "frontend/cli/states.h"
 #include "frontend/cli/verbs.h"
+#include "frontend/cli/weights.h"
 
 #include <stdlib.h>
 
@@ -43,6 +44,7 @@ static bool write_depfile(const ng_graph *g, const Settings *s, const char *sour
 static ng_status emit_graph(ng_context *ctx, ng_graph *g, const Settings *s, Answer *answer) {
   const ng_options options = options_of_settings(s);
   ng_status status = states_read(ctx, g, s, answer);
+  if (status == NG_OK) status = weights_narrow(g, s, answer);
   if (status == NG_OK && !folder_make(s->out)) status = NG_WRONG;
   if (status == NG_OK) status = ng_emit_files(g, &options, s->out);
   if (status != NG_OK) return status;
@@ -61,6 +63,8 @@ static ng_status emit_graph(ng_context *ctx, ng_graph *g, const Settings *s, Ans
 int verb_emit(const Settings *s) {
   if (!s->out) return usage_error("emit: expected -o DIR, where the sources go");
   if (!settings_keep_graphs(s, s->depfile)) return NG_USAGE;
+  const int wrong = weights_check(s, WEIGHTS_PLACES | WEIGHTS_NARROW);
+  if (wrong) return wrong;
   return answer_with(s, emit_graph);
 }
 

@@ -104,7 +104,8 @@ static const Verb verbs[] = {
      GRAPH_IS
      "In ngrad/1, files of constants keep their names and are not copied, so the result must be beside them. An\n"
      "ONNX model has opset 17. What ONNX cannot express becomes nodes of the domain \"ngrad\", which ngrad reads\n"
-     "and Netron draws; states become inputs, and their updates outputs; layouts are dropped.\n",
+     "and Netron draws; states become inputs, and their updates outputs; layouts are dropped.\n"
+     "With --state or --weights, values of states become files beside the result.\n",
      "  ngrad convert onednn_dump.json -o graph.yaml\n"
      "  ngrad convert step.yaml -o step.onnx\n",
      OPTION_TO | OPTION_FILE_OUT | OPTION_DIM | OPTION_JSON | OPTION_MEMORY, STATUS(0) | STATUS(1) | STATUS(2),

@@ -4,6 +4,7 @@
 #include "frontend/cli/states.h"
 #include "frontend/cli/train_parameters.h"
 #include "frontend/cli/verbs.h"
+#include "frontend/cli/weights.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -232,5 +233,7 @@ static ng_status train(ng_context *ctx, ng_graph *g, const Settings *s, Answer *
 
 int verb_train(const Settings *s) {
   if (!s->out) return usage_error("train: expected -o DIR, where the graphs go");
+  const int wrong = weights_check(s, WEIGHTS_PLACES);
+  if (wrong) return wrong;
   return answer_with(s, train);
 }

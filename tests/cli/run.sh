@@ -268,7 +268,7 @@ expect 2 '' '--save: expected a graph with state' run sum.yaml --random --save x
 sed 's/name: w,/name: w_next_one,/; s/\bw\b/w_next_one/g' state.yaml >renamed.yaml
 expect 1 '' 'once.npz: error: no w_next_one.npy in it, expected f32 \[3\]; it has w.npy' emit renamed.yaml --state once.npz -o c
 expect 2 '' '--state: expected a graph with state' emit sum.yaml --state once.npz -o c
-expect 2 '' 'unknown place of weights flash, expected file or const' emit state.yaml --weights flash -o c
+expect 2 '' 'weights: expected const, bf16, s8 or file, found flash' emit state.yaml --weights flash -o c
 expect 0 '^1 state from once.npz$' '' emit state.yaml --state once.npz -o c
 grep -q 'state_given_w' c/state.c && grep -q 'state_init' c/state.h
 count 'a state that calls update begins with its value in the checkpoint'
@@ -287,6 +287,15 @@ expect 0 '^1 state from once.npz$' '' emit frozen.yaml --state once.npz --weight
 grep -q 'frozen_given_w' c/frozen.c && grep -q frozen_load c/frozen.h
 count 'a state that no call updates is in memory of the caller if asked for'
 expect 0 '"unused": \[\]' '' emit frozen.yaml --state once.npz -o c --json
+expect 2 '' '--weights: expected const or file, found s8' train sum.yaml --weights s8 -o c
+expect 2 '' '--weights: expected bf16 or s8, found const' convert frozen.yaml --weights const -o c/narrow.yaml
+expect 2 '' '--state: expected --out FILE' convert frozen.yaml --state once.npz
+expect 0 '^wrote c/narrow.yaml$' '' convert frozen.yaml --state once.npz -o c/narrow.yaml
+expect 0 'init: \{file: frozen_w_0.npy\}' '' check c/narrow.yaml
+sed 's/shape: \[3\]/shape: [2, 40]/; s/init: {.*}}/init: ones}/' frozen.yaml >wide.yaml
+expect 0 '^y ' '' run wide.yaml --save wide.npz
+expect 0 '^w +84 +320 +.* 1.00e.00$' '' emit wide.yaml --state wide.npz --weights s8 -o c
+expect 0 '"rms": 1.0' '' emit wide.yaml --state wide.npz --weights bf16 -o c --json
 cmp -s state_9/w_next.npy state_9_too/w_next.npy && ! cmp -s state_9/w_next.npy state_0/w_next.npy
 count 'first values of a state depend on the seed alone'
 expect 3 '^c .* FAILED$' '' run sum.yaml --in new/data --expect new/other

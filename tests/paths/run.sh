@@ -34,6 +34,22 @@ stored() { # NAME DIMS
   count "$1: the logits have the bits of ngrad run"
 }
 
+# Weights of 8 bits: the C has the bits of the graph that has them, and logits near those of f32.
+narrow() { # NAME TYPE DIMS
+  mkdir "$1.$2"
+  # shellcheck disable=SC2086 # options
+  "$ngrad" emit "$1_infer.yaml" --state "trained/$1.npz" --weights "$2" --isa scalar $3 -o "stored$2" >log 2>&1 &&
+    grep -q '^w_1  *[0-9]*  *[0-9]*  *[0-9.e-]*' log &&
+    gcc -std=c11 -O1 -Wall -Wextra -Werror -Wno-unknown-pragmas "-Istored$2" "-DHEADER=\"$1_infer.h\"" "-DNAME=$1_infer" -DSTORED \
+      "stored$2/$1_infer.c" "$here/driver.c" -lm -o "$1_$2" >log 2>&1 && "./$1_$2" none "$1/x.npy" "$1_$2.npy" 10 >log 2>&1
+  count "$1: weights of $2 are in C, and their errors are told"
+  "$ngrad" convert "$1_infer.yaml" --state "trained/$1.npz" --weights "$2" -o "$1.$2/$1.yaml" >log 2>&1 &&
+    "$ngrad" run "$1.$2/$1.yaml" --in "$1" -o "$1.run$2" >log 2>&1 && logits "$1_$2.npy" >a && logits "$1.run$2/y.npy" | cmp - a >log 2>&1
+  count "$1: weights of $2 have the bits of the graph with them"
+  "$ngrad" run "$1.$2/$1.yaml" --in "$1" --expect "$1.run" --tolerance 0.03 >log 2>&1
+  count "$1: weights of $2 have logits near those of f32"
+}
+
 path() { # NAME EXTENTS OF-DATA OF-ANOTHER-CALL
   "$ngrad" train "$1.onnx" --loss cross-entropy --optimizer adam --learning-rate 0.02 -o . >log 2>&1 &&
     "$ngrad" fit "$1_step.yaml" --in "$1" --batch 4 --epochs 6 -o trained >log 2>&1
@@ -66,5 +82,7 @@ path transformer N,T '10 7' '2 7'
 stored resnet '--dim N=10'
 stored lstm '--dim N=10'
 stored transformer '--dim N=10 --dim T=7'
+narrow resnet s8 '--dim N=10'
+narrow transformer bf16 '--dim N=10 --dim T=7'
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
