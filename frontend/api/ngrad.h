@@ -323,6 +323,7 @@ typedef struct ng_compilation {
   uint64_t nsteps;                          /* the count that ng_context_set_max_steps limits */
   uint64_t code_nbytes;                     /* of the emitted C */
   size_t workspace_nbytes, unshared_nbytes; /* of ng_graph_workspace, which compiles the graph once more */
+  size_t c_workspace_nbytes; /* of emitted C: also for outputs that a call may leave out although kernels read them */
 } ng_compilation;
 NG_API ng_status ng_graph_compilation(ng_graph *g, const ng_options *options, ng_compilation *out);
 

@@ -577,8 +577,8 @@ expect 0 . '' train first.yaml -o elsewhere
 expect 0 'init: \{file: first/b.npy\}' '' check elsewhere/first_step.yaml
 expect 0 . '' train first.yaml -o .
 expect 0 'init: \{file: first/b.npy\}' '' check first_step.yaml
-expect 1 '^wrote' 'the size of the arena depends on N, expected a number for it: --dim N=' train net.yaml --memory 1M -o trained
-expect 1 '^wrote' 'expected an arena of at most 10 bytes, found at least [0-9]+' train net.yaml --dim N=4 --memory 10 -o trained
+expect 1 '^wrote' 'the size of the workspace depends on N, expected a number for it: --dim N=' train net.yaml --memory 1M -o trained
+expect 1 '^wrote' 'expected a workspace of at most 10 bytes, found at least [0-9]+' train net.yaml --dim N=4 --memory 10 -o trained
 
 # scale
 expect 0 '^wrote leaves/net_step.yaml$' '' train net.yaml --dim N=4 --accumulate 8 -o leaves
@@ -686,7 +686,23 @@ Y
 done
 expect 0 '^ *vector c = add\(a, b\)$' '' show sum.yaml --format loops
 expect 0 '#include' '' show sum.yaml --format c
-expect 0 '^ *0  arena, 0 without reuse$' '' show sum.yaml --format memory
+expect 0 '^ *0  workspace, 0 without reuse$' '' show sum.yaml --format memory
+# C has memory for y where a call leaves it out.
+cat >two.yaml <<'Y'
+format: ngrad/1
+name: two
+inputs: [{name: x, type: f32, shape: [64, 64]}]
+nodes:
+  - {op: MatMul, inputs: [x, x], outputs: [y]}
+  - {op: MatMul, inputs: [y, y], outputs: [z]}
+outputs: [y, z]
+Y
+expect 0 '^# RAM in C: states 0, workspace 16384, together 16384 bytes$' '' check two.yaml
+expect 0 '^# workspace: 0 bytes' '' check two.yaml
+expect 0 'wrote' '' emit two.yaml -o c
+grep -q 'two_WORKSPACE_NBYTES ((size_t)16384)' c/two.h
+count 'check tells the workspace of C'
+expect 0 'of the states are constants: 0 bytes$' '' check frozen.yaml
 expect 0 '^</svg>$' '' show sum.yaml --format memory-svg
 cat >kept.yaml <<'EOF'
 format: ngrad/1
@@ -701,7 +717,7 @@ nodes:
   - {op: Multiply, inputs: [d, a], outputs: [e]}
 outputs: [e]
 EOF
-expect 0 '^ *8256  arena' '1 value is computed again' show kept.yaml --format memory --no-fuse --isa scalar --memory 12000
+expect 0 '^ *8256  workspace' '1 value is computed again' show kept.yaml --format memory --no-fuse --isa scalar --memory 12000
 expect 0 'ok$' '1 value is computed again' run kept.yaml --random --compare --no-fuse --memory 12000
 expect 1 '' 'at most 8000 bytes, found at least 8256' run kept.yaml --random --no-fuse --memory 8000
 expect 2 '' '^error: format memory comes after all passes, .* found dead-code$' show sum.yaml --format memory --after dead-code

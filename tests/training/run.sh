@@ -81,6 +81,10 @@ for optimizer in $optimizers; do
       ./self_test >log
     count "$optimizer: $test, $compiler as $language"
   done
+  awk '/_NBYTES \(\(size_t\)/ { gsub(/[^0-9]/, "", $3); n[$2] = $3 }
+    END { print n["mlp_PARAMETERS_NBYTES"] + n["mlp_OPTIMIZER_NBYTES"] ", workspace " n["mlp_train_step_WORKSPACE_NBYTES"] }' mlp.h >ram
+  "$ngrad" check mlp_step.yaml >log && grep -q "^# RAM in C: states $(cat ram)," log
+  count "$optimizer: check tells the memory that C needs"
   compile gcc -std=c11 $level && ./driver train 4 four.npz >log && ./driver train 2 two.npz >>log &&
     ./driver resume 2 two.npz resumed.npz >>log && cmp four.npz resumed.npz >>log
   count "$optimizer: a stopped training goes on to the same bytes"
