@@ -73,8 +73,18 @@ static long process_of(const char *end) {
   return second && strcmp(number + first + 1 + second, ".tmp") == 0 ? strtol(number, NULL, 10) : 0;
 }
 
+// Locks of both kinds: emitted programs have those of POSIX alone, which end when the process closes the file.
+static struct flock whole_file(void) {
+  return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+}
+
+static bool has_no_lock(int fd) {
+  struct flock lock = whole_file();
+  return flock(fd, LOCK_EX | LOCK_NB) == 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+}
+
 // Whether a process that has ended left the file beside `base`. A process that writes one has a lock on it; where there
-// are no locks, as of emitted programs, or it runs on another machine, only one of the two may tell.
+// are no locks, or it runs on another machine or in another container, only one of the two may tell.
 static bool is_abandoned(int folder, const char *name, const char *base) {
   const size_t length = strlen(base);
   if (strncmp(name, base, length) != 0) return false;
@@ -84,7 +94,7 @@ static bool is_abandoned(int folder, const char *name, const char *base) {
   const int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return false;
   struct stat info;
-  const bool ok = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0;
+  const bool ok = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && has_no_lock(fd);
   close(fd);
   return ok;
 }
@@ -106,7 +116,9 @@ static bool replace(const char *path, Write *write, const void *content) {
   Unfinished unfinished;
   const int fd = create_beside(path, name, &unfinished);
   const int lock = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0); // until the file has its name
+  struct flock whole = whole_file();
   if (lock >= 0) flock(lock, LOCK_EX);
+  if (lock >= 0) fcntl(lock, F_SETLK, &whole);
   const bool ok = write_and_close(fd, write, content) && rename(name, path) == 0;
   const int error = errno;
   if (lock >= 0) close(lock);

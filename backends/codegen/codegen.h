@@ -66,10 +66,11 @@ bool emit_file(EmittedFile *f, const Allocator *allocator, Text *source, Text *h
 typedef struct SelfTestCase {
   int64_t extents[MAX_OPEN_DIMS]; // the values of open dims
   const int64_t *nelems;          // numbers of elements, of inputs, then of outputs
-  const int64_t *nindices;        // by input: n > 0: elements are indices, 0 to n - 1
-  const int64_t *checked;         // by input: 1 + the position of an element that must be a valid index; 0: none
-  const Tensor *expected;         // by output: the interpreter's result, perhaps rounded between kernels
-  const double *magnitudes;       // by output: the result of interpret_magnitudes
+  const int64_t *nindices;        // by input: n > 0: elements are indices, from first_index to first_index + n - 1
+  const int64_t *first_index;
+  const int64_t *checked;   // by input: 1 + the position of an element that must be a valid index; 0: none
+  const Tensor *expected;   // by output: the interpreter's result, perhaps rounded between kernels
+  const double *magnitudes; // by output: the result of interpret_magnitudes
 } SelfTestCase;
 
 typedef struct SelfTest {
@@ -80,8 +81,8 @@ typedef struct SelfTest {
   size_t ncases; // at least 1
 } SelfTest;
 // Fills t with the numbers that the emitted program generates for input number `input`. If nindices > 0, the elements
-// are indices, 0 to nindices - 1.
-void self_test_input(Tensor *t, size_t input, ValueRange range, int64_t nindices);
+// are indices, from `first` to first + nindices - 1.
+void self_test_input(Tensor *t, size_t input, ValueRange range, int64_t nindices, int64_t first);
 bool emit_self_test(const SelfTest *t, Text *out); // false: out of memory
 
 // Prints the declarations of PREFIX_ranks and PREFIX_message, which have the layout of ng_ranks and ng_transfer, for a

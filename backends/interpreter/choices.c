@@ -61,6 +61,28 @@ bool node_rounds_once(const Node *node) {
   return rows[node->op->id].rounding == ROUNDS_ONCE && node->op->traits & TRAIT_ELEMENTWISE;
 }
 
+bool value_has_exact_signs(const Value *v) {
+  const Node *node = v->producer;
+  if (!node || value_is_exact(v)) return true;
+  if (!(node->op->traits & TRAIT_ELEMENTWISE) || !node_may_be_exact(node)) return false;
+  for (uint32_t k = 0; k < node->ninputs; k++)
+    if (node->inputs[k] && !value_is_exact(node->inputs[k])) return false;
+  return true;
+}
+
+void graph_find_doubtful(const Graph *g, bool *is_doubtful) {
+  for (size_t n = 0; n < g->nnodes; n++) {
+    const Node *node = g->nodes[n];
+    bool any = false;
+    for (uint32_t k = 0; k < node->ninputs; k++)
+      any |= node->inputs[k] && (is_doubtful[node->inputs[k]->index] || operand_decides(node, k));
+    for (uint32_t k = 0; k < node->noutputs; k++) {
+      const Value *v = node->outputs[k];
+      if (v) is_doubtful[v->index] = any || type_tolerance(v->type) > type_tolerance(TYPE_F32);
+    }
+  }
+}
+
 static bool are_floats(const double *x, size_t nelems) {
   size_t i = 0;
   while (i < nelems && (isnan(x[i]) || type_round(TYPE_F32, x[i]) == x[i])) i++;
@@ -70,12 +92,12 @@ static bool are_floats(const double *x, size_t nelems) {
 // Whole numbers up to this are exact in f32, and so are sums of them that do not exceed it.
 static const double most_whole = 0x1p24;
 
-// The sum of the magnitudes of the elements, which are whole numbers; infinite if one is not.
+// The sum of the magnitudes of the elements, which are whole numbers, and the greatest; both infinite if one is not.
 static double sum_of_whole(const double *x, size_t nelems, double *greatest) {
   double sum = 0;
   *greatest = 0;
   for (size_t i = 0; i < nelems; i++) {
-    if (!(fabs(x[i]) <= most_whole) || x[i] != nearbyint(x[i])) return INFINITY;
+    if (!(fabs(x[i]) <= most_whole) || x[i] != nearbyint(x[i])) return *greatest = INFINITY;
     sum += fabs(x[i]);
     *greatest = fmax(*greatest, fabs(x[i]));
   }

@@ -17,6 +17,14 @@ bool node_may_be_exact(const Node *node);
 // Whether all results of sharp operands are the nearest numbers to the exact results.
 bool node_rounds_once(const Node *node);
 
+// Whether the signs of the value's zeros are exact: it consists of elements of inputs and constants, or an elementwise
+// operator that rounds each result once, or none, makes it of these.
+bool value_has_exact_signs(const Value *v);
+
+// Marks, by index, the values that depend on choices of floats, or on floats that are rounded to a type narrower than
+// f32. For a choice that depends on no such value, few runs with noise show which of its results are right.
+void graph_find_doubtful(const Graph *g, bool *is_doubtful);
+
 typedef struct Results {
   const double *const *inputs; // parallel to node->inputs, as in an Evaluation: sharp
   const size_t *input_nelems;

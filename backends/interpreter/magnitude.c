@@ -11,8 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { OUTLIERS = 10 };            // one of so many elements
-enum { FLIPS = 6, FEW_FLIPS = 3 }; // runs with other choices, if their results are kept, and if not
+enum { OUTLIERS = 10 }; // one of so many elements
+enum { FEW_FLIPS = 3 }; // runs with other choices if their results are not kept
 
 typedef struct Outputs {
   const Tensor *exact; // parallel to the graph's outputs, as `noisy`, `moved` and `is_lost`
@@ -106,6 +106,13 @@ static double norm_of_moves(double *moved, size_t nelems, uint64_t nruns, double
   return ncounted ? most * sqrt(sum / (double)nruns * ((double)nelems / (double)ncounted)) : 0;
 }
 
+// Of those that are not 0; they are sorted.
+static double median_of_moves(const double *moved, size_t nelems) {
+  size_t nzeros = 0;
+  while (nzeros < nelems && moved[nzeros] == 0) nzeros++;
+  return nzeros < nelems ? moved[nzeros + (nelems - nzeros) / 2] : 0;
+}
+
 // In an output of few elements, all may by chance change little in two runs.
 static uint64_t count_runs(const Graph *g) {
   enum { FEW = 8, USUAL_RUNS = 2, MANY_RUNS = 6 };
@@ -133,16 +140,22 @@ static bool keep_movement(Movement *m, const Outputs *o, size_t k, uint64_t nrun
   return true;
 }
 
-// Their tensors are in the arena.
-static bool find_flips(const Graph *g, const Tensor *inputs, Outputs *o, size_t count, Arena *arena,
+bool interpret_flipped(const Graph *g, const Tensor *inputs, uint64_t number, Tensor *outputs,
                        const InterpreterOptions *options, Diagnostics *d) {
   InterpreterOptions flips = *options;
   flips.nan_check = false;
   flips.flips = true;
-  for (flips.noise = 1; has_choices(g) && flips.noise <= count; flips.noise++) {
+  flips.noise = number;
+  return interpret(g, inputs, outputs, &flips, d);
+}
+
+// Their tensors are in the arena.
+static bool find_flips(const Graph *g, const Tensor *inputs, Outputs *o, size_t count, Arena *arena,
+                       const InterpreterOptions *options, Diagnostics *d) {
+  for (size_t number = 1; has_choices(g) && number <= count; number++) {
     Tensor *results = o->flipped[o->nflips++] = new_tensors(g, arena);
     if (!results) return error_out_of_memory(d);
-    if (!interpret(g, inputs, results, &flips, d)) return false;
+    if (!interpret_flipped(g, inputs, number, results, options, d)) return false;
   }
   return true;
 }
@@ -164,6 +177,7 @@ static bool find_magnitudes(const Graph *g, const Tensor *inputs, const Outputs 
     if (movements && !keep_movement(&movements[k], o, k, nruns, arena)) return error_out_of_memory(d);
     double usual, norm = norm_of_moves(o->moved[k], nelems, nruns, &usual);
     if (movements) movements[k].usual = usual / sqrt((double)nruns);
+    if (movements) movements[k].typical = median_of_moves(o->moved[k], nelems) / sqrt((double)nruns);
     magnitudes[k] = tolerance > 0 ? norm / tolerance : 0;
   }
   return true;

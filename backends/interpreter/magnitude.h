@@ -22,12 +22,18 @@ bool interpret_magnitudes(const Graph *g, const Tensor *inputs, const Tensor *ou
 typedef struct Movement {
   double *moved;   // by element: the root mean square of its changes; infinite if a change makes it infinite or NaN
   double usual;    // no element that the magnitude includes moves farther
-  Tensor *results; // without changes, and exact but for the choices that changes make
+  double typical;  // the median of the elements that move
+  Tensor *results; // without changes, and, if there are choices, exact but for those that changes make in FLIPS runs
   size_t nresults;
 } Movement;
 
 // The same, with results by element: movements[i] is for output i, in the arena. `outputs` must not be NULL, and stay.
 bool interpret_movements(const Graph *g, const Tensor *inputs, const Tensor *outputs, double *magnitudes,
                          Movement *movements, Arena *arena, const InterpreterOptions *options, Diagnostics *d);
+
+// One more run with other choices, number `number` from FLIPS + 1 on: `outputs` are as one of Movement.results.
+enum { FLIPS = 6 };
+bool interpret_flipped(const Graph *g, const Tensor *inputs, uint64_t number, Tensor *outputs,
+                       const InterpreterOptions *options, Diagnostics *d);
 
 #endif

@@ -12,7 +12,8 @@
 
 enum { MOST_TARGETS = 8 };
 
-typedef struct Build {
+typedef struct Build Build;
+struct Build {
   ng_graph *owner;
   const Isa *isa; // named by the options, or this machine's best
   ScheduleOverrides overrides;
@@ -26,7 +27,7 @@ typedef struct Build {
   Program *programs[MOST_TARGETS]; // parallel to targets
   size_t nprograms;
   Program *program; // for `isa`; NULL before build_kernels
-} Build;
+};
 
 // Checks the options (NULL: defaults), binds the graph and runs the passes on a clone of it. build_deinit must follow,
 // also after a failure.

@@ -86,6 +86,22 @@ static double nearest_result(const Movement *m, Type type, int64_t i, double ele
   return nearest;
 }
 
+bool movement_add(Movement *m, const Tensor *flipped, const Tensor *actual, const Tensor *expected) {
+  const Tensor *sides[] = {actual, expected};
+  bool any = false;
+  for (size_t k = 0; k < 2; k++) {
+    Tensor *kept = &m->results[m->nresults - 2 + k];
+    for (int64_t i = 0; i < tensor_nelems(flipped); i++) {
+      const double element = load(sides[k], i), result = load(flipped, i);
+      const double known = nearest_result(m, flipped->type, i, element);
+      if (!(distance(flipped->type, element, result) < distance(flipped->type, element, known))) continue;
+      type_store(kept->type, kept->data, (size_t)tensor_offset(kept, i), result);
+      any = true;
+    }
+  }
+  return any;
+}
+
 // What to expect of the element: if rounding errors may flip choices, what they make of the expected element there.
 static double expected_of(const Tensor *actual, const Tensor *expected, const Movement *m, int64_t i) {
   const double a = load(actual, i), e = load(expected, i);
@@ -150,10 +166,48 @@ static ng_difference difference_of(Type type, double tolerance) {
   return d;
 }
 
+// A size of elements that few large ones do not raise: the geometric mean, without zeros.
+static double typical_size(const Tensor *t) {
+  double sum = 0, count = 0;
+  for (int64_t i = 0; i < tensor_nelems(t); i++) {
+    const double element = fabs(load(t, i));
+    if (!isfinite(element) || element == 0) continue;
+    sum += log(element);
+    count++;
+  }
+  return count > 0 ? exp(sum / count) : 0;
+}
+
+bool has_far_element(const Tensor *actual, const Tensor *expected) {
+  const double typical = typical_size(expected), tolerance = type_tolerance(actual->type);
+  for (int64_t i = 0; i < tensor_nelems(actual); i++) {
+    const double e = load(expected, i), absolute = distance(actual->type, load(actual, i), e);
+    if (absolute > 0 && absolute > tolerance * fmax(fabs(e), typical)) return true;
+  }
+  return false;
+}
+
+// Noise is many times larger than rounding errors of f32 and f64, so that elements are wrong if they differ by more
+// than it moves them, and typical ones, and by more than the tolerance of the output's type.
+static void check_limits(const Tensor *actual, const Tensor *expected, const Movement *m, const Movement *limits,
+                         ng_difference *d) {
+  enum { TIMES_NOISE = 4 };
+  const double typical = typical_size(expected), tolerance = type_tolerance(actual->type);
+  for (int64_t i = 0; i < tensor_nelems(actual) && d->is_within; i++) {
+    const double e = expected_of(actual, expected, m, i), absolute = distance(actual->type, load(actual, i), e);
+    const double size = fmax(fabs(e), typical);
+    if (absolute == 0 || is_left_out(m, i, absolute)) continue;
+    d->is_within = absolute <= TIMES_NOISE * fmax(limits->moved[i], limits->typical) + tolerance * size;
+    if (d->is_within) continue;
+    d->worst_element = i;
+    d->largest_error = absolute / size;
+  }
+}
+
 enum { MANY = 50 }; // at most one element in MANY, plus one, is excluded
 
-void difference_find(const Tensor *actual, const Tensor *expected, const Movement *m, double magnitude,
-                     double tolerance, ng_difference *d) {
+void difference_find(const Tensor *actual, const Tensor *expected, const Movement *m, const Movement *limits,
+                     double magnitude, double tolerance, ng_difference *d) {
   const int64_t most_left_out = tensor_nelems(actual) / MANY + 1;
   *d = difference_of(actual->type, tolerance);
   compare_elements(actual, expected, m, d);
@@ -162,15 +216,15 @@ void difference_find(const Tensor *actual, const Tensor *expected, const Movemen
     *d = difference_of(actual->type, tolerance);
     compare_elements(actual, expected, m, d);
   }
-  if (d->is_within) return;
-  if (isfinite(d->most_ulp) && d->distance <= magnitude) {
+  if (!d->is_within && isfinite(d->most_ulp) && d->distance <= magnitude) {
     d->most_ulp = INFINITY;
     d->tolerance = 1;
     set_difference(d, d->distance, magnitude);
-  } else if (isinf(d->most_ulp) && magnitude > d->norm) {
+  } else if (!d->is_within && isinf(d->most_ulp) && magnitude > d->norm) {
     set_difference(d, d->distance, magnitude);
   }
   set_largest_error(actual, expected, m, d);
+  if (d->is_within && limits) check_limits(actual, expected, m, limits, d);
 }
 
 ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, const ng_tensor *expected, double tolerance,

@@ -11,9 +11,9 @@ typedef struct Allowed {
   int64_t ignored;
 } Allowed;
 
-static Allowed allowed_by(const IndexCheck *c) {
-  const int64_t extent = extent_value(c->extent);
-  if (c->is_count) return (Allowed){.least = 1, .end = INT64_MAX};
+static Allowed allowed_by(const IndexCheck *c, Type type) {
+  const int64_t extent = extent_value(c->extent), end = type == TYPE_S64 ? INT64_MAX : (int64_t)INT32_MAX + 1;
+  if (c->is_count) return (Allowed){.least = 1 - c->added, .end = end - c->added};
   return (Allowed){c->counts_from_end ? -extent : 0, extent, c->ignored, c->ignored ? *c->ignored : 0};
 }
 
@@ -77,8 +77,8 @@ int64_t indices_place(const IndexCheck *c, const Tensor *t) {
 }
 
 static size_t wrong_place(const IndexCheck *c, const ng_tensor *inputs) {
-  const Allowed a = allowed_by(c);
   const Tensor t = tensor_of_api(&inputs[c->input]);
+  const Allowed a = allowed_by(c, t.type);
   if (c->has_region) return find_wrong_in_region(c, &t, &a);
   return find_wrong(t.type, t.data, (size_t)tensor_nelems(&t), &a);
 }
@@ -103,13 +103,16 @@ static void add_element(Text *out, const char *name, const Tensor *t, size_t pla
 }
 
 static void tell(ng_context *ctx, const Graph *g, const IndexCheck *c, const ng_tensor *input, size_t place) {
-  const Allowed a = allowed_by(c);
   const Tensor t = tensor_of_api(input);
+  const Allowed a = allowed_by(c, t.type);
   char title[NODE_TITLE_BYTES];
   Text text;
   text_init(&text, &ctx->allocator);
   add_element(&text, g->inputs[c->input]->name, &t, place);
-  if (c->is_count) text_add_string(&text, ": expected a step of at least 1, because steps count from 1");
+  if (c->added)
+    text_format(&text, ": expected a number of steps from %lld to %lld, because %lld is added to it",
+                (long long)a.least, (long long)a.end - 1, (long long)c->added);
+  else if (c->is_count) text_add_string(&text, ": expected a step of at least 1, because steps count from 1");
   else if (a.end) text_format(&text, ": expected an index from %lld to %lld", (long long)a.least, (long long)a.end - 1);
   else text_add_string(&text, ": expected no index, because the indexed axis is empty");
   if (a.has_ignored) text_format(&text, ", or %lld, which is ignored", (long long)a.ignored);

@@ -1,6 +1,7 @@
 // Describes a graph: its nodes, their operands and attributes, and the files that it was read from.
 #include "frontend/api/catalogue.h"
 #include "frontend/api/handles.h"
+#include "ir/operators/indices.h"
 
 size_t ng_graph_node_count(const ng_graph *g) {
   return g->graph->nnodes;
@@ -60,7 +61,9 @@ size_t ng_graph_state_count(const ng_graph *g) {
 ng_state ng_graph_state(const ng_graph *g, size_t i) {
   const State *state = &g->graph->states[i];
   const bool is_updated = state->output >= 0;
-  return (ng_state){.input = state->input, .output = is_updated ? (size_t)state->output : 0, .is_updated = is_updated};
+  ng_state s = {.input = state->input, .output = is_updated ? (size_t)state->output : 0, .is_updated = is_updated};
+  state_range(g->graph, state, &s.least, &s.most);
+  return s;
 }
 
 size_t ng_graph_file_count(const ng_graph *g) {

@@ -83,13 +83,15 @@ static ng_status compile_program(ng_kernel *k, const Build *b) {
   return NG_OK;
 }
 
+ng_status kernel_of_build(const Build *b, ng_kernel **kernel) {
+  *kernel = kernel_new(b->owner);
+  return *kernel ? compile_program(*kernel, b) : out_of_memory_status(b->owner->ctx);
+}
+
 static ng_status compile_whole(ng_graph *g, const ng_options *options, ng_kernel **kernel) {
   Build b;
   ng_status status = build_to_run(&b, g, g->graph, options);
-  if (status == NG_OK) {
-    *kernel = kernel_new(g);
-    status = *kernel ? compile_program(*kernel, &b) : out_of_memory_status(g->ctx);
-  }
+  if (status == NG_OK) status = kernel_of_build(&b, kernel);
   build_deinit(&b);
   return status;
 }
@@ -111,6 +113,7 @@ static ng_status compile_stages(ng_graph *g, const ng_options *options, ng_kerne
 ng_kernel *ng_compile(ng_graph *g, const ng_options *options) {
   ng_kernel *k = NULL;
   g->ctx->last_status = g->graph->nleaves ? compile_stages(g, options, &k) : compile_whole(g, options, &k);
+  if (k) k->is_fast_math = options && options->fast_math;
   if (g->ctx->last_status == NG_OK) return k;
   ng_kernel_free(k);
   return NULL;

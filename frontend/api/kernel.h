@@ -20,12 +20,18 @@ struct ng_kernel {
   Profile *profile;       // NULL: not requested
   ng_kernel_info info;
   double operations; // in a run
-  char *name;        // of the graph
-  Tensor *tensors;   // types, shapes and layouts of inputs, then outputs; no data
+  bool is_fast_math;
+  char *name;      // of the graph
+  Tensor *tensors; // types, shapes and layouts of inputs, then outputs; no data
   size_t ninputs, noutputs;
   const IndexCheck *checks; // in the graph's arena
   size_t nchecks;
 };
+
+typedef struct Build Build; // frontend/api/build.h
+
+// Compiles a build of a graph without leaves to machine code. The caller frees *kernel, also after a failure.
+ng_status kernel_of_build(const Build *b, ng_kernel **kernel);
 
 // ng_kernel_run, with the watch of compiled_run.
 ng_status kernel_run(const ng_kernel *k, const ng_tensor *inputs, const ng_tensor *outputs, int threads, Watch *watch);

@@ -191,7 +191,8 @@ NG_API size_t ng_graph_output_count(const ng_graph *g);
 /* Input or output number i, from 0; i must be below the count. The names in the result are valid as long as g. */
 NG_API ng_tensor_info ng_graph_input(const ng_graph *g, size_t i);
 NG_API ng_tensor_info ng_graph_output(const ng_graph *g, size_t i);
-/* Whether each element has exactly one right value: the output is not computed in floating point and not quantised. */
+/* Whether each element has exactly one right value, also the sign of a zero: the output is not computed in floating
+   point and not quantised, or it consists of elements of inputs and constants in other places. */
 NG_API int ng_graph_output_is_exact(const ng_graph *g, size_t i);
 
 /* States are tensors that persist from call to call, such as parameters and the moments of an optimizer. They are the
@@ -199,6 +200,9 @@ NG_API int ng_graph_output_is_exact(const ng_graph *g, size_t i);
 typedef struct ng_state {
   size_t input, output; /* indices; `output` is valid if is_updated */
   int is_updated;       /* 0: calls leave the state unchanged */
+  /* Of a counter of s64, which begins with its first value and to which each call adds a number, the least and the
+     greatest element: others are damage, as they would wrap around. Of other states INT64_MIN and INT64_MAX. */
+  int64_t least, most;
 } ng_state;
 NG_API size_t ng_graph_state_count(const ng_graph *g);
 NG_API ng_state ng_graph_state(const ng_graph *g, size_t i);
@@ -585,18 +589,24 @@ NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, con
 typedef struct ng_kernel ng_kernel; /* a compiled graph: ng_compile */
 
 /* Compares all outputs of a bound graph that `kernel` (NULL: unknown) computed from these inputs. Exact outputs
-   (ng_graph_output_is_exact) have the default tolerance 0. An output outside its tolerance passes in four further
-   cases, whose tests interpret the graph about ten times. 1. Terms cancel: the norm is at least the output's
-   magnitude, which is its change per relative change of every value, sum and constant. For a quantised output,
-   tolerance is 1, of the L2 norm of its changes by rounding errors. 2. Values are rounded between kernels: if
-   `expected` are results of ng_interpret, the output is compared with the compiled graph's results, where each value
-   that a kernel passes on is rounded to its declared type and intermediate values overflow as in the kernel (kernel
-   NULL, or a graph with leaves: every value is rounded). 3. Rounding errors move a few elements much farther than the
-   others, for example quotients with divisors near 0: up to one element in 50 is excluded, unless it differs by more
-   than rounding errors explain; excluded elements may be infinite if rounding errors can make them so. 4. Rounding
-   errors flip choices (results of comparisons, integers from floats, thresholds of gradients): an element may be what
-   it is with one or the other, and nothing between. Inputs, constants, and what is computed from them without rounding
-   have no rounding errors. `differences` has an element for each output. NG_DIFFERENT: an output does not pass. */
+   (ng_graph_output_is_exact) have the default tolerance 0, and so have quantised outputs if no choice and no type
+   narrower than f32 comes before their quantisation. Without a tolerance above 0, zeros must have the right signs in
+   exact outputs, and where one elementwise operator that rounds once, such as Multiply, makes the output of inputs and
+   constants. With the default tolerance, no element of an f32 or f64 output that depends on no choice and no narrower
+   type may differ by more than several times what noise moves it, or a typical one, plus the tolerance of its size or a
+   typical one: a few large elements excuse no errors of others. An output outside its tolerance passes in four further
+   cases, whose tests interpret the graph about ten times, and more often where choices remain in doubt. 1. Terms
+   cancel: the norm is at least the output's magnitude, which is its change per relative change of every value, sum and
+   constant. For a quantised output, tolerance is 1, of the L2 norm of its changes by rounding errors. 2. Values are
+   rounded between kernels: if `expected` are results of ng_interpret, the output is compared with the compiled graph's
+   results, where each value that a kernel passes on is rounded to its declared type and intermediate values overflow as
+   in the kernel (kernel NULL, or a graph with leaves: every value is rounded). 3. Rounding errors move a few elements
+   much farther than the others, for example quotients with divisors near 0: up to one element in 50 is excluded, unless
+   it differs by more than rounding errors explain; excluded elements may be infinite if rounding errors can make them
+   so. 4. Rounding errors flip choices (results of comparisons, integers from floats, thresholds of gradients): an
+   element may be what it is with one or the other, and nothing between. Inputs, constants, and what is computed from
+   them without rounding have no rounding errors. `differences` has an element for each output. NG_DIFFERENT: an output
+   does not pass. */
 NG_API ng_status ng_compare_outputs(ng_graph *g, const ng_kernel *kernel, const ng_tensor *inputs,
                                     const ng_tensor *actual, const ng_tensor *expected, double tolerance,
                                     ng_difference *differences);
@@ -625,6 +635,11 @@ typedef struct ng_kernel_info {
 
 /* NULL after a message. The kernel may outlive the graph. options may be NULL; options->after must be NULL. */
 NG_API ng_kernel *ng_compile(ng_graph *g, const ng_options *options);
+/* The texts of formats that are shown after all passes, and, unless kernel is NULL, the compiled graph, all from one
+   run of the passes: for each what ng_graph_show and ng_compile give. The caller frees texts[0] to texts[nformats - 1];
+   after a message all are NULL, and *kernel, too. g must have no leaves. */
+NG_API ng_status ng_graph_show_all(ng_graph *g, const char *const *formats, size_t nformats, const ng_options *options,
+                                   char **texts, ng_kernel **kernel);
 NG_API ng_kernel_info ng_kernel_get_info(const ng_kernel *k);
 NG_API int ng_thread_count(void); /* the number of processors that this process may use */
 /* threads 0: ng_thread_count(). The result does not depend on the number of threads. The function adds no messages,

@@ -50,13 +50,20 @@ static void distribution_adapt(Distribution *d, const Node *dequantize, Type typ
   if (zps->list.count) d->centre = (double)zps->list.items[0];
 }
 
-// What an element of a value is, if i is the input's element: factor * i + c, where least <= c <= greatest.
+// What an element of a value is, if i is the input's element: factor * i + c for some c from least to greatest, or,
+// where that is not from lowest to highest, some number between these.
 typedef struct Line {
   double factor, least, greatest;
+  double lowest, highest;
 } Line;
 
+// The elements of the input that a model allows.
+typedef struct Allowed {
+  double first, last;
+} Allowed;
+
 static bool is_integer_constant(const Value *v) {
-  return v->constant && !type_is_float(v->type);
+  return v && v->constant && !type_is_float(v->type);
 }
 
 static void constant_range(const Value *v, double *least, double *greatest) {
@@ -68,46 +75,121 @@ static void constant_range(const Value *v, double *least, double *greatest) {
   }
 }
 
-// Follows an operand with integers into the node's results; of a node, at most two operands. False: the results'
-// elements are no line of the operand's.
+// Follows an operand through arithmetic with integers: the second operand's elements are least to greatest. False:
+// nothing is known of the results' elements.
+typedef bool (*FollowArithmetic)(uint32_t slot, double least, double greatest, Line *l);
+
+static bool follow_add(uint32_t slot, double least, double greatest, Line *l) {
+  (void)slot;
+  *l = (Line){l->factor, l->least + least, l->greatest + greatest, l->lowest + least, l->highest + greatest};
+  return true;
+}
+
+static Line negated(const Line *l) {
+  return (Line){-l->factor, -l->greatest, -l->least, -l->highest, -l->lowest};
+}
+
+static bool follow_subtract(uint32_t slot, double least, double greatest, Line *l) {
+  if (slot == 0) return follow_add(slot, -greatest, -least, l);
+  *l = negated(l);
+  return follow_add(slot, least, greatest, l);
+}
+
+static bool follow_multiply(uint32_t slot, double least, double greatest, Line *l) {
+  (void)slot;
+  const double by = fabs(least);
+  if (least != greatest || by == 0) return false;
+  if (least < 0) *l = negated(l);
+  *l = (Line){l->factor * by, l->least * by, l->greatest * by, l->lowest * by, l->highest * by};
+  return true;
+}
+
+static bool follow_maximum(uint32_t slot, double least, double greatest, Line *l) {
+  (void)slot;
+  l->lowest = fmax(l->lowest, least);
+  l->highest = fmax(l->highest, greatest);
+  return true;
+}
+
+static bool follow_minimum(uint32_t slot, double least, double greatest, Line *l) {
+  (void)slot;
+  l->lowest = fmin(l->lowest, least);
+  l->highest = fmin(l->highest, greatest);
+  return true;
+}
+
+// The remainder has the sign of the dividend.
+static bool follow_remainder(uint32_t slot, double least, double greatest, Line *l) {
+  const double most = fabs(least) - 1;
+  if (slot || least != greatest || most < 0) return false;
+  l->lowest = fmax(l->lowest, -most);
+  l->highest = fmin(l->highest, most);
+  return true;
+}
+
+static const FollowArithmetic follow_arithmetic[OP_COUNT] = {
+    [OP_Add] = follow_add,         [OP_Subtract] = follow_subtract, [OP_Multiply] = follow_multiply,
+    [OP_Maximum] = follow_maximum, [OP_Minimum] = follow_minimum,   [OP_Mod] = follow_remainder,
+};
+
+// Follows an operand with integers into the node's results; of a node, at most two operands. False: nothing is known of
+// the results' elements.
 static bool follow(const Node *node, uint32_t slot, Line *line) {
   const OperatorId op = node->op->id;
   double least, greatest;
   if (!slot && (node->op->traits & TRAIT_PERMUTES || op == OP_Leaf || op == OP_Slice || op == OP_Split)) return true;
   if (op == OP_Select) return slot > 0;
-  if (op == OP_Maximum) return true; // with 0, before labels that some number marks as missing
-  if ((op != OP_Add && op != OP_Multiply) || !is_integer_constant(node->inputs[1 - slot])) return false;
+  if (op == OP_Neg) return *line = negated(line), true;
+  if (!follow_arithmetic[op]) return false;
+  if (!is_integer_constant(node->inputs[1 - slot])) return op == OP_Maximum || op == OP_Minimum;
   constant_range(node->inputs[1 - slot], &least, &greatest);
-  if (op == OP_Add) return line->least += least, line->greatest += greatest, least <= greatest;
-  if (!(least == greatest && least > 0)) return false;
-  *line = (Line){line->factor * least, line->least * least, line->greatest * least};
-  return true;
+  return least <= greatest && follow_arithmetic[op](slot, least, greatest, line);
 }
 
-// The lesser of two extents; 0 and -1 mean no extent.
-static int64_t lesser(int64_t a, int64_t b) {
-  return b <= 0 || (a > 0 && a < b) ? a : b;
+// Leaves what the elements of a line may be: `least` to `greatest`. Where nothing would be left, nothing changes.
+static void allow(Allowed *a, Line line, double least, double greatest) {
+  if (line.factor < 0) {
+    const double above = -least;
+    line = negated(&line);
+    least = -greatest;
+    greatest = above;
+  }
+  double first = line.lowest >= least ? -INFINITY : ceil((least - line.least) / line.factor);
+  double last = line.highest <= greatest ? INFINITY : floor((greatest - line.greatest) / line.factor);
+  first = fmax(first, a->first);
+  last = fmin(last, a->last);
+  if (first <= last) *a = (Allowed){first, last};
 }
 
-// How many indices from 0 on the input of the node may hold; 0 and less: any.
-static int64_t indexed_extent(const Node *node, uint32_t slot, const Line *line) {
+static void allow_indices(Allowed *a, const Line *line, const Node *node, uint32_t slot) {
   const Operand *row = slot < node->op->ninputs ? &node->op->inputs[slot] : NULL;
-  if (!row || !(row->is_index || row->is_label)) return 0;
-  const double last = (double)extent_value(node_indexed(node, slot)) - 1;
-  return (int64_t)fmin(floor((last - line->greatest) / line->factor) + 1, (double)MAX_ELEMENTS);
+  if (!row || !(row->is_index || row->is_label)) return;
+  const double extent = (double)extent_value(node_indexed(node, slot));
+  allow(a, *line, row->counts_from_end ? -extent : 0, extent - 1);
+}
+
+// The number that all elements of v are; or the extent that v is, as the sum of that many ones. 0: neither.
+static int64_t positive_number(const Value *v) {
+  double least, greatest;
+  const Node *cast = v->producer, *sum = cast && cast->op->id == OP_TypeCast ? cast->inputs[0]->producer : NULL;
+  if (is_integer_constant(v)) {
+    constant_range(v, &least, &greatest);
+    return least == greatest && least > 0 ? (int64_t)least : 0;
+  }
+  if (!sum || sum->op->id != OP_ReduceSum || !sum->inputs[0]->constant || sum->outputs[0]->shape.rank) return 0;
+  constant_range(sum->inputs[0], &least, &greatest);
+  return least == 1 && greatest == 1 ? shape_nelems(&sum->inputs[0]->shape) : 0;
 }
 
 // The extent n of an axis, if the node is Add of n to indices that count from the end where they are negative:
 // Select(Less(index, 0), index + n, index), which readers write; otherwise 0.
 static int64_t wrapped_extent(const Node *node, uint32_t slot) {
-  double n, greatest;
-  if (node->op->id != OP_Add || !is_integer_constant(node->inputs[1 - slot])) return 0;
-  constant_range(node->inputs[1 - slot], &n, &greatest);
-  for (const Use *use = node->outputs[0]->uses; use && n == greatest; use = use->next) {
+  const int64_t n = node->op->id == OP_Add ? positive_number(node->inputs[1 - slot]) : 0;
+  for (const Use *use = node->outputs[0]->uses; use && n; use = use->next) {
     const Node *choice = use->node, *less = choice->op->id == OP_Select ? choice->inputs[0]->producer : NULL;
     if (less && less->op->id == OP_Less && use->slot == 1 && choice->inputs[2] == node->inputs[slot] &&
         less->inputs[0] == node->inputs[slot])
-      return (int64_t)n;
+      return n;
   }
   return 0;
 }
@@ -126,21 +208,37 @@ static bool find_ignored(const Node *node, uint32_t slot, double *ignored) {
   return true;
 }
 
-// Finds what the value's elements index, if anything: the least extent. The search depth is bounded.
-static void find_indices(const Value *v, Line line, int depth, Distribution *d) { // NOLINT(misc-no-recursion)
+// Finds what the value's elements index, if anything. The search depth is bounded.
+static void find_indices(const Value *v, Line line, int depth, Allowed *a,
+                         Distribution *d) { // NOLINT(misc-no-recursion)
   enum { DEEPEST = 10 };
-  const bool is_own = line.factor == 1 && line.least == 0 && line.greatest == 0;
+  double ignored;
   for (const Use *use = v->uses; use; use = use->next) {
     const Node *node = use->node;
+    const int64_t wrapped = wrapped_extent(node, use->slot);
     Line there = line;
-    const bool follows = follow(node, use->slot, &there);
-    d->nindices = lesser(d->nindices, indexed_extent(node, use->slot, &line));
-    if (is_own) d->nindices = lesser(d->nindices, wrapped_extent(node, use->slot));
-    if (is_own) d->has_ignored |= find_ignored(node, use->slot, &d->ignored);
+    const bool follows = !wrapped && follow(node, use->slot, &there);
+    allow_indices(a, &line, node, use->slot);
+    if (wrapped) allow(a, line, -(double)wrapped, (double)wrapped - 1);
+    if (line.least == line.greatest && find_ignored(node, use->slot, &ignored)) {
+      d->has_ignored = true;
+      d->ignored = (ignored - line.least) / line.factor;
+    }
     for (uint32_t i = 0; follows && depth < DEEPEST && i < node->noutputs; i++)
       if (node->outputs[i] && !type_is_float(node->outputs[i]->type))
-        find_indices(node->outputs[i], there, depth + 1, d);
+        find_indices(node->outputs[i], there, depth + 1, a, d);
   }
+}
+
+// Sets the range of indices, without negative ones if possible. If only one end is known, it has MANY.
+static void set_indices(Distribution *d, Allowed a) {
+  enum { MANY = 100 };
+  if (isinf(a.first) && isinf(a.last)) return;
+  if (a.last > 0) a.first = fmax(a.first, 0);
+  if (isinf(a.first)) a.first = a.last - MANY + 1;
+  a.last = fmin(isinf(a.last) ? a.first + MANY - 1 : a.last, a.first + MAX_ELEMENTS - 1);
+  d->first_index = (int64_t)a.first;
+  d->nindices = (int64_t)(a.last - a.first) + 1;
 }
 
 // If the value, but no other input of the graph, is a factor of sums of products: their number of terms; otherwise 0.
@@ -165,7 +263,10 @@ Distribution distribution_of(const Value *v) {
   const double of_scales = 1.0 / 32;
   Distribution d = distribution_any(v->type);
   d.range = v->range;
-  if (!type_is_float(v->type)) find_indices(v, (Line){.factor = 1}, 0, &d);
+  Allowed allowed = {-INFINITY, INFINITY};
+  if (!type_is_float(v->type))
+    find_indices(v, (Line){.factor = 1, .lowest = -INFINITY, .highest = INFINITY}, 0, &allowed, &d);
+  set_indices(&d, allowed);
   for (const Use *use = v->uses; use; use = use->next) {
     const Operator *op = use->node->op;
     if (use->slot < op->ninputs && op->inputs[use->slot].is_scale) d.factor = of_scales;
@@ -182,8 +283,8 @@ Distribution distribution_of(const Value *v) {
 
 static double index_of(const Distribution *d, uint64_t word, int64_t e) {
   const uint64_t index = (word >> 11) % (uint64_t)d->nindices;
-  const bool is_ignored = d->has_ignored && (double)index == d->ignored;
-  return (double)(is_ignored && e % 2 == 0 ? (index + 1) % (uint64_t)d->nindices : index);
+  const bool is_ignored = d->has_ignored && (double)(d->first_index + (int64_t)index) == d->ignored;
+  return (double)(d->first_index + (int64_t)(is_ignored && e % 2 == 0 ? (index + 1) % (uint64_t)d->nindices : index));
 }
 
 // The number of element e.

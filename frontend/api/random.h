@@ -10,7 +10,8 @@ typedef struct Distribution {
   double factor;    // of the range, or of an integer's deviation
   double centre;    // of integers
   bool is_divisor;  // floats of either sign, not near 0
-  int64_t nindices; // more than 0: integers from 0 to nindices - 1
+  int64_t nindices; // more than 0: integers from first_index to first_index + nindices - 1
+  int64_t first_index;
   bool has_ignored; // every other element is not this number, as a mean over ignored labels alone is not a number
   double ignored;
 } Distribution;

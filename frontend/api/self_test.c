@@ -34,14 +34,19 @@ static bool has_no_indices(const Graph *bound, Arena *scratch) {
   return false;
 }
 
-static bool find_checked(const Graph *bound, const ng_tensor *inputs, int64_t *checked, Arena *scratch) {
+// Finds what the emitted function checks: indices that only removed nodes take are not.
+static bool find_checked(const TestedFunction *f, const Graph *bound, const SelfTestCase *c, const ng_tensor *inputs,
+                         int64_t *checked, Arena *scratch) {
   size_t count;
-  const IndexCheck *checks = graph_index_checks(bound, false, scratch, &count);
+  Graph *compiled = f->compiled ? graph_with_dims(f->compiled, c->extents, &f->ctx->diagnostics) : NULL;
+  const bool ok = compiled || !f->compiled;
+  const IndexCheck *checks = ok ? graph_index_checks(compiled ? compiled : bound, false, scratch, &count) : NULL;
   for (size_t i = 0; i < bound->ninputs; i++) checked[i] = 0;
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; checks && i < count; i++) {
     const Tensor t = tensor_of_api(&inputs[checks[i].input]);
     checked[checks[i].input] = 1 + indices_place(&checks[i], &t);
   }
+  graph_free(compiled);
   return checks;
 }
 
@@ -113,9 +118,10 @@ static ng_status make_case(const TestedFunction *f, Graph *bound, Arena *scratch
   ng_graph g = {.ctx = ctx, .graph = bound, .is_bound = true};
   int64_t *nelems = ARENA_ARRAY(scratch, int64_t, ntensors + 1);
   int64_t *nindices = ARENA_ARRAY(scratch, int64_t, bound->ninputs + 1);
+  int64_t *first = ARENA_ARRAY(scratch, int64_t, bound->ninputs + 1);
   int64_t *checked = ARENA_ARRAY(scratch, int64_t, bound->ninputs + 1);
   *tensors = ARENA_ARRAY(scratch, ng_tensor, ntensors + 1);
-  ng_status status = *tensors && nelems && nindices && checked ? NG_OK : NG_OUT_OF_MEMORY;
+  ng_status status = *tensors && nelems && nindices && first && checked ? NG_OK : NG_OUT_OF_MEMORY;
   for (size_t i = 0; status == NG_OK && i < ntensors; i++) {
     const Value *v = i < bound->ninputs ? bound->inputs[i] : bound->outputs[i - bound->ninputs];
     ng_tensor_info info = value_info(v);
@@ -123,16 +129,19 @@ static ng_status make_case(const TestedFunction *f, Graph *bound, Arena *scratch
     nelems[i] = shape_nelems(&v->shape);
     if (status != NG_OK || i >= bound->ninputs) continue;
     Tensor t = tensor_of_api(&(*tensors)[i]);
-    nindices[i] = distribution_of(v).nindices;
+    const Distribution numbers = distribution_of(v);
+    nindices[i] = numbers.nindices;
+    first[i] = numbers.first_index;
     const bool is_stored = i >= first_state && f->is_stored[i - first_state];
     if (is_stored || (i >= first_state && !type_is_float(v->type))) init_fill(bound, i - first_state, 0, &t);
-    else self_test_input(&t, ngiven, ranges[i], nindices[i]);
+    else self_test_input(&t, ngiven, ranges[i], nindices[i], first[i]);
     ngiven += !is_stored;
   }
-  if (status == NG_OK && !find_checked(bound, *tensors, checked, scratch)) status = NG_OUT_OF_MEMORY;
+  if (status == NG_OK && !find_checked(f, bound, c, *tensors, checked, scratch)) status = NG_OUT_OF_MEMORY;
   if (status == NG_OK) status = ng_interpret(&g, *tensors, *tensors + bound->ninputs, 0);
   c->nelems = nelems;
   c->nindices = nindices;
+  c->first_index = first;
   c->checked = checked;
   return status == NG_OK ? find_expected(f, bound, *tensors, c, scratch) : status;
 }

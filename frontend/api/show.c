@@ -2,6 +2,7 @@
 #include "frontend/api/build.h"
 
 #include "backends/codegen/codegen.h"
+#include "frontend/api/kernel.h"
 #include "frontend/api/leaf_kernel.h"
 #include "frontend/api/show_json.h"
 #include "frontend/api/text.h"
@@ -173,6 +174,46 @@ char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options) 
   text_deinit(&out);
   ctx->last_status = text || status != NG_OK ? status : NG_OUT_OF_MEMORY;
   return text;
+}
+
+// Prints into a text of its own; the caller frees it.
+static ng_status show_one(ng_context *ctx, const char *format, const Build *b, char **text) {
+  const Format *known = find_format(ctx, format);
+  Text out;
+  if (!known) return ctx->last_status;
+  text_init(&out, &ctx->allocator);
+  ng_status status = show_function(&(Showing){known, &out}, NULL, b);
+  if (status == NG_OK && !(*text = text_release(ctx, &out))) status = out_of_memory_status(ctx);
+  text_deinit(&out);
+  return status;
+}
+
+static ng_status show_each(ng_graph *g, const char *const *names, size_t count, const ng_options *options, char **texts,
+                           ng_kernel **kernel) {
+  Build b;
+  ng_status status = kernel ? build_to_run(&b, g, g->graph, options) : build_graph(&b, g, options);
+  if (status == NG_OK && !kernel) status = build_kernels(&b);
+  for (size_t i = 0; i < count && status == NG_OK; i++) status = show_one(g->ctx, names[i], &b, &texts[i]);
+  if (status == NG_OK && kernel) status = kernel_of_build(&b, kernel);
+  build_deinit(&b);
+  return status;
+}
+
+ng_status ng_graph_show_all(ng_graph *g, const char *const *names, size_t count, const ng_options *options,
+                            char **texts, ng_kernel **kernel) {
+  ng_context *ctx = g->ctx;
+  for (size_t i = 0; i < count; i++) texts[i] = NULL;
+  if (kernel) *kernel = NULL;
+  ng_status status = show_each(g, names, count, options, texts, kernel);
+  for (size_t i = 0; i < count && status != NG_OK; i++) {
+    ng_text_free(ctx, texts[i]);
+    texts[i] = NULL;
+  }
+  if (status != NG_OK && kernel) {
+    ng_kernel_free(*kernel);
+    *kernel = NULL;
+  }
+  return ctx->last_status = status;
 }
 
 char *ng_graph_onnx(const ng_graph *g, size_t *nbytes) {

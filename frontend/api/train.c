@@ -211,6 +211,48 @@ static ng_status mark_parameters(Training *t) {
   return status == NG_OK ? mark(t, "no_decay", o->no_decay, o->nno_decay, &t->made.has_no_decay) : status;
 }
 
+static bool is_frozen(const Training *t, const Value *v) {
+  bool any = false;
+  for (size_t p = 0; p < t->options->nfreeze; p++) any |= matches(t->options->freeze[p], v);
+  return any;
+}
+
+static void warn_of_odd_number(const Training *t, const Value *v, int64_t i) {
+  Text element;
+  text_init(&element, &t->g->ctx->allocator);
+  text_add_string(&element, v->name);
+  int64_t below = shape_nelems(&v->shape);
+  for (int axis = 0; axis < v->shape.rank; axis++) {
+    const int64_t extent = extent_value(v->shape.extent[axis]);
+    below /= extent;
+    text_format(&element, "%s%lld", axis ? ", " : "[", (long long)(i / below % extent));
+  }
+  text_add_string(&element, v->shape.rank ? "]" : "");
+  warn_at(
+      &t->g->ctx->diagnostics, v->position,
+      "%s: not trained, because %s is %g, and constants with a number of 2^24 or more are taken for masks; if it is "
+      "none, correct this number, otherwise --freeze %s leaves it without a warning",
+      v->name, text_string(&element), type_load(v->type, v->constant->data, (size_t)i), v->name);
+  text_deinit(&element);
+}
+
+// Warns of constants that a single number may have made masks.
+static ng_status warn_of_odd_numbers(Training *t) {
+  const Graph *g = t->forward;
+  bool *reached = ARENA_ARRAY(&t->scratch, bool, g->nvalues + 1);
+  if (!reached) return out_of_memory_status(t->g->ctx);
+  if (train_has_parameters(t->g->graph)) return NG_OK; // then no constant is trained
+  const Call call = call_begin(t->g->ctx);
+  train_find_reached(g, t->made.losses, t->made.nlosses, reached);
+  for (size_t i = 0; i < g->nvalues; i++) {
+    const Value *v = g->values[i];
+    if (!reached[v->index] || !value_is_weight(v) || value_is_statistic(v) || is_frozen(t, v)) continue;
+    const int64_t odd = value_odd_number(v);
+    if (odd >= 0) warn_of_odd_number(t, v, odd);
+  }
+  return call_end(t->g->ctx, call);
+}
+
 // Losses
 
 static bool is_loss(const Value *v, const bool *depends) {
@@ -328,6 +370,7 @@ ng_graph *ng_graph_train(ng_graph *g, const ng_train_options *options) {
   if (status == NG_OK) status = make_trainable(&t, true);
   if (status == NG_OK) status = choose_losses(&t);
   if (status == NG_OK) status = mark_parameters(&t);
+  if (status == NG_OK) status = warn_of_odd_numbers(&t);
   ctx->last_status = status;
   ng_graph *step = NULL;
   if (status == NG_OK) {

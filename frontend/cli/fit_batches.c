@@ -4,8 +4,10 @@
 
 #include "frontend/cli/fit_files.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // Marks inputs that a node Leaf divides.
 static void find_inputs_with_leaves(Batches *b) {
@@ -45,8 +47,8 @@ static bool find_batch(Batches *b) {
         return true;
       }
     }
-  plain_error("%s: expected an input whose first extent is the batch, as in {name: x, type: f32, shape: [N, 784]}",
-              b->path);
+  plain_error("%s: expected an input whose %s extent is the batch, as in {name: x, type: f32, shape: [%sN, 784]}",
+              b->path, b->nleading > 1 ? "second" : "first", b->nleading > 1 ? "LEAVES, " : "");
   return false;
 }
 
@@ -102,9 +104,20 @@ static ng_status open_samples(Batches *b, size_t i, const char *path, bool is_te
   return NG_WRONG;
 }
 
+// A file with samples may be meant for an input whose batch is another axis.
+static void tell_whole(const Batches *b, const ng_tensor_info *info, const char *path) {
+  char number[32];
+  snprintf(number, sizeof number, "%lld", (long long)b->length);
+  plain_error(
+      "%s: %s is read once for all batches, because its %s axis is not the batch, %s: expected samples along the "
+      "first axis",
+      path, info->name, b->nleading > 1 ? "second" : "first", b->dim ? b->dim : number);
+}
+
 static ng_status read_whole(Batches *b, size_t i, const char *path) {
   const ng_tensor_info info = ng_graph_input(b->graph, i);
   ng_status status = ng_tensor_read_npy(b->ctx, path, &info, 0, &b->tensors[i]);
+  if (status == NG_WRONG && info.rank && access(path, R_OK) == 0) tell_whole(b, &info, path);
   return status == NG_OK ? take_extents(b, &info, &b->tensors[i], 0, 0) : status;
 }
 
@@ -245,7 +258,7 @@ static bool whole_inputs_fit(const Batches *b, const Call *call) {
     for (int axis = 0; axis < info.rank && !b->data[i]; axis++) {
       if (info.extent[axis] == b->tensors[i].extent[axis]) continue;
       plain_error("%s: %s: is read once for all batches, so its shape must not depend on %s: expected extent %lld on "
-                  "axis %d for a batch of %lld samples, found %lld",
+                  "axis %d for a batch of %lld samples, found %lld; samples lie along the first axis",
                   b->path, info.name, b->dim, (long long)info.extent[axis], axis, (long long)call->nsamples,
                   (long long)b->tensors[i].extent[axis]);
       return false;

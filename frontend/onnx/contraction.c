@@ -1,5 +1,6 @@
 // Products, convolutions and pooling.
 #include "frontend/onnx/translation.h"
+#include "ir/graph/extents.h"
 
 #include <string.h>
 
@@ -208,15 +209,18 @@ static Value *tap_along(Onnx *x, Value *winners, const Window *w, int axis) {
   return build_binary(b, OP_Subtract, rest, build_binary(b, OP_Multiply, count, extent));
 }
 
-// Finds the greatest element of each window, as an index into the flat v; with storage_order, into column-major images.
+// Finds the greatest element of each window, as an index into the flat v, whose batch may be named; with storage_order,
+// into column-major images.
 static bool put_indices(Onnx *x, Value *v, const Window *w, const Shape *shape) {
   Builder *b = &x->build;
   const int rank = v->shape.rank;
   const bool is_by_columns = onnx_int(x, "storage_order", 0) != 0;
   int64_t stride[MAX_RANK], offset = 0;
-  if (!onnx_has_numbers(x, v)) return false;
-  const int64_t nelems = shape_nelems(&v->shape);
-  if (!are_small(x, &nelems, 1)) return false;
+  for (int i = rank - 1; i >= 0; i--) {
+    if (i && !onnx_has_number(x, v, i)) return false;
+    stride[i] = i < rank - 1 ? stride[i + 1] * v->shape.extent[i + 1].value : 1;
+    if (!are_small(x, &stride[i], 1)) return false;
+  }
   if (strncmp(w->auto_pad, "SAME", 4) == 0) return build_error(b, "Indices with auto_pad are not supported");
   Node *node = build_node(b, OP_MaxPoolWinners, 1, &v);
   if (!set_window(x, node, w) || !build_set_list(b, node, "kernel", w->kernel.items, (size_t)w->nspatial) ||
@@ -227,14 +231,10 @@ static bool put_indices(Onnx *x, Value *v, const Window *w, const Shape *shape) 
   winners->shape = *shape;
   winners = build_finish(b, node) ? build_cast(b, winners, TYPE_F64) : NULL;
   if (!winners) return false;
-  for (int64_t i = rank - 1, behind = 1; i >= 0; i--) {
-    stride[i] = behind;
-    behind *= v->shape.extent[i].value;
-  }
   for (int i = 2; i < rank && is_by_columns; i++) stride[i] = i == 2 ? 1 : stride[i - 1] * v->shape.extent[i - 1].value;
   for (int i = 0; i < rank; i++) {
     const int64_t step = i < 2 ? stride[i] : stride[i] * w->strides.items[i - 2];
-    Value *part = onnx_iota(x, winners->shape.extent[i].value, step, rank - 1 - i);
+    Value *part = onnx_iota(x, winners->shape.extent[i], EXTENT(step), rank - 1 - i);
     if (i >= 2) {
       const double tap_step = (double)(stride[i] * w->dilations.items[i - 2]);
       Value *tap =
@@ -249,34 +249,34 @@ static bool put_indices(Onnx *x, Value *v, const Window *w, const Shape *shape) 
 }
 
 // The elements of v at the indices from MaxPool, and zeros elsewhere, in the shape of MaxPool's input, extended with
-// zeros to output_shape.
+// zeros to output_shape. The batch and the channels may be named.
 bool onnx_max_unpool(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0), *indices = onnx_in(x, 1);
   Window w = {.auto_pad = "None"};
-  Ints wanted = {.count = 0};
-  int64_t shape[MAX_RANK], none[MAX_RANK] = {0}, more[MAX_RANK] = {0};
-  Shape whole = {.rank = 1, .extent = {EXTENT(1)}};
-  if (!v || !indices || !take_window(x, v, NULL, &w) || !onnx_has_numbers(x, v)) return false;
-  if (onnx_in(x, 2) && !onnx_constant_ints(x, 2, &wanted)) return false;
+  Shape wanted = {.rank = 0}, to, whole = {.rank = 1, .extent = {EXTENT(1)}};
+  int64_t none[MAX_RANK] = {0}, more[MAX_RANK] = {0};
+  if (!v || !indices || !take_window(x, v, NULL, &w)) return false;
+  if (onnx_in(x, 2) && !onnx_constant_shape(x, 2, &wanted)) return false;
   const int rank = v->shape.rank;
-  if (wanted.count && wanted.count != (size_t)rank) return build_error(b, "output_shape: expected %d numbers", rank);
-  const int64_t count = shape_nelems(&v->shape);
-  if (!are_small(x, wanted.items, wanted.count)) return false;
+  if (wanted.rank && wanted.rank != rank) return build_error(b, "output_shape: expected %d numbers", rank);
+  to = v->shape;
   for (int i = 0; i < rank; i++) {
-    const int64_t n = v->shape.extent[i].value;
-    shape[i] =
-        i < 2 ? n
-              : (n - 1) * w.strides.items[i - 2] - w.begin.items[i - 2] - w.end.items[i - 2] + w.kernel.items[i - 2];
-    if (shape[i] < 0 || (shape[i] && whole.extent[0].value > (MAX_ELEMENTS - 1) / shape[i]))
-      return build_error(b, "expected a window that gives extents");
-    whole.extent[0].value *= shape[i];
-    more[i] = wanted.count ? wanted.items[i] - shape[i] : 0;
+    Extent *e = &to.extent[i];
+    if (i >= 2 && !onnx_has_number(x, v, i)) return false;
+    if (i >= 2)
+      e->value =
+          (e->value - 1) * w.strides.items[i - 2] - w.begin.items[i - 2] - w.end.items[i - 2] + w.kernel.items[i - 2];
+    if (!e->dim && e->value < 0) return build_error(b, "expected a window that gives extents");
+    if (!extent_multiply(b->graph, whole.extent[0], *e, &whole.extent[0])) return error_out_of_memory(x->reading.d);
+    if (!wanted.rank || extent_equals(wanted.extent[i], *e)) continue;
+    if (e->dim || wanted.extent[i].dim) return onnx_must_be_known(x, onnx_in(x, 2));
+    if (!are_small(x, &wanted.extent[i].value, 1)) return false;
+    more[i] = wanted.extent[i].value - e->value;
   }
-  Value *flat = onnx_scatter(x, build_reshape(b, indices, &count, 1), build_reshape(b, v, &count, 1), &whole);
-  Value *result = build_reshape(b, flat, shape, (size_t)rank);
-  if (!wanted.count) return onnx_out(x, 0, result);
-  return onnx_out(x, 0, build_pad(b, result, none, more, (size_t)rank, 0));
+  if (extent_is_unknown(whole.extent[0])) return build_error(b, "expected a window that gives extents");
+  Value *result = onnx_reshape_extents(x, onnx_scatter(x, onnx_flat(x, indices), onnx_flat(x, v), &whole), &to);
+  return onnx_out(x, 0, wanted.rank ? build_pad(b, result, none, more, (size_t)rank, 0) : result);
 }
 
 bool onnx_max_pool(Onnx *x) {

@@ -1,5 +1,6 @@
 // GridSample: interpolates between elements of images at computed positions.
 #include "frontend/onnx/translation.h"
+#include "ir/graph/extents.h"
 
 #include <string.h>
 
@@ -49,6 +50,14 @@ static Value *settle(Onnx *x, const Sampling *s, Value *v, int axis, Value **is_
   return clamp(x, v, 0, n - 1);
 }
 
+// [images, rows, columns] with an axis for channels
+static Value *for_channels(Onnx *x, Value *v) {
+  if (!v) return NULL;
+  Shape shape = v->shape;
+  shape.extent[shape.rank++] = EXTENT(1);
+  return onnx_reshape_extents(x, v, &shape);
+}
+
 // Elements, [images, rows, columns, channels], at integer coordinates.
 static Value *fetch(Onnx *x, const Sampling *s, Value *row, Value *column) {
   Builder *b = &x->build;
@@ -58,18 +67,14 @@ static Value *fetch(Onnx *x, const Sampling *s, Value *row, Value *column) {
   Value *place = build_cast(b, build_binary(b, OP_Add, build_times(b, row, s->extents[1]), column), TYPE_S64);
   Value *elements = build_gather(b, s->rows, build_binary(b, OP_Add, place, s->places), 0);
   if (!elements || !is_inside) return elements;
-  int64_t shape[4] = {0, 0, 0, 1};
-  for (int i = 0; i < 3; i++) shape[i] = is_inside->shape.extent[i].value;
-  return build_choose(b, build_reshape(b, is_inside, shape, 4), elements, build_like(b, elements, 0));
+  return build_choose(b, for_channels(x, is_inside), elements, build_like(b, elements, 0));
 }
 
 static Value *weigh(Onnx *x, Value *elements, Value *row, Value *column) {
   Builder *b = &x->build;
   Value *weight = build_binary(b, OP_Multiply, row, column);
-  int64_t shape[4] = {0, 0, 0, 1};
   if (!weight || !elements) return NULL;
-  for (int i = 0; i < 3; i++) shape[i] = weight->shape.extent[i].value;
-  return build_binary(b, OP_Multiply, elements, build_cast(b, build_reshape(b, weight, shape, 4), elements->type));
+  return build_binary(b, OP_Multiply, elements, build_cast(b, for_channels(x, weight), elements->type));
 }
 
 // The weights of a coordinate's neighbours; `rest` is the distance to the neighbour before it. Cubic: Keys' kernel with
@@ -132,9 +137,9 @@ static Value *sample(Onnx *x, const Sampling *s, Value *row, Value *column, cons
 
 // Coordinates of one kind: grid[..., i], [images, rows, columns].
 static Value *coordinate(Onnx *x, Value *grid, int i) {
-  int64_t shape[3];
-  for (int k = 0; k < 3; k++) shape[k] = grid->shape.extent[k].value;
-  return build_reshape(&x->build, build_slice(&x->build, grid, 3, i, i + 1), shape, 3);
+  Shape shape = grid->shape;
+  shape.rank = 3;
+  return onnx_reshape_extents(x, build_slice(&x->build, grid, 3, i, i + 1), &shape);
 }
 
 bool onnx_grid_sample(Onnx *x) {
@@ -143,15 +148,18 @@ bool onnx_grid_sample(Onnx *x) {
   Value *images = onnx_in(x, 0), *grid = onnx_in(x, 1);
   const Bytes padding = onnx_text(x, "padding_mode");
   const char *mode = NULL;
-  if (!images || !grid || !onnx_has_numbers(x, images) || !onnx_has_numbers(x, grid)) return false;
+  if (!images || !grid) return false;
   if (images->shape.rank != 4 || grid->shape.rank != 4 || !extent_equals(grid->shape.extent[3], EXTENT(2)))
     return build_error(b, "expected images of 4 axes, and a grid of pairs");
   if (!take_mode(x, &mode)) return false;
-  const int64_t n = images->shape.extent[0].value, c = images->shape.extent[1].value, h = images->shape.extent[2].value,
-                w = images->shape.extent[3].value, rows[] = {n * h * w, c};
+  if (!onnx_has_number(x, images, 2) || !onnx_has_number(x, images, 3)) return false;
+  const Extent n = images->shape.extent[0];
+  const int64_t h = images->shape.extent[2].value, w = images->shape.extent[3].value;
+  Shape rows = {.rank = 2, .extent = {EXTENT_UNKNOWN, images->shape.extent[1]}};
+  if (!extent_multiply(b->graph, n, EXTENT(h * w), &rows.extent[0])) return error_out_of_memory(x->reading.d);
   if (h < 1 || w < 1) return build_error(b, "expected images with elements");
-  const Sampling s = {.rows = build_reshape(b, build_transpose(b, images, channels_last, 4), rows, 2),
-                      .places = onnx_iota(x, n, h * w, 2),
+  const Sampling s = {.rows = onnx_reshape_extents(x, build_transpose(b, images, channels_last, 4), &rows),
+                      .places = onnx_iota(x, n, EXTENT(h * w), 2),
                       .padding = bytes_are(padding, "border")       ? "border"
                                  : bytes_are(padding, "reflection") ? "reflection"
                                                                     : "zeros",

@@ -369,21 +369,26 @@ static bool move_blocks(Onnx *x, bool to_depth, const int64_t *order) {
   if (!v) return false;
   if (v->shape.rank != 4 || b < 1 || b > LONGEST)
     return build_error(&x->build, "expected an image of 4 axes, and a blocksize of 1 to %d", LONGEST);
-  for (int i = 1; i < 4; i++)
-    if (!onnx_has_number(x, v, i)) return false;
-  const int64_t c = v->shape.extent[1].value, h = v->shape.extent[2].value, w = v->shape.extent[3].value;
-  if (to_depth ? h % b || w % b : c % (b * b))
+  if (!onnx_has_number(x, v, 1)) return false;
+  const int64_t c = v->shape.extent[1].value;
+  const Extent *from = v->shape.extent + 2, by = EXTENT(b);
+  Extent image[2];
+  for (int i = 0; i < 2; i++) {
+    if (!(to_depth ? extent_divide : extent_multiply)(x->build.graph, from[i], by, &image[i]))
+      return error_out_of_memory(x->reading.d);
+    if (extent_is_unknown(image[i]) && !onnx_has_number(x, v, i + 2)) return false;
+  }
+  if (to_depth ? extent_is_unknown(image[0]) || extent_is_unknown(image[1]) : c % (b * b))
     return build_error(&x->build, "expected extents that blocks of %lld divide", (long long)b);
-  if (to_depth ? c > MAX_ELEMENTS / (b * b) : h > MAX_ELEMENTS / b || w > MAX_ELEMENTS / b)
+  if (to_depth ? c > MAX_ELEMENTS / (b * b) : extent_is_unknown(image[0]) || extent_is_unknown(image[1]))
     return build_error(&x->build, "blocks of %lld make an axis too long", (long long)b);
   const bool is_crd = !to_depth && bytes_are(onnx_text(x, "mode"), "CRD");
   const int64_t crd_order[] = {0, 1, 4, 2, 5, 3};
-  const int64_t split_depth[] = {c, h / b, b, w / b, b}, depth[] = {c * b * b, h / b, w / b};
-  const int64_t split_space[] = {is_crd ? c / (b * b) : b, b, is_crd ? b : c / (b * b), h, w},
-                space[] = {c / (b * b), h * b, w * b};
-  Shape split = {.rank = 6, .extent = {v->shape.extent[0]}}, to = {.rank = 4, .extent = {v->shape.extent[0]}};
-  for (int i = 0; i < 5; i++) split.extent[i + 1] = EXTENT(to_depth ? split_depth[i] : split_space[i]);
-  for (int i = 0; i < 3; i++) to.extent[i + 1] = EXTENT(to_depth ? depth[i] : space[i]);
+  const Extent n = v->shape.extent[0], less = EXTENT(c / (b * b));
+  const Shape image_split = {.rank = 6, .extent = {n, v->shape.extent[1], image[0], by, image[1], by}},
+              depth_split = {.rank = 6, .extent = {n, is_crd ? less : by, by, is_crd ? by : less, from[0], from[1]}};
+  const Shape split = to_depth ? image_split : depth_split,
+              to = {.rank = 4, .extent = {n, to_depth ? EXTENT(c * b * b) : less, image[0], image[1]}};
   v = build_transpose(&x->build, onnx_reshape_extents(x, v, &split), is_crd ? crd_order : order, 6);
   return onnx_out(x, 0, onnx_reshape_extents(x, v, &to));
 }
@@ -414,30 +419,28 @@ bool onnx_one_hot(Onnx *x) {
   return onnx_out(x, 0, build_choose(b, is_on, build_slice(b, values, 0, 1, 2), build_slice(b, values, 0, 0, 1)));
 }
 
-// Keeps the elements on one side of a diagonal of the last two axes; the others become 0.
-bool onnx_trilu(Onnx *x) {
+// The numbers up to a limit that is named, or has names in it.
+static bool range_to_extent(Onnx *x, double start, Extent limit, double delta) {
   Builder *b = &x->build;
-  Value *v = onnx_in(x, 0);
-  double k = 0;
-  if (!v || v->shape.rank < 2 || !onnx_has_numbers(x, v)) return false;
-  if (onnx_in(x, 1) && !onnx_number(x, onnx_in(x, 1), &k)) return false;
-  const bool is_upper = onnx_int(x, "upper", 1) != 0;
-  const int64_t nrows = v->shape.extent[v->shape.rank - 2].value, ncolumns = v->shape.extent[v->shape.rank - 1].value;
-  const Shape shape = {.rank = 2, .extent = {EXTENT(nrows), EXTENT(ncolumns)}};
-  if (shape_nelems(&shape) < 0 || shape_nelems(&shape) > MOST_MADE) return build_error(b, "the matrix is too large");
-  Constant *constant;
-  Value *is_inside = build_constant(b, TYPE_BOOLEAN, &shape, &constant);
-  if (!is_inside) return false;
-  for (int64_t i = 0; i < nrows * ncolumns; i++) {
-    const int64_t row = i / ncolumns, column = i % ncolumns;
-    const double diagonal = (double)(column - row);
-    ((uint8_t *)constant->data)[i] = is_upper ? diagonal >= k : diagonal <= k;
-  }
-  return onnx_out(x, 0, build_choose(b, is_inside, v, build_like(b, v, 0)));
+  const int64_t first = type_integer(start), step = type_integer(delta);
+  const Formula from = {.nterms = first != 0, .terms = {{.factor = first}}},
+                by = {.nterms = 1, .terms = {{.factor = step}}};
+  Formula count;
+  Extent n = EXTENT_UNKNOWN;
+  const bool is_formula = (double)first == start && (double)step == delta && step > 0 && formula_of(limit, &count) &&
+                          formula_add(&count, &from, -1) && formula_divide(&count, &by);
+  if (is_formula && !graph_extent(b->graph, &count, &n)) return error_out_of_memory(x->reading.d);
+  if (!n.dim) return onnx_must_be_known(x, onnx_in(x, 1));
+  Value *v = onnx_iota(x, n, EXTENT(step), 0);
+  return onnx_out(x, 0, build_cast(b, first ? build_plus(b, v, start) : v, onnx_in(x, 0)->type));
 }
 
 bool onnx_range(Onnx *x) {
+  Value *const end = onnx_in(x, 1);
   double start, limit, delta;
+  if (end && onnx_has_extents(x, end) && shape_nelems(&end->shape) == 1)
+    return onnx_number(x, onnx_in(x, 0), &start) && onnx_number(x, onnx_in(x, 2), &delta) &&
+           range_to_extent(x, start, onnx_extent_of(x, onnx_integer(end, 0)), delta);
   if (!onnx_number(x, onnx_in(x, 0), &start) || !onnx_number(x, onnx_in(x, 1), &limit) ||
       !onnx_number(x, onnx_in(x, 2), &delta))
     return false;

@@ -72,8 +72,9 @@ static const char *put_named(OnnxWriter *w, Extent e) {
 static const char *put_extent(OnnxWriter *w, Extent e) {
   const char *sum = e.dim ? put_named(w, e) : onnx_put_numbers(w, &e.value, 1);
   if (sum || !e.dim) return sum;
+  const uint32_t first = terms_first_added(e.dim->terms, e.dim->nterms);
   for (uint32_t t = 0; t < e.dim->nterms; t++) {
-    const FormulaTerm *term = &e.dim->terms[t];
+    const FormulaTerm *term = &e.dim->terms[t == 0 ? first : t - (t <= first)];
     const int64_t times = sum && term->factor < 0 ? -term->factor : term->factor;
     const char *product = NULL;
     for (uint32_t k = 0; k < term->degree; k++) {

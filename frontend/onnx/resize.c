@@ -1,6 +1,7 @@
 // Resampling: Resize and Upsample, and Pad with elements of the input. Along each axis, a result is a weighted sum of a
 // few elements; the weights are known when the model is read.
 #include "frontend/onnx/translation.h"
+#include "ir/graph/extents.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,7 +14,7 @@ typedef struct Resampling {
   bool excludes_outside;
   size_t nscales, nsizes, nregion;
   double scales[MAX_RANK], region[2 * MAX_RANK];
-  int64_t sizes[MAX_RANK];
+  Extent sizes[MAX_RANK];
 } Resampling;
 
 // The elements that are summed into each result along an axis.
@@ -135,24 +136,38 @@ static Value *add_taps(Onnx *x, Value *v, const Taps *taps, int axis) {
   return sum;
 }
 
+static bool set_scales(Onnx *x, Node *node, const double *scales, size_t count) {
+  double *items = ARENA_ARRAY(&x->build.graph->arena, double, count);
+  if (!items) return error_out_of_memory(x->reading.d);
+  memcpy(items, scales, count * sizeof *items);
+  AttributeValue *value = build_set(node, "scales");
+  value->numbers.items = items;
+  value->numbers.count = count;
+  return true;
+}
+
 // The graph's own operator, which has a gradient: linear, over spatial axes, with scales equal to the ratios of
 // extents.
-static Value *interpolate(Onnx *x, Value *v, const Resampling *r, const int64_t *nresults) {
+static Value *interpolate(Onnx *x, Value *v, const Resampling *r, const Extent *results) {
   Builder *b = &x->build;
   int64_t sizes[MAX_RANK];
+  bool is_named = false;
   const int rank = v->shape.rank;
   const bool aligns = is(r->coordinates, "align_corners");
   if (!is(r->mode, "linear") || rank < 3 || rank > 5 || !type_is_float(v->type)) return NULL;
   if (!aligns && !is(r->coordinates, "half_pixel")) return NULL;
   for (int i = 0; i < rank; i++) {
-    const int64_t n = v->shape.extent[i].value;
-    if (i < 2 && nresults[i] != n) return NULL;
-    if (r->nscales && r->scales[i] * (double)n != (double)nresults[i]) return NULL;
-    if (nresults[i] < 1) return NULL;
-    if (i >= 2) sizes[i - 2] = nresults[i];
+    const Extent n = v->shape.extent[i];
+    if (i < 2 ? !extent_equals(results[i], n) : !results[i].dim && results[i].value < 1) return NULL;
+    if (!n.dim && r->nscales && r->scales[i] * (double)n.value != (double)results[i].value) return NULL;
+    if (i >= 2) sizes[i - 2] = results[i].value;
+    is_named |= i >= 2 && results[i].dim;
   }
+  if (is_named && !r->nscales) return NULL;
   Node *node = build_node(b, OP_Interpolate, 1, &v);
-  if (!build_set_choice(node, "mode", "linear") || !build_set_list(b, node, "sizes", sizes, (size_t)rank - 2) ||
+  if (!node || (!is_named && !build_set_list(b, node, "sizes", sizes, (size_t)rank - 2)) ||
+      (is_named && !set_scales(x, node, r->scales + 2, (size_t)rank - 2)) ||
+      !build_set_choice(node, "mode", "linear") ||
       !build_set_choice(node, "coordinate_transformation_mode", aligns ? "align_corners" : "half_pixel") ||
       !build_set_choice(node, "data_format", "NCX"))
     return NULL;
@@ -164,31 +179,69 @@ static double length_of(int64_t n, double scale) {
   return (double)floorf((float)n * (float)scale);
 }
 
+// Repeats each element along a named axis, which the nearest element of a multiple of the elements is, unless positions
+// are rounded otherwise.
+static Value *repeat(Onnx *x, const Resampling *r, Value *v, int axis) {
+  const bool is_floor = is(r->rounding, "floor"), is_half = strstr(r->coordinates, "half_pixel") == r->coordinates ||
+                                                            is(r->coordinates, "pytorch_half_pixel");
+  const bool repeats = is_floor ? is(r->coordinates, "asymmetric") || is(r->coordinates, "tf_half_pixel_for_nn")
+                                : is_half && strstr(r->rounding, "round_prefer") == r->rounding;
+  Shape apart = {.rank = v->shape.rank + 1}, to = v->shape;
+  if (!is(r->mode, "nearest") || !repeats || apart.rank > MAX_RANK) return onnx_has_number(x, v, axis), NULL;
+  for (int i = 0; i < apart.rank; i++) apart.extent[i] = i == axis + 1 ? EXTENT(1) : v->shape.extent[i - (i > axis)];
+  v = onnx_reshape_extents(x, v, &apart);
+  apart.extent[axis + 1] = EXTENT((int64_t)r->scales[axis]);
+  v = v ? build_expand(&x->build, v, &apart) : NULL;
+  if (!v || !extent_multiply(x->build.graph, to.extent[axis], apart.extent[axis + 1], &to.extent[axis])) return NULL;
+  return onnx_reshape_extents(x, v, &to);
+}
+
+// The extents of the result. A named axis is left as it is, by its own name or the scale 1, or has a whole scale.
+static bool find_results(Onnx *x, const Resampling *r, const Value *v, Extent *results) {
+  const bool is_cropped = is(r->coordinates, "tf_crop_and_resize");
+  const int rank = v->shape.rank;
+  if ((int)(r->nsizes ? r->nsizes : r->nscales) != rank || (is_cropped && (int)r->nregion != 2 * rank))
+    return build_error(&x->build, "expected scales or sizes for %d axes", rank);
+  for (int i = 0; i < rank; i++) {
+    const Extent n = results[i] = v->shape.extent[i];
+    const bool is_same = r->nsizes ? extent_equals(r->sizes[i], n) : r->scales[i] == 1;
+    if (is_same && !is_cropped && !extent_is_unknown(n)) continue;
+    const double scale = r->nsizes ? 0 : r->scales[i];
+    if (n.dim && !is_cropped && scale >= 1 && scale <= MOST_EXTENT && floor(scale) == scale) {
+      if (!extent_multiply(x->build.graph, n, EXTENT((int64_t)scale), &results[i]))
+        return error_out_of_memory(x->reading.d);
+      if (results[i].dim) continue;
+    }
+    if (!onnx_has_number(x, v, i)) return false;
+    if (r->nsizes && r->sizes[i].dim) return onnx_must_be_known(x, onnx_in(x, 3));
+    const double wanted = r->nsizes ? (double)r->sizes[i].value : length_of(n.value, r->scales[i]);
+    if (!(wanted >= 0 && wanted <= MOST_EXTENT) || (!r->nsizes && !(r->scales[i] > 0)))
+      return build_error(&x->build, "expected scales above 0, and extents below 2^22");
+    results[i] = EXTENT((int64_t)wanted);
+  }
+  return true;
+}
+
 static bool resample(Onnx *x, const Resampling *r) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0), *is_outside = NULL;
-  int64_t nresults[MAX_RANK];
-  if (!v || !onnx_has_numbers(x, v)) return false;
+  Extent results[MAX_RANK] = {{NULL, 0}};
+  if (!v || !find_results(x, r, v, results)) return false;
   const int rank = v->shape.rank;
   const Type type = v->type;
-  if ((int)(r->nsizes ? r->nsizes : r->nscales) != rank ||
-      (is(r->coordinates, "tf_crop_and_resize") && (int)r->nregion != 2 * rank))
-    return build_error(b, "expected scales or sizes for %d axes", rank);
-  for (int i = 0; i < rank; i++) {
-    const double wanted = r->nsizes ? (double)r->sizes[i] : length_of(v->shape.extent[i].value, r->scales[i]);
-    if (!(wanted >= 0 && wanted <= MOST_EXTENT) || (!r->nsizes && !(r->scales[i] > 0)))
-      return build_error(b, "expected scales above 0, and extents below 2^22");
-    nresults[i] = (int64_t)wanted;
-  }
-  Value *native = interpolate(x, v, r, nresults);
+  Value *native = interpolate(x, v, r, results);
   if (native) return onnx_out(x, 0, native);
   if (!is(r->mode, "nearest") && !type_is_float(type)) v = build_cast(b, v, TYPE_F64);
   for (int i = 0; v && i < rank; i++) {
-    const int64_t n = v->shape.extent[i].value;
-    const double scale = r->nsizes ? (double)nresults[i] / (double)n : r->scales[i];
+    const int64_t n = v->shape.extent[i].value, nresults = results[i].value;
+    const double scale = r->nsizes ? (double)nresults / (double)n : r->scales[i];
     Taps taps = {.count = 0};
-    if (scale == 1 && nresults[i] == n && !is(r->coordinates, "tf_crop_and_resize")) continue;
-    if (!find_taps(x, r, i, rank, n, scale, nresults[i], &taps)) return false;
+    if (results[i].dim && !extent_equals(results[i], v->shape.extent[i])) {
+      v = repeat(x, r, v, i);
+      continue;
+    }
+    if (results[i].dim || (scale == 1 && nresults == n && !is(r->coordinates, "tf_crop_and_resize"))) continue;
+    if (!find_taps(x, r, i, rank, n, scale, nresults, &taps)) return false;
     v = add_taps(x, v, &taps, i);
     if (!taps.has_outside) continue;
     double *marks = ARENA_ARRAY(x->reading.arena, double, (size_t)taps.nresults + 1);
@@ -243,15 +296,16 @@ static bool take_choices(Onnx *x, Resampling *r, const char *coordinates, const 
 bool onnx_resize(Onnx *x) {
   Resampling r = {.mode = NULL};
   const bool is_old = x->opset < 11;
-  double sizes[MAX_RANK] = {0};
+  Shape sizes = {.rank = 0};
   if (onnx_has(x, "axes") || onnx_int(x, "antialias", 0) || onnx_has(x, "keep_aspect_ratio_policy"))
     return build_error(&x->build, "axes, antialias and keep_aspect_ratio_policy are not supported");
   if (!take_choices(x, &r, is_old ? "asymmetric" : "half_pixel", is_old ? "floor" : "round_prefer_floor")) return false;
   if (!take_numbers(x, is_old ? 1 : 2, MAX_RANK, r.scales, &r.nscales)) return false;
   if (!is_old && (!take_numbers(x, 1, (size_t)2 * MAX_RANK, r.region, &r.nregion) ||
-                  !take_numbers(x, 3, MAX_RANK, sizes, &r.nsizes)))
+                  (onnx_in(x, 3) && !onnx_constant_shape(x, 3, &sizes))))
     return false;
-  for (size_t i = 0; i < r.nsizes; i++) r.sizes[i] = type_integer(sizes[i]);
+  memcpy(r.sizes, sizes.extent, sizeof r.sizes);
+  r.nsizes = (size_t)sizes.rank;
   return resample(x, &r);
 }
 

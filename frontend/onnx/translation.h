@@ -143,9 +143,10 @@ bool onnx_number(Onnx *x, Value *v, double *number);         // the element of a
 
 // Building
 
-bool onnx_has_number(Onnx *x, const Value *v, int axis);        // whether its extent is a number; reports if not
-bool onnx_has_numbers(Onnx *x, const Value *v);                 // for all axes
-Value *onnx_iota(Onnx *x, int64_t n, int64_t step, int behind); // s64: 0, step, ...; then `behind` axes of 1
+bool onnx_has_number(Onnx *x, const Value *v, int axis);      // whether its extent is a number; reports if not
+bool onnx_has_numbers(Onnx *x, const Value *v);               // for all axes
+Value *onnx_iota(Onnx *x, Extent n, Extent step, int behind); // s64: 0, step, ...; then `behind` axes of 1
+Value *onnx_flat(Onnx *x, Value *v);                          // as a vector
 Value *onnx_take(Onnx *x, Value *v, const int64_t *indices, int64_t count, int axis);
 // Zeros of the shape; each update, [count, ...], is added to the row at its position, [count].
 Value *onnx_scatter(Onnx *x, Value *places, Value *updates, const Shape *rows);

@@ -64,7 +64,7 @@ class _Message(ctypes.Structure):
 
 
 class _State(ctypes.Structure):
-    _fields_ = [("input", c_size_t), ("output", c_size_t), ("is_updated", c_int)]
+    _fields_ = [("input", c_size_t), ("output", c_size_t), ("is_updated", c_int), ("least", c_int64), ("most", c_int64)]
 
 
 class _Dim(ctypes.Structure):

@@ -1,6 +1,8 @@
 // Prints a graph as text.
 #include "frontend/yaml/yaml.h"
 
+#include "frontend/named_extent.h"
+#include "frontend/names.h"
 #include "ir/graph/formula.h"
 #include "ir/graph/init.h"
 #include "ir/operators/operator.h"
@@ -43,47 +45,79 @@ static void print_element(Type type, const void *data, size_t i, Text *out) {
   }
 }
 
-// A formula is plain text; its names must be words. Else inference has to find it again.
-static bool is_printable(const Dim *dim) {
-  bool is = true;
-  for (uint32_t i = 0; i < dim->nterms; i++)
-    for (uint32_t k = 0; k < dim->terms[i].degree; k++) is &= is_word(dim->terms[i].dims[k]->name);
-  return is;
+// What printing extents needs to know.
+typedef struct Dims {
+  const Graph *graph;
+  bool are_words; // no name has a space or is a number, so that every formula is read back
+  Arena arena;
+  Names names; // the dims, unless they are words
+} Dims;
+
+static bool dims_init(Dims *d, const Graph *g) {
+  *d = (Dims){.graph = g, .are_words = true};
+  bool ok = true;
+  arena_init(&d->arena, g->arena.allocator);
+  names_init(&d->names, &d->arena);
+  for (size_t i = 0; i < g->ndims; i++) d->are_words &= g->dims[i]->terms || is_word(g->dims[i]->name);
+  for (size_t i = 0; i < g->ndims && !d->are_words && ok; i++)
+    ok = g->dims[i]->terms || names_set(&d->names, g->dims[i]->name, g->dims[i]);
+  return ok;
 }
 
-static void print_extent(const Extent *e, Text *out) {
+static bool dims_are_words(const Dim *formula) {
+  bool are = true;
+  for (uint32_t i = 0; i < formula->nterms; i++)
+    for (uint32_t k = 0; k < formula->terms[i].degree; k++) are &= is_word(formula->terms[i].dims[k]->name);
+  return are;
+}
+
+// Whether the text of a formula is read back as it: a dim "a + b" or "2" may come in between. In quotes a dim's name
+// comes before a formula.
+static bool is_read_back(Dims *d, const Dim *formula, bool is_plain) {
+  Extent e;
+  const char *unknown;
+  size_t nbytes;
+  if (d->are_words) return true;
+  if (!is_plain && names_find(&d->names, formula->name)) return false;
+  return read_formula(&d->names, formula->name, &d->arena, &e, &unknown, &nbytes) == NAMED_IS_READ &&
+         extent_equals(e, (Extent){formula, -1});
+}
+
+// An extent that would be read as another one becomes _: inference has to find it again.
+static void print_extent(Dims *d, const Extent *e, Text *out) {
+  const bool is_formula = e->dim && e->dim->terms, is_plain = is_formula && dims_are_words(e->dim);
   if (!e->dim && e->value >= 0) text_format(out, "%" PRId64, e->value);
-  else if (!e->dim || !is_printable(e->dim)) text_add_string(out, "_");
-  else if (e->dim->terms) text_add_string(out, e->dim->name);
+  else if (!e->dim || (is_formula && !is_read_back(d, e->dim, is_plain))) text_add_string(out, "_");
+  else if (is_plain) text_add_string(out, e->dim->name);
   else yaml_print_name(e->dim->name, out);
 }
 
-static void print_shape(const Shape *shape, Text *out) {
+static void print_shape(Dims *d, const Shape *shape, Text *out) {
   text_add_string(out, "[");
   for (int i = 0; i < shape->rank; i++) {
     if (i) text_add_string(out, ", ");
-    print_extent(&shape->extent[i], out);
+    print_extent(d, &shape->extent[i], out);
   }
   text_add_string(out, "]");
 }
 
 // name: x, type: f32, shape: [2, 3]
-static void print_typed_name(const Value *v, Text *out) {
+static void print_typed_name(Dims *d, const Value *v, Text *out) {
   text_add_string(out, "name: ");
   yaml_print_name(v->name, out);
   if (v->type != TYPE_NONE) text_format(out, ", type: %s", type_name(v->type));
   if (v->shape.rank < 0) return;
   text_add_string(out, ", shape: ");
-  print_shape(&v->shape, out);
+  print_shape(d, &v->shape, out);
   if (layout_is_row_major(&v->layout)) return;
   for (int i = 0; i < v->shape.rank; i++) text_format(out, "%s%d", i ? ", " : ", order: [", layout_axis(&v->layout, i));
   text_add_string(out, "]");
 }
 
-static void print_constant(const Value *v, Text *out) {
+static void print_constant(Dims *d, const Value *v, Text *out) {
   const Constant *constant = v->constant;
   text_add_string(out, "  - {");
-  print_typed_name(v, out);
+  print_typed_name(d, v, out);
   if (constant->file) {
     text_add_string(out, ", file: ");
     yaml_print_name(constant->file, out);
@@ -104,7 +138,7 @@ static void print_constant(const Value *v, Text *out) {
 
 // Nodes
 
-static void print_attribute(const Attribute *row, const AttributeValue *value, Text *out) {
+static void print_attribute(Dims *d, const Attribute *row, const AttributeValue *value, Text *out) {
   switch (row->kind) {
   case ATTRIBUTE_BOOL: text_add_string(out, value->boolean ? "true" : "false"); break;
   case ATTRIBUTE_S64: text_format(out, "%" PRId64, value->s64); break;
@@ -114,7 +148,7 @@ static void print_attribute(const Attribute *row, const AttributeValue *value, T
     text_add_string(out, "[");
     for (size_t i = 0; i < value->list.count; i++) {
       if (i) text_add_string(out, ", ");
-      if (value->list.extents && value->list.extents[i].dim) print_extent(&value->list.extents[i], out);
+      if (value->list.extents && value->list.extents[i].dim) print_extent(d, &value->list.extents[i], out);
       else text_format(out, "%" PRId64, value->list.items[i]);
     }
     text_add_string(out, "]");
@@ -130,13 +164,13 @@ static void print_attribute(const Attribute *row, const AttributeValue *value, T
   }
 }
 
-static void print_attributes(const Node *node, OperatorName as, Text *out) {
+static void print_attributes(Dims *d, const Node *node, OperatorName as, Text *out) {
   const char *before = "    attributes: {";
   for (uint32_t i = 0; i < named_nattributes(as); i++) {
     NamedAttribute named = named_attribute(as, i);
     if (!node->attributes[named.index].is_set) continue;
     text_format(out, "%s%s: ", before, named.name);
-    print_attribute(&node->op->attributes[named.index], &node->attributes[named.index], out);
+    print_attribute(d, &node->op->attributes[named.index], &node->attributes[named.index], out);
     before = ", ";
   }
   if (*before == ',') text_add_string(out, "}\n");
@@ -158,7 +192,7 @@ static void print_inputs(const Node *node, OperatorName as, Text *out) {
   if (*before == ',') text_add_string(out, is_list ? "]\n" : "}\n");
 }
 
-static void print_node(const Node *node, Text *out) {
+static void print_node(Dims *d, const Node *node, Text *out) {
   OperatorName as = {node->op, node->signature};
   if (node->comment) text_format(out, "  # %s\n", node->comment);
   text_add_string(out, "  - op: ");
@@ -173,10 +207,10 @@ static void print_node(const Node *node, Text *out) {
     const Value *v = node->outputs[row.slot];
     if (!v) continue;
     text_format(out, "      %s: {", row.name);
-    print_typed_name(v, out);
+    print_typed_name(d, v, out);
     text_add_string(out, "}\n");
   }
-  print_attributes(node, as, out);
+  print_attributes(d, node, as, out);
 }
 
 // The file
@@ -192,11 +226,12 @@ static void print_dims(const Graph *g, Text *out) {
   text_add_string(out, "}\n");
 }
 
-static void print_inputs_section(const Graph *g, Text *out) {
+static void print_inputs_section(Dims *d, Text *out) {
+  const Graph *g = d->graph;
   text_add_string(out, "inputs:\n");
   for (size_t i = 0; i < g->ninputs - g->nstates; i++) {
     text_add_string(out, "  - {");
-    print_typed_name(g->inputs[i], out);
+    print_typed_name(d, g->inputs[i], out);
     text_add_string(out, "}\n");
   }
 }
@@ -219,11 +254,12 @@ static void print_init(const Init *init, Text *out) {
   text_add_string(out, "}");
 }
 
-static void print_states(const Graph *g, Text *out) {
+static void print_states(Dims *d, Text *out) {
+  const Graph *g = d->graph;
   text_add_string(out, "state:\n");
   for (size_t i = 0; i < g->nstates; i++) {
     text_add_string(out, "  - {");
-    print_typed_name(g->inputs[g->states[i].input], out);
+    print_typed_name(d, g->inputs[g->states[i].input], out);
     text_add_string(out, ", init: ");
     print_init(&g->states[i].init, out);
     text_add_string(out, "}\n");
@@ -244,28 +280,31 @@ static void print_updates(const Graph *g, Text *out) {
   text_add_string(out, "}\n");
 }
 
-static void print_constants(const Graph *g, Text *out) {
+static void print_constants(Dims *d, Text *out) {
+  const Graph *g = d->graph;
   bool is_first = true;
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];
     if (!v->constant || (!v->uses && !v->is_output)) continue;
     if (is_first) text_add_string(out, "constants:\n");
     is_first = false;
-    print_constant(v, out);
+    print_constant(d, v, out);
   }
 }
 
 void yaml_print(const Graph *g, Text *out) {
+  Dims d;
+  if (!dims_init(&d, g)) out->out_of_memory = true;
   text_add_string(out, "format: ngrad/1\nname: ");
   yaml_print_name(g->name, out);
   text_add_string(out, "\n");
   if (g->ndims) print_dims(g, out);
   if (g->nleaves) text_format(out, "leaves: %lld\n", (long long)g->nleaves);
-  if (g->ninputs > g->nstates) print_inputs_section(g, out);
-  if (g->nstates) print_states(g, out);
-  print_constants(g, out);
+  if (g->ninputs > g->nstates) print_inputs_section(&d, out);
+  if (g->nstates) print_states(&d, out);
+  print_constants(&d, out);
   if (g->nnodes) text_add_string(out, "nodes:\n");
-  for (size_t i = 0; i < g->nnodes; i++) print_node(g->nodes[i], out);
+  for (size_t i = 0; i < g->nnodes; i++) print_node(&d, g->nodes[i], out);
   text_add_string(out, "outputs: [");
   for (size_t i = 0; i < g->noutputs - g->nupdates; i++) {
     if (i) text_add_string(out, ", ");
@@ -273,4 +312,5 @@ void yaml_print(const Graph *g, Text *out) {
   }
   text_add_string(out, "]\n");
   if (g->nupdates) print_updates(g, out);
+  arena_deinit(&d.arena);
 }

@@ -152,9 +152,16 @@ int64_t terms_value(const FormulaTerm *terms, uint32_t nterms, int64_t (*value_o
 
 // Extents
 
+uint32_t terms_first_added(const FormulaTerm *terms, uint32_t nterms) {
+  uint32_t i = 0;
+  while (i < nterms && terms[i].factor < 0) i++;
+  return i;
+}
+
 static void print_terms(const Formula *f, Text *out) {
+  const uint32_t first = terms_first_added(f->terms, f->nterms);
   for (uint32_t i = 0; i < f->nterms; i++) {
-    const FormulaTerm *t = &f->terms[i];
+    const FormulaTerm *t = &f->terms[i == 0 ? first : i - (i <= first)];
     const int64_t factor = t->factor < 0 ? -t->factor : t->factor;
     const char *times = "";
     if (i) text_add_string(out, t->factor < 0 ? " - " : " + ");
@@ -167,7 +174,7 @@ bool formula_extent(Arena *arena, const Formula *f, Extent *e) {
   const FormulaTerm *first = &f->terms[0];
   *e = EXTENT_UNKNOWN;
   if (!f->nterms) *e = EXTENT(0);
-  if (!f->nterms || first->factor < 0) return true;
+  if (terms_first_added(f->terms, f->nterms) == f->nterms) return true;
   const bool is_number = !first->degree, is_dim = f->nterms == 1 && first->degree == 1 && first->factor == 1;
   if (is_number || is_dim) {
     *e = is_number ? EXTENT(first->factor) : (Extent){first->dims[0], -1};

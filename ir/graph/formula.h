@@ -36,8 +36,11 @@ bool formula_equals(const Formula *f, const Formula *g);
 int64_t terms_value(const FormulaTerm *terms, uint32_t nterms, int64_t (*value_of)(const Dim *, const void *context),
                     const void *context);
 
-// The extent of the formula: a number, a dim, or a new dim with a formula; unknown if a number is out of range, if the
-// first factor is negative, or if the name would be too long. False: out of memory.
+// The index of the first term that is not subtracted, with which texts begin, as in 8 - T; nterms: all are.
+uint32_t terms_first_added(const FormulaTerm *terms, uint32_t nterms);
+
+// The extent of the formula: a number, a dim, or a new dim with a formula; unknown if a number is out of range, if no
+// factor is positive, or if the name would be too long. False: out of memory.
 bool formula_extent(Arena *arena, const Formula *f, Extent *e);
 
 // The extent with each dim replaced by the extent to(dim, context), as far as these are known. False: out of memory.

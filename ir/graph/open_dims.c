@@ -168,8 +168,12 @@ static bool open_formula(Opening *o, const Formula *f, bool is_place, Position a
     g->dims[g->ndims - 1]->is_place = true;
     *monomial += g->dims[g->ndims - 1]->monomial;
   }
-  for (size_t i = graph_narguments(g); i < g->ndims; i++)
-    if (monomial_exponent(*monomial, i)) g->dims[i]->is_place &= is_place;
+  const bool is_negated = rest.nterms == 1 && rest.terms[0].factor < 0; // T - N beside N - T: not both are extents
+  for (size_t i = graph_narguments(g); i < g->ndims; i++) {
+    if (!monomial_exponent(*monomial, i)) continue;
+    if (is_negated) return report_no_formula(o, open_dim_of(g, i), at);
+    g->dims[i]->is_place &= is_place;
+  }
   return true;
 }
 
@@ -259,6 +263,20 @@ static bool is_in_terms(const Dim *sum, const Dim *dim, int sign) {
   return false;
 }
 
+// Halves the greatest hint of a dim that the sum subtracts, such as T of 8 - T.
+static bool lower_hint(Opening *o, const Dim *sum) {
+  const Graph *g = o->graph;
+  Dim *best = NULL;
+  for (size_t k = 0; k < graph_narguments(g); k++)
+    if (is_in_terms(sum, g->dims[k], -1) && (!best || g->dims[k]->value > best->value)) best = g->dims[k];
+  if (!best || best->value / 2 < LEAST_HINT) {
+    const Dim *some = best ? best : sum->terms[0].dims[0];
+    return cannot_stay_open(o, some, some->position, "an extent here is negative for large dims");
+  }
+  best->value /= 2;
+  return true;
+}
+
 // Doubles the hint of a dim that makes the sum greater: if possible one that no term subtracts, and the least of these.
 static bool raise_hint(Opening *o, const Dim *sum) {
   const Graph *g = o->graph;
@@ -272,10 +290,9 @@ static bool raise_hint(Opening *o, const Dim *sum) {
     best = dim;
     best_is_subtracted = is_subtracted;
   }
-  if (!best || best->value > MOST_HINT) {
-    const Dim *some = best ? best : sum->terms[0].dims[0];
-    return cannot_stay_open(o, some, some->position, "an extent here is negative for small dims");
-  }
+  if (!best) return lower_hint(o, sum);
+  if (best->value > MOST_HINT)
+    return cannot_stay_open(o, best, best->position, "an extent here is negative for small dims");
   best->value *= 2;
   return true;
 }
@@ -293,9 +310,12 @@ static bool is_high(const Graph *g, const Dim *sum) {
 
 // The hints must be such that each sum is.
 static bool raise_hints(Opening *o) {
+  enum { MOST_CHANGES = 1000 }; // of hints: one sum may ask for greater ones, another for lesser ones
   const Graph *g = o->graph;
+  int nchanges = 0;
   for (size_t i = graph_narguments(g); i < g->ndims;) {
     const bool is_enough = is_high(g, g->dims[i]);
+    if (!is_enough && nchanges++ == MOST_CHANGES) return report_no_formula(o, open_dim_of(g, i), g->dims[i]->position);
     if (!is_enough && !raise_hint(o, g->dims[i])) return false;
     i = is_enough ? i + 1 : graph_narguments(g); // a dim that is greater makes other sums less
   }

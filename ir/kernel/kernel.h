@@ -87,7 +87,7 @@ typedef enum ExprOp {
   EXPR_NEG,
   EXPR_SQRT,
   EXPR_MAX,       // a > b ? a : b, so b if either is NaN
-  EXPR_FMA,       // a * b + c, rounded once
+  EXPR_FMA,       // a * b + c, rounded once; of integers, it wraps around
   EXPR_GT,        // a mask
   EXPR_SELECT,    // mask ? a : b
   EXPR_ROUND_F32, // rounds to f32 in a kernel that computes in f64
@@ -130,6 +130,7 @@ typedef struct ExprInfo { // a row of the table of expression operators
   int narguments;
   bool is_mask;       // the result is a mask
   bool is_elementary; // computed by tens of instructions
+  bool has_s64;       // kernels that compute in s64 have it: results wrap around
 } ExprInfo;
 extern const ExprInfo expr_info[EXPR_OP_COUNT];
 

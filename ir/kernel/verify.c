@@ -110,6 +110,7 @@ static bool verify_exprs(const KernelVerifying *v) {
       return wrong_expr(v, id, "it has access %u, expected one of %zu", e->access, k->naccesses);
     if (has_access && k->accesses[e->access].nbounds && (e->op != EXPR_LOAD || e->args[0] || e->is_s64))
       return wrong_expr(v, id, "its access has bounds, expected only for loads of numbers without a computed offset");
+    if (k->is_s64 && !expr_info[e->op].has_s64) return wrong_expr(v, id, "kernels that compute in s64 have none");
     if (!verify_arguments(v, id) || !verify_axes(v, id)) return false;
   }
   return true;

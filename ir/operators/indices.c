@@ -67,9 +67,42 @@ static bool regions_equal(const IndexCheck *a, const IndexCheck *b) {
 }
 
 static bool checks_equal(const IndexCheck *a, const IndexCheck *b) {
-  return a->input == b->input && a->is_count == b->is_count && extent_equals(a->extent, b->extent) &&
-         a->counts_from_end == b->counts_from_end && !a->ignored == !b->ignored &&
-         (!a->ignored || *a->ignored == *b->ignored) && regions_equal(a, b);
+  return a->input == b->input && a->is_count == b->is_count && a->added == b->added &&
+         extent_equals(a->extent, b->extent) && a->counts_from_end == b->counts_from_end &&
+         !a->ignored == !b->ignored && (!a->ignored || *a->ignored == *b->ignored) && regions_equal(a, b);
+}
+
+bool value_adds_constant(const Value *a, const Value *b, int64_t *number) {
+  const Node *node = b->producer;
+  if (!node || node->op->id != OP_Add || (a->type != TYPE_S32 && a->type != TYPE_S64)) return false;
+  const Value *other = node->inputs[0] == a ? node->inputs[1] : node->inputs[1] == a ? node->inputs[0] : NULL;
+  if (!other || !other->constant || !other->constant->is_splat || other->type != a->type) return false;
+  *number = a->type == TYPE_S64 ? *(const int64_t *)other->constant->data : *(const int32_t *)other->constant->data;
+  return true;
+}
+
+void state_range(const Graph *g, const State *state, int64_t *least, int64_t *most) {
+  const int64_t most_added = (int64_t)1 << 32; // larger numbers are no counts, but may wrap around on purpose
+  const Value *v = g->inputs[state->input];
+  int64_t number;
+  *least = INT64_MIN;
+  *most = INT64_MAX;
+  if (state->output < 0 || v->type != TYPE_S64 || !value_adds_constant(v, g->outputs[state->output], &number)) return;
+  if (number <= 0 || number > most_added) return;
+  *most = INT64_MAX / 2; // further calls cannot overflow
+  if (state->init.kind == INIT_ZEROS || state->init.kind == INIT_ONES) *least = state->init.kind == INIT_ONES;
+}
+
+// The operand of an Add of a constant, which becomes a part of the check; else v.
+static const Value *before_addition(const Value *v, IndexCheck *c) {
+  const Node *node = v->producer;
+  for (uint32_t i = 0; node && i < node->ninputs; i++) {
+    int64_t number;
+    if (!node->inputs[i] || !value_adds_constant(node->inputs[i], v, &number) || number < 0) continue;
+    c->added = number;
+    return node->inputs[i];
+  }
+  return v;
 }
 
 // The check for the node's operand in this slot.
@@ -77,7 +110,7 @@ static IndexCheck check_of(const Graph *g, const Node *node, uint32_t slot) {
   const Operand *row = &node->op->inputs[slot];
   IndexCheck own = {.node = node, .counts_from_end = row->counts_from_end, .is_count = row->is_count};
   if (!row->is_count) own.extent = node_indexed(node, slot);
-  find_input(g, node->inputs[slot], &own);
+  find_input(g, own.is_count ? before_addition(node->inputs[slot], &own) : node->inputs[slot], &own);
   const bool may_ignore = operator_has_attribute(node->op, "ignore_index");
   const AttributeValue *ignored = may_ignore ? node_attribute(node, "ignore_index") : NULL;
   if (ignored && ignored->is_set) own.ignored = &ignored->s64;

@@ -8,7 +8,7 @@
 #define WHOLE_AXIS (-1)
 
 // The elements of an input must be at least 0 (with counts_from_end, -extent) and less than `extent`, or `ignored`;
-// counts must be at least 1.
+// counts must be at least 1, after `added` is added to them, and must not wrap around then.
 typedef struct IndexCheck {
   const Node *node;        // the node that takes the elements as indices, perhaps after other nodes have moved them
   size_t input;            // index in graph->inputs
@@ -18,11 +18,19 @@ typedef struct IndexCheck {
   Extent extent;
   bool counts_from_end;
   bool is_count;          // the elements are counts; `extent` is unused
+  int64_t added;          // to counts, before the node takes them; at least 0
   const int64_t *ignored; // a number that is allowed, too; NULL: none
 } IndexCheck;
 
 // The checks for all integer inputs that a valid graph uses as indices, or with_counts also as counts. Indices that the
 // graph computes are not checked. The array is in the arena. NULL: out of memory.
 const IndexCheck *graph_index_checks(const Graph *g, bool with_counts, Arena *arena, size_t *count);
+
+// Whether b is a + *number, integers, where the number is a constant.
+bool value_adds_constant(const Value *a, const Value *b, int64_t *number);
+
+// The least and the greatest element that the state can have in a training that began with the state's first value and
+// goes on: of a counter of s64, to which each call adds a number, others are damage. Else those of s64.
+void state_range(const Graph *g, const State *state, int64_t *least, int64_t *most);
 
 #endif

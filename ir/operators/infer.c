@@ -127,6 +127,12 @@ bool infer_rank_beside(Inference *inf, Value *v, int rank, const Value *other) {
                      rank, other->name, shape_string(&other->shape, other_text, sizeof other_text));
 }
 
+bool infer_same_rank(Inference *inf, Value *a, Value *b) {
+  return a->shape.rank >= 0   ? infer_rank_beside(inf, b, a->shape.rank, a)
+         : b->shape.rank >= 0 ? infer_rank(inf, a, b->shape.rank)
+                              : true;
+}
+
 bool infer_rank_at_least(Inference *inf, const Value *v, int least) {
   char text[SHAPE_TEXT];
   if (v->shape.rank >= least) return true;

@@ -37,7 +37,8 @@ struct Inference {
 bool infer_type(Inference *inf, Value *v, Type type);
 bool infer_rank(Inference *inf, Value *v, int rank);
 bool infer_rank_beside(Inference *inf, Value *v, int rank, const Value *other); // messages show other's shape as reason
-bool infer_rank_at_least(Inference *inf, const Value *v, int least);            // v's rank is known
+bool infer_same_rank(Inference *inf, Value *a, Value *b);
+bool infer_rank_at_least(Inference *inf, const Value *v, int least); // v's rank is known
 bool infer_extent(Inference *inf, Value *v, int axis, Extent e);
 bool infer_extent_beside(Inference *inf, Value *v, int axis, Extent e, const Value *other); // other: as above
 bool infer_same_extent(Inference *inf, Value *a, int axis_a, Value *b, int axis_b);

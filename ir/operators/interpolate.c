@@ -123,6 +123,7 @@ static bool is_extent(int64_t number) {
 }
 
 // The output's extent on a spatial axis: from `sizes`, or the input's extent times `scales`, in f32 and rounded down.
+// Of a named extent only a multiple has a formula.
 static bool infer_resized(Inference *inf, const Node *node, int spatial) {
   const AttributeValue *sizes = node_attribute(node, "sizes"), *scales = node_attribute(node, "scales");
   int axis = spatial_axis(node) + spatial;
@@ -130,11 +131,16 @@ static bool infer_resized(Inference *inf, const Node *node, int spatial) {
   if (sizes->list.count && !is_extent(sizes->list.items[spatial])) return true; // check_interpolate reports it
   if (sizes->list.count)
     return infer_extent_beside(inf, node->outputs[0], axis, EXTENT(sizes->list.items[spatial]), node->inputs[0]);
+  const double scale = scales->numbers.items[spatial];
+  Extent multiple;
+  if (in.dim && scale >= 1 && scale < (double)MAX_ELEMENTS && floor(scale) == scale)
+    return infer_product(inf, in, EXTENT((int64_t)scale), &multiple) &&
+           infer_computed_extent(inf, node->outputs[0], axis, multiple, node->inputs[0]);
   if (!extent_is_literal(in)) return true;
-  float extent = (float)in.value * (float)scales->numbers.items[spatial];
+  float extent = (float)in.value * (float)scale;
   if (!(extent >= 0 && extent < (float)MAX_ELEMENTS))
     return infer_error(inf, "scales: expected numbers that give extents from 0 to below 2^47, found %g on axis %d",
-                       scales->numbers.items[spatial], axis);
+                       scale, axis);
   return infer_extent_beside(inf, node->outputs[0], axis, EXTENT((int64_t)extent), node->inputs[0]);
 }
 

@@ -204,8 +204,17 @@ static bool is_on_axis(const Formula *place, Extent whole) {
          formula_add(&behind, place, -1) && terms_value(behind.terms, behind.nterms, is_1, NULL) >= 0;
 }
 
-// The first index of a slice of an axis with a named extent, and the number of indices. False: there is no formula that
-// holds for all values, at least if each dim is 1 or more and no formula is negative.
+// Moves a place that is behind the axis for all values of the dims, such as N + 1 of N, to its end.
+static void place_clamp(Formula *place, Extent whole, int64_t step) {
+  Formula end, behind = *place;
+  if (!place_formula(MAX_ELEMENTS, EXTENT_UNKNOWN, whole, step, &end) || !formula_add(&behind, &end, -1)) return;
+  for (uint32_t i = 0; i < behind.nterms; i++)
+    if (behind.terms[i].factor < 0) return;
+  *place = end;
+}
+
+// The first index of a slice of an axis with a named extent, or with named bounds, and the number of indices. False:
+// there is no formula that holds for all values, at least if each dim is 1 or more and no formula is negative.
 static bool slice_formulas(const AxisSlice *s, Extent whole, Formula *first, Formula *count) {
   const Formula one = {.nterms = 1, .terms = {{.factor = 1}}};
   const int64_t step = s->step < 0 ? -s->step : s->step;
@@ -214,6 +223,8 @@ static bool slice_formulas(const AxisSlice *s, Extent whole, Formula *first, For
   if (step >= MAX_ELEMENTS || !place_formula(s->start, s->named_start, whole, s->step, &start) ||
       !place_formula(s->end, s->named_end, whole, s->step, &end))
     return false;
+  place_clamp(&start, whole, s->step);
+  place_clamp(&end, whole, s->step);
   *first = start;
   *count = s->step > 0 ? end : start;
   if (!formula_add(count, s->step > 0 ? &start : &end, -1)) return false;
@@ -222,13 +233,6 @@ static bool slice_formulas(const AxisSlice *s, Extent whole, Formula *first, For
   if (formula_is_number(count, &number) && !are_on_axis) return false;
   if (formula_is_number(count, &number) && number < 0) return count->nterms = 0, true;
   return formula_add(count, &one, step - 1) && formula_floor(count, step);
-}
-
-// Both ranks are equal.
-static bool infer_same_rank(Inference *inf, Value *a, Value *b) {
-  return a->shape.rank >= 0   ? infer_rank_beside(inf, b, a->shape.rank, a)
-         : b->shape.rank >= 0 ? infer_rank(inf, a, b->shape.rank)
-                              : true;
 }
 
 bool infer_slice(Inference *inf, Node *node) {
@@ -247,7 +251,7 @@ bool infer_slice(Inference *inf, Node *node) {
     } else if (extent_is_literal(e) && !slices[i].named_start.dim && !slices[i].named_end.dim) {
       read_slice(&slices[i], e.value, &count);
       if (!infer_extent_beside(inf, dst, i, EXTENT(count), src)) return false;
-    } else if (e.dim && slice_formulas(&slices[i], e, &first, &taken)) {
+    } else if (!extent_is_unknown(e) && slice_formulas(&slices[i], e, &first, &taken)) {
       Extent extent;
       if (!graph_extent(inf->graph, &taken, &extent)) return error_out_of_memory(inf->diagnostics);
       if (!infer_computed_extent(inf, dst, i, extent, src)) return false;
@@ -339,97 +343,6 @@ bool node_read_formulas(const Node *node, int axis, Formula *first, Formula *cou
   first->nterms = 0;
   return item_formula(node_attribute(node, "pads_begin"), (size_t)axis, &pads) && formula_add(first, &pads, -1) &&
          formula_of(node->outputs[0]->shape.extent[axis], count);
-}
-
-// Split
-
-uint32_t split_nparts(const Node *node) {
-  const AttributeValue *splits = node_attribute(node, "splits"), *parts = node_attribute(node, "parts");
-  return parts->is_set ? (uint32_t)parts->s64 : (uint32_t)splits->list.count;
-}
-
-static bool check_parts(Inference *inf, const Node *node) {
-  const AttributeValue *splits = node_attribute(node, "splits"), *parts = node_attribute(node, "parts");
-  const int64_t nparts = parts->is_set ? parts->s64 : (int64_t)splits->list.count;
-  if ((splits->list.count > 0) == parts->is_set || nparts < 1)
-    return infer_error(inf, "expected either splits, a list of extents, or parts, a number");
-  if (nparts > MAX_OPERANDS)
-    return infer_error(inf, "expected at most %d parts, found %lld", MAX_OPERANDS, (long long)nparts);
-  for (size_t i = 0; i < splits->list.count; i++)
-    if (splits->list.items[i] < 0 || splits->list.items[i] >= MAX_ELEMENTS)
-      return infer_error(inf, "splits: expected extents of at least 0, found %lld", (long long)splits->list.items[i]);
-  for (uint32_t i = (uint32_t)nparts; i < node->noutputs; i++)
-    if (node->outputs[i])
-      return infer_error(inf, "expected at most %lld outputs, one for each part, found %s", (long long)nparts,
-                         node->outputs[i]->name);
-  return true;
-}
-
-// Infers extents along the axis, of src and of one part.
-static bool infer_split_extents(Inference *inf, const Node *node, int axis, uint32_t part) {
-  Value *src = node->inputs[0], *dst = node->outputs[part];
-  const AttributeValue *splits = node_attribute(node, "splits");
-  const int64_t nparts = split_nparts(node);
-  if (splits->list.count) return infer_extent_beside(inf, dst, axis, EXTENT(splits->list.items[part]), src);
-  const Extent whole = src->shape.extent[axis], own = dst->shape.extent[axis];
-  Extent e;
-  if (nparts == 1) return infer_same_extent(inf, dst, axis, src, axis);
-  if (extent_is_unknown(whole))
-    return infer_product(inf, own, EXTENT(nparts), &e) && infer_computed_extent(inf, src, axis, e, dst);
-  return infer_quotient(inf, whole, EXTENT(nparts), &e) && infer_computed_extent(inf, dst, axis, e, src);
-}
-
-// src's extent along the axis must be the sum of splits, or a multiple of parts.
-static bool infer_split_sum(Inference *inf, const Node *node, int axis) {
-  Value *src = node->inputs[0];
-  const Value *dst = node->outputs[0];
-  const AttributeValue *splits = node_attribute(node, "splits");
-  const Extent whole = src->shape.extent[axis];
-  char src_text[160], dst_text[160];
-  int64_t sum = 0;
-  for (size_t i = 0; i < splits->list.count; i++) sum += splits->list.items[i];
-  if (splits->list.count) return infer_extent_beside(inf, src, axis, EXTENT(sum), dst);
-  return !extent_is_literal(whole) || whole.value % split_nparts(node) == 0 ||
-         infer_error(inf, "%s %s, beside %s %s: expected an extent on axis %d that %u parts divide; splits may differ",
-                     src->name, shape_string(&src->shape, src_text, sizeof src_text), dst->name,
-                     shape_string(&dst->shape, dst_text, sizeof dst_text), axis, (unsigned)split_nparts(node));
-}
-
-bool infer_split(Inference *inf, Node *node) {
-  Value *src = node->inputs[0];
-  int64_t axis;
-  if (!check_parts(inf, node)) return false;
-  if (!infer_same_rank(inf, src, node->outputs[0])) return false;
-  for (uint32_t i = 1; i < node->noutputs; i++)
-    if (node->outputs[i] && !infer_same_rank(inf, src, node->outputs[i])) return false;
-  const int rank = src->shape.rank;
-  if (rank < 0) return true;
-  if (!infer_axis(inf, "axis", node_s64(node, "axis"), rank, &axis)) return false;
-  if (!infer_split_sum(inf, node, (int)axis)) return false;
-  for (uint32_t part = 0; part < node->noutputs; part++) {
-    Value *dst = node->outputs[part];
-    if (dst && !infer_split_extents(inf, node, (int)axis, part)) return false;
-    for (int i = 0; i < rank && dst; i++)
-      if (i != axis && !infer_same_extent(inf, src, i, dst, i)) return false;
-  }
-  return true;
-}
-
-void split_starts(const Node *node, int64_t starts[MAX_OPERANDS + 1]) {
-  const Shape *src = &node->inputs[0]->shape;
-  const AttributeValue *splits = node_attribute(node, "splits");
-  const uint32_t nparts = split_nparts(node);
-  const int64_t equal = extent_value(src->extent[axis_of(node, src->rank)]) / nparts;
-  starts[0] = 0;
-  for (uint32_t i = 0; i < nparts; i++)
-    starts[i + 1] = starts[i] + (splits->list.count ? splits->list.items[i] : equal);
-}
-
-bool split_extent(const Node *node, Graph *g, uint32_t part, Extent *e) {
-  const Shape *src = &node->inputs[0]->shape;
-  const AttributeValue *splits = node_attribute(node, "splits");
-  *e = splits->list.count ? EXTENT(splits->list.items[part]) : EXTENT_UNKNOWN;
-  return splits->list.count || extent_divide(g, src->extent[axis_of(node, src->rank)], EXTENT(split_nparts(node)), e);
 }
 
 // Tile

@@ -12,8 +12,19 @@ ValueRange operand_range(const Operand *row) {
   return row->is_probability ? RANGE_PROBABILITY : row->is_positive ? RANGE_POSITIVE : RANGE_ANY;
 }
 
+// Whether the value's elements are elements of inputs and constants.
+static bool is_given(const Value *v) {
+  const Node *node = v->producer;
+  for (uint32_t i = 0; node && i < node->ninputs; i++)
+    if (!(node->op->traits & TRAIT_PIECES) || node->inputs[i]->producer) return false;
+  return true;
+}
+
 bool value_is_exact(const Value *v) {
-  return !type_is_float(v->type) && !(v->producer && v->producer->op->traits & TRAIT_QUANTIZES);
+  if (!type_is_float(v->type)) return !(v->producer && v->producer->op->traits & TRAIT_QUANTIZES);
+  while (v->producer && v->producer->op->traits & TRAIT_MOVES && !(v->producer->op->traits & TRAIT_RESAMPLES))
+    v = v->producer->inputs[0];
+  return is_given(v);
 }
 
 static bool signature_matches(const Signature *s, const char *text) {

@@ -190,8 +190,8 @@ struct Signature {
 };
 
 ValueRange operand_range(const Operand *row); // the range for random data
-// Whether implementations must agree in every bit of the value: its type is not a float type (type_is_float), and it is
-// not the result of a quantisation.
+// Whether implementations must agree in every bit of the value, but for choices that rounding errors flip: it is not
+// quantised, and has no float type (type_is_float) or consists of elements of inputs and constants in other places.
 bool value_is_exact(const Value *v);
 
 extern const Signature signatures[];

@@ -26,7 +26,8 @@ static bool product_depends_on_signs(const Node *node) {
   return x != y && !(x->constant && has_negative(x)) && !(y->constant && has_negative(y));
 }
 
-// The range that floating-point inputs must be in for output 0 to be in its range.
+// The range that an input must be in for output 0 to be in its range: a floating-point number, or an integer of the
+// output's type, such as a count of steps before 1 is added.
 static ValueRange range_from_output(const Node *node) {
   ValueRange range = node->outputs[0] ? node->outputs[0]->range : RANGE_ANY;
   switch (node->op->preserves) {
@@ -68,7 +69,10 @@ void graph_find_ranges(Graph *g) {
     for (uint32_t k = 0; k < node->ninputs; k++) {
       if (!node->inputs[k]) continue;
       narrow(node->inputs[k], input_range(node, k));
-      if (type_is_float(node->inputs[k]->type)) narrow(node->inputs[k], from_output); // excludes a Select's condition
+      const Type type = node->inputs[k]->type;
+      const bool is_integer = type == TYPE_S64 || type == TYPE_S32; // excludes a Select's condition
+      if (from_output == RANGE_ANY) continue;
+      if (type_is_float(type) || (is_integer && type == node->outputs[0]->type)) narrow(node->inputs[k], from_output);
     }
   }
 }

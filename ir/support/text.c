@@ -31,17 +31,24 @@ static bool text_grow(Text *t, size_t nbytes) {
   return true;
 }
 
+enum { STEP_NBYTES = 16 }; // bytes that are printed in a step
+
+// Adds the bytes that have been written behind the text, and takes their steps.
+static void text_add_written(Text *t, size_t nbytes) {
+  const size_t nsteps = (t->nbytes + nbytes) / STEP_NBYTES - t->nbytes / STEP_NBYTES;
+  t->nbytes += nbytes;
+  if (!steps_take(t->allocator->steps, (int64_t)nsteps)) t->out_of_memory = true;
+}
+
 static bool text_reserve(Text *t, size_t nbytes) {
-  if (t->out_of_memory) return false;
-  if (!steps_take(t->allocator->steps, 1)) return !(t->out_of_memory = true);
-  return text_grow(t, nbytes);
+  return !t->out_of_memory && text_grow(t, nbytes);
 }
 
 void text_add(Text *t, const char *bytes, size_t nbytes) {
   if (!text_reserve(t, nbytes)) return;
   memcpy(t->bytes + t->nbytes, bytes, nbytes);
-  t->nbytes += nbytes;
-  t->bytes[t->nbytes] = 0;
+  t->bytes[t->nbytes + nbytes] = 0;
+  text_add_written(t, nbytes);
 }
 
 void text_add_string(Text *t, const char *string) {
@@ -60,7 +67,7 @@ void text_format_list(Text *t, const char *format, va_list args) {
   if (!fits && length >= 0 && text_grow(t, (size_t)length))
     vsnprintf(t->bytes + t->nbytes, (size_t)length + 1, format, again);
   va_end(again);
-  if (length >= 0 && !t->out_of_memory) t->nbytes += (size_t)length;
+  if (length >= 0 && !t->out_of_memory) text_add_written(t, (size_t)length);
 }
 
 void text_format(Text *t, const char *format, ...) {

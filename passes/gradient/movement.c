@@ -197,6 +197,16 @@ GRADIENT(Slice) {
   gradient_give(g, node, 0, padded(g, diff, &pads, &src->shape));
 }
 
+// Whether pads are taken to be added: no dim makes them less, or some dim makes them more.
+static bool are_added(const Formula *pads) {
+  bool grows = false, shrinks = false;
+  for (uint32_t i = 0; i < pads->nterms; i++) {
+    grows |= pads->terms[i].factor > 0 && pads->terms[i].degree;
+    shrinks |= pads->terms[i].factor < 0 && (pads->terms[i].degree || i == 0);
+  }
+  return grows || !shrinks;
+}
+
 // A Pad with negated pads: removed elements get zeros, added elements are removed. A Slice removes named pads.
 GRADIENT(Pad) {
   const Value *src = node->inputs[0];
@@ -213,7 +223,7 @@ GRADIENT(Pad) {
       continue;
     }
     shape.extent[i] = src->shape.extent[i];
-    const bool is_removed = item_formula(begin, k, &front) && !(front.nterms && front.terms[0].factor < 0);
+    const bool is_removed = item_formula(begin, k, &front) && are_added(&front);
     if (!is_removed) gradient_refuse(g, node, "it removes elements of an axis that gets a named number of them");
     diff = is_removed ? part_of(g, node, diff, i, front, &shape, false) : NULL;
   }

@@ -165,7 +165,7 @@ static const double greatest_of[TYPE_COUNT] = {
 // the result may be off by 2^32.
 static ExprId wrapped(Kernel *k, Type type, ExprId e) {
   const double least = least_of[type], span = greatest_of[type] - least + 1;
-  return FMA(FLOOR(FMA(e, NUMBER(1 / span), NUMBER(-least / span))), NUMBER(-span), e);
+  return ADD(FMA(FLOOR(FMA(e, NUMBER(1 / span), NUMBER(-least / span))), NUMBER(-span), e), NUMBER(0)); // no -0
 }
 
 // The same for any s64, in a kernel that computes in s64.
@@ -213,7 +213,10 @@ static ExprId cast(Kernel *k, Type from, Type type, ExprId x) {
   if (type == TYPE_BOOLEAN) return SELECT(EQ(x, NUMBER(0)), NUMBER(0), NUMBER(1));
   if (is_rounded_twice(k, from, type)) x = expr_unary(k, EXPR_ROUND_ODD, x);
   if (type_is_float(type)) return rounded(k, type, x);
-  if (type_is_float(from)) return SELECT(EQ(x, x), clamped(k, ROUND(x), least_of[type], greatest_of[type]), NUMBER(0));
+  if (type_is_float(from)) {
+    const ExprId number = ADD(clamped(k, ROUND(x), least_of[type], greatest_of[type]), NUMBER(0)); // no -0
+    return SELECT(EQ(x, x), number, NUMBER(0));
+  }
   if (least_of[from] >= least_of[type] && greatest_of[from] <= greatest_of[type]) return x;
   return k->is_s64 ? wrapped_s64(k, type, x) : wrapped(k, type, x);
 }

@@ -17,7 +17,7 @@ static ExprId rounded(Kernel *k, Type type, ExprId e) {
   double least = type_round(type, -INFINITY), greatest = type_round(type, INFINITY);
   ExprId number = SELECT(EQ(e, e), e, NUMBER(0));
   ExprId within = MIN(NUMBER(greatest), MAX(NUMBER(least), number));
-  return ROUND(within);
+  return ADD(ROUND(within), NUMBER(0)); // no integer is -0
 }
 
 static void lower_quantized(Lowering *l, const Node *node, ExprId scale, ExprId zp) {

@@ -1,6 +1,7 @@
 // Makes a graph with leaves (ir/graph/leaves.h) from a forward graph: its nodes compute one leaf of the batch.
 #include "ir/graph/leaves.h"
 
+#include "ir/operators/indices.h"
 #include "passes/rewrite/dead_code.h"
 #include "passes/train/builder.h"
 #include "passes/train/sync_batch_norm.h"
@@ -52,21 +53,9 @@ static bool is_integer(Type type) {
   return type == TYPE_S32 || type == TYPE_S64;
 }
 
-// The constant that the update adds to the state; NULL: the update does not add a constant.
-static const Value *added(const Value *state, const Value *update) {
-  const Node *node = update->producer;
-  if (!node || node->op->id != OP_Add || !is_integer(state->type)) return NULL;
-  const Value *other = node->inputs[0] == state ? node->inputs[1] : node->inputs[1] == state ? node->inputs[0] : NULL;
-  return other && other->constant && other->constant->is_splat && other->type == state->type ? other : NULL;
-}
-
 static void put_integer(Type type, void *data, int64_t at, int64_t number) {
   if (type == TYPE_S64) ((int64_t *)data)[at] = number;
   else ((int32_t *)data)[at] = (int32_t)number;
-}
-
-static int64_t integer_of(const Value *v) {
-  return v->type == TYPE_S64 ? *(const int64_t *)v->constant->data : *(const int32_t *)v->constant->data;
 }
 
 // A constant with an element for each leaf: the sum that the leaves before it add to the counter.
@@ -84,9 +73,8 @@ static Value *constant_offsets(Leaves *l, const Value *state, int64_t step) {
   return v;
 }
 
-static void count_leaves(Leaves *l, size_t state, const Value *step) {
+static void count_leaves(Leaves *l, size_t state, int64_t each) {
   Builder *b = &l->b;
-  const int64_t each = integer_of(step);
   Value *counter = b->graph->inputs[l->forward->states[state].input];
   Value *offset =
       builder_unary(b, OP_Leaf, constant_offsets(l, counter, each), builder_name(b, "%s.offset", counter->name));
@@ -111,9 +99,10 @@ static void add_inputs(Leaves *l) {
   }
   for (size_t i = 0; i < forward->nstates && !l->b.failed; i++) {
     const State *state = &forward->states[i];
-    const Value *step =
-        state->output < 0 ? NULL : added(forward->inputs[state->input], forward->outputs[state->output]);
-    if (step) count_leaves(l, i, step);
+    int64_t each;
+    if (state->output >= 0 &&
+        value_adds_constant(forward->inputs[state->input], forward->outputs[state->output], &each))
+      count_leaves(l, i, each);
   }
 }
 

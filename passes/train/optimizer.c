@@ -19,29 +19,45 @@ static Value *norm_of(Step *s, Value *gradient) {
   return builder_unary(b, OP_ReduceL2, wide, builder_name(b, "%s.norm", name));
 }
 
+// The product with a factor in the type that the gradient's kernels compute in.
+static Value *scaled(Builder *b, Value *gradient, Value *factor, const char *name, Type type) {
+  if (b->failed) return NULL;
+  Value *own = builder_cast(b, factor, widened(gradient->type), factor->name);
+  Value *product = builder_add(b, OP_Multiply, (Value *[]){gradient, own}, 2, name, type);
+  if (product) product->layout = gradient->layout;
+  return product;
+}
+
 // The norm of all gradients is the norm of their norms. ReduceL2 neither overflows nor underflows; a sum of squared
-// norms does.
+// norms does. A factor below `least` would lose digits in f32, so two factors bring such norms to clip_norm: `least`,
+// and the rest, which is 1 for all other norms.
 void step_clip_gradients(Step *s) {
   Builder *b = &s->b;
   const Type type = TYPE_F64;
+  const double least = 0x1p-126; // f32's least normal number
   Value **norms = ARENA_ARRAY(&b->scratch, Value *, s->nparameters + 1);
   if (!norms && !b->failed) builder_out_of_memory(b);
-  b->comment = "The norm of all gradients together, and the factor by which it is brought to at most clip_norm.";
+  b->comment = "The norm of all gradients together, and the factors by which it is brought to at most clip_norm.";
   for (size_t i = 0; i < s->nparameters && !b->failed; i++) norms[i] = norm_of(s, s->gradients[i]);
   Value *norm = s->nparameters == 1
                     ? norms[0]
                     : builder_unary(b, OP_ReduceL2, builder_vector(b, norms, s->nparameters, "norms"), "gradient_norm");
   Value *above = builder_binary(b, OP_Add, norm, builder_number(b, "norm_epsilon", type, 1e-6), "norm_above_0");
   Value *limit = builder_number(b, "clip_norm", type, s->options->clip_norm);
+  Value *scaled_limit = builder_number(b, "scaled_clip_norm", type, s->options->clip_norm / least);
+  Value *one = builder_number(b, "one", type, 1);
   Value *ratio = builder_binary(b, OP_Divide, limit, above, "clip_ratio");
-  // Minimum yields its second operand where one is NaN: the factor of a norm of NaN is NaN.
-  Value *factor = builder_binary(b, OP_Minimum, builder_number(b, "one", type, 1), ratio, "clip_factor");
+  Value *rest = builder_binary(b, OP_Divide, scaled_limit, above, "clip_rest");
+  // Minimum and Maximum yield their second operand where one is NaN: the factors of a norm of NaN are NaN.
+  ratio = builder_binary(b, OP_Maximum, builder_number(b, "least_factor", type, least), ratio, "clip_ratio");
+  Value *factor = builder_binary(b, OP_Minimum, one, ratio, "clip_factor");
+  Value *factor_of_rest = builder_binary(b, OP_Minimum, one, rest, "clip_factor");
   for (size_t i = 0; i < s->nparameters && !b->failed; i++) {
     Value *gradient = s->gradients[i];
-    Value *own = builder_cast(b, factor, widened(gradient->type), "clip_factor");
-    s->gradients[i] = builder_add(b, OP_Multiply, (Value *[]){gradient, own}, 2,
-                                  builder_name(b, "%s.clipped", gradient->name), gradient->type);
-    if (s->gradients[i]) s->gradients[i]->layout = gradient->layout;
+    const char *name = builder_name(b, "%s.clipped", gradient->name),
+               *wide = builder_name(b, "%s.scaled", gradient->name);
+    Value *first = scaled(b, gradient, factor, wide, widened(gradient->type));
+    s->gradients[i] = scaled(b, first, factor_of_rest, name, gradient->type);
   }
 }
 

@@ -15,11 +15,28 @@ bool value_is_weight(const Value *v) {
   return v->constant && type_is_float(v->type) && !v->is_output && (v->constant->file || v->constant->is_initializer);
 }
 
+static size_t constant_nelems(const Value *v) {
+  return v->constant->is_splat ? 1 : (size_t)shape_nelems(&v->shape);
+}
+
+// The index of the first number that is 2^24 or more, infinite or NaN.
+static size_t find_fixed_number(const Value *v) {
+  size_t i = 0;
+  while (i < constant_nelems(v) && fabs(type_load(v->type, v->constant->data, i)) < 16777216.0) i++;
+  return i;
+}
+
 bool value_has_fixed_number(const Value *v) {
-  const size_t count = v->constant->is_splat ? 1 : (size_t)shape_nelems(&v->shape);
-  for (size_t i = 0; i < count; i++)
-    if (!(fabs(type_load(v->type, v->constant->data, i)) < 16777216.0)) return true;
-  return false;
+  return find_fixed_number(v) < constant_nelems(v);
+}
+
+int64_t value_odd_number(const Value *v) {
+  const size_t nelems = constant_nelems(v), found = find_fixed_number(v);
+  for (size_t i = 0; found < nelems && i < nelems; i++) {
+    const double number = fabs(type_load(v->type, v->constant->data, i));
+    if (number > 0 && number < 16777216.0) return (int64_t)found;
+  }
+  return -1;
 }
 
 bool value_is_statistic(const Value *v) {

@@ -75,6 +75,9 @@ bool value_is_weight(const Value *v);
 // Whether an element of the constant is 2^24 or more, infinite or NaN, as in a mask of -1e9 or minus infinity: steps of
 // training would not change it, but its neighbours.
 bool value_has_fixed_number(const Value *v);
+// The index of the first such element, if there are other numbers than such and 0, so that the constant may be no mask
+// but a weight with a wrong number; otherwise -1.
+int64_t value_odd_number(const Value *v);
 // Whether nodes take the value only as a statistic, such as the mean of a BatchNormInference or the weights of classes,
 // or as a setting, such as Dropout's probability.
 bool value_is_statistic(const Value *v);

@@ -94,6 +94,16 @@ expect 1 '.*' 'error: large takes more than 300 steps to compile; .*--max-steps'
 expect 1 '' 'error: large takes more than 300 steps to compile; .*--max-steps' show large.yaml --format c --max-steps 300
 expect 1 '' "error: running doubling $needs" run doubling.yaml --random --max-memory 2G
 expect 0 'outputs: \[v30\]' '' show doubling.yaml --max-memory 2G
+# report compiles once, in 420,000 steps; a compilation for each of its parts took 1,320,000.
+awk 'BEGIN {
+  print "format: ngrad/1\nname: chain\ninputs: [{name: v0, type: f32, shape: [16, 32]}, {name: b, type: f32, shape: [32]}]\nnodes:"
+  for (i = 0; i < 3000; i += 3) {
+    printf "- {op: Add, inputs: [v%d, b], outputs: [v%d]}\n- {op: Multiply, inputs: [v%d, b], outputs: [v%d]}\n", i, i + 1, i + 1, i + 2
+    printf "- {op: ReLU, inputs: [v%d], outputs: [v%d]}\n", i + 2, i + 3
+  }
+  print "outputs: [v3000]"
+}' >chain.yaml
+expect 0 '' '.*' report chain.yaml --no-times -o chain.html --max-steps 600000
 for verb in check run show bench convert grad gradcheck; do
   expect 1 '.*' 'sparse.npy: no memory for 3200000000 bytes' $verb sparse.yaml --max-memory 2G
 done

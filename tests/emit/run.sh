@@ -400,6 +400,9 @@ for name in extents load div hash_of; do
   emit graph.yaml --isa scalar && passes gcc c11 -O1
   count "a graph whose name is $name"
 done
+rm -f first
+emit "$here/shifted_labels.yaml" --isa scalar && ! grep -q '{(double)NAN' "$test" && passes gcc c11 -O1
+count 'labels of a self-test are classes, after a subtraction'
 # What they share runs in many graphs; here each operator is, also of nothing, and no compiler has a word to say.
 reads() { # COMPILER LANGUAGE OPTION... FILE...; without making anything of it
   compiler=$1 standard=$2

@@ -183,6 +183,18 @@ saved = dict(numpy.load('once/net.npz'))
 saved['.fit'][3] = 2**63 - 1
 numpy.savez('late/net.npz', **saved)" >stdout 2>stderr
   expect 1 '' 'late/net.npz: damaged: the position in training is impossible' fit step/net_step.yaml --in data -o late --resume
+  mkdir counter
+  for step in 9223372036854775807 4611686018427387904 -1; do # further steps would wrap around, or it is no number of steps
+    "$python" -c "
+import numpy
+saved = dict(numpy.load('once/net.npz'))
+saved['step'] = numpy.int64($step)
+numpy.savez('counter/net.npz', **saved)" >stdout 2>stderr
+    for from in '-o counter --resume' '--state counter/net.npz'; do
+      # shellcheck disable=SC2086 # several words
+      expect 1 '' "counter/net.npz: damaged: step is $step, expected a count from 0 to 4611686018427387903" fit step/net_step.yaml --in data $from
+    done
+  done
   mkdir numpy && mv numpy.npz numpy/net.npz
   [ "$(hash_of --in data --epochs 5 -o numpy --resume)" = "$(hash_of --in data --epochs 5)" ]
   count 'what numpy saved is resumed'
@@ -325,7 +337,7 @@ weighted() { # STATUS STDOUT STDERR ARGUMENT...
 }
 weighted 0 '^sha256' '' --drop-last -q
 for batch in 10:3 20:20; do
-  weighted 1 '' "weights: is read once .* not depend on N: expected extent ${batch#*:} on axis 1 for a batch of ${batch#*:} samples, found 10$" \
+  weighted 1 '' "weights: is read once .* not depend on N: expected extent ${batch#*:} on axis 1 for a batch of ${batch#*:} samples, found 10; samples lie along the first axis$" \
     --batch ${batch%:*}
 done
 cat >common.yaml <<'Y'
@@ -346,6 +358,22 @@ outputs: []
 updates: {total: next}
 Y
 expect 0 '^common: 202 of 203 samples, 21 steps an epoch of 10 samples' '' fit common.yaml --in data --input rows=data/whole_2.npy
+
+# The batch is the first axis. An input that has it elsewhere is read once.
+cat >turned.yaml <<'Y'
+format: ngrad/1
+name: turned
+dims: {N: 10}
+inputs: [{name: x, type: f32, shape: [6, N]}, {name: labels, type: s32, shape: [N]}]
+state: [{name: w, type: f32, shape: [4, 6], init: {fan_in: 6}}]
+nodes:
+  - {op: MatMul, inputs: [w, x], outputs: [h], attributes: {}}
+  - {op: SoftmaxCrossEntropy, inputs: [h, labels], outputs: [loss], attributes: {axis: 0}}
+outputs: [loss]
+Y
+"$ngrad" train turned.yaml --loss loss -o . >log 2>&1
+expect 1 '' 'x is read once for all batches, because its first axis is not the batch, N: expected samples along the first axis$' \
+  fit turned_step.yaml --in data
 
 # Numbers that are not finite
 cp once/net.npz before.npz
@@ -538,7 +566,7 @@ expect 1 '' 'no data for a/x: expected none/a%2Fx.npy or .idx' fit slash.yaml --
 expect 1 '' 'no data for labels: expected none/labels.npy or .idx' fit step/net_step.yaml --in none --input x=data/x.npy
 expect 1 '' 'x.npy: error: no such file' fit step/net_step.yaml --in data --input x=none/x.npy
 expect 2 '' 'expected NAME=FILE with an input of net_step, found y=1' fit step/net_step.yaml --in data --input y=1
-expect 1 '' 'labels: expected samples of shape \[\], found 203 of shape \[6\]' fit step/net_step.yaml --in data --labels data/x.npy
+expect 1 '' 'labels: expected samples of shape \[\] along the first axis, found 203 of shape \[6\]' fit step/net_step.yaml --in data --labels data/x.npy
 printf '\0\0\015\001\0\0\0\001\0\0\0\0' >float.idx
 expect 1 '' 'float.idx: error: labels: expected numbers of type s32, found f32' fit step/net_step.yaml --in data --labels float.idx
 { printf '\0\0\016\002\0\0\0\001\0\0\0\006' && head -c 48 /dev/zero; } >double.idx

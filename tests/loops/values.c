@@ -191,9 +191,12 @@ static void apply_to_scalars(Walk *w, const Expr *e, Lanes *y) {
 }
 
 // EXPR_COUNT and EXPR_RECIPROCAL, computed in f64; the caller rounds the result to the kernel's type, as it does
-// constants.
+// constants. In s64, the bits of the integer.
 static double count_of(Walk *w, const Expr *e) {
   const uint64_t count = walk_number(w, (int64_t)e->number, e->monomial);
+  double bits;
+  memcpy(&bits, &count, sizeof bits);
+  if (w->k->is_s64) return bits;
   return e->op == EXPR_COUNT ? (double)count : 1 / (double)(count > 0 ? count : 1);
 }
 
@@ -202,7 +205,7 @@ static void make_vector(Walk *w, const LoopNode *n, Lanes *y) {
   if (n->load) {
     load_vector(w, n, y);
   } else if (e->op == EXPR_INDEX) {
-    lanes_index(w->k->is_f64, y, walk_index(w, n->value));
+    lanes_index(walk_arithmetic(w), y, walk_index(w, n->value));
   } else if (e->op == EXPR_IS_KEPT) {
     const Dropping d = dropping_of(w, n);
     lanes_is_kept(w->k->is_f64, y, &d, (int64_t)walk_index(w, n->step));
@@ -221,7 +224,7 @@ static void make_scalar(Walk *w, const LoopNode *n, Item *y) {
     load_scalar(w, n, &y->lanes);
   } else if (e->op == EXPR_INDEX) {
     const uint64_t index = walk_get_var(w, (Var){VAR_AXIS, (uint32_t)__builtin_ctz(e->axes)});
-    lanes_index(w->k->is_f64, &y->lanes, index);
+    lanes_index(walk_arithmetic(w), &y->lanes, index);
   } else if (e->op == EXPR_IS_KEPT) {
     const Dropping d = dropping_of(w, n);
     y->number = element_is_kept(&d);

@@ -149,6 +149,7 @@ EACH_COMPARISON(COMPARISON, v)
 EACH_COMPARISON(COMPARISON, d)
 MULTIPLIED_AND_ADDED(v)
 MULTIPLIED_AND_ADDED(d)
+MULTIPLIED_AND_ADDED(l)
 CHOICE(v, v_mask)
 CHOICE(d, d_mask)
 
@@ -163,7 +164,8 @@ CHOICE(l, d_mask)
 
 #define ROW(p, op, name) [EXPR_##op] = call_##p##_##name,
 #define ROWS(p) EACH_OF_ONE(ROW, p) EACH_OF_TWO(ROW, p) EACH_COMPARISON(ROW, p) ROW(p, FMA, fma) ROW(p, SELECT, select)
-#define INTEGER_ROWS ROW(l, NEG, neg) EACH_OF_TWO_INTEGERS(ROW, l) EACH_COMPARISON(ROW, l) ROW(l, SELECT, select)
+#define INTEGER_ROWS                                                                                                   \
+  ROW(l, NEG, neg) EACH_OF_TWO_INTEGERS(ROW, l) EACH_COMPARISON(ROW, l) ROW(l, FMA, fma) ROW(l, SELECT, select)
 static Call *const calls[][EXPR_OP_COUNT] = { // by Arithmetic
     {ROWS(v)},
     {ROWS(d) ROW(d, ROUND_F32, round_f32) ROW(d, ROUND_ODD, round_odd)},
@@ -292,8 +294,9 @@ void lanes_set(Arithmetic in, Lanes *y, double x) {
   else set_v(y, v_set((float)x));
 }
 
-void lanes_index(bool is_f64, Lanes *y, uint64_t first) {
-  if (is_f64) set_d(y, d_index(first));
+void lanes_index(Arithmetic in, Lanes *y, uint64_t first) {
+  if (in == IN_S64) set_l(y, l_index(first));
+  else if (in == IN_F64) set_d(y, d_index(first));
   else set_v(y, v_index(first));
 }
 

@@ -30,7 +30,7 @@ void lanes_load_mask(bool is_f64, Lanes *y, const uint8_t *bytes);
 void lanes_store_mask(bool is_f64, uint8_t *bytes, const Lanes *x);
 
 void lanes_set(Arithmetic in, Lanes *y, double x);
-void lanes_index(bool is_f64, Lanes *y, uint64_t first);
+void lanes_index(Arithmetic in, Lanes *y, uint64_t first);
 void lanes_to_offsets(bool is_f64, int64_t *to, const Lanes *x, int n); // numbers converted to integers
 void lanes_merge(bool is_f64, Lanes *y, const Lanes *first, const Lanes *then, int n);
 void lanes_widen(Lanes *y, const Lanes *x); // from f32 to f64, and back

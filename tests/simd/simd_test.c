@@ -132,6 +132,8 @@ static void test_arithmetic_s64(void) {
   TEST_L(l_add, l_add(a, b), x + y);
   TEST_L(l_sub, l_sub(a, b), x - y);
   TEST_L(l_mul, l_mul(a, b), x * y);
+  TEST_L(l_fma, l_fma(a, b, c), x * y + z);
+  TEST_L(l_index, l_index((size_t)i), (uint64_t)(i + j));
   TEST_L(l_neg, l_neg(a), 0 - x);
   TEST_L(l_max, l_max(a, b), sx > sy ? x : y);
   TEST_L(l_min, l_min(a, b), sx < sy ? x : y);

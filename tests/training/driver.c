@@ -3,11 +3,14 @@
 //   resume N OLD FILE  loads OLD, N steps, saved
 //   load FILE          prints the status, and whether the blocks are as before
 //   fuzz FILE STEP     each STEPth truncation and many changed bits: refused, or the states are those of FILE
+//   abandoned FILE     saves where savers that were killed have left files
+//   counts FILE        saves counts of steps that are impossible, and loads them
 //   links FILE         saves where links have the names of the new file
 //   together FILE      two processes save to FILE, while this one loads it
 #define _POSIX_C_SOURCE 200809L
 #include "mlp.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +96,56 @@ static int save_beside_links(const char *path) {
   return !ok;
 }
 
+// Files of savers that were killed are removed; those of living ones, and other files, are not.
+static int save_beside_abandoned(const char *path) {
+  enum { DEAD, OF_PARENT, OF_OTHER_PATH, OTHER_END, NFILES };
+  char names[NFILES][64];
+  int ok = 1, status;
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  ok &= child > 0 && waitpid(child, &status, 0) == child;
+  snprintf(names[DEAD], sizeof names[DEAD], "%s.%ld-0.tmp", path, (long)child);
+  snprintf(names[OF_PARENT], sizeof names[OF_PARENT], "%s.%ld-7.tmp", path, (long)getppid());
+  snprintf(names[OF_OTHER_PATH], sizeof names[OF_OTHER_PATH], "%s.x.%ld-0.tmp", path, (long)child);
+  snprintf(names[OTHER_END], sizeof names[OTHER_END], "%s.%ld-0.tmp.x", path, (long)child);
+  for (int i = 0; i < NFILES; i++) {
+    FILE *file = fopen(names[i], "wb");
+    ok &= file && fclose(file) == 0;
+  }
+  // A saver in another container has a lock.
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  const int fd = open(names[DEAD], O_RDWR);
+  ok &= fd >= 0 && fcntl(fd, F_SETLK, &lock) == 0;
+  const pid_t other = fork();
+  if (other == 0) _exit(mlp_save(parameters, optimizer, path) != mlp_OK || access(names[DEAD], F_OK) != 0);
+  ok &= other > 0 && waitpid(other, &status, 0) == other && status == 0;
+  close(fd);
+  ok &= mlp_save(parameters, optimizer, path) == mlp_OK && access(names[DEAD], F_OK) != 0;
+  for (int i = DEAD + 1; i < NFILES; i++) ok &= unlink(names[i]) == 0;
+  return !ok;
+}
+
+// A count of steps that further steps would wrap around, or that is none, is damage, and nothing is read.
+static int load_counts(const char *path) {
+#ifdef mlp_step_OFFSET
+  static const int64_t steps[] = {INT64_MAX, INT64_MAX / 2 + 1, -1, INT64_MIN};
+  int64_t *step = (int64_t *)(optimizer + mlp_step_OFFSET);
+  int failures = 0;
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+    *step = steps[i];
+    failures += mlp_save(parameters, optimizer, path) != mlp_OK;
+    *step = 3;
+    keep();
+    failures += mlp_load(parameters, optimizer, path) != mlp_DAMAGED || !is_kept();
+  }
+  failures += mlp_save(parameters, optimizer, path) != mlp_OK || mlp_load(parameters, optimizer, path) != mlp_OK;
+  return failures > 0;
+#else
+  (void)path;
+  return 1;
+#endif
+}
+
 static int save_often(uint64_t seed, const char *path) {
   enum { NSAVES = 200 };
   int failures = mlp_init(parameters, optimizer, seed) != mlp_OK;
@@ -123,6 +176,8 @@ int main(int argc, char **argv) {
   if (strcmp(verb, "fuzz") == 0 && argc > 3) return fuzz(argv[2], (size_t)strtol(argv[3], NULL, 10));
   if (mlp_init(parameters, optimizer, 5) != mlp_OK) return 1;
   if (strcmp(verb, "links") == 0) return save_beside_links(argv[2]);
+  if (strcmp(verb, "abandoned") == 0) return save_beside_abandoned(argv[2]);
+  if (strcmp(verb, "counts") == 0) return load_counts(argv[2]);
   if (strcmp(verb, "together") == 0) return save_together(argv[2]);
   if (strcmp(verb, "load") == 0) {
     keep();

@@ -112,6 +112,10 @@ mkdir saved && cp four.npz saved/there.npz && ! (trap '' XFSZ && ulimit -f 1 && 
 count 'where the disk is full, the old file stays, and no other'
 ./driver links saved/there.npz >log 2>&1 && [ "$(ls saved)" = there.npz ]
 count 'a file is saved, and not through a link'
+./driver abandoned saved/there.npz >log 2>&1 && [ "$(ls saved)" = there.npz ]
+count 'files of killed savers are removed'
+./driver counts counts.npz >log 2>&1
+count 'a count of steps that would wrap around is damage'
 ./driver together saved/there.npz >log 2>&1 && [ "$(ls saved)" = there.npz ]
 count 'two processes save to one path, and leave one whole file'
 compile gcc -std=c11 -U__unix__ $level && ./driver train 4 saved/plain.npz >log && cmp four.npz saved/plain.npz >log &&
@@ -194,6 +198,18 @@ C
 "$ngrad" train text.yaml --optimizer sgd --threads none -o c >log 2>&1 &&
   gcc -std=c11 $level -Wall -Wextra -Wshadow -Wconversion -Werror -fsanitize=address,undefined -fno-sanitize-recover=all text.c c/text.c -lm -o text >>log 2>&1 && ./text >>log 2>&1
 count 'C checks the parts of an input that are indices, and no others'
+cat >unused.yaml <<'Y'
+format: ngrad/1
+name: unused
+inputs: [{name: x, type: f32, shape: [2, 3]}, {name: labels, type: s32, shape: [2]}]
+nodes:
+  - {op: SoftmaxCrossEntropy, inputs: [x, labels], outputs: [loss]}
+  - {op: LessEqual, inputs: [x, x], outputs: [y]}
+outputs: [y]
+Y
+"$ngrad" emit unused.yaml --self-test --threads none --isa scalar -o unused >log 2>&1 &&
+  gcc -std=c11 $level unused/unused.c unused/unused_test.c -lm -o self_test >>log 2>&1 && ./self_test >>log 2>&1
+count 'nor labels that nothing needs'
 
 # The last element of an input is no index, and an input and an extent have names that the checks might have.
 for order in '[0, 1]' '[1, 0]'; do

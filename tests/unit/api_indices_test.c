@@ -60,6 +60,60 @@ static void wrong_indices_are_told_and_nothing_is_written(void **state) {
   must_tell(&d, "SoftmaxCrossEntropy: labels[1]: expected an index from 0 to 2, or -100, which is ignored, found -1\n");
 }
 
+// A step's count is a state to which a call adds 1: it must not be one of which the sum is no count.
+static void counts_of_states_do_not_wrap(void **state) {
+  (void)state;
+  static const char text[] =
+      "format: ngrad/1\nname: g\nstate:\n  - {name: w, type: f32, shape: [], init: ones}\n"
+      "  - {name: m, type: f32, shape: [], init: zeros}\n  - {name: v, type: f32, shape: [], init: zeros}\n"
+      "  - {name: step, type: %s, shape: [], init: zeros}\n"
+      "constants:\n  - {name: rate, type: f32, shape: [], value: 0.5}\n  - {name: one, type: %s, shape: [], value: 1}\n"
+      "nodes:\n  - {op: Add, inputs: [one, step], outputs: [next]}\n"
+      "  - {op: Adam, inputs: [w, w, m, v, rate, next], outputs: [w2, m2, v2]}\n"
+      "updates: {w: w2, m: m2, v: v2, step: next}\n";
+  static const struct {
+    const char *type;
+    int64_t step;
+    const char *told;
+  } cases[] = {
+      {"s64", 0, NULL},
+      {"s64", INT64_MAX - 2, NULL},
+      {"s64", INT64_MAX, "to 9223372036854775805, because 1 is added to it, found 9223372036854775807"},
+      {"s64", -1, "Adam: step: expected a number of steps from 0 to 9223372036854775805, because 1 is added"},
+      {"s32", INT32_MAX - 1, NULL},
+      {"s32", INT32_MAX, "from 0 to 2147483646, because 1 is added to it, found 2147483647"},
+      {"s32", -5, "from 0 to 2147483646, because 1 is added to it, found -5"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char graph[1024];
+    float w = 1, m = 0, v = 0;
+    int32_t narrow = (int32_t)cases[i].step;
+    int64_t wide = cases[i].step;
+    const int is_wide = strcmp(cases[i].type, "s64") == 0;
+    snprintf(graph, sizeof graph, text, cases[i].type, cases[i].type);
+    ng_context *ctx = new_context();
+    ng_graph *g = must_read(ctx, graph);
+    ng_tensor states[] = {{.type = NG_F32, .data = &w},
+                          {.type = NG_F32, .data = &m},
+                          {.type = NG_F32, .data = &v},
+                          {.type = is_wide ? NG_S64 : NG_S32, .data = is_wide ? (void *)&wide : &narrow}};
+    float next[3];
+    int64_t counted;
+    ng_tensor out[] = {{.type = NG_F32, .data = &next[0]},
+                       {.type = NG_F32, .data = &next[1]},
+                       {.type = NG_F32, .data = &next[2]},
+                       {.type = states[3].type, .data = &counted}};
+    assert_int_equal(ng_interpret(g, states, out, 0), cases[i].told ? NG_WRONG : NG_OK);
+    if (cases[i].told && !strstr(ng_messages_text(ctx, 0), cases[i].told))
+      fail_msg("expected %s, found %s", cases[i].told, ng_messages_text(ctx, 0));
+    const ng_state counter = ng_graph_state(g, 3), weight = ng_graph_state(g, 0);
+    assert_true(counter.least == (is_wide ? 0 : INT64_MIN) && counter.most == (is_wide ? INT64_MAX / 2 : INT64_MAX));
+    assert_true(weight.least == INT64_MIN && weight.most == INT64_MAX);
+    ng_graph_free(g);
+    ng_context_free(ctx);
+  }
+}
+
 static const char graph_of_moved_rows[] =
     "format: ngrad/1\nname: g\ndims: {N: 3}\ninputs:\n  - {name: table, type: f32, shape: [N]}\n"
     "  - {name: ids, type: s32, shape: [2, 2]}\n"
@@ -143,9 +197,9 @@ static void parts_that_are_indices_are_checked_alone(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_indices_are_told_and_nothing_is_written),
-                                     cmocka_unit_test(steps_count_from_1),
-                                     cmocka_unit_test(indices_are_followed_through_reshapes),
-                                     cmocka_unit_test(parts_that_are_indices_are_checked_alone)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(wrong_indices_are_told_and_nothing_is_written), cmocka_unit_test(steps_count_from_1),
+      cmocka_unit_test(counts_of_states_do_not_wrap), cmocka_unit_test(indices_are_followed_through_reshapes),
+      cmocka_unit_test(parts_that_are_indices_are_checked_alone)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,6 +39,57 @@ static void random_data_is_the_same_everywhere(void **state) {
   ng_context_free(ctx);
 }
 
+// The range of random labels of five classes, where a model computes the class from a label.
+static const struct {
+  const char *nodes; // from `labels` to `class`, with constants one and four
+  double first, last;
+} label_cases[] = {
+    {"{op: StaticReshape, inputs: [labels], outputs: [class], attributes: {shape: [1000], special_zero: false}}", 0, 4},
+    {"{op: Subtract, inputs: [labels, one], outputs: [class]}", 1, 5}, // class 0 is the background
+    {"{op: Subtract, inputs: [four, labels], outputs: [class]}", 0, 4},
+    {"{op: Add, inputs: [labels, one], outputs: [class]}", 0, 3},
+    {"{op: Neg, inputs: [labels], outputs: [n]}\n  - {op: Add, inputs: [four, n], outputs: [class]}", 0, 4},
+    {"{op: Subtract, inputs: [labels, one], outputs: [n]}\n  - {op: Multiply, inputs: [n, four], outputs: [class]}", 1,
+     2},
+    {"{op: Subtract, inputs: [labels, one], outputs: [n]}\n  - {op: Maximum, inputs: [n, zero], outputs: [class]}", 0,
+     5},
+    {"{op: Subtract, inputs: [labels, one], outputs: [n]}\n  - {op: Minimum, inputs: [n, four], outputs: [class]}", 1,
+     100},
+    {"{op: Subtract, inputs: [labels, one], outputs: [n]}\n  - {op: Mod, inputs: [n, four], outputs: [class]}", 1, 100},
+    {"{op: TypeCast, inputs: [labels], outputs: [{name: wide, type: s64}]}\n"
+     "  - {op: TypeCast, inputs: [wide], outputs: [{name: n, type: s32}]}\n"
+     "  - {op: Subtract, inputs: [n, one], outputs: [class]}",
+     1, 5},
+};
+
+static void random_labels_are_classes(void **state) {
+  (void)state;
+  for (size_t n = 0; n < sizeof label_cases / sizeof *label_cases; n++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: g\n"
+             "inputs: [{name: x, type: f32, shape: [1000, 5]}, {name: labels, type: s32, shape: [1000]}]\n"
+             "constants:\n  - {name: one, type: s32, shape: [], value: 1}\n"
+             "  - {name: zero, type: s32, shape: [], value: 0}\n  - {name: four, type: s32, shape: [], value: 4}\n"
+             "nodes:\n  - %s\n  - {op: SoftmaxCrossEntropy, inputs: [x, class], outputs: [loss]}\noutputs: [loss]\n",
+             label_cases[n].nodes);
+    ng_context *ctx = new_context();
+    ng_graph *g = must_read(ctx, text);
+    ng_tensor labels;
+    double first = INFINITY, last = -INFINITY;
+    assert_int_equal(ng_tensor_random(g, 1, 1, &labels), NG_OK);
+    for (int64_t i = 0; i < 1000; i++) {
+      first = fmin(first, ng_tensor_get(&labels, i));
+      last = fmax(last, ng_tensor_get(&labels, i));
+    }
+    if (first != label_cases[n].first || last != label_cases[n].last)
+      fail_msg("%s: labels from %g to %g", label_cases[n].nodes, first, last);
+    ng_tensor_free(ctx, &labels);
+    ng_graph_free(g);
+    ng_context_free(ctx);
+  }
+}
+
 static void npy_files_come_back_as_they_went(void **state) {
   (void)state;
   ng_context *ctx = new_context();
@@ -267,6 +318,7 @@ static void what_is_not_finite_must_be_alike(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_data_is_the_same_everywhere),
+      cmocka_unit_test(random_labels_are_classes),
       cmocka_unit_test(npy_files_come_back_as_they_went),
       cmocka_unit_test(tensors_lie_in_the_orders_that_the_graph_says),
       cmocka_unit_test(reshapes_and_transposes_mind_orders),

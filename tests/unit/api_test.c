@@ -240,6 +240,33 @@ static void shows_every_form(void **state) {
   ng_context_free(ctx);
 }
 
+static void shows_several_forms_of_one_compilation(void **state) {
+  (void)state;
+  enum { COUNT = 4 };
+  static const char *const formats[COUNT] = {"kernels-json", "kernels", "c", "loops"};
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, layer_norm);
+  ng_kernel *kernel = NULL;
+  char *texts[COUNT];
+  assert_int_equal(ng_graph_show_all(g, formats, COUNT, NULL, texts, &kernel), NG_OK);
+  for (size_t i = 0; i < COUNT; i++) {
+    char *alone = ng_graph_show(g, formats[i], NULL);
+    assert_string_equal(texts[i], alone);
+    ng_text_free(ctx, alone);
+    ng_text_free(ctx, texts[i]);
+  }
+  assert_true(ng_kernel_get_info(kernel).nkernels > 0);
+  ng_kernel_free(kernel);
+  assert_int_equal(ng_graph_show_all(g, (const char *const[]){"c", "lops"}, 2, NULL, texts, &kernel), NG_USAGE);
+  assert_true(!texts[0] && !texts[1] && !kernel);
+  must_have_said(ctx, "unknown format lops, did you mean loops");
+  ng_messages_clear(ctx);
+  assert_int_equal(ng_graph_show_all(g, formats, COUNT, &(ng_options){.after = ng_pass_at(0).name}, texts, NULL),
+                   NG_USAGE);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 static void emits_for_any_processor(void **state) {
   (void)state;
   ng_context *ctx = new_context();
@@ -411,6 +438,7 @@ int main(void) {
       cmocka_unit_test(a_contradicting_input_shape_is_told),
       cmocka_unit_test(extents_that_stay_open_cannot_be_bound),
       cmocka_unit_test(shows_every_form),
+      cmocka_unit_test(shows_several_forms_of_one_compilation),
       cmocka_unit_test(emits_for_any_processor),
       cmocka_unit_test(operators_are_found_by_all_their_names),
       cmocka_unit_test(counts_bytes_and_restores_threads),

@@ -210,8 +210,10 @@ static void samples_are_checked(void **state) {
   must_check(ctx, g, 1, labels, sizeof labels, "labels: sample 1 is 5, expected 0 to 4, or -100, which is ignored");
   must_check(ctx, g, 2, flat, sizeof flat, NULL);
   must_check(ctx, g, 2, image, sizeof image, NULL);
-  must_check(ctx, g, 2, turned, sizeof turned, "image: expected samples of shape [2, 3, 1], found 1 of shape [3, 2]");
-  must_check(ctx, g, 0, flat, sizeof flat, "x: expected samples of shape [5], found 1 of shape [6]");
+  must_check(ctx, g, 2, turned, sizeof turned,
+             "image: expected samples of shape [2, 3, 1] along the first axis, found 1 of shape [3, 2]");
+  must_check(ctx, g, 0, flat, sizeof flat,
+             "x: expected samples of shape [5] along the first axis, found 1 of shape [6]");
   size_t n = make_npy(npy, "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }", s64, sizeof s64);
   must_check(ctx, g, 1, npy, n, NULL);
   n = make_npy(npy, "{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }", wide, sizeof wide);

@@ -1,6 +1,7 @@
 // Every expression of a kernel as compiled code on each ISA of this machine, against C's functions: on operands that
 // vary along vectors and on operands that do not, with the same bits.
 #include "backends/codegen/codegen.h"
+#include "backends/codegen/print/tree_printer.h"
 #include "frontend/api/handles.h"
 #include "ir/kernel/program.h"
 #include "ir/loops/target.h"
@@ -8,6 +9,7 @@
 #include "passes/pipeline.h"
 #include "passes/schedule/order_kernel.h"
 #include "passes/schedule/tune.h"
+#include "tests/loops/vocabulary.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -120,7 +122,7 @@ static void read_graph(Case *c, const char *type) {
   text_deinit(&t);
 }
 
-static AccessId access_of(Kernel *k, Value *v, bool is_row) {
+static AccessId kernel_access(Kernel *k, Value *v, bool is_row) {
   Access a = {.value = v, .type = v->type, .stride = {is_row ? 1 : COLUMNS, is_row ? 0 : 1}};
   return kernel_add_access(k, &a);
 }
@@ -146,8 +148,9 @@ static void make_program(Case *c) {
   kernel_add_axis(k, "d1", COLUMNS, 0);
   for (size_t i = 0; i < NOUTPUTS; i++) {
     size_t of = i % 2 * 2; // row after vector
-    ExprId a = expr_load(k, access_of(k, g->inputs[of], of)), b = expr_load(k, access_of(k, g->inputs[of + 1], of));
-    kernel_store(k, access_of(k, g->outputs[i], of), make_expr(k, i / 2, a, b));
+    ExprId a = expr_load(k, kernel_access(k, g->inputs[of], of)),
+           b = expr_load(k, kernel_access(k, g->inputs[of + 1], of));
+    kernel_store(k, kernel_access(k, g->outputs[i], of), make_expr(k, i / 2, a, b));
   }
   Target target = target_of_machine();
   c->schedules[0] = kernel_order(k, BEST_AXIS, NULL);
@@ -258,10 +261,25 @@ static void expressions_in_f64(void **state) {
   expressions_are_as_defined("f64", 8);
 }
 
+// What kernels of s64 may have is what printer and executor compute there.
+static void expressions_in_s64(void **state) {
+  (void)state;
+  const Lanes operand = {.m64 = {0}}, *operands[3] = {&operand, &operand, &operand};
+  for (ExprOp op = EXPR_NONE + 1; op < EXPR_OP_COUNT; op++) {
+    Lanes result;
+    const bool has_operands = expr_info[op].narguments, has_s64 = expr_info[op].has_s64 && has_operands;
+    if (has_s64 != (integer_formulas[op] != NULL))
+      fail_msg("%s: has_s64 and integer_formulas differ", expr_info[op].name);
+    if (has_operands && has_s64 != lanes_apply(op, IN_S64, &result, operands))
+      fail_msg("%s: has_s64 and the executor differ", expr_info[op].name);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(expressions_in_f32),
       cmocka_unit_test(expressions_in_f64),
+      cmocka_unit_test(expressions_in_s64),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

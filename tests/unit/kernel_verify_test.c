@@ -262,6 +262,8 @@ static void spoilt_expressions_are_found(void **state) {
   Expr *sum = &k->exprs[find_expr(k, EXPR_REDUCE_SUM)];
   sum->reduced |= 1U << 5;
   schedule_must_be_wrong(s, ", over which its operand does not vary");
+  ((Kernel *)k)->is_s64 = true;
+  schedule_must_be_wrong(s, "kernels that compute in s64 have none");
   deinit(&l);
 }
 

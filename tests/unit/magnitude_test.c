@@ -127,6 +127,47 @@ static void a_missing_term_of_a_million_is_seen(void **state) {
   case_deinit(&c);
 }
 
+// The gradient of a norm over two elements is about epsilon, the difference of terms near 1. In f32 nothing of it is
+// right, but an error of 1/200 of a term is no rounding error, even in a single element.
+static void a_small_error_among_terms_that_cancel_is_seen(void **state) {
+  (void)state;
+  static const char text[] =
+      BEGIN "inputs: [{name: x, type: f32, shape: [2000, 2]}, {name: dy, type: f32, shape: [2000, 2]}]\n"
+            "nodes:\n"
+            "  - {op: LayerNorm, inputs: [x], outputs: {dst: z, mean: m, variance: v},\n"
+            "     attributes: {begin_norm_axis: -1, use_affine: false, keep_stats: true, epsilon: 1.0e-7}}\n"
+            "  - {op: LayerNormBackward, inputs: {src: x, diff_dst: dy, mean: m, variance: v}, outputs: [y],\n"
+            "     attributes: {begin_norm_axis: -1, use_affine: false, epsilon: 1.0e-7}}\n"
+            "outputs: [y]\n";
+  Case c;
+  case_init(&c, text, 1);
+  for (int64_t e = 0; e < 20; e++) {
+    const double variance =
+        pow(ng_tensor_get(&c.data.in[0], e / 2 * 2) - ng_tensor_get(&c.data.in[0], e / 2 * 2 + 1), 2);
+    if (variance < 1) continue; // terms much larger than others
+    assert_int_equal(off_by(&c, e, 1e-7), NG_OK);
+    assert_int_equal(off_by(&c, e, 5e-3), NG_DIFFERENT);
+  }
+  case_deinit(&c);
+}
+
+// However many elements are right, and however large a few of them are.
+static void many_right_elements_excuse_no_wrong_one(void **state) {
+  (void)state;
+  static const char text[] = BEGIN "inputs: [{name: x, type: f32, shape: [30000]}]\n"
+                                   "nodes: [{op: Exp, inputs: [x], outputs: [y]}]\n"
+                                   "outputs: [y]\n";
+  Case c;
+  case_init(&c, text, 1);
+  ((float *)data_of(&c.data.in[0]))[5] = 60;
+  assert_int_equal(ng_interpret(c.graph, c.data.in, c.expected, 0), NG_OK);
+  assert_int_equal(ng_interpret(c.graph, c.data.in, c.data.out, 0), NG_OK);
+  assert_int_equal(off_by(&c, 29999, 1e-3 * ng_tensor_get(&c.expected[0], 29999)), NG_DIFFERENT);
+  assert_true(c.differences[0].worst_element == 29999 && c.differences[0].largest_error > 1e-4);
+  assert_int_equal(off_by(&c, 29999, 3e-7 * ng_tensor_get(&c.expected[0], 29999)), NG_OK);
+  case_deinit(&c);
+}
+
 static void a_sum_over_the_wrong_axis_is_seen(void **state) {
   (void)state;
   static const char text[] = BEGIN "inputs: [{name: x, type: f32, shape: [64, 64]}]\n"
@@ -368,6 +409,36 @@ static void each_of_many_ties_may_flip(void **state) {
   }
 }
 
+// Three numbers that are equal but for roundings: each of them may be the greatest in each of many rows.
+static void ties_of_three_may_be_decided_in_three_ways(void **state) {
+  (void)state;
+  static const char text[] =
+      BEGIN "inputs: [{name: a, type: f32, shape: [2000, 1]}, {name: b, type: f32, shape: [2000, 1]}]\n"
+            "nodes:\n"
+            "  - {op: Exp, inputs: [a], outputs: [ea]}\n"
+            "  - {op: Exp, inputs: [b], outputs: [eb]}\n"
+            "  - {op: Multiply, inputs: [ea, eb], outputs: [s]}\n"
+            "  - {op: Add, inputs: [a, b], outputs: [ab]}\n"
+            "  - {op: Exp, inputs: [ab], outputs: [t]}\n"
+            "  - {op: Neg, inputs: [b], outputs: [nb]}\n"
+            "  - {op: Exp, inputs: [nb], outputs: [enb]}\n"
+            "  - {op: Divide, inputs: [ea, enb], outputs: [u]}\n"
+            "  - {op: Concat, inputs: {src: [s, t, u]}, outputs: [all], attributes: {axis: 1}}\n"
+            "  - {op: ArgMax, inputs: [all], outputs: [y], attributes: {axis: 1}}\n"
+            "outputs: [y]\n";
+  Case c;
+  case_init(&c, text, 1);
+  ng_tensor *y = &c.data.out[0];
+  for (int other = 1; other < 3; other++) {
+    for (int64_t e = 0; e < ng_tensor_nelems(y); e++)
+      type_store((Type)y->type, data_of(y), (size_t)e, fmod(ng_tensor_get(&c.expected[0], e) + other, 3));
+    assert_int_equal(compare(&c), NG_OK);
+  }
+  type_store((Type)y->type, data_of(y), 1234, 3);
+  assert_int_equal(compare(&c), NG_DIFFERENT);
+  case_deinit(&c);
+}
+
 static void what_is_exact_is_compared_exactly(void **state) {
   (void)state;
   static const char text[] = BEGIN "inputs: [{name: x, type: f32, shape: [5]}]\n"
@@ -379,6 +450,64 @@ static void what_is_exact_is_compared_exactly(void **state) {
   assert_int_equal(compare(&c), NG_DIFFERENT);
   assert_true(c.differences[0].tolerance == 0);
   case_deinit(&c);
+}
+
+// Elements of inputs in other places have every bit of them, also the signs of zeros.
+static void what_is_moved_is_compared_exactly(void **state) {
+  (void)state;
+  static const char *const nodes[] = {
+      "{op: StaticTranspose, inputs: [x], outputs: [t], attributes: {order: [1, 0]}}\n"
+      "  - {op: Slice, inputs: [t], outputs: [y], attributes: {axes: [1], starts: [0], ends: [3]}}",
+      "{op: Concat, inputs: [x, c], outputs: [y], attributes: {axis: 0}}"};
+  for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             BEGIN "inputs: [{name: x, type: f32, shape: [5, 4]}]\n"
+                   "constants: [{name: c, type: f32, shape: [1, 4], values: [1, 2, 3, 4]}]\n"
+                   "nodes:\n  - %s\noutputs: [y]\n",
+             nodes[i]);
+    Case c;
+    case_init(&c, text, 1);
+    ((float *)data_of(&c.data.in[0]))[0] = 0;
+    assert_int_equal(ng_interpret(c.graph, c.data.in, c.expected, 0), NG_OK);
+    float *y = data_of(&c.data.out[0]);
+    y[0] = 0;
+    assert_int_equal(compare(&c), NG_OK);
+    assert_int_equal(off_by(&c, 1, 1e-6), NG_DIFFERENT);
+    y[0] = -0.0F;
+    assert_int_equal(compare(&c), NG_DIFFERENT);
+    assert_int_equal(c.differences[0].worst_element, 0);
+    case_deinit(&c);
+  }
+}
+
+// The sign of a zero is exact in the results of one elementwise operator, but not where a sum may round to zero.
+static void signs_of_zeros_are_compared_where_they_are_exact(void **state) {
+  (void)state;
+  static const struct {
+    const char *node;
+    ng_status with_wrong_sign;
+  } rows[] = {{"{op: Neg, inputs: [x], outputs: [y]}", NG_DIFFERENT},
+              {"{op: Multiply, inputs: [x, x], outputs: [y]}", NG_DIFFERENT},
+              {"{op: ReLU, inputs: [x], outputs: [y]}", NG_DIFFERENT},
+              {"{op: Round, inputs: [x], outputs: [y]}", NG_DIFFERENT},
+              {"{op: Tanh, inputs: [x], outputs: [y]}", NG_OK},
+              {"{op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [1], keep_dims: true}}", NG_OK}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[512];
+    snprintf(text, sizeof text, BEGIN "inputs: [{name: x, type: f32, shape: [9, 1]}]\nnodes:\n  - %s\noutputs: [y]\n",
+             rows[i].node);
+    Case c;
+    case_init(&c, text, 1);
+    ((float *)data_of(&c.data.in[0]))[3] = 0;
+    assert_int_equal(ng_interpret(c.graph, c.data.in, c.expected, 0), NG_OK);
+    assert_int_equal(ng_interpret(c.graph, c.data.in, c.data.out, 0), NG_OK);
+    assert_int_equal(compare(&c), NG_OK);
+    float *y = data_of(&c.data.out[0]);
+    y[3] = -y[3];
+    assert_int_equal(compare(&c), rows[i].with_wrong_sign);
+    case_deinit(&c);
+  }
 }
 
 // An f64 output may have errors of values inside that are rounded to bf16.
@@ -397,15 +526,20 @@ static void outputs_are_as_exact_as_what_they_are_made_of(void **state) {
   case_deinit(&c);
 }
 
-// A step of 1/125 is about as much as roundings to bf16 change numbers near 1 by; those to f32 change them by less.
+// A step of 1/125 is about as much as roundings to bf16 change numbers near 1 by; those to f32 change them by less, so
+// that an element may be a step off only where they flip it, or an element before it.
 static void quantised_outputs_may_be_off_as_roundings_move_them(void **state) {
   (void)state;
   static const struct {
     const char *type, *between;
-    ng_status two_off;
-  } rows[] = {{"bf16", "{op: TypeCast, inputs: [t], outputs: [{name: u, type: f32}]}", NG_OK},
-              {"f32", "{op: Tanh, inputs: [t], outputs: [u]}", NG_DIFFERENT}};
-  for (size_t i = 0; i < 2; i++) {
+    ng_status one_off, two_off;
+  } rows[] = {{"bf16", "{op: TypeCast, inputs: [t], outputs: [{name: u, type: f32}]}", NG_OK, NG_OK},
+              {"f32", "{op: Tanh, inputs: [t], outputs: [u]}", NG_DIFFERENT, NG_DIFFERENT},
+              {"f32",
+               "{op: Quantize, inputs: [t], outputs: [{name: q, type: s8}], attributes: {scales: [0.02], zps: [0]}}\n"
+               "  - {op: Dequantize, inputs: [q], outputs: [u], attributes: {scales: [0.02], zps: [0]}}",
+               NG_OK, NG_DIFFERENT}};
+  for (size_t i = 0; i < 3; i++) {
     char text[1024];
     snprintf(text, sizeof text,
              BEGIN "inputs: [{name: x, type: %s, shape: [50]}]\n"
@@ -420,6 +554,8 @@ static void quantised_outputs_may_be_off_as_roundings_move_them(void **state) {
     case_init(&c, text, 1);
     int8_t *y = data_of(&c.data.out[0]);
     const int8_t before = y[7];
+    y[7] = (int8_t)(before + (before > 0 ? -1 : 1));
+    assert_int_equal(compare(&c), rows[i].one_off);
     y[7] = (int8_t)(before + (before > 0 ? -2 : 2));
     assert_int_equal(compare(&c), rows[i].two_off);
     y[7] = (int8_t)(before + (before > 0 ? -100 : 100));
@@ -502,6 +638,8 @@ int main(void) {
       cmocka_unit_test(roundings_of_terms_that_cancel_pass),
       cmocka_unit_test(operators_that_cancel_within_pass),
       cmocka_unit_test(a_missing_term_of_a_million_is_seen),
+      cmocka_unit_test(a_small_error_among_terms_that_cancel_is_seen),
+      cmocka_unit_test(many_right_elements_excuse_no_wrong_one),
       cmocka_unit_test(a_sum_over_the_wrong_axis_is_seen),
       cmocka_unit_test(thresholds_excuse_nothing),
       cmocka_unit_test(choices_by_exact_values_excuse_nothing),
@@ -510,7 +648,10 @@ int main(void) {
       cmocka_unit_test(flips_excuse_no_wrong_expectation),
       cmocka_unit_test(narrow_inputs_excuse_no_errors_of_their_type),
       cmocka_unit_test(each_of_many_ties_may_flip),
+      cmocka_unit_test(ties_of_three_may_be_decided_in_three_ways),
       cmocka_unit_test(what_is_exact_is_compared_exactly),
+      cmocka_unit_test(what_is_moved_is_compared_exactly),
+      cmocka_unit_test(signs_of_zeros_are_compared_where_they_are_exact),
       cmocka_unit_test(outputs_are_as_exact_as_what_they_are_made_of),
       cmocka_unit_test(quantised_outputs_may_be_off_as_roundings_move_them),
       cmocka_unit_test(a_value_between_operators_may_overflow),

@@ -608,7 +608,7 @@ static void a_matrix_without_columns_takes_no_time(void **state) {
   const Message model = model_of_opset(&graph, 14);
   assert_true(reads_as(
       &model, "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [549755813888, 0]}\nconstants:\n"
-              "  - {name: onnx_2, type: boolean, shape: [549755813888, 0], values: []}\n"
+              "  - {name: onnx_2, type: boolean, shape: [549755813888, 0], value: false}\n"
               "  - {name: onnx_3, type: f32, shape: [], value: 0.0}\nnodes:\n  - op: Select\n"
               "    label: \"Trilu y (opset 14)\"\n    inputs: {cond: onnx_2, src_0: x, src_1: onnx_3}\n    outputs:\n"
               "      dst: {name: y, type: f32, shape: [549755813888, 0]}\n"

@@ -115,6 +115,12 @@ static const struct {
                 "nodes: [{op: Slice, inputs: [a], outputs: [y], attributes: {starts: [0], ends: [99], steps: [2]}}]\n"
                 "outputs: [y, b]\n",
      "N cannot stay open: an extent here is neither a product nor a sum of dims and numbers; --dim N=8 bakes it in"},
+    {FILE_BEGIN
+     "dims: {N: 8, T: 8}\ninputs: [{name: a, type: f32, shape: [N, 4]}, {name: b, type: f32, shape: [T, 4]}]\n"
+     "nodes: [{op: Slice, inputs: [a], outputs: [y], attributes: {starts: [0], ends: [T], axes: [0]}},\n"
+     "{op: Slice, inputs: [b], outputs: [z], attributes: {starts: [0], ends: [N], axes: [0]}}]\n"
+     "outputs: [y, z]\n",
+     "N cannot stay open: an extent here is neither a product nor a sum of dims and numbers; --dim N=8 bakes it in"},
     {FILE_BEGIN "dims: {C: 8}\ninputs: [{name: a, type: f32, shape: [2, C, 4]}]\n"
                 "nodes: [{op: GroupNorm, inputs: [a], outputs: [y],\n"
                 "attributes: {groups: 4, use_affine: false, keep_stats: false, data_format: NCX}}]\noutputs: [y]\n",
@@ -271,17 +277,43 @@ static void slices_to_another_extent_stay_open(void **state) {
       "starts: [0], ends: [T], axes: [0]",     "starts: [T], ends: [2 * T], axes: [0]",
       "starts: [T], ends: [N + T], axes: [1]", "starts: [2 * T], ends: [3 * T], axes: [0]",
       "starts: [0], ends: [T], axes: [1]",     "starts: [T], ends: [N], axes: [0]",
-      "starts: [T], ends: [-1], axes: [0]",    "starts: [N], ends: [N + T], axes: [1]"};
+      "starts: [T], ends: [-1], axes: [0]",    "starts: [N], ends: [N + T], axes: [1]",
+      "starts: [0], ends: [N], axes: [2]",     "starts: [0], ends: [T], axes: [3]",
+      "starts: [T], ends: [512], axes: [3]",   "starts: [N], ends: [T + 1], axes: [2]"};
   for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
     char text[512];
     snprintf(text, sizeof text,
-             FILE_BEGIN "dims: {N: ~, T: ~}\ninputs: [{name: x, type: f32, shape: [N, 2 * N + T, 3]}]\nnodes:\n"
+             FILE_BEGIN "dims: {N: ~, T: ~}\ninputs: [{name: x, type: f32, shape: [N, 2 * N + T, T, 512]}]\nnodes:\n"
                         "- {op: Slice, inputs: [x], outputs: [y], attributes: {%s}}\noutputs: [y]\n",
              bounds[i]);
     Opened o = open_text(&system_allocator, text);
     Program *p = lower(&o);
     if (!p) fail_msg("%s: %s", bounds[i], o.diagnostics.count ? o.diagnostics.items[0].message : "");
     program_free(p);
+    deinit(&o);
+  }
+}
+
+// 100 - T, of a table of 100 rows, has no hint of T that is too great for it.
+static void hints_are_lowered_until_no_sum_is_negative(void **state) {
+  (void)state;
+  static const char *const starts_with[] = {"T: 64", "T: 2"};
+  for (size_t i = 0; i < 2; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             FILE_BEGIN "dims: {%s}\ninputs: [{name: x, type: f32, shape: [100, 3]}]\nnodes:\n"
+                        "- {op: Slice, inputs: [x], outputs: [y], attributes: {starts: [0], ends: [T], axes: [0]}}\n"
+                        "outputs: [y]\n",
+             starts_with[i]);
+    Opened o = open_text(&system_allocator, text);
+    if (!o.graph) {
+      fail_msg("%s", o.diagnostics.items[0].message);
+      return;
+    }
+    assert_int_equal(o.graph->dims[0]->value, i ? 2 : 32); // twice 64 is more than 100
+    assert_string_equal(o.graph->dims[1]->name, "100 - T");
+    assert_int_equal(open_dim_value(o.graph, 1, (int64_t[]){100}), 0);
+    assert_int_equal(open_dim_value(o.graph, 1, (int64_t[]){101}), -1);
     deinit(&o);
   }
 }
@@ -383,6 +415,7 @@ int main(void) {
       cmocka_unit_test(extents_of_products_and_convolutions_stay_open),
       cmocka_unit_test(extents_of_other_windows_are_sums),
       cmocka_unit_test(slices_to_another_extent_stay_open),
+      cmocka_unit_test(hints_are_lowered_until_no_sum_is_negative),
       cmocka_unit_test(rooms_grow_by_one_product_each),
       cmocka_unit_test(blocks_of_products_are_whole_steps),
       cmocka_unit_test(diagonals_stay_open),

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #define BEGIN "format: ngrad/1\nname: reference\n"
 
@@ -168,8 +169,35 @@ static void quotients_by_what_cancels_may_be_far_off(void **state) {
   }
 }
 
+// Kernels hold integers as floats, between their nodes.
+static void no_integer_is_minus_zero(void **state) {
+  (void)state;
+  static const char *const nodes[] = {
+      "{op: TypeCast, inputs: [x], outputs: [{name: q, type: s8}]}",
+      "{op: Quantize, inputs: [x], outputs: [{name: q, type: s8}], attributes: {scales: [1.0], zps: [0]}}",
+      "{op: TypeCast, inputs: [x], outputs: [{name: n, type: s32}]}\n  - {op: Neg, inputs: [n], outputs: [q]}"};
+  for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             BEGIN "inputs: [{name: x, type: f32, shape: [4]}]\nnodes:\n  - %s\n"
+                   "  - {op: TypeCast, inputs: [q], outputs: [{name: y, type: f32}]}\noutputs: [y]\n",
+             nodes[i]);
+    Case c;
+    case_init(&c, text);
+    store(&c.data.in[0], 0, (float)-0.3);
+    store(&c.data.in[0], 1, (float)0.3);
+    run(&c);
+    for (int k = 0; k < 2; k++) {
+      const double y = ng_tensor_get(&c.data.out[0], k);
+      assert_true(y == 0 && !signbit(y));
+    }
+    case_deinit(&c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(no_integer_is_minus_zero),
       cmocka_unit_test(roundings_between_kernels_are_right),
       cmocka_unit_test(squares_of_optimizers_may_overflow),
       cmocka_unit_test(quotients_by_what_cancels_may_be_far_off),

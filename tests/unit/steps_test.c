@@ -36,6 +36,24 @@ static void an_arena_without_steps_is_out_of_memory(void **state) {
   arena_deinit(&arena);
 }
 
+static void a_text_takes_a_step_each_16_bytes(void **state) {
+  (void)state;
+  Steps steps = {100};
+  Allocator a = system_allocator;
+  a.steps = &steps;
+  Text t;
+  text_init(&t, &a);
+  for (int i = 0; i < 100; i++) text_format(&t, "%d, ", i % 10);
+  assert_int_equal(steps.left, 100 - 300 / 16);
+  text_add_string(&t, "0123456789abcdef");
+  assert_int_equal(steps.left, 100 - 300 / 16 - 1);
+  for (int i = 0; i < 1000; i++) text_format(&t, "%d", i % 10);
+  assert_false(t.out_of_memory);
+  for (int i = 0; i < 1000; i++) text_format(&t, "%d", i % 10);
+  assert_true(t.out_of_memory && steps_are_used_up(&steps));
+  text_deinit(&t);
+}
+
 static uint64_t count_steps(ng_graph *g) {
   ng_compilation all;
   assert_int_equal(ng_graph_compilation(g, NULL, &all), NG_OK);
@@ -301,6 +319,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(steps_that_are_used_up_stay_so),
       cmocka_unit_test(an_arena_without_steps_is_out_of_memory),
+      cmocka_unit_test(a_text_takes_a_step_each_16_bytes),
       cmocka_unit_test(a_graph_takes_the_same_steps_each_time),
       cmocka_unit_test(more_steps_than_the_most_are_an_error),
       cmocka_unit_test(a_file_that_is_read_in_too_many_steps_is_refused),

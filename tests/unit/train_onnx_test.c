@@ -221,6 +221,54 @@ static void constants_without_gradient_are_told_in_one_line(void **state) {
       "Equal reads it), unused (loss does not depend on it)");
 }
 
+// y = (x + w) * s, where s has these numbers and is, unless all are small, no parameter.
+static void must_train_numbers(const float *numbers, bool is_frozen, const char *warning) {
+  static const char *const frozen[] = {"s"};
+  Message graph = {.count = 0}, tensor = {.count = 0};
+  add_initializer(&graph, "w", 1, 1);
+  add_number(&tensor, 1, 1);
+  add_number(&tensor, 1, 3);
+  add_number(&tensor, 2, 1);
+  add_text(&tensor, 8, "s");
+  add_bytes(&tensor, 9, numbers, 3 * sizeof *numbers);
+  add_message(&graph, 5, &tensor);
+  add_op(&graph, 1, "Add", (const char *[]){"x", "w", NULL}, "h", NULL);
+  add_op(&graph, 1, "Mul", (const char *[]){"h", "s", NULL}, "y", NULL);
+  add_end(&graph, 11, "x");
+  add_end(&graph, 12, "y");
+  const Message model = model_of(&graph, NULL);
+  ng_context *ctx = new_context();
+  ng_graph *g = ng_graph_read(ctx, "test.onnx", (const char *)model.bytes, model.count, NULL);
+  if (!g) fail_msg("%s", ng_messages_text(ctx, 0));
+  const ng_train_options options = {
+      .losses = (const char *[]){"mse"}, .nlosses = 1, .freeze = frozen, .nfreeze = is_frozen ? 1 : 0};
+  ng_graph *step = ng_graph_train(g, &options);
+  if (!step) fail_msg("%s", ng_messages_text(ctx, 0));
+  assert_string_equal(ng_graph_parameter(step, 1).name, "s");
+  assert_false(ng_graph_parameter(step, 1).is_trained);
+  assert_int_equal(ng_message_count(ctx), warning != NULL);
+  if (warning) assert_string_equal(ng_message_at(ctx, 0).text, warning);
+  ng_graph_free(step);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+#define TAKEN_FOR_MASK                                                                                                 \
+  ", and constants with a number of 2^24 or more are taken for masks; if it is none, correct this number, otherwise "  \
+  "--freeze s leaves it without a warning"
+
+static void a_weight_with_a_huge_number_is_told(void **state) {
+  (void)state;
+  must_train_numbers((const float[]){0.5F, -0.25F, 3e7F}, false,
+                     "s: not trained, because s[0, 2] is 3e+07" TAKEN_FOR_MASK);
+  must_train_numbers((const float[]){0.5F, -INFINITY, 3e7F}, false,
+                     "s: not trained, because s[0, 1] is -inf" TAKEN_FOR_MASK);
+  must_train_numbers((const float[]){0.5F, NAN, 1}, false, "s: not trained, because s[0, 1] is nan" TAKEN_FOR_MASK);
+  must_train_numbers((const float[]){0.5F, -0.25F, 3e7F}, true, NULL);
+  must_train_numbers((const float[]){0, -INFINITY, 0}, false, NULL); // a mask
+  must_train_numbers((const float[]){0, -1e9F, -1e9F}, false, NULL);
+}
+
 // Each floating-point constant is listed, with the reason why it is not trained.
 static void parameters_are_listed(void **state) {
   (void)state;
@@ -281,6 +329,7 @@ int main(void) {
       cmocka_unit_test(a_weight_in_a_function_is_one_parameter),
       cmocka_unit_test(shapes_are_computed_from_weights),
       cmocka_unit_test(constants_without_gradient_are_told_in_one_line),
+      cmocka_unit_test(a_weight_with_a_huge_number_is_told),
       cmocka_unit_test(parameters_are_listed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -268,6 +268,52 @@ static void formulas_may_be_quoted(void **state) {
   graph_free(g);
 }
 
+// The extent of [dim, one] joined along their first axis, as it is printed: a formula in quotes unless its names are
+// words. What is printed is read back, in a graph that reads the extent as that of an input.
+static void formulas_of_any_names_are_read_back(void **state) {
+  (void)state;
+  static const struct {
+    const char *dim, *other, *extent; // other: declared beside dim
+  } cases[] = {
+      {"T", "N", "T + 1"},
+      {"w 2", "N", "\"w 2 + 1\""},
+      {" s ", "N", "\" s  + 1\""},
+      {"null", "N", "\"null + 1\""},
+      {"h:#", "N", "\"h:# + 1\""},
+      {"\xC3\xA9", "N", "\"\xC3\xA9 + 1\""},
+      {"[x]", "N", "\"[x] + 1\""},
+      {"-", "N", "\"- + 1\""},
+      {"w +", "N", "\"w + + 1\""},
+      {"a + b", "N", "\"a + b + 1\""},
+      {"7", "N", "\"7 + 1\""},
+      {"T", "T + 1", "T + 1"}, // plain, a formula comes first
+      {"w 2", "w 2 + 1", "_"},
+      {"w 2", "1", "_"},
+      {"T", "1", "_"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[1024], extent[64];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: joined\ndims: {\"%s\": 5, \"%s\": 9}\ninputs:\n"
+             "  - {name: x, type: f32, shape: [\"%s\", 2]}\n  - {name: one, type: f32, shape: [1, 2]}\n"
+             "nodes: [{op: Concat, inputs: [x, one], outputs: [y], attributes: {axis: 0}}]\noutputs: [y]\n",
+             cases[i].dim, cases[i].other, cases[i].dim);
+    snprintf(extent, sizeof extent, "y, type: f32, shape: [%s, 2]", cases[i].extent);
+    Graph *g = must_read(text);
+    Text printed;
+    text_init(&printed, &system_allocator);
+    yaml_print(g, &printed);
+    if (!strstr(text_string(&printed), extent)) fail_msg("expected %s, found\n%s", extent, text_string(&printed));
+    Graph *again = must_read(text_string(&printed));
+    must_print(again, text_string(&printed));
+    assert_int_equal(extent_value(again->outputs[0]->shape.extent[0]), 6);
+    assert_non_null(again->outputs[0]->shape.extent[0].dim);
+    text_deinit(&printed);
+    graph_free(again);
+    graph_free(g);
+  }
+}
+
 static void names_are_quoted_where_yaml_needs_it(void **state) {
   (void)state;
   static const char *const cases[][2] = {
@@ -599,6 +645,7 @@ int main(void) {
       cmocka_unit_test(printer_leaves_out_unused_constants),
       cmocka_unit_test(positions_count_characters_from_1),
       cmocka_unit_test(formulas_may_be_quoted),
+      cmocka_unit_test(formulas_of_any_names_are_read_back),
       cmocka_unit_test(names_are_quoted_where_yaml_needs_it),
       cmocka_unit_test(locale_does_not_matter),
       cmocka_unit_test(bad_nodes_hide_nothing_and_cause_nothing),

@@ -16,13 +16,14 @@ enum { MOST_SAMPLES = 64 };
 
 // An element of an input: the number that fill_input in self_test.in computes, exact in its type. Types of 32 bits and
 // more have 23 random bits, so that no quotient is within rounding errors of the middle of two quantised numbers.
-static double generated_number(uint32_t input, uint32_t element, Type type, ValueRange range, int64_t nindices) {
+static double generated_number(uint32_t input, uint32_t element, Type type, ValueRange range, int64_t nindices,
+                               int64_t first) {
   const uint32_t nbits = type == TYPE_F32 || type == TYPE_F64 ? 23 : 7;
   uint32_t h = input * 0x9E3779B9U + element;
   h = (h ^ h >> 16) * 0x7FEB352DU;
   h = (h ^ h >> 15) * 0x846CA68BU;
   const int k = (int)((h ^ h >> 16) >> (32 - nbits)), half = 1 << (nbits - 1);
-  if (nindices > 0) return (double)(k % nindices);
+  if (nindices > 0) return (double)(first + k % nindices);
   if (type == TYPE_BOOLEAN) return k & 1;
   if (type == TYPE_U8) return k;
   if (type == TYPE_U4) return k & 15;
@@ -34,10 +35,11 @@ static double generated_number(uint32_t input, uint32_t element, Type type, Valu
                                     : (k - half) / (0.5 * half);
 }
 
-void self_test_input(Tensor *t, size_t input, ValueRange range, int64_t nindices) {
+void self_test_input(Tensor *t, size_t input, ValueRange range, int64_t nindices, int64_t first) {
   int64_t nelems = tensor_nelems(t);
   for (int64_t i = 0; i < nelems; i++)
-    type_store(t->type, t->data, (size_t)i, generated_number((uint32_t)input, (uint32_t)i, t->type, range, nindices));
+    type_store(t->type, t->data, (size_t)i,
+               generated_number((uint32_t)input, (uint32_t)i, t->type, range, nindices, first));
 }
 
 // The texts of self_test.in and state_test.in: @ stands for the prefix, %NAME% for a part that depends on the graph.
@@ -137,6 +139,7 @@ static void add_case_part(const SelfTest *t, const char *name, Text *out) {
     else if (is_part(name, "EXTENTS")) add_numbers(t, c, c->extents, graph_narguments(graph_of(t)), out);
     else if (is_part(name, "NELEMS")) add_tensors(t, c, c->nelems, noutputs_of(t), out);
     else if (is_part(name, "INDICES")) add_tensors(t, c, c->nindices, 0, out);
+    else if (is_part(name, "FIRST")) add_tensors(t, c, c->first_index, 0, out);
     else if (is_part(name, "CHECKED")) add_tensors(t, c, c->checked, 0, out);
     else if (is_part(name, "MAGNITUDES")) add_magnitudes(t, c, out);
 }

@@ -5,6 +5,7 @@
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/template.h"
 #include "ir/graph/init.h"
+#include "ir/operators/indices.h"
 #include "ir/support/escape.h"
 
 #include <math.h>
@@ -189,7 +190,13 @@ static void add_first(const FilePrinter *f, size_t i, Text *out) {
   text_add_number(out, high, false);
   if (is_given(f, i)) text_format(out, ", %s_given_%s", f->prefix, s->member);
   else text_add_string(out, ", NULL");
-  text_format(out, ", \"%s\"},\n", descr_of(type));
+  text_format(out, ", \"%s\", ", descr_of(type));
+  int64_t least, most;
+  state_range(f->graph, &f->graph->states[i], &least, &most);
+  if (least == INT64_MIN) text_add_string(out, "INT64_MIN, ");
+  else text_format(out, "%lld, ", (long long)least);
+  if (most == INT64_MAX) text_add_string(out, "INT64_MAX},\n");
+  else text_format(out, "%lld},\n", (long long)most);
 }
 
 static void add_state(const FilePrinter *f, size_t i, Text *out) {

@@ -29,6 +29,7 @@ const char *const integer_formulas[EXPR_OP_COUNT] = {
     [EXPR_MUL] = "(int64_t)((uint64_t)%0 * (uint64_t)%1)",
     [EXPR_NEG] = "(int64_t)(0 - (uint64_t)%0)",
     [EXPR_MAX] = "(%0 > %1 ? %0 : %1)",
+    [EXPR_FMA] = "(int64_t)((uint64_t)%0 * (uint64_t)%1 + (uint64_t)%2)",
     [EXPR_MIN] = "(%0 < %1 ? %0 : %1)",
     [EXPR_GT] = "%0 > %1",
     [EXPR_GE] = "%0 >= %1",

@@ -27,7 +27,7 @@ static const char *const keywords[] = {
 static const char *const macros[] = {
     "ACCESSPERMS", "ADJ_", "AIO_", "ALLPERMS", "AT_", "ATOMIC_", "BC_", "BIG_ENDIAN", "BOOL_", "BUFSIZ", "BUS_",
     "BYTE_ORDER", "CHAR_", "CHARCLASS_", "CLD_", "CLOCK_", "CLOCKS_PER_", "CLONE_", "CLOSE_", "COLL_", "CPU_",
-    "CSIGNAL", "D_", "DBL_", "DECIMAL_", "DEFFILEMODE", "DELAYTIMER_", "DN_", "F_", "FALLOC_", "FAPPEND", "FASYNC",
+    "CSIGNAL", "D_", "DBL_", "DECIMAL_", "DEFFILEMODE", "DELAYTIMER_", "DN_", "DT_", "F_", "FALLOC_", "FAPPEND", "FASYNC",
     "FD_", "FE_", "FFSYNC", "FILENAME_", "FLT_", "FNDELAY", "FNONBLOCK", "FOPEN_", "FP_", "FPE_", "H_", "HAVE_", "HOST_NAME_",
     "HUGE_VAL", "ILL_", "INT", "IOV_", "ITIMER_", "LC_", "LDBL_", "LINE_MAX", "LITTLE_ENDIAN", "LLONG_", "LOCK_",
     "LOGIN_NAME_", "LONG_", "MATH_", "MAX_", "MB_", "MINSIGSTKSZ", "MOD_", "MQ_", "NAME_MAX", "NFDBITS", "NGREG",
@@ -56,7 +56,7 @@ static const char *const emitted_suffixes[] = {
 // Names that a self-test defines, and parameters of emitted functions, which a function of the same name would clash
 // with.
 static const char *const emitted_names[] = {
-    "backwards", "blocks", "call_kernel", "case_checked", "case_extents", "case_indices", "case_nelems", "e4m3_of_bits", "element_nbytes", "error_of", "expect",
+    "backwards", "blocks", "call_kernel", "case_checked", "case_extents", "case_first", "case_indices", "case_nelems", "e4m3_of_bits", "element_nbytes", "error_of", "expect",
     "expected_samples", "f16_of_bits", "fill_input", "has_failed", "hash_bytes", "hash_of", "in", "init_states", "is_counted", "in_place", "input_range", "is_packed",
     "is_type", "isa", "list_states", "load_element", "nbytes", "nbytes_of", "new_block", "new_memory", "number", "out", "output_magnitude",
     "output_tolerance", "parallel_for", "put_states", "spoil", "state_data", "state_index", "state_output", "status", "store_element", "store_half", "take_states", "task", "test_case", "test_files", "test_first_values", "workspace", "workspace_nbytes_of",

@@ -160,10 +160,11 @@ static void add_formula(TreePrinter *l, const Expr *e) {
   }
 }
 
-// Adds a count, or 1 / count, computed in f64 and then rounded, as constants are.
+// Adds a count, or 1 / count, computed in f64 and then rounded, as constants are; in s64, the count itself.
 static void add_element_count(TreePrinter *l, const Expr *e) {
   const char *count = number_text(l, (int64_t)e->number, e->monomial), *cast = l->k->is_f64 ? "" : "(float)";
-  if (e->op == EXPR_COUNT) tree_printf(l, "%s(double)%s", cast, count);
+  if (l->k->is_s64) tree_printf(l, "(int64_t)%s", count);
+  else if (e->op == EXPR_COUNT) tree_printf(l, "%s(double)%s", cast, count);
   else if (strcmp(count, "0") == 0) add_number(l->out, 1, l->k->is_f64);
   else tree_printf(l, "%s(1 / (double)(%s > 0 ? %s : 1))", cast, count, count);
 }

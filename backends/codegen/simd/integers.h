@@ -7,11 +7,21 @@ typedef struct { d_words p[D_PARTS]; } lvec;
 
 static inline lvec l_set(int64_t x) { const d_words zero = {0}; lvec a; D_FOR_I a.p[i] = zero + (uint64_t)x; return a; }
 
+static inline lvec l_index(size_t first) {
+  int64_t x[16];
+  lvec a;
+  for (int i = 0; i < 16; i++) x[i] = (int64_t)first + i;
+  memcpy(&a, x, sizeof a);
+  return a;
+}
+
 static inline lvec l_add(lvec a, lvec b) { D_FOR_I a.p[i] += b.p[i]; return a; }
 
 static inline lvec l_sub(lvec a, lvec b) { D_FOR_I a.p[i] -= b.p[i]; return a; }
 
 static inline lvec l_mul(lvec a, lvec b) { D_FOR_I a.p[i] *= b.p[i]; return a; }
+
+static inline lvec l_fma(lvec a, lvec b, lvec c) { D_FOR_I a.p[i] = a.p[i] * b.p[i] + c.p[i]; return a; }
 
 static inline lvec l_neg(lvec a) { D_FOR_I a.p[i] = -a.p[i]; return a; }
 

@@ -34,6 +34,8 @@ typedef struct Subject { // a graph of the report
   Lines lines;
   json_t *object; // the page's data of the graph
   json_t *passes;
+  char *texts[4];    // parallel to `formats`
+  ng_kernel *kernel; // NULL: no times are wanted
 } Subject;
 
 // Files
@@ -82,11 +84,6 @@ static json_t *page_data(const char *text) {
 
 // Parts of the page's data
 
-// The text of ng_graph_show, or NULL, with the status in the context.
-static char *show(const Subject *s, const char *format) {
-  return ng_graph_show(s->graph, format, &s->options);
-}
-
 // Standard input and other paths that are no files cannot be read again.
 static ng_status add_source(Subject *s) {
   struct stat info;
@@ -121,11 +118,32 @@ static json_t *parse_or_exit(const char *text) {
   return json;
 }
 
-static ng_status add_program(Subject *s) {
-  char *text = show(s, "kernels-json");
+// The texts after all passes, from one compilation.
+enum { PROGRAM, KERNELS, C, LOOPS, NFORMATS };
+static const char *const formats[NFORMATS] = {"kernels-json", "kernels", "c", "loops"};
+
+// The graph before all passes, each pass, the texts after them and the kernel.
+static ng_status compile(Subject *s) {
+  ng_options options = s->options;
+  options.report = keep_pass;
+  options.report_user = s;
+  options.report_graphs = 1;
+  options.profile = 1;
+  char *text = ng_graph_show(s->graph, "yaml", NULL);
   if (!text) return ng_last_status(s->ctx);
-  json_t *program = parse_or_exit(text);
+  json_set(s->object, "before", lines_add(&s->lines, text));
   ng_text_free(s->ctx, text);
+  s->passes = memory_or_exit(json_array());
+  json_set(s->object, "passes", s->passes);
+  const bool is_timed = !s->settings->has_no_times;
+  const ng_status status = is_timed ? memory_check(s->ctx, s->graph, "timing", 1, false, false) : NG_OK;
+  if (status != NG_OK) return status;
+  if (is_timed) progress_begin("compiling", ng_graph_name(s->graph));
+  return ng_graph_show_all(s->graph, formats, NFORMATS, &options, s->texts, is_timed ? &s->kernel : NULL);
+}
+
+static ng_status add_program(Subject *s) {
+  json_t *program = parse_or_exit(s->texts[PROGRAM]);
   json_set(s->object, "program", program);
   const char *why = NULL;
   json_t *drawing = layout_program(program, &why);
@@ -168,76 +186,46 @@ static ng_status add_pictures(Subject *s) {
   return status;
 }
 
-static ng_status add_passes(Subject *s) {
-  ng_options options = s->options;
-  options.report = keep_pass;
-  options.report_user = s;
-  options.report_graphs = 1;
-  char *text = ng_graph_show(s->graph, "yaml", NULL);
-  if (!text) return ng_last_status(s->ctx);
-  json_set(s->object, "before", lines_add(&s->lines, text));
-  ng_text_free(s->ctx, text);
-  s->passes = memory_or_exit(json_array());
-  json_set(s->object, "passes", s->passes);
-  ng_graph *after = ng_graph_run_passes(s->graph, &options);
-  ng_graph_free(after);
-  return after ? add_pictures(s) : ng_last_status(s->ctx);
-}
-
-static ng_status add_kernel_texts(Subject *s, const char *key, const char *heading, const char *end) {
+static ng_status add_texts(Subject *s) {
+  static const char *const headings[NFORMATS] = {NULL, "kernel ", "// Kernel ", "kernel "}, *const ends[NFORMATS] = {
+                                                                                                NULL, "workspace: ",
+                                                                                                "static V_FAR void ",
+                                                                                                NULL};
   const json_t *kernels = json_object_get(json_object_get(s->object, "program"), "kernels");
-  char *text = show(s, key);
-  if (!text) return ng_last_status(s->ctx);
-  json_set(s->object, key, lines_add_kernels(&s->lines, text, json_array_size(kernels), heading, end));
-  ng_text_free(s->ctx, text);
+  for (size_t i = KERNELS; i < NFORMATS; i++)
+    json_set(s->object, formats[i],
+             lines_add_kernels(&s->lines, s->texts[i], json_array_size(kernels), headings[i], ends[i]));
   return NG_OK;
 }
 
-static ng_status add_texts(Subject *s) {
-  ng_status status = add_kernel_texts(s, "kernels", "kernel ", "workspace: ");
-  if (status == NG_OK) status = add_kernel_texts(s, "c", "// Kernel ", "static V_FAR void ");
-  if (status == NG_OK) status = add_kernel_texts(s, "loops", "kernel ", NULL);
-  return status;
-}
-
-static void set_times(Subject *s, const ng_kernel *k, const ng_bench_result *result) {
-  const ng_kernel_info info = ng_kernel_get_info(k);
+static void set_times(Subject *s, const ng_bench_result *result) {
+  const ng_kernel_info info = ng_kernel_get_info(s->kernel);
   const int threads = s->settings->threads ? s->settings->threads : ng_thread_count();
   json_t *times = times_json(s->graph, &info, threads, result);
-  json_set(times, "profile", profile_json(ng_kernel_profile(k), threads));
+  json_set(times, "profile", profile_json(ng_kernel_profile(s->kernel), threads));
   json_set(s->object, "timing", times);
 }
 
 static ng_status add_times(Subject *s) {
-  if (s->settings->has_no_times) return NG_OK;
+  if (!s->kernel) return NG_OK;
   Settings random = *s->settings;
   random.is_random = true;
-  ng_options options = s->options;
-  options.profile = 1;
   Tensors inputs = {0}, outputs = {0};
-  ng_kernel *k = NULL;
-  ng_status status = memory_check(s->ctx, s->graph, "timing", 1, false, false);
-  if (status == NG_OK) status = inputs_make(&inputs, s->ctx, s->graph, s->path, &random);
+  ng_status status = inputs_make(&inputs, s->ctx, s->graph, s->path, &random);
   if (status == NG_OK) status = outputs_make(&outputs, s->ctx, s->graph);
   if (status == NG_OK) {
-    progress_begin("compiling", ng_graph_name(s->graph));
-    k = ng_compile(s->graph, &options);
-    status = k ? NG_OK : ng_last_status(s->ctx);
-  }
-  if (k) {
     const ng_bench_options how = {.threads = random.threads, .seconds = random.seconds > 0 ? random.seconds : 0};
     ng_bench_result result;
-    status = ng_bench(k, inputs.items, outputs.items, &how, &result);
-    if (status == NG_OK) set_times(s, k, &result);
+    status = ng_bench(s->kernel, inputs.items, outputs.items, &how, &result);
+    if (status == NG_OK) set_times(s, &result);
   }
   tensors_free(&inputs);
   tensors_free(&outputs);
-  ng_kernel_free(k);
   return status;
 }
 
 static ng_status add_parts(Subject *s) {
-  static ng_status (*const parts[])(Subject *) = {add_source, add_program, add_passes, add_texts, add_times};
+  static ng_status (*const parts[])(Subject *) = {add_source, compile, add_program, add_pictures, add_texts, add_times};
   json_set_all(s->object, {"name", json_text(ng_graph_name(s->graph))}, {"file", json_text(s->path)},
                {"version", json_text(ng_version())});
   ng_status status = NG_OK;
@@ -261,6 +249,8 @@ static ng_status add_graph(Report *r, const char *path) {
     json_set_all(s.object, {"lines", s.lines.list}, {"is_cut", json_boolean(s.lines.is_full)});
     json_add(r->graphs, s.object);
     lines_deinit(&s.lines);
+    for (size_t i = 0; i < NFORMATS; i++) ng_text_free(s.ctx, s.texts[i]);
+    ng_kernel_free(s.kernel);
   }
   ng_steps_end(s.ctx);
   json_t *messages = json_messages(s.ctx);
