@@ -66,7 +66,9 @@ static ng_type type_of(const ng_graph *g, size_t input) {
 static void run(ng_context *ctx, ng_graph *g, float y[COLUMNS], int is_compiled) {
   Data data;
   assert_int_equal(data_make(&data, ctx, g), NG_OK);
-  ((float *)data.in[0].data)[0] = ((float *)data.in[0].data)[1] = 1;
+  float *x = data.in[0].data;
+  assert_non_null(x);
+  x[0] = x[1] = 1;
   for (size_t i = 0; i < NSTATES; i++) {
     ng_tensor_free(ctx, &data.in[1 + i]);
     assert_int_equal(ng_tensor_init(g, i, 0, &data.in[1 + i]), NG_OK);
