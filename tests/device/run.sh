@@ -1,7 +1,7 @@
 #!/bin/sh
-# The page on microcontrollers, on an emulated board with a Cortex-M4F and no operating system: training has the states of
-# ngrad fit, and inference with weights in flash the logits of ngrad run. Prints code, RAM, stack and instructions.
-# Usage: run.sh NGRAD
+# The page on microcontrollers, on emulated boards with a Cortex-M4F and an M7, and no operating system: training has the
+# states of ngrad fit, and inference with weights in flash the logits of ngrad run. Prints code, RAM, stack and
+# instructions. Usage: run.sh NGRAD
 set -u
 ngrad=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")
@@ -23,8 +23,8 @@ build() { # PROGRAM SOURCE...
   # shellcheck disable=SC2086 # words
   arm-none-eabi-gcc $flags -Wall -Wextra -Werror -I. -Dkws_NO_FILES "$@" $board -o "$program" >log 2>&1 && [ ! -s log ]
 }
-emulate() { # PROGRAM
-  timeout 600 qemu-system-arm -M mps2-an386 -nographic -monitor none -serial none -icount shift=0 \
+emulate() { # PROGRAM [BOARD]
+  timeout 600 qemu-system-arm -M "${2:-mps2-an386}" -nographic -monitor none -serial none -icount shift=0 \
     -semihosting-config enable=on,target=native -kernel "$1" >log 2>&1
 }
 size_of() { # SOURCE; its functions and tables
@@ -39,6 +39,11 @@ gcc -std=c11 -O1 -I. -DHOST "$here/device.c" -o host >log 2>&1 && mkdir data && 
 count 'ngrad fit trains it'
 build device.elf "$here/device.c" kws.c && emulate device.elf && cp log trained && grep '^sha256' trained | cmp - wanted >log 2>&1
 told='log trained' count 'a device has the states of ngrad fit after 100 steps'
+of_m4=$flags
+flags=$(echo "$flags" | sed 's/cortex-m4/cortex-m7/; s/fpv4-sp-d16/fpv5-d16/')
+build device_m7.elf "$here/device.c" kws.c && emulate device_m7.elf mps2-an500 && grep '^sha256' log >a && cmp a wanted >log 2>&1
+count 'so has a Cortex-M7, whose FPU has doubles'
+flags=$of_m4
 build train.elf train.c kws.c && emulate train.elf && [ "$(awk '$1 == $NF' log | wc -l)" -eq 5 ]
 count 'the program of the page learns the words'
 
