@@ -66,6 +66,11 @@ ng_status weights_narrow(ng_graph *g, const Settings *s, Answer *answer) {
   const ng_type type = s->weights ? forms[form_of(s)].narrow : 0;
   const ng_status status = type ? ng_graph_narrow_weights(g, type) : NG_OK;
   if (!type || status != NG_OK) return status;
+  if (!ng_graph_narrow_count(g)) {
+    usage_error("--weights: expected a state of f32 with two or more axes that no call updates, and --state or a file "
+                "with its values, such as NAME_infer.yaml of ngrad train has");
+    return NG_USAGE;
+  }
   if (answer->document) json_set(answer->document, "weights", narrow_json(g));
   else print_narrow(g);
   return NG_OK;

@@ -299,6 +299,7 @@ count 'a state that no call updates is in memory of the caller if asked for'
 expect 0 '"unused": \[\]' '' emit frozen.yaml --state once.npz -o c --json
 expect 2 '' '--weights: expected const or file, found s8' train sum.yaml --weights s8 -o c
 expect 2 '' '--weights: expected bf16 or s8, found const' convert frozen.yaml --weights const -o c/narrow.yaml
+expect 2 '' '--weights: expected a state of f32 with two or more axes' emit sum.yaml --weights s8 -o c
 expect 2 '' '--state: expected --out FILE' convert frozen.yaml --state once.npz
 expect 0 '^wrote c/narrow.yaml$' '' convert frozen.yaml --state once.npz -o c/narrow.yaml
 expect 0 'init: \{file: frozen_w_0.npy\}' '' check c/narrow.yaml
