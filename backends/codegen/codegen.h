@@ -29,6 +29,8 @@ typedef struct EmittedStages {
   size_t nfunctions;
 } EmittedStages;
 
+enum { MOST_FUNCTIONS = 2, MOST_BLOCKS = 2 };
+
 // A graph as a C function.
 typedef struct EmittedFunction {
   const char *name;               // a C identifier: the file's prefix, or PREFIX_NAME
@@ -37,22 +39,25 @@ typedef struct EmittedFunction {
   const EmittedStages *stages;    // used instead of `programs` for a graph with leaves; else NULL
   InPlace *in_place;              // set by emit_file: an array by output, owned by the caller; or NULL
   bool has_open_workspace;        // set by emit_file: the size of the workspace depends on open dims
+  bool *is_stored;                // set by emit_file: by state, whether its value is in the source; owned by the caller
+  bool uses_block[MOST_BLOCKS];   // set by emit_file: by block of states
 } EmittedFunction;
 
 // Graphs as a C source file and a header that users keep. Both compile as C11 and C++17 and need only libc and libm.
 // States are in blocks of memory that the caller provides: one block has the last graph's states, the other the states
-// that only earlier graphs have. The first graph has all states.
+// that only earlier graphs have. The first graph has all states. With stores_states, states that no graph updates are
+// constants of the source instead, with their first values.
 typedef struct EmittedFile {
   const char *file_stem; // the header is file_stem.h
   const char *prefix;    // of every external symbol; a C identifier
   EmitThreads threads;
+  bool stores_states;
   EmittedFunction *functions;
   size_t nfunctions;      // at most MOST_FUNCTIONS
   int nblocks;            // set by emit_file: the number of blocks of states
   const Isa *const *isas; // parallel to programs, in the order of the table; the first is scalar
   size_t nisas;
 } EmittedFile;
-enum { MOST_FUNCTIONS = 2 };
 const Graph *emitted_graph(const EmittedFunction *f);
 bool emit_file(EmittedFile *f, const Allocator *allocator, Text *source, Text *header); // false: out of memory
 

@@ -35,6 +35,7 @@ typedef struct FileEmission {
   Text stem;
   const char *prefix;
   EmitThreads threads;
+  bool stores_states;
   bool is_asked[MOST_ISAS];   // by isas
   const Isa *isas[MOST_ISAS]; // those requested
   size_t nisas;
@@ -71,6 +72,13 @@ static ng_status choose_threads(FileEmission *e, const char *name) {
   return unknown_name(e->ctx, "way to share out work", name, known, COUNT);
 }
 
+static ng_status choose_weights(FileEmission *e, const char *name) {
+  static const char *const known[] = {"file", "const"};
+  e->stores_states = name && strcmp(name, "const") == 0;
+  if (!name || strcmp(name, known[e->stores_states]) == 0) return NG_OK;
+  return unknown_name(e->ctx, "place of weights", name, known, sizeof known / sizeof *known);
+}
+
 static ng_status choose_prefix(FileEmission *e, const char *prefix) {
   e->prefix = prefix ? prefix : text_string(&e->stem);
   if (!prefix) return NG_OK;
@@ -85,7 +93,7 @@ static ng_status choose_prefix(FileEmission *e, const char *prefix) {
   return status;
 }
 
-// Hashes the graph's text and its constants.
+// Hashes the graph's text, its constants, and first values that come from files.
 static ng_status find_hash(Emission *e) {
   const Graph *g = e->open;
   struct sha256_ctx hash;
@@ -103,6 +111,9 @@ static ng_status find_hash(Emission *e) {
     size_t nelems = v->constant->is_splat ? 1 : (size_t)shape_nelems(&v->shape);
     sha256_update(&hash, type_array_nbytes(v->type, nelems), v->constant->data);
   }
+  for (size_t i = 0; i < g->nstates; i++)
+    if (g->states[i].init.kind == INIT_FILE)
+      sha256_update(&hash, value_nbytes(graph_state(g, i)), g->states[i].init.constant->data);
   sha256_digest(&hash, sizeof digest, digest);
   base16_encode_update(e->hash, sizeof digest, digest); // the 0 behind it stays
   return ok ? NG_OK : NG_OUT_OF_MEMORY;
@@ -171,10 +182,31 @@ static ng_status check_state(ng_context *ctx, const Graph *g, const State *state
   return NG_OK;
 }
 
-static const Value *find_state(const Graph *g, const char *name) {
+static const State *find_state(const Graph *g, const char *name) {
   for (size_t i = 0; i < g->nstates; i++)
-    if (strcmp(g->inputs[g->states[i].input]->name, name) == 0) return g->inputs[g->states[i].input];
+    if (strcmp(graph_state(g, i)->name, name) == 0) return &g->states[i];
   return NULL;
+}
+
+// Whether the states have the same value if neither is updated: a file stores the first graph's.
+static bool have_equal_values(const State *a, const State *b, size_t nbytes) {
+  const bool is_given = a->init.kind == INIT_FILE;
+  if (a->output >= 0 || b->output >= 0) return true;
+  return a->init.kind == b->init.kind &&
+         (!is_given || memcmp(a->init.constant->data, b->init.constant->data, nbytes) == 0);
+}
+
+// Refuses states to store whose values are not known.
+static ng_status check_stored(const FileEmission *file, const Graph *g) {
+  for (size_t i = 0; i < g->nstates; i++) {
+    const State *state = &g->states[i];
+    if (state->output < 0 && state->init.kind >= INIT_UNIFORM && state->init.kind <= INIT_FAN_IN)
+      return argument_error(file->ctx,
+                            "state %s: its first value is random, which is no weight to store; expected "
+                            "values from a checkpoint",
+                            graph_state(g, i)->name);
+  }
+  return NG_OK;
 }
 
 static ng_status check_states(const FileEmission *file) {
@@ -182,12 +214,17 @@ static ng_status check_states(const FileEmission *file) {
   ng_status status = NG_OK;
   for (size_t i = 0; i < first->nstates && status == NG_OK; i++)
     status = check_state(file->ctx, first, &first->states[i]);
+  if (status == NG_OK && file->stores_states) status = check_stored(file, first);
   for (size_t i = 0; i < last->nstates && status == NG_OK; i++) {
-    const Value *v = last->inputs[last->states[i].input], *own = find_state(first, v->name);
+    const Value *v = graph_state(last, i);
+    const State *state = find_state(first, v->name);
+    const Value *own = state ? first->inputs[state->input] : NULL;
     if (!own || own->type != v->type || !shape_equals(&own->shape, &v->shape) ||
         memcmp(&own->layout, &v->layout, sizeof v->layout) != 0)
       status = argument_error(file->ctx, "state %s of %s: expected %s to have it, of the same type and shape", v->name,
                               last->name, first->name);
+    else if (file->stores_states && !have_equal_values(state, &last->states[i], value_nbytes(v)))
+      status = argument_error(file->ctx, "state %s: expected one value in %s and %s", v->name, first->name, last->name);
   }
   return status;
 }
@@ -222,7 +259,8 @@ static void print_mpi(const FileEmission *e, Text *out) {
 }
 
 static ng_status print_function_test(const Emission *e, const EmittedFile *file, size_t function, Text *out) {
-  const TestedFunction tested = {e->g->ctx, e->open, e->build.graph, e->programs[0]};
+  const TestedFunction tested = {e->g->ctx, e->open, e->build.graph, e->programs[0],
+                                 file->functions[function].is_stored};
   return print_self_test(&tested, file, function, out);
 }
 
@@ -233,14 +271,19 @@ static ng_status print_texts(FileEmission *e, Text *texts, bool has_test) {
   for (size_t i = 0; i < e->nfunctions; i++) {
     const Emission *own = &e->functions[i];
     InPlace *in_place = allocator_alloc(allocator, (own->open->noutputs + 1) * sizeof *in_place);
-    functions[i] = (EmittedFunction){
-        .name = text_string(&own->name), .hash = own->hash, .programs = own->programs, .in_place = in_place};
+    bool *is_stored = allocator_alloc(allocator, own->open->nstates + 1);
+    functions[i] = (EmittedFunction){.name = text_string(&own->name),
+                                     .hash = own->hash,
+                                     .programs = own->programs,
+                                     .in_place = in_place,
+                                     .is_stored = is_stored};
     if (own->open->nleaves) functions[i].stages = &own->emitted;
-    ok = ok && in_place;
+    ok = ok && in_place && is_stored;
   }
   EmittedFile file = {.file_stem = text_string(&e->stem),
                       .prefix = e->prefix,
                       .threads = e->threads,
+                      .stores_states = e->stores_states,
                       .functions = functions,
                       .nfunctions = e->nfunctions,
                       .isas = e->isas,
@@ -250,6 +293,7 @@ static ng_status print_texts(FileEmission *e, Text *texts, bool has_test) {
   for (size_t i = 0; i < e->nfunctions && status == NG_OK && has_test; i++)
     status = print_function_test(&e->functions[i], &file, i, &texts[TESTS + i]);
   for (size_t i = 0; i < e->nfunctions; i++) allocator_free(allocator, functions[i].in_place);
+  for (size_t i = 0; i < e->nfunctions; i++) allocator_free(allocator, functions[i].is_stored);
   return status;
 }
 
@@ -257,6 +301,7 @@ static ng_status emit_texts(FileEmission *e, const ng_options *options, Text *te
   static const char *const endings[] = {"_train_step", "_infer"};
   ng_status status = e->stem.out_of_memory ? NG_OUT_OF_MEMORY : choose_isas(e, options->isa);
   if (status == NG_OK) status = choose_threads(e, options->threads);
+  if (status == NG_OK) status = choose_weights(e, options->weights);
   if (status == NG_OK) status = choose_prefix(e, options->prefix);
   for (size_t i = 0; i < MOST_FUNCTIONS && i < e->nfunctions && status == NG_OK; i++)
     status = build_function(e, &e->functions[i], e->nfunctions > 1 ? endings[i] : "", options);

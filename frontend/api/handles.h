@@ -32,6 +32,8 @@ struct ng_graph {
   Text identifier;          // empty until requested
   ng_parameter *parameters; // of a training step, in the graph's memory
   size_t nparameters;
+  ng_narrow_weight *narrow; // of ng_graph_narrow_weights, likewise
+  size_t nnarrow;
 };
 
 typedef struct Call {

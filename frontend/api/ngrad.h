@@ -298,6 +298,9 @@ typedef struct ng_options {
   int profile;            /* ng_compile: ng_bench also fills ng_kernel_profile; this adds some 50 ns to each loop */
   double compile_timeout; /* ng_compile: seconds after which the C compiler and its process group are killed:
                              NG_COMPILER_FAILED; 0: 300; negative: no limit */
+  const char *weights; /* ng_emit: where states are that no call updates. "const": in the source, as constants with the
+                          states' first values, which must not be random; "file": with other states in memory of the
+                          caller, which a function fills from a file. NULL: "file" */
 } ng_options;
 
 /* Runs the passes on g, up to options->after if set. The result is a new graph, used like any other, but freed before
@@ -324,6 +327,7 @@ typedef struct ng_compilation {
   uint64_t nsteps;                          /* the count that ng_context_set_max_steps limits */
   uint64_t code_nbytes;                     /* of the emitted C */
   size_t workspace_nbytes, unshared_nbytes; /* of ng_graph_workspace, which compiles the graph once more */
+  size_t c_workspace_nbytes; /* of emitted C: also for outputs that a call may leave out although kernels read them */
 } ng_compilation;
 NG_API ng_status ng_graph_compilation(ng_graph *g, const ng_options *options, ng_compilation *out);
 
@@ -514,6 +518,25 @@ NG_API ng_status ng_checkpoint_write(ng_context *ctx, const char *path, const ch
    tensor that is missing, damaged, or of another type or shape; then `out` has no data at all. */
 NG_API ng_status ng_checkpoint_read(ng_context *ctx, const char *path, const ng_tensor_info *wanted, size_t count,
                                     int takes_some, ng_tensor *out);
+/* The names of the tensors in the file, a line each, without those of a position in training, which begin with a dot.
+   The caller frees the text with ng_text_free. NULL after a message. */
+NG_API char *ng_checkpoint_names(ng_context *ctx, const char *path);
+/* Gives the states of g the tensors of their names in a checkpoint as first values, which ng_tensor_init makes, C has,
+   and ng_graph_write_weights writes. takes_some: as above; a state that is not in the file keeps its first value.
+   NG_WRONG as above; then no state has changed. */
+NG_API ng_status ng_graph_read_states(ng_graph *g, const char *path, int takes_some);
+/* Makes weights narrow: states of f32 with two or more axes that no call updates and whose first values are given, by a
+   file or ng_graph_read_states, become states of NG_S8 or NG_BF16 with rounded values, which nodes that the graph gets
+   turn into f32. s8 has a scale for each index of one axis, or one. NG_WRONG after a message, also if a number that
+   should become s8 is not finite; the graph is then of no use. */
+NG_API ng_status ng_graph_narrow_weights(ng_graph *g, ng_type type);
+typedef struct ng_narrow_weight {
+  const char *name;
+  size_t nbytes_before, nbytes;     /* with the scales */
+  double max_error, rms_error, rms; /* of an element; root mean squares of the errors, and of the values before */
+} ng_narrow_weight;
+NG_API size_t ng_graph_narrow_count(const ng_graph *g); /* of the last call */
+NG_API ng_narrow_weight ng_graph_narrow(const ng_graph *g, size_t i);
 /* SHA-256 of the tensors' data, concatenated, in the form that .npy files store. */
 NG_API ng_status ng_tensors_sha256(ng_context *ctx, const ng_tensor *tensors, size_t count, char hex[65]);
 

@@ -113,7 +113,8 @@ static ng_status find_expected(const TestedFunction *f, const Graph *bound, cons
 static ng_status make_case(const TestedFunction *f, Graph *bound, Arena *scratch, const ValueRange *ranges,
                            SelfTestCase *c, ng_tensor **tensors) {
   ng_context *ctx = f->ctx;
-  const size_t ntensors = bound->ninputs + bound->noutputs;
+  const size_t ntensors = bound->ninputs + bound->noutputs, first_state = bound->ninputs - bound->nstates;
+  size_t ngiven = 0; // inputs that a call takes
   ng_graph g = {.ctx = ctx, .graph = bound, .is_bound = true};
   int64_t *nelems = ARENA_ARRAY(scratch, int64_t, ntensors + 1);
   int64_t *nindices = ARENA_ARRAY(scratch, int64_t, bound->ninputs + 1);
@@ -131,9 +132,10 @@ static ng_status make_case(const TestedFunction *f, Graph *bound, Arena *scratch
     const Distribution numbers = distribution_of(v);
     nindices[i] = numbers.nindices;
     first[i] = numbers.first_index;
-    if (i >= bound->ninputs - bound->nstates && !type_is_float(v->type))
-      init_fill(bound, i - (bound->ninputs - bound->nstates), 0, &t);
-    else self_test_input(&t, i, ranges[i], nindices[i], first[i]);
+    const bool is_stored = i >= first_state && f->is_stored[i - first_state];
+    if (is_stored || (i >= first_state && !type_is_float(v->type))) init_fill(bound, i - first_state, 0, &t);
+    else self_test_input(&t, ngiven, ranges[i], nindices[i], first[i]);
+    ngiven += !is_stored;
   }
   if (status == NG_OK && !find_checked(f, bound, c, *tensors, checked, scratch)) status = NG_OUT_OF_MEMORY;
   if (status == NG_OK) status = ng_interpret(&g, *tensors, *tensors + bound->ninputs, 0);

@@ -10,6 +10,7 @@ typedef struct TestedFunction {
   const Graph *open;      // the graph that was read, with open dims
   const Graph *compiled;  // likewise, after all passes; NULL: with leaves, each stage has its own
   const Program *program; // of `compiled`
+  const bool *is_stored;  // EmittedFunction.is_stored
 } TestedFunction;
 
 // Prints a program that tests one of the file's functions. Errors but NG_OUT_OF_MEMORY are reported in the context.

@@ -233,13 +233,26 @@ char *ng_graph_onnx(const ng_graph *g, size_t *nbytes) {
 typedef struct Workspace {
   size_t nbytes, unshared; // of the function with the largest workspace
   size_t between;          // of the values passed between functions
+  size_t nvisited;         // functions
+  size_t emitted;          // the largest, with memory for outputs that a call of emitted C may leave out
 } Workspace;
+
+// Bytes for outputs that a call may leave out although kernels read them.
+static size_t kept_nbytes(const Program *p) {
+  size_t nbytes = 0;
+  for (size_t i = 0; i < p->graph->noutputs; i++)
+    if (program_keeps_output(p, i)) nbytes += whole_lines(value_nbytes(p->graph->outputs[i]));
+  return nbytes;
+}
 
 static ng_status add_workspace(void *context, const Stages *stages, const Build *b) {
   Workspace *w = context;
   if (stages) w->between = step_nbytes(&stages->step, NULL);
   if (b->program->workspace_nbytes > w->nbytes) w->nbytes = b->program->workspace_nbytes;
   if (b->program->unshared_nbytes > w->unshared) w->unshared = b->program->unshared_nbytes;
+  const bool is_last = !stages || ++w->nvisited == stages->nfunctions; // whose outputs are the caller's
+  const size_t emitted = b->program->workspace_nbytes + (is_last ? kept_nbytes(b->program) : 0);
+  if (emitted > w->emitted) w->emitted = emitted;
   return NG_OK;
 }
 
@@ -283,7 +296,8 @@ ng_status ng_graph_compilation(ng_graph *g, const ng_options *options, ng_compil
     *out = (ng_compilation){.nsteps = (uint64_t)(before - ctx->steps.left),
                             .code_nbytes = all.code_nbytes,
                             .workspace_nbytes = all.workspace.nbytes + all.workspace.between,
-                            .unshared_nbytes = all.workspace.unshared + all.workspace.between};
+                            .unshared_nbytes = all.workspace.unshared + all.workspace.between,
+                            .c_workspace_nbytes = all.workspace.emitted + all.workspace.between};
   compiling_end(ctx);
   return status;
 }

@@ -6,6 +6,7 @@
 static bool write_weight(ng_graph *g, const char *folder, const Value *v, const Constant *constant) {
   Diagnostics *d = &g->ctx->diagnostics;
   Tensor t = tensor_like(v);
+  t.layout = (Layout){{0}}; // that of constants and first values
   Text path;
   t.data = constant->data;
   text_init(&path, &g->ctx->allocator);

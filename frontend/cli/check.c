@@ -25,8 +25,20 @@ static bool has_extents(ng_tensor_info info) {
 typedef struct Workspace {
   bool is_known; // false if extents have no number
   ng_compilation compilation;
-  ng_memory memory; // memory of everything else
+  ng_memory memory;         // memory of everything else
+  uint64_t states, weights; // bytes of states in blocks of emitted C; of those that no call updates
 } Workspace;
+
+// States in blocks of emitted C begin at multiples of 64 bytes.
+static void find_states(const ng_graph *g, Workspace *w) {
+  for (size_t i = 0; i < ng_graph_state_count(g); i++) {
+    const ng_state state = ng_graph_state(g, i);
+    const ng_tensor t = ng_tensor_view(ng_graph_input(g, state.input), NULL);
+    const uint64_t nbytes = (ng_tensor_nbytes(&t) + 63) / 64 * 64;
+    w->states += nbytes;
+    if (!state.is_updated) w->weights += nbytes;
+  }
+}
 
 static ng_status find_workspace(ng_graph *g, Workspace *w) {
   *w = (Workspace){0};
@@ -37,6 +49,7 @@ static ng_status find_workspace(ng_graph *g, Workspace *w) {
   ng_status status = ng_graph_compilation(g, NULL, &w->compilation);
   if (status == NG_OK) status = ng_graph_memory(g, &w->memory);
   w->is_known = status == NG_OK;
+  if (w->is_known) find_states(g, w);
   return status;
 }
 
@@ -69,6 +82,23 @@ static json_t *memory_json(const Workspace *w) {
       {"interpreted_run_bytes", nbytes_json(totals.interpreted)});
 }
 
+static json_t *ram_json(const Workspace *w) {
+  return json_object_of({"states_bytes", nbytes_json(w->states)}, {"weights_bytes", nbytes_json(w->weights)},
+                        {"workspace_bytes", nbytes_json(w->compilation.c_workspace_nbytes)});
+}
+
+// What the caller of emitted C gives memory for, besides inputs and outputs, if it is more than the workspace.
+static void print_ram(const Workspace *w) {
+  const uint64_t workspace = w->compilation.c_workspace_nbytes;
+  if (!w->states && workspace == w->compilation.workspace_nbytes) return;
+  printf("# RAM in C: states %" PRIu64 ", workspace %" PRIu64 ", together %" PRIu64 " bytes", w->states, workspace,
+         sum_of(w->states, workspace));
+  if (w->weights)
+    printf("; with emit --state, %" PRIu64 " of the states are constants: %" PRIu64 " bytes", w->weights,
+           sum_of(w->states - w->weights, workspace));
+  printf("\n");
+}
+
 static void print_memory(const Workspace *w) {
   const ng_memory m = w->memory;
   const Totals totals = totals_of(&m, w->compilation.workspace_nbytes);
@@ -92,7 +122,8 @@ static json_t *describe(const ng_context *ctx, const char *path, ng_graph *g, ng
     if (workspace.is_known) {
       json_set_all(object, {"workspace_bytes", json_count(workspace.compilation.workspace_nbytes)},
                    {"workspace_bytes_without_reuse", json_count(workspace.compilation.unshared_nbytes)},
-                   {"memory", memory_json(&workspace)}, {"compiling_steps", nbytes_json(workspace.compilation.nsteps)},
+                   {"memory", memory_json(&workspace)}, {"c_ram", ram_json(&workspace)},
+                   {"compiling_steps", nbytes_json(workspace.compilation.nsteps)},
                    {"code_bytes", nbytes_json(workspace.compilation.code_nbytes)});
     }
   }
@@ -114,6 +145,7 @@ static ng_status print_yaml(ng_context *ctx, ng_graph *g, const char *path, cons
   if (!w.is_known) return status;
   printf("# workspace: %zu bytes, %zu without reuse\n", w.compilation.workspace_nbytes, w.compilation.unshared_nbytes);
   print_memory(&w);
+  print_ram(&w);
   return NG_OK;
 }
 

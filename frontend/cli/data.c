@@ -1,6 +1,8 @@
 // Inputs and outputs. Open extents of a graph are set from the files' shapes.
 #include "frontend/cli/data.h"
 
+#include "frontend/cli/weights.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@ ng_options options_of_settings(const Settings *s) {
       .after = s->after,
       .threads = s->sharing,
       .prefix = s->prefix,
+      .weights = weights_are_stored(s) ? "const" : NULL,
       .self_test = s->has_self_test,
       .fast_math = s->fast_math,
       .compile_timeout = s->compile_timeout > 0    ? s->compile_timeout
@@ -111,7 +114,7 @@ static size_t first_state(const Tensors *inputs, const ng_graph *g) {
 }
 
 // Reads all states from a checkpoint.
-static ng_status states_read(Tensors *inputs, ng_graph *g, const char *path) {
+static ng_status read_states(Tensors *inputs, ng_graph *g, const char *path) {
   const size_t first = first_state(inputs, g), count = inputs->count - first;
   ng_tensor_info *wanted = memory_or_exit(calloc(count + 1, sizeof *wanted));
   for (size_t i = 0; i < count; i++) {
@@ -174,7 +177,7 @@ ng_status inputs_make(Tensors *inputs, ng_context *ctx, ng_graph *g, const char 
     status = inputs_read(inputs, count, g, folder, true, settings->seed);
     free(folder);
   }
-  if (status == NG_OK && settings->state) status = states_read(inputs, g, settings->state);
+  if (status == NG_OK && settings->state) status = read_states(inputs, g, settings->state);
   return status == NG_OK ? ng_graph_bind(g) : status;
 }
 

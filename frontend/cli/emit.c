@@ -1,7 +1,9 @@
 // ngrad emit and ngrad show: prints the stages of a graph's compilation to files and as text.
 #include "frontend/cli/data.h"
 #include "frontend/cli/graph_output.h"
+#include "frontend/cli/states.h"
 #include "frontend/cli/verbs.h"
+#include "frontend/cli/weights.h"
 
 #include <stdlib.h>
 
@@ -29,6 +31,8 @@ static bool write_depfile(const ng_graph *g, const Settings *s, const char *sour
     ok = print_prerequisite(out, path) && ok;
     free(path);
   }
+  if (s->state) fputs(" \\\n  ", out);
+  if (s->state) ok = print_prerequisite(out, s->state) && ok;
   fputc('\n', out);
   char *text = text_close(&rule);
   ok = ok && file_write(s->depfile, text);
@@ -38,10 +42,11 @@ static bool write_depfile(const ng_graph *g, const Settings *s, const char *sour
 }
 
 static ng_status emit_graph(ng_context *ctx, ng_graph *g, const Settings *s, Answer *answer) {
-  (void)ctx;
   const ng_options options = options_of_settings(s);
-  if (!folder_make(s->out)) return NG_WRONG;
-  ng_status status = ng_emit_files(g, &options, s->out);
+  ng_status status = states_read(ctx, g, s, answer);
+  if (status == NG_OK) status = weights_narrow(g, s, answer);
+  if (status == NG_OK && !folder_make(s->out)) status = NG_WRONG;
+  if (status == NG_OK) status = ng_emit_files(g, &options, s->out);
   if (status != NG_OK) return status;
   const char *stem = memory_or_exit((void *)ng_graph_identifier(g));
   static const char *const endings[] = {".c", ".h", "_mpi.c", "_test.c"};
@@ -58,6 +63,8 @@ static ng_status emit_graph(ng_context *ctx, ng_graph *g, const Settings *s, Ans
 int verb_emit(const Settings *s) {
   if (!s->out) return usage_error("emit: expected -o DIR, where the sources go");
   if (!settings_keep_graphs(s, s->depfile)) return NG_USAGE;
+  const int wrong = weights_check(s, WEIGHTS_PLACES | WEIGHTS_NARROW);
+  if (wrong) return wrong;
   return answer_with(s, emit_graph);
 }
 

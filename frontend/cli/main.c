@@ -43,7 +43,9 @@ static const Verb verbs[] = {
      STATUS(0) | STATUS(1) | STATUS(2) | STATUS(3) | STATUS(4), verb_run},
     {"emit", "GRAPH -o DIR", 1, 1, "write a graph as C source, in NAME.c and NAME.h, where NAME is the graph's name",
      "The source is C11 and C++17 and needs only libc and libm. It chooses the best of its instruction sets when\n"
-     "it runs. The same source is written on every machine.\n",
+     "it runs. The same source is written on every machine.\n"
+     "With --state FILE, a checkpoint of ngrad fit, states that no call updates, such as the weights of\n"
+     "NAME_infer.yaml, are constants in NAME.c, which need no memory and no file where it runs.\n",
      "  ngrad emit models/gpt2_layer_norm_backward.yaml --isa avx2,avx512 -o kernels\n",
      OPTION_SOURCE_OUT | OPTION_PASSES | OPTION_JSON | OPTION_MEMORY, STATUS(0) | STATUS(1) | STATUS(2), verb_emit},
     {"show", "GRAPH", 1, 1, "print a graph at any stage on its way to kernels",
@@ -102,7 +104,8 @@ static const Verb verbs[] = {
      GRAPH_IS
      "In ngrad/1, files of constants keep their names and are not copied, so the result must be beside them. An\n"
      "ONNX model has opset 17. What ONNX cannot express becomes nodes of the domain \"ngrad\", which ngrad reads\n"
-     "and Netron draws; states become inputs, and their updates outputs; layouts are dropped.\n",
+     "and Netron draws; states become inputs, and their updates outputs; layouts are dropped.\n"
+     "With --state or --weights, values of states become files beside the result.\n",
      "  ngrad convert onednn_dump.json -o graph.yaml\n"
      "  ngrad convert step.yaml -o step.onnx\n",
      OPTION_TO | OPTION_FILE_OUT | OPTION_DIM | OPTION_JSON | OPTION_MEMORY, STATUS(0) | STATUS(1) | STATUS(2),
@@ -145,10 +148,10 @@ static const Verb verbs[] = {
      "computes the outputs that need no labels. In both, batch norms use their running statistics and dropout\n"
      "does nothing. NAME is GRAPH's name as a C identifier. Files of GRAPH's constants and first values are\n"
      "copied to DIR.\n"
-     "With any of --isa, --threads, --prefix, --memory and --self-test, which mean the same as for emit, train\n"
-     "also writes DIR/NAME.c and DIR/NAME.h with the functions NAME_train_step, NAME_infer, NAME_init, NAME_save\n"
-     "and NAME_load; without NAME_infer.yaml, the step is NAME. To limit the memory of the graphs, give --memory\n"
-     "to run and fit.\n",
+     "With any of --isa, --threads, --prefix, --memory, --state, --weights and --self-test, which mean the same\n"
+     "as for emit, train also writes DIR/NAME.c and DIR/NAME.h with the functions NAME_train_step, NAME_infer,\n"
+     "NAME_init, NAME_save and NAME_load; without NAME_infer.yaml, the step is NAME. To limit the memory of the\n"
+     "graphs, give --memory to run and fit.\n",
      "  ngrad train models/train/mlp.yaml --optimizer adam -o mlp\n"
      "  ngrad train models/train/cnn.yaml --optimizer momentum --learning-rate 0.05 --freeze 'conv*' -o cnn\n",
      OPTION_TRAIN | OPTION_DIM | OPTION_ARENA | OPTION_JSON | OPTION_MEMORY, STATUS(0) | STATUS(1) | STATUS(2),

@@ -45,6 +45,18 @@ static const Option options[] = {
      "seed of random inputs, and of first values of states (default 0)"},
     {OPTION_STATE, "state", 0, "FILE", KIND_TEXT, FIELD(state),
      "take all states from this .npz file (default: DIR/NAME.npy, else their first values)"},
+    {OPTION_SOURCE_OUT | OPTION_TRAIN, "state", 0, "FILE", KIND_TEXT, FIELD(state),
+     "C has the values in this .npz file: states that no call updates are constants, NAME_init sets the others"},
+    {OPTION_SOURCE_OUT, "weights", 0, "HOW", KIND_TEXT, FIELD(weights),
+     "states that no call updates: const, in NAME.c (default with --state); bf16 or s8, in NAME.c, those with two or "
+     "more axes in this type; or file, in memory that NAME_load fills (default)"},
+    {OPTION_TO, "state", 0, "FILE", KIND_TEXT, FIELD(state), "states begin with the values in this .npz file"},
+    {OPTION_TO, "weights", 0, "TYPE", KIND_TEXT, FIELD(weights),
+     "bf16 or s8: states with two or more axes that no call updates are in this type, and converted where they are "
+     "used"},
+    {OPTION_TRAIN, "weights", 0, "HOW", KIND_TEXT, FIELD(weights),
+     "states that no call updates: const, in NAME.c (default with --state), or file, in memory that NAME_load fills "
+     "(default)"},
     {OPTION_STATE, "save", 0, "FILE", KIND_TEXT, FIELD(save), "write the states afterwards to this .npz file"},
     {OPTION_DIM, "dim", 0, "NAME=N", KIND_DIM, 0, "the value of a named extent (default: the graph's); repeatable"},
     {OPTION_DIM | OPTION_SOURCE_OUT, "constant", 0, "NAME=FILE", KIND_LIST, FIELD(constants),

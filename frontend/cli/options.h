@@ -42,7 +42,7 @@ typedef struct Settings {
   const struct Verb *verb;
   const char **operands; // arguments that are no options, in order
   size_t noperands;
-  const char *backend, *in, *out, *expect, *isa, *after, *format, *dump, *state, *save, *trace;
+  const char *backend, *in, *out, *expect, *isa, *after, *format, *dump, *state, *save, *trace, *weights;
   double tolerance, max_ulp, seconds, compile_timeout; // -1: not given
   uint64_t seed;
   bool has_seed;

@@ -1,8 +1,10 @@
 // ngrad train: makes the graph of a training step from a forward graph.
 #include "frontend/cli/data.h"
 #include "frontend/cli/graph_output.h"
+#include "frontend/cli/states.h"
 #include "frontend/cli/train_parameters.h"
 #include "frontend/cli/verbs.h"
+#include "frontend/cli/weights.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -61,10 +63,12 @@ static ng_status write_graph(ng_context *ctx, ng_graph *forward, ng_graph *g, co
 }
 
 // Writes step and inference as C, if an option asks for it.
-static ng_status write_sources(ng_graph *forward, ng_graph *step, ng_graph *infer, const Settings *s, Answer *answer) {
-  if (!s->isa && !s->sharing && !s->prefix && !s->has_self_test && !s->memory) return NG_OK;
+static ng_status write_sources(ng_context *ctx, ng_graph *forward, ng_graph *step, ng_graph *infer, const Settings *s,
+                               Answer *answer) {
+  if (!s->isa && !s->sharing && !s->prefix && !s->has_self_test && !s->memory && !s->state && !s->weights) return NG_OK;
   const ng_options options = options_of_settings(s);
-  ng_status status = ng_emit_training_files(step, infer, &options, s->out);
+  ng_status status = states_read_pair(ctx, step, infer, s, answer);
+  if (status == NG_OK) status = ng_emit_training_files(step, infer, &options, s->out);
   const struct {
     const char *ending;
     bool is_written;
@@ -83,13 +87,75 @@ static ng_status write_sources(ng_graph *forward, ng_graph *step, ng_graph *infe
   return status;
 }
 
-// Makes and writes a form; *made: NULL if the graph does not have it.
-static ng_status write_inference(ng_context *ctx, ng_graph *forward, ng_inference_form form, const char *ending,
-                                 const char *comment, const Settings *s, Answer *answer, ng_graph **made) {
+// Makes and writes a form; *made: NULL if the graph does not have it. has_weights: the step has not written the weights
+// of `forward`.
+static ng_status write_inference(ng_context *ctx, ng_graph *forward, bool has_weights, ng_inference_form form,
+                                 const char *ending, const char *comment, const Settings *s, Answer *answer,
+                                 ng_graph **made) {
   const ng_train_options options = {.losses = s->loss.items, .nlosses = s->loss.count};
   *made = ng_graph_inference(forward, form, &options);
+  const ng_status status = *made && has_weights ? ng_graph_write_weights(*made, s->out, 0) : NG_OK;
+  if (*made && status != NG_OK) return status;
   if (*made) return write_graph(ctx, forward, *made, ending, comment, s, answer);
   return ng_last_status(ctx) == NG_OUT_OF_MEMORY ? NG_OUT_OF_MEMORY : NG_OK;
+}
+
+// Whether --dim gives the batch, the first extent of an input. Where a model was read with the number, the extent has
+// no name; then no other --dim has the same number.
+static bool is_batch(const ng_graph *g, const Settings *s, const DimSetting *dim) {
+  bool any = false;
+  size_t nalike = 0;
+  for (size_t i = 0; i < s->ndims; i++) nalike += s->dims[i].value == dim->value;
+  for (size_t i = 0; i < ng_graph_input_count(g) - ng_graph_state_count(g); i++) {
+    const ng_tensor_info input = ng_graph_input(g, i);
+    if (input.rank < 1) continue;
+    any |= input.dim[0] ? strcmp(input.dim[0], dim->name) == 0 : nalike == 1 && input.extent[0] == dim->value;
+  }
+  return any;
+}
+
+// Reads the graph for batches of one sample, if --dim fixes the step's. The batch keeps its name if `is_named`: a model
+// may need the number. NULL: --dim does not fix the batch, or the graph cannot be read so.
+static ng_graph *open_for_one(ng_context *ctx, const ng_graph *g, const Settings *s, bool is_named) {
+  Settings one = *s;
+  ng_status status = NG_OK;
+  bool any = false;
+  one.ndims = 0;
+  one.dims = memory_or_exit(calloc(s->ndims + 1, sizeof *one.dims));
+  for (size_t i = 0; i < s->ndims; i++) {
+    const bool is_one = is_batch(g, s, &s->dims[i]);
+    if (!is_one || !is_named) one.dims[one.ndims++] = (DimSetting){s->dims[i].name, is_one ? 1 : s->dims[i].value};
+    any |= is_one;
+  }
+  ng_graph *made = any && strcmp(s->operands[0], "-") != 0 ? graph_open(ctx, s->operands[0], &one, &status) : NULL;
+  free(one.dims);
+  for (size_t i = 0; i < s->ndims && made && is_named && status == NG_OK; i++)
+    if (is_batch(g, s, &s->dims[i])) status = ng_graph_set_dim(made, s->dims[i].name, 1);
+  if (status == NG_OK) return made;
+  ng_graph_free(made);
+  return NULL;
+}
+
+// Whether open_for_one makes a graph that has one for inference; without messages.
+static bool infers_one(const ng_graph *g, const Settings *s, bool is_named) {
+  ng_context *ctx = session_open(s->max_memory, s->max_steps);
+  const ng_train_options options = {.losses = s->loss.items, .nlosses = s->loss.count};
+  ng_graph *one = open_for_one(ctx, g, s, is_named), *infer = one ? ng_graph_inference(one, NG_INFER, &options) : NULL;
+  const bool ok = infer != NULL;
+  ng_graph_free(infer);
+  ng_graph_free(one);
+  ng_messages_clear(ctx);
+  session_close(ctx);
+  return ok;
+}
+
+// Inference takes one sample where --dim fixes the batch of the step. NULL, with the status: it has the step's extents.
+static ng_graph *open_to_infer(ng_context *ctx, const ng_graph *g, const Settings *s, ng_status *status) {
+  const bool is_named = infers_one(g, s, true);
+  if (!is_named && !infers_one(g, s, false)) return NULL;
+  ng_graph *one = open_for_one(ctx, g, s, is_named);
+  if (!one) *status = ng_last_status(ctx);
+  return one;
 }
 
 // Constants and first values that come from files: the graphs name these as GRAPH does, so they have to lie beside
@@ -140,7 +206,7 @@ static ng_status train(ng_context *ctx, ng_graph *g, const Settings *s, Answer *
                               .nno_decay = s->no_decay.count};
   ng_setting *settings = settings_of(s, &options.nsettings);
   options.settings = settings;
-  ng_graph *step = ng_graph_train(g, &options), *test = NULL, *infer = NULL;
+  ng_graph *step = ng_graph_train(g, &options), *test = NULL, *infer = NULL, *one = NULL;
   ng_status status = ng_last_status(ctx);
   if (!step) tell_of_option(ctx);
   if (step && !(folder_make(s->out) && copy_files(g, s))) status = NG_WRONG;
@@ -149,13 +215,15 @@ static ng_status train(ng_context *ctx, ng_graph *g, const Settings *s, Answer *
   if (status == NG_OK)
     status = write_graph(ctx, g, step, "_step.yaml", "A training step: a call updates the parameters.", s, answer);
   if (status == NG_OK)
-    status = write_inference(ctx, g, NG_TEST, "_test.yaml", "Losses and metrics on test data, without training.", s,
-                             answer, &test);
+    status = write_inference(ctx, g, false, NG_TEST, "_test.yaml", "Losses and metrics on test data, without training.",
+                             s, answer, &test);
+  if (status == NG_OK) one = open_to_infer(ctx, g, s, &status);
   if (status == NG_OK)
-    status = write_inference(ctx, g, NG_INFER, "_infer.yaml", "Inference: the outputs that need no labels.", s, answer,
-                             &infer);
-  if (status == NG_OK) status = write_sources(g, step, infer, s, answer);
+    status = write_inference(ctx, one ? one : g, one != NULL, NG_INFER, "_infer.yaml",
+                             "Inference: the outputs that need no labels.", s, answer, &infer);
+  if (status == NG_OK) status = write_sources(ctx, g, step, infer, s, answer);
   ng_graph_free(infer);
+  ng_graph_free(one);
   ng_graph_free(test);
   ng_graph_free(step);
   for (size_t i = 0; i < options.nsettings; i++) free((char *)settings[i].name);
@@ -165,5 +233,7 @@ static ng_status train(ng_context *ctx, ng_graph *g, const Settings *s, Answer *
 
 int verb_train(const Settings *s) {
   if (!s->out) return usage_error("train: expected -o DIR, where the graphs go");
+  const int wrong = weights_check(s, WEIGHTS_PLACES);
+  if (wrong) return wrong;
   return answer_with(s, train);
 }

@@ -24,4 +24,7 @@ bool npz_write(const char *path, const NpzEntry *entries, size_t count, const Al
 bool npz_read(const char *path, NpzEntry *entries, size_t count, bool takes_some, const Allocator *allocator,
               Diagnostics *d);
 
+// Adds the names of the archive's entries, a line each, without those that begin with a dot. False after a message.
+bool npz_names(const char *path, Text *names, Diagnostics *d);
+
 #endif

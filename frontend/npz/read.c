@@ -88,23 +88,38 @@ static bool is_wanted(const char *name, const NpzEntry *entries, size_t count) {
   return false;
 }
 
+// Adds the entries' names that were not asked for: the one that is most like the missing one, else the first ones.
+static void add_others(zip_t *zip, const NpzEntry *missing, const NpzEntry *entries, size_t count, Text *out) {
+  enum { MOST_NAMES = 8 };
+  Arena scratch;
+  arena_init(&scratch, out->allocator);
+  const zip_int64_t n = zip_get_num_entries(zip, 0);
+  const char **names = ARENA_ARRAY(&scratch, const char *, n > 0 ? (size_t)n + 1 : 1);
+  size_t nothers = 0;
+  for (zip_int64_t i = 0; names && i < n; i++) {
+    const char *name = zip_get_name(zip, (zip_uint64_t)i, 0);
+    const size_t length = name ? strlen(name) : 0;
+    if (length < 4 || *name == '.' || is_wanted(name, entries, count)) continue;
+    names[nothers] = arena_format(&scratch, "%.*s", (int)(length - 4), name);
+    if (names[nothers]) nothers++;
+  }
+  const char *nearest = names ? nearest_word(missing->name, names, nothers) : NULL;
+  if (nearest) text_format(out, "; did you mean %s.npy", nearest);
+  for (size_t i = 0; !nearest && i < nothers && i < MOST_NAMES; i++)
+    text_format(out, "%s%s.npy", i ? ", " : "; it has ", names[i]);
+  if (!nearest && nothers > MOST_NAMES) text_format(out, " and %zu more", nothers - MOST_NAMES);
+  arena_deinit(&scratch);
+}
+
 // Reports a missing entry, and the archive's entries that were not asked for: one of them may be meant.
 static bool tell_missing(zip_t *zip, const NpzEntry *missing, const NpzEntry *entries, size_t count, Position at,
                          Diagnostics *d) {
-  enum { MOST_NAMES = 8 };
   char shape_text[128];
   const Tensor *t = &missing->tensor;
   const Shape shape = shape_of(t);
   Text others;
   text_init(&others, d->arena.allocator);
-  size_t nothers = 0;
-  const zip_int64_t n = zip_get_num_entries(zip, 0);
-  for (zip_int64_t i = 0; i < n; i++) {
-    const char *name = zip_get_name(zip, (zip_uint64_t)i, 0);
-    if (!name || *name == '.' || is_wanted(name, entries, count)) continue;
-    if (nothers++ < MOST_NAMES) text_format(&others, "%s%s", nothers > 1 ? ", " : "; it has ", name);
-  }
-  if (nothers > MOST_NAMES) text_format(&others, " and %zu more", nothers - MOST_NAMES);
+  add_others(zip, missing, entries, count, &others);
   if (strcmp(missing->name, ".fit") == 0) // a position in the training
     error_at(d, at, "no %s.npy in it, which only ngrad fit writes: --state begins with the states in it",
              missing->name);
@@ -161,4 +176,20 @@ bool npz_read(const char *path, NpzEntry *entries, size_t count, bool takes_some
   if (zip) zip_discard(zip);
   for (size_t i = 0; !ok && i < count; i++) tensor_free(&entries[i].tensor, allocator);
   return ok;
+}
+
+bool npz_names(const char *path, Text *names, Diagnostics *d) {
+  const Source source = {.name = path};
+  const Position at = {&source, 0, 0};
+  size_t nbytes;
+  const int fd = file_open(path, &nbytes, at, "", d);
+  zip_t *zip = fd < 0 ? NULL : open_archive(fd, at, d);
+  const zip_int64_t n = zip ? zip_get_num_entries(zip, 0) : 0;
+  for (zip_int64_t i = 0; i < n; i++) {
+    const char *name = zip_get_name(zip, (zip_uint64_t)i, 0);
+    const size_t length = name ? strlen(name) : 0;
+    if (length > 4 && *name != '.') text_format(names, "%.*s\n", (int)(length - 4), name);
+  }
+  if (zip) zip_discard(zip);
+  return zip && (!names->out_of_memory || error_out_of_memory(d));
 }

@@ -83,6 +83,7 @@ class _Options(ctypes.Structure):
         ("costs", POINTER(c_char_p)), ("ncosts", c_size_t), ("after", c_char_p),
         ("threads", c_char_p), ("prefix", c_char_p), ("self_test", c_int), ("fast_math", c_int), ("report", c_void_p),
         ("report_user", c_void_p), ("report_graphs", c_int), ("profile", c_int), ("compile_timeout", c_double),
+        ("weights", c_char_p),
     ]  # fmt: skip
 
 
@@ -147,6 +148,8 @@ _FUNCTIONS = {
     "graph_gradient_forward": (c_void_p, [c_void_p, POINTER(_GradientOptions)]),
     "graph_train": (c_void_p, [c_void_p, POINTER(_TrainOptions)]),
     "graph_inference": (c_void_p, [c_void_p, c_int, POINTER(_TrainOptions)]),
+    "graph_read_states": (c_int, [c_void_p, c_char_p, c_int]),
+    "graph_narrow_weights": (c_int, [c_void_p, c_int]),
     "graph_check_indices": (c_int, [c_void_p, POINTER(_Tensor)]),
     "tensor_init": (c_int, [c_void_p, c_size_t, c_uint64, POINTER(_Tensor)]),
     "tensor_random": (c_int, [c_void_p, c_size_t, c_uint64, POINTER(_Tensor)]),
@@ -927,6 +930,16 @@ def _make_inference(session, g, form, losses):
     return session.keep(_lib.ng_graph_inference(g, form, byref(options)), _lib.ng_graph_free)
 
 
+def _read_states(session, g, path):
+    session.check(_lib.ng_graph_read_states(g, path, 0))
+    return g
+
+
+def _narrow_weights(session, g, type_):
+    session.check(_lib.ng_graph_narrow_weights(g, type_))
+    return g
+
+
 def _shape(shape, name):
     try:
         extents = tuple(shape)
@@ -1056,6 +1069,19 @@ class Graph(_Signed):
         """The graph that computes losses and metrics on test data; it updates no state."""
         return self._then(_make_inference, 0, _names(losses))
 
+    def with_states(self, path: _Path) -> Graph:
+        """The graph whose states begin with the tensors of this .npz file, such as fit saves."""
+        return self._then(_read_states, os.fsencode(os.path.abspath(path)))
+
+    def with_narrow_weights(self, type: str) -> Graph:
+        """The graph in which states with two or more axes that no call updates are of type s8 or bf16.
+
+        Their first values must be given, as with_states does; nodes that the graph gets turn them into f32.
+        """
+        if type not in ("s8", "bf16"):
+            raise UsageError(f"expected s8 or bf16, found {type!r}")
+        return self._then(_narrow_weights, _TYPES[type])
+
     def show(self, format: str = "yaml", *, after: str | None = None, **options: Any) -> str:
         """The graph, or a stage of compile(**options), as text: yaml, dot, kernels, loops, c or memory."""
         choices, _kept = _compile_options(after=after, **options)
@@ -1076,10 +1102,15 @@ class Graph(_Signed):
 
     def emit(
         self, folder: _Path = ".", *, isa: str | None = None, threads: str | None = None, prefix: str | None = None,
-        self_test: bool = False, **options: Any,
+        self_test: bool = False, weights: str | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        """Writes NAME.c and NAME.h to a folder."""
-        choices, _kept = _compile_options(isa=isa, threads=threads, prefix=prefix, self_test=self_test, **options)
+        """Writes NAME.c and NAME.h to a folder.
+
+        weights="const": states that no call updates are constants with their first values, as with_states gives them.
+        """
+        choices, _kept = _compile_options(
+            isa=isa, threads=threads, prefix=prefix, self_test=self_test, weights=weights, **options
+        )
         with _Session() as session:
             session.check(_lib.ng_emit_files(self._open(session), byref(choices), _encode(os.fsdecode(folder))))
             session.warn()
@@ -1203,12 +1234,13 @@ def _train_options(losses, optimizer, schedule, freeze, no_decay, settings):
 
 
 def _compile_options(*, isa=None, fuse=True, memory=0, disable=None, schedule=None, costs=None, fast_math=False,
-                     compile_timeout=0, after=None, threads=None, prefix=None, self_test=False):  # fmt: skip
+                     compile_timeout=0, after=None, threads=None, prefix=None, self_test=False,
+                     weights=None):  # fmt: skip
     """ng_options, and the memory that it points to."""
     disabled, ndisabled = _strings(_names(disable))
     keys, nkeys = _strings(_names(schedule))
     costs, ncosts = _strings(_names(costs))
-    texts = {"isa": isa, "after": after, "threads": threads, "prefix": prefix}
+    texts = {"isa": isa, "after": after, "threads": threads, "prefix": prefix, "weights": weights}
     options = _Options(
         no_fuse=not fuse, memory_nbytes=_amount(memory, "memory"), disable=disabled, ndisable=ndisabled, schedule=keys, nschedule=nkeys,
         costs=costs, ncosts=ncosts,

@@ -79,12 +79,27 @@ static char *make_message(Diagnostics *d, const char *output, const char *format
   return copy;
 }
 
+// Whether the warning about a file was recorded before: a file may be read twice.
+static bool is_recorded(const Diagnostics *d, Position at, const char *message) {
+  for (size_t i = 0; i < d->count && at.source; i++) {
+    const Diagnostic *item = &d->items[i];
+    if (item->severity == SEVERITY_WARNING && item->line == at.line && item->column == at.column && item->file &&
+        strcmp(item->message, message) == 0 && strcmp(item->file, at.source->name) == 0)
+      return true;
+  }
+  return false;
+}
+
 static void record(Diagnostics *d, Severity severity, Position at, const char *output, const char *format,
                    va_list args) {
   if (severity == SEVERITY_ERROR) d->nerrors++;
   else d->nwarnings++;
   if (d->count >= MOST_RECORDED) return;
   char *message = make_message(d, output, format, args);
+  if (message && severity == SEVERITY_WARNING && is_recorded(d, at, message)) {
+    d->nwarnings--;
+    return;
+  }
   if (!message || !arena_grow(&d->arena, &d->items, d->count, &d->capacity, sizeof *d->items)) {
     d->out_of_memory = true;
     return;

@@ -88,7 +88,7 @@ static void print_heading(const MemoryMap *m, Text *out) {
   const Program *p = m->program;
   text_format(out, "<text x=\"%d\" y=\"22\" font-weight=\"bold\">", LEFT);
   text_add_user_string(out, SINK_HTML, p->graph->name);
-  text_format(out, ": arena of %zu bytes, %zu without reuse</text>\n", p->workspace_nbytes, p->unshared_nbytes);
+  text_format(out, ": workspace of %zu bytes, %zu without reuse</text>\n", p->workspace_nbytes, p->unshared_nbytes);
   text_format(out, "<text class=\"peak\" x=\"%d\" y=\"40\">line: bytes in use, at most %zu, at kernel %u</text>\n",
               LEFT, m->live[m->peak], m->peak);
 }

@@ -19,6 +19,8 @@ static void print_peak(const MemoryMap *m, Text *out) {
   if (!m->count) return;
   text_format(out, "\npeak: %zu bytes at kernel %u, ", m->live[m->peak], m->peak);
   kernel_print_nodes(m->program->schedules[m->peak]->kernel, out);
+  const size_t gaps = m->program->workspace_nbytes - m->live[m->peak]; // between values that are in use then
+  if (gaps) text_format(out, "; with gaps of %zu bytes, the workspace", gaps);
   text_add_string(out, "\n");
 }
 
@@ -28,7 +30,7 @@ bool memory_print_table(const Program *p, Text *out) {
   if (ok) {
     const size_t states = m.parameter_nbytes + m.optimizer_nbytes;
     text_add_string(out, "       bytes  block\n");
-    text_format(out, "%12zu  parameters\n%12zu  optimizer\n%12zu  arena, %zu without reuse\n", m.parameter_nbytes,
+    text_format(out, "%12zu  parameters\n%12zu  optimizer\n%12zu  workspace, %zu without reuse\n", m.parameter_nbytes,
                 m.optimizer_nbytes, p->workspace_nbytes, p->unshared_nbytes);
     text_format(out, "%12zu  total, %zu without reuse\n", states + p->workspace_nbytes, states + p->unshared_nbytes);
     print_tenants(&m, out);

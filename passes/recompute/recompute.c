@@ -306,7 +306,7 @@ static bool count_operations(const Program *p, double *operations) {
 static bool refuse(const Fitting *f, PassContext *c) {
   c->failed = true;
   return error_at(c->diagnostics, (Position){0},
-                  "expected an arena of at most %llu bytes, found at least %zu, even if values are computed again",
+                  "expected a workspace of at most %llu bytes, found at least %zu, even if values are computed again",
                   (unsigned long long)c->memory_nbytes, f->least);
 }
 
@@ -314,7 +314,7 @@ static bool is_open(const Program *p, PassContext *c) {
   if (!p->graph->ndims) return false;
   c->failed = true;
   error_at(c->diagnostics, (Position){0},
-           "the size of the arena depends on %s, expected a number for it: --dim %s=%lld", p->graph->dims[0]->name,
+           "the size of the workspace depends on %s, expected a number for it: --dim %s=%lld", p->graph->dims[0]->name,
            p->graph->dims[0]->name, (long long)p->graph->dims[0]->value);
   return true;
 }
@@ -338,7 +338,7 @@ static void warn_of_price(const Fitting *f, size_t before, double operations, Pa
   const size_t nbytes = f->p->workspace_nbytes;
   warn_at(
       c->diagnostics, (Position){0},
-      "the arena is %zu bytes instead of %zu (%.1f %% less), as %zu value%s computed again (%.2g %% more operations)",
+      "the workspace is %zu bytes instead of %zu (%.1f %% less), as %zu value%s computed again (%.2g %% more operations)",
       nbytes, before, 100 * (1 - (double)nbytes / (double)before), f->nagain, f->nagain == 1 ? " is" : "s are",
       operations > 0 ? 100 * f->operations / operations : 0);
 }

@@ -121,4 +121,15 @@ typedef enum InferenceForm {
 // NULL after a warning that says why: training does not need this graph.
 Graph *graph_inference(const Graph *forward, InferenceForm form, Value *const *losses, size_t nlosses, Diagnostics *d);
 
+typedef struct NarrowWeight { // a state that became narrow
+  const char *name;
+  size_t nbytes_before, nbytes;     // with the scales
+  double max_error, rms_error, rms; // of an element; root mean squares of errors and of the numbers before
+} NarrowWeight;
+
+// Makes weights narrow: changes states of f32 with two or more axes, without updates and with numbers from a file, to
+// s8 or bf16, and adds nodes that turn them into f32 again. `weights` has room for each state; *count is how many
+// changed. False after reporting an error, such as a number that s8 cannot hold.
+bool graph_narrow_weights(Graph *g, Type type, NarrowWeight *weights, size_t *count, Diagnostics *d);
+
 #endif

@@ -274,6 +274,39 @@ expect 1 '.*' 'no-such/x.npz: error: no such file or directory' run state.yaml -
 cmp -s once.npz old.npz
 count 'what fails saves nothing'
 expect 2 '' '--save: expected a graph with state' run sum.yaml --random --save x.npz
+# States in C.
+sed 's/name: w,/name: w_next_one,/; s/\bw\b/w_next_one/g' state.yaml >renamed.yaml
+expect 1 '' 'once.npz: error: no w_next_one.npy in it, expected f32 \[3\]; it has w.npy' emit renamed.yaml --state once.npz -o c
+expect 2 '' '--state: expected a graph with state' emit sum.yaml --state once.npz -o c
+expect 2 '' 'weights: expected const, bf16, s8 or file, found flash' emit state.yaml --weights flash -o c
+expect 0 '^1 state from once.npz$' '' emit state.yaml --state once.npz -o c
+grep -q 'state_given_w' c/state.c && grep -q 'state_init' c/state.h
+count 'a state that calls update begins with its value in the checkpoint'
+cat >frozen.yaml <<'Y'
+format: ngrad/1
+name: frozen
+state: [{name: w, type: f32, shape: [3], init: {fan_in: 9}}]
+nodes: [{op: Add, inputs: [w, w], outputs: [y]}]
+outputs: [y]
+Y
+expect 0 '^1 state from once.npz$' '' emit frozen.yaml --state once.npz -o c
+grep -q 'frozen_given_w' c/frozen.c && ! grep -q 'void \*parameters\|_init\|_load' c/frozen.h
+count 'a state that no call updates is a constant'
+expect 2 '' 'state w: its first value is random' emit frozen.yaml --weights const -o c
+expect 0 '^1 state from once.npz$' '' emit frozen.yaml --state once.npz --weights file -o c
+grep -q 'frozen_given_w' c/frozen.c && grep -q frozen_load c/frozen.h
+count 'a state that no call updates is in memory of the caller if asked for'
+expect 0 '"unused": \[\]' '' emit frozen.yaml --state once.npz -o c --json
+expect 2 '' '--weights: expected const or file, found s8' train sum.yaml --weights s8 -o c
+expect 2 '' '--weights: expected bf16 or s8, found const' convert frozen.yaml --weights const -o c/narrow.yaml
+expect 2 '' '--weights: expected a state of f32 with two or more axes' emit sum.yaml --weights s8 -o c
+expect 2 '' '--state: expected --out FILE' convert frozen.yaml --state once.npz
+expect 0 '^wrote c/narrow.yaml$' '' convert frozen.yaml --state once.npz -o c/narrow.yaml
+expect 0 'init: \{file: frozen_w_0.npy\}' '' check c/narrow.yaml
+sed 's/shape: \[3\]/shape: [2, 40]/; s/init: {.*}}/init: ones}/' frozen.yaml >wide.yaml
+expect 0 '^y ' '' run wide.yaml --save wide.npz
+expect 0 '^w +84 +320 +.* 1.00e.00$' '' emit wide.yaml --state wide.npz --weights s8 -o c
+expect 0 '"rms": 1.0' '' emit wide.yaml --state wide.npz --weights bf16 -o c --json
 cmp -s state_9/w_next.npy state_9_too/w_next.npy && ! cmp -s state_9/w_next.npy state_0/w_next.npy
 count 'first values of a state depend on the seed alone'
 expect 3 '^c .* FAILED$' '' run sum.yaml --in new/data --expect new/other
@@ -555,8 +588,8 @@ expect 0 . '' train first.yaml -o elsewhere
 expect 0 'init: \{file: first/b.npy\}' '' check elsewhere/first_step.yaml
 expect 0 . '' train first.yaml -o .
 expect 0 'init: \{file: first/b.npy\}' '' check first_step.yaml
-expect 1 '^wrote' 'the size of the arena depends on N, expected a number for it: --dim N=' train net.yaml --memory 1M -o trained
-expect 1 '^wrote' 'expected an arena of at most 10 bytes, found at least [0-9]+' train net.yaml --dim N=4 --memory 10 -o trained
+expect 1 '^wrote' 'the size of the workspace depends on N, expected a number for it: --dim N=' train net.yaml --memory 1M -o trained
+expect 1 '^wrote' 'expected a workspace of at most 10 bytes, found at least [0-9]+' train net.yaml --dim N=4 --memory 10 -o trained
 
 # scale
 expect 0 '^wrote leaves/net_step.yaml$' '' train net.yaml --dim N=4 --accumulate 8 -o leaves
@@ -589,6 +622,11 @@ expect 2 '' 'leaf-time: expected a time in .*, found 1e308s$' scale leaves/net_s
 expect_given 0 '^9 ranks, 1 idle: [0-9.]+ times a ring.s bytes, [0-9.]+ ms$' '' --ranks 9 --leaf-time 1us --latency 1ms
 expect 2 '' 'common-time: expected --leaf-time, too$' scale leaves/net_step.yaml --common-time 1ms
 expect 0 '^wrote trained/net.c$' '' train net.yaml --dim N=4 --memory 1M -o trained
+grep -q 'f32 \[4, 3\]' trained/net.h && grep -q 'f32 \[1, 3\]' trained/net.h && grep -q 'dims: {N: 1}' trained/net_infer.yaml
+count 'inference takes one sample where the batch of the step is fixed'
+expect 0 '^wrote trained/net.c$' '' train net.yaml --accumulate 4 --threads none -o trained
+grep -q 'int64_t N,' trained/net.h
+count 'inference is open in the batch where the step has leaves'
 expect 0 . '' train net.yaml --accumulate 3 -o trained
 expect 0 'x, type: f32, shape: \[3, N, 3\]' '' convert trained/net_step.yaml
 expect 0 '^loss .* ok$' '' run trained/net_step.yaml --random --compare
@@ -659,7 +697,23 @@ Y
 done
 expect 0 '^ *vector c = add\(a, b\)$' '' show sum.yaml --format loops
 expect 0 '#include' '' show sum.yaml --format c
-expect 0 '^ *0  arena, 0 without reuse$' '' show sum.yaml --format memory
+expect 0 '^ *0  workspace, 0 without reuse$' '' show sum.yaml --format memory
+# C has memory for y where a call leaves it out.
+cat >two.yaml <<'Y'
+format: ngrad/1
+name: two
+inputs: [{name: x, type: f32, shape: [64, 64]}]
+nodes:
+  - {op: MatMul, inputs: [x, x], outputs: [y]}
+  - {op: MatMul, inputs: [y, y], outputs: [z]}
+outputs: [y, z]
+Y
+expect 0 '^# RAM in C: states 0, workspace 16384, together 16384 bytes$' '' check two.yaml
+expect 0 '^# workspace: 0 bytes' '' check two.yaml
+expect 0 'wrote' '' emit two.yaml -o c
+grep -q 'two_WORKSPACE_NBYTES ((size_t)16384)' c/two.h
+count 'check tells the workspace of C'
+expect 0 'of the states are constants: 0 bytes$' '' check frozen.yaml
 expect 0 '^</svg>$' '' show sum.yaml --format memory-svg
 cat >kept.yaml <<'EOF'
 format: ngrad/1
@@ -674,7 +728,7 @@ nodes:
   - {op: Multiply, inputs: [d, a], outputs: [e]}
 outputs: [e]
 EOF
-expect 0 '^ *8256  arena' '1 value is computed again' show kept.yaml --format memory --no-fuse --isa scalar --memory 12000
+expect 0 '^ *8256  workspace' '1 value is computed again' show kept.yaml --format memory --no-fuse --isa scalar --memory 12000
 expect 0 'ok$' '1 value is computed again' run kept.yaml --random --compare --no-fuse --memory 12000
 expect 1 '' 'at most 8000 bytes, found at least 8256' run kept.yaml --random --no-fuse --memory 8000
 expect 2 '' '^error: format memory comes after all passes, .* found dead-code$' show sum.yaml --format memory --after dead-code

@@ -45,6 +45,15 @@ nodes:
 outputs: [loss]
 updates: {w: w_next}
 Y
+cat >weights.yaml <<'Y'
+format: ngrad/1
+name: weights
+inputs: [{name: x, type: f32, shape: [2, 3]}]
+state: [{name: w, type: f32, shape: [3, 32], init: {fan_in: 3}}]
+nodes: [{op: MatMul, inputs: [x, w], outputs: [y]}]
+outputs: [y]
+Y
+"$ngrad" run weights.yaml --random --save weights.npz >log 2>&1 || exit 1
 cat >normed.yaml <<'Y'
 format: ngrad/1
 name: normed
@@ -161,6 +170,8 @@ inject yes '' train normed.yaml --accumulate 2 --sync-batch-norm -o new
 inject yes '' gradcheck norm.yaml
 inject yes '' gradcheck norm.yaml --json
 inject yes '' emit norm.yaml --self-test --depfile new/norm.d -o new
+inject yes '' emit weights.yaml --state weights.npz --weights s8 -o new
+inject yes '' convert weights.yaml --state weights.npz --weights bf16 -o new/narrow.yaml
 inject no '' run norm.yaml --random --out new
 inject no '' run norm.yaml --random --compare --json
 inject no '' run norm.yaml --random --dump-dir new

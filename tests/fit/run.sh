@@ -298,7 +298,7 @@ for form in number name; do
   expect 0 '^trained: 3 of 3 constants$' '' train cnn.onnx --loss cross-entropy --optimizer adam -o cnn "$@"
   expect 0 '^cnn_step: 40 samples, 5 steps an epoch of 8 samples; 40 samples to test$' '' \
     fit cnn/cnn_step.yaml --in pictures --test pictures --epochs 3 -o cnn
-  expect 0 'wrote cnn/cnn_infer.c' '' emit cnn/cnn_infer.yaml --threads none --isa scalar -o cnn
+  expect 0 'wrote cnn/cnn_infer.c' '' emit cnn/cnn_infer.yaml "$@" --threads none --isa scalar -o cnn
   gcc -std=c11 -O1 -Wall -Wextra -Werror -I cnn infer.c cnn/cnn_infer.c -lm -o infer 2>stderr && ./infer >logits.raw
   count "what was trained with a batch by $form is compiled"
   mkdir -p eight && { head -c 128 pictures/x.npy | sed 's/(40, 1, 6, 6)/(8, 1, 6, 6) /' && tail -c +129 pictures/x.npy | head -c 1152; } >eight/x.npy

@@ -1,5 +1,6 @@
 // Calls an emitted inference function with trained states: driver STATES.npz X.npy Y.npy N [T]. HEADER is the emitted
-// header, NAME the function's name, EXTENTS its first arguments.
+// header, NAME the function's name, EXTENTS its first arguments. With STORED, extents are fixed, and the states are in
+// the emitted source.
 #include HEADER
 
 #include <stdint.h>
@@ -51,12 +52,18 @@ static void write_npy(const char *path, const float *items, int64_t rows) {
 
 int main(int argc, char **argv) {
   const int64_t N = argc > 4 ? strtoll(argv[4], NULL, 10) : 0, T = argc > 5 ? strtoll(argv[5], NULL, 10) : 0;
-  void *parameters = lines(JOIN(NAME, _PARAMETERS_NBYTES));
   float *y = lines((size_t)N * CLASSES * sizeof *y);
   (void)T;
-  if (argc < 5 || JOIN(NAME, _load)(parameters, argv[1])) return 1;
+  if (argc < 5) return 1;
+#ifdef STORED
+  const size_t nbytes = JOIN(NAME, _workspace_nbytes)();
+  const int status = NAME(read_npy(argv[2]), y, lines(nbytes), nbytes, JOIN(NAME, _ISA_BEST));
+#else
+  void *parameters = lines(JOIN(NAME, _PARAMETERS_NBYTES));
+  if (JOIN(NAME, _load)(parameters, argv[1])) return 1;
   const size_t nbytes = JOIN(NAME, _workspace_nbytes)(EXTENTS);
   const int status = NAME(EXTENTS, read_npy(argv[2]), y, parameters, lines(nbytes), nbytes, JOIN(NAME, _ISA_BEST));
+#endif
   if (status) return fprintf(stderr, "status %d\n", status), 1;
   write_npy(argv[3], y, N);
   return 0;

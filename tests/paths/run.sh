@@ -1,7 +1,8 @@
 #!/bin/sh
 # Whole paths: networks as torch.onnx exports them, with a named batch (models.py), are trained, and their inference is
 # emitted and compiled. The compiled function, called from C with the saved states, computes the logits of ngrad run, for
-# batches of any size. Usage: run.sh NGRAD
+# batches of any size. With the trained weights in the C, for fixed extents, it needs no file, and has the bits of ngrad
+# run. Usage: run.sh NGRAD
 set -u
 ngrad=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")
@@ -14,6 +15,40 @@ if ! has python3; then
   exit 77
 fi
 python3 "$here/models.py" . || exit 2
+
+logits() { # FILE
+  tail -c 120 "$1" # f32 of 10 samples, 3 classes
+}
+
+stored() { # NAME DIMS
+  # shellcheck disable=SC2086 # options
+  "$ngrad" emit "$1_infer.yaml" --state "trained/$1.npz" --isa scalar $2 -o stored >log 2>&1 &&
+    gcc -std=c11 -O1 -Wall -Wextra -Werror -Wno-unknown-pragmas -Istored "-DHEADER=\"$1_infer.h\"" "-DNAME=$1_infer" -DSTORED \
+      "stored/$1_infer.c" "$here/driver.c" -lm -o "$1_stored" >log 2>&1
+  count "$1: its trained inference is emitted by three commands"
+  ! grep -q 'void \*parameters\|_init\|_load' "stored/$1_infer.h" >log 2>&1
+  count "$1: the C with the weights takes no states, and has nothing that sets them"
+  "./$1_stored" none "$1/x.npy" "$1_stored.npy" 10 >log 2>&1 &&
+    "$ngrad" run "$1_infer.yaml" --state "trained/$1.npz" --in "$1" -o "$1.run" >log 2>&1 &&
+    logits "$1_stored.npy" >a && logits "$1.run/y.npy" | cmp - a >log 2>&1
+  count "$1: the logits have the bits of ngrad run"
+}
+
+# Weights of 8 bits: the C has the bits of the graph that has them, and logits near those of f32.
+narrow() { # NAME TYPE DIMS
+  mkdir "$1.$2"
+  # shellcheck disable=SC2086 # options
+  "$ngrad" emit "$1_infer.yaml" --state "trained/$1.npz" --weights "$2" --isa scalar $3 -o "stored$2" >log 2>&1 &&
+    grep -q '^w_1  *[0-9]*  *[0-9]*  *[0-9.e-]*' log &&
+    gcc -std=c11 -O1 -Wall -Wextra -Werror -Wno-unknown-pragmas "-Istored$2" "-DHEADER=\"$1_infer.h\"" "-DNAME=$1_infer" -DSTORED \
+      "stored$2/$1_infer.c" "$here/driver.c" -lm -o "$1_$2" >log 2>&1 && "./$1_$2" none "$1/x.npy" "$1_$2.npy" 10 >log 2>&1
+  count "$1: weights of $2 are in C, and their errors are told"
+  "$ngrad" convert "$1_infer.yaml" --state "trained/$1.npz" --weights "$2" -o "$1.$2/$1.yaml" >log 2>&1 &&
+    "$ngrad" run "$1.$2/$1.yaml" --in "$1" -o "$1.run$2" >log 2>&1 && logits "$1_$2.npy" >a && logits "$1.run$2/y.npy" | cmp - a >log 2>&1
+  count "$1: weights of $2 have the bits of the graph with them"
+  "$ngrad" run "$1.$2/$1.yaml" --in "$1" --expect "$1.run" --tolerance 0.03 >log 2>&1
+  count "$1: weights of $2 have logits near those of f32"
+}
 
 path() { # NAME EXTENTS OF-DATA OF-ANOTHER-CALL
   "$ngrad" train "$1.onnx" --loss cross-entropy --optimizer adam --learning-rate 0.02 -o . >log 2>&1 &&
@@ -33,8 +68,21 @@ path() { # NAME EXTENTS OF-DATA OF-ANOTHER-CALL
     tail -c +129 "$1.logits/y.npy" | head -c "$(wc -c <few)" | cmp - few >log 2>&1
   count "$1: a smaller batch has the same bits"
 }
+# Of a step whose batch is fixed, the inference takes one sample.
+fixed() { # NAME
+  "$ngrad" train "$1.onnx" --loss cross-entropy --dim N=4 --threads none --isa scalar -o fixed >log 2>&1 &&
+    grep -q 'x, .* f32 \[4, ' "fixed/$1.h" && grep -q 'x, .* f32 \[1, ' "fixed/$1.h" && grep -q 'dims: {N: 1' "fixed/$1_infer.yaml"
+  count "$1: inference takes one sample"
+}
+fixed resnet
+fixed transformer
 path resnet N 10 3
 path lstm N 10 1
 path transformer N,T '10 7' '2 7'
+stored resnet '--dim N=10'
+stored lstm '--dim N=10'
+stored transformer '--dim N=10 --dim T=7'
+narrow resnet s8 '--dim N=10'
+narrow transformer bf16 '--dim N=10 --dim T=7'
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

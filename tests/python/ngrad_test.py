@@ -221,6 +221,28 @@ class Graphs(Case):
             self.assertEqual(sorted(os.listdir(folder)), ["g.c", "g.h"])
             self.refuses("no folder", g.emit, os.path.join(folder, "no folder"), error=ngrad.Error)
 
+    def test_states_come_from_files_and_go_into_c(self):
+        lines = text(tensor("x", "f32", "[1, 2]"), "{op: MatMul, inputs: [x, w], outputs: [y]}", "y")
+        g = ngrad.loads(lines.replace("nodes:", "state: [{name: w, type: f32, shape: [2, 16], init: zeros}]\nnodes:"))
+        w, x = np.arange(32, dtype=np.float32).reshape(2, 16) * 8, np.ones((1, 2), np.float32)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "w.npz")
+            np.savez(path, w=w, other=x)
+            trained = g.with_states(path)
+            np.testing.assert_array_equal(trained.initial_states()["w"], w)
+            np.testing.assert_array_equal(trained(x, states=trained.initial_states())["y"], x @ w)
+            narrow = trained.with_narrow_weights("s8")
+            self.assertEqual(narrow.inputs[1].type, "s8")
+            found = narrow(x, states=narrow.initial_states())["y"]
+            np.testing.assert_allclose(found, x @ w, atol=(120 + 248) / 254 * 1.001)
+            narrow.emit(folder, weights="const", isa="scalar")
+            with open(os.path.join(folder, "g.c")) as file:
+                self.assertIn("static const int8_t g_given_w[]", file.read())
+            np.savez(path, v=w)
+            self.refuses("no w.npy in it", g.with_states, path, error=ngrad.Error)
+        self.refuses("expected s8 or bf16", g.with_narrow_weights, "f16", error=ngrad.UsageError)
+        self.refuses("unknown place of weights flash", g.emit, "/tmp", weights="flash", error=ngrad.Error)
+
     def test_warnings_are_python_s(self):
         with open(os.path.join(ERRORS, "gamma_and_beta_ignored.yaml")) as file:
             odd = file.read()

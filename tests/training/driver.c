@@ -21,7 +21,7 @@ enum { NX = 20 * 13, NLABELS = 20, MOST_NBYTES = 1 << 16 };
 
 static _Alignas(64) unsigned char parameters[mlp_PARAMETERS_NBYTES];
 static _Alignas(64) unsigned char optimizer[mlp_OPTIMIZER_NBYTES];
-static _Alignas(64) unsigned char arena[mlp_ARENA_NBYTES];
+static _Alignas(64) unsigned char workspace[mlp_WORKSPACE_NBYTES];
 static unsigned char before[sizeof parameters + sizeof optimizer], bytes[MOST_NBYTES];
 
 static void keep(void) {
@@ -41,7 +41,7 @@ static int run(int nsteps) {
   for (int i = 0; i < NLABELS; i++) labels[i] = i * 5 % 7;
   int status = mlp_OK;
   for (int i = 0; i < nsteps && status == mlp_OK; i++)
-    status = mlp_train_step(x, labels, &loss, parameters, optimizer, arena, sizeof arena, mlp_ISA_BEST);
+    status = mlp_train_step(x, labels, &loss, parameters, optimizer, workspace, sizeof workspace, mlp_ISA_BEST);
   printf("status %d loss %.9g\n", status, (double)loss);
   return status;
 }

@@ -55,6 +55,17 @@ sed 's/s64/s32/; s/\[20/[N/; s/^inputs/dims: {N: 20}\ninputs/' mlp.yaml >open.ya
 "$ngrad" train open.yaml --loss loss --accumulate 5 --threads none --self-test -o leaves >log 2>&1 &&
   gcc -std=c11 $warnings -O0 leaves/mlp.c leaves/mlp_test.c -lm -o self_test >log 2>&1 && ./self_test >log
 count 'a step in leaves, whose batch has the number that dims gives'
+# A frozen layer's parameters, and those of the inference that the step does not train, are constants of the C.
+"$ngrad" train mlp.yaml --loss loss --optimizer adam --freeze 'w0' --freeze 'b0' --isa scalar -o frozen >log 2>&1 &&
+  "$ngrad" run frozen/mlp_step.yaml --in data --seed 5 --save frozen.npz >log 2>&1 &&
+  "$ngrad" train mlp.yaml --loss loss --optimizer adam --freeze 'w0' --freeze 'b0' --state frozen.npz --self-test --isa avx2 --threads none -o frozen >log 2>&1 &&
+  grep -q 'mlp_given_w0' frozen/mlp.c && ! grep -q 'mlp_w0_OFFSET' frozen/mlp.h && grep -q 'mlp_w1_OFFSET' frozen/mlp.h
+count 'states that neither a step nor its inference updates are constants of the C'
+for test in mlp_test mlp_infer_test; do
+  # shellcheck disable=SC2086
+  gcc -std=c11 $warnings -O0 frozen/mlp.c frozen/$test.c -lm -o self_test >log 2>&1 && ./self_test >log
+  count "$test with states in the C"
+done
 for optimizer in $optimizers; do
   "$ngrad" train mlp.yaml --loss loss --optimizer "$optimizer" --threads none --isa avx2 --self-test -o . >log 2>&1
   count "$optimizer: a step, its inference and its C"
@@ -70,6 +81,10 @@ for optimizer in $optimizers; do
       ./self_test >log
     count "$optimizer: $test, $compiler as $language"
   done
+  awk '/_NBYTES \(\(size_t\)/ { gsub(/[^0-9]/, "", $3); n[$2] = $3 }
+    END { print n["mlp_PARAMETERS_NBYTES"] + n["mlp_OPTIMIZER_NBYTES"] ", workspace " n["mlp_train_step_WORKSPACE_NBYTES"] }' mlp.h >ram
+  "$ngrad" check mlp_step.yaml >log && grep -q "^# RAM in C: states $(cat ram)," log
+  count "$optimizer: check tells the memory that C needs"
   compile gcc -std=c11 $level && ./driver train 4 four.npz >log && ./driver train 2 two.npz >>log &&
     ./driver resume 2 two.npz resumed.npz >>log && cmp four.npz resumed.npz >>log
   count "$optimizer: a stopped training goes on to the same bytes"

@@ -113,6 +113,27 @@ static void warnings_are_told_but_are_no_errors(void **state) {
   assert_int_equal(d.count, 0);
 }
 
+// A file may be read twice. Errors, and warnings that are not about a file, are told each time.
+static void a_warning_about_a_file_is_told_once(void **state) {
+  (void)state;
+  Source s = SOURCE("x"), again = SOURCE("x");
+  Diagnostics d;
+  diagnostics_init(&d, &system_allocator);
+  warn_at(&d, (Position){&s, 1, 1}, "odd");
+  warn_at(&d, (Position){&again, 1, 1}, "odd");
+  assert_int_equal(d.nwarnings, 1);
+  warn_at(&d, (Position){&s, 1, 2}, "odd");
+  warn_at(&d, (Position){&s, 1, 1}, "odder");
+  warn_at(&d, (Position){0}, "odd");
+  warn_at(&d, (Position){0}, "odd");
+  error_at(&d, (Position){&s, 1, 1}, "odd");
+  error_at(&d, (Position){&s, 1, 1}, "odd");
+  assert_int_equal(d.nwarnings, 5);
+  assert_int_equal(d.nerrors, 2);
+  assert_int_equal(d.count, 7);
+  diagnostics_deinit(&d);
+}
+
 static void colour_is_for_those_who_ask(void **state) {
   (void)state;
   Source s = SOURCE("x");
@@ -222,6 +243,7 @@ int main(void) {
       cmocka_unit_test(colour_is_for_those_who_ask),
       cmocka_unit_test(what_is_told_outlives_the_file),
       cmocka_unit_test(after_a_hundred_messages_the_rest_is_counted),
+      cmocka_unit_test(a_warning_about_a_file_is_told_once),
       cmocka_unit_test(running_out_of_memory_is_told),
       cmocka_unit_test(the_nearest_word_is_a_slip_of_the_pen_away),
       cmocka_unit_test(the_nearest_of_very_long_words_is_found_in_bounds),

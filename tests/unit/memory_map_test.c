@@ -37,7 +37,7 @@ static void a_table_tells_what_lives_where(void **state) {
   assert_string_equal(text, "       bytes  block\n"
                             "         896  parameters\n"
                             "         448  optimizer\n"
-                            "         896  arena, 1792 without reuse\n"
+                            "         896  workspace, 1792 without reuse\n"
                             "        2240  total, 3136 without reuse\n"
                             "\n"
                             "       bytes       offset  kernels      value\n"

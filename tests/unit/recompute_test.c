@@ -1,4 +1,4 @@
-// Recomputation (passes/recompute/): a smaller arena with the same bits.
+// Recomputation (passes/recompute/): a smaller workspace with the same bits.
 #include "tests/unit/state_graph.h"
 
 enum { NGRAPHS = 36, NGROUPS = 2, MOST_NODES = 24 };
@@ -11,7 +11,7 @@ static void run_into(Tensors *t, ng_context *ctx, ng_graph *g, const ng_options 
   ng_kernel_free(k);
 }
 
-// Whether the graph's arena can be as small; if so, checks its plan and bits.
+// Whether the graph's workspace can be as small; if so, checks its plan and bits.
 static bool fits(ng_context *ctx, ng_graph *g, const Tensors *whole, size_t nbytes, bool no_fuse, const char *text) {
   const ng_options options = {.isa = "scalar", .memory_nbytes = nbytes, .no_fuse = no_fuse};
   size_t found, unshared;
@@ -100,11 +100,11 @@ static void a_chain_shrinks_to_its_least(void **state) {
   options.memory_nbytes = nbytes - 1;
   assert_int_equal(ng_graph_workspace(g, &options, &nbytes, &unshared), NG_OK);
   assert_int_equal(nbytes, 2 * NBYTES + 64);
-  must_have_warned(ctx, "the arena is 8256 bytes instead of 12352 (33.2 % less), as 1 value is computed again");
+  must_have_warned(ctx, "the workspace is 8256 bytes instead of 12352 (33.2 % less), as 1 value is computed again");
   options.memory_nbytes = (size_t)2 * NBYTES;
   assert_int_equal(ng_graph_workspace(g, &options, &nbytes, &unshared), NG_WRONG);
   must_have_said(ctx,
-                 "expected an arena of at most 8192 bytes, found at least 8256, even if values are computed again");
+                 "expected a workspace of at most 8192 bytes, found at least 8256, even if values are computed again");
   ng_graph_free(g);
   ng_context_free(ctx);
 }
@@ -146,7 +146,7 @@ static void what_fits_without_a_ceiling_fits_below_it(void **state) {
   assert_int_equal(ng_graph_workspace(g, &options, &found, &unshared), NG_WRONG);
   char least[128];
   snprintf(least, sizeof least,
-           "expected an arena of at most 1 bytes, found at least %zu, even if values are computed again", nbytes);
+           "expected a workspace of at most 1 bytes, found at least %zu, even if values are computed again", nbytes);
   must_have_said(ctx, least);
   ng_graph_free(g);
   ng_context_free(ctx);
@@ -189,7 +189,7 @@ static void an_open_extent_needs_a_number(void **state) {
                                "  - {op: Tanh, inputs: [x], outputs: [a]}\noutputs: [a]\n");
   char *source, *header;
   assert_int_equal(ng_emit(g, &(ng_options){.memory_nbytes = 64}, &source, &header), NG_WRONG);
-  must_have_said(ctx, "the size of the arena depends on N, expected a number for it: --dim N=8");
+  must_have_said(ctx, "the size of the workspace depends on N, expected a number for it: --dim N=8");
   ng_graph_free(g);
   ng_context_free(ctx);
 }

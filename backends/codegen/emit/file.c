@@ -252,7 +252,8 @@ static void add_part(const void *context, const char *name, Text *out) {
   if (is_part(name, "ORIGIN")) print_origin(f, out);
   else if (is_part(name, "STEM")) text_add_string(out, f->file->file_stem);
   else if (is_part(name, "PROLOGUE")) print_prologue(out);
-  else if (is_part(name, "CONSTANTS")) text_add(out, text_string(&file->constants.text), file->constants.text.nbytes);
+  else if (is_part(name, "CONSTANTS"))
+    text_add(out, text_string(&file->constants.text), file->constants.text.nbytes), print_stored_states(f, out);
   else if (is_part(name, "SECTIONS")) is_merged(file) ? print_inclusions(file, out) : print_only_section(file, out);
   else if (is_part(name, "PLACES")) print_file_template(f, leaves_places, NULL, out);
   else if (is_part(name, "SUMS")) print_file_template(f, leaves_sums, NULL, out);

@@ -10,18 +10,19 @@ enum {
   MOST_ISAS = 16
 };
 
-typedef struct FileState { // a tensor in a block of states
+typedef struct FileState { // a tensor in a block of states, or in the source
   const Value *value;      // a state of the first function's graph
   const char *member;      // its name as part of an identifier
+  bool is_stored;          // in the source
   int block;
   size_t offset, nbytes; // in the block
 } FileState;
 
-enum { MOST_BLOCKS = 2 };
 typedef struct FileStates {
   FileState *items;    // by state of the first graph
   FileState **by_name; // the same, sorted
-  size_t count;
+  size_t count, nstored;
+  size_t stored_nbytes;
   int nblocks;
   size_t nbytes[MOST_BLOCKS]; // by block
 } FileStates;
@@ -35,16 +36,16 @@ typedef struct FilePrinter {
   const FileStates *states;
   const struct FileParts *parts; // file.c
   Arena *scratch;
-  const char **member;                                      // by value->index: the parameter's name
-  const char **dim_member;                                  // by open dim: the parameter's name
-  bool uses_block[MOST_BLOCKS], updates_block[MOST_BLOCKS]; // of states (find_blocks)
-  bool has_open_workspace;                                  // the size of the workspace depends on open dims
-  bool has_section[MOST_ISAS];                              // by file->isas: the file has code for it
-  InPlace *in_place;        // by output: the inputs, except states, whose memory it may use
-  bool *may_be_overwritten; // by input: some output may use its memory
-  bool has_shared_loops;    // some loop may run on several threads; for the file's first function: of any function
-  size_t scratch_nbytes;    // step with leaves: the largest workspace of its functions
-  size_t workspace_nbytes;  // the largest of all instruction sets, without the part that depends on open dims
+  const char **member;             // by value->index: the parameter's name
+  const char **dim_member;         // by open dim: the parameter's name
+  bool updates_block[MOST_BLOCKS]; // of states (find_blocks)
+  bool has_open_workspace;         // the size of the workspace depends on open dims
+  bool has_section[MOST_ISAS];     // by file->isas: the file has code for it
+  InPlace *in_place;               // by output: the inputs, except states, whose memory it may use
+  bool *may_be_overwritten;        // by input: some output may use its memory
+  bool has_shared_loops;   // some loop may run on several threads; for the file's first function: of any function
+  size_t scratch_nbytes;   // step with leaves: the largest workspace of its functions
+  size_t workspace_nbytes; // the largest of all instruction sets, without the part that depends on open dims
 } FilePrinter;
 
 // The numbers of inputs and outputs that are parameters: all except states and their updates.
@@ -68,13 +69,14 @@ void print_for_isas(const FilePrinter *f, bool from_best, void (*print)(const Fi
 // memory.
 bool find_states(FileStates *states, const EmittedFile *file, const char *const *member, Arena *arena);
 
-void find_blocks(FilePrinter *f); // sets uses_block and updates_block
+void find_blocks(FilePrinter *f); // sets the function's uses_block and is_stored, and updates_block
 
 // Adds a parameter for each block that the function uses: "void *parameters, /* ... */\n    ".
 void add_block_parameters(const FilePrinter *f, Text *out);
 // Adds the address of a state of f's graph, a pointer to void.
 void add_state_address(const FilePrinter *f, const Value *state, Text *out);
-void print_block_checks(const FilePrinter *f, Text *out); // statements that return a status
+void print_block_checks(const FilePrinter *f, Text *out);  // statements that return a status
+void print_stored_states(const FilePrinter *f, Text *out); // arrays
 
 void add_state_part(const void *context, const char *name,
                     Text *out); // a part of a template: of header.in, for instance

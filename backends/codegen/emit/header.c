@@ -122,7 +122,7 @@ static void add_contract_part(const void *context, const char *name, Text *out) 
 }
 
 // The largest workspace of the file's functions.
-static void print_arena(const FilePrinter *functions, Text *out) {
+static void print_workspace(const FilePrinter *functions, Text *out) {
   const size_t count = functions->file->nfunctions;
   size_t most = 0;
   for (size_t i = 0; i < count; i++) {
@@ -130,7 +130,7 @@ static void print_arena(const FilePrinter *functions, Text *out) {
     if (functions[i].workspace_nbytes > most) most = functions[i].workspace_nbytes;
   }
   if (count > 1)
-    text_format(out, "/* Enough workspace for any of the functions. */\n#define %s_ARENA_NBYTES ((size_t)%zu)\n\n",
+    text_format(out, "/* Enough workspace for any of the functions. */\n#define %s_WORKSPACE_NBYTES ((size_t)%zu)\n\n",
                 functions->prefix, most);
 }
 
@@ -139,7 +139,7 @@ static void add_header_part(const void *context, const char *name, Text *out) {
   if (is_part(name, "ISAS")) add_isas(f, out);
   else if (is_part(name, "ABI")) text_format(out, "%d", ABI);
   else if (is_part(name, "RANKS") && file_has_leaves(f->file)) emit_ranks_types(f->prefix, out);
-  else if (is_part(name, "ARENA")) print_arena(f, out);
+  else if (is_part(name, "WORKSPACE")) print_workspace(f, out);
   else if (!is_part(name, "CONTRACTS")) add_state_part(f, name, out);
   for (size_t i = 0; is_part(name, "CONTRACTS") && i < f->file->nfunctions; i++)
     print_file_template(&f[i], contract_text, add_contract_part, out);

@@ -90,10 +90,31 @@ static void add_expected(const SelfTest *t, const SelfTestCase *c, Text *out) {
   text_add_string(out, "    {0},\n  },\n");
 }
 
+// Whether the graph's input is a state that is a constant of the source, which a call does not take.
+static bool is_stored(const EmittedFunction *f, size_t input) {
+  const size_t first = ninputs_given(emitted_graph(f));
+  return input >= first && f->is_stored[input - first];
+}
+
+static size_t count_inputs(const SelfTest *t) {
+  size_t count = 0;
+  for (size_t i = 0; i < graph_of(t)->ninputs; i++) count += !is_stored(function_of(t), i);
+  return count;
+}
+
 // Adds the row of a case, which ends with a 0, because C has no empty arrays.
 static void add_numbers(const SelfTest *t, const SelfTestCase *c, const int64_t *numbers, size_t count, Text *out) {
   text_add_string(out, c > t->cases ? ", {" : "{");
   for (size_t i = 0; i < count; i++) text_format(out, "%lld, ", (long long)numbers[i]);
+  text_add_string(out, "0}");
+}
+
+// The same for numbers of inputs and then of `nothers` others.
+static void add_tensors(const SelfTest *t, const SelfTestCase *c, const int64_t *numbers, size_t nothers, Text *out) {
+  const size_t ninputs = graph_of(t)->ninputs;
+  text_add_string(out, c > t->cases ? ", {" : "{");
+  for (size_t i = 0; i < ninputs + nothers; i++)
+    if (i >= ninputs || !is_stored(function_of(t), i)) text_format(out, "%lld, ", (long long)numbers[i]);
   text_add_string(out, "0}");
 }
 
@@ -113,31 +134,27 @@ static void add_magnitudes(const SelfTest *t, const SelfTestCase *c, Text *out) 
 
 // Adds what the template names of each case.
 static void add_case_part(const SelfTest *t, const char *name, Text *out) {
-  const size_t ninputs = graph_of(t)->ninputs;
   for (const SelfTestCase *c = t->cases; c < t->cases + t->ncases; c++)
     if (is_part(name, "EXPECTED")) add_expected(t, c, out);
     else if (is_part(name, "EXTENTS")) add_numbers(t, c, c->extents, graph_narguments(graph_of(t)), out);
-    else if (is_part(name, "NELEMS")) add_numbers(t, c, c->nelems, ninputs + noutputs_of(t), out);
-    else if (is_part(name, "INDICES")) add_numbers(t, c, c->nindices, ninputs, out);
-    else if (is_part(name, "FIRST")) add_numbers(t, c, c->first_index, ninputs, out);
-    else if (is_part(name, "CHECKED")) add_numbers(t, c, c->checked, ninputs, out);
+    else if (is_part(name, "NELEMS")) add_tensors(t, c, c->nelems, noutputs_of(t), out);
+    else if (is_part(name, "INDICES")) add_tensors(t, c, c->nindices, 0, out);
+    else if (is_part(name, "FIRST")) add_tensors(t, c, c->first_index, 0, out);
+    else if (is_part(name, "CHECKED")) add_tensors(t, c, c->checked, 0, out);
     else if (is_part(name, "MAGNITUDES")) add_magnitudes(t, c, out);
 }
 
 // States
 
-// Each function has a parameter for each block that it uses.
-static int nblocks_of(const SelfTest *t) {
-  return !graph_of(t)->nstates ? 0 : t->function == 0 && t->file->nblocks > 1 ? 2 : 1;
-}
-
-// The index of a state of the function's graph among the file's states, which are the first graph's.
+// The index of a state of the function's graph among the file's states in blocks, which are the first graph's.
 static size_t file_state(const SelfTest *t, size_t state) {
-  const Graph *g = graph_of(t), *first = emitted_graph(&t->file->functions[0]);
-  const char *name = g->inputs[g->states[state].input]->name;
-  size_t i = 0;
-  while (i + 1 < first->nstates && strcmp(first->inputs[first->states[i].input]->name, name) != 0) i++;
-  return i;
+  const EmittedFunction *first = &t->file->functions[0];
+  const Graph *g = graph_of(t), *of_file = emitted_graph(first);
+  const char *name = graph_state(g, state)->name;
+  size_t index = 0;
+  for (size_t i = 0; i + 1 < of_file->nstates && strcmp(graph_state(of_file, i)->name, name) != 0; i++)
+    index += !first->is_stored[i];
+  return index;
 }
 
 // The hash of a state's first value.
@@ -155,11 +172,19 @@ static uint64_t first_hash(const Graph *g, size_t state, Text *out) {
 
 static void add_test_of_states(const SelfTest *t, const char *name, Text *out) {
   const Graph *g = graph_of(t), *first = emitted_graph(&t->file->functions[0]);
-  for (size_t i = 0; i < g->nstates; i++)
-    if (is_part(name, "STATE_INDEX")) text_format(out, "%s%zu", i ? ", " : "", file_state(t, i));
-    else if (is_part(name, "STATE_OUTPUT")) text_format(out, "%s%d", i ? ", " : "", (int)g->states[i].output);
-  for (size_t i = 0; i < first->nstates && is_part(name, "FIRST_HASH"); i++)
-    text_format(out, "%s0x%llXU", i ? ", " : "", (unsigned long long)first_hash(first, i, out));
+  const char *before = "";
+  for (size_t i = 0; i < g->nstates; i++) {
+    if (function_of(t)->is_stored[i]) continue;
+    if (is_part(name, "STATE_INDEX")) text_format(out, "%s%zu", before, file_state(t, i));
+    else if (is_part(name, "STATE_OUTPUT")) text_format(out, "%s%d", before, (int)g->states[i].output);
+    before = ", ";
+  }
+  before = "";
+  for (size_t i = 0; i < first->nstates && is_part(name, "FIRST_HASH"); i++) {
+    if (t->file->functions[0].is_stored[i]) continue;
+    text_format(out, "%s0x%llXU", before, (unsigned long long)first_hash(first, i, out));
+    before = ", ";
+  }
 }
 
 // Adds the arguments of a call, up to the blocks of states.
@@ -170,7 +195,8 @@ static void add_arguments(const SelfTest *t, Text *out) {
     text_format(out, "(const %s *)in[%zu], ", element_types[g->inputs[i]->type].name, i);
   for (size_t o = 0; o < noutputs_given(g); o++)
     text_format(out, "(%s *)out[%zu], ", element_types[g->outputs[o]->type].name, o);
-  for (int b = 0; b < nblocks_of(t); b++) text_format(out, "blocks[%d], ", b);
+  for (int b = 0; b < MOST_BLOCKS; b++)
+    if (function_of(t)->uses_block[b]) text_format(out, "blocks[%d], ", b);
 }
 
 static void add_case_extents(const SelfTest *t, Text *out) {
@@ -182,14 +208,15 @@ static void add_case_extents(const SelfTest *t, Text *out) {
 static void add_ranges(const SelfTest *t, Text *out) {
   const Graph *g = graph_of(t);
   const char *p = t->file->prefix;
+  const bool *uses_block = function_of(t)->uses_block;
+  const size_t nblocks = (size_t)uses_block[0] + (size_t)uses_block[1];
   for (size_t k = 0; k < graph_narguments(g); k++)
     for (int is_large = 0; is_large < 2; is_large++) {
       text_format(out, "  expect(%s(", function_of(t)->name);
       for (size_t i = 0; i < graph_narguments(g); i++)
         if (i != k) text_format(out, "case_extents[0][%zu], ", i);
         else text_add_string(out, is_large ? "INT64_MAX, " : "-1, ");
-      for (size_t i = 0; i < ninputs_given(g) + noutputs_given(g) + (size_t)nblocks_of(t); i++)
-        text_add_string(out, "NULL, ");
+      for (size_t i = 0; i < ninputs_given(g) + noutputs_given(g) + nblocks; i++) text_add_string(out, "NULL, ");
       text_format(out, "NULL, 0, 0%s) == %s_EXTENT_OUT_OF_RANGE, \"an extent out of range\");\n",
                   t->file->threads == EMIT_CALLBACK ? ", PARALLEL_FOR, NULL" : "", p);
     }
@@ -201,9 +228,9 @@ static void print_text(const SelfTest *t, const char *text, Text *out);
 static void add_part(const void *context, const char *name, Text *out) {
   const SelfTest *t = context;
   size_t ninputs = graph_of(t)->ninputs, ndims = graph_narguments(graph_of(t));
-  if (is_part(name, "NINPUTS")) text_format(out, "%zu", ninputs);
+  if (is_part(name, "NINPUTS")) text_format(out, "%zu", count_inputs(t));
   else if (is_part(name, "NOUTPUTS")) text_format(out, "%zu", noutputs_of(t));
-  else if (is_part(name, "NGRAPHSTATES")) text_format(out, "%zu", graph_of(t)->nstates);
+  else if (is_part(name, "NGRAPHSTATES")) text_format(out, "%zu", count_inputs(t) - ninputs_given(graph_of(t)));
   else if (is_part(name, "NUPDATES")) text_format(out, "%zu", graph_of(t)->nupdates);
   else if (is_part(name, "FUNCTION")) text_add_string(out, function_of(t)->name);
   else if (is_part(name, "NDIMS")) text_format(out, "%zu", ndims);
@@ -213,7 +240,8 @@ static void add_part(const void *context, const char *name, Text *out) {
   else if (is_part(name, "ARGUMENTS")) add_arguments(t, out);
   else if (is_part(name, "STATE_TEST")) print_text(t, state_test, out);
   else if (is_part(name, "VALUES")) {
-    for (size_t i = 0; i < ninputs; i++) text_format(out, "%d, ", t->ranges[i]);
+    for (size_t i = 0; i < ninputs; i++)
+      if (!is_stored(function_of(t), i)) text_format(out, "%d, ", t->ranges[i]);
     text_add_string(out, "0");
   } else if (is_part(name, "TOLERANCE")) {
     for (size_t o = 0; o < noutputs_of(t); o++) {
@@ -235,7 +263,7 @@ static void add_part(const void *context, const char *name, Text *out) {
 static void print_text(const SelfTest *t, const char *text, Text *out) {
   const TemplateFact facts[] = {
       {"CALLBACK", t->file->threads == EMIT_CALLBACK},
-      {"STATES", graph_of(t)->nstates > 0},
+      {"STATES", count_inputs(t) > ninputs_given(graph_of(t))},
       {"OPTIMIZER", t->file->nblocks > 1},
       {"STAGES", function_of(t)->stages},
       {"OPEN", function_of(t)->has_open_workspace},

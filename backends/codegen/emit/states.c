@@ -18,14 +18,20 @@ static const Value *state_value(const Graph *g, size_t i) {
   return g->inputs[g->states[i].input];
 }
 
+typedef struct NamedState {
+  const char *name;
+  bool is_updated;
+} NamedState;
+
 static int compare_names(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
+  return strcmp(((const NamedState *)a)->name, ((const NamedState *)b)->name);
 }
 
-// The names of the graph's states, sorted; NULL: out of memory.
-static const char **sort_names(const Graph *g, Arena *arena) {
-  const char **names = ARENA_ARRAY(arena, const char *, g->nstates + 1);
-  for (size_t i = 0; names && i < g->nstates; i++) names[i] = state_value(g, i)->name;
+// The graph's states, sorted by name; NULL: out of memory.
+static NamedState *sort_names(const Graph *g, Arena *arena) {
+  NamedState *names = ARENA_ARRAY(arena, NamedState, g->nstates + 1);
+  for (size_t i = 0; names && i < g->nstates; i++)
+    names[i] = (NamedState){state_value(g, i)->name, g->states[i].output >= 0};
   if (names) qsort(names, g->nstates, sizeof *names, compare_names);
   return names;
 }
@@ -37,20 +43,24 @@ static int compare_states(const void *a, const void *b) {
 bool find_states(FileStates *states, const EmittedFile *file, const char *const *member, Arena *arena) {
   const Graph *g = emitted_graph(&file->functions[0]);
   const Graph *last = emitted_graph(&file->functions[file->nfunctions - 1]);
-  const char **of_last = sort_names(last, arena);
+  const NamedState *of_last = sort_names(last, arena);
   *states = (FileStates){.items = ARENA_ARRAY(arena, FileState, g->nstates + 1),
                          .by_name = ARENA_ARRAY(arena, FileState *, g->nstates + 1),
                          .count = g->nstates};
   if (!of_last || !states->items || !states->by_name) return false;
-  states->nblocks = g->nstates ? 1 : 0;
   for (size_t i = 0; i < g->nstates; i++) {
     const Value *v = state_value(g, i);
-    const int block = bsearch(&v->name, of_last, last->nstates, sizeof *of_last, compare_names) ? 0 : 1;
+    const NamedState key = {.name = v->name};
+    const NamedState *own = bsearch(&key, of_last, last->nstates, sizeof *of_last, compare_names);
+    const int block = own ? 0 : 1;
+    const bool is_stored = file->stores_states && g->states[i].output < 0 && !(own && own->is_updated);
     const size_t nbytes = type_array_nbytes(v->type, (size_t)shape_nelems(&v->shape));
-    states->items[i] = (FileState){v, member[v->index], block, states->nbytes[block], nbytes};
+    states->items[i] = (FileState){v, member[v->index], is_stored, block, states->nbytes[block], nbytes};
     states->by_name[i] = &states->items[i];
-    states->nbytes[block] += whole_lines(nbytes);
-    if (block == 1) states->nblocks = 2;
+    states->nstored += is_stored;
+    if (is_stored) states->stored_nbytes += nbytes;
+    else states->nbytes[block] += whole_lines(nbytes);
+    if (!is_stored && states->nblocks <= block) states->nblocks = block + 1;
   }
   qsort(states->by_name, g->nstates, sizeof *states->by_name, compare_states);
   return true;
@@ -66,28 +76,32 @@ static const FileState *find_state(const FilePrinter *f, const Value *state) {
 
 void find_blocks(FilePrinter *f) {
   for (size_t i = 0; i < f->graph->nstates; i++) {
-    const int block = find_state(f, state_value(f->graph, i))->block;
-    f->uses_block[block] = true;
-    f->updates_block[block] |= f->graph->states[i].output >= 0;
+    const FileState *s = find_state(f, state_value(f->graph, i));
+    if (f->function->is_stored) f->function->is_stored[i] = s->is_stored;
+    if (s->is_stored) continue;
+    f->function->uses_block[s->block] = true;
+    f->updates_block[s->block] |= f->graph->states[i].output >= 0;
   }
 }
 
 void add_block_parameters(const FilePrinter *f, Text *out) {
   for (int b = 0; b < MOST_BLOCKS && b < f->states->nblocks; b++)
-    if (f->uses_block[b])
+    if (f->function->uses_block[b])
       text_format(out, "    %svoid *%s, /* %zu bytes of states */\n", f->updates_block[b] ? "" : "const ",
                   block_names[b], f->states->nbytes[b]);
 }
 
 void add_state_address(const FilePrinter *f, const Value *state, Text *out) {
   const FileState *s = find_state(f, state);
-  text_format(out, "(%sunsigned char *)%s + %zu", f->updates_block[s->block] ? "" : "const ", block_names[s->block],
-              s->offset);
+  if (s->is_stored) text_format(out, "%s_given_%s", f->prefix, s->member);
+  else
+    text_format(out, "(%sunsigned char *)%s + %zu", f->updates_block[s->block] ? "" : "const ", block_names[s->block],
+                s->offset);
 }
 
 void print_block_checks(const FilePrinter *f, Text *out) {
   for (int b = 0; b < MOST_BLOCKS && b < f->states->nblocks; b++) {
-    if (!f->uses_block[b]) continue;
+    if (!f->function->uses_block[b]) continue;
     if (!f->states->nbytes[b]) text_format(out, "  (void)%s;\n", block_names[b]);
     else
       text_format(out, "  if (!%s) return %s_NULL_POINTER;\n  if ((uintptr_t)%s %% %d) return %s_MISALIGNED;\n",
@@ -102,6 +116,7 @@ static void add_sizes(const FilePrinter *f, Text *out) {
     text_format(out, "#define %s_%s_NBYTES ((size_t)%zu)\n", f->prefix, macros[b], states->nbytes[b]);
   for (size_t i = 0; i < states->count; i++) {
     const FileState *s = &states->items[i];
+    if (s->is_stored) continue;
     text_format(out, "#define %s_%s_OFFSET ((size_t)%zu) /* in %s; ", f->prefix, s->member, s->offset,
                 block_names[s->block]);
     add_tensor_comment(out, s->value, s->member);
@@ -140,6 +155,11 @@ static void print_given(const FilePrinter *f, size_t i, Text *out) {
   allocator_free(f->scratch->allocator, t.data);
 }
 
+void print_stored_states(const FilePrinter *f, Text *out) {
+  for (size_t i = 0; i < f->states->count; i++)
+    if (f->states->items[i].is_stored) print_given(f, i, out);
+}
+
 static bool is_given(const FilePrinter *f, size_t i) {
   return f->graph->states[i].init.kind == INIT_FILE && f->states->items[i].nbytes;
 }
@@ -164,7 +184,7 @@ static void add_first(const FilePrinter *f, size_t i, Text *out) {
                      : init->kind == INIT_NORMAL  ? "NORMAL"
                      : init->kind >= INIT_UNIFORM ? "UNIFORM"
                                                   : "FILLED";
-  text_format(out, "  {NG(%s), NG(%s), ", format_of(type), kind);
+  text_format(out, "  {NG(%s), NG(%s), %zu, ", format_of(type), kind, i);
   text_add_number(out, low, false);
   text_add_string(out, ", ");
   text_add_number(out, high, false);
@@ -196,7 +216,7 @@ static size_t longest_name(const FilePrinter *f) {
   size_t longest = 0;
   for (size_t i = 0; i < f->states->count; i++) {
     const size_t length = strlen(f->states->items[i].value->name) + strlen(".npy");
-    if (length > longest) longest = length;
+    if (!f->states->items[i].is_stored && length > longest) longest = length;
   }
   return longest;
 }
@@ -205,14 +225,17 @@ void add_state_part(const void *context, const char *name, Text *out) {
   const FilePrinter *f = context;
   const bool has_optimizer = f->states->nblocks > 1;
   if (is_part(name, "SIZES")) add_sizes(f, out);
-  else if (is_part(name, "NSTATES")) text_format(out, "%zu", f->states->count);
+  else if (is_part(name, "NSTATES")) text_format(out, "%zu", f->states->count - f->states->nstored);
+  else if (is_part(name, "NSTORED")) text_format(out, "%zu", f->states->nstored);
+  else if (is_part(name, "STORED_NBYTES")) text_format(out, "%zu", f->states->stored_nbytes);
   else if (is_part(name, "LONGEST")) text_format(out, "%zu", longest_name(f));
   else if (is_part(name, "BLOCKS")) text_format(out, "void *parameters%s", has_optimizer ? ", void *optimizer" : "");
   else if (is_part(name, "CONST_BLOCKS"))
     text_format(out, "const void *parameters%s", has_optimizer ? ", const void *optimizer" : "");
   else if (is_part(name, "POINTERS")) text_format(out, "parameters, %s", has_optimizer ? "optimizer" : "NULL");
   for (size_t i = 0; i < f->states->count; i++)
-    if (is_part(name, "FIRSTS")) add_first(f, i, out);
+    if (f->states->items[i].is_stored) continue;
+    else if (is_part(name, "FIRSTS")) add_first(f, i, out);
     else if (is_part(name, "STATES")) add_state(f, i, out);
     else if (is_part(name, "ARRAYS") && is_given(f, i)) print_given(f, i, out);
 }

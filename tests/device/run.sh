@@ -1,0 +1,72 @@
+#!/bin/sh
+# The page on microcontrollers, on emulated boards with a Cortex-M4F and an M7, and no operating system: training has the
+# states of ngrad fit, and inference with weights in flash the logits of ngrad run. Prints code, RAM, stack and
+# instructions. Usage: run.sh NGRAD
+set -u
+ngrad=$(realpath "$1")
+here=$(realpath "$(dirname "$0")")
+page=$here/../../docs/microcontrollers.md
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
+for tool in arm-none-eabi-gcc qemu-system-arm; do
+  has $tool || { echo "left out: device: no $tool (Debian: gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm)" && exit 77; }
+done
+PATH=$(dirname "$ngrad"):$PATH
+awk '/^```/ { if (file != "") close(file); file = NF == 2 && !/^```console/ ? $2 : ""; next } file != "" { print > file }' "$page"
+
+# As the page has them, with a clock that counts instructions.
+flags=$(sed -n "s/^flags='\(.*\)'/\1/p" train.sh)
+board=$(sed -n "s/^board='\(.*\)'/\1/p" train.sh)
+build() { # PROGRAM SOURCE...
+  program=$1
+  shift
+  # shellcheck disable=SC2086 # words
+  arm-none-eabi-gcc $flags -Wall -Wextra -Werror -I. -Dkws_NO_FILES "$@" $board -o "$program" >log 2>&1 && [ ! -s log ]
+}
+emulate() { # PROGRAM [BOARD]
+  timeout 600 qemu-system-arm -M "${2:-mps2-an386}" -nographic -monitor none -serial none -icount shift=0 \
+    -semihosting-config enable=on,target=native -kernel "$1" >log 2>&1
+}
+size_of() { # SOURCE; its functions and tables
+  # shellcheck disable=SC2086
+  arm-none-eabi-gcc $flags -Dkws_NO_FILES -c "$1" -o size.o >log 2>&1 && arm-none-eabi-size size.o | awk 'NR == 2 { print $1 }'
+}
+
+ngrad train kws.yaml --optimizer momentum --learning-rate 0.05 --dim N=4 --isa scalar --threads none -o . >log 2>&1
+count 'the step of the page'
+gcc -std=c11 -O1 -I. -DHOST "$here/device.c" -o host >log 2>&1 && mkdir data && (cd data && ../host) >log 2>&1 &&
+  ngrad fit kws_step.yaml --in data --batch 4 --steps 100 -o . >log 2>&1 && grep '^sha256' log >wanted
+count 'ngrad fit trains it'
+build device.elf "$here/device.c" kws.c && emulate device.elf && cp log trained && grep '^sha256' trained | cmp - wanted >log 2>&1
+told='log trained' count 'a device has the states of ngrad fit after 100 steps'
+of_m4=$flags
+flags=$(echo "$flags" | sed 's/cortex-m4/cortex-m7/; s/fpv4-sp-d16/fpv5-d16/')
+build device_m7.elf "$here/device.c" kws.c && emulate device_m7.elf mps2-an500 && grep '^sha256' log >a && cmp a wanted >log 2>&1
+count 'so has a Cortex-M7, whose FPU has doubles'
+flags=$of_m4
+build train.elf train.c kws.c && emulate train.elf && [ "$(awk '$1 == $NF' log | wc -l)" -eq 5 ]
+count 'the program of the page learns the words'
+
+ngrad emit kws_infer.yaml --state kws.npz --dim N=1 --isa scalar --threads none -o . >log 2>&1 && build infer.elf infer.c kws_infer.c &&
+  emulate infer.elf && cp log device.logits && gcc -std=c11 -O1 infer.c kws_infer.c -lm -o infer >log 2>&1 && ./infer | cmp - device.logits >log 2>&1
+count 'inference with weights in flash has the logits of this machine'
+mkdir one && head -c 128 data/x.npy | sed 's/16, 98/1, 98 /' >one/x.npy && tail -c +129 data/x.npy | head -c 3920 >>one/x.npy &&
+  sed 's/1000 + word/0/; s/^ *for.*printf.*/fwrite(logits, sizeof logits, 1, stdout);/' infer.c >zero.c &&
+  gcc -std=c11 -O1 -I. zero.c kws_infer.c -lm -o zero >log 2>&1 && ./zero | head -c 20 >zero.logits &&
+  ngrad run kws_infer.yaml --state kws.npz --dim N=1 --in one -o one.out >log 2>&1 && tail -c 20 one.out/logits.npy | cmp - zero.logits >log 2>&1
+count 'which are those of ngrad run'
+emulate_s8() {
+  ngrad emit kws_infer.yaml --state kws.npz --weights s8 --dim N=1 --isa scalar --threads none -o . >log 2>&1 &&
+    build narrow.elf infer.c kws_infer.c && emulate narrow.elf
+}
+whole=$(size_of kws_infer.c) && emulate_s8 && narrow=$(size_of kws_infer.c) && [ "$narrow" -lt "$whole" ]
+count 'inference with weights of 8 bits is shorter'
+
+number() { # MACRO HEADER
+  sed -n "s/^#define $1 ((size_t)\([0-9]*\))/\1/p" "$2"
+}
+echo "step and inference: code $(size_of kws.c), states $(number kws_PARAMETERS_NBYTES kws.h) + $(number kws_OPTIMIZER_NBYTES kws.h), workspace $(number kws_WORKSPACE_NBYTES kws.h) bytes"
+tail -n 1 trained
+echo "inference alone: code and weights $whole, of s8 $narrow, workspace $(number kws_infer_WORKSPACE_NBYTES kws_infer.h) bytes"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
