@@ -32,12 +32,9 @@ const char *const var_names[] = {
     [VAR_COLUMN_END] = "c_end",
 };
 
-const char *const accumulator_indices[] = {[ACCUMULATOR_ONLY] = "",
-                                           [ACCUMULATOR_OF_ROW] = "[r]",
-                                           [ACCUMULATOR_OF_VECTOR] = "[u]",
-                                           [ACCUMULATOR_OF_BOTH] = "[u * rows + r]",
-                                           [ACCUMULATOR_FIRST] = "[0]",
-                                           [ACCUMULATOR_OF_ELEMENT] = "[i % 16]"};
+const char *const accumulator_indices[] = {[ACCUMULATOR_ONLY] = "",         [ACCUMULATOR_OF_ROW] = "[r]",
+                                           [ACCUMULATOR_OF_VECTOR] = "[u]", [ACCUMULATOR_OF_BOTH] = "[u * rows + r]",
+                                           [ACCUMULATOR_FIRST] = "[0]",     [ACCUMULATOR_OF_ELEMENT] = "[i % 16]"};
 
 const IndexOperator index_operators[] = {
     [INDEX_ADD] = {" + ", PRECEDENCE_SUM},
@@ -183,7 +180,7 @@ ExprOp node_reduction(const LoopTree *t, const LoopNode *n) {
 bool node_is_f64(const LoopTree *t, const LoopNode *n) {
   if (node_combines(t, n)) return true;
   if (n->kind == NODE_END_SUM && n->sum == SUM_ACCUMULATOR) return t->k->is_f64;
-  if (is_of_partials(n)) return t->k->accesses[n->access].type == TYPE_F64 && !loop_has(t->loop, LOOP_ROW_LANES);
+  if (is_of_partials(n)) return t->k->accesses[n->access].type == TYPE_F64;
   return n->sum == SUM_SCALAR || n->sum == SUM_TOTAL || t->k->is_f64;
 }
 
@@ -225,8 +222,9 @@ static const Index *nelems(TreeBuilder *b, const Kernel *k, AxisSet axes) {
 
 const Index *index_is_one_run(TreeBuilder *b, const Kernel *k, const Loop *loop, AxisSet reduced) {
   const AxisSet vector = 1U << loop_vector_axis(loop);
-  const Index *width = loop_tile(loop) ? index_of(b, INDEX_SUBTRACT, index_var(b, VAR_END, 0), index_var(b, VAR_BEGIN, 0))
-                                       : nelems(b, k, vector);
+  const Index *width = loop_tile(loop)
+                           ? index_of(b, INDEX_SUBTRACT, index_var(b, VAR_END, 0), index_var(b, VAR_BEGIN, 0))
+                           : nelems(b, k, vector);
   if (loop_sums_in_lanes(loop) || (!loop_tile(loop) && !axes_monomial(k, reduced))) return NULL;
   return index_of(b, INDEX_AT_MOST,
                   index_of(b, INDEX_MULTIPLY, index_chain(b, width), nelems(b, k, reduced & loop_middle_axes(loop))),
@@ -242,12 +240,13 @@ const Index *index_run_length(TreeBuilder *b) {
 const Index *index_chain_iterations(TreeBuilder *b, const Index *extent, int64_t inside) {
   const int64_t most = inside < CHAIN ? CHAIN / inside : 1;
   const Index *one = index_number(b, 1, 0), *length = index_number(b, most, 0), *iterations = length;
-  const Index *nchains = index_of(b, INDEX_DIVIDE, index_of(b, INDEX_ADD, extent, index_number(b, most - 1, 0)), length);
+  const Index *nchains =
+      index_of(b, INDEX_DIVIDE, index_of(b, INDEX_ADD, extent, index_number(b, most - 1, 0)), length);
   for (int i = CHAIN_TRIES - 1; i >= 0; i--) {
-    const Index *n = index_of(b, INDEX_ADD, nchains, index_number(b, i, 0)), *own = index_of(b, INDEX_DIVIDE, extent, n);
+    const Index *n = index_of(b, INDEX_ADD, nchains, index_number(b, i, 0)),
+                *own = index_of(b, INDEX_DIVIDE, extent, n);
     const Index *divides = index_of(b, INDEX_LESS, index_of(b, INDEX_REMAINDER, extent, n), one);
-    const Index *is_long =
-        index_of(b, INDEX_AT_LEAST, index_of(b, INDEX_MULTIPLY, own, index_number(b, 2, 0)), length);
+    const Index *is_long = index_of(b, INDEX_AT_LEAST, index_of(b, INDEX_MULTIPLY, own, index_number(b, 2, 0)), length);
     iterations = index_choose(b, index_of(b, INDEX_BOTH, divides, is_long), own, iterations);
   }
   const Index *is_cut = index_of(b, INDEX_AT_LEAST, index_of(b, INDEX_MULTIPLY, extent, index_number(b, inside, 0)),

@@ -139,16 +139,15 @@ typedef enum SumPlace { // where an update adds
   SUM_TOTAL,            // the vector that sums of runs are added to, of f64: `total_sum`
   SUM_SCALAR,           // a scalar of f64: `total_sum`
   SUM_PARTIAL_REGISTER, // a vector of the block's partial sums that NODE_LOAD_PARTIAL loaded: `held_dgamma`
-  SUM_PARTIAL_ELEMENT,  // an element of the block's partial sums in memory: `part_dgamma[i]`
-  SUM_PARTIAL_LANES     // a vector in memory: the partial sums of one scalar sum, one for each lane
+  SUM_PARTIAL_ELEMENT   // an element of the block's partial sums in memory: `part_dgamma[i]`
 } SumPlace;
 
 typedef enum AccumulatorChoice { // selects an accumulator, or a total, of a sum
   ACCUMULATOR_ONLY,              // the only one; or the node takes all
   ACCUMULATOR_OF_ROW,            // the row's: `acc_sum[r]`
   ACCUMULATOR_OF_VECTOR,         // in a group of vectors, the vector's: `acc_sum[u]`
-  ACCUMULATOR_OF_BOTH, // in a group of vectors of several rows, the vector's and row's: `acc_sum[u * rows + r]`
-  ACCUMULATOR_FIRST,   // the first: `acc_sum[0]`
+  ACCUMULATOR_OF_BOTH,   // in a group of vectors of several rows, the vector's and row's: `acc_sum[u * rows + r]`
+  ACCUMULATOR_FIRST,     // the first: `acc_sum[0]`
   ACCUMULATOR_OF_ELEMENT // with rows in lanes, the element's: `acc_sum[i % 16]`
 } AccumulatorChoice;
 extern const char *const accumulator_indices[]; // by AccumulatorChoice: as C writes it behind the sum's name
@@ -208,10 +207,9 @@ typedef enum LoopNodeKind {
   NODE_PREFETCH,     // fetches the cache line of address
   NODE_PEEL_COUNT,   // var = number of elements from address to the next cache line; 0 if the flag is not set
   // In blocks only:
-  NODE_PARTIALS,       // sets the pointer to the block's partial sums: `part_db = temporary1_db + block * 440`
-  NODE_INIT_PARTIAL,   // the partial sum at address = the reduction's identity: `part_db[i] = 0.0`
-  NODE_STEP,           // calls step, or tail_step: `step, rows = 2`
-  NODE_REDUCE_PARTIAL, // the block's partial sum at address = reduction over its lanes' partial sums
+  NODE_PARTIALS,     // sets the pointer to the block's partial sums: `part_db = temporary1_db + block * 440`
+  NODE_INIT_PARTIAL, // the partial sum at address = the reduction's identity: `part_db[i] = 0.0`
+  NODE_STEP,         // calls step, or tail_step: `step, rows = 2`
   NODE_SCATTER, // the block's rows of the scatter expr: sets them to zero, then adds the rows whose indices refer to
                 // them
   NODE_FENCE    // makes streamed stores visible to other threads
@@ -262,7 +260,7 @@ struct LoopNode {
   LocalKind local;
   int64_t nelems; // NODE_LOCAL: elements of the array; nodes that transpose rows: of a row
   ExprId expr;
-  bool is_vector;       // the value computed, stored or added is a vector; NODE_PARTIALS: each partial sum is a vector
+  bool is_vector;       // the value computed, stored or added is a vector
   bool is_row;          // the node is repeated for each row of the step, or takes the row's element of an array
   bool has_fewer_lanes; // only the first VAR_LANES lanes hold elements; NODE_STEP: calls tail_step
   Load load;            // NODE_LET
@@ -300,8 +298,9 @@ typedef struct LoopTree {
 enum { MOST_PARAMETERS = 5 };
 int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters);
 bool tree_stores(const LoopTree *t, AccessId id); // the loop stores through the access
-// With rows in lanes: the accumulators of the sum, at most LANES. Element i goes to accumulator i % LANES, as it would go
-// to that lane if vectors lay along the row; at the end they are combined as lanes are. 0: the sum has one accumulator.
+// With rows in lanes: the accumulators of the sum, at most LANES. Element i goes to accumulator i % LANES, as it would
+// go to that lane if vectors lay along the row; at the end they are combined as lanes are. 0: the sum has one
+// accumulator.
 int tree_element_sums(const LoopTree *t, ExprId sum);
 
 ExprId node_operand(const LoopTree *t, const LoopNode *n);   // that the node adds or stores
@@ -351,8 +350,9 @@ const Index *index_distance(TreeBuilder *t, const Index *a, const Index *b, cons
 // the accumulator in an iteration of the middle axes, of `width` elements of the vector axis. VAR_RUN_LENGTH: the
 // iterations in a run, if VAR_CHAIN is at most LONGEST_RUN.
 const Index *index_chain(TreeBuilder *b, const Index *width);
-// Of a sum over a row that is cut into runs: a test of whether the call has only one run, whose lanes are then combined in
-// f32 as those of a sum without runs are. NULL: it has several for all values of the dims, or lanes have sums of their own.
+// Of a sum over a row that is cut into runs: a test of whether the call has only one run, whose lanes are then combined
+// in f32 as those of a sum without runs are. NULL: it has several for all values of the dims, or lanes have sums of
+// their own.
 const Index *index_is_one_run(TreeBuilder *b, const Kernel *k, const Loop *loop, AxisSet reduced);
 const Index *index_run_length(TreeBuilder *b);
 // chain_iterations of an open extent; at least 1.

@@ -160,10 +160,9 @@ static const Root *partial_root(Verifying *v, const LoopNode *n) {
   return NULL;
 }
 
-// The address of an element in the block's partial sums. With rows in lanes, each element is a vector.
+// The address of an element in the block's partial sums.
 static bool verify_block_partial_address(Verifying *v, const LoopNode *n) {
-  Linear expected = access_index(v, n->access, v->inner);
-  for (int i = 0; i < expected.nterms; i++) expected.terms[i].number *= loop_has(v->loop, LOOP_ROW_LANES) ? LANES : 1;
+  const Linear expected = access_index(v, n->access, v->inner);
   if (n->address.base != BASE_PARTIAL || n->address.access != n->access || n->address.is_row)
     return verify_fail(v, n, "its address must be in the block's partial sums");
   if (!verify_index(v, n, n->address.index)) return false;
@@ -178,11 +177,10 @@ static bool verify_block_partial_address(Verifying *v, const LoopNode *n) {
 static bool update_partial(Verifying *v, const LoopNode *n) {
   const Root *root = partial_root(v, n);
   if (!root) return false;
-  const bool is_in_register = n->sum == SUM_PARTIAL_REGISTER, is_lanes = n->sum == SUM_PARTIAL_LANES;
+  const bool is_in_register = n->sum == SUM_PARTIAL_REGISTER;
   const AxisSet inner = v->k->exprs[n->expr].axes & v->inner;
   if (n->expr != root->expr) return verify_fail(v, n, "its operand must be that of the loop's result");
-  if (n->is_vector != (is_in_register || is_lanes) || is_lanes != (loop_has(v->loop, LOOP_ROW_LANES) && !inner) ||
-      n->accumulator != ACCUMULATOR_ONLY)
+  if (n->is_vector != is_in_register || n->accumulator != ACCUMULATOR_ONLY)
     return verify_fail(v, n,
                        "is_vector, the place of the sum or its accumulator does not suit the loop's partial sums");
   if (is_in_register && !v->memory[n->access].is_in_register)
@@ -260,9 +258,7 @@ bool verify_end_sum(Verifying *v, const LoopNode *n) {
 static bool verify_partial_vector(Verifying *v, const LoopNode *n) {
   if (!partial_root(v, n) || !verify_block_partial_address(v, n)) return false;
   if (v->lanes == NO_DIRECTION) return verify_fail(v, n, "it is a vector, but the loop has no axis of vectors");
-  if (v->lanes == OUTER && n->has_fewer_lanes)
-    return verify_fail(v, n, "has_fewer_lanes is set, but with rows in lanes each lane has a partial sum");
-  if (v->lanes != OUTER && !verify_lanes(v, n)) return false;
+  if (!verify_lanes(v, n)) return false;
   return verify_has_axes(v, n, access_axes(v->k, &v->k->accesses[n->access]), true);
 }
 
@@ -286,20 +282,18 @@ bool verify_store_partial(Verifying *v, const LoopNode *n) {
   return true;
 }
 
-static const Index *npartials(Verifying *v, AccessId id, int64_t times) {
-  const AxisSet axes = access_axes(v->k, &v->k->accesses[id]);
-  return index_number(&v->b, axes_nelems(v->k, axes) * times, axes_monomial(v->k, axes));
+static const Index *npartials(Verifying *v, AccessId id) {
+  return nelems_index(v, access_axes(v->k, &v->k->accesses[id]));
 }
 
 bool verify_partials(Verifying *v, const LoopNode *n) {
   if (!partial_root(v, n)) return false;
   Memory *m = &v->memory[n->access];
   if (!v->is_block || m->has_partials) return verify_fail(v, n, "partial sums must be declared once, in a block");
-  if (n->is_vector != loop_has(v->loop, LOOP_ROW_LANES) || (n->flag && n->flag != FLAG_HAS_ALL_PARTIALS))
-    return verify_fail(
-        v, n, "is_vector must be set if, and only if, rows are in lanes; the flag may only be FLAG_HAS_ALL_PARTIALS");
-  const Index *count = npartials(v, n->access, n->is_vector ? LANES : 1);
-  return verify_equal(v, n, "the number of a block's partial sums", n->value, count) && scope_add(v, &m->has_partials);
+  if (n->flag && n->flag != FLAG_HAS_ALL_PARTIALS)
+    return verify_fail(v, n, "the only flag that it may depend on is FLAG_HAS_ALL_PARTIALS");
+  return verify_equal(v, n, "the number of a block's partial sums", n->value, npartials(v, n->access)) &&
+         scope_add(v, &m->has_partials);
 }
 
 // Whether the only loop around the node goes over all elements of the array.
@@ -311,8 +305,7 @@ static bool verify_elements(Verifying *v, const LoopNode *n, const Index *count)
 
 bool verify_init_partial(Verifying *v, const LoopNode *n) {
   const Root *root = partial_root(v, n);
-  if (!root || !verify_elements(v, n, npartials(v, n->access, loop_has(v->loop, LOOP_ROW_LANES) ? LANES : 1)))
-    return false;
+  if (!root || !verify_elements(v, n, npartials(v, n->access))) return false;
   const Memory *m = &v->memory[n->access];
   const Index *at = n->address.index;
   if (!m->has_partials) return verify_fail(v, n, "its partial sums must be declared before it");
@@ -322,21 +315,4 @@ bool verify_init_partial(Verifying *v, const LoopNode *n) {
   if (m->may_be_null && !is_guarded(v, FLAG_HAS_PARTIAL, n->access))
     return verify_fail(v, n, "the caller may not want its partial sums, so it must depend on FLAG_HAS_PARTIAL");
   return effect_do(v, n, effect_of(v, root, EFFECT_PREPARED));
-}
-
-bool verify_reduce_partial(Verifying *v, const LoopNode *n) {
-  const Root *root = partial_root(v, n);
-  if (!root || !verify_elements(v, n, npartials(v, n->access, 1))) return false;
-  if (!v->done[effect_of_step(v)] || !loop_has(v->loop, LOOP_ROW_LANES))
-    return verify_fail(v, n, "lanes are reduced with rows in lanes only, after the calls of the step");
-  if (!verify_index(v, n, n->value) || !verify_index(v, n, n->address.index)) return false;
-  Linear from = {0}, to = {0}, lanes = linear_of(v, n->value), is = linear_of(v, n->address.index);
-  const AxisSet axes = access_axes(v->k, &v->k->accesses[n->access]);
-  linear_add_var(&from, VAR_ELEMENT, 0, LANES, 0);
-  linear_add_var(&to, VAR_ELEMENT, 0, 1, 0);
-  linear_add_var(&to, VAR_BLOCK, 0, axes_nelems(v->k, axes), axes_monomial(v->k, axes));
-  if (n->address.base != BASE_TENSOR || n->address.access != n->access || !linear_equals(&lanes, &from) ||
-      !linear_equals(&is, &to))
-    return verify_fail(v, n, "its address differs from the address of its element");
-  return effect_do(v, n, effect_of(v, root, EFFECT_REDUCED));
 }

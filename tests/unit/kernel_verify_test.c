@@ -364,6 +364,7 @@ static void nests_that_do_not_suit_their_loops_are_found(void **state) {
       {{LOOP_CUT, LOOP_ROWS, LOOP_MIDDLE}, "loop 0: no level of its nest goes over one of its axes"},
       {{LOOP_CUT, LOOP_COLUMNS, LOOP_ROWS, LOOP_LANES}, "factors of some sum vary over more axes"},
       {{LOOP_CUT, LOOP_TAPS, LOOP_LANES}, "factors of some sum vary over more axes"},
+      {{LOOP_CUT, LOOP_ROW_LANES, LOOP_ROW_ELEMENTS}, "loop 0: rows are in lanes, but it has sums over rows"},
   };
   (void)state;
   Lowered l = layer_norm();
