@@ -97,9 +97,9 @@ static Runs lane_runs(const Kernel *k, const Loop *loop) {
     const Axis *axis = &k->axes[loop->axes[loop->nouter + runs.depth]];
     const int64_t inside = loop_operands_inside(k, loop, runs.depth);
     if (!inside) return runs;
-    if (axis->monomial && 2 * inside >= 2 * CHAIN) runs.middle_run = 1;
+    if (axis->monomial && inside >= CHAIN) runs.middle_run = 1;
     else if (axis->monomial) runs.is_open = true;
-    else if (axis->extent * inside >= 2 * CHAIN) runs.middle_run = chain_iterations(axis->extent, inside);
+    else if (axis->extent * inside >= (int64_t)2 * CHAIN) runs.middle_run = chain_iterations(axis->extent, inside);
     if (runs.middle_run || runs.is_open) return runs;
   }
   runs.depth = 0;

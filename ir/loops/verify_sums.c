@@ -128,9 +128,9 @@ static bool verify_runs_of(Verifying *v, const LoopNode *n, const Root *root) {
 }
 
 // Lanes without elements must not enter a sum over lanes.
-static bool verify_summed_lanes(Verifying *v, const LoopNode *n, bool has_own_sums) {
+static bool verify_summed_lanes(Verifying *v, const LoopNode *n) {
   if (!verify_fewer_lanes(v, n)) return false;
-  return !n->is_vector || !has_fewer_lanes(v) || n->has_fewer_lanes || has_own_sums ||
+  return !n->is_vector || !has_fewer_lanes(v) || n->has_fewer_lanes || has_lane_sums(v, n->expr) ||
          verify_fail(v, n, "has_fewer_lanes is unset, but lanes without elements would enter the sum");
 }
 
@@ -145,8 +145,7 @@ static bool update_sum(Verifying *v, const LoopNode *n) {
   if (n->is_vector == is_scalar || n->flag || (is_scalar && n->accumulator != ACCUMULATOR_ONLY))
     return verify_fail(v, n, "is_vector and the accumulator must be those of its sum, and the flag must be unset");
   const int since = s->total.is_there ? s->total.depth : s->own.depth;
-  return verify_fused(v, n, root, e->args[0]) && verify_summed(v, n, since, e->reduced) &&
-         verify_summed_lanes(v, n, has_lane_sums(v, n->expr)) &&
+  return verify_fused(v, n, root, e->args[0]) && verify_summed(v, n, since, e->reduced) && verify_summed_lanes(v, n) &&
          (is_scalar || (verify_accumulator(v, n, s->own.node->count) && verify_runs_of(v, n, root))) &&
          effect_do(v, n, effect_of(v, root, EFFECT_DONE));
 }
@@ -188,8 +187,8 @@ static bool update_partial(Verifying *v, const LoopNode *n) {
   if (n->flag && n->flag != FLAG_HAS_PARTIAL)
     return verify_fail(v, n, "the only flag that it may depend on is FLAG_HAS_PARTIAL");
   return verify_fused(v, n, root, n->expr) && verify_goes_over(v, n, 0, directions_of(v, inner), n->is_vector) &&
-         verify_summed_lanes(v, n, v->lanes != OUTER) && verify_flag(v, n) &&
-         (is_in_register || verify_block_partial_address(v, n)) && effect_do(v, n, effect_of(v, root, EFFECT_DONE));
+         verify_fewer_lanes(v, n) && verify_flag(v, n) && (is_in_register || verify_block_partial_address(v, n)) &&
+         effect_do(v, n, effect_of(v, root, EFFECT_DONE));
 }
 
 bool verify_update(Verifying *v, const LoopNode *n) {

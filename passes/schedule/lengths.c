@@ -41,7 +41,7 @@ static int64_t most_blocks(const Scheduling *s, const Loop *loop) {
 // Whether the vector axis is shorter than two cache lines of f32, so that neighbouring rows have cache lines in common.
 static bool has_short_runs(const Scheduling *s) {
   const Axis *axis = &s->k->axes[s->vector_axis];
-  return !axis->monomial && axis->extent < 2 * LANES;
+  return !axis->monomial && axis->extent < (int64_t)2 * LANES;
 }
 
 // Whether some scalar varies over middle axes and rows: then a step cannot compute several rows.
