@@ -65,12 +65,7 @@ static void add_inner_levels(const Kernel *k, const Loop *loop, const Expr *e, S
 // A reduction over outer axes: partial results of blocks, then the results of the blocks.
 static void add_outer_levels(const Kernel *k, const Loop *loop, Type partial, SumOrder *o) {
   const AxisSet cut = loop_cut_axes(loop);
-  const bool has_lanes = loop_has(loop, LOOP_ROW_LANES);
-  add_level(o, (SumLevel){.axes = cut,
-                          .cut = loop->cut,
-                          .accumulators = has_lanes ? LANES : 1,
-                          .type = has_lanes ? kernel_type(k) : partial});
-  if (has_lanes) add_level(o, (SumLevel){.accumulators = 1, .type = partial});
+  add_level(o, (SumLevel){.axes = cut, .cut = loop->cut, .accumulators = 1, .type = partial});
   add_level(
       o, (SumLevel){.axes = cut, .accumulators = 1, .type = reduction_is_exact(k, o->reduction) ? partial : TYPE_F64});
 }
@@ -88,8 +83,7 @@ SumOrder loop_sum_order(const Schedule *s, const Loop *loop, const Root *root, S
   return o;
 }
 
-SumNumbers loop_sum_numbers(const Loop *loop, const SumOrder *o) {
-  (void)loop;
+SumNumbers loop_sum_numbers(const SumOrder *o) {
   return (SumNumbers){o->levels[0].cut.length == 1, o->is_fused};
 }
 
@@ -103,9 +97,9 @@ static Runs lane_runs(const Kernel *k, const Loop *loop) {
     const Axis *axis = &k->axes[loop->axes[loop->nouter + runs.depth]];
     const int64_t inside = loop_operands_inside(k, loop, runs.depth);
     if (!inside) return runs;
-    if (axis->monomial && 2 * inside >= 2 * CHAIN) runs.middle_run = 1;
+    if (axis->monomial && inside >= CHAIN) runs.middle_run = 1;
     else if (axis->monomial) runs.is_open = true;
-    else if (axis->extent * inside >= 2 * CHAIN) runs.middle_run = chain_iterations(axis->extent, inside);
+    else if (axis->extent * inside >= (int64_t)2 * CHAIN) runs.middle_run = chain_iterations(axis->extent, inside);
     if (runs.middle_run || runs.is_open) return runs;
   }
   runs.depth = 0;

@@ -205,7 +205,7 @@ typedef struct SumNumbers {
 // The order in which the loop takes a reduction, with these numbers. kernel_order makes Root.order of it, and the
 // verifier compares them.
 SumOrder loop_sum_order(const Schedule *s, const Loop *loop, const Root *root, SumNumbers numbers);
-SumNumbers loop_sum_numbers(const Loop *loop, const SumOrder *order); // that are in the order
+SumNumbers loop_sum_numbers(const SumOrder *order); // that are in the order
 
 // What the orders say of the loop's inner sums: how they are cut into runs.
 Runs loop_runs(const Kernel *k, const Loop *loop);

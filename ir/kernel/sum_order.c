@@ -12,7 +12,7 @@ int64_t cut_length(const Cut *cut, int64_t total) {
 // long as they may be: first of at most CHAIN products, then of fewer than 2 * CHAIN. Emitted code computes the same of
 // open extents (index_chain_iterations).
 int64_t chain_iterations(int64_t extent, int64_t inside) {
-  if (extent * inside < 2 * CHAIN) return extent;
+  if (extent * inside < (int64_t)2 * CHAIN) return extent;
   for (int times = 1; times <= 2; times++) {
     const int64_t most = chain_limit(inside, times), nchains = (extent + most - 1) / most;
     for (int64_t n = nchains; n < nchains + CHAIN_TRIES; n++)
@@ -22,7 +22,7 @@ int64_t chain_iterations(int64_t extent, int64_t inside) {
 }
 
 int64_t chain_limit(int64_t inside, int times) {
-  const int64_t most = (times * CHAIN - (times > 1)) / inside;
+  const int64_t most = ((int64_t)times * CHAIN - (times > 1)) / inside;
   return most > 1 ? most : 1;
 }
 

@@ -6,10 +6,8 @@
 // accumulators have taken `cut` operands, or all that there are, their values are results. Sum over a row of 2000
 // elements: 64 additions in each of 16 lanes of f32, whose results 16 lanes of f64 take, then the lanes by halves.
 //
-// Four rules are the same for all reductions. The first accumulator of each lane takes what is left of a row when there
-// is not a vector for each accumulator any more: whole vectors, then the tail. Several accumulators of one lane are
-// added pairwise, in the type of their level (passes/schedule/merge_accumulators.c), and the level outside takes their
-// sum. Lanes are added by halves (d_sum, backends/codegen/simd/arithmetic.h). Blocks are added in their order.
+// Two rules are the same for all reductions. Lanes are added by halves (d_sum, backends/codegen/simd/arithmetic.h).
+// Blocks are added in their order.
 //
 // kernel_order (passes/schedule/order_kernel.h) decides the order of each reduction, before a target is known, and
 // writes it to the reduction's root (Root.order, ir/kernel/schedule.h). Whoever needs a length of a chain, a number of
@@ -65,7 +63,7 @@ bool sum_order_equal(const SumOrder *a, const SumOrder *b);
 int64_t sum_order_chain(const Kernel *k, const SumOrder *o);
 bool sum_order_has_runs(const SumOrder *o); // of an inner sum: whether it is cut into runs, which are added to totals
 
-// Prints, for instance, "over d1 into 16 accumulators of f32, each for 24 operands; then into 16 of f64; then into 1 of
+// Prints, for instance, "over d1 into 16 accumulators of f32, each for 64 operands; then into 16 of f64; then into 1 of
 // f64", without a newline.
 void sum_order_print(const Kernel *k, const SumOrder *o, Text *out);
 

@@ -134,6 +134,8 @@ static bool verify_levels(const ScheduleVerifying *v, const Loop *loop) {
   }
   if ((seen | loop_cut_axes(loop)) != (loop_outer_axes(loop) | loop_inner_axes(loop)))
     return wrong_loop(v, loop, "no level of its nest goes over one of its axes");
+  if (loop_has(loop, LOOP_ROW_LANES) && loop_has_roots(loop, ROOT_REDUCE_OUTER))
+    return wrong_loop(v, loop, "rows are in lanes, but it has sums over rows");
   if (!loop_has_roots(loop, ROOT_REDUCE_INNER)) return true;
   return !has_products || has_factors(v->k, loop) ||
          wrong_loop(v, loop, "its nest is of a product or depthwise, but factors of some sum vary over more axes");
@@ -153,7 +155,7 @@ static bool verify_order(const ScheduleVerifying *v, const Loop *loop, const Roo
   if ((o != NULL) != (root->kind != ROOT_STORE))
     return wrong_root(v, loop, root, "expected an order of additions for each reduction, and for nothing else");
   if (!o) return true;
-  const SumOrder implied = loop_sum_order(v->schedule, loop, root, loop_sum_numbers(loop, o));
+  const SumOrder implied = loop_sum_order(v->schedule, loop, root, loop_sum_numbers(o));
   if (!sum_order_equal(o, &implied)) {
     wrong_root(v, loop, root, "the loop's order of additions is not the reduction's");
     sum_order_print(v->k, &implied, v->kernel.why);
@@ -174,10 +176,9 @@ static bool verify_order(const ScheduleVerifying *v, const Loop *loop, const Roo
 
 static bool verify_loop(const ScheduleVerifying *v, const Loop *loop) {
   const Kernel *k = v->k;
-  if (!verify_axes(v, loop)) return false;
+  if (!verify_axes(v, loop) || !verify_levels(v, loop)) return false;
   for (size_t i = 0; i < loop->nroots; i++)
     if (!verify_order(v, loop, &loop->roots[i])) return false;
-  if (!verify_levels(v, loop)) return false;
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
     for (size_t i = 0; i < loop->nroots; i++)
       if (loop->roots[i].sweep == sweep && !verify_root(v, loop, &loop->roots[i])) return false;

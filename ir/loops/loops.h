@@ -139,8 +139,7 @@ typedef enum SumPlace { // where an update adds
   SUM_TOTAL,            // the vector that sums of runs are added to, of f64: `total_sum`
   SUM_SCALAR,           // a scalar of f64: `total_sum`
   SUM_PARTIAL_REGISTER, // a vector of the block's partial sums that NODE_LOAD_PARTIAL loaded: `held_dgamma`
-  SUM_PARTIAL_ELEMENT,  // an element of the block's partial sums in memory: `part_dgamma[i]`
-  SUM_PARTIAL_LANES     // a vector in memory: the partial sums of one scalar sum, one for each lane
+  SUM_PARTIAL_ELEMENT   // an element of the block's partial sums in memory: `part_dgamma[i]`
 } SumPlace;
 
 typedef enum AccumulatorChoice { // selects an accumulator, or a total, of a sum
@@ -208,10 +207,9 @@ typedef enum LoopNodeKind {
   NODE_PREFETCH,     // fetches the cache line of address
   NODE_PEEL_COUNT,   // var = number of elements from address to the next cache line; 0 if the flag is not set
   // In blocks only:
-  NODE_PARTIALS,       // sets the pointer to the block's partial sums: `part_db = temporary1_db + block * 440`
-  NODE_INIT_PARTIAL,   // the partial sum at address = the reduction's identity: `part_db[i] = 0.0`
-  NODE_STEP,           // calls step, or tail_step: `step, rows = 2`
-  NODE_REDUCE_PARTIAL, // the block's partial sum at address = reduction over its lanes' partial sums
+  NODE_PARTIALS,     // sets the pointer to the block's partial sums: `part_db = temporary1_db + block * 440`
+  NODE_INIT_PARTIAL, // the partial sum at address = the reduction's identity: `part_db[i] = 0.0`
+  NODE_STEP,         // calls step, or tail_step: `step, rows = 2`
   NODE_SCATTER, // the block's rows of the scatter expr: sets them to zero, then adds the rows whose indices refer to
                 // them
   NODE_FENCE    // makes streamed stores visible to other threads
@@ -262,7 +260,7 @@ struct LoopNode {
   LocalKind local;
   int64_t nelems; // NODE_LOCAL: elements of the array; nodes that transpose rows: of a row
   ExprId expr;
-  bool is_vector;       // the value computed, stored or added is a vector; NODE_PARTIALS: each partial sum is a vector
+  bool is_vector;       // the value computed, stored or added is a vector
   bool is_row;          // the node is repeated for each row of the step, or takes the row's element of an array
   bool has_fewer_lanes; // only the first VAR_LANES lanes hold elements; NODE_STEP: calls tail_step
   Load load;            // NODE_LET

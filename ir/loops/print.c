@@ -33,7 +33,7 @@ static void add_operands(LoopText *p, const Expr *e) {
 
 static const char *const sums[] = {
     [SUM_ACCUMULATOR] = "acc_%e%r",     [SUM_TOTAL] = "total_%e%r",   [SUM_SCALAR] = "total_%e",
-    [SUM_PARTIAL_REGISTER] = "held_%a", [SUM_PARTIAL_ELEMENT] = "%[", [SUM_PARTIAL_LANES] = "the lanes of part_%a",
+    [SUM_PARTIAL_REGISTER] = "held_%a", [SUM_PARTIAL_ELEMENT] = "%[",
 };
 
 static const char *const flags[] = {
@@ -226,10 +226,6 @@ static void print_local(LoopText *p, const LoopNode *n) {
   say(p, n, lines[n->local]);
 }
 
-static void print_partials(LoopText *p, const LoopNode *n) {
-  say(p, n, n->is_vector ? "local part_%a[%x]: elements" : "part_%a = %m + block * %X%f");
-}
-
 static void print_step(LoopText *p, const LoopNode *n) {
   loop_text_add(p, n->has_fewer_lanes ? "tail step" : "step");
   if (loop_tile(p->t->loop)) loop_text_add(p, " from begin to end");
@@ -274,10 +270,9 @@ static const NodePrinter printers[] = {
     [NODE_SCATTER_ROWS] = {"store rows_%a to all rows at %@, with stride %s%f"},
     [NODE_PREFETCH] = {"prefetch %@"},
     [NODE_PEEL_COUNT] = {NULL, print_peel_count},
-    [NODE_PARTIALS] = {NULL, print_partials},
+    [NODE_PARTIALS] = {"part_%a = %m + block * %X%f"},
     [NODE_INIT_PARTIAL] = {"%[ = %i"},
     [NODE_STEP] = {NULL, print_step},
-    [NODE_REDUCE_PARTIAL] = {"%[ = %l of the lanes of part_%a + %x in f64"},
     [NODE_SCATTER] = {"%a[begin:end] = 0, then add each row whose index is in begin:end"},
     [NODE_FENCE] = {"fence"},
 };

@@ -126,7 +126,7 @@ static bool is_known(const Verifying *v, const LoopNode *n) {
   return n->kind <= NODE_FENCE && n->expr < k->nexprs && n->access < naccesses && n->address.access < naccesses &&
          n->address.expr < k->nexprs && n->address.base <= BASE_PARTIAL && n->var.kind <= VAR_ELEMENT &&
          n->flag <= FLAG_HAS_ALL_PARTIALS && n->local <= LOCAL_SCALARS && n->load <= LOAD_SPILLED &&
-         n->sum <= SUM_PARTIAL_LANES && n->accumulator <= ACCUMULATOR_OF_ELEMENT;
+         n->sum <= SUM_PARTIAL_ELEMENT && n->accumulator <= ACCUMULATOR_OF_ELEMENT;
 }
 
 static bool verify_nodes(Verifying *v, const LoopNode *n) {
@@ -245,11 +245,6 @@ static bool verify_block(Verifying *v) {
   v->is_block = true;
   if (!begin_function(v, "block") || !begin_block(v) || !verify_nodes(v, v->t->block) || !verify_bytes(v)) return false;
   if (!v->done[effect_of_step(v)]) return effect_fail(v, NULL, effect_of_step(v), "is missing");
-  for (size_t i = 0; loop_has(v->loop, LOOP_ROW_LANES) && i < v->loop->nroots; i++) {
-    const size_t effect = effect_of(v, &v->loop->roots[i], EFFECT_REDUCED);
-    if (v->loop->roots[i].kind == ROOT_REDUCE_OUTER && !v->done[effect])
-      return effect_fail(v, NULL, effect, "is missing");
-  }
   const LoopNode *last = v->t->block;
   while (last->next) last = last->next;
   return !v->has_streams || last->kind == NODE_FENCE ||

@@ -73,8 +73,7 @@ static void add_root(Verifying *v, const Root *r) {
 }
 
 bool effect_fail(Verifying *v, const LoopNode *n, size_t effect, const char *what) {
-  static const char *const effects[] = {
-      [EFFECT_DONE] = "", [EFFECT_PREPARED] = "the preparation of ", [EFFECT_REDUCED] = "the reduction over lanes of "};
+  static const char *const effects[] = {[EFFECT_DONE] = "", [EFFECT_PREPARED] = "the preparation of "};
   const size_t root = effect / NEFFECTS;
   add_where(v, n);
   if (root < v->loop->nroots) {

@@ -128,9 +128,9 @@ static bool verify_runs_of(Verifying *v, const LoopNode *n, const Root *root) {
 }
 
 // Lanes without elements must not enter a sum over lanes.
-static bool verify_summed_lanes(Verifying *v, const LoopNode *n, bool has_own_sums) {
+static bool verify_summed_lanes(Verifying *v, const LoopNode *n) {
   if (!verify_fewer_lanes(v, n)) return false;
-  return !n->is_vector || !has_fewer_lanes(v) || n->has_fewer_lanes || has_own_sums ||
+  return !n->is_vector || !has_fewer_lanes(v) || n->has_fewer_lanes || has_lane_sums(v, n->expr) ||
          verify_fail(v, n, "has_fewer_lanes is unset, but lanes without elements would enter the sum");
 }
 
@@ -145,8 +145,7 @@ static bool update_sum(Verifying *v, const LoopNode *n) {
   if (n->is_vector == is_scalar || n->flag || (is_scalar && n->accumulator != ACCUMULATOR_ONLY))
     return verify_fail(v, n, "is_vector and the accumulator must be those of its sum, and the flag must be unset");
   const int since = s->total.is_there ? s->total.depth : s->own.depth;
-  return verify_fused(v, n, root, e->args[0]) && verify_summed(v, n, since, e->reduced) &&
-         verify_summed_lanes(v, n, has_lane_sums(v, n->expr)) &&
+  return verify_fused(v, n, root, e->args[0]) && verify_summed(v, n, since, e->reduced) && verify_summed_lanes(v, n) &&
          (is_scalar || (verify_accumulator(v, n, s->own.node->count) && verify_runs_of(v, n, root))) &&
          effect_do(v, n, effect_of(v, root, EFFECT_DONE));
 }
@@ -160,10 +159,9 @@ static const Root *partial_root(Verifying *v, const LoopNode *n) {
   return NULL;
 }
 
-// The address of an element in the block's partial sums. With rows in lanes, each element is a vector.
+// The address of an element in the block's partial sums.
 static bool verify_block_partial_address(Verifying *v, const LoopNode *n) {
-  Linear expected = access_index(v, n->access, v->inner);
-  for (int i = 0; i < expected.nterms; i++) expected.terms[i].number *= loop_has(v->loop, LOOP_ROW_LANES) ? LANES : 1;
+  const Linear expected = access_index(v, n->access, v->inner);
   if (n->address.base != BASE_PARTIAL || n->address.access != n->access || n->address.is_row)
     return verify_fail(v, n, "its address must be in the block's partial sums");
   if (!verify_index(v, n, n->address.index)) return false;
@@ -178,11 +176,10 @@ static bool verify_block_partial_address(Verifying *v, const LoopNode *n) {
 static bool update_partial(Verifying *v, const LoopNode *n) {
   const Root *root = partial_root(v, n);
   if (!root) return false;
-  const bool is_in_register = n->sum == SUM_PARTIAL_REGISTER, is_lanes = n->sum == SUM_PARTIAL_LANES;
+  const bool is_in_register = n->sum == SUM_PARTIAL_REGISTER;
   const AxisSet inner = v->k->exprs[n->expr].axes & v->inner;
   if (n->expr != root->expr) return verify_fail(v, n, "its operand must be that of the loop's result");
-  if (n->is_vector != (is_in_register || is_lanes) || is_lanes != (loop_has(v->loop, LOOP_ROW_LANES) && !inner) ||
-      n->accumulator != ACCUMULATOR_ONLY)
+  if (n->is_vector != is_in_register || n->accumulator != ACCUMULATOR_ONLY)
     return verify_fail(v, n,
                        "is_vector, the place of the sum or its accumulator does not suit the loop's partial sums");
   if (is_in_register && !v->memory[n->access].is_in_register)
@@ -190,8 +187,8 @@ static bool update_partial(Verifying *v, const LoopNode *n) {
   if (n->flag && n->flag != FLAG_HAS_PARTIAL)
     return verify_fail(v, n, "the only flag that it may depend on is FLAG_HAS_PARTIAL");
   return verify_fused(v, n, root, n->expr) && verify_goes_over(v, n, 0, directions_of(v, inner), n->is_vector) &&
-         verify_summed_lanes(v, n, v->lanes != OUTER) && verify_flag(v, n) &&
-         (is_in_register || verify_block_partial_address(v, n)) && effect_do(v, n, effect_of(v, root, EFFECT_DONE));
+         verify_fewer_lanes(v, n) && verify_flag(v, n) && (is_in_register || verify_block_partial_address(v, n)) &&
+         effect_do(v, n, effect_of(v, root, EFFECT_DONE));
 }
 
 bool verify_update(Verifying *v, const LoopNode *n) {
@@ -260,9 +257,7 @@ bool verify_end_sum(Verifying *v, const LoopNode *n) {
 static bool verify_partial_vector(Verifying *v, const LoopNode *n) {
   if (!partial_root(v, n) || !verify_block_partial_address(v, n)) return false;
   if (v->lanes == NO_DIRECTION) return verify_fail(v, n, "it is a vector, but the loop has no axis of vectors");
-  if (v->lanes == OUTER && n->has_fewer_lanes)
-    return verify_fail(v, n, "has_fewer_lanes is set, but with rows in lanes each lane has a partial sum");
-  if (v->lanes != OUTER && !verify_lanes(v, n)) return false;
+  if (!verify_lanes(v, n)) return false;
   return verify_has_axes(v, n, access_axes(v->k, &v->k->accesses[n->access]), true);
 }
 
@@ -286,20 +281,18 @@ bool verify_store_partial(Verifying *v, const LoopNode *n) {
   return true;
 }
 
-static const Index *npartials(Verifying *v, AccessId id, int64_t times) {
-  const AxisSet axes = access_axes(v->k, &v->k->accesses[id]);
-  return index_number(&v->b, axes_nelems(v->k, axes) * times, axes_monomial(v->k, axes));
+static const Index *npartials(Verifying *v, AccessId id) {
+  return nelems_index(v, access_axes(v->k, &v->k->accesses[id]));
 }
 
 bool verify_partials(Verifying *v, const LoopNode *n) {
   if (!partial_root(v, n)) return false;
   Memory *m = &v->memory[n->access];
   if (!v->is_block || m->has_partials) return verify_fail(v, n, "partial sums must be declared once, in a block");
-  if (n->is_vector != loop_has(v->loop, LOOP_ROW_LANES) || (n->flag && n->flag != FLAG_HAS_ALL_PARTIALS))
-    return verify_fail(
-        v, n, "is_vector must be set if, and only if, rows are in lanes; the flag may only be FLAG_HAS_ALL_PARTIALS");
-  const Index *count = npartials(v, n->access, n->is_vector ? LANES : 1);
-  return verify_equal(v, n, "the number of a block's partial sums", n->value, count) && scope_add(v, &m->has_partials);
+  if (n->flag && n->flag != FLAG_HAS_ALL_PARTIALS)
+    return verify_fail(v, n, "the only flag that it may depend on is FLAG_HAS_ALL_PARTIALS");
+  return verify_equal(v, n, "the number of a block's partial sums", n->value, npartials(v, n->access)) &&
+         scope_add(v, &m->has_partials);
 }
 
 // Whether the only loop around the node goes over all elements of the array.
@@ -311,8 +304,7 @@ static bool verify_elements(Verifying *v, const LoopNode *n, const Index *count)
 
 bool verify_init_partial(Verifying *v, const LoopNode *n) {
   const Root *root = partial_root(v, n);
-  if (!root || !verify_elements(v, n, npartials(v, n->access, loop_has(v->loop, LOOP_ROW_LANES) ? LANES : 1)))
-    return false;
+  if (!root || !verify_elements(v, n, npartials(v, n->access))) return false;
   const Memory *m = &v->memory[n->access];
   const Index *at = n->address.index;
   if (!m->has_partials) return verify_fail(v, n, "its partial sums must be declared before it");
@@ -322,21 +314,4 @@ bool verify_init_partial(Verifying *v, const LoopNode *n) {
   if (m->may_be_null && !is_guarded(v, FLAG_HAS_PARTIAL, n->access))
     return verify_fail(v, n, "the caller may not want its partial sums, so it must depend on FLAG_HAS_PARTIAL");
   return effect_do(v, n, effect_of(v, root, EFFECT_PREPARED));
-}
-
-bool verify_reduce_partial(Verifying *v, const LoopNode *n) {
-  const Root *root = partial_root(v, n);
-  if (!root || !verify_elements(v, n, npartials(v, n->access, 1))) return false;
-  if (!v->done[effect_of_step(v)] || !loop_has(v->loop, LOOP_ROW_LANES))
-    return verify_fail(v, n, "lanes are reduced with rows in lanes only, after the calls of the step");
-  if (!verify_index(v, n, n->value) || !verify_index(v, n, n->address.index)) return false;
-  Linear from = {0}, to = {0}, lanes = linear_of(v, n->value), is = linear_of(v, n->address.index);
-  const AxisSet axes = access_axes(v->k, &v->k->accesses[n->access]);
-  linear_add_var(&from, VAR_ELEMENT, 0, LANES, 0);
-  linear_add_var(&to, VAR_ELEMENT, 0, 1, 0);
-  linear_add_var(&to, VAR_BLOCK, 0, axes_nelems(v->k, axes), axes_monomial(v->k, axes));
-  if (n->address.base != BASE_TENSOR || n->address.access != n->access || !linear_equals(&lanes, &from) ||
-      !linear_equals(&is, &to))
-    return verify_fail(v, n, "its address differs from the address of its element");
-  return effect_do(v, n, effect_of(v, root, EFFECT_REDUCED));
 }

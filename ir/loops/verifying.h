@@ -107,11 +107,10 @@ typedef struct SpillState { // by spilled vector
   uint32_t serial; // of the loop that spills it
 } SpillState;
 
-// An effect must happen exactly once. Each root has three effects, each spilled vector one, the call of the step one.
+// An effect must happen exactly once. Each root has two effects, each spilled vector one, the call of the step one.
 typedef enum Effect {
   EFFECT_DONE,     // the store; the update of a sum
   EFFECT_PREPARED, // a store to the transposed copy; the run of a sum; the initialisation of partial sums
-  EFFECT_REDUCED,  // the reduction of lanes' partial sums to the block's
   NEFFECTS
 } Effect;
 
@@ -262,7 +261,7 @@ bool begin_if(Verifying *v, const LoopNode *n, Piece *piece);    // of such a pi
     ROW(LOAD_COLUMN, load_column) ROW(GATHER_ROWS, gather_rows) ROW(SCATTER_ROWS, scatter_rows) ROW(PREFETCH, prefetch) \
   /* verify_sums.c */ ROW(BEGIN_SUM, begin_sum) ROW(LEAVE, leave) ROW(UPDATE, update) ROW(END_RUN, end_run) ROW(END_SUM, end_sum) \
     ROW(LOAD_PARTIAL, load_partial) ROW(STORE_PARTIAL, store_partial) ROW(PARTIALS, partials) \
-    ROW(INIT_PARTIAL, init_partial) ROW(REDUCE_PARTIAL, reduce_partial) \
+    ROW(INIT_PARTIAL, init_partial) \
   /* verify_blocks.c */ ROW(STEP, step_call) \
   /* verify_counters.c */ ROW(COUNTER, counter) ROW(ADVANCE, advance) ROW(PEEL_COUNT, peel_count) \
   /* verify_loops.c */ ROW(INDEX, set_index) \

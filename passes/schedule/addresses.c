@@ -149,8 +149,7 @@ bool may_be_unwanted(const NestBuilder *r, AccessId id) {
 }
 
 Flag partial_flag(const NestBuilder *r, AccessId id) {
-  return may_be_unwanted(r, id) && !loop_has(r->loop, LOOP_ROW_LANES) && !r->is_partial_tested ? FLAG_HAS_PARTIAL
-                                                                                               : FLAG_NONE;
+  return may_be_unwanted(r, id) && !r->is_partial_tested ? FLAG_HAS_PARTIAL : FLAG_NONE;
 }
 
 bool is_transposed(const NestBuilder *r, AccessId id) {

@@ -35,55 +35,24 @@ static void find_range(NestBuilder *r) {
   add_index(r, VAR_END, least(r, next, total));
 }
 
-static Address partial_element(const Root *root, const Index *index) {
-  return (Address){.base = BASE_PARTIAL, .access = root->access, .index = index};
-}
-
-// Opens a loop over the `count` elements of the block's partial sums in this access; the caller closes its body.
-static void open_partial_sums(NestBuilder *r, AccessId id, const Index *count, Flag flag) {
-  LoopNode *loop = open_for(r, VAR_ELEMENT, number(r, 0), count, number(r, 1));
-  loop->access = id;
-  loop->flag = flag;
-}
-
-// Sets pointers to the block's partial sums and initialises them. With rows in lanes, a local array has a partial sum
-// for each lane.
+// Sets pointers to the block's partial sums and initialises them.
 static void begin_partials(NestBuilder *r) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (root->kind != ROOT_REDUCE_OUTER) continue;
     const Access *a = &r->k->accesses[root->access];
     const AxisSet axes = access_axes(r->k, a);
-    const bool are_lanes = loop_has(r->loop, LOOP_ROW_LANES);
-    const Index *count = are_lanes ? number(r, axes_nelems(r->k, axes) * LANES) : axes_nelems_index(r, axes);
+    const Index *count = axes_nelems_index(r, axes);
     add(r, (LoopNode){.kind = NODE_PARTIALS,
                       .access = root->access,
-                      .is_vector = are_lanes,
                       .value = count,
-                      .flag = may_be_unwanted(r, root->access) && !are_lanes ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE});
+                      .flag = may_be_unwanted(r, root->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE});
     if (!axes_nelems(r->k, axes)) continue;
-    open_partial_sums(r, root->access, count, partial_flag(r, root->access));
+    LoopNode *elements = open_for(r, VAR_ELEMENT, number(r, 0), count, number(r, 1));
+    elements->access = root->access;
+    elements->flag = partial_flag(r, root->access);
     add(r, (LoopNode){.kind = NODE_INIT_PARTIAL,
                       .access = root->access,
-                      .address = partial_element(root, var(r, VAR_ELEMENT, 0))});
-    close_body(r);
-  }
-}
-
-// Reduces the lanes' partial sums to the block's partial sums.
-static void end_lane_partials(NestBuilder *r) {
-  for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
-    if (root->kind != ROOT_REDUCE_OUTER) continue;
-    const Access *a = &r->k->accesses[root->access];
-    const Index *count = axes_nelems_index(r, access_axes(r->k, a)), *element = var(r, VAR_ELEMENT, 0);
-    open_partial_sums(r, root->access, count, may_be_unwanted(r, root->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE);
-    add(r, (LoopNode){
-               .kind = NODE_REDUCE_PARTIAL,
-               .access = root->access,
-               .value = index_of(&r->b, INDEX_MULTIPLY, element, number(r, LANES)),
-               .address = {.base = BASE_TENSOR,
-                           .access = root->access,
-                           .index = index_of(&r->b, INDEX_ADD,
-                                             index_of(&r->b, INDEX_MULTIPLY, var(r, VAR_BLOCK, 0), count), element)}});
+                      .address = {.base = BASE_PARTIAL, .access = root->access, .index = var(r, VAR_ELEMENT, 0)}});
     close_body(r);
   }
 }
@@ -121,7 +90,6 @@ static void build_steps(NestBuilder *r, const NestLevel *level, const Index *col
   open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_LESS, outer, end)}));
   add(r, (LoopNode){.kind = NODE_STEP, .has_fewer_lanes = true, .value = minus(r, end, outer)});
   close_body(r);
-  end_lane_partials(r);
 }
 
 static void build_outer_level(NestBuilder *r, int at, const Index *columns_end);

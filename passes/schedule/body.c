@@ -18,7 +18,6 @@ static void update_vector(NestBuilder *r, const Root *root) {
                     .accumulator = is_in_register ? ACCUMULATOR_ONLY : accumulator_of(r, root->expr),
                     .expr = is_in_register ? root_operand(r, root) : root->expr,
                     .is_vector = true,
-                    .has_fewer_lanes = r->is_tail && is_in_register,
                     .is_fused = root->order && root->order->is_fused,
                     .flag = is_in_register ? partial_flag(r, root->access) : FLAG_NONE,
                     .access = root->access});
@@ -34,16 +33,12 @@ static void move_array_sums(NestBuilder *r, int at, LoopNodeKind kind) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (!is_root_at(r, root, at) || !is_array_sum(r, root)) continue;
     const Access *a = &r->k->accesses[root->access];
-    const bool are_lanes = loop_has(r->loop, LOOP_ROW_LANES);
-    const Index *lane = are_lanes ? times(r, lane_index(r), number(r, LANES)) : lane_index(r);
     const Index *middle = add_terms(r, a, loop_middle_axes(r->loop), NULL);
-    const bool may_be_null = may_be_unwanted(r, root->access) && !are_lanes;
-    add(r, (LoopNode){.kind = kind,
-                      .access = root->access,
-                      .flag = kind == NODE_STORE_PARTIAL ? partial_flag(r, root->access)
-                              : may_be_null              ? FLAG_HAS_PARTIAL
-                                                         : FLAG_NONE,
-                      .address = {.base = BASE_PARTIAL, .access = root->access, .index = plus(r, middle, lane)}});
+    add(r,
+        (LoopNode){.kind = kind,
+                   .access = root->access,
+                   .flag = partial_flag(r, root->access),
+                   .address = {.base = BASE_PARTIAL, .access = root->access, .index = plus(r, middle, lane_index(r))}});
   }
 }
 
@@ -57,8 +52,7 @@ static const Root *find_lone_sum(const NestBuilder *r, int at) {
     count += is_array_sum(r, root);
     last = root;
   }
-  const bool is_lone =
-      last && count == 1 && is_array_sum(r, last) && !has_rows(r) && !loop_has(r->loop, LOOP_ROW_LANES);
+  const bool is_lone = last && count == 1 && is_array_sum(r, last) && !has_rows(r);
   return is_lone && may_be_unwanted(r, last->access) ? last : NULL;
 }
 

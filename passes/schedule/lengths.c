@@ -1,5 +1,5 @@
-// Chooses the numbers of a main loop that decide the order of additions: lengths of blocks and tiles,
-// accumulators, types of totals. They follow from shapes and types, never from the target.
+// Chooses the numbers of a main loop that decide the order of additions: lengths of blocks and tiles. They follow from
+// shapes and types, never from the target.
 #include "ir/kernel/needed.h"
 #include "passes/schedule/order_kernel_internal.h"
 
@@ -17,10 +17,8 @@ static int64_t block_length(const Scheduling *s, bool rows_in_lanes) {
 // The rows that a block adds to its partial sums: few, so that there are blocks for many threads, but so many that
 // arrays of partial sums are much smaller than the data, and adding them up takes at most a fiftieth of the time.
 // Chains of f32 additions must be short. Only the number of rows decides.
-static Cut cut_rows(const Costs *c, bool has_arrays, bool rows_in_lanes) {
-  const int64_t rows = rows_in_lanes ? LANES : 1;
-  return (Cut){(has_arrays ? c->block_operands : c->block_numbers) * rows, c->blocks,
-               has_arrays ? LONGEST_CHAIN * rows : 0};
+static Cut cut_rows(const Costs *c, bool has_arrays) {
+  return (Cut){has_arrays ? c->block_operands : c->block_numbers, c->blocks, has_arrays ? LONGEST_CHAIN : 0};
 }
 
 // The largest number of blocks for each index on the free axes (0: any), so that partial sums stay much smaller than
@@ -31,7 +29,7 @@ static Cut cut_rows(const Costs *c, bool has_arrays, bool rows_in_lanes) {
 static int64_t most_blocks(const Scheduling *s, const Loop *loop) {
   const Costs *c = s->k->costs;
   int64_t most = 0;
-  if (loop_has(loop, LOOP_ROW_LANES) || s->is_tiled || s->overrides->key[SCHEDULE_BLOCK].is_set) return 0;
+  if (s->is_tiled || s->overrides->key[SCHEDULE_BLOCK].is_set) return 0;
   for (size_t i = 0; i < loop->nroots && most != c->cut_blocks_of_arrays; i++) {
     if (loop->roots[i].kind != ROOT_REDUCE_OUTER) continue;
     const AxisSet result = s->free_axes | access_axes(s->k, &s->k->accesses[loop->roots[i].access]);
@@ -43,7 +41,7 @@ static int64_t most_blocks(const Scheduling *s, const Loop *loop) {
 // Whether the vector axis is shorter than two cache lines of f32, so that neighbouring rows have cache lines in common.
 static bool has_short_runs(const Scheduling *s) {
   const Axis *axis = &s->k->axes[s->vector_axis];
-  return !axis->monomial && axis->extent < 2 * LANES;
+  return !axis->monomial && axis->extent < (int64_t)2 * LANES;
 }
 
 // Whether some scalar varies over middle axes and rows: then a step cannot compute several rows.
@@ -56,12 +54,11 @@ static bool has_middle_scalars(const Scheduling *s, const Loop *loop) {
   return false;
 }
 
-// Whether a block has arrays of partial sums. With rows in lanes, a number is an array, too: each lane has an f32 sum.
+// Whether a block has arrays of partial sums.
 static bool has_partial_arrays(const Scheduling *s, const Loop *loop) {
   bool is_any = false;
   for (size_t i = 0; i < loop->nroots; i++)
-    is_any |= loop->roots[i].kind == ROOT_REDUCE_OUTER &&
-              (access_axes(s->k, &s->k->accesses[loop->roots[i].access]) || loop_has(loop, LOOP_ROW_LANES));
+    is_any |= loop->roots[i].kind == ROOT_REDUCE_OUTER && access_axes(s->k, &s->k->accesses[loop->roots[i].access]);
   return is_any;
 }
 
@@ -99,7 +96,7 @@ static bool choose_cut(const Scheduling *s, Loop *loop) {
                                        loop_has_roots(loop, ROOT_REDUCE_INNER) ? c->tile_with_sums : c->tile);
   } else if (loop_has_roots(loop, ROOT_REDUCE_OUTER) && !s->overrides->key[SCHEDULE_BLOCK].is_set) {
     const int64_t most = most_blocks(s, loop);
-    loop->cut = cut_rows(c, has_partial_arrays(s, loop), loop_has(loop, LOOP_ROW_LANES));
+    loop->cut = cut_rows(c, has_partial_arrays(s, loop));
     if (most) loop->cut.most = most, loop->cut.longest = 0;
     is_long = most && has_partial_arrays(s, loop);
     if (!axes_monomial(s->k, loop_cut_axes(loop))) loop->cut = (Cut){.length = loop_block_length(s->k, loop)};

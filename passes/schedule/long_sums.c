@@ -60,7 +60,7 @@ static SumCut find_chains(const Kernel *k, AxisSet summed) {
   for (int axis = k->naxes - 1; axis >= 0; axis--) {
     if (!(summed >> axis & 1)) continue;
     const int64_t extent = k->axes[axis].extent;
-    if (extent * inside >= 2 * CHAIN) {
+    if (extent * inside >= (int64_t)2 * CHAIN) {
       const int64_t inner = chain_iterations(extent, inside);
       return (SumCut){axis, inner, inside * inner, extent % inner != 0};
     }

@@ -122,8 +122,6 @@ Product schedule_find_product(const Kernel *k);
 // vectors in panels of LANES columns, each as long as the sum; the factor of rows dense along the sum.
 bool schedule_keeps_vectors(const Kernel *k, const Product *p);
 bool schedule_keeps_rows(const Kernel *k, const Product *p);
-// Whether the blocks of a long sum read both factors from their tensors, without a copy.
-bool schedule_reads_in_place(const Kernel *k, const Product *p);
 // Each of these splits an axis of the product into blocks where useful. False: out of memory.
 // With few rows: the columns, so that threads divide the columns among them.
 bool schedule_split_columns(Scheduling *s);

@@ -11,7 +11,6 @@ const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
                         "1: rows of at most 64 elements in lanes, one row per lane, where possible; 0: never"},
     [SCHEDULE_MIDDLE] = {"middle", 0, 1, true,
                          "1: sums over other axes than the vectors' in registers, where possible; 0: never"},
-    [SCHEDULE_ACCUMULATORS] = {"accumulators", 1, 8, true, "vector accumulators of a row's sum"},
     [SCHEDULE_BLOCK] = {"block", 1, LONGEST_CHAIN, true, "outer iterations in a block, which has its own partial sums"},
     [SCHEDULE_TILE] = {"tile", LANES, 1 << 24, true, "elements in a block, if the loop has a single axis"},
     [SCHEDULE_PREFETCH] = {"prefetch", 0, 64, false, "outer iterations to prefetch ahead; 0: none"},

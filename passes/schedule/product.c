@@ -93,8 +93,9 @@ static int64_t summed_pitch(const Kernel *k, const Product *p, ExprId factor) {
   return k->accesses[k->exprs[factor].access].stride[summed_axis(k, p)];
 }
 
-// Also, a block's parts of both factors must stay in the L2 cache.
-bool schedule_reads_in_place(const Kernel *k, const Product *p) {
+// Whether the blocks of a long sum read both factors from their tensors, without a copy: a block's parts of both
+// factors must stay in the L2 cache, too.
+static bool reads_in_place(const Kernel *k, const Product *p) {
   return is_plain(k, p->row) && dense_row_axis(k, p) >= 0 && is_plain(k, p->vector) &&
          is_dense_along(k, p->vector, p->vector_axis) &&
          summed_pitch(k, p, p->row) + summed_pitch(k, p, p->vector) <= k->costs->long_sum_pitch;
@@ -104,7 +105,7 @@ bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   const Costs *c = k->costs;
   const Expr *e = &k->exprs[p->vector];
   if (k->axes[p->vector_axis].monomial || axes_monomial(k, e->axes & k->exprs[p->sum].reduced)) return false;
-  if (is_window(k, p->vector) || (p->cut.length && !p->cut.is_padded && schedule_reads_in_place(k, p))) return false;
+  if (is_window(k, p->vector) || (p->cut.length && !p->cut.is_padded && reads_in_place(k, p))) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
   const Access *a = &k->accesses[e->access];
   const int64_t rows = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes), pitch = a->stride[summed_axis(k, p)];
@@ -133,7 +134,7 @@ bool schedule_keeps_rows(const Kernel *k, const Product *p) {
   const Expr *e = &k->exprs[p->row];
   const int64_t columns = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes);
   if (columns < k->costs->copy_columns) return false;
-  if (is_window(k, p->row) || (p->cut.length && !p->cut.is_padded && schedule_reads_in_place(k, p))) return false;
+  if (is_window(k, p->row) || (p->cut.length && !p->cut.is_padded && reads_in_place(k, p))) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
   const Access *a = &k->accesses[e->access];
   const int64_t pitch = a->stride[summed_axis(k, p)];

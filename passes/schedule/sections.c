@@ -47,14 +47,11 @@ static bool has_row_work(NestBuilder *r, int section) {
   return false;
 }
 
-// Adds the row's contribution to a scalar outer reduction; with rows in lanes, a vector of contributions.
+// Adds the row's contribution to a scalar outer reduction.
 static void add_contribution(NestBuilder *r, const Root *root) {
-  const bool are_lanes = loop_has(r->loop, LOOP_ROW_LANES);
   add(r, (LoopNode){.kind = NODE_UPDATE,
-                    .sum = are_lanes ? SUM_PARTIAL_LANES : SUM_PARTIAL_ELEMENT,
+                    .sum = SUM_PARTIAL_ELEMENT,
                     .expr = root->expr,
-                    .is_vector = are_lanes,
-                    .has_fewer_lanes = are_lanes && r->is_tail,
                     .flag = partial_flag(r, root->access),
                     .access = root->access,
                     .address = {.base = BASE_PARTIAL, .access = root->access}});

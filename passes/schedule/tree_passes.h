@@ -4,8 +4,6 @@
 
 #include "ir/loops/loops.h"
 
-// Sets how nodes that end runs and sums combine the sum's accumulators.
-
 // Adds prefetches of elements that later iterations load. Before schedule_split_vectors.
 void schedule_insert_prefetches(TreeBuilder *b, LoopTree *t);
 

@@ -82,10 +82,10 @@ int main(void) {
       const size_t size = tensor_nbytes(t, n);
       const bool is_sample = strncmp(t->name, "row_", 4) == 0;
       if (n < LEAST_WIDTH && strncmp(t->name, "width_", 6) == 0) continue;
-      const char *wrong = !is_result(own[i], size / sizeof(float))         ? "no numbers"
-                          : memcmp(tensors[i], own[i], size)               ? "open, fixed"
-                          : is_sample && memcmp(tensors[i], most[i], size) ? "alone, among others"
-                                                                           : NULL;
+      const char *wrong = !is_result(own[i], size / sizeof(float))              ? "no numbers"
+                          : memcmp(tensors[i], own[i], size) != 0               ? "open, fixed"
+                          : is_sample && memcmp(tensors[i], most[i], size) != 0 ? "alone, among others"
+                                                                                : NULL;
       if (wrong) printf("%s, N = %lld: %s\n", t->name, (long long)n, wrong);
       nwrong += wrong != NULL;
     }

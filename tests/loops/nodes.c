@@ -227,7 +227,6 @@ static const struct NodeRow {
     [NODE_PARTIALS] = {"partials", walk_partials},
     [NODE_INIT_PARTIAL] = {"init partial", walk_init_partial},
     [NODE_STEP] = {"step", walk_step},
-    [NODE_REDUCE_PARTIAL] = {"reduce partial", walk_reduce_partial},
     [NODE_SCATTER] = {"scatter", walk_scatter},
     [NODE_FENCE] = {"fence", walk_nothing},
 };

@@ -2,8 +2,6 @@
 #include "ir/kernel/scatter.h"
 #include "tests/loops/walk.h"
 
-static const Elements whole_vector = {.step = 1, .count = LANES};
-
 static double identity_of(const Walk *w, const LoopNode *n) {
   return reductions[node_reduction(w->tree, n)].identity;
 }
@@ -106,11 +104,6 @@ void walk_update(Walk *w, const LoopNode *n) {
                   &walk_read(w, OF_ACCUMULATOR, n->expr, element_of(w, n->accumulator), vector_cell(is_f64))->lanes);
   } else if (n->sum == SUM_PARTIAL_REGISTER) {
     update_vector(w, n, is_f64, &walk_read(w, OF_PARTIAL_VECTOR, n->access, PLAIN, vector_cell(is_f64))->lanes);
-  } else if (n->sum == SUM_PARTIAL_LANES) {
-    Lanes target;
-    walk_load(w, TYPE_F32, IN_F32, &target, partials_of(w, n->access), whole_vector);
-    update_vector(w, n, is_f64, &target);
-    walk_store(w, TYPE_F32, IN_F32, partials_of(w, n->access), &target, whole_vector);
   } else {
     walk_fail(w, "adds a vector to a scalar");
   }
@@ -226,13 +219,8 @@ void walk_store_partial(Walk *w, const LoopNode *n) {
              (Elements){.step = 1, .count = walk_nlanes(w, n)});
 }
 
-// With rows in lanes, a local array of the block has a partial sum for each lane.
 void walk_partials(Walk *w, const LoopNode *n) {
   const uint64_t count = walk_index(w, n->value);
-  if (n->is_vector) {
-    walk_declare_memory(w, OF_PARTIALS, n->access, TYPE_F32, (int64_t)count);
-    return;
-  }
   Pointer part = {walk_member(w, n->access), walk_var(w, VAR_BLOCK) * count};
   if (!part.memory && !n->flag) walk_fail(w, "has no memory for %s", walk_access_name(w, n->access));
   if (!part.memory) part.at = 0;
@@ -241,17 +229,6 @@ void walk_partials(Walk *w, const LoopNode *n) {
 
 void walk_init_partial(Walk *w, const LoopNode *n) {
   walk_store_number(w, type_of(node_is_f64(w->tree, n)), walk_address(w, &n->address), identity_of(w, n));
-}
-
-void walk_reduce_partial(Walk *w, const LoopNode *n) {
-  Pointer lanes = partials_of(w, n->access);
-  Lanes part, wide;
-  double sum = 0;
-  lanes.at += walk_index(w, n->value);
-  walk_load(w, TYPE_F32, IN_F32, &part, lanes, whole_vector);
-  lanes_widen(&wide, &part);
-  if (!lanes_fold(node_reduction(w->tree, n), true, &wide, &sum)) walk_fail(w, "nothing sums up lanes");
-  walk_store_number(w, w->k->accesses[n->access].type, walk_address(w, &n->address), sum);
 }
 
 // Row by row, so that each element is stored once.

@@ -151,7 +151,6 @@ void walk_load_partial(Walk *w, const LoopNode *n);
 void walk_store_partial(Walk *w, const LoopNode *n);
 void walk_partials(Walk *w, const LoopNode *n);
 void walk_init_partial(Walk *w, const LoopNode *n);
-void walk_reduce_partial(Walk *w, const LoopNode *n);
 
 // nodes.c
 

@@ -419,6 +419,16 @@ static void stores_of_other_values_are_found(void **state) {
   deinit(&l);
 }
 
+static void sums_over_rows_in_lanes_are_found(void **state) {
+  static const LoopLevel rows_in_lanes[] = {LOOP_CUT, LOOP_ROW_LANES, LOOP_ROW_ELEMENTS, LOOP_END};
+  (void)state;
+  Lowered l = lower_text(HEAD "inputs: [{name: x, type: f32, shape: [600, 40]}]\nnodes:\n"
+                              "- {op: ReduceSum, inputs: [x], outputs: [t], attributes: {axes: [0]}}\noutputs: [t]\n");
+  l.p->schedules[0]->loops[0].levels = rows_in_lanes;
+  schedule_must_be_wrong(l.p->schedules[0], "loop 0: rows are in lanes, but it has sums over rows");
+  deinit(&l);
+}
+
 static void chains_that_are_too_long_are_found(void **state) {
   (void)state;
   Lowered l =
@@ -512,6 +522,7 @@ int main(void) {
       cmocka_unit_test(nests_that_do_not_suit_their_loops_are_found),
       cmocka_unit_test(a_kernel_without_a_schedule_reads_no_partial_sums),
       cmocka_unit_test(stores_of_other_values_are_found),
+      cmocka_unit_test(sums_over_rows_in_lanes_are_found),
       cmocka_unit_test(chains_that_are_too_long_are_found),
       random_unit_test(random_graphs_are_sound),
       cmocka_unit_test(graphs_of_the_repository_are_sound),

@@ -310,10 +310,9 @@ static const char *const matters[NODE_FENCE + 1] = {
     [NODE_GATHER_ROWS] = "address.index address.base address.access access step",
     [NODE_SCATTER_ROWS] = "address.index address.base address.access access step",
     [NODE_PEEL_COUNT] = "address.index var.kind flag",
-    [NODE_PARTIALS] = "value is_vector access",
+    [NODE_PARTIALS] = "value access",
     [NODE_INIT_PARTIAL] = "address.index access",
     [NODE_STEP] = "value has_fewer_lanes",
-    [NODE_REDUCE_PARTIAL] = "value address.index access",
     [NODE_SCATTER] = "access expr",
 };
 

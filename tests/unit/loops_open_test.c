@@ -211,7 +211,7 @@ static bool compare_fixed(const OpenCase *c, const int64_t *extents) {
 static void fixed_extents_have_the_bits_of_open_ones(void **state) {
   static const int64_t values[][2] = {{2, 40}, {5, 2}, {17, 3}, {33, 16}}; // a fixed extent of 1 is no axis
   (void)state;
-  const uint64_t count = number_of_graphs(5 * COUNT);
+  const uint64_t count = number_of_graphs((uint64_t)5 * COUNT);
   size_t nfailures = 0, nopen = 0;
   for (RandomSeeds s = random_seeds(count); random_next_seed(&s);) {
     const RandomGraphOptions options = {.most_nodes = 8, .most_nelems = 20000, .is_focused = s.seed % 2};

@@ -151,7 +151,7 @@ static void open_runs_are_those_of_literal_widths(void **state) {
   kernel_add_axis(&k, "h", 20, 1);
   kernel_add_axis(&k, "w", 1, 0);
   const int64_t longest = (int64_t)LONGEST_RUN * LANES;
-  for (int64_t width = 1; width <= longest + 2 * LANES; width++) {
+  for (int64_t width = 1; width <= longest + (int64_t)2 * LANES; width++) {
     k.axes[W] = (Axis){.name = "w", .extent = width};
     const Runs literal = runs_of_row(&k);
     k.axes[W].monomial = 1;
@@ -185,8 +185,8 @@ static void open_chains_are_those_of_literal_extents(void **state) {
       length = (uint64_t)extent;
       const int64_t iterations = chain_iterations(extent, inside);
       assert_int_equal(walk_index(&w, open), extent ? iterations : 1);
-      if (extent * inside < 2 * CHAIN) assert_int_equal(iterations, extent);
-      else assert_true(iterations >= 1 && iterations < extent && iterations * inside < 2 * CHAIN);
+      if (extent * inside < (int64_t)2 * CHAIN) assert_int_equal(iterations, extent);
+      else assert_true(iterations >= 1 && iterations < extent && iterations * inside < (int64_t)2 * CHAIN);
     }
   }
   arena_deinit(&arena);

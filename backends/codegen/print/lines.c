@@ -54,7 +54,7 @@ static void add_lane_step(TreePrinter *l, const LoopNode *n) {
 
 static const char *const sums[] = {
     [SUM_ACCUMULATOR] = "acc_%e%r",     [SUM_TOTAL] = "total_%e%r",   [SUM_SCALAR] = "total_%e",
-    [SUM_PARTIAL_REGISTER] = "held_%a", [SUM_PARTIAL_ELEMENT] = "%[", [SUM_PARTIAL_LANES] = "v_load(part_%a)",
+    [SUM_PARTIAL_REGISTER] = "held_%a", [SUM_PARTIAL_ELEMENT] = "%[",
 };
 
 static const char *const flag_tests[] = {

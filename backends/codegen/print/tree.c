@@ -36,14 +36,14 @@ static void print_begin_sum(TreePrinter *l, const LoopNode *n) {
 
 static void print_update(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
-  tree_say(l, n, n->sum == SUM_PARTIAL_LANES ? "%fv_store(part_%a, " : "%f%g = ");
+  tree_say(l, n, "%f%g = ");
   if (n->has_fewer_lanes) tree_say(l, n, "%p_merge(n, ");
   if (n->is_fused) tree_say(l, n, "%p_fma(%1, %2, %g)");
   else if (node_is_widened(l->t, n)) tree_say(l, n, "d_%c(%g, d_from_v(%o))");
   else if (n->is_vector) tree_say(l, n, "%p_%c(%g, %o)");
   else tree_say(l, n, "f64_%c(%g, (double)%O)");
   if (n->has_fewer_lanes) tree_say(l, n, ", %g)");
-  add_text(l, n->sum == SUM_PARTIAL_LANES ? ");\n" : ";\n");
+  add_text(l, ";\n");
 }
 
 static void print_end_run(TreePrinter *l, const LoopNode *n) {
@@ -213,7 +213,7 @@ static void print_if(TreePrinter *l, const LoopNode *n) {
 void print_partial_parameters(TreePrinter *l, bool is_call) {
   for (const LoopNode *n = l->t->block; n; n = n->next) {
     if (n->kind != NODE_PARTIALS) continue;
-    tree_say(l, n, is_call ? ", part_%a" : n->is_vector ? ", float *part_%a" : ", %T *part_%a");
+    tree_say(l, n, is_call ? ", part_%a" : ", %T *part_%a");
   }
 }
 
@@ -243,10 +243,8 @@ static void print_step_call(TreePrinter *l, const LoopNode *n) {
 }
 
 static void print_partials(TreePrinter *l, const LoopNode *n) {
-  if (n->is_vector) tree_say_line(l, n, "float part_%a[%B];");
-  else
-    tree_say_line(
-        l, n, n->flag ? "%T *const part_%a = %m ? %m + block * %X : NULL;" : "%T *const part_%a = %m + block * %X;");
+  tree_say_line(l, n,
+                n->flag ? "%T *const part_%a = %m ? %m + block * %X : NULL;" : "%T *const part_%a = %m + block * %X;");
 }
 
 typedef struct NodePrinter {
@@ -315,7 +313,6 @@ static const NodePrinter printers[] = {
     [NODE_PARTIALS] = {NULL, print_partials},
     [NODE_INIT_PARTIAL] = {"%[ = %i;", NULL},
     [NODE_STEP] = {NULL, print_step_call},
-    [NODE_REDUCE_PARTIAL] = {"%[ = (%T)d_%l(d_from_v(v_load(part_%a + %B)));", NULL},
     [NODE_SCATTER] = {NULL, print_scatter},
     [NODE_FENCE] = {"v_fence();", NULL},
 };
