@@ -10,9 +10,17 @@
 
 #define D_PARTS 16
 
-#define V_FOR_I for (int i = 0; i < V_PARTS; i++)
+// gcc -O2 makes vectors of unrolled statements, but not of short loops that others contain. Where nothing can become a
+// vector, loops are shorter.
+#if (defined __SSE2__ || defined __aarch64__) && !defined __OPTIMIZE_SIZE__
+#define V_UNROLL_PARTS _Pragma("GCC unroll 16")
+#else
+#define V_UNROLL_PARTS
+#endif
 
-#define D_FOR_I for (int i = 0; i < D_PARTS; i++)
+#define V_FOR_I V_UNROLL_PARTS for (int i = 0; i < V_PARTS; i++)
+
+#define D_FOR_I V_UNROLL_PARTS for (int i = 0; i < D_PARTS; i++)
 
 // Not unrolled: a row has more sums than there are registers.
 #define UNROLL
@@ -29,7 +37,15 @@
 
 #define D_ABS(a) fabs(a)
 
+// Without an instruction, fmaf is a slow function, which some libraries get wrong. The last three macros are clang's,
+// which lacks the first. Where f64 is computed with more digits, f32_fma would be wrong.
+#if defined __FP_FAST_FMAF || defined __FMA__ || defined __aarch64__ || defined __ARM_FEATURE_FMA || \
+    defined __riscv_flen || (defined __FLT_EVAL_METHOD__ && __FLT_EVAL_METHOD__ != 0)
 #define V_FMA(a, b, c) fmaf(a, b, c)
+#else
+#define V_FMA(a, b, c) f32_fma(a, b, c)
+#define V_FMA_IN_F64
+#endif
 
 #define D_FMA(a, b, c) fma(a, b, c)
 
