@@ -286,7 +286,7 @@ typedef struct ng_options {
   const char *threads; /* ng_emit: "none", "openmp" or "callback"; NULL: "openmp" */
   const char *prefix;  /* ng_emit: prefix of external symbols, a C identifier; NULL: ng_graph_identifier */
   int self_test; /* ng_emit_files: also writes STEM_test.c, a program that tests the emitted pair on the machine where
-                    it runs */
+                    it runs; with an inference also STEM_infer_test.c, which belongs to this program */
   int fast_math; /* allows rewrites that do not hold for every IEEE value */
   void (*report)(void *user, const ng_pass_report *report); /* called after each pass that ran; may be NULL */
   void *report_user;
@@ -861,6 +861,7 @@ NG_API ng_attribute_info ng_operator_attribute(size_t i, size_t k);
 /* The row of a name in any spelling that graphs accept; ng_operator_count() for an unknown name. */
 NG_API size_t ng_operator_find(const char *name);
 NG_API const char *ng_operator_nearest(const char *name); /* for "did you mean"; NULL: no similar name */
+NG_API const char *ng_nearest(const char *word, const char *const *known, size_t nknown); /* the same for any words */
 
 /* Operators of other systems, in each form that can be read. Strings are static. */
 typedef struct ng_foreign_info {

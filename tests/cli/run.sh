@@ -143,6 +143,9 @@ if command -v bash >/dev/null; then
   count 'bash completes the command line'
 fi
 expect 2 '' 'unknown verb rum, did you mean run' rum
+expect 2 '' 'unknown verb --verison, did you mean --version' --verison
+expect 2 '' 'unknown verb hlep, did you mean help' hlep
+expect 2 '' 'unknown operator Conv1d, did you mean Convolution' ops Conv1d
 expect 2 '' 'unknown option --jsn, did you mean --json' run --jsn sum.yaml
 expect 2 '' 'unknown option -x' run -x sum.yaml
 expect 2 '' '--threads: expected N after it' run sum.yaml --threads
