@@ -35,7 +35,7 @@ typedef struct Option {
 } Option;
 
 #define FIELD(name) offsetof(Settings, name)
-#define ISAS "scalar, avx2, avx512, avx512_bf16 or neon"
+#define ISAS "scalar, avx2, avx512, avx512_bf16, neon or native"
 
 static const Option options[] = {
     {OPTION_BACKEND, "backend", 0, "NAME", KIND_TEXT, FIELD(backend), "interpreter or codegen (default codegen)"},
@@ -67,7 +67,8 @@ static const Option options[] = {
     {OPTION_NAN_CHECK, "nan-check", 0, NULL, KIND_FLAG, FIELD(checks_nan),
      "interpreter: stop at the first node that makes a NaN from operands without NaN"},
     {OPTION_GRADIENT, "wrt", 0, "NAMES", KIND_NAMES, FIELD(wrt),
-     "inputs to make gradients of, separated by commas (default: all floating-point inputs); repeatable"},
+     "inputs, or constants such as a model's weights, to make gradients of, separated by commas (default: all "
+     "floating-point inputs); repeatable"},
     {OPTION_GRADIENT, "of", 0, "NAMES", KIND_NAMES, FIELD(of),
      "outputs to differentiate (default: all floating-point outputs except statistics of norms); repeatable"},
     {OPTION_FORWARD, "forward", 0, "FILE", KIND_TEXT, FIELD(forward),
@@ -81,7 +82,7 @@ static const Option options[] = {
      "yaml, dot, kernels, loops, memory, memory-svg, c, json or kernels-json (default yaml)"},
     {OPTION_THREADS, "threads", 0, "N", KIND_COUNT, FIELD(threads),
      "number of threads (default 0: one for each processor)"},
-    {OPTION_ISA, "isa", 0, "NAME", KIND_TEXT, FIELD(isa), ISAS " (default: the best of this processor)"},
+    {OPTION_ISA, "isa", 0, "NAME", KIND_TEXT, FIELD(isa), ISAS " (the default), the best of this processor"},
     {OPTION_SOURCE_OUT | OPTION_TRAIN, "isa", 0, "LIST", KIND_TEXT, FIELD(isa),
      ISAS " (default: all); several are separated by commas; scalar is always included"},
     {OPTION_SOURCE_OUT | OPTION_TRAIN, "threads", 0, "HOW", KIND_TEXT, FIELD(sharing),
