@@ -120,6 +120,7 @@ _FUNCTIONS = {
     "type_name": (c_char_p, [c_int]),
     "context_new": (c_void_p, [c_void_p]),
     "context_free": (None, [c_void_p]),
+    "context_set_progress": (None, [c_void_p, c_void_p, c_void_p]),
     "message_count": (c_size_t, [c_void_p]),
     "message_at": (_Message, [c_void_p, c_size_t]),
     "messages_text": (c_char_p, [c_void_p, c_int]),
@@ -403,6 +404,41 @@ class _Session:
                 level, frame = level + 1, frame.f_back
             warnings.warn(self._messages_text(), Warning, stacklevel=level)
             _lib.ng_messages_clear(self.context)
+
+
+class _Progress:
+    """Says on a terminal, on standard error, what takes more than a second; the line is erased at the end."""
+
+    _CALLBACK = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_double)
+    _PATIENCE_S = 1.0
+
+    def __init__(self, session):
+        self._context, self._what, self._is_shown = session.context, None, False
+        self._callback = self._CALLBACK(self._tell)
+        self._is_seen = bool(sys.stderr) and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+    def __enter__(self):
+        if self._is_seen:
+            _lib.ng_context_set_progress(self._context, ctypes.cast(self._callback, c_void_p), None)
+            self._timer = threading.Timer(self._PATIENCE_S, self._show)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def __exit__(self, *_):
+        if self._is_seen:
+            _lib.ng_context_set_progress(self._context, None, None)
+            self._timer.cancel()
+            self._timer.join()
+            if self._is_shown:
+                print(end="\r\033[K", file=sys.stderr, flush=True)
+
+    def _tell(self, _user, what, _fraction):
+        self._what = "".join(c if c.isprintable() else "?" for c in _text(what))
+
+    def _show(self):
+        if self._what:
+            self._is_shown = True
+            print(self._what, end=" ...", file=sys.stderr, flush=True)
 
 
 # Tensors
@@ -1178,7 +1214,8 @@ class Graph(_Signed):
                 isa=isa, fuse=fuse, fast_math=fast_math, memory=memory, disable=disable, schedule=schedule,
                 compile_timeout=compile_timeout,
             )  # fmt: skip
-            k = session.keep(_lib.ng_compile(g, byref(options)), _lib.ng_kernel_free)
+            with _Progress(session):
+                k = session.keep(_lib.ng_compile(g, byref(options)), _lib.ng_kernel_free)
             session.warn()
             return Kernel(session, g, k)
         except BaseException:

@@ -3,6 +3,7 @@
 # Ctrl-C; Ctrl-C also leaves no file. script(1) is the terminal.
 set -u
 ngrad=$(realpath "$1")
+modules=$(realpath "$(dirname "$0")/../../frontend/python")
 command -v script >/dev/null || { echo 'left out: terminal: no script(1)' && exit 77; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -79,6 +80,14 @@ shows 'train -: 1 s' './late net.yaml | ngrad train - -o .'
 ngrad train net.yaml -o . >/dev/null 2>&1 || complain 'train'
 printf '\0\0\010\002\0\0\0\005\0\0\0\003abcdefghijklmno' >a.idx
 shows 'compiling [0-9]* kernels* of net_step: 1 s' 'CC=./slow-cc ngrad fit net_step.yaml --input a=a.idx'
+for python in python3 /usr/bin/python3; do
+  ! grep -q '^CMAKE_C_FLAGS:.*-fsanitize' "$(dirname "$ngrad")/CMakeCache.txt" || break
+  "$python" -c 'import numpy' 2>/dev/null || continue
+  NGRAD_LIBRARY=$(dirname "$ngrad")/libngrad.so PYTHONPATH=$modules
+  export NGRAD_LIBRARY PYTHONPATH PYTHONDONTWRITEBYTECODE=1
+  shows 'compiling 1 kernel of sum' "CC=./slow-cc $python -c 'import ngrad; ngrad.load(\"sum.yaml\").with_dims(N=6).compile()'"
+  break
+done
 # None where nobody would see it, or it could not be taken away.
 PROGRESS=
 on_terminal './late sum.yaml | ngrad check - 2>/dev/null'
