@@ -174,11 +174,15 @@ static inline dvec d_sqrt(dvec a) { D_FOR_I a.p[i] = D_SQRT(a.p[i]); return a; }
 #define D_FMA(a, b, c) __builtin_elementwise_fma(a, b, c)
 #endif
 
-// a * b + c, rounded once. In f64 the product is exact, and the rounded sum rounds to the right f32 unless it lies half way
-// between two of them, or is so small that the f32 has fewer bits. Then the sum is rounded to odd: of the two f64 beside
-// an inexact sum, the odd one rounds to f32 as the sum does (S. Boldo, G. Melquiond, Emulation of a FMA and correctly
-// rounded sums, 2008).
-#ifdef V_FMA_IN_F64
+// a * b + c, rounded once. Without an instruction, fmaf is a slow function, which some libraries get wrong. In f64 the
+// product is exact, and the rounded sum rounds to the right f32 unless it lies half way between two of them, or is so
+// small that the f32 has fewer bits. Then the sum is rounded to odd: of the two f64 beside an inexact sum, the odd one
+// rounds to f32 as the sum does (S. Boldo, G. Melquiond, Emulation of a FMA and correctly rounded sums, 2008). That
+// fails where f64 is computed with more digits. The macros behind the first are clang's, which lacks the first.
+#if defined __FP_FAST_FMAF || defined __FMA__ || defined __aarch64__ || defined __ARM_FEATURE_FMA || \
+    defined __riscv_flen || (defined __FLT_EVAL_METHOD__ && __FLT_EVAL_METHOD__ != 0)
+static inline float f32_fma(float a, float b, float c) { return fmaf(a, b, c); }
+#else
 static V_FAR float f32_fma_by_odd(float a, float b, float c) {
   const double product = (double)a * (double)b, sum = product + (double)c, rest = sum - product;
   const double error = (product - (sum - rest)) + ((double)c - rest);

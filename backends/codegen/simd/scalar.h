@@ -37,15 +37,7 @@
 
 #define D_ABS(a) fabs(a)
 
-// Without an instruction, fmaf is a slow function, which some libraries get wrong. The last three macros are clang's,
-// which lacks the first. Where f64 is computed with more digits, f32_fma would be wrong.
-#if defined __FP_FAST_FMAF || defined __FMA__ || defined __aarch64__ || defined __ARM_FEATURE_FMA || \
-    defined __riscv_flen || (defined __FLT_EVAL_METHOD__ && __FLT_EVAL_METHOD__ != 0)
-#define V_FMA(a, b, c) fmaf(a, b, c)
-#else
 #define V_FMA(a, b, c) f32_fma(a, b, c)
-#define V_FMA_IN_F64
-#endif
 
 #define D_FMA(a, b, c) fma(a, b, c)
 
