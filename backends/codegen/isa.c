@@ -84,6 +84,7 @@ const Isa isas[] = {
 const size_t nisas = sizeof isas / sizeof *isas;
 
 const Isa *isa_find(const char *name) {
+  if (strcmp(name, "native") == 0) return isa_best();
   for (size_t i = 0; i < nisas; i++)
     if (strcmp(isas[i].name, name) == 0) return &isas[i];
   return NULL;

@@ -8,6 +8,7 @@
 #include "passes/schedule/kernel_pass.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_NAMES = 256 };
@@ -228,6 +229,14 @@ ng_status build_to_run(Build *b, ng_graph *g, const Graph *part, const ng_option
   return status == NG_OK ? graph_check_memory(g, "running", "workspace", b->program->workspace_nbytes) : status;
 }
 
+// A name that is cut off is cut off in the progress, too.
+static void tell_compiling(const Build *b) {
+  char what[128];
+  const size_t count = b->program->nkernels;
+  snprintf(what, sizeof what, "compiling %zu kernel%s of %s", count, count == 1 ? "" : "s", b->owner->graph->name);
+  report_progress(b->owner->ctx, what, -1);
+}
+
 ng_status build_compile(const Build *b, Compiled **compiled, CompileTimes *times) {
   enum { DEFAULT_TIMEOUT_S = 300 };
   const double timeout_s = b->options->compile_timeout;
@@ -235,6 +244,7 @@ ng_status build_compile(const Build *b, Compiled **compiled, CompileTimes *times
   bool compiler_failed = false;
   *compiled = NULL;
   if (!pipeline_build_trees(b->program, false)) return out_of_memory_status(ctx);
+  tell_compiling(b);
   Call call = call_begin(ctx);
   *compiled = codegen_compile(b->program, b->isa,
                               timeout_s < 0   ? 0

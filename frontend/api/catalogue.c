@@ -110,6 +110,10 @@ const char *ng_operator_nearest(const char *name) {
   return operator_nearest(name);
 }
 
+const char *ng_nearest(const char *word, const char *const *known, size_t nknown) {
+  return nearest_word(word, known, nknown);
+}
+
 size_t ng_foreign_count(void) {
   return onnx_form_count() + ngraph_form_count();
 }

@@ -48,6 +48,46 @@ Graph *gradient_of(ng_graph *g, const ng_gradient_options *options, GradientEnds
   return gradient;
 }
 
+static bool is_input(const Graph *g, const char *name) {
+  for (size_t i = 0; i < g->ninputs; i++)
+    if (strcmp(g->inputs[i]->name, name) == 0) return true;
+  return false;
+}
+
+// Refuses a name of neither an input nor a floating-point constant.
+static ng_status check_asked(ng_graph *g, const char *name) {
+  const Graph *graph = g->graph;
+  const char **known = allocator_alloc(&g->ctx->allocator, (graph->ninputs + graph->nvalues) * sizeof *known + 1);
+  size_t nknown = 0;
+  if (!known) return out_of_memory_status(g->ctx);
+  ng_status status = NG_OK;
+  bool is_found = false;
+  for (; nknown < graph->ninputs; nknown++) known[nknown] = graph->inputs[nknown]->name;
+  for (size_t i = 0; i < graph->nvalues && !is_found; i++) {
+    const Value *v = graph->values[i];
+    if (!v->constant) continue;
+    known[nknown++] = v->name;
+    if (strcmp(v->name, name) != 0) continue;
+    is_found = true;
+    if (!type_is_float(v->type))
+      status = argument_error(g->ctx, "%s: expected a constant of floating-point numbers, found %s", name,
+                              type_name(v->type));
+  }
+  if (!is_found) status = unknown_name(g->ctx, "input", name, known, nknown);
+  allocator_free(&g->ctx->allocator, known);
+  return status;
+}
+
+ng_graph *ng_graph_with_inputs(ng_graph *g, const char *const *names, size_t count) {
+  ng_context *ctx = g->ctx;
+  ctx->last_status = graph_bind_fixed(g);
+  for (size_t i = 0; i < count && ctx->last_status == NG_OK; i++)
+    if (!is_input(g->graph, names[i])) ctx->last_status = check_asked(g, names[i]);
+  if (ctx->last_status != NG_OK) return NULL;
+  const Call call = call_begin(ctx);
+  return graph_wrap(ctx, call, graph_with_inputs(g->graph, names, count, &ctx->diagnostics));
+}
+
 ng_graph *ng_graph_gradient(ng_graph *g, const ng_gradient_options *options) {
   ng_context *ctx = g->ctx;
   GradientEnds ends;

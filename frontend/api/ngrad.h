@@ -129,8 +129,8 @@ typedef struct ng_memory_part {
 NG_API ng_status ng_context_check_memory(ng_context *ctx, const char *doing, const ng_memory_part *parts,
                                          size_t nparts);
 
-/* Progress of long work (interpreting, timing): called with a fraction in [0, 1], by the calling thread. NULL: no
-   calls. */
+/* Progress of long work (compiling, interpreting, timing): called with a fraction in [0, 1], or -1 if it is unknown, by
+   the calling thread. NULL: no calls. */
 NG_API void ng_context_set_progress(ng_context *ctx, void (*progress)(void *user, const char *what, double fraction),
                                     void *user);
 
@@ -273,8 +273,8 @@ typedef struct ng_pass_report {
 
 /* How a graph becomes kernels. */
 typedef struct ng_options {
-  const char *isa; /* "scalar", "avx2", "avx512", "avx512_bf16", "neon"; NULL: the best of this processor. ng_emit takes
-                      several, "avx2,avx512", and always adds "scalar"; NULL: all */
+  const char *isa; /* "scalar", "avx2", "avx512", "avx512_bf16", "neon"; NULL or "native": the best of this processor.
+                      ng_emit takes several, "avx2,avx512", and always adds "scalar"; NULL: all */
   int no_fuse;     /* one kernel for each operator */
   uint64_t memory_nbytes; /* the most bytes of the workspace (ng_graph_workspace); 0: no limit. Values are recomputed
                              until the workspace fits, and a warning tells the cost; results keep their bits. NG_WRONG,
@@ -290,7 +290,7 @@ typedef struct ng_options {
   const char *threads; /* ng_emit: "none", "openmp" or "callback"; NULL: "openmp" */
   const char *prefix;  /* ng_emit: prefix of external symbols, a C identifier; NULL: ng_graph_identifier */
   int self_test; /* ng_emit_files: also writes STEM_test.c, a program that tests the emitted pair on the machine where
-                    it runs */
+                    it runs; with an inference also STEM_infer_test.c, which belongs to this program */
   int fast_math; /* allows rewrites that do not hold for every IEEE value */
   void (*report)(void *user, const ng_pass_report *report); /* called after each pass that ran; may be NULL */
   void *report_user;
@@ -377,6 +377,11 @@ NG_API ng_graph *ng_graph_gradient(ng_graph *g, const ng_gradient_options *optio
 /* g with further outputs behind its own: the saved values that the gradient graph for the same options takes as inputs.
    Equal names connect the two graphs. */
 NG_API ng_graph *ng_graph_gradient_forward(ng_graph *g, const ng_gradient_options *options);
+
+/* A copy of g in which these floating-point constants are inputs behind g's own, in the order of the names: what
+   gradients by the parameters of a model need. Names of g's inputs are passed over. NULL after a message;
+   ng_last_status is NG_USAGE for another name. */
+NG_API ng_graph *ng_graph_with_inputs(ng_graph *g, const char *const *names, size_t count);
 
 /* A copy of g in which the constants that ng_graph_train takes as parameters are states with these numbers, so that
    they have gradients. If g has parameters, all its constants stay. NULL after a message. */
@@ -899,6 +904,7 @@ NG_API ng_attribute_info ng_operator_attribute(size_t i, size_t k);
 /* The row of a name in any spelling that graphs accept; ng_operator_count() for an unknown name. */
 NG_API size_t ng_operator_find(const char *name);
 NG_API const char *ng_operator_nearest(const char *name); /* for "did you mean"; NULL: no similar name */
+NG_API const char *ng_nearest(const char *word, const char *const *known, size_t nknown); /* the same for any words */
 
 /* Operators of other systems, in each form that can be read. Strings are static. */
 typedef struct ng_foreign_info {

@@ -8,12 +8,17 @@
 
 // The entry .fit.npy holds these numbers, then the bits of the position's sums.
 enum { FIT_VERSION, FIT_EPOCH, FIT_DONE, FIT_STEP, FIT_SEED, FIT_BATCH, FIT_SAMPLES, FIT_NUMBERS };
-enum { THIS_VERSION = 1 };
+// The second one of training with --no-shuffle.
+enum { SHUFFLED_VERSION = 1, IN_ORDER_VERSION = 2 };
 static const int64_t MOST_STEPS = INT64_MAX / 2; // further steps cannot overflow
 static const char fit_name[] = ".fit";
 
 static int64_t batch_of(const Fit *f) {
   return f->train.whole.nsamples ? f->train.whole.nsamples : f->train.last.nsamples;
+}
+
+static int64_t version_of(const Fit *f) {
+  return f->settings->fit.keeps_order ? IN_ORDER_VERSION : SHUFFLED_VERSION;
 }
 
 static const char **state_names(const Fit *f) {
@@ -28,7 +33,7 @@ ng_status fit_save(Fit *f) {
   if (!f->checkpoint || f->ranks.rank) return NG_OK;
   int64_t *numbers = memory_or_exit(calloc(FIT_NUMBERS + nsums, sizeof *numbers));
   const int64_t values[FIT_NUMBERS] = {
-      [FIT_VERSION] = THIS_VERSION,     [FIT_EPOCH] = f->at.epoch,     [FIT_DONE] = f->at.done,
+      [FIT_VERSION] = version_of(f),    [FIT_EPOCH] = f->at.epoch,     [FIT_DONE] = f->at.done,
       [FIT_STEP] = f->at.step,          [FIT_SEED] = (int64_t)f->seed, [FIT_BATCH] = batch_of(f),
       [FIT_SAMPLES] = f->train.nsamples};
   memcpy(numbers, values, sizeof values);
@@ -48,11 +53,15 @@ ng_status fit_save(Fit *f) {
 // Resuming with other samples, batches or seeds would be another training.
 static bool is_the_same(const Fit *f, const int64_t *numbers, int64_t count) {
   const Settings *s = f->settings;
-  if (count != FIT_NUMBERS + (int64_t)f->train.nscalars || numbers[FIT_VERSION] != THIS_VERSION) {
+  if (count != FIT_NUMBERS + (int64_t)f->train.nscalars || numbers[FIT_VERSION] < SHUFFLED_VERSION ||
+      numbers[FIT_VERSION] > IN_ORDER_VERSION) {
     plain_error("%s: was saved by training another graph, or by another version of ngrad", f->checkpoint);
   } else if (s->has_seed && (int64_t)s->seed != numbers[FIT_SEED]) {
     plain_error("%s: was begun with --seed %" PRIu64 ", found --seed %" PRIu64, f->checkpoint,
                 (uint64_t)numbers[FIT_SEED], s->seed);
+  } else if (numbers[FIT_VERSION] != version_of(f)) {
+    plain_error("%s: was begun %s --no-shuffle, found training %s it", f->checkpoint,
+                s->fit.keeps_order ? "without" : "with", s->fit.keeps_order ? "with" : "without");
   } else if (numbers[FIT_BATCH] != batch_of(f)) {
     plain_error("%s: was begun with batches of %" PRId64 " samples, found %" PRId64, f->checkpoint, numbers[FIT_BATCH],
                 batch_of(f));

@@ -267,6 +267,7 @@ static ng_status compare_settings(Fit *f) {
   if (status == NG_OK) status = add_number(f, &list, (uint64_t)s->steps, "--steps");
   if (status == NG_OK) status = add_number(f, &list, (uint64_t)b->whole.nsamples, "the batch");
   if (status == NG_OK) status = add_number(f, &list, (uint64_t)b->nsamples, "the number of samples");
+  if (status == NG_OK) status = add_number(f, &list, s->keeps_order, "--no-shuffle");
   if (status == NG_OK) status = add_number(f, &list, s->resumes, "--resume");
   if (status == NG_OK) status = compare(f, &list);
   for (size_t i = 0; i < b->ninputs && status == NG_OK; i++) status = add_input(f, &data, i);

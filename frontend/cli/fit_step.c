@@ -12,7 +12,9 @@ bool fit_loss_is_finite(const Fit *f) {
 }
 
 void fit_order_samples(Fit *f) {
-  ng_permutation(f->seed, (uint32_t)f->at.epoch, f->train.nfound, f->order);
+  if (!f->settings->fit.keeps_order) ng_permutation(f->seed, (uint32_t)f->at.epoch, f->train.nfound, f->order);
+  else
+    for (int64_t i = 0; i < f->train.nfound; i++) f->order[i] = i;
 }
 
 ng_status fit_step(Fit *f) {

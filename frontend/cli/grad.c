@@ -79,7 +79,8 @@ static void tell_inputs(const ng_graph *forward, const ng_graph *backward, Answe
   free(outputs.names);
 }
 
-static ng_status write_graphs(ng_context *ctx, ng_graph *g, const Settings *s, Answer *answer) {
+// Writes the gradient of g, and its forward graph. Parameters that --wrt names are inputs of g.
+static ng_status write_pair(ng_context *ctx, ng_graph *g, const Settings *s, Answer *answer) {
   const ng_gradient_options options = gradient_options(s);
   ng_graph *gradient = ng_graph_gradient(g, &options), *forward = NULL;
   ng_status status = ng_last_status(ctx);
@@ -93,6 +94,13 @@ static ng_status write_graphs(ng_context *ctx, ng_graph *g, const Settings *s, A
   if (status == NG_OK && (s->out || s->is_json)) tell_inputs(forward ? forward : g, gradient, answer);
   ng_graph_free(forward);
   ng_graph_free(gradient);
+  return status;
+}
+
+static ng_status write_graphs(ng_context *ctx, ng_graph *g, const Settings *s, Answer *answer) {
+  ng_graph *asked = ng_graph_with_inputs(g, s->wrt.items, s->wrt.count);
+  const ng_status status = asked ? write_pair(ctx, asked, s, answer) : ng_last_status(ctx);
+  ng_graph_free(asked);
   return status;
 }
 

@@ -230,12 +230,15 @@ static void print_version(void) {
 }
 
 static const Verb *find_verb(const char *name) {
-  const char *known[NVERBS];
+  static const char *const others[] = {"help", "--help", "--version"};
+  enum { NOTHERS = sizeof others / sizeof *others };
+  const char *known[NVERBS + NOTHERS];
   for (size_t i = 0; i < NVERBS; i++) {
     if (strcmp(verbs[i].name, name) == 0) return &verbs[i];
     known[i] = verbs[i].name;
   }
-  const char *nearest = word_nearest(name, known, NVERBS);
+  memcpy(known + NVERBS, others, sizeof others);
+  const char *nearest = ng_nearest(name, known, NVERBS + NOTHERS);
   if (nearest) usage_error("unknown verb %s, did you mean %s", name, nearest);
   else usage_error("unknown verb %s, see ngrad --help", name);
   return NULL;

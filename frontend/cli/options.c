@@ -35,7 +35,7 @@ typedef struct Option {
 } Option;
 
 #define FIELD(name) offsetof(Settings, name)
-#define ISAS "scalar, avx2, avx512, avx512_bf16 or neon"
+#define ISAS "scalar, avx2, avx512, avx512_bf16, neon or native"
 
 static const Option options[] = {
     {OPTION_BACKEND, "backend", 0, "NAME", KIND_TEXT, FIELD(backend), "interpreter or codegen (default codegen)"},
@@ -79,7 +79,8 @@ static const Option options[] = {
     {OPTION_NAN_CHECK, "nan-check", 0, NULL, KIND_FLAG, FIELD(checks_nan),
      "interpreter: stop at the first node that makes a NaN from operands without NaN"},
     {OPTION_GRADIENT, "wrt", 0, "NAMES", KIND_NAMES, FIELD(wrt),
-     "inputs to make gradients of, separated by commas (default: all floating-point inputs); repeatable"},
+     "inputs, or constants such as a model's weights, to make gradients of, separated by commas (default: all "
+     "floating-point inputs); repeatable"},
     {OPTION_GRADIENT, "of", 0, "NAMES", KIND_NAMES, FIELD(of),
      "outputs to differentiate (default: all floating-point outputs except statistics of norms); repeatable"},
     {OPTION_FORWARD, "forward", 0, "FILE", KIND_TEXT, FIELD(forward),
@@ -93,7 +94,7 @@ static const Option options[] = {
      "yaml, dot, kernels, loops, memory, memory-svg, c, json or kernels-json (default yaml)"},
     {OPTION_THREADS, "threads", 0, "N", KIND_COUNT, FIELD(threads),
      "number of threads (default 0: one for each processor)"},
-    {OPTION_ISA, "isa", 0, "NAME", KIND_TEXT, FIELD(isa), ISAS " (default: the best of this processor)"},
+    {OPTION_ISA, "isa", 0, "NAME", KIND_TEXT, FIELD(isa), ISAS " (the default), the best of this processor"},
     {OPTION_SOURCE_OUT | OPTION_TRAIN, "isa", 0, "LIST", KIND_TEXT, FIELD(isa),
      ISAS " (default: all); several are separated by commas; scalar is always included"},
     {OPTION_SOURCE_OUT | OPTION_TRAIN, "threads", 0, "HOW", KIND_TEXT, FIELD(sharing),
@@ -190,6 +191,8 @@ static const Option options[] = {
     {OPTION_FIT, "batch", 0, "N", KIND_AMOUNT, FIELD(fit.batch),
      "samples of a step (default: from the graph's dims, or the number that its batch is)"},
     {OPTION_FIT, "drop-last", 0, NULL, KIND_FLAG, FIELD(fit.drops_last), "leave out a shorter batch at an epoch's end"},
+    {OPTION_FIT, "no-shuffle", 0, NULL, KIND_FLAG, FIELD(fit.keeps_order),
+     "take the samples in their order in each epoch (default: in a random order)"},
     {OPTION_FIT, "seed", 0, "N", KIND_SEED, FIELD(seed),
      "seed of first values and of the order of samples (default 0)"},
     {OPTION_FIT, "state", 0, "FILE", KIND_TEXT, FIELD(state),
@@ -234,39 +237,6 @@ static const Option options[] = {
 };
 enum { NOPTIONS = sizeof options / sizeof *options };
 
-static size_t smallest(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
-// Levenshtein distance of words, cut to 31 characters.
-static size_t word_distance(const char *a, const char *b) {
-  enum { LONGEST = 31 };
-  size_t row[LONGEST + 1], na = strnlen(a, LONGEST), nb = strnlen(b, LONGEST);
-  for (size_t j = 0; j <= nb; j++) row[j] = j;
-  for (size_t i = 1; i <= na; i++) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= nb; j++) {
-      size_t changed = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = smallest(changed, smallest(row[j], row[j - 1]) + 1);
-    }
-  }
-  return row[nb];
-}
-
-const char *word_nearest(const char *word, const char *const *known, size_t nknown) {
-  const char *nearest = NULL;
-  size_t least = strlen(word) / 3 + 2; // smaller distances are typing errors
-  for (size_t i = 0; i < nknown; i++) {
-    size_t distance = word_distance(word, known[i]);
-    if (distance >= least) continue;
-    nearest = known[i];
-    least = distance;
-  }
-  return nearest;
-}
-
 // The row of a long name with `length` characters or, if name is NULL, of a letter.
 static const Option *find_option(const Verb *verb, const char *name, size_t length, char letter) {
   for (const Option *o = options; o < options + NOPTIONS; o++) {
@@ -286,7 +256,7 @@ static bool tell_unknown(const Verb *verb, const char *given) {
   size_t nknown = 0;
   for (const Option *o = options; o < options + NOPTIONS; o++)
     if (o->bit & (verb->options | OPTION_ANY)) known[nknown++] = o->name;
-  const char *nearest = strncmp(given, "--", 2) == 0 ? word_nearest(given + 2, known, nknown) : NULL;
+  const char *nearest = strncmp(given, "--", 2) == 0 ? ng_nearest(given + 2, known, nknown) : NULL;
   if (nearest) usage_error("unknown option %s, did you mean --%s", given, nearest);
   else usage_error("unknown option %s, see ngrad %s --help", given, verb->name);
   return false;

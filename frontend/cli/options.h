@@ -26,7 +26,7 @@ typedef struct FitSettings {
   TextList inputs, test_inputs; // NAME=FILE
   const char *labels, *text, *test, *test_labels, *test_text, *test_graph;
   int64_t epochs, steps, batch; // 0: not given
-  bool resumes, drops_last, is_quiet, tells_each_step, has_ranks;
+  bool resumes, drops_last, keeps_order, is_quiet, tells_each_step, has_ranks;
 } FitSettings;
 
 typedef struct ScaleSettings {
@@ -136,8 +136,5 @@ bool settings_keep_graphs(const Settings *s, const char *path);
 void verb_print_help(const Verb *verb);
 
 bool option_exists(uint64_t groups, const char *name); // with the long name, without --
-
-// The known word that is similar to `word`; NULL: none is.
-const char *word_nearest(const char *word, const char *const *known, size_t nknown);
 
 #endif

@@ -16,7 +16,7 @@ static int check_settings(const Settings *s) {
   static const char *const backends[] = {"interpreter", "codegen"};
   bool has_expected = s->expect || s->compares;
   if (s->backend && strcmp(s->backend, "codegen") != 0 && !is_interpreted(s)) {
-    const char *nearest = word_nearest(s->backend, backends, 2);
+    const char *nearest = ng_nearest(s->backend, backends, 2);
     return usage_error("unknown backend %s, %s%s", s->backend, nearest ? "did you mean " : "expected ",
                        nearest ? nearest : "interpreter or codegen");
   }

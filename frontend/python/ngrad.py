@@ -17,6 +17,7 @@ import math
 import numbers
 import operator
 import os
+import re
 import sys
 import sysconfig
 import threading
@@ -120,6 +121,7 @@ _FUNCTIONS = {
     "type_name": (c_char_p, [c_int]),
     "context_new": (c_void_p, [c_void_p]),
     "context_free": (None, [c_void_p]),
+    "context_set_progress": (None, [c_void_p, c_void_p, c_void_p]),
     "message_count": (c_size_t, [c_void_p]),
     "message_at": (_Message, [c_void_p, c_size_t]),
     "messages_text": (c_char_p, [c_void_p, c_int]),
@@ -144,6 +146,8 @@ _FUNCTIONS = {
     "graph_bind": (c_int, [c_void_p]),
     "graph_show": (c_void_p, [c_void_p, c_char_p, POINTER(_Options)]),
     "graph_onnx": (c_void_p, [c_void_p, POINTER(c_size_t)]),
+    "graph_with_inputs": (c_void_p, [c_void_p, POINTER(c_char_p), c_size_t]),
+    "graph_trainable": (c_void_p, [c_void_p]),
     "graph_gradient": (c_void_p, [c_void_p, POINTER(_GradientOptions)]),
     "graph_gradient_forward": (c_void_p, [c_void_p, POINTER(_GradientOptions)]),
     "graph_train": (c_void_p, [c_void_p, POINTER(_TrainOptions)]),
@@ -246,8 +250,28 @@ class Warning(UserWarning):
 _ERRORS = {_USAGE: UsageError, _COMPILER_FAILED: CompilerError, _OUT_OF_MEMORY: OutOfMemory}
 
 
+# What the program's options in the library's messages are here.
+_WORDS = [
+    (re.compile(pattern), word)
+    for pattern, word in (
+        (r"--dim ([^\s=]+)=([-\w]+)", r"with_dims(\1=\2)"), (r"by --dim or", "by with_dims or"),
+        (r"--constant ([^\s=]+)=FILE", r"""load(PATH, constants={"\1": FILE})"""),
+        (r"--freeze (\S+)", r"""freeze="\1\""""), (r"ngrad train --accumulate N", "train(accumulate=N)"),
+        (r"--compile-timeout", "compile_timeout"), (r"--no-fuse", "fuse=False"),
+    )
+]  # fmt: skip
+_READING = (re.compile(r"--dim ([^\s=]+)=([-\w]+)"), r"""load(PATH, dims={"\1": \2})""")  # where a file is read
+
+
 def _text(nbytes):
     return nbytes.decode(errors="replace")
+
+
+def _in_own_words(text, is_reading):
+    if "--" in text:  # else nothing to do, in most texts
+        for pattern, word in [_READING, *_WORDS] if is_reading else _WORDS:
+            text = pattern.sub(word, text)
+    return text
 
 
 def _encode(text):
@@ -333,6 +357,7 @@ class _Session:
         if not self.context:
             raise OutOfMemory("out of memory")
         self._handles = [(_lib.ng_context_free, self.context)]  # (function that frees it, handle)
+        self.is_reading = False  # a file; what is wrong then is to be given to load
 
     def __enter__(self):
         return self
@@ -363,11 +388,15 @@ class _Session:
         found = []
         for i in range(_lib.ng_message_count(self.context)):
             m = _lib.ng_message_at(self.context, i)
-            found.append(Message(bool(m.is_error), m.file and _text(m.file), m.line, m.column, _text(m.text)))
+            text = _in_own_words(_text(m.text), self.is_reading)
+            found.append(Message(bool(m.is_error), m.file and _text(m.file), m.line, m.column, text))
         return found
 
+    def _messages_text(self):
+        return _in_own_words(_text(_lib.ng_messages_text(self.context, 0)).rstrip("\n"), self.is_reading)
+
     def fail(self, status):
-        text = _text(_lib.ng_messages_text(self.context, 0)).rstrip("\n") or _text(_lib.ng_status_text(status))
+        text = self._messages_text() or _text(_lib.ng_status_text(status))
         raise _ERRORS.get(status, GraphError)(text, self.messages())
 
     def warn(self):
@@ -376,8 +405,43 @@ class _Session:
             level, frame = 1, sys._getframe()
             while frame.f_back and frame.f_code.co_filename == __file__:
                 level, frame = level + 1, frame.f_back
-            warnings.warn(_text(_lib.ng_messages_text(self.context, 0)).rstrip("\n"), Warning, stacklevel=level)
+            warnings.warn(self._messages_text(), Warning, stacklevel=level)
             _lib.ng_messages_clear(self.context)
+
+
+class _Progress:
+    """Says on a terminal, on standard error, what takes more than a second; the line is erased at the end."""
+
+    _CALLBACK = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_double)
+    _PATIENCE_S = 1.0
+
+    def __init__(self, session):
+        self._context, self._what, self._is_shown = session.context, None, False
+        self._callback = self._CALLBACK(self._tell)
+        self._is_seen = bool(sys.stderr) and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+    def __enter__(self):
+        if self._is_seen:
+            _lib.ng_context_set_progress(self._context, ctypes.cast(self._callback, c_void_p), None)
+            self._timer = threading.Timer(self._PATIENCE_S, self._show)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def __exit__(self, *_):
+        if self._is_seen:
+            _lib.ng_context_set_progress(self._context, None, None)
+            self._timer.cancel()
+            self._timer.join()
+            if self._is_shown:
+                print(end="\r\033[K", file=sys.stderr, flush=True)
+
+    def _tell(self, _user, what, _fraction):
+        self._what = "".join(c if c.isprintable() else "?" for c in _text(what))
+
+    def _show(self):
+        if self._what:
+            self._is_shown = True
+            print(self._what, end=" ...", file=sys.stderr, flush=True)
 
 
 # Tensors
@@ -714,10 +778,38 @@ def _number_as_array(tensor, value):
     return array
 
 
+_LABELS = {"s32": numpy.iinfo(numpy.int32), "s64": numpy.iinfo(numpy.int64)}
+_INTEGERS = {numpy.dtype(kind).name: numpy.dtype(kind) for kind in "bhilqBHILQ"}
+
+
+def _labels_of(tensor, view):
+    """The view, or a view of a copy if its elements are integers of another width, as labels often are."""
+    if tensor.type not in _LABELS or view.dtype == tensor.dtype.name or view.dtype not in _INTEGERS:
+        return view
+    is_array = view.itemsize == _INTEGERS[view.dtype].itemsize and all(isinstance(s, int) for s in view.strides)
+    if not is_array or view.shape != tensor.shape:
+        return view  # _check_view reports it
+    copy = _empty(tensor, None)
+    if copy.size:
+        ends = [stride * (extent - 1) for stride, extent in zip(view.strides, view.shape)]
+        first, nelems = sum(min(end, 0) for end in ends), sum(abs(end) for end in ends) + 1
+        address = view.address + first * view.itemsize
+        memory = (c_ubyte * (nelems * view.itemsize)).from_address(address)
+        strides = [stride * view.itemsize for stride in view.strides]
+        given = numpy.ndarray(view.shape, _INTEGERS[view.dtype], memory, -first * view.itemsize, strides)
+        for number in int(given.min()), int(given.max()):
+            if not _LABELS[tensor.type].min <= number <= _LABELS[tensor.type].max:
+                raise ValueError(f"expected integers of type {tensor.type}, found {number}")
+        copy[...] = given
+    return _view_of_numpy(copy)
+
+
 def _take(target, tensor, array, is_output=False):
     """Sets a C tensor to an array's memory, valid as long as the returned view lives."""
     with _Foreign(tensor.name):
         view = _view(array if is_output else _number_as_array(tensor, array))
+        if not is_output:
+            view = _labels_of(tensor, view)
     why = _check_view(tensor, view, is_output)
     if why:
         raise UsageError(why)
@@ -894,13 +986,18 @@ def loads(text: str | bytes, name: str = "graph", folder: _Path | None = None) -
 # a handle. Steps are functions of the module, and their arguments are immutable, so that graphs can be copied and pickled.
 
 
+def _keep_read(session, g):
+    session.is_reading = not g
+    return session.keep(g, _lib.ng_graph_free)
+
+
 def _read(session, _, name, text, folder):
-    return session.keep(_lib.ng_graph_read(session.context, name, text, len(text), folder), _lib.ng_graph_free)
+    return _keep_read(session, _lib.ng_graph_read(session.context, name, text, len(text), folder))
 
 
 def _read_file(session, _, path, constants, dims):
     options = _ReadOptions((c_char_p * len(constants))(*constants), len(constants), (_Dim * len(dims))(*dims), len(dims))
-    return session.keep(_lib.ng_graph_read_file_with(session.context, path, byref(options)), _lib.ng_graph_free)
+    return _keep_read(session, _lib.ng_graph_read_file_with(session.context, path, byref(options)))
 
 
 def _set_dims(session, g, values):
@@ -916,8 +1013,14 @@ def _set_shapes(session, g, shapes):
 
 
 def _differentiate(session, g, function, wrt, of, save_least):
+    if wrt:  # names of constants become inputs
+        g = session.keep(_lib.ng_graph_with_inputs(g, *_strings(wrt)), _lib.ng_graph_free)
     options = _GradientOptions(*_strings(wrt), *_strings(of), save_least)
     return session.keep(getattr(_lib, function)(g, byref(options)), _lib.ng_graph_free)
+
+
+def _make_trainable(session, g):
+    return session.keep(_lib.ng_graph_trainable(g), _lib.ng_graph_free)
 
 
 def _make_step(session, g, *arguments):
@@ -1045,12 +1148,19 @@ class Graph(_Signed):
         return self._then(_differentiate, function, _names(wrt), _names(of), bool(save_least))
 
     def gradient(self, wrt: _Names = None, of: _Names = None, save_least: bool = False) -> Graph:
-        """The graph that computes diff_NAME for each name in `wrt`, from diff_NAME for each name in `of`."""
+        """The graph that computes diff_NAME for each name in `wrt`, from diff_NAME for each name in `of`.
+
+        wrt: names of inputs and states, or of constants, such as an ONNX model's weights, which become inputs.
+        """
         return self._gradient("ng_graph_gradient", wrt, of, save_least)
 
     def forward(self, wrt: _Names = None, of: _Names = None, save_least: bool = False) -> Graph:
         """This graph with further outputs: the values that `gradient`, for the same arguments, takes as inputs."""
         return self._gradient("ng_graph_gradient_forward", wrt, of, save_least)
+
+    def trainable(self) -> Graph:
+        """The graph with the constants that `train` takes as parameters as states, whose initial values they are."""
+        return self._then(_make_trainable)
 
     def train(
         self, optimizer: str | None = None, *, losses: _Names = None, schedule: str | None = None, freeze: _Names = None,
@@ -1104,13 +1214,17 @@ class Graph(_Signed):
         self, folder: _Path = ".", *, isa: str | None = None, threads: str | None = None, prefix: str | None = None,
         self_test: bool = False, weights: str | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        """Writes NAME.c and NAME.h to a folder.
+        """Writes NAME.c and NAME.h to a folder, which is made if missing.
 
         weights="const": states that no call updates are constants with their first values, as with_states gives them.
         """
         choices, _kept = _compile_options(
             isa=isa, threads=threads, prefix=prefix, self_test=self_test, weights=weights, **options
         )
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"{os.fsdecode(folder)}: cannot make the folder: {error.strerror}") from None
         with _Session() as session:
             session.check(_lib.ng_emit_files(self._open(session), byref(choices), _encode(os.fsdecode(folder))))
             session.warn()
@@ -1131,7 +1245,8 @@ class Graph(_Signed):
                 isa=isa, fuse=fuse, fast_math=fast_math, memory=memory, disable=disable, schedule=schedule,
                 compile_timeout=compile_timeout,
             )  # fmt: skip
-            k = session.keep(_lib.ng_compile(g, byref(options)), _lib.ng_kernel_free)
+            with _Progress(session):
+                k = session.keep(_lib.ng_compile(g, byref(options)), _lib.ng_kernel_free)
             session.warn()
             return Kernel(session, g, k)
         except BaseException:

@@ -41,6 +41,52 @@ OperatorName operator_find(const char *text) {
   return (OperatorName){NULL, NULL};
 }
 
+// What PyTorch's layers and functions are called, where operators have another name; without the number of axes, as in
+// Conv2d.
+static const struct {
+  const char *name;
+  OperatorId op;
+} layers[] = {
+    {"Conv", OP_Convolution},
+    {"BatchNorm", OP_BatchNormForwardTraining},
+    {"SyncBatchNorm", OP_BatchNormForwardTraining},
+    {"Linear", OP_MatMul},
+    {"Gemm", OP_MatMul},
+    {"Embedding", OP_Gather},
+    {"SiLU", OP_Swish},
+    {"CrossEntropyLoss", OP_SoftmaxCrossEntropy},
+    {"MSELoss", OP_MeanSquaredError},
+    {"BCEWithLogitsLoss", OP_BinaryCrossEntropy},
+    {"Flatten", OP_StaticReshape},
+    {"View", OP_StaticReshape},
+    {"Permute", OP_StaticTranspose},
+    {"Cast", OP_TypeCast},
+    {"Where", OP_Select},
+    {"Upsample", OP_Interpolate},
+};
+
+static const char *find_layer(const char *text, size_t length) {
+  for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+    if (strlen(layers[i].name) == length && strncasecmp(layers[i].name, text, length) == 0)
+      return operators[layers[i].op].name;
+  return NULL;
+}
+
+// The length without the number of axes of a layer: 4 of Conv2d.
+static size_t length_of_layer(const char *text) {
+  const size_t length = strlen(text);
+  const bool has_axes = length > 2 && text[length - 2] >= '1' && text[length - 2] <= '3' && text[length - 1] == 'd';
+  return has_axes ? length - 2 : length;
+}
+
+// The first operator in the table whose name begins with the text.
+static const char *first_with_beginning(const char *text) {
+  const size_t length = strlen(text);
+  for (size_t i = 0; i < OP_COUNT && length >= 4; i++)
+    if (strncasecmp(operators[i].name, text, length) == 0) return operators[i].name;
+  return NULL;
+}
+
 // The only operator whose name ends with the text: StaticReshape for Reshape. NULL: there is none, or several.
 static const char *only_with_end(const char *text) {
   const char *found = NULL;
@@ -54,7 +100,11 @@ static const char *only_with_end(const char *text) {
   return found;
 }
 
-const char *operator_nearest(const char *text) {
+const char *operator_nearest(const char *given) {
+  char text[64];
+  snprintf(text, sizeof text, "%.*s", (int)length_of_layer(given), given);
+  const char *layer = find_layer(text, strlen(text));
+  if (layer) return layer;
   enum { MOST = OP_COUNT + 64 };
   const char *candidates[MOST];
   size_t count = 0;
@@ -64,7 +114,8 @@ const char *operator_nearest(const char *text) {
     candidates[count++] = signatures[i].full_name;
   }
   const char *nearest = nearest_word(text, candidates, count);
-  return nearest ? nearest : only_with_end(text);
+  if (!nearest) nearest = only_with_end(text);
+  return nearest ? nearest : first_with_beginning(text);
 }
 
 void operator_print_name(const Operator *op, const Signature *signature, Text *out) {

@@ -205,7 +205,7 @@ typedef struct OperatorName {
 
 // `text` is Name or dialect.Name. Every operator is also onednn.Name unless a signature takes that name.
 OperatorName operator_find(const char *text);
-const char *operator_nearest(const char *text); // for "did you mean"; NULL: no name is similar or ends with `text`
+const char *operator_nearest(const char *given); // for "did you mean"; NULL: no name is similar
 // The full name to print for a node's operator: Name, or dialect.Name.
 void operator_print_name(const Operator *op, const Signature *signature, Text *out);
 // The name that messages use for a node: the operator's name, and the node's label in parentheses. Returns buffer.

@@ -158,25 +158,30 @@ void diagnostics_print(const Diagnostics *d, Text *out, bool colour) {
   if (d->out_of_memory) text_add_string(out, "error: out of memory\n");
 }
 
-// Levenshtein distance of the first LONGEST_WORD characters, ignoring case.
+static bool is_same_letter(char x, char y) {
+  return x == y || ((x ^ y) == 0x20 && ((x | 0x20) >= 'a' && (x | 0x20) <= 'z'));
+}
+
+// Levenshtein distance of the first LONGEST_WORD characters, ignoring case; two neighbours that have changed places
+// count once.
 static size_t edit_distance(const char *a, const char *b) {
-  size_t row[LONGEST_WORD + 1], na = strnlen(a, LONGEST_WORD), nb = strnlen(b, LONGEST_WORD);
-  for (size_t j = 0; j <= nb; j++) row[j] = j;
+  size_t rows[3][LONGEST_WORD + 1], na = strnlen(a, LONGEST_WORD), nb = strnlen(b, LONGEST_WORD);
+  for (size_t j = 0; j <= nb; j++) rows[0][j] = j;
   for (size_t i = 1; i <= na; i++) {
-    size_t diagonal = row[0];
+    const size_t *above = rows[(i - 1) % 3], *far_above = rows[(i + 1) % 3];
+    size_t *row = rows[i % 3];
     row[0] = i;
     for (size_t j = 1; j <= nb; j++) {
-      size_t above = row[j];
-      char x = a[i - 1], y = b[j - 1];
-      bool same_letter = x == y || ((x ^ y) == 0x20 && ((x | 0x20) >= 'a' && (x | 0x20) <= 'z'));
-      size_t best = diagonal + !same_letter;
-      if (above + 1 < best) best = above + 1;
+      size_t best = above[j - 1] + !is_same_letter(a[i - 1], b[j - 1]);
+      if (above[j] + 1 < best) best = above[j] + 1;
       if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      if (i > 1 && j > 1 && is_same_letter(a[i - 1], b[j - 2]) && is_same_letter(a[i - 2], b[j - 1]) &&
+          far_above[j - 2] + 1 < best)
+        best = far_above[j - 2] + 1;
       row[j] = best;
-      diagonal = above;
     }
   }
-  return row[nb];
+  return rows[na % 3][nb];
 }
 
 const char *nearest_word(const char *word, const char *const *candidates, size_t count) {

@@ -51,6 +51,11 @@ typedef struct TrainOptions {
 // among the outputs; NULL: all of rank 0 may be losses. The running statistics of a batch norm that computes the
 // batch's statistics become states with updates. NULL after reporting an error.
 Graph *graph_trainable(const Graph *forward, const char *loss, const bool *is_loss, bool tells, Diagnostics *d);
+
+// A copy of the graph in which the named floating-point constants are inputs, behind its own. Names of inputs are
+// passed over. NULL after reporting an error.
+Graph *graph_with_inputs(const Graph *forward, const char *const *names, size_t count, Diagnostics *d);
+
 bool train_adds_loss(const char *name); // whether graph_trainable has a loss of this name
 
 // The forward graph for a batch that is divided into leaves. Data inputs get a first axis of `count` leaves. Outputs of

@@ -88,6 +88,32 @@ static Value *add_input(Builder *b, const char *name, Type type, const Shape *sh
   return v;
 }
 
+// The value becomes an input; the copy of its constant stays, without uses.
+static bool make_input(Builder *b, Value *v) {
+  const char *name = v->name, *hidden = graph_fresh_name(b->graph, "constant");
+  if (!hidden) return false;
+  v->name = hidden;
+  Value *input = add_input(b, name, v->type, &v->shape);
+  if (input) value_replace_uses(v, input);
+  return input != NULL;
+}
+
+Graph *graph_with_inputs(const Graph *forward, const char *const *names, size_t count, Diagnostics *d) {
+  const size_t errors = d->nerrors;
+  Builder b = {.graph = graph_clone(forward), .diagnostics = d};
+  bool ok = b.graph != NULL;
+  arena_init(&b.scratch, forward->arena.allocator);
+  for (size_t i = 0; ok && i < count; i++) {
+    Value *v = NULL;
+    for (size_t k = 0; k < b.graph->nvalues && !v; k++)
+      if (b.graph->values[k]->constant && strcmp(b.graph->values[k]->name, names[i]) == 0) v = b.graph->values[k];
+    ok = !v || make_input(&b, v);
+  }
+  if (!ok && d->nerrors == errors) builder_out_of_memory(&b);
+  b.failed |= !ok;
+  return builder_finish(&b);
+}
+
 // The data input of a loss: the graph's own, or a new one.
 static Value *loss_input(Builder *b, const char *name, Type type, const Shape *shape) {
   const Graph *g = b->graph;

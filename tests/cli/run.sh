@@ -153,6 +153,9 @@ if command -v bash >/dev/null; then
   count 'bash completes the command line'
 fi
 expect 2 '' 'unknown verb rum, did you mean run' rum
+expect 2 '' 'unknown verb --verison, did you mean --version' --verison
+expect 2 '' 'unknown verb hlep, did you mean help' hlep
+expect 2 '' 'unknown operator Conv1d, did you mean Convolution' ops Conv1d
 expect 2 '' 'unknown option --jsn, did you mean --json' run --jsn sum.yaml
 expect 2 '' 'unknown option -x' run -x sum.yaml
 expect 2 '' '--threads: expected N after it' run sum.yaml --threads
@@ -169,6 +172,11 @@ expect 2 '' 'unknown dim M, expected N' run sum.yaml --random --dim M=2
 expect 2 '' 'unknown instruction set avx, did you mean avx2' run sum.yaml --random --isa avx
 expect 2 '' 'unknown pass dead-cod, did you mean dead-code' show sum.yaml --after dead-cod
 expect 2 '' 'expected -o DIR' emit sum.yaml
+expect 0 'wrote native/sum.c' '' emit sum.yaml -o native --isa native
+best=$("$ngrad" --version | sed -n 's/^instruction sets:.* //p')
+isas=$(grep -c "sum_ISA_[A-Z0-9_]* = [1-9]" native/sum.h)
+grep -qi "sum_ISA_$best = " native/sum.h && [ "$isas" -eq "$([ "$best" = scalar ] && echo 1 || echo 2)" ]
+count 'native is the best instruction set of the processor, beside scalar C'
 expect 2 '' 'unknown instruction set avx, did you mean avx2' emit sum.yaml -o emitted --isa scalar,avx
 expect 2 '' 'unknown way to share out work opnmp, did you mean openmp' emit sum.yaml -o emitted --threads opnmp
 expect 2 '' 'prefix: expected an unused C identifier, found 2d; g_2d would do' emit sum.yaml -o emitted --prefix 2d
@@ -548,6 +556,11 @@ expect 0 'wrote 1 output' '' run weights.yaml --random --out weights
 expect 3 '^w  *3  *3  *3 .*FAILED' 'Round: its gradient is 0' gradcheck weighted.yaml
 expect 3 '^diff_w is not checked: every element is at a kink' 'Round: its gradient is 0' gradcheck weighted.yaml
 expect 0 'ok$' '' gradcheck weighted.yaml --wrt x
+expect 0 '^outputs: \[diff_w\]$' 'Round: its gradient is 0' grad weighted.yaml --wrt w
+expect 0 '^wrote forward.yaml' '.*' grad weighted.yaml --wrt w --forward forward.yaml -o gradient.yaml
+grep -q '{name: w, type: f32, shape: \[3\]}$' forward.yaml
+count 'a constant to differentiate by is an input of the forward graph, too'
+expect 2 '' 'unknown input q, expected x or w' grad weighted.yaml --wrt q
 expect 1 '' 'N has no value' gradcheck open.yaml
 
 # train

@@ -3,6 +3,7 @@
 # Ctrl-C; Ctrl-C also leaves no file. script(1) is the terminal.
 set -u
 ngrad=$(realpath "$1")
+modules=$(realpath "$(dirname "$0")/../../frontend/python")
 command -v script >/dev/null || { echo 'left out: terminal: no script(1)' && exit 77; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -68,9 +69,9 @@ done
 shows 'emit -: 1 s' './late sum.yaml | ngrad emit - -o emitted'
 stays | grep -q '^wrote emitted/' || complain 'emit: what was written does not begin a line'
 # Compiling
-shows 'compiling sum: 1 s' 'CC=./slow-cc ngrad run sum.yaml --random'
+shows 'compiling 1 kernel of sum: 1 s' 'CC=./slow-cc ngrad run sum.yaml --random'
 stays | grep -q '^output' || complain 'run: the table does not begin a line'
-shows 'compiling sum: 1 s' 'CC=./slow-cc ngrad bench sum.yaml --dim N=5 --seconds 0.01'
+shows 'compiling 1 kernel of sum: 1 s' 'CC=./slow-cc ngrad bench sum.yaml --dim N=5 --seconds 0.01'
 sed 's/^inputs:/name: net\ninputs:/; s/{name: b, type/{name: x, type/; s/\[a, b\]/[a, w]/
   s/^nodes/state: [{name: w, type: f32, shape: [3], init: ones}]\nnodes/
   s/outputs: \[c\]}\]/outputs: [c]}, {op: ReduceSum, inputs: [c], outputs: [loss], attributes: {axes: [0, 1]}}]/
@@ -78,7 +79,15 @@ sed 's/^inputs:/name: net\ninputs:/; s/{name: b, type/{name: x, type/; s/\[a, b\
 shows 'train -: 1 s' './late net.yaml | ngrad train - -o .'
 ngrad train net.yaml -o . >/dev/null 2>&1 || complain 'train'
 printf '\0\0\010\002\0\0\0\005\0\0\0\003abcdefghijklmno' >a.idx
-shows 'compiling net_step: 1 s' 'CC=./slow-cc ngrad fit net_step.yaml --input a=a.idx'
+shows 'compiling [0-9]* kernels* of net_step: 1 s' 'CC=./slow-cc ngrad fit net_step.yaml --input a=a.idx'
+for python in python3 /usr/bin/python3; do
+  ! grep -q '^CMAKE_C_FLAGS:.*-fsanitize' "$(dirname "$ngrad")/CMakeCache.txt" || break
+  "$python" -c 'import numpy' 2>/dev/null || continue
+  NGRAD_LIBRARY=$(dirname "$ngrad")/libngrad.so PYTHONPATH=$modules
+  export NGRAD_LIBRARY PYTHONPATH PYTHONDONTWRITEBYTECODE=1
+  shows 'compiling 1 kernel of sum' "CC=./slow-cc $python -c 'import ngrad; ngrad.load(\"sum.yaml\").with_dims(N=6).compile()'"
+  break
+done
 # None where nobody would see it, or it could not be taken away.
 PROGRESS=
 on_terminal './late sum.yaml | ngrad check - 2>/dev/null'
@@ -123,5 +132,5 @@ interrupt 'timing in turns' 'ngrad bench sum.yaml --with ngrad --seconds 30'
 interrupt 'steps/s, .* left' 'ngrad fit net_step.yaml --input a=a.idx --epochs 1000000000 --out fitted'
 [ -s fitted/net.npz ] || complain 'fit: a run that is interrupted is not saved'
 sed -i 's/.*wait-for.*/sleep 100/' slow-cc
-interrupt 'compiling sum' 'CC=./slow-cc ngrad run sum.yaml --random --dim N=7'
+interrupt 'compiling 1 kernel of sum' 'CC=./slow-cc ngrad run sum.yaml --random --dim N=7'
 exit $failed

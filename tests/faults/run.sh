@@ -54,6 +54,14 @@ nodes: [{op: MatMul, inputs: [x, w], outputs: [y]}]
 outputs: [y]
 Y
 "$ngrad" run weights.yaml --random --save weights.npz >log 2>&1 || exit 1
+cat >scaled.yaml <<'Y'
+format: ngrad/1
+name: scaled
+inputs: [{name: x, type: f32, shape: [3]}]
+constants: [{name: w, type: f32, shape: [3], values: [1, 2, 3]}]
+nodes: [{op: Multiply, inputs: [x, w], outputs: [y]}]
+outputs: [y]
+Y
 cat >normed.yaml <<'Y'
 format: ngrad/1
 name: normed
@@ -164,6 +172,7 @@ inject yes '' convert norm.yaml -o new/converted.yaml
 inject yes '' convert step.yaml -o new/converted.onnx
 inject yes '' grad norm.yaml -o new/gradient.yaml
 inject yes '' grad norm.yaml
+inject yes '' grad scaled.yaml --wrt w
 inject yes '' grad norm.yaml --forward new/forward.yaml -o new/gradient.yaml
 inject yes '' train net.yaml --optimizer adam --accumulate 2 -o new
 inject yes '' train normed.yaml --accumulate 2 --sync-batch-norm -o new

@@ -22,6 +22,7 @@ model: bytes = graph.onnx()
 y, *rest = results
 last = results["y"], results[0], results[1:]
 
+trainable: ngrad.Graph = graph.trainable()
 graph.with_dims(N="3")  # type: ignore[arg-type]
 graph.compile(is_a="scalar")  # type: ignore[call-arg]
 graph.train(3)  # type: ignore[arg-type]

@@ -127,6 +127,70 @@ static uint64_t placed(const int64_t *x, int first, int count, int j) {
   return (uint64_t)(j >= first && j < first + count ? x[j - first] : -7);
 }
 
+// ---- Multiply-adds
+
+// a * b + c where a second rounding would show, in turn: of any bits; with a product near half the last digit of c,
+// which is often subnormal; with a product half way between two f32, and a c that is small beside it; nearly 0.
+static void next_multiply_add(float *a, float *b, float *c) {
+  const uint64_t bits = next();
+  const int any = (int)(bits >> 32 & 0xffff) % 400, exponent = any < 280 ? any - 150 : -150; // of the product
+  const int part = (int)(bits >> 48) % 60 - 30;                                              // of a
+  const int sign = bits & 16 ? 1 : -1, j = (int)(bits >> 8 & 0xfff), k = bits & 32 ? -j : (int)(bits >> 20 & 0xfff);
+  *a = f32_from_bits((uint32_t)next());
+  *b = f32_from_bits((uint32_t)next());
+  *c = f32_from_bits((uint32_t)next());
+  switch (bits % 4) {
+  case 1:
+    *a = ldexpf(1 + (float)j * 0x1p-23F, exponent / 2 + part);
+    *b = ldexpf(1 + (float)k * 0x1p-23F, exponent - exponent / 2 - part) * (float)sign;
+    *c = ldexpf((float)((next() >> 40 | 1 << 23) >> (any < 280 ? 0 : bits >> 59)), exponent + 1);
+    break;
+  case 2: // the product of two odd numbers of 13 bits has 25 or 26
+    *a = ldexpf((float)(j | 0x1001), exponent / 2 + part - 24);
+    *b = ldexpf((float)((next() & 0xfff) | 0x1001), exponent - exponent / 2 - part);
+    *c = bits & 64 ? ldexpf((float)sign, exponent - 60 - (int)(bits >> 54)) : (float)sign * 0x1p-149F;
+    break;
+  case 3: *c = -(*a * *b) * (1 + (float)(j & 7) * FLT_EPSILON); break;
+  }
+}
+
+static void test_multiply_add(int count) {
+  begin("v_fma of hard cases");
+  float a[LANES], b[LANES], c[LANES], lanes[LANES];
+  for (int i = 0; i < count; i += LANES) {
+    for (int j = 0; j < LANES; j++) next_multiply_add(a + j, b + j, c + j);
+    v_store(lanes, v_fma(v_load(a), v_load(b), v_load(c)));
+    for (int j = 0; j < LANES; j++) expect_number((double)lanes[j], (double)fmaf(a[j], b[j], c[j]));
+  }
+  end();
+}
+
+// All signs and exponents of the three operands, with the least and the greatest fractions.
+static void test_multiply_add_of_all_exponents(void) {
+  begin("v_fma of all exponents");
+  static const uint32_t fractions[] = {0, 1, 0x400000, 0x7fffff};
+  float lanes[LANES];
+  for (uint32_t i = 0; i < 256; i++)
+    for (uint32_t j = 0; j < 256; j += 5)
+      for (uint32_t sign = 0; sign < 2; sign++) {
+        float x[LANES], y[LANES], z[LANES];
+        for (int k = 0; k < LANES; k++) {
+          x[k] = f32_from_bits(i << 23 | fractions[k % 4]);
+          y[k] = f32_from_bits(sign << 31 | (j + i % 5 < 256 ? j + i % 5 : 255) << 23 | fractions[k / 4]);
+          // From two digits below the product's last digit to two above its first.
+          const int product = (int)(i + j) - 127, exponent = product + (k * 7 + (int)j) % 56 - 28;
+          z[k] = f32_from_bits((uint32_t)(exponent < 0     ? 0
+                                          : exponent > 254 ? 254
+                                                           : exponent)
+                                   << 23 |
+                               fractions[(i + j) % 4]);
+        }
+        v_store(lanes, v_fma(v_load(x), v_load(y), v_load(z)));
+        for (int k = 0; k < LANES; k++) expect_number((double)lanes[k], (double)fmaf(x[k], y[k], z[k]));
+      }
+  end();
+}
+
 static void test_arithmetic_s64(void) {
   TEST_L(l_set, l_set(la[i]), (uint64_t)la[i]);
   TEST_L(l_add, l_add(a, b), x + y);
@@ -659,11 +723,17 @@ static void test_dropout(void) {
   end();
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1 && strcmp(argv[1], "--exhaustive") == 0) {
+    test_multiply_add(1 << 29);
+    return failures != 0;
+  }
   make_inputs();
   test_arithmetic_f32();
   test_arithmetic_f64();
   test_arithmetic_s64();
+  test_multiply_add(1 << 20);
+  test_multiply_add_of_all_exponents();
   test_widths();
   test_narrowing();
   test_sums();

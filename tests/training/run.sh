@@ -13,9 +13,9 @@ here=$(realpath "$(dirname "$0")")
 . "$(dirname "$0")/../checks.sh"
 has gcc || { echo 'left out: training: no gcc'; exit 77; }
 # Bits depend on no level; gcc takes half a minute at -O1.
-level=-O0 optimizers=adam step=13 ways='mlp_test/gcc/c11 mlp_infer_test/clang/c++17'
+level=-O0 optimizers=adam step=13 ways='gcc/c11 clang/c++17'
 if takes_all; then
-  level=-O1 optimizers='momentum adam' step=1 ways='mlp_test/gcc/c11 mlp_infer_test/clang/c11 mlp_test/clang/c++17 mlp_infer_test/gcc/c++17'
+  level=-O1 optimizers='momentum adam' step=1 ways='gcc/c11 clang/c11 clang/c++17 gcc/c++17'
 fi
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-align -Wdouble-promotion -Wundef -Werror'
 
@@ -53,7 +53,7 @@ compile() { # COMPILER OPTION...; the driver, with the pair of C files
 sed 's/s64/s32/; s/\[20/[N/; s/^inputs/dims: {N: 20}\ninputs/' mlp.yaml >open.yaml
 # shellcheck disable=SC2086
 "$ngrad" train open.yaml --loss loss --accumulate 5 --threads none --self-test -o leaves >log 2>&1 &&
-  gcc -std=c11 $warnings -O0 leaves/mlp.c leaves/mlp_test.c -lm -o self_test >log 2>&1 && ./self_test >log
+  gcc -std=c11 $warnings -O0 leaves/mlp.c leaves/mlp_test.c leaves/mlp_infer_test.c -lm -o self_test >log 2>&1 && ./self_test >log
 count 'a step in leaves, whose batch has the number that dims gives'
 # A frozen layer's parameters, and those of the inference that the step does not train, are constants of the C.
 "$ngrad" train mlp.yaml --loss loss --optimizer adam --freeze 'w0' --freeze 'b0' --isa scalar -o frozen >log 2>&1 &&
@@ -61,25 +61,43 @@ count 'a step in leaves, whose batch has the number that dims gives'
   "$ngrad" train mlp.yaml --loss loss --optimizer adam --freeze 'w0' --freeze 'b0' --state frozen.npz --self-test --isa avx2 --threads none -o frozen >log 2>&1 &&
   grep -q 'mlp_given_w0' frozen/mlp.c && ! grep -q 'mlp_w0_OFFSET' frozen/mlp.h && grep -q 'mlp_w1_OFFSET' frozen/mlp.h
 count 'states that neither a step nor its inference updates are constants of the C'
-for test in mlp_test mlp_infer_test; do
-  # shellcheck disable=SC2086
-  gcc -std=c11 $warnings -O0 frozen/mlp.c frozen/$test.c -lm -o self_test >log 2>&1 && ./self_test >log
-  count "$test with states in the C"
-done
+# shellcheck disable=SC2086
+gcc -std=c11 $warnings -O0 frozen/mlp.c frozen/mlp_test.c frozen/mlp_infer_test.c -lm -o self_test >log 2>&1 && ./self_test >log
+count 'the self-test of a step and its inference with states in the C'
+
+# Epochs in C, from the same seed and in the same order.
+mkdir long
+# shellcheck disable=SC2059
+printf "$(awk 'BEGIN { for (i = 0; i < 53 * 13; i++) print i * 37 % 101 - 50 }' | floats)" | npy long/x.npy '<f4' '53, 13'
+# shellcheck disable=SC2059
+printf "$(awk 'BEGIN { for (i = 0; i < 53; i++) printf "\\%03o\\0\\0\\0", i * 5 % 7 }')" | npy long/labels.npy '<i4' '53,'
+# shellcheck disable=SC2086
+"$ngrad" train open.yaml --loss loss --optimizer adam --threads none --isa scalar -o opened >log 2>&1 &&
+  gcc -std=c11 $warnings -O0 -I. opened/mlp.c "$here/epochs.c" -lm -o epochs >>log 2>&1
+count 'a step of batches of any size'
+"$ngrad" fit opened/mlp_step.yaml --in long --drop-last --epochs 3 --seed 5 -q -o shuffled >log 2>&1 && ./epochs shuffled shuffled/mlp.npz
+count 'C repeats the epochs of ngrad fit'
+"$ngrad" fit opened/mlp_step.yaml --in long --drop-last --epochs 3 --seed 5 -q -o ordered --no-shuffle >log 2>&1 &&
+  ./epochs in-order ordered/mlp.npz && ! ./epochs shuffled ordered/mlp.npz
+count 'C repeats the epochs of ngrad fit --no-shuffle'
+! "$ngrad" fit opened/mlp_step.yaml --in long --drop-last --epochs 4 -q -o ordered --resume >log 2>&1 &&
+  grep -q 'mlp.npz: was begun with --no-shuffle, found training without it' log &&
+  "$ngrad" fit opened/mlp_step.yaml --in long --drop-last --epochs 4 -q -o ordered --resume --no-shuffle >log 2>&1
+count 'training that was begun in order goes on in order'
+
 for optimizer in $optimizers; do
   "$ngrad" train mlp.yaml --loss loss --optimizer "$optimizer" --threads none --isa avx2 --self-test -o . >log 2>&1
   count "$optimizer: a step, its inference and its C"
   for way in $ways; do
-    test=${way%%/*} language=${way##*/} compiler=${way#*/}
-    compiler=${compiler%/*}
+    language=${way##*/} compiler=${way%/*}
     case $optimizer/$language in momentum/c++17) continue ;; esac
     has "$compiler" || continue
     library=
     case $language in c++*) library=-lstdc++ ;; esac
     # shellcheck disable=SC2086
-    "$compiler" -x "${language%%[0-9]*}" -std="$language" $warnings -O0 mlp.c "$test.c" -x none $library -lm -o self_test >log 2>&1 &&
-      ./self_test >log
-    count "$optimizer: $test, $compiler as $language"
+    "$compiler" -x "${language%%[0-9]*}" -std="$language" $warnings -O0 mlp.c mlp_test.c mlp_infer_test.c -x none $library -lm -o self_test >log 2>&1 &&
+      ./self_test >log && grep -q '^mlp_infer:' log && [ "$(tail -n 1 log)" = passed ]
+    count "$optimizer: the self-test of step and inference, $compiler as $language"
   done
   awk '/_NBYTES \(\(size_t\)/ { gsub(/[^0-9]/, "", $3); n[$2] = $3 }
     END { print n["mlp_PARAMETERS_NBYTES"] + n["mlp_OPTIMIZER_NBYTES"] ", workspace " n["mlp_train_step_WORKSPACE_NBYTES"] }' mlp.h >ram

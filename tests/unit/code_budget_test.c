@@ -53,11 +53,11 @@ static void pools_of_any_window_have_few_bytes(void **state) {
     size_t one, all; // most bytes: for scalar C, for all instruction sets
   } rows[] = {
       {POOL("[1, 32, 32, 64]", "[5, 5]", "[2, 2]", "[1, 1]"), 30 * KB, 40 * KB},
-      {POOL("[1, 32, 32, 64]", "[7, 7]", "[3, 3]", "[1, 1]"), 20 * KB, 40 * KB},
-      {POOL_AS("NCX", "[1, 64, 32, 32]", "[7, 7]", "[3, 3]", "[1, 1]"), 26 * KB, 42 * KB},
+      {POOL("[1, 32, 32, 64]", "[7, 7]", "[3, 3]", "[1, 1]"), 22 * KB, 40 * KB},
+      {POOL_AS("NCX", "[1, 64, 32, 32]", "[7, 7]", "[3, 3]", "[1, 1]"), 28 * KB, 43 * KB},
       {POOL("[1, 32, 32, 64]", "[13, 13]", "[6, 6]", "[1, 1]"), 24 * KB, 40 * KB},
-      {POOL("[1, 16, 16, 16, 16]", "[5, 5, 5]", "[2, 2, 2]", "[1, 1, 1]"), 20 * KB, 40 * KB},
-      {POOL("[1, 16, 16, 16, 16]", "[3, 3, 3]", "[1, 1, 1]", "[1, 1, 1]"), 32 * KB, 40 * KB},
+      {POOL("[1, 16, 16, 16, 16]", "[5, 5, 5]", "[2, 2, 2]", "[1, 1, 1]"), 22 * KB, 40 * KB},
+      {POOL("[1, 16, 16, 16, 16]", "[3, 3, 3]", "[1, 1, 1]", "[1, 1, 1]"), 33 * KB, 42 * KB},
       // Many taps in each of 27 pieces, which share the budget of 64 pieces without written taps.
       {AVERAGE_GRADIENT("[2, 32, 22, 22]", "[2, 32, 64, 64]", "[13, 13]", "[6, 6]", "[3, 3]"), 310 * KB, 320 * KB},
   };
@@ -76,7 +76,7 @@ static void a_perceptrons_step_has_few_bytes(void **state) {
   ng_context *ctx = new_context();
   ng_graph *g = must_read(ctx, perceptron), *step = ng_graph_train(g, NULL);
   assert_non_null(step);
-  assert_in_range(count_bytes(ctx, step, NULL), 1, 105 * KB);
+  assert_in_range(count_bytes(ctx, step, NULL), 1, 108 * KB);
   ng_graph_free(step);
   ng_graph_free(g);
   ng_context_free(ctx);

@@ -202,6 +202,8 @@ static void the_nearest_word_is_a_slip_of_the_pen_away(void **state) {
       {"Relu", "ReLU"},
       {"relu", "ReLU"},
       {"LayerNrom", "LayerNorm"},
+      {"dAd", "Add"}, // neighbours that have changed places are one slip
+      {"ReULBacwkard", "ReLUBackward"},
       {"layer_norm", "LayerNorm"},
       {"ad", "Add"},
       {"Adds", "Add"},

@@ -208,6 +208,16 @@ static void near_misses_are_recognised(void **state) {
   assert_string_equal(operator_nearest("directml.BATCH_NORMALISATION_GRAD"), "directml.BATCH_NORMALIZATION_GRAD");
   assert_string_equal(operator_nearest("Mean"), "ReduceMean");
   assert_string_equal(operator_nearest("reshape"), "StaticReshape");
+  assert_string_equal(operator_nearest("Conv1d"), "Convolution");
+  assert_string_equal(operator_nearest("BatchNorm"), "BatchNormForwardTraining");
+  assert_string_equal(operator_nearest("BatchNorm2d"), "BatchNormForwardTraining");
+  assert_string_equal(operator_nearest("maxpool2d"), "MaxPool");
+  assert_string_equal(operator_nearest("Linear"), "MatMul");
+  assert_string_equal(operator_nearest("crossentropyloss"), "SoftmaxCrossEntropy");
+  assert_string_equal(operator_nearest("ConvTranspose2d"), "ConvTranspose");
+  assert_string_equal(operator_nearest("Layer"), "LayerNorm");
+  assert_string_equal(operator_nearest("Quant"), "Quantize");
+  assert_null(operator_nearest("2d"));
   assert_null(operator_nearest("Transmogrify"));
   assert_null(operator_nearest("Transpose")); // of Conv- and Static-
   assert_null(operator_nearest("ul"));

@@ -233,6 +233,8 @@ static void add_part(const void *context, const char *name, Text *out) {
   else if (is_part(name, "NGRAPHSTATES")) text_format(out, "%zu", count_inputs(t) - ninputs_given(graph_of(t)));
   else if (is_part(name, "NUPDATES")) text_format(out, "%zu", graph_of(t)->nupdates);
   else if (is_part(name, "FUNCTION")) text_add_string(out, function_of(t)->name);
+  else if (is_part(name, "SECOND")) text_add_string(out, t->file->functions[1].name);
+  else if (is_part(name, "STEM")) text_add_string(out, t->file->file_stem);
   else if (is_part(name, "NDIMS")) text_format(out, "%zu", ndims);
   else if (is_part(name, "NCASES")) text_format(out, "%zu", t->ncases);
   else if (is_part(name, "RANGES")) add_ranges(t, out);
@@ -267,6 +269,9 @@ static void print_text(const SelfTest *t, const char *text, Text *out) {
       {"OPTIMIZER", t->file->nblocks > 1},
       {"STAGES", function_of(t)->stages},
       {"OPEN", function_of(t)->has_open_workspace},
+      {"FIRST", t->function == 0},
+      {"SECOND", t->function > 0},
+      {"PAIR", t->function == 0 && t->file->nfunctions > 1},
       {NULL, false},
   };
   print_template(&(Template){text, t->file->prefix, add_part, t, facts}, out);

@@ -51,7 +51,7 @@ static const char *const vocabulary[] = {
 // Suffixes of names that emitted files define. A graph called x_info would clash with the type x_info that the header
 // of a graph x defines.
 static const char *const emitted_suffixes[] = {
-    "_get_info", "_has_isa", "_info", "_parallel_for", "_init", "_load", "_save", "_state", "_get_states", "_task", "_tensor", "_test", "_workspace_nbytes"};
+    "_get_info", "_has_isa", "_info", "_parallel_for", "_init", "_load", "_permutation", "_save", "_state", "_get_states", "_task", "_tensor", "_test", "_workspace_nbytes"};
 
 // Names that a self-test defines, and parameters of emitted functions, which a function of the same name would clash
 // with.

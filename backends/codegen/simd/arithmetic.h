@@ -174,6 +174,35 @@ static inline dvec d_sqrt(dvec a) { D_FOR_I a.p[i] = D_SQRT(a.p[i]); return a; }
 #define D_FMA(a, b, c) __builtin_elementwise_fma(a, b, c)
 #endif
 
+// a * b + c, rounded once. Without an instruction, fmaf is a slow function, which some libraries get wrong. In f64 the
+// product is exact, and the rounded sum rounds to the right f32 unless it lies half way between two of them, or is so
+// small that the f32 has fewer bits. Then the sum is rounded to odd: of the two f64 beside an inexact sum, the odd one
+// rounds to f32 as the sum does (S. Boldo, G. Melquiond, Emulation of a FMA and correctly rounded sums, 2008). That
+// fails where f64 is computed with more digits. The macros behind the first are clang's, which lacks the first.
+#if defined __FP_FAST_FMAF || defined __FMA__ || defined __aarch64__ || defined __ARM_FEATURE_FMA || \
+    defined __riscv_flen || (defined __FLT_EVAL_METHOD__ && __FLT_EVAL_METHOD__ != 0)
+static inline float f32_fma(float a, float b, float c) { return fmaf(a, b, c); }
+#else
+static V_FAR float f32_fma_by_odd(float a, float b, float c) {
+  const double product = (double)a * (double)b, sum = product + (double)c, rest = sum - product;
+  const double error = (product - (sum - rest)) + ((double)c - rest);
+  uint64_t bits;
+  memcpy(&bits, &sum, sizeof bits);
+  if (!(bits & 1) && (error < 0 || error > 0)) bits += (error > 0) == (sum > 0) ? 1 : UINT64_MAX;
+  double odd;
+  memcpy(&odd, &bits, sizeof odd);
+  return (float)odd;
+}
+static inline float f32_fma(float a, float b, float c) {
+  const double sum = (double)a * (double)b + (double)c;
+  uint64_t bits;
+  memcpy(&bits, &sum, sizeof bits);
+  const uint32_t low = (uint32_t)bits, magnitude = (uint32_t)(bits >> 32) & 0x7fffffff;
+  const int is_half_way = (low & 0x1fffffff) == 0x10000000, is_small = magnitude != 0 && magnitude < 0x38100000;
+  return is_half_way || is_small ? f32_fma_by_odd(a, b, c) : (float)sum;
+}
+#endif
+
 // a * b + c
 static inline vec v_fma(vec a, vec b, vec c) { V_FOR_I a.p[i] = V_FMA(a.p[i], b.p[i], c.p[i]); return a; }
 
