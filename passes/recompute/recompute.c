@@ -336,11 +336,11 @@ static bool fitting_init(Fitting *f, size_t before, PassContext *c, Arena *scrat
 
 static void warn_of_price(const Fitting *f, size_t before, double operations, PassContext *c) {
   const size_t nbytes = f->p->workspace_nbytes;
-  warn_at(
-      c->diagnostics, (Position){0},
-      "the workspace is %zu bytes instead of %zu (%.1f %% less), as %zu value%s computed again (%.2g %% more operations)",
-      nbytes, before, 100 * (1 - (double)nbytes / (double)before), f->nagain, f->nagain == 1 ? " is" : "s are",
-      operations > 0 ? 100 * f->operations / operations : 0);
+  warn_at(c->diagnostics, (Position){0},
+          "the workspace is %zu bytes instead of %zu (%.1f %% less), as %zu value%s computed again (%.2g %% more "
+          "operations)",
+          nbytes, before, 100 * (1 - (double)nbytes / (double)before), f->nagain, f->nagain == 1 ? " is" : "s are",
+          operations > 0 ? 100 * f->operations / operations : 0);
 }
 
 bool fit_memory(Program *p, size_t before, PassContext *c) {
