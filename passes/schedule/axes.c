@@ -124,7 +124,7 @@ static void add_rows(Scheduling *s) {
     if (access_axes(k, &k->accesses[i])) k->accesses[i].stride[axis] = GREATEST_NELEMS;
   for (ExprId i = 1; i < k->nexprs; i++) {
     Expr *e = &k->exprs[i];
-    if (e->op == EXPR_LOAD) e->axes |= access_axes(k, &k->accesses[e->access]);
+    if (expr_has_access(e)) e->axes |= access_axes(k, &k->accesses[e->access]);
     for (int a = 0; a < 3 && e->args[a]; a++) e->axes |= k->exprs[e->args[a]].axes & 1U << axis;
   }
 }
