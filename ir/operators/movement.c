@@ -334,6 +334,19 @@ void node_reads(const Node *node, AxisRead reads[MAX_RANK]) {
   }
 }
 
+bool node_has_named_reads(const Node *node, int axis, Extent *first, Extent *last) {
+  AxisSlice slices[MAX_RANK];
+  *first = *last = EXTENT_UNKNOWN;
+  if (operator_has_attribute(node->op, "pads_begin")) {
+    *first = named_item(node_attribute(node, "pads_begin"), (size_t)axis);
+    *last = named_item(node_attribute(node, "pads_end"), (size_t)axis);
+  } else if (find_slices(NULL, node, node->inputs[0]->shape.rank, slices)) {
+    *first = slices[axis].named_start;
+    *last = slices[axis].named_end;
+  }
+  return first->dim || last->dim;
+}
+
 bool node_read_formulas(const Node *node, int axis, Formula *first, Formula *count) {
   const Shape *src = &node->inputs[0]->shape;
   AxisSlice slices[MAX_RANK];
