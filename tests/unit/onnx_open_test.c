@@ -76,6 +76,7 @@ static const Row rows[] = {
     {"Slice", "x:T,N b=0 n!1 a=0", "", "y", true, {{1, 2, 3, 4, 5, 6}}, {1, 2, 3, 4}},
     {"Slice", "x:N,4 n!0 e=4 a=1", "", "y", true, {{1, 2, 3, 4, 5, 6, 7, 8}}, {3, 4, 7, 8}},
     {"Range", "(x:N,T) a=1 n!1 d=1", "", "y", false, {{0}}, {1, 2}},
+    {"Range", "(x:N,T) a!0 n=5 d=1", "", "y", false, {{0}}, {2, 3, 4}},
 };
 // clang-format on
 
