@@ -34,16 +34,25 @@ static bool has_no_indices(const Graph *bound, Arena *scratch) {
   return false;
 }
 
+// Whether the function has the check, too: where a part of an axis begins at a named place, only its cases have it.
+static bool is_checked(const IndexCheck *own, size_t count, const IndexCheck *check) {
+  size_t i = 0;
+  while (i < count && (own[i].input != check->input || own[i].has_region != check->has_region)) i++;
+  return i < count;
+}
+
 // Finds what the emitted function checks: indices that only removed nodes take are not.
 static bool find_checked(const TestedFunction *f, const Graph *bound, const SelfTestCase *c, const ng_tensor *inputs,
                          int64_t *checked, Arena *scratch) {
-  size_t count;
+  size_t count, nchecked = 0;
+  const IndexCheck *own = graph_index_checks(f->compiled ? f->compiled : f->open, false, scratch, &nchecked);
   Graph *compiled = f->compiled ? graph_with_dims(f->compiled, c->extents, &f->ctx->diagnostics) : NULL;
-  const bool ok = compiled || !f->compiled;
+  const bool ok = own && (compiled || !f->compiled);
   const IndexCheck *checks = ok ? graph_index_checks(compiled ? compiled : bound, false, scratch, &count) : NULL;
   for (size_t i = 0; i < bound->ninputs; i++) checked[i] = 0;
   for (size_t i = 0; checks && i < count; i++) {
     const Tensor t = tensor_of_api(&inputs[checks[i].input]);
+    if (!is_checked(own, nchecked, &checks[i])) continue;
     checked[checks[i].input] = 1 + indices_place(&checks[i], &t);
   }
   graph_free(compiled);

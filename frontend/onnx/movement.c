@@ -435,9 +435,29 @@ static bool range_to_extent(Onnx *x, double start, Extent limit, double delta) {
   return onnx_out(x, 0, build_cast(b, first ? build_plus(b, v, start) : v, onnx_in(x, 0)->type));
 }
 
+// The numbers from a named one up to a limit: the last ones of those from 0 on.
+static bool range_from_extent(Onnx *x, Extent start, const Value *limit) {
+  Builder *b = &x->build;
+  Bounds from = {.has_names = true, .named = {start}};
+  const bool is_one = limit && limit->constant && limit->type == TYPE_S64 && shape_nelems(&limit->shape) == 1;
+  const Extent end = is_one ? onnx_extent_of(x, onnx_integer(limit, 0)) : EXTENT_UNKNOWN;
+  double delta;
+  if (!onnx_number(x, onnx_in(x, 2), &delta)) return false;
+  if (!start.dim || extent_is_unknown(end) || (!end.dim && end.value > MOST_MADE) || delta != 1)
+    return onnx_must_be_known(x, onnx_in(x, 0));
+  Value *v = onnx_iota(x, end, EXTENT(1), 0);
+  Node *node = v ? build_node(b, OP_Slice, 1, &v) : NULL;
+  return node && set_bounds(b, node, "starts", &from, 0, 1) &&
+         build_set_list(b, node, "ends", &(int64_t){MAX_ELEMENTS}, 1) &&
+         build_set_list(b, node, "axes", &(int64_t){0}, 1) && build_set_list(b, node, "steps", &(int64_t){1}, 1) &&
+         onnx_out(x, 0, build_cast(b, build_one(b, node), onnx_in(x, 0)->type));
+}
+
 bool onnx_range(Onnx *x) {
-  Value *const end = onnx_in(x, 1);
+  Value *const begin = onnx_in(x, 0), *const end = onnx_in(x, 1);
   double start, limit, delta;
+  if (begin && onnx_has_extents(x, begin) && shape_nelems(&begin->shape) == 1)
+    return range_from_extent(x, onnx_extent_of(x, onnx_integer(begin, 0)), end);
   if (end && onnx_has_extents(x, end) && shape_nelems(&end->shape) == 1)
     return onnx_number(x, onnx_in(x, 0), &start) && onnx_number(x, onnx_in(x, 2), &delta) &&
            range_to_extent(x, start, onnx_extent_of(x, onnx_integer(end, 0)), delta);

@@ -155,11 +155,13 @@ static Value *interpolate(Onnx *x, Value *v, const Resampling *r, const Extent *
   const int rank = v->shape.rank;
   const bool aligns = is(r->coordinates, "align_corners");
   if (!is(r->mode, "linear") || rank < 3 || rank > 5 || !type_is_float(v->type)) return NULL;
-  if (!aligns && !is(r->coordinates, "half_pixel")) return NULL;
+  const bool is_of_one = is(r->coordinates, "pytorch_half_pixel"); // half_pixel, but where there is one result
+  if (!aligns && !is_of_one && !is(r->coordinates, "half_pixel")) return NULL;
   for (int i = 0; i < rank; i++) {
     const Extent n = v->shape.extent[i];
     if (i < 2 ? !extent_equals(results[i], n) : !results[i].dim && results[i].value < 1) return NULL;
     if (!n.dim && r->nscales && r->scales[i] * (double)n.value != (double)results[i].value) return NULL;
+    if (is_of_one && !results[i].dim && results[i].value == 1 && n.value != 1) return NULL;
     if (i >= 2) sizes[i - 2] = results[i].value;
     is_named |= i >= 2 && results[i].dim;
   }

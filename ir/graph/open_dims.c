@@ -248,8 +248,9 @@ static bool open_places(Opening *o, const Node *node) {
   const Shape *src = &node->inputs[0]->shape, *dst = node->outputs[0] ? &node->outputs[0]->shape : NULL;
   if ((id != OP_Concat && id != OP_Slice && id != OP_Pad) || !dst || dst->rank < 0 || src->rank < 0) return true;
   if (id == OP_Concat) return open_concat(o, node, axis_of(node, dst->rank));
+  Extent first, last;
   for (int axis = 0; axis < src->rank; axis++) {
-    if (!src->extent[axis].dim && !dst->extent[axis].dim) continue;
+    if (!src->extent[axis].dim && !dst->extent[axis].dim && !node_has_named_reads(node, axis, &first, &last)) continue;
     if (!(id == OP_Slice ? open_slice : open_pad)(o, node, axis)) return false;
   }
   return true;

@@ -57,11 +57,13 @@ bool gather_place(const Node *node, int64_t *place) {
 
 static bool reads_open_backwards(const Node *node) {
   AxisRead reads[MAX_RANK];
+  Extent first, last;
   bool any = false;
-  if (node->op->id != OP_Slice || !shape_monomial(&node->inputs[0]->shape)) return false;
+  if (node->op->id != OP_Slice) return false;
   node_reads(node, reads);
   for (int i = 0; i < node->inputs[0]->shape.rank; i++)
-    any |= reads[i].step < 0 && extent_monomial(node->inputs[0]->shape.extent[i]);
+    any |= reads[i].step < 0 &&
+           (extent_monomial(node->inputs[0]->shape.extent[i]) || node_has_named_reads(node, i, &first, &last));
   return any;
 }
 

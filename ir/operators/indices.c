@@ -2,7 +2,7 @@
 #include "ir/operators/indices.h"
 
 // Maps the region through a Slice or Split: from the part to the node's input. False: the region depends on extents
-// without numbers.
+// without numbers, or is at a named place.
 static bool take_part(const Value *part, IndexCheck *c) {
   const Node *node = part->producer;
   const Shape *from = &node->inputs[0]->shape, *to = &part->shape;
@@ -10,7 +10,10 @@ static bool take_part(const Value *part, IndexCheck *c) {
   int64_t starts[MAX_OPERANDS + 1];
   for (int i = 0; i < from->rank; i++) reads[i] = (AxisRead){0, 1};
   if (node->op->id == OP_Slice) {
+    Extent first, last;
     node_reads(node, reads);
+    for (int i = 0; i < from->rank; i++)
+      if (node_has_named_reads(node, i, &first, &last)) return false;
   } else {
     const int axis = axis_of(node, from->rank);
     if (!extent_is_literal(from->extent[axis]) || !extent_is_literal(to->extent[axis])) return false;

@@ -213,6 +213,13 @@ static void place_clamp(Formula *place, Extent whole, int64_t step) {
   *place = end;
 }
 
+// Whether a slice that goes from one end of a named axis to a number, as in x[-4:9], depends on which of both is first.
+static bool may_end_first(const AxisSlice *s, const Formula *place, Extent whole) {
+  const int64_t number = s->step > 0 ? s->end : s->start;
+  return !s->named_start.dim && !s->named_end.dim && number >= 0 && number < MAX_ELEMENTS - 1 &&
+         !is_on_axis(place, whole);
+}
+
 // The first index of a slice of an axis with a named extent, or with named bounds, and the number of indices. False:
 // there is no formula that holds for all values, at least if each dim is 1 or more and no formula is negative.
 static bool slice_formulas(const AxisSlice *s, Extent whole, Formula *first, Formula *count) {
@@ -231,6 +238,7 @@ static bool slice_formulas(const AxisSlice *s, Extent whole, Formula *first, For
   const bool are_on_axis =
       (s->named_start.dim || is_on_axis(&start, whole)) && (s->named_end.dim || is_on_axis(&end, whole));
   if (formula_is_number(count, &number) && !are_on_axis) return false;
+  if (may_end_first(s, s->step > 0 ? &end : &start, whole)) return false;
   if (formula_is_number(count, &number) && number < 0) return count->nterms = 0, true;
   return formula_add(count, &one, step - 1) && formula_floor(count, step);
 }
@@ -332,6 +340,19 @@ void node_reads(const Node *node, AxisRead reads[MAX_RANK]) {
     reads[i] = pads ? (AxisRead){-item_value(node_attribute(node, "pads_begin"), (size_t)i), 1}
                     : read_slice(&slices[i], extent < 0 ? 2 : extent, &count);
   }
+}
+
+bool node_has_named_reads(const Node *node, int axis, Extent *first, Extent *last) {
+  AxisSlice slices[MAX_RANK];
+  *first = *last = EXTENT_UNKNOWN;
+  if (operator_has_attribute(node->op, "pads_begin")) {
+    *first = named_item(node_attribute(node, "pads_begin"), (size_t)axis);
+    *last = named_item(node_attribute(node, "pads_end"), (size_t)axis);
+  } else if (find_slices(NULL, node, node->inputs[0]->shape.rank, slices)) {
+    *first = slices[axis].named_start;
+    *last = slices[axis].named_end;
+  }
+  return first->dim || last->dim;
 }
 
 bool node_read_formulas(const Node *node, int axis, Formula *first, Formula *count) {

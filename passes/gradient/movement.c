@@ -179,7 +179,9 @@ GRADIENT(Slice) {
   for (int i = 0; i < taken.rank; i++) {
     const int64_t extent = extent_value(src->shape.extent[i]), count = extent_value(taken.extent[i]);
     const int64_t step = reads[i].step < 0 ? -reads[i].step : reads[i].step;
-    const bool is_literal = extent_is_literal(src->shape.extent[i]) && extent_is_literal(taken.extent[i]);
+    Extent first, last;
+    const bool is_named = node_has_named_reads(node, i, &first, &last);
+    const bool is_literal = extent_is_literal(src->shape.extent[i]) && extent_is_literal(taken.extent[i]) && !is_named;
     if (step > 1 && taken.rank == MAX_RANK) {
       gradient_refuse(g, node, "expected fewer than 8 axes where steps are not 1");
       return;
@@ -188,7 +190,8 @@ GRADIENT(Slice) {
       const int64_t begin = reads[i].step < 0 ? reads[i].begin + reads[i].step * (count - 1) : reads[i].begin;
       pads.front[i] = number(begin);
       pads.behind[i] = number(extent - begin - count * step);
-    } else if (!extent_equals(src->shape.extent[i], taken.extent[i]) && !find_zeros(g, node, i, reads[i].step, &pads)) {
+    } else if ((is_named || !extent_equals(src->shape.extent[i], taken.extent[i])) &&
+               !find_zeros(g, node, i, reads[i].step, &pads)) {
       return;
     }
     if (reads[i].step < 0) diff = reversed(g, diff, i);

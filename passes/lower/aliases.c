@@ -111,8 +111,10 @@ static bool view_slice(const Node *node, const Alias *view, Alias *out) {
   node_reads(node, reads);
   for (int i = 0; i < src->rank; i++) {
     const AxisRead r = reads[i];
+    Extent first, last;
     out->stride[i] = view->stride[i] * r.step;
     out->monomial[i] = view->monomial[i];
+    if (node_has_named_reads(node, i, &first, &last)) return false;
     if (!r.begin && r.step == 1 && extent_equals(src->extent[i], dst->extent[i])) continue;
     if (!extent_is_literal(src->extent[i]) || !extent_is_literal(dst->extent[i]) || r.step < 1) return false;
     if (!r.begin) continue;

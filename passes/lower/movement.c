@@ -115,11 +115,17 @@ static void lower_reads(Lowering *l, const Node *node, double outside) {
   for (int i = 0; i < src->rank; i++) {
     const int64_t extent = extent_value(src->extent[i]), first = reads[i].begin;
     const int64_t last = first + reads[i].step * (extent_value(dst->extent[i]) - 1);
-    const bool is_whole = first == 0 && reads[i].step == 1 && extent_equals(src->extent[i], dst->extent[i]);
-    const Monomial open = extent_monomial(src->extent[i]) | extent_monomial(dst->extent[i]);
+    Extent front, behind;
+    const bool is_named = node_has_named_reads(node, i, &front, &behind);
+    const bool is_whole =
+        first == 0 && reads[i].step == 1 && extent_equals(src->extent[i], dst->extent[i]) && !is_named;
+    const Monomial open = extent_monomial(src->extent[i]) | extent_monomial(dst->extent[i]) | extent_monomial(front) |
+                          extent_monomial(behind);
     if (!is_whole && open && open_read(l, node, i, reads[i].step, &axis[i], &bounds[i], &offset)) continue;
     if (!is_whole) kernel_close(k, extent_monomial(src->extent[i]));
     if (!is_whole) kernel_close(k, extent_monomial(dst->extent[i]));
+    kernel_close(k, extent_monomial(front));
+    kernel_close(k, extent_monomial(behind));
     bounds[i] = lower_index_bound(l, i, first, reads[i].step);
     axis[i] = first >= 0 && last >= first && last < extent ? STEPPED : BOUNDED;
     is_all_outside |= (first < 0 && last < 0) || (first >= extent && last >= extent);

@@ -1,9 +1,13 @@
-// A Pad along an axis with an open extent becomes a Concat with constants; where it removes elements, a Slice. Kernels
-// test the bounds of other axes, which have numbers.
+// A Pad along an axis with an open extent, or by one, becomes a Concat with constants; where it removes elements, a
+// Slice. Kernels test the bounds of other axes, which have numbers.
 #include "passes/rewrite/open_pads.h"
 
+#include "ir/operators/movement.h"
+
 static bool is_open(const Node *pad, int axis) {
-  return extent_monomial(pad->inputs[0]->shape.extent[axis]) || extent_monomial(pad->outputs[0]->shape.extent[axis]);
+  Extent front, behind;
+  return node_has_named_reads(pad, axis, &front, &behind) || extent_monomial(pad->inputs[0]->shape.extent[axis]) ||
+         extent_monomial(pad->outputs[0]->shape.extent[axis]);
 }
 
 // The elements that a Pad adds in front of an axis, or behind it; below 0: a number that it removes.

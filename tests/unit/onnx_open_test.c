@@ -76,6 +76,7 @@ static const Row rows[] = {
     {"Slice", "x:T,N b=0 n!1 a=0", "", "y", true, {{1, 2, 3, 4, 5, 6}}, {1, 2, 3, 4}},
     {"Slice", "x:N,4 n!0 e=4 a=1", "", "y", true, {{1, 2, 3, 4, 5, 6, 7, 8}}, {3, 4, 7, 8}},
     {"Range", "(x:N,T) a=1 n!1 d=1", "", "y", false, {{0}}, {1, 2}},
+    {"Range", "(x:N,T) a!0 n=5 d=1", "", "y", false, {{0}}, {2, 3, 4}},
 };
 // clang-format on
 
@@ -220,6 +221,16 @@ static bool has_result(const LoopsCase *c, const Row *row, const Tensor *y, cons
   return true;
 }
 
+// Binds the dims, and makes a case of the row's inputs.
+static void bind_row(LoopsCase *c, const Row *row, const char *name, Graph *g) {
+  for (size_t i = 0; i < g->ndims; i++) g->dims[i]->value = dim_value(g->dims[i]->name);
+  loops_bind(name, g);
+  loops_case_init(c, name, g, 1);
+  for (size_t i = 0; i < g->ninputs; i++)
+    for (int64_t k = 0; k < tensor_nelems(&c->inputs[i]); k++)
+      type_store(c->inputs[i].type, c->inputs[i].data, (size_t)k, row->inputs[i][k]);
+}
+
 // With the dims bound, and with the dims open.
 static bool computes_result(const Row *row, const Message *model) {
   Diagnostics d;
@@ -236,12 +247,7 @@ static bool computes_result(const Row *row, const Message *model) {
   }
   const size_t ndims = graph_narguments(open);
   for (size_t i = 0; i < ndims; i++) values[i] = dim_value(open->dims[i]->name);
-  for (size_t i = 0; i < g->ndims; i++) g->dims[i]->value = dim_value(g->dims[i]->name);
-  loops_bind(name, g);
-  loops_case_init(&c, name, g, 1);
-  for (size_t i = 0; i < g->ninputs; i++)
-    for (int64_t k = 0; k < tensor_nelems(&c.inputs[i]); k++)
-      type_store(c.inputs[i].type, c.inputs[i].data, (size_t)k, row->inputs[i][k]);
+  bind_row(&c, row, name, g);
   Tensor y;
   loops_new_outputs(g, &y);
   bool ok = interpret(g, c.inputs, &y, &(InterpreterOptions){.allocator = &system_allocator}, &d) &&
@@ -291,6 +297,36 @@ static void operators_of_named_extents_compute_and_have_gradients(void **state) 
   assert_int_equal(nfailures, 0);
 }
 
+// As PyTorch exports its interpolations. Along a linear axis, calls need its number, but reading does not.
+static void linear_resizes_of_named_axes_are_read(void **state) {
+  (void)state;
+  static const Row row = {"Resize",
+                          "x:N,1,T - s=~1,1,2",
+                          "mode=linear coordinate_transformation_mode=pytorch_half_pixel",
+                          "y",
+                          false,
+                          {{0, 4, 8, 4, 4, 0}},
+                          {0, 1, 3, 5, 7, 8, 4, 4, 4, 3, 1, 0}};
+  const Message model = model_of_row(&row);
+  Diagnostics d;
+  LoopsCase c;
+  Tensor y;
+  diagnostics_init(&d, &system_allocator);
+  Graph *g = yaml_read(&system_allocator, "test.onnx", (const char *)model.bytes, model.count, NULL, &d);
+  if (!g) {
+    fail_msg("%s", d.items[0].message);
+    return;
+  }
+  bind_row(&c, &row, "Resize", g);
+  loops_new_outputs(g, &y);
+  assert_true(interpret(g, c.inputs, &y, &(InterpreterOptions){.allocator = &system_allocator}, &d));
+  assert_int_equal(tensor_nelems(&y), 12);
+  assert_true(has_result(&c, &row, &y, "interpreted"));
+  loops_free_outputs(g, &y);
+  loops_case_deinit(&c);
+  diagnostics_deinit(&d);
+}
+
 static void an_axis_that_needs_a_number_is_told(void **state) {
   (void)state;
   static const struct {
@@ -318,6 +354,7 @@ static void an_axis_that_needs_a_number_is_told(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(operators_of_named_extents_compute_and_have_gradients),
+      cmocka_unit_test(linear_resizes_of_named_axes_are_read),
       cmocka_unit_test(an_axis_that_needs_a_number_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
