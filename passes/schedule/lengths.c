@@ -15,8 +15,8 @@ static int64_t block_length(const Scheduling *s, bool rows_in_lanes) {
 }
 
 // The rows that a block adds to its partial sums: few, so that there are blocks for many threads, but so many that
-// arrays of partial sums are much smaller than the data, and adding them up takes at most a fiftieth of the time. Chains
-// of f32 additions must be short. Only the number of rows decides.
+// arrays of partial sums are much smaller than the data, and adding them up takes at most a fiftieth of the time.
+// Chains of f32 additions must be short. Only the number of rows decides.
 static Cut cut_rows(const Costs *c, bool has_arrays, bool rows_in_lanes) {
   const int64_t rows = rows_in_lanes ? LANES : 1;
   return (Cut){(has_arrays ? c->block_operands : c->block_numbers) * rows, c->blocks,
@@ -40,10 +40,18 @@ static int64_t most_blocks(const Scheduling *s, const Loop *loop) {
   return most;
 }
 
-// Whether the vector axis is shorter than two cache lines of f32, so that neighbouring rows have cache lines in common.
+// Whether runs of some tensor along the vector axis are shorter than two cache lines, so that neighbouring rows have
+// cache lines in common. Decides no bits.
 static bool has_short_runs(const Scheduling *s) {
-  const Axis *axis = &s->k->axes[s->vector_axis];
-  return !axis->monomial && axis->extent < 2 * LANES;
+  const Kernel *k = s->k;
+  const Axis *axis = &k->axes[s->vector_axis];
+  bool is_any = false;
+  for (AccessId i = 0; i < k->naccesses && !axis->monomial; i++) {
+    const Access *a = &k->accesses[i];
+    const bool has_rows = a->value && (access_axes(k, a) & s->outer) && a->stride[s->vector_axis] == 1;
+    is_any |= has_rows && axis->extent * (int64_t)type_nbytes(a->type) / 2 < LINE_NBYTES;
+  }
+  return is_any;
 }
 
 // Whether some scalar varies over middle axes and rows: then a step cannot compute several rows.
@@ -104,8 +112,7 @@ static bool choose_cut(const Scheduling *s, Loop *loop) {
     is_long = most && has_partial_arrays(s, loop);
     if (!axes_monomial(s->k, loop_cut_axes(loop))) loop->cut = (Cut){.length = loop_block_length(s->k, loop)};
   } else {
-    loop->cut.length =
-        schedule_number(s->overrides, SCHEDULE_BLOCK, block_length(s, loop_has(loop, LOOP_ROW_LANES)));
+    loop->cut.length = schedule_number(s->overrides, SCHEDULE_BLOCK, block_length(s, loop_has(loop, LOOP_ROW_LANES)));
   }
   if (s->sums_columns) loop->cut.length = (loop->cut.length + LANES - 1) / LANES * LANES;
   return is_long;
@@ -115,8 +122,7 @@ static bool choose_cut(const Scheduling *s, Loop *loop) {
 static bool may_share_rows(const Scheduling *s, const Loop *loop) {
   if (loop_has(loop, LOOP_ROW_LANES) || loop_sums_in_lanes(loop) || s->is_nested || !loop->nouter) return false;
   const bool has_short = has_short_runs(s), is_short = axes_nelems(s->k, s->inner) <= s->k->costs->shared_row_nelems;
-  return (loop->ninner == 1 ? is_short : has_short) &&
-         !has_middle_scalars(s, loop) && !has_bounds(s->k, loop);
+  return (loop->ninner == 1 ? is_short : has_short) && !has_middle_scalars(s, loop) && !has_bounds(s->k, loop);
 }
 
 // Partial sums of few blocks, which may be long, are f64.
