@@ -56,11 +56,12 @@ static Deviation deviation(const Norm *n, const Node *node, ExprId variance) {
   return d;
 }
 
-// gamma * rstd. If gamma and the statistics have the same axes, gamma / root instead, which rounds once less.
+// gamma * rstd. If gamma and the statistics have the same axes, as in batch norms, gamma / root instead, which rounds
+// once less. In other norms they seem to have the same in a batch of one sample.
 static ExprId scale_factor(const Norm *n, const Deviation *d, ExprId gamma) {
   Kernel *k = n->k;
   if (!gamma) return d->rstd;
-  bool is_channels = k->exprs[gamma].axes == k->exprs[d->root].axes;
+  bool is_channels = !n->rows && k->exprs[gamma].axes == k->exprs[d->root].axes;
   ExprId factor = is_channels ? DIV(gamma, d->root) : MUL(gamma, d->rstd);
   return expr_label(k, factor, "factor");
 }

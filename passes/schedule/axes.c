@@ -167,7 +167,8 @@ static bool choose_axes(Scheduling *s) {
   if (schedule_number(s->overrides, SCHEDULE_MIDDLE, true) && has_middle_sums(s, &columns, depends)) {
     s->sums_middle = true;
     s->inner = columns | vector;
-    s->outer = all & ~s->inner;
+    if (s->inner == all) add_rows(s);
+    s->outer = all_axes(k) & ~s->inner;
     s->depthwise = schedule_find_depthwise(k, s->vector_axis);
     if (!s->depthwise.sum) return true;
     schedule_cut_long_sum(s, &s->depthwise);

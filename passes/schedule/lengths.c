@@ -38,10 +38,18 @@ static int64_t most_blocks(const Scheduling *s, const Loop *loop) {
   return most;
 }
 
-// Whether the vector axis is shorter than two cache lines of f32, so that neighbouring rows have cache lines in common.
+// Whether runs of some tensor along the vector axis are shorter than two cache lines, so that neighbouring rows have
+// cache lines in common. Decides no bits.
 static bool has_short_runs(const Scheduling *s) {
-  const Axis *axis = &s->k->axes[s->vector_axis];
-  return !axis->monomial && axis->extent < (int64_t)2 * LANES;
+  const Kernel *k = s->k;
+  const Axis *axis = &k->axes[s->vector_axis];
+  bool is_any = false;
+  for (AccessId i = 0; i < k->naccesses && !axis->monomial; i++) {
+    const Access *a = &k->accesses[i];
+    const bool has_rows = a->value && (access_axes(k, a) & s->outer) && a->stride[s->vector_axis] == 1;
+    is_any |= has_rows && axis->extent * (int64_t)type_nbytes(a->type) / 2 < LINE_NBYTES;
+  }
+  return is_any;
 }
 
 // Whether some scalar varies over middle axes and rows: then a step cannot compute several rows.

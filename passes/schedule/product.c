@@ -273,20 +273,46 @@ static AxisSet find_candidates(const Kernel *k, const Expr *product, const AxisS
   return all & ~windows ? all & ~windows : all;
 }
 
+// Whether the other reductions go along rows of results in memory, if these are stored: on their own, they would have
+// lanes along the row, but a product adds vector to vector.
+static bool sums_rows_along(const Kernel *k, const Product *p) {
+  const AxisSet results = k->exprs[p->sum].axes;
+  return p->rows && p->rows >> (31 - __builtin_clz(results)) & 1;
+}
+
+// The axes that vary with rows in one of the factors: all rows of a block must use the same vectors. Whether other axes
+// would suit vectors better decides nothing, as they may be longer in another batch.
+static AxisSet sides_of_rows(const Product *p, const AxisSet own[2]) {
+  return (p->rows & own[0] ? own[0] : 0) | (p->rows & own[1] ? own[1] : 0);
+}
+
+// Whether products through windows have few columns. Axes along which neither a factor with windows is dense nor the
+// other factor varies, such as the batch, are no columns: their extents must not decide whether this is a product.
+static bool has_few_columns(const Kernel *k, const Expr *product, const AxisSet own[2], AxisSet candidates) {
+  const AxisSet windows = window_axes(k);
+  int64_t most = 0;
+  for (AxisSet rest = candidates; windows && rest; rest &= rest - 1) {
+    const int axis = __builtin_ctz(rest), factor = own[0] >> axis & 1 ? 0 : 1;
+    const bool counts = !(own[factor] & windows) || is_dense_along(k, product->args[factor], axis);
+    if (counts && k->axes[axis].extent > most) most = k->axes[axis].extent;
+  }
+  return windows && most < k->costs->product_columns;
+}
+
 Product schedule_find_product(const Kernel *k) {
   const Product none = {0};
   Product p = {0};
   p.sum = find_sum(k, &p.rows);
   const Expr *e = p.sum ? &k->exprs[k->exprs[p.sum].args[0]] : NULL;
-  if (!p.sum || !has_results_of(k, p.sum, p.rows)) return none;
+  if (!p.sum || !has_results_of(k, p.sum, p.rows) || sums_rows_along(k, &p)) return none;
   const AxisSet of_first = k->exprs[e->args[0]].axes, of_second = k->exprs[e->args[1]].axes;
   const AxisSet others = k->exprs[p.sum].axes, own[] = {of_first & ~of_second & others, of_second & ~of_first & others};
   if (!own[0] || !own[1]) return none;
   int factor = 0;
-  p.vector_axis = choose_vector_axis(k, p.sum, own, find_candidates(k, e, own), &factor);
+  const AxisSet candidates = find_candidates(k, e, own), usable = candidates & ~sides_of_rows(&p, own);
+  p.vector_axis = choose_vector_axis(k, p.sum, own, usable ? usable : candidates, &factor);
   p.vector = e->args[factor];
   p.row = e->args[1 - factor];
   if (p.rows & k->exprs[p.vector].axes) return none; // all rows of a block must use the same vectors
-  const int64_t least = window_axes(k) ? k->costs->product_columns : 1;
-  return k->axes[p.vector_axis].extent < least ? none : p;
+  return has_few_columns(k, e, own, candidates) ? none : p;
 }

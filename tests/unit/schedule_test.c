@@ -319,6 +319,53 @@ static void rows_beside_sums_are_peeled(void **state) {
   }
 }
 
+// Planes of 7 x 7 elements of 2 bytes are shorter than two cache lines, which neighbouring channels share.
+static void short_planes_of_neighbours_are_in_one_step(void **state) {
+  static const char *const types[] = {"bf16", "f32"};
+  (void)state;
+  for (size_t i = 0; i < 2; i++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs: [{name: x, type: %s, shape: [32, 2048, 7, 7]},\n"
+             "  {name: dy, type: %s, shape: [32, 2048, 7, 7]}, {name: m, type: f32, shape: [2048]},\n"
+             "  {name: v, type: f32, shape: [2048]}]\n"
+             "nodes: [{op: BatchNormTrainingBackward, inputs: {src: x, diff_dst: dy, mean: m, variance: v},\n"
+             "  outputs: {diff_src: {name: dx, type: %s}}, attributes: {epsilon: 1e-5, data_format: NCX}}]\n"
+             "outputs: [dx]\n",
+             types[i], types[i], types[i]);
+    Lowered l = lower(text, &usual, false);
+    assert_int_equal(last_loop(only_schedule(&l))->rows > 1, i == 0);
+    lowered_deinit(&l);
+  }
+}
+
+static size_t count_exprs(const Kernel *k, ExprOp op) {
+  size_t count = 0;
+  for (ExprId i = 1; i < k->nexprs; i++) count += k->exprs[i].op == op;
+  return count;
+}
+
+// The factor of an image and a channel has the axis of channels alone if there is a single image, as in batch norms,
+// but is rounded as among others.
+static void one_image_is_normalised_as_many_are(void **state) {
+  size_t nproducts[2];
+  (void)state;
+  for (int n = 1; n <= 2; n++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs: [{name: x, type: f32, shape: [%d, 6, 5, 5]},\n"
+             "  {name: gamma, type: f32, shape: [6]}, {name: beta, type: f32, shape: [6]}]\n"
+             "nodes: [{op: InstanceNorm, inputs: [x, gamma, beta], outputs: [y], attributes: {data_format: NCX, "
+             "keep_stats: false}}]\n"
+             "outputs: [y]\n",
+             n);
+    Lowered l = lower(text, &usual, false);
+    nproducts[n - 1] = count_exprs(only_schedule(&l)->kernel, EXPR_MUL);
+    lowered_deinit(&l);
+  }
+  assert_int_equal(nproducts[0], nproducts[1]);
+}
+
 static void elementwise_operators_are_one_loop_of_tiles(void **state) {
   (void)state;
   Lowered l =
@@ -738,6 +785,8 @@ int main(void) {
       cmocka_unit_test(softmax_keeps_the_powers_of_short_rows),
       cmocka_unit_test(long_rows_are_peeled_to_cache_lines),
       cmocka_unit_test(rows_beside_sums_are_peeled),
+      cmocka_unit_test(short_planes_of_neighbours_are_in_one_step),
+      cmocka_unit_test(one_image_is_normalised_as_many_are),
       cmocka_unit_test(elementwise_operators_are_one_loop_of_tiles),
       cmocka_unit_test(group_norm_gradient_nests_sums_over_planes),
       cmocka_unit_test(group_norm_gradient_of_one_image_stores_sums_of_planes),

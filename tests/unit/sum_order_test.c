@@ -116,8 +116,67 @@ static void sums_have_levels(void **state) {
   }
 }
 
+// All sums of the graph with a batch of n, as the numbers of accumulators and types of their levels.
+static void print_levels(const char *graph, int n, Text *out) {
+  char text[1024];
+  snprintf(text, sizeof text, "format: ngrad/1\nname: test\ndims: {N: %d}\ninputs:\n%s", n, graph);
+  Lowered l = lower(text, &usual, false);
+  for (size_t i = 0; i < l.program->nkernels; i++)
+    for (size_t o = 0; o < l.program->schedules[i]->nloops; o++)
+      for (size_t r = 0; r < l.program->schedules[i]->loops[o].nroots; r++) {
+        const SumOrder *order = l.program->schedules[i]->loops[o].roots[r].order;
+        for (int level = 0; order && level < order->nlevels; level++)
+          text_format(out, "%d %s, ", order->levels[level].accumulators, type_name(order->levels[level].type));
+      }
+  lowered_deinit(&l);
+}
+
+static void must_have_levels_of(const char *graph, int n, int other) {
+  Text levels, expected;
+  text_init(&levels, &system_allocator);
+  text_init(&expected, &system_allocator);
+  print_levels(graph, n, &levels);
+  print_levels(graph, other, &expected);
+  assert_string_equal(text_string(&levels), text_string(&expected));
+  text_deinit(&levels);
+  text_deinit(&expected);
+}
+
+// Vectors along a long batch suit products with few columns, but sums must not become others by that.
+static void no_batch_decides_an_order(void **state) {
+  static const char *const graphs[] = {
+      "  - {name: x, type: f32, shape: [N, 5, 5, 8]}\n  - {name: w, type: f32, shape: [8, 2, 3, 3]}\nnodes:\n"
+      "  - {op: Convolution, inputs: [x, w], outputs: [y], attributes: {strides: [1, 1], pads_begin: [1, 1], "
+      "pads_end: [1, 1], dilations: [1, 1], groups: 4, weights_format: OIX}}\noutputs: [y]\n",
+      "  - {name: x, type: f32, shape: [N, 20]}\n  - {name: w, type: f32, shape: [20, 10]}\nnodes:\n"
+      "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n"
+      "  - {op: ReduceSum, inputs: [y], outputs: [z], attributes: {axes: [1]}}\noutputs: [z]\n",
+      "  - {name: x, type: f32, shape: [N, 20]}\n  - {name: w, type: f32, shape: [20, 10]}\nnodes:\n"
+      "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n"
+      "  - {op: ReduceSum, inputs: [y], outputs: [z], attributes: {axes: [0]}}\noutputs: [z]\n",
+      "  - {name: x, type: f32, shape: [6, N]}\n  - {name: w, type: f32, shape: [40, 6]}\nnodes:\n"
+      "  - {op: MatMul, inputs: [w, x], outputs: [y]}\n"
+      "  - {op: ReduceSum, inputs: [y], outputs: [z], attributes: {axes: [1]}}\noutputs: [z]\n",
+  };
+  static const int batches[] = {5, 17, 33, 64};
+  (void)state;
+  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++)
+    for (size_t n = 0; n < sizeof batches / sizeof *batches; n++) must_have_levels_of(graphs[i], batches[n], 2);
+}
+
+// A transposed convolution to one channel of one image: loops have no axis outside of the vectors of results.
+static void one_image_is_added_up_as_many_are(void **state) {
+  (void)state;
+  must_have_levels_of(
+      "  - {name: x, type: f32, shape: [N, 4, 25]}\n  - {name: w, type: f32, shape: [4, 1, 9]}\nnodes:\n"
+      "  - {op: ConvTranspose, inputs: [x, w], outputs: [y], attributes: {strides: [2], pads_begin: [4], "
+      "pads_end: [4], dilations: [1], data_format: NCX, weights_format: IOX}}\noutputs: [y]\n",
+      1, 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(orders_of_additions_are_compared),
-                                     cmocka_unit_test(sums_have_levels)};
+                                     cmocka_unit_test(sums_have_levels), cmocka_unit_test(no_batch_decides_an_order),
+                                     cmocka_unit_test(one_image_is_added_up_as_many_are)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
