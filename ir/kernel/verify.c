@@ -7,6 +7,7 @@
 #include "ir/support/escape.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -213,6 +214,20 @@ static void add_difference(const Kernel *k, OpenSum *s, size_t dim) {
   }
 }
 
+// The product of dims and sums that divides each number of the sum. No call makes it negative.
+static Monomial common_divisor(const Kernel *k, const OpenSum *s) {
+  Monomial common = 0;
+  for (size_t dim = 0; k->graph && dim < k->graph->ndims; dim++) {
+    int least = k->graph->dims[dim]->is_place ? 0 : INT_MAX; // a place may be -1
+    for (int i = 0; i < s->count; i++) {
+      const int exponent = monomial_exponent(s->monomial[i], dim);
+      if (s->number[i] && exponent < least) least = exponent;
+    }
+    for (int i = 0; i < least && least < INT_MAX; i++) common += monomial_of_dim(dim);
+  }
+  return common;
+}
+
 // Whether the sum is at most 0 for all values of the open dims. A sufficient condition: negative numbers must outweigh
 // each positive number, perhaps of a sum that is greater. Open dims are at least 1, so N * M * c is at least N * c: a
 // negative number with monomial N * M outweighs positive numbers with monomial N.
@@ -222,8 +237,11 @@ static bool is_never_positive(const Kernel *k, const OpenSum *given) {
   const size_t first = k->graph ? graph_narguments(k->graph) : 0, end = k->graph ? k->graph->ndims : 0;
   for (int i = 0; i < given->count; i++) has_positive |= given->number[i] > 0;
   if (!has_positive) return true; // nor is a sum of dims negative
+  const Monomial common = common_divisor(k, given);
   for (int i = 0; i < given->count; i++)
-    add_multiplied_out(k->graph, &s, kernel_factor(k, given->number[i], given->monomial[i]), given->monomial[i]);
+    if (given->number[i])
+      add_multiplied_out(k->graph, &s, kernel_factor(k, given->number[i], given->monomial[i]),
+                         given->monomial[i] - common);
   bool is_less = is_outweighed(k, &s);
   for (size_t dim = first; !is_less && dim < end; dim++) { // one alone: after another one, it may not help any more
     OpenSum alone = s;
