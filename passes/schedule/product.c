@@ -314,5 +314,5 @@ Product schedule_find_product(const Kernel *k) {
   p.vector = e->args[factor];
   p.row = e->args[1 - factor];
   if (p.rows & k->exprs[p.vector].axes) return none; // all rows of a block must use the same vectors
-  return has_few_columns(k, e, own, candidates) ? none : p;
+  return !k->axes[p.vector_axis].extent || has_few_columns(k, e, own, candidates) ? none : p;
 }

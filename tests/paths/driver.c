@@ -56,8 +56,8 @@ int main(int argc, char **argv) {
   (void)T;
   if (argc < 5) return 1;
 #ifdef STORED
-  const size_t nbytes = JOIN(NAME, _workspace_nbytes)();
-  const int status = NAME(read_npy(argv[2]), y, lines(nbytes), nbytes, JOIN(NAME, _ISA_BEST));
+  const size_t nbytes = JOIN(NAME, _workspace_nbytes)(EXTENTS);
+  const int status = NAME(EXTENTS, read_npy(argv[2]), y, lines(nbytes), nbytes, JOIN(NAME, _ISA_BEST));
 #else
   void *parameters = lines(JOIN(NAME, _PARAMETERS_NBYTES));
   if (JOIN(NAME, _load)(parameters, argv[1])) return 1;

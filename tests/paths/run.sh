@@ -20,28 +20,28 @@ logits() { # FILE
   tail -c 120 "$1" # f32 of 10 samples, 3 classes
 }
 
-stored() { # NAME DIMS
-  # shellcheck disable=SC2086 # options
-  "$ngrad" emit "$1_infer.yaml" --state "trained/$1.npz" --isa scalar $2 -o stored >log 2>&1 &&
-    gcc -std=c11 -O1 -Wall -Wextra -Werror -Wno-unknown-pragmas -Istored "-DHEADER=\"$1_infer.h\"" "-DNAME=$1_infer" -DSTORED \
+stored() { # NAME EXTENTS OF-DATA
+  "$ngrad" emit "$1_infer.yaml" --state "trained/$1.npz" --isa scalar -o stored >log 2>&1 &&
+    gcc -std=c11 -O1 -Wall -Wextra -Werror -Wno-unknown-pragmas -Istored "-DHEADER=\"$1_infer.h\"" "-DNAME=$1_infer" "-DEXTENTS=$2" -DSTORED \
       "stored/$1_infer.c" "$here/driver.c" -lm -o "$1_stored" >log 2>&1
   count "$1: its trained inference is emitted by three commands"
   ! grep -q 'void \*parameters\|_init\|_load' "stored/$1_infer.h" >log 2>&1
   count "$1: the C with the weights takes no states, and has nothing that sets them"
-  "./$1_stored" none "$1/x.npy" "$1_stored.npy" 10 >log 2>&1 &&
+  # shellcheck disable=SC2086 # numbers
+  "./$1_stored" none "$1/x.npy" "$1_stored.npy" $3 >log 2>&1 &&
     "$ngrad" run "$1_infer.yaml" --state "trained/$1.npz" --in "$1" -o "$1.run" >log 2>&1 &&
     logits "$1_stored.npy" >a && logits "$1.run/y.npy" | cmp - a >log 2>&1
   count "$1: the logits have the bits of ngrad run"
 }
 
 # Weights of 8 bits: the C has the bits of the graph that has them, and logits near those of f32.
-narrow() { # NAME TYPE DIMS
+narrow() { # NAME TYPE EXTENTS OF-DATA
   mkdir "$1.$2"
-  # shellcheck disable=SC2086 # options
-  "$ngrad" emit "$1_infer.yaml" --state "trained/$1.npz" --weights "$2" --isa scalar $3 -o "stored$2" >log 2>&1 &&
+  # shellcheck disable=SC2086 # numbers
+  "$ngrad" emit "$1_infer.yaml" --state "trained/$1.npz" --weights "$2" --isa scalar -o "stored$2" >log 2>&1 &&
     grep -q '^w_1  *[0-9]*  *[0-9]*  *[0-9.e-]*' log &&
-    gcc -std=c11 -O1 -Wall -Wextra -Werror -Wno-unknown-pragmas "-Istored$2" "-DHEADER=\"$1_infer.h\"" "-DNAME=$1_infer" -DSTORED \
-      "stored$2/$1_infer.c" "$here/driver.c" -lm -o "$1_$2" >log 2>&1 && "./$1_$2" none "$1/x.npy" "$1_$2.npy" 10 >log 2>&1
+    gcc -std=c11 -O1 -Wall -Wextra -Werror -Wno-unknown-pragmas "-Istored$2" "-DHEADER=\"$1_infer.h\"" "-DNAME=$1_infer" "-DEXTENTS=$3" -DSTORED \
+      "stored$2/$1_infer.c" "$here/driver.c" -lm -o "$1_$2" >log 2>&1 && "./$1_$2" none "$1/x.npy" "$1_$2.npy" $4 >log 2>&1
   count "$1: weights of $2 are in C, and their errors are told"
   "$ngrad" convert "$1_infer.yaml" --state "trained/$1.npz" --weights "$2" -o "$1.$2/$1.yaml" >log 2>&1 &&
     "$ngrad" run "$1.$2/$1.yaml" --in "$1" -o "$1.run$2" >log 2>&1 && logits "$1_$2.npy" >a && logits "$1.run$2/y.npy" | cmp - a >log 2>&1
@@ -79,10 +79,10 @@ fixed transformer
 path resnet N 10 3
 path lstm N 10 1
 path transformer N,T '10 7' '2 7'
-stored resnet '--dim N=10'
-stored lstm '--dim N=10'
-stored transformer '--dim N=10 --dim T=7'
-narrow resnet s8 '--dim N=10'
-narrow transformer bf16 '--dim N=10 --dim T=7'
+stored resnet N 10
+stored lstm N 10
+stored transformer N,T '10 7'
+narrow resnet s8 N 10
+narrow transformer bf16 N,T '10 7'
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
