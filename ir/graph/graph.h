@@ -61,6 +61,7 @@ typedef struct Shape {
 
 bool shape_equals(const Shape *a, const Shape *b); // rank and every extent, by extent_equals
 bool shape_is_known(const Shape *s);               // rank and every extent have a number
+bool shape_is_too_large(const Shape *s);           // the known extents above 0 have a product of 2^47 or more
 int64_t shape_nelems(const Shape *s);        // -1 when an extent has no number or the product exceeds MAX_ELEMENTS
 void shape_print(const Shape *s, Text *out); // [N, 768]; ? for an unknown rank, _ for an unknown extent
 Monomial shape_monomial(const Shape *s);     // the monomial of the number of elements

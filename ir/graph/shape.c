@@ -61,17 +61,28 @@ bool shape_is_known(const Shape *s) {
   return true;
 }
 
-int64_t shape_nelems(const Shape *s) {
+// The product of the extents that are known and above 0, as zeros do not hide an overflow, which strides need. -1: it
+// is too large.
+static int64_t known_product(const Shape *s) {
   int64_t n = 1;
-  bool is_empty = false;
-  if (!shape_is_known(s)) return -1;
   for (int i = 0; i < s->rank; i++) {
-    int64_t extent = extent_value(s->extent[i]);
-    is_empty |= extent == 0;
-    if (extent > 0 && n > (MAX_ELEMENTS - 1) / extent) return -1; // zeros do not hide an overflow, as strides need it
+    const int64_t extent = extent_value(s->extent[i]);
+    if (extent > 0 && n > (MAX_ELEMENTS - 1) / extent) return -1;
     if (extent > 0) n *= extent;
   }
-  return is_empty ? 0 : n;
+  return n;
+}
+
+bool shape_is_too_large(const Shape *s) {
+  return known_product(s) < 0;
+}
+
+int64_t shape_nelems(const Shape *s) {
+  bool is_empty = false;
+  if (!shape_is_known(s)) return -1;
+  for (int i = 0; i < s->rank; i++) is_empty |= extent_value(s->extent[i]) == 0;
+  const int64_t n = known_product(s);
+  return n < 0 || !is_empty ? n : 0;
 }
 
 void shape_print(const Shape *s, Text *out) {

@@ -68,7 +68,7 @@ static bool infer_run(Graph *g, Diagnostics *d, bool is_frozen) {
   }
   for (size_t i = 0; ok && i < g->nvalues; i++) {
     const Value *v = g->values[i];
-    if (shape_is_known(&v->shape) && shape_nelems(&v->shape) < 0)
+    if (shape_is_too_large(&v->shape))
       error_at(d, v->position, "%s: too many elements, expected fewer than 2^47", v->name);
   }
   arena_deinit(&scratch);
