@@ -93,6 +93,19 @@ int kernel_add_axis(Kernel *k, const char *name, int64_t extent, Monomial monomi
   return k->naxes++;
 }
 
+void access_take_unit_axis(Access *a, int axis) {
+  a->stride[axis] = GREATEST_NELEMS; // no axis of a tensor is adjacent to it
+}
+
+void kernel_spread_axis(Kernel *k, int axis) {
+  for (ExprId i = 1; i < k->nexprs; i++) {
+    Expr *e = &k->exprs[i];
+    AxisSet axes = expr_has_access(e) ? access_axes(k, &k->accesses[e->access]) : 0;
+    for (int a = 0; a < 3 && e->args[a]; a++) axes |= k->exprs[e->args[a]].axes;
+    e->axes |= axes & ~e->reduced & 1U << axis;
+  }
+}
+
 AxisSet bound_axes(const Bound *b) {
   AxisSet axes = 0;
   for (int axis = 0; axis < MAX_AXES; axis++)

@@ -190,6 +190,10 @@ typedef struct Kernel {
 // a lowering has to check. A builder returns an existing expression or access if an equal one exists.
 void kernel_init(Kernel *k, Arena *arena, const char *name);
 int kernel_add_axis(Kernel *k, const char *name, int64_t extent, Monomial monomial);
+// Gives the access a stride along an axis with a single index, which moves nothing: what depends on the access can vary
+// over the axis. A single row so stays a row, and is added up as one of many.
+void access_take_unit_axis(Access *a, int axis);
+void kernel_spread_axis(Kernel *k, int axis); // lets all that depends on accesses along the axis vary over it
 AccessId kernel_add_access(Kernel *k, const Access *access); // copies the bounds
 void kernel_store(Kernel *k, AccessId access, ExprId value);
 ExprId expr_load(Kernel *k, AccessId access);

@@ -32,9 +32,8 @@ int64_t cut_length(const Cut *cut, int64_t total);
 // `chain_iterations` iterations. inside: the operands in one iteration of the axis, 1 to 2 * CHAIN - 1.
 enum { CHAIN = 1024, CHAIN_TRIES = 5 };
 int64_t chain_iterations(int64_t extent, int64_t inside);
-int64_t
-chain_limit(int64_t inside,
-            int times); // the most iterations in a chain of CHAIN products (times 1) or fewer than 2 * CHAIN (2)
+// The most iterations in a chain of at most CHAIN products (times 1), or of fewer than 2 * CHAIN (times 2); at least 1.
+int64_t chain_limit(int64_t inside, int times);
 // Whether all parts but the last are multiples of n, whatever the values of open dims.
 bool cut_is_multiple(const Cut *cut, int64_t n);
 

@@ -16,12 +16,9 @@ static ExprId lower_unit_rows(Lowering *l, ExprId a, int on) {
   while (k->exprs[leaf].args[0]) leaf = k->exprs[leaf].args[0];
   if (k->exprs[leaf].op != EXPR_LOAD) return a;
   Access along = k->accesses[k->exprs[leaf].access];
-  along.stride[axis] = GREATEST_NELEMS; // no axis of a tensor is adjacent to it
+  access_take_unit_axis(&along, axis);
   k->exprs[leaf].access = kernel_add_access(k, &along);
-  k->exprs[leaf].axes |= 1U << axis;
-  for (ExprId i = leaf + 1; i < k->nexprs; i++)
-    for (int arg = 0; arg < 3 && k->exprs[i].args[arg]; arg++)
-      k->exprs[i].axes |= k->exprs[k->exprs[i].args[arg]].axes & 1U << axis;
+  kernel_spread_axis(k, axis);
   return a;
 }
 

@@ -121,12 +121,8 @@ static void add_rows(Scheduling *s) {
   if (axis == MAX_AXES) return;
   k->axes[k->naxes++] = (Axis){.name = "row", .extent = 1};
   for (size_t i = 0; i < k->naccesses; i++)
-    if (access_axes(k, &k->accesses[i])) k->accesses[i].stride[axis] = GREATEST_NELEMS;
-  for (ExprId i = 1; i < k->nexprs; i++) {
-    Expr *e = &k->exprs[i];
-    if (expr_has_access(e)) e->axes |= access_axes(k, &k->accesses[e->access]);
-    for (int a = 0; a < 3 && e->args[a]; a++) e->axes |= k->exprs[e->args[a]].axes & 1U << axis;
-  }
+    if (access_axes(k, &k->accesses[i])) access_take_unit_axis(&k->accesses[i], axis);
+  kernel_spread_axis(k, axis);
 }
 
 // The inner axes are the axes of some reduction over the vector axis, preferably a reduction that the next sweep needs,

@@ -3,26 +3,12 @@
 #include "frontend/api/ngrad.h"
 #include "frontend/data/data.h"
 #include "tests/unit/api_case.h"
+#include "tests/unit/file_in_folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <zlib.h>
-
-static char folder[] = "/tmp/ngrad-data-XXXXXX", path[64];
-
-static int make_folder(void **state) {
-  (void)state;
-  if (!mkdtemp(folder)) return -1;
-  snprintf(path, sizeof path, "%s/data", folder);
-  return 0;
-}
-
-static int remove_folder(void **state) {
-  (void)state;
-  unlink(path);
-  return rmdir(folder);
-}
 
 static void write_file(const void *bytes, size_t nbytes) {
   FILE *file = fopen(path, "wb");

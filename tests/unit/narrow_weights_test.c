@@ -1,25 +1,11 @@
 // Values of states from checkpoints, and weights in narrow types: the numbers, their errors, and what stays as it is.
 #include "tests/unit/api_case.h"
+#include "tests/unit/file_in_folder.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static char folder[] = "/tmp/ngrad-narrow-XXXXXX", path[64];
-
-static int make_folder(void **state) {
-  (void)state;
-  if (!mkdtemp(folder)) return -1;
-  snprintf(path, sizeof path, "%s/a.npz", folder);
-  return 0;
-}
-
-static int remove_folder(void **state) {
-  (void)state;
-  unlink(path);
-  return rmdir(folder);
-}
 
 // w is a weight; b has one axis, c is updated, r is random.
 static const char graph[] = "format: ngrad/1\n"

@@ -1,5 +1,6 @@
 // .npz files: the written bytes, reading them back, and archives that are damaged or hold other files.
 #include "frontend/npz/npz.h"
+#include "tests/unit/file_in_folder.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -13,21 +14,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static char folder[] = "/tmp/ngrad-npz-XXXXXX", path[64];
-
-static int make_folder(void **state) {
-  (void)state;
-  if (!mkdtemp(folder)) return -1;
-  snprintf(path, sizeof path, "%s/a.npz", folder);
-  return 0;
-}
-
-static int remove_folder(void **state) {
-  (void)state;
-  unlink(path);
-  return rmdir(folder); // nothing else was left in it
-}
 
 static float w_data[] = {1, -2, 0.5F};
 static int64_t step_data[] = {INT64_MAX};
