@@ -39,8 +39,8 @@ static inline double noise_smallest(Type type) {
 // Adds relative noise, and for operators whose sums may cancel, noise relative to the operands. Half of the noise is
 // the same for all elements, like the roundings of equal numbers. Zeros stay zero, unless they are results of sums. In
 // half of the calls, values are rounded to their type, because sums of rounded values may be zero, and rounded values
-// equal where the exact ones are not; in others, what is no larger than its absolute noise is zero, as a sum that cancels
-// or a subnormal number that a function flushes: what a program divides by it is infinite then.
+// equal where the exact ones are not; in others, what is no larger than its absolute noise is zero, as a sum that
+// cancels or a subnormal number that a function flushes: what a program divides by it is infinite then.
 static inline void noise_add(Noise *n, Type type, double relative, double absolute, double *x, size_t count) {
   if (!type_is_float(type)) return;
   double common = random_chance(&n->random, 50) ? 1 : -1;
