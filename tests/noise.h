@@ -91,33 +91,39 @@ static inline bool noise_given(Noise *n, const Value *v, const Tensor *given) {
 // The terms of the sum that an element of an output is.
 typedef struct NoiseSum {
   double largest, nterms; // the largest term; the approximate number of terms
+  double bound;           // of the sums that lead to it
   bool is_f64;
 } NoiseSum;
 
 static inline NoiseSum noise_sum_of(const Node *node, const Value *out, const double *const *inputs) {
   const bool is_product = strcmp(node->op->family, operators[OP_MatMul].family) == 0;
+  const bool is_norm = strcmp(node->op->family, operators[OP_LayerNorm].family) == 0;
   NoiseSum s = {.is_f64 = true};
-  double most = 0;
+  double most = 0, factors = 1;
   for (uint32_t k = 0; k < node->ninputs; k++) {
     const Value *v = node->inputs[k];
     if (!v || !type_is_float(v->type)) continue;
     s.is_f64 = s.is_f64 && v->type == TYPE_F64;
-    s.largest = fmax(s.largest, noise_largest(inputs[k], noise_nelems(v)));
+    const double own = noise_largest(inputs[k], noise_nelems(v));
+    s.largest = fmax(s.largest, own);
+    factors *= fmax(1, own);
     most = fmax(most, (double)noise_nelems(v));
   }
   const double nelems = fmax(1, (double)noise_nelems(out));
   s.nterms = fmax(1, most / nelems);
+  s.bound = is_norm ? factors * s.largest * most : s.largest * s.nterms; // sums of squares, of products
   if (!is_product) return s;
   const size_t of_x = noise_nelems(node->inputs[0]), of_y = noise_nelems(node->inputs[1]);
   s.largest = fmax(s.largest, noise_largest(inputs[0], of_x) * noise_largest(inputs[1], of_y));
   s.nterms = fmax(1, sqrt((double)of_x * (double)of_y / nelems));
+  s.bound = s.largest * s.nterms;
   return s;
 }
 
 // If terms overflow, their order, and whether products are rounded, decide if a result is infinite, NaN or finite.
 static inline void noise_overflow(const Noise *n, const NoiseSum *sum, double *x, size_t count) {
   const double greatest = type_greatest(sum->is_f64 ? TYPE_F64 : TYPE_F32);
-  if (n->strength == 0 || sum->largest * sum->nterms <= greatest) return;
+  if (n->strength == 0 || sum->bound <= greatest) return;
   for (size_t i = 0; i < count; i++)
     if (x[i] != 0) x[i] = isnan(x[i]) ? 0 : (double)NAN;
 }
@@ -135,8 +141,20 @@ static inline size_t noise_place(const Shape *operand, const Shape *result, size
   return place;
 }
 
-// Numbers that differ by roundings only may become equal when they are rounded: noise inverts their comparison.
-static inline void noise_equality(const Noise *n, const Node *node, const double *const *inputs, double *equal) {
+// If a dividend's rounding error exceeds the divisor, any remainder is right, 0 among them: half of the calls say 0.
+static inline void noise_remainder(Noise *n, const Node *node, const double *const *inputs, double *x) {
+  const Value *a = node->inputs[0], *b = node->inputs[1];
+  if (node->op->id != OP_Mod || n->strength == 0 || !type_is_float(a->type) || random_chance(&n->random, 50)) return;
+  const Shape *shape = &node->outputs[0]->shape;
+  for (size_t i = 0; i < noise_nelems(node->outputs[0]); i++) {
+    const double of = inputs[0][noise_place(&a->shape, shape, i)], by = inputs[1][noise_place(&b->shape, shape, i)];
+    if (isfinite(of) && fabs(of) * noise_rounding(a->type) > fabs(by)) x[i] *= 0;
+  }
+}
+
+// Numbers that differ by roundings only may become equal when they are rounded: noise inverts half of their
+// comparisons.
+static inline void noise_equality(Noise *n, const Node *node, const double *const *inputs, double *equal) {
   const Value *a = node->inputs[0], *b = node->inputs[1];
   const bool is_equality = node->op->id == OP_Equal || node->op->id == OP_NotEqual;
   if (!is_equality || n->strength == 0 || !type_is_float(a->type)) return;
@@ -144,7 +162,7 @@ static inline void noise_equality(const Noise *n, const Node *node, const double
   for (size_t i = 0; i < noise_nelems(node->outputs[0]); i++) {
     const double x = inputs[0][noise_place(&a->shape, shape, i)], y = inputs[1][noise_place(&b->shape, shape, i)];
     const double most = 4 * n->strength * noise_rounding(a->type) * fmax(fabs(x), fabs(y)) + noise_smallest(a->type);
-    if (x != y && fabs(x - y) <= most) equal[i] = equal[i] == 0;
+    if (x != y && fabs(x - y) <= most && random_chance(&n->random, 50)) equal[i] = equal[i] == 0;
   }
 }
 
@@ -194,6 +212,7 @@ static inline bool noise_rounding_node(Noise *n, const Node *node) {
   }
   if (!interpret_node(node, inputs, outputs, n->arena->allocator)) return false;
   noise_equality(n, node, inputs, outputs[0]);
+  noise_remainder(n, node, inputs, outputs[0]);
   bool may_sum = !(node->op->traits & (TRAIT_ELEMENTWISE | TRAIT_PIECES));
   for (uint32_t k = 0; k < node->noutputs; k++) {
     const Value *v = node->outputs[k];

@@ -87,7 +87,7 @@ static bool rows_begin(Rows *r, const Evaluation *e) {
 static double row_loss(const Rows *r, const Row *row) {
   if (row->is_ignored) return 0;
   if (!row->is_class) return (double)NAN;
-  const double log_sum = log(sum_value(&row->exponentials, r->e->noise));
+  const double log_sum = sum_log(&row->exponentials, r->e->noise);
   const double own = row->own_weight * (row->own_cost + log_sum);
   if (r->smoothing == 0) return own;
   const double all = sum_value(&row->costs, r->e->noise) + sum_value(&row->weights, r->e->noise) * log_sum;

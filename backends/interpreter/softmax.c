@@ -54,7 +54,7 @@ bool interpret_SoftMax(const Evaluation *e) {
     dst[w.i] = inf_as_zero && m[row] == -INFINITY ? 0 : exp(x[w.i] - m[row]) / sum_value(&sums[row], e->noise);
   }
   for (int64_t row = 0; stats && row < rows.count; row++)
-    stats[row] = inf_as_zero && m[row] == -INFINITY ? 0 : m[row] + log(sum_value(&sums[row], e->noise));
+    stats[row] = inf_as_zero && m[row] == -INFINITY ? 0 : m[row] + sum_log(&sums[row], e->noise);
   return true;
 }
 
@@ -66,7 +66,7 @@ bool interpret_LogSoftmax(const Evaluation *e) {
   if (!m || !sums) return false;
   ROW_SUMS(sums, &rows, exp(x[w.i] - m[w.at[0]]));
   for (Walk w = rows.walk; w.i < w.nelems; walk_step(&w))
-    dst[w.i] = x[w.i] - m[w.at[0]] - log(sum_value(&sums[w.at[0]], e->noise));
+    dst[w.i] = x[w.i] - m[w.at[0]] - sum_log(&sums[w.at[0]], e->noise);
   return true;
 }
 

@@ -28,4 +28,12 @@ static inline double sum_value(const Sum *s, Noise *noise) {
   return noise ? noise_sum(noise, value, s->squares) : value;
 }
 
+// The logarithm of a sum of terms that are not negative. Near 1 the sum's own rounding error would be most of it: what
+// a softmax leaves to the other classes if one has nearly all.
+static inline double sum_log(const Sum *s, Noise *noise) {
+  const double value = sum_value(s, noise);
+  const bool is_exact = value == s->total + s->error && value > 0;
+  return is_exact ? log(s->total) + log1p(s->error / s->total) : log(value);
+}
+
 #endif

@@ -232,7 +232,8 @@ bool schedule_choose_axes(Scheduling *s) {
     return true;
   }
   Product product = {0};
-  if (schedule_number(s->overrides, SCHEDULE_MIDDLE, true)) product = schedule_find_product(s->k);
+  const bool has_elements = axes_nelems(s->k, all_axes(s->k)) > 0; // else factors would be copied for nothing
+  if (has_elements && schedule_number(s->overrides, SCHEDULE_MIDDLE, true)) product = schedule_find_product(s->k);
   schedule_cut_long_sum(s, &product);
   if (product.rows) product.cut = (SumCut){0}; // results that are sums of blocks are no rows of a step
   if (product.sum && (s->vector_axis == BEST_AXIS || s->vector_axis == product.vector_axis)) {

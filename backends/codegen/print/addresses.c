@@ -30,6 +30,7 @@ const char *number_text(TreePrinter *l, int64_t number, Monomial monomial) {
 }
 
 void add_var(TreePrinter *l, Var v) {
+  l->mentions_lanes |= v.kind == VAR_LANES;
   switch (v.kind) {
   case VAR_AXIS: tree_printf(l, "%s", l->k->axes[v.of].name); return;
   case VAR_NEXT: tree_printf(l, "%s_next", l->k->axes[v.of].name); return;

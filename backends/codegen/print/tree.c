@@ -318,9 +318,16 @@ static const NodePrinter printers[] = {
 };
 
 void print_nodes(TreePrinter *l, const LoopNode *n) {
+  bool has_lanes = false;
   for (; n; n = n->next) {
     const NodePrinter *printer = &printers[n->kind];
     if (printer->line) tree_say_line(l, n, printer->line);
     else printer->print(l, n);
+    if (n->kind != NODE_INDEX || n->var.kind != VAR_LANES) continue;
+    has_lanes = true;
+    l->mentions_lanes = false;
   }
+  if (!has_lanes || l->mentions_lanes) return;
+  begin_line(l);
+  add_text(l, "(void)n; // panels have memory for all lanes\n");
 }

@@ -18,6 +18,7 @@ typedef struct TreePrinter {
   const char **access_name;         // by AccessId: the name that follows p_, part_ and other prefixes
   bool mentions_dim[MAX_OPEN_DIMS]; // the function's body so far uses the open dim
   bool mentions_args;               // the function's body so far uses the argument struct
+  bool mentions_lanes;              // since the number of lanes was last set
   const char *vec, *scalar, *mask;  // the kernel's C types
   char prefix;                      // of vocabulary functions on these types: v, d or l
   int indent;                       // in steps of two columns

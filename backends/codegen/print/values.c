@@ -48,6 +48,11 @@ static void add_scalar_load(TreePrinter *l, const LoopNode *n) {
 // Adds the distance from lane 0's address to the first lane within the bound.
 static void add_first_within(TreePrinter *l, const LoopNode *n) {
   const int64_t step = n->load == LOAD_DENSE ? 1 : n->step->number;
+  if (n->load != LOAD_DENSE && n->step->monomial) {
+    tree_say(l, n, " + (ptrdiff_t)within_%e.first * (ptrdiff_t)");
+    add_factor(l, n->step);
+    return;
+  }
   tree_say(l, n, step < 0 ? " - within_%e.first" : " + within_%e.first");
   if (step != 1 && step != -1) tree_printf(l, " * %lld", (long long)llabs(step));
 }
@@ -99,7 +104,8 @@ void print_lanes_within(TreePrinter *l, const LoopNode *n) {
   if (!bound) return; // never in a verified tree
   tree_printf(l, "%lld, %lld, ", (long long)bound->factor[loop_lane_axis(l->t->loop)], (long long)bound->extent);
   if (n->inside) tree_say(l, n, "%I ? ");
-  tree_say(l, n, n->has_fewer_lanes ? "n" : "%L");
+  if (n->has_fewer_lanes) add_var(l, loop_var(VAR_LANES));
+  else tree_say(l, n, "%L");
   add_text(l, n->inside ? " : 0);\n" : ");\n");
 }
 

@@ -371,5 +371,6 @@ void check_program(const FuzzOptions *options, Report *r) {
   if (is_wanted(options, "show")) check_shows(options, r);
   report_stage(r, "emit");
   if (is_wanted(options, "emit")) check_emits(r);
+  if (options->is_extreme) limit_process(CPU_SECONDS, EXTREME_NBYTES); // noise and executed loop trees are slow
   check_results(options, r, g);
 }

@@ -8,7 +8,7 @@
 #include "ir/graph/graph.h"
 #include "ir/support/text.h"
 
-enum { REPORT_TEXT = 1 << 20, EXTREME_SECONDS = 10 };
+enum { REPORT_TEXT = 1 << 20, CPU_SECONDS = 60, EXTREME_SECONDS = 10 };
 #define EXTREME_NBYTES ((uint64_t)2 << 30)
 
 typedef struct Report {
