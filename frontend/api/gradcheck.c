@@ -3,7 +3,8 @@
 //
 // The differentiated function is the sum of all outputs with random weights. Central differences with steps that shrink
 // fourfold are extrapolated to a step of zero (Ridders' method); the table entry that agrees best with its neighbours
-// is the slope. Differences are summed output element by output element, so that unchanged elements add no rounding
+// is the slope, if a much smaller step has nearly the same: steps over many jumps, as of a remainder, agree with each
+// other, too. Differences are summed output element by output element, so that unchanged elements add no rounding
 // error. An input element is skipped as a kink if the table does not converge, or if the slopes of the two sides do not
 // approach each other as the step shrinks. Skipping depends on the graph alone, never on its gradient.
 #include "backends/interpreter/interpreter.h"
@@ -250,7 +251,7 @@ typedef struct Slope {
 } Slope;
 
 static bool take_slope(Check *c, double *x, double tolerance, Slope *best) {
-  const double shrinking = 4, near_zero = 0x1p-3, relative_step = 0x1p-8;
+  const double shrinking = 4, near_zero = 0x1p-3, relative_step = 0x1p-8, much_smaller = 64;
   double table[MOST_STEPS][MOST_STEPS], least = INFINITY, rounding = 0,
                                         step = relative_step * fmax(fabs(*x), near_zero);
   Difference before, d = {0};
@@ -275,7 +276,9 @@ static bool take_slope(Check *c, double *x, double tolerance, Slope *best) {
   if (!isfinite(least)) best->value = d.slope; // NaN or infinite, which is reported
   const double enough = fmax(tolerance * fabs(best->value) / 4, d.rounding);
   bool is_bent = d.bend > before.bend / 2 && d.bend > enough;
-  best->is_unsettled = isfinite(least) && (least > enough || is_bent);
+  if (!take_difference(c, x, step / much_smaller, &d)) return false;
+  const bool jumps = fabs(d.slope - best->value) > fmax(tolerance * fabs(best->value), d.rounding);
+  best->is_unsettled = isfinite(least) && (least > enough || is_bent || jumps);
   return true;
 }
 

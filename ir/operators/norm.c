@@ -132,7 +132,7 @@ Monomial norm_reduced_monomial(const Node *node) {
 
 bool norm_cancels(const Node *node) {
   enum { FEW_ELEMENTS = 4 };
-  return node->op->traits & TRAIT_CANCELS && norm_reduced_nelems(node) <= FEW_ELEMENTS;
+  return node->op->traits & TRAIT_CANCELS && !norm_reduced_monomial(node) && norm_reduced_nelems(node) <= FEW_ELEMENTS;
 }
 
 static bool both_or_neither(const Node *node, Diagnostics *d, const Value *a, const char *name_a, const Value *b,

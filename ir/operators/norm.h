@@ -35,7 +35,7 @@ Monomial norm_reduced_monomial(const Node *node);
 
 // Whether the node is a norm's gradient with so few elements for each statistic that its terms cancel, and the result
 // is smaller than their rounding errors in f32. With two elements, for instance, the exact result is proportional to
-// epsilon.
+// epsilon. False if the number is open, whatever its value for the hints.
 bool norm_cancels(const Node *node);
 
 // begin_norm_axis counted from the left. The rank of src must be known.

@@ -288,10 +288,13 @@ static int64_t first_unexplained(Trial *t, size_t k, const Tensor *got) {
 
 void trial_compare(Trial *t, const Tensor *got, const char *kind, const char *how) {
   // Strengths are powers of two from 8 down: a quotient moves farthest if noise leaves next to nothing of its divisor.
-  enum { MORE_RUNS = 64, STRENGTHS = 8 };
+  enum { LEAST_RUNS = 64, MOST_RUNS = 1024, STRENGTHS = 8, WORK = 1 << 24 };
+  int64_t nelems = 1;
+  for (size_t i = 0; i < t->graph->nvalues; i++) nelems += shape_nelems(&t->graph->values[i]->shape);
+  const int64_t nruns = WORK / nelems < LEAST_RUNS ? LEAST_RUNS : WORK / nelems < MOST_RUNS ? WORK / nelems : MOST_RUNS;
   for (size_t k = 0; k < t->graph->noutputs && !t->report->kind[0]; k++) {
     int64_t i = first_unexplained(t, k, &got[k]);
-    for (int run = 0; i >= 0 && !t->is_sure && run < MORE_RUNS; run++) add_noise_run(t, ldexp(8, -(run % STRENGTHS)));
+    for (int run = 0; i >= 0 && !t->is_sure && run < nruns; run++) add_noise_run(t, ldexp(8, -(run % STRENGTHS)));
     if (i >= 0) t->is_sure = true;
     i = i < 0 ? -1 : first_unexplained(t, k, &got[k]);
     for (int64_t n = 0; n < tensor_nelems(&t->expected[k]); n++) {
