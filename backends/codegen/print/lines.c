@@ -110,7 +110,7 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 'p': add_text(l, node_is_f64(l->t, n) ? "d" : "v"); return; // v or d: prefix of functions on the sum's vectors
   case 'V': add_text(l, node_is_f64(l->t, n) ? "dvec" : "vec"); return; // the sum's type
   case 'n': add_text(l, n->has_fewer_lanes ? "_n" : ""); return;        // suffix of functions on the first n lanes
-  case 'N': // their argument n
+  case 'N':                                                             // their argument n
     l->mentions_lanes |= n->has_fewer_lanes;
     add_text(l, n->has_fewer_lanes ? ", n" : "");
     return;
