@@ -20,10 +20,8 @@
 #include "passes/lower/fuse.h"
 
 #include "ir/operators/contraction.h"
-#include "passes/lower/fusible.h"
+#include "passes/lower/fuse_trial.h"
 #include "passes/lower/pieces.h"
-#include "passes/lower/regions.h"
-#include "passes/schedule/traffic.h"
 
 enum {
   MOST_USES = 16,     // uses of a value that are considered, so that fusion takes linear time
@@ -31,15 +29,13 @@ enum {
 };
 
 enum { SHAPE_TEXT = 160 };
-#define UNKNOWN (-2)   // a kernel's traffic that has not been computed yet
-#define NO_KERNEL (-1) // no schedule computes the nodes as one kernel
 
 typedef struct Region {
   Shape domain;
   uint32_t nnodes, nsums;
   bool has_fixed_domain; // a node cannot be broadcast to a wider domain
   bool is_schedulable;   // a trial has shown that one kernel can compute its sums
-  int64_t nbytes;        // traffic of its kernel; or UNKNOWN, NO_KERNEL
+  FuseTrial *trial;      // of its nodes; NULL: not known
 } Region;
 
 typedef struct Candidate { // a region that a node may join
@@ -56,7 +52,7 @@ typedef struct Fusion {
   int *operand;    // by node->index: 1 + the operand of the region's product that the node helps to compute; 0: none
   Arena arena;     // freed with the pass
   NodeMarks marks; // for questions about lists of nodes
-  RegionLowering trial;
+  FuseTrials trials;
   bool is_off; // each node stays a separate region
   bool changed;
 } Fusion;
@@ -84,6 +80,7 @@ static const char *say_shapes(Fusion *f, const Shape *own, const Shape *other) {
              shape_string(other, texts[1], SHAPE_TEXT));
 }
 
+#define OTHER_ORDER "sums would be added in another order in one kernel than on their own"
 static const char no_schedule[] = "no order of loops finishes the sums of both before they are needed";
 #define NEVER_FUSED "one of the two is never fused: its iteration domain differs from its neighbours'"
 #define OWN_AXES "one of the two sums over taps or inner axes of its operands, and the other has sums, too"
@@ -111,47 +108,25 @@ static const char *refusal_of_nodes(Fusion *f, const NodeList *list, const Shape
   return refusal_of_streams(f, list, domain, visited);
 }
 
-// Whether the nodes are a product and other nodes with sums, and no loop of the schedule has the columns of a product.
-static bool loses_product(const NodeList *list, const Schedule *s) {
-  const Sums sums = list_count_sums(list);
-  bool has_loop = !sums.nproducts || !sums.nothers;
-  for (size_t i = 0; i < s->nloops; i++) has_loop |= loop_has(&s->loops[i], LOOP_COLUMNS);
-  return !has_loop;
+// In the pass's arena. NULL: out of memory.
+static FuseTrial *keep_trial(Fusion *f, const FuseTrial *trial) {
+  FuseTrial *own = ARENA_NEW(&f->arena, FuseTrial);
+  if (own) *own = *trial;
+  else pass_out_of_memory(f->c);
+  return own;
 }
 
-// Traffic of one piece of the nodes as one scheduled kernel; NO_KERNEL: there is no schedule.
-static int64_t try_piece(Fusion *f, const NodeList *list, uint32_t piece) {
-  Arena arena;
-  arena_init(&arena, f->c->allocator);
-  const Schedule *s = lower_and_schedule(&f->trial, &arena, list->nodes, list->count, NULL, piece);
-  bool has_prologue = false;
-  for (uint32_t i = 0; i < list->count; i++) has_prologue |= f->operand[list->nodes[i]->index] != 0;
-  const bool is_sound = s && !(has_prologue && schedule_recomputes(s)) && !loses_product(list, s);
-  int64_t nbytes = is_sound ? schedule_traffic(s, f->costs->fusion_cache) : NO_KERNEL;
-  if (s && s->kernel->out_of_memory) pass_out_of_memory(f->c);
-  arena_deinit(&arena);
-  return nbytes;
-}
-
-// Traffic of the nodes with one scheduled kernel for each piece; NO_KERNEL: a piece has no schedule.
-static int64_t try_kernel(Fusion *f, const NodeList *list) {
-  const uint32_t npieces = nodes_npieces(f->costs, list->nodes, list->count);
-  int64_t nbytes = 0;
-  for (uint32_t piece = 0; piece < npieces && nbytes >= 0; piece++) {
-    const int64_t own = try_piece(f, list, piece);
-    nbytes = own < 0 ? NO_KERNEL : nbytes + own;
-  }
-  return nbytes;
-}
-
-static int64_t region_nbytes(Fusion *f, uint32_t region) {
+static const FuseTrial *region_trial(Fusion *f, uint32_t region) {
+  static const FuseTrial none = {.nbytes = NO_KERNEL};
   Region *r = &f->regions[region];
-  if (r->nbytes != UNKNOWN) return r->nbytes;
-  NodeList list = {.count = 0};
-  list_region(f, region, &list);
-  r->nbytes = try_kernel(f, &list);
-  r->is_schedulable = r->nbytes >= 0;
-  return r->nbytes;
+  if (!r->trial) {
+    NodeList list = {.count = 0};
+    list_region(f, region, &list);
+    const FuseTrial trial = fuse_try(&f->trials, &list);
+    r->trial = keep_trial(f, &trial);
+    r->is_schedulable = trial.nbytes >= 0;
+  }
+  return r->trial ? r->trial : &none;
 }
 
 static const char *say_bytes(Fusion *f, int64_t together, int64_t separate) {
@@ -163,20 +138,31 @@ static const char *why_no_schedule(const NodeList *list) {
   return sums.nproducts && sums.nothers ? NOT_OF_ROWS : no_schedule;
 }
 
-// Schedules the node and the region as one kernel. Returns why they are not fused: there is no schedule, or the kernel
-// moves more bytes than two kernels, as it reads data again that has left the caches. `cached` bytes do not count.
-// NULL: they may be fused.
+// Whether the sums of both parts have in one kernel the orders that they have in two. Operators without sums may change
+// the order of others: a multiplication makes a sum one of products.
+static bool keeps_orders(const FuseTrial *together, const FuseTrial *one, const FuseTrial *other) {
+  SumForms separate = one->sums;
+  if (!one->sums.count || !other->sums.count) return true;
+  sum_forms_add_all(&separate, &other->sums);
+  return sum_forms_equal(&separate, &together->sums);
+}
+
+// Schedules the node and the region as one kernel. Returns why they are not fused: there is no schedule, sums have
+// another order, or the kernel moves more bytes than two kernels, as it reads data again that has left the caches.
+// `cached` bytes do not count. NULL: they may be fused.
 static const char *try_join(Fusion *f, uint32_t region, Node *node, int64_t cached) {
-  int64_t others = region_nbytes(f, region);
-  if (others < 0) return "the other's sums need more than one kernel";
+  const FuseTrial *other = region_trial(f, region);
+  if (other->nbytes < 0) return "the other's sums need more than one kernel";
   NodeList both = {{node}, 1}, alone = both;
   list_region(f, region, &both);
-  int64_t separate = try_kernel(f, &alone);
-  if (separate < 0) return "its sums need more than one kernel";
-  int64_t together = try_kernel(f, &both);
-  if (together < 0) return why_no_schedule(&both);
+  const FuseTrial own = fuse_try(&f->trials, &alone);
+  if (own.nbytes < 0) return "its sums need more than one kernel";
+  const FuseTrial together = fuse_try(&f->trials, &both);
+  if (together.nbytes < 0) return why_no_schedule(&both);
+  if (!keeps_orders(&together, &own, other)) return OTHER_ORDER;
   const int64_t numbers = (int64_t)(nodes_npieces(f->costs, both.nodes, both.count) - 1) * f->costs->fusion_numbers;
-  return together - cached - numbers > separate + others ? say_bytes(f, together, separate + others) : NULL;
+  const int64_t separate = own.nbytes + other->nbytes;
+  return together.nbytes - cached - numbers > separate ? say_bytes(f, together.nbytes, separate) : NULL;
 }
 
 static bool needs_trial(const Node *node, const Region *r, const Shape *domain) {
@@ -387,7 +373,7 @@ static void join(Fusion *f, const Node *node, uint32_t region) {
   r->nnodes++;
   r->nsums += node_has_sums(node);
   r->has_fixed_domain |= !node_is_broadcastable(node);
-  r->nbytes = UNKNOWN;
+  r->trial = NULL;
   f->changed = true;
 }
 
@@ -405,9 +391,9 @@ static void list_both(const Fusion *f, uint32_t one, uint32_t other, NodeList *l
 }
 
 // Why two regions, one of which contains the node, cannot be merged; NULL: they can. The merged region gets the second
-// region's id. Sets `both` to its nodes and *nbytes to its traffic.
+// region's id. Sets `both` to its nodes and *trial to their trial.
 static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first, uint32_t second, NodeList *both,
-                                    int64_t *nbytes) {
+                                    FuseTrial *trial) {
   const Region *a = &f->regions[first], *b = &f->regions[second];
   if (node_is_never_fused(f->g->nodes[first]) || node_is_never_fused(f->g->nodes[second])) return NEVER_FUSED;
   if (!nodes_compute_alike(f->g->nodes[first], f->g->nodes[second])) return TYPES_DIFFER;
@@ -424,19 +410,21 @@ static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first,
   list_both(f, first, second, both);
   const char *why = refusal_of_nodes(f, both, &b->domain, node);
   if (why) return why;
-  int64_t separate = region_nbytes(f, first), others = region_nbytes(f, second);
-  if (separate < 0 || others < 0) return "its sums need more than one kernel";
-  *nbytes = try_kernel(f, both);
-  if (*nbytes < 0) return why_no_schedule(both);
-  return *nbytes < separate + others ? NULL : say_bytes(f, *nbytes, separate + others);
+  const FuseTrial *one = region_trial(f, first), *other = region_trial(f, second);
+  const int64_t separate = one->nbytes + other->nbytes;
+  if (one->nbytes < 0 || other->nbytes < 0) return "its sums need more than one kernel";
+  *trial = fuse_try(&f->trials, both);
+  if (trial->nbytes < 0) return why_no_schedule(both);
+  if (!keeps_orders(trial, one, other)) return OTHER_ORDER;
+  return trial->nbytes < separate ? NULL : say_bytes(f, trial->nbytes, separate);
 }
 
 // Merges the node's region with another if this is possible and saves traffic; else records the reason.
 static void try_merge(Fusion *f, const Node *node, uint32_t other) {
   const uint32_t own = region_of(f, node), first = own < other ? own : other, second = first == other ? own : other;
   NodeList both = {.count = 0};
-  int64_t nbytes = UNKNOWN;
-  const char *why = refusal_to_merge(f, node, first, second, &both, &nbytes);
+  FuseTrial trial;
+  const char *why = refusal_to_merge(f, node, first, second, &both, &trial);
   if (why) {
     refuse(f, node, other, why);
     return;
@@ -448,7 +436,7 @@ static void try_merge(Fusion *f, const Node *node, uint32_t other) {
                 .nsums = a->nsums + b->nsums,
                 .has_fixed_domain = a->has_fixed_domain || b->has_fixed_domain,
                 .is_schedulable = true,
-                .nbytes = nbytes};
+                .trial = keep_trial(f, &trial)};
   Partition *p = f->partition;
   p->first[first] = NO_NODE;
   p->first[second] = both.count ? both.nodes[0]->index : NO_NODE;
@@ -466,8 +454,7 @@ static void fuse_node(Fusion *f, Node *node) {
   f->regions[node->index] = (Region){.domain = node_domain(node),
                                      .nnodes = 1,
                                      .nsums = node_has_sums(node),
-                                     .has_fixed_domain = !node_is_broadcastable(node),
-                                     .nbytes = UNKNOWN};
+                                     .has_fixed_domain = !node_is_broadcastable(node)};
   while (i < count && (why[i] = refusal(f, node, list[i].region))) i++;
   bool joins = i < count;
   if (joins) join(f, node, list[i].region);
@@ -484,9 +471,10 @@ bool pass_fuse(Graph *g, PassContext *c) {
   f.regions = ARENA_ARRAY(&f.arena, Region, g->nnodes);
   f.operand = ARENA_ARRAY(&f.arena, int, g->nnodes);
   f.marks = (NodeMarks){.marks = ARENA_ARRAY(&f.arena, uint32_t, g->nnodes)};
-  f.trial = (RegionLowering){.context = c, .graph = g, .is_trial = true};
+  f.trials =
+      (FuseTrials){.costs = f.costs, .operand = f.operand, .lowering = {.context = c, .graph = g, .is_trial = true}};
   if (!f.partition || !f.regions || !f.operand || !f.marks.marks ||
-      !lower_scratch_init(&f.trial.scratch, &f.arena, g, c->costs))
+      !lower_scratch_init(&f.trials.lowering.scratch, &f.arena, g, c->costs))
     pass_out_of_memory(c);
   for (uint32_t i = (uint32_t)g->nnodes; i-- > 0 && !c->failed;) fuse_node(&f, g->nodes[i]); // users first
   arena_deinit(&f.arena);

@@ -16,9 +16,12 @@ static int64_t block_length(const Scheduling *s, bool rows_in_lanes) {
 
 // The rows that a block adds to its partial sums: few, so that there are blocks for many threads, but so many that
 // arrays of partial sums are much smaller than the data, and adding them up takes at most a fiftieth of the time.
-// Chains of f32 additions must be short. Only the number of rows decides.
-static Cut cut_rows(const Costs *c, bool has_arrays) {
-  return (Cut){has_arrays ? c->block_operands : c->block_numbers, c->blocks, has_arrays ? LONGEST_CHAIN : 0};
+// Chains of f32 additions must be short. Numbers for each index on free axes, such as channels, are few rows each, and
+// may have shorter blocks; other numbers have the blocks of arrays, beside which they may be. Only the number of rows
+// decides.
+static Cut cut_rows(const Costs *c, bool has_arrays, AxisSet free_axes) {
+  return (Cut){has_arrays || !free_axes ? c->block_operands : c->block_numbers, c->blocks,
+               has_arrays ? LONGEST_CHAIN : 0};
 }
 
 // The largest number of blocks for each index on the free axes (0: any), so that partial sums stay much smaller than
@@ -104,7 +107,7 @@ static bool choose_cut(const Scheduling *s, Loop *loop) {
                                        loop_has_roots(loop, ROOT_REDUCE_INNER) ? c->tile_with_sums : c->tile);
   } else if (loop_has_roots(loop, ROOT_REDUCE_OUTER) && !s->overrides->key[SCHEDULE_BLOCK].is_set) {
     const int64_t most = most_blocks(s, loop);
-    loop->cut = cut_rows(c, has_partial_arrays(s, loop));
+    loop->cut = cut_rows(c, has_partial_arrays(s, loop), s->free_axes);
     if (most) loop->cut.most = most, loop->cut.longest = 0;
     is_long = most && has_partial_arrays(s, loop);
     if (!axes_monomial(s->k, loop_cut_axes(loop))) loop->cut = (Cut){.length = loop_block_length(s->k, loop)};

@@ -83,11 +83,8 @@ static const Case cases[] = {
      "over d2_block into 1 accumulator of f32, each for 1 operands; then into 1 of f64\n"},
     // A short row has its lanes combined in f32; a block that adds rows to a number has a 64th of them, rounded up to a
     // multiple of 16.
-    {"  - {name: x, type: f32, shape: [30000, 9]}\n",
-     "  - {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\n"
-     "  - {op: Multiply, inputs: [y, x], outputs: [p]}\n"
-     "  - {op: ReduceSum, inputs: [p], outputs: [s], attributes: {axes: [0, 1]}}\n",
-     "y, s",
+    {"  - {name: x, type: f32, shape: [30000, 9]}\n  - {name: l, type: s32, shape: [30000]}\n",
+     "  - {op: SoftmaxCrossEntropy, inputs: [x, l], outputs: [y], attributes: {reduction: sum}}\n", "y",
      "over d1 into 16 accumulators of f32; then into 1 of f32\n"
      "over d0 into 1 accumulator of f64, each for 480 operands; then into 1 of f64\n"},
 };
@@ -174,9 +171,23 @@ static void one_image_is_added_up_as_many_are(void **state) {
       1, 2);
 }
 
+// A sum of all elements is one row, however they are made: rows that a softmax adds up would be added one by one.
+static void sums_have_the_orders_that_they_have_alone(void **state) {
+  (void)state;
+  Lowered l = lower("format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [300, 9]}\nnodes:\n"
+                    "  - {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\n"
+                    "  - {op: Multiply, inputs: [y, x], outputs: [p]}\n"
+                    "  - {op: ReduceSum, inputs: [p], outputs: [s], attributes: {axes: [0, 1]}}\noutputs: [y, s]\n",
+                    &usual, false);
+  assert_int_equal(l.program->nkernels, 2);
+  assert_int_equal(l.program->schedules[1]->kernel->naxes, 1);
+  lowered_deinit(&l);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(orders_of_additions_are_compared),
-                                     cmocka_unit_test(sums_have_levels), cmocka_unit_test(no_batch_decides_an_order),
-                                     cmocka_unit_test(one_image_is_added_up_as_many_are)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(orders_of_additions_are_compared), cmocka_unit_test(sums_have_levels),
+      cmocka_unit_test(sums_have_the_orders_that_they_have_alone), cmocka_unit_test(no_batch_decides_an_order),
+      cmocka_unit_test(one_image_is_added_up_as_many_are)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
