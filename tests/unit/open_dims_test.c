@@ -3,6 +3,7 @@
 #include "frontend/yaml/yaml.h"
 #include "ir/graph/open_dims.h"
 #include "ir/loops/target.h"
+#include "ir/operators/indices.h"
 #include "ir/operators/operator.h"
 #include "passes/pipeline.h"
 #include "tests/unit/failing_allocator.h"
@@ -403,6 +404,40 @@ static void lack_of_memory_is_told(void **state) {
   }
 }
 
+// What emitted C checks before it computes: labels of a part that begins or ends at a named place.
+static const char parts_of_labels[] = FILE_BEGIN
+    "dims: {N: 6}\ninputs:\n- {name: table, type: f32, shape: [9]}\n- {name: a, type: s32, shape: [3, N + 4, "
+    "1]}\nnodes:\n"
+    "- {op: TypeCast, inputs: [a], outputs: [{name: wide, type: s64}]}\n"
+    "- {op: StaticReshape, inputs: [wide], outputs: [flat], attributes: {shape: [3, N + 4], special_zero: false}}\n"
+    "- {op: StaticTranspose, inputs: [flat], outputs: [swapped], attributes: {order: [1, 0]}}\n"
+    "- {op: Slice, inputs: [swapped], outputs: [back], attributes: {starts: [N + 2], ends: [1], axes: [0], steps: "
+    "[-1]}}\n"
+    "- {op: Slice, inputs: [back], outputs: [part], attributes: {starts: [N - 1, 1], ends: [N, 2]}}\n"
+    "- {op: Gather, inputs: [table, part], outputs: [b]}\noutputs: [b]\n";
+
+static void labels_of_named_parts_are_checked(void **state) {
+  (void)state;
+  Opened o = open_text(&system_allocator, parts_of_labels);
+  size_t count = 0;
+  Extent begin;
+  int64_t number;
+  if (!o.graph) {
+    fail();
+    return;
+  }
+  const IndexCheck *checks = graph_index_checks(o.graph, false, &o.graph->arena, &count);
+  assert_true(checks && count == 1 && checks->input == 1);
+  const AxisPart *row = checks->part[0], *place = checks->part[1];
+  assert_true(row && place && !checks->part[2]);
+  assert_true(row->step == 1 && formula_is_number(&row->begin, &number) && number == 1);
+  assert_true(formula_is_number(&row->count, &number) && number == 1);
+  assert_true(place->step == -1 && formula_extent(&o.graph->arena, &place->begin, &begin)); // N + 2 - (N - 1)
+  assert_true(extent_is_literal(begin) && begin.value == 3);
+  assert_true(formula_is_number(&place->count, &number) && number == 1);
+  deinit(&o);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(extents_are_products_of_literals_and_names),
@@ -418,6 +453,7 @@ int main(void) {
       cmocka_unit_test(rooms_grow_by_one_product_each),
       cmocka_unit_test(blocks_of_products_are_whole_steps),
       cmocka_unit_test(diagonals_stay_open),
+      cmocka_unit_test(labels_of_named_parts_are_checked),
       cmocka_unit_test(lack_of_memory_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
