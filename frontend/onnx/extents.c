@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// Exact in f64. Smaller numbers are extents, in the order of stood_for. Further ones are unknown.
+// Exact in f64. Smaller numbers are extents, in the order of stood_for, and MOST_STOOD_FOR further on, their opposites.
 static const int64_t UNKNOWN = -((int64_t)1 << 52);
 enum { MOST_STOOD_FOR = 1024 };
 
@@ -113,6 +113,16 @@ Extent onnx_extent_of(const Onnx *x, int64_t number) {
   return at == 0 || at > x->nstood_for ? EXTENT_UNKNOWN : x->stood_for[at - 1];
 }
 
+int64_t onnx_opposite(int64_t number) {
+  if (number > UNKNOWN) return -number;
+  const uint64_t at = (uint64_t)UNKNOWN - (uint64_t)number;
+  return at == 0 || at > 2 * MOST_STOOD_FOR ? UNKNOWN : number + (at > MOST_STOOD_FOR ? 1 : -1) * MOST_STOOD_FOR;
+}
+
+static bool is_opposite(const Onnx *x, int64_t number) {
+  return extent_is_unknown(onnx_extent_of(x, number)) && onnx_extent_of(x, onnx_opposite(number)).dim;
+}
+
 static bool is_below_0(const Value *v) {
   if (!v->constant || v->type != TYPE_S64) return false;
   for (int64_t i = 0; i < count_integers(v); i++) {
@@ -167,6 +177,11 @@ static bool combine(Onnx *x, OperatorId id, int64_t a, int64_t b, int64_t *resul
     if (id == OP_Divide) *result = b == -1 ? (int64_t)(0 - p) : a / b;
     return true;
   }
+  if (id == OP_Multiply && (a == -1 || b == -1)) return *result = onnx_opposite(a == -1 ? b : a), true;
+  if (id == OP_Subtract && a == 0) return *result = onnx_opposite(b), true;
+  if (id == OP_Add && is_opposite(x, a)) return combine_extents(x, OP_Subtract, b, onnx_opposite(a), result);
+  if (is_opposite(x, b) && (id == OP_Add || id == OP_Subtract))
+    return combine_extents(x, id == OP_Add ? OP_Subtract : OP_Add, a, onnx_opposite(b), result);
   if (a > UNKNOWN && id == OP_Add) return combine_extents(x, id, b, a, result);
   return combine_extents(x, id, a, b, result);
 }
