@@ -63,7 +63,7 @@ static int64_t find_region(const IndexCheck *c, const Tensor *t, int64_t count[M
 
 // The same for the check's parts of axes, in row-major order.
 static size_t find_wrong_in_parts(const IndexCheck *c, const Tensor *t, const Allowed *a) {
-  int64_t count[MAX_RANK], stride[MAX_RANK], index[MAX_RANK] = {0}, place = find_region(c, t, count, stride);
+  int64_t count[MAX_RANK] = {0}, stride[MAX_RANK], index[MAX_RANK] = {0}, place = find_region(c, t, count, stride);
   if (place < 0) return (size_t)tensor_nelems(t);
   int axis = 0;
   while (axis >= 0 && is_allowed(a, integer_at(t->type, t->data, (size_t)place))) {

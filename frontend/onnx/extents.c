@@ -115,8 +115,8 @@ Extent onnx_extent_of(const Onnx *x, int64_t number) {
 
 int64_t onnx_opposite(int64_t number) {
   if (number > UNKNOWN) return -number;
-  const uint64_t at = (uint64_t)UNKNOWN - (uint64_t)number;
-  return at == 0 || at > 2 * MOST_STOOD_FOR ? UNKNOWN : number + (at > MOST_STOOD_FOR ? 1 : -1) * MOST_STOOD_FOR;
+  const int64_t most = MOST_STOOD_FOR, at = UNKNOWN - number;
+  return at == 0 || at > 2 * most ? UNKNOWN : number + (at > most ? most : -most);
 }
 
 static bool is_opposite(const Onnx *x, int64_t number) {
