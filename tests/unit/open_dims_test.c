@@ -286,7 +286,8 @@ static void slices_to_another_extent_stay_open(void **state) {
                                        "starts: [0], ends: [T], axes: [3]",
                                        "starts: [T], ends: [512], axes: [3]",
                                        "starts: [N], ends: [T + 1], axes: [2]",
-                                       "starts: [0], ends: [2 * T], axes: [3], steps: [2]"};
+                                       "starts: [0], ends: [2 * T], axes: [3], steps: [2]",
+                                       "starts: [T, 1, 2], ends: [2 * N, T, 9], axes: [1, 2, 3]"};
   for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
     char text[512];
     snprintf(text, sizeof text,
