@@ -30,6 +30,20 @@ static const Value *input_behind(const Value *v, int *most) {
   return found;
 }
 
+static const char *name_of(Extent e) {
+  return e.dim && e.dim->terms ? e.dim->terms[0].dims[0]->name : e.dim ? e.dim->name : NULL;
+}
+
+// A name in the shape of a constant that v is computed from. Examines at most *most values.
+static const char *name_behind(const Value *v, int *most) {
+  const char *found = NULL;
+  if (!v || --*most < 0) return NULL;
+  for (int i = 0; v->constant && !found && i < v->shape.rank; i++) found = name_of(v->shape.extent[i]);
+  for (uint32_t i = 0; v->producer && !found && i < v->producer->ninputs; i++)
+    found = name_behind(v->producer->inputs[i], most);
+  return found;
+}
+
 // The number of stored integers; a splat stores one.
 static int64_t count_integers(const Value *v) {
   const int64_t nelems = shape_nelems(&v->shape);
@@ -39,8 +53,8 @@ static int64_t count_integers(const Value *v) {
 // A name in the constant's extents that has no number yet.
 static const char *name_in(const Onnx *x, const Value *v) {
   for (int64_t i = 0; i < count_integers(v); i++) {
-    const Dim *dim = onnx_extent_of(x, onnx_integer(v, (size_t)i)).dim;
-    if (dim) return dim->terms ? dim->terms[0].dims[0]->name : dim->name;
+    const char *name = name_of(onnx_extent_of(x, onnx_integer(v, (size_t)i)));
+    if (name) return name;
   }
   return "NAME";
 }
@@ -52,6 +66,11 @@ bool onnx_must_be_known(Onnx *x, const Value *v) {
     return build_error(b, "expected numbers, found a shape with a name in it: give it a number, as in --dim %s=1",
                        name_in(x, v));
   const Value *input = input_behind(v, &most);
+  const char *name = input ? NULL : name_behind(v, &most);
+  if (name)
+    return build_error(
+        b, "%.80s must be known when the model is read: give the name in its shape a number, as in --dim %s=1", v->name,
+        name);
   if (!input) return build_error(b, "%.80s must be known when the model is read", v->name);
   return build_error(b, "the input %.80s must be known when the model is read: --constant %.80s=FILE, of .npy or .pb",
                      input->name, input->name);
@@ -203,6 +222,38 @@ Value *onnx_combine_extents(Onnx *x, OperatorId id, const Value *a, const Value 
     if (!combine(x, id, p, q, &((int64_t *)constant->data)[i])) return NULL;
   }
   return v && onnx_mark_extents(x, v) ? v : NULL;
+}
+
+Value *onnx_multiply_extents(Onnx *x, const Value *v, bool keeps_axes) {
+  const Shape one = {.rank = keeps_axes, .extent = {EXTENT(1)}};
+  Constant *constant;
+  int64_t product = 1;
+  if (v->shape.rank != 1) return onnx_must_be_known(x, v), NULL;
+  for (int64_t i = 0; i < shape_nelems(&v->shape); i++)
+    if (!combine(x, OP_Multiply, product, onnx_integer(v, (size_t)i), &product)) return NULL;
+  Value *result = build_constant(&x->build, TYPE_S64, &one, &constant);
+  if (result) *(int64_t *)constant->data = product;
+  return result && onnx_mark_extents(x, result) ? result : NULL;
+}
+
+Value *onnx_float_of_extent(Onnx *x, const Value *v, Type type) {
+  Builder *b = &x->build;
+  const Extent e = shape_nelems(&v->shape) == 1 ? onnx_extent_of(x, onnx_integer(v, 0)) : EXTENT_UNKNOWN;
+  const Shape shape = {.rank = 1, .extent = {e}};
+  if (!e.dim || v->shape.rank > 1) return onnx_must_be_known(x, v), NULL;
+  Value *ones = build_number(b, TYPE_F32, &shape, 1); // their sum is exact up to 2^24, and then rounded
+  return build_cast(b, build_reduce(b, OP_ReduceSum, ones, (int64_t[]){0}, 1, v->shape.rank == 1), type);
+}
+
+Extent onnx_one_extent(const Onnx *x, const Value *v) {
+  if (!v) return EXTENT_UNKNOWN;
+  if (v->constant && onnx_has_extents(x, v) && shape_nelems(&v->shape) == 1)
+    return onnx_extent_of(x, onnx_integer(v, 0));
+  while (v->producer && v->producer->op->id == OP_TypeCast && type_is_float(v->type)) v = v->producer->inputs[0];
+  const Value *ones = v->producer && v->producer->op->id == OP_ReduceSum ? v->producer->inputs[0] : NULL;
+  const bool is_count = ones && ones->shape.rank == 1 && ones->constant && ones->constant->is_splat &&
+                        ones->type == TYPE_F32 && type_load(TYPE_F32, ones->constant->data, 0) == 1;
+  return is_count ? ones->shape.extent[0] : EXTENT_UNKNOWN;
 }
 
 Value *onnx_reshape_extents(Onnx *x, Value *v, const Shape *to) {

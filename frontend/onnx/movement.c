@@ -458,9 +458,9 @@ bool onnx_range(Onnx *x) {
   double start, limit, delta;
   if (begin && onnx_has_extents(x, begin) && shape_nelems(&begin->shape) == 1)
     return range_from_extent(x, onnx_extent_of(x, onnx_integer(begin, 0)), end);
-  if (end && onnx_has_extents(x, end) && shape_nelems(&end->shape) == 1)
-    return onnx_number(x, onnx_in(x, 0), &start) && onnx_number(x, onnx_in(x, 2), &delta) &&
-           range_to_extent(x, start, onnx_extent_of(x, onnx_integer(end, 0)), delta);
+  if (onnx_one_extent(x, end).dim)
+    return onnx_number(x, begin, &start) && onnx_number(x, onnx_in(x, 2), &delta) &&
+           range_to_extent(x, start, onnx_one_extent(x, end), delta);
   if (!onnx_number(x, onnx_in(x, 0), &start) || !onnx_number(x, onnx_in(x, 1), &limit) ||
       !onnx_number(x, onnx_in(x, 2), &delta))
     return false;

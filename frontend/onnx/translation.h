@@ -116,6 +116,10 @@ int64_t onnx_opposite(int64_t number); // -1 times a number or extent: onnx_exte
 bool onnx_finish(Builder *b, Node *node); // build_finish for ONNX; b is the first member of an Onnx
 // The sum, difference, product or quotient of such constants; NULL after a message.
 Value *onnx_combine_extents(Onnx *x, OperatorId id, const Value *a, const Value *b);
+Value *onnx_multiply_extents(Onnx *x, const Value *v, bool keeps_axes); // the product of all; NULL after a message
+Value *onnx_float_of_extent(Onnx *x, const Value *v, Type type); // one extent, as a number that the graph computes
+// The extent that such a constant of one element is, or that has become such a number; unknown: neither, or v is NULL.
+Extent onnx_one_extent(const Onnx *x, const Value *v);
 Value *onnx_reshape_extents(Onnx *x, Value *v, const Shape *to); // an unknown extent is the remaining one
 
 // The node's operands and attributes
