@@ -151,6 +151,12 @@ static bool is_below_0(const Value *v) {
   return true;
 }
 
+static bool has_opposite(const Onnx *x, const Value *v) {
+  bool any = false;
+  for (int64_t i = 0; i < count_integers(v) && !any; i++) any = is_opposite(x, onnx_integer(v, (size_t)i));
+  return any;
+}
+
 // What happens to extents in a node's inputs when the node is folded with the numbers that stand for them.
 typedef enum ExtentUse { EXTENTS_REFUSED, EXTENTS_GONE, EXTENTS_KEPT } ExtentUse;
 
@@ -159,8 +165,10 @@ static ExtentUse extent_use(const Onnx *x, const Node *node) {
   const Type type = node->noutputs && node->outputs[0] ? node->outputs[0]->type : TYPE_NONE;
   const OperatorId id = node->op->id;
   if (id == OP_TypeCast) return type == TYPE_S64 || type == TYPE_F64 ? EXTENTS_KEPT : EXTENTS_REFUSED;
-  if (id == OP_Equal || id == OP_NotEqual) // no extent is negative
-    return is_below_0(in[onnx_has_extents(x, in[0]) ? 1 : 0]) ? EXTENTS_GONE : EXTENTS_REFUSED;
+  if (id == OP_Equal || id == OP_NotEqual) { // no extent is negative
+    const int other = onnx_has_extents(x, in[0]);
+    return is_below_0(in[other]) && !has_opposite(x, in[1 - other]) ? EXTENTS_GONE : EXTENTS_REFUSED;
+  }
   if (id == OP_Select) return onnx_has_extents(x, in[0]) ? EXTENTS_REFUSED : EXTENTS_KEPT;
   if (id == OP_Gather) return onnx_has_extents(x, in[1]) ? EXTENTS_REFUSED : EXTENTS_KEPT;
   const bool moves = id == OP_StaticReshape || id == OP_StaticTranspose || id == OP_Slice || id == OP_Concat;

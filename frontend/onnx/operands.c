@@ -172,7 +172,7 @@ bool onnx_constant_bounds(Onnx *x, size_t i, size_t most, const Ints *axes, Ints
   if (list->count > most) return build_error(&x->build, "expected at most %zu numbers", most);
   for (size_t k = 0; k < list->count; k++) {
     named[k] = onnx_extent_of(x, list->items[k]);
-    if (axes && extent_is_unknown(named[k])) {
+    if (axes && !named[k].dim && named[k].value != list->items[k]) {
       named[k] = onnx_extent_of(x, onnx_opposite(list->items[k]));
       if (!place_from_end(x, axes->items[k], &named[k])) return false;
       if (extent_is_literal(named[k])) list->items[k] = named[k].value; // N - N
