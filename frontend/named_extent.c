@@ -17,15 +17,20 @@ bool is_formula(const char *text) {
   return next_operator(text);
 }
 
-enum { MOST_BYTES = 255, MOST_DIGITS = 15 }; // of a name, of a number
+enum { MOST_BYTES = 257, MOST_DIGITS = 15 }; // of a name, of a number
 
-// A factor: the name of a dim, or a number. False: neither.
+// A factor: the name of a dim, perhaps in quotes of its own, as 2 * "N + 1", or a number. False: none of these.
 static bool is_factor(const Names *dims, const char *text, size_t nbytes, Formula *f) {
   char name[MOST_BYTES + 1];
   if (!nbytes || nbytes > MOST_BYTES) return false;
   memcpy(name, text, nbytes);
   name[nbytes] = 0;
   const Dim *dim = names_find(dims, name);
+  if (!dim && nbytes > 2 && name[0] == '"' && name[nbytes - 1] == '"') {
+    name[nbytes - 1] = 0;
+    dim = names_find(dims, name + 1);
+    name[nbytes - 1] = '"';
+  }
   if (dim) return formula_of((Extent){dim, -1}, f);
   const bool is_number = strspn(name, "0123456789") == nbytes && nbytes <= MOST_DIGITS;
   return is_number && formula_of(EXTENT(strtoll(name, NULL, 10)), f);

@@ -114,7 +114,7 @@ static bool check_indices(const ng_data *data, const Graph *g, size_t input) {
   for (size_t i = 0; checks && ok && i < count; i++) {
     const int64_t extent = extent_value(checks[i].extent);
     const Range range = {checks[i].counts_from_end ? -extent : 0, extent - 1, checks[i].ignored, ""};
-    const bool is_whole = !checks[i].has_region; // checks of a region are left to each step
+    const bool is_whole = !check_has_parts(&checks[i]); // checks of parts are left to each step
     if (checks[i].input == input && is_whole && extent >= 0) ok = check_range(data, g->inputs[input]->name, &range);
   }
   arena_deinit(&scratch);

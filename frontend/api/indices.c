@@ -44,16 +44,27 @@ int64_t integer_at(Type type, const void *data, size_t place) {
   return integer;
 }
 
-// The same for the check's region, in row-major order.
-static size_t find_wrong_in_region(const IndexCheck *c, const Tensor *t, const Allowed *a) {
-  int64_t count[MAX_RANK] = {0}, stride[MAX_RANK], index[MAX_RANK] = {0}, place = 0;
+// By axis, the number of elements that are checked, and the step from one to the next in memory. Returns the place of
+// the first one; -1: there is none.
+static int64_t find_region(const IndexCheck *c, const Tensor *t, int64_t count[MAX_RANK], int64_t stride[MAX_RANK]) {
+  int64_t place = 0, begin;
   layout_strides(&t->layout, t->rank, t->extent, stride);
   for (int i = 0; i < t->rank; i++) {
-    count[i] = c->count[i] == WHOLE_AXIS ? t->extent[i] : c->count[i];
-    if (count[i] == 0) return (size_t)tensor_nelems(t);
-    place += c->read[i].begin * stride[i];
-    stride[i] *= c->read[i].step;
+    count[i] = t->extent[i];
+    if (count[i] && c->part[i]) {
+      part_numbers(c->part[i], &begin, &count[i]);
+      place += begin * stride[i];
+      stride[i] *= c->part[i]->step;
+    }
+    if (!count[i]) return -1;
   }
+  return place;
+}
+
+// The same for the check's parts of axes, in row-major order.
+static size_t find_wrong_in_parts(const IndexCheck *c, const Tensor *t, const Allowed *a) {
+  int64_t count[MAX_RANK] = {0}, stride[MAX_RANK], index[MAX_RANK] = {0}, place = find_region(c, t, count, stride);
+  if (place < 0) return (size_t)tensor_nelems(t);
   int axis = 0;
   while (axis >= 0 && is_allowed(a, integer_at(t->type, t->data, (size_t)place))) {
     for (axis = t->rank - 1; axis >= 0 && ++index[axis] == count[axis]; axis--) {
@@ -66,20 +77,14 @@ static size_t find_wrong_in_region(const IndexCheck *c, const Tensor *t, const A
 }
 
 int64_t indices_place(const IndexCheck *c, const Tensor *t) {
-  int64_t stride[MAX_RANK], place = 0;
-  if (!c->has_region) return tensor_nelems(t) - 1;
-  layout_strides(&t->layout, t->rank, t->extent, stride);
-  for (int i = 0; i < t->rank; i++) {
-    if (!t->extent[i] || !c->count[i]) return -1;
-    place += c->read[i].begin * stride[i];
-  }
-  return place;
+  int64_t count[MAX_RANK], stride[MAX_RANK];
+  return check_has_parts(c) ? find_region(c, t, count, stride) : tensor_nelems(t) - 1;
 }
 
 static size_t wrong_place(const IndexCheck *c, const ng_tensor *inputs) {
   const Tensor t = tensor_of_api(&inputs[c->input]);
   const Allowed a = allowed_by(c, t.type);
-  if (c->has_region) return find_wrong_in_region(c, &t, &a);
+  if (check_has_parts(c)) return find_wrong_in_parts(c, &t, &a);
   return find_wrong(t.type, t.data, (size_t)tensor_nelems(&t), &a);
 }
 

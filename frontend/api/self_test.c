@@ -34,10 +34,11 @@ static bool has_no_indices(const Graph *bound, Arena *scratch) {
   return false;
 }
 
-// Whether the function has the check, too: where a part of an axis begins at a named place, only its cases have it.
+// Whether the function has the check, too: a case may have more, where a reshape of a named extent removes an axis
+// of 1.
 static bool is_checked(const IndexCheck *own, size_t count, const IndexCheck *check) {
   size_t i = 0;
-  while (i < count && (own[i].input != check->input || own[i].has_region != check->has_region)) i++;
+  while (i < count && (own[i].input != check->input || check_has_parts(&own[i]) != check_has_parts(check))) i++;
   return i < count;
 }
 

@@ -78,16 +78,18 @@ static bool is_the_same(const Fit *f, const int64_t *numbers, int64_t count) {
   return false;
 }
 
-// Whether counters have numbers that a training can reach; `path` gave them.
-static bool counters_are_possible(const Fit *f, const char *path) {
+// Whether counters have numbers that a training can reach after these steps, each of which adds at least 1; `path` gave
+// them.
+static bool counters_are_possible(const Fit *f, const char *path, int64_t nsteps) {
   for (size_t i = 0; i < f->train.nstates; i++) {
     const ng_state state = ng_graph_state(f->train.graph, i);
     const ng_tensor *t = &f->states[i];
+    const int64_t least = state.least == INT64_MIN ? INT64_MIN : state.least + nsteps;
     for (int64_t e = 0; t->data && t->type == NG_S64 && e < ng_tensor_nelems(t); e++) {
       const int64_t number = ((const int64_t *)t->data)[e];
-      if (number >= state.least && number <= state.most) continue;
+      if (number >= least && number <= state.most) continue;
       plain_error("%s: damaged: %s is %" PRId64 ", expected a count from %" PRId64 " to %" PRId64, path,
-                  batches_state(&f->train, i).name, number, state.least, state.most);
+                  batches_state(&f->train, i).name, number, least, state.most);
       return false;
     }
   }
@@ -104,7 +106,8 @@ static ng_status read_checkpoint(Fit *f) {
   if (status == NG_OK) {
     const int64_t *numbers = tensors[nstates].data;
     memcpy(f->states, tensors, nstates * sizeof *tensors);
-    if (is_the_same(f, numbers, tensors[nstates].extent[0]) && counters_are_possible(f, f->checkpoint)) {
+    if (is_the_same(f, numbers, tensors[nstates].extent[0]) &&
+        counters_are_possible(f, f->checkpoint, numbers[FIT_STEP])) {
       f->seed = (uint64_t)numbers[FIT_SEED];
       f->at.epoch = numbers[FIT_EPOCH];
       f->at.done = numbers[FIT_DONE];
@@ -139,7 +142,7 @@ static ng_status read_states(Fit *f) {
     plain_error("%s: has none of the states of %s", f->settings->state, ng_graph_name(f->train.graph));
     status = NG_WRONG;
   }
-  if (status == NG_OK && !counters_are_possible(f, f->settings->state)) status = NG_WRONG;
+  if (status == NG_OK && !counters_are_possible(f, f->settings->state, 0)) status = NG_WRONG;
   free(wanted);
   return status;
 }

@@ -12,6 +12,7 @@ bool onnx_identity(Onnx *x) {
 static Value *convert(Onnx *x, Value *v, Type type) {
   Builder *b = &x->build;
   const bool is_integer = !type_is_float(type) && type != TYPE_BOOLEAN;
+  if (onnx_has_extents(x, v) && type_is_float(type) && type != TYPE_F64) return onnx_float_of_extent(x, v, type);
   if (!v || !is_integer || !type_is_float(v->type)) return build_cast(b, v, type);
   if (!(TYPE_BIT(v->type) & TYPES_ARITHMETIC)) v = build_cast(b, v, TYPE_F32); // 8-bit types
   return build_cast(b, build_truncate(b, v), type);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// Exact in f64. Smaller numbers are extents, in the order of stood_for. Further ones are unknown.
+// Exact in f64. Smaller numbers are extents, in the order of stood_for, and MOST_STOOD_FOR further on, their opposites.
 static const int64_t UNKNOWN = -((int64_t)1 << 52);
 enum { MOST_STOOD_FOR = 1024 };
 
@@ -30,6 +30,20 @@ static const Value *input_behind(const Value *v, int *most) {
   return found;
 }
 
+static const char *name_of(Extent e) {
+  return e.dim && e.dim->terms ? e.dim->terms[0].dims[0]->name : e.dim ? e.dim->name : NULL;
+}
+
+// A name in the shape of a constant that v is computed from. Examines at most *most values.
+static const char *name_behind(const Value *v, int *most) {
+  const char *found = NULL;
+  if (!v || --*most < 0) return NULL;
+  for (int i = 0; v->constant && !found && i < v->shape.rank; i++) found = name_of(v->shape.extent[i]);
+  for (uint32_t i = 0; v->producer && !found && i < v->producer->ninputs; i++)
+    found = name_behind(v->producer->inputs[i], most);
+  return found;
+}
+
 // The number of stored integers; a splat stores one.
 static int64_t count_integers(const Value *v) {
   const int64_t nelems = shape_nelems(&v->shape);
@@ -39,8 +53,8 @@ static int64_t count_integers(const Value *v) {
 // A name in the constant's extents that has no number yet.
 static const char *name_in(const Onnx *x, const Value *v) {
   for (int64_t i = 0; i < count_integers(v); i++) {
-    const Dim *dim = onnx_extent_of(x, onnx_integer(v, (size_t)i)).dim;
-    if (dim) return dim->terms ? dim->terms[0].dims[0]->name : dim->name;
+    const char *name = name_of(onnx_extent_of(x, onnx_integer(v, (size_t)i)));
+    if (name) return name;
   }
   return "NAME";
 }
@@ -52,6 +66,11 @@ bool onnx_must_be_known(Onnx *x, const Value *v) {
     return build_error(b, "expected numbers, found a shape with a name in it: give it a number, as in --dim %s=1",
                        name_in(x, v));
   const Value *input = input_behind(v, &most);
+  const char *name = input ? NULL : name_behind(v, &most);
+  if (name)
+    return build_error(
+        b, "%.80s must be known when the model is read: give the name in its shape a number, as in --dim %s=1", v->name,
+        name);
   if (!input) return build_error(b, "%.80s must be known when the model is read", v->name);
   return build_error(b, "the input %.80s must be known when the model is read: --constant %.80s=FILE, of .npy or .pb",
                      input->name, input->name);
@@ -113,6 +132,16 @@ Extent onnx_extent_of(const Onnx *x, int64_t number) {
   return at == 0 || at > x->nstood_for ? EXTENT_UNKNOWN : x->stood_for[at - 1];
 }
 
+int64_t onnx_opposite(int64_t number) {
+  if (number > UNKNOWN) return -number;
+  const int64_t most = MOST_STOOD_FOR, at = UNKNOWN - number;
+  return at == 0 || at > 2 * most ? UNKNOWN : number + (at > most ? most : -most);
+}
+
+static bool is_opposite(const Onnx *x, int64_t number) {
+  return extent_is_unknown(onnx_extent_of(x, number)) && onnx_extent_of(x, onnx_opposite(number)).dim;
+}
+
 static bool is_below_0(const Value *v) {
   if (!v->constant || v->type != TYPE_S64) return false;
   for (int64_t i = 0; i < count_integers(v); i++) {
@@ -120,6 +149,12 @@ static bool is_below_0(const Value *v) {
     if (number >= 0 || number <= UNKNOWN) return false;
   }
   return true;
+}
+
+static bool has_opposite(const Onnx *x, const Value *v) {
+  bool any = false;
+  for (int64_t i = 0; i < count_integers(v) && !any; i++) any = is_opposite(x, onnx_integer(v, (size_t)i));
+  return any;
 }
 
 // What happens to extents in a node's inputs when the node is folded with the numbers that stand for them.
@@ -130,8 +165,10 @@ static ExtentUse extent_use(const Onnx *x, const Node *node) {
   const Type type = node->noutputs && node->outputs[0] ? node->outputs[0]->type : TYPE_NONE;
   const OperatorId id = node->op->id;
   if (id == OP_TypeCast) return type == TYPE_S64 || type == TYPE_F64 ? EXTENTS_KEPT : EXTENTS_REFUSED;
-  if (id == OP_Equal || id == OP_NotEqual) // no extent is negative
-    return is_below_0(in[onnx_has_extents(x, in[0]) ? 1 : 0]) ? EXTENTS_GONE : EXTENTS_REFUSED;
+  if (id == OP_Equal || id == OP_NotEqual) { // no extent is negative
+    const int other = onnx_has_extents(x, in[0]);
+    return is_below_0(in[other]) && !has_opposite(x, in[1 - other]) ? EXTENTS_GONE : EXTENTS_REFUSED;
+  }
   if (id == OP_Select) return onnx_has_extents(x, in[0]) ? EXTENTS_REFUSED : EXTENTS_KEPT;
   if (id == OP_Gather) return onnx_has_extents(x, in[1]) ? EXTENTS_REFUSED : EXTENTS_KEPT;
   const bool moves = id == OP_StaticReshape || id == OP_StaticTranspose || id == OP_Slice || id == OP_Concat;
@@ -167,6 +204,11 @@ static bool combine(Onnx *x, OperatorId id, int64_t a, int64_t b, int64_t *resul
     if (id == OP_Divide) *result = b == -1 ? (int64_t)(0 - p) : a / b;
     return true;
   }
+  if (id == OP_Multiply && (a == -1 || b == -1)) return *result = onnx_opposite(a == -1 ? b : a), true;
+  if (id == OP_Subtract && a == 0) return *result = onnx_opposite(b), true;
+  if (id == OP_Add && is_opposite(x, a)) return combine_extents(x, OP_Subtract, b, onnx_opposite(a), result);
+  if (is_opposite(x, b) && (id == OP_Add || id == OP_Subtract))
+    return combine_extents(x, id == OP_Add ? OP_Subtract : OP_Add, a, onnx_opposite(b), result);
   if (a > UNKNOWN && id == OP_Add) return combine_extents(x, id, b, a, result);
   return combine_extents(x, id, a, b, result);
 }
@@ -188,6 +230,38 @@ Value *onnx_combine_extents(Onnx *x, OperatorId id, const Value *a, const Value 
     if (!combine(x, id, p, q, &((int64_t *)constant->data)[i])) return NULL;
   }
   return v && onnx_mark_extents(x, v) ? v : NULL;
+}
+
+Value *onnx_multiply_extents(Onnx *x, const Value *v, bool keeps_axes) {
+  const Shape one = {.rank = keeps_axes, .extent = {EXTENT(1)}};
+  Constant *constant;
+  int64_t product = 1;
+  if (v->shape.rank != 1) return onnx_must_be_known(x, v), NULL;
+  for (int64_t i = 0; i < shape_nelems(&v->shape); i++)
+    if (!combine(x, OP_Multiply, product, onnx_integer(v, (size_t)i), &product)) return NULL;
+  Value *result = build_constant(&x->build, TYPE_S64, &one, &constant);
+  if (result) *(int64_t *)constant->data = product;
+  return result && onnx_mark_extents(x, result) ? result : NULL;
+}
+
+Value *onnx_float_of_extent(Onnx *x, const Value *v, Type type) {
+  Builder *b = &x->build;
+  const Extent e = shape_nelems(&v->shape) == 1 ? onnx_extent_of(x, onnx_integer(v, 0)) : EXTENT_UNKNOWN;
+  const Shape shape = {.rank = 1, .extent = {e}};
+  if (!e.dim || v->shape.rank > 1) return onnx_must_be_known(x, v), NULL;
+  Value *ones = build_number(b, TYPE_F32, &shape, 1); // their sum is exact up to 2^24, and then rounded
+  return build_cast(b, build_reduce(b, OP_ReduceSum, ones, (int64_t[]){0}, 1, v->shape.rank == 1), type);
+}
+
+Extent onnx_one_extent(const Onnx *x, const Value *v) {
+  if (!v) return EXTENT_UNKNOWN;
+  if (v->constant && onnx_has_extents(x, v) && shape_nelems(&v->shape) == 1)
+    return onnx_extent_of(x, onnx_integer(v, 0));
+  while (v->producer && v->producer->op->id == OP_TypeCast && type_is_float(v->type)) v = v->producer->inputs[0];
+  const Value *ones = v->producer && v->producer->op->id == OP_ReduceSum ? v->producer->inputs[0] : NULL;
+  const bool is_count = ones && ones->shape.rank == 1 && ones->constant && ones->constant->is_splat &&
+                        ones->type == TYPE_F32 && type_load(TYPE_F32, ones->constant->data, 0) == 1;
+  return is_count ? ones->shape.extent[0] : EXTENT_UNKNOWN;
 }
 
 Value *onnx_reshape_extents(Onnx *x, Value *v, const Shape *to) {

@@ -52,7 +52,7 @@ bool onnx_needs_arithmetic(const Onnx *x) {
   const OperatorId id = x->row->op;
   const Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
   if (id == OP_Abs || id == OP_ReLU) return a && !type_is_float(a->type);
-  if (id == OP_Neg) return a && TYPE_BIT(a->type) & TYPES_BYTE;
+  if (id == OP_Neg) return a && (onnx_has_extents(x, a) || TYPE_BIT(a->type) & TYPES_BYTE);
   if (id == OP_Select) return b && !(TYPE_BIT(b->type) & TYPES_ARITHMETIC);
   if (!a || !b || (id != OP_Add && id != OP_Subtract && id != OP_Multiply)) return false;
   return onnx_has_extents(x, a) || onnx_has_extents(x, b) || TYPE_BIT(a->type) & TYPES_BYTE;
@@ -68,6 +68,8 @@ static Value *negate(Onnx *x, Value *v, OperatorId id) {
 bool onnx_arithmetic(Onnx *x) {
   Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
   const OperatorId id = x->row->op;
+  if (a && id == OP_Neg && onnx_has_extents(x, a))
+    return onnx_out(x, 0, onnx_combine_extents(x, OP_Multiply, a, build_number(&x->build, TYPE_S64, NULL, -1)));
   if (a && (id == OP_Abs || id == OP_Neg))
     return onnx_out(x, 0, build_cast(&x->build, negate(x, as_wide(x, a), id), a->type));
   if (a && id == OP_ReLU) {

@@ -140,11 +140,11 @@ typedef struct Bounds {
   Extent named[MOST_BOUNDS]; // unknown: a number
 } Bounds;
 
-static bool take_bounds(Onnx *x, size_t i, const char *name, Bounds *bounds) {
+static bool take_bounds(Onnx *x, size_t i, const char *name, const Ints *axes, Bounds *bounds) {
   bounds->has_names = onnx_has_extents(x, onnx_in(x, i));
   if (!bounds->has_names) return onnx_ints_of(x, i, name, &bounds->list, &bounds->is_given);
   bounds->is_given = true;
-  return onnx_constant_bounds(x, i, MOST_BOUNDS, &bounds->list, bounds->named);
+  return onnx_constant_bounds(x, i, MOST_BOUNDS, axes, &bounds->list, bounds->named);
 }
 
 // `count` of the bounds, from number `from`, as an attribute.
@@ -164,15 +164,15 @@ bool onnx_slice(Onnx *x) {
   Ints axes, steps;
   Bounds starts = {.is_given = false}, ends = {.is_given = false};
   bool has_axes, has_steps;
-  if (!v || !take_bounds(x, 1, "starts", &starts) || !take_bounds(x, 2, "ends", &ends) ||
-      !onnx_ints_of(x, 3, "axes", &axes, &has_axes) || !onnx_ints_of(x, 4, "steps", &steps, &has_steps))
+  if (!v || !onnx_ints_of(x, 3, "axes", &axes, &has_axes) || !onnx_ints_of(x, 4, "steps", &steps, &has_steps))
     return false;
+  for (size_t i = has_axes ? axes.count : 0; i < MOST_INTS; i++) axes.items[i] = (int64_t)i;
+  if (!take_bounds(x, 1, "starts", &axes, &starts) || !take_bounds(x, 2, "ends", &axes, &ends)) return false;
   const size_t count = starts.list.count;
   for (size_t i = 0; i < count; i++) {
+    if (!has_steps) steps.items[i] = 1;
     starts.list.items[i] = nearer(starts.list.items[i]);
     ends.list.items[i] = nearer(i < ends.list.count ? ends.list.items[i] : 0);
-    if (!has_axes) axes.items[i] = (int64_t)i;
-    if (!has_steps) steps.items[i] = 1;
   }
   if (count != ends.list.count || (has_axes && axes.count != count) || (has_steps && steps.count != count))
     return build_error(b, "expected as many starts, ends, axes and steps");
@@ -194,7 +194,7 @@ bool onnx_pad(Onnx *x) {
   if (!is_constant && !reflects && !bytes_are(mode, "edge"))
     return build_error(b, "modes other than constant, reflect and edge are not supported");
   if (onnx_in(x, 3)) return build_error(b, "axes are not supported");
-  if (!v || !take_bounds(x, 1, x->opset < 2 ? "paddings" : "pads", &pads)) return false;
+  if (!v || !take_bounds(x, 1, x->opset < 2 ? "paddings" : "pads", NULL, &pads)) return false;
   if (x->opset >= 11 && onnx_in(x, 2) && !onnx_number(x, onnx_in(x, 2), &number)) return false;
   const size_t rank = (size_t)v->shape.rank;
   if (pads.list.count != 2 * rank) return build_error(b, "pads: expected %zu numbers", 2 * rank);
@@ -458,9 +458,9 @@ bool onnx_range(Onnx *x) {
   double start, limit, delta;
   if (begin && onnx_has_extents(x, begin) && shape_nelems(&begin->shape) == 1)
     return range_from_extent(x, onnx_extent_of(x, onnx_integer(begin, 0)), end);
-  if (end && onnx_has_extents(x, end) && shape_nelems(&end->shape) == 1)
-    return onnx_number(x, onnx_in(x, 0), &start) && onnx_number(x, onnx_in(x, 2), &delta) &&
-           range_to_extent(x, start, onnx_extent_of(x, onnx_integer(end, 0)), delta);
+  if (onnx_one_extent(x, end).dim)
+    return onnx_number(x, begin, &start) && onnx_number(x, onnx_in(x, 2), &delta) &&
+           range_to_extent(x, start, onnx_one_extent(x, end), delta);
   if (!onnx_number(x, onnx_in(x, 0), &start) || !onnx_number(x, onnx_in(x, 1), &limit) ||
       !onnx_number(x, onnx_in(x, 2), &delta))
     return false;

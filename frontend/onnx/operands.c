@@ -1,5 +1,6 @@
 // A node's operands and attributes, and messages about the node.
 #include "frontend/onnx/translation.h"
+#include "ir/graph/extents.h"
 #include "ir/graph/formula.h"
 
 #include <math.h>
@@ -158,11 +159,24 @@ bool onnx_constant_shape(Onnx *x, size_t i, Shape *shape) {
   return true;
 }
 
-bool onnx_constant_bounds(Onnx *x, size_t i, size_t most, Ints *list, Extent *named) {
+// The place that is this extent before the end of the axis. False: out of memory.
+static bool place_from_end(Onnx *x, int64_t axis, Extent *e) {
+  const Shape *shape = &onnx_in(x, 0)->shape;
+  if (axis < 0) axis += shape->rank;
+  if (!e->dim || axis < 0 || axis >= shape->rank) return true; // the latter is an error of the axes
+  return extent_add(x->build.graph, shape->extent[axis], -1, *e, e) || error_out_of_memory(x->reading.d);
+}
+
+bool onnx_constant_bounds(Onnx *x, size_t i, size_t most, const Ints *axes, Ints *list, Extent *named) {
   if (!take_ints(x, i, list)) return false;
   if (list->count > most) return build_error(&x->build, "expected at most %zu numbers", most);
   for (size_t k = 0; k < list->count; k++) {
     named[k] = onnx_extent_of(x, list->items[k]);
+    if (axes && !named[k].dim && named[k].value != list->items[k]) {
+      named[k] = onnx_extent_of(x, onnx_opposite(list->items[k]));
+      if (!place_from_end(x, axes->items[k], &named[k])) return false;
+      if (extent_is_literal(named[k])) list->items[k] = named[k].value; // N - N
+    }
     if (!named[k].dim && named[k].value != list->items[k]) return onnx_must_be_known(x, onnx_in(x, i));
     if (named[k].dim) list->items[k] = 0;
     else named[k] = EXTENT_UNKNOWN;

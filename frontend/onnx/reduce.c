@@ -49,6 +49,8 @@ static Value *mean_of_integers(Onnx *x, Value *v) {
 bool onnx_reduce(Onnx *x) {
   Value *v = onnx_in(x, 0);
   if (!v) return build_error(&x->build, "expected an input");
+  if (onnx_has_extents(x, v) && x->row->op == OP_ReduceProd && !onnx_int(x, "noop_with_empty_axes", 0))
+    return onnx_out(x, 0, onnx_multiply_extents(x, v, onnx_int(x, "keepdims", 1) != 0));
   const bool is_mean = x->row->op == OP_ReduceMean && !type_is_float(v->type);
   return onnx_out(x, 0, as_type_of(x, is_mean ? mean_of_integers(x, v) : reduce(x, x->row->op, as_float(x, v)), v));
 }

@@ -112,9 +112,14 @@ bool onnx_mark_extents(Onnx *x, const Value *v); // if any element is no number
 // The extent's own number, or the number that stands for it. False: out of memory.
 bool onnx_extent_number(Onnx *x, Extent e, int64_t *number);
 Extent onnx_extent_of(const Onnx *x, int64_t number);
+int64_t onnx_opposite(int64_t number); // -1 times a number or extent: onnx_extent_of is unknown for that of an extent
 bool onnx_finish(Builder *b, Node *node); // build_finish for ONNX; b is the first member of an Onnx
 // The sum, difference, product or quotient of such constants; NULL after a message.
 Value *onnx_combine_extents(Onnx *x, OperatorId id, const Value *a, const Value *b);
+Value *onnx_multiply_extents(Onnx *x, const Value *v, bool keeps_axes); // the product of all; NULL after a message
+Value *onnx_float_of_extent(Onnx *x, const Value *v, Type type); // one extent, as a number that the graph computes
+// The extent that such a constant of one element is, or that has become such a number; unknown: neither, or v is NULL.
+Extent onnx_one_extent(const Onnx *x, const Value *v);
 Value *onnx_reshape_extents(Onnx *x, Value *v, const Shape *to); // an unknown extent is the remaining one
 
 // The node's operands and attributes
@@ -135,7 +140,7 @@ bool onnx_constant_ints(Onnx *x, size_t i, Ints *list);
 // The same as extents, which may be named; negative numbers are kept.
 bool onnx_constant_shape(Onnx *x, size_t i, Shape *shape);
 // The same as bounds, at most `most`: named extents are in `named`, beside a 0 in the list; numbers are unknown there.
-bool onnx_constant_bounds(Onnx *x, size_t i, size_t most, Ints *list, Extent *named);
+bool onnx_constant_bounds(Onnx *x, size_t i, size_t most, const Ints *axes, Ints *list, Extent *named);
 // From input i if present, else from the attribute; *is_given: one of them is present.
 bool onnx_ints_of(Onnx *x, size_t i, const char *name, Ints *list, bool *is_given);
 bool onnx_axis(Onnx *x, int64_t given, int rank, int *axis); // negative: counted from the end

@@ -71,24 +71,40 @@ static bool dims_are_words(const Dim *formula) {
   return are;
 }
 
-// Whether the text of a formula is read back as it: a dim "a + b" or "2" may come in between. In quotes a dim's name
-// comes before a formula.
-static bool is_read_back(Dims *d, const Dim *formula, bool is_plain) {
+// Whether the text is read back as this formula: a dim "a + b" or "2" may come in between. In quotes a dim's name comes
+// before a formula.
+static bool is_read_back(Dims *d, const Dim *formula, const char *text, bool is_plain) {
   Extent e;
   const char *unknown;
   size_t nbytes;
   if (d->are_words) return true;
-  if (!is_plain && names_find(&d->names, formula->name)) return false;
-  return read_formula(&d->names, formula->name, &d->arena, &e, &unknown, &nbytes) == NAMED_IS_READ &&
+  if (!is_plain && names_find(&d->names, text)) return false;
+  return read_formula(&d->names, text, &d->arena, &e, &unknown, &nbytes) == NAMED_IS_READ &&
          extent_equals(e, (Extent){formula, -1});
 }
 
-// An extent that would be read as another one becomes _: inference has to find it again.
+// A formula whose text would be read as another one has its names in quotes: 2 * "N + 1". If that does not help, it
+// becomes _: inference has to find it again.
+static void print_formula(Dims *d, const Dim *formula, Text *out) {
+  const bool is_plain = dims_are_words(formula);
+  Text quoted;
+  text_init(&quoted, d->arena.allocator);
+  if (is_read_back(d, formula, formula->name, is_plain)) {
+    if (is_plain) text_add_string(out, formula->name);
+    else yaml_print_name(formula->name, out);
+  } else {
+    terms_print(formula->terms, formula->nterms, "\"", &quoted);
+    if (is_read_back(d, formula, text_string(&quoted), false)) yaml_print_name(text_string(&quoted), out);
+    else text_add_string(out, "_");
+  }
+  out->out_of_memory |= quoted.out_of_memory;
+  text_deinit(&quoted);
+}
+
 static void print_extent(Dims *d, const Extent *e, Text *out) {
-  const bool is_formula = e->dim && e->dim->terms, is_plain = is_formula && dims_are_words(e->dim);
   if (!e->dim && e->value >= 0) text_format(out, "%" PRId64, e->value);
-  else if (!e->dim || (is_formula && !is_read_back(d, e->dim, is_plain))) text_add_string(out, "_");
-  else if (is_plain) text_add_string(out, e->dim->name);
+  else if (!e->dim) text_add_string(out, "_");
+  else if (e->dim->terms) print_formula(d, e->dim, out);
   else yaml_print_name(e->dim->name, out);
 }
 

@@ -1,6 +1,6 @@
 // The dims of graphs: sharing them, copying them, and replacing them by numbers.
 #include "ir/graph/formula.h"
-#include "ir/operators/operator.h"
+#include "ir/operators/movement.h"
 
 #include <string.h>
 
@@ -102,6 +102,70 @@ static bool replace_dims(Graph *g, Extent (*to)(const Dim *, const void *), Diag
   return ok;
 }
 
+// Adds the formula's dims and their values, as in "N 5 and T 7".
+static void add_dims(const Formula *f, int64_t (*value_of)(const Dim *, const void *), const void *context, Text *out) {
+  const Dim *dims[MAX_TERMS * MAX_DEGREE];
+  size_t count = 0;
+  for (uint32_t t = 0; t < f->nterms; t++)
+    for (uint32_t k = 0; k < f->terms[t].degree; k++) {
+      size_t i = 0;
+      while (i < count && dims[i] != f->terms[t].dims[k]) i++;
+      dims[i] = f->terms[t].dims[k];
+      count += i == count;
+    }
+  for (size_t i = 0; i < count; i++)
+    text_format(out, "%s%s %lld",
+                i == 0          ? ""
+                : i + 1 < count ? ", "
+                                : " and ",
+                dims[i]->name, (long long)value_of(dims[i], context));
+}
+
+static bool is_negative(const Graph *g, const Node *node, int axis, const Formula *f,
+                        int64_t (*value_of)(const Dim *, const void *), const void *context, Diagnostics *d) {
+  char title[NODE_TITLE_BYTES];
+  Arena arena;
+  Extent e;
+  Text found;
+  if (terms_value(f->terms, f->nterms, value_of, context) >= 0) return false;
+  arena_init(&arena, g->arena.allocator);
+  text_init(&found, g->arena.allocator);
+  add_dims(f, value_of, context, &found);
+  const bool ok = formula_extent(&arena, f, &e) && !found.out_of_memory;
+  if (!ok) error_out_of_memory(d);
+  else
+    error_at(d, node->position, "%s: starts and ends: expected places on axis %d of %s, with %s at least 0, found %s",
+             node_title(node, title), axis, node->inputs[0]->name, e.dim ? e.dim->name : "all sums",
+             text_string(&found));
+  text_deinit(&found);
+  arena_deinit(&arena);
+  return true;
+}
+
+bool graph_check_slices(const Graph *g, int64_t (*value_of)(const Dim *, const void *), const void *context,
+                        Diagnostics *d) {
+  bool ok = true;
+  for (size_t i = 0; i < g->nnodes; i++) {
+    const Node *node = g->nodes[i];
+    Extent start, end;
+    Formula first, count, front, behind;
+    if (node->op->id != OP_Slice) continue;
+    for (int axis = 0; axis < node->inputs[0]->shape.rank; axis++) {
+      if (!node_has_named_reads(node, axis, &start, &end)) continue;
+      if (!node_left_out(node, axis, &front, &behind) || !node_read_formulas(node, axis, &first, &count)) continue;
+      ok = ok && !is_negative(g, node, axis, &front, value_of, context, d) &&
+           !is_negative(g, node, axis, &behind, value_of, context, d) &&
+           !is_negative(g, node, axis, &count, value_of, context, d);
+    }
+  }
+  return ok;
+}
+
+static int64_t value_of_dim(const Dim *dim, const void *unused) {
+  (void)unused;
+  return dim->value;
+}
+
 static Extent number_of(const Dim *dim, const void *unused) {
   (void)unused;
   return EXTENT(dim->value);
@@ -113,7 +177,7 @@ bool graph_bind_dims(Graph *g, Diagnostics *d) {
     if (g->dims[i]->value < 0)
       ok = error_at(d, g->dims[i]->position, "%s has no value, expected one in dims or by --dim %s=NUMBER",
                     g->dims[i]->name, g->dims[i]->name);
-  ok = ok && replace_dims(g, number_of, d);
+  ok = ok && graph_check_slices(g, value_of_dim, NULL, d) && replace_dims(g, number_of, d);
   if (ok) g->ndims = 0;
   return ok;
 }

@@ -158,15 +158,16 @@ uint32_t terms_first_added(const FormulaTerm *terms, uint32_t nterms) {
   return i;
 }
 
-static void print_terms(const Formula *f, Text *out) {
-  const uint32_t first = terms_first_added(f->terms, f->nterms);
-  for (uint32_t i = 0; i < f->nterms; i++) {
-    const FormulaTerm *t = &f->terms[i == 0 ? first : i - (i <= first)];
+void terms_print(const FormulaTerm *terms, uint32_t nterms, const char *mark, Text *out) {
+  const uint32_t first = terms_first_added(terms, nterms);
+  for (uint32_t i = 0; i < nterms; i++) {
+    const FormulaTerm *t = &terms[i == 0 ? first : i - (i <= first)];
     const int64_t factor = t->factor < 0 ? -t->factor : t->factor;
     const char *times = "";
     if (i) text_add_string(out, t->factor < 0 ? " - " : " + ");
     if (factor != 1 || !t->degree) text_format(out, "%lld", (long long)factor), times = " * ";
-    for (uint32_t k = 0; k < t->degree; k++, times = " * ") text_format(out, "%s%s", times, t->dims[k]->name);
+    for (uint32_t k = 0; k < t->degree; k++, times = " * ")
+      text_format(out, "%s%s%s%s", times, mark, t->dims[k]->name, mark);
   }
 }
 
@@ -182,7 +183,7 @@ bool formula_extent(Arena *arena, const Formula *f, Extent *e) {
   }
   Text name;
   text_init(&name, arena->allocator);
-  print_terms(f, &name);
+  terms_print(f->terms, f->nterms, "", &name);
   const bool fits = name.nbytes <= MOST_NAME_BYTES;
   bool ok = !name.out_of_memory;
   Dim *dim = ok && fits ? ARENA_NEW(arena, Dim) : NULL;

@@ -39,6 +39,9 @@ int64_t terms_value(const FormulaTerm *terms, uint32_t nterms, int64_t (*value_o
 // The index of the first term that is not subtracted, with which texts begin, as in 8 - T; nterms: all are.
 uint32_t terms_first_added(const FormulaTerm *terms, uint32_t nterms);
 
+// Prints the terms as a formula, with `mark` on both sides of each name, as T + 1.
+void terms_print(const FormulaTerm *terms, uint32_t nterms, const char *mark, Text *out);
+
 // The extent of the formula: a number, a dim, or a new dim with a formula; unknown if a number is out of range, if no
 // factor is positive, or if the name would be too long. False: out of memory.
 bool formula_extent(Arena *arena, const Formula *f, Extent *e);

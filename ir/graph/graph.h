@@ -273,6 +273,10 @@ void node_print(const Node *node, Text *out);       // "LayerNorm (lines 4, 7 to
 // user's inputs. False after reporting a cycle or out of memory.
 bool graph_sort(Graph *g, Diagnostics *d);
 
+// Reports Slices from or to named places that are outside of the axis if each dim is value_of(dim, context).
+bool graph_check_slices(const Graph *g, int64_t (*value_of)(const Dim *, const void *context), const void *context,
+                        Diagnostics *d);
+
 // Replaces every named extent by its dim's value; reports dims that have no value. The caller then runs inference
 // again.
 bool graph_bind_dims(Graph *g, Diagnostics *d);

@@ -29,6 +29,10 @@ static Extent replacement(const Dim *dim, const void *context) {
   return (Extent){dim, -1};
 }
 
+static int64_t value_in(const Dim *dim, const void *context) {
+  return replacement(dim, context).value;
+}
+
 static bool check_nelems(const Graph *g, Diagnostics *d) {
   bool ok = true;
   for (size_t i = 0; i < g->nvalues; i++)
@@ -46,7 +50,8 @@ Graph *graph_with_dims(const Graph *g, const int64_t *values, Diagnostics *d) {
     return NULL;
   }
   for (size_t i = 0; i < g->ndims; i++) to[i] = EXTENT(values[i]);
-  const bool ok = graph_replace_dims(bound, replacement, &(Replacing){g, to}) || error_out_of_memory(d);
+  const bool ok = graph_check_slices(g, value_in, &(Replacing){g, to}, d) &&
+                  (graph_replace_dims(bound, replacement, &(Replacing){g, to}) || error_out_of_memory(d));
   bound->ndims = bound->nsums = 0;
   if (ok && graph_infer(bound, d) && check_nelems(bound, d)) return bound;
   graph_free(bound);
@@ -213,22 +218,14 @@ static bool open_concat(Opening *o, const Node *node, int axis) {
   return true;
 }
 
-// The first index of a Slice, and the elements that it leaves out behind and, for steps below 0, in front.
+// The first index of a Slice, and what it leaves out.
 static bool open_slice(Opening *o, const Node *node, int axis) {
-  const Shape *src = &node->inputs[0]->shape;
   AxisRead reads[MAX_RANK];
-  Formula first, count, rest;
+  Formula first, count, front, behind;
   node_reads(node, reads);
-  const int64_t step = reads[axis].step;
-  const Formula one = {.nterms = 1, .terms = {{.factor = 1}}};
-  if (!node_read_formulas(node, axis, &first, &count) || !formula_of(src->extent[axis], &rest)) return true;
-  if (!formula_add(&rest, &first, -1) || !formula_add(&rest, step > 0 ? &count : &one, step > 0 ? -step : -1))
-    return true;
-  if (step == 1 || step < 0)
-    if (!open_place(o, &rest, false, node->position)) return false;
-  if (!open_place(o, &first, step < 0, node->position)) return false;
-  if (step > 0 || !formula_add(&first, &count, step) || !formula_add(&first, &one, -step)) return true;
-  return open_place(o, &first, false, node->position);
+  if (!node_read_formulas(node, axis, &first, &count) || !node_left_out(node, axis, &front, &behind)) return true;
+  return open_place(o, &behind, false, node->position) && open_place(o, &first, reads[axis].step < 0, node->position) &&
+         open_place(o, &front, false, node->position);
 }
 
 // Where the elements of a Pad begin and end, and how many are left of those that it removes some of.

@@ -366,6 +366,21 @@ bool node_read_formulas(const Node *node, int axis, Formula *first, Formula *cou
          formula_of(node->outputs[0]->shape.extent[axis], count);
 }
 
+bool node_left_out(const Node *node, int axis, Formula *front, Formula *behind) {
+  const Formula one = {.nterms = 1, .terms = {{.factor = 1}}};
+  const Extent whole = node->inputs[0]->shape.extent[axis];
+  AxisSlice slices[MAX_RANK];
+  Formula first, count;
+  if (!find_slices(NULL, node, node->inputs[0]->shape.rank, slices)) return false;
+  const int64_t step = slices[axis].step;
+  if (!slice_formulas(&slices[axis], whole, &first, &count)) return false;
+  Formula last = first; // of no elements: the index before the first one
+  if (!formula_add(&last, &count, step) || !formula_add(&last, &one, -step)) return false;
+  *front = step > 0 ? first : last;
+  return formula_of(whole, behind) && formula_add(behind, &one, -1) &&
+         formula_add(behind, step > 0 ? &last : &first, -1);
+}
+
 // Tile
 
 static bool infer_too_long(Inference *inf, const Value *src) {

@@ -29,6 +29,10 @@ void node_reads(const Node *node, AxisRead reads[MAX_RANK]);
 // is right only for a whole axis.
 bool node_read_formulas(const Node *node, int axis, Formula *first, Formula *count);
 
+// The numbers of elements that a Slice leaves out in front of those that it reads, and behind. Bounds of which one is
+// negative are refused, and so are those of which the number of indices is. False: as above.
+bool node_left_out(const Node *node, int axis, Formula *front, Formula *behind);
+
 // Whether a start or end of a Slice, or the pads of a Pad, have names on the axis: *first in front, *last behind,
 // unknown if it is a number. node_reads holds for the values of the names then, also where both extents are numbers.
 bool node_has_named_reads(const Node *node, int axis, Extent *first, Extent *last);

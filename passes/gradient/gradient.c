@@ -3,6 +3,7 @@
 // of a forward value.
 #include "passes/gradient/gradient_state.h"
 
+#include "ir/graph/formula.h"
 #include "ir/graph/leaves.h"
 #include "ir/graph/verify.h"
 #include "passes/rewrite/dead_code.h"
@@ -11,6 +12,19 @@
 
 enum { MOST_NAME_BYTES = 255 };
 #define DIFF "diff_"
+
+// A name that an unknown extent of the value may follow from: of the same axis of an operand, or any other.
+static const char *name_behind(const Graph *g, const Value *v) {
+  const Node *node = v->producer;
+  for (uint32_t i = 0; node && i < node->ninputs; i++) {
+    const Shape *from = node->inputs[i] ? &node->inputs[i]->shape : NULL;
+    for (int k = 0; from && from->rank == v->shape.rank && k < from->rank; k++) {
+      const Dim *dim = extent_is_unknown(v->shape.extent[k]) ? from->extent[k].dim : NULL;
+      if (dim) return dim->terms ? dim->terms[0].dims[0]->name : dim->name;
+    }
+  }
+  return g->dims[0]->name;
+}
 
 // Rules need all extents: to know which axes are broadcast, and which elements an operator has moved.
 static bool check_extents(const Graph *g, Diagnostics *d) {
@@ -23,9 +37,10 @@ static bool check_extents(const Graph *g, Diagnostics *d) {
       return error_at(
           d, v->position,
           "%s %s: expected a number, a name or a sum of names for every extent, as its gradient needs them: "
-          "declare its shape, as in {name: %s, shape: [N, 2 * T + 1]}%s",
+          "declare its shape, as in {name: %s, shape: [N, 2 * T + 1]}%s%s%s",
           v->name, shape_string(&v->shape, shape, sizeof shape), v->name,
-          g->ndims ? ", or give names numbers, as in --dim NAME=1" : "");
+          g->ndims ? ", or give names numbers, as in --dim " : "", g->ndims ? name_behind(g, v) : "",
+          g->ndims ? "=64" : "");
   }
   return true;
 }

@@ -1,9 +1,10 @@
-// Replaces each Split by a Slice for each output, which can be fused with the users of its result; and each Pad along
-// an open axis by a Concat.
+// Replaces each Split by a Slice for each output, which can be fused with the users of its result; each Pad along an
+// open axis by a Concat; and a Slice along several axes by one for each axis, if a kernel cannot add up their places.
 //
 // An unused output of a Split becomes an unused Slice, which pass dead-code removes.
 #include "passes/rewrite/passes.h"
 
+#include "ir/graph/open_dims.h"
 #include "ir/operators/movement.h"
 #include "passes/rewrite/builder.h"
 #include "passes/rewrite/open_pads.h"
@@ -30,6 +31,62 @@ static bool replace(Builder *b, Node *node) {
   return true;
 }
 
+// Whether the first element that the Slice reads is at an offset that is a number times one monomial of open dims.
+static bool has_one_offset(const Graph *g, const Node *node) {
+  const Value *src = node->inputs[0];
+  Formula stride = {.nterms = 1, .terms = {{.factor = 1}}}, first, count, extent;
+  Monomial monomial, found = 0;
+  bool any = false;
+  for (int i = src->shape.rank; i-- > 0;) {
+    const int axis = layout_axis(&src->layout, i);
+    AxisRead reads[MAX_RANK];
+    Extent start, end;
+    int64_t number;
+    node_reads(node, reads);
+    if (extent_is_literal(src->shape.extent[axis]) && !node_has_named_reads(node, axis, &start, &end))
+      first = (Formula){.nterms = reads[axis].begin != 0, .terms = {{.factor = reads[axis].begin}}};
+    else if (!node_read_formulas(node, axis, &first, &count)) return true; // as for every axis
+    if (first.nterms && reads[axis].step > 0) {
+      if (!formula_multiply(&first, &stride) || !formula_number(g, &first, &number, &monomial)) return false;
+      if (any && monomial != found) return false;
+      found = monomial;
+      any = true;
+    }
+    if (!formula_of(src->shape.extent[axis], &extent) || !formula_multiply(&stride, &extent)) return true;
+  }
+  return true;
+}
+
+// Leaves the node its last axis; a new Slice takes the others.
+static bool take_apart(Builder *b, Node *node) {
+  static const char *const lists[] = {"starts", "ends", "axes", "steps"};
+  const size_t count = node_attribute(node, "starts")->list.count, last = count - 1;
+  Node *slice = builder_add_node(b, OP_Slice, node->outputs[0]);
+  for (int i = 0; slice && i < 4; i++) {
+    AttributeValue *own = node_attribute_slot(node, lists[i]), *other = node_attribute_slot(slice, lists[i]);
+    *other = *own;
+    if (!own->list.count) continue;
+    other->list.count = last;
+    own->list.items += last;
+    own->list.count = 1;
+    if (own->list.extents) own->list.extents += last;
+  }
+  if (!slice || !node_attribute(node, "axes")->list.count) {
+    const int64_t axis = (int64_t)last;
+    if (!slice || !builder_set_list(b, node, "axes", &axis, 1)) return false;
+  }
+  node_set_input(slice, 0, node->inputs[0]);
+  Value *v = builder_add_output(b, slice, 0, TYPE_NONE);
+  if (!v || !builder_finish_node(b, slice)) return false;
+  node_set_input(node, 0, v);
+  return count == 2 || take_apart(b, slice);
+}
+
+static bool is_apart(const Graph *g, const Node *node) {
+  return node->op->id == OP_Slice && g->is_open && node_attribute(node, "starts")->list.count > 1 &&
+         !has_one_offset(g, node);
+}
+
 // Removes the nodes that others have replaced: they have no operands.
 static void remove_replaced(Graph *g) {
   size_t count = 0;
@@ -48,6 +105,10 @@ bool pass_splits(Graph *g, PassContext *c) {
   for (size_t i = 0; i < before && ok; i++) {
     const OperatorId id = g->nodes[i]->op->id;
     if (id == OP_Split) ok = replace(&b, g->nodes[i]);
+    if (is_apart(g, g->nodes[i])) {
+      ok = take_apart(&b, g->nodes[i]);
+      has_any = true;
+    }
     if (id == OP_Split || (id == OP_Pad && g->is_open && replace_open_pad(&b, g->nodes[i]))) has_any = true;
     ok &= !b.out_of_memory;
   }

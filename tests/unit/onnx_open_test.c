@@ -11,8 +11,8 @@
 enum { MOST_ELEMENTS = 24, MOST_INPUTS = 3 };
 
 // An operand is an input of floats, x:N,3 or (x:N,3) if the node does not take it; an input of integers, i:#N,2; a
-// constant of integers, k=1,2, or of floats, k=~1,2; the extents of some axes of x and then numbers, n!0,1+7; or -,
-// absent. The output of the graph is y.
+// constant of integers, k=1,2, or of floats, k=~1,2; the extents of some axes of x and then numbers, n!0,1+7, or minus
+// these extents, n!-0,1, their product, n!*0,1, or floats, n!f0; or -, absent. The output of the graph is y.
 typedef struct Row {
   const char *op, *operands, *attributes, *outputs;
   bool is_derived;
@@ -75,6 +75,12 @@ static const Row rows[] = {
     {"Slice", "x:4,N b=0 n!1 a=0", "", "y", true, {{1, 2, 3, 4, 5, 6, 7, 8}}, {1, 2, 3, 4}},
     {"Slice", "x:T,N b=0 n!1 a=0", "", "y", true, {{1, 2, 3, 4, 5, 6}}, {1, 2, 3, 4}},
     {"Slice", "x:N,4 n!0 e=4 a=1", "", "y", true, {{1, 2, 3, 4, 5, 6, 7, 8}}, {3, 4, 7, 8}},
+    {"Slice", "x:T,N b!-1 n=9223372036854775807 a=0", "", "y", true, {{1, 2, 3, 4, 5, 6}}, {3, 4, 5, 6}},
+    {"Slice", "x:N,T b=0 n!-0 a=-1", "", "y", true, {{1, 2, 3, 4, 5, 6}}, {1, 4}},
+    {"Slice", "x:N,T b!-0,0 n=9223372036854775807,9223372036854775807", "", "y", true, {{1, 2, 3, 4, 5, 6}}, {2, 3, 5, 6}},
+    {"Cast", "(x:N,T) n!1", "to=1", "y", false, {{0}}, {3}},
+    {"Cast", "(x:N,T) n!*0,1", "to=1", "y", false, {{0}}, {6}},
+    {"Range", "(x:N,T) a=~1 n!f1 d=~1", "", "y", false, {{0}}, {1, 2}},
     {"Range", "(x:N,T) a=1 n!1 d=1", "", "y", false, {{0}}, {1, 2}},
     {"Range", "(x:N,T) a!0 n=5 d=1", "", "y", false, {{0}}, {2, 3, 4}},
 };
@@ -136,17 +142,21 @@ static void add_plain_node(Message *graph, const char *op, const char *first, co
   if (second) add_text(&node, 1, second);
   add_text(&node, 2, output);
   add_text(&node, 4, op);
-  add_text(&axis, 1, "axis");
-  add_number(&axis, 3, 0);
-  if (second) add_message(&node, 5, &axis);
+  const bool is_cast = strcmp(op, "Cast") == 0;
+  add_text(&axis, 1, is_cast ? "to" : "axis");
+  add_number(&axis, 3, is_cast);
+  if (second || is_cast) add_message(&node, 5, &axis);
   add_message(graph, 1, &node);
 }
 
-// name = Concat(Gather(Shape(x), axes), numbers)
+// name = Concat(Gather(Shape(x), axes), numbers), or Neg, ReduceProd or Cast of Gather(Shape(x), axes)
 static void add_extents(Message *graph, const char *name, const char **at) {
+  const char *op = **at == '-' ? "Neg" : **at == '*' ? "ReduceProd" : **at == 'f' ? "Cast" : NULL;
+  *at += op != NULL;
   add_constant(graph, "axes", at);
   add_plain_node(graph, "Shape", "x", NULL, "shape");
-  add_plain_node(graph, "Gather", "shape", "axes", **at == '+' ? "some" : name);
+  add_plain_node(graph, "Gather", "shape", "axes", **at == '+' || op ? "some" : name);
+  if (op) add_plain_node(graph, op, "some", NULL, name);
   if (**at != '+') return;
   ++*at;
   add_constant(graph, "more", at);

@@ -3,6 +3,7 @@
 #include "frontend/yaml/yaml.h"
 #include "ir/graph/open_dims.h"
 #include "ir/loops/target.h"
+#include "ir/operators/indices.h"
 #include "ir/operators/operator.h"
 #include "passes/pipeline.h"
 #include "tests/unit/failing_allocator.h"
@@ -273,13 +274,20 @@ static void extents_of_other_windows_are_sums(void **state) {
 // A call refuses values for which a slice would not end on its axis.
 static void slices_to_another_extent_stay_open(void **state) {
   (void)state;
-  static const char *const bounds[] = {
-      "starts: [0], ends: [T], axes: [0]",     "starts: [T], ends: [2 * T], axes: [0]",
-      "starts: [T], ends: [N + T], axes: [1]", "starts: [2 * T], ends: [3 * T], axes: [0]",
-      "starts: [0], ends: [T], axes: [1]",     "starts: [T], ends: [N], axes: [0]",
-      "starts: [T], ends: [-1], axes: [0]",    "starts: [N], ends: [N + T], axes: [1]",
-      "starts: [0], ends: [N], axes: [2]",     "starts: [0], ends: [T], axes: [3]",
-      "starts: [T], ends: [512], axes: [3]",   "starts: [N], ends: [T + 1], axes: [2]"};
+  static const char *const bounds[] = {"starts: [0], ends: [T], axes: [0]",
+                                       "starts: [T], ends: [2 * T], axes: [0]",
+                                       "starts: [T], ends: [N + T], axes: [1]",
+                                       "starts: [2 * T], ends: [3 * T], axes: [0]",
+                                       "starts: [0], ends: [T], axes: [1]",
+                                       "starts: [T], ends: [N], axes: [0]",
+                                       "starts: [T], ends: [-1], axes: [0]",
+                                       "starts: [N], ends: [N + T], axes: [1]",
+                                       "starts: [0], ends: [N], axes: [2]",
+                                       "starts: [0], ends: [T], axes: [3]",
+                                       "starts: [T], ends: [512], axes: [3]",
+                                       "starts: [N], ends: [T + 1], axes: [2]",
+                                       "starts: [0], ends: [2 * T], axes: [3], steps: [2]",
+                                       "starts: [T, 1, 2], ends: [2 * N, T, 9], axes: [1, 2, 3]"};
   for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
     char text[512];
     snprintf(text, sizeof text,
@@ -290,6 +298,50 @@ static void slices_to_another_extent_stay_open(void **state) {
     Program *p = lower(&o);
     if (!p) fail_msg("%s: %s", bounds[i], o.diagnostics.count ? o.diagnostics.items[0].message : "");
     program_free(p);
+    deinit(&o);
+  }
+}
+
+// A graph of numbers refuses the slices that emitted C refuses: those of which a sum is negative.
+static void slices_are_refused_open_and_bound(void **state) {
+  (void)state;
+  static const struct {
+    const char *bounds, *told;
+    int64_t n, t; // the greatest T that is right for this N
+  } cases[] = {
+      {"starts: [0], ends: [T]", "with N - T at least 0, found N 9 and T 10", 9, 9},
+      {"starts: [T], ends: [N]", "with N - T at least 0, found N 7 and T 8", 7, 7},
+      {"starts: [T], ends: [2147483647000000]", "with N - T at least 0", 5, 5},
+      {"starts: [0], ends: [2 * T], steps: [2]", "with N - 2 * T + 1 at least 0", 7, 4},
+      {"starts: [0], ends: [2 * T], steps: [2]", "with N - 2 * T + 1 at least 0", 8, 4},
+      {"starts: [T], ends: [0], steps: [-1]", "with N - T - 1 at least 0", 6, 5},
+      {"starts: [N - T], ends: [N]", "with N - T at least 0", 6, 6},
+      {"starts: [T], ends: [9]", "with 9 - T at least 0, found T 10", 11, 9},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             FILE_BEGIN
+             "dims: {N: 64, T: 3}\ninputs: [{name: x, type: f32, shape: [N]}, {name: t, type: f32, shape: [T]}]\n"
+             "nodes:\n- {op: Slice, inputs: [x], outputs: [y], attributes: {%s}}\noutputs: [y]\n",
+             cases[i].bounds);
+    Opened o = open_text(&system_allocator, text);
+    if (!o.graph) fail_msg("%s: %s", cases[i].bounds, o.diagnostics.count ? o.diagnostics.items[0].message : "");
+    for (int64_t t = 1; t < 12; t++) {
+      const int64_t values[] = {cases[i].n, t};
+      bool is_right = true;
+      for (size_t k = 0; k < o.graph->ndims; k++)
+        is_right &= o.graph->dims[k]->is_place || open_dim_value(o.graph, k, values) >= 0;
+      Diagnostics told;
+      diagnostics_init(&told, &system_allocator);
+      Graph *bound = graph_with_dims(o.given, values, &told);
+      assert_true(is_right == (t <= cases[i].t));
+      assert_true(is_right == (bound != NULL));
+      if (t == cases[i].t + 1 && !strstr(told.items[0].message, cases[i].told))
+        fail_msg("expected %s, found %s", cases[i].told, told.items[0].message);
+      graph_free(bound);
+      diagnostics_deinit(&told);
+    }
     deinit(&o);
   }
 }
@@ -403,6 +455,40 @@ static void lack_of_memory_is_told(void **state) {
   }
 }
 
+// What emitted C checks before it computes: labels of a part that begins or ends at a named place.
+static const char parts_of_labels[] = FILE_BEGIN
+    "dims: {N: 6}\ninputs:\n- {name: table, type: f32, shape: [9]}\n- {name: a, type: s32, shape: [3, N + 4, "
+    "1]}\nnodes:\n"
+    "- {op: TypeCast, inputs: [a], outputs: [{name: wide, type: s64}]}\n"
+    "- {op: StaticReshape, inputs: [wide], outputs: [flat], attributes: {shape: [3, N + 4], special_zero: false}}\n"
+    "- {op: StaticTranspose, inputs: [flat], outputs: [swapped], attributes: {order: [1, 0]}}\n"
+    "- {op: Slice, inputs: [swapped], outputs: [back], attributes: {starts: [N + 2], ends: [1], axes: [0], steps: "
+    "[-1]}}\n"
+    "- {op: Slice, inputs: [back], outputs: [part], attributes: {starts: [N - 1, 1], ends: [N, 2]}}\n"
+    "- {op: Gather, inputs: [table, part], outputs: [b]}\noutputs: [b]\n";
+
+static void labels_of_named_parts_are_checked(void **state) {
+  (void)state;
+  Opened o = open_text(&system_allocator, parts_of_labels);
+  size_t count = 0;
+  Extent begin;
+  int64_t number;
+  if (!o.graph) {
+    fail();
+    return;
+  }
+  const IndexCheck *checks = graph_index_checks(o.graph, false, &o.graph->arena, &count);
+  assert_true(checks && count == 1 && checks->input == 1);
+  const AxisPart *row = checks->part[0], *place = checks->part[1];
+  assert_true(row && place && !checks->part[2]);
+  assert_true(row->step == 1 && formula_is_number(&row->begin, &number) && number == 1);
+  assert_true(formula_is_number(&row->count, &number) && number == 1);
+  assert_true(place->step == -1 && formula_extent(&o.graph->arena, &place->begin, &begin)); // N + 2 - (N - 1)
+  assert_true(extent_is_literal(begin) && begin.value == 3);
+  assert_true(formula_is_number(&place->count, &number) && number == 1);
+  deinit(&o);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(extents_are_products_of_literals_and_names),
@@ -414,10 +500,12 @@ int main(void) {
       cmocka_unit_test(extents_of_products_and_convolutions_stay_open),
       cmocka_unit_test(extents_of_other_windows_are_sums),
       cmocka_unit_test(slices_to_another_extent_stay_open),
+      cmocka_unit_test(slices_are_refused_open_and_bound),
       cmocka_unit_test(hints_are_lowered_until_no_sum_is_negative),
       cmocka_unit_test(rooms_grow_by_one_product_each),
       cmocka_unit_test(blocks_of_products_are_whole_steps),
       cmocka_unit_test(diagonals_stay_open),
+      cmocka_unit_test(labels_of_named_parts_are_checked),
       cmocka_unit_test(lack_of_memory_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

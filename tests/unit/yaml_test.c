@@ -287,7 +287,9 @@ static void formulas_of_any_names_are_read_back(void **state) {
       {"a + b", "N", "\"a + b + 1\""},
       {"7", "N", "\"7 + 1\""},
       {"T", "T + 1", "T + 1"}, // plain, a formula comes first
-      {"w 2", "w 2 + 1", "_"},
+      {"w 2", "w 2 + 1", "\"\\\"w 2\\\" + 1\""},
+      {"N * T", "N", "\"\\\"N * T\\\" + 1\""},
+      {"N + 1", "N", "\"\\\"N + 1\\\" + 1\""},
       {"w 2", "1", "_"},
       {"T", "1", "_"},
   };

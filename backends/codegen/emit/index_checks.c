@@ -7,17 +7,17 @@
 #include "ir/operators/indices.h"
 
 static void add_name(const FilePrinter *f, Type type, const IndexCheck *c, Text *out) {
-  text_format(out, "%s_are_indices%s%s_%s", f->function->name, c->ignored ? "_or" : "", c->has_region ? "_within" : "",
-              type_name(type));
+  text_format(out, "%s_are_indices%s%s_%s", f->function->name, c->ignored ? "_or" : "",
+              check_has_parts(c) ? "_within" : "", type_name(type));
 }
 
 static void print_function(const FilePrinter *f, Type type, const IndexCheck *c, Text *out) {
   const char *other = c->ignored ? ", int64_t other" : "";
   text_format(out, "/* Whether all %s are at least `least` and less than `end`%s. */\nstatic int ",
-              c->has_region ? "integers of a part of x, rank axes of it," : "n integers",
+              check_has_parts(c) ? "integers of a part of x, rank axes of it," : "n integers",
               c->ignored ? ", or `other`" : "");
   add_name(f, type, c, out);
-  if (c->has_region)
+  if (check_has_parts(c))
     text_format(out,
                 "(const %s *x, int64_t place, int rank, const int64_t *count, const int64_t *stride,\n"
                 "    int64_t least, int64_t end%s) {\n  int64_t at[8] = {0};\n  int is_wrong = 0, axis = 0;\n"
@@ -31,7 +31,7 @@ static void print_function(const FilePrinter *f, Type type, const IndexCheck *c,
                 element_types[type].name, other);
   text_format(out, "    is_wrong |= %sindex < least || index >= end%s;\n", c->ignored ? "(" : "",
               c->ignored ? ") && index != other" : "");
-  if (c->has_region)
+  if (check_has_parts(c))
     text_add_string(out, "    for (axis = rank - 1; axis >= 0 && ++at[axis] == count[axis]; axis--) {\n"
                          "      place -= (count[axis] - 1) * stride[axis];\n      at[axis] = 0;\n    }\n"
                          "    if (axis >= 0) place += stride[axis];\n");
@@ -45,7 +45,7 @@ void print_index_functions(const FilePrinter *f, Text *out) {
   TypeSet printed[KINDS] = {0};
   for (size_t i = 0; i < count; i++) {
     const Type type = f->graph->inputs[checks[i].input]->type;
-    TypeSet *of_kind = &printed[2 * checks[i].has_region + (checks[i].ignored != NULL)];
+    TypeSet *of_kind = &printed[2 * check_has_parts(&checks[i]) + (checks[i].ignored != NULL)];
     if (!(*of_kind & TYPE_BIT(type))) print_function(f, type, &checks[i], out);
     *of_kind |= TYPE_BIT(type);
   }
@@ -85,13 +85,39 @@ static void add_stride(const FilePrinter *f, const Value *v, int axis, Text *out
   }
 }
 
-// Prints the arrays that describe the checked region. Their names begin with the prefix, which no parameter's name
+// Adds a part's first index or number of indices. Its value fits, and its terms are added as unsigned numbers, which
+// may wrap around on the way.
+static void add_formula(const FilePrinter *f, const Formula *formula, Text *out) {
+  int64_t number;
+  if (formula_is_number(formula, &number)) {
+    text_format(out, "%lld", (long long)number);
+    return;
+  }
+  text_add_string(out, "(int64_t)(");
+  for (uint32_t t = 0; t < formula->nterms; t++) {
+    const FormulaTerm *term = &formula->terms[t];
+    const int64_t factor = term->factor < 0 ? -term->factor : term->factor;
+    const char *sign = term->factor < 0 ? t ? " - " : "0 - " : t ? " + " : "";
+    const char *times = "";
+    text_add_string(out, sign);
+    if (factor != 1 || !term->degree) text_format(out, "(uint64_t)%lld", (long long)factor), times = " * ";
+    for (size_t i = 0; i < graph_narguments(f->graph); i++)
+      for (uint32_t k = 0; k < term->degree; k++) {
+        if (term->dims[k] != f->graph->dims[i]) continue;
+        text_format(out, "%s(uint64_t)extents[%zu]", times, i);
+        times = " * ";
+      }
+  }
+  text_add_string(out, ")");
+}
+
+// Prints the arrays that describe the checked elements. Their names begin with the prefix, which no parameter's name
 // does.
-static void add_region(const FilePrinter *f, const IndexCheck *c, const Value *v, Text *out) {
+static void add_parts(const FilePrinter *f, const IndexCheck *c, const Value *v, Text *out) {
   text_format(out, "  {\n    const int64_t %s_part_count[] = {", f->prefix);
   for (int i = 0; i < v->shape.rank; i++) {
     if (i) text_add_string(out, ", ");
-    if (c->count[i] != WHOLE_AXIS) text_format(out, "%lld", (long long)c->count[i]);
+    if (c->part[i]) add_formula(f, &c->part[i]->count, out);
     else if (i == 0 && input_has_leaves(v)) add_leaf_count(f, out);
     else add_extent(f, v->shape.extent[i], out);
   }
@@ -99,17 +125,19 @@ static void add_region(const FilePrinter *f, const IndexCheck *c, const Value *v
   for (int i = 0; i < v->shape.rank; i++) {
     if (i) text_add_string(out, ", ");
     add_stride(f, v, i, out);
-    if (c->read[i].step != 1) text_format(out, " * %lld", (long long)c->read[i].step);
+    if (c->part[i] && c->part[i]->step != 1) text_format(out, " * %lld", (long long)c->part[i]->step);
   }
   text_add_string(out, "};\n  ");
 }
 
-// Adds the offset in memory of the region's first element.
+// Adds the offset in memory of the first element of the parts.
 static void add_first_place(const FilePrinter *f, const IndexCheck *c, const Value *v, Text *out) {
   text_add_string(out, "0");
   for (int i = 0; i < v->shape.rank; i++) {
-    if (!c->read[i].begin) continue;
-    text_format(out, " + %lld * ", (long long)c->read[i].begin);
+    if (!c->part[i] || !c->part[i]->begin.nterms) continue;
+    text_add_string(out, " + ");
+    add_formula(f, &c->part[i]->begin, out);
+    text_add_string(out, " * ");
     add_stride(f, v, i, out);
   }
 }
@@ -120,12 +148,12 @@ void print_index_checks(const FilePrinter *f, Text *out) {
   for (size_t i = 0; i < count; i++) {
     const IndexCheck *c = &checks[i];
     const Value *v = f->graph->inputs[c->input];
-    if (c->has_region) add_region(f, c, v, out);
+    if (check_has_parts(c)) add_parts(f, c, v, out);
     text_add_string(out, "  if (!");
     add_name(f, v->type, c, out);
     if (c->input < ninputs_given(f->graph)) text_format(out, "(%s, ", f->member[v->index]);
     else text_format(out, "((const %s *)inputs[%zu], ", element_types[v->type].name, (size_t)c->input);
-    if (c->has_region) {
+    if (check_has_parts(c)) {
       add_first_place(f, c, v, out);
       text_format(out, ", %d, %s_part_count, %s_part_stride", v->shape.rank, f->prefix, f->prefix);
     } else {
@@ -141,7 +169,7 @@ void print_index_checks(const FilePrinter *f, Text *out) {
     add_extent(f, c->extent, out);
     if (c->ignored && *c->ignored == INT64_MIN) text_add_string(out, ", INT64_MIN");
     else if (c->ignored) text_format(out, ", %lld", (long long)*c->ignored);
-    text_format(out, ")) return %s_INDEX_OUT_OF_RANGE;\n%s", f->prefix, c->has_region ? "  }\n" : "");
+    text_format(out, ")) return %s_INDEX_OUT_OF_RANGE;\n%s", f->prefix, check_has_parts(c) ? "  }\n" : "");
   }
   out->out_of_memory |= !checks;
 }
