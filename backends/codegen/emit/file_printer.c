@@ -82,6 +82,7 @@ void print_file_template(const FilePrinter *f, const char *text,
       {"WORKSPACE", f->workspace_nbytes > 0},
       {"FIRST", f->function == f->file->functions},
       {"MERGED", f->file->nisas > 1},
+      {"NO_FILES", f->file->package && f->file->package->is_for_devices && f->states->count > f->states->nstored},
       {"LEAF_INPUTS", any_input_has_leaves(f->graph)},
       {NULL, false},
   };

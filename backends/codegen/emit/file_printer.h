@@ -102,7 +102,9 @@ void print_origin(const FilePrinter *f, Text *out); // a comment with ngrad's ve
 void print_header(const FilePrinter *functions, Text *out);
 void add_output_name(const FilePrinter *f, Text *out, size_t i); // output i's parameter
 void add_dim_parameters(const FilePrinter *f, Text *out);        // open dims as parameters
-void add_parameters(const FilePrinter *f, Text *out);            // all parameters of the entry point
+// Adds all parameters of the entry point. Those of tensors have no names if `is_bare`: the headers of devices' systems
+// define macros such as INPUT, B1 and PI.
+void add_parameters(const FilePrinter *f, bool is_bare, Text *out);
 
 // entry.c: the external functions of the source.
 
