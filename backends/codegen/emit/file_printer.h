@@ -52,6 +52,8 @@ typedef struct FilePrinter {
 size_t ninputs_given(const Graph *g);
 size_t noutputs_given(const Graph *g);
 bool file_has_leaves(const EmittedFile *file);
+// The most bytes of vectors that a step of scalar C spills to arrays on the stack (Spill, ir/kernel/schedule.h).
+int64_t spilled_nbytes(const EmittedFile *file);
 bool input_has_leaves(const Value *v); // each rank passes only its own leaves; false if empty
 // Prints a template (template.h), in whose conditions the names of file_printer.c stand for facts about the function.
 void print_file_template(const FilePrinter *f, const char *text,

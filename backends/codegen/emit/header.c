@@ -139,6 +139,7 @@ static void print_workspace(const FilePrinter *functions, Text *out) {
 static void add_header_part(const void *context, const char *name, Text *out) {
   const FilePrinter *f = context; // the first of the file's functions
   if (is_part(name, "ISAS")) add_isas(f, out);
+  else if (is_part(name, "SPILLS")) text_format(out, "%lld", (long long)spilled_nbytes(f->file));
   else if (is_part(name, "ABI")) text_format(out, "%d", ABI);
   else if (is_part(name, "RANKS") && file_has_leaves(f->file)) emit_ranks_types(f->prefix, out);
   else if (is_part(name, "WORKSPACE")) print_workspace(f, out);
