@@ -78,7 +78,7 @@ for source in stacks/*.c; do
   spilled=$(tr '\n' ' ' <"stacks/$name.h" | sed -n 's/.* of a row in \([0-9]*\) bytes more.*/\1/p')
   awk -F '\t' -v most="$((6144 + ${spilled:-0}))" '$2 >= most { print $1, $2 }' "stacks/$name.su"
 done >beyond
-! grep -v '^wrote\|^trained\|^[0-9]' log | grep -q . && [ "$(cat stacks/*.su | wc -l)" -gt 500 ] && [ ! -s beyond ]
+! grep -v '^wrote\|^trained\|^[0-9]' log | grep -q . && [ "$(cat stacks/*.su | wc -l)" -gt 300 ] && [ ! -s beyond ]
 told='log beyond' count 'each function takes the stack that its header tells'
 echo "largest stack of a function of models: $(cat stacks/*.su | sort -t "$(printf '\t')" -k 2 -n -r | head -n 1 | cut -f 1,2)"
 
