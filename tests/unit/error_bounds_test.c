@@ -116,17 +116,17 @@ static void check_product(Problem *p) {
 
 // A convolution of [1, 6, 6, n] with [3, 3, n, 24].
 static void check_convolution(Problem *p) {
-  enum { EXTENT = 6, WINDOW = 3, RESULT = EXTENT - WINDOW + 1 };
-  for (int64_t at = 0; at < RESULT * RESULT; at++)
+  enum { EXTENT = 6, WINDOW = 3, RESULT = EXTENT - WINDOW + 1, NRESULTS = RESULT * RESULT, NTAPS = WINDOW * WINDOW };
+  for (int64_t at = 0; at < NRESULTS; at++)
     for (int64_t c = 0; c < COLUMNS; c++) {
       long double sum = 0, size = 0;
-      for (int64_t tap = 0; tap < WINDOW * WINDOW; tap++)
+      for (int64_t tap = 0; tap < NTAPS; tap++)
         for (int64_t i = 0; i < p->n; i++) {
           const int64_t y = at / RESULT + tap / WINDOW, x = at % RESULT + tap % WINDOW;
           const long double a = p->in[0][(y * EXTENT + x) * p->n + i], b = p->in[1][(tap * p->n + i) * COLUMNS + c];
           sum += a * b, size += fabsl(a * b);
         }
-      hold(p, 0, at * COLUMNS + c, sum, gamma_of(product_depth(WINDOW * WINDOW * p->n)) * (double)size);
+      hold(p, 0, at * COLUMNS + c, sum, gamma_of(product_depth(NTAPS * p->n)) * (double)size);
     }
 }
 
@@ -533,7 +533,7 @@ static void run_kind(const Row *row, ng_graph *g, const Program *program, Proble
 static void run_length(const Row *row, int64_t n, double *worst) {
   char text[2048];
   Problem p = {.n = n};
-  Build build;
+  Build build = {0};
   ng_context *ctx = ng_context_new(NULL);
   const long long l = n;
   const int nbytes = snprintf(text, sizeof text, "format: ngrad/1\ninputs:\n");
