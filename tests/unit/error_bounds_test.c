@@ -285,31 +285,87 @@ static long double deviation_of(const Problem *p, int64_t statistic) {
   return sqrtl((long double)p->in[3][statistic] + epsilon);
 }
 
-static void check_layer_norm_backward(Problem *p) {
-  const double h = row_depth(p->n), of_rows = column_depth(ROWS);
-  const float *mean = p->in[2], *scale = p->in[4];
-  for (int64_t r = 0; r < ROWS; r++) {
-    const Group g = {.x = p->in[0], .dy = p->in[1], .offset = r * p->n, .count = p->n, .run = p->n};
-    const long double deviation = deviation_of(p, r);
-    const Gradient s = gradient_of(&g, mean[r], deviation, scale, 1);
-    for (int64_t i = 0; i < p->n; i++) {
-      const int64_t at = r * p->n + i;
-      const long double normal = (g.x[at] - mean[r]) / deviation, own = (long double)g.dy[at] * scale[i];
-      hold(p, 0, at, (own - s.g - normal * s.product) / deviation,
-           (double)((gamma_of(5) * fabsl(own) + gamma_of(h + 9) * s.g_size +
-                     gamma_of(h + 14) * fabsl(normal) * s.product_size) /
-                    deviation));
-    }
+// Of layer and group norms: scale[i * each] is gamma of element i.
+static void hold_dx(Problem *p, const Group *g, double h, const float *scale, int64_t statistic) {
+  const long double mean = p->in[2][statistic], deviation = deviation_of(p, statistic);
+  const Gradient s = gradient_of(g, mean, deviation, scale, 1);
+  for (int64_t i = 0; i < g->count; i++) {
+    const int64_t at = place_of(g, i);
+    const long double normal = (g->x[at] - mean) / deviation, own = (long double)g->dy[at] * scale[i];
+    hold(p, 0, at, (own - s.g - normal * s.product) / deviation,
+         (double)((gamma_of(5) * fabsl(own) + gamma_of(h + 9) * s.g_size +
+                   gamma_of(h + 14) * fabsl(normal) * s.product_size) /
+                  deviation));
   }
-  for (int64_t i = 0; i < p->n; i++) {
-    long double sums[4] = {0};
-    for (int64_t r = 0; r < ROWS; r++) {
-      const long double dy = p->in[1][r * p->n + i];
-      const long double product = dy * (p->in[0][r * p->n + i] - mean[r]) / deviation_of(p, r);
+}
+
+// Outputs 1 and 2 at `at`: sums of dy * normal and of dy over `count` runs of `run` elements, each with its statistic.
+static void hold_parameters(Problem *p, int64_t at, double of_scale, double of_shift, const Group *runs, size_t count,
+                            const int64_t *statistics) {
+  long double sums[4] = {0};
+  for (size_t r = 0; r < count; r++)
+    for (int64_t i = 0; i < runs[r].count; i++) {
+      const long double dy = p->in[1][runs[r].offset + i];
+      const long double about = (long double)p->in[0][runs[r].offset + i] - p->in[2][statistics[r]];
+      const long double product = dy * about / deviation_of(p, statistics[r]);
       sums[0] += product, sums[1] += fabsl(product), sums[2] += dy, sums[3] += fabsl(dy);
     }
-    hold(p, 1, i, sums[0], gamma_of(of_rows + 6) * (double)sums[1]);
-    hold(p, 2, i, sums[2], gamma_of(of_rows) * (double)sums[3]);
+  hold(p, 1, at, sums[0], gamma_of(of_scale) * (double)sums[1]);
+  hold(p, 2, at, sums[2], gamma_of(of_shift) * (double)sums[3]);
+}
+
+static void check_layer_norm_backward(Problem *p) {
+  static const int64_t statistics[ROWS] = {0, 1, 2};
+  const double h = row_depth(p->n), of_rows = column_depth(ROWS);
+  for (int64_t r = 0; r < ROWS; r++) {
+    const Group g = {p->in[0], p->in[1], r * p->n, p->n, p->n, 0};
+    hold_dx(p, &g, h, p->in[4], r);
+  }
+  for (int64_t i = 0; i < p->n; i++) {
+    Group runs[ROWS];
+    for (int64_t r = 0; r < ROWS; r++) runs[r] = (Group){.offset = r * p->n + i, .count = 1};
+    hold_parameters(p, i, of_rows + 6, of_rows, runs, ROWS, statistics);
+  }
+}
+
+enum { BATCH = 2, CHANNELS = 6, GROUPS = 3, IN_GROUP = CHANNELS / GROUPS };
+
+// The parameters of the channels of a group, for each of its elements; the caller frees them.
+static float *spread(const Problem *p, const float *of_channel, int64_t group) {
+  float *items = malloc((size_t)(IN_GROUP * p->n) * sizeof *items);
+  assert_non_null(items);
+  for (int64_t i = 0; i < IN_GROUP * p->n; i++) items[i] = of_channel[group * IN_GROUP + i / p->n];
+  return items;
+}
+
+// [2, 6, n] in 3 groups.
+static void check_group_norm(Problem *p) {
+  for (int64_t s = 0; s < BATCH * GROUPS; s++) {
+    const int64_t count = IN_GROUP * p->n;
+    const Group g = {.x = p->in[0], .offset = s * count, .count = count, .run = count};
+    float *scale = spread(p, p->in[1], s % GROUPS), *shift = spread(p, p->in[2], s % GROUPS);
+    hold_forward(p, &g, row_depth(count) + 1, scale, shift, 1, 1, s);
+    free(scale);
+    free(shift);
+  }
+}
+
+static void check_group_norm_backward(Problem *p) {
+  for (int64_t s = 0; s < BATCH * GROUPS; s++) {
+    const int64_t count = IN_GROUP * p->n;
+    const Group g = {p->in[0], p->in[1], s * count, count, count, 0};
+    float *scale = spread(p, p->in[4], s % GROUPS);
+    hold_dx(p, &g, row_depth(count) + 1, scale, s);
+    free(scale);
+  }
+  for (int64_t c = 0; c < CHANNELS; c++) {
+    Group runs[BATCH];
+    int64_t statistics[BATCH];
+    for (int64_t b = 0; b < BATCH; b++) {
+      runs[b] = (Group){.offset = (b * CHANNELS + c) * p->n, .count = p->n};
+      statistics[b] = b * GROUPS + c / IN_GROUP;
+    }
+    hold_parameters(p, c, row_depth(p->n) + 7, row_depth(p->n) + 1, runs, BATCH, statistics);
   }
 }
 
@@ -448,6 +504,20 @@ static const Row rows[] = {
           "outputs: [dx, dgamma, dbeta]\n",
      check_layer_norm_backward,
      {3, 16, 100, 768, 5000}},
+    {"group norm, its mean and variance",
+     "  - {name: x, type: f32, shape: [2, 6, %lld]}\n  - {name: gamma, type: f32, shape: [6]}\n"
+     "  - {name: beta, type: f32, shape: [6]}\nnodes:\n  - {op: GroupNorm, inputs: [x, gamma, beta], outputs: [y, m, "
+     "v], "
+     "attributes: {groups: 3, data_format: NCX}}\noutputs: [y, m, v]\n",
+     check_group_norm,
+     {1, 16, 100, 1000, 3000}},
+    {"gradients of group norm: of x, gamma, beta",
+     "  - {name: x, type: f32, shape: [2, 6, %lld]}\n  - {name: dy, type: f32, shape: [2, 6, %lld]}\n"
+     "  - {name: mean, type: f32, shape: [2, 3]}\n  - {name: var, type: f32, shape: [2, 3]}\n"
+     "  - {name: gamma, type: f32, shape: [6]}\nnodes:\n  - {op: GroupNormBackward, inputs: [x, dy, mean, var, gamma], "
+     "outputs: [dx, dgamma, dbeta], attributes: {groups: 3, data_format: NCX}}\noutputs: [dx, dgamma, dbeta]\n",
+     check_group_norm_backward,
+     {1, 16, 100, 1000, 3000}},
     {"batch norm, channels last: y, running and batch's statistics",
      "  - {name: x, type: f32, shape: [%lld, 2, 24]}\n" NORM("24", "NXC"),
      check_batch_norm_last,
