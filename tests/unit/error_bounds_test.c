@@ -328,7 +328,7 @@ static void check_layer_norm_backward(Problem *p) {
   }
 }
 
-enum { BATCH = 2, CHANNELS = 6, GROUPS = 3, IN_GROUP = CHANNELS / GROUPS };
+enum { BATCH = 2, CHANNELS = 6, GROUPS = 3, IN_GROUP = CHANNELS / GROUPS, NGROUPS = BATCH * GROUPS };
 
 // The parameters of the channels of a group, for each of its elements; the caller frees them.
 static float *spread(const Problem *p, const float *of_channel, int64_t group) {
@@ -340,7 +340,7 @@ static float *spread(const Problem *p, const float *of_channel, int64_t group) {
 
 // [2, 6, n] in 3 groups.
 static void check_group_norm(Problem *p) {
-  for (int64_t s = 0; s < BATCH * GROUPS; s++) {
+  for (int64_t s = 0; s < NGROUPS; s++) {
     const int64_t count = IN_GROUP * p->n;
     const Group g = {.x = p->in[0], .offset = s * count, .count = count, .run = count};
     float *scale = spread(p, p->in[1], s % GROUPS), *shift = spread(p, p->in[2], s % GROUPS);
@@ -351,7 +351,7 @@ static void check_group_norm(Problem *p) {
 }
 
 static void check_group_norm_backward(Problem *p) {
-  for (int64_t s = 0; s < BATCH * GROUPS; s++) {
+  for (int64_t s = 0; s < NGROUPS; s++) {
     const int64_t count = IN_GROUP * p->n;
     const Group g = {p->in[0], p->in[1], s * count, count, count, 0};
     float *scale = spread(p, p->in[4], s % GROUPS);
