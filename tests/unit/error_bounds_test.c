@@ -3,6 +3,7 @@
 // double. Prints how near to its bound each row comes; a bound that nothing comes near would say little, and fails too.
 #include "frontend/api/build.h"
 #include "frontend/api/tensor.h"
+#include "ir/kernel/schedule.h"
 #include "tests/loops/execute.h"
 
 #include <float.h>
@@ -600,6 +601,21 @@ static void run_kind(const Row *row, ng_graph *g, const Program *program, Proble
   text_deinit(&why);
 }
 
+// The chains of f32 additions are those from which the page takes its depths.
+static void check_chains(const Row *row, const Program *program) {
+  for (size_t i = 0; i < program->nkernels; i++)
+    for (size_t n = 0; n < program->schedules[i]->nloops; n++) {
+      const Loop *loop = &program->schedules[i]->loops[n];
+      for (size_t r = 0; r < loop->nroots; r++) {
+        const SumOrder *o = loop->roots[r].order;
+        if (!o || o->reduction != EXPR_REDUCE_SUM || o->levels[0].type != TYPE_F32) continue;
+        const int64_t most = loop->roots[r].kind == ROOT_REDUCE_OUTER ? 256 : o->levels[0].accumulators > 1 ? 64 : 2047;
+        const int64_t chain = sum_order_chain(program->schedules[i]->kernel, o);
+        if (chain > most) fail_msg("%s: a chain of %lld, more than %lld", row->name, (long long)chain, (long long)most);
+      }
+    }
+}
+
 static void run_length(const Row *row, int64_t n, double *worst) {
   char text[2048];
   Problem p = {.n = n};
@@ -614,6 +630,7 @@ static void run_length(const Row *row, int64_t n, double *worst) {
   if (!g || build_graph(&build, g, &options) != NG_OK || build_kernels(&build) != NG_OK ||
       !pipeline_build_trees(build.program, false))
     fail_msg("%s: %s", row->name, ng_messages_text(ctx, 0));
+  check_chains(row, build.program);
   for (Kind kind = 0; kind < NKINDS; kind++) {
     memset(p.worst, 0, sizeof p.worst);
     run_kind(row, g, build.program, &p, kind);
