@@ -627,7 +627,7 @@ static void run_length(const Row *row, int64_t n, double *worst) {
   snprintf(text + nbytes, sizeof text - (size_t)nbytes, row->graph, l, l, l, l);
   ng_graph *g = ng_graph_read(ctx, "row.yaml", text, strlen(text), NULL);
   const ng_options options = {.isa = "scalar"};
-  if (!g || build_graph(&build, g, &options) != NG_OK || build_kernels(&build) != NG_OK ||
+  if (!g || build_graph(&build, g, &options) != NG_OK || build_kernels(&build) != NG_OK || !build.program ||
       !pipeline_build_trees(build.program, false))
     fail_msg("%s: %s", row->name, ng_messages_text(ctx, 0));
   check_chains(row, build.program);

@@ -91,6 +91,7 @@ int64_t spilled_nbytes(const EmittedFile *file) {
 
 void print_file_template(const FilePrinter *f, const char *text,
                          void (*add_part)(const void *f, const char *name, Text *out), Text *out) {
+  const bool is_for_device = f->file->package && f->file->package->is_for_devices;
   const TemplateFact facts[] = {
       {"CALLBACK", f->file->threads == EMIT_CALLBACK},
       {"OPENMP", f->file->threads == EMIT_OPENMP},
@@ -110,7 +111,8 @@ void print_file_template(const FilePrinter *f, const char *text,
       {"MERGED", f->file->nisas > 1},
       {"SCALAR", f->file->nisas == 1},
       {"SPILLS", spilled_nbytes(f->file) > 0},
-      {"NO_FILES", f->file->package && f->file->package->is_for_devices && f->states->count > f->states->nstored},
+      {"DEVICE", is_for_device},
+      {"NO_FILES", is_for_device && f->states->count > f->states->nstored},
       {"LEAF_INPUTS", any_input_has_leaves(f->graph)},
       {NULL, false},
   };
