@@ -630,7 +630,7 @@ static void run_length(const Row *row, int64_t n, double *worst) {
   if (!g || build_graph(&build, g, &options) != NG_OK || build_kernels(&build) != NG_OK || !build.program ||
       !pipeline_build_trees(build.program, false))
     fail_msg("%s: %s", row->name, ng_messages_text(ctx, 0));
-  check_chains(row, build.program);
+  else check_chains(row, build.program);
   for (Kind kind = 0; kind < NKINDS; kind++) {
     memset(p.worst, 0, sizeof p.worst);
     run_kind(row, g, build.program, &p, kind);
