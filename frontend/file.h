@@ -26,6 +26,9 @@ bool file_read_at(int fd, uint64_t offset, void *to, size_t nbytes);
 // target is replaced; a device or a pipe is written directly. `write` gets a descriptor and `content`; if it returns
 // false, errno is the reason.
 bool file_replace(const char *path, bool (*write)(int fd, const void *content), const void *content, Diagnostics *d);
+// Makes the folders of the file at `path` that are missing, of those behind the first `nbytes` of the path. False after
+// a message.
+bool file_make_folders(char *path, size_t nbytes, Diagnostics *d);
 // Removes the new files beside `path` that processes left which ended before they had renamed them.
 void file_remove_abandoned(const char *path);
 bool file_write_all(int fd, const void *bytes, size_t nbytes);

@@ -137,3 +137,16 @@ bool file_replace(const char *path, Write *write, const void *content, Diagnosti
     return true;
   return error_at(d, (Position){&source, 0, 0}, "%s", file_problem(errno, problem));
 }
+
+bool file_make_folders(char *path, size_t nbytes, Diagnostics *d) {
+  char problem[PROBLEM_BYTES];
+  bool ok = true;
+  for (char *c = path + nbytes; ok && (c = strchr(c, '/')); c++) {
+    *c = 0;
+    ok = mkdir(path, 0777) == 0 || errno == EEXIST;
+    const Source source = {.name = path};
+    if (!ok) error_at(d, (Position){&source, 0, 0}, "cannot make the folder: %s", file_problem(errno, problem));
+    *c = '/';
+  }
+  return ok;
+}

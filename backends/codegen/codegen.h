@@ -43,6 +43,19 @@ typedef struct EmittedFunction {
   bool uses_block[MOST_BLOCKS];   // set by emit_file: by block of states
 } EmittedFunction;
 
+// A layout of files in which an emitted pair is a library of another build system.
+enum { MOST_PACKAGE_FILES = 3 };
+typedef struct PackageFile {
+  const char *path, *text; // templates (emit/template.h)
+} PackageFile;
+typedef struct Package {
+  const char *name;                      // as users write it
+  const char *sources, *headers, *tests; // the folders of these files, with a final slash; tests NULL: has none
+  bool is_for_devices;                   // no files, no MPI; fixed extents; by default scalar C for one thread
+  PackageFile files[MOST_PACKAGE_FILES]; // besides; unused ones at the end have no path
+} Package;
+const Package *package_at(size_t i); // NULL behind the last
+
 // Graphs as a C source file and a header that users keep. Both compile as C11 and C++17 and need only libc and libm.
 // States are in blocks of memory that the caller provides: one block has the last graph's states, the other the states
 // that only earlier graphs have. The first graph has all states. With stores_states, states that no graph updates are
@@ -52,6 +65,8 @@ typedef struct EmittedFile {
   const char *prefix;    // of every external symbol; a C identifier
   EmitThreads threads;
   bool stores_states;
+  const Package *package; // NULL: the files stand alone
+  bool has_test;          // there is a self-test for each function
   EmittedFunction *functions;
   size_t nfunctions;      // at most MOST_FUNCTIONS
   int nblocks;            // set by emit_file: the number of blocks of states
@@ -60,6 +75,8 @@ typedef struct EmittedFile {
 } EmittedFile;
 const Graph *emitted_graph(const EmittedFunction *f);
 bool emit_file(EmittedFile *f, const Allocator *allocator, Text *source, Text *header); // false: out of memory
+// Prints file i of the package's own files, after emit_file. False: there is none.
+bool package_file(const EmittedFile *f, size_t i, Text *path, Text *text);
 
 // A program that tests an emitted file. Its inputs are pseudorandom numbers, which self_test_input generates here and
 // the emitted program generates again.

@@ -13,7 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_ISAS = 16, LONGEST_NAME = 31 };
+enum {
+  MOST_ISAS = 16,
+  LONGEST_NAME = 31,
+  LONGEST_PACKAGE = 63 // Arduino's limit for names of sketches
+};
 
 typedef struct Emission { // one emitted function
   ng_graph *g;
@@ -35,7 +39,8 @@ typedef struct FileEmission {
   Text stem;
   const char *prefix;
   EmitThreads threads;
-  bool stores_states;
+  bool stores_states, has_test;
+  const Package *package;     // NULL: none
   bool is_asked[MOST_ISAS];   // by isas
   const Isa *isas[MOST_ISAS]; // those requested
   size_t nisas;
@@ -70,6 +75,20 @@ static ng_status choose_threads(FileEmission *e, const char *name) {
     if (strcmp(name, known[i]) == 0) e->threads = (EmitThreads)i;
   if (!name || strcmp(name, known[e->threads]) == 0) return NG_OK;
   return unknown_name(e->ctx, "way to share out work", name, known, COUNT);
+}
+
+static ng_status choose_package(FileEmission *e, const char *name) {
+  enum { MOST = 8 };
+  const char *known[MOST];
+  size_t count = 0;
+  for (const Package *p; name && count < MOST && (p = package_at(count)); count++) {
+    known[count] = p->name;
+    if (strcmp(name, p->name) == 0) e->package = p;
+  }
+  if (name && !e->package) return unknown_name(e->ctx, "package", name, known, count);
+  if (e->package && e->has_test && !e->package->tests)
+    return argument_error(e->ctx, "package %s: it has no place for a self-test; expected cmake, or no package", name);
+  return NG_OK;
 }
 
 static ng_status choose_weights(FileEmission *e, const char *name) {
@@ -229,19 +248,50 @@ static ng_status check_states(const FileEmission *file) {
   return status;
 }
 
-static ng_status open_graph(Emission *e) {
-  if (e->g->graph->nleaves && ng_graph_bind(e->g) != NG_OK) return ng_last_status(e->g->ctx);
+static ng_status open_graph(const FileEmission *file, Emission *e) {
+  const bool is_fixed = e->g->graph->nleaves || (file->package && file->package->is_for_devices);
+  if (is_fixed && ng_graph_bind(e->g) != NG_OK) return ng_last_status(e->g->ctx);
   Call call = call_begin(e->g->ctx);
   e->open = graph_with_open_dims(e->g->graph, &e->g->ctx->diagnostics);
   ng_status status = call_end(e->g->ctx, call);
   return e->open ? NG_OK : status == NG_OK ? NG_OUT_OF_MEMORY : status;
 }
 
-enum { SOURCE, HEADER, MPI, TESTS, MOST_TEXTS = TESTS + MOST_FUNCTIONS };
+// The files' texts, and their paths below the folder. Files without a text are left out.
+enum { SOURCE, HEADER, MPI, TESTS, OWN = TESTS + MOST_FUNCTIONS, MOST_FILES = OWN + MOST_PACKAGE_FILES };
+typedef struct Files {
+  Text text[MOST_FILES], path[MOST_FILES];
+} Files;
+
+static void files_init(Files *files, const Allocator *allocator) {
+  for (size_t i = 0; i < MOST_FILES; i++) {
+    text_init(&files->text[i], allocator);
+    text_init(&files->path[i], allocator);
+  }
+}
+
+static void files_deinit(Files *files) {
+  for (size_t i = 0; i < MOST_FILES; i++) {
+    text_deinit(&files->text[i]);
+    text_deinit(&files->path[i]);
+  }
+}
+
+static void name_files(const FileEmission *e, Files *files) {
+  static const char *const endings[OWN] = {".c", ".h", "_mpi.c", "_test.c", "_infer_test.c"};
+  const char *sources = e->package ? e->package->sources : "", *headers = e->package ? e->package->headers : "";
+  const char *tests = e->package && e->package->tests ? e->package->tests : "";
+  for (size_t i = 0; i < OWN; i++)
+    text_format(&files->path[i], "%s%s%s",
+                i >= TESTS    ? tests
+                : i == HEADER ? headers
+                              : sources,
+                text_string(&e->stem), endings[i]);
+}
 
 static ng_status build_function(FileEmission *file, Emission *e, const char *ending, const ng_options *options) {
   text_format(&e->name, "%s%s", file->prefix, ending);
-  ng_status status = e->name.out_of_memory ? NG_OUT_OF_MEMORY : open_graph(e);
+  ng_status status = e->name.out_of_memory ? NG_OUT_OF_MEMORY : open_graph(file, e);
   if (status == NG_OK) status = find_hash(e);
   if (status != NG_OK) return status;
   if (e->open->nleaves) return build_stages(file, e, options);
@@ -264,7 +314,7 @@ static ng_status print_function_test(const Emission *e, const EmittedFile *file,
   return print_self_test(&tested, file, function, out);
 }
 
-static ng_status print_texts(FileEmission *e, Text *texts, bool has_test) {
+static ng_status print_texts(FileEmission *e, Files *files) {
   const Allocator *allocator = &e->ctx->allocator;
   EmittedFunction functions[MOST_FUNCTIONS] = {{0}};
   bool ok = true;
@@ -284,60 +334,61 @@ static ng_status print_texts(FileEmission *e, Text *texts, bool has_test) {
                       .prefix = e->prefix,
                       .threads = e->threads,
                       .stores_states = e->stores_states,
+                      .package = e->package,
+                      .has_test = e->has_test,
                       .functions = functions,
                       .nfunctions = e->nfunctions,
                       .isas = e->isas,
                       .nisas = e->nisas};
-  ng_status status = ok && emit_file(&file, allocator, &texts[SOURCE], &texts[HEADER]) ? NG_OK : NG_OUT_OF_MEMORY;
-  if (e->functions[0].open->nleaves) print_mpi(e, &texts[MPI]);
-  for (size_t i = 0; i < e->nfunctions && status == NG_OK && has_test; i++)
-    status = print_function_test(&e->functions[i], &file, i, &texts[TESTS + i]);
+  ng_status status =
+      ok && emit_file(&file, allocator, &files->text[SOURCE], &files->text[HEADER]) ? NG_OK : NG_OUT_OF_MEMORY;
+  const bool has_mpi = !e->package || !e->package->is_for_devices;
+  name_files(e, files);
+  if (e->functions[0].open->nleaves && has_mpi) print_mpi(e, &files->text[MPI]);
+  for (size_t i = 0; i < e->nfunctions && status == NG_OK && e->has_test; i++)
+    status = print_function_test(&e->functions[i], &file, i, &files->text[TESTS + i]);
+  for (size_t i = 0; i < MOST_PACKAGE_FILES && status == NG_OK && e->package; i++)
+    package_file(&file, i, &files->path[OWN + i], &files->text[OWN + i]);
   for (size_t i = 0; i < e->nfunctions; i++) allocator_free(allocator, functions[i].in_place);
   for (size_t i = 0; i < e->nfunctions; i++) allocator_free(allocator, functions[i].is_stored);
   return status;
 }
 
-static ng_status emit_texts(FileEmission *e, const ng_options *options, Text *texts, bool has_test) {
+static ng_status emit_texts(FileEmission *e, const ng_options *options, Files *files) {
   static const char *const endings[] = {"_train_step", "_infer"};
-  ng_status status = e->stem.out_of_memory ? NG_OUT_OF_MEMORY : choose_isas(e, options->isa);
-  if (status == NG_OK) status = choose_threads(e, options->threads);
+  ng_status status = e->stem.out_of_memory ? NG_OUT_OF_MEMORY : choose_package(e, options->package);
+  const bool is_small = e->package && e->package->is_for_devices;
+  if (status == NG_OK) status = choose_isas(e, options->isa || !is_small ? options->isa : "scalar");
+  if (status == NG_OK) status = choose_threads(e, options->threads || !is_small ? options->threads : "none");
   if (status == NG_OK) status = choose_weights(e, options->weights);
   if (status == NG_OK) status = choose_prefix(e, options->prefix);
+  if (status == NG_OK && is_small && strlen(e->prefix) > LONGEST_PACKAGE)
+    status = argument_error(e->ctx, "package %s: expected a prefix of at most %d characters, found %s",
+                            options->package, LONGEST_PACKAGE, e->prefix);
   for (size_t i = 0; i < MOST_FUNCTIONS && i < e->nfunctions && status == NG_OK; i++)
     status = build_function(e, &e->functions[i], e->nfunctions > 1 ? endings[i] : "", options);
   if (status == NG_OK) status = check_states(e);
-  return status == NG_OK ? print_texts(e, texts, has_test) : status;
+  return status == NG_OK ? print_texts(e, files) : status;
 }
 
-// Prints the texts of the pair and, with has_test, a self-test for each function. Takes ownership of `stem`.
+// Prints the files. Takes ownership of `stem`.
 static ng_status emit(ng_graph *const *graphs, size_t ngraphs, Text stem, const ng_options *options, bool has_test,
-                      char **texts) {
+                      Files *files) {
   static const ng_options defaults = {0};
   ng_context *ctx = graphs[0]->ctx;
-  Text made[MOST_TEXTS];
-  FileEmission e = {.ctx = ctx, .nfunctions = ngraphs, .stem = stem};
-  const size_t count = has_test ? TESTS + ngraphs : TESTS;
-  for (size_t i = 0; i < MOST_TEXTS; i++) text_init(&made[i], &ctx->allocator);
+  FileEmission e = {.ctx = ctx, .nfunctions = ngraphs, .stem = stem, .has_test = has_test};
   for (size_t i = 0; i < ngraphs; i++) {
     e.functions[i].g = graphs[i];
     text_init(&e.functions[i].name, &ctx->allocator);
   }
   compiling_begin(ctx, graphs[0]->graph->name);
   Call call = call_begin(ctx);
-  ng_status status = emit_texts(&e, options ? options : &defaults, made, has_test);
-  for (size_t i = 0; i < count; i++) {
-    if (!made[i].nbytes && !made[i].out_of_memory) continue; // a graph without leaves has no MPI text
-    texts[i] = status == NG_OK ? text_release(ctx, &made[i]) : NULL;
-    if (status == NG_OK && !texts[i]) status = NG_OUT_OF_MEMORY;
-  }
+  ng_status status = emit_texts(&e, options ? options : &defaults, files);
+  for (size_t i = 0; i < MOST_FILES && status == NG_OK; i++)
+    if (files->text[i].out_of_memory || files->path[i].out_of_memory) status = NG_OUT_OF_MEMORY;
   const bool is_told = call_end(ctx, call) != NG_OK;
   if (status == NG_OUT_OF_MEMORY && !is_told) status = out_of_memory_status(ctx);
   compiling_end(ctx);
-  for (size_t i = 0; i < count && status != NG_OK; i++) {
-    ng_text_free(ctx, texts[i]);
-    texts[i] = NULL;
-  }
-  for (size_t i = 0; i < MOST_TEXTS; i++) text_deinit(&made[i]);
   for (size_t i = 0; i < ngraphs; i++) {
     free_builds(&e.functions[i]);
     graph_free(e.functions[i].open);
@@ -357,10 +408,19 @@ static Text stem_of(ng_graph *g) {
 }
 
 ng_status ng_emit(ng_graph *g, const ng_options *options, char **source, char **header) {
-  char *texts[MOST_TEXTS] = {NULL};
-  ng_status status = emit(&g, 1, stem_of(g), options, false, texts);
-  *source = texts[0];
-  *header = texts[1];
+  Files files;
+  ng_options own = options ? *options : (ng_options){0};
+  own.package = NULL;
+  files_init(&files, &g->ctx->allocator);
+  ng_status status = emit(&g, 1, stem_of(g), &own, false, &files);
+  *source = status == NG_OK ? text_release(g->ctx, &files.text[SOURCE]) : NULL;
+  *header = *source ? text_release(g->ctx, &files.text[HEADER]) : NULL;
+  if (status == NG_OK && !*header) {
+    ng_text_free(g->ctx, *source);
+    *source = NULL;
+    status = NG_OUT_OF_MEMORY;
+  }
+  files_deinit(&files);
   return status;
 }
 
@@ -368,35 +428,34 @@ static bool write_text(int fd, const void *text) {
   return file_write_all(fd, text, strlen(text));
 }
 
-static bool write_source(ng_context *ctx, const char *folder, const char *stem, const char *ending, const char *text) {
+static bool write_file(ng_context *ctx, const char *folder, const char *name, const char *text,
+                       const ng_options *options) {
   Diagnostics *d = &ctx->diagnostics;
   Text path;
   text_init(&path, &ctx->allocator);
-  text_format(&path, "%s/%s%s", folder, stem, ending);
-  bool ok = path.out_of_memory ? error_out_of_memory(d) : file_replace(path.bytes, write_text, text, d);
+  text_format(&path, "%s/%s", folder, name);
+  bool ok = path.out_of_memory ? error_out_of_memory(d) : file_make_folders(path.bytes, strlen(folder) + 1, d);
+  ok = ok && file_replace(path.bytes, write_text, text, d);
+  if (ok && options && options->wrote) options->wrote(options->wrote_user, path.bytes);
   text_deinit(&path);
   return ok;
 }
 
 static ng_status emit_files(ng_graph *const *graphs, size_t ngraphs, Text stem, const ng_options *options,
                             const char *folder) {
-  static const char *const endings[] = {".c", ".h", "_mpi.c", "_test.c", "_infer_test.c"};
   ng_context *ctx = graphs[0]->ctx;
-  const bool has_test = options && options->self_test;
-  char *texts[MOST_TEXTS] = {NULL};
-  Text name;
-  text_init(&name, &ctx->allocator);
-  text_add_string(&name, text_string(&stem));
-  ng_status status = emit(graphs, ngraphs, stem, options, has_test, texts);
+  Files files;
+  files_init(&files, &ctx->allocator);
+  ng_status status = emit(graphs, ngraphs, stem, options, options && options->self_test, &files);
   if (status == NG_OK) {
     Call call = call_begin(ctx);
-    bool ok = !name.out_of_memory || error_out_of_memory(&ctx->diagnostics);
-    for (size_t i = 0; i < MOST_TEXTS; i++)
-      if (texts[i]) ok = ok && write_source(ctx, folder, text_string(&name), endings[i], texts[i]);
+    bool ok = true;
+    for (size_t i = 0; i < MOST_FILES && ok; i++)
+      if (files.text[i].nbytes)
+        ok = write_file(ctx, folder, text_string(&files.path[i]), text_string(&files.text[i]), options);
     status = call_end(ctx, call);
   }
-  for (size_t i = 0; i < MOST_TEXTS; i++) ng_text_free(ctx, texts[i]);
-  text_deinit(&name);
+  files_deinit(&files);
   return status;
 }
 

@@ -301,6 +301,11 @@ typedef struct ng_options {
   const char *weights; /* ng_emit: where states are that no call updates. "const": in the source, as constants with the
                           states' first values, which must not be random; "file": with other states in memory of the
                           caller, which a function fills from a file. NULL: "file" */
+  const char *package; /* ng_emit_files, ng_emit_training_files: further files that make the pair a library: "arduino",
+                          "zephyr" or "cmake". The first two fix all extents, and by default choose "scalar" and
+                          threads "none". NULL: no further files */
+  void (*wrote)(void *user, const char *path); /* the same: called after each file; may be NULL */
+  void *wrote_user;
 } ng_options;
 
 /* Runs the passes on g, up to options->after if set. The result is a new graph, used like any other, but freed before
@@ -714,8 +719,8 @@ NG_API ng_isa ng_isa_at(size_t i);
    value in the graph only guides the schedule. NG_WRONG also if an extent cannot be an argument. */
 NG_API ng_status ng_emit(ng_graph *g, const ng_options *options, char **source, char **header);
 /* Writes the same to files in an existing folder: STEM.c and STEM.h, and for a graph with leaves also STEM_mpi.c, which
-   moves messages between ranks by MPI. STEM is ng_graph_identifier. Each file is written whole or not at all. NG_WRONG:
-   a file cannot be written. */
+   moves messages between ranks by MPI. STEM is ng_graph_identifier. In a package, they are in folders below, which are
+   made if missing. Each file is written whole or not at all. NG_WRONG: a file cannot be written. */
 NG_API ng_status ng_emit_files(ng_graph *g, const ng_options *options, const char *folder);
 /* Writes a training step and its inference graph, which may be NULL, as one pair of files NAME.c and NAME.h, where NAME
    is the step's name without a final "_step". They hold the functions PREFIX_train_step and PREFIX_infer (with infer

@@ -6,6 +6,7 @@
 #include "frontend/cli/weights.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 // Prints a name in a makefile rule. False after an error message: no rule can contain the name.
 static bool print_prerequisite(FILE *out, const char *name) {
@@ -41,22 +42,32 @@ static bool write_depfile(const ng_graph *g, const Settings *s, const char *sour
   return ok;
 }
 
+typedef struct Written {
+  char **paths; // the source first
+  size_t count;
+} Written;
+
+static void wrote(void *user, const char *path) {
+  Written *w = user;
+  w->paths = memory_or_exit(reallocarray(w->paths, w->count + 1, sizeof *w->paths));
+  w->paths[w->count++] = memory_or_exit(strdup(path));
+}
+
 static ng_status emit_graph(ng_context *ctx, ng_graph *g, const Settings *s, Answer *answer) {
-  const ng_options options = options_of_settings(s);
+  Written written = {0};
+  ng_options options = options_of_settings(s);
+  options.wrote = wrote;
+  options.wrote_user = &written;
   ng_status status = states_read(ctx, g, s, answer);
   if (status == NG_OK) status = weights_narrow(g, s, answer);
   if (status == NG_OK && !folder_make(s->out)) status = NG_WRONG;
   if (status == NG_OK) status = ng_emit_files(g, &options, s->out);
-  if (status != NG_OK) return status;
-  const char *stem = memory_or_exit((void *)ng_graph_identifier(g));
-  static const char *const endings[] = {".c", ".h", "_mpi.c", "_test.c"};
-  const bool is_written[] = {true, true, ng_graph_leaf_count(g) > 0, s->has_self_test};
-  for (int i = 0; i < 4 && status == NG_OK; i++) {
-    char *path = path_join(s->out, stem, endings[i]);
-    if (!i && s->depfile && !write_depfile(g, s, path)) status = NG_WRONG;
-    if (is_written[i] && status == NG_OK) answer_wrote(answer, path);
-    free(path);
+  if (status == NG_OK && s->depfile && !write_depfile(g, s, written.paths[0])) status = NG_WRONG;
+  for (size_t i = 0; i < written.count; i++) {
+    if (status == NG_OK) answer_wrote(answer, written.paths[i]);
+    free(written.paths[i]);
   }
+  free(written.paths);
   return status;
 }
 

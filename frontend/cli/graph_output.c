@@ -22,6 +22,10 @@ void answer_wrote(Answer *a, const char *path) {
   else say("wrote %s\n", path);
 }
 
+void answer_wrote_any(void *answer, const char *path) {
+  answer_wrote(answer, path);
+}
+
 bool answer_text(Answer *a, const char *text, const char *path) {
   if (path && !file_write(path, text)) return false;
   if (path) answer_wrote(a, path);

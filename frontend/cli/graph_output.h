@@ -12,6 +12,7 @@ typedef struct Answer {
 
 Answer answer_begin(const Settings *s);
 void answer_wrote(Answer *a, const char *path);
+void answer_wrote_any(void *answer, const char *path); // the same, for ng_options
 // Writes a text to a file or, if path is NULL, to the answer. False after an error message.
 bool answer_text(Answer *a, const char *text, const char *path);
 // Writes a graph's text likewise. The weights of another system's model become files beside it, except without a path.

@@ -45,8 +45,10 @@ static const Verb verbs[] = {
      "The source is C11 and C++17 and needs only libc and libm. It chooses the best of its instruction sets when\n"
      "it runs. The same source is written on every machine.\n"
      "With --state FILE, a checkpoint of ngrad fit, states that no call updates, such as the weights of\n"
-     "NAME_infer.yaml, are constants in NAME.c, which need no memory and no file where it runs.\n",
-     "  ngrad emit models/gpt2_layer_norm_backward.yaml --isa avx2,avx512 -o kernels\n",
+     "NAME_infer.yaml, are constants in NAME.c, which need no memory and no file where it runs.\n"
+     "With --package, DIR becomes an Arduino library, a Zephyr module, or a CMake package, with NAME.c in DIR/src.\n",
+     "  ngrad emit models/gpt2_layer_norm_backward.yaml --isa avx2,avx512 -o kernels\n"
+     "  ngrad emit kws_infer.yaml --state kws.npz --dim N=1 --package arduino -o kws\n",
      OPTION_SOURCE_OUT | OPTION_PASSES | OPTION_JSON | OPTION_MEMORY, STATUS(0) | STATUS(1) | STATUS(2), verb_emit},
     {"show", "GRAPH", 1, 1, "print a graph at any stage on its way to kernels",
      "yaml and dot show the graph as read or, with --after, as a pass leaves it. yaml is a graph file again; dot\n"
@@ -148,10 +150,10 @@ static const Verb verbs[] = {
      "computes the outputs that need no labels. In both, batch norms use their running statistics and dropout\n"
      "does nothing. NAME is GRAPH's name as a C identifier. Files of GRAPH's constants and first values are\n"
      "copied to DIR.\n"
-     "With any of --isa, --threads, --prefix, --memory, --state, --weights and --self-test, which mean the same\n"
-     "as for emit, train also writes DIR/NAME.c and DIR/NAME.h with the functions NAME_train_step, NAME_infer,\n"
-     "NAME_init, NAME_save and NAME_load; without NAME_infer.yaml, the step is NAME. To limit the memory of the\n"
-     "graphs, give --memory to run and fit.\n",
+     "With any of --isa, --threads, --prefix, --package, --memory, --state, --weights and --self-test, which mean\n"
+     "the same as for emit, train also writes DIR/NAME.c and DIR/NAME.h with the functions NAME_train_step,\n"
+     "NAME_infer, NAME_init, NAME_save and NAME_load; without NAME_infer.yaml, the step is NAME. To limit the\n"
+     "memory of the graphs, give --memory to run and fit.\n",
      "  ngrad train models/train/mlp.yaml --optimizer adam -o mlp\n"
      "  ngrad train models/train/cnn.yaml --optimizer momentum --learning-rate 0.05 --freeze 'conv*' -o cnn\n",
      OPTION_TRAIN | OPTION_DIM | OPTION_ARENA | OPTION_JSON | OPTION_MEMORY, STATUS(0) | STATUS(1) | STATUS(2),

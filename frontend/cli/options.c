@@ -101,6 +101,9 @@ static const Option options[] = {
      "none, openmp or callback (default openmp); callback is a function of the caller"},
     {OPTION_SOURCE_OUT | OPTION_TRAIN, "self-test", 0, NULL, KIND_FLAG, FIELD(has_self_test),
      "also write NAME_test.c, a program that tests NAME.c and NAME.h"},
+    {OPTION_SOURCE_OUT | OPTION_TRAIN, "package", 0, "KIND", KIND_TEXT, FIELD(package),
+     "arduino, zephyr or cmake: make DIR a library for this; the first two have by default scalar code for one thread, "
+     "and fixed extents"},
     {OPTION_SOURCE_OUT | OPTION_TRAIN, "prefix", 0, "NAME", KIND_TEXT, FIELD(prefix),
      "prefix of every external symbol (default: the graph's name)"},
     {OPTION_PASSES, "no-fuse", 0, NULL, KIND_FLAG, FIELD(no_fuse), "make one kernel for each operator"},

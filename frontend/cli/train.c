@@ -63,28 +63,15 @@ static ng_status write_graph(ng_context *ctx, ng_graph *forward, ng_graph *g, co
 }
 
 // Writes step and inference as C, if an option asks for it.
-static ng_status write_sources(ng_context *ctx, ng_graph *forward, ng_graph *step, ng_graph *infer, const Settings *s,
-                               Answer *answer) {
-  if (!s->isa && !s->sharing && !s->prefix && !s->has_self_test && !s->memory && !s->state && !s->weights) return NG_OK;
-  const ng_options options = options_of_settings(s);
-  ng_status status = states_read_pair(ctx, step, infer, s, answer);
-  if (status == NG_OK) status = ng_emit_training_files(step, infer, &options, s->out);
-  const struct {
-    const char *ending;
-    bool is_written;
-  } files[] = {{".c", true},
-               {".h", true},
-               {"_mpi.c", ng_graph_leaf_count(step) > 0},
-               {"_test.c", s->has_self_test},
-               {"_infer_test.c", s->has_self_test && infer}};
-  const char *stem = memory_or_exit((void *)ng_graph_identifier(forward));
-  for (size_t i = 0; i < sizeof files / sizeof *files && status == NG_OK; i++) {
-    if (!files[i].is_written) continue;
-    char *path = path_join(s->out, stem, files[i].ending);
-    answer_wrote(answer, path);
-    free(path);
-  }
-  return status;
+static ng_status write_sources(ng_context *ctx, ng_graph *step, ng_graph *infer, const Settings *s, Answer *answer) {
+  if (!s->isa && !s->sharing && !s->prefix && !s->has_self_test && !s->memory && !s->state && !s->weights &&
+      !s->package)
+    return NG_OK;
+  ng_options options = options_of_settings(s);
+  options.wrote = answer_wrote_any;
+  options.wrote_user = answer;
+  const ng_status status = states_read_pair(ctx, step, infer, s, answer);
+  return status == NG_OK ? ng_emit_training_files(step, infer, &options, s->out) : status;
 }
 
 // Makes and writes a form; *made: NULL if the graph does not have it. has_weights: the step has not written the weights
@@ -221,7 +208,7 @@ static ng_status train(ng_context *ctx, ng_graph *g, const Settings *s, Answer *
   if (status == NG_OK)
     status = write_inference(ctx, one ? one : g, one != NULL, NG_INFER, "_infer.yaml",
                              "Inference: the outputs that need no labels.", s, answer, &infer);
-  if (status == NG_OK) status = write_sources(ctx, g, step, infer, s, answer);
+  if (status == NG_OK) status = write_sources(ctx, step, infer, s, answer);
   ng_graph_free(infer);
   ng_graph_free(one);
   ng_graph_free(test);

@@ -84,7 +84,7 @@ class _Options(ctypes.Structure):
         ("costs", POINTER(c_char_p)), ("ncosts", c_size_t), ("after", c_char_p),
         ("threads", c_char_p), ("prefix", c_char_p), ("self_test", c_int), ("fast_math", c_int), ("report", c_void_p),
         ("report_user", c_void_p), ("report_graphs", c_int), ("profile", c_int), ("compile_timeout", c_double),
-        ("weights", c_char_p),
+        ("weights", c_char_p), ("package", c_char_p), ("wrote", c_void_p), ("wrote_user", c_void_p),
     ]  # fmt: skip
 
 
@@ -1212,14 +1212,15 @@ class Graph(_Signed):
 
     def emit(
         self, folder: _Path = ".", *, isa: str | None = None, threads: str | None = None, prefix: str | None = None,
-        self_test: bool = False, weights: str | None = None, **options: Any,
+        self_test: bool = False, weights: str | None = None, package: str | None = None, **options: Any,
     ) -> None:  # fmt: skip
         """Writes NAME.c and NAME.h to a folder, which is made if missing.
 
         weights="const": states that no call updates are constants with their first values, as with_states gives them.
+        package: "arduino", "zephyr" or "cmake" makes the folder a library for this.
         """
         choices, _kept = _compile_options(
-            isa=isa, threads=threads, prefix=prefix, self_test=self_test, weights=weights, **options
+            isa=isa, threads=threads, prefix=prefix, self_test=self_test, weights=weights, package=package, **options
         )
         try:
             os.makedirs(folder, exist_ok=True)
@@ -1350,12 +1351,13 @@ def _train_options(losses, optimizer, schedule, freeze, no_decay, settings):
 
 def _compile_options(*, isa=None, fuse=True, memory=0, disable=None, schedule=None, costs=None, fast_math=False,
                      compile_timeout=0, after=None, threads=None, prefix=None, self_test=False,
-                     weights=None):  # fmt: skip
+                     weights=None, package=None):  # fmt: skip
     """ng_options, and the memory that it points to."""
     disabled, ndisabled = _strings(_names(disable))
     keys, nkeys = _strings(_names(schedule))
     costs, ncosts = _strings(_names(costs))
-    texts = {"isa": isa, "after": after, "threads": threads, "prefix": prefix, "weights": weights}
+    texts = {"isa": isa, "after": after, "threads": threads, "prefix": prefix, "weights": weights,
+             "package": package}
     options = _Options(
         no_fuse=not fuse, memory_nbytes=_amount(memory, "memory"), disable=disabled, ndisable=ndisabled, schedule=keys, nschedule=nkeys,
         costs=costs, ncosts=ncosts,

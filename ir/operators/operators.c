@@ -61,8 +61,8 @@
   {                                                                                                                    \
     .name = "data_format", .kind = ATTRIBUTE_CHOICE, .choices = { "NXC", "NCX" }                                       \
   }
-// The attributes of windows; attribute lists of convolutions and pooling begin with these. Arguments: an attribute's
-// name, and further members.
+// The attributes of windows; attribute lists of convolutions and pooling begin with these. Empty lists, the defaults,
+// are strides and dilations of 1, and no padding. Arguments: an attribute's name, and further members.
 #define REQUIRED_LIST(...)                                                                                             \
   { .kind = ATTRIBUTE_S64_LIST, .is_required = true, .name = __VA_ARGS__ }
 #define OPTIONAL_LIST(...)                                                                                             \
@@ -72,11 +72,11 @@
     .name = "auto_pad", .kind = ATTRIBUTE_CHOICE, .choices = { "None", "SAME_UPPER", "SAME_LOWER", "VALID" }           \
   }
 #define WINDOW_ATTRIBUTES                                                                                              \
-  REQUIRED_LIST("strides", .list = LIST_SPATIAL), REQUIRED_LIST("pads_begin", .list = LIST_PADDING),                   \
-      REQUIRED_LIST("pads_end", .list = LIST_PADDING), AUTO_PAD, DATA_FORMAT
+  OPTIONAL_LIST("strides", .list = LIST_SPATIAL), OPTIONAL_LIST("pads_begin", .list = LIST_PADDING),                   \
+      OPTIONAL_LIST("pads_end", .list = LIST_PADDING), AUTO_PAD, DATA_FORMAT
 enum { WINDOW_NATTRIBUTES = 5 };
 #define CONVOLUTION_ATTRIBUTES                                                                                         \
-  WINDOW_ATTRIBUTES, REQUIRED_LIST("dilations", .list = LIST_SPATIAL), {                                               \
+  WINDOW_ATTRIBUTES, OPTIONAL_LIST("dilations", .list = LIST_SPATIAL), {                                               \
     .name = "groups", .kind = ATTRIBUTE_S64, .default_value = 1, .must_be_positive = true                              \
   }
 #define WEIGHTS_FORMAT(kernel_first, kernel_last)                                                                      \

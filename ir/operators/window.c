@@ -194,7 +194,30 @@ static bool infer_side_rank(Inference *inf, Value *v) {
                      v->shape.rank - AXES_BESIDE, rank - AXES_BESIDE);
 }
 
+// Replaces an empty list of strides by ones, as soon as the number of spatial axes is known: it is that of the strides.
+static bool complete_strides(Inference *inf, Node *node) {
+  AttributeValue *strides = &node->attributes[0]; // of every operator with windows (operators.c)
+  static const WindowSide sides[] = {SIDE_LARGE, SIDE_SMALL, SIDE_WEIGHTS};
+  static const int64_t ones[MOST_SPATIAL_AXES] = {1, 1, 1};
+  int count = -1;
+  if (strides->list.count) return true;
+  if (operator_has_attribute(node->op, "kernel")) count = (int)node_attribute(node, "kernel")->list.count;
+  for (size_t i = 0; i < sizeof sides / sizeof *sides && count < 0; i++) {
+    const Value *v = node_side(node, sides[i]);
+    if (!v || v->shape.rank < 0) continue;
+    count = v->shape.rank - AXES_BESIDE;
+    if (count < LEAST_SPATIAL_AXES || count > MOST_SPATIAL_AXES)
+      return infer_error(inf, "%s: expected rank %d to %d, found rank %d", v->name, LEAST_SPATIAL_AXES + AXES_BESIDE,
+                         MOST_SPATIAL_AXES + AXES_BESIDE, v->shape.rank);
+  }
+  if (count < LEAST_SPATIAL_AXES || count > MOST_SPATIAL_AXES) return true;
+  strides->list.items = ones;
+  strides->list.count = (size_t)count;
+  return true;
+}
+
 bool infer_window_ranks(Inference *inf, const Node *node) {
+  if (!complete_strides(inf, inf->node)) return false;
   for (uint32_t i = 0; i < node->ninputs; i++)
     if (node->op->inputs[i].side != SIDE_NONE && !infer_side_rank(inf, node->inputs[i])) return false;
   for (uint32_t i = 0; i < node->noutputs; i++)

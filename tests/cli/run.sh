@@ -180,6 +180,7 @@ count 'native is the best instruction set of the processor, beside scalar C'
 expect 2 '' 'unknown instruction set avx, did you mean avx2' emit sum.yaml -o emitted --isa scalar,avx
 expect 2 '' 'unknown way to share out work opnmp, did you mean openmp' emit sum.yaml -o emitted --threads opnmp
 expect 2 '' 'prefix: expected an unused C identifier, found 2d; g_2d would do' emit sum.yaml -o emitted --prefix 2d
+expect 2 '' 'unknown package cmak, did you mean cmake' emit sum.yaml -o emitted --package cmak
 expect 2 '' 'did you mean LayerNormBackward' ops LayerNormBackwards
 expect 2 '' "ONNX's operator is read as Maximum, .*; nGraph's operator is read as ReduceMax," ops Max
 

@@ -62,6 +62,26 @@ emulate_s8() {
 whole=$(size_of kws_infer.c) && emulate_s8 && narrow=$(size_of kws_infer.c) && [ "$narrow" -lt "$whole" ]
 count 'inference with weights of 8 bits is shorter'
 
+# The stack that headers tell, of this repository's models and of training steps.
+mkdir stacks
+for model in "$here"/../../models/*.yaml; do
+  ngrad emit "$model" --isa scalar --threads none -o stacks || echo "$model"
+done >log 2>&1
+for name in mlp cnn resnet8; do
+  ngrad train "$here/../../models/train/$name.yaml" --optimizer momentum --dim N=4 --isa scalar --threads none -o stacks/graphs/$name &&
+    mv stacks/graphs/$name/$name.[ch] stacks || echo "$name"
+done >>log 2>&1
+for source in stacks/*.c; do
+  name=$(basename "$source" .c)
+  # shellcheck disable=SC2086
+  arm-none-eabi-gcc $flags "-D${name}_NO_FILES" -fstack-usage -c "$source" -o "stacks/$name.o" >>log 2>&1 || echo "$name" >>log
+  spilled=$(tr '\n' ' ' <"stacks/$name.h" | sed -n 's/.* of a row in \([0-9]*\) bytes more.*/\1/p')
+  awk -F '\t' -v most="$((6144 + ${spilled:-0}))" '$2 >= most { print $1, $2 }' "stacks/$name.su"
+done >beyond
+! grep -v '^wrote\|^trained\|^[0-9]' log | grep -q . && [ "$(cat stacks/*.su | wc -l)" -gt 300 ] && [ ! -s beyond ]
+told='log beyond' count 'each function takes the stack that its header tells'
+echo "largest stack of a function of models: $(cat stacks/*.su | sort -t "$(printf '\t')" -k 2 -n -r | head -n 1 | cut -f 1,2)"
+
 number() { # MACRO HEADER
   sed -n "s/^#define $1 ((size_t)\([0-9]*\))/\1/p" "$2"
 }

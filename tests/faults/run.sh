@@ -91,19 +91,21 @@ complain() { # WHAT
 place_old() {
   rm -rf new
   mkdir new
-  for file in wanted/*; do [ -f "$file" ] && echo old >"new/${file#wanted/}"; done
+  find wanted -type f | while read -r file; do
+    mkdir -p "$(dirname "new/${file#wanted/}")" && echo old >"new/${file#wanted/}"
+  done
 }
 
 check_files() {
-  for file in new/* new/.[!.]*; do
-    [ -e "$file" ] || continue
+  find new -type f >listed
+  while read -r file; do
     name=${file#new/}
     if [ ! -e "wanted/$name" ]; then complain "left $name"
     elif ! cmp -s "$file" "wanted/$name"; then
       [ "$(cat "$file")" = old ] || complain "half of $name"
       [ "$status" -eq 0 ] && complain "no new $name"
     fi
-  done
+  done <listed
   for file in tmp/*; do [ -e "$file" ] && complain "left $file"; done
   for file in cache/ngrad/*.tmp* cache/ngrad/*/*.tmp*; do [ -e "$file" ] && complain "left $file"; done
 }
@@ -180,6 +182,8 @@ inject yes '' gradcheck norm.yaml
 inject yes '' gradcheck norm.yaml --json
 inject yes '' emit norm.yaml --self-test --depfile new/norm.d -o new
 inject yes '' emit weights.yaml --state weights.npz --weights s8 -o new
+inject yes '' emit norm.yaml --package cmake --self-test -o new
+inject yes '' emit norm.yaml --package arduino -o new
 inject yes '' convert weights.yaml --state weights.npz --weights bf16 -o new/narrow.yaml
 inject no '' run norm.yaml --random --out new
 inject no '' run norm.yaml --random --compare --json

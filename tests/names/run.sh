@@ -298,6 +298,27 @@ for graph in hostile/*.yaml; do # with a formula of a dim
 done >log 2>&1
 [ ! -s log ]
 count 'formulas of all names are read back'
+# Packages: no name makes a line of its own, and CMake reads all lists.
+printf 'cmake_minimum_required(VERSION 3.15)\nproject(stubs LANGUAGES C)\n' >CMakeLists.txt
+for name in library_named library_sources library_compile_options include_directories; do
+  printf 'function(zephyr_%s)\nendfunction()\n' $name >>CMakeLists.txt
+done
+for graph in hostile/*.yaml; do
+  number=$(basename "$graph" .yaml)
+  for kind in arduino zephyr cmake; do
+    "$ngrad" emit "$graph" --package $kind --isa scalar --prefix "n$number" -o "$kind/$number" || echo "$graph"
+  done
+  sed 's/[^=]*$//' "arduino/$number/library.properties" | tr -d '\n' | grep -qx 'name=version=author=maintainer=sentence=paragraph=category=url=architectures=includes=' &&
+    cat "arduino/$number"/*.* "arduino/$number"/examples/*/* "zephyr/$number"/[CK]* "zephyr/$number"/zephyr/* | tr -d '\t' >shown && ./visible shown ||
+    echo "$graph: lines"
+  printf 'set(CONFIG_NGRAD_N%s y)\nadd_subdirectory(zephyr/%s)\nadd_subdirectory(cmake/%s)\n' "$number" "$number" "$number" >>CMakeLists.txt
+done >log 2>&1
+[ "$(grep -vc '^wrote ' log)" -eq 0 ]
+count 'packages have the names of all graphs'
+if has cmake; then
+  cmake -S . -B of_packages >log 2>&1
+  count 'CMake reads them'
+fi
 seen 0 run whole.yaml --random
 seen 0 grad whole.yaml
 seen 0 bench whole.yaml --seconds 0 --profile

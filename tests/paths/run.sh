@@ -2,7 +2,8 @@
 # Whole paths: networks as torch.onnx exports them, with a named batch (models.py), are trained, and their inference is
 # emitted and compiled. The compiled function, called from C with the saved states, computes the logits of ngrad run, for
 # batches of any size. With the trained weights in the C, for fixed extents, it needs no file, and has the bits of ngrad
-# run. Usage: run.sh NGRAD
+# run. Norms' gradients, as CMake packages in a project of their own, are within the bounds of docs/errors.md.
+# Usage: run.sh NGRAD
 set -u
 ngrad=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")
@@ -74,6 +75,58 @@ fixed() { # NAME
     grep -q 'x, .* f32 \[4, ' "fixed/$1.h" && grep -q 'x, .* f32 \[1, ' "fixed/$1.h" && grep -q 'dims: {N: 1' "fixed/$1_infer.yaml"
   count "$1: inference takes one sample"
 }
+norms() {
+  cat >layer_norm.yaml <<'END'
+format: ngrad/1
+name: layer_norm_gradient
+dims: {N: 64}
+inputs:
+  - {name: x, type: f32, shape: [N, 96]}
+  - {name: dy, type: f32, shape: [N, 96]}
+  - {name: mean, type: f32, shape: [N]}
+  - {name: var, type: f32, shape: [N]}
+  - {name: gamma, type: f32, shape: [96]}
+nodes:
+  - op: LayerNormBackward
+    inputs: {src: x, diff_dst: dy, mean: mean, variance: var, gamma: gamma}
+    outputs: {diff_src: dx, diff_gamma: dgamma, diff_beta: dbeta}
+outputs: [dx, dgamma, dbeta]
+END
+  cat >batch_norm.yaml <<'END'
+format: ngrad/1
+name: batch_norm_gradient
+dims: {N: 64}
+inputs:
+  - {name: x, type: f32, shape: [N, 7, 7, 96]}
+  - {name: dy, type: f32, shape: [N, 7, 7, 96]}
+  - {name: mean, type: f32, shape: [96]}
+  - {name: var, type: f32, shape: [96]}
+  - {name: gamma, type: f32, shape: [96]}
+nodes:
+  - op: onednn_spec.BatchNormTrainingBackprop
+    inputs: {input_forward: x, output_delta: dy, mean: mean, variance: var, gamma: gamma}
+    outputs: {input_delta: dx, gamma_delta: dgamma, beta_delta: dbeta}
+    attributes: {epsilon: 1.0e-5}
+outputs: [dx, dgamma, dbeta]
+END
+  mkdir project && cp "$here/norms.c" project
+  "$ngrad" emit layer_norm.yaml --package cmake -o project/layer_norm >log 2>&1 &&
+    "$ngrad" emit batch_norm.yaml --package cmake -o project/batch_norm >log 2>&1
+  count 'gradients of norms are emitted as CMake packages'
+  cat >project/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.15)
+project(framework LANGUAGES C)
+set(CMAKE_BUILD_TYPE Release)
+set(CMAKE_C_STANDARD 11)
+add_subdirectory(layer_norm)
+add_subdirectory(batch_norm)
+add_executable(norms norms.c)
+target_link_libraries(norms PRIVATE layer_norm_gradient::layer_norm_gradient batch_norm_gradient::batch_norm_gradient m)
+END
+  cmake -S project -B built >log 2>&1 && cmake --build built >log 2>&1 && ./built/norms >log 2>&1 && grep -q '^largest error: 0' log
+  count 'a project that takes them has gradients within the bounds'
+}
+if has cmake; then norms; else echo 'left out: norms: no cmake'; fi
 fixed resnet
 fixed transformer
 path resnet N 10 3

@@ -15,7 +15,7 @@ typedef struct Function {
   void (*f64)(double *lanes);
   double (*definition)(double);
   long double (*wide_definition)(long double);
-  double f32_bound, f64_bound; // the largest error, in ulp
+  double f32_bound, f64_bound; // the largest error, in ulp, which docs/errors.md tells
   bool is_absolute;            // in ulp of 1
 } Function;
 

@@ -287,7 +287,7 @@ static void add_part(const void *context, const char *name, Text *out) {
   else if (is_part(name, "ISAS")) print_for_isas(f, false, print_runs, out);
   else if (is_part(name, "INFO")) print_info(f, out);
   else if (is_part(name, "INDEX_FUNCTIONS")) print_index_functions(f, out);
-  else if (is_part(name, "PARAMETERS")) add_parameters(f, out);
+  else if (is_part(name, "PARAMETERS")) add_parameters(f, false, out);
   else if (is_part(name, "INPUTS")) add_inputs(f, out);
   else if (is_part(name, "OUTPUTS")) add_outputs(f, out);
   else if (is_part(name, "BLOCK_CHECKS")) print_block_checks(f, out); // before addresses in the blocks are computed

@@ -2,6 +2,7 @@
 
 #include "backends/codegen/emit/emit.h"
 #include "backends/codegen/emit/template.h"
+#include "ir/kernel/schedule.h"
 #include "ir/operators/operator.h"
 
 #include <ctype.h>
@@ -63,8 +64,34 @@ void add_file_part(const void *context, const char *name, Text *out) {
   else if (is_part(name, "NLEAVES")) text_format(out, "%lld", (long long)f->graph->nleaves);
 }
 
+static int64_t spilled_by(const Program *p) {
+  int64_t most = 0;
+  for (size_t i = 0; i < p->nkernels; i++)
+    for (size_t n = 0; n < p->schedules[i]->nloops; n++) {
+      const Loop *loop = &p->schedules[i]->loops[n];
+      if (!loop->nspills) continue;
+      const int64_t rows = loop_has(loop, LOOP_ROW_LANES) ? LANES : loop->rows;
+      const int64_t nelems = loop->nspills * rows * loop_row_nelems(p->schedules[i]->kernel, loop);
+      if (nelems > most) most = nelems;
+    }
+  return most * (int64_t)sizeof(float);
+}
+
+int64_t spilled_nbytes(const EmittedFile *file) {
+  int64_t most = 0;
+  for (size_t i = 0; i < file->nfunctions; i++) {
+    const EmittedFunction *f = &file->functions[i];
+    for (size_t part = 0; part < (f->stages ? f->stages->nfunctions : 1); part++) {
+      const int64_t nbytes = spilled_by(f->stages ? f->stages->programs[part][0] : f->programs[0]);
+      if (nbytes > most) most = nbytes;
+    }
+  }
+  return most;
+}
+
 void print_file_template(const FilePrinter *f, const char *text,
                          void (*add_part)(const void *f, const char *name, Text *out), Text *out) {
+  const bool is_for_device = f->file->package && f->file->package->is_for_devices;
   const TemplateFact facts[] = {
       {"CALLBACK", f->file->threads == EMIT_CALLBACK},
       {"OPENMP", f->file->threads == EMIT_OPENMP},
@@ -82,6 +109,10 @@ void print_file_template(const FilePrinter *f, const char *text,
       {"WORKSPACE", f->workspace_nbytes > 0},
       {"FIRST", f->function == f->file->functions},
       {"MERGED", f->file->nisas > 1},
+      {"SCALAR", f->file->nisas == 1},
+      {"SPILLS", spilled_nbytes(f->file) > 0},
+      {"DEVICE", is_for_device},
+      {"NO_FILES", is_for_device && f->states->count > f->states->nstored},
       {"LEAF_INPUTS", any_input_has_leaves(f->graph)},
       {NULL, false},
   };

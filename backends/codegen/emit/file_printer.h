@@ -52,6 +52,8 @@ typedef struct FilePrinter {
 size_t ninputs_given(const Graph *g);
 size_t noutputs_given(const Graph *g);
 bool file_has_leaves(const EmittedFile *file);
+// The most bytes of vectors that a step of scalar C spills to arrays on the stack (Spill, ir/kernel/schedule.h).
+int64_t spilled_nbytes(const EmittedFile *file);
 bool input_has_leaves(const Value *v); // each rank passes only its own leaves; false if empty
 // Prints a template (template.h), in whose conditions the names of file_printer.c stand for facts about the function.
 void print_file_template(const FilePrinter *f, const char *text,
@@ -102,7 +104,9 @@ void print_origin(const FilePrinter *f, Text *out); // a comment with ngrad's ve
 void print_header(const FilePrinter *functions, Text *out);
 void add_output_name(const FilePrinter *f, Text *out, size_t i); // output i's parameter
 void add_dim_parameters(const FilePrinter *f, Text *out);        // open dims as parameters
-void add_parameters(const FilePrinter *f, Text *out);            // all parameters of the entry point
+// Adds all parameters of the entry point. Those of tensors have no names if `is_bare`: the headers of devices' systems
+// define macros such as INPUT, B1 and PI.
+void add_parameters(const FilePrinter *f, bool is_bare, Text *out);
 
 // entry.c: the external functions of the source.
 

@@ -24,25 +24,27 @@ void add_dim_parameters(const FilePrinter *f, Text *out) {
     text_format(out, "%sint64_t %s", i ? ", " : "", f->dim_member[i]);
 }
 
-void add_parameters(const FilePrinter *f, Text *out) {
+void add_parameters(const FilePrinter *f, bool is_bare, Text *out) {
   const Graph *g = f->graph;
   if (g->ndims) text_add_string(out, "    ");
   add_dim_parameters(f, out);
   if (g->ndims) text_add_string(out, ",\n");
   for (size_t i = 0; i < ninputs_given(g); i++) {
     const Value *v = g->inputs[i];
+    const char *name = is_bare ? "" : f->member[v->index];
     text_format(out, "    const %s *", element_types[v->type].name);
-    if (!f->may_be_overwritten[i]) text_format(out, "%s_RESTRICT ", f->prefix);
-    text_format(out, "%s, /* ", f->member[v->index]);
-    add_tensor_comment(out, v, f->member[v->index]);
+    if (!f->may_be_overwritten[i]) text_format(out, "%s_RESTRICT%s", f->prefix, is_bare ? "" : " ");
+    text_format(out, "%s, /* ", name);
+    add_tensor_comment(out, v, name);
     text_add_string(out, " */\n");
   }
   for (size_t i = 0; i < noutputs_given(g); i++) {
-    text_format(out, "    %s *", element_types[g->outputs[i]->type].name);
-    if (!f->in_place[i].count) text_format(out, "%s_RESTRICT ", f->prefix);
-    add_output_name(f, out, i);
+    const Value *v = g->outputs[i];
+    text_format(out, "    %s *", element_types[v->type].name);
+    if (!f->in_place[i].count) text_format(out, "%s_RESTRICT%s", f->prefix, is_bare ? "" : " ");
+    if (!is_bare) add_output_name(f, out, i);
     text_add_string(out, ", /* ");
-    add_tensor_comment(out, g->outputs[i], output_is_copy(g, i) ? "" : f->member[g->outputs[i]->index]);
+    add_tensor_comment(out, v, is_bare || output_is_copy(g, i) ? "" : f->member[v->index]);
     text_add_string(out, " */\n");
   }
   add_block_parameters(f, out);
@@ -116,7 +118,7 @@ static void add_contract_part(const void *context, const char *name, Text *out) 
   if (is_part(name, "DIMS")) print_dims(f, out);
   else if (is_part(name, "DIM_PARAMETERS")) add_dim_parameters(f, out);
   else if (is_part(name, "IN_PLACE")) print_in_place(f, out);
-  else if (is_part(name, "PARAMETERS")) add_parameters(f, out);
+  else if (is_part(name, "PARAMETERS")) add_parameters(f, f->file->package && f->file->package->is_for_devices, out);
   else if (is_part(name, "NBYTES")) text_format(out, "%zu", f->workspace_nbytes);
   else add_file_part(f, name, out);
 }
@@ -137,6 +139,7 @@ static void print_workspace(const FilePrinter *functions, Text *out) {
 static void add_header_part(const void *context, const char *name, Text *out) {
   const FilePrinter *f = context; // the first of the file's functions
   if (is_part(name, "ISAS")) add_isas(f, out);
+  else if (is_part(name, "SPILLS")) text_format(out, "%lld", (long long)spilled_nbytes(f->file));
   else if (is_part(name, "ABI")) text_format(out, "%d", ABI);
   else if (is_part(name, "RANKS") && file_has_leaves(f->file)) emit_ranks_types(f->prefix, out);
   else if (is_part(name, "WORKSPACE")) print_workspace(f, out);
