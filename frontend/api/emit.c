@@ -299,7 +299,8 @@ static ng_status print_texts(FileEmission *e, Text *texts, bool has_test) {
 
 static ng_status emit_texts(FileEmission *e, const ng_options *options, Text *texts, bool has_test) {
   static const char *const endings[] = {"_train_step", "_infer"};
-  ng_status status = e->stem.out_of_memory ? NG_OUT_OF_MEMORY : choose_isas(e, options->isa);
+  ng_status status =
+      e->stem.out_of_memory ? NG_OUT_OF_MEMORY : choose_isas(e, options_want_size(options) ? "scalar" : options->isa);
   if (status == NG_OK) status = choose_threads(e, options->threads);
   if (status == NG_OK) status = choose_weights(e, options->weights);
   if (status == NG_OK) status = choose_prefix(e, options->prefix);

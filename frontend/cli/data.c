@@ -21,6 +21,7 @@ ng_options options_of_settings(const Settings *s) {
       .after = s->after,
       .threads = s->sharing,
       .prefix = s->prefix,
+      .optimize = s->optimize,
       .weights = weights_are_stored(s) ? "const" : NULL,
       .self_test = s->has_self_test,
       .fast_math = s->fast_math,

@@ -148,10 +148,10 @@ static const Verb verbs[] = {
      "computes the outputs that need no labels. In both, batch norms use their running statistics and dropout\n"
      "does nothing. NAME is GRAPH's name as a C identifier. Files of GRAPH's constants and first values are\n"
      "copied to DIR.\n"
-     "With any of --isa, --threads, --prefix, --memory, --state, --weights and --self-test, which mean the same\n"
-     "as for emit, train also writes DIR/NAME.c and DIR/NAME.h with the functions NAME_train_step, NAME_infer,\n"
-     "NAME_init, NAME_save and NAME_load; without NAME_infer.yaml, the step is NAME. To limit the memory of the\n"
-     "graphs, give --memory to run and fit.\n",
+     "With any of --isa, --threads, --prefix, --optimize, --memory, --state, --weights and --self-test, which\n"
+     "mean the same as for emit, train also writes DIR/NAME.c and DIR/NAME.h with the functions\n"
+     "NAME_train_step, NAME_infer, NAME_init, NAME_save and NAME_load; without NAME_infer.yaml, the step is\n"
+     "NAME. To limit the memory of the graphs, give --memory to run and fit.\n",
      "  ngrad train models/train/mlp.yaml --optimizer adam -o mlp\n"
      "  ngrad train models/train/cnn.yaml --optimizer momentum --learning-rate 0.05 --freeze 'conv*' -o cnn\n",
      OPTION_TRAIN | OPTION_DIM | OPTION_ARENA | OPTION_JSON | OPTION_MEMORY, STATUS(0) | STATUS(1) | STATUS(2),

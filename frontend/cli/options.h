@@ -63,7 +63,7 @@ typedef struct Settings {
   NumberSetting *numbers; // settings of training
   size_t nnumbers;
   bool is_nesterov, syncs_batch_norms, lists_parameters;
-  const char *depfile, *sharing, *prefix;
+  const char *depfile, *sharing, *prefix, *optimize;
   const char *other_program; // a program whose times are compared; NULL: none
   TextList exports;
   TextList against;          // options that the second of two timings in turns has, too

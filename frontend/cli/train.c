@@ -65,7 +65,9 @@ static ng_status write_graph(ng_context *ctx, ng_graph *forward, ng_graph *g, co
 // Writes step and inference as C, if an option asks for it.
 static ng_status write_sources(ng_context *ctx, ng_graph *forward, ng_graph *step, ng_graph *infer, const Settings *s,
                                Answer *answer) {
-  if (!s->isa && !s->sharing && !s->prefix && !s->has_self_test && !s->memory && !s->state && !s->weights) return NG_OK;
+  if (!s->isa && !s->sharing && !s->prefix && !s->has_self_test && !s->memory && !s->state && !s->weights &&
+      !s->optimize)
+    return NG_OK;
   const ng_options options = options_of_settings(s);
   ng_status status = states_read_pair(ctx, step, infer, s, answer);
   if (status == NG_OK) status = ng_emit_training_files(step, infer, &options, s->out);

@@ -1,5 +1,6 @@
 // Completes a schedule for a target. Why the passes are in this order:
-//   tune-loops        first: the other passes need the rows of a step and the sweeps
+//   by-element        first: it changes what lies in lanes
+//   tune-loops        before the others, which need the rows of a step and the sweeps
 //   whole-bytes       when blocks have their final length
 //   save-masks        before spill-vectors and prefetch, as it changes what sweeps load
 //   place-temporaries last, as save-masks adds temporaries
@@ -7,9 +8,23 @@
 
 #include "passes/costs/costs.h"
 #include "passes/schedule/kernel_pass.h"
+#include "passes/schedule/order_kernel_internal.h"
 #include "passes/schedule/prefetch_distance.h"
 #include "passes/schedule/save_masks.h"
 #include "passes/schedule/spill.h"
+
+// For little code, loops go over elements one by one. Rows that would lie in lanes are computed one after the other, if
+// that leaves their sums as they are: a lane adds the elements of its row to LANES accumulators in turn, as vectors
+// along the row do.
+static bool take_elements(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
+  (void)overrides;
+  for (Loop *loop = s->loops; target->is_small && loop < s->loops + s->nloops; loop++) {
+    const bool is_same_sum = !loop_has_roots(loop, ROOT_REDUCE_INNER) || loop_sums_rows(loop);
+    if (loop_has(loop, LOOP_ROW_ELEMENTS) && is_same_sum) loop->levels = schedule_rows;
+    loop->by_element = !loop_has(loop, LOOP_ROW_LANES);
+  }
+  return true;
+}
 
 // Loops whose blocks store halves of the same byte run on one thread.
 static bool keep_bytes_whole(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
@@ -41,6 +56,7 @@ static bool place_temporaries(Schedule *s, const Target *target, const ScheduleO
 }
 
 const KernelPass tune_passes[] = {
+    {"by-element", NULL, take_elements, "for little code, let loops go over elements one by one", true},
     {"tune-loops", NULL, schedule_tune_loops,
      "choose rows of a step, register tiles, blocks, threads and streamed stores", true},
     {"whole-bytes", NULL, keep_bytes_whole, "run loops whose blocks share bytes on one thread", true},
@@ -55,8 +71,8 @@ bool schedule_tune(Schedule *s, const Target *target, const ScheduleOverrides *o
   if (!overrides) overrides = &none;
   for (size_t i = 0; i < ntune_passes; i++) {
     const KernelPass *pass = &tune_passes[i];
-    if ((pass->is_needed || !schedule_disables(overrides, pass->name)) && !pass->tune(s, target, overrides))
-      return false;
+    const bool runs = pass->is_needed || (!target->is_small && !schedule_disables(overrides, pass->name));
+    if (runs && !pass->tune(s, target, overrides)) return false;
     if (!schedule_keep_text(s, overrides, pass->name)) return false;
   }
   return !s->kernel->out_of_memory;

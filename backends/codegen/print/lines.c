@@ -25,7 +25,7 @@ void add_scalar(TreePrinter *l, ExprId id) {
 }
 
 void add_vector(TreePrinter *l, ExprId id) {
-  if (l->t->form[id] == FORM_VECTOR) {
+  if (l->t->form[id] == FORM_VECTOR && !l->elements) {
     add_text(l, l->name[id]);
     return;
   }
