@@ -116,6 +116,7 @@ static ng_status set_options(Build *b, ng_context *ctx, const ng_options *option
   if (status == NG_OK && options->after) status = find_pass(ctx, options->after);
   if (status != NG_OK) return status;
   const bool is_of_kernels = options->after && kernel_pass_find(options->after);
+  b->overrides.for_size = options_want_size(options);
   b->overrides.disabled = options->disable;
   b->overrides.ndisabled = options->ndisable;
   b->overrides.after = is_of_kernels ? options->after : NULL;

@@ -56,14 +56,14 @@ static bool place_temporaries(Schedule *s, const Target *target, const ScheduleO
 }
 
 const KernelPass tune_passes[] = {
-    {"by-element", NULL, take_elements, "for little code, let loops go over elements one by one", true},
+    {"by-element", NULL, take_elements, "for little code, let loops go over elements one by one", NEEDED},
     {"tune-loops", NULL, schedule_tune_loops,
-     "choose rows of a step, register tiles, blocks, threads and streamed stores", true},
-    {"whole-bytes", NULL, keep_bytes_whole, "run loops whose blocks share bytes on one thread", true},
-    {"save-masks", NULL, schedule_save_masks, "save masks that spare later sweeps a tensor", false},
-    {"spill-vectors", NULL, spill_vectors, "save costly vectors that later sweeps need", false},
-    {"prefetch", NULL, schedule_choose_prefetch, "choose how far ahead rows are prefetched", false},
-    {"place-temporaries", NULL, place_temporaries, "place temporaries in the workspace", true}};
+     "choose rows of a step, register tiles, blocks, threads and streamed stores", NEEDED},
+    {"whole-bytes", NULL, keep_bytes_whole, "run loops whose blocks share bytes on one thread", NEEDED},
+    {"save-masks", NULL, schedule_save_masks, "save masks that spare later sweeps a tensor", FOR_SPEED},
+    {"spill-vectors", NULL, spill_vectors, "save costly vectors that later sweeps need", FOR_SPEED},
+    {"prefetch", NULL, schedule_choose_prefetch, "choose how far ahead rows are prefetched", FOR_SPEED},
+    {"place-temporaries", NULL, place_temporaries, "place temporaries in the workspace", NEEDED}};
 const size_t ntune_passes = sizeof tune_passes / sizeof *tune_passes;
 
 bool schedule_tune(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
@@ -71,8 +71,7 @@ bool schedule_tune(Schedule *s, const Target *target, const ScheduleOverrides *o
   if (!overrides) overrides = &none;
   for (size_t i = 0; i < ntune_passes; i++) {
     const KernelPass *pass = &tune_passes[i];
-    const bool runs = pass->is_needed || (!target->is_small && !schedule_disables(overrides, pass->name));
-    if (runs && !pass->tune(s, target, overrides)) return false;
+    if (kernel_pass_runs(pass, overrides) && !pass->tune(s, target, overrides)) return false;
     if (!schedule_keep_text(s, overrides, pass->name)) return false;
   }
   return !s->kernel->out_of_memory;

@@ -31,7 +31,13 @@ const char *number_text(TreePrinter *l, int64_t number, Monomial monomial) {
 
 void add_var(TreePrinter *l, Var v) {
   switch (v.kind) {
-  case VAR_LANE: tree_printf(l, l->is_panel ? "(i - i %% %d)" : "i", LANES); return;
+  case VAR_LANE:
+    if (l->is_panel)
+      tree_printf(l, l->element ? "((i + %d) / %d * %d)" : "(i / %d * %d)", l->element ? l->element : LANES, LANES,
+                  LANES);
+    else if (l->element) tree_printf(l, "(i + %d)", l->element);
+    else tree_printf(l, "i");
+    return;
   case VAR_AXIS: tree_printf(l, "%s", l->k->axes[v.of].name); return;
   case VAR_NEXT: tree_printf(l, "%s_next", l->k->axes[v.of].name); return;
   case VAR_AHEAD_AXIS: tree_printf(l, "ahead_%s", l->k->axes[v.of].name); return;
@@ -164,5 +170,5 @@ void open_element(TreePrinter *l, const Address *at) {
   if (at->index) add_index(l, at->index);
   else tree_printf(l, "0");
   l->is_panel = false;
-  if (is_panel) tree_printf(l, " + i %% %d", LANES);
+  if (is_panel) tree_printf(l, " + (i + %d) %% %d", l->element, LANES);
 }

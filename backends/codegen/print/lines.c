@@ -22,6 +22,7 @@ void add_scalar(TreePrinter *l, ExprId id) {
   if (form == FORM_NUMBER && l->k->is_s64) add_integer(l->out, l->k->exprs[id].integer);
   else if (form == FORM_NUMBER) add_number(l->out, l->k->exprs[id].number, l->k->is_f64);
   else tree_printf(l, "%s%s", l->name[id], form == FORM_ROWS ? "[r]" : "");
+  if (form == FORM_VECTOR) add_element_number(l);
 }
 
 void add_vector(TreePrinter *l, ExprId id) {

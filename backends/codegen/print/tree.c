@@ -5,16 +5,15 @@
 
 // Computed values
 
-static const char *scalar_type(const TreePrinter *l, const Expr *e) {
+const char *scalar_type(const TreePrinter *l, const Expr *e) {
   return e->is_s64 ? "int64_t" : expr_info[e->op].is_mask ? "int" : l->scalar;
 }
 
 static void print_let(TreePrinter *l, const LoopNode *n) {
-  const bool is_vector = n->is_vector && !l->elements;
-  if (n->within && is_vector) print_lanes_within(l, n);
+  if (n->within) print_lanes_within(l, n);
   begin_line(l);
   if (n->is_row) tree_say(l, n, "%e[r] = ");
-  else if (!is_vector) tree_printf(l, "const %s %s = ", scalar_type(l, expr_of(l, n)), l->name[n->expr]);
+  else if (!n->is_vector) tree_printf(l, "const %s %s = ", scalar_type(l, expr_of(l, n)), l->name[n->expr]);
   else tree_say(l, n, n->load != LOAD_SPILLED && expr_is_mask(l->k, n->expr) ? "const %Q %e = " : "const %K %e = ");
   if (n->is_held) add_text(l, "v_hold(");
   add_value(l, n);
@@ -77,10 +76,9 @@ static void print_end_sum(TreePrinter *l, const LoopNode *n) {
 }
 
 static void print_combine(TreePrinter *l, const LoopNode *n) {
-  const bool is_vector = n->is_vector && !l->elements;
   begin_line(l);
-  tree_say(l, n, is_vector ? "total_%e = d_%c(total_%e, " : "total_%e = f64_%c(total_%e, (double)%[");
-  if (is_vector) add_vector_load(l, n, 'd', false);
+  tree_say(l, n, n->is_vector ? "total_%e = d_%c(total_%e, " : "total_%e = f64_%c(total_%e, (double)%[");
+  if (n->is_vector) add_vector_load(l, n, 'd', false);
   add_text(l, ");\n");
 }
 
@@ -116,7 +114,7 @@ static void print_vector_store(TreePrinter *l, const LoopNode *n) {
   tree_say(l, n, converts ? "%o)%N);\n" : "%o%N);\n");
 }
 
-static void print_store(TreePrinter *l, const LoopNode *n) {
+void print_store(TreePrinter *l, const LoopNode *n) {
   if (!n->is_vector || l->elements) print_scalar_store(l, n);
   else if (n->address.base == BASE_ROWS) tree_say_line(l, n, "v_store(%@, %o);");
   else if (access_is_mask(access_of(l, n))) tree_say_line(l, n, "%Q_store(%@, %o);");
@@ -175,14 +173,15 @@ static void print_body(TreePrinter *l, const LoopNode *body) {
 }
 
 static void print_for(TreePrinter *l, const LoopNode *n) {
-  const bool is_one = index_is(n->step, 1) || n->is_vectors;
+  const bool is_one = n->is_vectors ? l->t->loop->by_element == 1 : index_is(n->step, 1);
   begin_line(l);
   tree_say(l, n, n->is_unrolled ? "%fUNROLL for (" : "%ffor (");
   // Only whole steps, without the tail. Said as `o + 4 <= end`, gcc 12 -O2 drops some second loops over whole steps.
   if (n->is_whole) tree_say(l, n, is_one ? "; %v < %E" : "; %E - %v >= %s");
   else tree_say(l, n, n->is_down ? "%y %v = %E; %v-- > %B" : "%y %v = %B; %v < %E");
   if (n->bound) tree_say(l, n, " && %v < %b");
-  tree_say(l, n, n->is_down ? ";) " : is_one ? "; %v++) " : "; %v += %s) ");
+  if (n->is_vectors && !is_one) tree_printf(l, "; i += %d) ", l->t->loop->by_element);
+  else tree_say(l, n, n->is_down ? ";) " : is_one ? "; %v++) " : "; %v += %s) ");
   if (n->is_vectors) l->elements = n;
   print_body(l, n->body);
   if (n->is_vectors) l->elements = NULL;
@@ -324,7 +323,7 @@ static const NodePrinter printers[] = {
 void print_nodes(TreePrinter *l, const LoopNode *n) {
   for (; n; n = n->next) {
     const NodePrinter *printer = &printers[n->kind];
-    if (l->elements && print_of_element(l, n)) continue;
+    if (l->elements && print_of_elements(l, n)) continue;
     if (printer->line) tree_say_line(l, n, printer->line);
     else printer->print(l, n);
   }

@@ -22,6 +22,7 @@ typedef struct TreePrinter {
   char prefix;                      // of vocabulary functions on these types: v, d or l
   int indent;                       // in steps of two columns
   const LoopNode *elements;         // the loop over elements around the node (Loop.by_element), or NULL
+  int element;                      // of those that are computed together
   bool is_panel;                    // the address is in a panel, where only vectors have strides
   bool is_line_begun;               // the next node continues the line: it is behind a condition
 } TreePrinter;
@@ -37,14 +38,17 @@ static inline const Expr *expr_of(const TreePrinter *l, const LoopNode *n) {
 // tree.c
 
 void print_nodes(TreePrinter *l, const LoopNode *n); // the node and those that follow it
+const char *scalar_type(const TreePrinter *l, const Expr *e);
+void print_store(TreePrinter *l, const LoopNode *n);
 // Prints a step's parameters for the block's partial sums, or (is_call) the arguments.
 void print_partial_parameters(TreePrinter *l, bool is_call);
 void print_step_name(TreePrinter *l, bool is_tail); // is_tail: the step for the last rows in lanes, fewer than LANES
 
 // elements.c
 
-// Prints a node with vectors as one with scalars. False: it has no vectors that differ, and prints as elsewhere.
-bool print_of_element(TreePrinter *l, const LoopNode *n);
+// In a loop over elements, prints a node with vectors as one with scalars. False: it has none, and prints as elsewhere.
+bool print_of_elements(TreePrinter *l, const LoopNode *n);
+void add_element_number(TreePrinter *l); // behind the name of a value, if several elements are computed together
 // By operation, where loops are by element: a formula that scalar_formulas lacks; NULL: none.
 const char *element_formula(const TreePrinter *l, ExprOp op);
 
