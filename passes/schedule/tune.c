@@ -408,16 +408,8 @@ static bool choose_fetch_of_rows(const Tuning *t, const Loop *loop) {
   return is_far;
 }
 
-// Of a loop by element: results in as many registers, which share the scalar of the row.
-static int choose_elements(const Tuning *t, const Loop *loop) {
-  const Axis *axis = &t->k->axes[loop_vector_axis(loop)];
-  if (axis->monomial || loop->rows > 1) return 1;
-  return axis->extent % 4 == 0 ? 4 : axis->extent % 2 == 0 ? 2 : 1;
-}
-
 static void tune_product(Tuning *t, Loop *loop) {
   choose_tile(t, loop);
-  if (loop->by_element) loop->by_element = choose_elements(t, loop);
   loop->columns = choose_columns(t, loop);
   loop->ahead = choose_columns_ahead(t, loop);
   loop->prefetch = choose_windows_ahead(t, loop);

@@ -13,15 +13,21 @@
 #include "passes/schedule/save_masks.h"
 #include "passes/schedule/spill.h"
 
+// Elements that a loop computes together: results of a product that are in registers share the scalar of the row.
+static int choose_elements(const Kernel *k, const Loop *loop, const ScheduleOverrides *overrides) {
+  const Axis *axis = loop_has(loop, LOOP_COLUMNS) ? &k->axes[loop_vector_axis(loop)] : NULL;
+  if (!axis || axis->monomial || overrides->key[SCHEDULE_ROWS].is_set) return 1;
+  return axis->extent % 4 == 0 ? 4 : axis->extent % 2 == 0 ? 2 : 1;
+}
+
 // For little code, loops go over elements one by one. Rows that would lie in lanes are computed one after the other, if
 // that leaves their sums as they are: a lane adds the elements of its row to LANES accumulators in turn, as vectors
 // along the row do.
 static bool take_elements(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
-  (void)overrides;
   for (Loop *loop = s->loops; target->is_small && loop < s->loops + s->nloops; loop++) {
     const bool is_same_sum = !loop_has_roots(loop, ROOT_REDUCE_INNER) || loop_sums_rows(loop);
     if (loop_has(loop, LOOP_ROW_ELEMENTS) && is_same_sum) loop->levels = schedule_rows;
-    loop->by_element = !loop_has(loop, LOOP_ROW_LANES);
+    if (!loop_has(loop, LOOP_ROW_LANES)) loop->by_element = choose_elements(s->kernel, loop, overrides);
   }
   return true;
 }

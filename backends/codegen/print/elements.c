@@ -5,39 +5,10 @@
 
 #include <string.h>
 
-// By operation, in f32 and f64: what scalar_formulas lacks. The bits are those of lanes of the scalar instruction set,
-// whose parts have one lane.
-static const char *const formulas[EXPR_OP_COUNT][2] = {
-    [EXPR_FMA] = {"V_FMA(%0, %1, %2)", "D_FMA(%0, %1, %2)"},
-    [EXPR_ABS] = {"V_ABS(%0)", "D_ABS(%0)"},
-    [EXPR_MAXIMUM] = {"V_PART_MAXIMUM(%0, %1)", "V_MAXIMUM(%0, %1)"},
-    [EXPR_ROUND] = {"v_part_round(%0)", "d_part_round(%0)"},
-    [EXPR_FLOOR] = {"v_part_floor(%0)", "d_part_floor(%0)"},
-    [EXPR_EXP] = {"v_part_exp(%0)", "d_part_exp_of_sum(%0, 0.0)"},
-    [EXPR_EXPM1] = {"v_part_expm1(%0)", "d_part_expm1(%0)"},
-    [EXPR_LOG] = {"v_part_log(%0)", "d_part_log(%0)"},
-    [EXPR_LOG1P] = {"v_part_log1p(%0)", "d_part_log1p(%0)"},
-    [EXPR_TANH] = {"v_part_tanh(%0)", "d_part_tanh(%0)"},
-    [EXPR_ERF] = {"v_part_erf(%0)", "d_part_erf(%0)"},
-    [EXPR_GELU] = {"v_part_gelu(%0)", "d_part_gelu(%0)"},
-    [EXPR_GELU_SLOPE] = {"v_part_gelu_slope(%0)", "d_part_gelu_slope(%0)"},
-    [EXPR_SIN] = {"v_lane_0(v_sin(v_set(%0)))", "d_lane_0(d_sin(d_set(%0)))"},
-    [EXPR_COS] = {"v_lane_0(v_cos(v_set(%0)))", "d_lane_0(d_cos(d_set(%0)))"},
-    [EXPR_POW] = {"(float)d_part_pow_of_f32((double)%0, (double)%1)", "d_part_pow(%0, %1)"},
-};
-
-const char *element_formula(const TreePrinter *l, ExprOp op) {
-  return l->k->is_s64 ? NULL : formulas[op][l->k->is_f64];
-}
-
 // Whether several elements are computed together: each value is an array with constant indices, which compilers keep in
 // registers.
 static int group_of(const TreePrinter *l) {
   return l->t->loop->by_element;
-}
-
-void add_element_number(TreePrinter *l) {
-  if (l->elements && group_of(l) > 1) tree_printf(l, "[%d]", l->element);
 }
 
 // Declares a variable of the type, before its value; of several elements, an array before the first.
@@ -181,7 +152,7 @@ typedef void Print(TreePrinter *l, const LoopNode *n);
 static Print *printer_of(const LoopNode *n) {
   switch (n->kind) {
   case NODE_LET: return n->is_vector ? print_let : NULL;
-  case NODE_STORE: return n->is_vector ? print_store : NULL;
+  case NODE_STORE: return n->is_vector ? print_scalar_store : NULL;
   case NODE_UPDATE: return n->is_vector ? print_update : NULL;
   case NODE_COMBINE: return n->is_vector ? print_combine : NULL;
   case NODE_END_SUM: return n->is_vector ? print_end_sum : NULL;

@@ -105,7 +105,7 @@ static void print_scalar_callable(TreePrinter *l, ExprOp op) {
   part_begin_named(l->p->parts, l->out, "%s_one_%c_%s", l->p->identifier, l->prefix, name);
   tree_printf(l, "static V_FAR %s %s_one_%c_%s(%s a%s%s%s) {\n  return ", scalar, l->p->identifier, l->prefix, name,
               scalar, has_two ? ", " : "", has_two ? scalar : "", has_two ? " b" : "");
-  for (const char *c = element_formula(l, op); c && *c; c++)
+  for (const char *c = element_formulas[op][l->k->is_f64]; c && *c; c++)
     if (*c == '%') add_text(l, *++c == '0' ? "a" : "b");
     else text_add(l->out, c, 1);
   tree_printf(l, ";\n}\n\n");
@@ -118,7 +118,7 @@ static void print_callables(TreePrinter *l) {
   if (l->p->has_cuts) l->out = l->p->plain;
   for (ExprId id = 1; id < l->k->nexprs; id++) is_used[l->k->exprs[id].op] |= l->t->is_made[id];
   for (int op = 0; (l->t->calls_long || is_scalar) && op < EXPR_OP_COUNT; op++) {
-    if (!is_used[op] || !expr_is_long((ExprOp)op) || (is_scalar && !element_formula(l, (ExprOp)op))) continue;
+    if (!is_used[op] || !expr_is_long((ExprOp)op) || (is_scalar && !element_formulas[op][l->k->is_f64])) continue;
     bool *is_callable = &l->p->is_callable[op][l->k->is_f64][is_scalar];
     if (!*is_callable && is_scalar) print_scalar_callable(l, (ExprOp)op);
     else if (!*is_callable) print_callable(l, (ExprOp)op);

@@ -5,10 +5,6 @@
 
 // Computed values
 
-const char *scalar_type(const TreePrinter *l, const Expr *e) {
-  return e->is_s64 ? "int64_t" : expr_info[e->op].is_mask ? "int" : l->scalar;
-}
-
 static void print_let(TreePrinter *l, const LoopNode *n) {
   if (n->within) print_lanes_within(l, n);
   begin_line(l);
@@ -89,21 +85,6 @@ static void print_load_partial(TreePrinter *l, const LoopNode *n) {
 
 // Stores
 
-static void print_scalar_store(TreePrinter *l, const LoopNode *n) {
-  const Access *a = access_of(l, n);
-  const bool wants_f64 = element_types[a->type].prefix == 'd', has_addresses = access_has_addresses(a);
-  const bool is_own = l->k->is_s64 && a->type == TYPE_S64;
-  const char *convert = has_addresses && !is_own ? element_types[a->type].to : "";
-  const bool is_call = *convert && a->type != TYPE_BOOLEAN;
-  begin_line(l);
-  if (!has_addresses) tree_say(l, n, "put%t(");
-  open_element(l, &n->address);
-  tree_printf(l, "%s%s%s", has_addresses ? "] = " : ", ", convert, is_call ? "(" : "");
-  if (wants_f64 != l->k->is_f64 && a->type != TYPE_BOOLEAN) add_text(l, wants_f64 ? "(double)" : "(float)");
-  tree_say(l, n, "%O");
-  tree_printf(l, "%s%s;\n", is_call ? ")" : "", has_addresses ? "" : ")");
-}
-
 static void print_vector_store(TreePrinter *l, const LoopNode *n) {
   const char memory = access_prefix(l, access_of(l, n)->type);
   const bool converts = memory != l->prefix;
@@ -114,8 +95,8 @@ static void print_vector_store(TreePrinter *l, const LoopNode *n) {
   tree_say(l, n, converts ? "%o)%N);\n" : "%o%N);\n");
 }
 
-void print_store(TreePrinter *l, const LoopNode *n) {
-  if (!n->is_vector || l->elements) print_scalar_store(l, n);
+static void print_store(TreePrinter *l, const LoopNode *n) {
+  if (!n->is_vector) print_scalar_store(l, n);
   else if (n->address.base == BASE_ROWS) tree_say_line(l, n, "v_store(%@, %o);");
   else if (access_is_mask(access_of(l, n))) tree_say_line(l, n, "%Q_store(%@, %o);");
   else print_vector_store(l, n);

@@ -128,6 +128,10 @@ static void add_load(TreePrinter *l, const LoopNode *n) {
   }
 }
 
+const char *scalar_type(const TreePrinter *l, const Expr *e) {
+  return e->is_s64 ? "int64_t" : expr_info[e->op].is_mask ? "int" : l->scalar;
+}
+
 // Computed values
 
 static void add_call(TreePrinter *l, const Expr *e) {
@@ -150,7 +154,7 @@ static void add_formula_operand(TreePrinter *l, ExprId id) {
 
 // A scalar operation without a formula is computed as lane 0 of the vector function, because libm may give other bits.
 static void add_formula(TreePrinter *l, const Expr *e) {
-  const char *own = l->t->loop->by_element ? element_formula(l, e->op) : NULL;
+  const char *own = l->t->loop->by_element && !l->k->is_s64 ? element_formulas[e->op][l->k->is_f64] : NULL;
   const char *formula = own ? own : l->k->is_s64 ? integer_formulas[e->op] : scalar_formulas[e->op];
   if (own && expr_is_long(e->op)) {
     tree_printf(l, "%s_one_%c_%s(", l->p->identifier, l->prefix, expr_info[e->op].name);
@@ -232,4 +236,19 @@ void add_value(TreePrinter *l, const LoopNode *n) {
   if (n->load) add_load(l, n);
   else if (n->is_vector && !l->elements) add_vector_result(l, n);
   else add_scalar_result(l, n);
+}
+
+void print_scalar_store(TreePrinter *l, const LoopNode *n) {
+  const Access *a = access_of(l, n);
+  const bool wants_f64 = element_types[a->type].prefix == 'd', has_addresses = access_has_addresses(a);
+  const bool is_own = l->k->is_s64 && a->type == TYPE_S64;
+  const char *convert = has_addresses && !is_own ? element_types[a->type].to : "";
+  const bool is_call = *convert && a->type != TYPE_BOOLEAN;
+  begin_line(l);
+  if (!has_addresses) tree_say(l, n, "put%t(");
+  open_element(l, &n->address);
+  tree_printf(l, "%s%s%s", has_addresses ? "] = " : ", ", convert, is_call ? "(" : "");
+  if (wants_f64 != l->k->is_f64 && a->type != TYPE_BOOLEAN) add_text(l, wants_f64 ? "(double)" : "(float)");
+  tree_say(l, n, "%O");
+  tree_printf(l, "%s%s;\n", is_call ? ")" : "", has_addresses ? "" : ")");
 }
