@@ -55,7 +55,7 @@ static void note_access(Round *r, uint32_t kernel, const Value *v, bool is_store
 static bool round_init(Round *r, Fitting *f) {
   const Program *p = f->p;
   *r = (Round){.f = f};
-  if (!memory_map_init(&r->map, p)) return false;
+  if (!memory_map_init(&r->map, p, NULL)) return false;
   r->first = program_unit_first(p, r->map.peak);
   r->end = program_unit_end(p, r->map.peak);
   r->is_accessed = ARENA_ARRAY(&r->map.arena, bool, p->graph->nvalues + 1);
