@@ -115,7 +115,7 @@ bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   const bool is_short =
       axes_nelems(k, k->exprs[p->sum].reduced) <= c->copy_sum && pitch > c->copy_pitch && pitch % c->copy_alias;
   if (is_short && rows <= c->copy_many_rows && !p->cut.length) return false;
-  if (pitch > c->copy_pitch && (p->cut.length || rows >= c->copy_rows)) return true;
+  if (pitch > c->copy_pitch && ((p->cut.length && rows > LANES) || rows >= c->copy_rows)) return true;
   return pitch > LANES && (p->cut.is_padded || rows >= c->copy_many_rows);
 }
 
