@@ -44,8 +44,15 @@ static void add_scalar_load(TreePrinter *l, const LoopNode *n) {
   }
   if (!expr_of(l, n)->is_s64) add_text(l, scalar_cast(a->type, l->k));
   tree_printf(l, "%s%s", convert, is_call ? "(" : "");
-  open_element(l, &n->address);
-  if (expr_of(l, n)->args[0]) add_offset(l, a, expr_of(l, n)->args[0], false);
+  const ExprId offset = expr_of(l, n)->args[0];
+  if (offset && l->elements && has_addresses) { // the place of an element is a size_t, its offset may be negative
+    tree_say(l, n, "(%@)[(ptrdiff_t)(");
+    add_scalar(l, offset);
+    add_text(l, ")");
+  } else {
+    open_element(l, &n->address);
+    if (offset) add_offset(l, a, offset, false);
+  }
   add_text(l, !has_addresses ? ")" : is_call ? "])" : "]");
   if (n->inside || bound) tree_say(l, n, " : %u");
 }
