@@ -23,8 +23,9 @@ static const Verb verbs[] = {
     {"check", "GRAPH...", 1, ANY_NUMBER, "read, infer and verify graphs; print them with all types and shapes",
      "A wrong graph does not keep the others from being checked. The printed text is a graph file again.\n" GRAPH_IS
      "--json prints an array with one object for each graph.\n",
-     "  ngrad check models/gpt2_layer_norm_backward.yaml\n", OPTION_DIM | OPTION_JSON | OPTION_MEMORY,
-     STATUS(0) | STATUS(1) | STATUS(2), verb_check},
+     "  ngrad check models/gpt2_layer_norm_backward.yaml\n",
+     OPTION_DIM | OPTION_ARENA | OPTION_OPTIMIZE | OPTION_JSON | OPTION_MEMORY, STATUS(0) | STATUS(1) | STATUS(2),
+     verb_check},
     {"run", "GRAPH", 1, 1, "execute a graph, and summarise, write or compare its outputs",
      "Inputs are NAME.npy files in DIR or beside the graph, or random numbers with --random. Unknown and named\n"
      "extents are taken from the files, whatever values the graph's dims give.\n"

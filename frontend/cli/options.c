@@ -103,7 +103,7 @@ static const Option options[] = {
      "also write NAME_test.c, a program that tests NAME.c and NAME.h"},
     {OPTION_SOURCE_OUT | OPTION_TRAIN, "prefix", 0, "NAME", KIND_TEXT, FIELD(prefix),
      "prefix of every external symbol (default: the graph's name)"},
-    {OPTION_PASSES | OPTION_TRAIN, "optimize", 0, "FOR", KIND_TEXT, FIELD(optimize),
+    {OPTION_PASSES | OPTION_TRAIN | OPTION_OPTIMIZE, "optimize", 0, "FOR", KIND_TEXT, FIELD(optimize),
      "speed (default), or size: scalar C of little code, for small devices, with the same bits"},
     {OPTION_PASSES, "no-fuse", 0, NULL, KIND_FLAG, FIELD(no_fuse), "make one kernel for each operator"},
     {OPTION_PASSES, "disable", 0, "PASS", KIND_LIST, FIELD(disabled), "leave this pass or rule out; repeatable"},

@@ -111,7 +111,8 @@ enum {
 #define OPTION_ANY (UINT64_C(1) << 31)
 #define OPTION_TO (UINT64_C(1) << 32) // --to
 #define OPTION_SCALE (UINT64_C(1) << 33)
-#define OPTION_COSTS (UINT64_C(1) << 34) // --costs
+#define OPTION_COSTS (UINT64_C(1) << 34)    // --costs
+#define OPTION_OPTIMIZE (UINT64_C(1) << 35) // --optimize
 
 // A command: `ngrad name operands`.
 typedef struct Verb {
