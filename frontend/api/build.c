@@ -81,7 +81,21 @@ static void report_pass(void *watcher, const Graph *g, const char *pass, bool ch
   text_deinit(&text);
 }
 
-static ng_status choose_isa(ng_context *ctx, const char *name, const Isa **isa) {
+bool options_want_size(const ng_options *options) {
+  return options->optimize && strcmp(options->optimize, "size") == 0;
+}
+
+static ng_status check_optimize(ng_context *ctx, const ng_options *options) {
+  static const char *const known[] = {"speed", "size"};
+  const bool is_size = options_want_size(options);
+  if (is_size && options->isa && strcmp(options->isa, "scalar") != 0)
+    return argument_error(ctx, "code of little size is scalar C: expected isa scalar, found %s", options->isa);
+  if (is_size || !options->optimize || strcmp(options->optimize, "speed") == 0) return NG_OK;
+  return unknown_name(ctx, "goal of optimize", options->optimize, known, sizeof known / sizeof *known);
+}
+
+static ng_status choose_isa(ng_context *ctx, const ng_options *options, const Isa **isa) {
+  const char *name = options_want_size(options) ? "scalar" : options->isa;
   *isa = name ? isa_find(name) : isa_best();
   if (*isa) return NG_OK;
   const char *known[MOST_NAMES];
@@ -91,7 +105,8 @@ static ng_status choose_isa(ng_context *ctx, const char *name, const Isa **isa) 
 }
 
 static ng_status set_options(Build *b, ng_context *ctx, const ng_options *options) {
-  ng_status status = b->is_portable ? NG_OK : choose_isa(ctx, options->isa, &b->isa);
+  ng_status status = check_optimize(ctx, options);
+  if (status == NG_OK && !b->is_portable) status = choose_isa(ctx, options, &b->isa);
   for (size_t i = 0; status == NG_OK && i < options->ndisable; i++) status = find_disabled(ctx, options->disable[i]);
   for (size_t i = 0; status == NG_OK && i < options->nschedule; i++)
     if (!schedule_override(&b->overrides, options->schedule[i], &ctx->diagnostics)) status = NG_USAGE;
@@ -101,6 +116,7 @@ static ng_status set_options(Build *b, ng_context *ctx, const ng_options *option
   if (status == NG_OK && options->after) status = find_pass(ctx, options->after);
   if (status != NG_OK) return status;
   const bool is_of_kernels = options->after && kernel_pass_find(options->after);
+  b->overrides.for_size = options_want_size(options);
   b->overrides.disabled = options->disable;
   b->overrides.ndisabled = options->ndisable;
   b->overrides.after = is_of_kernels ? options->after : NULL;
@@ -167,6 +183,7 @@ static bool is_addressable(const Graph *g) {
 
 // The properties of the machine that a program for the instruction set is scheduled for.
 static Target target_for(const Build *b, const Isa *isa) {
+  if (options_want_size(b->options)) return target_of_small_machine();
   Target t = b->is_portable ? target_of_any_machine() : target_of_machine();
   if (b->is_portable) t.l2_nbytes = isa->l2_nbytes;
   t.isa = isa->name;

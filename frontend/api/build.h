@@ -42,6 +42,7 @@ ng_status build_portable_graph(Build *b, ng_graph *g, const Graph *open, const n
 ng_status build_program(Build *b, const Isa *isa, Program **program);
 ng_status build_kernels(Build *b); // sets b->program
 // build_graph_of and build_kernels, to be compiled and run on this machine, in the memory that may be used.
+bool options_want_size(const ng_options *options); // options->optimize
 ng_status build_to_run(Build *b, ng_graph *g, const Graph *part, const ng_options *options);
 // Compiles the build's program to machine code.
 ng_status build_compile(const Build *b, Compiled **compiled, CompileTimes *times);

@@ -137,7 +137,7 @@ size_t ng_pass_count(void) {
 ng_pass_info ng_pass_at(size_t i) {
   if (i < npasses) return (ng_pass_info){passes[i].name, passes[i].doc, passes[i].is_needed, false};
   const KernelPass *pass = kernel_pass_at(i - npasses);
-  return (ng_pass_info){pass->name, pass->doc, pass->is_needed, true};
+  return (ng_pass_info){pass->name, pass->doc, pass->use == NEEDED, true};
 }
 
 size_t ng_pass_rule_count(size_t pass) {

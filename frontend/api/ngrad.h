@@ -298,12 +298,14 @@ typedef struct ng_options {
   int profile;            /* ng_compile: ng_bench also fills ng_kernel_profile; this adds some 50 ns to each loop */
   double compile_timeout; /* ng_compile: seconds after which the C compiler and its process group are killed:
                              NG_COMPILER_FAILED; 0: 300; negative: no limit */
-  const char *weights; /* ng_emit: where states are that no call updates. "const": in the source, as constants with the
-                          states' first values, which must not be random; "file": with other states in memory of the
-                          caller, which a function fills from a file. NULL: "file" */
-  const char *package; /* ng_emit_files, ng_emit_training_files: further files that make the pair a library: "arduino",
-                          "zephyr" or "cmake". The first two fix all extents, and by default choose "scalar" and
-                          threads "none". NULL: no further files */
+  const char *weights;  /* ng_emit: where states are that no call updates. "const": in the source, as constants with the
+                           states' first values, which must not be random; "file": with other states in memory of the
+                           caller, which a function fills from a file. NULL: "file" */
+  const char *optimize; /* "size": scalar C of little code, for small devices; isa must be NULL or "scalar". NULL or
+                           "speed": fast code. Results have the same bits */
+  const char *package;  /* ng_emit_files, ng_emit_training_files: further files that make the pair a library: "arduino",
+                           "zephyr" or "cmake". The first two fix all extents, and by default choose "scalar" and
+                           threads "none". NULL: no further files */
   void (*wrote)(void *user, const char *path); /* the same: called after each file; may be NULL */
   void *wrote_user;
 } ng_options;

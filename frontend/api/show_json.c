@@ -171,7 +171,7 @@ static void print_tenant(const Tenant *t, Text *out) {
 
 static bool print_memory(const Program *p, Text *out) {
   MemoryMap m;
-  const bool ok = memory_map_init(&m, p);
+  const bool ok = memory_map_init(&m, p, NULL);
   if (ok) {
     text_format(out, ",\n\"memory\": {\"bytes\": %zu, \"bytes_without_reuse\": %zu, ", p->workspace_nbytes,
                 p->unshared_nbytes);

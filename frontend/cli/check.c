@@ -40,13 +40,14 @@ static void find_states(const ng_graph *g, Workspace *w) {
   }
 }
 
-static ng_status find_workspace(ng_graph *g, Workspace *w) {
+static ng_status find_workspace(ng_graph *g, const Settings *s, Workspace *w) {
+  const ng_options options = options_of_settings(s);
   *w = (Workspace){0};
   for (size_t i = 0; i < ng_graph_dim_count(g); i++)
     if (ng_graph_dim(g, i).value < 0) return NG_OK;
   for (size_t i = 0; i < ng_graph_input_count(g); i++)
     if (!has_extents(ng_graph_input(g, i))) return NG_OK;
-  ng_status status = ng_graph_compilation(g, NULL, &w->compilation);
+  ng_status status = ng_graph_compilation(g, &options, &w->compilation);
   if (status == NG_OK) status = ng_graph_memory(g, &w->memory);
   w->is_known = status == NG_OK;
   if (w->is_known) find_states(g, w);
@@ -109,9 +110,9 @@ static void print_memory(const Workspace *w) {
 }
 
 // g NULL: *status tells why.
-static json_t *describe(const ng_context *ctx, const char *path, ng_graph *g, ng_status *status) {
+static json_t *describe(const ng_context *ctx, const char *path, ng_graph *g, const Settings *s, ng_status *status) {
   Workspace workspace;
-  if (g) *status = find_workspace(g, &workspace);
+  if (g) *status = find_workspace(g, s, &workspace);
   json_t *object = json_object_of({"file", json_text(path)}, {"ok", json_boolean(g && *status == NG_OK)});
   if (g) {
     json_set_all(object, {"graph", json_text(ng_graph_name(g))},
@@ -140,7 +141,7 @@ static ng_status print_yaml(ng_context *ctx, ng_graph *g, const char *path, cons
   ng_text_free(ctx, text);
   Workspace w;
   progress_begin("planning", path);
-  ng_status status = find_workspace(g, &w);
+  ng_status status = find_workspace(g, s, &w);
   progress_end();
   if (!w.is_known) return status;
   printf("# workspace: %zu bytes, %zu without reuse\n", w.compilation.workspace_nbytes, w.compilation.unshared_nbytes);
@@ -156,7 +157,7 @@ int verb_check(const Settings *s) {
     ng_context *ctx = session_open(s->max_memory, s->max_steps);
     ng_status ended;
     ng_graph *g = graph_open(ctx, s->operands[i], s, &ended);
-    if (document) json_add(document, describe(ctx, s->operands[i], g, &ended));
+    if (document) json_add(document, describe(ctx, s->operands[i], g, s, &ended));
     else if (g) ended = print_yaml(ctx, g, s->operands[i], s);
     if (!status) status = exit_status(ended);
     ng_graph_free(g);

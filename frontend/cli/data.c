@@ -22,6 +22,7 @@ ng_options options_of_settings(const Settings *s) {
       .threads = s->sharing,
       .prefix = s->prefix,
       .package = s->package,
+      .optimize = s->optimize,
       .weights = weights_are_stored(s) ? "const" : NULL,
       .self_test = s->has_self_test,
       .fast_math = s->fast_math,

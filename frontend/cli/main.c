@@ -23,8 +23,9 @@ static const Verb verbs[] = {
     {"check", "GRAPH...", 1, ANY_NUMBER, "read, infer and verify graphs; print them with all types and shapes",
      "A wrong graph does not keep the others from being checked. The printed text is a graph file again.\n" GRAPH_IS
      "--json prints an array with one object for each graph.\n",
-     "  ngrad check models/gpt2_layer_norm_backward.yaml\n", OPTION_DIM | OPTION_JSON | OPTION_MEMORY,
-     STATUS(0) | STATUS(1) | STATUS(2), verb_check},
+     "  ngrad check models/gpt2_layer_norm_backward.yaml\n",
+     OPTION_DIM | OPTION_ARENA | OPTION_OPTIMIZE | OPTION_JSON | OPTION_MEMORY, STATUS(0) | STATUS(1) | STATUS(2),
+     verb_check},
     {"run", "GRAPH", 1, 1, "execute a graph, and summarise, write or compare its outputs",
      "Inputs are NAME.npy files in DIR or beside the graph, or random numbers with --random. Unknown and named\n"
      "extents are taken from the files, whatever values the graph's dims give.\n"
@@ -150,10 +151,10 @@ static const Verb verbs[] = {
      "computes the outputs that need no labels. In both, batch norms use their running statistics and dropout\n"
      "does nothing. NAME is GRAPH's name as a C identifier. Files of GRAPH's constants and first values are\n"
      "copied to DIR.\n"
-     "With any of --isa, --threads, --prefix, --package, --memory, --state, --weights and --self-test, which mean\n"
-     "the same as for emit, train also writes DIR/NAME.c and DIR/NAME.h with the functions NAME_train_step,\n"
-     "NAME_infer, NAME_init, NAME_save and NAME_load; without NAME_infer.yaml, the step is NAME. To limit the\n"
-     "memory of the graphs, give --memory to run and fit.\n",
+     "With any of --isa, --threads, --prefix, --optimize, --package, --memory, --state, --weights and --self-test,\n"
+     "which mean the same as for emit, train also writes DIR/NAME.c and DIR/NAME.h with the functions\n"
+     "NAME_train_step, NAME_infer, NAME_init, NAME_save and NAME_load; without NAME_infer.yaml, the step is\n"
+     "NAME. To limit the memory of the graphs, give --memory to run and fit.\n",
      "  ngrad train models/train/mlp.yaml --optimizer adam -o mlp\n"
      "  ngrad train models/train/cnn.yaml --optimizer momentum --learning-rate 0.05 --freeze 'conv*' -o cnn\n",
      OPTION_TRAIN | OPTION_DIM | OPTION_ARENA | OPTION_JSON | OPTION_MEMORY, STATUS(0) | STATUS(1) | STATUS(2),

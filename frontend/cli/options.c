@@ -106,6 +106,8 @@ static const Option options[] = {
      "and fixed extents"},
     {OPTION_SOURCE_OUT | OPTION_TRAIN, "prefix", 0, "NAME", KIND_TEXT, FIELD(prefix),
      "prefix of every external symbol (default: the graph's name)"},
+    {OPTION_PASSES | OPTION_TRAIN | OPTION_OPTIMIZE, "optimize", 0, "FOR", KIND_TEXT, FIELD(optimize),
+     "speed (default), or size: scalar C of little code, for small devices, with the same bits"},
     {OPTION_PASSES, "no-fuse", 0, NULL, KIND_FLAG, FIELD(no_fuse), "make one kernel for each operator"},
     {OPTION_PASSES, "disable", 0, "PASS", KIND_LIST, FIELD(disabled), "leave this pass or rule out; repeatable"},
     {OPTION_PASSES, "fast-math", 0, NULL, KIND_FLAG, FIELD(fast_math),

@@ -63,7 +63,7 @@ typedef struct Settings {
   NumberSetting *numbers; // settings of training
   size_t nnumbers;
   bool is_nesterov, syncs_batch_norms, lists_parameters;
-  const char *depfile, *sharing, *prefix, *package;
+  const char *depfile, *sharing, *prefix, *package, *optimize;
   const char *other_program; // a program whose times are compared; NULL: none
   TextList exports;
   TextList against;          // options that the second of two timings in turns has, too
@@ -111,7 +111,8 @@ enum {
 #define OPTION_ANY (UINT64_C(1) << 31)
 #define OPTION_TO (UINT64_C(1) << 32) // --to
 #define OPTION_SCALE (UINT64_C(1) << 33)
-#define OPTION_COSTS (UINT64_C(1) << 34) // --costs
+#define OPTION_COSTS (UINT64_C(1) << 34)    // --costs
+#define OPTION_OPTIMIZE (UINT64_C(1) << 35) // --optimize
 
 // A command: `ngrad name operands`.
 typedef struct Verb {

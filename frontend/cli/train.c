@@ -65,7 +65,7 @@ static ng_status write_graph(ng_context *ctx, ng_graph *forward, ng_graph *g, co
 // Writes step and inference as C, if an option asks for it.
 static ng_status write_sources(ng_context *ctx, ng_graph *step, ng_graph *infer, const Settings *s, Answer *answer) {
   if (!s->isa && !s->sharing && !s->prefix && !s->has_self_test && !s->memory && !s->state && !s->weights &&
-      !s->package)
+      !s->package && !s->optimize)
     return NG_OK;
   ng_options options = options_of_settings(s);
   options.wrote = answer_wrote_any;

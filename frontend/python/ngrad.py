@@ -84,7 +84,7 @@ class _Options(ctypes.Structure):
         ("costs", POINTER(c_char_p)), ("ncosts", c_size_t), ("after", c_char_p),
         ("threads", c_char_p), ("prefix", c_char_p), ("self_test", c_int), ("fast_math", c_int), ("report", c_void_p),
         ("report_user", c_void_p), ("report_graphs", c_int), ("profile", c_int), ("compile_timeout", c_double),
-        ("weights", c_char_p), ("package", c_char_p), ("wrote", c_void_p), ("wrote_user", c_void_p),
+        ("weights", c_char_p), ("optimize", c_char_p), ("package", c_char_p), ("wrote", c_void_p), ("wrote_user", c_void_p),
     ]  # fmt: skip
 
 
@@ -1351,13 +1351,13 @@ def _train_options(losses, optimizer, schedule, freeze, no_decay, settings):
 
 def _compile_options(*, isa=None, fuse=True, memory=0, disable=None, schedule=None, costs=None, fast_math=False,
                      compile_timeout=0, after=None, threads=None, prefix=None, self_test=False,
-                     weights=None, package=None):  # fmt: skip
+                     weights=None, optimize=None, package=None):  # fmt: skip
     """ng_options, and the memory that it points to."""
     disabled, ndisabled = _strings(_names(disable))
     keys, nkeys = _strings(_names(schedule))
     costs, ncosts = _strings(_names(costs))
     texts = {"isa": isa, "after": after, "threads": threads, "prefix": prefix, "weights": weights,
-             "package": package}
+             "optimize": optimize, "package": package}
     options = _Options(
         no_fuse=not fuse, memory_nbytes=_amount(memory, "memory"), disable=disabled, ndisable=ndisabled, schedule=keys, nschedule=nkeys,
         costs=costs, ncosts=ncosts,

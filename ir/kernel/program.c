@@ -1,6 +1,7 @@
 // Prints programs.
 #include "ir/kernel/program.h"
 
+#include "ir/graph/open_dims.h"
 #include "ir/support/escape.h"
 
 // The most refusals printed for a kernel, and uses searched for a value: graphs may have values with 100,000 uses.
@@ -234,4 +235,11 @@ void program_print(const Program *p, Text *out) {
     else schedule_print(p->schedules[i], out);
   }
   text_format(out, "workspace: %zu bytes, %zu without reuse\n", p->workspace_nbytes, p->unshared_nbytes);
+}
+
+size_t program_place_nbytes(const Program *p, Type type, int64_t nelems, Monomial monomial) {
+  enum { LARGEST_ELEMENT = 8 };
+  const size_t nbytes = type_array_nbytes(type, (size_t)open_factor(p->graph, nelems, monomial));
+  if (!monomial || nbytes >= (size_t)8 * LINE_NBYTES) return whole_lines(nbytes);
+  return (nbytes + LARGEST_ELEMENT - 1) / LARGEST_ELEMENT * LARGEST_ELEMENT;
 }

@@ -11,6 +11,7 @@
 typedef struct MonomialArena {
   Monomial monomial;
   size_t nbytes; // of the arena, divided by the monomial's value
+  size_t *free;  // by kernel: the end of the values that live while it runs, divided likewise
 } MonomialArena;
 
 // A slice group's slices are split into chunks of consecutive slices. Chunks may run in parallel, each on one thread.
@@ -41,8 +42,10 @@ typedef struct Program {
   // By value->index: an update that the end of a call copies from the workspace to its output; or a state that the
   // beginning of a call copies to the workspace, because it is the update of another state.
   bool *is_staged;
-  MonomialArena *arenas; // with open dims: arenas in sequence, each padded to whole cache lines; temporaries follow
-  size_t narenas;
+  // With open dims: arenas in sequence, each padded to whole cache lines. One is the last; in it, temporaries begin
+  // where the values end that live while their kernel runs.
+  MonomialArena *arenas;
+  size_t narenas, last_arena;
   size_t workspace_nbytes;
   OpenWorkspace open_workspace;
   struct LoopTree **trees; // by loop, numbered through all kernels; NULL before pipeline_build_trees
@@ -55,6 +58,10 @@ typedef struct Program {
 void program_free(Program *p);
 struct LoopTree *program_tree(const Program *p, size_t kernel, size_t loop); // the trees are built
 void program_number_kernels(Program *p);                                     // sets first_kernel
+// The bytes of a value in an arena, divided by the monomial's value: whole cache lines, except few bytes in an arena
+// with a monomial, where rounding would be multiplied by the monomial's value.
+size_t program_place_nbytes(const Program *p, Type type, int64_t nelems, Monomial monomial);
+
 // By node->index, in the arena. NULL: out of memory.
 const NodeKernel *program_node_kernels(const Program *p, Arena *arena);
 

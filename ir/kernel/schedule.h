@@ -124,6 +124,8 @@ typedef struct Loop {
   int iterations_ahead; // prefetch distance of each sweep, in iterations of the last middle axis; 0: no prefetching
   bool is_peeled;       // the last sweep stores a row's elements before its first cache line separately, so that its
                         // vectors are aligned
+  int by_element; // not 0: each loop over vectors goes over elements instead, so many together, for the least code. A
+                  // sum over lanes has its accumulators in memory
   bool is_backwards; // the last sweep goes backwards over the middle axes, and so begins with data that is still in the
                      // caches
   Spill spills[MOST_SPILLS];

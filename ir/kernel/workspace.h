@@ -15,9 +15,9 @@ typedef struct OpenSize {
 typedef enum WorkspaceRowKind {
   WORKSPACE_PLACE,       // the memory of the value or temporary begins at `at` + size
   WORKSPACE_ADVANCE,     // at += size, rounded up to whole cache lines; the size is not 0
-  WORKSPACE_TEMPORARIES, // temporaries follow: all kernels use the same memory for theirs, from here on
-  WORKSPACE_KERNEL,      // at = the beginning of that memory, for the temporaries of `kernel`
-  WORKSPACE_END_KERNEL
+  WORKSPACE_TEMPORARIES, // the last arena and temporaries follow: they share memory, from here on
+  WORKSPACE_KERNEL,      // at = the beginning of that memory + size, rounded up, for the temporaries of `kernel`
+  WORKSPACE_END_KERNEL   // of the last arena, or of a kernel
 } WorkspaceRowKind;
 
 typedef struct WorkspaceRow {

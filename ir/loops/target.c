@@ -14,6 +14,17 @@ Target target_of_any_machine(void) {
   return (Target){.l1_nbytes = 32 << 10, .l2_nbytes = 1 << 20, .llc_nbytes = 8 << 20, .threads = 1};
 }
 
+Target target_of_small_machine(void) {
+  enum { ALL = 1 << 30 };
+  return (Target){.isa = "scalar",
+                  .vector_registers = 2,
+                  .l1_nbytes = ALL,
+                  .l2_nbytes = ALL,
+                  .llc_nbytes = ALL,
+                  .threads = 1,
+                  .is_small = true};
+}
+
 Target target_of_machine(void) {
   Target t = target_of_any_machine();
   t.l1_nbytes = ask(_SC_LEVEL1_DCACHE_SIZE, t.l1_nbytes);

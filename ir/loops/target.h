@@ -2,6 +2,7 @@
 #ifndef NGRAD_IR_LOOPS_TARGET_H
 #define NGRAD_IR_LOOPS_TARGET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,10 +11,13 @@ typedef struct Target {
   int vector_registers;                     // registers in units of a 64-byte vector: 32 for AVX-512, 8 for AVX2
   int64_t l1_nbytes, l2_nbytes, llc_nbytes; // data caches: l1 and l2 of one core, llc shared by all
   int threads;                              // number of cores that this process may use
+  bool is_small; // wants little code and memory: scalar C that computes elements one by one (Loop.by_element)
 } Target;
 
 // Cache sizes and cores of this machine as the system reports them, or defaults where it reports none.
 Target target_of_machine(void);
+// One core without vectors, for which everything is in its caches.
+Target target_of_small_machine(void);
 // The defaults. Decisions that affect the bits of results, such as fusion, use these on every machine to estimate
 // costs.
 Target target_of_any_machine(void);

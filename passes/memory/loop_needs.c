@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-// With open dims, places in an arena grow by the same factor, and all kernels have the same memory for temporaries.
+// With open dims, places in an arena grow by the same factor, and kernels may share memory for temporaries, which lies
+// behind the place `end` of the last arena.
 typedef enum Space {
   SPACE_CALLER,      // the tensor `callers`
   SPACE_WORKSPACE,   // or an arena: from byte `begin` to `end`
@@ -58,7 +59,13 @@ static Touched place_of(const Search *s, size_t kernel, const Access *a) {
   const ProgramSliceGroup *group = program_slice_group(p, (uint32_t)kernel);
   const Temporary *t = v ? NULL : &p->schedules[kernel]->temporaries[a->temporary];
   if (p->graph->ndims && group) return (Touched){.space = SPACE_UNKNOWN};
-  if (p->graph->ndims && t) return (Touched){.space = SPACE_TEMPORARIES, .kernel = kernel, .begin = a->temporary};
+  const MonomialArena *last = &p->arenas[p->last_arena];
+  if (p->graph->ndims && t)
+    return (Touched){.space = SPACE_TEMPORARIES,
+                     .monomial = last->monomial,
+                     .kernel = kernel,
+                     .begin = a->temporary,
+                     .end = last->free[kernel]};
   const size_t begin = v ? p->value_offset[v->index] : t->offset;
   const size_t nbytes = t && group ? group->chunk_nbytes * (size_t)group->nchunks
                         : t        ? (size_t)t->nelems * type_nbytes(t->type)
@@ -98,11 +105,17 @@ static bool may_be_alike(const Search *s, const Value *input, const Value *outpu
   return false;
 }
 
+// Whether temporaries may lie in the value's place.
+static bool meet_temporaries(const Touched *temporaries, const Touched *value) {
+  return temporaries->monomial == value->monomial && value->end > temporaries->end;
+}
+
 static bool meet(const Search *s, const Touched *a, const Touched *b) {
   if (!a->is_stored && !b->is_stored) return false;
   if ((a->space == SPACE_CALLER) != (b->space == SPACE_CALLER)) return false;
   if (a->space == SPACE_UNKNOWN || b->space == SPACE_UNKNOWN) return true;
-  if (a->space != b->space) return false;
+  if (a->space == SPACE_TEMPORARIES && b->space != a->space) return meet_temporaries(a, b);
+  if (a->space != b->space) return b->space == SPACE_TEMPORARIES && meet_temporaries(b, a);
   switch (a->space) {
   case SPACE_CALLER:
     return a->callers == b->callers || may_be_alike(s, a->callers, b->callers) ||

@@ -11,8 +11,17 @@
 static Tenant *add_tenant(MemoryMap *m, TenantKind kind, size_t offset, size_t nbytes, uint32_t first, uint32_t last) {
   if (!nbytes) return NULL;
   Tenant *t = &m->tenants[m->count++];
-  *t = (Tenant){.kind = kind, .offset = offset, .nbytes = whole_lines(nbytes), .first = first, .last = last};
+  *t = (Tenant){.kind = kind, .offset = offset, .nbytes = nbytes, .first = first, .last = last};
   return t;
+}
+
+static bool is_mapped(const MemoryMap *m, const Value *v) {
+  return !m->of || shape_monomial(&v->shape) == m->of->monomial;
+}
+
+static size_t tenant_nbytes(const MemoryMap *m, const Value *v) {
+  return m->of ? program_place_nbytes(m->program, v->type, shape_nelems(&v->shape), m->of->monomial)
+               : whole_lines(value_nbytes(v));
 }
 
 // Adds a tenant for the value, or extends its lifetime to the kernel.
@@ -24,8 +33,8 @@ static void access_value(MemoryMap *m, const Value *v, uint32_t kernel, uint32_t
   Tenant *t = current[v->index] ? &m->tenants[current[v->index] - 1] : NULL;
   if (t) t->last = last;
   if (t) return;
-  t = add_tenant(m, p->is_staged[v->index] ? TENANT_STAGED : TENANT_VALUE, p->value_offset[v->index], value_nbytes(v),
-                 first, last);
+  t = add_tenant(m, p->is_staged[v->index] ? TENANT_STAGED : TENANT_VALUE, p->value_offset[v->index],
+                 tenant_nbytes(m, v), first, last);
   if (!t) return;
   t->value = v;
   current[v->index] = (uint32_t)m->count;
@@ -36,9 +45,9 @@ static void extend_staged(MemoryMap *m, const uint32_t *current) {
   const Program *p = m->program;
   for (size_t i = 0; i < p->graph->nstates; i++) {
     const Value *v = graph_state(p->graph, i);
-    if (!p->is_staged[v->index]) continue;
+    if (!p->is_staged[v->index] || !is_mapped(m, v)) continue;
     Tenant *t = current[v->index] ? &m->tenants[current[v->index] - 1]
-                                  : add_tenant(m, TENANT_STAGED, p->value_offset[v->index], value_nbytes(v), 0, 0);
+                                  : add_tenant(m, TENANT_STAGED, p->value_offset[v->index], tenant_nbytes(m, v), 0, 0);
     if (!t) continue;
     t->value = v;
     t->first = 0;
@@ -53,7 +62,7 @@ static bool add_values(MemoryMap *m) {
   for (uint32_t i = 0; current && i < p->nkernels; i++) {
     const Kernel *k = p->schedules[i]->kernel;
     for (AccessId a = 0; a < k->naccesses; a++)
-      if (k->accesses[a].value) access_value(m, k->accesses[a].value, i, current);
+      if (k->accesses[a].value && is_mapped(m, k->accesses[a].value)) access_value(m, k->accesses[a].value, i, current);
   }
   if (current) extend_staged(m, current);
   return current;
@@ -74,7 +83,7 @@ static void add_temporaries(MemoryMap *m, uint32_t kernel) {
   const uint32_t unit_end = program_unit_end(m->program, kernel);
   size_t begin = SIZE_MAX, end = 0;
   for (uint32_t i = kernel; i < unit_end; i++) find_ends(m->program->schedules[i], &begin, &end);
-  if (end > begin) add_tenant(m, TENANT_TEMPORARIES, begin, end - begin, kernel, unit_end - 1);
+  if (end > begin) add_tenant(m, TENANT_TEMPORARIES, begin, whole_lines(end - begin), kernel, unit_end - 1);
 }
 
 static int compare_tenants(const void *a, const void *b) {
@@ -186,18 +195,18 @@ static void add_states(MemoryMap *m) {
   }
 }
 
-bool memory_map_init(MemoryMap *m, const Program *p) {
-  *m = (MemoryMap){.program = p};
+bool memory_map_init(MemoryMap *m, const Program *p, const MonomialArena *arena) {
+  *m = (MemoryMap){.program = p, .of = arena};
   arena_init(&m->arena, p->arena.allocator);
   const size_t most = p->graph->nvalues + p->nkernels + p->nslice_groups + 1;
   m->tenants = ARENA_ARRAY(&m->arena, Tenant, most);
   m->live = ARENA_ARRAY(&m->arena, size_t, p->nkernels + 1);
   if (!m->tenants || !m->live || !add_values(m)) return false;
-  for (size_t i = 0; i < p->nslice_groups; i++) {
+  for (size_t i = 0; i < p->nslice_groups && !arena; i++) {
     const ProgramSliceGroup *v = &p->slice_groups[i];
-    add_tenant(m, TENANT_SLICES, v->offset, v->chunk_nbytes * (size_t)v->nchunks, v->first, v->end - 1);
+    add_tenant(m, TENANT_SLICES, v->offset, whole_lines(v->chunk_nbytes * (size_t)v->nchunks), v->first, v->end - 1);
   }
-  for (uint32_t i = 0; i < p->nkernels; i++)
+  for (uint32_t i = 0; i < p->nkernels && !arena; i++)
     if (!program_slice_group(p, i) && !p->schedules[i]->follows) add_temporaries(m, i);
   qsort(m->tenants, m->count, sizeof *m->tenants, compare_tenants);
   add_states(m);

@@ -10,13 +10,14 @@ typedef enum TenantKind { TENANT_VALUE, TENANT_STAGED, TENANT_TEMPORARIES, TENAN
 typedef struct Tenant { // an occupant of a part of the workspace
   TenantKind kind;
   const Value *value;    // the value; TENANT_STAGED: it is copied to or from the caller's memory
-  size_t offset, nbytes; // nbytes: in whole cache lines
+  size_t offset, nbytes; // nbytes: in whole cache lines, as program_place_nbytes rounds
   uint32_t first, last;  // the kernels from the first that stores it to the last that reads it
 } Tenant;
 
 typedef struct MemoryMap {
   const Program *program;
-  Tenant *tenants; // sorted by first kernel, then by offset
+  const MonomialArena *of; // the arena; NULL: the whole workspace
+  Tenant *tenants;         // sorted by first kernel, then by offset
   size_t count;
   size_t *live;                              // by kernel: bytes of the workspace that are in use
   uint32_t peak;                             // the first kernel during which most bytes are in use
@@ -24,8 +25,9 @@ typedef struct MemoryMap {
   Arena arena;
 } MemoryMap;
 
-// The program has no open dims. False: out of memory. memory_map_deinit follows in any case.
-bool memory_map_init(MemoryMap *m, const Program *p);
+// `arena` NULL: of a program without open dims. Else of an arena of a program with open dims, which has only values;
+// all bytes are divided by its monomial's value. False: out of memory. memory_map_deinit follows in any case.
+bool memory_map_init(MemoryMap *m, const Program *p, const MonomialArena *arena);
 void memory_map_deinit(MemoryMap *m);
 
 // "value h1, lines 4 to 6", "temporaries", "slices of kernels 3 to 5", escaped for the sink.

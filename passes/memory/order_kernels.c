@@ -225,7 +225,7 @@ static bool move_kernels(Ordering *o) {
 
 bool order_kernels(Program *p, bool is_tight) {
   Ordering o = {.p = p};
-  if (p->graph->ndims || p->nkernels > MOST_UNITS) return true;
+  if (p->nkernels > MOST_UNITS) return true;
   arena_init(&o.arena, p->arena.allocator);
   o.order = ARENA_ARRAY(&o.arena, uint32_t, p->nkernels + 1);
   bool ok = o.order && make_units(&o) && lives_init(&o);

@@ -4,8 +4,9 @@
 #include "passes/memory/map.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { MOST_TENANTS = 1 << 12 }; // packing takes quadratic time
+enum { MOST_TENANTS = 1 << 12, MOST_SEARCHED = 1 << 8, MOST_TRIES = 1 << 9 }; // packing takes quadratic time
 
 typedef struct Group { // tenants at one place, which are packed together
   size_t first;        // the number of one of its tenants; the others are linked
@@ -126,8 +127,8 @@ static void move_tenant(Program *p, const Tenant *t, size_t offset) {
     if (p->slice_groups[i].first == t->first) slice_group_move(p, &p->slice_groups[i], offset - t->offset);
 }
 
-static bool packing_init(Packing *k, const Program *p) {
-  if (!memory_map_init(&k->map, p)) return false;
+static bool packing_init(Packing *k, const Program *p, const MonomialArena *arena) {
+  if (!memory_map_init(&k->map, p, arena)) return false;
   const size_t count = k->map.count + 1;
   k->root = ARENA_ARRAY(&k->map.arena, size_t, count);
   k->next = ARENA_ARRAY(&k->map.arena, size_t, count);
@@ -140,24 +141,83 @@ static void apply(const Packing *k, Program *p) {
   for (size_t i = 0; i < k->ngroups; i++)
     for (size_t t = k->groups[i].first + 1; t; t = k->next[t - 1])
       move_tenant(p, &k->map.tenants[t - 1], k->groups[i].offset);
-  p->workspace_nbytes = k->top;
 }
 
-bool pack_workspace(Program *p) {
-  static int (*const orders[])(const void *, const void *) = {by_nbytes, by_area, by_life, by_first};
+static size_t place_in_order(Packing *k, Group *const *order) {
+  k->top = k->nplaced = 0;
+  for (size_t n = 0; n < k->ngroups; n++) place_group(k, order[n]);
+  return k->top;
+}
+
+// Tries orders that have another group first, again and again, until nothing but what lives at the peak has a place.
+// Keeps an order that is no worse. The numbers are drawn from a constant seed.
+static bool search(Packing *k) {
+  Group **order = ARENA_ARRAY(&k->map.arena, Group *, k->ngroups + 1);
+  size_t *offsets = ARENA_ARRAY(&k->map.arena, size_t, k->ngroups + 1);
+  uint64_t drawn = 1;
+  if (!order || !offsets) return false;
+  for (size_t n = 0; n < k->ngroups; n++) order[n] = &k->groups[n];
+  size_t best = place_in_order(k, order);
+  for (size_t n = 0; n < k->ngroups; n++) offsets[n] = k->groups[n].offset;
+  for (int tries = 0; tries < MOST_TRIES && best > k->map.live[k->map.peak]; tries++) {
+    drawn = drawn * 6364136223846793005 + 1442695040888963407;
+    const size_t from = (size_t)(drawn >> 33) % k->ngroups;
+    Group *moved = order[from];
+    memmove(order + 1, order, from * sizeof(Group *));
+    order[0] = moved;
+    if (place_in_order(k, order) <= best) {
+      best = k->top;
+      for (size_t n = 0; n < k->ngroups; n++) offsets[n] = k->groups[n].offset;
+    } else {
+      memmove(order, order + 1, from * sizeof(Group *));
+      order[from] = moved;
+    }
+  }
+  for (size_t n = 0; n < k->ngroups; n++) k->groups[n].offset = offsets[n];
+  k->top = best;
+  return true;
+}
+
+// Packs the arena, or (NULL) the workspace, of *nbytes.
+static bool pack(Program *p, const MonomialArena *arena, size_t *nbytes) {
+  static int (*const orders[])(const void *, const void *) = {by_area, by_life, by_first, by_nbytes};
   enum { NORDERS = sizeof orders / sizeof *orders };
   bool ok = true;
   for (int i = 0; ok && i < NORDERS; i++) {
     Packing k = {.top = 0};
-    ok = packing_init(&k, p);
-    if (ok && k.map.count <= MOST_TENANTS && p->workspace_nbytes > k.map.live[k.map.peak]) {
+    ok = packing_init(&k, p, arena);
+    if (ok && k.map.count <= MOST_TENANTS && *nbytes > k.map.live[k.map.peak]) {
       join_tenants(&k);
       make_groups(&k);
       qsort(k.groups, k.ngroups, sizeof *k.groups, orders[i]);
       for (size_t n = 0; n < k.ngroups; n++) place_group(&k, &k.groups[n]);
-      if (k.top < p->workspace_nbytes) apply(&k, p);
+      if (i + 1 == NORDERS && k.ngroups <= MOST_SEARCHED) ok = search(&k);
+      if (ok && k.top < *nbytes) {
+        apply(&k, p);
+        *nbytes = k.top;
+      }
     }
     memory_map_deinit(&k.map);
   }
+  return ok;
+}
+
+bool pack_workspace(Program *p) {
+  return pack(p, NULL, &p->workspace_nbytes);
+}
+
+bool pack_arena(Program *p, MonomialArena *arena) {
+  arena->free = ARENA_ARRAY(&p->arena, size_t, p->nkernels + 1);
+  if (!arena->free || (!p->nslice_groups && !pack(p, arena, &arena->nbytes))) return false;
+  for (uint32_t i = 0; i < p->nkernels; i++) arena->free[i] = p->nslice_groups ? arena->nbytes : 0;
+  if (p->nslice_groups) return true; // whose chunks are in the arena, too
+  MemoryMap map;
+  const bool ok = memory_map_init(&map, p, arena);
+  for (size_t i = 0; ok && i < map.count; i++) {
+    const Tenant *t = &map.tenants[i];
+    for (uint32_t kernel = t->first; kernel <= t->last; kernel++)
+      if (t->offset + t->nbytes > arena->free[kernel]) arena->free[kernel] = t->offset + t->nbytes;
+  }
+  memory_map_deinit(&map);
   return ok;
 }

@@ -8,6 +8,8 @@
 // offset that is free during its whole lifetime. Uses the new placement if the workspace becomes smaller. The program
 // has no open dims. False: out of memory.
 bool pack_workspace(Program *p);
+// The same for an arena of a program with open dims; sets arena->free.
+bool pack_arena(Program *p, MonomialArena *arena);
 
 // Adds `by` to the places of a schedule's temporaries, or of all that a slice group's chunks hold; a negative
 // difference works modulo 2^64.

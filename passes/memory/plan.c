@@ -7,7 +7,8 @@
 //
 // With open dims (ir/graph/open_dims.h) the workspace has one arena (Program.arenas) for each monomial, which holds the
 // values whose number of elements has that monomial. All sizes in an arena grow by the same factor, so it is planned
-// as if the factor were 1. Temporaries are not planned then: their sizes depend on numbers of blocks.
+// as if the factor were 1. Temporaries are not planned then: their sizes depend on numbers of blocks. They begin behind
+// the values in the last arena, the largest, that live while their kernel runs.
 #include "passes/memory/plan.h"
 
 #include "ir/graph/open_dims.h"
@@ -15,8 +16,6 @@
 #include "passes/memory/pack.h"
 
 #include <string.h>
-
-enum { LARGEST_ELEMENT = 8 }; // bytes
 
 typedef struct Gap { // a run of free bytes
   size_t offset, nbytes;
@@ -54,13 +53,8 @@ static int64_t value_nelems(const Plan *plan, const Value *v) {
              : shape_nelems(&v->shape);
 }
 
-// The value's size in bytes divided by the arena's monomial. Sizes are rounded up to cache lines, except small sizes in
-// an arena with a monomial, where the rounding would be multiplied by the monomial's value.
 static size_t place_nbytes(const Plan *plan, const Value *v) {
-  const size_t factor = (size_t)open_factor(plan->p->graph, value_nelems(plan, v), plan->monomial);
-  const size_t nbytes = type_array_nbytes(v->type, factor);
-  if (!plan->monomial || nbytes >= (size_t)8 * LINE_NBYTES) return whole_lines(nbytes);
-  return (nbytes + LARGEST_ELEMENT - 1) / LARGEST_ELEMENT * LARGEST_ELEMENT;
+  return program_place_nbytes(plan->p, v->type, value_nelems(plan, v), plan->monomial);
 }
 
 static const Value *stored_value(const Plan *plan, const Kernel *k, size_t store) {
@@ -321,7 +315,7 @@ static bool plan_arena(Program *p, MonomialArena *arena) {
 
 // Makes an arena for each monomial of the values between kernels; the first arena is for values without open dims.
 static void find_arenas(Program *p) {
-  p->arenas[p->narenas++] = (MonomialArena){0, 0};
+  p->arenas[p->narenas++] = (MonomialArena){.monomial = 0};
   for (size_t i = 0; i < p->nkernels; i++) {
     const Kernel *k = p->schedules[i]->kernel;
     for (size_t s = 0; s < k->nstores; s++) {
@@ -329,7 +323,7 @@ static void find_arenas(Program *p) {
       const Monomial monomial = shape_monomial(&v->shape);
       size_t arena = 0;
       while (arena < p->narenas && p->arenas[arena].monomial != monomial) arena++;
-      if (!is_callers(p, v) && arena == p->narenas) p->arenas[p->narenas++] = (MonomialArena){monomial, 0};
+      if (!is_callers(p, v) && arena == p->narenas) p->arenas[p->narenas++] = (MonomialArena){.monomial = monomial};
     }
   }
 }
@@ -347,14 +341,21 @@ static void forget_plan(Program *p) {
   }
 }
 
+static int64_t nbytes_at_hint(const Program *p, const MonomialArena *arena) {
+  return (int64_t)arena->nbytes * monomial_value(p->graph, arena->monomial, NULL);
+}
+
 bool plan_memory(Program *p) {
   forget_plan(p);
   p->arenas = ARENA_ARRAY(&p->arena, MonomialArena, p->graph->nvalues + 1);
   if (!p->arenas) return false;
   find_arenas(p);
   for (size_t i = 0; i < p->narenas; i++)
-    if (!plan_arena(p, &p->arenas[i])) return false;
+    if (!plan_arena(p, &p->arenas[i]) || (p->graph->ndims && !pack_arena(p, &p->arenas[i]))) return false;
   p->workspace_nbytes = p->arenas[0].nbytes;
+  p->last_arena = 0;
+  for (size_t i = 1; i < p->narenas; i++)
+    if (nbytes_at_hint(p, &p->arenas[i]) >= nbytes_at_hint(p, &p->arenas[p->last_arena])) p->last_arena = i;
   if (p->graph->ndims) return true;
   if (!pack_workspace(p)) return false;
   p->arenas[0].nbytes = p->workspace_nbytes;

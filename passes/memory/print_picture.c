@@ -95,7 +95,7 @@ static void print_heading(const MemoryMap *m, Text *out) {
 
 bool memory_print_picture(const Program *p, Text *out) {
   MemoryMap m;
-  const bool ok = memory_map_init(&m, p);
+  const bool ok = memory_map_init(&m, p, NULL);
   text_format(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\">\n",
               WIDTH, HEIGHT, WIDTH, HEIGHT);
   text_add_string(out, style);

@@ -26,7 +26,7 @@ static void print_peak(const MemoryMap *m, Text *out) {
 
 bool memory_print_table(const Program *p, Text *out) {
   MemoryMap m;
-  const bool ok = memory_map_init(&m, p);
+  const bool ok = memory_map_init(&m, p, NULL);
   if (ok) {
     const size_t states = m.parameter_nbytes + m.optimizer_nbytes;
     text_add_string(out, "       bytes  block\n");

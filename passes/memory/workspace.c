@@ -1,6 +1,6 @@
 // Lays out the workspace of a program with open dims. It begins with one arena per monomial, for the values between
-// kernels whose sizes are multiples of that monomial. After the arenas come outputs that a call may leave out although
-// loops read them, then temporaries.
+// kernels whose sizes are multiples of that monomial. Before the last arena come outputs that a call may leave out
+// although loops read them. Temporaries are behind the values of the last arena that live while their kernel runs.
 #include "passes/memory/workspace.h"
 
 #include "ir/graph/open_dims.h"
@@ -52,7 +52,10 @@ static bool has_temporaries(const Schedule *s) {
 static void add_temporaries(Builder *b, uint32_t kernel) {
   const Schedule *s = b->p->schedules[kernel];
   const bool has_any = has_temporaries(s);
-  if (has_any) add(b, (WorkspaceRow){.kind = WORKSPACE_KERNEL, .kernel = kernel});
+  const MonomialArena *last = &b->p->arenas[b->p->last_arena];
+  const int64_t hint = monomial_value(b->p->graph, last->monomial, NULL);
+  const OpenSize free = {(int64_t)last->free[kernel] * hint, last->monomial};
+  if (has_any) add(b, (WorkspaceRow){.kind = WORKSPACE_KERNEL, .kernel = kernel, .size = free});
   for (uint32_t t = 0; t < s->ntemporaries; t++) {
     if (s->temporaries[t].is_own) continue;
     add(b, (WorkspaceRow){.kernel = kernel, .temporary = t});
@@ -67,10 +70,13 @@ bool lay_out_workspace(Program *p) {
   Builder b = {.p = p};
   p->open_workspace = (OpenWorkspace){.rows = NULL};
   if (!p->graph->ndims) return true;
-  for (size_t i = 0; i < p->narenas; i++) add_arena(&b, &p->arenas[i]);
+  for (size_t i = 0; i < p->narenas; i++)
+    if (i != p->last_arena) add_arena(&b, &p->arenas[i]);
   add_outputs(&b);
   for (size_t i = 0; i < p->nkernels; i++) p->open_workspace.has_temporaries |= has_temporaries(p->schedules[i]);
   if (p->open_workspace.has_temporaries) add(&b, (WorkspaceRow){.kind = WORKSPACE_TEMPORARIES});
+  add_arena(&b, &p->arenas[p->last_arena]);
+  if (p->open_workspace.has_temporaries) add(&b, (WorkspaceRow){.kind = WORKSPACE_END_KERNEL});
   for (uint32_t i = 0; i < p->nkernels; i++) add_temporaries(&b, i);
   return !b.out_of_memory;
 }

@@ -55,7 +55,7 @@ static void note_access(Round *r, uint32_t kernel, const Value *v, bool is_store
 static bool round_init(Round *r, Fitting *f) {
   const Program *p = f->p;
   *r = (Round){.f = f};
-  if (!memory_map_init(&r->map, p)) return false;
+  if (!memory_map_init(&r->map, p, NULL)) return false;
   r->first = program_unit_first(p, r->map.peak);
   r->end = program_unit_end(p, r->map.peak);
   r->is_accessed = ARENA_ARRAY(&r->map.arena, bool, p->graph->nvalues + 1);
@@ -303,11 +303,23 @@ static bool count_operations(const Program *p, double *operations) {
   return ok;
 }
 
+// Tells the nodes of the kernel during which most bytes are in use.
 static bool refuse(const Fitting *f, PassContext *c) {
+  MemoryMap map;
+  Text nodes;
+  text_init(&nodes, c->allocator);
+  bool ok = memory_map_init(&map, f->p, NULL);
+  if (ok) kernel_print_nodes(f->p->schedules[map.peak]->kernel, &nodes);
+  memory_map_deinit(&map);
+  ok &= !nodes.out_of_memory;
   c->failed = true;
-  return error_at(c->diagnostics, (Position){0},
-                  "expected a workspace of at most %llu bytes, found at least %zu, even if values are computed again",
-                  (unsigned long long)c->memory_nbytes, f->least);
+  if (ok)
+    error_at(c->diagnostics, (Position){0},
+             "expected a workspace of at most %llu bytes, found at least %zu, even if values are computed again; most "
+             "are in use during %s",
+             (unsigned long long)c->memory_nbytes, f->least, text_string(&nodes));
+  text_deinit(&nodes);
+  return ok ? false : pass_out_of_memory(c);
 }
 
 static bool is_open(const Program *p, PassContext *c) {

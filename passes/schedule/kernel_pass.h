@@ -15,8 +15,16 @@ typedef struct KernelPass {
   bool (*order)(struct Scheduling *s);
   bool (*tune)(Schedule *s, const struct Target *target, const ScheduleOverrides *overrides);
   const char *doc; // one line
-  bool is_needed;  // later passes rely on the pass: it runs even if disabled
+  enum {
+    FOR_SPEED,
+    USUAL,
+    NEEDED
+  } use; // NEEDED: later passes rely on the pass, so that it runs even if disabled.
+         // FOR_SPEED: takes memory or code for speed, and decides no bits
 } KernelPass;
+
+// Whether the pass runs.
+bool kernel_pass_runs(const KernelPass *pass, const ScheduleOverrides *overrides);
 
 extern const KernelPass order_passes[], tune_passes[];
 extern const size_t norder_passes, ntune_passes;

@@ -21,19 +21,19 @@ static bool fuse_products(Scheduling *s) {
 }
 
 const KernelPass order_passes[] = {
-    {"choose-axes", schedule_choose_axes, NULL, "find products, and choose the axes that a step goes over", true},
-    {"nest-sums", schedule_nest_sums, NULL, "split sums that do not fit one loop into sums of sums", true},
-    {"column-blocks", schedule_split_columns, NULL, "split the columns of products with few rows, for threads", false},
-    {"copy-windows", schedule_copy_windows, NULL, "copy factors of products that are read through windows", false},
+    {"choose-axes", schedule_choose_axes, NULL, "find products, and choose the axes that a step goes over", NEEDED},
+    {"nest-sums", schedule_nest_sums, NULL, "split sums that do not fit one loop into sums of sums", NEEDED},
+    {"column-blocks", schedule_split_columns, NULL, "split the columns of products with few rows, for threads", USUAL},
+    {"copy-windows", schedule_copy_windows, NULL, "copy factors of products that are read through windows", USUAL},
     {"vector-panels", schedule_panel_vectors, NULL, "split columns so that a copied factor is in panels of two vectors",
-     false},
-    {"row-panels", schedule_panel_rows, NULL, "split rows so that a copied factor is in panels of rows", false},
-    {"channel-parts", schedule_split_channels, NULL, "split the channels of depthwise sums", false},
-    {"long-sums", schedule_split_long_sum, NULL, "split long sums of products into blocks that are added later", false},
+     FOR_SPEED},
+    {"row-panels", schedule_panel_rows, NULL, "split rows so that a copied factor is in panels of rows", FOR_SPEED},
+    {"channel-parts", schedule_split_channels, NULL, "split the channels of depthwise sums", USUAL},
+    {"long-sums", schedule_split_long_sum, NULL, "split long sums of products into blocks that are added later", USUAL},
     {"store-sums", schedule_store_sums, NULL, "store sums of products before many tensors are combined with them",
-     false},
-    {"make-loops", make_loops, NULL, "make the loops, and write the order of each sum", true},
-    {"fuse-products", fuse_products, NULL, "add products that only a sum needs to the sum without rounding", false}};
+     USUAL},
+    {"make-loops", make_loops, NULL, "make the loops, and write the order of each sum", NEEDED},
+    {"fuse-products", fuse_products, NULL, "add products that only a sum needs to the sum without rounding", USUAL}};
 const size_t norder_passes = sizeof order_passes / sizeof *order_passes;
 
 Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *overrides) {
@@ -46,7 +46,7 @@ Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *over
   bool is_ordered = s.schedule != NULL;
   for (size_t i = 0; i < norder_passes && is_ordered; i++) {
     const KernelPass *pass = &order_passes[i];
-    if (pass->is_needed || !schedule_disables(s.overrides, pass->name)) is_ordered = pass->order(&s);
+    if (kernel_pass_runs(pass, s.overrides)) is_ordered = pass->order(&s);
     if (is_ordered) is_ordered = schedule_keep_text(s.schedule, s.overrides, pass->name);
   }
   return is_ordered ? s.schedule : NULL;

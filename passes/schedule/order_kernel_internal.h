@@ -27,6 +27,7 @@ typedef struct Product {
   int vector_axis;
   SumCut cut;          // of a sum that has many more operands than results
   bool copies_windows; // factors that are read through windows may be copied
+  bool in_place;       // for little memory: factors that are loads, not computed, are read where they are
   int panel_axis;      // 1 + the axis whose indices are a panel's rows; 0: rows are not in panels
   AxisSet rows;        // the axes of the result that all other reductions reduce; 0: there are no other reductions
   // depthwise.c: `row` varies over all axes, also the vector axis; `vector` lacks some axes of the result.

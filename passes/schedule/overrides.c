@@ -1,6 +1,8 @@
 // The keys of `--schedule KEY=N`, which overrides a number of the schedule, and passes that are left out or shown.
 #include "passes/schedule/overrides.h"
 
+#include "passes/schedule/kernel_pass.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +64,11 @@ bool schedule_disables(const ScheduleOverrides *overrides, const char *pass) {
   for (size_t i = 0; i < overrides->ndisabled; i++)
     if (strcmp(overrides->disabled[i], pass) == 0) return true;
   return false;
+}
+
+bool kernel_pass_runs(const KernelPass *pass, const ScheduleOverrides *overrides) {
+  if (pass->use == FOR_SPEED && overrides->for_size) return false;
+  return pass->use == NEEDED || !schedule_disables(overrides, pass->name);
 }
 
 bool schedule_keep_text(Schedule *s, const ScheduleOverrides *overrides, const char *pass) {

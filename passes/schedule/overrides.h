@@ -42,6 +42,7 @@ typedef struct ScheduleOverrides {
   const char *const *disabled;
   size_t ndisabled;
   const char *after;
+  bool for_size; // leave out the passes that take memory or code for speed
 } ScheduleOverrides;
 
 bool schedule_disables(const ScheduleOverrides *overrides, const char *pass);

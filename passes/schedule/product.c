@@ -107,6 +107,7 @@ bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   if (k->axes[p->vector_axis].monomial || axes_monomial(k, e->axes & k->exprs[p->sum].reduced)) return false;
   if (is_window(k, p->vector) || (p->cut.length && !p->cut.is_padded && reads_in_place(k, p))) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
+  if (p->in_place && !p->cut.is_padded) return false;
   const Access *a = &k->accesses[e->access];
   const int64_t rows = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes), pitch = a->stride[summed_axis(k, p)];
   if (a->stride[p->vector_axis] != 1) return true;
@@ -114,7 +115,7 @@ bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   const bool is_short =
       axes_nelems(k, k->exprs[p->sum].reduced) <= c->copy_sum && pitch > c->copy_pitch && pitch % c->copy_alias;
   if (is_short && rows <= c->copy_many_rows && !p->cut.length) return false;
-  if (pitch > c->copy_pitch && (p->cut.length || rows >= c->copy_rows)) return true;
+  if (pitch > c->copy_pitch && ((p->cut.length && rows > LANES) || rows >= c->copy_rows)) return true;
   return pitch > LANES && (p->cut.is_padded || rows >= c->copy_many_rows);
 }
 
@@ -136,6 +137,7 @@ bool schedule_keeps_rows(const Kernel *k, const Product *p) {
   if (columns < k->costs->copy_columns) return false;
   if (is_window(k, p->row) || (p->cut.length && !p->cut.is_padded && reads_in_place(k, p))) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
+  if (p->in_place && !p->cut.is_padded) return false;
   const Access *a = &k->accesses[e->access];
   const int64_t pitch = a->stride[summed_axis(k, p)];
   if (a->type != TYPE_F32 && a->type != TYPE_F64) return true;

@@ -39,7 +39,8 @@ static const struct TreePass {
 };
 
 static void run_passes(NestBuilder *r) {
-  for (size_t i = 0; i < sizeof tree_passes / sizeof *tree_passes && !r->b.out_of_memory; i++) {
+  const size_t count = r->loop->by_element ? 0 : sizeof tree_passes / sizeof *tree_passes;
+  for (size_t i = 0; i < count && !r->b.out_of_memory; i++) {
     tree_passes[i].run(&r->b, r->t);
 #ifdef NGRAD_CHECKED
     Text why;

@@ -1,5 +1,6 @@
 // Completes a schedule for a target. Why the passes are in this order:
-//   tune-loops        first: the other passes need the rows of a step and the sweeps
+//   by-element        first: it changes what lies in lanes
+//   tune-loops        before the others, which need the rows of a step and the sweeps
 //   whole-bytes       when blocks have their final length
 //   save-masks        before spill-vectors and prefetch, as it changes what sweeps load
 //   place-temporaries last, as save-masks adds temporaries
@@ -7,9 +8,29 @@
 
 #include "passes/costs/costs.h"
 #include "passes/schedule/kernel_pass.h"
+#include "passes/schedule/order_kernel_internal.h"
 #include "passes/schedule/prefetch_distance.h"
 #include "passes/schedule/save_masks.h"
 #include "passes/schedule/spill.h"
+
+// Elements that a loop computes together: results of a product that are in registers share the scalar of the row.
+static int choose_elements(const Kernel *k, const Loop *loop, const ScheduleOverrides *overrides) {
+  const Axis *axis = loop_has(loop, LOOP_COLUMNS) ? &k->axes[loop_vector_axis(loop)] : NULL;
+  if (!axis || axis->monomial || overrides->key[SCHEDULE_ROWS].is_set) return 1;
+  return axis->extent % 4 == 0 ? 4 : axis->extent % 2 == 0 ? 2 : 1;
+}
+
+// For little code, loops go over elements one by one. Rows that would lie in lanes are computed one after the other, if
+// that leaves their sums as they are: a lane adds the elements of its row to LANES accumulators in turn, as vectors
+// along the row do.
+static bool take_elements(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
+  for (Loop *loop = s->loops; target->is_small && loop < s->loops + s->nloops; loop++) {
+    const bool is_same_sum = !loop_has_roots(loop, ROOT_REDUCE_INNER) || loop_sums_rows(loop);
+    if (loop_has(loop, LOOP_ROW_ELEMENTS) && is_same_sum) loop->levels = schedule_rows;
+    if (!loop_has(loop, LOOP_ROW_LANES)) loop->by_element = choose_elements(s->kernel, loop, overrides);
+  }
+  return true;
+}
 
 // Loops whose blocks store halves of the same byte run on one thread.
 static bool keep_bytes_whole(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
@@ -41,13 +62,14 @@ static bool place_temporaries(Schedule *s, const Target *target, const ScheduleO
 }
 
 const KernelPass tune_passes[] = {
+    {"by-element", NULL, take_elements, "for little code, let loops go over elements one by one", NEEDED},
     {"tune-loops", NULL, schedule_tune_loops,
-     "choose rows of a step, register tiles, blocks, threads and streamed stores", true},
-    {"whole-bytes", NULL, keep_bytes_whole, "run loops whose blocks share bytes on one thread", true},
-    {"save-masks", NULL, schedule_save_masks, "save masks that spare later sweeps a tensor", false},
-    {"spill-vectors", NULL, spill_vectors, "save costly vectors that later sweeps need", false},
-    {"prefetch", NULL, schedule_choose_prefetch, "choose how far ahead rows are prefetched", false},
-    {"place-temporaries", NULL, place_temporaries, "place temporaries in the workspace", true}};
+     "choose rows of a step, register tiles, blocks, threads and streamed stores", NEEDED},
+    {"whole-bytes", NULL, keep_bytes_whole, "run loops whose blocks share bytes on one thread", NEEDED},
+    {"save-masks", NULL, schedule_save_masks, "save masks that spare later sweeps a tensor", FOR_SPEED},
+    {"spill-vectors", NULL, spill_vectors, "save costly vectors that later sweeps need", FOR_SPEED},
+    {"prefetch", NULL, schedule_choose_prefetch, "choose how far ahead rows are prefetched", FOR_SPEED},
+    {"place-temporaries", NULL, place_temporaries, "place temporaries in the workspace", NEEDED}};
 const size_t ntune_passes = sizeof tune_passes / sizeof *tune_passes;
 
 bool schedule_tune(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
@@ -55,8 +77,7 @@ bool schedule_tune(Schedule *s, const Target *target, const ScheduleOverrides *o
   if (!overrides) overrides = &none;
   for (size_t i = 0; i < ntune_passes; i++) {
     const KernelPass *pass = &tune_passes[i];
-    if ((pass->is_needed || !schedule_disables(overrides, pass->name)) && !pass->tune(s, target, overrides))
-      return false;
+    if (kernel_pass_runs(pass, overrides) && !pass->tune(s, target, overrides)) return false;
     if (!schedule_keep_text(s, overrides, pass->name)) return false;
   }
   return !s->kernel->out_of_memory;

@@ -280,7 +280,7 @@ bool schedule_copies_window(const Kernel *k, const Product *p, ExprId id) {
   const Expr *e = &k->exprs[id];
   Windows w;
   int first = 0;
-  if (!p->copies_windows) return false;
+  if (!p->copies_windows || (e->op == EXPR_LOAD && p->in_place)) return false;
   if (e->op == EXPR_LOAD && (e->args[0] || !k->accesses[e->access].value)) return false;
   if (!find_windows(k, id, &w) || !w.count || k->naxes + (int)w.count > MAX_AXES || !are_movable(k, &w, id))
     return false;
@@ -294,6 +294,7 @@ bool schedule_copies_window(const Kernel *k, const Product *p, ExprId id) {
 
 bool schedule_copy_windows(Scheduling *s) {
   s->product.copies_windows = true;
+  s->product.in_place = s->overrides->for_size;
   return true;
 }
 

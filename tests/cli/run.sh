@@ -178,6 +178,12 @@ isas=$(grep -c "sum_ISA_[A-Z0-9_]* = [1-9]" native/sum.h)
 grep -qi "sum_ISA_$best = " native/sum.h && [ "$isas" -eq "$([ "$best" = scalar ] && echo 1 || echo 2)" ]
 count 'native is the best instruction set of the processor, beside scalar C'
 expect 2 '' 'unknown instruction set avx, did you mean avx2' emit sum.yaml -o emitted --isa scalar,avx
+expect 2 '' 'unknown goal of optimize sise, did you mean size' emit sum.yaml -o emitted --optimize sise
+expect 2 '' 'code of little size is scalar C: expected isa scalar, found avx2' emit sum.yaml -o emitted --optimize size --isa avx2
+expect 2 '' 'expected isa scalar, found avx2' run sum.yaml --random --optimize size --isa avx2
+expect 0 'wrote small/sum.c' '' emit sum.yaml -o small --optimize size
+! grep -q 'sum_ISA_AVX\|vec ' small/sum.h small/sum.c
+count 'code of little size is scalar, and has no vectors'
 expect 2 '' 'unknown way to share out work opnmp, did you mean openmp' emit sum.yaml -o emitted --threads opnmp
 expect 2 '' 'prefix: expected an unused C identifier, found 2d; g_2d would do' emit sum.yaml -o emitted --prefix 2d
 expect 2 '' 'unknown package cmak, did you mean cmake' emit sum.yaml -o emitted --package cmak

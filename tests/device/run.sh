@@ -47,14 +47,35 @@ flags=$of_m4
 build train.elf train.c kws.c && emulate train.elf && [ "$(awk '$1 == $NF' log | wc -l)" -eq 5 ]
 count 'the program of the page learns the words'
 
+# Of little size: at most 30 kB for the step, and twice the instructions of the fast code.
+of_speed=$flags
+flags=$(echo "$flags" | sed 's/-O3/-Os/')
+mkdir small && ngrad train kws.yaml --optimizer momentum --learning-rate 0.05 --dim N=4 --optimize size --threads none -o small >log 2>&1 &&
+  build small.elf -Ismall "$here/device.c" small/kws.c && emulate small.elf && cp log small.trained &&
+  grep '^sha256' small.trained | cmp - wanted >log 2>&1
+told='log small.trained' count 'so has code of little size'
+small=$(size_of small/kws.c)
+instructions() { # FILE
+  sed -n 's/.* \([0-9]*\) instructions a step/\1/p' "$1"
+}
+[ "$small" -le 20000 ] && [ "$(instructions small.trained)" -le $((2 * $(instructions trained))) ]
+count 'which is at most 20 kB for step and inference, and takes at most twice the instructions'
+ngrad emit kws_infer.yaml --state kws.npz --dim N=1 --optimize size --threads none -o small >log 2>&1 &&
+  build small.elf -Ismall infer.c small/kws_infer.c && emulate small.elf && cp log small.logits && small_infer=$(size_of small/kws_infer.c) &&
+  [ "$small_infer" -le 10000 ]
+count 'inference of little size is at most 10 kB, with its weights'
+flags=$of_speed
+
 ngrad emit kws_infer.yaml --state kws.npz --dim N=1 --isa scalar --threads none -o . >log 2>&1 && build infer.elf infer.c kws_infer.c &&
   emulate infer.elf && cp log device.logits && gcc -std=c11 -O1 infer.c kws_infer.c -lm -o infer >log 2>&1 && ./infer | cmp - device.logits >log 2>&1
 count 'inference with weights in flash has the logits of this machine'
+cmp small.logits device.logits >log 2>&1
+count 'which are those of little size'
 mkdir one && head -c 128 data/x.npy | sed 's/16, 98/1, 98 /' >one/x.npy && tail -c +129 data/x.npy | head -c 3920 >>one/x.npy &&
   sed 's/1000 + word/0/; s/^ *for.*printf.*/fwrite(logits, sizeof logits, 1, stdout);/' infer.c >zero.c &&
   gcc -std=c11 -O1 -I. zero.c kws_infer.c -lm -o zero >log 2>&1 && ./zero | head -c 20 >zero.logits &&
   ngrad run kws_infer.yaml --state kws.npz --dim N=1 --in one -o one.out >log 2>&1 && tail -c 20 one.out/logits.npy | cmp - zero.logits >log 2>&1
-count 'which are those of ngrad run'
+count 'and those of ngrad run'
 emulate_s8() {
   ngrad emit kws_infer.yaml --state kws.npz --weights s8 --dim N=1 --isa scalar --threads none -o . >log 2>&1 &&
     build narrow.elf infer.c kws_infer.c && emulate narrow.elf
@@ -87,6 +108,8 @@ number() { # MACRO HEADER
 }
 echo "step and inference: code $(size_of kws.c), states $(number kws_PARAMETERS_NBYTES kws.h) + $(number kws_OPTIMIZER_NBYTES kws.h), workspace $(number kws_WORKSPACE_NBYTES kws.h) bytes"
 tail -n 1 trained
+echo "of little size: step and inference $small, inference and weights $small_infer bytes"
+tail -n 1 small.trained
 echo "inference alone: code and weights $whole, of s8 $narrow, workspace $(number kws_infer_WORKSPACE_NBYTES kws_infer.h) bytes"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -156,7 +156,7 @@ emit() { # GRAPH ARGUMENT...; sets source, test
   source=${test%_test.c}.c
 }
 
-# Of a case all, or in turn one of nine ways, one compiler, one language and one effort; of a few cases the rest.
+# Of a case all, or in turn one of twelve ways, one compiler, one language and one effort; of a few cases the rest.
 turn=0
 is_wanted() { # LANGUAGE
   case $effort/$((turn % 2))/$1 in all/* | */0/c11 | */1/c++17) return 0 ;; esac
@@ -177,10 +177,11 @@ check() { # NAME GRAPH ARGUMENT...
   effort_of_compiler=-O$(((turn / 4 + 1) % 2))
   [ "$effort" != all ] || effort_of_compiler=-O1
   for threads in openmp none callback; do
-    for isa in '' avx2,avx512 scalar; do
+    for isa in '' '--isa avx2,avx512' '--isa scalar' '--optimize size'; do
       way=$((way + 1))
-      [ "$effort" = all ] || [ $((way % 9)) -eq $((turn % 9)) ] || continue
-      emit "$@" --threads $threads ${isa:+--isa $isa}
+      [ "$effort" = all ] || [ $((way % 12)) -eq $((turn % 12)) ] || continue
+      # shellcheck disable=SC2086 # an option and its argument
+      emit "$@" --threads $threads $isa
       count "$name, $threads, ${isa:-all} is emitted" || continue
       for compiler in gcc clang; do
         case $effort/$((turn / 2 % 2))/$compiler in all/* | */0/gcc | */1/clang) ;; *) continue ;; esac

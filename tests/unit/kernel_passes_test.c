@@ -98,7 +98,7 @@ static void check(const Case *test) {
   must_agree(&c, l.program, expected, "all passes");
   for (size_t i = 0; kernel_pass_at(i); i++) {
     const char *name = kernel_pass_at(i)->name;
-    if (kernel_pass_at(i)->is_needed) continue;
+    if (kernel_pass_at(i)->use == NEEDED) continue;
     Lowered other = lower_with(&c, &(ScheduleOverrides){.disabled = &name, .ndisabled = 1}, &without);
     const bool is_changed = strcmp(text_string(&all), text_string(&without)) != 0;
     if (is_changed) must_agree(&c, other.program, expected, name);
@@ -116,7 +116,7 @@ static void passes_can_be_left_out(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check(&cases[i]);
   for (size_t i = 0; kernel_pass_at(i); i++) {
-    bool is_tested = kernel_pass_at(i)->is_needed;
+    bool is_tested = kernel_pass_at(i)->use == NEEDED;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
       is_tested |= is_listed(cases[k].passes, kernel_pass_at(i)->name);
     if (!is_tested) fail_msg("no graph for the pass %s", kernel_pass_at(i)->name);

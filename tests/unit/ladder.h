@@ -1,6 +1,6 @@
 // The ladder: interpreter, executor of loop trees, scalar C, each ISA that this machine has (bf16's where the graph has
-// bf16), 1, 2 and 3 threads. The first rung that differs names the layer at fault: kernels and schedules, the printer,
-// an ISA's vocabulary, threads.
+// bf16), scalar C of little size, 1, 2 and 3 threads. The first rung that differs names the layer at fault: kernels and
+// schedules, the printer, an ISA's vocabulary, threads.
 //
 // The executor is compared with the interpreter by relative L2, and every later rung with the executor bit by bit (any
 // NaN equals any other). Inputs are random; if a value's name contains "far", its mean is about 1000. In further
@@ -163,18 +163,21 @@ static bool isa_is_wanted(const Ladder *l, const char *isa) {
 }
 
 static void ladder_add_rungs(Ladder *l, int no_fuse) {
-  const char *here[MOST_RUNGS];
+  ng_options here[MOST_RUNGS];
   size_t nhere = 0;
   l->rungs[l->nrungs++] =
       (Rung){.options = {.isa = "scalar", .no_fuse = no_fuse}, .is_executor = true, .text = &l->text};
   for (size_t i = 0; i < ng_isa_count(); i++) { // scalar is the first
     const char *isa = ng_isa_at(i).name;
-    if (ng_isa_at(i).is_available && isa_is_wanted(l, isa)) here[nhere++] = isa;
+    if (ng_isa_at(i).is_available && isa_is_wanted(l, isa)) here[nhere++] = (ng_options){.isa = isa};
   }
+  here[nhere++] = (ng_options){.isa = "scalar", .optimize = "size"};
   const size_t turn = l->how.is_optimised ? 0 : turn_of(l->how.name, nhere);
   for (size_t i = 0; i < nhere; i++)
-    if (takes_all() || (i == turn && !no_fuse))
-      l->rungs[l->nrungs++] = (Rung){.options = {.isa = here[i], .no_fuse = no_fuse}, .text = &l->text};
+    if (takes_all() || (i == turn && !no_fuse)) {
+      here[i].no_fuse = no_fuse;
+      l->rungs[l->nrungs++] = (Rung){.options = here[i], .text = &l->text};
+    }
 }
 
 static void ladder_execute(Ladder *l, const Rung *r) {
@@ -199,7 +202,7 @@ static void ladder_call(Ladder *l, const Rung *r, int threads) {
 // Comparing
 
 static const char *rung_name(const Rung *r) {
-  return r->is_executor ? "executor" : r->options.isa;
+  return r->is_executor ? "executor" : r->options.optimize ? "scalar, for size" : r->options.isa;
 }
 
 static void ladder_report(Ladder *l, const Rung *r, int threads, size_t output, const Round *round, const char *what) {

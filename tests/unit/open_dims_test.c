@@ -397,6 +397,35 @@ static void rooms_grow_by_one_product_each(void **state) {
   deinit(&o);
 }
 
+// b and c live together, then c and d: the first gap that fits would put c above both.
+static void rooms_are_packed(void **state) {
+  (void)state;
+  static const int widths[] = {16, 64, 128, 256, 16};
+  static const char names[] = "xabcd";
+  Text text;
+  text_init(&text, &system_allocator);
+  text_format(&text, FILE_BEGIN "dims: {N: 16}\ninputs:\n- {name: x, type: f32, shape: [N, 16]}\n");
+  for (int i = 1; i < 5; i++)
+    text_format(&text, "- {name: w%d, type: f32, shape: [%d, %d]}\n", i, widths[i - 1], widths[i]);
+  text_format(&text, "nodes:\n");
+  for (int i = 1; i < 5; i++)
+    text_format(&text, "- {op: MatMul, inputs: [%c, w%d], outputs: [%c]}\n", names[i - 1], i, names[i]);
+  text_format(&text, "outputs: [d]\n");
+  Opened o = open_text(&system_allocator, text_string(&text));
+  Program *p = lower(&o);
+  assert_non_null(p);
+  const MonomialArena *last = &p->arenas[p->last_arena];
+  assert_int_equal(last->monomial, POWER(N));
+  assert_int_equal(last->nbytes, (128 + 256) * sizeof(float));
+  assert_int_equal(p->nkernels, 4);
+  const size_t b = (256 + 128) * sizeof(float), c = 256 * sizeof(float); // the ends of what lives in a kernel
+  assert_int_equal(last->free[2], b);
+  assert_int_equal(last->free[3], c);
+  program_free(p);
+  deinit(&o);
+  text_deinit(&text);
+}
+
 // Strides without a sum: a stride of 1 beside N is a computed offset, other pairs need N's value. The sum over the
 // diagonal is in the same kernel.
 static void diagonals_stay_open(void **state) {
@@ -503,6 +532,7 @@ int main(void) {
       cmocka_unit_test(slices_are_refused_open_and_bound),
       cmocka_unit_test(hints_are_lowered_until_no_sum_is_negative),
       cmocka_unit_test(rooms_grow_by_one_product_each),
+      cmocka_unit_test(rooms_are_packed),
       cmocka_unit_test(blocks_of_products_are_whole_steps),
       cmocka_unit_test(diagonals_stay_open),
       cmocka_unit_test(labels_of_named_parts_are_checked),

@@ -472,7 +472,7 @@ static void graphs_without_nodes_are_programs_without_kernels(void **state) {
 // The map of memory counts each line that a living tenant covers once, also where a result overwrites an operand.
 static void must_count_lines(const Program *p) {
   MemoryMap m;
-  assert_true(memory_map_init(&m, p));
+  assert_true(memory_map_init(&m, p, NULL));
   bool *covers = calloc(p->workspace_nbytes / LINE_NBYTES + 2, 1);
   assert_non_null(covers);
   for (uint32_t i = 0; i < p->nkernels; i++) {

@@ -86,6 +86,14 @@ static size_t print_advance(Printer *p, const OpenSize *size) {
   return is_constant ? whole_lines((size_t)size->number) : 0;
 }
 
+static void print_start(Printer *p, const WorkspaceRow *row) {
+  text_add_string(p->plain, "  at = start");
+  if (row->size.number)
+    text_format(p->plain, " + (%s%s + %d) / %d * %d", row->size.monomial ? "" : "(uint64_t)",
+                size_text(p, &row->size, "(uint64_t)a->", true), LINE_NBYTES - 1, LINE_NBYTES, LINE_NBYTES);
+  text_format(p->plain, "; /* temporaries of kernel %u */\n", (unsigned)row->kernel);
+}
+
 static void print_rows(Printer *p) {
   const OpenWorkspace *w = &p->program->open_workspace;
   const WorkspaceRow *begin = w->rows, *end = w->rows + w->nrows; // begin: of places that wait to be printed
@@ -104,8 +112,8 @@ static void print_rows(Printer *p) {
       start = most = at;
       break;
     case WORKSPACE_KERNEL:
-      text_format(p->plain, "  at = start; /* temporaries of kernel %u */\n", (unsigned)row->kernel);
-      at = start;
+      print_start(p, row);
+      at = start + (row->size.monomial ? 0 : whole_lines((size_t)row->size.number));
       break;
     case WORKSPACE_END_KERNEL:
       text_add_string(p->plain, "  if (at > most) most = at;\n");

@@ -32,6 +32,13 @@ const char *number_text(TreePrinter *l, int64_t number, Monomial monomial) {
 void add_var(TreePrinter *l, Var v) {
   l->mentions_lanes |= v.kind == VAR_LANES;
   switch (v.kind) {
+  case VAR_LANE:
+    if (l->is_panel)
+      tree_printf(l, l->element ? "((i + %d) / %d * %d)" : "(i / %d * %d)", l->element ? l->element : LANES, LANES,
+                  LANES);
+    else if (l->element) tree_printf(l, "(i + %d)", l->element);
+    else tree_printf(l, "i");
+    return;
   case VAR_AXIS: tree_printf(l, "%s", l->k->axes[v.of].name); return;
   case VAR_NEXT: tree_printf(l, "%s_next", l->k->axes[v.of].name); return;
   case VAR_AHEAD_AXIS: tree_printf(l, "ahead_%s", l->k->axes[v.of].name); return;
@@ -155,8 +162,14 @@ void open_element(TreePrinter *l, const Address *at) {
     add_memory(l, at);
     return;
   }
+  const Access *access = &l->k->accesses[at->access];
+  const bool is_panel = l->elements && at->base != BASE_PARTIAL && access->panel_axis &&
+                        access->panel_axis == loop_lane_axis(l->t->loop) + 1;
   add_base(l, at);
   tree_printf(l, "[");
+  l->is_panel = is_panel;
   if (at->index) add_index(l, at->index);
   else tree_printf(l, "0");
+  l->is_panel = false;
+  if (is_panel) tree_printf(l, " + (i + %d) %% %d", l->element, LANES);
 }

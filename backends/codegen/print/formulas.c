@@ -37,3 +37,22 @@ const char *const integer_formulas[EXPR_OP_COUNT] = {
     [EXPR_SELECT] = "(%0 ? %1 : %2)",
     [EXPR_FMOD] = "((uint64_t)%1 + 1 < 2 ? 0 : %0 - %0 / %1 * %1)", // the divisors -1 and 0 may trap
 };
+
+const char *const element_formulas[EXPR_OP_COUNT][2] = {
+    [EXPR_FMA] = {"V_FMA(%0, %1, %2)", "D_FMA(%0, %1, %2)"},
+    [EXPR_ABS] = {"V_ABS(%0)", "D_ABS(%0)"},
+    [EXPR_MAXIMUM] = {"V_PART_MAXIMUM(%0, %1)", "V_MAXIMUM(%0, %1)"},
+    [EXPR_ROUND] = {"v_part_round(%0)", "d_part_round(%0)"},
+    [EXPR_FLOOR] = {"v_part_floor(%0)", "d_part_floor(%0)"},
+    [EXPR_EXP] = {"v_part_exp(%0)", "d_part_exp_of_sum(%0, 0.0)"},
+    [EXPR_EXPM1] = {"v_part_expm1(%0)", "d_part_expm1(%0)"},
+    [EXPR_LOG] = {"v_part_log(%0)", "d_part_log(%0)"},
+    [EXPR_LOG1P] = {"v_part_log1p(%0)", "d_part_log1p(%0)"},
+    [EXPR_TANH] = {"v_part_tanh(%0)", "d_part_tanh(%0)"},
+    [EXPR_ERF] = {"v_part_erf(%0)", "d_part_erf(%0)"},
+    [EXPR_GELU] = {"v_part_gelu(%0)", "d_part_gelu(%0)"},
+    [EXPR_GELU_SLOPE] = {"v_part_gelu_slope(%0)", "d_part_gelu_slope(%0)"},
+    [EXPR_SIN] = {"v_lane_0(v_sin(v_set(%0)))", "d_lane_0(d_sin(d_set(%0)))"},
+    [EXPR_COS] = {"v_lane_0(v_cos(v_set(%0)))", "d_lane_0(d_cos(d_set(%0)))"},
+    [EXPR_POW] = {"(float)d_part_pow_of_f32((double)%0, (double)%1)", "d_part_pow(%0, %1)"},
+};

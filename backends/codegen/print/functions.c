@@ -57,7 +57,7 @@ static void print_step(TreePrinter *l, bool is_tail) {
                    l->loop_index);
   if (!l->p->is_canonical) print_order(l);
   part_end_comment(l->p->parts);
-  tree_printf(l, "static inline ALWAYS_INLINE void ");
+  tree_printf(l, l->t->loop->by_element ? "static void " : "static inline ALWAYS_INLINE void ");
   print_step_name(l, is_tail);
   tree_printf(l, "(\n    const struct %s *a", struct_name(l));
   print_partial_parameters(l, false);
@@ -98,15 +98,30 @@ static void print_callable(TreePrinter *l, ExprOp op) {
               l->vec, id, l->prefix, name, l->vec, *b ? ", " : "", type, value, id, l->prefix, name, address);
 }
 
+// The same for loops by element, with scalars.
+static void print_scalar_callable(TreePrinter *l, ExprOp op) {
+  const bool has_two = expr_info[op].narguments > 1;
+  const char *name = expr_info[op].name, *scalar = l->scalar;
+  part_begin_named(l->p->parts, l->out, "%s_one_%c_%s", l->p->identifier, l->prefix, name);
+  tree_printf(l, "static V_FAR %s %s_one_%c_%s(%s a%s%s%s) {\n  return ", scalar, l->p->identifier, l->prefix, name,
+              scalar, has_two ? ", " : "", has_two ? scalar : "", has_two ? " b" : "");
+  for (const char *c = element_formulas[op][l->k->is_f64]; c && *c; c++)
+    if (*c == '%') add_text(l, *++c == '0' ? "a" : "b");
+    else text_add(l->out, c, 1);
+  tree_printf(l, ";\n}\n\n");
+}
+
 static void print_callables(TreePrinter *l) {
+  const bool is_scalar = l->t->loop->by_element;
   bool is_used[EXPR_OP_COUNT] = {false};
   Text *own = l->out;
   if (l->p->has_cuts) l->out = l->p->plain;
   for (ExprId id = 1; id < l->k->nexprs; id++) is_used[l->k->exprs[id].op] |= l->t->is_made[id];
-  for (int op = 0; l->t->calls_long && op < EXPR_OP_COUNT; op++) {
-    if (!is_used[op] || !expr_is_long((ExprOp)op)) continue;
-    bool *is_callable = &l->p->is_callable[op][l->k->is_f64];
-    if (!*is_callable) print_callable(l, (ExprOp)op);
+  for (int op = 0; (l->t->calls_long || is_scalar) && op < EXPR_OP_COUNT; op++) {
+    if (!is_used[op] || !expr_is_long((ExprOp)op) || (is_scalar && !element_formulas[op][l->k->is_f64])) continue;
+    bool *is_callable = &l->p->is_callable[op][l->k->is_f64][is_scalar];
+    if (!*is_callable && is_scalar) print_scalar_callable(l, (ExprOp)op);
+    else if (!*is_callable) print_callable(l, (ExprOp)op);
     *is_callable = true;
   }
   l->out = own;

@@ -17,15 +17,20 @@ static void add_outside(TreePrinter *l, double number) {
   else add_number(l->out, number, l->k->is_f64);
 }
 
+void add_element_number(TreePrinter *l) {
+  if (l->elements && l->t->loop->by_element > 1) tree_printf(l, "[%d]", l->element);
+}
+
 void add_scalar(TreePrinter *l, ExprId id) {
   const Form form = l->t->form[id];
   if (form == FORM_NUMBER && l->k->is_s64) add_integer(l->out, l->k->exprs[id].integer);
   else if (form == FORM_NUMBER) add_number(l->out, l->k->exprs[id].number, l->k->is_f64);
   else tree_printf(l, "%s%s", l->name[id], form == FORM_ROWS ? "[r]" : "");
+  if (form == FORM_VECTOR) add_element_number(l);
 }
 
 void add_vector(TreePrinter *l, ExprId id) {
-  if (l->t->form[id] == FORM_VECTOR) {
+  if (l->t->form[id] == FORM_VECTOR && !l->elements) {
     add_text(l, l->name[id]);
     return;
   }

@@ -49,7 +49,8 @@ typedef struct Printer {
   const char **value_member;     // by value->index: the member of the argument struct that points to the value
   const char **temporary_member; // likewise for temporaries, numbered through all kernels
   const char **dim_member;       // by open dim: the member that holds its value
-  bool is_callable[EXPR_OP_COUNT][2]; // by operation, then is_f64: print_callables has printed its function
+  bool is_callable[EXPR_OP_COUNT][2]
+                  [2]; // by operation, is_f64, then by_element: print_callables has printed its function
   bool has_cuts; // kernels can be compiled apart: loops' functions are external, `plain` declares them, form feeds in
                  // `out` separate kernels, and what several kernels call is in `plain`
   EmitThreads threads; // how loops run on several threads

@@ -5,10 +5,6 @@
 
 // Computed values
 
-static const char *scalar_type(const TreePrinter *l, const Expr *e) {
-  return e->is_s64 ? "int64_t" : expr_info[e->op].is_mask ? "int" : l->scalar;
-}
-
 static void print_let(TreePrinter *l, const LoopNode *n) {
   if (n->within) print_lanes_within(l, n);
   begin_line(l);
@@ -89,21 +85,6 @@ static void print_load_partial(TreePrinter *l, const LoopNode *n) {
 
 // Stores
 
-static void print_scalar_store(TreePrinter *l, const LoopNode *n) {
-  const Access *a = access_of(l, n);
-  const bool wants_f64 = element_types[a->type].prefix == 'd', has_addresses = access_has_addresses(a);
-  const bool is_own = l->k->is_s64 && a->type == TYPE_S64;
-  const char *convert = has_addresses && !is_own ? element_types[a->type].to : "";
-  const bool is_call = *convert && a->type != TYPE_BOOLEAN;
-  begin_line(l);
-  if (!has_addresses) tree_say(l, n, "put%t(");
-  open_element(l, &n->address);
-  tree_printf(l, "%s%s%s", has_addresses ? "] = " : ", ", convert, is_call ? "(" : "");
-  if (wants_f64 != l->k->is_f64 && a->type != TYPE_BOOLEAN) add_text(l, wants_f64 ? "(double)" : "(float)");
-  tree_say(l, n, "%O");
-  tree_printf(l, "%s%s;\n", is_call ? ")" : "", has_addresses ? "" : ")");
-}
-
 static void print_vector_store(TreePrinter *l, const LoopNode *n) {
   const char memory = access_prefix(l, access_of(l, n)->type);
   const bool converts = memory != l->prefix;
@@ -173,15 +154,18 @@ static void print_body(TreePrinter *l, const LoopNode *body) {
 }
 
 static void print_for(TreePrinter *l, const LoopNode *n) {
-  const bool is_one = index_is(n->step, 1);
+  const bool is_one = n->is_vectors ? l->t->loop->by_element == 1 : index_is(n->step, 1);
   begin_line(l);
   tree_say(l, n, n->is_unrolled ? "%fUNROLL for (" : "%ffor (");
   // Only whole steps, without the tail. Said as `o + 4 <= end`, gcc 12 -O2 drops some second loops over whole steps.
   if (n->is_whole) tree_say(l, n, is_one ? "; %v < %E" : "; %E - %v >= %s");
   else tree_say(l, n, n->is_down ? "%y %v = %E; %v-- > %B" : "%y %v = %B; %v < %E");
   if (n->bound) tree_say(l, n, " && %v < %b");
-  tree_say(l, n, n->is_down ? ";) " : is_one ? "; %v++) " : "; %v += %s) ");
+  if (n->is_vectors && !is_one) tree_printf(l, "; i += %d) ", l->t->loop->by_element);
+  else tree_say(l, n, n->is_down ? ";) " : is_one ? "; %v++) " : "; %v += %s) ");
+  if (n->is_vectors) l->elements = n;
   print_body(l, n->body);
+  if (n->is_vectors) l->elements = NULL;
 }
 
 static bool is_line(const LoopNode *nodes) {
@@ -321,6 +305,7 @@ void print_nodes(TreePrinter *l, const LoopNode *n) {
   bool has_lanes = false;
   for (; n; n = n->next) {
     const NodePrinter *printer = &printers[n->kind];
+    if (l->elements && print_of_elements(l, n)) continue;
     if (printer->line) tree_say_line(l, n, printer->line);
     else printer->print(l, n);
     if (n->kind != NODE_INDEX || n->var.kind != VAR_LANES) continue;

@@ -22,6 +22,9 @@ typedef struct TreePrinter {
   const char *vec, *scalar, *mask;  // the kernel's C types
   char prefix;                      // of vocabulary functions on these types: v, d or l
   int indent;                       // in steps of two columns
+  const LoopNode *elements;         // the loop over elements around the node (Loop.by_element), or NULL
+  int element;                      // of those that are computed together
+  bool is_panel;                    // the address is in a panel, where only vectors have strides
   bool is_line_begun;               // the next node continues the line: it is behind a condition
 } TreePrinter;
 
@@ -40,8 +43,15 @@ void print_nodes(TreePrinter *l, const LoopNode *n); // the node and those that 
 void print_partial_parameters(TreePrinter *l, bool is_call);
 void print_step_name(TreePrinter *l, bool is_tail); // is_tail: the step for the last rows in lanes, fewer than LANES
 
+// elements.c
+
+// In a loop over elements, prints a node with vectors as one with scalars. False: it has none, and prints as elsewhere.
+bool print_of_elements(TreePrinter *l, const LoopNode *n);
+
 // values.c
 
+const char *scalar_type(const TreePrinter *l, const Expr *e); // in C
+void print_scalar_store(TreePrinter *l, const LoopNode *n);
 void add_value(TreePrinter *l, const LoopNode *n); // the value that a NODE_LET computes
 // A load of all lanes, of the first n lanes, or (is_part) of the lanes within the bound, as a vector that functions
 // with the prefix `to` take.
@@ -54,6 +64,7 @@ char access_prefix(const TreePrinter *l, Type type);        // of vocabulary fun
 void tree_say(TreePrinter *l, const LoopNode *n, const char *line); // text with directives
 void tree_say_line(TreePrinter *l, const LoopNode *n, const char *line);
 void add_scalar(TreePrinter *l, ExprId id);
+void add_element_number(TreePrinter *l);    // behind the name of a value, if several elements are computed together
 void add_vector(TreePrinter *l, ExprId id); // of equal lanes if the expression is a scalar
 
 // addresses.c
@@ -84,5 +95,9 @@ void open_element(TreePrinter *l, const Address *at);
 extern const char *const scalar_formulas[EXPR_OP_COUNT];
 // The same for kernels that compute in s64; all operations of such kernels have a formula.
 extern const char *const integer_formulas[EXPR_OP_COUNT];
+
+// By operation, in f32 and f64: what scalar_formulas lacks, for loops by element. Copied as it is but for the
+// arguments. The bits are those of lanes of the scalar instruction set, whose parts have one lane. NULL: no formula.
+extern const char *const element_formulas[EXPR_OP_COUNT][2];
 
 #endif

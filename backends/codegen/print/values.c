@@ -36,13 +36,25 @@ static void add_scalar_load(TreePrinter *l, const LoopNode *n) {
   const Access *a = access_of(l, n);
   const char *convert = element_types[a->type].from;
   const bool is_call = *convert && a->type != TYPE_BOOLEAN, has_addresses = access_has_addresses(a);
-  if (n->inside) tree_say(l, n, "%I ? ");
+  const Bound *bound = l->elements && n->within ? node_lane_bound(l->t, n) : NULL;
+  if (n->inside) tree_say(l, n, bound ? "%I && " : "%I ? ");
+  if (bound) {
+    tree_say(l, n, "(size_t)%j < ");
+    tree_printf(l, "%lld ? ", (long long)bound->extent);
+  }
   if (!expr_of(l, n)->is_s64) add_text(l, scalar_cast(a->type, l->k));
   tree_printf(l, "%s%s", convert, is_call ? "(" : "");
-  open_element(l, &n->address);
-  if (expr_of(l, n)->args[0]) add_offset(l, a, expr_of(l, n)->args[0], false);
+  const ExprId offset = expr_of(l, n)->args[0];
+  if (offset && l->elements && has_addresses) { // the place of an element is a size_t, its offset may be negative
+    tree_say(l, n, "(%@)[(ptrdiff_t)(");
+    add_scalar(l, offset);
+    add_text(l, ")");
+  } else {
+    open_element(l, &n->address);
+    if (offset) add_offset(l, a, offset, false);
+  }
   add_text(l, !has_addresses ? ")" : is_call ? "])" : "]");
-  if (n->inside) tree_say(l, n, " : %u");
+  if (n->inside || bound) tree_say(l, n, " : %u");
 }
 
 // Adds the distance from lane 0's address to the first lane within the bound.
@@ -110,7 +122,7 @@ void print_lanes_within(TreePrinter *l, const LoopNode *n) {
 }
 
 static void add_load(TreePrinter *l, const LoopNode *n) {
-  switch (n->load) {
+  switch (l->elements ? LOAD_ELEMENT : n->load) {
   case LOAD_ELEMENT: add_scalar_load(l, n); return;
   case LOAD_COPIED:
   case LOAD_SPILLED: tree_say(l, n, "v_load(%@)"); return;
@@ -127,6 +139,10 @@ static void add_load(TreePrinter *l, const LoopNode *n) {
     add_vector_load(l, n, l->prefix, false);
     if (n->inside) tree_say(l, n, " : %P_set(%u)");
   }
+}
+
+const char *scalar_type(const TreePrinter *l, const Expr *e) {
+  return e->is_s64 ? "int64_t" : expr_info[e->op].is_mask ? "int" : l->scalar;
 }
 
 // Computed values
@@ -151,7 +167,12 @@ static void add_formula_operand(TreePrinter *l, ExprId id) {
 
 // A scalar operation without a formula is computed as lane 0 of the vector function, because libm may give other bits.
 static void add_formula(TreePrinter *l, const Expr *e) {
-  const char *formula = l->k->is_s64 ? integer_formulas[e->op] : scalar_formulas[e->op];
+  const char *own = l->t->loop->by_element && !l->k->is_s64 ? element_formulas[e->op][l->k->is_f64] : NULL;
+  const char *formula = own ? own : l->k->is_s64 ? integer_formulas[e->op] : scalar_formulas[e->op];
+  if (own && expr_is_long(e->op)) {
+    tree_printf(l, "%s_one_%c_%s(", l->p->identifier, l->prefix, expr_info[e->op].name);
+    formula = expr_info[e->op].narguments > 1 ? "%0, %1)" : "%0)";
+  }
   if (!formula) {
     tree_printf(l, "%c_lane_0(", l->prefix);
     add_call(l, e);
@@ -159,6 +180,7 @@ static void add_formula(TreePrinter *l, const Expr *e) {
   }
   for (const char *c = formula; c && *c; c++) {
     if (*c == '%') add_formula_operand(l, e->args[*++c - '0']);
+    else if (own) text_add(l->out, c, 1);
     else if (*c == 'F') add_text(l, l->k->is_f64 ? "" : "f");
     else if (*c == 'N') add_text(l, l->k->is_f64 ? "(float)" : "");
     else if (*c == 'W') add_text(l, l->k->is_f64 ? "(double)" : "");
@@ -184,13 +206,19 @@ static void add_is_kept(TreePrinter *l, const LoopNode *n) {
   add_scalar(l, e->args[1]);
   add_text(l, ", (double)");
   add_scalar(l, e->args[2]);
-  tree_say(l, n, n->is_vector ? ", %@%S)" : ", %@)");
+  tree_say(l, n, n->is_vector && !l->elements ? ", %@%S)" : ", %@)");
 }
 
 static void add_scalar_result(TreePrinter *l, const LoopNode *n) {
   const Expr *e = expr_of(l, n);
   switch (e->op) {
-  case EXPR_INDEX: tree_printf(l, "(%s)%s", l->scalar, l->k->axes[__builtin_ctz(e->axes)].name); return;
+  case EXPR_INDEX:
+    if (n->is_vector) {
+      tree_say(l, n, "(%k)(%B)");
+      return;
+    }
+    tree_printf(l, "(%s)%s", l->scalar, l->k->axes[__builtin_ctz(e->axes)].name);
+    return;
   case EXPR_INTEGER: add_integer(l->out, e->integer); return;
   case EXPR_IS_KEPT: add_is_kept(l, n); return;
   case EXPR_COUNT:
@@ -219,6 +247,21 @@ static void add_vector_result(TreePrinter *l, const LoopNode *n) {
 
 void add_value(TreePrinter *l, const LoopNode *n) {
   if (n->load) add_load(l, n);
-  else if (n->is_vector) add_vector_result(l, n);
+  else if (n->is_vector && !l->elements) add_vector_result(l, n);
   else add_scalar_result(l, n);
+}
+
+void print_scalar_store(TreePrinter *l, const LoopNode *n) {
+  const Access *a = access_of(l, n);
+  const bool wants_f64 = element_types[a->type].prefix == 'd', has_addresses = access_has_addresses(a);
+  const bool is_own = l->k->is_s64 && a->type == TYPE_S64;
+  const char *convert = has_addresses && !is_own ? element_types[a->type].to : "";
+  const bool is_call = *convert && a->type != TYPE_BOOLEAN;
+  begin_line(l);
+  if (!has_addresses) tree_say(l, n, "put%t(");
+  open_element(l, &n->address);
+  tree_printf(l, "%s%s%s", has_addresses ? "] = " : ", ", convert, is_call ? "(" : "");
+  if (wants_f64 != l->k->is_f64 && a->type != TYPE_BOOLEAN) add_text(l, wants_f64 ? "(double)" : "(float)");
+  tree_say(l, n, "%O");
+  tree_printf(l, "%s%s;\n", is_call ? ")" : "", has_addresses ? "" : ")");
 }

@@ -182,6 +182,13 @@ static inline V_INLINE vec v_exp(vec a) {
   return a;
 }
 
+// The same for one part.
+static inline v_part v_part_exp(v_part x) {
+  v_part r, n = v_part_reduce(v_part_clamp(x, -104.0F, 89.0F), &r);
+  r = v_part_expm1_near_0(r);
+  return V_SCALE(V_SELECT(x <= -104.0F, v_part_set(0.0F), 1.0F + r), n);
+}
+
 static inline V_INLINE dvec d_exp(dvec a) {
   D_FOR_I a.p[i] = d_part_exp_of_sum(a.p[i], d_part_set(0.0));
   return a;
