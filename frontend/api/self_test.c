@@ -25,12 +25,13 @@ static bool is_less_exact(const Graph *open, const Graph *bound) {
   return false;
 }
 
-// Whether an input has indices into an axis without elements.
-static bool has_no_indices(const Graph *bound, Arena *scratch) {
-  size_t count;
-  const IndexCheck *checks = graph_index_checks(bound, false, scratch, &count);
-  for (size_t i = 0; i < count; i++)
-    if (!extent_value(checks[i].extent) && shape_nelems(&bound->inputs[checks[i].input]->shape)) return true;
+// Whether there are indices into an axis without elements.
+static bool has_no_indices(const Graph *bound) {
+  for (size_t n = 0; n < bound->nnodes; n++)
+    for (uint32_t slot = 0; slot < bound->nodes[n]->ninputs; slot++)
+      if (bound->nodes[n]->inputs[slot] && !node_indexed_extent(bound->nodes[n], slot) &&
+          shape_nelems(&bound->nodes[n]->inputs[slot]->shape))
+        return true;
   return false;
 }
 
@@ -61,7 +62,7 @@ static bool find_checked(const TestedFunction *f, const Graph *bound, const Self
 }
 
 // The graph bound to the case's values; NULL: the case cannot be tested, or out of memory.
-static Graph *bind_case(const TestedFunction *f, SelfTestCase *c, size_t number, Arena *scratch) {
+static Graph *bind_case(const TestedFunction *f, SelfTestCase *c, size_t number) {
   Diagnostics unheard;
   diagnostics_init(&unheard, &f->ctx->allocator);
   for (size_t i = 0; i < graph_narguments(f->open); i++) c->extents[i] = case_extent(f->open, number, i);
@@ -70,7 +71,7 @@ static Graph *bind_case(const TestedFunction *f, SelfTestCase *c, size_t number,
   Graph *bound = graph_with_dims(f->open, c->extents, &unheard);
   if (unheard.out_of_memory) error_out_of_memory(&f->ctx->diagnostics);
   diagnostics_deinit(&unheard);
-  if (!bound || !number || (!is_less_exact(f->open, bound) && !has_no_indices(bound, scratch))) return bound;
+  if (!bound || !number || (!is_less_exact(f->open, bound) && !has_no_indices(bound))) return bound;
   graph_free(bound);
   return NULL;
 }
@@ -169,7 +170,7 @@ ng_status print_self_test(const TestedFunction *f, const EmittedFile *file, size
   size_t ncases = 0, most = g->ndims == 0 ? 1 : g->ndims == 1 ? MOST_CASES - 1 : MOST_CASES;
   for (size_t number = 0; status == NG_OK && number < most; number++) {
     Call call = call_begin(ctx);
-    Graph *bound = bind_case(f, &cases[ncases], number, &scratch);
+    Graph *bound = bind_case(f, &cases[ncases], number);
     if (bound) status = make_case(f, bound, &scratch, ranges, &cases[ncases], &tensors[ncases]);
     else status = number == 0 ? NG_OUT_OF_MEMORY : call_end(ctx, call); // the hints can be bound
     ncases += bound != NULL;

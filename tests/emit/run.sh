@@ -478,6 +478,30 @@ C
 emit taken.yaml --threads none && gcc -std=c11 -O1 -Ipair taken.c "$source" -lm -o program >log 2>&1 && ./program
 count 'rows of 21 million elements'
 
+# Rows of nothing, at indices that the function computes.
+cat >chosen.yaml <<'Y'
+format: ngrad/1
+name: chosen
+dims: {N: 5}
+inputs: [{name: x, type: f32, shape: [N, 3]}, {name: z, type: f32, shape: [2, 4]}]
+nodes:
+  - {op: ArgMax, inputs: [z], outputs: [i], attributes: {axis: 1}}
+  - {op: Gather, inputs: [x, i], outputs: [y], attributes: {axis: 0}}
+outputs: [y]
+Y
+cat >chosen.c <<'C'
+#include "chosen.h"
+
+int main(void) {
+  static _Alignas(64) char workspace[chosen_WORKSPACE_NBYTES];
+  const float z[8] = {0};
+  float y[6];
+  return chosen(0, 0, z, y, workspace, sizeof workspace, chosen_ISA_BEST) != chosen_INDEX_OUT_OF_RANGE;
+}
+C
+emit chosen.yaml --threads none && gcc -std=c11 -O1 -Ipair chosen.c "$source" -lm -o program >log 2>&1 && ./program
+count 'rows of nothing are refused'
+
 # Cases
 
 echo "$machines" >machines

@@ -142,6 +142,20 @@ static void add_first_place(const FilePrinter *f, const IndexCheck *c, const Val
   }
 }
 
+// Kernels clamp indices that they compute, which takes an element at least.
+static void print_empty_checks(const FilePrinter *f, Text *out) {
+  for (size_t n = 0; n < f->graph->nnodes; n++) {
+    const Node *node = f->graph->nodes[n];
+    const bool is_open = node->op->id == OP_Gather && extent_monomial(node_indexed(node, 1));
+    if (!is_open) continue;
+    text_add_string(out, "  if (!(");
+    add_extent(f, node_indexed(node, 1), out);
+    text_add_string(out, ") && ");
+    add_nelems(f, &node->inputs[1]->shape, out);
+    text_format(out, ") return %s_INDEX_OUT_OF_RANGE;\n", f->prefix);
+  }
+}
+
 void print_index_checks(const FilePrinter *f, Text *out) {
   size_t count;
   const IndexCheck *checks = graph_index_checks(f->graph, false, f->scratch, &count);
@@ -171,5 +185,6 @@ void print_index_checks(const FilePrinter *f, Text *out) {
     else if (c->ignored) text_format(out, ", %lld", (long long)*c->ignored);
     text_format(out, ")) return %s_INDEX_OUT_OF_RANGE;\n%s", f->prefix, check_has_parts(c) ? "  }\n" : "");
   }
+  print_empty_checks(f, out);
   out->out_of_memory |= !checks;
 }
