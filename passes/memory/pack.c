@@ -152,28 +152,29 @@ static size_t place_in_order(Packing *k, Group *const *order) {
 // Tries orders that have another group first, again and again, until nothing but what lives at the peak has a place.
 // Keeps an order that is no worse. The numbers are drawn from a constant seed.
 static bool search(Packing *k) {
-  Group **order = ARENA_ARRAY(&k->map.arena, Group *, k->ngroups + 1);
-  size_t *offsets = ARENA_ARRAY(&k->map.arena, size_t, k->ngroups + 1);
+  const size_t count = k->ngroups;
+  Group **order = ARENA_ARRAY(&k->map.arena, Group *, count + 1);
+  size_t *offsets = ARENA_ARRAY(&k->map.arena, size_t, count + 1);
   uint64_t drawn = 1;
-  if (!order || !offsets) return false;
-  for (size_t n = 0; n < k->ngroups; n++) order[n] = &k->groups[n];
+  if (!order || !offsets || !count) return false;
+  for (size_t n = 0; n < count; n++) order[n] = &k->groups[n];
   size_t best = place_in_order(k, order);
-  for (size_t n = 0; n < k->ngroups; n++) offsets[n] = k->groups[n].offset;
-  for (int tries = 0; k->ngroups && tries < MOST_TRIES && best > k->map.live[k->map.peak]; tries++) {
+  for (size_t n = 0; n < count; n++) offsets[n] = k->groups[n].offset;
+  for (int tries = 0; tries < MOST_TRIES && best > k->map.live[k->map.peak]; tries++) {
     drawn = drawn * 6364136223846793005 + 1442695040888963407;
-    const size_t from = (size_t)(drawn >> 33) % k->ngroups;
+    const size_t from = (size_t)(drawn >> 33) % count;
     Group *moved = order[from];
     memmove(order + 1, order, from * sizeof(Group *));
     order[0] = moved;
     if (place_in_order(k, order) <= best) {
       best = k->top;
-      for (size_t n = 0; n < k->ngroups; n++) offsets[n] = k->groups[n].offset;
+      for (size_t n = 0; n < count; n++) offsets[n] = k->groups[n].offset;
     } else {
       memmove(order, order + 1, from * sizeof(Group *));
       order[from] = moved;
     }
   }
-  for (size_t n = 0; n < k->ngroups; n++) k->groups[n].offset = offsets[n];
+  for (size_t n = 0; n < count; n++) k->groups[n].offset = offsets[n];
   k->top = best;
   return true;
 }
@@ -191,7 +192,7 @@ static bool pack(Program *p, const MonomialArena *arena, size_t *nbytes) {
       make_groups(&k);
       qsort(k.groups, k.ngroups, sizeof *k.groups, orders[i]);
       for (size_t n = 0; n < k.ngroups; n++) place_group(&k, &k.groups[n]);
-      if (i + 1 == NORDERS && k.ngroups <= MOST_SEARCHED) ok = search(&k);
+      if (i + 1 == NORDERS && k.ngroups && k.ngroups <= MOST_SEARCHED) ok = search(&k);
       if (ok && k.top < *nbytes) {
         apply(&k, p);
         *nbytes = k.top;

@@ -9,11 +9,11 @@
 struct Scheduling; // passes/schedule/order_kernel_internal.h
 struct Target;     // ir/loops/target.h
 
-typedef enum KernelPassUse {
-  FOR_SPEED, // takes memory or code for speed, and decides no bits
+typedef enum PassUse {
+  FOR_SPEED, // takes memory or code for speed, and decides no bits: left out for little code
   USUAL,
-  NEEDED // later passes rely on the pass, so that it runs even if disabled
-} KernelPassUse;
+  NEEDED // later passes rely on the pass: it runs even if disabled
+} PassUse;
 
 typedef struct KernelPass {
   const char *name;
@@ -21,7 +21,7 @@ typedef struct KernelPass {
   bool (*order)(struct Scheduling *s);
   bool (*tune)(Schedule *s, const struct Target *target, const ScheduleOverrides *overrides);
   const char *doc; // one line
-  KernelPassUse use;
+  PassUse use;
 } KernelPass;
 
 // Whether the pass runs.

@@ -20,13 +20,13 @@
 
 #include <cmocka.h>
 
-// Graph files without their common lines. Inputs: x, g, r of [5, 8], s, m, v of [8], o of [5, 1].
+// Graph files without their common lines. Inputs: x, g, r of [4, 8], s, m, v of [8], o of [4, 1].
 #define FILE_BEGIN                                                                                                     \
   "format: ngrad/1\nname: test\ninputs:\n"                                                                             \
-  "- {name: x, type: f32, shape: [5, 8]}\n- {name: g, type: f32, shape: [5, 8]}\n"                                     \
-  "- {name: r, type: f32, shape: [5, 8]}\n- {name: s, type: f32, shape: [8]}\n"                                        \
+  "- {name: x, type: f32, shape: [4, 8]}\n- {name: g, type: f32, shape: [4, 8]}\n"                                     \
+  "- {name: r, type: f32, shape: [4, 8]}\n- {name: s, type: f32, shape: [8]}\n"                                        \
   "- {name: m, type: f32, shape: [8]}\n- {name: v, type: f32, shape: [8]}\n"                                           \
-  "- {name: o, type: f32, shape: [5, 1]}\nnodes:\n"
+  "- {name: o, type: f32, shape: [4, 1]}\nnodes:\n"
 #define NODE(op, inputs, outputs) "- {op: " op ", inputs: [" inputs "], outputs: [" outputs "]}\n"
 #define BN(inputs, outputs)                                                                                            \
   "- {op: BatchNormTrainingBackward, inputs: [" inputs "], outputs: [" outputs "], attributes: {epsilon: 1}}\n"
