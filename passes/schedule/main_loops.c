@@ -40,11 +40,11 @@ static Access dense_access(const Scheduling *s, AxisSet axes, int64_t *nelems, M
 
 // Whether a value that a main loop uses is kept in memory: a narrow value (Scheduling.is_narrow) that is not cheap to
 // recompute, as loads are, and values of a row that need no partial sums. Masks are never kept; main loops recompute
-// them.
+// them. Main loops without elements compute nothing.
 static bool should_keep(const Scheduling *s, ExprId id) {
   const Expr *e = &s->k->exprs[id];
   if (!s->is_narrow[id] || is_leaf(e) || expr_info[e->op].is_mask || s->needs_row[id]) return false;
-  return s->needs_combine[id] || (e->axes & s->inner);
+  return s->needs_combine[id] || (e->axes & s->inner && axes_nelems(s->k, all_axes(s->k)));
 }
 
 // Lays out a dense temporary in panels. Factor of vectors: [outer axes, panel, summed axes, lane]. Factor of rows:
