@@ -47,9 +47,12 @@ static bool verify_conditions(Verifying *v, const LoopNode *n, AccessId id) {
   return !n->is_streamed || verify_streamed(v, n, id);
 }
 
-// No two outer iterations may store the same element.
+// No two outer iterations may store the same element. There are two only along axes of more than one index.
 static bool varies_by_row(Verifying *v, const LoopNode *n, const Root *root) {
-  return !(v->outer & ~root_axes(v->k, root)) || v->memory[root->access].is_step_local ||
+  AxisSet others = v->outer & ~root_axes(v->k, root);
+  for (int axis = 0; axis < v->k->naxes; axis++)
+    if (v->k->axes[axis].extent == 1 && !v->k->axes[axis].monomial) others &= ~(1U << axis);
+  return !others || v->memory[root->access].is_step_local ||
          verify_fail(
              v, n, "its result does not vary over all outer axes, so several outer iterations store the same element");
 }
