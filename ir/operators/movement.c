@@ -318,6 +318,9 @@ bool infer_pad(Inference *inf, Node *node) {
   for (int i = 0; i < rank; i++) {
     const int64_t before = begin->list.items[i], behind = end->list.items[i];
     const bool are_numbers = !named_item(begin, (size_t)i).dim && !named_item(end, (size_t)i).dim;
+    if (before == NO_NUMBER || behind == NO_NUMBER)
+      return infer_error(
+          inf, "pads_begin and pads_end: expected names and formulas of at least 0, found less on axis %d", i);
     if (before <= -MAX_ELEMENTS || before >= MAX_ELEMENTS || behind <= -MAX_ELEMENTS || behind >= MAX_ELEMENTS)
       return infer_error(inf, "pads_begin and pads_end: expected numbers below 2^47");
     const Extent e = src->shape.extent[i];

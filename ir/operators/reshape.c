@@ -61,6 +61,17 @@ static bool reshape_error(Inference *inf, const Node *node, const char *what) {
                      shape_string(&node->inputs[0]->shape, src, sizeof src));
 }
 
+// Whether dst's axis i has src's extent, and -1 stands for another axis: what -1 stands for does not depend on that
+// extent, which may be 0.
+static bool is_kept_beside_remaining(const Node *node, int i) {
+  const AttributeValue *shape = node_attribute(node, "shape");
+  bool has_remaining = false;
+  for (size_t k = 0; k < shape->list.count; k++)
+    has_remaining |= shape->list.items[k] == -1 && !(shape->list.extents && shape->list.extents[k].dim);
+  return has_remaining && (size_t)i < shape->list.count && shape->list.items[i] == 0 &&
+         !(shape->list.extents && shape->list.extents[i].dim) && node_bool(node, "special_zero");
+}
+
 // The extent of dst's axis i by item i of `shape`. False: the item is invalid.
 static bool reshaped_extent(const Node *node, size_t i, Extent *e) {
   const Shape *src = &node->inputs[0]->shape;
@@ -103,14 +114,16 @@ bool infer_static_reshape(Inference *inf, Node *node) {
   if (src->shape.rank < 0) return true;
   Product all = {.number = 1}, others = {.number = 1};
   bool ok = true;
-  for (int i = 0; ok && i < src->shape.rank; i++) ok = product_times(&all, src->shape.extent[i]);
+  for (int i = 0; ok && i < src->shape.rank; i++)
+    ok = is_kept_beside_remaining(node, i) || product_times(&all, src->shape.extent[i]);
   if (!ok) return true; // src has too many elements, which is reported later
   for (int i = 0; i < rank; i++) {
     Extent e;
     if (!reshaped_extent(node, (size_t)i, &e))
       return reshape_error(inf, node, "expected extents, -1, or with special_zero 0 on an axis that src has");
     if (e.dim || shape->list.items[i] != -1) {
-      if (!product_times(&others, e)) return reshape_error(inf, node, "expected as many elements as src");
+      if (!is_kept_beside_remaining(node, i) && !product_times(&others, e))
+        return reshape_error(inf, node, "expected as many elements as src");
       if (!infer_extent(inf, dst, i, e)) return false;
     } else if (remaining >= 0) {
       return reshape_error(inf, node, "expected -1 at most once");

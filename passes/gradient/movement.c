@@ -200,14 +200,13 @@ GRADIENT(Slice) {
   gradient_give(g, node, 0, padded(g, diff, &pads, &src->shape));
 }
 
-// Whether pads are taken to be added: no dim makes them less, or some dim makes them more.
-static bool are_added(const Formula *pads) {
-  bool grows = false, shrinks = false;
-  for (uint32_t i = 0; i < pads->nterms; i++) {
-    grows |= pads->terms[i].factor > 0 && pads->terms[i].degree;
-    shrinks |= pads->terms[i].factor < 0 && (pads->terms[i].degree || i == 0);
-  }
-  return grows || !shrinks;
+static bool is_named_item(const AttributeValue *list, size_t i) {
+  return list->list.extents && list->list.extents[i].dim;
+}
+
+// The number of elements that a pad removes: names only add, as a formula that becomes negative is an error.
+static int64_t removed(const AttributeValue *pads, size_t i) {
+  return is_named_item(pads, i) || pads->list.items[i] >= 0 ? 0 : -pads->list.items[i];
 }
 
 // A Pad with negated pads: removed elements get zeros, added elements are removed. A Slice removes named pads.
@@ -217,18 +216,26 @@ GRADIENT(Pad) {
   Pads pads = no_pads();
   Shape shape = diff->shape;
   for (int i = 0; i < src->shape.rank; i++) {
-    Formula front;
+    Formula front = {0}, kept;
     const size_t k = (size_t)i;
-    const bool is_named = begin->list.extents && (begin->list.extents[k].dim || end->list.extents);
-    if (!(is_named || (end->list.extents && end->list.extents[k].dim))) {
+    if (!is_named_item(begin, k) && !is_named_item(end, k)) {
       pads.front[i] = number(-begin->list.items[k]);
       pads.behind[i] = number(-end->list.items[k]);
       continue;
     }
-    shape.extent[i] = src->shape.extent[i];
-    const bool is_removed = item_formula(begin, k, &front) && are_added(&front);
-    if (!is_removed) gradient_refuse(g, node, "it removes elements of an axis that gets a named number of them");
-    diff = is_removed ? part_of(g, node, diff, i, front, &shape, false) : NULL;
+    const int64_t before = removed(begin, k), after = removed(end, k);
+    const Formula less = {.nterms = before + after > 0, .terms = {{.factor = before + after}}};
+    pads.front[i] = number(before);
+    pads.behind[i] = number(after);
+    const bool is_read = (before || item_formula(begin, k, &front)) && formula_of(src->shape.extent[i], &kept) &&
+                         formula_add(&kept, &less, -1);
+    if (!is_read) refuse_long(g, node);
+    if (!is_read || !extent_of_formula(g, node, &kept, &shape.extent[i])) return;
+    if (extent_is_unknown(shape.extent[i])) {
+      gradient_refuse(g, node, "it removes more elements than its input has beside a named number of pads");
+      return;
+    }
+    diff = part_of(g, node, diff, i, front, &shape, false);
   }
   gradient_give(g, node, 0, padded(g, diff, &pads, &src->shape));
 }

@@ -261,21 +261,29 @@ Value *builder_all_reduce(Builder *b, Value *v, Reduction how, const char *name)
 
 // Finishing
 
-// A dim that no extent has would take a number, as by --dim, without any effect.
+typedef struct UsedDims {
+  const Graph *graph;
+  bool *is_used; // by dim
+} UsedDims;
+
+static Extent mark_used(const Dim *dim, const void *context) {
+  const UsedDims *used = context;
+  for (size_t k = 0; k < used->graph->ndims; k++) used->is_used[k] |= used->graph->dims[k] == dim;
+  return (Extent){dim, -1};
+}
+
+// A dim that no extent, formula or attribute has would take a number, as by --dim, without any effect.
 static bool drop_unused_dims(Builder *b) {
   Graph *g = b->graph;
-  Dim **kept = ARENA_ARRAY(&b->scratch, Dim *, g->ndims + 1);
+  const UsedDims used = {g, ARENA_ARRAY(&b->scratch, bool, g->ndims + 1)};
   size_t nkept = 0;
-  for (size_t k = 0; kept && k < g->ndims; k++) {
-    bool is_used = false;
-    for (size_t i = 0; i < g->nvalues && !is_used; i++)
-      for (int axis = 0; axis < g->values[i]->shape.rank; axis++)
-        is_used |= g->values[i]->shape.extent[axis].dim == g->dims[k];
-    if (is_used) kept[nkept++] = g->dims[k];
-  }
-  for (size_t k = 0; kept && k < nkept; k++) g->dims[k] = kept[k];
-  if (kept) g->ndims = nkept;
-  return kept != NULL;
+  if (!used.is_used) return false;
+  memset(used.is_used, 0, g->ndims * sizeof *used.is_used);
+  if (!graph_replace_dims(g, mark_used, &used)) return false;
+  for (size_t k = 0; k < g->ndims; k++)
+    if (used.is_used[k]) g->dims[nkept++] = g->dims[k];
+  g->ndims = nkept;
+  return true;
 }
 
 Graph *builder_finish(Builder *b) {
