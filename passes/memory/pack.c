@@ -159,7 +159,7 @@ static bool search(Packing *k) {
   for (size_t n = 0; n < k->ngroups; n++) order[n] = &k->groups[n];
   size_t best = place_in_order(k, order);
   for (size_t n = 0; n < k->ngroups; n++) offsets[n] = k->groups[n].offset;
-  for (int tries = 0; tries < MOST_TRIES && best > k->map.live[k->map.peak]; tries++) {
+  for (int tries = 0; k->ngroups && tries < MOST_TRIES && best > k->map.live[k->map.peak]; tries++) {
     drawn = drawn * 6364136223846793005 + 1442695040888963407;
     const size_t from = (size_t)(drawn >> 33) % k->ngroups;
     Group *moved = order[from];

@@ -9,18 +9,19 @@
 struct Scheduling; // passes/schedule/order_kernel_internal.h
 struct Target;     // ir/loops/target.h
 
+typedef enum KernelPassUse {
+  FOR_SPEED, // takes memory or code for speed, and decides no bits
+  USUAL,
+  NEEDED // later passes rely on the pass, so that it runs even if disabled
+} KernelPassUse;
+
 typedef struct KernelPass {
   const char *name;
   // One of both. False: out of memory, or no schedule suits the kernel.
   bool (*order)(struct Scheduling *s);
   bool (*tune)(Schedule *s, const struct Target *target, const ScheduleOverrides *overrides);
   const char *doc; // one line
-  enum {
-    FOR_SPEED,
-    USUAL,
-    NEEDED
-  } use; // NEEDED: later passes rely on the pass, so that it runs even if disabled.
-         // FOR_SPEED: takes memory or code for speed, and decides no bits
+  KernelPassUse use;
 } KernelPass;
 
 // Whether the pass runs.

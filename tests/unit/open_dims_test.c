@@ -326,7 +326,10 @@ static void slices_are_refused_open_and_bound(void **state) {
              "nodes:\n- {op: Slice, inputs: [x], outputs: [y], attributes: {%s}}\noutputs: [y]\n",
              cases[i].bounds);
     Opened o = open_text(&system_allocator, text);
-    if (!o.graph) fail_msg("%s: %s", cases[i].bounds, o.diagnostics.count ? o.diagnostics.items[0].message : "");
+    if (!o.graph) {
+      fail_msg("%s: %s", cases[i].bounds, o.diagnostics.count ? o.diagnostics.items[0].message : "");
+      return;
+    }
     for (int64_t t = 1; t < 12; t++) {
       const int64_t values[] = {cases[i].n, t};
       bool is_right = true;
@@ -500,16 +503,24 @@ static void labels_of_named_parts_are_checked(void **state) {
   (void)state;
   Opened o = open_text(&system_allocator, parts_of_labels);
   size_t count = 0;
-  Extent begin;
+  Extent begin = EXTENT(0);
   int64_t number;
   if (!o.graph) {
     fail();
     return;
   }
   const IndexCheck *checks = graph_index_checks(o.graph, false, &o.graph->arena, &count);
-  assert_true(checks && count == 1 && checks->input == 1);
+  if (!checks || count != 1) {
+    fail();
+    return;
+  }
+  assert_int_equal(checks->input, 1);
   const AxisPart *row = checks->part[0], *place = checks->part[1];
-  assert_true(row && place && !checks->part[2]);
+  if (!row || !place) {
+    fail();
+    return;
+  }
+  assert_null(checks->part[2]);
   assert_true(row->step == 1 && formula_is_number(&row->begin, &number) && number == 1);
   assert_true(formula_is_number(&row->count, &number) && number == 1);
   assert_true(place->step == -1 && formula_extent(&o.graph->arena, &place->begin, &begin)); // N + 2 - (N - 1)
