@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Collects the pages of the site: README.md as its first one, docs/, CONTRIBUTING.md, and the operators from the table.
+"""Collects the pages of the site: README.md as its first one, docs/, CONTRIBUTING.md, tests/README.md, and the operators from the table.
 
 Usage: pages.py NGRAD FOLDER
 """
@@ -103,8 +103,11 @@ def operators(ops):
 def main():
     program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    for page in [*ROOT.glob("docs/*.md"), ROOT / "CONTRIBUTING.md", ROOT / "LICENSE"]:
+    for page in [*ROOT.glob("docs/*.md"), ROOT / "LICENSE"]:
         (folder / page.name).write_text(with_captions(page.read_text()))
+    contributing = (ROOT / "CONTRIBUTING.md").read_text()
+    (folder / "CONTRIBUTING.md").write_text(contributing.replace("](docs/", "](").replace("](tests/README.md)", "](tests.md)"))
+    (folder / "tests.md").write_text((ROOT / "tests" / "README.md").read_text().replace("](../", "]("))
     for other in ["as_written.svg", "one_kernel.svg", "rms_relu.yaml", "site.css"]:
         shutil.copy(ROOT / "docs" / other, folder)
     readme = with_captions((ROOT / "README.md").read_text())

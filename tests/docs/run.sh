@@ -5,13 +5,15 @@
 # - a line "..." stands for any lines, up to the first line that equals the next one;
 # - in a block ```console varying, numbers, instruction sets and the number of threads are not compared;
 # - a block ```console shown is not run.
-# Links between pages must be valid. Usage: run.sh NGRAD [PAGE...]
+# Links between pages must be valid. In CONTRIBUTING.md and tests/README.md, too, and there are the files and folders that
+# they name by paths from the repository's root. Usage: run.sh NGRAD [PAGE...]
 set -u
 program=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")
 root=$here/../..
 shift
-[ $# -gt 0 ] || set -- "$root"/README.md "$root"/docs/*.md
+pages_of_work=
+[ $# -gt 0 ] || { set -- "$root"/README.md "$root"/docs/*.md && pages_of_work="CONTRIBUTING.md tests/README.md"; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/bin" && ln -s "$program" "$work/bin/ngrad" || exit 1
@@ -122,6 +124,29 @@ check_links() { # PAGE
 for page in "$@"; do
   check_page "$page"
   check_links "$page"
+done
+# Words in backquotes that are paths; NAME, FAMILY and PASS in them stand for any letters.
+check_paths() { # PAGE
+  words=$(awk -F '`' '!/^```/ { for (i = 2; i <= NF; i += 2) print $i }' "$1" | tr ' ' '\n' |
+    grep -Ex '(ir|passes|backends|frontend|tests|docs|models)/[A-Za-z0-9_.*/-]*' | sort -u)
+  set -f
+  for path in $words; do
+    set +f
+    pattern=$(echo "$path" | sed 's/NAME\|FAMILY\|PASS/*/g')
+    # shellcheck disable=SC2086 # a pattern
+    if (cd "$root" && ls -d $pattern) >/dev/null 2>&1; then
+      passed=$((passed + 1))
+    else
+      echo "FAILED: $(basename "$1"): no file $path"
+      failed=$((failed + 1))
+    fi
+  done
+  set +f
+}
+
+for page in $pages_of_work; do
+  check_links "$root/$page"
+  check_paths "$root/$page"
 done
 echo "docs: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]
