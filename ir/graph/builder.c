@@ -11,15 +11,21 @@ void *build_out_of_memory(Builder *b) {
   return NULL;
 }
 
+Node *build_bare_node(Builder *b, OperatorId id, uint32_t ninputs) {
+  const Operator *op = &operators[id];
+  Node *node = graph_add_node(b->graph, op, NULL, ninputs > op->ninputs ? ninputs : op->ninputs, op->noutputs);
+  if (!node || (b->origin && !node_add_origin(b->graph, node, b->origin))) return build_out_of_memory(b);
+  node->position = b->origin ? b->origin->position : b->at;
+  return node;
+}
+
 Node *build_node(Builder *b, OperatorId id, uint32_t ninputs, Value *const *inputs) {
   const Operator *op = &operators[id];
   for (uint32_t i = 0; i < ninputs || i < op->ninputs; i++)
     if ((i >= ninputs || !inputs[i]) && !op->inputs[i < op->ninputs ? i : op->ninputs - 1].is_optional) return NULL;
-  Node *node = graph_add_node(b->graph, op, NULL, ninputs > op->ninputs ? ninputs : op->ninputs, op->noutputs);
-  if (!node || (b->origin && !node_add_origin(b->graph, node, b->origin))) return build_out_of_memory(b);
-  for (uint32_t i = 0; i < ninputs; i++)
+  Node *node = build_bare_node(b, id, ninputs);
+  for (uint32_t i = 0; node && i < ninputs; i++)
     if (inputs[i]) node_set_input(node, i, inputs[i]);
-  node->position = b->origin ? b->origin->position : b->at;
   return node;
 }
 
@@ -42,7 +48,7 @@ bool build_set_choice(Node *node, const char *name, const char *choice) {
 }
 
 static const char *fresh_name(Builder *b, const char *otherwise) {
-  return graph_fresh_name(b->graph, b->stem ? b->stem : otherwise);
+  return b->stem && !*b->stem ? b->stem : graph_fresh_name(b->graph, b->stem ? b->stem : otherwise);
 }
 
 Value *build_result(Builder *b, Node *node, uint32_t slot, Type type) {
@@ -50,6 +56,7 @@ Value *build_result(Builder *b, Node *node, uint32_t slot, Type type) {
   const char *name = fresh_name(b, node->op->outputs[slot].name);
   Value *v = name ? graph_add_value(b->graph, name, type, NULL) : NULL;
   if (!v) return build_out_of_memory(b);
+  v->position = node->position;
   node_set_output(node, slot, v);
   return v;
 }
@@ -76,7 +83,9 @@ Value *build_one(Builder *b, Node *node) {
 Value *build_number(Builder *b, Type type, const Shape *shape, double number) {
   const Shape scalar = {.rank = 0};
   Value *v = graph_add_number(b->graph, fresh_name(b, "constant"), type, shape ? shape : &scalar, number);
-  return v ? v : build_out_of_memory(b);
+  if (!v) return build_out_of_memory(b);
+  v->position = b->origin ? b->origin->position : b->at;
+  return v;
 }
 
 Value *build_unary(Builder *b, OperatorId id, Value *a) {

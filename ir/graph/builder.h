@@ -12,9 +12,10 @@ typedef struct Builder Builder;
 struct Builder {
   Graph *graph;
   Diagnostics *d;
-  Position at;             // of the nodes made
-  const Node *origin;      // if not NULL: the nodes made have its position and origins
-  const char *stem;        // of the names of made values; NULL: the name of the operator's output, or "constant"
+  Position at;        // of the nodes and values made
+  const Node *origin; // if not NULL: the nodes made have its position and origins
+  const char *stem;   // of the names of made values; NULL: the name of the operator's output, or "constant"; "": they
+                    // have no names
   const char *title;       // label of the nodes made, which foreign graphs have; NULL: none
   struct Foreign *foreign; // what the readers of foreign graphs need besides (frontend/foreign/build.h); NULL elsewhere
   bool (*finish)(Builder *b, Node *node); // called by build_finish; NULL: build_infer
@@ -22,6 +23,7 @@ struct Builder {
 
 void *build_out_of_memory(Builder *b); // reports it; NULL
 
+Node *build_bare_node(Builder *b, OperatorId id, uint32_t ninputs); // without inputs and outputs
 // A node without outputs. NULL if a required input is.
 Node *build_node(Builder *b, OperatorId id, uint32_t ninputs, Value *const *inputs);
 AttributeValue *build_set(Node *node, const char *name); // marks the attribute as set; the operator must have it
