@@ -1,8 +1,8 @@
-// Makes nodes and constants of a graph, and folds nodes whose inputs are constants.
+// Checks nodes of foreign graphs and folds those whose inputs are constants, makes constants, and formulas of several
+// nodes.
 #include "frontend/foreign/build.h"
 
 #include "backends/interpreter/interpreter.h"
-#include "ir/operators/infer.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -24,53 +24,13 @@ bool build_error(Builder *b, const char *format, ...) {
   va_start(args, format);
   vsnprintf(message, sizeof message, format, args);
   va_end(args);
-  b->has_told = true;
+  b->foreign->has_told = true;
   if (!b->title) return error_at(b->d, b->at, "%s", message);
-  const char *key = arena_format(b->told.arena, "%.*s: %s", (int)strcspn(b->title, " "), b->title, message);
+  const char *key = arena_format(b->foreign->told.arena, "%.*s: %s", (int)strcspn(b->title, " "), b->title, message);
   if (!key) return error_out_of_memory(b->d);
-  if (names_find(&b->told, key)) return false;
-  if (!names_set(&b->told, key, b)) return error_out_of_memory(b->d);
+  if (names_find(&b->foreign->told, key)) return false;
+  if (!names_set(&b->foreign->told, key, b)) return error_out_of_memory(b->d);
   return error_at(b->d, b->at, "%s: %s", b->title, message);
-}
-
-Node *build_node(Builder *b, OperatorId id, uint32_t ninputs, Value *const *inputs) {
-  const Operator *op = &operators[id];
-  if (b->graph->nnodes >= MOST_NODES) return build_error(b, "the graph becomes more than 2^18 nodes"), NULL;
-  for (uint32_t i = 0; i < ninputs || i < op->ninputs; i++)
-    if ((i >= ninputs || !inputs[i]) && !op->inputs[i < op->ninputs ? i : op->ninputs - 1].is_optional) return NULL;
-  Node *node = graph_add_node(b->graph, op, NULL, ninputs > op->ninputs ? ninputs : op->ninputs, op->noutputs);
-  if (!node) return error_out_of_memory(b->d), NULL;
-  for (uint32_t i = 0; i < ninputs; i++)
-    if (inputs[i]) node_set_input(node, i, inputs[i]);
-  node->position = b->at;
-  return node;
-}
-
-AttributeValue *build_set(Node *node, const char *name) {
-  AttributeValue *value = node_attribute_slot(node, name);
-  value->is_set = true;
-  return value;
-}
-
-bool build_set_list(Builder *b, Node *node, const char *name, const int64_t *items, size_t count) {
-  return node && (node_set_list(b->graph, node, name, items, count) || error_out_of_memory(b->d));
-}
-
-bool build_set_choice(Node *node, const char *name, const char *choice) {
-  if (!node) return false;
-  AttributeValue *value = build_set(node, name);
-  const Attribute *row = &node->op->attributes[value - node->attributes];
-  while (strcmp(row->choices[value->s64], choice) != 0) value->s64++;
-  return true;
-}
-
-Value *build_result(Builder *b, Node *node, uint32_t slot, Type type) {
-  if (!node) return NULL;
-  const char *name = graph_fresh_name(b->graph, b->stem);
-  Value *v = name ? graph_add_value(b->graph, name, type, NULL) : NULL;
-  if (!v) error_out_of_memory(b->d);
-  else node_set_output(node, slot, v);
-  return v;
 }
 
 // Folding
@@ -107,7 +67,8 @@ bool build_is_quick(const Builder *b, const Node *node) {
     nelems_all += nelems;
     if (i >= node->ninputs) nbytes += nelems * (int64_t)type_nbytes(v->type);
   }
-  return has_inputs && b->nmade + nbytes <= MOST_FOLDED_BYTES && b->nfolded + nelems_all <= MOST_FOLDS;
+  return has_inputs && b->foreign->nmade + nbytes <= MOST_FOLDED_BYTES &&
+         b->foreign->nfolded + nelems_all <= MOST_FOLDS;
 }
 
 bool build_can_fold(const Builder *b, const Node *node) {
@@ -124,7 +85,7 @@ bool build_fold(Builder *b, Node *node) {
   bool ok = node->ninputs <= MAX_VARIADIC;
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
     const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
-    if (v) b->nfolded += shape_nelems(&v->shape);
+    if (v) b->foreign->nfolded += shape_nelems(&v->shape);
   }
   for (uint32_t i = 0; ok && i < node->ninputs; i++)
     if (node->inputs[i]) ok = (inputs[i] = load(&scratch, node->inputs[i])) != NULL;
@@ -140,7 +101,7 @@ bool build_fold(Builder *b, Node *node) {
     ok = constant && (constant->data = arena_array(&b->graph->arena, nelems + 1, type_nbytes(v->type))) != NULL;
     for (size_t e = 0; ok && e < nelems; e++) type_store_wide(v->type, constant->data, e, &outputs[i][e]);
     if (!ok) break;
-    b->nmade += (int64_t)(nelems * type_nbytes(v->type));
+    b->foreign->nmade += (int64_t)(nelems * type_nbytes(v->type));
     v->constant = constant;
     v->producer = NULL;
     node->outputs[i] = NULL;
@@ -178,40 +139,21 @@ bool build_fits(Builder *b, const Value *v) {
   return true;
 }
 
-// Infers the outputs' types and shapes; unset attributes get their defaults.
-static bool infer(Builder *b, Node *node) {
-  if (!node || !check_numbers(b, node)) return false;
-  node_set_defaults(node);
+bool build_checked(Builder *b, Node *node) {
+  if (b->graph->nnodes > MOST_NODES) return build_error(b, "the graph becomes more than 2^18 nodes");
+  if (!check_numbers(b, node)) return false;
   node->label = arena_copy_text(&b->graph->arena, b->title ? b->title : "", b->title ? strlen(b->title) : 0);
   if (!node->label) return error_out_of_memory(b->d);
   if (!*node->label) node->label = NULL;
+  node_set_defaults(node);
   if (node->op->check && !node->op->check(node, b->d)) return false;
-  bool ok = graph_infer_node(b->graph, node, b->d);
+  bool ok = build_infer(b, node);
   for (uint32_t i = 0; ok && i < node->noutputs; i++) ok = !node->outputs[i] || build_fits(b, node->outputs[i]);
   return ok;
 }
 
-bool build_finish(Builder *b, Node *node) {
-  if (!infer(b, node)) return false;
-  return b->finish ? b->finish(b, node) : !build_can_fold(b, node) || build_fold(b, node);
-}
-
-Value *build_one_of_type(Builder *b, Node *node, Type type) {
-  Value *v = build_result(b, node, 0, type);
-  return v && build_finish(b, node) ? v : NULL;
-}
-
-Value *build_one(Builder *b, Node *node) {
-  return build_one_of_type(b, node, TYPE_NONE);
-}
-
-Value *build_unary(Builder *b, OperatorId id, Value *a) {
-  return build_one(b, build_node(b, id, 1, &a));
-}
-
-Value *build_binary(Builder *b, OperatorId id, Value *a, Value *c) {
-  Value *const inputs[] = {a, c};
-  return build_one(b, build_node(b, id, 2, inputs));
+bool build_folded(Builder *b, Node *node) {
+  return build_checked(b, node) && (!build_can_fold(b, node) || build_fold(b, node));
 }
 
 Value *build_choose(Builder *b, Value *condition, Value *a, Value *c) {
@@ -222,17 +164,10 @@ Value *build_choose(Builder *b, Value *condition, Value *a, Value *c) {
   return build_cast(b, build_one(b, build_node(b, OP_Select, 3, inputs)), type);
 }
 
-Value *build_number(Builder *b, Type type, const Shape *shape, double number) {
-  const Shape scalar = {.rank = 0};
-  Value *v = graph_add_number(b->graph, graph_fresh_name(b->graph, b->stem), type, shape ? shape : &scalar, number);
-  if (!v) error_out_of_memory(b->d);
-  return v;
-}
-
 bool build_spend(Builder *b, int64_t nbytes) {
-  if (nbytes > MOST_MADE_BYTES - b->nmade)
+  if (nbytes > MOST_MADE_BYTES - b->foreign->nmade)
     return build_error(b, "the constants that it computes take more than %d MiB", MOST_MADE_BYTES >> 20);
-  b->nmade += nbytes;
+  b->foreign->nmade += nbytes;
   return true;
 }
 
@@ -249,47 +184,10 @@ Value *build_constant(Builder *b, Type type, const Shape *shape, Constant **cons
   return v;
 }
 
-Value *build_cast(Builder *b, Value *v, Type type) {
-  const TypeSet narrow = TYPE_BIT(TYPE_F16) | TYPE_BIT(TYPE_BF16);
-  if (!v || v->type == type) return v;
-  // TypeCast has no casts from one half float to another.
-  if (TYPE_BIT(type) & narrow && TYPE_BIT(v->type) & narrow)
-    v = build_one_of_type(b, build_node(b, OP_TypeCast, 1, &v), TYPE_F32);
-  return build_one_of_type(b, build_node(b, OP_TypeCast, 1, &v), type);
-}
-
-Value *build_reshape(Builder *b, Value *v, const int64_t *shape, size_t rank) {
-  Node *node = build_node(b, OP_StaticReshape, 1, &v);
-  if (!build_set_list(b, node, "shape", shape, rank)) return NULL;
-  build_set(node, "special_zero")->boolean = false;
-  return build_one(b, node);
-}
-
 Value *build_transpose(Builder *b, Value *v, const int64_t *order, int rank) {
   if (v && v->shape.rank != rank) return build_error(b, "%.80s: expected %d axes", v->name, rank), NULL;
   Node *node = build_node(b, OP_StaticTranspose, 1, &v);
   return build_set_list(b, node, "order", order, (size_t)rank) ? build_one(b, node) : NULL;
-}
-
-Value *build_slices(Builder *b, Value *v, const int64_t *starts, const int64_t *ends, const int64_t *axes,
-                    const int64_t *steps, size_t count) {
-  Node *node = build_node(b, OP_Slice, 1, &v);
-  const bool ok = build_set_list(b, node, "starts", starts, count) && build_set_list(b, node, "ends", ends, count) &&
-                  (!axes || build_set_list(b, node, "axes", axes, count)) &&
-                  (!steps || build_set_list(b, node, "steps", steps, count));
-  return ok ? build_one(b, node) : NULL;
-}
-
-Value *build_slice(Builder *b, Value *v, int axis, int64_t from, int64_t to) {
-  return build_slices(b, v, &from, &to, &(int64_t){axis}, NULL, 1);
-}
-
-Value *build_pad(Builder *b, Value *v, const int64_t *begin, const int64_t *end, size_t rank, double number) {
-  Node *node = build_node(b, OP_Pad, 1, &v);
-  if (!build_set_list(b, node, "pads_begin", begin, rank) || !build_set_list(b, node, "pads_end", end, rank))
-    return NULL;
-  build_set(node, "value")->f32 = number;
-  return build_one(b, node);
 }
 
 Value *build_gather(Builder *b, Value *v, Value *indices, int64_t axis) {
@@ -307,27 +205,6 @@ Value *build_one_hot(Builder *b, Value *labels, int64_t axis, int64_t depth, Typ
   return build_one_of_type(b, node, type);
 }
 
-Value *build_reduce(Builder *b, OperatorId id, Value *v, const int64_t *axes, size_t count, bool keeps_axes) {
-  Node *node = build_node(b, id, 1, &v);
-  if (!build_set_list(b, node, "axes", axes, count)) return NULL;
-  build_set(node, "keep_dims")->boolean = keeps_axes;
-  return build_one(b, node);
-}
-
-Value *build_along(Builder *b, OperatorId id, Value *v, int64_t axis) {
-  Node *node = build_node(b, id, 1, &v);
-  if (!node) return NULL;
-  build_set(node, "axis")->s64 = axis;
-  return build_one(b, node);
-}
-
-Value *build_with(Builder *b, OperatorId id, Value *v, const char *attribute, double number) {
-  Node *node = build_node(b, id, 1, &v);
-  if (!node) return NULL;
-  build_set(node, attribute)->f32 = number;
-  return build_one(b, node);
-}
-
 // Selects v for every element of a condition with the wanted shape, which broadcasts v.
 Value *build_expand(Builder *b, Value *v, const Shape *shape) {
   if (!v || shape_equals(&v->shape, shape)) return v;
@@ -341,7 +218,7 @@ Value *build_copy(Builder *b, Value *v) {
   if (!build_set_list(b, node, "shape", same, (size_t)v->shape.rank)) return NULL;
   build_set(node, "special_zero")->boolean = true; // 0: the extent of v
   Value *own = build_result(b, node, 0, TYPE_NONE);
-  return own && infer(b, node) ? own : NULL;
+  return own && build_checked(b, node) ? own : NULL;
 }
 
 Value *build_like(Builder *b, const Value *v, double number) {

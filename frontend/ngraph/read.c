@@ -285,9 +285,10 @@ static bool read_function(Ngraph *x, const Yaml *function) {
 }
 
 bool ngraph_read(Reader *r, const Yaml *root) {
-  Ngraph x = {.build = {.graph = r->graph, .d = r->d, .stem = "ngraph"}, .reader = r};
+  Ngraph x = {.build = {.graph = r->graph, .d = r->d, .stem = "ngraph", .finish = build_folded}, .reader = r};
+  x.build.foreign = &x.foreign;
   names_init(&x.operators, &r->scratch);
-  names_init(&x.build.told, &r->scratch);
+  names_init(&x.foreign.told, &r->scratch);
   const bool is_list = root->kind == YAML_LIST;
   return read_function(&x, is_list ? root->items[root->count - 1] : root);
 }

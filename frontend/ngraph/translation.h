@@ -65,6 +65,7 @@ typedef struct NgraphRow {
 
 struct Ngraph {
   Builder build;
+  Foreign foreign;
   Reader *reader;
   Names operators; // NgraphResults, by the name of the operator
   // The current operator:

@@ -278,6 +278,7 @@ Value *onnx_reshape_extents(Onnx *x, Value *v, const Shape *to) {
 
 bool onnx_finish(Builder *b, Node *node) {
   Onnx *x = (Onnx *)b;
+  if (!build_checked(b, node)) return false;
   const bool is_constant = build_can_fold(b, node);
   Value *outputs[MAX_OPERANDS] = {NULL};
   ExtentUse use = EXTENTS_GONE;

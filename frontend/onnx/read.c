@@ -111,7 +111,7 @@ static bool find_results(Onnx *x, const OnnxGraph *g, Value **results) {
 // Sets a result of the node, and reports an error only if none was reported for it yet.
 static bool give_result(Onnx *x, size_t i, Value *v) {
   if (v && v != &x->failed && v != &x->absent) return onnx_out(x, i, v);
-  x->build.has_told = v != NULL;
+  x->foreign.has_told = v != NULL;
   return v ? false : build_error(&x->build, "output %zu: no node makes it", i);
 }
 
@@ -174,7 +174,7 @@ static bool translate_node(Onnx *x) {
   const OnnxFunction *function = key ? names_find(&x->functions, key) : NULL;
   const size_t errors = x->reading.d->nerrors;
   bool is_failed;
-  x->build.has_told = false;
+  x->foreign.has_told = false;
   x->row = onnx_find_row(x->node->op, x->opset);
   x->reading.title = x->build.title = onnx_title(x, x->node);
   x->inputs = ARENA_ARRAY(x->reading.arena, Value *, x->node->ninputs + 1);
@@ -184,7 +184,7 @@ static bool translate_node(Onnx *x) {
   if (!find_inputs(x, &is_failed) || is_failed) return false;
   if (!function && (is_own || !x->row->takes_sequences) && !refuse_sequences(x)) return false;
   if (function ? call_function(x, function) : is_own ? onnx_own_node(x) : translate_by_row(x)) return true;
-  if (!x->build.has_told && x->reading.d->nerrors == errors)
+  if (!x->foreign.has_told && x->reading.d->nerrors == errors)
     build_error(&x->build, "a required input is absent"); // a translator failed without a message
   return false;
 }
@@ -208,7 +208,7 @@ static bool translate_nodes(Onnx *x, const OnnxGraph *g) {
     x->nnodes += weight_of(&g->nodes[i]);
     if (x->nnodes > ONNX_MAX_NODES) {
       if (!x->has_too_many) build_error(&x->build, "with its functions, the model has more than 2^18 nodes");
-      x->build.has_told = x->has_too_many = true;
+      x->foreign.has_told = x->has_too_many = true;
       return false;
     }
     OnnxNode node = g->nodes[i];
@@ -267,8 +267,8 @@ static bool iterate(Onnx *x, const OnnxGraph *body, size_t i, Value **carried, V
   if (!translate_inside(x, body, &scope, x->caller, x->opset, results)) return false;
   for (size_t k = 0; k < body->noutputs; k++) { // also those that nobody wants
     if (!results[k]) return build_error(b, "output %zu of the body: no node makes it", k);
-    x->build.has_told = results[k] == &x->failed;
-    if (x->build.has_told || results[k] == &x->absent) return false;
+    x->foreign.has_told = results[k] == &x->failed;
+    if (x->foreign.has_told || results[k] == &x->absent) return false;
   }
   return true;
 }
@@ -420,7 +420,8 @@ Graph *onnx_read(const Allocator *allocator, const char *path, Bytes bytes, cons
   names_init(&x.files, &arena);
   names_init(&x.graphs, &arena);
   x.reading.nbytes = &x.nbytes;
-  names_init(&x.build.told, &arena);
+  x.build.foreign = &x.foreign;
+  names_init(&x.foreign.told, &arena);
   ok = ok && onnx_read_model(&x.reading, bytes, &model);
   x.properties = model.message;
   x.opset = ok ? (model.opset ? model.opset : 1) : 0;

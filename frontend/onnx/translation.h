@@ -36,6 +36,7 @@ typedef struct OnnxScope {
 
 typedef struct Onnx {
   Builder build; // the first member: onnx_finish finds the Onnx by its address
+  Foreign foreign;
   OnnxReading reading;
   const ReadSettings *settings;
   OnnxScope *scope;

@@ -337,6 +337,7 @@ static bool begin(Gradient *g) {
   g->diff = ARENA_ARRAY(&g->scratch, Value *, n);
   g->is_own = ARENA_ARRAY(&g->scratch, bool, n);
   if (!g->graph || !g->is_own || !g->depends || !g->follows || !g->here || !g->seed || !g->diff) return false;
+  g->build = (Builder){.graph = g->graph, .d = g->diagnostics, .stem = ""};
   graph_find_own_values(forward, g->is_own);
   g->graph->origin = graph_keep((Graph *)forward); // the cast is valid: only the reference count changes
   g->graph->source = forward->source;

@@ -2,6 +2,7 @@
 #ifndef NGRAD_PASSES_GRADIENT_GRADIENT_STATE_H
 #define NGRAD_PASSES_GRADIENT_GRADIENT_STATE_H
 
+#include "ir/graph/builder.h"
 #include "passes/gradient/gradient.h"
 
 enum { SHAPE_TEXT = 160 }; // bytes of a shape in a message
@@ -10,6 +11,7 @@ struct Gradient {
   const Graph *forward;
   Graph *graph;
   Diagnostics *diagnostics;
+  Builder build; // of graph
   Arena scratch;
   const Node *node; // the forward node whose rule is running
   uint64_t given;   // a mask of its inputs whose gradients the rule has given

@@ -29,19 +29,20 @@ Value *gradient_saved(Gradient *g, const Value *forward) {
   return *here;
 }
 
-static Value *new_value(Gradient *g, Type type, const Shape *shape) {
-  Value *v = graph_add_value(g->graph, "", type, shape);
-  if (!v) return gradient_out_of_memory(g);
-  v->position = g->node ? g->node->position : (Position){0};
+// For nodes at the place of the forward node whose rule is running.
+static Builder *builder(Gradient *g) {
+  g->build.at = g->node ? g->node->position : (Position){0};
+  return &g->build;
+}
+
+static Value *made(Gradient *g, Value *v) { // NULL: the builder has reported why
+  g->failed |= !v;
   return v;
 }
 
 Value *gradient_filled(Gradient *g, Type type, const Shape *shape, double number) {
-  if (type != TYPE_F64) type = TYPE_F32; // 16-bit floats are not precise enough for counts and attributes
-  Value *v = graph_add_number(g->graph, "", type, shape, number);
-  if (!v) return gradient_out_of_memory(g);
-  v->position = g->node ? g->node->position : (Position){0};
-  return v;
+  // 16-bit floats are not precise enough for counts and attributes.
+  return made(g, build_number(builder(g), type == TYPE_F64 ? TYPE_F64 : TYPE_F32, shape, number));
 }
 
 Value *gradient_number(Gradient *g, Type type, double number) {
@@ -60,10 +61,9 @@ Value *gradient_of_output(const Gradient *g, const Node *node, uint32_t slot) {
 
 Node *gradient_add_node(Gradient *g, OperatorId id, uint32_t ninputs, const Node *like) {
   const Operator *op = &operators[id];
-  if (g->failed) return NULL;
-  Node *node = graph_add_node(g->graph, op, NULL, ninputs, op->noutputs);
-  if (!node) return gradient_out_of_memory(g);
-  node->position = g->node ? g->node->position : (Position){0};
+  Node *node = g->failed ? NULL : build_bare_node(builder(g), id, ninputs);
+  g->failed |= !node;
+  if (!node) return NULL;
   for (uint32_t i = 0; like && i < op->nattributes; i++)
     if (operator_has_attribute(like->op, op->attributes[i].name))
       node->attributes[i] = *node_attribute(like, op->attributes[i].name);
@@ -80,8 +80,8 @@ Node *gradient_variadic(Gradient *g, OperatorId id, uint32_t ninputs) {
 }
 
 Value *gradient_output(Gradient *g, Node *node, uint32_t slot, Type type, const Shape *shape) {
-  Value *v = node ? new_value(g, type, shape) : NULL;
-  if (v) node_set_output(node, slot, v);
+  Value *v = node ? made(g, build_result(builder(g), node, slot, type)) : NULL;
+  if (v) v->shape = *shape;
   return v;
 }
 
@@ -103,29 +103,19 @@ Value *gradient_apply(Gradient *g, OperatorId id, const Node *like, Type type, c
 }
 
 Value *gradient_unary(Gradient *g, OperatorId op, Value *a) {
-  return a ? gradient_apply(g, op, NULL, a->type, &a->shape, a, NULL, NULL) : NULL;
+  return a ? made(g, build_unary(builder(g), op, a)) : NULL;
 }
 
 Value *gradient_cast(Gradient *g, Value *v, Type type) {
   if (!v || v->type == type) return v;
   // TypeCast converts only from or to f32 or f64.
-  bool is_direct = type_nbytes(v->type) > 2 || type_nbytes(type) > 2;
-  Value *between = is_direct ? v : gradient_apply(g, OP_TypeCast, NULL, TYPE_F32, &v->shape, v, NULL, NULL);
-  return between ? gradient_apply(g, OP_TypeCast, NULL, type, &v->shape, between, NULL, NULL) : NULL;
+  const bool is_direct = type_nbytes(v->type) > 2 || type_nbytes(type) > 2;
+  Value *between = is_direct ? v : gradient_cast(g, v, TYPE_F32);
+  return between ? made(g, build_cast(builder(g), between, type)) : NULL;
 }
 
 Value *gradient_widened(Gradient *g, Value *v) {
   return gradient_cast(g, v, v && v->type == TYPE_F64 ? TYPE_F64 : TYPE_F32);
-}
-
-static Shape broadcast_shape(const Shape *a, const Shape *b) {
-  const Shape *longer = a->rank >= b->rank ? a : b, *other = longer == a ? b : a;
-  Shape shape = *longer;
-  for (int i = 0; i < other->rank; i++) {
-    Extent *e = &shape.extent[longer->rank - other->rank + i];
-    if (extent_equals(*e, EXTENT(1))) *e = other->extent[i];
-  }
-  return shape;
 }
 
 Value *gradient_binary(Gradient *g, OperatorId op, Value *a, Value *b) {
@@ -134,10 +124,9 @@ Value *gradient_binary(Gradient *g, OperatorId op, Value *a, Value *b) {
     b = gradient_cast(g, b, TYPE_F64);
   }
   if (!a || !b) return NULL;
-  Shape shape = broadcast_shape(&a->shape, &b->shape);
   const bool compares = op == OP_GreaterEqual || op == OP_Greater || op == OP_Equal;
-  Type type = compares ? TYPE_BOOLEAN : a->type == b->type ? a->type : TYPE_F32;
-  return gradient_apply(g, op, NULL, type, &shape, a, b, NULL);
+  Node *node = build_node(builder(g), op, 2, (Value *const[]){a, b});
+  return made(g, build_one_of_type(builder(g), node, compares || a->type == b->type ? TYPE_NONE : TYPE_F32));
 }
 
 Value *gradient_scaled(Gradient *g, Value *v, double number) {
@@ -149,26 +138,11 @@ Value *gradient_select(Gradient *g, Value *condition, Value *a, Value *b) {
   a = gradient_cast(g, a, is_f64 ? TYPE_F64 : TYPE_F32);
   b = gradient_cast(g, b, is_f64 ? TYPE_F64 : TYPE_F32);
   if (!condition || !a || !b) return NULL;
-  Shape shape = broadcast_shape(&a->shape, &b->shape);
-  return gradient_apply(g, OP_Select, NULL, a->type, &shape, condition, a, b);
+  return made(g, build_one(builder(g), build_node(builder(g), OP_Select, 3, (Value *const[]){condition, a, b})));
 }
 
 Value *gradient_reduced(Gradient *g, OperatorId op, Value *v, uint32_t axes, bool keep_dims) {
-  if (!v || !axes) return v;
-  int64_t items[MAX_RANK];
-  size_t count = 0;
-  Shape shape = {.rank = 0};
-  for (int i = 0; i < v->shape.rank; i++) {
-    bool is_reduced = axes >> i & 1;
-    if (is_reduced) items[count++] = i;
-    if (!is_reduced || keep_dims) shape.extent[shape.rank++] = is_reduced ? EXTENT(1) : v->shape.extent[i];
-  }
-  Node *node = gradient_node(g, op, NULL);
-  if (!node) return NULL;
-  node_set_input(node, 0, v);
-  gradient_set_list(g, node, "axes", items, count);
-  node_attribute_slot(node, "keep_dims")->boolean = keep_dims;
-  return gradient_output(g, node, 0, v->type, &shape);
+  return v && axes ? made(g, build_reduce_mask(builder(g), op, v, axes, keep_dims)) : v;
 }
 
 Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape) {

@@ -26,30 +26,19 @@ static bool is_positive(Extent e) {
   return e.dim || e.value > 0;
 }
 
-// Finishes a node with a new output.
-static Value *finish(Builder *b, Node *node) {
-  Value *v = node ? builder_add_output(b, node, 0, TYPE_NONE) : NULL;
-  return v && builder_finish_node(b, node) ? v : NULL;
-}
-
 // v without the elements that the Pad removes on the axis.
 static Value *cut(Builder *b, Value *v, const Node *pad, int axis) {
   const Extent front = added(pad, "pads_begin", axis), behind = added(pad, "pads_end", axis);
   const bool cuts_front = !front.dim && front.value < 0, cuts_behind = !behind.dim && behind.value < 0;
-  const int64_t start = cuts_front ? -front.value : 0, end = cuts_behind ? behind.value : MAX_ELEMENTS, on = axis;
+  const int64_t start = cuts_front ? -front.value : 0, end = cuts_behind ? behind.value : MAX_ELEMENTS;
   if (!v || !(cuts_front || cuts_behind)) return v;
-  Node *slice = builder_add_node(b, OP_Slice, pad->outputs[0]);
-  if (!slice || !builder_set_list(b, slice, "starts", &start, 1) || !builder_set_list(b, slice, "ends", &end, 1) ||
-      !builder_set_list(b, slice, "axes", &on, 1))
-    return NULL;
-  node_set_input(slice, 0, v);
-  return finish(b, slice);
+  return build_slice(b, v, axis, start, end);
 }
 
 static Value *pad_constant(Builder *b, const Value *v, const Node *pad, int axis, Extent extent) {
   Shape shape = v->shape;
   shape.extent[axis] = extent;
-  return builder_add_constant(b, &shape, v->type, node_f32(pad, "value"));
+  return build_number(b, v->type, &shape, node_f32(pad, "value"));
 }
 
 // v with the elements that the Pad adds on the axis.
@@ -61,18 +50,9 @@ static Value *join(Builder *b, Value *v, const Node *pad, int axis) {
   if (is_positive(front)) parts[n++] = pad_constant(b, v, pad, axis, front);
   parts[n++] = v;
   if (is_positive(behind)) parts[n++] = pad_constant(b, v, pad, axis, behind);
-  Node *concat = graph_add_node(b->graph, &operators[OP_Concat], NULL, n, 1);
-  if (!concat || !node_add_origin(b->graph, concat, pad)) {
-    b->out_of_memory = true;
-    return NULL;
-  }
-  concat->position = pad->position;
-  node_attribute_to_set(concat, "axis")->s64 = axis;
-  for (uint32_t i = 0; i < n; i++) {
-    if (!parts[i]) return NULL;
-    node_set_input(concat, i, parts[i]);
-  }
-  return finish(b, concat);
+  Node *concat = build_node(b, OP_Concat, n, parts);
+  if (concat) build_set(concat, "axis")->s64 = axis;
+  return build_one(b, concat);
 }
 
 // A Pad of the axes whose extents are numbers.
@@ -86,13 +66,7 @@ static Value *pad_others(Builder *b, Value *v, const Node *pad) {
     behind[i] = added(pad, "pads_end", i).value;
     any |= front[i] || behind[i];
   }
-  Node *node = any && v ? builder_add_node(b, OP_Pad, pad->outputs[0]) : NULL;
-  if (!any || !node) return any ? NULL : v;
-  if (!builder_set_list(b, node, "pads_begin", front, rank) || !builder_set_list(b, node, "pads_end", behind, rank))
-    return NULL;
-  node_attribute_to_set(node, "value")->f32 = node_f32(pad, "value");
-  node_set_input(node, 0, v);
-  return finish(b, node);
+  return any ? build_pad(b, v, front, behind, (size_t)rank, node_f32(pad, "value")) : v;
 }
 
 bool replace_open_pad(Builder *b, Node *pad) {

@@ -22,8 +22,8 @@
 //   dgamma = sum(rstd * S2), dbeta = sum(S1) over the batch
 #include "passes/rewrite/passes.h"
 
+#include "ir/graph/builder.h"
 #include "ir/operators/norm.h"
-#include "passes/rewrite/builder.h"
 #include "passes/rewrite/dead_code.h"
 
 // The least number of spatial elements of a channel for which splitting is faster: for gradients; for norms; for norms
@@ -35,7 +35,6 @@ enum { FORWARD_GAMMA = 1, FORWARD_BETA };
 typedef struct Split {
   Builder *b;
   const Node *node;
-  const Value *stands_for;
   Type type;        // the type to compute in
   Shape group;      // [groups, channels / groups]
   Shape grouped;    // [N, groups, channels / groups]
@@ -45,45 +44,21 @@ typedef struct Split {
 
 // The functions below return NULL if an operand is NULL, if inference rejects a node, or when out of memory.
 
-static Value *binary(const Split *s, OperatorId id, Value *a, Value *b) {
-  Node *node = a && b ? builder_add_node(s->b, id, s->stands_for) : NULL;
-  Value *v = node ? builder_add_output(s->b, node, 0, TYPE_NONE) : NULL;
-  if (!v) return NULL;
-  node_set_input(node, 0, a);
-  node_set_input(node, 1, b);
-  return builder_finish_node(s->b, node) ? v : NULL;
-}
-
-#define SUB(a, b) binary(s, OP_Subtract, a, b)
-#define MUL(a, b) binary(s, OP_Multiply, a, b)
-#define DIV(a, b) binary(s, OP_Divide, a, b)
-
-static Value *number(const Split *s, Type type, double x) {
-  return builder_add_constant(s->b, &(Shape){.rank = 0}, type, x);
-}
+#define SUB(one, other) build_binary(s->b, OP_Subtract, one, other)
+#define MUL(one, other) build_binary(s->b, OP_Multiply, one, other)
+#define DIV(one, other) build_binary(s->b, OP_Divide, one, other)
+#define ADD(one, other) build_binary(s->b, OP_Add, one, other)
 
 static Value *cast(const Split *s, Value *v, Type type) {
-  Node *node = v && v->type != type ? builder_add_node(s->b, OP_TypeCast, s->stands_for) : NULL;
-  if (!node) return v && v->type == type ? v : NULL;
-  node_set_input(node, 0, v);
-  return builder_add_output(s->b, node, 0, type) && builder_finish_node(s->b, node) ? node->outputs[0] : NULL;
+  return build_cast(s->b, v, type);
 }
 
 static Value *sum(const Split *s, Value *v, uint32_t axes, bool keep_dims) {
-  int64_t items[MAX_RANK];
-  int count = 0;
-  Node *node = v ? builder_add_node(s->b, OP_ReduceSum, s->stands_for) : NULL;
-  if (!node || !builder_add_output(s->b, node, 0, TYPE_NONE)) return NULL;
-  for (int i = 0; i < v->shape.rank; i++)
-    if (axes >> i & 1) items[count++] = i;
-  node_set_input(node, 0, v);
-  if (!builder_set_list(s->b, node, "axes", items, count)) return NULL;
-  node_attribute_to_set(node, "keep_dims")->boolean = keep_dims;
-  return builder_finish_node(s->b, node) ? node->outputs[0] : NULL;
+  return build_reduce_mask(s->b, OP_ReduceSum, v, axes, keep_dims);
 }
 
 static Value *in_shape(const Split *s, Value *v, const Shape *shape) {
-  return v ? builder_in_shape(s->b, v, shape, s->stands_for) : NULL;
+  return build_in_shape(s->b, v, shape);
 }
 
 static Value *by_channel(const Split *s, Value *grouped) {
@@ -118,17 +93,18 @@ static Value *to_channels(const Split *s, Value *grouped) {
 static bool split_forward(const Split *s) {
   const Node *node = s->node;
   const Shape row = {.rank = 2, .extent = {s->grouped.extent[0], s->grouped.extent[1]}};
-  Value *count = number(s, TYPE_F64, (double)norm_reduced_nelems(node));
-  Value *ones = builder_add_constant(s->b, &s->group, TYPE_F64, 1);
+  Value *count = build_number(s->b, TYPE_F64, NULL, (double)norm_reduced_nelems(node));
+  Value *ones = build_number(s->b, TYPE_F64, &s->group, 1);
 
   Value *x = cast(s, data(s, SRC), TYPE_F64);
   Value *s1 = in_shape(s, sum(s, x, s->space, true), &s->grouped);
   Value *s2 = in_shape(s, sum(s, MUL(x, x), s->space, true), &s->grouped);
   Value *mean = DIV(sum(s, s1, 1U << 2, true), count), *square = DIV(sum(s, s2, 1U << 2, true), count);
   Value *variance = SUB(square, MUL(mean, mean));
-  variance = binary(s, OP_Maximum, number(s, TYPE_F64, 0), variance); // with this order of operands, NaN is propagated
-  Value *v = binary(s, OP_Add, variance, number(s, TYPE_F64, node_f32(node, "epsilon")));
-  Value *root = v ? builder_add_unary(s->b, OP_Sqrt, v, s->stands_for) : NULL;
+  // With this order of operands, NaN is propagated.
+  variance = build_binary(s->b, OP_Maximum, build_number(s->b, TYPE_F64, NULL, 0), variance);
+  Value *v = ADD(variance, build_number(s->b, TYPE_F64, NULL, node_f32(node, "epsilon")));
+  Value *root = build_unary(s->b, OP_Sqrt, v);
   Value *gamma = node->inputs[FORWARD_GAMMA];
   Value *factor = DIV(gamma ? cast(s, in_shape(s, gamma, &s->group), TYPE_F64) : ones, root);
   Value *near = cast(s, cast(s, mean, s->type), TYPE_F64);
@@ -137,7 +113,7 @@ static bool split_forward(const Split *s) {
   Value *y = MUL(SUB(center, to_channels(s, MUL(SUB(mean, near), ones))), to_channels(s, factor));
   Shape beta = s->by_channel;
   beta.extent[0] = EXTENT(1);
-  if (node->inputs[FORWARD_BETA]) y = binary(s, OP_Add, y, in_shape(s, node->inputs[FORWARD_BETA], &beta));
+  if (node->inputs[FORWARD_BETA]) y = ADD(y, in_shape(s, node->inputs[FORWARD_BETA], &beta));
   Value *out_mean = in_shape(s, mean, &row), *out_variance = in_shape(s, variance, &row);
   if (!y || !out_mean || !out_variance) return false;
   return replace_output(s, 0, y) && replace_output(s, 1, out_mean) && replace_output(s, 2, out_variance);
@@ -148,15 +124,14 @@ static bool split_backward(const Split *s) {
   const Shape channels = {.rank = 1, .extent = {s->by_channel.extent[norm_channel_axis(s->node)]}};
   Shape row = s->grouped;
   row.extent[2] = EXTENT(1);
-  Value *count = number(s, s->type, (double)norm_reduced_nelems(s->node));
-  Value *ones = builder_add_constant(s->b, &s->group, s->type, 1);
+  Value *count = build_number(s->b, s->type, NULL, (double)norm_reduced_nelems(s->node));
+  Value *ones = build_number(s->b, s->type, &s->group, 1);
   Value *gamma = s->node->inputs[GAMMA] ? in_shape(s, s->node->inputs[GAMMA], &s->group) : ones;
   Value *mean = by_channel(s, MUL(in_shape(s, s->node->inputs[MEAN], &row), ones));
-  Value *v =
-      binary(s, OP_Add, in_shape(s, s->node->inputs[VARIANCE], &row), number(s, s->type, node_f32(s->node, "epsilon")));
-  Value *root = v ? builder_add_unary(s->b, OP_Sqrt, v, s->stands_for) : NULL;
-  Value *rstd = root ? builder_add_unary(s->b, OP_Reciprocal, root, s->stands_for) : NULL,
-        *less = number(s, s->type, -1);
+  Value *v = ADD(in_shape(s, s->node->inputs[VARIANCE], &row),
+                 build_number(s->b, s->type, NULL, node_f32(s->node, "epsilon")));
+  Value *root = build_unary(s->b, OP_Sqrt, v);
+  Value *rstd = build_unary(s->b, OP_Reciprocal, root), *less = build_number(s->b, s->type, NULL, -1);
 
   Value *s1 = in_shape(s, sum(s, data(s, DIFF_DST), s->space, true), &s->grouped);
   Value *s2 = in_shape(s, sum(s, MUL(data(s, DIFF_DST), centered(s, mean)), s->space, true), &s->grouped);
@@ -166,8 +141,8 @@ static bool split_backward(const Split *s) {
 
   Value *direct = MUL(by_channel(s, MUL(rstd, gamma)), data(s, DIFF_DST));
   Value *along = MUL(by_channel(s, MUL(slope, ones)), centered(s, mean));
-  Value *rest = binary(s, OP_Add, along, by_channel(s, MUL(offset, ones)));
-  Value *dx = binary(s, OP_Add, direct, rest);
+  Value *rest = ADD(along, by_channel(s, MUL(offset, ones)));
+  Value *dx = ADD(direct, rest);
   Value *dgamma = in_shape(s, sum(s, MUL(s2, rstd), 1U << 0, false), &channels);
   Value *dbeta = in_shape(s, sum(s, s1, 1U << 0, false), &channels);
   if (!dx || !dgamma || !dbeta) return false;
@@ -221,15 +196,16 @@ static bool is_splittable(const Node *node, Split *s) {
 }
 
 bool pass_split_groups(Graph *g, PassContext *c) {
-  Builder b = {.graph = g};
+  Diagnostics refusals;
+  Builder b = {.graph = g, .d = &refusals};
   const size_t nnodes = g->nnodes;
   bool changed = false;
-  diagnostics_init(&b.refusals, c->allocator);
-  for (size_t i = 0; i < nnodes && !b.out_of_memory; i++) {
-    Split s = {.b = &b, .node = g->nodes[i], .stands_for = g->nodes[i]->outputs[0]};
+  diagnostics_init(&refusals, c->allocator);
+  for (size_t i = 0; i < nnodes && !refusals.out_of_memory; i++) {
+    Split s = {.b = &b, .node = b.origin = g->nodes[i]};
     if (is_splittable(s.node, &s)) changed |= (s.node->op->id == OP_GroupNorm ? split_forward : split_backward)(&s);
   }
-  pass_end(g, c, b.out_of_memory || b.refusals.out_of_memory, g->nnodes != nnodes);
-  diagnostics_deinit(&b.refusals);
+  pass_end(g, c, refusals.out_of_memory, g->nnodes != nnodes);
+  diagnostics_deinit(&refusals);
   return changed;
 }

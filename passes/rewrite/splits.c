@@ -4,9 +4,9 @@
 // An unused output of a Split becomes an unused Slice, which pass dead-code removes.
 #include "passes/rewrite/passes.h"
 
+#include "ir/graph/builder.h"
 #include "ir/graph/open_dims.h"
 #include "ir/operators/movement.h"
-#include "passes/rewrite/builder.h"
 #include "passes/rewrite/open_pads.h"
 
 static bool replace(Builder *b, Node *node) {
@@ -18,13 +18,12 @@ static bool replace(Builder *b, Node *node) {
     if (part >= split_nparts(node)) break;
     if (!split_extent(node, b->graph, part, &own) || !extent_add(b->graph, start, 1, own, &end)) return false;
     if (!dst) continue;
-    Node *slice = builder_add_node(b, OP_Slice, dst);
+    Node *slice = build_node(b, OP_Slice, 1, &src);
     if (!slice || !node_set_extents(b->graph, slice, "starts", &start, 1) ||
-        !node_set_extents(b->graph, slice, "ends", &end, 1) || !builder_set_list(b, slice, "axes", &axis, 1))
+        !node_set_extents(b->graph, slice, "ends", &end, 1) || !build_set_list(b, slice, "axes", &axis, 1))
       return false;
     node_set_defaults(slice);
     node_set_output(node, part, NULL);
-    node_set_input(slice, 0, src);
     node_set_output(slice, 0, dst);
   }
   node_set_input(node, 0, NULL);
@@ -61,7 +60,7 @@ static bool has_one_offset(const Graph *g, const Node *node) {
 static bool take_apart(Builder *b, Node *node) {
   static const char *const lists[] = {"starts", "ends", "axes", "steps"};
   const size_t count = node_attribute(node, "starts")->list.count, last = count - 1;
-  Node *slice = builder_add_node(b, OP_Slice, node->outputs[0]);
+  Node *slice = build_node(b, OP_Slice, 1, node->inputs);
   for (int i = 0; slice && i < 4; i++) {
     AttributeValue *own = node_attribute_slot(node, lists[i]), *other = node_attribute_slot(slice, lists[i]);
     *other = *own;
@@ -73,11 +72,10 @@ static bool take_apart(Builder *b, Node *node) {
   }
   if (!slice || !node_attribute(node, "axes")->list.count) {
     const int64_t axis = (int64_t)last;
-    if (!slice || !builder_set_list(b, node, "axes", &axis, 1)) return false;
+    if (!slice || !build_set_list(b, node, "axes", &axis, 1)) return false;
   }
-  node_set_input(slice, 0, node->inputs[0]);
-  Value *v = builder_add_output(b, slice, 0, TYPE_NONE);
-  if (!v || !builder_finish_node(b, slice)) return false;
+  Value *v = build_one(b, slice);
+  if (!v) return false;
   node_set_input(node, 0, v);
   return count == 2 || take_apart(b, slice);
 }
@@ -99,24 +97,26 @@ static void remove_replaced(Graph *g) {
 
 bool pass_splits(Graph *g, PassContext *c) {
   const size_t before = g->nnodes;
-  Builder b = {.graph = g};
+  Diagnostics refusals;
+  Builder b = {.graph = g, .d = &refusals};
   bool ok = true, has_any = false;
-  diagnostics_init(&b.refusals, c->allocator);
+  diagnostics_init(&refusals, c->allocator);
   for (size_t i = 0; i < before && ok; i++) {
     const OperatorId id = g->nodes[i]->op->id;
+    b.origin = g->nodes[i];
     if (id == OP_Split) ok = replace(&b, g->nodes[i]);
     if (is_apart(g, g->nodes[i])) {
       ok = take_apart(&b, g->nodes[i]);
       has_any = true;
     }
     if (id == OP_Split || (id == OP_Pad && g->is_open && replace_open_pad(&b, g->nodes[i]))) has_any = true;
-    ok &= !b.out_of_memory;
+    ok &= !refusals.out_of_memory;
   }
   if (ok && has_any) {
     remove_replaced(g);
     ok = graph_sort(g, c->diagnostics);
   }
-  diagnostics_deinit(&b.refusals);
+  diagnostics_deinit(&refusals);
   if (!ok) pass_out_of_memory(c);
   return has_any;
 }

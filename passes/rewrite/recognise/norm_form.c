@@ -1,8 +1,8 @@
 // Derives attributes and operand shapes of norm operators from the reduced axes.
 #include "passes/rewrite/recognise/norm_form.h"
 
+#include "ir/graph/builder.h"
 #include "ir/operators/norm.h"
-#include "passes/rewrite/builder.h"
 
 const NormKindInfo norm_kinds[NORM_KINDS] = {
     [LAYER_NORM] = {OP_LayerNorm, OP_COUNT, OP_LayerNormBackward, true},
@@ -72,8 +72,8 @@ bool form_find(const Algebra *a, uint32_t unreduced, NormKind kind, NormForm *f)
 }
 
 void form_set(const NormForm *f, Node *node, const Value *src, double epsilon) {
-  node_attribute_to_set(node, "epsilon")->f32 = epsilon;
-  if (f->kind == LAYER_NORM) node_attribute_to_set(node, "begin_norm_axis")->s64 = f->begin;
-  else node_attribute_to_set(node, "data_format")->s64 = f->channel == src->shape.rank - 1 ? FORMAT_NXC : FORMAT_NCX;
-  if (f->kind == GROUP_NORM) node_attribute_to_set(node, "groups")->s64 = f->groups;
+  build_set(node, "epsilon")->f32 = epsilon;
+  if (f->kind == LAYER_NORM) build_set(node, "begin_norm_axis")->s64 = f->begin;
+  else build_set(node, "data_format")->s64 = f->channel == src->shape.rank - 1 ? FORMAT_NXC : FORMAT_NCX;
+  if (f->kind == GROUP_NORM) build_set(node, "groups")->s64 = f->groups;
 }

@@ -2,14 +2,15 @@
 #ifndef NGRAD_PASSES_REWRITE_RECOGNISE_NORM_MATCH_H
 #define NGRAD_PASSES_REWRITE_RECOGNISE_NORM_MATCH_H
 
+#include "ir/graph/builder.h"
 #include "passes/pass.h"
-#include "passes/rewrite/builder.h"
 #include "passes/rewrite/recognise/norm_form.h"
 
 enum { MOST_ANCESTORS = 32, MOST_DESCENDANTS = 128, MOST_USES = 64 };
 
 typedef struct Recogniser {
   Builder builder;
+  Diagnostics refusals; // errors of nodes that inference rejected; not printed
   PassContext *context;
   Arena scratch; // for one norm
   bool changed;

@@ -8,18 +8,14 @@
 #include <string.h>
 
 // v widened to another type, by an existing or a new cast; NULL: the cast would round, or out of memory.
-static Value *in_type(Norm *n, Value *v, Type type, const Value *stands_for) {
+static Value *in_type(Norm *n, Value *v, Type type) {
   uint32_t nuses = 0;
   if (!v || v->type == type) return v;
   for (const Use *use = v->uses; use && nuses < MOST_USES; use = use->next, nuses++)
     if (use->node->op->id == OP_TypeCast && use->node->outputs[0]->type == type &&
         norm_has_in_cone(n, use->node->outputs[0]))
       return use->node->outputs[0];
-  if (!type_widens(v->type, type)) return NULL;
-  Node *node = builder_add_node(&n->r->builder, OP_TypeCast, stands_for);
-  if (!node || !builder_add_output(&n->r->builder, node, 0, type)) return NULL;
-  node_set_input(node, 0, v);
-  return builder_finish_node(&n->r->builder, node) ? node->outputs[0] : NULL;
+  return type_widens(v->type, type) ? build_cast(&n->r->builder, v, type) : NULL;
 }
 
 // The widest type of these statistics and parameters, which the operator requires to have one type. NULL values are
@@ -32,47 +28,47 @@ static Type widest_type(Value *const *values, uint32_t count) {
 }
 
 // Widens all values to this type. False: a value would be rounded, or out of memory.
-static bool all_in_type(Norm *n, Value **values, uint32_t count, Type type, const Value *stands_for) {
+static bool all_in_type(Norm *n, Value **values, uint32_t count, Type type) {
   for (uint32_t i = 0; i < count; i++) {
     if (!values[i]) continue;
-    values[i] = in_type(n, values[i], type, stands_for);
+    values[i] = in_type(n, values[i], type);
     if (!values[i]) return false;
   }
   return true;
 }
 
 // Adds a node for the mean of src. NULL: the mean is over a part of an axis, or out of memory.
-static Value *add_mean(Norm *n, const NormForm *f, const Value *root) {
+static Value *add_mean(Norm *n, const NormForm *f) {
   Builder *b = &n->r->builder;
   Labels src = labels_of_frame(&n->algebra);
   int64_t axes[MAX_RANK] = {0};
-  int count = 0;
+  size_t count = 0;
   for (int i = 0; i < src.rank; i++) {
     if (src.axes[i] & f->statistics && src.axes[i] & n->reduced) return NULL; // only a part of this axis is reduced
     if (!(src.axes[i] & f->statistics) && (f->kind != LAYER_NORM || i >= f->begin)) axes[count++] = i;
   }
-  Node *node = builder_add_node(b, OP_ReduceMean, root);
-  if (!node || !builder_set_list(b, node, "axes", axes, count)) return NULL;
-  node_set_input(node, 0, type_widens(n->src->type, TYPE_F32) ? in_type(n, n->src, TYPE_F32, root) : n->src);
-  return builder_add_output(b, node, 0, TYPE_NONE) && builder_finish_node(b, node) ? node->outputs[0] : NULL;
+  Node *node = build_node(b, OP_ReduceMean, 1, &n->src);
+  if (!build_set_list(b, node, "axes", axes, count)) return NULL;
+  if (type_widens(n->src->type, TYPE_F32)) node_set_input(node, 0, in_type(n, n->src, TYPE_F32));
+  return build_one(b, node);
 }
 
-static bool statistic_operands(Norm *n, const NormForm *f, const Value *root, Value *statistics[2]) {
+static bool statistic_operands(Norm *n, const NormForm *f, Value *statistics[2]) {
   Algebra *a = &n->algebra;
   Builder *b = &n->r->builder;
   Value *mean = n->is_given ? norm_plain_value(n, n->mean, n->unreduced) : norm_find_value(n, n->mean, n->unreduced),
         *variance = NULL;
-  if (!mean && !n->is_given) mean = add_mean(n, f, root);
+  if (!mean && !n->is_given) mean = add_mean(n, f);
   if (n->rstd_value) {
-    variance = builder_add_unary(b, OP_Square, n->rstd_value, root);
-    if (variance && !n->is_deviation) variance = builder_add_unary(b, OP_Reciprocal, variance, root);
+    variance = build_unary(b, OP_Square, n->rstd_value);
+    if (!n->is_deviation) variance = build_unary(b, OP_Reciprocal, variance);
   } else {
     Polynomial p = polynomial_sum(a, n->variance, polynomial_number(a, n->epsilon), -1);
     variance = norm_find_value(n, p, n->unreduced);
     if (!variance) variance = norm_plain_value(n, p, n->unreduced);
   }
-  statistics[0] = builder_in_shape(&n->r->builder, mean, &f->statistics_shape, root);
-  statistics[1] = builder_in_shape(&n->r->builder, variance, &f->statistics_shape, root);
+  statistics[0] = build_in_shape(b, mean, &f->statistics_shape);
+  statistics[1] = build_in_shape(b, variance, &f->statistics_shape);
   return statistics[0] && statistics[1];
 }
 
@@ -84,11 +80,11 @@ static bool replace_value(Norm *n, Node *node, uint32_t slot, Value *old) {
     node_set_output(before, old->output_slot, NULL);
     node_set_output(node, slot, old);
   } else {
-    Node *reshape = builder_add_reshape(b, node->outputs[slot], &old->shape, old);
-    if (!reshape) return false;
-    node_set_defaults(reshape);
+    b->origin = before;
+    Value *v = build_in_shape(b, node->outputs[slot], &old->shape);
+    if (!v) return false;
     node_set_output(before, old->output_slot, NULL);
-    node_set_output(reshape, 0, old);
+    node_set_output(v->producer, 0, old);
   }
   nodes_remove_dead(before);
   return true;
@@ -101,7 +97,7 @@ static void add_origins(const Norm *n, Node *node, const Value *root) {
   for (uint32_t i = 0; i < count; i++)
     if (above[i] != n->src && value_is_algebraic(above[i]) &&
         !node_add_origin(n->r->builder.graph, node, above[i]->producer))
-      n->r->builder.out_of_memory = true;
+      n->r->refusals.out_of_memory = true;
 }
 
 // Whether one of the operands may depend on v; also true if v has too many descendants to search.
@@ -139,16 +135,16 @@ static bool gradient_operands(Norm *n, NormGradient *d, Value *operands[5]) {
   memset(operands, 0, 5 * sizeof *operands);
   operands[0] = n->src;
   if (!n->is_rms) form_allow_flat(&d->form, d->gamma, NULL);
-  operands[1] = builder_in_shape(&n->r->builder, in_type(n, d->dy, n->src->type, d->root), &n->src->shape, d->root);
-  if (!n->is_rms && !statistic_operands(n, &d->form, d->root, parameters)) return false;
-  parameters[2] = builder_in_shape(&n->r->builder, d->gamma, &d->form.parameters_shape, d->root);
+  operands[1] = build_in_shape(&n->r->builder, in_type(n, d->dy, n->src->type), &n->src->shape);
+  if (!n->is_rms && !statistic_operands(n, &d->form, parameters)) return false;
+  parameters[2] = build_in_shape(&n->r->builder, d->gamma, &d->form.parameters_shape);
   Type type = widest_type(parameters, 3);
   if (type == TYPE_NONE) type = d->diff_gamma ? d->diff_gamma->type : n->src->type;
-  if (!operands[1] || !all_in_type(n, parameters, 3, type, d->root)) return false;
+  if (!operands[1] || !all_in_type(n, parameters, 3, type)) return false;
   drop_parameter_gradients(d, operands, 5, type);
   bool needs_gamma = d->form.kind != BATCH_NORM && (d->diff_gamma || d->diff_beta) && !d->gamma;
-  if (needs_gamma) parameters[2] = builder_add_constant(&n->r->builder, &d->form.parameters_shape, type, 1);
-  return !n->r->builder.out_of_memory;
+  if (needs_gamma) parameters[2] = build_number(&n->r->builder, type, &d->form.parameters_shape, 1);
+  return !n->r->refusals.out_of_memory;
 }
 
 // Builds the operator with its inputs, attributes and outputs. NULL: inference rejects the operator, or out of memory.
@@ -159,19 +155,18 @@ static Node *add_gradient(Norm *n, NormGradient *d) {
   bool is_batch = d->form.kind == BATCH_NORM;
   bool has_parameters = d->diff_gamma || d->diff_beta || (d->gamma && is_batch);
   OperatorId id = n->is_rms ? OP_RMSNormBackward : norm_kinds[d->form.kind].backward;
-  Node *node = builder_add_node(b, id, d->root);
+  if (n->is_rms) operands[2] = operands[4];
+  Node *node = build_node(b, id, n->is_rms ? 3 : 5, operands);
   if (!node) return NULL;
-  uint32_t slot = 0;
-  for (uint32_t i = 0; i < 5; i++)
-    if (i < 2 || i == 4 || !n->is_rms) node_set_input(node, slot++, operands[i]);
   form_set(&d->form, node, n->src, n->epsilon);
-  if (!n->is_rms && !is_batch) node_attribute_to_set(node, "use_affine")->boolean = operands[4] != NULL;
+  if (!n->is_rms && !is_batch) build_set(node, "use_affine")->boolean = operands[4] != NULL;
   for (uint32_t i = 0; i < (has_parameters ? node->noutputs : 1); i++)
-    if (!builder_add_output(b, node, i, TYPE_NONE)) return NULL;
-  return builder_finish_node(b, node) && node->outputs[0]->type == d->root->type ? node : NULL;
+    if (!build_result(b, node, i, TYPE_NONE)) return NULL;
+  return build_finish(b, node) && node->outputs[0]->type == d->root->type ? node : NULL;
 }
 
 bool norm_replace_gradient(Norm *n, NormGradient *d) {
+  n->r->builder.origin = d->root->producer;
   Node *node = add_gradient(n, d);
   if (!node) return false;
   add_origins(n, node, d->root);
@@ -203,10 +198,11 @@ static bool replace_statistics(Norm *n, const NormForward *y, Node *node, Value 
   uint32_t slot = y->form.kind == BATCH_NORM ? 3 : 1;
   if (norm_kinds[y->form.kind].has_own_statistics) {
     bool fits = true;
-    for (uint32_t i = 0; i < 2 && fits; i++) fits = builder_add_output(b, node, slot + i, own[!own[0]]->type) != NULL;
-    node_attribute_to_set(node, "keep_stats")->boolean = fits = fits && builder_finish_node(b, node);
+    for (uint32_t i = 0; i < 2 && fits; i++) fits = build_result(b, node, slot + i, own[!own[0]]->type) != NULL;
+    build_set(node, "keep_stats")->boolean = fits = fits && build_finish(b, node);
     for (uint32_t i = 0; i < 2 && !fits; i++) node_set_output(node, slot + i, NULL);
-    if (!fits) return !b->out_of_memory; // the operator rejects the type: the graph computes the statistics as before
+    if (!fits)
+      return !b->d->out_of_memory; // the operator rejects the type: the graph computes the statistics as before
   }
   for (uint32_t i = 0; i < 2; i++) {
     Value *v = own[i];
@@ -223,15 +219,15 @@ static bool forward_parameters(Norm *n, const NormForward *y, Value *parameters[
   const Shape *shape = &form.parameters_shape;
   if (!n->is_rms) form_allow_flat(&form, y->gamma, y->beta);
   memset(parameters, 0, 4 * sizeof *parameters);
-  if (n->is_given && !statistic_operands(n, &y->form, y->root, &parameters[2])) return false;
-  parameters[0] = builder_in_shape(&n->r->builder, y->gamma, shape, y->root);
-  parameters[1] = builder_in_shape(&n->r->builder, y->beta, shape, y->root);
+  if (n->is_given && !statistic_operands(n, &y->form, &parameters[2])) return false;
+  parameters[0] = build_in_shape(&n->r->builder, y->gamma, shape);
+  parameters[1] = build_in_shape(&n->r->builder, y->beta, shape);
   Type type = widest_type(parameters, 4);
-  if (!all_in_type(n, parameters, 4, type, y->root)) return false;
-  if (n->is_rms || (!n->is_given && !y->gamma && !y->beta)) return !n->r->builder.out_of_memory;
+  if (!all_in_type(n, parameters, 4, type)) return false;
+  if (n->is_rms || (!n->is_given && !y->gamma && !y->beta)) return !n->r->refusals.out_of_memory;
   for (uint32_t i = 0; i < 2; i++)
-    if (!parameters[i]) parameters[i] = builder_add_constant(&n->r->builder, shape, type, i == 0);
-  return !n->r->builder.out_of_memory;
+    if (!parameters[i]) parameters[i] = build_number(&n->r->builder, type, shape, i == 0);
+  return !n->r->refusals.out_of_memory;
 }
 
 // Builds the operator with its inputs, attributes and result. NULL: inference rejects the operator, or out of memory.
@@ -243,22 +239,21 @@ static Node *add_forward(Norm *n, const NormForward *y) {
   if (!forward_parameters(n, y, parameters)) return NULL;
   Value *gamma = parameters[0], *beta = parameters[1];
   if (id == OP_BatchNormForwardTraining)
-    running = builder_add_constant(&n->r->builder, &y->form.parameters_shape, gamma ? gamma->type : n->src->type, 0);
-  Node *node = builder_add_node(b, id, y->root);
-  if (!node) return NULL;
+    running = build_number(b, gamma ? gamma->type : n->src->type, &y->form.parameters_shape, 0);
   Value *const own[5] = {n->src, gamma, beta},
                *const inference[5] = {n->src, gamma, beta, parameters[2], parameters[3]},
                *const training[5] = {n->src, running, running, gamma, beta};
   Value *const *inputs = kind != BATCH_NORM ? own : n->is_given ? inference : training;
-  for (uint32_t i = 0; i < node->ninputs; i++) node_set_input(node, i, inputs[i]);
+  Node *node = build_node(b, id, operators[id].ninputs, inputs);
+  if (!node) return NULL;
   form_set(&y->form, node, n->src, n->epsilon);
   if (!n->is_rms && norm_kinds[kind].has_own_statistics) {
-    node_attribute_to_set(node, "use_affine")->boolean = gamma != NULL;
-    node_attribute_to_set(node, "keep_stats")->boolean = false;
+    build_set(node, "use_affine")->boolean = gamma != NULL;
+    build_set(node, "keep_stats")->boolean = false;
   }
   for (uint32_t i = 0; i < (kind != BATCH_NORM ? 1 : node->noutputs); i++)
-    if (!builder_add_output(b, node, i, TYPE_NONE)) return NULL;
-  return builder_finish_node(b, node) && node->outputs[0]->type == y->root->type ? node : NULL;
+    if (!build_result(b, node, i, TYPE_NONE)) return NULL;
+  return build_finish(b, node) && node->outputs[0]->type == y->root->type ? node : NULL;
 }
 
 bool norm_replace_forward(Norm *n, const NormForward *y) {
@@ -268,6 +263,7 @@ bool norm_replace_forward(Norm *n, const NormForward *y) {
   bool has_statistics = !n->is_given && !n->is_rms; // as outputs
   Value *const own[] = {has_statistics ? norm_find_value(n, n->mean, n->unreduced) : NULL,
                         has_statistics ? norm_find_value(n, variance, n->unreduced) : NULL};
+  n->r->builder.origin = y->root->producer;
   Node *node = add_forward(n, y);
   if (!node) return false;
   add_origins(n, node, y->root);

@@ -29,7 +29,7 @@
 // Statistics
 
 static void norm_init(Norm *n, Recogniser *r, Value *src) {
-  r->builder.out_of_memory |= n->algebra.out_of_memory;
+  r->refusals.out_of_memory |= n->algebra.out_of_memory;
   *n = (Norm){.r = r, .src = src};
   algebra_init(&n->algebra, &r->scratch, src);
 }
@@ -186,7 +186,7 @@ static bool recognise_variance(Norm *n, Recogniser *r, Value *shifted) {
   for (uint32_t i = count; i-- > 0;) {
     const Node *node = above[i]->producer;
     if (!node || (node->op->id != OP_ReduceSum && node->op->id != OP_ReduceMean)) continue;
-    for (uint32_t k = count; k-- > 0 && !r->builder.out_of_memory;) {
+    for (uint32_t k = count; k-- > 0 && !r->refusals.out_of_memory;) {
       Labels labels;
       norm_init(n, r, above[k]);
       if (!has_all_elements(n, node->inputs[0])) continue;
@@ -226,7 +226,7 @@ static bool recognise_difference(Norm *n, Recogniser *r, Value *center) {
   Value *src[DEEPEST];
   if (!shape_equals(&center->producer->inputs[0]->shape, &center->shape)) return false;
   int count = list_origins(center->producer->inputs[0], src, DEEPEST);
-  for (int i = 0; i < count && !r->builder.out_of_memory; i++)
+  for (int i = 0; i < count && !r->refusals.out_of_memory; i++)
     if (norm_from_difference(n, r, src[i], center) && recognise_around(n)) return true;
   return false;
 }
@@ -256,12 +256,12 @@ static bool recognise_products(Norm *n, Recogniser *r, const Node *product, uint
   enum { DEEPEST = 4 };
   Value *src[DEEPEST];
   int count = list_origins(product->inputs[slot], src, DEEPEST);
-  for (int i = 0; i < count && !r->builder.out_of_memory; i++) {
+  for (int i = 0; i < count && !r->refusals.out_of_memory; i++) {
     if (!norm_beside_factor(n, r, src[i], product, slot, shifted)) continue;
     Labels labels = labels_of_frame(&n->algebra);
     for (uint32_t k = 0; k < n->nregion; k++)
       if (may_be_result(n, n->region[k])) algebra_evaluate(&n->algebra, n->region[k], &labels); // adds symbols
-    for (uint32_t k = 0; k < n->algebra.nsymbols && !r->builder.out_of_memory; k++) {
+    for (uint32_t k = 0; k < n->algebra.nsymbols && !r->refusals.out_of_memory; k++) {
       const Symbol *s = &n->algebra.symbols[k];
       if (!s->value || s->axes != n->unreduced) continue;
       n->algebra.failed = false;
@@ -278,7 +278,7 @@ static bool recognise_given_variance(Norm *n, Recogniser *r, Value *shifted) {
   Value *region[MOST_DESCENDANTS];
   uint32_t count = n->nregion;
   memcpy(region, n->region, count * sizeof *region);
-  for (uint32_t i = 0; i < count && !r->builder.out_of_memory; i++) {
+  for (uint32_t i = 0; i < count && !r->refusals.out_of_memory; i++) {
     const Node *node = region[i]->producer;
     if (!node || node->op->id != OP_Multiply) continue;
     for (uint32_t slot = 0; slot < 2; slot++) {
@@ -302,7 +302,7 @@ static bool recognise_at(Recogniser *r, Node *node) {
     done = is_difference ? recognise_difference(n, r, node->outputs[0])
                          : recognise_variance(n, r, shifted) || recognise_given_variance(n, r, shifted);
   }
-  r->builder.out_of_memory |= !n || n->algebra.out_of_memory;
+  r->refusals.out_of_memory |= !n || n->algebra.out_of_memory;
   arena_deinit(&r->scratch);
   r->changed |= done;
   return done;
@@ -314,13 +314,14 @@ bool pass_recognise(Graph *g, PassContext *c) {
   enum { MOST_AT_ONE = 4 };
   Recogniser r = {.builder = {.graph = g}, .context = c};
   size_t nnodes = g->nnodes;
-  diagnostics_init(&r.builder.refusals, c->allocator);
-  for (size_t i = g->nnodes; i-- > 0 && !r.builder.out_of_memory;)
+  diagnostics_init(&r.refusals, c->allocator);
+  r.builder.d = &r.refusals;
+  for (size_t i = g->nnodes; i-- > 0 && !r.refusals.out_of_memory;)
     for (int k = 0; k < MOST_AT_ONE && g->nodes[i]->noutputs && g->nodes[i]->outputs[0]; k++)
       if (!recognise_at(&r, g->nodes[i])) break;
-  r.builder.out_of_memory |= r.builder.refusals.out_of_memory;
-  diagnostics_deinit(&r.builder.refusals);
-  if (r.builder.out_of_memory) {
+  const bool is_out_of_memory = r.refusals.out_of_memory;
+  diagnostics_deinit(&r.refusals);
+  if (is_out_of_memory) {
     pass_out_of_memory(c);
   } else if (!graph_sort(g, c->diagnostics)) {
     c->failed = true;
