@@ -15,8 +15,8 @@ struct Builder {
   Position at;        // of the nodes and values made
   const Node *origin; // if not NULL: the nodes made have its position and origins
   const char *stem;   // of the names of made values; NULL: the name of the operator's output, or "constant"; "": they
-                    // have no names
-  const char *title;       // label of the nodes made, which foreign graphs have; NULL: none
+                      // have no names
+  const char *title;  // label of the nodes made, which foreign graphs have; NULL: none
   struct Foreign *foreign; // what the readers of foreign graphs need besides (frontend/foreign/build.h); NULL elsewhere
   bool (*finish)(Builder *b, Node *node); // called by build_finish; NULL: build_infer
 };
