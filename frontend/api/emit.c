@@ -358,8 +358,11 @@ static ng_status emit_texts(FileEmission *e, const ng_options *options, Files *f
   static const char *const endings[] = {"_train_step", "_infer"};
   ng_status status = e->stem.out_of_memory ? NG_OUT_OF_MEMORY : choose_package(e, options->package);
   const bool is_small = e->package && e->package->is_for_devices;
-  const bool is_scalar = options_want_size(options) || (is_small && !options->isa);
-  if (status == NG_OK) status = choose_isas(e, is_scalar ? "scalar" : options->isa);
+  ng_options own = *options;
+  if (is_small && !own.isa && !own.optimize) own.optimize = "size";
+  if (is_small && !own.isa) own.isa = "scalar";
+  options = &own;
+  if (status == NG_OK) status = choose_isas(e, options_want_size(options) ? "scalar" : options->isa);
   if (status == NG_OK) status = choose_threads(e, options->threads || !is_small ? options->threads : "none");
   if (status == NG_OK) status = choose_weights(e, options->weights);
   if (status == NG_OK) status = choose_prefix(e, options->prefix);

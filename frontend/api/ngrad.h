@@ -304,8 +304,8 @@ typedef struct ng_options {
   const char *optimize; /* "size": scalar C of little code, for small devices; isa must be NULL or "scalar". NULL or
                            "speed": fast code. Results have the same bits */
   const char *package;  /* ng_emit_files, ng_emit_training_files: further files that make the pair a library: "arduino",
-                           "zephyr" or "cmake". The first two fix all extents, and by default choose "scalar" and
-                           threads "none". NULL: no further files */
+                           "zephyr" or "cmake". The first two fix all extents, and by default choose "scalar",
+                           optimize "size" and threads "none". NULL: no further files */
   void (*wrote)(void *user, const char *path); /* the same: called after each file; may be NULL */
   void *wrote_user;
 } ng_options;
