@@ -120,12 +120,14 @@ static inline NoiseSum noise_sum_of(const Node *node, const Value *out, const do
   return s;
 }
 
-// If terms overflow, their order, and whether products are rounded, decide if a result is infinite, NaN or finite.
-static inline void noise_overflow(const Noise *n, const NoiseSum *sum, double *x, size_t count) {
+// If terms overflow, their order, and whether products are rounded, decide if a result is infinite, NaN or finite: half
+// of the calls say NaN, half 0.
+static inline void noise_overflow(Noise *n, const NoiseSum *sum, double *x, size_t count) {
   const double greatest = type_greatest(sum->is_f64 ? TYPE_F64 : TYPE_F32);
   if (n->strength == 0 || sum->bound <= greatest) return;
+  const double overflown = random_chance(&n->random, 50) ? (double)NAN : 0;
   for (size_t i = 0; i < count; i++)
-    if (x[i] != 0) x[i] = isnan(x[i]) ? 0 : (double)NAN;
+    if (x[i] != 0) x[i] = overflown;
 }
 
 // The position of the operand's element that numpy broadcasts to element i of the result.
