@@ -246,10 +246,11 @@ static const char *refusal_of_prologue(Fusion *f, Node *node, uint32_t region, i
   char title[NODE_TITLE_BYTES];
   for (uint32_t i = 0; i < node->noutputs; i++) {
     const Value *v = node->outputs[i];
+    if (v && v->is_output) return SAY("the graph has %s as an output, and a product need not read all of it", v->name);
     for (const Use *use = v ? v->uses : NULL; use; use = use->next) {
       if (region_of(f, use->node) == region && !node_is_pointwise(node))
         return SAY("%s reads %s at other indices", node_title(use->node, title), v->name);
-      if (v->is_output || region_of(f, use->node) != region || operand_of(f, use->node, v) != operand)
+      if (region_of(f, use->node) != region || operand_of(f, use->node, v) != operand)
         return SAY("%s has other uses than one operand of a product", v->name);
       if (f->operand[use->node->index] && !value_can_be_expression(node, v, use->node, &use->node->outputs[0]->shape))
         return SAY("%s has other axes than the data and must go through memory", v->name);
