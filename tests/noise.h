@@ -17,6 +17,7 @@ typedef struct Noise {
   uint64_t random;
   double strength;  // 1: as large as a rounding
   bool is_infinite; // set when some value had an infinity or a NaN
+  double *spread;   // by value->index: the largest noise that was added to elements as terms of sums
   double **noisy;   // by value->index
   double *
       *sharp; // likewise: the value without noise, if no program rounds it (backends/interpreter/choices.h); or NULL
@@ -163,7 +164,8 @@ static inline void noise_equality(Noise *n, const Node *node, const double *cons
   const Shape *shape = &node->outputs[0]->shape;
   for (size_t i = 0; i < noise_nelems(node->outputs[0]); i++) {
     const double x = inputs[0][noise_place(&a->shape, shape, i)], y = inputs[1][noise_place(&b->shape, shape, i)];
-    const double most = 4 * n->strength * noise_rounding(a->type) * fmax(fabs(x), fabs(y)) + noise_smallest(a->type);
+    const double most = 4 * n->strength * noise_rounding(a->type) * fmax(fabs(x), fabs(y)) + noise_smallest(a->type) +
+                        n->spread[a->index] + n->spread[b->index];
     if (x != y && fabs(x - y) <= most && random_chance(&n->random, 50)) equal[i] = equal[i] == 0;
   }
 }
@@ -222,6 +224,7 @@ static inline bool noise_rounding_node(Noise *n, const Node *node) {
     const NoiseSum sum = noise_sum_of(node, v, inputs);
     double absolute = may_sum ? sum.largest * sum.nterms * noise_rounding(sum.is_f64 ? TYPE_F64 : TYPE_F32) : 0;
     if (may_sum && type_is_float(v->type)) noise_overflow(n, &sum, outputs[k], noise_nelems(v));
+    n->spread[v->index] = n->strength * absolute;
     noise_add(n, v->type, noise_rounding(v->type), absolute, outputs[k], noise_nelems(v));
   }
   return true;
@@ -248,9 +251,10 @@ static inline const double *noise_numbers(Noise *n, const Value *v, const double
 // memory.
 static inline bool noise_run(Noise *n, const double **outputs) {
   const Graph *g = n->graph;
+  n->spread = ARENA_ARRAY(n->arena, double, g->nvalues + 1);
   n->noisy = ARENA_ARRAY(n->arena, double *, g->nvalues + 1);
   n->sharp = ARENA_ARRAY(n->arena, double *, g->nvalues + 1);
-  if (!n->noisy || !n->sharp) return false;
+  if (!n->spread || !n->noisy || !n->sharp) return false;
   for (size_t i = 0; i < g->ninputs; i++)
     if (!noise_given(n, g->inputs[i], &n->inputs[i])) return false;
   for (size_t i = 0; i < g->nvalues; i++)

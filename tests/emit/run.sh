@@ -404,6 +404,17 @@ done
 rm -f first
 emit "$here/shifted_labels.yaml" --isa scalar && ! grep -q '{(double)NAN' "$test" && passes gcc c11 -O1
 count 'labels of a self-test are classes, after a subtraction'
+cat >cubes.yaml <<'Y'
+format: ngrad/1
+name: cubes
+dims: {N: 2}
+inputs: [{name: x, type: f32, shape: [N, N, N, 4096]}]
+nodes: [{op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [0]}}]
+outputs: [y]
+Y
+rm -f first
+emit cubes.yaml --isa scalar && grep -qF '{{2, 0}, {1, 0}, {0, 0}}' "$test" && passes gcc c11 -O1
+count 'a self-test without extents at which tensors are large'
 # What they share runs in many graphs; here each operator is, also of nothing, and no compiler has a word to say.
 reads() { # COMPILER LANGUAGE OPTION... FILE...; without making anything of it
   compiler=$1 standard=$2
