@@ -17,6 +17,7 @@ typedef struct Noise {
   uint64_t random;
   double strength;  // 1: as large as a rounding
   bool is_infinite; // set when some value had an infinity or a NaN
+  bool keeps_f32;   // in half of the runs, a program keeps values of narrow types in f32, as within a kernel
   double *spread;   // by value->index: the largest noise that was added to elements as terms of sums
   double **noisy;   // by value->index
   double *
@@ -35,6 +36,10 @@ static inline double noise_smallest(Type type) {
   static const double table[TYPE_COUNT] = {
       [TYPE_F64] = 0x1p-1022, [TYPE_F32] = 0x1p-126, [TYPE_F16] = 0x1p-24, [TYPE_BF16] = 0x1p-126};
   return table[type];
+}
+
+static inline Type noise_type(const Noise *n, Type type) {
+  return n->keeps_f32 && (type == TYPE_F16 || type == TYPE_BF16) ? TYPE_F32 : type;
 }
 
 // Adds relative noise, and for operators whose sums may cancel, noise relative to the operands. Half of the noise is
@@ -224,8 +229,9 @@ static inline bool noise_rounding_node(Noise *n, const Node *node) {
     const NoiseSum sum = noise_sum_of(node, v, inputs);
     double absolute = may_sum ? sum.largest * sum.nterms * noise_rounding(sum.is_f64 ? TYPE_F64 : TYPE_F32) : 0;
     if (may_sum && type_is_float(v->type)) noise_overflow(n, &sum, outputs[k], noise_nelems(v));
+    const Type type = noise_type(n, v->type);
     n->spread[v->index] = n->strength * absolute;
-    noise_add(n, v->type, noise_rounding(v->type), absolute, outputs[k], noise_nelems(v));
+    noise_add(n, type, noise_rounding(type), absolute, outputs[k], noise_nelems(v));
   }
   return true;
 }
@@ -251,6 +257,7 @@ static inline const double *noise_numbers(Noise *n, const Value *v, const double
 // memory.
 static inline bool noise_run(Noise *n, const double **outputs) {
   const Graph *g = n->graph;
+  n->keeps_f32 = n->strength > 0 && random_chance(&n->random, 50);
   n->spread = ARENA_ARRAY(n->arena, double, g->nvalues + 1);
   n->noisy = ARENA_ARRAY(n->arena, double *, g->nvalues + 1);
   n->sharp = ARENA_ARRAY(n->arena, double *, g->nvalues + 1);
