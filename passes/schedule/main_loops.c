@@ -261,10 +261,23 @@ static Loop *row_loop(Scheduling *s, AxisSet axes, int axis) {
   return loop;
 }
 
-// If the factor is copied into panels of rows: the axis over panels. It is an inner axis of the copy, so that an
-// iteration fills all panels and reads whole rows of the tensor, which is dense along rows. Otherwise -1.
+// The axis over blocks of columns of a tensor whose columns are next to each other; -1: there is none.
+static int axis_of_column_blocks(const Scheduling *s, ExprId id) {
+  const Kernel *k = s->k;
+  const Expr *e = &k->exprs[id];
+  const int columns = s->vector_axis;
+  if (e->op != EXPR_LOAD || !columns) return -1;
+  const int64_t *stride = k->accesses[e->access].stride;
+  const bool is_over_blocks = k->exprs[id].axes >> (columns - 1) & 1 && stride[columns] == 1 &&
+                              stride[columns - 1] == k->axes[columns].extent && !k->axes[columns].monomial;
+  return is_over_blocks && !(k->exprs[s->product.sum].reduced >> (columns - 1) & 1) ? columns - 1 : -1;
+}
+
+// If the factor is copied into panels: the axis over panels of rows, or over blocks of columns. It is an inner axis of
+// the copy, so that an iteration fills all panels and reads whole rows of the tensor. Otherwise -1.
 static int axis_of_panels(const Scheduling *s, ExprId id) {
   const Product *p = &s->product;
+  if (p->sum && id == p->vector) return axis_of_column_blocks(s, id);
   if (!p->sum || id != p->row || !p->panel_axis) return -1;
   const AxisSet reduced = s->k->exprs[p->sum].reduced, own = s->k->exprs[id].axes;
   const AxisSet axes = own & ~reduced & ~(1U << (p->panel_axis - 1));
@@ -281,7 +294,7 @@ static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t firs
   int last = s->product.sum && axes >> s->vector_axis & 1 ? s->vector_axis : -1;
   if (is_kept_by_rows(s, id)) last = dense_axis_of(s->k, &s->k->accesses[access]);
   const int middle = axis_of_panels(s, id);
-  if (middle >= 0) last = s->product.panel_axis - 1;
+  if (middle >= 0 && id == s->product.row) last = s->product.panel_axis - 1;
   Loop *loop = side_loop(s, axes, middle, last, first);
   return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, rebuild(s, id), access, false, 0});
 }

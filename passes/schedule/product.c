@@ -3,6 +3,8 @@
 #include "passes/schedule/order_kernel_internal.h"
 #include "passes/schedule/split_axis.h"
 
+enum { AXES_OF_CUT = 5 }; // that blocks of a long sum and panels may add
+
 // The number of elements accessed with stride 1 along the axis; stored elements count `stored` times.
 static int64_t dense_nelems(const Kernel *k, int axis, int64_t stored) {
   int64_t nelems = 0;
@@ -195,10 +197,10 @@ bool schedule_panel_vectors(Scheduling *s) {
   return schedule_split_axis(k, p, axis, panel) && take_axes(s);
 }
 
-// The better of two lengths of a block of columns (0: none). A length must waste at most 1 / column_waste of its
-// vectors' lanes. The longest that makes at least column_blocks blocks is the best; if none does, the shortest.
-static int64_t better_block(const Costs *c, int64_t extent, int64_t best, int64_t block) {
-  const int64_t missing = (LANES - block % LANES) % LANES, longest = extent / c->column_blocks;
+// The better of two lengths of a block of columns (0: none): the longest that makes as many blocks as are wanted; if
+// none does, the shortest. A length must waste at most 1 / column_waste of its vectors' lanes.
+static int64_t better_block(const Costs *c, int64_t extent, int64_t wanted, int64_t best, int64_t block) {
+  const int64_t missing = (LANES - block % LANES) % LANES, longest = extent / wanted;
   if (block < c->column_block || block > extent / 2 || missing * c->column_waste > block) return best;
   if (!best) return block;
   if (block <= longest) return best > longest || best < block ? block : best;
@@ -207,25 +209,38 @@ static int64_t better_block(const Costs *c, int64_t extent, int64_t best, int64_
 
 // The length of a block of columns: a divisor of the extent; 0: none suits. Beyond MOST_DIVISORS * MOST_DIVISORS
 // columns, some divisors are not tried.
-static int64_t choose_column_block(const Costs *c, int64_t extent) {
+static int64_t choose_column_block(const Costs *c, int64_t extent, int64_t wanted) {
   int64_t best = 0;
-  for (int64_t divisor = 1; divisor <= MOST_DIVISORS && divisor <= extent / divisor; divisor++)
-    if (extent % divisor == 0) best = better_block(c, extent, better_block(c, extent, best, divisor), extent / divisor);
+  for (int64_t divisor = 1; divisor <= MOST_DIVISORS && divisor <= extent / divisor; divisor++) {
+    if (extent % divisor != 0) continue;
+    best = better_block(c, extent, wanted, best, divisor);
+    best = better_block(c, extent, wanted, best, extent / divisor);
+  }
   return best;
 }
 
-// Splits the vector axis if there are few rows, so that threads divide the columns among them. With blocks of rows,
-// each thread would read the whole factor of vectors.
+// The blocks of columns that are wanted beside the steps of rows, the free indices and the blocks of a long sum.
+static int64_t want_column_blocks(const Scheduling *s) {
+  const Kernel *k = s->k;
+  const Costs *c = k->costs;
+  const Product *p = &s->product;
+  const int64_t rows = axes_nelems(k, s->outer & ~s->free_axes), products = axes_nelems(k, all_axes(k));
+  const int64_t nblocks = p->cut.length ? axes_nelems(k, k->exprs[p->sum].reduced) / p->cut.length : 1;
+  const int64_t steps = (rows + c->column_rows - 1) / c->column_rows * axes_nelems(k, s->free_axes) * nblocks;
+  const int64_t most = products / c->column_work < c->column_blocks ? products / c->column_work : c->column_blocks;
+  return steps ? most / steps : 0;
+}
+
+// Splits the vector axis if there are few steps of rows, so that threads divide the columns among them, too. A slice is
+// computed by one thread. Windows are copied for all columns: in blocks, gradients by data of 512 channels and 3x3 taps
+// took a tenth longer.
 bool schedule_split_columns(Scheduling *s) {
   Kernel *k = s->k;
-  const Costs *c = k->costs;
   Product *p = &s->product;
-  if (!p->sum) return true;
-  const AxisSet all = all_axes(k), rows = s->outer & ~s->free_axes;
-  if (axes_monomial(k, all) || axes_nelems(k, rows) > c->column_rows || axes_nelems(k, s->free_axes) >= c->column_free)
-    return true;
-  if (axes_nelems(k, all) < c->column_work || p->cut.length || window_axes(k) >> p->vector_axis & 1) return true;
-  const int64_t block = choose_column_block(c, k->axes[p->vector_axis].extent);
+  if (!p->sum || k->slice_group || axes_monomial(k, all_axes(k)) || window_axes(k)) return true;
+  const int64_t wanted = want_column_blocks(s);
+  if (wanted < 2 || (p->cut.length && k->naxes + AXES_OF_CUT >= MAX_AXES)) return true;
+  const int64_t block = choose_column_block(k->costs, k->axes[p->vector_axis].extent, wanted);
   if (!block || !kernel_can_split_axis(k, p->vector_axis)) return true;
   return schedule_split_axis(k, p, p->vector_axis, block) && take_axes(s);
 }
