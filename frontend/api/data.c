@@ -155,6 +155,11 @@ static bool check_shape(const ng_data *data, const Value *v, int nleading) {
     if (extent[i] >= 0) sample.extent[i] = EXTENT(extent[i]); // a dim's value becomes the extent
   }
   if (shape_is_known(&sample) && shapes_agree(extent, sample.rank, t->extent + 1, t->rank - 1)) return true;
+  const char *indices = is_integer(v->type) ? "; numpy's argmax(1) makes numbers of one-hot rows" : "";
+  if (!sample.rank)
+    return error_at(&data->ctx->diagnostics, at,
+                    "%s: expected one number for each sample, found %" PRId64 " of shape %s%s", v->name, t->extent[0],
+                    shape_string(&other, found, sizeof found), indices);
   return error_at(&data->ctx->diagnostics, at,
                   "%s: expected samples of shape %s along the first axis, found %" PRId64 " of shape %s", v->name,
                   shape_string(&sample, expected, sizeof expected), t->extent[0],

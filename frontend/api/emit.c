@@ -402,9 +402,9 @@ static ng_status emit(ng_graph *const *graphs, size_t ngraphs, Text stem, const 
   return status;
 }
 
-static Text stem_of(ng_graph *g) {
+// The identifier, which is NULL if memory ran out, as a text of its own.
+static Text stem_of(const ng_graph *g, const char *identifier) {
   Text stem;
-  const char *identifier = ng_graph_identifier(g);
   text_init(&stem, &g->ctx->allocator);
   if (identifier) text_add_string(&stem, identifier);
   stem.out_of_memory |= !identifier;
@@ -416,7 +416,7 @@ ng_status ng_emit(ng_graph *g, const ng_options *options, char **source, char **
   ng_options own = options ? *options : (ng_options){0};
   own.package = NULL;
   files_init(&files, &g->ctx->allocator);
-  ng_status status = emit(&g, 1, stem_of(g), &own, false, &files);
+  ng_status status = emit(&g, 1, stem_of(g, ng_graph_identifier(g)), &own, false, &files);
   *source = status == NG_OK ? text_release(g->ctx, &files.text[SOURCE]) : NULL;
   *header = *source ? text_release(g->ctx, &files.text[HEADER]) : NULL;
   if (status == NG_OK && !*header) {
@@ -464,23 +464,11 @@ static ng_status emit_files(ng_graph *const *graphs, size_t ngraphs, Text stem, 
 }
 
 ng_status ng_emit_files(ng_graph *g, const ng_options *options, const char *folder) {
-  return emit_files(&g, 1, stem_of(g), options, folder);
-}
-
-// The step's name without a final "_step".
-static Text pair_stem(ng_graph *step) {
-  static const char ending[] = "_step";
-  Text stem = stem_of(step);
-  const size_t length = sizeof ending - 1;
-  if (stem.nbytes > length && strcmp(stem.bytes + stem.nbytes - length, ending) == 0) {
-    stem.nbytes -= length;
-    stem.bytes[stem.nbytes] = 0;
-  }
-  return stem;
+  return emit_files(&g, 1, stem_of(g, ng_graph_identifier(g)), options, folder);
 }
 
 ng_status ng_emit_training_files(ng_graph *step, ng_graph *infer, const ng_options *options, const char *folder) {
   ng_graph *const graphs[] = {step, infer};
   if (infer && infer->ctx != step->ctx) return argument_error(step->ctx, "expected two graphs of one context");
-  return emit_files(graphs, infer ? 2 : 1, pair_stem(step), options, folder);
+  return emit_files(graphs, infer ? 2 : 1, stem_of(step, ng_graph_step_identifier(step)), options, folder);
 }

@@ -7,6 +7,8 @@
 #include "ir/operators/infer.h"
 #include "ir/operators/range.h"
 
+#include <string.h>
+
 ng_graph *graph_wrap(ng_context *ctx, Call call, Graph *graph) {
   ng_graph *g = graph ? allocator_alloc(&ctx->allocator, sizeof *g) : NULL;
   if (graph && !g) error_out_of_memory(&ctx->diagnostics);
@@ -19,6 +21,7 @@ ng_graph *graph_wrap(ng_context *ctx, Call call, Graph *graph) {
   *g = (ng_graph){.ctx = ctx, .graph = graph};
   graph_find_ranges(graph);
   text_init(&g->identifier, &ctx->allocator);
+  text_init(&g->step_identifier, &ctx->allocator);
   return g;
 }
 
@@ -62,6 +65,7 @@ void ng_graph_free(ng_graph *g) {
   if (!g) return;
   graph_free(g->graph);
   text_deinit(&g->identifier);
+  text_deinit(&g->step_identifier);
   allocator_free(&g->ctx->allocator, g);
 }
 
@@ -259,10 +263,28 @@ ng_status graph_bind_fixed(ng_graph *g) {
   return ok ? NG_OK : status;
 }
 
-const char *ng_graph_identifier(ng_graph *g) {
-  if (!g->identifier.nbytes) {
-    text_deinit(&g->identifier);
-    emit_identifier(g->graph->name, &g->identifier);
+// *identifier is empty until the first call.
+static const char *make_identifier(const char *name, Text *identifier) {
+  if (!identifier->nbytes) {
+    text_deinit(identifier);
+    emit_identifier(name, identifier);
   }
-  return g->identifier.out_of_memory ? NULL : text_string(&g->identifier);
+  return identifier->out_of_memory ? NULL : text_string(identifier);
+}
+
+const char *ng_graph_identifier(ng_graph *g) {
+  return make_identifier(g->graph->name, &g->identifier);
+}
+
+const char *ng_graph_step_identifier(ng_graph *step) {
+  static const char ending[] = "_step";
+  const char *name = step->graph->name;
+  const size_t nbytes = strlen(name), nending = sizeof ending - 1;
+  if (nbytes <= nending || strcmp(name + nbytes - nending, ending) != 0) return ng_graph_identifier(step);
+  Text stem;
+  text_init(&stem, &step->ctx->allocator);
+  text_add(&stem, name, nbytes - nending);
+  const char *identifier = stem.out_of_memory ? NULL : make_identifier(text_string(&stem), &step->step_identifier);
+  text_deinit(&stem);
+  return identifier;
 }

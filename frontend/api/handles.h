@@ -30,6 +30,7 @@ struct ng_graph {
   Graph *graph;
   bool is_bound;            // every extent has a number
   Text identifier;          // empty until requested
+  Text step_identifier;     // the same
   ng_parameter *parameters; // of a training step, in the graph's memory
   size_t nparameters;
   ng_narrow_weight *narrow; // of ng_graph_narrow_weights, likewise

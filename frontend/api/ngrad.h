@@ -725,13 +725,16 @@ NG_API ng_status ng_emit(ng_graph *g, const ng_options *options, char **source, 
    made if missing. Each file is written whole or not at all. NG_WRONG: a file cannot be written. */
 NG_API ng_status ng_emit_files(ng_graph *g, const ng_options *options, const char *folder);
 /* Writes a training step and its inference graph, which may be NULL, as one pair of files NAME.c and NAME.h, where NAME
-   is the step's name without a final "_step". They hold the functions PREFIX_train_step and PREFIX_infer (with infer
+   is ng_graph_step_identifier. They hold the functions PREFIX_train_step and PREFIX_infer (with infer
    NULL just PREFIX), which share their states: one block of memory for the states of `infer`, and another for the
    states that only `step` has. `step` must have all states of `infer`. Further functions initialise, save and load
    both blocks. */
 NG_API ng_status ng_emit_training_files(ng_graph *step, ng_graph *infer, const ng_options *options, const char *folder);
 /* The stem of emitted files' names: the graph's name as a C identifier. Valid as long as g; NULL: out of memory. */
 NG_API const char *ng_graph_identifier(ng_graph *g);
+/* The stem of the names of a training step's C files and checkpoint: its name without a final "_step", as a C
+   identifier. Valid as long as `step`; NULL: out of memory. */
+NG_API const char *ng_graph_step_identifier(ng_graph *step);
 
 /* Timing */
 

@@ -102,17 +102,58 @@ char *folder_of(const char *path) {
   return memory_or_exit(strndup(path, slash == path ? 1 : (size_t)(slash - path)));
 }
 
+static size_t first_state(const Tensors *inputs, const ng_graph *g) {
+  return inputs->count - ng_graph_state_count(g);
+}
+
+// Whether ng_tensor_read_npy takes data of this type and shape for the input, if any.
+static bool is_as_declared(const ng_tensor *t, const ng_tensor_info *info) {
+  const bool has_numpy_type = info->type == NG_F64 || info->type == NG_F32 || info->type == NG_F16 ||
+                              info->type == NG_S64 || info->type == NG_S32 || info->type == NG_S8 ||
+                              info->type == NG_U8; // files of the others hold a type of numpy
+  bool ok = t->rank == info->rank && (t->type == info->type || !has_numpy_type);
+  for (int axis = 0; ok && axis < t->rank; axis++) ok = info->extent[axis] < 0 || info->extent[axis] == t->extent[axis];
+  return ok;
+}
+
+static ng_status gather_all(Tensors *inputs, size_t i, const ng_data *data, ng_tensor_info info) {
+  const int64_t count = info.extent[0] = ng_data_tensor(data).extent[0];
+  const ng_memory_part part = {"the order of samples", (uint64_t)count * sizeof(int64_t)};
+  ng_status status = ng_context_check_memory(inputs->ctx, info.name, &part, 1);
+  if (status == NG_OK) status = ng_tensor_new(inputs->ctx, &info, &inputs->items[i]);
+  if (status != NG_OK) return status;
+  int64_t *order = memory_or_exit(calloc((size_t)count + 1, sizeof *order));
+  for (int64_t sample = 0; sample < count; sample++) order[sample] = sample;
+  ng_data_gather(data, order, count, &inputs->items[i]);
+  free(order);
+  return status;
+}
+
+// Reads samples that fit would convert: along the first axis of the file, of another type or shape than the input's.
+// *is_read is false, without a message, if the file holds none.
+static ng_status samples_read(Tensors *inputs, ng_graph *g, size_t i, const ng_tensor_info *declared, const char *path,
+                              bool *is_read) {
+  ng_context *quiet = session_open(ng_context_max_memory(inputs->ctx), 0);
+  ng_data *data = ng_data_open(quiet, path);
+  const ng_tensor t = data ? ng_data_tensor(data) : (ng_tensor){0};
+  *is_read = data && !is_as_declared(&t, declared) && ng_data_check(data, g, i, 1) == NG_OK;
+  const ng_status status = *is_read ? gather_all(inputs, i, data, ng_graph_input(g, i)) : NG_OK;
+  ng_data_close(data);
+  ng_messages_clear(quiet);
+  session_close(quiet);
+  return status;
+}
+
 static ng_status input_read(Tensors *inputs, ng_graph *g, size_t i, const char *path) {
   ng_tensor_info info = ng_graph_input(g, i);
+  const bool has_samples = info.rank > 0 && info.dim[0] && i < first_state(inputs, g);
+  bool is_read = false;
   for (int axis = 0; axis < info.rank; axis++)
     if (info.dim[axis]) info.extent[axis] = -1; // the error message about a contradiction names the dim
   ng_tensor *t = &inputs->items[i];
-  ng_status status = ng_tensor_read_npy(inputs->ctx, path, &info, 0, t);
+  ng_status status = has_samples ? samples_read(inputs, g, i, &info, path, &is_read) : NG_OK;
+  if (!is_read) status = ng_tensor_read_npy(inputs->ctx, path, &info, 0, t);
   return status == NG_OK ? ng_graph_set_input_shape(g, i, t->rank, t->extent) : status;
-}
-
-static size_t first_state(const Tensors *inputs, const ng_graph *g) {
-  return inputs->count - ng_graph_state_count(g);
 }
 
 // Reads all states from a checkpoint.

@@ -96,11 +96,8 @@ static ng_status share_states(Fit *f) {
 }
 
 static char *checkpoint_path(const Fit *f) {
-  char *stem = memory_or_exit(strdup(memory_or_exit((void *)ng_graph_identifier(f->train.graph))));
-  if (ends_in(stem, "_step")) stem[strlen(stem) - strlen("_step")] = 0;
-  char *path = path_join(f->settings->out, stem, ".npz");
-  free(stem);
-  return path;
+  const char *stem = memory_or_exit((void *)ng_graph_step_identifier(f->train.graph));
+  return path_join(f->settings->out, stem, ".npz");
 }
 
 static bool folder_is_ready(Fit *f) {
@@ -118,6 +115,41 @@ static bool folder_is_ready(Fit *f) {
   return false;
 }
 
+static bool is_float(ng_type type) {
+  return type == NG_F64 || type == NG_F32 || type == NG_F16 || type == NG_BF16;
+}
+
+// Whether a batch norm computes the tensor, which updates a state: a running statistic.
+static bool is_running_statistic(const ng_graph *g, const char *name) {
+  for (size_t i = 0; i < ng_graph_node_count(g); i++) {
+    const ng_node_info node = ng_graph_node(g, i);
+    for (size_t k = 0; k < node.noutputs; k++) {
+      const char *output = ng_graph_node_output(g, i, k).name;
+      if (output && strcmp(output, name) == 0) return strcmp(node.canonical, "BatchNormForwardTraining") == 0;
+    }
+  }
+  return false;
+}
+
+// Warns where only the running statistics of batch norms change: the graph is then the one to give to ngrad train.
+static void tell_untrained(const Fit *f) {
+  const ng_graph *g = f->train.graph;
+  const char *left = NULL;
+  size_t nleft = 0, nstatistics = 0;
+  for (size_t i = 0; i < f->train.nstates; i++) {
+    const ng_state state = ng_graph_state(g, i);
+    const ng_tensor_info info = ng_graph_input(g, state.input);
+    if (!is_float(info.type)) continue;
+    if (!state.is_updated) nleft++, left = left ? left : info.name;
+    else if (!is_running_statistic(g, ng_graph_output(g, state.output).name)) return;
+    else nstatistics++;
+  }
+  if (!nleft || !nstatistics) return;
+  plain_warning("%s: only running statistics of batch norms are updated; %s and %zu other states stay as they are: "
+                "expected a step, such as ngrad train %s -o DIR writes",
+                f->train.path, left, nleft - 1, f->train.path);
+}
+
 // Finds all errors of options, graphs and data before training begins.
 static ng_status open_all(Fit *f) {
   const Settings *s = f->settings;
@@ -125,6 +157,7 @@ static ng_status open_all(Fit *f) {
   if (status != NG_OK) return status;
   if (!is_first(f)) ng_messages_clear(f->ctx); // rank 0 prints the same warnings
   session_tell(f->ctx);
+  if (is_first(f)) tell_untrained(f);
   if (s->out) f->checkpoint = checkpoint_path(f);
   if (s->out && is_first(f) && !folder_is_ready(f)) return NG_WRONG;
   if (s->fit.resumes && access(f->checkpoint, F_OK) != 0) {
@@ -179,13 +212,6 @@ static ng_status evaluate(Fit *f) {
   return status;
 }
 
-static bool is_finished(const Fit *f) {
-  const FitSettings *s = &f->settings->fit;
-  const int64_t epochs = s->epochs ? s->epochs : s->steps ? INT64_MAX : 1;
-  const int64_t begun = f->at.epoch + (f->at.done == f->train.nsamples);
-  return begun >= epochs || (s->steps && f->at.step >= s->steps);
-}
-
 // Ends an epoch, or the part of an epoch before training stops.
 static ng_status end_epoch(Fit *f) {
   if (!fit_is_finite(f)) return fit_explain(f);
@@ -205,12 +231,12 @@ static ng_status train(Fit *f) {
   bool stops = false;
   f->started_ms = now_ms();
   f->started_step = f->at.step;
-  if (is_finished(f)) return evaluate(f);
+  if (fit_is_finished(f)) return evaluate(f);
   while (status == NG_OK && !stops) {
     status = fit_step(f);
     if (status == NG_OK && !fit_loss_is_finite(f)) return fit_explain(f);
     if (status == NG_OK) report_step(f);
-    stops = is_finished(f) || f->stop;
+    stops = fit_is_finished(f) || f->stop;
     if (status == NG_OK && (f->at.done == f->train.nsamples || stops)) status = end_epoch(f);
   }
   return status;

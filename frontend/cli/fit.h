@@ -50,6 +50,7 @@ void fit_order_samples(Fit *f);
 // Calls the graph with the next samples, and advances the position. A collective call with ranks.
 ng_status fit_step(Fit *f);
 bool fit_loss_is_finite(const Fit *f);
+bool fit_is_finished(const Fit *f); // all epochs or steps are done
 
 // Explains a number that is not finite: goes back, finds the call that made it, and names the node. fit_failure.c.
 ng_status fit_explain(Fit *f);

@@ -73,6 +73,8 @@ void report_begin(const Fit *f) {
     if (f->test.ctx) say(" samples to test");
     say("\n");
     if (f->at.step) say("resumed at step %" PRId64 "\n", f->at.step);
+    if (f->at.step && fit_is_finished(f))
+      say("nothing is left to train: %" PRId64 " epochs are done; a larger --epochs or --steps goes on\n", f->at.epoch);
     fflush(stdout);
   }
   if (!f->settings->is_json) progress_begin("training", ng_graph_name(b->graph));

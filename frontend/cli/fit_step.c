@@ -39,3 +39,10 @@ ng_status fit_step(Fit *f) {
   f->stop = stop;
   return shared;
 }
+
+bool fit_is_finished(const Fit *f) {
+  const FitSettings *s = &f->settings->fit;
+  const int64_t epochs = s->epochs ? s->epochs : s->steps ? INT64_MAX : 1;
+  const int64_t begun = f->at.epoch + (f->at.done == f->train.nsamples);
+  return begun >= epochs || (s->steps && f->at.step >= s->steps);
+}

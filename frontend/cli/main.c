@@ -28,7 +28,8 @@ static const Verb verbs[] = {
      verb_check},
     {"run", "GRAPH", 1, 1, "execute a graph, and summarise, write or compare its outputs",
      "Inputs are NAME.npy files in DIR or beside the graph, or random numbers with --random. Unknown and named\n"
-     "extents are taken from the files, whatever values the graph's dims give.\n"
+     "extents are taken from the files, whatever values the graph's dims give. Samples along a named first\n"
+     "extent are converted as by fit: bytes to floats, [28, 28] to [784].\n"
      "Compiled kernels are cached in $XDG_CACHE_HOME/ngrad or ~/.cache/ngrad. When the cache exceeds 512 MiB,\n"
      "the least recently used kernels are deleted.\n"
      "The compiler is $CC, a command with its arguments, or cc. CFLAGS is ignored.\n"

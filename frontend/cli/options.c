@@ -256,13 +256,25 @@ bool option_exists(uint64_t groups, const char *name) {
   return find_option(&(Verb){.options = groups}, name, strlen(name), 0) != NULL;
 }
 
+// The verb's option for a name that other programs use; NULL: none.
+static const char *other_name(const Verb *verb, const char *name) {
+  static const char *const names[][2] = {
+      {"lr", "learning-rate"}, {"wd", "weight-decay"}, {"batch-size", "batch"}, {"scheduler", "schedule"}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(name, names[i][0]) == 0 && find_option(verb, names[i][1], strlen(names[i][1]), 0)) return names[i][1];
+  return NULL;
+}
+
 static bool tell_unknown(const Verb *verb, const char *given) {
   const char *known[NOPTIONS];
   size_t nknown = 0;
   for (const Option *o = options; o < options + NOPTIONS; o++)
     if (o->bit & (verb->options | OPTION_ANY)) known[nknown++] = o->name;
-  const char *nearest = strncmp(given, "--", 2) == 0 ? ng_nearest(given + 2, known, nknown) : NULL;
+  const char *name = strncmp(given, "--", 2) == 0 ? given + 2 : "", *nearest = other_name(verb, name);
+  if (!nearest && *name) nearest = ng_nearest(name, known, nknown);
   if (nearest) usage_error("unknown option %s, did you mean --%s", given, nearest);
+  else if (option_exists(~UINT64_C(0), name))
+    usage_error("unknown option %s, which other verbs have; see ngrad %s --help", given, verb->name);
   else usage_error("unknown option %s, see ngrad %s --help", given, verb->name);
   return false;
 }

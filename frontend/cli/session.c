@@ -73,24 +73,30 @@ void say(const char *format, ...) {
   free(text);
 }
 
-// Errors without a position, for the next JSON document. NULL: none. Without memory, an error is on stderr only.
+// Errors and warnings without a position, for the next JSON document. NULL: none. Without memory, they are on stderr
+// only.
 static json_t *told;
 
-static void print_error(const char *format, va_list args) {
-  bool colour = wants_colour(stderr);
+static void print_message(bool is_error, const char *format, va_list args) {
+  const bool colour = wants_colour(stderr);
+  const char *severity = is_error ? "error" : "warning";
   progress_end();
   char *text = terminal_text(format, args);
   if (!told) told = json_array();
   json_array_append_new(
-      told, json_pack("{s:s, s:n, s:n, s:n, s:s}", "severity", "error", "file", "line", "column", "text", text));
-  fprintf(stderr, "%s%serror:%s %s\n", speaker, colour ? "\033[1;31m" : "", colour ? "\033[0m" : "", text);
+      told, json_pack("{s:s, s:n, s:n, s:n, s:s}", "severity", severity, "file", "line", "column", "text", text));
+  fprintf(stderr, "%s%s%s:%s %s\n", speaker,
+          !colour    ? ""
+          : is_error ? "\033[1;31m"
+                     : "\033[1;35m",
+          severity, colour ? "\033[0m" : "", text);
   free(text);
 }
 
 int usage_error(const char *format, ...) {
   va_list args;
   va_start(args, format);
-  print_error(format, args);
+  print_message(true, format, args);
   va_end(args);
   return NG_USAGE;
 }
@@ -98,9 +104,16 @@ int usage_error(const char *format, ...) {
 int plain_error(const char *format, ...) {
   va_list args;
   va_start(args, format);
-  print_error(format, args);
+  print_message(true, format, args);
   va_end(args);
   return NG_WRONG;
+}
+
+void plain_warning(const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  print_message(false, format, args);
+  va_end(args);
 }
 
 int exit_status(ng_status status) {

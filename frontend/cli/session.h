@@ -25,6 +25,7 @@ int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 // Reports an error that is not about the graph's file; returns 1.
 int plain_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void plain_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 // Prints to stdout. `format` may end in a line break; other control characters and invisible characters become question
 // marks.
@@ -69,7 +70,8 @@ json_t *json_text(const char *text); // NULL gives null
 json_t *json_number(double value);
 json_t *json_shape(const ng_tensor_info *info);
 json_t *json_order(const ng_tensor_info *info); // the layout; null if row-major
-json_t *json_messages(const ng_context *ctx);   // the errors printed since the last call, and the context's messages
+// The errors and warnings printed since the last call, and the context's messages.
+json_t *json_messages(const ng_context *ctx);
 json_t *json_count(uint64_t count);
 void json_set(json_t *object, const char *key, json_t *value);
 typedef struct JsonField {

@@ -88,6 +88,13 @@ static bool is_wanted(const char *name, const NpzEntry *entries, size_t count) {
   return false;
 }
 
+// Whether `name` is `end` behind further parts of a name.
+static bool has_last_parts(const char *name, const char *end) {
+  const size_t length = strlen(name), nend = strlen(end);
+  if (!nend || length < nend + 2 || strcmp(name + length - nend, end) != 0) return false;
+  return strchr("./_", name[length - nend - 1]) != NULL;
+}
+
 // Adds the entries' names that were not asked for: the one that is most like the missing one, else the first ones.
 static void add_others(zip_t *zip, const NpzEntry *missing, const NpzEntry *entries, size_t count, Text *out) {
   enum { MOST_NAMES = 8 };
@@ -104,6 +111,8 @@ static void add_others(zip_t *zip, const NpzEntry *missing, const NpzEntry *entr
     if (names[nothers]) nothers++;
   }
   const char *nearest = names ? nearest_word(missing->name, names, nothers) : NULL;
+  for (size_t i = 0; !nearest && i < nothers; i++) // as net.w of a w
+    if (has_last_parts(names[i], missing->name) || has_last_parts(missing->name, names[i])) nearest = names[i];
   if (nearest) text_format(out, "; did you mean %s.npy", nearest);
   for (size_t i = 0; !nearest && i < nothers && i < MOST_NAMES; i++)
     text_format(out, "%s%s.npy", i ? ", " : "; it has ", names[i]);
@@ -155,7 +164,10 @@ static zip_t *open_archive(int fd, Position at, Diagnostics *d) {
   zip_error_t error;
   zip_error_init_with_code(&error, code);
   if (code == ZIP_ER_MEMORY) error_out_of_memory(d);
-  else if (code == ZIP_ER_NOZIP) error_at(d, at, "not a whole .npz file: damaged, or its end is missing");
+  else if (code == ZIP_ER_NOZIP)
+    error_at(
+        d, at,
+        "not a whole .npz file, as numpy.savez and ngrad fit write: of another kind, damaged, or its end is missing");
   else {
     describe(&error, problem);
     error_at(d, at, "%s", problem);

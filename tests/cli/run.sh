@@ -158,6 +158,9 @@ expect 2 '' 'unknown verb hlep, did you mean help' hlep
 expect 2 '' 'unknown operator Conv1d, did you mean Convolution' ops Conv1d
 expect 2 '' 'unknown option --jsn, did you mean --json' run --jsn sum.yaml
 expect 2 '' 'unknown option -x' run -x sum.yaml
+expect 2 '' 'unknown option --lr, did you mean --learning-rate' train sum.yaml --lr 0.1 -o o
+expect 2 '' 'unknown option --batch-size, did you mean --batch' fit sum.yaml --batch-size 3
+expect 2 '' 'unknown option --epochs, which other verbs have; see ngrad train --help' train sum.yaml --epochs 3 -o o
 expect 2 '' '--threads: expected N after it' run sum.yaml --threads
 expect 2 '' '--threads: expected a number from 0 to 1024, found two' run sum.yaml --threads=two
 expect 2 '' '--random takes no value' run sum.yaml --random=1

@@ -68,6 +68,19 @@ grep -q '^out/net.npz has step 630' stdout && [ -s out/net.npz ]
 count 'what was learnt is saved'
 expect 0 'accuracy  f32   \[\]  *(1|0\.9)' '' run step/net_test.yaml --state out/net.npz --in data --dim N=203
 expect 0 'wrote 1 output' '' run step/net_infer.yaml --state out/net.npz --in data --dim N=203 --out results
+for shape in '2, 3' '1, 6'; do # what fit converts
+  rm -rf nested && mkdir nested && { head -c 128 data/x.npy | sed "s/(203, 6), }   /(203, $shape), }/" && tail -c +129 data/x.npy; } >nested/x.npy
+  expect 0 'wrote 1 output' '' run step/net_infer.yaml --state out/net.npz --in nested --out nested/out
+  cmp results/logits.npy nested/out/logits.npy
+  count "run takes samples of [$shape] where fit does"
+done
+sed 's/(203, 1, 6)/(609, 1, 2)/' nested/x.npy >nested/x && mv nested/x nested/x.npy
+expect 1 '' 'nested/x.npy: error: expected f32 \[_, 6\], found f32 \[609, 1, 2\]' run step/net_infer.yaml --state out/net.npz --in nested
+sed 's/^name: net/name: words/' net.yaml >words.yaml
+expect 0 'wrote words/words_.c' '' train words.yaml --loss loss --threads none -o words
+expect 0 '^words/words_.npz has step' '' fit words/words__step.yaml --in data -q -o words
+grep -q '^int words__train_step(' words/words_.h
+count 'a step and its checkpoint have one name, of C'
 expect 0 '^net_step: 200 of 203 samples, 20 steps' '' fit step/net_step.yaml --in data --drop-last
 expect 0 '^sha256' '' fit step/net_step.yaml --in data --batch 500
 
@@ -138,6 +151,14 @@ hash_of --in data --epochs 3 -o once >/dev/null
 cmp -s once/net.npz parts/net.npz
 count 'the same file, too'
 expect 0 '^resumed at step 63' '' fit step/net_step.yaml --in data --epochs 3 -o parts --resume
+grep -q '^nothing is left to train: 3 epochs are done; a larger --epochs' stdout
+count 'it says that nothing is left to train'
+sed -e 's/^  - {name: b1,.*/&\n  - {name: m, type: f32, shape: [17], init: zeros}\n  - {name: v, type: f32, shape: [17], init: ones}/' \
+  -e 's/^  - {op: ReLU.*/  - {op: BatchNormForwardTraining, inputs: [hidden, m, v], outputs: [active, m2, v2, bm, bv], attributes: {epsilon: 1e-5}}/' \
+  -e '$a updates: {m: m2, v: v2}' net.yaml >norm.yaml
+expect 0 '^sha256' 'warning: norm.yaml: only running statistics .* w1 and 2 other states stay .* ngrad train norm.yaml -o DIR' fit norm.yaml --in data -q
+expect 0 'wrote norm/net_step.yaml' '' train norm.yaml --loss loss --freeze w1 -o norm
+expect 0 '^sha256' '' fit norm/net_step.yaml --in data -q
 expect 0 '^epoch 4: ' '' fit step/net_step.yaml --in data --epochs 4 -o parts --resume
 "$ngrad" fit step/net_step.yaml --in data --steps 100000000 -o stopped >stdout 2>stderr &
 child=$!
@@ -567,7 +588,7 @@ expect 1 '' 'no data for a/x: expected none/a%2Fx.npy or .idx' fit slash.yaml --
 expect 1 '' 'no data for labels: expected none/labels.npy or .idx' fit step/net_step.yaml --in none --input x=data/x.npy
 expect 1 '' 'x.npy: error: no such file' fit step/net_step.yaml --in data --input x=none/x.npy
 expect 2 '' 'expected NAME=FILE with an input of net_step, found y=1' fit step/net_step.yaml --in data --input y=1
-expect 1 '' 'labels: expected samples of shape \[\] along the first axis, found 203 of shape \[6\]' fit step/net_step.yaml --in data --labels data/x.npy
+expect 1 '' 'labels: expected one number for each sample, found 203 of shape \[6\]; numpy.s argmax' fit step/net_step.yaml --in data --labels data/x.npy
 printf '\0\0\015\001\0\0\0\001\0\0\0\0' >float.idx
 expect 1 '' 'float.idx: error: labels: expected numbers of type s32, found f32' fit step/net_step.yaml --in data --labels float.idx
 { printf '\0\0\016\002\0\0\0\001\0\0\0\006' && head -c 48 /dev/zero; } >double.idx

@@ -165,6 +165,13 @@ static void everything_that_does_not_fit_is_told(void **state) {
   assert_string_equal(told, "no v.npy in it, expected f32 [3]; it has w.npy\n"
                             "step: expected f32 [], found s64 []; convert it, as by numpy's astype(\"float32\")\n"
                             "b: expected bf16 [2, 3], found f32 [2, 2]\n");
+  make_entries(entries);
+  entries[0].name = "net.layer_1.w"; // as modules of PyTorch name it
+  assert_false(read_all(entries, false, told));
+  assert_string_equal(told, "no net.layer_1.w.npy in it, expected f32 [3]; did you mean w.npy\n");
+  entries[0].name = "slow"; // no part of a name
+  assert_false(read_all(entries, false, told));
+  assert_string_equal(told, "no slow.npy in it, expected f32 [3]; it has w.npy\n");
 }
 
 static void some_may_be_missing(void **state) {
