@@ -1,0 +1,298 @@
+// The reference of kernels (ir/kernel/reference.h). In numbers, it has the bits of executed loop trees, which have
+// those of compiled code (tests/unit/ladder.h), at several values of open dims. In hashes, no change of an order stays
+// unseen.
+#include "ir/kernel/reference.h"
+
+#include "ir/graph/open_dims.h"
+#include "tests/loops/vocabulary.h"
+#include "tests/unit/loops_case.h"
+
+enum { MOST_VALUES = 1024, MOST_SUMS = 64 };
+
+// Numbers
+
+typedef struct Buffers {
+  void *of[MOST_VALUES]; // by value->index
+} Buffers;
+
+static Arithmetic arithmetic_of(Type type) {
+  return type == TYPE_F64 ? IN_F64 : IN_F32;
+}
+
+static void set_lanes(Type type, Lanes *y, ReferenceValue x) {
+  *y = (Lanes){.f32 = {0}};
+  if (type == TYPE_F64) y->f64[0] = x.f64;
+  else y->f32[0] = x.f32;
+}
+
+static ReferenceValue first_lane(Type type, const Lanes *x) {
+  return type == TYPE_F64 ? (ReferenceValue){.f64 = x->f64[0]} : (ReferenceValue){.f32 = x->f32[0]};
+}
+
+static ReferenceValue make_number(void *context, Type type, double x) {
+  Lanes y;
+  (void)context;
+  lanes_set(arithmetic_of(type), &y, x);
+  return first_lane(type, &y);
+}
+
+static ReferenceValue load_number(void *context, Type type, const Access *a, int64_t element) {
+  const Buffers *b = context;
+  const char *data = b->of[a->value->index];
+  Lanes y;
+  assert_non_null(data);
+  if (type_is_packed(a->type)) return make_number(NULL, type, type_load(a->type, data, (size_t)element));
+  assert_true(lanes_load(a->type, arithmetic_of(type), &y, data + (size_t)element * type_nbytes(a->type), 1));
+  return first_lane(type, &y);
+}
+
+static ReferenceValue apply_to_numbers(void *context, ExprOp op, Type type, const ReferenceValue *args) {
+  Lanes x[3], y;
+  (void)context;
+  for (int i = 0; i < 3; i++) set_lanes(type, &x[i], args[i]);
+  if (op == EXPR_SELECT) x[0].m64[0] = args[0].s64 ? -1 : 0;
+  assert_true(lanes_apply(op, arithmetic_of(type), &y, (const Lanes *const[]){&x[0], &x[1], &x[2]}));
+  if (!expr_info[op].is_mask) return first_lane(type, &y);
+  return (ReferenceValue){.s64 = type == TYPE_F64 ? y.m64[0] != 0 : y.m32[0] != 0};
+}
+
+static ReferenceValue convert_number(void *context, Type from, Type to, ReferenceValue x) {
+  Lanes y, z;
+  (void)context;
+  set_lanes(from, &y, x);
+  if (to == TYPE_F64) lanes_widen(&z, &y);
+  else lanes_narrow(&z, &y);
+  return first_lane(to, &z);
+}
+
+static void store_number(void *context, Type type, const Access *a, int64_t element, ReferenceValue x, bool is_mask) {
+  const Buffers *b = context;
+  char *data = b->of[a->value->index];
+  Lanes y;
+  assert_non_null(data);
+  if (is_mask) x = make_number(NULL, type, (double)x.s64);
+  set_lanes(type, &y, x);
+  if (a->type == TYPE_BOOLEAN) lanes_set(arithmetic_of(type), &y, (type == TYPE_F64 ? x.f64 : (double)x.f32) != 0);
+  assert_true(lanes_store(a->type, arithmetic_of(type), data + (size_t)element * type_nbytes(a->type), &y, 1));
+}
+
+// The sums of a schedule. False: one has no order any more.
+static bool find_sums(const Schedule *s, Summation *sums) {
+  assert_true(s->nsums <= MOST_SUMS);
+  for (size_t i = 0; i < s->nsums; i++)
+    if (!schedule_summation(s, &s->sums[i], &sums[i])) return false;
+  return true;
+}
+
+// Memory for what the kernels store, and the tensors of the case.
+static void find_buffers(const LoopsCase *c, const Program *p, Buffers *b) {
+  const Graph *g = p->graph;
+  assert_true(g->nvalues < MOST_VALUES);
+  for (size_t i = 0; i < g->ninputs; i++) b->of[g->inputs[i]->index] = c->inputs[i].data;
+  for (size_t i = 0; i < g->nvalues; i++) {
+    const Value *v = g->values[i];
+    int64_t most = 1 << 20; // elements, at all values of dims that are tried
+    if (v->constant && !v->constant->is_splat) b->of[i] = v->constant->data;
+    else if (!b->of[i]) b->of[i] = calloc((size_t)most, sizeof(double));
+    assert_non_null(b->of[i]);
+  }
+}
+
+static void free_buffers(const Program *p, Buffers *b) {
+  for (size_t i = 0; i < p->graph->nvalues; i++) {
+    const Value *v = p->graph->values[i];
+    if (!v->is_input && !(v->constant && !v->constant->is_splat)) free(b->of[i]);
+  }
+}
+
+// Whether the outputs that kernels store have the bits of the executed trees.
+static bool compare_numbers(const LoopsCase *c, Program *p, const int64_t *dims) {
+  Tensor executed[MOST_TENSORS] = {{0}}, referred[MOST_TENSORS] = {{0}};
+  Buffers b = {{NULL}};
+  Summation sums[MOST_SUMS];
+  const ReferenceDomain numbers = {&b, make_number, load_number, apply_to_numbers, convert_number, store_number};
+  bool ok = true;
+  find_buffers(c, p, &b);
+  for (size_t i = 0; i < p->nkernels && ok; i++) {
+    const char *why = "a sum has no root";
+    const Schedule *s = p->schedules[i];
+    ok = find_sums(s, sums) && kernel_reference(s->kernel, sums, s->nsums, dims, &numbers, &why);
+    if (!ok) print_error("%s: no reference of kernel %zu: %s\n", c->name, i, why ? why : "out of memory");
+  }
+  loops_new_outputs(c->graph, executed);
+  ok = ok && loops_execute(c, p, executed, &(ExecuteOptions){.dims = dims}, "executed");
+  for (size_t i = 0; i < c->graph->noutputs; i++) {
+    referred[i] = executed[i];
+    referred[i].data = program_copies_output(p, i) ? NULL : b.of[p->graph->outputs[i]->index];
+  }
+  ok = ok && loops_have_same_bits(c, referred, executed, "as executed");
+  loops_free_outputs(c->graph, executed);
+  free_buffers(p, &b);
+  return ok;
+}
+
+// Cases. N is an open dim, of which all kernels have one program; FIXED: the graph has none.
+enum { FIXED = 0 };
+typedef struct Case {
+  const char *name;
+  int n; // the hint
+  const char *inputs, *nodes, *outputs;
+} Case;
+
+static const Case cases[] = {
+    {"product", FIXED, "  - {name: x, type: f32, shape: [60, 300]}\n  - {name: w, type: f32, shape: [300, 40]}\n",
+     "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n", "y"},
+    {"product in chains", FIXED,
+     "  - {name: x, type: f32, shape: [130, 2500]}\n  - {name: w, type: f32, shape: [2500, 144]}\n",
+     "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n", "y"},
+    {"product in blocks", FIXED,
+     "  - {name: x, type: f32, shape: [6, 5000]}\n  - {name: w, type: f32, shape: [5000, 8]}\n",
+     "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n", "y"},
+    {"product of rows", 40, "  - {name: x, type: f32, shape: [N, 300]}\n  - {name: w, type: f32, shape: [300, 40]}\n",
+     "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n  - {op: GELU, inputs: [y], outputs: [z]}\n", "y, z"},
+    {"product over a batch", 2100,
+     "  - {name: x, type: f32, shape: [N, 24]}\n  - {name: dy, type: f32, shape: [N, 40]}\n",
+     "  - {op: MatMul, inputs: [x, dy], outputs: [y], attributes: {transpose_a: true}}\n", "y"},
+    {"product of bf16", 40, "  - {name: x, type: bf16, shape: [N, 70]}\n  - {name: w, type: bf16, shape: [70, 40]}\n",
+     "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n", "y"},
+    {"product of f64", 40, "  - {name: x, type: f64, shape: [N, 70]}\n  - {name: w, type: f64, shape: [70, 40]}\n",
+     "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n", "y"},
+    {"rows", 100, "  - {name: x, type: f32, shape: [N, 301]}\n",
+     "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [1]}}\n", "y"},
+    {"long rows", 9, "  - {name: x, type: f32, shape: [N, 5003]}\n",
+     "  - {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\n", "y"},
+    {"rows of any length", 700, "  - {name: x, type: f32, shape: [9, N]}\n",
+     "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [1]}}\n", "y"},
+    {"rows of rows of any length", 50, "  - {name: x, type: f32, shape: [5, 7, N]}\n",
+     "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [1, 2]}}\n", "y"},
+    {"any number of rows in a row", 90, "  - {name: x, type: f32, shape: [5, N, 37]}\n",
+     "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [1, 2]}}\n", "y"},
+    {"short rows", 300, "  - {name: x, type: f32, shape: [N, 9]}\n",
+     "  - {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\n", "y"},
+    {"columns", 300, "  - {name: x, type: f32, shape: [N, 37]}\n",
+     "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [0]}}\n", "y"},
+    {"short columns", FIXED, "  - {name: x, type: f32, shape: [20, 5, 50]}\n",
+     "  - {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\n", "y"},
+    {"all", 5000, "  - {name: x, type: f32, shape: [N]}\n",
+     "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [0]}}\n", "y"},
+    {"all of f64", 5000, "  - {name: x, type: f64, shape: [N]}\n",
+     "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [0]}}\n", "y"},
+    {"all of rows", 300, "  - {name: x, type: f32, shape: [N, 37]}\n",
+     "  - {op: ReduceMean, inputs: [x], outputs: [y], attributes: {axes: [0, 1]}}\n", "y"},
+    {"greatest", 300, "  - {name: x, type: f32, shape: [N, 37]}\n",
+     "  - {op: ReduceMax, inputs: [x], outputs: [y], attributes: {axes: [0]}}\n"
+     "  - {op: ReduceMax, inputs: [x], outputs: [z], attributes: {axes: [1]}}\n",
+     "y, z"},
+    {"multiplied", 60, "  - {name: x, type: f32, shape: [N, 37]}\n",
+     "  - {op: ReduceProd, inputs: [x], outputs: [y], attributes: {axes: [1]}}\n", "y"},
+    {"layer norm", 150,
+     "  - {name: x, type: f32, shape: [N, 301]}\n  - {name: dy, type: f32, shape: [N, 301]}\n"
+     "  - {name: m, type: f32, shape: [N]}\n  - {name: v, type: f32, shape: [N]}\n"
+     "  - {name: g, type: f32, shape: [301]}\n",
+     "  - {op: LayerNormBackward, inputs: [x, dy, m, v, g, ~], outputs: [dx, dg, db]}\n", "dx, dg, db"},
+    {"layer norm of bf16", 150,
+     "  - {name: x, type: bf16, shape: [N, 301]}\n  - {name: dy, type: bf16, shape: [N, 301]}\n"
+     "  - {name: m, type: f32, shape: [N]}\n  - {name: v, type: f32, shape: [N]}\n"
+     "  - {name: g, type: f32, shape: [301]}\n",
+     "  - {op: LayerNormBackward, inputs: [x, dy, m, v, g, ~], outputs: [dx, dg, db]}\n", "dx, dg, db"},
+    {"batch norm", 6,
+     "  - {name: x, type: f32, shape: [N, 7, 401]}\n  - {name: dy, type: f32, shape: [N, 7, 401]}\n"
+     "  - {name: m, type: f32, shape: [7]}\n  - {name: v, type: f32, shape: [7]}\n  - {name: g, type: f32, shape: "
+     "[7]}\n",
+     "  - {op: BatchNormTrainingBackward, inputs: {src: x, diff_dst: dy, mean: m, variance: v, gamma: g},\n"
+     "     outputs: {diff_src: dx, diff_gamma: dg, diff_beta: db}, attributes: {data_format: NCX, epsilon: 1.0e-5}}\n",
+     "dx, dg, db"},
+    {"average pooling", 3, "  - {name: x, type: f32, shape: [N, 9, 9, 20]}\n",
+     "  - {op: AvgPool, inputs: [x], outputs: [y], attributes: {strides: [2, 2], pads_begin: [1, 1], pads_end: [1, 1], "
+     "kernel: [3, 3], exclude_pad: true, data_format: NXC}}\n",
+     "y"},
+    {"maximum pooling", 3, "  - {name: x, type: f32, shape: [N, 4, 9, 9]}\n",
+     "  - {op: MaxPool, inputs: [x], outputs: [y], attributes: {strides: [2, 2], pads_begin: [1, 1], pads_end: [1, 1], "
+     "kernel: [3, 3], data_format: NCX}}\n",
+     "y"},
+    {"convolution", FIXED,
+     "  - {name: x, type: f32, shape: [2, 6, 9, 9]}\n  - {name: w, type: f32, shape: [20, 6, 3, 3]}\n",
+     "  - {op: Convolution, inputs: [x, w], outputs: [y], attributes: {strides: [1, 1], pads_begin: [1, 1], "
+     "pads_end: [1, 1], dilations: [1, 1], data_format: NCX, weights_format: OIX}}\n",
+     "y"},
+    {"convolution by weights", FIXED,
+     "  - {name: x, type: f32, shape: [2, 6, 9, 9]}\n  - {name: dy, type: f32, shape: [2, 20, 9, 9]}\n",
+     "  - {op: ConvolutionBackwardWeights, inputs: [x, dy], outputs: [dw], attributes: {strides: [1, 1], pads_begin: "
+     "[1, 1], pads_end: [1, 1], dilations: [1, 1], data_format: NCX, weights_format: OIX, weights_shape: [20, 6, 3, "
+     "3]}}\n",
+     "dw"},
+    {"depthwise", FIXED,
+     "  - {name: x, type: f32, shape: [2, 9, 9, 40]}\n  - {name: w, type: f32, shape: [40, 1, 3, 3]}\n",
+     "  - {op: Convolution, inputs: [x, w], outputs: [y], attributes: {strides: [1, 1], pads_begin: [1, 1], "
+     "pads_end: [1, 1], dilations: [1, 1], groups: 40, data_format: NXC, weights_format: OIX}}\n",
+     "y"},
+    {"cross entropy", 300, "  - {name: x, type: f32, shape: [N, 9]}\n  - {name: l, type: s32, shape: [N]}\n",
+     "  - {op: SoftmaxCrossEntropy, inputs: [x, l], outputs: [y], attributes: {reduction: sum}}\n", "y"},
+};
+enum { NCASES = sizeof cases / sizeof *cases };
+
+static Graph *read_case(const Case *c) {
+  char text[2048], dims[64] = "";
+  Diagnostics d;
+  if (c->n) snprintf(dims, sizeof dims, "dims: {N: %d}\n", c->n);
+  const int length = snprintf(text, sizeof text, "format: ngrad/1\nname: test\n%sinputs:\n%snodes:\n%soutputs: [%s]\n",
+                              dims, c->inputs, c->nodes, c->outputs);
+  diagnostics_init(&d, &system_allocator);
+  Graph *g = yaml_read(&system_allocator, "test.yaml", text, (size_t)length, NULL, &d);
+  if (!g) fail_msg("%s: %s", c->name, d.count ? d.items[0].message : "out of memory");
+  diagnostics_deinit(&d);
+  return g;
+}
+
+static Lowered lower_case(const Case *c) {
+  Lowered l = {read_case(c), NULL};
+  Diagnostics d;
+  Target target = target_of_any_machine();
+  target.isa = "scalar";
+  diagnostics_init(&d, &system_allocator);
+  PassContext context = {
+      .diagnostics = &d, .allocator = &system_allocator, .target = &target, .evaluate = interpret_node};
+  if (c->n) {
+    Graph *given = l.graph;
+    l.graph = graph_with_open_dims(given, &d);
+    graph_free(given);
+  } else loops_bind(c->name, l.graph);
+  if (l.graph && pipeline_run(l.graph, &context)) l.program = pipeline_lower(l.graph, &context);
+  if (!l.program) fail_msg("%s: %s", c->name, d.count ? d.items[0].message : "out of memory");
+  diagnostics_deinit(&d);
+  return l;
+}
+
+static bool compare_at(const Case *of, const Lowered *l, int64_t n) {
+  LoopsCase c;
+  Diagnostics d;
+  char name[128];
+  diagnostics_init(&d, &system_allocator);
+  Graph *bound = of->n ? graph_with_dims(l->graph, &n, &d) : graph_clone(l->graph);
+  diagnostics_deinit(&d);
+  assert_non_null(bound);
+  snprintf(name, sizeof name, "%s at %lld", of->name, (long long)n);
+  loops_case_init(&c, name, bound, (uint64_t)n + 1);
+  const bool ok = compare_numbers(&c, l->program, of->n ? &n : NULL);
+  loops_case_deinit(&c);
+  return ok;
+}
+
+static void numbers_are_those_of_loops(void **state) {
+  size_t nfailures = 0;
+  (void)state;
+  for (size_t i = 0; i < NCASES; i++) {
+    Lowered l = lower_case(&cases[i]);
+    const int64_t hint = cases[i].n, few[] = {1, LANES - 1, LANES + 1, hint, 2 * LONGEST_RUN + 3};
+    for (size_t n = 0; n < (hint ? 5 : 1); n++) nfailures += !compare_at(&cases[i], &l, few[n]);
+    lowered_free(&l);
+  }
+  assert_int_equal(nfailures, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(numbers_are_those_of_loops),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
