@@ -98,11 +98,15 @@ static Number evaluate(const Reference *r, ExprId id) {
   case EXPR_LOAD: {
     const Access *a = &r->k->accesses[e->access];
     if (!find_element(r, a, &element)) return number(r, r->type, a->outside);
-    return r->domain->load(r->domain->context, r->type, a, element);
+    const Number *offset = e->args[0] ? &r->value[e->args[0]] : NULL;
+    return r->domain->load(r->domain->context, e->is_s64 ? TYPE_S64 : r->type, a, element, offset);
   }
+  case EXPR_INTEGER: return r->domain->integer(r->domain->context, e->integer);
   default:
     for (int a = 0; a < expr_info[e->op].narguments; a++) args[a] = r->value[e->args[a]];
-    return apply(r, e->op, r->type, args);
+    if (e->op != EXPR_IS_KEPT) return apply(r, e->op, r->type, args);
+    find_element(r, &r->k->accesses[e->access], &element);
+    return r->domain->is_kept(r->domain->context, r->type, args, element);
   }
 }
 
@@ -302,8 +306,6 @@ static const char *find_unknown(const Reference *r, const bool *is_used, const S
   for (ExprId i = 1; i < k->nexprs; i++) {
     const Expr *e = &k->exprs[i];
     if (!is_used[i]) continue;
-    if (e->op == EXPR_IS_KEPT) return "it has dropout";
-    if (e->op == EXPR_LOAD && e->args[0]) return "it gathers";
     if (expr_is_reduction(e) && !sums[i]) return "a reduction has no order";
   }
   return NULL;
@@ -354,9 +356,20 @@ static Number hash_number(void *context, Type type, double x) {
   return (Number){.hash = x == -INFINITY ? 0 : mix(mix(1, (uint64_t)type), bits)};
 }
 
-static Number hash_load(void *context, Type type, const Access *a, int64_t element) {
+static Number hash_load(void *context, Type type, const Access *a, int64_t element, const Number *offset) {
   (void)context;
-  return (Number){.hash = mix(mix(mix(2, (uint64_t)type), a->value->index), (uint64_t)element)};
+  const uint64_t hash = mix(mix(mix(2, (uint64_t)type), a->value->index), (uint64_t)element);
+  return (Number){.hash = offset ? mix(hash, offset->hash) : hash};
+}
+
+static Number hash_integer(void *context, int64_t integer) {
+  (void)context;
+  return (Number){.hash = mix(5, (uint64_t)integer)};
+}
+
+static Number hash_is_kept(void *context, Type type, const Number *args, int64_t place) {
+  (void)context, (void)type;
+  return (Number){.hash = mix(mix(mix(mix(6, args[0].hash), args[1].hash), args[2].hash), (uint64_t)place)};
 }
 
 // A maximum does not depend on the order of its operands.
@@ -377,5 +390,10 @@ static void forget(void *context, Type type, const Access *a, int64_t element, N
   (void)context, (void)type, (void)a, (void)element, (void)x, (void)is_mask;
 }
 
-const ReferenceDomain reference_hashes = {
-    .number = hash_number, .load = hash_load, .apply = hash_apply, .convert = hash_convert, .store = forget};
+const ReferenceDomain reference_hashes = {.number = hash_number,
+                                          .integer = hash_integer,
+                                          .load = hash_load,
+                                          .is_kept = hash_is_kept,
+                                          .apply = hash_apply,
+                                          .convert = hash_convert,
+                                          .store = forget};

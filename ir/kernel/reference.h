@@ -41,7 +41,11 @@ typedef union ReferenceValue {
 typedef struct ReferenceDomain {
   void *context;
   ReferenceValue (*number)(void *context, Type type, double number); // rounded to the type: f32 or f64
-  ReferenceValue (*load)(void *context, Type type, const Access *a, int64_t element);
+  // TYPE_S64: an operand of EXPR_IS_KEPT. offset: of the type, in elements; NULL: 0.
+  ReferenceValue (*load)(void *context, Type type, const Access *a, int64_t element, const ReferenceValue *offset);
+  ReferenceValue (*integer)(void *context, int64_t integer);
+  // EXPR_IS_KEPT of the element with this number: seed and offset are integers.
+  ReferenceValue (*is_kept)(void *context, Type type, const ReferenceValue *args, int64_t place);
   ReferenceValue (*apply)(void *context, ExprOp op, Type type, const ReferenceValue *args); // type: of the operands
   ReferenceValue (*convert)(void *context, Type from, Type to, ReferenceValue x);
   void (*store)(void *context, Type type, const Access *a, int64_t element, ReferenceValue x, bool is_mask);

@@ -36,14 +36,31 @@ static ReferenceValue make_number(void *context, Type type, double x) {
   return first_lane(type, &y);
 }
 
-static ReferenceValue load_number(void *context, Type type, const Access *a, int64_t element) {
+static ReferenceValue load_number(void *context, Type type, const Access *a, int64_t element,
+                                  const ReferenceValue *offset) {
   const Buffers *b = context;
+  if (offset) element += type == TYPE_F64 ? (int64_t)offset->f64 : (int64_t)offset->f32;
   const char *data = b->of[a->value->index];
   Lanes y;
   assert_non_null(data);
+  if (type == TYPE_S64) {
+    assert_int_equal(a->type, TYPE_S64);
+    return (ReferenceValue){.s64 = ((const int64_t *)(const void *)data)[element]};
+  }
   if (type_is_packed(a->type)) return make_number(NULL, type, type_load(a->type, data, (size_t)element));
   assert_true(lanes_load(a->type, arithmetic_of(type), &y, data + (size_t)element * type_nbytes(a->type), 1));
   return first_lane(type, &y);
+}
+
+static ReferenceValue make_integer(void *context, int64_t integer) {
+  (void)context;
+  return (ReferenceValue){.s64 = integer};
+}
+
+static ReferenceValue is_number_kept(void *context, Type type, const ReferenceValue *args, int64_t place) {
+  const double probability = type == TYPE_F64 ? args[2].f64 : (double)args[2].f32;
+  (void)context;
+  return (ReferenceValue){.s64 = element_is_kept(&(Dropping){args[0].s64, args[1].s64, probability, (uint64_t)place})};
 }
 
 static ReferenceValue apply_to_numbers(void *context, ExprOp op, Type type, const ReferenceValue *args) {
@@ -133,7 +150,14 @@ static Verdict evaluate(const LoopsCase *c, const Program *p, const int64_t *dim
 static Verdict compare_numbers(const LoopsCase *c, Program *p, const int64_t *dims) {
   Tensor executed[MOST_TENSORS] = {{0}}, referred[MOST_TENSORS] = {{0}};
   Buffers b = {{NULL}};
-  const ReferenceDomain numbers = {&b, make_number, load_number, apply_to_numbers, convert_number, store_number};
+  const ReferenceDomain numbers = {.context = &b,
+                                   .number = make_number,
+                                   .integer = make_integer,
+                                   .load = load_number,
+                                   .is_kept = is_number_kept,
+                                   .apply = apply_to_numbers,
+                                   .convert = convert_number,
+                                   .store = store_number};
   find_buffers(c, p, dims, &b);
   Verdict verdict = evaluate(c, p, dims, &numbers);
   loops_new_outputs(c->graph, executed);
@@ -286,7 +310,10 @@ static Lowered lower_case(const Case *c) {
     graph_free(given);
   } else loops_bind(c->name, l.graph);
   if (l.graph && pipeline_run(l.graph, &context)) l.program = pipeline_lower(l.graph, &context);
-  if (!l.program) fail_msg("%s: %s", c->name, d.count ? d.items[0].message : "out of memory");
+  if (!l.program) {
+    fail_msg("%s: %s", c->name, d.count ? d.items[0].message : "out of memory");
+    abort(); // not reached, as no reader of the code can tell
+  }
   diagnostics_deinit(&d);
   return l;
 }
@@ -433,7 +460,7 @@ static void change(const Change *c, Draft *d) {
 // Adds up hashes of all stores.
 static void add_hash(void *context, Type type, const Access *a, int64_t element, ReferenceValue x, bool is_mask) {
   (void)is_mask;
-  const ReferenceValue args[] = {reference_hashes.load(NULL, type, a, element), x};
+  const ReferenceValue args[] = {reference_hashes.load(NULL, type, a, element, NULL), x};
   *(uint64_t *)context += reference_hashes.apply(NULL, EXPR_ADD, type, args).hash;
 }
 
