@@ -206,7 +206,7 @@ static const Case cases[] = {
     {"rows of any length", 700, "  - {name: x, type: f32, shape: [9, N]}\n",
      "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [1]}}\n", "y"},
     {"weighted rows of any length", 50,
-     "  - {name: x, type: f32, shape: [5, 7, N]}\n  - {name: c, type: f32, shape: [7, 1]}\n",
+     "  - {name: x, type: f32, shape: [3, 40, N]}\n  - {name: c, type: f32, shape: [40, 1]}\n",
      "  - {op: Multiply, inputs: [x, c], outputs: [p]}\n"
      "  - {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [1, 2]}}\n",
      "y"},
