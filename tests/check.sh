@@ -6,7 +6,7 @@
 # usage: ./dev check [--again] [PART...]    --list: the parts; --again: also those that have passed
 #
 # NGRAD_SECONDS=1800: how long each fuzzer runs, a minute unless said. NGRAD_JOBS=1: how many parts run at once, one a core
-# unless said.
+# unless said. NGRAD_OLD=COMMIT: an earlier commit or program, from whose C same-text allows no difference.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 export NGRAD_CHECK=1
@@ -31,6 +31,7 @@ fuzz-npz|./dev fuzz npz -max_total_time=SECONDS|hostile checkpoints
 fuzz-data|./dev fuzz data -max_total_time=SECONDS|hostile data sets
 check-speed|build/tests/test_check_speed_test|the time of ngrad check, by the nodes and beside a fixed loop
 exhaustive|./dev exhaustive|exp, log, tanh ... on every f32
+same-text|tests/same_text.sh OLD build/ngrad|the C of models and random graphs is byte for byte that of NGRAD_OLD
 site|./dev docs|the site of the documents, with what they say
 new-machine|tests/new_machine.sh|README's two commands on a Debian 12 that was never used
 T
@@ -43,7 +44,8 @@ with_all() { # LABEL
 # One of several at once, started below. Its state: passed, failed or skipped, and the seconds.
 if [ "${1-}" = --part ]; then
   part=$2 state=$3
-  program=$(table | sed -n "s/^$part|\([^|]*\)|.*/\1/p" | sed "s/SECONDS/${NGRAD_SECONDS:-60}/")
+  program=$(table | sed -n "s/^$part|\([^|]*\)|.*/\1/p" |
+    sed "s/SECONDS/${NGRAD_SECONDS:-60}/; s| OLD | ${NGRAD_OLD:-none} |")
   echo "check: $part begins"
   start=$(date +%s) status=0
   if [ "${program%% *}" = with_all ]; then

@@ -1,5 +1,6 @@
 // How a loop takes its sums: the order that its structure implies for each reduction, and how inner sums are cut into
 // runs.
+#include "ir/kernel/reference.h"
 #include "ir/kernel/scatter.h"
 #include "ir/kernel/schedule.h"
 
@@ -144,4 +145,43 @@ static const SumOrder *find_order_with_runs(const Loop *loop) {
 Runs loop_runs(const Kernel *k, const Loop *loop) {
   const SumOrder *o = find_order_with_runs(loop);
   return o ? runs_of(k, loop, o) : (Runs){0};
+}
+
+// Summations
+
+static SumStage inner_stage(const Kernel *k, const Loop *loop, const Root *root) {
+  const Expr *e = &k->exprs[root->expr];
+  SumStage s = {.order = root->order, .runs = sum_order_has_runs(root->order) ? loop_runs(k, loop) : (Runs){0}};
+  for (int i = loop->nouter; i < loop->nouter + loop->ninner; i++) {
+    if (e->reduced >> loop->axes[i] & 1) s.axes[s.naxes++] = loop->axes[i];
+    if (i > loop->nouter + s.runs.depth) s.inside |= 1U << loop->axes[i];
+  }
+  s.is_in_lanes = root->order->levels[0].accumulators > 1;
+  s.has_only_used = loop_sums_rows(loop);
+  s.may_be_one_run = !loop_sums_in_lanes(loop) && (loop_tile(loop) || axes_monomial(k, e->reduced));
+  s.run_axis = loop->axes[loop->nouter + s.runs.depth];
+  s.nelems_inside = loop_operands_inside(k, loop, s.runs.depth);
+  return s;
+}
+
+static const Root *find_root(const Loop *loop, RootKind kind, uint32_t id) {
+  for (size_t i = 0; i < loop->nroots; i++) {
+    const Root *root = &loop->roots[i];
+    if (root->kind == kind && (kind == ROOT_REDUCE_INNER ? root->expr : root->access) == id) return root;
+  }
+  return NULL;
+}
+
+bool schedule_summation(const Schedule *s, const ScheduledSum *sum, Summation *out) {
+  const Loop *loop = &s->loops[sum->loop];
+  const Root *inner = sum->inner ? find_root(loop, ROOT_REDUCE_INNER, sum->inner) : NULL;
+  const Root *outer = sum->partials ? find_root(loop, ROOT_REDUCE_OUTER, sum->partials) : NULL;
+  *out = (Summation){.sum = sum->sum};
+  if ((sum->inner && !inner) || (sum->partials && !outer)) return false;
+  if (inner) out->inner = inner_stage(s->kernel, loop, inner);
+  if (!outer) return inner;
+  out->outer.order = outer->order;
+  out->is_tiled = loop_tile(loop);
+  for (int i = loop->nfree; i < loop->nouter + out->is_tiled; i++) out->outer.axes[out->outer.naxes++] = loop->axes[i];
+  return true;
 }

@@ -34,6 +34,15 @@ Loop *schedule_add_loop(Schedule *s) {
   return &s->loops[s->nloops++];
 }
 
+bool schedule_add_sum(Schedule *s, ScheduledSum sum) {
+  if (!arena_grow(s->kernel->arena, &s->sums, s->nsums, &s->sums_capacity, sizeof *s->sums)) {
+    s->kernel->out_of_memory = true;
+    return false;
+  }
+  s->sums[s->nsums++] = sum;
+  return true;
+}
+
 static int compare_roots(const void *a, const void *b) {
   const Root *x = a, *y = b;
   if (x->sweep != y->sweep) return x->sweep < y->sweep ? -1 : 1;

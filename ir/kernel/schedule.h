@@ -51,19 +51,6 @@ typedef struct Spill { // a vector that a sweep stores in a local array of the s
 } Spill;
 enum { MOST_SPILLS = 2 };
 
-// The most f32 additions to an accumulator in a run. The tail of a row may add a few more.
-enum { LONGEST_RUN = 64 };
-
-// Runs split a sum over inner axes into short chains of f32 additions: the sum of each run is added to a total in f64.
-// At most one of vector_run and middle_run is set; if none is set and the runs are not open, each sum is one chain.
-typedef struct Runs {
-  int64_t vector_run; // elements of the vector axis in a run
-  int64_t middle_run; // iterations of the middle axis at `depth` in a run
-  int depth;    // position of this middle axis among the inner axes; a run sums all indices of the axes inside of it
-  bool is_open; // emitted code computes the middle iterations in a run: index_chain_iterations with sums in lanes.
-                // With vector_run: as many as have at most LONGEST_RUN additions, if one iteration has no more
-} Runs;
-
 // The levels of loop nests. loop_nest (ir/kernel/nest.h) adds factors and runs. Levels from LOOP_MIDDLE on are inside
 // of a step.
 typedef enum LoopLevel {
@@ -136,12 +123,23 @@ typedef struct Loop {
   size_t nroots, roots_capacity;
 } Loop;
 
+// How a reduction of the rewritten kernel is taken: over inner axes, over outer axes, or over first the one, then the
+// other.
+typedef struct ScheduledSum {
+  ExprId sum;        // as the kernel's stores use it
+  uint32_t loop;     // index of the loop
+  ExprId inner;      // of the root that reduces inner axes; 0: there is none
+  AccessId partials; // of the root that reduces outer axes; 0: there is none
+} ScheduledSum;
+
 typedef struct Schedule {
   Kernel *kernel; // owns the arena; kernel->out_of_memory also covers the schedule
   Temporary *temporaries;
   size_t ntemporaries, temporaries_capacity;
   Loop *loops; // in the order of execution
   size_t nloops, loops_capacity;
+  ScheduledSum *sums; // of main loops; a sum that several loops compute stands here several times
+  size_t nsums, sums_capacity;
   // In a program: runs directly after the previous schedule, which computes another piece of the same results. It may
   // overwrite elements that the other has stored, and read its temporaries.
   bool follows;
@@ -152,6 +150,7 @@ typedef struct Schedule {
 Schedule *schedule_new(Kernel *k);
 uint32_t schedule_add_temporary(Schedule *s, const char *name, Type type, int64_t nelems);
 Loop *schedule_add_loop(Schedule *s);
+bool schedule_add_sum(Schedule *s, ScheduledSum sum);
 bool loop_add_root(Kernel *k, Loop *loop, Root root);
 void loop_sort_roots(Loop *loop); // by sweep
 bool loop_has_roots(const Loop *loop, RootKind kind);
@@ -208,6 +207,11 @@ typedef struct SumNumbers {
 // verifier compares them.
 SumOrder loop_sum_order(const Schedule *s, const Loop *loop, const Root *root, SumNumbers numbers);
 SumNumbers loop_sum_numbers(const SumOrder *order); // that are in the order
+
+// How the reduction of the kernel is taken, for kernel_reference (ir/kernel/reference.h). False: a loop has another
+// root by now than kernel_order gave it.
+struct Summation;
+bool schedule_summation(const Schedule *s, const ScheduledSum *sum, struct Summation *out);
 
 // What the orders say of the loop's inner sums: how they are cut into runs.
 Runs loop_runs(const Kernel *k, const Loop *loop);

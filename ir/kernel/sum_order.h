@@ -54,6 +54,19 @@ typedef struct SumOrder {
   SumLevel levels[MOST_SUM_LEVELS];
 } SumOrder;
 
+// The most f32 additions to an accumulator in a run. The tail of a row may add a few more.
+enum { LONGEST_RUN = 64 };
+
+// Runs split a sum over inner axes into short chains of f32 additions: the sum of each run is added to a total in f64.
+// At most one of vector_run and middle_run is set; if none is set and the runs are not open, each sum is one chain.
+typedef struct Runs {
+  int64_t vector_run; // elements of the vector axis in a run
+  int64_t middle_run; // iterations of the middle axis at `depth` in a run
+  int depth;    // position of this middle axis among the inner axes; a run sums all indices of the axes inside of it
+  bool is_open; // emitted code computes the middle iterations in a run: index_chain_iterations with sums in lanes.
+                // With vector_run: as many as have at most LONGEST_RUN additions, if one iteration has no more
+} Runs;
+
 bool sum_order_equal(const SumOrder *a, const SumOrder *b);
 
 // The operands that each accumulator of the first level takes one after the other, if all take equally many, at most

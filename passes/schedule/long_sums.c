@@ -79,10 +79,12 @@ static SumCut choose_cut(const Kernel *k, const Product *p) {
   return cut;
 }
 
-// The kernel's stores with another expression in place of one. NULL: out of memory.
-static Store *replace_expr(Kernel *k, ExprId replaced, ExprId with) {
+// The kernel's stores with another expression in place of one. *new_ids: by old id, the new id; 0: unchanged. NULL: out
+// of memory.
+static Store *replace_expr(Kernel *k, ExprId replaced, ExprId with, const ExprId **new_ids) {
   const size_t count = k->nexprs;
-  ExprId *now = ARENA_ARRAY(k->arena, ExprId, count); // by old id: the new id; 0: unchanged
+  ExprId *now = ARENA_ARRAY(k->arena, ExprId, count);
+  *new_ids = now;
   Store *stores = ARENA_ARRAY(k->arena, Store, k->nstores);
   if (!now || !stores) {
     k->out_of_memory = true;
@@ -128,7 +130,8 @@ static AxisSet split_sum(Kernel *k, Product *p) {
   const AxisSet blocks = whole.reduced & ((2U << last) - 1);
   const ExprId sums = expr_label(k, expr_sum(k, whole.args[0], whole.reduced & ~blocks), whole.label);
   const ExprId sum = expr_label(k, expr_sum(k, sums, blocks), whole.label);
-  Store *stores = sum ? replace_expr(k, p->sum, sum) : NULL;
+  const ExprId *now;
+  Store *stores = sum ? replace_expr(k, p->sum, sum, &now) : NULL;
   if (!stores) return 0;
   k->stores = stores;
   k->stores_capacity = k->nstores;
@@ -182,6 +185,12 @@ bool schedule_order_in_two(Scheduling *s) {
   s->free_axes = 0;
   s->is_tiled = !s->outer && !s->blocks;
   s->adds_chains = s->blocks;
-  Store *stores = replace_expr(k, sums, expr_load(k, kept));
-  return stores && order_part(s, stores, k->nstores);
+  const size_t noriginals = k->nexprs, first = s->schedule->nsums;
+  const ExprId *now;
+  Store *stores = replace_expr(k, sums, expr_load(k, kept), &now);
+  if (!stores || !order_part(s, stores, k->nstores)) return false;
+  for (size_t i = first; i < s->schedule->nsums; i++) // the sums as the kernel's own stores use them
+    for (ExprId e = 1; e < noriginals; e++)
+      if (now[e] == s->schedule->sums[i].sum) s->schedule->sums[i].sum = e;
+  return true;
 }

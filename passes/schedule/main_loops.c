@@ -360,12 +360,15 @@ static bool add_outer_reduction(Scheduling *s, Loop *loop, ExprId id) {
   Time t = s->time[e.args[0]];
   ExprId contribution = rebuild(s, e.args[0]);
   int sweep = t.sweep;
-  if (e.reduced >> s->vector_axis & 1) {
+  const bool has_inner = e.reduced >> s->vector_axis & 1;
+  if (has_inner) {
     contribution = expr_label(k, expr_reduce(k, e.op, contribution, s->inner), e.label);
     if (!add_inner_sum(s, loop, contribution, sweep)) return false;
   }
   AccessId access;
   if (!add_partial(s, id, &access)) return false;
+  const uint32_t at = (uint32_t)s->schedule->nloops; // where the loop will be
+  if (!schedule_add_sum(s->schedule, (ScheduledSum){id, at, has_inner ? contribution : 0, access})) return false;
   return loop_add_root(k, loop, (Root){ROOT_REDUCE_OUTER, sweep, contribution, access, false, 0});
 }
 
@@ -390,6 +393,7 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
     int sweep = s->time[e->args[0]].sweep;
     ExprId sum = rebuild(s, i);
     if (!add_inner_sum(s, loop, sum, sweep)) return false;
+    if (!schedule_add_sum(s->schedule, (ScheduledSum){i, (uint32_t)s->schedule->nloops, sum, 0})) return false;
   }
   for (size_t i = 0; i < k->nstores; i++) {
     Store store = k->stores[i];

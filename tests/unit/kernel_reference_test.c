@@ -1,0 +1,515 @@
+// The reference of kernels (ir/kernel/reference.h). In numbers, it has the bits of executed loop trees, at several
+// values of open dims; loops_execute_test and loops_open_test compare trees with compiled code. In hashes, no change of
+// an order stays unseen.
+#include "ir/kernel/reference.h"
+
+#include "ir/graph/open_dims.h"
+#include "tests/loops/vocabulary.h"
+#include "tests/unit/loops_case.h"
+
+enum { MOST_VALUES = 1024, MOST_SUMS = 64 };
+
+// Numbers
+
+typedef struct Buffers {
+  void *of[MOST_VALUES]; // by value->index
+} Buffers;
+
+static Arithmetic arithmetic_of(Type type) {
+  return type == TYPE_F64 ? IN_F64 : IN_F32;
+}
+
+static void set_lanes(Type type, Lanes *y, ReferenceValue x) {
+  *y = (Lanes){.f32 = {0}};
+  if (type == TYPE_F64) y->f64[0] = x.f64;
+  else y->f32[0] = x.f32;
+}
+
+static ReferenceValue first_lane(Type type, const Lanes *x) {
+  return type == TYPE_F64 ? (ReferenceValue){.f64 = x->f64[0]} : (ReferenceValue){.f32 = x->f32[0]};
+}
+
+static ReferenceValue make_number(void *context, Type type, double x) {
+  Lanes y;
+  (void)context;
+  lanes_set(arithmetic_of(type), &y, x);
+  return first_lane(type, &y);
+}
+
+static ReferenceValue load_number(void *context, Type type, const Access *a, int64_t element,
+                                  const ReferenceValue *offset) {
+  const Buffers *b = context;
+  if (offset) element += type == TYPE_F64 ? (int64_t)offset->f64 : (int64_t)offset->f32;
+  const char *data = b->of[a->value->index];
+  Lanes y;
+  assert_non_null(data);
+  if (type == TYPE_S64) {
+    assert_int_equal(a->type, TYPE_S64);
+    return (ReferenceValue){.s64 = ((const int64_t *)(const void *)data)[element]};
+  }
+  if (type_is_packed(a->type)) return make_number(NULL, type, type_load(a->type, data, (size_t)element));
+  assert_true(lanes_load(a->type, arithmetic_of(type), &y, data + (size_t)element * type_nbytes(a->type), 1));
+  return first_lane(type, &y);
+}
+
+static ReferenceValue make_integer(void *context, int64_t integer) {
+  (void)context;
+  return (ReferenceValue){.s64 = integer};
+}
+
+static ReferenceValue is_number_kept(void *context, Type type, const ReferenceValue *args, int64_t place) {
+  const double probability = type == TYPE_F64 ? args[2].f64 : (double)args[2].f32;
+  (void)context;
+  return (ReferenceValue){.s64 = element_is_kept(&(Dropping){args[0].s64, args[1].s64, probability, (uint64_t)place})};
+}
+
+static ReferenceValue apply_to_numbers(void *context, ExprOp op, Type type, const ReferenceValue *args) {
+  Lanes x[3], y;
+  (void)context;
+  for (int i = 0; i < 3; i++) set_lanes(type, &x[i], args[i]);
+  if (op == EXPR_SELECT) x[0].m64[0] = args[0].s64 ? -1 : 0;
+  assert_true(lanes_apply(op, arithmetic_of(type), &y, (const Lanes *const[]){&x[0], &x[1], &x[2]}));
+  if (!expr_info[op].is_mask) return first_lane(type, &y);
+  return (ReferenceValue){.s64 = type == TYPE_F64 ? y.m64[0] != 0 : y.m32[0] != 0};
+}
+
+static ReferenceValue convert_number(void *context, Type from, Type to, ReferenceValue x) {
+  Lanes y, z;
+  (void)context;
+  set_lanes(from, &y, x);
+  if (to == TYPE_F64) lanes_widen(&z, &y);
+  else lanes_narrow(&z, &y);
+  return first_lane(to, &z);
+}
+
+static void store_number(void *context, Type type, const Access *a, int64_t element, ReferenceValue x, bool is_mask) {
+  const Buffers *b = context;
+  char *data = b->of[a->value->index];
+  Lanes y;
+  assert_non_null(data);
+  if (is_mask) x = make_number(NULL, type, (double)x.s64);
+  set_lanes(type, &y, x);
+  if (a->type == TYPE_BOOLEAN) lanes_set(arithmetic_of(type), &y, (type == TYPE_F64 ? x.f64 : (double)x.f32) != 0);
+  if (type_is_packed(a->type)) { // two elements in a byte
+    char byte[1] = {0};
+    assert_true(lanes_store(a->type, arithmetic_of(type), byte, &y, 1));
+    type_store(a->type, data, (size_t)element, type_load(a->type, byte, 0));
+    return;
+  }
+  assert_true(lanes_store(a->type, arithmetic_of(type), data + (size_t)element * type_nbytes(a->type), &y, 1));
+}
+
+// The sums of a schedule. False: one has no order any more.
+static bool find_sums(const Schedule *s, Summation *sums) {
+  assert_true(s->nsums <= MOST_SUMS);
+  for (size_t i = 0; i < s->nsums; i++)
+    if (!schedule_summation(s, &s->sums[i], &sums[i])) return false;
+  return true;
+}
+
+// Memory for what the kernels store, and the tensors of the case.
+static void find_buffers(const LoopsCase *c, const Program *p, const int64_t *dims, Buffers *b) {
+  const Graph *g = p->graph;
+  assert_true(g->nvalues < MOST_VALUES);
+  for (size_t i = 0; i < g->ninputs; i++) b->of[g->inputs[i]->index] = c->inputs[i].data;
+  for (size_t i = 0; i < g->nvalues; i++) {
+    const Value *v = g->values[i];
+    const int64_t hinted = shape_nelems(&v->shape);
+    const int64_t nelems = dims ? open_number(g, hinted, shape_monomial(&v->shape), dims) : hinted;
+    if (v->constant && !v->constant->is_splat) b->of[i] = v->constant->data;
+    else if (!b->of[i]) b->of[i] = calloc((size_t)nelems + 1, sizeof(double));
+    assert_non_null(b->of[i]);
+  }
+}
+
+static void free_buffers(const Program *p, Buffers *b) {
+  for (size_t i = 0; i < p->graph->nvalues; i++) {
+    const Value *v = p->graph->values[i];
+    if (!v->is_input && !(v->constant && !v->constant->is_splat)) free(b->of[i]);
+  }
+}
+
+typedef enum Verdict { SAME, DIFFERENT, UNKNOWN } Verdict; // UNKNOWN: the reference does not know some kernel
+
+static Verdict evaluate(const LoopsCase *c, const Program *p, const int64_t *dims, const ReferenceDomain *numbers) {
+  for (size_t i = 0; i < p->nkernels; i++) {
+    Summation sums[MOST_SUMS];
+    const char *why = NULL;
+    const Schedule *s = p->schedules[i];
+    if (!find_sums(s, sums)) {
+      print_error("%s: a sum of kernel %zu has another root now\n", c->name, i);
+      return DIFFERENT;
+    }
+    if (kernel_reference(s->kernel, sums, s->nsums, dims, numbers, &why)) continue;
+    return why ? UNKNOWN : DIFFERENT;
+  }
+  return SAME;
+}
+
+// Whether the outputs that kernels store have the bits of the executed trees.
+static Verdict compare_numbers(const LoopsCase *c, Program *p, const int64_t *dims) {
+  Tensor executed[MOST_TENSORS] = {{0}}, referred[MOST_TENSORS] = {{0}};
+  Buffers b = {{NULL}};
+  const ReferenceDomain numbers = {.context = &b,
+                                   .number = make_number,
+                                   .integer = make_integer,
+                                   .load = load_number,
+                                   .is_kept = is_number_kept,
+                                   .apply = apply_to_numbers,
+                                   .convert = convert_number,
+                                   .store = store_number};
+  find_buffers(c, p, dims, &b);
+  Verdict verdict = evaluate(c, p, dims, &numbers);
+  loops_new_outputs(c->graph, executed);
+  if (verdict == SAME && !loops_execute(c, p, executed, &(ExecuteOptions){.dims = dims}, "executed"))
+    verdict = DIFFERENT;
+  for (size_t i = 0; i < c->graph->noutputs; i++) {
+    referred[i] = executed[i];
+    referred[i].data = program_copies_output(p, i) ? NULL : b.of[p->graph->outputs[i]->index];
+  }
+  if (verdict == SAME && !loops_have_same_bits(c, referred, executed, "as executed")) verdict = DIFFERENT;
+  loops_free_outputs(c->graph, executed);
+  free_buffers(p, &b);
+  return verdict;
+}
+
+// Cases. N is an open dim, of which all kernels have one program; FIXED: the graph has none.
+enum { FIXED = 0 };
+typedef struct Case {
+  const char *name;
+  int n; // the hint
+  const char *inputs, *nodes, *outputs;
+} Case;
+
+static const Case cases[] = {
+    {"product", FIXED, "  - {name: x, type: f32, shape: [60, 300]}\n  - {name: w, type: f32, shape: [300, 40]}\n",
+     "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n", "y"},
+    {"product in chains", 20,
+     "  - {name: x, type: f32, shape: [N, 2100]}\n  - {name: w, type: f32, shape: [2100, 17]}\n",
+     "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n", "y"},
+    {"product in blocks", FIXED,
+     "  - {name: x, type: f32, shape: [6, 5000]}\n  - {name: w, type: f32, shape: [5000, 8]}\n",
+     "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n", "y"},
+    {"product of rows", 40, "  - {name: x, type: f32, shape: [N, 300]}\n  - {name: w, type: f32, shape: [300, 40]}\n",
+     "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n  - {op: GELU, inputs: [y], outputs: [z]}\n", "y, z"},
+    {"product over a batch", 2100,
+     "  - {name: x, type: f32, shape: [N, 24]}\n  - {name: dy, type: f32, shape: [N, 40]}\n",
+     "  - {op: MatMul, inputs: [x, dy], outputs: [y], attributes: {transpose_a: true}}\n", "y"},
+    {"product of bf16", 40, "  - {name: x, type: bf16, shape: [N, 70]}\n  - {name: w, type: bf16, shape: [70, 40]}\n",
+     "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n", "y"},
+    {"product of f64", 40, "  - {name: x, type: f64, shape: [N, 70]}\n  - {name: w, type: f64, shape: [70, 40]}\n",
+     "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n", "y"},
+    {"rows", 100, "  - {name: x, type: f32, shape: [N, 301]}\n",
+     "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [1]}}\n", "y"},
+    {"long rows", 9, "  - {name: x, type: f32, shape: [N, 5003]}\n",
+     "  - {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\n", "y"},
+    {"rows of any length", 700, "  - {name: x, type: f32, shape: [9, N]}\n",
+     "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [1]}}\n", "y"},
+    {"weighted rows of any length", 50,
+     "  - {name: x, type: f32, shape: [3, 40, N]}\n  - {name: c, type: f32, shape: [40, 1]}\n",
+     "  - {op: Multiply, inputs: [x, c], outputs: [p]}\n"
+     "  - {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [1, 2]}}\n",
+     "y"},
+    {"any number of weighted rows", 90,
+     "  - {name: x, type: f32, shape: [5, N, 37]}\n  - {name: c, type: f32, shape: [37]}\n",
+     "  - {op: Multiply, inputs: [x, c], outputs: [p]}\n"
+     "  - {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [1, 2]}}\n",
+     "y"},
+    {"weighted columns", 90, "  - {name: x, type: f32, shape: [N, 6, 50]}\n  - {name: c, type: f32, shape: [6, 1]}\n",
+     "  - {op: Multiply, inputs: [x, c], outputs: [p]}\n"
+     "  - {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [0, 1]}}\n",
+     "y"},
+    {"short rows", 300, "  - {name: x, type: f32, shape: [N, 9]}\n",
+     "  - {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\n", "y"},
+    {"columns", 300, "  - {name: x, type: f32, shape: [N, 37]}\n",
+     "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [0]}}\n", "y"},
+    {"short columns", FIXED, "  - {name: x, type: f32, shape: [20, 5, 50]}\n",
+     "  - {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\n", "y"},
+    {"all", 5000, "  - {name: x, type: f32, shape: [N]}\n",
+     "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [0]}}\n", "y"},
+    {"all of f64", 5000, "  - {name: x, type: f64, shape: [N]}\n",
+     "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [0]}}\n", "y"},
+    {"all of rows", 300, "  - {name: x, type: f32, shape: [N, 37]}\n",
+     "  - {op: ReduceMean, inputs: [x], outputs: [y], attributes: {axes: [0, 1]}}\n", "y"},
+    {"greatest", 300, "  - {name: x, type: f32, shape: [N, 37]}\n",
+     "  - {op: ReduceMax, inputs: [x], outputs: [y], attributes: {axes: [0]}}\n"
+     "  - {op: ReduceMax, inputs: [x], outputs: [z], attributes: {axes: [1]}}\n",
+     "y, z"},
+    {"multiplied", 60, "  - {name: x, type: f32, shape: [N, 37]}\n",
+     "  - {op: ReduceProd, inputs: [x], outputs: [y], attributes: {axes: [1]}}\n", "y"},
+    {"layer norm", 150,
+     "  - {name: x, type: f32, shape: [N, 301]}\n  - {name: dy, type: f32, shape: [N, 301]}\n"
+     "  - {name: m, type: f32, shape: [N]}\n  - {name: v, type: f32, shape: [N]}\n"
+     "  - {name: g, type: f32, shape: [301]}\n",
+     "  - {op: LayerNormBackward, inputs: [x, dy, m, v, g, ~], outputs: [dx, dg, db]}\n", "dx, dg, db"},
+    {"layer norm of bf16", 150,
+     "  - {name: x, type: bf16, shape: [N, 301]}\n  - {name: dy, type: bf16, shape: [N, 301]}\n"
+     "  - {name: m, type: f32, shape: [N]}\n  - {name: v, type: f32, shape: [N]}\n"
+     "  - {name: g, type: f32, shape: [301]}\n",
+     "  - {op: LayerNormBackward, inputs: [x, dy, m, v, g, ~], outputs: [dx, dg, db]}\n", "dx, dg, db"},
+    {"batch norm", 6,
+     "  - {name: x, type: f32, shape: [N, 7, 401]}\n  - {name: dy, type: f32, shape: [N, 7, 401]}\n"
+     "  - {name: m, type: f32, shape: [7]}\n  - {name: v, type: f32, shape: [7]}\n  - {name: g, type: f32, shape: "
+     "[7]}\n",
+     "  - {op: BatchNormTrainingBackward, inputs: {src: x, diff_dst: dy, mean: m, variance: v, gamma: g},\n"
+     "     outputs: {diff_src: dx, diff_gamma: dg, diff_beta: db}, attributes: {data_format: NCX, epsilon: 1.0e-5}}\n",
+     "dx, dg, db"},
+    {"average pooling", 3, "  - {name: x, type: f32, shape: [N, 9, 9, 20]}\n",
+     "  - {op: AvgPool, inputs: [x], outputs: [y], attributes: {strides: [2, 2], pads_begin: [1, 1], pads_end: [1, 1], "
+     "kernel: [3, 3], exclude_pad: true, data_format: NXC}}\n",
+     "y"},
+    {"maximum pooling", 3, "  - {name: x, type: f32, shape: [N, 4, 9, 9]}\n",
+     "  - {op: MaxPool, inputs: [x], outputs: [y], attributes: {strides: [2, 2], pads_begin: [1, 1], pads_end: [1, 1], "
+     "kernel: [3, 3], data_format: NCX}}\n",
+     "y"},
+    {"convolution", FIXED,
+     "  - {name: x, type: f32, shape: [2, 6, 9, 9]}\n  - {name: w, type: f32, shape: [20, 6, 3, 3]}\n",
+     "  - {op: Convolution, inputs: [x, w], outputs: [y], attributes: {strides: [1, 1], pads_begin: [1, 1], "
+     "pads_end: [1, 1], dilations: [1, 1], data_format: NCX, weights_format: OIX}}\n",
+     "y"},
+    {"convolution by weights", FIXED,
+     "  - {name: x, type: f32, shape: [2, 6, 9, 9]}\n  - {name: dy, type: f32, shape: [2, 20, 9, 9]}\n",
+     "  - {op: ConvolutionBackwardWeights, inputs: [x, dy], outputs: [dw], attributes: {strides: [1, 1], pads_begin: "
+     "[1, 1], pads_end: [1, 1], dilations: [1, 1], data_format: NCX, weights_format: OIX, weights_shape: [20, 6, 3, "
+     "3]}}\n",
+     "dw"},
+    {"depthwise", FIXED,
+     "  - {name: x, type: f32, shape: [2, 9, 9, 40]}\n  - {name: w, type: f32, shape: [40, 1, 3, 3]}\n",
+     "  - {op: Convolution, inputs: [x, w], outputs: [y], attributes: {strides: [1, 1], pads_begin: [1, 1], "
+     "pads_end: [1, 1], dilations: [1, 1], groups: 40, data_format: NXC, weights_format: OIX}}\n",
+     "y"},
+    {"cross entropy", 300, "  - {name: x, type: f32, shape: [N, 9]}\n  - {name: l, type: s32, shape: [N]}\n",
+     "  - {op: SoftmaxCrossEntropy, inputs: [x, l], outputs: [y], attributes: {reduction: sum}}\n", "y"},
+};
+enum { NCASES = sizeof cases / sizeof *cases };
+
+static Graph *read_case(const Case *c) {
+  char text[2048], dims[64] = "";
+  Diagnostics d;
+  if (c->n) snprintf(dims, sizeof dims, "dims: {N: %d}\n", c->n);
+  const int length = snprintf(text, sizeof text, "format: ngrad/1\nname: test\n%sinputs:\n%snodes:\n%soutputs: [%s]\n",
+                              dims, c->inputs, c->nodes, c->outputs);
+  diagnostics_init(&d, &system_allocator);
+  Graph *g = yaml_read(&system_allocator, "test.yaml", text, (size_t)length, NULL, &d);
+  if (!g) fail_msg("%s: %s", c->name, d.count ? d.items[0].message : "out of memory");
+  diagnostics_deinit(&d);
+  return g;
+}
+
+static Lowered lower_case(const Case *c) {
+  Lowered l = {read_case(c), NULL};
+  Diagnostics d;
+  Target target = target_of_any_machine();
+  target.isa = "scalar";
+  diagnostics_init(&d, &system_allocator);
+  PassContext context = {
+      .diagnostics = &d, .allocator = &system_allocator, .target = &target, .evaluate = interpret_node};
+  if (c->n) {
+    Graph *given = l.graph;
+    l.graph = graph_with_open_dims(given, &d);
+    graph_free(given);
+  } else loops_bind(c->name, l.graph);
+  if (l.graph && pipeline_run(l.graph, &context)) l.program = pipeline_lower(l.graph, &context);
+  if (!l.program) {
+    fail_msg("%s: %s", c->name, d.count ? d.items[0].message : "out of memory");
+    abort(); // not reached, as no reader of the code can tell
+  }
+  diagnostics_deinit(&d);
+  return l;
+}
+
+static bool compare_at(const Case *of, const Lowered *l, int64_t n) {
+  LoopsCase c;
+  Diagnostics d;
+  char name[128];
+  diagnostics_init(&d, &system_allocator);
+  Graph *bound = of->n ? graph_with_dims(l->graph, &n, &d) : graph_clone(l->graph);
+  diagnostics_deinit(&d);
+  assert_non_null(bound);
+  snprintf(name, sizeof name, "%s at %lld", of->name, (long long)n);
+  loops_case_init(&c, name, bound, (uint64_t)n + 1);
+  const Verdict verdict = compare_numbers(&c, l->program, of->n ? &n : NULL);
+  if (verdict == UNKNOWN) print_error("%s: the reference does not know its kernels\n", name);
+  loops_case_deinit(&c);
+  return verdict == SAME;
+}
+
+// Twice a block and a bit, of the loop with the longest blocks that decide bits.
+static int64_t more_than_two_blocks(const Program *p) {
+  int64_t length = LONGEST_RUN;
+  for (size_t i = 0; i < p->nkernels; i++)
+    for (size_t l = 0; l < p->schedules[i]->nloops; l++) {
+      const Loop *loop = &p->schedules[i]->loops[l];
+      if (loop_has_roots(loop, ROOT_REDUCE_OUTER) && loop->cut.length > length) length = loop->cut.length;
+    }
+  return 2 * length + 3;
+}
+
+static void numbers_are_those_of_loops(void **state) {
+  size_t nfailures = 0;
+  (void)state;
+  for (size_t i = 0; i < NCASES; i++) {
+    Lowered l = lower_case(&cases[i]);
+    const int64_t hint = cases[i].n, few[] = {hint, 1, LANES - 1, LANES + 1, more_than_two_blocks(l.program)};
+    for (size_t n = 0; n < (hint ? 5 : 1); n++) nfailures += !compare_at(&cases[i], &l, few[n]);
+    lowered_free(&l);
+  }
+  assert_int_equal(nfailures, 0);
+}
+
+// Graphs that the executor's own test compares with compiled code, too (loops_execute_test.c).
+
+static size_t counts[3]; // by Verdict
+
+static bool count_verdict(const LoopsCase *c) {
+  const Target target = target_of_any_machine();
+  Lowered l = loops_lower(c, &target, false, NULL);
+  const Verdict verdict = compare_numbers(c, l.program, NULL);
+  counts[verdict]++;
+  lowered_free(&l);
+  return verdict != DIFFERENT;
+}
+
+static void numbers_are_those_of_models(void **state) {
+  enum { MOST_NELEMS = 100000 };
+  (void)state;
+  memset(counts, 0, sizeof counts);
+  for_each_file("models/*.yaml", MOST_NELEMS, count_verdict);
+  for_each_file("tests/golden/*/*.yaml", MOST_NELEMS, count_verdict);
+  for_each_large_graph(count_verdict);
+  print_message("models: %zu same, %zu unknown\n", counts[SAME], counts[UNKNOWN]);
+  assert_true(counts[SAME] >= 40);
+}
+
+static void numbers_are_those_of_random_graphs(void **state) {
+  enum { COUNT = 60 };
+  (void)state;
+  memset(counts, 0, sizeof counts);
+  for (RandomSeeds s = random_seeds(COUNT); random_next_seed(&s);) {
+    LoopsCase c;
+    loops_case_init_random(&c, s.seed,
+                           &(RandomGraphOptions){.most_nodes = 8, .most_nelems = 20000, .is_focused = s.seed % 2});
+    if (!count_verdict(&c)) random_tell();
+    loops_case_deinit(&c);
+  }
+  print_message("random graphs: %zu same, %zu unknown\n", counts[SAME], counts[UNKNOWN]);
+  assert_int_equal(counts[DIFFERENT], 0);
+  assert_true(counts[SAME] >= COUNT / 2 || !random_seeds_are_usual());
+}
+
+// Hashes
+
+typedef struct Draft { // the order of a sum, to be changed
+  Summation sum;
+  SumOrder inner, outer;
+} Draft;
+
+typedef enum Edit { ADD_TO_LENGTH, FLIP, SET_TYPE, SWAP_AXES, SET_NUMBER } Edit;
+
+typedef struct Change {
+  const char *of; // a case
+  int64_t n;
+  Edit edit;
+  size_t at; // offset in Draft
+  int64_t number;
+  int sum; // which of the kernel's sums
+} Change;
+
+#define AT(member) offsetof(Draft, member)
+
+static const Change changes[] = {
+    {"rows", 9, FLIP, AT(sum.inner.is_in_lanes), 0, 0},                       // one accumulator
+    {"rows", 9, SET_TYPE, AT(inner.levels[0].type), TYPE_F64, 0},             // of accumulators
+    {"long rows", 3, ADD_TO_LENGTH, AT(sum.inner.runs.vector_run), LANES, 1}, // a vector more in a run
+    {"long rows", 3, ADD_TO_LENGTH, AT(sum.inner.runs.vector_run), 1, 1},     // an element more
+    {"long rows", 3, SET_NUMBER, AT(inner.levels[0].cut.length), 0, 1},       // no runs
+    {"any number of weighted rows", 50, ADD_TO_LENGTH, AT(sum.inner.runs.middle_run), 1, 0},
+    {"any number of weighted rows", 50, SWAP_AXES, AT(sum.inner.axes), 0, 0},
+    {"any number of weighted rows", 20, FLIP, AT(sum.inner.may_be_one_run), 0, 0},
+    {"weighted rows of any length", 500, FLIP, AT(sum.inner.runs.is_open), 0, 0},
+    {"weighted rows of any length", 1100, ADD_TO_LENGTH, AT(sum.inner.runs.vector_run), LANES, 0},
+    {"short rows", 9, FLIP, AT(sum.inner.has_only_used), 0, 1}, // lanes without elements are added
+    {"columns", 300, ADD_TO_LENGTH, AT(outer.levels[0].cut.length), 1, 0},
+    {"columns", 300, SET_TYPE, AT(outer.levels[0].type), TYPE_F64, 0},
+    {"columns", 300, SET_TYPE, AT(outer.levels[1].type), TYPE_F32, 0},
+    {"all", 9000, ADD_TO_LENGTH, AT(outer.levels[0].cut.length), LANES, 0}, // of a tile
+    {"all of rows", 700, ADD_TO_LENGTH, AT(outer.levels[0].cut.length), LANES, 0},
+    {"columns", 9000, ADD_TO_LENGTH, AT(outer.levels[0].cut.most), -4, 0},
+    {"columns", 9000, SET_NUMBER, AT(outer.levels[0].cut.most), 1, 0}, // until blocks have their longest
+    {"columns", 30000, ADD_TO_LENGTH, AT(outer.levels[0].cut.longest), -LANES, 0},
+    {"all of f64", 9000, FLIP, AT(sum.inner.is_in_lanes), 0, 0},
+    {"product", FIXED, FLIP, AT(inner.is_fused), 0, 0},
+    {"product in chains", 1, ADD_TO_LENGTH, AT(sum.inner.runs.middle_run), 1, 0},
+    {"product over a batch", 5000, ADD_TO_LENGTH, AT(sum.inner.nelems_inside), 1, 0},
+    {"batch norm", 6, SWAP_AXES, AT(sum.inner.axes), 0, 1},
+    {"weighted columns", 90, SWAP_AXES, AT(sum.outer.axes), 0, 0},
+    {"convolution", FIXED, SWAP_AXES, AT(sum.inner.axes), 0, 0},
+};
+enum { NCHANGES = sizeof changes / sizeof *changes };
+
+static void change(const Change *c, Draft *d) {
+  char *at = (char *)d + c->at;
+  if (c->edit == FLIP) *(bool *)at ^= true;
+  if (c->edit == SET_TYPE) *(Type *)at = (Type)c->number;
+  if (c->edit == SET_NUMBER) *(int64_t *)at = c->number;
+  if (c->edit == ADD_TO_LENGTH) *(int64_t *)at += c->number;
+  int *axes = (int *)at;
+  if (c->edit == SWAP_AXES) axes[0] ^= axes[1], axes[1] ^= axes[0], axes[0] ^= axes[1];
+}
+
+// Adds up hashes of all stores.
+static void add_hash(void *context, Type type, const Access *a, int64_t element, ReferenceValue x, bool is_mask) {
+  (void)is_mask;
+  const ReferenceValue args[] = {reference_hashes.load(NULL, type, a, element, NULL), x};
+  *(uint64_t *)context += reference_hashes.apply(NULL, EXPR_ADD, type, args).hash;
+}
+
+static uint64_t hash_kernel(const Schedule *s, const Summation *sums, int64_t n) {
+  uint64_t hash = 0;
+  ReferenceDomain hashes = reference_hashes;
+  const char *why;
+  hashes.context = &hash;
+  hashes.store = add_hash;
+  assert_true(kernel_reference(s->kernel, sums, s->nsums, n ? &n : NULL, &hashes, &why));
+  return hash;
+}
+
+// Whether hashes tell the kernel with the changed order from the kernel.
+static bool is_seen(const Change *c, const Schedule *s) {
+  Summation sums[MOST_SUMS];
+  assert_true(find_sums(s, sums) && (size_t)c->sum < s->nsums);
+  const uint64_t before = hash_kernel(s, sums, c->n);
+  assert_true(hash_kernel(s, sums, c->n) == before);
+  Draft d = {.sum = sums[c->sum]};
+  if (d.sum.inner.order) d.inner = *d.sum.inner.order, d.sum.inner.order = &d.inner;
+  if (d.sum.outer.order) d.outer = *d.sum.outer.order, d.sum.outer.order = &d.outer;
+  change(c, &d);
+  sums[c->sum] = d.sum;
+  return hash_kernel(s, sums, c->n) != before;
+}
+
+static void no_change_of_an_order_stays_unseen(void **state) {
+  size_t nfailures = 0;
+  (void)state;
+  for (size_t i = 0; i < NCHANGES; i++) {
+    size_t of = 0;
+    while (strcmp(cases[of].name, changes[i].of) != 0) of++;
+    Lowered l = lower_case(&cases[of]);
+    if (!is_seen(&changes[i], l.program->schedules[l.program->nkernels - 1])) {
+      print_error("change %zu, of %s at %lld, is not seen\n", i, changes[i].of, (long long)changes[i].n);
+      nfailures++;
+    }
+    lowered_free(&l);
+  }
+  assert_int_equal(nfailures, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(numbers_are_those_of_loops),
+      cmocka_unit_test(numbers_are_those_of_models),
+      random_unit_test(numbers_are_those_of_random_graphs),
+      cmocka_unit_test(no_change_of_an_order_stays_unseen),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
