@@ -149,14 +149,17 @@ static inline size_t noise_place(const Shape *operand, const Shape *result, size
   return place;
 }
 
-// If a dividend's rounding error exceeds the divisor, any remainder is right, 0 among them: half of the calls say 0.
+// If the quotient is so near a whole number that rounding errors may make it one, the remainder may be 0: half of the
+// calls say so.
 static inline void noise_remainder(Noise *n, const Node *node, const double *const *inputs, double *x) {
   const Value *a = node->inputs[0], *b = node->inputs[1];
   if (node->op->id != OP_Mod || n->strength == 0 || !type_is_float(a->type) || random_chance(&n->random, 50)) return;
   const Shape *shape = &node->outputs[0]->shape;
+  const double rounding = noise_rounding(noise_type(n, a->type));
   for (size_t i = 0; i < noise_nelems(node->outputs[0]); i++) {
     const double of = inputs[0][noise_place(&a->shape, shape, i)], by = inputs[1][noise_place(&b->shape, shape, i)];
-    if (isfinite(of) && fabs(of) * noise_rounding(a->type) > fabs(by)) x[i] *= 0;
+    const double most = 4 * fabs(of) * rounding + n->spread[a->index] + fabs(of / by) * n->spread[b->index];
+    if (isfinite(of) && (fabs(x[i]) <= most || fabs(by) - fabs(x[i]) <= most)) x[i] *= 0;
   }
 }
 
