@@ -264,13 +264,11 @@ static Loop *row_loop(Scheduling *s, AxisSet axes, int axis) {
 // The axis over blocks of columns of a tensor whose columns are next to each other; -1: there is none.
 static int axis_of_column_blocks(const Scheduling *s, ExprId id) {
   const Kernel *k = s->k;
-  const Expr *e = &k->exprs[id];
-  const int columns = s->vector_axis;
-  if (e->op != EXPR_LOAD || !columns) return -1;
-  const int64_t *stride = k->accesses[e->access].stride;
-  const bool is_over_blocks = k->exprs[id].axes >> (columns - 1) & 1 && stride[columns] == 1 &&
-                              stride[columns - 1] == k->axes[columns].extent && !k->axes[columns].monomial;
-  return is_over_blocks && !(k->exprs[s->product.sum].reduced >> (columns - 1) & 1) ? columns - 1 : -1;
+  const int columns = s->vector_axis, blocks = columns - 1;
+  if (k->exprs[id].op != EXPR_LOAD || blocks < 0 || k->axes[columns].monomial) return -1;
+  const int64_t *stride = k->accesses[k->exprs[id].access].stride;
+  const AxisSet own = k->exprs[id].axes & ~k->exprs[s->product.sum].reduced;
+  return own >> blocks & 1 && stride[columns] == 1 && stride[blocks] == k->axes[columns].extent ? blocks : -1;
 }
 
 // If the factor is copied into panels: the axis over panels of rows, or over blocks of columns. It is an inner axis of
@@ -406,8 +404,7 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
 }
 
 static void order_axes(const Scheduling *s, Loop *loop) {
-  // Taps are the fastest of these axes, so that the data of a block of a depthwise sum stays in the caches for all
-  // taps.
+  // Taps are the fastest of these axes: the data of a block of a depthwise sum stays in the caches for all taps.
   const AxisSet slow = s->depthwise.sum ? s->k->exprs[s->depthwise.vector].axes : ~0U;
   const AxisSet groups[] = {s->free_axes & slow, s->free_axes & ~slow, s->outer & ~s->free_axes,
                             s->inner & ~(1U << last_axis(s))};
