@@ -68,8 +68,9 @@ enum { SPILLED_WITHIN = 768 }; // of the 2 kB that headers tell; scalar_nbytes (
 
 // Elements of spilled vectors, and of copies of rows that lie in lanes. The rows that fill no lanes spill once more.
 static int64_t row_nelems(const Kernel *k, const Loop *loop) {
-  if (!loop_has(loop, LOOP_ROW_LANES)) return loop->nspills ? loop->nspills * loop->rows * loop_row_nelems(k, loop) : 0;
-  int64_t narrays = 2 * loop->nspills;
+  if (!loop_has(loop, LOOP_ROW_LANES))
+    return loop->nspills ? (int64_t)loop->nspills * loop->rows * loop_row_nelems(k, loop) : 0;
+  int64_t narrays = INT64_C(2) * loop->nspills;
   for (AccessId id = 0; id < k->naccesses; id++) narrays += k->accesses[id].value != NULL;
   return narrays * LANES * k->axes[loop->axes[loop->nouter]].extent;
 }
