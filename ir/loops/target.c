@@ -17,6 +17,7 @@ Target target_of_any_machine(void) {
 Target target_of_small_machine(void) {
   enum { ALL = 1 << 30 };
   return (Target){.isa = "scalar",
+                  .is_scalar = true,
                   .vector_registers = 2,
                   .l1_nbytes = ALL,
                   .l2_nbytes = ALL,

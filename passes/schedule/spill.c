@@ -8,6 +8,7 @@
 typedef struct Reuse {
   Kernel *k;
   Loop *loop;
+  int most;        // spills
   int *first;      // by ExprId: the first sweep that computes it; nsweeps: no sweep does
   bool *is_seen;   // by ExprId: the current sweep computes it
   bool *is_loaded; // by AccessId: the current sweep loads it
@@ -55,7 +56,7 @@ static void reuse_in_sweep(Reuse *r, int sweep) {
   mark_sweep_loads(r->k, r->loop, sweep, 0, r->is_seen, r->is_loaded);
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (r->is_seen[id] && r->first[id] > sweep) r->first[id] = sweep;
-  for (ExprId id = 1; id < r->k->nexprs && r->loop->nspills < MOST_SPILLS; id++) {
+  for (ExprId id = 1; id < r->k->nexprs && r->loop->nspills < r->most; id++) {
     const Expr *e = &r->k->exprs[id];
     if (!r->is_seen[id] || r->first[id] >= sweep || is_reused(r->loop, id)) continue;
     if (expr_is_mask(r->k, id) || !(e->axes >> last & 1) || !(e->axes & loop_outer_axes(r->loop))) continue;
@@ -64,12 +65,20 @@ static void reuse_in_sweep(Reuse *r, int sweep) {
   }
 }
 
-static bool reuse_in_loop(Kernel *k, Loop *loop) {
+// How many vectors a step may spill, of `nbytes` bytes each.
+static int most_spills(const Costs *costs, bool is_scalar, int64_t nbytes) {
+  if (nbytes > costs->spill_nbytes) return 0;
+  if (!is_scalar || nbytes * MOST_SPILLS <= costs->scalar_nbytes) return MOST_SPILLS;
+  return (int)(costs->scalar_nbytes / nbytes);
+}
+
+static bool reuse_in_loop(Kernel *k, Loop *loop, bool is_scalar) {
   if (loop->nsweeps < 2 || loop->ninner != 1 || !loop->nouter || k->is_f64) return true;
   if (axes_monomial(k, loop_inner_axes(loop))) return true;
   const int64_t width = loop_row_nelems(k, loop), rows = loop_has(loop, LOOP_ROW_LANES) ? LANES : loop->rows;
-  if (width * rows * (int64_t)sizeof(float) > k->costs->spill_nbytes) return true;
-  Reuse r = {.k = k, .loop = loop, .first = ARENA_ARRAY(k->arena, int, k->nexprs)};
+  const int most = most_spills(k->costs, is_scalar, width * rows * (int64_t)sizeof(float));
+  if (!most) return true;
+  Reuse r = {.k = k, .loop = loop, .most = most, .first = ARENA_ARRAY(k->arena, int, k->nexprs)};
   r.is_seen = ARENA_ARRAY(k->arena, bool, k->nexprs);
   r.is_costly = ARENA_ARRAY(k->arena, bool, k->nexprs);
   r.is_loaded = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
@@ -82,12 +91,12 @@ static bool reuse_in_loop(Kernel *k, Loop *loop) {
   return true;
 }
 
-bool schedule_spill_vectors(Schedule *s) {
+bool schedule_spill_vectors(Schedule *s, bool is_scalar) {
   Kernel *k = s->kernel;
   bool has_costly = false;
   for (ExprId id = 1; id < k->nexprs; id++) has_costly |= is_costly_operator(k->exprs[id].op);
   if (!has_costly) return true;
   for (size_t i = 0; i < s->nloops; i++)
-    if (!reuse_in_loop(k, &s->loops[i])) return false;
+    if (!reuse_in_loop(k, &s->loops[i], is_scalar)) return false;
   return true;
 }

@@ -5,8 +5,8 @@
 #include "ir/kernel/schedule.h"
 
 // Fills in Loop.spills, after all other decisions about the loops. Spills results of elementary functions that later
-// sweeps need, if those of a step take at most spill_nbytes for each expression. Changes no result. False: out of
-// memory.
-bool schedule_spill_vectors(Schedule *s);
+// sweeps need, if those of a step take at most spill_nbytes for each expression, and in scalar C at most scalar_nbytes
+// together. Changes no result. False: out of memory.
+bool schedule_spill_vectors(Schedule *s, bool is_scalar);
 
 #endif

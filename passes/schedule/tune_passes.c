@@ -46,8 +46,8 @@ static bool keep_bytes_whole(Schedule *s, const Target *target, const ScheduleOv
 }
 
 static bool spill_vectors(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
-  (void)target, (void)overrides;
-  return schedule_spill_vectors(s);
+  (void)overrides;
+  return schedule_spill_vectors(s, target->is_scalar);
 }
 
 static bool place_temporaries(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {

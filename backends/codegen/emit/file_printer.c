@@ -64,14 +64,22 @@ void add_file_part(const void *context, const char *name, Text *out) {
   else if (is_part(name, "NLEAVES")) text_format(out, "%lld", (long long)f->graph->nleaves);
 }
 
+enum { SPILLED_WITHIN = 768 }; // of the 2 kB that headers tell; scalar_nbytes (passes/costs/costs.def)
+
+// Elements of spilled vectors, and of copies of rows that lie in lanes. The rows that fill no lanes spill once more.
+static int64_t row_nelems(const Kernel *k, const Loop *loop) {
+  if (!loop_has(loop, LOOP_ROW_LANES))
+    return loop->nspills ? (int64_t)loop->nspills * loop->rows * loop_row_nelems(k, loop) : 0;
+  int64_t narrays = INT64_C(2) * loop->nspills;
+  for (AccessId id = 0; id < k->naccesses; id++) narrays += k->accesses[id].value != NULL;
+  return narrays * LANES * k->axes[loop->axes[loop->nouter]].extent;
+}
+
 static int64_t spilled_by(const Program *p) {
   int64_t most = 0;
   for (size_t i = 0; i < p->nkernels; i++)
     for (size_t n = 0; n < p->schedules[i]->nloops; n++) {
-      const Loop *loop = &p->schedules[i]->loops[n];
-      if (!loop->nspills) continue;
-      const int64_t rows = loop_has(loop, LOOP_ROW_LANES) ? LANES : loop->rows;
-      const int64_t nelems = loop->nspills * rows * loop_row_nelems(p->schedules[i]->kernel, loop);
+      const int64_t nelems = row_nelems(p->schedules[i]->kernel, &p->schedules[i]->loops[n]);
       if (nelems > most) most = nelems;
     }
   return most * (int64_t)sizeof(float);
@@ -110,7 +118,7 @@ void print_file_template(const FilePrinter *f, const char *text,
       {"FIRST", f->function == f->file->functions},
       {"MERGED", f->file->nisas > 1},
       {"SCALAR", f->file->nisas == 1},
-      {"SPILLS", spilled_nbytes(f->file) > 0},
+      {"SPILLS", spilled_nbytes(f->file) > SPILLED_WITHIN},
       {"DEVICE", is_for_device},
       {"NO_FILES", is_for_device && f->states->count > f->states->nstored},
       {"LEAF_INPUTS", any_input_has_leaves(f->graph)},

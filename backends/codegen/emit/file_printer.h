@@ -52,7 +52,8 @@ typedef struct FilePrinter {
 size_t ninputs_given(const Graph *g);
 size_t noutputs_given(const Graph *g);
 bool file_has_leaves(const EmittedFile *file);
-// The most bytes of vectors that a step of scalar C spills to arrays on the stack (Spill, ir/kernel/schedule.h).
+// The most bytes of arrays that a step of scalar C keeps elements of rows in, on the stack: spilled vectors
+// (Spill, ir/kernel/schedule.h), and copies of rows that lie in lanes.
 int64_t spilled_nbytes(const EmittedFile *file);
 bool input_has_leaves(const Value *v); // each rank passes only its own leaves; false if empty
 // Prints a template (template.h), in whose conditions the names of file_printer.c stand for facts about the function.

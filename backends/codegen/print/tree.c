@@ -42,7 +42,12 @@ static void print_update(TreePrinter *l, const LoopNode *n) {
   add_text(l, ";\n");
 }
 
+// For elements, without vectors between, which gcc would keep in memory, each in a place of its own.
 static void print_end_run(TreePrinter *l, const LoopNode *n) {
+  if (l->t->loop->by_element && node_is_widened(l->t, n) && reductions[node_reduction(l->t, n)].combine == EXPR_ADD) {
+    tree_say_line(l, n, "%Rfor (int u = 0; u < 16; u++) total_%e%r.p[u] += (double)acc_%e%r.p[u];");
+    return;
+  }
   tree_say_line(l, n,
                 node_is_widened(l->t, n) ? "%Rtotal_%e%r = d_%c(total_%e%r, d_from_v(acc_%e%r));"
                                          : "%Rtotal_%e%r = v_%c(total_%e%r, acc_%e%r);");

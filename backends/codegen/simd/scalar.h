@@ -11,8 +11,8 @@
 #define D_PARTS 16
 
 // gcc -O2 makes vectors of unrolled statements, but not of short loops that others contain. Where nothing can become a
-// vector, loops are shorter.
-#if (defined __SSE2__ || defined __aarch64__) && !defined __OPTIMIZE_SIZE__
+// vector, parts that are not unrolled are all on the stack, with a copy for each operand of a call.
+#if defined __GNUC__ && !defined __OPTIMIZE_SIZE__
 #define V_UNROLL_PARTS _Pragma("GCC unroll 16")
 #else
 #define V_UNROLL_PARTS
