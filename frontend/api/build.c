@@ -188,13 +188,13 @@ static Target target_for(const Build *b, const Isa *isa) {
   if (b->is_portable) t.l2_nbytes = isa->l2_nbytes;
   t.isa = isa->name;
   t.vector_registers = isa->vector_registers;
-  t.is_scalar = isa == isas; // the first row
+  t.is_scalar = b->options && b->options->isa && strcmp(b->options->isa, isas[0].name) == 0;
   return t;
 }
 
 static bool has_same_numbers(const Target *a, const Target *b) {
   return a->vector_registers == b->vector_registers && a->l1_nbytes == b->l1_nbytes && a->l2_nbytes == b->l2_nbytes &&
-         a->llc_nbytes == b->llc_nbytes && a->threads == b->threads && a->is_scalar == b->is_scalar;
+         a->llc_nbytes == b->llc_nbytes && a->threads == b->threads;
 }
 
 static ng_status lower_for(Build *b, const Target *target, Program **program) {

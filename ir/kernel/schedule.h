@@ -49,7 +49,7 @@ typedef struct Spill { // a vector that a sweep stores in a local array of the s
   ExprId expr;
   int sweep; // the sweep that computes and spills the vector
 } Spill;
-enum { MOST_SPILLS = 2 };
+enum { MOST_SPILLS = 2, SCALAR_ROW_NBYTES = 768 }; // what rows may take of the 2 kB of a function's stack in scalar C
 
 // The levels of loop nests. loop_nest (ir/kernel/nest.h) adds factors and runs. Levels from LOOP_MIDDLE on are inside
 // of a step.

@@ -11,7 +11,7 @@ typedef struct Target {
   int vector_registers;                     // registers in units of a 64-byte vector: 32 for AVX-512, 8 for AVX2
   int64_t l1_nbytes, l2_nbytes, llc_nbytes; // data caches: l1 and l2 of one core, llc shared by all
   int threads;                              // number of cores that this process may use
-  bool is_scalar;                           // without vectors: of small devices, too, whose stacks are short
+  bool is_scalar;                           // of scalar C alone: for small devices, too, whose stacks are short
   bool is_small; // wants little code and memory: scalar C that computes elements one by one (Loop.by_element)
 } Target;
 

@@ -1,7 +1,7 @@
 // The table of costs, and `--cost NAME=VALUE`.
 #include "passes/costs/costs.h"
 
-#include "ir/kernel/kernel.h"
+#include "ir/kernel/schedule.h"
 
 #include <stddef.h>
 #include <stdio.h>

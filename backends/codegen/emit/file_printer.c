@@ -64,8 +64,6 @@ void add_file_part(const void *context, const char *name, Text *out) {
   else if (is_part(name, "NLEAVES")) text_format(out, "%lld", (long long)f->graph->nleaves);
 }
 
-enum { SPILLED_WITHIN = 768 }; // of the 2 kB that headers tell; scalar_nbytes (passes/costs/costs.def)
-
 // Elements of spilled vectors, and of copies of rows that lie in lanes. The rows that fill no lanes spill once more.
 static int64_t row_nelems(const Kernel *k, const Loop *loop) {
   if (!loop_has(loop, LOOP_ROW_LANES))
@@ -118,7 +116,7 @@ void print_file_template(const FilePrinter *f, const char *text,
       {"FIRST", f->function == f->file->functions},
       {"MERGED", f->file->nisas > 1},
       {"SCALAR", f->file->nisas == 1},
-      {"SPILLS", spilled_nbytes(f->file) > SPILLED_WITHIN},
+      {"SPILLS", spilled_nbytes(f->file) > SCALAR_ROW_NBYTES},
       {"DEVICE", is_for_device},
       {"NO_FILES", is_for_device && f->states->count > f->states->nstored},
       {"LEAF_INPUTS", any_input_has_leaves(f->graph)},
