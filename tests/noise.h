@@ -46,15 +46,17 @@ static inline Type noise_type(const Noise *n, Type type) {
 // the same for all elements, like the roundings of equal numbers. Zeros stay zero, unless they are results of sums. In
 // half of the calls, values are rounded to their type, because sums of rounded values may be zero, and rounded values
 // equal where the exact ones are not; in others, what is no larger than its absolute noise is zero, as a sum that
-// cancels or a subnormal number that a function flushes: what a program divides by it is infinite then.
-static inline void noise_add(Noise *n, Type type, double relative, double absolute, double *x, size_t count) {
+// cancels or a subnormal number that a function flushes: what a program divides by it is infinite then. flushed: the
+// error of small numbers.
+static inline void noise_add(Noise *n, Type type, double relative, double absolute, double flushed, double *x,
+                             size_t count) {
   if (!type_is_float(type)) return;
   double common = random_chance(&n->random, 50) ? 1 : -1;
   const bool is_rounded = n->strength > 0 && random_chance(&n->random, 50);
-  const double cancelled = random_chance(&n->random, 50) ? n->strength * (absolute + noise_smallest(type)) : 0;
+  const double cancelled = random_chance(&n->random, 50) ? n->strength * (absolute + flushed) : 0;
   for (size_t i = 0; i < count; i++) {
     double own = (double)(random_next(&n->random) >> 11) * 0x1p-52 - 1;
-    double size = fabs(x[i]) * relative + absolute + (x[i] != 0 ? noise_smallest(type) : 0);
+    double size = fabs(x[i]) * relative + absolute + (x[i] != 0 ? flushed : 0);
     x[i] = fabs(x[i]) < cancelled ? 0 : x[i] + n->strength * (common + own) / 2 * size;
     if (is_rounded || isinf(type_round(type, x[i]))) x[i] = type_round(type, x[i]);
   }
@@ -78,7 +80,8 @@ static inline bool noise_set_sharp(Noise *n, const Value *v, double *x) {
   double *noisy = type_is_float(v->type) ? ARENA_ARRAY(n->arena, double, count + 1) : x;
   if (!x || !noisy) return false;
   if (noisy != x) memcpy(noisy, x, count * sizeof *x);
-  noise_add(n, v->type, noise_rounding(v->type == TYPE_F64 ? TYPE_F64 : TYPE_F32), 0, noisy, count);
+  noise_add(n, v->type, noise_rounding(v->type == TYPE_F64 ? TYPE_F64 : TYPE_F32), 0, noise_smallest(v->type), noisy,
+            count);
   n->sharp[v->index] = x;
   n->noisy[v->index] = noisy;
   return true;
@@ -99,6 +102,7 @@ typedef struct NoiseSum {
   double largest, nterms; // the largest term; the approximate number of terms
   double bound;           // of the sums that lead to it
   bool is_f64;
+  bool of_factors; // a product: an infinite one makes NaN of 0
 } NoiseSum;
 
 static inline NoiseSum noise_sum_of(const Node *node, const Value *out, const double *const *inputs) {
@@ -117,7 +121,10 @@ static inline NoiseSum noise_sum_of(const Node *node, const Value *out, const do
   }
   const double nelems = fmax(1, (double)noise_nelems(out));
   s.nterms = fmax(1, most / nelems);
-  s.bound = is_norm ? factors * s.largest * most : s.largest * s.nterms; // sums of squares, of products
+  s.of_factors = node->op->id == OP_ReduceProd;
+  s.bound = s.of_factors ? pow(fmax(1, s.largest), s.nterms)
+            : is_norm    ? factors * s.largest * most // sums of squares, of products
+                         : s.largest * s.nterms;
   if (!is_product) return s;
   const size_t of_x = noise_nelems(node->inputs[0]), of_y = noise_nelems(node->inputs[1]);
   s.largest = fmax(s.largest, noise_largest(inputs[0], of_x) * noise_largest(inputs[1], of_y));
@@ -133,7 +140,7 @@ static inline void noise_overflow(Noise *n, const NoiseSum *sum, double *x, size
   if (n->strength == 0 || sum->bound <= greatest) return;
   const double overflown = random_chance(&n->random, 50) ? (double)NAN : 0;
   for (size_t i = 0; i < count; i++)
-    if (x[i] != 0) x[i] = overflown;
+    if (x[i] != 0 || sum->of_factors) x[i] = overflown;
 }
 
 // The position of the operand's element that numpy broadcasts to element i of the result.
@@ -234,7 +241,8 @@ static inline bool noise_rounding_node(Noise *n, const Node *node) {
     if (may_sum && type_is_float(v->type)) noise_overflow(n, &sum, outputs[k], noise_nelems(v));
     const Type type = noise_type(n, v->type);
     n->spread[v->index] = n->strength * absolute;
-    noise_add(n, type, noise_rounding(type), absolute, outputs[k], noise_nelems(v));
+    const double flushed = noise_smallest(type) * fmax(1, sum.largest); // of a factor that is flushed
+    noise_add(n, type, noise_rounding(type), absolute, flushed, outputs[k], noise_nelems(v));
   }
   return true;
 }
