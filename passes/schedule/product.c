@@ -226,9 +226,9 @@ static int64_t want_column_blocks(const Scheduling *s) {
   const Product *p = &s->product;
   const int64_t rows = axes_nelems(k, s->outer & ~s->free_axes), products = axes_nelems(k, all_axes(k));
   const int64_t nblocks = p->cut.length ? axes_nelems(k, k->exprs[p->sum].reduced) / p->cut.length : 1;
-  const int64_t steps = (rows + c->column_rows - 1) / c->column_rows * axes_nelems(k, s->free_axes) * nblocks;
+  const int64_t steps = (rows + c->column_rows - 1) / c->column_rows, nfree = axes_nelems(k, s->free_axes);
   const int64_t most = products / c->column_work < c->column_blocks ? products / c->column_work : c->column_blocks;
-  return steps ? most / steps : 0;
+  return steps && nfree && nblocks ? most / steps / nfree / nblocks : 0; // their product may overflow
 }
 
 // Splits the vector axis if there are few steps of rows, so that threads divide the columns among them, too. A slice is
