@@ -1,9 +1,10 @@
 // Takes one graph through the whole compiler: read, print, show, gradient, interpreter, passes, compiled code.
 //
 // The oracle is the interpreter on the graph as it was read. Compiled code, and the interpreter on the graph after
-// passes, may be as far from it as roundings move the result (tests/noise.h), element by element. Of one graph and the
-// same passes, loop trees (tests/loops) and compiled programs have the same bits: instruction set, threads, the
-// machine's caches and the compiler's effort change none.
+// passes, may be as far from it as roundings move the result (tests/noise.h), element by element: roundings of the
+// graph as it was read, and for compiled code those of the graph after passes, too. Of one graph and the same passes,
+// loop trees (tests/loops) and compiled programs have the same bits: instruction set, threads, the machine's caches and
+// the compiler's effort change none.
 #include "tests/fuzz/program/trial.h"
 
 #include "frontend/api/ngrad.h"
@@ -229,16 +230,14 @@ static bool trial_init(Trial *t, const FuzzOptions *options, Report *r, Graph *g
 
 // Comparing with the oracle
 
-// Measures the effect of noise of this strength on each element, and updates the largest known effect.
-static bool add_noise_run(Trial *t, double strength) {
+// Measures the effect of noise of this strength on each element, and updates the largest known effect. g: the trial's
+// graph, as it was read or after passes.
+static bool add_noise_run(Trial *t, const Graph *g, double strength) {
   Arena arena;
   arena_init(&arena, &system_allocator);
   const double **outputs = ARENA_ARRAY(&arena, const double *, t->graph->noutputs + 1);
-  Noise n = {.graph = t->graph,
-             .inputs = t->inputs[0],
-             .arena = &arena,
-             .random = random_next(&t->random),
-             .strength = strength};
+  Noise n = {
+      .graph = g, .inputs = t->inputs[0], .arena = &arena, .random = random_next(&t->random), .strength = strength};
   bool ok = outputs && noise_run(&n, outputs);
   for (size_t k = 0; ok && k < t->graph->noutputs; k++) {
     const Tensor *e = &t->expected[k];
@@ -286,17 +285,25 @@ static int64_t first_unexplained(Trial *t, size_t k, const Tensor *got) {
   return -1;
 }
 
-void trial_compare(Trial *t, const Tensor *got, const char *kind, const char *how) {
-  // Strengths are powers of two from 8 down: a quotient moves farthest if noise leaves next to nothing of its divisor.
+// Adds noise until it explains the results of output k. Strengths are powers of two from 8 down: a quotient moves
+// farthest if noise leaves next to nothing of its divisor. Returns the first element that is not explained; -1: none.
+static int64_t explain(Trial *t, size_t k, const Tensor *got, const Graph *g) {
   enum { LEAST_RUNS = 64, MOST_RUNS = 1024, STRENGTHS = 8, WORK = 1 << 24 };
   int64_t nelems = 1;
-  for (size_t i = 0; i < t->graph->nvalues; i++) nelems += shape_nelems(&t->graph->values[i]->shape);
+  for (size_t i = 0; i < g->nvalues; i++) nelems += shape_nelems(&g->values[i]->shape);
   const int64_t nruns = WORK / nelems < LEAST_RUNS ? LEAST_RUNS : WORK / nelems < MOST_RUNS ? WORK / nelems : MOST_RUNS;
+  for (int run = 0; run < nruns; run++) add_noise_run(t, g, ldexp(8, -(run % STRENGTHS)));
+  return first_unexplained(t, k, got);
+}
+
+void trial_compare(Trial *t, const Graph *computed, const Tensor *got, const char *kind, const char *how) {
   for (size_t k = 0; k < t->graph->noutputs && !t->report->kind[0]; k++) {
     int64_t i = first_unexplained(t, k, &got[k]);
-    for (int run = 0; i >= 0 && !t->is_sure && run < nruns; run++) add_noise_run(t, ldexp(8, -(run % STRENGTHS)));
-    if (i >= 0) t->is_sure = true;
-    i = i < 0 ? -1 : first_unexplained(t, k, &got[k]);
+    if (i >= 0 && !t->is_sure) {
+      i = explain(t, k, &got[k], t->graph);
+      t->is_sure = true;
+    }
+    if (i >= 0 && computed != t->graph) i = explain(t, k, &got[k], computed);
     for (int64_t n = 0; n < tensor_nelems(&t->expected[k]); n++) {
       t->report->nunstable += t->noise[k][n].is_unstable;
       t->report->ncompared += !t->noise[k][n].is_unstable;
@@ -343,7 +350,7 @@ static void check_results(const FuzzOptions *options, Report *r, Graph *g) {
   report_stage(r, "interpret");
   if (!trial_interpret(&t, g, t.expected)) return;
   report_stage(r, "noise");
-  for (int run = 0; run < RUNS; run++) add_noise_run(&t, 1);
+  for (int run = 0; run < RUNS; run++) add_noise_run(&t, g, 1);
   if (is_wanted(options, "grad")) {
     report_stage(r, "gradient");
     check_gradient(options, r, g, !options->no_gradcheck && is_small(g) && !t.is_infinite);

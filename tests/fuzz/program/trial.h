@@ -23,8 +23,9 @@ typedef struct Trial {
   bool is_sure;         // noise has been tried often enough for a finding
 } Trial;
 
-// Reports a finding unless roundings explain the results, which are parallel to the graph's outputs.
-void trial_compare(Trial *t, const Tensor *got, const char *kind, const char *how);
+// Reports a finding unless roundings explain the results, which are parallel to the graph's outputs. computed: the
+// graph whose roundings they have, the trial's as it was read or after passes.
+void trial_compare(Trial *t, const Graph *computed, const Tensor *got, const char *kind, const char *how);
 bool trial_interpret(Trial *t, const Graph *g, Tensor *outputs);
 void trial_run_ways(Trial *t);
 void trial_check_emitted(Trial *t);

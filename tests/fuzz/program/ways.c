@@ -90,7 +90,7 @@ static int clear_outputs(Trial *t) {
 }
 
 // Executes the loop trees: they must be sound, agree with the interpreter, and give the bits of the first way.
-static void run_trees(Trial *t, Passes *p, const Program *program, const char *name) {
+static void run_trees(Trial *t, Passes *p, const Graph *lowered, const Program *program, const char *name) {
   const int side = clear_outputs(t);
   Text why;
   text_init(&why, &system_allocator);
@@ -102,7 +102,7 @@ static void run_trees(Trial *t, Passes *p, const Program *program, const char *n
     compare_bits(t, p, t->got[side], name, "loops-target");
     return;
   }
-  trial_compare(t, t->got[side], "loops-values", name);
+  trial_compare(t, lowered, t->got[side], "loops-values", name);
   keep_bits(t, p, t->got[side], name);
 }
 
@@ -144,14 +144,14 @@ static void run_way(Trial *t, Passes *p, const Way *way) {
   if (!pipeline_run(g, &c)) report_finding(r, "passes", "%s: %s", name, d.count ? d.items[0].message : "failed");
   report_stage(r, "interpret-passed");
   if (!p->is_interpreted && !r->kind[0] && trial_interpret(t, g, t->got[0]))
-    trial_compare(t, t->got[0], "passes", name);
+    trial_compare(t, t->graph, t->got[0], "passes", name);
   p->is_interpreted = true;
   report_stage(r, "lower");
   Program *program = r->kind[0] ? NULL : pipeline_lower(g, &c);
   const bool is_built = program && pipeline_build_trees(program, false);
   if (!is_built) report_finding(r, "lower", "%s: %s", name, d.count ? d.items[0].message : "failed");
   report_stage(r, "execute");
-  if (is_built && (!p->bits || (way->threads == 1 && way->effort == 0))) run_trees(t, p, program, name);
+  if (is_built && (!p->bits || (way->threads == 1 && way->effort == 0))) run_trees(t, p, g, program, name);
   CompileTimes times;
   bool compiler_failed;
   use_effort(t->options, way->effort);
