@@ -5,12 +5,14 @@
 
 #include <stdint.h>
 
-// Iterations in a block without outer reductions, which decides no bits: enough work for a thread to be worth starting.
+// Iterations in a block without outer reductions, which decides no bits: enough blocks for many threads, if each has
+// enough work for a thread to be worth starting.
 static int64_t block_length(const Scheduling *s, bool rows_in_lanes) {
   const Costs *c = s->k->costs;
-  const bool is_small = axes_nelems(s->k, (s->outer & ~s->free_axes) | s->inner) <= c->block_small_loop;
-  const int64_t width = axes_nelems(s->k, s->inner), together = rows_in_lanes ? LANES : 1;
-  const int64_t block = (is_small ? c->block_few_nelems : c->block_nelems) / (width > 0 ? width : 1);
+  const int64_t all = axes_nelems(s->k, s->outer | s->inner), width = axes_nelems(s->k, s->inner);
+  const int64_t together = rows_in_lanes ? LANES : 1;
+  const int64_t nelems = clamp(all / c->blocks, c->block_few_nelems, c->block_nelems);
+  const int64_t block = nelems / (width > 0 ? width : 1);
   return (clamp(block, 1, INT32_MAX) + together - 1) / together * together;
 }
 
