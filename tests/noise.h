@@ -18,7 +18,7 @@ typedef struct Noise {
   double strength;  // 1: as large as a rounding
   bool is_infinite; // set when some value had an infinity or a NaN
   bool keeps_f32;   // in half of the runs, a program keeps values of narrow types in f32, as within a kernel
-  double *spread;   // by value->index: the largest noise that was added to elements as terms of sums
+  double *spread;   // by value->index: of sums, the error of an element, as their terms are rounded
   double **noisy;   // by value->index
   double *
       *sharp; // likewise: the value without noise, if no program rounds it (backends/interpreter/choices.h); or NULL
@@ -45,15 +45,15 @@ static inline Type noise_type(const Noise *n, Type type) {
 // Adds relative noise, and for operators whose sums may cancel, noise relative to the operands. Half of the noise is
 // the same for all elements, like the roundings of equal numbers. Zeros stay zero, unless they are results of sums. In
 // half of the calls, values are rounded to their type, because sums of rounded values may be zero, and rounded values
-// equal where the exact ones are not; in others, what is no larger than its absolute noise is zero, as a sum that
-// cancels or a subnormal number that a function flushes: what a program divides by it is infinite then. flushed: the
-// error of small numbers.
-static inline void noise_add(Noise *n, Type type, double relative, double absolute, double flushed, double *x,
-                             size_t count) {
+// equal where the exact ones are not; in others, what is no larger than `zero` is zero, as a sum that cancels or a
+// subnormal number that a function flushes: what a program divides by it is infinite then. flushed: the error of small
+// numbers.
+static inline void noise_add(Noise *n, Type type, double relative, double absolute, double flushed, double zero,
+                             double *x, size_t count) {
   if (!type_is_float(type)) return;
   double common = random_chance(&n->random, 50) ? 1 : -1;
   const bool is_rounded = n->strength > 0 && random_chance(&n->random, 50);
-  const double cancelled = random_chance(&n->random, 50) ? n->strength * (absolute + flushed) : 0;
+  const double cancelled = random_chance(&n->random, 50) ? n->strength * zero : 0;
   for (size_t i = 0; i < count; i++) {
     double own = (double)(random_next(&n->random) >> 11) * 0x1p-52 - 1;
     double size = fabs(x[i]) * relative + absolute + (x[i] != 0 ? flushed : 0);
@@ -80,8 +80,8 @@ static inline bool noise_set_sharp(Noise *n, const Value *v, double *x) {
   double *noisy = type_is_float(v->type) ? ARENA_ARRAY(n->arena, double, count + 1) : x;
   if (!x || !noisy) return false;
   if (noisy != x) memcpy(noisy, x, count * sizeof *x);
-  noise_add(n, v->type, noise_rounding(v->type == TYPE_F64 ? TYPE_F64 : TYPE_F32), 0, noise_smallest(v->type), noisy,
-            count);
+  const double rounding = noise_rounding(v->type == TYPE_F64 ? TYPE_F64 : TYPE_F32), smallest = noise_smallest(v->type);
+  noise_add(n, v->type, rounding, 0, smallest, smallest, noisy, count);
   n->sharp[v->index] = x;
   n->noisy[v->index] = noisy;
   return true;
@@ -101,20 +101,23 @@ static inline bool noise_given(Noise *n, const Value *v, const Tensor *given) {
 typedef struct NoiseSum {
   double largest, nterms; // the largest term; the approximate number of terms
   double bound;           // of the sums that lead to it
+  double of_operands;     // the error of a term, as operands are rounded and are sums themselves
   bool is_f64;
   bool of_factors; // a product: an infinite one makes NaN of 0
 } NoiseSum;
 
-static inline NoiseSum noise_sum_of(const Node *node, const Value *out, const double *const *inputs) {
+static inline NoiseSum noise_sum_of(const Noise *n, const Node *node, const Value *out, const double *const *inputs) {
   const bool is_product = strcmp(node->op->family, operators[OP_MatMul].family) == 0;
   const bool is_norm = strcmp(node->op->family, operators[OP_LayerNorm].family) == 0;
   NoiseSum s = {.is_f64 = true};
-  double most = 0, factors = 1;
+  double most = 0, factors = 1, rounding = 0;
   for (uint32_t k = 0; k < node->ninputs; k++) {
     const Value *v = node->inputs[k];
     if (!v || !type_is_float(v->type)) continue;
     s.is_f64 = s.is_f64 && v->type == TYPE_F64;
     const double own = noise_largest(inputs[k], noise_nelems(v));
+    rounding = fmax(rounding, noise_rounding(noise_type(n, v->type)));
+    s.of_operands = fmax(s.of_operands, n->spread[v->index]);
     s.largest = fmax(s.largest, own);
     factors *= fmax(1, own);
     most = fmax(most, (double)noise_nelems(v));
@@ -125,11 +128,13 @@ static inline NoiseSum noise_sum_of(const Node *node, const Value *out, const do
   s.bound = s.of_factors ? pow(fmax(1, s.largest), s.nterms)
             : is_norm    ? factors * s.largest * most // sums of squares, of products
                          : s.largest * s.nterms;
+  s.of_operands += rounding * s.largest;
   if (!is_product) return s;
   const size_t of_x = noise_nelems(node->inputs[0]), of_y = noise_nelems(node->inputs[1]);
   s.largest = fmax(s.largest, noise_largest(inputs[0], of_x) * noise_largest(inputs[1], of_y));
   s.nterms = fmax(1, sqrt((double)of_x * (double)of_y / nelems));
   s.bound = s.largest * s.nterms;
+  s.of_operands += rounding * s.largest;
   return s;
 }
 
@@ -236,13 +241,14 @@ static inline bool noise_rounding_node(Noise *n, const Node *node) {
   for (uint32_t k = 0; k < node->noutputs; k++) {
     const Value *v = node->outputs[k];
     if (!v) continue;
-    const NoiseSum sum = noise_sum_of(node, v, inputs);
+    const NoiseSum sum = noise_sum_of(n, node, v, inputs);
     double absolute = may_sum ? sum.largest * sum.nterms * noise_rounding(sum.is_f64 ? TYPE_F64 : TYPE_F32) : 0;
     if (may_sum && type_is_float(v->type)) noise_overflow(n, &sum, outputs[k], noise_nelems(v));
     const Type type = noise_type(n, v->type);
-    n->spread[v->index] = n->strength * absolute;
+    const double spread = may_sum ? absolute + sqrt(sum.nterms) * sum.of_operands : 0;
     const double flushed = noise_smallest(type) * fmax(1, sum.largest); // of a factor that is flushed
-    noise_add(n, type, noise_rounding(type), absolute, flushed, outputs[k], noise_nelems(v));
+    n->spread[v->index] = n->strength * spread;
+    noise_add(n, type, noise_rounding(type), absolute, flushed, spread + flushed, outputs[k], noise_nelems(v));
   }
   return true;
 }
