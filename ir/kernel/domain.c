@@ -15,7 +15,7 @@ static Datum datum_of(Type type, uint64_t hash) {
   return (Datum){.hash = type == TYPE_F64 ? hash | 1 : hash & ~(uint64_t)1};
 }
 
-// The identity of maxima is the least hash, as maxima of hashes stand for maxima.
+// The identity of maxima is 0, as sums of hashes stand for maxima.
 static Datum hash_number(void *context, Type type, double x) {
   uint64_t bits;
   (void)context;
@@ -44,15 +44,18 @@ static Datum hash_is_kept(void *context, Type type, const Datum *args, int64_t p
   return datum_of(TYPE_F32, mix(mix(mix(mix(6, args[0].hash), args[1].hash), args[2].hash), (uint64_t)place));
 }
 
-// A maximum does not depend on the order of its operands.
+// A maximum does not depend on the order of its operands, and takes each once.
+static uint64_t maximum(uint64_t a, uint64_t b) {
+  return (((a >> 1) + (b >> 1)) << 1) | (a & 1) | (b & 1);
+}
+
 static void apply_to_hashes(void *context, ExprOp op, Type type, int n, const Datum *const *args, Datum *y) {
   const uint64_t operation = mix(mix(3, op), (uint64_t)type);
   (void)context;
   for (int i = 0; i < n; i++) {
     uint64_t hash = operation;
     for (int a = 0; a < expr_info[op].narguments; a++) hash = mix(hash, args[a][i].hash);
-    if (op != EXPR_MAXIMUM) y[i] = datum_of(type, hash);
-    else y[i].hash = args[0][i].hash > args[1][i].hash ? args[0][i].hash : args[1][i].hash;
+    y[i] = op == EXPR_MAXIMUM ? (Datum){.hash = maximum(args[0][i].hash, args[1][i].hash)} : datum_of(type, hash);
   }
 }
 

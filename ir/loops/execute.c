@@ -117,7 +117,7 @@ static void execute_flag(Executing *x, const LoopNode *n) {
   }
   const Pointer p = address_of(x, &n->address); // an output that the caller leaves out has no address
   a->is_streamed = n->is_peeled || (p.buffer && byte_of(&p) % LINE == 0);
-  if (n->value) a->is_streamed &= index_of_run(x, n->value) > index_of_run(x, n->end);
+  if (n->value && !x->run.is_large) a->is_streamed &= index_of_run(x, n->value) > index_of_run(x, n->end);
 }
 
 // Block and step are two functions in C: the step sees only the variables of the block that are its parameters.

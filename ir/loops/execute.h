@@ -43,6 +43,7 @@ typedef struct LoopRun {
   const int64_t *dims;        // values of the open dims; NULL: the hints
   Buffer *const *tensors;     // by value->index; NULL: the caller leaves the output out, or it is never in memory
   Buffer *const *temporaries; // by number in the schedule; NULL: local to steps, or not needed in this call
+  bool is_large;              // tensors do not fit into the caches, whatever the tree compares with their sizes
   int64_t *nsteps;            // how many nodes and operations on numbers may still be executed; NULL: any number
 } LoopRun;
 

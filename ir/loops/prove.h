@@ -13,7 +13,6 @@
 // says which tree is wrong, at which values, and how; or why->out_of_memory.
 bool program_prove(const Program *p, int64_t *nsteps, Text *why);
 
-// The same of the unit that the kernel begins, at these values of the dims. NULL: at the hints.
-bool unit_prove(const Program *p, size_t kernel, const int64_t *dims, int64_t *nsteps, Text *why);
+bool unit_prove(const Program *p, size_t kernel, int64_t *nsteps, Text *why); // of the unit that the kernel begins
 
 #endif
