@@ -334,10 +334,10 @@ static bool find_values(Reference *r, const Summation *sums, size_t nsums, const
 }
 
 bool kernel_reference(const Kernel *k, const Summation *sums, size_t nsums, const int64_t *dims,
-                      const ValueDomain *domain, const char **why) {
+                      const ValueDomain *domain, const Allocator *scratch, const char **why) {
   Reference r = {.k = k, .domain = domain, .dims = dims, .type = kernel_type(k)};
   *why = NULL;
-  arena_init(&r.arena, k->arena->allocator);
+  arena_init(&r.arena, scratch);
   for (int i = 0; i < k->naxes; i++) r.extent[i] = number_at(&r, k->axes[i].extent, k->axes[i].monomial);
   const bool is_done = find_values(&r, sums, nsums, why);
   arena_deinit(&r.arena);

@@ -34,6 +34,6 @@ typedef struct Summation { // of a reduction: over inner axes, over outer axes, 
 // Evaluates the kernel's stores. sums: of all reductions that the stores need. dims: values of the open dims; NULL: the
 // hints. False: memory is exhausted, or the kernel is one that the reference does not know, as *why says (else NULL).
 bool kernel_reference(const Kernel *k, const Summation *sums, size_t nsums, const int64_t *dims,
-                      const ValueDomain *domain, const char **why);
+                      const ValueDomain *domain, const Allocator *scratch, const char **why);
 
 #endif

@@ -29,10 +29,22 @@ static void execute_down(Executing *x, const LoopNode *n) {
   }
 }
 
+// Vectors as they are before schedule_split_vectors: the last one has fewer lanes.
+static void execute_vectors(Executing *x, const LoopNode *n) {
+  const uint64_t end = index_of_run(x, n->end);
+  for (uint64_t i = index_of_run(x, n->value); i < end && !x->has_failed; i += LANES) {
+    x->left = end - i < LANES ? (int)(end - i) : 0;
+    *var_place(x, n->var) = i;
+    execute_nodes(x, n->body);
+  }
+  x->left = 0;
+}
+
 static void execute_for(Executing *x, const LoopNode *n) {
   if (n->flag && !is_flag_set(x, n)) return;
-  if (n->is_down) {
-    execute_down(x, n);
+  if (n->is_vectors || n->is_down) {
+    if (n->is_vectors) execute_vectors(x, n);
+    else execute_down(x, n);
     return;
   }
   if (!n->is_whole) *var_place(x, n->var) = index_of_run(x, n->value);

@@ -101,7 +101,9 @@ uint64_t index_of_run(Executing *x, const Index *i) {
 }
 
 int lanes_of_node(Executing *x, const LoopNode *n) {
-  const uint64_t nlanes = n->has_fewer_lanes ? var_of(x, VAR_LANES) : LANES;
+  const uint64_t nlanes = n->has_fewer_lanes                            ? var_of(x, VAR_LANES)
+                          : x->left && !node_uses_all_lanes(x->tree, n) ? (uint64_t)x->left
+                                                                        : LANES;
   if (nlanes > LANES) execute_fail(x, "there are %llu lanes", (unsigned long long)nlanes);
   return nlanes > LANES ? 0 : (int)nlanes;
 }

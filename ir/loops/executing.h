@@ -47,6 +47,7 @@ typedef struct Executing {
   OfExpr *exprs;
   uint64_t vars[2][VAR_ELEMENT + 1][MAX_AXES]; // of the block, and of the step
   int function;                                // 0: the block, 1: the step
+  int left;                                    // elements of the last vector of an is_vectors loop; 0: a whole vector
   const LoopNode *at;
   Text *why;
   bool has_failed;

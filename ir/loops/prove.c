@@ -12,17 +12,21 @@
 typedef struct Proof {
   const Program *p;
   const Graph *g;
-  size_t first, end;   // the unit's kernels
-  const int64_t *dims; // NULL: the hints
+  Allocator allocator;
+  // Of the whole program, and empty between units: by value->index; by temporary, numbered through the program.
+  Arena lasting;
+  Buffer **tensors, **temporaries;
+  Datum **values;   // what the unit stores
+  bool *is_run;     // a loop that stores the value has run
+  Buffer *expected; // what the current kernel must store
+  // Of a unit, run in one way
   Arena arena;
-  Buffer **tensors, **temporaries; // by value->index; by temporary, numbered through the program
-  Datum **values;                  // by value->index: what the unit stores
-  bool *is_run;                    // by value->index: a loop that stores the value has run
-  Buffer *expected;                // by value->index: what the current kernel must store
-  bool *is_left_out;               // by output
-  bool is_shifted, is_large;       // of a Way
+  size_t first, end;         // its kernels
+  const int64_t *dims;       // NULL: the hints
+  bool *is_left_out;         // by output; NULL: none is left out
+  bool is_shifted, is_large; // of a Way
   Blocks blocks;
-  int64_t *nsteps;
+  int64_t nsteps; // that the unit may still take
   Text *why;
 } Proof;
 
@@ -35,30 +39,46 @@ static int64_t number_at(const Proof *f, int64_t number, Monomial monomial) {
   return monomial && number ? open_number(f->g, number, monomial, f->dims) : number;
 }
 
-// Costs
-
-static int64_t npoints(const Proof *f, const Kernel *k, AxisSet axes) {
-  return number_at(f, axes_nelems(k, axes), axes_monomial(k, axes));
-}
-
-// About how many operations the reference needs: it computes all of a value again at each of its points.
-static double count_steps(const Proof *f, const Kernel *k) {
-  double count = 0;
-  for (ExprId id = 1; id < k->nexprs; id++)
-    if (expr_is_reduction(&k->exprs[id]))
-      count += (double)npoints(f, k, k->exprs[id].axes | k->exprs[id].reduced) * (double)k->nexprs;
-  for (size_t i = 0; i < k->nstores; i++)
-    count += (double)npoints(f, k, access_axes(k, &k->accesses[k->stores[i].access])) * (double)k->nexprs;
-  return count;
-}
-
-// Buffers
+// Numbers of elements
 
 static int64_t tensor_nelems(const Proof *f, const Value *v) {
   const ProgramSliceGroup *group = program_slice_group(f->p, f->first);
   if (slice_group_is_private(group, v)) return slice_group_nelems(group->slices, slice_group_find(group->slices, v));
   return number_at(f, shape_nelems(&v->shape), shape_monomial(&v->shape));
 }
+
+static int64_t temporary_nelems(const Proof *f, size_t kernel, uint32_t i) {
+  const OpenSize size = program_temporary_size(f->p, (uint32_t)kernel, i);
+  const Schedule *maker = f->p->schedules[size.kernel];
+  const int64_t number = number_at(f, size.number, size.monomial);
+  const bool is_mask = f->p->schedules[kernel]->temporaries[i].type == TYPE_BOOLEAN; // eight in a byte
+  return number * (is_mask ? 8 : 1) * (size.has_blocks ? run_nblocks(maker, &maker->loops[size.loop], f->dims) : 1);
+}
+
+// Costs
+
+static int64_t npoints(const Proof *f, const Kernel *k, AxisSet axes) {
+  return number_at(f, axes_nelems(k, axes), axes_monomial(k, axes));
+}
+
+// About how many operations the reference needs, as it computes all of a value again at each of its points; and
+// elements in memory.
+static double count_steps(const Proof *f, size_t kernel) {
+  const Schedule *s = f->p->schedules[kernel];
+  const Kernel *k = s->kernel;
+  double count = 0;
+  for (ExprId id = 1; id < k->nexprs; id++)
+    if (expr_is_reduction(&k->exprs[id]))
+      count += (double)npoints(f, k, k->exprs[id].axes | k->exprs[id].reduced) * (double)k->nexprs;
+  for (size_t i = 0; i < k->nstores; i++) {
+    const Access *a = &k->accesses[k->stores[i].access];
+    count += (double)npoints(f, k, access_axes(k, a)) * (double)k->nexprs + (double)tensor_nelems(f, a->value);
+  }
+  for (uint32_t i = 0; i < s->ntemporaries; i++) count += (double)temporary_nelems(f, kernel, i);
+  return count;
+}
+
+// Buffers
 
 static bool add_tensor(Proof *f, const Value *v, bool is_stored) {
   Buffer *b = f->tensors[v->index];
@@ -91,22 +111,19 @@ static bool add_temporaries(Proof *f, size_t kernel) {
     uint32_t same = i;
     const size_t maker = program_maker(f->p, kernel, &same);
     const bool is_needed = !l->may_be_unwanted[number] || is_wanted(f, &l->temporary_serves[number]);
+    f->temporaries[number] = NULL;
     if (t->is_made) f->temporaries[number] = f->temporaries[l->first_temporary[maker] + same];
     if (t->is_made || t->is_own || !is_needed) continue;
-    const OpenSize size = program_temporary_size(f->p, (uint32_t)kernel, i);
-    int64_t nelems = number_at(f, size.number, size.monomial) * (t->type == TYPE_BOOLEAN ? 8 : 1);
-    if (size.has_blocks)
-      nelems *= run_nblocks(f->p->schedules[size.kernel], &f->p->schedules[size.kernel]->loops[size.loop], f->dims);
     Buffer *b = f->temporaries[number] = ARENA_NEW(&f->arena, Buffer);
-    if (!b || !buffer_init(b, t->name, t->type, nelems, true, &f->arena)) return out_of_memory(f);
+    if (!b || !buffer_init(b, t->name, t->type, temporary_nelems(f, kernel, i), true, &f->arena))
+      return out_of_memory(f);
   }
   return true;
 }
 
 // A kernel
 
-static bool is_stored(const Proof *f, const Kernel *k, const Value *v) {
-  (void)f;
+static bool is_stored(const Kernel *k, const Value *v) {
   for (size_t i = 0; i < k->nstores; i++)
     if (k->accesses[k->stores[i].access].value == v) return true;
   return false;
@@ -115,7 +132,7 @@ static bool is_stored(const Proof *f, const Kernel *k, const Value *v) {
 static bool add_tensors(Proof *f, const Kernel *k) {
   bool ok = true;
   for (AccessId id = 0; id < k->naccesses && ok; id++)
-    if (k->accesses[id].value) ok = add_tensor(f, k->accesses[id].value, is_stored(f, k, k->accesses[id].value));
+    if (k->accesses[id].value) ok = add_tensor(f, k->accesses[id].value, is_stored(k, k->accesses[id].value));
   return ok;
 }
 
@@ -131,7 +148,7 @@ static bool run_kernel(Proof *f, size_t kernel) {
                          .tensors = f->tensors,
                          .temporaries = f->temporaries + l->first_temporary[kernel],
                          .is_large = f->is_large,
-                         .nsteps = f->nsteps};
+                         .nsteps = &f->nsteps};
     for (const Root *root = loop->roots; root < loop->roots + loop->nroots; root++) {
       const Value *stored = root->kind == ROOT_STORE ? s->kernel->accesses[root->access].value : NULL;
       if (stored) f->is_run[stored->index] = true;
@@ -168,7 +185,7 @@ static bool find_expected(Proof *f, const Schedule *s) {
   for (size_t i = 0; i < k->nstores; i++) buffer_forget(&f->expected[k->accesses[k->stores[i].access].value->index]);
   bool ok = true;
   for (size_t i = 0; i < s->nsums && ok; i++) ok = schedule_summation(s, &s->sums[i], &sums[i]);
-  if (ok && kernel_reference(k, sums, s->nsums, f->dims, &hashes, &why)) return true;
+  if (ok && kernel_reference(k, sums, s->nsums, f->dims, &hashes, &f->allocator, &why)) return true;
   if (ok && !why) return out_of_memory(f);
   text_format(f->why, "%s\n", why ? why : "a sum has another root than its order");
   return false;
@@ -210,7 +227,7 @@ static bool prove_kernel(Proof *f, size_t kernel) {
   if (!add_tensors(f, s->kernel) || !add_temporaries(f, kernel)) return false;
   const Graph *g = f->g;
   for (size_t i = 0; f->is_left_out && i < g->noutputs; i++)
-    if (f->is_left_out[i] && is_stored(f, s->kernel, g->outputs[i])) f->tensors[g->outputs[i]->index] = NULL;
+    if (f->is_left_out[i] && is_stored(s->kernel, g->outputs[i])) f->tensors[g->outputs[i]->index] = NULL;
   const uint32_t block = f->blocks.now + !f->blocks.are_one;
   keep_values(f, s->kernel, true);
   const bool ok = run_kernel(f, kernel) && find_expected(f, s) && compare(f, s->kernel, block);
@@ -247,65 +264,67 @@ typedef struct Way { // of running a unit
   bool is_large;     // tensors are larger than the caches
 } Way;
 
-static bool run_unit(const Program *p, size_t first, const int64_t *dims, Way way, int64_t *nsteps, Text *why) {
-  Text told;
-  Proof f = {.p = p,
-             .g = p->graph,
-             .first = first,
-             .end = program_unit_end(p, (uint32_t)first),
-             .dims = dims,
-             .is_shifted = way.is_shifted,
-             .is_large = way.is_large,
-             .nsteps = nsteps,
-             .why = &told};
-  arena_init(&f.arena, why->allocator);
-  text_init(&told, why->allocator);
-  f.tensors = ARENA_ARRAY(&f.arena, Buffer *, f.g->nvalues + 1);
-  f.values = ARENA_ARRAY(&f.arena, Datum *, f.g->nvalues + 1);
-  f.is_run = ARENA_ARRAY(&f.arena, bool, f.g->nvalues + 1);
-  f.expected = ARENA_ARRAY(&f.arena, Buffer, f.g->nvalues + 1);
-  f.temporaries = ARENA_ARRAY(&f.arena, Buffer *, p->liveness->ntemporaries + 1);
-  bool ok = (f.tensors && f.values && f.is_run && f.expected && f.temporaries) || out_of_memory(&f);
-  ok = ok && (!way.left_out || leave_out(&f, way.left_out) || !told.out_of_memory);
-  f.blocks.are_one = program_slice_group(p, first);
-  f.blocks.first = f.blocks.now = f.blocks.are_one;
-  for (size_t i = first; i < f.end && ok; i++) ok = prove_kernel(&f, i);
-  if (!ok && f.g->ndims && !told.out_of_memory) {
-    f.why = why;
-    tell_values(&f);
+static void forget_tensors(Proof *f) {
+  for (size_t i = f->first; i < f->end; i++) {
+    const Kernel *k = f->p->schedules[i]->kernel;
+    for (AccessId id = 0; id < k->naccesses; id++) {
+      if (!k->accesses[id].value) continue;
+      const uint32_t value = k->accesses[id].value->index;
+      f->tensors[value] = NULL;
+      f->values[value] = NULL;
+      f->is_run[value] = false;
+      f->expected[value] = (Buffer){0};
+    }
   }
-  if (!ok) text_add_string(why, *nsteps < 0 && !told.nbytes ? "it takes too many steps\n" : text_string(&told));
+}
+
+static bool run_unit(Proof *f, Way way, Text *why) {
+  Text told;
+  text_init(&told, &f->allocator);
+  arena_init(&f->arena, &f->allocator);
+  f->why = &told;
+  f->is_left_out = NULL;
+  f->is_shifted = way.is_shifted;
+  f->is_large = way.is_large;
+  f->blocks = (Blocks){.are_one = program_slice_group(f->p, f->first)};
+  f->blocks.first = f->blocks.now = f->blocks.are_one;
+  bool ok = !way.left_out || leave_out(f, way.left_out) || !told.out_of_memory;
+  for (size_t i = f->first; i < f->end && ok; i++) ok = prove_kernel(f, i);
+  f->why = why;
+  if (!ok && f->g->ndims && !told.out_of_memory) tell_values(f);
+  if (!ok) text_add_string(why, f->nsteps < 0 && !told.nbytes ? "it takes too many steps\n" : text_string(&told));
   why->out_of_memory |= told.out_of_memory;
   text_deinit(&told);
-  arena_deinit(&f.arena);
+  forget_tensors(f);
+  arena_deinit(&f->arena);
   return ok;
 }
 
 // Whether a tree does other things where a tensor begins within a cache line.
-static bool unit_streams(const Program *p, size_t kernel) {
+static bool unit_streams(const Proof *f) {
   bool is_any = false;
-  for (size_t i = kernel; i < program_unit_end(p, (uint32_t)kernel); i++)
-    for (const Loop *l = p->schedules[i]->loops; l < p->schedules[i]->loops + p->schedules[i]->nloops; l++) {
+  for (size_t i = f->first; i < f->end; i++)
+    for (const Loop *l = f->p->schedules[i]->loops; l < f->p->schedules[i]->loops + f->p->schedules[i]->nloops; l++) {
       is_any |= l->is_peeled;
       for (size_t r = 0; r < l->nroots; r++) is_any |= l->roots[r].is_streamed;
     }
   return is_any;
 }
 
-static bool prove_at(const Program *p, size_t kernel, const int64_t *dims, int64_t *nsteps, Text *why) {
+// *nsteps: of the program; what the reference takes is subtracted.
+static bool prove_at(Proof *f, const int64_t *dims, int64_t *nsteps, Text *why) {
   enum { TIMES = 64, MORE = 1 << 16 }; // how many more steps a sound tree may take than the reference, at most
-  const Proof f = {.p = p, .g = p->graph, .dims = dims};
-  double steps = 0;
-  for (size_t i = kernel; i < program_unit_end(p, (uint32_t)kernel); i++)
-    steps += count_steps(&f, p->schedules[i]->kernel);
-  if (steps > (double)*nsteps) return true;
   static const Way ways[] = {{0, false, false}, {0, true, true},  {0, false, true},
                              {1, true, true},   {2, true, false}, {3, false, true}};
-  for (int i = 0; i < (p->has_optional_outputs ? 6 : 3); i++) {
-    int64_t left = TIMES * (int64_t)steps + MORE;
-    if (ways[i].is_large && !ways[i].left_out && !unit_streams(p, kernel)) continue;
+  double steps = 1;
+  f->dims = dims;
+  for (size_t i = f->first; i < f->end; i++) steps += count_steps(f, i);
+  for (int i = 0; i < (f->p->has_optional_outputs ? 6 : 3); i++) {
+    if (ways[i].is_large && !ways[i].left_out && !unit_streams(f)) continue;
+    if (steps > (double)*nsteps) return true;
     *nsteps -= (int64_t)steps;
-    if (!run_unit(p, kernel, dims, ways[i], &left, why)) return false;
+    f->nsteps = TIMES * (int64_t)steps + MORE;
+    if (!run_unit(f, ways[i], why)) return false;
   }
   return true;
 }
@@ -326,17 +345,39 @@ static int64_t more_than_two_blocks(const Schedule *s) {
   return 2 * length + 3;
 }
 
-bool unit_prove(const Program *p, size_t kernel, int64_t *nsteps, Text *why) {
-  const int64_t values[] = {1, LANES - 1, LANES + 1, more_than_two_blocks(p->schedules[kernel])};
+static bool prove_unit(Proof *f, size_t kernel, int64_t *nsteps, Text *why) {
+  const int64_t values[] = {1, LANES - 1, LANES + 1, more_than_two_blocks(f->p->schedules[kernel])};
   int64_t dims[MAX_OPEN_DIMS];
-  bool ok = prove_at(p, kernel, NULL, nsteps, why);
-  for (size_t i = 0; p->graph->ndims && ok && i < sizeof values / sizeof *values; i++)
-    if (set_dims(p->graph, values[i], dims)) ok = prove_at(p, kernel, dims, nsteps, why);
+  bool ok = true;
+  f->first = kernel;
+  f->end = program_unit_end(f->p, (uint32_t)kernel);
+  for (size_t i = 0; f->g->ndims && ok && i < sizeof values / sizeof *values; i++)
+    if (set_dims(f->g, values[i], dims)) ok = prove_at(f, dims, nsteps, why);
+  return ok && prove_at(f, NULL, nsteps, why);
+}
+
+// Proves the units of kernels from `first` to before `end`.
+static bool prove(const Program *p, size_t first, size_t end, int64_t *nsteps, Text *why) {
+  Proof f = {.p = p, .g = p->graph, .allocator = *why->allocator};
+  const size_t nvalues = p->graph->nvalues + 1;
+  f.allocator.steps = NULL; // what a user compiles does not pay for the proof, which has a budget of its own
+  arena_init(&f.lasting, &f.allocator);
+  f.tensors = ARENA_ARRAY(&f.lasting, Buffer *, nvalues);
+  f.values = ARENA_ARRAY(&f.lasting, Datum *, nvalues);
+  f.is_run = ARENA_ARRAY(&f.lasting, bool, nvalues);
+  f.expected = ARENA_ARRAY(&f.lasting, Buffer, nvalues);
+  f.temporaries = ARENA_ARRAY(&f.lasting, Buffer *, p->liveness->ntemporaries + 1);
+  bool ok = f.tensors && f.values && f.is_run && f.expected && f.temporaries;
+  why->out_of_memory |= !ok;
+  for (size_t i = first; i < end && ok && *nsteps > 0; i = f.end) ok = prove_unit(&f, i, nsteps, why);
+  arena_deinit(&f.lasting);
   return ok;
 }
 
+bool unit_prove(const Program *p, size_t kernel, int64_t *nsteps, Text *why) {
+  return prove(p, kernel, kernel + 1, nsteps, why);
+}
+
 bool program_prove(const Program *p, int64_t *nsteps, Text *why) {
-  bool ok = true;
-  for (size_t i = 0; i < p->nkernels && ok; i = program_unit_end(p, (uint32_t)i)) ok = unit_prove(p, i, nsteps, why);
-  return ok;
+  return prove(p, 0, p->nkernels, nsteps, why);
 }

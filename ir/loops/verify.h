@@ -6,12 +6,13 @@
 
 #include "ir/loops/loops.h"
 
-// False: `why` names the kernel, the loop and the node, and describes the defect for developers of ngrad: an unsound tree
-// is a bug in the builder (passes/schedule) or in a pass over trees. Out of memory: false, with why->out_of_memory set.
-// In a sound tree
+// False: `why` names the kernel, the loop and the node, and describes the defect for developers of ngrad: an unsound
+// tree is a bug in the builder (passes/schedule) or in a pass over trees. Out of memory: false, with why->out_of_memory
+// set. In a sound tree
 // - each value, variable, pointer, flag, sum and local array is declared once, before its uses and in their scope, and
 //   has the type and number of elements of its uses;
-// - each load, store and copy is inside of its tensor or array: it has the address of an element whose indices are below
+// - each load, store and copy is inside of its tensor or array: it has the address of an element whose indices are
+// below
 //   the extents of their axes; a prefetch may go beyond;
 // - blocks that run at the same time store different bytes, and a block with streamed stores ends with a fence.
 // The kernel must be sound (ir/kernel/verify.h). Takes time in proportion to the tree.

@@ -46,7 +46,8 @@ static bool evaluate_kernel(const LoopsCase *c, const Schedule *s, const int64_t
   Summation sums[MOST_SUMS];
   const char *why = NULL;
   const ValueDomain domain = domain_of_numbers(numbers);
-  const bool ok = find_sums(s, sums) && kernel_reference(s->kernel, sums, s->nsums, dims, &domain, &why);
+  const bool ok =
+      find_sums(s, sums) && kernel_reference(s->kernel, sums, s->nsums, dims, &domain, &system_allocator, &why);
   if (!ok || numbers->fault) print_error("%s: %s\n", c->name, why ? why : numbers->fault ? numbers->fault : "no sums");
   return ok && !numbers->fault;
 }
@@ -389,7 +390,7 @@ static uint64_t hash_kernel(const Schedule *s, const Summation *sums, int64_t n)
   const char *why;
   hashes.context = &hash;
   hashes.store = add_hash;
-  assert_true(kernel_reference(s->kernel, sums, s->nsums, n ? &n : NULL, &hashes, &why));
+  assert_true(kernel_reference(s->kernel, sums, s->nsums, n ? &n : NULL, &hashes, &system_allocator, &why));
   return hash;
 }
 

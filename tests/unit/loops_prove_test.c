@@ -27,10 +27,11 @@ static void trees_of_files_are_proved(void **state) {
     glob_t files = {0};
     assert_int_equal(glob(patterns[p], 0, NULL, &files), 0);
     for (size_t i = 0; i < files.gl_pathc; i++)
-      for (int is_open = 0; is_open < 2; is_open++) {
+      for (int way = 0; way < 4; way++) {
         Lowered l;
         begin(&l);
-        lower_graph(&l, yaml_read_file(&system_allocator, files.gl_pathv[i], NULL, &l.d), is_open, false);
+        l.is_small = way / 2;
+        lower_graph(&l, yaml_read_file(&system_allocator, files.gl_pathv[i], NULL, &l.d), way % 2, false);
         prove(&l, files.gl_pathv[i]);
         deinit(&l);
       }
@@ -46,6 +47,7 @@ static void random_trees_are_proved(void **state) {
     Lowered l;
     char what[32];
     begin(&l);
+    l.is_small = s.seed % 3 == 1;
     snprintf(what, sizeof what, "seed %llu", (unsigned long long)s.seed);
     lower_graph(&l, random_graph(&system_allocator, s.seed, &options, &l.d), s.seed % 2, s.seed % 8 == 7);
     prove(&l, what);
