@@ -19,7 +19,7 @@
 #include "passes/pipeline.h"
 
 #include "ir/graph/verify.h"
-#include "ir/loops/print.h"
+#include "ir/loops/prove.h"
 #include "ir/loops/verify.h"
 #include "ir/support/escape.h"
 #include "passes/lower/aliases.h"
@@ -168,17 +168,33 @@ Program *pipeline_lower(Graph *g, PassContext *c) {
 
 // Loop trees
 
-static bool verify_tree(const LoopTree *t, const Allocator *allocator) {
-  Text why;
-  text_init(&why, allocator);
-  const bool is_sound = loops_verify(t, &why);
-  if (!is_sound && !why.out_of_memory) {
-    loops_print(t, &why);
-    fprintf(stderr, "internal error: %s", text_string(&why));
-    abort();
-  }
-  text_deinit(&why);
+// Takes the text. False, and sets p->unsound, if something is not sound.
+static bool require_sound(Program *p, bool is_sound, const char *pass, Text *why) {
+  if (!is_sound && !why->out_of_memory)
+    p->unsound =
+        arena_format(&p->arena, "%s%s%s%s", pass ? "after " : "", pass ? pass : "", pass ? ": " : "", text_string(why));
+  text_deinit(why);
   return is_sound;
+}
+
+static bool verify_tree(Program *p, const LoopTree *t) {
+  Text why;
+  text_init(&why, p->arena.allocator);
+  const bool is_sound = loops_verify(t, &why);
+  return require_sound(p, is_sound, t->spoilt_by, &why);
+}
+
+// Runs as many kernels as a millisecond or two allow; in checked builds, as many as memory_verify does.
+static bool prove_trees(Program *p) {
+#ifdef NGRAD_CHECKED
+  int64_t nsteps = 1 << 20;
+#else
+  int64_t nsteps = 1 << 16;
+#endif
+  Text why;
+  text_init(&why, p->arena.allocator);
+  const bool is_sound = program_prove(p, &nsteps, &why);
+  return require_sound(p, is_sound, NULL, &why);
 }
 
 static bool build_trees_of(Program *p, size_t kernel) {
@@ -188,7 +204,7 @@ static bool build_trees_of(Program *p, size_t kernel) {
   for (uint32_t loop = 0; loop < s->nloops; loop++) {
     LoopTree *t = loop_tree(s, loop, p->has_optional_outputs ? &optional : NULL, &p->tree_arena);
     p->trees[f->first_loop[kernel] + loop] = t;
-    if (!t || !verify_tree(t, p->arena.allocator)) return false;
+    if (!t || !verify_tree(p, t)) return false;
   }
   return true;
 }
@@ -198,10 +214,11 @@ bool pipeline_build_trees(Program *p, bool has_optional_outputs) {
   if (p->trees) arena_deinit(&p->tree_arena);
   arena_init(&p->tree_arena, p->arena.allocator);
   p->has_optional_outputs = has_optional_outputs;
+  p->unsound = NULL;
   p->trees = ARENA_ARRAY(&p->tree_arena, LoopTree *, p->liveness->nloops + 1);
   bool ok = p->trees;
   for (size_t i = 0; i < p->nkernels && ok; i++) ok = build_trees_of(p, i);
-  if (ok) return true;
+  if (ok && prove_trees(p)) return true;
   arena_deinit(&p->tree_arena);
   p->trees = NULL;
   return false;

@@ -17,8 +17,9 @@ bool pipeline_run(Graph *g, PassContext *c);
 Program *pipeline_lower(Graph *g, PassContext *c);
 
 // Builds the trees of the program's loops, which printers and executors need, unless they are built.
-// has_optional_outputs: a call may leave out outputs, so the trees test which ones are wanted. An unsound tree is a bug
-// in passes/schedule: it is printed to stderr and the program aborts. False: out of memory.
+// has_optional_outputs: a call may leave out outputs, so the trees test which ones are wanted. False: out of
+// memory, or p->unsound says why a tree is not sound: it does not pass loops_verify, or a run proves that it does not
+// compute its kernel, which is a bug in passes/schedule.
 bool pipeline_build_trees(Program *p, bool has_optional_outputs);
 
 #endif

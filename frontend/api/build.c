@@ -255,13 +255,20 @@ static void tell_compiling(const Build *b) {
   report_progress(b->owner->ctx, what, -1);
 }
 
+ng_status build_failed_status(ng_context *ctx, const Program *p) {
+  if (!p || !p->unsound) return out_of_memory_status(ctx);
+  Call call = call_begin(ctx);
+  error_at(&ctx->diagnostics, (Position){0}, "internal error: %s", p->unsound);
+  return call_end(ctx, call);
+}
+
 ng_status build_compile(const Build *b, Compiled **compiled, CompileTimes *times) {
   enum { DEFAULT_TIMEOUT_S = 300 };
   const double timeout_s = b->options->compile_timeout;
   ng_context *ctx = b->owner->ctx;
   bool compiler_failed = false;
   *compiled = NULL;
-  if (!pipeline_build_trees(b->program, false)) return out_of_memory_status(ctx);
+  if (!pipeline_build_trees(b->program, false)) return build_failed_status(ctx, b->program);
   tell_compiling(b);
   Call call = call_begin(ctx);
   *compiled = codegen_compile(b->program, b->isa,

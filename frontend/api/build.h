@@ -44,6 +44,8 @@ ng_status build_kernels(Build *b); // sets b->program
 // build_graph_of and build_kernels, to be compiled and run on this machine, in the memory that may be used.
 bool options_want_size(const ng_options *options); // options->optimize
 ng_status build_to_run(Build *b, ng_graph *g, const Graph *part, const ng_options *options);
+// The status of a build whose trees are not there: NG_WRONG, with a message, if they are unsound, a bug in ngrad.
+ng_status build_failed_status(ng_context *ctx, const Program *p);
 // Compiles the build's program to machine code.
 ng_status build_compile(const Build *b, Compiled **compiled, CompileTimes *times);
 void build_deinit(Build *b);

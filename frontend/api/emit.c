@@ -149,7 +149,7 @@ static ng_status build_programs(const FileEmission *file, Build *b, ng_graph *g,
     status = build_program(b, file->isas[i], &built);
     if (status != NG_OK) return status;
     programs[i] = built;
-    if (!pipeline_build_trees(built, has_optional_outputs)) status = out_of_memory_status(file->ctx);
+    if (!pipeline_build_trees(built, has_optional_outputs)) status = build_failed_status(file->ctx, built);
   }
   return status;
 }

@@ -137,7 +137,7 @@ static ng_status show_function(void *context, const Stages *stages, const Build 
   const Showing *s = context;
   if (stages) text_format(s->out, s->format->of_part, b->graph->name);
   const bool ok = s->format->print(b, s->out) && !s->out->out_of_memory;
-  return ok ? NG_OK : out_of_memory_status(b->owner->ctx);
+  return ok ? NG_OK : build_failed_status(b->owner->ctx, b->program);
 }
 
 static ng_status show_format(ng_graph *g, const Format *format, const ng_options *options, Text *out) {
@@ -281,7 +281,7 @@ static ng_status add_code(void *context, const Stages *stages, const Build *b) {
   all->code_nbytes += source.nbytes;
   text_deinit(&source);
   text_deinit(&identifier);
-  return ok ? add_workspace(&all->workspace, stages, b) : out_of_memory_status(ctx);
+  return ok ? add_workspace(&all->workspace, stages, b) : build_failed_status(ctx, b->program);
 }
 
 ng_status ng_graph_compilation(ng_graph *g, const ng_options *options, ng_compilation *out) {

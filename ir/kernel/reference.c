@@ -2,24 +2,20 @@
 #include "ir/kernel/reference.h"
 
 #include "ir/graph/open_dims.h"
-#include "ir/kernel/scatter.h"
-#include "ir/support/splitmix.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef ReferenceValue Number;
-
 typedef struct Reference {
   const Kernel *k;
-  const ReferenceDomain *domain;
+  const ValueDomain *domain;
   const int64_t *dims;
   Arena arena;
   Type type; // in which the kernel computes
   int64_t extent[MAX_AXES];
   int64_t index[MAX_AXES]; // the point of the domain that is evaluated
-  Number *value;           // by ExprId: at the point
-  Number **table;          // by reduction: at all points of its axes
+  Datum *value;            // by ExprId: at the point
+  Datum **table;           // by reduction: at all points of its axes
   bool *is_needed;         // by ExprId: for the value that is evaluated
 } Reference;
 
@@ -73,35 +69,45 @@ static bool find_element(const Reference *r, const Access *a, int64_t *element) 
   return true;
 }
 
-static Number number(const Reference *r, Type type, double x) {
-  return r->domain->number(r->domain->context, type, x);
+// In a kernel of s64, numbers are integers.
+static Datum number(const Reference *r, Type type, double x) {
+  const ValueDomain *d = r->domain;
+  return type == TYPE_S64 ? d->integer(d->context, type_integer(x)) : d->number(d->context, type, x);
 }
 
-static Number apply(const Reference *r, ExprOp op, Type type, const Number *args) {
-  return r->domain->apply(r->domain->context, op, type, args);
+static Datum integer(const Reference *r, int64_t x) {
+  return r->domain->integer(r->domain->context, x);
 }
 
-static Number convert(const Reference *r, Type from, Type to, Number x) {
-  return from == to ? x : r->domain->convert(r->domain->context, from, to, x);
+static Datum apply(const Reference *r, ExprOp op, Type type, const Datum *args) {
+  Datum y;
+  r->domain->apply(r->domain->context, op, type, 1, (const Datum *const[]){&args[0], &args[1], &args[2]}, &y);
+  return y;
 }
 
-static Number evaluate(const Reference *r, ExprId id) {
+static Datum convert(const Reference *r, Type from, Type to, Datum x) {
+  if (from != to) r->domain->convert(r->domain->context, from, to, 1, &x, &x);
+  return x;
+}
+
+static Datum evaluate(const Reference *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
-  Number args[3] = {{0}};
+  Datum args[3] = {{0}};
   int64_t element;
   if (expr_is_reduction(e)) return r->table[id][place_in_table(r, e)];
   switch (e->op) {
-  case EXPR_CONSTANT: return number(r, r->type, e->number);
+  case EXPR_CONSTANT: return r->k->is_s64 ? integer(r, e->integer) : number(r, r->type, e->number);
   case EXPR_INDEX: return number(r, r->type, (double)r->index[__builtin_ctz(e->axes)]);
   case EXPR_COUNT: return number(r, r->type, (double)number_at(r, (int64_t)e->number, e->monomial));
   case EXPR_RECIPROCAL: return number(r, r->type, 1 / fmax((double)number_at(r, (int64_t)e->number, e->monomial), 1));
   case EXPR_LOAD: {
     const Access *a = &r->k->accesses[e->access];
     if (!find_element(r, a, &element)) return number(r, r->type, a->outside);
-    const Number *offset = e->args[0] ? &r->value[e->args[0]] : NULL;
-    return r->domain->load(r->domain->context, e->is_s64 ? TYPE_S64 : r->type, a, element, offset);
+    const Datum *offset = e->args[0] ? &r->value[e->args[0]] : NULL;
+    r->domain->load(r->domain->context, e->is_s64 ? TYPE_S64 : r->type, a, 1, &element, offset, args);
+    return args[0];
   }
-  case EXPR_INTEGER: return r->domain->integer(r->domain->context, e->integer);
+  case EXPR_INTEGER: return integer(r, e->integer);
   default:
     for (int a = 0; a < expr_info[e->op].narguments; a++) args[a] = r->value[e->args[a]];
     if (e->op != EXPR_IS_KEPT) return apply(r, e->op, r->type, args);
@@ -119,7 +125,7 @@ static void mark(const Reference *r, ExprId id) {
       r->is_needed[r->k->exprs[id].args[a]] = true;
 }
 
-static Number value_at_point(Reference *r, ExprId id) {
+static Datum value_at_point(Reference *r, ExprId id) {
   for (ExprId i = 1; i <= id; i++)
     if (r->is_needed[i]) r->value[i] = evaluate(r, i);
   return r->value[id];
@@ -133,24 +139,24 @@ typedef struct Adding { // the state of a sum
   Type type; // of the accumulators
 } Adding;
 
-static Number identity_of(const Reference *r, const Adding *a, Type type) {
+static Datum identity_of(const Reference *r, const Adding *a, Type type) {
   return number(r, type, reductions[a->order->reduction].identity);
 }
 
-static Number combine(const Reference *r, const Adding *a, Type type, Number sum, Number x) {
-  return apply(r, reductions[a->order->reduction].combine, type, (Number[]){sum, x, {0}});
+static Datum combine(const Reference *r, const Adding *a, Type type, Datum sum, Datum x) {
+  return apply(r, reductions[a->order->reduction].combine, type, (Datum[]){sum, x, {0}});
 }
 
 // Adds the operand at the point to a sum.
-static Number add_operand(Reference *r, const Adding *a, Number sum) {
-  const Number x = value_at_point(r, a->operand);
+static Datum add_operand(Reference *r, const Adding *a, Datum sum) {
+  const Datum x = value_at_point(r, a->operand);
   if (!a->order->is_fused) return combine(r, a, a->type, sum, convert(r, r->type, a->type, x));
   const ExprId *factors = r->k->exprs[a->operand].args;
-  return apply(r, EXPR_FMA, a->type, (Number[]){r->value[factors[0]], r->value[factors[1]], sum});
+  return apply(r, EXPR_FMA, a->type, (Datum[]){r->value[factors[0]], r->value[factors[1]], sum});
 }
 
 // Lane i takes lane i + 8, then i + 4 and so on.
-static Number add_lanes(const Reference *r, const Adding *a, Type type, Number *lanes, int count) {
+static Datum add_lanes(const Reference *r, const Adding *a, Type type, Datum *lanes, int count) {
   for (int half = LANES / 2; half; half /= 2)
     for (int i = 0; i < half && i + half < count; i++) lanes[i] = combine(r, a, type, lanes[i], lanes[i + half]);
   return lanes[0];
@@ -184,7 +190,7 @@ static bool begins_run(const Reference *r, const SumStage *s, RunLengths run, in
 }
 
 // Adds a run's sums to the totals, and begins the next run.
-static void end_run(const Reference *r, const Adding *a, Number *lanes, Number *totals, int count) {
+static void end_run(const Reference *r, const Adding *a, Datum *lanes, Datum *totals, int count) {
   for (int i = 0; i < count; i++) {
     totals[i] = combine(r, a, TYPE_F64, totals[i], convert(r, a->type, TYPE_F64, lanes[i]));
     lanes[i] = identity_of(r, a, a->type);
@@ -192,8 +198,7 @@ static void end_run(const Reference *r, const Adding *a, Number *lanes, Number *
 }
 
 // The sum of lanes, in the kernel's type.
-static Number end_lanes(const Reference *r, const Adding *a, const SumStage *s, Number *lanes, int count,
-                        int64_t width) {
+static Datum end_lanes(const Reference *r, const Adding *a, const SumStage *s, Datum *lanes, int count, int64_t width) {
   const bool has_runs = sum_order_has_runs(a->order);
   const Type type = has_runs ? TYPE_F64 : a->type;
   int64_t additions = vectors_of(width);
@@ -205,13 +210,13 @@ static Number end_lanes(const Reference *r, const Adding *a, const SumStage *s, 
 }
 
 // Over inner axes: of the last, only indices from `first` to before `end`.
-static Number sum_inner(Reference *r, const SumStage *s, ExprId operand, int64_t first, int64_t end) {
+static Datum sum_inner(Reference *r, const SumStage *s, ExprId operand, int64_t first, int64_t end) {
   const Adding a = {s->order, operand, s->order->levels[0].type};
   const int last = s->axes[s->naxes - 1];
   const bool has_runs = sum_order_has_runs(s->order);
   const RunLengths run = has_runs ? run_lengths(r, s, end - first) : (RunLengths){0};
   const int count = !s->is_in_lanes ? 1 : s->has_only_used && end - first < LANES ? (int)(end - first) : LANES;
-  Number lanes[LANES], totals[LANES];
+  Datum lanes[LANES], totals[LANES];
   for (int i = 0; i < LANES; i++) {
     lanes[i] = identity_of(r, &a, a.type);
     totals[i] = has_runs ? identity_of(r, &a, TYPE_F64) : lanes[i];
@@ -222,7 +227,7 @@ static Number sum_inner(Reference *r, const SumStage *s, ExprId operand, int64_t
       for (int64_t i = first; i < end; i++) {
         r->index[last] = i;
         if (has_runs && is_in_run && begins_run(r, s, run, first)) end_run(r, &a, lanes, totals, count);
-        Number *lane = &lanes[s->is_in_lanes ? (i - first) % LANES : 0];
+        Datum *lane = &lanes[s->is_in_lanes ? (i - first) % LANES : 0];
         *lane = add_operand(r, &a, *lane);
         is_in_run = true;
       }
@@ -233,14 +238,14 @@ static Number sum_inner(Reference *r, const SumStage *s, ExprId operand, int64_t
   return end_lanes(r, &a, s, has_runs ? totals : lanes, count, end - first);
 }
 
-static Number sum_all_inner(Reference *r, const SumStage *s, ExprId operand) {
+static Datum sum_all_inner(Reference *r, const SumStage *s, ExprId operand) {
   return sum_inner(r, s, operand, 0, r->extent[s->axes[s->naxes - 1]]);
 }
 
 // What a block adds up: points first .. end - 1 of the cut axes, or a tile.
-static Number sum_block(Reference *r, const Summation *s, ExprId operand, int64_t first, int64_t end) {
+static Datum sum_block(Reference *r, const Summation *s, ExprId operand, int64_t first, int64_t end) {
   const Adding a = {s->outer.order, operand, s->outer.order->levels[0].type};
-  Number sum = identity_of(r, &a, a.type);
+  Datum sum = identity_of(r, &a, a.type);
   if (s->is_tiled)
     return combine(r, &a, a.type, sum, convert(r, r->type, a.type, sum_inner(r, &s->inner, operand, first, end)));
   int64_t rest = first;
@@ -256,13 +261,13 @@ static Number sum_block(Reference *r, const Summation *s, ExprId operand, int64_
   return sum;
 }
 
-static Number sum_outer(Reference *r, const Summation *s, ExprId operand) {
+static Datum sum_outer(Reference *r, const Summation *s, ExprId operand) {
   const SumLevel *first = &s->outer.order->levels[0];
   const Adding a = {s->outer.order, operand, s->outer.order->levels[1].type};
   const int64_t total = count_points(r, s->outer.axes, s->outer.naxes), length = cut_length(&first->cut, total);
-  Number sum = identity_of(r, &a, a.type);
+  Datum sum = identity_of(r, &a, a.type);
   for (int64_t begin = 0; begin < total; begin += length) {
-    const Number part = sum_block(r, s, operand, begin, begin + length < total ? begin + length : total);
+    const Datum part = sum_block(r, s, operand, begin, begin + length < total ? begin + length : total);
     sum = combine(r, &a, a.type, sum, convert(r, first->type, a.type, part));
   }
   for (int i = 0; i < s->outer.naxes; i++) r->index[s->outer.axes[i]] = 0;
@@ -274,7 +279,7 @@ static bool fill_table(Reference *r, const Summation *s) {
   int axes[MAX_AXES];
   const int naxes = list_axes(e->axes, axes);
   const int64_t npoints = count_points(r, axes, naxes);
-  r->table[s->sum] = ARENA_ARRAY(&r->arena, Number, (size_t)npoints + 1);
+  r->table[s->sum] = ARENA_ARRAY(&r->arena, Datum, (size_t)npoints + 1);
   if (!r->table[s->sum]) return false;
   mark(r, e->args[0]);
   for (int64_t i = 0; i < npoints; i++, next_point(r, axes, naxes))
@@ -291,18 +296,15 @@ static void evaluate_store(Reference *r, const Store *store) {
   int64_t element;
   mark(r, store->value);
   for (int64_t i = 0; i < npoints; i++, next_point(r, axes, naxes)) {
-    const Number x = value_at_point(r, store->value);
+    const Datum x = value_at_point(r, store->value);
     find_element(r, a, &element);
-    r->domain->store(r->domain->context, r->type, a, element, x, is_mask);
+    r->domain->store(r->domain->context, r->type, a, 1, &element, &x, is_mask);
   }
 }
 
 // Which kernels are not known yet.
 static const char *find_unknown(const Reference *r, const bool *is_used, const Summation *const *sums) {
   const Kernel *k = r->k;
-  if (k->is_s64) return "it computes in s64";
-  if (k->slice_group) return "it computes a slice";
-  if (kernel_is_scatter(k)) return "it is a scatter";
   for (ExprId i = 1; i < k->nexprs; i++) {
     const Expr *e = &k->exprs[i];
     if (!is_used[i]) continue;
@@ -315,8 +317,8 @@ static bool find_values(Reference *r, const Summation *sums, size_t nsums, const
   const Kernel *k = r->k;
   bool *is_used = ARENA_ARRAY(&r->arena, bool, k->nexprs);
   const Summation **by_sum = ARENA_ARRAY(&r->arena, const Summation *, k->nexprs);
-  r->value = ARENA_ARRAY(&r->arena, Number, k->nexprs);
-  r->table = ARENA_ARRAY(&r->arena, Number *, k->nexprs);
+  r->value = ARENA_ARRAY(&r->arena, Datum, k->nexprs);
+  r->table = ARENA_ARRAY(&r->arena, Datum *, k->nexprs);
   r->is_needed = ARENA_ARRAY(&r->arena, bool, k->nexprs);
   if (!is_used || !by_sum || !r->value || !r->table || !r->is_needed) return false;
   for (size_t i = 0; i < nsums; i++) by_sum[sums[i].sum] = &sums[i];
@@ -332,68 +334,12 @@ static bool find_values(Reference *r, const Summation *sums, size_t nsums, const
 }
 
 bool kernel_reference(const Kernel *k, const Summation *sums, size_t nsums, const int64_t *dims,
-                      const ReferenceDomain *domain, const char **why) {
+                      const ValueDomain *domain, const Allocator *scratch, const char **why) {
   Reference r = {.k = k, .domain = domain, .dims = dims, .type = kernel_type(k)};
   *why = NULL;
-  arena_init(&r.arena, k->arena->allocator);
+  arena_init(&r.arena, scratch);
   for (int i = 0; i < k->naxes; i++) r.extent[i] = number_at(&r, k->axes[i].extent, k->axes[i].monomial);
   const bool is_done = find_values(&r, sums, nsums, why);
   arena_deinit(&r.arena);
   return is_done;
 }
-
-// Hashes
-
-static uint64_t mix(uint64_t hash, uint64_t x) {
-  return splitmix64(hash ^ splitmix64(x + 1));
-}
-
-// The identity of maxima is the least hash, as maxima of hashes stand for maxima.
-static Number hash_number(void *context, Type type, double x) {
-  uint64_t bits;
-  (void)context;
-  memcpy(&bits, &x, sizeof bits);
-  return (Number){.hash = x == -INFINITY ? 0 : mix(mix(1, (uint64_t)type), bits)};
-}
-
-static Number hash_load(void *context, Type type, const Access *a, int64_t element, const Number *offset) {
-  (void)context;
-  const uint64_t hash = mix(mix(mix(2, (uint64_t)type), a->value->index), (uint64_t)element);
-  return (Number){.hash = offset ? mix(hash, offset->hash) : hash};
-}
-
-static Number hash_integer(void *context, int64_t integer) {
-  (void)context;
-  return (Number){.hash = mix(5, (uint64_t)integer)};
-}
-
-static Number hash_is_kept(void *context, Type type, const Number *args, int64_t place) {
-  (void)context, (void)type;
-  return (Number){.hash = mix(mix(mix(mix(6, args[0].hash), args[1].hash), args[2].hash), (uint64_t)place)};
-}
-
-// A maximum does not depend on the order of its operands.
-static Number hash_apply(void *context, ExprOp op, Type type, const Number *args) {
-  (void)context;
-  if (op == EXPR_MAXIMUM) return args[args[1].hash > args[0].hash];
-  uint64_t hash = mix(mix(3, op), (uint64_t)type);
-  for (int i = 0; i < expr_info[op].narguments; i++) hash = mix(hash, args[i].hash);
-  return (Number){.hash = hash};
-}
-
-static Number hash_convert(void *context, Type from, Type to, Number x) {
-  (void)context;
-  return (Number){.hash = x.hash ? mix(mix(mix(4, (uint64_t)from), (uint64_t)to), x.hash) : 0};
-}
-
-static void forget(void *context, Type type, const Access *a, int64_t element, Number x, bool is_mask) {
-  (void)context, (void)type, (void)a, (void)element, (void)x, (void)is_mask;
-}
-
-const ReferenceDomain reference_hashes = {.number = hash_number,
-                                          .integer = hash_integer,
-                                          .load = hash_load,
-                                          .is_kept = hash_is_kept,
-                                          .apply = hash_apply,
-                                          .convert = hash_convert,
-                                          .store = forget};

@@ -288,8 +288,9 @@ typedef struct LoopTree {
   bool calls_long; // long functions such as exp are called, not inlined: the loop has so many that inlining would slow
                    // the compiler
   LoopNode *step;  // a list
-  LoopNode *tail_step; // with rows in lanes, a list: the step of a block's last rows; else NULL
-  LoopNode *block;     // a list
+  LoopNode *tail_step;   // with rows in lanes, a list: the step of a block's last rows; else NULL
+  LoopNode *block;       // a list
+  const char *spoilt_by; // in checked builds: the pass over trees after which the tree is unsound; NULL: there is none
 } LoopTree;
 
 // The types of a node's sum follow from its place, and its reduction from its expression or temporary.

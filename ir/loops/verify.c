@@ -1,5 +1,4 @@
-// Walks over the functions of a tree: step, tail step, block. A table has the check of each kind of node; a loop or
-// condition first says which piece of a range its body covers, and then the body is verified in that piece.
+// Walks over the functions of a tree: step, tail step, block. A table has the check of each kind of node.
 #include "ir/loops/verify.h"
 
 #include "ir/kernel/scatter.h"
@@ -12,81 +11,40 @@ static bool verify_nodes(Verifying *v, const LoopNode *n);
 
 // Loops and conditions
 
-static bool frame_push(Verifying *v, const LoopNode *n, int direction) {
-  if (v->nframes == MOST_FRAMES)
-    return verify_fail(v, n, "loops are nested too deeply, expected at most %d levels", MOST_FRAMES);
-  v->frames[v->nframes++] = (Frame){.node = n, .direction = direction, .serial = ++v->nserials};
-  return true;
-}
-
-static bool guard_push(Verifying *v, const LoopNode *n, Flag flag, AccessId access) {
-  if (v->nguards == MOST_FRAMES)
-    return verify_fail(v, n, "conditions are nested too deeply, expected at most %d levels", MOST_FRAMES);
-  v->guards[v->nguards++] = (Guard){flag, access};
-  return true;
-}
-
-static bool verify_piece(Verifying *v, const LoopNode *n, const Piece *piece) {
-  Range *r = piece->direction == UNKNOWN_DIRECTION ? NULL : &v->range[piece->direction], before = {0};
-  if (piece->pieces && !effects_begin_piece(v, n, piece->pieces)) return false;
-  if (!frame_push(v, n, piece->direction)) return false;
-  if (r) {
-    before = *r;
-    *r = piece->range;
-    r->is_piece = true;
+static bool verify_body(Verifying *v, const LoopNode *n, const LoopNode *body, int direction, const Range *r) {
+  const Range before = v->range[direction];
+  if (v->depth == MOST_NESTED) return verify_fail(v, n, "it is nested too deeply");
+  if (direction != NO_DIRECTION) {
+    v->range[direction] = *r;
+    v->range[direction].is_piece = true;
   }
-  const bool ok = verify_nodes(v, n->body);
-  if (r) *r = before;
-  v->nframes--;
-  return ok && (!piece->pieces || effects_end_piece(v, n, piece->pieces));
-}
-
-// The nodes in `body` take effect only if the flag is set.
-static bool verify_flagged(Verifying *v, const LoopNode *n, const Piece *piece) {
-  Pieces done;
-  if (!effects_begin(v, &done) || !guard_push(v, n, n->flag, n->access)) return false;
-  const bool ok = piece ? verify_piece(v, n, piece) : verify_nodes(v, n->body);
-  v->nguards--;
-  return ok && effects_are_of(v, n, &done, n->access);
+  v->depth++;
+  const bool ok = verify_nodes(v, body);
+  v->depth--;
+  v->range[direction] = before;
+  return ok;
 }
 
 bool verify_for(Verifying *v, const LoopNode *n) {
   const size_t nscoped = v->nscoped;
-  Piece piece;
-  return begin_for(v, n, &piece) && (n->flag ? verify_flagged(v, n, &piece) : verify_piece(v, n, &piece)) &&
-         scope_close(v, nscoped);
-}
-
-// Both branches must have the same effects.
-static bool verify_branches(Verifying *v, const LoopNode *n) {
-  const Chain chain = v->chain;
-  const Index *test = n->test;
-  const bool is_of_chain = test && test->op == INDEX_MORE && index_is_var(test->args[0], loop_var(VAR_CHAIN)) &&
-                           index_is(test->args[1], LONGEST_RUN);
-  Pieces pieces;
-  if (!effects_begin(v, &pieces) || !guard_push(v, n, n->flag, n->access)) return false;
-  if (is_of_chain) v->chain = CHAIN_LONG;
-  bool ok = verify_nodes(v, n->body) && effects_end_piece(v, n, &pieces);
-  if (is_of_chain) v->chain = CHAIN_SHORT;
-  v->guards[v->nguards - 1].flag = FLAG_NONE;
-  ok = ok && effects_begin_piece(v, n, &pieces) && verify_nodes(v, n->otherwise) && effects_end_piece(v, n, &pieces);
-  v->chain = chain;
-  v->nguards--;
+  int direction;
+  Range r;
+  const bool ok = begin_for(v, n, &direction, &r) && verify_body(v, n, n->body, direction, &r);
+  scope_close(v, nscoped);
   return ok;
 }
 
 bool verify_if(Verifying *v, const LoopNode *n) {
-  Piece piece;
-  if (n->test) {
-    if (!verify_index(v, n, n->test)) return false;
-    if (!is_piece_of_counter(v, n)) return verify_branches(v, n);
-    return begin_if(v, n, &piece) && verify_piece(v, n, &piece);
-  }
-  if (!n->flag) return verify_fail(v, n, "a condition must have a test or a flag");
-  if (!verify_flag(v, n)) return false;
-  if (n->flag == FLAG_STREAMED) return verify_branches(v, n);
-  if (n->otherwise) return verify_fail(v, n, "a condition on its flag must have no else branch");
-  return verify_flagged(v, n, NULL);
+  int direction = NO_DIRECTION;
+  Range r;
+  if (!n->test && (!n->flag || !verify_flag(v, n)))
+    return n->flag ? false : verify_fail(v, n, "a condition must have a test or a flag");
+  if (n->test && (!verify_index(v, n, n->test) || !begin_if(v, n, &direction, &r))) return false;
+  const AccessId before = v->streamed;
+  if (!n->test && n->flag == FLAG_STREAMED) v->streamed = n->access + 1;
+  const bool ok = verify_body(v, n, n->body, direction, &r);
+  v->streamed = before;
+  return ok && verify_body(v, n, n->otherwise, NO_DIRECTION, NULL);
 }
 
 bool verify_scope(Verifying *v, const LoopNode *n) {
@@ -102,7 +60,7 @@ bool verify_nothing(Verifying *v, const LoopNode *n) {
 }
 
 bool verify_unused(Verifying *v, const LoopNode *n) {
-  return var_state(v, n->var)->is_set || verify_fail(v, n, "its variable is not declared here");
+  return verify_index(v, n, &(Index){.op = INDEX_VAR, .var = n->var});
 }
 
 // A scatter node must compute all rows of the block, which the kernel stores as its result.
@@ -110,9 +68,8 @@ bool verify_scatter(Verifying *v, const LoopNode *n) {
   Scatter s;
   if (!kernel_find_scatter(v->k, &s) || n->expr != s.sum || n->access != s.to)
     return verify_fail(v, n, "the kernel is not a scatter with this sum and this result");
-  if (!var_state(v, loop_var(VAR_BEGIN))->is_set || !var_state(v, loop_var(VAR_END))->is_set)
-    return verify_fail(v, n, "the first and last row of the block (VAR_BEGIN, VAR_END) must be set before it");
-  return effect_do(v, n, effect_of_step(v));
+  return (var_state(v, loop_var(VAR_BEGIN))->is_set && var_state(v, loop_var(VAR_END))->is_set) ||
+         verify_fail(v, n, "the first and last row of the block (VAR_BEGIN, VAR_END) must be set before it");
 }
 
 #define ROW(kind, check) [NODE_##kind] = verify_##check,
@@ -138,97 +95,68 @@ static bool verify_nodes(Verifying *v, const LoopNode *n) {
       return verify_fail(v, n, "it is a vector, but the loop has no axis that vectors lie along");
     if (!verifiers[n->kind](v, n)) return false;
   }
-  return scope_close(v, nscoped);
+  scope_close(v, nscoped);
+  return true;
 }
 
 // Functions
 
 static void begin_ranges(Verifying *v) {
   const Kernel *k = v->k;
-  for (int d = 0; d <= NO_DIRECTION; d++) v->range[d] = (Range){.divisor = 1};
+  memset(v->range, 0, sizeof v->range);
   for (int axis = 0; axis < k->naxes; axis++) {
-    Range *r = &v->range[axis];
-    r->from = number_index(v, 0);
-    r->to = nelems_index(v, 1U << axis);
-    r->divisor = kernel_factor(k, k->axes[axis].extent, k->axes[axis].monomial);
+    v->range[axis].to = nelems_index(v, 1U << axis);
+    v->range[axis].divisor = kernel_factor(k, k->axes[axis].extent, k->axes[axis].monomial);
   }
-  v->nframes = v->nguards = 0;
-  v->chain = CHAIN_UNKNOWN;
+  v->range[OUTER].to = var_index(v, VAR_END);
 }
 
-static void begin_tile(Verifying *v) {
-  Range *r = &v->range[v->vector];
-  r->from = var_index(v, VAR_BEGIN);
-  r->to = var_index(v, VAR_END);
-  r->divisor = loop_has_open_length(v->k, v->loop) ? 1 : greatest_divisor(v->loop->cut.length, r->divisor);
-}
-
-// The step takes a part of the vector axis. All parts but the last have Loop.columns elements.
-static void begin_columns(Verifying *v) {
-  Range *r = &v->range[v->vector];
-  r->from = var_index(v, VAR_COLUMN);
-  r->to = var_index(v, VAR_COLUMN_END);
-  r->divisor = greatest_divisor(v->loop->columns, r->divisor);
-}
-
+// A step takes an iteration, several rows, or LANES of them; or a tile, or a part of the vector axis.
 static bool begin_step(Verifying *v, bool is_tail) {
   const Loop *loop = v->loop;
   Var parameters[MOST_PARAMETERS];
   const int count = tree_parameters(v->t, is_tail, parameters);
+  Range *vector = &v->range[v->vector], *outer = &v->range[OUTER];
   for (int i = 0; i < count; i++)
     if (!var_set(v, NULL, parameters[i], NULL)) return false;
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_REDUCE_OUTER && !scope_add(v, &v->accesses[loop->roots[i].access].has_partials))
+      return false;
   if (loop->columns && (v->vector == NO_DIRECTION || !loop_has(loop, LOOP_COLUMNS)))
     return verify_fail(v, NULL, "the loop takes parts of columns, but no level of its nest cuts its last axis");
-  if (loop->columns) begin_columns(v);
-  if (loop_tile(loop)) begin_tile(v);
-  if (loop_tile(loop) || v->b.out_of_memory) return !v->b.out_of_memory;
+  if (loop->columns || loop_tile(loop)) {
+    vector->to = var_index(v, loop->columns ? VAR_COLUMN_END : VAR_END);
+    vector->divisor = !loop->columns && loop_has_open_length(v->k, loop)
+                          ? 1
+                          : greatest_divisor(loop->columns ? loop->columns : loop->cut.length, vector->divisor);
+  }
+  if (loop_tile(loop)) return true;
   if (loop_has(loop, LOOP_ROW_LANES) && loop->nouter > 1 && loop->nfree != loop->nouter - 1)
     return verify_fail(v, NULL,
                        "with rows in lanes, all outer axes but the last must be free, or lanes may leave their axis");
-  Range *r = &v->range[OUTER];
-  r->is_piece = true;
-  r->start = loop_var(VAR_OUTER);
-  r->width = loop->rows > 1 ? WIDTH_ROWS : !loop_has(loop, LOOP_ROW_LANES) ? 1 : is_tail ? WIDTH_LANES : LANES;
-  return frame_push(v, NULL, OUTER);
-}
-
-static bool begin_block(Verifying *v) {
-  v->range[OUTER].from = var_index(v, VAR_BEGIN);
-  v->range[OUTER].to = var_index(v, VAR_END);
-  if (loop_shares_factors(v->loop) && !loop_has_open_length(v->k, v->loop) && !v->loop->cut.most) {
-    const AxisSet cut = loop_cut_axes(v->loop);
-    v->range[OUTER].divisor =
-        greatest_divisor(v->loop->cut.length, kernel_factor(v->k, axes_nelems(v->k, cut), axes_monomial(v->k, cut)));
-  }
-  return !v->b.out_of_memory && var_set(v, NULL, loop_var(VAR_BLOCK), NULL);
-}
-
-// Whether each root of the loop has been computed. A root along inner axes needs no computation if these axes are
-// empty.
-static bool verify_roots(Verifying *v) {
-  const bool is_empty = !axes_nelems(v->k, v->inner);
-  for (size_t i = 0; i < v->loop->nroots; i++) {
-    const Root *root = &v->loop->roots[i];
-    const bool is_sum = root->kind == ROOT_REDUCE_INNER;
-    const AxisSet axes = is_sum ? v->k->exprs[v->k->exprs[root->expr].args[0]].axes : root_axes(v->k, root);
-    const size_t effect = effect_of(v, root, EFFECT_DONE);
-    if (is_empty && axes & v->inner) continue;
-    if (is_sum ? !sum_of(v, root)->is_ever_done : !v->done[effect]) return effect_fail(v, NULL, effect, "is missing");
-  }
+  outer->is_piece = true;
+  outer->start = loop_var(VAR_OUTER);
+  outer->width = loop->rows > 1 ? WIDTH_ROWS : !loop_has(loop, LOOP_ROW_LANES) ? 1 : is_tail ? WIDTH_LANES : LANES;
   return true;
 }
 
 static bool begin_function(Verifying *v, const char *name) {
   v->function = name;
-  memset(v->sums, 0, v->loop->nroots * sizeof *v->sums);
-  memset(v->spilled, 0, MOST_SPILLS * sizeof *v->spilled);
+  v->depth = 0;
   begin_ranges(v);
-  return effects_clear(v);
+  return !v->b.out_of_memory;
 }
 
 static bool verify_step(Verifying *v, const LoopNode *nodes, bool is_tail) {
-  return begin_function(v, is_tail ? "tail step" : "step") && begin_step(v, is_tail) && verify_nodes(v, nodes) &&
-         verify_roots(v) && scope_close(v, 0);
+  const bool ok = begin_function(v, is_tail ? "tail step" : "step") && begin_step(v, is_tail) && verify_nodes(v, nodes);
+  scope_close(v, 0);
+  return ok;
+}
+
+static bool has_streams(const LoopNode *n) {
+  bool is_any = false;
+  for (; n && !is_any; n = n->next) is_any = n->is_streamed || has_streams(n->body) || has_streams(n->otherwise);
+  return is_any;
 }
 
 // Whether two blocks that run at the same time store different bytes.
@@ -243,40 +171,23 @@ static bool verify_bytes(Verifying *v) {
 
 static bool verify_block(Verifying *v) {
   v->is_block = true;
-  if (!begin_function(v, "block") || !begin_block(v) || !verify_nodes(v, v->t->block) || !verify_bytes(v)) return false;
-  if (!v->done[effect_of_step(v)]) return effect_fail(v, NULL, effect_of_step(v), "is missing");
+  if (!begin_function(v, "block") || !var_set(v, NULL, loop_var(VAR_BLOCK), NULL)) return false;
+  if (!v->t->block || !verify_nodes(v, v->t->block) || !verify_bytes(v)) return false;
   const LoopNode *last = v->t->block;
   while (last->next) last = last->next;
-  return !v->has_streams || last->kind == NODE_FENCE ||
+  return !(has_streams(v->t->step) || has_streams(v->t->tail_step)) || last->kind == NODE_FENCE ||
          verify_fail(v, last, "a block with streamed stores must end with a fence");
 }
 
-// Finds the partial sums that may be NULL in the block: steps are verified before the block and need to know.
-static void find_partials(Verifying *v) {
-  for (const LoopNode *n = v->t->block; n; n = n->next)
-    if (n->kind == NODE_PARTIALS && n->access < v->k->naccesses)
-      v->memory[n->access].may_be_null = n->flag != FLAG_NONE;
-}
-
 static bool init(Verifying *v) {
-  const Kernel *k = v->k;
-  v->vars = ARENA_ARRAY(v->arena, VarState, vars_count(k));
-  v->made = ARENA_ARRAY(v->arena, Made, k->nexprs);
-  v->memory = ARENA_ARRAY(v->arena, Memory, k->naccesses + 1);
-  v->sums = ARENA_ARRAY(v->arena, SumState, v->loop->nroots + 1);
-  v->combinations = ARENA_ARRAY(v->arena, Combination, k->nexprs);
-  v->spilled = ARENA_ARRAY(v->arena, SpillState, MOST_SPILLS);
-  v->root_of_access = ARENA_ARRAY(v->arena, const Root *, k->naccesses + 1);
-  if (!v->vars || !v->made || !v->memory || !v->sums || !v->combinations || !v->spilled || !v->root_of_access)
-    return false;
-  for (size_t i = 0; i < v->loop->nroots; i++)
-    if (v->loop->roots[i].kind != ROOT_REDUCE_INNER) v->root_of_access[v->loop->roots[i].access] = &v->loop->roots[i];
+  v->vars = ARENA_ARRAY(v->arena, VarState, vars_count(v->k));
+  v->exprs = ARENA_ARRAY(v->arena, OfExpr, v->k->nexprs + 1);
+  v->accesses = ARENA_ARRAY(v->arena, OfAccess, v->k->naccesses + 1);
   v->outer = loop_outer_axes(v->loop);
   v->inner = loop_inner_axes(v->loop);
   v->vector = v->loop->ninner ? loop_vector_axis(v->loop) : NO_DIRECTION;
   v->lanes = loop_has(v->loop, LOOP_ROW_LANES) ? OUTER : v->vector;
-  find_partials(v);
-  return true;
+  return v->vars && v->exprs && v->accesses;
 }
 
 bool loops_verify(const LoopTree *t, Text *why) {

@@ -1,5 +1,5 @@
-// Verifies addresses: each has its element's index. That elements are inside of their tensors is a property of the
-// kernel (ir/kernel/verify.h).
+// Verifies addresses: each has its element's index, and so is inside of its tensor where the indices on axes are inside
+// of their extents (ir/kernel/verify.h). Vectors take the lanes that hold elements.
 #include "ir/loops/verifying.h"
 
 // The index of an element in the access's memory as a function of the indices on these axes; for a mask, of its byte.
@@ -22,13 +22,17 @@ bool verify_base(Verifying *v, const LoopNode *n, Linear *base) {
   *base = (Linear){0};
   if (at->base != BASE_POINTER)
     return !at->is_row || verify_fail(v, n, "is_row is set, but its base is not an array of row pointers");
-  const Memory *m = &v->memory[at->access];
-  if (!m->has_pointer) return verify_fail(v, n, "its row pointer must be set before it");
-  if (m->is_pointer_row != at->is_row)
+  const OfAccess *a = &v->accesses[at->access];
+  if (!a->has_pointer) return verify_fail(v, n, "its row pointer must be set before it");
+  if (a->is_pointer_row != at->is_row)
     return verify_fail(v, n, "is_row of its address must be set if, and only if, each row has its own pointer");
   if (at->is_row && !is_in_row(v)) return verify_fail(v, n, "it must be in a loop over rows");
-  if (m->pointer) *base = *m->pointer;
+  *base = a->pointer;
   return true;
+}
+
+static bool fail_address(Verifying *v, const LoopNode *n) {
+  return verify_fail(v, n, "its address differs from the address of its element");
 }
 
 bool verify_address(Verifying *v, const LoopNode *n, AccessId id, const Linear *expected) {
@@ -39,25 +43,26 @@ bool verify_address(Verifying *v, const LoopNode *n, AccessId id, const Linear *
   if (!verify_index(v, n, at->index) || !verify_base(v, n, &is)) return false;
   const Linear index = linear_of(v, at->index);
   linear_add_all(&is, &index, 1);
-  return linear_equals(&is, expected) || verify_fail(v, n, "its address differs from the address of its element");
+  return linear_equals(&is, expected) || fail_address(v, n);
 }
 
 bool verify_access(Verifying *v, const LoopNode *n, AccessId id) {
-  const Linear expected = access_index(v, id, v->memory[id].is_step_local ? v->inner : ~0U);
+  const Linear expected = access_index(v, id, v->accesses[id].is_step_local ? v->inner : ~0U);
   return verify_address(v, n, id, &expected);
 }
 
 // Lanes
 
-bool are_blocks_aligned(const Loop *loop) {
-  return cut_is_multiple(&loop->cut, LANES);
+bool verify_panel(Verifying *v, const LoopNode *n, const Access *a) {
+  if (!a->panel_axis) return true;
+  const bool is_first = v->lanes == OUTER ? cut_is_multiple(&v->loop->cut, LANES) : v->range[v->lanes].is_aligned;
+  return (loop_lane_axis(v->loop) == a->panel_axis - 1 && is_first) ||
+         verify_fail(v, n, "a vector of a panel must begin at the panel's first lane");
 }
 
-// Whether a vector's lanes are in one panel of the access, or the access has no panels.
-bool is_at_panel(const Verifying *v, const Access *a) {
-  if (!a->panel_axis) return true;
-  if (v->lanes == OUTER) return loop_lane_axis(v->loop) == a->panel_axis - 1 && are_blocks_aligned(v->loop);
-  return v->lanes == a->panel_axis - 1 && v->range[v->lanes].is_aligned;
+bool verify_mask(Verifying *v, const LoopNode *n) {
+  return (n->is_vector && v->range[v->vector].is_aligned && n->load != LOAD_STRIDED && n->load != LOAD_GATHERED) ||
+         verify_fail(v, n, "a vector of a bit mask must begin at a whole byte");
 }
 
 bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id) {
@@ -68,60 +73,193 @@ bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id) {
   return verify_equal(v, n, "the stride from lane to lane", n->step, stride);
 }
 
-bool verify_fewer_lanes(Verifying *v, const LoopNode *n) {
-  return !n->has_fewer_lanes || has_fewer_lanes(v) ||
-         verify_fail(v, n, "has_fewer_lanes is set, but all lanes hold elements here");
+// Vectors of panels, and spilled ones, are always whole.
+bool verify_lanes(Verifying *v, const LoopNode *n) {
+  const Range *r = &v->range[v->lanes];
+  if (!r->is_piece || (r->width != LANES && r->width != WIDTH_LANES))
+    return verify_fail(v, n, "it must be in a loop over vectors of LANES elements, or in the tail");
+  if (n->has_fewer_lanes != has_fewer_lanes(v) && (n->has_fewer_lanes || !node_uses_all_lanes(v->t, n)))
+    return verify_fail(v, n,
+                       n->has_fewer_lanes ? "has_fewer_lanes is set, but all lanes hold elements here"
+                                          : "has_fewer_lanes is unset, but only some lanes hold elements here");
+  return !n->has_fewer_lanes || !node_uses_all_lanes(v->t, n) ||
+         verify_fail(v, n, "has_fewer_lanes is set, but panels have memory for all lanes");
 }
 
-bool verify_lanes(Verifying *v, const LoopNode *n) {
-  if (!verify_fewer_lanes(v, n)) return false;
-  if (n->has_fewer_lanes && node_uses_all_lanes(v->t, n))
-    return verify_fail(v, n, "has_fewer_lanes is set, but panels have memory for all lanes");
-  return n->has_fewer_lanes || !has_fewer_lanes(v) || n->load == LOAD_SPILLED || node_uses_all_lanes(v->t, n) ||
-         verify_fail(v, n, "has_fewer_lanes is unset, but only some lanes hold elements here");
+// Conditions of loads with bounds: exactly the elements inside of the tensor are loaded.
+
+static bool is_index_of(const Verifying *v, const Index *i, const Bound *b) {
+  Linear expected = {0};
+  const Linear is = linear_of(v, i);
+  linear_add_number(&expected, b->offset, 0);
+  for (int axis = 0; axis < v->k->naxes; axis++)
+    linear_add_var(&expected, VAR_AXIS, (uint32_t)axis, b->factor[axis], 0);
+  return linear_equals(&is, &expected);
+}
+
+static bool is_test_of(const Verifying *v, const Index *test, const Bound *b) {
+  return test && test->op == INDEX_LESS && index_is(test->args[1], b->extent) && is_index_of(v, test->args[0], b);
+}
+
+// Removes the last test of a conjunction and returns it; NULL: there is none.
+static const Index *take_last(const Index **tests) {
+  const Index *last = *tests;
+  const bool has_others = last && last->op == INDEX_BOTH;
+  *tests = has_others ? last->args[0] : NULL;
+  return has_others ? last->args[1] : last;
+}
+
+bool verify_bounds(Verifying *v, const LoopNode *n) {
+  const bool is_load = v->k->exprs[n->expr].op == EXPR_LOAD && n->load != LOAD_SPILLED;
+  const Access *a = &v->k->accesses[n->access];
+  const Bound *of_lanes = node_lane_bound(v->t, n);
+  const Index *tests = n->inside;
+  if (!verify_index(v, n, n->inside) || !verify_index(v, n, n->within)) return false;
+  if (is_load && access_has_conditions(v->k, a) && n->address.base != BASE_TENSOR)
+    return verify_fail(
+        v, n, "a load with conditions must be relative to its tensor: a row pointer may point outside of the tensor");
+  for (size_t i = is_load ? a->nbounds : 0; i-- > 0;) {
+    const Bound *b = &a->bounds[i];
+    if (b != of_lanes && !bound_always_holds(v->k, b) && !is_test_of(v, take_last(&tests), b))
+      return verify_fail(v, n, "its condition must test its access's bounds in order: 0 <= index < %lld for bound %zu",
+                         (long long)b->extent, i);
+  }
+  if (of_lanes ? !n->within || !is_index_of(v, n->within, of_lanes) : n->within != NULL)
+    return verify_fail(v, n, "its condition on lanes must have the index of the bound that varies from lane to lane");
+  return !tests || verify_fail(v, n, "it has a condition that tests no bound of its access");
 }
 
 // Local arrays of a step
 
-// Verifies the address of a vector in a local array of the step: the transposed copy, or spilled vectors.
-// `lane_stride`: the distance between neighbouring indices on the vector axis.
-static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, int64_t lane_stride, Linear *is) {
+// The address of a vector in a local array: the transposed copy, or spilled vectors. `lane_stride`: the distance
+// between neighbouring indices on the vector axis; *row: between rows.
+static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, int64_t lane_stride, int64_t *row) {
   if (at->is_row) return verify_fail(v, n, "is_row is set, but its base is not an array of row pointers");
-  if (!verify_index(v, n, at->index)) return false;
-  *is = linear_of(v, at->index);
-  Linear expected = {0};
-  linear_add_var(&expected, VAR_AXIS, (uint32_t)v->vector, lane_stride, 0);
-  if (is_in_row(v)) linear_add_var(&expected, VAR_ROW, 0, linear_factor(is, VAR_ROW), 0);
-  return linear_equals(is, &expected) || verify_fail(v, n, "its address differs from the address of its vector");
-}
-
-// Verifies the address of the row's vector among those of all rows.
-static bool verify_row_vector(Verifying *v, const LoopNode *n, const Address *at) {
   if (!verify_index(v, n, at->index)) return false;
   const Linear is = linear_of(v, at->index);
   Linear expected = {0};
-  linear_add_var(&expected, VAR_ROW, 0, LANES, 0);
-  return (is_in_row(v) && !at->is_row && linear_equals(&is, &expected)) ||
-         verify_fail(v, n, "its address differs from the address of its row's vector");
+  *row = is_in_row(v) ? linear_factor(&is, VAR_ROW) : 0;
+  linear_add_var(&expected, VAR_AXIS, (uint32_t)v->vector, lane_stride, 0);
+  linear_add_var(&expected, VAR_ROW, 0, *row, 0);
+  return linear_equals(&is, &expected) || fail_address(v, n);
 }
 
+// The array has room for a vector at each index on the vector axis, or of each row of the step.
 bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *at) {
-  Linear is;
-  if (at->base != BASE_ROWS || at->access != id || !v->memory[id].has_copy)
+  int64_t row;
+  if (at->base != BASE_ROWS || at->access != id || !v->accesses[id].has_copy)
     return verify_fail(v, n, "its transposed copy must be declared before it");
   if (has_fewer_lanes(v)) return verify_fail(v, n, "it needs all lanes in use");
-  return v->lanes == OUTER ? verify_lane_0(v, n, at, LANES, &is) : verify_row_vector(v, n, at);
+  if (v->lanes == OUTER) return verify_lane_0(v, n, at, LANES, &row) && (!row || fail_address(v, n));
+  Linear expected = {0};
+  linear_add_var(&expected, VAR_ROW, 0, LANES, 0);
+  if (!verify_index(v, n, at->index)) return false;
+  const Linear is = linear_of(v, at->index);
+  return (is_in_row(v) && !at->is_row && linear_equals(&is, &expected)) || fail_address(v, n);
 }
 
-int find_spill(const Verifying *v, ExprId id) {
-  for (int i = 0; i < v->loop->nspills; i++)
-    if (v->loop->spills[i].expr == id) return i;
-  return -1;
-}
-
-bool verify_spilled(Verifying *v, const LoopNode *n, Linear *address) {
-  const int spill = find_spill(v, n->expr);
-  if (spill < 0 || n->address.base != BASE_SPILLED || n->address.expr != n->expr || !v->spilled[spill].is_declared)
+bool verify_spilled(Verifying *v, const LoopNode *n) {
+  const OfExpr *e = &v->exprs[n->expr];
+  const bool has_rows = loop_has(v->loop, LOOP_ROW_LANES);
+  int64_t row;
+  if (n->address.base != BASE_SPILLED || n->address.expr != n->expr || !e->has_spill)
     return verify_fail_expr(v, n, n->expr, "must have a declared array of spilled vectors");
-  return verify_lane_0(v, n, &n->address, loop_has(v->loop, LOOP_ROW_LANES) ? LANES : 1, address);
+  if (!verify_lane_0(v, n, &n->address, has_rows ? LANES : 1, &row)) return false;
+  const int64_t extent = v->k->axes[v->vector].extent, whole = (extent + LANES - 1) / LANES * LANES;
+  const int64_t most = has_rows ? extent * LANES : v->range[v->vector].is_aligned ? whole : extent + LANES - 1;
+  return (row >= 0 && most + (v->loop->rows - 1) * row <= e->nspilled && !v->k->axes[v->vector].monomial) ||
+         verify_fail(v, n, "it goes beyond the end of its local array");
+}
+
+// Rows in lanes: the row pointer points to the first row of the step, and rows are dense.
+static bool is_at_row(const Verifying *v, AccessId id) {
+  const Linear row = access_index(v, id, v->outer);
+  return v->accesses[id].has_pointer && linear_equals(&v->accesses[id].pointer, &row);
+}
+
+bool verify_rows(Verifying *v, const LoopNode *n) {
+  const Access *a = &v->k->accesses[n->access], *to = &v->k->accesses[n->address.access];
+  const bool is_copy = n->kind == NODE_COPY_ROWS;
+  if (v->lanes != OUTER || has_fewer_lanes(v) || (!is_copy && v->loop->nouter != 1) ||
+      (!is_copy && !v->accesses[n->access].has_copy))
+    return verify_fail(v, n, "it needs rows in lanes, all lanes in use, and a declared transposed copy");
+  if (!is_at_row(v, n->access) || (is_copy && !is_at_row(v, n->address.access)))
+    return verify_fail(v, n, "its row pointer must point to the step's first row");
+  if (a->stride[v->vector] != 1 || a->stride_monomial[v->vector] || v->k->axes[v->vector].monomial ||
+      n->nelems != v->k->axes[v->vector].extent)
+    return verify_fail(v, n, "its rows must be dense, and as long as the inner axis");
+  if (is_copy &&
+      (n->address.base != BASE_POINTER || n->address.index || n->address.is_row || to->value ||
+       to->stride[v->vector] != LANES || to->panel_axis != loop_lane_axis(v->loop) + 1 || !verify_panel(v, n, to)))
+    return verify_fail(v, n, "its result must be in panels of LANES rows whose vectors are contiguous");
+  return verify_lane_step(v, n, n->access);
+}
+
+// The addresses of the vectors are verified as in a loop over the rows.
+bool verify_row_vectors(Verifying *v, const LoopNode *n) {
+  Range *r = &v->range[OUTER];
+  const Range before = *r;
+  bool *is_row_set = &var_state(v, loop_var(VAR_ROW))->is_set;
+  if (r->width != WIDTH_ROWS || v->lanes == OUTER || v->range[v->lanes].width != LANES || !n->address.is_row ||
+      !v->accesses[n->access].has_copy)
+    return verify_fail(v, n,
+                       "it needs a step of several rows, all lanes in use, and a declared array of their vectors");
+  r->start = loop_var(VAR_ROW);
+  r->width = 1;
+  *is_row_set = true;
+  const bool ok = verify_access(v, n, n->access) && verify_lane_step(v, n, n->access);
+  *is_row_set = false;
+  *r = before;
+  return ok;
+}
+
+// Partial sums
+
+bool verify_partial_address(Verifying *v, const LoopNode *n) {
+  const Linear expected = access_index(v, n->access, v->inner);
+  if (!v->accesses[n->access].has_partials || n->address.base != BASE_PARTIAL || n->address.access != n->access ||
+      n->address.is_row)
+    return verify_fail(v, n, "its address must be in the block's partial sums, which are declared before it");
+  if (!verify_index(v, n, n->address.index)) return false;
+  const Linear is = linear_of(v, n->address.index);
+  return linear_equals(&is, &expected) || fail_address(v, n);
+}
+
+// The index of a partial sum in the temporary [free axes, block, the block's array], without the terms of the axes
+// `but`.
+static Linear partial_index(const Verifying *v, const Expr *e, AxisSet but) {
+  const Kernel *k = v->k;
+  const Loop *maker = &v->t->schedule->loops[e->loop];
+  const bool is_open = loop_has_open_cut_blocks(k, maker);
+  const AxisSet own = access_axes(k, &k->accesses[e->access]);
+  Linear l = access_index(v, e->access, own & ~but);
+  linear_add_var(&l, VAR_COMBINED_BLOCK, 0, axes_nelems(k, own), axes_monomial(k, own));
+  AxisSet below = own;
+  for (int at = maker->nfree; at-- > 0; below |= 1U << maker->axes[at]) {
+    const int axis = maker->axes[at];
+    if (but >> axis & 1) continue;
+    linear_add(&l, (Term){.number = axes_nelems(k, below) * (is_open ? 1 : loop_ncut_blocks(k, maker)),
+                          .monomial = axes_monomial(k, below),
+                          .of_loop = is_open ? INDEX_NCUT_BLOCKS : INDEX_NUMBER,
+                          .loop = is_open ? e->loop : 0,
+                          .var = {VAR_AXIS, (uint32_t)axis},
+                          .divisor = 1});
+  }
+  return l;
+}
+
+bool verify_combined_address(Verifying *v, const LoopNode *n, const Expr *e) {
+  Linear expected = partial_index(v, e, 0), stride = expected;
+  const Loop *maker = &v->t->schedule->loops[e->loop];
+  const LoopNode *loop = var_state(v, loop_var(VAR_COMBINED_BLOCK))->loop;
+  const Index *count = loop_has_open_cut_blocks(v->k, maker) ? index_loop(&v->b, INDEX_NCUT_BLOCKS, e->loop)
+                                                             : number_index(v, loop_ncut_blocks(v->k, maker));
+  if (!verify_address(v, n, e->access, &expected)) return false;
+  if (!loop || !verify_equal(v, n, "the number of blocks that it combines", loop->end, count)) return false;
+  if (!n->is_vector) return true;
+  const Linear others = partial_index(v, e, 1U << v->vector), step = linear_of(v, n->step);
+  linear_add_all(&stride, &others, -1);
+  for (int i = 0; i < stride.nterms; i++) stride.terms[i].var = loop_var(VAR_NONE);
+  return (n->step && linear_equals(&step, &stride)) ||
+         verify_fail(v, n, "its step must be the stride from lane to lane");
 }

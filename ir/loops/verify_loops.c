@@ -1,95 +1,183 @@
-// Verifies loops and conditions: the axes and indices that they cover.
+// Verifies loops and conditions: the indices on each axis are below its extent, for all values of open dims. That they
+// are all indices, each once, is proved by running (ir/loops/prove.h).
 //
-// A direction is covered by one loop, by a loop over runs and a loop over each run, or by a counter in pieces
-// (verify_counters.c). A node in a piece of `width` indices must process all of them: a group of vectors has a loop
-// over its vectors, a vector has a lane for each index, a step of several rows has loops over the rows.
+// A piece of an axis is a loop with one index an iteration; or it belongs to a counter, which whole vectors and then a
+// tail advance; in a loop over a group of vectors, a vector has a lane for each index. A step computes one outer
+// iteration, several rows, or a vector of rows in lanes.
 #include "ir/loops/verifying.h"
 
-static bool fail_indices(Verifying *v, const LoopNode *n, int direction) {
-  return verify_fail(v, n, "it must go over all indices on %s", direction_name(v, direction));
+#include "ir/operators/window.h"
+
+// Ends
+
+// Whether the index is at most `to`: the same; a smaller literal; the least of two indices of which one is; the end of
+// a run that cannot go beyond.
+static bool is_at_most(const Verifying *v, const Index *i, const Index *to, int64_t divisor) {
+  if (!i || index_equals(i, to)) return i;
+  if (index_is_literal(i) && index_is_literal(to)) return i->number <= to->number;
+  if (i->op == INDEX_VAR && var_state(v, i->var)->value) return is_at_most(v, var_state(v, i->var)->value, to, divisor);
+  if (i->op == INDEX_CHOOSE && i->args[0]->op == INDEX_LESS && index_equals(i->args[0]->args[0], i->args[1]) &&
+      index_equals(i->args[0]->args[1], i->args[2]))
+    return is_at_most(v, i->args[1], to, divisor) || is_at_most(v, i->args[2], to, divisor);
+  if (i->op != INDEX_ADD || i->args[0]->op != INDEX_VAR) return false;
+  const LoopNode *runs = var_state(v, i->args[0]->var)->loop; // of literal length, of which the axis has a multiple
+  return runs && index_is_literal(runs->step) && index_equals(runs->step, i->args[1]) && index_equals(runs->end, to) &&
+         index_is(runs->value, 0) && divisor % runs->step->number == 0;
 }
 
-// Finds what a loop goes over, or the first of its parts: an axis or a run of the axis.
-static bool begin_parts(Verifying *v, const LoopNode *n, int direction, Range *r) {
-  Frame *runs = runs_find(v, n->value);
-  r->begin = n->value;
-  r->length = runs ? runs->node->step : NULL;
-  r->reached = 0;
-  if (!runs) return index_equals(n->value, r->from) || fail_indices(v, n, direction);
-  if (!verify_runs(v, n, runs, r)) return false;
-  runs->direction = direction;
-  return true;
+// The loop over runs of which the node's indices are one; NULL: there is none.
+static const LoopNode *runs_of(const Verifying *v, const Index *begin) {
+  if (begin->op == INDEX_CHOOSE) begin = begin->args[2];
+  const LoopNode *runs = begin->op == INDEX_VAR ? var_state(v, begin->var)->loop : NULL;
+  return runs && (runs->var.kind == VAR_RUN || runs->var.kind == VAR_RUN_BEGIN) ? runs : NULL;
 }
 
-// Whether the loop, or a part of it, ends at the smaller of the run's beginning + length and `end`.
-static bool ends_run(Verifying *v, const LoopNode *n, const Range *r, const Index *end) {
-  const Index *own = index_of(&v->b, INDEX_ADD, r->begin, r->length);
-  const bool is_cut = index_is_var(n->end, loop_var(VAR_RUN_END)) &&
-                      index_equals(var_state(v, loop_var(VAR_RUN_END))->value, least_index(v, own, r->to));
-  if (!is_cut && !index_equals(n->end, own)) return false;
-  if (n->bound) return index_equals(n->bound, end);
-  return end == r->to && (is_cut || (index_is_literal(r->length) && r->divisor % r->length->number == 0));
+static bool verify_end(Verifying *v, const LoopNode *n, const Range *r, const Index *end, const Index *bound) {
+  const LoopNode *runs = n->value ? runs_of(v, n->value) : NULL;
+  if (runs && !index_equals(runs->end, r->to))
+    return verify_fail(v, n, "the runs must cover the axis from its first index to its end");
+  return is_at_most(v, end, r->to, r->divisor) || is_at_most(v, bound, r->to, r->divisor) ||
+         verify_fail(v, n, "it may go beyond the end of its axis");
 }
 
-static bool is_last_part(Verifying *v, const LoopNode *n, const Range *r) {
-  return r->length ? ends_run(v, n, r, r->to) : index_equals(n->end, r->to) && !n->bound;
+// Counters
+
+static int counted_direction(const Verifying *v, Var var) {
+  const bool is_along_vectors = var.kind == VAR_LANE || (var.kind == VAR_COLUMN && v->is_block && v->loop->columns);
+  return var.kind == VAR_OUTER ? OUTER : is_along_vectors ? v->vector : NO_DIRECTION;
 }
 
-// A part that is not the last begins where the part before it ends, and ends at a literal.
-static bool verify_part(Verifying *v, const LoopNode *n, int direction, Range *r) {
-  const Index *end = r->length ? n->bound : n->end, *from = number_index(v, r->reached);
-  const bool is_zero = index_is(r->begin, 0);
-  const Index *begin = !r->is_parted ? r->begin
-                       : is_zero     ? from
-                                     : index_choose(&v->b, index_of(&v->b, INDEX_LESS, r->begin, from), from, r->begin);
-  if (!index_equals(n->value, begin))
-    return verify_fail(v, n, "it must begin where the part of the axis before it ends");
-  r->is_parted = !is_last_part(v, n, r);
-  if (!r->is_parted) return true;
-  const bool is_end = index_is_literal(end) && index_is_literal(r->to) && end->number > r->reached &&
-                      end->number < r->to->number && (r->length ? ends_run(v, n, r, end) : !n->bound);
-  if (!is_end) return fail_indices(v, n, direction);
-  r->reached = end->number;
-  return (n->next && n->next->kind == NODE_FOR && n->next->var.kind == n->var.kind && n->next->var.of == n->var.of) ||
-         verify_fail(v, n, "the part of the axis behind it must be the next node");
+// Whether pieces of a counter that begins here have first indices that are multiples of LANES: the first indices of the
+// axis, of columns, of a tile or of runs are.
+static bool begins_aligned(const Verifying *v, const Index *begin) {
+  const LoopNode *loop = begin->op == INDEX_VAR ? var_state(v, begin->var)->loop : NULL;
+  if (index_is(begin, 0)) return true;
+  if (loop) return index_is_literal(loop->step) && loop->step->number % LANES == 0 && begins_aligned(v, loop->value);
+  return begin->op == INDEX_VAR && (begin->var.kind == VAR_COLUMN || begin->var.kind == VAR_BEGIN) &&
+         (v->loop->columns ? v->loop->columns : loop_tile(v->loop)) % LANES == 0;
 }
 
-// A loop with step 1, over an axis or a run of the axis, or over a part of them.
-static bool begin_each(Verifying *v, const LoopNode *n, int direction, Piece *piece) {
+static bool verify_value(Verifying *v, const LoopNode *n, VarKind kind, const Index *expected) {
+  const VarState *state = var_state(v, loop_var(kind));
+  if (!state->is_set || !state->value)
+    return verify_fail(v, n, "variable %s of the block's range must be set before it", var_names[kind]);
+  return verify_equal(v, n, var_names[kind], state->value, expected);
+}
+
+// With free axes, each index on them has `cut_blocks` blocks, and the last of these may be shorter.
+static bool verify_cut_blocks(Verifying *v, const LoopNode *n, const Index *total, const Index *length) {
+  TreeBuilder *b = &v->b;
+  const uint32_t loop = (uint32_t)(v->loop - v->t->schedule->loops);
+  const bool is_open = loop_has_open_cut_blocks(v->k, v->loop);
+  const int64_t ncut_blocks = loop_ncut_blocks(v->k, v->loop);
+  const Index *block = var_index(v, VAR_BLOCK), *start = var_index(v, VAR_START),
+              *cut_begin = var_index(v, VAR_CUT_BEGIN);
+  const Index *cut_blocks = is_open ? index_loop(b, INDEX_NCUT_BLOCKS, loop) : number_index(v, ncut_blocks);
+  if (!is_open && ncut_blocks <= 1)
+    return verify_value(v, n, VAR_BEGIN, index_of(b, INDEX_MULTIPLY, block, total)) &&
+           verify_value(v, n, VAR_END, index_of(b, INDEX_ADD, var_index(v, VAR_BEGIN), total));
+  const Index *next = least_index(v, index_of(b, INDEX_ADD, cut_begin, length), total);
+  return verify_value(v, n, VAR_START,
+                      index_of(b, INDEX_MULTIPLY, index_of(b, INDEX_DIVIDE, block, cut_blocks), total)) &&
+         verify_value(v, n, VAR_CUT_BEGIN,
+                      index_of(b, INDEX_MULTIPLY, index_of(b, INDEX_REMAINDER, block, cut_blocks), length)) &&
+         verify_value(v, n, VAR_BEGIN, index_of(b, INDEX_ADD, start, cut_begin)) &&
+         verify_value(v, n, VAR_END, index_of(b, INDEX_ADD, start, next));
+}
+
+// VAR_BEGIN and VAR_END of the block.
+static bool verify_block_range(Verifying *v, const LoopNode *n) {
+  const Kernel *k = v->k;
+  const Loop *loop = v->loop;
+  TreeBuilder *b = &v->b;
+  const bool is_open = loop_has_open_length(k, loop);
+  const Index *total = nelems_index(v, loop_cut_axes(loop)), *begin = var_index(v, VAR_BEGIN);
+  const Index *length = is_open ? index_loop(b, INDEX_BLOCK_LENGTH, (uint32_t)(loop - v->t->schedule->loops))
+                                : number_index(v, loop_block_length(k, loop));
+  if (loop->nfree) return verify_cut_blocks(v, n, total, length);
+  if (!loop_has_open_cut_blocks(k, loop) && loop_nblocks(k, loop) == 1)
+    return verify_value(v, n, VAR_BEGIN, number_index(v, 0)) && verify_value(v, n, VAR_END, total);
+  return verify_value(v, n, VAR_BEGIN, index_of(b, INDEX_MULTIPLY, var_index(v, VAR_BLOCK), length)) &&
+         verify_value(v, n, VAR_END, least_index(v, index_of(b, INDEX_ADD, begin, length), total));
+}
+
+bool verify_counter(Verifying *v, const LoopNode *n) {
+  const int direction = counted_direction(v, n->var);
   Range *r = &v->range[direction];
-  if (direction >= v->k->naxes || !(v->inner >> direction & 1))
-    return verify_fail(v, n, "it must go over an inner axis of the loop");
-  if (r->is_counted || r->is_piece) return verify_fail(v, n, "a loop around it already goes over its axis");
-  if (!index_is(n->step, 1)) return verify_fail(v, n, "its step must be 1");
-  const bool is_first = !r->is_parted;
-  if (is_first && !begin_parts(v, n, direction, r)) return false;
-  if (!verify_part(v, n, direction, r)) return false;
-  if (n->is_down && (r->length || r->is_parted || !is_first))
-    return verify_fail(v, n, "it goes over a run or a part of an axis, so it must go forwards");
-  if (is_first && r->is_parted && !effects_begin(v, &r->pieces)) return false;
-  *piece = (Piece){.direction = direction, .range = *r, .pieces = is_first && !r->is_parted ? NULL : &r->pieces};
-  piece->range.start = n->var;
-  piece->range.width = 1;
+  if (direction == NO_DIRECTION || r->is_counted || r->is_piece)
+    return verify_fail(v, n, "a counter must go over the outer iterations or vectors, in no loop over them");
+  if (!n->value || !verify_index(v, n, n->value) || (direction == OUTER && !verify_block_range(v, n))) return false;
+  const LoopNode *runs = runs_of(v, n->value);
+  r->is_aligned = direction != OUTER && begins_aligned(v, n->value);
+  r->start = n->var;
+  r->group = loop_var(VAR_NONE);
+  r->end = runs && runs->var.kind == VAR_RUN_BEGIN ? var_index(v, VAR_RUN_END) : r->to;
+  return verify_index(v, n, r->end) && verify_end(v, n, r, r->end, NULL) && var_set(v, n, n->var, NULL) &&
+         scope_add(v, &r->is_counted);
+}
+
+// The counter's range, for a piece of this width. False after reporting that no piece may begin here.
+static bool begin_piece(Verifying *v, const LoopNode *n, Var var, int64_t width, int *direction, Range *r) {
+  *direction = counted_direction(v, var);
+  *r = v->range[*direction];
+  if (!r->is_counted || r->is_piece || *direction == NO_DIRECTION)
+    return verify_fail(v, n, "the counter that it continues is not declared before it");
+  r->width = width;
   return true;
 }
 
-static bool begin_axis(Verifying *v, const LoopNode *n, Piece *piece) {
-  return begin_each(v, n, (int)n->var.of, piece);
+bool verify_advance(Verifying *v, const LoopNode *n) {
+  int direction;
+  Range r;
+  if (!begin_piece(v, n, n->var, WIDTH_LANES, &direction, &r)) return false;
+  v->range[direction].is_aligned = false;
+  return index_is_var(n->value, loop_var(VAR_LANES)) ||
+         verify_fail(v, n, "it must advance by the number of peeled elements");
 }
 
-static bool begin_lane(Verifying *v, const LoopNode *n, Piece *piece) {
-  return begin_each(v, n, v->vector, piece);
+// The number of peeled elements is less than LANES and less than the extent.
+bool verify_peel_count(Verifying *v, const LoopNode *n) {
+  int direction;
+  Range r;
+  const OfAccess *a = &v->accesses[n->address.access];
+  if (!begin_piece(v, n, loop_var(VAR_LANE), WIDTH_LANES, &direction, &r)) return false;
+  if (kernel_factor(v->k, v->k->axes[v->vector].extent, v->k->axes[v->vector].monomial) < LANES ||
+      !index_equals(r.end, r.to) || v->lanes != v->vector)
+    return verify_fail(v, n, "rows can be peeled only if each reaches its next cache line");
+  if (n->access != n->address.access || n->flag != (a->is_wanted_found ? FLAG_WANTED : FLAG_NONE))
+    return verify_fail(v, n, "it must depend on FLAG_WANTED if the caller may not want the output, else on nothing");
+  return verify_access(v, n, n->address.access) && var_set(v, n, n->var, NULL);
 }
 
-// A loop over runs. The axis is not known yet: the inner loop over the indices of a run determines it. The length of a
-// run is a literal, or VAR_RUN_LENGTH under the condition that chains are short, and so at least 1.
-static bool begin_runs(Verifying *v, const LoopNode *n, Piece *piece) {
-  const bool is_length = index_is_literal(n->step) ? n->step->number >= 1
-                                                   : index_is_var(n->step, loop_var(VAR_RUN_LENGTH)) &&
-                                                         (v->chain == CHAIN_SHORT || loop_sums_in_lanes(v->loop));
-  *piece = (Piece){.direction = UNKNOWN_DIRECTION};
-  if (!is_length) return verify_fail(v, n, "the length of its runs may be 0, expected at least 1");
-  return (!n->is_down && !n->bound) || verify_fail(v, n, "it must go over all runs, forwards");
+// Loops
+
+static bool begin_vectors(Verifying *v, const LoopNode *n, Range *r) {
+  if (counted_direction(v, n->var) != v->vector || v->lanes != v->vector || v->vector == NO_DIRECTION)
+    return verify_fail(v, n, "it must go over the axis that vectors lie along");
+  if (!n->value || !index_is(n->step, LANES) || n->bound || n->is_down || n->flag || r->is_counted || r->is_piece)
+    return verify_fail(v, n, "it must go over all vectors of the axis, with step LANES");
+  r->is_aligned = begins_aligned(v, n->value) && !n->is_peeled;
+  r->start = n->var;
+  r->group = loop_var(VAR_NONE);
+  r->width = LANES;
+  return verify_end(v, n, r, n->end, NULL) && var_set(v, n, n->var, NULL);
+}
+
+static bool begin_whole(Verifying *v, const LoopNode *n, int *direction, Range *r) {
+  const int64_t width = index_is_literal(n->step) ? n->step->number : 0;
+  if (width < 1 || n->flag || n->bound || n->is_down)
+    return verify_fail(v, n, "its step must be a positive literal, and it must not depend on a flag or second end");
+  if (!begin_piece(v, n, n->var, width, direction, r)) return false;
+  r->is_aligned &= width % LANES == 0;
+  return verify_end(v, n, r, n->end, NULL);
+}
+
+static bool begin_each(Verifying *v, const LoopNode *n, int direction, Range *r) {
+  if (direction >= v->k->naxes || !(v->inner >> direction & 1) || r->is_counted || r->is_piece || !index_is(n->step, 1))
+    return verify_fail(v, n, "it must go over an inner axis of the loop, with step 1, in no loop over it");
+  r->start = n->var;
+  r->width = 1;
+  return verify_end(v, n, r, n->end, n->bound);
 }
 
 static bool is_all(const LoopNode *n) {
@@ -97,69 +185,80 @@ static bool is_all(const LoopNode *n) {
 }
 
 // A loop over the vectors of a group. A node in its body sets VAR_VECTOR_LANE, the vector's first index.
-static bool begin_group(Verifying *v, const LoopNode *n, Piece *piece) {
-  const Range *r = &v->range[v->vector];
-  if (!is_all(n) || !index_is_literal(n->end))
-    return verify_fail(v, n, "it must go over all vectors of its group: from 0 to a literal, with step 1");
-  if (!r->is_piece || n->end->number * LANES != r->width)
-    return verify_fail(v, n, "it goes over %lld vectors, expected the group's %lld", (long long)n->end->number,
-                       (long long)(r->is_piece && r->width > 0 ? r->width / LANES : 0));
-  *piece = (Piece){.direction = v->vector, .range = *r};
-  piece->range.group = r->start;
-  piece->range.start = loop_var(VAR_NONE);
-  piece->range.width = LANES;
+static bool begin_group(Verifying *v, const LoopNode *n, Range *r) {
+  if (!is_all(n) || !index_is_literal(n->end) || !r->is_piece || n->end->number * LANES != r->width)
+    return verify_fail(v, n, "it must go over all vectors of its group: from 0 to their number, with step 1");
+  r->group = r->start;
+  r->start = loop_var(VAR_NONE);
+  r->width = LANES;
   return true;
 }
 
-static bool begin_rows(Verifying *v, const LoopNode *n, Piece *piece) {
-  if (!is_all(n) || !index_is_var(n->end, loop_var(VAR_ROWS)))
+static bool begin_rows(Verifying *v, const LoopNode *n, Range *r) {
+  if (!is_all(n) || !index_is_var(n->end, loop_var(VAR_ROWS)) || r->width != WIDTH_ROWS)
     return verify_fail(v, n, "it must go over all rows of the step: from 0 to VAR_ROWS, with step 1");
-  *piece = (Piece){.direction = OUTER, .range = v->range[OUTER]};
-  if (piece->range.width != WIDTH_ROWS)
-    return verify_fail(v, n,
-                       "a loop over rows must be in a step of several rows, and not within another loop over rows");
-  piece->range.width = 1;
-  piece->range.start = n->var;
+  r->width = 1;
+  r->start = n->var;
   return true;
 }
 
-// A loop over the elements of an array of partial sums, or over the blocks that partial sums are of: no directions.
-static bool begin_elements(Verifying *v, const LoopNode *n, Piece *piece) {
-  *piece = (Piece){.direction = UNKNOWN_DIRECTION};
-  return is_all(n) || verify_fail(v, n, "it must go over all partial sums: from 0, with step 1");
-}
-
-static bool (*const loops[VAR_ELEMENT + 1])(Verifying *, const LoopNode *, Piece *) = {
-    [VAR_AXIS] = begin_axis,        [VAR_LANE] = begin_lane,
-    [VAR_ROW] = begin_rows,         [VAR_VECTOR] = begin_group,
-    [VAR_RUN] = begin_runs,         [VAR_RUN_BEGIN] = begin_runs,
-    [VAR_ELEMENT] = begin_elements, [VAR_COMBINED_BLOCK] = begin_elements,
-};
-
-bool begin_for(Verifying *v, const LoopNode *n, Piece *piece) {
+bool begin_for(Verifying *v, const LoopNode *n, int *direction, Range *r) {
+  *direction = NO_DIRECTION;
   if (!verify_flag(v, n) || !verify_index(v, n, n->value) || !verify_index(v, n, n->end) ||
       !verify_index(v, n, n->step) || !verify_index(v, n, n->bound))
     return false;
   if (!n->step || !n->end) return verify_fail(v, n, "a loop must have an end and a step");
-  if (n->is_vectors) return begin_vectors(v, n, piece);
-  if (n->is_whole && n->flag) return verify_fail(v, n, "a loop that continues a counter must not depend on a flag");
-  if (n->is_whole) return begin_whole(v, n, piece);
-  if (!loops[n->var.kind])
-    return verify_fail(v, n, "a loop's variable must be an axis, row, vector, run, lane or element");
-  return var_set(v, n, n->var, NULL) && loops[n->var.kind](v, n, piece);
+  if (n->is_whole && !n->is_vectors) return begin_whole(v, n, direction, r);
+  const bool is_each = n->var.kind == VAR_AXIS && !n->is_vectors;
+  *direction = n->var.kind == VAR_ROW ? OUTER : is_each ? (int)n->var.of : v->vector;
+  *r = v->range[*direction];
+  if (n->is_vectors) return begin_vectors(v, n, r);
+  if (!var_set(v, n, n->var, NULL)) return false;
+  var_state(v, n->var)->loop = n;
+  switch (n->var.kind) {
+  case VAR_AXIS: return begin_each(v, n, *direction, r);
+  case VAR_LANE: return begin_each(v, n, v->vector, r);
+  case VAR_ROW: return begin_rows(v, n, r);
+  case VAR_VECTOR: return begin_group(v, n, r);
+  case VAR_RUN:
+  case VAR_RUN_BEGIN: *direction = NO_DIRECTION; return true;
+  case VAR_ELEMENT:
+  case VAR_COMBINED_BLOCK:
+    *direction = NO_DIRECTION;
+    return is_all(n) || verify_fail(v, n, "it must go over all partial sums: from 0, with step 1");
+  default: return verify_fail(v, n, "a loop's variable must be an axis, row, vector, run, lane or element");
+  }
 }
 
-bool is_piece_of_counter(const Verifying *v, const LoopNode *n) {
-  const Index *x = n->test->op == INDEX_LESS ? n->test->args[0] : NULL;
-  return index_is_var(n->test, loop_var(VAR_LANES)) ||
-         (x && x->op == INDEX_VAR && counted_direction(v, x->var) != NO_DIRECTION);
+// A tail, or peeled elements.
+bool begin_if(Verifying *v, const LoopNode *n, int *direction, Range *r) {
+  const Index *test = n->test, *x = test->op == INDEX_LESS ? test->args[0] : NULL;
+  *direction = NO_DIRECTION;
+  if (index_is_var(test, loop_var(VAR_LANES)) && !n->otherwise)
+    return begin_piece(v, n, loop_var(VAR_LANE), WIDTH_LANES, direction, r);
+  if (!x || x->op != INDEX_VAR || counted_direction(v, x->var) == NO_DIRECTION || n->otherwise) return true;
+  return begin_piece(v, n, x->var, WIDTH_UNKNOWN, direction, r) && verify_end(v, n, r, test->args[1], NULL);
 }
 
-bool begin_if(Verifying *v, const LoopNode *n, Piece *piece) {
-  return n->test->op == INDEX_LESS ? begin_tail(v, n, piece) : begin_peel(v, n, piece);
-}
+// Constants
 
-// Constants inside of a piece
+// The index on an outer axis is the flattened index / (elements of the axes inside of it) % extent.
+static bool verify_axis_index(Verifying *v, const LoopNode *n) {
+  const Loop *loop = v->loop;
+  int at = 0;
+  AxisSet below = 0;
+  while (at < loop->nouter && loop->axes[at] != (int)n->var.of) at++;
+  if (at == loop->nouter) return verify_fail(v, n, "the axis of its index must be an outer axis of the loop");
+  for (int i = at + 1; i < loop->nouter; i++) below |= 1U << loop->axes[i];
+  const AxisSet own = 1U << n->var.of, rows = is_in_row(v) ? loop_row_axes(v->k, loop) : 0;
+  const Index *index = var_index(v, rows & own ? VAR_ROW : VAR_OUTER);
+  if (is_in_row(v) && !(rows & own)) index = index_of(&v->b, INDEX_ADD, index, var_index(v, VAR_ROW));
+  const bool is_first = rows & own ? !(rows & ~below & ~own) : !at;
+  if (!axes_nelems(v->k, below)) return true;
+  index = index_of(&v->b, INDEX_DIVIDE, index, nelems_index(v, below));
+  if (!is_first) index = index_of(&v->b, INDEX_REMAINDER, index, nelems_index(v, own));
+  return verify_equal(v, n, "the index on its axis", n->value, index);
+}
 
 static bool verify_vector_lane(Verifying *v, const LoopNode *n) {
   Range *r = &v->range[v->vector];
@@ -182,28 +281,50 @@ static bool verify_tail_lanes(Verifying *v, const LoopNode *n) {
                       index_of(&v->b, INDEX_SUBTRACT, r->end, var_index(v, VAR_LANE)));
 }
 
-static bool verify_chain(Verifying *v, const LoopNode *n) {
-  if (v->vector == NO_DIRECTION || !loop_runs(v->k, v->loop).is_open)
-    return verify_fail(v, n, "VAR_CHAIN is only for loops whose runs depend on open dims");
-  return verify_equal(v, n, "the length of a chain", n->value, index_chain(&v->b, nelems_index(v, 1U << v->vector)));
-}
-
-static bool verify_run_length(Verifying *v, const LoopNode *n) {
-  const Loop *loop = v->loop;
-  if (!loop_sums_in_lanes(loop)) return verify_equal(v, n, "the length of a run", n->value, index_run_length(&v->b));
-  const int depth = loop_runs(v->k, loop).depth;
-  return verify_equal(v, n, "the iterations in a chain", n->value,
-                      index_chain_iterations(&v->b, nelems_index(v, 1U << loop->axes[loop->nouter + depth]),
-                                             loop_operands_inside(v->k, loop, depth)));
-}
-
-static bool (*const of_vars[VAR_ELEMENT + 1])(Verifying *, const LoopNode *) = {
-    [VAR_AXIS] = verify_axis_index, [VAR_VECTOR_LANE] = verify_vector_lane, [VAR_LANES] = verify_tail_lanes,
-    [VAR_CHAIN] = verify_chain,     [VAR_RUN_LENGTH] = verify_run_length,
-};
-
 bool verify_set_index(Verifying *v, const LoopNode *n) {
   if (!n->value) return verify_fail(v, n, "it must have a value");
   if (!verify_index(v, n, n->value) || !var_set(v, n, n->var, n->value)) return false;
-  return !of_vars[n->var.kind] || of_vars[n->var.kind](v, n);
+  return n->var.kind == VAR_AXIS          ? verify_axis_index(v, n)
+         : n->var.kind == VAR_VECTOR_LANE ? verify_vector_lane(v, n)
+         : n->var.kind == VAR_LANES       ? verify_tail_lanes(v, n)
+                                          : true;
+}
+
+// Calls of steps
+
+// A step computes as many outer iterations as the loop around its call advances by; a tail step, those that are left.
+static bool verify_iterations(Verifying *v, const LoopNode *n) {
+  const Loop *loop = v->loop;
+  const Range *r = &v->range[OUTER];
+  const Index *rest = index_of(&v->b, INDEX_SUBTRACT, r->end, var_index(v, VAR_OUTER));
+  if (!r->is_piece) return verify_fail(v, n, "a step must be called in the loop over the block's iterations");
+  if (n->has_fewer_lanes && v->t->tail_step)
+    return (r->width == WIDTH_UNKNOWN && index_equals(n->value, rest)) ||
+           verify_fail(v, n, "a tail step must compute all iterations that are left in the block");
+  const int64_t width = loop->rows > 1 ? n->count : loop_has(loop, LOOP_ROW_LANES) ? LANES : 1;
+  return (!n->has_fewer_lanes && !n->value && r->width == width && n->count <= loop->rows &&
+          !n->count == (loop->rows <= 1)) ||
+         verify_fail(v, n, "the step must compute as many iterations as its loop advances by");
+}
+
+// The step must take the piece of the vector axis that the loop or condition around its call covers.
+static bool verify_columns(Verifying *v, const LoopNode *n) {
+  const Range *r = &v->range[v->vector];
+  if (!n->end && !v->loop->columns) return true;
+  const Index *next = index_of(&v->b, INDEX_ADD, var_index(v, VAR_COLUMN), number_index(v, v->loop->columns));
+  const bool is_part = r->is_piece && r->start.kind == VAR_COLUMN &&
+                       (r->width == WIDTH_UNKNOWN      ? index_equals(n->end, r->end)
+                        : r->width == v->loop->columns ? index_equals(n->end, next)
+                                                       : false);
+  return is_part || verify_fail(v, n, "the step must take the columns of the loop or condition around its call");
+}
+
+bool verify_step_call(Verifying *v, const LoopNode *n) {
+  if (!v->is_block) return verify_fail(v, n, "a step must not call a step");
+  if (loop_tile(v->loop) && (n->has_fewer_lanes || n->count || n->value))
+    return verify_fail(v, n, "the loop has tiles, so the step must have no rows");
+  for (size_t i = 0; i < v->loop->nroots; i++)
+    if (v->loop->roots[i].kind == ROOT_REDUCE_OUTER && !v->accesses[v->loop->roots[i].access].has_partials)
+      return verify_fail(v, n, "the block's partial sums must be declared before the first step");
+  return (loop_tile(v->loop) ? verify_block_range(v, n) : verify_iterations(v, n)) && verify_columns(v, n);
 }

@@ -1,13 +1,10 @@
-// The state of the walk: messages, scopes, effects and variables. A node's declarations are in scope for the nodes that
-// follow it in its list. An effect is an event that must happen exactly once, such as the store of a result. An effect
-// inside a loop counts once; so does an effect that occurs in all pieces that cover an axis, or in both branches of a
-// condition.
+// The state of the walk: messages, scopes and variables. A node's declarations are in scope for the nodes that follow
+// it in its list.
 #include "ir/loops/print.h"
 #include "ir/loops/verifying.h"
 #include "ir/support/escape.h"
 
 #include <stdarg.h>
-#include <string.h>
 
 // Messages
 
@@ -61,50 +58,12 @@ bool verify_equal(Verifying *v, const LoopNode *n, const char *what, const Index
   return false;
 }
 
-static void add_root(Verifying *v, const Root *r) {
-  static const char *const verbs[] = {
-      [ROOT_STORE] = "the store of ", [ROOT_REDUCE_INNER] = "the sum ", [ROOT_REDUCE_OUTER] = "the partial sum of "};
-  const Access *a = &v->k->accesses[r->access];
-  text_add_string(v->why, verbs[r->kind]);
-  if (r->kind == ROOT_REDUCE_INNER) add_expr(v, r->expr);
-  else
-    text_add_user_string(v->why, SINK_TERMINAL,
-                         a->value ? a->value->name : v->t->schedule->temporaries[a->temporary].name);
-}
-
-bool effect_fail(Verifying *v, const LoopNode *n, size_t effect, const char *what) {
-  static const char *const effects[] = {[EFFECT_DONE] = "", [EFFECT_PREPARED] = "the preparation of "};
-  const size_t root = effect / NEFFECTS;
-  add_where(v, n);
-  if (root < v->loop->nroots) {
-    text_add_string(v->why, effects[effect % NEFFECTS]);
-    add_root(v, &v->loop->roots[root]);
-  } else if (effect == effect_of_step(v)) {
-    text_add_string(v->why, "the call of the step");
-  } else {
-    text_add_string(v->why, "the spill of ");
-    add_expr(v, v->loop->spills[effect - v->loop->nroots * NEFFECTS].expr);
-  }
-  text_format(v->why, " %s\n", what);
-  return false;
-}
-
-bool verify_out_of_memory(Verifying *v) {
-  v->why->out_of_memory = true;
-  return false;
-}
-
 // Scopes
 
-static bool add_scoped(Verifying *v, Scoped scoped) {
-  if (!arena_grow(v->arena, &v->scoped, v->nscoped, &v->scoped_capacity, sizeof *v->scoped))
-    return verify_out_of_memory(v);
-  v->scoped[v->nscoped++] = scoped;
-  return true;
-}
-
 bool scope_end(Verifying *v, bool *is_in_scope) {
-  return add_scoped(v, (Scoped){.is_in_scope = is_in_scope});
+  v->why->out_of_memory |= !arena_grow(v->arena, &v->scoped, v->nscoped, &v->scoped_capacity, sizeof *v->scoped);
+  if (!v->why->out_of_memory) v->scoped[v->nscoped++] = is_in_scope;
+  return !v->why->out_of_memory;
 }
 
 bool scope_add(Verifying *v, bool *is_in_scope) {
@@ -112,102 +71,14 @@ bool scope_add(Verifying *v, bool *is_in_scope) {
   return scope_end(v, is_in_scope);
 }
 
-bool scope_add_open(Verifying *v, bool *is_in_scope, bool *is_open, const LoopNode *n, const char *what) {
-  *is_in_scope = *is_open = true;
-  return add_scoped(v, (Scoped){is_in_scope, is_open, n, what});
+void scope_close(Verifying *v, size_t nscoped) {
+  while (v->nscoped > nscoped) *v->scoped[--v->nscoped] = false;
 }
 
-bool scope_close(Verifying *v, size_t nscoped) {
-  while (v->nscoped > nscoped) {
-    const Scoped *s = &v->scoped[--v->nscoped];
-    if (s->is_open && *s->is_open) return verify_fail(v, s->node, "%s", s->what);
-    *s->is_in_scope = false;
-  }
-  return true;
-}
-
-// Effects
-
-const Root *root_of(const Verifying *v, AccessId id) {
-  return v->root_of_access[id];
-}
-
-SumState *sum_of(const Verifying *v, const Root *root) {
-  return &v->sums[root - v->loop->roots];
-}
-
-size_t effect_of(const Verifying *v, const Root *root, Effect effect) {
-  return (size_t)(root - v->loop->roots) * NEFFECTS + effect;
-}
-
-size_t effect_of_spill(const Verifying *v, int spill) {
-  return v->loop->nroots * NEFFECTS + (size_t)spill;
-}
-
-size_t effect_of_step(const Verifying *v) {
-  return v->loop->nroots * NEFFECTS + (size_t)v->loop->nspills;
-}
-
-static size_t neffects(const Verifying *v) {
-  return effect_of_step(v) + 1;
-}
-
-bool effects_clear(Verifying *v) {
-  v->done = ARENA_ARRAY(v->arena, bool, neffects(v));
-  return v->done || verify_out_of_memory(v);
-}
-
-static const bool *copy_effects(Verifying *v) {
-  bool *copy = ARENA_ARRAY(v->arena, bool, neffects(v));
-  if (copy) memcpy(copy, v->done, neffects(v) * sizeof *copy);
-  else verify_out_of_memory(v);
-  return copy;
-}
-
-// The first effect that is not as it was; neffects: all are.
-static size_t find_change(const Verifying *v, const bool *was_done) {
-  size_t effect = 0;
-  while (effect < neffects(v) && v->done[effect] == was_done[effect]) effect++;
-  return effect;
-}
-
-bool effect_do(Verifying *v, const LoopNode *n, size_t effect) {
-  if (v->done[effect]) return effect_fail(v, n, effect, "happens twice");
-  v->done[effect] = true;
-  return true;
-}
-
-bool effects_begin(Verifying *v, Pieces *p) {
-  *p = (Pieces){.before = copy_effects(v)};
-  return p->before;
-}
-
-bool effects_begin_piece(Verifying *v, const LoopNode *n, const Pieces *p) {
-  if (!p->first) return true;
-  const size_t effect = find_change(v, p->first);
-  if (effect < neffects(v)) return effect_fail(v, n, effect, "happens between the pieces that cover an axis");
-  memcpy(v->done, p->before, neffects(v) * sizeof *v->done);
-  return true;
-}
-
-bool effects_end_piece(Verifying *v, const LoopNode *n, Pieces *p) {
-  if (!p->first) return (p->first = copy_effects(v)) != NULL;
-  const size_t effect = find_change(v, p->first);
-  if (effect == neffects(v)) return true;
-  return effect_fail(v, n, effect,
-                     v->done[effect] ? "happens in this piece of the axis, but not in the first piece"
-                                     : "is missing in this piece of the axis, but the first piece has it");
-}
-
-bool effects_are_of(Verifying *v, const LoopNode *n, const Pieces *p, AccessId access) {
-  for (size_t effect = 0; effect < neffects(v); effect++) {
-    const size_t root = effect / NEFFECTS;
-    const bool is_of_access = root < v->loop->nroots && v->loop->roots[root].kind != ROOT_REDUCE_INNER &&
-                              v->loop->roots[root].access == access;
-    if (!is_of_access && v->done[effect] != p->before[effect])
-      return effect_fail(v, n, effect, "depends on the flag of another access");
-  }
-  return true;
+const Root *root_of(const Verifying *v, RootKind kind, AccessId id) {
+  for (size_t i = 0; i < v->loop->nroots; i++)
+    if (v->loop->roots[i].kind == kind && v->loop->roots[i].access == id) return &v->loop->roots[i];
+  return NULL;
 }
 
 // Variables
@@ -237,6 +108,7 @@ bool var_set(Verifying *v, const LoopNode *n, Var var, const Index *value) {
   VarState *state = var_state(v, var);
   if (state->is_set) return verify_fail(v, n, "its variable is already set");
   state->value = value;
+  state->loop = NULL;
   return scope_add(v, &state->is_set);
 }
 
@@ -280,4 +152,25 @@ const Index *var_index(Verifying *v, VarKind kind) {
 
 const Index *least_index(Verifying *v, const Index *x, const Index *y) {
   return index_choose(&v->b, index_of(&v->b, INDEX_LESS, x, y), x, y);
+}
+
+bool is_in_row(const Verifying *v) {
+  return v->range[OUTER].start.kind == VAR_ROW;
+}
+
+bool has_fewer_lanes(const Verifying *v) {
+  return v->range[v->lanes].is_piece && v->range[v->lanes].width == WIDTH_LANES;
+}
+
+bool verify_flag(Verifying *v, const LoopNode *n) {
+  const OfAccess *a = &v->accesses[n->access];
+  const bool is_set = n->flag == FLAG_WANTED        ? a->is_wanted_found
+                      : n->flag == FLAG_STREAMED    ? a->is_streamed_found
+                      : n->flag == FLAG_HAS_PARTIAL ? a->has_partials
+                                                    : true;
+  return is_set || verify_fail(v, n, "its flag must be computed before it");
+}
+
+bool verify_streamed(Verifying *v, const LoopNode *n) {
+  return !n->is_streamed || v->streamed == n->access + 1 || verify_fail(v, n, "it must depend on FLAG_STREAMED");
 }

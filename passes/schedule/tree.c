@@ -6,8 +6,6 @@
 #include "passes/schedule/nest_builder.h"
 #include "passes/schedule/tree_passes.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void find_forms(NestBuilder *r) {
@@ -45,10 +43,8 @@ static void run_passes(NestBuilder *r) {
 #ifdef NGRAD_CHECKED
     Text why;
     text_init(&why, r->b.arena->allocator);
-    if (!r->b.out_of_memory && !loops_verify(r->t, &why) && !why.out_of_memory) {
-      fprintf(stderr, "internal error: after %s, %s", tree_passes[i].name, text_string(&why));
-      abort();
-    }
+    const bool is_sound = r->b.out_of_memory || r->t->spoilt_by || loops_verify(r->t, &why) || why.out_of_memory;
+    if (!is_sound) r->t->spoilt_by = tree_passes[i].name;
     text_deinit(&why);
 #endif
   }

@@ -1,10 +1,10 @@
 // Executes a call of a program: allocates values and temporaries, runs the loops in order, copies outputs that are
-// copies. Numbers of blocks that depend on open dims are computed as in emitted C
-// (backends/codegen/emit/workspace_layout.c).
+// copies.
 #include "tests/loops/execute.h"
 
 #include "ir/graph/open_dims.h"
-#include "tests/loops/walk.h"
+#include "ir/loops/execute.h"
+#include "tests/loops/numbers.h"
 
 #include <string.h>
 
@@ -15,13 +15,12 @@ typedef struct Execution {
   ExecuteOptions options;
   Arena arena;
   const Liveness *liveness;
-  Memory **values;      // by value->index
-  Memory **temporaries; // by number in the program
-  Memory **whole;       // while a slice group runs: values as they are outside of it
-  bool is_in_slice_group;
+  Buffer **values;       // by value->index
+  NumberTensor *tensors; // likewise
+  Buffer **temporaries;  // by number in the program
+  Buffer **whole;        // while a slice group runs: values as they are outside of it
   bool is_first; // invariant loops run: outside of slice groups, or for the first of the slices that they are the same
                  // for
-  uint64_t **lengths, **ncut_blocks; // by kernel, by loop
   Blocks blocks;
   Text *why;
 } Execution;
@@ -33,43 +32,6 @@ static bool out_of_memory(Execution *x) {
 
 static int64_t number_at(const Execution *x, int64_t number, Monomial monomial) {
   return monomial && number ? open_number(x->g, number, monomial, x->options.dims) : number;
-}
-
-static uint64_t nelems_of_axes(const Execution *x, const Kernel *k, AxisSet axes) {
-  return (uint64_t)number_at(x, axes_nelems(k, axes), axes_monomial(k, axes));
-}
-
-// Blocks
-
-static void find_blocks(Execution *x, size_t kernel, size_t loop) {
-  const Schedule *s = x->p->schedules[kernel];
-  const Kernel *k = s->kernel;
-  const Loop *l = &s->loops[loop];
-  const AxisSet cut = loop_cut_axes(l);
-  const uint64_t total = nelems_of_axes(x, k, cut);
-  const uint64_t length = (uint64_t)cut_length(&l->cut, (int64_t)total);
-  x->lengths[kernel][loop] = length;
-  x->ncut_blocks[kernel][loop] = (total + length - 1) / length;
-}
-
-static uint64_t nblocks_of(const Execution *x, size_t kernel, size_t loop) {
-  const Schedule *s = x->p->schedules[kernel];
-  const Kernel *k = s->kernel;
-  const Loop *l = &s->loops[loop];
-  return nelems_of_axes(x, k, loop_outer_axes(l) & ~loop_cut_axes(l)) * x->ncut_blocks[kernel][loop];
-}
-
-static bool find_all_blocks(Execution *x) {
-  x->lengths = ARENA_ARRAY(&x->arena, uint64_t *, x->p->nkernels + 1);
-  x->ncut_blocks = ARENA_ARRAY(&x->arena, uint64_t *, x->p->nkernels + 1);
-  for (size_t i = 0; x->lengths && x->ncut_blocks && i < x->p->nkernels; i++) {
-    const size_t nloops = x->p->schedules[i]->nloops;
-    x->lengths[i] = ARENA_ARRAY(&x->arena, uint64_t, nloops + 1);
-    x->ncut_blocks[i] = ARENA_ARRAY(&x->arena, uint64_t, nloops + 1);
-    if (!x->lengths[i] || !x->ncut_blocks[i]) return out_of_memory(x);
-    for (size_t l = 0; l < nloops; l++) find_blocks(x, i, l);
-  }
-  return (x->lengths && x->ncut_blocks) || out_of_memory(x);
 }
 
 // Memory
@@ -90,10 +52,11 @@ static bool is_any_wanted(const Execution *x, const OutputSet *outputs) {
 
 // An input or a constant.
 static bool add_constant(Execution *x, const Value *v, void *data) {
-  Memory *m = x->values[v->index] = ARENA_NEW(&x->arena, Memory);
-  if (m)
-    *m = (Memory){v->name, v->type, number_at(x, shape_nelems(&v->shape), shape_monomial(&v->shape)), .data = data};
-  return m || out_of_memory(x);
+  Buffer *b = x->values[v->index] = ARENA_NEW(&x->arena, Buffer);
+  const int64_t nelems = number_at(x, shape_nelems(&v->shape), shape_monomial(&v->shape));
+  if (b) *b = (Buffer){.name = v->name, .type = v->type, .nelems = nelems, .address = (uintptr_t)data};
+  x->tensors[v->index] = (NumberTensor){data, 0, nelems};
+  return b || out_of_memory(x);
 }
 
 // The slice group to which the value is private; NULL: none.
@@ -103,16 +66,26 @@ static const ProgramSliceGroup *slice_group_of(const Execution *x, const Value *
   return slice_group_is_private(slice_group, v) ? slice_group : NULL;
 }
 
+// Aligned to a cache line, as in the workspace, and not initialised.
+static void *new_data(Execution *x, size_t nbytes) {
+  enum { LINE = 64, POISON = 0xFF };
+  unsigned char *block = arena_alloc(&x->arena, nbytes + LINE);
+  if (!block) return NULL;
+  memset(block, POISON, nbytes + LINE);
+  return block + (LINE - (uintptr_t)block % LINE) % LINE;
+}
+
 // Memory for a value that loops store: `data`, or allocated memory if data is NULL. A private value has one slice.
 static bool add_variable(Execution *x, const Value *v, void *data) {
   const ProgramSliceGroup *slice_group = slice_group_of(x, v);
   const int64_t nelems = slice_group ? slice_group_nelems(slice_group->slices, slice_group_find(slice_group->slices, v))
                                      : number_at(x, shape_nelems(&v->shape), shape_monomial(&v->shape));
-  Memory *m = x->values[v->index] = ARENA_NEW(&x->arena, Memory);
-  if (!m || !(data ? memory_init_of(m, v->name, v->type, nelems, data, &x->arena)
-                   : memory_init(m, v->name, v->type, nelems, &x->arena)))
-    return out_of_memory(x);
-  m->is_stored_once = true;
+  Buffer *b = x->values[v->index] = ARENA_NEW(&x->arena, Buffer);
+  if (!data) data = new_data(x, type_array_nbytes(v->type, (size_t)nelems));
+  if (!b || !data || !buffer_init(b, v->name, v->type, nelems, false, &x->arena)) return out_of_memory(x);
+  b->address = (uintptr_t)data;
+  b->is_stored_once = true;
+  x->tensors[v->index] = (NumberTensor){data, 0, nelems};
   return true;
 }
 
@@ -136,7 +109,9 @@ static bool add_values(Execution *x) {
 static int64_t temporary_nelems(const Execution *x, size_t kernel, uint32_t temporary) {
   const OpenSize size = program_temporary_size(x->p, (uint32_t)kernel, temporary);
   const int64_t number = number_at(x, size.number, size.monomial);
-  return size.has_blocks ? number * (int64_t)nblocks_of(x, size.kernel, size.loop) : number;
+  if (!size.has_blocks) return number;
+  const Schedule *maker = x->p->schedules[size.kernel];
+  return number * run_nblocks(maker, &maker->loops[size.loop], x->options.dims);
 }
 
 static bool add_temporaries(Execution *x, size_t kernel) {
@@ -154,49 +129,29 @@ static bool add_temporaries(Execution *x, size_t kernel) {
     if (t->is_own ||
         (x->liveness->may_be_unwanted[number] && !is_any_wanted(x, &x->liveness->temporary_serves[number])))
       continue;
-    Memory *m = x->temporaries[number] = ARENA_NEW(&x->arena, Memory);
-    if (!m || !memory_init(m, t->name, t->type, temporary_nelems(x, kernel, (uint32_t)i), &x->arena))
-      return out_of_memory(x);
+    Buffer *b = x->temporaries[number] = ARENA_NEW(&x->arena, Buffer);
+    const int64_t nelems = temporary_nelems(x, kernel, (uint32_t)i) * (t->type == TYPE_BOOLEAN ? 8 : 1);
+    if (!b || !buffer_init(b, t->name, t->type, nelems, true, &x->arena)) return out_of_memory(x);
   }
   return true;
 }
 
 // Loops
 
-static bool is_parallel(const Execution *x, const Kernel *k, const Loop *l) {
-  const uint64_t work = nelems_of_axes(x, k, loop_outer_axes(l) | loop_inner_axes(l));
-  return l->serial_work ? work > (uint64_t)l->serial_work : !l->is_serial;
-}
-
-// The slices along the last level of a slice group count as one block.
-static bool run_blocks(Execution *x, Walk *w, uint64_t nblocks) {
-  if (!x->is_in_slice_group) x->blocks.first = x->blocks.now + 1;
-  x->blocks.are_parallel = x->is_in_slice_group || is_parallel(x, w->k, w->tree->loop);
-  for (uint64_t b = 0; b < nblocks && !w->has_failed; b++) {
-    if (!x->is_in_slice_group) x->blocks.now++;
-    w->blocks = x->blocks;
-    walk_block(w, b);
-  }
-  return !w->has_failed;
-}
-
 static bool run_loop(Execution *x, size_t kernel, size_t loop) {
   const Schedule *s = x->p->schedules[kernel];
-  const size_t first_temporary = x->liveness->first_temporary[kernel];
-  Arena arena;
-  arena_init(&arena, x->arena.allocator);
-  Walk w = {.k = s->kernel,
-            .tree = program_tree(x->p, kernel, loop),
-            .arena = &arena,
-            .values = x->values,
-            .temporaries = x->temporaries + first_temporary,
-            .dims = x->options.dims,
-            .lengths = x->lengths[kernel],
-            .ncut_blocks = x->ncut_blocks[kernel],
-            .why = x->why};
-  const bool ok = walk_init_cells(&w) ? run_blocks(x, &w, nblocks_of(x, kernel, loop)) : out_of_memory(x);
-  arena_deinit(&arena);
-  return ok;
+  const Loop *l = &s->loops[loop];
+  Numbers numbers = {.tensors = x->tensors};
+  const ValueDomain domain = domain_of_numbers(&numbers);
+  const LoopRun run = {.tree = program_tree(x->p, kernel, loop),
+                       .domain = &domain,
+                       .dims = x->options.dims,
+                       .tensors = x->values,
+                       .temporaries = x->temporaries + x->liveness->first_temporary[kernel]};
+  x->blocks.are_parallel = x->blocks.are_one || run_is_parallel(s->kernel, l, x->options.dims);
+  if (!tree_execute(&run, 0, run_nblocks(s, l, x->options.dims), &x->blocks, x->why)) return false;
+  if (numbers.fault) text_format(x->why, "loop %zu of kernel %zu: %s", loop, kernel, numbers.fault);
+  return !numbers.fault;
 }
 
 static bool run_kernel(Execution *x, size_t kernel) {
@@ -205,7 +160,7 @@ static bool run_kernel(Execution *x, size_t kernel) {
   for (size_t l = 0; l < s->nloops; l++) {
     if (s->loops[l].is_invariant && !x->is_first) continue;
     const bool is_needed =
-        x->is_in_slice_group || is_any_wanted(x, &x->liveness->serves[x->liveness->first_loop[kernel] + l]);
+        x->blocks.are_one || is_any_wanted(x, &x->liveness->serves[x->liveness->first_loop[kernel] + l]);
     if (!loop_is_idle(s->kernel, &s->loops[l]) && is_needed && !run_loop(x, kernel, l)) return false;
   }
   return true;
@@ -213,23 +168,24 @@ static bool run_kernel(Execution *x, size_t kernel) {
 
 // Slice groups
 
-// Replaces the memory of values by the memory of a slice. Slices of a private value have the same memory, which becomes
+// Replaces the buffers of values by those of a slice. Slices of a private value have the same memory, which becomes
 // uninitialised again.
 static bool enter_slice(Execution *x, const SliceGroup *slices, int64_t slice) {
   for (size_t i = 0; i < slices->ntensors; i++) {
     const SlicedTensor *tensor = &slices->tensors[i];
-    const Memory *whole = x->whole[tensor->value->index];
+    const Buffer *whole = x->whole[tensor->value->index];
     if (!whole) continue; // an output that the caller leaves out
-    Memory *own = x->values[tensor->value->index] = ARENA_NEW(&x->arena, Memory);
+    Buffer *own = x->values[tensor->value->index] = ARENA_NEW(&x->arena, Buffer);
     if (!own) return out_of_memory(x);
     *own = *whole;
     if (tensor->is_private) {
-      memory_forget(own);
+      buffer_forget(own);
       continue;
     }
     const int64_t offset = slice_group_offset(slices, tensor, slice);
     own->nelems -= offset;
-    own->data += type_array_nbytes(own->type, (size_t)offset);
+    own->address += type_array_nbytes(own->type, (size_t)offset);
+    x->tensors[tensor->value->index].first = offset;
     if (own->writers) own->writers += offset, own->readers += offset;
   }
   return true;
@@ -244,12 +200,12 @@ static bool is_slice_group_wanted(const Execution *x, const ProgramSliceGroup *v
 }
 
 static bool run_slice_group(Execution *x, const ProgramSliceGroup *v) {
-  Memory **values = x->values;
+  Buffer **values = x->values;
   const size_t nbytes = x->g->nvalues * sizeof *values;
   x->whole = values;
-  x->values = ARENA_ARRAY(&x->arena, Memory *, x->g->nvalues + 1);
+  x->values = ARENA_ARRAY(&x->arena, Buffer *, x->g->nvalues + 1);
   if (!x->values) return out_of_memory(x);
-  x->is_in_slice_group = true;
+  x->blocks.are_one = true;
   x->blocks.first = x->blocks.now + 1;
   bool ok = true;
   for (int64_t slice = 0; ok && slice < v->slices->nslices; slice++) {
@@ -259,8 +215,9 @@ static bool run_slice_group(Execution *x, const ProgramSliceGroup *v) {
     ok = enter_slice(x, v->slices, slice);
     for (size_t i = v->first; ok && i < v->end; i++) ok = run_kernel(x, i);
   }
+  for (size_t i = 0; i < v->slices->ntensors; i++) x->tensors[v->slices->tensors[i].value->index].first = 0;
   x->values = values;
-  x->is_in_slice_group = false;
+  x->blocks.are_one = false;
   x->is_first = true;
   return ok;
 }
@@ -277,9 +234,9 @@ static bool run_loops(Execution *x) {
 
 // Outputs
 
-static bool is_whole(Execution *x, const Memory *m) {
-  const int64_t i = memory_first_unwritten(m);
-  if (i >= 0) text_format(x->why, "element %lld of %s is never written", (long long)i, m->name);
+static bool is_whole(Execution *x, const Buffer *b) {
+  const int64_t i = buffer_first_unwritten(b);
+  if (i >= 0) text_format(x->why, "element %lld of %s is never written", (long long)i, b->name);
   return i < 0;
 }
 
@@ -288,7 +245,7 @@ static void copy_output(const Execution *x, size_t output) {
   const Tensor *to = &x->outputs[output];
   const Value *v = x->g->outputs[output];
   const bool is_splat = v->constant && v->constant->is_splat;
-  const void *data = is_splat ? v->constant->data : x->values[v->index]->data;
+  const void *data = is_splat ? v->constant->data : x->tensors[v->index].data;
   const int64_t nelems = tensor_nelems(to);
   const size_t nbytes = type_nbytes(to->type);
   for (int64_t i = 0; i < nelems; i++) {
@@ -301,19 +258,19 @@ static void copy_output(const Execution *x, size_t output) {
 static bool finish_outputs(Execution *x) {
   const Graph *g = x->g;
   for (size_t i = 0; i < g->noutputs; i++) {
-    const Memory *m = x->values[g->outputs[i]->index];
+    const Buffer *b = x->values[g->outputs[i]->index];
     if (!is_wanted(x, i)) continue;
-    if (m && !is_whole(x, m)) return false;
+    if (b && !is_whole(x, b)) return false;
     if (program_copies_output(x->p, i)) copy_output(x, i);
   }
   return true;
 }
 
 static bool begin(Execution *x) {
-  x->values = ARENA_ARRAY(&x->arena, Memory *, x->g->nvalues + 1);
-  x->temporaries = ARENA_ARRAY(&x->arena, Memory *, x->liveness->ntemporaries + 1);
-  if (!x->values || !x->temporaries) return out_of_memory(x);
-  return find_all_blocks(x) && add_values(x);
+  x->values = ARENA_ARRAY(&x->arena, Buffer *, x->g->nvalues + 1);
+  x->temporaries = ARENA_ARRAY(&x->arena, Buffer *, x->liveness->ntemporaries + 1);
+  x->tensors = ARENA_ARRAY(&x->arena, NumberTensor, x->g->nvalues + 1);
+  return x->values && x->temporaries && x->tensors ? add_values(x) : out_of_memory(x);
 }
 
 bool execute_program(const Program *p, const Tensor *inputs, const Tensor *outputs, const ExecuteOptions *options,

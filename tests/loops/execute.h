@@ -1,9 +1,5 @@
-// Executes loop trees (ir/loops) without a compiler. The results have the same bits as the results of the emitted
-// scalar C.
-//
-// It also checks the trees while it executes them: every access must be inside of its tensor, read initialised memory
-// and not race with other blocks of the loop; a loop must store each element once, and the program every element of its
-// outputs; each variable must be declared, in scope and of the right type, as in C.
+// Executes calls of programs in numbers, by their loop trees (ir/loops/execute.h). The results have the same bits as
+// the results of the emitted scalar C. A call must write every element of its outputs.
 #ifndef NGRAD_TESTS_LOOPS_EXECUTE_H
 #define NGRAD_TESTS_LOOPS_EXECUTE_H
 

@@ -177,15 +177,6 @@ bool lanes_apply(ExprOp op, Arithmetic in, Lanes *y, const Lanes *const *x) {
   return call != NULL;
 }
 
-bool lanes_fold(ExprOp reduction, bool is_f64, const Lanes *x, double *y) {
-  switch (reduction) {
-  case EXPR_REDUCE_SUM: *y = is_f64 ? d_sum(get_d(x)) : (double)v_sum(get_v(x)); return true;
-  case EXPR_REDUCE_PRODUCT: *y = is_f64 ? d_product(get_d(x)) : (double)v_product(get_v(x)); return true;
-  case EXPR_REDUCE_MAXIMUM: *y = is_f64 ? d_greatest(get_d(x)) : (double)v_greatest(get_v(x)); return true;
-  default: return false;
-  }
-}
-
 // Loads and stores of elements of each type, from and to vectors of f32 or of f64.
 
 typedef struct Element {
@@ -251,6 +242,14 @@ static bool store_integers(Type type, void *elements, const Lanes *x, int n) {
   return type == TYPE_S64 || type == TYPE_BOOLEAN || type == TYPE_S32 || TYPES_BYTE & TYPE_BIT(type);
 }
 
+static void widen(Lanes *y, const Lanes *x) {
+  set_d(y, d_from_v(get_v(x)));
+}
+
+static void narrow(Lanes *y, const Lanes *x) {
+  set_v(y, v_from_d(get_d(x)));
+}
+
 bool lanes_load(Type type, Arithmetic in, Lanes *y, const void *elements, int n) {
   const Element *e = &element_functions[type];
   const bool is_f64 = in == IN_F64;
@@ -258,8 +257,8 @@ bool lanes_load(Type type, Arithmetic in, Lanes *y, const void *elements, int n)
   if (!e->load) return false;
   e->load(y, elements, n);
   const Lanes loaded = *y;
-  if (is_f64 && !e->is_f64) lanes_widen(y, &loaded);
-  if (!is_f64 && e->is_f64) lanes_narrow(y, &loaded);
+  if (is_f64 && !e->is_f64) widen(y, &loaded);
+  if (!is_f64 && e->is_f64) narrow(y, &loaded);
   return true;
 }
 
@@ -269,69 +268,10 @@ bool lanes_store(Type type, Arithmetic in, void *elements, const Lanes *x, int n
   if (in == IN_S64) return store_integers(type, elements, x, n);
   if (!e->store) return false;
   Lanes stored = *x;
-  if (is_f64 && !e->is_f64) lanes_narrow(&stored, x);
-  if (!is_f64 && e->is_f64) lanes_widen(&stored, x);
+  if (is_f64 && !e->is_f64) narrow(&stored, x);
+  if (!is_f64 && e->is_f64) widen(&stored, x);
   e->store(elements, &stored, n);
   return true;
-}
-
-void lanes_load_mask(bool is_f64, Lanes *y, const uint8_t *bytes) {
-  if (is_f64) set_d_mask(y, dmask_load(bytes));
-  else set_v_mask(y, mask_load(bytes));
-}
-
-void lanes_store_mask(bool is_f64, uint8_t *bytes, const Lanes *x) {
-  if (is_f64) dmask_store(bytes, get_d_mask(x));
-  else mask_store(bytes, get_v_mask(x));
-}
-
-// Other functions
-
-void lanes_set(Arithmetic in, Lanes *y, double x) {
-  if (in == IN_S64)
-    for (int i = 0; i < LANES; i++) memcpy(&y->m64[i], &x, sizeof x);
-  else if (in == IN_F64) set_d(y, d_set(x));
-  else set_v(y, v_set((float)x));
-}
-
-void lanes_index(Arithmetic in, Lanes *y, uint64_t first) {
-  if (in == IN_S64) set_l(y, l_index(first));
-  else if (in == IN_F64) set_d(y, d_index(first));
-  else set_v(y, v_index(first));
-}
-
-void lanes_to_offsets(bool is_f64, int64_t *to, const Lanes *x, int n) {
-  for (int i = 0; i < n; i++) to[i] = is_f64 ? (ptrdiff_t)x->f64[i] : (ptrdiff_t)x->f32[i];
-}
-
-void lanes_merge(bool is_f64, Lanes *y, const Lanes *first, const Lanes *then, int n) {
-  if (is_f64) set_d(y, d_merge(n, get_d(first), get_d(then)));
-  else set_v(y, v_merge(n, get_v(first), get_v(then)));
-}
-
-int lanes_within(uint64_t at, int64_t step, int64_t extent, int n, int *count) {
-  const v_span s = v_within((ptrdiff_t)at, step, extent, n);
-  *count = s.count;
-  return (int)s.first;
-}
-
-void lanes_place(bool is_f64, Lanes *y, int first, int count, double outside) {
-  const v_span s = {(size_t)first, count};
-  if (is_f64) set_d(y, d_place(get_d(y), s, outside));
-  else set_v(y, v_place(get_v(y), s, (float)outside));
-}
-
-void lanes_widen(Lanes *y, const Lanes *x) {
-  set_d(y, d_from_v(get_v(x)));
-}
-
-void lanes_narrow(Lanes *y, const Lanes *x) {
-  set_v(y, v_from_d(get_d(x)));
-}
-
-void lanes_is_kept(bool is_f64, Lanes *y, const Dropping *d, int64_t step) {
-  if (is_f64) set_d_mask(y, d_is_kept(d->seed, d->offset, d->probability, d->place, step));
-  else set_v_mask(y, v_is_kept(d->seed, d->offset, d->probability, d->place, step));
 }
 
 bool element_is_kept(const Dropping *d) {

@@ -211,7 +211,7 @@ static inline bool loops_execute(const LoopsCase *c, Program *p, const Tensor *o
   text_init(&why, &system_allocator);
   const bool ok =
       p && pipeline_build_trees(p, p->has_optional_outputs) && execute_program(p, c->inputs, outputs, options, &why);
-  if (!ok) print_error("%s, %s: %s\n", c->name, how, text_string(&why));
+  if (!ok) print_error("%s, %s: %s\n", c->name, how, p && p->unsound ? p->unsound : text_string(&why));
   text_deinit(&why);
   return ok;
 }

@@ -1,6 +1,8 @@
-// The verifier of loop trees on trees of many graphs: it accepts each tree as passes make it, and refuses the tree
-// without any one of its nodes, or with any field of a node changed, except those in the tables below.
+// The verifier of loop trees and the proof by running (ir/loops/prove.h) on trees of many graphs: both accept each tree
+// as passes make it, and one of them refuses the tree without any one of its nodes, or with any field of a node
+// changed, except those in the tables below, and nodes that no run of the proof reaches.
 #include "ir/loops/print.h"
+#include "ir/loops/prove.h"
 #include "tests/random_seeds.h"
 #include "tests/unit/loop_trees.h"
 #include "tests/unit/window_kernels.h"
@@ -13,6 +15,12 @@ static void must_be_sound(LoopTree *t, Arena *arena, const char *what) {
   text_init(&why, &system_allocator);
   if (!loops_verify(t, &why)) fail_msg("%s: %s", what, text_string(&why));
   text_deinit(&why);
+}
+
+typedef void ProgramTest(Lowered *l, const char *what, TreeTest test);
+
+static void with_each_tree(Lowered *l, const char *what, TreeTest test) {
+  for_each_tree(l, what, test);
 }
 
 // The nodes that trees have
@@ -51,7 +59,7 @@ static bool open_extent(Graph *g, uint64_t seed, Diagnostics *d) {
 }
 
 // Of a quarter of the seeds open graphs; every other one with a schedule that is set at random.
-static bool with_random_trees(uint64_t seed, TreeTest test) {
+static bool with_random_trees(uint64_t seed, TreeTest test, ProgramTest each) {
   const RandomGraphOptions options = {
       .most_nodes = 16, .most_nelems = seed % 3 ? 2000 : 200000, .is_focused = seed % 5 == 0};
   Lowered l;
@@ -64,12 +72,12 @@ static bool with_random_trees(uint64_t seed, TreeTest test) {
   if (is_open || seed % 4 < 2) lower_graph(&l, g, is_open, seed % 8 == 7);
   else l.g = g;
   const bool has_open = is_open && l.p;
-  for_each_tree(&l, what, test);
+  each(&l, what, test);
   deinit(&l);
   return has_open;
 }
 
-static void with_trees_of_windows(TreeTest test) {
+static void with_trees_of_windows(TreeTest test, ProgramTest each) {
   for (size_t i = 0; i < NWINDOWS; i++) {
     char text[1024];
     Lowered l;
@@ -80,7 +88,7 @@ static void with_trees_of_windows(TreeTest test) {
     if (!l.p) return;
     l.p->schedules[0] = window_schedule(&windows[i], &l.p->arena, l.p->schedules[0]->kernel, NULL);
     snprintf(text, sizeof text, "window %zu", i);
-    for_each_tree(&l, text, test);
+    each(&l, text, test);
     deinit(&l);
   }
 }
@@ -103,7 +111,7 @@ static const struct Product {
      8},
 };
 
-static void with_trees_of_products(TreeTest test) {
+static void with_trees_of_products(TreeTest test, ProgramTest each) {
   for (const struct Product *p = products; p < products + sizeof products / sizeof *products; p++) {
     Lowered l;
     begin(&l);
@@ -113,13 +121,13 @@ static void with_trees_of_products(TreeTest test) {
     assert_non_null(l.p);
     if (!l.p) return;
     assert_true(p->rows || loop_has(&l.p->schedules[0]->loops[0], LOOP_ROW_COPY));
-    for_each_tree(&l, p->what, test);
+    each(&l, p->what, test);
     deinit(&l);
   }
 }
 
 // For graphs with literal extents, and with open dims.
-static size_t with_trees_of(const char *pattern, TreeTest test) {
+static size_t with_trees_of(const char *pattern, TreeTest test, ProgramTest each) {
   glob_t files = {0};
   size_t count = 0;
   assert_int_equal(glob(pattern, 0, NULL, &files), 0);
@@ -128,7 +136,8 @@ static size_t with_trees_of(const char *pattern, TreeTest test) {
       Lowered l;
       begin(&l);
       lower_graph(&l, yaml_read_file(&system_allocator, files.gl_pathv[i], NULL, &l.d), is_open, false);
-      count += for_each_tree(&l, files.gl_pathv[i], test);
+      each(&l, files.gl_pathv[i], test);
+      count++;
       deinit(&l);
     }
   globfree(&files);
@@ -139,17 +148,19 @@ static void trees_of_the_repository_are_sound(void **state) {
   (void)state;
   static const char *const patterns[] = {"tests/golden/*/*.yaml", "models/*.yaml", "models/bench/*.yaml"};
   size_t count = 0;
-  for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) count += with_trees_of(patterns[i], must_be_sound);
-  assert_true(count > 400);
-  with_trees_of_windows(must_be_sound);
-  with_trees_of_products(must_be_sound);
+  for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
+    count += with_trees_of(patterns[i], must_be_sound, with_each_tree);
+  assert_true(count > 100);
+  with_trees_of_windows(must_be_sound, with_each_tree);
+  with_trees_of_products(must_be_sound, with_each_tree);
 }
 
 static void random_trees_are_sound(void **state) {
   (void)state;
   const uint64_t count = number_of_graphs(1500);
   size_t nopen = 0;
-  for (RandomSeeds s = random_seeds(count); random_next_seed(&s);) nopen += with_random_trees(s.seed, must_be_sound);
+  for (RandomSeeds s = random_seeds(count); random_next_seed(&s);)
+    nopen += with_random_trees(s.seed, must_be_sound, with_each_tree);
   assert_true(nopen >= count / 50);
 }
 
@@ -166,7 +177,8 @@ static const struct Spare {
     {NODE_UNUSED, VAR_NONE},
     {NODE_PREFETCH, VAR_NONE},
     {NODE_LEAVE, VAR_NONE},
-    {NODE_FOR, VAR_OUTER}, // several rows at once: the loop behind it takes one by one
+    {NODE_FOR, VAR_OUTER},  // several rows at once: the loop behind it takes one by one
+    {NODE_FOR, VAR_COLUMN}, // several columns at once: the condition behind it takes all that are left
     {NODE_FOR, VAR_LANE, .is_behind_whole = true},
     {NODE_FOR, VAR_LANE, .is_group = true}, // several vectors at once, likewise
 };
@@ -196,33 +208,68 @@ static bool is_spare(const LoopTree *t, const LoopNode *before, const LoopNode *
   return false;
 }
 
-// Refused, after saying why.
-static void must_be_wrong(const LoopTree *t, const LoopNode *n, const char *what, const char *how) {
-  Text why;
-  text_init(&why, &system_allocator);
-  if (loops_verify(t, &why)) {
-    loops_print_node(t, n, &why);
-    fail_msg("%s: accepted though %s: %s", what, how, text_string(&why));
-  }
-  assert_true(why.nbytes > 0 && !why.out_of_memory);
-  text_deinit(&why);
+// The program whose trees are spoilt, and the unit of kernels of the tree.
+static const Program *program;
+static size_t unit;
+static size_t nfailures, nmutants, nrefused, nproved, nunreached; // refused by the verifier; by the proof
+enum { STEPS = 1 << 22, MOST_STEPS = 1 << 18 };                   // MOST_STEPS: of units whose trees are spoilt
+
+static bool is_proved(int64_t *nsteps, Text *why) {
+  const int64_t before = *nsteps;
+  const bool ok = unit_prove(program, unit, nsteps, why);
+  *nsteps = before - *nsteps;
+  return ok;
 }
 
-// Whether the loop takes more elements of the vector axis at once than there are.
-static bool is_never_entered(const LoopTree *t, const LoopNode *n) {
-  const int axis = loop_vector_axis(t->loop);
-  return n->kind == NODE_FOR && n->is_whole && n->var.kind == VAR_LANE && axis >= 0 && !t->k->axes[axis].monomial &&
-         n->step->op == INDEX_NUMBER && n->step->number > t->k->axes[axis].extent;
+// Whether a run of the proof executes the node; of a loop or condition, a node inside of it.
+static bool is_reached(LoopNode *n) {
+  static const Index zero = {.op = INDEX_NUMBER}, one = {.op = INDEX_NUMBER, .number = 1};
+  bool is_any = false;
+  for (int b = 0; b < 2; b++)
+    for (LoopNode *inner = b ? n->otherwise : n->body; inner && !is_any; inner = inner->next)
+      is_any = is_reached(inner);
+  if (is_any || n->body || n->otherwise) return is_any;
+  const LoopNode before = *n;
+  int64_t nsteps = STEPS;
+  Text why;
+  text_init(&why, &system_allocator);
+  *n = (LoopNode){// a loop that fails
+                  .kind = NODE_FOR, .next = before.next, .var = {VAR_ELEMENT, 0},
+                  .value = &zero,   .end = &one,         .step = &zero};
+  is_any = !is_proved(&nsteps, &why);
+  *n = before;
+  text_deinit(&why);
+  return is_any;
+}
+
+// Refused, after saying why.
+static void must_be_wrong(const LoopTree *t, const LoopNode *n, bool is_there, const char *what, const char *how) {
+  Text why;
+  int64_t nsteps = STEPS;
+  text_init(&why, &system_allocator);
+  nmutants++;
+  if (!loops_verify(t, &why)) nrefused++;
+  else if (!is_proved(&nsteps, &why)) nproved++;
+  else if (!is_there) nunreached++;
+  else {
+    loops_print_node(t, n, &why);
+    print_error("%s: accepted though %s: %s (kind %d)\n", what, how, text_string(&why), n->kind);
+    nfailures++;
+  }
+  assert_true(!is_there || (why.nbytes > 0 && !why.out_of_memory));
+  text_deinit(&why);
 }
 
 static void delete_each(const LoopTree *t, LoopNode **link, const char *what) {
   const LoopNode *before = NULL;
   for (; *link; before = *link, link = &(*link)->next) {
     LoopNode *n = *link;
-    *link = n->next;
-    if (!is_spare(t, before, n)) must_be_wrong(t, n, what, "it is not there");
-    *link = n;
-    if (is_never_entered(t, n)) continue;
+    if (!is_spare(t, before, n)) {
+      const bool is_there = is_reached(n);
+      *link = n->next;
+      must_be_wrong(t, n, is_there, what, "it is not there");
+      *link = n;
+    }
     delete_each(t, &n->body, what);
     delete_each(t, &n->otherwise, what);
   }
@@ -323,6 +370,14 @@ static bool is_word_of(const char *words, const char *word) {
   return false;
 }
 
+static bool spoilt_is_reached; // the node that is spoilt
+
+// The ends of a part of an axis that is cut into runs: two or three runs do not tell all of them apart.
+static bool is_part_of_runs(const LoopNode *n, const struct Field *f) {
+  const bool is_end = strcmp(f->name, "value") == 0 || strcmp(f->name, "end") == 0;
+  return n->kind == NODE_FOR && is_end && (n->bound || (n->value && n->value->op == INDEX_CHOOSE));
+}
+
 static void spoil_index(const LoopTree *t, const LoopNode *n, Index *i, const char *what, const char *how) {
   if (!i) return;
   const Index before = *i;
@@ -334,7 +389,7 @@ static void spoil_index(const LoopTree *t, const LoopNode *n, Index *i, const ch
   case INDEX_CHOOSE: i->args[1] = before.args[2], i->args[2] = before.args[1]; break;
   default: i->op = i->op == INDEX_ADD ? INDEX_SUBTRACT : INDEX_ADD;
   }
-  must_be_wrong(t, n, what, how);
+  must_be_wrong(t, n, spoilt_is_reached, what, how);
   *i = before;
   for (int a = 0; a < 3; a++) spoil_index(t, n, (Index *)i->args[a], what, how);
 }
@@ -360,21 +415,23 @@ static void spoil_field(const LoopTree *t, LoopNode *n, const struct Field *f, A
     const Index **index = (const Index **)at;
     if (*index) {
       *index = NULL;
-      must_be_wrong(t, &before, what, f->name);
+      must_be_wrong(t, &before, spoilt_is_reached, what, f->name);
     }
   } else {
     if (f->type == FIELD_BOOL) *(bool *)at = !*(bool *)at;
     else if (f->type == FIELD_INT64) --*(int64_t *)at;
     else ++*(int *)at;
-    must_be_wrong(t, &before, what, f->name);
+    must_be_wrong(t, &before, spoilt_is_reached, what, f->name);
   }
   *n = before;
 }
 
 static void spoil_each(const LoopTree *t, LoopNode *n, Arena *arena, const char *what) {
   for (; n; n = n->next) {
+    spoilt_is_reached = matters[n->kind] && is_reached(n);
     for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
-      if (is_word_of(matters[n->kind], fields[f].name)) spoil_field(t, n, &fields[f], arena, what);
+      if (is_word_of(matters[n->kind], fields[f].name) && !is_part_of_runs(n, &fields[f]))
+        spoil_field(t, n, &fields[f], arena, what);
     spoil_each(t, n->body, arena, what);
     spoil_each(t, n->otherwise, arena, what);
   }
@@ -387,22 +444,46 @@ static void spoil_fields(LoopTree *t, Arena *arena, const char *what) {
   spoil_each(t, t->block, arena, what);
 }
 
+// Spoils the trees of units that are proved in a few steps.
+static void spoil_program(Lowered *l, const char *what, TreeTest test) {
+  Arena arena;
+  arena_init(&arena, &system_allocator);
+  program = l->p;
+  for (int is_optional = 0; is_optional < 2 && program; is_optional++) {
+    assert_true(pipeline_build_trees(l->p, is_optional));
+    for (size_t k = 0; k < program->nkernels; k++) {
+      int64_t nsteps = STEPS;
+      Text why;
+      text_init(&why, &system_allocator);
+      unit = program_unit_first(program, (uint32_t)k);
+      if (!is_proved(&nsteps, &why)) fail_msg("%s: %s", what, text_string(&why));
+      text_deinit(&why);
+      for (size_t i = 0; i < program->schedules[k]->nloops && nsteps > 0 && nsteps < MOST_STEPS; i++)
+        test(program_tree(program, k, i), &arena, what);
+    }
+  }
+  arena_deinit(&arena);
+}
+
+static void spoil_each_program(TreeTest test, uint64_t count) {
+  nfailures = nmutants = nrefused = nproved = nunreached = 0;
+  for (RandomSeeds s = random_seeds(count); random_next_seed(&s);) with_random_trees(s.seed, test, spoil_program);
+  with_trees_of_windows(test, spoil_program);
+  with_trees_of_products(test, spoil_program);
+  with_trees_of("models/*.yaml", test, spoil_program);
+  print_message("%zu mutants, %zu refused by the verifier, %zu by the proof, %zu not reached\n", nmutants, nrefused,
+                nproved, nunreached);
+  assert_int_equal(nfailures, 0);
+}
+
 static void each_node_matters(void **state) {
   (void)state;
-  const uint64_t count = number_of_graphs(300);
-  for (RandomSeeds s = random_seeds(count); random_next_seed(&s);) with_random_trees(s.seed, delete_nodes);
-  with_trees_of_windows(delete_nodes);
-  with_trees_of_products(delete_nodes);
-  with_trees_of("models/*.yaml", delete_nodes);
+  spoil_each_program(delete_nodes, number_of_graphs(60));
 }
 
 static void each_field_matters(void **state) {
   (void)state;
-  const uint64_t count = number_of_graphs(120);
-  for (RandomSeeds s = random_seeds(count); random_next_seed(&s);) with_random_trees(s.seed, spoil_fields);
-  with_trees_of_windows(spoil_fields);
-  with_trees_of_products(spoil_fields);
-  with_trees_of("models/*.yaml", spoil_fields);
+  spoil_each_program(spoil_fields, number_of_graphs(40));
 }
 
 int main(void) {

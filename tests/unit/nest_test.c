@@ -1,6 +1,6 @@
 // Nests of loops, in the words of nest_print, and runs of sums with open extents.
 #include "ir/kernel/nest.h"
-#include "tests/loops/walk.h"
+#include "ir/loops/execute.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -138,6 +138,19 @@ static Runs runs_of_row(Kernel *k) {
   return loop_runs(k, &loop);
 }
 
+static uint64_t the_extent(const void *context, Var v) {
+  (void)v;
+  return *(const uint64_t *)context;
+}
+
+// What emitted code computes, where the only variable is `extent`.
+static int64_t value_at(const Index *i, uint64_t extent) {
+  bool is_wrong = false;
+  const uint64_t value = index_value(i, &(IndexMeaning){.var_at = the_extent, .context = &extent}, &is_wrong);
+  assert_false(is_wrong);
+  return (int64_t)value;
+}
+
 // What emitted code computes of an open width is what follows from the same literal width.
 static void open_runs_are_those_of_literal_widths(void **state) {
   (void)state;
@@ -145,7 +158,6 @@ static void open_runs_are_those_of_literal_widths(void **state) {
   arena_init(&arena, &system_allocator);
   TreeBuilder b = {.arena = &arena};
   Kernel k;
-  Walk w = {.k = &k};
   kernel_init(&k, &arena, "test");
   kernel_add_axis(&k, "n", 100, 0);
   kernel_add_axis(&k, "h", 20, 1);
@@ -157,11 +169,11 @@ static void open_runs_are_those_of_literal_widths(void **state) {
     k.axes[W].monomial = 1;
     const Runs open = runs_of_row(&k);
     const Index *chain = index_chain(&b, index_number(&b, width, 0));
-    const bool is_long = walk_index(&w, chain) > LONGEST_RUN;
+    const bool is_long = value_at(chain, 0) > LONGEST_RUN;
     const Index *run = index_replace(&b, index_run_length(&b), loop_var(VAR_CHAIN), chain);
     assert_true(open.is_open && !literal.is_open && open.vector_run == longest);
     assert_int_equal(literal.vector_run, is_long ? longest : 0);
-    if (!is_long) assert_int_equal(literal.middle_run, walk_index(&w, run));
+    if (!is_long) assert_int_equal(literal.middle_run, value_at(run, 0));
   }
   arena_deinit(&arena);
 }
@@ -174,17 +186,14 @@ static void open_chains_are_those_of_literal_extents(void **state) {
   Arena arena;
   arena_init(&arena, &system_allocator);
   Kernel k;
-  uint64_t length = 0; // stands for an extent that is not known
-  Walk w = {.k = &k, .lengths = &length};
   kernel_init(&k, &arena, "test");
   for (size_t i = 0; i < sizeof insides / sizeof *insides; i++) {
     const int64_t inside = insides[i];
     TreeBuilder b = {.arena = &arena};
-    const Index *open = index_chain_iterations(&b, index_loop(&b, INDEX_BLOCK_LENGTH, 0), inside);
+    const Index *open = index_chain_iterations(&b, index_var(&b, VAR_ELEMENT, 0), inside);
     for (int64_t extent = 0; extent <= 5000; extent++) {
-      length = (uint64_t)extent;
       const int64_t iterations = chain_iterations(extent, inside);
-      assert_int_equal(walk_index(&w, open), extent ? iterations : 1);
+      assert_int_equal(value_at(open, (uint64_t)extent), extent ? iterations : 1);
       if (extent * inside < (int64_t)2 * CHAIN) assert_int_equal(iterations, extent);
       else assert_true(iterations >= 1 && iterations < extent && iterations * inside < (int64_t)2 * CHAIN);
     }

@@ -1,0 +1,252 @@
+// Executes control flow, pointers and flags. Has the table of node kinds, like the printer
+// (backends/codegen/print/tree.c).
+#include "ir/loops/executing.h"
+
+static void execute_nodes(Executing *x, const LoopNode *n);
+
+// Loops and conditions
+
+static bool is_flag_set(const Executing *x, const LoopNode *n) {
+  switch (n->flag) {
+  case FLAG_HAS_ALL_PARTIALS: return buffer_of(x, n->access);
+  case FLAG_WANTED: return x->accesses[n->access].is_wanted;
+  case FLAG_STREAMED: return x->accesses[n->access].is_streamed;
+  default: return x->accesses[n->access].partials.buffer;
+  }
+}
+
+static bool goes_on(Executing *x, const LoopNode *n) {
+  const uint64_t at = *var_place(x, n->var), end = index_of_run(x, n->end);
+  const bool is_before_end = n->is_whole ? at + index_of_run(x, n->step) <= end : at < end;
+  return is_before_end && (!n->bound || at < index_of_run(x, n->bound)) && !x->has_failed;
+}
+
+static void execute_down(Executing *x, const LoopNode *n) {
+  const uint64_t begin = index_of_run(x, n->value);
+  for (uint64_t i = index_of_run(x, n->end); i > begin && !x->has_failed;) {
+    *var_place(x, n->var) = --i;
+    execute_nodes(x, n->body);
+  }
+}
+
+// Vectors as they are before schedule_split_vectors: the last one has fewer lanes.
+static void execute_vectors(Executing *x, const LoopNode *n) {
+  const uint64_t end = index_of_run(x, n->end);
+  for (uint64_t i = index_of_run(x, n->value); i < end && !x->has_failed; i += LANES) {
+    x->left = end - i < LANES ? (int)(end - i) : 0;
+    *var_place(x, n->var) = i;
+    execute_nodes(x, n->body);
+  }
+  x->left = 0;
+}
+
+static void execute_for(Executing *x, const LoopNode *n) {
+  if (n->flag && !is_flag_set(x, n)) return;
+  if (n->is_vectors || n->is_down) {
+    if (n->is_vectors) execute_vectors(x, n);
+    else execute_down(x, n);
+    return;
+  }
+  if (!n->is_whole) *var_place(x, n->var) = index_of_run(x, n->value);
+  while (goes_on(x, n)) {
+    execute_nodes(x, n->body);
+    const uint64_t step = index_of_run(x, n->step);
+    if (!step) execute_fail(x, "its step is 0");
+    *var_place(x, n->var) += step;
+  }
+}
+
+static void execute_if(Executing *x, const LoopNode *n) {
+  execute_nodes(x, (n->test ? index_of_run(x, n->test) != 0 : is_flag_set(x, n)) ? n->body : n->otherwise);
+}
+
+static void execute_scope(Executing *x, const LoopNode *n) {
+  execute_nodes(x, n->body);
+}
+
+static void execute_nothing(Executing *x, const LoopNode *n) {
+  (void)x;
+  (void)n;
+}
+
+// Integers
+
+static void execute_index(Executing *x, const LoopNode *n) {
+  *var_place(x, n->var) = index_of_run(x, n->value);
+}
+
+static void execute_advance(Executing *x, const LoopNode *n) {
+  *var_place(x, n->var) += index_of_run(x, n->value);
+}
+
+enum { LINE = 64 };
+
+static uint64_t byte_of(const Pointer *p) {
+  return p->buffer->address + p->at * type_nbytes(p->buffer->type);
+}
+
+static void execute_peel_count(Executing *x, const LoopNode *n) {
+  const bool is_wanted = !n->flag || x->accesses[n->access].is_wanted;
+  const Pointer p = address_of(x, &n->address);
+  if (is_wanted && !p.buffer) execute_fail(x, "the address is a null pointer");
+  const uint64_t left = is_wanted && p.buffer ? -byte_of(&p) % LINE / type_nbytes(p.buffer->type) : 0;
+  *var_place(x, n->var) = left;
+}
+
+// Pointers, flags, local arrays
+
+// The pointer to an output that the caller leaves out is NULL.
+static void execute_pointer(Executing *x, const LoopNode *n) {
+  OfAccess *a = &x->accesses[n->access];
+  const uint64_t row = n->is_row ? var_of(x, VAR_ROW) : 0;
+  const bool is_wanted = !n->flag || a->is_wanted;
+  if (row >= MOST_ITEMS) execute_fail(x, "there are %llu rows", (unsigned long long)row);
+  else a->pointer[row] = is_wanted ? address_of(x, &n->address) : (Pointer){NULL, 0};
+}
+
+static void execute_local(Executing *x, const LoopNode *n) {
+  OfAccess *a = &x->accesses[n->access];
+  OfExpr *e = &x->exprs[n->expr];
+  switch (n->local) {
+  case LOCAL_TEMPORARY: {
+    const Access *access = &x->k->accesses[n->access];
+    a->pointer[0] = make_local(x, &a->own, access->type, n->nelems * (access_is_mask(access) ? 8 : 1));
+    return;
+  }
+  case LOCAL_POINTERS: return;
+  case LOCAL_COPY: a->copy = make_local(x, &a->rows, TYPE_F32, n->nelems); return;
+  case LOCAL_ROWS: a->copy = make_local(x, &a->rows, TYPE_F32, n->nelems * LANES); return;
+  case LOCAL_SPILLED: e->spilled = make_local(x, &e->spill, TYPE_F32, n->nelems); return;
+  case LOCAL_SCALARS: make_slot(x, &e->value, (int)n->nelems); return;
+  }
+}
+
+static void execute_flag(Executing *x, const LoopNode *n) {
+  OfAccess *a = &x->accesses[n->access];
+  if (n->flag == FLAG_WANTED) {
+    a->is_wanted = buffer_of(x, n->access);
+    return;
+  }
+  const Pointer p = address_of(x, &n->address); // an output that the caller leaves out has no address
+  a->is_streamed = n->is_peeled || (p.buffer && byte_of(&p) % LINE == 0);
+  if (n->value && !x->run.is_large) a->is_streamed &= index_of_run(x, n->value) > index_of_run(x, n->end);
+}
+
+// Block and step are two functions in C: the step sees only the variables of the block that are its parameters.
+
+static uint64_t argument_of(Executing *x, const LoopNode *n, Var parameter) {
+  switch (parameter.kind) {
+  case VAR_ROWS: return (uint64_t)n->count;
+  case VAR_LANES: return index_of_run(x, n->value);
+  case VAR_COLUMN_END: return index_of_run(x, n->end);
+  default: return *var_place(x, parameter);
+  }
+}
+
+static void execute_step(Executing *x, const LoopNode *n) {
+  Var parameters[MOST_PARAMETERS];
+  uint64_t arguments[MOST_PARAMETERS];
+  const int count = tree_parameters(x->tree, n->has_fewer_lanes, parameters);
+  if (x->function) execute_fail(x, "a step calls a step");
+  if (x->has_failed) return;
+  for (int i = 0; i < count; i++) arguments[i] = argument_of(x, n, parameters[i]);
+  x->function = 1;
+  for (int i = 0; i < count; i++) *var_place(x, parameters[i]) = arguments[i];
+  execute_nodes(x, n->has_fewer_lanes ? x->tree->tail_step : x->tree->step);
+  x->function = 0;
+}
+
+static void (*const executors[])(Executing *x, const LoopNode *n) = {
+    [NODE_COMMENT] = execute_nothing,
+    [NODE_UNUSED] = execute_nothing,
+    [NODE_INDEX] = execute_index,
+    [NODE_COUNTER] = execute_index,
+    [NODE_ADVANCE] = execute_advance,
+    [NODE_FOR] = execute_for,
+    [NODE_SCOPE] = execute_scope,
+    [NODE_IF] = execute_if,
+    [NODE_FLAG] = execute_flag,
+    [NODE_POINTER] = execute_pointer,
+    [NODE_LOCAL] = execute_local,
+    [NODE_LET] = execute_let,
+    [NODE_BEGIN_SUM] = execute_begin_sum,
+    [NODE_LEAVE] = execute_nothing,
+    [NODE_UPDATE] = execute_update,
+    [NODE_END_RUN] = execute_end_run,
+    [NODE_END_SUM] = execute_end_sum,
+    [NODE_COMBINE] = execute_combine,
+    [NODE_LOAD_PARTIAL] = execute_load_partial,
+    [NODE_STORE_PARTIAL] = execute_store_partial,
+    [NODE_STORE] = execute_store,
+    [NODE_SPILL] = execute_spill,
+    [NODE_LOAD_ROWS] = execute_load_rows,
+    [NODE_STORE_ROWS] = execute_store_rows,
+    [NODE_COPY_ROWS] = execute_copy_rows,
+    [NODE_LOAD_COLUMN] = execute_load_column,
+    [NODE_GATHER_ROWS] = execute_gather_rows,
+    [NODE_SCATTER_ROWS] = execute_scatter_rows,
+    [NODE_PREFETCH] = execute_nothing,
+    [NODE_PEEL_COUNT] = execute_peel_count,
+    [NODE_PARTIALS] = execute_partials,
+    [NODE_INIT_PARTIAL] = execute_init_partial,
+    [NODE_STEP] = execute_step,
+    [NODE_SCATTER] = execute_scatter,
+    [NODE_FENCE] = execute_nothing,
+};
+
+static void execute_nodes(Executing *x, const LoopNode *n) {
+  const LoopNode *around = x->at;
+  for (; n && !x->has_failed; n = n->next) {
+    x->at = n;
+    if (x->run.nsteps) x->has_failed = --*x->run.nsteps < 0;
+    if (!x->has_failed) executors[n->kind](x, n);
+  }
+  if (!x->has_failed) x->at = around;
+}
+
+static bool make_variables(Executing *x) {
+  const Kernel *k = x->k;
+  x->accesses = ARENA_ARRAY(x->arena, OfAccess, k->naccesses + 1);
+  x->exprs = ARENA_ARRAY(x->arena, OfExpr, k->nexprs + 1);
+  bool ok = x->accesses && x->exprs;
+  for (ExprId id = 0; ok && id < k->nexprs; id++) {
+    const Expr *e = &k->exprs[id];
+    if (!x->tree->is_made[id] && e->op != EXPR_CONSTANT) continue;
+    ok = make_slot(x, &x->exprs[id].value, 1);
+    if (!ok || e->op != EXPR_CONSTANT) continue;
+    const Datum number =
+        k->is_s64 ? x->domain->integer(x->domain->context, e->integer) : number_of(x, x->type, e->number);
+    set_lanes(x->exprs[id].value.items[0].lane, number, 0, LANES);
+  }
+  x->why->out_of_memory |= !ok;
+  return ok;
+}
+
+bool tree_execute(const LoopRun *run, int64_t first, int64_t end, Blocks *blocks, Text *why) {
+  Arena arena;
+  arena_init(&arena, why->allocator);
+  Executing *x = ARENA_NEW(&arena, Executing);
+  bool ok = x;
+  if (ok) {
+    *x = (Executing){.run = *run,
+                     .tree = run->tree,
+                     .k = run->tree->k,
+                     .domain = run->domain,
+                     .type = kernel_type(run->tree->k),
+                     .arena = &arena,
+                     .why = why};
+    if (!blocks->are_one) blocks->first = blocks->now + 1;
+    ok = make_variables(x);
+  }
+  for (int64_t b = first; b < end && ok; b++) {
+    blocks->now += !blocks->are_one;
+    x->blocks = *blocks;
+    x->vars[0][VAR_BLOCK][0] = (uint64_t)b;
+    x->at = NULL;
+    execute_nodes(x, run->tree->block);
+    ok = !x->has_failed;
+  }
+  why->out_of_memory |= !x;
+  arena_deinit(&arena);
+  return ok;
+}

@@ -1,0 +1,72 @@
+// Executes loop trees over a domain of values (ir/kernel/domain.h), without a compiler. In numbers, the results have
+// the bits of the emitted scalar C.
+//
+// A run checks the tree as it goes: each access must be inside of its buffer, read what has been written, and not race
+// with another block of the loop; a loop must store each element once. Values are not checked: a caller compares them
+// with what the kernel computes by definition (ir/kernel/reference.h). The tree must pass loops_verify first, which
+// checks scopes and types.
+#ifndef NGRAD_IR_LOOPS_EXECUTE_H
+#define NGRAD_IR_LOOPS_EXECUTE_H
+
+#include "ir/kernel/domain.h"
+#include "ir/loops/loops.h"
+
+typedef struct Buffer { // the elements of a tensor or temporary
+  const char *name;
+  Type type;
+  int64_t nelems;      // of a temporary of booleans: bits
+  uint64_t address;    // of the first element, in bytes: it may lie anywhere in a cache line
+  Datum *values;       // NULL: a tensor, whose elements the domain loads and stores
+  uint32_t *writers;   // by element: the last block that wrote it; 0: none. NULL: read-only, or local to a step
+  uint32_t *readers;   // by element: of the last loop that read it, the first block that did
+  bool is_stored_once; // a loop must not write an element twice
+} Buffer;
+
+// False: out of memory. has_values: its elements are not the domain's.
+bool buffer_init(Buffer *b, const char *name, Type type, int64_t nelems, bool has_values, Arena *arena);
+void buffer_forget(Buffer *b);                   // no element is written any more
+int64_t buffer_first_unwritten(const Buffer *b); // -1: none
+
+// What a buffer in memory makes of values, or of its elements: those of partial sums, and of copies in f32, are
+// narrower or wider than values. Elements of other types are values as they are, and must not be loaded again.
+void buffer_convert(const Buffer *b, const ValueDomain *d, Type from, Type to, int n, const Datum *x, Datum *y);
+
+typedef struct Blocks { // numbered from 1 on, through all loops that are run on the same buffers, in order
+  uint32_t first, now;  // the first block of the running loop; the running block
+  bool are_parallel;    // several threads may run the loop's blocks
+  bool are_one;         // blocks run one after the other, in one block: those of a slice
+} Blocks;
+
+typedef struct LoopRun {
+  const LoopTree *tree;
+  const ValueDomain *domain;
+  const int64_t *dims;        // values of the open dims; NULL: the hints
+  Buffer *const *tensors;     // by value->index; NULL: the caller leaves the output out, or it is never in memory
+  Buffer *const *temporaries; // by number in the schedule; NULL: local to steps, or not needed in this call
+  bool is_large;              // tensors do not fit into the caches, whatever the tree compares with their sizes
+  int64_t *nsteps;            // how many nodes and operations on numbers may still be executed; NULL: any number
+} LoopRun;
+
+// What a call computes of an index that depends on open dims: blocks of a loop in all, and for each index on its free
+// axes; iterations in a block.
+int64_t run_nblocks(const Schedule *s, const Loop *loop, const int64_t *dims);
+int64_t run_ncut_blocks(const Schedule *s, const Loop *loop, const int64_t *dims);
+int64_t run_block_length(const Schedule *s, const Loop *loop, const int64_t *dims);
+bool run_is_parallel(const Kernel *k, const Loop *loop, const int64_t *dims); // several threads run the blocks
+
+// Runs blocks first .. end - 1 of the loop. False: the tree is wrong, memory is exhausted, or *nsteps is negative now.
+// Then `why` says what is wrong, or nothing if steps are used up.
+bool tree_execute(const LoopRun *run, int64_t first, int64_t end, Blocks *blocks, Text *why);
+
+// The value of an index, if var_at(context, v) is that of variable v. *is_wrong is set if it divides by 0.
+typedef uint64_t VarAt(const void *context, Var v);
+typedef struct IndexMeaning {
+  const Schedule *schedule; // of the loops whose blocks the index mentions; NULL: it mentions none
+  const Graph *graph;
+  const int64_t *dims;
+  VarAt *var_at;
+  const void *context;
+} IndexMeaning;
+uint64_t index_value(const Index *i, const IndexMeaning *m, bool *is_wrong); // i NULL: 0
+
+#endif

@@ -1,0 +1,206 @@
+// Executes NODE_LET, stores, spills and transposed copies.
+#include "ir/loops/executing.h"
+
+#include <math.h>
+#include <string.h>
+
+// FORM_ROWS: an array with a scalar for each row.
+Datum *value_of(Executing *x, ExprId id) {
+  return item_of(x, &x->exprs[id].value, x->tree->form[id] == FORM_ROWS ? (int)var_of(x, VAR_ROW) : 0)->lane;
+}
+
+// Loads
+
+static Datum outside_of(const Executing *x, const Access *a) {
+  return number_of(x, x->type, a->outside);
+}
+
+// Loads the lanes that are inside of the tensor along a bound that varies from lane to lane. Their index is `within` +
+// lane * factor, modulo 2^64, so that one comparison tests both ends.
+static void load_within(Executing *x, const LoopNode *n, Pointer p, uint64_t step, Datum *y) {
+  const Bound *bound = node_lane_bound(x->tree, n);
+  const uint64_t first = index_of_run(x, n->within);
+  const int nlanes = lanes_of_node(x, n);
+  if (!bound) execute_fail(x, "it tests lanes, but no bound varies from lane to lane");
+  for (int i = 0; i < nlanes && !x->has_failed; i++) {
+    const uint64_t at = first + (uint64_t)i * (uint64_t)bound->factor[loop_lane_axis(x->tree->loop)];
+    const Pointer lane = {p.buffer, p.at + (uint64_t)i * step};
+    if (at < (uint64_t)bound->extent) read_elements(x, n->access, x->type, lane, (Elements){.count = 1}, &y[i]);
+    else y[i] = outside_of(x, &x->k->accesses[n->access]);
+  }
+}
+
+static void load(Executing *x, const LoopNode *n, Datum *y) {
+  const Expr *e = &x->k->exprs[n->expr];
+  const Pointer p = address_of(x, &n->address);
+  const Access *a = &x->k->accesses[e->access];
+  const Type type = e->is_s64 ? TYPE_S64 : x->type;
+  Elements elements = {.step = n->load == LOAD_STRIDED || n->load == LOAD_GATHERED ? index_of_run(x, n->step) : 1,
+                       .count = n->is_vector ? lanes_of_node(x, n) : 1,
+                       .offsets = e->args[0] && n->load != LOAD_SPILLED ? value_of(x, e->args[0]) : NULL};
+  const bool is_mask = access_is_mask(a), is_one = n->load == LOAD_ELEMENT || n->load == LOAD_BROADCAST;
+  set_lanes(y, number_of(x, x->type, 0), 0, LANES);
+  if (n->load == LOAD_COPIED || n->load == LOAD_SPILLED) {
+    elements = (Elements){.step = 1, .count = LANES};
+    read_elements(x, n->access, TYPE_F32, p, elements, y);
+    return;
+  }
+  if (n->inside && !index_of_run(x, n->inside)) {
+    set_lanes(y, outside_of(x, a), 0, LANES);
+    return;
+  }
+  if (n->within) {
+    load_within(x, n, p, elements.step, y);
+    return;
+  }
+  if (is_one) elements.count = 1;
+  if (is_mask && n->is_vector) elements = (Elements){.step = 1, .count = LANES};
+  read_elements(x, e->access, type, p, elements, y);
+  if (is_one) set_lanes(y, y[0], 1, LANES);
+}
+
+// Values
+
+// The index on the axis: of a vector's lanes, from the node's value on.
+static void index_lanes(Executing *x, const LoopNode *n, const Expr *e, Datum *y) {
+  const uint64_t first =
+      n->is_vector ? index_of_run(x, n->value) : *var_place(x, (Var){VAR_AXIS, (uint32_t)__builtin_ctz(e->axes)});
+  for (int i = 0; i < LANES; i++) y[i] = number_of(x, x->type, (double)(first + (n->is_vector ? (uint64_t)i : 0)));
+}
+
+static void keep_lanes(Executing *x, const LoopNode *n, const Expr *e, Datum *y) {
+  const Datum args[] = {value_of(x, e->args[0])[0], value_of(x, e->args[1])[0], value_of(x, e->args[2])[0]};
+  const uint64_t place = address_of(x, &n->address).at, step = n->is_vector ? index_of_run(x, n->step) : 0;
+  for (int i = 0; i < LANES; i++)
+    y[i] = x->domain->is_kept(x->domain->context, x->type, args, (int64_t)(place + (uint64_t)i * step));
+}
+
+static double count_of(Executing *x, const Expr *e) {
+  const Index count = {.op = INDEX_NUMBER, .number = (int64_t)e->number, .monomial = e->monomial};
+  const double number = (double)index_of_run(x, &count);
+  return e->op == EXPR_COUNT ? number : 1 / fmax(number, 1);
+}
+
+static void compute(Executing *x, const LoopNode *n, Datum *y) {
+  const Expr *e = &x->k->exprs[n->expr];
+  const Datum *args[3] = {NULL};
+  switch (e->op) {
+  case EXPR_INDEX: index_lanes(x, n, e, y); return;
+  case EXPR_IS_KEPT: keep_lanes(x, n, e, y); return;
+  case EXPR_INTEGER: set_lanes(y, x->domain->integer(x->domain->context, e->integer), 0, LANES); return;
+  case EXPR_COUNT:
+  case EXPR_RECIPROCAL: set_lanes(y, number_of(x, x->type, count_of(x, e)), 0, LANES); return;
+  default: break;
+  }
+  for (int a = 0; a < expr_info[e->op].narguments; a++) args[a] = value_of(x, e->args[a]);
+  apply(x, e->op, x->type, args, y);
+  if (!n->is_vector) set_lanes(y, y[0], 1, LANES);
+}
+
+void execute_let(Executing *x, const LoopNode *n) {
+  Vector made;
+  if (n->load || x->k->exprs[n->expr].op == EXPR_LOAD) load(x, n, made.lane);
+  else compute(x, n, made.lane);
+  if (!x->has_failed) *item_of(x, &x->exprs[n->expr].value, n->is_row ? (int)var_of(x, VAR_ROW) : 0) = made;
+}
+
+// Stores
+
+enum { LINE = 64 };
+
+static bool is_at_line(const Pointer *p, uint64_t nbytes) {
+  return (p->buffer->address + p->at * type_nbytes(p->buffer->type)) % nbytes == 0;
+}
+
+// Fails if a store that bypasses the caches is not aligned.
+static bool is_streamed(Executing *x, const LoopNode *n, const Pointer *to) {
+  if (!n->is_streamed || !to->buffer) return false;
+  const uint64_t nbytes = LANES * type_nbytes(to->buffer->type);
+  if (!is_at_line(to, nbytes < LINE ? nbytes : LINE))
+    execute_fail(x, "streams to element %llu of %s, which is not aligned", (unsigned long long)to->at,
+                 to->buffer->name);
+  return true;
+}
+
+void execute_store(Executing *x, const LoopNode *n) {
+  const AccessId id = n->address.access;
+  const Pointer p = address_of(x, &n->address);
+  const bool is_mask = expr_is_mask(x->k, n->expr), is_whole = n->address.base == BASE_ROWS;
+  const Datum *value = value_of(x, n->expr);
+  Elements e = {.step = 1, .count = 1};
+  if (n->is_vector && (is_whole || access_is_mask(&x->k->accesses[id]))) e.count = LANES;
+  else if (n->is_vector) e = (Elements){.step = index_of_run(x, n->step), .count = lanes_of_node(x, n)};
+  if (!is_whole && is_streamed(x, n, &p) && (e.count < LANES || e.step != 1))
+    execute_fail(x, "streams less than a whole vector");
+  write_elements(x, id, x->type, p, e, value, is_mask);
+}
+
+void execute_spill(Executing *x, const LoopNode *n) {
+  write_elements(x, 0, TYPE_F32, address_of(x, &n->address), (Elements){.step = 1, .count = LANES},
+                 value_of(x, n->expr), false);
+}
+
+// Copies. A vector of a transposed copy, or of the vectors of rows, has neighbouring elements.
+
+static void move(Executing *x, AccessId id, Pointer from, uint64_t from_step, Pointer to, uint64_t to_step) {
+  Datum y[LANES];
+  read_elements(x, id, TYPE_F32, from, (Elements){.step = from_step, .count = LANES}, y);
+  if (!x->has_failed) write_elements(x, id, TYPE_F32, to, (Elements){.step = to_step, .count = LANES}, y, false);
+}
+
+// Rows in lanes: a column of the tensor is a vector of the step's transposed copy.
+void execute_load_rows(Executing *x, const LoopNode *n) {
+  Pointer from = x->accesses[n->access].pointer[0], to = x->accesses[n->access].copy;
+  const uint64_t step = index_of_run(x, n->step);
+  for (int64_t c = 0; c < n->nelems && !x->has_failed; c++, from.at++, to.at += LANES)
+    move(x, n->access, from, step, to, 1);
+}
+
+// Streamed rows are dense: the stride is the width.
+void execute_store_rows(Executing *x, const LoopNode *n) {
+  enum { WIDEST = 64 };
+  Pointer from = x->accesses[n->access].copy, to = x->accesses[n->access].pointer[0];
+  const bool is_stream = is_streamed(x, n, &to);
+  const uint64_t step = is_stream ? (uint64_t)n->nelems : index_of_run(x, n->step);
+  if (is_stream && n->nelems > WIDEST) execute_fail(x, "streams rows of %lld", (long long)n->nelems);
+  for (int64_t c = 0; c < n->nelems && !x->has_failed; c++, from.at += LANES, to.at++)
+    move(x, n->access, from, 1, to, step);
+}
+
+// As execute_load_rows, to a panel.
+void execute_copy_rows(Executing *x, const LoopNode *n) {
+  Pointer from = x->accesses[n->access].pointer[0], to = address_of(x, &n->address);
+  const uint64_t step = index_of_run(x, n->step);
+  for (int64_t c = 0; c < n->nelems && !x->has_failed; c++, from.at++, to.at += LANES) {
+    Datum y[LANES];
+    read_elements(x, n->access, TYPE_F32, from, (Elements){.step = step, .count = LANES}, y);
+    if (!x->has_failed)
+      write_elements(x, n->address.access, TYPE_F32, to, (Elements){.step = 1, .count = LANES}, y, false);
+  }
+}
+
+void execute_load_column(Executing *x, const LoopNode *n) {
+  Pointer to = x->accesses[n->access].copy;
+  to.at += index_of_run(x, n->value);
+  move(x, n->access, address_of(x, &n->address), 1, to, 1);
+}
+
+static void move_rows(Executing *x, const LoopNode *n, bool is_store) {
+  const uint64_t step = index_of_run(x, n->step), offset = index_of_run(x, n->address.index);
+  Pointer vectors = x->accesses[n->access].copy;
+  const uint64_t rows = var_of(x, VAR_ROWS);
+  for (uint64_t r = 0; r < rows && r < MOST_ITEMS && !x->has_failed; r++, vectors.at += LANES) {
+    Pointer row = x->accesses[n->access].pointer[r];
+    row.at += offset;
+    if (is_store) move(x, n->access, vectors, 1, row, step);
+    else move(x, n->access, row, step, vectors, 1);
+  }
+}
+
+void execute_gather_rows(Executing *x, const LoopNode *n) {
+  move_rows(x, n, false);
+}
+
+void execute_scatter_rows(Executing *x, const LoopNode *n) {
+  if (!n->flag || x->accesses[n->access].is_wanted) move_rows(x, n, true);
+}

@@ -1,0 +1,383 @@
+// A unit of kernels runs on buffers of its own. Tensors that a kernel stores have hashes in memory, which are compared
+// after the kernel; to later kernels they are tensors as any other, whose elements are hashes of their places.
+#include "ir/loops/prove.h"
+
+#include "ir/graph/open_dims.h"
+#include "ir/kernel/reference.h"
+#include "ir/loops/execute.h"
+#include "ir/support/escape.h"
+
+#include <string.h>
+
+typedef struct Proof {
+  const Program *p;
+  const Graph *g;
+  Allocator allocator;
+  // Of the whole program, and empty between units: by value->index; by temporary, numbered through the program.
+  Arena lasting;
+  Buffer **tensors, **temporaries;
+  Datum **values;   // what the unit stores
+  bool *is_run;     // a loop that stores the value has run
+  Buffer *expected; // what the current kernel must store
+  // Of a unit, run in one way
+  Arena arena;
+  size_t first, end;         // its kernels
+  const int64_t *dims;       // NULL: the hints
+  bool *is_left_out;         // by output; NULL: none is left out
+  bool is_shifted, is_large; // of a Way
+  Blocks blocks;
+  int64_t nsteps; // that the unit may still take
+  Text *why;
+} Proof;
+
+static bool out_of_memory(Proof *f) {
+  f->why->out_of_memory = true;
+  return false;
+}
+
+static int64_t number_at(const Proof *f, int64_t number, Monomial monomial) {
+  return monomial && number ? open_number(f->g, number, monomial, f->dims) : number;
+}
+
+// Numbers of elements
+
+static int64_t tensor_nelems(const Proof *f, const Value *v) {
+  const ProgramSliceGroup *group = program_slice_group(f->p, f->first);
+  if (slice_group_is_private(group, v)) return slice_group_nelems(group->slices, slice_group_find(group->slices, v));
+  return number_at(f, shape_nelems(&v->shape), shape_monomial(&v->shape));
+}
+
+static int64_t temporary_nelems(const Proof *f, size_t kernel, uint32_t i) {
+  const OpenSize size = program_temporary_size(f->p, (uint32_t)kernel, i);
+  const Schedule *maker = f->p->schedules[size.kernel];
+  const int64_t number = number_at(f, size.number, size.monomial);
+  const bool is_mask = f->p->schedules[kernel]->temporaries[i].type == TYPE_BOOLEAN; // eight in a byte
+  return number * (is_mask ? 8 : 1) * (size.has_blocks ? run_nblocks(maker, &maker->loops[size.loop], f->dims) : 1);
+}
+
+// Costs
+
+static int64_t npoints(const Proof *f, const Kernel *k, AxisSet axes) {
+  return number_at(f, axes_nelems(k, axes), axes_monomial(k, axes));
+}
+
+// About how many operations the reference needs, as it computes all of a value again at each of its points; and
+// elements in memory.
+static double count_steps(const Proof *f, size_t kernel) {
+  const Schedule *s = f->p->schedules[kernel];
+  const Kernel *k = s->kernel;
+  double count = 0;
+  for (ExprId id = 1; id < k->nexprs; id++)
+    if (expr_is_reduction(&k->exprs[id]))
+      count += (double)npoints(f, k, k->exprs[id].axes | k->exprs[id].reduced) * (double)k->nexprs;
+  for (size_t i = 0; i < k->nstores; i++) {
+    const Access *a = &k->accesses[k->stores[i].access];
+    count += (double)npoints(f, k, access_axes(k, a)) * (double)k->nexprs + (double)tensor_nelems(f, a->value);
+  }
+  for (uint32_t i = 0; i < s->ntemporaries; i++) count += (double)temporary_nelems(f, kernel, i);
+  return count;
+}
+
+// Buffers
+
+static bool add_tensor(Proof *f, const Value *v, bool is_stored) {
+  Buffer *b = f->tensors[v->index];
+  const int64_t nelems = tensor_nelems(f, v);
+  if (b && (!is_stored || b->writers)) return true;
+  if (!b && !(b = f->tensors[v->index] = ARENA_NEW(&f->arena, Buffer))) return out_of_memory(f);
+  *b = (Buffer){.name = v->name, .type = v->type, .nelems = nelems};
+  if (!is_stored) return true;
+  f->values[v->index] = ARENA_ARRAY(&f->arena, Datum, (size_t)nelems + 1);
+  if (!f->values[v->index] || !buffer_init(b, v->name, v->type, nelems, false, &f->arena) ||
+      !buffer_init(&f->expected[v->index], v->name, v->type, nelems, true, &f->arena))
+    return out_of_memory(f);
+  b->is_stored_once = true;
+  b->address = f->is_shifted ? type_nbytes(v->type) : 0;
+  return true;
+}
+
+static bool is_wanted(const Proof *f, const OutputSet *outputs) {
+  bool is_any = !f->is_left_out || outputs->is_all;
+  for (uint32_t i = 0; i < outputs->count && !is_any; i++) is_any = !f->is_left_out[outputs->outputs[i]];
+  return is_any;
+}
+
+static bool add_temporaries(Proof *f, size_t kernel) {
+  const Schedule *s = f->p->schedules[kernel];
+  const Liveness *l = f->p->liveness;
+  for (uint32_t i = 0; i < s->ntemporaries; i++) {
+    const Temporary *t = &s->temporaries[i];
+    const size_t number = l->first_temporary[kernel] + i;
+    uint32_t same = i;
+    const size_t maker = program_maker(f->p, kernel, &same);
+    const bool is_needed = !l->may_be_unwanted[number] || is_wanted(f, &l->temporary_serves[number]);
+    f->temporaries[number] = NULL;
+    if (t->is_made) f->temporaries[number] = f->temporaries[l->first_temporary[maker] + same];
+    if (t->is_made || t->is_own || !is_needed) continue;
+    Buffer *b = f->temporaries[number] = ARENA_NEW(&f->arena, Buffer);
+    if (!b || !buffer_init(b, t->name, t->type, temporary_nelems(f, kernel, i), true, &f->arena))
+      return out_of_memory(f);
+  }
+  return true;
+}
+
+// A kernel
+
+static bool is_stored(const Kernel *k, const Value *v) {
+  for (size_t i = 0; i < k->nstores; i++)
+    if (k->accesses[k->stores[i].access].value == v) return true;
+  return false;
+}
+
+static bool add_tensors(Proof *f, const Kernel *k) {
+  bool ok = true;
+  for (AccessId id = 0; id < k->naccesses && ok; id++)
+    if (k->accesses[id].value) ok = add_tensor(f, k->accesses[id].value, is_stored(k, k->accesses[id].value));
+  return ok;
+}
+
+static bool run_kernel(Proof *f, size_t kernel) {
+  const Schedule *s = f->p->schedules[kernel];
+  const Liveness *l = f->p->liveness;
+  for (size_t i = 0; i < s->nloops; i++) {
+    const Loop *loop = &s->loops[i];
+    if (loop_is_idle(s->kernel, loop) || !is_wanted(f, &l->serves[l->first_loop[kernel] + i])) continue;
+    const LoopRun run = {.tree = program_tree(f->p, kernel, i),
+                         .domain = &domain_of_hashes,
+                         .dims = f->dims,
+                         .tensors = f->tensors,
+                         .temporaries = f->temporaries + l->first_temporary[kernel],
+                         .is_large = f->is_large,
+                         .nsteps = &f->nsteps};
+    for (const Root *root = loop->roots; root < loop->roots + loop->nroots; root++) {
+      const Value *stored = root->kind == ROOT_STORE ? s->kernel->accesses[root->access].value : NULL;
+      if (stored) f->is_run[stored->index] = true;
+    }
+    f->blocks.are_parallel = f->blocks.are_one || run_is_parallel(s->kernel, loop, f->dims);
+    if (!tree_execute(&run, 0, run_nblocks(s, loop, f->dims), &f->blocks, f->why)) return false;
+  }
+  return true;
+}
+
+// As the executor stores to a tensor in memory.
+static void expect(void *context, Type type, const Access *a, int n, const int64_t *elements, const Datum *x,
+                   bool is_mask) {
+  Proof *f = context;
+  Buffer *b = &f->expected[a->value->index];
+  Datum stored[LANES];
+  (void)is_mask;
+  buffer_convert(b, &domain_of_hashes, type, b->type, n, x, stored);
+  for (int i = 0; i < n; i++) {
+    if (elements[i] < 0 || elements[i] >= b->nelems) continue;
+    b->values[elements[i]] = stored[i];
+    b->writers[elements[i]] = 1;
+  }
+}
+
+static bool find_expected(Proof *f, const Schedule *s) {
+  const Kernel *k = s->kernel;
+  ValueDomain hashes = domain_of_hashes;
+  Summation *sums = ARENA_ARRAY(&f->arena, Summation, s->nsums + 1);
+  const char *why = NULL;
+  hashes.context = f;
+  hashes.store = expect;
+  if (!sums) return out_of_memory(f);
+  for (size_t i = 0; i < k->nstores; i++) buffer_forget(&f->expected[k->accesses[k->stores[i].access].value->index]);
+  bool ok = true;
+  for (size_t i = 0; i < s->nsums && ok; i++) ok = schedule_summation(s, &s->sums[i], &sums[i]);
+  if (ok && kernel_reference(k, sums, s->nsums, f->dims, &hashes, &f->allocator, &why)) return true;
+  if (ok && !why) return out_of_memory(f);
+  text_format(f->why, "%s\n", why ? why : "a sum has another root than its order");
+  return false;
+}
+
+// Compares what the kernel's blocks, from this one on, have stored.
+static bool compare(Proof *f, const Kernel *k, uint32_t block) {
+  for (size_t i = 0; i < k->nstores; i++) {
+    const Value *v = k->accesses[k->stores[i].access].value;
+    const Buffer *expected = &f->expected[v->index], *b = f->tensors[v->index];
+    for (int64_t e = 0; b && f->is_run[v->index] && e < b->nelems; e++) {
+      const bool is_written = b->writers[e] >= block;
+      const char *what = !expected->writers[e] ? is_written ? "is stored, which the kernel does not" : NULL
+                         : !is_written         ? "is never stored"
+                         : b->values[e].hash == expected->values[e].hash ? NULL
+                                                                         : "has another value than the kernel says";
+      if (!what) continue;
+      text_add_string(f->why, "the kernel of ");
+      kernel_print_nodes(k, f->why);
+      text_format(f->why, ": element %lld of ", (long long)e);
+      text_add_user_string(f->why, SINK_TERMINAL, v->name);
+      text_format(f->why, " %s\n", what);
+      return false;
+    }
+  }
+  return true;
+}
+
+// While a kernel runs, what it stores is in memory.
+static void keep_values(Proof *f, const Kernel *k, bool is_kept) {
+  for (size_t i = 0; i < k->nstores; i++) {
+    const uint32_t value = k->accesses[k->stores[i].access].value->index;
+    if (f->tensors[value]) f->tensors[value]->values = is_kept ? f->values[value] : NULL;
+  }
+}
+
+static bool prove_kernel(Proof *f, size_t kernel) {
+  const Schedule *s = f->p->schedules[kernel];
+  if (!add_tensors(f, s->kernel) || !add_temporaries(f, kernel)) return false;
+  const Graph *g = f->g;
+  for (size_t i = 0; f->is_left_out && i < g->noutputs; i++)
+    if (f->is_left_out[i] && is_stored(s->kernel, g->outputs[i])) f->tensors[g->outputs[i]->index] = NULL;
+  const uint32_t block = f->blocks.now + !f->blocks.are_one;
+  keep_values(f, s->kernel, true);
+  const bool ok = run_kernel(f, kernel) && find_expected(f, s) && compare(f, s->kernel, block);
+  keep_values(f, s->kernel, false);
+  return ok;
+}
+
+// Units
+
+// Outputs that a call may leave out, and that no loop reads: all, or every other one. False: there are none.
+static bool leave_out(Proof *f, uint32_t which) {
+  bool is_any = false;
+  f->is_left_out = ARENA_ARRAY(&f->arena, bool, f->g->noutputs + 1);
+  if (!f->is_left_out) return out_of_memory(f);
+  for (size_t i = 0; i < f->g->noutputs; i++) {
+    f->is_left_out[i] =
+        f->p->has_optional_outputs && f->p->liveness->is_optional[f->g->outputs[i]->index] && (which >> i % 2 & 1);
+    is_any |= f->is_left_out[i];
+  }
+  return is_any;
+}
+
+static void tell_values(const Proof *f) {
+  text_add_string(f->why, "with");
+  for (size_t i = 0; i < f->g->ndims; i++)
+    text_format(f->why, " %s = %lld", f->g->dims[i]->name,
+                (long long)(f->dims ? open_dim_value(f->g, i, f->dims) : f->g->dims[i]->value));
+  text_add_string(f->why, ": ");
+}
+
+typedef struct Way { // of running a unit
+  uint32_t left_out; // bit i: outputs with numbers of remainder i by 2
+  bool is_shifted;   // stored tensors begin within a cache line, not at its beginning
+  bool is_large;     // tensors are larger than the caches
+} Way;
+
+static void forget_tensors(Proof *f) {
+  for (size_t i = f->first; i < f->end; i++) {
+    const Kernel *k = f->p->schedules[i]->kernel;
+    for (AccessId id = 0; id < k->naccesses; id++) {
+      if (!k->accesses[id].value) continue;
+      const uint32_t value = k->accesses[id].value->index;
+      f->tensors[value] = NULL;
+      f->values[value] = NULL;
+      f->is_run[value] = false;
+      f->expected[value] = (Buffer){0};
+    }
+  }
+}
+
+static bool run_unit(Proof *f, Way way, Text *why) {
+  Text told;
+  text_init(&told, &f->allocator);
+  arena_init(&f->arena, &f->allocator);
+  f->why = &told;
+  f->is_left_out = NULL;
+  f->is_shifted = way.is_shifted;
+  f->is_large = way.is_large;
+  f->blocks = (Blocks){.are_one = program_slice_group(f->p, f->first)};
+  f->blocks.first = f->blocks.now = f->blocks.are_one;
+  bool ok = !way.left_out || leave_out(f, way.left_out) || !told.out_of_memory;
+  for (size_t i = f->first; i < f->end && ok; i++) ok = prove_kernel(f, i);
+  f->why = why;
+  if (!ok && f->g->ndims && !told.out_of_memory) tell_values(f);
+  if (!ok) text_add_string(why, f->nsteps < 0 && !told.nbytes ? "it takes too many steps\n" : text_string(&told));
+  why->out_of_memory |= told.out_of_memory;
+  text_deinit(&told);
+  forget_tensors(f);
+  arena_deinit(&f->arena);
+  return ok;
+}
+
+// Whether a tree does other things where a tensor begins within a cache line.
+static bool unit_streams(const Proof *f) {
+  bool is_any = false;
+  for (size_t i = f->first; i < f->end; i++)
+    for (const Loop *l = f->p->schedules[i]->loops; l < f->p->schedules[i]->loops + f->p->schedules[i]->nloops; l++) {
+      is_any |= l->is_peeled;
+      for (size_t r = 0; r < l->nroots; r++) is_any |= l->roots[r].is_streamed;
+    }
+  return is_any;
+}
+
+// *nsteps: of the program; what the reference takes is subtracted.
+static bool prove_at(Proof *f, const int64_t *dims, int64_t *nsteps, Text *why) {
+  enum { TIMES = 64, MORE = 1 << 16 }; // how many more steps a sound tree may take than the reference, at most
+  static const Way ways[] = {{0, false, false}, {0, true, true},  {0, false, true},
+                             {1, true, true},   {2, true, false}, {3, false, true}};
+  double steps = 1;
+  f->dims = dims;
+  for (size_t i = f->first; i < f->end; i++) steps += count_steps(f, i);
+  for (int i = 0; i < (f->p->has_optional_outputs ? 6 : 3); i++) {
+    if (ways[i].is_large && !ways[i].left_out && !unit_streams(f)) continue;
+    if (steps > (double)*nsteps) return true;
+    *nsteps -= (int64_t)steps;
+    f->nsteps = TIMES * (int64_t)steps + MORE;
+    if (!run_unit(f, ways[i], why)) return false;
+  }
+  return true;
+}
+
+// The values of all dims where the first ones have this value. False: a sum of dims is negative.
+static bool set_dims(const Graph *g, int64_t value, int64_t *dims) {
+  for (size_t i = 0; i < g->ndims; i++) {
+    dims[i] = i < graph_narguments(g) ? value : open_dim_value(g, i, dims);
+    if (dims[i] < 0) return false;
+  }
+  return true;
+}
+
+static int64_t more_than_two_blocks(const Schedule *s) {
+  int64_t length = 0;
+  for (size_t l = 0; l < s->nloops; l++)
+    if (s->loops[l].cut.length > length) length = s->loops[l].cut.length;
+  return 2 * length + 3;
+}
+
+static bool prove_unit(Proof *f, size_t kernel, int64_t *nsteps, Text *why) {
+  const int64_t values[] = {1, LANES - 1, LANES + 1, more_than_two_blocks(f->p->schedules[kernel])};
+  int64_t dims[MAX_OPEN_DIMS];
+  bool ok = true;
+  f->first = kernel;
+  f->end = program_unit_end(f->p, (uint32_t)kernel);
+  for (size_t i = 0; f->g->ndims && ok && i < sizeof values / sizeof *values; i++)
+    if (set_dims(f->g, values[i], dims)) ok = prove_at(f, dims, nsteps, why);
+  return ok && prove_at(f, NULL, nsteps, why);
+}
+
+// Proves the units of kernels from `first` to before `end`.
+static bool prove(const Program *p, size_t first, size_t end, int64_t *nsteps, Text *why) {
+  Proof f = {.p = p, .g = p->graph, .allocator = *why->allocator};
+  const size_t nvalues = p->graph->nvalues + 1;
+  f.allocator.steps = NULL; // what a user compiles does not pay for the proof, which has a budget of its own
+  arena_init(&f.lasting, &f.allocator);
+  f.tensors = ARENA_ARRAY(&f.lasting, Buffer *, nvalues);
+  f.values = ARENA_ARRAY(&f.lasting, Datum *, nvalues);
+  f.is_run = ARENA_ARRAY(&f.lasting, bool, nvalues);
+  f.expected = ARENA_ARRAY(&f.lasting, Buffer, nvalues);
+  f.temporaries = ARENA_ARRAY(&f.lasting, Buffer *, p->liveness->ntemporaries + 1);
+  bool ok = f.tensors && f.values && f.is_run && f.expected && f.temporaries;
+  why->out_of_memory |= !ok;
+  for (size_t i = first; i < end && ok && *nsteps > 0; i = f.end) ok = prove_unit(&f, i, nsteps, why);
+  arena_deinit(&f.lasting);
+  return ok;
+}
+
+bool unit_prove(const Program *p, size_t kernel, int64_t *nsteps, Text *why) {
+  return prove(p, kernel, kernel + 1, nsteps, why);
+}
+
+bool program_prove(const Program *p, int64_t *nsteps, Text *why) {
+  return prove(p, 0, p->nkernels, nsteps, why);
+}
