@@ -55,12 +55,10 @@ static void add_inner_levels(const Kernel *k, const Loop *loop, const Expr *e, S
     const Runs runs = runs_of(k, loop, o);
     const bool has_chains = loop_sums_in_lanes(loop) && !numbers.adds_chains;
     if (has_chains && runs.middle_run) first->cut.length = runs.middle_run * loop_operands_inside(k, loop, runs.depth);
-    if (runs.vector_run || runs.middle_run || runs.is_open)
-      add_level(o, (SumLevel){.axes = reduced, .accumulators = lanes, .type = TYPE_F64});
-    else first->cut.length = 0; // the sum is short: it would be a single run
+    if (!runs.vector_run && !runs.middle_run && !runs.is_open) first->cut.length = 0; // a single run
   }
-  if (lanes > 1) // in the type of the accumulators or totals
-    add_level(o, (SumLevel){.accumulators = 1, .type = o->levels[o->nlevels - 1].type});
+  if (lanes > 1) add_level(o, (SumLevel){.accumulators = 1, .type = kernel_type(k)});
+  if (o->levels[0].cut.length) add_level(o, (SumLevel){.axes = reduced, .accumulators = 1, .type = TYPE_F64});
 }
 
 // A reduction over outer axes: partial results of blocks, then the results of the blocks.
@@ -116,7 +114,8 @@ static Runs row_runs(const Kernel *k, const Loop *loop, const SumLevel *first) {
   const bool is_vector_open = !tile && vector->monomial, has_middle = first->axes & loop_middle_axes(loop);
   int64_t inside = ((tile ? tile : vector->extent) + LANES - 1) / LANES; // additions in an iteration at this depth
   Runs runs = {.is_open = is_vector_open && has_middle, .depth = loop->ninner - 2};
-  if (is_vector_open || inside > longest) runs.vector_run = first->cut.length;
+  if (is_vector_open || inside > longest || (tile && (vector->monomial || vector->extent > tile)))
+    runs.vector_run = first->cut.length; // a tile is a run
   if (runs.vector_run || !has_middle || !inside) return runs;
   for (; runs.depth > 0; runs.depth--) {
     const Axis *axis = &k->axes[loop->axes[loop->nouter + runs.depth]];
@@ -158,7 +157,6 @@ static SumStage inner_stage(const Kernel *k, const Loop *loop, const Root *root)
   }
   s.is_in_lanes = root->order->levels[0].accumulators > 1;
   s.has_only_used = loop_sums_rows(loop);
-  s.may_be_one_run = !loop_sums_in_lanes(loop) && (loop_tile(loop) || axes_monomial(k, e->reduced));
   s.run_axis = loop->axes[loop->nouter + s.runs.depth];
   s.nelems_inside = loop_operands_inside(k, loop, s.runs.depth);
   return s;

@@ -189,24 +189,10 @@ static bool begins_run(const Reference *r, const SumStage *s, RunLengths run, in
   return r->index[s->run_axis] % run.middle == 0;
 }
 
-// Adds a run's sums to the totals, and begins the next run.
-static void end_run(const Reference *r, const Adding *a, Datum *lanes, Datum *totals, int count) {
-  for (int i = 0; i < count; i++) {
-    totals[i] = combine(r, a, TYPE_F64, totals[i], convert(r, a->type, TYPE_F64, lanes[i]));
-    lanes[i] = identity_of(r, a, a->type);
-  }
-}
-
-// The sum of lanes, in the kernel's type.
-static Datum end_lanes(const Reference *r, const Adding *a, const SumStage *s, Datum *lanes, int count, int64_t width) {
-  const bool has_runs = sum_order_has_runs(a->order);
-  const Type type = has_runs ? TYPE_F64 : a->type;
-  int64_t additions = vectors_of(width);
-  for (int i = 0; i < s->naxes - 1; i++) additions *= r->extent[s->axes[i]];
-  if (!has_runs || !s->may_be_one_run || additions > LONGEST_RUN)
-    return convert(r, type, r->type, add_lanes(r, a, type, lanes, count));
-  for (int i = 0; i < count; i++) lanes[i] = convert(r, type, r->type, lanes[i]);
-  return add_lanes(r, a, r->type, lanes, count);
+// Adds a run's sum to the total, and begins the next run.
+static void end_run(const Reference *r, const Adding *a, Datum *lanes, Datum *total, int count) {
+  *total = combine(r, a, TYPE_F64, *total, convert(r, a->type, TYPE_F64, add_lanes(r, a, a->type, lanes, count)));
+  for (int i = 0; i < count; i++) lanes[i] = identity_of(r, a, a->type);
 }
 
 // Over inner axes: of the last, only indices from `first` to before `end`.
@@ -216,26 +202,25 @@ static Datum sum_inner(Reference *r, const SumStage *s, ExprId operand, int64_t 
   const bool has_runs = sum_order_has_runs(s->order);
   const RunLengths run = has_runs ? run_lengths(r, s, end - first) : (RunLengths){0};
   const int count = !s->is_in_lanes ? 1 : s->has_only_used && end - first < LANES ? (int)(end - first) : LANES;
-  Datum lanes[LANES], totals[LANES];
-  for (int i = 0; i < LANES; i++) {
-    lanes[i] = identity_of(r, &a, a.type);
-    totals[i] = has_runs ? identity_of(r, &a, TYPE_F64) : lanes[i];
-  }
+  Datum lanes[LANES], total = {0};
+  for (int i = 0; i < LANES; i++) lanes[i] = identity_of(r, &a, a.type);
+  if (has_runs) total = identity_of(r, &a, TYPE_F64);
   bool is_in_run = false;
   if (end > first && count_points(r, s->axes, s->naxes - 1)) {
     do
       for (int64_t i = first; i < end; i++) {
         r->index[last] = i;
-        if (has_runs && is_in_run && begins_run(r, s, run, first)) end_run(r, &a, lanes, totals, count);
+        if (has_runs && is_in_run && begins_run(r, s, run, first)) end_run(r, &a, lanes, &total, count);
         Datum *lane = &lanes[s->is_in_lanes ? (i - first) % LANES : 0];
         *lane = add_operand(r, &a, *lane);
         is_in_run = true;
       }
     while (next_point(r, s->axes, s->naxes - 1));
   }
-  if (is_in_run && has_runs) end_run(r, &a, lanes, totals, count);
+  if (is_in_run && has_runs) end_run(r, &a, lanes, &total, count);
   r->index[last] = 0;
-  return end_lanes(r, &a, s, has_runs ? totals : lanes, count, end - first);
+  return has_runs ? convert(r, TYPE_F64, r->type, total)
+                  : convert(r, a.type, r->type, add_lanes(r, &a, a.type, lanes, count));
 }
 
 static Datum sum_all_inner(Reference *r, const SumStage *s, ExprId operand) {

@@ -18,7 +18,6 @@ typedef struct SumStage {
   // Of inner axes
   bool is_in_lanes;    // index i of the last axis belongs to accumulator i % LANES
   bool has_only_used;  // there are only as many accumulators as have operands
-  bool may_be_one_run; // where there are few additions, the totals of all lanes are rounded before these are added
   Runs runs;
   int run_axis;          // the middle axis that runs are cut from
   AxisSet inside;        // the axes inside of it

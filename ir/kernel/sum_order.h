@@ -4,7 +4,7 @@
 // A reduction has levels, from the innermost to the outermost. The innermost one combines operands; each other one
 // combines the results of the level inside of it. A level deals what it combines to its accumulators in turn. When the
 // accumulators have taken `cut` operands, or all that there are, their values are results. Sum over a row of 2000
-// elements: 64 additions in each of 16 lanes of f32, whose results 16 lanes of f64 take, then the lanes by halves.
+// elements: 64 additions in each of 16 lanes of f32, the lanes by halves, then the sums of these runs in f64.
 //
 // Two rules are the same for all reductions. Lanes are added by halves (d_sum, backends/codegen/simd/arithmetic.h).
 // Blocks are added in their order.
@@ -57,7 +57,8 @@ typedef struct SumOrder {
 // The most f32 additions to an accumulator in a run. The tail of a row may add a few more.
 enum { LONGEST_RUN = 64 };
 
-// Runs split a sum over inner axes into short chains of f32 additions: the sum of each run is added to a total in f64.
+// Runs split a sum over inner axes into short chains of f32 additions: the sum of each run, of all lanes or in each lane,
+// is added to a total in f64.
 // At most one of vector_run and middle_run is set; if none is set and the runs are not open, each sum is one chain.
 typedef struct Runs {
   int64_t vector_run; // elements of the vector axis in a run

@@ -92,19 +92,6 @@ void execute_update(Executing *x, const LoopNode *n) {
   }
 }
 
-void execute_end_run(Executing *x, const LoopNode *n) {
-  const int first = n->is_row && n->accumulator == ACCUMULATOR_OF_BOTH
-                        ? (int)(var_of(x, VAR_VECTOR) * var_of(x, VAR_ROWS))
-                    : n->is_row ? 0
-                                : element_of(x, n->accumulator);
-  const int count = n->is_row ? (int)var_of(x, VAR_ROWS) : 1;
-  for (int i = first; i < first + count && !x->has_failed; i++) {
-    Datum wide[LANES], *total = item_of(x, slot_of(x, n, true), i)->lane;
-    convert(x, x->type, type_of(x, true), item_of(x, slot_of(x, n, false), i)->lane, wide);
-    combine(x, n, type_of(x, true), total, wide, total);
-  }
-}
-
 // Adds the first half of `count` vectors, or lanes, to the second, and so on: item i takes item i + 8, then i + 4 …
 static void add_by_halves(Executing *x, const LoopNode *n, Type type, Vector *items, int count) {
   for (int half = LANES / 2; half; half /= 2)
@@ -122,9 +109,22 @@ static void add_lanes(Executing *x, const LoopNode *n, Type type, Datum *lanes) 
   set_lanes(lanes, lanes[0], 1, LANES);
 }
 
+void execute_end_run(Executing *x, const LoopNode *n) {
+  const int first = n->is_row && n->accumulator == ACCUMULATOR_OF_BOTH
+                        ? (int)(var_of(x, VAR_VECTOR) * var_of(x, VAR_ROWS))
+                    : n->is_row ? 0
+                                : element_of(x, n->accumulator);
+  const int count = n->is_row ? (int)var_of(x, VAR_ROWS) : 1;
+  for (int i = first; i < first + count && !x->has_failed; i++) {
+    Datum wide[LANES], *total = item_of(x, slot_of(x, n, true), i)->lane;
+    if (node_adds_lanes(x->tree, n)) add_lanes(x, n, x->type, item_of(x, slot_of(x, n, false), i)->lane);
+    convert(x, x->type, type_of(x, true), item_of(x, slot_of(x, n, false), i)->lane, wide);
+    combine(x, n, type_of(x, true), total, wide, total);
+  }
+}
+
 static void end_sum_of(Executing *x, const LoopNode *n, int element, Datum *sum) {
   const bool is_total = n->sum != SUM_ACCUMULATOR;
-  const bool is_one_run = n->test && index_of_run(x, n->test);
   const Type type = type_of(x, is_total);
   Vector items[LANES];
   const int count = n->is_vector && !is_total ? tree_element_sums(x->tree, n->expr) : 0;
@@ -132,9 +132,8 @@ static void end_sum_of(Executing *x, const LoopNode *n, int element, Datum *sum)
   if (!count) items[0] = *item_of(x, slot_of(x, n, is_total), element);
   if (x->has_failed) return;
   add_by_halves(x, n, type, items, count);
-  if (is_one_run) convert(x, type, x->type, items[0].lane, items[0].lane);
-  if (!n->is_vector && n->sum != SUM_SCALAR) add_lanes(x, n, is_one_run ? x->type : type, items[0].lane);
-  convert(x, is_one_run ? x->type : type, x->type, items[0].lane, sum);
+  if (!n->is_vector && !is_total) add_lanes(x, n, type, items[0].lane);
+  convert(x, type, x->type, items[0].lane, sum);
 }
 
 void execute_end_sum(Executing *x, const LoopNode *n) {

@@ -177,6 +177,10 @@ ExprOp node_reduction(const LoopTree *t, const LoopNode *n) {
   return a->value || a->type == TYPE_NONE ? EXPR_NONE : t->schedule->temporaries[a->temporary].reduction;
 }
 
+bool node_adds_lanes(const LoopTree *t, const LoopNode *n) {
+  return !node_combines(t, n) && t->k->exprs[n->expr].reduced >> loop_lane_axis(t->loop) & 1;
+}
+
 bool node_is_f64(const LoopTree *t, const LoopNode *n) {
   if (node_combines(t, n)) return true;
   if (n->kind == NODE_END_SUM && n->sum == SUM_ACCUMULATOR) return t->k->is_f64;
@@ -216,20 +220,6 @@ const Index *index_chain(TreeBuilder *b, const Index *width) {
                   index_number(b, LANES, 0));
 }
 
-static const Index *nelems(TreeBuilder *b, const Kernel *k, AxisSet axes) {
-  return index_number(b, axes_nelems(k, axes), axes_monomial(k, axes));
-}
-
-const Index *index_is_one_run(TreeBuilder *b, const Kernel *k, const Loop *loop, AxisSet reduced) {
-  const AxisSet vector = 1U << loop_vector_axis(loop);
-  const Index *width = loop_tile(loop)
-                           ? index_of(b, INDEX_SUBTRACT, index_var(b, VAR_END, 0), index_var(b, VAR_BEGIN, 0))
-                           : nelems(b, k, vector);
-  if (loop_sums_in_lanes(loop) || (!loop_tile(loop) && !axes_monomial(k, reduced))) return NULL;
-  return index_of(b, INDEX_AT_MOST,
-                  index_of(b, INDEX_MULTIPLY, index_chain(b, width), nelems(b, k, reduced & loop_middle_axes(loop))),
-                  index_number(b, LONGEST_RUN, 0));
-}
 
 const Index *index_run_length(TreeBuilder *b) {
   const Index *chain = index_var(b, VAR_CHAIN, 0), *longest = index_number(b, LONGEST_RUN, 0);

@@ -131,12 +131,12 @@ typedef struct Address {
 } Address;
 
 // Sums. Vector accumulators in the kernel's type add up a row. To keep chains of f32 additions short, a row may be cut
-// into runs: at the end of each run the accumulators are added to a total (f64). For
-// sums over outer axes each block has an array of partial sums; a later loop combines these in the order of the blocks.
+// into runs: at the end of each run the accumulators are added to a total (f64), lane by lane if each lane has a sum of
+// its own, else the sum of all lanes. For sums over outer axes each block has an array of partial sums; a later loop combines these in the order of the blocks.
 
 typedef enum SumPlace { // where an update adds
   SUM_ACCUMULATOR,      // a vector register: `acc_sum`
-  SUM_TOTAL,            // the vector that sums of runs are added to, of f64: `total_sum`
+  SUM_TOTAL,            // that sums of runs are added to, of f64: a vector if lanes have sums of their own: `total_sum`
   SUM_SCALAR,           // a scalar of f64: `total_sum`
   SUM_PARTIAL_REGISTER, // a vector of the block's partial sums that NODE_LOAD_PARTIAL loaded: `held_dgamma`
   SUM_PARTIAL_ELEMENT   // an element of the block's partial sums in memory: `part_dgamma[i]`
@@ -186,9 +186,9 @@ typedef enum LoopNodeKind {
   NODE_BEGIN_SUM, // declares accumulators or totals, set to the reduction's identity: `acc_sum = 0.0, vectors of f32`
   NODE_LEAVE,     // no effect: the totals of expr are in memory from here on, not in registers
   NODE_UPDATE,    // adds the value of expr, or if expr is a sum, of its operand: `acc_sum += x`
-  NODE_END_RUN,   // adds accumulators to the total: `total_sum += acc_sum in f64`
-  NODE_END_SUM,   // expr = reduction over the lanes of total or accumulators:
-                  // `scalar sum = sum of the lanes of acc_sum in f64`
+  NODE_END_RUN,   // adds accumulators to the total: `total_sum += sum of the lanes of acc_sum in f32`
+  NODE_END_SUM,   // expr = the total, or the reduction over the lanes of accumulators:
+                  // `scalar sum = sum of the lanes of acc_sum in f32`
   NODE_COMBINE,   // adds a block's partial sums to the total of expr, in f64, in a loop over the blocks between its
                   // NODE_BEGIN_SUM and NODE_END_SUM: `total_dgamma += temporary0_dgamma + b * 440 + i`
   NODE_LOAD_PARTIAL,  // a vector of the block's partial sums, into a register: `held_dgamma = load part_dgamma + i`
@@ -306,6 +306,7 @@ int tree_element_sums(const LoopTree *t, ExprId sum);
 
 ExprId node_operand(const LoopTree *t, const LoopNode *n);   // that the node adds or stores
 ExprOp node_reduction(const LoopTree *t, const LoopNode *n); // EXPR_NONE: the node has no sum
+bool node_adds_lanes(const LoopTree *t, const LoopNode *n);  // its sum is that of all lanes, and a total of it a scalar
 bool node_combines(const LoopTree *t, const LoopNode *n);    // its sum combines the partial sums of blocks, in f64
 bool node_is_f64(const LoopTree *t,
                  const LoopNode *n); // vectors of the sum are f64. NODE_END_SUM: reduces lanes in f64
@@ -351,10 +352,6 @@ const Index *index_distance(TreeBuilder *t, const Index *a, const Index *b, cons
 // the accumulator in an iteration of the middle axes, of `width` elements of the vector axis. VAR_RUN_LENGTH: the
 // iterations in a run, if VAR_CHAIN is at most LONGEST_RUN.
 const Index *index_chain(TreeBuilder *b, const Index *width);
-// Of a sum over a row that is cut into runs: a test of whether the call has only one run, whose lanes are then combined
-// in f32 as those of a sum without runs are. NULL: it has several for all values of the dims, or lanes have sums of
-// their own.
-const Index *index_is_one_run(TreeBuilder *b, const Kernel *k, const Loop *loop, AxisSet reduced);
 const Index *index_run_length(TreeBuilder *b);
 // chain_iterations of an open extent; at least 1.
 const Index *index_chain_iterations(TreeBuilder *b, const Index *extent, int64_t inside);

@@ -164,7 +164,8 @@ static void print_let(LoopText *p, const LoopNode *n) {
 
 static void print_begin_sum(LoopText *p, const LoopNode *n) {
   say(p, n, n->count > 1 ? "%g[%#] = %i" : "%g = %i");
-  say(p, n, n->sum == SUM_SCALAR ? ", %t" : ", vectors of %t");
+  const bool is_scalar = n->sum == SUM_SCALAR || (n->sum == SUM_TOTAL && node_adds_lanes(p->t, n));
+  say(p, n, is_scalar ? ", %t" : ", vectors of %t");
 }
 
 static const char *combining(const LoopText *p, const LoopNode *n) {
@@ -182,17 +183,16 @@ static void print_update(LoopText *p, const LoopNode *n) {
 static void print_end_run(LoopText *p, const LoopNode *n) {
   say(p, n, "total_%e%r");
   say(p, n, combining(p, n));
-  if (!node_is_widened(p->t, n)) say(p, n, "acc_%e%r%y");
-  else say(p, n, "acc_%e%r in f64%y");
+  say(p, n, node_adds_lanes(p->t, n) ? "%l of the lanes of acc_%e%r%y" : "acc_%e%r in f64%y");
 }
 
 static void print_end_sum(LoopText *p, const LoopNode *n) {
   if (n->is_vector) say(p, n, tree_element_sums(p->t, n->expr) ? "vector %e = %l of all %g" : "vector %e = %g");
   else
     say(p, n,
-        n->sum == SUM_SCALAR ? "scalar %e = %g"
-        : n->test            ? "scalar %e%R = %l of the lanes of %g in %t%y, in f32 if %?"
-                             : "scalar %e%R = %l of the lanes of %g in %t%y");
+        n->sum == SUM_SCALAR  ? "scalar %e = %g"
+        : n->sum == SUM_TOTAL ? "scalar %e%R = %g%y"
+                              : "scalar %e%R = %l of the lanes of %g in %t%y");
 }
 
 static void print_combine(LoopText *p, const LoopNode *n) {

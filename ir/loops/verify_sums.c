@@ -98,12 +98,11 @@ bool verify_end_run(Verifying *v, const LoopNode *n) {
 bool verify_end_sum(Verifying *v, const LoopNode *n) {
   const Expr *e = &v->k->exprs[n->expr];
   const LoopNode *begin = find_sum(v, n, n->sum);
-  if (!begin || !verify_index(v, n, n->test)) return false;
+  if (!begin) return false;
   const bool has_lane_sums = v->lanes != NO_DIRECTION && !(e->reduced >> v->lanes & 1);
   const bool is_vector = e->op == EXPR_COMBINE ? n->sum == SUM_TOTAL : n->sum != SUM_SCALAR && has_lane_sums;
   if (n->is_vector != is_vector || (n->is_row && begin->count != v->loop->rows))
     return verify_fail(v, n, "it must take all accumulators of the sum, and all lanes unless each has a sum");
-  if (n->test && (n->sum != SUM_TOTAL || is_vector)) return verify_fail(v, n, "only totals of lanes may be of one run");
   const bool is_each = n->is_row && n->accumulator == ACCUMULATOR_OF_ROW;
   const bool is_all = tree_element_sums(v->t, n->expr) && n->accumulator == ACCUMULATOR_ONLY;
   return (is_each || is_all || verify_accumulator(v, n, begin)) && verify_define(v, n);

@@ -105,8 +105,9 @@ static bool choose_cut(const Scheduling *s, Loop *loop) {
   if (s->is_scatter) {
     loop->cut.length = scatter_block(s);
   } else if (s->is_tiled) {
-    loop->cut.length = schedule_number(s->overrides, SCHEDULE_TILE,
-                                       loop_has_roots(loop, ROOT_REDUCE_INNER) ? c->tile_with_sums : c->tile);
+    loop->cut.length = loop_has_roots(loop, ROOT_REDUCE_INNER)
+                           ? (int64_t)LONGEST_RUN * LANES // a run of a row's sum: rows have the same order
+                           : schedule_number(s->overrides, SCHEDULE_TILE, c->tile);
   } else if (loop_has_roots(loop, ROOT_REDUCE_OUTER) && !s->overrides->key[SCHEDULE_BLOCK].is_set) {
     const int64_t most = most_blocks(s, loop);
     loop->cut = cut_rows(c, has_partial_arrays(s, loop), s->free_axes);

@@ -74,7 +74,6 @@ static void end_sum(NestBuilder *r, const Root *root) {
   add(r, (LoopNode){.kind = NODE_END_SUM,
                     .sum = has_total ? SUM_TOTAL : SUM_ACCUMULATOR,
                     .expr = root->expr,
-                    .test = has_total ? index_is_one_run(&r->b, r->k, r->loop, r->k->exprs[root->expr].reduced) : NULL,
                     .is_row = has_rows(r) && level == LEVEL_ROW,
                     .accumulator = !has_rows(r) ? ACCUMULATOR_ONLY
                                    : differs    ? ACCUMULATOR_OF_ROW

@@ -70,8 +70,9 @@ for c in 3 10 16 17 100 768; do
     gamma_@: [$c]" "{op: LayerNormBackward, inputs: [x_@, dy_@, mean_@, variance_@, gamma_@], outputs: [row_dx_@, dg_@, db_@]}" \
     row_dx_@ dg_@ db_@
 done
-part long_row 'x_@: [N, 5000]' '{op: SoftMax, inputs: [x_@], outputs: [p_@], attributes: {axis: 1}}
-  {op: ReduceSum, inputs: [p_@], outputs: [row_@], attributes: {axes: [1]}}' row_@
+part long_row 'x_@: [N, 20000]' '{op: SoftMax, inputs: [x_@], outputs: [p_@], attributes: {axis: 1}}
+  {op: ReduceSum, inputs: [p_@], outputs: [row_@], attributes: {axes: [1]}}
+  {op: ReduceL2, inputs: [x_@], outputs: [row_l2_@], attributes: {axes: [1]}}' row_@ row_l2_@
 part softmax_of_channels 'x_@: [N, 10, 6, 6]' '{op: SoftMax, inputs: [x_@], outputs: [row_@], attributes: {axis: 1}}' row_@
 part squares 'x_@: [N, 8, 7, 7]' '{op: Multiply, inputs: [x_@, x_@], outputs: [y_@]}
   {op: ReduceSum, inputs: [y_@], outputs: [row_planes_@], attributes: {axes: [2, 3]}}

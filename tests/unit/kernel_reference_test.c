@@ -342,7 +342,6 @@ static const Change changes[] = {
     {"long rows", 3, SET_NUMBER, AT(inner.levels[0].cut.length), 0, 1},       // no runs
     {"any number of weighted rows", 50, ADD_TO_LENGTH, AT(sum.inner.runs.middle_run), 1, 0},
     {"any number of weighted rows", 50, SWAP_AXES, AT(sum.inner.axes), 0, 0},
-    {"any number of weighted rows", 20, FLIP, AT(sum.inner.may_be_one_run), 0, 0},
     {"weighted rows of any length", 500, FLIP, AT(sum.inner.runs.is_open), 0, 0},
     {"weighted rows of any length", 1100, ADD_TO_LENGTH, AT(sum.inner.runs.vector_run), LANES, 0},
     {"short rows", 9, FLIP, AT(sum.inner.has_only_used), 0, 1}, // lanes without elements are added

@@ -447,11 +447,11 @@ static void chains_that_are_too_long_are_found(void **state) {
   spoilt.levels[0].cut.length--;
   schedule_must_be_wrong(s, "the loop's order of additions is not the reduction's");
   spoilt = of_sum;
-  spoilt.levels[1].type = TYPE_F32;
+  spoilt.levels[2].type = TYPE_F32;
   schedule_must_be_wrong(s, "the loop's order of additions is not the reduction's");
   spoilt = of_sum;
   spoilt.levels[0].cut.length = 0; // 1875 vectors
-  spoilt.levels[1] = spoilt.levels[--spoilt.nlevels];
+  spoilt.nlevels--;
   schedule_must_be_wrong(s, "the loop's order of additions is not the reduction's");
   sum->order = NULL;
   schedule_must_be_wrong(s, "expected an order of additions for each reduction, and for nothing else");

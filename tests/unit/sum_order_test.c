@@ -68,7 +68,7 @@ static const Case cases[] = {
      "  - {name: g, type: f32, shape: [2000]}\n",
      "  - {op: LayerNormBackward, inputs: [x, dy, m, v, g, ~], outputs: [dx, dg, db]}\n", "dx, dg, db",
      "over d0 into 1 accumulator of f32, each for 64 operands; then into 1 of f64\n"
-     "over d1 into 16 accumulators of f32, each for 64 operands; then into 16 of f64; then into 1 of f64\n"},
+     "over d1 into 16 accumulators of f32, each for 64 operands; then into 1 of f32; then into 1 of f64\n"},
     // A product of 2047 terms is one chain.
     {"  - {name: x, type: f32, shape: [60, 2047]}\n  - {name: w, type: f32, shape: [2047, 80]}\n",
      "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n", "y", "over d2 into 1 accumulator of f32\n"},

@@ -19,14 +19,13 @@ static void print_let(TreePrinter *l, const LoopNode *n) {
 // Sums
 
 static void print_begin_sum(TreePrinter *l, const LoopNode *n) {
-  if (n->sum == SUM_SCALAR) {
-    tree_say_line(l, n, "double %g = %i;");
-  } else if (n->count == 1) {
-    tree_say_line(l, n, "%V %g = %p_set(%i);");
+  const bool is_scalar = n->sum == SUM_SCALAR || (n->sum == SUM_TOTAL && node_adds_lanes(l->t, n));
+  if (n->count == 1) {
+    tree_say_line(l, n, is_scalar ? "double %g = %i;" : "%V %g = %p_set(%i);");
   } else {
-    tree_say_line(l, n, "%V %g[%#];");
+    tree_say_line(l, n, is_scalar ? "double %g[%#];" : "%V %g[%#];");
     tree_say_line(l, n, "UNROLL for (int u = 0; u < %#; u++)");
-    tree_say_line(l, n, "  %g[u] = %p_set(%i);");
+    tree_say_line(l, n, is_scalar ? "  %g[u] = %i;" : "  %g[u] = %p_set(%i);");
   }
 }
 
@@ -42,15 +41,10 @@ static void print_update(TreePrinter *l, const LoopNode *n) {
   add_text(l, ";\n");
 }
 
-// For elements, without vectors between, which gcc would keep in memory, each in a place of its own.
 static void print_end_run(TreePrinter *l, const LoopNode *n) {
-  if (l->t->loop->by_element && node_is_widened(l->t, n) && reductions[node_reduction(l->t, n)].combine == EXPR_ADD) {
-    tree_say_line(l, n, "%Rfor (int u = 0; u < 16; u++) total_%e%r.p[u] += (double)acc_%e%r.p[u];");
-    return;
-  }
   tree_say_line(l, n,
-                node_is_widened(l->t, n) ? "%Rtotal_%e%r = d_%c(total_%e%r, d_from_v(acc_%e%r));"
-                                         : "%Rtotal_%e%r = v_%c(total_%e%r, acc_%e%r);");
+                node_adds_lanes(l->t, n) ? "%Rtotal_%e%r = f64_%c(total_%e%r, (double)v_%l(acc_%e%r));"
+                                         : "%Rtotal_%e%r = d_%c(total_%e%r, d_from_v(acc_%e%r));");
 }
 
 static void print_end_sum(TreePrinter *l, const LoopNode *n) {
@@ -71,9 +65,7 @@ static void print_end_sum(TreePrinter *l, const LoopNode *n) {
   }
   begin_line(l);
   tree_say(l, n, n->is_row ? "%R%e[r] = " : "const %k %e = ");
-  if (n->sum == SUM_SCALAR) tree_say(l, n, "(%k)total_%e;\n");
-  else if (n->sum == SUM_ACCUMULATOR) tree_say(l, n, "%p_%l(%g);\n");
-  else tree_say(l, n, n->test ? "%? ? v_%l(v_from_d(%g)) : (float)d_%l(%g);\n" : "(float)d_%l(%g);\n");
+  tree_say(l, n, n->sum == SUM_ACCUMULATOR ? "%p_%l(%g);\n" : "(%k)%g;\n");
 }
 
 static void print_combine(TreePrinter *l, const LoopNode *n) {
