@@ -24,7 +24,7 @@ static int choose_elements(const Kernel *k, const Loop *loop, const ScheduleOver
 // that leaves their sums as they are: a lane adds the elements of its row to LANES accumulators in turn, as vectors
 // along the row do.
 static bool take_elements(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
-  for (Loop *loop = s->loops; target->is_small && loop < s->loops + s->nloops; loop++) {
+  for (Loop *loop = s->loops; target->code == CODE_SMALL && loop < s->loops + s->nloops; loop++) {
     const bool is_same_sum = !loop_has_roots(loop, ROOT_REDUCE_INNER) || loop_sums_rows(loop);
     if (loop_has(loop, LOOP_ROW_ELEMENTS) && is_same_sum) loop->levels = schedule_rows;
     if (!loop_has(loop, LOOP_ROW_LANES)) loop->by_element = choose_elements(s->kernel, loop, overrides);
@@ -47,7 +47,7 @@ static bool keep_bytes_whole(Schedule *s, const Target *target, const ScheduleOv
 
 static bool spill_vectors(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
   (void)overrides;
-  return schedule_spill_vectors(s, target->is_scalar);
+  return schedule_spill_vectors(s, target->code != CODE_OF_ISAS);
 }
 
 static bool place_temporaries(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
