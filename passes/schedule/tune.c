@@ -82,7 +82,8 @@ static int choose_neighbours(const Tuning *t, const Loop *loop) {
 // once.
 static int choose_rows(const Tuning *t, const Loop *loop) {
   if (!loop->may_share_rows) return 1;
-  if (t->target->code == CODE_SMALL) return (int)schedule_number(t->overrides, SCHEDULE_ROWS, 1);
+  const bool is_long = t->target->code == CODE_SCALAR && t->k->is_f64; // two rows of f64 take 3 kB of the stack
+  if (t->target->code == CODE_SMALL || is_long) return (int)schedule_number(t->overrides, SCHEDULE_ROWS, 1);
   const bool has_sums = loop_has_roots(loop, ROOT_REDUCE_INNER), has_partials = has_partial_array(t, loop);
   int most = t->target->vector_registers < 16 ? 2 : 4, narrow = count_narrow_stores(t);
   if (loop->ninner == 1 && narrow) most = narrow > 1 ? 1 : 2;
