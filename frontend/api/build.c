@@ -188,7 +188,7 @@ static Target target_for(const Build *b, const Isa *isa) {
   if (b->is_portable) t.l2_nbytes = isa->l2_nbytes;
   t.isa = isa->name;
   t.vector_registers = isa->vector_registers;
-  t.is_scalar = b->options && b->options->isa && strcmp(b->options->isa, isas[0].name) == 0;
+  if (b->options && b->options->isa && strcmp(b->options->isa, isas[0].name) == 0) t.code = CODE_SCALAR;
   return t;
 }
 

@@ -17,13 +17,12 @@ Target target_of_any_machine(void) {
 Target target_of_small_machine(void) {
   enum { ALL = 1 << 30 };
   return (Target){.isa = "scalar",
-                  .is_scalar = true,
+                  .code = CODE_SMALL,
                   .vector_registers = 2,
                   .l1_nbytes = ALL,
                   .l2_nbytes = ALL,
                   .llc_nbytes = ALL,
-                  .threads = 1,
-                  .is_small = true};
+                  .threads = 1};
 }
 
 Target target_of_machine(void) {

@@ -88,7 +88,7 @@ static bool is_steps_own(const Saving *s, ExprId mask, int64_t nbytes, Monomial 
   bool is_elsewhere = false;
   for (size_t i = 0; i < s->nsweeps; i++) is_elsewhere |= s->sweeps[i].is_seen[mask] && s->sweeps[i].loop != loop;
   return !is_elsewhere && loop->rows == 1 && !monomial && nbytes <= s->k->costs->mask_nbytes &&
-         (!s->target->is_scalar || nbytes <= s->k->costs->scalar_nbytes);
+         (s->target->code == CODE_OF_ISAS || nbytes <= s->k->costs->scalar_nbytes);
 }
 
 // Adds the temporary and the store of a mask: rows of bits, padded to whole vectors, with the loop's axes in the loop's

@@ -82,7 +82,8 @@ static int choose_neighbours(const Tuning *t, const Loop *loop) {
 // once.
 static int choose_rows(const Tuning *t, const Loop *loop) {
   if (!loop->may_share_rows) return 1;
-  if (t->target->is_small) return (int)schedule_number(t->overrides, SCHEDULE_ROWS, 1);
+  const bool is_long = t->target->code == CODE_SCALAR && t->k->is_f64; // two rows of f64 take 3 kB of the stack
+  if (t->target->code == CODE_SMALL || is_long) return (int)schedule_number(t->overrides, SCHEDULE_ROWS, 1);
   const bool has_sums = loop_has_roots(loop, ROOT_REDUCE_INNER), has_partials = has_partial_array(t, loop);
   int most = t->target->vector_registers < 16 ? 2 : 4, narrow = count_narrow_stores(t);
   if (loop->ninner == 1 && narrow) most = narrow > 1 ? 1 : 2;
@@ -129,7 +130,7 @@ static void split_stores(const Tuning *t, Loop *loop) {
   for (size_t i = 0; i < loop->nroots; i++)
     has_sums |= loop->roots[i].sweep == last && loop->roots[i].kind != ROOT_STORE;
   if (loop_tile(loop) || loop_has(loop, LOOP_ROW_LANES) || loop->rows > 1 || !loop->nouter || has_sums) return;
-  const bool is_split = !t->target->is_small && row_nbytes(t) <= t->target->l2_nbytes / 2;
+  const bool is_split = t->target->code != CODE_SMALL && row_nbytes(t) <= t->target->l2_nbytes / 2;
   if (!schedule_number(t->overrides, SCHEDULE_SEPARATE, is_split)) return;
   for (size_t i = 0; i < loop->nroots; i++) {
     Root *root = &loop->roots[i];
@@ -148,7 +149,7 @@ static const Access *peeled_store(const Tuning *t, const Loop *loop) {
   const Axis *dense = &k->axes[loop->dense_axis];
   const Access *a = NULL;
   if (loop_has(loop, LOOP_ROW_LANES) || loop_tile(loop) || k->is_f64 || dense->extent < k->costs->peel_row ||
-      dense->monomial || t->target->is_small)
+      dense->monomial || t->target->code == CODE_SMALL)
     return NULL;
   for (const Root *root = loop->roots; root < loop->roots + loop->nroots; root++) {
     const bool is_scalar = root->kind == ROOT_STORE && !(root_axes(k, root) >> loop->dense_axis & 1);
@@ -188,7 +189,7 @@ static bool can_stream(const Tuning *t, const Loop *loop, const Root *store) {
 
 static void choose_streams(const Tuning *t, Loop *loop) {
   bool is_set = t->overrides->key[SCHEDULE_STREAM].is_set;
-  for (size_t i = 0; i < loop->nroots && !t->target->is_small; i++) {
+  for (size_t i = 0; i < loop->nroots && t->target->code != CODE_SMALL; i++) {
     Root *root = &loop->roots[i];
     const Access *a = &t->k->accesses[root->access];
     if (root->kind != ROOT_STORE || !can_stream(t, loop, root)) continue;
@@ -339,7 +340,8 @@ static int64_t choose_columns(const Tuning *t, const Loop *loop) {
   const int axis = loop_vector_axis(loop);
   const int64_t group = (int64_t)loop->vectors * LANES, length = axes_nelems(k, loop_middle_axes(loop));
   const int64_t nbytes = group * length * (int64_t)(k->is_f64 ? sizeof(double) : sizeof(float));
-  if (t->target->is_small && !k->axes[axis].monomial) return (k->axes[axis].extent + LANES - 1) / LANES * LANES;
+  if (t->target->code == CODE_SMALL && !k->axes[axis].monomial)
+    return (k->axes[axis].extent + LANES - 1) / LANES * LANES;
   if (axes_monomial(k, t->inner) || !nbytes || scatters_results(t, loop)) return group;
   int64_t groups = t->target->l2_nbytes / k->costs->product_columns_share / nbytes;
   if (groups > k->axes[axis].extent / group) groups = k->axes[axis].extent / group;
@@ -492,6 +494,6 @@ bool schedule_tune_loops(Schedule *s, const Target *target, const ScheduleOverri
   Tuning t = {.k = s->kernel, .target = target, .overrides = overrides};
   for (size_t i = 0; i < s->nloops; i++)
     if (!s->loops[i].is_side) tune_loop(&t, &s->loops[i]);
-    else if (!target->is_small) tune_copy(&t, &s->loops[i]);
+    else if (target->code != CODE_SMALL) tune_copy(&t, &s->loops[i]);
   return true;
 }

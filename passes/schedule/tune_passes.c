@@ -20,14 +20,16 @@ static int choose_elements(const Kernel *k, const Loop *loop, const ScheduleOver
   return axis->extent % 4 == 0 ? 4 : axis->extent % 2 == 0 ? 2 : 1;
 }
 
-// For little code, loops go over elements one by one. Rows that would lie in lanes are computed one after the other, if
-// that leaves their sums as they are: a lane adds the elements of its row to LANES accumulators in turn, as vectors
-// along the row do.
-static bool take_elements(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
-  for (Loop *loop = s->loops; target->is_small && loop < s->loops + s->nloops; loop++) {
+// In scalar C, rows that would lie in lanes are computed one after the other: copies of them and a vector of each
+// element, spilled and summed, would take more than 5 kB of the stack. That leaves their sums as they are: a lane adds
+// the elements of its row to LANES accumulators in turn, as vectors along the row do. For little code, loops go over
+// elements one by one.
+static bool take_rows(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
+  for (Loop *loop = s->loops; target->code != CODE_OF_ISAS && loop < s->loops + s->nloops; loop++) {
     const bool is_same_sum = !loop_has_roots(loop, ROOT_REDUCE_INNER) || loop_sums_rows(loop);
     if (loop_has(loop, LOOP_ROW_ELEMENTS) && is_same_sum) loop->levels = schedule_rows;
-    if (!loop_has(loop, LOOP_ROW_LANES)) loop->by_element = choose_elements(s->kernel, loop, overrides);
+    if (target->code == CODE_SMALL && !loop_has(loop, LOOP_ROW_LANES))
+      loop->by_element = choose_elements(s->kernel, loop, overrides);
   }
   return true;
 }
@@ -47,7 +49,7 @@ static bool keep_bytes_whole(Schedule *s, const Target *target, const ScheduleOv
 
 static bool spill_vectors(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
   (void)overrides;
-  return schedule_spill_vectors(s, target->is_scalar);
+  return schedule_spill_vectors(s, target->code != CODE_OF_ISAS);
 }
 
 static bool place_temporaries(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
@@ -62,7 +64,8 @@ static bool place_temporaries(Schedule *s, const Target *target, const ScheduleO
 }
 
 const KernelPass tune_passes[] = {
-    {"by-element", NULL, take_elements, "for little code, let loops go over elements one by one", NEEDED},
+    {"by-element", NULL, take_rows, "in scalar C, let vectors lie along rows; for little code, elements one by one",
+     NEEDED},
     {"tune-loops", NULL, schedule_tune_loops,
      "choose rows of a step, register tiles, blocks, threads and streamed stores", NEEDED},
     {"whole-bytes", NULL, keep_bytes_whole, "run loops whose blocks share bytes on one thread", NEEDED},

@@ -64,13 +64,11 @@ void add_file_part(const void *context, const char *name, Text *out) {
   else if (is_part(name, "NLEAVES")) text_format(out, "%lld", (long long)f->graph->nleaves);
 }
 
-// Elements of spilled vectors, and of copies of rows that lie in lanes. The rows that fill no lanes spill once more.
+// Elements of spilled vectors. Rows that fill no lanes spill once more, and scalar C copies no rows into lanes.
 static int64_t row_nelems(const Kernel *k, const Loop *loop) {
-  if (!loop_has(loop, LOOP_ROW_LANES))
-    return loop->nspills ? (int64_t)loop->nspills * loop->rows * loop_row_nelems(k, loop) : 0;
-  int64_t narrays = INT64_C(2) * loop->nspills;
-  for (AccessId id = 0; id < k->naccesses; id++) narrays += k->accesses[id].value != NULL;
-  return narrays * LANES * k->axes[loop->axes[loop->nouter]].extent;
+  if (!loop->nspills) return 0;
+  const int64_t rows = loop_has(loop, LOOP_ROW_LANES) ? 2 * LANES : loop->rows;
+  return loop->nspills * rows * loop_row_nelems(k, loop);
 }
 
 static int64_t spilled_by(const Program *p) {
