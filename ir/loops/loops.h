@@ -132,7 +132,8 @@ typedef struct Address {
 
 // Sums. Vector accumulators in the kernel's type add up a row. To keep chains of f32 additions short, a row may be cut
 // into runs: at the end of each run the accumulators are added to a total (f64), lane by lane if each lane has a sum of
-// its own, else the sum of all lanes. For sums over outer axes each block has an array of partial sums; a later loop combines these in the order of the blocks.
+// its own, else the sum of all lanes. For sums over outer axes each block has an array of partial sums; a later loop
+// combines these in the order of the blocks.
 
 typedef enum SumPlace { // where an update adds
   SUM_ACCUMULATOR,      // a vector register: `acc_sum`

@@ -27,13 +27,13 @@ typedef struct Lowered {
   Program *p; // NULL: no program that leaves the extents open
   Diagnostics d;
   ScheduleOverrides overrides;
-  bool is_small; // for the least code
+  CodeForm code;
 } Lowered;
 
 static inline void lower_graph(Lowered *l, Graph *g, bool is_open, bool no_fuse) {
   Target target = target_of_any_machine();
   target.vector_registers = 16;
-  target.is_small = l->is_small;
+  target.code = l->code;
   PassContext c = {.diagnostics = &l->d,
                    .allocator = &system_allocator,
                    .target = &target,

@@ -30,7 +30,7 @@ static void trees_of_files_are_proved(void **state) {
       for (int way = 0; way < 4; way++) {
         Lowered l;
         begin(&l);
-        l.is_small = way / 2;
+        l.code = way / 2 ? CODE_SMALL : CODE_OF_ISAS;
         lower_graph(&l, yaml_read_file(&system_allocator, files.gl_pathv[i], NULL, &l.d), way % 2, false);
         prove(&l, files.gl_pathv[i]);
         deinit(&l);
@@ -47,7 +47,7 @@ static void random_trees_are_proved(void **state) {
     Lowered l;
     char what[32];
     begin(&l);
-    l.is_small = s.seed % 3 == 1;
+    l.code = (CodeForm)(s.seed % 3); // each form
     snprintf(what, sizeof what, "seed %llu", (unsigned long long)s.seed);
     lower_graph(&l, random_graph(&system_allocator, s.seed, &options, &l.d), s.seed % 2, s.seed % 8 == 7);
     prove(&l, what);
