@@ -7,7 +7,7 @@
 #include "tests/loops/numbers.h"
 #include "tests/unit/loops_case.h"
 
-enum { MOST_VALUES = 1024, MOST_SUMS = 64 };
+enum { MOST_VALUES = 1024, MOST_SUMS = 64, MOST_NBYTES = 8 }; // of an element
 
 // Numbers
 
@@ -30,7 +30,7 @@ static void find_tensors(const LoopsCase *c, const Program *p, const int64_t *di
     NumberTensor *t = &tensors[i];
     t->nelems = dims ? open_number(g, hinted, shape_monomial(&v->shape), dims) : hinted;
     if (v->constant && !v->constant->is_splat) t->data = v->constant->data;
-    else if (!t->data) t->data = calloc((size_t)t->nelems + 1, sizeof(double));
+    else if (!t->data) t->data = calloc((size_t)t->nelems + 1, MOST_NBYTES);
     assert_non_null(t->data);
   }
 }
