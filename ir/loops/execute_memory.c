@@ -220,8 +220,9 @@ static const char *write_fault(const Buffer *b, const Blocks *blocks, uint64_t i
 static bool find_elements(Executing *x, AccessId id, Pointer p, Elements e, bool is_write, int64_t *elements) {
   if (x->run.nsteps) *x->run.nsteps -= e.count;
   if (!x->has_failed && !p.buffer) execute_fail(x, "accesses memory through a null pointer");
-  if (!x->has_failed && !p.buffer->values && p.buffer != buffer_of(x, id)) execute_fail(x, "accesses another tensor");
-  if (p.buffer && p.buffer->values && access_is_mask(&x->k->accesses[id])) p.at *= 8;
+  if (x->has_failed) return false;
+  if (!p.buffer->values && p.buffer != buffer_of(x, id)) execute_fail(x, "accesses another tensor");
+  if (p.buffer->values && access_is_mask(&x->k->accesses[id])) p.at *= 8;
   for (int i = 0; i < e.count && !x->has_failed; i++) {
     const uint64_t at = p.at + (uint64_t)i * e.step;
     elements[i] = (int64_t)at;

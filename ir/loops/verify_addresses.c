@@ -138,7 +138,7 @@ static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, in
   if (!verify_index(v, n, at->index)) return false;
   const Linear is = linear_of(v, at->index);
   Linear expected = {0};
-  *row = is_in_row(v) ? linear_factor(&is, VAR_ROW) : 0;
+  if (is_in_row(v)) *row = linear_factor(&is, VAR_ROW);
   linear_add_var(&expected, VAR_AXIS, (uint32_t)v->vector, lane_stride, 0);
   linear_add_var(&expected, VAR_ROW, 0, *row, 0);
   return linear_equals(&is, &expected) || fail_address(v, n);
@@ -146,7 +146,7 @@ static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, in
 
 // The array has room for a vector at each index on the vector axis, or of each row of the step.
 bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *at) {
-  int64_t row;
+  int64_t row = 0;
   if (at->base != BASE_ROWS || at->access != id || !v->accesses[id].has_copy)
     return verify_fail(v, n, "its transposed copy must be declared before it");
   if (has_fewer_lanes(v)) return verify_fail(v, n, "it needs all lanes in use");
@@ -161,7 +161,7 @@ bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *
 bool verify_spilled(Verifying *v, const LoopNode *n) {
   const OfExpr *e = &v->exprs[n->expr];
   const bool has_rows = loop_has(v->loop, LOOP_ROW_LANES);
-  int64_t row;
+  int64_t row = 0;
   if (n->address.base != BASE_SPILLED || n->address.expr != n->expr || !e->has_spill)
     return verify_fail_expr(v, n, n->expr, "must have a declared array of spilled vectors");
   if (!verify_lane_0(v, n, &n->address, has_rows ? LANES : 1, &row)) return false;
