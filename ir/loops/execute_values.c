@@ -22,8 +22,7 @@ static void load_within(Executing *x, const LoopNode *n, Pointer p, uint64_t ste
   const uint64_t first = index_of_run(x, n->within);
   const int nlanes = lanes_of_node(x, n);
   if (!bound) execute_fail(x, "it tests lanes, but no bound varies from lane to lane");
-  if (!bound) return;
-  for (int i = 0; i < nlanes && !x->has_failed; i++) {
+  for (int i = 0; i < nlanes && bound && !x->has_failed; i++) {
     const uint64_t at = first + (uint64_t)i * (uint64_t)bound->factor[loop_lane_axis(x->tree->loop)];
     const Pointer lane = {p.buffer, p.at + (uint64_t)i * step};
     if (at < (uint64_t)bound->extent) read_elements(x, n->access, x->type, lane, (Elements){.count = 1}, &y[i]);

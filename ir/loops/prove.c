@@ -7,7 +7,7 @@
 #include "ir/loops/execute.h"
 #include "ir/support/escape.h"
 
-#include <string.h>
+#include <math.h>
 
 typedef struct Proof {
   const Program *p;
@@ -57,8 +57,16 @@ static int64_t temporary_nelems(const Proof *f, size_t kernel, uint32_t i) {
 
 // Costs
 
-static int64_t npoints(const Proof *f, const Kernel *k, AxisSet axes) {
-  return number_at(f, axes_nelems(k, axes), axes_monomial(k, axes));
+// The number at the values of the dims, which may be more than fits an integer.
+static double size_of(const Proof *f, int64_t number, Monomial monomial) {
+  double size = (double)number;
+  for (size_t i = 0; i < f->g->ndims && f->dims && monomial; i++)
+    size *= pow((double)f->dims[i] / (double)f->g->dims[i]->value, monomial_exponent(monomial, i));
+  return size;
+}
+
+static double npoints(const Proof *f, const Kernel *k, AxisSet axes) {
+  return size_of(f, axes_nelems(k, axes), axes_monomial(k, axes));
 }
 
 // About how many operations the reference needs, as it computes all of a value again at each of its points; and
@@ -69,12 +77,20 @@ static double count_steps(const Proof *f, size_t kernel) {
   double count = 0;
   for (ExprId id = 1; id < k->nexprs; id++)
     if (expr_is_reduction(&k->exprs[id]))
-      count += (double)npoints(f, k, k->exprs[id].axes | k->exprs[id].reduced) * (double)k->nexprs;
+      count += npoints(f, k, k->exprs[id].axes | k->exprs[id].reduced) * (double)k->nexprs;
   for (size_t i = 0; i < k->nstores; i++) {
     const Access *a = &k->accesses[k->stores[i].access];
-    count += (double)npoints(f, k, access_axes(k, a)) * (double)k->nexprs + (double)tensor_nelems(f, a->value);
+    count += npoints(f, k, access_axes(k, a)) * (double)k->nexprs;
+    count += f->g->ndims ? size_of(f, shape_nelems(&a->value->shape), shape_monomial(&a->value->shape))
+                         : (double)tensor_nelems(f, a->value);
   }
-  for (uint32_t i = 0; i < s->ntemporaries; i++) count += (double)temporary_nelems(f, kernel, i);
+  for (uint32_t i = 0; i < s->ntemporaries; i++) {
+    const Temporary *t = &s->temporaries[i];
+    const Loop *maker = t->reduction ? &s->loops[t->loop] : NULL; // of which each block has a part
+    const int64_t nblocks = maker ? loop_nblocks(k, maker) : 1;
+    count += size_of(f, t->nelems, t->monomial) / (double)(nblocks ? nblocks : 1) *
+             (maker ? npoints(f, k, loop_outer_axes(maker) | loop_cut_axes(maker)) : 1);
+  }
   return count;
 }
 

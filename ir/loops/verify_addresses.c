@@ -138,7 +138,7 @@ static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, in
   if (!verify_index(v, n, at->index)) return false;
   const Linear is = linear_of(v, at->index);
   Linear expected = {0};
-  *row = is_in_row(v) ? linear_factor(&is, VAR_ROW) : 0;
+  if (is_in_row(v)) *row = linear_factor(&is, VAR_ROW);
   linear_add_var(&expected, VAR_AXIS, (uint32_t)v->vector, lane_stride, 0);
   linear_add_var(&expected, VAR_ROW, 0, *row, 0);
   return linear_equals(&is, &expected) || fail_address(v, n);

@@ -21,7 +21,7 @@ static void prove(Lowered *l, const char *what) {
 }
 
 static void trees_of_files_are_proved(void **state) {
-  static const char *const patterns[] = {"tests/golden/*/*.yaml", "models/*.yaml"};
+  static const char *const patterns[] = {"tests/golden/*/*.yaml", "models/*.yaml", "tests/fuzz/corpus/*.yaml"};
   (void)state;
   for (size_t p = 0; p < sizeof patterns / sizeof *patterns; p++) {
     glob_t files = {0};

@@ -3,6 +3,7 @@
 #include "tests/fuzz/program/trial.h"
 
 #include "backends/codegen/codegen.h"
+#include "ir/loops/prove.h"
 #include "passes/pipeline.h"
 #include "passes/schedule/overrides.h"
 #include "tests/loops/execute.h"
@@ -89,6 +90,15 @@ static int clear_outputs(Trial *t) {
   return side;
 }
 
+// Proves the loop trees of what small kernels there are, with more steps than each build takes.
+static void prove_trees(Trial *t, const Program *program, const char *name) {
+  int64_t nsteps = 1 << 20;
+  Text why;
+  text_init(&why, &system_allocator);
+  if (!program_prove(program, &nsteps, &why)) report_finding(t->report, "proof", "%s: %s", name, text_string(&why));
+  text_deinit(&why);
+}
+
 // Executes the loop trees: they must be sound, agree with the interpreter, and give the bits of the first way.
 static void run_trees(Trial *t, Passes *p, const Graph *lowered, const Program *program, const char *name) {
   const int side = clear_outputs(t);
@@ -149,8 +159,11 @@ static void run_way(Trial *t, Passes *p, const Way *way) {
   report_stage(r, "lower");
   Program *program = r->kind[0] ? NULL : pipeline_lower(g, &c);
   const bool is_built = program && pipeline_build_trees(program, false);
-  if (!is_built) report_finding(r, "lower", "%s: %s", name, d.count ? d.items[0].message : "failed");
+  const char *unsound = program ? program->unsound : NULL;
+  if (!is_built)
+    report_finding(r, "lower", "%s: %s", name, d.count ? d.items[0].message : unsound ? unsound : "failed");
   report_stage(r, "execute");
+  if (is_built && !p->bits) prove_trees(t, program, name);
   if (is_built && (!p->bits || (way->threads == 1 && way->effort == 0))) run_trees(t, p, g, program, name);
   CompileTimes times;
   bool compiler_failed;
