@@ -14,20 +14,51 @@ static bool is_short_in_window(const Kernel *k, const Access *a, int axis) {
   return false;
 }
 
-// The axis that has the most elements with stride 1.
-static int choose_vector_axis(const Kernel *k) {
-  int best = k->naxes - 1;
-  int64_t most = -1;
+// Whether several axes of the kernel step along one axis of the tensor.
+static bool has_window(const Access *a) {
+  bool is_any = false;
+  for (size_t b = 0; b < a->nbounds; b++) {
+    const AxisSet axes = bound_axes(&a->bounds[b]);
+    is_any |= (axes & (axes - 1)) != 0;
+  }
+  return is_any;
+}
+
+static bool has_windows(const Kernel *k) {
+  bool is_any = false;
+  for (size_t i = 0; i < k->naccesses; i++) is_any |= has_window(&k->accesses[i]);
+  return is_any;
+}
+
+// Whether the axis goes over taps of some window.
+static bool is_of_taps(const Kernel *k, int axis) {
+  bool is_any = false;
+  for (size_t i = 0; i < k->naccesses; i++) is_any |= is_short_in_window(k, &k->accesses[i], axis);
+  return is_any;
+}
+
+// The axis that has the most elements with stride 1, in windows alone or in all tensors; no axis of taps. -1: there is
+// none.
+static int longest_dense_axis(const Kernel *k, bool in_windows) {
+  int best = -1;
+  int64_t most = 0;
   for (int axis = k->naxes - 1; axis >= 0; axis--) {
     int64_t nelems = 0;
     for (size_t i = 0; i < k->naccesses; i++)
-      if (k->accesses[i].stride[axis] == 1 && !is_short_in_window(k, &k->accesses[i], axis))
+      if (k->accesses[i].stride[axis] == 1 && (!in_windows || has_window(&k->accesses[i])))
         nelems += access_nelems(k, &k->accesses[i]);
-    if (nelems <= most) continue;
+    if (nelems <= most || is_of_taps(k, axis)) continue;
     most = nelems;
     best = axis;
   }
   return best;
+}
+
+// Windows decide before other tensors: whether weights or results have more elements depends on the number of samples.
+static int choose_vector_axis(const Kernel *k) {
+  int axis = longest_dense_axis(k, true);
+  if (axis < 0) axis = longest_dense_axis(k, false);
+  return axis < 0 ? k->naxes - 1 : axis;
 }
 
 // Whether an expression that depends on reduction r varies over the axes that r reduces: another sweep is needed.
@@ -66,17 +97,6 @@ static bool has_short_columns(const Scheduling *s, AxisSet *axes, bool *depends)
     if (a->nbounds || (a->stride[s->vector_axis] && (!is_float || a->stride[s->vector_axis] != 1))) return false;
   }
   return true;
-}
-
-// Whether several axes of the kernel step along one axis of a tensor.
-static bool has_windows(const Kernel *k) {
-  bool is_any = false;
-  for (size_t i = 0; i < k->naccesses; i++)
-    for (size_t b = 0; b < k->accesses[i].nbounds; b++) {
-      const AxisSet axes = bound_axes(&k->accesses[i].bounds[b]);
-      is_any |= (axes & (axes - 1)) != 0;
-    }
-  return is_any;
 }
 
 // Whether all sums are over the same axes (the result *axes), without the vector axis, and no tensor varies over all

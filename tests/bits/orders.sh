@@ -81,7 +81,7 @@ part squares 'x_@: [N, 8, 7, 7]' '{op: Multiply, inputs: [x_@, x_@], outputs: [y
 
 # Convolutions and batch norms
 for format in NCX NXC; do
-  for size in '3 8 9 3 1 1' '16 16 7 3 1 1' '16 24 7 3 2 1' '32 8 5 1 1 1' '24 24 7 3 1 24'; do
+  for size in '16 3 5 3 1 1' '16 3 5 3 2 1' '2 2 5 5 1 1' '3 8 9 3 1 1' '16 16 7 3 1 1' '16 24 7 3 2 1' '32 8 5 1 1 1' '24 24 7 3 1 24'; do
     # shellcheck disable=SC2086
     set -- $size
     shape="N, $1, $3, $3"
