@@ -119,8 +119,9 @@ static bool has_middle_sums(const Scheduling *s, AxisSet *axes, bool *depends) {
   return axes_nelems(k, *axes) > 0;
 }
 
-// Whether the kernel is a single row, so short that rows of its kind may lie in lanes: each sum depends on tensors.
-static bool is_short_row(const Kernel *k, AxisSet all, bool *depends) {
+// Whether the kernel is a single row, of several axes, or so short that rows of its kind may lie in lanes. Long rows of
+// one axis are divided into tiles, for threads. Each sum depends on tensors.
+static bool is_lone_row(const Kernel *k, AxisSet all, bool *depends) {
   bool has_sums = false, have_rows = true;
   for (ExprId i = 1; i < k->nexprs; i++) {
     const Expr *e = &k->exprs[i];
@@ -129,8 +130,9 @@ static bool is_short_row(const Kernel *k, AxisSet all, bool *depends) {
     has_sums |= expr_is_reduction(e);
     have_rows &= depends[i] || !expr_is_reduction(e);
   }
-  return has_sums && have_rows && !(all & (all - 1)) && !axes_monomial(k, all) &&
-         axes_nelems(k, all) <= k->costs->lanes_width;
+  if (!has_sums || !have_rows) return false;
+  if (all & (all - 1)) return k->is_row;
+  return !axes_monomial(k, all) && axes_nelems(k, all) <= k->costs->lanes_width;
 }
 
 // Adds an axis with a single index, over which all that varies over the kernel's axis varies, too: a single row has the
@@ -191,7 +193,7 @@ static bool choose_axes(Scheduling *s) {
     schedule_set_product_axes(s);
     return true;
   }
-  if (s->inner == all && is_short_row(k, all, depends)) add_rows(s);
+  if (s->inner == all && is_lone_row(k, all, depends)) add_rows(s);
   s->outer = all_axes(k) & ~s->inner;
   if (!s->outer && s->inner != vector) { // no outer axis, but several inner ones: only the vector axis stays inner
     s->inner = vector;
