@@ -169,6 +169,7 @@ typedef struct Kernel {
   int naxes;
   bool is_f64; // computes in f64 instead of f32
   bool is_s64; // computes in s64, in 64-bit lanes: is_f64 is set too
+  bool is_row; // of several: the first axis of the domain has a single index, and no sum goes over it
   Expr *exprs; // arguments before users; [0] is unused; a schedule appends expressions to the kernel's
   size_t nexprs, exprs_capacity;
   Access *accesses; // likewise

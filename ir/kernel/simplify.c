@@ -204,8 +204,19 @@ static bool has_rows(const Kernel *k, int axis) {
   return is_any;
 }
 
+// Whether the first axis has a single index, over which each sum of tensors varies: a batch of one sample.
+static bool is_single_row(const Kernel *k) {
+  bool has_sums = false, is_summed = false;
+  for (ExprId i = 1; i < k->nexprs; i++) {
+    has_sums |= expr_is_reduction(&k->exprs[i]);
+    is_summed |= k->exprs[i].reduced & 1;
+  }
+  return has_sums && !is_summed && k->naxes && k->axes[0].extent == 1 && !k->axes[0].monomial;
+}
+
 void kernel_simplify_axes(Kernel *k) {
   assert(k->naxes >= 0 && k->naxes <= MAX_AXES);
+  k->is_row = is_single_row(k);
   for (int axis = k->naxes - 1; axis >= 0; axis--)
     if (k->axes[axis].extent == 1 && !has_rows(k, axis)) drop_axis(k, axis);
   for (size_t i = 0; i < k->naccesses; i++) drop_bounds(k, &k->accesses[i]);

@@ -14,20 +14,51 @@ static bool is_short_in_window(const Kernel *k, const Access *a, int axis) {
   return false;
 }
 
-// The axis that has the most elements with stride 1.
-static int choose_vector_axis(const Kernel *k) {
-  int best = k->naxes - 1;
-  int64_t most = -1;
+// Whether several axes of the kernel step along one axis of the tensor.
+static bool has_window(const Access *a) {
+  bool is_any = false;
+  for (size_t b = 0; b < a->nbounds; b++) {
+    const AxisSet axes = bound_axes(&a->bounds[b]);
+    is_any |= (axes & (axes - 1)) != 0;
+  }
+  return is_any;
+}
+
+static bool has_windows(const Kernel *k) {
+  bool is_any = false;
+  for (size_t i = 0; i < k->naccesses; i++) is_any |= has_window(&k->accesses[i]);
+  return is_any;
+}
+
+// Whether the axis goes over taps of some window.
+static bool is_of_taps(const Kernel *k, int axis) {
+  bool is_any = false;
+  for (size_t i = 0; i < k->naccesses; i++) is_any |= is_short_in_window(k, &k->accesses[i], axis);
+  return is_any;
+}
+
+// The axis that has the most elements with stride 1, in windows alone or in all tensors; no axis of taps. -1: there is
+// none.
+static int longest_dense_axis(const Kernel *k, bool in_windows) {
+  int best = -1;
+  int64_t most = 0;
   for (int axis = k->naxes - 1; axis >= 0; axis--) {
     int64_t nelems = 0;
     for (size_t i = 0; i < k->naccesses; i++)
-      if (k->accesses[i].stride[axis] == 1 && !is_short_in_window(k, &k->accesses[i], axis))
+      if (k->accesses[i].stride[axis] == 1 && (!in_windows || has_window(&k->accesses[i])))
         nelems += access_nelems(k, &k->accesses[i]);
-    if (nelems <= most) continue;
+    if (nelems <= most || is_of_taps(k, axis)) continue;
     most = nelems;
     best = axis;
   }
   return best;
+}
+
+// Windows decide before other tensors: whether weights or results have more elements depends on the number of samples.
+static int choose_vector_axis(const Kernel *k) {
+  int axis = longest_dense_axis(k, true);
+  if (axis < 0) axis = longest_dense_axis(k, false);
+  return axis < 0 ? k->naxes - 1 : axis;
 }
 
 // Whether an expression that depends on reduction r varies over the axes that r reduces: another sweep is needed.
@@ -68,17 +99,6 @@ static bool has_short_columns(const Scheduling *s, AxisSet *axes, bool *depends)
   return true;
 }
 
-// Whether several axes of the kernel step along one axis of a tensor.
-static bool has_windows(const Kernel *k) {
-  bool is_any = false;
-  for (size_t i = 0; i < k->naccesses; i++)
-    for (size_t b = 0; b < k->accesses[i].nbounds; b++) {
-      const AxisSet axes = bound_axes(&k->accesses[i].bounds[b]);
-      is_any |= (axes & (axes - 1)) != 0;
-    }
-  return is_any;
-}
-
 // Whether all sums are over the same axes (the result *axes), without the vector axis, and no tensor varies over all
 // axes: operands are products of smaller tensors, or windows. Then each vector of results is summed in registers. If a
 // tensor varies over all axes, the loop reads it once, row after row, and adds each row to partial sums in the L1
@@ -99,8 +119,9 @@ static bool has_middle_sums(const Scheduling *s, AxisSet *axes, bool *depends) {
   return axes_nelems(k, *axes) > 0;
 }
 
-// Whether the kernel is a single row, so short that rows of its kind may lie in lanes: each sum depends on tensors.
-static bool is_short_row(const Kernel *k, AxisSet all, bool *depends) {
+// Whether the kernel is a single row, of several axes, or so short that rows of its kind may lie in lanes. Long rows of
+// one axis are divided into tiles, for threads. Each sum depends on tensors.
+static bool is_lone_row(const Kernel *k, AxisSet all, bool *depends) {
   bool has_sums = false, have_rows = true;
   for (ExprId i = 1; i < k->nexprs; i++) {
     const Expr *e = &k->exprs[i];
@@ -109,8 +130,9 @@ static bool is_short_row(const Kernel *k, AxisSet all, bool *depends) {
     has_sums |= expr_is_reduction(e);
     have_rows &= depends[i] || !expr_is_reduction(e);
   }
-  return has_sums && have_rows && !(all & (all - 1)) && !axes_monomial(k, all) &&
-         axes_nelems(k, all) <= k->costs->lanes_width;
+  if (!has_sums || !have_rows) return false;
+  if (all & (all - 1)) return k->is_row;
+  return !axes_monomial(k, all) && axes_nelems(k, all) <= k->costs->lanes_width;
 }
 
 // Adds an axis with a single index, over which all that varies over the kernel's axis varies, too: a single row has the
@@ -171,7 +193,7 @@ static bool choose_axes(Scheduling *s) {
     schedule_set_product_axes(s);
     return true;
   }
-  if (s->inner == all && is_short_row(k, all, depends)) add_rows(s);
+  if (s->inner == all && is_lone_row(k, all, depends)) add_rows(s);
   s->outer = all_axes(k) & ~s->inner;
   if (!s->outer && s->inner != vector) { // no outer axis, but several inner ones: only the vector axis stays inner
     s->inner = vector;

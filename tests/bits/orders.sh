@@ -82,7 +82,7 @@ part squares 'x_@: [N, 8, 7, 7]' '{op: Multiply, inputs: [x_@, x_@], outputs: [y
 
 # Convolutions and batch norms
 for format in NCX NXC; do
-  for size in '3 8 9 3 1 1' '16 16 7 3 1 1' '16 24 7 3 2 1' '32 8 5 1 1 1' '24 24 7 3 1 24'; do
+  for size in '16 3 5 3 1 1' '16 3 5 3 2 1' '2 2 5 5 1 1' '3 8 9 3 1 1' '16 16 7 3 1 1' '16 24 7 3 2 1' '32 8 5 1 1 1' '24 24 7 3 1 24'; do
     # shellcheck disable=SC2086
     set -- $size
     shape="N, $1, $3, $3"
@@ -101,6 +101,19 @@ for format in NCX NXC; do
       dx_@ dg_@ db_@
   done
 done
+
+# A sum over all axes of a sample, beside a tensor that has only one of them
+for format in NCX NXC; do
+  shape='N, 16, 6, 7'
+  [ $format = NCX ] || shape='N, 6, 7, 16'
+  part "group_norm_$format" "x_@: [$shape]
+    gamma_@: [16]
+    beta_@: [16]" "{op: GroupNorm, inputs: [x_@, gamma_@, beta_@], outputs: [row_@, row_mean_@, row_variance_@], attributes: {groups: 1, data_format: $format}}" \
+    row_@ row_mean_@ row_variance_@
+done
+part scaled_sample 'x_@: [N, 30, 40]
+  scale_@: [30, 1]' '{op: Multiply, inputs: [x_@, scale_@], outputs: [p_@]}
+  {op: ReduceMean, inputs: [p_@], outputs: [row_@], attributes: {axes: [1, 2]}}' row_@
 
 # N is what is summed, or is beside it
 part norm_of_width 'x_@: [40, N]
