@@ -51,9 +51,9 @@ typedef struct Program {
   struct LoopTree **trees; // by loop, numbered through all kernels; NULL before pipeline_build_trees
   Arena tree_arena;
   bool has_optional_outputs; // of the trees: a call may leave out outputs
-  const char *unsound;       // why the trees do not compute the kernels, a bug in ngrad; NULL: they do, or are not built
-  Liveness *liveness;        // set by find_liveness
-  size_t unshared_nbytes;    // bytes that the workspace would have if no two values shared memory
+  const char *unsound;    // why the trees do not compute the kernels, a bug in ngrad; NULL: they do, or are not built
+  Liveness *liveness;     // set by find_liveness
+  size_t unshared_nbytes; // bytes that the workspace would have if no two values shared memory
 } Program;
 
 void program_free(Program *p);
