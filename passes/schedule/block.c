@@ -125,6 +125,15 @@ static void build_outer_level(NestBuilder *r, int at, const Index *columns_end) 
   else build_steps(r, level, columns_end);
 }
 
+// A block of a scatter goes over all indices, and adds the operands whose index is a row of the block.
+static void build_scatter(NestBuilder *r, const Scatter *scatter) {
+  if (is_optional(r, scatter->to))
+    add(r, (LoopNode){.kind = NODE_FLAG, .flag = FLAG_WANTED, .access = scatter->to});
+  const bool is_open = open_wanted(r, scatter->to);
+  add(r, (LoopNode){.kind = NODE_SCATTER, .expr = scatter->sum, .access = scatter->to});
+  if (is_open) close_body(r);
+}
+
 void build_block(NestBuilder *r) {
   const Loop *loop = r->loop;
   Scatter scatter;
@@ -135,9 +144,7 @@ void build_block(NestBuilder *r) {
     add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_BLOCK, 0}});
   find_range(r);
   begin_partials(r);
-  // A block of a scatter goes over all indices, and adds the operands whose index is a row of the block.
-  if (kernel_find_scatter(r->k, &scatter))
-    add(r, (LoopNode){.kind = NODE_SCATTER, .expr = scatter.sum, .access = scatter.to});
+  if (kernel_find_scatter(r->k, &scatter)) build_scatter(r, &scatter);
   else build_outer_level(r, 0, NULL);
   tree_close(&r->b);
 }
