@@ -57,9 +57,9 @@ typedef struct SumOrder {
 // The most f32 additions to an accumulator in a run. The tail of a row may add a few more.
 enum { LONGEST_RUN = 64 };
 
-// Runs split a sum over inner axes into short chains of f32 additions: the sum of each run, of all lanes or in each lane,
-// is added to a total in f64.
-// At most one of vector_run and middle_run is set; if none is set and the runs are not open, each sum is one chain.
+// Runs split a sum over inner axes into short chains of f32 additions: the sum of each run, of all lanes or in each
+// lane, is added to a total in f64. At most one of vector_run and middle_run is set; if none is set and the runs are
+// not open, each sum is one chain.
 typedef struct Runs {
   int64_t vector_run; // elements of the vector axis in a run
   int64_t middle_run; // iterations of the middle axis at `depth` in a run
