@@ -16,8 +16,8 @@ typedef struct SumStage {
   int axes[MAX_AXES];    // that operands come from, slowest first
   int naxes;
   // Of inner axes
-  bool is_in_lanes;    // index i of the last axis belongs to accumulator i % LANES
-  bool has_only_used;  // there are only as many accumulators as have operands
+  bool is_in_lanes;   // index i of the last axis belongs to accumulator i % LANES
+  bool has_only_used; // there are only as many accumulators as have operands
   Runs runs;
   int run_axis;          // the middle axis that runs are cut from
   AxisSet inside;        // the axes inside of it

@@ -127,8 +127,7 @@ static void build_outer_level(NestBuilder *r, int at, const Index *columns_end) 
 
 // A block of a scatter goes over all indices, and adds the operands whose index is a row of the block.
 static void build_scatter(NestBuilder *r, const Scatter *scatter) {
-  if (is_optional(r, scatter->to))
-    add(r, (LoopNode){.kind = NODE_FLAG, .flag = FLAG_WANTED, .access = scatter->to});
+  if (is_optional(r, scatter->to)) add(r, (LoopNode){.kind = NODE_FLAG, .flag = FLAG_WANTED, .access = scatter->to});
   const bool is_open = open_wanted(r, scatter->to);
   add(r, (LoopNode){.kind = NODE_SCATTER, .expr = scatter->sum, .access = scatter->to});
   if (is_open) close_body(r);
