@@ -170,9 +170,9 @@ ng_status ng_bench(ng_kernel *k, const ng_tensor *inputs, ng_tensor *outputs, co
   Timing t = {.kernel = k, .inputs = inputs, .outputs = outputs, .options = options};
   team_init(&t.team, options->threads ? options->threads : ng_thread_count());
   if (t.team.threads > CPU_COUNT(&t.team.allowed))
-    return argument_error(
-        k->ctx, "expected no more threads than the processors that this process may use, which are %d, found %d",
-        CPU_COUNT(&t.team.allowed), t.team.threads);
+    return argument_error(k->ctx,
+                          "expected at most %d threads, one for each processor that this process may use, found %d",
+                          CPU_COUNT(&t.team.allowed), t.team.threads);
   count_bytes(k, result);
   const ng_memory_part ceiling = {"a loop to compare with", result->bytes_read + result->bytes_written};
   char doing[320];

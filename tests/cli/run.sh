@@ -756,7 +756,7 @@ expect 0 'ok$' '1 value is computed again' run kept.yaml --random --compare --no
 expect 1 '' 'at most 8000 bytes, found at least 8256' run kept.yaml --random --no-fuse --memory 8000
 expect 2 '' '^error: format memory comes after all passes, .* found dead-code$' show sum.yaml --format memory --after dead-code
 expect 0 'ceiling' '' bench sum.yaml --seconds 0.01 --threads 1
-expect 2 '' "error: expected no more threads than the processors that this process may use, which are $(nproc), found 1000" \
+expect 2 '^graph' "error: expected at most $(nproc) threads, one for each processor that this process may use, found 1000" \
   bench sum.yaml --threads 1000
 if [ "$(nproc)" -gt 1 ]; then
   expect 0 '"efficiency": [0-9]' '' bench sum.yaml --seconds 0.01 --threads 1,2 --json
