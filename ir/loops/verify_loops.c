@@ -101,12 +101,35 @@ static bool verify_block_range(Verifying *v, const LoopNode *n) {
          verify_value(v, n, VAR_END, least_index(v, index_of(b, INDEX_ADD, begin, length), total));
 }
 
+// Whether the loops behind a counter of outer iterations leave none of any block. The blocks' lengths that open dims
+// choose are too many to run; no run may reach one that ends between two steps.
+static bool verify_rest(Verifying *v, const LoopNode *n) {
+  const AxisSet cut = loop_cut_axes(v->loop);
+  const int64_t factor = kernel_factor(v->k, axes_nelems(v->k, cut), axes_monomial(v->k, cut));
+  int64_t rest = -1; // of the last block; -1: not known
+  for (const LoopNode *next = n->next; next && rest; next = next->next) {
+    if (next->kind == NODE_IF && next->test && next->test->op == INDEX_LESS &&
+        index_is_var(next->test->args[0], n->var))
+      rest = 0;
+    const bool is_step = next->kind == NODE_FOR && next->is_whole && next->var.kind == n->var.kind;
+    if (!is_step || !index_is_literal(next->step) || next->step->number < 1) continue;
+    const int64_t step = next->step->number;
+    if (step == 1) rest = 0;
+    else if (rest > 0) rest %= step;
+    else if (cut_is_multiple(&v->loop->cut, step) && (factor % step == 0 || !axes_monomial(v->k, cut)))
+      rest = factor % step;
+  }
+  return !rest || verify_fail(v, n, "iterations may be left behind its loops at the end of a block");
+}
+
 bool verify_counter(Verifying *v, const LoopNode *n) {
   const int direction = counted_direction(v, n->var);
   Range *r = &v->range[direction];
   if (direction == NO_DIRECTION || r->is_counted || r->is_piece)
     return verify_fail(v, n, "a counter must go over the outer iterations or vectors, in no loop over them");
-  if (!n->value || !verify_index(v, n, n->value) || (direction == OUTER && !verify_block_range(v, n))) return false;
+  if (!n->value || !verify_index(v, n, n->value) ||
+      (direction == OUTER && !(verify_block_range(v, n) && verify_rest(v, n))))
+    return false;
   const LoopNode *runs = runs_of(v, n->value);
   r->is_aligned = direction != OUTER && begins_aligned(v, n->value);
   r->start = n->var;
