@@ -36,10 +36,12 @@ static bool has_name(const Names *n, const char *name) {
 }
 
 static Origin origin_of(const Names *inputs, const Names *outputs, const char *name) {
-  static const char prefix[] = "diff_";
+  static const char prefix[] = "diff"; // then a number from 2 on, for gradients of gradients, and _
   if (has_name(inputs, name)) return GIVEN;
-  bool is_diff = strncmp(name, prefix, sizeof prefix - 1) == 0 && has_name(outputs, name + sizeof prefix - 1);
-  return is_diff ? ARRIVING : SAVED;
+  if (strncmp(name, prefix, sizeof prefix - 1) != 0) return SAVED;
+  const char *rest = name + sizeof prefix - 1;
+  rest += strspn(rest, "0123456789");
+  return *rest == '_' && has_name(outputs, rest + 1) ? ARRIVING : SAVED;
 }
 
 static void print_inputs(const ng_graph *forward, const ng_graph *backward, const Names *inputs, const Names *outputs) {

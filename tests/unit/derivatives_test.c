@@ -181,6 +181,83 @@ static void each_operand_is_as_listed(void **state) {
   }
 }
 
+// Checks the gradient of the gradient, and of this one's. False: a graph has no gradient, or another than differences.
+static bool higher_orders_are_right(const char *text, uint64_t seed) {
+  enum { ORDERS = 3, MOST_CHECKED = 64 };
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = ng_graph_read(ctx, "derivative", text, strlen(text), NULL);
+  bool is_right = g != NULL;
+  for (int order = 2; order <= ORDERS && is_right; order++) {
+    ng_gradcheck_result results[MOST_CHECKED] = {{0}};
+    ng_graph *gradient = ng_graph_gradient(g, NULL);
+    ng_graph_free(g);
+    g = gradient;
+    if (!g) break; // the order before is constant
+    assert_true(ng_graph_input_count(g) <= MOST_CHECKED);
+    const ng_status status = ng_gradcheck(g, &(ng_gradcheck_options){.seed = seed}, results);
+    if (status == NG_WRONG && strstr(ng_messages_text(ctx, 0), "expected an output that depends")) break;
+    is_right = status == NG_OK || status == NG_DIFFERENT;
+    for (size_t i = 0; i < ng_graph_input_count(g) && is_right; i++) {
+      const ng_gradcheck_result *r = &results[i];
+      is_right = !r->nchecked || r->is_within || r->nskipped == r->nchecked || !isfinite(r->expected);
+      if (!is_right)
+        print_error("order %d by %s: %.12g, differences give %.12g\n", order, ng_graph_input(g, i).name, r->gradient,
+                    r->expected);
+    }
+    if (is_right) continue;
+    char *shown = ng_graph_show(g, "yaml", NULL);
+    print_error("%s\n%s\n", shown, ng_messages_text(ctx, 0));
+    ng_text_free(ctx, shown);
+  }
+  ng_graph_free(g);
+  ng_context_free(ctx);
+  return is_right;
+}
+
+// Whether all floating-point operands that may be f64 are: numbers of narrower types are not as exact as differences.
+static bool is_exact(const Node *node) {
+  bool all = true;
+  for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
+    const Operand *row;
+    const Value *v = node_operand_at(node, i, &row);
+    for (const TypeVariable *t = node->op->types; v && t->letter; t++)
+      if (t->letter == row->type && t->types & TYPE_BIT(TYPE_F64) && type_is_float(v->type)) all &= v->type == TYPE_F64;
+  }
+  return all;
+}
+
+// A node of f64 whose data gradcheck can draw. False: none was found.
+static bool draw_one(Drawn *d, OperatorId id, uint64_t *turn) {
+  enum { MOST_TURNS = 100000 };
+  for (; *turn < MOST_TURNS; ++*turn) {
+    if (draw(d, id, seed_of(operators[id].name, *turn)) && can_run(d->draft.node) && is_exact(d->draft.node))
+      return true;
+    drawn_free(d);
+  }
+  return false;
+}
+
+static void derivatives_of_higher_order_are_those_of_differences(void **state) {
+  const int most = takes_all() ? 40 : 4;
+  (void)state;
+  for (uint32_t id = 0; id < OP_COUNT; id++) {
+    const Operator *op = &operators[id];
+    if (op->traits & TRAIT_COLLECTIVE || random_exception((OperatorId)id)) continue;
+    if (gradient_rules[id]->of_all.why) continue;
+    uint64_t turn = 0;
+    for (int i = 0; i < most; i++, turn++) {
+      Drawn d;
+      Text text;
+      if (!draw_one(&d, (OperatorId)id, &turn)) fail_msg("%s: no graph", op->name);
+      text_init(&text, &system_allocator);
+      make_graph(&d, d.draft.node->ninputs, result_of(d.draft.node, turn), &text);
+      if (!higher_orders_are_right(text_string(&text), turn)) fail_msg("%s\n%s", op->name, text_string(&text));
+      text_deinit(&text);
+      drawn_free(&d);
+    }
+  }
+}
+
 // A gradient by a statistic is refused, a result that is no number of its own has none.
 static void each_result_is_as_listed(void **state) {
   (void)state;
@@ -189,7 +266,9 @@ static void each_result_is_as_listed(void **state) {
     for (uint32_t slot = 0; slot < op->noutputs; slot++) {
       const Derivative listed = gradient_of_result((OperatorId)id, slot);
       assert_true((listed.kind == DERIVATIVE_COMPUTED) == (listed.why == NULL));
-      if (listed.kind == DERIVATIVE_COMPUTED) assert_true(slot == 0 || id == OP_Split);
+      const bool is_of_statistic = op->outputs[slot].is_statistic && gradient_rules[id]->make_of_statistics;
+      if (listed.kind == DERIVATIVE_COMPUTED)
+        assert_true(slot == 0 || id == OP_Split || gradient_rules[id]->expand || is_of_statistic);
     }
   }
 }
@@ -198,12 +277,16 @@ static void exceptions_name_operands(void **state) {
   (void)state;
   for (uint32_t id = 0; id < OP_COUNT; id++) {
     const GradientRule *rule = gradient_rules[id];
-    assert_true((rule->make != NULL) == (rule->of_all.kind == DERIVATIVE_COMPUTED));
-    assert_true((rule->make != NULL) == (rule->of_all.why == NULL));
+    const bool is_derived = rule->make || rule->expand;
+    assert_true(!rule->make || !rule->expand);
+    assert_true(is_derived == (rule->of_all.kind == DERIVATIVE_COMPUTED));
+    assert_true(is_derived == (rule->of_all.why == NULL));
     for (size_t i = 0; i < MOST_EXCEPTIONS && rule->exceptions[i].operand; i++) {
       bool is_one = false;
       for (uint32_t slot = 0; slot < operators[id].ninputs; slot++)
         is_one |= strcmp(operators[id].inputs[slot].name, rule->exceptions[i].operand) == 0;
+      for (uint32_t slot = 0; slot < operators[id].noutputs; slot++)
+        is_one |= strcmp(operators[id].outputs[slot].name, rule->exceptions[i].operand) == 0;
       assert_true(is_one && rule->exceptions[i].derivative.why);
     }
   }
@@ -214,6 +297,7 @@ int main(void) {
       cmocka_unit_test(exceptions_name_operands),
       cmocka_unit_test(each_result_is_as_listed),
       cmocka_unit_test(each_operand_is_as_listed),
+      cmocka_unit_test(derivatives_of_higher_order_are_those_of_differences),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
