@@ -91,7 +91,7 @@ class _Options(ctypes.Structure):
 class _GradientOptions(ctypes.Structure):
     _fields_ = [
         ("wrt", POINTER(c_char_p)), ("nwrt", c_size_t), ("of", POINTER(c_char_p)), ("nof", c_size_t),
-        ("save_least", c_int),
+        ("save_least", c_int), ("derivative", c_int),
     ]  # fmt: skip
 
 

@@ -76,31 +76,28 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-// Chooses the prefix of gradients' names: diff_, or diff2_ in a graph that has gradients of its own inputs or outputs,
-// and so on.
-static void choose_prefix(Gradient *g) {
-  const Graph *forward = g->forward;
-  const size_t count = forward->ninputs + forward->noutputs;
-  const char **names = ARENA_ARRAY(&g->scratch, const char *, count + 1);
-  if (!names) {
-    gradient_out_of_memory(g);
-    return;
-  }
-  for (size_t i = 0; i < forward->ninputs; i++) names[i] = forward->inputs[i]->name;
-  for (size_t i = 0; i < forward->noutputs; i++) names[forward->ninputs + i] = forward->outputs[i]->name;
+bool gradient_choose_prefix(const Graph *g, const char *stem, char prefix[PREFIX_BYTES]) {
+  const size_t count = g->ninputs + g->noutputs, nbytes = strlen(stem);
+  const char **names = allocator_alloc(g->arena.allocator, (count + 1) * sizeof *names);
+  unsigned long order = 1;
+  if (!names) return false;
+  for (size_t i = 0; i < g->ninputs; i++) names[i] = g->inputs[i]->name;
+  for (size_t i = 0; i < g->noutputs; i++) names[g->ninputs + i] = g->outputs[i]->name;
   qsort(names, count, sizeof *names, compare_names);
-  unsigned long order = 1, own;
-  for (size_t i = 0; i < forward->nvalues; i++) {
-    const char *rest = forward->values[i]->name;
-    if (strncmp(rest, "diff", 4) != 0) continue;
-    char *end;
-    own = rest[4] >= '2' && rest[4] <= '9' ? strtoul(rest + 4, &end, 10) : (end = (char *)rest + 4, 1UL);
-    rest = end + 1;
+  for (size_t i = 0; i < g->nvalues; i++) {
+    const char *name = g->values[i]->name, *number = name + nbytes;
+    if (strncmp(name, stem, nbytes) != 0) continue;
+    const bool has_number = *number >= '2' && *number <= '9';
+    char *end = (char *)number;
+    const unsigned long own = has_number ? strtoul(number, &end, 10) : 1;
+    const char *rest = end + 1;
     if (*end != '_' || own < order || own >= UINT32_MAX) continue;
     if (bsearch(&rest, names, count, sizeof *names, compare_names)) order = own + 1;
   }
-  if (order == 1) snprintf(g->prefix, sizeof g->prefix, "diff_");
-  else snprintf(g->prefix, sizeof g->prefix, "diff%lu_", order);
+  if (order == 1) snprintf(prefix, PREFIX_BYTES, "%s_", stem);
+  else snprintf(prefix, PREFIX_BYTES, "%s%lu_", stem, order);
+  allocator_free(g->arena.allocator, names);
+  return true;
 }
 
 static const char *diff_name(Gradient *g, const Value *forward) {
@@ -173,7 +170,9 @@ static void add_outputs(Gradient *g, const GradientRequest *request) {
                g->prefix, input->name);
     } else {
       if (!g->diff[input->index] && g->depends[input->index])
-        g->diff[input->index] = gradient_of_steps(g, input, request->wrt != NULL);
+        g->diff[input->index] = gradient_of_steps(g, input, request->wrt && !request->gives_zeros);
+      if (!g->diff[input->index] && request->gives_zeros)
+        g->diff[input->index] = gradient_cast(g, gradient_filled(g, input->type, &input->shape, 0), input->type);
       if (g->diff[input->index]) add_output(g, input);
       else nrefused += request->wrt != NULL;
     }
@@ -261,7 +260,7 @@ static bool finish(Gradient *g) {
 
 static void make(Gradient *g, const GradientRequest *request) {
   g->failed = !find_dependants(g, request);
-  if (!g->failed) choose_prefix(g);
+  if (!g->failed && !gradient_choose_prefix(g->forward, "diff", g->prefix)) gradient_out_of_memory(g);
   if (g->failed) return;
   add_seeds(g, request);
   if (!g->failed) gradient_walk_back(g, 0, g->forward->nnodes);

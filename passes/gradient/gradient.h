@@ -43,6 +43,7 @@ typedef struct GradientRequest {
                     // statistics nor updates of states
   size_t nof;
   bool saves_least;
+  bool gives_zeros; // for inputs of `wrt` that no output depends on
 } GradientRequest;
 
 typedef struct GradientEnds {
@@ -60,6 +61,16 @@ Graph *graph_gradient(const Graph *forward, const GradientRequest *request, Grad
 // The forward graph with the backward graph's saved values as additional outputs, after its own outputs and before the
 // updates of its states. It has its own dims, and holds a reference to forward. NULL: out of memory.
 Graph *graph_with_saved(const Graph *forward, const Graph *backward, const GradientEnds *ends);
+
+// Gives the graph's results for `count` values of some inputs at once: values[i], whose first axis has that extent,
+// takes the place of inputs[i], and each output gets this axis. False after reporting an error.
+enum { MOST_BATCH = MAX_VARIADIC };
+bool graph_batch(Graph *g, Value *const *inputs, Value *const *values, size_t ninputs, int64_t count, Diagnostics *d);
+
+// Chooses the prefix of new names, stem_ or stem2_ and so on: with no number that the graph's inputs or outputs have
+// behind a prefix like it in the names of the graph's values. False: out of memory.
+enum { PREFIX_BYTES = 32 };
+bool gradient_choose_prefix(const Graph *g, const char *stem, char prefix[PREFIX_BYTES]);
 
 // Rules
 

@@ -25,16 +25,16 @@ struct Gradient {
   const Node *node; // the forward node whose rule is running
   uint64_t given;   // a mask of its inputs whose gradients the rule has given
   // By the index of a forward value:
-  bool *is_own;    // it is an own value of each leaf (ir/graph/leaves.h)
-  bool *depends;   // a gradient flows from it to an input whose gradient is requested
-  bool *follows;   // it depends on such an input, but no gradient flows: the derivative is 0
-  Value **here;    // the corresponding input or constant of the backward graph; NULL: not used yet
-  Value **seed;    // for a forward output, the backward graph's input with its gradient; NULL: none
-  Value **diff;    // the sum of its gradients so far; NULL: zero
-  Guard *guard;    // of diff
-  bool *is_needed; // outputs with gradients depend on it; NULL: not asked yet
-  bool *is_listed; // by the index of a backward value: it is in the list of inputs
-  char prefix[16]; // of gradients' names
+  bool *is_own;              // it is an own value of each leaf (ir/graph/leaves.h)
+  bool *depends;             // a gradient flows from it to an input whose gradient is requested
+  bool *follows;             // it depends on such an input, but no gradient flows: the derivative is 0
+  Value **here;              // the corresponding input or constant of the backward graph; NULL: not used yet
+  Value **seed;              // for a forward output, the backward graph's input with its gradient; NULL: none
+  Value **diff;              // the sum of its gradients so far; NULL: zero
+  Guard *guard;              // of diff
+  bool *is_needed;           // outputs with gradients depend on it; NULL: not asked yet
+  bool *is_listed;           // by the index of a backward value: it is in the list of inputs
+  char prefix[PREFIX_BYTES]; // of gradients' names
   GradientEnds *ends;
   bool failed;
 };

@@ -190,6 +190,17 @@ bool gradient_is_statistic(const Value *v) {
   return v->producer && v->producer->op->outputs[v->output_slot].is_statistic;
 }
 
+static Value *taken(Gradient *g, Guard guard) {
+  return guard.when ? guard.mask : gradient_unary(g, OP_LogicalNot, guard.mask);
+}
+
+// The guard of what is 0 where either guard says so (OP_LogicalAnd), or where both do (OP_LogicalOr).
+static Guard joined(Gradient *g, OperatorId how, Guard a, Guard b) {
+  if (a.mask == b.mask && a.when == b.when) return a;
+  if (!a.mask || !b.mask) return how == OP_LogicalOr ? (Guard){0} : a.mask ? a : b;
+  return (Guard){gradient_binary(g, how, taken(g, a), taken(g, b)), true};
+}
+
 void gradient_add(Gradient *g, const Value *forward, Value *diff, Guard guard) {
   const size_t index = forward->index - g->first;
   if (gradient_is_statistic(forward) &&
@@ -200,8 +211,7 @@ void gradient_add(Gradient *g, const Value *forward, Value *diff, Guard guard) {
   diff = gradient_cast(g, gradient_summed(g, diff, &forward->shape), forward->type);
   Value **sum = &g->diff[index];
   Guard *known = &g->guard[index];
-  if (!*sum) *known = guard;
-  else if (known->mask != guard.mask || known->when != guard.when) *known = (Guard){0};
+  *known = *sum ? joined(g, OP_LogicalOr, *known, guard) : guard;
   *sum = *sum ? gradient_binary(g, OP_Add, *sum, diff) : diff;
 }
 
@@ -216,10 +226,6 @@ static bool broadcasts_into(const Shape *from, const Shape *to) {
   return fits;
 }
 
-static Value *taken(Gradient *g, Guard guard) {
-  return guard.when ? guard.mask : gradient_unary(g, OP_LogicalNot, guard.mask);
-}
-
 // What is known of the gradient that the node gives to an input.
 static Guard guard_of(Gradient *g, const Node *node, uint32_t slot) {
   enum { COND };
@@ -229,9 +235,7 @@ static Guard guard_of(Gradient *g, const Node *node, uint32_t slot) {
   if (is_alike && node->outputs[0] && (slot == 0 || !node_places_by_axis(node)))
     guard = g->guard[node->outputs[0]->index - g->first];
   if (node->op->id != OP_Select || slot == COND) return guard;
-  const Guard own = {gradient_saved(g, node->inputs[COND]), slot == 1};
-  if (!guard.mask || guard.mask == own.mask) return own;
-  return (Guard){gradient_binary(g, OP_LogicalAnd, taken(g, guard), taken(g, own)), true};
+  return joined(g, OP_LogicalAnd, guard, (Guard){gradient_saved(g, node->inputs[COND]), slot == 1});
 }
 
 // A number that is finite, and does not depend on an input.

@@ -92,7 +92,8 @@ static void end_expansion(Gradient *g, Gradient *inner, const Node *node, const 
     Value *operand = own->inputs[i], *diff = inner->diff[operand->index - inner->first];
     if (!diff && gradient_is_wanted(g, v)) diff = gradient_filled(g, v->type, &v->shape, 0);
     gradient_give(g, node, i, diff);
-    if (operand->uses) value_replace_uses(operand, gradient_saved(g, v));
+    Value *given = operand->uses ? gradient_saved(g, v) : NULL;
+    if (given) value_replace_uses(operand, given);
   }
 }
 
@@ -103,7 +104,11 @@ static void make_by_expansion(Gradient *g, const Node *node) {
   inner.first = g->graph->nvalues;
   Node *own = stand_in(&inner, node);
   const size_t first = g->graph->nnodes;
-  if (own) gradient_rules[node->op->id]->expand(&inner, own, results);
+  if (!own) {
+    g->failed = true;
+    return;
+  }
+  gradient_rules[node->op->id]->expand(&inner, own, results);
   const size_t end = g->graph->nnodes;
   if (!inner.failed && !begin_expansion(&inner)) gradient_out_of_memory(&inner);
   for (uint32_t i = 0; i < node->ninputs && !inner.failed; i++)

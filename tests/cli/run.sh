@@ -508,6 +508,25 @@ expect 0 '^saved by net: h$' '' grad gelu.yaml --forward kept.yaml -o gradient.y
 expect 0 '^outputs: \[y, h\]$' '' check kept.yaml
 expect 0 'op: GELU$' '' check gradient.yaml
 expect 1 '' 'cannot|No such' grad gelu.yaml --forward no/such/folder.yaml -o gradient.yaml
+cat >energy.yaml <<'Y'
+format: ngrad/1
+name: energy
+inputs: [{name: x, type: f32, shape: [3]}]
+nodes:
+  - {op: Square, inputs: [x], outputs: [s]}
+  - {op: ReduceSum, inputs: [s], outputs: [e], attributes: {axes: [0]}}
+outputs: [s, e]
+Y
+expect 0 '^tangents of inputs of sum: tangent_a tangent_b$' '' grad sum.yaml --forward-mode -o tangents.yaml
+expect 0 '^outputs: \[tangent_c\]$' '' show tangents.yaml
+expect 0 '^outputs: \[tangent_diff_x\]$' '' grad energy.yaml --hvp --of e
+expect 0 'name: jacobian_x, type: f32, shape: \[3, 3\]' '' grad energy.yaml --jacobian --of s
+expect 0 '^wrote hessian.yaml$' '' grad energy.yaml --hessian --of e -o hessian.yaml
+expect 0 'hessian_x' '' run hessian.yaml --random --compare
+expect 0 '"origin": "tangent"' '' grad energy.yaml --hvp --of e --json -o answer.yaml
+expect 1 '' 's \[3\]: expected an output that is a single number' grad energy.yaml --hvp
+expect 2 '' 'expected one of --forward, --forward-mode' grad energy.yaml --hvp --forward kept.yaml
+expect 0 '^gradients of outputs of net_backward: diff2_diff_x' '' grad gradient.yaml -o second.yaml
 expect 2 '' 'unknown input d, expected a or b' grad sum.yaml --wrt a,d
 expect 2 '' 'unknown output d, did you mean c|unknown output d, expected c' grad sum.yaml --of d
 expect 2 '' 'b: expected each input once' grad sum.yaml --wrt b,a,b
