@@ -141,7 +141,6 @@ static bool (*way_of(const Node *node))(Batch *, const Node *) {
   const unsigned traits = node->op->traits;
   const OperatorId id = node->op->id;
   const bool has_axes = operator_places_by_axis(node->op) || traits & TRAIT_ALONG_AXIS || id == OP_Dropout;
-  if (node->outputs[0]->shape.rank == MAX_RANK) return make_each;
   if (traits & TRAIT_ELEMENTWISE && !has_axes) return make_elementwise;
   if (traits & TRAIT_REDUCES) return make_reduction;
   if (id == OP_StaticReshape) return make_reshape;
@@ -149,6 +148,15 @@ static bool (*way_of(const Node *node))(Batch *, const Node *) {
   if (id == OP_SoftMaxBackward || id == OP_LogSoftmaxBackward || id == OP_LogSoftmax) return make_softmax;
   if (id == OP_MatMul && node->inputs[0]->shape.rank > 1 && node->inputs[1]->shape.rank > 1) return make_product;
   return make_each;
+}
+
+static bool make_node(Batch *t, const Node *node) {
+  char title[NODE_TITLE_BYTES];
+  for (uint32_t i = 0; i < node->noutputs; i++)
+    if (node->outputs[i] && node->outputs[i]->shape.rank == MAX_RANK)
+      return error_at(t->b.d, node->position, "%s: expected results of fewer than %d axes, as a matrix has one more",
+                      node_title(node, title), MAX_RANK);
+  return way_of(node)(t, node);
 }
 
 static bool is_with(const Batch *t, const Node *node) {
@@ -168,7 +176,7 @@ bool graph_batch(Graph *g, Value *const *inputs, Value *const *values, size_t ni
   for (size_t i = 0; ok && i < nnodes; i++) {
     const Node *node = g->nodes[i];
     t.b.at = node->position;
-    ok = !is_with(&t, node) || way_of(node)(&t, node);
+    ok = !is_with(&t, node) || make_node(&t, node);
   }
   for (size_t i = 0; ok && i < g->noutputs; i++) {
     Value *old = g->outputs[i], *v = copied(&t, old);

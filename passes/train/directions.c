@@ -79,15 +79,17 @@ static bool has_tangent(const Direction *s, const Value *output) {
   return has;
 }
 
-// Adds tangents of 0 of the requested outputs that do not follow the inputs.
+// Adds tangents of 0: of the requested outputs that do not follow the inputs, or if no output does of all.
 static bool add_zeros(Direction *s) {
   const GradientRequest *r = s->request;
+  Value *const *of = r->of ? r->of : s->forward->outputs;
+  const size_t nall = s->first.ndiffs ? 0 : s->forward->noutputs - s->forward->nupdates;
   Graph *g = s->result;
   bool ok = true;
-  for (size_t i = 0; ok && r->of && i < r->nof; i++) {
-    if (has_tangent(s, r->of[i])) continue;
-    Value *zeros = graph_add_number(g, "", r->of[i]->type, &r->of[i]->shape, 0);
-    ok = zeros && graph_add_output(g, zeros) ? set_name(s, g, zeros, r->of[i]->name) : error_out_of_memory(s->d);
+  for (size_t i = 0; ok && i < (r->of ? r->nof : nall); i++) {
+    if (has_tangent(s, of[i]) || !type_is_float(of[i]->type)) continue;
+    Value *zeros = graph_add_number(g, "", of[i]->type, &of[i]->shape, 0);
+    ok = zeros && graph_add_output(g, zeros) ? set_name(s, g, zeros, of[i]->name) : error_out_of_memory(s->d);
   }
   return ok;
 }
@@ -106,7 +108,7 @@ static bool make_no_tangents(Direction *s) {
 
 static bool make_tangents(Direction *s) {
   if (!begin(s, "tangent")) return false;
-  if (!s->first.ndiffs && s->request->of) return make_no_tangents(s);
+  if (!s->first.ndiffs) return make_no_tangents(s);
   if (!differentiate_again(s, cotangents(s), s->first.ndiffs) || !name_tangents(s)) return false;
   const size_t nothers = s->whole->ninputs - s->first.ndiffs;
   bool ok = true;

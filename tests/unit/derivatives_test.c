@@ -237,6 +237,78 @@ static bool draw_one(Drawn *d, OperatorId id, uint64_t *turn) {
   return false;
 }
 
+// Interprets a graph on the data of the first one by its name, and on other numbers.
+static void run_on(ng_context *ctx, ng_graph *first, ng_graph *g, ng_tensor *outputs) {
+  ng_tensor inputs[2 * MOST_INPUTS] = {{0}};
+  const size_t ninputs = ng_graph_input_count(g), nfirst = ng_graph_input_count(first);
+  assert_true(ninputs <= 2 * MOST_INPUTS);
+  for (size_t i = 0; i < ninputs; i++) {
+    const char *name = ng_graph_input(g, i).name;
+    size_t k = 0;
+    while (k < nfirst && strcmp(ng_graph_input(first, k).name, name) != 0) k++;
+    assert_int_equal(k < nfirst ? ng_tensor_random(first, k, 3, &inputs[i]) : ng_tensor_random(g, i, 5, &inputs[i]),
+                     NG_OK);
+  }
+  for (size_t i = 0; i < ng_graph_output_count(g); i++) {
+    const ng_tensor_info info = ng_graph_output(g, i);
+    assert_int_equal(ng_tensor_new(ctx, &info, &outputs[i]), NG_OK);
+  }
+  if (ng_interpret(g, inputs, outputs, 0) != NG_OK) fail_msg("%s", ng_messages_text(ctx, 0));
+  for (size_t i = 0; i < ninputs; i++) ng_tensor_free(ctx, &inputs[i]);
+}
+
+static ng_graph *derivative(ng_graph *g, ng_derivative form, const char *wrt) {
+  return ng_graph_gradient(g, &(ng_gradient_options){.wrt = &wrt, .nwrt = 1, .derivative = form});
+}
+
+// Whether the rows of the Jacobian by each input, times a tangent, are the tangents of the output.
+static bool directions_agree(const char *text) {
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = ng_graph_read(ctx, "derivative", text, strlen(text), NULL);
+  bool agree = g != NULL;
+  const bool is_float = agree && type_is_float((Type)ng_graph_output(g, 0).type);
+  for (size_t k = 0; agree && is_float && k < ng_graph_input_count(g); k++) {
+    const char *wrt = ng_graph_input(g, k).name;
+    ng_graph *matrix = derivative(g, NG_JACOBIAN, wrt), *tangents = matrix ? derivative(g, NG_TANGENTS, wrt) : NULL;
+    ng_tensor rows, product, tangent;
+    if (tangents && ng_graph_input_count(tangents)) { // else it has no derivative, or one of 0
+      const size_t last = ng_graph_input_count(tangents) - 1;
+      run_on(ctx, g, matrix, &rows);
+      run_on(ctx, g, tangents, &product);
+      assert_int_equal(ng_tensor_random(tangents, last, 5, &tangent), NG_OK);
+      const int64_t n = ng_tensor_nelems(&product), nelems = ng_tensor_nelems(&tangent);
+      for (int64_t i = 0; i < n; i++) {
+        double sum = 0, size = 1;
+        for (int64_t e = 0; e < nelems; e++) {
+          const double part = ng_tensor_get(&rows, i * nelems + e) * ng_tensor_get(&tangent, e);
+          sum += part;
+          size += fabs(part);
+        }
+        const double got = ng_tensor_get(&product, i);
+        if (fabs(got - sum) <= 1e-12 * size || !isfinite(sum)) continue;
+        print_error("by %s: tangent %d is %.17g, expected %.17g\n", wrt, (int)i, got, sum);
+        agree = false;
+      }
+      ng_tensor_free(ctx, &rows);
+      ng_tensor_free(ctx, &product);
+      ng_tensor_free(ctx, &tangent);
+    } else if (ng_last_status(ctx) != NG_OK) {
+      static const char *const reasons[] = {"no gradient", "expected a floating-point type",
+                                            "expected 1 to 64 elements", "fewer than 8 axes"};
+      agree = false;
+      for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        agree |= strstr(ng_messages_text(ctx, 0), reasons[i]) != NULL;
+      if (!agree) print_error("%s\n", ng_messages_text(ctx, 0));
+    }
+    ng_messages_clear(ctx);
+    ng_graph_free(matrix);
+    ng_graph_free(tangents);
+  }
+  ng_graph_free(g);
+  ng_context_free(ctx);
+  return agree;
+}
+
 static void derivatives_of_higher_order_are_those_of_differences(void **state) {
   const int most = takes_all() ? 40 : 4;
   (void)state;
@@ -251,7 +323,8 @@ static void derivatives_of_higher_order_are_those_of_differences(void **state) {
       if (!draw_one(&d, (OperatorId)id, &turn)) fail_msg("%s: no graph", op->name);
       text_init(&text, &system_allocator);
       make_graph(&d, d.draft.node->ninputs, result_of(d.draft.node, turn), &text);
-      if (!higher_orders_are_right(text_string(&text), turn)) fail_msg("%s\n%s", op->name, text_string(&text));
+      if (!higher_orders_are_right(text_string(&text), turn) || !directions_agree(text_string(&text)))
+        fail_msg("%s\n%s", op->name, text_string(&text));
       text_deinit(&text);
       drawn_free(&d);
     }
