@@ -2,6 +2,7 @@
 // Hessians symmetric and equal to their products with vectors, and branches that were not taken give no NaN.
 #include "ir/graph/type.h"
 #include "tests/unit/api_case.h"
+#include "tests/unit/failing_allocator.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -377,12 +378,48 @@ static void what_has_no_matrix_is_told(void **state) {
   ng_context_free(ctx);
 }
 
+// Whichever allocation fails, nothing is left, and the next call succeeds.
+static void without_memory_there_is_no_derivative(void **state) {
+  (void)state;
+  const char *text =
+      "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [2, 2]}, {name: w, type: f32, shape: [2, 2]}]\n"
+      "constants: [{name: zero, type: f32, shape: [], value: 0}]\nnodes:\n"
+      "  - {op: MatMul, inputs: [x, w], outputs: [h]}\n"
+      "  - {op: LayerNorm, inputs: [h], outputs: [n], attributes: {use_affine: false, keep_stats: false}}\n"
+      "  - {op: Greater, inputs: [n, zero], outputs: [c]}\n  - {op: Log, inputs: [n], outputs: [l]}\n"
+      "  - {op: Select, inputs: [c, l, n], outputs: [s]}\n  - {op: Slice, inputs: [s], outputs: [t], attributes: "
+      "{starts: "
+      "[0], ends: [1]}}\n  - {op: ReduceSum, inputs: [t], outputs: [y], attributes: {axes: [0, 1]}}\noutputs: [y]\n";
+  FailingAllocator memory;
+  failing_allocator_init(&memory, NEVER_FAIL);
+  ng_allocator allocator = {failing_resize, &memory};
+  ng_context *ctx = ng_context_new(&allocator);
+  ng_graph *g = must_read(ctx, text);
+  const char *wrt = "x";
+  for (ng_derivative form = NG_TANGENTS; form <= NG_HESSIAN; form++) {
+    ng_graph *made = NULL;
+    const ng_gradient_options options = {.wrt = &wrt, .nwrt = 1, .derivative = form};
+    for (size_t failing = 0; !made; failing++) {
+      memory.ncalls = 0;
+      memory.failing = failing;
+      made = ng_graph_gradient(g, &options);
+      if (!made) assert_int_equal(ng_last_status(ctx), NG_OUT_OF_MEMORY);
+    }
+    memory.failing = NEVER_FAIL;
+    ng_graph_free(made);
+  }
+  ng_graph_free(g);
+  ng_context_free(ctx);
+  assert_int_equal(memory.nlive, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(directions_of_networks_agree),
       cmocka_unit_test(third_derivatives_of_networks_are_those_of_differences),
       cmocka_unit_test(derivatives_are_as_stated_at_singular_points),
       cmocka_unit_test(what_has_no_matrix_is_told),
+      cmocka_unit_test(without_memory_there_is_no_derivative),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
