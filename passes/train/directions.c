@@ -8,7 +8,7 @@
 
 typedef struct Direction {
   const Graph *forward;
-  const GradientRequest *request;
+  GradientRequest request;
   Diagnostics *d;
   Graph *whole;       // forward and its gradient
   GradientEnds first; // of whole
@@ -30,9 +30,7 @@ static bool begin(Direction *s, const char *stem) {
     return error_at(s->d, (Position){0}, "%s: expected a graph without leaves, whose inputs all have one value",
                     s->forward->name);
   if (!gradient_choose_prefix(s->forward, stem, s->prefix)) return error_out_of_memory(s->d);
-  GradientRequest request = *s->request;
-  request.gives_zeros = request.wrt != NULL;
-  s->whole = whole_gradient(s->forward, &request, &s->first, true, s->d);
+  s->whole = whole_gradient(s->forward, &s->request, &s->first, true, s->d);
   return s->whole != NULL;
 }
 
@@ -81,7 +79,7 @@ static bool has_tangent(const Direction *s, const Value *output) {
 
 // Adds tangents of 0: of the requested outputs that do not follow the inputs, or if no output does of all.
 static bool add_zeros(Direction *s) {
-  const GradientRequest *r = s->request;
+  const GradientRequest *r = &s->request;
   Value *const *of = r->of ? r->of : s->forward->outputs;
   const size_t nall = s->first.ndiffs ? 0 : s->forward->noutputs - s->forward->nupdates;
   Graph *g = s->result;
@@ -140,8 +138,32 @@ static bool take_ones(Direction *s) {
   return true;
 }
 
+// Where no outputs are named, those that are single numbers are differentiated, if there are any.
+static bool choose_numbers(Direction *s, Arena *arena) {
+  const Graph *forward = s->forward;
+  const size_t count = forward->noutputs - forward->nupdates;
+  Value **of = ARENA_ARRAY(arena, Value *, count + 1);
+  size_t nof = 0;
+  if (!of) return error_out_of_memory(s->d);
+  for (size_t i = 0; i < count; i++) {
+    Value *v = forward->outputs[i];
+    const bool is_statistic = v->producer && v->producer->op->outputs[v->output_slot].is_statistic;
+    if (type_is_float(v->type) && shape_nelems(&v->shape) == 1 && !is_statistic) of[nof++] = v;
+  }
+  if (nof && !s->request.of) {
+    s->request.of = of;
+    s->request.nof = nof;
+  }
+  return true;
+}
+
 static bool make_hvp(Direction *s) {
-  if (!begin(s, "tangent") || !take_ones(s)) return false;
+  Arena arena;
+  arena_init(&arena, s->forward->arena.allocator);
+  const bool has_begun = choose_numbers(s, &arena) && begin(s, "tangent");
+  s->request.of = NULL; // it may be in the arena
+  arena_deinit(&arena);
+  if (!has_begun || !take_ones(s)) return false;
   Value **wrt = ARENA_ARRAY(&s->whole->arena, Value *, s->whole->noutputs + 1);
   if (!wrt) return error_out_of_memory(s->d);
   for (size_t k = 0; k < s->whole->noutputs; k++)
@@ -179,8 +201,8 @@ static bool take_units(Direction *s, Graph *g, Value *input, const Value *of) {
   for (int i = 0; i < of->shape.rank; i++) is_small &= extent_is_literal(of->shape.extent[i]);
   if (!is_small)
     return error_at(s->d, of->position,
-                    "%s %s: expected 1 to %d elements, as the matrix is computed for each of them, and fewer than %d "
-                    "axes",
+                    "%s %s: expected 1 to %d elements, by extents that are numbers, as the matrix is computed for each "
+                    "of them, and fewer than %d axes",
                     of->name, shape_string(&of->shape, shape, sizeof shape), MOST_BATCH, MAX_RANK);
   Value *units = unit_vectors(s, g, of, count);
   if (!units || !graph_batch(g, &input, &units, input != NULL, count, s->d)) return false;
@@ -193,7 +215,7 @@ static bool take_units(Direction *s, Graph *g, Value *input, const Value *of) {
 // The one output to differentiate; NULL: there are several, or none. *input: its gradient; NULL: it changes nothing.
 static const Value *only_output(const Direction *s, Value **input) {
   const Graph *forward = s->forward;
-  const GradientRequest *r = s->request;
+  const GradientRequest *r = &s->request;
   const Value *of = NULL;
   size_t count = 0;
   *input = s->first.ndiffs == 1 ? cotangents(s)[0] : NULL;
@@ -235,7 +257,8 @@ Graph *graph_derivative(const Graph *forward, const GradientRequest *request, De
     const char *suffix;
   } forms[] = {{make_tangents, "tangents"}, {make_hvp, "hvp"}, {make_jacobian, "jacobian"}, {make_hessian, "hessian"}};
   const size_t at = form - DERIVATIVE_TANGENTS;
-  Direction s = {.forward = forward, .request = request, .d = d};
+  Direction s = {.forward = forward, .request = *request, .d = d};
+  s.request.gives_zeros = request->wrt != NULL;
   bool ok = forms[at].make(&s);
   if (ok) s.result->name = arena_format(&s.result->arena, "%s_%s", forward->name, forms[at].suffix);
   if (ok && (!s.result->name || !graph_make_names_unique(s.result))) ok = error_out_of_memory(d);

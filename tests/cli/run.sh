@@ -524,7 +524,7 @@ expect 0 'name: jacobian_x, type: f32, shape: \[3, 3\]' '' grad energy.yaml --ja
 expect 0 '^wrote hessian.yaml$' '' grad energy.yaml --hessian --of e -o hessian.yaml
 expect 0 'hessian_x' '' run hessian.yaml --random --compare
 expect 0 '"origin": "tangent"' '' grad energy.yaml --hvp --of e --json -o answer.yaml
-expect 1 '' 's \[3\]: expected an output that is a single number' grad energy.yaml --hvp
+expect 1 '' 's \[3\]: expected an output that is a single number' grad energy.yaml --hvp --of s
 expect 2 '' 'expected one of --forward, --forward-mode' grad energy.yaml --hvp --forward kept.yaml
 expect 0 '^gradients of outputs of net_backward: diff2_diff_x' '' grad gradient.yaml -o second.yaml
 expect 2 '' 'unknown input d, expected a or b' grad sum.yaml --wrt a,d

@@ -343,12 +343,14 @@ static void what_has_no_matrix_is_told(void **state) {
   } rows[] = {
       {NG_JACOBIAN, NULL, NULL, "test: expected one output to differentiate, found 2; --of names it"},
       {NG_JACOBIAN, NULL, "y",
-       "y [65]: expected 1 to 64 elements, as the matrix is computed for each of them, and fewer than 8 axes"},
-      {NG_HVP, NULL, NULL,
+       "y [65]: expected 1 to 64 elements, by extents that are numbers, as the matrix is computed for each of them, "
+       "and fewer than 8 axes"},
+      {NG_HVP, NULL, "y",
        "y [65]: expected an output that is a single number, as its Hessian is wanted; --of names it"},
       {NG_HESSIAN, NULL, "sum", "test: expected one input to differentiate by, found 2; --wrt names it"},
       {NG_HESSIAN, "x", "sum",
-       "x [65]: expected 1 to 64 elements, as the matrix is computed for each of them, and fewer than 8 axes"},
+       "x [65]: expected 1 to 64 elements, by extents that are numbers, as the matrix is computed for each of them, "
+       "and fewer than 8 axes"},
       {(ng_derivative)7, NULL, NULL, "expected a derivative from 0 to 4, found 7"},
   };
   (void)state;
@@ -374,6 +376,10 @@ static void what_has_no_matrix_is_told(void **state) {
   assert_true(ng_tensor_get(&r.tensors[0], 0) == 0 && ng_graph_input_count(hessian) == 0);
   result_free(ctx, &r);
   ng_graph_free(hessian);
+  // without names, of the outputs that are single numbers
+  ng_graph *hvp = derivative(ctx, g, NG_HVP, NULL, NULL);
+  assert_int_equal(ng_graph_output_count(hvp), 2);
+  ng_graph_free(hvp);
   ng_graph_free(g);
   ng_context_free(ctx);
 }
