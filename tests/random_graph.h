@@ -131,7 +131,7 @@ typedef struct RandomDraft {
 // Why an operator is never drawn; NULL: it is drawn.
 static inline const char *random_exception(OperatorId id) {
   if (operators[id].traits & TRAIT_COLLECTIVE) return "it is of graphs with leaves, which are cut and run as steps";
-  if (id == OP_MaxPoolWinners || id == OP_MaxPoolScatter)
+  if (id == OP_MaxPoolWinners || id == OP_MaxPoolScatter || id == OP_MaxPoolGather)
     return "an operand must be the result of MaxPool or MaxPoolWinners; MaxPoolBackward, which is drawn, becomes both";
   return NULL;
 }

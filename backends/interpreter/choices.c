@@ -29,7 +29,7 @@ static const Row rows[OP_COUNT] = {
     [OP_LessEqual] = {ROUNDS_NONE}, [OP_Greater] = {ROUNDS_NONE}, [OP_GreaterEqual] = {ROUNDS_NONE},
     [OP_LogicalAnd] = {ROUNDS_NONE}, [OP_LogicalOr] = {ROUNDS_NONE}, [OP_LogicalNot] = {ROUNDS_NONE},
     [OP_ReduceMax] = {ROUNDS_NONE}, [OP_ReduceMin] = {ROUNDS_NONE}, [OP_ArgMax] = {ROUNDS_NONE},
-    [OP_ArgMin] = {ROUNDS_NONE}, [OP_MaxPool] = {ROUNDS_NONE}, [OP_MaxPoolWinners] = {ROUNDS_NONE},
+    [OP_ArgMin] = {ROUNDS_NONE}, [OP_MaxPool] = {ROUNDS_NONE}, [OP_MaxPoolWinners] = {ROUNDS_NONE}, [OP_MaxPoolGather] = {ROUNDS_NONE},
     [OP_StaticReshape] = {ROUNDS_NONE}, [OP_StaticTranspose] = {ROUNDS_NONE}, [OP_Diagonal] = {ROUNDS_NONE},
     [OP_GenIndex] = {ROUNDS_NONE}, [OP_Concat] = {ROUNDS_NONE}, [OP_Slice] = {ROUNDS_NONE}, [OP_Pad] = {ROUNDS_NONE},
     [OP_Split] = {ROUNDS_NONE}, [OP_Tile] = {ROUNDS_NONE}, [OP_OneHot] = {ROUNDS_NONE}, [OP_Gather] = {ROUNDS_NONE},

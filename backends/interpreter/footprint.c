@@ -54,6 +54,7 @@ static uint64_t (*const scratch[OP_COUNT])(const Evaluation *e) = {
     [OP_MaxPool] = scratch_of_pool,
     [OP_MaxPoolBackward] = scratch_of_pool_sums,
     [OP_MaxPoolWinners] = scratch_of_pool,
+    [OP_MaxPoolGather] = scratch_of_pool,
     [OP_MaxPoolScatter] = scratch_of_pool_sums,
     [OP_AvgPool] = scratch_of_pool,
     [OP_AvgPoolBackward] = scratch_of_pool_sums,

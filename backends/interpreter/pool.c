@@ -169,6 +169,19 @@ bool interpret_MaxPoolScatter(const Evaluation *e) {
   return sums_store(e, 0, sums);
 }
 
+bool interpret_MaxPoolGather(const Evaluation *e) {
+  Pool p;
+  if (!pool_init(&p, e)) return false;
+  for (Walk w = walk_over(&e->node->outputs[0]->shape); w.i < w.nelems; walk_step(&w)) {
+    pool_find(&p, w.index);
+    e->outputs[0][w.i] = 0;
+    for (int64_t i = 0; i < p.count; i++)
+      if (tap_at(&p, w.index, p.places[i]) == evaluation_integer(e, 0, w.i))
+        e->outputs[0][w.i] = e->inputs[1][p.places[i]];
+  }
+  return true;
+}
+
 bool interpret_AvgPoolBackward(const Evaluation *e) {
   Pool p;
   Sum *sums = sums_of_output(e, 0);

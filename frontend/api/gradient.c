@@ -24,7 +24,8 @@ static ng_status find_values(ng_graph *g, const char *what, const char *const *n
   return NG_OK;
 }
 
-Graph *gradient_of(ng_graph *g, const ng_gradient_options *options, GradientEnds *ends, ng_status *status) {
+static Graph *derivative_of(ng_graph *g, const ng_gradient_options *options, DerivativeForm form, GradientEnds *ends,
+                            ng_status *status) {
   static const ng_gradient_options defaults = {0};
   const ng_gradient_options *o = options ? options : &defaults;
   const Graph *graph = g->graph;
@@ -35,17 +36,22 @@ Graph *gradient_of(ng_graph *g, const ng_gradient_options *options, GradientEnds
   if (*status != NG_OK) return NULL;
   compiling_begin(g->ctx, graph->name);
   Call call = call_begin(g->ctx);
-  Graph *gradient = graph_gradient(graph, &(GradientRequest){wrt, o->nwrt, of, o->nof, o->save_least != 0}, ends,
-                                   &g->ctx->diagnostics);
-  if (gradient && graph->nleaves) {
+  const GradientRequest request = {wrt, o->nwrt, of, o->nof, o->save_least != 0, false};
+  Graph *gradient = form ? graph_derivative(graph, &request, form, &g->ctx->diagnostics)
+                         : graph_gradient(graph, &request, ends, &g->ctx->diagnostics);
+  if (gradient && !form && graph->nleaves) {
     Graph *backward = gradient;
-    gradient = gradient_with_forward(graph, backward, ends, &g->ctx->diagnostics);
+    gradient = gradient_with_forward(graph, backward, ends, false, &g->ctx->diagnostics);
     graph_free(backward);
   }
   *status = call_end(g->ctx, call);
   compiling_end(g->ctx);
   if (gradient) *status = NG_OK;
   return gradient;
+}
+
+Graph *gradient_of(ng_graph *g, const ng_gradient_options *options, GradientEnds *ends, ng_status *status) {
+  return derivative_of(g, options, DERIVATIVE_GRADIENT, ends, status);
 }
 
 static bool is_input(const Graph *g, const char *name) {
@@ -91,7 +97,12 @@ ng_graph *ng_graph_with_inputs(ng_graph *g, const char *const *names, size_t cou
 ng_graph *ng_graph_gradient(ng_graph *g, const ng_gradient_options *options) {
   ng_context *ctx = g->ctx;
   GradientEnds ends;
-  Graph *gradient = gradient_of(g, options, &ends, &ctx->last_status);
+  const ng_derivative form = options ? options->derivative : NG_GRADIENT;
+  if (form < NG_GRADIENT || form > NG_HESSIAN) {
+    ctx->last_status = argument_error(ctx, "expected a derivative from 0 to %d, found %d", NG_HESSIAN, (int)form);
+    return NULL;
+  }
+  Graph *gradient = derivative_of(g, options, (DerivativeForm)form, &ends, &ctx->last_status);
   if (!gradient) return NULL;
   const Call call = call_begin(ctx);
   if (!graph_own_dims(gradient)) {

@@ -367,12 +367,23 @@ NG_API char *ng_escape(ng_sink sink, const char *text);
 
 /* Gradients. The lists name inputs and outputs of g. */
 
+/* The derivatives that ng_graph_gradient makes of outputs y by inputs x. Graphs of all but the first compute g's values
+   themselves; names are those of g behind a prefix. */
+typedef enum ng_derivative {
+  NG_GRADIENT, /* diff_x from diff_y: u^T J */
+  NG_TANGENTS, /* forward mode: tangent_y from tangent_x: J t */
+  NG_HVP,      /* tangent_diff_x from tangent_x: H t, of single numbers y, added up */
+  NG_JACOBIAN, /* jacobian_x, of one output y of at most 64 elements: its first axis goes over the elements of y */
+  NG_HESSIAN   /* hessian_x, of single numbers y by one input x of at most 64 elements, likewise over those of x */
+} ng_derivative;
+
 typedef struct ng_gradient_options {
   const char *const *wrt; /* inputs to make gradients of; NULL: all floating-point inputs that outputs depend on */
   size_t nwrt;
   const char *const *of; /* outputs to differentiate; NULL: all floating-point outputs except statistics of norms */
   size_t nof;
   int save_least; /* the gradient graph recomputes saved values where that is cheap from values it reads anyway */
+  ng_derivative derivative; /* of ng_graph_gradient; other functions take the gradient */
 } ng_gradient_options;
 
 /* The graph that computes the gradients of g's inputs: diff_NAME for each name in wrt, from diff_NAME for each name in

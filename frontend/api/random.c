@@ -6,6 +6,7 @@
 #include "frontend/api/tensor.h"
 #include "ir/graph/init.h"
 #include "ir/operators/contraction.h"
+#include "ir/operators/movement.h"
 #include "ir/operators/operator.h"
 #include "ir/support/splitmix.h"
 #include "ir/support/threads.h"
@@ -208,6 +209,16 @@ static bool find_ignored(const Node *node, uint32_t slot, double *ignored) {
   return true;
 }
 
+// The extent of the axis whose indices, by GenIndex, the node compares its other operand with; otherwise 0.
+static int64_t compared_extent(const Node *node, uint32_t slot) {
+  if (node->op->id != OP_Equal) return 0;
+  const Value *other = node->inputs[1 - slot];
+  const Node *maker = other->producer;
+  if (maker && maker->op->id == OP_TypeCast) maker = maker->inputs[0]->producer;
+  return maker && maker->op->id == OP_GenIndex ? extent_value(other->shape.extent[axis_of(maker, other->shape.rank)])
+                                               : 0;
+}
+
 // Finds what the value's elements index, if anything. The search depth is bounded.
 static void find_indices(const Value *v, Line line, int depth, Allowed *a,
                          Distribution *d) { // NOLINT(misc-no-recursion)
@@ -220,6 +231,8 @@ static void find_indices(const Value *v, Line line, int depth, Allowed *a,
     const bool follows = !wrapped && follow(node, use->slot, &there);
     allow_indices(a, &line, node, use->slot);
     if (wrapped) allow(a, line, -(double)wrapped, (double)wrapped - 1);
+    const int64_t compared = compared_extent(node, use->slot);
+    if (compared > 0) allow(a, line, 0, (double)compared - 1);
     if (line.least == line.greatest && find_ignored(node, use->slot, &ignored)) {
       d->has_ignored = true;
       d->ignored = (ignored - line.least) / line.factor;

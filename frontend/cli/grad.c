@@ -7,13 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static ng_gradient_options gradient_options(const Settings *s) {
-  return (ng_gradient_options){s->wrt.items, s->wrt.count, s->of.items, s->of.count, s->forward != NULL};
+static ng_derivative derivative_of(const Settings *s) {
+  return s->is_forward_mode ? NG_TANGENTS
+         : s->is_hvp        ? NG_HVP
+         : s->is_jacobian   ? NG_JACOBIAN
+         : s->is_hessian    ? NG_HESSIAN
+                            : NG_GRADIENT;
 }
 
-// The kinds of the gradient graph's inputs: inputs of the forward graph, its values, and incoming gradients.
+static ng_gradient_options gradient_options(const Settings *s) {
+  return (ng_gradient_options){s->wrt.items, s->wrt.count,       s->of.items,
+                               s->of.count,  s->forward != NULL, derivative_of(s)};
+}
 
-typedef enum Origin { GIVEN, SAVED, ARRIVING, NORIGINS } Origin;
+// The kinds of the gradient graph's inputs: inputs of the forward graph, its values, incoming gradients, and tangents.
+
+typedef enum Origin { GIVEN, SAVED, ARRIVING, TANGENT, NORIGINS } Origin;
 
 typedef struct Names { // of a graph's inputs or outputs, sorted; valid as long as the graph
   const char **names;
@@ -36,14 +45,19 @@ static bool has_name(const Names *n, const char *name) {
 }
 
 static Origin origin_of(const Names *inputs, const Names *outputs, const char *name) {
-  static const char prefix[] = "diff_";
+  static const char diff[] = "diff", tangent[] = "tangent"; // then a number from 2 on, for those of others, and _
+  const bool is_diff = strncmp(name, diff, sizeof diff - 1) == 0;
   if (has_name(inputs, name)) return GIVEN;
-  bool is_diff = strncmp(name, prefix, sizeof prefix - 1) == 0 && has_name(outputs, name + sizeof prefix - 1);
-  return is_diff ? ARRIVING : SAVED;
+  if (!is_diff && strncmp(name, tangent, sizeof tangent - 1) != 0) return SAVED;
+  const char *rest = name + (is_diff ? sizeof diff : sizeof tangent) - 1;
+  rest += strspn(rest, "0123456789");
+  if (*rest != '_' || !has_name(is_diff ? outputs : inputs, rest + 1)) return SAVED;
+  return is_diff ? ARRIVING : TANGENT;
 }
 
 static void print_inputs(const ng_graph *forward, const ng_graph *backward, const Names *inputs, const Names *outputs) {
-  static const char *const titles[NORIGINS] = {"inputs of", "saved by", "gradients of outputs of"};
+  static const char *const titles[NORIGINS] = {"inputs of", "saved by", "gradients of outputs of",
+                                               "tangents of inputs of"};
   for (Origin origin = GIVEN; origin < NORIGINS; origin++) {
     bool is_first = true;
     for (size_t i = 0; i < ng_graph_input_count(backward); i++) {
@@ -58,7 +72,7 @@ static void print_inputs(const ng_graph *forward, const ng_graph *backward, cons
 }
 
 static json_t *inputs_json(const ng_graph *backward, const Names *inputs, const Names *outputs) {
-  static const char *const origins[NORIGINS] = {"input", "saved", "gradient"};
+  static const char *const origins[NORIGINS] = {"input", "saved", "gradient", "tangent"};
   json_t *list = memory_or_exit(json_array());
   for (size_t i = 0; i < ng_graph_input_count(backward); i++) {
     const char *name = ng_graph_input(backward, i).name;
@@ -105,6 +119,9 @@ static ng_status write_graphs(ng_context *ctx, ng_graph *g, const Settings *s, A
 }
 
 int verb_grad(const Settings *s) {
+  const int nforms = s->is_forward_mode + s->is_hvp + s->is_jacobian + s->is_hessian;
+  if (nforms + (s->forward != NULL) > 1)
+    return usage_error("expected one of --forward, --forward-mode, --hvp, --jacobian and --hessian");
   if (!settings_keep_graphs(s, s->out) || !settings_keep_graphs(s, s->forward)) return NG_USAGE;
   return answer_with(s, write_graphs);
 }

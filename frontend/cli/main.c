@@ -120,9 +120,12 @@ static const Verb verbs[] = {
      "grad prints which these are.\n"
      "--forward writes GRAPH with the used values as outputs. The gradient graph then recomputes cheap values\n"
      "from other inputs: activations, masks, one-hot labels, casts and other views of a value. The gradient of a\n"
-     "graph with leaves takes inputs only, and recomputes all values.\n",
+     "graph with leaves takes inputs only, and recomputes all values.\n"
+     "With --forward-mode, --hvp, --jacobian or --hessian the graph computes other derivatives, and all of GRAPH's\n"
+     "values that these need. Any graph that grad writes has derivatives, to any order.\n",
      "  ngrad grad models/transformer_mlp_forward.yaml --wrt x,gamma,beta -o backward.yaml\n"
-     "  ngrad grad graph.yaml --forward forward.yaml -o backward.yaml\n",
+     "  ngrad grad graph.yaml --forward forward.yaml -o backward.yaml\n"
+     "  ngrad grad loss.yaml --hvp --wrt w -o hvp.yaml\n",
      OPTION_FILE_OUT | OPTION_GRADIENT | OPTION_FORWARD | OPTION_DIM | OPTION_JSON | OPTION_MEMORY,
      STATUS(0) | STATUS(1) | STATUS(2), verb_grad},
     {"gradcheck", "GRAPH", 1, 1, "compare a graph's gradients with finite differences, in f64, on random data",

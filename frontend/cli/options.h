@@ -63,6 +63,7 @@ typedef struct Settings {
   NumberSetting *numbers; // settings of training
   size_t nnumbers;
   bool is_nesterov, syncs_batch_norms, lists_parameters;
+  bool is_forward_mode, is_hvp, is_jacobian, is_hessian; // of grad; at most one
   const char *depfile, *sharing, *prefix, *package, *optimize;
   const char *other_program; // a program whose times are compared; NULL: none
   TextList exports;
@@ -102,7 +103,7 @@ enum {
   OPTION_STATE = 1 << 23,     // --state, --save
   OPTION_TRAIN = 1 << 24,
   OPTION_FIT = 1 << 25,
-  OPTION_FORWARD = 1 << 26, // --forward
+  OPTION_FORWARD = 1 << 26, // --forward, --forward-mode, --hvp, --jacobian, --hessian
   OPTION_ARENA = 1 << 27,   // --memory
   OPTION_SCHEMA = 1 << 28,  // --schema
   OPTION_TURNS = 1 << 29,   // --export, --with, --against, --sweep, --threads N,N

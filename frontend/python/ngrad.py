@@ -91,7 +91,7 @@ class _Options(ctypes.Structure):
 class _GradientOptions(ctypes.Structure):
     _fields_ = [
         ("wrt", POINTER(c_char_p)), ("nwrt", c_size_t), ("of", POINTER(c_char_p)), ("nof", c_size_t),
-        ("save_least", c_int),
+        ("save_least", c_int), ("derivative", c_int),
     ]  # fmt: skip
 
 
@@ -1012,10 +1012,13 @@ def _set_shapes(session, g, shapes):
     return g
 
 
-def _differentiate(session, g, function, wrt, of, save_least):
+_GRADIENT, _TANGENTS, _HVP, _JACOBIAN, _HESSIAN = range(5)  # ng_derivative
+
+
+def _differentiate(session, g, function, wrt, of, save_least, derivative):
     if wrt:  # names of constants become inputs
         g = session.keep(_lib.ng_graph_with_inputs(g, *_strings(wrt)), _lib.ng_graph_free)
-    options = _GradientOptions(*_strings(wrt), *_strings(of), save_least)
+    options = _GradientOptions(*_strings(wrt), *_strings(of), save_least, derivative)
     return session.keep(getattr(_lib, function)(g, byref(options)), _lib.ng_graph_free)
 
 
@@ -1144,8 +1147,8 @@ class Graph(_Signed):
         extents = tuple((index[name], shape) for name, shape in shapes.items())
         return Graph((*self._steps, (_set_dims, values), (_set_shapes, extents)))
 
-    def _gradient(self, function, wrt, of, save_least):
-        return self._then(_differentiate, function, _names(wrt), _names(of), bool(save_least))
+    def _gradient(self, function, wrt, of, save_least=False, derivative=_GRADIENT):
+        return self._then(_differentiate, function, _names(wrt), _names(of), bool(save_least), derivative)
 
     def gradient(self, wrt: _Names = None, of: _Names = None, save_least: bool = False) -> Graph:
         """The graph that computes diff_NAME for each name in `wrt`, from diff_NAME for each name in `of`.
@@ -1157,6 +1160,28 @@ class Graph(_Signed):
     def forward(self, wrt: _Names = None, of: _Names = None, save_least: bool = False) -> Graph:
         """This graph with further outputs: the values that `gradient`, for the same arguments, takes as inputs."""
         return self._gradient("ng_graph_gradient_forward", wrt, of, save_least)
+
+    def jvp(self, wrt: _Names = None, of: _Names = None) -> Graph:
+        """The graph that computes tangent_NAME for each name in `of`, from tangent_NAME for each name in `wrt`."""
+        return self._gradient("ng_graph_gradient", wrt, of, derivative=_TANGENTS)
+
+    def hvp(self, wrt: _Names = None, of: _Names = None) -> Graph:
+        """The graph that computes tangent_diff_NAME for each name in `wrt`, the product of the Hessian with all tangent_NAME.
+
+        of: names of outputs that are single numbers.
+        """
+        return self._gradient("ng_graph_gradient", wrt, of, derivative=_HVP)
+
+    def jacobian(self, wrt: _Names = None, of: _Names = None) -> Graph:
+        """The graph that computes jacobian_NAME for each name in `wrt`, whose first axis goes over the elements of one output."""
+        return self._gradient("ng_graph_gradient", wrt, of, derivative=_JACOBIAN)
+
+    def hessian(self, wrt: _Names = None, of: _Names = None) -> Graph:
+        """The graph that computes hessian_NAME for the name in `wrt`, whose first axis goes over its elements.
+
+        of: names of outputs that are single numbers.
+        """
+        return self._gradient("ng_graph_gradient", wrt, of, derivative=_HESSIAN)
 
     def trainable(self) -> Graph:
         """The graph with the constants that `train` takes as parameters as states, whose initial values they are."""

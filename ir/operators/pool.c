@@ -83,18 +83,30 @@ bool infer_max_pool_backward(Inference *inf, Node *node) {
          infer_ntaps(inf, node, &ntaps);
 }
 
-// The type must represent 0 .. the number of taps; the number of taps stands for no winner.
+Type pool_type_of_winners(const Node *node) {
+  const AttributeValue *kernel = node_attribute(node, "kernel");
+  int64_t ntaps = 1; // at most 2^53, see infer_ntaps
+  for (size_t i = 0; i < kernel->list.count; i++) ntaps *= kernel->list.items[i];
+  return ntaps < UINT8_MAX ? TYPE_U8 : ntaps <= INT32_MAX ? TYPE_S32 : TYPE_S64;
+}
+
 bool infer_max_pool_winners(Inference *inf, Node *node) {
   int64_t ntaps;
   if (!infer_pool(inf, node) || !infer_ntaps(inf, node, &ntaps)) return false;
   if (node->inputs[1] && !infer_same_shape(inf, node->inputs[1], node->outputs[0])) return false;
   if (!window_is_valid(node)) return true;
-  return infer_type(inf, node->outputs[0], ntaps < UINT8_MAX ? TYPE_U8 : ntaps <= INT32_MAX ? TYPE_S32 : TYPE_S64);
+  return infer_type(inf, node->outputs[0], pool_type_of_winners(node));
 }
 
 bool infer_max_pool_scatter(Inference *inf, Node *node) {
   int64_t ntaps;
   return infer_same_shape(inf, node->inputs[0], node->inputs[1]) && infer_pool(inf, node) &&
+         infer_ntaps(inf, node, &ntaps);
+}
+
+bool infer_max_pool_gather(Inference *inf, Node *node) {
+  int64_t ntaps;
+  return infer_same_shape(inf, node->inputs[0], node->outputs[0]) && infer_pool(inf, node) &&
          infer_ntaps(inf, node, &ntaps);
 }
 

@@ -9,4 +9,7 @@
 // axis has the windows of floor, another those of ceil.
 bool pool_rounding(const Node *node, int64_t *rounding);
 
+// The type that represents 0 .. the number of taps of the node's windows; the number of taps stands for no winner.
+Type pool_type_of_winners(const Node *node);
+
 #endif

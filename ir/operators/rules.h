@@ -79,6 +79,7 @@ bool infer_pool(Inference *inf, Node *node);
 bool infer_max_pool_backward(Inference *inf, Node *node);
 bool infer_max_pool_winners(Inference *inf, Node *node);
 bool infer_max_pool_scatter(Inference *inf, Node *node);
+bool infer_max_pool_gather(Inference *inf, Node *node);
 bool check_max_pool_scatter(Node *node, Diagnostics *d);
 bool infer_avg_pool_backward(Inference *inf, Node *node);
 bool check_avg_pool_backward(Node *node, Diagnostics *d);

@@ -23,14 +23,19 @@ static void make_own(Gradient *g, const Node *node, Value *diff, OperatorId id) 
 
 #define OWN(name) RULE(name, make_own(g, node, diff, OP_##name##Backward))
 
-OWN(Abs)
-OWN(Clamp)
+#define PASSING(name)                                                                                                  \
+  GRADIENT_WITH(name, .passes_on = true) {                                                                             \
+    make_own(g, node, diff, OP_##name##Backward);                                                                      \
+  }
+
+PASSING(Abs)
+PASSING(Clamp)
 OWN(Elu)
 OWN(GELU)
-OWN(HardSigmoid)
+PASSING(HardSigmoid)
 OWN(HardSwish)
 OWN(Mish)
-OWN(ReLU)
+PASSING(ReLU)
 OWN(Sigmoid)
 OWN(SoftPlus)
 OWN(Sqrt)
@@ -59,7 +64,9 @@ OWN(Tanh)
 RULE(Cos, GIVE(0, SCALE(MUL(diff, gradient_unary(g, OP_Sin, X)), -1)))
 RULE(Exp, GIVE(0, MUL(diff, DST)))
 RULE(Log, GIVE(0, DIV(diff, X)))
-RULE(Neg, GIVE(0, gradient_unary(g, OP_Neg, diff)))
+GRADIENT_WITH(Neg, .passes_on = true) {
+  GIVE(0, gradient_unary(g, OP_Neg, diff));
+}
 // (diff * dst) * dst: diff * dst is between diff and the result, so it does not overflow if these do not. dst^2 may
 // overflow.
 RULE(Reciprocal, GIVE(0, MUL(MUL(SCALE(diff, -1), DST), DST)))
@@ -73,13 +80,17 @@ static Value *power(Gradient *g, Value *x, double exponent) {
   return v;
 }
 
-// 2 / sqrt(pi) * e^(-x^2), with no step rounded to a type narrower than f32. The factor 2 / sqrt(pi) is the sum of two
-// f32: the rounding error of a single f32 would be visible next to a term that cancels the result.
+// v * number. The rounding error of a single f32 would be visible next to a term that cancels the result.
+static Value *scaled_precisely(Gradient *g, Value *v, double number) {
+  const double high = (float)number;
+  return ADD(SCALE(v, high), SCALE(v, number - high));
+}
+
+// 2 / sqrt(pi) * e^(-x^2), with no step rounded to a type narrower than f32.
 GRADIENT(Erf) {
-  const double high = (float)M_2_SQRTPI, low = M_2_SQRTPI - high;
   Value *square = gradient_unary(g, OP_Square, gradient_widened(g, X));
   Value *density = MUL(gradient_widened(g, diff), gradient_unary(g, OP_Exp, SCALE(square, -1)));
-  GIVE(0, ADD(SCALE(density, high), SCALE(density, low)));
+  GIVE(0, scaled_precisely(g, density, M_2_SQRTPI));
 }
 
 GRADIENT(LeakyReLU) {
@@ -140,13 +151,13 @@ static Value *in_widest_type(Gradient *g, const Node *node, Value *diff) {
   return diff;
 }
 
-GRADIENT(Add) {
+GRADIENT_WITH(Add, .passes_on = true) {
   diff = in_widest_type(g, node, diff);
   GIVE(0, diff);
   GIVE(1, diff);
 }
 
-GRADIENT(Subtract) {
+GRADIENT_WITH(Subtract, .passes_on = true) {
   diff = in_widest_type(g, node, diff);
   GIVE(0, diff);
   GIVE(1, SCALE(diff, -1));
@@ -179,8 +190,13 @@ static void make_choice(Gradient *g, const Node *node, Value *diff, Value *takes
   GIVE(1, SELECT(takes_first, zero, diff));
 }
 
-RULE(Maximum, make_choice(g, node, diff, GT(X, Y)))
-RULE(Minimum, make_choice(g, node, diff, GT(Y, X)))
+GRADIENT_WITH(Maximum, .passes_on = true) {
+  make_choice(g, node, diff, GT(X, Y));
+}
+
+GRADIENT_WITH(Minimum, .passes_on = true) {
+  make_choice(g, node, diff, GT(Y, X));
+}
 
 GRADIENT(SquaredDifference) {
   Value *slope = SCALE(MUL(gradient_widened(g, diff), SUB(X, Y)), 2);
@@ -188,13 +204,13 @@ GRADIENT(SquaredDifference) {
   GIVE(1, SCALE(slope, -1));
 }
 
-GRADIENT(Select) {
+GRADIENT_WITH(Select, .passes_on = true) {
   Value *zero = NUMBER(0);
   GIVE(1, SELECT(X, diff, zero));
   GIVE(2, SELECT(X, zero, diff));
 }
 
-GRADIENT(BiasAdd) {
+GRADIENT_WITH(BiasAdd, .passes_on = true) {
   GIVE(0, diff);
   const Value *bias = node->inputs[1];
   if (!gradient_is_wanted(g, bias)) return;
@@ -212,7 +228,9 @@ GRADIENT(PReLU) {
   gradient_give(g, node, 1, gradient_output(g, own->producer, 1, slope->type, &slope->shape));
 }
 
-RULE(TypeCast, gradient_give(g, node, 0, diff))
+GRADIENT_WITH(TypeCast, .passes_on = true) {
+  gradient_give(g, node, 0, diff);
+}
 
 #define BOOLEAN ZERO("the result is boolean")
 NO_GRADIENT(Round, ZERO_STEPS("the result is constant between halves"))
@@ -226,17 +244,135 @@ NO_GRADIENT(LogicalAnd, BOOLEAN)
 NO_GRADIENT(LogicalOr, BOOLEAN)
 NO_GRADIENT(LogicalNot, BOOLEAN)
 
-NO_GRADIENT(AbsBackward, SECOND_ORDER)
-NO_GRADIENT(BiasAddBackward, SECOND_ORDER)
-NO_GRADIENT(ClampBackward, SECOND_ORDER)
-NO_GRADIENT(EluBackward, SECOND_ORDER)
-NO_GRADIENT(GELUBackward, SECOND_ORDER)
-NO_GRADIENT(HardSigmoidBackward, SECOND_ORDER)
-NO_GRADIENT(HardSwishBackward, SECOND_ORDER)
-NO_GRADIENT(MishBackward, SECOND_ORDER)
-NO_GRADIENT(PReLUBackward, SECOND_ORDER)
-NO_GRADIENT(ReLUBackward, SECOND_ORDER)
-NO_GRADIENT(SigmoidBackward, SECOND_ORDER)
-NO_GRADIENT(SoftPlusBackward, SECOND_ORDER)
-NO_GRADIENT(SqrtBackward, SECOND_ORDER)
-NO_GRADIENT(TanhBackward, SECOND_ORDER)
+// Gradients of gradients. These operators are linear in diff_dst, so the gradient by it is the operator itself, of
+// diff. By src, or by dst with use_dst, the gradient is diff * diff_dst times the next derivative.
+
+// The operator itself, with the same src or dst, and v in place of diff_dst.
+static Value *again(Gradient *g, const Node *node, Value *x, Value *v) {
+  return x ? gradient_apply(g, node->op->id, node, x->type, &x->shape, x, gradient_cast(g, v, x->type), NULL) : NULL;
+}
+
+#define DIFFS MUL(gradient_widened(g, diff), gradient_widened(g, Y))
+#define WIDE_X gradient_widened(g, X)
+#define OF_BACKWARD(name, by_src)                                                                                      \
+  GRADIENT(name##Backward) {                                                                                           \
+    GIVE(1, again(g, node, X, diff));                                                                                  \
+    GIVE(0, by_src);                                                                                                   \
+  }
+#define OF_STEPS(name)                                                                                                 \
+  GRADIENT_WITH(name##Backward, .passes_on = true,                                                                     \
+                .exceptions = {{"src", ZERO("its derivative is constant beside "                                       \
+                                            "kinks")}}) {                                                              \
+    GIVE(1, again(g, node, X, diff));                                                                                  \
+  }
+
+OF_STEPS(Abs)
+OF_STEPS(Clamp)
+OF_STEPS(HardSigmoid)
+OF_STEPS(ReLU)
+
+static Value *slope_of(Gradient *g, OperatorId id, Value *x, Value *diff) { // from x, not from the activation's result
+  Value *slope = x ? gradient_apply(g, id, NULL, x->type, &x->shape, x, diff, NULL) : NULL;
+  if (slope) node_attribute_slot(slope->producer, "use_dst")->boolean = false;
+  return slope;
+}
+
+// The sigmoid s has the derivative s (1 - s), and this -s (1 - s) tanh(x / 2).
+static Value *sigmoid_twice(Gradient *g, const Node *node, Value *x, Value *diffs) {
+  if (node_bool(node, "use_dst")) return MUL(diffs, SUB(NUMBER_OF(x, 1), SCALE(x, 2)));
+  return MUL(again(g, node, x, diffs), SCALE(gradient_unary(g, OP_Tanh, SCALE(x, 0.5)), -1));
+}
+
+static Value *tanh_twice(Gradient *g, const Node *node, Value *x, Value *diffs) {
+  if (node_bool(node, "use_dst")) return SCALE(MUL(diffs, x), -2);
+  return MUL(again(g, node, x, diffs), SCALE(gradient_unary(g, OP_Tanh, x), -2));
+}
+
+static Value *sqrt_twice(Gradient *g, const Node *node, Value *x, Value *diffs) {
+  return DIV(again(g, node, x, diffs), SCALE(x, node_bool(node, "use_dst") ? -1 : -2));
+}
+
+static Value *elu_twice(Gradient *g, const Node *node, Value *x, Value *diffs) {
+  Value *zero = NUMBER_OF(x, 0), *bend = node_bool(node, "use_dst") ? diffs : again(g, node, x, diffs);
+  return SELECT(GT(x, zero), zero, bend);
+}
+
+static Value *hard_swish_twice(Gradient *g, Value *x, Value *diffs) {
+  Value *zero = NUMBER_OF(x, 0);
+  return SELECT(GT(NUMBER_OF(x, 3), gradient_unary(g, OP_Abs, x)), DIV(diffs, NUMBER_OF(x, 3)), zero);
+}
+
+// Beyond this bound further derivatives of GELU and Mish are below f64's least number, and 0 times an infinite x would
+// be NaN.
+static const double curved = 1024;
+
+// The density p(x) of the normal distribution has the derivative -x p, so P + x p has p (2 - x^2). With tanh, GELU is
+// x s(t) with the sigmoid s and t = scale x (1 + cubic x^2); x s(t) has s + x s' t', and this s' (2 t' + x (t'' - t'^2
+// tanh(t / 2))).
+static Value *gelu_twice(Gradient *g, const Node *node, Value *x, Value *diffs) {
+  const double scale = 2 * M_2_SQRTPI * M_SQRT1_2, cubic = 0.044715, density = M_2_SQRTPI * M_SQRT1_2 / 2;
+  Value *near = bounded(g, x, curved), *square = near ? gradient_unary(g, OP_Square, near) : NULL;
+  Value *one = NUMBER_OF(x, 1), *two = NUMBER_OF(x, 2);
+  if (node_s64(node, "mode") != GELU_TANH) {
+    Value *p = scaled_precisely(g, gradient_unary(g, OP_Exp, SCALE(square, -0.5)), density);
+    return MUL(diffs, MUL(p, SUB(two, square)));
+  }
+  Value *t = scaled_precisely(g, MUL(near, ADD(scaled_precisely(g, square, cubic), one)), scale);
+  Value *by_x = scaled_precisely(g, ADD(scaled_precisely(g, square, 3 * cubic), one), scale);
+  Value *bend = MUL(gradient_unary(g, OP_Tanh, SCALE(t, 0.5)), gradient_unary(g, OP_Square, by_x));
+  bend = MUL(near, SUB(scaled_precisely(g, near, 6 * cubic * scale), bend));
+  return slope_of(g, OP_SigmoidBackward, t, MUL(diffs, ADD(SCALE(by_x, 2), bend)));
+}
+
+// Mish is x t with t = tanh(l), l = ln(1 + e^x). The derivative of l is the sigmoid s, so x t has t + x s (1 - t^2),
+// and this s (1 - t^2) (2 + x (1 - s - 2 s t)).
+static Value *mish_twice(Gradient *g, Value *x, Value *diffs) {
+  Value *near = bounded(g, x, curved), *one = NUMBER_OF(x, 1);
+  Value *l = near ? gradient_apply(g, OP_SoftPlus, NULL, near->type, &near->shape, near, NULL, NULL) : NULL;
+  Value *s = gradient_unary(g, OP_Sigmoid, near), *t = gradient_unary(g, OP_Tanh, l);
+  Value *bend = MUL(near, SUB(SUB(one, s), SCALE(MUL(s, t), 2)));
+  return slope_of(g, OP_TanhBackward, l, MUL(MUL(diffs, s), ADD(NUMBER_OF(x, 2), bend)));
+}
+
+static Value *soft_plus_twice(Gradient *g, const Node *node, Value *x, Value *diffs) {
+  const double beta = node_coefficient(node, "beta");
+  return SCALE(slope_of(g, OP_SigmoidBackward, SCALE(x, beta), diffs), beta);
+}
+
+OF_BACKWARD(Elu, elu_twice(g, node, WIDE_X, DIFFS))
+OF_BACKWARD(GELU, gelu_twice(g, node, WIDE_X, DIFFS))
+OF_BACKWARD(HardSwish, hard_swish_twice(g, WIDE_X, DIFFS))
+OF_BACKWARD(Mish, mish_twice(g, WIDE_X, DIFFS))
+OF_BACKWARD(Sigmoid, sigmoid_twice(g, node, WIDE_X, DIFFS))
+OF_BACKWARD(SoftPlus, soft_plus_twice(g, node, WIDE_X, DIFFS))
+OF_BACKWARD(Sqrt, sqrt_twice(g, node, WIDE_X, DIFFS))
+OF_BACKWARD(Tanh, tanh_twice(g, node, WIDE_X, DIFFS))
+
+// The shape of an operand as it broadcasts to input 0's: a vector of channels has an axis for each of input 0's.
+static Shape broadcast_shape(const Node *node, const Operand *row, const Value *v) {
+  const int axis = operand_channel_axis(node, row, v);
+  if (axis < 0) return v->shape;
+  Shape shape = {.rank = node->inputs[0]->shape.rank};
+  for (int i = 0; i < shape.rank; i++) shape.extent[i] = i == axis ? v->shape.extent[0] : EXTENT(1);
+  return shape;
+}
+
+// v summed to the shape of a result.
+static Value *summed_to_result(Gradient *g, const Node *node, uint32_t slot, Value *v) {
+  const Value *result = node->outputs[slot];
+  const Shape shape = broadcast_shape(node, &node->op->outputs[slot], result);
+  return gradient_in_shape(g, gradient_summed(g, v, &shape), &result->shape);
+}
+
+EXPANSION(BiasAddBackward) {
+  results[0] = summed_to_result(g, node, 0, gradient_widened(g, X));
+}
+
+EXPANSION(PReLUBackward) {
+  const Shape shape = broadcast_shape(node, &node->op->inputs[1], node->inputs[1]);
+  Value *src = WIDE_X, *slope = gradient_in_shape(g, gradient_widened(g, Y), &shape);
+  Value *diff_dst = gradient_widened(g, gradient_saved(g, node->inputs[2]));
+  Value *zero = NUMBER_OF(src, 0), *is_on = GT(src, zero);
+  results[0] = SELECT(is_on, diff_dst, MUL(slope, diff_dst));
+  results[1] = summed_to_result(g, node, 1, SELECT(is_on, zero, MUL(src, diff_dst)));
+}

@@ -1,6 +1,5 @@
-// Reverse accumulation: visits nodes from the last to the first; a node's rule computes gradients of its inputs from
-// the gradient of its output. Values get their names at the end, when it is known which value is the complete gradient
-// of a forward value.
+// Makes the backward graph by reverse accumulation (walk.c). Values get their names at the end, when it is known which
+// value is the complete gradient of a forward value.
 #include "passes/gradient/gradient_state.h"
 
 #include "ir/graph/formula.h"
@@ -8,10 +7,11 @@
 #include "ir/graph/verify.h"
 #include "passes/rewrite/dead_code.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_NAME_BYTES = 255 };
-#define DIFF "diff_"
 
 // A name that an unknown extent of the value may follow from: of the same axis of an operand, or any other.
 static const char *name_behind(const Graph *g, const Value *v) {
@@ -68,32 +68,46 @@ static bool find_dependants(Gradient *g, const GradientRequest *request) {
     if (request->wrt && !check_float(wrt[i], g->diagnostics)) return false;
     g->depends[wrt[i]->index] = type_is_float(wrt[i]->type) && (request->wrt || !is_setting(wrt[i]));
   }
-  for (size_t n = 0; n < forward->nnodes; n++) {
-    const Node *node = forward->nodes[n];
-    bool depends = false, follows = false;
-    for (uint32_t i = 0; i < node->ninputs; i++) {
-      const bool is_wanted = gradient_is_wanted(g, node->inputs[i]);
-      depends |= is_wanted && gradient_by_input(node->op->id, i).kind != DERIVATIVE_ZERO;
-      follows |= is_wanted || (node->inputs[i] && g->follows[node->inputs[i]->index]);
-    }
-    for (uint32_t i = 0; i < node->noutputs; i++) {
-      const Value *v = node->outputs[i];
-      if (!v) continue;
-      g->depends[v->index] = depends && type_is_float(v->type) && !v->is_detached;
-      g->follows[v->index] = follows && !g->depends[v->index];
-    }
+  for (size_t n = 0; n < forward->nnodes; n++) gradient_find_flow(g, forward->nodes[n]);
+  return true;
+}
+
+static int compare_names(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+bool gradient_choose_prefix(const Graph *g, const char *stem, char prefix[PREFIX_BYTES]) {
+  const size_t count = g->ninputs + g->noutputs, nbytes = strlen(stem);
+  const char **names = allocator_alloc(g->arena.allocator, (count + 1) * sizeof *names);
+  unsigned long order = 1;
+  if (!names) return false;
+  for (size_t i = 0; i < g->ninputs; i++) names[i] = g->inputs[i]->name;
+  for (size_t i = 0; i < g->noutputs; i++) names[g->ninputs + i] = g->outputs[i]->name;
+  qsort(names, count, sizeof *names, compare_names);
+  for (size_t i = 0; i < g->nvalues; i++) {
+    const char *name = g->values[i]->name, *number = name + nbytes;
+    if (strncmp(name, stem, nbytes) != 0) continue;
+    const bool has_number = *number >= '2' && *number <= '9';
+    char *end = (char *)number;
+    const unsigned long own = has_number ? strtoul(number, &end, 10) : 1;
+    const char *rest = end + 1;
+    if (*end != '_' || own < order || own >= UINT32_MAX) continue;
+    if (bsearch(&rest, names, count, sizeof *names, compare_names)) order = own + 1;
   }
+  if (order == 1) snprintf(prefix, PREFIX_BYTES, "%s_", stem);
+  else snprintf(prefix, PREFIX_BYTES, "%s%lu_", stem, order);
+  allocator_free(g->arena.allocator, names);
   return true;
 }
 
 static const char *diff_name(Gradient *g, const Value *forward) {
-  if (strlen(forward->name) + sizeof DIFF > MOST_NAME_BYTES + 1) {
+  if (strlen(forward->name) + strlen(g->prefix) > MOST_NAME_BYTES) {
     g->failed = true;
-    error_at(g->diagnostics, forward->position, "%s: expected a shorter name, as " DIFF "NAME has at most %d bytes",
-             forward->name, MOST_NAME_BYTES);
+    error_at(g->diagnostics, forward->position, "%s: expected a shorter name, as %sNAME has at most %d bytes",
+             forward->name, g->prefix, MOST_NAME_BYTES);
     return NULL;
   }
-  const char *name = arena_format(&g->graph->arena, DIFF "%s", forward->name);
+  const char *name = arena_format(&g->graph->arena, "%s%s", g->prefix, forward->name);
   return name ? name : gradient_out_of_memory(g);
 }
 
@@ -107,7 +121,7 @@ static void add_seed(Gradient *g, const Value *output) {
   seed->position = output->position;
   seed->layout = output->layout;
   g->seed[output->index] = seed;
-  gradient_add(g, output, seed);
+  gradient_add(g, output, seed, (Guard){0});
 }
 
 // Whether the output has a gradient, be it 0.
@@ -123,57 +137,6 @@ static void add_seeds(Gradient *g, const GradientRequest *request) {
     else if (!g->seed[of[i]->index] && has_gradient(g, of[i]) && (request->of || !gradient_is_statistic(of[i])))
       add_seed(g, of[i]);
   }
-}
-
-// Whether one of the node's results has a gradient.
-static bool has_diff(const Gradient *g, const Node *node) {
-  for (uint32_t i = 0; i < node->noutputs; i++)
-    if (node->outputs[i] && g->diff[node->outputs[i]->index]) return true;
-  return false;
-}
-
-// Refuses a gradient that is wanted by an operand without one.
-static bool check_operands(Gradient *g, const Node *node) {
-  const GradientRule *rule = gradient_rules[node->op->id];
-  for (uint32_t i = 0; i < node->ninputs; i++) {
-    const Derivative derivative = gradient_by_input(node->op->id, i);
-    char title[NODE_TITLE_BYTES];
-    if (derivative.kind != DERIVATIVE_REFUSED || !gradient_is_wanted(g, node->inputs[i])) continue;
-    g->failed = true;
-    node_title(node, title);
-    if (!rule->make) return error_at(g->diagnostics, node->position, "%s has no gradient: %s", title, derivative.why);
-    return error_at(g->diagnostics, node->position,
-                    "%s has no gradient by %s: %s; leave inputs that %s depends on out of the request", title,
-                    node->op->inputs[i].name, derivative.why, node->inputs[i]->name);
-  }
-  return true;
-}
-
-// A gradient that flows, but that the rule has not given, would be missing from the sum without a word.
-static void check_given(Gradient *g, const Node *node) {
-  for (uint32_t i = 0; i < node->ninputs && !g->failed; i++) {
-    const bool is_due =
-        gradient_is_wanted(g, node->inputs[i]) && gradient_by_input(node->op->id, i).kind == DERIVATIVE_COMPUTED;
-    char title[NODE_TITLE_BYTES];
-    if (!is_due || g->given >> i & 1) continue;
-    g->failed = true;
-    error_at(g->diagnostics, node->position, "internal error: the rule of %s gives no gradient by input %u",
-             node_title(node, title), i);
-  }
-}
-
-// Runs the rules. A rule gets the gradient of output 0; other outputs are statistics, which have none. Split is the
-// exception: its rule reads the gradients of all parts.
-static void walk_back(Gradient *g) {
-  for (size_t n = g->forward->nnodes; n-- > 0 && !g->failed;) {
-    const Node *node = g->node = g->forward->nodes[n];
-    const GradientRule *rule = gradient_rules[node->op->id];
-    if (!has_diff(g, node) || !check_operands(g, node) || !rule->make) continue;
-    g->given = 0;
-    rule->make(g, node, gradient_of_output(g, node, 0));
-    check_given(g, node);
-  }
-  g->node = NULL;
 }
 
 // Adds the gradient of `input` as an output. An output needs a value and name of its own: a value that is also an input
@@ -203,11 +166,13 @@ static void add_outputs(Gradient *g, const GradientRequest *request) {
     if (g->seed[input->index]) {
       nrefused++;
       error_at(g->diagnostics, input->position,
-               "%s is an input and an output, so " DIFF "%s would have two meanings: leave it out of wrt or of",
-               input->name, input->name);
+               "%s is an input and an output, so %s%s would have two meanings: leave it out of wrt or of", input->name,
+               g->prefix, input->name);
     } else {
       if (!g->diff[input->index] && g->depends[input->index])
-        g->diff[input->index] = gradient_of_steps(g, input, request->wrt != NULL);
+        g->diff[input->index] = gradient_of_steps(g, input, request->wrt && !request->gives_zeros);
+      if (!g->diff[input->index] && request->gives_zeros)
+        g->diff[input->index] = gradient_cast(g, gradient_filled(g, input->type, &input->shape, 0), input->type);
       if (g->diff[input->index]) add_output(g, input);
       else nrefused += request->wrt != NULL;
     }
@@ -273,28 +238,11 @@ static bool remove_unused(Gradient *g) {
   return true;
 }
 
-// Gives values whose name another value has a fresh one. But inputs and outputs have the names that they are known by.
+// Gives values whose name another value has a fresh one. Inputs and outputs keep theirs: the prefix makes them unique.
 static bool make_names_unique(Gradient *g) {
-  const Graph *graph = g->graph;
-  const size_t ngiven = graph->ninputs - g->ends->ndiffs;
-  if (!graph_make_names_unique(g->graph)) {
-    gradient_out_of_memory(g);
-    return false;
-  }
-  for (size_t i = 0; i < graph->ninputs + graph->noutputs; i++) {
-    const bool is_input = i < graph->ninputs, is_given = i < ngiven;
-    const char *name = is_input ? graph->inputs[i]->name : graph->outputs[i - graph->ninputs]->name;
-    const Value *forward = is_input ? g->ends->inputs[i] : g->ends->outputs[i - graph->ninputs];
-    const size_t prefix = is_given ? 0 : sizeof DIFF - 1;
-    if ((is_given || strncmp(name, DIFF, prefix) == 0) && strcmp(name + prefix, forward->name) == 0) continue;
-    const bool is_of_another = is_given && strncmp(forward->name, DIFF, sizeof DIFF - 1) == 0;
-    const char *gradient_of = is_of_another ? forward->name + sizeof DIFF - 1 : forward->name;
-    g->failed = true;
-    return error_at(g->diagnostics, forward->position,
-                    "expected no value named " DIFF "%s, as the gradient of %s has that name", gradient_of,
-                    gradient_of);
-  }
-  return true;
+  if (graph_make_names_unique(g->graph)) return true;
+  gradient_out_of_memory(g);
+  return false;
 }
 
 // Finishes the backward graph. Its list of inputs does not grow here, so ends->inputs is allocated once.
@@ -312,9 +260,10 @@ static bool finish(Gradient *g) {
 
 static void make(Gradient *g, const GradientRequest *request) {
   g->failed = !find_dependants(g, request);
+  if (!g->failed && !gradient_choose_prefix(g->forward, "diff", g->prefix)) gradient_out_of_memory(g);
   if (g->failed) return;
   add_seeds(g, request);
-  if (!g->failed) walk_back(g);
+  if (!g->failed) gradient_walk_back(g, 0, g->forward->nnodes);
   if (!g->failed) gradient_warn_of_steps(g);
   g->ends->outputs = ARENA_ARRAY(&g->graph->arena, const Value *, g->forward->ninputs + request->nwrt + 1);
   if (!g->ends->outputs) gradient_out_of_memory(g);
@@ -335,8 +284,10 @@ static bool begin(Gradient *g) {
   g->here = ARENA_ARRAY(&g->scratch, Value *, n);
   g->seed = ARENA_ARRAY(&g->scratch, Value *, n);
   g->diff = ARENA_ARRAY(&g->scratch, Value *, n);
+  g->guard = ARENA_ARRAY(&g->scratch, Guard, n);
   g->is_own = ARENA_ARRAY(&g->scratch, bool, n);
-  if (!g->graph || !g->is_own || !g->depends || !g->follows || !g->here || !g->seed || !g->diff) return false;
+  if (!g->graph || !g->is_own || !g->depends || !g->follows || !g->here || !g->seed || !g->diff || !g->guard)
+    return false;
   g->build = (Builder){.graph = g->graph, .d = g->diagnostics, .stem = ""};
   graph_find_own_values(forward, g->is_own);
   g->graph->origin = graph_keep((Graph *)forward); // the cast is valid: only the reference count changes

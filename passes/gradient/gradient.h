@@ -3,8 +3,9 @@
 //
 // The inputs of the backward graph are, if used: the forward graph's inputs, values that forward nodes computed (saved
 // values) and constants that the forward graph read from files, all with their forward names; then diff_NAME for each
-// output. The outputs are diff_NAME for each requested input. Statistics that a norm does not output, or outputs in 16
-// bits, are computed again, in f32 or f64. Gradients do not flow through statistics (Operand.is_statistic).
+// output. The outputs are diff_NAME for each requested input. In a graph that has such names itself, as a backward
+// graph has, the prefix is diff2_, then diff3_, and so on. Statistics that a norm does not output, or outputs in 16
+// bits, are computed again, in f32 or f64.
 //
 // By default every value that a rule uses is saved. With saves_least the backward graph recomputes values by cheap
 // nodes from its other inputs, and never takes more bytes than by default. Cheap nodes are elementwise, or move
@@ -20,11 +21,15 @@
 // Where results follow an operand in steps, as Round's, the gradient is 0, and a warning says so. An input that affects
 // the outputs through such nodes alone gets zeros.
 //
+// No NaN comes from the branch of a Select that was not taken: the gradient by the branch is 0 there, and is set to 0
+// again behind each elementwise node, or reduction with keep_dims, that may have multiplied it by an infinite number.
+//
 // The second half of this header is for the operators' rules. Each row of ir/operators/operators.def has a rule
 // gradient_NAME, in the file of the row's family. The rule's function reads the forward node and gives the gradient of
-// each input that is wanted; the rule also says for which operands the gradient is 0 or refused, and why. No operand is
-// left out: a gradient that a rule neither gives nor excludes is an internal error. Unused nodes are removed at the
-// end.
+// each input that is wanted. In its place, an operator may have an expansion: nodes of other operators that compute its
+// results; the gradient is theirs. The rule also says for which operands the gradient is 0 or refused, and why. No
+// operand is left out: a gradient that a rule neither gives nor excludes is an internal error. Unused nodes are removed
+// at the end.
 #ifndef NGRAD_PASSES_GRADIENT_GRADIENT_H
 #define NGRAD_PASSES_GRADIENT_GRADIENT_H
 
@@ -38,6 +43,7 @@ typedef struct GradientRequest {
                     // statistics nor updates of states
   size_t nof;
   bool saves_least;
+  bool gives_zeros; // for inputs of `wrt` that no output depends on
 } GradientRequest;
 
 typedef struct GradientEnds {
@@ -55,6 +61,16 @@ Graph *graph_gradient(const Graph *forward, const GradientRequest *request, Grad
 // The forward graph with the backward graph's saved values as additional outputs, after its own outputs and before the
 // updates of its states. It has its own dims, and holds a reference to forward. NULL: out of memory.
 Graph *graph_with_saved(const Graph *forward, const Graph *backward, const GradientEnds *ends);
+
+// Gives the graph's results for `count` values of some inputs at once: values[i], whose first axis has that extent,
+// takes the place of inputs[i], and each output gets this axis. False after reporting an error.
+enum { MOST_BATCH = MAX_VARIADIC };
+bool graph_batch(Graph *g, Value *const *inputs, Value *const *values, size_t ninputs, int64_t count, Diagnostics *d);
+
+// Chooses the prefix of new names, stem_ or stem2_ and so on: with no number that the graph's inputs or outputs have
+// behind a prefix like it in the names of the graph's values. False: out of memory.
+enum { PREFIX_BYTES = 32 };
+bool gradient_choose_prefix(const Graph *g, const char *stem, char prefix[PREFIX_BYTES]);
 
 // Rules
 
@@ -75,13 +91,18 @@ typedef struct Derivative {
                    // parameters
 } Derivative;
 
-enum { MOST_EXCEPTIONS = 2 };
+enum { MOST_EXCEPTIONS = 4 };
 
 typedef struct GradientRule {
   void (*make)(Gradient *g, const Node *node, Value *diff); // diff: output 0's gradient, of its type and shape
-  Derivative of_all; // of each floating-point operand without exception; computed only if there is make
+  // In place of make: the node's results from its inputs, in the backward graph, by operators that have rules. Results
+  // may have a wider type. The inputs are in the backward graph, too, where all functions below take them.
+  void (*expand)(Gradient *g, const Node *node, Value **results);
+  void (*make_of_statistics)(Gradient *g, const Node *node); // gives what the gradients of its statistics add
+  Derivative of_all; // of each floating-point operand without exception; computed only if there is make or expand
+  bool passes_on;    // make multiplies gradients by no number that may be infinite or NaN
   struct {
-    const char *operand; // NULL ends the list
+    const char *operand; // or result; NULL ends the list
     Derivative derivative;
   } exceptions[MOST_EXCEPTIONS];
 } GradientRule;
@@ -92,15 +113,22 @@ typedef struct GradientRule {
 
 extern const GradientRule *const gradient_rules[OP_COUNT];
 
-#define GRADIENT_EXCEPT(name, ...) /* exceptions: {"operand", ZERO(why)} */                                            \
+#define GRADIENT_WITH(name, ...) /* further members of GradientRule */                                                 \
   static void make_##name(Gradient *g, const Node *node, Value *diff);                                                 \
-  const GradientRule gradient_##name = {.make = make_##name, .exceptions = {__VA_ARGS__}};                             \
+  const GradientRule gradient_##name = {.make = make_##name, __VA_ARGS__};                                             \
   static void make_##name(Gradient *g, const Node *node, Value *diff)
-#define GRADIENT(name) GRADIENT_EXCEPT(name, {NULL, {DERIVATIVE_COMPUTED, NULL, false, false}})
+#define GRADIENT_EXCEPT(name, ...) /* exceptions: {"operand", ZERO(why)} */                                            \
+  GRADIENT_WITH(name, .exceptions = {__VA_ARGS__})
+#define GRADIENT(name) GRADIENT_WITH(name, .passes_on = false)
 #define RULE(name, statement) /* a rule of one statement */                                                            \
   GRADIENT(name) {                                                                                                     \
     statement;                                                                                                         \
   }
+#define EXPANSION_EXCEPT(name, ...)                                                                                    \
+  static void expand_##name(Gradient *g, const Node *node, Value **results);                                           \
+  const GradientRule gradient_##name = {.expand = expand_##name, .exceptions = {__VA_ARGS__}};                         \
+  static void expand_##name(Gradient *g, const Node *node, Value **results)
+#define EXPANSION(name) EXPANSION_EXCEPT(name, {NULL})
 // clang-format off
 #define ZERO(text) {.kind = DERIVATIVE_ZERO, .why = (text)}
 #define ZERO_STEPS(text) {.kind = DERIVATIVE_ZERO, .why = (text), .is_told = true}
@@ -108,7 +136,6 @@ extern const GradientRule *const gradient_rules[OP_COUNT];
 #define REFUSED_SETTING(text) {.kind = DERIVATIVE_REFUSED, .why = (text), .is_setting = true}
 // clang-format on
 #define NO_GRADIENT(name, ...) const GradientRule gradient_##name = {.of_all = __VA_ARGS__};
-#define SECOND_ORDER REFUSED("it is itself a gradient, and second derivatives are not supported")
 
 // What happens to the gradient by input `slot` of the operator, and to the gradient that an output gets. This is the
 // list that `ngrad ops NAME` prints; tests/unit/derivatives_test.c holds it against differences.
@@ -151,6 +178,8 @@ Value *gradient_select(Gradient *g, Value *condition, Value *a, Value *b); // th
 // Reductions over a mask of axes.
 Value *gradient_reduced(Gradient *g, OperatorId op, Value *v, uint32_t axes, bool keep_dims);
 Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape);
+Value *gradient_in_shape(Gradient *g, Value *v, const Shape *shape); // v if it has the shape
+Value *gradient_summed(Gradient *g, Value *v, const Shape *shape);   // over the axes along which `shape` was broadcast
 
 // The output, of this type and shape, of a new node with up to three inputs. Attributes that the forward node `like`
 // also has are copied, others have defaults.

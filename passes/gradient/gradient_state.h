@@ -7,8 +7,17 @@
 
 enum { SHAPE_TEXT = 160 }; // bytes of a shape in a message
 
+// What is known of a gradient: it is 0 where `mask`, a boolean of the backward graph, is not `when`. No mask: nothing.
+typedef struct Guard {
+  Value *mask;
+  bool when;
+} Guard;
+
+// An expansion (walk.c) has a Gradient of its own, whose forward nodes and values are the last ones of the backward
+// graph.
 struct Gradient {
   const Graph *forward;
+  size_t first; // the index of the first forward value: arrays begin with it
   Graph *graph;
   Diagnostics *diagnostics;
   Builder build; // of graph
@@ -16,14 +25,16 @@ struct Gradient {
   const Node *node; // the forward node whose rule is running
   uint64_t given;   // a mask of its inputs whose gradients the rule has given
   // By the index of a forward value:
-  bool *is_own;    // it is an own value of each leaf (ir/graph/leaves.h)
-  bool *depends;   // a gradient flows from it to an input whose gradient is requested
-  bool *follows;   // it depends on such an input, but no gradient flows: the derivative is 0
-  Value **here;    // the corresponding input or constant of the backward graph; NULL: not used yet
-  Value **seed;    // for a forward output, the backward graph's input with its gradient; NULL: none
-  Value **diff;    // the sum of its gradients so far; NULL: zero
-  bool *is_needed; // outputs with gradients depend on it; NULL: not asked yet
-  bool *is_listed; // by the index of a backward value: it is in the list of inputs
+  bool *is_own;              // it is an own value of each leaf (ir/graph/leaves.h)
+  bool *depends;             // a gradient flows from it to an input whose gradient is requested
+  bool *follows;             // it depends on such an input, but no gradient flows: the derivative is 0
+  Value **here;              // the corresponding input or constant of the backward graph; NULL: not used yet
+  Value **seed;              // for a forward output, the backward graph's input with its gradient; NULL: none
+  Value **diff;              // the sum of its gradients so far; NULL: zero
+  Guard *guard;              // of diff
+  bool *is_needed;           // outputs with gradients depend on it; NULL: not asked yet
+  bool *is_listed;           // by the index of a backward value: it is in the list of inputs
+  char prefix[PREFIX_BYTES]; // of gradients' names
   GradientEnds *ends;
   bool failed;
 };
@@ -33,8 +44,12 @@ Node *gradient_add_node(Gradient *g, OperatorId id, uint32_t ninputs, const Node
 bool gradient_is_needed(const Value *v); // an input of the backward graph that something uses
 bool gradient_is_statistic(const Value *forward);
 // Adds diff to the gradient of a forward value, as gradient_give.
-void gradient_add(Gradient *g, const Value *forward, Value *diff);
+void gradient_add(Gradient *g, const Value *forward, Value *diff, Guard guard);
 void *gradient_out_of_memory(Gradient *g); // records it in g; NULL
+
+// The walk over forward nodes (walk.c).
+void gradient_find_flow(Gradient *g, const Node *node);         // sets depends and follows of its results
+void gradient_walk_back(Gradient *g, size_t first, size_t end); // runs the rules of these forward nodes
 
 // Derivatives that are 0 (zeros.c).
 // Warns about the nodes with steps that the outputs with gradients depend on.

@@ -7,6 +7,8 @@
 
 #define BINARY(op, a, b) gradient_binary(g, OP_##op, a, b)
 
+enum { WEIGHTS = 2 }; // the slot of SoftmaxCrossEntropy's classes' weights
+
 // The sum of the labels' weights, which is recomputed if the forward node does not output it.
 static Value *total_of(Gradient *g, const Node *node) {
   if (node->outputs[1]) return gradient_saved(g, node->outputs[1]);
@@ -40,6 +42,26 @@ static Value *sum_of_class(Gradient *g, const Node *node, Value *v) {
   return gradient_reduced(g, OP_ReduceSum, v, all & ~(1U << loss_class_axis(node)), false);
 }
 
+// Booleans, with an axis of extent 1 for the classes: whether the label is a class.
+static Value *is_class(Gradient *g, const Node *node, Value *is_own, Value *zero, Value *one) {
+  const Value *src = node->inputs[0];
+  Value *own = gradient_select(g, is_own, gradient_filled(g, src->type, &src->shape, 1), zero);
+  return BINARY(Equal, gradient_reduced(g, OP_ReduceSum, own, 1U << loss_class_axis(node), true), one);
+}
+
+static Value *number_of_classes(Gradient *g, const Node *node, Type type) {
+  const Shape classes = {.rank = 1, .extent = {node->inputs[0]->shape.extent[loss_class_axis(node)]}};
+  return gradient_reduced(g, OP_ReduceSum, gradient_filled(g, type, &classes, 1), 1, false);
+}
+
+// Booleans: whether the label is ignored. NULL: none is.
+static Value *is_ignored(Gradient *g, const Node *node, Value *labels) {
+  const AttributeValue *ignored = node_attribute(node, "ignore_index");
+  if (!ignored->is_set || !labels) return NULL;
+  Value *number = graph_add_number(g->graph, "", labels->type, &(Shape){.rank = 0}, (double)ignored->s64);
+  return BINARY(Equal, labels, number);
+}
+
 // How much the row's loss, times `factor` unless that is NULL, grows with each class's weight, of src's shape: l[c] *
 // ((1 - label_smoothing) * (c = y) + label_smoothing / C) with the logarithms l of SoftmaxCrossEntropy's formula. NaN
 // in rows whose label is no class.
@@ -55,20 +77,16 @@ static Value *costs_of_classes(Gradient *g, const Node *node, Value *src, Value 
   if (factor) cost = BINARY(Multiply, cost, factor);
   Value *costs = gradient_scaled(g, gradient_select(g, is_own, cost, zero), 1 - smoothing);
   if (smoothing != 0) {
-    const Shape classes = {.rank = 1, .extent = {src->shape.extent[axis]}};
-    Value *nclasses = gradient_reduced(g, OP_ReduceSum, gradient_filled(g, src->type, &classes, 1), 1, false);
+    Value *nclasses = number_of_classes(g, node, src->type);
     costs = BINARY(Add, costs, BINARY(Divide, gradient_scaled(g, cost, smoothing), nclasses));
   }
-  Value *own = gradient_select(g, is_own, gradient_filled(g, src->type, &src->shape, 1), zero);
-  Value *is_class = BINARY(Equal, gradient_reduced(g, OP_ReduceSum, own, 1U << axis, true), one);
-  return gradient_select(g, is_class, costs, gradient_number(g, src->type, (double)NAN));
+  Value *has_class = is_class(g, node, is_own, zero, one);
+  return gradient_select(g, has_class, costs, gradient_number(g, src->type, (double)NAN));
 }
 
 // The loss is linear in the weights. A mean is the quotient of two sums that are.
 static void give_weights(Gradient *g, const Node *node, Value *diff) {
-  enum { WEIGHTS = 2 };
   const int64_t reduction = node_s64(node, "reduction");
-  const AttributeValue *ignored = node_attribute(node, "ignore_index");
   Value *src = gradient_widened(g, gradient_saved(g, node->inputs[0]));
   Value *labels = beside_classes(g, node, gradient_saved(g, node->inputs[1]));
   Value *is_own = is_own_class(g, node, labels, src);
@@ -77,11 +95,10 @@ static void give_weights(Gradient *g, const Node *node, Value *diff) {
   Value *costs = costs_of_classes(g, node, src, is_own, reduction == LOSS_NONE ? beside_classes(g, node, diff) : NULL);
   Value *zero = gradient_number(g, src->type, 0);
   Value *counts = gradient_select(g, is_own, gradient_filled(g, src->type, &src->shape, 1), zero);
-  if (ignored->is_set) {
-    Value *number = graph_add_number(g->graph, "", labels->type, &(Shape){.rank = 0}, (double)ignored->s64);
-    Value *is_ignored = BINARY(Equal, labels, number);
-    costs = gradient_select(g, is_ignored, zero, costs);
-    counts = gradient_select(g, is_ignored, zero, counts);
+  Value *ignored = is_ignored(g, node, labels);
+  if (ignored) {
+    costs = gradient_select(g, ignored, zero, costs);
+    counts = gradient_select(g, ignored, zero, counts);
   }
   Value *slope = sum_of_class(g, node, costs);
   if (reduction == LOSS_MEAN) {
@@ -92,7 +109,21 @@ static void give_weights(Gradient *g, const Node *node, Value *diff) {
   gradient_give(g, node, WEIGHTS, reduction == LOSS_NONE ? slope : BINARY(Multiply, slope, diff));
 }
 
-GRADIENT(SoftmaxCrossEntropy) {
+// The total is the sum of the labels' weights, NaN if one is no class.
+static void make_of_total(Gradient *g, const Node *node) {
+  Value *src = gradient_widened(g, gradient_saved(g, node->inputs[0]));
+  Value *labels = beside_classes(g, node, gradient_saved(g, node->inputs[1]));
+  Value *is_own = is_own_class(g, node, labels, src);
+  if (!is_own) return;
+  Value *zero = gradient_number(g, src->type, 0), *ones = gradient_filled(g, src->type, &src->shape, 1);
+  Value *is_one = is_class(g, node, is_own, zero, gradient_number(g, src->type, 1));
+  Value *counts = gradient_select(g, is_own, ones, zero), *ignored = is_ignored(g, node, labels);
+  counts = gradient_select(g, is_one, counts, gradient_number(g, src->type, (double)NAN));
+  if (ignored) counts = gradient_select(g, ignored, zero, counts);
+  gradient_give(g, node, WEIGHTS, BINARY(Multiply, gradient_of_output(g, node, 1), sum_of_class(g, node, counts)));
+}
+
+GRADIENT_WITH(SoftmaxCrossEntropy, .make_of_statistics = make_of_total) {
   const Value *src = node->inputs[0], *weights = node->inputs[2];
   const bool is_weighted = weights || node_attribute(node, "ignore_index")->is_set;
   Node *backward = gradient_node(g, OP_SoftmaxCrossEntropyBackward, node);
@@ -133,4 +164,55 @@ GRADIENT(BinaryCrossEntropy) {
     gradient_give(g, node, 1, BINARY(Multiply, gradient_scaled(g, src, -1), own));
 }
 
-NO_GRADIENT(SoftmaxCrossEntropyBackward, SECOND_ORDER)
+// q of the formula, which is linear in the weights.
+static Value *share_of_classes(Gradient *g, const Node *node, Value *weights, Value *is_own) {
+  const double smoothing = node_f32(node, "label_smoothing");
+  Value *share = weights ? gradient_select(g, is_own, weights, gradient_number(g, weights->type, 0)) : NULL;
+  if (!share || smoothing == 0) return share;
+  Value *each = BINARY(Divide, gradient_scaled(g, weights, smoothing), number_of_classes(g, node, weights->type));
+  return BINARY(Add, gradient_scaled(g, share, 1 - smoothing), each);
+}
+
+// The gradient of each row's loss.
+static Value *diff_of_rows(Gradient *g, const Node *node, Type type) {
+  enum { DIFF_LOSS = 1, LABELS, TOTAL };
+  const Value *labels = node->inputs[LABELS];
+  const int64_t reduction = node_s64(node, "reduction");
+  Value *diff = gradient_cast(g, gradient_saved(g, node->inputs[DIFF_LOSS]), type);
+  if (reduction == LOSS_NONE) return beside_classes(g, node, diff);
+  if (reduction != LOSS_MEAN) return diff;
+  Value *total = node->inputs[TOTAL] ? gradient_cast(g, gradient_saved(g, node->inputs[TOTAL]), type)
+                                     : gradient_reduced(g, OP_ReduceSum, gradient_filled(g, type, &labels->shape, 1),
+                                                        (1U << labels->shape.rank) - 1, false);
+  return BINARY(Divide, diff, total);
+}
+
+// In rows whose label is no class, a factor of NaN makes all further derivatives NaN, too.
+EXPANSION(SoftmaxCrossEntropyBackward) {
+  enum { SRC, LABELS = 2, OF_CLASSES = 4 };
+  Value *src = gradient_widened(g, gradient_saved(g, node->inputs[SRC]));
+  Value *labels = beside_classes(g, node, gradient_saved(g, node->inputs[LABELS]));
+  Value *is_own = is_own_class(g, node, labels, src);
+  if (!is_own) return;
+  const int axis = loss_class_axis(node);
+  Value *ignored = is_ignored(g, node, labels), *zero = gradient_number(g, src->type, 0);
+  if (ignored) src = gradient_select(g, ignored, zero, src); // whatever it is
+  if (!src) return;
+  Shape classes = src->shape;
+  for (int i = 0; i < classes.rank; i++)
+    if (i != axis) classes.extent[i] = EXTENT(1);
+  Value *weights =
+      node->inputs[OF_CLASSES]
+          ? gradient_in_shape(g, gradient_cast(g, gradient_saved(g, node->inputs[OF_CLASSES]), src->type), &classes)
+          : gradient_filled(g, src->type, &src->shape, 1);
+  Value *share = share_of_classes(g, node, weights, is_own);
+  Value *softmax = gradient_apply(g, OP_SoftMax, NULL, src->type, &src->shape, src, NULL, NULL);
+  if (!softmax) return;
+  *node_attribute_slot(softmax->producer, "axis") = (AttributeValue){.is_set = true, .s64 = axis};
+  Value *slope = BINARY(Multiply, softmax, gradient_reduced(g, OP_ReduceSum, share, 1U << axis, true));
+  slope = BINARY(Multiply, diff_of_rows(g, node, src->type), BINARY(Subtract, slope, share));
+  Value *one = gradient_number(g, src->type, 1), *nan = gradient_number(g, src->type, (double)NAN);
+  Value *factor = gradient_select(g, is_class(g, node, is_own, zero, one), one, nan);
+  results[0] = BINARY(Multiply, slope, factor);
+  if (ignored) results[0] = gradient_select(g, ignored, zero, results[0]);
+}

@@ -68,6 +68,97 @@ static void set_computed(Gradient *g, Node *backward, Node *again, uint32_t firs
   set_input(backward, "variance", gradient_output(g, again, first + 1, type, shape));
 }
 
+// A norm's data with an axis of its own for the groups of a group norm, so that statistics and parameters broadcast.
+typedef struct View {
+  Shape src;
+  uint32_t reduced;           // the axes that a statistic is computed from
+  Shape statistic, parameter; // of src's rank
+} View;
+
+static Shape with_ones(const Shape *shape, uint32_t axes) {
+  Shape s = *shape;
+  for (int i = 0; i < s.rank; i++)
+    if (axes >> i & 1) s.extent[i] = EXTENT(1);
+  return s;
+}
+
+// The axes on which a parameter of the same rank, or broadcast at the right, has extent 1.
+static uint32_t broadcast_axes(const Shape *parameter, int rank) {
+  const int missing = rank - parameter->rank;
+  uint32_t axes = (1U << missing) - 1;
+  for (int i = 0; i < parameter->rank; i++)
+    if (extent_equals(parameter->extent[i], EXTENT(1))) axes |= 1U << (missing + i);
+  return axes;
+}
+
+// False after a refusal.
+static bool view_of(Gradient *g, const Node *node, View *view) {
+  const Value *src = node->inputs[0], *gamma = forward_input(node, "gamma");
+  const NormScope scope = node->op->norm_scope;
+  const bool has_rms = !operator_has_attribute(node->op, "use_affine") && scope == SCOPE_ROW;
+  *view = (View){.src = src->shape, .reduced = norm_reduced_axes(node)};
+  uint32_t others = ~view->reduced; // those of src that parameters lack
+  if (scope == SCOPE_CHANNEL) others = view->reduced;
+  if (has_rms && gamma) others = broadcast_axes(&gamma->shape, src->shape.rank);
+  if (scope == SCOPE_GROUP) {
+    const Extent channels = src->shape.extent[norm_channel_axis(node)], groups = norm_ngroups(node);
+    const int channel = norm_channel_axis(node);
+    others = ~(1U << channel);
+    view->reduced &= others;
+    if (!extent_equals(channels, groups)) {
+      if (src->shape.rank == MAX_RANK) {
+        gradient_refuse(g, node, "expected fewer than 8 axes");
+        return false;
+      }
+      Shape *s = &view->src;
+      for (int i = s->rank++; i > channel; i--) s->extent[i] = s->extent[i - 1];
+      s->extent[channel] = groups;
+      s->extent[channel + 1] = EXTENT(channels.value / groups.value);
+      const uint32_t before = (1U << channel) - 1;
+      view->reduced = (view->reduced & before) | (view->reduced & ~before) << 1 | 1U << (channel + 1);
+      others = ~(3U << channel);
+    }
+  }
+  view->statistic = with_ones(&view->src, view->reduced);
+  view->parameter = with_ones(&view->src, others);
+  return true;
+}
+
+static Value *mean_of(Gradient *g, const View *view, Value *v) {
+  return gradient_reduced(g, OP_ReduceMean, v, view->reduced, true);
+}
+
+// Each element adds 1 / n to the mean and 2 (src - mean) / n to the variance.
+static void give_of_statistics(Gradient *g, const Node *node, uint32_t slot) {
+  const Value *src = node->inputs[0], *mean = node->outputs[slot];
+  View view;
+  if (!gradient_is_wanted(g, src) || !view_of(g, node, &view)) return;
+  const Type type = type_of_statistics(src);
+  Value *x = gradient_in_shape(g, gradient_widened(g, gradient_saved(g, src)), &view.src);
+  Value *by_mean = gradient_cast(g, gradient_of_output(g, node, slot), type);
+  Value *by_variance = gradient_cast(g, gradient_of_output(g, node, slot + 1), type);
+  Value *each = gradient_in_shape(g, by_mean, &view.statistic);
+  if (by_variance) {
+    Value *center = mean && is_precise(mean, src) ? gradient_in_shape(g, gradient_saved(g, mean), &view.statistic)
+                                                  : mean_of(g, &view, x);
+    Value *slope = gradient_scaled(g, gradient_binary(g, OP_Subtract, x, center), 2);
+    slope = gradient_binary(g, OP_Multiply, slope, gradient_in_shape(g, by_variance, &view.statistic));
+    each = each ? gradient_binary(g, OP_Add, each, slope) : slope;
+  }
+  Value *ones = gradient_filled(g, type, &view.src, 1);
+  Value *count = gradient_reduced(g, OP_ReduceSum, ones, view.reduced, true);
+  each = gradient_binary(g, OP_Divide, gradient_binary(g, OP_Multiply, each, ones), count);
+  gradient_give(g, node, 0, gradient_in_shape(g, each, &src->shape));
+}
+
+static void make_of_row_statistics(Gradient *g, const Node *node) {
+  give_of_statistics(g, node, 1);
+}
+
+static void make_of_batch_statistics(Gradient *g, const Node *node) {
+  give_of_statistics(g, node, 3);
+}
+
 // A copy of the forward node with running statistics that have no effect.
 static void compute_batch_statistics(Gradient *g, const Node *node, Node *backward) {
   const Value *src = node->inputs[0], *mean = node->outputs[3];
@@ -86,7 +177,12 @@ static void compute_batch_statistics(Gradient *g, const Node *node, Node *backwa
 
 // Always adds the outputs diff_gamma and diff_beta: without them BatchNormTrainingBackward ignores gamma.
 #define RUNNING ZERO("dst does not depend on running statistics")
-GRADIENT_EXCEPT(BatchNormForwardTraining, {"mean", RUNNING}, {"variance", RUNNING}) {
+#define NO_RESULT REFUSED("gradients do not flow through running statistics")
+GRADIENT_WITH(BatchNormForwardTraining, .make_of_statistics = make_of_batch_statistics,
+              .exceptions = {{"mean", RUNNING},
+                             {"variance", RUNNING},
+                             {"running_mean", NO_RESULT},
+                             {"running_variance", NO_RESULT}}) {
   Node *backward = begin(g, node, diff, OP_BatchNormTrainingBackward);
   if (is_precise(node->outputs[3], node->inputs[0])) {
     set_input(backward, "mean", gradient_saved(g, node->outputs[3]));
@@ -150,9 +246,13 @@ static void make_of_rows(Gradient *g, const Node *node, Value *diff, OperatorId 
   if (parameters_are_wanted(g, node)) give_parameters(g, node, backward);
 }
 
-RULE(LayerNorm, make_of_rows(g, node, diff, OP_LayerNormBackward))
-RULE(GroupNorm, make_of_rows(g, node, diff, OP_GroupNormBackward))
-RULE(InstanceNorm, make_of_rows(g, node, diff, OP_InstanceNormBackward))
+#define OF_ROWS(name)                                                                                                  \
+  GRADIENT_WITH(name, .make_of_statistics = make_of_row_statistics) {                                                  \
+    make_of_rows(g, node, diff, OP_##name##Backward);                                                                  \
+  }
+OF_ROWS(LayerNorm)
+OF_ROWS(GroupNorm)
+OF_ROWS(InstanceNorm)
 
 // The shape of gamma with src's extents on all axes of a row. False if gamma varies along all axes of a row or along
 // none: RMSNormBackward then computes its gradient.
@@ -187,9 +287,81 @@ GRADIENT(RMSNorm) {
   gradient_give(g, node, 1, gradient_output(g, backward, 1, whole->type, &shape));
 }
 
-NO_GRADIENT(BatchNormTrainingBackward, SECOND_ORDER)
-NO_GRADIENT(BatchNormInferenceBackward, SECOND_ORDER)
-NO_GRADIENT(LayerNormBackward, SECOND_ORDER)
-NO_GRADIENT(GroupNormBackward, SECOND_ORDER)
-NO_GRADIENT(InstanceNormBackward, SECOND_ORDER)
-NO_GRADIENT(RMSNormBackward, SECOND_ORDER)
+// Gradients of gradients: their formulas in ir/operators/operators.def, with x = (src - mean) * r.
+
+typedef struct Terms {
+  View view;
+  Value *src, *diff_dst, *gamma; // in f32 or f64, and in the view; gamma NULL: ones
+  Value *x, *r;
+} Terms;
+
+static Value *in_view(Gradient *g, const Node *node, const char *name, const Shape *shape) {
+  const Value *v = forward_input(node, name);
+  const Type type = type_of_statistics(node->inputs[0]);
+  return v ? gradient_in_shape(g, gradient_cast(g, gradient_saved(g, v), type), shape) : NULL;
+}
+
+static Value *times(Gradient *g, Value *a, Value *b) {
+  return gradient_binary(g, OP_Multiply, a, b);
+}
+
+// 1 / sqrt(variance + epsilon)
+static Value *deviation_of(Gradient *g, const Node *node, Value *variance) {
+  Value *epsilon = variance ? gradient_number(g, variance->type, node_f32(node, "epsilon")) : NULL;
+  Value *sum = gradient_binary(g, OP_Add, variance, epsilon);
+  return gradient_unary(g, OP_Reciprocal, gradient_unary(g, OP_Sqrt, sum));
+}
+
+// False: no memory, or refused.
+static bool terms_of(Gradient *g, const Node *node, Terms *t) {
+  if (!view_of(g, node, &t->view)) return false;
+  t->src = in_view(g, node, "src", &t->view.src);
+  t->diff_dst = in_view(g, node, "diff_dst", &t->view.src);
+  t->gamma = in_view(g, node, "gamma", &t->view.parameter);
+  Value *mean = in_view(g, node, "mean", &t->view.statistic), *centered = t->src;
+  Value *variance = in_view(g, node, "variance", &t->view.statistic);
+  if (!variance) variance = mean_of(g, &t->view, gradient_unary(g, OP_Square, t->src));
+  if (mean) centered = gradient_binary(g, OP_Subtract, t->src, mean);
+  t->r = deviation_of(g, node, variance);
+  t->x = times(g, centered, t->r);
+  return t->x != NULL;
+}
+
+// The sum over the axes that parameters lack, in the shape of the result.
+static Value *summed(Gradient *g, const Node *node, uint32_t slot, const View *view, Value *v) {
+  const Value *result = slot < node->noutputs ? node->outputs[slot] : NULL;
+  return result ? gradient_in_shape(g, gradient_summed(g, v, &view->parameter), &result->shape) : NULL;
+}
+
+// r * (v - mean(v) - x * mean(v * x)); without mean(v) if the norm does not subtract a mean.
+static Value *through_norm(Gradient *g, const Terms *t, Value *v, Value *x, bool is_centered) {
+  Value *part = times(g, x, mean_of(g, &t->view, times(g, v, x)));
+  if (is_centered) v = gradient_binary(g, OP_Subtract, v, mean_of(g, &t->view, v));
+  return times(g, t->r, gradient_binary(g, OP_Subtract, v, part));
+}
+
+static void expand_norm(Gradient *g, const Node *node, Value **results, bool is_frozen) {
+  Terms t = {.r = NULL};
+  if (!terms_of(g, node, &t)) return;
+  Value *v = t.gamma ? times(g, t.diff_dst, t.gamma) : t.diff_dst, *x = t.x;
+  const bool is_about_src = operator_has_attribute(node->op, "center") && node_s64(node, "center") == CENTER_SRC;
+  if (is_about_src) x = times(g, gradient_binary(g, OP_Subtract, t.src, mean_of(g, &t.view, t.src)), t.r);
+  Value *by_src = is_frozen ? times(g, t.r, v) : through_norm(g, &t, v, x, forward_input(node, "mean") != NULL);
+  results[0] = gradient_in_shape(g, by_src, &node->inputs[0]->shape);
+  results[1] = summed(g, node, 1, &t.view, times(g, t.diff_dst, t.x));
+  results[2] = summed(g, node, 2, &t.view, t.diff_dst);
+}
+
+#define OF_BACKWARD(name, is_frozen, ...)                                                                              \
+  EXPANSION_EXCEPT(name##Backward, __VA_ARGS__) {                                                                      \
+    expand_norm(g, node, results, is_frozen);                                                                          \
+  }
+#define UNUSED_BETA                                                                                                    \
+  { "beta", ZERO("the results do not depend on it") }
+
+OF_BACKWARD(BatchNormTraining, false, {NULL})
+OF_BACKWARD(BatchNormInference, true, {NULL})
+OF_BACKWARD(GroupNorm, false, UNUSED_BETA)
+OF_BACKWARD(InstanceNorm, false, UNUSED_BETA)
+OF_BACKWARD(LayerNorm, false, UNUSED_BETA)
+OF_BACKWARD(RMSNorm, false, {NULL})

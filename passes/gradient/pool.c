@@ -1,7 +1,9 @@
 // Gradients of pooling. Average pooling is linear, so the gradient of its gradient is average pooling.
-#include "passes/gradient/gradient.h"
-
 #include "ir/operators/pool.h"
+#include "ir/operators/interpolate.h"
+#include "ir/operators/window.h"
+
+#include "passes/gradient/gradient.h"
 
 GRADIENT(MaxPool) {
   const Value *src = node->inputs[0];
@@ -26,20 +28,58 @@ GRADIENT(AvgPool) {
   gradient_give(g, node, 0, diff_src);
 }
 
+// Pads each axis at its end so that floor gives its windows. False after a refusal.
+static bool set_ends(Gradient *g, const Node *of, Node *node) {
+  const Value *large = node_side(of, SIDE_LARGE), *small = node_side(of, SIDE_SMALL);
+  const int first = spatial_axis(of), count = large->shape.rank - 2;
+  int64_t begin[MOST_SPATIAL_AXES], end[MOST_SPATIAL_AXES];
+  for (int i = 0; i < count; i++) {
+    const Window w = node_window(of, i);
+    if (!extent_is_literal(large->shape.extent[first + i]) || !extent_is_literal(small->shape.extent[first + i])) {
+      gradient_refuse(g, of, "one axis needs rounding_type floor and another ceil: give named extents numbers");
+      return false;
+    }
+    const int64_t missing = (w.small - 1) * w.stride + window_reach(&w) - w.pad_begin - w.large;
+    begin[i] = w.pad_begin;
+    end[i] = missing > w.pad_end ? missing : w.pad_end;
+  }
+  node_attribute_slot(node, "auto_pad")->s64 = AUTO_PAD_NONE;
+  gradient_set_list(g, node, "pads_begin", begin, (size_t)count);
+  gradient_set_list(g, node, "pads_end", end, (size_t)count);
+  return true;
+}
+
 GRADIENT(AvgPoolBackward) {
   const Value *diff_dst = node->inputs[0];
   int64_t rounding;
-  if (!pool_rounding(node, &rounding)) {
-    gradient_refuse(g, node, "no rounding_type of AvgPool gives its windows, as one axis needs floor and another ceil");
-    return;
-  }
   Value *own = gradient_apply(g, OP_AvgPool, node, diff_dst->type, &diff_dst->shape, diff, NULL, NULL);
-  if (own) node_attribute_slot(own->producer, "rounding_type")->s64 = rounding;
+  if (!own) return;
+  if (pool_rounding(node, &rounding)) node_attribute_slot(own->producer, "rounding_type")->s64 = rounding;
+  else if (!set_ends(g, node, own->producer)) return;
   gradient_give(g, node, 0, own);
 }
 
-#define GATHERS "it would gather elements at the places of src's maxima, which no operator does"
-const GradientRule gradient_MaxPoolBackward = {.of_all = REFUSED(GATHERS),
-                                               .exceptions = {{"src", ZERO("second derivatives of MaxPool are 0")}}};
+// The winner of each window decides where its element goes: MaxPoolScatter and MaxPoolGather are each other's gradient.
+
+static Value *gathered(Gradient *g, const Node *node, Value *winners, Value *diff) {
+  const Value *diff_dst = node->inputs[1];
+  return gradient_apply(g, OP_MaxPoolGather, node, diff_dst->type, &diff_dst->shape, winners, diff, NULL);
+}
+
+GRADIENT_EXCEPT(MaxPoolBackward, {"src", ZERO("second derivatives of MaxPool are 0")}) {
+  Node *winners = gradient_node(g, OP_MaxPoolWinners, node);
+  if (!winners) return;
+  node_set_input(winners, 0, gradient_saved(g, node->inputs[0]));
+  Value *found = gradient_output(g, winners, 0, pool_type_of_winners(node), &node->inputs[1]->shape);
+  gradient_give(g, node, 1, gathered(g, node, found, diff));
+}
+
+RULE(MaxPoolScatter, gradient_give(g, node, 1, gathered(g, node, gradient_saved(g, node->inputs[0]), diff)))
+
+GRADIENT(MaxPoolGather) {
+  const Value *src = node->inputs[1];
+  Value *winners = gradient_saved(g, node->inputs[0]);
+  gradient_give(g, node, 1, gradient_apply(g, OP_MaxPoolScatter, node, src->type, &src->shape, winners, diff, NULL));
+}
+
 NO_GRADIENT(MaxPoolWinners, ZERO("the results are numbers of taps"))
-NO_GRADIENT(MaxPoolScatter, REFUSED(GATHERS))

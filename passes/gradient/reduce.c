@@ -4,6 +4,8 @@
 
 #include "passes/gradient/gradient.h"
 
+#include <math.h>
+
 #define BINARY(op, a, b) gradient_binary(g, OP_##op, a, b)
 #define SRC gradient_saved(g, node->inputs[0])
 #define DST gradient_saved(g, node->outputs[0])
@@ -62,11 +64,11 @@ GRADIENT(ReduceL1) {
 }
 
 // diff_src = diff_dst * (src / dst); the quotient is in [-1, 1]. At dst = 0 the norm has no derivative, and 0 is a
-// subgradient.
+// subgradient: src / infinity, whose derivatives are 0, too.
 GRADIENT(ReduceL2) {
   Value *norm = gradient_widened(g, DST), *zero = gradient_number(g, node->outputs[0]->type, 0);
-  Value *ones = gradient_filled(g, node->outputs[0]->type, &node->outputs[0]->shape, 1);
-  Value *divisor = gradient_select(g, BINARY(GreaterEqual, zero, norm), ones, norm);
+  Value *infinite = gradient_filled(g, node->outputs[0]->type, &node->outputs[0]->shape, (double)INFINITY);
+  Value *divisor = gradient_select(g, BINARY(GreaterEqual, zero, norm), infinite, norm);
   Value *quotient = BINARY(Divide, SRC, broadcastable(g, node, divisor));
   GIVE(BINARY(Multiply, broadcastable(g, node, diff), quotient));
 }

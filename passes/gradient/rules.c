@@ -2,6 +2,8 @@
 #include "ir/operators/movement.h"
 #include "passes/gradient/gradient_state.h"
 
+#include <math.h>
+
 void *gradient_out_of_memory(Gradient *g) {
   g->failed = true;
   error_out_of_memory(g->diagnostics);
@@ -9,14 +11,19 @@ void *gradient_out_of_memory(Gradient *g) {
 }
 
 bool gradient_is_wanted(const Gradient *g, const Value *forward) {
-  return forward && g->depends[forward->index];
+  return forward && g->depends[forward->index - g->first];
+}
+
+static bool is_expansion(const Gradient *g) {
+  return g->forward == g->graph;
 }
 
 bool gradient_is_at_hand(const Gradient *g, const Value *forward) {
-  return forward->is_input || forward->constant || g->here[forward->index];
+  return is_expansion(g) || forward->is_input || forward->constant || g->here[forward->index];
 }
 
 Value *gradient_saved(Gradient *g, const Value *forward) {
+  if (is_expansion(g)) return (Value *)forward; // the cast is valid: it is a value of the backward graph
   Value **here = &g->here[forward->index];
   if (*here) return *here;
   bool is_given = !forward->constant || forward->constant->file;
@@ -56,7 +63,7 @@ void gradient_refuse(Gradient *g, const Node *node, const char *why) {
 }
 
 Value *gradient_of_output(const Gradient *g, const Node *node, uint32_t slot) {
-  return node->outputs[slot] ? g->diff[node->outputs[slot]->index] : NULL;
+  return node->outputs[slot] ? g->diff[node->outputs[slot]->index - g->first] : NULL;
 }
 
 Node *gradient_add_node(Gradient *g, OperatorId id, uint32_t ninputs, const Node *like) {
@@ -153,8 +160,13 @@ Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape) {
   return gradient_output(g, node, 0, v->type, shape);
 }
 
-// Sums v to `shape`: v has the shape that `shape` was broadcast to. Reduces the missing and the broadcast axes.
-static Value *sum_to(Gradient *g, Value *v, const Shape *shape) {
+Value *gradient_in_shape(Gradient *g, Value *v, const Shape *shape) {
+  return v && !shape_equals(&v->shape, shape) ? gradient_reshaped(g, v, shape) : v;
+}
+
+// Reduces the missing and the broadcast axes.
+Value *gradient_summed(Gradient *g, Value *v, const Shape *shape) {
+  if (!v) return NULL;
   int missing = v->shape.rank - shape->rank;
   uint32_t broadcast = 0;
   v = gradient_reduced(g, OP_ReduceSum, v, (1U << missing) - 1, false);
@@ -166,35 +178,89 @@ static Value *sum_to(Gradient *g, Value *v, const Shape *shape) {
 
 static void report_statistic(Gradient *g, const Value *v) {
   char title[NODE_TITLE_BYTES];
+  const char *why = gradient_of_result(v->producer->op->id, v->output_slot).why;
   g->failed = true;
   if (g->node)
-    error_at(g->diagnostics, g->node->position,
-             "%s has no gradient for %s: gradients do not flow through statistics, as of the %s on line %u",
-             node_title(g->node, title), v->name, v->producer->op->name, v->producer->position.line);
-  else
-    error_at(g->diagnostics, v->position, "%s is a statistic of a %s: gradients do not flow through statistics",
-             v->name, v->producer->op->name);
+    error_at(g->diagnostics, g->node->position, "%s has no gradient for %s, a result of the %s on line %u: %s",
+             node_title(g->node, title), v->name, v->producer->op->name, v->producer->position.line, why);
+  else error_at(g->diagnostics, v->position, "%s is a result of a %s: %s", v->name, v->producer->op->name, why);
 }
 
 bool gradient_is_statistic(const Value *v) {
   return v->producer && v->producer->op->outputs[v->output_slot].is_statistic;
 }
 
-void gradient_add(Gradient *g, const Value *forward, Value *diff) {
-  if (gradient_is_statistic(forward)) {
+static Value *taken(Gradient *g, Guard guard) {
+  return guard.when ? guard.mask : gradient_unary(g, OP_LogicalNot, guard.mask);
+}
+
+// The guard of what is 0 where either guard says so (OP_LogicalAnd), or where both do (OP_LogicalOr).
+static Guard joined(Gradient *g, OperatorId how, Guard a, Guard b) {
+  if (a.mask == b.mask && a.when == b.when) return a;
+  if (!a.mask || !b.mask) return how == OP_LogicalOr ? (Guard){0} : a.mask ? a : b;
+  return (Guard){gradient_binary(g, how, taken(g, a), taken(g, b)), true};
+}
+
+void gradient_add(Gradient *g, const Value *forward, Value *diff, Guard guard) {
+  const size_t index = forward->index - g->first;
+  if (gradient_is_statistic(forward) &&
+      gradient_of_result(forward->producer->op->id, forward->output_slot).kind == DERIVATIVE_REFUSED) {
     report_statistic(g, forward);
     return;
   }
-  diff = gradient_cast(g, sum_to(g, diff, &forward->shape), forward->type);
-  Value **sum = &g->diff[forward->index];
+  diff = gradient_cast(g, gradient_summed(g, diff, &forward->shape), forward->type);
+  Value **sum = &g->diff[index];
+  Guard *known = &g->guard[index];
+  *known = *sum ? joined(g, OP_LogicalOr, *known, guard) : guard;
   *sum = *sum ? gradient_binary(g, OP_Add, *sum, diff) : diff;
+}
+
+// Branches of Select. The gradient by a branch is 0 where the branch was not taken, but 0 times an infinite derivative
+// is NaN. So it is set to 0 again behind each elementwise node of the branch that may multiply it by such a number.
+
+static bool broadcasts_into(const Shape *from, const Shape *to) {
+  const int missing = to->rank - from->rank;
+  bool fits = missing >= 0;
+  for (int i = 0; fits && i < from->rank; i++)
+    fits = extent_equals(from->extent[i], EXTENT(1)) || extent_equals(from->extent[i], to->extent[missing + i]);
+  return fits;
+}
+
+// What is known of the gradient that the node gives to an input.
+static Guard guard_of(Gradient *g, const Node *node, uint32_t slot) {
+  enum { COND };
+  const bool keeps_axes = node->op->traits & TRAIT_REDUCES && node_bool(node, "keep_dims");
+  const bool is_alike = node->op->traits & TRAIT_ELEMENTWISE || keeps_axes;
+  Guard guard = {0};
+  if (is_alike && node->outputs[0] && (slot == 0 || !node_places_by_axis(node)))
+    guard = g->guard[node->outputs[0]->index - g->first];
+  if (node->op->id != OP_Select || slot == COND) return guard;
+  return joined(g, OP_LogicalAnd, guard, (Guard){gradient_saved(g, node->inputs[COND]), slot == 1});
+}
+
+// A number that is finite, and does not depend on an input.
+static bool is_finite_number(const Value *v) {
+  return v->constant && !v->constant->file && v->constant->is_splat &&
+         isfinite(type_load(v->type, v->constant->data, 0));
+}
+
+static bool may_multiply(const Node *node) {
+  const bool is_product = node->op->id == OP_Multiply;
+  return !gradient_rules[node->op->id]->passes_on &&
+         !(is_product && (is_finite_number(node->inputs[0]) || is_finite_number(node->inputs[1])));
 }
 
 void gradient_give(Gradient *g, const Node *node, uint32_t slot, Value *diff) {
   const Value *forward = slot < node->ninputs ? node->inputs[slot] : NULL;
   if (!diff || g->failed || !gradient_is_wanted(g, forward)) return;
   g->given |= UINT64_C(1) << slot;
-  gradient_add(g, forward, diff);
+  Guard guard = guard_of(g, node, slot);
+  if (guard.mask && may_multiply(node) && broadcasts_into(&guard.mask->shape, &diff->shape)) {
+    Value *zero = gradient_number(g, diff->type, 0);
+    diff = guard.when ? gradient_select(g, guard.mask, diff, zero) : gradient_select(g, guard.mask, zero, diff);
+  }
+  if (guard.mask && !broadcasts_into(&guard.mask->shape, &forward->shape)) guard = (Guard){0};
+  gradient_add(g, forward, diff, guard);
 }
 
 bool gradient_is_needed(const Value *v) {

@@ -1,4 +1,6 @@
 // Gradients of softmax and its logarithm, from their outputs.
+#include "ir/operators/softmax.h"
+
 #include "passes/gradient/gradient.h"
 
 static void make_from_dst(Gradient *g, const Node *node, Value *diff, OperatorId id) {
@@ -7,8 +9,32 @@ static void make_from_dst(Gradient *g, const Node *node, Value *diff, OperatorId
   gradient_give(g, node, 0, gradient_apply(g, id, node, type, &src->shape, diff, gradient_saved(g, dst), NULL));
 }
 
-RULE(SoftMax, make_from_dst(g, node, diff, OP_SoftMaxBackward))
+// The derivatives of stats, the logarithm of the sum of powers, are dst.
+static void make_of_stats(Gradient *g, const Node *node) {
+  Value *dst = gradient_widened(g, gradient_saved(g, node->outputs[0]));
+  gradient_give(g, node, 0, gradient_binary(g, OP_Multiply, gradient_of_output(g, node, 1), dst));
+}
+
+GRADIENT_WITH(SoftMax, .make_of_statistics = make_of_stats) {
+  make_from_dst(g, node, diff, OP_SoftMaxBackward);
+}
+
 RULE(LogSoftmax, make_from_dst(g, node, diff, OP_LogSoftmaxBackward))
 
-NO_GRADIENT(SoftMaxBackward, SECOND_ORDER)
-NO_GRADIENT(LogSoftmaxBackward, SECOND_ORDER)
+static Value *sum_of(Gradient *g, const Node *node, Value *v) {
+  return gradient_reduced(g, OP_ReduceSum, v, 1U << softmax_axis(node), true);
+}
+
+EXPANSION(SoftMaxBackward) {
+  Value *diff_dst = gradient_widened(g, gradient_saved(g, node->inputs[0]));
+  Value *dst = gradient_widened(g, gradient_saved(g, node->inputs[1]));
+  Value *sum = sum_of(g, node, gradient_binary(g, OP_Multiply, diff_dst, dst));
+  results[0] = gradient_binary(g, OP_Multiply, dst, gradient_binary(g, OP_Subtract, diff_dst, sum));
+}
+
+EXPANSION(LogSoftmaxBackward) {
+  Value *diff_dst = gradient_widened(g, gradient_saved(g, node->inputs[0]));
+  Value *power = gradient_unary(g, OP_Exp, gradient_widened(g, gradient_saved(g, node->inputs[1])));
+  Value *part = gradient_binary(g, OP_Multiply, power, sum_of(g, node, diff_dst));
+  results[0] = gradient_binary(g, OP_Subtract, diff_dst, part);
+}

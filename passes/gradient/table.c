@@ -18,21 +18,23 @@ static const char *why_discrete(const Operator *op, char letter) {
   return t->types & TYPES_4_BITS ? "they are quantised" : "they are integers";
 }
 
+static Derivative exception_of(const GradientRule *rule, const char *name) {
+  for (size_t i = 0; i < MOST_EXCEPTIONS && rule->exceptions[i].operand; i++)
+    if (strcmp(rule->exceptions[i].operand, name) == 0) return rule->exceptions[i].derivative;
+  return rule->of_all;
+}
+
 Derivative gradient_by_input(OperatorId id, uint32_t slot) {
   const Operator *op = &operators[id];
-  const GradientRule *rule = gradient_rules[id];
   const Operand *row = &op->inputs[slot < op->ninputs ? slot : op->ninputs - 1];
   const char *why = why_discrete(op, row->type);
   if (why) return (Derivative)ZERO(why);
-  for (size_t i = 0; i < MOST_EXCEPTIONS && rule->exceptions[i].operand; i++)
-    if (strcmp(rule->exceptions[i].operand, row->name) == 0) return rule->exceptions[i].derivative;
-  return rule->of_all;
+  return exception_of(gradient_rules[id], row->name);
 }
 
 Derivative gradient_of_result(OperatorId id, uint32_t slot) {
   const Operator *op = &operators[id];
   const char *why = why_discrete(op, op->outputs[slot].type);
   if (why) return (Derivative)ZERO(why);
-  if (op->outputs[slot].is_statistic) return (Derivative)REFUSED("gradients do not flow through statistics");
-  return gradient_rules[id]->of_all;
+  return exception_of(gradient_rules[id], op->outputs[slot].name);
 }

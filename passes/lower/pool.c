@@ -303,6 +303,20 @@ void lower_MaxPoolScatter(Lowering *l, const Node *node) {
   lower_result(l, node, 0, windows_have_no_taps(&p.w) ? NUMBER(0) : reduce_taps(&p, EXPR_REDUCE_SUM, load_won), NULL);
 }
 
+// The element at the current tap if it is the winner, else 0.
+static ExprId load_winner(const Pool *p) {
+  Kernel *k = p->k;
+  const ExprId winner = lower_value(p->l, p->node->inputs[0]);
+  return SELECT(EQ(winner, tap_number(p)), load_windows(p, p->node->inputs[1], 0), NUMBER(0));
+}
+
+void lower_MaxPoolGather(Lowering *l, const Node *node) {
+  Kernel *k = l->kernel;
+  Pool p = pool_of(l, node);
+  lower_result(l, node, 0, windows_have_no_taps(&p.w) ? NUMBER(0) : reduce_taps(&p, EXPR_REDUCE_SUM, load_winner),
+               NULL);
+}
+
 void lower_MaxPoolBackward(Lowering *l, const Node *node) {
   (void)node; // pass `max-pool-gradients` has replaced the node
   l->kernel->unsupported = "it is computed as MaxPoolWinners and MaxPoolScatter";

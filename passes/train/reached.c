@@ -7,7 +7,9 @@
 // Whether a gradient flows through the value.
 static bool carries(const Value *v) {
   const Node *node = v->producer;
-  return type_is_float(v->type) && !v->is_detached && !(node && node->op->outputs[v->output_slot].is_statistic);
+  const bool is_statistic = node && node->op->outputs[v->output_slot].is_statistic;
+  return type_is_float(v->type) && !v->is_detached &&
+         !(is_statistic && gradient_of_result(node->op->id, v->output_slot).kind == DERIVATIVE_REFUSED);
 }
 
 // Whether a gradient of the node's results flows on to the operand, be it 0 because results change in steps.

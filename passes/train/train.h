@@ -65,10 +65,23 @@ bool train_adds_loss(const char *name); // whether graph_trainable has a loss of
 // an error.
 Graph *graph_with_leaves(const Graph *forward, int64_t count, bool syncs_batch_norms, Diagnostics *d);
 
-// The gradient of a graph with leaves, as a graph that also computes the forward graph's values: a leaf's values cannot
-// be inputs, as no caller has them. Replaces `ends` by the ends of the new graph, which refers to forward and its dims.
-// NULL after reporting an error.
-Graph *gradient_with_forward(const Graph *forward, const Graph *backward, GradientEnds *ends, Diagnostics *d);
+// The gradient as a graph that also computes the forward graph's values: those of a leaf cannot be inputs, as no caller
+// has them. With keeps_inputs, all of forward's inputs are inputs; otherwise those that are used. Replaces `ends` by
+// the ends of the new graph, which refers to forward and its dims. NULL after reporting an error.
+Graph *gradient_with_forward(const Graph *forward, const Graph *backward, GradientEnds *ends, bool keeps_inputs,
+                             Diagnostics *d);
+
+// Derivatives other than the gradient; `ngrad grad --help` says what the graphs compute.
+typedef enum DerivativeForm {
+  DERIVATIVE_GRADIENT, // not of graph_derivative
+  DERIVATIVE_TANGENTS,
+  DERIVATIVE_HVP,
+  DERIVATIVE_JACOBIAN,
+  DERIVATIVE_HESSIAN
+} DerivativeForm;
+
+// The graph of these derivatives, which refers to forward and its dims. NULL after reporting an error.
+Graph *graph_derivative(const Graph *forward, const GradientRequest *request, DerivativeForm form, Diagnostics *d);
 
 bool train_has_parameters(const Graph *forward);
 

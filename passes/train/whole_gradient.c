@@ -1,5 +1,5 @@
-// Makes a gradient of a graph with leaves that has no leaf's values as inputs: it computes the forward graph's values
-// itself.
+// Makes a gradient that computes the forward graph's values itself: that of a graph with leaves, as a leaf's values
+// cannot be inputs, and one that is differentiated again.
 #include "passes/rewrite/dead_code.h"
 #include "passes/train/builder.h"
 #include "passes/train/train.h"
@@ -31,8 +31,8 @@ static void add_graphs(Builder *b, const Graph *forward, const Graph *backward, 
     if (!graph_add_output(b->graph, gradients[backward->outputs[i]->index])) builder_out_of_memory(b);
 }
 
-// Removes inputs without uses, and sets `ends` to the remaining ends.
-static bool find_ends(Graph *g, const Graph *forward, const Graph *backward, GradientEnds *ends) {
+// Removes inputs without uses, unless all of forward's stay, and sets `ends` to the remaining ends.
+static bool find_ends(Graph *g, const Graph *forward, const Graph *backward, GradientEnds *ends, bool keeps_inputs) {
   const size_t nothers = backward->ninputs - ends->ndiffs, nall = g->ninputs;
   const Value **inputs = ARENA_ARRAY(&g->arena, const Value *, nall + 1);
   const Value **outputs = ARENA_ARRAY(&g->arena, const Value *, g->noutputs + 1);
@@ -41,7 +41,7 @@ static bool find_ends(Graph *g, const Graph *forward, const Graph *backward, Gra
   g->ninputs = 0;
   for (size_t i = 0; i < nall; i++) {
     Value *v = g->inputs[i];
-    v->is_input = v->uses != NULL;
+    v->is_input = keeps_inputs || v->uses;
     if (!v->is_input) continue;
     inputs[g->ninputs] = i < forward->ninputs ? forward->inputs[i] : ends->inputs[nothers + i - forward->ninputs];
     g->inputs[g->ninputs++] = v;
@@ -50,7 +50,8 @@ static bool find_ends(Graph *g, const Graph *forward, const Graph *backward, Gra
   return true;
 }
 
-Graph *gradient_with_forward(const Graph *forward, const Graph *backward, GradientEnds *ends, Diagnostics *d) {
+Graph *gradient_with_forward(const Graph *forward, const Graph *backward, GradientEnds *ends, bool keeps_inputs,
+                             Diagnostics *d) {
   Builder b;
   builder_init_empty(&b, forward, "_backward", d);
   if (!b.failed) {
@@ -59,7 +60,7 @@ Graph *gradient_with_forward(const Graph *forward, const Graph *backward, Gradie
   }
   PassContext context = {.diagnostics = d, .allocator = b.scratch.allocator};
   if (!b.failed) pass_dead_code(b.graph, &context);
-  if (!b.failed && !find_ends(b.graph, forward, backward, ends)) builder_out_of_memory(&b);
+  if (!b.failed && !find_ends(b.graph, forward, backward, ends, keeps_inputs)) builder_out_of_memory(&b);
   if (!b.failed) pass_dead_code(b.graph, &context); // removes nodes of inputs that nothing uses
   return builder_finish(&b);
 }

@@ -175,6 +175,8 @@ inject yes '' convert step.yaml -o new/converted.onnx
 inject yes '' grad norm.yaml -o new/gradient.yaml
 inject yes '' grad norm.yaml
 inject yes '' grad scaled.yaml --wrt w
+inject yes '' grad norm.yaml --forward-mode -o new/tangents.yaml
+inject yes '' grad normed.yaml --hessian --wrt w --of loss -o new/hessian.yaml
 inject yes '' grad norm.yaml --forward new/forward.yaml -o new/gradient.yaml
 inject yes '' train net.yaml --optimizer adam --accumulate 2 -o new
 inject yes '' train normed.yaml --accumulate 2 --sync-batch-norm -o new

@@ -260,6 +260,21 @@ class Graphs(Case):
         (dx,) = backward(**{t.name: known[t.name] for t in backward.inputs})
         np.testing.assert_allclose(dx, dy * np.exp(x), rtol=1e-12)
 
+    def test_other_derivatives_are_those_of_a_formula(self):
+        nodes = "{op: Sin, inputs: [x], outputs: [y]}, {op: ReduceSum, inputs: [y], outputs: [e], attributes: {axes: [0]}}"
+        g = ngrad.loads(text(tensor("x", "f64", "[3]"), nodes, "y, e"))
+        x, t = np.linspace(-1, 1, 3), np.array([1.0, 2.0, -3.0])
+        for graph, name, expected in (
+            (g.jvp(of="y"), "tangent_y", np.cos(x) * t),
+            (g.hvp(of="e"), "tangent_diff_x", -np.sin(x) * t),
+            (g.jacobian(of="y"), "jacobian_x", np.diag(np.cos(x))),
+            (g.hessian(wrt="x", of="e"), "hessian_x", np.diag(-np.sin(x))),
+            (g.jvp(of="e").gradient(wrt="x"), "diff_x", -np.sin(x) * t),
+        ):
+            known = {"x": x, "tangent_x": t, "diff_tangent_e": np.array(1.0)}
+            result = graph(**{i.name: known[i.name] for i in graph.inputs}).as_dict()
+            np.testing.assert_allclose(result[name], expected, rtol=1e-12, atol=1e-15)
+
     def test_random_data_is_the_same_for_the_same_seed(self):
         g = ngrad.loads(ADD)
         a, b = g.random_inputs(7), g.random_inputs(7)

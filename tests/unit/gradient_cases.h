@@ -70,6 +70,25 @@ typedef struct Case {
                         "pads_end: [0, 0, 0]" attributes)                                                              \
   }
 
+#define BACKWARD_WITH(name, attributes)                                                                                \
+  {                                                                                                                    \
+    name "Backward", A("[3, 5]") ", " B("[3, 5]"),                                                                     \
+        "{op: " name "Backward, inputs: [a, b], outputs: [y], attributes: {" attributes "}}"                           \
+  }
+#define FROM_BOTH(name, attributes)                                                                                    \
+  BACKWARD_WITH(name, "use_dst: false" attributes), BACKWARD_WITH(name, "use_dst: true" attributes)
+
+// Gradients of norms: x, dy, statistics and parameters.
+#define NORM_BACKWARD(name, shape, statistics, parameters, gradient, attributes)                                       \
+  {                                                                                                                    \
+    name "Backward", A(shape) ", " B(shape) S("mean", statistics) S("variance", statistics) S("gamma", parameters),    \
+        "{op: " name "Backward, inputs: [a, b, mean, variance, gamma], outputs: " gradient                             \
+        ", attributes: {epsilon: 1.0e-3, " attributes "}}"                                                             \
+  }
+#define NORM_BACKWARDS(name, shape, statistics, parameters, attributes)                                                \
+  NORM_BACKWARD(name, shape, statistics, parameters, "[y, g, b2]", attributes),                                        \
+      NORM_BACKWARD(name, shape, statistics, parameters, "[x2, y, b2]", attributes)
+
 static const Case cases[] = {
     {"MatMul", A("[2, 3]") ", " B("[3, 4]"), OF_AB("MatMul")},
     MATMUL_WITH("[3, 2]", "[3, 4]", "transpose_a: true"),
@@ -201,6 +220,65 @@ static const Case cases[] = {
     UNARY("Swish"),
     UNARY_WITH("Swish", "beta: -1.5"),
     UNARY("Tanh"),
+    BACKWARD_WITH("Abs", ""),
+    FROM_BOTH("Clamp", ", min: -0.5, max: 0.8"),
+    FROM_BOTH("Elu", ", alpha: 0.7"),
+    BACKWARD_WITH("GELU", "mode: gelu_erf"),
+    BACKWARD_WITH("GELU", "mode: gelu_tanh"),
+    BACKWARD_WITH("HardSigmoid", "alpha: 0.4, beta: 0.5"),
+    BACKWARD_WITH("HardSwish", ""),
+    BACKWARD_WITH("Mish", ""),
+    FROM_BOTH("ReLU", ""),
+    FROM_BOTH("Sigmoid", ""),
+    BACKWARD_WITH("SoftPlus", "beta: 2"),
+    FROM_BOTH("Sqrt", ""),
+    FROM_BOTH("Tanh", ""),
+    {"BiasAddBackward", X("[2, 3, 4]"), OF_X_WITH("BiasAddBackward", "data_format: NCX")},
+    {"PReLUBackward", A("[2, 3, 4]") ", " B("[3]") S_OF_TYPE("c", "[2, 3, 4]"),
+     "{op: PReLUBackward, inputs: [a, b, c], outputs: [y, s], attributes: {data_format: NCX}}"},
+    {"PReLUBackward", A("[2, 3, 4]") ", " B("[3, 1]") S_OF_TYPE("c", "[2, 3, 4]"),
+     "{op: PReLUBackward, inputs: [a, b, c], outputs: [x, y]}"},
+    {"PReLUBackward", A("[2, 3, 4]") ", " B("[1]") S_OF_TYPE("c", "[2, 3, 4]"),
+     "{op: PReLUBackward, inputs: [a, b, c], outputs: [x, y]}"},
+    NORM_BACKWARDS("BatchNormTraining", "[3, 4, 5]", "[4]", "[4]", "data_format: NCX"),
+    NORM_BACKWARDS("BatchNormInference", "[3, 5, 4]", "[4]", "[4]", "data_format: NXC"),
+    NORM_BACKWARDS("LayerNorm", "[3, 2, 4]", "[3, 2]", "[4]", "begin_norm_axis: -1"),
+    NORM_BACKWARDS("LayerNorm", "[3, 2, 4]", "[3]", "[8]", "begin_norm_axis: 1"),
+    NORM_BACKWARDS("GroupNorm", "[2, 6, 5]", "[2, 3]", "[6]", "groups: 3, data_format: NCX"),
+    NORM_BACKWARDS("GroupNorm", "[2, 5, 6]", "[2, 2]", "[6]", "groups: 2"),
+    NORM_BACKWARDS("InstanceNorm", "[2, 3, 5]", "[2, 3]", "[3]", "data_format: NCX"),
+    {"BatchNormTrainingBackward",
+     TENSOR("a", "f32", "[3, 4]") ", " TENSOR("b", "f32", "[3, 4]") S("m", "[1, 4]") S("v", "[1, 4]") S("s", "[1, 4]"),
+     "{op: directml.BATCH_NORMALIZATION_TRAINING_GRAD, inputs: [a, b, m, v, s], outputs: [y, g, c], attributes: "
+     "{Epsilon: 1.0e-3}}"},
+    {"RMSNormBackward", A("[3, 8]") ", " B("[3, 8]") S("gamma", "[8]"),
+     "{op: RMSNormBackward, inputs: [a, b, gamma], outputs: [y, g]}"},
+    {"RMSNormBackward", A("[3, 8]") ", " B("[3, 8]") S("gamma", "[8]"),
+     "{op: RMSNormBackward, inputs: [a, b, gamma], outputs: [x, y]}"},
+    {"SoftMaxBackward", A("[3, 4]") ", " B("[3, 4]"), OF_AB("SoftMaxBackward")},
+    {"LogSoftmaxBackward", A("[3, 4]") ", " B("[3, 4]"), OF_AB("LogSoftmaxBackward")},
+    {"SoftmaxCrossEntropyBackward", A("[3, 4]") S("b", "[]") ", " TENSOR("l", "s64", "[3]"),
+     "{op: SoftmaxCrossEntropyBackward, inputs: [a, b, l], outputs: [y]}"},
+    {"SoftmaxCrossEntropyBackward", A("[3, 4, 2]") S("b", "[3, 2]") ", " TENSOR("l", "s32", "[3, 2]") S("w", "[4]"),
+     "{op: SoftmaxCrossEntropyBackward, inputs: {src: a, diff_loss: b, labels: l, weights: w}, outputs: [y], "
+     "attributes: {axis: 1, reduction: none, label_smoothing: 0.25, ignore_index: 1}}"},
+    {"SoftmaxCrossEntropyBackward", A("[5, 4]") S("b", "[]") ", " TENSOR("l", "s32", "[5]") S("t", "[]") S("w", "[4]"),
+     "{op: SoftmaxCrossEntropyBackward, inputs: [a, b, l, t, w], outputs: [y], attributes: {ignore_index: 1}}"},
+    {"InterpolateBackward", A("[2, 3, 5]") ", " B("[2, 3, 7]"),
+     "{op: InterpolateBackward, inputs: [a, b], outputs: [y], attributes: {mode: linear, sizes: [7], data_format: "
+     "NCX}}"},
+    {"MaxPoolBackward", A("[2, 3, 7]") ", " B("[2, 3, 3]"),
+     "{op: MaxPoolBackward, inputs: [a, b], outputs: [y], attributes: {kernel: [3], strides: [2], pads_begin: [0], "
+     "pads_end: [0], data_format: NCX}}"},
+    {"MaxPoolScatter", TENSOR("w", "u8", "[1, 1, 3]") ", " X("[1, 1, 3]"),
+     "{op: MaxPoolScatter, inputs: [w, x], outputs: [{name: y, shape: [1, 1, 7]}], attributes: {kernel: [3], strides: "
+     "[2], pads_begin: [0], pads_end: [0], data_format: NCX}}"},
+    {"MaxPoolGather", TENSOR("w", "u8", "[1, 1, 3]") ", " X("[1, 1, 7]"),
+     "{op: MaxPoolGather, inputs: [w, x], outputs: [y], attributes: {kernel: [3], strides: [2], pads_begin: [0], "
+     "pads_end: [0], data_format: NCX}}"},
+    {"AvgPoolBackward", X("[1, 1, 3, 1]"),
+     OF_X_WITH("AvgPoolBackward", "kernel: [1, 2], strides: [2, 2], pads_begin: [0, 0], pads_end: [0, 0], "
+                                  "exclude_pad: true, src_shape: [1, 2, 5, 1]")},
     BINARY("Add"),
     BINARY("Subtract"),
     BINARY("Multiply"),

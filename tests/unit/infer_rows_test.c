@@ -253,11 +253,29 @@ static void for_each_extent(void (*check)(Graphlet *t, const char *known, Value 
 
 // An operand that is broadcast may have been 1; an extent that is reduced or sliced stands nowhere else.
 static bool may_be_lost(const Graphlet *t) {
-  static const OperatorId losing[] = {
-      OP_ReduceSum,           OP_BiasAddBackward, OP_Leaf,     OP_PReLU,          OP_PReLUBackward,  OP_Interpolate,
-      OP_InterpolateBackward, OP_DynamicQuantize, OP_Quantize, OP_MaxPoolWinners, OP_MaxPoolScatter, OP_MaxPool,
-      OP_MaxPoolBackward,     OP_AvgPoolBackward, OP_MatMul,   OP_Convolution,    OP_Slice,          OP_Tile,
-      OP_SoftmaxCrossEntropy, OP_ArgMax,          OP_Gather,   OP_GatherBackward};
+  static const OperatorId losing[] = {OP_ReduceSum,
+                                      OP_BiasAddBackward,
+                                      OP_Leaf,
+                                      OP_PReLU,
+                                      OP_PReLUBackward,
+                                      OP_Interpolate,
+                                      OP_InterpolateBackward,
+                                      OP_DynamicQuantize,
+                                      OP_Quantize,
+                                      OP_MaxPoolWinners,
+                                      OP_MaxPoolScatter,
+                                      OP_MaxPoolGather,
+                                      OP_MaxPool,
+                                      OP_MaxPoolBackward,
+                                      OP_AvgPoolBackward,
+                                      OP_MatMul,
+                                      OP_Convolution,
+                                      OP_Slice,
+                                      OP_Tile,
+                                      OP_SoftmaxCrossEntropy,
+                                      OP_ArgMax,
+                                      OP_Gather,
+                                      OP_GatherBackward};
   const Operator *op = t->node->op;
   bool has_choice = op->attributes[0].name && strcmp(op->attributes[0].name, "auto_broadcast") == 0;
   for (size_t i = 0; i < sizeof losing / sizeof *losing; i++)

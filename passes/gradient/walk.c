@@ -1,0 +1,138 @@
+// Reverse accumulation: visits nodes from the last to the first; a node's rule computes gradients of its inputs from
+// the gradients of its outputs. The rule of an operator may be its expansion: the same results, by nodes of operators
+// that have rules. The backward graph then computes these nodes again, and the gradient is that of the nodes.
+#include "passes/gradient/gradient_state.h"
+
+void gradient_find_flow(Gradient *g, const Node *node) {
+  bool depends = false, follows = false;
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    const bool is_wanted = gradient_is_wanted(g, node->inputs[i]);
+    depends |= is_wanted && gradient_by_input(node->op->id, i).kind != DERIVATIVE_ZERO;
+    follows |= is_wanted || (node->inputs[i] && g->follows[node->inputs[i]->index - g->first]);
+  }
+  for (uint32_t i = 0; i < node->noutputs; i++) {
+    const Value *v = node->outputs[i];
+    if (!v) continue;
+    const size_t index = v->index - g->first;
+    g->depends[index] = depends && type_is_float(v->type) && !v->is_detached;
+    g->follows[index] = follows && !g->depends[index];
+  }
+}
+
+// Whether one of the node's results has a gradient: a statistic, or another.
+static bool has_diff(const Gradient *g, const Node *node, bool is_statistic) {
+  bool has = false;
+  for (uint32_t i = 0; i < node->noutputs; i++)
+    has |= node->op->outputs[i].is_statistic == is_statistic && gradient_of_output(g, node, i);
+  return has;
+}
+
+// Refuses a gradient that is wanted by an operand without one.
+static bool check_operands(Gradient *g, const Node *node) {
+  const GradientRule *rule = gradient_rules[node->op->id];
+  for (uint32_t i = 0; i < node->ninputs; i++) {
+    const Derivative derivative = gradient_by_input(node->op->id, i);
+    char title[NODE_TITLE_BYTES];
+    if (derivative.kind != DERIVATIVE_REFUSED || !gradient_is_wanted(g, node->inputs[i])) continue;
+    g->failed = true;
+    node_title(node, title);
+    if (rule->of_all.why)
+      return error_at(g->diagnostics, node->position, "%s has no gradient: %s", title, derivative.why);
+    return error_at(g->diagnostics, node->position,
+                    "%s has no gradient by %s: %s; leave inputs that %s depends on out of the request", title,
+                    node->op->inputs[i].name, derivative.why, node->inputs[i]->name);
+  }
+  return true;
+}
+
+// A gradient that flows, but that the rule has not given, would be missing from the sum without a word.
+static void check_given(Gradient *g, const Node *node) {
+  for (uint32_t i = 0; i < node->ninputs && !g->failed; i++) {
+    const bool is_due =
+        gradient_is_wanted(g, node->inputs[i]) && gradient_by_input(node->op->id, i).kind == DERIVATIVE_COMPUTED;
+    char title[NODE_TITLE_BYTES];
+    if (!is_due || g->given >> i & 1) continue;
+    g->failed = true;
+    error_at(g->diagnostics, node->position, "internal error: the rule of %s gives no gradient by input %u",
+             node_title(node, title), i);
+  }
+}
+
+// Expansions
+
+// A copy of the node whose operands are values without producers: an expansion is made of them.
+static Node *stand_in(Gradient *g, const Node *node) {
+  Node *own = gradient_add_node(g, node->op->id, node->ninputs, node);
+  for (uint32_t i = 0; own && i < node->ninputs; i++) {
+    const Value *v = node->inputs[i];
+    Value *operand = v ? graph_add_value(g->graph, "", v->type, &v->shape) : NULL;
+    if (v && !operand) return gradient_out_of_memory(g);
+    if (v) node_set_input(own, i, operand);
+  }
+  for (uint32_t i = 0; own && i < node->noutputs; i++)
+    if (node->outputs[i]) gradient_output(g, own, i, node->outputs[i]->type, &node->outputs[i]->shape);
+  return own;
+}
+
+// Allocates what is known of the values of an expansion, which are in the backward graph already.
+static bool begin_expansion(Gradient *inner) {
+  const size_t n = inner->graph->nvalues - inner->first;
+  inner->depends = ARENA_ARRAY(&inner->scratch, bool, n);
+  inner->follows = ARENA_ARRAY(&inner->scratch, bool, n);
+  inner->diff = ARENA_ARRAY(&inner->scratch, Value *, n);
+  inner->guard = ARENA_ARRAY(&inner->scratch, Guard, n);
+  return inner->depends && inner->follows && inner->diff && inner->guard;
+}
+
+// Gives the gradients of the stand-in's operands to the node's inputs, and replaces the operands by the inputs.
+static void end_expansion(Gradient *g, Gradient *inner, const Node *node, const Node *own) {
+  for (uint32_t i = 0; i < node->ninputs && !g->failed; i++) {
+    const Value *v = node->inputs[i];
+    if (!v) continue;
+    Value *operand = own->inputs[i], *diff = inner->diff[operand->index - inner->first];
+    if (!diff && gradient_is_wanted(g, v)) diff = gradient_filled(g, v->type, &v->shape, 0);
+    gradient_give(g, node, i, diff);
+    Value *given = operand->uses ? gradient_saved(g, v) : NULL;
+    if (given) value_replace_uses(operand, given);
+  }
+}
+
+static void make_by_expansion(Gradient *g, const Node *node) {
+  Gradient inner = *g;
+  Value *results[MAX_OPERANDS] = {NULL};
+  inner.forward = g->graph;
+  inner.first = g->graph->nvalues;
+  Node *own = stand_in(&inner, node);
+  const size_t first = g->graph->nnodes;
+  if (!own) {
+    g->failed = true;
+    return;
+  }
+  gradient_rules[node->op->id]->expand(&inner, own, results);
+  const size_t end = g->graph->nnodes;
+  if (!inner.failed && !begin_expansion(&inner)) gradient_out_of_memory(&inner);
+  for (uint32_t i = 0; i < node->ninputs && !inner.failed; i++)
+    if (node->inputs[i]) inner.depends[own->inputs[i]->index - inner.first] = gradient_is_wanted(g, node->inputs[i]);
+  for (size_t n = first; n < end && !inner.failed; n++) gradient_find_flow(&inner, g->graph->nodes[n]);
+  for (uint32_t i = 0; i < node->noutputs && !inner.failed; i++)
+    if (gradient_of_output(g, node, i)) gradient_add(&inner, results[i], gradient_of_output(g, node, i), (Guard){0});
+  if (!inner.failed) gradient_walk_back(&inner, first, end);
+  g->scratch = inner.scratch;
+  g->failed = inner.failed;
+  if (!g->failed) end_expansion(g, &inner, node, own);
+}
+
+void gradient_walk_back(Gradient *g, size_t first, size_t end) {
+  for (size_t n = end; n-- > first && !g->failed;) {
+    const Node *node = g->node = g->forward->nodes[n];
+    const GradientRule *rule = gradient_rules[node->op->id];
+    const bool has_other = has_diff(g, node, false), has_statistic = has_diff(g, node, true);
+    if ((!has_other && !has_statistic) || !check_operands(g, node)) continue;
+    g->given = 0;
+    if (rule->expand) make_by_expansion(g, node);
+    if (rule->make && has_other) rule->make(g, node, gradient_of_output(g, node, 0));
+    if (has_other && (rule->make || rule->expand)) check_given(g, node);
+    if (rule->make_of_statistics && has_statistic) rule->make_of_statistics(g, node);
+  }
+  g->node = NULL;
+}

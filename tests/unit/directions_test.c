@@ -1,0 +1,431 @@
+// Derivatives other than gradients, and gradients of gradients, of whole graphs: Jacobians and tangents are adjoint,
+// Hessians symmetric and equal to their products with vectors, and branches that were not taken give no NaN.
+#include "ir/graph/type.h"
+#include "tests/unit/api_case.h"
+#include "tests/unit/failing_allocator.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST = 16, NAME_BYTES = 64, MOST_NELEMS = 4096 };
+static const double tolerance = 1e-12;
+
+typedef struct Result { // of a graph: its outputs, with names
+  size_t count;
+  ng_tensor tensors[MOST];
+  char names[MOST][NAME_BYTES];
+} Result;
+
+// Numbers by the tensor's name and the index, so that graphs with equal inputs get equal data.
+static void fill(ng_tensor *t, const char *name) {
+  uint64_t word = 1469598103934665603U;
+  for (const char *c = name; *c; c++) word = (word ^ (unsigned char)*c) * 1099511628211U;
+  for (int64_t i = 0; i < ng_tensor_nelems(t); i++) {
+    word = word * 6364136223846793005U + 1442695040888963407U;
+    const double number = 0.25 + (double)(word >> 11) * 0x1p-53;
+    if (t->type == NG_S64) ((int64_t *)t->data)[i] = (int64_t)(word >> 60) % 3;
+    else
+      type_store((Type)t->type, t->data, (size_t)i, word >> 10 & 1 && strncmp(name, "var", 3) != 0 ? -number : number);
+  }
+}
+
+// Interprets the graph; given: the data of inputs by name, NULL at the end.
+static void run(ng_context *ctx, ng_graph *g, const char *const *given_names, const double *const *given, Result *r) {
+  ng_tensor inputs[MOST] = {{0}};
+  *r = (Result){.count = ng_graph_output_count(g)};
+  assert_true(ng_graph_input_count(g) <= MOST && r->count <= MOST);
+  for (size_t i = 0; i < ng_graph_input_count(g); i++) {
+    const ng_tensor_info info = ng_graph_input(g, i);
+    assert_int_equal(ng_tensor_new(ctx, &info, &inputs[i]), NG_OK);
+    fill(&inputs[i], info.name);
+    for (size_t k = 0; given_names && given_names[k]; k++)
+      for (int64_t e = 0; strcmp(given_names[k], info.name) == 0 && e < ng_tensor_nelems(&inputs[i]); e++)
+        type_store((Type)inputs[i].type, inputs[i].data, (size_t)e, given[k][e]);
+  }
+  for (size_t i = 0; i < r->count; i++) {
+    const ng_tensor_info info = ng_graph_output(g, i);
+    snprintf(r->names[i], NAME_BYTES, "%s", info.name);
+    assert_int_equal(ng_tensor_new(ctx, &info, &r->tensors[i]), NG_OK);
+  }
+  if (ng_interpret(g, inputs, r->tensors, 0) != NG_OK) fail_msg("%s", ng_messages_text(ctx, 0));
+  for (size_t i = 0; i < ng_graph_input_count(g); i++) ng_tensor_free(ctx, &inputs[i]);
+}
+
+static void result_free(ng_context *ctx, Result *r) {
+  for (size_t i = 0; i < r->count; i++) ng_tensor_free(ctx, &r->tensors[i]);
+}
+
+static const ng_tensor *find(const Result *r, const char *prefix, const char *name) {
+  char whole[2 * NAME_BYTES];
+  snprintf(whole, sizeof whole, "%s%s", prefix, name);
+  for (size_t i = 0; i < r->count; i++)
+    if (strcmp(r->names[i], whole) == 0) return &r->tensors[i];
+  return NULL;
+}
+
+static ng_graph *derivative(ng_context *ctx, ng_graph *g, ng_derivative form, const char *wrt, const char *of) {
+  const ng_gradient_options options = {
+      .wrt = wrt ? &wrt : NULL, .nwrt = wrt != NULL, .of = of ? &of : NULL, .nof = of != NULL, .derivative = form};
+  ng_graph *made = ng_graph_gradient(g, &options);
+  if (!made) fail_msg("%s", ng_messages_text(ctx, 0));
+  return made;
+}
+
+static void tangent_of(const ng_tensor *like, const char *name, double *numbers) {
+  char whole[2 * NAME_BYTES];
+  ng_tensor t = *like;
+  snprintf(whole, sizeof whole, "tangent_%s", name);
+  t.type = NG_F64;
+  t.data = numbers;
+  fill(&t, whole);
+}
+
+// Compares product with the sum of rows[i] * tangent, row by row; adds to the products of further inputs.
+static void add_products(const ng_tensor *rows, int64_t count, const double *tangent, double *sums, double *sizes) {
+  const int64_t nelems = ng_tensor_nelems(rows) / count;
+  for (int64_t i = 0; i < count; i++)
+    for (int64_t e = 0; e < nelems; e++) {
+      sums[i] += ng_tensor_get(rows, i * nelems + e) * tangent[e];
+      sizes[i] += fabs(ng_tensor_get(rows, i * nelems + e) * tangent[e]);
+    }
+}
+
+static void must_be_near(const ng_tensor *products, const double *sums, const double *sizes, const char *what) {
+  for (int64_t i = 0; i < ng_tensor_nelems(products); i++)
+    if (!(fabs(ng_tensor_get(products, i) - sums[i]) <= tolerance * fmax(sizes[i], 1)))
+      fail_msg("%s[%d]: %.17g, expected %.17g", what, (int)i, ng_tensor_get(products, i), sums[i]);
+}
+
+static void must_be_adjoint(ng_context *ctx, ng_graph *g, const char *of) {
+  static double tangent[MOST_NELEMS], sums[64], sizes[64];
+  Result jacobian, tangents;
+  ng_graph *matrix = derivative(ctx, g, NG_JACOBIAN, NULL, of), *forward = derivative(ctx, g, NG_TANGENTS, NULL, of);
+  run(ctx, matrix, NULL, NULL, &jacobian);
+  run(ctx, forward, NULL, NULL, &tangents);
+  const ng_tensor *product = find(&tangents, "tangent_", of);
+  assert_non_null(product);
+  memset(sums, 0, sizeof sums);
+  memset(sizes, 0, sizeof sizes);
+  for (size_t i = 0; i < ng_graph_input_count(g); i++) {
+    const char *name = ng_graph_input(g, i).name;
+    const ng_tensor *rows = find(&jacobian, "jacobian_", name);
+    if (!rows) continue;
+    assert_int_equal(rows->extent[0], ng_tensor_nelems(product));
+    ng_tensor one = *rows;
+    for (int k = 0; k + 1 < one.rank; k++) one.extent[k] = one.extent[k + 1];
+    one.rank--;
+    tangent_of(&one, name, tangent);
+    add_products(rows, ng_tensor_nelems(product), tangent, sums, sizes);
+  }
+  must_be_near(product, sums, sizes, of);
+  result_free(ctx, &jacobian);
+  result_free(ctx, &tangents);
+  ng_graph_free(matrix);
+  ng_graph_free(forward);
+}
+
+static void must_be_symmetric(ng_context *ctx, ng_graph *g, const char *of, const char *wrt) {
+  static double tangent[MOST_NELEMS], sums[64], sizes[64];
+  Result hessian, products;
+  ng_graph *matrix = derivative(ctx, g, NG_HESSIAN, wrt, of), *hvp = derivative(ctx, g, NG_HVP, wrt, of);
+  run(ctx, matrix, NULL, NULL, &hessian);
+  run(ctx, hvp, NULL, NULL, &products);
+  const ng_tensor *h = find(&hessian, "hessian_", wrt), *product = find(&products, "tangent_diff_", wrt);
+  assert_true(h && product);
+  const int64_t n = ng_tensor_nelems(product);
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t k = 0; k < i; k++)
+      if (!(fabs(ng_tensor_get(h, i * n + k) - ng_tensor_get(h, k * n + i)) <= tolerance))
+        fail_msg("%s: %.17g, but %.17g", wrt, ng_tensor_get(h, i * n + k), ng_tensor_get(h, k * n + i));
+  tangent_of(product, wrt, tangent);
+  memset(sums, 0, sizeof sums);
+  memset(sizes, 0, sizeof sizes);
+  add_products(h, n, tangent, sums, sizes);
+  must_be_near(product, sums, sizes, wrt);
+  result_free(ctx, &hessian);
+  result_free(ctx, &products);
+  ng_graph_free(matrix);
+  ng_graph_free(hvp);
+}
+
+static const struct {
+  const char *text, *of, *loss, *wrt; // a small output, a single number, an input
+} networks[] = {
+    // a perceptron with a norm
+    {"format: ngrad/1\ninputs: [{name: x, type: f64, shape: [4, 3]}, {name: w, type: f64, shape: [3, 6]}, {name: "
+     "gamma, type: "
+     "f64, shape: [6]}, {name: v, type: f64, shape: [6, 3]}, {name: b, type: f64, shape: [3]}, {name: l, type: s64, "
+     "shape: [4]}]\n"
+     "nodes:\n  - {op: MatMul, inputs: [x, w], outputs: [h]}\n"
+     "  - {op: LayerNorm, inputs: [h, gamma, gamma], outputs: [n], attributes: {keep_stats: false}}\n"
+     "  - {op: GELU, inputs: [n], outputs: [a], attributes: {mode: gelu_tanh}}\n"
+     "  - {op: MatMul, inputs: [a, v, b], outputs: [y]}\n"
+     "  - {op: SoftmaxCrossEntropy, inputs: [y, l], outputs: [loss], attributes: {label_smoothing: 0.25}}\n"
+     "outputs: [y, loss]\n",
+     "y", "loss", "x"},
+    // a convolution, whose norm has statistics that are used twice
+    {"format: ngrad/1\ninputs: [{name: x, type: f64, shape: [2, 2, 7]}, {name: w, type: f64, shape: [3, 2, 3]}, {name: "
+     "m, type: "
+     "f64, shape: [3]}, {name: var, type: f64, shape: [3]}]\n"
+     "nodes:\n  - {op: Convolution, inputs: [x, w], outputs: [c], attributes: {strides: [1], pads_begin: [1], "
+     "pads_end: [1], "
+     "dilations: [1], data_format: NCX, weights_format: OIX}}\n"
+     "  - {op: BatchNormForwardTraining, inputs: [c, m, var], outputs: [n, rm, rv, bm, bv], attributes: {epsilon: "
+     "0.001, "
+     "data_format: NCX}}\n"
+     "  - {op: Mish, inputs: [n], outputs: [a]}\n"
+     "  - {op: MaxPool, inputs: [a], outputs: [p], attributes: {kernel: [2], strides: [2], pads_begin: [0], pads_end: "
+     "[0], "
+     "data_format: NCX}}\n"
+     "  - {op: ReduceMean, inputs: [p], outputs: [y], attributes: {axes: [2]}}\n"
+     "  - {op: SquaredDifference, inputs: [y, bv], outputs: [d]}\n"
+     "  - {op: ReduceSum, inputs: [d], outputs: [loss], attributes: {axes: [0, 1]}}\n"
+     "outputs: [y, loss]\n",
+     "y", "loss", "w"},
+    // attention, whose logarithm of a sum of powers is used
+    {"format: ngrad/1\ninputs: [{name: x, type: f64, shape: [2, 3, 4]}, {name: w, type: f64, shape: [4, 4]}, {name: g, "
+     "type: f64, "
+     "shape: [4]}]\n"
+     "nodes:\n  - {op: RMSNorm, inputs: [x, g], outputs: [n]}\n"
+     "  - {op: MatMul, inputs: [n, w], outputs: [q]}\n"
+     "  - {op: MatMul, inputs: [q, n], outputs: [scores], attributes: {transpose_b: true}}\n"
+     "  - {op: SoftMax, inputs: [scores], outputs: [s, stats], attributes: {axis: 2}}\n"
+     "  - {op: MatMul, inputs: [s, n], outputs: [o]}\n"
+     "  - {op: GroupNorm, inputs: [o], outputs: [y, mean, variance], attributes: {groups: 2, use_affine: false}}\n"
+     "  - {op: LogSoftmax, inputs: [o], outputs: [log]}\n"
+     "  - {op: ReduceL2, inputs: [log], outputs: [norm], attributes: {axes: [0, 1, 2]}}\n"
+     "  - {op: ReduceSum, inputs: [stats], outputs: [sum], attributes: {axes: [0, 1, 2]}}\n"
+     "  - {op: Multiply, inputs: [norm, sum], outputs: [product]}\n"
+     "  - {op: ReduceProd, inputs: [variance], outputs: [all], attributes: {axes: [0, 1]}}\n"
+     "  - {op: Add, inputs: [product, all], outputs: [loss]}\n"
+     "outputs: [y, loss]\n",
+     "y", "loss", "x"},
+};
+
+static void directions_of_networks_agree(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+    ng_context *ctx = new_context();
+    ng_graph *g = must_read(ctx, networks[i].text);
+    must_be_adjoint(ctx, g, networks[i].of);
+    must_be_symmetric(ctx, g, networks[i].loss, networks[i].wrt);
+    ng_graph_free(g);
+    ng_context_free(ctx);
+  }
+}
+
+// The gradients of the product of the Hessian with a vector are third derivatives.
+static void third_derivatives_of_networks_are_those_of_differences(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+    ng_context *ctx = new_context();
+    ng_graph *g = must_read(ctx, networks[i].text);
+    ng_graph *hvp = derivative(ctx, g, NG_HVP, NULL, networks[i].loss);
+    ng_gradcheck_result results[MOST];
+    if (ng_gradcheck(hvp, NULL, results) != NG_OK) fail_msg("network %zu: %s", i, ng_messages_text(ctx, 0));
+    ng_graph_free(hvp);
+    ng_graph_free(g);
+    ng_context_free(ctx);
+  }
+}
+
+// Derivatives of a sum of functions of each element, of the orders 1 to 3.
+static void derivatives_are_as_stated_at_singular_points(void **state) {
+  static const struct {
+    const char *nodes;
+    double x[3], expected[3][3];
+  } rows[] = {
+      {"  - {op: Abs, inputs: [x], outputs: [y]}\n", {0, -0.0, -2}, {{0, 0, -1}, {0, 0, 0}, {0, 0, 0}}},
+      {"  - {op: ReLU, inputs: [x], outputs: [y]}\n", {0, -0.0, 2}, {{0, 0, 1}, {0, 0, 0}, {0, 0, 0}}},
+      {"  - {op: Square, inputs: [x], outputs: [y]}\n", {0, -1, 3}, {{0, -2, 6}, {2, 2, 2}, {0, 0, 0}}},
+      {"  - {op: Pow, inputs: [x], outputs: [y], attributes: {beta: 2}}\n",
+       {0, -1, 3},
+       {{0, -2, 6}, {2, 2, 2}, {0, 0, 0}}},
+      {"  - {op: Add, inputs: [one, one], outputs: [two]}\n  - {op: Power, inputs: [x, two], outputs: [y]}\n",
+       {0, -1, 3},
+       {{0, -2, 6}, {2, 2, 2}, {0, 0, 0}}},
+      {"  - {op: Pow, inputs: [x], outputs: [y], attributes: {beta: 1}}\n",
+       {0, -1, 3},
+       {{1, 1, 1}, {0, 0, 0}, {0, 0, 0}}},
+      {"  - {op: Maximum, inputs: [x, zero], outputs: [y]}\n", {0, -1, 3}, {{0, 0, 1}, {0, 0, 0}, {0, 0, 0}}},
+      {"  - {op: Maximum, inputs: [zero, x], outputs: [y]}\n", {0, -1, 3}, {{1, 0, 1}, {0, 0, 0}, {0, 0, 0}}},
+      {"  - {op: Sqrt, inputs: [x], outputs: [y]}\n",
+       {0, 4, 1},
+       {{INFINITY, 0.25, 0.5}, {-INFINITY, -0.03125, -0.25}, {INFINITY, 0.01171875, 0.375}}},
+      {"  - {op: Log, inputs: [x], outputs: [y]}\n",
+       {0, 1, INFINITY},
+       {{INFINITY, 1, 0}, {-INFINITY, -1, 0}, {INFINITY, 2, 0}}},
+      {"  - {op: ReduceL2, inputs: [x], outputs: [y], attributes: {axes: [1], keep_dims: true}}\n",
+       {0, -2, 3},
+       {{0, -1, 1}, {0, 0, 0}, {0, 0, 0}}},
+      {"  - {op: ReduceMax, inputs: [x], outputs: [m], attributes: {axes: [0], keep_dims: true}}\n"
+       "  - {op: Square, inputs: [m], outputs: [y]}\n",
+       {3, 3, 1},
+       {{3, 3, 0}, {1, 1, 0}, {0, 0, 0}}},
+      {"  - {op: LayerNorm, inputs: [x], outputs: [n], attributes: {begin_norm_axis: 1, use_affine: false, keep_stats: "
+       "false}}\n  - {op: Exp, inputs: [n], outputs: [y]}\n",
+       {0, 1e30, -3},
+       {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}}, // rows of one number
+      // branches that were not taken
+      // x > 0 ? ln(x) : 0
+      {"  - {op: Log, inputs: [x], outputs: [f]}\n  - {op: Select, inputs: [c, f, zero], outputs: [y]}\n",
+       {0, -1, 2},
+       {{0, 0, 0.5}, {0, 0, -0.25}, {0, 0, 0.25}}},
+      // x > 0 ? sqrt(x) : x^2
+      {"  - {op: Sqrt, inputs: [x], outputs: [f]}\n  - {op: Square, inputs: [x], outputs: [s]}\n"
+       "  - {op: Select, inputs: [c, f, s], outputs: [y]}\n",
+       {0, -3, 4},
+       {{0, -6, 0.25}, {2, 2, -0.03125}, {0, 0, 0.01171875}}},
+      // x > 0 ? (x > 0 ? x * ln(x) : 0 / x) : 1, as the logarithm's factor x is also the input
+      {"  - {op: Log, inputs: [x], outputs: [l]}\n  - {op: Multiply, inputs: [x, l], outputs: [f]}\n"
+       "  - {op: Divide, inputs: [zero, x], outputs: [q]}\n  - {op: Select, inputs: [c, f, q], outputs: [inner]}\n"
+       "  - {op: Select, inputs: [c, inner, one], outputs: [y]}\n",
+       {0, -1, 1},
+       {{0, 0, 1}, {0, 0, 1}, {0, 0, -1}}},
+      // x > 0 ? 1 / |x| by a reduction that keeps its axes : 0
+      {"  - {op: ReduceL1, inputs: [x], outputs: [n], attributes: {axes: [1], keep_dims: true}}\n"
+       "  - {op: Reciprocal, inputs: [n], outputs: [f]}\n  - {op: Select, inputs: [c, f, zero], outputs: [y]}\n",
+       {0, -0.0, 2},
+       {{0, 0, -0.25}, {0, 0, 0.25}, {0, 0, -0.375}}},
+      // x > 0 ? e^(1000 x) * 0 : x, whose power overflows
+      {"  - {op: Multiply, inputs: [x, big], outputs: [t]}\n  - {op: Exp, inputs: [t], outputs: [f]}\n"
+       "  - {op: LessEqual, inputs: [x, zero], outputs: [d]}\n  - {op: Select, inputs: [d, f, x], outputs: [y]}\n",
+       {1, 5, 0},
+       {{1, 1, 1000}, {0, 0, 1e6}, {0, 0, 1e9}}},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[2048];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\ninputs: [{name: x, type: f64, shape: [3, 1]}]\nconstants: [{name: zero, type: f64, "
+             "shape: [], "
+             "value: 0}, {name: one, type: f64, shape: [], value: 1}, {name: big, type: f64, shape: [], value: 1000}]\n"
+             "nodes:\n  - {op: Greater, inputs: [x, zero], outputs: [c]}\n%s"
+             "  - {op: ReduceSum, inputs: [y], outputs: [sum0], attributes: {axes: [0, 1]}}\noutputs: [sum0]\n",
+             rows[i].nodes);
+    ng_context *ctx = new_context();
+    ng_graph *g = must_read(ctx, text);
+    static const double ones[3] = {1, 1, 1};
+    const char *const names[] = {"x", "tangent_x", "tangent2_x", NULL};
+    const double *const given[] = {rows[i].x, ones, ones, ones};
+    for (int order = 1; order <= 3; order++) {
+      if (ng_graph_input_count(g) == 0 || strcmp(ng_graph_input(g, 0).name, "x") != 0) { // it depends on x no more
+        for (int e = 0; e < 3; e++) assert_true(rows[i].expected[order - 1][e] == 0);
+        continue;
+      }
+      // the diagonal: of the sum over elements, tangents of ones give sums; so the gradient of a tangent is the next
+      // order
+      ng_graph *gradient = derivative(ctx, g, NG_JACOBIAN, "x", NULL);
+      Result r;
+      run(ctx, gradient, names, given, &r);
+      for (int e = 0; e < 3; e++) {
+        const double got = ng_tensor_get(&r.tensors[0], e), expected = rows[i].expected[order - 1][e];
+        if (got != expected && !(fabs(got - expected) <= 1e-9 * fabs(expected)))
+          fail_msg("row %zu, order %d, element %d: %.17g, expected %.17g", i, order, e, got, expected);
+      }
+      result_free(ctx, &r);
+      ng_graph_free(gradient);
+      ng_graph *next = derivative(ctx, g, NG_TANGENTS, "x", ng_graph_output(g, 0).name);
+      ng_graph_free(g);
+      g = next;
+    }
+    ng_graph_free(g);
+    ng_context_free(ctx);
+  }
+}
+
+static void what_has_no_matrix_is_told(void **state) {
+  static const struct {
+    ng_derivative form;
+    const char *wrt, *of, *told;
+  } rows[] = {
+      {NG_JACOBIAN, NULL, NULL, "test: expected one output to differentiate, found 2; --of names it"},
+      {NG_JACOBIAN, NULL, "y",
+       "y [65]: expected 1 to 64 elements, by extents that are numbers, as the matrix is computed for each of them, "
+       "and fewer than 8 axes"},
+      {NG_HVP, NULL, "y",
+       "y [65]: expected an output that is a single number, as its Hessian is wanted; --of names it"},
+      {NG_HESSIAN, NULL, "sum", "test: expected one input to differentiate by, found 2; --wrt names it"},
+      {NG_HESSIAN, "x", "sum",
+       "x [65]: expected 1 to 64 elements, by extents that are numbers, as the matrix is computed for each of them, "
+       "and fewer than 8 axes"},
+      {(ng_derivative)7, NULL, NULL, "expected a derivative from 0 to 4, found 7"},
+  };
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g =
+      must_read(ctx, "format: ngrad/1\nname: test\ninputs: [{name: x, type: f64, shape: [65]}, {name: b, type: f64, "
+                     "shape: []}]\nnodes:\n  - {op: Multiply, inputs: [x, b], outputs: [y]}\n"
+                     "  - {op: ReduceSum, inputs: [y], outputs: [sum], attributes: {axes: [0]}}\noutputs: [y, sum]\n");
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const ng_gradient_options options = {.wrt = rows[i].wrt ? &rows[i].wrt : NULL,
+                                         .nwrt = rows[i].wrt != NULL,
+                                         .of = rows[i].of ? &rows[i].of : NULL,
+                                         .nof = rows[i].of != NULL,
+                                         .derivative = rows[i].form};
+    assert_null(ng_graph_gradient(g, &options));
+    must_have_said(ctx, rows[i].told);
+  }
+  // a Hessian of 0, and one by a number
+  Result r;
+  ng_graph *hessian = derivative(ctx, g, NG_HESSIAN, "b", "sum");
+  run(ctx, hessian, NULL, NULL, &r);
+  assert_int_equal(ng_tensor_nelems(&r.tensors[0]), 1);
+  assert_true(ng_tensor_get(&r.tensors[0], 0) == 0 && ng_graph_input_count(hessian) == 0);
+  result_free(ctx, &r);
+  ng_graph_free(hessian);
+  // without names, of the outputs that are single numbers
+  ng_graph *hvp = derivative(ctx, g, NG_HVP, NULL, NULL);
+  assert_int_equal(ng_graph_output_count(hvp), 2);
+  ng_graph_free(hvp);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+// Whichever allocation fails, nothing is left, and the next call succeeds.
+static void without_memory_there_is_no_derivative(void **state) {
+  (void)state;
+  const char *text =
+      "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [2, 2]}, {name: w, type: f32, shape: [2, 2]}]\n"
+      "constants: [{name: zero, type: f32, shape: [], value: 0}]\nnodes:\n"
+      "  - {op: MatMul, inputs: [x, w], outputs: [h]}\n"
+      "  - {op: LayerNorm, inputs: [h], outputs: [n], attributes: {use_affine: false, keep_stats: false}}\n"
+      "  - {op: Greater, inputs: [n, zero], outputs: [c]}\n  - {op: Log, inputs: [n], outputs: [l]}\n"
+      "  - {op: Select, inputs: [c, l, n], outputs: [s]}\n  - {op: Slice, inputs: [s], outputs: [t], attributes: "
+      "{starts: "
+      "[0], ends: [1]}}\n  - {op: ReduceSum, inputs: [t], outputs: [y], attributes: {axes: [0, 1]}}\noutputs: [y]\n";
+  FailingAllocator memory;
+  failing_allocator_init(&memory, NEVER_FAIL);
+  ng_allocator allocator = {failing_resize, &memory};
+  ng_context *ctx = ng_context_new(&allocator);
+  ng_graph *g = must_read(ctx, text);
+  const char *wrt = "x";
+  for (ng_derivative form = NG_TANGENTS; form <= NG_HESSIAN; form++) {
+    ng_graph *made = NULL;
+    const ng_gradient_options options = {.wrt = &wrt, .nwrt = 1, .derivative = form};
+    for (size_t failing = 0; !made; failing++) {
+      memory.ncalls = 0;
+      memory.failing = failing;
+      made = ng_graph_gradient(g, &options);
+      if (!made) assert_int_equal(ng_last_status(ctx), NG_OUT_OF_MEMORY);
+    }
+    memory.failing = NEVER_FAIL;
+    ng_graph_free(made);
+  }
+  ng_graph_free(g);
+  ng_context_free(ctx);
+  assert_int_equal(memory.nlive, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(directions_of_networks_agree),
+      cmocka_unit_test(third_derivatives_of_networks_are_those_of_differences),
+      cmocka_unit_test(derivatives_are_as_stated_at_singular_points),
+      cmocka_unit_test(what_has_no_matrix_is_told),
+      cmocka_unit_test(without_memory_there_is_no_derivative),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
