@@ -24,7 +24,7 @@ static Extent product(Onnx *x, const Value *v, int first, int end) {
 }
 
 // As an element, in s64. A named extent is the sum of as many ones.
-static Value *number(Onnx *x, Extent e) {
+Value *onnx_extent_tensor(Onnx *x, Extent e) {
   Builder *b = &x->build;
   const Shape shape = {.rank = 1, .extent = {e}};
   if (extent_is_literal(e)) return build_number(b, TYPE_S64, NULL, (double)e.value);
@@ -34,7 +34,7 @@ static Value *number(Onnx *x, Extent e) {
 }
 
 static Value *times(Onnx *x, Value *v, Extent by) {
-  return is_one(by) ? v : build_binary(&x->build, OP_Multiply, v, number(x, by));
+  return is_one(by) ? v : build_binary(&x->build, OP_Multiply, v, onnx_extent_tensor(x, by));
 }
 
 // Negative indices count from the end.
@@ -42,7 +42,7 @@ static Value *from_start(Onnx *x, Value *index, Extent n) {
   Builder *b = &x->build;
   index = build_cast(b, index, TYPE_S64);
   if (!index) return NULL;
-  Value *from_end = build_binary(b, OP_Add, index, number(x, n));
+  Value *from_end = build_binary(b, OP_Add, index, onnx_extent_tensor(x, n));
   return build_choose(b, build_binary(b, OP_Less, index, build_number(b, TYPE_S64, NULL, 0)), from_end, index);
 }
 

@@ -218,13 +218,14 @@ def main():
     parser.add_argument("--backend", default="interpreter")
     parser.add_argument("--filter", default="")
     parser.add_argument("--reasons", action="store_true")
+    parser.add_argument("--data", type=pathlib.Path, default=DATA)
     settings = parser.parse_args()
     settings.ngrad = settings.ngrad.resolve()
-    if not DATA.exists():
+    if not settings.data.exists():
         print("left out: onnx: no libonnx-testdata, so none of ONNX's models")
         return 77
     passed, refused, wrong = 0, collections.Counter(), []
-    for path in sorted(DATA.glob("*/*/model.onnx")):
+    for path in sorted(settings.data.glob("*/*/model.onnx")):
         name = path.parent.name
         if settings.filter not in name or name in WRONG_DATA:
             continue

@@ -196,6 +196,67 @@ static const Row rows[] = {
     {"ArgMin", 13, "axis:i=0 keepdims:i=0", "s8[3] 7 -128 -128", "s64[] 1"},
     {"ArgMin", 13, "axis:i=0 keepdims:i=0 select_last_index:i=1", "s8[3] 7 -128 -128", "s64[] 2"},
     {"ArgMax", 13, "axis:i=-1 keepdims:i=0", "s32[2] 2147483646 2147483647", "s64[] 1"},
+    // Formulas in other operators
+    {"Swish", 24, "alpha:f=2", "f32[2] 0 1", "f32[2] 0 0.880797078", .is_compiled = true},
+    {"SwiGLU", 28, "", "f32[2] 1 0; f32[2] 3 5", "f32[2] 2.193175736 0"},
+    {"RMSNormalization", 23, "epsilon:f=0", "f32[1,2] 3 4; f32[2] 1 2", "f32[1,2] 0.848528137 2.262741700",
+     .is_compiled = true},
+    {"RMSNormalization", 23, "epsilon:f=0 axis:i=0", "f16[2,1] 300 400; f16[1] 1",
+     "f16[2,1] 0.8486328125 1.1318359375"},
+    {"GroupNormalization", 21, "epsilon:f=0 num_groups:i=1", "f32[1,2,2] -1 1 -1 1; f32[2] 1 2; f32[2] 0 10",
+     "f32[1,2,2] -1 1 8 12"},
+    {"GroupNormalization", 18, "epsilon:f=0 num_groups:i=2", "f32[1,2,2] -1 1 -4 4; f32[2] 1 2; f32[2] 0 10",
+     "f32[1,2,2] -1 1 8 12"},
+    {"RotaryEmbedding", 23, "", "f32[1,1,1,2] 3 5; f32[1,1,1] 0; f32[1,1,1] 1", "f32[1,1,1,2] -5 3"},
+    {"RotaryEmbedding", 23, "num_heads:i=1 rotary_embedding_dim:i=2",
+     "f32[1,1,3] 3 5 7; f32[2,1] 1 0; f32[2,1] 0 1; s64[1,1] 1", "f32[1,1,3] -5 3 7"},
+    {"RotaryEmbedding", 23, "interleaved:i=1", "f32[1,1,1,4] 3 5 2 1; f32[1,1,2] 0 1; f32[1,1,2] 1 0",
+     "f32[1,1,1,4] -5 3 2 1", .is_compiled = true},
+    // Equal scores: means of the values that a query may see
+    {"Attention", 23, "", "f32[1,1,1,1] 0; f32[1,1,2,1] 5 7; f32[1,1,2,1] 2 4", "f32[1,1,1,1] 3", .is_compiled = true},
+    {"Attention", 23, "is_causal:i=1", "f32[1,1,2,1] 0 0; f32[1,1,2,1] 5 7; f32[1,1,2,1] 2 4", "f32[1,1,2,1] 2 3",
+     .is_compiled = true},
+    {"Attention", 23, "", "f32[1,2,1,1] 0 0; f32[1,1,2,1] 5 7; f32[1,1,2,1] 2 4", "f32[1,2,1,1] 3 3"},
+    {"Attention", 23, "q_num_heads:i=2 kv_num_heads:i=1", "f32[1,1,2] 0 0; f32[1,2,1] 5 7; f32[1,2,1] 2 4",
+     "f32[1,1,2] 3 3"},
+    {"Attention", 23, "", "f32[1,1,1,1] 0; f32[1,1,2,1] 5 7; f32[1,1,2,1] 2 4; boolean[1,2] 0 1", "f32[1,1,1,1] 4"},
+    {"Attention", 23, "", "f32[1,1,1,1] 0; f32[1,1,2,1] 5 7; f32[1,1,2,1] 2 nan; boolean[1,2] 0 0", "f32[1,1,1,1] nan"},
+    {"Attention", 23, "", "f32[1,1,1,1] 0; f32[1,1,2,1] 5 7; f32[1,1,2,1] 2 4; boolean[1,2] 0 0", "f32[1,1,1,1] 0",
+     .is_compiled = true},
+    {"Attention", 24, "", "f32[1,1,1,1] 0; f32[1,1,3,1] 5 7 9; f32[1,1,3,1] 2 4 6; f32[1,2] 0 0", "f32[1,1,1,1] 3"},
+    {"Attention", 24, "", "f32[1,1,1,1] 0; f32[1,1,2,1] 5 7; f32[1,1,2,1] 2 4; -; -; -; s64[1] 1", "f32[1,1,1,1] 2"},
+    {"Attention", 24, "is_causal:i=1", "f32[1,1,2,1] 0 0; f32[1,1,3,1] 5 7 9; f32[1,1,3,1] 2 4 6; -; -; -; s64[1] 1",
+     "f32[1,1,2,1] 0 2"},
+    {"Attention", 23, "is_causal:i=1 qk_matmul_output_mode:i=1 softcap:f=1 scale:f=0.5",
+     "f32[1,1,1,1] 2; f32[1,1,1,1] 1; f32[1,1,1,1] 4; -; f32[1,1,1,1] 1; f32[1,1,1,1] 2",
+     "f32[1,1,1,1] 3; f32[1,1,2,1] 1 1; f32[1,1,2,1] 2 4; f32[1,1,1,2] 0.761594156 0.761594156"},
+    {"Attention", 23, "qk_matmul_output_mode:i=3 softmax_precision:i=1",
+     "f16[1,1,1,1] 0; f16[1,1,2,1] 5 7; f16[1,1,2,1] 2 4",
+     "f16[1,1,1,1] 3; f16[1,1,2,1] 5 7; f16[1,1,2,1] 2 4; f16[1,1,1,2] 0.5 0.5"},
+    {"ai.onnx.preview.FlexAttention", 25, "", "f32[1,2,1,1] 0 0; f32[1,1,2,1] 5 7; f32[1,1,2,1] 2 4",
+     "f32[1,2,1,1] 3 3"},
+    {"CausalConvWithState", 27, "", "f32[1,1,3] 1 2 3; f32[1,1,2] 10 1; f32[1] 100",
+     "f32[1,1,3] 101 112 123; f32[1,1,1] 3", .is_compiled = true},
+    {"CausalConvWithState", 27, "activation:s=silu", "f32[1,1,1] 1; f32[1,1,2] 0.5 0.5; -; f32[1,1,1] 1",
+     "f32[1,1,1] 0.731058579; f32[1,1,1] 1"},
+    {"LinearAttention", 27, "update_rule:s=linear q_num_heads:i=1 kv_num_heads:i=1 scale:f=1",
+     "f32[1,2,1] 1 1; f32[1,2,1] 2 3; f32[1,2,1] 5 7", "f32[1,2,1] 10 31; f32[1,1,1,1] 31", .is_compiled = true},
+    {"LinearAttention", 27, "update_rule:s=delta q_num_heads:i=1 kv_num_heads:i=1 scale:f=1",
+     "f32[1,2,1] 1 1; f32[1,2,1] 2 3; f32[1,2,1] 5 7; -; -; f32[1,2,1] 1 1", "f32[1,2,1] 10 -59; f32[1,1,1,1] -59"},
+    {"LinearAttention", 27, "update_rule:s=gated q_num_heads:i=2 kv_num_heads:i=1",
+     "f32[1,1,2] 1 2; f32[1,1,1] 2; f32[1,1,1] 5; f32[1,1,1,1] 8; f32[1,1,1] -0.693147181",
+     "f32[1,1,2] 14 28; f32[1,1,1,1] 14"},
+    // Some axes, around the edge, with a stretched kernel, at the ratio of one axis
+    {"Pad", 18, "", "f32[1,2] 1 2; s64[2] 1 0; f32[] 9; s64[1] -1", "f32[1,3] 9 1 2", .is_compiled = true},
+    {"Pad", 19, "mode:s=wrap", "f32[3] 1 2 3; s64[2] 2 4", "f32[9] 2 3 1 2 3 1 2 3 1", .is_compiled = true},
+    {"Pad", 19, "mode:s=edge", "f32[2,1] 1 2; s64[2] 1 1; -; s64[1] 0", "f32[4,1] 1 1 2 2"},
+    {"Resize", 18, "antialias:i=1 mode:s=linear axes:l=[1]", "f32[1,4] 1 2 3 4; -; f32[1] 0.5", "f32[1,2] 1.625 3.375",
+     .is_compiled = true},
+    {"Resize", 18, "antialias:i=1 mode:s=linear axes:l=[0]", "f32[2] 1 3; -; f32[1] 2", "f32[4] 1 1.5 2.5 3"},
+    {"Resize", 19, "keep_aspect_ratio_policy:s=not_larger", "f32[1,2] 1 2; -; -; s64[2] 3 4",
+     "f32[2,4] 1 1 2 2 1 1 2 2"},
+    {"Resize", 19, "keep_aspect_ratio_policy:s=not_smaller axes:l=[1,0]", "f32[2,1] 1 2; -; -; s64[2] 2 2",
+     "f32[4,2] 1 1 1 1 2 2 2 2"},
 };
 
 // Reductions of f32[2,2] -3 0.5 2 -1 over all axes and over none, and of f32[] -3.
@@ -297,7 +358,7 @@ static void add_operands(Message *graph, Message *node, const char *text, Inputs
     Literal l;
     if (*text == '-' && text[1] != '0') {
       add_bytes(node, 1, "", 0);
-      text += strspn(text, "-; ");
+      text += 1 + strspn(text + 1, "; ");
     } else {
       assert_true(next_literal(&text, &l));
       const bool is_input = inputs == FLOAT_INPUTS ? type_is_float(type_from_name(l.type)) : i == 0 && inputs;
