@@ -69,6 +69,53 @@ static Term fill(Body *f, Term *a, size_t count) {
   return list;
 }
 
+// list(x): the integers of a tensor that is known
+static Term list_of(Body *f, Term *a, size_t count) {
+  Onnx *x = f->x;
+  Term list = {.kind = TERM_LIST};
+  (void)count;
+  const Value *given = tensor_of(f, &a[0]), *v = given ? onnx_known(x, a[0].value) : NULL;
+  if (!v || !v->constant) return f->has_failed = true, v ? (void)onnx_must_be_known(x, v) : (void)0, nothing;
+  const int64_t nelems = shape_nelems(&v->shape);
+  if (nelems < 0 || nelems > MOST_TERMS_OF_A_LIST || type_is_float(v->type))
+    return body_fail(f, "%.80s: expected at most %d integers", v->name, MAX_RANK), nothing;
+  for (; list.count < (size_t)nelems; list.count++) {
+    const int64_t number = onnx_integer(v, list.count);
+    list.extents[list.count] = onnx_has_extents(x, v) ? onnx_extent_of(x, number) : EXTENT(number);
+    if (onnx_has_extents(x, v) && extent_is_unknown(list.extents[list.count]) && number != -1)
+      return f->has_failed = true, (void)onnx_must_be_known(x, v), nothing;
+  }
+  return list;
+}
+
+static Term count_of(Body *f, Term *a, size_t count) {
+  (void)f;
+  (void)count;
+  return term_number((double)a[0].count);
+}
+
+// item(list, i)
+static Term item(Body *f, Term *a, size_t count) {
+  int64_t i;
+  if (count < 2 || !term_int(f, &a[1], &i)) return nothing;
+  if (i < 0 || i >= (int64_t)a[0].count) return body_fail(f, "expected more numbers in a list"), nothing;
+  return a[0].extents[i].dim ? term_extent(a[0].extents[i]) : term_number((double)a[0].extents[i].value); // also -1
+}
+
+// bits(x): of an element
+static Term bits_of(Body *f, Term *a, size_t count) {
+  (void)count;
+  const Value *v = tensor_of(f, &a[0]);
+  return v ? term_number((double)(8 * type_nbytes(v->type))) : nothing;
+}
+
+// real(x): whether the elements are floats
+static Term is_real(Body *f, Term *a, size_t count) {
+  (void)count;
+  const Value *v = tensor_of(f, &a[0]);
+  return v ? term_number(type_is_float(v->type)) : nothing;
+}
+
 // like(x, t): the number, extent or tensor t in the type of x
 static Term like(Body *f, Term *a, size_t count) {
   const Value *v = tensor_of(f, &a[0]);
@@ -165,7 +212,9 @@ static const struct {
                  {"like", like, true},       {"single", single, false},    {"boolean", is_boolean, false},
                  {"is", is_text, false},     {"sqrt", square_root, false}, {"least", least, false},
                  {"down", down, false},      {"index", index_of, false},   {"expect", expect, true},
-                 {"push", push, false},      {"stack", stack, false},      {"graph", apply_graph, false}};
+                 {"push", push, false},      {"stack", stack, false},      {"graph", apply_graph, false},
+                 {"list", list_of, false},   {"count", count_of, false},   {"item", item, false},
+                 {"bits", bits_of, false},   {"real", is_real, false}};
 
 Term body_function(Body *f, const char *name, size_t length, Term *arguments, size_t count) {
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {

@@ -166,6 +166,10 @@ Value *onnx_pad_with_elements(Onnx *x, Value *v, const Ints *pads, PadMode mode)
 Value *onnx_flat_from(Onnx *x, Value *v, int *axis);
 Value *onnx_convolve(Onnx *x, Value *v, Value *weights, Value *bias); // with the node's attributes
 
+// Casts to and from 8-bit floats and 4-bit integers (quantize.c); others are build_cast's.
+Value *onnx_unpack(Onnx *x, Value *v);                          // of such a type: to f32
+Value *onnx_pack(Onnx *x, Value *v, Type type, bool saturates); // 8-bit floats beyond the range: the greatest, or none
+
 // Sets the extents of a declared value.
 bool onnx_set_extents(Onnx *x, const OnnxInfo *info, Shape *shape);
 

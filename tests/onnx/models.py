@@ -22,7 +22,8 @@ except ImportError:
     print("left out: onnx: no numpy, so none of ONNX's models")
     sys.exit(77)
 
-DTYPES = {1: "f4", 2: "u1", 3: "i1", 4: "u2", 5: "i2", 6: "i4", 7: "i8", 9: "?", 10: "f2", 11: "f8", 12: "u4", 13: "u8"}
+# Halves of a byte are stored as bytes in .npy files; 8-bit floats as V1; bfloat16 as f4.
+DTYPES = {17: "V1", 19: "V1", 21: "u1", 22: "i1", 16: "u2", 1: "f4", 2: "u1", 3: "i1", 4: "u2", 5: "i2", 6: "i4", 7: "i8", 9: "?", 10: "f2", 11: "f8", 12: "u4", 13: "u8"}
 FIELDS = {1: 4, 7: 7, 11: 10, 12: 11, 13: 11}  # else 5, int32_data
 
 
@@ -91,6 +92,28 @@ class Unsupported(Exception):
     pass
 
 
+def halves(raw, dtype, dims):
+    """Elements of 4 bits, the first one in the low half of a byte."""
+    data = numpy.frombuffer(raw, "u1")
+    both = numpy.stack([data & 15, data >> 4], axis=1).flatten()[: int(numpy.prod(dims))].astype("i1")
+    return (both - 16 * ((both > 7) & (dtype == "i1"))).astype(dtype).reshape(dims)
+
+
+def f8(data, kind):
+    """f8_e4m3, which has no infinity, or f8_e5m2 as f4."""
+    bits = data.view("u1").astype("u4")
+    if kind == 19:
+        return (bits << 8).astype("u2").view("f2").astype("f4")
+    exponent, fraction = (bits >> 3) & 15, bits & 7
+    numbers = numpy.where(exponent == 0, fraction * 2.0**-9, (8 + fraction) * 2.0 ** (exponent.astype("i4") - 10))
+    numbers = numpy.where(bits & 127 == 127, numpy.nan, numbers)
+    return (numbers * numpy.where(bits > 127, -1, 1)).astype("f4")
+
+
+def numbers_of(data, kind):
+    return (data.astype("u4") << 16).view("f4") if kind == 16 else data
+
+
 def tensor(data):
     """Name and array of a TensorProto."""
     dims, kind_of, name, raw, numbers, packed = [], 0, b"", None, [], b""
@@ -109,8 +132,10 @@ def tensor(data):
     if len(dims) > 8:
         raise Unsupported("test data is no tensor")
     dtype = numpy.dtype(DTYPES[kind_of])
+    if raw is not None and kind_of in (21, 22):
+        return name.decode(), halves(raw, dtype, dims)
     if raw is not None:
-        return name.decode(), numpy.frombuffer(raw, dtype).reshape(dims)
+        return name.decode(), numbers_of(numpy.frombuffer(raw, dtype).reshape(dims), kind_of)
     for number, kind, value in every:
         if number != FIELDS.get(kind_of, 5):
             continue
@@ -120,6 +145,12 @@ def tensor(data):
             packed += value
         else:
             numbers += [signed(v) for v in varints(kind, value)]
+    if kind_of in (21, 22):
+        return name.decode(), halves(bytes(n & 255 for n in numbers), dtype, dims)
+    if kind_of in (17, 19):
+        return name.decode(), numpy.array(numbers, "u1").view("V1").reshape(dims)
+    if kind_of == 16:
+        return name.decode(), numbers_of(numpy.array(numbers, "u2").reshape(dims), kind_of)
     if kind_of == 10:
         return name.decode(), numpy.array(numbers, "u2").view("f2").reshape(dims)
     if kind_of in (1, 11):
@@ -170,8 +201,9 @@ def run(settings, model, data_set, folder, constants):
         found = numpy.load(result / f"{name}.npy")
         if found.shape != expected.shape:
             return f"WRONG: shape {found.shape}, expected {expected.shape}"
-        if expected.dtype == "u2" and found.dtype == "f4":  # bf16, of which numpy has no type
-            expected = (expected.astype("u4") << 16).view("f4")
+        if expected.dtype == "V1":  # NaN of any sign
+            kind = next(v for n, _, v in fields((data_set / f"output_{i}.pb").read_bytes()) if n == 2)
+            found, expected = (f8(data, kind) for data in (found, expected))
         if found.dtype != expected.dtype:
             return f"WRONG: type {found.dtype}, expected {expected.dtype}"
         if expected.dtype.kind == "f":
