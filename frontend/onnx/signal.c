@@ -28,3 +28,36 @@ bool onnx_window(Onnx *x) {
   }
   return onnx_out(x, 0, v);
 }
+
+static bool take_positive(Onnx *x, size_t i, double *number) {
+  if (!onnx_number(x, onnx_in(x, i), number)) return false;
+  return (*number >= 0 && *number <= MOST_MADE) ||
+         build_error(&x->build, "input %zu: expected a number of 0 to %d, found %g", i, MOST_MADE, *number);
+}
+
+// Triangles of a scale on which steps sound equal: each bin's frequency between those of its neighbours.
+bool onnx_mel_weights(Onnx *x) {
+  double nbins, length, rate, low, high;
+  const Type type = onnx_type((uint64_t)onnx_int(x, "output_datatype", 1));
+  if (!take_positive(x, 0, &nbins) || !take_positive(x, 1, &length) || !take_positive(x, 2, &rate) ||
+      !take_positive(x, 3, &low) || !take_positive(x, 4, &high))
+    return false;
+  const int64_t n = (int64_t)nbins, nrows = (int64_t)length / 2 + 1;
+  if (rate < 1 || nrows > MOST_MADE / (n + 1)) return build_error(&x->build, "expected at most %d numbers", MOST_MADE);
+  if (!type_is_float(type)) return build_error(&x->build, "output_datatype: the type is not supported");
+  const double first = 2595 * log10(1 + low / 700), step = (2595 * log10(1 + high / 700) - first) / (nbins + 2);
+  const Shape shape = {.rank = 2, .extent = {EXTENT(nrows), EXTENT(n)}};
+  Constant *constant;
+  Value *v = build_constant(&x->build, type, &shape, &constant);
+  for (int64_t i = 0; v && i < n; i++) {
+    double at[3]; // the rows where the triangle begins, is 1, and ends
+    for (int k = 0; k < 3; k++)
+      at[k] = floor((length + 1) * 700 * (pow(10, (first + (double)(i + k) * step) / 2595) - 1) / rate);
+    for (int64_t row = 0; row < nrows; row++) {
+      const double j = (double)row, up = at[1] > at[0] ? (j - at[0]) / (at[1] - at[0]) : j == at[1];
+      const double weight = j >= at[0] && j <= at[1] ? up : j > at[1] && j < at[2] ? (at[2] - j) / (at[2] - at[1]) : 0;
+      type_store(type, constant->data, (size_t)(row * n + i), weight);
+    }
+  }
+  return onnx_out(x, 0, v);
+}

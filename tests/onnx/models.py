@@ -82,6 +82,9 @@ WRONG_DATA = {
 # A scale that is rounded to f32 makes a tie of what is none in f64, in which the interpreter computes.
 TIES_OF_F32 = {"test_dynamicquantizelinear", "test_dynamicquantizelinear_expanded"}
 
+# Sums that cancel: what their data have there is the rounding of f32, at most this part of the greatest number.
+NOISE = {"test_dft_inverse": 1e-6, "test_dft_inverse_opset19": 1e-6}
+
 # Dropout in training mode: which elements are kept is not said.
 RANDOM = {f"test_training_dropout{form}" for form in ("", "_default", "_mask", "_default_mask")}
 
@@ -207,7 +210,8 @@ def run(settings, model, data_set, folder, constants):
         if found.dtype != expected.dtype:
             return f"WRONG: type {found.dtype}, expected {expected.dtype}"
         if expected.dtype.kind == "f":
-            if not numpy.allclose(found, expected, rtol=1e-3, atol=1e-7, equal_nan=True):
+            noise = NOISE.get(data_set.parent.name, 0) * numpy.nanmax(numpy.abs(expected), initial=0)
+            if not numpy.allclose(found, expected, rtol=1e-3, atol=max(noise, 1e-7), equal_nan=True):
                 return f"WRONG: {name}, {numpy.nanmax(numpy.abs(found - expected)):.3g} off"
         elif not (found == expected).all():
             return f"WRONG: {name}"

@@ -338,6 +338,33 @@ static const Row rows[] = {
     {"com.microsoft.QLinearSoftmax", 17, "axis:i=1", "u8[1,2] 9 9; f32[] 1; u8[] 2; f32[] 0.25; u8[] 0", "u8[1,2] 2 2"},
     {"com.microsoft.QLinearGlobalAveragePool", 17, "", "u8[1,1,2,1] 1 3; f32[] 1; u8[] 0; f32[] 0.5; u8[] 1",
      "u8[1,1,1,1] 5"},
+    // Spectra, real and complex, forwards and back
+    {"DFT", 20, "", "f32[1,4,1] 1 2 3 4; -; s64[] 1", "f32[1,4,2] 10 0 -2 2 -2 0 -2 -2", .is_compiled = true},
+    {"DFT", 20, "onesided:i=1", "f64[4,1] 1 2 3 4", "f64[3,2] 10 0 -2 2 -2 0"},
+    {"DFT", 20, "onesided:i=1 inverse:i=1", "f32[3,2] 10 0 -2 2 -2 0", "f32[4,1] 1 2 3 4"},
+    {"DFT", 20, "inverse:i=1", "f32[2,2] 3 2 -1 4", "f32[2,2] 1 3 2 -1"},
+    {"DFT", 17, "axis:i=0", "f32[3,1] 1 2 3; s64[] 2", "f32[2,2] 3 0 -1 0"},
+    {"DFT", 20, "", "f32[1,1] 5; s64[] 2", "f32[2,2] 5 0 5 0"},
+    {"STFT", 17, "onesided:i=0", "f32[1,3,1] 1 2 3; s64[] 1; f32[2] 1 2", "f32[1,2,2,2] 5 0 -3 0 8 0 -4 0"},
+    {"STFT", 17, "", "f32[1,4,1] 1 2 3 4; s64[] 2; -; s64[] 2", "f32[1,2,2,2] 3 0 -1 0 7 0 -1 0", .is_compiled = true},
+    {"MelWeightMatrix", 17, "", "s64[] 1; s64[] 4; s64[] 8; f32[] 0; f32[] 8", "f32[3,1] 0 1 0.5"},
+    // Between eight elements; outside is 0
+    {"GridSample", 20, "align_corners:i=1 mode:s=linear", "f32[1,1,2,1,2] 0 10 20 30; f32[1,1,1,2,3] 0 0 0 1 0 0.5",
+     "f32[1,1,1,1,2] 15 25", .is_compiled = true},
+    {"GridSample", 20, "mode:s=nearest", "f32[1,1,1,1,2] 10 20; f32[1,1,1,2,3] 0.5 0 0 3 0 0", "f32[1,1,1,1,2] 20 0"},
+    // Taps moved by half an element, and one by two
+    {"DeformConv", 19, "", "f32[1,1,1,3] 2 4 8; f32[1,1,1,1] 10; f32[1,2,1,3] 0 0 0 0.5 0 2; f32[1] 1",
+     "f32[1,1,1,3] 31 41 1", .is_compiled = true},
+    {"DeformConv", 19, "strides:l=[1,2] pads:l=[0,1,0,0]",
+     "f32[1,1,1,3] 2 4 8; f32[1,1,1,2] 1 10; f32[1,4,1,2] 0 0 0 0 0 0 0 0; -; f32[1,2,1,2] 1 1 0.5 1",
+     "f32[1,1,1,2] 10 84"},
+    {"RoiAlign", 16, "sampling_ratio:i=1 output_width:i=2", "f32[1,1,1,4] 1 2 3 4; f32[1,4] 0.5 0.5 2.5 0.5; s64[1] 0",
+     "f32[1,1,1,2] 1.5 2.5"},
+    {"RoiAlign", 16, "sampling_ratio:i=1 coordinate_transformation_mode:s=output_half_pixel spatial_scale:f=0.5",
+     "f32[2,1,1,4] 0 0 0 0 1 2 3 4; f32[2,4] 2 0 2 0 20 0 22 0; s64[2] 1 1", "f32[2,1,1,1] 2.5 0", .is_compiled = true},
+    {"OptionalHasElement", 18, "", "f32[1] 1", "boolean[] 1"},
+    {"OptionalHasElement", 18, "", "-", "boolean[] 0"},
+    {"OptionalGetElement", 18, "", "f32[1] 7", "f32[1] 7"},
 };
 
 // Reductions of f32[2,2] -3 0.5 2 -1 over all axes and over none, and of f32[] -3.

@@ -244,6 +244,96 @@ static void a_known_condition_chooses_a_branch(void **state) {
   }
 }
 
+// x [N, 3]; the condition is whether s is NaN.
+static Message model_of_computed_condition(const char *otherwise) {
+  Message graph = {.count = 0}, node = {.count = 0}, one = {.count = 0};
+  add_number(&one, 1, 1);
+  add_node(&graph, "IsNaN", "s", "c");
+  add_text(&node, 1, "c");
+  add_text(&node, 2, "y");
+  add_text(&node, 4, "If");
+  add_branch(&node, "then_branch", "Relu");
+  add_branch(&node, "else_branch", otherwise);
+  add_message(&graph, 1, &node);
+  add_value_of(&graph, 11, "s", &one, &one);
+  add_value(&graph, 11, "x");
+  add_output(&graph, "y");
+  return model_of(&graph);
+}
+
+static void a_computed_condition_chooses_between_results(void **state) {
+  (void)state;
+  const Message model = model_of_computed_condition("Tanh"), others = model_of_computed_condition("Transpose");
+  assert_true(reads_as(&model, "format: ngrad/1\nname: test\ndims: {N: ~}\n"
+                               "inputs:\n"
+                               "  - {name: s, type: f32, shape: [1, 1]}\n"
+                               "  - {name: x, type: f32, shape: [N, 3]}\n"
+                               "nodes:\n"
+                               "  - op: NotEqual\n    label: \"IsNaN c (opset 13)\"\n"
+                               "    inputs: {src_0: s, src_1: s}\n    outputs:\n"
+                               "      dst: {name: c, type: boolean, shape: [1, 1]}\n"
+                               "    attributes: {auto_broadcast: numpy}\n"
+                               "  - op: ReLU\n    label: \"Relu z (opset 13)\"\n    inputs: {src: x}\n    outputs:\n"
+                               "      dst: {name: z, type: f32, shape: [N, 3]}\n"
+                               "  - op: Tanh\n    label: \"Tanh z (opset 13)\"\n    inputs: {src: x}\n    outputs:\n"
+                               "      dst: {name: z_8, type: f32, shape: [N, 3]}\n"
+                               "  - op: StaticReshape\n    label: \"If y (opset 13)\"\n    inputs: {src: c}\n"
+                               "    outputs:\n      dst: {name: onnx_6, type: boolean, shape: []}\n"
+                               "    attributes: {shape: [], special_zero: false}\n"
+                               "  - op: Select\n    label: \"If y (opset 13)\"\n"
+                               "    inputs: {cond: onnx_6, src_0: z, src_1: z_8}\n    outputs:\n"
+                               "      dst: {name: y, type: f32, shape: [N, 3]}\n"
+                               "    attributes: {auto_broadcast: numpy}\noutputs: [y]\n"));
+  assert_true(reads_as(&others, "test.onnx: error: If y (opset 13): the input s must be known when the model is read: "
+                                "--constant s=FILE, of .npy or .pb\n"));
+}
+
+// Sums so far, from 10 on, of 1, 2, 3, forwards and backwards.
+static Message model_of_scan(const char *result, bool is_backwards) {
+  static const float ten = 10, numbers[] = {1, 2, 3};
+  static const char *const names[] = {"s", "e", "t", "u"};
+  Message body = {.count = 0}, add = {.count = 0}, graph = {.count = 0}, node = {.count = 0}, attribute = {.count = 0};
+  const uint8_t axis = 2, backwards = is_backwards;
+  const Message attributes[] = {int_attribute("num_scan_inputs", 1), list_attribute("scan_input_axes", &axis, 1),
+                                list_attribute("scan_output_directions", &backwards, 1),
+                                list_attribute("scan_output_axes", &axis, 1)};
+  add_text(&add, 1, "s");
+  add_text(&add, 1, "e");
+  add_text(&add, 2, "t");
+  add_text(&add, 4, "Add");
+  add_message(&body, 1, &add);
+  add_node(&body, "Identity", "t", "u");
+  for (int i = 0; i < 2; i++) {
+    Message info = {.count = 0};
+    add_text(&info, 1, names[i]);
+    add_message(&body, 11, &info);
+    add_output(&body, names[i + 2]);
+  }
+  add_floats(&graph, "x", &ten, 1);
+  add_floats(&graph, "all", numbers, 3);
+  add_text(&node, 1, "x");
+  add_text(&node, 1, "all");
+  add_text(&node, 2, "last");
+  add_text(&node, 2, "sums");
+  add_text(&node, 4, "Scan");
+  add_text(&attribute, 1, "body");
+  add_message(&attribute, 6, &body);
+  add_message(&node, 5, &attribute);
+  for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) add_message(&node, 5, &attributes[i]);
+  add_message(&graph, 1, &node);
+  add_output(&graph, result);
+  return model_of(&graph);
+}
+
+static void scans_become_their_steps(void **state) {
+  (void)state;
+  const Message last = model_of_scan("last", false), sums = model_of_scan("sums", false),
+                backwards = model_of_scan("sums", true);
+  assert_true(computes(&last, (const double[]){16}, 1));
+  assert_true(computes(&sums, (const double[]){11, 13, 16}, 3));
+  assert_true(computes(&backwards, (const double[]){16, 13, 11}, 3));
+}
+
 // Reshape(x, [Shape(x)[0], -1]), as torch.onnx.export writes it, and [Shape(x)[0] * 3], which is the remaining extent.
 static void named_extents_flow_into_reshape(void **state) {
   (void)state;
@@ -690,6 +780,8 @@ int main(void) {
       cmocka_unit_test(softmax_keeps_named_extents),
       cmocka_unit_test(a_split_covers_the_axis),
       cmocka_unit_test(a_known_condition_chooses_a_branch),
+      cmocka_unit_test(a_computed_condition_chooses_between_results),
+      cmocka_unit_test(scans_become_their_steps),
       cmocka_unit_test(named_extents_flow_into_reshape),
       cmocka_unit_test(sequences_are_lists),
       cmocka_unit_test(loops_become_their_iterations),
