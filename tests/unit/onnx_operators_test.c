@@ -13,7 +13,7 @@
 typedef struct Row {
   const char *op;
   int opset;
-  // Separated by blanks, with a type as numbers have it: i=1 f=0.5 l=[1,2] m=[0.5,1] s=text
+  // Separated by blanks, with a type as numbers have it: i=1 f=0.5 l=[1,2] m=[0.5,1] s=text n=text,text
   const char *attributes;
   const char *inputs, *outputs; // an input `-` is absent
   bool is_compiled;             // the first input is no constant, and compiled code gives the outputs, too
@@ -338,6 +338,14 @@ static const Row rows[] = {
     {"com.microsoft.QLinearSoftmax", 17, "axis:i=1", "u8[1,2] 9 9; f32[] 1; u8[] 2; f32[] 0.25; u8[] 0", "u8[1,2] 2 2"},
     {"com.microsoft.QLinearGlobalAveragePool", 17, "", "u8[1,1,2,1] 1 3; f32[] 1; u8[] 0; f32[] 0.5; u8[] 1",
      "u8[1,1,1,1] 5"},
+    // Names of activations in any case; each takes its own numbers
+    {"RNN", 14, "hidden_size:i=1 activations:n=HARDSIGMOID activation_alpha:m=[0.25] activation_beta:m=[0.125]",
+     "f32[1,1,1] 1; f32[1,1,1] 2; f32[1,1,1] 0", "f32[1,1,1,1] 0.625; f32[1,1,1] 0.625", .is_compiled = true},
+    {"RNN", 14, "hidden_size:i=1 direction:s=bidirectional activations:n=LeakyRelu,elu activation_alpha:m=[0.5]",
+     "f32[1,1,1] -1; f32[2,1,1] 2 0; f32[2,1,1] 0 0", "f32[1,2,1,1] -1 0; f32[2,1,1] -1 0"},
+    {"LSTM", 14, "hidden_size:i=1 activations:n=sigmoid,TANH,relu",
+     "f32[1,1,1] 0; f32[1,4,1] 0 0 0 0; f32[1,4,1] 0 0 0 0; -; -; -; f32[1,1,1] 4",
+     "f32[1,1,1,1] 1; f32[1,1,1] 1; f32[1,1,1] 2"},
     // Spectra, real and complex, forwards and back
     {"DFT", 20, "", "f32[1,3,1] 1 2 3; -; s64[] 1", "f32[1,3,2] 6 0 -1.5 0.866025404 -1.5 -0.866025404",
      .is_compiled = true},
@@ -410,9 +418,9 @@ static void add_initializer(Message *graph, const Literal *l, const char *name) 
   add_bytes(graph, 5, tensor.bytes, tensor.count);
 }
 
-// "name:i=1", or with f, l, m or s in the place of i.
+// "name:i=1", or with f, l, m, s or n in the place of i.
 static void add_attribute(Message *node, const char *text, size_t count) {
-  enum { F = 2, I = 3, S = 4, FLOATS = 7, INTS = 8 };
+  enum { F = 2, I = 3, S = 4, FLOATS = 7, INTS = 8, STRINGS = 9 };
   const char *colon = memchr(text, ':', count), *value = colon + 3, *end = text + count;
   Message attribute = {.count = 0};
   assert_non_null(colon);
@@ -421,6 +429,12 @@ static void add_attribute(Message *node, const char *text, size_t count) {
   case 'i': add_number(&attribute, I, (uint64_t)strtoll(value, NULL, 10)); break;
   case 'f': add_float(&attribute, F, strtof(value, NULL)); break;
   case 's': add_bytes(&attribute, S, value, (size_t)(end - value)); break;
+  case 'n':
+    for (size_t n; value < end; value += n + (value[n] == ',')) {
+      n = strcspn(value, ", ");
+      add_bytes(&attribute, STRINGS, value, n);
+    }
+    break;
   case 'm':
     for (char *next; *++value != ']'; value = next) {
       add_float(&attribute, FLOATS, strtof(value, &next));

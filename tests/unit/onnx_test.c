@@ -718,6 +718,50 @@ static void an_attribute_of_another_kind_is_refused(void **state) {
       reads_as(&model, "test.onnx: error: LeakyRelu y (opset 13): alpha: expected a float, found an integer\n"));
 }
 
+// Of 300 bytes, which no file's name could have: both ends.
+static void a_long_name_is_shortened(void **state) {
+  char x[301], y[301];
+  Message graph = {.count = 0};
+  (void)state;
+  memset(x, 'x', 300);
+  memset(y, 'y', 300);
+  x[300] = y[300] = 0;
+  add_node(&graph, "Relu", x, y);
+  add_value(&graph, 11, x);
+  add_value(&graph, 12, y);
+  const Message model = model_of(&graph);
+#define ENDS(c)                                                                                                        \
+  c c c c "."                                                                                                          \
+          "." c c c c
+#define X "xxxxxxxx"
+#define Y "yyyyyyyy"
+  assert_true(reads_as(
+      &model, "format: ngrad/1\nname: test\ndims: {N: ~}\n"
+              "inputs:\n  - {name: " ENDS(
+                  X) ", type: f32, shape: [N, 3]}\n"
+                     "nodes:\n  - op: ReLU\n    label: \"Relu yyyyyyyyyyyyyyyyyy..yyyyyyyyyyyyyyyyyy (opset 13)\"\n"
+                     "    inputs: {src: " ENDS(X) "}\n    outputs:\n"
+                                                  "      dst: {name: " ENDS(Y) ", type: f32, shape: [N, 3]}\n"
+                                                                               "outputs: [" ENDS(Y) "]\n"));
+#undef ENDS
+#undef X
+#undef Y
+}
+
+static void an_extent_of_minus_1_is_unknown(void **state) {
+  Message graph = {.count = 0}, one = {.count = 0}, minus = {.count = 0};
+  (void)state;
+  add_number(&one, 1, 1);
+  add_number(&minus, 1, UINT64_MAX);
+  add_node(&graph, "Relu", "x", "y");
+  add_value_of(&graph, 11, "x", &minus, &one);
+  add_output(&graph, "y");
+  const Message model = model_of(&graph);
+  assert_true(reads_as(&model, "format: ngrad/1\nname: test\ninputs:\n  - {name: x, type: f32, shape: [_, 1]}\n"
+                               "nodes:\n  - op: ReLU\n    label: \"Relu y (opset 13)\"\n    inputs: {src: x}\n"
+                               "    outputs:\n      dst: {name: y, type: f32, shape: [_, 1]}\noutputs: [y]\n"));
+}
+
 static void a_newer_opset_is_warned_of(void **state) {
   (void)state;
   const Message graph = lone_node("Relu");
@@ -769,6 +813,8 @@ int main(void) {
       cmocka_unit_test(a_memory_of_another_type_is_refused),
       cmocka_unit_test(an_attribute_of_another_kind_is_refused),
       cmocka_unit_test(a_newer_opset_is_warned_of),
+      cmocka_unit_test(a_long_name_is_shortened),
+      cmocka_unit_test(an_extent_of_minus_1_is_unknown),
       cmocka_unit_test(damaged_models_are_refused),
       cmocka_unit_test(an_output_may_be_there_twice),
       cmocka_unit_test(operators_of_ours_need_their_outputs),
