@@ -252,7 +252,7 @@ static size_t next_name(const char **list, const char **name) {
 static Term attribute_or(Body *f, const char *name, size_t length, const char **at) {
   static const char kinds[] = "fisl";
   static const OnnxKind onnx_kinds[] = {ONNX_FLOAT, ONNX_INT, ONNX_STRING, ONNX_INTS};
-  const char *text = arena_copy_text(f->x->reading.arena, name, length), *before = f->at;
+  const char *text = arena_copy_text(f->scratch, name, length), *before = f->at;
   const char kind = (*at)[1];
   Term t = nothing;
   Ints list;
@@ -281,27 +281,40 @@ static const BodyRow *find_row(const Onnx *x) {
   return found;
 }
 
-bool onnx_body(Onnx *x) {
-  const BodyRow *row = find_row(x);
-  Body *f = row ? ARENA_NEW(x->reading.arena, Body) : NULL;
-  const char *name, *list = "";
+static bool give_outputs(Body *f, const char *list) {
+  const char *name;
+  size_t length;
+  for (size_t i = 0; (length = next_name(&list, &name)) > 0; i++) {
+    const Term *t = find(f, name, length);
+    if (!onnx_wants(f->x, i)) continue;
+    if (!t || t->kind != TERM_VALUE) return build_error(&f->x->build, "output %zu is not supported", i);
+    if (!onnx_out(f->x, i, t->value)) return false;
+  }
+  return true;
+}
+
+static bool read_body(Body *f, const BodyRow *row) {
+  Onnx *x = f->x;
+  const char *name, *list = row->inputs;
   size_t length, count = 0;
-  if (!row) return build_error(&x->build, "the operator is not supported");
-  if (!f) return error_out_of_memory(x->reading.d);
-  f->x = x;
-  f->at = row->text;
-  for (list = row->inputs; (length = next_name(&list, &name)) > 0; count++)
-    bind(f, name, length, term_value(onnx_in(x, count)));
+  for (; (length = next_name(&list, &name)) > 0; count++) bind(f, name, length, term_value(onnx_in(x, count)));
   if (x->node->ninputs > count) return build_error(&x->build, "expected at most %zu inputs", count);
   for (list = row->attributes; (length = next_name(&list, &name)) > 0 && !f->has_failed;)
     bind(f, name, length, attribute_or(f, name, length, &list));
+  f->at = row->text;
   if (!f->has_failed) read_statements(f);
-  list = row->outputs;
-  for (size_t i = 0; !f->has_failed && (length = next_name(&list, &name)) > 0; i++) {
-    const Term *t = find(f, name, length);
-    if (!onnx_wants(x, i)) continue;
-    if (!t || t->kind != TERM_VALUE) return build_error(&x->build, "output %zu is not supported", i);
-    if (!onnx_out(x, i, t->value)) return false;
-  }
-  return !f->has_failed;
+  return !f->has_failed && give_outputs(f, row->outputs);
+}
+
+bool onnx_body(Onnx *x) {
+  const BodyRow *row = find_row(x);
+  Arena scratch;
+  if (!row) return build_error(&x->build, "the operator is not supported");
+  arena_init(&scratch, x->reading.arena->allocator);
+  Body *f = ARENA_NEW(&scratch, Body); // as long as a call: a model may have many
+  if (!f) error_out_of_memory(x->reading.d);
+  else f->x = x, f->scratch = &scratch;
+  const bool ok = f && read_body(f, row);
+  arena_deinit(&scratch);
+  return ok;
 }

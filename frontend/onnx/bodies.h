@@ -42,6 +42,7 @@ typedef struct Term {
 
 typedef struct Body {
   Onnx *x;
+  Arena *scratch;          // of attributes and lists, until the body's end
   const char *at;          // in the text
   bool is_dry, has_failed; // either: nothing is built
   struct {

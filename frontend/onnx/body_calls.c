@@ -16,7 +16,7 @@ static size_t put_varint(uint8_t *to, uint64_t number) {
 }
 
 bool body_put_attribute(Body *f, OnnxNamed *a, const char *name, size_t length, const Term *t) {
-  uint8_t *to = ARENA_ARRAY(f->x->reading.arena, uint8_t, 32 + t->text.count + 11 * t->count);
+  uint8_t *to = ARENA_ARRAY(f->scratch, uint8_t, 32 + t->text.count + 11 * t->count);
   size_t n = 0;
   if (!to) return f->has_failed = true, error_out_of_memory(f->x->reading.d);
   if (t->kind == TERM_NUMBER) {
@@ -59,7 +59,7 @@ Value *body_call_operator(Body *f, BodyCall *call) {
                          .outputs = outputs,
                          .noutputs = call->output + 1,
                          .attributes = {call->attributes, call->nattributes}};
-  names_init(&scope.values, x->reading.arena);
+  names_init(&scope.values, f->scratch);
   if (++x->nnodes > ONNX_MAX_NODES) return body_fail(f, "with its functions, the model has more than 2^18 nodes"), NULL;
   x->scope = &scope;
   x->node = &node;

@@ -181,7 +181,7 @@ static Term expect(Body *f, Term *a, size_t count) {
 static Term push(Body *f, Term *a, size_t count) {
   if (body_is_idle(f) || count < 2 || a[1].kind != TERM_VALUE) return nothing;
   Value **values = a[0].values;
-  if (a[0].kind != TERM_VALUES && !(values = ARENA_ARRAY(f->x->reading.arena, Value *, MOST_BODY_COPIES)))
+  if (a[0].kind != TERM_VALUES && !(values = ARENA_ARRAY(f->scratch, Value *, MOST_BODY_COPIES)))
     return f->has_failed = true, error_out_of_memory(f->x->reading.d), nothing;
   const size_t n = a[0].kind == TERM_VALUES ? a[0].count : 0;
   if (n == MOST_BODY_COPIES) return nothing; // each has as many at most

@@ -200,6 +200,8 @@ static bool take_list(Onnx *x, const char *name, size_t count, Ints *list) {
 
 // The scan of these inputs. Sets `outputs`: states, then stacked results.
 static bool scan(Onnx *x, const Scan *s, Value *const *inputs, Value **outputs) {
+  const int64_t nlists = s->nsteps * (int64_t)(s->body->noutputs + 2) + (int64_t)(s->nstates + s->nscanned);
+  if (!build_spend(&x->build, nlists * (int64_t)sizeof(Value *))) return false;
   Value ***results = ARENA_ARRAY(x->reading.arena, Value **, (size_t)s->nsteps + 1), **carried;
   Value **in = ARENA_ARRAY(x->reading.arena, Value *, s->nstates + s->nscanned + 1);
   Value **items = ARENA_ARRAY(x->reading.arena, Value *, (size_t)s->nsteps + 1);
@@ -252,6 +254,7 @@ static bool scan_batch(Onnx *x, Scan *s, Value *const *inputs, size_t ninputs) {
       return build_error(&x->build, "expected inputs with a batch");
   const int64_t n = inputs[0]->shape.extent[0].value;
   if (n < 1 || n > MOST_ITERATIONS) return build_error(&x->build, "expected a batch of 1 to %d", MOST_ITERATIONS);
+  if (!build_spend(&x->build, n * (int64_t)(s->body->noutputs * sizeof *all))) return false;
   all = ARENA_ARRAY(x->reading.arena, Value *, (size_t)n * s->body->noutputs + 1);
   if (!all) return error_out_of_memory(x->reading.d);
   for (int64_t i = 0; i < n; i++) {
