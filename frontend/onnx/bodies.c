@@ -58,8 +58,7 @@ static size_t take_name(Body *f, const char **name) {
 static Term read_expression(Body *f);
 
 static void add_argument(Body *f, BodyCall *call, Term *t) {
-  const bool is_concat = bytes_are(call->op, "Concat");
-  if (body_is_idle(f) || (is_concat && t->kind == TERM_ABSENT)) return;
+  if (body_is_idle(f)) return;
   if (call->ninputs == MOST_BODY_ARGUMENTS) body_fail(f, "a formula with too many operands");
   else call->inputs[call->ninputs] = term_tensor(f, t, NULL), call->ninputs++;
 }
@@ -244,7 +243,7 @@ static void read_statements(Body *f) {
 static size_t next_name(const char **list, const char **name) {
   while (**list == ' ') ++*list;
   *name = *list;
-  while (**list && **list != ' ' && **list != ':') ++*list;
+  while (**list && !strchr(" :?", **list)) ++*list;
   return (size_t)(*list - *name);
 }
 
@@ -297,7 +296,11 @@ static bool read_body(Body *f, const BodyRow *row) {
   Onnx *x = f->x;
   const char *name, *list = row->inputs;
   size_t length, count = 0;
-  for (; (length = next_name(&list, &name)) > 0; count++) bind(f, name, length, term_value(onnx_in(x, count)));
+  for (; (length = next_name(&list, &name)) > 0; count++) {
+    if (*list == '?') list++;
+    else if (!onnx_in(x, count)) return build_error(&x->build, "the input %.*s is absent", (int)length, name);
+    bind(f, name, length, term_value(onnx_in(x, count)));
+  }
   if (x->node->ninputs > count) return build_error(&x->build, "expected at most %zu inputs", count);
   for (list = row->attributes; (length = next_name(&list, &name)) > 0 && !f->has_failed;)
     bind(f, name, length, attribute_or(f, name, length, &list));

@@ -7,10 +7,9 @@
 // an input that is absent, or an attribute without a default. Numbers and extents are known when the model is read, and
 // so are conditions: only one side of c ? a : b is read.
 //
-// Operators are + - * / %, comparisons, and & and ! of numbers. An absent operand is left out; a number takes the
-// tensor's type. Functions that begin with a capital are ONNX's operators of the newest opset, with attributes by name:
-// Softmax(x, axis=1). Name.2 is an output's number, from 0; absent operands of Concat are left out. Others are in the
-// table of body_functions.c, or are
+// Operators are + - * / %, comparisons, and & of numbers. An absent operand is left out; a number takes the tensor's
+// type. Functions that begin with a capital are ONNX's operators of the newest opset, with attributes by name:
+// Softmax(x, axis=1). Name.2 is an output's number, from 0. Others are in the table of body_functions.c, or are
 //
 //   each t < n { statements }     copies the statements n times, with t from 0
 //   p = push(p, x), stack(p, 1)   a list of tensors, and one tensor of them along a new axis

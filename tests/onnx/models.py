@@ -135,7 +135,7 @@ def f8(data, kind):
 
 
 def numbers_of(data, kind):
-    return (data.astype("u4") << 16).view("f4") if kind == 16 else data
+    return (data.astype("u4").flatten() << 16).view("f4").reshape(data.shape) if kind == 16 else data
 
 
 def tensor(data):

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #define MODEL(graph) "1=8 8{2=13} 7{" graph "}"
+#define NEW_MODEL(graph) "1=8 8{2=28} 7{" graph "}"
 #define DIM(n) "1{1=" #n "} "
 #define INFO(field, name, type, dims) #field "{1'" name "' 2{1{1=" #type " 2{" dims "}}}} "
 #define INPUT(name, dims) INFO(11, name, 1, dims)
@@ -49,6 +50,41 @@ static const struct {
      "input 0 (\"w\") at byte 29: declared as double [2], but its elements are float [2]"},
     {MODEL(X "1{1'x' 2'y' 4'LpNormalization' 5{1'p' 3=3}} " Y),
      "LpNormalization y (opset 13): p: expected 1 or 2, found 3"},
+    // Formulas
+    {NEW_MODEL(X "1{1'x' 1'x' 1'x' 2'y' 4'Attention'} " Y),
+     "Attention y (opset 28): expected Q of 4 axes, or of 3 with the numbers of heads"},
+    {NEW_MODEL(X "1{1'x' 1'x' 2'y' 4'RMSNormalization' 5{1'axis' 4'a' 20=3}} " Y),
+     "RMSNormalization y (opset 28): axis: expected an integer, found a string"},
+    {NEW_MODEL(X "1{1'x' 1'x' 2'y' 4'RMSNormalization' 5{1'axis' 3=9223372036854775807 20=2}} " Y),
+     "RMSNormalization y (opset 28): expected integers, found 9.22337e+18"},
+    {NEW_MODEL(X NODE("RMSNormalization", "x", "y") Y), "RMSNormalization y (opset 28): the input scale is absent"},
+    {NEW_MODEL(X "1{1'x' 1'x' 1'x' 2'y' 4'RMSNormalization'} " Y),
+     "RMSNormalization y (opset 28): expected at most 2 inputs"},
+    {NEW_MODEL(X "1{1'x' 1'x' 1'x' 2'y' 4'GroupNormalization'} " Y),
+     "GroupNormalization y (opset 28): num_groups: expected a number above 0"},
+    {NEW_MODEL(INPUT("x", DIM(2) DIM(3)) NODE("Det", "x", "y") Y),
+     "Det y (opset 28): expected square matrices of 1 to 16 rows"},
+    {NEW_MODEL(INFO(11, "x", 7, DIM(2)) "1{1'x' 1'x' 2'y' 4'BitwiseAnd'} " Y),
+     "BitwiseAnd y (opset 28): integers of 64 bits are not supported"},
+    {NEW_MODEL(X INFO(11, "s", 7, DIM(1)) "1{1'x' 1's' 2'y' 4'CenterCropPad'} " Y),
+     "CenterCropPad y (opset 28): the input s must be known when the model is read: --constant s=FILE, of .npy or .pb"},
+    {NEW_MODEL(X "1{1'x' 2'y' 4'FlexAttention' 7'ai.onnx.preview'} " Y),
+     "FlexAttention y (opset 28): the input K is absent"},
+    {NEW_MODEL(X "1{1'x' 2'y' 4'Nothing' 7'com.microsoft'} " Y),
+     "Nothing y (opset 28): an operator of com.microsoft that is not supported"},
+    {NEW_MODEL(X "1{1'x' 2'y' 4'Scan' 5{1'num_scan_inputs' 3=1 20=2}} " Y), "Scan y (opset 28): expected a body"},
+    {NEW_MODEL(X "1{1'x' 2'y' 4'Scan' 5{1'num_scan_inputs' 3=2 20=2} 5{1'body' 6{11{1'e'} 12{1'e'}}}} " Y),
+     "Scan y (opset 28): num_scan_inputs: expected 1 to 1, and a body of as many inputs"},
+    {NEW_MODEL(X "1{1'x' 2'y' 4'Scan' 5{1'num_scan_inputs' 3=1} 5{1'body' 6{11{1'e'} 12{1'f'}}}} " Y),
+     "Scan y (opset 28): output 0 of the graph inside: no node makes it"},
+    {NEW_MODEL(X "1{1'x' 2'y' 4'Pad' 5{1'mode' 4'mirror'}} " Y),
+     "Pad y (opset 28): mode: expected constant, reflect, edge or wrap"},
+    {NEW_MODEL(X INFO(11, "i", 7, DIM(2)) "1{1'x' 1'i' 1'x' 2'y' 4'ScatterElements' 5{1'reduction' 4'xor'}} " Y),
+     "ScatterElements y (opset 28): reduction: expected none, add, max, min or mul"},
+    {NEW_MODEL(INFO(11, "x", 11, DIM(2)) "1{1'x' 2'y' 4'Cast' 5{1'to' 3=17}} " Y),
+     "Cast y (opset 28): casts of double to float8e4m3fn are not supported"},
+    {NEW_MODEL(X "1{1'x' 2'y' 4'Cast' 5{1'to' 3=18}} " Y),
+     "Cast y (opset 28): casts to float8e4m3fnuz are not supported"},
     // Sequences
     {MODEL(X "1{1'x' 2's' 4'SequenceConstruct'} " NODE("Relu", "s", "y") Y),
      "Relu y (opset 13): expected a tensor as input 0, found a sequence"},
