@@ -6,10 +6,26 @@
 
 enum { MOST_STEPS = 4096, MOST_GATES = 4, MOST_ACTIVATIONS = 3 };
 
+// With the numbers that activation_alpha and activation_beta replace, under the names of the operator's attributes.
+typedef struct Activation {
+  const char *name;
+  OperatorId op;
+  const char *attributes[2];
+  double numbers[2];
+} Activation;
+
+static const Activation activations[] = {{"sigmoid", OP_Sigmoid, {NULL}, {0}},
+                                         {"tanh", OP_Tanh, {NULL}, {0}},
+                                         {"relu", OP_ReLU, {NULL}, {0}},
+                                         {"softplus", OP_SoftPlus, {NULL}, {0}},
+                                         {"hardsigmoid", OP_HardSigmoid, {"alpha", "beta"}, {0.2F, 0.5}},
+                                         {"leakyrelu", OP_LeakyReLU, {"alpha", NULL}, {0.01F, 0}},
+                                         {"elu", OP_Elu, {"alpha", NULL}, {1, 0}},
+                                         {NULL, OP_COUNT, {NULL}, {0}}};
+
 typedef struct Cell {
   int ngates, nactivations;
-  const struct Activation *activations[2 * MOST_ACTIVATIONS]; // of both directions
-  double numbers[2 * MOST_ACTIVATIONS][2];
+  Activation activations[2 * MOST_ACTIVATIONS]; // of both directions
   int64_t nsteps, hidden;
   Extent batch;
   bool is_batch_first, has_memory; // has_memory: an LSTM
@@ -41,24 +57,9 @@ static Value *product(Onnx *x, Value *a, Value *b) {
 
 // Activations
 
-// With the numbers that activation_alpha and activation_beta replace, under the names of the operator's attributes.
-static const struct Activation {
-  const char *name;
-  OperatorId op;
-  const char *attributes[2];
-  double numbers[2];
-} activations[] = {{"sigmoid", OP_Sigmoid, {NULL}, {0}},
-                   {"tanh", OP_Tanh, {NULL}, {0}},
-                   {"relu", OP_ReLU, {NULL}, {0}},
-                   {"softplus", OP_SoftPlus, {NULL}, {0}},
-                   {"hardsigmoid", OP_HardSigmoid, {"alpha", "beta"}, {0.2F, 0.5}},
-                   {"leakyrelu", OP_LeakyReLU, {"alpha", NULL}, {0.01F, 0}},
-                   {"elu", OP_Elu, {"alpha", NULL}, {1, 0}},
-                   {NULL, OP_COUNT, {NULL}, {0}}};
-
 static Value *activate(Onnx *x, const Cell *c, const Direction *d, int which, Value *v) {
   Builder *b = &x->build;
-  const int i = d->number * c->nactivations + which;
+  const Activation *activation = &c->activations[d->number * c->nactivations + which];
   if (c->clip > 0 && v) {
     Node *node = build_node(b, OP_Clamp, 1, &v);
     if (!node) return NULL;
@@ -66,9 +67,9 @@ static Value *activate(Onnx *x, const Cell *c, const Direction *d, int which, Va
     build_set(node, "max")->f32 = c->clip;
     v = build_one(b, node);
   }
-  Node *node = build_node(b, c->activations[i]->op, 1, &v);
+  Node *node = build_node(b, activation->op, 1, &v);
   for (int k = 0; node && k < 2; k++)
-    if (c->activations[i]->attributes[k]) build_set(node, c->activations[i]->attributes[k])->f32 = c->numbers[i][k];
+    if (activation->attributes[k]) build_set(node, activation->attributes[k])->f32 = activation->numbers[k];
   return build_one(b, node);
 }
 
@@ -94,16 +95,15 @@ static bool take_activations(Onnx *x, Cell *c, int ndirections, const char *cons
   for (size_t i = 0; i < n; i++) {
     const char *own = otherwise[i % (size_t)c->nactivations];
     const Bytes name = count ? given[i] : (Bytes){(const uint8_t *)own, strlen(own)};
-    const struct Activation *activation = activations;
+    const Activation *activation = activations;
     while (activation->name && !is_activation(activation->name, name)) activation++;
     if (!activation->name)
       return build_error(&x->build, "the activation %.*s is not supported", name.count < 40 ? (int)name.count : 40,
                          (const char *)name.at);
-    c->activations[i] = activation;
-    for (size_t k = 0; k < 2; k++) {
-      const bool is_given = activation->attributes[k] && used[k] < counts[k] && used[k] < 2 * MOST_ACTIVATIONS;
-      c->numbers[i][k] = is_given ? numbers[k][used[k]++] : activation->numbers[k];
-    }
+    c->activations[i] = *activation;
+    for (size_t k = 0; k < 2; k++)
+      if (activation->attributes[k] && used[k] < counts[k] && used[k] < 2 * MOST_ACTIVATIONS)
+        c->activations[i].numbers[k] = numbers[k][used[k]++];
   }
   return true;
 }

@@ -83,6 +83,10 @@ static const struct {
      "ScatterElements y (opset 28): reduction: expected none, add, max, min or mul"},
     {NEW_MODEL(INFO(11, "x", 11, DIM(2)) "1{1'x' 2'y' 4'Cast' 5{1'to' 3=17}} " Y),
      "Cast y (opset 28): casts of double to float8e4m3fn are not supported"},
+    {NEW_MODEL(X NODE("Unique", "x", "y") Y),
+     "Unique y (opset 28): the input x must be known when the model is read: --constant x=FILE, of .npy or .pb"},
+    {NEW_MODEL(PAIR("w") "1{1'w' 1'w' 2'y' 4'NonMaxSuppression'} " Y),
+     "NonMaxSuppression y (opset 28): expected boxes [images, boxes, 4] and scores [images, classes, boxes]"},
     {NEW_MODEL(X "1{1'x' 2'y' 4'Cast' 5{1'to' 3=18}} " Y),
      "Cast y (opset 28): casts to float8e4m3fnuz are not supported"},
     // Sequences

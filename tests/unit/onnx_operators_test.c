@@ -338,6 +338,18 @@ static const Row rows[] = {
     {"com.microsoft.QLinearSoftmax", 17, "axis:i=1", "u8[1,2] 9 9; f32[] 1; u8[] 2; f32[] 0.25; u8[] 0", "u8[1,2] 2 2"},
     {"com.microsoft.QLinearGlobalAveragePool", 17, "", "u8[1,1,2,1] 1 3; f32[] 1; u8[] 0; f32[] 0.5; u8[] 1",
      "u8[1,1,1,1] 5"},
+    // As many as the data say; NaN is greater than all numbers
+    {"NonMaxSuppression", 11, "", "f32[1,3,4] 0 0 2 2 2 2 0 0.5 5 5 6 6; f32[1,1,3] 0.5 0.75 0.25; s64[] 3; f32[] 0.5",
+     "s64[2,3] 0 0 1 0 0 2"},
+    {"NonMaxSuppression", 11, "", "f32[1,2,4] 0 0 2 2 0 0 2 2; f32[1,2,2] 0.5 0.5 1 0; s64[] 5; f32[] 1; f32[] 0.25",
+     "s64[3,3] 0 0 0 0 0 1 0 1 0"},
+    {"NonMaxSuppression", 11, "center_point_box:i=1",
+     "f32[1,2,4] 1 1 2 2 1 1.5 2 2; f32[1,1,2] 1 2; s64[] 5; f32[] 0.625", "s64[2,3] 0 0 1 0 0 0"},
+    {"NonMaxSuppression", 11, "", "f32[1,1,4] 0 0 1 1; f32[1,1,1] 1", "s64[0,3]"},
+    {"Unique", 11, "", "f32[5] 3 nan 1 3 nan", "f32[3] 1 3 nan; s64[3] 2 0 1; s64[5] 1 2 0 1 2; s64[3] 1 2 2"},
+    {"Unique", 11, "sorted:i=0", "s64[4] 7 2 7 1", "s64[3] 7 2 1; s64[3] 0 1 3; s64[4] 0 1 0 2; s64[3] 2 1 1"},
+    {"Unique", 11, "axis:i=1", "f32[2,3] 2 1 2 5 4 5", "f32[2,2] 1 2 4 5; s64[2] 1 0; s64[3] 1 0 1; s64[2] 1 2"},
+    {"Unique", 11, "", "u8[0]", "u8[0]; s64[0]; s64[0]; s64[0]"},
     // Names of activations in any case; each takes its own numbers
     {"RNN", 14, "hidden_size:i=1 activations:n=HARDSIGMOID activation_alpha:m=[0.25] activation_beta:m=[0.125]",
      "f32[1,1,1] 1; f32[1,1,1] 2; f32[1,1,1] 0", "f32[1,1,1,1] 0.625; f32[1,1,1] 0.625", .is_compiled = true},
