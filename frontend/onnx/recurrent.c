@@ -91,7 +91,8 @@ static bool take_activations(Onnx *x, Cell *c, int ndirections, const char *cons
   const size_t n = (size_t)ndirections * (size_t)c->nactivations, count = onnx_texts(x, "activations", given, n);
   if (count != 0 && count != n) return build_error(&x->build, "activations: expected %zu", n);
   for (size_t k = 0; k < 2; k++)
-    if (onnx_attribute(x, lists[k], ONNX_FLOATS, &a)) counts[k] = onnx_floats(&a, numbers[k], 2 * MOST_ACTIVATIONS);
+    if (onnx_attribute(x, lists[k], ONNX_FLOATS, &a))
+      counts[k] = onnx_floats(&a, numbers[k], (size_t)2 * MOST_ACTIVATIONS);
   for (size_t i = 0; i < n; i++) {
     const char *own = otherwise[i % (size_t)c->nactivations];
     const Bytes name = count ? given[i] : (Bytes){(const uint8_t *)own, strlen(own)};
@@ -102,7 +103,7 @@ static bool take_activations(Onnx *x, Cell *c, int ndirections, const char *cons
                          (const char *)name.at);
     c->activations[i] = *activation;
     for (size_t k = 0; k < 2; k++)
-      if (activation->attributes[k] && used[k] < counts[k] && used[k] < 2 * MOST_ACTIVATIONS)
+      if (activation->attributes[k] && used[k] < counts[k] && used[k] < (size_t)2 * MOST_ACTIVATIONS)
         c->activations[i].numbers[k] = numbers[k][used[k]++];
   }
   return true;

@@ -78,7 +78,8 @@ static void set_tap(Taps *taps, int t, int64_t o, double at, int64_t n, double w
 
 // The kernel around a position, stretched by 1 / scale: Keys' or, of two taps, a triangle.
 static void set_kernel(const Resampling *r, Taps *taps, int64_t o, double at, int64_t n, double scale) {
-  const double first = floor(at) - taps->count / 2 + 1;
+  const int radius = taps->count / 2;
+  const double first = floor(at) - radius + 1;
   double sum = 0;
   for (int t = 0; t < taps->count; t++) {
     const bool is_left_out = r->excludes_outside && (first + t < 0 || first + t > (double)(n - 1));
@@ -92,9 +93,9 @@ static void set_kernel(const Resampling *r, Taps *taps, int64_t o, double at, in
 
 static bool find_taps(Onnx *x, const Resampling *r, int axis, int rank, int64_t n, double scale, int64_t nresults,
                       Taps *taps) {
-  const int unstretched = is(r->mode, "cubic") ? NCUBIC : is(r->mode, "linear") ? 2 : 1;
+  const int unstretched = is(r->mode, "cubic") ? NCUBIC : is(r->mode, "linear") ? 2 : 1, radius = unstretched / 2;
   const double stretched = r->is_smooth && scale < 1 && unstretched > 1 ? scale : 1,
-               wanted = 2 * ceil(unstretched / 2 / stretched);
+               wanted = 2 * ceil(radius / stretched);
   if (!(wanted <= MOST_TAPS))
     return build_error(&x->build, "antialias: a scale of %g would take more than %d elements for each", scale,
                        MOST_TAPS);
