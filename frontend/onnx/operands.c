@@ -125,13 +125,33 @@ bool onnx_list(Onnx *x, const char *name, Ints *list) {
   return list->count <= MOST_INTS || build_error(&x->build, "%s: expected at most %d numbers", name, MOST_INTS);
 }
 
+// A name that the axis has in v or in what v is computed from, as H in an image that a convolution made smaller; NULL:
+// none. Examines at most *most values.
+static const char *name_along(const Value *v, int axis, int *most) {
+  if (!v || --*most < 0) return NULL;
+  const Dim *dim = axis < v->shape.rank ? v->shape.extent[axis].dim : NULL;
+  const char *name = dim ? (dim->terms ? dim->terms[0].dims[0] : dim)->name : NULL;
+  for (uint32_t i = 0; v->producer && !name && i < v->producer->ninputs; i++)
+    name = name_along(v->producer->inputs[i], axis, most);
+  return name;
+}
+
 bool onnx_has_number(Onnx *x, const Value *v, int axis) {
   const Extent e = v->shape.extent[axis];
-  const Dim *dim = e.dim && e.dim->terms ? e.dim->terms[0].dims[0] : e.dim;
-  return extent_is_literal(e) ||
-         build_error(&x->build,
-                     "expected a number as the input's extent %d, found %.80s: give it one, as in --dim %.80s=1", axis,
-                     e.dim ? e.dim->name : "none", dim ? dim->name : "NAME");
+  int most = 128; // values, as the stack grows with them
+  if (extent_is_literal(e)) return true;
+  const char *name = name_along(v, axis, &most);
+  if (e.dim)
+    return build_error(&x->build,
+                       "expected a number as the input's extent %d, found %.80s: give it one, as in --dim %.80s=1",
+                       axis, e.dim->name, name ? name : "NAME");
+  if (name)
+    return build_error(&x->build,
+                       "expected a number as the input's extent %d, which follows from %.80s: give that one, as in "
+                       "--dim %.80s=1",
+                       axis, name, name);
+  return build_error(&x->build,
+                     "expected a number as the input's extent %d, found none: give it one, as in --dim NAME=1", axis);
 }
 
 bool onnx_has_numbers(Onnx *x, const Value *v) {
