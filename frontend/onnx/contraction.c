@@ -296,15 +296,54 @@ bool onnx_max_pool(Onnx *x) {
          (!onnx_wants(x, 1) || put_indices(x, v, &w, &greatest->shape));
 }
 
+static bool is_dilated(const Window *w) {
+  bool any = false;
+  for (int i = 0; i < w->nspatial; i++) any |= w->dilations.items[i] != 1;
+  return any;
+}
+
+// The sums of windows with gaps: a convolution of each channel with ones.
+static Value *sum_of_windows(Onnx *x, Value *v, const Window *w) {
+  Builder *b = &x->build;
+  Shape apart = v->shape, kernel = {.rank = v->shape.rank, .extent = {EXTENT(1), EXTENT(1)}}, to = v->shape;
+  if (!extent_multiply(b->graph, v->shape.extent[0], v->shape.extent[1], &apart.extent[0]))
+    return error_out_of_memory(x->reading.d), NULL;
+  apart.extent[1] = EXTENT(1);
+  for (int i = 0; i < w->nspatial; i++) {
+    if (w->kernel.items[i] < 1) return build_error(b, "kernel_shape: expected numbers above 0"), NULL;
+    kernel.extent[i + 2] = EXTENT(w->kernel.items[i]);
+  }
+  Value *const in[] = {onnx_reshape_extents(x, v, &apart), build_number(b, v->type, &kernel, 1)};
+  if (!build_fits(b, in[1])) return NULL;
+  Node *node = build_node(b, OP_Convolution, 2, in);
+  if (!set_window(x, node, w) || !build_set_list(b, node, "dilations", w->dilations.items, (size_t)w->nspatial) ||
+      !build_set_choice(node, "weights_format", "OIX"))
+    return NULL;
+  Value *sum = build_one(b, node);
+  for (int i = 2; sum && i < to.rank; i++) to.extent[i] = sum->shape.extent[i];
+  return onnx_reshape_extents(x, sum, &to);
+}
+
+// The mean of windows with gaps; without padding, each window's sum of ones is their number.
+static Value *dilated_mean(Onnx *x, Value *v, const Window *w, bool excludes) {
+  Builder *b = &x->build;
+  double count = 1;
+  for (int i = 0; i < w->nspatial; i++) count *= (double)w->kernel.items[i];
+  if (!excludes) return build_times(b, sum_of_windows(x, v, w), 1 / count);
+  Shape one = v->shape;
+  one.extent[0] = one.extent[1] = EXTENT(1);
+  Value *ones = build_number(b, v->type, &one, 1), *counts = ones ? sum_of_windows(x, ones, w) : NULL;
+  return counts ? build_binary(b, OP_Divide, sum_of_windows(x, v, w), counts) : NULL;
+}
+
 bool onnx_average_pool(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
   Window w = {.auto_pad = "None"};
   if (!take_window(x, v, NULL, &w)) return false;
-  for (int i = 0; i < w.nspatial; i++)
-    if (w.dilations.items[i] != 1) return build_error(b, "dilations are not supported");
   bool excludes = onnx_int(x, "count_include_pad", 0) == 0;
   if (onnx_int(x, "ceil_mode", 0) && !round_up(x, &v, &w, &excludes)) return false;
+  if (is_dilated(&w)) return onnx_out(x, 0, dilated_mean(x, v, &w, excludes));
   Node *node = build_node(b, OP_AvgPool, 1, &v);
   if (!set_pool(x, node, &w)) return false;
   build_set(node, "exclude_pad")->boolean = excludes;
@@ -329,6 +368,7 @@ static Value *power(Builder *b, Value *v, double exponent) {
 }
 
 static Value *mean_of_windows(Onnx *x, Value *v, const Window *w) {
+  if (is_dilated(w)) return dilated_mean(x, v, w, false);
   Node *node = build_node(&x->build, OP_AvgPool, 1, &v);
   if (!set_pool(x, node, w)) return NULL;
   build_set(node, "exclude_pad")->boolean = false;
@@ -347,10 +387,7 @@ bool onnx_lp_pool(Onnx *x) {
   double count = 1;
   if (!(p >= 1)) return build_error(b, "p: expected at least 1, found %g", p);
   if (onnx_int(x, "ceil_mode", 0)) return build_error(b, "ceil_mode is not supported");
-  for (int i = 0; i < w.nspatial; i++) {
-    if (w.dilations.items[i] != 1) return build_error(b, "dilations are not supported");
-    count *= (double)w.kernel.items[i];
-  }
+  for (int i = 0; i < w.nspatial; i++) count *= (double)w.kernel.items[i];
   Value *v = build_unary(b, OP_Abs, build_cast(b, given, TYPE_F64));
   v = p == 2 ? build_unary(b, OP_Square, v) : power(b, v, p);
   if (!v) return false;

@@ -88,9 +88,11 @@ bool onnx_give_output(Onnx *x, const OnnxInfo *info, size_t i) {
     return build_error(b, "output %s: a shape with a name in it: give it a number, as in --dim NAME=1",
                        onnx_is_name(name) ? name : "?");
   if (!check_declared(x, info, "output", i, v)) return !x->reading.d->out_of_memory;
-  const bool has_name = strcmp(v->name, name) == 0 || !onnx_is_name(name); // else it keeps the name that it got
+  const char *own = onnx_own_name(x, name);
+  if (!own) return false;
+  const bool has_name = strcmp(v->name, own) == 0;
   if (v->is_output || (!has_name && !v->producer)) v = build_copy(b, v);
-  if (v && !has_name) v->name = arena_copy_text(&b->graph->arena, name, strlen(name));
+  if (v && !has_name) v->name = arena_copy_text(&b->graph->arena, own, strlen(own));
   if (!v || !v->name) return false;
   return graph_add_output(b->graph, v) || error_out_of_memory(x->reading.d);
 }

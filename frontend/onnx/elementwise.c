@@ -8,14 +8,28 @@ bool onnx_identity(Onnx *x) {
   return onnx_out(x, 0, onnx_in(x, 0));
 }
 
+// As f32. What integers of 4 bits keep of others, and of floats without a fraction.
+static Value *last_4_bits(Onnx *x, Value *v, bool is_signed) {
+  Builder *b = &x->build;
+  v = build_cast(b, v, TYPE_S32);
+  if (!v) return NULL;
+  Value *rest = build_binary(b, OP_Mod, v, build_like(b, v, 16)); // between -15 and 15
+  if (!rest) return NULL;
+  Value *above = build_binary(b, OP_Greater, rest, build_like(b, rest, is_signed ? 7 : 15)),
+        *below = build_binary(b, OP_Less, rest, build_like(b, rest, is_signed ? -8 : 0));
+  rest = build_choose(b, above, build_plus(b, rest, -16), build_choose(b, below, build_plus(b, rest, 16), rest));
+  return build_cast(b, rest, TYPE_F32);
+}
+
 // Casts are TypeCast's, but floats lose their fraction, as in a C conversion; TypeCast rounds to the nearest integer.
 static Value *convert(Onnx *x, Value *v, Type type) {
   Builder *b = &x->build;
-  const bool is_integer = !type_is_float(type) && type != TYPE_BOOLEAN;
+  const bool is_integer = !type_is_float(type) && type != TYPE_BOOLEAN && !(TYPE_BIT(type) & TYPES_F8);
   if (onnx_has_extents(x, v) && type_is_float(type) && type != TYPE_F64) return onnx_float_of_extent(x, v, type);
-  if (!v || !is_integer || !type_is_float(v->type)) return build_cast(b, v, type);
-  if (!(TYPE_BIT(v->type) & TYPES_ARITHMETIC)) v = build_cast(b, v, TYPE_F32); // 8-bit types
-  return build_cast(b, build_truncate(b, v), type);
+  if (v && TYPE_BIT(v->type) & (TYPES_F8 | TYPES_4_BITS) && v->type != type) v = onnx_unpack(x, v);
+  if (v && is_integer && type_is_float(v->type)) v = build_truncate(b, v);
+  if (v && type_is_packed(type) && v->type != type) v = last_4_bits(x, v, type == TYPE_S4);
+  return onnx_pack(x, v, type, onnx_int(x, "saturate", 1) != 0);
 }
 
 bool onnx_cast_node(Onnx *x) {
@@ -25,8 +39,7 @@ bool onnx_cast_node(Onnx *x) {
   if (!onnx_attribute(x, "to", is_name ? ONNX_STRING : ONNX_INT, &a)) return false;
   const uint64_t number = is_name ? onnx_type_of_name(a.s) : (uint64_t)a.i;
   const Type type = onnx_type(number);
-  if (!(TYPE_BIT(type) & TYPES_CAST))
-    return build_error(&x->build, "casts to %s are not supported", onnx_type_name(number));
+  if (type == TYPE_NONE) return build_error(&x->build, "casts to %s are not supported", onnx_type_name(number));
   return onnx_out(x, 0, convert(x, onnx_in(x, 0), type));
 }
 

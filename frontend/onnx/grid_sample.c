@@ -4,14 +4,15 @@
 
 #include <string.h>
 
-enum { NNEIGHBOURS = 4 };
+enum { NNEIGHBOURS = 4, MOST_SPATIAL = 3 };
 
 typedef struct Sampling {
-  Value *rows;         // of the image: [images * height * width, channels]
+  int nspatial;        // 2, or 3: in front of height, depth
+  Value *rows;         // of the image: [images * depth * height * width, channels]
   Value *places;       // of the first row of each image: [images, 1, 1], in s64
   const char *padding; // zeros, border or reflection
   bool aligns;
-  double extents[2]; // height, width
+  double extents[MOST_SPATIAL]; // depth, height, width
 } Sampling;
 
 static Value *clamp(Onnx *x, Value *v, double least, double most) {
@@ -59,22 +60,16 @@ static Value *for_channels(Onnx *x, Value *v) {
 }
 
 // Elements, [images, rows, columns, channels], at integer coordinates.
-static Value *fetch(Onnx *x, const Sampling *s, Value *row, Value *column) {
+static Value *fetch(Onnx *x, const Sampling *s, Value *const *at) {
   Builder *b = &x->build;
-  Value *is_inside = NULL;
-  row = settle(x, s, row, 0, &is_inside);
-  column = settle(x, s, column, 1, &is_inside);
-  Value *place = build_cast(b, build_binary(b, OP_Add, build_times(b, row, s->extents[1]), column), TYPE_S64);
-  Value *elements = build_gather(b, s->rows, build_binary(b, OP_Add, place, s->places), 0);
+  Value *is_inside = NULL, *place = NULL;
+  for (int i = 0; i < s->nspatial; i++) {
+    Value *own = settle(x, s, at[i], i, &is_inside);
+    place = i ? build_binary(b, OP_Add, build_times(b, place, s->extents[i]), own) : own;
+  }
+  Value *elements = build_gather(b, s->rows, build_binary(b, OP_Add, build_cast(b, place, TYPE_S64), s->places), 0);
   if (!elements || !is_inside) return elements;
   return build_choose(b, for_channels(x, is_inside), elements, build_like(b, elements, 0));
-}
-
-static Value *weigh(Onnx *x, Value *elements, Value *row, Value *column) {
-  Builder *b = &x->build;
-  Value *weight = build_binary(b, OP_Multiply, row, column);
-  if (!weight || !elements) return NULL;
-  return build_binary(b, OP_Multiply, elements, build_cast(b, for_channels(x, weight), elements->type));
 }
 
 // The weights of a coordinate's neighbours; `rest` is the distance to the neighbour before it. Cubic: Keys' kernel with
@@ -115,61 +110,90 @@ static bool take_mode(Onnx *x, const char **mode) {
   return build_error(&x->build, "mode: expected linear, cubic or nearest, or before opset 20 bilinear or bicubic");
 }
 
-static Value *sample(Onnx *x, const Sampling *s, Value *row, Value *column, const char *mode) {
+// The sum of all neighbours, weighted by the products of their weights along each axis.
+static Value *interpolate(Onnx *x, const Sampling *s, Value *const *at, bool is_cubic) {
   Builder *b = &x->build;
-  const bool is_cubic = strcmp(mode, "cubic") == 0;
   const int n = is_cubic ? NNEIGHBOURS : 2;
-  if (strcmp(mode, "nearest") == 0) return fetch(x, s, build_unary(b, OP_Round, row), build_unary(b, OP_Round, column));
-  Value *first_row = build_floor(b, row), *first_column = build_floor(b, column), *sum = NULL;
-  Value *rows[NNEIGHBOURS], *columns[NNEIGHBOURS];
-  if (!find_weights(x, build_binary(b, OP_Subtract, row, first_row), is_cubic, rows) ||
-      !find_weights(x, build_binary(b, OP_Subtract, column, first_column), is_cubic, columns))
-    return NULL;
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < n; k++) {
-      Value *part = fetch(x, s, build_plus(b, first_row, i - is_cubic), build_plus(b, first_column, k - is_cubic));
-      part = weigh(x, part, rows[i], columns[k]);
-      if (!part) return NULL;
-      sum = sum ? build_binary(b, OP_Add, sum, part) : part;
+  Value *first[MOST_SPATIAL], *weights[MOST_SPATIAL][NNEIGHBOURS], *sum = NULL;
+  int count = 1;
+  for (int i = 0; i < s->nspatial; i++) {
+    first[i] = build_floor(b, at[i]);
+    if (!find_weights(x, build_binary(b, OP_Subtract, at[i], first[i]), is_cubic, weights[i])) return NULL;
+    count *= n;
+  }
+  for (int k = 0; k < count; k++) { // its digits: which neighbour along each axis, the last axis first
+    Value *neighbour[MOST_SPATIAL], *weight = NULL;
+    for (int i = 0, step = count / n; i < s->nspatial; i++, step /= n) {
+      const int digit = k / step % n;
+      neighbour[i] = build_plus(b, first[i], digit - is_cubic);
+      weight = i ? build_binary(b, OP_Multiply, weight, weights[i][digit]) : weights[i][digit];
     }
+    Value *elements = fetch(x, s, neighbour);
+    if (!elements || !weight) return NULL;
+    Value *part = build_binary(b, OP_Multiply, elements, build_cast(b, for_channels(x, weight), elements->type));
+    sum = k ? build_binary(b, OP_Add, sum, part) : part;
+  }
   return sum;
+}
+
+static Value *sample(Onnx *x, const Sampling *s, Value **at, const char *mode) {
+  if (strcmp(mode, "nearest") != 0) return interpolate(x, s, at, strcmp(mode, "cubic") == 0);
+  for (int i = 0; i < s->nspatial; i++) at[i] = build_unary(&x->build, OP_Round, at[i]);
+  return fetch(x, s, at);
 }
 
 // Coordinates of one kind: grid[..., i], [images, rows, columns].
 static Value *coordinate(Onnx *x, Value *grid, int i) {
   Shape shape = grid->shape;
-  shape.rank = 3;
-  return onnx_reshape_extents(x, build_slice(&x->build, grid, 3, i, i + 1), &shape);
+  shape.rank--;
+  return onnx_reshape_extents(x, build_slice(&x->build, grid, shape.rank, i, i + 1), &shape);
+}
+
+// Rows and places of the images.
+static bool take_images(Onnx *x, Value *images, Sampling *s) {
+  Builder *b = &x->build;
+  const int n = s->nspatial;
+  Shape rows = {.rank = 2, .extent = {EXTENT_UNKNOWN, images->shape.extent[1]}};
+  int64_t order[MAX_RANK] = {0}, nelems = 1;
+  for (int i = 0; i < n; i++) {
+    if (!onnx_has_number(x, images, i + 2)) return false;
+    const int64_t extent = images->shape.extent[i + 2].value;
+    if (extent < 1 || extent > MAX_ELEMENTS / nelems) return build_error(b, "expected images with elements");
+    s->extents[i] = (double)extent;
+    nelems *= extent;
+    order[i + 1] = i + 2;
+  }
+  order[n + 1] = 1;
+  if (!extent_multiply(b->graph, images->shape.extent[0], EXTENT(nelems), &rows.extent[0]))
+    return error_out_of_memory(x->reading.d);
+  s->rows = onnx_reshape_extents(x, build_transpose(b, images, order, n + 2), &rows);
+  s->places = onnx_iota(x, images->shape.extent[0], EXTENT(nelems), n);
+  return s->rows && s->places;
 }
 
 bool onnx_grid_sample(Onnx *x) {
   Builder *b = &x->build;
-  static const int64_t channels_last[] = {0, 2, 3, 1}, channels_first[] = {0, 3, 1, 2};
-  Value *images = onnx_in(x, 0), *grid = onnx_in(x, 1);
+  Value *images = onnx_in(x, 0), *grid = onnx_in(x, 1), *at[MOST_SPATIAL];
   const Bytes padding = onnx_text(x, "padding_mode");
   const char *mode = NULL;
   if (!images || !grid) return false;
-  if (images->shape.rank != 4 || grid->shape.rank != 4 || !extent_equals(grid->shape.extent[3], EXTENT(2)))
-    return build_error(b, "expected images of 4 axes, and a grid of pairs");
+  const int rank = images->shape.rank, n = rank - 2;
+  if ((rank != 4 && rank != 5) || grid->shape.rank != rank || !extent_equals(grid->shape.extent[rank - 1], EXTENT(n)))
+    return build_error(b, "expected images of 4 or 5 axes, and a grid of 2 or 3 coordinates");
   if (!take_mode(x, &mode)) return false;
-  if (!onnx_has_number(x, images, 2) || !onnx_has_number(x, images, 3)) return false;
-  const Extent n = images->shape.extent[0];
-  const int64_t h = images->shape.extent[2].value, w = images->shape.extent[3].value;
-  Shape rows = {.rank = 2, .extent = {EXTENT_UNKNOWN, images->shape.extent[1]}};
-  if (!extent_multiply(b->graph, n, EXTENT(h * w), &rows.extent[0])) return error_out_of_memory(x->reading.d);
-  if (h < 1 || w < 1) return build_error(b, "expected images with elements");
-  const Sampling s = {.rows = onnx_reshape_extents(x, build_transpose(b, images, channels_last, 4), &rows),
-                      .places = onnx_iota(x, n, EXTENT(h * w), 2),
-                      .padding = bytes_are(padding, "border")       ? "border"
-                                 : bytes_are(padding, "reflection") ? "reflection"
-                                                                    : "zeros",
-                      .aligns = onnx_int(x, "align_corners", 0) != 0,
-                      .extents = {(double)h, (double)w}};
-  Value *column = scale_up(x, &s, coordinate(x, grid, 0), s.extents[1]),
-        *row = scale_up(x, &s, coordinate(x, grid, 1), s.extents[0]);
-  if (bytes_are(padding, "border")) { // before interpolation
-    column = clamp(x, column, 0, s.extents[1] - 1);
-    row = clamp(x, row, 0, s.extents[0] - 1);
+  if (n == 3 && strcmp(mode, "cubic") == 0)
+    return build_error(b, "mode: expected linear or nearest for 3 spatial axes");
+  Sampling s = {.nspatial = n,
+                .padding = bytes_are(padding, "border")       ? "border"
+                           : bytes_are(padding, "reflection") ? "reflection"
+                                                              : "zeros",
+                .aligns = onnx_int(x, "align_corners", 0) != 0};
+  if (!take_images(x, images, &s)) return false;
+  for (int i = 0; i < n; i++) { // the grid has the column first
+    at[i] = scale_up(x, &s, coordinate(x, grid, n - 1 - i), s.extents[i]);
+    if (bytes_are(padding, "border")) at[i] = clamp(x, at[i], 0, s.extents[i] - 1); // before interpolation
   }
-  return s.rows && onnx_out(x, 0, build_transpose(b, sample(x, &s, row, column, mode), channels_first, 4));
+  int64_t order[MAX_RANK] = {0, n + 1};
+  for (int i = 0; i < n; i++) order[i + 2] = i + 1;
+  return onnx_out(x, 0, build_transpose(b, sample(x, &s, at, mode), order, rank));
 }

@@ -3,6 +3,7 @@
 #include "frontend/onnx/translation.h"
 #include "ir/graph/extents.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MOST_PAIRS = 1 << 24 }; // limit of pairs of elements of an axis
@@ -24,7 +25,7 @@ static Extent product(Onnx *x, const Value *v, int first, int end) {
 }
 
 // As an element, in s64. A named extent is the sum of as many ones.
-static Value *number(Onnx *x, Extent e) {
+Value *onnx_extent_tensor(Onnx *x, Extent e) {
   Builder *b = &x->build;
   const Shape shape = {.rank = 1, .extent = {e}};
   if (extent_is_literal(e)) return build_number(b, TYPE_S64, NULL, (double)e.value);
@@ -34,7 +35,7 @@ static Value *number(Onnx *x, Extent e) {
 }
 
 static Value *times(Onnx *x, Value *v, Extent by) {
-  return is_one(by) ? v : build_binary(&x->build, OP_Multiply, v, number(x, by));
+  return is_one(by) ? v : build_binary(&x->build, OP_Multiply, v, onnx_extent_tensor(x, by));
 }
 
 // Negative indices count from the end.
@@ -42,7 +43,7 @@ static Value *from_start(Onnx *x, Value *index, Extent n) {
   Builder *b = &x->build;
   index = build_cast(b, index, TYPE_S64);
   if (!index) return NULL;
-  Value *from_end = build_binary(b, OP_Add, index, number(x, n));
+  Value *from_end = build_binary(b, OP_Add, index, onnx_extent_tensor(x, n));
   return build_choose(b, build_binary(b, OP_Less, index, build_number(b, TYPE_S64, NULL, 0)), from_end, index);
 }
 
@@ -163,14 +164,46 @@ Value *onnx_scatter(Onnx *x, Value *places, Value *updates, const Shape *rows) {
   return build_finish(b, node) ? v : NULL;
 }
 
-// Writes updates into rows at positions. Repeated positions are added, which ONNX leaves undefined except for reduction
-// add.
+// The maximum, minimum or product of each row and of the updates at its position, by all pairs of rows and updates.
+static Value *put_by_pairs(Onnx *x, OperatorId reduction, Value *rows, Value *places, Value *updates) {
+  Builder *b = &x->build;
+  const bool is_product = reduction == OP_ReduceProd, is_greatest = reduction == OP_ReduceMax;
+  const Type type = rows->type, wide = type_is_float(type) ? type : TYPE_F64;
+  const int rank = rows->shape.rank;
+  if (!onnx_has_number(x, rows, 0) || !onnx_has_number(x, places, 0)) return NULL;
+  const int64_t nrows = extent(rows, 0).value, count = extent(places, 0).value;
+  if ((count && nrows > MOST_PAIRS / count) || rank == MAX_RANK)
+    return build_error(b, "too many pairs of rows and updates, or more than %d axes", MAX_RANK - 1), NULL;
+  Extent apart[MAX_RANK] = {EXTENT(1)}, pairs[MAX_RANK] = {EXTENT(nrows), EXTENT(count)};
+  memcpy(apart + 1, updates->shape.extent, (size_t)rank * sizeof *apart);
+  for (int i = 2; i <= rank; i++) pairs[i] = EXTENT(1);
+  Value *is_there = build_binary(b, OP_Equal, onnx_iota(x, EXTENT(nrows), EXTENT(1), 1), places);
+  is_there = reshape(x, is_there, rank + 1, pairs);
+  Value *neutral = build_number(b, wide, NULL, is_product ? 1 : is_greatest ? -(double)INFINITY : (double)INFINITY);
+  Value *each = build_choose(b, is_there, reshape(x, build_cast(b, updates, wide), rank + 1, apart), neutral);
+  Value *all = build_reduce(b, reduction, each, (int64_t[]){1}, 1, false), *own = build_cast(b, rows, wide);
+  const OperatorId pair = is_product ? OP_Multiply : is_greatest ? OP_Maximum : OP_Minimum;
+  Value *result = build_binary(b, pair, own, all);
+  if (!result) return NULL;
+  if (!is_product) result = build_choose(b, build_binary(b, OP_Equal, own, own), result, own); // NaN stays NaN
+  return build_cast(b, type_is_float(type) || !is_product ? result : build_cast(b, result, TYPE_S64), type);
+}
+
+// Writes updates into rows at positions. Repeated positions are added, which ONNX leaves undefined except for
+// reductions.
 static Value *put(Onnx *x, Value *rows, Value *places, Value *updates) {
+  static const struct {
+    const char *name;
+    OperatorId reduction;
+  } reductions[] = {
+      {"none", OP_COUNT}, {"add", OP_ReduceSum}, {"max", OP_ReduceMax}, {"min", OP_ReduceMin}, {"mul", OP_ReduceProd}};
   Builder *b = &x->build;
   const Bytes reduction = onnx_text(x, "reduction");
+  size_t i = 0;
   if (!rows || !places || !updates) return NULL;
-  if (reduction.count && !bytes_are(reduction, "none") && !bytes_are(reduction, "add"))
-    return build_error(b, "reductions other than add are not supported"), NULL;
+  while (reduction.count && i < 5 && !bytes_are(reduction, reductions[i].name)) i++;
+  if (i == 5) return build_error(b, "reduction: expected none, add, max, min or mul"), NULL;
+  if (i > 1) return put_by_pairs(x, reductions[i].reduction, rows, places, updates);
   const Type type = rows->type, wide = type_is_float(type) ? type : TYPE_F64;
   const Type exact = type_is_float(type) ? type : TYPE_S64; // in which integers wrap around
   Value *sum = build_cast(b, onnx_scatter(x, places, build_cast(b, updates, wide), &rows->shape), exact);
@@ -178,7 +211,7 @@ static Value *put(Onnx *x, Value *rows, Value *places, Value *updates) {
   if (bytes_are(reduction, "add")) return build_cast(b, build_binary(b, OP_Add, build_cast(b, rows, exact), sum), type);
   const Shape marks = {.rank = 1, .extent = {rows->shape.extent[0]}};
   Extent shape[MAX_RANK] = {extent(rows, 0)};
-  for (int i = 1; i < rows->shape.rank; i++) shape[i] = EXTENT(1);
+  for (int axis = 1; axis < rows->shape.rank; axis++) shape[axis] = EXTENT(1);
   Value *ones = build_number(b, wide, &places->shape, 1);
   Value *is_put = build_binary(b, OP_Greater, onnx_scatter(x, places, ones, &marks), build_number(b, wide, NULL, 0));
   is_put = reshape(x, is_put, rows->shape.rank, shape);
@@ -278,7 +311,8 @@ static Value *sum_over(Onnx *x, Value *v, int64_t axis) {
   return build_reduce(&x->build, OP_ReduceSum, v, &axis, 1, false);
 }
 
-bool onnx_cumulative_sum(Onnx *x) {
+// Sums or products of the elements up to each one.
+bool onnx_cumulative(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
   double given;
@@ -290,10 +324,11 @@ bool onnx_cumulative_sum(Onnx *x) {
   const Extent n = extent(v, axis);
   const Type type = v->type, wide = type_is_float(type) ? type : TYPE_F64;
   Value *is_added = is_reverse ? band(x, OP_GreaterEqual, n, n, least, 1) : band(x, OP_LessEqual, n, n, -least, 1);
-  Value *parts =
-      build_choose(b, is_added, beside(x, build_cast(b, v, wide), axis, true), build_number(b, wide, NULL, 0));
-  // A sum of integers wraps around.
-  Value *sum = build_cast(b, sum_over(x, parts, 2), type_is_float(type) ? type : TYPE_S64);
+  Value *parts = build_choose(b, is_added, beside(x, build_cast(b, v, wide), axis, true),
+                              build_number(b, wide, NULL, x->row->op == OP_ReduceProd));
+  // Of integers, they wrap around.
+  Value *sum = build_cast(b, build_reduce(b, x->row->op, parts, (int64_t[]){2}, 1, false),
+                          type_is_float(type) ? type : TYPE_S64);
   return onnx_out(x, 0, build_cast(b, onnx_reshape_extents(x, sum, &v->shape), type));
 }
 

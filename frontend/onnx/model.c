@@ -136,6 +136,7 @@ static bool read_dim(const OnnxReading *r, Bytes bytes, OnnxInfo *info) {
   *extent = EXTENT_UNKNOWN;
   info->dim[info->rank++] = (Bytes){NULL, 0};
   while (wire_next(&bytes, &f)) {
+    if (f.number == DIM_VALUE && f.value == UINT64_MAX) continue; // -1, which exporters write for unknown
     if (f.number == DIM_VALUE && f.value >= (uint64_t)MAX_ELEMENTS)
       return onnx_tell(r, at, "axis %d: expected an extent of 0 to 2^47 - 1, found %lld", info->rank - 1,
                        (long long)f.value);

@@ -184,22 +184,43 @@ bool onnx_slice(Onnx *x) {
   return ok && onnx_out(x, 0, build_one(b, node));
 }
 
+// Bounds of some axes as those of all; the others get 0.
+static bool spread_pads(Onnx *x, const Ints *axes, int rank, Bounds *pads) {
+  Bounds all = {.is_given = true, .has_names = pads->has_names, .list = {.count = (size_t)rank * 2}};
+  bool is_marked[MAX_RANK];
+  int axis;
+  if (pads->list.count != 2 * axes->count) return build_error(&x->build, "pads: expected %zu numbers", 2 * axes->count);
+  if (!take_axes(x, axes, rank, is_marked)) return false;
+  for (int i = 0; i < 2 * MAX_RANK; i++) all.list.items[i] = 0, all.named[i] = EXTENT_UNKNOWN;
+  for (size_t i = 0; i < 2 * axes->count; i++) {
+    if (!onnx_axis(x, axes->items[i % axes->count], rank, &axis)) return false;
+    const int to = i < axes->count ? axis : rank + axis;
+    all.list.items[to] = pads->list.items[i];
+    all.named[to] = pads->named[i];
+  }
+  *pads = all;
+  return true;
+}
+
 bool onnx_pad(Onnx *x) {
+  static const char *const names[] = {"constant", "reflect", "edge", "wrap"};
+  static const PadMode modes[] = {PAD_REFLECTS, PAD_REPEATS, PAD_WRAPS};
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
   Bounds pads = {.is_given = false};
+  Ints axes;
   double number = onnx_float(x, "value", 0);
-  const Bytes mode = onnx_text(x, "mode");
-  const bool reflects = bytes_are(mode, "reflect"), is_constant = !mode.count || bytes_are(mode, "constant");
-  if (!is_constant && !reflects && !bytes_are(mode, "edge"))
-    return build_error(b, "modes other than constant, reflect and edge are not supported");
-  if (onnx_in(x, 3)) return build_error(b, "axes are not supported");
+  const Bytes given = onnx_text(x, "mode");
+  size_t mode = 0;
+  while (given.count && mode < 4 && !bytes_are(given, names[mode])) mode++;
+  if (mode == 4) return build_error(b, "mode: expected constant, reflect, edge or wrap");
   if (!v || !take_bounds(x, 1, x->opset < 2 ? "paddings" : "pads", NULL, &pads)) return false;
   if (x->opset >= 11 && onnx_in(x, 2) && !onnx_number(x, onnx_in(x, 2), &number)) return false;
   const size_t rank = (size_t)v->shape.rank;
+  if (onnx_in(x, 3) && (!onnx_constant_ints(x, 3, &axes) || !spread_pads(x, &axes, v->shape.rank, &pads))) return false;
   if (pads.list.count != 2 * rank) return build_error(b, "pads: expected %zu numbers", 2 * rank);
-  if (!is_constant && pads.has_names) return onnx_must_be_known(x, onnx_in(x, 1));
-  if (!is_constant) return onnx_out(x, 0, onnx_pad_with_elements(x, v, &pads.list, reflects));
+  if (mode && pads.has_names) return onnx_must_be_known(x, onnx_in(x, 1));
+  if (mode) return onnx_out(x, 0, onnx_pad_with_elements(x, v, &pads.list, modes[mode - 1]));
   Node *node = build_node(b, OP_Pad, 1, &v);
   if (!set_bounds(b, node, "pads_begin", &pads, 0, rank) || !set_bounds(b, node, "pads_end", &pads, rank, rank))
     return false;
@@ -472,29 +493,5 @@ bool onnx_range(Onnx *x) {
   Value *v = build_constant(&x->build, onnx_in(x, 0)->type, &shape, &constant);
   for (int64_t i = 0; v && i < shape.extent[0].value; i++)
     type_store(v->type, constant->data, (size_t)i, start + (double)i * delta);
-  return onnx_out(x, 0, v);
-}
-
-// a - b cos(2 pi i / N) + c cos(4 pi i / N), where N is the size if periodic, or one less.
-bool onnx_window(Onnx *x) {
-  const Bytes op = x->node->op;
-  const bool is_hann = bytes_are(op, "HannWindow"), is_hamming = bytes_are(op, "HammingWindow");
-  const double a = is_hann      ? 0.5
-                   : is_hamming ? 25.0 / 46
-                                : 0.42,
-               b = is_hamming ? 21.0 / 46 : 0.5, c = is_hann || is_hamming ? 0 : 0.08, step = 4 * acos(0);
-  const Type type = onnx_type((uint64_t)onnx_int(x, "output_datatype", 1));
-  double size;
-  if (!onnx_number(x, onnx_in(x, 0), &size)) return false;
-  if (!(size >= 0 && size <= MOST_MADE)) return build_error(&x->build, "expected at most %d numbers", MOST_MADE);
-  if (type == TYPE_NONE) return build_error(&x->build, "output_datatype: the type is not supported");
-  const double period = onnx_int(x, "periodic", 1) ? size : size - 1;
-  const Shape shape = {.rank = 1, .extent = {EXTENT((int64_t)size)}};
-  Constant *constant;
-  Value *v = build_constant(&x->build, type, &shape, &constant);
-  for (int64_t i = 0; v && i < (int64_t)size; i++) {
-    const double angle = period > 0 ? step * (double)i / period : 0;
-    type_store(type, constant->data, (size_t)i, a - b * cos(angle) + c * cos(2 * angle));
-  }
   return onnx_out(x, 0, v);
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_TITLE_BYTES = 200, MOST_NAME_BYTES = 255, MOST_SHOWN = 36 };
+enum { MOST_TITLE_BYTES = 200, MOST_NAME_BYTES = 200, MOST_SHOWN = 36, MOST_SHORT_BYTES = 64 };
 
 // Names
 
@@ -17,16 +17,29 @@ const char *onnx_text_of(Onnx *x, Bytes bytes) {
   return text;
 }
 
-bool onnx_is_name(const char *text) {
-  const size_t nbytes = strlen(text);
-  if (nbytes == 0 || nbytes > MOST_NAME_BYTES || strcmp(text, "_") == 0) return false;
-  for (size_t i = 0; i < nbytes; i++) // ordinary names; others get a new name
-    if ((unsigned char)text[i] < ' ' || (unsigned char)text[i] > '~') return false;
+static bool is_printable(const char *text) {
+  for (; *text; text++)
+    if ((unsigned char)*text < ' ' || (unsigned char)*text > '~') return false;
   return true;
 }
 
+// Files have the names of values, in which a slash is three bytes, with more in front and behind.
+static bool is_long(const char *text) {
+  size_t nbytes = 0;
+  for (; *text && nbytes <= MOST_NAME_BYTES; text++) nbytes += *text == '/' ? 3 : 1;
+  return nbytes > MOST_NAME_BYTES;
+}
+
+bool onnx_is_name(const char *text) {
+  return *text && strcmp(text, "_") != 0 && !is_long(text) && is_printable(text); // others get a new name
+}
+
 const char *onnx_own_name(Onnx *x, const char *name) {
-  const char *own = onnx_is_name(name) ? name : graph_fresh_name(x->build.graph, "value");
+  const char *own = name;
+  if (*name && is_long(name) && is_printable(name)) // both ends
+    own = arena_format(x->reading.arena, "%.*s..%s", MOST_SHORT_BYTES / 2, name,
+                       name + strlen(name) - MOST_SHORT_BYTES / 2);
+  if (own == name && !onnx_is_name(name)) own = graph_fresh_name(x->build.graph, "value");
   if (!own) error_out_of_memory(x->reading.d);
   return own;
 }
@@ -37,7 +50,7 @@ const char *onnx_title(Onnx *x, const OnnxNode *node) {
   const char *op = onnx_text_of(x, node->op), *own = onnx_text_of(x, name);
   if (!op || !own) return NULL;
   char title[MOST_TITLE_BYTES];
-  const bool has_name = onnx_is_name(own);
+  const bool has_name = *own && is_printable(own);
   const size_t nbytes = strlen(own), cut = has_name && nbytes > MOST_SHOWN ? nbytes - MOST_SHOWN / 2 : 0;
   snprintf(title, sizeof title, "%.40s %.*s%s%s (opset %lld)", onnx_is_name(op) ? op : "?",
            cut ? MOST_SHOWN / 2 : MOST_SHOWN, has_name ? own : "?", cut ? ".." : "", cut ? own + cut : "",
@@ -112,13 +125,33 @@ bool onnx_list(Onnx *x, const char *name, Ints *list) {
   return list->count <= MOST_INTS || build_error(&x->build, "%s: expected at most %d numbers", name, MOST_INTS);
 }
 
+// A name that the axis has in v or in what v is computed from, as H in an image that a convolution made smaller; NULL:
+// none. Examines at most *most values.
+static const char *name_along(const Value *v, int axis, int *most) {
+  if (!v || --*most < 0) return NULL;
+  const Dim *dim = axis < v->shape.rank ? v->shape.extent[axis].dim : NULL;
+  const char *name = dim ? (dim->terms ? dim->terms[0].dims[0] : dim)->name : NULL;
+  for (uint32_t i = 0; v->producer && !name && i < v->producer->ninputs; i++)
+    name = name_along(v->producer->inputs[i], axis, most);
+  return name;
+}
+
 bool onnx_has_number(Onnx *x, const Value *v, int axis) {
   const Extent e = v->shape.extent[axis];
-  const Dim *dim = e.dim && e.dim->terms ? e.dim->terms[0].dims[0] : e.dim;
-  return extent_is_literal(e) ||
-         build_error(&x->build,
-                     "expected a number as the input's extent %d, found %.80s: give it one, as in --dim %.80s=1", axis,
-                     e.dim ? e.dim->name : "none", dim ? dim->name : "NAME");
+  int most = 128; // values, as the stack grows with them
+  if (extent_is_literal(e)) return true;
+  const char *name = name_along(v, axis, &most);
+  if (e.dim)
+    return build_error(&x->build,
+                       "expected a number as the input's extent %d, found %.80s: give it one, as in --dim %.80s=1",
+                       axis, e.dim->name, name ? name : "NAME");
+  if (name)
+    return build_error(&x->build,
+                       "expected a number as the input's extent %d, which follows from %.80s: give that one, as in "
+                       "--dim %.80s=1",
+                       axis, name, name);
+  return build_error(&x->build,
+                     "expected a number as the input's extent %d, found none: give it one, as in --dim NAME=1", axis);
 }
 
 bool onnx_has_numbers(Onnx *x, const Value *v) {

@@ -1,15 +1,73 @@
 // Quantisation: integers with a scale and a zero point. Products of integers are computed in f64, in which sums are
 // exact up to 2^53.
 #include "frontend/onnx/translation.h"
+#include "frontend/onnx/writer.h"
 
-// A scale or a zero point of type `type`, along an axis of v, or one number.
+static Value *with_scale_1(Builder *b, OperatorId id, Value *v, Type type) {
+  Node *node = v ? build_node(b, id, 1, &v) : NULL;
+  double *scale = node ? ARENA_ARRAY(&b->graph->arena, double, 1) : NULL;
+  if (!scale) return v && node ? build_out_of_memory(b) : NULL;
+  *scale = 1;
+  AttributeValue *value = build_set(node, "scales");
+  value->numbers.items = scale;
+  value->numbers.count = 1;
+  return build_one_of_type(b, node, type);
+}
+
+Value *onnx_unpack(Onnx *x, Value *v) {
+  return with_scale_1(&x->build, OP_Dequantize, v, TYPE_F32);
+}
+
+Value *onnx_pack(Onnx *x, Value *v, Type type, bool saturates) {
+  Builder *b = &x->build;
+  const bool is_f8 = TYPE_BIT(type) & TYPES_F8;
+  if (!v || v->type == type) return v;
+  if (!is_f8 && !type_is_packed(type)) return build_cast(b, v, type);
+  // Rounding twice could be wrong: only what f32 holds is cast.
+  if (v->type == TYPE_F64 || v->type == TYPE_S64 || v->type == TYPE_S32)
+    return build_error(b, "casts of %s to %s are not supported", onnx_type_name(onnx_type_number(v->type)),
+                       onnx_type_name(onnx_type_number(type))),
+           NULL;
+  v = build_cast(b, v, TYPE_F32);
+  if (v && is_f8 && saturates) { // NaN stays NaN
+    const double most = type == TYPE_F8_E4M3 ? 448 : 57344;
+    v = build_binary(b, OP_Maximum, build_like(b, v, -most), build_binary(b, OP_Minimum, build_like(b, v, most), v));
+  }
+  return with_scale_1(b, OP_Quantize, v, type);
+}
+
+static Value *as_type(Onnx *x, Value *v, Type type) {
+  if (v && TYPE_BIT(v->type) & (TYPES_F8 | TYPES_4_BITS)) v = onnx_unpack(x, v);
+  return build_cast(&x->build, v, type);
+}
+
+// Numbers of blocks of v's elements, repeated for each element.
+static Value *spread_blocks(Onnx *x, const Value *v, Value *numbers, int64_t given_axis, int64_t size) {
+  int axis;
+  if (!onnx_axis(x, given_axis, v->shape.rank, &axis) || !onnx_has_number(x, v, axis) ||
+      !onnx_has_number(x, numbers, axis))
+    return NULL;
+  const int64_t n = v->shape.extent[axis].value, count = numbers->shape.extent[axis].value;
+  if (size < 1 || size > n || (n + size - 1) / size != count)
+    return build_error(&x->build, "block_size: expected blocks that divide axis %d in %lld", axis, (long long)count),
+           NULL;
+  if (!build_spend(&x->build, n * (int64_t)sizeof(int64_t))) return NULL;
+  int64_t *indices = ARENA_ARRAY(x->reading.arena, int64_t, (size_t)n + 1);
+  if (!indices) return error_out_of_memory(x->reading.d), NULL;
+  for (int64_t i = 0; i < n; i++) indices[i] = i / size;
+  return onnx_take(x, numbers, indices, n, axis);
+}
+
+// A scale or a zero point of type `type`, along an axis of v, of blocks along it, or one number.
 static Value *along(Onnx *x, const Value *v, Value *numbers, int64_t given_axis, Type type) {
   Builder *b = &x->build;
   int64_t shape[MAX_RANK];
   int axis;
-  numbers = build_cast(b, numbers, type);
+  numbers = as_type(x, numbers, type);
   if (!v || !numbers) return NULL;
   if (numbers->shape.rank == 0) return numbers;
+  if (onnx_int(x, "block_size", 0) && numbers->shape.rank == v->shape.rank)
+    return spread_blocks(x, v, numbers, given_axis, onnx_int(x, "block_size", 0));
   if (numbers->shape.rank != 1) return build_error(b, "expected one scale, or a vector of them"), NULL;
   if (extent_equals(numbers->shape.extent[0], EXTENT(1))) return build_reshape(b, numbers, NULL, 0);
   if (!onnx_axis(x, given_axis, v->shape.rank, &axis) || !onnx_has_number(x, numbers, 0)) return NULL;
@@ -18,20 +76,21 @@ static Value *along(Onnx *x, const Value *v, Value *numbers, int64_t given_axis,
   return build_reshape(b, numbers, shape, (size_t)(v->shape.rank - axis));
 }
 
-// round(v / scale) + zero, with halves rounded to even, saturated
+// round(v / scale) + zero, with halves rounded to even, saturated; 8-bit floats are rounded once
 static Value *quantize(Onnx *x, Value *v, Value *scale, Value *zero, int64_t axis, Type type) {
   Builder *b = &x->build;
   if (!v || !scale) return NULL;
-  Value *number = build_unary(b, OP_Round, build_binary(b, OP_Divide, v, along(x, v, scale, axis, v->type)));
+  Value *number = build_binary(b, OP_Divide, v, along(x, v, scale, axis, v->type));
+  if (!(TYPE_BIT(type) & TYPES_F8)) number = build_unary(b, OP_Round, number);
   if (zero) number = build_binary(b, OP_Add, number, along(x, v, zero, axis, v->type));
-  return build_cast(b, number, type);
+  return onnx_pack(x, number, type, onnx_int(x, "saturate", 1) != 0);
 }
 
 // (v - zero) * scale; scale NULL: 1
 static Value *dequantize(Onnx *x, Value *v, Value *scale, Value *zero, int64_t axis, Type type) {
   Builder *b = &x->build;
   const Value *given = v;
-  v = build_cast(b, v, type);
+  v = as_type(x, v, type);
   if (zero) v = build_binary(b, OP_Subtract, v, along(x, given, zero, axis, type));
   if (v && scale) v = build_binary(b, OP_Multiply, v, along(x, given, scale, axis, type));
   return v;
@@ -39,17 +98,22 @@ static Value *dequantize(Onnx *x, Value *v, Value *scale, Value *zero, int64_t a
 
 bool onnx_quantize(Onnx *x) {
   Value *v = onnx_in(x, 0), *zero = onnx_in(x, 2);
-  if (onnx_int(x, "output_dtype", 0) || onnx_int(x, "block_size", 0)) // from opset 21
-    return build_error(&x->build, "output_dtype and block_size are not supported");
-  return onnx_out(x, 0,
-                  quantize(x, v && !type_is_float(v->type) ? build_cast(&x->build, v, TYPE_F32) : v, onnx_in(x, 1),
-                           zero, onnx_int(x, "axis", 1), zero ? zero->type : TYPE_U8));
+  const uint64_t wanted = (uint64_t)onnx_int(x, "output_dtype", 0);
+  const Type type = zero ? zero->type : wanted ? onnx_type(wanted) : TYPE_U8;
+  if (!(TYPE_BIT(type) & TYPES_QUANTIZED))
+    return build_error(&x->build, "output_dtype: %s is not supported", onnx_type_name(wanted));
+  if (v && (!type_is_float(v->type) || (v->type == TYPE_F64 && !(TYPE_BIT(type) & TYPES_BYTE))))
+    v = build_cast(&x->build, v, TYPE_F32);
+  return onnx_out(x, 0, quantize(x, v, onnx_in(x, 1), zero, onnx_int(x, "axis", 1), type));
 }
 
 bool onnx_dequantize(Onnx *x) {
   Value *scale = onnx_in(x, 1);
-  return scale &&
-         onnx_out(x, 0, dequantize(x, onnx_in(x, 0), scale, onnx_in(x, 2), onnx_int(x, "axis", 1), scale->type));
+  const uint64_t wanted = (uint64_t)onnx_int(x, "output_dtype", 0);
+  const Type type = wanted ? onnx_type(wanted) : scale ? scale->type : TYPE_NONE;
+  if (scale && !type_is_float(type))
+    return build_error(&x->build, "output_dtype: %s is not supported", onnx_type_name(wanted));
+  return scale && onnx_out(x, 0, dequantize(x, onnx_in(x, 0), scale, onnx_in(x, 2), onnx_int(x, "axis", 1), type));
 }
 
 static Value *reduce_all(Onnx *x, OperatorId id, Value *v) {

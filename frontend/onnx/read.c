@@ -15,7 +15,6 @@
 // cause much work.
 enum {
   MOST_DEPTH = 32,
-  MOST_ITERATIONS = 1 << 12,
   MOST_CALLED_BYTES = 1 << 27, // bytes of functions and bodies of loops, counted once for each call
   NODES_OF_A_CALL = 4          // a call counts as this many nodes, so that calls of empty functions are limited too
 };
@@ -38,8 +37,15 @@ static bool name_functions(Onnx *x, const OnnxModel *model) {
   return true;
 }
 
-static bool is_known_domain(Bytes domain) {
-  return domain.count == 0 || bytes_are(domain, "ai.onnx") || bytes_are(domain, "ai.onnx.preview.training");
+// The node's row; those of domains that are not ONNX's have names with the domain in front.
+static const OnnxRow *find_row(Onnx *x) {
+  const Bytes domain = x->node->domain, op = x->node->op;
+  if (domain.count == 0 || bytes_are(domain, "ai.onnx") || bytes_are(domain, "ai.onnx.preview.training"))
+    return onnx_find_row(op, x->opset);
+  const char *name = arena_format(x->reading.arena, "%.*s.%.*s", (int)domain.count, (const char *)domain.at,
+                                  (int)op.count, (const char *)op.at);
+  if (!name) return error_out_of_memory(x->reading.d), NULL;
+  return onnx_find_row((Bytes){(const uint8_t *)name, strlen(name)}, x->opset);
 }
 
 static bool tell_unknown(Onnx *x) {
@@ -73,7 +79,7 @@ static bool refuse_sequences(Onnx *x) {
   return true;
 }
 
-static bool translate_by_row(Onnx *x) {
+bool onnx_translate_by_row(Onnx *x) {
   Builder *b = &x->build;
   const OnnxNode *node = x->node;
   if (x->row->translate) return x->row->translate(x);
@@ -108,16 +114,14 @@ static bool find_results(Onnx *x, const OnnxGraph *g, Value **results) {
   return true;
 }
 
-// Sets a result of the node, and reports an error only if none was reported for it yet.
-static bool give_result(Onnx *x, size_t i, Value *v) {
+bool onnx_give_result(Onnx *x, size_t i, Value *v) {
   if (v && v != &x->failed && v != &x->absent) return onnx_out(x, i, v);
   x->foreign.has_told = v != NULL;
   return v ? false : build_error(&x->build, "output %zu: no node makes it", i);
 }
 
-// Translates g, whose inputs have values in the scope, and finds its outputs.
-static bool translate_inside(Onnx *x, const OnnxGraph *g, OnnxScope *scope, const OnnxNode *caller, int64_t opset,
-                             Value **results) {
+bool onnx_translate_inside(Onnx *x, const OnnxGraph *g, OnnxScope *scope, const OnnxNode *caller, int64_t opset,
+                           Value **results) {
   const Onnx before = *x;
   x->nnodes += NODES_OF_A_CALL + g->ninitializers + (g->ninputs + g->noutputs) / OPERANDS_OF_A_NODE;
   if (x->depth >= MOST_DEPTH)
@@ -138,21 +142,20 @@ static bool translate_inside(Onnx *x, const OnnxGraph *g, OnnxScope *scope, cons
   return ok;
 }
 
-// Translates g in its own scope, and makes its outputs the results of the current node.
-static bool inline_graph(Onnx *x, const OnnxGraph *g, const OnnxScope *outer, const OnnxNode *caller, int64_t opset) {
+bool onnx_inline_graph(Onnx *x, const OnnxGraph *g, const OnnxScope *outer, const OnnxNode *caller, int64_t opset) {
   OnnxScope scope = {.outer = outer};
   if (x->node->noutputs > g->noutputs) return build_error(&x->build, "expected at most %zu outputs", g->noutputs);
   Value **results = ARENA_ARRAY(x->reading.arena, Value *, g->noutputs + 1);
   if (!results) return error_out_of_memory(x->reading.d);
   names_init(&scope.values, x->reading.arena);
   if (!outer && !bind_inputs(x, g, &scope.values)) return false;
-  if (!translate_inside(x, g, &scope, caller, opset, results)) return false;
+  if (!onnx_translate_inside(x, g, &scope, caller, opset, results)) return false;
   for (size_t i = 0; i < x->node->noutputs; i++)
-    if (onnx_wants(x, i) && !give_result(x, i, results[i])) return false;
+    if (onnx_wants(x, i) && !onnx_give_result(x, i, results[i])) return false;
   return true;
 }
 
-static bool count_call(Onnx *x, size_t nbytes) {
+bool onnx_count_call(Onnx *x, size_t nbytes) {
   x->ncalled += nbytes;
   return x->ncalled <= MOST_CALLED_BYTES ||
          build_error(&x->build,
@@ -163,10 +166,10 @@ static bool count_call(Onnx *x, size_t nbytes) {
 static bool call_function(Onnx *x, const OnnxFunction *function) {
   const OnnxGraph *g = &function->graph;
   if (x->node->ninputs > g->ninputs) return build_error(&x->build, "expected at most %zu inputs", g->ninputs);
-  if (!count_call(x, function->nbytes)) return false;
+  if (!onnx_count_call(x, function->nbytes)) return false;
   OnnxNode call = *x->node;
   call.defaults = function->defaults;
-  return inline_graph(x, g, NULL, &call, function->opset ? function->opset : x->opset);
+  return onnx_inline_graph(x, g, NULL, &call, function->opset ? function->opset : x->opset);
 }
 
 static bool translate_node(Onnx *x) {
@@ -175,15 +178,15 @@ static bool translate_node(Onnx *x) {
   const size_t errors = x->reading.d->nerrors;
   bool is_failed;
   x->foreign.has_told = false;
-  x->row = onnx_find_row(x->node->op, x->opset);
+  x->row = find_row(x);
   x->reading.title = x->build.title = onnx_title(x, x->node);
   x->inputs = ARENA_ARRAY(x->reading.arena, Value *, x->node->ninputs + 1);
   if (!x->build.title || !x->inputs || (x->functions.count && !key)) return error_out_of_memory(x->reading.d);
   const bool is_own = bytes_are(x->node->domain, OWN_DOMAIN);
-  if (!function && !is_own && !(x->row && is_known_domain(x->node->domain))) return tell_unknown(x);
+  if (!function && !is_own && !x->row) return tell_unknown(x);
   if (!find_inputs(x, &is_failed) || is_failed) return false;
   if (!function && (is_own || !x->row->takes_sequences) && !refuse_sequences(x)) return false;
-  if (function ? call_function(x, function) : is_own ? onnx_own_node(x) : translate_by_row(x)) return true;
+  if (function ? call_function(x, function) : is_own ? onnx_own_node(x) : onnx_translate_by_row(x)) return true;
   if (!x->foreign.has_told && x->reading.d->nerrors == errors)
     build_error(&x->build, "a required input is absent"); // a translator failed without a message
   return false;
@@ -219,131 +222,6 @@ static bool translate_nodes(Onnx *x, const OnnxGraph *g) {
     if (x->reading.d->out_of_memory || (!ok && !fail_outputs(x, &node))) return false;
   }
   return true;
-}
-
-// A branch or a body; the same one may be asked for by each iteration of a loop. NULL after a message.
-static const OnnxGraph *graph_of(Onnx *x, Bytes message, bool *is_new) {
-  const char *key = arena_format(x->reading.arena, "%zu", (size_t)(message.at - x->reading.file.at));
-  OnnxGraph *g = key ? names_find(&x->graphs, key) : NULL;
-  *is_new = !g;
-  if (g) return g;
-  g = key ? ARENA_NEW(x->reading.arena, OnnxGraph) : NULL;
-  if (!g) return error_out_of_memory(x->reading.d), NULL;
-  if (!onnx_read_graph(&x->reading, message, g)) return NULL;
-  if (!names_set(&x->graphs, key, g)) return error_out_of_memory(x->reading.d), NULL;
-  return g;
-}
-
-bool onnx_if(Onnx *x) {
-  OnnxAttribute branch;
-  bool is_new;
-  double condition;
-  if (!onnx_number(x, onnx_in(x, 0), &condition)) return false;
-  const char *name = condition != 0 ? "then_branch" : "else_branch";
-  if (!onnx_attribute(x, name, ONNX_GRAPH, &branch) || !branch.g.at)
-    return build_error(&x->build, "expected a %s", name);
-  const OnnxGraph *g = graph_of(x, branch.g, &is_new);
-  return g && (is_new || count_call(x, branch.g.count)) && inline_graph(x, g, x->scope, x->caller, x->opset);
-}
-
-// Loops: each iteration is a copy of the body's nodes
-
-// One iteration, with the values that it carries over. Sets *results to the body's outputs; the first one says whether
-// another iteration follows.
-static bool iterate(Onnx *x, const OnnxGraph *body, size_t i, Value **carried, Value ***made) {
-  Value **results = *made = ARENA_ARRAY(x->reading.arena, Value *, body->noutputs + 1);
-  if (!results) return error_out_of_memory(x->reading.d);
-  OnnxScope scope = {.outer = x->scope};
-  Builder *b = &x->build;
-  names_init(&scope.values, x->reading.arena);
-  for (size_t k = 0; k < body->ninputs; k++) {
-    const char *name = onnx_text_of(x, body->inputs[k].name);
-    Value *v = k == 0   ? build_number(b, TYPE_S64, NULL, (double)i)
-               : k == 1 ? build_number(b, TYPE_BOOLEAN, NULL, 1)
-                        : carried[k - 2];
-    if (!v) return build_error(b, "expected input %zu", k);
-    if (!name || !names_set(&scope.values, name, v)) return error_out_of_memory(x->reading.d);
-  }
-  if (!translate_inside(x, body, &scope, x->caller, x->opset, results)) return false;
-  for (size_t k = 0; k < body->noutputs; k++) { // also those that nobody wants
-    if (!results[k]) return build_error(b, "output %zu of the body: no node makes it", k);
-    x->foreign.has_told = results[k] == &x->failed;
-    if (x->foreign.has_told || results[k] == &x->absent) return false;
-  }
-  return true;
-}
-
-// The stacked results of no iterations, like `one`, which an iteration would make.
-static Value *stack_of_nothing(Onnx *x, Value *one) {
-  Shape shape;
-  Value *stack = onnx_stack(x, &one, 1, 0);
-  if (!stack) return NULL;
-  shape = stack->shape;
-  shape.extent[0] = EXTENT(0);
-  for (int i = 0; i < shape.rank; i++)
-    if (extent_is_unknown(shape.extent[i]))
-      return build_error(&x->build, "a result of no iterations: expected a known extent on axis %d", i), NULL;
-  return build_number(&x->build, stack->type, &shape, 0);
-}
-
-// Gives the values carried over, and behind them the stacked results of all iterations.
-static bool give_loop(Onnx *x, Value **carried, size_t ncarried, Value ***results, size_t count) {
-  for (size_t k = 0; k < x->node->noutputs; k++) {
-    Value *v = k < ncarried ? carried[k] : NULL;
-    if (!onnx_wants(x, k)) continue;
-    if (k >= ncarried && !count) {
-      v = stack_of_nothing(x, results[0][k + 1]);
-    } else if (k >= ncarried) {
-      Value **items = ARENA_ARRAY(x->reading.arena, Value *, count + 1);
-      if (!items) return error_out_of_memory(x->reading.d);
-      for (size_t i = 0; i < count; i++) items[i] = results[i][k + 1];
-      v = onnx_stack(x, items, count, 0);
-    }
-    if (!v || !give_result(x, k, v)) return false;
-  }
-  return true;
-}
-
-static bool iterate_all(Onnx *x, const OnnxGraph *body, size_t ncarried, double most, double condition) {
-  const size_t limit = most < MOST_ITERATIONS ? most > 0 ? (size_t)most : 0 : MOST_ITERATIONS;
-  const int64_t nbytes = (int64_t)(body->noutputs * sizeof(Value *));
-  Value ***results = NULL, **carried = x->inputs + 2;
-  size_t count = 0;
-  if (!build_spend(&x->build, (int64_t)((limit + 1) * sizeof *results))) return false;
-  results = ARENA_ARRAY(x->reading.arena, Value **, limit + 1);
-  if (!results) return error_out_of_memory(x->reading.d);
-  for (; count < limit && condition != 0; count++) {
-    if (!count_call(x, body->message.count) || !build_spend(&x->build, nbytes) ||
-        !iterate(x, body, count, carried, &results[count]) || !onnx_number(x, results[count][0], &condition))
-      return false;
-    carried = results[count] + 1;
-  }
-  // An iteration that nothing uses shows the shapes of stacked results.
-  if (!count && x->node->noutputs > ncarried &&
-      !(count_call(x, body->message.count) && iterate(x, body, 0, carried, &results[0])))
-    return false;
-  if ((double)count < most && condition != 0)
-    return build_error(&x->build, "loops of more than %d iterations are not supported", MOST_ITERATIONS);
-  return give_loop(x, carried, ncarried, results, count);
-}
-
-// The number of iterations must be known.
-bool onnx_loop(Onnx *x) {
-  OnnxAttribute a;
-  bool is_new;
-  Builder *b = &x->build;
-  double most = (double)INFINITY, condition = 1;
-  if (x->node->ninputs < 2) return build_error(b, "expected 2 inputs or more");
-  const size_t ncarried = x->node->ninputs - 2;
-  if (!onnx_attribute(x, "body", ONNX_GRAPH, &a) || !a.g.at) return build_error(b, "expected a body");
-  if ((onnx_in(x, 0) && !onnx_number(x, onnx_in(x, 0), &most)) ||
-      (onnx_in(x, 1) && !onnx_number(x, onnx_in(x, 1), &condition)))
-    return false;
-  const OnnxGraph *body = graph_of(x, a.g, &is_new);
-  if (!body) return false;
-  if (body->ninputs != ncarried + 2 || body->noutputs <= ncarried || x->node->noutputs >= body->noutputs)
-    return build_error(b, "expected a body of %zu inputs and more than %zu outputs", ncarried + 2, ncarried);
-  return iterate_all(x, body, ncarried, most, condition);
 }
 
 static bool translate_graph(Onnx *x, const OnnxModel *model) {
@@ -425,9 +303,9 @@ Graph *onnx_read(const Allocator *allocator, const char *path, Bytes bytes, cons
   ok = ok && onnx_read_model(&x.reading, bytes, &model);
   x.properties = model.message;
   x.opset = ok ? (model.opset ? model.opset : 1) : 0;
-  if (x.opset > ONNX_OPSET)
+  if (x.opset > ONNX_NEWEST)
     warn_at(d, x.build.at, "the model has opset %lld; operators are read as in opset %d", (long long)x.opset,
-            ONNX_OPSET);
+            ONNX_NEWEST);
   ok = ok && translate_graph(&x, &model) && take_properties(&x) && d->nerrors == errors && finish_graph(&x.build) &&
        d->nerrors == errors && !d->out_of_memory;
   if (ok) graph_find_ranges(g);

@@ -6,9 +6,26 @@
 
 enum { MOST_STEPS = 4096, MOST_GATES = 4, MOST_ACTIVATIONS = 3 };
 
+// With the numbers that activation_alpha and activation_beta replace, under the names of the operator's attributes.
+typedef struct Activation {
+  const char *name;
+  OperatorId op;
+  const char *attributes[2];
+  double numbers[2];
+} Activation;
+
+static const Activation activations[] = {{"sigmoid", OP_Sigmoid, {NULL}, {0}},
+                                         {"tanh", OP_Tanh, {NULL}, {0}},
+                                         {"relu", OP_ReLU, {NULL}, {0}},
+                                         {"softplus", OP_SoftPlus, {NULL}, {0}},
+                                         {"hardsigmoid", OP_HardSigmoid, {"alpha", "beta"}, {0.2F, 0.5}},
+                                         {"leakyrelu", OP_LeakyReLU, {"alpha", NULL}, {0.01F, 0}},
+                                         {"elu", OP_Elu, {"alpha", NULL}, {1, 0}},
+                                         {NULL, OP_COUNT, {NULL}, {0}}};
+
 typedef struct Cell {
   int ngates, nactivations;
-  OperatorId activations[2 * MOST_ACTIVATIONS]; // of both directions
+  Activation activations[2 * MOST_ACTIVATIONS]; // of both directions
   int64_t nsteps, hidden;
   Extent batch;
   bool is_batch_first, has_memory; // has_memory: an LSTM
@@ -40,14 +57,9 @@ static Value *product(Onnx *x, Value *a, Value *b) {
 
 // Activations
 
-static const struct Activation {
-  const char *name;
-  OperatorId op;
-} activations[] = {
-    {"Sigmoid", OP_Sigmoid}, {"Tanh", OP_Tanh}, {"Relu", OP_ReLU}, {"Softplus", OP_SoftPlus}, {NULL, OP_COUNT}};
-
 static Value *activate(Onnx *x, const Cell *c, const Direction *d, int which, Value *v) {
   Builder *b = &x->build;
+  const Activation *activation = &c->activations[d->number * c->nactivations + which];
   if (c->clip > 0 && v) {
     Node *node = build_node(b, OP_Clamp, 1, &v);
     if (!node) return NULL;
@@ -55,20 +67,44 @@ static Value *activate(Onnx *x, const Cell *c, const Direction *d, int which, Va
     build_set(node, "max")->f32 = c->clip;
     v = build_one(b, node);
   }
-  return build_unary(b, c->activations[d->number * c->nactivations + which], v);
+  Node *node = build_node(b, activation->op, 1, &v);
+  for (int k = 0; node && k < 2; k++)
+    if (activation->attributes[k]) build_set(node, activation->attributes[k])->f32 = activation->numbers[k];
+  return build_one(b, node);
 }
 
+// Names are compared without regard to case.
+static bool is_activation(const char *name, Bytes given) {
+  size_t i = 0;
+  for (; i < given.count && name[i]; i++)
+    if ((given.at[i] >= 'A' && given.at[i] <= 'Z' ? given.at[i] - 'A' + 'a' : given.at[i]) != name[i]) return false;
+  return i == given.count && !name[i];
+}
+
+// The numbers of activation_alpha and activation_beta are those of the activations that have one, in their order.
 static bool take_activations(Onnx *x, Cell *c, int ndirections, const char *const *otherwise) {
+  static const char *const lists[] = {"activation_alpha", "activation_beta"};
   Bytes given[2 * MOST_ACTIVATIONS];
+  double numbers[2][2 * MOST_ACTIVATIONS];
+  size_t counts[2] = {0}, used[2] = {0};
+  OnnxAttribute a;
   const size_t n = (size_t)ndirections * (size_t)c->nactivations, count = onnx_texts(x, "activations", given, n);
   if (count != 0 && count != n) return build_error(&x->build, "activations: expected %zu", n);
+  for (size_t k = 0; k < 2; k++)
+    if (onnx_attribute(x, lists[k], ONNX_FLOATS, &a))
+      counts[k] = onnx_floats(&a, numbers[k], (size_t)2 * MOST_ACTIVATIONS);
   for (size_t i = 0; i < n; i++) {
-    const struct Activation *a = activations;
-    const char *name = count ? onnx_text_of(x, given[i]) : otherwise[i % (size_t)c->nactivations];
-    if (!name) return false;
-    while (a->name && strcmp(a->name, name) != 0) a++;
-    if (!a->name) return build_error(&x->build, "the activation %.40s is not supported", name);
-    c->activations[i] = a->op;
+    const char *own = otherwise[i % (size_t)c->nactivations];
+    const Bytes name = count ? given[i] : (Bytes){(const uint8_t *)own, strlen(own)};
+    const Activation *activation = activations;
+    while (activation->name && !is_activation(activation->name, name)) activation++;
+    if (!activation->name)
+      return build_error(&x->build, "the activation %.*s is not supported", name.count < 40 ? (int)name.count : 40,
+                         (const char *)name.at);
+    c->activations[i] = *activation;
+    for (size_t k = 0; k < 2; k++)
+      if (activation->attributes[k] && used[k] < counts[k] && used[k] < (size_t)2 * MOST_ACTIVATIONS)
+        c->activations[i].numbers[k] = numbers[k][used[k]++];
   }
   return true;
 }

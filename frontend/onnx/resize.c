@@ -6,12 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_TAPS = 4, MOST_EXTENT = 1 << 22 };
+enum { NCUBIC = 4, MOST_TAPS = 64, MOST_EXTENT = 1 << 22 };
 
 typedef struct Resampling {
   const char *mode, *coordinates, *rounding; // rounding: for nearest
   double cubic, extrapolated;
-  bool excludes_outside;
+  bool excludes_outside, is_smooth; // smooth: the kernel is stretched where the image becomes smaller
+  bool keeps_ratio;                 // scales are given beside sizes
   size_t nscales, nsizes, nregion;
   double scales[MAX_RANK], region[2 * MAX_RANK];
   Extent sizes[MAX_RANK];
@@ -41,7 +42,8 @@ static double coordinate(const Resampling *r, int axis, int rank, double o, doub
     if (nresults <= 1) return (start + end) * (n - 1) / 2;
     return start * (n - 1) + o * (end - start) * (n - 1) / (nresults - 1);
   }
-  return (o + 0.5) / scale - 0.5;
+  const double centre = is(r->coordinates, "half_pixel_symmetric") ? n / 2 * (1 - floor(nresults) / nresults) : 0;
+  return centre + (o + 0.5) / scale - 0.5;
 }
 
 static double nearest(const char *rounding, double at) {
@@ -74,20 +76,30 @@ static void set_tap(Taps *taps, int t, int64_t o, double at, int64_t n, double w
   taps->weight[t][o] = weight;
 }
 
-static void set_cubic(const Resampling *r, Taps *taps, int64_t o, double at, int64_t n) {
-  const double first = floor(at) - 1;
+// The kernel around a position, stretched by 1 / scale: Keys' or, of two taps, a triangle.
+static void set_kernel(const Resampling *r, Taps *taps, int64_t o, double at, int64_t n, double scale) {
+  const int radius = taps->count / 2;
+  const double first = floor(at) - radius + 1;
   double sum = 0;
-  for (int t = 0; t < MOST_TAPS; t++) {
+  for (int t = 0; t < taps->count; t++) {
     const bool is_left_out = r->excludes_outside && (first + t < 0 || first + t > (double)(n - 1));
-    set_tap(taps, t, o, first + t, n, is_left_out ? 0 : cubic_weight(r->cubic, at - (first + t)));
+    const double distance = (at - (first + t)) * scale, triangle = fabs(distance) < 1 ? 1 - fabs(distance) : 0;
+    const double weight = is(r->mode, "cubic") ? cubic_weight(r->cubic, distance) : triangle;
+    set_tap(taps, t, o, first + t, n, is_left_out ? 0 : weight);
     sum += taps->weight[t][o];
   }
-  for (int t = 0; t < MOST_TAPS && r->excludes_outside; t++) taps->weight[t][o] /= sum;
+  for (int t = 0; t < taps->count && (r->excludes_outside || scale < 1); t++) taps->weight[t][o] /= sum;
 }
 
 static bool find_taps(Onnx *x, const Resampling *r, int axis, int rank, int64_t n, double scale, int64_t nresults,
                       Taps *taps) {
-  const int count = is(r->mode, "cubic") ? MOST_TAPS : is(r->mode, "linear") ? 2 : 1;
+  const int unstretched = is(r->mode, "cubic") ? NCUBIC : is(r->mode, "linear") ? 2 : 1, radius = unstretched / 2;
+  const double stretched = r->is_smooth && scale < 1 && unstretched > 1 ? scale : 1,
+               wanted = 2 * ceil(radius / stretched);
+  if (!(wanted <= MOST_TAPS))
+    return build_error(&x->build, "antialias: a scale of %g would take more than %d elements for each", scale,
+                       MOST_TAPS);
+  const int count = unstretched > 1 ? (int)wanted : 1;
   if (n < 1 || nresults < 0 || nresults > MOST_EXTENT)
     return build_error(&x->build, "an axis is too long, or has no elements");
   if (!new_taps(x, taps, count, nresults)) return false;
@@ -98,8 +110,8 @@ static bool find_taps(Onnx *x, const Resampling *r, int axis, int rank, int64_t 
     double at = coordinate(r, axis, rank, (double)o, scale, (double)n, length);
     taps->is_outside[o] = is(r->coordinates, "tf_crop_and_resize") && (at < 0 || at > (double)(n - 1));
     taps->has_outside |= taps->is_outside[o];
-    if (count == MOST_TAPS) {
-      set_cubic(r, taps, o, at, n);
+    if (unstretched == NCUBIC || stretched < 1) {
+      set_kernel(r, taps, o, at, n, stretched);
     } else if (count == 2) {
       at = at < 0 ? 0 : at > (double)(n - 1) ? (double)(n - 1) : at;
       set_tap(taps, 0, o, floor(at), n, 1 - (at - floor(at)));
@@ -155,6 +167,7 @@ static Value *interpolate(Onnx *x, Value *v, const Resampling *r, const Extent *
   const int rank = v->shape.rank;
   const bool aligns = is(r->coordinates, "align_corners");
   if (!is(r->mode, "linear") || rank < 3 || rank > 5 || !type_is_float(v->type)) return NULL;
+  if (r->is_smooth || r->keeps_ratio) return NULL;
   const bool is_of_one = is(r->coordinates, "pytorch_half_pixel"); // half_pixel, but where there is one result
   if (!aligns && !is_of_one && !is(r->coordinates, "half_pixel")) return NULL;
   for (int i = 0; i < rank; i++) {
@@ -236,7 +249,7 @@ static bool resample(Onnx *x, const Resampling *r) {
   if (!is(r->mode, "nearest") && !type_is_float(type)) v = build_cast(b, v, TYPE_F64);
   for (int i = 0; v && i < rank; i++) {
     const int64_t n = v->shape.extent[i].value, nresults = results[i].value;
-    const double scale = r->nsizes ? (double)nresults / (double)n : r->scales[i];
+    const double scale = r->nsizes && !r->keeps_ratio ? (double)nresults / (double)n : r->scales[i];
     Taps taps = {.count = 0};
     if (results[i].dim && !extent_equals(results[i], v->shape.extent[i])) {
       v = repeat(x, r, v, i);
@@ -277,8 +290,9 @@ static const char *choice(Onnx *x, const char *name, const char *otherwise) {
 
 static bool take_choices(Onnx *x, Resampling *r, const char *coordinates, const char *rounding) {
   static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
-  static const char *const all[] = {"half_pixel",           "align_corners",      "asymmetric", "pytorch_half_pixel",
-                                    "tf_half_pixel_for_nn", "tf_crop_and_resize", NULL};
+  static const char *const all[] = {
+      "half_pixel",           "align_corners",      "asymmetric",           "pytorch_half_pixel",
+      "tf_half_pixel_for_nn", "tf_crop_and_resize", "half_pixel_symmetric", NULL};
   size_t i = 0, k = 0;
   r->mode = choice(x, "mode", "nearest");
   r->coordinates = choice(x, "coordinate_transformation_mode", coordinates);
@@ -295,12 +309,67 @@ static bool take_choices(Onnx *x, Resampling *r, const char *coordinates, const 
   return true;
 }
 
+// Scales, sizes and the region of some axes as those of all; the others stay as they are.
+static bool spread(Onnx *x, const Value *v, Resampling *r) {
+  const Resampling given = *r;
+  const size_t rank = (size_t)v->shape.rank;
+  Ints axes;
+  if (!onnx_has(x, "axes")) return true;
+  if (!onnx_list(x, "axes", &axes)) return false;
+  const size_t count = axes.count;
+  if ((r->nscales && r->nscales != count) || (r->nsizes && r->nsizes != count) ||
+      (r->nregion && r->nregion != 2 * count))
+    return build_error(&x->build, "expected scales or sizes for %zu axes", count);
+  for (size_t i = 0; i < rank; i++)
+    r->scales[i] = r->region[rank + i] = 1, r->region[i] = 0, r->sizes[i] = v->shape.extent[i];
+  for (size_t i = 0; i < count; i++) {
+    int axis;
+    if (!onnx_axis(x, axes.items[i], v->shape.rank, &axis)) return false;
+    r->scales[axis] = given.scales[i];
+    r->sizes[axis] = given.sizes[i];
+    r->region[axis] = given.region[i];
+    r->region[rank + (size_t)axis] = given.region[count + i];
+  }
+  r->nscales = given.nscales ? rank : 0;
+  r->nsizes = given.nsizes ? rank : 0;
+  r->nregion = given.nregion ? 2 * rank : 0;
+  return true;
+}
+
+// One scale for all axes that sizes are given for: the least or the greatest of theirs.
+static bool keep_ratio(Onnx *x, const Value *v, Resampling *r) {
+  const char *policy = choice(x, "keep_aspect_ratio_policy", "stretch");
+  if (!policy || is(policy, "stretch") || !r->nsizes) return policy;
+  const bool is_least = is(policy, "not_larger");
+  double scale = 0;
+  Ints axes = {.count = 0};
+  if (!is_least && !is(policy, "not_smaller"))
+    return build_error(&x->build, "keep_aspect_ratio_policy: expected stretch, not_larger or not_smaller");
+  if (r->nsizes != (size_t)v->shape.rank) return true; // reported later
+  if (!onnx_list(x, "axes", &axes))
+    for (int i = 0; i < v->shape.rank; i++) axes.items[axes.count++] = i;
+  for (size_t i = 0; i < axes.count; i++) {
+    int axis;
+    if (!onnx_axis(x, axes.items[i], v->shape.rank, &axis) || !onnx_has_number(x, v, axis)) return false;
+    if (r->sizes[axis].dim) return onnx_must_be_known(x, onnx_in(x, 3));
+    const double own = (double)r->sizes[axis].value / (double)v->shape.extent[axis].value;
+    if (i == 0 || (is_least ? own < scale : own > scale)) scale = own;
+  }
+  for (int i = 0; i < v->shape.rank; i++) r->scales[i] = 1;
+  for (size_t i = 0; i < axes.count; i++) {
+    const int64_t axis = axes.items[i] < 0 ? axes.items[i] + v->shape.rank : axes.items[i];
+    const double wanted = floor(scale * (double)v->shape.extent[axis].value + 0.5);
+    if (!(wanted >= 0 && wanted <= MOST_EXTENT)) return build_error(&x->build, "expected extents below 2^22");
+    r->scales[axis] = scale;
+    r->sizes[axis] = EXTENT((int64_t)wanted);
+  }
+  return r->keeps_ratio = true;
+}
+
 bool onnx_resize(Onnx *x) {
   Resampling r = {.mode = NULL};
   const bool is_old = x->opset < 11;
   Shape sizes = {.rank = 0};
-  if (onnx_has(x, "axes") || onnx_int(x, "antialias", 0) || onnx_has(x, "keep_aspect_ratio_policy"))
-    return build_error(&x->build, "axes, antialias and keep_aspect_ratio_policy are not supported");
   if (!take_choices(x, &r, is_old ? "asymmetric" : "half_pixel", is_old ? "floor" : "round_prefer_floor")) return false;
   if (!take_numbers(x, is_old ? 1 : 2, MAX_RANK, r.scales, &r.nscales)) return false;
   if (!is_old && (!take_numbers(x, 1, (size_t)2 * MAX_RANK, r.region, &r.nregion) ||
@@ -308,7 +377,9 @@ bool onnx_resize(Onnx *x) {
     return false;
   memcpy(r.sizes, sizes.extent, sizeof r.sizes);
   r.nsizes = (size_t)sizes.rank;
-  return resample(x, &r);
+  r.is_smooth = onnx_int(x, "antialias", 0) != 0;
+  const Value *v = onnx_in(x, 0);
+  return v && spread(x, v, &r) && keep_ratio(x, v, &r) && resample(x, &r);
 }
 
 // Resize before opset 10.
@@ -328,15 +399,17 @@ bool onnx_upsample(Onnx *x) {
   return resample(x, &r);
 }
 
-// The source of an element beyond an edge: reflected at the edge's element, or that element itself.
-static int64_t inside(int64_t at, int64_t n, bool reflects) {
-  if (!reflects) return at < 0 ? 0 : at >= n ? n - 1 : at;
+// The source of an element that may be beyond an edge: reflected at the edge's element, that element itself, or counted
+// from the other edge.
+static int64_t inside(int64_t at, int64_t n, PadMode mode) {
+  if (mode == PAD_REPEATS) return at < 0 ? 0 : at >= n ? n - 1 : at;
+  if (mode == PAD_WRAPS) return at % n < 0 ? at % n + n : at % n;
   const int64_t period = n > 1 ? 2 * (n - 1) : 1;
   at = at % period < 0 ? at % period + period : at % period;
   return at < n ? at : period - at;
 }
 
-Value *onnx_pad_with_elements(Onnx *x, Value *v, const Ints *pads, bool reflects) {
+Value *onnx_pad_with_elements(Onnx *x, Value *v, const Ints *pads, PadMode mode) {
   for (int axis = 0; v && axis < v->shape.rank; axis++) {
     const int64_t begin = pads->items[axis], end = pads->items[v->shape.rank + axis];
     if (begin == 0 && end == 0) continue;
@@ -349,7 +422,7 @@ Value *onnx_pad_with_elements(Onnx *x, Value *v, const Ints *pads, bool reflects
     if (!build_spend(&x->build, nresults * (int64_t)sizeof(int64_t))) return NULL;
     int64_t *indices = ARENA_ARRAY(x->reading.arena, int64_t, (size_t)nresults + 1);
     if (!indices) return error_out_of_memory(x->reading.d), NULL;
-    for (int64_t i = 0; i < nresults; i++) indices[i] = inside(i - begin, n, reflects);
+    for (int64_t i = 0; i < nresults; i++) indices[i] = inside(i - begin, n, mode);
     v = onnx_take(x, v, indices, nresults, axis);
   }
   return v;

@@ -180,3 +180,12 @@ bool onnx_concat_from_sequence(Onnx *x) {
   memcpy(parts->items, from->items, from->count * sizeof *from->items);
   return onnx_out(x, 0, (is_new ? onnx_stack : join)(x, parts->items, parts->count, axis));
 }
+
+// Optional values: an absent input has no element, any other is its own element.
+bool onnx_optional_has(Onnx *x) {
+  return onnx_out(x, 0, build_number(&x->build, TYPE_BOOLEAN, NULL, onnx_in(x, 0) != NULL));
+}
+
+bool onnx_optional_element(Onnx *x) {
+  return onnx_out(x, 0, onnx_in(x, 0));
+}

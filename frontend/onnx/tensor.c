@@ -172,7 +172,9 @@ Value *onnx_weight(Onnx *x, const OnnxTensor *tensor, const char *what, const ch
   if (!key) error_out_of_memory(x->reading.d);
   if (!v) return NULL;
   v->constant->is_initializer = true;
-  if (onnx_is_name(name)) v->name = arena_copy_text(&x->build.graph->arena, name, strlen(name));
+  const char *own = *name ? onnx_own_name(x, name) : v->name;
+  if (!own) return NULL;
+  v->name = arena_copy_text(&x->build.graph->arena, own, strlen(own));
   if (v->name && (!type_is_float(v->type) || names_set(&x->weights, key, v))) return v;
   return error_out_of_memory(x->reading.d), NULL;
 }

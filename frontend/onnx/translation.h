@@ -19,6 +19,7 @@
 
 enum {
   MOST_INTS = 64,
+  ONNX_NEWEST = 28,      // opset whose rules are known
   OPERANDS_OF_A_NODE = 8 // this many inputs and outputs count as another node
 };
 
@@ -26,6 +27,9 @@ typedef struct Ints {
   int64_t items[MOST_INTS];
   size_t count;
 } Ints;
+
+// The source of an element beyond an edge.
+typedef enum PadMode { PAD_REFLECTS, PAD_REPEATS, PAD_WRAPS } PadMode;
 
 typedef struct OnnxRow OnnxRow;
 
@@ -151,15 +155,20 @@ bool onnx_number(Onnx *x, Value *v, double *number);         // the element of a
 
 bool onnx_has_number(Onnx *x, const Value *v, int axis);      // whether its extent is a number; reports if not
 bool onnx_has_numbers(Onnx *x, const Value *v);               // for all axes
+Value *onnx_extent_tensor(Onnx *x, Extent e);                 // s64; a named one is computed by the graph
 Value *onnx_iota(Onnx *x, Extent n, Extent step, int behind); // s64: 0, step, ...; then `behind` axes of 1
 Value *onnx_flat(Onnx *x, Value *v);                          // as a vector
 Value *onnx_take(Onnx *x, Value *v, const int64_t *indices, int64_t count, int axis);
 // Zeros of the shape; each update, [count, ...], is added to the row at its position, [count].
 Value *onnx_scatter(Onnx *x, Value *places, Value *updates, const Shape *rows);
-Value *onnx_pad_with_elements(Onnx *x, Value *v, const Ints *pads, bool reflects); // reflected, or repeating the edge
+Value *onnx_pad_with_elements(Onnx *x, Value *v, const Ints *pads, PadMode mode);
 // v; before opset 13, with all axes from the attribute `axis` on merged. *axis: the attribute, counted from the start.
 Value *onnx_flat_from(Onnx *x, Value *v, int *axis);
 Value *onnx_convolve(Onnx *x, Value *v, Value *weights, Value *bias); // with the node's attributes
+
+// Casts to and from 8-bit floats and 4-bit integers (quantize.c); others are build_cast's.
+Value *onnx_unpack(Onnx *x, Value *v);                          // of such a type: to f32
+Value *onnx_pack(Onnx *x, Value *v, Type type, bool saturates); // 8-bit floats beyond the range: the greatest, or none
 
 // Sets the extents of a declared value.
 bool onnx_set_extents(Onnx *x, const OnnxInfo *info, Shape *shape);
@@ -171,6 +180,18 @@ Value *onnx_tensor(Onnx *x, const OnnxTensor *tensor, const char *what); // as a
 Value *onnx_constant(Onnx *x, const char *name, Type type, const Shape *shape, void *data); // name NULL: out of memory
 // A tensor that may be a parameter, under its name. What is read more than once, such as a loop's body, has one weight.
 Value *onnx_weight(Onnx *x, const OnnxTensor *tensor, const char *what, const char *name);
+
+// Graphs inside of the model (read.c): their nodes replace the node that has or calls them. All return false after a
+// message, or where a result has failed, which has been reported.
+bool onnx_translate_by_row(Onnx *x); // the current node
+// Translates g, whose inputs have values in the scope, and finds its outputs.
+bool onnx_translate_inside(Onnx *x, const OnnxGraph *g, OnnxScope *scope, const OnnxNode *caller, int64_t opset,
+                           Value **results);
+// Translates g in its own scope, and makes its outputs the results of the current node.
+bool onnx_inline_graph(Onnx *x, const OnnxGraph *g, const OnnxScope *outer, const OnnxNode *caller, int64_t opset);
+bool onnx_give_result(Onnx *x, size_t i, Value *v);     // output i of the current node
+bool onnx_count_call(Onnx *x, size_t nbytes);           // towards the limit of what is repeated
+Value *onnx_apply(Onnx *x, const char *name, Value *v); // the only output of the attribute's graph of one input
 
 // Translates a node of the domain "ngrad", an operator of the graph under its own name.
 bool onnx_own_node(Onnx *x);

@@ -149,6 +149,12 @@ topk_nan run model.onnx 0
 clip_norm_large_gradients train forward.yaml 1e-6 --clip-norm 1 --learning-rate 0.5
 ../foreign/reduce-max-of-nothing run model.onnx 0
 ../foreign/shrink-of-integers run model.onnx 0
+../foreign/com-microsoft-gelu run model.onnx 1e-6
+../foreign/data-dependent-if run model.onnx 0
+../foreign/extent-minus-one run model.onnx 0
+../foreign/found-none says model.onnx 'follows from H: give that one, as in --dim H=1' check --dim N=1
+../foreign/asks-for-the-same-dim-again says model.onnx 'as in --dim C=1' check --dim N=2
+../foreign/gridsample-linear run model.onnx 1e-6
 attacks python find-6b.py 'ngrad.UsageError: x: expected the address of elements, found an array [64, 64] without data' null
 attacks python find-6b.py 'ngrad.UsageError: x: expected at most 8 axes, found 1000000000' ndim
 attacks python find-6b.py "ngrad.UsageError: x: expected memory of the CPU, found that of DLPack's device type 2" device

@@ -13,7 +13,7 @@
 typedef struct Row {
   const char *op;
   int opset;
-  // Separated by blanks, with a type as numbers have it: i=1 f=0.5 l=[1,2] m=[0.5,1] s=text
+  // Separated by blanks, with a type as numbers have it: i=1 f=0.5 l=[1,2] m=[0.5,1] s=text n=text,text
   const char *attributes;
   const char *inputs, *outputs; // an input `-` is absent
   bool is_compiled;             // the first input is no constant, and compiled code gives the outputs, too
@@ -196,6 +196,198 @@ static const Row rows[] = {
     {"ArgMin", 13, "axis:i=0 keepdims:i=0", "s8[3] 7 -128 -128", "s64[] 1"},
     {"ArgMin", 13, "axis:i=0 keepdims:i=0 select_last_index:i=1", "s8[3] 7 -128 -128", "s64[] 2"},
     {"ArgMax", 13, "axis:i=-1 keepdims:i=0", "s32[2] 2147483646 2147483647", "s64[] 1"},
+    // Formulas in other operators
+    {"Swish", 24, "alpha:f=2", "f32[2] 0 1", "f32[2] 0 0.880797078", .is_compiled = true},
+    {"SwiGLU", 28, "", "f32[2] 1 0; f32[2] 3 5", "f32[2] 2.193175736 0"},
+    {"RMSNormalization", 23, "epsilon:f=0", "f32[1,2] 3 4; f32[2] 1 2", "f32[1,2] 0.848528137 2.262741700",
+     .is_compiled = true},
+    {"RMSNormalization", 23, "epsilon:f=0 axis:i=0", "f16[2,1] 300 400; f16[1] 1",
+     "f16[2,1] 0.8486328125 1.1318359375"},
+    {"GroupNormalization", 21, "epsilon:f=0 num_groups:i=1", "f32[1,2,2] -1 1 -1 1; f32[2] 1 2; f32[2] 0 10",
+     "f32[1,2,2] -1 1 8 12"},
+    {"GroupNormalization", 18, "epsilon:f=0 num_groups:i=2", "f32[1,2,2] -1 1 -4 4; f32[2] 1 2; f32[2] 0 10",
+     "f32[1,2,2] -1 1 8 12"},
+    {"RotaryEmbedding", 23, "", "f32[1,1,1,2] 3 5; f32[1,1,1] 0; f32[1,1,1] 1", "f32[1,1,1,2] -5 3"},
+    {"RotaryEmbedding", 23, "num_heads:i=1 rotary_embedding_dim:i=2",
+     "f32[1,1,3] 3 5 7; f32[2,1] 1 0; f32[2,1] 0 1; s64[1,1] 1", "f32[1,1,3] -5 3 7"},
+    {"RotaryEmbedding", 23, "interleaved:i=1", "f32[1,1,1,4] 3 5 2 1; f32[1,1,2] 0 1; f32[1,1,2] 1 0",
+     "f32[1,1,1,4] -5 3 2 1", .is_compiled = true},
+    // Equal scores: means of the values that a query may see
+    {"Attention", 23, "", "f32[1,1,1,1] 0; f32[1,1,2,1] 5 7; f32[1,1,2,1] 2 4", "f32[1,1,1,1] 3", .is_compiled = true},
+    {"Attention", 23, "is_causal:i=1", "f32[1,1,2,1] 0 0; f32[1,1,2,1] 5 7; f32[1,1,2,1] 2 4", "f32[1,1,2,1] 2 3",
+     .is_compiled = true},
+    {"Attention", 23, "", "f32[1,2,1,1] 0 0; f32[1,1,2,1] 5 7; f32[1,1,2,1] 2 4", "f32[1,2,1,1] 3 3"},
+    {"Attention", 23, "q_num_heads:i=2 kv_num_heads:i=1", "f32[1,1,2] 0 0; f32[1,2,1] 5 7; f32[1,2,1] 2 4",
+     "f32[1,1,2] 3 3"},
+    {"Attention", 23, "", "f32[1,1,1,1] 0; f32[1,1,2,1] 5 7; f32[1,1,2,1] 2 4; boolean[1,2] 0 1", "f32[1,1,1,1] 4"},
+    {"Attention", 23, "", "f32[1,1,1,1] 0; f32[1,1,2,1] 5 7; f32[1,1,2,1] 2 nan; boolean[1,2] 0 0", "f32[1,1,1,1] nan"},
+    {"Attention", 23, "", "f32[1,1,1,1] 0; f32[1,1,2,1] 5 7; f32[1,1,2,1] 2 4; boolean[1,2] 0 0", "f32[1,1,1,1] 0",
+     .is_compiled = true},
+    {"Attention", 24, "", "f32[1,1,1,1] 0; f32[1,1,3,1] 5 7 9; f32[1,1,3,1] 2 4 6; f32[1,2] 0 0", "f32[1,1,1,1] 3"},
+    {"Attention", 24, "", "f32[1,1,1,1] 0; f32[1,1,2,1] 5 7; f32[1,1,2,1] 2 4; -; -; -; s64[1] 1", "f32[1,1,1,1] 2"},
+    {"Attention", 24, "is_causal:i=1", "f32[1,1,2,1] 0 0; f32[1,1,3,1] 5 7 9; f32[1,1,3,1] 2 4 6; -; -; -; s64[1] 1",
+     "f32[1,1,2,1] 0 2"},
+    {"Attention", 23, "is_causal:i=1 qk_matmul_output_mode:i=1 softcap:f=1 scale:f=0.5",
+     "f32[1,1,1,1] 2; f32[1,1,1,1] 1; f32[1,1,1,1] 4; -; f32[1,1,1,1] 1; f32[1,1,1,1] 2",
+     "f32[1,1,1,1] 3; f32[1,1,2,1] 1 1; f32[1,1,2,1] 2 4; f32[1,1,1,2] 0.761594156 0.761594156"},
+    {"Attention", 23, "qk_matmul_output_mode:i=3 softmax_precision:i=1",
+     "f16[1,1,1,1] 0; f16[1,1,2,1] 5 7; f16[1,1,2,1] 2 4",
+     "f16[1,1,1,1] 3; f16[1,1,2,1] 5 7; f16[1,1,2,1] 2 4; f16[1,1,1,2] 0.5 0.5"},
+    {"ai.onnx.preview.FlexAttention", 25, "", "f32[1,2,1,1] 0 0; f32[1,1,2,1] 5 7; f32[1,1,2,1] 2 4",
+     "f32[1,2,1,1] 3 3"},
+    {"CausalConvWithState", 27, "", "f32[1,1,3] 1 2 3; f32[1,1,2] 10 1; f32[1] 100",
+     "f32[1,1,3] 101 112 123; f32[1,1,1] 3", .is_compiled = true},
+    {"CausalConvWithState", 27, "activation:s=silu", "f32[1,1,1] 1; f32[1,1,2] 0.5 0.5; -; f32[1,1,1] 1",
+     "f32[1,1,1] 0.731058579; f32[1,1,1] 1"},
+    {"LinearAttention", 27, "update_rule:s=linear q_num_heads:i=1 kv_num_heads:i=1 scale:f=1",
+     "f32[1,2,1] 1 1; f32[1,2,1] 2 3; f32[1,2,1] 5 7", "f32[1,2,1] 10 31; f32[1,1,1,1] 31", .is_compiled = true},
+    {"LinearAttention", 27, "update_rule:s=delta q_num_heads:i=1 kv_num_heads:i=1 scale:f=1",
+     "f32[1,2,1] 1 1; f32[1,2,1] 2 3; f32[1,2,1] 5 7; -; -; f32[1,2,1] 1 1", "f32[1,2,1] 10 -59; f32[1,1,1,1] -59"},
+    {"LinearAttention", 27, "update_rule:s=gated q_num_heads:i=2 kv_num_heads:i=1",
+     "f32[1,1,2] 1 2; f32[1,1,1] 2; f32[1,1,1] 5; f32[1,1,1,1] 8; f32[1,1,1] -0.693147181",
+     "f32[1,1,2] 14 28; f32[1,1,1,1] 14"},
+    // Some axes, around the edge, with a stretched kernel, at the ratio of one axis
+    {"Pad", 18, "", "f32[1,2] 1 2; s64[2] 1 0; f32[] 9; s64[1] -1", "f32[1,3] 9 1 2", .is_compiled = true},
+    {"Pad", 19, "mode:s=wrap", "f32[3] 1 2 3; s64[2] 2 4", "f32[9] 2 3 1 2 3 1 2 3 1", .is_compiled = true},
+    {"Pad", 19, "mode:s=edge", "f32[2,1] 1 2; s64[2] 1 1; -; s64[1] 0", "f32[4,1] 1 1 2 2"},
+    {"Resize", 18, "antialias:i=1 mode:s=linear axes:l=[1]", "f32[1,4] 1 2 3 4; -; f32[1] 0.5", "f32[1,2] 1.625 3.375",
+     .is_compiled = true},
+    {"Resize", 18, "antialias:i=1 mode:s=linear axes:l=[0]", "f32[2] 1 3; -; f32[1] 2", "f32[4] 1 1.5 2.5 3"},
+    {"Resize", 19, "keep_aspect_ratio_policy:s=not_larger", "f32[1,2] 1 2; -; -; s64[2] 3 4",
+     "f32[2,4] 1 1 2 2 1 1 2 2"},
+    {"Resize", 19, "keep_aspect_ratio_policy:s=not_smaller axes:l=[1,0]", "f32[2,1] 1 2; -; -; s64[2] 2 2",
+     "f32[4,2] 1 1 1 1 2 2 2 2"},
+    // 8-bit floats saturate unless the model says otherwise; integers of 4 bits keep the last bits, or saturate
+    {"Cast", 19, "to:i=17", "f32[4] 1000 -inf nan 0.3", "f8_e4m3[4] 448 -448 nan 0.3125", .is_compiled = true},
+    {"Cast", 19, "to:i=17 saturate:i=0", "f32[3] 1000 -inf 2", "f8_e4m3[3] nan nan 2"},
+    {"Cast", 19, "to:i=19", "f16[3] 65504 -inf 1", "f8_e5m2[3] 57344 -57344 1"},
+    {"Cast", 19, "to:i=19 saturate:i=0", "f16[3] 65504 -inf 1", "f8_e5m2[3] inf -inf 1"},
+    {"Cast", 19, "to:i=10", "f8_e4m3[3] 448 nan -0.3125", "f16[3] 448 nan -0.3125", .is_compiled = true},
+    {"Cast", 19, "to:i=3", "f8_e5m2[3] 57344 1.75 -1.75", "s8[3] 127 1 -1"},
+    {"Cast", 21, "to:i=22", "f32[6] -9 8 -1.5 15 23 1e30", "s4[6] 7 -8 -1 -1 7 -1", .is_compiled = true},
+    {"Cast", 21, "to:i=21", "s64[5] -1 16 17 -9223372036854775808 9", "u4[5] 15 0 1 0 9"},
+    {"Cast", 21, "to:i=22", "s8[3] -128 127 -7", "s4[3] 0 -1 -7"},
+    {"QuantizeLinear", 21, "output_dtype:i=3 block_size:i=2 axis:i=0", "f32[4] 1 2 3 4; f32[2] 1 0.5", "s8[4] 1 2 6 8",
+     .is_compiled = true},
+    {"QuantizeLinear", 21, "output_dtype:i=22 axis:i=0", "f32[3] 100 -100 2.5; f32[] 1", "s4[3] 7 -8 2"},
+    {"QuantizeLinear", 19, "output_dtype:i=17 axis:i=0", "f32[3] 1000 0.3 -3; f32[] 1", "f8_e4m3[3] 448 0.3125 -3"},
+    {"DequantizeLinear", 21, "axis:i=0 block_size:i=2", "s8[3] 1 2 3; f32[2] 2 10", "f32[3] 2 4 30"},
+    // Of pairs of rows and updates; NaN stays NaN
+    {"ScatterElements", 18, "reduction:s=max", "f32[4] 1 5 nan 2; s64[4] 0 0 1 2; f32[4] 3 2 4 9", "f32[4] 3 5 nan 2",
+     .is_compiled = true},
+    {"ScatterElements", 18, "reduction:s=min", "f32[3] 1 5 7; s64[3] -1 1 1; f32[3] nan 4 3", "f32[3] 1 3 nan"},
+    {"ScatterElements", 18, "reduction:s=mul", "s32[2] 2147483647 3; s64[3] 0 1 1; s32[3] 2 5 7", "s32[2] -2 105"},
+    {"ScatterND", 18, "reduction:s=max", "f32[2,2] 1 2 3 4; s64[2,1] 1 1; f32[2,2] 9 0 5 8", "f32[2,2] 1 2 9 8",
+     .is_compiled = true},
+    {"ScatterND", 18, "reduction:s=min", "u8[2] 5 6; s64[2,1] 1 1; u8[2] 7 2", "u8[2] 5 2"},
+    {"CumProd", 26, "", "f32[2,3] 1 2 3 4 5 6; s64[] 1", "f32[2,3] 1 2 6 4 20 120", .is_compiled = true},
+    {"CumProd", 26, "exclusive:i=1 reverse:i=1", "f32[3] 1 2 3; s64[] 0", "f32[3] 6 3 1"},
+    {"CumProd", 26, "", "s32[3] 65536 65536 7; s64[] 0", "s32[3] 65536 0 0"},
+    // Windows with gaps, with and without the padding
+    {"AveragePool", 19, "kernel_shape:l=[2] dilations:l=[2]", "f32[1,1,4] 1 2 3 6", "f32[1,1,2] 2 4",
+     .is_compiled = true},
+    {"AveragePool", 19, "kernel_shape:l=[2] dilations:l=[2] pads:l=[1,1]", "f32[1,2,2] 1 2 3 6", "f32[1,2,2] 2 1 6 3"},
+    {"AveragePool", 19, "kernel_shape:l=[2] dilations:l=[2] pads:l=[1,1] count_include_pad:i=1", "f32[1,1,2] 1 2",
+     "f32[1,1,2] 1 0.5"},
+    {"AveragePool", 19, "kernel_shape:l=[2] dilations:l=[2] ceil_mode:i=1 strides:l=[2]", "f32[1,1,4] 1 2 3 6",
+     "f32[1,1,2] 2 3"},
+    {"LpPool", 18, "kernel_shape:l=[2] dilations:l=[2]", "f32[1,1,3] 3 9 -4", "f32[1,1,1] 5"},
+    {"AffineGrid", 20, "", "f32[1,2,3] 1 0 0 0 2 5; s64[4] 1 1 1 2", "f32[1,1,2,2] -0.5 5 0.5 5"},
+    {"AffineGrid", 20, "align_corners:i=1", "f32[1,2,3] 0 1 0 1 0 0; s64[4] 1 1 2 2",
+     "f32[1,2,2,2] -1 -1 -1 1 1 -1 1 1", .is_compiled = true},
+    {"AffineGrid", 20, "", "f32[1,3,4] 1 0 0 0 0 1 0 0 0 0 1 7; s64[5] 1 1 1 1 2", "f32[1,1,1,2,3] -0.5 0 7 0.5 0 7"},
+    {"CenterCropPad", 18, "", "f32[4,1] 1 2 3 4; s64[2] 2 2", "f32[2,2] 2 0 3 0", .is_compiled = true},
+    {"CenterCropPad", 18, "axes:l=[-1]", "s32[1,2] 1 2; s64[1] 5", "s32[1,5] 0 1 2 0 0"},
+    {"Col2Im", 18, "", "f32[1,4,2] 1 2 3 4 5 6 7 8; s64[2] 2 3; s64[2] 2 2", "f32[1,1,2,3] 1 5 4 5 13 8",
+     .is_compiled = true},
+    {"Col2Im", 18, "strides:l=[2] pads:l=[1,0]", "f32[1,4,1] 1 2 3 4; s64[1] 2; s64[1] 2", "f32[1,2,2] 2 0 4 0"},
+    {"Det", 11, "", "f32[3,3] 0 1 2 3 4 5 6 7 9", "f32[] -3", .is_compiled = true},
+    {"Det", 11, "", "f32[2,1,1] 5 -3", "f32[2] 5 -3"},
+    {"Det", 22, "", "f64[2,2,2] 1e200 2 3 1e-200 1 2 3 4", "f64[2] -5 -2"},
+    {"BitwiseAnd", 18, "", "s32[3] -1 12 -2147483648; s32[3] 7 10 -1", "s32[3] 7 8 -2147483648", .is_compiled = true},
+    {"BitwiseOr", 18, "", "u8[2] 129 7; u8[1] 8", "u8[2] 137 15"},
+    {"BitwiseXor", 18, "", "s8[2] -1 5; s8[2] 127 3", "s8[2] -128 6"},
+    {"BitwiseNot", 18, "", "s64[2] 9223372036854775807 0", "s64[2] -9223372036854775808 -1"},
+    {"BitwiseNot", 18, "", "u8[2] 255 1", "u8[2] 0 254", .is_compiled = true},
+    {"TensorScatter", 24, "axis:i=1", "f32[2,3] 1 2 3 4 5 6; f32[2,1] 7 8; s64[2] 1 2", "f32[2,3] 1 7 3 4 5 8",
+     .is_compiled = true},
+    {"TensorScatter", 24, "axis:i=1 mode:s=circular", "f32[1,3] 1 2 3; f32[1,2] 7 8; s64[1] 5", "f32[1,3] 8 2 7"},
+    {"ai.onnx.ml.Binarizer", 17, "threshold:f=1", "f32[3] 0 1 2", "f32[3] 0 0 1"},
+    // What ONNX Runtime's optimizer writes
+    {"com.microsoft.Gelu", 17, "", "f32[2] 0 1", "f32[2] 0 0.841344746", .is_compiled = true},
+    {"com.microsoft.BiasGelu", 17, "", "f32[2] -1 0; f32[1] 1", "f32[2] 0 0.841344746"},
+    {"com.microsoft.FastGelu", 17, "", "f32[1] 1", "f32[1] 0.841191991"},
+    {"com.microsoft.FastGelu", 17, "", "f32[1] -1; f32[1] 2", "f32[1] 0.841191991"},
+    {"com.microsoft.QuickGelu", 17, "", "f32[1] 1", "f32[1] 0.845795817"},
+    {"com.microsoft.FusedMatMul", 17, "alpha:f=0.5 transB:i=1", "f32[1,2] 1 2; f32[3,2] 1 2 3 4 5 6",
+     "f32[1,3] 2.5 5.5 8.5", .is_compiled = true},
+    {"com.microsoft.FusedMatMul", 17, "transA:i=1", "f32[1,2,1] 1 2; f32[2,1] 3 4", "f32[1,1,1] 11"},
+    {"com.microsoft.SkipLayerNormalization", 17, "epsilon:f=0",
+     "f32[1,1,2] 1 2; f32[1,1,2] -2 -1; f32[2] 2 2; f32[2] 0 1; f32[2] 0 0",
+     "f32[1,1,2] -2 3; f32[1,1,1] 0; f32[1,1,1] 1; f32[1,1,2] -1 1"},
+    {"com.microsoft.SkipSimplifiedLayerNormalization", 17, "epsilon:f=0", "f32[1,2] 1 2; f32[1,2] 2 2; f32[2] 1 2",
+     "f32[1,2] 0.848528137 2.262741700"},
+    {"SimplifiedLayerNormalization", 13, "epsilon:f=0", "f32[1,2] 3 4; f32[2] 1 2", "f32[1,2] 0.848528137 2.262741700"},
+    {"LayerNormalization", 13, "epsilon:f=0", "f32[1,2] -1 1; f32[2] 2 2; f32[2] 0 1", "f32[1,2] -2 3"},
+    {"com.microsoft.QLinearAdd", 17, "", "u8[1] 10; f32[] 0.5; u8[] 2; u8[1] 3; f32[] 2; u8[] 1; f32[] 1; u8[] 5",
+     "u8[1] 13"},
+    {"com.microsoft.QLinearMul", 17, "", "s8[1] 10; f32[] 0.5; s8[] 2; s8[1] 3; f32[] 2; s8[] 1; f32[] 1; s8[] 5",
+     "s8[1] 21"},
+    {"com.microsoft.QLinearSigmoid", 17, "", "u8[1] 2; f32[] 1; u8[] 2; f32[] 0.25; u8[] 1", "u8[1] 3"},
+    {"com.microsoft.QLinearLeakyRelu", 17, "alpha:f=0.5", "s8[2] -4 4; f32[] 1; s8[] 0; f32[] 1; s8[] 0", "s8[2] -2 4"},
+    {"com.microsoft.QLinearSoftmax", 17, "axis:i=1", "u8[1,2] 9 9; f32[] 1; u8[] 2; f32[] 0.25; u8[] 0", "u8[1,2] 2 2"},
+    {"com.microsoft.QLinearGlobalAveragePool", 17, "", "u8[1,1,2,1] 1 3; f32[] 1; u8[] 0; f32[] 0.5; u8[] 1",
+     "u8[1,1,1,1] 5"},
+    // As many as the data say; NaN is greater than all numbers
+    {"NonMaxSuppression", 11, "", "f32[1,3,4] 0 0 2 2 2 2 0 0.5 5 5 6 6; f32[1,1,3] 0.5 0.75 0.25; s64[] 3; f32[] 0.5",
+     "s64[2,3] 0 0 1 0 0 2"},
+    {"NonMaxSuppression", 11, "", "f32[1,2,4] 0 0 2 2 0 0 2 2; f32[1,2,2] 0.5 0.5 1 0; s64[] 5; f32[] 1; f32[] 0.25",
+     "s64[3,3] 0 0 0 0 0 1 0 1 0"},
+    {"NonMaxSuppression", 11, "center_point_box:i=1",
+     "f32[1,2,4] 1 1 2 2 1 1.5 2 2; f32[1,1,2] 1 2; s64[] 5; f32[] 0.625", "s64[2,3] 0 0 1 0 0 0"},
+    {"NonMaxSuppression", 11, "", "f32[1,1,4] 0 0 1 1; f32[1,1,1] 1", "s64[0,3]"},
+    {"Unique", 11, "", "f32[5] 3 nan 1 3 nan", "f32[3] 1 3 nan; s64[3] 2 0 1; s64[5] 1 2 0 1 2; s64[3] 1 2 2"},
+    {"Unique", 11, "sorted:i=0", "s64[4] 7 2 7 1", "s64[3] 7 2 1; s64[3] 0 1 3; s64[4] 0 1 0 2; s64[3] 2 1 1"},
+    {"Unique", 11, "axis:i=1", "f32[2,3] 2 1 2 5 4 5", "f32[2,2] 1 2 4 5; s64[2] 1 0; s64[3] 1 0 1; s64[2] 1 2"},
+    {"Unique", 11, "", "u8[0]", "u8[0]; s64[0]; s64[0]; s64[0]"},
+    // Names of activations in any case; each takes its own numbers
+    {"RNN", 14, "hidden_size:i=1 activations:n=HARDSIGMOID activation_alpha:m=[0.25] activation_beta:m=[0.125]",
+     "f32[1,1,1] 1; f32[1,1,1] 2; f32[1,1,1] 0", "f32[1,1,1,1] 0.625; f32[1,1,1] 0.625", .is_compiled = true},
+    {"RNN", 14, "hidden_size:i=1 direction:s=bidirectional activations:n=LeakyRelu,elu activation_alpha:m=[0.5]",
+     "f32[1,1,1] -1; f32[2,1,1] 2 0; f32[2,1,1] 0 0", "f32[1,2,1,1] -1 0; f32[2,1,1] -1 0"},
+    {"LSTM", 14, "hidden_size:i=1 activations:n=sigmoid,TANH,relu",
+     "f32[1,1,1] 0; f32[1,4,1] 0 0 0 0; f32[1,4,1] 0 0 0 0; -; -; -; f32[1,1,1] 4",
+     "f32[1,1,1,1] 1; f32[1,1,1] 1; f32[1,1,1] 2"},
+    // Spectra, real and complex, forwards and back
+    {"DFT", 20, "", "f32[1,3,1] 1 2 3; -; s64[] 1", "f32[1,3,2] 6 0 -1.5 0.866025404 -1.5 -0.866025404",
+     .is_compiled = true},
+    {"DFT", 20, "onesided:i=1", "f32[3,1] 1 2 3", "f32[2,2] 6 0 -1.5 0.866025404"},
+    {"DFT", 20, "onesided:i=1 inverse:i=1", "f32[3,2] 10 0 -2 2 -2 0", "f32[4,1] 1 2 3 4"},
+    {"DFT", 20, "inverse:i=1", "f32[2,2] 3 2 -1 4", "f32[2,2] 1 3 2 -1"},
+    {"DFT", 17, "axis:i=0 onesided:i=1", "f32[4,1] 1 2 3 9; s64[] 3", "f32[2,2] 6 0 -1.5 0.866025404"},
+    {"DFT", 20, "", "f32[1,1] 5; s64[] 2", "f32[2,2] 5 0 5 0"},
+    {"STFT", 17, "onesided:i=0", "f32[1,3,1] 1 2 3; s64[] 3; f32[3] 1 1 2",
+     "f32[1,1,3,2] 9 0 -3 3.464101615 -3 -3.464101615"},
+    {"STFT", 17, "", "f32[1,4,1] 1 2 3 5; s64[] 1; -; s64[] 3", "f32[1,2,2,2] 6 0 -1.5 0.866025404 10 0 -2 1.732050808",
+     .is_compiled = true},
+    {"MelWeightMatrix", 17, "", "s64[] 1; s64[] 4; s64[] 8; f32[] 0; f32[] 8", "f32[3,1] 0 1 0.5"},
+    // Between eight elements; outside is 0
+    {"GridSample", 20, "align_corners:i=1 mode:s=linear", "f32[1,1,2,1,2] 0 10 20 30; f32[1,1,1,2,3] 0 0 0 1 0 0.5",
+     "f32[1,1,1,1,2] 15 25", .is_compiled = true},
+    {"GridSample", 20, "mode:s=nearest", "f32[1,1,1,1,2] 10 20; f32[1,1,1,2,3] 0.5 0 0 3 0 0", "f32[1,1,1,1,2] 20 0"},
+    // Taps moved by half an element, and one by two
+    {"DeformConv", 19, "", "f32[1,1,1,3] 2 4 8; f32[1,1,1,1] 10; f32[1,2,1,3] 0 0 0 0.5 0 2; f32[1] 1",
+     "f32[1,1,1,3] 31 41 1", .is_compiled = true},
+    {"DeformConv", 19, "strides:l=[1,2] pads:l=[0,1,0,0]",
+     "f32[1,1,1,3] 2 4 8; f32[1,1,1,2] 1 10; f32[1,4,1,2] 0 0 0 0 0 0 0 0; -; f32[1,2,1,2] 1 1 0.5 1",
+     "f32[1,1,1,2] 10 84"},
+    {"RoiAlign", 16, "sampling_ratio:i=1 output_width:i=2", "f32[1,1,1,4] 1 2 3 4; f32[1,4] 0.5 0.5 2.5 0.5; s64[1] 0",
+     "f32[1,1,1,2] 1.5 2.5"},
+    {"RoiAlign", 16, "sampling_ratio:i=1 coordinate_transformation_mode:s=output_half_pixel spatial_scale:f=0.5",
+     "f32[2,1,1,4] 0 0 0 0 1 2 3 4; f32[2,4] 2 0 2 0 20 0 22 0; s64[2] 1 1", "f32[2,1,1,1] 2.5 0", .is_compiled = true},
+    {"OptionalHasElement", 18, "", "f32[1] 1", "boolean[] 1"},
+    {"OptionalHasElement", 18, "", "-", "boolean[] 0"},
+    {"OptionalGetElement", 18, "", "f32[1] 7", "f32[1] 7"},
 };
 
 // Reductions of f32[2,2] -3 0.5 2 -1 over all axes and over none, and of f32[] -3.
@@ -218,8 +410,9 @@ static const struct Reduction {
 
 static uint64_t data_type(Type type) {
   static const uint8_t numbers[TYPE_COUNT] = {
-      [TYPE_F32] = 1,  [TYPE_U8] = 2,    [TYPE_S8] = 3,      [TYPE_S32] = 6, [TYPE_S64] = 7, [TYPE_F64] = 11,
-      [TYPE_F16] = 10, [TYPE_BF16] = 16, [TYPE_BOOLEAN] = 9, [TYPE_U4] = 21, [TYPE_S4] = 22};
+      [TYPE_F32] = 1,  [TYPE_U8] = 2,       [TYPE_S8] = 3,      [TYPE_S32] = 6,     [TYPE_S64] = 7,
+      [TYPE_F64] = 11, [TYPE_F16] = 10,     [TYPE_BF16] = 16,   [TYPE_BOOLEAN] = 9, [TYPE_U4] = 21,
+      [TYPE_S4] = 22,  [TYPE_F8_E4M3] = 17, [TYPE_F8_E5M2] = 19};
   return numbers[type];
 }
 
@@ -237,9 +430,9 @@ static void add_initializer(Message *graph, const Literal *l, const char *name) 
   add_bytes(graph, 5, tensor.bytes, tensor.count);
 }
 
-// "name:i=1", or with f, l, m or s in the place of i.
+// "name:i=1", or with f, l, m, s or n in the place of i.
 static void add_attribute(Message *node, const char *text, size_t count) {
-  enum { F = 2, I = 3, S = 4, FLOATS = 7, INTS = 8 };
+  enum { F = 2, I = 3, S = 4, FLOATS = 7, INTS = 8, STRINGS = 9 };
   const char *colon = memchr(text, ':', count), *value = colon + 3, *end = text + count;
   Message attribute = {.count = 0};
   assert_non_null(colon);
@@ -248,6 +441,12 @@ static void add_attribute(Message *node, const char *text, size_t count) {
   case 'i': add_number(&attribute, I, (uint64_t)strtoll(value, NULL, 10)); break;
   case 'f': add_float(&attribute, F, strtof(value, NULL)); break;
   case 's': add_bytes(&attribute, S, value, (size_t)(end - value)); break;
+  case 'n':
+    for (size_t n; value < end; value += n + (value[n] == ',')) {
+      n = strcspn(value, ", ");
+      add_bytes(&attribute, STRINGS, value, n);
+    }
+    break;
   case 'm':
     for (char *next; *++value != ']'; value = next) {
       add_float(&attribute, FLOATS, strtof(value, &next));
@@ -297,7 +496,7 @@ static void add_operands(Message *graph, Message *node, const char *text, Inputs
     Literal l;
     if (*text == '-' && text[1] != '0') {
       add_bytes(node, 1, "", 0);
-      text += strspn(text, "-; ");
+      text += 1 + strspn(text + 1, "; ");
     } else {
       assert_true(next_literal(&text, &l));
       const bool is_input = inputs == FLOAT_INPUTS ? type_is_float(type_from_name(l.type)) : i == 0 && inputs;
