@@ -13,7 +13,7 @@ here=$(realpath "$(dirname "$0")")
 root=$here/../..
 shift
 pages_of_work=
-[ $# -gt 0 ] || { set -- "$root"/README.md "$root"/docs/*.md && pages_of_work="CONTRIBUTING.md CHANGELOG.md SECURITY.md tests/README.md"; }
+[ $# -gt 0 ] || { set -- "$root"/README.md "$root"/docs/*.md && pages_of_work="CONTRIBUTING.md examples/README.md CHANGELOG.md SECURITY.md tests/README.md"; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/bin" && ln -s "$program" "$work/bin/ngrad" || exit 1
