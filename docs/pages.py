@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Collects the pages of the site: README.md as its first one, docs/, CONTRIBUTING.md, tests/README.md, and the operators from the table.
+"""Collects the pages of the site: README.md as its first one, docs/, the other pages of the root, tests/README.md, and the operators from the table.
 
 Usage: pages.py NGRAD FOLDER
 """
@@ -104,7 +104,9 @@ def main():
     program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     for page in [*ROOT.glob("docs/*.md"), ROOT / "LICENSE"]:
-        (folder / page.name).write_text(with_captions(page.read_text()))
+        (folder / page.name).write_text(with_captions(page.read_text().replace("](../", "](")))
+    for page in ["CHANGELOG.md", "SECURITY.md"]:
+        (folder / page).write_text((ROOT / page).read_text().replace("](docs/", "]("))
     contributing = (ROOT / "CONTRIBUTING.md").read_text()
     (folder / "CONTRIBUTING.md").write_text(contributing.replace("](docs/", "](").replace("](tests/README.md)", "](tests.md)"))
     (folder / "tests.md").write_text((ROOT / "tests" / "README.md").read_text().replace("](../", "]("))

@@ -11,6 +11,10 @@ const char *ng_version(void) {
   return NGRAD_VERSION;
 }
 
+int ng_bits(void) {
+  return NGRAD_BITS;
+}
+
 const char *ng_status_text(ng_status status) {
   switch (status) {
   case NG_OK: return "done";

@@ -38,7 +38,10 @@
 extern "C" {
 #endif
 
-#define NG_VERSION "0.1.0" /* of this header */
+#define NG_VERSION "0.2.0" /* of this header */
+/* Which bits results have: the number is raised when an order of additions, a formula or the making of random numbers
+   changes, so that some graph gives other bits than before (docs/versions.md). */
+#define NG_BITS 1
 #define NG_MAX_RANK 8
 
 #if defined(__GNUC__)
@@ -57,7 +60,8 @@ typedef enum ng_status {
   NG_RANKS_FAILED = 6 /* an exchange with other ranks failed */
 } ng_status;
 
-NG_API const char *ng_version(void); /* of the library: "0.1.0" */
+NG_API const char *ng_version(void); /* of the library: "0.2.0" */
+NG_API int ng_bits(void);            /* of the library: its NG_BITS */
 NG_API const char *ng_status_text(ng_status status);
 
 /* A context: an allocator, and the messages of the calls that used it. */

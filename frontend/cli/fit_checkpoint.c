@@ -7,9 +7,9 @@
 #include <string.h>
 
 // The entry .fit.npy holds these numbers, then the bits of the position's sums.
-enum { FIT_VERSION, FIT_EPOCH, FIT_DONE, FIT_STEP, FIT_SEED, FIT_BATCH, FIT_SAMPLES, FIT_NUMBERS };
-// The second one of training with --no-shuffle.
-enum { SHUFFLED_VERSION = 1, IN_ORDER_VERSION = 2 };
+enum { FIT_VERSION, FIT_EPOCH, FIT_DONE, FIT_STEP, FIT_SEED, FIT_BATCH, FIT_SAMPLES, FIT_BITS, FIT_NUMBERS };
+// The second one of training with --no-shuffle. 1 and 2 had no FIT_BITS.
+enum { SHUFFLED_VERSION = 3, IN_ORDER_VERSION = 4 };
 static const int64_t MOST_STEPS = INT64_MAX / 2; // further steps cannot overflow
 static const char fit_name[] = ".fit";
 
@@ -33,9 +33,9 @@ ng_status fit_save(Fit *f) {
   if (!f->checkpoint || f->ranks.rank) return NG_OK;
   int64_t *numbers = memory_or_exit(calloc(FIT_NUMBERS + nsums, sizeof *numbers));
   const int64_t values[FIT_NUMBERS] = {
-      [FIT_VERSION] = version_of(f),    [FIT_EPOCH] = f->at.epoch,     [FIT_DONE] = f->at.done,
-      [FIT_STEP] = f->at.step,          [FIT_SEED] = (int64_t)f->seed, [FIT_BATCH] = batch_of(f),
-      [FIT_SAMPLES] = f->train.nsamples};
+      [FIT_VERSION] = version_of(f),     [FIT_EPOCH] = f->at.epoch,     [FIT_DONE] = f->at.done,
+      [FIT_STEP] = f->at.step,           [FIT_SEED] = (int64_t)f->seed, [FIT_BATCH] = batch_of(f),
+      [FIT_SAMPLES] = f->train.nsamples, [FIT_BITS] = ng_bits()};
   memcpy(numbers, values, sizeof values);
   if (nsums) memcpy(numbers + FIT_NUMBERS, f->at.sums, nsums * sizeof *f->at.sums);
   ng_tensor *tensors = memory_or_exit(calloc(nstates + 1, sizeof *tensors));
@@ -73,6 +73,11 @@ static bool is_the_same(const Fit *f, const int64_t *numbers, int64_t count) {
              numbers[FIT_DONE] % batch_of(f)) {
     plain_error("%s: damaged: the position in training is impossible", f->checkpoint);
   } else {
+    if (numbers[FIT_BITS] != ng_bits())
+      plain_warning("%s: was computed with bits %" PRId64
+                    ", this is bits %d: the end will differ from training that was "
+                    "not stopped",
+                    f->checkpoint, numbers[FIT_BITS], ng_bits());
     return true;
   }
   return false;

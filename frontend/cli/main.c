@@ -222,7 +222,7 @@ static void print_help(FILE *out) {
         out);
   for (const Verb *v = verbs; v < verbs + NVERBS; v++) fprintf(out, "  %-9s  %s\n", v->name, v->summary);
   fputs("\n  ngrad VERB --help   options of a verb\n  ngrad help format   format of graph files\n  ngrad --version     "
-        "version, instruction sets of this processor\n"
+        "version, bits, instruction sets of this processor\n"
         "\nexample:\n  ngrad run models/gpt2_layer_norm_backward.yaml --random --compare\n"
         "\nThe examples' graphs are in models/ of the sources, which is installed as "
         "share/doc/ngrad/examples/.\n",
@@ -230,7 +230,7 @@ static void print_help(FILE *out) {
 }
 
 static void print_version(void) {
-  printf("ngrad %s\ninstruction sets:", NG_VERSION);
+  printf("ngrad %s\nbits: %d\ninstruction sets:", ng_version(), ng_bits());
   for (size_t i = 0; i < ng_isa_count(); i++)
     if (ng_isa_at(i).is_available) printf(" %s", ng_isa_at(i).name);
   putchar('\n');

@@ -31,7 +31,7 @@ import numpy
 
 __all__ = [
     "CompilerError", "Error", "Graph", "GraphError", "Kernel", "Message", "OutOfMemory", "Results", "State", "Tensor",
-    "UsageError", "Warning", "load", "loads", "thread_count", "version",
+    "UsageError", "Warning", "bits", "load", "loads", "thread_count", "version",
 ]  # fmt: skip
 
 # Types of arguments. An array is of any class that has DLPack, the array interface or the buffer protocol.
@@ -39,7 +39,7 @@ _Array = Any
 _Names = Union[str, Iterable[str], None]
 _Path = Union[str, "os.PathLike[str]"]
 
-_SONAME = "libngrad.so.0.1"
+_SONAME = "libngrad.so.0.2"
 _MAX_RANK = 8
 
 
@@ -117,6 +117,7 @@ class _KernelInfo(ctypes.Structure):
 # Name in ngrad.h: result, arguments.
 _FUNCTIONS = {
     "version": (c_char_p, []),
+    "bits": (c_int, []),
     "thread_count": (c_int, []),
     "type_name": (c_char_p, [c_int]),
     "context_new": (c_void_p, [c_void_p]),
@@ -170,12 +171,12 @@ _FUNCTIONS = {
 
 
 def _load_library():
-    """Loads $NGRAD_LIBRARY; else the library of the installation that contains this file; else the system's."""
+    """Loads $NGRAD_LIBRARY; else the library beside this file (a wheel), or of its installation; else the system's."""
     path = os.environ.get("NGRAD_LIBRARY")
     if not path:
         folder = os.path.dirname(os.path.abspath(__file__))  # LIBRARIES/python3/dist-packages/ngrad
         libraries = os.path.dirname(os.path.dirname(os.path.dirname(folder)))
-        folders = [libraries, os.path.join(libraries, sysconfig.get_config_var("MULTIARCH") or "")]
+        folders = [folder, libraries, os.path.join(libraries, sysconfig.get_config_var("MULTIARCH") or "")]
         paths = (os.path.join(folder, _SONAME) for folder in folders)
         path = next(filter(os.path.exists, paths), _SONAME)
     try:
@@ -197,8 +198,13 @@ _TYPE_NAMES = {number: name for name, number in _TYPES.items()}
 
 
 def version() -> str:
-    """The library's version: "0.1.0"."""
+    """The library's version: "0.2.0"."""
     return _lib.ng_version().decode()
+
+
+def bits() -> int:
+    """Which bits results have; versions with the same number compute the same."""
+    return _lib.ng_bits()
 
 
 def thread_count() -> int:

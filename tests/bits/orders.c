@@ -61,7 +61,18 @@ static bool is_result(const float *items, size_t count) {
   return is_any;
 }
 
+// FNV-1a of results, as little-endian words.
+static uint64_t hashed(uint64_t hash, const float *items, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    uint32_t bits;
+    memcpy(&bits, &items[i], sizeof bits);
+    for (int shift = 0; shift < 32; shift += 8) hash = (hash ^ (bits >> shift & 0xFF)) * 1099511628211U;
+  }
+  return hash;
+}
+
 int main(void) {
+  uint64_t hash = 14695981039346656037U;
   const opened_info *info = opened_get_info();
   const size_t ntensors = info->ninputs + info->noutputs;
   static void *most[MOST], *open[MOST], *own[MOST];
@@ -82,6 +93,7 @@ int main(void) {
       const size_t size = tensor_nbytes(t, n);
       const bool is_sample = strncmp(t->name, "row_", 4) == 0;
       if (n < LEAST_WIDTH && strncmp(t->name, "width_", 6) == 0) continue;
+      if (n == largest) hash = hashed(hash, own[i], size / sizeof(float));
       const char *wrong = !is_result(own[i], size / sizeof(float))              ? "no numbers"
                           : memcmp(tensors[i], own[i], size) != 0               ? "open, fixed"
                           : is_sample && memcmp(tensors[i], most[i], size) != 0 ? "alone, among others"
@@ -90,5 +102,6 @@ int main(void) {
       nwrong += wrong != NULL;
     }
   }
+  printf("bits %d %016llx\n", info->bits, (unsigned long long)hash);
   return nwrong != 0;
 }

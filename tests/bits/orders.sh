@@ -175,5 +175,9 @@ gcc -std=c11 -O1 -Wall -Wextra -Werror -I. "$here/orders.c" ./*.o -lm -o orders 
 count 'the driver is compiled'
 ./orders >log 2>&1
 count 'open = fixed, and a sample alone = among others'
+# Who changes an order raises NG_BITS in ngrad.h, once between two releases, and writes the new line there.
+grep '^bits ' log >bits
+cmp bits "$here/recorded" >>log 2>&1
+count 'these results have the bits of tests/bits/recorded; others want another NG_BITS'
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

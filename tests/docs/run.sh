@@ -13,7 +13,7 @@ here=$(realpath "$(dirname "$0")")
 root=$here/../..
 shift
 pages_of_work=
-[ $# -gt 0 ] || { set -- "$root"/README.md "$root"/docs/*.md && pages_of_work="CONTRIBUTING.md tests/README.md"; }
+[ $# -gt 0 ] || { set -- "$root"/README.md "$root"/docs/*.md && pages_of_work="CONTRIBUTING.md examples/README.md CHANGELOG.md SECURITY.md tests/README.md"; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/bin" && ln -s "$program" "$work/bin/ngrad" || exit 1
@@ -148,5 +148,27 @@ for page in $pages_of_work; do
   check_links "$root/$page"
   check_paths "$root/$page"
 done
+# Numbers that pages repeat are those of ngrad.h, whose bits are those of the results that tests/bits recorded.
+version=$(sed -n 's/^#define NG_VERSION "\(.*\)".*/\1/p' "$root/frontend/api/ngrad.h")
+bits=$(sed -n 's/^#define NG_BITS //p' "$root/frontend/api/ngrad.h")
+abi=$(sed -n 's/^ *ABI = \([0-9]*\),.*/\1/p' "$root/backends/codegen/emit/file_printer.h")
+soname=${version%.*}
+states() { # FILE TEXT
+  if grep -qF "$2" "$root/$1"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $1: expected $2"
+  fi
+}
+states CHANGELOG.md "## $version,"
+states CHANGELOG.md "bits $bits, emitted ABI $abi, soname $soname."
+states CITATION.cff "version: $version"
+states docs/versions.md "\`ng_version()\` | $version |"
+states docs/versions.md "\`libngrad.so.$soname\` | $soname |"
+states docs/versions.md "_get_info()->abi\` | $abi |"
+states docs/versions.md "of Python's module | $bits |"
+states frontend/python/ngrad.py "\"libngrad.so.$soname\""
+states tests/bits/recorded "bits $bits "
 echo "docs: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -204,6 +204,13 @@ saved = dict(numpy.load('once/net.npz'))
 saved['.fit'][3] = 2**63 - 1
 numpy.savez('late/net.npz', **saved)" >stdout 2>stderr
   expect 1 '' 'late/net.npz: damaged: the position in training is impossible' fit step/net_step.yaml --in data -o late --resume
+  mkdir other_bits
+  "$python" -c "
+import numpy
+saved = dict(numpy.load('once/net.npz'))
+saved['.fit'][7] = 0
+numpy.savez('other_bits/net.npz', **saved)" >stdout 2>stderr
+  expect 0 '^resumed at' 'other_bits/net.npz: was computed with bits 0, this is bits [1-9]' fit step/net_step.yaml --in data -o other_bits --resume
   mkdir counter
   # Further steps would wrap around, it is no number of steps, or fewer than those of the training.
   for step in 9223372036854775807 4611686018427387904 -1 62; do

@@ -29,6 +29,7 @@ static const char scaled_relu[] = "format: ngrad/1\n"
 static void header_and_library_are_of_one_version(void **state) {
   (void)state;
   assert_string_equal(ng_version(), NG_VERSION);
+  assert_int_equal(ng_bits(), NG_BITS);
 }
 
 static void every_status_has_a_text(void **state) {

@@ -81,9 +81,9 @@ static void print_info(const FilePrinter *f, Text *out) {
     text_format(out, "%s%s", before, f->file->isas[i]->name);
     before = " ";
   }
-  text_format(out, "\", \"%s\", %zu, %zu, %zu, tensors, %zu, %s};\n  return &info;\n}\n\n", threads[f->file->threads],
-              f->has_open_workspace ? 0 : f->workspace_nbytes, ninputs_given(g), noutputs_given(g), graph_narguments(g),
-              g->ndims ? "dims, hints" : "NULL, NULL");
+  text_format(out, "\", \"%s\", %zu, %zu, %zu, tensors, %zu, %s, %d};\n  return &info;\n}\n\n",
+              threads[f->file->threads], f->has_open_workspace ? 0 : f->workspace_nbytes, ninputs_given(g),
+              noutputs_given(g), graph_narguments(g), g->ndims ? "dims, hints" : "NULL, NULL", NGRAD_BITS);
 }
 
 // A mask of the open dims in a tensor's shape, with the bit LEAVES for the number of a rank's leaves. The tensor is

@@ -6,7 +6,7 @@
 #include "backends/codegen/codegen.h"
 
 enum {
-  ABI = 4, // version of the emitted interface (function signatures and structs)
+  ABI = 5, // version of the emitted interface (function signatures and structs)
   MOST_ISAS = 16
 };
 

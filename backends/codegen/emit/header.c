@@ -60,6 +60,7 @@ void add_parameters(const FilePrinter *f, bool is_bare, Text *out) {
 static void add_origin_part(const void *context, const char *name, Text *out) {
   const FilePrinter *f = context;
   if (is_part(name, "VERSION")) text_add_string(out, NGRAD_VERSION);
+  else if (is_part(name, "BITS")) text_format(out, "%d", NGRAD_BITS);
   else if (is_part(name, "GRAPH")) text_add_user_string(out, SINK_COMMENT, f->graph->name);
   else text_add_string(out, f->file->functions[0].hash);
 }
