@@ -42,7 +42,7 @@ typedef struct Operand {
   bool is_count;        // a small whole number, which kernels convert to the nearest float
   bool is_per_channel;  // of rank 1, it has an element for each channel of src (attribute data_format)
   bool is_statistic;    // an output that only the gradient uses, and that is differentiated on request alone; or an
-                     // input that takes such an output, or class weights: a constant there is given, not trained
+                        // input that takes such an output, or class weights: a constant there is given, not trained
   WindowSide side;
   const char *dst_name; // its name if use_dst is true, when it is the forward output instead of src; NULL: always src
 } Operand;
