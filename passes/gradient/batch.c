@@ -170,7 +170,11 @@ bool graph_batch(Graph *g, Value *const *inputs, Value *const *values, size_t ni
   arena_init(&scratch, g->arena.allocator);
   Batch t = {.b = {.graph = g, .d = d, .stem = "batch"}, .count = count};
   t.with = ARENA_ARRAY(&scratch, Value *, g->nvalues + 1);
-  bool ok = t.with || error_out_of_memory(d);
+  bool ok = true;
+  if (!t.with) {
+    arena_deinit(&scratch);
+    return error_out_of_memory(d);
+  }
   for (size_t i = 0; ok && i < ninputs; i++) t.with[inputs[i]->index] = values[i];
   const size_t nnodes = g->nnodes;
   for (size_t i = 0; ok && i < nnodes; i++) {

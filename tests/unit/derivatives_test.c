@@ -241,7 +241,7 @@ static bool draw_one(Drawn *d, OperatorId id, uint64_t *turn) {
 static void run_on(ng_context *ctx, ng_graph *first, ng_graph *g, ng_tensor *outputs) {
   ng_tensor inputs[2 * MOST_INPUTS] = {{0}};
   const size_t ninputs = ng_graph_input_count(g), nfirst = ng_graph_input_count(first);
-  assert_true(ninputs <= 2 * MOST_INPUTS);
+  assert_true(ninputs <= sizeof inputs / sizeof *inputs);
   for (size_t i = 0; i < ninputs; i++) {
     const char *name = ng_graph_input(g, i).name;
     size_t k = 0;
