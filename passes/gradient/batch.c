@@ -141,6 +141,7 @@ static bool (*way_of(const Node *node))(Batch *, const Node *) {
   const unsigned traits = node->op->traits;
   const OperatorId id = node->op->id;
   const bool has_axes = operator_places_by_axis(node->op) || traits & TRAIT_ALONG_AXIS || id == OP_Dropout;
+  if (!node->outputs[0]) return make_each;
   if (traits & TRAIT_ELEMENTWISE && !has_axes) return make_elementwise;
   if (traits & TRAIT_REDUCES) return make_reduction;
   if (id == OP_StaticReshape) return make_reshape;
