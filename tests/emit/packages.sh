@@ -164,7 +164,7 @@ END
   cat >found/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.15)
 project(user LANGUAGES C)
-find_package(net 0.1 REQUIRED)
+find_package(net 0.2 REQUIRED)
 add_executable(user ../driver.c)
 target_compile_definitions(user PRIVATE HEADER="net.h" NAME=net EXTENTS=N STORED)
 target_link_libraries(user PRIVATE net::net)
