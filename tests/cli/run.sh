@@ -780,6 +780,9 @@ expect 2 '^graph' "error: expected at most $(nproc) threads, one for each proces
 if [ "$(nproc)" -gt 1 ]; then
   expect 0 '"efficiency": [0-9]' '' bench sum.yaml --seconds 0.01 --threads 1,2 --json
   expect 0 'speed-up  efficiency' '' bench sum.yaml --seconds 0.01 --threads 1,2
+  rows=$("$ngrad" bench sum.yaml sum.yaml --seconds 0.01 --threads 1,2 2>/dev/null | awk '$1 == "sum" { printf "%s ", $3 }')
+  [ "$rows" = '1 2 1 2 ' ]
+  count "bench --threads 1,2 times each graph in turns ($rows)"
 fi
 for threads in 2,1 1,1 0,1 x '1,'; do
   expect 2 '' '--threads: expected a number of threads, or at most 16 ascending ones' bench sum.yaml --threads "$threads"
