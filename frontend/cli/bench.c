@@ -200,7 +200,7 @@ static bool parse_against(const Settings *s, Settings *other, TextList *texts) {
     texts->items[texts->count++] = memory_or_exit(strdup(s->against.items[i]));
   Verb verb = *s->verb;
   verb.least_operands = verb.most_operands = 0;
-  ThreadCounts threads;
+  ThreadCounts threads = {0};
   const bool ok = settings_parse(other, &verb, (int)texts->count, (char **)texts->items) &&
                   read_thread_counts(other->thread_counts, &threads);
   other->threads = threads.counts[0];
