@@ -177,6 +177,7 @@ static void memory_plans_are_sound(void **state) {
     init(&c, &cases[i], i);
     Lowered l = lower(&c, &cases[i], &target);
     text_init(&why, &system_allocator);
+    if (!pipeline_build_trees(l.program, false)) fail_msg("%s: %s", cases[i].name, l.program->unsound);
     if (!memory_verify(l.program, &nsteps, &why)) fail_msg("%s: %s", cases[i].name, text_string(&why));
     assert_true(nsteps > 0);
     text_deinit(&why);
