@@ -169,7 +169,7 @@ static const Option options[] = {
     {OPTION_TRAIN, "epsilon", 0, "X", KIND_SETTING, 0, "for adam and adamw (default 1e-8) and adagrad (default 1e-10)"},
     {OPTION_TRAIN, "lr-decay", 0, "X", KIND_SETTING, 0, "for adagrad (default 0)"},
     {OPTION_TRAIN, "weight-decay", 0, "X", KIND_SETTING, 0,
-     "adamw shrinks weights by rate * X (default 0.01); the others add X * weights to gradients (default 0)"},
+     "for adamw: shrink weights by rate * X (default 0.01); for the others: add X * weights to gradients (default 0)"},
     {OPTION_TRAIN, "clip-norm", 0, "X", KIND_SETTING, 0,
      "scale the gradients so that their common L2 norm is at most X (default 0: no limit)"},
     {OPTION_TRAIN, "schedule", 0, "NAME", KIND_TEXT, FIELD(rate_schedule),

@@ -20,6 +20,7 @@ typedef struct Buffer { // the elements of a tensor or temporary
   uint32_t *writers;   // by element: the last block that wrote it; 0: none. NULL: read-only, or local to a step
   uint32_t *readers;   // by element: of the last loop that read it, the first block that did
   bool is_stored_once; // a loop must not write an element twice
+  bool is_mapped;      // the domain loads, stores and checks elements, also of a temporary: writers is NULL
 } Buffer;
 
 // False: out of memory. has_values: its elements are not the domain's.

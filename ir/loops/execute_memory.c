@@ -204,7 +204,7 @@ static const char *read_fault(const Buffer *b, const Blocks *blocks, uint64_t i)
 
 static const char *write_fault(const Buffer *b, const Blocks *blocks, uint64_t i) {
   if (i >= (uint64_t)b->nelems) return "writes out of bounds";
-  if (!b->writers) return b->values ? NULL : "writes read-only memory";
+  if (!b->writers) return b->values || b->is_mapped ? NULL : "writes read-only memory";
   if (is_of_other_block(blocks, b->writers[i])) return "writes an element that another block of the loop writes";
   if (is_of_other_block(blocks, b->readers[i])) return "writes an element that another block of the loop reads";
   if (b->is_stored_once && b->writers[i] == blocks->now) return "writes an element that the loop has written already";
@@ -222,7 +222,7 @@ static bool find_elements(Executing *x, AccessId id, Pointer p, Elements e, bool
   if (!p.buffer) execute_fail(x, "accesses memory through a null pointer");
   if (!p.buffer) return false;
   if (!p.buffer->values && p.buffer != buffer_of(x, id)) execute_fail(x, "accesses another tensor");
-  if (p.buffer->values && access_is_mask(&x->k->accesses[id])) p.at *= 8;
+  if (access_is_mask(&x->k->accesses[id])) p.at *= 8;
   for (int i = 0; i < e.count && !x->has_failed; i++) {
     const uint64_t at = p.at + (uint64_t)i * e.step;
     elements[i] = (int64_t)at;

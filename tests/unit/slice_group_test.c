@@ -1,6 +1,7 @@
 // Slice groups: which kernels run slice by slice together, which values are private to them, and that slices change no
 // bits except through the order of sums. Executor and compiled scalar C agree; memory plans are checked step by step.
 #include "backends/codegen/codegen.h"
+#include "ir/loops/prove.h"
 #include "passes/memory/verify.h"
 #include "tests/unit/loops_case.h"
 #include "tests/unit/quick_compiler.h"
@@ -178,8 +179,10 @@ static void memory_plans_are_sound(void **state) {
     init(&c, &cases[i], i);
     Lowered l = lower(&c, &cases[i], &target);
     text_init(&why, &system_allocator);
+    if (!pipeline_build_trees(l.program, false)) fail_msg("%s: %s", cases[i].name, l.program->unsound);
     if (!memory_verify(l.program, &nsteps, &why)) fail_msg("%s: %s", cases[i].name, text_string(&why));
     assert_true(nsteps > 0);
+    if (!program_prove(l.program, &nsteps, &why)) fail_msg("%s: %s", cases[i].name, text_string(&why));
     text_deinit(&why);
     lowered_free(&l);
     loops_case_deinit(&c);
