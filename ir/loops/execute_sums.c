@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static Datum identity_of(const Executing *x, const LoopNode *n, Type type) {
+Datum identity_of(const Executing *x, const LoopNode *n, Type type) {
   return number_of(x, type, reductions[node_reduction(x->tree, n)].identity);
 }
 
@@ -16,80 +16,28 @@ static void combine(Executing *x, const LoopNode *n, Type type, const Datum *a, 
   else execute_fail(x, "it is no reduction");
 }
 
-// The type of the node's sum: of the kernel, or f64.
-static Type type_of(const Executing *x, bool is_f64) {
-  return is_f64 && x->type == TYPE_F32 ? TYPE_F64 : x->type;
+Type sum_type(const Executing *x, const LoopNode *n) {
+  const Address *sum = node_sum(n);
+  if (sum->buffer == BUFFER_PARTIALS && !n->is_vector) return x->k->accesses[sum->of].type;
+  return node_is_f64(x->tree, n) && x->type == TYPE_F32 ? TYPE_F64 : x->type;
 }
 
-// Sums in registers
-
-static Slot *slot_of(const Executing *x, const LoopNode *n, bool is_total) {
-  return is_total ? &x->exprs[n->expr].totals : &x->exprs[n->expr].accumulators;
+bool has_partials(const Executing *x, const LoopNode *n) {
+  const Storage *s = &x->buffers[BUFFER_PARTIALS][n->access];
+  return s->count && s->pointers[0].buffer;
 }
 
+// Accumulators and totals begin with the identity. A vector of partial sums is loaded, if the block has them.
 void execute_begin_sum(Executing *x, const LoopNode *n) {
-  Slot *s = slot_of(x, n, n->sum != SUM_ACCUMULATOR);
-  if (!make_slot(x, s, n->sum == SUM_SCALAR ? 1 : n->count)) return;
-  const Datum identity = identity_of(x, n, type_of(x, node_is_f64(x->tree, n)));
-  for (int i = 0; i < s->count; i++) set_lanes(s->items[i].lane, identity, 0, LANES);
-}
-
-static int element_of(Executing *x, AccumulatorChoice accumulator) {
-  const uint64_t row = var_of(x, VAR_ROW), vector = var_of(x, VAR_VECTOR);
-  switch (accumulator) {
-  case ACCUMULATOR_OF_ROW: return (int)row;
-  case ACCUMULATOR_OF_VECTOR: return (int)vector;
-  case ACCUMULATOR_OF_BOTH: return (int)(vector * var_of(x, VAR_ROWS) + row);
-  case ACCUMULATOR_OF_ELEMENT: return (int)(var_of(x, VAR_LANE) % LANES);
-  default: return 0;
-  }
-}
-
-static bool has_partials(const Executing *x, const LoopNode *n) {
-  return !n->flag || x->accesses[n->access].partials.buffer;
-}
-
-// Adds the operand, in this type, to the first lanes.
-static void update(Executing *x, const LoopNode *n, Type type, Datum *sum) {
-  const ExprId operand = node_operand(x->tree, n);
-  Datum wide[LANES], updated[LANES];
-  if (n->is_fused && x->k->exprs[operand].op == EXPR_MUL) {
-    const ExprId *factors = x->k->exprs[operand].args;
-    const Datum *const args[] = {value_of(x, factors[0]), value_of(x, factors[1]), sum};
-    apply(x, EXPR_FMA, type, args, updated);
-  } else {
-    convert(x, x->type, type, value_of(x, operand), wide);
-    combine(x, n, type, sum, wide, updated);
-  }
-  const int count = n->is_vector ? lanes_of_node(x, n) : LANES;
-  if (!x->has_failed) memcpy(sum, updated, (size_t)count * sizeof *sum);
-}
-
-// An element of the block's partial sums in memory, in their type.
-static void update_element(Executing *x, const LoopNode *n) {
-  Pointer part = x->accesses[n->access].partials;
-  Datum sum[LANES];
-  const Type type = x->k->accesses[n->access].type;
-  part.at += index_of_run(x, n->address.index);
-  read_elements(x, n->access, type, part, (Elements){.count = 1}, sum);
-  if (x->has_failed) return;
-  set_lanes(sum, sum[0], 1, LANES);
-  update(x, n, type, sum);
-  write_elements(x, n->access, type, part, (Elements){.count = 1}, sum, false);
-}
-
-void execute_update(Executing *x, const LoopNode *n) {
-  if (!has_partials(x, n)) return;
-  switch (n->sum) {
-  case SUM_ACCUMULATOR:
-    update(x, n, x->type, item_of(x, slot_of(x, n, false), element_of(x, n->accumulator))->lane);
-    return;
-  case SUM_SCALAR: update(x, n, type_of(x, true), item_of(x, slot_of(x, n, true), 0)->lane); return;
-  case SUM_PARTIAL_REGISTER:
-    update(x, n, type_of(x, node_is_widened(x->tree, n)), x->accesses[n->access].held.lane);
-    return;
-  default: update_element(x, n);
-  }
+  const bool is_held = n->to.buffer == BUFFER_HELD;
+  const Type type = sum_type(x, n);
+  if (!make_items(x, &n->to, is_held ? 1 : n->count)) return;
+  Storage *s = storage_of(x, &n->to);
+  const Datum identity = identity_of(x, n, type);
+  for (int i = 0; i < s->count; i++) set_lanes(s->values[i].lane, identity, 0, LANES);
+  if (is_held && (!n->flag || has_partials(x, n)))
+    read_elements(x, n->access, type, address_of(x, &n->from), (Elements){.step = 1, .count = lanes_of_node(x, n)},
+                  s->values[0].lane);
 }
 
 // Adds the first half of `count` vectors, or lanes, to the second, and so on: item i takes item i + 8, then i + 4 …
@@ -109,80 +57,81 @@ static void add_lanes(Executing *x, const LoopNode *n, Type type, Datum *lanes) 
   set_lanes(lanes, lanes[0], 1, LANES);
 }
 
-void execute_end_run(Executing *x, const LoopNode *n) {
-  const int first = n->is_row && n->accumulator == ACCUMULATOR_OF_BOTH
-                        ? (int)(var_of(x, VAR_VECTOR) * var_of(x, VAR_ROWS))
-                    : n->is_row ? 0
-                                : element_of(x, n->accumulator);
-  const int count = n->is_row ? (int)var_of(x, VAR_ROWS) : 1;
-  for (int i = first; i < first + count && !x->has_failed; i++) {
-    Datum wide[LANES], *total = item_of(x, slot_of(x, n, true), i)->lane;
-    if (node_adds_lanes(x->tree, n)) add_lanes(x, n, x->type, item_of(x, slot_of(x, n, false), i)->lane);
-    convert(x, x->type, type_of(x, true), item_of(x, slot_of(x, n, false), i)->lane, wide);
-    combine(x, n, type_of(x, true), total, wide, total);
+// Adds the operand, in this type, to the first lanes.
+static void add_operand(Executing *x, const LoopNode *n, Type type, Datum *sum) {
+  Datum wide[LANES], updated[LANES];
+  if (n->is_fused && x->k->exprs[n->expr].op == EXPR_MUL) {
+    const ExprId *factors = x->k->exprs[n->expr].args;
+    const Datum *const args[] = {value_of(x, factors[0]), value_of(x, factors[1]), sum};
+    apply(x, EXPR_FMA, type, args, updated);
+  } else {
+    convert(x, x->type, type, value_of(x, n->expr), wide);
+    combine(x, n, type, sum, wide, updated);
   }
+  const int count = n->is_vector ? lanes_of_node(x, n) : LANES;
+  if (!x->has_failed) memcpy(sum, updated, (size_t)count * sizeof *sum);
 }
 
-static void end_sum_of(Executing *x, const LoopNode *n, int element, Datum *sum) {
-  const bool is_total = n->sum != SUM_ACCUMULATOR;
-  const Type type = type_of(x, is_total);
-  Vector items[LANES];
-  const int count = n->is_vector && !is_total ? tree_element_sums(x->tree, n->expr) : 0;
-  for (int i = 0; i < count; i++) items[i] = *item_of(x, slot_of(x, n, is_total), i);
-  if (!count) items[0] = *item_of(x, slot_of(x, n, is_total), element);
+// Ends a run: adds accumulators to a total, lane by lane or all lanes.
+static void add_run(Executing *x, const LoopNode *n) {
+  Datum wide[LANES], *total = lanes_of(x, &n->to), *run = lanes_of(x, &n->from);
   if (x->has_failed) return;
-  add_by_halves(x, n, type, items, count);
-  if (!n->is_vector && !is_total) add_lanes(x, n, type, items[0].lane);
-  convert(x, type, x->type, items[0].lane, sum);
+  if (node_adds_lanes(x->tree, n)) add_lanes(x, n, x->type, run);
+  convert(x, x->type, sum_type(x, n), run, wide);
+  combine(x, n, sum_type(x, n), total, wide, total);
 }
 
-void execute_end_sum(Executing *x, const LoopNode *n) {
-  Slot *values = &x->exprs[n->expr].value;
-  const int rows = n->is_row ? x->tree->loop->rows : 1;
-  if (!make_slot(x, values, rows)) return;
-  if (!n->is_row) end_sum_of(x, n, element_of(x, n->accumulator), values->items[0].lane);
-  for (int r = 0; n->is_row && r < (int)var_of(x, VAR_ROWS) && !x->has_failed; r++)
-    end_sum_of(x, n, r, item_of(x, values, r)->lane);
-}
-
-// Partial sums in memory
-
-void execute_combine(Executing *x, const LoopNode *n) {
-  const Type type = type_of(x, true);
+// Adds a block's partial sums, in memory, to a total.
+static void add_partials(Executing *x, const LoopNode *n) {
+  const Type type = sum_type(x, n);
   const Elements e = {.step = n->is_vector ? index_of_run(x, n->step) : 1,
                       .count = n->is_vector ? lanes_of_node(x, n) : 1};
-  Datum part[LANES], *total = item_of(x, slot_of(x, n, true), 0)->lane;
+  Datum part[LANES], *total = lanes_of(x, &n->to);
   set_lanes(part, number_of(x, type, 0), 0, LANES);
-  read_elements(x, n->access, type, address_of(x, &n->address), e, part);
+  read_elements(x, n->access, type, address_of(x, &n->from), e, part);
   if (!n->is_vector) set_lanes(part, part[0], 1, LANES);
   combine(x, n, type, total, part, total);
 }
 
-void execute_load_partial(Executing *x, const LoopNode *n) {
-  const Type type = type_of(x, node_is_f64(x->tree, n));
-  Datum *held = x->accesses[n->access].held.lane;
-  set_lanes(held, number_of(x, type, 0), 0, LANES);
-  if (has_partials(x, n))
-    read_elements(x, n->access, type, address_of(x, &n->address), (Elements){.step = 1, .count = lanes_of_node(x, n)},
-                  held);
+// Adds to an element of the block's partial sums in memory.
+static void add_to_element(Executing *x, const LoopNode *n) {
+  const Pointer part = address_of(x, &n->to);
+  Datum sum[LANES];
+  const Type type = sum_type(x, n);
+  read_elements(x, n->access, type, part, (Elements){.count = 1}, sum);
+  if (x->has_failed) return;
+  set_lanes(sum, sum[0], 1, LANES);
+  add_operand(x, n, type, sum);
+  write_elements(x, n->access, type, part, (Elements){.count = 1}, sum, false);
 }
 
-void execute_store_partial(Executing *x, const LoopNode *n) {
-  if (has_partials(x, n))
-    write_elements(x, n->access, type_of(x, node_is_f64(x->tree, n)), address_of(x, &n->address),
-                   (Elements){.step = 1, .count = lanes_of_node(x, n)}, x->accesses[n->access].held.lane, false);
+void execute_update(Executing *x, const LoopNode *n) {
+  if (n->flag && !has_partials(x, n)) return;
+  if (node_ends_run(n)) each_row(x, n, add_run);
+  else if (n->from.buffer) add_partials(x, n);
+  else if (n->to.buffer == BUFFER_PARTIALS) add_to_element(x, n);
+  else add_operand(x, n, sum_type(x, n), lanes_of(x, &n->to));
 }
 
-void execute_partials(Executing *x, const LoopNode *n) {
-  Buffer *b = buffer_of(x, n->access);
-  if (!b && !n->flag) execute_fail(x, "it has no memory");
-  x->accesses[n->access].partials = (Pointer){b, b ? var_of(x, VAR_BLOCK) * index_of_run(x, n->value) : 0};
+// The sum's total, or the reduction of accumulators: of as many as elements of a row have, or over the lanes of one.
+static void end_sum(Executing *x, const LoopNode *n) {
+  const bool is_total = n->from.buffer == BUFFER_TOTAL;
+  const Type type = sum_type(x, n);
+  const Address value = {.buffer = BUFFER_VALUE, .of = n->expr, .item = n->is_row ? ITEM_OF_ROW : ITEM_ONLY};
+  Vector items[LANES];
+  const int all = n->is_vector && !is_total ? tree_element_sums(x->tree, n->expr) : 0;
+  const int count = all < storage_of(x, &n->from)->count ? all : storage_of(x, &n->from)->count;
+  memcpy(&items[0], lanes_of(x, &n->from), sizeof items[0]);
+  for (int i = 0; i < count; i++) items[i] = storage_of(x, &n->from)->values[i];
+  if (x->has_failed) return;
+  add_by_halves(x, n, type, items, count);
+  if (!n->is_vector && !is_total) add_lanes(x, n, type, items[0].lane);
+  convert(x, type, x->type, items[0].lane, lanes_of(x, &value));
 }
 
-void execute_init_partial(Executing *x, const LoopNode *n) {
-  const Type type = x->k->accesses[n->access].type;
-  const Datum identity = identity_of(x, n, type);
-  write_elements(x, n->access, type, address_of(x, &n->address), (Elements){.count = 1}, &identity, false);
+void execute_end_sum(Executing *x, const LoopNode *n) {
+  const Address value = {.buffer = BUFFER_VALUE, .of = n->expr};
+  if (make_items(x, &value, n->is_row ? x->tree->loop->rows : 1)) each_row(x, n, end_sum);
 }
 
 // Scatters

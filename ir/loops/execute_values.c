@@ -5,8 +5,23 @@
 #include <string.h>
 
 // FORM_ROWS: an array with a scalar for each row.
+static Address value_address(const Executing *x, ExprId id) {
+  return (Address){.buffer = BUFFER_VALUE, .of = id, .item = x->tree->form[id] == FORM_ROWS ? ITEM_OF_ROW : ITEM_ONLY};
+}
+
 Datum *value_of(Executing *x, ExprId id) {
-  return item_of(x, &x->exprs[id].value, x->tree->form[id] == FORM_ROWS ? (int)var_of(x, VAR_ROW) : 0)->lane;
+  const Address value = value_address(x, id);
+  return lanes_of(x, &value);
+}
+
+void each_row(Executing *x, const LoopNode *n, void (*f)(Executing *x, const LoopNode *n)) {
+  if (!n->is_row) {
+    f(x, n);
+    return;
+  }
+  uint64_t *row = var_place(x, loop_var(VAR_ROW)), before = *row;
+  for (*row = 0; *row < var_of(x, VAR_ROWS) && *row < MOST_ITEMS && !x->has_failed; ++*row) f(x, n);
+  *row = before;
 }
 
 // Loads
@@ -30,17 +45,17 @@ static void load_within(Executing *x, const LoopNode *n, Pointer p, uint64_t ste
   }
 }
 
-static void load(Executing *x, const LoopNode *n, Datum *y) {
+static void load(Executing *x, const LoopNode *n, Load how, Datum *y) {
   const Expr *e = &x->k->exprs[n->expr];
-  const Pointer p = address_of(x, &n->address);
+  const Pointer p = address_of(x, &n->from);
   const Access *a = &x->k->accesses[e->access];
   const Type type = e->is_s64 ? TYPE_S64 : x->type;
-  Elements elements = {.step = n->load == LOAD_STRIDED || n->load == LOAD_GATHERED ? index_of_run(x, n->step) : 1,
+  Elements elements = {.step = how == LOAD_STRIDED || how == LOAD_GATHERED ? index_of_run(x, n->step) : 1,
                        .count = n->is_vector ? lanes_of_node(x, n) : 1,
-                       .offsets = e->args[0] && n->load != LOAD_SPILLED ? value_of(x, e->args[0]) : NULL};
-  const bool is_mask = access_is_mask(a), is_one = n->load == LOAD_ELEMENT || n->load == LOAD_BROADCAST;
+                       .offsets = e->args[0] && how != LOAD_WHOLE ? value_of(x, e->args[0]) : NULL};
+  const bool is_mask = access_is_mask(a), is_one = how == LOAD_ELEMENT || how == LOAD_BROADCAST;
   set_lanes(y, number_of(x, x->type, 0), 0, LANES);
-  if (n->load == LOAD_COPIED || n->load == LOAD_SPILLED) {
+  if (how == LOAD_WHOLE) {
     elements = (Elements){.step = 1, .count = LANES};
     read_elements(x, n->access, TYPE_F32, p, elements, y);
     return;
@@ -70,7 +85,7 @@ static void index_lanes(Executing *x, const LoopNode *n, const Expr *e, Datum *y
 
 static void keep_lanes(Executing *x, const LoopNode *n, const Expr *e, Datum *y) {
   const Datum args[] = {value_of(x, e->args[0])[0], value_of(x, e->args[1])[0], value_of(x, e->args[2])[0]};
-  const uint64_t place = address_of(x, &n->address).at, step = n->is_vector ? index_of_run(x, n->step) : 0;
+  const uint64_t place = address_of(x, &n->from).at, step = n->is_vector ? index_of_run(x, n->step) : 0;
   for (int i = 0; i < LANES; i++)
     y[i] = x->domain->is_kept(x->domain->context, x->type, args, (int64_t)(place + (uint64_t)i * step));
 }
@@ -98,10 +113,15 @@ static void compute(Executing *x, const LoopNode *n, Datum *y) {
 }
 
 void execute_let(Executing *x, const LoopNode *n) {
-  Vector made;
-  if (n->load || x->k->exprs[n->expr].op == EXPR_LOAD) load(x, n, made.lane);
-  else compute(x, n, made.lane);
-  if (!x->has_failed) *item_of(x, &x->exprs[n->expr].value, n->is_row ? (int)var_of(x, VAR_ROW) : 0) = made;
+  Datum made[LANES];
+  const Load how = node_load(x->tree, n);
+  if (node_ends_sum(n)) {
+    execute_end_sum(x, n);
+    return;
+  }
+  if (how || x->k->exprs[n->expr].op == EXPR_LOAD) load(x, n, how, made);
+  else compute(x, n, made);
+  if (!x->has_failed) memcpy(value_of(x, n->expr), made, sizeof made);
 }
 
 // Stores
@@ -122,85 +142,68 @@ static bool is_streamed(Executing *x, const LoopNode *n, const Pointer *to) {
   return true;
 }
 
+// Partial sums: a vector that is held, or the identity.
+static void store_partials(Executing *x, const LoopNode *n) {
+  const Type type = sum_type(x, n);
+  const Datum identity = identity_of(x, n, type);
+  const bool is_held = n->from.buffer;
+  if (!n->flag || has_partials(x, n))
+    write_elements(x, n->access, type, address_of(x, &n->to),
+                   (Elements){.step = 1, .count = is_held ? lanes_of_node(x, n) : 1},
+                   is_held ? lanes_of(x, &n->from) : &identity, false);
+}
+
 void execute_store(Executing *x, const LoopNode *n) {
-  const AccessId id = n->address.access;
-  const Pointer p = address_of(x, &n->address);
-  const bool is_mask = expr_is_mask(x->k, n->expr), is_whole = n->address.base == BASE_ROWS;
+  const AccessId id = n->access;
+  if (n->to.buffer == BUFFER_PARTIALS) {
+    store_partials(x, n);
+    return;
+  }
+  const Pointer p = address_of(x, &n->to);
+  const bool is_copy = n->to.buffer == BUFFER_COPY || n->to.buffer == BUFFER_SPILL;
+  const bool is_mask = expr_is_mask(x->k, n->expr);
   const Datum *value = value_of(x, n->expr);
   Elements e = {.step = 1, .count = 1};
-  if (n->is_vector && (is_whole || access_is_mask(&x->k->accesses[id]))) e.count = LANES;
+  if (n->is_vector && (is_copy || access_is_mask(&x->k->accesses[id]))) e.count = LANES;
   else if (n->is_vector) e = (Elements){.step = index_of_run(x, n->step), .count = lanes_of_node(x, n)};
-  if (!is_whole && is_streamed(x, n, &p) && (e.count < LANES || e.step != 1))
+  if (!is_copy && is_streamed(x, n, &p) && (e.count < LANES || e.step != 1))
     execute_fail(x, "streams less than a whole vector");
-  write_elements(x, id, x->type, p, e, value, is_mask);
+  write_elements(x, id, is_copy ? TYPE_F32 : x->type, p, e, value, is_mask);
 }
 
-void execute_spill(Executing *x, const LoopNode *n) {
-  write_elements(x, 0, TYPE_F32, address_of(x, &n->address), (Elements){.step = 1, .count = LANES},
-                 value_of(x, n->expr), false);
-}
+// Moves. A vector of a copy, or of a panel, has neighbouring elements; a column of LANES rows is one.
 
-// Copies. A vector of a transposed copy, or of the vectors of rows, has neighbouring elements.
-
-static void move(Executing *x, AccessId id, Pointer from, uint64_t from_step, Pointer to, uint64_t to_step) {
+static void move_vector(Executing *x, const LoopNode *n, Pointer from, uint64_t from_step, Pointer to,
+                        uint64_t to_step) {
   Datum y[LANES];
-  read_elements(x, id, TYPE_F32, from, (Elements){.step = from_step, .count = LANES}, y);
-  if (!x->has_failed) write_elements(x, id, TYPE_F32, to, (Elements){.step = to_step, .count = LANES}, y, false);
+  read_elements(x, n->from.of, TYPE_F32, from, (Elements){.step = from_step, .count = LANES}, y);
+  if (!x->has_failed) write_elements(x, n->to.of, TYPE_F32, to, (Elements){.step = to_step, .count = LANES}, y, false);
 }
 
-// Rows in lanes: a column of the tensor is a vector of the step's transposed copy.
-void execute_load_rows(Executing *x, const LoopNode *n) {
-  Pointer from = x->accesses[n->access].pointer[0], to = x->accesses[n->access].copy;
-  const uint64_t step = index_of_run(x, n->step);
-  for (int64_t c = 0; c < n->nelems && !x->has_failed; c++, from.at++, to.at += LANES)
-    move(x, n->access, from, step, to, 1);
-}
-
-// Streamed rows are dense: the stride is the width.
-void execute_store_rows(Executing *x, const LoopNode *n) {
+// Rows in lanes. Streamed rows are dense: the stride is the width.
+static void move_rows(Executing *x, const LoopNode *n) {
   enum { WIDEST = 64 };
-  Pointer from = x->accesses[n->access].copy, to = x->accesses[n->access].pointer[0];
+  const bool is_store = n->from.buffer == BUFFER_COPY;
+  Pointer from = address_of(x, &n->from), to = address_of(x, &n->to);
   const bool is_stream = is_streamed(x, n, &to);
-  const uint64_t step = is_stream ? (uint64_t)n->nelems : index_of_run(x, n->step);
-  if (is_stream && n->nelems > WIDEST) execute_fail(x, "streams rows of %lld", (long long)n->nelems);
-  for (int64_t c = 0; c < n->nelems && !x->has_failed; c++, from.at += LANES, to.at++)
-    move(x, n->access, from, 1, to, step);
+  const uint64_t step = is_stream ? (uint64_t)n->count : index_of_run(x, n->step);
+  if (is_stream && n->count > WIDEST) execute_fail(x, "streams rows of %lld", (long long)n->count);
+  for (int64_t c = 0; c < n->count && !x->has_failed;
+       c++, from.at += is_store ? LANES : 1, to.at += is_store ? 1 : LANES)
+    move_vector(x, n, from, is_store ? 1 : step, to, is_store ? step : 1);
 }
 
-// As execute_load_rows, to a panel.
-void execute_copy_rows(Executing *x, const LoopNode *n) {
-  Pointer from = x->accesses[n->access].pointer[0], to = address_of(x, &n->address);
-  const uint64_t step = index_of_run(x, n->step);
-  for (int64_t c = 0; c < n->nelems && !x->has_failed; c++, from.at++, to.at += LANES) {
-    Datum y[LANES];
-    read_elements(x, n->access, TYPE_F32, from, (Elements){.step = step, .count = LANES}, y);
-    if (!x->has_failed)
-      write_elements(x, n->address.access, TYPE_F32, to, (Elements){.step = 1, .count = LANES}, y, false);
-  }
+// A vector of the copy for the row, or at the address.
+static void move_one(Executing *x, const LoopNode *n) {
+  const bool is_store = n->from.buffer == BUFFER_COPY;
+  const uint64_t step = n->is_row ? index_of_run(x, n->step) : 1, row = n->is_row ? var_of(x, VAR_ROW) : 0;
+  Pointer from = address_of(x, &n->from), to = address_of(x, &n->to);
+  *(is_store ? &from.at : &to.at) += row * LANES;
+  move_vector(x, n, from, is_store ? 1 : step, to, is_store ? step : 1);
 }
 
-void execute_load_column(Executing *x, const LoopNode *n) {
-  Pointer to = x->accesses[n->access].copy;
-  to.at += index_of_run(x, n->value);
-  move(x, n->access, address_of(x, &n->address), 1, to, 1);
-}
-
-static void move_rows(Executing *x, const LoopNode *n, bool is_store) {
-  const uint64_t step = index_of_run(x, n->step), offset = index_of_run(x, n->address.index);
-  Pointer vectors = x->accesses[n->access].copy;
-  const uint64_t rows = var_of(x, VAR_ROWS);
-  for (uint64_t r = 0; r < rows && r < MOST_ITEMS && !x->has_failed; r++, vectors.at += LANES) {
-    Pointer row = x->accesses[n->access].pointer[r];
-    row.at += offset;
-    if (is_store) move(x, n->access, vectors, 1, row, step);
-    else move(x, n->access, row, step, vectors, 1);
-  }
-}
-
-void execute_gather_rows(Executing *x, const LoopNode *n) {
-  move_rows(x, n, false);
-}
-
-void execute_scatter_rows(Executing *x, const LoopNode *n) {
-  if (!n->flag || x->accesses[n->access].is_wanted) move_rows(x, n, true);
+void execute_move(Executing *x, const LoopNode *n) {
+  if (n->flag && !x->accesses[n->access].is_wanted) return;
+  if (n->count) move_rows(x, n);
+  else each_row(x, n, move_one);
 }

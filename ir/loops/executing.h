@@ -14,26 +14,17 @@ typedef struct Vector { // a scalar stands in all lanes
 } Vector;
 
 enum { MOST_ITEMS = 64 };
-typedef struct Slot { // a variable, or an array of them: for each row of the step, or accumulator of a sum
-  Vector *items;
-  int count;
-} Slot;
+typedef struct Storage { // of a buffer of a kind, which belongs to an access or expression
+  Vector *values;        // in registers
+  Pointer *pointers;     // in memory: one, or one for each row of the step
+  int count;             // of either
+  Buffer array;          // a local one
+} Storage;
 
-typedef struct OfAccess {      // the variables that belong to an access
-  Pointer pointer[MOST_ITEMS]; // p_x: of the step, or of each row
-  Pointer copy;                // rows_x
-  Pointer partials;            // part_x
-  Vector held;                 // held_x
+typedef struct OfAccess { // the variables that belong to an access
   bool is_wanted, is_streamed;
   uint64_t distance;
-  Buffer own, rows; // local arrays of the step: of a temporary, of a transposed copy
 } OfAccess;
-
-typedef struct OfExpr { // the variables that belong to an expression
-  Slot value, accumulators, totals;
-  Pointer spilled;
-  Buffer spill; // a local array
-} OfExpr;
 
 typedef struct Executing {
   LoopRun run;
@@ -44,7 +35,7 @@ typedef struct Executing {
   Arena *arena;
   Blocks blocks;
   OfAccess *accesses;
-  OfExpr *exprs;
+  Storage *buffers[BUFFER_KINDS];              // by access or expression
   uint64_t vars[2][VAR_ELEMENT + 1][MAX_AXES]; // of the block, and of the step
   int function;                                // 0: the block, 1: the step
   int left;                                    // elements of the last vector of an is_vectors loop; 0: a whole vector
@@ -63,9 +54,11 @@ uint64_t index_of_run(Executing *x, const Index *i); // NULL: 0
 int lanes_of_node(Executing *x, const LoopNode *n);  // that hold elements
 Buffer *buffer_of(const Executing *x, AccessId id);  // the tensor's or temporary's; NULL: none in this call
 Pointer address_of(Executing *x, const Address *at);
-Vector *item_of(Executing *x, Slot *s, int i); // i must be in the array
-bool make_slot(Executing *x, Slot *s, int count);
-Pointer make_local(Executing *x, Buffer *b, Type type, int64_t nelems); // an array whose elements have no values yet
+void point_to(Executing *x, const Address *at, Pointer p); // to the buffer
+Storage *storage_of(const Executing *x, const Address *at);
+Datum *lanes_of(Executing *x, const Address *at); // of the item in registers
+bool make_items(Executing *x, const Address *at, int64_t count);
+void make_array(Executing *x, const Address *at, Type type, int64_t nelems); // whose elements have no values yet
 
 typedef struct Elements { // `count` of them, `step` apart, from a pointer on
   uint64_t step;
@@ -85,27 +78,19 @@ void convert(Executing *x, Type from, Type to, const Datum *in, Datum *y);
 // execute_values.c
 
 Datum *value_of(Executing *x, ExprId id);
+void each_row(Executing *x, const LoopNode *n, void (*f)(Executing *x, const LoopNode *n)); // once unless is_row
 void execute_let(Executing *x, const LoopNode *n);
 void execute_store(Executing *x, const LoopNode *n);
-void execute_spill(Executing *x, const LoopNode *n);
-void execute_load_rows(Executing *x, const LoopNode *n);
-void execute_store_rows(Executing *x, const LoopNode *n);
-void execute_copy_rows(Executing *x, const LoopNode *n);
-void execute_load_column(Executing *x, const LoopNode *n);
-void execute_gather_rows(Executing *x, const LoopNode *n);
-void execute_scatter_rows(Executing *x, const LoopNode *n);
+void execute_move(Executing *x, const LoopNode *n);
 
 // execute_sums.c
 
+Datum identity_of(const Executing *x, const LoopNode *n, Type type);
+Type sum_type(const Executing *x, const LoopNode *n); // of the node's sum, or of partial sums
+bool has_partials(const Executing *x, const LoopNode *n);
 void execute_begin_sum(Executing *x, const LoopNode *n);
-void execute_update(Executing *x, const LoopNode *n);
-void execute_end_run(Executing *x, const LoopNode *n);
 void execute_end_sum(Executing *x, const LoopNode *n);
-void execute_combine(Executing *x, const LoopNode *n);
-void execute_load_partial(Executing *x, const LoopNode *n);
-void execute_store_partial(Executing *x, const LoopNode *n);
-void execute_partials(Executing *x, const LoopNode *n);
-void execute_init_partial(Executing *x, const LoopNode *n);
+void execute_update(Executing *x, const LoopNode *n);
 void execute_scatter(Executing *x, const LoopNode *n);
 
 #endif

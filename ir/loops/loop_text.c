@@ -89,10 +89,6 @@ void loop_text_index(LoopText *p, const Index *i) {
   add_index(p, i, 0);
 }
 
-void loop_text_factor(LoopText *p, const Index *i) {
-  add_index(p, i, PRECEDENCE_PRODUCT);
-}
-
 // Addresses
 
 static const char *memory_name(const Schedule *s, AccessId id) {
@@ -107,28 +103,23 @@ void loop_text_memory(LoopText *p, AccessId id) {
   loop_text_name(p, memory_name(p->t->schedule, id));
 }
 
-// Prints the pointer variable, with an index if there is a pointer for each row.
-static void add_base(LoopText *p, const Address *at) {
-  static const char *const before[] = {[BASE_TENSOR] = "",
-                                       [BASE_POINTER] = "p_",
-                                       [BASE_ROWS] = "rows_",
-                                       [BASE_SPILLED] = "spilled_",
-                                       [BASE_PARTIAL] = "part_"};
-  text_add_string(p->out, before[at->base]);
-  if (at->base == BASE_TENSOR) loop_text_memory(p, at->access);
-  else loop_text_name(p, at->base == BASE_SPILLED ? p->expr_name[at->expr] : p->access_name[at->access]);
-  if (at->is_row) loop_text_add(p, "[r]");
+void loop_text_buffer(LoopText *p, const Address *at) {
+  const BufferInfo *info = &buffer_info[at->buffer];
+  text_add_string(p->out, info->prefix);
+  if (at->buffer == BUFFER_TENSOR) loop_text_memory(p, at->of);
+  else loop_text_name(p, info->is_of_expr ? p->expr_name[at->of] : p->access_name[at->of]);
+  text_add_string(p->out, item_indices[at->item]);
 }
 
 void loop_text_address(LoopText *p, const Address *at) {
-  add_base(p, at);
+  loop_text_buffer(p, at);
   if (!at->index) return;
   loop_text_add(p, " + ");
   add_index(p, at->index, PRECEDENCE_SUM);
 }
 
 void loop_text_element(LoopText *p, const Address *at) {
-  add_base(p, at);
+  loop_text_buffer(p, at);
   loop_text_add(p, "[");
   if (at->index) add_index(p, at->index, 0);
   else loop_text_add(p, "0");

@@ -32,9 +32,22 @@ const char *const var_names[] = {
     [VAR_COLUMN_END] = "c_end",
 };
 
-const char *const accumulator_indices[] = {[ACCUMULATOR_ONLY] = "",         [ACCUMULATOR_OF_ROW] = "[r]",
-                                           [ACCUMULATOR_OF_VECTOR] = "[u]", [ACCUMULATOR_OF_BOTH] = "[u * rows + r]",
-                                           [ACCUMULATOR_FIRST] = "[0]",     [ACCUMULATOR_OF_ELEMENT] = "[i % 16]"};
+const BufferInfo buffer_info[BUFFER_KINDS] = {
+    [BUFFER_NONE] = {""},
+    [BUFFER_TENSOR] = {""},
+    [BUFFER_ROW] = {"p_"},
+    [BUFFER_PARTIALS] = {"part_"},
+    [BUFFER_COPY] = {"rows_"},
+    [BUFFER_SPILL] = {"spilled_", .is_of_expr = true},
+    [BUFFER_VALUE] = {"", .is_of_expr = true, .is_register = true},
+    [BUFFER_SUM] = {"acc_", .is_of_expr = true, .is_register = true},
+    [BUFFER_TOTAL] = {"total_", .is_of_expr = true, .is_register = true},
+    [BUFFER_HELD] = {"held_", .is_register = true},
+};
+
+const char *const item_indices[] = {
+    [ITEM_ONLY] = "",     [ITEM_OF_ROW] = "[r]",         [ITEM_OF_VECTOR] = "[u]", [ITEM_OF_BOTH] = "[u * rows + r]",
+    [ITEM_FIRST] = "[0]", [ITEM_OF_ELEMENT] = "[i % 16]"};
 
 const IndexOperator index_operators[] = {
     [INDEX_ADD] = {" + ", PRECEDENCE_SUM},
@@ -105,8 +118,19 @@ bool expr_is_long(ExprOp op) {
 
 // What follows from nodes
 
+Load node_load(const LoopTree *t, const LoopNode *n) {
+  const Expr *e = &t->k->exprs[n->expr];
+  const BufferKind from = n->from.buffer;
+  if (from == BUFFER_COPY || from == BUFFER_SPILL) return LOAD_WHOLE;
+  if ((from != BUFFER_TENSOR && from != BUFFER_ROW) || e->op == EXPR_IS_KEPT) return LOAD_NONE;
+  if (!n->is_vector) return LOAD_ELEMENT;
+  if (loop_has(t->loop, LOOP_ROW_LANES) && index_is(n->step, 0)) return LOAD_BROADCAST;
+  if (e->args[0] && t->form[e->args[0]] == FORM_VECTOR) return LOAD_GATHERED;
+  return node_is_strided(n) ? LOAD_STRIDED : LOAD_DENSE;
+}
+
 const Bound *node_lane_bound(const LoopTree *t, const LoopNode *n) {
-  const bool is_load = n->is_vector && t->k->exprs[n->expr].op == EXPR_LOAD && n->load != LOAD_SPILLED;
+  const bool is_load = n->is_vector && t->k->exprs[n->expr].op == EXPR_LOAD && n->from.buffer != BUFFER_SPILL;
   const Access *a = &t->k->accesses[n->access];
   for (size_t i = 0; is_load && i < a->nbounds; i++)
     if (a->bounds[i].factor[loop_lane_axis(t->loop)] && !bound_always_holds(t->k, &a->bounds[i])) return &a->bounds[i];
@@ -115,8 +139,9 @@ const Bound *node_lane_bound(const LoopTree *t, const LoopNode *n) {
 
 bool node_uses_all_lanes(const LoopTree *t, const LoopNode *n) {
   const Expr *e = &t->k->exprs[n->expr];
-  if (n->kind == NODE_UPDATE) return n->sum == SUM_ACCUMULATOR && !(e->reduced >> loop_lane_axis(t->loop) & 1);
-  const bool is_access = n->kind == NODE_STORE || (e->op == EXPR_LOAD && n->load != LOAD_SPILLED);
+  if (n->kind == NODE_UPDATE)
+    return n->to.buffer == BUFFER_SUM && !(t->k->exprs[n->to.of].reduced >> loop_lane_axis(t->loop) & 1);
+  const bool is_access = n->kind == NODE_STORE || (e->op == EXPR_LOAD && n->from.buffer != BUFFER_SPILL);
   return is_access && t->k->accesses[n->access].panel_axis == loop_lane_axis(t->loop) + 1;
 }
 
@@ -142,6 +167,11 @@ int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters) {
   return count;
 }
 
+bool access_is_own(const LoopTree *t, AccessId id) {
+  const Access *a = &t->k->accesses[id];
+  return !a->value && a->type != TYPE_NONE && t->schedule->temporaries[a->temporary].is_own;
+}
+
 bool tree_stores(const LoopTree *t, AccessId id) {
   for (size_t i = 0; i < t->loop->nroots; i++)
     if (t->loop->roots[i].kind == ROOT_STORE && t->loop->roots[i].access == id) return true;
@@ -154,45 +184,59 @@ int tree_element_sums(const LoopTree *t, ExprId sum) {
   return width < LANES ? (int)width : LANES;
 }
 
-// The expression of an update of a sum in registers is the sum, whose argument is added.
-ExprId node_operand(const LoopTree *t, const LoopNode *n) {
-  const bool is_of_sum = n->kind == NODE_UPDATE && (n->sum == SUM_ACCUMULATOR || n->sum == SUM_SCALAR);
-  return is_of_sum ? t->k->exprs[n->expr].args[0] : n->expr;
+const Address *node_memory(const LoopNode *n) {
+  return n->from.buffer && !buffer_info[n->from.buffer].is_register ? &n->from : &n->to;
 }
 
-static bool is_of_partials(const LoopNode *n) {
-  return n->kind == NODE_UPDATE ? n->sum != SUM_ACCUMULATOR && n->sum != SUM_SCALAR
-                                : n->kind != NODE_BEGIN_SUM && n->kind != NODE_END_RUN && n->kind != NODE_END_SUM;
+const Address *node_sum(const LoopNode *n) {
+  return n->kind == NODE_LET ? &n->from : &n->to;
+}
+
+// Of a sum in registers; NULL: the buffer has none.
+static const Expr *sum_expr(const LoopTree *t, const Address *sum) {
+  const bool is_sum = sum->buffer == BUFFER_SUM || sum->buffer == BUFFER_TOTAL;
+  return is_sum ? &t->k->exprs[sum->of] : NULL;
+}
+
+bool node_ends_sum(const LoopNode *n) {
+  return n->kind == NODE_LET && (n->from.buffer == BUFFER_SUM || n->from.buffer == BUFFER_TOTAL);
+}
+
+bool node_ends_run(const LoopNode *n) {
+  return n->kind == NODE_UPDATE && n->from.buffer == BUFFER_SUM;
 }
 
 bool node_combines(const LoopTree *t, const LoopNode *n) {
-  const bool may_combine = n->kind == NODE_BEGIN_SUM || n->kind == NODE_COMBINE || n->kind == NODE_END_SUM;
-  return may_combine && t->k->exprs[n->expr].op == EXPR_COMBINE;
+  const Expr *e = sum_expr(t, node_sum(n));
+  return e && e->op == EXPR_COMBINE;
 }
 
 ExprOp node_reduction(const LoopTree *t, const LoopNode *n) {
-  const Expr *e = &t->k->exprs[n->expr];
-  if (!is_of_partials(n) && e->op != EXPR_COMBINE) return e->op;
-  const Access *a = &t->k->accesses[n->access];
+  const Address *sum = node_sum(n);
+  const Expr *e = sum_expr(t, sum);
+  if (e && e->op != EXPR_COMBINE) return e->op;
+  const Access *a = &t->k->accesses[e ? e->access : buffer_info[sum->buffer].is_of_expr ? 0 : sum->of];
   return a->value || a->type == TYPE_NONE ? EXPR_NONE : t->schedule->temporaries[a->temporary].reduction;
 }
 
 bool node_adds_lanes(const LoopTree *t, const LoopNode *n) {
-  return !node_combines(t, n) && t->k->exprs[n->expr].reduced >> loop_lane_axis(t->loop) & 1;
+  const Expr *e = sum_expr(t, node_sum(n));
+  return e && e->op != EXPR_COMBINE && e->reduced >> loop_lane_axis(t->loop) & 1;
 }
 
 bool node_is_f64(const LoopTree *t, const LoopNode *n) {
-  if (node_combines(t, n)) return true;
-  if (n->kind == NODE_END_SUM && n->sum == SUM_ACCUMULATOR) return t->k->is_f64;
-  if (is_of_partials(n)) return t->k->accesses[n->access].type == TYPE_F64 && !loop_has(t->loop, LOOP_ROW_LANES);
-  return n->sum == SUM_SCALAR || n->sum == SUM_TOTAL || t->k->is_f64;
+  const Address *sum = node_sum(n);
+  if (sum->buffer == BUFFER_TOTAL) return true;
+  if (sum->buffer == BUFFER_SUM) return t->k->is_f64;
+  return t->k->accesses[sum->of].type == TYPE_F64 && !loop_has(t->loop, LOOP_ROW_LANES);
 }
 
 bool node_is_widened(const LoopTree *t, const LoopNode *n) {
-  if (node_combines(t, n)) return !t->k->is_f64;
-  const bool is_of_total = n->kind == NODE_END_RUN || (n->kind == NODE_END_SUM && n->sum == SUM_TOTAL);
-  if (is_of_total) return true;
-  return n->kind == NODE_UPDATE && n->sum == SUM_PARTIAL_REGISTER && !t->k->is_f64 && node_is_f64(t, n);
+  return node_is_f64(t, n) && !t->k->is_f64;
+}
+
+const Index *index_unfolded(TreeBuilder *b, IndexOp op, const Index *x, const Index *y) {
+  return x && y ? make(b, (Index){.op = op, .args = {x, y}}) : NULL;
 }
 
 const Index *index_of(TreeBuilder *b, IndexOp op, const Index *x, const Index *y) {
@@ -200,7 +244,7 @@ const Index *index_of(TreeBuilder *b, IndexOp op, const Index *x, const Index *y
   if (op == INDEX_ADD && index_is(x, 0)) return y;
   if ((op == INDEX_ADD || op == INDEX_SUBTRACT) && index_is(y, 0)) return x;
   if ((op == INDEX_MULTIPLY || op == INDEX_DIVIDE) && index_is(y, 1)) return x;
-  return make(b, (Index){.op = op, .args = {x, y}});
+  return index_unfolded(b, op, x, y);
 }
 
 const Index *index_choose(TreeBuilder *b, const Index *test, const Index *x, const Index *y) {
@@ -283,9 +327,9 @@ static bool index_mentions(const Index *i, Var v) {
 }
 
 static const size_t index_fields[] = { // the members of LoopNode that are indices
-    offsetof(LoopNode, value),  offsetof(LoopNode, end),          offsetof(LoopNode, step),
-    offsetof(LoopNode, test),   offsetof(LoopNode, bound),        offsetof(LoopNode, inside),
-    offsetof(LoopNode, within), offsetof(LoopNode, address.index)};
+    offsetof(LoopNode, value),  offsetof(LoopNode, end),      offsetof(LoopNode, step),
+    offsetof(LoopNode, test),   offsetof(LoopNode, bound),    offsetof(LoopNode, inside),
+    offsetof(LoopNode, within), offsetof(LoopNode, to.index), offsetof(LoopNode, from.index)};
 enum { NINDICES = sizeof index_fields / sizeof *index_fields };
 
 static const Index **index_at(LoopNode *n, size_t field) {

@@ -76,14 +76,18 @@ bool verify_scatter(Verifying *v, const LoopNode *n) {
 static bool (*const verifiers[])(Verifying *, const LoopNode *) = {NODE_CHECKS(ROW)};
 #undef ROW
 
+static bool is_known_address(const Kernel *k, const Address *at) {
+  if (at->buffer > BUFFER_HELD || at->item > ITEM_OF_ELEMENT) return false;
+  if (!at->buffer) return !at->of && !at->item && !at->index;
+  return at->of < (buffer_info[at->buffer].is_of_expr ? k->nexprs : k->naccesses ? k->naccesses : 1);
+}
+
 // Whether the node's enumerators and ids are in range, so that verifiers may index tables with them.
 static bool is_known(const Verifying *v, const LoopNode *n) {
   const Kernel *k = v->k;
   const size_t naccesses = k->naccesses ? k->naccesses : 1; // in a kernel without accesses, nodes have access 0
-  return n->kind <= NODE_FENCE && n->expr < k->nexprs && n->access < naccesses && n->address.access < naccesses &&
-         n->address.expr < k->nexprs && n->address.base <= BASE_PARTIAL && n->var.kind <= VAR_ELEMENT &&
-         n->flag <= FLAG_HAS_ALL_PARTIALS && n->local <= LOCAL_SCALARS && n->load <= LOAD_SPILLED &&
-         n->sum <= SUM_PARTIAL_ELEMENT && n->accumulator <= ACCUMULATOR_OF_ELEMENT;
+  return n->kind <= NODE_FENCE && n->expr < k->nexprs && n->access < naccesses && is_known_address(k, &n->to) &&
+         is_known_address(k, &n->from) && n->var.kind <= VAR_ELEMENT && n->flag <= FLAG_HAS_ALL_PARTIALS;
 }
 
 static bool verify_nodes(Verifying *v, const LoopNode *n) {
@@ -91,7 +95,7 @@ static bool verify_nodes(Verifying *v, const LoopNode *n) {
   for (; n; n = n->next) {
     if (!is_known(v, n))
       return verify_fail(v, NULL, "a node has a kind, variable, flag, expression or access that does not exist");
-    if (v->vector == NO_DIRECTION && (n->is_vector || n->load == LOAD_SPILLED || n->load == LOAD_COPIED))
+    if (v->vector == NO_DIRECTION && n->is_vector)
       return verify_fail(v, n, "it is a vector, but the loop has no axis that vectors lie along");
     if (!verifiers[n->kind](v, n)) return false;
   }
@@ -120,7 +124,8 @@ static bool begin_step(Verifying *v, bool is_tail) {
   for (int i = 0; i < count; i++)
     if (!var_set(v, NULL, parameters[i], NULL)) return false;
   for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_REDUCE_OUTER && !scope_add(v, &v->accesses[loop->roots[i].access].has_partials))
+    if (loop->roots[i].kind == ROOT_REDUCE_OUTER &&
+        !scope_add(v, &state_of(v, BUFFER_PARTIALS, loop->roots[i].access)->is_set))
       return false;
   if (loop->columns && (v->vector == NO_DIRECTION || !loop_has(loop, LOOP_COLUMNS)))
     return verify_fail(v, NULL, "the loop takes parts of columns, but no level of its nest cuts its last axis");
@@ -181,13 +186,18 @@ static bool verify_block(Verifying *v) {
 
 static bool init(Verifying *v) {
   v->vars = ARENA_ARRAY(v->arena, VarState, vars_count(v->k));
-  v->exprs = ARENA_ARRAY(v->arena, OfExpr, v->k->nexprs + 1);
+  bool ok = v->vars;
+  for (int kind = 0; kind < BUFFER_KINDS && ok; kind++) {
+    v->buffers[kind] =
+        ARENA_ARRAY(v->arena, Scoped, buffer_info[kind].is_of_expr ? v->k->nexprs + 1 : v->k->naccesses + 1);
+    ok = v->buffers[kind];
+  }
   v->accesses = ARENA_ARRAY(v->arena, OfAccess, v->k->naccesses + 1);
   v->outer = loop_outer_axes(v->loop);
   v->inner = loop_inner_axes(v->loop);
   v->vector = v->loop->ninner ? loop_vector_axis(v->loop) : NO_DIRECTION;
   v->lanes = loop_has(v->loop, LOOP_ROW_LANES) ? OUTER : v->vector;
-  return v->vars && v->exprs && v->accesses;
+  return ok && v->accesses;
 }
 
 bool loops_verify(const LoopTree *t, Text *why) {

@@ -17,17 +17,16 @@ Linear access_index(const Verifying *v, AccessId id, AxisSet axes) {
   return l;
 }
 
-bool verify_base(Verifying *v, const LoopNode *n, Linear *base) {
-  const Address *at = &n->address;
+bool verify_base(Verifying *v, const LoopNode *n, const Address *at, Linear *base) {
+  const Scoped *s = state_of(v, at->buffer, at->of);
   *base = (Linear){0};
-  if (at->base != BASE_POINTER)
-    return !at->is_row || verify_fail(v, n, "is_row is set, but its base is not an array of row pointers");
-  const OfAccess *a = &v->accesses[at->access];
-  if (!a->has_pointer) return verify_fail(v, n, "its row pointer must be set before it");
-  if (a->is_pointer_row != at->is_row)
-    return verify_fail(v, n, "is_row of its address must be set if, and only if, each row has its own pointer");
-  if (at->is_row && !is_in_row(v)) return verify_fail(v, n, "it must be in a loop over rows");
-  *base = a->pointer;
+  if (at->buffer != BUFFER_ROW)
+    return !at->item || verify_fail(v, n, "its buffer is not an array of row pointers, but it has the row's");
+  if (!s->is_set) return verify_fail(v, n, "its row pointer must be set before it");
+  if (at->item != (s->has_rows ? ITEM_OF_ROW : ITEM_ONLY))
+    return verify_fail(v, n, "it must take the row's pointer if, and only if, each row has its own pointer");
+  if (at->item && !is_in_row(v)) return verify_fail(v, n, "it must be in a loop over rows");
+  *base = s->pointer;
   return true;
 }
 
@@ -35,20 +34,20 @@ static bool fail_address(Verifying *v, const LoopNode *n) {
   return verify_fail(v, n, "its address differs from the address of its element");
 }
 
-bool verify_address(Verifying *v, const LoopNode *n, AccessId id, const Linear *expected) {
-  const Address *at = &n->address;
+bool verify_address(Verifying *v, const LoopNode *n, const Address *at, AccessId id, const Linear *expected) {
   Linear is;
-  if (at->access != id || (at->base != BASE_TENSOR && at->base != BASE_POINTER))
+  if (at->of != id || (at->buffer != BUFFER_TENSOR && at->buffer != BUFFER_ROW))
     return verify_fail(v, n, "its address must be in the tensor of its access");
-  if (!verify_index(v, n, at->index) || !verify_base(v, n, &is)) return false;
+  if (!verify_index(v, n, at->index) || !verify_base(v, n, at, &is)) return false;
   const Linear index = linear_of(v, at->index);
   linear_add_all(&is, &index, 1);
   return linear_equals(&is, expected) || fail_address(v, n);
 }
 
-bool verify_access(Verifying *v, const LoopNode *n, AccessId id) {
-  const Linear expected = access_index(v, id, v->accesses[id].is_step_local ? v->inner : ~0U);
-  return verify_address(v, n, id, &expected);
+bool verify_access(Verifying *v, const LoopNode *n, const Address *at, AccessId id) {
+  const bool is_own = access_is_own(v->t, id) && at->buffer == BUFFER_ROW;
+  const Linear expected = access_index(v, id, is_own ? v->inner : ~0U);
+  return verify_address(v, n, at, id, &expected);
 }
 
 // Lanes
@@ -61,7 +60,8 @@ bool verify_panel(Verifying *v, const LoopNode *n, const Access *a) {
 }
 
 bool verify_mask(Verifying *v, const LoopNode *n) {
-  return (n->is_vector && v->range[v->vector].is_aligned && n->load != LOAD_STRIDED && n->load != LOAD_GATHERED) ||
+  return (n->is_vector && v->range[v->vector].is_aligned &&
+          (n->kind == NODE_STORE || node_load(v->t, n) == LOAD_DENSE)) ||
          verify_fail(v, n, "a vector of a bit mask must begin at a whole byte");
 }
 
@@ -110,12 +110,12 @@ static const Index *take_last(const Index **tests) {
 }
 
 bool verify_bounds(Verifying *v, const LoopNode *n) {
-  const bool is_load = v->k->exprs[n->expr].op == EXPR_LOAD && n->load != LOAD_SPILLED;
+  const bool is_load = v->k->exprs[n->expr].op == EXPR_LOAD && n->from.buffer != BUFFER_SPILL;
   const Access *a = &v->k->accesses[n->access];
   const Bound *of_lanes = node_lane_bound(v->t, n);
   const Index *tests = n->inside;
   if (!verify_index(v, n, n->inside) || !verify_index(v, n, n->within)) return false;
-  if (is_load && access_has_conditions(v->k, a) && n->address.base != BASE_TENSOR)
+  if (is_load && access_has_conditions(v->k, a) && n->from.buffer != BUFFER_TENSOR)
     return verify_fail(
         v, n, "a load with conditions must be relative to its tensor: a row pointer may point outside of the tensor");
   for (size_t i = is_load ? a->nbounds : 0; i-- > 0;) {
@@ -134,7 +134,6 @@ bool verify_bounds(Verifying *v, const LoopNode *n) {
 // The address of a vector in a local array: the transposed copy, or spilled vectors. `lane_stride`: the distance
 // between neighbouring indices on the vector axis; *row: between rows.
 static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, int64_t lane_stride, int64_t *row) {
-  if (at->is_row) return verify_fail(v, n, "is_row is set, but its base is not an array of row pointers");
   if (!verify_index(v, n, at->index)) return false;
   const Linear is = linear_of(v, at->index);
   Linear expected = {0};
@@ -147,7 +146,7 @@ static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, in
 // The array has room for a vector at each index on the vector axis, or of each row of the step.
 bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *at) {
   int64_t row = 0;
-  if (at->base != BASE_ROWS || at->access != id || !v->accesses[id].has_copy)
+  if (at->buffer != BUFFER_COPY || at->of != id || at->item || !state_of(v, BUFFER_COPY, id)->is_set)
     return verify_fail(v, n, "its transposed copy must be declared before it");
   if (has_fewer_lanes(v)) return verify_fail(v, n, "it needs all lanes in use");
   if (v->lanes == OUTER) return verify_lane_0(v, n, at, LANES, &row) && (!row || fail_address(v, n));
@@ -155,59 +154,65 @@ bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *
   linear_add_var(&expected, VAR_ROW, 0, LANES, 0);
   if (!verify_index(v, n, at->index)) return false;
   const Linear is = linear_of(v, at->index);
-  return (is_in_row(v) && !at->is_row && linear_equals(&is, &expected)) || fail_address(v, n);
+  return (is_in_row(v) && linear_equals(&is, &expected)) || fail_address(v, n);
 }
 
-bool verify_spilled(Verifying *v, const LoopNode *n) {
-  const OfExpr *e = &v->exprs[n->expr];
+bool verify_spilled(Verifying *v, const LoopNode *n, const Address *at) {
+  const Scoped *s = state_of(v, BUFFER_SPILL, at->of);
   const bool has_rows = loop_has(v->loop, LOOP_ROW_LANES);
   int64_t row = 0;
-  if (n->address.base != BASE_SPILLED || n->address.expr != n->expr || !e->has_spill)
+  if (at->of != n->expr || at->item || !s->is_set)
     return verify_fail_expr(v, n, n->expr, "must have a declared array of spilled vectors");
-  if (!verify_lane_0(v, n, &n->address, has_rows ? LANES : 1, &row)) return false;
+  if (!verify_lane_0(v, n, at, has_rows ? LANES : 1, &row)) return false;
   const int64_t extent = v->k->axes[v->vector].extent, whole = (extent + LANES - 1) / LANES * LANES;
   const int64_t most = has_rows ? extent * LANES : v->range[v->vector].is_aligned ? whole : extent + LANES - 1;
-  return (row >= 0 && most + (v->loop->rows - 1) * row <= e->nspilled && !v->k->axes[v->vector].monomial) ||
+  return (row >= 0 && most + (v->loop->rows - 1) * row <= s->node->count && !v->k->axes[v->vector].monomial) ||
          verify_fail(v, n, "it goes beyond the end of its local array");
 }
 
 // Rows in lanes: the row pointer points to the first row of the step, and rows are dense.
 static bool is_at_row(const Verifying *v, AccessId id) {
   const Linear row = access_index(v, id, v->outer);
-  return v->accesses[id].has_pointer && linear_equals(&v->accesses[id].pointer, &row);
+  const Scoped *s = state_of(v, BUFFER_ROW, id);
+  return s->is_set && linear_equals(&s->pointer, &row);
 }
 
 bool verify_rows(Verifying *v, const LoopNode *n) {
-  const Access *a = &v->k->accesses[n->access], *to = &v->k->accesses[n->address.access];
-  const bool is_copy = n->kind == NODE_COPY_ROWS;
-  if (v->lanes != OUTER || has_fewer_lanes(v) || (!is_copy && v->loop->nouter != 1) ||
-      (!is_copy && !v->accesses[n->access].has_copy))
+  const Access *a = &v->k->accesses[n->access], *to = &v->k->accesses[n->to.of];
+  const bool is_panel = n->expr; // else a copy
+  const Address *copy = n->from.buffer == BUFFER_COPY ? &n->from : &n->to;
+  const bool is_copy =
+      copy->buffer == BUFFER_COPY && copy->of == n->access && state_of(v, BUFFER_COPY, copy->of)->is_set;
+  if (v->lanes != OUTER || has_fewer_lanes(v) || (!is_panel && (v->loop->nouter != 1 || !is_copy)))
     return verify_fail(v, n, "it needs rows in lanes, all lanes in use, and a declared transposed copy");
-  if (!is_at_row(v, n->access) || (is_copy && !is_at_row(v, n->address.access)))
+  if (n->to.index || n->from.index || n->to.item || n->from.item || !is_at_row(v, n->access) ||
+      (is_panel && !is_at_row(v, n->to.of)))
     return verify_fail(v, n, "its row pointer must point to the step's first row");
   if (a->stride[v->vector] != 1 || a->stride_monomial[v->vector] || v->k->axes[v->vector].monomial ||
-      n->nelems != v->k->axes[v->vector].extent)
+      n->count != v->k->axes[v->vector].extent)
     return verify_fail(v, n, "its rows must be dense, and as long as the inner axis");
-  if (is_copy &&
-      (n->address.base != BASE_POINTER || n->address.index || n->address.is_row || to->value ||
-       to->stride[v->vector] != LANES || to->panel_axis != loop_lane_axis(v->loop) + 1 || !verify_panel(v, n, to)))
+  if (is_panel && (n->to.buffer != BUFFER_ROW || to->value || to->stride[v->vector] != LANES ||
+                   to->panel_axis != loop_lane_axis(v->loop) + 1 || !verify_panel(v, n, to)))
     return verify_fail(v, n, "its result must be in panels of LANES rows whose vectors are contiguous");
   return verify_lane_step(v, n, n->access);
 }
 
 // The addresses of the vectors are verified as in a loop over the rows.
 bool verify_row_vectors(Verifying *v, const LoopNode *n) {
+  const bool is_store = n->from.buffer == BUFFER_COPY;
+  const Address *rows = is_store ? &n->to : &n->from, *copy = is_store ? &n->from : &n->to;
   Range *r = &v->range[OUTER];
   const Range before = *r;
   bool *is_row_set = &var_state(v, loop_var(VAR_ROW))->is_set;
-  if (r->width != WIDTH_ROWS || v->lanes == OUTER || v->range[v->lanes].width != LANES || !n->address.is_row ||
-      !v->accesses[n->access].has_copy)
+  if (r->width != WIDTH_ROWS || v->lanes == OUTER || v->range[v->lanes].width != LANES || rows->item != ITEM_OF_ROW ||
+      copy->buffer != BUFFER_COPY || copy->of != n->access || copy->index ||
+      !state_of(v, BUFFER_COPY, n->access)->is_set)
     return verify_fail(v, n,
                        "it needs a step of several rows, all lanes in use, and a declared array of their vectors");
   r->start = loop_var(VAR_ROW);
   r->width = 1;
   *is_row_set = true;
-  const bool ok = verify_access(v, n, n->access) && verify_lane_step(v, n, n->access);
+  const bool ok = verify_access(v, n, rows, n->access) && verify_lane_step(v, n, n->access);
   *is_row_set = false;
   *r = before;
   return ok;
@@ -215,13 +220,13 @@ bool verify_row_vectors(Verifying *v, const LoopNode *n) {
 
 // Partial sums
 
-bool verify_partial_address(Verifying *v, const LoopNode *n) {
+bool verify_partial_address(Verifying *v, const LoopNode *n, const Address *at) {
   const Linear expected = access_index(v, n->access, v->inner);
-  if (!v->accesses[n->access].has_partials || n->address.base != BASE_PARTIAL || n->address.access != n->access ||
-      n->address.is_row)
+  if (!state_of(v, BUFFER_PARTIALS, n->access)->is_set || at->buffer != BUFFER_PARTIALS || at->of != n->access ||
+      at->item)
     return verify_fail(v, n, "its address must be in the block's partial sums, which are declared before it");
-  if (!verify_index(v, n, n->address.index)) return false;
-  const Linear is = linear_of(v, n->address.index);
+  if (!verify_index(v, n, at->index)) return false;
+  const Linear is = linear_of(v, at->index);
   return linear_equals(&is, &expected) || fail_address(v, n);
 }
 
@@ -254,7 +259,7 @@ bool verify_combined_address(Verifying *v, const LoopNode *n, const Expr *e) {
   const LoopNode *loop = var_state(v, loop_var(VAR_COMBINED_BLOCK))->loop;
   const Index *count = loop_has_open_cut_blocks(v->k, maker) ? index_loop(&v->b, INDEX_NCUT_BLOCKS, e->loop)
                                                              : number_index(v, loop_ncut_blocks(v->k, maker));
-  if (!verify_address(v, n, e->access, &expected)) return false;
+  if (!verify_address(v, n, &n->from, e->access, &expected)) return false;
   if (!loop || !verify_equal(v, n, "the number of blocks that it combines", loop->end, count)) return false;
   if (!n->is_vector) return true;
   const Linear others = partial_index(v, e, 1U << v->vector), step = linear_of(v, n->step);

@@ -162,14 +162,14 @@ bool verify_advance(Verifying *v, const LoopNode *n) {
 bool verify_peel_count(Verifying *v, const LoopNode *n) {
   int direction;
   Range r;
-  const OfAccess *a = &v->accesses[n->address.access];
+  const OfAccess *a = &v->accesses[n->access];
   if (!begin_piece(v, n, loop_var(VAR_LANE), WIDTH_LANES, &direction, &r)) return false;
   if (kernel_factor(v->k, v->k->axes[v->vector].extent, v->k->axes[v->vector].monomial) < LANES ||
       !index_equals(r.end, r.to) || v->lanes != v->vector)
     return verify_fail(v, n, "rows can be peeled only if each reaches its next cache line");
-  if (n->access != n->address.access || n->flag != (a->is_wanted_found ? FLAG_WANTED : FLAG_NONE))
+  if (n->access != n->from.of || n->flag != (a->is_wanted_found ? FLAG_WANTED : FLAG_NONE))
     return verify_fail(v, n, "it must depend on FLAG_WANTED if the caller may not want the output, else on nothing");
-  return verify_access(v, n, n->address.access) && var_set(v, n, n->var, NULL);
+  return verify_access(v, n, &n->from, n->access) && var_set(v, n, n->var, NULL);
 }
 
 // Loops
@@ -347,7 +347,7 @@ bool verify_step_call(Verifying *v, const LoopNode *n) {
   if (loop_tile(v->loop) && (n->has_fewer_lanes || n->count || n->value))
     return verify_fail(v, n, "the loop has tiles, so the step must have no rows");
   for (size_t i = 0; i < v->loop->nroots; i++)
-    if (v->loop->roots[i].kind == ROOT_REDUCE_OUTER && !v->accesses[v->loop->roots[i].access].has_partials)
+    if (v->loop->roots[i].kind == ROOT_REDUCE_OUTER && !state_of(v, BUFFER_PARTIALS, v->loop->roots[i].access)->is_set)
       return verify_fail(v, n, "the block's partial sums must be declared before the first step");
   return (loop_tile(v->loop) ? verify_block_range(v, n) : verify_iterations(v, n)) && verify_columns(v, n);
 }

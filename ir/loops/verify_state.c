@@ -75,6 +75,10 @@ void scope_close(Verifying *v, size_t nscoped) {
   while (v->nscoped > nscoped) *v->scoped[--v->nscoped] = false;
 }
 
+Scoped *state_of(const Verifying *v, BufferKind kind, uint32_t of) {
+  return &v->buffers[kind][of];
+}
+
 const Root *root_of(const Verifying *v, RootKind kind, AccessId id) {
   for (size_t i = 0; i < v->loop->nroots; i++)
     if (v->loop->roots[i].kind == kind && v->loop->roots[i].access == id) return &v->loop->roots[i];
@@ -166,7 +170,7 @@ bool verify_flag(Verifying *v, const LoopNode *n) {
   const OfAccess *a = &v->accesses[n->access];
   const bool is_set = n->flag == FLAG_WANTED        ? a->is_wanted_found
                       : n->flag == FLAG_STREAMED    ? a->is_streamed_found
-                      : n->flag == FLAG_HAS_PARTIAL ? a->has_partials
+                      : n->flag == FLAG_HAS_PARTIAL ? state_of(v, BUFFER_PARTIALS, n->access)->is_set
                                                     : true;
   return is_set || verify_fail(v, n, "its flag must be computed before it");
 }

@@ -95,8 +95,8 @@ static const Index *add_factors(NestBuilder *r, const int64_t *factor, const Mon
 // An address relative to the tensor's first element. A row pointer could point outside of the tensor.
 static Address bounded_address(NestBuilder *r, AccessId id) {
   const Access *a = &r->k->accesses[id];
-  return (Address){.base = BASE_TENSOR,
-                   .access = id,
+  return (Address){.buffer = BUFFER_TENSOR,
+                   .of = id,
                    .index = add_factors(r, a->stride, a->stride_monomial, a->offset, a->offset_monomial)};
 }
 
@@ -117,7 +117,7 @@ void add_bounds(NestBuilder *r, LoopNode *load, const Access *a) {
 
 Address element_address(NestBuilder *r, AccessId id, AxisSet axes) {
   if (access_has_conditions(r->k, &r->k->accesses[id])) return bounded_address(r, id);
-  return (Address){.base = BASE_TENSOR, .access = id, .index = from_start(r, &r->k->accesses[id], axes)};
+  return (Address){.buffer = BUFFER_TENSOR, .of = id, .index = from_start(r, &r->k->accesses[id], axes)};
 }
 
 Address vector_address(NestBuilder *r, AccessId id) {
@@ -129,7 +129,7 @@ Address vector_address(NestBuilder *r, AccessId id) {
     const Index *lane = access_is_mask(a) ? index_of(&r->b, INDEX_DIVIDE, lane_index(r), number(r, 8)) : lane_index(r);
     index = add_term(r, a, v, lane, index);
   }
-  return (Address){.base = BASE_POINTER, .access = id, .is_row = is_row, .index = index};
+  return (Address){.buffer = BUFFER_ROW, .of = id, .item = is_row ? ITEM_OF_ROW : ITEM_ONLY, .index = index};
 }
 
 // Row pointers exist only for accesses that vary over the innermost axis.

@@ -42,17 +42,19 @@ static void begin_partials(NestBuilder *r) {
     const Access *a = &r->k->accesses[root->access];
     const AxisSet axes = access_axes(r->k, a);
     const Index *count = axes_nelems_index(r, axes);
-    add(r, (LoopNode){.kind = NODE_PARTIALS,
+    const Index *index = index_unfolded(&r->b, INDEX_MULTIPLY, var(r, VAR_BLOCK, 0), count);
+    add(r, (LoopNode){.kind = NODE_BUFFER,
+                      .to = {.buffer = BUFFER_PARTIALS, .of = root->access},
+                      .from = {.buffer = BUFFER_TENSOR, .of = root->access, .index = index},
                       .access = root->access,
-                      .value = count,
                       .flag = may_be_unwanted(r, root->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE});
     if (!axes_nelems(r->k, axes)) continue;
     LoopNode *elements = open_for(r, VAR_ELEMENT, number(r, 0), count, number(r, 1));
     elements->access = root->access;
     elements->flag = partial_flag(r, root->access);
-    add(r, (LoopNode){.kind = NODE_INIT_PARTIAL,
-                      .access = root->access,
-                      .address = {.base = BASE_PARTIAL, .access = root->access, .index = var(r, VAR_ELEMENT, 0)}});
+    add(r, (LoopNode){.kind = NODE_STORE,
+                      .to = {.buffer = BUFFER_PARTIALS, .of = root->access, .index = var(r, VAR_ELEMENT, 0)},
+                      .access = root->access});
     close_body(r);
   }
 }

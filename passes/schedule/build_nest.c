@@ -47,14 +47,14 @@ static void build_scalar_root(NestBuilder *r, const Root *root) {
     store_scalar(r, root);
     return;
   }
-  const bool is_inner = root->kind == ROOT_REDUCE_INNER;
-  LoopNode node = {.kind = NODE_UPDATE, .sum = is_inner ? SUM_SCALAR : SUM_PARTIAL_ELEMENT, .expr = root->expr};
-  if (!is_inner) {
-    const Access *a = &r->k->accesses[root->access];
+  LoopNode node = {
+      .kind = NODE_UPDATE, .to = {.buffer = BUFFER_TOTAL, .of = root->expr}, .expr = root_operand(r, root)};
+  if (root->kind == ROOT_REDUCE_OUTER) {
     node.flag = partial_flag(r, root->access);
     node.access = root->access;
-    node.address = (Address){
-        .base = BASE_PARTIAL, .access = root->access, .index = add_terms(r, a, loop_inner_axes(r->loop), NULL)};
+    node.to = (Address){.buffer = BUFFER_PARTIALS,
+                        .of = root->access,
+                        .index = add_terms(r, &r->k->accesses[root->access], loop_inner_axes(r->loop), NULL)};
   }
   add(r, node);
 }

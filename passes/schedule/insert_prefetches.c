@@ -12,6 +12,7 @@
 
 typedef struct Fetching {
   TreeBuilder *b;
+  const LoopTree *t;
   const Kernel *k;
   const Loop *loop;
   const LoopNode **loads; // by AccessId: a node that loads the access, if it varies over outer axes; else NULL
@@ -21,11 +22,16 @@ typedef struct Fetching {
   int middle;      // the last middle axis; -1: there is none
 } Fetching;
 
+static bool is_column(const LoopNode *n) { // a vector that is copied
+  return n->kind == NODE_MOVE && !n->count && !n->is_row;
+}
+
 static bool is_fetchable(const Fetching *f, const LoopNode *n) {
-  if (n->kind != NODE_LOAD_COLUMN && n->kind != NODE_LET) return false;
+  if (!is_column(n) && n->kind != NODE_LET) return false;
   const Access *a = &f->k->accesses[n->access];
-  if (n->kind == NODE_LET && (!n->is_vector || n->address.base != BASE_POINTER || f->k->exprs[n->expr].args[0] ||
-                              (n->load != LOAD_DENSE && n->load != LOAD_STRIDED)))
+  const Load load = node_load(f->t, n);
+  if (n->kind == NODE_LET && (!n->is_vector || n->from.buffer != BUFFER_ROW || f->k->exprs[n->expr].args[0] ||
+                              (load != LOAD_DENSE && load != LOAD_STRIDED)))
     return false;
   return access_has_addresses(a) && !access_is_mask(a) && (access_axes(f->k, a) & loop_outer_axes(f->loop));
 }
@@ -60,9 +66,9 @@ static void set(const Fetching *f, Var var, const Index *value) {
 }
 
 static void fetch(const Fetching *f, AccessId id, const Index *index) {
-  Address at = f->loads[id]->address;
+  Address at = f->loads[id]->from;
   at.index = index;
-  tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .access = id, .address = at});
+  tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .access = id, .from = at});
 }
 
 // Outer iterations
@@ -101,7 +107,7 @@ static void find_distances(const Fetching *f, LoopNode **step) {
 }
 
 static void fetch_iteration(const Fetching *f, AccessId id) {
-  const Index *index = f->loads[id]->address.index, *ahead = index_var(f->b, VAR_AHEAD, 0);
+  const Index *index = f->loads[id]->from.index, *ahead = index_var(f->b, VAR_AHEAD, 0);
   if (f->loop->nouter > 1) ahead = index_var(f->b, VAR_DISTANCE, id);
   else ahead = index_of(f->b, INDEX_MULTIPLY, ahead, stride_of(f, id, f->loop->axes[0]));
   fetch(f, id, index ? index_of(f->b, INDEX_ADD, index, ahead) : ahead);
@@ -143,7 +149,7 @@ static void fetch_run(const Fetching *f) {
   set(f, loop_var(VAR_AHEAD_LANE), index_choose(f->b, is_next, index_of(f->b, INDEX_SUBTRACT, target, extent), target));
   for (AccessId id = 0; id < f->k->naccesses; id++) {
     if (!f->is_loaded[id]) continue;
-    const Index *index = index_replace(f->b, f->loads[id]->address.index, middle, ahead);
+    const Index *index = index_replace(f->b, f->loads[id]->from.index, middle, ahead);
     fetch(f, id, index_replace(f->b, index, loop_var(VAR_LANE), ahead_lane));
   }
 }
@@ -152,7 +158,7 @@ static void fetch_next(const Fetching *f) {
   const Var middle = {VAR_AXIS, (uint32_t)f->middle};
   for (AccessId id = 0; id < f->k->naccesses; id++)
     if (f->is_loaded[id])
-      fetch(f, id, index_replace(f->b, f->loads[id]->address.index, middle, index_var(f->b, VAR_NEXT, middle.of)));
+      fetch(f, id, index_replace(f->b, f->loads[id]->from.index, middle, index_var(f->b, VAR_NEXT, middle.of)));
 }
 
 // Declares VAR_NEXT: the iteration of the last middle axis to prefetch; near the end, the current iteration.
@@ -172,7 +178,7 @@ static void find_next(const Fetching *f, LoopNode *loop) {
 // group of vectors, so that these must precede all vectors.
 static LoopNode **find_row_part(const Fetching *f, LoopNode **body) {
   LoopNode **at = body;
-  while (*at && ((*at)->kind == NODE_LOAD_PARTIAL ||
+  while (*at && (((*at)->kind == NODE_BUFFER && (*at)->to.buffer == BUFFER_HELD) ||
                  ((*at)->kind == NODE_LET && !(f->k->exprs[(*at)->expr].axes & loop_outer_axes(f->loop)))))
     at = &(*at)->next;
   if (*at && (*at)->kind == NODE_FOR && (*at)->var.kind == VAR_ROW) return &(*at)->body;
@@ -186,7 +192,7 @@ static bool is_along_middle(const Loop *loop) { // prefetches are along the vect
 static void add_fetches(const Fetching *f, LoopNode **nodes) {
   for (LoopNode **at = nodes; *at; at = &(*at)->next) {
     LoopNode *n = *at;
-    if (n->kind == NODE_LOAD_COLUMN && f->loop->prefetch) {
+    if (is_column(n) && f->loop->prefetch) {
       tree_open(f->b, at);
       fetch_iteration(f, n->access);
       tree_close(f->b);
@@ -216,11 +222,12 @@ static void fetch_columns(const Fetching *f, LoopNode *nodes) {
     if (n->kind != NODE_FOR || n->var.kind != VAR_AXIS || (int)n->var.of != f->middle) continue;
     tree_open(f->b, &n->body);
     for (const LoopNode *let = *f->b->end; let; let = let->next) {
-      if (let->kind != NODE_LET || !let->is_vector || let->load != LOAD_DENSE || !f->k->accesses[let->access].value)
+      if (let->kind != NODE_LET || !let->is_vector || node_load(f->t, let) != LOAD_DENSE ||
+          !f->k->accesses[let->access].value)
         continue;
-      Address at = let->address;
+      Address at = let->from;
       at.index = index_replace(f->b, at.index, loop_var(VAR_LANE), later);
-      tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .access = let->access, .address = at});
+      tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .access = let->access, .from = at});
     }
     tree_close(f->b);
   }
@@ -239,10 +246,10 @@ static bool share_window(const Kernel *k, AccessId id, int a, int b) {
 static Address next_window(const Fetching *f, Address at, int outside) {
   const Loop *loop = f->loop;
   const int place = loop->axes[loop->nfree - 1];
-  const int64_t *stride = f->k->accesses[at.access].stride;
+  const int64_t *stride = f->k->accesses[at.of].stride;
   for (int i = loop->nouter + loop->ninner - 2; loop->axes[i] != outside; i--) {
     const int axis = loop->axes[i];
-    const bool is_last = share_window(f->k, at.access, axis, place) && (stride[axis] > 0) == (stride[place] > 0);
+    const bool is_last = share_window(f->k, at.of, axis, place) && (stride[axis] > 0) == (stride[place] > 0);
     const Index *tap = number(f, is_last ? f->k->axes[axis].extent - 1 : 0);
     at.index = index_replace(f->b, at.index, (Var){VAR_AXIS, (uint32_t)axis}, tap);
   }
@@ -254,11 +261,10 @@ static Address next_window(const Fetching *f, Address at, int outside) {
 static void fetch_window(const Fetching *f, const LoopNode *nodes, int outside, LoopNode **body) {
   for (const LoopNode *n = nodes; n; n = n->next) {
     fetch_window(f, n->body, outside, body);
-    if (n->kind != NODE_LET || !n->is_vector || n->load != LOAD_DENSE) continue;
+    if (n->kind != NODE_LET || !n->is_vector || node_load(f->t, n) != LOAD_DENSE) continue;
     if (loop_axis_outside_windows(f->k, f->loop, n->access) != outside) continue;
     tree_open(f->b, body);
-    tree_add(f->b,
-             (LoopNode){.kind = NODE_PREFETCH, .access = n->access, .address = next_window(f, n->address, outside)});
+    tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .access = n->access, .from = next_window(f, n->from, outside)});
     tree_close(f->b);
   }
 }
@@ -294,9 +300,9 @@ static void fetch_rows(const Fetching *f, LoopNode *nodes) {
       const Index *row = index_of(f->b, INDEX_MULTIPLY, next, nelems(f, 1U << n->var.of));
       const Index *index = index_of(f->b, INDEX_ADD, row, index_of(f->b, INDEX_MULTIPLY, middle, rows));
       index = index_of(f->b, INDEX_ADD, index, number(f, f->k->accesses[id].offset));
-      tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH,
-                                .access = id,
-                                .address = {.base = BASE_TENSOR, .access = id, .index = index}});
+      tree_add(
+          f->b,
+          (LoopNode){.kind = NODE_PREFETCH, .access = id, .from = {.buffer = BUFFER_TENSOR, .of = id, .index = index}});
     }
     tree_close(f->b);
   }
@@ -308,6 +314,7 @@ void schedule_insert_prefetches(TreeBuilder *b, LoopTree *t) {
   LoopNode **step = &t->step;
   if (!loop->prefetch && !loop->fetches_rows && !is_along_middle(loop)) return;
   Fetching f = {.b = b,
+                .t = t,
                 .k = k,
                 .loop = loop,
                 .loads = ARENA_ARRAY(b->arena, const LoopNode *, k->naccesses + 1),

@@ -16,11 +16,10 @@ void build_step(NestBuilder *r, LoopNode **step) {
   find_indices(r, mentioned_shared_axes(r), false);
   for_each_pointer(r, declare_pointer);
   for (int i = 0; i < r->loop->nspills; i++)
-    add(r, (LoopNode){.kind = NODE_LOCAL,
-                      .local = LOCAL_SPILLED,
-                      .expr = r->loop->spills[i].expr,
-                      .nelems = loop_row_nelems(r->k, r->loop) *
-                                (loop_has(r->loop, LOOP_ROW_LANES) ? LANES : r->loop->rows)});
+    add(r, (LoopNode){.kind = NODE_BUFFER,
+                      .to = {.buffer = BUFFER_SPILL, .of = r->loop->spills[i].expr},
+                      .count = loop_row_nelems(r->k, r->loop) *
+                               (loop_has(r->loop, LOOP_ROW_LANES) ? LANES : r->loop->rows)});
   for (int sweep = 0; sweep <= r->loop->nsweeps; sweep++) {
     build_section(r, sweep);
     if (sweep < r->loop->nsweeps) build_sweep(r, sweep);

@@ -8,8 +8,8 @@ static void add_flag(TreeBuilder *b, const Kernel *k, const Loop *loop, const Ro
   LoopNode node = {.kind = NODE_FLAG, .flag = FLAG_STREAMED, .access = root->access};
   node.is_peeled = loop->is_peeled && root->sweep == loop->nsweeps - 1;
   if (!node.is_peeled) {
-    node.address = (Address){.base = BASE_TENSOR, .access = root->access};
-    if (a->offset) node.address.index = index_number(b, a->offset, a->offset_monomial);
+    node.from = (Address){.buffer = BUFFER_TENSOR, .of = root->access};
+    if (a->offset) node.from.index = index_number(b, a->offset, a->offset_monomial);
   }
   if (root->stream_nelems) {
     const AxisSet axes = access_axes(k, a);
@@ -21,8 +21,9 @@ static void add_flag(TreeBuilder *b, const Kernel *k, const Loop *loop, const Ro
 
 // Whether the node stores whole vectors of the access.
 static bool is_whole_store(const LoopNode *n, AccessId access) {
-  const bool is_whole = (n->kind == NODE_STORE && n->is_vector && !n->has_fewer_lanes) || n->kind == NODE_STORE_ROWS;
-  return is_whole && n->access == access && n->address.base != BASE_ROWS;
+  const bool is_whole =
+      (n->kind == NODE_STORE && n->is_vector && !n->has_fewer_lanes) || (n->kind == NODE_MOVE && n->count);
+  return is_whole && n->to.of == access && (n->to.buffer == BUFFER_ROW || n->to.buffer == BUFFER_TENSOR);
 }
 
 static void stream(TreeBuilder *b, LoopNode **nodes, AccessId access) {

@@ -124,21 +124,19 @@ void add_member(TreePrinter *l, AccessId id) {
               a->value ? l->p->value_member[a->value->index] : *temporary_member(l->p, l->kernel_index, a->temporary));
 }
 
-static void add_base(TreePrinter *l, const Address *at) {
-  switch (at->base) {
-  case BASE_TENSOR:
-    if (access_has_addresses(&l->k->accesses[at->access])) add_member(l, at->access);
+void add_buffer(TreePrinter *l, const Address *at) {
+  const BufferInfo *info = &buffer_info[at->buffer];
+  if (at->buffer == BUFFER_TENSOR) {
+    if (access_has_addresses(&l->k->accesses[at->of])) add_member(l, at->of);
     else tree_printf(l, "(size_t)0");
     return;
-  case BASE_POINTER: tree_printf(l, "p_%s%s", l->access_name[at->access], at->is_row ? "[r]" : ""); return;
-  case BASE_ROWS: tree_printf(l, "rows_%s", l->access_name[at->access]); return;
-  case BASE_SPILLED: tree_printf(l, "spilled_%s", l->name[at->expr]); return;
-  case BASE_PARTIAL: tree_printf(l, "part_%s", l->access_name[at->access]); return;
   }
+  tree_printf(l, "%s%s%s", info->prefix, info->is_of_expr ? l->name[at->of] : l->access_name[at->of],
+              item_indices[at->item]);
 }
 
 void add_address(TreePrinter *l, const Address *at) {
-  add_base(l, at);
+  add_buffer(l, at);
   if (!at->index) return;
   const bool is_negated = at->index->op == INDEX_SUBTRACT && index_is(at->index->args[0], 0);
   const IndexOp op = is_negated ? INDEX_SUBTRACT : INDEX_ADD;
@@ -147,25 +145,28 @@ void add_address(TreePrinter *l, const Address *at) {
   add_operand(l, offset, index_operators[op].precedence + is_negated, index_type(offset) != INDEX_INT);
 }
 
-static void add_memory_of_places(TreePrinter *l, const Address *at) {
-  add_member(l, at->access);
-  tree_printf(l, ", ");
+// Of an access; false: elements of 4 bits.
+static bool has_addresses(const TreePrinter *l, const Address *at) {
+  return buffer_info[at->buffer].is_of_expr || access_has_addresses(&l->k->accesses[at->of]);
 }
 
 void add_memory(TreePrinter *l, const Address *at) {
-  if (!access_has_addresses(&l->k->accesses[at->access])) add_memory_of_places(l, at);
+  if (!has_addresses(l, at)) {
+    add_member(l, at->of);
+    tree_printf(l, ", ");
+  }
   add_address(l, at);
 }
 
 void open_element(TreePrinter *l, const Address *at) {
-  if (!access_has_addresses(&l->k->accesses[at->access])) {
+  if (!has_addresses(l, at)) {
     add_memory(l, at);
     return;
   }
-  const Access *access = &l->k->accesses[at->access];
-  const bool is_panel = l->elements && at->base != BASE_PARTIAL && access->panel_axis &&
+  const Access *access = &l->k->accesses[at->of];
+  const bool is_panel = l->elements && at->buffer != BUFFER_PARTIALS && access->panel_axis &&
                         access->panel_axis == loop_lane_axis(l->t->loop) + 1;
-  add_base(l, at);
+  add_buffer(l, at);
   tree_printf(l, "[");
   l->is_panel = is_panel;
   if (at->index) add_index(l, at->index);
