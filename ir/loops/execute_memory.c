@@ -60,6 +60,9 @@ uint64_t index_value(const Index *i, const IndexMeaning *m, bool *is_wrong) {
   case INDEX_BLOCK_LENGTH: return (uint64_t)run_block_length(m->schedule, &m->schedule->loops[i->loop], m->dims);
   case INDEX_NCUT_BLOCKS: return (uint64_t)run_ncut_blocks(m->schedule, &m->schedule->loops[i->loop], m->dims);
   case INDEX_SIGNED: return index_value(i->args[0], m, is_wrong);
+  case INDEX_EXISTS:
+  case INDEX_IS_AT_LINE:
+  case INDEX_TO_LINE: return m->of_address(m->context, i);
   case INDEX_CHOOSE: return index_value(i->args[index_value(i->args[0], m, is_wrong) ? 1 : 2], m, is_wrong);
   default: break;
   }
@@ -74,13 +77,14 @@ uint64_t index_value(const Index *i, const IndexMeaning *m, bool *is_wrong) {
   case INDEX_AT_MOST: return a <= b;
   case INDEX_AT_LEAST: return a >= b;
   case INDEX_MORE: return a > b;
+  case INDEX_EXCEEDS: return m->is_large || a > b;
   case INDEX_DIFFERS: return a != b;
   default: return a && b;
   }
 }
 
 uint64_t *var_place(Executing *x, Var v) {
-  return v.kind == VAR_DISTANCE ? &x->accesses[v.of].distance : &x->vars[x->function][v.kind][v.of];
+  return &x->vars[x->function][v.kind][v.of];
 }
 
 uint64_t var_of(Executing *x, VarKind kind) {
@@ -89,12 +93,21 @@ uint64_t var_of(Executing *x, VarKind kind) {
 
 static uint64_t var_at(const void *context, Var v) {
   const Executing *x = context;
-  return v.kind == VAR_DISTANCE ? x->accesses[v.of].distance : x->vars[x->function][v.kind][v.of];
+  return x->vars[x->function][v.kind][v.of];
+}
+
+static uint64_t of_address(const void *context, const Index *i) {
+  enum { LINE = 64 };
+  Executing *x = (Executing *)context; // it may fail
+  const Pointer p = address_of(x, i->address);
+  if (i->op == INDEX_EXISTS || !p.buffer) return p.buffer != NULL;
+  const uint64_t nbytes = type_nbytes(p.buffer->type), to_line = -(p.buffer->address + p.at * nbytes) % LINE;
+  return i->op == INDEX_IS_AT_LINE ? !to_line : to_line / nbytes;
 }
 
 uint64_t index_of_run(Executing *x, const Index *i) {
   bool is_wrong = false;
-  const IndexMeaning m = {x->tree->schedule, x->k->graph, x->run.dims, var_at, x};
+  const IndexMeaning m = {x->tree->schedule, x->k->graph, x->run.dims, var_at, of_address, x, x->run.is_large};
   const uint64_t value = index_value(i, &m, &is_wrong);
   if (is_wrong) execute_fail(x, "it divides by 0");
   return value;

@@ -22,11 +22,6 @@ Type sum_type(const Executing *x, const LoopNode *n) {
   return node_is_f64(x->tree, n) && x->type == TYPE_F32 ? TYPE_F64 : x->type;
 }
 
-bool has_partials(const Executing *x, const LoopNode *n) {
-  const Storage *s = &x->buffers[BUFFER_PARTIALS][n->access];
-  return s->count && s->pointers[0].buffer;
-}
-
 // Accumulators and totals begin with the identity. A vector of partial sums is loaded, if the block has them.
 void execute_begin_sum(Executing *x, const LoopNode *n) {
   const bool is_held = n->to.buffer == BUFFER_HELD;
@@ -35,8 +30,8 @@ void execute_begin_sum(Executing *x, const LoopNode *n) {
   Storage *s = storage_of(x, &n->to);
   const Datum identity = identity_of(x, n, type);
   for (int i = 0; i < s->count; i++) set_lanes(s->values[i].lane, identity, 0, LANES);
-  if (is_held && (!n->flag || has_partials(x, n)))
-    read_elements(x, n->access, type, address_of(x, &n->from), (Elements){.step = 1, .count = lanes_of_node(x, n)},
+  if (is_held && is_on(x, n))
+    read_elements(x, node_access(n), type, address_of(x, &n->from), (Elements){.step = 1, .count = lanes_of_node(x, n)},
                   s->values[0].lane);
 }
 
@@ -88,7 +83,7 @@ static void add_partials(Executing *x, const LoopNode *n) {
                       .count = n->is_vector ? lanes_of_node(x, n) : 1};
   Datum part[LANES], *total = lanes_of(x, &n->to);
   set_lanes(part, number_of(x, type, 0), 0, LANES);
-  read_elements(x, n->access, type, address_of(x, &n->from), e, part);
+  read_elements(x, node_access(n), type, address_of(x, &n->from), e, part);
   if (!n->is_vector) set_lanes(part, part[0], 1, LANES);
   combine(x, n, type, total, part, total);
 }
@@ -98,15 +93,14 @@ static void add_to_element(Executing *x, const LoopNode *n) {
   const Pointer part = address_of(x, &n->to);
   Datum sum[LANES];
   const Type type = sum_type(x, n);
-  read_elements(x, n->access, type, part, (Elements){.count = 1}, sum);
+  read_elements(x, node_access(n), type, part, (Elements){.count = 1}, sum);
   if (x->has_failed) return;
   set_lanes(sum, sum[0], 1, LANES);
   add_operand(x, n, type, sum);
-  write_elements(x, n->access, type, part, (Elements){.count = 1}, sum, false);
+  write_elements(x, node_access(n), type, part, (Elements){.count = 1}, sum, false);
 }
 
 void execute_update(Executing *x, const LoopNode *n) {
-  if (n->flag && !has_partials(x, n)) return;
   if (node_ends_run(n)) each_row(x, n, add_run);
   else if (n->from.buffer) add_partials(x, n);
   else if (n->to.buffer == BUFFER_PARTIALS) add_to_element(x, n);

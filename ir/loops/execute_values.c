@@ -34,14 +34,14 @@ static Datum outside_of(const Executing *x, const Access *a) {
 // lane * factor, modulo 2^64, so that one comparison tests both ends.
 static void load_within(Executing *x, const LoopNode *n, Pointer p, uint64_t step, Datum *y) {
   const Bound *bound = node_lane_bound(x->tree, n);
-  const uint64_t first = index_of_run(x, n->within);
+  const uint64_t first = index_of_run(x, n->from.within);
   const int nlanes = lanes_of_node(x, n);
   if (!bound) execute_fail(x, "it tests lanes, but no bound varies from lane to lane");
   for (int i = 0; i < nlanes && bound && !x->has_failed; i++) {
     const uint64_t at = first + (uint64_t)i * (uint64_t)bound->factor[loop_lane_axis(x->tree->loop)];
     const Pointer lane = {p.buffer, p.at + (uint64_t)i * step};
-    if (at < (uint64_t)bound->extent) read_elements(x, n->access, x->type, lane, (Elements){.count = 1}, &y[i]);
-    else y[i] = outside_of(x, &x->k->accesses[n->access]);
+    if (at < (uint64_t)bound->extent) read_elements(x, node_access(n), x->type, lane, (Elements){.count = 1}, &y[i]);
+    else y[i] = outside_of(x, &x->k->accesses[node_access(n)]);
   }
 }
 
@@ -57,14 +57,14 @@ static void load(Executing *x, const LoopNode *n, Load how, Datum *y) {
   set_lanes(y, number_of(x, x->type, 0), 0, LANES);
   if (how == LOAD_WHOLE) {
     elements = (Elements){.step = 1, .count = LANES};
-    read_elements(x, n->access, TYPE_F32, p, elements, y);
+    read_elements(x, node_access(n), TYPE_F32, p, elements, y);
     return;
   }
-  if (n->inside && !index_of_run(x, n->inside)) {
+  if (n->from.inside && !index_of_run(x, n->from.inside)) {
     set_lanes(y, outside_of(x, a), 0, LANES);
     return;
   }
-  if (n->within) {
+  if (n->from.within) {
     load_within(x, n, p, elements.step, y);
     return;
   }
@@ -147,14 +147,13 @@ static void store_partials(Executing *x, const LoopNode *n) {
   const Type type = sum_type(x, n);
   const Datum identity = identity_of(x, n, type);
   const bool is_held = n->from.buffer;
-  if (!n->flag || has_partials(x, n))
-    write_elements(x, n->access, type, address_of(x, &n->to),
-                   (Elements){.step = 1, .count = is_held ? lanes_of_node(x, n) : 1},
-                   is_held ? lanes_of(x, &n->from) : &identity, false);
+  write_elements(x, node_access(n), type, address_of(x, &n->to),
+                 (Elements){.step = 1, .count = is_held ? lanes_of_node(x, n) : 1},
+                 is_held ? lanes_of(x, &n->from) : &identity, false);
 }
 
 void execute_store(Executing *x, const LoopNode *n) {
-  const AccessId id = n->access;
+  const AccessId id = node_access(n);
   if (n->to.buffer == BUFFER_PARTIALS) {
     store_partials(x, n);
     return;
@@ -203,7 +202,6 @@ static void move_one(Executing *x, const LoopNode *n) {
 }
 
 void execute_move(Executing *x, const LoopNode *n) {
-  if (n->flag && !x->accesses[n->access].is_wanted) return;
   if (n->count) move_rows(x, n);
   else each_row(x, n, move_one);
 }

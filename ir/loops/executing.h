@@ -21,11 +21,6 @@ typedef struct Storage { // of a buffer of a kind, which belongs to an access or
   Buffer array;          // a local one
 } Storage;
 
-typedef struct OfAccess { // the variables that belong to an access
-  bool is_wanted, is_streamed;
-  uint64_t distance;
-} OfAccess;
-
 typedef struct Executing {
   LoopRun run;
   const LoopTree *tree;
@@ -34,11 +29,10 @@ typedef struct Executing {
   Type type; // of the kernel
   Arena *arena;
   Blocks blocks;
-  OfAccess *accesses;
-  Storage *buffers[BUFFER_KINDS];              // by access or expression
-  uint64_t vars[2][VAR_ELEMENT + 1][MAX_AXES]; // of the block, and of the step
-  int function;                                // 0: the block, 1: the step
-  int left;                                    // elements of the last vector of an is_vectors loop; 0: a whole vector
+  Storage *buffers[BUFFER_KINDS]; // by access or expression
+  uint64_t *vars[2][VAR_KINDS];   // of the block, and of the step; by owner
+  int function;                   // 0: the block, 1: the step
+  int left;                       // elements of the last vector of an is_vectors loop; 0: a whole vector
   const LoopNode *at;
   Text *why;
   bool has_failed;
@@ -87,7 +81,7 @@ void execute_move(Executing *x, const LoopNode *n);
 
 Datum identity_of(const Executing *x, const LoopNode *n, Type type);
 Type sum_type(const Executing *x, const LoopNode *n); // of the node's sum, or of partial sums
-bool has_partials(const Executing *x, const LoopNode *n);
+bool is_on(Executing *x, const LoopNode *n);          // its test is not 0
 void execute_begin_sum(Executing *x, const LoopNode *n);
 void execute_end_sum(Executing *x, const LoopNode *n);
 void execute_update(Executing *x, const LoopNode *n);

@@ -5,31 +5,38 @@
 #include <assert.h>
 #include <stddef.h>
 
-const char *const var_names[] = {
-    [VAR_AHEAD_LANE] = "ahead_i",
-    [VAR_IS_AHEAD] = "is_next",
-    [VAR_OUTER] = "o",
-    [VAR_ROW] = "r",
-    [VAR_ROWS] = "rows",
-    [VAR_LANE] = "i",
-    [VAR_VECTOR] = "u",
-    [VAR_VECTOR_LANE] = "j",
-    [VAR_LANES] = "n",
-    [VAR_RUN] = "b",
-    [VAR_RUN_BEGIN] = "i0",
-    [VAR_RUN_END] = "i1",
-    [VAR_RUN_LENGTH] = "run",
-    [VAR_CHAIN] = "chain",
-    [VAR_AHEAD] = "ahead",
-    [VAR_BLOCK] = "block",
-    [VAR_BEGIN] = "begin",
-    [VAR_END] = "end",
-    [VAR_START] = "start",
-    [VAR_CUT_BEGIN] = "chunk",
-    [VAR_COMBINED_BLOCK] = "b",
-    [VAR_ELEMENT] = "i",
-    [VAR_COLUMN] = "c",
-    [VAR_COLUMN_END] = "c_end",
+const VarInfo var_info[VAR_KINDS] = {
+    [VAR_NONE] = {"?", ""},
+    [VAR_AXIS] = {"", "", OWNER_AXIS},
+    [VAR_NEXT] = {"", "_next", OWNER_AXIS},
+    [VAR_AHEAD_AXIS] = {"ahead_", "", OWNER_AXIS},
+    [VAR_AHEAD_LANE] = {"ahead_i", ""},
+    [VAR_IS_AHEAD] = {"is_next", "", .is_int = true},
+    [VAR_OUTER] = {"o", ""},
+    [VAR_ROW] = {"r", "", .is_int = true},
+    [VAR_ROWS] = {"rows", "", .is_int = true},
+    [VAR_LANE] = {"i", ""},
+    [VAR_VECTOR] = {"u", "", .is_int = true},
+    [VAR_VECTOR_LANE] = {"j", ""},
+    [VAR_LANES] = {"n", "", .is_int = true},
+    [VAR_RUN] = {"b", ""},
+    [VAR_RUN_BEGIN] = {"i0", ""},
+    [VAR_RUN_END] = {"i1", ""},
+    [VAR_RUN_LENGTH] = {"run", ""},
+    [VAR_CHAIN] = {"chain", ""},
+    [VAR_AHEAD] = {"ahead", ""},
+    [VAR_DISTANCE] = {"ahead_", "", OWNER_ACCESS},
+    [VAR_WANTED] = {"wants_", "", OWNER_ACCESS, .is_int = true},
+    [VAR_STREAMED] = {"streams_", "", OWNER_ACCESS, .is_int = true},
+    [VAR_BLOCK] = {"block", ""},
+    [VAR_BEGIN] = {"begin", ""},
+    [VAR_END] = {"end", ""},
+    [VAR_START] = {"start", ""},
+    [VAR_CUT_BEGIN] = {"chunk", ""},
+    [VAR_COMBINED_BLOCK] = {"b", ""},
+    [VAR_COLUMN] = {"c", ""},
+    [VAR_COLUMN_END] = {"c_end", ""},
+    [VAR_ELEMENT] = {"i", ""},
 };
 
 const BufferInfo buffer_info[BUFFER_KINDS] = {
@@ -59,14 +66,10 @@ const IndexOperator index_operators[] = {
     [INDEX_AT_MOST] = {" <= ", PRECEDENCE_COMPARISON},
     [INDEX_AT_LEAST] = {" >= ", PRECEDENCE_COMPARISON},
     [INDEX_MORE] = {" > ", PRECEDENCE_COMPARISON},
+    [INDEX_EXCEEDS] = {" > ", PRECEDENCE_COMPARISON},
     [INDEX_DIFFERS] = {" != ", PRECEDENCE_COMPARISON},
     [INDEX_BOTH] = {" && ", PRECEDENCE_BOTH},
 };
-
-bool var_is_int(Var v) {
-  return v.kind == VAR_ROW || v.kind == VAR_ROWS || v.kind == VAR_VECTOR || v.kind == VAR_LANES ||
-         v.kind == VAR_IS_AHEAD;
-}
 
 static const Index *make(TreeBuilder *b, Index index) {
   Index *made = ARENA_NEW(b->arena, Index);
@@ -83,6 +86,13 @@ const Index *index_var(TreeBuilder *b, VarKind kind, uint32_t of) {
   return make(b, (Index){.op = INDEX_VAR, .var = {kind, of}});
 }
 
+const Index *index_of_address(TreeBuilder *b, IndexOp op, Address at) {
+  Address *address = ARENA_NEW(b->arena, Address);
+  if (address) *address = at;
+  else b->out_of_memory = true;
+  return make(b, (Index){.op = op, .address = address});
+}
+
 const Index *index_loop(TreeBuilder *b, IndexOp op, uint32_t loop) {
   return make(b, (Index){.op = op, .loop = loop});
 }
@@ -95,7 +105,8 @@ IndexType index_type(const Index *i) {
   IndexType type = INDEX_EITHER;
   switch (i->op) {
   case INDEX_NUMBER: return i->monomial ? INDEX_SIZE : INDEX_EITHER;
-  case INDEX_VAR: return var_is_int(i->var) ? INDEX_INT : INDEX_SIZE;
+  case INDEX_TO_LINE: return INDEX_INT;
+  case INDEX_VAR: return var_info[i->var.kind].is_int ? INDEX_INT : INDEX_SIZE;
   case INDEX_BLOCK_LENGTH:
   case INDEX_NCUT_BLOCKS:
   case INDEX_SIGNED: return INDEX_SIZE;
@@ -103,6 +114,9 @@ IndexType index_type(const Index *i) {
   case INDEX_AT_MOST:
   case INDEX_AT_LEAST:
   case INDEX_MORE:
+  case INDEX_EXCEEDS:
+  case INDEX_EXISTS:
+  case INDEX_IS_AT_LINE:
   case INDEX_DIFFERS:
   case INDEX_BOTH: return INDEX_EITHER;
   default: break;
@@ -131,7 +145,7 @@ Load node_load(const LoopTree *t, const LoopNode *n) {
 
 const Bound *node_lane_bound(const LoopTree *t, const LoopNode *n) {
   const bool is_load = n->is_vector && t->k->exprs[n->expr].op == EXPR_LOAD && n->from.buffer != BUFFER_SPILL;
-  const Access *a = &t->k->accesses[n->access];
+  const Access *a = &t->k->accesses[node_access(n)];
   for (size_t i = 0; is_load && i < a->nbounds; i++)
     if (a->bounds[i].factor[loop_lane_axis(t->loop)] && !bound_always_holds(t->k, &a->bounds[i])) return &a->bounds[i];
   return NULL;
@@ -142,7 +156,7 @@ bool node_uses_all_lanes(const LoopTree *t, const LoopNode *n) {
   if (n->kind == NODE_UPDATE)
     return n->to.buffer == BUFFER_SUM && !(t->k->exprs[n->to.of].reduced >> loop_lane_axis(t->loop) & 1);
   const bool is_access = n->kind == NODE_STORE || (e->op == EXPR_LOAD && n->from.buffer != BUFFER_SPILL);
-  return is_access && t->k->accesses[n->access].panel_axis == loop_lane_axis(t->loop) + 1;
+  return is_access && t->k->accesses[node_access(n)].panel_axis == loop_lane_axis(t->loop) + 1;
 }
 
 bool node_is_strided(const LoopNode *n) {
@@ -182,6 +196,11 @@ int tree_element_sums(const LoopTree *t, ExprId sum) {
   if (!loop_sums_rows(t->loop) || reduction_is_exact(t->k, t->k->exprs[sum].op)) return 0;
   const int64_t width = axes_nelems(t->k, t->k->exprs[sum].reduced);
   return width < LANES ? (int)width : LANES;
+}
+
+AccessId node_access(const LoopNode *n) {
+  if (n->from.buffer && !buffer_info[n->from.buffer].is_of_expr) return n->from.of;
+  return n->to.buffer && !buffer_info[n->to.buffer].is_of_expr ? n->to.of : 0;
 }
 
 const Address *node_memory(const LoopNode *n) {
@@ -320,16 +339,21 @@ Var loop_var(VarKind kind) {
   return (Var){kind, 0};
 }
 
+bool index_is_var(const Index *i, Var var) {
+  return i && i->op == INDEX_VAR && i->var.kind == var.kind && i->var.of == var.of;
+}
+
 static bool index_mentions(const Index *i, Var v) {
   if (!i) return false;
-  if (i->op == INDEX_VAR) return i->var.kind == v.kind && i->var.of == v.of;
+  if (i->op == INDEX_VAR) return index_is_var(i, v);
+  if (i->address) return index_mentions(i->address->index, v);
   return index_mentions(i->args[0], v) || index_mentions(i->args[1], v) || index_mentions(i->args[2], v);
 }
 
 static const size_t index_fields[] = { // the members of LoopNode that are indices
-    offsetof(LoopNode, value),  offsetof(LoopNode, end),      offsetof(LoopNode, step),
-    offsetof(LoopNode, test),   offsetof(LoopNode, bound),    offsetof(LoopNode, inside),
-    offsetof(LoopNode, within), offsetof(LoopNode, to.index), offsetof(LoopNode, from.index)};
+    offsetof(LoopNode, value),       offsetof(LoopNode, end),        offsetof(LoopNode, step),
+    offsetof(LoopNode, test),        offsetof(LoopNode, bound),      offsetof(LoopNode, to.index),
+    offsetof(LoopNode, from.inside), offsetof(LoopNode, from.index), offsetof(LoopNode, from.within)};
 enum { NINDICES = sizeof index_fields / sizeof *index_fields };
 
 static const Index **index_at(LoopNode *n, size_t field) {
@@ -359,7 +383,7 @@ typedef struct Copying {
 // Returns i itself if it does not mention the variable, as nodes may share indices.
 const Index *index_replace(TreeBuilder *b, const Index *i, Var replaced, const Index *with) {
   if (!i || !with) return NULL;
-  if (i->op == INDEX_VAR) return i->var.kind == replaced.kind && i->var.of == replaced.of ? with : i;
+  if (i->op == INDEX_VAR) return index_is_var(i, replaced) ? with : i;
   Index copy = *i;
   bool is_changed = false;
   for (int a = 0; a < 3 && i->args[a]; a++) {

@@ -12,16 +12,16 @@
 // lane in f32:
 //
 //   step
-//     acc_sum = 0.0, vectors of f32            NODE_BEGIN_SUM
-//     count i from 0                           NODE_COUNTER
+//     acc_sum = 0.0, vectors of f32            NODE_BUFFER, of BUFFER_SUM
+//     count i from 0                           NODE_INDEX with is_counter
 //     for i += 16 while i + 16 <= 100          NODE_FOR with is_whole
-//       vector x = load p_x + i                NODE_LET with LOAD_DENSE
+//       vector x = load p_x + i                NODE_LET, from BUFFER_ROW
 //       acc_sum += x                           NODE_UPDATE
 //     if i < 100                               NODE_IF: the tail, with VAR_LANES = 4 lanes
 //       n = 100 - i                            NODE_INDEX
 //       vector x = load p_x + i, n lanes       has_fewer_lanes: the other lanes are 0
 //       acc_sum += x, n lanes
-//     scalar sum = sum of the lanes of acc_sum in f64     NODE_END_SUM
+//     scalar sum = sum of the lanes of acc_sum in f64     NODE_LET, from BUFFER_SUM
 #ifndef NGRAD_IR_LOOPS_LOOPS_H
 #define NGRAD_IR_LOOPS_LOOPS_H
 
@@ -50,23 +50,32 @@ typedef enum VarKind {
   VAR_CHAIN,          // additions that an accumulator makes in one iteration of the middle axes
   VAR_AHEAD,          // outer iterations to prefetch ahead; 0 in the last iterations
   VAR_DISTANCE,       // of an access: from the current element to the prefetched one, in elements
+  VAR_WANTED,         // int, of an access: 1 if the caller passes a pointer for the output: `wants_dx`
+  VAR_STREAMED,       // int, of an access: 1 if stores may bypass the caches: `streams_dx`
   VAR_BLOCK,          // the block's number
   VAR_BEGIN,          // the block's first outer iteration, or the tile's first element
   VAR_END,            // the end of the block's iterations, or of the tile's elements
   VAR_START,          // the first outer iteration that has the block's indices on the free axes (Loop.nfree)
   VAR_CUT_BEGIN,      // the block's first iteration, counted from VAR_START
-  VAR_COMBINED_BLOCK, // the block whose partial sums NODE_COMBINE adds
+  VAR_COMBINED_BLOCK, // the block whose partial sums NODE_UPDATE combines
   VAR_COLUMN,         // the step's first index on the vector axis, if a step takes a part of the axis (Loop.columns)
   VAR_COLUMN_END,     // the end of the step's part of the vector axis
   VAR_ELEMENT         // the index in an array of partial sums
 } VarKind;
+enum { VAR_KINDS = VAR_ELEMENT + 1 };
+
+typedef enum VarOwner { OWNER_FUNCTION, OWNER_AXIS, OWNER_ACCESS } VarOwner;
+typedef struct VarInfo {
+  const char *prefix, *suffix; // of its name, around that of its owner; a function has none
+  VarOwner owner;
+  bool is_int;
+} VarInfo;
+extern const VarInfo var_info[VAR_KINDS];
 
 typedef struct Var {
   VarKind kind;
-  uint32_t of; // the axis, or the access of VAR_DISTANCE; else 0
+  uint32_t of; // the owner: an axis or access; else 0
 } Var;
-bool var_is_int(Var v);
-extern const char *const var_names[]; // by kind; NULL for kinds that belong to an axis or an access
 
 typedef enum IndexOp {
   INDEX_NUMBER,
@@ -82,10 +91,15 @@ typedef enum IndexOp {
   INDEX_AT_MOST,
   INDEX_AT_LEAST,
   INDEX_MORE,
+  INDEX_EXCEEDS, // a > b, where b elements fit into the caches
   INDEX_DIFFERS,
   INDEX_BOTH,   // a && b
   INDEX_CHOOSE, // a ? b : c
-  INDEX_SIGNED  // args[0] as ptrdiff_t: a difference, computed modulo 2^64, that may be negative
+  INDEX_SIGNED, // args[0] as ptrdiff_t: a difference, computed modulo 2^64, that may be negative
+  // Of an address:
+  INDEX_EXISTS,     // its buffer has memory: the caller wants the output, or what needs the partial sums
+  INDEX_IS_AT_LINE, // it begins a cache line
+  INDEX_TO_LINE     // int: the number of elements to the next cache line
 } IndexOp;
 
 // Operator precedence, in C and in printed trees.
@@ -103,6 +117,7 @@ typedef struct IndexOperator {
 } IndexOperator;
 extern const IndexOperator index_operators[]; // by op, for binary operators
 
+struct Address;
 typedef struct Index {
   IndexOp op;
   int64_t number;    // INDEX_NUMBER: its value at the hints of open dims
@@ -110,6 +125,7 @@ typedef struct Index {
   Var var;           // INDEX_VAR
   uint32_t loop;     // INDEX_BLOCK_LENGTH, INDEX_NCUT_BLOCKS
   const struct Index *args[3];
+  const struct Address *address;
 } Index;
 
 // Buffers: where values live. A buffer belongs to an access or to an expression, and its kind says in which memory it
@@ -159,6 +175,11 @@ typedef struct Address {
   uint32_t of; // the AccessId or ExprId
   Item item;
   const Index *index; // in elements; NULL: 0
+  // Of loads with bounds. Arithmetic is modulo 2^64, so that `index < extent` tests both ends of a bound.
+  const Index *inside; // a test of the bounds that are the same in all lanes; where it is 0, the value is the access's
+                       // `outside`. NULL: they always hold. `load x + i * 8, where oy * 2 + ky - 1 < 56, else 0.0`
+  const Index *within; // index of lane 0 in node_lane_bound; NULL: there is none. A lane is loaded if
+                       // within + lane * factor < extent: `lanes where i + kx - 1 + lane < 56, else 0.0`
 } Address;
 
 typedef enum Form { // the C type that holds an expression's value
@@ -169,27 +190,14 @@ typedef enum Form { // the C type that holds an expression's value
   FORM_VECTOR
 } Form;
 
-typedef enum Flag { // conditions that do not change during a call
-  FLAG_NONE,
-  FLAG_WANTED,          // the caller passes a pointer for the output: `wants_dx`
-  FLAG_STREAMED,        // stores of the access may bypass the caches: `streams_dx`
-  FLAG_HAS_PARTIAL,     // in blocks and steps: the block has partial sums, its pointer is not NULL
-  FLAG_HAS_ALL_PARTIALS // the temporary of all blocks' partial sums has memory, as a wanted output needs it
-} Flag;
-
-// The words value, var, address and so on below are fields of LoopNode.
+// The words value, var, to and so on below are fields of LoopNode.
 typedef enum LoopNodeKind {
   NODE_COMMENT, // no effect. words: `sweep: store dx, sum sum_g`
-  NODE_UNUSED,  // no effect: the function does not use its parameter var
-  NODE_INDEX,   // a constant, var = value: `d0 = o + r`
-  NODE_COUNTER, // a variable, var = value, that following is_whole loops advance: `count i from 0`
-  NODE_ADVANCE, // var += value: `i += n`
-  NODE_FOR,     // for var from value to end by step: body: `for d0 in 0..40`
-  NODE_SCOPE,   // { body }
-  NODE_IF,      // if test, or the flag of the access: body; else otherwise
-  NODE_FLAG,    // computes a flag of the access. FLAG_WANTED: `wants_dx = dx is wanted`. FLAG_STREAMED: rows begin at
-                // cache lines and, if value is not NULL, value > end (the elements that fit into the caches)
-  NODE_BUFFER,  // declares the buffer `to`. In registers: `count` accumulators or totals, set to the reduction's
+  NODE_INDEX,  // a constant, var = value: `d0 = o + r`; 0 if its test is 0. With is_counter a variable, which following
+               // is_whole loops advance: `count i from 0`; a sum of itself adds to it: `i += n`
+  NODE_FOR,    // for var from value to end by step: body: `for d0 in 0..40`
+  NODE_IF,     // if test: body; else otherwise. Without a test a scope: { body }
+  NODE_BUFFER, // declares the buffer `to`. In registers: `count` accumulators or totals, set to the reduction's
                // identity: `acc_sum = 0.0, vectors of f32`; or what it holds, of address `from`: `held_dgamma = load
                // part_dgamma + i`. A pointer to address `from`: `p_x = x + d0 * 440`. Else a local array of `count`
                // items: `local p_x[2]: pointers`
@@ -199,19 +207,28 @@ typedef enum LoopNodeKind {
   NODE_UPDATE, // adds to the buffer `to` the value of expr: `acc_sum += x`. Without expr: of accumulators `from`, to a
                // total: `total_sum += sum of the lanes of acc_sum`; of a block's partial sums `from`, to a total, in
                // f64: `total_dgamma += temporary0_dgamma + b * 440 + i`
-  NODE_STORE, // to memory `to`: the value of expr, a partial sum that is held, or else the reduction's identity
-  NODE_MOVE,  // between a tensor and the step's copy, or (expr, which it stores) a panel. LANES rows of `count`
-             // elements, `step` apart, are transposed; else a vector of each row (is_row), whose lanes are `step`
-             // apart, or one vector: `rows_x + i * 16 = load p_x + i * 50`
-  NODE_LEAVE,      // no effect: the totals of expr are in memory from here on, not in registers
-  NODE_PREFETCH,   // fetches the cache line of address
-  NODE_PEEL_COUNT, // var = number of elements from address to the next cache line; 0 if the flag is not set
+  NODE_STORE,  // to memory `to`: the value of expr, a partial sum that is held, or else the reduction's identity
+  NODE_MOVE,   // between a tensor and the step's copy, or (expr, which it stores) a panel. LANES rows of `count`
+               // elements, `step` apart, are transposed; else a vector of each row (is_row), whose lanes are `step`
+               // apart, or one vector: `rows_x + i * 16 = load p_x + i * 50`
+  NODE_LEAVE,  // no effect: the totals of expr are in memory from here on, not in registers
+  NODE_PREFETCH, // fetches the cache line of address
   // In blocks only:
   NODE_STEP,    // calls step, or tail_step: `step, rows = 2`
   NODE_SCATTER, // the block's rows of the scatter expr: sets them to zero, then adds the rows whose indices refer to
                 // them
   NODE_FENCE    // makes streamed stores visible to other threads
 } LoopNodeKind;
+
+typedef struct VectorLoop { // a loop over vectors, before schedule_split_vectors replaces it
+  int count;                // vectors of a group
+  int rest;                 // whole vectors after the last group, which form a smaller group; 0: not known
+  int sweep;                // that the loop is of
+  bool has_tail;  // the extent is no multiple of LANES, or not known to be one: a tail of fewer than LANES elements may
+                  // follow
+  bool is_peeled; // elements before a row's first cache line are stored separately
+  AccessId peeled; // by the store through this access
+} VectorLoop;
 
 typedef struct LoopNode LoopNode;
 struct LoopNode {
@@ -221,35 +238,22 @@ struct LoopNode {
   const char *words;          // NODE_COMMENT
   Var var;
   const Index *value, *end, *step; // NODE_STEP: lanes of a tail step; end of the step's part of the vector axis
-  const Index *test;               // NODE_IF: the condition; NULL: the flag is the condition
   const Index *bound;              // NODE_FOR: a second end, the loop stops at the smaller one; NULL: none
-  bool is_down;                    // NODE_FOR: var goes from end - 1 down to value
-  bool is_unrolled;                // NODE_FOR
-  bool is_whole;                   // NODE_FOR: continues from the value of the counter var, while var + step <= end
-  // NODE_FOR over vectors, before schedule_split_vectors replaces it:
-  bool is_vectors;
-  bool has_tail; // the extent is no multiple of LANES, or not known to be one: a tail of fewer than LANES elements may
-                 // follow
-  AccessId peeled; // with is_peeled: the store whose address determines the number of peeled elements
-  int sweep;
-  Flag flag; // NODE_FLAG: the flag that the node computes; other nodes: they have no effect unless the flag is set
-  AccessId access;
+  const Index *test;               // the node has no effect where it is 0; what it declares is then empty. NULL: none
+  const VectorLoop *vectors;       // NODE_FOR over vectors
   Address to, from;
   ExprId expr;
+  int64_t count;        // items of a buffer, elements of a row; NODE_STEP: rows
+  bool is_down;         // NODE_FOR: var goes from end - 1 down to value
+  bool is_unrolled;     // NODE_FOR
+  bool is_whole;        // NODE_FOR: continues from the value of the counter var, while var + step <= end
+  bool is_counter;      // NODE_INDEX
   bool is_vector;       // the value computed, stored or added, or an item of the buffer, is a vector
   bool is_row;          // the node is repeated for each row of the step, or takes the row's element of an array
   bool has_fewer_lanes; // only the first VAR_LANES lanes hold elements; NODE_STEP: calls tail_step
   bool is_held;         // NODE_LET: a load whose result stays in a register for all rows
-  // NODE_LET, loads with bounds. Arithmetic is modulo 2^64, so that `index < extent` tests both ends of a bound.
-  const Index *inside; // a test of the bounds that are the same in all lanes; where it is 0, the value is the access's
-                       // `outside`. NULL: they always hold. `load x + i * 8, where oy * 2 + ky - 1 < 56, else 0.0`
-  const Index *within; // index of lane 0 in node_lane_bound; NULL: there is none. A lane is loaded if
-                       // within + lane * factor < extent: `lanes where i + kx - 1 + lane < 56, else 0.0`
-  bool is_streamed;    // NODE_STORE, NODE_MOVE: bypasses the caches
-  int64_t count;       // items of a buffer, elements of a row; NODE_STEP: rows; NODE_FOR over vectors: of a group
-  int rest;       // NODE_FOR over vectors: whole vectors after the last group, which form a smaller group; 0: not known
-  bool is_fused;  // NODE_UPDATE: adds a product with one rounding (fused multiply-add)
-  bool is_peeled; // NODE_FLAG, NODE_FOR over vectors: elements before a row's first cache line are stored separately
+  bool is_streamed;     // NODE_STORE, NODE_MOVE: bypasses the caches
+  bool is_fused;        // NODE_UPDATE: adds a product with one rounding (fused multiply-add)
 };
 
 typedef struct LoopTree {
@@ -278,6 +282,7 @@ bool tree_stores(const LoopTree *t, AccessId id);   // the loop stores through t
 // accumulator.
 int tree_element_sums(const LoopTree *t, ExprId sum);
 
+AccessId node_access(const LoopNode *n);                     // of the memory that it reads, or else writes; 0: none
 const Address *node_memory(const LoopNode *n);               // the address in memory that it reads, or else writes
 const Address *node_sum(const LoopNode *n);                  // the buffer that the node declares, adds to or takes
 ExprOp node_reduction(const LoopTree *t, const LoopNode *n); // EXPR_NONE: the node has no sum
@@ -329,6 +334,8 @@ const Index *index_number(TreeBuilder *b, int64_t number, Monomial monomial);
 const Index *index_var(TreeBuilder *b, VarKind kind, uint32_t of);
 const Index *index_of(TreeBuilder *b, IndexOp op, const Index *x, const Index *y);
 const Index *index_unfolded(TreeBuilder *b, IndexOp op, const Index *x, const Index *y); // also x * 1
+const Index *index_of_address(TreeBuilder *b, IndexOp op, Address at);
+bool index_is_var(const Index *i, Var var);
 const Index *index_loop(TreeBuilder *b, IndexOp op, uint32_t loop);
 const Index *index_choose(TreeBuilder *b, const Index *test, const Index *x, const Index *y);
 // The distance in memory from flattened index b to a, along one axis: ((a / below % extent) - (b / below % extent)) *

@@ -31,14 +31,6 @@ static void add_operands(LoopText *p, const Expr *e) {
   }
 }
 
-static const char *const flags[] = {
-    [FLAG_NONE] = "",
-    [FLAG_WANTED] = "wants_%a",
-    [FLAG_STREAMED] = "streams_%a",
-    [FLAG_HAS_PARTIAL] = "part_%a is not NULL",
-    [FLAG_HAS_ALL_PARTIALS] = "%m is not NULL",
-};
-
 static void say(LoopText *p, const LoopNode *n, const char *line);
 
 static void add_directive(LoopText *p, const LoopNode *n, char directive) {
@@ -51,8 +43,7 @@ static void add_directive(LoopText *p, const LoopNode *n, char directive) {
   case 'b': loop_text_index(p, n->bound); return;
   case '?': loop_text_index(p, n->test); return;
   case '#': loop_text_add(p, "%lld", (long long)n->count); return;
-  case 'a': loop_text_name(p, p->access_name[n->access]); return;
-  case 'm': loop_text_memory(p, n->access); return;
+  case 'a': loop_text_name(p, p->access_name[node_access(n)]); return;
   case '@': loop_text_address(p, node_memory(n)); return;
   case '>': loop_text_address(p, &n->to); return;
   case '[': loop_text_element(p, node_memory(n)); return;
@@ -74,8 +65,7 @@ static void add_directive(LoopText *p, const LoopNode *n, char directive) {
   case 'n': text_add_string(p->out, n->has_fewer_lanes ? ", n lanes" : ""); return;
   case 'S': text_add_string(p->out, n->is_streamed ? ", streamed" : ""); return;
   case 'f':
-    text_add_string(p->out, n->flag ? ", if " : "");
-    say(p, n, flags[n->flag]);
+    if (n->test) say(p, n, ", if %?");
     return;
   default: abort(); // a format below has an unknown directive
   }
@@ -105,8 +95,15 @@ static void print_for(LoopText *p, const LoopNode *n) {
 }
 
 static void print_if(LoopText *p, const LoopNode *n) {
-  say(p, n, n->test ? "if %?" : "if ");
-  if (!n->test) say(p, n, flags[n->flag]);
+  say(p, n, n->test ? "if %?" : "scope");
+}
+
+static void print_index(LoopText *p, const LoopNode *n) {
+  const bool is_sum = n->is_counter && n->value->op == INDEX_ADD && index_is_var(n->value->args[0], n->var);
+  if (is_sum) {
+    say(p, n, "%v += ");
+    loop_text_index(p, n->value->args[1]);
+  } else say(p, n, n->is_counter ? "count %v from %x" : n->test ? "%v = %x, 0 unless %?" : "%v = %x");
 }
 
 static const char *const loads[] = {[LOAD_ELEMENT] = "load %[",
@@ -117,22 +114,22 @@ static const char *const loads[] = {[LOAD_ELEMENT] = "load %[",
                                     [LOAD_WHOLE] = "load %@"};
 
 static void print_bounds(LoopText *p, const LoopNode *n) {
-  if (!n->inside && !n->within) return;
-  if (n->inside) {
+  if (!n->from.inside && !n->from.within) return;
+  if (n->from.inside) {
     loop_text_add(p, ", where ");
-    loop_text_index(p, n->inside);
+    loop_text_index(p, n->from.inside);
   }
-  if (n->within) {
+  if (n->from.within) {
     const Bound *b = node_lane_bound(p->t, n);
     const int64_t factor = b ? b->factor[loop_lane_axis(p->t->loop)] : 0;
-    loop_text_add(p, n->inside ? ", and lanes where " : ", lanes where ");
-    loop_text_index(p, n->within);
+    loop_text_add(p, n->from.inside ? ", and lanes where " : ", lanes where ");
+    loop_text_index(p, n->from.within);
     loop_text_add(p, factor < 0 ? " - lane" : " + lane");
     if (factor != 1 && factor != -1) loop_text_add(p, " * %lld", (long long)llabs(factor));
     loop_text_add(p, " < %lld", (long long)(b ? b->extent : 0));
   }
   loop_text_add(p, ", else ");
-  text_add_number(p->out, p->k->accesses[n->access].outside, !p->k->is_f64);
+  text_add_number(p->out, p->k->accesses[node_access(n)].outside, !p->k->is_f64);
 }
 
 static void print_end_sum(LoopText *p, const LoopNode *n) {
@@ -227,18 +224,6 @@ static void print_move(LoopText *p, const LoopNode *n) {
                  : "%G = rows of %# at %F, with stride %s, transposed");
 }
 
-static void print_flag(LoopText *p, const LoopNode *n) {
-  if (n->flag == FLAG_WANTED) say(p, n, "wants_%a = %m is not NULL");
-  else if (n->is_peeled) say(p, n, "streams_%a = rows are peeled to cache lines");
-  else say(p, n, "streams_%a = %@ begins a cache line");
-  if (n->value) say(p, n, ", and %x > %E");
-}
-
-static void print_peel_count(LoopText *p, const LoopNode *n) {
-  say(p, n, "%v = elements from %@ to the next cache line");
-  if (n->flag) say(p, n, ", 0 unless wants_%a");
-}
-
 static void print_step(LoopText *p, const LoopNode *n) {
   loop_text_add(p, n->has_fewer_lanes ? "tail step" : "step");
   if (loop_tile(p->t->loop)) loop_text_add(p, " from begin to end");
@@ -254,14 +239,9 @@ typedef struct NodePrinter {
 
 static const NodePrinter printers[] = {
     [NODE_COMMENT] = {"sweep: %w"},
-    [NODE_UNUSED] = {"unused: %v"},
-    [NODE_INDEX] = {"%v = %x"},
-    [NODE_COUNTER] = {"count %v from %x"},
-    [NODE_ADVANCE] = {"%v += %x"},
+    [NODE_INDEX] = {NULL, print_index},
     [NODE_FOR] = {NULL, print_for},
-    [NODE_SCOPE] = {"scope"},
     [NODE_IF] = {NULL, print_if},
-    [NODE_FLAG] = {NULL, print_flag},
     [NODE_BUFFER] = {NULL, print_buffer},
     [NODE_LET] = {NULL, print_let},
     [NODE_UPDATE] = {NULL, print_update},
@@ -269,7 +249,6 @@ static const NodePrinter printers[] = {
     [NODE_MOVE] = {NULL, print_move},
     [NODE_LEAVE] = {"%G leaves its registers"},
     [NODE_PREFETCH] = {"prefetch %@"},
-    [NODE_PEEL_COUNT] = {NULL, print_peel_count},
     [NODE_STEP] = {NULL, print_step},
     [NODE_SCATTER] = {"%a[begin:end] = 0, then add each row whose index is in begin:end"},
     [NODE_FENCE] = {"fence"},

@@ -37,18 +37,13 @@ bool verify_for(Verifying *v, const LoopNode *n) {
 bool verify_if(Verifying *v, const LoopNode *n) {
   int direction = NO_DIRECTION;
   Range r;
-  if (!n->test && (!n->flag || !verify_flag(v, n)))
-    return n->flag ? false : verify_fail(v, n, "a condition must have a test or a flag");
-  if (n->test && (!verify_index(v, n, n->test) || !begin_if(v, n, &direction, &r))) return false;
+  if (!n->test) return verify_nodes(v, n->body) && verify_nodes(v, n->otherwise);
+  if (!verify_test(v, n) || !begin_if(v, n, &direction, &r)) return false;
   const AccessId before = v->streamed;
-  if (!n->test && n->flag == FLAG_STREAMED) v->streamed = n->access + 1;
+  if (n->test->op == INDEX_VAR && n->test->var.kind == VAR_STREAMED) v->streamed = n->test->var.of + 1;
   const bool ok = verify_body(v, n, n->body, direction, &r);
   v->streamed = before;
   return ok && verify_body(v, n, n->otherwise, NO_DIRECTION, NULL);
-}
-
-bool verify_scope(Verifying *v, const LoopNode *n) {
-  return verify_nodes(v, n->body);
 }
 
 // Other nodes
@@ -59,14 +54,10 @@ bool verify_nothing(Verifying *v, const LoopNode *n) {
   return true;
 }
 
-bool verify_unused(Verifying *v, const LoopNode *n) {
-  return verify_index(v, n, &(Index){.op = INDEX_VAR, .var = n->var});
-}
-
 // A scatter node must compute all rows of the block, which the kernel stores as its result.
 bool verify_scatter(Verifying *v, const LoopNode *n) {
   Scatter s;
-  if (!kernel_find_scatter(v->k, &s) || n->expr != s.sum || n->access != s.to)
+  if (!kernel_find_scatter(v->k, &s) || n->expr != s.sum || n->to.buffer != BUFFER_TENSOR || n->to.of != s.to)
     return verify_fail(v, n, "the kernel is not a scatter with this sum and this result");
   return (var_state(v, loop_var(VAR_BEGIN))->is_set && var_state(v, loop_var(VAR_END))->is_set) ||
          verify_fail(v, n, "the first and last row of the block (VAR_BEGIN, VAR_END) must be set before it");
@@ -85,9 +76,8 @@ static bool is_known_address(const Kernel *k, const Address *at) {
 // Whether the node's enumerators and ids are in range, so that verifiers may index tables with them.
 static bool is_known(const Verifying *v, const LoopNode *n) {
   const Kernel *k = v->k;
-  const size_t naccesses = k->naccesses ? k->naccesses : 1; // in a kernel without accesses, nodes have access 0
-  return n->kind <= NODE_FENCE && n->expr < k->nexprs && n->access < naccesses && is_known_address(k, &n->to) &&
-         is_known_address(k, &n->from) && n->var.kind <= VAR_ELEMENT && n->flag <= FLAG_HAS_ALL_PARTIALS;
+  return n->kind <= NODE_FENCE && n->expr < k->nexprs && is_known_address(k, &n->to) && is_known_address(k, &n->from) &&
+         n->var.kind <= VAR_ELEMENT && n->var.of < (uint32_t)vars_count(k, n->var.kind);
 }
 
 static bool verify_nodes(Verifying *v, const LoopNode *n) {
@@ -185,19 +175,21 @@ static bool verify_block(Verifying *v) {
 }
 
 static bool init(Verifying *v) {
-  v->vars = ARENA_ARRAY(v->arena, VarState, vars_count(v->k));
-  bool ok = v->vars;
+  bool ok = true;
+  for (int kind = 0; kind < VAR_KINDS && ok; kind++) {
+    v->vars[kind] = ARENA_ARRAY(v->arena, VarState, vars_count(v->k, (VarKind)kind) + 1);
+    ok = v->vars[kind];
+  }
   for (int kind = 0; kind < BUFFER_KINDS && ok; kind++) {
     v->buffers[kind] =
         ARENA_ARRAY(v->arena, Scoped, buffer_info[kind].is_of_expr ? v->k->nexprs + 1 : v->k->naccesses + 1);
     ok = v->buffers[kind];
   }
-  v->accesses = ARENA_ARRAY(v->arena, OfAccess, v->k->naccesses + 1);
   v->outer = loop_outer_axes(v->loop);
   v->inner = loop_inner_axes(v->loop);
   v->vector = v->loop->ninner ? loop_vector_axis(v->loop) : NO_DIRECTION;
   v->lanes = loop_has(v->loop, LOOP_ROW_LANES) ? OUTER : v->vector;
-  return ok && v->accesses;
+  return ok;
 }
 
 bool loops_verify(const LoopTree *t, Text *why) {

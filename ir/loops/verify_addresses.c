@@ -111,10 +111,10 @@ static const Index *take_last(const Index **tests) {
 
 bool verify_bounds(Verifying *v, const LoopNode *n) {
   const bool is_load = v->k->exprs[n->expr].op == EXPR_LOAD && n->from.buffer != BUFFER_SPILL;
-  const Access *a = &v->k->accesses[n->access];
+  const Access *a = &v->k->accesses[node_access(n)];
   const Bound *of_lanes = node_lane_bound(v->t, n);
-  const Index *tests = n->inside;
-  if (!verify_index(v, n, n->inside) || !verify_index(v, n, n->within)) return false;
+  const Index *tests = n->from.inside;
+  if (!verify_index(v, n, n->from.inside) || !verify_index(v, n, n->from.within)) return false;
   if (is_load && access_has_conditions(v->k, a) && n->from.buffer != BUFFER_TENSOR)
     return verify_fail(
         v, n, "a load with conditions must be relative to its tensor: a row pointer may point outside of the tensor");
@@ -124,7 +124,7 @@ bool verify_bounds(Verifying *v, const LoopNode *n) {
       return verify_fail(v, n, "its condition must test its access's bounds in order: 0 <= index < %lld for bound %zu",
                          (long long)b->extent, i);
   }
-  if (of_lanes ? !n->within || !is_index_of(v, n->within, of_lanes) : n->within != NULL)
+  if (of_lanes ? !n->from.within || !is_index_of(v, n->from.within, of_lanes) : n->from.within != NULL)
     return verify_fail(v, n, "its condition on lanes must have the index of the bound that varies from lane to lane");
   return !tests || verify_fail(v, n, "it has a condition that tests no bound of its access");
 }
@@ -178,14 +178,14 @@ static bool is_at_row(const Verifying *v, AccessId id) {
 }
 
 bool verify_rows(Verifying *v, const LoopNode *n) {
-  const Access *a = &v->k->accesses[n->access], *to = &v->k->accesses[n->to.of];
+  const Access *a = &v->k->accesses[node_access(n)], *to = &v->k->accesses[n->to.of];
   const bool is_panel = n->expr; // else a copy
   const Address *copy = n->from.buffer == BUFFER_COPY ? &n->from : &n->to;
   const bool is_copy =
-      copy->buffer == BUFFER_COPY && copy->of == n->access && state_of(v, BUFFER_COPY, copy->of)->is_set;
+      copy->buffer == BUFFER_COPY && copy->of == node_access(n) && state_of(v, BUFFER_COPY, copy->of)->is_set;
   if (v->lanes != OUTER || has_fewer_lanes(v) || (!is_panel && (v->loop->nouter != 1 || !is_copy)))
     return verify_fail(v, n, "it needs rows in lanes, all lanes in use, and a declared transposed copy");
-  if (n->to.index || n->from.index || n->to.item || n->from.item || !is_at_row(v, n->access) ||
+  if (n->to.index || n->from.index || n->to.item || n->from.item || !is_at_row(v, node_access(n)) ||
       (is_panel && !is_at_row(v, n->to.of)))
     return verify_fail(v, n, "its row pointer must point to the step's first row");
   if (a->stride[v->vector] != 1 || a->stride_monomial[v->vector] || v->k->axes[v->vector].monomial ||
@@ -194,7 +194,7 @@ bool verify_rows(Verifying *v, const LoopNode *n) {
   if (is_panel && (n->to.buffer != BUFFER_ROW || to->value || to->stride[v->vector] != LANES ||
                    to->panel_axis != loop_lane_axis(v->loop) + 1 || !verify_panel(v, n, to)))
     return verify_fail(v, n, "its result must be in panels of LANES rows whose vectors are contiguous");
-  return verify_lane_step(v, n, n->access);
+  return verify_lane_step(v, n, node_access(n));
 }
 
 // The addresses of the vectors are verified as in a loop over the rows.
@@ -205,14 +205,14 @@ bool verify_row_vectors(Verifying *v, const LoopNode *n) {
   const Range before = *r;
   bool *is_row_set = &var_state(v, loop_var(VAR_ROW))->is_set;
   if (r->width != WIDTH_ROWS || v->lanes == OUTER || v->range[v->lanes].width != LANES || rows->item != ITEM_OF_ROW ||
-      copy->buffer != BUFFER_COPY || copy->of != n->access || copy->index ||
-      !state_of(v, BUFFER_COPY, n->access)->is_set)
+      copy->buffer != BUFFER_COPY || copy->of != node_access(n) || copy->index ||
+      !state_of(v, BUFFER_COPY, node_access(n))->is_set)
     return verify_fail(v, n,
                        "it needs a step of several rows, all lanes in use, and a declared array of their vectors");
   r->start = loop_var(VAR_ROW);
   r->width = 1;
   *is_row_set = true;
-  const bool ok = verify_access(v, n, rows, n->access) && verify_lane_step(v, n, n->access);
+  const bool ok = verify_access(v, n, rows, node_access(n)) && verify_lane_step(v, n, node_access(n));
   *is_row_set = false;
   *r = before;
   return ok;
@@ -221,9 +221,9 @@ bool verify_row_vectors(Verifying *v, const LoopNode *n) {
 // Partial sums
 
 bool verify_partial_address(Verifying *v, const LoopNode *n, const Address *at) {
-  const Linear expected = access_index(v, n->access, v->inner);
-  if (!state_of(v, BUFFER_PARTIALS, n->access)->is_set || at->buffer != BUFFER_PARTIALS || at->of != n->access ||
-      at->item)
+  const Linear expected = access_index(v, node_access(n), v->inner);
+  if (!state_of(v, BUFFER_PARTIALS, node_access(n))->is_set || at->buffer != BUFFER_PARTIALS ||
+      at->of != node_access(n) || at->item)
     return verify_fail(v, n, "its address must be in the block's partial sums, which are declared before it");
   if (!verify_index(v, n, at->index)) return false;
   const Linear is = linear_of(v, at->index);

@@ -17,8 +17,7 @@ bool verify_begin_sum(Verifying *v, const LoopNode *n) {
   Scoped *s = state_of(v, n->to.buffer, n->to.of);
   if (!(expr_is_reduction(e) || combines) || n->count < 1 || n->to.item || n->to.index)
     return verify_fail(v, n, "it must begin accumulators, a total or a scalar of a sum");
-  if (combines &&
-      (n->access != e->access || !is_total || n->count != 1 || n->is_vector != (v->t->form[n->to.of] == FORM_VECTOR)))
+  if (combines && (!is_total || n->count != 1 || n->is_vector != (v->t->form[n->to.of] == FORM_VECTOR)))
     return verify_fail(v, n, "it must begin one total of its partial sums, a vector if the sum is one");
   if (!is_total && !n->is_vector) return verify_fail(v, n, "accumulators must be vectors");
   if (is_total && v->k->is_f64 && n->is_vector && !combines) return verify_fail(v, n, "only sums of f32 have totals");
@@ -56,13 +55,13 @@ static bool verify_summand(Verifying *v, const LoopNode *n) {
 }
 
 static bool verify_partials_of(Verifying *v, const LoopNode *n) {
-  return root_of(v, ROOT_REDUCE_OUTER, n->access) ||
+  return root_of(v, ROOT_REDUCE_OUTER, node_access(n)) ||
          verify_fail(v, n, "its access is not the access of partial sums of the loop");
 }
 
 static bool verify_is_held(Verifying *v, const LoopNode *n, const Address *at) {
-  return (at->buffer == BUFFER_HELD && at->of == n->access && !at->item && !at->index &&
-          state_of(v, BUFFER_HELD, n->access)->is_set) ||
+  return (at->buffer == BUFFER_HELD && at->of == node_access(n) && !at->item && !at->index &&
+          state_of(v, BUFFER_HELD, node_access(n))->is_set) ||
          verify_fail(v, n, "its partial sums must be loaded into a register before it");
 }
 
@@ -80,7 +79,7 @@ static bool verify_combine(Verifying *v, const LoopNode *n) {
   const Expr *e = &v->k->exprs[n->to.of];
   const LoopNode *total = find_sum(v, n, &n->to);
   if (!total) return false;
-  if (e->op != EXPR_COMBINE || n->access != e->access || e->loop >= (uint32_t)(v->loop - v->t->schedule->loops) ||
+  if (e->op != EXPR_COMBINE || node_access(n) != e->access || e->loop >= (uint32_t)(v->loop - v->t->schedule->loops) ||
       n->is_vector != total->is_vector)
     return verify_fail(v, n, "its expression must combine partial sums of an earlier loop, through the same access");
   return verify_item(v, n, &n->to, total) && (!n->is_vector || verify_lanes(v, n)) && verify_combined_address(v, n, e);
@@ -99,7 +98,7 @@ bool verify_update(Verifying *v, const LoopNode *n) {
     return verify_fail(v, n, "has_fewer_lanes is set, but all lanes hold elements here");
   if ((to == BUFFER_SUM || to == BUFFER_TOTAL) && v->k->exprs[n->to.of].op == EXPR_COMBINE)
     return verify_fail(v, n, "only partial sums are added to a sum of partial sums");
-  if (!verify_summand(v, n) || !verify_flag(v, n)) return false;
+  if (!verify_summand(v, n) || !verify_test(v, n)) return false;
   if (to == BUFFER_PARTIALS || to == BUFFER_HELD)
     return verify_partials_of(v, n) &&
            (to == BUFFER_HELD ? verify_is_held(v, n, &n->to) : verify_partial_address(v, n, &n->to));
@@ -125,12 +124,12 @@ bool verify_end_sum(Verifying *v, const LoopNode *n) {
 
 static bool verify_held(Verifying *v, const LoopNode *n, const Address *part) {
   if (v->lanes == NO_DIRECTION) return verify_fail(v, n, "it is a vector, but the loop has no axis of vectors");
-  return verify_partials_of(v, n) && verify_flag(v, n) && verify_partial_address(v, n, part) && verify_lanes(v, n);
+  return verify_partials_of(v, n) && verify_test(v, n) && verify_partial_address(v, n, part) && verify_lanes(v, n);
 }
 
 bool verify_hold(Verifying *v, const LoopNode *n) {
-  Scoped *s = state_of(v, BUFFER_HELD, n->access);
-  if (!n->is_vector || n->to.of != n->access || n->to.item || n->to.index)
+  Scoped *s = state_of(v, BUFFER_HELD, node_access(n));
+  if (!n->is_vector || n->to.of != node_access(n) || n->to.item || n->to.index)
     return verify_fail(v, n, "it must load one vector of partial sums");
   if (!verify_held(v, n, &n->from)) return false;
   return s->is_set ? verify_fail(v, n, "the vector is already in a register") : scope_add(v, &s->is_set);
@@ -141,18 +140,19 @@ static const Index *npartials(Verifying *v, AccessId id) {
 }
 
 bool verify_partials(Verifying *v, const LoopNode *n) {
-  Scoped *s = state_of(v, BUFFER_PARTIALS, n->access);
-  const Index *index = index_unfolded(&v->b, INDEX_MULTIPLY, var_index(v, VAR_BLOCK), npartials(v, n->access));
-  if (!v->is_block || s->is_set || n->to.of != n->access || n->to.item || n->from.buffer != BUFFER_TENSOR ||
-      n->from.of != n->access || !verify_partials_of(v, n))
+  Scoped *s = state_of(v, BUFFER_PARTIALS, node_access(n));
+  const Index *index = index_unfolded(&v->b, INDEX_MULTIPLY, var_index(v, VAR_BLOCK), npartials(v, node_access(n)));
+  if (!v->is_block || s->is_set || n->to.of != node_access(n) || n->to.item || n->from.buffer != BUFFER_TENSOR ||
+      n->from.of != node_access(n) || !verify_partials_of(v, n))
     return verify_fail(v, n, "partial sums must be declared once, in a block");
   return verify_equal(v, n, "the first of a block's partial sums", n->from.index, index) && scope_add(v, &s->is_set);
 }
 
 static bool verify_identity(Verifying *v, const LoopNode *n) {
   const LoopNode *loop = var_state(v, loop_var(VAR_ELEMENT))->loop;
-  return (loop && var_state(v, loop_var(VAR_ELEMENT))->is_set && index_equals(loop->end, npartials(v, n->access)) &&
-          state_of(v, BUFFER_PARTIALS, n->access)->is_set && n->to.of == n->access && !n->to.item &&
+  return (loop && var_state(v, loop_var(VAR_ELEMENT))->is_set &&
+          index_equals(loop->end, npartials(v, node_access(n))) &&
+          state_of(v, BUFFER_PARTIALS, node_access(n))->is_set && n->to.of == node_access(n) && !n->to.item &&
           index_is_var(n->to.index, loop_var(VAR_ELEMENT))) ||
          verify_fail(v, n, "it must be in a loop over all elements of the block's partial sums, at its element");
 }

@@ -34,7 +34,7 @@ static bool verify_load(Verifying *v, const LoopNode *n, const Expr *e) {
   const Access *a = &v->k->accesses[e->access];
   const Load load = node_load(v->t, n);
   if (e->args[0] && !verify_operand(v, n, e->args[0], load == LOAD_GATHERED)) return false;
-  if (load == LOAD_WHOLE) return verify_copied(v, n, n->access, &n->from);
+  if (load == LOAD_WHOLE) return verify_copied(v, n, node_access(n), &n->from);
   if (!verify_access(v, n, &n->from, e->access)) return false;
   if (access_is_mask(a) && v->lanes == v->vector) return verify_mask(v, n);
   if (!n->is_vector) return true;
@@ -66,7 +66,7 @@ bool verify_let(Verifying *v, const LoopNode *n) {
   if (n->is_vector ? !is_spilled && !verify_lanes(v, n)
                    : n->has_fewer_lanes && !verify_fail(v, n, "has_fewer_lanes is set, but it is a scalar"))
     return false;
-  if (expr_has_access(e) && !is_spilled && n->access != e->access)
+  if (expr_has_access(e) && !is_spilled && node_access(n) != e->access)
     return verify_fail(v, n, "its access differs from the access of its expression");
   if (n->from.buffer && !is_spilled && !expr_has_access(e))
     return verify_fail(v, n, "it has an address, but its expression is not a load");
@@ -86,22 +86,22 @@ bool verify_root(Verifying *v, const LoopNode *n, AccessId id) {
 }
 
 bool verify_store(Verifying *v, const LoopNode *n) {
-  const Access *a = &v->k->accesses[n->access];
+  const Access *a = &v->k->accesses[node_access(n)];
   if (n->to.buffer == BUFFER_PARTIALS) return verify_store_partial(v, n);
   if (!n->expr || n->from.buffer) return verify_fail(v, n, "it must store the value of an expression");
   if (n->to.buffer == BUFFER_SPILL)
     return n->is_vector && !n->has_fewer_lanes ? verify_operand(v, n, n->expr, true) && verify_spilled(v, n, &n->to)
                                                : verify_fail(v, n, "it must store a whole vector");
-  if (n->to.of != n->access) return verify_fail(v, n, "it must store to the memory of its access");
-  if (!verify_root(v, n, n->access) || !verify_streamed(v, n) || !verify_operand(v, n, n->expr, n->is_vector))
+  if (n->to.of != node_access(n)) return verify_fail(v, n, "it must store to the memory of its access");
+  if (!verify_root(v, n, node_access(n)) || !verify_streamed(v, n) || !verify_operand(v, n, n->expr, n->is_vector))
     return false;
   if (n->is_vector && !verify_lanes(v, n)) return false;
   if (n->to.buffer == BUFFER_COPY)
-    return n->is_vector ? verify_copied(v, n, n->access, &n->to)
+    return n->is_vector ? verify_copied(v, n, node_access(n), &n->to)
                         : verify_fail(v, n, "it must store a whole vector to the transposed copy");
-  if (!verify_access(v, n, &n->to, n->access)) return false;
+  if (!verify_access(v, n, &n->to, node_access(n))) return false;
   if (!n->is_vector) return !n->has_fewer_lanes || verify_fail(v, n, "has_fewer_lanes is set, but it is a scalar");
-  return access_is_mask(a) ? verify_mask(v, n) : verify_panel(v, n, a) && verify_lane_step(v, n, n->access);
+  return access_is_mask(a) ? verify_mask(v, n) : verify_panel(v, n, a) && verify_lane_step(v, n, node_access(n));
 }
 
 // Moves
@@ -110,8 +110,8 @@ bool verify_store(Verifying *v, const LoopNode *n) {
 static bool verify_panels(Verifying *v, const LoopNode *n) {
   const Expr *e = &v->k->exprs[n->expr];
   if (!verify_root(v, n, n->to.of)) return false;
-  if (n->is_row || e->op != EXPR_LOAD || e->args[0] || e->access != n->access || n->from.of != n->access ||
-      access_has_conditions(v->k, &v->k->accesses[n->access]))
+  if (n->is_row || e->op != EXPR_LOAD || e->args[0] || e->access != node_access(n) || n->from.of != node_access(n) ||
+      access_has_conditions(v->k, &v->k->accesses[node_access(n)]))
     return verify_fail(v, n, "it copies rows that are not loaded, or under conditions");
   return verify_rows(v, n);
 }
@@ -119,11 +119,11 @@ static bool verify_panels(Verifying *v, const LoopNode *n) {
 bool verify_move(Verifying *v, const LoopNode *n) {
   const bool is_store = n->from.buffer == BUFFER_COPY;
   if (n->expr) return verify_panels(v, n);
-  if (is_store && !(verify_root(v, n, n->to.of) && verify_streamed(v, n) && verify_flag(v, n))) return false;
+  if (is_store && !(verify_root(v, n, n->to.of) && verify_streamed(v, n) && verify_test(v, n))) return false;
   if (n->is_row) return !n->count ? verify_row_vectors(v, n) : verify_fail(v, n, "it takes a vector of each row");
   if (n->count) return verify_rows(v, n);
-  return verify_access(v, n, &n->from, n->access) && verify_copied(v, n, n->access, &n->to) &&
-         (v->k->accesses[n->access].stride[loop_lane_axis(v->loop)] == 1 ||
+  return verify_access(v, n, &n->from, node_access(n)) && verify_copied(v, n, node_access(n), &n->to) &&
+         (v->k->accesses[node_access(n)].stride[loop_lane_axis(v->loop)] == 1 ||
           verify_fail(v, n, "the LANES rows of a column must be adjacent in memory"));
 }
 
@@ -136,10 +136,10 @@ bool verify_prefetch(Verifying *v, const LoopNode *n) {
 }
 
 static bool verify_pointer(Verifying *v, const LoopNode *n) {
-  Scoped *s = state_of(v, BUFFER_ROW, n->access);
-  if (n->to.of != n->access || n->from.of != n->access || n->from.buffer != BUFFER_TENSOR || n->to.index)
+  Scoped *s = state_of(v, BUFFER_ROW, node_access(n));
+  if (n->to.of != node_access(n) || n->from.of != node_access(n) || n->from.buffer != BUFFER_TENSOR || n->to.index)
     return verify_fail(v, n, "a row pointer must point into the tensor of its access");
-  if (!verify_flag(v, n) || !verify_index(v, n, n->from.index)) return false;
+  if (!verify_test(v, n) || !verify_index(v, n, n->from.index)) return false;
   if (s->is_set) return verify_fail(v, n, "its row pointer is already set");
   if (n->to.item != (is_in_row(v) ? ITEM_OF_ROW : ITEM_ONLY) || (n->to.item && !s->is_declared))
     return verify_fail(v, n, "pointers of single rows must be set in a loop over rows, after their array is declared");
@@ -193,13 +193,19 @@ bool verify_buffer(Verifying *v, const LoopNode *n) {
   }
 }
 
-bool verify_set_flag(Verifying *v, const LoopNode *n) {
-  OfAccess *a = &v->accesses[n->access];
-  if (!verify_root(v, n, n->access)) return false;
-  if (n->flag == FLAG_WANTED && !n->is_peeled) return scope_add(v, &a->is_wanted_found);
-  if (n->flag != FLAG_STREAMED) return verify_fail(v, n, "only FLAG_WANTED and FLAG_STREAMED can be computed");
-  const Linear first = access_index(v, n->access, 0);
-  if (n->is_peeled != (v->loop->is_peeled && root_of(v, ROOT_STORE, n->access)->sweep == v->loop->nsweeps - 1))
-    return verify_fail(v, n, "is_peeled must be set if, and only if, the loop peels the rows of this store");
-  return (n->is_peeled || verify_address(v, n, &n->from, n->access, &first)) && scope_add(v, &a->is_streamed_found);
+bool verify_flag(Verifying *v, const LoopNode *n) {
+  const Index *value = n->value->op == INDEX_BOTH ? n->value->args[0] : n->value;
+  const AccessId id = n->var.of;
+  const Address *at = value->address;
+  if (!verify_root(v, n, id)) return false;
+  if (n->var.kind == VAR_WANTED)
+    return (n->value->op == INDEX_EXISTS && at->buffer == BUFFER_TENSOR && at->of == id) ||
+           verify_fail(v, n, "an output is wanted if its tensor exists");
+  const Linear first = access_index(v, id, 0);
+  const bool is_peeled = v->loop->is_peeled && root_of(v, ROOT_STORE, id)->sweep == v->loop->nsweeps - 1;
+  if (value != n->value && n->value->args[1]->op != INDEX_EXCEEDS)
+    return verify_fail(v, n, "only the tensor's size may be tested, too");
+  if (is_peeled) return index_is(value, 1) || verify_fail(v, n, "it must be 1, as the loop peels the store's rows");
+  return value->op == INDEX_IS_AT_LINE ? verify_address(v, n, at, id, &first)
+                                       : verify_fail(v, n, "rows must begin at cache lines, or be peeled");
 }

@@ -35,10 +35,6 @@ typedef struct Scoped { // of a buffer of a kind, which belongs to an access or 
   Linear pointer;       // index of the element that a row pointer points to
 } Scoped;
 
-typedef struct OfAccess { // what is in scope, by access
-  bool is_wanted_found, is_streamed_found;
-} OfAccess;
-
 typedef struct Verifying {
   const LoopTree *t;
   const Kernel *k;
@@ -51,12 +47,11 @@ typedef struct Verifying {
   int vector; // the innermost axis; NO_DIRECTION: none
   int lanes;  // the direction along which lanes lie: `vector`, or OUTER for rows in lanes
   AxisSet outer, inner;
-  VarState *vars;
-  OfAccess *accesses;
+  VarState *vars[VAR_KINDS];     // by owner
   Scoped *buffers[BUFFER_KINDS]; // by access or expression
   bool **scoped;                 // what is in scope: set to false at the end of the list of nodes
   size_t nscoped, scoped_capacity;
-  AccessId streamed;             // 1 + the access whose FLAG_STREAMED is known to be set; 0: none
+  AccessId streamed;             // 1 + the access whose VAR_STREAMED is known to be 1; 0: none
   int depth;                     // of loops and conditions around the node
   Range range[NO_DIRECTION + 1]; // by direction
 } Verifying;
@@ -74,7 +69,7 @@ bool scope_end(Verifying *v, bool *is_in_scope); // only unsets it
 void scope_close(Verifying *v, size_t nscoped);  // closes all but the first `nscoped` declarations
 Scoped *state_of(const Verifying *v, BufferKind kind, uint32_t of);
 const Root *root_of(const Verifying *v, RootKind kind, AccessId id); // NULL: the loop has no such store, or sum
-size_t vars_count(const Kernel *k);
+size_t vars_count(const Kernel *k, VarKind kind);
 VarState *var_state(const Verifying *v, Var var);
 bool var_set(Verifying *v, const LoopNode *n, Var var, const Index *value); // declares the variable
 bool verify_index(Verifying *v, const LoopNode *n, const Index *i); // all its variables are in scope; NULL: true
@@ -86,7 +81,7 @@ const Index *least_index(Verifying *v, const Index *x, const Index *y);
 bool is_in_row(const Verifying *v);                    // in a loop over the rows of a step
 bool has_fewer_lanes(const Verifying *v);              // only VAR_LANES lanes hold elements at this node
 bool verify_streamed(Verifying *v, const LoopNode *n); // a store that bypasses caches depends on its flag
-bool verify_flag(Verifying *v, const LoopNode *n);     // the node's flag is computed before it, or the node has none
+bool verify_test(Verifying *v, const LoopNode *n);     // the node's test is computed before it
 
 // verify_addresses.c: addresses, and lanes.
 
@@ -116,6 +111,7 @@ bool begin_if(Verifying *v, const LoopNode *n, int *direction, Range *r);
 // verify_values.c: values, stores, copies, pointers, local arrays, flags.
 
 bool verify_operand(Verifying *v, const LoopNode *n, ExprId id, bool is_vector);
+bool verify_flag(Verifying *v, const LoopNode *n);              // NODE_INDEX of VAR_WANTED and VAR_STREAMED
 bool verify_root(Verifying *v, const LoopNode *n, AccessId id); // the loop stores through the access
 bool verify_define(Verifying *v, const LoopNode *n); // the value of the node's expression is known from here on
 
@@ -131,12 +127,11 @@ bool verify_store_partial(Verifying *v, const LoopNode *n); // NODE_STORE of a v
 // registers, and partial sums of blocks.
 // clang-format off
 #define NODE_CHECKS(ROW) \
-  /* verify_loops.c */ ROW(INDEX, set_index) ROW(COUNTER, counter) ROW(ADVANCE, advance) ROW(PEEL_COUNT, peel_count) \
-    ROW(STEP, step_call) \
-  /* verify_values.c */ ROW(LET, let) ROW(FLAG, set_flag) ROW(BUFFER, buffer) ROW(STORE, store) ROW(MOVE, move) \
+  /* verify_loops.c */ ROW(INDEX, set_index) ROW(STEP, step_call) \
+  /* verify_values.c */ ROW(LET, let) ROW(BUFFER, buffer) ROW(STORE, store) ROW(MOVE, move) \
     ROW(PREFETCH, prefetch) \
   /* verify_sums.c */ ROW(UPDATE, update) ROW(LEAVE, leave) \
-  /* verify.c */ ROW(COMMENT, nothing) ROW(UNUSED, unused) ROW(FOR, for) ROW(SCOPE, scope) ROW(IF, if) \
+  /* verify.c */ ROW(COMMENT, nothing) ROW(FOR, for) ROW(IF, if) \
     ROW(SCATTER, scatter) ROW(FENCE, nothing)
 // clang-format on
 

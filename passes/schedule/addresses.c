@@ -107,10 +107,10 @@ void add_bounds(NestBuilder *r, LoopNode *load, const Access *a) {
     if (bound_always_holds(r->k, b)) continue;
     const Index *index = add_factors(r, b->factor, NULL, b->offset, 0);
     if (lane_axis >= 0 && b->factor[lane_axis]) {
-      load->within = index;
+      load->from.within = index;
     } else {
       const Index *test = index_of(&r->b, INDEX_LESS, index, number(r, b->extent));
-      load->inside = load->inside ? index_of(&r->b, INDEX_BOTH, load->inside, test) : test;
+      load->from.inside = load->from.inside ? index_of(&r->b, INDEX_BOTH, load->from.inside, test) : test;
     }
   }
 }
@@ -148,8 +148,17 @@ bool may_be_unwanted(const NestBuilder *r, AccessId id) {
   return !a->value && r->wants->may_be_unwanted && r->wants->may_be_unwanted[a->temporary];
 }
 
-Flag partial_flag(const NestBuilder *r, AccessId id) {
-  return may_be_unwanted(r, id) && !r->is_partial_tested ? FLAG_HAS_PARTIAL : FLAG_NONE;
+const Index *partial_test(NestBuilder *r, AccessId id) {
+  if (!may_be_unwanted(r, id) || r->is_partial_tested) return NULL;
+  return index_of_address(&r->b, INDEX_EXISTS, (Address){.buffer = BUFFER_PARTIALS, .of = id});
+}
+
+const Index *all_partials_test(NestBuilder *r, AccessId id) {
+  return may_be_unwanted(r, id) ? exists(r, id) : NULL;
+}
+
+const Index *exists(NestBuilder *r, AccessId id) {
+  return index_of_address(&r->b, INDEX_EXISTS, (Address){.buffer = BUFFER_TENSOR, .of = id});
 }
 
 bool is_transposed(const NestBuilder *r, AccessId id) {

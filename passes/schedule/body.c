@@ -20,8 +20,7 @@ static void update_vector(NestBuilder *r, const Root *root) {
                     .expr = root_operand(r, root),
                     .is_vector = true,
                     .is_fused = root->order && root->order->is_fused,
-                    .flag = is_held ? partial_flag(r, root->access) : FLAG_NONE,
-                    .access = root->access});
+                    .test = is_held ? partial_test(r, root->access) : NULL});
 }
 
 static void build_vector_root(NestBuilder *r, const Root *root) {
@@ -41,8 +40,7 @@ static void move_array_sums(NestBuilder *r, int at, bool is_store) {
                       .to = is_store ? part : held,
                       .from = is_store ? held : part,
                       .is_vector = true,
-                      .access = root->access,
-                      .flag = partial_flag(r, root->access)});
+                      .test = partial_test(r, root->access)});
   }
 }
 
@@ -102,7 +100,7 @@ void build_body(NestBuilder *r, int at) {
   build_row(r, at, lone);
   if (!peels_rows(r)) close_rows(r);
   if (lone) {
-    open_body(r, add(r, (LoopNode){.kind = NODE_IF, .flag = FLAG_HAS_PARTIAL, .access = lone->access}));
+    open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = partial_test(r, lone->access)}));
     r->is_partial_tested = true;
     build_vector_root(r, lone);
   }

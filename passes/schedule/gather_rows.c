@@ -13,7 +13,7 @@
 static bool has_near_rows(const LoopTree *t, const LoopNode *n) {
   const Kernel *k = t->k;
   const Loop *loop = t->loop;
-  const Access *a = &k->accesses[n->access];
+  const Access *a = &k->accesses[node_access(n)];
   const Address *at = n->kind == NODE_STORE ? &n->to : &n->from;
   const bool is_strided = n->kind == NODE_STORE
                               ? n->is_vector && node_is_strided(n)
@@ -28,39 +28,31 @@ static void add_arrays(TreeBuilder *b, const LoopTree *t, const LoopNode *n) {
   for (; n; n = n->next) {
     if (n->kind == NODE_IF) add_arrays(b, t, n->body);
     if (!has_near_rows(t, n)) continue;
-    LoopNode node = {.kind = NODE_BUFFER, .to = {.buffer = BUFFER_COPY, .of = n->access}, .access = n->access};
+    LoopNode node = {.kind = NODE_BUFFER, .to = {.buffer = BUFFER_COPY, .of = node_access(n)}};
     node.is_vector = true;
     node.count = t->loop->rows;
     tree_add(b, node);
     if (n->kind != NODE_LET) continue;
-    tree_add(
-        b,
-        (LoopNode){
-            .kind = NODE_MOVE, .to = node.to, .from = n->from, .access = n->access, .step = n->step, .is_row = true});
+    tree_add(b, (LoopNode){.kind = NODE_MOVE, .to = node.to, .from = n->from, .step = n->step, .is_row = true});
   }
 }
 
 // Replaces the addresses of loads and stores in the loop's body by vectors of the arrays, and scatters stored vectors.
-// `flag`: the condition around the nodes. A condition around a single store is needed for the scatter only.
-static void use_arrays(TreeBuilder *b, const LoopTree *t, LoopNode **nodes, Flag flag) {
+// `test`: the condition around the nodes. A condition around a single store is needed for the scatter only.
+static void use_arrays(TreeBuilder *b, const LoopTree *t, LoopNode **nodes, const Index *test) {
   for (LoopNode **at = nodes; *at; at = &(*at)->next) {
     LoopNode *n = *at, *only = n->kind == NODE_IF && n->body && !n->body->next ? n->body : NULL;
     const bool is_store = only && only->kind == NODE_STORE && has_near_rows(t, only);
-    if (n->kind == NODE_IF) use_arrays(b, t, &n->body, n->flag);
+    if (n->kind == NODE_IF) use_arrays(b, t, &n->body, n->test);
     if (is_store) {
       only->next = n->next;
       *at = only;
     }
     if (!has_near_rows(t, n)) continue;
-    Address copy = {.buffer = BUFFER_COPY, .of = n->access}, *own = n->kind == NODE_STORE ? &n->to : &n->from;
+    Address copy = {.buffer = BUFFER_COPY, .of = node_access(n)}, *own = n->kind == NODE_STORE ? &n->to : &n->from;
     if (n->kind == NODE_STORE)
-      tree_add(b, (LoopNode){.kind = NODE_MOVE,
-                             .to = n->to,
-                             .from = copy,
-                             .access = n->access,
-                             .step = n->step,
-                             .flag = flag,
-                             .is_row = true});
+      tree_add(b,
+               (LoopNode){.kind = NODE_MOVE, .to = n->to, .from = copy, .step = n->step, .test = test, .is_row = true});
     n->step = NULL;
     copy.index = index_of(b, INDEX_MULTIPLY, index_var(b, VAR_ROW, 0), index_number(b, LANES, 0));
     *own = copy;
@@ -77,7 +69,7 @@ static void gather(TreeBuilder *b, const LoopTree *t, LoopNode **nodes) {
     add_arrays(b, t, n->body);
     tree_close(b);
     tree_open(b, &n->next);
-    use_arrays(b, t, &n->body, FLAG_NONE);
+    use_arrays(b, t, &n->body, NULL);
     tree_close(b);
     while (*at != n) at = &(*at)->next;
   }

@@ -28,7 +28,7 @@ static bool is_column(const LoopNode *n) { // a vector that is copied
 
 static bool is_fetchable(const Fetching *f, const LoopNode *n) {
   if (!is_column(n) && n->kind != NODE_LET) return false;
-  const Access *a = &f->k->accesses[n->access];
+  const Access *a = &f->k->accesses[node_access(n)];
   const Load load = node_load(f->t, n);
   if (n->kind == NODE_LET && (!n->is_vector || n->from.buffer != BUFFER_ROW || f->k->exprs[n->expr].args[0] ||
                               (load != LOAD_DENSE && load != LOAD_STRIDED)))
@@ -38,9 +38,9 @@ static bool is_fetchable(const Fetching *f, const LoopNode *n) {
 
 static void find_loads(Fetching *f, const LoopNode *n) {
   for (; n; n = n->next) {
-    if (n->kind == NODE_FOR && n->is_vectors && n->sweep >= f->nsweeps) f->nsweeps = n->sweep + 1;
-    if (is_fetchable(f, n) && !f->loads[n->access]) {
-      f->loads[n->access] = n;
+    if (n->kind == NODE_FOR && n->vectors && n->vectors->sweep >= f->nsweeps) f->nsweeps = n->vectors->sweep + 1;
+    if (is_fetchable(f, n) && !f->loads[node_access(n)]) {
+      f->loads[node_access(n)] = n;
       f->nloads++;
     }
     find_loads(f, n->body);
@@ -68,7 +68,7 @@ static void set(const Fetching *f, Var var, const Index *value) {
 static void fetch(const Fetching *f, AccessId id, const Index *index) {
   Address at = f->loads[id]->from;
   at.index = index;
-  tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .access = id, .from = at});
+  tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .from = at});
 }
 
 // Outer iterations
@@ -98,7 +98,7 @@ static void find_distances(const Fetching *f, LoopNode **step) {
       index_of(f->b, INDEX_ADD, index_var(f->b, VAR_OUTER, 0), number(f, loop->prefetch + loop->rows));
   const Index *is_in_range = index_of(f->b, INDEX_AT_MOST, ahead_end, nelems(f, loop_outer_axes(loop)));
   LoopNode **at = step;
-  while (*at && ((*at)->kind == NODE_UNUSED || (*at)->kind == NODE_FLAG)) at = &(*at)->next;
+  while (*at && (*at)->kind == NODE_INDEX && (*at)->var.kind == VAR_WANTED) at = &(*at)->next;
   tree_open(f->b, at);
   set(f, loop_var(VAR_AHEAD), index_choose(f->b, is_in_range, number(f, loop->prefetch), number(f, 0)));
   for (AccessId id = 0; loop->nouter > 1 && id < f->k->naccesses; id++)
@@ -124,7 +124,7 @@ static void fetch_in_sweep(const Fetching *f, int sweep) {
 static bool mark_loads(const Fetching *f, const LoopNode *n) {
   bool is_any = false;
   for (; n; n = n->next) {
-    if (is_fetchable(f, n)) f->is_loaded[n->access] = is_any = true;
+    if (is_fetchable(f, n)) f->is_loaded[node_access(n)] = is_any = true;
     is_any |= mark_loads(f, n->body);
     is_any |= mark_loads(f, n->otherwise);
   }
@@ -194,13 +194,13 @@ static void add_fetches(const Fetching *f, LoopNode **nodes) {
     LoopNode *n = *at;
     if (is_column(n) && f->loop->prefetch) {
       tree_open(f->b, at);
-      fetch_iteration(f, n->access);
+      fetch_iteration(f, node_access(n));
       tree_close(f->b);
       at = &(*at)->next;
-    } else if (n->kind == NODE_FOR && n->is_vectors) {
+    } else if (n->kind == NODE_FOR && n->vectors) {
       const bool has_run = is_along_middle(f->loop) && find_loads_in(f, n->body);
       tree_open(f->b, find_row_part(f, &n->body));
-      if (f->loop->prefetch) fetch_in_sweep(f, n->sweep);
+      if (f->loop->prefetch) fetch_in_sweep(f, n->vectors->sweep);
       if (has_run && f->loop->ahead) fetch_run(f);
       else if (has_run) fetch_next(f);
       tree_close(f->b);
@@ -223,11 +223,11 @@ static void fetch_columns(const Fetching *f, LoopNode *nodes) {
     tree_open(f->b, &n->body);
     for (const LoopNode *let = *f->b->end; let; let = let->next) {
       if (let->kind != NODE_LET || !let->is_vector || node_load(f->t, let) != LOAD_DENSE ||
-          !f->k->accesses[let->access].value)
+          !f->k->accesses[node_access(let)].value)
         continue;
       Address at = let->from;
       at.index = index_replace(f->b, at.index, loop_var(VAR_LANE), later);
-      tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .access = let->access, .from = at});
+      tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .from = at});
     }
     tree_close(f->b);
   }
@@ -262,9 +262,9 @@ static void fetch_window(const Fetching *f, const LoopNode *nodes, int outside, 
   for (const LoopNode *n = nodes; n; n = n->next) {
     fetch_window(f, n->body, outside, body);
     if (n->kind != NODE_LET || !n->is_vector || node_load(f->t, n) != LOAD_DENSE) continue;
-    if (loop_axis_outside_windows(f->k, f->loop, n->access) != outside) continue;
+    if (loop_axis_outside_windows(f->k, f->loop, node_access(n)) != outside) continue;
     tree_open(f->b, body);
-    tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .access = n->access, .from = next_window(f, n->from, outside)});
+    tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .from = next_window(f, n->from, outside)});
     tree_close(f->b);
   }
 }
@@ -281,7 +281,7 @@ static bool loads_scalars(const Fetching *f, const LoopNode *n, AccessId id) {
   bool is_any = false;
   for (; n && !is_any; n = n->next)
     is_any = loads_scalars(f, n->body, id) ||
-             (n->kind == NODE_LET && !n->is_vector && n->access == id && f->k->exprs[n->expr].op == EXPR_LOAD);
+             (n->kind == NODE_LET && !n->is_vector && node_access(n) == id && f->k->exprs[n->expr].op == EXPR_LOAD);
   return is_any;
 }
 
@@ -300,9 +300,7 @@ static void fetch_rows(const Fetching *f, LoopNode *nodes) {
       const Index *row = index_of(f->b, INDEX_MULTIPLY, next, nelems(f, 1U << n->var.of));
       const Index *index = index_of(f->b, INDEX_ADD, row, index_of(f->b, INDEX_MULTIPLY, middle, rows));
       index = index_of(f->b, INDEX_ADD, index, number(f, f->k->accesses[id].offset));
-      tree_add(
-          f->b,
-          (LoopNode){.kind = NODE_PREFETCH, .access = id, .from = {.buffer = BUFFER_TENSOR, .of = id, .index = index}});
+      tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .from = {.buffer = BUFFER_TENSOR, .of = id, .index = index}});
     }
     tree_close(f->b);
   }

@@ -45,16 +45,15 @@ void declare_pointer(NestBuilder *r, AccessId id, bool is_written) {
   if (access_is_own(r->t, id))
     add(r, (LoopNode){.kind = NODE_BUFFER,
                       .to = {.buffer = BUFFER_ROW, .of = id},
-                      .access = id,
                       .count = r->schedule->temporaries[a->temporary].nelems});
   else if (has_rows(r) && differs_by_row)
-    add(r,
-        (LoopNode){.kind = NODE_BUFFER, .to = {.buffer = BUFFER_ROW, .of = id}, .access = id, .count = r->loop->rows});
+    add(r, (LoopNode){.kind = NODE_BUFFER, .to = {.buffer = BUFFER_ROW, .of = id}, .count = r->loop->rows});
   else if (!differs_by_row) // else set_pointer declares it, after the row's indices
-    add(r, (LoopNode){.kind = NODE_BUFFER,
-                      .to = {.buffer = BUFFER_ROW, .of = id},
-                      .from = element_address(r, id, shared_axes(r)),
-                      .access = id});
+    add(r, (LoopNode){
+               .kind = NODE_BUFFER,
+               .to = {.buffer = BUFFER_ROW, .of = id},
+               .from = element_address(r, id, shared_axes(r)),
+           });
 }
 
 void set_pointer(NestBuilder *r, AccessId id, bool is_written) {
@@ -64,6 +63,5 @@ void set_pointer(NestBuilder *r, AccessId id, bool is_written) {
   add(r, (LoopNode){.kind = NODE_BUFFER,
                     .to = {.buffer = BUFFER_ROW, .of = id, .item = has_rows(r) ? ITEM_OF_ROW : ITEM_ONLY},
                     .from = element_address(r, id, loop_outer_axes(r->loop)),
-                    .access = id,
-                    .flag = may_be_null ? FLAG_WANTED : FLAG_NONE});
+                    .test = may_be_null ? var(r, VAR_WANTED, id) : NULL});
 }

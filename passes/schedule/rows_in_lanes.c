@@ -18,7 +18,6 @@ void copy_into_panel(NestBuilder *r) {
   add(r, (LoopNode){.kind = NODE_MOVE,
                     .to = {.buffer = BUFFER_ROW, .of = root->access},
                     .from = {.buffer = BUFFER_ROW, .of = from},
-                    .access = from,
                     .expr = root->expr,
                     .step = stride_of(r, &r->k->accesses[from], loop_lane_axis(r->loop)),
                     .count = r->k->axes[loop_vector_axis(r->loop)].extent});
@@ -31,7 +30,6 @@ void store_rows(NestBuilder *r) {
     add(r, (LoopNode){.kind = NODE_MOVE,
                       .to = {.buffer = BUFFER_ROW, .of = root->access},
                       .from = {.buffer = BUFFER_COPY, .of = root->access},
-                      .access = root->access,
                       .step = stride_of(r, &r->k->accesses[root->access], r->loop->axes[0]),
                       .count = r->k->axes[vector_axis(r)].extent});
     if (is_open) close_body(r);
@@ -45,8 +43,7 @@ static void copy_column(NestBuilder *r, AccessId id, int64_t width) {
   open_for(r, VAR_LANE, number(r, 0), number(r, width), number(r, 1));
   add(r, (LoopNode){.kind = NODE_MOVE,
                     .to = {.buffer = BUFFER_COPY, .of = id, .index = times(r, lane, number(r, LANES))},
-                    .from = {.buffer = BUFFER_ROW, .of = id, .index = from},
-                    .access = id});
+                    .from = {.buffer = BUFFER_ROW, .of = id, .index = from}});
   close_body(r);
 }
 
@@ -55,13 +52,12 @@ void copy_rows(NestBuilder *r, AccessId id, bool is_written) {
   if (loop_has(r->loop, LOOP_ROW_COPY) || (!is_transposed(r, id) && !is_copied)) return;
   const int64_t width = r->k->axes[r->loop->axes[r->loop->nouter]].extent;
   const Address copy = {.buffer = BUFFER_COPY, .of = id};
-  add(r, (LoopNode){.kind = NODE_BUFFER, .to = copy, .access = id, .count = width * LANES});
+  add(r, (LoopNode){.kind = NODE_BUFFER, .to = copy, .count = width * LANES});
   if (is_copied) copy_column(r, id, width);
   else if (!is_written)
     add(r, (LoopNode){.kind = NODE_MOVE,
                       .to = copy,
                       .from = {.buffer = BUFFER_ROW, .of = id},
-                      .access = id,
                       .step = stride_of(r, &r->k->accesses[id], r->loop->axes[0]),
                       .count = width});
 }

@@ -52,8 +52,7 @@ static void add_contribution(NestBuilder *r, const Root *root) {
   add(r, (LoopNode){.kind = NODE_UPDATE,
                     .to = {.buffer = BUFFER_PARTIALS, .of = root->access},
                     .expr = root->expr,
-                    .flag = partial_flag(r, root->access),
-                    .access = root->access});
+                    .test = partial_test(r, root->access)});
 }
 
 static void store_row(NestBuilder *r, int section) {

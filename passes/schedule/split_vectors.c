@@ -68,29 +68,32 @@ static const LoopNode *find_store(const LoopNode *nodes, AccessId access) {
   return found;
 }
 
-// Whether a test inside of the nodes guards the store of the access, as the caller may not want the output.
-static bool is_tested(const LoopNode *nodes, AccessId access) {
-  for (const LoopNode *n = nodes; n; n = n->next)
-    if ((n->kind == NODE_IF && n->flag == FLAG_WANTED && n->access == access) || is_tested(n->body, access))
-      return true;
-  return false;
+// The test inside of the nodes that guards the store of the access, as the caller may not want the output; NULL: none.
+static const Index *find_test(const LoopNode *nodes, AccessId access) {
+  const Index *found = NULL;
+  for (const LoopNode *n = nodes; n && !found; n = n->next)
+    found =
+        n->kind == NODE_IF && index_is_var(n->test, (Var){VAR_WANTED, access}) ? n->test : find_test(n->body, access);
+  return found;
 }
 
 // Adds the elements before the first cache line of the stored row.
 static void add_peel(TreeBuilder *b, const LoopTree *t, const LoopNode *loop) {
-  const LoopNode *store = find_store(loop->body, loop->peeled);
+  const LoopNode *store = find_store(loop->body, loop->vectors->peeled);
   const Index *lane = index_var(b, VAR_LANE, 0);
   if (!store || !lane) return;
-  open(b, (LoopNode){.kind = NODE_SCOPE});
-  tree_add(b, (LoopNode){.kind = NODE_PEEL_COUNT,
+  open(b, (LoopNode){.kind = NODE_IF});
+  tree_add(b, (LoopNode){.kind = NODE_INDEX,
                          .var = loop_var(VAR_LANES),
-                         .flag = is_tested(loop->body, store->access) ? FLAG_WANTED : FLAG_NONE,
-                         .access = store->access,
-                         .from = store->to});
+                         .value = index_of_address(b, INDEX_TO_LINE, store->to),
+                         .test = find_test(loop->body, store->to.of)});
   open(b, (LoopNode){.kind = NODE_IF, .test = index_var(b, VAR_LANES, 0)});
   tree_add_copy(b, loop->body, loop->var, lane, use_fewer_lanes, t, 0);
   tree_close(b);
-  tree_add(b, (LoopNode){.kind = NODE_ADVANCE, .var = loop->var, .value = index_var(b, VAR_LANES, 0)});
+  tree_add(b, (LoopNode){.kind = NODE_INDEX,
+                         .var = loop->var,
+                         .value = index_of(b, INDEX_ADD, lane, index_var(b, VAR_LANES, 0)),
+                         .is_counter = true});
   tree_close(b);
 }
 
@@ -213,7 +216,8 @@ static void add_groups(TreeBuilder *b, const LoopTree *t, const LoopNode *loop, 
 // The number of elements of a loop; -1: not known.
 static int64_t count_elements(const LoopNode *loop) {
   const Index *begin = loop->value, *end = loop->end;
-  const bool is_literal = begin->op == INDEX_NUMBER && end->op == INDEX_NUMBER && !end->monomial && !loop->is_peeled;
+  const bool is_literal =
+      begin->op == INDEX_NUMBER && end->op == INDEX_NUMBER && !end->monomial && !loop->vectors->is_peeled;
   return is_literal ? end->number - begin->number : -1;
 }
 
@@ -244,12 +248,12 @@ static LoopNode **split(TreeBuilder *b, const LoopTree *t, LoopNode **at) {
   LoopNode *loop = *at;
   *at = loop->next;
   tree_open(b, at);
-  tree_add(b, (LoopNode){.kind = NODE_COUNTER, .var = loop->var, .value = loop->value});
-  if (loop->is_peeled) add_peel(b, t, loop);
-  const int64_t after_groups = add_groups_of(b, t, loop, (int)loop->count, count_elements(loop));
-  if (may_have(add_groups_of(b, t, loop, loop->rest, after_groups), LANES))
+  tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop->var, .value = loop->value, .is_counter = true});
+  if (loop->vectors->is_peeled) add_peel(b, t, loop);
+  const int64_t after_groups = add_groups_of(b, t, loop, loop->vectors->count, count_elements(loop));
+  if (may_have(add_groups_of(b, t, loop, loop->vectors->rest, after_groups), LANES))
     tree_add(b, whole_steps(b, loop, LANES))->body = loop->body;
-  if (loop->has_tail) add_tail(b, t, loop);
+  if (loop->vectors->has_tail) add_tail(b, t, loop);
   LoopNode **end = b->end;
   tree_close(b);
   return end;
@@ -257,7 +261,7 @@ static LoopNode **split(TreeBuilder *b, const LoopTree *t, LoopNode **at) {
 
 static void split_all(TreeBuilder *b, const LoopTree *t, LoopNode **nodes) {
   for (LoopNode **at = nodes; *at && !b->out_of_memory;) {
-    if ((*at)->kind == NODE_FOR && (*at)->is_vectors) {
+    if ((*at)->kind == NODE_FOR && (*at)->vectors) {
       at = split(b, t, at);
       continue;
     }

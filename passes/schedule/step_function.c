@@ -4,8 +4,7 @@
 
 static void declare_flags(NestBuilder *r) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
-    if (root->kind == ROOT_STORE && is_optional(r, root->access))
-      add(r, (LoopNode){.kind = NODE_FLAG, .flag = FLAG_WANTED, .access = root->access});
+    if (root->kind == ROOT_STORE) declare_wanted(r, root->access);
   }
 }
 
@@ -24,9 +23,5 @@ void build_step(NestBuilder *r, LoopNode **step) {
     build_section(r, sweep);
     if (sweep < r->loop->nsweeps) build_sweep(r, sweep);
   }
-  tree_close(&r->b);
-  if (loop_tile(r->loop) || nodes_mention(*step, loop_var(VAR_OUTER))) return;
-  tree_open(&r->b, step);
-  add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_OUTER, 0}});
   tree_close(&r->b);
 }

@@ -83,21 +83,19 @@ static void make_combine(NestBuilder *r, ExprId id) {
   const bool is_vector = expr_level(r, id) == LEVEL_VECTOR;
   const int lane_axis = is_vector ? vector_axis(r) : -1;
   const Address total = {.buffer = BUFFER_TOTAL, .of = id};
-  add(r, (LoopNode){.kind = NODE_BUFFER, .to = total, .is_vector = is_vector, .access = e->access, .count = 1});
+  add(r, (LoopNode){.kind = NODE_BUFFER, .to = total, .is_vector = is_vector, .count = 1});
   if (loop_nblocks(r->k, &r->schedule->loops[e->loop]) > 0) {
     LoopNode *blocks = open_for(r, VAR_COMBINED_BLOCK, number(r, 0), ncut_blocks(r, e->loop), number(r, 1));
-    blocks->access = e->access;
-    blocks->flag = may_be_unwanted(r, e->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE;
+    blocks->test = all_partials_test(r, e->access);
     add(r, (LoopNode){.kind = NODE_UPDATE,
                       .to = total,
                       .from = partial_address(r, e, lane_axis),
                       .is_vector = is_vector,
                       .has_fewer_lanes = r->is_tail,
-                      .access = e->access,
                       .step = is_vector ? partial_stride(r, e, lane_axis) : NULL});
     close_body(r);
   }
-  add(r, (LoopNode){.kind = NODE_LET, .from = total, .expr = id, .is_vector = is_vector, .access = e->access});
+  add(r, (LoopNode){.kind = NODE_LET, .from = total, .expr = id, .is_vector = is_vector});
 }
 
 void make_scalar(NestBuilder *r, ExprId id, AxisSet axes) {
@@ -108,7 +106,6 @@ void make_scalar(NestBuilder *r, ExprId id, AxisSet axes) {
   }
   LoopNode node = {.kind = NODE_LET, .expr = id, .is_row = has_rows(r) && expr_level(r, id) == LEVEL_ROW};
   if (expr_has_access(e)) {
-    node.access = e->access;
     const bool has_pointer = expr_level(r, id) == LEVEL_MIDDLE && is_row_pointer(r, e->access);
     node.from = has_pointer ? vector_address(r, e->access) : element_address(r, e->access, axes);
     add_bounds(r, &node, &r->k->accesses[e->access]);
@@ -129,7 +126,6 @@ static Address copied_address(NestBuilder *r, AccessId id) {
 static void compute_vector(NestBuilder *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
   LoopNode node = {.kind = NODE_LET, .expr = id, .is_vector = true, .has_fewer_lanes = r->is_tail};
-  node.access = expr_has_access(e) ? e->access : 0;
   if (e->op == EXPR_LOAD) {
     const Access *a = &r->k->accesses[e->access];
     const bool is_copied = is_transposed(r, e->access) || copies_columns(r, e->access);
@@ -161,15 +157,19 @@ void make_vector(NestBuilder *r, ExprId id) {
 
 // Stores
 
+void declare_wanted(NestBuilder *r, AccessId id) {
+  if (is_optional(r, id)) add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_WANTED, id}, .value = exists(r, id)});
+}
+
 bool open_wanted(NestBuilder *r, AccessId id) {
   if (!is_optional(r, id)) return false;
-  open_body(r, add(r, (LoopNode){.kind = NODE_IF, .flag = FLAG_WANTED, .access = id}));
+  open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = var(r, VAR_WANTED, id)}));
   return true;
 }
 
 void store_vector(NestBuilder *r, const Root *root) {
   const Access *a = &r->k->accesses[root->access];
-  LoopNode node = {.kind = NODE_STORE, .expr = root->expr, .access = root->access, .is_vector = true};
+  LoopNode node = {.kind = NODE_STORE, .expr = root->expr, .is_vector = true};
   if (is_transposed(r, root->access)) { // into the copy, which NODE_MOVE stores at the end of the sweep
     node.to = copied_address(r, root->access);
     add(r, node);
@@ -190,8 +190,6 @@ void store_vector(NestBuilder *r, const Root *root) {
 
 void store_scalar(NestBuilder *r, const Root *root) {
   const bool is_open = open_wanted(r, root->access);
-  add(r,
-      (LoopNode){
-          .kind = NODE_STORE, .expr = root->expr, .access = root->access, .to = element_address(r, root->access, ~0U)});
+  add(r, (LoopNode){.kind = NODE_STORE, .expr = root->expr, .to = element_address(r, root->access, ~0U)});
   if (is_open) close_body(r);
 }

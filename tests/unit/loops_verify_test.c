@@ -100,6 +100,18 @@ static LoopNode *node_of_buffer(LoopNode **nodes, LoopNodeKind kind, BufferKind 
   return *link_of_buffer(nodes, kind, to, nth);
 }
 
+// The first NODE_INDEX that sets the variable, to such an index.
+static LoopNode **link_of_var(LoopNode **nodes, VarKind kind, IndexOp op) {
+  for (int i = 0;; i++) {
+    LoopNode **link = link_to(nodes, NODE_INDEX, i);
+    if ((*link)->var.kind == kind && (*link)->value->op == op) return link;
+  }
+}
+
+static bool is_streamed_test(const Index *test) {
+  return test && test->op == INDEX_VAR && test->var.kind == VAR_STREAMED;
+}
+
 static void must_be_needed(const LoopTree *t, LoopNode **link, const char *expected) {
   LoopNode *n = *link;
   *link = n->next;
@@ -325,18 +337,17 @@ static void spoilt_streams_are_found(void **state) {
   Tree tree = tree_of(planes, (const char *const[]){"stream=1", NULL});
   LoopTree *t = tree.t;
   must_be_needed(t, link_to(&t->block, NODE_FENCE, 0), "a block with streamed stores must end with a fence");
-  must_be_needed(t, link_to(&t->step, NODE_FLAG, 0), "its flag must be computed before it");
+  must_be_needed(t, link_of_var(&t->step, VAR_STREAMED, INDEX_NUMBER), "it uses a variable that is not set before it");
   int nth = 0;
-  while (node_of(&t->step, NODE_IF, nth)->flag != FLAG_STREAMED) nth++;
+  while (!is_streamed_test(node_of(&t->step, NODE_IF, nth)->test)) nth++;
   LoopNode *choice = node_of(&t->step, NODE_IF, nth);
   LoopNode *streamed = choice->body, *stored = choice->otherwise;
   assert_true(streamed->is_streamed && !stored->is_streamed);
   choice->body = stored, choice->otherwise = streamed;
-  must_be_wrong(t, "it must depend on FLAG_STREAMED");
+  must_be_wrong(t, "it must depend on VAR_STREAMED");
   choice->body = streamed, choice->otherwise = stored;
-  must_be_needed(t, link_to(&t->step, NODE_ADVANCE, 0), "element 40328 of y, which is not aligned");
-  LoopNode **group = link_to(&t->step, NODE_PEEL_COUNT, 0);
-  must_be_needed(t, group, "it uses a variable that is not set before it");
+  must_be_needed(t, link_of_var(&t->step, VAR_LANE, INDEX_ADD), "element 40328 of y, which is not aligned");
+  must_be_needed(t, link_of_var(&t->step, VAR_LANES, INDEX_TO_LINE), "it uses a variable that is not set before it");
   end(&tree);
 }
 
@@ -417,7 +428,7 @@ static void names_are_made_visible(void **state) {
   Text why;
   text_init(&why, &system_allocator);
   LoopNode **link = link_to(&tree.t->step, NODE_STORE, 0), *n = *link;
-  ((Value *)tree.t->k->accesses[n->access].value)->name = "a\x1b[31m";
+  ((Value *)tree.t->k->accesses[n->to.of].value)->name = "a\x1b[31m";
   *link = n->next;
   assert_false(is_sound(tree.t, &why));
   assert_non_null(strstr(text_string(&why), "[31m"));

@@ -31,24 +31,23 @@ const char *number_text(TreePrinter *l, int64_t number, Monomial monomial) {
 
 void add_var(TreePrinter *l, Var v) {
   l->mentions_lanes |= v.kind == VAR_LANES;
-  switch (v.kind) {
-  case VAR_LANE:
+  if (v.kind == VAR_LANE && (l->is_panel || l->element)) {
     if (l->is_panel)
       tree_printf(l, l->element ? "((i + %d) / %d * %d)" : "(i / %d * %d)", l->element ? l->element : LANES, LANES,
                   LANES);
-    else if (l->element) tree_printf(l, "(i + %d)", l->element);
-    else tree_printf(l, "i");
+    else tree_printf(l, "(i + %d)", l->element);
     return;
-  case VAR_AXIS: tree_printf(l, "%s", l->k->axes[v.of].name); return;
-  case VAR_NEXT: tree_printf(l, "%s_next", l->k->axes[v.of].name); return;
-  case VAR_AHEAD_AXIS: tree_printf(l, "ahead_%s", l->k->axes[v.of].name); return;
-  case VAR_DISTANCE: tree_printf(l, "ahead_%s", l->access_name[v.of]); return;
-  default: tree_printf(l, "%s", var_names[v.kind]);
   }
+  const VarInfo *info = &var_info[v.kind];
+  tree_printf(l, "%s%s%s", info->prefix,
+              info->owner == OWNER_AXIS     ? l->k->axes[v.of].name
+              : info->owner == OWNER_ACCESS ? l->access_name[v.of]
+                                            : "",
+              info->suffix);
 }
 
 const char *var_type(Var v) {
-  return var_is_int(v) ? "int" : v.kind == VAR_DISTANCE ? "ptrdiff_t" : "size_t";
+  return var_info[v.kind].is_int ? "int" : v.kind == VAR_DISTANCE ? "ptrdiff_t" : "size_t";
 }
 
 static bool is_compound(const Index *i) {
@@ -56,6 +55,14 @@ static bool is_compound(const Index *i) {
 }
 
 static void add_index_within(TreePrinter *l, const Index *i, int precedence);
+
+static void add_line_test(TreePrinter *l, const Index *i) {
+  const bool is_test = i->op == INDEX_IS_AT_LINE;
+  tree_printf(l, is_test ? "(uintptr_t)(" : "(int)(-(uintptr_t)(");
+  add_address(l, i->address);
+  if (is_test) tree_printf(l, ") %% %d == 0", LINE_NBYTES);
+  else tree_printf(l, ") %% %d / %zu)", LINE_NBYTES, type_nbytes(l->k->accesses[i->address->of].type));
+}
 
 // An operand. An int operand of a size_t operator gets a cast, because compilers warn of the implicit conversion
 // (-Wsign-conversion).
@@ -82,6 +89,12 @@ static void add_index_within(TreePrinter *l, const Index *i, int precedence) {
     add_index(l, i->args[0]);
     tree_printf(l, ")");
     return;
+  case INDEX_EXISTS:
+    if (i->address->buffer == BUFFER_TENSOR) add_member(l, i->address->of);
+    else add_buffer(l, i->address);
+    return;
+  case INDEX_IS_AT_LINE:
+  case INDEX_TO_LINE: add_line_test(l, i); return;
   default: break;
   }
   const int own = i->op == INDEX_CHOOSE ? PRECEDENCE_CHOICE : index_operators[i->op].precedence;

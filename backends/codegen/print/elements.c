@@ -135,7 +135,7 @@ static void print_combine(TreePrinter *l, const LoopNode *n) {
 
 static void print_load_partial(TreePrinter *l, const LoopNode *n) {
   declare(l, n, sum_type(l, n), "%G");
-  tree_say(l, n, n->flag ? "%F ? %[ : %i;\n" : "%[;\n");
+  tree_say(l, n, n->test ? "%? ? %[ : %i;\n" : "%[;\n");
 }
 
 static void print_store_partial(TreePrinter *l, const LoopNode *n) {

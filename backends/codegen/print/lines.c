@@ -68,42 +68,31 @@ static void add_lane_step(TreePrinter *l, const LoopNode *n) {
   add_factor(l, n->step);
 }
 
-static const char *const flag_tests[] = {
-    [FLAG_NONE] = "",
-    [FLAG_WANTED] = "if (wants_%a) ",
-    [FLAG_STREAMED] = "if (streams_%a) ",
-    [FLAG_HAS_PARTIAL] = "if (part_%a) ",
-    [FLAG_HAS_ALL_PARTIALS] = "if (%m) ",
-};
-
 // Prints what a directive stands for: the node's field of that name, unless the line says otherwise.
 static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   switch (directive) {
-  case '%': add_text(l, "%"); return;
   case 'L': tree_printf(l, "%d", LANES); return;
-  case 'C': tree_printf(l, "%d", LINE_NBYTES); return;
   case 'w':
     if (!l->p->is_canonical) text_add_user_string(l->out, SINK_COMMENT, n->words);
     return;
   case 'v': add_var(l, n->var); return;
   case 'y': add_text(l, var_type(n->var)); return;
-  case 'x': add_index_as(l, n->value, var_is_int(n->var) ? INDEX_INT : INDEX_SIZE); return; // value, as var's type
-  case 'X': add_factor(l, n->value); return;                                                // value, as an operand
-  case 'B': add_index(l, n->value); return;                                                 // value, a loop's begin
+  case 'x': add_index_as(l, n->value, var_info[n->var.kind].is_int ? INDEX_INT : INDEX_SIZE); return; // as var's type
+  case 'X': add_factor(l, n->value); return; // value, as an operand
+  case 'B': add_index(l, n->value); return;  // value, a loop's begin
   case 'E': add_index(l, n->end); return;
   case 'b': add_index(l, n->bound); return;
   case 's': add_index(l, n->step); return;
   case 'S': add_lane_step(l, n); return; // ", step": the distance in memory from lane to lane
   case '?': add_index(l, n->test); return;
-  case 'I': add_index(l, n->inside); return;
-  case 'j': add_factor(l, n->within); return;
+  case 'I': add_index(l, n->from.inside); return;
+  case 'j': add_factor(l, n->from.within); return;
   case 'u': add_outside(l, access_of(l, n)->outside); return;
   case '#': tree_printf(l, "%lld", (long long)n->count); return;
-  case 'a': add_text(l, l->access_name[n->access]); return;
-  case 'm': add_member(l, n->access); return;                                  // a->x: the accessed tensor
-  case 'T': add_text(l, element_types[access_of(l, n)->type].name); return;    // its element type in C
-  case 'Z': tree_printf(l, "%zu", type_nbytes(access_of(l, n)->type)); return; // bytes of an element
-  case 't': add_text(l, element_types[access_of(l, n)->type].suffix); return;  // suffix of functions on such elements
+  case 'a': add_text(l, l->access_name[node_access(n)]); return;
+  case 'm': add_member(l, node_access(n)); return;                            // a->x: the accessed tensor
+  case 'T': add_text(l, element_types[access_of(l, n)->type].name); return;   // its element type in C
+  case 't': add_text(l, element_types[access_of(l, n)->type].suffix); return; // suffix of functions on such elements
   case '@': add_address(l, node_memory(n)); return;
   case 'M': add_memory(l, node_memory(n)); return; // that address, as the arguments of functions on such elements
   case '[': add_element(l, n); return;             // the element at address
@@ -131,7 +120,9 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 'F': add_buffer(l, &n->from); return;
   case '>': add_address(l, &n->to); return;
   case 'R': add_text(l, n->is_row ? "UNROLL for (int r = 0; r < rows; r++) " : ""); return;
-  case 'f': tree_say(l, n, flag_tests[n->flag]); return;
+  case 'f':
+    if (n->test) tree_say(l, n, "if (%?) ");
+    return;
   default: abort(); // an unknown directive in a line below
   }
 }

@@ -31,7 +31,7 @@ static void print_let(TreePrinter *l, const LoopNode *n) {
     print_end_sum(l, n);
     return;
   }
-  if (n->within) print_lanes_within(l, n);
+  if (n->from.within) print_lanes_within(l, n);
   begin_line(l);
   if (n->is_row) tree_say(l, n, "%e[r] = ");
   else if (!n->is_vector) tree_printf(l, "const %s %s = ", scalar_type(l, expr_of(l, n)), l->name[n->expr]);
@@ -123,15 +123,15 @@ static void print_pointer(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
   if (n->to.item) tree_say(l, n, "%G = ");
   else if (!access_has_addresses(access_of(l, n))) tree_say(l, n, "const size_t %G = ");
-  else tree_say(l, n, tree_stores(l->t, n->access) ? "%T *const %G = " : "const %T *const %G = ");
-  tree_say(l, n, n->flag ? "wants_%a ? %@ : NULL;\n" : "%@;\n");
+  else tree_say(l, n, tree_stores(l->t, n->to.of) ? "%T *const %G = " : "const %T *const %G = ");
+  tree_say(l, n, n->test ? "%? ? %@ : NULL;\n" : "%@;\n");
 }
 
 static void print_array(TreePrinter *l, const LoopNode *n) {
   const bool are_pointers = n->to.buffer == BUFFER_ROW && !access_is_own(l->t, n->to.of);
   begin_line(l);
   if (are_pointers && !access_has_addresses(access_of(l, n))) add_text(l, "size_t ");
-  else if (are_pointers) tree_say(l, n, tree_stores(l->t, n->access) ? "%T *" : "const %T *");
+  else if (are_pointers) tree_say(l, n, tree_stores(l->t, n->to.of) ? "%T *" : "const %T *");
   else if (n->to.buffer == BUFFER_ROW) tree_say(l, n, "%T ");
   else tree_printf(l, "%s ", n->to.buffer == BUFFER_VALUE ? scalar_type(l, &l->k->exprs[n->to.of]) : "float");
   tree_say(l, n, n->is_vector ? "%G[%# * %L];\n" : "%G[%#];\n");
@@ -139,27 +139,26 @@ static void print_array(TreePrinter *l, const LoopNode *n) {
 
 static void print_buffer(TreePrinter *l, const LoopNode *n) {
   static const char *const lines[BUFFER_KINDS][2] = {
-      // [has a flag]
-      [BUFFER_PARTIALS] = {"%T *const %G = %@;", "%T *const %G = %m ? %@ : NULL;"},
-      [BUFFER_HELD] = {"%V %G = %p_load%n(%@%N);", "%V %G = %F ? %p_load%n(%@%N) : %p_set(%i);"}};
-  const char *line = lines[n->to.buffer][n->flag != FLAG_NONE];
+      // [has a test]
+      [BUFFER_PARTIALS] = {"%T *const %G = %@;", "%T *const %G = %? ? %@ : NULL;"},
+      [BUFFER_HELD] = {"%V %G = %p_load%n(%@%N);", "%V %G = %? ? %p_load%n(%@%N) : %p_set(%i);"}};
+  const char *line = lines[n->to.buffer][n->test != NULL];
   if (line) tree_say_line(l, n, line);
   else if (n->from.buffer) print_pointer(l, n);
   else if (n->to.buffer == BUFFER_SUM || n->to.buffer == BUFFER_TOTAL) print_begin_sum(l, n);
   else print_array(l, n);
 }
 
-static void print_flag(TreePrinter *l, const LoopNode *n) {
-  begin_line(l);
-  if (n->flag == FLAG_WANTED) tree_say(l, n, "const int wants_%a = %m != NULL;\n");
-  else tree_say(l, n, n->is_peeled ? "const int streams_%a = 1" : "const int streams_%a = (uintptr_t)(%@) %% %C == 0");
-  if (n->flag == FLAG_STREAMED) tree_say(l, n, n->value ? " && %B > %E;\n" : ";\n");
-}
-
-static void print_peel_count(TreePrinter *l, const LoopNode *n) {
-  begin_line(l);
-  tree_say(l, n, n->flag ? "const int n = !wants_%a ? 0 : " : "const int n = ");
-  tree_say(l, n, "(int)(-(uintptr_t)(%@) %% %C / %Z);\n");
+static void print_index(TreePrinter *l, const LoopNode *n) {
+  const bool is_sum = n->is_counter && n->value->op == INDEX_ADD && index_is_var(n->value->args[0], n->var);
+  if (is_sum) {
+    begin_line(l);
+    tree_say(l, n, "%v += ");
+    add_index_as(l, n->value->args[1], INDEX_SIZE);
+    add_text(l, ";\n");
+  } else if (n->value->op == INDEX_EXISTS) tree_say_line(l, n, "const %y %v = %x != NULL;");
+  else if (n->test) tree_say_line(l, n, "const %y %v = !%? ? 0 : %x;");
+  else tree_say_line(l, n, n->is_counter ? "%y %v = %x;" : "const %y %v = %x;");
 }
 
 // Loops
@@ -173,18 +172,18 @@ static void print_body(TreePrinter *l, const LoopNode *body) {
 }
 
 static void print_for(TreePrinter *l, const LoopNode *n) {
-  const bool is_one = n->is_vectors ? l->t->loop->by_element == 1 : index_is(n->step, 1);
+  const bool is_one = n->vectors ? l->t->loop->by_element == 1 : index_is(n->step, 1);
   begin_line(l);
   tree_say(l, n, n->is_unrolled ? "%fUNROLL for (" : "%ffor (");
   // Only whole steps, without the tail. Said as `o + 4 <= end`, gcc 12 -O2 drops some second loops over whole steps.
   if (n->is_whole) tree_say(l, n, is_one ? "; %v < %E" : "; %E - %v >= %s");
   else tree_say(l, n, n->is_down ? "%y %v = %E; %v-- > %B" : "%y %v = %B; %v < %E");
   if (n->bound) tree_say(l, n, " && %v < %b");
-  if (n->is_vectors && !is_one) tree_printf(l, "; i += %d) ", l->t->loop->by_element);
+  if (n->vectors && !is_one) tree_printf(l, "; i += %d) ", l->t->loop->by_element);
   else tree_say(l, n, n->is_down ? ";) " : is_one ? "; %v++) " : "; %v += %s) ");
-  if (n->is_vectors) l->elements = n;
+  if (n->vectors) l->elements = n;
   print_body(l, n->body);
-  if (n->is_vectors) l->elements = NULL;
+  if (n->vectors) l->elements = NULL;
 }
 
 static bool is_line(const LoopNode *nodes) {
@@ -203,7 +202,7 @@ static void print_branch(TreePrinter *l, const LoopNode *n, const LoopNode *bran
 
 static void print_if(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
-  tree_say(l, n, n->test ? "if (%?) " : "%f");
+  tree_say(l, n, "%f");
   print_branch(l, n, n->body);
   if (!n->otherwise) return;
   begin_line(l);
@@ -227,7 +226,7 @@ static void add_argument(TreePrinter *l, const LoopNode *n, Var parameter) {
   case VAR_ROWS: tree_say(l, n, ", %#"); return;
   case VAR_LANES: tree_say(l, n, ", (int)%X"); return;
   case VAR_COLUMN_END: tree_say(l, n, ", %E"); return;
-  default: tree_printf(l, ", %s", var_names[parameter.kind]);
+  default: add_text(l, ", "); add_var(l, parameter);
   }
 }
 
@@ -277,14 +276,9 @@ static void print_scatter(TreePrinter *l, const LoopNode *n) {
 
 static const NodePrinter printers[] = {
     [NODE_COMMENT] = {"// Sweep: %w", NULL},
-    [NODE_UNUSED] = {"(void)%v;", NULL},
-    [NODE_INDEX] = {"const %y %v = %x;", NULL},
-    [NODE_COUNTER] = {"%y %v = %x;", NULL},
-    [NODE_ADVANCE] = {"%v += %x;", NULL},
+    [NODE_INDEX] = {NULL, print_index},
     [NODE_FOR] = {NULL, print_for},
-    [NODE_SCOPE] = {NULL, print_if},
     [NODE_IF] = {NULL, print_if},
-    [NODE_FLAG] = {NULL, print_flag},
     [NODE_BUFFER] = {NULL, print_buffer},
     [NODE_LET] = {NULL, print_let},
     [NODE_UPDATE] = {NULL, print_update},
@@ -292,7 +286,6 @@ static const NodePrinter printers[] = {
     [NODE_MOVE] = {NULL, print_move},
     [NODE_LEAVE] = {"V_LEAVE(%G);", NULL},
     [NODE_PREFETCH] = {"v_prefetch_l2(%@);", NULL},
-    [NODE_PEEL_COUNT] = {NULL, print_peel_count},
     [NODE_STEP] = {NULL, print_step_call},
     [NODE_SCATTER] = {NULL, print_scatter},
     [NODE_FENCE] = {"v_fence();", NULL},

@@ -29,7 +29,7 @@ typedef struct TreePrinter {
 } TreePrinter;
 
 static inline const Access *access_of(const TreePrinter *l, const LoopNode *n) {
-  return &l->k->accesses[n->access];
+  return &l->k->accesses[node_access(n)];
 }
 
 static inline const Expr *expr_of(const TreePrinter *l, const LoopNode *n) {
