@@ -6,10 +6,6 @@ static void execute_nodes(Executing *x, const LoopNode *n);
 
 // Loops and conditions
 
-bool is_on(Executing *x, const LoopNode *n) {
-  return !n->test || index_of_run(x, n->test);
-}
-
 static bool goes_on(Executing *x, const LoopNode *n) {
   const uint64_t at = *var_place(x, n->var), end = index_of_run(x, n->end);
   const bool is_before_end = n->is_whole ? at + index_of_run(x, n->step) <= end : at < end;
@@ -82,7 +78,7 @@ static void execute_buffer(Executing *x, const LoopNode *n) {
   switch (n->to.buffer) {
   case BUFFER_SUM:
   case BUFFER_TOTAL:
-  case BUFFER_HELD: execute_begin_sum(x, n); return;
+  case BUFFER_HELD: execute_register(x, n); return;
   case BUFFER_VALUE: make_items(x, &n->to, n->count); return;
   case BUFFER_ROW:
     if (n->from.buffer) execute_pointer(x, n);

@@ -113,6 +113,10 @@ uint64_t index_of_run(Executing *x, const Index *i) {
   return value;
 }
 
+bool is_on(Executing *x, const LoopNode *n) {
+  return !n->test || index_of_run(x, n->test);
+}
+
 int lanes_of_node(Executing *x, const LoopNode *n) {
   const uint64_t nlanes = n->has_fewer_lanes                            ? var_of(x, VAR_LANES)
                           : x->left && !node_uses_all_lanes(x->tree, n) ? (uint64_t)x->left

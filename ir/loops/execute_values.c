@@ -1,4 +1,4 @@
-// Executes NODE_LET, stores, spills and transposed copies.
+// Executes what reads and writes buffers: values, sums, stores and moves.
 #include "ir/loops/executing.h"
 
 #include <math.h>
@@ -9,12 +9,12 @@ static Address value_address(const Executing *x, ExprId id) {
   return (Address){.buffer = BUFFER_VALUE, .of = id, .item = x->tree->form[id] == FORM_ROWS ? ITEM_OF_ROW : ITEM_ONLY};
 }
 
-Datum *value_of(Executing *x, ExprId id) {
+static Datum *value_of(Executing *x, ExprId id) {
   const Address value = value_address(x, id);
   return lanes_of(x, &value);
 }
 
-void each_row(Executing *x, const LoopNode *n, void (*f)(Executing *x, const LoopNode *n)) {
+static void each_row(Executing *x, const LoopNode *n, void (*f)(Executing *x, const LoopNode *n)) {
   if (!n->is_row) {
     f(x, n);
     return;
@@ -22,6 +22,35 @@ void each_row(Executing *x, const LoopNode *n, void (*f)(Executing *x, const Loo
   uint64_t *row = var_place(x, loop_var(VAR_ROW)), before = *row;
   for (*row = 0; *row < var_of(x, VAR_ROWS) && *row < MOST_ITEMS && !x->has_failed; ++*row) f(x, n);
   *row = before;
+}
+
+// Elements of buffers. A vector of a copy, of spilled vectors or of a mask is whole.
+
+static Elements elements_of(Executing *x, const LoopNode *n, const Address *at) {
+  const bool is_tensor = at->buffer == BUFFER_TENSOR || at->buffer == BUFFER_ROW;
+  if (!n->is_vector) return (Elements){.step = 1, .count = 1};
+  if (at->buffer == BUFFER_COPY || at->buffer == BUFFER_SPILL || access_is_mask(&x->k->accesses[node_access(n)]))
+    return (Elements){.step = 1, .count = LANES};
+  return (Elements){.step = is_tensor ? index_of_run(x, n->step) : 1, .count = lanes_of_node(x, n)};
+}
+
+// What is in memory, or in a register, in this type. A scalar stands in all lanes.
+static void get(Executing *x, const LoopNode *n, const Address *at, Type type, Datum *y) {
+  if (buffer_info[at->buffer].is_register) {
+    memcpy(y, lanes_of(x, at), LANES * sizeof *y);
+    return;
+  }
+  set_lanes(y, number_of(x, type, 0), 0, LANES);
+  read_elements(x, node_access(n), type, address_of(x, at), elements_of(x, n, at), y);
+  if (!n->is_vector) set_lanes(y, y[0], 1, LANES);
+}
+
+static void put(Executing *x, const LoopNode *n, const Address *at, Type type, const Datum *y) {
+  const int nlanes = n->is_vector ? lanes_of_node(x, n) : LANES;
+  if (x->has_failed) return;
+  if (buffer_info[at->buffer].is_register) memcpy(lanes_of(x, at), y, (size_t)nlanes * sizeof *y);
+  else
+    write_elements(x, node_access(n), type, address_of(x, at), elements_of(x, n, at), y, expr_is_mask(x->k, n->expr));
 }
 
 // Loads
@@ -47,19 +76,18 @@ static void load_within(Executing *x, const LoopNode *n, Pointer p, uint64_t ste
 
 static void load(Executing *x, const LoopNode *n, Load how, Datum *y) {
   const Expr *e = &x->k->exprs[n->expr];
+  if (how == LOAD_WHOLE) {
+    get(x, n, &n->from, TYPE_F32, y);
+    return;
+  }
   const Pointer p = address_of(x, &n->from);
   const Access *a = &x->k->accesses[e->access];
   const Type type = e->is_s64 ? TYPE_S64 : x->type;
   Elements elements = {.step = how == LOAD_STRIDED || how == LOAD_GATHERED ? index_of_run(x, n->step) : 1,
                        .count = n->is_vector ? lanes_of_node(x, n) : 1,
-                       .offsets = e->args[0] && how != LOAD_WHOLE ? value_of(x, e->args[0]) : NULL};
+                       .offsets = e->args[0] ? value_of(x, e->args[0]) : NULL};
   const bool is_mask = access_is_mask(a), is_one = how == LOAD_ELEMENT || how == LOAD_BROADCAST;
   set_lanes(y, number_of(x, x->type, 0), 0, LANES);
-  if (how == LOAD_WHOLE) {
-    elements = (Elements){.step = 1, .count = LANES};
-    read_elements(x, node_access(n), TYPE_F32, p, elements, y);
-    return;
-  }
   if (n->from.inside && !index_of_run(x, n->from.inside)) {
     set_lanes(y, outside_of(x, a), 0, LANES);
     return;
@@ -112,11 +140,104 @@ static void compute(Executing *x, const LoopNode *n, Datum *y) {
   if (!n->is_vector) set_lanes(y, y[0], 1, LANES);
 }
 
+// Sums
+
+// Of the node's sum, or of partial sums in memory.
+static Type sum_type(const Executing *x, const LoopNode *n) {
+  const Address *sum = node_sum(n);
+  if (sum->buffer == BUFFER_PARTIALS && !n->is_vector) return x->k->accesses[sum->of].type;
+  return node_is_f64(x->tree, n) && x->type == TYPE_F32 ? TYPE_F64 : x->type;
+}
+
+static Datum identity_of(const Executing *x, const LoopNode *n) {
+  return number_of(x, sum_type(x, n), reductions[node_reduction(x->tree, n)].identity);
+}
+
+static void combine(Executing *x, const LoopNode *n, Type type, const Datum *a, const Datum *b, Datum *y) {
+  const ExprOp op = reductions[node_reduction(x->tree, n)].combine;
+  const Datum *const args[3] = {a, b, NULL};
+  if (op) apply(x, op, type, args, y);
+  else execute_fail(x, "it is no reduction");
+}
+
+// Adds the first half of `count` vectors, or lanes, to the second, and so on: item i takes item i + 8, then i + 4 …
+static void add_by_halves(Executing *x, const LoopNode *n, Type type, Vector *items, int count) {
+  for (int half = LANES / 2; half; half /= 2)
+    for (int i = 0; i < half && i + half < count; i++)
+      combine(x, n, type, items[i].lane, items[i + half].lane, items[i].lane);
+}
+
+// The reduction over lanes: half of them at once.
+static void add_lanes(Executing *x, const LoopNode *n, Type type, Datum *lanes) {
+  for (int half = LANES / 2; half; half /= 2) {
+    Datum others[LANES];
+    for (int i = 0; i < LANES; i++) others[i] = lanes[(i + half) % LANES];
+    combine(x, n, type, lanes, others, lanes);
+  }
+  set_lanes(lanes, lanes[0], 1, LANES);
+}
+
+// Accumulators and totals begin with the identity. A vector of partial sums is loaded, if the block has them.
+void execute_register(Executing *x, const LoopNode *n) {
+  if (!make_items(x, &n->to, n->to.buffer == BUFFER_HELD ? 1 : n->count)) return;
+  const Storage *s = storage_of(x, &n->to);
+  for (int i = 0; i < s->count; i++) set_lanes(s->values[i].lane, identity_of(x, n), 0, LANES);
+  if (n->from.buffer && is_on(x, n)) get(x, n, &n->from, sum_type(x, n), s->values[0].lane);
+}
+
+// What is added, in the sum's type: a value; the accumulators of a run, lane by lane or all lanes; partial sums.
+static void get_addend(Executing *x, const LoopNode *n, Type type, Datum *y) {
+  if (n->from.buffer && !node_ends_run(n)) {
+    get(x, n, &n->from, type, y);
+    return;
+  }
+  if (n->from.buffer) get(x, n, &n->from, x->type, y);
+  else memcpy(y, value_of(x, n->expr), LANES * sizeof *y);
+  if (n->from.buffer && node_adds_lanes(x->tree, n)) add_lanes(x, n, x->type, y);
+  convert(x, x->type, type, y, y);
+}
+
+static void update(Executing *x, const LoopNode *n) {
+  const Type type = sum_type(x, n);
+  Datum sum[LANES], y[LANES];
+  get(x, n, &n->to, type, sum);
+  if (n->is_fused && x->k->exprs[n->expr].op == EXPR_MUL) {
+    const ExprId *factors = x->k->exprs[n->expr].args;
+    const Datum *const args[] = {value_of(x, factors[0]), value_of(x, factors[1]), sum};
+    apply(x, EXPR_FMA, type, args, sum);
+  } else {
+    get_addend(x, n, type, y);
+    if (!x->has_failed) combine(x, n, type, sum, y, sum);
+  }
+  put(x, n, &n->to, type, sum);
+}
+
+void execute_update(Executing *x, const LoopNode *n) {
+  each_row(x, n, update);
+}
+
+// The sum's total, or the reduction of accumulators: of as many as elements of a row have, or over the lanes of one.
+static void end_sum(Executing *x, const LoopNode *n) {
+  const bool is_total = n->from.buffer == BUFFER_TOTAL;
+  const Type type = sum_type(x, n);
+  const Storage *s = storage_of(x, &n->from);
+  Vector items[LANES];
+  const int all = n->is_vector && !is_total ? tree_element_sums(x->tree, n->expr) : 0,
+            count = all < s->count ? all : s->count;
+  get(x, n, &n->from, type, items[0].lane);
+  for (int i = 0; i < count; i++) items[i] = s->values[i];
+  if (x->has_failed) return;
+  add_by_halves(x, n, type, items, count);
+  if (!n->is_vector && !is_total) add_lanes(x, n, type, items[0].lane);
+  convert(x, type, x->type, items[0].lane, value_of(x, n->expr));
+}
+
 void execute_let(Executing *x, const LoopNode *n) {
-  Datum made[LANES];
+  const Address value = {.buffer = BUFFER_VALUE, .of = n->expr};
   const Load how = node_load(x->tree, n);
+  Datum made[LANES];
   if (node_ends_sum(n)) {
-    execute_end_sum(x, n);
+    if (make_items(x, &value, n->is_row ? x->tree->loop->rows : 1)) each_row(x, n, end_sum);
     return;
   }
   if (how || x->k->exprs[n->expr].op == EXPR_LOAD) load(x, n, how, made);
@@ -142,32 +263,19 @@ static bool is_streamed(Executing *x, const LoopNode *n, const Pointer *to) {
   return true;
 }
 
-// Partial sums: a vector that is held, or the identity.
-static void store_partials(Executing *x, const LoopNode *n) {
-  const Type type = sum_type(x, n);
-  const Datum identity = identity_of(x, n, type);
-  const bool is_held = n->from.buffer;
-  write_elements(x, node_access(n), type, address_of(x, &n->to),
-                 (Elements){.step = 1, .count = is_held ? lanes_of_node(x, n) : 1},
-                 is_held ? lanes_of(x, &n->from) : &identity, false);
-}
-
 void execute_store(Executing *x, const LoopNode *n) {
-  const AccessId id = node_access(n);
-  if (n->to.buffer == BUFFER_PARTIALS) {
-    store_partials(x, n);
-    return;
+  const BufferKind to = n->to.buffer;
+  const bool is_whole = to == BUFFER_COPY || to == BUFFER_SPILL;
+  Datum y[LANES];
+  if (n->from.buffer) get(x, n, &n->from, sum_type(x, n), y);
+  else if (n->expr) memcpy(y, value_of(x, n->expr), sizeof y);
+  else set_lanes(y, identity_of(x, n), 0, LANES);
+  if (n->is_streamed) {
+    const Pointer p = address_of(x, &n->to);
+    const Elements e = elements_of(x, n, &n->to);
+    if (is_streamed(x, n, &p) && (e.count < LANES || e.step != 1)) execute_fail(x, "streams less than a whole vector");
   }
-  const Pointer p = address_of(x, &n->to);
-  const bool is_copy = n->to.buffer == BUFFER_COPY || n->to.buffer == BUFFER_SPILL;
-  const bool is_mask = expr_is_mask(x->k, n->expr);
-  const Datum *value = value_of(x, n->expr);
-  Elements e = {.step = 1, .count = 1};
-  if (n->is_vector && (is_copy || access_is_mask(&x->k->accesses[id]))) e.count = LANES;
-  else if (n->is_vector) e = (Elements){.step = index_of_run(x, n->step), .count = lanes_of_node(x, n)};
-  if (!is_copy && is_streamed(x, n, &p) && (e.count < LANES || e.step != 1))
-    execute_fail(x, "streams less than a whole vector");
-  write_elements(x, id, is_copy ? TYPE_F32 : x->type, p, e, value, is_mask);
+  put(x, n, &n->to, to == BUFFER_PARTIALS ? sum_type(x, n) : is_whole ? TYPE_F32 : x->type, y);
 }
 
 // Moves. A vector of a copy, or of a panel, has neighbouring elements; a column of LANES rows is one.

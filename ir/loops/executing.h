@@ -69,22 +69,18 @@ void set_lanes(Datum *y, Datum x, int first, int end);
 void apply(Executing *x, ExprOp op, Type type, const Datum *const *args, Datum *y);
 void convert(Executing *x, Type from, Type to, const Datum *in, Datum *y);
 
+bool is_on(Executing *x, const LoopNode *n); // its test is not 0
+
 // execute_values.c
 
-Datum *value_of(Executing *x, ExprId id);
-void each_row(Executing *x, const LoopNode *n, void (*f)(Executing *x, const LoopNode *n)); // once unless is_row
+void execute_register(Executing *x, const LoopNode *n); // NODE_BUFFER of a sum, or of partial sums that are held
 void execute_let(Executing *x, const LoopNode *n);
+void execute_update(Executing *x, const LoopNode *n);
 void execute_store(Executing *x, const LoopNode *n);
 void execute_move(Executing *x, const LoopNode *n);
 
-// execute_sums.c
+// execute_scatter.c
 
-Datum identity_of(const Executing *x, const LoopNode *n, Type type);
-Type sum_type(const Executing *x, const LoopNode *n); // of the node's sum, or of partial sums
-bool is_on(Executing *x, const LoopNode *n);          // its test is not 0
-void execute_begin_sum(Executing *x, const LoopNode *n);
-void execute_end_sum(Executing *x, const LoopNode *n);
-void execute_update(Executing *x, const LoopNode *n);
 void execute_scatter(Executing *x, const LoopNode *n);
 
 #endif

@@ -171,7 +171,7 @@ static bool verify_peel_count(Verifying *v, const LoopNode *n) {
     return verify_fail(v, n, "rows can be peeled only if each reaches its next cache line");
   if (var_state(v, wanted)->is_set ? !index_is_var(n->test, wanted) : n->test != NULL)
     return verify_fail(v, n, "it must depend on VAR_WANTED if the caller may not want the output, else on nothing");
-  return verify_access(v, n, at, at->of) && verify_index(v, n, n->test) && var_set(v, n, n->var, NULL);
+  return verify_address(v, n, at) && verify_index(v, n, n->test) && var_set(v, n, n->var, NULL);
 }
 
 // Loops

@@ -176,3 +176,31 @@ bool verify_test(Verifying *v, const LoopNode *n) {
 bool verify_streamed(Verifying *v, const LoopNode *n) {
   return !n->is_streamed || v->streamed == node_access(n) + 1 || verify_fail(v, n, "it must depend on VAR_STREAMED");
 }
+
+// Values of expressions
+
+bool verify_operand(Verifying *v, const LoopNode *n, ExprId id, bool is_vector) {
+  if (!id) return verify_fail(v, n, "it must have an operand");
+  const Form form = v->t->form[id];
+  if (form == FORM_NUMBER) return true;
+  if (!state_of(v, BUFFER_VALUE, id)->is_set) return verify_fail_expr(v, n, id, "must be computed before it");
+  if (form == FORM_VECTOR && !is_vector) return verify_fail_expr(v, n, id, "is a vector, expected a scalar");
+  if (form == FORM_ROWS && !is_in_row(v))
+    return verify_fail_expr(v, n, id, "differs from row to row, so it must be used in a loop over rows");
+  return true;
+}
+
+// Scalars that differ from row to row are elements of an array declared before (NODE_BUFFER), and stay in scope for
+// later loops over rows.
+bool verify_define(Verifying *v, const LoopNode *n) {
+  const Form form = n->is_row ? FORM_ROWS : n->is_vector ? FORM_VECTOR : FORM_SCALAR;
+  Scoped *s = state_of(v, BUFFER_VALUE, n->expr);
+  if (v->t->form[n->expr] != form)
+    return verify_fail_expr(v, n, n->expr, "has another form (scalar, rows or vector) in the tree's table");
+  if (s->is_set) return verify_fail_expr(v, n, n->expr, "is already computed");
+  if (form != FORM_ROWS || node_ends_sum(n)) return scope_add(v, &s->is_set);
+  s->is_set = true;
+  return (s->is_declared && is_in_row(v)) ||
+         verify_fail_expr(v, n, n->expr,
+                          "must have a declared array with an element for each row, and be in a loop over rows");
+}

@@ -82,25 +82,17 @@ bool is_in_row(const Verifying *v);                    // in a loop over the row
 bool has_fewer_lanes(const Verifying *v);              // only VAR_LANES lanes hold elements at this node
 bool verify_streamed(Verifying *v, const LoopNode *n); // a store that bypasses caches depends on its flag
 bool verify_test(Verifying *v, const LoopNode *n);     // the node's test is computed before it
+bool verify_operand(Verifying *v, const LoopNode *n, ExprId id, bool is_vector);
+bool verify_define(Verifying *v, const LoopNode *n); // the value of the node's expression is known from here on
 
 // verify_addresses.c: addresses, and lanes.
 
-Linear access_index(const Verifying *v, AccessId id, AxisSet axes);
-bool verify_base(Verifying *v, const LoopNode *n, const Address *at, Linear *base); // the index that the base points to
-bool verify_address(Verifying *v, const LoopNode *n, const Address *at, AccessId id, const Linear *expected);
-bool verify_access(Verifying *v, const LoopNode *n, const Address *at, AccessId id);
-bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id); // `step` is the stride from lane to lane
-bool verify_lanes(Verifying *v, const LoopNode *n); // the lanes that the node uses hold elements of its loops
-bool verify_panel(Verifying *v, const LoopNode *n, const Access *a); // a vector begins at a panel's first lane
-bool verify_mask(Verifying *v, const LoopNode *n);                   // a vector of a bit mask begins at a whole byte
-bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *at);
-bool verify_spilled(Verifying *v, const LoopNode *n, const Address *at);
-bool verify_partial_address(Verifying *v, const LoopNode *n,
-                            const Address *at);           // of an element of the block's partial sums
-bool verify_rows(Verifying *v, const LoopNode *n);        // LANES dense rows that are copied
-bool verify_row_vectors(Verifying *v, const LoopNode *n); // a vector of each row of a step
-bool verify_combined_address(Verifying *v, const LoopNode *n, const Expr *e); // of a partial sum of any block
+bool verify_base(Verifying *v, const LoopNode *n, const Address *at);    // the buffer is in scope, and has the item
+bool verify_address(Verifying *v, const LoopNode *n, const Address *at); // it is that of the element, or vector
+bool verify_first(Verifying *v, const LoopNode *n, const Address *at);   // it is that of the tensor's first element
+bool verify_lanes(Verifying *v, const LoopNode *n);  // the lanes that the node uses hold elements of its loops
 bool verify_bounds(Verifying *v, const LoopNode *n); // only elements inside of the tensor are loaded
+bool verify_moved(Verifying *v, const LoopNode *n);  // both addresses of NODE_MOVE
 
 // verify_loops.c: loops and conditions. begin_* set the range that the body covers, of this direction; NO_DIRECTION:
 // none.
@@ -110,17 +102,15 @@ bool begin_if(Verifying *v, const LoopNode *n, int *direction, Range *r);
 
 // verify_values.c: values, stores, copies, pointers, local arrays, flags.
 
-bool verify_operand(Verifying *v, const LoopNode *n, ExprId id, bool is_vector);
 bool verify_flag(Verifying *v, const LoopNode *n);              // NODE_INDEX of VAR_WANTED and VAR_STREAMED
 bool verify_root(Verifying *v, const LoopNode *n, AccessId id); // the loop stores through the access
-bool verify_define(Verifying *v, const LoopNode *n); // the value of the node's expression is known from here on
 
 // verify_sums.c: what other nodes do with sums.
 
-bool verify_begin_sum(Verifying *v, const LoopNode *n);     // NODE_BUFFER of accumulators or totals
-bool verify_end_sum(Verifying *v, const LoopNode *n);       // NODE_LET
-bool verify_partials(Verifying *v, const LoopNode *n);      // NODE_BUFFER of partial sums
-bool verify_hold(Verifying *v, const LoopNode *n);          // NODE_BUFFER of a vector of them
+bool verify_begin_sum(Verifying *v, const LoopNode *n); // NODE_BUFFER of accumulators or totals
+bool verify_end_sum(Verifying *v, const LoopNode *n);   // NODE_LET
+bool verify_partials(Verifying *v, const LoopNode *n);  // NODE_BUFFER of partial sums, or a vector of them
+
 bool verify_store_partial(Verifying *v, const LoopNode *n); // NODE_STORE of a vector, or of the identity
 
 // The checks of all kinds of nodes, as (kind, check) for a function verify_CHECK; by file. verify_sums.c: sums in

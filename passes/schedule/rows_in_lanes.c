@@ -43,7 +43,9 @@ static void copy_column(NestBuilder *r, AccessId id, int64_t width) {
   open_for(r, VAR_LANE, number(r, 0), number(r, width), number(r, 1));
   add(r, (LoopNode){.kind = NODE_MOVE,
                     .to = {.buffer = BUFFER_COPY, .of = id, .index = times(r, lane, number(r, LANES))},
-                    .from = {.buffer = BUFFER_ROW, .of = id, .index = from}});
+                    .from = {.buffer = BUFFER_ROW, .of = id, .index = from},
+                    .step = number(r, 1),
+                    .is_vector = true});
   close_body(r);
 }
 

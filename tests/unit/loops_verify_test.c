@@ -194,7 +194,7 @@ static void spoilt_sums_are_found(void **state) {
   must_be_wrong(t, "it takes accumulator sum[r], but there are 3");
   sum->count++;
   total->count++;
-  must_be_wrong(t, "it must add all accumulators of the sum to as many totals");
+  must_be_wrong(t, "it takes accumulator sum[r], but there are 5");
   total->count--;
   LoopNode *update = node_of_buffer(&t->step, NODE_UPDATE, BUFFER_SUM, 0);
   update->to.item = ITEM_FIRST;
@@ -246,17 +246,16 @@ static void spoilt_partial_sums_are_found(void **state) {
   (void)state;
   Tree tree = tree_of(layer_norm_gradient, NULL);
   LoopTree *t = tree.t;
-  must_be_needed(t, link_of_buffer(&t->step, NODE_BUFFER, BUFFER_HELD, 0),
-                 "its partial sums must be loaded into a register before it");
+  must_be_needed(t, link_of_buffer(&t->step, NODE_BUFFER, BUFFER_HELD, 0), "the buffer must be declared before it");
   must_be_needed(t, link_of_buffer(&t->step, NODE_STORE, BUFFER_PARTIALS, 1),
                  "element 0 of dgamma has another value than the kernel says");
   must_be_needed(t, link_of_buffer(&t->block, NODE_STORE, BUFFER_PARTIALS, 0),
                  "reads what is not written: element 0 of dbeta");
   must_be_needed(t, link_of_buffer(&t->block, NODE_BUFFER, BUFFER_PARTIALS, 1),
-                 "it must be in a loop over all elements of the block's partial sums, at its element");
+                 "the buffer must be declared before it");
   LoopNode *held = node_of(&t->step, NODE_UPDATE, 0);
   held->to.buffer = BUFFER_PARTIALS;
-  must_be_wrong(t, "a vector must be added to accumulators or a register, a scalar to a scalar or element");
+  must_be_wrong(t, "part_dbeta[0] += dy: its address differs from the address of its element");
   held->to.buffer = BUFFER_HELD;
   end(&tree);
 }
@@ -277,7 +276,7 @@ static void spoilt_values_are_found(void **state) {
   must_be_needed(t, link_of_buffer(&t->step, NODE_BUFFER, BUFFER_VALUE, 0),
                  "must have a declared array with an element for each row");
   must_be_needed(t, link_of_buffer(rows, NODE_BUFFER, BUFFER_ROW, 0),
-                 "dy[r] + i: its row pointer must be set before it");
+                 "dy[r] + i: the buffer must be declared before it");
   must_be_needed(t, link_of(&t->step, (Wanted){NODE_LET, .from = BUFFER_TOTAL}), "(sum sum_g) must be computed before");
   must_be_done_once(t, first, "is already computed");
   end(&tree);
@@ -317,7 +316,7 @@ static void spoilt_copies_are_found(void **state) {
                  "element 0 of y has another value than the kernel says");
   must_be_needed(t, link_to(&t->block, NODE_IF, 0), "iterations may be left behind its loops at the end of a block");
   node_of_buffer(&t->step, NODE_BUFFER, BUFFER_SPILL, 0)->count--;
-  must_be_wrong(t, "it goes beyond the end of its local array");
+  must_be_wrong(t, "the array must be declared once, with an element for each row, vector or element");
   node_of_buffer(&t->step, NODE_BUFFER, BUFFER_SPILL, 0)->count++;
   node_of(&t->tail_step, NODE_LET, 0)->has_fewer_lanes = false;
   must_be_wrong(t, "tail step: vector x = load p_x + i with stride 7: has_fewer_lanes is unset, but only some lanes "
