@@ -61,12 +61,15 @@ bool tree_execute(const LoopRun *run, int64_t first, int64_t end, Blocks *blocks
 
 // The value of an index, if var_at(context, v) is that of variable v. *is_wrong is set if it divides by 0.
 typedef uint64_t VarAt(const void *context, Var v);
+typedef uint64_t OfAddress(const void *context, const Index *i);
 typedef struct IndexMeaning {
   const Schedule *schedule; // of the loops whose blocks the index mentions; NULL: it mentions none
   const Graph *graph;
   const int64_t *dims;
   VarAt *var_at;
+  OfAddress *of_address; // the value of an index of an address
   const void *context;
+  bool is_large; // INDEX_EXCEEDS is 1
 } IndexMeaning;
 uint64_t index_value(const Index *i, const IndexMeaning *m, bool *is_wrong); // i NULL: 0
 
