@@ -14,14 +14,16 @@ static Value *transposed(Gradient *g, Value *v, const int64_t *order, const Shap
   return moved;
 }
 
-GRADIENT(StaticTranspose) {
-  const Value *src = node->inputs[0];
+Value *gradient_transposed_back(Gradient *g, const Node *node, Value *v) {
+  const Shape *src = &node->inputs[0]->shape;
   int axes[MAX_RANK];
   int64_t back[MAX_RANK];
-  if (!transpose_axes(node, src->shape.rank, axes)) return;
-  for (int i = 0; i < src->shape.rank; i++) back[axes[i]] = i;
-  gradient_give(g, node, 0, transposed(g, diff, back, &src->shape));
+  if (!v || !transpose_axes(node, src->rank, axes)) return NULL;
+  for (int i = 0; i < src->rank; i++) back[axes[i]] = i;
+  return transposed(g, v, back, src);
 }
+
+RULE(StaticTranspose, gradient_give(g, node, 0, gradient_transposed_back(g, node, diff)))
 
 static Value *index_on(Gradient *g, Value *v, int axis) {
   Value *index = v ? gradient_apply(g, OP_GenIndex, NULL, TYPE_S32, &v->shape, v, NULL, NULL) : NULL;

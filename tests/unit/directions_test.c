@@ -347,7 +347,9 @@ static void what_has_no_matrix_is_told(void **state) {
        "and fewer than 8 axes"},
       {NG_HVP, NULL, "y",
        "y [65]: expected an output that is a single number, as its Hessian is wanted; --of names it"},
-      {NG_HESSIAN, NULL, "sum", "test: expected one input to differentiate by, found 2; --wrt names it"},
+      {NG_HESSIAN, NULL, "sum",
+       "x [65]: expected 1 to 64 elements of all together, by extents that are numbers, as the matrix is computed for "
+       "each of them, and fewer than 8 axes"},
       {NG_HESSIAN, "x", "sum",
        "x [65]: expected 1 to 64 elements, by extents that are numbers, as the matrix is computed for each of them, "
        "and fewer than 8 axes"},
