@@ -1183,7 +1183,7 @@ class Graph(_Signed):
         return self._gradient("ng_graph_gradient", wrt, of, derivative=_JACOBIAN)
 
     def hessian(self, wrt: _Names = None, of: _Names = None) -> Graph:
-        """The graph that computes hessian_NAME for the name in `wrt`, whose first axis goes over its elements.
+        """The graph that computes hessian_NAME for each name in `wrt`, whose first axis goes over the elements of all of them.
 
         of: names of outputs that are single numbers.
         """

@@ -184,6 +184,9 @@ Value *gradient_reduced(Gradient *g, OperatorId op, Value *v, uint32_t axes, boo
 // The number of elements on these axes of the shape, which the graph computes where extents have names.
 Value *gradient_count(Gradient *g, Type type, const Shape *shape, uint32_t axes);
 Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape);
+Value *gradient_transposed(Gradient *g, Value *v, const int64_t *order, const Shape *shape);
+// v, of the shape of a StaticTranspose's result, as its operand has it.
+Value *gradient_transposed_back(Gradient *g, const Node *node, Value *v);
 Value *gradient_in_shape(Gradient *g, Value *v, const Shape *shape); // v if it has the shape
 Value *gradient_summed(Gradient *g, Value *v, const Shape *shape);   // over the axes along which `shape` was broadcast
 

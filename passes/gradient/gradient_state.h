@@ -49,8 +49,6 @@ bool gradient_is_statistic(const Value *forward);
 void gradient_add(Gradient *g, const Value *forward, Value *diff, Guard guard);
 void *gradient_out_of_memory(Gradient *g); // records it in g; NULL
 bool gradient_has_pole(const Node *node);  // its results may be infinite or NaN where its operands are not
-// v, of the shape of a StaticTranspose's result, as its operand has it.
-Value *gradient_transposed_back(Gradient *g, const Node *node, Value *v);
 
 // The walk over forward nodes (walk.c).
 void gradient_find_flow(Gradient *g, const Node *node);         // sets depends and follows of its results

@@ -94,14 +94,19 @@ static bool name_new(Graph *g, size_t first, Diagnostics *d) {
   return true;
 }
 
+// A Gradient of a Gradient may double the nodes, and each takes time that grows with the graph.
+enum { MOST_GRADIENTS = 256, MOST_NODES = 1 << 18 };
+
 bool graph_expand_gradients(Graph *g, Diagnostics *d) {
   const size_t nvalues = g->nvalues;
-  bool ok = true, any = false;
+  size_t count = 0;
+  bool ok = true;
   for (size_t i = 0; ok && i < g->nnodes; i++) {
     Node *node = g->nodes[i];
     if (node->op != &gradient_operator) continue;
     Gradient own = {.forward = g, .graph = g, .diagnostics = d, .build = {.graph = g, .d = d, .stem = ""}};
-    any = true;
+    if (++count > MOST_GRADIENTS || g->nnodes > MOST_NODES)
+      return error_at(d, node->position, "expected at most %d Gradients, and 2^18 nodes with theirs", MOST_GRADIENTS);
     arena_init(&own.scratch, g->arena.allocator);
     const size_t first = g->nnodes;
     ok = expand(&own, node);
@@ -110,5 +115,5 @@ bool graph_expand_gradients(Graph *g, Diagnostics *d) {
     arena_deinit(&own.scratch);
     i = (size_t)-1; // from the first node on, as the order has changed
   }
-  return !any || (ok && name_new(g, nvalues, d) && graph_verify(g, d));
+  return !count || (ok && name_new(g, nvalues, d) && graph_verify(g, d));
 }

@@ -176,6 +176,21 @@ Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape) {
   return gradient_output(g, node, 0, v->type, shape);
 }
 
+Value *gradient_transposed(Gradient *g, Value *v, const int64_t *order, const Shape *shape) {
+  Value *moved = gradient_apply(g, OP_StaticTranspose, NULL, v->type, shape, v, NULL, NULL);
+  if (moved) gradient_set_list(g, moved->producer, "order", order, (size_t)shape->rank);
+  return moved;
+}
+
+Value *gradient_transposed_back(Gradient *g, const Node *node, Value *v) {
+  const Shape *src = &node->inputs[0]->shape;
+  int axes[MAX_RANK];
+  int64_t back[MAX_RANK];
+  if (!v || !transpose_axes(node, src->rank, axes)) return NULL;
+  for (int i = 0; i < src->rank; i++) back[axes[i]] = i;
+  return gradient_transposed(g, v, back, src);
+}
+
 Value *gradient_in_shape(Gradient *g, Value *v, const Shape *shape) {
   return v && !shape_equals(&v->shape, shape) ? gradient_reshaped(g, v, shape) : v;
 }

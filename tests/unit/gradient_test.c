@@ -75,7 +75,8 @@ static void must_pass(ng_graph *g, ng_context *ctx, const char *text) {
   size_t nwrt = 0;
   for (size_t i = 0; i < ng_graph_input_count(g) && (strstr(text, "Norm") || strstr(text, "NORM")); i++)
     if (has_gradient(g, i, text)) wrt[nwrt++] = ng_graph_input(g, i).name;
-  ng_status status = ng_gradcheck(g, &(ng_gradcheck_options){.gradient = {.wrt = nwrt ? wrt : NULL, .nwrt = nwrt}}, results);
+  ng_status status =
+      ng_gradcheck(g, &(ng_gradcheck_options){.gradient = {.wrt = nwrt ? wrt : NULL, .nwrt = nwrt}}, results);
   if (status != NG_OK && status != NG_DIFFERENT) fail_msg("%s\n%s", ng_messages_text(ctx, 0), text);
   for (size_t i = 0; i < ng_graph_input_count(g); i++) {
     const ng_gradcheck_result *r = &results[i];
