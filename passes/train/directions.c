@@ -272,11 +272,25 @@ static bool make_hessian(Direction *s) {
   return take_units(s, g, tangents, s->first.outputs, count);
 }
 
+// The gradient; what is said of graphs without one is right for it, too.
+static bool make_whole(Direction *s) {
+  s->request.gives_zeros = false;
+  if (!begin(s, "diff")) return false;
+  s->result = s->whole;
+  s->whole = NULL;
+  remove_unused_inputs(s->result);
+  return true;
+}
+
 Graph *graph_derivative(const Graph *forward, const GradientRequest *request, DerivativeForm form, Diagnostics *d) {
   static const struct {
     bool (*make)(Direction *s);
     const char *suffix;
-  } forms[] = {{make_tangents, "tangents"}, {make_hvp, "hvp"}, {make_jacobian, "jacobian"}, {make_hessian, "hessian"}};
+  } forms[] = {{make_tangents, "tangents"},
+               {make_hvp, "hvp"},
+               {make_jacobian, "jacobian"},
+               {make_hessian, "hessian"},
+               {make_whole, "backward"}};
   const size_t at = form - DERIVATIVE_TANGENTS;
   Direction s = {.forward = forward, .request = *request, .d = d};
   s.request.gives_zeros = request->wrt != NULL;
