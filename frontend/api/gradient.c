@@ -98,8 +98,8 @@ ng_graph *ng_graph_gradient(ng_graph *g, const ng_gradient_options *options) {
   ng_context *ctx = g->ctx;
   GradientEnds ends;
   const ng_derivative form = options ? options->derivative : NG_GRADIENT;
-  if (form < NG_GRADIENT || form > NG_HESSIAN) {
-    ctx->last_status = argument_error(ctx, "expected a derivative from 0 to %d, found %d", NG_HESSIAN, (int)form);
+  if (form < NG_GRADIENT || form > NG_VJP) {
+    ctx->last_status = argument_error(ctx, "expected a derivative from 0 to %d, found %d", NG_VJP, (int)form);
     return NULL;
   }
   Graph *gradient = derivative_of(g, options, (DerivativeForm)form, &ends, &ctx->last_status);

@@ -6,6 +6,7 @@
 #include "ir/graph/formula.h"
 #include "ir/operators/infer.h"
 #include "ir/operators/range.h"
+#include "passes/gradient/inside.h"
 
 #include <string.h>
 
@@ -27,6 +28,10 @@ ng_graph *graph_wrap(ng_context *ctx, Call call, Graph *graph) {
 
 // graph_wrap, at the end of the steps that a reader counts.
 static ng_graph *graph_read(ng_context *ctx, Call call, Graph *graph) {
+  if (graph && !graph_expand_gradients(graph, &ctx->diagnostics)) {
+    graph_free(graph);
+    graph = NULL;
+  }
   ng_graph *g = graph_wrap(ctx, call, graph);
   compiling_end(ctx);
   return g;

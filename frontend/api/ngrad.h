@@ -378,7 +378,8 @@ typedef enum ng_derivative {
   NG_TANGENTS, /* forward mode: tangent_y from tangent_x: J t */
   NG_HVP,      /* tangent_diff_x from tangent_x: H t, of single numbers y, added up */
   NG_JACOBIAN, /* jacobian_x, of one output y of at most 64 elements: its first axis goes over the elements of y */
-  NG_HESSIAN   /* hessian_x, of single numbers y by one input x of at most 64 elements, likewise over those of x */
+  NG_HESSIAN,  /* hessian_x, of single numbers y by inputs x of at most 64 elements together, likewise over theirs */
+  NG_VJP       /* diff_x from diff_y, as NG_GRADIENT, which takes values of g in place of computing them */
 } ng_derivative;
 
 typedef struct ng_gradient_options {

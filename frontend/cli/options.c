@@ -92,7 +92,7 @@ static const Option options[] = {
     {OPTION_FORWARD, "jacobian", 0, NULL, KIND_FLAG, FIELD(is_jacobian),
      "write jacobian_NAME, whose first axis goes over the elements, at most 64, of one output"},
     {OPTION_FORWARD, "hessian", 0, NULL, KIND_FLAG, FIELD(is_hessian),
-     "write hessian_NAME, whose first axis goes over the elements, at most 64, of one input"},
+     "write hessian_NAME, whose first axis goes over the elements, at most 64, of all inputs"},
     {OPTION_GRADCHECK, "seed", 0, "N", KIND_SEED, FIELD(seed), "seed of random inputs (default 0)"},
     {OPTION_GRADCHECK, "tolerance", 0, "X", KIND_NUMBER, FIELD(tolerance),
      "largest relative error of an element that passes (default 1e-6)"},

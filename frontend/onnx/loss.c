@@ -1,5 +1,6 @@
-// Losses and optimizers, as the ONNX specification writes their formulas.
+// Losses and optimizers, as the ONNX specification writes their formulas, and gradients.
 #include "frontend/onnx/translation.h"
+#include "ir/operators/gradient.h"
 
 #include <math.h>
 
@@ -163,4 +164,44 @@ bool onnx_optimizer(Onnx *x) {
   for (size_t i = 0; ok && i < n; i++)
     ok = is_adam ? adam(x, n, i) : x->row->op == OP_Adagrad ? adagrad(x, n, i) : momentum(x, n, i);
   return ok;
+}
+
+// Gradients
+
+// Whether the node's inputs from `first` on are the tensors that the attribute names. The gradient is that of the graph
+// as it stands.
+static bool are_inputs(Onnx *x, const char *attribute, size_t first, size_t *count) {
+  Bytes names[MAX_VARIADIC];
+  *count = onnx_texts(x, attribute, names, MAX_VARIADIC);
+  for (size_t i = 0; i < *count; i++) {
+    const char *name = i < MAX_VARIADIC ? onnx_text_of(x, names[i]) : NULL;
+    if (!name) return build_error(&x->build, "%s: expected at most %d names", attribute, MAX_VARIADIC);
+    if (first + i >= x->node->ninputs || !onnx_in(x, first + i) || onnx_find_value(x, name) != onnx_in(x, first + i))
+      return build_error(&x->build, "input %zu: expected the tensor %.80s itself, which %s names", first + i,
+                         onnx_is_name(name) ? name : "?", attribute);
+  }
+  return true;
+}
+
+bool onnx_gradient(Onnx *x) {
+  Builder *b = &x->build;
+  const char *name = onnx_text_of(x, onnx_text(x, "y"));
+  Value *of = name ? onnx_find_value(x, name) : NULL;
+  size_t nby, nothers;
+  if (of == &x->failed || !are_inputs(x, "xs", 0, &nby) || !are_inputs(x, "zs", nby, &nothers)) return false;
+  if (!of || !nby || nby >= MAX_VARIADIC || x->node->noutputs > nby || nby > MAX_OPERANDS)
+    return build_error(b, "expected y, a tensor made before the node, and xs, 1 to %d tensors", MAX_OPERANDS);
+  Node *node = graph_add_node(b->graph, &gradient_operator, NULL, (uint32_t)nby + 1, gradient_operator.noutputs);
+  if (!node) return build_out_of_memory(b) != NULL;
+  node->position = b->at;
+  node_set_input(node, 0, of);
+  for (uint32_t i = 0; i < nby; i++) {
+    const Value *by = onnx_in(x, i);
+    if (!type_is_float(by->type)) return build_error(b, "input %u: expected floating-point numbers", i);
+    node_set_input(node, i + 1, x->inputs[i]);
+    Value *v = i == 0 || onnx_wants(x, i) ? build_result(b, node, i, by->type) : NULL;
+    if (v) v->shape = by->shape;
+    if (onnx_wants(x, i) && !onnx_out(x, i, v)) return false;
+  }
+  return true;
 }

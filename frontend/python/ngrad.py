@@ -1018,7 +1018,7 @@ def _set_shapes(session, g, shapes):
     return g
 
 
-_GRADIENT, _TANGENTS, _HVP, _JACOBIAN, _HESSIAN = range(5)  # ng_derivative
+_GRADIENT, _TANGENTS, _HVP, _JACOBIAN, _HESSIAN, _VJP = range(6)  # ng_derivative
 
 
 def _differentiate(session, g, function, wrt, of, save_least, derivative):
@@ -1167,6 +1167,10 @@ class Graph(_Signed):
         """This graph with further outputs: the values that `gradient`, for the same arguments, takes as inputs."""
         return self._gradient("ng_graph_gradient_forward", wrt, of, save_least)
 
+    def vjp(self, wrt: _Names = None, of: _Names = None) -> Graph:
+        """The graph of `gradient`, from this graph's inputs alone: it computes the values that it needs."""
+        return self._gradient("ng_graph_gradient", wrt, of, derivative=_VJP)
+
     def jvp(self, wrt: _Names = None, of: _Names = None) -> Graph:
         """The graph that computes tangent_NAME for each name in `of`, from tangent_NAME for each name in `wrt`."""
         return self._gradient("ng_graph_gradient", wrt, of, derivative=_TANGENTS)
@@ -1183,7 +1187,7 @@ class Graph(_Signed):
         return self._gradient("ng_graph_gradient", wrt, of, derivative=_JACOBIAN)
 
     def hessian(self, wrt: _Names = None, of: _Names = None) -> Graph:
-        """The graph that computes hessian_NAME for the name in `wrt`, whose first axis goes over its elements.
+        """The graph that computes hessian_NAME for each name in `wrt`, whose first axis goes over the elements of all of them.
 
         of: names of outputs that are single numbers.
         """

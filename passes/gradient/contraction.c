@@ -49,8 +49,8 @@ static Value *with_axis(Gradient *g, Value *v, int axis) {
   return gradient_reshaped(g, v, &shape);
 }
 
-static Value *operand(Gradient *g, const Value *forward, Type type) {
-  Value *v = gradient_cast(g, gradient_saved(g, forward), type);
+static Value *operand(Gradient *g, const Node *node, uint32_t slot, Type type) {
+  Value *v = gradient_cast(g, gradient_guarded(g, node, slot), type);
   return v && v->shape.rank < MATRIX_AXES ? with_axis(g, v, 0) : v;
 }
 
@@ -58,8 +58,8 @@ static Matrices matrices_of(Gradient *g, const Node *node, Value *diff) {
   const Product p = node_product(node);
   // The operands of a product must have one type: the wider of src's and diff's.
   const Type type = node->inputs[0]->type == TYPE_F64 ? TYPE_F64 : diff->type;
-  Matrices m = {.src = operand(g, node->inputs[0], type),
-                .weights = operand(g, node->inputs[1], type),
+  Matrices m = {.src = operand(g, node, 0, type),
+                .weights = operand(g, node, 1, type),
                 .diff = gradient_cast(g, diff, type),
                 .transpose_a = p.src_m >= 0 && node_bool(node, "transpose_a"),
                 .transpose_b = p.weights_n < 0 || node_bool(node, "transpose_b")};
@@ -86,7 +86,7 @@ static bool joins_batches(const Matrices *m) {
          extent_is_literal(src->extent[src->rank - 1]) && extent_is_literal(diff->extent[diff->rank - 1]);
 }
 
-GRADIENT(MatMul) {
+GRADIENT_WITH(MatMul, .passes_on = true) {
   gradient_give(g, node, 2, diff);
   Matrices m = matrices_of(g, node, diff);
   if (!m.src || !m.weights || !m.diff) return;

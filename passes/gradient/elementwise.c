@@ -38,7 +38,9 @@ OWN(Mish)
 PASSING(ReLU)
 OWN(Sigmoid)
 OWN(SoftPlus)
-OWN(Sqrt)
+WITH_POLE(Sqrt) {
+  make_own(g, node, diff, OP_SqrtBackward);
+}
 OWN(Tanh)
 
 // Abbreviations for rules: X and Y are the operands, DST is the result. Using one of these saves it.
@@ -62,14 +64,20 @@ OWN(Tanh)
   if (gradient_is_wanted(g, node->inputs[slot])) gradient_give(g, node, slot, gradient)
 
 RULE(Cos, GIVE(0, SCALE(MUL(diff, gradient_unary(g, OP_Sin, X)), -1)))
-RULE(Exp, GIVE(0, MUL(diff, DST)))
-RULE(Log, GIVE(0, DIV(diff, X)))
+WITH_POLE(Exp) {
+  GIVE(0, MUL(diff, DST));
+}
+WITH_POLE(Log) {
+  GIVE(0, DIV(diff, X));
+}
 GRADIENT_WITH(Neg, .passes_on = true) {
   GIVE(0, gradient_unary(g, OP_Neg, diff));
 }
 // (diff * dst) * dst: diff * dst is between diff and the result, so it does not overflow if these do not. dst^2 may
 // overflow.
-RULE(Reciprocal, GIVE(0, MUL(MUL(SCALE(diff, -1), DST), DST)))
+WITH_POLE(Reciprocal) {
+  GIVE(0, MUL(MUL(SCALE(diff, -1), DST), DST));
+}
 RULE(Sin, GIVE(0, MUL(diff, gradient_unary(g, OP_Cos, X))))
 // Doubles last, as twice diff may overflow where the result does not.
 RULE(Square, GIVE(0, SCALE(MUL(gradient_widened(g, diff), X), 2)))
@@ -99,7 +107,7 @@ GRADIENT(LeakyReLU) {
 }
 
 // x^0 is 1 everywhere, even where x^-1 is infinite, so the gradient is 0.
-GRADIENT(Pow) {
+WITH_POLE(Pow) {
   double exponent = node_coefficient(node, "beta");
   Value *zeros = exponent == 0 ? gradient_filled(g, diff->type, &diff->shape, 0) : NULL;
   GIVE(0, zeros ? zeros : MUL(SCALE(diff, exponent), power(g, X, exponent - 1)));
@@ -130,7 +138,7 @@ GRADIENT(Swish) {
 // As in PyTorch, the derivative by the base is 0 where the exponent is 0, and the derivative by the exponent is 0 where
 // the base is 0 and the exponent is not negative. The latter is also 0 where the power is 0: this is the limit, but the
 // formula would give NaN, as 0 times an infinite logarithm.
-GRADIENT(Power) {
+WITH_POLE(Power) {
   Value *base = gradient_widened(g, X), *exponent = gradient_widened(g, Y);
   if (!base || !exponent) return;
   Value *zero = gradient_number(g, base->type, 0), *one = gradient_number(g, base->type, 1);
@@ -169,7 +177,7 @@ GRADIENT(Multiply) {
   GIVE(1, MUL(diff, X));
 }
 
-GRADIENT(Divide) {
+WITH_POLE(Divide) {
   diff = in_widest_type(g, node, diff);
   Value *quotient = DIV(diff, Y);
   GIVE(0, quotient);
@@ -177,7 +185,7 @@ GRADIENT(Divide) {
 }
 
 // The derivative by the divisor is minus the quotient, rounded towards 0.
-GRADIENT(Mod) {
+WITH_POLE(Mod) {
   GIVE(0, diff);
   GIVE(1, MUL(diff, DIV(SUB(DST, X), Y)));
 }
@@ -339,13 +347,17 @@ static Value *soft_plus_twice(Gradient *g, const Node *node, Value *x, Value *di
   return SCALE(slope_of(g, OP_SigmoidBackward, SCALE(x, beta), diffs), beta);
 }
 
+WITH_POLE(SqrtBackward) {
+  GIVE(1, again(g, node, X, diff));
+  GIVE(0, sqrt_twice(g, node, WIDE_X, DIFFS));
+}
+
 OF_BACKWARD(Elu, elu_twice(g, node, WIDE_X, DIFFS))
 OF_BACKWARD(GELU, gelu_twice(g, node, WIDE_X, DIFFS))
 OF_BACKWARD(HardSwish, hard_swish_twice(g, WIDE_X, DIFFS))
 OF_BACKWARD(Mish, mish_twice(g, WIDE_X, DIFFS))
 OF_BACKWARD(Sigmoid, sigmoid_twice(g, node, WIDE_X, DIFFS))
 OF_BACKWARD(SoftPlus, soft_plus_twice(g, node, WIDE_X, DIFFS))
-OF_BACKWARD(Sqrt, sqrt_twice(g, node, WIDE_X, DIFFS))
 OF_BACKWARD(Tanh, tanh_twice(g, node, WIDE_X, DIFFS))
 
 // The shape of an operand as it broadcasts to input 0's: a vector of channels has an axis for each of input 0's.

@@ -27,21 +27,22 @@ static const char *name_behind(const Graph *g, const Value *v) {
 }
 
 // Rules need all extents: to know which axes are broadcast, and which elements an operator has moved.
-static bool check_extents(const Graph *g, Diagnostics *d) {
+bool gradient_check_extents(const Graph *g, const Value *v, Diagnostics *d) {
   char shape[SHAPE_TEXT];
-  for (size_t i = 0; i < g->nvalues; i++) {
-    const Value *v = g->values[i];
-    bool is_known = v->shape.rank >= 0;
-    for (int k = 0; k < v->shape.rank; k++) is_known &= !extent_is_unknown(v->shape.extent[k]);
-    if (!is_known)
-      return error_at(
-          d, v->position,
-          "%s %s: expected a number, a name or a sum of names for every extent, as its gradient needs them: "
-          "declare its shape, as in {name: %s, shape: [N, 2 * T + 1]}%s%s%s",
-          v->name, shape_string(&v->shape, shape, sizeof shape), v->name,
-          g->ndims ? ", or give names numbers, as in --dim " : "", g->ndims ? name_behind(g, v) : "",
-          g->ndims ? "=64" : "");
-  }
+  bool is_known = v->shape.rank >= 0;
+  for (int k = 0; k < v->shape.rank; k++) is_known &= !extent_is_unknown(v->shape.extent[k]);
+  return is_known ||
+         error_at(d, v->position,
+                  "%s %s: expected a number, a name or a sum of names for every extent, as its gradient needs them: "
+                  "declare its shape, as in {name: %s, shape: [N, 2 * T + 1]}%s%s%s",
+                  v->name, shape_string(&v->shape, shape, sizeof shape), v->name,
+                  g->ndims ? ", or give names numbers, as in --dim " : "", g->ndims ? name_behind(g, v) : "",
+                  g->ndims ? "=64" : "");
+}
+
+static bool check_all_extents(const Graph *g, Diagnostics *d) {
+  for (size_t i = 0; i < g->nvalues; i++)
+    if (!gradient_check_extents(g, g->values[i], d)) return false;
   return true;
 }
 
@@ -281,12 +282,14 @@ static bool begin(Gradient *g) {
   g->graph = name ? graph_new(forward->arena.allocator, name) : NULL;
   g->depends = ARENA_ARRAY(&g->scratch, bool, n);
   g->follows = ARENA_ARRAY(&g->scratch, bool, n);
+  g->is_risky = ARENA_ARRAY(&g->scratch, bool, n);
   g->here = ARENA_ARRAY(&g->scratch, Value *, n);
   g->seed = ARENA_ARRAY(&g->scratch, Value *, n);
   g->diff = ARENA_ARRAY(&g->scratch, Value *, n);
   g->guard = ARENA_ARRAY(&g->scratch, Guard, n);
   g->is_own = ARENA_ARRAY(&g->scratch, bool, n);
-  if (!g->graph || !g->is_own || !g->depends || !g->follows || !g->here || !g->seed || !g->diff || !g->guard)
+  if (!g->graph || !g->is_own || !g->depends || !g->follows || !g->is_risky || !g->here || !g->seed || !g->diff ||
+      !g->guard)
     return false;
   g->build = (Builder){.graph = g->graph, .d = g->diagnostics, .stem = ""};
   graph_find_own_values(forward, g->is_own);
@@ -299,7 +302,7 @@ static bool begin(Gradient *g) {
 Graph *graph_gradient(const Graph *forward, const GradientRequest *request, GradientEnds *ends, Diagnostics *d) {
   Gradient g = {.forward = forward, .ends = ends, .diagnostics = d};
   *ends = (GradientEnds){0};
-  if (!check_extents(forward, d)) return NULL;
+  if (!check_all_extents(forward, d)) return NULL;
   arena_init(&g.scratch, forward->arena.allocator);
   if (begin(&g)) make(&g, request);
   else gradient_out_of_memory(&g);

@@ -87,8 +87,7 @@ typedef struct Derivative {
   DerivativeKind kind;
   const char *why; // unless computed
   bool is_told;    // zero: the results follow the operand in steps, which a warning tells
-  bool is_setting; // refused: inputs of the graph that are nothing else have a gradient only on request, and are no
-                   // parameters
+  bool is_setting; // inputs of the graph that are nothing else have a gradient only on request, and are no parameters
 } Derivative;
 
 enum { MOST_EXCEPTIONS = 4 };
@@ -101,6 +100,7 @@ typedef struct GradientRule {
   void (*make_of_statistics)(Gradient *g, const Node *node); // gives what the gradients of its statistics add
   Derivative of_all; // of each floating-point operand without exception; computed only if there is make or expand
   bool passes_on;    // make multiplies gradients by no number that may be infinite or NaN
+  bool has_pole;     // results may be infinite or NaN where operands are not
   struct {
     const char *operand; // or result; NULL ends the list
     Derivative derivative;
@@ -120,6 +120,7 @@ extern const GradientRule *const gradient_rules[OP_COUNT];
 #define GRADIENT_EXCEPT(name, ...) /* exceptions: {"operand", ZERO(why)} */                                            \
   GRADIENT_WITH(name, .exceptions = {__VA_ARGS__})
 #define GRADIENT(name) GRADIENT_WITH(name, .passes_on = false)
+#define WITH_POLE(name) GRADIENT_WITH(name, .has_pole = true)
 #define RULE(name, statement) /* a rule of one statement */                                                            \
   GRADIENT(name) {                                                                                                     \
     statement;                                                                                                         \
@@ -148,6 +149,9 @@ Derivative gradient_of_result(OperatorId id, uint32_t slot);
 // Whether the value depends on an input whose gradient is requested; false for NULL.
 bool gradient_is_wanted(const Gradient *g, const Value *forward);
 Value *gradient_saved(Gradient *g, const Value *forward); // the backward graph's input or constant for a forward value
+// An input of the forward node for a product with the gradient: 0 where the gradient is known to be 0 and the input may
+// be infinite.
+Value *gradient_guarded(Gradient *g, const Node *node, uint32_t slot);
 // Whether a rule may use the value without saving another value: it is an input, a constant, or saved already.
 bool gradient_is_at_hand(const Gradient *g, const Value *forward);
 
@@ -177,7 +181,12 @@ Value *gradient_select(Gradient *g, Value *condition, Value *a, Value *b); // th
 
 // Reductions over a mask of axes.
 Value *gradient_reduced(Gradient *g, OperatorId op, Value *v, uint32_t axes, bool keep_dims);
+// The number of elements on these axes of the shape, which the graph computes where extents have names.
+Value *gradient_count(Gradient *g, Type type, const Shape *shape, uint32_t axes);
 Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape);
+Value *gradient_transposed(Gradient *g, Value *v, const int64_t *order, const Shape *shape);
+// v, of the shape of a StaticTranspose's result, as its operand has it.
+Value *gradient_transposed_back(Gradient *g, const Node *node, Value *v);
 Value *gradient_in_shape(Gradient *g, Value *v, const Shape *shape); // v if it has the shape
 Value *gradient_summed(Gradient *g, Value *v, const Shape *shape);   // over the axes along which `shape` was broadcast
 

@@ -32,6 +32,7 @@ struct Gradient {
   Value **seed;              // for a forward output, the backward graph's input with its gradient; NULL: none
   Value **diff;              // the sum of its gradients so far; NULL: zero
   Guard *guard;              // of diff
+  bool *is_risky;            // it may be infinite or NaN though the inputs are not: it follows an operator with poles
   bool *is_needed;           // outputs with gradients depend on it; NULL: not asked yet
   bool *is_listed;           // by the index of a backward value: it is in the list of inputs
   char prefix[PREFIX_BYTES]; // of gradients' names
@@ -41,11 +42,13 @@ struct Gradient {
 
 // A node with the attributes of `like` (NULL: none), and defaults for others.
 Node *gradient_add_node(Gradient *g, OperatorId id, uint32_t ninputs, const Node *like);
+bool gradient_check_extents(const Graph *g, const Value *v, Diagnostics *d); // whether rules can use the value
 bool gradient_is_needed(const Value *v); // an input of the backward graph that something uses
 bool gradient_is_statistic(const Value *forward);
 // Adds diff to the gradient of a forward value, as gradient_give.
 void gradient_add(Gradient *g, const Value *forward, Value *diff, Guard guard);
 void *gradient_out_of_memory(Gradient *g); // records it in g; NULL
+bool gradient_has_pole(const Node *node);  // its results may be infinite or NaN where its operands are not
 
 // The walk over forward nodes (walk.c).
 void gradient_find_flow(Gradient *g, const Node *node);         // sets depends and follows of its results

@@ -50,8 +50,7 @@ static Value *is_class(Gradient *g, const Node *node, Value *is_own, Value *zero
 }
 
 static Value *number_of_classes(Gradient *g, const Node *node, Type type) {
-  const Shape classes = {.rank = 1, .extent = {node->inputs[0]->shape.extent[loss_class_axis(node)]}};
-  return gradient_reduced(g, OP_ReduceSum, gradient_filled(g, type, &classes, 1), 1, false);
+  return gradient_count(g, type, &node->inputs[0]->shape, 1U << loss_class_axis(node));
 }
 
 // Booleans: whether the label is ignored. NULL: none is.
@@ -140,10 +139,8 @@ GRADIENT_WITH(SoftmaxCrossEntropy, .make_of_statistics = make_of_total) {
 // The gradient of each element's loss.
 static Value *diff_of_losses(Gradient *g, const Node *node, Value *diff) {
   const Value *src = node->inputs[0];
-  const uint32_t all = (1U << src->shape.rank) - 1;
   if (node_s64(node, "reduction") != LOSS_MEAN) return diff;
-  Value *ones = gradient_filled(g, src->type, &src->shape, 1);
-  return BINARY(Divide, diff, gradient_reduced(g, OP_ReduceSum, ones, all, false));
+  return BINARY(Divide, diff, gradient_count(g, src->type, &src->shape, (1U << src->shape.rank) - 1));
 }
 
 GRADIENT(MeanSquaredError) {
@@ -182,8 +179,7 @@ static Value *diff_of_rows(Gradient *g, const Node *node, Type type) {
   if (reduction == LOSS_NONE) return beside_classes(g, node, diff);
   if (reduction != LOSS_MEAN) return diff;
   Value *total = node->inputs[TOTAL] ? gradient_cast(g, gradient_saved(g, node->inputs[TOTAL]), type)
-                                     : gradient_reduced(g, OP_ReduceSum, gradient_filled(g, type, &labels->shape, 1),
-                                                        (1U << labels->shape.rank) - 1, false);
+                                     : gradient_count(g, type, &labels->shape, (1U << labels->shape.rank) - 1);
   return BINARY(Divide, diff, total);
 }
 

@@ -8,20 +8,7 @@ GRADIENT(StaticReshape) {
   gradient_give(g, node, 0, gradient_reshaped(g, diff, &src->shape));
 }
 
-static Value *transposed(Gradient *g, Value *v, const int64_t *order, const Shape *shape) {
-  Value *moved = gradient_apply(g, OP_StaticTranspose, NULL, v->type, shape, v, NULL, NULL);
-  if (moved) gradient_set_list(g, moved->producer, "order", order, (size_t)shape->rank);
-  return moved;
-}
-
-GRADIENT(StaticTranspose) {
-  const Value *src = node->inputs[0];
-  int axes[MAX_RANK];
-  int64_t back[MAX_RANK];
-  if (!transpose_axes(node, src->shape.rank, axes)) return;
-  for (int i = 0; i < src->shape.rank; i++) back[axes[i]] = i;
-  gradient_give(g, node, 0, transposed(g, diff, back, &src->shape));
-}
+RULE(StaticTranspose, gradient_give(g, node, 0, gradient_transposed_back(g, node, diff)))
 
 static Value *index_on(Gradient *g, Value *v, int axis) {
   Value *index = v ? gradient_apply(g, OP_GenIndex, NULL, TYPE_S32, &v->shape, v, NULL, NULL) : NULL;
@@ -47,7 +34,7 @@ GRADIENT(Diagonal) {
     moved.extent[nmoved++] = src->shape.extent[i];
   }
   spread.extent[axes[1]] = EXTENT(1);
-  diff = gradient_reshaped(g, transposed(g, diff, order, &moved), &spread);
+  diff = gradient_reshaped(g, gradient_transposed(g, diff, order, &moved), &spread);
   Value *is_on = gradient_binary(g, OP_Equal, index_on(g, zeros, axes[0]), index_on(g, zeros, axes[1]));
   gradient_give(g, node, 0, gradient_select(g, is_on, diff, zeros));
 }

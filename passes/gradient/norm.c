@@ -1,7 +1,7 @@
 // Gradients of normalisations: their backward operators, applied to the statistics that the forward operators output.
 #include "ir/operators/norm.h"
 
-#include "passes/gradient/gradient.h"
+#include "passes/gradient/norm.h"
 
 #include <string.h>
 
@@ -11,33 +11,33 @@ static uint32_t slot_of(const Operand *operands, uint32_t count, const char *nam
   return slot;
 }
 
-static void set_input(Node *backward, const char *name, Value *v) {
+void norm_set_input(Node *backward, const char *name, Value *v) {
   if (backward) node_set_input(backward, slot_of(backward->op->inputs, backward->op->ninputs, name), v);
 }
 
-static uint32_t input_slot(const Node *node, const char *name) {
+uint32_t norm_input_slot(const Node *node, const char *name) {
   return slot_of(node->op->inputs, node->op->ninputs, name);
 }
 
-static const Value *forward_input(const Node *node, const char *name) {
-  const uint32_t slot = input_slot(node, name);
+const Value *norm_input(const Node *node, const char *name) {
+  const uint32_t slot = norm_input_slot(node, name);
   return slot < node->ninputs ? node->inputs[slot] : NULL;
 }
 
 // Adds a backward operator with the inputs src, diff_dst and gamma, and the output diff_src.
 static Node *begin(Gradient *g, const Node *node, Value *diff, OperatorId id) {
-  const Value *src = node->inputs[0], *gamma = forward_input(node, "gamma");
+  const Value *src = node->inputs[0], *gamma = norm_input(node, "gamma");
   Node *backward = gradient_node(g, id, node);
   if (!backward) return NULL;
-  set_input(backward, "src", gradient_saved(g, src));
-  set_input(backward, "diff_dst", diff);
+  norm_set_input(backward, "src", gradient_saved(g, src));
+  norm_set_input(backward, "diff_dst", diff);
   gradient_give(g, node, 0, gradient_output(g, backward, 0, src->type, &src->shape));
-  if (gamma) set_input(backward, "gamma", gradient_saved(g, gamma));
+  if (gamma) norm_set_input(backward, "gamma", gradient_saved(g, gamma));
   return backward;
 }
 
 static bool parameters_are_wanted(const Gradient *g, const Node *node) {
-  return gradient_is_wanted(g, forward_input(node, "gamma")) || gradient_is_wanted(g, forward_input(node, "beta"));
+  return gradient_is_wanted(g, norm_input(node, "gamma")) || gradient_is_wanted(g, norm_input(node, "beta"));
 }
 
 static Value *diff_of_parameter(Gradient *g, Node *backward, uint32_t slot, const Value *parameter) {
@@ -46,34 +46,27 @@ static Value *diff_of_parameter(Gradient *g, Node *backward, uint32_t slot, cons
 
 // Adds both diff_gamma and diff_beta: the operators require both or neither.
 static void give_parameters(Gradient *g, const Node *node, Node *backward) {
-  const Value *gamma = forward_input(node, "gamma"), *beta = forward_input(node, "beta");
-  gradient_give(g, node, input_slot(node, "gamma"), diff_of_parameter(g, backward, 1, gamma));
-  gradient_give(g, node, input_slot(node, "beta"), diff_of_parameter(g, backward, 2, beta));
+  const Value *gamma = norm_input(node, "gamma"), *beta = norm_input(node, "beta");
+  gradient_give(g, node, norm_input_slot(node, "gamma"), diff_of_parameter(g, backward, 1, gamma));
+  gradient_give(g, node, norm_input_slot(node, "beta"), diff_of_parameter(g, backward, 2, beta));
 }
 
 // The type of statistics that the backward graph computes again.
-static Type type_of_statistics(const Value *src) {
+Type norm_type_of_statistics(const Value *src) {
   return src->type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
 }
 
 // Whether the statistic is precise enough for gradients. With a mean rounded to 16 bits, x - mean has few correct
 // digits if |mean| is many times the deviation.
-static bool is_precise(const Value *statistic, const Value *src) {
-  return statistic->type == type_of_statistics(src);
+bool norm_is_precise(const Value *statistic, const Value *src) {
+  return statistic->type == norm_type_of_statistics(src);
 }
 
 // Sets the inputs mean and variance to outputs `first` and `first` + 1 of a copy of the forward node.
 static void set_computed(Gradient *g, Node *backward, Node *again, uint32_t first, Type type, const Shape *shape) {
-  set_input(backward, "mean", gradient_output(g, again, first, type, shape));
-  set_input(backward, "variance", gradient_output(g, again, first + 1, type, shape));
+  norm_set_input(backward, "mean", gradient_output(g, again, first, type, shape));
+  norm_set_input(backward, "variance", gradient_output(g, again, first + 1, type, shape));
 }
-
-// A norm's data with an axis of its own for the groups of a group norm, so that statistics and parameters broadcast.
-typedef struct View {
-  Shape src;
-  uint32_t reduced;           // the axes that a statistic is computed from
-  Shape statistic, parameter; // of src's rank
-} View;
 
 static Shape with_ones(const Shape *shape, uint32_t axes) {
   Shape s = *shape;
@@ -92,11 +85,11 @@ static uint32_t broadcast_axes(const Shape *parameter, int rank) {
 }
 
 // False after a refusal.
-static bool view_of(Gradient *g, const Node *node, View *view) {
-  const Value *src = node->inputs[0], *gamma = forward_input(node, "gamma");
+bool norm_view(Gradient *g, const Node *node, NormView *view) {
+  const Value *src = node->inputs[0], *gamma = norm_input(node, "gamma");
   const NormScope scope = node->op->norm_scope;
   const bool has_rms = !operator_has_attribute(node->op, "use_affine") && scope == SCOPE_ROW;
-  *view = (View){.src = src->shape, .reduced = norm_reduced_axes(node)};
+  *view = (NormView){.src = src->shape, .reduced = norm_reduced_axes(node)};
   uint32_t others = ~view->reduced; // those of src that parameters lack
   if (scope == SCOPE_CHANNEL) others = view->reduced;
   if (has_rms && gamma) others = broadcast_axes(&gamma->shape, src->shape.rank);
@@ -124,30 +117,34 @@ static bool view_of(Gradient *g, const Node *node, View *view) {
   return true;
 }
 
-static Value *mean_of(Gradient *g, const View *view, Value *v) {
+Value *norm_mean(Gradient *g, const NormView *view, Value *v) {
   return gradient_reduced(g, OP_ReduceMean, v, view->reduced, true);
+}
+
+Value *norm_shifted_variance(Gradient *g, const Node *node, Value *variance) {
+  if (!variance) return NULL;
+  return gradient_binary(g, OP_Add, variance, gradient_number(g, variance->type, node_f32(node, "epsilon")));
 }
 
 // Each element adds 1 / n to the mean and 2 (src - mean) / n to the variance.
 static void give_of_statistics(Gradient *g, const Node *node, uint32_t slot) {
   const Value *src = node->inputs[0], *mean = node->outputs[slot];
-  View view;
-  if (!gradient_is_wanted(g, src) || !view_of(g, node, &view)) return;
-  const Type type = type_of_statistics(src);
+  NormView view;
+  if (!gradient_is_wanted(g, src) || !norm_view(g, node, &view)) return;
+  const Type type = norm_type_of_statistics(src);
   Value *x = gradient_in_shape(g, gradient_widened(g, gradient_saved(g, src)), &view.src);
   Value *by_mean = gradient_cast(g, gradient_of_output(g, node, slot), type);
   Value *by_variance = gradient_cast(g, gradient_of_output(g, node, slot + 1), type);
   Value *each = gradient_in_shape(g, by_mean, &view.statistic);
   if (by_variance) {
-    Value *center = mean && is_precise(mean, src) ? gradient_in_shape(g, gradient_saved(g, mean), &view.statistic)
-                                                  : mean_of(g, &view, x);
+    Value *center = mean && norm_is_precise(mean, src) ? gradient_in_shape(g, gradient_saved(g, mean), &view.statistic)
+                                                       : norm_mean(g, &view, x);
     Value *slope = gradient_scaled(g, gradient_binary(g, OP_Subtract, x, center), 2);
     slope = gradient_binary(g, OP_Multiply, slope, gradient_in_shape(g, by_variance, &view.statistic));
     each = each ? gradient_binary(g, OP_Add, each, slope) : slope;
   }
-  Value *ones = gradient_filled(g, type, &view.src, 1);
-  Value *count = gradient_reduced(g, OP_ReduceSum, ones, view.reduced, true);
-  each = gradient_binary(g, OP_Divide, gradient_binary(g, OP_Multiply, each, ones), count);
+  if (!by_variance) each = gradient_binary(g, OP_Multiply, each, gradient_filled(g, type, &view.src, 1));
+  each = gradient_binary(g, OP_Divide, each, gradient_count(g, type, &view.src, view.reduced));
   gradient_give(g, node, 0, gradient_in_shape(g, each, &src->shape));
 }
 
@@ -162,7 +159,7 @@ static void make_of_batch_statistics(Gradient *g, const Node *node) {
 // A copy of the forward node with running statistics that have no effect.
 static void compute_batch_statistics(Gradient *g, const Node *node, Node *backward) {
   const Value *src = node->inputs[0], *mean = node->outputs[3];
-  const Type type = type_of_statistics(src);
+  const Type type = norm_type_of_statistics(src);
   Node *again = gradient_node(g, OP_BatchNormForwardTraining, node);
   Value *zeros = again ? gradient_filled(g, type, &mean->shape, 0) : NULL;
   if (!zeros) return;
@@ -184,9 +181,9 @@ GRADIENT_WITH(BatchNormForwardTraining, .make_of_statistics = make_of_batch_stat
                              {"running_mean", NO_RESULT},
                              {"running_variance", NO_RESULT}}) {
   Node *backward = begin(g, node, diff, OP_BatchNormTrainingBackward);
-  if (is_precise(node->outputs[3], node->inputs[0])) {
-    set_input(backward, "mean", gradient_saved(g, node->outputs[3]));
-    set_input(backward, "variance", gradient_saved(g, node->outputs[4]));
+  if (norm_is_precise(node->outputs[3], node->inputs[0])) {
+    norm_set_input(backward, "mean", gradient_saved(g, node->outputs[3]));
+    norm_set_input(backward, "variance", gradient_saved(g, node->outputs[4]));
   } else {
     compute_batch_statistics(g, node, backward);
   }
@@ -197,8 +194,7 @@ GRADIENT_WITH(BatchNormForwardTraining, .make_of_statistics = make_of_batch_stat
 // diff_mean = -s * diff_beta and diff_variance = -s * r * diff_gamma / 2.
 static void give_statistics(Gradient *g, const Node *node, const Node *backward) {
   const Value *variance = node->inputs[4];
-  Value *epsilon = gradient_number(g, variance->type, node_f32(node, "epsilon"));
-  Value *sum = gradient_binary(g, OP_Add, gradient_saved(g, variance), epsilon);
+  Value *sum = norm_shifted_variance(g, node, gradient_saved(g, variance));
   Value *r = sum ? gradient_unary(g, OP_Reciprocal, gradient_unary(g, OP_Sqrt, sum)) : NULL;
   Value *s = gradient_binary(g, OP_Multiply, gradient_saved(g, node->inputs[1]), r);
   Value *by_mean = gradient_binary(g, OP_Multiply, s, backward->outputs[2]);
@@ -210,8 +206,8 @@ static void give_statistics(Gradient *g, const Node *node, const Node *backward)
 GRADIENT(BatchNormInference) {
   Node *backward = begin(g, node, diff, OP_BatchNormInferenceBackward);
   bool by_statistics = gradient_is_wanted(g, node->inputs[3]) || gradient_is_wanted(g, node->inputs[4]);
-  set_input(backward, "mean", gradient_saved(g, node->inputs[3]));
-  set_input(backward, "variance", gradient_saved(g, node->inputs[4]));
+  norm_set_input(backward, "mean", gradient_saved(g, node->inputs[3]));
+  norm_set_input(backward, "variance", gradient_saved(g, node->inputs[4]));
   if (by_statistics || parameters_are_wanted(g, node)) give_parameters(g, node, backward);
   if (backward && by_statistics) give_statistics(g, node, backward);
 }
@@ -219,9 +215,9 @@ GRADIENT(BatchNormInference) {
 // Sets the inputs mean and variance to the forward node's outputs, or to outputs of a copy of the forward node whose
 // statistics are precise enough.
 static void set_statistics(Gradient *g, const Node *node, Node *backward) {
-  if (node->outputs[1] && is_precise(node->outputs[1], node->inputs[0])) {
-    set_input(backward, "mean", gradient_saved(g, node->outputs[1]));
-    set_input(backward, "variance", gradient_saved(g, node->outputs[2]));
+  if (node->outputs[1] && norm_is_precise(node->outputs[1], node->inputs[0])) {
+    norm_set_input(backward, "mean", gradient_saved(g, node->outputs[1]));
+    norm_set_input(backward, "variance", gradient_saved(g, node->outputs[2]));
     return;
   }
   const Value *src = node->inputs[0];
@@ -236,7 +232,7 @@ static void set_statistics(Gradient *g, const Node *node, Node *backward) {
   for (int i = 0; i < (has_groups ? 1 : layer_norm_begin_axis(node)); i++)
     shape.extent[shape.rank++] = src->shape.extent[i];
   if (has_groups) shape.extent[shape.rank++] = norm_ngroups(node);
-  set_computed(g, backward, again, 1, type_of_statistics(src), &shape);
+  set_computed(g, backward, again, 1, norm_type_of_statistics(src), &shape);
 }
 
 static void make_of_rows(Gradient *g, const Node *node, Value *diff, OperatorId id) {
@@ -283,85 +279,6 @@ GRADIENT(RMSNorm) {
   Value *ones = gradient_filled(g, gamma->type, &shape, 1);
   Value *whole = gradient_binary(g, OP_Multiply, gradient_saved(g, gamma), ones);
   if (!whole) return;
-  set_input(backward, "gamma", whole);
+  norm_set_input(backward, "gamma", whole);
   gradient_give(g, node, 1, gradient_output(g, backward, 1, whole->type, &shape));
 }
-
-// Gradients of gradients: their formulas in ir/operators/operators.def, with x = (src - mean) * r.
-
-typedef struct Terms {
-  View view;
-  Value *src, *diff_dst, *gamma; // in f32 or f64, and in the view; gamma NULL: ones
-  Value *x, *r;
-} Terms;
-
-static Value *in_view(Gradient *g, const Node *node, const char *name, const Shape *shape) {
-  const Value *v = forward_input(node, name);
-  const Type type = type_of_statistics(node->inputs[0]);
-  return v ? gradient_in_shape(g, gradient_cast(g, gradient_saved(g, v), type), shape) : NULL;
-}
-
-static Value *times(Gradient *g, Value *a, Value *b) {
-  return gradient_binary(g, OP_Multiply, a, b);
-}
-
-// 1 / sqrt(variance + epsilon)
-static Value *deviation_of(Gradient *g, const Node *node, Value *variance) {
-  Value *epsilon = variance ? gradient_number(g, variance->type, node_f32(node, "epsilon")) : NULL;
-  Value *sum = gradient_binary(g, OP_Add, variance, epsilon);
-  return gradient_unary(g, OP_Reciprocal, gradient_unary(g, OP_Sqrt, sum));
-}
-
-// False: no memory, or refused.
-static bool terms_of(Gradient *g, const Node *node, Terms *t) {
-  if (!view_of(g, node, &t->view)) return false;
-  t->src = in_view(g, node, "src", &t->view.src);
-  t->diff_dst = in_view(g, node, "diff_dst", &t->view.src);
-  t->gamma = in_view(g, node, "gamma", &t->view.parameter);
-  Value *mean = in_view(g, node, "mean", &t->view.statistic), *centered = t->src;
-  Value *variance = in_view(g, node, "variance", &t->view.statistic);
-  if (!variance) variance = mean_of(g, &t->view, gradient_unary(g, OP_Square, t->src));
-  if (mean) centered = gradient_binary(g, OP_Subtract, t->src, mean);
-  t->r = deviation_of(g, node, variance);
-  t->x = times(g, centered, t->r);
-  return t->x != NULL;
-}
-
-// The sum over the axes that parameters lack, in the shape of the result.
-static Value *summed(Gradient *g, const Node *node, uint32_t slot, const View *view, Value *v) {
-  const Value *result = slot < node->noutputs ? node->outputs[slot] : NULL;
-  return result ? gradient_in_shape(g, gradient_summed(g, v, &view->parameter), &result->shape) : NULL;
-}
-
-// r * (v - mean(v) - x * mean(v * x)); without mean(v) if the norm does not subtract a mean.
-static Value *through_norm(Gradient *g, const Terms *t, Value *v, Value *x, bool is_centered) {
-  Value *part = times(g, x, mean_of(g, &t->view, times(g, v, x)));
-  if (is_centered) v = gradient_binary(g, OP_Subtract, v, mean_of(g, &t->view, v));
-  return times(g, t->r, gradient_binary(g, OP_Subtract, v, part));
-}
-
-static void expand_norm(Gradient *g, const Node *node, Value **results, bool is_frozen) {
-  Terms t = {.r = NULL};
-  if (!terms_of(g, node, &t)) return;
-  Value *v = t.gamma ? times(g, t.diff_dst, t.gamma) : t.diff_dst, *x = t.x;
-  const bool is_about_src = operator_has_attribute(node->op, "center") && node_s64(node, "center") == CENTER_SRC;
-  if (is_about_src) x = times(g, gradient_binary(g, OP_Subtract, t.src, mean_of(g, &t.view, t.src)), t.r);
-  Value *by_src = is_frozen ? times(g, t.r, v) : through_norm(g, &t, v, x, forward_input(node, "mean") != NULL);
-  results[0] = gradient_in_shape(g, by_src, &node->inputs[0]->shape);
-  results[1] = summed(g, node, 1, &t.view, times(g, t.diff_dst, t.x));
-  results[2] = summed(g, node, 2, &t.view, t.diff_dst);
-}
-
-#define OF_BACKWARD(name, is_frozen, ...)                                                                              \
-  EXPANSION_EXCEPT(name##Backward, __VA_ARGS__) {                                                                      \
-    expand_norm(g, node, results, is_frozen);                                                                          \
-  }
-#define UNUSED_BETA                                                                                                    \
-  { "beta", ZERO("the results do not depend on it") }
-
-OF_BACKWARD(BatchNormTraining, false, {NULL})
-OF_BACKWARD(BatchNormInference, true, {NULL})
-OF_BACKWARD(GroupNorm, false, UNUSED_BETA)
-OF_BACKWARD(InstanceNorm, false, UNUSED_BETA)
-OF_BACKWARD(LayerNorm, false, UNUSED_BETA)
-OF_BACKWARD(RMSNorm, false, {NULL})

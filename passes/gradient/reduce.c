@@ -38,23 +38,13 @@ static Value *broadcast_to_src(Gradient *g, const Node *node, Value *v) {
 
 RULE(ReduceSum, GIVE(broadcast_to_src(g, node, diff)))
 
-// Divides by the number of elements of each result. With named extents, the graph computes this number.
+// Divides by the number of elements of each result.
 GRADIENT(ReduceMean) {
-  uint32_t axes = reduce_axes(node);
-  const Shape *shape = src_shape(node);
-  double count = 1;
-  bool is_known = true;
-  for (int i = 0; i < shape->rank; i++) {
-    if (!(axes >> i & 1)) continue;
-    is_known &= extent_is_literal(shape->extent[i]);
-    count *= (double)extent_value(shape->extent[i]);
-  }
-  if (is_known) {
-    GIVE(BINARY(Divide, broadcastable(g, node, diff), filled(g, node, count)));
-  } else {
-    Value *counted = gradient_reduced(g, OP_ReduceSum, filled(g, node, 1), axes, true);
-    GIVE(broadcast_to_src(g, node, BINARY(Divide, broadcastable(g, node, diff), counted)));
-  }
+  const Value *src = node->inputs[0];
+  Value *v = broadcastable(g, node, diff), *count = gradient_count(g, src->type, &src->shape, reduce_axes(node));
+  if (!count) return;
+  if (count->constant) GIVE(BINARY(Divide, v, filled(g, node, type_load(count->type, count->constant->data, 0))));
+  else GIVE(broadcast_to_src(g, node, BINARY(Divide, v, count)));
 }
 
 GRADIENT(ReduceL1) {

@@ -1,5 +1,7 @@
 // The functions that rules build the backward graph with.
+#include "ir/operators/contraction.h"
 #include "ir/operators/movement.h"
+#include "ir/operators/reduce.h"
 #include "passes/gradient/gradient_state.h"
 
 #include <math.h>
@@ -152,12 +154,41 @@ Value *gradient_reduced(Gradient *g, OperatorId op, Value *v, uint32_t axes, boo
   return v && axes ? made(g, build_reduce_mask(builder(g), op, v, axes, keep_dims)) : v;
 }
 
+Value *gradient_count(Gradient *g, Type type, const Shape *shape, uint32_t axes) {
+  Shape counted = {.rank = 0};
+  double count = 1;
+  bool is_known = true;
+  for (int i = 0; i < shape->rank; i++) {
+    if (!(axes >> i & 1)) continue;
+    counted.extent[counted.rank++] = shape->extent[i];
+    is_known &= extent_is_literal(shape->extent[i]);
+    count *= (double)extent_value(shape->extent[i]);
+  }
+  if (is_known) return gradient_number(g, type, count);
+  return gradient_reduced(g, OP_ReduceSum, gradient_filled(g, type, &counted, 1), (1U << counted.rank) - 1, false);
+}
+
 Value *gradient_reshaped(Gradient *g, Value *v, const Shape *shape) {
   Node *node = v ? gradient_node(g, OP_StaticReshape, NULL) : NULL;
   if (!node) return NULL;
   if (!node_set_shape(g->graph, node, &v->shape, shape)) return gradient_out_of_memory(g);
   node_set_input(node, 0, v);
   return gradient_output(g, node, 0, v->type, shape);
+}
+
+Value *gradient_transposed(Gradient *g, Value *v, const int64_t *order, const Shape *shape) {
+  Value *moved = gradient_apply(g, OP_StaticTranspose, NULL, v->type, shape, v, NULL, NULL);
+  if (moved) gradient_set_list(g, moved->producer, "order", order, (size_t)shape->rank);
+  return moved;
+}
+
+Value *gradient_transposed_back(Gradient *g, const Node *node, Value *v) {
+  const Shape *src = &node->inputs[0]->shape;
+  int axes[MAX_RANK];
+  int64_t back[MAX_RANK];
+  if (!v || !transpose_axes(node, src->rank, axes)) return NULL;
+  for (int i = 0; i < src->rank; i++) back[axes[i]] = i;
+  return gradient_transposed(g, v, back, src);
 }
 
 Value *gradient_in_shape(Gradient *g, Value *v, const Shape *shape) {
@@ -216,7 +247,8 @@ void gradient_add(Gradient *g, const Value *forward, Value *diff, Guard guard) {
 }
 
 // Branches of Select. The gradient by a branch is 0 where the branch was not taken, but 0 times an infinite derivative
-// is NaN. So it is set to 0 again behind each elementwise node of the branch that may multiply it by such a number.
+// is NaN. So it is set to 0 again behind each node of the branch that may multiply it by such a number. A mask follows
+// the gradient through elementwise nodes; through others, only where a value of the branch may be infinite.
 
 static bool broadcasts_into(const Shape *from, const Shape *to) {
   const int missing = to->rank - from->rank;
@@ -226,22 +258,104 @@ static bool broadcasts_into(const Shape *from, const Shape *to) {
   return fits;
 }
 
+// The mask with all axes of a shape that it broadcasts to; extents stay 1.
+static Value *with_axes_of(Gradient *g, Value *mask, const Shape *shape) {
+  Shape own = {.rank = shape->rank};
+  const int missing = shape->rank - mask->shape.rank;
+  for (int i = 0; i < own.rank; i++) own.extent[i] = i < missing ? EXTENT(1) : mask->shape.extent[i - missing];
+  return gradient_in_shape(g, mask, &own);
+}
+
+// The guard of what is 0 where all of the guarded elements along these axes are.
+static Guard any_of(Gradient *g, Guard guard, uint32_t axes) {
+  Value *one = gradient_filled(g, TYPE_F32, &guard.mask->shape, 1), *zero = gradient_number(g, TYPE_F32, 0);
+  Value *zeros = gradient_filled(g, TYPE_F32, &guard.mask->shape, 0);
+  Value *ones = guard.when ? gradient_select(g, guard.mask, one, zeros) : gradient_select(g, guard.mask, zeros, one);
+  return (Guard){gradient_binary(g, OP_Greater, gradient_reduced(g, OP_ReduceMax, ones, axes, true), zero), true};
+}
+
+// A factor of a product counts where any of its products does.
+static Guard guard_of_factor(Gradient *g, const Node *node, uint32_t slot, Guard guard) {
+  const Product p = node_product(node);
+  const Shape *dst = &node->outputs[0]->shape, *own = &node->inputs[slot]->shape;
+  const int from = slot ? p.dst_n : p.dst_m, other = slot ? p.dst_m : p.dst_n, to = slot ? p.weights_n : p.src_m;
+  Shape shape = {.rank = own->rank};
+  guard.mask = with_axes_of(g, guard.mask, dst);
+  if (!guard.mask) return (Guard){0};
+  uint32_t axes = other >= 0 ? 1U << other : 0;
+  for (int i = 0; i < own->rank; i++) shape.extent[i] = EXTENT(1);
+  for (int i = 0; i < p.nbatch; i++) {
+    const int axis = product_batch_axis(&p, own->rank, i);
+    if (axis < 0 || extent_equals(own->extent[axis], EXTENT(1))) axes |= 1U << i;
+    else shape.extent[axis] = guard.mask->shape.extent[i];
+  }
+  if (from >= 0 && to >= 0) shape.extent[to] = guard.mask->shape.extent[from];
+  for (int i = 0; i < dst->rank; i++)
+    if (extent_equals(guard.mask->shape.extent[i], EXTENT(1))) axes &= ~(1U << i);
+  if (axes) guard = any_of(g, guard, axes);
+  guard.mask = gradient_in_shape(g, guard.mask, &shape);
+  return guard;
+}
+
+// The guard of an input whose elements are those of the result in other places: as the gradient moves.
+static Guard guard_of_moved(Gradient *g, const Node *node, Guard guard) {
+  const Shape *dst = &node->outputs[0]->shape, *src = &node->inputs[0]->shape;
+  if (node->op->traits & TRAIT_REDUCES) {
+    Shape shape = *src;
+    const uint32_t axes = reduce_axes(node);
+    guard.mask = with_axes_of(g, guard.mask, dst);
+    for (int i = 0, k = 0; guard.mask && i < src->rank; i++)
+      shape.extent[i] = axes >> i & 1 ? EXTENT(1) : guard.mask->shape.extent[k++];
+    guard.mask = gradient_in_shape(g, guard.mask, &shape);
+    return guard;
+  }
+  Value *all = graph_add_number(g->graph, "", TYPE_BOOLEAN, dst, guard.when), *whole;
+  if (!all) return gradient_out_of_memory(g), (Guard){0};
+  whole = gradient_binary(g, guard.when ? OP_LogicalAnd : OP_LogicalOr, guard.mask, all);
+  const bool is_reshape = node->op->id == OP_StaticReshape;
+  guard.mask = is_reshape ? gradient_in_shape(g, whole, src) : gradient_transposed_back(g, node, whole);
+  return guard;
+}
+
 // What is known of the gradient that the node gives to an input.
 static Guard guard_of(Gradient *g, const Node *node, uint32_t slot) {
   enum { COND };
-  const bool keeps_axes = node->op->traits & TRAIT_REDUCES && node_bool(node, "keep_dims");
+  const Value *forward = node->inputs[slot];
+  const OperatorId id = node->op->id;
+  const bool reduces = node->op->traits & TRAIT_REDUCES, keeps_axes = reduces && node_bool(node, "keep_dims");
   const bool is_alike = node->op->traits & TRAIT_ELEMENTWISE || keeps_axes;
-  Guard guard = {0};
-  if (is_alike && node->outputs[0] && (slot == 0 || !node_places_by_axis(node)))
-    guard = g->guard[node->outputs[0]->index - g->first];
-  if (node->op->id != OP_Select || slot == COND) return guard;
+  const bool has_one = node->outputs[0] && (slot == 0 || !node_places_by_axis(node));
+  Guard guard = has_one ? g->guard[node->outputs[0]->index - g->first] : (Guard){0};
+  if (guard.mask && !is_alike) {
+    const bool is_risky = g->is_risky[forward->index - g->first];
+    if (is_risky && id == OP_MatMul && slot < 2) guard = guard_of_factor(g, node, slot, guard);
+    else if (is_risky && (reduces || id == OP_StaticReshape || id == OP_StaticTranspose))
+      guard = guard_of_moved(g, node, guard);
+    else guard = (Guard){0};
+  }
+  if (id != OP_Select || slot == COND) return guard;
   return joined(g, OP_LogicalAnd, guard, (Guard){gradient_saved(g, node->inputs[COND]), slot == 1});
+}
+
+static Value *guarded(Gradient *g, Guard guard, Value *v) {
+  Value *zero = v ? gradient_number(g, v->type, 0) : NULL;
+  return guard.when ? gradient_select(g, guard.mask, v, zero) : gradient_select(g, guard.mask, zero, v);
+}
+
+Value *gradient_guarded(Gradient *g, const Node *node, uint32_t slot) {
+  Value *v = gradient_saved(g, node->inputs[slot]);
+  const Guard guard = guard_of(g, node, slot);
+  return guard.mask ? gradient_cast(g, guarded(g, guard, v), node->inputs[slot]->type) : v;
 }
 
 // A number that is finite, and does not depend on an input.
 static bool is_finite_number(const Value *v) {
   return v->constant && !v->constant->file && v->constant->is_splat &&
          isfinite(type_load(v->type, v->constant->data, 0));
+}
+
+bool gradient_has_pole(const Node *node) {
+  return gradient_rules[node->op->id]->has_pole && !(node->op->id == OP_Divide && is_finite_number(node->inputs[1]));
 }
 
 static bool may_multiply(const Node *node) {
@@ -255,10 +369,8 @@ void gradient_give(Gradient *g, const Node *node, uint32_t slot, Value *diff) {
   if (!diff || g->failed || !gradient_is_wanted(g, forward)) return;
   g->given |= UINT64_C(1) << slot;
   Guard guard = guard_of(g, node, slot);
-  if (guard.mask && may_multiply(node) && broadcasts_into(&guard.mask->shape, &diff->shape)) {
-    Value *zero = gradient_number(g, diff->type, 0);
-    diff = guard.when ? gradient_select(g, guard.mask, diff, zero) : gradient_select(g, guard.mask, zero, diff);
-  }
+  if (guard.mask && may_multiply(node) && broadcasts_into(&guard.mask->shape, &diff->shape))
+    diff = guarded(g, guard, diff);
   if (guard.mask && !broadcasts_into(&guard.mask->shape, &forward->shape)) guard = (Guard){0};
   gradient_add(g, forward, diff, guard);
 }

@@ -4,11 +4,13 @@
 #include "passes/gradient/gradient_state.h"
 
 void gradient_find_flow(Gradient *g, const Node *node) {
-  bool depends = false, follows = false;
+  bool depends = false, follows = false, is_risky = gradient_has_pole(node);
   for (uint32_t i = 0; i < node->ninputs; i++) {
     const bool is_wanted = gradient_is_wanted(g, node->inputs[i]);
     depends |= is_wanted && gradient_by_input(node->op->id, i).kind != DERIVATIVE_ZERO;
-    follows |= is_wanted || (node->inputs[i] && g->follows[node->inputs[i]->index - g->first]);
+    if (!node->inputs[i]) continue;
+    follows |= is_wanted || g->follows[node->inputs[i]->index - g->first];
+    is_risky |= g->is_risky[node->inputs[i]->index - g->first];
   }
   for (uint32_t i = 0; i < node->noutputs; i++) {
     const Value *v = node->outputs[i];
@@ -16,6 +18,7 @@ void gradient_find_flow(Gradient *g, const Node *node) {
     const size_t index = v->index - g->first;
     g->depends[index] = depends && type_is_float(v->type) && !v->is_detached;
     g->follows[index] = follows && !g->depends[index];
+    g->is_risky[index] = is_risky;
   }
 }
 
@@ -79,9 +82,10 @@ static bool begin_expansion(Gradient *inner) {
   const size_t n = inner->graph->nvalues - inner->first;
   inner->depends = ARENA_ARRAY(&inner->scratch, bool, n);
   inner->follows = ARENA_ARRAY(&inner->scratch, bool, n);
+  inner->is_risky = ARENA_ARRAY(&inner->scratch, bool, n);
   inner->diff = ARENA_ARRAY(&inner->scratch, Value *, n);
   inner->guard = ARENA_ARRAY(&inner->scratch, Guard, n);
-  return inner->depends && inner->follows && inner->diff && inner->guard;
+  return inner->depends && inner->follows && inner->is_risky && inner->diff && inner->guard;
 }
 
 // Gives the gradients of the stand-in's operands to the node's inputs, and replaces the operands by the inputs.
@@ -111,8 +115,12 @@ static void make_by_expansion(Gradient *g, const Node *node) {
   gradient_rules[node->op->id]->expand(&inner, own, results);
   const size_t end = g->graph->nnodes;
   if (!inner.failed && !begin_expansion(&inner)) gradient_out_of_memory(&inner);
-  for (uint32_t i = 0; i < node->ninputs && !inner.failed; i++)
-    if (node->inputs[i]) inner.depends[own->inputs[i]->index - inner.first] = gradient_is_wanted(g, node->inputs[i]);
+  for (uint32_t i = 0; i < node->ninputs && !inner.failed; i++) {
+    const Value *v = node->inputs[i];
+    if (!v) continue;
+    inner.depends[own->inputs[i]->index - inner.first] = gradient_is_wanted(g, v);
+    inner.is_risky[own->inputs[i]->index - inner.first] = g->is_risky[v->index - g->first];
+  }
   for (size_t n = first; n < end && !inner.failed; n++) gradient_find_flow(&inner, g->graph->nodes[n]);
   for (uint32_t i = 0; i < node->noutputs && !inner.failed; i++)
     if (gradient_of_output(g, node, i)) gradient_add(&inner, results[i], gradient_of_output(g, node, i), (Guard){0});

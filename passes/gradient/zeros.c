@@ -13,7 +13,8 @@ static bool has_steps(const Gradient *g, const Node *node) {
   const Node *maker = node->op->id == OP_TypeCast && !type_is_float(src->type) ? src->producer : NULL;
   bool is_made = false;
   for (uint32_t i = 0; maker && i < maker->ninputs; i++)
-    is_made |= maker->op->traits & TRAIT_ELEMENTWISE && gradient_is_wanted(g, maker->inputs[i]);
+    is_made |= maker->op->traits & TRAIT_ELEMENTWISE && maker->op->id != OP_GenIndex &&
+               gradient_is_wanted(g, maker->inputs[i]);
   return is_made && type_is_float(node->outputs[0]->type);
 }
 

@@ -178,34 +178,53 @@ static bool make_hvp(Direction *s) {
 
 // Matrices
 
-// The unit vectors of the shape of v, along a new first axis.
-static Value *unit_vectors(Direction *s, Graph *g, const Value *v, int64_t count) {
+// The parts of v in the unit vectors, along a new first axis, of several values, in which v begins at `first`.
+static Value *unit_vectors(Direction *s, Graph *g, const Value *v, int64_t first, int64_t count) {
+  const int64_t nelems = shape_nelems(&v->shape);
   Shape shape = {.rank = v->shape.rank + 1, .extent = {EXTENT(count)}};
   for (int i = 0; i < v->shape.rank; i++) shape.extent[i + 1] = v->shape.extent[i];
   const char *name = graph_fresh_name(g, "units");
   Value *units = name ? graph_add_value(g, name, v->type, &shape) : NULL;
   Constant *constant = ARENA_NEW(&g->arena, Constant);
-  void *data = arena_alloc(&g->arena, (size_t)(count * count) * type_nbytes(v->type));
+  void *data = arena_alloc(&g->arena, (size_t)(count * nelems) * type_nbytes(v->type));
   if (!units || !constant || !data) return error_out_of_memory(s->d), NULL;
-  for (int64_t i = 0; i < count * count; i++) type_store(v->type, data, (size_t)i, i % (count + 1) == 0);
+  for (int64_t i = 0; i < count; i++)
+    for (int64_t k = 0; k < nelems; k++) type_store(v->type, data, (size_t)(i * nelems + k), i == first + k);
   *constant = (Constant){.data = data};
   units->constant = constant;
   return units;
 }
 
-// Takes all unit vectors in place of an input (NULL: nothing depends on it) that has the shape of `of`.
-static bool take_units(Direction *s, Graph *g, Value *input, const Value *of) {
+static bool is_small(const Value *v, int64_t most) {
+  const int64_t count = shape_nelems(&v->shape);
+  bool is_known = count > 0 && count <= most && v->shape.rank < MAX_RANK;
+  for (int i = 0; i < v->shape.rank; i++) is_known &= extent_is_literal(v->shape.extent[i]);
+  return is_known;
+}
+
+// Takes all unit vectors in place of inputs (NULL: nothing depends on it) that have the shapes of `of`.
+static bool take_units(Direction *s, Graph *g, Value *const *inputs, const Value *const *of, size_t count) {
   char shape[160];
-  const int64_t count = shape_nelems(&of->shape);
-  bool is_small = count > 0 && count <= MOST_BATCH && of->shape.rank < MAX_RANK;
-  for (int i = 0; i < of->shape.rank; i++) is_small &= extent_is_literal(of->shape.extent[i]);
-  if (!is_small)
-    return error_at(s->d, of->position,
-                    "%s %s: expected 1 to %d elements, by extents that are numbers, as the matrix is computed for each "
-                    "of them, and fewer than %d axes",
-                    of->name, shape_string(&of->shape, shape, sizeof shape), MOST_BATCH, MAX_RANK);
-  Value *units = unit_vectors(s, g, of, count);
-  if (!units || !graph_batch(g, &input, &units, input != NULL, count, s->d)) return false;
+  int64_t nelems = 0, first = 0;
+  Value **units = ARENA_ARRAY(&g->arena, Value *, count + 1), **taken = ARENA_ARRAY(&g->arena, Value *, count + 1);
+  size_t ntaken = 0;
+  if (!units || !taken) return error_out_of_memory(s->d);
+  for (size_t i = 0; i < count; i++) {
+    if (!is_small(of[i], MOST_BATCH - nelems))
+      return error_at(
+          s->d, of[i]->position,
+          "%s %s: expected 1 to %d elements%s, by extents that are numbers, as the matrix is computed for each "
+          "of them, and fewer than %d axes",
+          of[i]->name, shape_string(&of[i]->shape, shape, sizeof shape), MOST_BATCH,
+          count > 1 ? " of all together" : "", MAX_RANK);
+    nelems += shape_nelems(&of[i]->shape);
+  }
+  for (size_t i = 0; i < count; first += shape_nelems(&of[i++]->shape)) {
+    if (!inputs[i]) continue;
+    if (!(units[ntaken] = unit_vectors(s, g, of[i], first, nelems))) return false;
+    taken[ntaken++] = inputs[i];
+  }
+  if (!graph_batch(g, taken, units, ntaken, nelems, s->d)) return false;
   remove_unused_inputs(g);
   bool ok = true;
   for (size_t i = 0; ok && i < g->noutputs; i++) ok = set_name(s, g, g->outputs[i], s->first.outputs[i]->name);
@@ -237,25 +256,41 @@ static bool make_jacobian(Direction *s) {
                     s->forward->name, s->first.ndiffs);
   s->result = s->whole;
   s->whole = NULL;
-  return take_units(s, s->result, input, of);
+  return take_units(s, s->result, &input, &of, 1);
 }
 
 static bool make_hessian(Direction *s) {
   if (!make_hvp(s)) return false;
-  if (s->whole->noutputs != 1)
-    return error_at(s->d, (Position){0}, "%s: expected one input to differentiate by, found %zu; --wrt names it",
-                    s->forward->name, s->whole->noutputs);
   if (!gradient_choose_prefix(s->forward, "hessian", s->prefix)) return error_out_of_memory(s->d);
   Graph *g = s->result;
-  Value *tangent = s->second.ndiffs ? g->inputs[g->ninputs - 1] : NULL;
-  return take_units(s, g, tangent, s->first.outputs[0]);
+  const size_t count = s->whole->noutputs, ntangents = s->second.ndiffs, ndata = g->ninputs - ntangents;
+  Value **tangents = ARENA_ARRAY(&g->arena, Value *, count + 1);
+  if (!tangents) return error_out_of_memory(s->d);
+  for (size_t i = ndata; i < g->ninputs; i++)
+    for (size_t k = 0; k < count; k++)
+      if (s->second.inputs[i] == s->whole->outputs[k]) tangents[k] = g->inputs[i];
+  return take_units(s, g, tangents, s->first.outputs, count);
+}
+
+// The gradient; what is said of graphs without one is right for it, too.
+static bool make_whole(Direction *s) {
+  s->request.gives_zeros = false;
+  if (!begin(s, "diff")) return false;
+  s->result = s->whole;
+  s->whole = NULL;
+  remove_unused_inputs(s->result);
+  return true;
 }
 
 Graph *graph_derivative(const Graph *forward, const GradientRequest *request, DerivativeForm form, Diagnostics *d) {
   static const struct {
     bool (*make)(Direction *s);
     const char *suffix;
-  } forms[] = {{make_tangents, "tangents"}, {make_hvp, "hvp"}, {make_jacobian, "jacobian"}, {make_hessian, "hessian"}};
+  } forms[] = {{make_tangents, "tangents"},
+               {make_hvp, "hvp"},
+               {make_jacobian, "jacobian"},
+               {make_hessian, "hessian"},
+               {make_whole, "backward"}};
   const size_t at = form - DERIVATIVE_TANGENTS;
   Direction s = {.forward = forward, .request = *request, .d = d};
   s.request.gives_zeros = request->wrt != NULL;

@@ -77,7 +77,8 @@ typedef enum DerivativeForm {
   DERIVATIVE_TANGENTS,
   DERIVATIVE_HVP,
   DERIVATIVE_JACOBIAN,
-  DERIVATIVE_HESSIAN
+  DERIVATIVE_HESSIAN,
+  DERIVATIVE_WHOLE // the gradient, computing the values of forward that it needs
 } DerivativeForm;
 
 // The graph of these derivatives, which refers to forward and its dims. NULL after reporting an error.

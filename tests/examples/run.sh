@@ -24,7 +24,7 @@ python=
 for candidate in python3 /usr/bin/python3; do
   "$candidate" -c 'import numpy' 2>/dev/null && python=$candidate && break
 done
-[ $# -gt 0 ] || set -- norms device onnx library ranks python
+[ $# -gt 0 ] || set -- norms device onnx library potential newton ranks python
 for example; do
   case $example in
   norms) has c++ || { echo 'left out: examples: norms, no c++' && continue; } ;;

@@ -265,13 +265,14 @@ class Graphs(Case):
         g = ngrad.loads(text(tensor("x", "f64", "[3]"), nodes, "y, e"))
         x, t = np.linspace(-1, 1, 3), np.array([1.0, 2.0, -3.0])
         for graph, name, expected in (
+            (g.vjp(of="y"), "diff_x", np.cos(x) * t),
             (g.jvp(of="y"), "tangent_y", np.cos(x) * t),
             (g.hvp(of="e"), "tangent_diff_x", -np.sin(x) * t),
             (g.jacobian(of="y"), "jacobian_x", np.diag(np.cos(x))),
             (g.hessian(wrt="x", of="e"), "hessian_x", np.diag(-np.sin(x))),
             (g.jvp(of="e").gradient(wrt="x"), "diff_x", -np.sin(x) * t),
         ):
-            known = {"x": x, "tangent_x": t, "diff_tangent_e": np.array(1.0)}
+            known = {"x": x, "tangent_x": t, "diff_y": t, "diff_tangent_e": np.array(1.0)}
             result = graph(**{i.name: known[i.name] for i in graph.inputs}).as_dict()
             np.testing.assert_allclose(result[name], expected, rtol=1e-12, atol=1e-15)
 

@@ -1,0 +1,119 @@
+// Expands the operator Gradient: reverse accumulation from a value to others, in the graph that has both. A Gradient
+// may depend on another's results, so they are expanded in the order of the nodes.
+#include "passes/gradient/inside.h"
+
+#include "ir/graph/verify.h"
+#include "ir/operators/gradient.h"
+#include "passes/gradient/gradient_state.h"
+
+static bool check_operands(Gradient *g, const Node *node) {
+  char title[NODE_TITLE_BYTES];
+  if (g->graph->nleaves)
+    return error_at(g->diagnostics, node->position, "%s: expected a graph without leaves", node_title(node, title));
+  for (uint32_t i = 0; i < node->ninputs; i++)
+    if (i && gradient_is_statistic(node->inputs[i]))
+      return error_at(
+          g->diagnostics, node->position,
+          "%s: expected no statistic to differentiate by, found %s: what it is computed from is not it alone",
+          node_title(node, title), node->inputs[i]->name);
+  return true;
+}
+
+// Marks what depends on the inputs from 1 on, as far as nodes before `node` compute it.
+static bool find_flow(Gradient *g, const Node *node) {
+  for (uint32_t i = 1; i < node->ninputs; i++) g->depends[node->inputs[i]->index] = true;
+  for (size_t n = 0; n < node->index; n++) {
+    gradient_find_flow(g, g->graph->nodes[n]);
+    for (uint32_t i = 1; i < node->ninputs; i++) g->depends[node->inputs[i]->index] = true;
+  }
+  for (size_t i = 0; i < g->graph->nvalues; i++)
+    if (g->depends[i] && !gradient_check_extents(g->graph, g->graph->values[i], g->diagnostics)) return false;
+  return true;
+}
+
+// Makes the gradient the result of the Gradient. A value that others have, too, is copied.
+static void give_result(Gradient *g, Node *node, uint32_t slot) {
+  Value *v = node->outputs[slot];
+  const Value *by = node->inputs[slot + 1];
+  Value *diff = g->diff[by->index];
+  if (!diff) diff = gradient_cast(g, gradient_filled(g, by->type, &by->shape, 0), by->type);
+  if (diff && (*diff->name || !diff->producer)) diff = gradient_cast(g, gradient_scaled(g, diff, 1), by->type);
+  if (!diff) return;
+  Node *producer = diff->producer;
+  const uint32_t from = diff->output_slot;
+  node_set_output(node, slot, NULL);
+  value_replace_uses(diff, v);
+  node_set_output(producer, from, NULL);
+  node_set_output(producer, from, v);
+}
+
+static bool expand(Gradient *g, Node *node) {
+  const size_t n = g->graph->nvalues;
+  g->depends = ARENA_ARRAY(&g->scratch, bool, n);
+  g->follows = ARENA_ARRAY(&g->scratch, bool, n);
+  g->is_risky = ARENA_ARRAY(&g->scratch, bool, n);
+  g->diff = ARENA_ARRAY(&g->scratch, Value *, n);
+  g->guard = ARENA_ARRAY(&g->scratch, Guard, n);
+  if (!g->depends || !g->follows || !g->is_risky || !g->diff || !g->guard) return error_out_of_memory(g->diagnostics);
+  if (!check_operands(g, node) || !find_flow(g, node)) return false;
+  const Value *of = node->inputs[0];
+  if (gradient_is_wanted(g, of))
+    gradient_add(g, of, gradient_cast(g, gradient_filled(g, of->type, &of->shape, 1), of->type), (Guard){0});
+  if (!g->failed) gradient_walk_back(g, 0, node->index);
+  g->node = node;
+  for (uint32_t i = 0; i < node->noutputs && !g->failed; i++)
+    if (node->outputs[i]) give_result(g, node, i);
+  for (uint32_t i = 0; i < node->ninputs && !g->failed; i++) node_set_input(node, i, NULL);
+  return !g->failed;
+}
+
+// Removes the Gradient, and nodes made for it, from index `first` on, that its results do not need.
+static void remove_unneeded(Graph *g, const Node *gradient, size_t first) {
+  size_t nleft = 0;
+  for (size_t i = g->nnodes; i-- > first;) {
+    Node *node = g->nodes[i];
+    bool is_needed = false;
+    for (uint32_t k = 0; k < node->noutputs; k++)
+      is_needed |= node->outputs[k] && (node->outputs[k]->uses || node->outputs[k]->is_output);
+    for (uint32_t k = 0; k < node->ninputs && !is_needed; k++) node_set_input(node, k, NULL);
+    for (uint32_t k = 0; k < node->noutputs && !is_needed; k++) node_set_output(node, k, NULL);
+    if (!is_needed) g->nodes[i] = NULL;
+  }
+  for (size_t i = 0; i < g->nnodes; i++)
+    if (g->nodes[i] && g->nodes[i] != gradient) g->nodes[nleft++] = g->nodes[i];
+  g->nnodes = nleft;
+}
+
+static bool name_new(Graph *g, size_t first, Diagnostics *d) {
+  for (size_t i = first; i < g->nvalues; i++) {
+    Value *v = g->values[i];
+    if (*v->name) continue;
+    v->name = graph_fresh_name(g, v->constant ? "number" : "term");
+    if (!v->name) return error_out_of_memory(d);
+  }
+  return true;
+}
+
+// A Gradient of a Gradient may double the nodes, and each takes time that grows with the graph.
+enum { MOST_GRADIENTS = 256, MOST_NODES = 1 << 18 };
+
+bool graph_expand_gradients(Graph *g, Diagnostics *d) {
+  const size_t nvalues = g->nvalues;
+  size_t count = 0;
+  bool ok = true;
+  for (size_t i = 0; ok && i < g->nnodes; i++) {
+    Node *node = g->nodes[i];
+    if (node->op != &gradient_operator) continue;
+    Gradient own = {.forward = g, .graph = g, .diagnostics = d, .build = {.graph = g, .d = d, .stem = ""}};
+    if (++count > MOST_GRADIENTS || g->nnodes > MOST_NODES)
+      return error_at(d, node->position, "expected at most %d Gradients, and 2^18 nodes with theirs", MOST_GRADIENTS);
+    arena_init(&own.scratch, g->arena.allocator);
+    const size_t first = g->nnodes;
+    ok = expand(&own, node);
+    if (ok) remove_unneeded(g, node, first);
+    ok = ok && graph_sort(g, d);
+    arena_deinit(&own.scratch);
+    i = (size_t)-1; // from the first node on, as the order has changed
+  }
+  return !count || (ok && name_new(g, nvalues, d) && graph_verify(g, d));
+}
