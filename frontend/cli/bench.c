@@ -54,8 +54,8 @@ typedef struct Subject {
 
 static ng_status subject_open(Subject *b, const Settings *s, const char *path) {
   *b = (Subject){.settings = s, .path = path, .ctx = session_open(s->max_memory, s->max_steps)};
-  Settings random = *s;
-  random.is_random = true;
+  Settings data = *s;
+  data.is_random = !s->in;
   ng_options options = options_of_settings(s);
   options.profile = s->has_profile || s->trace;
   ng_status status;
@@ -64,8 +64,9 @@ static ng_status subject_open(Subject *b, const Settings *s, const char *path) {
     return (ng_status)usage_error(
         "--%s: %s has leaves, so its kernels cannot be timed one by one; without the option, bench times a step",
         s->trace ? "trace" : "profile", path);
-  if (b->g) status = memory_check(b->ctx, b->g, "timing", 1, false, false);
-  if (status == NG_OK) status = inputs_make(&b->inputs, b->ctx, b->g, path, &random);
+  if (b->g && !s->in) status = memory_check(b->ctx, b->g, "timing", 1, false, false);
+  if (status == NG_OK) status = inputs_make(&b->inputs, b->ctx, b->g, path, &data);
+  if (status == NG_OK && s->in) status = memory_check(b->ctx, b->g, "timing", 1, false, true);
   if (status == NG_OK) status = outputs_make(&b->outputs, b->ctx, b->g);
   if (status != NG_OK) return status;
   progress_begin("compiling", ng_graph_name(b->g));
