@@ -159,11 +159,11 @@ static void find_buffers(Walk *w) {
   for (AccessId id = 0; id < k->naccesses; id++) {
     const Value *v = k->accesses[id].value;
     if (!v) continue;
+    const SliceGroup *slices = w->slice_group ? w->slice_group->slices : NULL;
+    const SlicedTensor *tensor = slices ? slice_group_find(slices, v) : NULL;
     w->tensors[v->index] = (Buffer){.name = v->name, .type = v->type, .is_mapped = true};
     w->tensors[v->index].nelems =
-        slice_group_is_private(w->slice_group, v)
-            ? slice_group_nelems(w->slice_group->slices, slice_group_find(w->slice_group->slices, v))
-            : shape_nelems(&v->shape);
+        tensor && tensor->is_private ? slice_group_nelems(slices, tensor) : shape_nelems(&v->shape);
     w->tensors[v->index].address = first_byte(w, v, w->place[v->index]);
     w->tensor_of[v->index] = &w->tensors[v->index];
   }
