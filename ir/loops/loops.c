@@ -166,11 +166,10 @@ bool node_is_strided(const LoopNode *n) {
 int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters) {
   const Loop *loop = t->loop;
   int count = 0;
+  if (!loop_tile(loop) || loop->nouter) parameters[count++] = loop_var(VAR_OUTER);
   if (loop_tile(loop)) {
     parameters[count++] = loop_var(VAR_BEGIN);
     parameters[count++] = loop_var(VAR_END);
-  } else {
-    parameters[count++] = loop_var(VAR_OUTER);
   }
   if (loop->rows > 1) parameters[count++] = loop_var(VAR_ROWS);
   else if (is_tail) parameters[count++] = loop_var(VAR_LANES);

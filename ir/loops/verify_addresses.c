@@ -28,13 +28,15 @@ static Linear partial_index(const Verifying *v, const Expr *e) {
   Linear l = access_index(v, e->access, own);
   linear_add_var(&l, VAR_COMBINED_BLOCK, 0, axes_nelems(k, own), axes_monomial(k, own));
   AxisSet below = own;
-  for (int at = maker->nfree; at-- > 0; below |= 1U << maker->axes[at])
+  for (int at = maker->nfree; at-- > 0; below |= 1U << maker->axes[at]) {
+    if (!(e->axes >> maker->axes[at] & 1)) continue; // its blocks are combined
     linear_add(&l, (Term){.number = axes_nelems(k, below) * (is_open ? 1 : loop_ncut_blocks(k, maker)),
                           .monomial = axes_monomial(k, below),
                           .of_loop = is_open ? INDEX_NCUT_BLOCKS : INDEX_NUMBER,
                           .loop = is_open ? e->loop : 0,
                           .var = {VAR_AXIS, (uint32_t)maker->axes[at]},
                           .divisor = 1});
+  }
   return l;
 }
 
@@ -141,7 +143,8 @@ bool verify_base(Verifying *v, const LoopNode *n, const Address *at) {
 static bool verify_place(Verifying *v, const LoopNode *n, const Address *at, const Linear *expected) {
   if (!verify_index(v, n, at->index)) return false;
   Linear is = linear_of(v, at->index);
-  linear_add_all(&is, &state_of(v, at->buffer, at->of)->pointer, 1);
+  const Linear *pointer = state_of(v, at->buffer, at->of)->pointer;
+  if (pointer) linear_add_all(&is, pointer, 1);
   return linear_equals(&is, expected) || verify_fail(v, n, "its address differs from the address of its element");
 }
 
@@ -209,9 +212,9 @@ bool verify_bounds(Verifying *v, const LoopNode *n) {
 
 // Rows in lanes: the row pointer points to the first row of the step, and rows are dense.
 static bool is_at_row(const Verifying *v, AccessId id) {
-  const Linear row = access_index(v, id, v->outer);
+  const Linear row = access_index(v, id, v->outer), none = {0};
   const Scoped *s = state_of(v, BUFFER_ROW, id);
-  return s->is_set && linear_equals(&s->pointer, &row);
+  return s->is_set && linear_equals(s->pointer ? s->pointer : &none, &row);
 }
 
 static bool verify_rows(Verifying *v, const LoopNode *n) {

@@ -85,6 +85,20 @@ static bool verify_cut_blocks(Verifying *v, const LoopNode *n, const Index *tota
          verify_value(v, n, VAR_END, index_of(b, INDEX_ADD, start, next));
 }
 
+// Each index on the free axes has the same tiles.
+static bool verify_tiles(Verifying *v, const LoopNode *n, const Index *total, const Index *length) {
+  TreeBuilder *b = &v->b;
+  const uint32_t loop = (uint32_t)(v->loop - v->t->schedule->loops);
+  const bool is_open = loop_has_open_cut_blocks(v->k, v->loop);
+  const Index *tiles =
+      is_open ? index_loop(b, INDEX_NCUT_BLOCKS, loop) : number_index(v, loop_ncut_blocks(v->k, v->loop));
+  const Index *block = var_index(v, VAR_BLOCK), *begin = var_index(v, VAR_BEGIN);
+  return verify_value(v, n, VAR_OUTER, index_of(b, INDEX_DIVIDE, block, tiles)) &&
+         verify_value(v, n, VAR_BEGIN,
+                      index_of(b, INDEX_MULTIPLY, index_of(b, INDEX_REMAINDER, block, tiles), length)) &&
+         verify_value(v, n, VAR_END, least_index(v, index_of(b, INDEX_ADD, begin, length), total));
+}
+
 // VAR_BEGIN and VAR_END of the block.
 static bool verify_block_range(Verifying *v, const LoopNode *n) {
   const Kernel *k = v->k;
@@ -94,6 +108,7 @@ static bool verify_block_range(Verifying *v, const LoopNode *n) {
   const Index *total = nelems_index(v, loop_cut_axes(loop)), *begin = var_index(v, VAR_BEGIN);
   const Index *length = is_open ? index_loop(b, INDEX_BLOCK_LENGTH, (uint32_t)(loop - v->t->schedule->loops))
                                 : number_index(v, loop_block_length(k, loop));
+  if (loop->nfree && loop_tile(loop)) return verify_tiles(v, n, total, length);
   if (loop->nfree) return verify_cut_blocks(v, n, total, length);
   if (!loop_has_open_cut_blocks(k, loop) && loop_nblocks(k, loop) == 1)
     return verify_value(v, n, VAR_BEGIN, number_index(v, 0)) && verify_value(v, n, VAR_END, total);

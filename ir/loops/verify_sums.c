@@ -56,8 +56,9 @@ static bool verify_combine(Verifying *v, const LoopNode *n) {
     return verify_fail(v, n, "its expression must combine partial sums of an earlier loop, through the same access");
   const Loop *maker = &v->t->schedule->loops[e->loop];
   const LoopNode *loop = var_state(v, loop_var(VAR_COMBINED_BLOCK))->loop;
-  const Index *count = loop_has_open_cut_blocks(v->k, maker) ? index_loop(&v->b, INDEX_NCUT_BLOCKS, e->loop)
-                                                             : number_index(v, loop_ncut_blocks(v->k, maker));
+  const Index *count = number_index(v, loop_ncombined(v->k, maker, e));
+  if (loop_has_open_cut_blocks(v->k, maker))
+    count = index_of(&v->b, INDEX_MULTIPLY, count, index_loop(&v->b, INDEX_NCUT_BLOCKS, e->loop));
   return verify_address(v, n, &n->from) && loop && verify_equal(v, n, "the number of blocks", loop->end, count);
 }
 

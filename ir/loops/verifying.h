@@ -32,7 +32,7 @@ typedef struct Scoped { // of a buffer of a kind, which belongs to an access or 
   bool is_set;          // it is in scope: declared, or for values and row pointers, set
   const LoopNode *node; // that declares it
   bool has_rows;        // a row pointer: each row has one
-  Linear pointer;       // index of the element that a row pointer points to
+  Linear *pointer;      // index of the element that a row pointer points to; NULL: 0
 } Scoped;
 
 typedef struct Verifying {

@@ -15,6 +15,13 @@ static void find_range(NestBuilder *r) {
     add_index(r, VAR_END, total);
     return;
   }
+  if (loop->nfree && loop_tile(loop)) {
+    const Index *tiles = ncut_blocks(r, r->loop_index);
+    add_index(r, VAR_OUTER, index_of(&r->b, INDEX_DIVIDE, block, tiles));
+    add_index(r, VAR_BEGIN, times(r, index_of(&r->b, INDEX_REMAINDER, block, tiles), length));
+    add_index(r, VAR_END, least(r, plus(r, begin, length), total));
+    return;
+  }
   if (loop->nfree) {
     const Index *cut_blocks = ncut_blocks(r, r->loop_index);
     if (index_is(cut_blocks, 0) || index_is(cut_blocks, 1)) {

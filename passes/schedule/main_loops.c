@@ -408,6 +408,7 @@ static void order_axes(const Scheduling *s, Loop *loop) {
   const AxisSet slow = s->depthwise.sum ? s->k->exprs[s->depthwise.vector].axes : ~0U;
   const AxisSet groups[] = {s->free_axes & slow, s->free_axes & ~slow, s->outer & ~s->free_axes,
                             s->inner & ~(1U << last_axis(s))};
+  const bool has_tiles = s->is_tiled && loop_has_roots(loop, ROOT_REDUCE_OUTER);
   int n = 0;
   for (int g = 0; g < 4; g++) {
     for (int axis = 0; axis < s->k->naxes; axis++)
@@ -415,6 +416,7 @@ static void order_axes(const Scheduling *s, Loop *loop) {
     if (g == 1) loop->nfree = n;
     if (g == 2) loop->nouter = n;
   }
+  if (has_tiles) loop->nfree = loop->nouter; // tiles do not go over indices on other axes, although sums do
   loop->axes[n++] = last_axis(s);
   loop->ninner = n - loop->nouter;
 }
