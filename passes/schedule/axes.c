@@ -162,35 +162,41 @@ static bool has_few_long_sums(const Scheduling *s) {
   }
   for (size_t i = 0; i < k->naccesses; i++)
     if (k->accesses[i].nbounds) return false;
-  const bool are_runs = reduced == vector || k->axes[s->vector_axis].extent > LONGEST_RUN / 2 * LANES;
+  const bool are_runs = reduced == vector || k->axes[s->vector_axis].extent > (int64_t)LONGEST_RUN / 2 * LANES;
   return reduced & vector && are_runs && !k->is_f64 && !k->slice_group && !axes_monomial(k, all) &&
          axes_nelems(k, all & ~reduced) < c->tiled_sums && axes_nelems(k, reduced) >= c->tiled_nelems;
 }
 
-// The inner axes are the axes of some reduction over the vector axis, preferably a reduction that the next sweep needs,
-// and one over few elements. Reductions over other axes become outer reductions, which take a whole loop.
-static bool choose_axes(Scheduling *s) {
-  Kernel *k = s->k;
-  AxisSet vector = 1U << s->vector_axis;
-  bool *depends = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  if (!depends) {
-    k->out_of_memory = true;
-    return false;
-  }
-  s->inner = vector;
+// The axes of some reduction over the vector axis, preferably a reduction that the next sweep needs, and one over few
+// elements; the vector axis, if there is none.
+static AxisSet find_inner_axes(const Kernel *k, AxisSet vector, bool *depends) {
+  AxisSet inner = vector;
   bool is_found_fed_back = false, is_found = false;
   for (ExprId r = 1; r < k->nexprs; r++) {
     const Expr *e = &k->exprs[r];
     if (!expr_is_reduction(e) || !(e->reduced & vector)) continue;
     bool fed_back = is_fed_back(k, r, depends);
     bool is_better = !is_found || (fed_back && !is_found_fed_back) ||
-                     (fed_back == is_found_fed_back && axes_nelems(k, e->reduced) < axes_nelems(k, s->inner));
+                     (fed_back == is_found_fed_back && axes_nelems(k, e->reduced) < axes_nelems(k, inner));
     if (!is_better) continue;
     is_found = true;
     is_found_fed_back = fed_back;
-    s->inner = e->reduced;
+    inner = e->reduced;
   }
-  AxisSet all = all_axes(k), columns;
+  return inner;
+}
+
+// Chooses the inner axes (find_inner_axes). Reductions over other axes become outer reductions, which take a whole
+// loop.
+static bool choose_axes(Scheduling *s) {
+  Kernel *k = s->k;
+  AxisSet all = all_axes(k), vector = 1U << s->vector_axis, columns;
+  bool *depends = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  if (!depends) {
+    k->out_of_memory = true;
+    return false;
+  }
+  s->inner = find_inner_axes(k, vector, depends);
   if (s->product.sum) {
     schedule_set_product_axes(s);
     return true;
