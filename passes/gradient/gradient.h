@@ -159,6 +159,8 @@ bool gradient_is_at_hand(const Gradient *g, const Value *forward);
 // broadcast, and casting to its type. Does nothing if no gradient is wanted.
 void gradient_give(Gradient *g, const Node *node, uint32_t slot, Value *diff);
 
+bool gradient_broadcasts(const Shape *from, const Shape *to); // by numpy's rules
+
 // A splat constant, of this shape or of rank 0. Its type is f64 if `type` is f64, else f32.
 Value *gradient_filled(Gradient *g, Type type, const Shape *shape, double number);
 Value *gradient_number(Gradient *g, Type type, double number);
