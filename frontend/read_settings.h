@@ -18,6 +18,10 @@ typedef struct ReadSettings {
   // Named extents of an ONNX model with their numbers. Values that the model computes from these become constants.
   const GivenExtent *extents;
   size_t nextents;
+  // The extents of the data of an input of an ONNX model, at most MAX_RANK; -1 for what the model says. Returns their
+  // number; -1: no shape is known. NULL: of no input.
+  int (*find_shape)(void *user, const char *input, int64_t *extents);
+  void *find_shape_user;
 } ReadSettings;
 
 #endif

@@ -22,7 +22,7 @@ find ir passes backends frontend -type f \( -name '*.c' -o -name '*.h' -o -name 
     sees["passes/rewrite"] = pass
     sees["passes/gradient"] = graph " passes/rewrite"
     sees["passes/train"] = graph " passes/rewrite passes/gradient"
-    sees["passes/leaves"] = graph " ir/leaves passes/train"
+    sees["passes/leaves"] = graph " ir/leaves"
     sees["passes/lower"] = pass " ir/kernel passes/costs passes/schedule"
     sees["passes/schedule"] = ir " passes/costs"
     sees["passes/memory"] = ir

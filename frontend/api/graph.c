@@ -46,7 +46,9 @@ ng_graph *ng_graph_read_file_with(ng_context *ctx, const char *path, const ng_re
   const ReadSettings settings = {.constants = options->constants,
                                  .nconstants = options->nconstants,
                                  .extents = extents,
-                                 .nextents = options->ndims};
+                                 .nextents = options->ndims,
+                                 .find_shape = options->find_shape,
+                                 .find_shape_user = options->find_shape_user};
   Graph *g = NULL;
   const bool ok = extents != NULL || error_out_of_memory(&ctx->diagnostics);
   for (size_t i = 0; ok && i < options->ndims; i++)

@@ -184,6 +184,11 @@ typedef struct ng_read_options {
   size_t nconstants;
   const struct ng_dim_info *dims; /* named extents, with the values that they get when the model is read */
   size_t ndims;
+  /* Asked for the shape of each input, which the model's unknown and named extents get when the model is read. Returns
+     the number of extents, of which -1 is as the model says; -1: not known. A shape that contradicts the model's is
+     ignored. NULL: no shape is known. */
+  int (*find_shape)(void *user, const char *input, int64_t extent[NG_MAX_RANK]);
+  void *find_shape_user;
 } ng_read_options;
 NG_API ng_graph *ng_graph_read_file_with(ng_context *ctx, const char *path, const ng_read_options *options);
 NG_API ng_graph *ng_graph_read(ng_context *ctx, const char *name, const char *text, size_t nbytes, const char *folder);
@@ -318,10 +323,11 @@ typedef struct ng_options {
    g. Binds g. NULL after a message. options may be NULL. */
 NG_API ng_graph *ng_graph_run_passes(ng_graph *g, const ng_options *options);
 
-/* The graph, or a stage of its compilation, as text: "yaml", "dot", "kernels", "loops", "c", "memory" (the plan of the
-   workspace, as a table), "memory-svg" (as a picture), "json" (the graph as data) or "kernels-json" (the same after all
-   passes, with kernels and the plan of the workspace). The caller frees it with ng_text_free. NULL after a message.
-   options may be NULL. Binds g, except to show a graph before any pass. */
+/* The graph, or a stage of its compilation, as text: "yaml", "summary" (yaml with comments in place of the values of
+   long constants), "dot", "kernels", "loops", "c", "memory" (the plan of the workspace, as a table), "memory-svg" (as a
+   picture), "json" (the graph as data) or "kernels-json" (the same after all passes, with kernels and the plan of the
+   workspace). The caller frees it with ng_text_free. NULL after a message. options may be NULL. Binds g, except to
+   show a graph before any pass. */
 NG_API char *ng_graph_show(ng_graph *g, const char *format, const ng_options *options);
 /* The graph as an ONNX model of opset 17, *nbytes long. The caller frees it with ng_text_free. What ONNX cannot
    express becomes nodes of the domain "ngrad", after a warning, which ng_graph_read_file reads. States become inputs,

@@ -20,6 +20,12 @@ static bool show_yaml(const Build *b, Text *out) {
   return true;
 }
 
+static bool show_summary(const Build *b, Text *out) {
+  enum { MOST_VALUES = 256 };
+  yaml_print_most(b->graph, MOST_VALUES, out);
+  return true;
+}
+
 static bool show_dot(const Build *b, Text *out) {
   dot_print(b->graph, b->passes.partition, out);
   return true;
@@ -79,6 +85,7 @@ typedef struct Format {
 
 static const Format formats[] = {
     {"yaml", false, show_yaml, NULL},
+    {"summary", false, show_summary, NULL},
     {"dot", false, show_dot, NULL},
     {"kernels", true, show_kernels, "Function %s\n\n"},
     {"loops", true, show_loops, "Function %s\n\n"},

@@ -16,23 +16,27 @@
 
 enum { TURNS = 20, TURNS_OF_PROGRAMS = 10, MOST_TURNS = TURNS, MOST_THREAD_COUNTS = 16 };
 
-// Reads N,N,...: ascending numbers from 1, or one number. Returns how many; 0 after an error message.
-static size_t read_thread_counts(const char *text, int *counts) {
-  size_t n = 0;
+typedef struct ThreadCounts {
+  size_t n;
+  int counts[MOST_THREAD_COUNTS]; // ascending; 0, alone: all processors
+} ThreadCounts;
+
+// Reads N,N,...: ascending numbers from 1, or one number. False after an error message.
+static bool read_thread_counts(const char *text, ThreadCounts *threads) {
+  *threads = (ThreadCounts){0};
   if (!text) text = "0";
-  for (const char *at = text; n < MOST_THREAD_COUNTS; at++) {
+  for (const char *at = text; threads->n < MOST_THREAD_COUNTS; at++) {
     char *end;
-    const long count = strtol(at, &end, 10);
-    if (end == at || *at < '0' || *at > '9' || count > INT_MAX || (n && count <= counts[n - 1]) || (n && !counts[0]))
-      break;
-    counts[n++] = (int)count;
-    if (!*end) return n;
+    const long count = strtol(at, &end, 10), last = threads->n ? threads->counts[threads->n - 1] : -1;
+    if (end == at || *at < '0' || *at > '9' || count > INT_MAX || count <= last || last == 0) break;
+    threads->counts[threads->n++] = (int)count;
+    if (!*end) return true;
     if (*end != ',') break;
     at = end;
   }
   usage_error("--threads: expected a number of threads, or at most %d ascending ones from 1 as in 1,2,4,8, found %s",
               MOST_THREAD_COUNTS, text);
-  return 0;
+  return false;
 }
 
 // The subject of a timing: a compiled graph, or another program that times a graph.
@@ -50,8 +54,8 @@ typedef struct Subject {
 
 static ng_status subject_open(Subject *b, const Settings *s, const char *path) {
   *b = (Subject){.settings = s, .path = path, .ctx = session_open(s->max_memory, s->max_steps)};
-  Settings random = *s;
-  random.is_random = true;
+  Settings data = *s;
+  data.is_random = !s->in;
   ng_options options = options_of_settings(s);
   options.profile = s->has_profile || s->trace;
   ng_status status;
@@ -60,8 +64,9 @@ static ng_status subject_open(Subject *b, const Settings *s, const char *path) {
     return (ng_status)usage_error(
         "--%s: %s has leaves, so its kernels cannot be timed one by one; without the option, bench times a step",
         s->trace ? "trace" : "profile", path);
-  if (b->g) status = memory_check(b->ctx, b->g, "timing", 1, false, false);
-  if (status == NG_OK) status = inputs_make(&b->inputs, b->ctx, b->g, path, &random);
+  if (b->g && !s->in) status = memory_check(b->ctx, b->g, "timing", 1, false, false);
+  if (status == NG_OK) status = inputs_make(&b->inputs, b->ctx, b->g, path, &data);
+  if (status == NG_OK && s->in) status = memory_check(b->ctx, b->g, "timing", 1, false, true);
   if (status == NG_OK) status = outputs_make(&b->outputs, b->ctx, b->g);
   if (status != NG_OK) return status;
   progress_begin("compiling", ng_graph_name(b->g));
@@ -120,35 +125,32 @@ static double seconds_of(const Settings *s) {
   return s->seconds > 0 ? s->seconds : 1;
 }
 
-// Times both in alternation; each is first in every second turn. Adds two objects to the document.
-static ng_status time_in_turns(Subject pair[2], size_t most_turns, json_t *document) {
-  const double seconds = seconds_of(pair[0].settings), patience = 4; // for runs that take long
-  json_t *turns[2][MOST_TURNS] = {{0}};
+// Times the subjects in alternation; each is first in some turns. Adds an object for each to the document; of two that
+// are `compared`, the second has the ratio to the first.
+static ng_status time_in_turns(Subject *subjects, size_t count, size_t most_turns, bool is_compared, json_t *document) {
+  const double seconds = seconds_of(subjects[0].settings), patience = 4; // for runs that take long
+  json_t *turns[MOST_THREAD_COUNTS][MOST_TURNS] = {{0}};
   ng_status status = NG_OK;
   size_t n = 0;
-  const double started = now_ms();
+  const double started = now_ms(), most_ms = (double)count * patience * seconds * 1e3;
   progress_tell(NULL, "timing in turns", 0);
-  for (int i = 0; i < 2; i++)
-    if (pair[i].ctx) ng_context_set_progress(pair[i].ctx, NULL, NULL);
-  while (status == NG_OK && n < most_turns && (n < LEAST_TURNS || now_ms() - started < 2 * patience * seconds * 1e3)) {
-    for (size_t i = 0; i < 2 && status == NG_OK; i++) {
-      const size_t subject = (n + i) % 2;
-      status = time_subject(&pair[subject], seconds / (double)most_turns, &turns[subject][n]);
+  for (size_t i = 0; i < count; i++)
+    if (subjects[i].ctx) ng_context_set_progress(subjects[i].ctx, NULL, NULL);
+  while (status == NG_OK && n < most_turns && (n < LEAST_TURNS || now_ms() - started < most_ms)) {
+    for (size_t i = 0; i < count && status == NG_OK; i++) {
+      const size_t subject = (n + i) % count;
+      status = time_subject(&subjects[subject], seconds / (double)most_turns, &turns[subject][n]);
     }
     if (status == NG_OK) n++;
     progress_tell(NULL, "timing in turns", (double)n / (double)most_turns);
   }
   progress_end();
-  if (status == NG_OK) {
-    json_t *a = times_join(turns[0], n), *b = times_join(turns[1], n);
-    times_compare(b, turns[0], turns[1], n, pair[0].program ? pair[0].program_name : pair[0].path);
-    json_add(document, a);
-    json_add(document, b);
-  }
-  for (size_t i = 0; i <= n && i < MOST_TURNS; i++) {
-    json_decref(turns[0][i]);
-    json_decref(turns[1][i]);
-  }
+  for (size_t i = 0; i < count && status == NG_OK; i++) json_add(document, times_join(turns[i], n));
+  if (status == NG_OK && is_compared)
+    times_compare(json_array_get(document, json_array_size(document) - 1), turns[0], turns[1], n,
+                  subjects[0].program ? subjects[0].program_name : subjects[0].path);
+  for (size_t i = 0; i < count; i++)
+    for (size_t k = 0; k <= n && k < MOST_TURNS; k++) json_decref(turns[i][k]);
   return status;
 }
 
@@ -183,7 +185,7 @@ static int time_two_graphs(const Settings *s, json_t *document, Table *profiles)
   Subject pair[2];
   ng_status status[2];
   for (int i = 0; i < 2; i++) status[i] = subject_open(&pair[i], s, s->operands[i]);
-  if (status[0] == NG_OK && status[1] == NG_OK) status[0] = time_in_turns(pair, TURNS, document);
+  if (status[0] == NG_OK && status[1] == NG_OK) status[0] = time_in_turns(pair, 2, TURNS, true, document);
   else if (status[0] == NG_OK) status[0] = time_alone(&pair[0], document, profiles);
   else if (status[1] == NG_OK) status[1] = time_alone(&pair[1], document, profiles);
   for (int i = 0; i < 2; i++) subject_close(&pair[i]);
@@ -199,10 +201,10 @@ static bool parse_against(const Settings *s, Settings *other, TextList *texts) {
     texts->items[texts->count++] = memory_or_exit(strdup(s->against.items[i]));
   Verb verb = *s->verb;
   verb.least_operands = verb.most_operands = 0;
-  int threads[MOST_THREAD_COUNTS] = {0};
+  ThreadCounts threads = {0};
   const bool ok = settings_parse(other, &verb, (int)texts->count, (char **)texts->items) &&
-                  read_thread_counts(other->thread_counts, threads);
-  other->threads = threads[0];
+                  read_thread_counts(other->thread_counts, &threads);
+  other->threads = threads.counts[0];
   other->seconds = s->seconds;
   other->max_memory = s->max_memory;
   return ok;
@@ -239,7 +241,7 @@ static int time_two_options(const Settings *s, const char *path, json_t *documen
     Subject pair[2];
     ng_status opened[2] = {subject_open(&pair[0], s, path), subject_open(&pair[1], &other, path)};
     pair[1].options = options;
-    if (opened[0] == NG_OK && opened[1] == NG_OK) opened[0] = time_in_turns(pair, TURNS, document);
+    if (opened[0] == NG_OK && opened[1] == NG_OK) opened[0] = time_in_turns(pair, 2, TURNS, true, document);
     for (int i = 0; i < 2; i++) subject_close(&pair[i]);
     free(options);
     status = exit_status(opened[0] != NG_OK ? opened[0] : opened[1]);
@@ -253,7 +255,23 @@ static int time_two_programs(const Settings *s, const char *path, json_t *docume
   const Subject here = {.settings = s, .path = path, .program = "/proc/self/exe", .program_name = "this program"};
   Subject pair[2] = {here, here};
   pair[1].program = pair[1].program_name = s->other_program;
-  return exit_status(time_in_turns(pair, TURNS_OF_PROGRAMS, document));
+  return exit_status(time_in_turns(pair, 2, TURNS_OF_PROGRAMS, true, document));
+}
+
+// Each number of threads has a kernel of its own, which is tuned for it.
+static int time_counts_in_turns(const Settings *s, const char *path, const ThreadCounts *threads, json_t *document) {
+  Subject subjects[MOST_THREAD_COUNTS];
+  Settings settings[MOST_THREAD_COUNTS];
+  ng_status status = NG_OK;
+  size_t n = 0;
+  for (; n < threads->n && status == NG_OK; n++) {
+    settings[n] = *s;
+    settings[n].threads = threads->counts[n];
+    status = subject_open(&subjects[n], &settings[n], path);
+  }
+  if (status == NG_OK) status = time_in_turns(subjects, n, TURNS, false, document);
+  while (n) subject_close(&subjects[--n]);
+  return exit_status(status);
 }
 
 static int print_times(const Settings *s, json_t *document, Table *profiles) {
@@ -272,22 +290,36 @@ static int print_times(const Settings *s, json_t *document, Table *profiles) {
   return status;
 }
 
-static int time_operands(const Settings *s, json_t *document, Table *profiles, json_t *events) {
-  const bool is_compared = s->other_program || s->against.count;
+// With each number of threads: in turns, unless loops are timed, too.
+static int time_operand(const Settings *s, const char *path, const ThreadCounts *threads, json_t *document,
+                        Table *profiles, json_t *events) {
+  if (s->other_program) return time_two_programs(s, path, document);
+  if (s->against.count) return time_two_options(s, path, document);
+  if (threads->n > 1 && !s->has_profile && !events) return time_counts_in_turns(s, path, threads, document);
+  Settings one = *s;
   int status = 0;
-  if (s->noperands == 2 && !s->has_profile && !events && !is_compared) return time_two_graphs(s, document, profiles);
+  for (size_t i = 0; i < threads->n && !status; i++) {
+    one.threads = threads->counts[i];
+    status = time_graph(&one, path, document, profiles, events);
+  }
+  return status;
+}
+
+static int time_operands(const Settings *s, const ThreadCounts *threads, json_t *document, Table *profiles,
+                         json_t *events) {
+  const bool is_pair = s->noperands == 2 && threads->n == 1 && !s->other_program && !s->against.count;
+  int status = 0;
+  if (is_pair && !s->has_profile && !events) return time_two_graphs(s, document, profiles);
   for (size_t i = 0; i < s->noperands; i++) {
-    const char *path = s->operands[i];
-    const int ended = s->other_program   ? time_two_programs(s, path, document)
-                      : s->against.count ? time_two_options(s, path, document)
-                                         : time_graph(s, path, document, profiles, events);
+    const int ended = time_operand(s, s->operands[i], threads, document, profiles, events);
     if (!status) status = ended;
   }
   return status;
 }
 
 // Times the operands for each extent, which the objects then have.
-static int time_sweep(const Settings *s, const Sweep *sweep, json_t *document, Table *profiles, json_t *events) {
+static int time_sweep(const Settings *s, const Sweep *sweep, const ThreadCounts *threads, json_t *document,
+                      Table *profiles, json_t *events) {
   Settings one = *s;
   int status = 0;
   one.dims = memory_or_exit(calloc(s->ndims + 1, sizeof *one.dims));
@@ -301,7 +333,7 @@ static int time_sweep(const Settings *s, const Sweep *sweep, json_t *document, T
     char *text = text_of_format("--dim=%s=%lld", sweep->name, (long long)sweep->extents[i]);
     one.given.items[s->given.count] = text;
     one.dims[s->ndims] = (DimSetting){sweep->name, sweep->extents[i]};
-    status = time_operands(&one, document, profiles, events);
+    status = time_operands(&one, threads, document, profiles, events);
     for (size_t k = before; k < json_array_size(document); k++) {
       json_set_all(json_array_get(document, k), {"dim", json_text(sweep->name)},
                    {"extent", json_integer(sweep->extents[i])});
@@ -310,20 +342,6 @@ static int time_sweep(const Settings *s, const Sweep *sweep, json_t *document, T
   }
   free(one.dims);
   free(one.given.items);
-  return status;
-}
-
-// Times the operands, and the extents of a sweep, with each number of threads.
-static int time_thread_counts(const Settings *s, const int *counts, size_t ncounts, const Sweep *sweep,
-                              json_t *document, Table *profiles, json_t *events) {
-  Settings one = *s;
-  int status = 0;
-  for (size_t i = 0; i < ncounts && !status; i++) {
-    one.threads = counts[i];
-    status = s->sweep ? time_sweep(&one, sweep, document, profiles, events)
-                      : time_operands(&one, document, profiles, events);
-  }
-  if (ncounts > 1) times_compare_threads(document);
   return status;
 }
 
@@ -345,12 +363,17 @@ static bool is_usable(const Settings *s, size_t ncounts) {
 
 int verb_bench(const Settings *s) {
   Sweep sweep = {0};
-  int counts[MOST_THREAD_COUNTS];
-  const size_t ncounts = read_thread_counts(s->thread_counts, counts);
-  if (!ncounts || !is_usable(s, ncounts) || (s->sweep && !sweep_init(&sweep, s->sweep))) return NG_USAGE;
+  ThreadCounts threads;
+  if (!read_thread_counts(s->thread_counts, &threads) || !is_usable(s, threads.n) ||
+      (s->sweep && !sweep_init(&sweep, s->sweep)))
+    return NG_USAGE;
   json_t *document = memory_or_exit(json_array()), *events = s->trace ? memory_or_exit(json_array()) : NULL;
   Table profiles = table_new("lrrrrrrll");
-  int status = time_thread_counts(s, counts, ncounts, &sweep, document, &profiles, events);
+  Settings own = *s;
+  own.threads = threads.counts[0];
+  int status = s->sweep ? time_sweep(&own, &sweep, &threads, document, &profiles, events)
+                        : time_operands(&own, &threads, document, &profiles, events);
+  if (threads.n > 1) times_compare_threads(document);
   if (events && status) json_decref(events);
   else if (events && !trace_write(s->trace, events)) status = NG_WRONG;
   const int printed = print_times(s, document, &profiles);

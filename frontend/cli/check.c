@@ -133,7 +133,7 @@ static json_t *describe(const ng_context *ctx, const char *path, ng_graph *g, co
 }
 
 static ng_status print_yaml(ng_context *ctx, ng_graph *g, const char *path, const Settings *s) {
-  char *text = ng_graph_show(g, "yaml", NULL);
+  char *text = ng_graph_show(g, s->prints_values ? "yaml" : "summary", NULL);
   if (!text) return ng_last_status(ctx);
   progress_end();
   if (s->noperands > 1) say("# %s\n", path);

@@ -42,22 +42,6 @@ static Tensors tensors_new(ng_context *ctx, size_t count) {
   return (Tensors){ctx, memory_or_exit(calloc(count + 1, sizeof(ng_tensor))), count};
 }
 
-ng_graph *graph_open(ng_context *ctx, const char *path, const Settings *settings, ng_status *status) {
-  ng_dim_info *dims = memory_or_exit(calloc(settings->ndims + 1, sizeof *dims));
-  for (size_t i = 0; i < settings->ndims; i++) dims[i] = (ng_dim_info){settings->dims[i].name, settings->dims[i].value};
-  const ng_read_options options = {settings->constants.items, settings->constants.count, dims, settings->ndims};
-  ng_graph *g = ng_graph_read_file_with(ctx, path, &options);
-  *status = ng_last_status(ctx);
-  free(dims);
-  for (size_t i = 0; g && *status == NG_OK && i < settings->ndims; i++)
-    *status = ng_graph_set_dim(g, settings->dims[i].name, settings->dims[i].value);
-  if (g && *status != NG_OK) {
-    ng_graph_free(g);
-    g = NULL;
-  }
-  return g;
-}
-
 char *tensor_file(const char *name) {
   char *file = memory_or_exit(malloc(3 * strlen(name) + 1)), *to = file;
   for (const char *c = name; *c; c++) {
@@ -72,6 +56,92 @@ char *tensor_path(const char *folder, const char *name) {
   char *file = tensor_file(name), *path = path_join(folder, file, ".npy");
   free(file);
   return path;
+}
+
+char *folder_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (!slash) return memory_or_exit(strdup("."));
+  return memory_or_exit(strndup(path, slash == path ? 1 : (size_t)(slash - path)));
+}
+
+// The folder that inputs are read from, which the caller frees; NULL: none.
+static char *data_folder(const char *path, const Settings *s) {
+  const bool is_beside = s->verb->options & OPTION_RANDOM && !s->is_random && strcmp(path, "-") != 0;
+  return s->in ? memory_or_exit(strdup(s->in)) : is_beside ? folder_of(path) : NULL;
+}
+
+typedef struct ShapeSearch {
+  const Settings *settings;
+  char *folder; // of the inputs' files; NULL: there are none
+} ShapeSearch;
+
+// As ng_read_options asks: the shape that --shape says, else that of the input's file.
+static int find_shape(void *user, const char *input, int64_t extent[NG_MAX_RANK]) {
+  const ShapeSearch *search = user;
+  const Settings *s = search->settings;
+  int rank = -1;
+  for (size_t i = 0; i < s->nshapes; i++) {
+    if (strcmp(s->shapes[i].name, input) != 0) continue;
+    memcpy(extent, s->shapes[i].extent, sizeof s->shapes[i].extent);
+    rank = s->shapes[i].rank;
+  }
+  if (rank >= 0 || !search->folder) return rank;
+  ng_context *quiet = session_open(s->max_memory, 0);
+  char *path = tensor_path(search->folder, input);
+  ng_data *data = access(path, F_OK) == 0 ? ng_data_open(quiet, path) : NULL;
+  if (data) {
+    const ng_tensor t = ng_data_tensor(data);
+    rank = t.rank;
+    memcpy(extent, t.extent, sizeof t.extent);
+  }
+  ng_data_close(data);
+  free(path);
+  ng_messages_clear(quiet);
+  session_close(quiet);
+  return rank;
+}
+
+// Sets the shapes of --shape, which are errors where they contradict the graph's.
+static ng_status set_shapes(ng_graph *g, const Settings *s) {
+  ng_status status = NG_OK;
+  for (size_t k = 0; k < s->nshapes && status == NG_OK; k++) {
+    const ShapeSetting *shape = &s->shapes[k];
+    size_t i = 0;
+    while (i < ng_graph_input_count(g) && strcmp(ng_graph_input(g, i).name, shape->name) != 0) i++;
+    if (i == ng_graph_input_count(g)) {
+      plain_error("--shape %s: the graph has no such input", shape->name);
+      return NG_WRONG;
+    }
+    const ng_tensor_info info = ng_graph_input(g, i);
+    int64_t extent[NG_MAX_RANK];
+    bool is_whole = true;
+    for (int axis = 0; axis < shape->rank; axis++) {
+      extent[axis] = shape->extent[axis] >= 0 || axis >= info.rank ? shape->extent[axis] : info.extent[axis];
+      is_whole &= extent[axis] >= 0;
+    }
+    if (is_whole) status = ng_graph_set_input_shape(g, i, shape->rank, extent);
+  }
+  return status;
+}
+
+ng_graph *graph_open(ng_context *ctx, const char *path, const Settings *settings, ng_status *status) {
+  ng_dim_info *dims = memory_or_exit(calloc(settings->ndims + 1, sizeof *dims));
+  for (size_t i = 0; i < settings->ndims; i++) dims[i] = (ng_dim_info){settings->dims[i].name, settings->dims[i].value};
+  ShapeSearch search = {settings, data_folder(path, settings)};
+  const ng_read_options options = {
+      settings->constants.items, settings->constants.count, dims, settings->ndims, find_shape, &search};
+  ng_graph *g = ng_graph_read_file_with(ctx, path, &options);
+  *status = ng_last_status(ctx);
+  free(search.folder);
+  free(dims);
+  if (g && *status == NG_OK) *status = set_shapes(g, settings);
+  for (size_t i = 0; g && *status == NG_OK && i < settings->ndims; i++)
+    *status = ng_graph_set_dim(g, settings->dims[i].name, settings->dims[i].value);
+  if (g && *status != NG_OK) {
+    ng_graph_free(g);
+    g = NULL;
+  }
+  return g;
 }
 
 static char *list_text(const int64_t *items, int count) {
@@ -94,12 +164,6 @@ char *indices_text(const ng_tensor_info *info, int64_t element) {
     element /= info->extent[axis];
   }
   return list_text(index, info->rank);
-}
-
-char *folder_of(const char *path) {
-  const char *slash = strrchr(path, '/');
-  if (!slash) return memory_or_exit(strdup("."));
-  return memory_or_exit(strndup(path, slash == path ? 1 : (size_t)(slash - path)));
 }
 
 static size_t first_state(const Tensors *inputs, const ng_graph *g) {

@@ -21,11 +21,11 @@ extern const char format_page[]; // docs/format.md
 
 static const Verb verbs[] = {
     {"check", "GRAPH...", 1, ANY_NUMBER, "read, infer and verify graphs; print them with all types and shapes",
-     "A wrong graph does not keep the others from being checked. The printed text is a graph file again.\n" GRAPH_IS
-     "--json prints an array with one object for each graph.\n",
+     "A wrong graph does not keep the others from being checked. With --values, the printed text is a graph file\n"
+     "again.\n" GRAPH_IS "--json prints an array with one object for each graph.\n",
      "  ngrad check models/gpt2_layer_norm_backward.yaml\n",
-     OPTION_DIM | OPTION_ARENA | OPTION_OPTIMIZE | OPTION_JSON | OPTION_MEMORY, STATUS(0) | STATUS(1) | STATUS(2),
-     verb_check},
+     OPTION_VALUES | OPTION_DIM | OPTION_ARENA | OPTION_OPTIMIZE | OPTION_JSON | OPTION_MEMORY,
+     STATUS(0) | STATUS(1) | STATUS(2), verb_check},
     {"run", "GRAPH", 1, 1, "execute a graph, and summarise, write or compare its outputs",
      "Inputs are NAME.npy files in DIR or beside the graph, or random numbers with --random. Unknown and named\n"
      "extents are taken from the files, whatever values the graph's dims give. Samples along a named first\n"
@@ -100,8 +100,8 @@ static const Verb verbs[] = {
      "  ngrad bench models/transformer_mlp_forward.yaml --with ~/other/build/ngrad\n"
      "  ngrad bench models/transformer_mlp_forward.yaml --against --no-fuse\n"
      "  ngrad bench models/gpt2_layer_norm_backward.yaml --sweep N=16..4096 --export times.svg\n",
-     OPTION_DIM | OPTION_ISA | OPTION_PASSES | OPTION_COMPILE | OPTION_COLD | OPTION_SECONDS | OPTION_PROFILE |
-         OPTION_TURNS | OPTION_JSON | OPTION_MEMORY,
+     OPTION_IN | OPTION_DIM | OPTION_ISA | OPTION_PASSES | OPTION_COMPILE | OPTION_COLD | OPTION_SECONDS |
+         OPTION_PROFILE | OPTION_TURNS | OPTION_JSON | OPTION_MEMORY,
      STATUS(0) | STATUS(1) | STATUS(2) | STATUS(4), verb_bench},
     {"convert", "GRAPH", 1, 1,
      "write a graph as a file in format ngrad/1, with all types and shapes, or as an ONNX model",

@@ -15,6 +15,7 @@ typedef enum OptionKind {
   KIND_SEED,
   KIND_NUMBER,
   KIND_DIM,
+  KIND_SHAPE,
   KIND_LIST,
   KIND_NAMES,
   KIND_NBYTES,
@@ -39,7 +40,8 @@ typedef struct Option {
 
 static const Option options[] = {
     {OPTION_BACKEND, "backend", 0, "NAME", KIND_TEXT, FIELD(backend), "interpreter or codegen (default codegen)"},
-    {OPTION_IN, "in", 0, "DIR", KIND_TEXT, FIELD(in), "read each input from DIR/NAME.npy (default: beside the graph)"},
+    {OPTION_IN, "in", 0, "DIR", KIND_TEXT, FIELD(in),
+     "read each input from DIR/NAME.npy (default: beside the graph; of bench, random)"},
     {OPTION_RANDOM, "random", 0, NULL, KIND_FLAG, FIELD(is_random), "make random inputs (default: read them)"},
     {OPTION_RANDOM, "seed", 0, "N", KIND_SEED, FIELD(seed),
      "seed of random inputs, and of first values of states (default 0)"},
@@ -59,6 +61,8 @@ static const Option options[] = {
      "(default)"},
     {OPTION_STATE, "save", 0, "FILE", KIND_TEXT, FIELD(save), "write the states afterwards to this .npz file"},
     {OPTION_DIM, "dim", 0, "NAME=N", KIND_DIM, 0, "the value of a named extent (default: the graph's); repeatable"},
+    {OPTION_DIM | OPTION_SOURCE_OUT, "shape", 0, "NAME=N,N", KIND_SHAPE, 0,
+     "the shape of an input, for extents without a name; _ leaves one as it is; repeatable"},
     {OPTION_DIM | OPTION_SOURCE_OUT, "constant", 0, "NAME=FILE", KIND_LIST, FIELD(constants),
      "read this input of an ONNX model, such as a shape, from a .npy or .pb file as a constant; repeatable"},
     {OPTION_OUT, "out", 'o', "DIR", KIND_TEXT, FIELD(out), "write each output to DIR/NAME.npy (default: a summary)"},
@@ -96,6 +100,8 @@ static const Option options[] = {
     {OPTION_GRADCHECK, "seed", 0, "N", KIND_SEED, FIELD(seed), "seed of random inputs (default 0)"},
     {OPTION_GRADCHECK, "tolerance", 0, "X", KIND_NUMBER, FIELD(tolerance),
      "largest relative error of an element that passes (default 1e-6)"},
+    {OPTION_VALUES, "values", 0, NULL, KIND_FLAG, FIELD(prints_values),
+     "print all values of constants (default: a summary of those with more than 256)"},
     {OPTION_AFTER, "after", 0, "PASS", KIND_TEXT, FIELD(after),
      "stop after this pass (default: before the first for yaml and dot, else after the last)"},
     {OPTION_FORMAT, "format", 0, "FORMAT", KIND_TEXT, FIELD(format),
@@ -169,7 +175,7 @@ static const Option options[] = {
     {OPTION_TRAIN, "epsilon", 0, "X", KIND_SETTING, 0, "for adam and adamw (default 1e-8) and adagrad (default 1e-10)"},
     {OPTION_TRAIN, "lr-decay", 0, "X", KIND_SETTING, 0, "for adagrad (default 0)"},
     {OPTION_TRAIN, "weight-decay", 0, "X", KIND_SETTING, 0,
-     "adamw shrinks weights by rate * X (default 0.01); the others add X * weights to gradients (default 0)"},
+     "for adamw: shrink weights by rate * X (default 0.01); for the others: add X * weights to gradients (default 0)"},
     {OPTION_TRAIN, "clip-norm", 0, "X", KIND_SETTING, 0,
      "scale the gradients so that their common L2 norm is at most X (default 0: no limit)"},
     {OPTION_TRAIN, "schedule", 0, "NAME", KIND_TEXT, FIELD(rate_schedule),
@@ -410,6 +416,27 @@ static bool parse_dim(char *text, Settings *s) {
   return true;
 }
 
+// Parses NAME=N,N,_; cuts argv's string at the last '='.
+static bool parse_shape(char *text, Settings *s) {
+  char *equals = strrchr(text, '=');
+  ShapeSetting shape = {.name = text};
+  bool ok = equals && equals != text;
+  for (char *at = equals, *next; ok && at && at[1]; at = next) {
+    next = strchr(++at, ',');
+    const size_t length = next ? (size_t)(next - at) : strlen(at);
+    char *number = memory_or_exit(strndup(at, length));
+    int64_t *extent = &shape.extent[shape.rank];
+    ok = shape.rank < NG_MAX_RANK &&
+         (strcmp(number, "_") == 0 ? (*extent = -1, true) : parse_integer(number, INT64_MAX, extent));
+    shape.rank++;
+    free(number);
+  }
+  if (!ok) return usage_error("--shape: expected NAME=N,N and so on, found %s", text), false;
+  *equals = 0;
+  s->shapes[s->nshapes++] = shape;
+  return true;
+}
+
 static void list_add(TextList *list, const char *text) {
   list->items = memory_or_exit(reallocarray(list->items, list->count + 1, sizeof *list->items));
   list->items[list->count++] = text;
@@ -434,6 +461,7 @@ static bool set_option(Settings *s, const Option *o, char *value) {
   s->has_seed |= o->kind == KIND_SEED;
   switch (o->kind) {
   case KIND_DIM: return parse_dim(value, s);
+  case KIND_SHAPE: return parse_shape(value, s);
   case KIND_SETTING: {
     NumberSetting *number = &s->numbers[s->nnumbers++];
     number->name = o->name;
@@ -486,6 +514,7 @@ bool settings_parse(Settings *s, const Verb *verb, int argc, char **argv) {
   size_t most = (size_t)argc + 1;
   s->operands = memory_or_exit(calloc(most, sizeof *s->operands));
   s->dims = memory_or_exit(calloc(most, sizeof *s->dims));
+  s->shapes = memory_or_exit(calloc(most, sizeof *s->shapes));
   s->numbers = memory_or_exit(calloc(most, sizeof *s->numbers));
   bool only_operands = false;
   for (int i = 0; i < argc; i++) {
@@ -516,6 +545,7 @@ bool settings_keep_graphs(const Settings *s, const char *path) {
 void settings_free(Settings *s) {
   free(s->operands);
   free(s->dims);
+  free(s->shapes);
   free(s->numbers);
   for (size_t i = 0; i < s->given.count; i++) free((char *)s->given.items[i]);
   free(s->given.items);

@@ -2,6 +2,8 @@
 #ifndef NGRAD_FRONTEND_CLI_OPTIONS_H
 #define NGRAD_FRONTEND_CLI_OPTIONS_H
 
+#include "frontend/api/ngrad.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +12,12 @@ typedef struct DimSetting {
   const char *name;
   int64_t value;
 } DimSetting;
+
+typedef struct ShapeSetting {
+  const char *name; // of an input
+  int rank;
+  int64_t extent[NG_MAX_RANK]; // -1: as the model says
+} ShapeSetting;
 
 typedef struct NumberSetting {
   const char *name; // of the option
@@ -51,12 +59,14 @@ typedef struct Settings {
   bool lists_costs; // passes
   bool is_random, compares, checks_nan, is_json, no_fuse, is_cold, wants_help, wants_schema, fast_math, times_passes,
       has_self_test;
-  bool has_profile, has_no_times;
+  bool has_profile, has_no_times, prints_values;
   uint64_t max_memory; // bytes; 0: the default
   int64_t max_steps;   // of compiling; 0: the default
   uint64_t memory;     // limit of bytes between kernels; 0: none
   DimSetting *dims;
   size_t ndims;
+  ShapeSetting *shapes;
+  size_t nshapes;
   TextList constants; // NAME=FILE
   TextList disabled, schedule, costs, wrt, of, loss, freeze, no_decay;
   const char *optimizer, *rate_schedule, *forward, *to;
@@ -114,6 +124,7 @@ enum {
 #define OPTION_SCALE (UINT64_C(1) << 33)
 #define OPTION_COSTS (UINT64_C(1) << 34)    // --costs
 #define OPTION_OPTIMIZE (UINT64_C(1) << 35) // --optimize
+#define OPTION_VALUES (UINT64_C(1) << 36)   // --values
 
 // A command: `ngrad name operands`.
 typedef struct Verb {

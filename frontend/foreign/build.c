@@ -19,11 +19,16 @@ enum {
 };
 
 bool build_error(Builder *b, const char *format, ...) {
-  char message[512];
   va_list args;
   va_start(args, format);
-  vsnprintf(message, sizeof message, format, args);
+  build_error_of(b, format, args);
   va_end(args);
+  return false;
+}
+
+bool build_error_of(Builder *b, const char *format, va_list args) {
+  char message[512];
+  vsnprintf(message, sizeof message, format, args);
   b->foreign->has_told = true;
   if (!b->title) return error_at(b->d, b->at, "%s", message);
   const char *key = arena_format(b->foreign->told.arena, "%.*s: %s", (int)strcspn(b->title, " "), b->title, message);

@@ -7,6 +7,8 @@
 #include "frontend/names.h"
 #include "ir/graph/builder.h"
 
+#include <stdarg.h>
+
 typedef struct Foreign {
   int64_t nmade;   // bytes of constants so far
   int64_t nfolded; // elements that folding has read and written so far
@@ -16,6 +18,7 @@ typedef struct Foreign {
 } Foreign;
 
 bool build_error(Builder *b, const char *format, ...) __attribute__((format(printf, 2, 3))); // false
+bool build_error_of(Builder *b, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
 bool build_fits(Builder *b, const Value *v); // whether its rank is known, and its elements are within a tensor's limit
 bool build_checked(Builder *b, Node *node);  // infers; whether its attributes, types and shapes are valid

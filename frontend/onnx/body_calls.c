@@ -2,6 +2,7 @@
 #include "frontend/onnx/bodies.h"
 
 #include "frontend/onnx/fields.h"
+#include "ir/graph/extents.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,10 +16,11 @@ static size_t put_varint(uint8_t *to, uint64_t number) {
   return n;
 }
 
-bool body_put_attribute(Body *f, OnnxNamed *a, const char *name, size_t length, const Term *t) {
-  uint8_t *to = ARENA_ARRAY(f->scratch, uint8_t, 32 + t->text.count + 11 * t->count);
+// An attribute of no declared kind, which is read as any kind of its field. False after a message.
+static bool put_attribute(Body *f, OnnxNamed *a, Bytes name, const Term *t) {
+  uint8_t *to = ARENA_ARRAY(f->recipe.arena, uint8_t, 32 + (t->kind == TERM_TEXT ? t->text.count : 11 * t->count));
   size_t n = 0;
-  if (!to) return f->has_failed = true, error_out_of_memory(f->x->reading.d);
+  if (!to) return body_out_of_memory(f), false;
   if (t->kind == TERM_NUMBER) {
     const float number = (float)t->number;
     uint32_t bits;
@@ -34,38 +36,44 @@ bool body_put_attribute(Body *f, OnnxNamed *a, const char *name, size_t length, 
     n += t->text.count;
   } else if (t->kind == TERM_LIST) {
     for (size_t i = 0; i < t->count; i++) {
-      if (t->extents[i].dim) return body_fail(f, "expected numbers, found an extent with a name in it");
+      if (t->list[i].dim) return body_fail(f, "expected numbers, found an extent with a name in it");
       to[n++] = ATTRIBUTE_INTS << 3 | WIRE_VARINT;
-      n += put_varint(to + n, (uint64_t)t->extents[i].value);
+      n += put_varint(to + n, (uint64_t)t->list[i].value);
     }
   } else {
     return body_fail(f, "expected numbers");
   }
-  *a = (OnnxNamed){.name = {(const uint8_t *)name, length}, .message = {to, n}};
+  *a = (OnnxNamed){.name = name, .message = {to, n}};
   return true;
 }
 
-Value *body_call_operator(Body *f, BodyCall *call) {
+typedef struct Operands {
+  Value *inputs[MOST_RECIPE_ARGUMENTS];
+  OnnxNamed attributes[MOST_RECIPE_ARGUMENTS];
+  size_t ninputs, nattributes;
+} Operands;
+
+static Value *call_operator(Body *f, Bytes op, size_t output, Operands *operands) {
   static const uint8_t result_name[] = {1}, input_name[] = {2}; // no graph's names, so that values keep theirs
   Onnx *x = f->x;
   const Onnx before = *x;
   OnnxScope scope = {.outer = NULL};
-  Bytes inputs[MOST_BODY_ARGUMENTS], outputs[MOST_BODY_ARGUMENTS] = {{NULL, 0}};
-  for (size_t i = 0; i < call->ninputs; i++) inputs[i] = (Bytes){input_name, call->inputs[i] != NULL};
-  outputs[call->output] = (Bytes){result_name, 1};
-  const OnnxNode node = {.op = call->op,
+  Bytes inputs[MOST_RECIPE_ARGUMENTS], outputs[MOST_RECIPE_ARGUMENTS] = {{NULL, 0}};
+  for (size_t i = 0; i < operands->ninputs; i++) inputs[i] = (Bytes){input_name, operands->inputs[i] != NULL};
+  outputs[output] = (Bytes){result_name, 1};
+  const OnnxNode node = {.op = op,
                          .inputs = inputs,
-                         .ninputs = call->ninputs,
+                         .ninputs = operands->ninputs,
                          .outputs = outputs,
-                         .noutputs = call->output + 1,
-                         .attributes = {call->attributes, call->nattributes}};
-  names_init(&scope.values, f->scratch);
+                         .noutputs = output + 1,
+                         .attributes = {operands->attributes, operands->nattributes}};
+  names_init(&scope.values, f->recipe.arena);
   if (++x->nnodes > ONNX_MAX_NODES) return body_fail(f, "with its functions, the model has more than 2^18 nodes"), NULL;
   x->scope = &scope;
   x->node = &node;
-  x->inputs = call->inputs;
+  x->inputs = operands->inputs;
   x->opset = ONNX_NEWEST;
-  x->row = onnx_find_row(call->op, x->opset);
+  x->row = onnx_find_row(op, x->opset);
   const bool ok = x->row && onnx_translate_by_row(x);
   Value *result = ok ? names_find(&scope.values, "\1") : NULL;
   x->scope = before.scope;
@@ -73,35 +81,58 @@ Value *body_call_operator(Body *f, BodyCall *call) {
   x->inputs = before.inputs;
   x->opset = before.opset;
   x->row = before.row;
-  f->has_failed |= !result;
+  f->recipe.has_failed |= !result;
   return result;
 }
 
-Term body_call(Body *f, const char *name, size_t length, Term *arguments, size_t count) {
-  BodyCall call = {.op = {(const uint8_t *)name, length}, .ninputs = count};
-  for (size_t i = 0; i < count; i++) call.inputs[i] = term_tensor(f, &arguments[i], NULL);
-  return body_is_idle(f) ? nothing : term_value(body_call_operator(f, &call));
+Term body_call_operator(Recipe *recipe, RecipeCall *call) {
+  Body *f = (Body *)recipe;
+  Operands operands = {.ninputs = 0};
+  for (size_t i = 0; i < call->count && !recipe->has_failed; i++) {
+    if (!call->keys[i].count) operands.inputs[operands.ninputs++] = term_tensor(f, &call->arguments[i], NULL);
+    else if (put_attribute(f, &operands.attributes[operands.nattributes], call->keys[i], &call->arguments[i]))
+      operands.nattributes++;
+  }
+  return recipe->has_failed ? nothing : term_value(call_operator(f, call->name, call->output, &operands));
+}
+
+Term body_call(Body *f, const char *name, const Term *arguments, size_t count) {
+  Operands operands = {.ninputs = count};
+  for (size_t i = 0; i < count; i++) operands.inputs[i] = term_tensor(f, &arguments[i], NULL);
+  return f->recipe.has_failed ? nothing : term_value(call_operator(f, bytes_of(name), 0, &operands));
 }
 
 static bool is_extent(const Term *t) {
   return t->kind == TERM_NUMBER || t->kind == TERM_EXTENT;
 }
 
-Term term_combine(Body *f, char sign, Term a, Term b) {
-  static const char signs[] = "+-*/%<L>G=";
-  static const char *const names[] = {
-      "Add", "Sub", "Mul", "Div", "Mod", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"};
-  if (body_is_idle(f)) return (Term){.kind = TERM_ABSENT};
-  if (b.kind == TERM_ABSENT) return a;
-  if (a.kind == TERM_ABSENT && (sign == '+' || sign == '*')) return b;
-  if (a.kind == TERM_NUMBER && b.kind == TERM_NUMBER) return term_combine_numbers(sign, a.number, b.number);
-  if (is_extent(&a) && is_extent(&b)) return term_combine_extents(f, sign, &a, &b);
-  const char *at = strchr(signs, sign);
-  if (!at || (a.kind != TERM_VALUE && b.kind != TERM_VALUE))
-    return body_fail(f, "expected tensors or numbers"), (Term){.kind = TERM_ABSENT};
-  Term operands[] = {a, b};
+// Of extents, at least one of which is no number; unknown if it is no formula of extents.
+static Term combine_extents(Body *f, char sign, const Term *a, const Term *b) {
+  Graph *g = f->x->build.graph;
+  int64_t number = 0;
+  Extent p = a->extent, q = b->extent, e = EXTENT_UNKNOWN;
+  bool ok = true;
+  if (a->kind == TERM_NUMBER && !recipe_int(&f->recipe, a, &number)) return nothing;
+  if (a->kind == TERM_NUMBER) p = EXTENT(number);
+  if (b->kind == TERM_NUMBER && !recipe_int(&f->recipe, b, &number)) return nothing;
+  if (b->kind == TERM_NUMBER) q = EXTENT(number);
+  if (sign == '=' || sign == '!') return term_number(extent_equals(p, q) == (sign == '='));
+  if (sign == '*') ok = extent_multiply(g, p, q, &e);
+  else if (sign == '/') ok = extent_divide(g, p, q, &e);
+  else if ((sign == '+' || sign == '-') && b->kind == TERM_NUMBER && number < 0)
+    ok = extent_add(g, p, sign == '+' ? -1 : 1, EXTENT(-number), &e);
+  else if (sign == '+' || sign == '-') ok = extent_add(g, p, sign == '+' ? 1 : -1, q, &e);
+  else return body_fail(f, "expected numbers, found an extent with a name in it"), nothing;
+  return ok ? term_extent(e) : body_out_of_memory(f);
+}
+
+Term body_combine(Recipe *recipe, char sign, Term a, Term b) {
+  Body *f = (Body *)recipe;
+  if (is_extent(&a) && is_extent(&b)) return combine_extents(f, sign, &a, &b);
+  const char *op = recipe_operator(sign);
+  if (!op || (a.kind != TERM_VALUE && b.kind != TERM_VALUE))
+    return body_fail(f, "expected tensors or numbers"), nothing;
   const Value *like = a.kind == TERM_VALUE ? a.value : b.value;
-  for (int i = 0; i < 2; i++) operands[i] = term_value(term_tensor(f, &operands[i], like));
-  const char *name = names[at - signs];
-  return body_call(f, name, strlen(name), operands, 2);
+  const Term operands[] = {term_value(term_tensor(f, &a, like)), term_value(term_tensor(f, &b, like))};
+  return body_call(f, op, operands, 2);
 }

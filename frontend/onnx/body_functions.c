@@ -2,14 +2,19 @@
 // the model is read, and lists.
 #include "frontend/onnx/bodies.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 static const Term nothing = {.kind = TERM_ABSENT};
 
+static bool to_int(Body *f, const Term *t, int64_t *number) {
+  return recipe_int(&f->recipe, t, number);
+}
+
 static const Value *tensor_of(Body *f, const Term *t) {
-  if (!body_is_idle(f) && t->kind != TERM_VALUE) body_fail(f, "a required input is absent");
-  return body_is_idle(f) ? NULL : t->value;
+  if (t->kind != TERM_VALUE) body_fail(f, "a required input is absent");
+  return t->kind == TERM_VALUE ? t->value : NULL;
 }
 
 static Term has(Body *f, Term *a, size_t count) {
@@ -29,61 +34,60 @@ static Term dim(Body *f, Term *a, size_t count) {
   const Value *v = tensor_of(f, &a[0]);
   int64_t i;
   int axis;
-  if (!v || count < 2 || !term_int(f, &a[1], &i)) return nothing;
-  if (!onnx_axis(f->x, i, v->shape.rank, &axis)) return f->has_failed = true, nothing;
+  if (!v || count < 2 || !to_int(f, &a[1], &i)) return nothing;
+  if (!onnx_axis(f->x, i, v->shape.rank, &axis)) return f->recipe.has_failed = true, nothing;
   return term_extent(v->shape.extent[axis]);
 }
 
 // shape(x, from, end): the extents of axes; without bounds, of all
 static Term shape_of(Body *f, Term *a, size_t count) {
   const Value *v = tensor_of(f, &a[0]);
-  Term list = {.kind = TERM_LIST};
+  Term list = recipe_new_list(&f->recipe);
   int64_t from = 0, end = v ? v->shape.rank : 0;
-  if (!v || (count > 1 && !term_int(f, &a[1], &from)) || (count > 2 && !term_int(f, &a[2], &end))) return nothing;
+  if (!v || !list.list || (count > 1 && !to_int(f, &a[1], &from)) || (count > 2 && !to_int(f, &a[2], &end)))
+    return nothing;
   if (from < 0) from += v->shape.rank;
   if (end < 0) end += v->shape.rank;
-  for (int64_t i = from < 0 ? 0 : from; i < end && i < v->shape.rank; i++)
-    list.extents[list.count++] = v->shape.extent[i];
+  for (int64_t i = from < 0 ? 0 : from; i < end && i < v->shape.rank; i++) list.list[list.count++] = v->shape.extent[i];
   return list;
 }
 
 // range(from, end): the integers as a list
 static Term range(Body *f, Term *a, size_t count) {
-  Term list = {.kind = TERM_LIST};
+  Term list = recipe_new_list(&f->recipe);
   int64_t from, end;
-  if (body_is_idle(f) || count < 2 || !term_int(f, &a[0], &from) || !term_int(f, &a[1], &end)) return nothing;
+  if (!list.list || count < 2 || !to_int(f, &a[0], &from) || !to_int(f, &a[1], &end)) return nothing;
   if (end - from > MOST_TERMS_OF_A_LIST) return body_fail(f, "expected at most %d axes", MAX_RANK), nothing;
-  while (from < end) list.extents[list.count++] = EXTENT(from++);
+  while (from < end) list.list[list.count++] = EXTENT(from++);
   return list;
 }
 
 // fill(n, t): the number or extent n times, as a list
 static Term fill(Body *f, Term *a, size_t count) {
-  Term list = {.kind = TERM_LIST};
+  Term list = recipe_new_list(&f->recipe);
   int64_t n, number = 0;
-  if (body_is_idle(f) || count < 2 || !term_int(f, &a[0], &n) ||
-      (a[1].kind == TERM_NUMBER && !term_int(f, &a[1], &number)))
+  if (!list.list || count < 2 || !to_int(f, &a[0], &n) || (a[1].kind == TERM_NUMBER && !to_int(f, &a[1], &number)))
     return nothing;
   if (n > MOST_TERMS_OF_A_LIST) return body_fail(f, "expected at most %d axes", MAX_RANK), nothing;
-  for (; n > 0; n--) list.extents[list.count++] = a[1].kind == TERM_NUMBER ? EXTENT(number) : a[1].extents[0];
+  for (; n > 0; n--) list.list[list.count++] = a[1].kind == TERM_NUMBER ? EXTENT(number) : a[1].extent;
   return list;
 }
 
 // list(x): the integers of a tensor that is known
 static Term list_of(Body *f, Term *a, size_t count) {
   Onnx *x = f->x;
-  Term list = {.kind = TERM_LIST};
+  Term list = recipe_new_list(&f->recipe);
   (void)count;
   const Value *given = tensor_of(f, &a[0]), *v = given ? onnx_known(x, a[0].value) : NULL;
-  if (!v || !v->constant) return f->has_failed = true, v ? (void)onnx_must_be_known(x, v) : (void)0, nothing;
+  if (!v || !v->constant) return f->recipe.has_failed = true, v ? (void)onnx_must_be_known(x, v) : (void)0, nothing;
   const int64_t nelems = shape_nelems(&v->shape);
   if (nelems < 0 || nelems > MOST_TERMS_OF_A_LIST || type_is_float(v->type))
     return body_fail(f, "%.80s: expected at most %d integers", v->name, MAX_RANK), nothing;
-  for (; list.count < (size_t)nelems; list.count++) {
+  for (; list.list && list.count < (size_t)nelems; list.count++) {
     const int64_t number = onnx_integer(v, list.count);
-    list.extents[list.count] = onnx_has_extents(x, v) ? onnx_extent_of(x, number) : EXTENT(number);
-    if (onnx_has_extents(x, v) && extent_is_unknown(list.extents[list.count]) && number != -1)
-      return f->has_failed = true, (void)onnx_must_be_known(x, v), nothing;
+    list.list[list.count] = onnx_has_extents(x, v) ? onnx_extent_of(x, number) : EXTENT(number);
+    if (onnx_has_extents(x, v) && extent_is_unknown(list.list[list.count]) && number != -1)
+      return f->recipe.has_failed = true, (void)onnx_must_be_known(x, v), nothing;
   }
   return list;
 }
@@ -97,9 +101,9 @@ static Term count_of(Body *f, Term *a, size_t count) {
 // item(list, i)
 static Term item(Body *f, Term *a, size_t count) {
   int64_t i;
-  if (count < 2 || !term_int(f, &a[1], &i)) return nothing;
+  if (count < 2 || !to_int(f, &a[1], &i)) return nothing;
   if (i < 0 || i >= (int64_t)a[0].count) return body_fail(f, "expected more numbers in a list"), nothing;
-  return a[0].extents[i].dim ? term_extent(a[0].extents[i]) : term_number((double)a[0].extents[i].value); // also -1
+  return a[0].list[i].dim ? term_extent(a[0].list[i]) : term_number((double)a[0].list[i].value); // also -1
 }
 
 // bits(x): of an element
@@ -120,7 +124,7 @@ static Term is_real(Body *f, Term *a, size_t count) {
 static Term like(Body *f, Term *a, size_t count) {
   const Value *v = tensor_of(f, &a[0]);
   if (!v || count < 2 || a[1].kind == TERM_ABSENT) return nothing;
-  return a[1].kind == TERM_VALUE ? body_call(f, "CastLike", 8, (Term[]){a[1], a[0]}, 2)
+  return a[1].kind == TERM_VALUE ? body_call(f, "CastLike", (Term[]){a[1], a[0]}, 2)
                                  : term_value(term_tensor(f, &a[1], v));
 }
 
@@ -139,14 +143,15 @@ static Term is_boolean(Body *f, Term *a, size_t count) {
 }
 
 static Term is_text(Body *f, Term *a, size_t count) {
-  if (body_is_idle(f) || count < 2 || a[0].kind != TERM_TEXT) return nothing;
+  (void)f;
+  if (count < 2 || a[0].kind != TERM_TEXT) return nothing;
   return term_number(a[0].text.count == a[1].text.count && memcmp(a[0].text.at, a[1].text.at, a[1].text.count) == 0);
 }
 
 static Term square_root(Body *f, Term *a, size_t count) {
   (void)count;
-  if (body_is_idle(f) || a[0].kind == TERM_NUMBER) return term_number(sqrt(a[0].number));
-  return body_call(f, "Sqrt", 4, (Term[]){term_value(term_tensor(f, a, &(Value){.type = TYPE_F32}))}, 1);
+  if (a[0].kind == TERM_NUMBER) return term_number(sqrt(a[0].number));
+  return body_call(f, "Sqrt", (Term[]){term_value(term_tensor(f, a, &(Value){.type = TYPE_F32}))}, 1);
 }
 
 // least(a, b): of numbers
@@ -164,41 +169,39 @@ static Term down(Body *f, Term *a, size_t count) {
 // index(n, behind): the integers below the extent n, in s64, with axes of extent 1 behind
 static Term index_of(Body *f, Term *a, size_t count) {
   int64_t behind = 0, n = 0;
-  if (body_is_idle(f) || (count > 1 && !term_int(f, &a[1], &behind)) ||
-      (a[0].kind == TERM_NUMBER && !term_int(f, &a[0], &n)))
-    return nothing;
+  if ((count > 1 && !to_int(f, &a[1], &behind)) || (a[0].kind == TERM_NUMBER && !to_int(f, &a[0], &n))) return nothing;
   if (behind < 0 || behind >= MAX_RANK || n < 0) return body_fail(f, "expected an extent"), nothing;
-  return term_value(onnx_iota(f->x, a[0].kind == TERM_NUMBER ? EXTENT(n) : a[0].extents[0], EXTENT(1), (int)behind));
+  return term_value(onnx_iota(f->x, a[0].kind == TERM_NUMBER ? EXTENT(n) : a[0].extent, EXTENT(1), (int)behind));
 }
 
 // expect(condition, 'message')
 static Term expect(Body *f, Term *a, size_t count) {
-  if (!body_is_idle(f) && count == 2 && a[0].number == 0)
+  if (count == 2 && (a[0].kind != TERM_NUMBER || a[0].number == 0))
     body_fail(f, "%.*s", (int)a[1].text.count, (const char *)a[1].text.at);
   return nothing;
 }
 
 static Term push(Body *f, Term *a, size_t count) {
-  if (body_is_idle(f) || count < 2 || a[1].kind != TERM_VALUE) return nothing;
+  if (count < 2 || a[1].kind != TERM_VALUE) return nothing;
   Value **values = a[0].values;
-  if (a[0].kind != TERM_VALUES && !(values = ARENA_ARRAY(f->scratch, Value *, MOST_BODY_COPIES)))
-    return f->has_failed = true, error_out_of_memory(f->x->reading.d), nothing;
+  if (a[0].kind != TERM_VALUES && !(values = ARENA_ARRAY(f->recipe.arena, Value *, MOST_RECIPE_COPIES)))
+    return body_out_of_memory(f);
   const size_t n = a[0].kind == TERM_VALUES ? a[0].count : 0;
-  if (n == MOST_BODY_COPIES) return nothing; // each has as many at most
+  if (n == MOST_RECIPE_COPIES) return nothing; // each has as many at most
   values[n] = a[1].value;
   return (Term){.kind = TERM_VALUES, .values = values, .count = n + 1};
 }
 
 static Term stack(Body *f, Term *a, size_t count) {
   int64_t axis;
-  if (body_is_idle(f) || count < 2 || !term_int(f, &a[1], &axis)) return nothing;
+  if (count < 2 || !to_int(f, &a[1], &axis)) return nothing;
   if (a[0].kind != TERM_VALUES) return body_fail(f, "expected a step or more"), nothing;
   return term_value(onnx_stack(f->x, a[0].values, a[0].count, (int)axis));
 }
 
 // graph('name', x): the graph of this attribute with the input x; without the attribute, x
 static Term apply_graph(Body *f, Term *a, size_t count) {
-  if (body_is_idle(f) || count < 2) return nothing;
+  if (count < 2) return nothing;
   const char *name = onnx_text_of(f->x, a[0].text);
   return name && onnx_has(f->x, name) ? term_value(onnx_apply(f->x, name, a[1].value)) : a[1];
 }
@@ -216,13 +219,11 @@ static const struct {
                  {"list", list_of, false},   {"count", count_of, false},   {"item", item, false},
                  {"bits", bits_of, false},   {"real", is_real, false}};
 
-Term body_function(Body *f, const char *name, size_t length, Term *arguments, size_t count) {
-  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-    if (strlen(functions[i].name) != length || strncmp(functions[i].name, name, length) != 0) continue;
-    if (body_is_idle(f)) return nothing;
-    const Term t = functions[i].call(f, arguments, count);
-    f->has_failed |= t.kind == TERM_ABSENT && !functions[i].may_be_absent;
-    return t;
-  }
-  return body_fail(f, "a formula with an unknown function"), nothing;
+Term body_call_function(Recipe *recipe, RecipeCall *call) {
+  size_t i = 0;
+  while (i < sizeof functions / sizeof *functions && !bytes_are(call->name, functions[i].name)) i++;
+  assert(i < sizeof functions / sizeof *functions); // a formula of bodies.def has an unknown function
+  const Term t = functions[i].call((Body *)recipe, call->arguments, call->count);
+  recipe->has_failed |= t.kind == TERM_ABSENT && !functions[i].may_be_absent;
+  return t;
 }

@@ -6,6 +6,7 @@
 
 #include <fnmatch.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 Value *onnx_find_value(const Onnx *x, const char *name) {
@@ -21,9 +22,13 @@ static OnnxReading reading_at(const Onnx *x, const OnnxPlace *place) {
   return r;
 }
 
-// Whether a value has the type and the shape that the model declares; named and unknown extents are any.
-static bool is_as_declared(const OnnxInfo *info, const Value *v) {
-  bool ok = (!info->type || onnx_type(info->type) == v->type) && (info->rank < 0 || info->rank == v->shape.rank);
+static bool has_declared_type(const OnnxInfo *info, const Value *v) {
+  return !info->type || onnx_type(info->type) == v->type;
+}
+
+// Whether a value has the shape that the model declares; named and unknown extents are any.
+static bool has_declared_shape(const OnnxInfo *info, const Value *v) {
+  bool ok = info->rank < 0 || info->rank == v->shape.rank;
   for (int axis = 0; ok && axis < info->rank; axis++) {
     const Extent declared = info->extent[axis], found = v->shape.extent[axis];
     ok = !extent_is_literal(declared) || !extent_is_literal(found) || declared.value == found.value;
@@ -31,15 +36,31 @@ static bool is_as_declared(const OnnxInfo *info, const Value *v) {
   return ok;
 }
 
-static bool check_declared(const Onnx *x, const OnnxInfo *info, const char *noun, size_t i, const Value *v) {
-  char declared[128], found[128];
+// Unknown extents of an input become the numbers that the settings give.
+static void give_numbers(Onnx *x, const OnnxInfo *info, Shape *shape) {
+  Ints given;
+  if (!onnx_given_shape(x, info, &given)) return;
+  if (shape->rank < 0)
+    for (shape->rank = 0; shape->rank < (int)given.count; shape->rank++) shape->extent[shape->rank] = EXTENT_UNKNOWN;
+  for (int axis = 0; axis < shape->rank; axis++)
+    if (extent_is_unknown(shape->extent[axis]) && given.items[axis] >= 0)
+      shape->extent[axis] = EXTENT(given.items[axis]);
+}
+
+// A wrong shape of an output, which exporters write, is a warning.
+static bool check_declared(const Onnx *x, const OnnxInfo *info, bool is_input, size_t i, const Value *v) {
+  char declared[128], found[128], what[320];
   Shape shape = {.rank = info->rank};
-  if (v == &x->failed || is_as_declared(info, v)) return true; // a failed value has been reported
+  const bool has_type = has_declared_type(info, v);
+  if (v == &x->failed || (has_type && has_declared_shape(info, v))) return true; // a failed value has been reported
   for (int axis = 0; axis < info->rank; axis++) shape.extent[axis] = info->extent[axis];
-  const OnnxReading r = reading_at(x, &(OnnxPlace){NULL, noun, i, info->message, INFO_NAME, 0});
-  return onnx_tell(&r, info->message.at, "declared as %s %s, but its elements are %s %s", onnx_type_name(info->type),
-                   info->rank < 0 ? "of any shape" : shape_string(&shape, declared, sizeof declared),
-                   onnx_type_name(onnx_type_number(v->type)), shape_string(&v->shape, found, sizeof found));
+  const OnnxReading r =
+      reading_at(x, &(OnnxPlace){NULL, is_input ? "input" : "output", i, info->message, INFO_NAME, 0});
+  snprintf(what, sizeof what, "declared as %s %s, but its elements are %s %s", onnx_type_name(info->type),
+           info->rank < 0 ? "of any shape" : shape_string(&shape, declared, sizeof declared),
+           onnx_type_name(onnx_type_number(v->type)), shape_string(&v->shape, found, sizeof found));
+  if (is_input || !has_type) return onnx_tell(&r, info->message.at, "%s", what);
+  return onnx_warn(&r, info->message.at, what), true;
 }
 
 bool onnx_take_input(Onnx *x, const OnnxInfo *info, size_t i, Names *inputs) {
@@ -51,7 +72,7 @@ bool onnx_take_input(Onnx *x, const OnnxInfo *info, size_t i, Names *inputs) {
   if (!names_set(inputs, name, (void *)info)) return error_out_of_memory(x->reading.d);
   Value *v = names_find(&x->scope->values, name);
   if (v) { // an initializer replaces the input
-    check_declared(x, info, "input", i, v);
+    check_declared(x, info, true, i, v);
     return !x->reading.d->out_of_memory;
   }
   v = &x->failed;
@@ -61,12 +82,12 @@ bool onnx_take_input(Onnx *x, const OnnxInfo *info, size_t i, Names *inputs) {
                 info->type ? onnx_type_name(info->type) : "a value that is no tensor");
   } else if (!onnx_set_extents(x, info, &shape)) {
     return false;
-  } else if ((given = onnx_given(x, name)) != NULL) {
+  } else if (give_numbers(x, info, &shape), (given = onnx_given(x, name)) != NULL) {
     v = onnx_tensor_file(x, given, name, type, &shape);
     if (!v) v = &x->failed;
   } else {
     const char *own = onnx_own_name(x, name);
-    v = own ? graph_add_input(x->build.graph, own, type, info->rank < 0 ? NULL : &shape) : NULL;
+    v = own ? graph_add_input(x->build.graph, own, type, shape.rank < 0 ? NULL : &shape) : NULL;
     if (!v) return error_out_of_memory(x->reading.d);
     if (!build_fits(&x->build, v)) v = &x->failed;
   }
@@ -87,7 +108,7 @@ bool onnx_give_output(Onnx *x, const OnnxInfo *info, size_t i) {
   if (onnx_has_extents(x, v))
     return build_error(b, "output %s: a shape with a name in it: give it a number, as in --dim NAME=1",
                        onnx_is_name(name) ? name : "?");
-  if (!check_declared(x, info, "output", i, v)) return !x->reading.d->out_of_memory;
+  if (!check_declared(x, info, false, i, v)) return !x->reading.d->out_of_memory;
   const char *own = onnx_own_name(x, name);
   if (!own) return false;
   const bool has_name = strcmp(v->name, own) == 0;

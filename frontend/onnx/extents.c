@@ -5,6 +5,7 @@
 #include "frontend/onnx/translation.h"
 #include "ir/operators/movement.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // Exact in f64. Smaller numbers are extents, in the order of stood_for, and MOST_STOOD_FOR further on, their opposites.
@@ -30,6 +31,36 @@ static const Value *input_behind(const Value *v, int *most) {
   return found;
 }
 
+static bool is_open(const Value *v) {
+  bool any = v->shape.rank < 0;
+  for (int i = 0; i < v->shape.rank; i++) any |= extent_is_unknown(v->shape.extent[i]);
+  return any;
+}
+
+// The first input that has an unknown extent and that v is computed from; NULL: none. Examines at most *most values.
+static const Value *open_input_behind(const Value *v, int *most) {
+  if (!v || v->is_input || --*most < 0) return v && v->is_input && is_open(v) ? v : NULL;
+  const Value *found = NULL;
+  for (uint32_t i = 0; v->producer && !found && i < v->producer->ninputs; i++)
+    found = open_input_behind(v->producer->inputs[i], most);
+  return found;
+}
+
+const char *onnx_shape_to_give(const Onnx *x, const Value *v, char *text, size_t nbytes) {
+  const Graph *g = x->build.graph;
+  int most = 1000;
+  const Value *input = open_input_behind(v, &most);
+  for (size_t i = 0; i < g->ninputs && !input; i++) input = is_open(g->inputs[i]) ? g->inputs[i] : NULL;
+  if (!input) return snprintf(text, nbytes, "give it a number, as in --dim NAME=1"), text;
+  size_t n = (size_t)snprintf(text, nbytes, "give the shape of %.80s, as in --shape %.80s=", input->name, input->name);
+  for (int i = 0; i < (input->shape.rank < 0 ? 2 : input->shape.rank) && n < nbytes; i++) {
+    const Extent e = input->shape.rank < 0 ? EXTENT_UNKNOWN : input->shape.extent[i];
+    n +=
+        (size_t)snprintf(text + n, nbytes - n, "%s%lld", i ? "," : "", extent_is_literal(e) ? (long long)e.value : 1LL);
+  }
+  return text;
+}
+
 static const char *name_of(Extent e) {
   return e.dim && e.dim->terms ? e.dim->terms[0].dims[0]->name : e.dim ? e.dim->name : NULL;
 }
@@ -50,21 +81,25 @@ static int64_t count_integers(const Value *v) {
   return v->constant->is_splat && nelems > 1 ? 1 : nelems;
 }
 
-// A name in the constant's extents that has no number yet.
+// A name in the constant's extents that has no number yet; NULL: the extent has no name.
 static const char *name_in(const Onnx *x, const Value *v) {
   for (int64_t i = 0; i < count_integers(v); i++) {
     const char *name = name_of(onnx_extent_of(x, onnx_integer(v, (size_t)i)));
     if (name) return name;
   }
-  return "NAME";
+  return NULL;
 }
 
 bool onnx_must_be_known(Onnx *x, const Value *v) {
   Builder *b = &x->build;
   int most = 1000;
-  if (v->constant)
+  char shape[SHAPE_TO_GIVE];
+  if (v->constant && name_in(x, v))
     return build_error(b, "expected numbers, found a shape with a name in it: give it a number, as in --dim %s=1",
                        name_in(x, v));
+  if (v->constant)
+    return build_error(b, "expected numbers, found a shape with an unknown extent: %s",
+                       onnx_shape_to_give(x, NULL, shape, sizeof shape));
   const Value *input = input_behind(v, &most);
   const char *name = input ? NULL : name_behind(v, &most);
   if (name)
@@ -269,7 +304,11 @@ Value *onnx_reshape_extents(Onnx *x, Value *v, const Shape *to) {
   int nunknown = 0;
   for (int i = 0; i < to->rank; i++) nunknown += extent_is_unknown(to->extent[i]);
   if (!v) return NULL;
-  if (nunknown > 1) return build_error(b, "expected at most one extent that is neither a number nor has a name"), NULL;
+  char shape[SHAPE_TO_GIVE];
+  if (nunknown > 1)
+    return build_error(b, "expected at most one extent that is neither a number nor has a name: %s",
+                       onnx_shape_to_give(x, v, shape, sizeof shape)),
+           NULL;
   Node *node = build_node(b, OP_StaticReshape, 1, &v);
   if (!node) return NULL;
   if (!node_set_shape(b->graph, node, &v->shape, to)) return error_out_of_memory(x->reading.d), NULL;

@@ -132,6 +132,7 @@ typedef struct OnnxReading {
 
 // Reports an error with its place; at: the byte of the file, or NULL. False.
 bool onnx_tell(const OnnxReading *r, const uint8_t *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void onnx_warn(const OnnxReading *r, const uint8_t *at, const char *what);
 
 // All return false after a message.
 bool onnx_read_model(const OnnxReading *r, Bytes bytes, OnnxModel *model);

@@ -150,8 +150,9 @@ bool onnx_has_number(Onnx *x, const Value *v, int axis) {
                        "expected a number as the input's extent %d, which follows from %.80s: give that one, as in "
                        "--dim %.80s=1",
                        axis, name, name);
-  return build_error(&x->build,
-                     "expected a number as the input's extent %d, found none: give it one, as in --dim NAME=1", axis);
+  char shape[SHAPE_TO_GIVE];
+  return build_error(&x->build, "expected a number as the input's extent %d, found none: %s", axis,
+                     onnx_shape_to_give(x, v, shape, sizeof shape));
 }
 
 bool onnx_has_numbers(Onnx *x, const Value *v) {

@@ -32,13 +32,8 @@ static bool is_in(Bytes file, const uint8_t *at) {
   return at && file.at && at >= file.at && at <= file.at + file.count;
 }
 
-bool onnx_tell(const OnnxReading *r, const uint8_t *at, const char *format, ...) {
+static void tell(const OnnxReading *r, const uint8_t *at, bool is_error, const char *what) {
   Text text;
-  va_list arguments;
-  char what[MOST_PLACE_BYTES];
-  va_start(arguments, format);
-  vsnprintf(what, sizeof what, format, arguments);
-  va_end(arguments);
   text_init(&text, r->arena->allocator);
   if (r->title) text_add_string(&text, r->title);
   if (r->title && r->place) text_add_string(&text, ", ");
@@ -46,7 +41,20 @@ bool onnx_tell(const OnnxReading *r, const uint8_t *at, const char *format, ...)
   if (is_in(r->file, at)) text_format(&text, "%sat byte %zu", text.nbytes ? " " : "", (size_t)(at - r->file.at));
   text_format(&text, "%s%s", text.nbytes ? ": " : "", what);
   if (text.out_of_memory) error_out_of_memory(r->d);
-  else error_at(r->d, (Position){r->source, 0, 0}, "%s", text_string(&text));
+  else (is_error ? error_at : warn_at)(r->d, (Position){r->source, 0, 0}, "%s", text_string(&text));
   text_deinit(&text);
+}
+
+bool onnx_tell(const OnnxReading *r, const uint8_t *at, const char *format, ...) {
+  va_list arguments;
+  char what[MOST_PLACE_BYTES];
+  va_start(arguments, format);
+  vsnprintf(what, sizeof what, format, arguments);
+  va_end(arguments);
+  tell(r, at, true, what);
   return false;
+}
+
+void onnx_warn(const OnnxReading *r, const uint8_t *at, const char *what) {
+  tell(r, at, false, what);
 }

@@ -228,7 +228,7 @@ static bool translate_graph(Onnx *x, const OnnxModel *model) {
   const OnnxGraph *g = &model->graph;
   Names inputs;
   names_init(&inputs, x->reading.arena);
-  bool ok = name_functions(x, model) && onnx_take_initializers(x, g);
+  bool ok = name_functions(x, model) && onnx_take_given_extents(x, g) && onnx_take_initializers(x, g);
   for (size_t i = 0; ok && i < g->ninputs; i++) ok = onnx_take_input(x, &g->inputs[i], i, &inputs);
   ok = ok && onnx_check_given(x, g) && translate_nodes(x, g);
   for (size_t i = 0; ok && i < g->noutputs; i++) ok = onnx_give_output(x, &g->outputs[i], i);

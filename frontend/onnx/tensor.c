@@ -184,11 +184,48 @@ Value *onnx_weight(Onnx *x, const OnnxTensor *tensor, const char *what, const ch
 enum { MOST_DIMS = 1024 };
 
 static const GivenExtent *given_extent(const Onnx *x, const char *name) {
-  for (size_t i = 0; i < x->settings->nextents; i++)
-    if (strcmp(x->settings->extents[i].name, name) == 0 && x->settings->extents[i].value >= 0 &&
-        x->settings->extents[i].value < MAX_ELEMENTS)
-      return &x->settings->extents[i];
+  for (size_t i = 0; i < x->ngiven; i++)
+    if (strcmp(x->given[i].name, name) == 0) return &x->given[i];
   return NULL;
+}
+
+static bool add_given(Onnx *x, const char *name, int64_t value) {
+  if (value < 0 || value >= MAX_ELEMENTS) return true;
+  if (!arena_grow(x->reading.arena, &x->given, x->ngiven, &x->given_capacity, sizeof *x->given))
+    return error_out_of_memory(x->reading.d);
+  x->given[x->ngiven++] = (GivenExtent){name, value};
+  return true;
+}
+
+bool onnx_given_shape(Onnx *x, const OnnxInfo *info, Ints *shape) {
+  const char *name = onnx_text_of(x, info->name), *own = name ? onnx_own_name(x, name) : NULL;
+  shape->count = 0;
+  if (!own || !x->settings->find_shape) return false;
+  const int rank = x->settings->find_shape(x->settings->find_shape_user, own, shape->items);
+  bool ok = rank >= 0 && rank <= MAX_RANK && (info->rank < 0 || info->rank == rank);
+  for (int axis = 0; ok && axis < rank; axis++) {
+    const int64_t declared = info->rank < 0 || info->dim[axis].count ? -1 : info->extent[axis].value,
+                  given = shape->items[axis];
+    ok = given < MAX_ELEMENTS && (given < 0 || declared < 0 || given == declared);
+  }
+  if (ok) shape->count = (size_t)rank;
+  return ok;
+}
+
+bool onnx_take_given_extents(Onnx *x, const OnnxGraph *g) {
+  bool ok = true;
+  Ints shape;
+  for (size_t i = 0; ok && i < x->settings->nextents; i++)
+    ok = add_given(x, x->settings->extents[i].name, x->settings->extents[i].value);
+  for (size_t i = 0; ok && i < g->ninputs; i++) {
+    const OnnxInfo *info = &g->inputs[i];
+    if (info->rank < 0 || !onnx_given_shape(x, info, &shape)) continue;
+    for (int axis = 0; ok && axis < info->rank; axis++) {
+      const char *name = info->dim[axis].count ? onnx_text_of(x, info->dim[axis]) : NULL;
+      if (name && onnx_is_name(name) && !given_extent(x, name)) ok = add_given(x, name, shape.items[axis]);
+    }
+  }
+  return ok;
 }
 
 // A name that no other dim of the graph has: the model's if it is one; of another, bytes become %, as in a URL.

@@ -43,6 +43,8 @@ typedef struct Onnx {
   Foreign foreign;
   OnnxReading reading;
   const ReadSettings *settings;
+  GivenExtent *given; // numbers of named extents: the settings', and those of shapes that they give
+  size_t ngiven, given_capacity;
   OnnxScope *scope;
   Names infos; // OnnxInfo of the graph's values, by name; filled at the first node of the domain "ngrad"
   bool has_infos;
@@ -153,11 +155,17 @@ bool onnx_number(Onnx *x, Value *v, double *number);         // the element of a
 
 // Building
 
-bool onnx_has_number(Onnx *x, const Value *v, int axis);      // whether its extent is a number; reports if not
-bool onnx_has_numbers(Onnx *x, const Value *v);               // for all axes
-Value *onnx_extent_tensor(Onnx *x, Extent e);                 // s64; a named one is computed by the graph
-Value *onnx_iota(Onnx *x, Extent n, Extent step, int behind); // s64: 0, step, ...; then `behind` axes of 1
-Value *onnx_flat(Onnx *x, Value *v);                          // as a vector
+enum { SHAPE_TO_GIVE = 320 };
+// "give the shape of x, as in --shape x=1,256", of an input with unknown extents from which v (NULL: unknown) follows.
+const char *onnx_shape_to_give(const Onnx *x, const Value *v, char *text, size_t nbytes);
+bool onnx_has_number(Onnx *x, const Value *v, int axis);          // whether its extent is a number; reports if not
+bool onnx_has_numbers(Onnx *x, const Value *v);                   // for all axes
+Value *onnx_extent_tensor(Onnx *x, Extent e);                     // s64; a named one is computed by the graph
+Value *onnx_iota(Onnx *x, Extent n, Extent step, int behind);     // s64: 0, step, ...; then `behind` axes of 1
+Value *onnx_flat(Onnx *x, Value *v);                              // as a vector
+Extent onnx_product(Onnx *x, const Value *v, int first, int end); // of extents; unknown if it is no formula
+Value *onnx_reshape_to(Onnx *x, Value *v, int rank, const Extent *extents);
+Value *onnx_gather_along(Onnx *x, Value *data, Value *indices, int axis); // indices: as many axes as the data
 Value *onnx_take(Onnx *x, Value *v, const int64_t *indices, int64_t count, int axis);
 // Zeros of the shape; each update, [count, ...], is added to the row at its position, [count].
 Value *onnx_scatter(Onnx *x, Value *places, Value *updates, const Shape *rows);
@@ -170,6 +178,11 @@ Value *onnx_convolve(Onnx *x, Value *v, Value *weights, Value *bias); // with th
 Value *onnx_unpack(Onnx *x, Value *v);                          // of such a type: to f32
 Value *onnx_pack(Onnx *x, Value *v, Type type, bool saturates); // 8-bit floats beyond the range: the greatest, or none
 
+// Takes the numbers of named extents of the settings, and of inputs whose shapes they give. False: out of memory.
+bool onnx_take_given_extents(Onnx *x, const OnnxGraph *g);
+// The shape that the settings give to an input, and whose rank and numbers do not contradict the declared ones; else
+// false.
+bool onnx_given_shape(Onnx *x, const OnnxInfo *info, Ints *shape);
 // Sets the extents of a declared value.
 bool onnx_set_extents(Onnx *x, const OnnxInfo *info, Shape *shape);
 

@@ -69,7 +69,7 @@ static bool bind_labels(OnnxWriter *w, const Node *node, Expansion *f, uint32_t 
   for (int i = 0; i < shape->rank; i++)
     if (i != axis) axes[count++] = i;
   f->axis = axis;
-  f->axes = (ExpansionAxes){.items = {axis}, .count = 1};
+  f->axes = (RecipeAxes){.items = {axis}, .count = 1};
   expansion_bind(f, "y", y, TYPE_S64);
   expansion_bind(f, "is_label", onnx_put(w, "Equal", NULL, y, all), TYPE_BOOLEAN);
   expansion_bind(f, "is_ignored", onnx_put(w, "Equal", NULL, y, onnx_put_initializer(w, TYPE_S64, NULL, 0, &number)),

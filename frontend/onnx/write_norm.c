@@ -34,7 +34,7 @@ bool onnx_write_along_formula(OnnxWriter *w, const Node *node, const char *text)
   Expansion f;
   expansion_init(&f, w);
   f.axis = softmax_axis(node);
-  f.axes = (ExpansionAxes){.items = {f.axis}, .count = 1};
+  f.axes = (RecipeAxes){.items = {f.axis}, .count = 1};
   expansion_write(&f, text);
   return true;
 }
@@ -57,13 +57,13 @@ bool onnx_write_softmax(OnnxWriter *w, const Node *node, const char *name) {
 
 // How operands meet src: `around` are the axes of extent 1 that vectors and statistics lack.
 typedef struct NormShape {
-  ExpansionAxes statistic, parameter; // the axes that each lacks in front of, between and behind its own
-  int64_t grouped[MAX_RANK];          // src's shape with groups as an axis
-  size_t ngrouped;                    // its rank; 0: src's own
-  int64_t split[2];                   // a parameter's shape with groups
+  RecipeAxes statistic, parameter; // the axes that each lacks in front of, between and behind its own
+  int64_t grouped[MAX_RANK];       // src's shape with groups as an axis
+  size_t ngrouped;                 // its rank; 0: src's own
+  int64_t split[2];                // a parameter's shape with groups
 } NormShape;
 
-static void add(ExpansionAxes *axes, int64_t axis) {
+static void add(RecipeAxes *axes, int64_t axis) {
   axes->items[axes->count++] = axis;
 }
 
@@ -139,7 +139,7 @@ static const char *as_data(OnnxWriter *w, const NormShape *s, const char *v) {
 
 // A parameter or statistic with all axes of data; leading ones come by broadcasting.
 static const char *as_operand(OnnxWriter *w, const NormShape *s, const char *v, bool is_statistic) {
-  const ExpansionAxes *axes = is_statistic ? &s->statistic : &s->parameter;
+  const RecipeAxes *axes = is_statistic ? &s->statistic : &s->parameter;
   if (s->ngrouped && !is_statistic) v = onnx_put_reshape(w, v, s->split, 2, NULL);
   return onnx_put_axes(w, "Unsqueeze", v, axes->items, axes->count, NULL);
 }
@@ -161,7 +161,7 @@ static const char *as_row(OnnxWriter *w, const Node *node, uint32_t i) {
 }
 
 static bool put_result(OnnxWriter *w, const NormShape *s, char type, const char *from, const Value *v, const char *to) {
-  const ExpansionAxes *axes = type == 'M' ? &s->statistic : &s->parameter;
+  const RecipeAxes *axes = type == 'M' ? &s->statistic : &s->parameter;
   int nopen = 0;
   for (int i = 0; i < v->shape.rank; i++) nopen += !extent_is_literal(v->shape.extent[i]);
   if (type == 'S' && nopen > 1) return false; // the reader cannot move them
@@ -274,7 +274,7 @@ bool onnx_write_bias(OnnxWriter *w, const Node *node, const char *text) {
   const uint32_t out = node->noutputs > 1 ? 1 : 0; // of the vector, in a gradient
   const bool has_vector = node->ninputs > 1;
   const Value *v = has_vector ? node->inputs[1] : node->outputs[0];
-  ExpansionAxes axes = {.count = 0};
+  RecipeAxes axes = {.count = 0};
   Expansion f;
   int behind;
   expansion_init(&f, w);

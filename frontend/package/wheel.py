@@ -53,6 +53,7 @@ def main():
     files = {
         "ngrad/__init__.py": (ROOT / "frontend/python/ngrad.py").read_bytes(),
         "ngrad/py.typed": b"",
+        "ngrad_onnx_backend.py": (ROOT / "frontend/python/ngrad_onnx_backend.py").read_bytes(),
         f"ngrad/{soname}": library.read_bytes(),
         f"{about}/METADATA": f"""Metadata-Version: 2.1
 Name: ngrad

@@ -72,9 +72,14 @@ class _Dim(ctypes.Structure):
     _fields_ = [("name", c_char_p), ("value", c_int64)]
 
 
+_FindShape = ctypes.CFUNCTYPE(c_int, c_void_p, c_char_p, POINTER(c_int64))
+
+
 class _ReadOptions(ctypes.Structure):
     _fields_ = [
-        ("constants", POINTER(c_char_p)), ("nconstants", c_size_t), ("dims", POINTER(_Dim)), ("ndims", c_size_t)]
+        ("constants", POINTER(c_char_p)), ("nconstants", c_size_t), ("dims", POINTER(_Dim)), ("ndims", c_size_t),
+        ("find_shape", _FindShape), ("find_shape_user", c_void_p),
+    ]  # fmt: skip
 
 
 class _Options(ctypes.Structure):
@@ -262,6 +267,7 @@ _WORDS = [
     for pattern, word in (
         (r"--dim ([^\s=]+)=([-\w]+)", r"with_dims(\1=\2)"), (r"by --dim or", "by with_dims or"),
         (r"--constant ([^\s=]+)=FILE", r"""load(PATH, constants={"\1": FILE})"""),
+        (r"--shape ([^\s=]+)=([\d,]+)", r"""load(PATH, shapes={"\1": [\2]})"""),
         (r"--freeze (\S+)", r"""freeze="\1\""""), (r"ngrad train --accumulate N", "train(accumulate=N)"),
         (r"--compile-timeout", "compile_timeout"), (r"--no-fuse", "fuse=False"),
     )
@@ -963,17 +969,22 @@ class _Call:
 # Graphs
 
 
-def load(path: _Path, constants: Mapping[str, _Path] | None = None, dims: Mapping[str, int] | None = None) -> Graph:
+def load(
+    path: _Path, constants: Mapping[str, _Path] | None = None, dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+) -> Graph:  # fmt: skip
     """Reads a graph from a file: ngrad/1, an ONNX model, or JSON of oneDNN Graph or nGraph.
 
     For an ONNX model, constants is a dict from inputs that become constants, such as shapes, to .npy or .pb files; dims
-    is a dict from named extents to the values that they get when the model is read.
+    is a dict from named extents to the values that they get when the model is read, and shapes one from inputs to
+    shapes, for extents without a name; -1 leaves an extent as it is.
     """
     path = os.fspath(path)
-    if constants or dims:
+    if constants or dims or shapes:
         given = tuple(_encode(f"{name}={os.fspath(file)}") for name, file in _items(constants, "constants"))
         extents = tuple((_encode(name), _integer(value, name)) for name, value in _items(dims, "dims"))
-        return Graph([(_read_file, os.fsencode(path), given, extents)])
+        sizes = tuple((_encode(name), _shape(shape, name)) for name, shape in _items(shapes, "shapes"))
+        return Graph([(_read_file, os.fsencode(path), given, extents, sizes)])
     with open(path, "rb") as file:
         text = file.read()
     return loads(text, os.fsdecode(path), os.path.dirname(os.path.abspath(path)))
@@ -1001,8 +1012,17 @@ def _read(session, _, name, text, folder):
     return _keep_read(session, _lib.ng_graph_read(session.context, name, text, len(text), folder))
 
 
-def _read_file(session, _, path, constants, dims):
-    options = _ReadOptions((c_char_p * len(constants))(*constants), len(constants), (_Dim * len(dims))(*dims), len(dims))
+def _read_file(session, _, path, constants, dims, shapes):
+    def find_shape(_user, name, extents):
+        shape = dict(shapes).get(name, ())
+        for i, extent in enumerate(shape[:_MAX_RANK]):
+            extents[i] = extent
+        return len(shape) if name in dict(shapes) else -1
+
+    options = _ReadOptions(
+        (c_char_p * len(constants))(*constants), len(constants), (_Dim * len(dims))(*dims), len(dims),
+        _FindShape(find_shape), None,
+    )  # fmt: skip
     return _keep_read(session, _lib.ng_graph_read_file_with(session.context, path, byref(options)))
 
 

@@ -9,6 +9,7 @@
 #include "ir/support/escape.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -50,7 +51,8 @@ typedef struct Dims {
   const Graph *graph;
   bool are_words; // no name has a space or is a number, so that every formula is read back
   Arena arena;
-  Names names; // the dims, unless they are words
+  Names names;         // the dims, unless they are words
+  int64_t most_values; // of a constant; of a longer one, a comment says what they are
 } Dims;
 
 static bool dims_init(Dims *d, const Graph *g) {
@@ -130,6 +132,22 @@ static void print_typed_name(Dims *d, const Value *v, Text *out) {
   text_add_string(out, "]");
 }
 
+// Adds what is known of all elements: 25088 values from -0.5 to 0.5
+static void print_range(const Value *v, Text *out) {
+  const int64_t nelems = shape_nelems(&v->shape);
+  double least = INFINITY, most = -INFINITY;
+  bool has_nan = false;
+  for (int64_t i = 0; i < nelems; i++) {
+    const double x = type_load(v->type, v->constant->data, (size_t)i);
+    least = fmin(least, x);
+    most = fmax(most, x);
+    has_nan |= isnan(x);
+  }
+  text_format(out, "}  # %" PRId64 " values", nelems);
+  if (least <= most) text_format(out, " from %g to %g", least, most);
+  text_add_string(out, has_nan ? " and NaN\n" : "\n");
+}
+
 static void print_constant(Dims *d, const Value *v, Text *out) {
   const Constant *constant = v->constant;
   text_add_string(out, "  - {");
@@ -140,6 +158,9 @@ static void print_constant(Dims *d, const Value *v, Text *out) {
   } else if (constant->is_splat) {
     text_add_string(out, ", value: ");
     print_element(v->type, constant->data, 0, out);
+  } else if (shape_nelems(&v->shape) > d->most_values) {
+    print_range(v, out);
+    return;
   } else {
     int64_t nelems = shape_nelems(&v->shape);
     text_add_string(out, ", values: [");
@@ -309,8 +330,13 @@ static void print_constants(Dims *d, Text *out) {
 }
 
 void yaml_print(const Graph *g, Text *out) {
+  yaml_print_most(g, INT64_MAX, out);
+}
+
+void yaml_print_most(const Graph *g, int64_t most_values, Text *out) {
   Dims d;
   if (!dims_init(&d, g)) out->out_of_memory = true;
+  d.most_values = most_values;
   text_add_string(out, "format: ngrad/1\nname: ");
   yaml_print_name(g->name, out);
   text_add_string(out, "\n");

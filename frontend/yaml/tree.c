@@ -15,7 +15,7 @@ typedef struct Frame {
   size_t nitems, capacity;
 } Frame;
 
-typedef struct Builder {
+typedef struct TreeReader {
   yaml_parser_t parser;
   const Source *source;
   Arena *arena;
@@ -25,9 +25,9 @@ typedef struct Builder {
   size_t depth;
   size_t nnodes, naliased; // so far: nodes, and nodes that aliases stand for
   Yaml *root;
-} Builder;
+} TreeReader;
 
-static Position mark_position(const Builder *b, yaml_mark_t mark) {
+static Position mark_position(const TreeReader *b, yaml_mark_t mark) {
   return (Position){b->source, (uint32_t)mark.line + 1, (uint32_t)mark.column + 1};
 }
 
@@ -45,7 +45,7 @@ static const struct {
 };
 
 // The position of a byte. For bytes that cannot be decoded, which have no mark.
-static Position offset_position(const Builder *b, size_t offset) {
+static Position offset_position(const TreeReader *b, size_t offset) {
   Position at = {b->source, 1, 1};
   if (offset > b->source->nbytes) offset = b->source->nbytes;
   for (size_t i = 0; i < offset; i++) {
@@ -60,7 +60,7 @@ static Position offset_position(const Builder *b, size_t offset) {
   return at;
 }
 
-static bool tell_parser_error(const Builder *b) {
+static bool tell_parser_error(const TreeReader *b) {
   const yaml_parser_t *p = &b->parser;
   const char *problem = p->problem ? p->problem : "unknown error";
   if (p->error == YAML_MEMORY_ERROR) return error_out_of_memory(b->d);
@@ -111,7 +111,7 @@ static bool is_core_tag(const char *tag, YamlKind kind) {
 }
 
 // Adds a node that was opened or closed to the innermost open collection.
-static bool attach(Builder *b, Yaml *node, Position at) {
+static bool attach(TreeReader *b, Yaml *node, Position at) {
   char found[DESCRIPTION_BYTES];
   if (b->depth == 0) {
     b->root = node;
@@ -126,7 +126,7 @@ static bool attach(Builder *b, Yaml *node, Position at) {
   return true;
 }
 
-static Yaml *new_node(Builder *b, YamlKind kind, const yaml_char_t *anchor, const yaml_char_t *tag, Position at) {
+static Yaml *new_node(TreeReader *b, YamlKind kind, const yaml_char_t *anchor, const yaml_char_t *tag, Position at) {
   if (tag && !is_core_tag((const char *)tag, kind)) {
     char found[DESCRIPTION_BYTES];
     error_at(b->d, at, "unexpected tag %s: a graph file has no types of its own", yaml_quote((const char *)tag, found));
@@ -144,7 +144,7 @@ static Yaml *new_node(Builder *b, YamlKind kind, const yaml_char_t *anchor, cons
   return node;
 }
 
-static bool add_scalar(Builder *b, const yaml_event_t *event) {
+static bool add_scalar(TreeReader *b, const yaml_event_t *event) {
   Position at = mark_position(b, event->start_mark);
   const char *text = (const char *)event->data.scalar.value, *tag = (const char *)event->data.scalar.tag;
   size_t nbytes = event->data.scalar.length;
@@ -160,11 +160,11 @@ static bool add_scalar(Builder *b, const yaml_event_t *event) {
   return attach(b, node, at);
 }
 
-static bool tell_depth(Builder *b, Position at) {
+static bool tell_depth(TreeReader *b, Position at) {
   return error_at(b->d, at, "nested too deep, expected at most %d levels", YAML_MAX_DEPTH);
 }
 
-static bool open_collection(Builder *b, YamlKind kind, const yaml_char_t *anchor, const yaml_char_t *tag,
+static bool open_collection(TreeReader *b, YamlKind kind, const yaml_char_t *anchor, const yaml_char_t *tag,
                             yaml_mark_t mark) {
   Position at = mark_position(b, mark);
   if (b->depth == YAML_MAX_DEPTH) return tell_depth(b, at);
@@ -174,7 +174,7 @@ static bool open_collection(Builder *b, YamlKind kind, const yaml_char_t *anchor
   return true;
 }
 
-static void close_collection(Builder *b) {
+static void close_collection(TreeReader *b) {
   const Frame *top = &b->stack[--b->depth];
   Yaml *node = top->node;
   uint32_t weight = 1;
@@ -188,7 +188,7 @@ static void close_collection(Builder *b) {
   node->count = (uint32_t)(node->kind == YAML_MAP ? top->nitems / 2 : top->nitems);
 }
 
-static bool add_alias(Builder *b, const yaml_event_t *event) {
+static bool add_alias(TreeReader *b, const yaml_event_t *event) {
   Position at = mark_position(b, event->start_mark);
   const char *name = (const char *)event->data.alias.anchor;
   char found[DESCRIPTION_BYTES];
@@ -203,7 +203,7 @@ static bool add_alias(Builder *b, const yaml_event_t *event) {
   return attach(b, node, at);
 }
 
-static bool add_event(Builder *b, const yaml_event_t *event) {
+static bool add_event(TreeReader *b, const yaml_event_t *event) {
   switch (event->type) {
   case YAML_DOCUMENT_START_EVENT:
     if (!b->root) return true;
@@ -222,7 +222,7 @@ static bool add_event(Builder *b, const yaml_event_t *event) {
   }
 }
 
-static bool build(Builder *b) {
+static bool build(TreeReader *b) {
   for (;;) {
     yaml_event_t event;
     if (!yaml_parser_parse(&b->parser, &event)) return tell_parser_error(b);
@@ -233,7 +233,7 @@ static bool build(Builder *b) {
 }
 
 Yaml *yaml_tree_read(const Source *source, Arena *arena, Diagnostics *d) {
-  Builder b = {.source = source, .arena = arena, .d = d};
+  TreeReader b = {.source = source, .arena = arena, .d = d};
   names_init(&b.anchors, arena);
   if (has_too_many_tag_lines(source))
     return error_at(d, (Position){source, 0, 0}, "more than %d %%TAG directives", MOST_TAG_LINES), NULL;

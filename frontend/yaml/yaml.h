@@ -56,6 +56,8 @@ Graph *yaml_read_file(const Allocator *allocator, const char *path, const ReadSe
 // with, operands by name, every attribute that the name has, and the types and shapes of outputs. Unused constants are
 // left out. Reading the text and printing it again gives the same text.
 void yaml_print(const Graph *g, Text *out);
+// The same, but of constants with more values only a comment; for people, as it cannot be read back.
+void yaml_print_most(const Graph *g, int64_t most_values, Text *out);
 
 // Prints a string as a YAML scalar: plain if that is safe for every reader, else in double quotes.
 void yaml_print_name(const char *name, Text *out);

@@ -7,8 +7,15 @@
 #include <string.h>
 
 void *build_out_of_memory(Builder *b) {
+  b->failed = true;
   error_out_of_memory(b->d);
   return NULL;
+}
+
+Value *build_name(Builder *b, Value *v, const char *name) {
+  if (!v || !name) return NULL;
+  v->name = arena_copy_text(&b->graph->arena, name, strlen(name));
+  return v->name ? v : build_out_of_memory(b);
 }
 
 Node *build_bare_node(Builder *b, OperatorId id, uint32_t ninputs) {
@@ -16,6 +23,8 @@ Node *build_bare_node(Builder *b, OperatorId id, uint32_t ninputs) {
   Node *node = graph_add_node(b->graph, op, NULL, ninputs > op->ninputs ? ninputs : op->ninputs, op->noutputs);
   if (!node || (b->origin && !node_add_origin(b->graph, node, b->origin))) return build_out_of_memory(b);
   node->position = b->origin ? b->origin->position : b->at;
+  node->comment = b->comment;
+  b->comment = NULL;
   return node;
 }
 
@@ -64,7 +73,9 @@ Value *build_result(Builder *b, Node *node, uint32_t slot, Type type) {
 bool build_infer(Builder *b, Node *node) {
   if (!node) return false;
   node_set_defaults(node);
-  return graph_infer_node(b->graph, node, b->d);
+  const bool ok = graph_infer_node(b->graph, node, b->d);
+  b->failed |= !ok;
+  return ok;
 }
 
 bool build_finish(Builder *b, Node *node) {
@@ -167,5 +178,12 @@ Value *build_with(Builder *b, OperatorId id, Value *v, const char *attribute, do
   Node *node = build_node(b, id, 1, &v);
   if (!node) return NULL;
   build_set(node, attribute)->f32 = number;
+  return build_one(b, node);
+}
+
+Value *build_all_reduce(Builder *b, Value *v, Reduction how) {
+  Node *node = build_node(b, OP_AllReduce, 1, &v);
+  if (!node) return NULL;
+  build_set(node, "reduction")->s64 = how;
   return build_one(b, node);
 }

@@ -6,22 +6,31 @@
 #ifndef NGRAD_IR_GRAPH_BUILDER_H
 #define NGRAD_IR_GRAPH_BUILDER_H
 
+#include "ir/operators/leaves.h"
 #include "ir/operators/operator.h"
 
 typedef struct Builder Builder;
 struct Builder {
   Graph *graph;
   Diagnostics *d;
-  Position at;        // of the nodes and values made
-  const Node *origin; // if not NULL: the nodes made have its position and origins
-  const char *stem;   // of the names of made values; NULL: the name of the operator's output, or "constant"; "": they
-                      // have no names
-  const char *title;  // label of the nodes made, which foreign graphs have; NULL: none
+  bool failed;         // a function has reported an error
+  Position at;         // of the nodes and values made
+  const Node *origin;  // if not NULL: the nodes made have its position and origins
+  const char *stem;    // of the names of made values; NULL: the name of the operator's output, or "constant"; "": they
+                       // have no names until build_name
+  const char *title;   // label of the nodes made, which foreign graphs have; NULL: none
+  const char *comment; // of the next node made; NULL: none
   struct Foreign *foreign; // what the readers of foreign graphs need besides (frontend/foreign/build.h); NULL elsewhere
   bool (*finish)(Builder *b, Node *node); // called by build_finish; NULL: build_infer
+  // Of a builder that builder_begin began (ir/graph/copies.h):
+  Arena scratch;   // until builder_end
+  Value **numbers; // made by build_shared_number
+  size_t nnumbers, numbers_capacity;
 };
 
 void *build_out_of_memory(Builder *b); // reports it; NULL
+
+Value *build_name(Builder *b, Value *v, const char *name); // v, with this name; NULL if one of them is
 
 Node *build_bare_node(Builder *b, OperatorId id, uint32_t ninputs); // without inputs and outputs
 // A node without outputs. NULL if a required input is.
@@ -50,5 +59,6 @@ Value *build_reduce(Builder *b, OperatorId id, Value *v, const int64_t *axes, si
 Value *build_reduce_mask(Builder *b, OperatorId id, Value *v, uint32_t axes, bool keeps_axes);
 Value *build_along(Builder *b, OperatorId id, Value *v, int64_t axis); // an operator with the attribute axis
 Value *build_with(Builder *b, OperatorId id, Value *v, const char *attribute, double number);
+Value *build_all_reduce(Builder *b, Value *v, Reduction how);
 
 #endif

@@ -57,7 +57,7 @@ bool kernel_find_scatter(const Kernel *k, Scatter *s) {
   if (!k->axes[s->summed].extent && !k->axes[s->summed].monomial) return false; // the sum is empty
   for (int axis = 0; axis < k->naxes; axis++) {
     if (axis == s->summed || axis == s->rows) continue;
-    if (k->accesses[s->to].stride[axis] == 1) s->columns = axis;
+    if (k->accesses[s->to].stride[axis] == 1 && !k->accesses[s->to].stride_monomial[axis]) s->columns = axis;
     else s->free = axis;
   }
   const Access *to = &k->accesses[s->to];
@@ -69,4 +69,21 @@ bool kernel_find_scatter(const Kernel *k, Scatter *s) {
 
 bool kernel_is_scatter(const Kernel *k) {
   return kernel_find_scatter(k, &(Scatter){0});
+}
+
+void kernel_add_scatter_columns(Kernel *k) {
+  if (k->nstores != 1 || k->naxes < 2 || k->naxes > 3 || kernel_is_scatter(k)) return;
+  const ExprId sum = k->stores[0].value, choice = k->exprs[sum].args[0], from = k->exprs[choice].args[1];
+  if (k->exprs[sum].op != EXPR_REDUCE_SUM || k->exprs[choice].op != EXPR_SELECT || k->exprs[from].op != EXPR_LOAD)
+    return;
+  const int columns = k->naxes++;
+  const ExprId ids[] = {sum, choice, from};
+  Access *const accesses[] = {&k->accesses[k->stores[0].access], &k->accesses[k->exprs[from].access]};
+  k->axes[columns] = (Axis){.name = "column", .extent = 1};
+  for (size_t i = 0; i < 3; i++) k->exprs[ids[i]].axes |= 1U << columns;
+  for (size_t i = 0; i < 2; i++) accesses[i]->stride[columns] = 1;
+  if (kernel_is_scatter(k)) return;
+  for (size_t i = 0; i < 3; i++) k->exprs[ids[i]].axes &= ~(1U << columns);
+  for (size_t i = 0; i < 2; i++) accesses[i]->stride[columns] = 0;
+  k->naxes--;
 }

@@ -18,5 +18,7 @@ typedef struct Scatter {
 // Whether the kernel computes such a sum and nothing else, on dense tensors of the kernel's type.
 bool kernel_find_scatter(const Kernel *k, Scatter *s);
 bool kernel_is_scatter(const Kernel *k);
+// Gives a kernel that lacks nothing else for a scatter, as its rows are single elements, an axis of one column.
+void kernel_add_scatter_columns(Kernel *k);
 
 #endif

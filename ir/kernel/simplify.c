@@ -1,6 +1,8 @@
 // Removes unneeded expressions and axes in place.
 #include "ir/kernel/simplify.h"
 
+#include "ir/kernel/scatter.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,4 +231,5 @@ void kernel_simplify_axes(Kernel *k) {
     k->axes[axis + 1].name = k->axes[axis].name;
     drop_axis(k, axis);
   }
+  kernel_add_scatter_columns(k);
 }

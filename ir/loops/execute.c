@@ -1,19 +1,10 @@
-// Executes control flow, pointers and flags. Has the table of node kinds, like the printer
+// Executes control flow, indices and pointers. Has the table of node kinds, like the printer
 // (backends/codegen/print/tree.c).
 #include "ir/loops/executing.h"
 
 static void execute_nodes(Executing *x, const LoopNode *n);
 
 // Loops and conditions
-
-static bool is_flag_set(const Executing *x, const LoopNode *n) {
-  switch (n->flag) {
-  case FLAG_HAS_ALL_PARTIALS: return buffer_of(x, n->access);
-  case FLAG_WANTED: return x->accesses[n->access].is_wanted;
-  case FLAG_STREAMED: return x->accesses[n->access].is_streamed;
-  default: return x->accesses[n->access].partials.buffer;
-  }
-}
 
 static bool goes_on(Executing *x, const LoopNode *n) {
   const uint64_t at = *var_place(x, n->var), end = index_of_run(x, n->end);
@@ -41,9 +32,8 @@ static void execute_vectors(Executing *x, const LoopNode *n) {
 }
 
 static void execute_for(Executing *x, const LoopNode *n) {
-  if (n->flag && !is_flag_set(x, n)) return;
-  if (n->is_vectors || n->is_down) {
-    if (n->is_vectors) execute_vectors(x, n);
+  if (n->vectors || n->is_down) {
+    if (n->vectors) execute_vectors(x, n);
     else execute_down(x, n);
     return;
   }
@@ -57,11 +47,7 @@ static void execute_for(Executing *x, const LoopNode *n) {
 }
 
 static void execute_if(Executing *x, const LoopNode *n) {
-  execute_nodes(x, (n->test ? index_of_run(x, n->test) != 0 : is_flag_set(x, n)) ? n->body : n->otherwise);
-}
-
-static void execute_scope(Executing *x, const LoopNode *n) {
-  execute_nodes(x, n->body);
+  execute_nodes(x, is_on(x, n) ? n->body : n->otherwise);
 }
 
 static void execute_nothing(Executing *x, const LoopNode *n) {
@@ -72,64 +58,36 @@ static void execute_nothing(Executing *x, const LoopNode *n) {
 // Integers
 
 static void execute_index(Executing *x, const LoopNode *n) {
-  *var_place(x, n->var) = index_of_run(x, n->value);
+  *var_place(x, n->var) = is_on(x, n) ? index_of_run(x, n->value) : 0;
 }
 
-static void execute_advance(Executing *x, const LoopNode *n) {
-  *var_place(x, n->var) += index_of_run(x, n->value);
-}
+// Pointers, local arrays
 
-enum { LINE = 64 };
-
-static uint64_t byte_of(const Pointer *p) {
-  return p->buffer->address + p->at * type_nbytes(p->buffer->type);
-}
-
-static void execute_peel_count(Executing *x, const LoopNode *n) {
-  const bool is_wanted = !n->flag || x->accesses[n->access].is_wanted;
-  const Pointer p = address_of(x, &n->address);
-  if (is_wanted && !p.buffer) execute_fail(x, "the address is a null pointer");
-  const uint64_t left = is_wanted && p.buffer ? -byte_of(&p) % LINE / type_nbytes(p.buffer->type) : 0;
-  *var_place(x, n->var) = left;
-}
-
-// Pointers, flags, local arrays
-
-// The pointer to an output that the caller leaves out is NULL.
+// A pointer to what the caller leaves out is NULL.
 static void execute_pointer(Executing *x, const LoopNode *n) {
-  OfAccess *a = &x->accesses[n->access];
-  const uint64_t row = n->is_row ? var_of(x, VAR_ROW) : 0;
-  const bool is_wanted = !n->flag || a->is_wanted;
-  if (row >= MOST_ITEMS) execute_fail(x, "there are %llu rows", (unsigned long long)row);
-  else a->pointer[row] = is_wanted ? address_of(x, &n->address) : (Pointer){NULL, 0};
+  const bool is_partial = n->to.buffer == BUFFER_PARTIALS;
+  const Pointer p = address_of(x, &n->from);
+  if (is_partial && !p.buffer && !n->test) execute_fail(x, "it has no memory");
+  if (n->to.item == ITEM_ONLY && !make_items(x, &n->to, 1)) return;
+  point_to(x, &n->to, is_on(x, n) ? p : (Pointer){NULL, 0});
 }
 
-static void execute_local(Executing *x, const LoopNode *n) {
-  OfAccess *a = &x->accesses[n->access];
-  OfExpr *e = &x->exprs[n->expr];
-  switch (n->local) {
-  case LOCAL_TEMPORARY: {
-    const Access *access = &x->k->accesses[n->access];
-    a->pointer[0] = make_local(x, &a->own, access->type, n->nelems * (access_is_mask(access) ? 8 : 1));
+// An array of pointers or values has an item for each row; other arrays have elements.
+static void execute_buffer(Executing *x, const LoopNode *n) {
+  const Access *a = &x->k->accesses[node_access(n)];
+  switch (n->to.buffer) {
+  case BUFFER_SUM:
+  case BUFFER_TOTAL:
+  case BUFFER_HELD: execute_register(x, n); return;
+  case BUFFER_VALUE: make_items(x, &n->to, n->count); return;
+  case BUFFER_ROW:
+    if (n->from.buffer) execute_pointer(x, n);
+    else if (!access_is_own(x->tree, n->to.of)) make_items(x, &n->to, n->count);
+    else make_array(x, &n->to, a->type, n->count * (access_is_mask(a) ? 8 : 1));
     return;
+  case BUFFER_PARTIALS: execute_pointer(x, n); return;
+  default: make_array(x, &n->to, TYPE_F32, n->count * (n->is_vector ? LANES : 1));
   }
-  case LOCAL_POINTERS: return;
-  case LOCAL_COPY: a->copy = make_local(x, &a->rows, TYPE_F32, n->nelems); return;
-  case LOCAL_ROWS: a->copy = make_local(x, &a->rows, TYPE_F32, n->nelems * LANES); return;
-  case LOCAL_SPILLED: e->spilled = make_local(x, &e->spill, TYPE_F32, n->nelems); return;
-  case LOCAL_SCALARS: make_slot(x, &e->value, (int)n->nelems); return;
-  }
-}
-
-static void execute_flag(Executing *x, const LoopNode *n) {
-  OfAccess *a = &x->accesses[n->access];
-  if (n->flag == FLAG_WANTED) {
-    a->is_wanted = buffer_of(x, n->access);
-    return;
-  }
-  const Pointer p = address_of(x, &n->address); // an output that the caller leaves out has no address
-  a->is_streamed = n->is_peeled || (p.buffer && byte_of(&p) % LINE == 0);
-  if (n->value && !x->run.is_large) a->is_streamed &= index_of_run(x, n->value) > index_of_run(x, n->end);
 }
 
 // Block and step are two functions in C: the step sees only the variables of the block that are its parameters.
@@ -157,41 +115,11 @@ static void execute_step(Executing *x, const LoopNode *n) {
 }
 
 static void (*const executors[])(Executing *x, const LoopNode *n) = {
-    [NODE_COMMENT] = execute_nothing,
-    [NODE_UNUSED] = execute_nothing,
-    [NODE_INDEX] = execute_index,
-    [NODE_COUNTER] = execute_index,
-    [NODE_ADVANCE] = execute_advance,
-    [NODE_FOR] = execute_for,
-    [NODE_SCOPE] = execute_scope,
-    [NODE_IF] = execute_if,
-    [NODE_FLAG] = execute_flag,
-    [NODE_POINTER] = execute_pointer,
-    [NODE_LOCAL] = execute_local,
-    [NODE_LET] = execute_let,
-    [NODE_BEGIN_SUM] = execute_begin_sum,
-    [NODE_LEAVE] = execute_nothing,
-    [NODE_UPDATE] = execute_update,
-    [NODE_END_RUN] = execute_end_run,
-    [NODE_END_SUM] = execute_end_sum,
-    [NODE_COMBINE] = execute_combine,
-    [NODE_LOAD_PARTIAL] = execute_load_partial,
-    [NODE_STORE_PARTIAL] = execute_store_partial,
-    [NODE_STORE] = execute_store,
-    [NODE_SPILL] = execute_spill,
-    [NODE_LOAD_ROWS] = execute_load_rows,
-    [NODE_STORE_ROWS] = execute_store_rows,
-    [NODE_COPY_ROWS] = execute_copy_rows,
-    [NODE_LOAD_COLUMN] = execute_load_column,
-    [NODE_GATHER_ROWS] = execute_gather_rows,
-    [NODE_SCATTER_ROWS] = execute_scatter_rows,
-    [NODE_PREFETCH] = execute_nothing,
-    [NODE_PEEL_COUNT] = execute_peel_count,
-    [NODE_PARTIALS] = execute_partials,
-    [NODE_INIT_PARTIAL] = execute_init_partial,
-    [NODE_STEP] = execute_step,
-    [NODE_SCATTER] = execute_scatter,
-    [NODE_FENCE] = execute_nothing,
+    [NODE_COMMENT] = execute_nothing, [NODE_INDEX] = execute_index,      [NODE_FOR] = execute_for,
+    [NODE_IF] = execute_if,           [NODE_BUFFER] = execute_buffer,    [NODE_LET] = execute_let,
+    [NODE_UPDATE] = execute_update,   [NODE_STORE] = execute_store,      [NODE_MOVE] = execute_move,
+    [NODE_LEAVE] = execute_nothing,   [NODE_PREFETCH] = execute_nothing, [NODE_STEP] = execute_step,
+    [NODE_SCATTER] = execute_scatter, [NODE_FENCE] = execute_nothing,
 };
 
 static void execute_nodes(Executing *x, const LoopNode *n) {
@@ -199,24 +127,34 @@ static void execute_nodes(Executing *x, const LoopNode *n) {
   for (; n && !x->has_failed; n = n->next) {
     x->at = n;
     if (x->run.nsteps) x->has_failed = --*x->run.nsteps < 0;
-    if (!x->has_failed) executors[n->kind](x, n);
+    const bool is_declared = n->kind == NODE_INDEX || n->kind == NODE_BUFFER || n->kind == NODE_IF; // whatever the test
+    if (!x->has_failed && (is_declared || is_on(x, n))) executors[n->kind](x, n);
   }
   if (!x->has_failed) x->at = around;
 }
 
 static bool make_variables(Executing *x) {
   const Kernel *k = x->k;
-  x->accesses = ARENA_ARRAY(x->arena, OfAccess, k->naccesses + 1);
-  x->exprs = ARENA_ARRAY(x->arena, OfExpr, k->nexprs + 1);
-  bool ok = x->accesses && x->exprs;
+  const size_t counts[] = {[OWNER_FUNCTION] = 1, [OWNER_AXIS] = MAX_AXES, [OWNER_ACCESS] = k->naccesses + 1};
+  bool ok = true;
+  for (int i = 0; i < 2 * VAR_KINDS && ok; i++) {
+    uint64_t **vars = &x->vars[i / VAR_KINDS][i % VAR_KINDS];
+    *vars = ARENA_ARRAY(x->arena, uint64_t, counts[var_info[i % VAR_KINDS].owner]);
+    ok = *vars;
+  }
+  for (int kind = 0; kind < BUFFER_KINDS && ok; kind++) {
+    x->buffers[kind] = ARENA_ARRAY(x->arena, Storage, buffer_info[kind].is_of_expr ? k->nexprs + 1 : k->naccesses + 1);
+    ok = x->buffers[kind];
+  }
   for (ExprId id = 0; ok && id < k->nexprs; id++) {
     const Expr *e = &k->exprs[id];
+    const Address value = {.buffer = BUFFER_VALUE, .of = id};
     if (!x->tree->is_made[id] && e->op != EXPR_CONSTANT) continue;
-    ok = make_slot(x, &x->exprs[id].value, 1);
+    ok = make_items(x, &value, 1);
     if (!ok || e->op != EXPR_CONSTANT) continue;
     const Datum number =
         k->is_s64 ? x->domain->integer(x->domain->context, e->integer) : number_of(x, x->type, e->number);
-    set_lanes(x->exprs[id].value.items[0].lane, number, 0, LANES);
+    set_lanes(lanes_of(x, &value), number, 0, LANES);
   }
   x->why->out_of_memory |= !ok;
   return ok;

@@ -20,6 +20,7 @@ typedef struct Buffer { // the elements of a tensor or temporary
   uint32_t *writers;   // by element: the last block that wrote it; 0: none. NULL: read-only, or local to a step
   uint32_t *readers;   // by element: of the last loop that read it, the first block that did
   bool is_stored_once; // a loop must not write an element twice
+  bool is_mapped;      // the domain loads, stores and checks elements, also of a temporary: writers is NULL
 } Buffer;
 
 // False: out of memory. has_values: its elements are not the domain's.
@@ -60,12 +61,15 @@ bool tree_execute(const LoopRun *run, int64_t first, int64_t end, Blocks *blocks
 
 // The value of an index, if var_at(context, v) is that of variable v. *is_wrong is set if it divides by 0.
 typedef uint64_t VarAt(const void *context, Var v);
+typedef uint64_t OfAddress(const void *context, const Index *i);
 typedef struct IndexMeaning {
   const Schedule *schedule; // of the loops whose blocks the index mentions; NULL: it mentions none
   const Graph *graph;
   const int64_t *dims;
   VarAt *var_at;
+  OfAddress *of_address; // the value of an index of an address
   const void *context;
+  bool is_large; // INDEX_EXCEEDS is 1
 } IndexMeaning;
 uint64_t index_value(const Index *i, const IndexMeaning *m, bool *is_wrong); // i NULL: 0
 

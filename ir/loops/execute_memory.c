@@ -60,6 +60,9 @@ uint64_t index_value(const Index *i, const IndexMeaning *m, bool *is_wrong) {
   case INDEX_BLOCK_LENGTH: return (uint64_t)run_block_length(m->schedule, &m->schedule->loops[i->loop], m->dims);
   case INDEX_NCUT_BLOCKS: return (uint64_t)run_ncut_blocks(m->schedule, &m->schedule->loops[i->loop], m->dims);
   case INDEX_SIGNED: return index_value(i->args[0], m, is_wrong);
+  case INDEX_EXISTS:
+  case INDEX_IS_AT_LINE:
+  case INDEX_TO_LINE: return m->of_address(m->context, i);
   case INDEX_CHOOSE: return index_value(i->args[index_value(i->args[0], m, is_wrong) ? 1 : 2], m, is_wrong);
   default: break;
   }
@@ -74,13 +77,14 @@ uint64_t index_value(const Index *i, const IndexMeaning *m, bool *is_wrong) {
   case INDEX_AT_MOST: return a <= b;
   case INDEX_AT_LEAST: return a >= b;
   case INDEX_MORE: return a > b;
+  case INDEX_EXCEEDS: return m->is_large || a > b;
   case INDEX_DIFFERS: return a != b;
   default: return a && b;
   }
 }
 
 uint64_t *var_place(Executing *x, Var v) {
-  return v.kind == VAR_DISTANCE ? &x->accesses[v.of].distance : &x->vars[x->function][v.kind][v.of];
+  return &x->vars[x->function][v.kind][v.of];
 }
 
 uint64_t var_of(Executing *x, VarKind kind) {
@@ -89,15 +93,28 @@ uint64_t var_of(Executing *x, VarKind kind) {
 
 static uint64_t var_at(const void *context, Var v) {
   const Executing *x = context;
-  return v.kind == VAR_DISTANCE ? x->accesses[v.of].distance : x->vars[x->function][v.kind][v.of];
+  return x->vars[x->function][v.kind][v.of];
+}
+
+static uint64_t of_address(const void *context, const Index *i) {
+  enum { LINE = 64 };
+  Executing *x = (Executing *)context; // it may fail
+  const Pointer p = address_of(x, i->address);
+  if (i->op == INDEX_EXISTS || !p.buffer) return p.buffer != NULL;
+  const uint64_t nbytes = type_nbytes(p.buffer->type), to_line = -(p.buffer->address + p.at * nbytes) % LINE;
+  return i->op == INDEX_IS_AT_LINE ? !to_line : to_line / nbytes;
 }
 
 uint64_t index_of_run(Executing *x, const Index *i) {
   bool is_wrong = false;
-  const IndexMeaning m = {x->tree->schedule, x->k->graph, x->run.dims, var_at, x};
+  const IndexMeaning m = {x->tree->schedule, x->k->graph, x->run.dims, var_at, of_address, x, x->run.is_large};
   const uint64_t value = index_value(i, &m, &is_wrong);
   if (is_wrong) execute_fail(x, "it divides by 0");
   return value;
+}
+
+bool is_on(Executing *x, const LoopNode *n) {
+  return !n->test || index_of_run(x, n->test);
 }
 
 int lanes_of_node(Executing *x, const LoopNode *n) {
@@ -108,25 +125,51 @@ int lanes_of_node(Executing *x, const LoopNode *n) {
   return nlanes > LANES ? 0 : (int)nlanes;
 }
 
-// Variables
+// Items of buffers
 
-Vector *item_of(Executing *x, Slot *s, int i) {
-  static Vector none;
-  if (i >= 0 && i < s->count) return &s->items[i];
-  execute_fail(x, "it uses element %d of an array of %d", i, s->count);
-  memset(&none, 0, sizeof none);
-  return &none;
+Storage *storage_of(const Executing *x, const Address *at) {
+  return &x->buffers[at->buffer][at->of];
 }
 
-bool make_slot(Executing *x, Slot *s, int count) {
-  if (count < 1 || count > MOST_ITEMS) execute_fail(x, "an array has %d elements", count);
+bool make_items(Executing *x, const Address *at, int64_t count) {
+  Storage *s = storage_of(x, at);
+  const bool is_register = buffer_info[at->buffer].is_register;
+  if (count < 1 || count > MOST_ITEMS) execute_fail(x, "an array has %lld elements", (long long)count);
   else if (count > s->count) {
-    s->items = ARENA_ARRAY(x->arena, Vector, (size_t)count);
-    s->count = s->items ? count : 0;
-    x->why->out_of_memory |= !s->items;
+    if (is_register) s->values = ARENA_ARRAY(x->arena, Vector, (size_t)count);
+    else s->pointers = ARENA_ARRAY(x->arena, Pointer, (size_t)count);
+    s->count = s->values || s->pointers ? (int)count : 0;
+    x->why->out_of_memory |= !s->count;
   }
   x->has_failed |= x->why->out_of_memory;
   return !x->has_failed;
+}
+
+static uint64_t item_of(Executing *x, const Address *at) {
+  const uint64_t row = var_of(x, VAR_ROW), vector = var_of(x, VAR_VECTOR);
+  switch (at->item) {
+  case ITEM_OF_ROW: return row;
+  case ITEM_OF_VECTOR: return vector;
+  case ITEM_OF_BOTH: return vector * var_of(x, VAR_ROWS) + row;
+  case ITEM_OF_ELEMENT: return var_of(x, VAR_LANE) % LANES;
+  default: return 0;
+  }
+}
+
+// Whether the buffer has the item; fails if not.
+static bool has_item(Executing *x, const Address *at, uint64_t item) {
+  const int count = storage_of(x, at)->count;
+  if (item >= (uint64_t)count)
+    execute_fail(x, "it uses element %llu of an array of %d", (unsigned long long)item, count);
+  return item < (uint64_t)count;
+}
+
+Datum *lanes_of(Executing *x, const Address *at) {
+  static Vector none;
+  const uint64_t item = item_of(x, at);
+  if (has_item(x, at, item)) return storage_of(x, at)->values[item].lane;
+  memset(&none, 0, sizeof none);
+  return none.lane;
 }
 
 // Addresses
@@ -138,18 +181,17 @@ Buffer *buffer_of(const Executing *x, AccessId id) {
 }
 
 Pointer address_of(Executing *x, const Address *at) {
-  const uint64_t row = at->is_row ? var_of(x, VAR_ROW) : 0;
-  OfAccess *a = &x->accesses[at->access];
+  const uint64_t item = item_of(x, at);
   Pointer p = {NULL, 0};
-  switch (at->base) {
-  case BASE_TENSOR: p.buffer = buffer_of(x, at->access); break;
-  case BASE_POINTER: p = a->pointer[row < MOST_ITEMS ? row : 0]; break;
-  case BASE_ROWS: p = a->copy; break;
-  case BASE_SPILLED: p = x->exprs[at->expr].spilled; break;
-  case BASE_PARTIAL: p = a->partials; break;
-  }
+  if (at->buffer == BUFFER_TENSOR) p.buffer = buffer_of(x, at->of);
+  else if (has_item(x, at, item)) p = storage_of(x, at)->pointers[item];
   p.at += index_of_run(x, at->index);
   return p;
+}
+
+void point_to(Executing *x, const Address *at, Pointer p) {
+  const uint64_t item = item_of(x, at);
+  if (has_item(x, at, item)) storage_of(x, at)->pointers[item] = p;
 }
 
 // Buffers
@@ -174,18 +216,19 @@ int64_t buffer_first_unwritten(const Buffer *b) {
   return -1;
 }
 
-Pointer make_local(Executing *x, Buffer *b, Type type, int64_t nelems) {
+void make_array(Executing *x, const Address *at, Type type, int64_t nelems) {
   enum { NOTHING = 0xFF }; // in every byte: NaN as a number
+  Storage *s = storage_of(x, at);
+  Buffer *b = &s->array;
+  if (!make_items(x, at, 1)) return;
   if (nelems < 0 || (x->run.nsteps && (*x->run.nsteps -= nelems) < 0)) x->has_failed = true;
   else if (b->nelems < nelems) b->values = ARENA_ARRAY(x->arena, Datum, (size_t)nelems);
-  if (x->has_failed || (nelems && !b->values)) {
-    x->why->out_of_memory |= !x->has_failed;
-    x->has_failed = true;
-    return (Pointer){NULL, 0};
-  }
+  x->why->out_of_memory |= !x->has_failed && nelems && !b->values;
+  x->has_failed |= x->why->out_of_memory;
+  if (x->has_failed) return;
   *b = (Buffer){.name = "a local array", .type = type, .nelems = nelems, .values = b->values};
   if (nelems) memset(b->values, NOTHING, (size_t)nelems * sizeof *b->values);
-  return (Pointer){b, 0};
+  s->pointers[0] = (Pointer){b, 0};
 }
 
 static bool is_of_other_block(const Blocks *b, uint32_t block) {
@@ -204,7 +247,7 @@ static const char *read_fault(const Buffer *b, const Blocks *blocks, uint64_t i)
 
 static const char *write_fault(const Buffer *b, const Blocks *blocks, uint64_t i) {
   if (i >= (uint64_t)b->nelems) return "writes out of bounds";
-  if (!b->writers) return b->values ? NULL : "writes read-only memory";
+  if (!b->writers) return b->values || b->is_mapped ? NULL : "writes read-only memory";
   if (is_of_other_block(blocks, b->writers[i])) return "writes an element that another block of the loop writes";
   if (is_of_other_block(blocks, b->readers[i])) return "writes an element that another block of the loop reads";
   if (b->is_stored_once && b->writers[i] == blocks->now) return "writes an element that the loop has written already";
@@ -222,7 +265,7 @@ static bool find_elements(Executing *x, AccessId id, Pointer p, Elements e, bool
   if (!p.buffer) execute_fail(x, "accesses memory through a null pointer");
   if (!p.buffer) return false;
   if (!p.buffer->values && p.buffer != buffer_of(x, id)) execute_fail(x, "accesses another tensor");
-  if (p.buffer->values && access_is_mask(&x->k->accesses[id])) p.at *= 8;
+  if (access_is_mask(&x->k->accesses[id])) p.at *= 8;
   for (int i = 0; i < e.count && !x->has_failed; i++) {
     const uint64_t at = p.at + (uint64_t)i * e.step;
     elements[i] = (int64_t)at;

@@ -1,12 +1,56 @@
-// Executes NODE_LET, stores, spills and transposed copies.
+// Executes what reads and writes buffers: values, sums, stores and moves.
 #include "ir/loops/executing.h"
 
 #include <math.h>
 #include <string.h>
 
 // FORM_ROWS: an array with a scalar for each row.
-Datum *value_of(Executing *x, ExprId id) {
-  return item_of(x, &x->exprs[id].value, x->tree->form[id] == FORM_ROWS ? (int)var_of(x, VAR_ROW) : 0)->lane;
+static Address value_address(const Executing *x, ExprId id) {
+  return (Address){.buffer = BUFFER_VALUE, .of = id, .item = x->tree->form[id] == FORM_ROWS ? ITEM_OF_ROW : ITEM_ONLY};
+}
+
+static Datum *value_of(Executing *x, ExprId id) {
+  const Address value = value_address(x, id);
+  return lanes_of(x, &value);
+}
+
+static void each_row(Executing *x, const LoopNode *n, void (*f)(Executing *x, const LoopNode *n)) {
+  if (!n->is_row) {
+    f(x, n);
+    return;
+  }
+  uint64_t *row = var_place(x, loop_var(VAR_ROW)), before = *row;
+  for (*row = 0; *row < var_of(x, VAR_ROWS) && *row < MOST_ITEMS && !x->has_failed; ++*row) f(x, n);
+  *row = before;
+}
+
+// Elements of buffers. A vector of a copy, of spilled vectors or of a mask is whole.
+
+static Elements elements_of(Executing *x, const LoopNode *n, const Address *at) {
+  const bool is_tensor = at->buffer == BUFFER_TENSOR || at->buffer == BUFFER_ROW;
+  if (!n->is_vector) return (Elements){.step = 1, .count = 1};
+  if (at->buffer == BUFFER_COPY || at->buffer == BUFFER_SPILL || access_is_mask(&x->k->accesses[node_access(n)]))
+    return (Elements){.step = 1, .count = LANES};
+  return (Elements){.step = is_tensor ? index_of_run(x, n->step) : 1, .count = lanes_of_node(x, n)};
+}
+
+// What is in memory, or in a register, in this type. A scalar stands in all lanes.
+static void get(Executing *x, const LoopNode *n, const Address *at, Type type, Datum *y) {
+  if (buffer_info[at->buffer].is_register) {
+    memcpy(y, lanes_of(x, at), LANES * sizeof *y);
+    return;
+  }
+  set_lanes(y, number_of(x, type, 0), 0, LANES);
+  read_elements(x, node_access(n), type, address_of(x, at), elements_of(x, n, at), y);
+  if (!n->is_vector) set_lanes(y, y[0], 1, LANES);
+}
+
+static void put(Executing *x, const LoopNode *n, const Address *at, Type type, const Datum *y) {
+  const int nlanes = n->is_vector ? lanes_of_node(x, n) : LANES;
+  if (x->has_failed) return;
+  if (buffer_info[at->buffer].is_register) memcpy(lanes_of(x, at), y, (size_t)nlanes * sizeof *y);
+  else
+    write_elements(x, node_access(n), type, address_of(x, at), elements_of(x, n, at), y, expr_is_mask(x->k, n->expr));
 }
 
 // Loads
@@ -19,37 +63,36 @@ static Datum outside_of(const Executing *x, const Access *a) {
 // lane * factor, modulo 2^64, so that one comparison tests both ends.
 static void load_within(Executing *x, const LoopNode *n, Pointer p, uint64_t step, Datum *y) {
   const Bound *bound = node_lane_bound(x->tree, n);
-  const uint64_t first = index_of_run(x, n->within);
+  const uint64_t first = index_of_run(x, n->from.within);
   const int nlanes = lanes_of_node(x, n);
   if (!bound) execute_fail(x, "it tests lanes, but no bound varies from lane to lane");
   for (int i = 0; i < nlanes && bound && !x->has_failed; i++) {
     const uint64_t at = first + (uint64_t)i * (uint64_t)bound->factor[loop_lane_axis(x->tree->loop)];
     const Pointer lane = {p.buffer, p.at + (uint64_t)i * step};
-    if (at < (uint64_t)bound->extent) read_elements(x, n->access, x->type, lane, (Elements){.count = 1}, &y[i]);
-    else y[i] = outside_of(x, &x->k->accesses[n->access]);
+    if (at < (uint64_t)bound->extent) read_elements(x, node_access(n), x->type, lane, (Elements){.count = 1}, &y[i]);
+    else y[i] = outside_of(x, &x->k->accesses[node_access(n)]);
   }
 }
 
-static void load(Executing *x, const LoopNode *n, Datum *y) {
+static void load(Executing *x, const LoopNode *n, Load how, Datum *y) {
   const Expr *e = &x->k->exprs[n->expr];
-  const Pointer p = address_of(x, &n->address);
-  const Access *a = &x->k->accesses[e->access];
-  const Type type = e->is_s64 ? TYPE_S64 : x->type;
-  Elements elements = {.step = n->load == LOAD_STRIDED || n->load == LOAD_GATHERED ? index_of_run(x, n->step) : 1,
-                       .count = n->is_vector ? lanes_of_node(x, n) : 1,
-                       .offsets = e->args[0] && n->load != LOAD_SPILLED ? value_of(x, e->args[0]) : NULL};
-  const bool is_mask = access_is_mask(a), is_one = n->load == LOAD_ELEMENT || n->load == LOAD_BROADCAST;
-  set_lanes(y, number_of(x, x->type, 0), 0, LANES);
-  if (n->load == LOAD_COPIED || n->load == LOAD_SPILLED) {
-    elements = (Elements){.step = 1, .count = LANES};
-    read_elements(x, n->access, TYPE_F32, p, elements, y);
+  if (how == LOAD_WHOLE) {
+    get(x, n, &n->from, TYPE_F32, y);
     return;
   }
-  if (n->inside && !index_of_run(x, n->inside)) {
+  const Pointer p = address_of(x, &n->from);
+  const Access *a = &x->k->accesses[e->access];
+  const Type type = e->is_s64 ? TYPE_S64 : x->type;
+  Elements elements = {.step = how == LOAD_STRIDED || how == LOAD_GATHERED ? index_of_run(x, n->step) : 1,
+                       .count = n->is_vector ? lanes_of_node(x, n) : 1,
+                       .offsets = e->args[0] ? value_of(x, e->args[0]) : NULL};
+  const bool is_mask = access_is_mask(a), is_one = how == LOAD_ELEMENT || how == LOAD_BROADCAST;
+  set_lanes(y, number_of(x, x->type, 0), 0, LANES);
+  if (n->from.inside && !index_of_run(x, n->from.inside)) {
     set_lanes(y, outside_of(x, a), 0, LANES);
     return;
   }
-  if (n->within) {
+  if (n->from.within) {
     load_within(x, n, p, elements.step, y);
     return;
   }
@@ -70,7 +113,7 @@ static void index_lanes(Executing *x, const LoopNode *n, const Expr *e, Datum *y
 
 static void keep_lanes(Executing *x, const LoopNode *n, const Expr *e, Datum *y) {
   const Datum args[] = {value_of(x, e->args[0])[0], value_of(x, e->args[1])[0], value_of(x, e->args[2])[0]};
-  const uint64_t place = address_of(x, &n->address).at, step = n->is_vector ? index_of_run(x, n->step) : 0;
+  const uint64_t place = address_of(x, &n->from).at, step = n->is_vector ? index_of_run(x, n->step) : 0;
   for (int i = 0; i < LANES; i++)
     y[i] = x->domain->is_kept(x->domain->context, x->type, args, (int64_t)(place + (uint64_t)i * step));
 }
@@ -97,11 +140,109 @@ static void compute(Executing *x, const LoopNode *n, Datum *y) {
   if (!n->is_vector) set_lanes(y, y[0], 1, LANES);
 }
 
+// Sums
+
+// Of the node's sum, or of partial sums in memory.
+static Type sum_type(const Executing *x, const LoopNode *n) {
+  const Address *sum = node_sum(n);
+  if (sum->buffer == BUFFER_PARTIALS && !n->is_vector) return x->k->accesses[sum->of].type;
+  return node_is_f64(x->tree, n) && x->type == TYPE_F32 ? TYPE_F64 : x->type;
+}
+
+static Datum identity_of(const Executing *x, const LoopNode *n) {
+  return number_of(x, sum_type(x, n), reductions[node_reduction(x->tree, n)].identity);
+}
+
+static void combine(Executing *x, const LoopNode *n, Type type, const Datum *a, const Datum *b, Datum *y) {
+  const ExprOp op = reductions[node_reduction(x->tree, n)].combine;
+  const Datum *const args[3] = {a, b, NULL};
+  if (op) apply(x, op, type, args, y);
+  else execute_fail(x, "it is no reduction");
+}
+
+// Adds the first half of `count` vectors, or lanes, to the second, and so on: item i takes item i + 8, then i + 4 …
+static void add_by_halves(Executing *x, const LoopNode *n, Type type, Vector *items, int count) {
+  for (int half = LANES / 2; half; half /= 2)
+    for (int i = 0; i < half && i + half < count; i++)
+      combine(x, n, type, items[i].lane, items[i + half].lane, items[i].lane);
+}
+
+// The reduction over lanes: half of them at once.
+static void add_lanes(Executing *x, const LoopNode *n, Type type, Datum *lanes) {
+  for (int half = LANES / 2; half; half /= 2) {
+    Datum others[LANES];
+    for (int i = 0; i < LANES; i++) others[i] = lanes[(i + half) % LANES];
+    combine(x, n, type, lanes, others, lanes);
+  }
+  set_lanes(lanes, lanes[0], 1, LANES);
+}
+
+// Accumulators and totals begin with the identity. A vector of partial sums is loaded, if the block has them.
+void execute_register(Executing *x, const LoopNode *n) {
+  if (!make_items(x, &n->to, n->to.buffer == BUFFER_HELD ? 1 : n->count)) return;
+  const Storage *s = storage_of(x, &n->to);
+  for (int i = 0; i < s->count; i++) set_lanes(s->values[i].lane, identity_of(x, n), 0, LANES);
+  if (n->from.buffer && is_on(x, n)) get(x, n, &n->from, sum_type(x, n), s->values[0].lane);
+}
+
+// What is added, in the sum's type: a value; the accumulators of a run, lane by lane or all lanes; partial sums.
+static void get_addend(Executing *x, const LoopNode *n, Type type, Datum *y) {
+  if (n->from.buffer && !node_ends_run(n)) {
+    get(x, n, &n->from, type, y);
+    return;
+  }
+  if (n->from.buffer) get(x, n, &n->from, x->type, y);
+  else memcpy(y, value_of(x, n->expr), LANES * sizeof *y);
+  if (n->from.buffer && node_adds_lanes(x->tree, n)) add_lanes(x, n, x->type, y);
+  convert(x, x->type, type, y, y);
+}
+
+static void update(Executing *x, const LoopNode *n) {
+  const Type type = sum_type(x, n);
+  Datum sum[LANES], y[LANES];
+  get(x, n, &n->to, type, sum);
+  if (n->is_fused && x->k->exprs[n->expr].op == EXPR_MUL) {
+    const ExprId *factors = x->k->exprs[n->expr].args;
+    const Datum *const args[] = {value_of(x, factors[0]), value_of(x, factors[1]), sum};
+    apply(x, EXPR_FMA, type, args, sum);
+  } else {
+    get_addend(x, n, type, y);
+    if (!x->has_failed) combine(x, n, type, sum, y, sum);
+  }
+  put(x, n, &n->to, type, sum);
+}
+
+void execute_update(Executing *x, const LoopNode *n) {
+  each_row(x, n, update);
+}
+
+// The sum's total, or the reduction of accumulators: of as many as elements of a row have, or over the lanes of one.
+static void end_sum(Executing *x, const LoopNode *n) {
+  const bool is_total = n->from.buffer == BUFFER_TOTAL;
+  const Type type = sum_type(x, n);
+  const Storage *s = storage_of(x, &n->from);
+  Vector items[LANES];
+  const int all = n->is_vector && !is_total ? tree_element_sums(x->tree, n->expr) : 0,
+            count = all < s->count ? all : s->count;
+  get(x, n, &n->from, type, items[0].lane);
+  for (int i = 0; i < count; i++) items[i] = s->values[i];
+  if (x->has_failed) return;
+  add_by_halves(x, n, type, items, count);
+  if (!n->is_vector && !is_total) add_lanes(x, n, type, items[0].lane);
+  convert(x, type, x->type, items[0].lane, value_of(x, n->expr));
+}
+
 void execute_let(Executing *x, const LoopNode *n) {
-  Vector made;
-  if (n->load || x->k->exprs[n->expr].op == EXPR_LOAD) load(x, n, made.lane);
-  else compute(x, n, made.lane);
-  if (!x->has_failed) *item_of(x, &x->exprs[n->expr].value, n->is_row ? (int)var_of(x, VAR_ROW) : 0) = made;
+  const Address value = {.buffer = BUFFER_VALUE, .of = n->expr};
+  const Load how = node_load(x->tree, n);
+  Datum made[LANES];
+  if (node_ends_sum(n)) {
+    if (make_items(x, &value, n->is_row ? x->tree->loop->rows : 1)) each_row(x, n, end_sum);
+    return;
+  }
+  if (how || x->k->exprs[n->expr].op == EXPR_LOAD) load(x, n, how, made);
+  else compute(x, n, made);
+  if (!x->has_failed) memcpy(value_of(x, n->expr), made, sizeof made);
 }
 
 // Stores
@@ -123,84 +264,52 @@ static bool is_streamed(Executing *x, const LoopNode *n, const Pointer *to) {
 }
 
 void execute_store(Executing *x, const LoopNode *n) {
-  const AccessId id = n->address.access;
-  const Pointer p = address_of(x, &n->address);
-  const bool is_mask = expr_is_mask(x->k, n->expr), is_whole = n->address.base == BASE_ROWS;
-  const Datum *value = value_of(x, n->expr);
-  Elements e = {.step = 1, .count = 1};
-  if (n->is_vector && (is_whole || access_is_mask(&x->k->accesses[id]))) e.count = LANES;
-  else if (n->is_vector) e = (Elements){.step = index_of_run(x, n->step), .count = lanes_of_node(x, n)};
-  if (!is_whole && is_streamed(x, n, &p) && (e.count < LANES || e.step != 1))
-    execute_fail(x, "streams less than a whole vector");
-  write_elements(x, id, x->type, p, e, value, is_mask);
-}
-
-void execute_spill(Executing *x, const LoopNode *n) {
-  write_elements(x, 0, TYPE_F32, address_of(x, &n->address), (Elements){.step = 1, .count = LANES},
-                 value_of(x, n->expr), false);
-}
-
-// Copies. A vector of a transposed copy, or of the vectors of rows, has neighbouring elements.
-
-static void move(Executing *x, AccessId id, Pointer from, uint64_t from_step, Pointer to, uint64_t to_step) {
+  const BufferKind to = n->to.buffer;
+  const bool is_whole = to == BUFFER_COPY || to == BUFFER_SPILL;
   Datum y[LANES];
-  read_elements(x, id, TYPE_F32, from, (Elements){.step = from_step, .count = LANES}, y);
-  if (!x->has_failed) write_elements(x, id, TYPE_F32, to, (Elements){.step = to_step, .count = LANES}, y, false);
+  if (n->from.buffer) get(x, n, &n->from, sum_type(x, n), y);
+  else if (n->expr) memcpy(y, value_of(x, n->expr), sizeof y);
+  else set_lanes(y, identity_of(x, n), 0, LANES);
+  if (n->is_streamed) {
+    const Pointer p = address_of(x, &n->to);
+    const Elements e = elements_of(x, n, &n->to);
+    if (is_streamed(x, n, &p) && (e.count < LANES || e.step != 1)) execute_fail(x, "streams less than a whole vector");
+  }
+  put(x, n, &n->to, to == BUFFER_PARTIALS ? sum_type(x, n) : is_whole ? TYPE_F32 : x->type, y);
 }
 
-// Rows in lanes: a column of the tensor is a vector of the step's transposed copy.
-void execute_load_rows(Executing *x, const LoopNode *n) {
-  Pointer from = x->accesses[n->access].pointer[0], to = x->accesses[n->access].copy;
-  const uint64_t step = index_of_run(x, n->step);
-  for (int64_t c = 0; c < n->nelems && !x->has_failed; c++, from.at++, to.at += LANES)
-    move(x, n->access, from, step, to, 1);
+// Moves. A vector of a copy, or of a panel, has neighbouring elements; a column of LANES rows is one.
+
+static void move_vector(Executing *x, const LoopNode *n, Pointer from, uint64_t from_step, Pointer to,
+                        uint64_t to_step) {
+  Datum y[LANES];
+  read_elements(x, n->from.of, TYPE_F32, from, (Elements){.step = from_step, .count = LANES}, y);
+  if (!x->has_failed) write_elements(x, n->to.of, TYPE_F32, to, (Elements){.step = to_step, .count = LANES}, y, false);
 }
 
-// Streamed rows are dense: the stride is the width.
-void execute_store_rows(Executing *x, const LoopNode *n) {
+// Rows in lanes. Streamed rows are dense: the stride is the width.
+static void move_rows(Executing *x, const LoopNode *n) {
   enum { WIDEST = 64 };
-  Pointer from = x->accesses[n->access].copy, to = x->accesses[n->access].pointer[0];
+  const bool is_store = n->from.buffer == BUFFER_COPY;
+  Pointer from = address_of(x, &n->from), to = address_of(x, &n->to);
   const bool is_stream = is_streamed(x, n, &to);
-  const uint64_t step = is_stream ? (uint64_t)n->nelems : index_of_run(x, n->step);
-  if (is_stream && n->nelems > WIDEST) execute_fail(x, "streams rows of %lld", (long long)n->nelems);
-  for (int64_t c = 0; c < n->nelems && !x->has_failed; c++, from.at += LANES, to.at++)
-    move(x, n->access, from, 1, to, step);
+  const uint64_t step = is_stream ? (uint64_t)n->count : index_of_run(x, n->step);
+  if (is_stream && n->count > WIDEST) execute_fail(x, "streams rows of %lld", (long long)n->count);
+  for (int64_t c = 0; c < n->count && !x->has_failed;
+       c++, from.at += is_store ? LANES : 1, to.at += is_store ? 1 : LANES)
+    move_vector(x, n, from, is_store ? 1 : step, to, is_store ? step : 1);
 }
 
-// As execute_load_rows, to a panel.
-void execute_copy_rows(Executing *x, const LoopNode *n) {
-  Pointer from = x->accesses[n->access].pointer[0], to = address_of(x, &n->address);
-  const uint64_t step = index_of_run(x, n->step);
-  for (int64_t c = 0; c < n->nelems && !x->has_failed; c++, from.at++, to.at += LANES) {
-    Datum y[LANES];
-    read_elements(x, n->access, TYPE_F32, from, (Elements){.step = step, .count = LANES}, y);
-    if (!x->has_failed)
-      write_elements(x, n->address.access, TYPE_F32, to, (Elements){.step = 1, .count = LANES}, y, false);
-  }
+// A vector of the copy for the row, or at the address.
+static void move_one(Executing *x, const LoopNode *n) {
+  const bool is_store = n->from.buffer == BUFFER_COPY;
+  const uint64_t step = n->is_row ? index_of_run(x, n->step) : 1, row = n->is_row ? var_of(x, VAR_ROW) : 0;
+  Pointer from = address_of(x, &n->from), to = address_of(x, &n->to);
+  *(is_store ? &from.at : &to.at) += row * LANES;
+  move_vector(x, n, from, is_store ? 1 : step, to, is_store ? step : 1);
 }
 
-void execute_load_column(Executing *x, const LoopNode *n) {
-  Pointer to = x->accesses[n->access].copy;
-  to.at += index_of_run(x, n->value);
-  move(x, n->access, address_of(x, &n->address), 1, to, 1);
-}
-
-static void move_rows(Executing *x, const LoopNode *n, bool is_store) {
-  const uint64_t step = index_of_run(x, n->step), offset = index_of_run(x, n->address.index);
-  Pointer vectors = x->accesses[n->access].copy;
-  const uint64_t rows = var_of(x, VAR_ROWS);
-  for (uint64_t r = 0; r < rows && r < MOST_ITEMS && !x->has_failed; r++, vectors.at += LANES) {
-    Pointer row = x->accesses[n->access].pointer[r];
-    row.at += offset;
-    if (is_store) move(x, n->access, vectors, 1, row, step);
-    else move(x, n->access, row, step, vectors, 1);
-  }
-}
-
-void execute_gather_rows(Executing *x, const LoopNode *n) {
-  move_rows(x, n, false);
-}
-
-void execute_scatter_rows(Executing *x, const LoopNode *n) {
-  if (!n->flag || x->accesses[n->access].is_wanted) move_rows(x, n, true);
+void execute_move(Executing *x, const LoopNode *n) {
+  if (n->count) move_rows(x, n);
+  else each_row(x, n, move_one);
 }

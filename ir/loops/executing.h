@@ -14,26 +14,12 @@ typedef struct Vector { // a scalar stands in all lanes
 } Vector;
 
 enum { MOST_ITEMS = 64 };
-typedef struct Slot { // a variable, or an array of them: for each row of the step, or accumulator of a sum
-  Vector *items;
-  int count;
-} Slot;
-
-typedef struct OfAccess {      // the variables that belong to an access
-  Pointer pointer[MOST_ITEMS]; // p_x: of the step, or of each row
-  Pointer copy;                // rows_x
-  Pointer partials;            // part_x
-  Vector held;                 // held_x
-  bool is_wanted, is_streamed;
-  uint64_t distance;
-  Buffer own, rows; // local arrays of the step: of a temporary, of a transposed copy
-} OfAccess;
-
-typedef struct OfExpr { // the variables that belong to an expression
-  Slot value, accumulators, totals;
-  Pointer spilled;
-  Buffer spill; // a local array
-} OfExpr;
+typedef struct Storage { // of a buffer of a kind, which belongs to an access or expression
+  Vector *values;        // in registers
+  Pointer *pointers;     // in memory: one, or one for each row of the step
+  int count;             // of either
+  Buffer array;          // a local one
+} Storage;
 
 typedef struct Executing {
   LoopRun run;
@@ -43,11 +29,10 @@ typedef struct Executing {
   Type type; // of the kernel
   Arena *arena;
   Blocks blocks;
-  OfAccess *accesses;
-  OfExpr *exprs;
-  uint64_t vars[2][VAR_ELEMENT + 1][MAX_AXES]; // of the block, and of the step
-  int function;                                // 0: the block, 1: the step
-  int left;                                    // elements of the last vector of an is_vectors loop; 0: a whole vector
+  Storage *buffers[BUFFER_KINDS]; // by access or expression
+  uint64_t *vars[2][VAR_KINDS];   // of the block, and of the step; by owner
+  int function;                   // 0: the block, 1: the step
+  int left;                       // elements of the last vector of an is_vectors loop; 0: a whole vector
   const LoopNode *at;
   Text *why;
   bool has_failed;
@@ -63,9 +48,11 @@ uint64_t index_of_run(Executing *x, const Index *i); // NULL: 0
 int lanes_of_node(Executing *x, const LoopNode *n);  // that hold elements
 Buffer *buffer_of(const Executing *x, AccessId id);  // the tensor's or temporary's; NULL: none in this call
 Pointer address_of(Executing *x, const Address *at);
-Vector *item_of(Executing *x, Slot *s, int i); // i must be in the array
-bool make_slot(Executing *x, Slot *s, int count);
-Pointer make_local(Executing *x, Buffer *b, Type type, int64_t nelems); // an array whose elements have no values yet
+void point_to(Executing *x, const Address *at, Pointer p); // to the buffer
+Storage *storage_of(const Executing *x, const Address *at);
+Datum *lanes_of(Executing *x, const Address *at); // of the item in registers
+bool make_items(Executing *x, const Address *at, int64_t count);
+void make_array(Executing *x, const Address *at, Type type, int64_t nelems); // whose elements have no values yet
 
 typedef struct Elements { // `count` of them, `step` apart, from a pointer on
   uint64_t step;
@@ -82,30 +69,18 @@ void set_lanes(Datum *y, Datum x, int first, int end);
 void apply(Executing *x, ExprOp op, Type type, const Datum *const *args, Datum *y);
 void convert(Executing *x, Type from, Type to, const Datum *in, Datum *y);
 
+bool is_on(Executing *x, const LoopNode *n); // its test is not 0
+
 // execute_values.c
 
-Datum *value_of(Executing *x, ExprId id);
+void execute_register(Executing *x, const LoopNode *n); // NODE_BUFFER of a sum, or of partial sums that are held
 void execute_let(Executing *x, const LoopNode *n);
-void execute_store(Executing *x, const LoopNode *n);
-void execute_spill(Executing *x, const LoopNode *n);
-void execute_load_rows(Executing *x, const LoopNode *n);
-void execute_store_rows(Executing *x, const LoopNode *n);
-void execute_copy_rows(Executing *x, const LoopNode *n);
-void execute_load_column(Executing *x, const LoopNode *n);
-void execute_gather_rows(Executing *x, const LoopNode *n);
-void execute_scatter_rows(Executing *x, const LoopNode *n);
-
-// execute_sums.c
-
-void execute_begin_sum(Executing *x, const LoopNode *n);
 void execute_update(Executing *x, const LoopNode *n);
-void execute_end_run(Executing *x, const LoopNode *n);
-void execute_end_sum(Executing *x, const LoopNode *n);
-void execute_combine(Executing *x, const LoopNode *n);
-void execute_load_partial(Executing *x, const LoopNode *n);
-void execute_store_partial(Executing *x, const LoopNode *n);
-void execute_partials(Executing *x, const LoopNode *n);
-void execute_init_partial(Executing *x, const LoopNode *n);
+void execute_store(Executing *x, const LoopNode *n);
+void execute_move(Executing *x, const LoopNode *n);
+
+// execute_scatter.c
+
 void execute_scatter(Executing *x, const LoopNode *n);
 
 #endif

@@ -139,15 +139,14 @@ int64_t linear_factor(const Linear *l, VarKind kind) {
 bool index_equals(const Index *a, const Index *b) {
   if (!a || !b) return a == b;
   if (a->op != b->op || a->number != b->number || a->monomial != b->monomial || a->var.kind != b->var.kind ||
-      a->var.of != b->var.of || a->loop != b->loop)
+      a->var.of != b->var.of || a->loop != b->loop || !a->address != !b->address)
+    return false;
+  if (a->address && (a->address->buffer != b->address->buffer || a->address->of != b->address->of ||
+                     a->address->item != b->address->item || !index_equals(a->address->index, b->address->index)))
     return false;
   for (int i = 0; i < 3; i++)
     if (!index_equals(a->args[i], b->args[i])) return false;
   return true;
-}
-
-bool index_is_var(const Index *i, Var var) {
-  return i && i->op == INDEX_VAR && i->var.kind == var.kind && i->var.of == var.of;
 }
 
 bool index_is_literal(const Index *i) {

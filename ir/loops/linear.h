@@ -33,7 +33,6 @@ bool linear_equals(const Linear *a, const Linear *b);
 int64_t linear_factor(const Linear *l, VarKind kind); // the number of a term with a variable of this kind; 0: none
 
 bool index_equals(const Index *a, const Index *b); // structural equality
-bool index_is_var(const Index *i, Var var);
-bool index_is_literal(const Index *i); // a number that depends on no open dim
+bool index_is_literal(const Index *i);             // a number that depends on no open dim
 
 #endif

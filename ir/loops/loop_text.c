@@ -38,23 +38,17 @@ void loop_text_number(LoopText *p, int64_t number, Monomial monomial) {
 }
 
 void loop_text_var(LoopText *p, Var v) {
-  const char *axis = v.of < (uint32_t)p->k->naxes ? p->k->axes[v.of].name : "?";
-  switch (v.kind) {
-  case VAR_AXIS: text_add_string(p->out, axis); return;
-  case VAR_NEXT: loop_text_add(p, "%s_next", axis); return;
-  case VAR_AHEAD_AXIS: loop_text_add(p, "ahead_%s", axis); return;
-  case VAR_DISTANCE:
-    loop_text_add(p, "ahead_");
-    loop_text_name(p, v.of < p->k->naccesses ? p->access_name[v.of] : "?");
-    return;
-  default: text_add_string(p->out, var_names[v.kind] ? var_names[v.kind] : "?");
-  }
+  const VarInfo *info = &var_info[v.kind];
+  text_add_string(p->out, info->prefix);
+  if (info->owner == OWNER_AXIS) loop_text_add(p, "%s", v.of < (uint32_t)p->k->naxes ? p->k->axes[v.of].name : "?");
+  if (info->owner == OWNER_ACCESS) loop_text_name(p, v.of < p->k->naccesses ? p->access_name[v.of] : "?");
+  text_add_string(p->out, info->suffix);
 }
 
 static int precedence_of(const Index *i) {
   if (i->op == INDEX_NUMBER) return i->monomial ? PRECEDENCE_PRODUCT : PRECEDENCE_VALUE;
   if (i->op == INDEX_CHOOSE) return PRECEDENCE_CHOICE;
-  return i->op < INDEX_ADD || i->op == INDEX_SIGNED ? PRECEDENCE_VALUE : index_operators[i->op].precedence;
+  return i->op < INDEX_ADD || i->op >= INDEX_SIGNED ? PRECEDENCE_VALUE : index_operators[i->op].precedence;
 }
 
 static void add_index(LoopText *p, const Index *i, int precedence) {
@@ -70,6 +64,19 @@ static void add_index(LoopText *p, const Index *i, int precedence) {
   case INDEX_BLOCK_LENGTH: loop_text_add(p, "block_length(loop %u)", (unsigned)i->loop); break;
   case INDEX_NCUT_BLOCKS: loop_text_add(p, "chunks(loop %u)", (unsigned)i->loop); break;
   case INDEX_SIGNED: add_index(p, i->args[0], precedence); break;
+  case INDEX_EXISTS:
+    loop_text_buffer(p, i->address);
+    loop_text_add(p, " is not NULL");
+    break;
+  case INDEX_IS_AT_LINE:
+    loop_text_address(p, i->address);
+    loop_text_add(p, " begins a cache line");
+    break;
+  case INDEX_TO_LINE:
+    loop_text_add(p, "elements from ");
+    loop_text_address(p, i->address);
+    loop_text_add(p, " to the next cache line");
+    break;
   case INDEX_CHOOSE:
     add_index(p, i->args[0], own + 1);
     loop_text_add(p, " ? ");
@@ -89,10 +96,6 @@ void loop_text_index(LoopText *p, const Index *i) {
   add_index(p, i, 0);
 }
 
-void loop_text_factor(LoopText *p, const Index *i) {
-  add_index(p, i, PRECEDENCE_PRODUCT);
-}
-
 // Addresses
 
 static const char *memory_name(const Schedule *s, AccessId id) {
@@ -107,28 +110,23 @@ void loop_text_memory(LoopText *p, AccessId id) {
   loop_text_name(p, memory_name(p->t->schedule, id));
 }
 
-// Prints the pointer variable, with an index if there is a pointer for each row.
-static void add_base(LoopText *p, const Address *at) {
-  static const char *const before[] = {[BASE_TENSOR] = "",
-                                       [BASE_POINTER] = "p_",
-                                       [BASE_ROWS] = "rows_",
-                                       [BASE_SPILLED] = "spilled_",
-                                       [BASE_PARTIAL] = "part_"};
-  text_add_string(p->out, before[at->base]);
-  if (at->base == BASE_TENSOR) loop_text_memory(p, at->access);
-  else loop_text_name(p, at->base == BASE_SPILLED ? p->expr_name[at->expr] : p->access_name[at->access]);
-  if (at->is_row) loop_text_add(p, "[r]");
+void loop_text_buffer(LoopText *p, const Address *at) {
+  const BufferInfo *info = &buffer_info[at->buffer];
+  text_add_string(p->out, info->prefix);
+  if (at->buffer == BUFFER_TENSOR) loop_text_memory(p, at->of);
+  else loop_text_name(p, info->is_of_expr ? p->expr_name[at->of] : p->access_name[at->of]);
+  text_add_string(p->out, item_indices[at->item]);
 }
 
 void loop_text_address(LoopText *p, const Address *at) {
-  add_base(p, at);
+  loop_text_buffer(p, at);
   if (!at->index) return;
   loop_text_add(p, " + ");
   add_index(p, at->index, PRECEDENCE_SUM);
 }
 
 void loop_text_element(LoopText *p, const Address *at) {
-  add_base(p, at);
+  loop_text_buffer(p, at);
   loop_text_add(p, "[");
   if (at->index) add_index(p, at->index, 0);
   else loop_text_add(p, "0");

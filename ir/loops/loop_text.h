@@ -19,9 +19,8 @@ void loop_text_name(LoopText *p, const char *name); // escapes names from the gr
 void loop_text_number(LoopText *p, int64_t number, Monomial monomial);
 void loop_text_var(LoopText *p, Var v);
 void loop_text_index(LoopText *p, const Index *i);
-void loop_text_factor(LoopText *p,
-                      const Index *i);           // as a factor: in parentheses unless it binds as tightly as a product
-void loop_text_memory(LoopText *p, AccessId id); // the name of the accessed tensor or temporary
+void loop_text_memory(LoopText *p, AccessId id);        // the name of the accessed tensor or temporary
+void loop_text_buffer(LoopText *p, const Address *at);  // its name, and the index of an item: `acc_sum[r]`
 void loop_text_address(LoopText *p, const Address *at); // `p_x + i`
 void loop_text_element(LoopText *p, const Address *at); // `p_x[i]`
 

@@ -5,36 +5,56 @@
 #include <assert.h>
 #include <stddef.h>
 
-const char *const var_names[] = {
-    [VAR_AHEAD_LANE] = "ahead_i",
-    [VAR_IS_AHEAD] = "is_next",
-    [VAR_OUTER] = "o",
-    [VAR_ROW] = "r",
-    [VAR_ROWS] = "rows",
-    [VAR_LANE] = "i",
-    [VAR_VECTOR] = "u",
-    [VAR_VECTOR_LANE] = "j",
-    [VAR_LANES] = "n",
-    [VAR_RUN] = "b",
-    [VAR_RUN_BEGIN] = "i0",
-    [VAR_RUN_END] = "i1",
-    [VAR_RUN_LENGTH] = "run",
-    [VAR_CHAIN] = "chain",
-    [VAR_AHEAD] = "ahead",
-    [VAR_BLOCK] = "block",
-    [VAR_BEGIN] = "begin",
-    [VAR_END] = "end",
-    [VAR_START] = "start",
-    [VAR_CUT_BEGIN] = "chunk",
-    [VAR_COMBINED_BLOCK] = "b",
-    [VAR_ELEMENT] = "i",
-    [VAR_COLUMN] = "c",
-    [VAR_COLUMN_END] = "c_end",
+const VarInfo var_info[VAR_KINDS] = {
+    [VAR_NONE] = {"?", ""},
+    [VAR_AXIS] = {"", "", OWNER_AXIS},
+    [VAR_NEXT] = {"", "_next", OWNER_AXIS},
+    [VAR_AHEAD_AXIS] = {"ahead_", "", OWNER_AXIS},
+    [VAR_AHEAD_LANE] = {"ahead_i", ""},
+    [VAR_IS_AHEAD] = {"is_next", "", .is_int = true},
+    [VAR_OUTER] = {"o", ""},
+    [VAR_ROW] = {"r", "", .is_int = true},
+    [VAR_ROWS] = {"rows", "", .is_int = true},
+    [VAR_LANE] = {"i", ""},
+    [VAR_VECTOR] = {"u", "", .is_int = true},
+    [VAR_VECTOR_LANE] = {"j", ""},
+    [VAR_LANES] = {"n", "", .is_int = true},
+    [VAR_RUN] = {"b", ""},
+    [VAR_RUN_BEGIN] = {"i0", ""},
+    [VAR_RUN_END] = {"i1", ""},
+    [VAR_RUN_LENGTH] = {"run", ""},
+    [VAR_CHAIN] = {"chain", ""},
+    [VAR_AHEAD] = {"ahead", ""},
+    [VAR_DISTANCE] = {"ahead_", "", OWNER_ACCESS},
+    [VAR_WANTED] = {"wants_", "", OWNER_ACCESS, .is_int = true},
+    [VAR_STREAMED] = {"streams_", "", OWNER_ACCESS, .is_int = true},
+    [VAR_BLOCK] = {"block", ""},
+    [VAR_BEGIN] = {"begin", ""},
+    [VAR_END] = {"end", ""},
+    [VAR_START] = {"start", ""},
+    [VAR_CUT_BEGIN] = {"chunk", ""},
+    [VAR_COMBINED_BLOCK] = {"b", ""},
+    [VAR_COLUMN] = {"c", ""},
+    [VAR_COLUMN_END] = {"c_end", ""},
+    [VAR_ELEMENT] = {"i", ""},
 };
 
-const char *const accumulator_indices[] = {[ACCUMULATOR_ONLY] = "",         [ACCUMULATOR_OF_ROW] = "[r]",
-                                           [ACCUMULATOR_OF_VECTOR] = "[u]", [ACCUMULATOR_OF_BOTH] = "[u * rows + r]",
-                                           [ACCUMULATOR_FIRST] = "[0]",     [ACCUMULATOR_OF_ELEMENT] = "[i % 16]"};
+const BufferInfo buffer_info[BUFFER_KINDS] = {
+    [BUFFER_NONE] = {""},
+    [BUFFER_TENSOR] = {""},
+    [BUFFER_ROW] = {"p_"},
+    [BUFFER_PARTIALS] = {"part_"},
+    [BUFFER_COPY] = {"rows_"},
+    [BUFFER_SPILL] = {"spilled_", .is_of_expr = true},
+    [BUFFER_VALUE] = {"", .is_of_expr = true, .is_register = true},
+    [BUFFER_SUM] = {"acc_", .is_of_expr = true, .is_register = true},
+    [BUFFER_TOTAL] = {"total_", .is_of_expr = true, .is_register = true},
+    [BUFFER_HELD] = {"held_", .is_register = true},
+};
+
+const char *const item_indices[] = {
+    [ITEM_ONLY] = "",     [ITEM_OF_ROW] = "[r]",         [ITEM_OF_VECTOR] = "[u]", [ITEM_OF_BOTH] = "[u * rows + r]",
+    [ITEM_FIRST] = "[0]", [ITEM_OF_ELEMENT] = "[i % 16]"};
 
 const IndexOperator index_operators[] = {
     [INDEX_ADD] = {" + ", PRECEDENCE_SUM},
@@ -46,14 +66,10 @@ const IndexOperator index_operators[] = {
     [INDEX_AT_MOST] = {" <= ", PRECEDENCE_COMPARISON},
     [INDEX_AT_LEAST] = {" >= ", PRECEDENCE_COMPARISON},
     [INDEX_MORE] = {" > ", PRECEDENCE_COMPARISON},
+    [INDEX_EXCEEDS] = {" > ", PRECEDENCE_COMPARISON},
     [INDEX_DIFFERS] = {" != ", PRECEDENCE_COMPARISON},
     [INDEX_BOTH] = {" && ", PRECEDENCE_BOTH},
 };
-
-bool var_is_int(Var v) {
-  return v.kind == VAR_ROW || v.kind == VAR_ROWS || v.kind == VAR_VECTOR || v.kind == VAR_LANES ||
-         v.kind == VAR_IS_AHEAD;
-}
 
 static const Index *make(TreeBuilder *b, Index index) {
   Index *made = ARENA_NEW(b->arena, Index);
@@ -70,6 +86,13 @@ const Index *index_var(TreeBuilder *b, VarKind kind, uint32_t of) {
   return make(b, (Index){.op = INDEX_VAR, .var = {kind, of}});
 }
 
+const Index *index_of_address(TreeBuilder *b, IndexOp op, Address at) {
+  Address *address = ARENA_NEW(b->arena, Address);
+  if (address) *address = at;
+  else b->out_of_memory = true;
+  return make(b, (Index){.op = op, .address = address});
+}
+
 const Index *index_loop(TreeBuilder *b, IndexOp op, uint32_t loop) {
   return make(b, (Index){.op = op, .loop = loop});
 }
@@ -82,7 +105,8 @@ IndexType index_type(const Index *i) {
   IndexType type = INDEX_EITHER;
   switch (i->op) {
   case INDEX_NUMBER: return i->monomial ? INDEX_SIZE : INDEX_EITHER;
-  case INDEX_VAR: return var_is_int(i->var) ? INDEX_INT : INDEX_SIZE;
+  case INDEX_TO_LINE: return INDEX_INT;
+  case INDEX_VAR: return var_info[i->var.kind].is_int ? INDEX_INT : INDEX_SIZE;
   case INDEX_BLOCK_LENGTH:
   case INDEX_NCUT_BLOCKS:
   case INDEX_SIGNED: return INDEX_SIZE;
@@ -90,6 +114,9 @@ IndexType index_type(const Index *i) {
   case INDEX_AT_MOST:
   case INDEX_AT_LEAST:
   case INDEX_MORE:
+  case INDEX_EXCEEDS:
+  case INDEX_EXISTS:
+  case INDEX_IS_AT_LINE:
   case INDEX_DIFFERS:
   case INDEX_BOTH: return INDEX_EITHER;
   default: break;
@@ -105,9 +132,20 @@ bool expr_is_long(ExprOp op) {
 
 // What follows from nodes
 
+Load node_load(const LoopTree *t, const LoopNode *n) {
+  const Expr *e = &t->k->exprs[n->expr];
+  const BufferKind from = n->from.buffer;
+  if (from == BUFFER_COPY || from == BUFFER_SPILL) return LOAD_WHOLE;
+  if ((from != BUFFER_TENSOR && from != BUFFER_ROW) || e->op == EXPR_IS_KEPT) return LOAD_NONE;
+  if (!n->is_vector) return LOAD_ELEMENT;
+  if (loop_has(t->loop, LOOP_ROW_LANES) && index_is(n->step, 0)) return LOAD_BROADCAST;
+  if (e->args[0] && t->form[e->args[0]] == FORM_VECTOR) return LOAD_GATHERED;
+  return node_is_strided(n) ? LOAD_STRIDED : LOAD_DENSE;
+}
+
 const Bound *node_lane_bound(const LoopTree *t, const LoopNode *n) {
-  const bool is_load = n->is_vector && t->k->exprs[n->expr].op == EXPR_LOAD && n->load != LOAD_SPILLED;
-  const Access *a = &t->k->accesses[n->access];
+  const bool is_load = n->is_vector && t->k->exprs[n->expr].op == EXPR_LOAD && n->from.buffer != BUFFER_SPILL;
+  const Access *a = &t->k->accesses[node_access(n)];
   for (size_t i = 0; is_load && i < a->nbounds; i++)
     if (a->bounds[i].factor[loop_lane_axis(t->loop)] && !bound_always_holds(t->k, &a->bounds[i])) return &a->bounds[i];
   return NULL;
@@ -115,9 +153,10 @@ const Bound *node_lane_bound(const LoopTree *t, const LoopNode *n) {
 
 bool node_uses_all_lanes(const LoopTree *t, const LoopNode *n) {
   const Expr *e = &t->k->exprs[n->expr];
-  if (n->kind == NODE_UPDATE) return n->sum == SUM_ACCUMULATOR && !(e->reduced >> loop_lane_axis(t->loop) & 1);
-  const bool is_access = n->kind == NODE_STORE || (e->op == EXPR_LOAD && n->load != LOAD_SPILLED);
-  return is_access && t->k->accesses[n->access].panel_axis == loop_lane_axis(t->loop) + 1;
+  if (n->kind == NODE_UPDATE)
+    return n->to.buffer == BUFFER_SUM && !(t->k->exprs[n->to.of].reduced >> loop_lane_axis(t->loop) & 1);
+  const bool is_access = n->kind == NODE_STORE || (e->op == EXPR_LOAD && n->from.buffer != BUFFER_SPILL);
+  return is_access && t->k->accesses[node_access(n)].panel_axis == loop_lane_axis(t->loop) + 1;
 }
 
 bool node_is_strided(const LoopNode *n) {
@@ -142,6 +181,11 @@ int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters) {
   return count;
 }
 
+bool access_is_own(const LoopTree *t, AccessId id) {
+  const Access *a = &t->k->accesses[id];
+  return !a->value && a->type != TYPE_NONE && t->schedule->temporaries[a->temporary].is_own;
+}
+
 bool tree_stores(const LoopTree *t, AccessId id) {
   for (size_t i = 0; i < t->loop->nroots; i++)
     if (t->loop->roots[i].kind == ROOT_STORE && t->loop->roots[i].access == id) return true;
@@ -154,45 +198,64 @@ int tree_element_sums(const LoopTree *t, ExprId sum) {
   return width < LANES ? (int)width : LANES;
 }
 
-// The expression of an update of a sum in registers is the sum, whose argument is added.
-ExprId node_operand(const LoopTree *t, const LoopNode *n) {
-  const bool is_of_sum = n->kind == NODE_UPDATE && (n->sum == SUM_ACCUMULATOR || n->sum == SUM_SCALAR);
-  return is_of_sum ? t->k->exprs[n->expr].args[0] : n->expr;
+AccessId node_access(const LoopNode *n) {
+  if (n->from.buffer && !buffer_info[n->from.buffer].is_of_expr) return n->from.of;
+  return n->to.buffer && !buffer_info[n->to.buffer].is_of_expr ? n->to.of : 0;
 }
 
-static bool is_of_partials(const LoopNode *n) {
-  return n->kind == NODE_UPDATE ? n->sum != SUM_ACCUMULATOR && n->sum != SUM_SCALAR
-                                : n->kind != NODE_BEGIN_SUM && n->kind != NODE_END_RUN && n->kind != NODE_END_SUM;
+const Address *node_memory(const LoopNode *n) {
+  return n->from.buffer && !buffer_info[n->from.buffer].is_register ? &n->from : &n->to;
+}
+
+const Address *node_sum(const LoopNode *n) {
+  return n->kind == NODE_LET ? &n->from : &n->to;
+}
+
+// Of a sum in registers; NULL: the buffer has none.
+static const Expr *sum_expr(const LoopTree *t, const Address *sum) {
+  const bool is_sum = sum->buffer == BUFFER_SUM || sum->buffer == BUFFER_TOTAL;
+  return is_sum ? &t->k->exprs[sum->of] : NULL;
+}
+
+bool node_ends_sum(const LoopNode *n) {
+  return n->kind == NODE_LET && (n->from.buffer == BUFFER_SUM || n->from.buffer == BUFFER_TOTAL);
+}
+
+bool node_ends_run(const LoopNode *n) {
+  return n->kind == NODE_UPDATE && n->from.buffer == BUFFER_SUM;
 }
 
 bool node_combines(const LoopTree *t, const LoopNode *n) {
-  const bool may_combine = n->kind == NODE_BEGIN_SUM || n->kind == NODE_COMBINE || n->kind == NODE_END_SUM;
-  return may_combine && t->k->exprs[n->expr].op == EXPR_COMBINE;
+  const Expr *e = sum_expr(t, node_sum(n));
+  return e && e->op == EXPR_COMBINE;
 }
 
 ExprOp node_reduction(const LoopTree *t, const LoopNode *n) {
-  const Expr *e = &t->k->exprs[n->expr];
-  if (!is_of_partials(n) && e->op != EXPR_COMBINE) return e->op;
-  const Access *a = &t->k->accesses[n->access];
+  const Address *sum = node_sum(n);
+  const Expr *e = sum_expr(t, sum);
+  if (e && e->op != EXPR_COMBINE) return e->op;
+  const Access *a = &t->k->accesses[e ? e->access : buffer_info[sum->buffer].is_of_expr ? 0 : sum->of];
   return a->value || a->type == TYPE_NONE ? EXPR_NONE : t->schedule->temporaries[a->temporary].reduction;
 }
 
 bool node_adds_lanes(const LoopTree *t, const LoopNode *n) {
-  return !node_combines(t, n) && t->k->exprs[n->expr].reduced >> loop_lane_axis(t->loop) & 1;
+  const Expr *e = sum_expr(t, node_sum(n));
+  return e && e->op != EXPR_COMBINE && e->reduced >> loop_lane_axis(t->loop) & 1;
 }
 
 bool node_is_f64(const LoopTree *t, const LoopNode *n) {
-  if (node_combines(t, n)) return true;
-  if (n->kind == NODE_END_SUM && n->sum == SUM_ACCUMULATOR) return t->k->is_f64;
-  if (is_of_partials(n)) return t->k->accesses[n->access].type == TYPE_F64 && !loop_has(t->loop, LOOP_ROW_LANES);
-  return n->sum == SUM_SCALAR || n->sum == SUM_TOTAL || t->k->is_f64;
+  const Address *sum = node_sum(n);
+  if (sum->buffer == BUFFER_TOTAL) return true;
+  if (sum->buffer == BUFFER_SUM) return t->k->is_f64;
+  return t->k->accesses[sum->of].type == TYPE_F64 && !loop_has(t->loop, LOOP_ROW_LANES);
 }
 
 bool node_is_widened(const LoopTree *t, const LoopNode *n) {
-  if (node_combines(t, n)) return !t->k->is_f64;
-  const bool is_of_total = n->kind == NODE_END_RUN || (n->kind == NODE_END_SUM && n->sum == SUM_TOTAL);
-  if (is_of_total) return true;
-  return n->kind == NODE_UPDATE && n->sum == SUM_PARTIAL_REGISTER && !t->k->is_f64 && node_is_f64(t, n);
+  return node_is_f64(t, n) && !t->k->is_f64;
+}
+
+const Index *index_unfolded(TreeBuilder *b, IndexOp op, const Index *x, const Index *y) {
+  return x && y ? make(b, (Index){.op = op, .args = {x, y}}) : NULL;
 }
 
 const Index *index_of(TreeBuilder *b, IndexOp op, const Index *x, const Index *y) {
@@ -200,7 +263,7 @@ const Index *index_of(TreeBuilder *b, IndexOp op, const Index *x, const Index *y
   if (op == INDEX_ADD && index_is(x, 0)) return y;
   if ((op == INDEX_ADD || op == INDEX_SUBTRACT) && index_is(y, 0)) return x;
   if ((op == INDEX_MULTIPLY || op == INDEX_DIVIDE) && index_is(y, 1)) return x;
-  return make(b, (Index){.op = op, .args = {x, y}});
+  return index_unfolded(b, op, x, y);
 }
 
 const Index *index_choose(TreeBuilder *b, const Index *test, const Index *x, const Index *y) {
@@ -276,16 +339,21 @@ Var loop_var(VarKind kind) {
   return (Var){kind, 0};
 }
 
+bool index_is_var(const Index *i, Var var) {
+  return i && i->op == INDEX_VAR && i->var.kind == var.kind && i->var.of == var.of;
+}
+
 static bool index_mentions(const Index *i, Var v) {
   if (!i) return false;
-  if (i->op == INDEX_VAR) return i->var.kind == v.kind && i->var.of == v.of;
+  if (i->op == INDEX_VAR) return index_is_var(i, v);
+  if (i->address) return index_mentions(i->address->index, v);
   return index_mentions(i->args[0], v) || index_mentions(i->args[1], v) || index_mentions(i->args[2], v);
 }
 
 static const size_t index_fields[] = { // the members of LoopNode that are indices
-    offsetof(LoopNode, value),  offsetof(LoopNode, end),          offsetof(LoopNode, step),
-    offsetof(LoopNode, test),   offsetof(LoopNode, bound),        offsetof(LoopNode, inside),
-    offsetof(LoopNode, within), offsetof(LoopNode, address.index)};
+    offsetof(LoopNode, value),       offsetof(LoopNode, end),        offsetof(LoopNode, step),
+    offsetof(LoopNode, test),        offsetof(LoopNode, bound),      offsetof(LoopNode, to.index),
+    offsetof(LoopNode, from.inside), offsetof(LoopNode, from.index), offsetof(LoopNode, from.within)};
 enum { NINDICES = sizeof index_fields / sizeof *index_fields };
 
 static const Index **index_at(LoopNode *n, size_t field) {
@@ -315,7 +383,7 @@ typedef struct Copying {
 // Returns i itself if it does not mention the variable, as nodes may share indices.
 const Index *index_replace(TreeBuilder *b, const Index *i, Var replaced, const Index *with) {
   if (!i || !with) return NULL;
-  if (i->op == INDEX_VAR) return i->var.kind == replaced.kind && i->var.of == replaced.of ? with : i;
+  if (i->op == INDEX_VAR) return index_is_var(i, replaced) ? with : i;
   Index copy = *i;
   bool is_changed = false;
   for (int a = 0; a < 3 && i->args[a]; a++) {

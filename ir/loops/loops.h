@@ -12,16 +12,16 @@
 // lane in f32:
 //
 //   step
-//     acc_sum = 0.0, vectors of f32            NODE_BEGIN_SUM
-//     count i from 0                           NODE_COUNTER
+//     acc_sum = 0.0, vectors of f32            NODE_BUFFER, of BUFFER_SUM
+//     count i from 0                           NODE_INDEX with is_counter
 //     for i += 16 while i + 16 <= 100          NODE_FOR with is_whole
-//       vector x = load p_x + i                NODE_LET with LOAD_DENSE
+//       vector x = load p_x + i                NODE_LET, from BUFFER_ROW
 //       acc_sum += x                           NODE_UPDATE
 //     if i < 100                               NODE_IF: the tail, with VAR_LANES = 4 lanes
 //       n = 100 - i                            NODE_INDEX
 //       vector x = load p_x + i, n lanes       has_fewer_lanes: the other lanes are 0
 //       acc_sum += x, n lanes
-//     scalar sum = sum of the lanes of acc_sum in f64     NODE_END_SUM
+//     scalar sum = sum of the lanes of acc_sum in f64     NODE_LET, from BUFFER_SUM
 #ifndef NGRAD_IR_LOOPS_LOOPS_H
 #define NGRAD_IR_LOOPS_LOOPS_H
 
@@ -50,23 +50,32 @@ typedef enum VarKind {
   VAR_CHAIN,          // additions that an accumulator makes in one iteration of the middle axes
   VAR_AHEAD,          // outer iterations to prefetch ahead; 0 in the last iterations
   VAR_DISTANCE,       // of an access: from the current element to the prefetched one, in elements
+  VAR_WANTED,         // int, of an access: 1 if the caller passes a pointer for the output: `wants_dx`
+  VAR_STREAMED,       // int, of an access: 1 if stores may bypass the caches: `streams_dx`
   VAR_BLOCK,          // the block's number
   VAR_BEGIN,          // the block's first outer iteration, or the tile's first element
   VAR_END,            // the end of the block's iterations, or of the tile's elements
   VAR_START,          // the first outer iteration that has the block's indices on the free axes (Loop.nfree)
   VAR_CUT_BEGIN,      // the block's first iteration, counted from VAR_START
-  VAR_COMBINED_BLOCK, // the block whose partial sums NODE_COMBINE adds
+  VAR_COMBINED_BLOCK, // the block whose partial sums NODE_UPDATE combines
   VAR_COLUMN,         // the step's first index on the vector axis, if a step takes a part of the axis (Loop.columns)
   VAR_COLUMN_END,     // the end of the step's part of the vector axis
   VAR_ELEMENT         // the index in an array of partial sums
 } VarKind;
+enum { VAR_KINDS = VAR_ELEMENT + 1 };
+
+typedef enum VarOwner { OWNER_FUNCTION, OWNER_AXIS, OWNER_ACCESS } VarOwner;
+typedef struct VarInfo {
+  const char *prefix, *suffix; // of its name, around that of its owner; a function has none
+  VarOwner owner;
+  bool is_int;
+} VarInfo;
+extern const VarInfo var_info[VAR_KINDS];
 
 typedef struct Var {
   VarKind kind;
-  uint32_t of; // the axis, or the access of VAR_DISTANCE; else 0
+  uint32_t of; // the owner: an axis or access; else 0
 } Var;
-bool var_is_int(Var v);
-extern const char *const var_names[]; // by kind; NULL for kinds that belong to an axis or an access
 
 typedef enum IndexOp {
   INDEX_NUMBER,
@@ -82,10 +91,15 @@ typedef enum IndexOp {
   INDEX_AT_MOST,
   INDEX_AT_LEAST,
   INDEX_MORE,
+  INDEX_EXCEEDS, // a > b, where b elements fit into the caches
   INDEX_DIFFERS,
   INDEX_BOTH,   // a && b
   INDEX_CHOOSE, // a ? b : c
-  INDEX_SIGNED  // args[0] as ptrdiff_t: a difference, computed modulo 2^64, that may be negative
+  INDEX_SIGNED, // args[0] as ptrdiff_t: a difference, computed modulo 2^64, that may be negative
+  // Of an address:
+  INDEX_EXISTS,     // its buffer has memory: the caller wants the output, or what needs the partial sums
+  INDEX_IS_AT_LINE, // it begins a cache line
+  INDEX_TO_LINE     // int: the number of elements to the next cache line
 } IndexOp;
 
 // Operator precedence, in C and in printed trees.
@@ -103,6 +117,7 @@ typedef struct IndexOperator {
 } IndexOperator;
 extern const IndexOperator index_operators[]; // by op, for binary operators
 
+struct Address;
 typedef struct Index {
   IndexOp op;
   int64_t number;    // INDEX_NUMBER: its value at the hints of open dims
@@ -110,48 +125,62 @@ typedef struct Index {
   Var var;           // INDEX_VAR
   uint32_t loop;     // INDEX_BLOCK_LENGTH, INDEX_NCUT_BLOCKS
   const struct Index *args[3];
+  const struct Address *address;
 } Index;
 
-// Addresses: an offset in elements from a base.
+// Buffers: where values live. A buffer belongs to an access or to an expression, and its kind says in which memory it
+// is.
+//
+// Sums are buffers in registers. Vector accumulators in the kernel's type add up a row. To keep chains of f32 additions
+// short, a row may be cut into runs: at the end of each run the accumulators are added to a total (f64), lane by lane
+// if each lane has a sum of its own, else the sum of all lanes. For sums over outer axes each block has an array of
+// partial sums; a later loop combines these in the order of the blocks.
 
-typedef enum Base {
-  BASE_TENSOR,  // the access's tensor or temporary: `dy + d0 * 440`
-  BASE_POINTER, // the row pointer that a NODE_POINTER set: `p_dy + i`; `p_dy[r] + i` with `is_row`
-  BASE_ROWS, // the step's transposed copy, for rows in lanes: `rows_x + i * 16`; a vector of a row: `rows_x + r * 16`
-  BASE_SPILLED, // the step's array of spilled vectors of `expr`: `spilled_e + i`
-  BASE_PARTIAL  // the block's partial sums: `part_dgamma + i`
-} Base;
+typedef enum BufferKind {
+  BUFFER_NONE,
+  // In memory:
+  BUFFER_TENSOR,   // the access's tensor or temporary: `dy + d0 * 440`
+  BUFFER_ROW,      // a row pointer into that, one for each row of the step: `p_dy[r] + i`; or the step's own temporary
+  BUFFER_PARTIALS, // the block's partial sums, in the access's temporary: `part_dgamma + i`
+  BUFFER_COPY,     // the step's array of the access's rows, transposed, for rows in lanes: `rows_x + i * 16`; or of a
+                   // vector of each row: `rows_x + r * 16`
+  BUFFER_SPILL,    // the step's array of the expression's vectors, from one sweep to later ones: `spilled_e + i`
+  // In registers:
+  BUFFER_VALUE, // the expression's value; with ITEM_OF_ROW, one for each row of the step: `e[r]`
+  BUFFER_SUM,   // vector accumulators of the sum: `acc_sum`
+  BUFFER_TOTAL, // that sums of runs, or scalars, are added to, of f64; a vector if lanes have sums of their own:
+                // `total_sum`
+  BUFFER_HELD   // a vector of the block's partial sums: `held_dgamma`
+} BufferKind;
+enum { BUFFER_KINDS = BUFFER_HELD + 1 };
+typedef struct BufferInfo {
+  const char *prefix; // of its name, before that of the access or expression
+  bool is_of_expr;    // else of an access
+  bool is_register;
+} BufferInfo;
+extern const BufferInfo buffer_info[BUFFER_KINDS];
+
+typedef enum Item { // selects an item of a buffer that has several
+  ITEM_ONLY,        // it has one; or the node takes all
+  ITEM_OF_ROW,      // the row's: `acc_sum[r]`
+  ITEM_OF_VECTOR,   // in a group of vectors, the vector's: `acc_sum[u]`
+  ITEM_OF_BOTH,     // in a group of vectors of several rows, the vector's and row's: `acc_sum[u * rows + r]`
+  ITEM_FIRST,       // the first: `acc_sum[0]`
+  ITEM_OF_ELEMENT   // with rows in lanes, the element's: `acc_sum[i % 16]`
+} Item;
+extern const char *const item_indices[]; // by Item: as C writes it behind the buffer's name
 
 typedef struct Address {
-  Base base;
-  AccessId access;
-  ExprId expr;        // BASE_SPILLED
-  bool is_row;        // the base is one of an array of pointers, which has one for each row of the step
-  const Index *index; // NULL: 0
+  BufferKind buffer;
+  uint32_t of; // the AccessId or ExprId
+  Item item;
+  const Index *index; // in elements; NULL: 0
+  // Of loads with bounds. Arithmetic is modulo 2^64, so that `index < extent` tests both ends of a bound.
+  const Index *inside; // a test of the bounds that are the same in all lanes; where it is 0, the value is the access's
+                       // `outside`. NULL: they always hold. `load x + i * 8, where oy * 2 + ky - 1 < 56, else 0.0`
+  const Index *within; // index of lane 0 in node_lane_bound; NULL: there is none. A lane is loaded if
+                       // within + lane * factor < extent: `lanes where i + kx - 1 + lane < 56, else 0.0`
 } Address;
-
-// Sums. Vector accumulators in the kernel's type add up a row. To keep chains of f32 additions short, a row may be cut
-// into runs: at the end of each run the accumulators are added to a total (f64), lane by lane if each lane has a sum of
-// its own, else the sum of all lanes. For sums over outer axes each block has an array of partial sums; a later loop
-// combines these in the order of the blocks.
-
-typedef enum SumPlace { // where an update adds
-  SUM_ACCUMULATOR,      // a vector register: `acc_sum`
-  SUM_TOTAL,            // that sums of runs are added to, of f64: a vector if lanes have sums of their own: `total_sum`
-  SUM_SCALAR,           // a scalar of f64: `total_sum`
-  SUM_PARTIAL_REGISTER, // a vector of the block's partial sums that NODE_LOAD_PARTIAL loaded: `held_dgamma`
-  SUM_PARTIAL_ELEMENT   // an element of the block's partial sums in memory: `part_dgamma[i]`
-} SumPlace;
-
-typedef enum AccumulatorChoice { // selects an accumulator, or a total, of a sum
-  ACCUMULATOR_ONLY,              // the only one; or the node takes all
-  ACCUMULATOR_OF_ROW,            // the row's: `acc_sum[r]`
-  ACCUMULATOR_OF_VECTOR,         // in a group of vectors, the vector's: `acc_sum[u]`
-  ACCUMULATOR_OF_BOTH,   // in a group of vectors of several rows, the vector's and row's: `acc_sum[u * rows + r]`
-  ACCUMULATOR_FIRST,     // the first: `acc_sum[0]`
-  ACCUMULATOR_OF_ELEMENT // with rows in lanes, the element's: `acc_sum[i % 16]`
-} AccumulatorChoice;
-extern const char *const accumulator_indices[]; // by AccumulatorChoice: as C writes it behind the sum's name
 
 typedef enum Form { // the C type that holds an expression's value
   FORM_NONE,
@@ -161,80 +190,45 @@ typedef enum Form { // the C type that holds an expression's value
   FORM_VECTOR
 } Form;
 
-typedef enum Flag { // conditions that do not change during a call
-  FLAG_NONE,
-  FLAG_WANTED,          // the caller passes a pointer for the output: `wants_dx`
-  FLAG_STREAMED,        // stores of the access may bypass the caches: `streams_dx`
-  FLAG_HAS_PARTIAL,     // in blocks and steps: the block has partial sums, its pointer is not NULL
-  FLAG_HAS_ALL_PARTIALS // the temporary of all blocks' partial sums has memory, as a wanted output needs it
-} Flag;
-
-// The words value, var, address and so on below are fields of LoopNode.
+// The words value, var, to and so on below are fields of LoopNode.
 typedef enum LoopNodeKind {
-  NODE_COMMENT,   // no effect. words: `sweep: store dx, sum sum_g`
-  NODE_UNUSED,    // no effect: the function does not use its parameter var
-  NODE_INDEX,     // a constant, var = value: `d0 = o + r`
-  NODE_COUNTER,   // a variable, var = value, that following is_whole loops advance: `count i from 0`
-  NODE_ADVANCE,   // var += value: `i += n`
-  NODE_FOR,       // for var from value to end by step: body: `for d0 in 0..40`
-  NODE_SCOPE,     // { body }
-  NODE_IF,        // if test, or the flag of the access: body; else otherwise
-  NODE_FLAG,      // computes a flag of the access. FLAG_WANTED: `wants_dx = dx is wanted`. FLAG_STREAMED: rows begin at
-                  // cache lines and, if value is not NULL, value > end (the elements that fit into the caches)
-  NODE_POINTER,   // the access's row pointer = address: `p_x = x + d0 * 440`
-  NODE_LOCAL,     // a local array of nelems elements: `local p_x[2]: pointers`
-  NODE_LET,       // expr = its load or operator: `vector t9 = sub(x, mean)`
-  NODE_BEGIN_SUM, // declares accumulators or totals, set to the reduction's identity: `acc_sum = 0.0, vectors of f32`
-  NODE_LEAVE,     // no effect: the totals of expr are in memory from here on, not in registers
-  NODE_UPDATE,    // adds the value of expr, or if expr is a sum, of its operand: `acc_sum += x`
-  NODE_END_RUN,   // adds accumulators to the total: `total_sum += sum of the lanes of acc_sum in f32`
-  NODE_END_SUM,   // expr = the total, or the reduction over the lanes of accumulators:
-                  // `scalar sum = sum of the lanes of acc_sum in f32`
-  NODE_COMBINE,   // adds a block's partial sums to the total of expr, in f64, in a loop over the blocks between its
-                  // NODE_BEGIN_SUM and NODE_END_SUM: `total_dgamma += temporary0_dgamma + b * 440 + i`
-  NODE_LOAD_PARTIAL,  // a vector of the block's partial sums, into a register: `held_dgamma = load part_dgamma + i`
-  NODE_STORE_PARTIAL, // the vector from the register to memory: `store held_dgamma to part_dgamma + i`
-  NODE_STORE,         // stores the value of expr: `store dx to p_dx + i`
-  NODE_SPILL,         // stores the vector of expr in the step's local array, for later sweeps
-  NODE_LOAD_ROWS,     // copies LANES rows, transposed: `rows_x = rows of 7 from p_x, with stride 7, transposed`
-  NODE_STORE_ROWS,    // copies the transposed rows to memory
-  NODE_COPY_ROWS,    // stores expr: copies LANES rows, transposed, to the panel at address: `p_w4 = rows of 768 at p_w,
-                     // with stride 768, transposed`
-  NODE_LOAD_COLUMN,  // copies the vector at address to index value of the step's transposed copy: `rows_x + i * 16 =
-                     // load p_x + i * 50`
-  NODE_GATHER_ROWS,  // loads a vector of each row of the step: `rows_x = vectors of all rows at p_x[r] + i * 4, with
-                     // stride 784`
-  NODE_SCATTER_ROWS, // stores a vector of each row of the step
-  NODE_PREFETCH,     // fetches the cache line of address
-  NODE_PEEL_COUNT,   // var = number of elements from address to the next cache line; 0 if the flag is not set
+  NODE_COMMENT, // no effect. words: `sweep: store dx, sum sum_g`
+  NODE_INDEX,  // a constant, var = value: `d0 = o + r`; 0 if its test is 0. With is_counter a variable, which following
+               // is_whole loops advance: `count i from 0`; a sum of itself adds to it: `i += n`
+  NODE_FOR,    // for var from value to end by step: body: `for d0 in 0..40`
+  NODE_IF,     // if test: body; else otherwise. Without a test a scope: { body }
+  NODE_BUFFER, // declares the buffer `to`. In registers: `count` accumulators or totals, set to the reduction's
+               // identity: `acc_sum = 0.0, vectors of f32`; or what it holds, of address `from`: `held_dgamma = load
+               // part_dgamma + i`. A pointer to address `from`: `p_x = x + d0 * 440`. Else a local array of `count`
+               // items: `local p_x[2]: pointers`
+  NODE_LET, // expr = its operator of its arguments: `vector t9 = sub(x, mean)`; or the elements `from` memory, or the
+            // sum: the total, or the reduction over the lanes of accumulators: `scalar sum = sum of the lanes of
+            // acc_sum in f32`
+  NODE_UPDATE, // adds to the buffer `to` the value of expr: `acc_sum += x`. Without expr: of accumulators `from`, to a
+               // total: `total_sum += sum of the lanes of acc_sum`; of a block's partial sums `from`, to a total, in
+               // f64: `total_dgamma += temporary0_dgamma + b * 440 + i`
+  NODE_STORE,  // to memory `to`: the value of expr, a partial sum that is held, or else the reduction's identity
+  NODE_MOVE,   // between a tensor and the step's copy, or (expr, which it stores) a panel. LANES rows of `count`
+               // elements, `step` apart, are transposed; else a vector of each row (is_row), whose lanes are `step`
+               // apart, or one vector: `rows_x + i * 16 = load p_x + i * 50`
+  NODE_LEAVE,  // no effect: the totals of expr are in memory from here on, not in registers
+  NODE_PREFETCH, // fetches the cache line of address
   // In blocks only:
-  NODE_PARTIALS,     // sets the pointer to the block's partial sums: `part_db = temporary1_db + block * 440`
-  NODE_INIT_PARTIAL, // the partial sum at address = the reduction's identity: `part_db[i] = 0.0`
-  NODE_STEP,         // calls step, or tail_step: `step, rows = 2`
+  NODE_STEP,    // calls step, or tail_step: `step, rows = 2`
   NODE_SCATTER, // the block's rows of the scatter expr: sets them to zero, then adds the rows whose indices refer to
                 // them
   NODE_FENCE    // makes streamed stores visible to other threads
 } LoopNodeKind;
 
-typedef enum LocalKind { // local arrays of a step
-  LOCAL_TEMPORARY,       // a temporary of the kernel that only one step at a time needs
-  LOCAL_POINTERS,        // the access's row pointers, one for each row of the step
-  LOCAL_COPY,            // the transposed copy of the access's rows, for rows in lanes
-  LOCAL_ROWS,            // nelems vectors of the access, one for each row of the step
-  LOCAL_SPILLED,         // vectors of expr, from one sweep to later ones
-  LOCAL_SCALARS          // the scalars of expr, one for each row of the step
-} LocalKind;
-
-typedef enum Load { // where the value of NODE_LET comes from
-  LOAD_NONE,        // the expression's operator, not memory
-  LOAD_ELEMENT,     // one element, as a scalar
-  LOAD_BROADCAST,   // one element, in all lanes
-  LOAD_DENSE,       // neighbours in memory
-  LOAD_STRIDED,     // elements `step` apart
-  LOAD_GATHERED,    // elements at computed offsets, a different one for each lane
-  LOAD_COPIED,      // the step's transposed copy, or its vectors of all rows
-  LOAD_SPILLED      // the step's array of spilled vectors
-} Load;
+typedef struct VectorLoop { // a loop over vectors, before schedule_split_vectors replaces it
+  int count;                // vectors of a group
+  int rest;                 // whole vectors after the last group, which form a smaller group; 0: not known
+  int sweep;                // that the loop is of
+  bool has_tail;  // the extent is no multiple of LANES, or not known to be one: a tail of fewer than LANES elements may
+                  // follow
+  bool is_peeled; // elements before a row's first cache line are stored separately
+  AccessId peeled; // by the store through this access
+} VectorLoop;
 
 typedef struct LoopNode LoopNode;
 struct LoopNode {
@@ -244,40 +238,22 @@ struct LoopNode {
   const char *words;          // NODE_COMMENT
   Var var;
   const Index *value, *end, *step; // NODE_STEP: lanes of a tail step; end of the step's part of the vector axis
-  const Index *test;               // NODE_IF: the condition; NULL: the flag is the condition
   const Index *bound;              // NODE_FOR: a second end, the loop stops at the smaller one; NULL: none
-  bool is_down;                    // NODE_FOR: var goes from end - 1 down to value
-  bool is_unrolled;                // NODE_FOR
-  bool is_whole;                   // NODE_FOR: continues from the value of the counter var, while var + step <= end
-  // NODE_FOR over vectors, before schedule_split_vectors replaces it:
-  bool is_vectors;
-  bool has_tail; // the extent is no multiple of LANES, or not known to be one: a tail of fewer than LANES elements may
-                 // follow
-  AccessId peeled; // with is_peeled: the store whose address determines the number of peeled elements
-  int sweep;
-  Flag flag; // NODE_FLAG: the flag that the node computes; other nodes: they have no effect unless the flag is set
-  AccessId access;
-  Address address;
-  LocalKind local;
-  int64_t nelems; // NODE_LOCAL: elements of the array; nodes that transpose rows: of a row
+  const Index *test;               // the node has no effect where it is 0; what it declares is then empty. NULL: none
+  const VectorLoop *vectors;       // NODE_FOR over vectors
+  Address to, from;
   ExprId expr;
-  bool is_vector;       // the value computed, stored or added is a vector
+  int64_t count;        // items of a buffer, elements of a row; NODE_STEP: rows
+  bool is_down;         // NODE_FOR: var goes from end - 1 down to value
+  bool is_unrolled;     // NODE_FOR
+  bool is_whole;        // NODE_FOR: continues from the value of the counter var, while var + step <= end
+  bool is_counter;      // NODE_INDEX
+  bool is_vector;       // the value computed, stored or added, or an item of the buffer, is a vector
   bool is_row;          // the node is repeated for each row of the step, or takes the row's element of an array
   bool has_fewer_lanes; // only the first VAR_LANES lanes hold elements; NODE_STEP: calls tail_step
-  Load load;            // NODE_LET
   bool is_held;         // NODE_LET: a load whose result stays in a register for all rows
-  // NODE_LET, loads with bounds. Arithmetic is modulo 2^64, so that `index < extent` tests both ends of a bound.
-  const Index *inside; // a test of the bounds that are the same in all lanes; where it is 0, the value is the access's
-                       // `outside`. NULL: they always hold. `load x + i * 8, where oy * 2 + ky - 1 < 56, else 0.0`
-  const Index *within; // index of lane 0 in node_lane_bound; NULL: there is none. A lane is loaded if
-                       // within + lane * factor < extent: `lanes where i + kx - 1 + lane < 56, else 0.0`
-  bool is_streamed;    // NODE_STORE, NODE_STORE_ROWS: bypasses the caches
-  SumPlace sum;        // NODE_BEGIN_SUM, NODE_UPDATE; NODE_END_SUM: SUM_TOTAL if the sum has runs
-  AccumulatorChoice accumulator;
-  int count;      // NODE_BEGIN_SUM: number of accumulators; NODE_STEP: rows; NODE_FOR over vectors: vectors of a group
-  int rest;       // NODE_FOR over vectors: whole vectors after the last group, which form a smaller group; 0: not known
-  bool is_fused;  // NODE_UPDATE: adds a product with one rounding (fused multiply-add)
-  bool is_peeled; // NODE_FLAG, NODE_FOR over vectors: elements before a row's first cache line are stored separately
+  bool is_streamed;     // NODE_STORE, NODE_MOVE: bypasses the caches
+  bool is_fused;        // NODE_UPDATE: adds a product with one rounding (fused multiply-add)
 };
 
 typedef struct LoopTree {
@@ -294,25 +270,39 @@ typedef struct LoopTree {
   const char *spoilt_by; // in checked builds: the pass over trees after which the tree is unsound; NULL: there is none
 } LoopTree;
 
-// The types of a node's sum follow from its place, and its reduction from its expression or temporary.
+// The types of a sum follow from its buffer, and its reduction from its expression or temporary.
 
 // The parameters of the step, or of the tail step, besides partial sums. Returns their number.
 enum { MOST_PARAMETERS = 5 };
 int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters);
-bool tree_stores(const LoopTree *t, AccessId id); // the loop stores through the access
+bool access_is_own(const LoopTree *t, AccessId id); // of a temporary that each step has for itself
+bool tree_stores(const LoopTree *t, AccessId id);   // the loop stores through the access
 // With rows in lanes: the accumulators of the sum, at most LANES. Element i goes to accumulator i % LANES, as it would
 // go to that lane if vectors lay along the row; at the end they are combined as lanes are. 0: the sum has one
 // accumulator.
 int tree_element_sums(const LoopTree *t, ExprId sum);
 
-ExprId node_operand(const LoopTree *t, const LoopNode *n);   // that the node adds or stores
+AccessId node_access(const LoopNode *n);                     // of the memory that it reads, or else writes; 0: none
+const Address *node_memory(const LoopNode *n);               // the address in memory that it reads, or else writes
+const Address *node_sum(const LoopNode *n);                  // the buffer that the node declares, adds to or takes
 ExprOp node_reduction(const LoopTree *t, const LoopNode *n); // EXPR_NONE: the node has no sum
+bool node_ends_sum(const LoopNode *n);                       // NODE_LET of a sum
+bool node_ends_run(const LoopNode *n);                       // NODE_UPDATE of a total by accumulators
 bool node_adds_lanes(const LoopTree *t, const LoopNode *n);  // its sum is that of all lanes, and a total of it a scalar
 bool node_combines(const LoopTree *t, const LoopNode *n);    // its sum combines the partial sums of blocks, in f64
-bool node_is_f64(const LoopTree *t,
-                 const LoopNode *n); // vectors of the sum are f64. NODE_END_SUM: reduces lanes in f64
-// The node adds f32 to a sum of f64. NODE_END_SUM: the total is f64, the result f32.
-bool node_is_widened(const LoopTree *t, const LoopNode *n);
+bool node_is_f64(const LoopTree *t, const LoopNode *n);      // items of its sum are f64
+bool node_is_widened(const LoopTree *t, const LoopNode *n);  // they are, and the kernel computes in f32
+
+typedef enum Load { // how NODE_LET loads, or NODE_UPDATE combines
+  LOAD_NONE,        // not from memory
+  LOAD_ELEMENT,     // one element, as a scalar
+  LOAD_BROADCAST,   // one element, in all lanes
+  LOAD_DENSE,       // neighbours in memory
+  LOAD_STRIDED,     // elements `step` apart
+  LOAD_GATHERED,    // elements at computed offsets, a different one for each lane
+  LOAD_WHOLE        // a vector of the step's copy, or a spilled one
+} Load;
+Load node_load(const LoopTree *t, const LoopNode *n);
 
 // The bound of a vector's load that holds for some lanes only. NULL: there is none.
 const Bound *node_lane_bound(const LoopTree *t, const LoopNode *n);
@@ -343,6 +333,9 @@ typedef struct TreeBuilder {
 const Index *index_number(TreeBuilder *b, int64_t number, Monomial monomial);
 const Index *index_var(TreeBuilder *b, VarKind kind, uint32_t of);
 const Index *index_of(TreeBuilder *b, IndexOp op, const Index *x, const Index *y);
+const Index *index_unfolded(TreeBuilder *b, IndexOp op, const Index *x, const Index *y); // also x * 1
+const Index *index_of_address(TreeBuilder *b, IndexOp op, Address at);
+bool index_is_var(const Index *i, Var var);
 const Index *index_loop(TreeBuilder *b, IndexOp op, uint32_t loop);
 const Index *index_choose(TreeBuilder *b, const Index *test, const Index *x, const Index *y);
 // The distance in memory from flattened index b to a, along one axis: ((a / below % extent) - (b / below % extent)) *

@@ -31,19 +31,6 @@ static void add_operands(LoopText *p, const Expr *e) {
   }
 }
 
-static const char *const sums[] = {
-    [SUM_ACCUMULATOR] = "acc_%e%r",     [SUM_TOTAL] = "total_%e%r",   [SUM_SCALAR] = "total_%e",
-    [SUM_PARTIAL_REGISTER] = "held_%a", [SUM_PARTIAL_ELEMENT] = "%[",
-};
-
-static const char *const flags[] = {
-    [FLAG_NONE] = "",
-    [FLAG_WANTED] = "wants_%a",
-    [FLAG_STREAMED] = "streams_%a",
-    [FLAG_HAS_PARTIAL] = "part_%a is not NULL",
-    [FLAG_HAS_ALL_PARTIALS] = "%m is not NULL",
-};
-
 static void say(LoopText *p, const LoopNode *n, const char *line);
 
 static void add_directive(LoopText *p, const LoopNode *n, char directive) {
@@ -51,20 +38,20 @@ static void add_directive(LoopText *p, const LoopNode *n, char directive) {
   case 'w': loop_text_name(p, n->words); return;
   case 'v': loop_text_var(p, n->var); return;
   case 'x': loop_text_index(p, n->value); return;
-  case 'X': loop_text_factor(p, n->value); return;
   case 'E': loop_text_index(p, n->end); return;
   case 's': loop_text_index(p, n->step); return;
   case 'b': loop_text_index(p, n->bound); return;
   case '?': loop_text_index(p, n->test); return;
-  case '#': loop_text_add(p, "%d", n->count); return;
-  case 'z': loop_text_add(p, "%lld", (long long)n->nelems); return;
-  case 'a': loop_text_name(p, p->access_name[n->access]); return;
-  case 'm': loop_text_memory(p, n->access); return;
-  case '@': loop_text_address(p, &n->address); return;
-  case '[': loop_text_element(p, &n->address); return;
+  case '#': loop_text_add(p, "%lld", (long long)n->count); return;
+  case 'a': loop_text_name(p, p->access_name[node_access(n)]); return;
+  case '@': loop_text_address(p, node_memory(n)); return;
+  case '>': loop_text_address(p, &n->to); return;
+  case '[': loop_text_element(p, node_memory(n)); return;
+  case 'G': loop_text_buffer(p, &n->to); return;
+  case 'F': loop_text_buffer(p, &n->from); return;
   case 'e': loop_text_name(p, p->expr_name[n->expr]); return;
-  case 'o': add_operand(p, node_operand(p->t, n)); return;
-  case '*': add_operands(p, &p->k->exprs[node_operand(p->t, n)]); return; // the operands of that expression
+  case 'o': add_operand(p, n->expr); return;
+  case '*': add_operands(p, &p->k->exprs[n->expr]); return;               // the operands of that expression
   case 'O': add_word(p, expr_info[p->k->exprs[n->expr].op].name); return; // its operator
   case 'C':
     add_word(p, expr_info[reductions[node_reduction(p->t, n)].combine].name);
@@ -73,15 +60,12 @@ static void add_directive(LoopText *p, const LoopNode *n, char directive) {
   case 'i': text_add_number(p->out, reductions[node_reduction(p->t, n)].identity, true); return;
   case 't': text_add_string(p->out, node_is_f64(p->t, n) ? "f64" : "f32"); return;
   case 'V': text_add_string(p->out, n->is_vector ? "vector" : "scalar"); return;
-  case 'r': text_add_string(p->out, accumulator_indices[n->accumulator]); return;
   case 'R': text_add_string(p->out, n->is_row ? "[r]" : ""); return;
   case 'y': text_add_string(p->out, n->is_row ? ", for each r" : ""); return;
   case 'n': text_add_string(p->out, n->has_fewer_lanes ? ", n lanes" : ""); return;
   case 'S': text_add_string(p->out, n->is_streamed ? ", streamed" : ""); return;
-  case 'g': say(p, n, sums[n->sum]); return;
   case 'f':
-    text_add_string(p->out, n->flag ? ", if " : "");
-    say(p, n, flags[n->flag]);
+    if (n->test) say(p, n, ", if %?");
     return;
   default: abort(); // a format below has an unknown directive
   }
@@ -111,8 +95,15 @@ static void print_for(LoopText *p, const LoopNode *n) {
 }
 
 static void print_if(LoopText *p, const LoopNode *n) {
-  say(p, n, n->test ? "if %?" : "if ");
-  if (!n->test) say(p, n, flags[n->flag]);
+  say(p, n, n->test ? "if %?" : "scope");
+}
+
+static void print_index(LoopText *p, const LoopNode *n) {
+  const bool is_sum = n->is_counter && n->value->op == INDEX_ADD && index_is_var(n->value->args[0], n->var);
+  if (is_sum) {
+    say(p, n, "%v += ");
+    loop_text_index(p, n->value->args[1]);
+  } else say(p, n, n->is_counter ? "count %v from %x" : n->test ? "%v = %x, 0 unless %?" : "%v = %x");
 }
 
 static const char *const loads[] = {[LOAD_ELEMENT] = "load %[",
@@ -120,34 +111,44 @@ static const char *const loads[] = {[LOAD_ELEMENT] = "load %[",
                                     [LOAD_DENSE] = "load %@%n",
                                     [LOAD_STRIDED] = "load %@ with stride %s%n",
                                     [LOAD_GATHERED] = "gather %@ with stride %s%n",
-                                    [LOAD_COPIED] = "load %@",
-                                    [LOAD_SPILLED] = "load %@"};
+                                    [LOAD_WHOLE] = "load %@"};
 
 static void print_bounds(LoopText *p, const LoopNode *n) {
-  if (!n->inside && !n->within) return;
-  if (n->inside) {
+  if (!n->from.inside && !n->from.within) return;
+  if (n->from.inside) {
     loop_text_add(p, ", where ");
-    loop_text_index(p, n->inside);
+    loop_text_index(p, n->from.inside);
   }
-  if (n->within) {
+  if (n->from.within) {
     const Bound *b = node_lane_bound(p->t, n);
     const int64_t factor = b ? b->factor[loop_lane_axis(p->t->loop)] : 0;
-    loop_text_add(p, n->inside ? ", and lanes where " : ", lanes where ");
-    loop_text_index(p, n->within);
+    loop_text_add(p, n->from.inside ? ", and lanes where " : ", lanes where ");
+    loop_text_index(p, n->from.within);
     loop_text_add(p, factor < 0 ? " - lane" : " + lane");
     if (factor != 1 && factor != -1) loop_text_add(p, " * %lld", (long long)llabs(factor));
     loop_text_add(p, " < %lld", (long long)(b ? b->extent : 0));
   }
   loop_text_add(p, ", else ");
-  text_add_number(p->out, p->k->accesses[n->access].outside, !p->k->is_f64);
+  text_add_number(p->out, p->k->accesses[node_access(n)].outside, !p->k->is_f64);
+}
+
+static void print_end_sum(LoopText *p, const LoopNode *n) {
+  const bool is_total = n->from.buffer == BUFFER_TOTAL;
+  if (n->is_vector) say(p, n, tree_element_sums(p->t, n->expr) ? "vector %e = %l of all %F" : "vector %e = %F");
+  else say(p, n, is_total ? "scalar %e%R = %F%y" : "scalar %e%R = %l of the lanes of %F in %t%y");
 }
 
 static void print_let(LoopText *p, const LoopNode *n) {
   const Expr *e = &p->k->exprs[n->expr];
+  const Load load = node_load(p->t, n);
+  if (node_ends_sum(n)) {
+    print_end_sum(p, n);
+    return;
+  }
   say(p, n, "%V %e%R = ");
-  if (n->load) {
-    say(p, n, loads[n->load]);
-    if (e->args[0] && n->load != LOAD_SPILLED) say(p, n, ", at offset %*");
+  if (load) {
+    say(p, n, loads[load]);
+    if (e->args[0] && n->from.buffer != BUFFER_SPILL) say(p, n, ", at offset %*");
     print_bounds(p, n);
   } else if (e->op == EXPR_INDEX) {
     if (n->is_vector) say(p, n, "%x + lane");
@@ -162,10 +163,23 @@ static void print_let(LoopText *p, const LoopNode *n) {
   }
 }
 
-static void print_begin_sum(LoopText *p, const LoopNode *n) {
-  say(p, n, n->count > 1 ? "%g[%#] = %i" : "%g = %i");
-  const bool is_scalar = n->sum == SUM_SCALAR || (n->sum == SUM_TOTAL && node_adds_lanes(p->t, n));
-  say(p, n, is_scalar ? ", %t" : ", vectors of %t");
+// Buffers
+
+static void print_buffer(LoopText *p, const LoopNode *n) {
+  const bool is_own = n->to.buffer == BUFFER_ROW && access_is_own(p->t, n->to.of);
+  if (n->to.buffer == BUFFER_HELD) say(p, n, "%G = load %@%n%f");
+  else if (n->from.buffer) say(p, n, "%G = %@%f");
+  else if (n->to.buffer == BUFFER_SUM || n->to.buffer == BUFFER_TOTAL) {
+    say(p, n, n->count > 1 ? "%G[%#] = %i" : "%G = %i");
+    say(p, n, n->is_vector ? ", vectors of %t" : ", %t");
+  } else {
+    say(p, n, "local %G[%#]: ");
+    loop_text_add(p, "%s",
+                  n->is_vector                            ? "vectors"
+                  : n->to.buffer == BUFFER_ROW && !is_own ? "pointers"
+                  : n->to.buffer == BUFFER_VALUE          ? "scalars"
+                                                          : "elements");
+  }
 }
 
 static const char *combining(const LoopText *p, const LoopNode *n) {
@@ -174,56 +188,40 @@ static const char *combining(const LoopText *p, const LoopNode *n) {
 }
 
 static void print_update(LoopText *p, const LoopNode *n) {
-  say(p, n, "%g");
-  say(p, n, n->is_fused ? " = fma(%*, %g)" : combining(p, n));
-  if (!n->is_fused) say(p, n, node_is_widened(p->t, n) ? "%o converted to %t" : "%o");
-  say(p, n, "%n%f");
-}
-
-static void print_end_run(LoopText *p, const LoopNode *n) {
-  say(p, n, "total_%e%r");
+  const char *to = buffer_info[n->to.buffer].is_register ? "%G" : "%[";
+  say(p, n, to);
+  if (n->is_fused) {
+    say(p, n, " = fma(%*, ");
+    say(p, n, to);
+    say(p, n, ")%n%f");
+    return;
+  }
   say(p, n, combining(p, n));
-  say(p, n, node_adds_lanes(p->t, n) ? "%l of the lanes of acc_%e%r%y" : "acc_%e%r in f64%y");
-}
-
-static void print_end_sum(LoopText *p, const LoopNode *n) {
-  if (n->is_vector) say(p, n, tree_element_sums(p->t, n->expr) ? "vector %e = %l of all %g" : "vector %e = %g");
-  else
-    say(p, n,
-        n->sum == SUM_SCALAR  ? "scalar %e = %g"
-        : n->sum == SUM_TOTAL ? "scalar %e%R = %g%y"
-                              : "scalar %e%R = %l of the lanes of %g in %t%y");
-}
-
-static void print_combine(LoopText *p, const LoopNode *n) {
-  say(p, n, "total_%e");
-  say(p, n, combining(p, n));
-  say(p, n, node_is_strided(n) ? "%@ with stride %s%n" : n->is_vector ? "%@%n" : "%[");
+  if (node_ends_run(n)) say(p, n, node_adds_lanes(p->t, n) ? "%l of the lanes of %F%y" : "%F in f64%y");
+  else if (n->from.buffer) say(p, n, node_is_strided(n) ? "%@ with stride %s%n" : n->is_vector ? "%@%n" : "%[");
+  else say(p, n, n->is_vector && node_is_widened(p->t, n) ? "%o converted to %t%n%f" : "%o%n%f");
 }
 
 static void print_store(LoopText *p, const LoopNode *n) {
-  say(p, n, n->is_vector ? "store %o to %@" : "store %o to %[");
-  say(p, n, node_is_strided(n) ? " with stride %s%n%S" : "%n%S");
+  if (!n->expr && !n->from.buffer) {
+    say(p, n, "%[ = %i");
+    return;
+  }
+  say(p, n, n->from.buffer ? "store %F to " : n->to.buffer == BUFFER_SPILL ? "store %e to " : "store %o to ");
+  say(p, n, n->is_vector ? "%@" : "%[");
+  say(p, n, node_is_strided(n) ? " with stride %s%n%S%f" : "%n%S%f");
 }
 
-static void print_flag(LoopText *p, const LoopNode *n) {
-  if (n->flag == FLAG_WANTED) say(p, n, "wants_%a = %m is not NULL");
-  else if (n->is_peeled) say(p, n, "streams_%a = rows are peeled to cache lines");
-  else say(p, n, "streams_%a = %@ begins a cache line");
-  if (n->value) say(p, n, ", and %x > %E");
-}
-
-static void print_peel_count(LoopText *p, const LoopNode *n) {
-  say(p, n, "%v = elements from %@ to the next cache line");
-  if (n->flag) say(p, n, ", 0 unless wants_%a");
-}
-
-static void print_local(LoopText *p, const LoopNode *n) {
-  static const char *const lines[] = {
-      [LOCAL_TEMPORARY] = "local p_%a[%z]: elements",     [LOCAL_POINTERS] = "local p_%a[%z]: pointers",
-      [LOCAL_COPY] = "local rows_%a[%z]: elements",       [LOCAL_ROWS] = "local rows_%a[%z]: vectors",
-      [LOCAL_SPILLED] = "local spilled_%e[%z]: elements", [LOCAL_SCALARS] = "local %e[%z]: scalars"};
-  say(p, n, lines[n->local]);
+static void print_move(LoopText *p, const LoopNode *n) {
+  const bool is_store = n->from.buffer == BUFFER_COPY;
+  if (n->is_row)
+    say(p, n,
+        is_store ? "store %F to all rows at %>, with stride %s%f" : "%G = vectors of all rows at %@, with stride %s");
+  else if (!n->count) say(p, n, "%> = load %@");
+  else
+    say(p, n,
+        is_store ? "store %F to rows of %# at %G, with stride %s, transposed%S"
+                 : "%G = rows of %# at %F, with stride %s, transposed");
 }
 
 static void print_step(LoopText *p, const LoopNode *n) {
@@ -241,37 +239,16 @@ typedef struct NodePrinter {
 
 static const NodePrinter printers[] = {
     [NODE_COMMENT] = {"sweep: %w"},
-    [NODE_UNUSED] = {"unused: %v"},
-    [NODE_INDEX] = {"%v = %x"},
-    [NODE_COUNTER] = {"count %v from %x"},
-    [NODE_ADVANCE] = {"%v += %x"},
+    [NODE_INDEX] = {NULL, print_index},
     [NODE_FOR] = {NULL, print_for},
-    [NODE_SCOPE] = {"scope"},
     [NODE_IF] = {NULL, print_if},
-    [NODE_FLAG] = {NULL, print_flag},
-    [NODE_POINTER] = {"p_%a%R = %@%f"},
-    [NODE_LOCAL] = {NULL, print_local},
+    [NODE_BUFFER] = {NULL, print_buffer},
     [NODE_LET] = {NULL, print_let},
-    [NODE_BEGIN_SUM] = {NULL, print_begin_sum},
-    [NODE_LEAVE] = {"total_%e leaves its registers"},
     [NODE_UPDATE] = {NULL, print_update},
-    [NODE_END_RUN] = {NULL, print_end_run},
-    [NODE_END_SUM] = {NULL, print_end_sum},
-    [NODE_COMBINE] = {NULL, print_combine},
-    [NODE_LOAD_PARTIAL] = {"held_%a = load %@%n%f"},
-    [NODE_STORE_PARTIAL] = {"store held_%a to %@%n%f"},
     [NODE_STORE] = {NULL, print_store},
-    [NODE_SPILL] = {"store %e to %@"},
-    [NODE_LOAD_ROWS] = {"rows_%a = rows of %z at p_%a, with stride %s, transposed"},
-    [NODE_STORE_ROWS] = {"store rows_%a to rows of %z at p_%a, with stride %s, transposed%S"},
-    [NODE_COPY_ROWS] = {"%@ = rows of %z at p_%a, with stride %s, transposed"},
-    [NODE_LOAD_COLUMN] = {"rows_%a + %x = load %@"},
-    [NODE_GATHER_ROWS] = {"rows_%a = vectors of all rows at %@, with stride %s"},
-    [NODE_SCATTER_ROWS] = {"store rows_%a to all rows at %@, with stride %s%f"},
+    [NODE_MOVE] = {NULL, print_move},
+    [NODE_LEAVE] = {"%G leaves its registers"},
     [NODE_PREFETCH] = {"prefetch %@"},
-    [NODE_PEEL_COUNT] = {NULL, print_peel_count},
-    [NODE_PARTIALS] = {"part_%a = %m + block * %X%f"},
-    [NODE_INIT_PARTIAL] = {"%[ = %i"},
     [NODE_STEP] = {NULL, print_step},
     [NODE_SCATTER] = {"%a[begin:end] = 0, then add each row whose index is in begin:end"},
     [NODE_FENCE] = {"fence"},

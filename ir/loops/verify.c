@@ -37,18 +37,13 @@ bool verify_for(Verifying *v, const LoopNode *n) {
 bool verify_if(Verifying *v, const LoopNode *n) {
   int direction = NO_DIRECTION;
   Range r;
-  if (!n->test && (!n->flag || !verify_flag(v, n)))
-    return n->flag ? false : verify_fail(v, n, "a condition must have a test or a flag");
-  if (n->test && (!verify_index(v, n, n->test) || !begin_if(v, n, &direction, &r))) return false;
+  if (!n->test) return verify_nodes(v, n->body) && verify_nodes(v, n->otherwise);
+  if (!verify_test(v, n) || !begin_if(v, n, &direction, &r)) return false;
   const AccessId before = v->streamed;
-  if (!n->test && n->flag == FLAG_STREAMED) v->streamed = n->access + 1;
+  if (n->test->op == INDEX_VAR && n->test->var.kind == VAR_STREAMED) v->streamed = n->test->var.of + 1;
   const bool ok = verify_body(v, n, n->body, direction, &r);
   v->streamed = before;
   return ok && verify_body(v, n, n->otherwise, NO_DIRECTION, NULL);
-}
-
-bool verify_scope(Verifying *v, const LoopNode *n) {
-  return verify_nodes(v, n->body);
 }
 
 // Other nodes
@@ -59,14 +54,10 @@ bool verify_nothing(Verifying *v, const LoopNode *n) {
   return true;
 }
 
-bool verify_unused(Verifying *v, const LoopNode *n) {
-  return verify_index(v, n, &(Index){.op = INDEX_VAR, .var = n->var});
-}
-
 // A scatter node must compute all rows of the block, which the kernel stores as its result.
 bool verify_scatter(Verifying *v, const LoopNode *n) {
   Scatter s;
-  if (!kernel_find_scatter(v->k, &s) || n->expr != s.sum || n->access != s.to)
+  if (!kernel_find_scatter(v->k, &s) || n->expr != s.sum || n->to.buffer != BUFFER_TENSOR || n->to.of != s.to)
     return verify_fail(v, n, "the kernel is not a scatter with this sum and this result");
   return (var_state(v, loop_var(VAR_BEGIN))->is_set && var_state(v, loop_var(VAR_END))->is_set) ||
          verify_fail(v, n, "the first and last row of the block (VAR_BEGIN, VAR_END) must be set before it");
@@ -76,14 +67,17 @@ bool verify_scatter(Verifying *v, const LoopNode *n) {
 static bool (*const verifiers[])(Verifying *, const LoopNode *) = {NODE_CHECKS(ROW)};
 #undef ROW
 
+static bool is_known_address(const Kernel *k, const Address *at) {
+  if (at->buffer > BUFFER_HELD || at->item > ITEM_OF_ELEMENT) return false;
+  if (!at->buffer) return !at->of && !at->item && !at->index;
+  return at->of < (buffer_info[at->buffer].is_of_expr ? k->nexprs : k->naccesses ? k->naccesses : 1);
+}
+
 // Whether the node's enumerators and ids are in range, so that verifiers may index tables with them.
 static bool is_known(const Verifying *v, const LoopNode *n) {
   const Kernel *k = v->k;
-  const size_t naccesses = k->naccesses ? k->naccesses : 1; // in a kernel without accesses, nodes have access 0
-  return n->kind <= NODE_FENCE && n->expr < k->nexprs && n->access < naccesses && n->address.access < naccesses &&
-         n->address.expr < k->nexprs && n->address.base <= BASE_PARTIAL && n->var.kind <= VAR_ELEMENT &&
-         n->flag <= FLAG_HAS_ALL_PARTIALS && n->local <= LOCAL_SCALARS && n->load <= LOAD_SPILLED &&
-         n->sum <= SUM_PARTIAL_ELEMENT && n->accumulator <= ACCUMULATOR_OF_ELEMENT;
+  return n->kind <= NODE_FENCE && n->expr < k->nexprs && is_known_address(k, &n->to) && is_known_address(k, &n->from) &&
+         n->var.kind <= VAR_ELEMENT && n->var.of < (uint32_t)vars_count(k, n->var.kind);
 }
 
 static bool verify_nodes(Verifying *v, const LoopNode *n) {
@@ -91,7 +85,7 @@ static bool verify_nodes(Verifying *v, const LoopNode *n) {
   for (; n; n = n->next) {
     if (!is_known(v, n))
       return verify_fail(v, NULL, "a node has a kind, variable, flag, expression or access that does not exist");
-    if (v->vector == NO_DIRECTION && (n->is_vector || n->load == LOAD_SPILLED || n->load == LOAD_COPIED))
+    if (v->vector == NO_DIRECTION && n->is_vector)
       return verify_fail(v, n, "it is a vector, but the loop has no axis that vectors lie along");
     if (!verifiers[n->kind](v, n)) return false;
   }
@@ -120,7 +114,8 @@ static bool begin_step(Verifying *v, bool is_tail) {
   for (int i = 0; i < count; i++)
     if (!var_set(v, NULL, parameters[i], NULL)) return false;
   for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_REDUCE_OUTER && !scope_add(v, &v->accesses[loop->roots[i].access].has_partials))
+    if (loop->roots[i].kind == ROOT_REDUCE_OUTER &&
+        !scope_add(v, &state_of(v, BUFFER_PARTIALS, loop->roots[i].access)->is_set))
       return false;
   if (loop->columns && (v->vector == NO_DIRECTION || !loop_has(loop, LOOP_COLUMNS)))
     return verify_fail(v, NULL, "the loop takes parts of columns, but no level of its nest cuts its last axis");
@@ -180,14 +175,21 @@ static bool verify_block(Verifying *v) {
 }
 
 static bool init(Verifying *v) {
-  v->vars = ARENA_ARRAY(v->arena, VarState, vars_count(v->k));
-  v->exprs = ARENA_ARRAY(v->arena, OfExpr, v->k->nexprs + 1);
-  v->accesses = ARENA_ARRAY(v->arena, OfAccess, v->k->naccesses + 1);
+  bool ok = true;
+  for (int kind = 0; kind < VAR_KINDS && ok; kind++) {
+    v->vars[kind] = ARENA_ARRAY(v->arena, VarState, vars_count(v->k, (VarKind)kind) + 1);
+    ok = v->vars[kind];
+  }
+  for (int kind = 0; kind < BUFFER_KINDS && ok; kind++) {
+    v->buffers[kind] =
+        ARENA_ARRAY(v->arena, Scoped, buffer_info[kind].is_of_expr ? v->k->nexprs + 1 : v->k->naccesses + 1);
+    ok = v->buffers[kind];
+  }
   v->outer = loop_outer_axes(v->loop);
   v->inner = loop_inner_axes(v->loop);
   v->vector = v->loop->ninner ? loop_vector_axis(v->loop) : NO_DIRECTION;
   v->lanes = loop_has(v->loop, LOOP_ROW_LANES) ? OUTER : v->vector;
-  return v->vars && v->exprs && v->accesses;
+  return ok;
 }
 
 bool loops_verify(const LoopTree *t, Text *why) {

@@ -1,9 +1,11 @@
-// Verifies addresses: each has its element's index, and so is inside of its tensor where the indices on axes are inside
+// Verifies addresses: each has its element's index, and so is inside of its buffer where the indices on axes are inside
 // of their extents (ir/kernel/verify.h). Vectors take the lanes that hold elements.
 #include "ir/loops/verifying.h"
 
+// Layouts
+
 // The index of an element in the access's memory as a function of the indices on these axes; for a mask, of its byte.
-Linear access_index(const Verifying *v, AccessId id, AxisSet axes) {
+static Linear access_index(const Verifying *v, AccessId id, AxisSet axes) {
   const Access *a = &v->k->accesses[id];
   const int bits = access_is_mask(a) ? v->vector : NO_DIRECTION; // the axis whose elements are neighbouring bits
   Linear l = {0};
@@ -17,64 +19,79 @@ Linear access_index(const Verifying *v, AccessId id, AxisSet axes) {
   return l;
 }
 
-bool verify_base(Verifying *v, const LoopNode *n, Linear *base) {
-  const Address *at = &n->address;
-  *base = (Linear){0};
-  if (at->base != BASE_POINTER)
-    return !at->is_row || verify_fail(v, n, "is_row is set, but its base is not an array of row pointers");
-  const OfAccess *a = &v->accesses[at->access];
-  if (!a->has_pointer) return verify_fail(v, n, "its row pointer must be set before it");
-  if (a->is_pointer_row != at->is_row)
-    return verify_fail(v, n, "is_row of its address must be set if, and only if, each row has its own pointer");
-  if (at->is_row && !is_in_row(v)) return verify_fail(v, n, "it must be in a loop over rows");
-  *base = a->pointer;
-  return true;
+// The index of a partial sum in the temporary [free axes, block, the block's array].
+static Linear partial_index(const Verifying *v, const Expr *e) {
+  const Kernel *k = v->k;
+  const Loop *maker = &v->t->schedule->loops[e->loop];
+  const bool is_open = loop_has_open_cut_blocks(k, maker);
+  const AxisSet own = access_axes(k, &k->accesses[e->access]);
+  Linear l = access_index(v, e->access, own);
+  linear_add_var(&l, VAR_COMBINED_BLOCK, 0, axes_nelems(k, own), axes_monomial(k, own));
+  AxisSet below = own;
+  for (int at = maker->nfree; at-- > 0; below |= 1U << maker->axes[at])
+    linear_add(&l, (Term){.number = axes_nelems(k, below) * (is_open ? 1 : loop_ncut_blocks(k, maker)),
+                          .monomial = axes_monomial(k, below),
+                          .of_loop = is_open ? INDEX_NCUT_BLOCKS : INDEX_NUMBER,
+                          .loop = is_open ? e->loop : 0,
+                          .var = {VAR_AXIS, (uint32_t)maker->axes[at]},
+                          .divisor = 1});
+  return l;
 }
 
-static bool fail_address(Verifying *v, const LoopNode *n) {
-  return verify_fail(v, n, "its address differs from the address of its element");
-}
-
-bool verify_address(Verifying *v, const LoopNode *n, AccessId id, const Linear *expected) {
-  const Address *at = &n->address;
-  Linear is;
-  if (at->access != id || (at->base != BASE_TENSOR && at->base != BASE_POINTER))
-    return verify_fail(v, n, "its address must be in the tensor of its access");
-  if (!verify_index(v, n, at->index) || !verify_base(v, n, &is)) return false;
-  const Linear index = linear_of(v, at->index);
-  linear_add_all(&is, &index, 1);
-  return linear_equals(&is, expected) || fail_address(v, n);
-}
-
-bool verify_access(Verifying *v, const LoopNode *n, AccessId id) {
-  const Linear expected = access_index(v, id, v->accesses[id].is_step_local ? v->inner : ~0U);
-  return verify_address(v, n, id, &expected);
+// The index in the buffer, from the indices on axes, of the element that the node is at.
+static Linear layout_of(const Verifying *v, const LoopNode *n, const Address *at) {
+  const bool has_row_lanes = v->lanes == OUTER;
+  Linear l = {0};
+  switch (at->buffer) {
+  case BUFFER_COPY:
+    if (has_row_lanes) linear_add_var(&l, VAR_AXIS, (uint32_t)v->vector, LANES, 0);
+    else linear_add_var(&l, VAR_ROW, 0, LANES, 0);
+    return l;
+  case BUFFER_SPILL:
+    linear_add_var(&l, VAR_AXIS, (uint32_t)v->vector, has_row_lanes ? LANES : 1, 0);
+    if (is_in_row(v)) linear_add_var(&l, VAR_ROW, 0, loop_row_nelems(v->k, v->loop), 0);
+    return l;
+  case BUFFER_PARTIALS: return access_index(v, at->of, v->inner);
+  default: break;
+  }
+  if (n->kind == NODE_UPDATE) return partial_index(v, &v->k->exprs[n->to.of]);
+  return access_index(v, at->of, at->buffer == BUFFER_ROW && access_is_own(v->t, at->of) ? v->inner : ~0U);
 }
 
 // Lanes
 
-bool verify_panel(Verifying *v, const LoopNode *n, const Access *a) {
+static bool verify_panel(Verifying *v, const LoopNode *n, const Access *a) {
   if (!a->panel_axis) return true;
   const bool is_first = v->lanes == OUTER ? cut_is_multiple(&v->loop->cut, LANES) : v->range[v->lanes].is_aligned;
   return (loop_lane_axis(v->loop) == a->panel_axis - 1 && is_first) ||
          verify_fail(v, n, "a vector of a panel must begin at the panel's first lane");
 }
 
-bool verify_mask(Verifying *v, const LoopNode *n) {
-  return (n->is_vector && v->range[v->vector].is_aligned && n->load != LOAD_STRIDED && n->load != LOAD_GATHERED) ||
+static bool verify_mask(Verifying *v, const LoopNode *n) {
+  const bool is_dense = n->kind == NODE_STORE || node_load(v->t, n) == LOAD_DENSE;
+  return (n->is_vector && v->range[v->vector].is_aligned && is_dense) ||
          verify_fail(v, n, "a vector of a bit mask must begin at a whole byte");
 }
 
-bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id) {
-  const Access *a = &v->k->accesses[id];
+// `step` is the factor of the lane axis's index in the layout.
+static bool verify_lane_step(Verifying *v, const LoopNode *n, const Access *a, const Linear *layout) {
   const int axis = loop_lane_axis(v->loop);
-  const Index *stride =
-      a->panel_axis == axis + 1 ? number_index(v, 1) : index_number(&v->b, a->stride[axis], a->stride_monomial[axis]);
-  return verify_equal(v, n, "the stride from lane to lane", n->step, stride);
+  const Linear step = linear_of(v, n->step);
+  Linear stride = {0};
+  if (a->panel_axis == axis + 1) linear_add_number(&stride, 1, 0);
+  for (int i = 0; i < layout->nterms && a->panel_axis != axis + 1; i++) {
+    Term term = layout->terms[i];
+    const bool is_of_lanes = term.var.kind == VAR_AXIS && (int)term.var.of == axis;
+    term.var = loop_var(VAR_NONE);
+    if (is_of_lanes) linear_add(&stride, term);
+  }
+  return (n->step && linear_equals(&step, &stride)) ||
+         verify_fail(v, n, "its step must be the stride from lane to lane");
 }
 
 // Vectors of panels, and spilled ones, are always whole.
 bool verify_lanes(Verifying *v, const LoopNode *n) {
+  if (!n->is_vector) return !n->has_fewer_lanes || verify_fail(v, n, "has_fewer_lanes is set, but it is a scalar");
   const Range *r = &v->range[v->lanes];
   if (!r->is_piece || (r->width != LANES && r->width != WIDTH_LANES))
     return verify_fail(v, n, "it must be in a loop over vectors of LANES elements, or in the tail");
@@ -84,6 +101,65 @@ bool verify_lanes(Verifying *v, const LoopNode *n) {
                                           : "has_fewer_lanes is unset, but only some lanes hold elements here");
   return !n->has_fewer_lanes || !node_uses_all_lanes(v->t, n) ||
          verify_fail(v, n, "has_fewer_lanes is set, but panels have memory for all lanes");
+}
+
+static bool verify_vector(Verifying *v, const LoopNode *n, const Address *at, const Linear *layout) {
+  if (at->buffer == BUFFER_SPILL) return true; // always whole
+  if (!verify_lanes(v, n)) return false;
+  if (at->buffer == BUFFER_COPY) return !has_fewer_lanes(v) || verify_fail(v, n, "it needs all lanes in use");
+  const Access *a = &v->k->accesses[at->of];
+  return at->buffer == BUFFER_PARTIALS || (verify_panel(v, n, a) && verify_lane_step(v, n, a, layout));
+}
+
+// Buffers
+
+// Whether the item is one of the register's: of the row, the vector or the element that the node is at.
+static bool verify_item(Verifying *v, const LoopNode *n, const Address *at, const LoopNode *begin) {
+  const Range *r = &v->range[v->vector];
+  const int rows = v->loop->rows, count = at->buffer == BUFFER_HELD ? 1 : (int)begin->count, vectors = count / rows;
+  const LoopNode *group = r->group.kind ? var_state(v, loop_var(VAR_VECTOR))->loop : NULL;
+  const bool is_of_vector = group && index_is(group->end, vectors), is_of_row = is_in_row(v) || n->is_row;
+  const bool is_right[] = {[ITEM_ONLY] = count == 1 || (node_ends_sum(n) && tree_element_sums(v->t, at->of)),
+                           [ITEM_OF_ROW] = count == rows && rows > 1 && is_of_row,
+                           [ITEM_OF_VECTOR] = is_of_vector && vectors > 1 && rows == 1,
+                           [ITEM_OF_BOTH] = is_of_vector && count == vectors * rows && rows > 1 && is_of_row,
+                           [ITEM_FIRST] = count > 1,
+                           [ITEM_OF_ELEMENT] = at->buffer == BUFFER_SUM && count == tree_element_sums(v->t, at->of)};
+  return (is_right[at->item] && !at->index) ||
+         verify_fail(v, n, "it takes accumulator sum%s, but there are %d", item_indices[at->item], count);
+}
+
+bool verify_base(Verifying *v, const LoopNode *n, const Address *at) {
+  const Scoped *s = state_of(v, at->buffer, at->of);
+  if (!at->buffer || (at->buffer != BUFFER_TENSOR && !s->is_set))
+    return verify_fail(v, n, "the buffer must be declared before it");
+  if (buffer_info[at->buffer].is_register) return verify_item(v, n, at, s->node);
+  return (at->item == (s->has_rows ? ITEM_OF_ROW : ITEM_ONLY) && (!at->item || is_in_row(v))) ||
+         verify_fail(v, n, "it must take the row's pointer if, and only if, each row has its own pointer");
+}
+
+static bool verify_place(Verifying *v, const LoopNode *n, const Address *at, const Linear *expected) {
+  if (!verify_index(v, n, at->index)) return false;
+  Linear is = linear_of(v, at->index);
+  linear_add_all(&is, &state_of(v, at->buffer, at->of)->pointer, 1);
+  return linear_equals(&is, expected) || verify_fail(v, n, "its address differs from the address of its element");
+}
+
+bool verify_address(Verifying *v, const LoopNode *n, const Address *at) {
+  if (!verify_base(v, n, at)) return false;
+  if (buffer_info[at->buffer].is_register) return true;
+  const Linear layout = layout_of(v, n, at);
+  if (!verify_place(v, n, at, &layout)) return false;
+  if (at->buffer != BUFFER_SPILL && access_is_mask(&v->k->accesses[at->of]) && v->lanes == v->vector)
+    return verify_mask(v, n);
+  if (n->is_vector) return verify_vector(v, n, at, &layout);
+  return (at->buffer != BUFFER_COPY && at->buffer != BUFFER_SPILL) ? verify_lanes(v, n)
+                                                                   : verify_fail(v, n, "it must take a whole vector");
+}
+
+bool verify_first(Verifying *v, const LoopNode *n, const Address *at) {
+  const Linear first = access_index(v, at->of, 0);
+  return verify_base(v, n, at) && verify_place(v, n, at, &first);
 }
 
 // Conditions of loads with bounds: exactly the elements inside of the tensor are loaded.
@@ -110,12 +186,12 @@ static const Index *take_last(const Index **tests) {
 }
 
 bool verify_bounds(Verifying *v, const LoopNode *n) {
-  const bool is_load = v->k->exprs[n->expr].op == EXPR_LOAD && n->load != LOAD_SPILLED;
-  const Access *a = &v->k->accesses[n->access];
+  const bool is_load = v->k->exprs[n->expr].op == EXPR_LOAD && n->from.buffer != BUFFER_SPILL;
+  const Access *a = &v->k->accesses[node_access(n)];
   const Bound *of_lanes = node_lane_bound(v->t, n);
-  const Index *tests = n->inside;
-  if (!verify_index(v, n, n->inside) || !verify_index(v, n, n->within)) return false;
-  if (is_load && access_has_conditions(v->k, a) && n->address.base != BASE_TENSOR)
+  const Index *tests = n->from.inside;
+  if (!verify_index(v, n, n->from.inside) || !verify_index(v, n, n->from.within)) return false;
+  if (is_load && access_has_conditions(v->k, a) && n->from.buffer != BUFFER_TENSOR)
     return verify_fail(
         v, n, "a load with conditions must be relative to its tensor: a row pointer may point outside of the tensor");
   for (size_t i = is_load ? a->nbounds : 0; i-- > 0;) {
@@ -124,142 +200,61 @@ bool verify_bounds(Verifying *v, const LoopNode *n) {
       return verify_fail(v, n, "its condition must test its access's bounds in order: 0 <= index < %lld for bound %zu",
                          (long long)b->extent, i);
   }
-  if (of_lanes ? !n->within || !is_index_of(v, n->within, of_lanes) : n->within != NULL)
+  if (of_lanes ? !n->from.within || !is_index_of(v, n->from.within, of_lanes) : n->from.within != NULL)
     return verify_fail(v, n, "its condition on lanes must have the index of the bound that varies from lane to lane");
   return !tests || verify_fail(v, n, "it has a condition that tests no bound of its access");
 }
 
-// Local arrays of a step
-
-// The address of a vector in a local array: the transposed copy, or spilled vectors. `lane_stride`: the distance
-// between neighbouring indices on the vector axis; *row: between rows.
-static bool verify_lane_0(Verifying *v, const LoopNode *n, const Address *at, int64_t lane_stride, int64_t *row) {
-  if (at->is_row) return verify_fail(v, n, "is_row is set, but its base is not an array of row pointers");
-  if (!verify_index(v, n, at->index)) return false;
-  const Linear is = linear_of(v, at->index);
-  Linear expected = {0};
-  if (is_in_row(v)) *row = linear_factor(&is, VAR_ROW);
-  linear_add_var(&expected, VAR_AXIS, (uint32_t)v->vector, lane_stride, 0);
-  linear_add_var(&expected, VAR_ROW, 0, *row, 0);
-  return linear_equals(&is, &expected) || fail_address(v, n);
-}
-
-// The array has room for a vector at each index on the vector axis, or of each row of the step.
-bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *at) {
-  int64_t row = 0;
-  if (at->base != BASE_ROWS || at->access != id || !v->accesses[id].has_copy)
-    return verify_fail(v, n, "its transposed copy must be declared before it");
-  if (has_fewer_lanes(v)) return verify_fail(v, n, "it needs all lanes in use");
-  if (v->lanes == OUTER) return verify_lane_0(v, n, at, LANES, &row) && (!row || fail_address(v, n));
-  Linear expected = {0};
-  linear_add_var(&expected, VAR_ROW, 0, LANES, 0);
-  if (!verify_index(v, n, at->index)) return false;
-  const Linear is = linear_of(v, at->index);
-  return (is_in_row(v) && !at->is_row && linear_equals(&is, &expected)) || fail_address(v, n);
-}
-
-bool verify_spilled(Verifying *v, const LoopNode *n) {
-  const OfExpr *e = &v->exprs[n->expr];
-  const bool has_rows = loop_has(v->loop, LOOP_ROW_LANES);
-  int64_t row = 0;
-  if (n->address.base != BASE_SPILLED || n->address.expr != n->expr || !e->has_spill)
-    return verify_fail_expr(v, n, n->expr, "must have a declared array of spilled vectors");
-  if (!verify_lane_0(v, n, &n->address, has_rows ? LANES : 1, &row)) return false;
-  const int64_t extent = v->k->axes[v->vector].extent, whole = (extent + LANES - 1) / LANES * LANES;
-  const int64_t most = has_rows ? extent * LANES : v->range[v->vector].is_aligned ? whole : extent + LANES - 1;
-  return (row >= 0 && most + (v->loop->rows - 1) * row <= e->nspilled && !v->k->axes[v->vector].monomial) ||
-         verify_fail(v, n, "it goes beyond the end of its local array");
-}
+// Moves
 
 // Rows in lanes: the row pointer points to the first row of the step, and rows are dense.
 static bool is_at_row(const Verifying *v, AccessId id) {
   const Linear row = access_index(v, id, v->outer);
-  return v->accesses[id].has_pointer && linear_equals(&v->accesses[id].pointer, &row);
+  const Scoped *s = state_of(v, BUFFER_ROW, id);
+  return s->is_set && linear_equals(&s->pointer, &row);
 }
 
-bool verify_rows(Verifying *v, const LoopNode *n) {
-  const Access *a = &v->k->accesses[n->access], *to = &v->k->accesses[n->address.access];
-  const bool is_copy = n->kind == NODE_COPY_ROWS;
-  if (v->lanes != OUTER || has_fewer_lanes(v) || (!is_copy && v->loop->nouter != 1) ||
-      (!is_copy && !v->accesses[n->access].has_copy))
+static bool verify_rows(Verifying *v, const LoopNode *n) {
+  const Access *a = &v->k->accesses[node_access(n)], *to = &v->k->accesses[n->to.of];
+  const bool is_panel = n->expr; // else a copy
+  const Address *copy = n->from.buffer == BUFFER_COPY ? &n->from : &n->to;
+  const bool is_copy =
+      copy->buffer == BUFFER_COPY && copy->of == node_access(n) && state_of(v, BUFFER_COPY, copy->of)->is_set;
+  if (v->lanes != OUTER || has_fewer_lanes(v) || (!is_panel && (v->loop->nouter != 1 || !is_copy)))
     return verify_fail(v, n, "it needs rows in lanes, all lanes in use, and a declared transposed copy");
-  if (!is_at_row(v, n->access) || (is_copy && !is_at_row(v, n->address.access)))
+  if (n->to.index || n->from.index || n->to.item || n->from.item || !is_at_row(v, node_access(n)) ||
+      (is_panel && !is_at_row(v, n->to.of)))
     return verify_fail(v, n, "its row pointer must point to the step's first row");
   if (a->stride[v->vector] != 1 || a->stride_monomial[v->vector] || v->k->axes[v->vector].monomial ||
-      n->nelems != v->k->axes[v->vector].extent)
+      n->count != v->k->axes[v->vector].extent)
     return verify_fail(v, n, "its rows must be dense, and as long as the inner axis");
-  if (is_copy &&
-      (n->address.base != BASE_POINTER || n->address.index || n->address.is_row || to->value ||
-       to->stride[v->vector] != LANES || to->panel_axis != loop_lane_axis(v->loop) + 1 || !verify_panel(v, n, to)))
+  if (is_panel && (n->to.buffer != BUFFER_ROW || to->value || to->stride[v->vector] != LANES ||
+                   to->panel_axis != loop_lane_axis(v->loop) + 1 || !verify_panel(v, n, to)))
     return verify_fail(v, n, "its result must be in panels of LANES rows whose vectors are contiguous");
-  return verify_lane_step(v, n, n->access);
+  const Linear layout = access_index(v, node_access(n), ~0U);
+  return verify_lane_step(v, n, a, &layout);
 }
 
-// The addresses of the vectors are verified as in a loop over the rows.
-bool verify_row_vectors(Verifying *v, const LoopNode *n) {
+// The address of each row's vector is verified as in a loop over the rows.
+static bool verify_row_vectors(Verifying *v, const LoopNode *n) {
+  const bool is_store = n->from.buffer == BUFFER_COPY;
+  const Address *rows = is_store ? &n->to : &n->from, *copy = is_store ? &n->from : &n->to;
   Range *r = &v->range[OUTER];
   const Range before = *r;
   bool *is_row_set = &var_state(v, loop_var(VAR_ROW))->is_set;
-  if (r->width != WIDTH_ROWS || v->lanes == OUTER || v->range[v->lanes].width != LANES || !n->address.is_row ||
-      !v->accesses[n->access].has_copy)
-    return verify_fail(v, n,
-                       "it needs a step of several rows, all lanes in use, and a declared array of their vectors");
+  if (r->width != WIDTH_ROWS || v->lanes == OUTER || rows->item != ITEM_OF_ROW || copy->buffer != BUFFER_COPY ||
+      copy->index || n->count || !verify_base(v, n, copy))
+    return verify_fail(v, n, "it needs a step of several rows, and a declared array of their vectors");
   r->start = loop_var(VAR_ROW);
   r->width = 1;
   *is_row_set = true;
-  const bool ok = verify_access(v, n, n->access) && verify_lane_step(v, n, n->access);
+  const bool ok = verify_address(v, n, rows);
   *is_row_set = false;
   *r = before;
   return ok;
 }
 
-// Partial sums
-
-bool verify_partial_address(Verifying *v, const LoopNode *n) {
-  const Linear expected = access_index(v, n->access, v->inner);
-  if (!v->accesses[n->access].has_partials || n->address.base != BASE_PARTIAL || n->address.access != n->access ||
-      n->address.is_row)
-    return verify_fail(v, n, "its address must be in the block's partial sums, which are declared before it");
-  if (!verify_index(v, n, n->address.index)) return false;
-  const Linear is = linear_of(v, n->address.index);
-  return linear_equals(&is, &expected) || fail_address(v, n);
-}
-
-// The index of a partial sum in the temporary [free axes, block, the block's array], without the terms of the axes
-// `but`.
-static Linear partial_index(const Verifying *v, const Expr *e, AxisSet but) {
-  const Kernel *k = v->k;
-  const Loop *maker = &v->t->schedule->loops[e->loop];
-  const bool is_open = loop_has_open_cut_blocks(k, maker);
-  const AxisSet own = access_axes(k, &k->accesses[e->access]);
-  Linear l = access_index(v, e->access, own & ~but);
-  linear_add_var(&l, VAR_COMBINED_BLOCK, 0, axes_nelems(k, own), axes_monomial(k, own));
-  AxisSet below = own;
-  for (int at = maker->nfree; at-- > 0; below |= 1U << maker->axes[at]) {
-    const int axis = maker->axes[at];
-    if (but >> axis & 1) continue;
-    linear_add(&l, (Term){.number = axes_nelems(k, below) * (is_open ? 1 : loop_ncut_blocks(k, maker)),
-                          .monomial = axes_monomial(k, below),
-                          .of_loop = is_open ? INDEX_NCUT_BLOCKS : INDEX_NUMBER,
-                          .loop = is_open ? e->loop : 0,
-                          .var = {VAR_AXIS, (uint32_t)axis},
-                          .divisor = 1});
-  }
-  return l;
-}
-
-bool verify_combined_address(Verifying *v, const LoopNode *n, const Expr *e) {
-  Linear expected = partial_index(v, e, 0), stride = expected;
-  const Loop *maker = &v->t->schedule->loops[e->loop];
-  const LoopNode *loop = var_state(v, loop_var(VAR_COMBINED_BLOCK))->loop;
-  const Index *count = loop_has_open_cut_blocks(v->k, maker) ? index_loop(&v->b, INDEX_NCUT_BLOCKS, e->loop)
-                                                             : number_index(v, loop_ncut_blocks(v->k, maker));
-  if (!verify_address(v, n, e->access, &expected)) return false;
-  if (!loop || !verify_equal(v, n, "the number of blocks that it combines", loop->end, count)) return false;
-  if (!n->is_vector) return true;
-  const Linear others = partial_index(v, e, 1U << v->vector), step = linear_of(v, n->step);
-  linear_add_all(&stride, &others, -1);
-  for (int i = 0; i < stride.nterms; i++) stride.terms[i].var = loop_var(VAR_NONE);
-  return (n->step && linear_equals(&step, &stride)) ||
-         verify_fail(v, n, "its step must be the stride from lane to lane");
+bool verify_moved(Verifying *v, const LoopNode *n) {
+  if (n->is_row) return verify_row_vectors(v, n);
+  return n->count ? verify_rows(v, n) : verify_address(v, n, &n->from) && verify_address(v, n, &n->to);
 }

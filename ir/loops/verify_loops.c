@@ -60,8 +60,8 @@ static bool begins_aligned(const Verifying *v, const Index *begin) {
 static bool verify_value(Verifying *v, const LoopNode *n, VarKind kind, const Index *expected) {
   const VarState *state = var_state(v, loop_var(kind));
   if (!state->is_set || !state->value)
-    return verify_fail(v, n, "variable %s of the block's range must be set before it", var_names[kind]);
-  return verify_equal(v, n, var_names[kind], state->value, expected);
+    return verify_fail(v, n, "variable %s of the block's range must be set before it", var_info[kind].prefix);
+  return verify_equal(v, n, var_info[kind].prefix, state->value, expected);
 }
 
 // With free axes, each index on them has `cut_blocks` blocks, and the last of these may be shorter.
@@ -122,7 +122,7 @@ static bool verify_rest(Verifying *v, const LoopNode *n) {
   return !rest || verify_fail(v, n, "iterations may be left behind its loops at the end of a block");
 }
 
-bool verify_counter(Verifying *v, const LoopNode *n) {
+static bool verify_counter(Verifying *v, const LoopNode *n) {
   const int direction = counted_direction(v, n->var);
   Range *r = &v->range[direction];
   if (direction == NO_DIRECTION || r->is_counted || r->is_piece)
@@ -149,27 +149,29 @@ static bool begin_piece(Verifying *v, const LoopNode *n, Var var, int64_t width,
   return true;
 }
 
-bool verify_advance(Verifying *v, const LoopNode *n) {
+// Adds the number of peeled elements to the counter.
+static bool verify_advance(Verifying *v, const LoopNode *n) {
   int direction;
   Range r;
   if (!begin_piece(v, n, n->var, WIDTH_LANES, &direction, &r)) return false;
   v->range[direction].is_aligned = false;
-  return index_is_var(n->value, loop_var(VAR_LANES)) ||
+  return index_is_var(n->value->args[1], loop_var(VAR_LANES)) ||
          verify_fail(v, n, "it must advance by the number of peeled elements");
 }
 
 // The number of peeled elements is less than LANES and less than the extent.
-bool verify_peel_count(Verifying *v, const LoopNode *n) {
+static bool verify_peel_count(Verifying *v, const LoopNode *n) {
   int direction;
   Range r;
-  const OfAccess *a = &v->accesses[n->address.access];
+  const Address *at = n->value->address;
+  const Var wanted = {VAR_WANTED, at->of};
   if (!begin_piece(v, n, loop_var(VAR_LANE), WIDTH_LANES, &direction, &r)) return false;
   if (kernel_factor(v->k, v->k->axes[v->vector].extent, v->k->axes[v->vector].monomial) < LANES ||
       !index_equals(r.end, r.to) || v->lanes != v->vector)
     return verify_fail(v, n, "rows can be peeled only if each reaches its next cache line");
-  if (n->access != n->address.access || n->flag != (a->is_wanted_found ? FLAG_WANTED : FLAG_NONE))
-    return verify_fail(v, n, "it must depend on FLAG_WANTED if the caller may not want the output, else on nothing");
-  return verify_access(v, n, n->address.access) && var_set(v, n, n->var, NULL);
+  if (var_state(v, wanted)->is_set ? !index_is_var(n->test, wanted) : n->test != NULL)
+    return verify_fail(v, n, "it must depend on VAR_WANTED if the caller may not want the output, else on nothing");
+  return verify_address(v, n, at) && verify_index(v, n, n->test) && var_set(v, n, n->var, NULL);
 }
 
 // Loops
@@ -177,9 +179,9 @@ bool verify_peel_count(Verifying *v, const LoopNode *n) {
 static bool begin_vectors(Verifying *v, const LoopNode *n, Range *r) {
   if (counted_direction(v, n->var) != v->vector || v->lanes != v->vector || v->vector == NO_DIRECTION)
     return verify_fail(v, n, "it must go over the axis that vectors lie along");
-  if (!n->value || !index_is(n->step, LANES) || n->bound || n->is_down || n->flag || r->is_counted || r->is_piece)
+  if (!n->value || !index_is(n->step, LANES) || n->bound || n->is_down || n->test || r->is_counted || r->is_piece)
     return verify_fail(v, n, "it must go over all vectors of the axis, with step LANES");
-  r->is_aligned = begins_aligned(v, n->value) && !n->is_peeled;
+  r->is_aligned = begins_aligned(v, n->value) && !n->vectors->is_peeled;
   r->start = n->var;
   r->group = loop_var(VAR_NONE);
   r->width = LANES;
@@ -188,7 +190,7 @@ static bool begin_vectors(Verifying *v, const LoopNode *n, Range *r) {
 
 static bool begin_whole(Verifying *v, const LoopNode *n, int *direction, Range *r) {
   const int64_t width = index_is_literal(n->step) ? n->step->number : 0;
-  if (width < 1 || n->flag || n->bound || n->is_down)
+  if (width < 1 || n->test || n->bound || n->is_down)
     return verify_fail(v, n, "its step must be a positive literal, and it must not depend on a flag or second end");
   if (!begin_piece(v, n, n->var, width, direction, r)) return false;
   r->is_aligned &= width % LANES == 0;
@@ -227,15 +229,15 @@ static bool begin_rows(Verifying *v, const LoopNode *n, Range *r) {
 
 bool begin_for(Verifying *v, const LoopNode *n, int *direction, Range *r) {
   *direction = NO_DIRECTION;
-  if (!verify_flag(v, n) || !verify_index(v, n, n->value) || !verify_index(v, n, n->end) ||
+  if (!verify_test(v, n) || !verify_index(v, n, n->value) || !verify_index(v, n, n->end) ||
       !verify_index(v, n, n->step) || !verify_index(v, n, n->bound))
     return false;
   if (!n->step || !n->end) return verify_fail(v, n, "a loop must have an end and a step");
-  if (n->is_whole && !n->is_vectors) return begin_whole(v, n, direction, r);
-  const bool is_each = n->var.kind == VAR_AXIS && !n->is_vectors;
+  if (n->is_whole && !n->vectors) return begin_whole(v, n, direction, r);
+  const bool is_each = n->var.kind == VAR_AXIS && !n->vectors;
   *direction = n->var.kind == VAR_ROW ? OUTER : is_each ? (int)n->var.of : v->vector;
   *r = v->range[*direction];
-  if (n->is_vectors) return begin_vectors(v, n, r);
+  if (n->vectors) return begin_vectors(v, n, r);
   if (!var_set(v, n, n->var, NULL)) return false;
   var_state(v, n->var)->loop = n;
   switch (n->var.kind) {
@@ -306,6 +308,13 @@ static bool verify_tail_lanes(Verifying *v, const LoopNode *n) {
 
 bool verify_set_index(Verifying *v, const LoopNode *n) {
   if (!n->value) return verify_fail(v, n, "it must have a value");
+  if (n->is_counter)
+    return n->value->op == INDEX_ADD && index_is_var(n->value->args[0], n->var) ? verify_advance(v, n)
+                                                                                : verify_counter(v, n);
+  if (n->value->op == INDEX_TO_LINE) return verify_index(v, n, n->value) && verify_peel_count(v, n);
+  if (n->test) return verify_fail(v, n, "only the number of peeled elements may depend on a test");
+  if (n->var.kind == VAR_WANTED || n->var.kind == VAR_STREAMED)
+    return verify_index(v, n, n->value) && verify_flag(v, n) && var_set(v, n, n->var, n->value);
   if (!verify_index(v, n, n->value) || !var_set(v, n, n->var, n->value)) return false;
   return n->var.kind == VAR_AXIS          ? verify_axis_index(v, n)
          : n->var.kind == VAR_VECTOR_LANE ? verify_vector_lane(v, n)
@@ -347,7 +356,7 @@ bool verify_step_call(Verifying *v, const LoopNode *n) {
   if (loop_tile(v->loop) && (n->has_fewer_lanes || n->count || n->value))
     return verify_fail(v, n, "the loop has tiles, so the step must have no rows");
   for (size_t i = 0; i < v->loop->nroots; i++)
-    if (v->loop->roots[i].kind == ROOT_REDUCE_OUTER && !v->accesses[v->loop->roots[i].access].has_partials)
+    if (v->loop->roots[i].kind == ROOT_REDUCE_OUTER && !state_of(v, BUFFER_PARTIALS, v->loop->roots[i].access)->is_set)
       return verify_fail(v, n, "the block's partial sums must be declared before the first step");
   return (loop_tile(v->loop) ? verify_block_range(v, n) : verify_iterations(v, n)) && verify_columns(v, n);
 }

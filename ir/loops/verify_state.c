@@ -75,6 +75,10 @@ void scope_close(Verifying *v, size_t nscoped) {
   while (v->nscoped > nscoped) *v->scoped[--v->nscoped] = false;
 }
 
+Scoped *state_of(const Verifying *v, BufferKind kind, uint32_t of) {
+  return &v->buffers[kind][of];
+}
+
 const Root *root_of(const Verifying *v, RootKind kind, AccessId id) {
   for (size_t i = 0; i < v->loop->nroots; i++)
     if (v->loop->roots[i].kind == kind && v->loop->roots[i].access == id) return &v->loop->roots[i];
@@ -83,24 +87,17 @@ const Root *root_of(const Verifying *v, RootKind kind, AccessId id) {
 
 // Variables
 
-enum { // the order in `vars`: variables of axes, of the function, of accesses
-  FIRST_OF_NOTHING = (VAR_AHEAD_LANE - VAR_AXIS) * MAX_AXES,
-  FIRST_OF_ACCESSES = FIRST_OF_NOTHING + VAR_ELEMENT - VAR_AHEAD_LANE + 1
-};
-
-size_t vars_count(const Kernel *k) {
-  return FIRST_OF_ACCESSES + k->naccesses;
+size_t vars_count(const Kernel *k, VarKind kind) {
+  const VarOwner owner = var_info[kind].owner;
+  return owner == OWNER_ACCESS ? k->naccesses : owner == OWNER_AXIS ? MAX_AXES : 1;
 }
 
 VarState *var_state(const Verifying *v, Var var) {
-  if (var.kind == VAR_DISTANCE) return &v->vars[FIRST_OF_ACCESSES + var.of];
-  if (var.kind >= VAR_AHEAD_LANE) return &v->vars[FIRST_OF_NOTHING + (size_t)(var.kind - VAR_AHEAD_LANE)];
-  return &v->vars[(size_t)(var.kind - VAR_AXIS) * MAX_AXES + var.of];
+  return &v->vars[var.kind][var.of];
 }
 
 static bool is_var(const Verifying *v, Var var) {
-  if (var.kind == VAR_NONE || var.kind > VAR_ELEMENT) return false;
-  return var.kind == VAR_DISTANCE ? var.of < v->k->naccesses : var.kind >= VAR_AHEAD_LANE || var.of < MAX_AXES;
+  return var.kind > VAR_NONE && var.kind <= VAR_ELEMENT && var.of < vars_count(v->k, var.kind);
 }
 
 bool var_set(Verifying *v, const LoopNode *n, Var var, const Index *value) {
@@ -112,10 +109,20 @@ bool var_set(Verifying *v, const LoopNode *n, Var var, const Index *value) {
   return scope_add(v, &state->is_set);
 }
 
+// Of partial sums, or of a tensor; its index is verified as any other.
+static bool verify_address_of(Verifying *v, const LoopNode *n, const Index *i) {
+  const Address *at = i->address;
+  const bool is_access = !buffer_info[at->buffer].is_of_expr && at->of < v->k->naccesses;
+  if (!is_access || (at->buffer != BUFFER_TENSOR && !state_of(v, at->buffer, at->of)->is_set))
+    return verify_fail(v, n, "it takes an address in memory that is not declared before it");
+  return verify_index(v, n, at->index);
+}
+
 bool verify_index(Verifying *v, const LoopNode *n, const Index *i) {
   if (!i) return true;
   if (i->op == INDEX_VAR && (!is_var(v, i->var) || !var_state(v, i->var)->is_set))
     return verify_fail(v, n, "it uses a variable that is not set before it");
+  if (i->address && !verify_address_of(v, n, i)) return false;
   if ((i->op == INDEX_NCUT_BLOCKS || i->op == INDEX_BLOCK_LENGTH) && i->loop >= v->t->schedule->nloops)
     return verify_fail(v, n, "it uses the block length or number of blocks of a loop that does not exist");
   for (int a = 0; a < 3; a++)
@@ -162,15 +169,38 @@ bool has_fewer_lanes(const Verifying *v) {
   return v->range[v->lanes].is_piece && v->range[v->lanes].width == WIDTH_LANES;
 }
 
-bool verify_flag(Verifying *v, const LoopNode *n) {
-  const OfAccess *a = &v->accesses[n->access];
-  const bool is_set = n->flag == FLAG_WANTED        ? a->is_wanted_found
-                      : n->flag == FLAG_STREAMED    ? a->is_streamed_found
-                      : n->flag == FLAG_HAS_PARTIAL ? a->has_partials
-                                                    : true;
-  return is_set || verify_fail(v, n, "its flag must be computed before it");
+bool verify_test(Verifying *v, const LoopNode *n) {
+  return !n->test || verify_index(v, n, n->test);
 }
 
 bool verify_streamed(Verifying *v, const LoopNode *n) {
-  return !n->is_streamed || v->streamed == n->access + 1 || verify_fail(v, n, "it must depend on FLAG_STREAMED");
+  return !n->is_streamed || v->streamed == node_access(n) + 1 || verify_fail(v, n, "it must depend on VAR_STREAMED");
+}
+
+// Values of expressions
+
+bool verify_operand(Verifying *v, const LoopNode *n, ExprId id, bool is_vector) {
+  if (!id) return verify_fail(v, n, "it must have an operand");
+  const Form form = v->t->form[id];
+  if (form == FORM_NUMBER) return true;
+  if (!state_of(v, BUFFER_VALUE, id)->is_set) return verify_fail_expr(v, n, id, "must be computed before it");
+  if (form == FORM_VECTOR && !is_vector) return verify_fail_expr(v, n, id, "is a vector, expected a scalar");
+  if (form == FORM_ROWS && !is_in_row(v))
+    return verify_fail_expr(v, n, id, "differs from row to row, so it must be used in a loop over rows");
+  return true;
+}
+
+// Scalars that differ from row to row are elements of an array declared before (NODE_BUFFER), and stay in scope for
+// later loops over rows.
+bool verify_define(Verifying *v, const LoopNode *n) {
+  const Form form = n->is_row ? FORM_ROWS : n->is_vector ? FORM_VECTOR : FORM_SCALAR;
+  Scoped *s = state_of(v, BUFFER_VALUE, n->expr);
+  if (v->t->form[n->expr] != form)
+    return verify_fail_expr(v, n, n->expr, "has another form (scalar, rows or vector) in the tree's table");
+  if (s->is_set) return verify_fail_expr(v, n, n->expr, "is already computed");
+  if (form != FORM_ROWS || node_ends_sum(n)) return scope_add(v, &s->is_set);
+  s->is_set = true;
+  return (s->is_declared && is_in_row(v)) ||
+         verify_fail_expr(v, n, n->expr,
+                          "must have a declared array with an element for each row, and be in a loop over rows");
 }

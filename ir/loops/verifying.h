@@ -27,21 +27,13 @@ typedef struct Range { // the indices of a direction that a node is at
   bool is_aligned; // start is a multiple of LANES
 } Range;
 
-typedef struct OfExpr {        // what is in scope, by expression
-  bool is_made;                // the value
-  bool is_declared;            // an array of its values, one for each row
-  bool has_own, has_total;     // accumulators of the sum; totals
-  const LoopNode *own, *total; // their NODE_BEGIN_SUM
-  bool has_spill;              // an array of its spilled vectors
-  int64_t nspilled;            // its elements
-} OfExpr;
-
-typedef struct OfAccess { // what is in scope, by access
-  bool has_pointer, has_pointer_array, has_copy, is_held, has_partials, is_wanted_found, is_streamed_found;
-  bool is_pointer_row; // each row has a pointer
-  bool is_step_local;  // the pointer is to a LOCAL_TEMPORARY
-  Linear pointer;      // index of the element that the pointer points to
-} OfAccess;
+typedef struct Scoped { // of a buffer of a kind, which belongs to an access or expression
+  bool is_declared;     // an array for each row of the step
+  bool is_set;          // it is in scope: declared, or for values and row pointers, set
+  const LoopNode *node; // that declares it
+  bool has_rows;        // a row pointer: each row has one
+  Linear pointer;       // index of the element that a row pointer points to
+} Scoped;
 
 typedef struct Verifying {
   const LoopTree *t;
@@ -55,12 +47,11 @@ typedef struct Verifying {
   int vector; // the innermost axis; NO_DIRECTION: none
   int lanes;  // the direction along which lanes lie: `vector`, or OUTER for rows in lanes
   AxisSet outer, inner;
-  VarState *vars;
-  OfExpr *exprs;
-  OfAccess *accesses;
-  bool **scoped; // what is in scope: set to false at the end of the list of nodes
+  VarState *vars[VAR_KINDS];     // by owner
+  Scoped *buffers[BUFFER_KINDS]; // by access or expression
+  bool **scoped;                 // what is in scope: set to false at the end of the list of nodes
   size_t nscoped, scoped_capacity;
-  AccessId streamed;             // 1 + the access whose FLAG_STREAMED is known to be set; 0: none
+  AccessId streamed;             // 1 + the access whose VAR_STREAMED is known to be 1; 0: none
   int depth;                     // of loops and conditions around the node
   Range range[NO_DIRECTION + 1]; // by direction
 } Verifying;
@@ -76,8 +67,9 @@ bool verify_equal(Verifying *v, const LoopNode *n, const char *what, const Index
 bool scope_add(Verifying *v, bool *is_in_scope); // sets it now, and unsets it at the end of the list of nodes
 bool scope_end(Verifying *v, bool *is_in_scope); // only unsets it
 void scope_close(Verifying *v, size_t nscoped);  // closes all but the first `nscoped` declarations
+Scoped *state_of(const Verifying *v, BufferKind kind, uint32_t of);
 const Root *root_of(const Verifying *v, RootKind kind, AccessId id); // NULL: the loop has no such store, or sum
-size_t vars_count(const Kernel *k);
+size_t vars_count(const Kernel *k, VarKind kind);
 VarState *var_state(const Verifying *v, Var var);
 bool var_set(Verifying *v, const LoopNode *n, Var var, const Index *value); // declares the variable
 bool verify_index(Verifying *v, const LoopNode *n, const Index *i); // all its variables are in scope; NULL: true
@@ -89,25 +81,18 @@ const Index *least_index(Verifying *v, const Index *x, const Index *y);
 bool is_in_row(const Verifying *v);                    // in a loop over the rows of a step
 bool has_fewer_lanes(const Verifying *v);              // only VAR_LANES lanes hold elements at this node
 bool verify_streamed(Verifying *v, const LoopNode *n); // a store that bypasses caches depends on its flag
-bool verify_flag(Verifying *v, const LoopNode *n);     // the node's flag is computed before it, or the node has none
+bool verify_test(Verifying *v, const LoopNode *n);     // the node's test is computed before it
+bool verify_operand(Verifying *v, const LoopNode *n, ExprId id, bool is_vector);
+bool verify_define(Verifying *v, const LoopNode *n); // the value of the node's expression is known from here on
 
 // verify_addresses.c: addresses, and lanes.
 
-Linear access_index(const Verifying *v, AccessId id, AxisSet axes);
-bool verify_base(Verifying *v, const LoopNode *n, Linear *base); // sets the index that the base points to
-bool verify_address(Verifying *v, const LoopNode *n, AccessId id, const Linear *expected);
-bool verify_access(Verifying *v, const LoopNode *n, AccessId id);
-bool verify_lane_step(Verifying *v, const LoopNode *n, AccessId id); // `step` is the stride from lane to lane
-bool verify_lanes(Verifying *v, const LoopNode *n); // the lanes that the node uses hold elements of its loops
-bool verify_panel(Verifying *v, const LoopNode *n, const Access *a); // a vector begins at a panel's first lane
-bool verify_mask(Verifying *v, const LoopNode *n);                   // a vector of a bit mask begins at a whole byte
-bool verify_copied(Verifying *v, const LoopNode *n, AccessId id, const Address *at);
-bool verify_spilled(Verifying *v, const LoopNode *n);
-bool verify_partial_address(Verifying *v, const LoopNode *n); // of an element of the block's partial sums
-bool verify_rows(Verifying *v, const LoopNode *n);            // LANES dense rows that are copied
-bool verify_row_vectors(Verifying *v, const LoopNode *n);     // a vector of each row of a step
-bool verify_combined_address(Verifying *v, const LoopNode *n, const Expr *e); // of a partial sum of any block
+bool verify_base(Verifying *v, const LoopNode *n, const Address *at);    // the buffer is in scope, and has the item
+bool verify_address(Verifying *v, const LoopNode *n, const Address *at); // it is that of the element, or vector
+bool verify_first(Verifying *v, const LoopNode *n, const Address *at);   // it is that of the tensor's first element
+bool verify_lanes(Verifying *v, const LoopNode *n);  // the lanes that the node uses hold elements of its loops
 bool verify_bounds(Verifying *v, const LoopNode *n); // only elements inside of the tensor are loaded
+bool verify_moved(Verifying *v, const LoopNode *n);  // both addresses of NODE_MOVE
 
 // verify_loops.c: loops and conditions. begin_* set the range that the body covers, of this direction; NO_DIRECTION:
 // none.
@@ -117,22 +102,26 @@ bool begin_if(Verifying *v, const LoopNode *n, int *direction, Range *r);
 
 // verify_values.c: values, stores, copies, pointers, local arrays, flags.
 
-bool verify_operand(Verifying *v, const LoopNode *n, ExprId id, bool is_vector);
-bool verify_define(Verifying *v, const LoopNode *n); // the value of the node's expression is known from here on
+bool verify_flag(Verifying *v, const LoopNode *n);              // NODE_INDEX of VAR_WANTED and VAR_STREAMED
+bool verify_root(Verifying *v, const LoopNode *n, AccessId id); // the loop stores through the access
+
+// verify_sums.c: what other nodes do with sums.
+
+bool verify_begin_sum(Verifying *v, const LoopNode *n); // NODE_BUFFER of accumulators or totals
+bool verify_end_sum(Verifying *v, const LoopNode *n);   // NODE_LET
+bool verify_partials(Verifying *v, const LoopNode *n);  // NODE_BUFFER of partial sums, or a vector of them
+
+bool verify_store_partial(Verifying *v, const LoopNode *n); // NODE_STORE of a vector, or of the identity
 
 // The checks of all kinds of nodes, as (kind, check) for a function verify_CHECK; by file. verify_sums.c: sums in
 // registers, and partial sums of blocks.
 // clang-format off
 #define NODE_CHECKS(ROW) \
-  /* verify_loops.c */ ROW(INDEX, set_index) ROW(COUNTER, counter) ROW(ADVANCE, advance) ROW(PEEL_COUNT, peel_count) \
-    ROW(STEP, step_call) \
-  /* verify_values.c */ ROW(LET, let) ROW(FLAG, set_flag) ROW(POINTER, pointer) ROW(LOCAL, local) ROW(STORE, store) \
-    ROW(SPILL, spill) ROW(LOAD_ROWS, load_rows) ROW(STORE_ROWS, store_rows) ROW(COPY_ROWS, copy_rows) \
-    ROW(LOAD_COLUMN, load_column) ROW(GATHER_ROWS, gather_rows) ROW(SCATTER_ROWS, scatter_rows) ROW(PREFETCH, prefetch) \
-  /* verify_sums.c */ ROW(BEGIN_SUM, begin_sum) ROW(LEAVE, leave) ROW(UPDATE, update) ROW(END_RUN, end_run) ROW(END_SUM, end_sum) \
-    ROW(COMBINE, combine) ROW(LOAD_PARTIAL, load_partial) ROW(STORE_PARTIAL, store_partial) ROW(PARTIALS, partials) \
-    ROW(INIT_PARTIAL, init_partial) \
-  /* verify.c */ ROW(COMMENT, nothing) ROW(UNUSED, unused) ROW(FOR, for) ROW(SCOPE, scope) ROW(IF, if) \
+  /* verify_loops.c */ ROW(INDEX, set_index) ROW(STEP, step_call) \
+  /* verify_values.c */ ROW(LET, let) ROW(BUFFER, buffer) ROW(STORE, store) ROW(MOVE, move) \
+    ROW(PREFETCH, prefetch) \
+  /* verify_sums.c */ ROW(UPDATE, update) ROW(LEAVE, leave) \
+  /* verify.c */ ROW(COMMENT, nothing) ROW(FOR, for) ROW(IF, if) \
     ROW(SCATTER, scatter) ROW(FENCE, nothing)
 // clang-format on
 

@@ -15,7 +15,7 @@ bool norm_view(Gradient *g, const Node *node, NormView *view); // false after a 
 
 uint32_t norm_input_slot(const Node *node, const char *name);
 const Value *norm_input(const Node *node, const char *name); // NULL: absent
-void norm_set_input(Node *node, const char *name, Value *v);
+void norm_set_input(Node *backward, const char *name, Value *v);
 
 Type norm_type_of_statistics(const Value *src); // that the backward graph computes with
 // Whether the statistic is precise enough for gradients. With a mean rounded to 16 bits, x - mean has few correct

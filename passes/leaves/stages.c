@@ -1,8 +1,8 @@
 #include "passes/leaves/stages.h"
 
+#include "ir/graph/copies.h"
 #include "ir/graph/leaves.h"
 #include "ir/operators/leaves.h"
-#include "passes/train/builder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -274,7 +274,7 @@ typedef struct Part { // a function being built
 } Part;
 
 static Value *part_input(Part *p, const Value *v) {
-  Value *own = builder_copy_input(&p->b, v);
+  Value *own = build_input_like(&p->b, v);
   if (!own) return NULL;
   own->nproducts = v->nproducts;
   own->is_in_chain = v->is_in_chain;
@@ -309,10 +309,10 @@ static void add_output(Part *p, const Value *v, const Layout *layout, struct ngr
   if (p->b.failed) return;
   Value *output = p->map[v->index];
   if (memcmp(layout, &v->layout, sizeof *layout) != 0) {
-    output = builder_unary(&p->b, OP_Reorder, output, output->name);
+    output = build_name(&p->b, build_unary(&p->b, OP_Reorder, output), output->name);
     if (output) output->layout = *layout;
   }
-  if (output && !graph_add_output(p->b.graph, output)) builder_out_of_memory(&p->b);
+  if (output && !graph_add_output(p->b.graph, output)) build_out_of_memory(&p->b);
   p->outputs[p->noutputs++] = place;
 }
 
@@ -337,9 +337,9 @@ static void add_shares(Part *p, uint32_t stage) {
 static bool copy_part(Part *p) {
   const Graph *g = p->c->g;
   bool *is_wanted = ARENA_ARRAY(&p->b.scratch, bool, g->nnodes + 1);
-  if (!is_wanted) return builder_out_of_memory(&p->b);
+  if (!is_wanted) return build_out_of_memory(&p->b);
   for (size_t n = 0; n < g->nnodes; n++) is_wanted[n] = is_in_part(p, g->nodes[n]);
-  if (!builder_copy(&p->b, g, is_wanted, p->map)) return false;
+  if (!build_copies(&p->b, g, is_wanted, p->map)) return false;
   for (size_t i = 0; i < g->nvalues; i++) {
     if (!p->map[i]) continue;
     p->map[i]->nproducts = g->values[i]->nproducts;
@@ -351,11 +351,11 @@ static bool copy_part(Part *p) {
 static bool begin_part(Part *p, Cut *c, uint32_t number, const char *name) {
   *p = (Part){.c = c, .number = number};
   const size_t most = c->g->ninputs + c->g->nvalues + c->g->noutputs + c->g->nnodes + 1;
-  builder_init_empty(&p->b, c->g, name, c->d);
+  builder_begin(&p->b, c->g, name, c->d);
   p->map = ARENA_ARRAY(&p->b.scratch, Value *, c->g->nvalues + 1);
   p->inputs = ARENA_ARRAY(&c->out->arena, struct ngrad_place, most);
   p->outputs = ARENA_ARRAY(&c->out->arena, struct ngrad_place, most);
-  if (!p->b.failed && (!p->map || !p->inputs || !p->outputs)) builder_out_of_memory(&p->b);
+  if (!p->b.failed && (!p->map || !p->inputs || !p->outputs)) build_out_of_memory(&p->b);
   return !p->b.failed;
 }
 
@@ -363,8 +363,8 @@ static const struct ngrad_function *end_part(Part *p) {
   Cut *c = p->c;
   struct ngrad_step *step = &c->out->step;
   struct ngrad_function *f = ARENA_NEW(&c->out->arena, struct ngrad_function);
-  if (!f && !p->b.failed) builder_out_of_memory(&p->b);
-  Graph *graph = builder_finish(&p->b);
+  if (!f && !p->b.failed) build_out_of_memory(&p->b);
+  Graph *graph = builder_end(&p->b);
   if (!graph) {
     c->failed = true;
     return NULL;
@@ -400,7 +400,7 @@ static void add_states(Part *p) {
   for (size_t i = 0; i < g->nstates && !p->b.failed; i++) {
     const Value *v = graph_state(g, i);
     if (!graph_add_state(p->b.graph, v->name, v->type, &v->shape, &g->states[i].init)) {
-      builder_out_of_memory(&p->b);
+      build_out_of_memory(&p->b);
       return;
     }
     Value *own = p->b.graph->inputs[p->b.graph->ninputs - 1];
@@ -420,7 +420,7 @@ static void add_results(Part *p) {
     if (state->output < 0) continue;
     const Value *update = g->outputs[state->output];
     if (!graph_add_update(p->b.graph, &p->b.graph->states[i], p->map[update->index], state->update))
-      builder_out_of_memory(&p->b);
+      build_out_of_memory(&p->b);
     p->outputs[p->noutputs++] = (struct ngrad_place){ngrad_PLACE_OUTPUT, (uint32_t)state->output, 0, 0};
   }
 }
@@ -431,7 +431,7 @@ static const struct ngrad_function *make_last(Cut *c) {
   const Graph *g = c->g;
   if (!begin_part(&p, c, common_function(c->nstages - 1), "")) return end_part(&p);
   bool *is_state = ARENA_ARRAY(&p.b.scratch, bool, g->nvalues + 1);
-  if (!is_state) builder_out_of_memory(&p.b);
+  if (!is_state) build_out_of_memory(&p.b);
   for (size_t i = 0; i < g->nstates && is_state; i++) is_state[graph_state(g, i)->index] = true;
   if (!p.b.failed) add_part_inputs(&p, is_state);
   for (size_t i = 0; i < g->noutputs && !p.b.failed; i++) { // outputs that other functions compute

@@ -37,8 +37,8 @@ typedef struct Search {
   const Costs *costs;
   const Partition *partition;
   RegionLowering trial;
-  Arena arena; // freed with the pass
-  int64_t least_saved;
+  Arena arena;            // freed with the pass
+  int64_t least_saved[2]; // with many slices; with few
   Trial *trials;
   size_t ntrials;
 } Search;
@@ -268,11 +268,15 @@ static int64_t longer_block(const Search *s, int64_t best, int64_t block, int64_
   return block >= s->costs->slice_block && block <= most && block > best ? block : best;
 }
 
-// The longest block that divides the axis and whose private values fit the caches; 0: none. For an axis longer than
-// MOST_DIVISORS * MOST_DIVISORS, not all divisors are tried.
-static int64_t find_block(const Search *s, int64_t extent, int64_t nbytes) {
-  const int64_t longest = s->costs->slice_private / (nbytes > extent ? nbytes / extent : 1);
-  const int64_t most = longest < extent / 2 ? longest : extent / 2;
+// The longest block that divides the axis, whose private values fit the caches, and that makes many slices;
+// 0: none. For an axis longer than MOST_DIVISORS * MOST_DIVISORS, not all divisors are tried.
+static int64_t find_block(const Search *s, int64_t extent, int64_t nbytes, int64_t nslices) {
+  const Costs *c = s->costs;
+  const int64_t wanted = (c->slice_slices + nslices - 1) / nslices;
+  int64_t most = extent / wanted > c->slice_block ? extent / wanted : c->slice_block;
+  if (most > extent / 2) most = extent / 2;
+  const int64_t longest = c->slice_private / (nbytes > extent ? nbytes / extent : 1);
+  if (most > longest) most = longest;
   int64_t best = 0;
   for (int64_t divisor = 1; divisor <= MOST_DIVISORS && divisor <= extent / divisor; divisor++)
     if (extent % divisor == 0) best = longer_block(s, longer_block(s, best, divisor, most), extent / divisor, most);
@@ -297,7 +301,8 @@ static void cut_blocks(const Search *s, Run *run, int ncuts) {
   const int64_t nbytes = most_nbytes(s, run);
   const int axis = run->slice_group.nfixed;
   if (axis >= ncuts || nbytes <= s->costs->slice_private) return;
-  const int64_t block = find_block(s, s->trials[run->first].kernels[0]->axes[axis].extent, nbytes);
+  const int64_t extent = s->trials[run->first].kernels[0]->axes[axis].extent;
+  const int64_t block = find_block(s, extent, nbytes, run->slice_group.nslices);
   Run blocks = *run;
   if (!block || !cut(s, &blocks, axis, block)) return;
   if (saved_nbytes(&blocks.slice_group) <= 0) return;
@@ -329,7 +334,7 @@ static bool keeps_pools(const Search *s, const Run *run) {
   const SliceGroup *v = &run->slice_group;
   int64_t nbytes = 0;
   for (size_t i = 0; i < v->ntensors; i++) nbytes += nbytes_of(&v->tensors[i], slice_group_nelems(v, &v->tensors[i]));
-  return !has_pools(s, run) || (nbytes >= s->costs->slice_pool && v->nslices >= MOST_SLICE_CHUNKS);
+  return !has_pools(s, run) || (nbytes >= s->costs->slice_pool && v->nslices >= s->costs->slice_slices);
 }
 
 // Cuts the run into slices. Sets saved; 0: no slice group.
@@ -341,8 +346,8 @@ static void cut_run(const Search *s, Run *run) {
     cut_blocks(s, run, ncuts);
     const SliceGroup *v = &run->slice_group;
     run->saved = saved_nbytes(v);
-    if (v->nslices > 1 && keeps_pools(s, run) && most_nbytes(s, run) <= s->costs->slice_whole &&
-        run->saved >= s->least_saved)
+    const int64_t least = s->least_saved[v->nslices < s->costs->slice_slices];
+    if (v->nslices > 1 && keeps_pools(s, run) && most_nbytes(s, run) <= s->costs->slice_whole && run->saved >= least)
       return;
     run->saved = 0;
   }
@@ -401,8 +406,10 @@ static void find_slice_groups(Search *s) {
 bool pass_slice_regions(Graph *g, PassContext *c) {
   if (c->no_fuse || g->ndims || !(has_product(g->nodes, g->nnodes) || has_pool(g->nodes, g->nnodes))) return false;
   const Costs *costs = costs_or_usual(c->costs);
-  Search s = {.g = g, .c = c, .costs = costs, .partition = c->partition, .least_saved = costs->slice_saved};
-  if (c->overrides) s.least_saved = schedule_number(c->overrides, SCHEDULE_SLICES, costs->slice_saved);
+  Search s = {.g = g, .c = c, .costs = costs, .partition = c->partition};
+  const ScheduleOverrides none = {0}, *o = c->overrides ? c->overrides : &none;
+  s.least_saved[0] = schedule_number(o, SCHEDULE_SLICES, costs->slice_saved);
+  s.least_saved[1] = schedule_number(o, SCHEDULE_SLICES, costs->slice_few_saved);
   s.trial = (RegionLowering){.context = c, .graph = g, .is_trial = true};
   arena_init(&s.arena, c->allocator);
   c->partition->slice_groups = ARENA_ARRAY(&g->arena, SliceGroup, g->nnodes + 1);

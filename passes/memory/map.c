@@ -92,88 +92,46 @@ static int compare_tenants(const void *a, const void *b) {
   return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-// Bytes in use. A result that overwrites an operand counts once, so what counts are the addresses that some living
-// tenant covers. They are cut at the ends of all tenants into segments, the leaves of a binary tree: node i has the
-// children 2 i and 2 i + 1.
+// Bytes in use
 
-typedef struct Coverage {
-  size_t *edges, nedges;     // distinct addresses, sorted
-  size_t nleaves;            // a power of two
-  uint32_t *ncovers;         // by node: the living tenants that cover the node, but not its parent
-  size_t *nbytes, *ncovered; // by node: its bytes; those that are covered
-} Coverage;
+typedef struct Place { // of tenants that begin at the same offset
+  size_t offset;
+  uint32_t nliving;
+} Place;
 
-static int compare_sizes(const void *a, const void *b) {
-  const size_t *x = a, *y = b;
-  return (*x > *y) - (*x < *y);
+static int compare_places(const void *a, const void *b) {
+  const Place *x = a, *y = b;
+  return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-static bool coverage_init(Coverage *c, MemoryMap *m) {
-  *c = (Coverage){.edges = ARENA_ARRAY(&m->arena, size_t, 2 * m->count + 1), .nleaves = 1};
-  for (size_t i = 0; c->edges && i < m->count; i++) {
-    c->edges[c->nedges++] = m->tenants[i].offset;
-    c->edges[c->nedges++] = m->tenants[i].offset + m->tenants[i].nbytes;
-  }
-  if (!c->edges) return false;
-  qsort(c->edges, c->nedges, sizeof *c->edges, compare_sizes);
-  size_t ndistinct = 0;
-  for (size_t i = 0; i < c->nedges; i++)
-    if (!ndistinct || c->edges[i] != c->edges[ndistinct - 1]) c->edges[ndistinct++] = c->edges[i];
-  c->nedges = ndistinct;
-  while (c->nleaves < c->nedges) c->nleaves *= 2;
-  c->ncovers = ARENA_ARRAY(&m->arena, uint32_t, 2 * c->nleaves);
-  c->nbytes = ARENA_ARRAY(&m->arena, size_t, 2 * c->nleaves);
-  c->ncovered = ARENA_ARRAY(&m->arena, size_t, 2 * c->nleaves);
-  if (!c->ncovers || !c->nbytes || !c->ncovered) return false;
-  for (size_t i = 0; i + 1 < c->nedges; i++) c->nbytes[c->nleaves + i] = c->edges[i + 1] - c->edges[i];
-  for (size_t i = c->nleaves - 1; i > 0; i--) c->nbytes[i] = c->nbytes[2 * i] + c->nbytes[2 * i + 1];
-  return true;
+static Place *place_of(Place *places, const MemoryMap *m, const Tenant *t) { // the same for all at the offset
+  return bsearch(&(Place){.offset = t->offset}, places, m->count, sizeof *places, compare_places);
 }
 
-static void count_covered(Coverage *c, size_t node) {
-  const size_t inside = node < c->nleaves ? c->ncovered[2 * node] + c->ncovered[2 * node + 1] : 0;
-  c->ncovered[node] = c->ncovers[node] ? c->nbytes[node] : inside;
-}
-
-// The leaf that begins at the address, which is an edge.
-static size_t leaf_at(const Coverage *c, size_t address) {
-  const size_t *edge = bsearch(&address, c->edges, c->nedges, sizeof address, compare_sizes);
-  return c->nleaves + (size_t)(edge - c->edges);
-}
-
-// Adds the tenant to the living ones, or removes it (change: 1 or -1).
-static void cover(Coverage *c, const Tenant *t, int change) {
-  const size_t first = leaf_at(c, t->offset), end = leaf_at(c, t->offset + t->nbytes);
-  for (size_t left = first, right = end; left < right; left /= 2, right /= 2) {
-    const size_t nodes[] = {left & 1 ? left++ : 0, right & 1 ? --right : 0};
-    for (int i = 0; i < 2; i++) {
-      if (!nodes[i]) continue;
-      c->ncovers[nodes[i]] += (uint32_t)change;
-      count_covered(c, nodes[i]);
-    }
-  }
-  for (size_t node = first / 2; node; node /= 2) count_covered(c, node);
-  for (size_t node = (end - 1) / 2; node; node /= 2) count_covered(c, node);
-}
-
-// Sets `live` and `peak`. The tenants are sorted.
+// Sets `live` and `peak`. The tenants are sorted. Places of living tenants are disjoint, or the same: a result that
+// overwrites an operand has the operand's place, which counts once.
 static bool find_live(MemoryMap *m) {
   const uint32_t nkernels = (uint32_t)m->program->nkernels;
   uint32_t *ends = ARENA_ARRAY(&m->arena, uint32_t, nkernels + 1); // by kernel: 1 + the first tenant that ends with it
   uint32_t *next = ARENA_ARRAY(&m->arena, uint32_t, m->count + 1); // by tenant: 1 + the next one; 0: there is none
-  Coverage c;
-  size_t begun = 0;
-  if (!coverage_init(&c, m) || !ends || !next) return false;
+  Place *places = ARENA_ARRAY(&m->arena, Place, m->count + 1);
+  size_t begun = 0, nbytes = 0;
+  if (!ends || !next || !places) return false;
+  for (size_t i = 0; i < m->count; i++) places[i].offset = m->tenants[i].offset;
+  qsort(places, m->count, sizeof *places, compare_places);
   for (uint32_t i = 0; i < nkernels; i++) {
     for (; begun < m->count && m->tenants[begun].first <= i; begun++) {
       const Tenant *t = &m->tenants[begun];
-      cover(&c, t, 1);
+      if (!place_of(places, m, t)->nliving++) nbytes += t->nbytes;
       next[begun] = ends[t->last];
       ends[t->last] = (uint32_t)begun + 1;
     }
-    m->live[i] = c.ncovered[1];
+    m->live[i] = nbytes;
     if (m->live[i] > m->live[m->peak]) m->peak = i;
-    for (uint32_t t = ends[i]; t; t = next[t - 1]) cover(&c, &m->tenants[t - 1], -1);
+    for (uint32_t n = ends[i]; n; n = next[n - 1]) {
+      const Tenant *t = &m->tenants[n - 1];
+      if (!--place_of(places, m, t)->nliving) nbytes -= t->nbytes;
+    }
   }
   return true;
 }

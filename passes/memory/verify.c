@@ -1,9 +1,9 @@
-// The simulation has one address space: first the workspace, then each value outside of the workspace. It runs
-// iterations one after the other, element by element, so that every store that overwrites a later load's operand is
-// found, even where emitted code would load a vector before the store.
+// Runs the program's loop trees over a map of its memory, byte by byte. The map has one address space: first the
+// workspace, then each value outside of the workspace.
 #include "passes/memory/verify.h"
 
-#include "ir/kernel/needed.h"
+#include "ir/kernel/domain.h"
+#include "ir/loops/execute.h"
 #include "ir/support/escape.h"
 #include "ir/support/threads.h"
 
@@ -14,30 +14,30 @@ typedef uint64_t Stamp; // when a byte was accessed: the loop in the upper half,
 
 typedef struct Byte {
   uint32_t owner;      // value->index + 1, or nvalues + 1 + a temporary's number in the program; 0: none
+  bool is_invariant;   // the owner is an invariant temporary
   Stamp written, read; // the last accesses
 } Byte;
 
 typedef struct Walk {
   const Program *p;
-  const Schedule *schedule;
-  const Kernel *k; // the schedule's
-  const Loop *loop;
   Text *why;
   Byte *bytes;
   size_t nbytes;
   size_t *place; // by value->index: the address of its first byte
-  bool *is_needed;
-  int64_t index[MAX_AXES];              // by axis: the index in the current iteration
-  const ProgramSliceGroup *slice_group; // of the current kernel; NULL: none
-  int64_t chunk, slice;                 // the slice group's current chunk and slice
+  ValueDomain domain;
+  Buffer *tensors, **tensor_of;        // by value->index
+  Buffer *temporaries, **temporary_of; // of the current kernel
+  // The current loop, kernel, slice:
   size_t kernel;
-  uint32_t *first_temporary; // by kernel: the number, in the program, of its first temporary
-  bool *is_invariant;        // by temporary number
-  uint32_t loops;            // 1 + the number of the current loop; all loops of a slice group have the first one's
-  uint32_t *after;           // by loop: bit i: it runs after the loop i + 1 places before; NULL: not known
-  uint32_t block;            // the block of the current iteration
-  uint32_t sharing;          // the block, or 0 in a serial loop, whose blocks may access the same memory
-  int64_t nsteps;            // loads and stores left
+  const Schedule *schedule;
+  const Loop *loop;
+  const ProgramSliceGroup *slice_group; // of the kernel; NULL: none
+  int64_t chunk, slice;
+  uint32_t loops; // 1 + the number of the loop; all loops of a slice group have the first one's
+  Blocks blocks;
+  uint32_t *after; // by loop: bit i: it runs after the loop i + 1 places before; NULL: not known
+  int64_t nsteps;  // of the executor, left
+  bool is_wrong;
 } Walk;
 
 static bool say(const Walk *w, const char *name, const char *what) {
@@ -46,21 +46,16 @@ static bool say(const Walk *w, const char *name, const char *what) {
   return false;
 }
 
-static bool wrong(const Walk *w, const char *name, const char *what) {
-  kernel_print_nodes(w->k, w->why);
-  text_format(w->why, ", loop %zu, at", (size_t)(w->loop - w->schedule->loops));
-  for (int i = 0; i < w->loop->nouter + w->loop->ninner; i++)
-    text_format(w->why, " %s %lld", w->k->axes[w->loop->axes[i]].name, (long long)w->index[w->loop->axes[i]]);
-  text_add_string(w->why, ": ");
-  return say(w, name, what);
+static uint32_t sharing(const Walk *w) { // blocks of a serial loop may access the same memory
+  return w->loop->is_serial && !w->slice_group ? 0 : w->blocks.now;
 }
 
 static Stamp stamp(const Walk *w) {
-  return (Stamp)w->loops << 32 | w->sharing;
+  return (Stamp)w->loops << 32 | sharing(w);
 }
 
 static bool is_of_other_block(const Walk *w, Stamp s) {
-  return s >> 32 == w->loops && (uint32_t)s != w->sharing;
+  return s >> 32 == w->loops && (uint32_t)s != sharing(w);
 }
 
 // Whether the access ended before the current loop begins. Loops that need none of each other run in any order.
@@ -71,300 +66,183 @@ static bool is_ordered(const Walk *w, Stamp s) {
 
 // Places
 
-static const char *name_of(const Walk *w, const Access *a) {
-  return a->value ? a->value->name : w->schedule->temporaries[a->temporary].name;
-}
-
 static uint32_t owner_of(const Walk *w, const Access *a) {
   if (a->value) return a->value->index + 1;
   uint32_t temporary = a->temporary;
   const size_t maker = program_maker(w->p, w->kernel, &temporary);
-  return (uint32_t)w->p->graph->nvalues + 1 + w->first_temporary[maker] + temporary;
+  return (uint32_t)(w->p->graph->nvalues + 1 + w->p->liveness->first_temporary[maker] + temporary);
 }
 
-static size_t first_byte(const Walk *w, const Access *a) {
-  const size_t first = a->value ? w->place[a->value->index] : w->schedule->temporaries[a->temporary].offset;
-  if (!w->slice_group) return first;
-  const SlicedTensor *tensor = a->value ? slice_group_find(w->slice_group->slices, a->value) : NULL;
-  if (!tensor || tensor->is_private) return first + (size_t)w->chunk * w->slice_group->chunk_nbytes;
-  return first + type_array_nbytes(a->type, (size_t)slice_group_offset(w->slice_group->slices, tensor, w->slice));
-}
-
-// The offset of the accessed element in the current iteration; of partial sums, in partial `part`. In elements; in
-// bytes for masks.
-static int64_t element_at(const Walk *w, const Access *a, int64_t part) {
-  int64_t element = a->offset;
-  for (int axis = 0; axis < w->k->naxes; axis++) {
-    const int64_t stride = a->stride[axis], index = w->index[axis];
-    if (a->panel_axis == axis + 1) element += index / LANES * LANES * stride + index % LANES;
-    else element += access_is_mask(a) && stride == 1 ? index / 8 : index * stride;
-  }
-  const Temporary *t = a->value ? NULL : &w->schedule->temporaries[a->temporary];
-  if (t && t->reduction) element += part * (t->nelems / loop_nblocks(w->k, &w->schedule->loops[t->loop]));
-  return element;
+// Of the tensor, or of the part of it that the slice accesses; value NULL: of a temporary.
+static size_t first_byte(const Walk *w, const Value *value, size_t first) {
+  const ProgramSliceGroup *group = w->slice_group;
+  if (!group) return first;
+  const SlicedTensor *tensor = value ? slice_group_find(group->slices, value) : NULL;
+  if (!tensor || tensor->is_private) return first + (size_t)w->chunk * group->chunk_nbytes;
+  return first + type_array_nbytes(value->type, (size_t)slice_group_offset(group->slices, tensor, w->slice));
 }
 
 static void find_bytes(const Walk *w, const Access *a, int64_t element, size_t *from, size_t *to) {
-  const bool is_packed = type_is_packed(a->type);
-  *from = first_byte(w, a) + (is_packed ? (size_t)element / 2 : (size_t)element * type_nbytes(a->type));
-  *to = *from + (is_packed ? 1 : type_nbytes(a->type));
+  const Buffer *b = a->value ? w->tensor_of[a->value->index] : w->temporary_of[a->temporary];
+  const size_t i = (size_t)element, nbytes = type_nbytes(a->type);
+  *from = (size_t)b->address + (access_is_mask(a) ? i / 8 : type_is_packed(a->type) ? i / 2 : i * nbytes);
+  *to = *from + (type_is_packed(a->type) ? 1 : nbytes);
 }
 
 // Loads and stores
 
-static bool is_inside(const Walk *w, const Bound *b) {
-  int64_t index = b->offset;
-  for (int axis = 0; axis < w->k->naxes; axis++) index += w->index[axis] * b->factor[axis];
-  return index >= 0 && index < b->extent;
+static const char *read_fault(const Walk *w, const Access *a, const Byte *b) {
+  if (b->owner != owner_of(w, a)) return "is read, but its bytes hold another tensor or nothing";
+  if (is_of_other_block(w, b->written)) return "is read, but another block of the same loop writes it";
+  if (!is_ordered(w, b->written)) return "is read, but the loop that writes it may run later";
+  return NULL;
 }
 
-static bool load(Walk *w, const Access *a, int64_t part) {
-  size_t from, to;
-  for (size_t i = 0; i < a->nbounds; i++)
-    if (!is_inside(w, &a->bounds[i])) return true;
-  find_bytes(w, a, element_at(w, a, part), &from, &to);
-  for (size_t i = from; i < to; i++) {
-    Byte *b = &w->bytes[i];
-    if (i >= w->nbytes) return wrong(w, name_of(w, a), "is read beyond the end of memory");
-    if (b->owner != owner_of(w, a))
-      return wrong(w, name_of(w, a), "is read, but its bytes hold another tensor or nothing");
-    if (is_of_other_block(w, b->written))
-      return wrong(w, name_of(w, a), "is read, but another block of the same loop writes it");
-    if (!is_ordered(w, b->written))
-      return wrong(w, name_of(w, a), "is read, but the loop that writes it may run later");
-    b->read = b->read && b->read >> 32 == w->loops && b->read != stamp(w) ? (Stamp)w->loops << 32 | MANY : stamp(w);
-  }
-  w->nsteps--;
-  return true;
-}
-
-// Whether an earlier piece of the same result may have stored to the byte.
-static bool may_repeat(const Walk *w, const Byte *b) {
-  return w->schedule->follows && (w->slice_group || b->written >> 32 != w->loops);
-}
-
-// Simulates a store. A block may store its partial sums many times; a kernel stores every other element once.
-static bool store(Walk *w, const Access *a, bool is_partial) {
-  size_t from, to;
-  find_bytes(w, a, element_at(w, a, w->block), &from, &to);
+// A block may store its partial sums many times, and pieces of a result may overlap; a kernel stores every other
+// element once.
+static const char *store_fault(const Walk *w, const Access *a, const Byte *b) {
   const bool is_shared_byte = type_is_packed(a->type) || access_is_mask(a);
-  for (size_t i = from; i < to; i++) {
+  const bool is_partial = !a->value && w->schedule->temporaries[a->temporary].reduction != EXPR_NONE;
+  const bool is_of_piece = w->schedule->follows && (w->slice_group || b->written >> 32 != w->loops);
+  if (b->owner == owner_of(w, a) && !is_partial && !is_shared_byte && !is_of_piece)
+    return "is stored again, expected once";
+  if (is_of_other_block(w, b->written) || is_of_other_block(w, b->read))
+    return "is stored, but another block of the same loop reads or writes its bytes";
+  if (!is_ordered(w, b->written) || !is_ordered(w, b->read))
+    return "is stored, but an earlier loop that reads or writes its bytes may run later";
+  return NULL;
+}
+
+static void access_bytes(Walk *w, const Access *a, int64_t element, bool is_store) {
+  size_t from, to;
+  find_bytes(w, a, element, &from, &to);
+  for (size_t i = from; i < to && !w->is_wrong; i++) {
     Byte *b = &w->bytes[i];
-    if (i >= w->nbytes) return wrong(w, name_of(w, a), "is stored beyond the end of memory");
-    if (b->owner == owner_of(w, a) && !is_partial && !is_shared_byte && !may_repeat(w, b))
-      return wrong(w, name_of(w, a), "is stored again, expected once");
-    if (is_of_other_block(w, b->written) || is_of_other_block(w, b->read))
-      return wrong(w, name_of(w, a), "is stored, but another block of the same loop reads or writes its bytes");
-    if (!is_ordered(w, b->written) || !is_ordered(w, b->read))
-      return wrong(w, name_of(w, a), "is stored, but an earlier loop that reads or writes its bytes may run later");
-    b->owner = owner_of(w, a);
-    b->written = stamp(w);
+    const char *fault = i >= w->nbytes ? "lies beyond the end of memory"
+                        : is_store     ? store_fault(w, a, b)
+                                       : read_fault(w, a, b);
+    if (fault) {
+      kernel_print_nodes(w->schedule->kernel, w->why);
+      text_format(w->why, ", loop %zu, block %u, element %lld: ", (size_t)(w->loop - w->schedule->loops),
+                  w->blocks.now - w->blocks.first, (long long)element);
+      say(w, a->value ? a->value->name : w->schedule->temporaries[a->temporary].name, fault);
+      w->is_wrong = true;
+      w->nsteps = -1; // ends the run
+    } else if (is_store) {
+      b->owner = owner_of(w, a);
+      b->is_invariant = !a->value && w->schedule->temporaries[a->temporary].is_invariant;
+      b->written = stamp(w);
+    } else {
+      b->read = b->read >> 32 == w->loops && b->read != stamp(w) ? (Stamp)w->loops << 32 | MANY : stamp(w);
+    }
   }
-  w->nsteps--;
-  return true;
 }
 
-// Simulates EXPR_COMBINE: loads the partial sums of all blocks at the current indices on the axes that are not reduced.
-static bool load_partials(Walk *w, const Expr *e) {
-  const Loop *source = &w->schedule->loops[e->loop];
-  int64_t result = 0;
-  for (int i = 0; i < source->nfree; i++)
-    result = result * w->k->axes[source->axes[i]].extent + w->index[source->axes[i]];
-  const int64_t nchunks = loop_ncut_blocks(w->k, source);
-  for (int64_t i = 0; i < nchunks; i++)
-    if (!load(w, &w->k->accesses[e->access], result * nchunks + i)) return false;
-  return true;
+// Values are not known, nor elements at computed indices.
+static void load(void *context, Type type, const Access *a, int n, const int64_t *elements, const Datum *offsets,
+                 Datum *y) {
+  (void)type;
+  for (int i = 0; i < n && !offsets; i++) access_bytes(context, a, elements[i], false);
+  memset(y, 0, (size_t)n * sizeof *y);
 }
 
-static bool is_own_memory(const Walk *w, const Access *a) {
-  return !a->value && w->schedule->temporaries[a->temporary].is_own;
+static void store(void *context, Type type, const Access *a, int n, const int64_t *elements, const Datum *x,
+                  bool is_mask) {
+  (void)type, (void)x, (void)is_mask;
+  for (int i = 0; i < n; i++) access_bytes(context, a, elements[i], true);
 }
 
-// Simulates the loads that the current iteration needs. Loads at computed indices are skipped, as the simulation
-// computes no values.
-static bool load_needed(Walk *w) {
-  w->nsteps--;
-  for (ExprId id = 1; id < w->k->nexprs; id++) {
-    const Expr *e = &w->k->exprs[id];
-    if (!w->is_needed[id] || (e->op != EXPR_LOAD && e->op != EXPR_COMBINE)) continue;
-    const Access *a = &w->k->accesses[e->access];
-    if (e->op == EXPR_COMBINE ? !load_partials(w, e) : !e->args[0] && !is_own_memory(w, a) && !load(w, a, 0))
-      return false;
+// Loops
+
+static void find_buffers(Walk *w) {
+  const Kernel *k = w->schedule->kernel;
+  for (AccessId id = 0; id < k->naccesses; id++) {
+    const Value *v = k->accesses[id].value;
+    if (!v) continue;
+    const SliceGroup *slices = w->slice_group ? w->slice_group->slices : NULL;
+    const SlicedTensor *tensor = slices ? slice_group_find(slices, v) : NULL;
+    w->tensors[v->index] = (Buffer){.name = v->name, .type = v->type, .is_mapped = true};
+    w->tensors[v->index].nelems =
+        tensor && tensor->is_private ? slice_group_nelems(slices, tensor) : shape_nelems(&v->shape);
+    w->tensors[v->index].address = first_byte(w, v, w->place[v->index]);
+    w->tensor_of[v->index] = &w->tensors[v->index];
   }
-  return true;
-}
-
-// Iterations
-
-// Advances the index along these axes, the last axis fastest. After the last index, sets all to 0 and returns false.
-static bool step(Walk *w, const int *axes, int count) {
-  for (int i = count - 1; i >= 0; i--) {
-    if (++w->index[axes[i]] < w->k->axes[axes[i]].extent) return true;
-    w->index[axes[i]] = 0;
+  for (uint32_t i = 0; i < w->schedule->ntemporaries; i++) {
+    const Temporary *t = &w->schedule->temporaries[i];
+    w->temporaries[i] = (Buffer){.name = t->name, .type = t->type, .is_mapped = true};
+    w->temporaries[i].nelems = t->nelems * (t->type == TYPE_BOOLEAN ? 8 : 1);
+    w->temporaries[i].address = first_byte(w, NULL, t->offset);
+    w->temporary_of[i] = t->is_own ? NULL : &w->temporaries[i];
   }
-  return false;
 }
 
-static bool is_last(const Walk *w, int axis) {
-  return w->index[axis] == w->k->axes[axis].extent - 1;
-}
-
-static bool are_last(const Walk *w, AxisSet axes) {
-  for (int axis = 0; axis < w->k->naxes; axis++)
-    if (axes >> axis & 1 && !is_last(w, axis)) return false;
-  return true;
-}
-
-// Simulates the stores of a sweep that are due now. With is_after: after the inner axes, roots without inner axes.
-// Without: roots along inner axes, in the last iteration of the inner axes that they do not vary over.
-static bool store_roots(Walk *w, int sweep, bool is_after) {
-  const Loop *loop = w->loop;
-  const AxisSet inner = loop_inner_axes(loop);
-  for (size_t i = 0; i < loop->nroots; i++) {
-    const Root *root = &loop->roots[i];
-    const AxisSet own = root_axes(w->k, root) & inner;
-    if (root->sweep != sweep || root->kind == ROOT_REDUCE_INNER || !own != is_after) continue;
-    if (own && !are_last(w, inner & ~own)) continue;
-    const Access *a = &w->k->accesses[root->access];
-    if (!is_own_memory(w, a) && !store(w, a, root->kind == ROOT_REDUCE_OUTER)) return false;
-  }
-  return true;
-}
-
-static void find_block(Walk *w) {
-  const Loop *loop = w->loop;
-  int64_t result = 0, other = 0;
-  for (int i = 0; i < loop->nfree; i++) result = result * w->k->axes[loop->axes[i]].extent + w->index[loop->axes[i]];
-  for (int i = loop->nfree; i < loop->nouter; i++)
-    other = other * w->k->axes[loop->axes[i]].extent + w->index[loop->axes[i]];
-  other = (loop_tile(loop) ? w->index[loop->axes[0]] : other) / loop_block_length(w->k, loop);
-  w->block = (uint32_t)(result * loop_ncut_blocks(w->k, loop) + other);
-  w->sharing = w->slice_group ? (uint32_t)w->chunk : loop->is_serial ? 0 : w->block;
-}
-
-static bool is_end_of_tile(const Walk *w) {
-  const int axis = w->loop->axes[0];
-  return is_last(w, axis) || (w->index[axis] + 1) % loop_block_length(w->k, w->loop) == 0;
-}
-
-// The inner axes, outermost first. With sums in lanes, the vector axis is outside of the middle axes.
-static void find_inner_order(const Loop *loop, int *order) {
-  for (int i = 0; i < loop->ninner; i++)
-    order[(i + loop_sums_in_lanes(loop)) % loop->ninner] = loop->axes[loop->nouter + i];
-}
-
-// Simulates a sweep over the inner axes. In a tiled loop, each tile is a step, and has its own block and its own stores
-// at the end.
-static bool walk_sweep(Walk *w, int sweep) {
-  const Loop *loop = w->loop;
-  int inner[MAX_AXES] = {0};
-  find_inner_order(loop, inner);
-  memset(w->is_needed, 0, w->k->nexprs * sizeof *w->is_needed);
-  for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].sweep == sweep) loop_mark_root(w->k, loop, &loop->roots[i], w->is_needed);
-  bool is_empty = axes_nelems(w->k, loop_inner_axes(loop)) == 0, goes_on = !is_empty;
-  while (goes_on && w->nsteps > 0) {
-    if (loop_tile(loop)) find_block(w);
-    if (!load_needed(w) || !store_roots(w, sweep, false)) return false;
-    if (loop_tile(loop) && is_end_of_tile(w) && !store_roots(w, sweep, true)) return false;
-    goes_on = step(w, inner, loop->ninner);
-  }
-  return loop_tile(loop) || store_roots(w, sweep, true);
-}
-
-static bool walk_loop(Walk *w) {
-  memset(w->index, 0, sizeof w->index);
+static bool run_loop(Walk *w, size_t loop) {
+  const LoopRun run = {.tree = program_tree(w->p, w->kernel, loop),
+                       .domain = &w->domain,
+                       .tensors = w->tensor_of,
+                       .temporaries = w->temporary_of,
+                       .nsteps = &w->nsteps};
+  w->loop = &w->schedule->loops[loop];
   if (!w->slice_group) w->loops++; // also if it is idle
-  if (loop_is_idle(w->k, w->loop)) return true;
-  do {
-    find_block(w);
-    for (int sweep = 0; sweep < w->loop->nsweeps; sweep++)
-      if (!walk_sweep(w, sweep)) return false;
-  } while (w->nsteps > 0 && step(w, w->loop->axes, w->loop->nouter));
-  return true;
+  if (loop_is_idle(w->schedule->kernel, w->loop)) return true;
+  w->blocks.are_parallel = w->slice_group || !w->loop->is_serial;
+  const bool ok = tree_execute(&run, 0, run_nblocks(w->schedule, w->loop, NULL), &w->blocks, w->why);
+  return !w->is_wrong && (ok || w->nsteps < 0); // out of steps: the rest is not checked
 }
 
-static bool is_temporary(const Walk *w, uint32_t owner) {
-  return owner > w->p->graph->nvalues;
-}
-
-static bool is_invariant(const Walk *w, uint32_t owner) {
-  return is_temporary(w, owner) && w->is_invariant[owner - w->p->graph->nvalues - 1];
-}
-
-// Temporaries lose their data after their unit (the kernel and the kernels that follow it), except invariant
-// temporaries.
+// Temporaries lose their data after their unit (the kernel and the kernels that follow it), except invariant ones.
 static void forget_temporaries(Walk *w) {
   for (size_t i = 0; i < w->nbytes; i++)
-    if (is_temporary(w, w->bytes[i].owner) && !is_invariant(w, w->bytes[i].owner)) w->bytes[i].owner = 0;
+    if (w->bytes[i].owner > w->p->graph->nvalues && !w->bytes[i].is_invariant) w->bytes[i].owner = 0;
 }
 
 // Private values lose their data after each slice. Invariant temporaries lose theirs when a new row of slices begins.
 static void forget_chunk(Walk *w, bool is_first) {
   const size_t first = w->slice_group->offset + (size_t)w->chunk * w->slice_group->chunk_nbytes;
   for (size_t i = first; i < first + w->slice_group->chunk_nbytes; i++)
-    if (is_first || !is_invariant(w, w->bytes[i].owner)) w->bytes[i].owner = 0;
+    if (is_first || !w->bytes[i].is_invariant) w->bytes[i].owner = 0;
 }
 
-static bool walk_kernel(Walk *w, size_t kernel, bool is_first, Arena *scratch) {
+static bool run_kernel(Walk *w, size_t kernel, bool is_first) {
   w->schedule = w->p->schedules[kernel];
-  w->k = w->schedule->kernel;
-  w->is_needed = ARENA_ARRAY(scratch, bool, w->k->nexprs);
-  w->why->out_of_memory |= !w->is_needed;
   w->kernel = kernel;
   if (!w->schedule->follows || w->slice_group) forget_temporaries(w);
-  for (size_t l = 0; w->is_needed && l < w->schedule->nloops; l++) {
-    w->loop = &w->schedule->loops[l];
-    if ((is_first || !w->loop->is_invariant) && !walk_loop(w)) return false;
-  }
+  find_buffers(w);
+  for (size_t l = 0; l < w->schedule->nloops; l++)
+    if ((is_first || !w->schedule->loops[l].is_invariant) && w->nsteps > 0 && !run_loop(w, l)) return false;
   return true;
 }
 
-static bool walk_chunk(Walk *w, Arena *scratch) {
-  const int64_t first = slice_group_first_slice(w->slice_group, w->chunk),
-                end = slice_group_first_slice(w->slice_group, w->chunk + 1);
+static bool run_chunk(Walk *w) {
+  const ProgramSliceGroup *group = w->slice_group;
+  const int64_t first = slice_group_first_slice(group, w->chunk), end = slice_group_first_slice(group, w->chunk + 1);
+  w->blocks.now++;
   for (w->slice = first; w->slice < end; w->slice++) {
-    const bool is_first = w->slice == first || slice_group_is_new_row(w->slice_group->slices, w->slice);
+    const bool is_first = w->slice == first || slice_group_is_new_row(group->slices, w->slice);
     forget_chunk(w, is_first);
-    for (size_t i = w->slice_group->first; i < w->slice_group->end && w->nsteps > 0; i++)
-      if (!walk_kernel(w, i, is_first, scratch)) return false;
+    for (size_t i = group->first; i < group->end; i++)
+      if (!run_kernel(w, i, is_first)) return false;
   }
   return true;
 }
 
-static bool walk_slice_group(Walk *w, const ProgramSliceGroup *slice_group, Arena *scratch) {
+static bool run_slice_group(Walk *w, const ProgramSliceGroup *group) {
   bool is_right = true;
-  w->slice_group = slice_group;
   const uint32_t first = w->loops++;
-  for (w->chunk = 0; w->chunk < slice_group->nchunks && is_right; w->chunk++) is_right = walk_chunk(w, scratch);
+  w->slice_group = group;
+  w->blocks = (Blocks){.first = w->blocks.now + 1, .now = w->blocks.now, .are_one = true};
+  for (w->chunk = 0; w->chunk < group->nchunks && is_right; w->chunk++) is_right = run_chunk(w);
+  w->blocks.are_one = false;
   w->slice_group = NULL;
   w->loops = first;
-  for (size_t i = slice_group->first; i < slice_group->end; i++) w->loops += (uint32_t)w->p->schedules[i]->nloops;
+  for (size_t i = group->first; i < group->end; i++) w->loops += (uint32_t)w->p->schedules[i]->nloops;
   return is_right;
-}
-
-static bool list_temporaries(Walk *w, Arena *scratch) {
-  uint32_t count = 0;
-  w->first_temporary = ARENA_ARRAY(scratch, uint32_t, w->p->nkernels + 1);
-  for (size_t i = 0; w->first_temporary && i < w->p->nkernels; i++) {
-    w->first_temporary[i] = count;
-    count += (uint32_t)w->p->schedules[i]->ntemporaries;
-  }
-  w->is_invariant = ARENA_ARRAY(scratch, bool, count + 1);
-  const bool ok = w->first_temporary && w->is_invariant;
-  for (size_t i = 0, n = 0; ok && i < w->p->nkernels; i++)
-    for (size_t t = 0; t < w->p->schedules[i]->ntemporaries; t++)
-      w->is_invariant[n++] = w->p->schedules[i]->temporaries[t].is_invariant;
-  w->why->out_of_memory |= !ok;
-  return ok;
 }
 
 // Finds the loops that needs order, directly or through loops in between.
 static bool find_order(Walk *w, Arena *scratch) {
   const Liveness *f = w->p->liveness;
-  if (!f || !f->needs) return true;
   w->after = ARENA_ARRAY(scratch, uint32_t, f->nloops + 1);
-  w->why->out_of_memory |= !w->after;
   for (size_t i = 0; w->after && i < f->nloops; i++)
     for (size_t before = 1; before <= MOST_NEEDS && before <= i; before++)
       if (f->needs[i] >> (before - 1) & 1)
@@ -372,12 +250,11 @@ static bool find_order(Walk *w, Arena *scratch) {
   return w->after;
 }
 
-static bool walk_program(Walk *w, Arena *scratch) {
-  if (!list_temporaries(w, scratch) || !find_order(w, scratch)) return false;
+static bool run_program(Walk *w) {
   for (size_t i = 0; i < w->p->nkernels; i++) {
-    const ProgramSliceGroup *slice_group = program_slice_group(w->p, i);
-    if (slice_group ? !walk_slice_group(w, slice_group, scratch) : !walk_kernel(w, i, true, scratch)) return false;
-    if (slice_group) i = slice_group->end - 1;
+    const ProgramSliceGroup *group = program_slice_group(w->p, i);
+    if (group ? !run_slice_group(w, group) : !run_kernel(w, i, true)) return false;
+    if (group) i = group->end - 1;
   }
   return true;
 }
@@ -400,7 +277,7 @@ static const Value *output_state(const Program *p, size_t output) {
 }
 
 // Simulates the copies to outputs at the end of a call, in their order. A copy to a state overwrites its old value.
-static bool walk_copies(Walk *w) {
+static bool run_copies(Walk *w) {
   const Graph *g = w->p->graph;
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i], *state = program_copies_output(w->p, i) ? output_state(w->p, i) : NULL;
@@ -450,19 +327,35 @@ static void own_operands(Walk *w) {
   }
 }
 
+static bool walk_init(Walk *w, Arena *scratch) {
+  const size_t nvalues = w->p->graph->nvalues + 1;
+  size_t ntemporaries = 1;
+  for (size_t i = 0; i < w->p->nkernels; i++)
+    if (w->p->schedules[i]->ntemporaries >= ntemporaries) ntemporaries = w->p->schedules[i]->ntemporaries + 1;
+  w->place = ARENA_ARRAY(scratch, size_t, nvalues);
+  w->tensors = ARENA_ARRAY(scratch, Buffer, nvalues);
+  w->tensor_of = ARENA_ARRAY(scratch, Buffer *, nvalues);
+  w->temporaries = ARENA_ARRAY(scratch, Buffer, ntemporaries);
+  w->temporary_of = ARENA_ARRAY(scratch, Buffer *, ntemporaries);
+  w->domain = domain_of_hashes;
+  w->domain.context = w;
+  w->domain.load = load;
+  w->domain.store = store;
+  return w->place && w->tensors && w->tensor_of && w->temporaries && w->temporary_of && find_order(w, scratch);
+}
+
 bool memory_verify(const Program *p, int64_t *nsteps, Text *why) {
   Arena scratch;
   if (p->graph->ndims) return true;
   arena_init(&scratch, p->arena.allocator);
   Walk w = {.p = p, .why = why, .nsteps = *nsteps, .nbytes = p->workspace_nbytes};
-  w.place = ARENA_ARRAY(&scratch, size_t, p->graph->nvalues + 1);
-  bool is_right = w.place && find_places(&w);
+  bool ok = walk_init(&w, &scratch), is_right = ok && find_places(&w);
   if (is_right && w.nbytes <= (size_t)*nsteps) {
-    w.bytes = ARENA_ARRAY(&scratch, Byte, w.nbytes + 1);
-    if (w.bytes) own_operands(&w);
-    is_right = w.bytes && walk_program(&w, &scratch) && (w.nsteps <= 0 || walk_copies(&w));
+    ok = (w.bytes = ARENA_ARRAY(&scratch, Byte, w.nbytes + 1)) != NULL;
+    if (ok) own_operands(&w);
+    is_right = ok && run_program(&w) && (w.nsteps <= 0 || run_copies(&w));
   }
-  why->out_of_memory |= !w.place || (w.nbytes <= (size_t)*nsteps && !w.bytes);
+  why->out_of_memory |= !ok;
   *nsteps = w.nsteps;
   arena_deinit(&scratch);
   return is_right && !why->out_of_memory;

@@ -4,14 +4,14 @@
 
 #include "ir/kernel/program.h"
 
-// Simulates the loads and stores of a planned program without computing values, and checks:
+// Runs the loop trees of a planned program, which are built, in their order, without computing values, and checks:
 //   - every load finds its value or temporary in each byte, not another value that was stored there later;
 //   - every element of a result is stored exactly once;
 //   - nothing is read from a state after its update was stored in its place;
 //   - no block of a loop reads or writes bytes that another block of the same loop writes.
-// False, with the reason in `why`, or with why->out_of_memory. *nsteps bounds the number of simulated loads and stores;
-// those made are subtracted. Loads and stores beyond the bound are not checked, nor are programs with more bytes of
-// memory than steps, or with open dims.
+// False, with the reason in `why`, or with why->out_of_memory. *nsteps bounds the steps of the executor; those taken
+// are subtracted. What is beyond the bound is not checked, nor are programs with more bytes of memory than steps, or
+// with open dims.
 bool memory_verify(const Program *p, int64_t *nsteps, Text *why);
 
 #endif

@@ -5,22 +5,22 @@
 
 #include "ir/graph/open_dims.h"
 
-typedef struct Builder {
+typedef struct WorkspaceRows {
   Program *p;
   bool out_of_memory;
-} Builder;
+} WorkspaceRows;
 
-static void add(Builder *b, WorkspaceRow row) {
+static void add(WorkspaceRows *b, WorkspaceRow row) {
   OpenWorkspace *w = &b->p->open_workspace;
   b->out_of_memory |= !arena_grow(&b->p->arena, &w->rows, w->nrows, &w->capacity, sizeof row);
   if (!b->out_of_memory) w->rows[w->nrows++] = row;
 }
 
-static void add_advance(Builder *b, OpenSize size, bool is_for_optional) {
+static void add_advance(WorkspaceRows *b, OpenSize size, bool is_for_optional) {
   if (size.number) add(b, (WorkspaceRow){.kind = WORKSPACE_ADVANCE, .size = size, .is_for_optional = is_for_optional});
 }
 
-static void add_arena(Builder *b, const MonomialArena *arena) {
+static void add_arena(WorkspaceRows *b, const MonomialArena *arena) {
   const Program *p = b->p;
   const Graph *g = p->graph;
   const int64_t hint = monomial_value(g, arena->monomial, NULL);
@@ -32,7 +32,7 @@ static void add_arena(Builder *b, const MonomialArena *arena) {
   add_advance(b, (OpenSize){(int64_t)arena->nbytes * hint, arena->monomial}, false);
 }
 
-static void add_outputs(Builder *b) {
+static void add_outputs(WorkspaceRows *b) {
   const Graph *g = b->p->graph;
   for (size_t i = 0; i < g->noutputs; i++) {
     const Value *v = g->outputs[i];
@@ -49,7 +49,7 @@ static bool has_temporaries(const Schedule *s) {
   return has_any;
 }
 
-static void add_temporaries(Builder *b, uint32_t kernel) {
+static void add_temporaries(WorkspaceRows *b, uint32_t kernel) {
   const Schedule *s = b->p->schedules[kernel];
   const bool has_any = has_temporaries(s);
   const MonomialArena *last = &b->p->arenas[b->p->last_arena];
@@ -67,7 +67,7 @@ static void add_temporaries(Builder *b, uint32_t kernel) {
 }
 
 bool lay_out_workspace(Program *p) {
-  Builder b = {.p = p};
+  WorkspaceRows b = {.p = p};
   p->open_workspace = (OpenWorkspace){.rows = NULL};
   if (!p->graph->ndims) return true;
   for (size_t i = 0; i < p->narenas; i++)

@@ -2,7 +2,7 @@
 // the matcher on the rest of the list. If that returns false, the goal tries its next choice: this is backtracking.
 #include "passes/rewrite/rewrite.h"
 
-#include "ir/operators/infer.h"
+#include "ir/graph/builder.h"
 #include "passes/rewrite/dead_code.h"
 
 #include <math.h>
@@ -144,6 +144,7 @@ bool rule_matches(const Rule *rule, Graph *g, Value *root, Match *m) {
 
 typedef struct Rewrite {
   Graph *graph;
+  Builder build; // of graph
   PassContext *context;
   Arena scratch;
   const Rule **by_root[OP_COUNT]; // the enabled rules for a root with this operator; ends in NULL
@@ -240,12 +241,6 @@ static void forget_since(Graph *g, size_t nnodes, size_t nvalues) {
   g->nvalues = nvalues;
 }
 
-static Value *new_number(Rewrite *r, double number, Type type, const Shape *shape) {
-  Value *v = graph_add_number(r->graph, graph_fresh_name(r->graph, "constant"), type, shape, number);
-  if (!v) r->out_of_memory = true;
-  return v;
-}
-
 static void set_attributes(Node *node, const Term *t, const Node *like) {
   if (like && like->op == node->op)
     memcpy(node->attributes, like->attributes, node->op->nattributes * sizeof *node->attributes);
@@ -264,34 +259,31 @@ static void set_attributes(Node *node, const Term *t, const Node *like) {
 
 // The value of a replacement's term: a matched value, or a new value. NULL: inference rejects a node, or out of memory.
 static Value *build(Rewrite *r, const Match *m, const Rule *rule, const Term *t, const Value *root) {
+  Builder *b = &r->build;
   Type type = root->type;
-  const Shape scalar = {.rank = 0};
+  b->stem = NULL;
   if (t->kind == TERM_NUMBER)
-    return new_number(r, t->is_computed ? m->number : t->number, type, t == rule->replacement ? &root->shape : &scalar);
+    return build_number(b, type, t == rule->replacement ? &root->shape : NULL, t->is_computed ? m->number : t->number);
   if (t->kind != TERM_NODE) return m->values[t->name];
   Value *operands[MOST_ARGUMENTS] = {NULL};
-  for (int i = 0; i < MOST_ARGUMENTS && t->arguments[i]; i++) {
-    operands[i] = build(r, m, rule, t->arguments[i], root);
-    if (!operands[i]) return NULL;
+  uint32_t count = 0;
+  for (; count < MOST_ARGUMENTS && t->arguments[count]; count++) {
+    operands[count] = build(r, m, rule, t->arguments[count], root);
+    if (!operands[count]) return NULL;
   }
   const Node *like = m->nodes[t->name];
   const Operator *op = t->op == OP_COUNT ? like->op : &operators[t->op];
   if (like && like->op == op) type = like->outputs[0]->type; // for casts, whose type cannot be inferred
-  const char *name = graph_fresh_name(r->graph, op->name);
-  Node *node = name ? graph_add_node(r->graph, op, NULL, op->ninputs, op->noutputs) : NULL;
-  Value *v = node ? graph_add_value(r->graph, name, op->id == OP_TypeCast ? type : TYPE_NONE, NULL) : NULL;
-  if (!v) {
-    r->out_of_memory = true;
-    return NULL;
-  }
-  for (uint32_t i = 0; i < MOST_ARGUMENTS && operands[i]; i++) node_set_input(node, i, operands[i]);
-  node_set_output(node, 0, v);
+  b->stem = op->name;
+  Node *node = build_node(b, op->id, count, operands);
+  Value *v = build_result(b, node, 0, op->id == OP_TypeCast ? type : TYPE_NONE);
+  if (!v) return NULL;
   set_attributes(node, t, like);
   node->position = m->matched[0]->position;
   for (uint32_t i = 0; i < m->nmatched; i++)
     if (!node_add_origin(r->graph, node, m->matched[i])) r->out_of_memory = true;
   if (t == rule->replacement && rule->finish && !rule->finish(m, node)) return NULL;
-  return graph_infer_node(r->graph, node, &r->refusals) ? v : NULL;
+  return build_infer(b, node) ? v : NULL;
 }
 
 static bool has_same_type(const Value *a, const Value *b) {
@@ -323,6 +315,7 @@ static bool apply(Rewrite *r, const Rule *rule, Value *root) {
   m.out_of_memory = &r->out_of_memory;
   size_t nnodes = g->nnodes, nvalues = g->nvalues;
   Value *v = build(r, &m, rule, rule->replacement, root);
+  r->out_of_memory |= r->refusals.out_of_memory;
   if (!v || r->out_of_memory || !replace_root(r, root, v)) {
     forget_since(g, nnodes, nvalues);
     return false;
@@ -345,7 +338,7 @@ static void run_worklist(Rewrite *r) {
 }
 
 bool rewrite_graph(Graph *g, PassContext *c, const Rules *rules) {
-  Rewrite r = {.graph = g, .context = c};
+  Rewrite r = {.graph = g, .build = {.graph = g, .d = &r.refusals}, .context = c};
   arena_init(&r.scratch, c->allocator);
   diagnostics_init(&r.refusals, c->allocator);
   if (index_rules(&r, rules)) run_worklist(&r);

@@ -95,8 +95,8 @@ static const Index *add_factors(NestBuilder *r, const int64_t *factor, const Mon
 // An address relative to the tensor's first element. A row pointer could point outside of the tensor.
 static Address bounded_address(NestBuilder *r, AccessId id) {
   const Access *a = &r->k->accesses[id];
-  return (Address){.base = BASE_TENSOR,
-                   .access = id,
+  return (Address){.buffer = BUFFER_TENSOR,
+                   .of = id,
                    .index = add_factors(r, a->stride, a->stride_monomial, a->offset, a->offset_monomial)};
 }
 
@@ -107,17 +107,17 @@ void add_bounds(NestBuilder *r, LoopNode *load, const Access *a) {
     if (bound_always_holds(r->k, b)) continue;
     const Index *index = add_factors(r, b->factor, NULL, b->offset, 0);
     if (lane_axis >= 0 && b->factor[lane_axis]) {
-      load->within = index;
+      load->from.within = index;
     } else {
       const Index *test = index_of(&r->b, INDEX_LESS, index, number(r, b->extent));
-      load->inside = load->inside ? index_of(&r->b, INDEX_BOTH, load->inside, test) : test;
+      load->from.inside = load->from.inside ? index_of(&r->b, INDEX_BOTH, load->from.inside, test) : test;
     }
   }
 }
 
 Address element_address(NestBuilder *r, AccessId id, AxisSet axes) {
   if (access_has_conditions(r->k, &r->k->accesses[id])) return bounded_address(r, id);
-  return (Address){.base = BASE_TENSOR, .access = id, .index = from_start(r, &r->k->accesses[id], axes)};
+  return (Address){.buffer = BUFFER_TENSOR, .of = id, .index = from_start(r, &r->k->accesses[id], axes)};
 }
 
 Address vector_address(NestBuilder *r, AccessId id) {
@@ -129,7 +129,7 @@ Address vector_address(NestBuilder *r, AccessId id) {
     const Index *lane = access_is_mask(a) ? index_of(&r->b, INDEX_DIVIDE, lane_index(r), number(r, 8)) : lane_index(r);
     index = add_term(r, a, v, lane, index);
   }
-  return (Address){.base = BASE_POINTER, .access = id, .is_row = is_row, .index = index};
+  return (Address){.buffer = BUFFER_ROW, .of = id, .item = is_row ? ITEM_OF_ROW : ITEM_ONLY, .index = index};
 }
 
 // Row pointers exist only for accesses that vary over the innermost axis.
@@ -148,8 +148,17 @@ bool may_be_unwanted(const NestBuilder *r, AccessId id) {
   return !a->value && r->wants->may_be_unwanted && r->wants->may_be_unwanted[a->temporary];
 }
 
-Flag partial_flag(const NestBuilder *r, AccessId id) {
-  return may_be_unwanted(r, id) && !r->is_partial_tested ? FLAG_HAS_PARTIAL : FLAG_NONE;
+const Index *partial_test(NestBuilder *r, AccessId id) {
+  if (!may_be_unwanted(r, id) || r->is_partial_tested) return NULL;
+  return index_of_address(&r->b, INDEX_EXISTS, (Address){.buffer = BUFFER_PARTIALS, .of = id});
+}
+
+const Index *all_partials_test(NestBuilder *r, AccessId id) {
+  return may_be_unwanted(r, id) ? exists(r, id) : NULL;
+}
+
+const Index *exists(NestBuilder *r, AccessId id) {
+  return index_of_address(&r->b, INDEX_EXISTS, (Address){.buffer = BUFFER_TENSOR, .of = id});
 }
 
 bool is_transposed(const NestBuilder *r, AccessId id) {

@@ -2,6 +2,7 @@
 #include "ir/kernel/scatter.h"
 #include "passes/schedule/nest_sums.h"
 #include "passes/schedule/order_kernel_internal.h"
+#include "passes/schedule/split_axis.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -246,6 +247,32 @@ static void choose_scatter_axes(Scheduling *s, const Scatter *scatter) {
   s->free_axes = s->outer & ~(1U << scatter->rows);
 }
 
+// Whether all sums are over rows, so few that they are few blocks, and their results are vectors of columns.
+static bool sums_few_rows(const Kernel *k, int vector_axis) {
+  const int64_t many = 4 * k->costs->block_operands;
+  bool has_sums = false, has_rows = true;
+  for (ExprId i = 1; i < k->nexprs; i++) {
+    const Expr *e = &k->exprs[i];
+    if (!expr_is_reduction(e)) continue;
+    has_sums = true;
+    has_rows &= e->axes == 1U << vector_axis && axes_nelems(k, e->reduced) <= many;
+  }
+  return has_sums && has_rows;
+}
+
+// Splits the columns of sums over few rows into blocks, for threads. Decides no bits.
+static bool split_summed_columns(Scheduling *s) {
+  Kernel *k = s->k;
+  const int axis = s->vector_axis;
+  const int64_t extent = k->axes[axis].extent, most = k->costs->summed_columns;
+  if (!sums_few_rows(k, axis) || extent <= most || !kernel_can_split_axis(k, axis)) return true;
+  int64_t block = most / LANES * LANES;
+  while (block > most / 4 && extent % block) block -= LANES;
+  if (block <= most / 4) return true;
+  s->vector_axis++;
+  return kernel_split_axis(k, axis, block);
+}
+
 bool schedule_choose_axes(Scheduling *s) {
   Scatter scatter;
   if (!s->k->naxes) return true;
@@ -263,5 +290,5 @@ bool schedule_choose_axes(Scheduling *s) {
     s->vector_axis = product.vector_axis;
   }
   if (s->vector_axis == BEST_AXIS) s->vector_axis = choose_vector_axis(s->k);
-  return choose_axes(s);
+  return (s->product.sum || split_summed_columns(s)) && choose_axes(s);
 }

@@ -42,17 +42,16 @@ static void begin_partials(NestBuilder *r) {
     const Access *a = &r->k->accesses[root->access];
     const AxisSet axes = access_axes(r->k, a);
     const Index *count = axes_nelems_index(r, axes);
-    add(r, (LoopNode){.kind = NODE_PARTIALS,
-                      .access = root->access,
-                      .value = count,
-                      .flag = may_be_unwanted(r, root->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE});
+    const Index *index = index_unfolded(&r->b, INDEX_MULTIPLY, var(r, VAR_BLOCK, 0), count);
+    add(r, (LoopNode){.kind = NODE_BUFFER,
+                      .to = {.buffer = BUFFER_PARTIALS, .of = root->access},
+                      .from = {.buffer = BUFFER_TENSOR, .of = root->access, .index = index},
+                      .test = all_partials_test(r, root->access)});
     if (!axes_nelems(r->k, axes)) continue;
     LoopNode *elements = open_for(r, VAR_ELEMENT, number(r, 0), count, number(r, 1));
-    elements->access = root->access;
-    elements->flag = partial_flag(r, root->access);
-    add(r, (LoopNode){.kind = NODE_INIT_PARTIAL,
-                      .access = root->access,
-                      .address = {.base = BASE_PARTIAL, .access = root->access, .index = var(r, VAR_ELEMENT, 0)}});
+    elements->test = partial_test(r, root->access);
+    add(r, (LoopNode){.kind = NODE_STORE,
+                      .to = {.buffer = BUFFER_PARTIALS, .of = root->access, .index = var(r, VAR_ELEMENT, 0)}});
     close_body(r);
   }
 }
@@ -83,7 +82,7 @@ static void add_steps(NestBuilder *r, int rows, const Index *columns_end) {
 // The steps of a block, or of a part of its columns, which ends at `columns_end`.
 static void build_steps(NestBuilder *r, const NestLevel *level, const Index *columns_end) {
   const Index *outer = var(r, VAR_OUTER, 0), *end = var(r, VAR_END, 0);
-  add(r, (LoopNode){.kind = NODE_COUNTER, .var = {VAR_OUTER, 0}, .value = var(r, VAR_BEGIN, 0)});
+  add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_OUTER, 0}, .value = var(r, VAR_BEGIN, 0), .is_counter = true});
   add_steps(r, level->role == ROLE_LANES ? LANES : (int)level->factor, columns_end);
   add_steps(r, count_rest(r), columns_end);
   if (level->role != ROLE_LANES) return;
@@ -100,7 +99,7 @@ static void build_columns(NestBuilder *r, int at) {
   const Axis *axis = &r->k->axes[vector_axis(r)];
   const Index *c = var(r, VAR_COLUMN, 0), *extent = axes_nelems_index(r, 1U << vector_axis(r));
   const Index *columns = number(r, level->factor);
-  add(r, (LoopNode){.kind = NODE_COUNTER, .var = loop_var(VAR_COLUMN), .value = number(r, 0)});
+  add(r, (LoopNode){.kind = NODE_INDEX, .var = loop_var(VAR_COLUMN), .value = number(r, 0), .is_counter = true});
   if (axis->monomial || axis->extent >= level->factor) {
     open_body(
         r,
@@ -127,20 +126,16 @@ static void build_outer_level(NestBuilder *r, int at, const Index *columns_end) 
 
 // A block of a scatter goes over all indices, and adds the operands whose index is a row of the block.
 static void build_scatter(NestBuilder *r, const Scatter *scatter) {
-  if (is_optional(r, scatter->to)) add(r, (LoopNode){.kind = NODE_FLAG, .flag = FLAG_WANTED, .access = scatter->to});
+  declare_wanted(r, scatter->to);
   const bool is_open = open_wanted(r, scatter->to);
-  add(r, (LoopNode){.kind = NODE_SCATTER, .expr = scatter->sum, .access = scatter->to});
+  const Address to = {.buffer = BUFFER_TENSOR, .of = scatter->to};
+  add(r, (LoopNode){.kind = NODE_SCATTER, .to = to, .expr = scatter->sum});
   if (is_open) close_body(r);
 }
 
 void build_block(NestBuilder *r) {
-  const Loop *loop = r->loop;
   Scatter scatter;
-  bool has_partials = false;
   tree_open(&r->b, &r->t->block);
-  for (const Root *root = r->loop->roots; root < roots_end(r); root++) has_partials |= root->kind == ROOT_REDUCE_OUTER;
-  if (!has_partials && !loop->nfree && !loop_has_open_cut_blocks(r->k, loop) && loop_nblocks(r->k, loop) == 1)
-    add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_BLOCK, 0}});
   find_range(r);
   begin_partials(r);
   if (kernel_find_scatter(r->k, &scatter)) build_scatter(r, &scatter);

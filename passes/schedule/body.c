@@ -7,20 +7,20 @@
 //   partial sums, back to memory
 #include "passes/schedule/nest_builder.h"
 
-static AccumulatorChoice accumulator_of(const NestBuilder *r, ExprId sum) {
-  return has_rows(r) ? ACCUMULATOR_OF_ROW : tree_element_sums(r->t, sum) ? ACCUMULATOR_OF_ELEMENT : ACCUMULATOR_ONLY;
+static Item item_of(const NestBuilder *r, ExprId sum) {
+  return has_rows(r) ? ITEM_OF_ROW : tree_element_sums(r->t, sum) ? ITEM_OF_ELEMENT : ITEM_ONLY;
 }
 
 static void update_vector(NestBuilder *r, const Root *root) {
-  const bool is_in_register = root->kind == ROOT_REDUCE_OUTER;
+  const bool is_held = root->kind == ROOT_REDUCE_OUTER;
+  const Address held = {.buffer = BUFFER_HELD, .of = root->access};
+  const Address sum = {.buffer = BUFFER_SUM, .of = root->expr, .item = item_of(r, root->expr)};
   add(r, (LoopNode){.kind = NODE_UPDATE,
-                    .sum = is_in_register ? SUM_PARTIAL_REGISTER : SUM_ACCUMULATOR,
-                    .accumulator = is_in_register ? ACCUMULATOR_ONLY : accumulator_of(r, root->expr),
-                    .expr = is_in_register ? root_operand(r, root) : root->expr,
+                    .to = is_held ? held : sum,
+                    .expr = root_operand(r, root),
                     .is_vector = true,
                     .is_fused = root->order && root->order->is_fused,
-                    .flag = is_in_register ? partial_flag(r, root->access) : FLAG_NONE,
-                    .access = root->access});
+                    .test = is_held ? partial_test(r, root->access) : NULL});
 }
 
 static void build_vector_root(NestBuilder *r, const Root *root) {
@@ -29,16 +29,18 @@ static void build_vector_root(NestBuilder *r, const Root *root) {
 }
 
 // Loads the vectors of partial sums that the body adds to into registers, or stores them back.
-static void move_array_sums(NestBuilder *r, int at, LoopNodeKind kind) {
+static void move_array_sums(NestBuilder *r, int at, bool is_store) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (!is_root_at(r, root, at) || !is_array_sum(r, root)) continue;
     const Access *a = &r->k->accesses[root->access];
     const Index *middle = add_terms(r, a, loop_middle_axes(r->loop), NULL);
-    add(r,
-        (LoopNode){.kind = kind,
-                   .access = root->access,
-                   .flag = partial_flag(r, root->access),
-                   .address = {.base = BASE_PARTIAL, .access = root->access, .index = plus(r, middle, lane_index(r))}});
+    const Address held = {.buffer = BUFFER_HELD, .of = root->access};
+    const Address part = {.buffer = BUFFER_PARTIALS, .of = root->access, .index = plus(r, middle, lane_index(r))};
+    add(r, (LoopNode){.kind = is_store ? NODE_STORE : NODE_BUFFER,
+                      .to = is_store ? part : held,
+                      .from = is_store ? held : part,
+                      .is_vector = true,
+                      .test = partial_test(r, root->access)});
   }
 }
 
@@ -92,17 +94,17 @@ static void build_row(NestBuilder *r, int at, const Root *lone) {
 void build_body(NestBuilder *r, int at) {
   need_body(r, at);
   make_vectors(r, true);
-  move_array_sums(r, at, NODE_LOAD_PARTIAL);
+  move_array_sums(r, at, false);
   const Root *lone = find_lone_sum(r, at);
   if (!peels_rows(r)) open_rows(r);
   build_row(r, at, lone);
   if (!peels_rows(r)) close_rows(r);
   if (lone) {
-    open_body(r, add(r, (LoopNode){.kind = NODE_IF, .flag = FLAG_HAS_PARTIAL, .access = lone->access}));
+    open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = partial_test(r, lone->access)}));
     r->is_partial_tested = true;
     build_vector_root(r, lone);
   }
-  move_array_sums(r, at, NODE_STORE_PARTIAL);
+  move_array_sums(r, at, true);
   r->is_partial_tested = false;
   if (lone) close_body(r);
 }

@@ -47,14 +47,13 @@ static void build_scalar_root(NestBuilder *r, const Root *root) {
     store_scalar(r, root);
     return;
   }
-  const bool is_inner = root->kind == ROOT_REDUCE_INNER;
-  LoopNode node = {.kind = NODE_UPDATE, .sum = is_inner ? SUM_SCALAR : SUM_PARTIAL_ELEMENT, .expr = root->expr};
-  if (!is_inner) {
-    const Access *a = &r->k->accesses[root->access];
-    node.flag = partial_flag(r, root->access);
-    node.access = root->access;
-    node.address = (Address){
-        .base = BASE_PARTIAL, .access = root->access, .index = add_terms(r, a, loop_inner_axes(r->loop), NULL)};
+  LoopNode node = {
+      .kind = NODE_UPDATE, .to = {.buffer = BUFFER_TOTAL, .of = root->expr}, .expr = root_operand(r, root)};
+  if (root->kind == ROOT_REDUCE_OUTER) {
+    node.test = partial_test(r, root->access);
+    node.to = (Address){.buffer = BUFFER_PARTIALS,
+                        .of = root->access,
+                        .index = add_terms(r, &r->k->accesses[root->access], loop_inner_axes(r->loop), NULL)};
   }
   add(r, node);
 }
@@ -138,25 +137,27 @@ static void open_lanes(NestBuilder *r, int at) {
   const Axis *axis = &r->k->axes[vector_axis(r)];
   const Span all = level_span(r, at);
   const bool is_run = runs_around(r, at);
-  LoopNode node = {.kind = NODE_FOR,
-                   .var = loop_var(VAR_LANE),
-                   .value = is_run ? var(r, VAR_RUN_BEGIN, 0) : all.from,
-                   .end = is_run ? var(r, VAR_RUN_END, 0) : all.to,
-                   .step = number(r, LANES),
-                   .is_vectors = true,
-                   .count = !has_lane_sums(r)          ? 1
-                            : loop_sums_in_lanes(loop) ? (int)r->nest.levels[at].factor
-                                                       : vectors_at_once(r),
-                   .rest = count_rest(r),
-                   .sweep = r->sweep,
-                   .is_peeled = peels_rows(r)};
-  for (const Root *root = loop->roots; node.is_peeled && root < roots_end(r); root++)
-    if (root->sweep == r->sweep && root_level(r, root) == LEVEL_VECTOR) node.peeled = root->access;
-  node.has_tail =
-      node.is_peeled || loop_tile(loop) % LANES != 0 || kernel_factor(r->k, axis->extent, axis->monomial) % LANES != 0;
-  if (node.is_peeled) open_rows(r);
-  if (loop->ninner == 1 && !is_run) open_body(r, add(r, (LoopNode){.kind = NODE_SCOPE}));
-  open_body(r, add(r, node));
+  VectorLoop vectors = {.count = !has_lane_sums(r)          ? 1
+                                 : loop_sums_in_lanes(loop) ? (int)r->nest.levels[at].factor
+                                                            : vectors_at_once(r),
+                        .rest = count_rest(r),
+                        .sweep = r->sweep,
+                        .is_peeled = peels_rows(r)};
+  for (const Root *root = loop->roots; vectors.is_peeled && root < roots_end(r); root++)
+    if (root->sweep == r->sweep && root_level(r, root) == LEVEL_VECTOR) vectors.peeled = root->access;
+  vectors.has_tail = vectors.is_peeled || loop_tile(loop) % LANES != 0 ||
+                     kernel_factor(r->k, axis->extent, axis->monomial) % LANES != 0;
+  VectorLoop *kept = ARENA_NEW(r->b.arena, VectorLoop);
+  if (kept) *kept = vectors;
+  else r->b.out_of_memory = true;
+  if (vectors.is_peeled) open_rows(r);
+  if (loop->ninner == 1 && !is_run) open_body(r, add(r, (LoopNode){.kind = NODE_IF}));
+  open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
+                                 .var = loop_var(VAR_LANE),
+                                 .value = is_run ? var(r, VAR_RUN_BEGIN, 0) : all.from,
+                                 .end = is_run ? var(r, VAR_RUN_END, 0) : all.to,
+                                 .step = number(r, LANES),
+                                 .vectors = kept}));
 }
 
 static void close_lanes(NestBuilder *r, int at) {
@@ -186,7 +187,7 @@ static void build_level(NestBuilder *r, int at) {
 static void build_open_runs(NestBuilder *r) {
   const Index *width = axes_nelems_index(r, 1U << vector_axis(r)), *chain = var(r, VAR_CHAIN, 0);
   const Nest whole = r->nest, cut = loop_nest(r->k, r->loop, &(Runs){.vector_run = r->runs.vector_run});
-  open_body(r, add(r, (LoopNode){.kind = NODE_SCOPE}));
+  open_body(r, add(r, (LoopNode){.kind = NODE_IF}));
   add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_CHAIN, 0}, .value = index_chain(&r->b, width)});
   LoopNode *choice =
       add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_MORE, chain, number(r, LONGEST_RUN))});
@@ -205,7 +206,7 @@ static void build_open_runs(NestBuilder *r) {
 // An open axis is reached before a chain is long: the emitted code computes the iterations in a chain.
 static void build_open_chains(NestBuilder *r) {
   const int axis = r->loop->axes[r->loop->nouter + r->runs.depth];
-  open_body(r, add(r, (LoopNode){.kind = NODE_SCOPE}));
+  open_body(r, add(r, (LoopNode){.kind = NODE_IF}));
   add(r, (LoopNode){.kind = NODE_INDEX,
                     .var = {VAR_RUN_LENGTH, 0},
                     .value = index_chain_iterations(&r->b, axes_nelems_index(r, 1U << axis),

@@ -12,6 +12,7 @@
 
 typedef struct Fetching {
   TreeBuilder *b;
+  const LoopTree *t;
   const Kernel *k;
   const Loop *loop;
   const LoopNode **loads; // by AccessId: a node that loads the access, if it varies over outer axes; else NULL
@@ -21,20 +22,25 @@ typedef struct Fetching {
   int middle;      // the last middle axis; -1: there is none
 } Fetching;
 
+static bool is_column(const LoopNode *n) { // a vector that is copied
+  return n->kind == NODE_MOVE && !n->count && !n->is_row;
+}
+
 static bool is_fetchable(const Fetching *f, const LoopNode *n) {
-  if (n->kind != NODE_LOAD_COLUMN && n->kind != NODE_LET) return false;
-  const Access *a = &f->k->accesses[n->access];
-  if (n->kind == NODE_LET && (!n->is_vector || n->address.base != BASE_POINTER || f->k->exprs[n->expr].args[0] ||
-                              (n->load != LOAD_DENSE && n->load != LOAD_STRIDED)))
+  if (!is_column(n) && n->kind != NODE_LET) return false;
+  const Access *a = &f->k->accesses[node_access(n)];
+  const Load load = node_load(f->t, n);
+  if (n->kind == NODE_LET && (!n->is_vector || n->from.buffer != BUFFER_ROW || f->k->exprs[n->expr].args[0] ||
+                              (load != LOAD_DENSE && load != LOAD_STRIDED)))
     return false;
   return access_has_addresses(a) && !access_is_mask(a) && (access_axes(f->k, a) & loop_outer_axes(f->loop));
 }
 
 static void find_loads(Fetching *f, const LoopNode *n) {
   for (; n; n = n->next) {
-    if (n->kind == NODE_FOR && n->is_vectors && n->sweep >= f->nsweeps) f->nsweeps = n->sweep + 1;
-    if (is_fetchable(f, n) && !f->loads[n->access]) {
-      f->loads[n->access] = n;
+    if (n->kind == NODE_FOR && n->vectors && n->vectors->sweep >= f->nsweeps) f->nsweeps = n->vectors->sweep + 1;
+    if (is_fetchable(f, n) && !f->loads[node_access(n)]) {
+      f->loads[node_access(n)] = n;
       f->nloads++;
     }
     find_loads(f, n->body);
@@ -60,9 +66,9 @@ static void set(const Fetching *f, Var var, const Index *value) {
 }
 
 static void fetch(const Fetching *f, AccessId id, const Index *index) {
-  Address at = f->loads[id]->address;
+  Address at = f->loads[id]->from;
   at.index = index;
-  tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .access = id, .address = at});
+  tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .from = at});
 }
 
 // Outer iterations
@@ -92,7 +98,7 @@ static void find_distances(const Fetching *f, LoopNode **step) {
       index_of(f->b, INDEX_ADD, index_var(f->b, VAR_OUTER, 0), number(f, loop->prefetch + loop->rows));
   const Index *is_in_range = index_of(f->b, INDEX_AT_MOST, ahead_end, nelems(f, loop_outer_axes(loop)));
   LoopNode **at = step;
-  while (*at && ((*at)->kind == NODE_UNUSED || (*at)->kind == NODE_FLAG)) at = &(*at)->next;
+  while (*at && (*at)->kind == NODE_INDEX && (*at)->var.kind == VAR_WANTED) at = &(*at)->next;
   tree_open(f->b, at);
   set(f, loop_var(VAR_AHEAD), index_choose(f->b, is_in_range, number(f, loop->prefetch), number(f, 0)));
   for (AccessId id = 0; loop->nouter > 1 && id < f->k->naccesses; id++)
@@ -101,7 +107,7 @@ static void find_distances(const Fetching *f, LoopNode **step) {
 }
 
 static void fetch_iteration(const Fetching *f, AccessId id) {
-  const Index *index = f->loads[id]->address.index, *ahead = index_var(f->b, VAR_AHEAD, 0);
+  const Index *index = f->loads[id]->from.index, *ahead = index_var(f->b, VAR_AHEAD, 0);
   if (f->loop->nouter > 1) ahead = index_var(f->b, VAR_DISTANCE, id);
   else ahead = index_of(f->b, INDEX_MULTIPLY, ahead, stride_of(f, id, f->loop->axes[0]));
   fetch(f, id, index ? index_of(f->b, INDEX_ADD, index, ahead) : ahead);
@@ -118,7 +124,7 @@ static void fetch_in_sweep(const Fetching *f, int sweep) {
 static bool mark_loads(const Fetching *f, const LoopNode *n) {
   bool is_any = false;
   for (; n; n = n->next) {
-    if (is_fetchable(f, n)) f->is_loaded[n->access] = is_any = true;
+    if (is_fetchable(f, n)) f->is_loaded[node_access(n)] = is_any = true;
     is_any |= mark_loads(f, n->body);
     is_any |= mark_loads(f, n->otherwise);
   }
@@ -143,7 +149,7 @@ static void fetch_run(const Fetching *f) {
   set(f, loop_var(VAR_AHEAD_LANE), index_choose(f->b, is_next, index_of(f->b, INDEX_SUBTRACT, target, extent), target));
   for (AccessId id = 0; id < f->k->naccesses; id++) {
     if (!f->is_loaded[id]) continue;
-    const Index *index = index_replace(f->b, f->loads[id]->address.index, middle, ahead);
+    const Index *index = index_replace(f->b, f->loads[id]->from.index, middle, ahead);
     fetch(f, id, index_replace(f->b, index, loop_var(VAR_LANE), ahead_lane));
   }
 }
@@ -152,7 +158,7 @@ static void fetch_next(const Fetching *f) {
   const Var middle = {VAR_AXIS, (uint32_t)f->middle};
   for (AccessId id = 0; id < f->k->naccesses; id++)
     if (f->is_loaded[id])
-      fetch(f, id, index_replace(f->b, f->loads[id]->address.index, middle, index_var(f->b, VAR_NEXT, middle.of)));
+      fetch(f, id, index_replace(f->b, f->loads[id]->from.index, middle, index_var(f->b, VAR_NEXT, middle.of)));
 }
 
 // Declares VAR_NEXT: the iteration of the last middle axis to prefetch; near the end, the current iteration.
@@ -172,7 +178,7 @@ static void find_next(const Fetching *f, LoopNode *loop) {
 // group of vectors, so that these must precede all vectors.
 static LoopNode **find_row_part(const Fetching *f, LoopNode **body) {
   LoopNode **at = body;
-  while (*at && ((*at)->kind == NODE_LOAD_PARTIAL ||
+  while (*at && (((*at)->kind == NODE_BUFFER && (*at)->to.buffer == BUFFER_HELD) ||
                  ((*at)->kind == NODE_LET && !(f->k->exprs[(*at)->expr].axes & loop_outer_axes(f->loop)))))
     at = &(*at)->next;
   if (*at && (*at)->kind == NODE_FOR && (*at)->var.kind == VAR_ROW) return &(*at)->body;
@@ -186,15 +192,15 @@ static bool is_along_middle(const Loop *loop) { // prefetches are along the vect
 static void add_fetches(const Fetching *f, LoopNode **nodes) {
   for (LoopNode **at = nodes; *at; at = &(*at)->next) {
     LoopNode *n = *at;
-    if (n->kind == NODE_LOAD_COLUMN && f->loop->prefetch) {
+    if (is_column(n) && f->loop->prefetch) {
       tree_open(f->b, at);
-      fetch_iteration(f, n->access);
+      fetch_iteration(f, node_access(n));
       tree_close(f->b);
       at = &(*at)->next;
-    } else if (n->kind == NODE_FOR && n->is_vectors) {
+    } else if (n->kind == NODE_FOR && n->vectors) {
       const bool has_run = is_along_middle(f->loop) && find_loads_in(f, n->body);
       tree_open(f->b, find_row_part(f, &n->body));
-      if (f->loop->prefetch) fetch_in_sweep(f, n->sweep);
+      if (f->loop->prefetch) fetch_in_sweep(f, n->vectors->sweep);
       if (has_run && f->loop->ahead) fetch_run(f);
       else if (has_run) fetch_next(f);
       tree_close(f->b);
@@ -216,11 +222,12 @@ static void fetch_columns(const Fetching *f, LoopNode *nodes) {
     if (n->kind != NODE_FOR || n->var.kind != VAR_AXIS || (int)n->var.of != f->middle) continue;
     tree_open(f->b, &n->body);
     for (const LoopNode *let = *f->b->end; let; let = let->next) {
-      if (let->kind != NODE_LET || !let->is_vector || let->load != LOAD_DENSE || !f->k->accesses[let->access].value)
+      if (let->kind != NODE_LET || !let->is_vector || node_load(f->t, let) != LOAD_DENSE ||
+          !f->k->accesses[node_access(let)].value)
         continue;
-      Address at = let->address;
+      Address at = let->from;
       at.index = index_replace(f->b, at.index, loop_var(VAR_LANE), later);
-      tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .access = let->access, .address = at});
+      tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .from = at});
     }
     tree_close(f->b);
   }
@@ -239,10 +246,10 @@ static bool share_window(const Kernel *k, AccessId id, int a, int b) {
 static Address next_window(const Fetching *f, Address at, int outside) {
   const Loop *loop = f->loop;
   const int place = loop->axes[loop->nfree - 1];
-  const int64_t *stride = f->k->accesses[at.access].stride;
+  const int64_t *stride = f->k->accesses[at.of].stride;
   for (int i = loop->nouter + loop->ninner - 2; loop->axes[i] != outside; i--) {
     const int axis = loop->axes[i];
-    const bool is_last = share_window(f->k, at.access, axis, place) && (stride[axis] > 0) == (stride[place] > 0);
+    const bool is_last = share_window(f->k, at.of, axis, place) && (stride[axis] > 0) == (stride[place] > 0);
     const Index *tap = number(f, is_last ? f->k->axes[axis].extent - 1 : 0);
     at.index = index_replace(f->b, at.index, (Var){VAR_AXIS, (uint32_t)axis}, tap);
   }
@@ -254,11 +261,10 @@ static Address next_window(const Fetching *f, Address at, int outside) {
 static void fetch_window(const Fetching *f, const LoopNode *nodes, int outside, LoopNode **body) {
   for (const LoopNode *n = nodes; n; n = n->next) {
     fetch_window(f, n->body, outside, body);
-    if (n->kind != NODE_LET || !n->is_vector || n->load != LOAD_DENSE) continue;
-    if (loop_axis_outside_windows(f->k, f->loop, n->access) != outside) continue;
+    if (n->kind != NODE_LET || !n->is_vector || node_load(f->t, n) != LOAD_DENSE) continue;
+    if (loop_axis_outside_windows(f->k, f->loop, node_access(n)) != outside) continue;
     tree_open(f->b, body);
-    tree_add(f->b,
-             (LoopNode){.kind = NODE_PREFETCH, .access = n->access, .address = next_window(f, n->address, outside)});
+    tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .from = next_window(f, n->from, outside)});
     tree_close(f->b);
   }
 }
@@ -275,7 +281,7 @@ static bool loads_scalars(const Fetching *f, const LoopNode *n, AccessId id) {
   bool is_any = false;
   for (; n && !is_any; n = n->next)
     is_any = loads_scalars(f, n->body, id) ||
-             (n->kind == NODE_LET && !n->is_vector && n->access == id && f->k->exprs[n->expr].op == EXPR_LOAD);
+             (n->kind == NODE_LET && !n->is_vector && node_access(n) == id && f->k->exprs[n->expr].op == EXPR_LOAD);
   return is_any;
 }
 
@@ -294,9 +300,7 @@ static void fetch_rows(const Fetching *f, LoopNode *nodes) {
       const Index *row = index_of(f->b, INDEX_MULTIPLY, next, nelems(f, 1U << n->var.of));
       const Index *index = index_of(f->b, INDEX_ADD, row, index_of(f->b, INDEX_MULTIPLY, middle, rows));
       index = index_of(f->b, INDEX_ADD, index, number(f, f->k->accesses[id].offset));
-      tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH,
-                                .access = id,
-                                .address = {.base = BASE_TENSOR, .access = id, .index = index}});
+      tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .from = {.buffer = BUFFER_TENSOR, .of = id, .index = index}});
     }
     tree_close(f->b);
   }
@@ -308,6 +312,7 @@ void schedule_insert_prefetches(TreeBuilder *b, LoopTree *t) {
   LoopNode **step = &t->step;
   if (!loop->prefetch && !loop->fetches_rows && !is_along_middle(loop)) return;
   Fetching f = {.b = b,
+                .t = t,
                 .k = k,
                 .loop = loop,
                 .loads = ARENA_ARRAY(b->arena, const LoopNode *, k->naccesses + 1),

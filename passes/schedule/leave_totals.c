@@ -6,9 +6,9 @@ static void leave(TreeBuilder *b, LoopNode **nodes) {
   for (LoopNode **at = nodes, *n; (n = *at) != NULL; at = &n->next) {
     leave(b, &n->body);
     leave(b, &n->otherwise);
-    if (n->kind != NODE_BEGIN_SUM || n->sum != SUM_ACCUMULATOR || n->count == 1) continue;
+    if (n->kind != NODE_BUFFER || n->to.buffer != BUFFER_SUM || n->count == 1) continue;
     tree_open(b, at);
-    tree_add(b, (LoopNode){.kind = NODE_LEAVE, .expr = n->expr});
+    tree_add(b, (LoopNode){.kind = NODE_LEAVE, .to = {.buffer = BUFFER_TOTAL, .of = n->to.of}});
     tree_close(b);
   }
 }

@@ -31,7 +31,7 @@ typedef struct NestBuilder {
   int sweep;              // the sweep that is_needed describes, or ALL_SWEEPS
   bool *is_needed;        // by ExprId: for the sweep or section being built
   bool is_tail;           // the step being built is the tail: rows in lanes, but fewer than LANES
-  bool is_partial_tested; // the nodes being built are guarded by a test of FLAG_HAS_PARTIAL
+  bool is_partial_tested; // a test guards the nodes being built: the block has partial sums
   Nest nest;              // of the loop; while a sweep is built, with the sweep's runs
   Runs runs;              // of the sweep being built
 } NestBuilder;
@@ -93,11 +93,13 @@ Address lanes_address(NestBuilder *r, AccessId id, Level level);
 Address element_address(NestBuilder *r, AccessId id, AxisSet axes);
 // Sets the node's conditions on the bounds of the access that it loads.
 void add_bounds(NestBuilder *r, LoopNode *load, const Access *a);
-bool is_transposed(const NestBuilder *r, AccessId id);   // rows in lanes: rows are copied, transposed
-bool copies_columns(const NestBuilder *r, AccessId id);  // rows in lanes: columns are copied
-bool is_optional(const NestBuilder *r, AccessId id);     // an output for which the caller may pass NULL
-bool may_be_unwanted(const NestBuilder *r, AccessId id); // partial sums that only optional outputs need
-Flag partial_flag(const NestBuilder *r, AccessId id);    // that guards an update of partial sums
+bool is_transposed(const NestBuilder *r, AccessId id);       // rows in lanes: rows are copied, transposed
+bool copies_columns(const NestBuilder *r, AccessId id);      // rows in lanes: columns are copied
+bool is_optional(const NestBuilder *r, AccessId id);         // an output for which the caller may pass NULL
+bool may_be_unwanted(const NestBuilder *r, AccessId id);     // partial sums that only optional outputs need
+const Index *exists(NestBuilder *r, AccessId id);            // its tensor or temporary has memory in this call
+const Index *all_partials_test(NestBuilder *r, AccessId id); // the temporary of all blocks has memory
+const Index *partial_test(NestBuilder *r, AccessId id);      // that guards an update of partial sums; NULL: none
 
 // values.c: nodes for values and stores.
 
@@ -112,8 +114,9 @@ void make_scalar(NestBuilder *r, ExprId id, AxisSet axes);
 void make_vector(NestBuilder *r, ExprId id);
 void store_scalar(NestBuilder *r, const Root *root);
 void store_vector(NestBuilder *r, const Root *root);
+void declare_wanted(NestBuilder *r, AccessId id); // sets VAR_WANTED if the output is optional
 bool open_wanted(NestBuilder *r,
-                 AccessId id); // opens a test of FLAG_WANTED if the output is optional; false: it is not
+                 AccessId id); // opens a test of VAR_WANTED if the output is optional; false: it is not
 
 // pointers.c: row pointers. Loops whose inner axes have no elements have none.
 

@@ -41,23 +41,27 @@ void for_each_pointer(NestBuilder *r, void (*f)(NestBuilder *, AccessId, bool)) 
 void declare_pointer(NestBuilder *r, AccessId id, bool is_written) {
   (void)is_written;
   const Access *a = &r->k->accesses[id];
-  const Temporary *temporary = a->value || !access_has_addresses(a) ? NULL : &r->schedule->temporaries[a->temporary];
   const bool differs_by_row = varies_by_row(r, access_axes(r->k, a));
-  if (temporary && temporary->is_own)
-    add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_TEMPORARY, .access = id, .nelems = temporary->nelems});
+  if (access_is_own(r->t, id))
+    add(r, (LoopNode){.kind = NODE_BUFFER,
+                      .to = {.buffer = BUFFER_ROW, .of = id},
+                      .count = r->schedule->temporaries[a->temporary].nelems});
   else if (has_rows(r) && differs_by_row)
-    add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_POINTERS, .access = id, .nelems = r->loop->rows});
+    add(r, (LoopNode){.kind = NODE_BUFFER, .to = {.buffer = BUFFER_ROW, .of = id}, .count = r->loop->rows});
   else if (!differs_by_row) // else set_pointer declares it, after the row's indices
-    add(r, (LoopNode){.kind = NODE_POINTER, .access = id, .address = element_address(r, id, shared_axes(r))});
+    add(r, (LoopNode){
+               .kind = NODE_BUFFER,
+               .to = {.buffer = BUFFER_ROW, .of = id},
+               .from = element_address(r, id, shared_axes(r)),
+           });
 }
 
 void set_pointer(NestBuilder *r, AccessId id, bool is_written) {
   const Access *a = &r->k->accesses[id];
   if (!varies_by_row(r, access_axes(r->k, a))) return;
   const bool may_be_null = is_written && access_has_addresses(a) && is_optional(r, id);
-  add(r, (LoopNode){.kind = NODE_POINTER,
-                    .access = id,
-                    .address = element_address(r, id, loop_outer_axes(r->loop)),
-                    .is_row = has_rows(r),
-                    .flag = may_be_null ? FLAG_WANTED : FLAG_NONE});
+  add(r, (LoopNode){.kind = NODE_BUFFER,
+                    .to = {.buffer = BUFFER_ROW, .of = id, .item = has_rows(r) ? ITEM_OF_ROW : ITEM_ONLY},
+                    .from = element_address(r, id, loop_outer_axes(r->loop)),
+                    .test = may_be_null ? var(r, VAR_WANTED, id) : NULL});
 }

@@ -197,11 +197,17 @@ bool schedule_panel_vectors(Scheduling *s) {
   return schedule_split_axis(k, p, axis, panel) && take_axes(s);
 }
 
+typedef struct ColumnBlocks { // what is asked of them
+  int64_t extent;             // all columns
+  int64_t wanted;             // blocks
+  int64_t least;              // columns in a block: few rows leave registers for more vectors
+} ColumnBlocks;
+
 // The better of two lengths of a block of columns (0: none): the longest that makes as many blocks as are wanted; if
 // none does, the shortest. A length must waste at most 1 / column_waste of its vectors' lanes.
-static int64_t better_block(const Costs *c, int64_t extent, int64_t wanted, int64_t best, int64_t block) {
-  const int64_t missing = (LANES - block % LANES) % LANES, longest = extent / wanted;
-  if (block < c->column_block || block > extent / 2 || missing * c->column_waste > block) return best;
+static int64_t better_block(const Costs *c, const ColumnBlocks *b, int64_t best, int64_t block) {
+  const int64_t missing = (LANES - block % LANES) % LANES, longest = b->extent / b->wanted;
+  if (block < b->least || block > b->extent / 2 || missing * c->column_waste > block) return best;
   if (!best) return block;
   if (block <= longest) return best > longest || best < block ? block : best;
   return best < block ? best : block;
@@ -209,18 +215,18 @@ static int64_t better_block(const Costs *c, int64_t extent, int64_t wanted, int6
 
 // The length of a block of columns: a divisor of the extent; 0: none suits. Beyond MOST_DIVISORS * MOST_DIVISORS
 // columns, some divisors are not tried.
-static int64_t choose_column_block(const Costs *c, int64_t extent, int64_t wanted) {
+static int64_t choose_column_block(const Costs *c, const ColumnBlocks *b) {
   int64_t best = 0;
-  for (int64_t divisor = 1; divisor <= MOST_DIVISORS && divisor <= extent / divisor; divisor++) {
-    if (extent % divisor != 0) continue;
-    best = better_block(c, extent, wanted, best, divisor);
-    best = better_block(c, extent, wanted, best, extent / divisor);
+  for (int64_t divisor = 1; divisor <= MOST_DIVISORS && divisor <= b->extent / divisor; divisor++) {
+    if (b->extent % divisor != 0) continue;
+    best = better_block(c, b, best, divisor);
+    best = better_block(c, b, best, b->extent / divisor);
   }
   return best;
 }
 
 // The blocks of columns that are wanted beside the steps of rows, the free indices and the blocks of a long sum.
-static int64_t want_column_blocks(const Scheduling *s) {
+static ColumnBlocks want_column_blocks(const Scheduling *s) {
   const Kernel *k = s->k;
   const Costs *c = k->costs;
   const Product *p = &s->product;
@@ -228,7 +234,11 @@ static int64_t want_column_blocks(const Scheduling *s) {
   const int64_t nblocks = p->cut.length ? axes_nelems(k, k->exprs[p->sum].reduced) / p->cut.length : 1;
   const int64_t steps = (rows + c->column_rows - 1) / c->column_rows, nfree = axes_nelems(k, s->free_axes);
   const int64_t most = products / c->column_work < c->column_blocks ? products / c->column_work : c->column_blocks;
-  return steps && nfree && nblocks ? most / steps / nfree / nblocks : 0; // their product may overflow
+  ColumnBlocks b = {.extent = k->axes[p->vector_axis].extent};
+  if (!steps || !nfree || !nblocks) return b;
+  b.wanted = most / steps / nfree / nblocks; // their product may overflow
+  b.least = clamp(c->column_results / rows, (int64_t)2 * LANES, c->column_block);
+  return b;
 }
 
 // Splits the vector axis if there are few steps of rows, so that threads divide the columns among them, too. A slice is
@@ -238,9 +248,9 @@ bool schedule_split_columns(Scheduling *s) {
   Kernel *k = s->k;
   Product *p = &s->product;
   if (!p->sum || k->slice_group || axes_monomial(k, all_axes(k)) || window_axes(k)) return true;
-  const int64_t wanted = want_column_blocks(s);
-  if (wanted < 2 || (p->cut.length && k->naxes + AXES_OF_CUT >= MAX_AXES)) return true;
-  const int64_t block = choose_column_block(k->costs, k->axes[p->vector_axis].extent, wanted);
+  const ColumnBlocks wanted = want_column_blocks(s);
+  if (wanted.wanted < 2 || (p->cut.length && k->naxes + AXES_OF_CUT >= MAX_AXES)) return true;
+  const int64_t block = choose_column_block(k->costs, &wanted);
   if (!block || !kernel_can_split_axis(k, p->vector_axis)) return true;
   return schedule_split_axis(k, p, p->vector_axis, block) && take_axes(s);
 }

@@ -50,11 +50,9 @@ static bool has_row_work(NestBuilder *r, int section) {
 // Adds the row's contribution to a scalar outer reduction.
 static void add_contribution(NestBuilder *r, const Root *root) {
   add(r, (LoopNode){.kind = NODE_UPDATE,
-                    .sum = SUM_PARTIAL_ELEMENT,
+                    .to = {.buffer = BUFFER_PARTIALS, .of = root->access},
                     .expr = root->expr,
-                    .flag = partial_flag(r, root->access),
-                    .access = root->access,
-                    .address = {.base = BASE_PARTIAL, .access = root->access}});
+                    .test = partial_test(r, root->access)});
 }
 
 static void store_row(NestBuilder *r, int section) {
@@ -120,7 +118,7 @@ void build_section(NestBuilder *r, int section) {
     const Level level = expr_level(r, id);
     if (level == LEVEL_CALL) make_scalar(r, id, 0);
     else if (level == LEVEL_ROW && has_rows(r))
-      add(r, (LoopNode){.kind = NODE_LOCAL, .local = LOCAL_SCALARS, .expr = id, .nelems = r->loop->rows});
+      add(r, (LoopNode){.kind = NODE_BUFFER, .to = {.buffer = BUFFER_VALUE, .of = id}, .count = r->loop->rows});
   }
   open_rows(r);
   if (section == 0 || has_rows(r)) find_indices(r, mentioned_axes(r, section) & ~shared_axes(r), has_rows(r));

@@ -16,31 +16,35 @@ static bool is_of_prefetch(const LoopNode *n) {
           (n->var.kind == VAR_IS_AHEAD || n->var.kind == VAR_AHEAD_AXIS || n->var.kind == VAR_AHEAD_LANE));
 }
 
+static bool is_sum(const Address *a) {
+  return a->buffer == BUFFER_SUM || a->buffer == BUFFER_TOTAL;
+}
+
 // Edits a node copied into a group of `count` vectors. If the loop over vectors encloses loops over sums, a sum gets an
 // accumulator for each vector of the group, and an update adds to its vector's; else all add to the same.
 static bool use_own_accumulator(LoopNode *n, const LoopTree *t, int count) {
   if (node_combines(t, n) || !loop_sums_in_lanes(t->loop)) return true;
-  const bool is_of_accumulator = n->kind == NODE_UPDATE && n->sum == SUM_ACCUMULATOR;
-  if (is_of_accumulator || n->kind == NODE_END_RUN || n->kind == NODE_END_SUM)
-    n->accumulator = n->accumulator == ACCUMULATOR_OF_ROW ? ACCUMULATOR_OF_BOTH : ACCUMULATOR_OF_VECTOR;
-  if (n->kind == NODE_BEGIN_SUM) n->count *= count;
+  Address *const sums[] = {&n->to, &n->from};
+  for (int i = 0; i < 2 && n->kind != NODE_BUFFER; i++)
+    if (is_sum(sums[i])) sums[i]->item = sums[i]->item == ITEM_OF_ROW ? ITEM_OF_BOTH : ITEM_OF_VECTOR;
+  if (n->kind == NODE_BUFFER && is_sum(&n->to)) n->count *= count;
   return true;
 }
 
 // The same for a group of many vectors of f32, each of which stays in a register for all rows.
 static bool use_held(LoopNode *n, const LoopTree *t, int count) {
-  n->is_held = n->kind == NODE_LET && n->is_vector && n->load == LOAD_DENSE;
+  n->is_held = n->kind == NODE_LET && n->is_vector && node_load(t, n) == LOAD_DENSE;
   return use_own_accumulator(n, t, count);
 }
 
 // Edits a node copied into the peeled elements or the tail: it has fewer lanes. Prefetches are dropped unless there are
 // no whole vectors (is_alone).
 static bool use_fewer_lanes(LoopNode *n, const LoopTree *t, int is_alone) {
-  const bool is_moved = n->kind == NODE_LOAD_PARTIAL || n->kind == NODE_STORE_PARTIAL;
-  const bool is_made =
-      n->kind == NODE_LET || n->kind == NODE_COMBINE || n->kind == NODE_UPDATE || n->kind == NODE_STORE;
-  n->has_fewer_lanes = is_moved || (is_made && n->is_vector && !node_uses_all_lanes(t, n) &&
-                                    !(n->kind == NODE_UPDATE && n->sum == SUM_PARTIAL_REGISTER));
+  const bool is_made = n->kind == NODE_LET || n->kind == NODE_UPDATE || n->kind == NODE_STORE ||
+                       (n->kind == NODE_BUFFER && n->to.buffer == BUFFER_HELD);
+  const bool is_in_registers = is_sum(&n->from) || (n->kind == NODE_UPDATE && n->to.buffer == BUFFER_HELD);
+  n->has_fewer_lanes =
+      is_made && n->is_vector && !is_in_registers && n->to.buffer != BUFFER_SPILL && !node_uses_all_lanes(t, n);
   return is_alone || !is_of_prefetch(n);
 }
 
@@ -59,33 +63,37 @@ static LoopNode whole_steps(TreeBuilder *b, const LoopNode *loop, int64_t step) 
 static const LoopNode *find_store(const LoopNode *nodes, AccessId access) {
   const LoopNode *found = NULL;
   for (const LoopNode *n = nodes; n && !found; n = n->next)
-    found = n->kind == NODE_STORE && n->access == access ? n : find_store(n->body, access);
+    found =
+        n->kind == NODE_STORE && n->to.of == access && n->to.buffer != BUFFER_SPILL ? n : find_store(n->body, access);
   return found;
 }
 
-// Whether a test inside of the nodes guards the store of the access, as the caller may not want the output.
-static bool is_tested(const LoopNode *nodes, AccessId access) {
-  for (const LoopNode *n = nodes; n; n = n->next)
-    if ((n->kind == NODE_IF && n->flag == FLAG_WANTED && n->access == access) || is_tested(n->body, access))
-      return true;
-  return false;
+// The test inside of the nodes that guards the store of the access, as the caller may not want the output; NULL: none.
+static const Index *find_test(const LoopNode *nodes, AccessId access) {
+  const Index *found = NULL;
+  for (const LoopNode *n = nodes; n && !found; n = n->next)
+    found =
+        n->kind == NODE_IF && index_is_var(n->test, (Var){VAR_WANTED, access}) ? n->test : find_test(n->body, access);
+  return found;
 }
 
 // Adds the elements before the first cache line of the stored row.
 static void add_peel(TreeBuilder *b, const LoopTree *t, const LoopNode *loop) {
-  const LoopNode *store = find_store(loop->body, loop->peeled);
+  const LoopNode *store = find_store(loop->body, loop->vectors->peeled);
   const Index *lane = index_var(b, VAR_LANE, 0);
   if (!store || !lane) return;
-  open(b, (LoopNode){.kind = NODE_SCOPE});
-  tree_add(b, (LoopNode){.kind = NODE_PEEL_COUNT,
+  open(b, (LoopNode){.kind = NODE_IF});
+  tree_add(b, (LoopNode){.kind = NODE_INDEX,
                          .var = loop_var(VAR_LANES),
-                         .flag = is_tested(loop->body, store->access) ? FLAG_WANTED : FLAG_NONE,
-                         .access = store->access,
-                         .address = store->address});
+                         .value = index_of_address(b, INDEX_TO_LINE, store->to),
+                         .test = find_test(loop->body, store->to.of)});
   open(b, (LoopNode){.kind = NODE_IF, .test = index_var(b, VAR_LANES, 0)});
   tree_add_copy(b, loop->body, loop->var, lane, use_fewer_lanes, t, 0);
   tree_close(b);
-  tree_add(b, (LoopNode){.kind = NODE_ADVANCE, .var = loop->var, .value = index_var(b, VAR_LANES, 0)});
+  tree_add(b, (LoopNode){.kind = NODE_INDEX,
+                         .var = loop->var,
+                         .value = index_of(b, INDEX_ADD, lane, index_var(b, VAR_LANES, 0)),
+                         .is_counter = true});
   tree_close(b);
 }
 
@@ -97,8 +105,8 @@ static LoopNode alone(const LoopNode *n) {
 
 static bool is_shared(const LoopTree *t, const LoopNode *n) { // once for all vectors of a group
   const LoopNode only = alone(n);
-  return (n->kind == NODE_BEGIN_SUM && !node_combines(t, n)) || n->kind == NODE_INDEX ||
-         (n->kind == NODE_LET && !n->is_vector) ||
+  return (n->kind == NODE_BUFFER && is_sum(&n->to) && !node_combines(t, n)) || n->kind == NODE_INDEX ||
+         (n->kind == NODE_LET && !n->is_vector && !node_ends_sum(n)) ||
          (n->kind == NODE_PREFETCH && !nodes_mention(&only, loop_var(VAR_LANE)));
 }
 
@@ -112,7 +120,7 @@ static bool is_per_vector(const LoopTree *t, const LoopNode *n) {
 
 // Compilers compute such a value once even if it is written several times.
 static bool is_plain_value(const LoopTree *t, const LoopNode *n) {
-  return n->kind == NODE_LET && !expr_is_long(t->k->exprs[n->expr].op);
+  return n->kind == NODE_LET && !node_ends_sum(n) && !expr_is_long(t->k->exprs[n->expr].op);
 }
 
 // The loop over rows after n, if the loop only adds to sums and only plain values precede it: then the loop over rows
@@ -163,7 +171,7 @@ static const LoopNode *add_vectors_of_group(TreeBuilder *b, const LoopTree *t, c
     LoopNode node = alone(rows);
     node.body = NULL;
     open(b, node);
-    for (; own && is_shared(t, own) && own->kind != NODE_BEGIN_SUM; own = own->next) tree_add(b, alone(own));
+    for (; own && is_shared(t, own) && own->kind != NODE_BUFFER; own = own->next) tree_add(b, alone(own));
   }
   open_vectors(b, count);
   if (has_lane) tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop_var(VAR_VECTOR_LANE), .value = value});
@@ -208,7 +216,8 @@ static void add_groups(TreeBuilder *b, const LoopTree *t, const LoopNode *loop, 
 // The number of elements of a loop; -1: not known.
 static int64_t count_elements(const LoopNode *loop) {
   const Index *begin = loop->value, *end = loop->end;
-  const bool is_literal = begin->op == INDEX_NUMBER && end->op == INDEX_NUMBER && !end->monomial && !loop->is_peeled;
+  const bool is_literal =
+      begin->op == INDEX_NUMBER && end->op == INDEX_NUMBER && !end->monomial && !loop->vectors->is_peeled;
   return is_literal ? end->number - begin->number : -1;
 }
 
@@ -239,12 +248,12 @@ static LoopNode **split(TreeBuilder *b, const LoopTree *t, LoopNode **at) {
   LoopNode *loop = *at;
   *at = loop->next;
   tree_open(b, at);
-  tree_add(b, (LoopNode){.kind = NODE_COUNTER, .var = loop->var, .value = loop->value});
-  if (loop->is_peeled) add_peel(b, t, loop);
-  const int64_t after_groups = add_groups_of(b, t, loop, loop->count, count_elements(loop));
-  if (may_have(add_groups_of(b, t, loop, loop->rest, after_groups), LANES))
+  tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop->var, .value = loop->value, .is_counter = true});
+  if (loop->vectors->is_peeled) add_peel(b, t, loop);
+  const int64_t after_groups = add_groups_of(b, t, loop, loop->vectors->count, count_elements(loop));
+  if (may_have(add_groups_of(b, t, loop, loop->vectors->rest, after_groups), LANES))
     tree_add(b, whole_steps(b, loop, LANES))->body = loop->body;
-  if (loop->has_tail) add_tail(b, t, loop);
+  if (loop->vectors->has_tail) add_tail(b, t, loop);
   LoopNode **end = b->end;
   tree_close(b);
   return end;
@@ -252,7 +261,7 @@ static LoopNode **split(TreeBuilder *b, const LoopTree *t, LoopNode **at) {
 
 static void split_all(TreeBuilder *b, const LoopTree *t, LoopNode **nodes) {
   for (LoopNode **at = nodes; *at && !b->out_of_memory;) {
-    if ((*at)->kind == NODE_FOR && (*at)->is_vectors) {
+    if ((*at)->kind == NODE_FOR && (*at)->vectors) {
       at = split(b, t, at);
       continue;
     }

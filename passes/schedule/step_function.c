@@ -4,8 +4,7 @@
 
 static void declare_flags(NestBuilder *r) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
-    if (root->kind == ROOT_STORE && is_optional(r, root->access))
-      add(r, (LoopNode){.kind = NODE_FLAG, .flag = FLAG_WANTED, .access = root->access});
+    if (root->kind == ROOT_STORE) declare_wanted(r, root->access);
   }
 }
 
@@ -16,18 +15,13 @@ void build_step(NestBuilder *r, LoopNode **step) {
   find_indices(r, mentioned_shared_axes(r), false);
   for_each_pointer(r, declare_pointer);
   for (int i = 0; i < r->loop->nspills; i++)
-    add(r, (LoopNode){.kind = NODE_LOCAL,
-                      .local = LOCAL_SPILLED,
-                      .expr = r->loop->spills[i].expr,
-                      .nelems = loop_row_nelems(r->k, r->loop) *
-                                (loop_has(r->loop, LOOP_ROW_LANES) ? LANES : r->loop->rows)});
+    add(r, (LoopNode){.kind = NODE_BUFFER,
+                      .to = {.buffer = BUFFER_SPILL, .of = r->loop->spills[i].expr},
+                      .count = loop_row_nelems(r->k, r->loop) *
+                               (loop_has(r->loop, LOOP_ROW_LANES) ? LANES : r->loop->rows)});
   for (int sweep = 0; sweep <= r->loop->nsweeps; sweep++) {
     build_section(r, sweep);
     if (sweep < r->loop->nsweeps) build_sweep(r, sweep);
   }
-  tree_close(&r->b);
-  if (loop_tile(r->loop) || nodes_mention(*step, loop_var(VAR_OUTER))) return;
-  tree_open(&r->b, step);
-  add(r, (LoopNode){.kind = NODE_UNUSED, .var = {VAR_OUTER, 0}});
   tree_close(&r->b);
 }

@@ -5,24 +5,23 @@
 // Without peeling, all rows begin at cache lines if the tensor does, so that the flag tests the tensor's address.
 static void add_flag(TreeBuilder *b, const Kernel *k, const Loop *loop, const Root *root) {
   const Access *a = &k->accesses[root->access];
-  LoopNode node = {.kind = NODE_FLAG, .flag = FLAG_STREAMED, .access = root->access};
-  node.is_peeled = loop->is_peeled && root->sweep == loop->nsweeps - 1;
-  if (!node.is_peeled) {
-    node.address = (Address){.base = BASE_TENSOR, .access = root->access};
-    if (a->offset) node.address.index = index_number(b, a->offset, a->offset_monomial);
-  }
+  const bool is_peeled = loop->is_peeled && root->sweep == loop->nsweeps - 1;
+  Address first = {.buffer = BUFFER_TENSOR, .of = root->access};
+  if (a->offset) first.index = index_number(b, a->offset, a->offset_monomial);
+  const Index *value = is_peeled ? index_number(b, 1, 0) : index_of_address(b, INDEX_IS_AT_LINE, first);
   if (root->stream_nelems) {
     const AxisSet axes = access_axes(k, a);
-    node.value = index_number(b, axes_nelems(k, axes), axes_monomial(k, axes));
-    node.end = index_number(b, root->stream_nelems, 0);
+    const Index *nelems = index_number(b, axes_nelems(k, axes), axes_monomial(k, axes));
+    value = index_of(b, INDEX_BOTH, value, index_of(b, INDEX_EXCEEDS, nelems, index_number(b, root->stream_nelems, 0)));
   }
-  tree_add(b, node);
+  tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = {VAR_STREAMED, root->access}, .value = value});
 }
 
 // Whether the node stores whole vectors of the access.
 static bool is_whole_store(const LoopNode *n, AccessId access) {
-  const bool is_whole = (n->kind == NODE_STORE && n->is_vector && !n->has_fewer_lanes) || n->kind == NODE_STORE_ROWS;
-  return is_whole && n->access == access && n->address.base != BASE_ROWS;
+  const bool is_whole =
+      (n->kind == NODE_STORE && n->is_vector && !n->has_fewer_lanes) || (n->kind == NODE_MOVE && n->count);
+  return is_whole && n->to.of == access && (n->to.buffer == BUFFER_ROW || n->to.buffer == BUFFER_TENSOR);
 }
 
 static void stream(TreeBuilder *b, LoopNode **nodes, AccessId access) {
@@ -35,7 +34,7 @@ static void stream(TreeBuilder *b, LoopNode **nodes, AccessId access) {
     LoopNode store = **at;
     *at = store.next;
     tree_open(b, at);
-    LoopNode *choice = tree_add(b, (LoopNode){.kind = NODE_IF, .flag = FLAG_STREAMED, .access = access});
+    LoopNode *choice = tree_add(b, (LoopNode){.kind = NODE_IF, .test = index_var(b, VAR_STREAMED, access)});
     tree_close(b);
     if (b->out_of_memory) return; // nothing is at the link
     store.next = NULL;
@@ -54,7 +53,7 @@ void schedule_stream_stores(TreeBuilder *b, LoopTree *t) {
   LoopNode **step = &t->step, **block = &t->block;
   bool is_any = false;
   LoopNode **at = step;
-  while (*at && ((*at)->kind == NODE_UNUSED || (*at)->kind == NODE_FLAG)) at = &(*at)->next;
+  while (*at && (*at)->kind == NODE_INDEX && (*at)->var.kind == VAR_WANTED) at = &(*at)->next;
   tree_open(b, at);
   for (size_t i = 0; i < loop->nroots; i++) {
     const Root *root = &loop->roots[i];

@@ -32,13 +32,21 @@ Runs sweep_runs(const NestBuilder *r) {
   return has_any ? loop_runs(r->k, r->loop) : (Runs){0};
 }
 
-static void begin_sum(NestBuilder *r, ExprId id, SumPlace sum, int count) {
-  add(r, (LoopNode){.kind = NODE_BEGIN_SUM, .sum = sum, .expr = id, .count = count});
+static bool has_own_lanes(const NestBuilder *r, ExprId sum) { // each lane has a sum of its own
+  return !(r->k->exprs[sum].reduced >> loop_lane_axis(r->loop) & 1);
+}
+
+static void begin_total(NestBuilder *r, ExprId id, int count, bool is_vector) {
+  add(r, (LoopNode){
+             .kind = NODE_BUFFER, .to = {.buffer = BUFFER_TOTAL, .of = id}, .is_vector = is_vector, .count = count});
 }
 
 static void begin_accumulator(NestBuilder *r, ExprId id) {
   const int elements = tree_element_sums(r->t, id);
-  begin_sum(r, id, SUM_ACCUMULATOR, elements ? elements : r->loop->rows);
+  add(r, (LoopNode){.kind = NODE_BUFFER,
+                    .to = {.buffer = BUFFER_SUM, .of = id},
+                    .is_vector = true,
+                    .count = elements ? elements : r->loop->rows});
 }
 
 // A sum over inner axes that begins and ends at this place.
@@ -49,8 +57,8 @@ static bool is_sum_at(const NestBuilder *r, const Root *root, int at) {
 void begin_sums(NestBuilder *r, int at) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
     if (!is_sum_at(r, root, at)) continue;
-    else if (is_scalar_sum(r, root)) begin_sum(r, root->expr, SUM_SCALAR, 1);
-    else if (sum_order_has_runs(root->order)) begin_sum(r, root->expr, SUM_TOTAL, r->loop->rows);
+    else if (is_scalar_sum(r, root)) begin_total(r, root->expr, 1, false);
+    else if (sum_order_has_runs(root->order)) begin_total(r, root->expr, r->loop->rows, has_own_lanes(r, root->expr));
     else begin_accumulator(r, root->expr);
 }
 
@@ -61,29 +69,32 @@ void begin_runs(NestBuilder *r) {
 
 void end_runs(NestBuilder *r) {
   const bool is_row = has_rows(r);
-  const AccumulatorChoice accumulator = is_row ? ACCUMULATOR_OF_ROW : ACCUMULATOR_ONLY;
+  const Item item = is_row ? ITEM_OF_ROW : ITEM_ONLY;
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
     if (is_lane_sum(r, root) && sum_order_has_runs(root->order))
-      add(r, (LoopNode){.kind = NODE_END_RUN, .expr = root->expr, .is_row = is_row, .accumulator = accumulator});
+      add(r, (LoopNode){.kind = NODE_UPDATE,
+                        .to = {.buffer = BUFFER_TOTAL, .of = root->expr, .item = item},
+                        .from = {.buffer = BUFFER_SUM, .of = root->expr, .item = item},
+                        .is_vector = has_own_lanes(r, root->expr),
+                        .is_row = is_row});
 }
 
 static void end_sum(NestBuilder *r, const Root *root) {
   const Level level = expr_level(r, root->expr);
   const bool has_total = sum_order_has_runs(root->order);
   const bool differs = level == LEVEL_ROW || level == LEVEL_VECTOR; // else the sum is the same in all rows
-  add(r, (LoopNode){.kind = NODE_END_SUM,
-                    .sum = has_total ? SUM_TOTAL : SUM_ACCUMULATOR,
+  const Item item = !has_rows(r) ? ITEM_ONLY : differs ? ITEM_OF_ROW : ITEM_FIRST;
+  add(r, (LoopNode){.kind = NODE_LET,
+                    .from = {.buffer = has_total ? BUFFER_TOTAL : BUFFER_SUM, .of = root->expr, .item = item},
                     .expr = root->expr,
                     .is_row = has_rows(r) && level == LEVEL_ROW,
-                    .accumulator = !has_rows(r) ? ACCUMULATOR_ONLY
-                                   : differs    ? ACCUMULATOR_OF_ROW
-                                                : ACCUMULATOR_FIRST,
                     .is_vector = level == LEVEL_VECTOR || loop_has(r->loop, LOOP_ROW_LANES)});
 }
 
 void end_sums(NestBuilder *r, int at) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
     if (!is_sum_at(r, root, at)) continue;
-    else if (is_scalar_sum(r, root)) add(r, (LoopNode){.kind = NODE_END_SUM, .sum = SUM_SCALAR, .expr = root->expr});
+    else if (is_scalar_sum(r, root))
+      add(r, (LoopNode){.kind = NODE_LET, .from = {.buffer = BUFFER_TOTAL, .of = root->expr}, .expr = root->expr});
     else end_sum(r, root);
 }

@@ -40,10 +40,6 @@ static const Index *lane_step(NestBuilder *r, const Access *a) {
   return a->panel_axis == axis + 1 ? number(r, 1) : stride_of(r, a, axis);
 }
 
-static bool is_dense(const NestBuilder *r, const Access *a) {
-  return access_lane_stride(a, loop_lane_axis(r->loop)) == 1;
-}
-
 // Whether vectors of the access are in a panel, which has memory for all lanes, also of the tail.
 static bool is_of_panel(const NestBuilder *r, const Access *a) {
   return a->panel_axis && a->panel_axis == loop_lane_axis(r->loop) + 1;
@@ -79,33 +75,27 @@ static Address partial_address(NestBuilder *r, const Expr *e, int lane_axis) {
   if (lane_axis >= 0)
     index = index_of(&r->b, INDEX_ADD, index,
                      index_of(&r->b, INDEX_MULTIPLY, lane_index(r), partial_stride(r, e, lane_axis)));
-  return (Address){.base = BASE_TENSOR, .access = e->access, .index = index};
+  return (Address){.buffer = BUFFER_TENSOR, .of = e->access, .index = index};
 }
 
 static void make_combine(NestBuilder *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
   const bool is_vector = expr_level(r, id) == LEVEL_VECTOR;
   const int lane_axis = is_vector ? vector_axis(r) : -1;
-  LoopNode sum = {
-      .kind = NODE_BEGIN_SUM, .sum = is_vector ? SUM_TOTAL : SUM_SCALAR, .expr = id, .access = e->access, .count = 1};
-  add(r, sum);
+  const Address total = {.buffer = BUFFER_TOTAL, .of = id};
+  add(r, (LoopNode){.kind = NODE_BUFFER, .to = total, .is_vector = is_vector, .count = 1});
   if (loop_nblocks(r->k, &r->schedule->loops[e->loop]) > 0) {
     LoopNode *blocks = open_for(r, VAR_COMBINED_BLOCK, number(r, 0), ncut_blocks(r, e->loop), number(r, 1));
-    blocks->access = e->access;
-    blocks->flag = may_be_unwanted(r, e->access) ? FLAG_HAS_ALL_PARTIALS : FLAG_NONE;
-    add(r, (LoopNode){.kind = NODE_COMBINE,
-                      .expr = id,
+    blocks->test = all_partials_test(r, e->access);
+    add(r, (LoopNode){.kind = NODE_UPDATE,
+                      .to = total,
+                      .from = partial_address(r, e, lane_axis),
                       .is_vector = is_vector,
                       .has_fewer_lanes = r->is_tail,
-                      .access = e->access,
-                      .address = partial_address(r, e, lane_axis),
                       .step = is_vector ? partial_stride(r, e, lane_axis) : NULL});
     close_body(r);
   }
-  sum.kind = NODE_END_SUM;
-  sum.count = 0;
-  sum.is_vector = is_vector;
-  add(r, sum);
+  add(r, (LoopNode){.kind = NODE_LET, .from = total, .expr = id, .is_vector = is_vector});
 }
 
 void make_scalar(NestBuilder *r, ExprId id, AxisSet axes) {
@@ -115,49 +105,38 @@ void make_scalar(NestBuilder *r, ExprId id, AxisSet axes) {
     return;
   }
   LoopNode node = {.kind = NODE_LET, .expr = id, .is_row = has_rows(r) && expr_level(r, id) == LEVEL_ROW};
-  if (e->op == EXPR_LOAD) node.load = LOAD_ELEMENT;
   if (expr_has_access(e)) {
-    node.access = e->access;
     const bool has_pointer = expr_level(r, id) == LEVEL_MIDDLE && is_row_pointer(r, e->access);
-    node.address = has_pointer ? vector_address(r, e->access) : element_address(r, e->access, axes);
+    node.from = has_pointer ? vector_address(r, e->access) : element_address(r, e->access, axes);
     add_bounds(r, &node, &r->k->accesses[e->access]);
   }
   add(r, node);
 }
 
-static Load how_loaded(const NestBuilder *r, const Expr *e) {
-  const Access *a = &r->k->accesses[e->access];
-  if (is_transposed(r, e->access) || copies_columns(r, e->access)) return LOAD_COPIED;
-  if (loop_has(r->loop, LOOP_ROW_LANES) && !a->stride[loop_lane_axis(r->loop)]) return LOAD_BROADCAST;
-  if (e->args[0] && is_lanewise(r, e->args[0])) return LOAD_GATHERED;
-  return access_is_mask(a) || is_dense(r, a) ? LOAD_DENSE : LOAD_STRIDED;
-}
-
 static Address spilled_address(NestBuilder *r, ExprId id) {
   const Index *lane = loop_has(r->loop, LOOP_ROW_LANES) ? times(r, lane_index(r), number(r, LANES)) : lane_index(r);
   if (has_rows(r)) lane = plus(r, times(r, var(r, VAR_ROW, 0), number(r, loop_row_nelems(r->k, r->loop))), lane);
-  return (Address){.base = BASE_SPILLED, .expr = id, .index = lane};
+  return (Address){.buffer = BUFFER_SPILL, .of = id, .index = lane};
 }
 
 static Address copied_address(NestBuilder *r, AccessId id) {
-  return (Address){.base = BASE_ROWS, .access = id, .index = times(r, lane_index(r), number(r, LANES))};
+  return (Address){.buffer = BUFFER_COPY, .of = id, .index = times(r, lane_index(r), number(r, LANES))};
 }
 
 static void compute_vector(NestBuilder *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
   LoopNode node = {.kind = NODE_LET, .expr = id, .is_vector = true, .has_fewer_lanes = r->is_tail};
-  node.access = expr_has_access(e) ? e->access : 0;
   if (e->op == EXPR_LOAD) {
     const Access *a = &r->k->accesses[e->access];
-    node.load = how_loaded(r, e);
-    node.address = node.load == LOAD_COPIED ? copied_address(r, e->access)
-                   : access_is_mask(a)      ? vector_address(r, e->access)
-                                            : lanes_address(r, e->access, expr_level(r, id));
+    const bool is_copied = is_transposed(r, e->access) || copies_columns(r, e->access);
+    node.from = is_copied           ? copied_address(r, e->access)
+                : access_is_mask(a) ? vector_address(r, e->access)
+                                    : lanes_address(r, e->access, expr_level(r, id));
     node.step = lane_step(r, a);
     node.has_fewer_lanes &= !is_of_panel(r, a);
     add_bounds(r, &node, a);
   } else if (e->op == EXPR_IS_KEPT) {
-    node.address = vector_address(r, e->access);
+    node.from = vector_address(r, e->access);
     node.step = lane_step(r, &r->k->accesses[e->access]);
   } else if (e->op == EXPR_INDEX) {
     node.value = lane_index(r);
@@ -167,40 +146,43 @@ static void compute_vector(NestBuilder *r, ExprId id) {
 
 void make_vector(NestBuilder *r, ExprId id) {
   if (is_reloaded(r, id)) {
-    add(r,
-        (LoopNode){
-            .kind = NODE_LET, .expr = id, .is_vector = true, .load = LOAD_SPILLED, .address = spilled_address(r, id)});
+    add(r, (LoopNode){.kind = NODE_LET, .expr = id, .is_vector = true, .from = spilled_address(r, id)});
     return;
   }
   if (r->k->exprs[id].op == EXPR_COMBINE) make_combine(r, id);
   else compute_vector(r, id);
-  if (is_spilled(r, id)) add(r, (LoopNode){.kind = NODE_SPILL, .expr = id, .address = spilled_address(r, id)});
+  if (is_spilled(r, id))
+    add(r, (LoopNode){.kind = NODE_STORE, .expr = id, .is_vector = true, .to = spilled_address(r, id)});
 }
 
 // Stores
 
+void declare_wanted(NestBuilder *r, AccessId id) {
+  if (is_optional(r, id)) add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_WANTED, id}, .value = exists(r, id)});
+}
+
 bool open_wanted(NestBuilder *r, AccessId id) {
   if (!is_optional(r, id)) return false;
-  open_body(r, add(r, (LoopNode){.kind = NODE_IF, .flag = FLAG_WANTED, .access = id}));
+  open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = var(r, VAR_WANTED, id)}));
   return true;
 }
 
 void store_vector(NestBuilder *r, const Root *root) {
   const Access *a = &r->k->accesses[root->access];
-  LoopNode node = {.kind = NODE_STORE, .expr = root->expr, .access = root->access, .is_vector = true};
-  if (is_transposed(r, root->access)) { // into the copy, which NODE_STORE_ROWS stores at the end of the sweep
-    node.address = copied_address(r, root->access);
+  LoopNode node = {.kind = NODE_STORE, .expr = root->expr, .is_vector = true};
+  if (is_transposed(r, root->access)) { // into the copy, which NODE_MOVE stores at the end of the sweep
+    node.to = copied_address(r, root->access);
     add(r, node);
     return;
   }
   if (access_is_mask(a)) {
-    node.address = vector_address(r, root->access);
+    node.to = vector_address(r, root->access);
     add(r, node);
     return;
   }
   node.has_fewer_lanes = r->is_tail && !is_of_panel(r, a);
   node.step = lane_step(r, a);
-  node.address = lanes_address(r, root->access, root_level(r, root));
+  node.to = lanes_address(r, root->access, root_level(r, root));
   const bool is_open = open_wanted(r, root->access);
   add(r, node);
   if (is_open) close_body(r);
@@ -208,9 +190,6 @@ void store_vector(NestBuilder *r, const Root *root) {
 
 void store_scalar(NestBuilder *r, const Root *root) {
   const bool is_open = open_wanted(r, root->access);
-  add(r, (LoopNode){.kind = NODE_STORE,
-                    .expr = root->expr,
-                    .access = root->access,
-                    .address = element_address(r, root->access, ~0U)});
+  add(r, (LoopNode){.kind = NODE_STORE, .expr = root->expr, .to = element_address(r, root->access, ~0U)});
   if (is_open) close_body(r);
 }

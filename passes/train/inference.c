@@ -2,8 +2,8 @@
 //
 // A batch norm uses its running statistics as they were before the call; they must be states. Dropout is removed, and
 // so are updates of states, with the nodes that only they need.
+#include "ir/graph/copies.h"
 #include "passes/rewrite/dead_code.h"
-#include "passes/train/builder.h"
 #include "passes/train/train.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ typedef struct InferenceGraph {
 static bool refuse(InferenceGraph *f, const Node *node, const char *why) {
   char title[NODE_TITLE_BYTES];
   f->b.failed = true;
-  warn_at(f->b.diagnostics, node->position, "%s has no form for inference: %s", node_title(node, title), why);
+  warn_at(f->b.d, node->position, "%s has no form for inference: %s", node_title(node, title), why);
   return false;
 }
 
@@ -78,7 +78,7 @@ static bool find_labels(InferenceGraph *f, Value *const *losses, size_t nlosses,
   bool *past = ARENA_ARRAY(&f->b.scratch, bool, forward->nvalues + 1);
   Value **leading = ARENA_ARRAY(&f->b.scratch, Value *, count_outputs(forward) + 1);
   size_t nleading = 0;
-  if (!past || !leading) return builder_out_of_memory(&f->b);
+  if (!past || !leading) return build_out_of_memory(&f->b);
   memset(needed, 0, nbytes);
   train_find_needed(forward, losses, nlosses, needed);
   for (size_t i = 0; i < count_outputs(forward); i++)
@@ -110,13 +110,13 @@ static bool choose_results(InferenceGraph *f, Value *const *losses, size_t nloss
   bool *needed = ARENA_ARRAY(&f->b.scratch, bool, forward->nvalues + 1);
   bool *needs = ARENA_ARRAY(&f->b.scratch, bool, ndata + 1);
   bool *is_unwanted = ARENA_ARRAY(&f->b.scratch, bool, ndata + 1);
-  if (!needed || !needs || !is_unwanted) return builder_out_of_memory(&f->b);
+  if (!needed || !needs || !is_unwanted) return build_out_of_memory(&f->b);
   find_uncommon(f, is_unwanted, needed, needs);
   if (want_outputs(f, losses, nlosses, is_unwanted, needed, needs)) return true;
   if (!find_labels(f, losses, nlosses, is_unwanted, needed)) return false;
   if (want_outputs(f, losses, nlosses, is_unwanted, needed, needs)) return true;
   f->b.failed = true;
-  warn_at(f->b.diagnostics, (Position){0},
+  warn_at(f->b.d, (Position){0},
           "%s has no graph for inference: expected an output besides losses that needs no labels, such as logits",
           forward->name);
   return false;
@@ -125,7 +125,7 @@ static bool choose_results(InferenceGraph *f, Value *const *losses, size_t nloss
 static bool choose_outputs(InferenceGraph *f, InferenceForm form, Value *const *losses, size_t nlosses) {
   const size_t count = count_outputs(f->forward);
   f->is_wanted = ARENA_ARRAY(&f->b.scratch, bool, count + 1);
-  if (!f->is_wanted) return builder_out_of_memory(&f->b);
+  if (!f->is_wanted) return build_out_of_memory(&f->b);
   if (form == FORM_INFER) return choose_results(f, losses, nlosses);
   for (size_t i = 0; i < count; i++) f->is_wanted[i] = f->forward->outputs[i]->shape.rank == 0;
   return true;
@@ -134,7 +134,7 @@ static bool choose_outputs(InferenceGraph *f, InferenceForm form, Value *const *
 static bool add_outputs(InferenceGraph *f) {
   for (size_t i = 0; i < count_outputs(f->forward); i++)
     if (f->is_wanted[i] && !graph_add_output(f->b.graph, f->map[f->forward->outputs[i]->index]))
-      return builder_out_of_memory(&f->b);
+      return build_out_of_memory(&f->b);
   return true;
 }
 
@@ -154,18 +154,9 @@ static void replace_node(Node *from, Node *node) {
   node_set_output(node, 0, dst);
 }
 
-static Node *add_node(InferenceGraph *f, OperatorId id) {
-  const Operator *op = &operators[id];
-  Node *node = graph_add_node(f->b.graph, op, NULL, op->ninputs, op->noutputs);
-  if (!node) builder_out_of_memory(&f->b);
-  return node;
-}
-
 // A constant for an operand that is optional in BatchNormForwardTraining.
 static Value *filled(InferenceGraph *f, const Value *like, const char *name, double number) {
-  Value *v = graph_add_number(f->b.graph, name, like->type, &like->shape, number);
-  if (!v) builder_out_of_memory(&f->b);
-  return v;
+  return build_name(&f->b, build_number(&f->b, like->type, &like->shape, number), name);
 }
 
 // Replaces a batch norm that computes statistics by a batch norm that takes the running statistics as operands.
@@ -177,7 +168,7 @@ static bool convert_batch_norm(InferenceGraph *f, Node *node) {
     return refuse(f, node,
                   "its running mean and variance are not states; expected them under state:, and the node's "
                   "next mean and variance under updates:");
-  Node *given = add_node(f, OP_BatchNormInference);
+  Node *given = build_bare_node(&f->b, OP_BatchNormInference, 0);
   if (!given) return false;
   *node_attribute_slot(given, "epsilon") = *node_attribute(node, "epsilon");
   *node_attribute_slot(given, "data_format") = *node_attribute(node, "data_format");
@@ -196,7 +187,7 @@ static bool remove_dropout(InferenceGraph *f, Node *node) {
     value_replace_uses(dst, src);
     return true;
   }
-  Node *identity = add_node(f, OP_Reorder); // an output of the graph keeps its name
+  Node *identity = build_bare_node(&f->b, OP_Reorder, 0); // an output of the graph keeps its name
   if (!identity) return false;
   node_set_input(identity, 0, src);
   replace_node(node, identity);
@@ -228,8 +219,8 @@ static void remove_unused_inputs(Graph *g) {
 
 static void make(InferenceGraph *f) {
   Builder *b = &f->b;
-  PassContext context = {.diagnostics = b->diagnostics, .allocator = b->scratch.allocator};
-  f->map = builder_inline(b, f->forward, b->graph->inputs);
+  PassContext context = {.diagnostics = b->d, .allocator = b->scratch.allocator};
+  f->map = build_inlined(b, f->forward, b->graph->inputs);
   if (!f->map || !add_outputs(f)) return;
   pass_dead_code(b->graph, &context);
   convert_nodes(f);
@@ -241,7 +232,7 @@ static void make(InferenceGraph *f) {
 
 Graph *graph_inference(const Graph *forward, InferenceForm form, Value *const *losses, size_t nlosses, Diagnostics *d) {
   InferenceGraph f = {.forward = forward};
-  builder_init(&f.b, forward, form == FORM_TEST ? "_test" : "_infer", d);
+  builder_begin_with_inputs(&f.b, forward, form == FORM_TEST ? "_test" : "_infer", d);
   if (!f.b.failed && choose_outputs(&f, form, losses, nlosses)) make(&f);
-  return builder_finish(&f.b);
+  return builder_end(&f.b);
 }

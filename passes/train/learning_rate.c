@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-#define NUMBER(name, number) builder_number(b, name, s->rate_type, number)
-#define UNARY(op, a, name) builder_unary(b, OP_##op, a, name)
-#define BINARY(op, a, c, name) builder_binary(b, OP_##op, a, c, name)
+#define NUMBER(name, number) build_shared_number(b, name, s->rate_type, number)
+#define UNARY(op, a, name) build_name(b, build_unary(b, OP_##op, a), name)
+#define BINARY(op, a, c, name) build_name(b, build_binary(b, OP_##op, a, c), name)
 
 // floor(t / n) for integers t and n: the integer nearest to (t - (n - 1) / 2) / n. This quotient is never halfway
 // between two integers.
@@ -49,7 +49,7 @@ Value *step_add_rate(Step *s) {
   const double base = s->options->learning_rate;
   if (r->kind == SCHEDULE_CONSTANT && !r->warmup) return NUMBER("learning_rate", base);
   b->comment = "The learning rate of this call.";
-  Value *count = builder_cast(b, builder_cast(b, s->count, TYPE_F32, "count"), s->rate_type, "count_in_f64");
+  Value *count = build_named_cast(b, build_named_cast(b, s->count, TYPE_F32, "count"), s->rate_type, "count_in_f64");
   Value *rate = NUMBER("base_rate", base);
   if (r->kind != SCHEDULE_CONSTANT) {
     // Steps since the end of the warmup, from 0.

@@ -1,9 +1,9 @@
 // Makes a graph with leaves (ir/graph/leaves.h) from a forward graph: its nodes compute one leaf of the batch.
 #include "ir/graph/leaves.h"
 
+#include "ir/graph/copies.h"
 #include "ir/operators/indices.h"
 #include "passes/rewrite/dead_code.h"
-#include "passes/train/builder.h"
 #include "passes/train/sync_batch_norm.h"
 #include "passes/train/train.h"
 
@@ -22,7 +22,7 @@ typedef struct Leaves {
 // Inputs
 
 static bool give_axis(Leaves *l, Value *v) {
-  Diagnostics *d = l->b.diagnostics;
+  Diagnostics *d = l->b.d;
   char names[160];
   if (v->shape.rank == MAX_RANK)
     return error_at(d, v->position, "%s: with leaves, expected fewer than %d axes", v->name, MAX_RANK);
@@ -42,7 +42,7 @@ static void take_leaf(Leaves *l, size_t input) {
   Value *whole = b->graph->inputs[input];
   if (!give_axis(l, whole)) b->failed = true;
   b->comment = "What belongs to one leaf of the batch.";
-  l->inputs[input] = builder_unary(b, OP_Leaf, whole, builder_name(b, "leaf.%s", whole->name));
+  l->inputs[input] = build_name(b, build_unary(b, OP_Leaf, whole), build_text(b, "leaf.%s", whole->name));
   if (l->inputs[input]) l->inputs[input]->layout = l->forward->inputs[input]->layout;
 }
 
@@ -61,12 +61,12 @@ static void put_integer(Type type, void *data, int64_t at, int64_t number) {
 // A constant with an element for each leaf: the sum that the leaves before it add to the counter.
 static Value *constant_offsets(Leaves *l, const Value *state, int64_t step) {
   Graph *g = l->b.graph;
-  const char *name = builder_name(&l->b, "%s.before", state->name);
+  const char *name = build_text(&l->b, "%s.before", state->name);
   const Shape shape = {.rank = 1, .extent = {EXTENT(l->count)}};
   Constant *constant = ARENA_NEW(&g->arena, Constant);
   if (constant) constant->data = arena_alloc(&g->arena, (size_t)l->count * type_nbytes(state->type));
   Value *v = name && constant && constant->data ? graph_add_value(g, name, state->type, &shape) : NULL;
-  if (!v) return builder_out_of_memory(&l->b);
+  if (!v) return build_out_of_memory(&l->b);
   for (int64_t i = 0; i < l->count; i++)
     put_integer(state->type, constant->data, i, (int64_t)((uint64_t)i * (uint64_t)step));
   v->constant = constant;
@@ -76,18 +76,18 @@ static Value *constant_offsets(Leaves *l, const Value *state, int64_t step) {
 static void count_leaves(Leaves *l, size_t state, int64_t each) {
   Builder *b = &l->b;
   Value *counter = b->graph->inputs[l->forward->states[state].input];
-  Value *offset =
-      builder_unary(b, OP_Leaf, constant_offsets(l, counter, each), builder_name(b, "%s.offset", counter->name));
+  Value *offset = build_name(b, build_unary(b, OP_Leaf, constant_offsets(l, counter, each)),
+                             build_text(b, "%s.offset", counter->name));
   l->inputs[l->forward->states[state].input] =
-      builder_binary(b, OP_Add, counter, offset, builder_name(b, "leaf.%s", counter->name));
+      build_name(b, build_binary(b, OP_Add, counter, offset), build_text(b, "leaf.%s", counter->name));
   Value *all =
-      graph_add_number(b->graph, builder_name(b, "%s.step", counter->name), counter->type, &(Shape){.rank = 0}, 0);
+      graph_add_number(b->graph, build_text(b, "%s.step", counter->name), counter->type, &(Shape){.rank = 0}, 0);
   if (!all) {
-    builder_out_of_memory(b);
+    build_out_of_memory(b);
     return;
   }
   put_integer(all->type, all->constant->data, 0, (int64_t)((uint64_t)each * (uint64_t)l->count));
-  l->next[state] = builder_binary(b, OP_Add, counter, all, builder_name(b, "%s.next", counter->name));
+  l->next[state] = build_name(b, build_binary(b, OP_Add, counter, all), build_text(b, "%s.next", counter->name));
 }
 
 static void add_inputs(Leaves *l) {
@@ -112,27 +112,26 @@ static void add_inputs(Leaves *l) {
 static Value *in_common(Leaves *l, Value *v) {
   Builder *b = &l->b;
   if (!v || !l->is_own[v->index]) return v;
-  const char *name = builder_name(b, "all.%s", v->name);
-  if (is_integer(v->type)) return builder_all_reduce(b, v, REDUCTION_SUM, name);
+  const char *name = build_text(b, "all.%s", v->name);
+  if (is_integer(v->type)) return build_name(b, build_all_reduce(b, v, REDUCTION_SUM), name);
   if (!type_is_float(v->type)) {
     b->failed = true;
-    error_at(b->diagnostics, v->position,
-             "%s: each leaf has its own, expected f64, f32, f16, bf16, s32 or s64, found %s", v->name,
-             type_name(v->type));
+    error_at(b->d, v->position, "%s: each leaf has its own, expected f64, f32, f16, bf16, s32 or s64, found %s",
+             v->name, type_name(v->type));
     return NULL;
   }
-  Value *wide = builder_cast(b, v, v->type == TYPE_F64 ? TYPE_F64 : TYPE_F32, name);
-  return builder_cast(b, builder_all_reduce(b, wide, REDUCTION_MEAN, name), v->type, name);
+  Value *wide = build_named_cast(b, v, v->type == TYPE_F64 ? TYPE_F64 : TYPE_F32, name);
+  return build_named_cast(b, build_name(b, build_all_reduce(b, wide, REDUCTION_MEAN), name), v->type, name);
 }
 
 // Gives the combined result the name of the forward graph's value; the leaf's value becomes leaf.NAME.
 static void name_result(Leaves *l, Value *result, const Value *forward) {
   Value *own = l->values[forward->index];
   if (!result || result == own || l->b.failed) return;
-  const char *name = builder_name(&l->b, "leaf.%s", own->name);
+  const char *name = build_text(&l->b, "leaf.%s", own->name);
   const char *copy = name ? arena_copy_text(&l->b.graph->arena, name, strlen(name)) : NULL;
   if (!copy) {
-    builder_out_of_memory(&l->b);
+    build_out_of_memory(&l->b);
     return;
   }
   result->name = own->name;
@@ -147,14 +146,14 @@ static void add_outputs(Leaves *l) {
     if (output->shape.rank) continue;
     Value *result = in_common(l, l->values[output->index]);
     name_result(l, result, output);
-    if (result && !graph_add_output(l->b.graph, result)) builder_out_of_memory(&l->b);
+    if (result && !graph_add_output(l->b.graph, result)) build_out_of_memory(&l->b);
   }
 }
 
 static bool is_changed_alike(Leaves *l, const Value *v) {
   if (type_is_float(v->type)) return true;
   l->b.failed = true;
-  return error_at(l->b.diagnostics, v->position,
+  return error_at(l->b.d, v->position,
                   "%s: its updates differ between leaves; expected a floating-point state, which gets their mean, or "
                   "an integer to which a constant is added",
                   v->name);
@@ -170,13 +169,13 @@ static void add_updates(Leaves *l) {
     if (l->next[i]) update = l->next[i];
     else if (l->is_own[update->index] && is_changed_alike(l, g->inputs[state->input])) update = in_common(l, update);
     if (update && !l->b.failed && !graph_add_update(g, &g->states[i], update, state->update))
-      builder_out_of_memory(&l->b);
+      build_out_of_memory(&l->b);
   }
 }
 
 static bool find_own(Leaves *l) {
   l->is_own = ARENA_ARRAY(&l->b.scratch, bool, l->b.graph->nvalues + 1);
-  if (!l->is_own || !graph_sort(l->b.graph, l->b.diagnostics)) return builder_out_of_memory(&l->b);
+  if (!l->is_own || !graph_sort(l->b.graph, l->b.d)) return build_out_of_memory(&l->b);
   graph_find_own_values(l->b.graph, l->is_own);
   return true;
 }
@@ -184,17 +183,17 @@ static bool find_own(Leaves *l) {
 Graph *graph_with_leaves(const Graph *forward, int64_t count, bool syncs_batch_norms, Diagnostics *d) {
   Leaves l = {.forward = forward, .count = count};
   Builder *b = &l.b;
-  builder_init(b, forward, "", d);
+  builder_begin_with_inputs(b, forward, "", d);
   if (!b->failed) b->graph->nleaves = count;
   l.inputs = ARENA_ARRAY(&b->scratch, Value *, forward->ninputs + 1);
   l.next = ARENA_ARRAY(&b->scratch, Value *, forward->nstates + 1);
-  if (!b->failed && (!l.inputs || !l.next)) builder_out_of_memory(b);
+  if (!b->failed && (!l.inputs || !l.next)) build_out_of_memory(b);
   if (!b->failed) add_inputs(&l);
-  if (!b->failed) l.values = builder_inline(b, forward, l.inputs);
+  if (!b->failed) l.values = build_inlined(b, forward, l.inputs);
   if (l.values && find_own(&l) && syncs_batch_norms && train_sync_batch_norms(b, l.is_own)) find_own(&l);
   if (l.values && !b->failed) add_outputs(&l);
   if (l.values && !b->failed) add_updates(&l);
   b->failed = b->failed || !graph_sort(b->graph, d);
   if (!b->failed) pass_dead_code(b->graph, &(PassContext){.diagnostics = d, .allocator = b->scratch.allocator});
-  return builder_finish(b);
+  return builder_end(b);
 }

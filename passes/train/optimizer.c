@@ -15,17 +15,36 @@ static Type widened(Type type) {
 static Value *norm_of(Step *s, Value *gradient) {
   Builder *b = &s->b;
   const char *name = gradient ? gradient->name : "";
-  Value *wide = builder_cast(b, gradient, TYPE_F64, builder_name(b, "%s.wide", name));
-  return builder_unary(b, OP_ReduceL2, wide, builder_name(b, "%s.norm", name));
+  Value *wide = build_named_cast(b, gradient, TYPE_F64, build_text(b, "%s.wide", name));
+  return build_name(b, build_reduce_mask(b, OP_ReduceL2, wide, ~0U, false), build_text(b, "%s.norm", name));
 }
 
 // The product with a factor in the type that the gradient's kernels compute in.
 static Value *scaled(Builder *b, Value *gradient, Value *factor, const char *name, Type type) {
   if (b->failed) return NULL;
-  Value *own = builder_cast(b, factor, widened(gradient->type), factor->name);
-  Value *product = builder_add(b, OP_Multiply, (Value *[]){gradient, own}, 2, name, type);
+  Value *own = build_named_cast(b, factor, widened(gradient->type), factor->name);
+  Node *node = build_node(b, OP_Multiply, 2, (Value *[]){gradient, own});
+  Value *product = build_name(b, build_one_of_type(b, node, type), name);
   if (product) product->layout = gradient->layout;
   return product;
+}
+
+// A vector of values of rank 0; changes the list.
+static Value *vector_of(Builder *b, Value **items, size_t count, const char *name) {
+  for (size_t i = 0; i < count && !b->failed; i++)
+    items[i] = build_name(b, build_reshape(b, items[i], &(int64_t){1}, 1), name);
+  while (count > 1 && !b->failed) { // in groups: Concat's operands are limited
+    size_t ngroups = 0;
+    for (size_t i = 0; i < count && !b->failed; i += MAX_VARIADIC) {
+      const size_t n = count - i < MAX_VARIADIC ? count - i : MAX_VARIADIC;
+      Node *node = build_node(b, OP_Concat, (uint32_t)n, items + i);
+      if (!node) return NULL;
+      build_set(node, "axis")->s64 = 0;
+      items[ngroups++] = build_name(b, build_one(b, node), name);
+    }
+    count = ngroups;
+  }
+  return b->failed ? NULL : items[0];
 }
 
 // The norm of all gradients is the norm of their norms. ReduceL2 neither overflows nor underflows; a sum of squared
@@ -36,26 +55,30 @@ void step_clip_gradients(Step *s) {
   const Type type = TYPE_F64;
   const double least = 0x1p-126; // f32's least normal number
   Value **norms = ARENA_ARRAY(&b->scratch, Value *, s->nparameters + 1);
-  if (!norms && !b->failed) builder_out_of_memory(b);
+  if (!norms && !b->failed) build_out_of_memory(b);
   b->comment = "The norm of all gradients together, and the factors by which it is brought to at most clip_norm.";
   for (size_t i = 0; i < s->nparameters && !b->failed; i++) norms[i] = norm_of(s, s->gradients[i]);
-  Value *norm = s->nparameters == 1
-                    ? norms[0]
-                    : builder_unary(b, OP_ReduceL2, builder_vector(b, norms, s->nparameters, "norms"), "gradient_norm");
-  Value *above = builder_binary(b, OP_Add, norm, builder_number(b, "norm_epsilon", type, 1e-6), "norm_above_0");
-  Value *limit = builder_number(b, "clip_norm", type, s->options->clip_norm);
-  Value *scaled_limit = builder_number(b, "scaled_clip_norm", type, s->options->clip_norm / least);
-  Value *one = builder_number(b, "one", type, 1);
-  Value *ratio = builder_binary(b, OP_Divide, limit, above, "clip_ratio");
-  Value *rest = builder_binary(b, OP_Divide, scaled_limit, above, "clip_rest");
+  if (b->failed) return;
+  Value *norm = norms[0];
+  if (s->nparameters > 1) {
+    Value *all = vector_of(b, norms, s->nparameters, "norms");
+    norm = build_name(b, build_reduce_mask(b, OP_ReduceL2, all, ~0U, false), "gradient_norm");
+  }
+  Value *epsilon = build_shared_number(b, "norm_epsilon", type, 1e-6);
+  Value *above = build_name(b, build_binary(b, OP_Add, norm, epsilon), "norm_above_0");
+  Value *limit = build_shared_number(b, "clip_norm", type, s->options->clip_norm);
+  Value *scaled_limit = build_shared_number(b, "scaled_clip_norm", type, s->options->clip_norm / least);
+  Value *one = build_shared_number(b, "one", type, 1);
+  Value *ratio = build_name(b, build_binary(b, OP_Divide, limit, above), "clip_ratio");
+  Value *rest = build_name(b, build_binary(b, OP_Divide, scaled_limit, above), "clip_rest");
   // Minimum and Maximum yield their second operand where one is NaN: the factors of a norm of NaN are NaN.
-  ratio = builder_binary(b, OP_Maximum, builder_number(b, "least_factor", type, least), ratio, "clip_ratio");
-  Value *factor = builder_binary(b, OP_Minimum, one, ratio, "clip_factor");
-  Value *factor_of_rest = builder_binary(b, OP_Minimum, one, rest, "clip_factor");
+  Value *least_factor = build_shared_number(b, "least_factor", type, least);
+  ratio = build_name(b, build_binary(b, OP_Maximum, least_factor, ratio), "clip_ratio");
+  Value *factor = build_name(b, build_binary(b, OP_Minimum, one, ratio), "clip_factor");
+  Value *factor_of_rest = build_name(b, build_binary(b, OP_Minimum, one, rest), "clip_factor");
   for (size_t i = 0; i < s->nparameters && !b->failed; i++) {
     Value *gradient = s->gradients[i];
-    const char *name = builder_name(b, "%s.clipped", gradient->name),
-               *wide = builder_name(b, "%s.scaled", gradient->name);
+    const char *name = build_text(b, "%s.clipped", gradient->name), *wide = build_text(b, "%s.scaled", gradient->name);
     Value *first = scaled(b, gradient, factor, wide, widened(gradient->type));
     s->gradients[i] = scaled(b, first, factor_of_rest, name, gradient->type);
   }
@@ -65,10 +88,11 @@ void step_clip_gradients(Step *s) {
 
 static void set_attributes(Step *s, size_t state, Node *node) {
   Builder *b = &s->b;
+  node_set_defaults(node);
   for (uint32_t i = 0; i < node->op->nattributes; i++)
     if (s->options->attributes[i].is_set) node->attributes[i] = s->options->attributes[i];
   if (s->options->has_no_decay && s->options->has_no_decay[state]) node_attribute_slot(node, "weight_decay")->f32 = 0;
-  if (node->op->check && !node->op->check(node, b->diagnostics)) b->failed = true;
+  if (node->op->check && !node->op->check(node, b->d)) b->failed = true;
 }
 
 static void update_parameter(Step *s, size_t i, Value *rate) {
@@ -80,22 +104,22 @@ static void update_parameter(Step *s, size_t i, Value *rate) {
   uint32_t nslots = 0, ninputs = 2;
   for (; nslots < MOST_SLOTS && slots[nslots]; nslots++) {
     const char *name = arena_format(&b->scratch, "%s.%s", parameter->name, slots[nslots]);
-    states[nslots] = builder_state(b, name, widened(parameter->type), parameter);
+    states[nslots] = build_state_like(b, name, widened(parameter->type), parameter);
     inputs[ninputs++] = b->failed ? NULL : b->graph->inputs[b->graph->ninputs - 1];
   }
   inputs[ninputs++] = rate;
   if (operators[op].ninputs > ninputs) inputs[ninputs++] = s->count;
-  Value *next = builder_add(b, op, inputs, ninputs, builder_name(b, "%s.next", parameter->name), TYPE_NONE);
-  if (!next) return;
-  next->layout = parameter->layout;
-  next->producer->label = parameter->name;
-  set_attributes(s, s->states[i], next->producer);
-  s->next[s->states[i]] = next;
-  for (uint32_t k = 0; k < nslots && !b->failed; k++) {
-    Value *slot = inputs[2 + k];
-    Value *next_slot = builder_output(b, next, k + 1, builder_name(b, "%s.next", slot->name));
-    if (next_slot) next_slot->layout = slot->layout;
-    s->next[states[k]] = next_slot;
+  Node *node = build_node(b, op, ninputs, inputs);
+  Value *const before[MOST_SLOTS + 1] = {parameter, inputs[2], inputs[3]}; // of the results
+  for (uint32_t k = 0; k <= nslots && node && !b->failed; k++)
+    build_name(b, build_result(b, node, k, TYPE_NONE), build_text(b, "%s.next", before[k]->name));
+  if (!node || b->failed) return;
+  node->label = parameter->name;
+  set_attributes(s, s->states[i], node);
+  build_infer(b, node);
+  for (uint32_t k = 0; k <= nslots; k++) {
+    node->outputs[k]->layout = before[k]->layout;
+    s->next[k ? states[k - 1] : s->states[i]] = node->outputs[k];
   }
 }
 

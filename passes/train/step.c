@@ -21,10 +21,9 @@ static bool tell_no_parameters(const Step *s) {
   size_t nparameters = 0;
   for (size_t i = 0; i < s->forward->nstates; i++)
     nparameters += state_is_parameter(s->forward, &s->forward->states[i]);
-  if (nparameters)
-    return error_at(s->b.diagnostics, (Position){0}, "%s: expected a parameter that is not frozen", name);
+  if (nparameters) return error_at(s->b.d, (Position){0}, "%s: expected a parameter that is not frozen", name);
   return error_at(
-      s->b.diagnostics, (Position){0},
+      s->b.d, (Position){0},
       s->forward->nstates
           ? "%s: expected parameters to train, which are floating-point states; an input becomes one when it stands "
             "under state: instead of inputs:, as in {name: w, type: f32, shape: [784, 10], init: {fan_in: 784}}"
@@ -39,7 +38,7 @@ static bool check_effects(Step *s) {
   bool *reached = ARENA_ARRAY(&s->b.scratch, bool, s->forward->nvalues + 1);
   Value **others = ARENA_ARRAY(&s->b.scratch, Value *, s->nparameters + 1);
   size_t nothers = 0;
-  if (!reached || !others) return error_out_of_memory(s->b.diagnostics);
+  if (!reached || !others) return error_out_of_memory(s->b.d);
   train_find_reached(s->forward, o->losses, o->nlosses, reached);
   for (size_t i = 0; i < s->nparameters; i++)
     if (!reached[s->parameters[i]->index]) others[nothers++] = s->parameters[i];
@@ -50,9 +49,9 @@ static bool check_effects(Step *s) {
   const char *before = "; ";
   for (size_t i = 0; i < nothers && i < MOST_TOLD; i++, before = " ")
     text_format(&message, "%s--freeze %s", before, others[i]->name);
-  if (!ok || message.out_of_memory) error_out_of_memory(s->b.diagnostics);
+  if (!ok || message.out_of_memory) error_out_of_memory(s->b.d);
   else
-    error_at(s->b.diagnostics, others[0]->position, "no gradient reaches %s: %s leaves %s",
+    error_at(s->b.d, others[0]->position, "no gradient reaches %s: %s leaves %s",
              nothers == 1 ? "the parameter" : "the parameters", text_string(&message),
              nothers == 1 ? "it as it is" : "them as they are");
   text_deinit(&message);
@@ -66,7 +65,7 @@ static bool find_parameters(Step *s) {
   s->parameters = ARENA_ARRAY(&s->b.scratch, Value *, n);
   s->gradients = ARENA_ARRAY(&s->b.scratch, Value *, n);
   s->next = ARENA_ARRAY(&s->b.scratch, Value *, (MOST_SLOTS + 1) * n);
-  if (!s->states || !s->parameters || !s->gradients || !s->next) return builder_out_of_memory(&s->b);
+  if (!s->states || !s->parameters || !s->gradients || !s->next) return build_out_of_memory(&s->b);
   s->rate_type = TYPE_F32;
   for (size_t i = 0; i < forward->nstates; i++) {
     if (!is_trained(s, i)) continue;
@@ -86,8 +85,8 @@ static bool numbers_are_in_range(Step *s) {
   const double numbers[] = {o->learning_rate, o->clip_norm, o->schedule.gamma};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     if (!isfinite(type_round(s->rate_type, numbers[i])))
-      s->b.failed = !error_at(s->b.diagnostics, (Position){0}, "%s: expected a number within the range of %s, found %g",
-                              names[i], type_name(s->rate_type), numbers[i]);
+      s->b.failed = !error_at(s->b.d, (Position){0}, "%s: expected a number within the range of %s, found %g", names[i],
+                              type_name(s->rate_type), numbers[i]);
   return !s->b.failed;
 }
 
@@ -105,10 +104,10 @@ static bool warn_of_statistics(Step *s) {
   }
   if (first && !names.out_of_memory)
     warn_at(
-        s->b.diagnostics, first->position,
+        s->b.d, first->position,
         "states that are not trained, as nodes such as %s take them as statistics or settings, and have no updates: %s",
         first->uses->node->op->name, text_string(&names));
-  const bool ok = !names.out_of_memory || builder_out_of_memory(&s->b);
+  const bool ok = !names.out_of_memory || build_out_of_memory(&s->b);
   text_deinit(&names);
   return ok;
 }
@@ -116,7 +115,7 @@ static bool warn_of_statistics(Step *s) {
 // Warns of dropouts whose mask is the same in each step: probably a mistake.
 static bool warn_of_fixed_masks(Step *s) {
   bool *changes = ARENA_ARRAY(&s->b.scratch, bool, s->forward->nvalues + 1);
-  if (!changes) return builder_out_of_memory(&s->b);
+  if (!changes) return build_out_of_memory(&s->b);
   train_find_changing(s->forward, changes);
   for (size_t i = 0; i < s->forward->nnodes; i++) {
     const Node *node = s->forward->nodes[i];
@@ -124,7 +123,7 @@ static bool warn_of_fixed_masks(Step *s) {
     if (node->op->id != OP_Dropout) continue;
     const Value *seed = node->inputs[1], *offset = node->inputs[2];
     if (changes[seed->index] || changes[offset->index]) continue;
-    warn_at(s->b.diagnostics, node->position,
+    warn_at(s->b.d, node->position,
             "%s drops the same elements in each step, as %s and %s stay the same; expected an offset that is a state, "
             "{name: calls, type: s64, shape: [], init: ones}, and a node that adds 1 to it for updates: {calls: ...}",
             node_title(node, title), seed->name, offset->name);
@@ -138,22 +137,23 @@ static bool warn_of_fixed_masks(Step *s) {
 static Value **backward_inputs(Step *s, const Graph *backward, const GradientEnds *ends, Value *const *forward) {
   Builder *b = &s->b;
   Value **inputs = ARENA_ARRAY(&b->scratch, Value *, backward->ninputs + 1);
-  if (!inputs) return builder_out_of_memory(b);
+  if (!inputs) return build_out_of_memory(b);
   for (size_t i = 0; i < backward->ninputs; i++) {
     const Value *v = backward->inputs[i];
     const bool is_diff = i >= backward->ninputs - ends->ndiffs;
-    inputs[i] = is_diff ? builder_number(b, v->name, v->type, 1) : forward[ends->inputs[i]->index];
+    inputs[i] = is_diff ? build_shared_number(b, v->name, v->type, 1) : forward[ends->inputs[i]->index];
   }
   return inputs;
 }
 
 static void count_call(Step *s) {
   Builder *b = &s->b;
-  const size_t state = builder_state(b, "step", STEP_TYPE, NULL);
+  const size_t state = build_state_like(b, "step", STEP_TYPE, NULL);
   if (b->failed) return;
   Value *before = b->graph->inputs[b->graph->ninputs - 1];
   b->comment = "The number of calls, including this one.";
-  s->count = builder_binary(b, OP_Add, before, builder_number(b, "one_step", STEP_TYPE, 1), "step.next");
+  s->count =
+      build_name(b, build_binary(b, OP_Add, before, build_shared_number(b, "one_step", STEP_TYPE, 1)), "step.next");
   s->next[state] = s->count;
 }
 
@@ -162,23 +162,23 @@ static void add_outputs(Step *s, Value *const *values) {
   const Graph *forward = s->forward;
   for (size_t i = 0; i < forward->noutputs - forward->nupdates && !s->b.failed; i++)
     if (forward->outputs[i]->shape.rank == 0 && !graph_add_output(s->b.graph, values[forward->outputs[i]->index]))
-      builder_out_of_memory(&s->b);
+      build_out_of_memory(&s->b);
 }
 
 static void add_updates(Step *s) {
   Graph *g = s->b.graph;
   for (size_t i = 0; i < g->nstates && !s->b.failed; i++)
-    if (s->next[i] && !graph_add_update(g, &g->states[i], s->next[i], (Position){0})) builder_out_of_memory(&s->b);
+    if (s->next[i] && !graph_add_update(g, &g->states[i], s->next[i], (Position){0})) build_out_of_memory(&s->b);
 }
 
 static void make(Step *s, const Graph *backward, const GradientEnds *ends) {
   Builder *b = &s->b;
   const Graph *forward = s->forward;
   b->comment = "The forward graph.";
-  Value **values = builder_inline(b, forward, b->graph->inputs);
+  Value **values = build_inlined(b, forward, b->graph->inputs);
   Value **saved = values ? backward_inputs(s, backward, ends, values) : NULL;
   b->comment = "The gradients.";
-  Value **gradients = saved ? builder_inline(b, backward, saved) : NULL;
+  Value **gradients = saved ? build_inlined(b, backward, saved) : NULL;
   if (!gradients) return;
   add_outputs(s, values);
   for (size_t i = 0; i < s->nparameters; i++) s->gradients[i] = gradients[backward->outputs[i]->index];
@@ -191,21 +191,21 @@ static void make(Step *s, const Graph *backward, const GradientEnds *ends) {
   step_update_parameters(s, rate);
   add_updates(s);
   if (b->failed) return;
-  pass_dead_code(b->graph, &(PassContext){.diagnostics = b->diagnostics, .allocator = b->scratch.allocator});
+  pass_dead_code(b->graph, &(PassContext){.diagnostics = b->d, .allocator = b->scratch.allocator});
 }
 
 static Graph *make_step(const Graph *forward, const TrainOptions *options, Diagnostics *d) {
   Step s = {.forward = forward, .options = options};
   GradientEnds ends;
-  builder_init(&s.b, forward, "_step", d);
+  builder_begin_with_inputs(&s.b, forward, "_step", d);
   if (s.b.failed || !find_parameters(&s) || !numbers_are_in_range(&s) || !warn_of_fixed_masks(&s) ||
       !warn_of_statistics(&s))
-    return builder_finish(&s.b);
+    return builder_end(&s.b);
   const GradientRequest request = {s.parameters, s.nparameters, options->losses, options->nlosses};
   Graph *backward = graph_gradient(forward, &request, &ends, d);
   if (backward) make(&s, backward, &ends);
   else s.b.failed = true;
-  Graph *step = builder_finish(&s.b);
+  Graph *step = builder_end(&s.b);
   graph_free(backward);
   return step;
 }

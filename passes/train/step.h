@@ -2,7 +2,7 @@
 #ifndef NGRAD_PASSES_TRAIN_STEP_H
 #define NGRAD_PASSES_TRAIN_STEP_H
 
-#include "passes/train/builder.h"
+#include "ir/graph/copies.h"
 #include "passes/train/train.h"
 
 typedef struct Step {

@@ -24,21 +24,20 @@ typedef struct Sync {
 } Sync;
 
 static Value *make(const Sync *s, OperatorId op, Value *a, Value *c, const char *format) {
-  const char *name = a && c ? builder_name(s->b, format, s->name) : NULL;
-  return name ? builder_binary(s->b, op, a, c, name) : NULL;
+  return build_name(s->b, build_binary(s->b, op, a, c), build_text(s->b, format, s->name));
 }
 
 // A cast, by way of f32 if neither type is f32: TypeCast does not convert one half float to another.
 static Value *cast(const Sync *s, Value *v, Type type) {
-  const char *name = builder_name(s->b, "%s.cast", s->name);
+  const char *name = build_text(s->b, "%s.cast", s->name);
   if (!v || !name || v->type == type) return v;
-  return builder_cast(s->b, builder_cast(s->b, v, TYPE_F32, name), type, name);
+  return build_named_cast(s->b, build_named_cast(s->b, v, TYPE_F32, name), type, name);
 }
 
 // The mean over all axes except channels.
 static Value *mean_of(const Sync *s, Value *v, bool keep_dims, const char *format) {
-  const char *name = builder_name(s->b, format, s->name);
-  return builder_reduce(s->b, OP_ReduceMean, v, norm_reduced_axes(s->norm), keep_dims, name);
+  Value *mean = build_reduce_mask(s->b, OP_ReduceMean, v, norm_reduced_axes(s->norm), keep_dims);
+  return build_name(s->b, mean, build_text(s->b, format, s->name));
 }
 
 static Value *detached(Value *v) {
@@ -47,8 +46,7 @@ static Value *detached(Value *v) {
 }
 
 static Value *over_leaves(const Sync *s, Value *v, const char *format) {
-  const char *name = builder_name(s->b, format, s->name);
-  return name ? builder_all_reduce(s->b, v, REDUCTION_MEAN, name) : NULL;
+  return build_name(s->b, build_all_reduce(s->b, v, REDUCTION_MEAN), build_text(s->b, format, s->name));
 }
 
 typedef struct Statistics { // of the whole batch
@@ -74,7 +72,7 @@ static Statistics statistics(const Sync *s) {
   Value *leaf_variance =
       make(s, OP_Subtract, second, make(s, OP_Multiply, rest, rest, "%s.leaf_rest_squared"), "%s.leaf_variance");
   Value *mean = over_leaves(s, leaf_mean, "%s.all_mean");
-  Value *as_is = detached(make(s, OP_Multiply, mean, builder_number(b, "one", TYPE_F64, 1), "%s.all_mean_as_is"));
+  Value *as_is = detached(make(s, OP_Multiply, mean, build_shared_number(b, "one", TYPE_F64, 1), "%s.all_mean_as_is"));
   Value *between = make(s, OP_SquaredDifference, leaf_mean, as_is, "%s.between_leaves");
   Value *variance = over_leaves(s, make(s, OP_Add, leaf_variance, between, "%s.leaf_share"), "%s.all_variance");
   Value *all_center = cast(s, as_is, s->type);
@@ -88,8 +86,7 @@ static Statistics statistics(const Sync *s) {
 
 static Value *filled(const Sync *s, const char *name, double number) {
   const Value *like = s->norm->inputs[RUNNING_MEAN];
-  Value *v = s->b->failed ? NULL : graph_add_number(s->b->graph, name, like->type, &like->shape, number);
-  return v || s->b->failed ? v : builder_out_of_memory(s->b);
+  return build_name(s->b, build_number(s->b, like->type, &like->shape, number), name);
 }
 
 // Makes a new node's value the norm's output `slot`.
@@ -103,18 +100,13 @@ static void give(const Sync *s, uint32_t slot, Value *made) {
 
 // Adds a BatchNormInference with these inputs and the norm's attributes.
 static Value *inference(const Sync *s, Value *const inputs[5], Type type, const char *format) {
-  const char *name = builder_name(s->b, format, s->name);
-  Value *v = s->b->failed ? NULL : graph_add_value(s->b->graph, name, type, &inputs[SRC]->shape);
-  Node *node = v ? graph_add_node(s->b->graph, &operators[OP_BatchNormInference], NULL, 5, 1) : NULL;
-  if (!node) return s->b->failed ? NULL : builder_out_of_memory(s->b);
+  Node *node = build_node(s->b, OP_BatchNormInference, 5, inputs);
+  if (!node) return NULL;
   node->position = s->norm->position;
   node->comment = s->norm->comment;
-  node_set_defaults(node);
   *node_attribute_slot(node, "epsilon") = *node_attribute(s->norm, "epsilon");
   *node_attribute_slot(node, "data_format") = *node_attribute(s->norm, "data_format");
-  for (uint32_t i = 0; i < node->ninputs; i++) node_set_input(node, i, inputs[i]);
-  node_set_output(node, 0, v);
-  return v;
+  return build_name(s->b, build_one_of_type(s->b, node, type), build_text(s->b, format, s->name));
 }
 
 // Computes the norm's dst with the whole batch's statistics.

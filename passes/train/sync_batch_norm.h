@@ -1,7 +1,7 @@
 #ifndef NGRAD_PASSES_TRAIN_SYNC_BATCH_NORM_H
 #define NGRAD_PASSES_TRAIN_SYNC_BATCH_NORM_H
 
-#include "passes/train/builder.h"
+#include "ir/graph/copies.h"
 
 // Replaces each batch norm of a value that differs between leaves by nodes that use the statistics of all leaves
 // together. Its running statistics and batch statistics are then the same in all leaves. is_own, by value index, is the

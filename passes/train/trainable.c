@@ -1,6 +1,5 @@
 // Makes a graph that can be trained from a graph without states: constants become parameters, and a loss is added.
-#include "ir/operators/infer.h"
-#include "passes/train/builder.h"
+#include "ir/graph/copies.h"
 #include "passes/train/train.h"
 
 #include <string.h>
@@ -28,8 +27,8 @@ static bool tell_unreached(Builder *b, Value *const *values, size_t count, Value
   text_init(&names, b->scratch.allocator);
   const bool ok = train_list_unreached(b->graph, values, count, losses, nlosses, &names);
   if (ok)
-    warn_at(b->diagnostics, (Position){0}, "%s: constants that are not trained, as no gradient reaches them: %s",
-            b->graph->name, text_string(&names));
+    warn_at(b->d, (Position){0}, "%s: constants that are not trained, as no gradient reaches them: %s", b->graph->name,
+            text_string(&names));
   text_deinit(&names);
   return ok;
 }
@@ -68,7 +67,7 @@ static bool add_updates(Builder *b) {
     Value *v =
         use->node->outputs[use->slot]; // inputs 1 and 2 are the running statistics, outputs 1 and 2 the next ones
     if (!v || v->is_output) continue;
-    const char *name = builder_name(b, "%s.next", graph_state(g, i)->name);
+    const char *name = build_text(b, "%s.next", graph_state(g, i)->name);
     v->name = name ? arena_copy_text(&g->arena, name, strlen(name)) : NULL;
     if (!v->name || !graph_add_update(g, &g->states[i], v, (Position){0})) return false;
   }
@@ -81,7 +80,7 @@ static bool add_updates(Builder *b) {
 static Value *add_input(Builder *b, const char *name, Type type, const Shape *shape) {
   Graph *g = b->graph;
   Value *v = graph_add_input(g, name, type, shape);
-  if (!v) return builder_out_of_memory(b);
+  if (!v) return build_out_of_memory(b);
   memmove(&g->inputs[g->ninputs - g->nstates], &g->inputs[g->ninputs - g->nstates - 1], g->nstates * sizeof *g->inputs);
   g->inputs[g->ninputs - g->nstates - 1] = v;
   for (size_t i = 0; i < g->nstates; i++) g->states[i].input++;
@@ -100,18 +99,18 @@ static bool make_input(Builder *b, Value *v) {
 
 Graph *graph_with_inputs(const Graph *forward, const char *const *names, size_t count, Diagnostics *d) {
   const size_t errors = d->nerrors;
-  Builder b = {.graph = graph_clone(forward), .diagnostics = d};
-  bool ok = b.graph != NULL;
-  arena_init(&b.scratch, forward->arena.allocator);
+  Builder b;
+  builder_begin_clone(&b, forward, d);
+  bool ok = !b.failed;
   for (size_t i = 0; ok && i < count; i++) {
     Value *v = NULL;
     for (size_t k = 0; k < b.graph->nvalues && !v; k++)
       if (b.graph->values[k]->constant && strcmp(b.graph->values[k]->name, names[i]) == 0) v = b.graph->values[k];
     ok = !v || make_input(&b, v);
   }
-  if (!ok && d->nerrors == errors) builder_out_of_memory(&b);
+  if (!ok && d->nerrors == errors) build_out_of_memory(&b);
   b.failed |= !ok;
-  return builder_finish(&b);
+  return builder_end(&b);
 }
 
 // The data input of a loss: the graph's own, or a new one.
@@ -122,7 +121,7 @@ static Value *loss_input(Builder *b, const char *name, Type type, const Shape *s
     Value *v = g->inputs[i];
     if (strcmp(v->name, name) != 0) continue;
     if (v->type == type && shape_equals(&v->shape, shape)) return v;
-    error_at(b->diagnostics, v->position, "%s: the loss takes this input, expected %s %s", name, type_name(type),
+    error_at(b->d, v->position, "%s: the loss takes this input, expected %s %s", name, type_name(type),
              shape_string(shape, wanted, sizeof wanted));
     return NULL;
   }
@@ -158,40 +157,34 @@ bool train_adds_loss(const char *name) {
 }
 
 static Value *add_class(Builder *b, Value *logits) {
-  const Operator *op = &operators[OP_ArgMax];
-  Node *node = graph_add_node(b->graph, op, NULL, op->ninputs, op->noutputs);
-  Value *v = node ? graph_add_value(b->graph, "class", TYPE_S32, NULL) : NULL;
-  if (!v) return builder_out_of_memory(b);
-  node_set_input(node, 0, logits);
-  node_set_output(node, 0, v);
-  *node_attribute_slot(node, "axis") = (AttributeValue){.is_set = true, .s64 = logits->shape.rank - 1};
-  node_set_defaults(node);
-  b->failed = !graph_infer_node(b->graph, node, b->diagnostics);
-  return b->failed ? NULL : v;
+  Node *node = build_node(b, OP_ArgMax, 1, &logits);
+  if (!node) return NULL;
+  build_set(node, "axis")->s64 = logits->shape.rank - 1;
+  return build_name(b, build_one_of_type(b, node, TYPE_S32), "class");
 }
 
 // Adds the mean cross entropy of the classes along the last axis, and the accuracy: the fraction of labels that are the
 // class of the greatest logit.
 static bool add_cross_entropy(Builder *b, Value *logits) {
   Shape shape = logits->shape;
-  if (shape.rank-- == 0)
-    return error_at(b->diagnostics, (Position){0}, "%s: expected logits, found one number", logits->name);
+  if (shape.rank-- == 0) return error_at(b->d, (Position){0}, "%s: expected logits, found one number", logits->name);
   Value *labels = loss_input(b, "labels", TYPE_S32, &shape);
   if (!labels) return false;
   Value *const inputs[] = {logits, labels, NULL};
-  Value *loss = builder_add(b, OP_SoftmaxCrossEntropy, inputs, 3, "loss", TYPE_NONE);
-  Value *is_right = builder_binary(b, OP_Equal, add_class(b, logits), labels, "is_right");
-  Value *accuracy = builder_unary(b, OP_ReduceMean, builder_cast(b, is_right, TYPE_F32, "right"), "accuracy");
+  Value *loss = build_name(b, build_one(b, build_node(b, OP_SoftmaxCrossEntropy, 3, inputs)), "loss");
+  Value *is_right = build_name(b, build_binary(b, OP_Equal, add_class(b, logits), labels), "is_right");
+  Value *right = build_named_cast(b, is_right, TYPE_F32, "right");
+  Value *accuracy = build_name(b, build_reduce_mask(b, OP_ReduceMean, right, ~0U, false), "accuracy");
   return loss && accuracy && graph_add_output(b->graph, loss) && graph_add_output(b->graph, accuracy);
 }
 
 static bool add_result(Builder *b, int kind, Value *result) {
   if (!type_is_float(result->type))
-    return error_at(b->diagnostics, (Position){0}, "%s: expected an output of floating-point numbers", result->name);
+    return error_at(b->d, (Position){0}, "%s: expected an output of floating-point numbers", result->name);
   if (kind == CROSS_ENTROPY) return add_cross_entropy(b, result);
   const OperatorId op = kind == SQUARED_ERROR ? OP_MeanSquaredError : OP_BinaryCrossEntropy;
   Value *target = loss_input(b, "target", result->type, &result->shape);
-  Value *loss = target ? builder_binary(b, op, result, target, "loss") : NULL;
+  Value *loss = target ? build_name(b, build_binary(b, op, result, target), "loss") : NULL;
   return loss && graph_add_output(b->graph, loss);
 }
 
@@ -211,12 +204,12 @@ static bool add_loss(Builder *b, int kind, Value **added) {
 
 Graph *graph_trainable(const Graph *forward, const char *loss, const bool *is_loss, bool tells, Diagnostics *d) {
   const size_t errors = d->nerrors;
-  Builder b = {.graph = graph_clone(forward), .diagnostics = d};
+  Builder b;
   Value *added = NULL;
-  arena_init(&b.scratch, forward->arena.allocator);
-  bool ok = b.graph && (!loss || add_loss(&b, find_loss(loss), &added));
+  builder_begin_clone(&b, forward, d);
+  bool ok = !b.failed && (!loss || add_loss(&b, find_loss(loss), &added));
   if (ok && !train_has_parameters(forward)) ok = make_states(&b, is_loss, added, tells) && add_updates(&b);
-  if (!ok && d->nerrors == errors) builder_out_of_memory(&b);
+  if (!ok && d->nerrors == errors) build_out_of_memory(&b);
   b.failed |= !ok;
-  return builder_finish(&b);
+  return builder_end(&b);
 }

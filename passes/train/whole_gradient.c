@@ -1,15 +1,15 @@
 // Makes a gradient that computes the forward graph's values itself: that of a graph with leaves, as a leaf's values
 // cannot be inputs, and one that is differentiated again.
+#include "ir/graph/copies.h"
 #include "passes/rewrite/dead_code.h"
-#include "passes/train/builder.h"
 #include "passes/train/train.h"
 
 #include <string.h>
 
 static Value **copy_inputs(Builder *b, Value *const *inputs, size_t count) {
   Value **copies = ARENA_ARRAY(&b->scratch, Value *, count + 1);
-  if (!copies) return builder_out_of_memory(b);
-  for (size_t i = 0; i < count && !b->failed; i++) copies[i] = builder_copy_input(b, inputs[i]);
+  if (!copies) return build_out_of_memory(b);
+  for (size_t i = 0; i < count && !b->failed; i++) copies[i] = build_input_like(b, inputs[i]);
   return b->failed ? NULL : copies;
 }
 
@@ -18,17 +18,17 @@ static void add_graphs(Builder *b, const Graph *forward, const Graph *backward, 
   const size_t nothers = backward->ninputs - ends->ndiffs;
   Value **inputs = copy_inputs(b, forward->inputs, forward->ninputs);
   Value **given = inputs ? copy_inputs(b, backward->inputs + nothers, ends->ndiffs) : NULL;
-  Value **values = given ? builder_inline(b, forward, inputs) : NULL;
+  Value **values = given ? build_inlined(b, forward, inputs) : NULL;
   Value **all = ARENA_ARRAY(&b->scratch, Value *, backward->ninputs + 1);
   if (!values || !all) {
-    if (!all) builder_out_of_memory(b);
+    if (!all) build_out_of_memory(b);
     return;
   }
   for (size_t i = 0; i < nothers; i++) all[i] = values[ends->inputs[i]->index];
   for (size_t i = 0; i < ends->ndiffs; i++) all[nothers + i] = given[i];
-  Value **gradients = builder_inline(b, backward, all);
+  Value **gradients = build_inlined(b, backward, all);
   for (size_t i = 0; i < backward->noutputs && gradients && !b->failed; i++)
-    if (!graph_add_output(b->graph, gradients[backward->outputs[i]->index])) builder_out_of_memory(b);
+    if (!graph_add_output(b->graph, gradients[backward->outputs[i]->index])) build_out_of_memory(b);
 }
 
 // Removes inputs without uses, unless all of forward's stay, and sets `ends` to the remaining ends.
@@ -53,14 +53,14 @@ static bool find_ends(Graph *g, const Graph *forward, const Graph *backward, Gra
 Graph *gradient_with_forward(const Graph *forward, const Graph *backward, GradientEnds *ends, bool keeps_inputs,
                              Diagnostics *d) {
   Builder b;
-  builder_init_empty(&b, forward, "_backward", d);
+  builder_begin(&b, forward, "_backward", d);
   if (!b.failed) {
     b.graph->nleaves = forward->nleaves;
     add_graphs(&b, forward, backward, ends);
   }
   PassContext context = {.diagnostics = d, .allocator = b.scratch.allocator};
   if (!b.failed) pass_dead_code(b.graph, &context);
-  if (!b.failed && !find_ends(b.graph, forward, backward, ends, keeps_inputs)) builder_out_of_memory(&b);
+  if (!b.failed && !find_ends(b.graph, forward, backward, ends, keeps_inputs)) build_out_of_memory(&b);
   if (!b.failed) pass_dead_code(b.graph, &context); // removes nodes of inputs that nothing uses
-  return builder_finish(&b);
+  return builder_end(&b);
 }

@@ -1,12 +1,13 @@
 #!/bin/sh
-# The manual page agrees with --help: the verbs, their usage, and the options of each. Prints the differences: lines of
-# the manual alone (-), and of the program alone (+).
+# The manual page that is made agrees with --help: the verbs, their usage, and the options of each. Prints the differences:
+# lines of the manual alone (-), and of the program alone (+).
 set -eu
 ngrad=$1
-manual=$(dirname "$0")/../../frontend/package/ngrad.1
+package=$(dirname "$0")/../../frontend/package
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-failed=0
+failed=0 manual=$work/ngrad.1
+"$package/manual.sh" "$ngrad" "$package/ngrad.1.in" >"$manual"
 
 section() { # NAME
   awk -v name=".Sh $1" '/^\.Sh / { on = $0 == name; next } on' "$manual"

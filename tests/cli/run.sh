@@ -271,6 +271,28 @@ expect 0 '^c +f32 +\[4, 3\]' '' run other_dims.yaml --in new/data
 sed 's/^inputs:.*/dims: {N: 9}\n&/; s/shape: \[4, 3\]/shape: [N, 3]/; s/shape: \[3\]/shape: [N]/' data.yaml >contradicting.yaml
 expect 1 '' 'b: expected shape \[N\], N = 4 by --dim or other data, found \[3\]' run contradicting.yaml --in new/data
 expect 1 '' 'no-such' run sum.yaml --in no-such
+# An ONNX model that needs the number of an axis without a name, and says too much of its output
+printf '\010\003\022\000:=\012\031\012\001x\022\001y\022\001j\042\004TopK*\010\012\001k\030\001\240\001\002\022\000Z\015\012\001x\022\010\012\006\010\001\022\002\012\000b\017\012\001y\022\012\012\010\010\001\022\004\012\002\010\005B\004\012\000\020\001' >best.onnx
+sed 's/^inputs:.*/inputs: [{name: x, type: f32, shape: [5]}]/; s/\[a, b\]/[x]/' data.yaml >five.yaml
+expect 0 'wrote 1 output to new/five' '' run five.yaml --random --backend interpreter --out new/five
+expect 1 '' 'give the shape of x, as in --shape x=1' check best.onnx
+expect 0 'name: x, type: f32, shape: \[4\]' 'warning: output 0 .*declared as float \[5\]' check best.onnx --shape x=4
+expect 0 '^y +f32 +\[1\]' 'warning: output 0' run best.onnx --in new/five
+expect 0 '^best ' 'warning: output 0' bench best.onnx --in new/five --seconds 0.01
+expect 0 '^best ' 'warning: output 0' bench best.onnx --shape x=6 --seconds 0.01
+expect 2 '' '--shape: expected NAME=N,N and so on, found x=4,b' check best.onnx --shape x=4,b
+expect 2 '' '--shape: expected NAME=N,N and so on, found =4' check best.onnx --shape =4
+expect 1 '' '--shape z: the graph has no such input' check sum.yaml --shape z=3
+expect 1 '' 'b: expected shape \[3\], found \[4\]' check sum.yaml --shape b=4
+expect 0 '^dims: {N: 2}$' '' check sum.yaml --shape a=2,3 --shape b=_
+# Constants of more than 256 values
+{
+  printf 'format: ngrad/1\nname: many\nconstants: [{name: c, type: f32, shape: [257], values: [-1'
+  yes ', 2' | head -256 | tr -d '\n'
+  printf ']}]\nnodes: [{op: Neg, inputs: [c], outputs: [d]}]\noutputs: [d]\n'
+} >many.yaml
+expect 0 'name: c, type: f32, shape: \[257\]}  # 257 values from -1 to 2$' '' check many.yaml
+expect 0 'shape: \[257\], values: \[-1.0, 2.0, .*2.0\]}$' '' check many.yaml --values
 expect 0 'wrote 1 output' '' run sum.yaml --in new/data -o new/result
 expect 0 '^c .* 0.00e\+00 +ok$' '' run sum.yaml --in new/data --expect new/result
 expect 0 '^c .* 0 ulp +ok$' '' run sum.yaml --in new/data --expect new/result --backend interpreter --max-ulp 0.5
@@ -780,6 +802,9 @@ expect 2 '^graph' "error: expected at most $(nproc) threads, one for each proces
 if [ "$(nproc)" -gt 1 ]; then
   expect 0 '"efficiency": [0-9]' '' bench sum.yaml --seconds 0.01 --threads 1,2 --json
   expect 0 'speed-up  efficiency' '' bench sum.yaml --seconds 0.01 --threads 1,2
+  rows=$("$ngrad" bench sum.yaml sum.yaml --seconds 0.01 --threads 1,2 2>/dev/null | awk '$1 == "sum" { printf "%s ", $3 }')
+  [ "$rows" = '1 2 1 2 ' ]
+  count "bench --threads 1,2 times each graph in turns ($rows)"
 fi
 for threads in 2,1 1,1 0,1 x '1,'; do
   expect 2 '' '--threads: expected a number of threads, or at most 16 ascending ones' bench sum.yaml --threads "$threads"

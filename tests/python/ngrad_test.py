@@ -878,6 +878,8 @@ class ThreadsAndMemory(Case):
             with open(path, "wb") as file:
                 file.write(ngrad.loads(ADD).onnx())
             graphs.append(ngrad.load(path, dims={"N": 2}))
+            graphs.append(ngrad.load(path, shapes={"x": (2, 3)}))
+            self.assertEqual(graphs[-1].inputs[0].shape, (2, 3))
             for g in graphs:
                 g.note = "mine"
                 for again in copy.copy(g), copy.deepcopy(g), *(pickle.loads(pickle.dumps(g, i)) for i in range(6)):

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { MOST_IN_CASE = 8, MOST_NUMBERS = 65 };
+enum { MOST_IN_CASE = 8, MOST_NUMBERS = 400 };
 
 typedef struct Literal { // a tensor of a row
   char type[16], shape[32];
@@ -44,7 +44,15 @@ static inline bool next_literal(const char **text, Literal *l) {
   for (at += length; *at == ' '; at = end) {
     l->is_any = strncmp(at, " any", 4) == 0;
     if (l->is_any) end = (char *)at + 4;
-    else {
+    else if (strncmp(at, " *", 2) == 0) { // the numbers before, as often as the shape has them
+      const size_t period = l->count, nelems = (size_t)shape_nelems(&l->extents);
+      assert_true(period && nelems <= MOST_NUMBERS);
+      for (; l->count < nelems; l->count++) {
+        l->numbers[l->count] = l->numbers[l->count - period];
+        l->integers[l->count] = l->integers[l->count - period];
+      }
+      end = (char *)at + 2;
+    } else {
       assert_true(l->count < MOST_NUMBERS);
       l->integers[l->count] = strtoll(at, NULL, 10);
       l->numbers[l->count++] = strtod(at, &end);

@@ -28,13 +28,13 @@ static void leave_out(LoopNode *n) {
 }
 
 static bool leave_out_store(LoopNode *n) {
-  if (n->kind != NODE_STORE || !n->has_fewer_lanes) return false;
+  if (n->kind != NODE_STORE || !n->expr || !n->has_fewer_lanes) return false;
   leave_out(n);
   return true;
 }
 
 static bool leave_out_clear(LoopNode *n) {
-  if (n->kind != NODE_INIT_PARTIAL) return false;
+  if (n->kind != NODE_STORE || n->expr || n->from.buffer) return false;
   leave_out(n);
   return true;
 }
@@ -68,21 +68,22 @@ static bool go_to_the_end(LoopNode *n) {
 }
 
 static bool take_whole_vectors(LoopNode *n) {
-  if (n->kind != NODE_STORE || !n->has_fewer_lanes) return false;
+  if (n->kind != NODE_STORE || !n->expr || !n->has_fewer_lanes) return false;
   n->has_fewer_lanes = false;
   return true;
 }
 
 static bool store_at_the_first_row(LoopNode *n) {
-  if (n->kind != NODE_STORE || n->has_fewer_lanes) return false;
-  n->address.base = BASE_TENSOR;
+  if (n->kind != NODE_STORE || !n->expr || n->has_fewer_lanes) return false;
+  n->to.buffer = BUFFER_TENSOR;
+  n->to.item = ITEM_ONLY;
   return true;
 }
 
 static bool share_partial_sums(LoopNode *n) {
   static const Index none = {.op = INDEX_NUMBER};
-  if (n->kind != NODE_PARTIALS) return false;
-  n->value = &none;
+  if (n->kind != NODE_BUFFER || n->to.buffer != BUFFER_PARTIALS) return false;
+  n->from.index = &none;
   return true;
 }
 

@@ -174,7 +174,6 @@ static const struct Spare {
   bool is_group;        // goes over groups of vectors
 } spares[] = {
     {NODE_COMMENT, VAR_NONE},
-    {NODE_UNUSED, VAR_NONE},
     {NODE_PREFETCH, VAR_NONE},
     {NODE_LEAVE, VAR_NONE},
     {NODE_FOR, VAR_OUTER},  // several rows at once: the loop behind it takes one by one
@@ -195,12 +194,17 @@ static bool has_streams(const Loop *loop) {
   return is_any;
 }
 
+static bool is_peel(const LoopNode *n) {
+  return n->kind == NODE_IF && !n->test && n->body && n->body->kind == NODE_INDEX &&
+         n->body->value->op == INDEX_TO_LINE;
+}
+
 static bool is_spare(const LoopTree *t, const LoopNode *before, const LoopNode *n) {
   const bool is_behind = before && before->kind == NODE_FOR && before->is_whole;
   const bool is_group = n->kind == NODE_FOR && n->step->op == INDEX_NUMBER && n->step->number > LANES;
   if (n->kind == NODE_FOR && only_prefetches(n->body)) return true;
   // The elements in front of the first cache line, which else are in the first vectors.
-  if (n->kind == NODE_SCOPE && n->body && n->body->kind == NODE_PEEL_COUNT && !has_streams(t->loop)) return true;
+  if (is_peel(n) && !has_streams(t->loop)) return true;
   for (size_t i = 0; i < sizeof spares / sizeof *spares; i++)
     if (n->kind == spares[i].kind && (!spares[i].var || n->var.kind == spares[i].var) &&
         is_behind >= spares[i].is_behind_whole && is_group >= spares[i].is_group)
@@ -304,64 +308,53 @@ static const struct Field {
     FIELD(FIELD_INDEX, step),
     FIELD(FIELD_INDEX, test),
     FIELD(FIELD_INDEX, bound),
-    FIELD(FIELD_INDEX, address.index),
-    FIELD(FIELD_INDEX, inside),
-    FIELD(FIELD_CONDITION, inside),
-    FIELD(FIELD_INDEX, within),
-    FIELD(FIELD_CONDITION, within),
+    FIELD(FIELD_INDEX, to.index),
+    FIELD(FIELD_INDEX, from.index),
+    FIELD(FIELD_INDEX, from.inside),
+    FIELD(FIELD_CONDITION, from.inside),
+    FIELD(FIELD_INDEX, from.within),
+    FIELD(FIELD_CONDITION, from.within),
+    FIELD(FIELD_CONDITION, test),
     FIELD(FIELD_BOOL, is_whole),
     FIELD(FIELD_BOOL, is_vector),
     FIELD(FIELD_BOOL, is_row),
     FIELD(FIELD_BOOL, has_fewer_lanes),
     FIELD(FIELD_BOOL, is_fused),
-    FIELD(FIELD_BOOL, is_peeled),
     FIELD(FIELD_INT, var.kind),
-    FIELD(FIELD_INT, flag),
-    FIELD(FIELD_INT, access),
-    FIELD(FIELD_INT, address.base),
-    FIELD(FIELD_INT, address.access),
-    FIELD(FIELD_INT, local),
+    FIELD(FIELD_INT, var.of),
+    FIELD(FIELD_INT, to.buffer),
+    FIELD(FIELD_INT, to.of),
+    FIELD(FIELD_INT, to.item),
+    FIELD(FIELD_INT, from.buffer),
+    FIELD(FIELD_INT, from.of),
+    FIELD(FIELD_INT, from.item),
     FIELD(FIELD_INT, expr),
-    FIELD(FIELD_INT, load),
-    FIELD(FIELD_INT, sum),
-    FIELD(FIELD_INT, accumulator),
-    FIELD(FIELD_INT, count),
-    FIELD(FIELD_INT64, nelems),
-
+    FIELD(FIELD_INT64, count),
 };
 
 // The fields that decide what each kind of node does. Fields that affect only speed, or that some nodes of the kind do
 // not use, are left out.
 static const char *const matters[NODE_FENCE + 1] = {
-    [NODE_COUNTER] = "value var.kind",
-    [NODE_ADVANCE] = "value var.kind",
     [NODE_FOR] = "value end step bound is_whole var.kind",
     [NODE_IF] = "test",
-    [NODE_FLAG] = "flag access is_peeled",
-    [NODE_POINTER] = "address.index address.base address.access access is_row",
-    [NODE_LOCAL] = "local nelems",
-    [NODE_LET] = "address.index is_vector is_row expr inside within",
-    [NODE_BEGIN_SUM] = "sum count expr",
-    [NODE_UPDATE] = "address.index is_vector is_fused sum accumulator expr",
-    [NODE_END_RUN] = "is_row accumulator expr",
-    [NODE_END_SUM] = "is_row accumulator is_vector sum expr",
-    [NODE_COMBINE] = "address.index address.base address.access access step is_vector expr",
-    [NODE_LOAD_PARTIAL] = "address.index address.base address.access access has_fewer_lanes",
-    [NODE_STORE_PARTIAL] = "address.index address.base address.access access has_fewer_lanes",
-    [NODE_STORE] = "address.index address.base address.access access is_vector expr",
-    [NODE_SPILL] = "address.index address.base expr",
-    [NODE_LOAD_ROWS] = "step nelems access",
-    [NODE_STORE_ROWS] = "step nelems access",
-    [NODE_COPY_ROWS] = "address.index address.base address.access access step nelems expr",
-    [NODE_LOAD_COLUMN] = "value address.index address.base address.access access",
-    [NODE_GATHER_ROWS] = "address.index address.base address.access access step",
-    [NODE_SCATTER_ROWS] = "address.index address.base address.access access step",
-    [NODE_PEEL_COUNT] = "address.index var.kind flag",
-    [NODE_PARTIALS] = "value access",
-    [NODE_INIT_PARTIAL] = "address.index access",
+    [NODE_BUFFER] = "to.buffer to.of to.item from.index from.buffer from.of count has_fewer_lanes",
+    [NODE_LET] = "from.index from.buffer from.of from.item is_vector is_row expr from.inside from.within",
+    [NODE_UPDATE] = ("to.index to.buffer to.of to.item from.index from.buffer from.of from.item step is_vector is_row "
+                     "is_fused expr"),
+    [NODE_STORE] = "to.index to.buffer to.of to.item from.buffer from.of has_fewer_lanes is_vector expr",
+    [NODE_MOVE] = "to.index to.buffer to.of to.item from.index from.buffer from.of from.item step is_row count expr",
     [NODE_STEP] = "value has_fewer_lanes",
-    [NODE_SCATTER] = "access expr",
+    [NODE_SCATTER] = "to.buffer to.of expr",
 };
+
+// Of the indices: counters, flags, and the number of peeled elements. Others enter what other nodes do.
+static const char *matters_of(const LoopNode *n) {
+  const bool is_flag = n->var.kind == VAR_WANTED || n->var.kind == VAR_STREAMED;
+  // A loop that stores only what the caller does not want does not run.
+  if (n->kind == NODE_IF && n->test && (n->test->op == INDEX_EXISTS || n->test->var.kind == VAR_WANTED)) return NULL;
+  if (n->kind != NODE_INDEX) return matters[n->kind];
+  return n->is_counter || n->value->op == INDEX_TO_LINE ? "value test var.kind" : is_flag ? "var.kind var.of" : NULL;
+}
 
 static bool is_word_of(const char *words, const char *word) {
   const size_t nbytes = strlen(word);
@@ -426,12 +419,24 @@ static void spoil_field(const LoopTree *t, LoopNode *n, const struct Field *f, A
   *n = before;
 }
 
+// Streams whatever the address.
+static void spoil_flag(const LoopTree *t, LoopNode *n, const char *what) {
+  static const Index always = {.op = INDEX_NUMBER, .number = 1};
+  const Index *before = n->value;
+  const bool is_aligned = before->op == INDEX_IS_AT_LINE || (before->op == INDEX_BOTH && before->args[0]->address);
+  if (n->var.kind != VAR_STREAMED || !is_aligned) return;
+  n->value = &always;
+  must_be_wrong(t, n, true, what, "always");
+  n->value = before;
+}
+
 static void spoil_each(const LoopTree *t, LoopNode *n, Arena *arena, const char *what) {
   for (; n; n = n->next) {
-    spoilt_is_reached = matters[n->kind] && is_reached(n);
+    spoilt_is_reached = matters_of(n) && is_reached(n);
     for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
-      if (is_word_of(matters[n->kind], fields[f].name) && !is_part_of_runs(n, &fields[f]))
+      if (is_word_of(matters_of(n), fields[f].name) && !is_part_of_runs(n, &fields[f]))
         spoil_field(t, n, &fields[f], arena, what);
+    if (n->kind == NODE_INDEX) spoil_flag(t, n, what);
     spoil_each(t, n->body, arena, what);
     spoil_each(t, n->otherwise, arena, what);
   }

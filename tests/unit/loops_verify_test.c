@@ -56,25 +56,60 @@ static void end(Tree *tree) {
   deinit(&tree->l);
 }
 
-// The link to the nth node of a kind, in the order of the text.
-static LoopNode **find_link(LoopNode **link, LoopNodeKind kind, int *nth) {
+typedef struct Wanted {
+  LoopNodeKind kind;
+  BufferKind to, from; // BUFFER_NONE: any
+  int nth;
+} Wanted;
+
+static bool is_wanted(const LoopNode *n, const Wanted *w) {
+  return n->kind == w->kind && (!w->to || n->to.buffer == w->to) && (!w->from || n->from.buffer == w->from);
+}
+
+// The link to the nth such node, in the order of the text.
+static LoopNode **find_link(LoopNode **link, Wanted *w) {
   LoopNode **found = NULL;
   for (; *link && !found; link = &(*link)->next) {
-    if ((*link)->kind == kind && !(*nth)--) return link;
-    found = find_link(&(*link)->body, kind, nth);
-    if (!found) found = find_link(&(*link)->otherwise, kind, nth);
+    if (is_wanted(*link, w) && !w->nth--) return link;
+    found = find_link(&(*link)->body, w);
+    if (!found) found = find_link(&(*link)->otherwise, w);
   }
   return found;
 }
 
-static LoopNode **link_to(LoopNode **nodes, LoopNodeKind kind, int nth) {
-  LoopNode **link = find_link(nodes, kind, &nth);
+static LoopNode **link_of(LoopNode **nodes, Wanted w) {
+  LoopNode **link = find_link(nodes, &w);
   assert_non_null(link);
   return link;
 }
 
+static LoopNode **link_to(LoopNode **nodes, LoopNodeKind kind, int nth) {
+  return link_of(nodes, (Wanted){.kind = kind, .nth = nth});
+}
+
 static LoopNode *node_of(LoopNode **nodes, LoopNodeKind kind, int nth) {
   return *link_to(nodes, kind, nth);
+}
+
+// That declares, or writes, the buffer.
+static LoopNode **link_of_buffer(LoopNode **nodes, LoopNodeKind kind, BufferKind to, int nth) {
+  return link_of(nodes, (Wanted){.kind = kind, .to = to, .nth = nth});
+}
+
+static LoopNode *node_of_buffer(LoopNode **nodes, LoopNodeKind kind, BufferKind to, int nth) {
+  return *link_of_buffer(nodes, kind, to, nth);
+}
+
+// The first NODE_INDEX that sets the variable, to such an index.
+static LoopNode **link_of_var(LoopNode **nodes, VarKind kind, IndexOp op) {
+  for (int i = 0;; i++) {
+    LoopNode **link = link_to(nodes, NODE_INDEX, i);
+    if ((*link)->var.kind == kind && (*link)->value->op == op) return link;
+  }
+}
+
+static bool is_streamed_test(const Index *test) {
+  return test && test->op == INDEX_VAR && test->var.kind == VAR_STREAMED;
 }
 
 static void must_be_needed(const LoopTree *t, LoopNode **link, const char *expected) {
@@ -153,27 +188,27 @@ static void spoilt_sums_are_found(void **state) {
   (void)state;
   Tree tree = tree_of(layer_norm_gradient, NULL);
   LoopTree *t = tree.t;
-  LoopNode *total = node_of(&t->step, NODE_BEGIN_SUM, 0), *sum = node_of(&t->step, NODE_BEGIN_SUM, 2);
-  assert_int_equal(sum->sum, SUM_ACCUMULATOR);
+  LoopNode *total = node_of_buffer(&t->step, NODE_BUFFER, BUFFER_TOTAL, 0);
+  LoopNode *sum = node_of_buffer(&t->step, NODE_BUFFER, BUFFER_SUM, 0);
   sum->count--;
   must_be_wrong(t, "it takes accumulator sum[r], but there are 3");
   sum->count++;
   total->count++;
-  must_be_wrong(t, "it must add all accumulators of the sum to as many totals");
+  must_be_wrong(t, "it takes accumulator sum[r], but there are 5");
   total->count--;
-  LoopNode *update = node_of(&t->step, NODE_UPDATE, 2);
-  assert_int_equal(update->sum, SUM_ACCUMULATOR);
-  update->accumulator = ACCUMULATOR_FIRST;
+  LoopNode *update = node_of_buffer(&t->step, NODE_UPDATE, BUFFER_SUM, 0);
+  update->to.item = ITEM_FIRST;
   must_be_wrong(t, "element 0 of dx has another value than the kernel says");
-  update->accumulator = ACCUMULATOR_OF_ROW;
+  update->to.item = ITEM_OF_ROW;
   update->is_fused = false;
   must_be_wrong(t, "(mul g) must be computed before it");
   update->is_fused = true;
   must_be_done_once(t, update, "element 0 of dx has another value than the kernel says");
   must_be_done_once(t, update, "element 0 of dx has another value than the kernel says");
-  must_be_needed(t, link_to(&t->step, NODE_UPDATE, 6),
+  must_be_needed(t, link_of_buffer(&t->step, NODE_UPDATE, BUFFER_SUM, 2),
                  "element 0 of dx has another value than the kernel says"); // of the tail
-  must_be_needed(t, link_to(&t->step, NODE_END_RUN, 0), "element 0 of dx has another value than the kernel says");
+  must_be_needed(t, link_of_buffer(&t->step, NODE_UPDATE, BUFFER_TOTAL, 0),
+                 "element 0 of dx has another value than the kernel says");
   TreeBuilder b = {.arena = &tree.arena};
   LoopNode *runs = node_of(&t->step, NODE_FOR, 1), *run_end = runs->body;
   const Index *step = runs->step, *least = run_end->value, *end_of_row = least->args[2];
@@ -195,15 +230,15 @@ static void elements_of_rows_have_accumulators(void **state) {
                            "outputs: [y]\n",
                       NULL);
   LoopTree *t = tree.t;
-  LoopNode *sum = node_of(&t->step, NODE_BEGIN_SUM, 0), *update = node_of(&t->step, NODE_UPDATE, 0);
+  LoopNode *sum = node_of_buffer(&t->step, NODE_BUFFER, BUFFER_SUM, 0), *update = node_of(&t->step, NODE_UPDATE, 0);
   assert_int_equal(sum->count, 16);
   sum->count = 1;
   must_be_wrong(t, "it takes accumulator sum[i % 16], but there are 1");
   sum->count = 16;
-  assert_int_equal(update->accumulator, ACCUMULATOR_OF_ELEMENT);
-  update->accumulator = ACCUMULATOR_FIRST;
+  assert_int_equal(update->to.item, ITEM_OF_ELEMENT);
+  update->to.item = ITEM_FIRST;
   must_be_wrong(t, "element 0 of y has another value than the kernel says");
-  update->accumulator = ACCUMULATOR_OF_ELEMENT;
+  update->to.item = ITEM_OF_ELEMENT;
   end(&tree);
 }
 
@@ -211,17 +246,17 @@ static void spoilt_partial_sums_are_found(void **state) {
   (void)state;
   Tree tree = tree_of(layer_norm_gradient, NULL);
   LoopTree *t = tree.t;
-  must_be_needed(t, link_to(&t->step, NODE_LOAD_PARTIAL, 0),
-                 "its partial sums must be loaded into a register before it");
-  must_be_needed(t, link_to(&t->step, NODE_STORE_PARTIAL, 1),
+  must_be_needed(t, link_of_buffer(&t->step, NODE_BUFFER, BUFFER_HELD, 0), "the buffer must be declared before it");
+  must_be_needed(t, link_of_buffer(&t->step, NODE_STORE, BUFFER_PARTIALS, 1),
                  "element 0 of dgamma has another value than the kernel says");
-  must_be_needed(t, link_to(&t->block, NODE_INIT_PARTIAL, 0), "reads what is not written: element 0 of dbeta");
-  must_be_needed(t, link_to(&t->block, NODE_PARTIALS, 1),
-                 "it must be in a loop over all elements of the block's partial sums, at its element");
+  must_be_needed(t, link_of_buffer(&t->block, NODE_STORE, BUFFER_PARTIALS, 0),
+                 "reads what is not written: element 0 of dbeta");
+  must_be_needed(t, link_of_buffer(&t->block, NODE_BUFFER, BUFFER_PARTIALS, 1),
+                 "the buffer must be declared before it");
   LoopNode *held = node_of(&t->step, NODE_UPDATE, 0);
-  held->sum = SUM_PARTIAL_ELEMENT;
-  must_be_wrong(t, "a vector must be added to accumulators or a register, a scalar to a scalar or element");
-  held->sum = SUM_PARTIAL_REGISTER;
+  held->to.buffer = BUFFER_PARTIALS;
+  must_be_wrong(t, "part_dbeta[0] += dy: its address differs from the address of its element");
+  held->to.buffer = BUFFER_HELD;
   end(&tree);
 }
 
@@ -238,9 +273,11 @@ static void spoilt_values_are_found(void **state) {
   second->next = first->next;
   first->next = second;
   *link = first;
-  must_be_needed(t, link_to(&t->step, NODE_LOCAL, 3), "must have a declared array with an element for each row");
-  must_be_needed(t, link_to(rows, NODE_POINTER, 0), "dy[r] + i: its row pointer must be set before it");
-  must_be_needed(t, link_to(&t->step, NODE_END_SUM, 0), "(sum sum_g) must be computed before");
+  must_be_needed(t, link_of_buffer(&t->step, NODE_BUFFER, BUFFER_VALUE, 0),
+                 "must have a declared array with an element for each row");
+  must_be_needed(t, link_of_buffer(rows, NODE_BUFFER, BUFFER_ROW, 0),
+                 "dy[r] + i: the buffer must be declared before it");
+  must_be_needed(t, link_of(&t->step, (Wanted){NODE_LET, .from = BUFFER_TOTAL}), "(sum sum_g) must be computed before");
   must_be_done_once(t, first, "is already computed");
   end(&tree);
 }
@@ -250,16 +287,16 @@ static void spoilt_places_are_found(void **state) {
   Tree tree = tree_of(layer_norm_gradient, NULL);
   LoopTree *t = tree.t;
   TreeBuilder b = {.arena = &tree.arena};
-  LoopNode *store = node_of(&t->step, NODE_STORE, 1); // after the peeled elements
+  LoopNode *store = node_of_buffer(&t->step, NODE_STORE, BUFFER_ROW, 1); // after the peeled elements
   const LoopNode before = *store;
-  store->address.index = index_of(&b, INDEX_ADD, store->address.index, index_number(&b, 1, 0));
+  store->to.index = index_of(&b, INDEX_ADD, store->to.index, index_number(&b, 1, 0));
   must_be_wrong(t, "store dx to p_dx[r] + i + 1: its address differs from the address of its element");
   *store = before;
   store->has_fewer_lanes = true;
   must_be_wrong(t, "has_fewer_lanes is set, but all lanes hold elements here");
   *store = before;
   must_be_done_once(t, store, "writes an element that the loop has written already: element 0 of dx");
-  must_be_needed(t, link_to(&t->step, NODE_STORE, 2),
+  must_be_needed(t, link_of_buffer(&t->step, NODE_STORE, BUFFER_ROW, 2),
                  "element 1232 of dx is never stored"); // of the tail
   end(&tree);
 }
@@ -270,14 +307,17 @@ static void spoilt_copies_are_found(void **state) {
                            "- {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\noutputs: [y]\n",
                       NULL);
   LoopTree *t = tree.t;
-  must_be_needed(t, link_to(&t->step, NODE_SPILL, 0), "element 0 of y has another value than the kernel says");
-  must_be_needed(t, link_to(&t->step, NODE_LOAD_ROWS, 0), "element 0 of y has another value than the kernel says");
-  must_be_needed(t, link_to(&t->step, NODE_STORE_ROWS, 0), "element 0 of y is never stored");
-  must_be_needed(t, link_to(&t->step, NODE_STORE, 0), "element 0 of y has another value than the kernel says");
+  must_be_needed(t, link_of_buffer(&t->step, NODE_STORE, BUFFER_SPILL, 0),
+                 "element 0 of y has another value than the kernel says");
+  must_be_needed(t, link_of_buffer(&t->step, NODE_MOVE, BUFFER_COPY, 0),
+                 "element 0 of y has another value than the kernel says");
+  must_be_needed(t, link_of_buffer(&t->step, NODE_MOVE, BUFFER_ROW, 0), "element 0 of y is never stored");
+  must_be_needed(t, link_of_buffer(&t->step, NODE_STORE, BUFFER_COPY, 0),
+                 "element 0 of y has another value than the kernel says");
   must_be_needed(t, link_to(&t->block, NODE_IF, 0), "iterations may be left behind its loops at the end of a block");
-  node_of(&t->step, NODE_LOCAL, 0)->nelems--;
-  must_be_wrong(t, "it goes beyond the end of its local array");
-  node_of(&t->step, NODE_LOCAL, 0)->nelems++;
+  node_of_buffer(&t->step, NODE_BUFFER, BUFFER_SPILL, 0)->count--;
+  must_be_wrong(t, "the array must be declared once, with an element for each row, vector or element");
+  node_of_buffer(&t->step, NODE_BUFFER, BUFFER_SPILL, 0)->count++;
   node_of(&t->tail_step, NODE_LET, 0)->has_fewer_lanes = false;
   must_be_wrong(t, "tail step: vector x = load p_x + i with stride 7: has_fewer_lanes is unset, but only some lanes "
                    "hold elements here");
@@ -296,18 +336,17 @@ static void spoilt_streams_are_found(void **state) {
   Tree tree = tree_of(planes, (const char *const[]){"stream=1", NULL});
   LoopTree *t = tree.t;
   must_be_needed(t, link_to(&t->block, NODE_FENCE, 0), "a block with streamed stores must end with a fence");
-  must_be_needed(t, link_to(&t->step, NODE_FLAG, 0), "its flag must be computed before it");
+  must_be_needed(t, link_of_var(&t->step, VAR_STREAMED, INDEX_NUMBER), "it uses a variable that is not set before it");
   int nth = 0;
-  while (node_of(&t->step, NODE_IF, nth)->flag != FLAG_STREAMED) nth++;
+  while (!is_streamed_test(node_of(&t->step, NODE_IF, nth)->test)) nth++;
   LoopNode *choice = node_of(&t->step, NODE_IF, nth);
   LoopNode *streamed = choice->body, *stored = choice->otherwise;
   assert_true(streamed->is_streamed && !stored->is_streamed);
   choice->body = stored, choice->otherwise = streamed;
-  must_be_wrong(t, "it must depend on FLAG_STREAMED");
+  must_be_wrong(t, "it must depend on VAR_STREAMED");
   choice->body = streamed, choice->otherwise = stored;
-  must_be_needed(t, link_to(&t->step, NODE_ADVANCE, 0), "element 40328 of y, which is not aligned");
-  LoopNode **group = link_to(&t->step, NODE_PEEL_COUNT, 0);
-  must_be_needed(t, group, "it uses a variable that is not set before it");
+  must_be_needed(t, link_of_var(&t->step, VAR_LANE, INDEX_ADD), "element 40328 of y, which is not aligned");
+  must_be_needed(t, link_of_var(&t->step, VAR_LANES, INDEX_TO_LINE), "it uses a variable that is not set before it");
   end(&tree);
 }
 
@@ -388,7 +427,7 @@ static void names_are_made_visible(void **state) {
   Text why;
   text_init(&why, &system_allocator);
   LoopNode **link = link_to(&tree.t->step, NODE_STORE, 0), *n = *link;
-  ((Value *)tree.t->k->accesses[n->access].value)->name = "a\x1b[31m";
+  ((Value *)tree.t->k->accesses[n->to.of].value)->name = "a\x1b[31m";
   *link = n->next;
   assert_false(is_sound(tree.t, &why));
   assert_non_null(strstr(text_string(&why), "[31m"));

@@ -17,6 +17,7 @@
 
 static const struct {
   const char *model, *message; // without the file's name
+  bool is_warning;
 } rows[] = {
     // Names
     {MODEL(PAIR("w") PAIR("w") NODE("Relu", "w", "y") Y),
@@ -39,9 +40,9 @@ static const struct {
     {MODEL("5{1=18446744073709551615 2=1 8'w'} " NODE("Relu", "w", "y") Y),
      "initializer 0 (\"w\") at byte 10: axis 0: expected an extent of 0 to 2^47 - 1, found -1"},
     {MODEL(X NODE("Relu", "x", "y") OUTPUT("y", DIM(3))),
-     "output 0 (\"y\") at byte 41: declared as float [3], but its elements are float [2]"},
+     "output 0 (\"y\") at byte 41: declared as float [3], but its elements are float [2]", true},
     {MODEL(X NODE("Relu", "x", "y") OUTPUT("y", DIM(2) DIM(1))),
-     "output 0 (\"y\") at byte 41: declared as float [2, 1], but its elements are float [2]"},
+     "output 0 (\"y\") at byte 41: declared as float [2, 1], but its elements are float [2]", true},
     {MODEL(X NODE("Relu", "x", "y") INFO(12, "y", 7, "1{2'N'} ")),
      "output 0 (\"y\") at byte 41: declared as int64 [_], but its elements are float [2]"},
     {MODEL(PAIR("w") INPUT("w", DIM(3)) NODE("Relu", "w", "y") Y),
@@ -147,12 +148,12 @@ static const char *add_fields(Message *m, const char *text) {
   return text;
 }
 
-static bool says(const uint8_t *bytes, size_t count, const char *message) {
+static bool says(const uint8_t *bytes, size_t count, const char *message, bool is_warning) {
   Diagnostics d;
   diagnostics_init(&d, &system_allocator);
   Graph *g = yaml_read(&system_allocator, "test.onnx", (const char *)bytes, count, NULL, &d);
   const char *found = d.count ? d.items[0].message : "nothing";
-  const bool ok = !g && d.nerrors == 1 && strcmp(found, message) == 0;
+  const bool ok = is_warning == (g != NULL) && d.nerrors == !is_warning && strcmp(found, message) == 0;
   if (!ok) print_error("expected: %s\nfound:    %s\n", message, found);
   graph_free(g);
   diagnostics_deinit(&d);
@@ -165,7 +166,7 @@ static void invalid_models_are_refused(void **state) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     Message model = {.count = 0};
     add_fields(&model, rows[i].model);
-    nwrong += !says(model.bytes, model.count, rows[i].message);
+    nwrong += !says(model.bytes, model.count, rows[i].message, rows[i].is_warning);
   }
   assert_int_equal(nwrong, 0);
 }
@@ -187,7 +188,8 @@ static void a_truncated_model_is_recognised(void **state) {
   (void)state;
   add_fields(&model, MODEL(X NODE("Relu", "x", "y") Y));
   size_t nwrong = 0;
-  for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) nwrong += !says(model.bytes, cuts[i].count, cuts[i].message);
+  for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++)
+    nwrong += !says(model.bytes, cuts[i].count, cuts[i].message, false);
   assert_int_equal(nwrong, 0);
 }
 

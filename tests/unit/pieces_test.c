@@ -137,10 +137,11 @@ static void fill(const LoopsCase *c, Random *r) {
   }
 }
 
-static void must_have_sound_memory(const LoopsCase *c, const Program *p) {
+static void must_have_sound_memory(const LoopsCase *c, Program *p) {
   Text why;
   int64_t nsteps = (int64_t)1 << 24;
   text_init(&why, &system_allocator);
+  if (!pipeline_build_trees(p, false)) fail_msg("%s: %s", c->name, p->unsound);
   if (!memory_verify(p, &nsteps, &why)) fail_msg("%s: %s", c->name, text_string(&why));
   text_deinit(&why);
 }

@@ -95,7 +95,7 @@ static void short_pitches_of_long_sums_are_not_copied(void **state) {
 static void few_rows_share_columns(void **state) {
   static const struct {
     int rows, columns, block;
-  } cases[] = {{2, 3072, 192},  {16, 3072, 192},   {16, 50257, 1733}, {48, 1000, 200},
+  } cases[] = {{2, 3072, 192},  {16, 3072, 96},    {16, 50257, 1733}, {48, 1000, 125},
                {49, 3072, 192}, {448, 3072, 1536}, {456, 3072, 3072}, {16, 3067, 3067}};
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -258,7 +258,7 @@ static void results_of_short_sums_are_stored_as_vectors(void **state) {
   for (int length = 200; length <= 600; length += 400) {
     Lowered l = lower_product(200, length, 64, &usual);
     const Schedule *s = only_schedule(&l);
-    assert_int_equal(s->kernel->axes[loop_vector_axis(product_loop(s))].extent, length == 200 ? 64 : 200);
+    assert_int_equal(s->kernel->axes[loop_vector_axis(product_loop(s))].extent, length == 200 ? 32 : 200); // of 64
     assert_int_equal(s->nloops, 1); // factors of short rows are read where they are
     lowered_deinit(&l);
   }

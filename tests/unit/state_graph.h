@@ -158,6 +158,7 @@ static inline void verify_plan(ng_graph *g, const ng_options *options, const cha
   int64_t nsteps = NSTEPS;
   assert_int_equal(build_graph(&b, g, options), NG_OK);
   assert_int_equal(build_kernels(&b), NG_OK);
+  if (!pipeline_build_trees(b.program, false)) fail_msg("%s%s", b.program->unsound, text);
   if (!memory_verify(b.program, &nsteps, &why)) fail_msg("%s%s", text_string(&why), text);
   assert_true(nsteps > 0);
   text_deinit(&why);

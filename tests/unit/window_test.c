@@ -67,10 +67,11 @@ static bool run_compiled(const LoopsCase *c, const Program *p, const Isa *isa, c
   return ok;
 }
 
-static void must_have_sound_memory(const Program *p) {
+static void must_have_sound_memory(Program *p) {
   Text why;
   int64_t nsteps = (int64_t)1 << 24;
   text_init(&why, &system_allocator);
+  if (!pipeline_build_trees(p, false)) fail_msg("%s", p->unsound);
   if (!memory_verify(p, &nsteps, &why)) fail_msg("%s", text_string(&why));
   text_deinit(&why);
 }

@@ -31,24 +31,23 @@ const char *number_text(TreePrinter *l, int64_t number, Monomial monomial) {
 
 void add_var(TreePrinter *l, Var v) {
   l->mentions_lanes |= v.kind == VAR_LANES;
-  switch (v.kind) {
-  case VAR_LANE:
+  if (v.kind == VAR_LANE && (l->is_panel || l->element)) {
     if (l->is_panel)
       tree_printf(l, l->element ? "((i + %d) / %d * %d)" : "(i / %d * %d)", l->element ? l->element : LANES, LANES,
                   LANES);
-    else if (l->element) tree_printf(l, "(i + %d)", l->element);
-    else tree_printf(l, "i");
+    else tree_printf(l, "(i + %d)", l->element);
     return;
-  case VAR_AXIS: tree_printf(l, "%s", l->k->axes[v.of].name); return;
-  case VAR_NEXT: tree_printf(l, "%s_next", l->k->axes[v.of].name); return;
-  case VAR_AHEAD_AXIS: tree_printf(l, "ahead_%s", l->k->axes[v.of].name); return;
-  case VAR_DISTANCE: tree_printf(l, "ahead_%s", l->access_name[v.of]); return;
-  default: tree_printf(l, "%s", var_names[v.kind]);
   }
+  const VarInfo *info = &var_info[v.kind];
+  tree_printf(l, "%s%s%s", info->prefix,
+              info->owner == OWNER_AXIS     ? l->k->axes[v.of].name
+              : info->owner == OWNER_ACCESS ? l->access_name[v.of]
+                                            : "",
+              info->suffix);
 }
 
 const char *var_type(Var v) {
-  return var_is_int(v) ? "int" : v.kind == VAR_DISTANCE ? "ptrdiff_t" : "size_t";
+  return var_info[v.kind].is_int ? "int" : v.kind == VAR_DISTANCE ? "ptrdiff_t" : "size_t";
 }
 
 static bool is_compound(const Index *i) {
@@ -56,6 +55,14 @@ static bool is_compound(const Index *i) {
 }
 
 static void add_index_within(TreePrinter *l, const Index *i, int precedence);
+
+static void add_line_test(TreePrinter *l, const Index *i) {
+  const bool is_test = i->op == INDEX_IS_AT_LINE;
+  tree_printf(l, is_test ? "(uintptr_t)(" : "(int)(-(uintptr_t)(");
+  add_address(l, i->address);
+  if (is_test) tree_printf(l, ") %% %d == 0", LINE_NBYTES);
+  else tree_printf(l, ") %% %d / %zu)", LINE_NBYTES, type_nbytes(l->k->accesses[i->address->of].type));
+}
 
 // An operand. An int operand of a size_t operator gets a cast, because compilers warn of the implicit conversion
 // (-Wsign-conversion).
@@ -82,6 +89,12 @@ static void add_index_within(TreePrinter *l, const Index *i, int precedence) {
     add_index(l, i->args[0]);
     tree_printf(l, ")");
     return;
+  case INDEX_EXISTS:
+    if (i->address->buffer == BUFFER_TENSOR) add_member(l, i->address->of);
+    else add_buffer(l, i->address);
+    return;
+  case INDEX_IS_AT_LINE:
+  case INDEX_TO_LINE: add_line_test(l, i); return;
   default: break;
   }
   const int own = i->op == INDEX_CHOOSE ? PRECEDENCE_CHOICE : index_operators[i->op].precedence;
@@ -124,21 +137,19 @@ void add_member(TreePrinter *l, AccessId id) {
               a->value ? l->p->value_member[a->value->index] : *temporary_member(l->p, l->kernel_index, a->temporary));
 }
 
-static void add_base(TreePrinter *l, const Address *at) {
-  switch (at->base) {
-  case BASE_TENSOR:
-    if (access_has_addresses(&l->k->accesses[at->access])) add_member(l, at->access);
+void add_buffer(TreePrinter *l, const Address *at) {
+  const BufferInfo *info = &buffer_info[at->buffer];
+  if (at->buffer == BUFFER_TENSOR) {
+    if (access_has_addresses(&l->k->accesses[at->of])) add_member(l, at->of);
     else tree_printf(l, "(size_t)0");
     return;
-  case BASE_POINTER: tree_printf(l, "p_%s%s", l->access_name[at->access], at->is_row ? "[r]" : ""); return;
-  case BASE_ROWS: tree_printf(l, "rows_%s", l->access_name[at->access]); return;
-  case BASE_SPILLED: tree_printf(l, "spilled_%s", l->name[at->expr]); return;
-  case BASE_PARTIAL: tree_printf(l, "part_%s", l->access_name[at->access]); return;
   }
+  tree_printf(l, "%s%s%s", info->prefix, info->is_of_expr ? l->name[at->of] : l->access_name[at->of],
+              item_indices[at->item]);
 }
 
 void add_address(TreePrinter *l, const Address *at) {
-  add_base(l, at);
+  add_buffer(l, at);
   if (!at->index) return;
   const bool is_negated = at->index->op == INDEX_SUBTRACT && index_is(at->index->args[0], 0);
   const IndexOp op = is_negated ? INDEX_SUBTRACT : INDEX_ADD;
@@ -147,25 +158,28 @@ void add_address(TreePrinter *l, const Address *at) {
   add_operand(l, offset, index_operators[op].precedence + is_negated, index_type(offset) != INDEX_INT);
 }
 
-static void add_memory_of_places(TreePrinter *l, const Address *at) {
-  add_member(l, at->access);
-  tree_printf(l, ", ");
+// Of an access; false: elements of 4 bits.
+static bool has_addresses(const TreePrinter *l, const Address *at) {
+  return buffer_info[at->buffer].is_of_expr || access_has_addresses(&l->k->accesses[at->of]);
 }
 
 void add_memory(TreePrinter *l, const Address *at) {
-  if (!access_has_addresses(&l->k->accesses[at->access])) add_memory_of_places(l, at);
+  if (!has_addresses(l, at)) {
+    add_member(l, at->of);
+    tree_printf(l, ", ");
+  }
   add_address(l, at);
 }
 
 void open_element(TreePrinter *l, const Address *at) {
-  if (!access_has_addresses(&l->k->accesses[at->access])) {
+  if (!has_addresses(l, at)) {
     add_memory(l, at);
     return;
   }
-  const Access *access = &l->k->accesses[at->access];
-  const bool is_panel = l->elements && at->base != BASE_PARTIAL && access->panel_axis &&
+  const Access *access = &l->k->accesses[at->of];
+  const bool is_panel = l->elements && at->buffer != BUFFER_PARTIALS && access->panel_axis &&
                         access->panel_axis == loop_lane_axis(l->t->loop) + 1;
-  add_base(l, at);
+  add_buffer(l, at);
   tree_printf(l, "[");
   l->is_panel = is_panel;
   if (at->index) add_index(l, at->index);

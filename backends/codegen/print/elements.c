@@ -56,21 +56,21 @@ static const char *sum_type(const TreePrinter *l, const LoopNode *n) {
 
 static void print_begin_sum(TreePrinter *l, const LoopNode *n) {
   if (n->count == 1) {
-    declare(l, n, sum_type(l, n), "%g");
+    declare(l, n, sum_type(l, n), "%G");
     tree_say(l, n, "%i;\n");
     return;
   }
   begin_line(l);
   tree_printf(l, "%s ", sum_type(l, n));
-  tree_say(l, n, "%g[%#];\n");
-  tree_say_line(l, n, "for (int u = 0; u < %#; u++) %g[u] = %i;");
+  tree_say(l, n, "%G[%#];\n");
+  tree_say_line(l, n, "for (int u = 0; u < %#; u++) %G[u] = %i;");
 }
 
 // The sum that the node adds to.
 static void add_sum(TreePrinter *l, const LoopNode *n) {
-  const bool has_lanes = n->kind == NODE_UPDATE && n->sum == SUM_ACCUMULATOR && !is_lanes_own(l, n->expr);
+  const bool has_lanes = n->to.buffer == BUFFER_SUM && !is_lanes_own(l, n->to.of);
   const Index *begin = l->elements->value;
-  tree_say(l, n, "%g");
+  tree_say(l, n, n->kind == NODE_LET ? "%F" : "%g");
   if (!has_lanes) {
     add_element_number(l);
     return;
@@ -83,15 +83,14 @@ static void add_sum(TreePrinter *l, const LoopNode *n) {
 static void print_update(TreePrinter *l, const LoopNode *n) {
   const bool is_f64 = node_is_f64(l->t, n);
   const ExprOp op = reductions[node_reduction(l->t, n)].combine;
-  const ExprId operand = node_operand(l->t, n);
   begin_line(l);
   tree_say(l, n, "%f");
   add_sum(l, n);
   if (n->is_fused) {
     add_text(l, is_f64 ? " = D_FMA(" : " = V_FMA(");
-    add_scalar(l, l->k->exprs[operand].args[0]);
+    add_scalar(l, expr_of(l, n)->args[0]);
     add_text(l, ", ");
-    add_scalar(l, l->k->exprs[operand].args[1]);
+    add_scalar(l, expr_of(l, n)->args[1]);
     add_text(l, ", ");
     add_sum(l, n);
     add_text(l, ");\n");
@@ -99,21 +98,21 @@ static void print_update(TreePrinter *l, const LoopNode *n) {
     add_text(l, is_f64 ? " = f64_maximum(" : " = V_PART_MAXIMUM(");
     add_sum(l, n);
     add_text(l, is_f64 ? ", (double)" : ", ");
-    add_scalar(l, operand);
+    add_scalar(l, n->expr);
     add_text(l, ");\n");
   } else {
     tree_printf(l, " %s= %s", op == EXPR_MUL ? "*" : "+", is_f64 ? "(double)" : "");
-    add_scalar(l, operand);
+    add_scalar(l, n->expr);
     add_text(l, ";\n");
   }
 }
 
 static void print_end_run(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
-  tree_say(l, n, "%Rtotal_%e%r");
+  tree_say(l, n, "%R%G");
   add_element_number(l);
   add_text(l, node_is_widened(l->t, n) ? " += (double)" : " += ");
-  tree_say(l, n, "acc_%e%r");
+  tree_say(l, n, "%F");
   add_element_number(l);
   add_text(l, ";\n");
 }
@@ -127,21 +126,21 @@ static void print_end_sum(TreePrinter *l, const LoopNode *n) {
 
 static void print_combine(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
-  tree_say(l, n, "total_%e");
+  tree_say(l, n, "%G");
   add_element_number(l);
-  tree_say(l, n, " = f64_%c(total_%e");
+  tree_say(l, n, " = f64_%c(%G");
   add_element_number(l);
   tree_say(l, n, ", (double)%[);\n");
 }
 
 static void print_load_partial(TreePrinter *l, const LoopNode *n) {
-  declare(l, n, sum_type(l, n), "held_%a");
-  tree_say(l, n, n->flag ? "part_%a ? %[ : %i;\n" : "%[;\n");
+  declare(l, n, sum_type(l, n), "%G");
+  tree_say(l, n, n->test ? "%? ? %[ : %i;\n" : "%[;\n");
 }
 
 static void print_store_partial(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
-  tree_say(l, n, "%f%[ = held_%a");
+  tree_say(l, n, "%f%[ = %F");
   add_element_number(l);
   add_text(l, ";\n");
 }
@@ -150,16 +149,14 @@ typedef void Print(TreePrinter *l, const LoopNode *n);
 
 // How a node with vectors prints as one with scalars. NULL: it has none.
 static Print *printer_of(const LoopNode *n) {
+  const bool is_sum = n->to.buffer == BUFFER_SUM || n->to.buffer == BUFFER_TOTAL;
+  if (node_ends_run(n)) return print_end_run;
+  if (!n->is_vector) return NULL;
   switch (n->kind) {
-  case NODE_LET: return n->is_vector ? print_let : NULL;
-  case NODE_STORE: return n->is_vector ? print_scalar_store : NULL;
-  case NODE_UPDATE: return n->is_vector ? print_update : NULL;
-  case NODE_COMBINE: return n->is_vector ? print_combine : NULL;
-  case NODE_END_SUM: return n->is_vector ? print_end_sum : NULL;
-  case NODE_BEGIN_SUM: return n->sum == SUM_SCALAR ? NULL : print_begin_sum;
-  case NODE_END_RUN: return print_end_run;
-  case NODE_LOAD_PARTIAL: return print_load_partial;
-  case NODE_STORE_PARTIAL: return print_store_partial;
+  case NODE_LET: return node_ends_sum(n) ? print_end_sum : print_let;
+  case NODE_STORE: return n->from.buffer ? print_store_partial : print_scalar_store;
+  case NODE_UPDATE: return n->from.buffer ? print_combine : print_update;
+  case NODE_BUFFER: return is_sum ? print_begin_sum : n->to.buffer == BUFFER_HELD ? print_load_partial : NULL;
   default: return NULL;
   }
 }

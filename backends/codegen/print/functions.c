@@ -7,13 +7,17 @@
 
 // Prints a function's body. The body goes to a separate text first, because the open dims that it uses are declared
 // before it.
-static void print_function_body(TreePrinter *l, const LoopNode *nodes) {
+static void print_function_body(TreePrinter *l, const LoopNode *nodes, Var parameter) {
   Text body, *function = l->out;
   text_init(&body, l->p->scratch->allocator);
   memset(l->mentions_dim, 0, sizeof l->mentions_dim);
   l->mentions_args = false;
   l->out = &body;
   l->indent++;
+  if (!nodes_mention(nodes, parameter)) {
+    begin_line(l);
+    tree_printf(l, "(void)%s;\n", var_info[parameter.kind].prefix);
+  }
   print_nodes(l, nodes);
   l->out = function;
   for (size_t i = 0; i < MAX_OPEN_DIMS; i++) {
@@ -63,9 +67,9 @@ static void print_step(TreePrinter *l, bool is_tail) {
   print_partial_parameters(l, false);
   for (int i = 0; i < count; i++)
     tree_printf(l, ", %s%s %s", parameters[i].kind == VAR_ROWS ? "const " : "", var_type(parameters[i]),
-                var_names[parameters[i].kind]);
+                var_info[parameters[i].kind].prefix);
   tree_printf(l, ") {\n");
-  print_function_body(l, is_tail ? l->t->tail_step : l->t->step);
+  print_function_body(l, is_tail ? l->t->tail_step : l->t->step, parameters[0]);
 }
 
 // Prints the block function. If several kernels call it, it is not inlined, as inlining would copy it for each kernel.
@@ -80,7 +84,7 @@ static void print_block(TreePrinter *l) {
               "%s%svoid %s(const void *args, size_t block) {\n"
               "  const struct %s *a = (const struct %s *)args;\n",
               is_external ? "" : "static ", is_shared(l) ? "V_FAR " : "", name, of, of);
-  print_function_body(l, l->t->block);
+  print_function_body(l, l->t->block, loop_var(VAR_BLOCK));
 }
 
 // Prints a vocabulary function as a noinline function that takes its vectors through memory, because compilers differ

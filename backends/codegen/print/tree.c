@@ -5,57 +5,15 @@
 
 // Computed values
 
-static void print_let(TreePrinter *l, const LoopNode *n) {
-  if (n->within) print_lanes_within(l, n);
-  begin_line(l);
-  if (n->is_row) tree_say(l, n, "%e[r] = ");
-  else if (!n->is_vector) tree_printf(l, "const %s %s = ", scalar_type(l, expr_of(l, n)), l->name[n->expr]);
-  else tree_say(l, n, n->load != LOAD_SPILLED && expr_is_mask(l->k, n->expr) ? "const %Q %e = " : "const %K %e = ");
-  if (n->is_held) add_text(l, "v_hold(");
-  add_value(l, n);
-  add_text(l, n->is_held ? ");\n" : ";\n");
-}
-
-// Sums
-
-static void print_begin_sum(TreePrinter *l, const LoopNode *n) {
-  const bool is_scalar = n->sum == SUM_SCALAR || (n->sum == SUM_TOTAL && node_adds_lanes(l->t, n));
-  if (n->count == 1) {
-    tree_say_line(l, n, is_scalar ? "double %g = %i;" : "%V %g = %p_set(%i);");
-  } else {
-    tree_say_line(l, n, is_scalar ? "double %g[%#];" : "%V %g[%#];");
-    tree_say_line(l, n, "UNROLL for (int u = 0; u < %#; u++)");
-    tree_say_line(l, n, is_scalar ? "  %g[u] = %i;" : "  %g[u] = %p_set(%i);");
-  }
-}
-
-static void print_update(TreePrinter *l, const LoopNode *n) {
-  begin_line(l);
-  tree_say(l, n, "%f%g = ");
-  if (n->has_fewer_lanes) tree_say(l, n, "%p_merge(n, ");
-  if (n->is_fused) tree_say(l, n, "%p_fma(%1, %2, %g)");
-  else if (node_is_widened(l->t, n)) tree_say(l, n, "d_%c(%g, d_from_v(%o))");
-  else if (n->is_vector) tree_say(l, n, "%p_%c(%g, %o)");
-  else tree_say(l, n, "f64_%c(%g, (double)%O)");
-  if (n->has_fewer_lanes) tree_say(l, n, ", %g)");
-  add_text(l, ";\n");
-}
-
-static void print_end_run(TreePrinter *l, const LoopNode *n) {
-  tree_say_line(l, n,
-                node_adds_lanes(l->t, n) ? "%Rtotal_%e%r = f64_%c(total_%e%r, (double)v_%l(acc_%e%r));"
-                                         : "%Rtotal_%e%r = d_%c(total_%e%r, d_from_v(acc_%e%r));");
-}
-
 static void print_end_sum(TreePrinter *l, const LoopNode *n) {
   if (n->is_vector && tree_element_sums(l->t, n->expr)) {
     begin_line(l);
-    tree_say(l, n, "const %K %e = v_%l_of_each(%g, ");
+    tree_say(l, n, "const %K %e = v_%l_of_each(%F, ");
     tree_printf(l, "%d);\n", tree_element_sums(l->t, n->expr));
     return;
   }
   if (n->is_vector) {
-    tree_say_line(l, n, node_is_widened(l->t, n) ? "const %K %e = v_from_d(%g);" : "const %K %e = %g;");
+    tree_say_line(l, n, node_is_widened(l->t, n) ? "const %K %e = v_from_d(%F);" : "const %K %e = %F;");
     return;
   }
   if (n->is_row) {
@@ -65,19 +23,64 @@ static void print_end_sum(TreePrinter *l, const LoopNode *n) {
   }
   begin_line(l);
   tree_say(l, n, n->is_row ? "%R%e[r] = " : "const %k %e = ");
-  tree_say(l, n, n->sum == SUM_ACCUMULATOR ? "%p_%l(%g);\n" : "(%k)%g;\n");
+  tree_say(l, n, n->from.buffer == BUFFER_SUM ? "%p_%l(%F);\n" : "(%k)%F;\n");
+}
+
+static void print_let(TreePrinter *l, const LoopNode *n) {
+  if (node_ends_sum(n)) {
+    print_end_sum(l, n);
+    return;
+  }
+  if (n->from.within) print_lanes_within(l, n);
+  begin_line(l);
+  if (n->is_row) tree_say(l, n, "%e[r] = ");
+  else if (!n->is_vector) tree_printf(l, "const %s %s = ", scalar_type(l, expr_of(l, n)), l->name[n->expr]);
+  else
+    tree_say(l, n, n->from.buffer != BUFFER_SPILL && expr_is_mask(l->k, n->expr) ? "const %Q %e = " : "const %K %e = ");
+  if (n->is_held) add_text(l, "v_hold(");
+  add_value(l, n);
+  add_text(l, n->is_held ? ");\n" : ";\n");
+}
+
+// Sums
+
+static void print_begin_sum(TreePrinter *l, const LoopNode *n) {
+  if (n->count == 1) {
+    tree_say_line(l, n, n->is_vector ? "%V %G = %p_set(%i);" : "double %G = %i;");
+  } else {
+    tree_say_line(l, n, n->is_vector ? "%V %G[%#];" : "double %G[%#];");
+    tree_say_line(l, n, "UNROLL for (int u = 0; u < %#; u++)");
+    tree_say_line(l, n, n->is_vector ? "  %G[u] = %p_set(%i);" : "  %G[u] = %i;");
+  }
+}
+
+static void print_end_run(TreePrinter *l, const LoopNode *n) {
+  tree_say_line(l, n,
+                node_adds_lanes(l->t, n) ? "%R%G = f64_%c(%G, (double)v_%l(%F));" : "%R%G = d_%c(%G, d_from_v(%F));");
 }
 
 static void print_combine(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
-  tree_say(l, n, n->is_vector ? "total_%e = d_%c(total_%e, " : "total_%e = f64_%c(total_%e, (double)%[");
+  tree_say(l, n, n->is_vector ? "%G = d_%c(%G, " : "%G = f64_%c(%G, (double)%[");
   if (n->is_vector) add_vector_load(l, n, 'd', false);
   add_text(l, ");\n");
 }
 
-static void print_load_partial(TreePrinter *l, const LoopNode *n) {
-  tree_say_line(l, n,
-                n->flag ? "%V held_%a = part_%a ? %p_load%n(%@%N) : %p_set(%i);" : "%V held_%a = %p_load%n(%@%N);");
+static void print_update(TreePrinter *l, const LoopNode *n) {
+  if (n->from.buffer) {
+    if (node_ends_run(n)) print_end_run(l, n);
+    else print_combine(l, n);
+    return;
+  }
+  begin_line(l);
+  tree_say(l, n, "%f%g = ");
+  if (n->has_fewer_lanes) tree_say(l, n, "%p_merge(n, ");
+  if (n->is_fused) tree_say(l, n, "%p_fma(%1, %2, %g)");
+  else if (n->is_vector && node_is_widened(l->t, n)) tree_say(l, n, "d_%c(%g, d_from_v(%o))");
+  else if (n->is_vector) tree_say(l, n, "%p_%c(%g, %o)");
+  else tree_say(l, n, "f64_%c(%g, (double)%O)");
+  if (n->has_fewer_lanes) tree_say(l, n, ", %g)");
+  add_text(l, ";\n");
 }
 
 // Stores
@@ -93,14 +96,24 @@ static void print_vector_store(TreePrinter *l, const LoopNode *n) {
 }
 
 static void print_store(TreePrinter *l, const LoopNode *n) {
-  if (!n->is_vector) print_scalar_store(l, n);
-  else if (n->address.base == BASE_ROWS) tree_say_line(l, n, "v_store(%@, %o);");
+  if (n->from.buffer) tree_say_line(l, n, "%f%p_store%n(%@, %F%N);");
+  else if (!n->expr) tree_say_line(l, n, "%[ = %i;");
+  else if (!n->is_vector) print_scalar_store(l, n);
+  else if (n->to.buffer == BUFFER_COPY) tree_say_line(l, n, "v_store(%@, %o);");
+  else if (n->to.buffer == BUFFER_SPILL) tree_say_line(l, n, "v_store(%@, %e);");
   else if (access_is_mask(access_of(l, n))) tree_say_line(l, n, "%Q_store(%@, %o);");
   else print_vector_store(l, n);
 }
 
-static void print_store_rows(TreePrinter *l, const LoopNode *n) {
-  tree_say_line(l, n, n->is_streamed ? "v_stream_rows%t(p_%a, rows_%a, %z);" : "v_store_rows%t(p_%a%S, rows_%a, %z);");
+static void print_move(TreePrinter *l, const LoopNode *n) {
+  const bool is_store = n->from.buffer == BUFFER_COPY;
+  if (n->is_row)
+    tree_say_line(l, n,
+                  is_store ? "%fv_scatter_rows(p_%a, %+, (ptrdiff_t)%s, %F, rows);"
+                           : "v_gather_rows(%G, p_%a, %+, (ptrdiff_t)%s, rows);");
+  else if (!n->count) tree_say_line(l, n, "v_store(%>, v_load%t(%@));");
+  else if (n->is_streamed) tree_say_line(l, n, "v_stream_rows%t(%G, %F, %#);");
+  else tree_say_line(l, n, is_store ? "v_store_rows%t(%G%S, %F, %#);" : "v_load_rows%t(%G, %F%S, %#);");
 }
 
 // Pointers, local arrays, flags
@@ -108,36 +121,44 @@ static void print_store_rows(TreePrinter *l, const LoopNode *n) {
 // Prints the beginning of a row: a pointer, or, for elements without addresses, an element's number.
 static void print_pointer(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
-  if (n->is_row) tree_say(l, n, "p_%a[r] = ");
-  else if (!access_has_addresses(access_of(l, n))) tree_say(l, n, "const size_t p_%a = ");
-  else tree_say(l, n, tree_stores(l->t, n->access) ? "%T *const p_%a = " : "const %T *const p_%a = ");
-  tree_say(l, n, n->flag ? "wants_%a ? %@ : NULL;\n" : "%@;\n");
+  if (n->to.item) tree_say(l, n, "%G = ");
+  else if (!access_has_addresses(access_of(l, n))) tree_say(l, n, "const size_t %G = ");
+  else tree_say(l, n, tree_stores(l->t, n->to.of) ? "%T *const %G = " : "const %T *const %G = ");
+  tree_say(l, n, n->test ? "%? ? %@ : NULL;\n" : "%@;\n");
 }
 
-static void print_local(TreePrinter *l, const LoopNode *n) {
-  static const char *const lines[] = {
-      [LOCAL_TEMPORARY] = "%T p_%a[%z];",        [LOCAL_POINTERS] = "%T *p_%a[%z];",
-      [LOCAL_COPY] = "float rows_%a[%z];",       [LOCAL_ROWS] = "float rows_%a[%z * %L];",
-      [LOCAL_SPILLED] = "float spilled_%e[%z];", [LOCAL_SCALARS] = " %e[%z];"};
-  const bool are_places = n->local == LOCAL_POINTERS && !access_has_addresses(access_of(l, n));
+static void print_array(TreePrinter *l, const LoopNode *n) {
+  const bool are_pointers = n->to.buffer == BUFFER_ROW && !access_is_own(l->t, n->to.of);
   begin_line(l);
-  if (n->local == LOCAL_SCALARS) add_text(l, scalar_type(l, expr_of(l, n)));
-  if (n->local == LOCAL_POINTERS && !tree_stores(l->t, n->access) && !are_places) add_text(l, "const ");
-  tree_say(l, n, are_places ? "size_t p_%a[%z];" : lines[n->local]);
-  add_text(l, "\n");
+  if (are_pointers && !access_has_addresses(access_of(l, n))) add_text(l, "size_t ");
+  else if (are_pointers) tree_say(l, n, tree_stores(l->t, n->to.of) ? "%T *" : "const %T *");
+  else if (n->to.buffer == BUFFER_ROW) tree_say(l, n, "%T ");
+  else tree_printf(l, "%s ", n->to.buffer == BUFFER_VALUE ? scalar_type(l, &l->k->exprs[n->to.of]) : "float");
+  tree_say(l, n, n->is_vector ? "%G[%# * %L];\n" : "%G[%#];\n");
 }
 
-static void print_flag(TreePrinter *l, const LoopNode *n) {
-  begin_line(l);
-  if (n->flag == FLAG_WANTED) tree_say(l, n, "const int wants_%a = %m != NULL;\n");
-  else tree_say(l, n, n->is_peeled ? "const int streams_%a = 1" : "const int streams_%a = (uintptr_t)(%@) %% %C == 0");
-  if (n->flag == FLAG_STREAMED) tree_say(l, n, n->value ? " && %B > %E;\n" : ";\n");
+static void print_buffer(TreePrinter *l, const LoopNode *n) {
+  static const char *const lines[BUFFER_KINDS][2] = {
+      // [has a test]
+      [BUFFER_PARTIALS] = {"%T *const %G = %@;", "%T *const %G = %? ? %@ : NULL;"},
+      [BUFFER_HELD] = {"%V %G = %p_load%n(%@%N);", "%V %G = %? ? %p_load%n(%@%N) : %p_set(%i);"}};
+  const char *line = lines[n->to.buffer][n->test != NULL];
+  if (line) tree_say_line(l, n, line);
+  else if (n->from.buffer) print_pointer(l, n);
+  else if (n->to.buffer == BUFFER_SUM || n->to.buffer == BUFFER_TOTAL) print_begin_sum(l, n);
+  else print_array(l, n);
 }
 
-static void print_peel_count(TreePrinter *l, const LoopNode *n) {
-  begin_line(l);
-  tree_say(l, n, n->flag ? "const int n = !wants_%a ? 0 : " : "const int n = ");
-  tree_say(l, n, "(int)(-(uintptr_t)(%@) %% %C / %Z);\n");
+static void print_index(TreePrinter *l, const LoopNode *n) {
+  const bool is_sum = n->is_counter && n->value->op == INDEX_ADD && index_is_var(n->value->args[0], n->var);
+  if (is_sum) {
+    begin_line(l);
+    tree_say(l, n, "%v += ");
+    add_index_as(l, n->value->args[1], INDEX_SIZE);
+    add_text(l, ";\n");
+  } else if (n->value->op == INDEX_EXISTS) tree_say_line(l, n, "const %y %v = %x != NULL;");
+  else if (n->test) tree_say_line(l, n, "const %y %v = !%? ? 0 : %x;");
+  else tree_say_line(l, n, n->is_counter ? "%y %v = %x;" : "const %y %v = %x;");
 }
 
 // Loops
@@ -151,18 +172,18 @@ static void print_body(TreePrinter *l, const LoopNode *body) {
 }
 
 static void print_for(TreePrinter *l, const LoopNode *n) {
-  const bool is_one = n->is_vectors ? l->t->loop->by_element == 1 : index_is(n->step, 1);
+  const bool is_one = n->vectors ? l->t->loop->by_element == 1 : index_is(n->step, 1);
   begin_line(l);
   tree_say(l, n, n->is_unrolled ? "%fUNROLL for (" : "%ffor (");
   // Only whole steps, without the tail. Said as `o + 4 <= end`, gcc 12 -O2 drops some second loops over whole steps.
   if (n->is_whole) tree_say(l, n, is_one ? "; %v < %E" : "; %E - %v >= %s");
   else tree_say(l, n, n->is_down ? "%y %v = %E; %v-- > %B" : "%y %v = %B; %v < %E");
   if (n->bound) tree_say(l, n, " && %v < %b");
-  if (n->is_vectors && !is_one) tree_printf(l, "; i += %d) ", l->t->loop->by_element);
+  if (n->vectors && !is_one) tree_printf(l, "; i += %d) ", l->t->loop->by_element);
   else tree_say(l, n, n->is_down ? ";) " : is_one ? "; %v++) " : "; %v += %s) ");
-  if (n->is_vectors) l->elements = n;
+  if (n->vectors) l->elements = n;
   print_body(l, n->body);
-  if (n->is_vectors) l->elements = NULL;
+  if (n->vectors) l->elements = NULL;
 }
 
 static bool is_line(const LoopNode *nodes) {
@@ -181,7 +202,7 @@ static void print_branch(TreePrinter *l, const LoopNode *n, const LoopNode *bran
 
 static void print_if(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
-  tree_say(l, n, n->test ? "if (%?) " : "%f");
+  tree_say(l, n, "%f");
   print_branch(l, n, n->body);
   if (!n->otherwise) return;
   begin_line(l);
@@ -192,10 +213,8 @@ static void print_if(TreePrinter *l, const LoopNode *n) {
 // Blocks
 
 void print_partial_parameters(TreePrinter *l, bool is_call) {
-  for (const LoopNode *n = l->t->block; n; n = n->next) {
-    if (n->kind != NODE_PARTIALS) continue;
-    tree_say(l, n, is_call ? ", part_%a" : ", %T *part_%a");
-  }
+  for (const LoopNode *n = l->t->block; n; n = n->next)
+    if (n->kind == NODE_BUFFER) tree_say(l, n, is_call ? ", %G" : ", %T *%G");
 }
 
 void print_step_name(TreePrinter *l, bool is_tail) {
@@ -207,7 +226,7 @@ static void add_argument(TreePrinter *l, const LoopNode *n, Var parameter) {
   case VAR_ROWS: tree_say(l, n, ", %#"); return;
   case VAR_LANES: tree_say(l, n, ", (int)%X"); return;
   case VAR_COLUMN_END: tree_say(l, n, ", %E"); return;
-  default: tree_printf(l, ", %s", var_names[parameter.kind]);
+  default: add_text(l, ", "); add_var(l, parameter);
   }
 }
 
@@ -221,11 +240,6 @@ static void print_step_call(TreePrinter *l, const LoopNode *n) {
   print_partial_parameters(l, true);
   for (int i = 0; i < count; i++) add_argument(l, n, parameters[i]);
   add_text(l, ");\n");
-}
-
-static void print_partials(TreePrinter *l, const LoopNode *n) {
-  tree_say_line(l, n,
-                n->flag ? "%T *const part_%a = %m ? %m + block * %X : NULL;" : "%T *const part_%a = %m + block * %X;");
 }
 
 typedef struct NodePrinter {
@@ -262,37 +276,16 @@ static void print_scatter(TreePrinter *l, const LoopNode *n) {
 
 static const NodePrinter printers[] = {
     [NODE_COMMENT] = {"// Sweep: %w", NULL},
-    [NODE_UNUSED] = {"(void)%v;", NULL},
-    [NODE_INDEX] = {"const %y %v = %x;", NULL},
-    [NODE_COUNTER] = {"%y %v = %x;", NULL},
-    [NODE_ADVANCE] = {"%v += %x;", NULL},
+    [NODE_INDEX] = {NULL, print_index},
     [NODE_FOR] = {NULL, print_for},
-    [NODE_SCOPE] = {NULL, print_if},
     [NODE_IF] = {NULL, print_if},
-    [NODE_FLAG] = {NULL, print_flag},
-    [NODE_POINTER] = {NULL, print_pointer},
-    [NODE_LOCAL] = {NULL, print_local},
+    [NODE_BUFFER] = {NULL, print_buffer},
     [NODE_LET] = {NULL, print_let},
-    [NODE_BEGIN_SUM] = {NULL, print_begin_sum},
-    [NODE_LEAVE] = {"V_LEAVE(total_%e);", NULL},
     [NODE_UPDATE] = {NULL, print_update},
-    [NODE_END_RUN] = {NULL, print_end_run},
-    [NODE_END_SUM] = {NULL, print_end_sum},
-    [NODE_COMBINE] = {NULL, print_combine},
-    [NODE_LOAD_PARTIAL] = {NULL, print_load_partial},
-    [NODE_STORE_PARTIAL] = {"%f%p_store%n(%@, held_%a%N);", NULL},
     [NODE_STORE] = {NULL, print_store},
-    [NODE_SPILL] = {"v_store(%@, %e);", NULL},
-    [NODE_LOAD_ROWS] = {"v_load_rows%t(rows_%a, p_%a%S, %z);", NULL},
-    [NODE_STORE_ROWS] = {NULL, print_store_rows},
-    [NODE_COPY_ROWS] = {"v_load_rows%t(%@, p_%a%S, %z);", NULL},
-    [NODE_LOAD_COLUMN] = {"v_store(rows_%a + %B, v_load%t(%@));", NULL},
-    [NODE_GATHER_ROWS] = {"v_gather_rows(rows_%a, p_%a, %+, (ptrdiff_t)%s, rows);", NULL},
-    [NODE_SCATTER_ROWS] = {"%fv_scatter_rows(p_%a, %+, (ptrdiff_t)%s, rows_%a, rows);", NULL},
+    [NODE_MOVE] = {NULL, print_move},
+    [NODE_LEAVE] = {"V_LEAVE(%G);", NULL},
     [NODE_PREFETCH] = {"v_prefetch_l2(%@);", NULL},
-    [NODE_PEEL_COUNT] = {NULL, print_peel_count},
-    [NODE_PARTIALS] = {NULL, print_partials},
-    [NODE_INIT_PARTIAL] = {"%[ = %i;", NULL},
     [NODE_STEP] = {NULL, print_step_call},
     [NODE_SCATTER] = {NULL, print_scatter},
     [NODE_FENCE] = {"v_fence();", NULL},

@@ -29,7 +29,7 @@ typedef struct TreePrinter {
 } TreePrinter;
 
 static inline const Access *access_of(const TreePrinter *l, const LoopNode *n) {
-  return &l->k->accesses[n->access];
+  return &l->k->accesses[node_access(n)];
 }
 
 static inline const Expr *expr_of(const TreePrinter *l, const LoopNode *n) {
@@ -80,7 +80,8 @@ void add_index(TreePrinter *l, const Index *i);
 void add_factor(TreePrinter *l, const Index *i); // an operand of a cast or *, in parentheses if needed
 void add_index_as(TreePrinter *l, const Index *i, IndexType wanted); // with a cast if its type differs
 const char *number_text(TreePrinter *l, int64_t number, Monomial monomial);
-void add_member(TreePrinter *l, AccessId id); // a->x: the tensor or temporary that is accessed
+void add_member(TreePrinter *l, AccessId id);       // a->x: the tensor or temporary that is accessed
+void add_buffer(TreePrinter *l, const Address *at); // its name, and the index of an item
 void add_address(TreePrinter *l, const Address *at);
 // The arguments that vocabulary functions take for an address: a pointer, or "memory, place".
 void add_memory(TreePrinter *l, const Address *at);

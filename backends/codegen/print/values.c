@@ -36,8 +36,8 @@ static void add_scalar_load(TreePrinter *l, const LoopNode *n) {
   const Access *a = access_of(l, n);
   const char *convert = element_types[a->type].from;
   const bool is_call = *convert && a->type != TYPE_BOOLEAN, has_addresses = access_has_addresses(a);
-  const Bound *bound = l->elements && n->within ? node_lane_bound(l->t, n) : NULL;
-  if (n->inside) tree_say(l, n, bound ? "%I && " : "%I ? ");
+  const Bound *bound = l->elements && n->from.within ? node_lane_bound(l->t, n) : NULL;
+  if (n->from.inside) tree_say(l, n, bound ? "%I && " : "%I ? ");
   if (bound) {
     tree_say(l, n, "(size_t)%j < ");
     tree_printf(l, "%lld ? ", (long long)bound->extent);
@@ -50,17 +50,17 @@ static void add_scalar_load(TreePrinter *l, const LoopNode *n) {
     add_scalar(l, offset);
     add_text(l, ")");
   } else {
-    open_element(l, &n->address);
+    open_element(l, &n->from);
     if (offset) add_offset(l, a, offset, false);
   }
   add_text(l, !has_addresses ? ")" : is_call ? "])" : "]");
-  if (n->inside || bound) tree_say(l, n, " : %u");
+  if (n->from.inside || bound) tree_say(l, n, " : %u");
 }
 
 // Adds the distance from lane 0's address to the first lane within the bound.
 static void add_first_within(TreePrinter *l, const LoopNode *n) {
-  const int64_t step = n->load == LOAD_DENSE ? 1 : n->step->number;
-  if (n->load != LOAD_DENSE && n->step->monomial) {
+  const int64_t step = n->step->number;
+  if (n->step->monomial) {
     tree_say(l, n, " + (ptrdiff_t)within_%e.first * (ptrdiff_t)");
     add_factor(l, n->step);
     return;
@@ -70,7 +70,7 @@ static void add_first_within(TreePrinter *l, const LoopNode *n) {
 }
 
 void add_vector_load(TreePrinter *l, const LoopNode *n, char to, bool is_part) {
-  const bool is_gathered = n->load == LOAD_GATHERED, is_strided = is_gathered || node_is_strided(n);
+  const bool is_gathered = node_load(l->t, n) == LOAD_GATHERED, is_strided = is_gathered || node_is_strided(n);
   const Access *a = access_of(l, n);
   const ExprId offset = expr_of(l, n)->args[0];
   if (access_is_mask(a)) {
@@ -97,8 +97,9 @@ static void add_load_within(TreePrinter *l, const LoopNode *n) {
     add_text(l, " : ");
   }
   const Access *a = access_of(l, n);
-  if (a->type == kernel_type(l->k) && !l->k->is_s64 && n->load != LOAD_GATHERED && !expr_of(l, n)->args[0]) {
-    const bool is_dense = n->load == LOAD_DENSE;
+  const Load load = node_load(l->t, n);
+  if (a->type == kernel_type(l->k) && !l->k->is_s64 && load != LOAD_GATHERED && !expr_of(l, n)->args[0]) {
+    const bool is_dense = load == LOAD_DENSE;
     tree_say(l, n, is_dense ? "within_%e.count ? %P_load_within(%M" : "within_%e.count ? %P_gather_within(%M");
     add_first_within(l, n);
     tree_say(l, n, is_dense ? ", within_%e, %u) : %P_set(%u)" : "%S, within_%e, %u) : %P_set(%u)");
@@ -115,29 +116,28 @@ void print_lanes_within(TreePrinter *l, const LoopNode *n) {
   const Bound *bound = node_lane_bound(l->t, n);
   if (!bound) return; // never in a verified tree
   tree_printf(l, "%lld, %lld, ", (long long)bound->factor[loop_lane_axis(l->t->loop)], (long long)bound->extent);
-  if (n->inside) tree_say(l, n, "%I ? ");
+  if (n->from.inside) tree_say(l, n, "%I ? ");
   if (n->has_fewer_lanes) add_var(l, loop_var(VAR_LANES));
   else tree_say(l, n, "%L");
-  add_text(l, n->inside ? " : 0);\n" : ");\n");
+  add_text(l, n->from.inside ? " : 0);\n" : ");\n");
 }
 
-static void add_load(TreePrinter *l, const LoopNode *n) {
-  switch (l->elements ? LOAD_ELEMENT : n->load) {
+static void add_load(TreePrinter *l, const LoopNode *n, Load load) {
+  switch (l->elements ? LOAD_ELEMENT : load) {
   case LOAD_ELEMENT: add_scalar_load(l, n); return;
-  case LOAD_COPIED:
-  case LOAD_SPILLED: tree_say(l, n, "v_load(%@)"); return;
+  case LOAD_WHOLE: tree_say(l, n, "v_load(%@)"); return;
   case LOAD_BROADCAST:
     tree_printf(l, "v_set(%s", element_types[access_of(l, n)->type].from);
     tree_say(l, n, "(*(%M)))");
     return;
   default:
-    if (n->within) {
+    if (n->from.within) {
       add_load_within(l, n);
       return;
     }
-    if (n->inside) tree_say(l, n, "%I ? ");
+    if (n->from.inside) tree_say(l, n, "%I ? ");
     add_vector_load(l, n, l->prefix, false);
-    if (n->inside) tree_say(l, n, " : %P_set(%u)");
+    if (n->from.inside) tree_say(l, n, " : %P_set(%u)");
   }
 }
 
@@ -246,7 +246,8 @@ static void add_vector_result(TreePrinter *l, const LoopNode *n) {
 }
 
 void add_value(TreePrinter *l, const LoopNode *n) {
-  if (n->load) add_load(l, n);
+  const Load load = node_load(l->t, n);
+  if (load) add_load(l, n, load);
   else if (n->is_vector && !l->elements) add_vector_result(l, n);
   else add_scalar_result(l, n);
 }
@@ -259,7 +260,7 @@ void print_scalar_store(TreePrinter *l, const LoopNode *n) {
   const bool is_call = *convert && a->type != TYPE_BOOLEAN;
   begin_line(l);
   if (!has_addresses) tree_say(l, n, "put%t(");
-  open_element(l, &n->address);
+  open_element(l, &n->to);
   tree_printf(l, "%s%s%s", has_addresses ? "] = " : ", ", convert, is_call ? "(" : "");
   if (wants_f64 != l->k->is_f64 && a->type != TYPE_BOOLEAN) add_text(l, wants_f64 ? "(double)" : "(float)");
   tree_say(l, n, "%O");

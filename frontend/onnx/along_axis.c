@@ -1,0 +1,245 @@
+// Operators along an axis: sums up to each element, the best elements, and triangles. Parts of an axis are compared or
+// added by all pairs of their elements; a long axis is cut into parts.
+#include "frontend/onnx/translation.h"
+
+#include <math.h>
+
+enum {
+  MOST_PAIRS = 1 << 28, // of elements of an axis
+  PART = 16,            // elements that are added by pairs
+  FEW = 128             // elements that are ordered by pairs
+};
+
+static Extent extent(const Value *v, int axis) {
+  return v->shape.extent[axis];
+}
+
+// v as [before, n, behind].
+static Value *around(Onnx *x, Value *v, int axis) {
+  if (!v) return NULL;
+  return onnx_reshape_to(
+      x, v, 3,
+      (const Extent[]){onnx_product(x, v, 0, axis), extent(v, axis), onnx_product(x, v, axis + 1, v->shape.rank)});
+}
+
+// [before, n, behind] as [before, n, 1, behind] or, with is_second, as [before, 1, n, behind].
+static Value *beside(Onnx *x, Value *v, bool is_second) {
+  if (!v) return NULL;
+  const Extent one = EXTENT(1), n = extent(v, 1);
+  return onnx_reshape_to(x, v, 4,
+                         (const Extent[]){extent(v, 0), is_second ? one : n, is_second ? n : one, extent(v, 2)});
+}
+
+// Whether `column - row` is at least, or at most, a number: booleans [rows, columns], then `behind` axes of 1.
+static Value *band(Onnx *x, OperatorId comparison, Extent nrows, Extent ncolumns, int64_t limit, int behind) {
+  Builder *b = &x->build;
+  const bool are_numbers = extent_is_literal(nrows) && extent_is_literal(ncolumns);
+  if (are_numbers && nrows.value > 0 && ncolumns.value > MOST_PAIRS / nrows.value)
+    return build_error(b, "the axis is too long"), NULL;
+  if (are_numbers && (nrows.value == 0 || ncolumns.value == 0))
+    return build_number(b, TYPE_BOOLEAN, &(Shape){.rank = 2, .extent = {nrows, ncolumns}}, 0);
+  Value *column = onnx_iota(x, ncolumns, EXTENT(1), behind), *row = onnx_iota(x, nrows, EXTENT(1), behind + 1);
+  return build_binary(b, comparison, build_binary(b, OP_Subtract, column, row),
+                      build_number(b, TYPE_S64, NULL, (double)limit));
+}
+
+static Value *sum_over(Onnx *x, Value *v, int64_t axis) {
+  return build_reduce(&x->build, OP_ReduceSum, v, &axis, 1, false);
+}
+
+// [before, n, behind] as [before, count, length, behind], the first of which are v's elements, and the others `number`.
+static Value *in_parts(Onnx *x, Value *v, int64_t count, int64_t length, double number) {
+  if (!v) return NULL;
+  const int64_t more = count * length - extent(v, 1).value;
+  if (more) v = build_pad(&x->build, v, (int64_t[3]){0}, (int64_t[]){0, more, 0}, 3, number);
+  return v ? onnx_reshape_to(x, v, 4, (const Extent[]){extent(v, 0), EXTENT(count), EXTENT(length), extent(v, 2)})
+           : NULL;
+}
+
+// Sums
+
+typedef struct Running {
+  OperatorId reduction, pair; // ReduceSum and Add, or ReduceProd and Multiply
+  bool is_reverse;
+} Running;
+
+// Of [..., 1, n, behind], over the last but one axis, the sums up to each of n elements: [..., n, behind].
+static Value *sum_pairs(Onnx *x, const Running *r, Value *v, int64_t axis, bool is_exclusive) {
+  Builder *b = &x->build;
+  if (!v) return NULL;
+  const Extent n = extent(v, (int)axis);
+  Value *is_added = r->is_reverse ? band(x, OP_GreaterEqual, n, n, is_exclusive, 1)
+                                  : band(x, OP_LessEqual, n, n, -(int64_t)is_exclusive, 1);
+  Value *parts = build_choose(b, is_added, v, build_number(b, v->type, NULL, r->reduction == OP_ReduceProd));
+  return build_reduce(b, r->reduction, parts, &axis, 1, false);
+}
+
+// Of [before, n, behind]: within parts, and those of the parts' sums.
+static Value *running(Onnx *x, const Running *r, Value *v, bool is_exclusive) {
+  Builder *b = &x->build;
+  const bool is_short = v && (!extent_is_literal(extent(v, 1)) || extent(v, 1).value <= (int64_t)2 * PART);
+  if (!v || is_short) return sum_pairs(x, r, beside(x, v, true), 2, is_exclusive);
+  const int64_t n = extent(v, 1).value, count = (n + PART - 1) / PART;
+  Value *parts = in_parts(x, v, count, PART, r->reduction == OP_ReduceProd);
+  if (!parts) return NULL;
+  const Extent one = EXTENT(1), each[] = {extent(v, 0), EXTENT(count), one, EXTENT(PART), extent(v, 2)},
+               whole[] = {extent(v, 0), EXTENT(count), one, extent(v, 2)},
+               all[] = {extent(v, 0), EXTENT(count * PART), extent(v, 2)};
+  Value *within = sum_pairs(x, r, onnx_reshape_to(x, parts, 5, each), 3, is_exclusive);
+  Value *before = running(x, r, build_reduce(b, r->reduction, parts, (int64_t[]){2}, 1, false), true);
+  Value *sums = build_binary(b, r->pair, within, before ? onnx_reshape_to(x, before, 4, whole) : NULL);
+  sums = sums ? onnx_reshape_to(x, sums, 3, all) : NULL;
+  return sums && n < count * PART ? build_slice(b, sums, 1, 0, n) : sums;
+}
+
+// Sums or products of the elements up to each one.
+bool onnx_cumulative(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  double given;
+  int axis;
+  if (!v || !onnx_number(x, onnx_in(x, 1), &given)) return false;
+  if (!onnx_axis(x, type_integer(given), v->shape.rank, &axis)) return false;
+  const bool is_product = x->row->op == OP_ReduceProd;
+  const Running r = {x->row->op, is_product ? OP_Multiply : OP_Add, onnx_int(x, "reverse", 0) != 0};
+  const Type type = v->type;
+  const bool is_half = TYPE_BIT(type) & (TYPE_BIT(TYPE_F16) | TYPE_BIT(TYPE_BF16));
+  const Type wide = is_half ? TYPE_F32 : type_is_float(type) ? type : TYPE_F64;
+  Value *sum = running(x, &r, build_cast(b, around(x, v, axis), wide), onnx_int(x, "exclusive", 0) != 0);
+  if (!type_is_float(type)) sum = build_cast(b, sum, TYPE_S64); // they wrap around
+  return sum && onnx_out(x, 0, build_cast(b, onnx_reshape_extents(x, sum, &v->shape), type));
+}
+
+// The best elements
+
+// Whether a >= b, where NaN is greater than all numbers, as in numpy's order.
+static Value *is_at_least(Onnx *x, Value *a, Value *b) {
+  Value *is_greater = build_binary(&x->build, OP_GreaterEqual, a, b);
+  if (!a || !type_is_float(a->type)) return is_greater;
+  return build_binary(&x->build, OP_LogicalOr, is_greater, build_binary(&x->build, OP_NotEqual, a, a));
+}
+
+// The rank of an element is the number of elements before it: better ones, and equal ones with a smaller index. So an
+// element with a smaller index is before it unless it is better, and one with a larger index if that is better.
+static Value *ranks(Onnx *x, Value *v, bool is_largest) {
+  Builder *b = &x->build;
+  if (!v) return NULL;
+  const Extent n = extent(v, 1);
+  Value *is_earlier = band(x, OP_Less, n, n, 0, 1);
+  Value *own = beside(x, v, false), *other = beside(x, v, true);
+  Value *greater = is_largest ? other : own, *lesser = is_largest ? own : other;
+  Value *if_earlier = build_binary(b, OP_LogicalAnd, is_at_least(x, greater, lesser), is_earlier),
+        *if_later = build_binary(b, OP_LogicalOr, is_at_least(x, lesser, greater), is_earlier);
+  Value *is_before = build_binary(b, OP_LogicalOr, if_earlier, build_unary(b, OP_LogicalNot, if_later));
+  return sum_over(x, build_cast(b, is_before, TYPE_F32), 2);
+}
+
+// Of places [before, n, behind], which each of the first k numbers has once, the element that has it: [before, k,
+// behind], in s64. items: what is taken in place of the element's index.
+static Value *inverse(Onnx *x, Value *place, Value *items, int64_t k) {
+  Builder *b = &x->build;
+  const Extent one = EXTENT(1), ks[] = {EXTENT(k), one};
+  const Type type = items ? TYPE_F64 : TYPE_F32; // pairs are fewer than 2^24 elements of an axis
+  if (!place) return NULL;
+  Value *number = onnx_reshape_to(x, build_cast(b, onnx_iota(x, ks[0], one, 1), TYPE_F32), 2, ks);
+  Value *is_it = build_binary(b, OP_Equal, beside(x, place, false), number);
+  Value *item = build_cast(b, items ? beside(x, items, false) : onnx_iota(x, extent(place, 1), one, 2), type);
+  return build_cast(b, sum_over(x, build_choose(b, is_it, item, build_number(b, type, NULL, 0)), 1), TYPE_S64);
+}
+
+// Different numbers [before, n, behind], in ascending order.
+static Value *ascending(Onnx *x, Value *v) {
+  Builder *b = &x->build;
+  Value *is_less = build_binary(b, OP_Less, beside(x, v, true), beside(x, v, false));
+  return v ? inverse(x, sum_over(x, build_cast(b, is_less, TYPE_F32), 2), v, extent(v, 1).value) : NULL;
+}
+
+// The best element of each part of [before, count, length, behind]: NaN, of the smallest elements only if there is no
+// other.
+static Value *best_of_parts(Onnx *x, Value *v, bool is_largest) {
+  Builder *b = &x->build;
+  const int64_t axis = 2;
+  if (!v || is_largest) return build_reduce(b, OP_ReduceMax, v, &axis, 1, false);
+  Value *is_number = build_binary(b, OP_Equal, v, v);
+  Value *least = build_choose(b, is_number, v, build_like(b, v, (double)INFINITY));
+  Value *any = build_reduce(b, OP_ReduceMax, build_cast(b, is_number, TYPE_F32), &axis, 1, false);
+  return build_choose(b, build_binary(b, OP_Greater, any, build_number(b, TYPE_F32, NULL, 0)),
+                      build_reduce(b, OP_ReduceMin, least, &axis, 1, false), build_like(b, v, (double)NAN));
+}
+
+// [before, n, behind] with elements behind that are no better than any.
+static Value *lengthened(Onnx *x, Value *v, int64_t n, bool is_largest) {
+  Builder *b = &x->build;
+  const int64_t own = extent(v, 1).value;
+  if (own == n) return v;
+  const double worst = is_largest ? -(double)INFINITY : (double)NAN;
+  Value *is_own =
+      build_binary(b, OP_Less, onnx_iota(x, EXTENT(n), EXTENT(1), 1), build_number(b, TYPE_S64, NULL, (double)own));
+  return build_choose(b, is_own, build_pad(b, v, (int64_t[3]){0}, (int64_t[]){0, n - own, 0}, 3, 0),
+                      build_like(b, v, worst));
+}
+
+// The indices of the k best elements of [before, n, behind], the best one first. Of a long axis, they are in the k
+// parts with the best elements: each of the k elements before an element of another part is better, or is as good and
+// comes first.
+static Value *best(Onnx *x, Value *v, int64_t k, bool is_largest) {
+  Builder *b = &x->build;
+  if (!v) return NULL;
+  const int64_t n = extent(v, 1).value;
+  if (n <= FEW || k < 1 || n <= 2 * k || v->type == TYPE_S64) // maxima of s64 are computed in f64
+    return inverse(x, ranks(x, v, is_largest), NULL, k);
+  const int64_t root = (int64_t)sqrt((double)n / (double)k), length = root > 2 ? root : 2,
+                count = (n + length - 1) / length;
+  v = lengthened(x, v, count * length, is_largest);
+  Value *parts = best(x, best_of_parts(x, in_parts(x, v, count, length, 0), is_largest), k, is_largest);
+  Value *first = build_binary(b, OP_Multiply, ascending(x, parts), build_number(b, TYPE_S64, NULL, (double)length));
+  Value *index = build_binary(b, OP_Add, beside(x, first, false), onnx_iota(x, EXTENT(length), EXTENT(1), 1));
+  if (!index) return NULL;
+  index = onnx_reshape_to(x, index, 3, (const Extent[]){extent(v, 0), EXTENT(k * length), extent(v, 2)});
+  Value *chosen = index ? best(x, onnx_gather_along(x, v, index, 1), k, is_largest) : NULL;
+  return chosen ? onnx_gather_along(x, index, chosen, 1) : NULL;
+}
+
+bool onnx_top_k(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  double given = (double)onnx_int(x, "k", 0);
+  int axis;
+  if (!v || (x->opset >= 10 && !onnx_number(x, onnx_in(x, 1), &given))) return false;
+  if (!onnx_axis(x, onnx_int(x, "axis", -1), v->shape.rank, &axis) || !onnx_has_number(x, v, axis)) return false;
+  const int64_t n = extent(v, axis).value, k = type_integer(given);
+  if (k < 0 || k > n) return build_error(b, "k: expected 0 to %lld", (long long)n);
+  Value *key = type_is_float(v->type) || v->type == TYPE_S64 ? v : build_cast(b, v, TYPE_F64);
+  Value *indices = best(x, around(x, key, axis), k, onnx_int(x, "largest", 1) != 0);
+  Shape shape = v->shape;
+  shape.extent[axis] = EXTENT(k);
+  indices = indices ? onnx_reshape_extents(x, indices, &shape) : NULL;
+  return indices && onnx_out(x, 0, onnx_gather_along(x, v, indices, axis)) && onnx_out(x, 1, indices);
+}
+
+// Triangles
+
+// Ones on a diagonal.
+bool onnx_eye_like(Onnx *x) {
+  Builder *b = &x->build;
+  const Value *like = onnx_in(x, 0);
+  if (!like) return false;
+  if (like->shape.rank != 2) return build_error(b, "expected a matrix");
+  const Type type = onnx_has(x, "dtype") ? onnx_type((uint64_t)onnx_int(x, "dtype", 1)) : like->type;
+  const int64_t k = onnx_int(x, "k", 0);
+  if (type == TYPE_NONE) return build_error(b, "dtype: the type is not supported");
+  return onnx_out(x, 0, build_cast(b, band(x, OP_Equal, extent(like, 0), extent(like, 1), k, 0), type));
+}
+
+// Keeps the elements on one side of a diagonal of the last two axes; the others become 0.
+bool onnx_trilu(Onnx *x) {
+  Builder *b = &x->build;
+  Value *v = onnx_in(x, 0);
+  double k = 0;
+  if (!v || (onnx_in(x, 1) && !onnx_number(x, onnx_in(x, 1), &k))) return false;
+  const int rank = v->shape.rank;
+  if (rank < 2) return build_error(b, "expected a matrix");
+  const OperatorId comparison = onnx_int(x, "upper", 1) ? OP_GreaterEqual : OP_LessEqual;
+  Value *is_inside = band(x, comparison, extent(v, rank - 2), extent(v, rank - 1), type_integer(k), 0);
+  return onnx_out(x, 0, build_choose(b, is_inside, v, build_like(b, v, 0)));
+}
