@@ -96,7 +96,7 @@ static Value *result_of(Node *node, uint32_t slot) {
 // N(v)
 static Value *through_norm(Gradient *g, const Twice *t, Value *v) {
   Value *ones = NULL;
-  if (t->node->op->id == OP_RMSNormBackward)
+  if (t->src && t->node->op->id == OP_RMSNormBackward)
     ones = gradient_filled(g, t->src->type, &(Shape){.rank = 1, .extent = {EXTENT(1)}}, 1);
   return result_of(again(g, t, t->node->op->id, v, ones), 0);
 }
