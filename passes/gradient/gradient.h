@@ -121,6 +121,10 @@ extern const GradientRule *const gradient_rules[OP_COUNT];
   GRADIENT_WITH(name, .exceptions = {__VA_ARGS__})
 #define GRADIENT(name) GRADIENT_WITH(name, .passes_on = false)
 #define WITH_POLE(name) GRADIENT_WITH(name, .has_pole = true)
+#define POLE_RULE(name, statement) /* the same, of one statement */                                                    \
+  WITH_POLE(name) {                                                                                                    \
+    statement;                                                                                                         \
+  }
 #define RULE(name, statement) /* a rule of one statement */                                                            \
   GRADIENT(name) {                                                                                                     \
     statement;                                                                                                         \
