@@ -38,9 +38,7 @@ OWN(Mish)
 PASSING(ReLU)
 OWN(Sigmoid)
 OWN(SoftPlus)
-WITH_POLE(Sqrt) {
-  make_own(g, node, diff, OP_SqrtBackward);
-}
+POLE_RULE(Sqrt, make_own(g, node, diff, OP_SqrtBackward))
 OWN(Tanh)
 
 // Abbreviations for rules: X and Y are the operands, DST is the result. Using one of these saves it.
@@ -64,20 +62,14 @@ OWN(Tanh)
   if (gradient_is_wanted(g, node->inputs[slot])) gradient_give(g, node, slot, gradient)
 
 RULE(Cos, GIVE(0, SCALE(MUL(diff, gradient_unary(g, OP_Sin, X)), -1)))
-WITH_POLE(Exp) {
-  GIVE(0, MUL(diff, DST));
-}
-WITH_POLE(Log) {
-  GIVE(0, DIV(diff, X));
-}
+POLE_RULE(Exp, GIVE(0, MUL(diff, DST)))
+POLE_RULE(Log, GIVE(0, DIV(diff, X)))
 GRADIENT_WITH(Neg, .passes_on = true) {
   GIVE(0, gradient_unary(g, OP_Neg, diff));
 }
 // (diff * dst) * dst: diff * dst is between diff and the result, so it does not overflow if these do not. dst^2 may
 // overflow.
-WITH_POLE(Reciprocal) {
-  GIVE(0, MUL(MUL(SCALE(diff, -1), DST), DST));
-}
+POLE_RULE(Reciprocal, GIVE(0, MUL(MUL(SCALE(diff, -1), DST), DST)))
 RULE(Sin, GIVE(0, MUL(diff, gradient_unary(g, OP_Cos, X))))
 // Doubles last, as twice diff may overflow where the result does not.
 RULE(Square, GIVE(0, SCALE(MUL(gradient_widened(g, diff), X), 2)))

@@ -280,17 +280,10 @@ static bool begin(Gradient *g) {
   size_t n = forward->nvalues + 1;
   const char *name = arena_format(&g->scratch, "%s_backward", forward->name);
   g->graph = name ? graph_new(forward->arena.allocator, name) : NULL;
-  g->depends = ARENA_ARRAY(&g->scratch, bool, n);
-  g->follows = ARENA_ARRAY(&g->scratch, bool, n);
-  g->is_risky = ARENA_ARRAY(&g->scratch, bool, n);
   g->here = ARENA_ARRAY(&g->scratch, Value *, n);
   g->seed = ARENA_ARRAY(&g->scratch, Value *, n);
-  g->diff = ARENA_ARRAY(&g->scratch, Value *, n);
-  g->guard = ARENA_ARRAY(&g->scratch, Guard, n);
   g->is_own = ARENA_ARRAY(&g->scratch, bool, n);
-  if (!g->graph || !g->is_own || !g->depends || !g->follows || !g->is_risky || !g->here || !g->seed || !g->diff ||
-      !g->guard)
-    return false;
+  if (!g->graph || !g->is_own || !g->here || !g->seed || !gradient_begin_walk(g, n)) return false;
   g->build = (Builder){.graph = g->graph, .d = g->diagnostics, .stem = ""};
   graph_find_own_values(forward, g->is_own);
   g->graph->origin = graph_keep((Graph *)forward); // the cast is valid: only the reference count changes

@@ -121,6 +121,10 @@ extern const GradientRule *const gradient_rules[OP_COUNT];
   GRADIENT_WITH(name, .exceptions = {__VA_ARGS__})
 #define GRADIENT(name) GRADIENT_WITH(name, .passes_on = false)
 #define WITH_POLE(name) GRADIENT_WITH(name, .has_pole = true)
+#define POLE_RULE(name, statement) /* the same, of one statement */                                                    \
+  WITH_POLE(name) {                                                                                                    \
+    statement;                                                                                                         \
+  }
 #define RULE(name, statement) /* a rule of one statement */                                                            \
   GRADIENT(name) {                                                                                                     \
     statement;                                                                                                         \
@@ -158,6 +162,8 @@ bool gradient_is_at_hand(const Gradient *g, const Value *forward);
 // Adds diff to the gradient of the forward node's input, after summing over the axes along which the input was
 // broadcast, and casting to its type. Does nothing if no gradient is wanted.
 void gradient_give(Gradient *g, const Node *node, uint32_t slot, Value *diff);
+
+bool gradient_broadcasts(const Shape *from, const Shape *to); // by numpy's rules
 
 // A splat constant, of this shape or of rank 0. Its type is f64 if `type` is f64, else f32.
 Value *gradient_filled(Gradient *g, Type type, const Shape *shape, double number);

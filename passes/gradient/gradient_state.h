@@ -51,6 +51,7 @@ void *gradient_out_of_memory(Gradient *g); // records it in g; NULL
 bool gradient_has_pole(const Node *node);  // its results may be infinite or NaN where its operands are not
 
 // The walk over forward nodes (walk.c).
+bool gradient_begin_walk(Gradient *g, size_t count);            // allocates what is known of so many values
 void gradient_find_flow(Gradient *g, const Node *node);         // sets depends and follows of its results
 void gradient_walk_back(Gradient *g, size_t first, size_t end); // runs the rules of these forward nodes
 

@@ -48,13 +48,7 @@ static void give_result(Gradient *g, Node *node, uint32_t slot) {
 }
 
 static bool expand(Gradient *g, Node *node) {
-  const size_t n = g->graph->nvalues;
-  g->depends = ARENA_ARRAY(&g->scratch, bool, n);
-  g->follows = ARENA_ARRAY(&g->scratch, bool, n);
-  g->is_risky = ARENA_ARRAY(&g->scratch, bool, n);
-  g->diff = ARENA_ARRAY(&g->scratch, Value *, n);
-  g->guard = ARENA_ARRAY(&g->scratch, Guard, n);
-  if (!g->depends || !g->follows || !g->is_risky || !g->diff || !g->guard) return error_out_of_memory(g->diagnostics);
+  if (!gradient_begin_walk(g, g->graph->nvalues)) return error_out_of_memory(g->diagnostics);
   if (!check_operands(g, node) || !find_flow(g, node)) return false;
   const Value *of = node->inputs[0];
   if (gradient_is_wanted(g, of))

@@ -96,7 +96,7 @@ static Value *result_of(Node *node, uint32_t slot) {
 // N(v)
 static Value *through_norm(Gradient *g, const Twice *t, Value *v) {
   Value *ones = NULL;
-  if (t->node->op->id == OP_RMSNormBackward)
+  if (t->src && t->node->op->id == OP_RMSNormBackward)
     ones = gradient_filled(g, t->src->type, &(Shape){.rank = 1, .extent = {EXTENT(1)}}, 1);
   return result_of(again(g, t, t->node->op->id, v, ones), 0);
 }
@@ -109,29 +109,29 @@ static Node *with_parameters(Gradient *g, Node *node) {
   return node;
 }
 
-// gamma * x + beta, with numbers of each channel; NULL: 0.
-static Value *normalised(Gradient *g, const Twice *t, Value *gamma, Value *beta) {
-  Node *node = t->mean ? gradient_node(g, OP_BatchNormInference, t->node) : NULL;
-  Value *zero = node && !(gamma && beta) ? gradient_filled(g, t->mean->type, &t->mean->shape, 0) : NULL;
-  if (!node || !(gamma || zero) || !(beta || zero)) return NULL;
-  norm_set_input(node, "src", t->src);
+// gamma * (v - mean) * r + beta, with numbers of each channel; NULL: 0.
+static Value *normalised(Gradient *g, const Twice *t, Value *v, Value *mean, Value *gamma, Value *beta) {
+  Node *node = t->mean && v ? gradient_node(g, OP_BatchNormInference, t->node) : NULL;
+  Value *zero = node ? gradient_filled(g, t->mean->type, &t->mean->shape, 0) : NULL;
+  if (!zero) return NULL;
+  norm_set_input(node, "src", v);
   norm_set_input(node, "gamma", gamma ? gamma : zero);
   norm_set_input(node, "beta", beta ? beta : zero);
-  norm_set_input(node, "mean", t->mean);
+  norm_set_input(node, "mean", mean ? mean : zero);
   norm_set_input(node, "variance", t->variance);
   return gradient_output(g, node, 0, t->src->type, &t->src->shape);
 }
 
-// r * factor * v
-static Value *scaled_by_channel(Gradient *g, const Twice *t, Value *v, Value *factor) {
-  return factor ? result_of(again(g, t, OP_BatchNormInferenceBackward, v, factor), 0) : NULL;
+// sum(v * x). Not from the node that computes N(v), so that the kernel of what needs the sum computes N(v), too.
+static Value *sum_of_products(Gradient *g, const Twice *t, Value *v) {
+  return result_of(with_parameters(g, again(g, t, OP_BatchNormInferenceBackward, v, NULL)), 1);
 }
 
 // sum(diff_dst * x), which the forward node may have computed
-static Value *sum_of_products(Gradient *g, const Twice *t) {
+static Value *sum_of_given(Gradient *g, const Twice *t) {
   const Value *known = t->node->outputs[1];
-  if (known && norm_is_precise(known, t->node->inputs[0])) return gradient_saved(g, known);
-  return result_of(with_parameters(g, again(g, t, OP_BatchNormInferenceBackward, t->diff_dst, NULL)), 1);
+  const bool is_known = known && norm_is_precise(known, t->node->inputs[0]);
+  return is_known ? gradient_saved(g, known) : sum_of_products(g, t, t->diff_dst);
 }
 
 // Zeros where diff is NULL.
@@ -139,7 +139,8 @@ static void give(Gradient *g, const Twice *t, const char *name, Value *diff) {
   const Value *v = norm_input(t->node, name);
   if (!gradient_is_wanted(g, v)) return;
   if (!diff) diff = gradient_filled(g, v->type, &v->shape, 0);
-  gradient_give(g, t->node, norm_input_slot(t->node, name), gradient_in_shape(g, diff, &v->shape));
+  if (!gradient_broadcasts(&v->shape, &diff->shape)) diff = gradient_in_shape(g, diff, &v->shape);
+  gradient_give(g, t->node, norm_input_slot(t->node, name), diff);
 }
 
 // By src, and by statistics that are not src's own.
@@ -187,7 +188,10 @@ static void make_in_view(Gradient *g, const Twice *t) {
   Value *by_diff = sum_of(g, n && gamma ? times(g, n, gamma) : n, p ? times(g, p, x) : NULL);
   if (q && !by_diff) q = times(g, q, gradient_filled(g, q->type, whole, 1));
   give(g, t, "diff_dst", sum_of(g, by_diff, q));
-  give(g, t, "gamma", n ? gradient_summed(g, times(g, diff_dst, n), parameter) : NULL);
+  Value *by_gamma = n ? times(g, diff_dst, n) : NULL;
+  if (gamma && !gradient_broadcasts(&norm_input(t->node, "gamma")->shape, parameter))
+    by_gamma = gradient_summed(g, by_gamma, parameter);
+  give(g, t, "gamma", by_gamma);
 
   Value *by_p = p ? times(g, p, diff_dst) : NULL, *by_n = NULL, *product = n ? times(g, v, n) : NULL;
   if (n && !t->is_frozen) {
@@ -225,7 +229,7 @@ static void make_of_channels(Gradient *g, const Twice *t) {
   const bool wants_all = t->is_own || wants_statistics(g, t);
   Node *main = with_parameters(g, again(g, t, node->op->id, t->u, t->gamma));
   Value *by_diff = result_of(main, 0), *n = by_diff;
-  give(g, t, "diff_dst", t->p || t->q ? sum_of(g, by_diff, normalised(g, t, t->p, t->q)) : by_diff);
+  give(g, t, "diff_dst", t->p || t->q ? sum_of(g, by_diff, normalised(g, t, t->src, t->mean, t->p, t->q)) : by_diff);
   if (t->gamma && (wants_all || gradient_is_wanted(g, norm_input(node, "gamma")))) n = through_norm(g, t, t->u);
   Value *by_gamma = n ? gradient_reduced(g, OP_ReduceSum, times(g, t->diff_dst, n), reduced, false) : NULL;
   give(g, t, "gamma", by_gamma);
@@ -237,14 +241,14 @@ static void make_of_channels(Gradient *g, const Twice *t) {
   Value *scale = over(g, t->gamma ? t->gamma : gradient_number(g, t->src->type, 1), times(g, deviation, count));
   Value *by_u = NULL;
   if (t->u && !t->is_frozen) {
-    Value *part = times(g, scale, result_of(main, 1));
+    Value *part = times(g, scale, sum_of_products(g, t, t->u));
     p = p ? gradient_binary(g, OP_Subtract, p, part) : gradient_scaled(g, part, -1);
-    by_u = scaled_by_channel(g, t, t->u, times(g, scale, sum_of_products(g, t)));
+    by_u = normalised(g, t, t->u, NULL, times(g, scale, sum_of_given(g, t)), NULL);
   }
-  Value *by_src = p ? scaled_by_channel(g, t, t->diff_dst, p) : NULL;
+  Value *by_src = p ? normalised(g, t, t->diff_dst, NULL, p, NULL) : NULL;
   if (by_u) by_src = gradient_binary(g, OP_Subtract, by_src, by_u);
   if (t->is_own) {
-    Value *product = by_gamma ? normalised(g, t, times(g, scale, by_gamma), NULL) : NULL;
+    Value *product = by_gamma ? normalised(g, t, t->src, t->mean, times(g, scale, by_gamma), NULL) : NULL;
     by_src = result_of(with_parameters(g, again(g, t, OP_BatchNormTrainingBackward, by_src, deviation)), 0);
     if (product) by_src = gradient_binary(g, OP_Subtract, by_src, product);
   }

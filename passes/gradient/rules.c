@@ -250,7 +250,7 @@ void gradient_add(Gradient *g, const Value *forward, Value *diff, Guard guard) {
 // is NaN. So it is set to 0 again behind each node of the branch that may multiply it by such a number. A mask follows
 // the gradient through elementwise nodes; through others, only where a value of the branch may be infinite.
 
-static bool broadcasts_into(const Shape *from, const Shape *to) {
+bool gradient_broadcasts(const Shape *from, const Shape *to) {
   const int missing = to->rank - from->rank;
   bool fits = missing >= 0;
   for (int i = 0; fits && i < from->rank; i++)
@@ -369,9 +369,9 @@ void gradient_give(Gradient *g, const Node *node, uint32_t slot, Value *diff) {
   if (!diff || g->failed || !gradient_is_wanted(g, forward)) return;
   g->given |= UINT64_C(1) << slot;
   Guard guard = guard_of(g, node, slot);
-  if (guard.mask && may_multiply(node) && broadcasts_into(&guard.mask->shape, &diff->shape))
+  if (guard.mask && may_multiply(node) && gradient_broadcasts(&guard.mask->shape, &diff->shape))
     diff = guarded(g, guard, diff);
-  if (guard.mask && !broadcasts_into(&guard.mask->shape, &forward->shape)) guard = (Guard){0};
+  if (guard.mask && !gradient_broadcasts(&guard.mask->shape, &forward->shape)) guard = (Guard){0};
   gradient_add(g, forward, diff, guard);
 }
 

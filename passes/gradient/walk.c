@@ -3,6 +3,15 @@
 // that have rules. The backward graph then computes these nodes again, and the gradient is that of the nodes.
 #include "passes/gradient/gradient_state.h"
 
+bool gradient_begin_walk(Gradient *g, size_t count) {
+  g->depends = ARENA_ARRAY(&g->scratch, bool, count + 1);
+  g->follows = ARENA_ARRAY(&g->scratch, bool, count + 1);
+  g->is_risky = ARENA_ARRAY(&g->scratch, bool, count + 1);
+  g->diff = ARENA_ARRAY(&g->scratch, Value *, count + 1);
+  g->guard = ARENA_ARRAY(&g->scratch, Guard, count + 1);
+  return g->depends && g->follows && g->is_risky && g->diff && g->guard;
+}
+
 void gradient_find_flow(Gradient *g, const Node *node) {
   bool depends = false, follows = false, is_risky = gradient_has_pole(node);
   for (uint32_t i = 0; i < node->ninputs; i++) {
@@ -77,17 +86,6 @@ static Node *stand_in(Gradient *g, const Node *node) {
   return own;
 }
 
-// Allocates what is known of the values of an expansion, which are in the backward graph already.
-static bool begin_expansion(Gradient *inner) {
-  const size_t n = inner->graph->nvalues - inner->first;
-  inner->depends = ARENA_ARRAY(&inner->scratch, bool, n);
-  inner->follows = ARENA_ARRAY(&inner->scratch, bool, n);
-  inner->is_risky = ARENA_ARRAY(&inner->scratch, bool, n);
-  inner->diff = ARENA_ARRAY(&inner->scratch, Value *, n);
-  inner->guard = ARENA_ARRAY(&inner->scratch, Guard, n);
-  return inner->depends && inner->follows && inner->is_risky && inner->diff && inner->guard;
-}
-
 // Gives the gradients of the stand-in's operands to the node's inputs, and replaces the operands by the inputs.
 static void end_expansion(Gradient *g, Gradient *inner, const Node *node, const Node *own) {
   for (uint32_t i = 0; i < node->ninputs && !g->failed; i++) {
@@ -114,7 +112,7 @@ static void make_by_expansion(Gradient *g, const Node *node) {
   }
   gradient_rules[node->op->id]->expand(&inner, own, results);
   const size_t end = g->graph->nnodes;
-  if (!inner.failed && !begin_expansion(&inner)) gradient_out_of_memory(&inner);
+  if (!inner.failed && !gradient_begin_walk(&inner, g->graph->nvalues - inner.first)) gradient_out_of_memory(&inner);
   for (uint32_t i = 0; i < node->ninputs && !inner.failed; i++) {
     const Value *v = node->inputs[i];
     if (!v) continue;

@@ -276,6 +276,16 @@ class Graphs(Case):
             result = graph(**{i.name: known[i.name] for i in graph.inputs}).as_dict()
             np.testing.assert_allclose(result[name], expected, rtol=1e-12, atol=1e-15)
 
+    def test_a_hessian_by_several_inputs_has_all_blocks(self):
+        inputs = tensor("x", "f64", "[2]") + ", " + tensor("y", "f64", "[3]")
+        nodes = ", ".join(
+            f"{{op: ReduceSum, inputs: [{name}], outputs: [{name}s], attributes: {{axes: [0]}}}}" for name in "xy"
+        )
+        g = ngrad.loads(text(inputs, nodes + ", {op: Multiply, inputs: [xs, ys], outputs: [e]}", "e"))
+        h = g.hessian(of="e")()
+        np.testing.assert_array_equal(h["hessian_x"], [[0, 0], [0, 0], [1, 1], [1, 1], [1, 1]])
+        np.testing.assert_array_equal(h["hessian_y"], [[1, 1, 1], [1, 1, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0]])
+
     def test_random_data_is_the_same_for_the_same_seed(self):
         g = ngrad.loads(ADD)
         a, b = g.random_inputs(7), g.random_inputs(7)

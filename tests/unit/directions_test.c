@@ -204,7 +204,102 @@ static const struct {
      "  - {op: Add, inputs: [product, all], outputs: [loss]}\n"
      "outputs: [y, loss]\n",
      "y", "loss", "x"},
+    // the other norms, one after the other
+    {"format: ngrad/1\ninputs: [{name: x, type: f64, shape: [2, 4, 3]}, {name: c, type: f64, shape: [4]}, {name: var, "
+     "type: f64, shape: [4]}, {name: w, type: f64, shape: [12]}, {name: v, type: f64, shape: [3]}]\n"
+     "nodes:\n  - {op: InstanceNorm, inputs: [x, c, c], outputs: [i, im, iv], attributes: {data_format: NCX, epsilon: "
+     "0.1}}\n"
+     "  - {op: BatchNormInference, inputs: [i, c, c, c, var], outputs: [b], attributes: {data_format: NCX, epsilon: "
+     "0.1}}\n"
+     "  - {op: GroupNorm, inputs: [b, c, c], outputs: [g, gm, gv], attributes: {groups: 2, data_format: NCX}}\n"
+     "  - {op: StaticReshape, inputs: [g], outputs: [flat], attributes: {shape: [2, 12], special_zero: false}}\n"
+     "  - {op: LayerNorm, inputs: [flat, w, w], outputs: [l, lm, lv], attributes: {epsilon: 0.1}}\n"
+     "  - {op: StaticReshape, inputs: [l], outputs: [rows], attributes: {shape: [8, 3], special_zero: false}}\n"
+     "  - {op: RMSNorm, inputs: [rows, v], outputs: [r]}\n"
+     "  - {op: ReduceMean, inputs: [r], outputs: [y], attributes: {axes: [1]}}\n"
+     "  - {op: Exp, inputs: [y], outputs: [e]}\n  - {op: ReduceSum, inputs: [e], outputs: [p], attributes: {axes: "
+     "[0]}}\n  - {op: ReduceSum, inputs: [gv], outputs: [q], attributes: {axes: [0, 1]}}\n"
+     "  - {op: Multiply, inputs: [p, q], outputs: [loss]}\noutputs: [y, loss]\n",
+     "y", "loss", "x"},
+    // a residual block and its end
+    {"format: ngrad/1\ninputs: [{name: x, type: f64, shape: [2, 2, 4, 4]}, {name: w, type: f64, shape: [2, 2, 3, 3]}, "
+     "{name: g, type: f64, shape: [2]}, {name: m, type: f64, shape: [2]}, {name: u, type: f64, shape: [2, 3]}, {name: "
+     "l, type: s64, shape: [2]}]\nnodes:\n"
+     "  - {op: Convolution, inputs: [x, w], outputs: [c1], attributes: &same {strides: [1, 1], pads_begin: [1, 1], "
+     "pads_end: [1, 1], data_format: NCX, weights_format: OIX}}\n"
+     "  - {op: BatchNormForwardTraining, inputs: [c1, m, m, g, g], outputs: [n1, m1, v1, b1, s1], attributes: &norm "
+     "{epsilon: 0.1, data_format: NCX}}\n  - {op: ReLU, inputs: [n1], outputs: [r1]}\n"
+     "  - {op: Convolution, inputs: [r1, w], outputs: [c2], attributes: *same}\n"
+     "  - {op: BatchNormForwardTraining, inputs: [c2, m, m, g, g], outputs: [n2, m2, v2, b2, s2], attributes: *norm}\n"
+     "  - {op: Add, inputs: [n2, x], outputs: [a]}\n  - {op: SoftPlus, inputs: [a], outputs: [r2]}\n"
+     "  - {op: ReduceMean, inputs: [r2], outputs: [pooled], attributes: {axes: [2, 3]}}\n"
+     "  - {op: MatMul, inputs: [pooled, u], outputs: [y]}\n"
+     "  - {op: SoftmaxCrossEntropy, inputs: [y, l], outputs: [loss]}\noutputs: [y, loss]\n",
+     "y", "loss", "w"},
+    // a layer of a GPT
+    {"format: ngrad/1\ninputs: [{name: x, type: f64, shape: [1, 3, 4]}, {name: g, type: f64, shape: [4]}, {name: qkv, "
+     "type: f64, shape: [4, 12]}, {name: proj, type: f64, shape: [4, 4]}, {name: up, type: f64, shape: [4, 8]}, {name: "
+     "down, type: f64, shape: [8, 4]}]\nconstants: [{name: never, type: f64, shape: [], value: -.inf}]\nnodes:\n"
+     "  - {op: LayerNorm, inputs: [x, g, g], outputs: [n1, nm1, nv1], attributes: {epsilon: 0.1}}\n"
+     "  - {op: MatMul, inputs: [n1, qkv], outputs: [all]}\n"
+     "  - {op: Split, inputs: [all], outputs: [q, k, v], attributes: {axis: 2, parts: 3}}\n"
+     "  - {op: StaticReshape, inputs: [q], outputs: [qh], attributes: &heads {shape: [1, 3, 2, 2], special_zero: "
+     "false}}\n"
+     "  - {op: StaticReshape, inputs: [k], outputs: [kh], attributes: *heads}\n"
+     "  - {op: StaticReshape, inputs: [v], outputs: [vh], attributes: *heads}\n"
+     "  - {op: StaticTranspose, inputs: [qh], outputs: [qs], attributes: &first {order: [0, 2, 1, 3]}}\n"
+     "  - {op: StaticTranspose, inputs: [kh], outputs: [ks], attributes: *first}\n"
+     "  - {op: StaticTranspose, inputs: [vh], outputs: [vs], attributes: *first}\n"
+     "  - {op: MatMul, inputs: [qs, ks], outputs: [scores], attributes: {transpose_b: true}}\n"
+     "  - {op: GenIndex, inputs: [scores], outputs: [row], attributes: {axis: 2}}\n"
+     "  - {op: GenIndex, inputs: [scores], outputs: [column], attributes: {axis: 3}}\n"
+     "  - {op: GreaterEqual, inputs: [row, column], outputs: [is_before]}\n"
+     "  - {op: Select, inputs: [is_before, scores, never], outputs: [masked]}\n"
+     "  - {op: SoftMax, inputs: [masked], outputs: [attention], attributes: {axis: -1}}\n"
+     "  - {op: MatMul, inputs: [attention, vs], outputs: [mixed]}\n"
+     "  - {op: StaticTranspose, inputs: [mixed], outputs: [tokens], attributes: *first}\n"
+     "  - {op: StaticReshape, inputs: [tokens], outputs: [rows], attributes: {shape: [1, 3, 4], special_zero: false}}\n"
+     "  - {op: MatMul, inputs: [rows, proj], outputs: [p]}\n  - {op: Add, inputs: [x, p], outputs: [a]}\n"
+     "  - {op: LayerNorm, inputs: [a, g, g], outputs: [n2, nm2, nv2], attributes: {epsilon: 0.1}}\n"
+     "  - {op: MatMul, inputs: [n2, up], outputs: [h]}\n"
+     "  - {op: GELU, inputs: [h], outputs: [act], attributes: {mode: gelu_tanh}}\n"
+     "  - {op: MatMul, inputs: [act, down], outputs: [d]}\n  - {op: Add, inputs: [a, d], outputs: [y]}\n"
+     "  - {op: Square, inputs: [y], outputs: [s]}\n"
+     "  - {op: ReduceMean, inputs: [s], outputs: [loss], attributes: {axes: [0, 1, 2]}}\noutputs: [y, loss]\n",
+     "y", "loss", "x"},
 };
+
+// The tangent of the output is the difference of outputs at x + h t and x - h t, divided by 2 h.
+static void tangents_must_be_differences(ng_context *ctx, ng_graph *g, const char *of, const char *wrt) {
+  enum { SIDES = 2 };
+  static const double step = 1e-6, bound = 1e-7;
+  static double tangent[MOST_NELEMS], sides[SIDES][MOST_NELEMS];
+  const char *const names[] = {wrt, NULL};
+  Result tangents, results[SIDES];
+  size_t slot = 0;
+  while (strcmp(ng_graph_input(g, slot).name, wrt) != 0) slot++;
+  const ng_tensor_info info = ng_graph_input(g, slot);
+  ng_tensor x;
+  assert_int_equal(ng_tensor_new(ctx, &info, &x), NG_OK);
+  fill(&x, wrt);
+  tangent_of(&x, wrt, tangent);
+  for (int64_t e = 0; e < ng_tensor_nelems(&x); e++)
+    for (int side = 0; side < SIDES; side++) sides[side][e] = ng_tensor_get(&x, e) + (side ? -step : step) * tangent[e];
+  for (int side = 0; side < SIDES; side++) run(ctx, g, names, &(const double *){sides[side]}, &results[side]);
+  ng_graph *forward = derivative(ctx, g, NG_TANGENTS, wrt, of);
+  run(ctx, forward, NULL, NULL, &tangents);
+  const ng_tensor *got = find(&tangents, "tangent_", of), *high = find(&results[0], "", of),
+                  *low = find(&results[1], "", of);
+  for (int64_t e = 0; e < ng_tensor_nelems(got); e++) {
+    const double expected = (ng_tensor_get(high, e) - ng_tensor_get(low, e)) / (2 * step);
+    if (!(fabs(ng_tensor_get(got, e) - expected) <= bound * fmax(fabs(expected), 1)))
+      fail_msg("tangent_%s[%d]: %.12g, differences give %.12g", of, (int)e, ng_tensor_get(got, e), expected);
+  }
+  result_free(ctx, &tangents);
+  for (int side = 0; side < SIDES; side++) result_free(ctx, &results[side]);
+  ng_tensor_free(ctx, &x);
+  ng_graph_free(forward);
+}
 
 static void directions_of_networks_agree(void **state) {
   (void)state;
@@ -213,6 +308,7 @@ static void directions_of_networks_agree(void **state) {
     ng_graph *g = must_read(ctx, networks[i].text);
     must_be_adjoint(ctx, g, networks[i].of);
     must_be_symmetric(ctx, g, networks[i].loss, networks[i].wrt);
+    tangents_must_be_differences(ctx, g, networks[i].of, networks[i].wrt);
     ng_graph_free(g);
     ng_context_free(ctx);
   }

@@ -47,10 +47,70 @@ static void a_gradient_has_extents_of_its_own(void **state) {
   ng_context_free(ctx);
 }
 
+static size_t count_in(ng_context *ctx, ng_graph *g, const char *format, const char *word) {
+  char *text = ng_graph_show(g, format, NULL);
+  size_t count = 0;
+  assert_non_null(text);
+  for (const char *at = text; (at = strstr(at, word)); at++) count++;
+  ng_text_free(ctx, text);
+  return count;
+}
+
+// A gradient of a gradient has at most six times the nodes.
+static void second_gradients_are_small(void **state) {
+  static const char *const models[] = {"models/train/cnn.yaml", "models/train/resnet8.yaml",
+                                       "models/train/resnet50.yaml", "models/train/gpt_bytes.yaml"};
+  (void)state;
+  for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+    ng_context *ctx = new_context();
+    ng_graph *g = ng_graph_read_file(ctx, models[i]), *first = ng_graph_gradient(g, NULL);
+    assert_non_null(first);
+    ng_graph *second = ng_graph_gradient(first, NULL);
+    assert_non_null(second);
+    const size_t one = count_in(ctx, first, "yaml", "  - op: "), two = count_in(ctx, second, "yaml", "  - op: ");
+    assert_true(one > 10);
+    if (two > 6 * one) fail_msg("%s: %zu nodes, then %zu", models[i], one, two);
+    ng_graph_free(second);
+    ng_graph_free(first);
+    ng_graph_free(g);
+    ng_context_free(ctx);
+  }
+}
+
+// Second derivatives of a layer norm are one kernel. Those of a batch norm are a sweep for sums of two tensors, and one
+// for the results; between them, the numbers of channels.
+static void second_gradients_of_norms_have_few_kernels(void **state) {
+  static const struct {
+    const char *shape, *statistic, *parameter, *node;
+    size_t nkernels;
+  } rows[] = {{"[1024, 768]", "[1024]", "[768]", "LayerNormBackward", 1},
+              {"[64, 256, 56, 56]", "[256]", "[256]",
+               "BatchNormTrainingBackward, attributes: {epsilon: 1.0e-5, data_format: NCX}", 3}};
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[1024];
+    snprintf(
+        text, sizeof text,
+        "format: ngrad/1\ninputs: [{name: x, type: f32, shape: %s}, {name: d, type: f32, shape: %s}, {name: m, type: "
+        "f32, shape: %s}, {name: v, type: f32, shape: %s}, {name: g, type: f32, shape: %s}]\nnodes:\n"
+        "  - {inputs: [x, d, m, v, g], outputs: [a, b, c], op: %s}\noutputs: [a, b, c]\n",
+        rows[i].shape, rows[i].shape, rows[i].statistic, rows[i].statistic, rows[i].parameter, rows[i].node);
+    ng_context *ctx = new_context();
+    ng_graph *g = must_read(ctx, text), *second = ng_graph_gradient(g, NULL);
+    assert_non_null(second);
+    assert_int_equal(count_in(ctx, second, "kernels", "\nkernel ") + 1, rows[i].nkernels);
+    ng_graph_free(second);
+    ng_graph_free(g);
+    ng_context_free(ctx);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(values_may_have_names_of_gradients),
       cmocka_unit_test(a_gradient_has_extents_of_its_own),
+      cmocka_unit_test(second_gradients_are_small),
+      cmocka_unit_test(second_gradients_of_norms_have_few_kernels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

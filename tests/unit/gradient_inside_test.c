@@ -1,6 +1,7 @@
 // The operator Gradient inside of a graph: its results, also where it is differentiated again, in graph files and in
 // ONNX's two models of it, and what is said of wrong ones.
 #include "tests/unit/api_case.h"
+#include "tests/unit/failing_allocator.h"
 #include "tests/unit/onnx_message.h"
 
 #include <math.h>
@@ -114,6 +115,42 @@ static void gradients_are_counted(void **state) {
   ng_context_free(ctx);
 }
 
+// Whichever allocation fails, nothing is left, and the next call succeeds.
+static void without_memory_there_is_no_gradient(void **state) {
+  static const char *const norms[] = {
+      "BatchNormForwardTraining, inputs: [l, v, v, v, v], outputs: [n, a, b, m, s], attributes: {epsilon: 0.1}",
+      "GroupNorm, inputs: [l, v, v], outputs: [n, m, s], attributes: {groups: 2}",
+      "RMSNorm, inputs: [l, v], outputs: [n]"};
+  (void)state;
+  for (size_t i = 0; i < sizeof norms / sizeof *norms; i++) {
+    char text[1024];
+    FailingAllocator memory;
+    failing_allocator_init(&memory, NEVER_FAIL);
+    snprintf(text, sizeof text,
+             "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [2, 3, 4]}, {name: v, type: f32, shape: [4]}]\n"
+             "constants: [{name: zero, type: f32, shape: [], value: 0}]\nnodes:\n"
+             "  - {op: Greater, inputs: [x, zero], outputs: [c]}\n  - {op: Log, inputs: [x], outputs: [k]}\n"
+             "  - {op: MatMul, inputs: [k, k], outputs: [p], attributes: {transpose_b: true}}\n"
+             "  - {op: MatMul, inputs: [p, k], outputs: [q]}\n  - {op: Select, inputs: [c, q, x], outputs: [l]}\n"
+             "  - {op: %s}\n  - {op: Gradient, inputs: [n, x, v], outputs: [d, e]}\n"
+             "  - {op: Gradient, inputs: [d, x, v], outputs: [f, h]}\noutputs: [f, h]\n",
+             norms[i]);
+    ng_allocator allocator = {failing_resize, &memory};
+    ng_context *ctx = ng_context_new(&allocator);
+    ng_graph *g = NULL;
+    for (size_t failing = 0; !g; failing++) {
+      memory.ncalls = 0;
+      memory.failing = failing;
+      g = read_text(ctx, text);
+      if (!g && ng_last_status(ctx) != NG_OUT_OF_MEMORY) fail_msg("%s", ng_messages_text(ctx, 0));
+    }
+    memory.failing = NEVER_FAIL;
+    ng_graph_free(g);
+    ng_context_free(ctx);
+    assert_int_equal(memory.nlive, 0);
+  }
+}
+
 // ONNX
 
 static void add_node(Message *graph, const char *op, const char *const *inputs, const char *const *outputs,
@@ -197,9 +234,9 @@ static void onnx_names_its_own_tensors(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(results_are_the_derivatives), cmocka_unit_test(wrong_gradients_are_told),
-      cmocka_unit_test(gradients_are_counted),       cmocka_unit_test(models_of_onnx_have_gradients),
-      cmocka_unit_test(onnx_names_its_own_tensors),
+      cmocka_unit_test(results_are_the_derivatives),   cmocka_unit_test(wrong_gradients_are_told),
+      cmocka_unit_test(gradients_are_counted),         cmocka_unit_test(without_memory_there_is_no_gradient),
+      cmocka_unit_test(models_of_onnx_have_gradients), cmocka_unit_test(onnx_names_its_own_tensors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
