@@ -80,7 +80,7 @@ static Value *sum_pairs(Onnx *x, const Running *r, Value *v, int64_t axis, bool 
 // Of [before, n, behind]: within parts, and those of the parts' sums.
 static Value *running(Onnx *x, const Running *r, Value *v, bool is_exclusive) {
   Builder *b = &x->build;
-  const bool is_short = v && (!extent_is_literal(extent(v, 1)) || extent(v, 1).value <= 2 * PART);
+  const bool is_short = v && (!extent_is_literal(extent(v, 1)) || extent(v, 1).value <= (int64_t)2 * PART);
   if (!v || is_short) return sum_pairs(x, r, beside(x, v, true), 2, is_exclusive);
   const int64_t n = extent(v, 1).value, count = (n + PART - 1) / PART;
   Value *parts = in_parts(x, v, count, PART, r->reduction == OP_ReduceProd);
