@@ -8,7 +8,7 @@ static void execute_nodes(Executing *x, const LoopNode *n);
 
 static bool goes_on(Executing *x, const LoopNode *n) {
   const uint64_t at = *var_place(x, n->var), end = index_of_run(x, n->end);
-  const bool is_before_end = n->is_whole ? at + index_of_run(x, n->step) <= end : at < end;
+  const bool is_before_end = n->is_counter ? at + index_of_run(x, n->step) <= end : at < end;
   return is_before_end && (!n->bound || at < index_of_run(x, n->bound)) && !x->has_failed;
 }
 
@@ -37,7 +37,7 @@ static void execute_for(Executing *x, const LoopNode *n) {
     else execute_down(x, n);
     return;
   }
-  if (!n->is_whole) *var_place(x, n->var) = index_of_run(x, n->value);
+  if (!n->is_counter) *var_place(x, n->var) = index_of_run(x, n->value);
   while (goes_on(x, n)) {
     execute_nodes(x, n->body);
     const uint64_t step = index_of_run(x, n->step);

@@ -15,7 +15,7 @@ static Datum *value_of(Executing *x, ExprId id) {
 }
 
 static void each_row(Executing *x, const LoopNode *n, void (*f)(Executing *x, const LoopNode *n)) {
-  if (!n->is_row) {
+  if (!node_is_of_rows(x->tree, n)) {
     f(x, n);
     return;
   }
@@ -237,7 +237,7 @@ void execute_let(Executing *x, const LoopNode *n) {
   const Load how = node_load(x->tree, n);
   Datum made[LANES];
   if (node_ends_sum(n)) {
-    if (make_items(x, &value, n->is_row ? x->tree->loop->rows : 1)) each_row(x, n, end_sum);
+    if (make_items(x, &value, node_is_of_rows(x->tree, n) ? x->tree->loop->rows : 1)) each_row(x, n, end_sum);
     return;
   }
   if (how || x->k->exprs[n->expr].op == EXPR_LOAD) load(x, n, how, made);
@@ -303,7 +303,8 @@ static void move_rows(Executing *x, const LoopNode *n) {
 // A vector of the copy for the row, or at the address.
 static void move_one(Executing *x, const LoopNode *n) {
   const bool is_store = n->from.buffer == BUFFER_COPY;
-  const uint64_t step = n->is_row ? index_of_run(x, n->step) : 1, row = n->is_row ? var_of(x, VAR_ROW) : 0;
+  const bool is_row = node_is_of_rows(x->tree, n);
+  const uint64_t step = is_row ? index_of_run(x, n->step) : 1, row = is_row ? var_of(x, VAR_ROW) : 0;
   Pointer from = address_of(x, &n->from), to = address_of(x, &n->to);
   *(is_store ? &from.at : &to.at) += row * LANES;
   move_vector(x, n, from, is_store ? 1 : step, to, is_store ? step : 1);

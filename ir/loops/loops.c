@@ -225,6 +225,11 @@ bool node_ends_run(const LoopNode *n) {
   return n->kind == NODE_UPDATE && n->from.buffer == BUFFER_SUM;
 }
 
+bool node_is_of_rows(const LoopTree *t, const LoopNode *n) {
+  if (n->kind == NODE_MOVE) return n->to.item == ITEM_OF_ROW || n->from.item == ITEM_OF_ROW;
+  return node_ends_sum(n) ? t->form[n->expr] == FORM_ROWS : node_ends_run(n) && t->loop->rows > 1;
+}
+
 bool node_combines(const LoopTree *t, const LoopNode *n) {
   const Expr *e = sum_expr(t, node_sum(n));
   return e && e->op == EXPR_COMBINE;

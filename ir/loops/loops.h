@@ -14,7 +14,7 @@
 //   step
 //     acc_sum = 0.0, vectors of f32            NODE_BUFFER, of BUFFER_SUM
 //     count i from 0                           NODE_INDEX with is_counter
-//     for i += 16 while i + 16 <= 100          NODE_FOR with is_whole
+//     for i += 16 while i + 16 <= 100          NODE_FOR with is_counter
 //       vector x = load p_x + i                NODE_LET, from BUFFER_ROW
 //       acc_sum += x                           NODE_UPDATE
 //     if i < 100                               NODE_IF: the tail, with VAR_LANES = 4 lanes
@@ -209,7 +209,7 @@ typedef enum LoopNodeKind {
                // f64: `total_dgamma += temporary0_dgamma + b * 440 + i`
   NODE_STORE,  // to memory `to`: the value of expr, a partial sum that is held, or else the reduction's identity
   NODE_MOVE,   // between a tensor and the step's copy, or (expr, which it stores) a panel. LANES rows of `count`
-               // elements, `step` apart, are transposed; else a vector of each row (is_row), whose lanes are `step`
+               // elements, `step` apart, are transposed; else a vector of each row, whose lanes are `step`
                // apart, or one vector: `rows_x + i * 16 = load p_x + i * 50`
   NODE_LEAVE,  // no effect: the totals of expr are in memory from here on, not in registers
   NODE_PREFETCH, // fetches the cache line of address
@@ -243,13 +243,11 @@ struct LoopNode {
   const VectorLoop *vectors;       // NODE_FOR over vectors
   Address to, from;
   ExprId expr;
-  int64_t count;        // items of a buffer, elements of a row; NODE_STEP: rows
-  bool is_down;         // NODE_FOR: var goes from end - 1 down to value
-  bool is_unrolled;     // NODE_FOR
-  bool is_whole;        // NODE_FOR: continues from the value of the counter var, while var + step <= end
-  bool is_counter;      // NODE_INDEX
-  bool is_vector;       // the value computed, stored or added, or an item of the buffer, is a vector
-  bool is_row;          // the node is repeated for each row of the step, or takes the row's element of an array
+  int64_t count;    // items of a buffer, elements of a row; NODE_STEP: rows
+  bool is_down;     // NODE_FOR: var goes from end - 1 down to value
+  bool is_unrolled; // NODE_FOR
+  bool is_counter;  // var is a counter: NODE_INDEX sets it; NODE_FOR continues from its value while var + step <= end
+  bool is_vector;   // the value computed, stored or added, or an item of the buffer, is a vector
   bool has_fewer_lanes; // only the first VAR_LANES lanes hold elements; NODE_STEP: calls tail_step
   bool is_held;         // NODE_LET: a load whose result stays in a register for all rows
   bool is_streamed;     // NODE_STORE, NODE_MOVE: bypasses the caches
@@ -286,6 +284,7 @@ AccessId node_access(const LoopNode *n);                     // of the memory th
 const Address *node_memory(const LoopNode *n);               // the address in memory that it reads, or else writes
 const Address *node_sum(const LoopNode *n);                  // the buffer that the node declares, adds to or takes
 ExprOp node_reduction(const LoopTree *t, const LoopNode *n); // EXPR_NONE: the node has no sum
+bool node_is_of_rows(const LoopTree *t, const LoopNode *n);  // it is repeated for each row of the step
 bool node_ends_sum(const LoopNode *n);                       // NODE_LET of a sum
 bool node_ends_run(const LoopNode *n);                       // NODE_UPDATE of a total by accumulators
 bool node_adds_lanes(const LoopTree *t, const LoopNode *n);  // its sum is that of all lanes, and a total of it a scalar

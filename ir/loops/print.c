@@ -60,8 +60,8 @@ static void add_directive(LoopText *p, const LoopNode *n, char directive) {
   case 'i': text_add_number(p->out, reductions[node_reduction(p->t, n)].identity, true); return;
   case 't': text_add_string(p->out, node_is_f64(p->t, n) ? "f64" : "f32"); return;
   case 'V': text_add_string(p->out, n->is_vector ? "vector" : "scalar"); return;
-  case 'R': text_add_string(p->out, n->is_row ? "[r]" : ""); return;
-  case 'y': text_add_string(p->out, n->is_row ? ", for each r" : ""); return;
+  case 'R': text_add_string(p->out, p->t->form[n->expr] == FORM_ROWS ? "[r]" : ""); return;
+  case 'y': text_add_string(p->out, node_is_of_rows(p->t, n) ? ", for each r" : ""); return;
   case 'n': text_add_string(p->out, n->has_fewer_lanes ? ", n lanes" : ""); return;
   case 'S': text_add_string(p->out, n->is_streamed ? ", streamed" : ""); return;
   case 'f':
@@ -86,7 +86,7 @@ static void say(LoopText *p, const LoopNode *n, const char *line) {
 
 static void print_for(LoopText *p, const LoopNode *n) {
   const bool is_one = index_is(n->step, 1);
-  if (n->is_whole) say(p, n, is_one ? "for %v += 1 while %v < %E" : "for %v += %s while %v + %s <= %E");
+  if (n->is_counter) say(p, n, is_one ? "for %v += 1 while %v < %E" : "for %v += %s while %v + %s <= %E");
   else say(p, n, is_one ? "for %v in %x..%E" : "for %v in %x..%E by %s");
   if (n->bound) say(p, n, ", while %v < %b");
   if (n->is_down) loop_text_add(p, ", backwards");
@@ -214,7 +214,7 @@ static void print_store(LoopText *p, const LoopNode *n) {
 
 static void print_move(LoopText *p, const LoopNode *n) {
   const bool is_store = n->from.buffer == BUFFER_COPY;
-  if (n->is_row)
+  if (node_is_of_rows(p->t, n))
     say(p, n,
         is_store ? "store %F to all rows at %>, with stride %s%f" : "%G = vectors of all rows at %@, with stride %s");
   else if (!n->count) say(p, n, "%> = load %@");

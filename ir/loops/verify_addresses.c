@@ -118,7 +118,8 @@ static bool verify_item(Verifying *v, const LoopNode *n, const Address *at, cons
   const Range *r = &v->range[v->vector];
   const int rows = v->loop->rows, count = at->buffer == BUFFER_HELD ? 1 : (int)begin->count, vectors = count / rows;
   const LoopNode *group = r->group.kind ? var_state(v, loop_var(VAR_VECTOR))->loop : NULL;
-  const bool is_of_vector = group && index_is(group->end, vectors), is_of_row = is_in_row(v) || n->is_row;
+  const bool is_of_vector = group && index_is(group->end, vectors),
+             is_of_row = is_in_row(v) || node_is_of_rows(v->t, n);
   const bool is_right[] = {[ITEM_ONLY] = count == 1 || (node_ends_sum(n) && tree_element_sums(v->t, at->of)),
                            [ITEM_OF_ROW] = count == rows && rows > 1 && is_of_row,
                            [ITEM_OF_VECTOR] = is_of_vector && vectors > 1 && rows == 1,
@@ -255,6 +256,6 @@ static bool verify_row_vectors(Verifying *v, const LoopNode *n) {
 }
 
 bool verify_moved(Verifying *v, const LoopNode *n) {
-  if (n->is_row) return verify_row_vectors(v, n);
+  if (node_is_of_rows(v->t, n)) return verify_row_vectors(v, n);
   return n->count ? verify_rows(v, n) : verify_address(v, n, &n->from) && verify_address(v, n, &n->to);
 }

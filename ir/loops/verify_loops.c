@@ -111,7 +111,7 @@ static bool verify_rest(Verifying *v, const LoopNode *n) {
     if (next->kind == NODE_IF && next->test && next->test->op == INDEX_LESS &&
         index_is_var(next->test->args[0], n->var))
       rest = 0;
-    const bool is_step = next->kind == NODE_FOR && next->is_whole && next->var.kind == n->var.kind;
+    const bool is_step = next->kind == NODE_FOR && next->is_counter && next->var.kind == n->var.kind;
     if (!is_step || !index_is_literal(next->step) || next->step->number < 1) continue;
     const int64_t step = next->step->number;
     if (step == 1) rest = 0;
@@ -233,7 +233,7 @@ bool begin_for(Verifying *v, const LoopNode *n, int *direction, Range *r) {
       !verify_index(v, n, n->step) || !verify_index(v, n, n->bound))
     return false;
   if (!n->step || !n->end) return verify_fail(v, n, "a loop must have an end and a step");
-  if (n->is_whole && !n->vectors) return begin_whole(v, n, direction, r);
+  if (n->is_counter && !n->vectors) return begin_whole(v, n, direction, r);
   const bool is_each = n->var.kind == VAR_AXIS && !n->vectors;
   *direction = n->var.kind == VAR_ROW ? OUTER : is_each ? (int)n->var.of : v->vector;
   *r = v->range[*direction];

@@ -60,7 +60,7 @@ bool verify_store(Verifying *v, const LoopNode *n) {
 // A loop that only copies rows to panels stores an expression, else a move is to or from a copy.
 bool verify_move(Verifying *v, const LoopNode *n) {
   const Expr *e = &v->k->exprs[n->expr];
-  const bool is_load = e->op == EXPR_LOAD && !e->args[0] && e->access == node_access(n) && !n->is_row &&
+  const bool is_load = e->op == EXPR_LOAD && !e->args[0] && e->access == node_access(n) && !node_is_of_rows(v->t, n) &&
                        !access_has_conditions(v->k, &v->k->accesses[e->access]);
   if (n->expr && !is_load) return verify_fail(v, n, "it copies rows that are not loaded, or under conditions");
   if ((n->expr || n->from.buffer == BUFFER_COPY) && !(verify_root(v, n, n->to.of) && verify_streamed(v, n)))

@@ -74,7 +74,7 @@ static void add_steps(NestBuilder *r, int rows, const Index *columns_end) {
                                  .var = {VAR_OUTER, 0},
                                  .end = var(r, VAR_END, 0),
                                  .step = number(r, rows),
-                                 .is_whole = true}));
+                                 .is_counter = true}));
   add(r, (LoopNode){.kind = NODE_STEP, .count = has_rows(r) ? rows : 0, .end = columns_end});
   close_body(r);
 }
@@ -104,7 +104,7 @@ static void build_columns(NestBuilder *r, int at) {
     open_body(
         r,
         add(r, (LoopNode){
-                   .kind = NODE_FOR, .var = loop_var(VAR_COLUMN), .end = extent, .step = columns, .is_whole = true}));
+                   .kind = NODE_FOR, .var = loop_var(VAR_COLUMN), .end = extent, .step = columns, .is_counter = true}));
     build_outer_level(r, at + 1, plus(r, c, columns));
     close_body(r);
   }

@@ -57,7 +57,7 @@ static void open(TreeBuilder *b, LoopNode node) {
 }
 
 static LoopNode whole_steps(TreeBuilder *b, const LoopNode *loop, int64_t step) {
-  return (LoopNode){.kind = NODE_FOR, .var = loop->var, .end = loop->end, .step = number(b, step), .is_whole = true};
+  return (LoopNode){.kind = NODE_FOR, .var = loop->var, .end = loop->end, .step = number(b, step), .is_counter = true};
 }
 
 static const LoopNode *find_store(const LoopNode *nodes, AccessId access) {

@@ -200,7 +200,7 @@ static bool is_peel(const LoopNode *n) {
 }
 
 static bool is_spare(const LoopTree *t, const LoopNode *before, const LoopNode *n) {
-  const bool is_behind = before && before->kind == NODE_FOR && before->is_whole;
+  const bool is_behind = before && before->kind == NODE_FOR && before->is_counter;
   const bool is_group = n->kind == NODE_FOR && n->step->op == INDEX_NUMBER && n->step->number > LANES;
   if (n->kind == NODE_FOR && only_prefetches(n->body)) return true;
   // The elements in front of the first cache line, which else are in the first vectors.
@@ -315,9 +315,8 @@ static const struct Field {
     FIELD(FIELD_INDEX, from.within),
     FIELD(FIELD_CONDITION, from.within),
     FIELD(FIELD_CONDITION, test),
-    FIELD(FIELD_BOOL, is_whole),
+    FIELD(FIELD_BOOL, is_counter),
     FIELD(FIELD_BOOL, is_vector),
-    FIELD(FIELD_BOOL, is_row),
     FIELD(FIELD_BOOL, has_fewer_lanes),
     FIELD(FIELD_BOOL, is_fused),
     FIELD(FIELD_INT, var.kind),
@@ -335,14 +334,14 @@ static const struct Field {
 // The fields that decide what each kind of node does. Fields that affect only speed, or that some nodes of the kind do
 // not use, are left out.
 static const char *const matters[NODE_FENCE + 1] = {
-    [NODE_FOR] = "value end step bound is_whole var.kind",
+    [NODE_FOR] = "value end step bound is_counter var.kind",
     [NODE_IF] = "test",
     [NODE_BUFFER] = "to.buffer to.of to.item from.index from.buffer from.of count has_fewer_lanes",
-    [NODE_LET] = "from.index from.buffer from.of from.item is_vector is_row expr from.inside from.within",
-    [NODE_UPDATE] = "to.index to.buffer to.of to.item from.index from.buffer from.of from.item step is_vector is_row "
+    [NODE_LET] = "from.index from.buffer from.of from.item is_vector expr from.inside from.within",
+    [NODE_UPDATE] = "to.index to.buffer to.of to.item from.index from.buffer from.of from.item step is_vector "
                     "is_fused expr",
     [NODE_STORE] = "to.index to.buffer to.of to.item from.buffer from.of has_fewer_lanes is_vector expr",
-    [NODE_MOVE] = "to.index to.buffer to.of to.item from.index from.buffer from.of from.item step is_row count expr",
+    [NODE_MOVE] = "to.index to.buffer to.of to.item from.index from.buffer from.of from.item step count expr",
     [NODE_STEP] = "value has_fewer_lanes",
     [NODE_SCATTER] = "to.buffer to.of expr",
 };

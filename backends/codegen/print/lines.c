@@ -119,7 +119,7 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 'G': add_buffer(l, &n->to); return;
   case 'F': add_buffer(l, &n->from); return;
   case '>': add_address(l, &n->to); return;
-  case 'R': add_text(l, n->is_row ? "UNROLL for (int r = 0; r < rows; r++) " : ""); return;
+  case 'R': add_text(l, node_is_of_rows(l->t, n) ? "UNROLL for (int r = 0; r < rows; r++) " : ""); return;
   case 'f':
     if (n->test) tree_say(l, n, "if (%?) ");
     return;
