@@ -118,7 +118,7 @@ static void (*const executors[])(Executing *x, const LoopNode *n) = {
     [NODE_COMMENT] = execute_nothing, [NODE_INDEX] = execute_index,      [NODE_FOR] = execute_for,
     [NODE_IF] = execute_if,           [NODE_BUFFER] = execute_buffer,    [NODE_LET] = execute_let,
     [NODE_UPDATE] = execute_update,   [NODE_STORE] = execute_store,      [NODE_MOVE] = execute_move,
-    [NODE_LEAVE] = execute_nothing,   [NODE_PREFETCH] = execute_nothing, [NODE_STEP] = execute_step,
+    [NODE_BARRIER] = execute_nothing, [NODE_PREFETCH] = execute_nothing, [NODE_CALL] = execute_step,
     [NODE_SCATTER] = execute_scatter, [NODE_FENCE] = execute_nothing,
 };
 

@@ -194,7 +194,7 @@ typedef enum Form { // the C type that holds an expression's value
 typedef enum LoopNodeKind {
   NODE_COMMENT, // no effect. words: `sweep: store dx, sum sum_g`
   NODE_INDEX,  // a constant, var = value: `d0 = o + r`; 0 if its test is 0. With is_counter a variable, which following
-               // is_whole loops advance: `count i from 0`; a sum of itself adds to it: `i += n`
+               // loops over it advance: `count i from 0`; a sum of itself adds to it: `i += n`
   NODE_FOR,    // for var from value to end by step: body: `for d0 in 0..40`
   NODE_IF,     // if test: body; else otherwise. Without a test a scope: { body }
   NODE_BUFFER, // declares the buffer `to`. In registers: `count` accumulators or totals, set to the reduction's
@@ -204,17 +204,17 @@ typedef enum LoopNodeKind {
   NODE_LET, // expr = its operator of its arguments: `vector t9 = sub(x, mean)`; or the elements `from` memory, or the
             // sum: the total, or the reduction over the lanes of accumulators: `scalar sum = sum of the lanes of
             // acc_sum in f32`
-  NODE_UPDATE, // adds to the buffer `to` the value of expr: `acc_sum += x`. Without expr: of accumulators `from`, to a
-               // total: `total_sum += sum of the lanes of acc_sum`; of a block's partial sums `from`, to a total, in
-               // f64: `total_dgamma += temporary0_dgamma + b * 440 + i`
-  NODE_STORE,  // to memory `to`: the value of expr, a partial sum that is held, or else the reduction's identity
-  NODE_MOVE,   // between a tensor and the step's copy, or (expr, which it stores) a panel. LANES rows of `count`
-               // elements, `step` apart, are transposed; else a vector of each row, whose lanes are `step`
-               // apart, or one vector: `rows_x + i * 16 = load p_x + i * 50`
-  NODE_LEAVE,  // no effect: the totals of expr are in memory from here on, not in registers
+  NODE_UPDATE,  // adds to the buffer `to` the value of expr: `acc_sum += x`. Without expr: of accumulators `from`, to a
+                // total: `total_sum += sum of the lanes of acc_sum`; of a block's partial sums `from`, to a total, in
+                // f64: `total_dgamma += temporary0_dgamma + b * 440 + i`
+  NODE_STORE,   // to memory `to`: the value of expr, a partial sum that is held, or else the reduction's identity
+  NODE_MOVE,    // between a tensor and the step's copy, or (expr, which it stores) a panel. LANES rows of `count`
+                // elements, `step` apart, are transposed; else a vector of each row, whose lanes are `step`
+                // apart, or one vector: `rows_x + i * 16 = load p_x + i * 50`
+  NODE_BARRIER, // of the compiler: the totals `to` are in memory from here on, not in registers
   NODE_PREFETCH, // fetches the cache line of address
   // In blocks only:
-  NODE_STEP,    // calls step, or tail_step: `step, rows = 2`
+  NODE_CALL,    // calls step, or tail_step: `step, rows = 2`
   NODE_SCATTER, // the block's rows of the scatter expr: sets them to zero, then adds the rows whose indices refer to
                 // them
   NODE_FENCE    // makes streamed stores visible to other threads
@@ -237,18 +237,18 @@ struct LoopNode {
   LoopNode *body, *otherwise; // lists
   const char *words;          // NODE_COMMENT
   Var var;
-  const Index *value, *end, *step; // NODE_STEP: lanes of a tail step; end of the step's part of the vector axis
+  const Index *value, *end, *step; // NODE_CALL: lanes of a tail step; end of the step's part of the vector axis
   const Index *bound;              // NODE_FOR: a second end, the loop stops at the smaller one; NULL: none
   const Index *test;               // the node has no effect where it is 0; what it declares is then empty. NULL: none
   const VectorLoop *vectors;       // NODE_FOR over vectors
   Address to, from;
   ExprId expr;
-  int64_t count;    // items of a buffer, elements of a row; NODE_STEP: rows
+  int64_t count;    // items of a buffer, elements of a row; NODE_CALL: rows
   bool is_down;     // NODE_FOR: var goes from end - 1 down to value
   bool is_unrolled; // NODE_FOR
   bool is_counter;  // var is a counter: NODE_INDEX sets it; NODE_FOR continues from its value while var + step <= end
   bool is_vector;   // the value computed, stored or added, or an item of the buffer, is a vector
-  bool has_fewer_lanes; // only the first VAR_LANES lanes hold elements; NODE_STEP: calls tail_step
+  bool has_fewer_lanes; // only the first VAR_LANES lanes hold elements; NODE_CALL: calls tail_step
   bool is_held;         // NODE_LET: a load whose result stays in a register for all rows
   bool is_streamed;     // NODE_STORE, NODE_MOVE: bypasses the caches
   bool is_fused;        // NODE_UPDATE: adds a product with one rounding (fused multiply-add)

@@ -99,7 +99,7 @@ static void print_if(LoopText *p, const LoopNode *n) {
 }
 
 static void print_index(LoopText *p, const LoopNode *n) {
-  const bool is_sum = n->is_counter && n->value->op == INDEX_ADD && index_is_var(n->value->args[0], n->var);
+  const bool is_sum = n->is_counter && n->value && n->value->op == INDEX_ADD && index_is_var(n->value->args[0], n->var);
   if (is_sum) {
     say(p, n, "%v += ");
     loop_text_index(p, n->value->args[1]);
@@ -247,9 +247,9 @@ static const NodePrinter printers[] = {
     [NODE_UPDATE] = {NULL, print_update},
     [NODE_STORE] = {NULL, print_store},
     [NODE_MOVE] = {NULL, print_move},
-    [NODE_LEAVE] = {"%G leaves its registers"},
+    [NODE_BARRIER] = {"%G leaves its registers"},
     [NODE_PREFETCH] = {"prefetch %@"},
-    [NODE_STEP] = {NULL, print_step},
+    [NODE_CALL] = {NULL, print_step},
     [NODE_SCATTER] = {"%a[begin:end] = 0, then add each row whose index is in begin:end"},
     [NODE_FENCE] = {"fence"},
 };

@@ -116,7 +116,7 @@ static bool verify_vector(Verifying *v, const LoopNode *n, const Address *at, co
 // Whether the item is one of the register's: of the row, the vector or the element that the node is at.
 static bool verify_item(Verifying *v, const LoopNode *n, const Address *at, const LoopNode *begin) {
   const Range *r = &v->range[v->vector];
-  const int rows = v->loop->rows, count = at->buffer == BUFFER_HELD ? 1 : (int)begin->count, vectors = count / rows;
+  const int rows = v->loop->rows, count = begin ? (int)begin->count : 1, vectors = count / rows; // NULL: it is held
   const LoopNode *group = r->group.kind ? var_state(v, loop_var(VAR_VECTOR))->loop : NULL;
   const bool is_of_vector = group && index_is(group->end, vectors),
              is_of_row = is_in_row(v) || node_is_of_rows(v->t, n);

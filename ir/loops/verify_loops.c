@@ -351,7 +351,7 @@ static bool verify_columns(Verifying *v, const LoopNode *n) {
   return is_part || verify_fail(v, n, "the step must take the columns of the loop or condition around its call");
 }
 
-bool verify_step_call(Verifying *v, const LoopNode *n) {
+bool verify_call(Verifying *v, const LoopNode *n) {
   if (!v->is_block) return verify_fail(v, n, "a step must not call a step");
   if (loop_tile(v->loop) && (n->has_fewer_lanes || n->count || n->value))
     return verify_fail(v, n, "the loop has tiles, so the step must have no rows");

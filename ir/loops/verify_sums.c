@@ -17,7 +17,7 @@ bool verify_begin_sum(Verifying *v, const LoopNode *n) {
   return scope_add(v, &s->is_set);
 }
 
-bool verify_leave(Verifying *v, const LoopNode *n) {
+bool verify_barrier(Verifying *v, const LoopNode *n) {
   return (n->to.buffer == BUFFER_TOTAL && state_of(v, BUFFER_TOTAL, n->to.of)->is_set) ||
          verify_fail(v, n, "the totals must be declared before it");
 }

@@ -117,10 +117,10 @@ bool verify_store_partial(Verifying *v, const LoopNode *n); // NODE_STORE of a v
 // registers, and partial sums of blocks.
 // clang-format off
 #define NODE_CHECKS(ROW) \
-  /* verify_loops.c */ ROW(INDEX, set_index) ROW(STEP, step_call) \
+  /* verify_loops.c */ ROW(INDEX, set_index) ROW(CALL, call) \
   /* verify_values.c */ ROW(LET, let) ROW(BUFFER, buffer) ROW(STORE, store) ROW(MOVE, move) \
     ROW(PREFETCH, prefetch) \
-  /* verify_sums.c */ ROW(UPDATE, update) ROW(LEAVE, leave) \
+  /* verify_sums.c */ ROW(UPDATE, update) ROW(BARRIER, barrier) \
   /* verify.c */ ROW(COMMENT, nothing) ROW(FOR, for) ROW(IF, if) \
     ROW(SCATTER, scatter) ROW(FENCE, nothing)
 // clang-format on

@@ -175,7 +175,7 @@ static const struct Spare {
 } spares[] = {
     {NODE_COMMENT, VAR_NONE},
     {NODE_PREFETCH, VAR_NONE},
-    {NODE_LEAVE, VAR_NONE},
+    {NODE_BARRIER, VAR_NONE},
     {NODE_FOR, VAR_OUTER},  // several rows at once: the loop behind it takes one by one
     {NODE_FOR, VAR_COLUMN}, // several columns at once: the condition behind it takes all that are left
     {NODE_FOR, VAR_LANE, .is_behind_whole = true},
@@ -342,7 +342,7 @@ static const char *const matters[NODE_FENCE + 1] = {
                     "is_fused expr",
     [NODE_STORE] = "to.index to.buffer to.of to.item from.buffer from.of has_fewer_lanes is_vector expr",
     [NODE_MOVE] = "to.index to.buffer to.of to.item from.index from.buffer from.of from.item step count expr",
-    [NODE_STEP] = "value has_fewer_lanes",
+    [NODE_CALL] = "value has_fewer_lanes",
     [NODE_SCATTER] = "to.buffer to.of expr",
 };
 

@@ -137,6 +137,24 @@ void add_member(TreePrinter *l, AccessId id) {
               a->value ? l->p->value_member[a->value->index] : *temporary_member(l->p, l->kernel_index, a->temporary));
 }
 
+void add_element_number(TreePrinter *l) {
+  if (l->elements && l->t->loop->by_element > 1) tree_printf(l, "[%d]", l->element);
+}
+
+// In a loop over elements: a sum of all lanes is in memory, others are scalars.
+static void add_lane(TreePrinter *l, const Address *sum) {
+  const Index *begin = l->elements->value;
+  const bool is_own =
+      !(l->k->exprs[buffer_info[sum->buffer].is_of_expr ? sum->of : 0].reduced >> loop_lane_axis(l->t->loop) & 1);
+  if (sum->buffer != BUFFER_SUM || is_own) {
+    add_element_number(l);
+    return;
+  }
+  add_text(l, index_is(begin, 0) ? ".p[i" : ".p[(i - ");
+  if (!index_is(begin, 0)) add_factor(l, begin);
+  tree_printf(l, "%s %% %d]", index_is(begin, 0) ? "" : ")", LANES);
+}
+
 void add_buffer(TreePrinter *l, const Address *at) {
   const BufferInfo *info = &buffer_info[at->buffer];
   if (at->buffer == BUFFER_TENSOR) {
@@ -146,6 +164,7 @@ void add_buffer(TreePrinter *l, const Address *at) {
   }
   tree_printf(l, "%s%s%s", info->prefix, info->is_of_expr ? l->name[at->of] : l->access_name[at->of],
               item_indices[at->item]);
+  if (l->elements && info->is_register) add_lane(l, at);
 }
 
 void add_address(TreePrinter *l, const Address *at) {

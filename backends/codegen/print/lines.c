@@ -17,10 +17,6 @@ static void add_outside(TreePrinter *l, double number) {
   else add_number(l->out, number, l->k->is_f64);
 }
 
-void add_element_number(TreePrinter *l) {
-  if (l->elements && l->t->loop->by_element > 1) tree_printf(l, "[%d]", l->element);
-}
-
 void add_scalar(TreePrinter *l, ExprId id) {
   const Form form = l->t->form[id];
   if (form == FORM_NUMBER && l->k->is_s64) add_integer(l->out, l->k->exprs[id].integer);

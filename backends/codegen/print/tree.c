@@ -285,9 +285,9 @@ static const NodePrinter printers[] = {
     [NODE_UPDATE] = {NULL, print_update},
     [NODE_STORE] = {NULL, print_store},
     [NODE_MOVE] = {NULL, print_move},
-    [NODE_LEAVE] = {"V_LEAVE(%G);", NULL},
+    [NODE_BARRIER] = {"V_LEAVE(%G);", NULL},
     [NODE_PREFETCH] = {"v_prefetch_l2(%@);", NULL},
-    [NODE_STEP] = {NULL, print_step_call},
+    [NODE_CALL] = {NULL, print_step_call},
     [NODE_SCATTER] = {NULL, print_scatter},
     [NODE_FENCE] = {"v_fence();", NULL},
 };
