@@ -127,7 +127,8 @@ static void execute_nodes(Executing *x, const LoopNode *n) {
   for (; n && !x->has_failed; n = n->next) {
     x->at = n;
     if (x->run.nsteps) x->has_failed = --*x->run.nsteps < 0;
-    const bool is_declared = n->kind == NODE_INDEX || n->kind == NODE_BUFFER || n->kind == NODE_IF; // whatever the test
+    const bool is_declared = n->kind == NODE_INDEX || n->kind == NODE_BUFFER || n->kind == NODE_IF ||
+                             n->kind == NODE_LET; // whatever the test
     if (!x->has_failed && (is_declared || is_on(x, n))) executors[n->kind](x, n);
   }
   if (!x->has_failed) x->at = around;

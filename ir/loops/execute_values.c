@@ -88,7 +88,7 @@ static void load(Executing *x, const LoopNode *n, Load how, Datum *y) {
                        .offsets = e->args[0] ? value_of(x, e->args[0]) : NULL};
   const bool is_mask = access_is_mask(a), is_one = how == LOAD_ELEMENT || how == LOAD_BROADCAST;
   set_lanes(y, number_of(x, x->type, 0), 0, LANES);
-  if (n->from.inside && !index_of_run(x, n->from.inside)) {
+  if (n->test && !index_of_run(x, n->test)) {
     set_lanes(y, outside_of(x, a), 0, LANES);
     return;
   }

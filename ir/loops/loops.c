@@ -356,9 +356,9 @@ static bool index_mentions(const Index *i, Var v) {
 }
 
 static const size_t index_fields[] = { // the members of LoopNode that are indices
-    offsetof(LoopNode, value),       offsetof(LoopNode, end),        offsetof(LoopNode, step),
-    offsetof(LoopNode, test),        offsetof(LoopNode, bound),      offsetof(LoopNode, to.index),
-    offsetof(LoopNode, from.inside), offsetof(LoopNode, from.index), offsetof(LoopNode, from.within)};
+    offsetof(LoopNode, value),      offsetof(LoopNode, end),        offsetof(LoopNode, step),
+    offsetof(LoopNode, test),       offsetof(LoopNode, bound),      offsetof(LoopNode, to.index),
+    offsetof(LoopNode, from.index), offsetof(LoopNode, from.within)};
 enum { NINDICES = sizeof index_fields / sizeof *index_fields };
 
 static const Index **index_at(LoopNode *n, size_t field) {

@@ -175,11 +175,10 @@ typedef struct Address {
   uint32_t of; // the AccessId or ExprId
   Item item;
   const Index *index; // in elements; NULL: 0
-  // Of loads with bounds. Arithmetic is modulo 2^64, so that `index < extent` tests both ends of a bound.
-  const Index *inside; // a test of the bounds that are the same in all lanes; where it is 0, the value is the access's
-                       // `outside`. NULL: they always hold. `load x + i * 8, where oy * 2 + ky - 1 < 56, else 0.0`
-  const Index *within; // index of lane 0 in node_lane_bound; NULL: there is none. A lane is loaded if
-                       // within + lane * factor < extent: `lanes where i + kx - 1 + lane < 56, else 0.0`
+  // Of loads with a bound that varies from lane to lane (node_lane_bound): the index of lane 0, modulo 2^64, so that
+  // one comparison tests both ends. A lane is loaded if within + lane * factor < extent, else it is the access's
+  // `outside`: `lanes where i + kx - 1 + lane < 56, else 0.0`
+  const Index *within;
 } Address;
 
 typedef enum Form { // the C type that holds an expression's value
@@ -239,7 +238,9 @@ struct LoopNode {
   Var var;
   const Index *value, *end, *step; // NODE_CALL: lanes of a tail step; end of the step's part of the vector axis
   const Index *bound;              // NODE_FOR: a second end, the loop stops at the smaller one; NULL: none
-  const Index *test;               // the node has no effect where it is 0; what it declares is then empty. NULL: none
+  const Index *test;               // the node has no effect where it is 0; what it declares is then empty, and what it
+                                   // loads is the access's `outside`: `load x + i * 8, where oy * 2 + ky - 1 < 56, else
+                                   // 0.0`. NULL: none
   const VectorLoop *vectors;       // NODE_FOR over vectors
   Address to, from;
   ExprId expr;

@@ -114,15 +114,15 @@ static const char *const loads[] = {[LOAD_ELEMENT] = "load %[",
                                     [LOAD_WHOLE] = "load %@"};
 
 static void print_bounds(LoopText *p, const LoopNode *n) {
-  if (!n->from.inside && !n->from.within) return;
-  if (n->from.inside) {
+  if (!n->test && !n->from.within) return;
+  if (n->test) {
     loop_text_add(p, ", where ");
-    loop_text_index(p, n->from.inside);
+    loop_text_index(p, n->test);
   }
   if (n->from.within) {
     const Bound *b = node_lane_bound(p->t, n);
     const int64_t factor = b ? b->factor[loop_lane_axis(p->t->loop)] : 0;
-    loop_text_add(p, n->from.inside ? ", and lanes where " : ", lanes where ");
+    loop_text_add(p, n->test ? ", and lanes where " : ", lanes where ");
     loop_text_index(p, n->from.within);
     loop_text_add(p, factor < 0 ? " - lane" : " + lane");
     if (factor != 1 && factor != -1) loop_text_add(p, " * %lld", (long long)llabs(factor));

@@ -190,8 +190,8 @@ bool verify_bounds(Verifying *v, const LoopNode *n) {
   const bool is_load = v->k->exprs[n->expr].op == EXPR_LOAD && n->from.buffer != BUFFER_SPILL;
   const Access *a = &v->k->accesses[node_access(n)];
   const Bound *of_lanes = node_lane_bound(v->t, n);
-  const Index *tests = n->from.inside;
-  if (!verify_index(v, n, n->from.inside) || !verify_index(v, n, n->from.within)) return false;
+  const Index *tests = n->test;
+  if (!verify_index(v, n, n->test) || !verify_index(v, n, n->from.within)) return false;
   if (is_load && access_has_conditions(v->k, a) && n->from.buffer != BUFFER_TENSOR)
     return verify_fail(
         v, n, "a load with conditions must be relative to its tensor: a row pointer may point outside of the tensor");

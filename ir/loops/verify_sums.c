@@ -92,7 +92,7 @@ bool verify_end_sum(Verifying *v, const LoopNode *n) {
   const LoopNode *begin = declaration(v, &n->from);
   const bool has_lane_sums = v->lanes != NO_DIRECTION && !(e->reduced >> v->lanes & 1);
   const bool is_vector = n->from.buffer == BUFFER_TOTAL ? begin->is_vector : has_lane_sums;
-  return (n->from.of == n->expr && n->is_vector == is_vector &&
+  return (n->from.of == n->expr && !n->test && n->is_vector == is_vector &&
           (!node_is_of_rows(v->t, n) || begin->count == v->loop->rows))
              ? verify_define(v, n)
              : verify_fail(v, n, "it must take all accumulators of the sum, and all lanes unless each has a sum");

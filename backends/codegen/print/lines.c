@@ -81,7 +81,6 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 's': add_index(l, n->step); return;
   case 'S': add_lane_step(l, n); return; // ", step": the distance in memory from lane to lane
   case '?': add_index(l, n->test); return;
-  case 'I': add_index(l, n->from.inside); return;
   case 'j': add_factor(l, n->from.within); return;
   case 'u': add_outside(l, access_of(l, n)->outside); return;
   case '#': tree_printf(l, "%lld", (long long)n->count); return;
