@@ -142,7 +142,8 @@ bool verify_base(Verifying *v, const LoopNode *n, const Address *at) {
 static bool verify_place(Verifying *v, const LoopNode *n, const Address *at, const Linear *expected) {
   if (!verify_index(v, n, at->index)) return false;
   Linear is = linear_of(v, at->index);
-  linear_add_all(&is, &state_of(v, at->buffer, at->of)->pointer, 1);
+  const Linear *pointer = state_of(v, at->buffer, at->of)->pointer;
+  if (pointer) linear_add_all(&is, pointer, 1);
   return linear_equals(&is, expected) || verify_fail(v, n, "its address differs from the address of its element");
 }
 
@@ -212,7 +213,7 @@ bool verify_bounds(Verifying *v, const LoopNode *n) {
 static bool is_at_row(const Verifying *v, AccessId id) {
   const Linear row = access_index(v, id, v->outer);
   const Scoped *s = state_of(v, BUFFER_ROW, id);
-  return s->is_set && linear_equals(&s->pointer, &row);
+  return s->is_set && s->pointer && linear_equals(s->pointer, &row);
 }
 
 static bool verify_rows(Verifying *v, const LoopNode *n) {

@@ -83,7 +83,11 @@ static bool verify_pointer(Verifying *v, const LoopNode *n) {
   if (s->is_set) return verify_fail(v, n, "its row pointer is already set");
   if (n->to.item != (is_in_row(v) ? ITEM_OF_ROW : ITEM_ONLY) || (n->to.item && !s->is_declared))
     return verify_fail(v, n, "pointers of single rows must be set in a loop over rows, after their array is declared");
-  s->pointer = linear_of(v, n->from.index);
+  Linear *pointer = ARENA_NEW(v->arena, Linear);
+  v->why->out_of_memory |= !pointer;
+  if (!pointer) return false;
+  *pointer = linear_of(v, n->from.index);
+  s->pointer = pointer;
   s->has_rows = n->to.item;
   s->is_set = true;
   return n->to.item || scope_end(v, &s->is_set);
@@ -119,7 +123,7 @@ static bool verify_array(Verifying *v, const LoopNode *n) {
     return verify_fail(
         v, n, "the array must be declared once, with an element for each row, vector or element that it holds");
   s->node = n;
-  s->pointer = (Linear){0};
+  s->pointer = NULL;
   s->has_rows = false;
   return is_set_later ? scope_add(v, &s->is_declared) && scope_end(v, &s->is_set) : scope_add(v, &s->is_set);
 }

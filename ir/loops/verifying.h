@@ -27,12 +27,12 @@ typedef struct Range { // the indices of a direction that a node is at
   bool is_aligned; // start is a multiple of LANES
 } Range;
 
-typedef struct Scoped { // of a buffer of a kind, which belongs to an access or expression
-  bool is_declared;     // an array for each row of the step
-  bool is_set;          // it is in scope: declared, or for values and row pointers, set
-  const LoopNode *node; // that declares it
-  bool has_rows;        // a row pointer: each row has one
-  Linear pointer;       // index of the element that a row pointer points to
+typedef struct Scoped {  // of a buffer of a kind, which belongs to an access or expression
+  bool is_declared;      // an array for each row of the step
+  bool is_set;           // it is in scope: declared, or for values and row pointers, set
+  const LoopNode *node;  // that declares it
+  bool has_rows;         // a row pointer: each row has one
+  const Linear *pointer; // index of the element that a row pointer points to; NULL: 0
 } Scoped;
 
 typedef struct Verifying {
