@@ -27,16 +27,16 @@ static void each_row(Executing *x, const LoopNode *n, void (*f)(Executing *x, co
 // Elements of buffers. A vector of a copy, of spilled vectors or of a mask is whole.
 
 static Elements elements_of(Executing *x, const LoopNode *n, const Address *at) {
-  const bool is_tensor = at->buffer == BUFFER_TENSOR || at->buffer == BUFFER_ROW;
+  const Space space = buffer_info[at->buffer].space;
   if (!n->is_vector) return (Elements){.step = 1, .count = 1};
-  if (at->buffer == BUFFER_COPY || at->buffer == BUFFER_SPILL || access_is_mask(&x->k->accesses[node_access(n)]))
+  if (space == SPACE_STACK || access_is_mask(&x->k->accesses[node_access(n)]))
     return (Elements){.step = 1, .count = LANES};
-  return (Elements){.step = is_tensor ? index_of_run(x, n->step) : 1, .count = lanes_of_node(x, n)};
+  return (Elements){.step = space == SPACE_TENSOR ? index_of_run(x, n->step) : 1, .count = lanes_of_node(x, n)};
 }
 
 // What is in memory, or in a register, in this type. A scalar stands in all lanes.
 static void get(Executing *x, const LoopNode *n, const Address *at, Type type, Datum *y) {
-  if (buffer_info[at->buffer].is_register) {
+  if (buffer_info[at->buffer].space == SPACE_REGISTERS) {
     memcpy(y, lanes_of(x, at), LANES * sizeof *y);
     return;
   }
@@ -48,7 +48,7 @@ static void get(Executing *x, const LoopNode *n, const Address *at, Type type, D
 static void put(Executing *x, const LoopNode *n, const Address *at, Type type, const Datum *y) {
   const int nlanes = n->is_vector ? lanes_of_node(x, n) : LANES;
   if (x->has_failed) return;
-  if (buffer_info[at->buffer].is_register) memcpy(lanes_of(x, at), y, (size_t)nlanes * sizeof *y);
+  if (buffer_info[at->buffer].space == SPACE_REGISTERS) memcpy(lanes_of(x, at), y, (size_t)nlanes * sizeof *y);
   else
     write_elements(x, node_access(n), type, address_of(x, at), elements_of(x, n, at), y, expr_is_mask(x->k, n->expr));
 }
@@ -264,8 +264,7 @@ static bool is_streamed(Executing *x, const LoopNode *n, const Pointer *to) {
 }
 
 void execute_store(Executing *x, const LoopNode *n) {
-  const BufferKind to = n->to.buffer;
-  const bool is_whole = to == BUFFER_COPY || to == BUFFER_SPILL;
+  const Space to = buffer_info[n->to.buffer].space;
   Datum y[LANES];
   if (n->from.buffer) get(x, n, &n->from, sum_type(x, n), y);
   else if (n->expr) memcpy(y, value_of(x, n->expr), sizeof y);
@@ -275,7 +274,7 @@ void execute_store(Executing *x, const LoopNode *n) {
     const Elements e = elements_of(x, n, &n->to);
     if (is_streamed(x, n, &p) && (e.count < LANES || e.step != 1)) execute_fail(x, "streams less than a whole vector");
   }
-  put(x, n, &n->to, to == BUFFER_PARTIALS ? sum_type(x, n) : is_whole ? TYPE_F32 : x->type, y);
+  put(x, n, &n->to, to == SPACE_BLOCK ? sum_type(x, n) : to == SPACE_STACK ? TYPE_F32 : x->type, y);
 }
 
 // Moves. A vector of a copy, or of a panel, has neighbouring elements; a column of LANES rows is one.

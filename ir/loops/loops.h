@@ -138,25 +138,29 @@ typedef struct Index {
 
 typedef enum BufferKind {
   BUFFER_NONE,
-  // In memory:
   BUFFER_TENSOR,   // the access's tensor or temporary: `dy + d0 * 440`
   BUFFER_ROW,      // a row pointer into that, one for each row of the step: `p_dy[r] + i`; or the step's own temporary
   BUFFER_PARTIALS, // the block's partial sums, in the access's temporary: `part_dgamma + i`
   BUFFER_COPY,     // the step's array of the access's rows, transposed, for rows in lanes: `rows_x + i * 16`; or of a
                    // vector of each row: `rows_x + r * 16`
   BUFFER_SPILL,    // the step's array of the expression's vectors, from one sweep to later ones: `spilled_e + i`
-  // In registers:
-  BUFFER_VALUE, // the expression's value; with ITEM_OF_ROW, one for each row of the step: `e[r]`
-  BUFFER_SUM,   // vector accumulators of the sum: `acc_sum`
-  BUFFER_TOTAL, // that sums of runs, or scalars, are added to, of f64; a vector if lanes have sums of their own:
-                // `total_sum`
-  BUFFER_HELD   // a vector of the block's partial sums: `held_dgamma`
+  BUFFER_VALUE,    // the expression's value; with ITEM_OF_ROW, one for each row of the step: `e[r]`
+  BUFFER_SUM,      // vector accumulators of the sum: `acc_sum`
+  BUFFER_TOTAL,    // that sums of runs, or scalars, are added to, of f64; a vector if lanes have sums of their own:
+                   // `total_sum`
+  BUFFER_HELD      // a vector of the block's partial sums: `held_dgamma`
 } BufferKind;
 enum { BUFFER_KINDS = BUFFER_HELD + 1 };
+typedef enum Space {
+  SPACE_TENSOR, // a tensor, or a temporary in the workspace
+  SPACE_BLOCK,  // what a block has of a temporary
+  SPACE_STACK,  // arrays of the step, of whole vectors
+  SPACE_REGISTERS
+} Space;
 typedef struct BufferInfo {
   const char *prefix; // of its name, before that of the access or expression
-  bool is_of_expr;    // else of an access
-  bool is_register;
+  Space space;
+  bool is_of_expr; // else of an access
 } BufferInfo;
 extern const BufferInfo buffer_info[BUFFER_KINDS];
 

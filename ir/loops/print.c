@@ -188,7 +188,7 @@ static const char *combining(const LoopText *p, const LoopNode *n) {
 }
 
 static void print_update(LoopText *p, const LoopNode *n) {
-  const char *to = buffer_info[n->to.buffer].is_register ? "%G" : "%[";
+  const char *to = buffer_info[n->to.buffer].space == SPACE_REGISTERS ? "%G" : "%[";
   say(p, n, to);
   if (n->is_fused) {
     say(p, n, " = fma(%*, ");
@@ -207,7 +207,7 @@ static void print_store(LoopText *p, const LoopNode *n) {
     say(p, n, "%[ = %i");
     return;
   }
-  say(p, n, n->from.buffer ? "store %F to " : n->to.buffer == BUFFER_SPILL ? "store %e to " : "store %o to ");
+  say(p, n, n->from.buffer ? "store %F to " : "store %o to ");
   say(p, n, n->is_vector ? "%@" : "%[");
   say(p, n, node_is_strided(n) ? " with stride %s%n%S%f" : "%n%S%f");
 }

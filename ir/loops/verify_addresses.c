@@ -134,7 +134,7 @@ bool verify_base(Verifying *v, const LoopNode *n, const Address *at) {
   const Scoped *s = state_of(v, at->buffer, at->of);
   if (!at->buffer || (at->buffer != BUFFER_TENSOR && !s->is_set))
     return verify_fail(v, n, "the buffer must be declared before it");
-  if (buffer_info[at->buffer].is_register) return verify_item(v, n, at, s->node);
+  if (buffer_info[at->buffer].space == SPACE_REGISTERS) return verify_item(v, n, at, s->node);
   return (at->item == (s->has_rows ? ITEM_OF_ROW : ITEM_ONLY) && (!at->item || is_in_row(v))) ||
          verify_fail(v, n, "it must take the row's pointer if, and only if, each row has its own pointer");
 }
@@ -149,14 +149,14 @@ static bool verify_place(Verifying *v, const LoopNode *n, const Address *at, con
 
 bool verify_address(Verifying *v, const LoopNode *n, const Address *at) {
   if (!verify_base(v, n, at)) return false;
-  if (buffer_info[at->buffer].is_register) return true;
+  if (buffer_info[at->buffer].space == SPACE_REGISTERS) return true;
   const Linear layout = layout_of(v, n, at);
   if (!verify_place(v, n, at, &layout)) return false;
   if (at->buffer != BUFFER_SPILL && access_is_mask(&v->k->accesses[at->of]) && v->lanes == v->vector)
     return verify_mask(v, n);
   if (n->is_vector) return verify_vector(v, n, at, &layout);
-  return (at->buffer != BUFFER_COPY && at->buffer != BUFFER_SPILL) ? verify_lanes(v, n)
-                                                                   : verify_fail(v, n, "it must take a whole vector");
+  return buffer_info[at->buffer].space != SPACE_STACK ? verify_lanes(v, n)
+                                                      : verify_fail(v, n, "it must take a whole vector");
 }
 
 bool verify_first(Verifying *v, const LoopNode *n, const Address *at) {

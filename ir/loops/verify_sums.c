@@ -75,7 +75,7 @@ static bool verify_addend(Verifying *v, const LoopNode *n) {
 }
 
 bool verify_update(Verifying *v, const LoopNode *n) {
-  const bool is_register = buffer_info[n->to.buffer].is_register;
+  const bool is_register = buffer_info[n->to.buffer].space == SPACE_REGISTERS;
   if (!is_register && n->to.buffer != BUFFER_PARTIALS)
     return verify_fail(v, n, "it must add to a sum, or to partial sums");
   if (!verify_test(v, n) || !(is_register || n->from.buffer ? verify_base(v, n, &n->to) : verify_address(v, n, &n->to)))

@@ -164,7 +164,7 @@ void add_buffer(TreePrinter *l, const Address *at) {
   add_text(l, info->prefix);
   add_text(l, info->is_of_expr ? l->name[at->of] : l->access_name[at->of]);
   add_text(l, item_indices[at->item]);
-  if (l->elements && info->is_register) add_lane(l, at);
+  if (l->elements && info->space == SPACE_REGISTERS) add_lane(l, at);
 }
 
 void add_address(TreePrinter *l, const Address *at) {

@@ -66,7 +66,7 @@ static void print_update(TreePrinter *l, const LoopNode *n) {
 }
 
 static bool print_of_element(TreePrinter *l, const LoopNode *n) {
-  const bool is_register = n->kind == NODE_BUFFER && buffer_info[n->to.buffer].is_register;
+  const bool is_register = n->kind == NODE_BUFFER && buffer_info[n->to.buffer].space == SPACE_REGISTERS;
   if (node_ends_run(n)) tree_say_line(l, n, node_is_widened(l->t, n) ? "%R%G += (double)%F;" : "%R%G += %F;");
   else if (!n->is_vector) return false;
   else if (n->kind == NODE_LET) print_let(l, n);

@@ -45,7 +45,7 @@ static void add_element(TreePrinter *l, const LoopNode *n) {
 
 // The buffer that the node adds to: a register, or an element in memory.
 static void add_sum(TreePrinter *l, const LoopNode *n) {
-  if (buffer_info[n->to.buffer].is_register) add_buffer(l, &n->to);
+  if (buffer_info[n->to.buffer].space == SPACE_REGISTERS) add_buffer(l, &n->to);
   else add_element(l, n);
 }
 

@@ -100,8 +100,7 @@ static void print_store(TreePrinter *l, const LoopNode *n) {
   if (n->from.buffer) tree_say_line(l, n, "%f%p_store%n(%@, %F%N);");
   else if (!n->expr) tree_say_line(l, n, "%[ = %i;");
   else if (!n->is_vector) print_scalar_store(l, n);
-  else if (n->to.buffer == BUFFER_COPY) tree_say_line(l, n, "v_store(%@, %o);");
-  else if (n->to.buffer == BUFFER_SPILL) tree_say_line(l, n, "v_store(%@, %e);");
+  else if (buffer_info[n->to.buffer].space == SPACE_STACK) tree_say_line(l, n, "v_store(%@, %o);");
   else if (access_is_mask(access_of(l, n))) tree_say_line(l, n, "%Q_store(%@, %o);");
   else print_vector_store(l, n);
 }
