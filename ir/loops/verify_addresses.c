@@ -118,9 +118,10 @@ static bool verify_vector(Verifying *v, const LoopNode *n, const Address *at, co
 // Whether the item is one of the register's: of the row, the vector or the element that the node is at.
 static bool verify_item(Verifying *v, const LoopNode *n, const Address *at, const LoopNode *begin) {
   const Range *r = &v->range[v->vector];
-  const int rows = v->loop->rows, count = at->buffer == BUFFER_HELD ? 1 : (int)begin->count, vectors = count / rows;
+  const int rows = v->loop->rows, count = begin ? (int)begin->count : 1, vectors = count / rows; // NULL: it is held
   const LoopNode *group = r->group.kind ? var_state(v, loop_var(VAR_VECTOR))->loop : NULL;
-  const bool is_of_vector = group && index_is(group->end, vectors), is_of_row = is_in_row(v) || n->is_row;
+  const bool is_of_vector = group && index_is(group->end, vectors),
+             is_of_row = is_in_row(v) || node_is_of_rows(v->t, n);
   const bool is_right[] = {[ITEM_ONLY] = count == 1 || (node_ends_sum(n) && tree_element_sums(v->t, at->of)),
                            [ITEM_OF_ROW] = count == rows && rows > 1 && is_of_row,
                            [ITEM_OF_VECTOR] = is_of_vector && vectors > 1 && rows == 1,
@@ -135,7 +136,7 @@ bool verify_base(Verifying *v, const LoopNode *n, const Address *at) {
   const Scoped *s = state_of(v, at->buffer, at->of);
   if (!at->buffer || (at->buffer != BUFFER_TENSOR && !s->is_set))
     return verify_fail(v, n, "the buffer must be declared before it");
-  if (buffer_info[at->buffer].is_register) return verify_item(v, n, at, s->node);
+  if (buffer_info[at->buffer].space == SPACE_REGISTERS) return verify_item(v, n, at, s->node);
   return (at->item == (s->has_rows ? ITEM_OF_ROW : ITEM_ONLY) && (!at->item || is_in_row(v))) ||
          verify_fail(v, n, "it must take the row's pointer if, and only if, each row has its own pointer");
 }
@@ -150,14 +151,14 @@ static bool verify_place(Verifying *v, const LoopNode *n, const Address *at, con
 
 bool verify_address(Verifying *v, const LoopNode *n, const Address *at) {
   if (!verify_base(v, n, at)) return false;
-  if (buffer_info[at->buffer].is_register) return true;
+  if (buffer_info[at->buffer].space == SPACE_REGISTERS) return true;
   const Linear layout = layout_of(v, n, at);
   if (!verify_place(v, n, at, &layout)) return false;
   if (at->buffer != BUFFER_SPILL && access_is_mask(&v->k->accesses[at->of]) && v->lanes == v->vector)
     return verify_mask(v, n);
   if (n->is_vector) return verify_vector(v, n, at, &layout);
-  return (at->buffer != BUFFER_COPY && at->buffer != BUFFER_SPILL) ? verify_lanes(v, n)
-                                                                   : verify_fail(v, n, "it must take a whole vector");
+  return buffer_info[at->buffer].space != SPACE_STACK ? verify_lanes(v, n)
+                                                      : verify_fail(v, n, "it must take a whole vector");
 }
 
 bool verify_first(Verifying *v, const LoopNode *n, const Address *at) {
@@ -192,8 +193,8 @@ bool verify_bounds(Verifying *v, const LoopNode *n) {
   const bool is_load = v->k->exprs[n->expr].op == EXPR_LOAD && n->from.buffer != BUFFER_SPILL;
   const Access *a = &v->k->accesses[node_access(n)];
   const Bound *of_lanes = node_lane_bound(v->t, n);
-  const Index *tests = n->from.inside;
-  if (!verify_index(v, n, n->from.inside) || !verify_index(v, n, n->from.within)) return false;
+  const Index *tests = n->test;
+  if (!verify_index(v, n, n->test) || !verify_index(v, n, n->from.within)) return false;
   if (is_load && access_has_conditions(v->k, a) && n->from.buffer != BUFFER_TENSOR)
     return verify_fail(
         v, n, "a load with conditions must be relative to its tensor: a row pointer may point outside of the tensor");
@@ -212,9 +213,9 @@ bool verify_bounds(Verifying *v, const LoopNode *n) {
 
 // Rows in lanes: the row pointer points to the first row of the step, and rows are dense.
 static bool is_at_row(const Verifying *v, AccessId id) {
-  const Linear row = access_index(v, id, v->outer), none = {0};
+  const Linear row = access_index(v, id, v->outer);
   const Scoped *s = state_of(v, BUFFER_ROW, id);
-  return s->is_set && linear_equals(s->pointer ? s->pointer : &none, &row);
+  return s->is_set && s->pointer && linear_equals(s->pointer, &row);
 }
 
 static bool verify_rows(Verifying *v, const LoopNode *n) {
@@ -258,6 +259,6 @@ static bool verify_row_vectors(Verifying *v, const LoopNode *n) {
 }
 
 bool verify_moved(Verifying *v, const LoopNode *n) {
-  if (n->is_row) return verify_row_vectors(v, n);
+  if (node_is_of_rows(v->t, n)) return verify_row_vectors(v, n);
   return n->count ? verify_rows(v, n) : verify_address(v, n, &n->from) && verify_address(v, n, &n->to);
 }

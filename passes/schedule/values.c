@@ -111,7 +111,7 @@ void make_scalar(NestBuilder *r, ExprId id, AxisSet axes) {
     make_combine(r, id);
     return;
   }
-  LoopNode node = {.kind = NODE_LET, .expr = id, .is_row = has_rows(r) && expr_level(r, id) == LEVEL_ROW};
+  LoopNode node = {.kind = NODE_LET, .expr = id};
   if (expr_has_access(e)) {
     const bool has_pointer = expr_level(r, id) == LEVEL_MIDDLE && is_row_pointer(r, e->access);
     node.from = has_pointer ? vector_address(r, e->access) : element_address(r, e->access, axes);
