@@ -180,7 +180,8 @@ static bool add_cross_entropy(Builder *b, Value *logits, const char *of) {
   Value *labels = loss_input(b, build_text(b, "labels%s", of), TYPE_S32, &shape);
   if (!labels) return false;
   Value *const inputs[] = {logits, labels, NULL};
-  Value *loss = build_name(b, build_one(b, build_node(b, OP_SoftmaxCrossEntropy, 3, inputs)), build_text(b, "loss%s", of));
+  Value *loss =
+      build_name(b, build_one(b, build_node(b, OP_SoftmaxCrossEntropy, 3, inputs)), build_text(b, "loss%s", of));
   Value *is_right = build_name(b, build_binary(b, OP_Equal, add_class(b, logits), labels), "is_right");
   Value *right = build_named_cast(b, is_right, TYPE_F32, "right");
   Value *mean = build_reduce_mask(b, OP_ReduceMean, right, ~0U, false);
@@ -216,8 +217,7 @@ static Value *find_result(Builder *b, const char *name, const bool *weighted) {
     const Value *v = g->outputs[i];
     if (name ? strcmp(v->name, name) == 0 : weighted[v->index] && type_is_float(v->type)) found = g->outputs[i];
   }
-  if (!found && name)
-    error_at(b->d, (Position){0}, "loss: unknown output %s, expected one of the graph's", name);
+  if (!found && name) error_at(b->d, (Position){0}, "loss: unknown output %s, expected one of the graph's", name);
   return found || name ? found : g->outputs[0];
 }
 
@@ -233,9 +233,8 @@ static bool tell_others(Builder *b, Value *const *results, size_t count, size_t 
     if (!has_loss) text_format(&names, "%s%s", names.nbytes ? ", " : "", v->name);
   }
   if (names.nbytes)
-    warn_at(b->d, (Position){0},
-            "%s: outputs without a loss: %s; several are named as in --loss mse:%s --loss mse:%s", g->name,
-            text_string(&names), results[0]->name, names.nbytes > 64 ? "NAME" : text_string(&names));
+    warn_at(b->d, (Position){0}, "%s: outputs without a loss: %s; several are named as in --loss mse:%s --loss mse:%s",
+            g->name, text_string(&names), results[0]->name, names.nbytes > 64 ? "NAME" : text_string(&names));
   text_deinit(&names);
   return true;
 }
