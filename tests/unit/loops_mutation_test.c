@@ -320,8 +320,8 @@ static const char *const matters[NODE_FENCE + 1] = {
     [NODE_IF] = "test",
     [NODE_BUFFER] = "to.buffer to.of to.item from.index from.buffer from.of count has_fewer_lanes",
     [NODE_LET] = "from.index from.buffer from.of from.item is_vector expr test from.within",
-    [NODE_UPDATE] = "to.index to.buffer to.of to.item from.index from.buffer from.of from.item step is_vector "
-                    "is_fused expr",
+    [NODE_UPDATE] = ("to.index to.buffer to.of to.item from.index from.buffer from.of from.item step is_vector "
+                     "is_fused expr"),
     [NODE_STORE] = "to.index to.buffer to.of to.item from.buffer from.of has_fewer_lanes is_vector expr",
     [NODE_MOVE] = "to.index to.buffer to.of to.item from.index from.buffer from.of from.item step count expr",
     [NODE_CALL] = "value has_fewer_lanes",
