@@ -112,6 +112,8 @@ static ng_status choose_prefix(FileEmission *e, const char *prefix) {
   return status;
 }
 
+enum { MOST_VALUES = 256 };
+
 // Hashes the graph's text, its constants, and first values that come from files.
 static ng_status find_hash(Emission *e) {
   const Graph *g = e->open;
@@ -119,7 +121,7 @@ static ng_status find_hash(Emission *e) {
   uint8_t digest[SHA256_DIGEST_SIZE];
   Text text;
   text_init(&text, &e->g->ctx->allocator);
-  yaml_print(g, &text);
+  yaml_print_most(g, MOST_VALUES, &text); // which are hashed below
   bool ok = !text.out_of_memory;
   sha256_init(&hash);
   if (ok) sha256_update(&hash, text.nbytes, (const uint8_t *)text_string(&text));

@@ -449,7 +449,8 @@ typedef struct ng_setting {
 
 typedef struct ng_train_options {
   const char *const *losses; /* outputs of rank 0, whose sum is minimised; NULL: the only output of rank 0 that depends
-                                on parameters */
+                                on parameters. Or losses to add: "cross-entropy", "mse" or "bce" of the first output
+                                that depends on parameters, or "mse:NAME" and so on of another */
   size_t nlosses;
   const char *optimizer; /* "sgd", "momentum", "adam", "adamw" or "adagrad"; NULL: "sgd" */
   /* Settings: "learning_rate" (default 0.01 for sgd, momentum and adagrad, 0.001 for adam and adamw); the attributes of

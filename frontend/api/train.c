@@ -2,6 +2,7 @@
 #include "passes/train/train.h"
 #include "frontend/api/handles.h"
 #include "frontend/api/parameters.h"
+#include "frontend/api/unpack.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -316,19 +317,31 @@ static const bool *given_losses(Training *t) {
   return is_loss;
 }
 
-// If the only loss names no output but a loss that can be added (such as cross-entropy), the loss is added to the
-// graph.
+// Whether all losses name no outputs but losses that can be added, such as cross-entropy, or mse:y.
+static bool adds_losses(const ng_train_options *options, const Graph *g) {
+  const char *output;
+  bool all = options->losses && options->nlosses > 0;
+  for (size_t i = 0; all && i < options->nlosses; i++)
+    all = train_adds_loss(options->losses[i], &output) && !has_output(g, options->losses[i]);
+  return all;
+}
+
 static ng_status make_trainable(Training *t, bool tells) {
   const Graph *g = t->g->graph;
-  const char *name = t->options->losses && t->options->nlosses == 1 ? t->options->losses[0] : NULL;
-  const bool adds_loss = name && train_adds_loss(name) && !has_output(g, name);
+  const bool adds_loss = adds_losses(t->options, g);
   const ng_status status = graph_bind_fixed(t->g);
   if (status != NG_OK) return status;
   t->forward = g;
   if (train_has_parameters(g) && !adds_loss) return NG_OK;
   const Call call = call_begin(t->g->ctx);
   const bool *is_loss = adds_loss ? NULL : given_losses(t);
-  t->forward = t->own = graph_trainable(g, adds_loss ? name : NULL, is_loss, tells, &t->g->ctx->diagnostics);
+  Graph *unpacked = graph_clone(g);
+  if (unpacked && (train_has_parameters(g) || graph_unpack_weights(unpacked)))
+    t->own = graph_trainable(unpacked, t->options->losses, adds_loss ? t->options->nlosses : 0, is_loss, tells,
+                             &t->g->ctx->diagnostics);
+  else error_out_of_memory(&t->g->ctx->diagnostics);
+  graph_free(unpacked);
+  t->forward = t->own;
   t->adds_loss = adds_loss;
   return call_end(t->g->ctx, call);
 }
@@ -340,10 +353,12 @@ static ng_status choose_losses(Training *t) {
   if (!depends || !losses) return out_of_memory_status(t->g->ctx);
   train_find_dependants(g, NULL, depends);
   t->made.losses = losses;
-  if (t->adds_loss) {
-    losses[t->made.nlosses++] = g->outputs[t->g->graph->noutputs - t->g->graph->nupdates]; // behind the graph's own
-    return NG_OK;
+  size_t next = t->g->graph->noutputs - t->g->graph->nupdates; // behind the graph's own
+  for (size_t i = 0; t->adds_loss && i < t->options->nlosses; i++) {
+    losses[t->made.nlosses++] = g->outputs[next];
+    next += 1 + train_is_added_with_accuracy(t->options->losses[i]);
   }
+  if (t->adds_loss) return NG_OK;
   if (!t->options->losses) {
     for (size_t i = 0; i < g->noutputs - g->nupdates; i++)
       if (is_loss(g->outputs[i], depends)) losses[t->made.nlosses++ != 0] = g->outputs[i];
@@ -395,7 +410,7 @@ ng_graph *ng_graph_trainable(ng_graph *g) {
   bool *is_loss = allocator_alloc(&ctx->allocator, g->graph->noutputs + 1); // each output may become one
   if (is_loss) memset(is_loss, true, g->graph->noutputs + 1);
   else error_out_of_memory(&ctx->diagnostics);
-  Graph *made = is_loss ? graph_trainable(g->graph, NULL, is_loss, false, &ctx->diagnostics) : NULL;
+  Graph *made = is_loss ? graph_trainable(g->graph, NULL, 0, is_loss, false, &ctx->diagnostics) : NULL;
   allocator_free(&ctx->allocator, is_loss);
   return graph_wrap(ctx, call, made);
 }

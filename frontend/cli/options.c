@@ -161,9 +161,9 @@ static const Option options[] = {
     {OPTION_MEMORY, "max-steps", 0, "N", KIND_AMOUNT, FIELD(max_steps),
      "limit of the steps of compiling a graph, which check counts (default 16777216, some seconds)"},
     {OPTION_TRAIN, "loss", 0, "NAMES", KIND_NAMES, FIELD(loss),
-     "outputs whose sum is minimised (default: the only single number that depends on parameters); repeatable; or a "
-     "loss of the first output to add: cross-entropy (with the input labels and the output accuracy), mse or bce (with "
-     "the input target)"},
+     "outputs whose sum is minimised (default: the only single number that depends on parameters); repeatable; or "
+     "losses to add, of the first output that depends on parameters or, as mse:OUTPUT, of another: cross-entropy (with "
+     "the input labels and the output accuracy), mse or bce (with the input target)"},
     {OPTION_TRAIN, "optimizer", 0, "NAME", KIND_TEXT, FIELD(optimizer),
      "sgd, momentum, adam, adamw or adagrad (default sgd)"},
     {OPTION_TRAIN, "learning-rate", 0, "X", KIND_SETTING, 0,

@@ -40,7 +40,7 @@ Value *build_cosh(Builder *b, Value *v) {
 
 // Where x^2 is about to overflow in the type, and 1 is lost beside it.
 static double large(const Value *v) {
-  return v->type == TYPE_F16 ? 200 : 1e9;
+  return v && v->type == TYPE_F16 ? 200 : 1e9;
 }
 
 // ln(1 + |x| + x^2 / (1 + sqrt(1 + x^2))); beyond `large`, ln(2 |x|).

@@ -36,8 +36,11 @@ static Value *band(Onnx *x, OperatorId comparison, Extent nrows, Extent ncolumns
   const bool are_numbers = extent_is_literal(nrows) && extent_is_literal(ncolumns);
   if (are_numbers && nrows.value > 0 && ncolumns.value > MOST_PAIRS / nrows.value)
     return build_error(b, "the axis is too long"), NULL;
-  if (are_numbers && (nrows.value == 0 || ncolumns.value == 0))
-    return build_number(b, TYPE_BOOLEAN, &(Shape){.rank = 2, .extent = {nrows, ncolumns}}, 0);
+  if (are_numbers && (nrows.value == 0 || ncolumns.value == 0)) {
+    Shape shape = {.rank = 2 + behind, .extent = {nrows, ncolumns}};
+    for (int i = 2; i < shape.rank; i++) shape.extent[i] = EXTENT(1);
+    return build_number(b, TYPE_BOOLEAN, &shape, 0);
+  }
   Value *column = onnx_iota(x, ncolumns, EXTENT(1), behind), *row = onnx_iota(x, nrows, EXTENT(1), behind + 1);
   return build_binary(b, comparison, build_binary(b, OP_Subtract, column, row),
                       build_number(b, TYPE_S64, NULL, (double)limit));

@@ -6,7 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_PAIRS = 1 << 24 }; // of rows and updates
+enum {
+  MOST_PAIRS = 1 << 24, // of rows and updates
+  MOST_STORED = 1 << 16 // indices that are a constant
+};
 
 static Extent extent(const Value *v, int axis) {
   return v->shape.extent[axis];
@@ -56,7 +59,7 @@ Value *onnx_iota(Onnx *x, Extent n, Extent step, int behind) {
   Shape shape = {.rank = 1 + behind, .extent = {n}};
   Constant *constant;
   for (int i = 1; i <= behind; i++) shape.extent[i] = EXTENT(1);
-  if (!extent_is_literal(n)) {
+  if (!extent_is_literal(n) || (n.value > MOST_STORED && n.value < INT32_MAX)) {
     Value *index = build_along(b, OP_GenIndex, build_number(b, TYPE_F32, &shape, 0), 0);
     return times(x, build_cast(b, index, TYPE_S64), step);
   }

@@ -3,6 +3,8 @@
 #include "frontend/onnx/translation.h"
 #include "frontend/onnx/writer.h"
 
+#include <string.h>
+
 static Value *with_scale_1(Builder *b, OperatorId id, Value *v, Type type) {
   Node *node = v ? build_node(b, id, 1, &v) : NULL;
   double *scale = node ? ARENA_ARRAY(&b->graph->arena, double, 1) : NULL;
@@ -107,13 +109,24 @@ bool onnx_quantize(Onnx *x) {
   return onnx_out(x, 0, quantize(x, v, onnx_in(x, 1), zero, onnx_int(x, "axis", 1), type));
 }
 
+// A stored tensor, dequantised, is a weight.
+static Value *as_weight(Onnx *x, const Value *given, Value *v) {
+  const bool is_weight = given && given->constant && given->constant->is_initializer && given->shape.rank > 0;
+  Value *known = is_weight ? onnx_known(x, v) : NULL;
+  if (!known || !known->constant) return v;
+  const char *name = onnx_wants(x, 0) ? onnx_text_of(x, x->node->outputs[0]) : NULL;
+  known->constant->is_initializer = true;
+  if (name && onnx_is_name(name)) known->name = arena_copy_text(&x->build.graph->arena, name, strlen(name));
+  return known->name ? known : (error_out_of_memory(x->reading.d), NULL);
+}
+
 bool onnx_dequantize(Onnx *x) {
-  Value *scale = onnx_in(x, 1);
+  Value *v = onnx_in(x, 0), *scale = onnx_in(x, 1);
   const uint64_t wanted = (uint64_t)onnx_int(x, "output_dtype", 0);
   const Type type = wanted ? onnx_type(wanted) : scale ? scale->type : TYPE_NONE;
   if (scale && !type_is_float(type))
     return build_error(&x->build, "output_dtype: %s is not supported", onnx_type_name(wanted));
-  return scale && onnx_out(x, 0, dequantize(x, onnx_in(x, 0), scale, onnx_in(x, 2), onnx_int(x, "axis", 1), type));
+  return scale && onnx_out(x, 0, as_weight(x, v, dequantize(x, v, scale, onnx_in(x, 2), onnx_int(x, "axis", 1), type)));
 }
 
 static Value *reduce_all(Onnx *x, OperatorId id, Value *v) {

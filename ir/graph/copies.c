@@ -56,13 +56,13 @@ void builder_begin(Builder *b, const Graph *from, const char *suffix, Diagnostic
   if (!graph_share_dims(g, from)) build_out_of_memory(b);
 }
 
-void builder_begin_with_inputs(Builder *b, const Graph *forward, const char *suffix, Diagnostics *d) {
-  builder_begin(b, forward, suffix, d);
+void builder_begin_with_inputs(Builder *b, const Graph *from, const char *suffix, Diagnostics *d) {
+  builder_begin(b, from, suffix, d);
   if (b->failed) return;
-  b->graph->nleaves = forward->nleaves;
-  const size_t ndata = forward->ninputs - forward->nstates;
-  for (size_t i = 0; i < forward->ninputs && !b->failed; i++)
-    copy_input(b, forward->inputs[i], i < ndata ? NULL : &forward->states[i - ndata]);
+  b->graph->nleaves = from->nleaves;
+  const size_t ndata = from->ninputs - from->nstates;
+  for (size_t i = 0; i < from->ninputs && !b->failed; i++)
+    copy_input(b, from->inputs[i], i < ndata ? NULL : &from->states[i - ndata]);
 }
 
 void builder_begin_clone(Builder *b, const Graph *from, Diagnostics *d) {

@@ -11,7 +11,7 @@
 // graph keeps a reference to `from`. Values that are made have no names until build_name.
 void builder_begin(Builder *b, const Graph *from, const char *suffix, Diagnostics *d);
 // The same, with copies of the inputs and states of `from`, and its leaves.
-void builder_begin_with_inputs(Builder *b, const Graph *forward, const char *suffix, Diagnostics *d);
+void builder_begin_with_inputs(Builder *b, const Graph *from, const char *suffix, Diagnostics *d);
 void builder_begin_clone(Builder *b, const Graph *from, Diagnostics *d); // with a copy of everything
 // Gives the graph its own dims, and its values unique names; sorts and verifies the graph. NULL after reporting an
 // error.

@@ -61,9 +61,17 @@ static void add_inner_levels(const Kernel *k, const Loop *loop, const Expr *e, S
   if (o->levels[0].cut.length) add_level(o, (SumLevel){.axes = reduced, .accumulators = 1, .type = TYPE_F64});
 }
 
-// A reduction over outer axes: partial results of blocks, then the results of the blocks.
-static void add_outer_levels(const Kernel *k, const Loop *loop, Type partial, SumOrder *o) {
+// The axes that the loop's outer reductions reduce: those that are cut, and in a tiled loop some free ones.
+static AxisSet outer_reduced(const Schedule *s, const Loop *loop, AccessId partials) {
   const AxisSet cut = loop_cut_axes(loop);
+  for (size_t i = 0; loop_is_tiled(loop) && i < s->nsums; i++)
+    if (s->sums[i].partials == partials)
+      return cut | (s->kernel->exprs[s->sums[i].sum].reduced & loop_outer_axes(loop));
+  return cut;
+}
+
+// A reduction over outer axes: partial results of blocks, then the results of the blocks.
+static void add_outer_levels(const Kernel *k, const Loop *loop, AxisSet cut, Type partial, SumOrder *o) {
   add_level(o, (SumLevel){.axes = cut, .cut = loop->cut, .accumulators = 1, .type = partial});
   add_level(
       o, (SumLevel){.axes = cut, .accumulators = 1, .type = reduction_is_exact(k, o->reduction) ? partial : TYPE_F64});
@@ -77,7 +85,7 @@ SumOrder loop_sum_order(const Schedule *s, const Loop *loop, const Root *root, S
     add_inner_levels(k, loop, e, numbers, &o);
   } else {
     o.reduction = s->temporaries[k->accesses[root->access].temporary].reduction;
-    add_outer_levels(k, loop, k->accesses[root->access].type, &o);
+    add_outer_levels(k, loop, outer_reduced(s, loop, root->access), k->accesses[root->access].type, &o);
   }
   return o;
 }
@@ -179,7 +187,9 @@ bool schedule_summation(const Schedule *s, const ScheduledSum *sum, Summation *o
   if (inner) out->inner = inner_stage(s->kernel, loop, inner);
   if (!outer) return inner;
   out->outer.order = outer->order;
-  out->is_tiled = loop_tile(loop);
-  for (int i = loop->nfree; i < loop->nouter + out->is_tiled; i++) out->outer.axes[out->outer.naxes++] = loop->axes[i];
+  out->is_tiled = loop_is_tiled(loop);
+  const AxisSet reduced = outer_reduced(s, loop, sum->partials);
+  for (int i = 0; i < loop->nouter + out->is_tiled; i++)
+    if (reduced >> loop->axes[i] & 1) out->outer.axes[out->outer.naxes++] = loop->axes[i];
   return true;
 }

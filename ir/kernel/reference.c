@@ -249,12 +249,17 @@ static Datum sum_block(Reference *r, const Summation *s, ExprId operand, int64_t
 static Datum sum_outer(Reference *r, const Summation *s, ExprId operand) {
   const SumLevel *first = &s->outer.order->levels[0];
   const Adding a = {s->outer.order, operand, s->outer.order->levels[1].type};
-  const int64_t total = count_points(r, s->outer.axes, s->outer.naxes), length = cut_length(&first->cut, total);
+  const int *axes = s->outer.axes;
+  const int nwhole = s->is_tiled ? s->outer.naxes - 1 : 0; // axes whose indices have blocks of their own
+  const int64_t total = count_points(r, axes + nwhole, s->outer.naxes - nwhole),
+                npoints = count_points(r, axes, nwhole);
+  const int64_t length = cut_length(&first->cut, total);
   Datum sum = identity_of(r, &a, a.type);
-  for (int64_t begin = 0; begin < total; begin += length) {
-    const Datum part = sum_block(r, s, operand, begin, begin + length < total ? begin + length : total);
-    sum = combine(r, &a, a.type, sum, convert(r, first->type, a.type, part));
-  }
+  for (int64_t point = 0; point < npoints; point++, next_point(r, axes, nwhole))
+    for (int64_t begin = 0; begin < total; begin += length) {
+      const Datum part = sum_block(r, s, operand, begin, begin + length < total ? begin + length : total);
+      sum = combine(r, &a, a.type, sum, convert(r, first->type, a.type, part));
+    }
   for (int i = 0; i < s->outer.naxes; i++) r->index[s->outer.axes[i]] = 0;
   return convert(r, a.type, r->type, sum);
 }

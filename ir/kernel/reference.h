@@ -27,7 +27,7 @@ typedef struct SumStage {
 typedef struct Summation { // of a reduction: over inner axes, over outer axes, or over first the one, then the other
   ExprId sum;
   SumStage inner, outer;
-  bool is_tiled; // both stages are over the same axis: inside of tiles, then over tiles
+  bool is_tiled; // both stages are over the last axis: inside of tiles, then over tiles, for each index on the others
 } Summation;
 
 // Evaluates the kernel's stores. sums: of all reductions that the stores need. dims: values of the open dims; NULL: the

@@ -186,12 +186,16 @@ bool loop_has_contiguous_rows(const Kernel *k, const Loop *loop, AccessId id) {
   return true;
 }
 
+bool loop_is_tiled(const Loop *loop) {
+  return loop->nfree == loop->nouter && loop->ninner == 1;
+}
+
 int64_t loop_tile(const Loop *loop) {
-  return loop->nouter == 0 && loop->ninner == 1 ? loop->cut.length : 0;
+  return loop_is_tiled(loop) ? loop->cut.length : 0;
 }
 
 AxisSet loop_cut_axes(const Loop *loop) {
-  AxisSet axes = loop_tile(loop) ? 1U << loop->axes[0] : 0;
+  AxisSet axes = loop_tile(loop) ? 1U << loop_vector_axis(loop) : 0;
   for (int i = loop->nfree; i < loop->nouter; i++) axes |= 1U << loop->axes[i];
   return axes;
 }
@@ -222,6 +226,11 @@ bool loop_has_open_cut_blocks(const Kernel *k, const Loop *loop) {
 
 int64_t loop_nblocks(const Kernel *k, const Loop *loop) {
   return axes_nelems(k, free_axes(loop)) * loop_ncut_blocks(k, loop);
+}
+
+int64_t loop_ncombined(const Kernel *k, const Loop *loop, const Expr *combine) {
+  const int64_t others = axes_nelems(k, free_axes(loop) & ~combine->axes);
+  return others * (loop_has_open_cut_blocks(k, loop) ? 1 : loop_ncut_blocks(k, loop));
 }
 
 bool loop_is_idle(const Kernel *k, const Loop *loop) {

@@ -71,8 +71,9 @@ typedef enum LoopLevel {
 
 // A loop nest. The outer axes are flattened and cut into blocks, which run in parallel and in any order. Each outer
 // iteration makes `nsweeps` sweeps: passes over all indices of the inner axes. The last inner axis is the vector axis,
-// cut into vectors of LANES; the other inner axes are the middle axes. A loop with no outer and one inner axis is
-// tiled: the inner axis is cut into tiles, which run as blocks do.
+// cut into vectors of LANES; the other inner axes are the middle axes. A loop with one inner axis and no outer axes, or
+// free ones only, is tiled: the inner axis is cut into tiles, which run as blocks do. Then outer reductions reduce the
+// inner axis, and may reduce the last of the free axes, too.
 typedef struct Loop {
   // kernel_order sets the fields from here to dense_axis, independent of the target
   // (but schedule_find_invariants sets is_invariant, and schedule_reuse_copies is_made). They imply the orders of the
@@ -174,9 +175,10 @@ AxisSet loop_outer_axes(const Loop *loop);
 AxisSet loop_inner_axes(const Loop *loop);
 AxisSet loop_middle_axes(const Loop *loop);
 AxisSet loop_cut_axes(const Loop *loop); // the axes that are cut into blocks or tiles
-int64_t loop_tile(const Loop *loop);     // elements of a tile; 0: the loop is not tiled
-int loop_vector_axis(const Loop *loop);  // the innermost axis; -1: there is none
-int loop_lane_axis(const Loop *loop);    // the axis that lanes lie along; -1: there is none
+bool loop_is_tiled(const Loop *loop);
+int64_t loop_tile(const Loop *loop);    // elements of a tile; 0: the loop is not tiled
+int loop_vector_axis(const Loop *loop); // the innermost axis; -1: there is none
+int loop_lane_axis(const Loop *loop);   // the axis that lanes lie along; -1: there is none
 // The innermost axes among those cut into blocks, if the rows of each step are all indices of these axes; else 0.
 AxisSet loop_row_axes(const Kernel *k, const Loop *loop);
 // Whether the rows of a product's factor are contiguous in memory, within a step and from step to step.
@@ -190,6 +192,9 @@ int64_t loop_row_nelems(const Kernel *k, const Loop *loop); // in whole vectors;
 int64_t loop_block_length(const Kernel *k, const Loop *loop); // iterations in a block, or elements in a tile
 int64_t loop_ncut_blocks(const Kernel *k, const Loop *loop);
 int64_t loop_nblocks(const Kernel *k, const Loop *loop);
+// The partial results that EXPR_COMBINE reduces for each index on its axes: of the blocks on the loop's other free
+// axes, without the factor of open cut blocks.
+int64_t loop_ncombined(const Kernel *k, const Loop *loop, const Expr *combine);
 bool loop_has_open_length(const Kernel *k, const Loop *loop);     // loop_block_length depends on open dims
 bool loop_has_open_cut_blocks(const Kernel *k, const Loop *loop); // loop_ncut_blocks depends on open dims
 // Whether two blocks may store halves of the same byte of a packed type. They do not if the elements of each block are

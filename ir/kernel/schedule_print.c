@@ -38,7 +38,7 @@ void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   text_add_string(out, "over ");
   if (loop->nouter) {
     print_axes(k, loop->axes, loop->nouter, out);
-    print_parts(loop_nblocks(k, loop), "block", loop_block_length(k, loop), out);
+    if (!loop_tile(loop)) print_parts(loop_nblocks(k, loop), "block", loop_block_length(k, loop), out);
     if (loop_has(loop, LOOP_ROW_LANES)) text_format(out, ", %d rows in lanes", LANES);
     if (loop->rows > 1) text_format(out, ", %d at once", loop->rows);
     text_add_string(out, "; inside ");

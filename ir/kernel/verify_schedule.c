@@ -334,7 +334,8 @@ static bool is_combined(const ScheduleVerifying *v, const Expr *e, const Expr *s
   if (!root || v->schedule->temporaries[v->k->accesses[e->access].temporary].reduction != specified->op) return false;
   const Expr *part = &v->k->exprs[root->expr];
   const bool has_row = part->op == specified->op && !(part->reduced & ~specified->reduced);
-  return specified->reduced == (loop_cut_axes(loop) | (has_row ? part->reduced : 0)) &&
+  const AxisSet others = loop_is_tiled(loop) ? loop_outer_axes(loop) & ~e->axes : 0; // whose tiles are combined, too
+  return specified->reduced == (loop_cut_axes(loop) | others | (has_row ? part->reduced : 0)) &&
          is_same(v, has_row ? part->args[0] : root->expr, specified->args[0]);
 }
 

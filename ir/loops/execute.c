@@ -8,7 +8,7 @@ static void execute_nodes(Executing *x, const LoopNode *n);
 
 static bool goes_on(Executing *x, const LoopNode *n) {
   const uint64_t at = *var_place(x, n->var), end = index_of_run(x, n->end);
-  const bool is_before_end = n->is_whole ? at + index_of_run(x, n->step) <= end : at < end;
+  const bool is_before_end = n->is_counter ? at + index_of_run(x, n->step) <= end : at < end;
   return is_before_end && (!n->bound || at < index_of_run(x, n->bound)) && !x->has_failed;
 }
 
@@ -37,7 +37,7 @@ static void execute_for(Executing *x, const LoopNode *n) {
     else execute_down(x, n);
     return;
   }
-  if (!n->is_whole) *var_place(x, n->var) = index_of_run(x, n->value);
+  if (!n->is_counter) *var_place(x, n->var) = index_of_run(x, n->value);
   while (goes_on(x, n)) {
     execute_nodes(x, n->body);
     const uint64_t step = index_of_run(x, n->step);
@@ -118,7 +118,7 @@ static void (*const executors[])(Executing *x, const LoopNode *n) = {
     [NODE_COMMENT] = execute_nothing, [NODE_INDEX] = execute_index,      [NODE_FOR] = execute_for,
     [NODE_IF] = execute_if,           [NODE_BUFFER] = execute_buffer,    [NODE_LET] = execute_let,
     [NODE_UPDATE] = execute_update,   [NODE_STORE] = execute_store,      [NODE_MOVE] = execute_move,
-    [NODE_LEAVE] = execute_nothing,   [NODE_PREFETCH] = execute_nothing, [NODE_STEP] = execute_step,
+    [NODE_BARRIER] = execute_nothing, [NODE_PREFETCH] = execute_nothing, [NODE_CALL] = execute_step,
     [NODE_SCATTER] = execute_scatter, [NODE_FENCE] = execute_nothing,
 };
 
@@ -127,7 +127,8 @@ static void execute_nodes(Executing *x, const LoopNode *n) {
   for (; n && !x->has_failed; n = n->next) {
     x->at = n;
     if (x->run.nsteps) x->has_failed = --*x->run.nsteps < 0;
-    const bool is_declared = n->kind == NODE_INDEX || n->kind == NODE_BUFFER || n->kind == NODE_IF; // whatever the test
+    const bool is_declared = n->kind == NODE_INDEX || n->kind == NODE_BUFFER || n->kind == NODE_IF ||
+                             n->kind == NODE_LET; // whatever the test
     if (!x->has_failed && (is_declared || is_on(x, n))) executors[n->kind](x, n);
   }
   if (!x->has_failed) x->at = around;

@@ -133,7 +133,7 @@ Storage *storage_of(const Executing *x, const Address *at) {
 
 bool make_items(Executing *x, const Address *at, int64_t count) {
   Storage *s = storage_of(x, at);
-  const bool is_register = buffer_info[at->buffer].is_register;
+  const bool is_register = buffer_info[at->buffer].space == SPACE_REGISTERS;
   if (count < 1 || count > MOST_ITEMS) execute_fail(x, "an array has %lld elements", (long long)count);
   else if (count > s->count) {
     if (is_register) s->values = ARENA_ARRAY(x->arena, Vector, (size_t)count);

@@ -15,7 +15,7 @@ static Datum *value_of(Executing *x, ExprId id) {
 }
 
 static void each_row(Executing *x, const LoopNode *n, void (*f)(Executing *x, const LoopNode *n)) {
-  if (!n->is_row) {
+  if (!node_is_of_rows(x->tree, n)) {
     f(x, n);
     return;
   }
@@ -27,16 +27,16 @@ static void each_row(Executing *x, const LoopNode *n, void (*f)(Executing *x, co
 // Elements of buffers. A vector of a copy, of spilled vectors or of a mask is whole.
 
 static Elements elements_of(Executing *x, const LoopNode *n, const Address *at) {
-  const bool is_tensor = at->buffer == BUFFER_TENSOR || at->buffer == BUFFER_ROW;
+  const Space space = buffer_info[at->buffer].space;
   if (!n->is_vector) return (Elements){.step = 1, .count = 1};
-  if (at->buffer == BUFFER_COPY || at->buffer == BUFFER_SPILL || access_is_mask(&x->k->accesses[node_access(n)]))
+  if (space == SPACE_STACK || access_is_mask(&x->k->accesses[node_access(n)]))
     return (Elements){.step = 1, .count = LANES};
-  return (Elements){.step = is_tensor ? index_of_run(x, n->step) : 1, .count = lanes_of_node(x, n)};
+  return (Elements){.step = space == SPACE_TENSOR ? index_of_run(x, n->step) : 1, .count = lanes_of_node(x, n)};
 }
 
 // What is in memory, or in a register, in this type. A scalar stands in all lanes.
 static void get(Executing *x, const LoopNode *n, const Address *at, Type type, Datum *y) {
-  if (buffer_info[at->buffer].is_register) {
+  if (buffer_info[at->buffer].space == SPACE_REGISTERS) {
     memcpy(y, lanes_of(x, at), LANES * sizeof *y);
     return;
   }
@@ -48,7 +48,7 @@ static void get(Executing *x, const LoopNode *n, const Address *at, Type type, D
 static void put(Executing *x, const LoopNode *n, const Address *at, Type type, const Datum *y) {
   const int nlanes = n->is_vector ? lanes_of_node(x, n) : LANES;
   if (x->has_failed) return;
-  if (buffer_info[at->buffer].is_register) memcpy(lanes_of(x, at), y, (size_t)nlanes * sizeof *y);
+  if (buffer_info[at->buffer].space == SPACE_REGISTERS) memcpy(lanes_of(x, at), y, (size_t)nlanes * sizeof *y);
   else
     write_elements(x, node_access(n), type, address_of(x, at), elements_of(x, n, at), y, expr_is_mask(x->k, n->expr));
 }
@@ -88,7 +88,7 @@ static void load(Executing *x, const LoopNode *n, Load how, Datum *y) {
                        .offsets = e->args[0] ? value_of(x, e->args[0]) : NULL};
   const bool is_mask = access_is_mask(a), is_one = how == LOAD_ELEMENT || how == LOAD_BROADCAST;
   set_lanes(y, number_of(x, x->type, 0), 0, LANES);
-  if (n->from.inside && !index_of_run(x, n->from.inside)) {
+  if (n->test && !index_of_run(x, n->test)) {
     set_lanes(y, outside_of(x, a), 0, LANES);
     return;
   }
@@ -237,7 +237,7 @@ void execute_let(Executing *x, const LoopNode *n) {
   const Load how = node_load(x->tree, n);
   Datum made[LANES];
   if (node_ends_sum(n)) {
-    if (make_items(x, &value, n->is_row ? x->tree->loop->rows : 1)) each_row(x, n, end_sum);
+    if (make_items(x, &value, node_is_of_rows(x->tree, n) ? x->tree->loop->rows : 1)) each_row(x, n, end_sum);
     return;
   }
   if (how || x->k->exprs[n->expr].op == EXPR_LOAD) load(x, n, how, made);
@@ -264,8 +264,7 @@ static bool is_streamed(Executing *x, const LoopNode *n, const Pointer *to) {
 }
 
 void execute_store(Executing *x, const LoopNode *n) {
-  const BufferKind to = n->to.buffer;
-  const bool is_whole = to == BUFFER_COPY || to == BUFFER_SPILL;
+  const Space to = buffer_info[n->to.buffer].space;
   Datum y[LANES];
   if (n->from.buffer) get(x, n, &n->from, sum_type(x, n), y);
   else if (n->expr) memcpy(y, value_of(x, n->expr), sizeof y);
@@ -275,7 +274,7 @@ void execute_store(Executing *x, const LoopNode *n) {
     const Elements e = elements_of(x, n, &n->to);
     if (is_streamed(x, n, &p) && (e.count < LANES || e.step != 1)) execute_fail(x, "streams less than a whole vector");
   }
-  put(x, n, &n->to, to == BUFFER_PARTIALS ? sum_type(x, n) : is_whole ? TYPE_F32 : x->type, y);
+  put(x, n, &n->to, to == SPACE_BLOCK ? sum_type(x, n) : to == SPACE_STACK ? TYPE_F32 : x->type, y);
 }
 
 // Moves. A vector of a copy, or of a panel, has neighbouring elements; a column of LANES rows is one.
@@ -303,7 +302,8 @@ static void move_rows(Executing *x, const LoopNode *n) {
 // A vector of the copy for the row, or at the address.
 static void move_one(Executing *x, const LoopNode *n) {
   const bool is_store = n->from.buffer == BUFFER_COPY;
-  const uint64_t step = n->is_row ? index_of_run(x, n->step) : 1, row = n->is_row ? var_of(x, VAR_ROW) : 0;
+  const bool is_row = node_is_of_rows(x->tree, n);
+  const uint64_t step = is_row ? index_of_run(x, n->step) : 1, row = is_row ? var_of(x, VAR_ROW) : 0;
   Pointer from = address_of(x, &n->from), to = address_of(x, &n->to);
   *(is_store ? &from.at : &to.at) += row * LANES;
   move_vector(x, n, from, is_store ? 1 : step, to, is_store ? step : 1);

@@ -40,16 +40,16 @@ const VarInfo var_info[VAR_KINDS] = {
 };
 
 const BufferInfo buffer_info[BUFFER_KINDS] = {
-    [BUFFER_NONE] = {""},
-    [BUFFER_TENSOR] = {""},
-    [BUFFER_ROW] = {"p_"},
-    [BUFFER_PARTIALS] = {"part_"},
-    [BUFFER_COPY] = {"rows_"},
-    [BUFFER_SPILL] = {"spilled_", .is_of_expr = true},
-    [BUFFER_VALUE] = {"", .is_of_expr = true, .is_register = true},
-    [BUFFER_SUM] = {"acc_", .is_of_expr = true, .is_register = true},
-    [BUFFER_TOTAL] = {"total_", .is_of_expr = true, .is_register = true},
-    [BUFFER_HELD] = {"held_", .is_register = true},
+    [BUFFER_NONE] = {"", SPACE_TENSOR},
+    [BUFFER_TENSOR] = {"", SPACE_TENSOR},
+    [BUFFER_ROW] = {"p_", SPACE_TENSOR},
+    [BUFFER_PARTIALS] = {"part_", SPACE_BLOCK},
+    [BUFFER_COPY] = {"rows_", SPACE_STACK},
+    [BUFFER_SPILL] = {"spilled_", SPACE_STACK, .is_of_expr = true},
+    [BUFFER_VALUE] = {"", SPACE_REGISTERS, .is_of_expr = true},
+    [BUFFER_SUM] = {"acc_", SPACE_REGISTERS, .is_of_expr = true},
+    [BUFFER_TOTAL] = {"total_", SPACE_REGISTERS, .is_of_expr = true},
+    [BUFFER_HELD] = {"held_", SPACE_REGISTERS},
 };
 
 const char *const item_indices[] = {
@@ -134,9 +134,9 @@ bool expr_is_long(ExprOp op) {
 
 Load node_load(const LoopTree *t, const LoopNode *n) {
   const Expr *e = &t->k->exprs[n->expr];
-  const BufferKind from = n->from.buffer;
-  if (from == BUFFER_COPY || from == BUFFER_SPILL) return LOAD_WHOLE;
-  if ((from != BUFFER_TENSOR && from != BUFFER_ROW) || e->op == EXPR_IS_KEPT) return LOAD_NONE;
+  const Space from = buffer_info[n->from.buffer].space;
+  if (from == SPACE_STACK) return LOAD_WHOLE;
+  if (!n->from.buffer || from != SPACE_TENSOR || e->op == EXPR_IS_KEPT) return LOAD_NONE;
   if (!n->is_vector) return LOAD_ELEMENT;
   if (loop_has(t->loop, LOOP_ROW_LANES) && index_is(n->step, 0)) return LOAD_BROADCAST;
   if (e->args[0] && t->form[e->args[0]] == FORM_VECTOR) return LOAD_GATHERED;
@@ -166,11 +166,10 @@ bool node_is_strided(const LoopNode *n) {
 int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters) {
   const Loop *loop = t->loop;
   int count = 0;
+  if (!loop_tile(loop) || loop->nouter) parameters[count++] = loop_var(VAR_OUTER);
   if (loop_tile(loop)) {
     parameters[count++] = loop_var(VAR_BEGIN);
     parameters[count++] = loop_var(VAR_END);
-  } else {
-    parameters[count++] = loop_var(VAR_OUTER);
   }
   if (loop->rows > 1) parameters[count++] = loop_var(VAR_ROWS);
   else if (is_tail) parameters[count++] = loop_var(VAR_LANES);
@@ -204,7 +203,7 @@ AccessId node_access(const LoopNode *n) {
 }
 
 const Address *node_memory(const LoopNode *n) {
-  return n->from.buffer && !buffer_info[n->from.buffer].is_register ? &n->from : &n->to;
+  return n->from.buffer && buffer_info[n->from.buffer].space != SPACE_REGISTERS ? &n->from : &n->to;
 }
 
 const Address *node_sum(const LoopNode *n) {
@@ -223,6 +222,11 @@ bool node_ends_sum(const LoopNode *n) {
 
 bool node_ends_run(const LoopNode *n) {
   return n->kind == NODE_UPDATE && n->from.buffer == BUFFER_SUM;
+}
+
+bool node_is_of_rows(const LoopTree *t, const LoopNode *n) {
+  if (n->kind == NODE_MOVE) return n->to.item == ITEM_OF_ROW || n->from.item == ITEM_OF_ROW;
+  return node_ends_sum(n) ? t->form[n->expr] == FORM_ROWS : node_ends_run(n) && t->loop->rows > 1;
 }
 
 bool node_combines(const LoopTree *t, const LoopNode *n) {
@@ -351,9 +355,9 @@ static bool index_mentions(const Index *i, Var v) {
 }
 
 static const size_t index_fields[] = { // the members of LoopNode that are indices
-    offsetof(LoopNode, value),       offsetof(LoopNode, end),        offsetof(LoopNode, step),
-    offsetof(LoopNode, test),        offsetof(LoopNode, bound),      offsetof(LoopNode, to.index),
-    offsetof(LoopNode, from.inside), offsetof(LoopNode, from.index), offsetof(LoopNode, from.within)};
+    offsetof(LoopNode, value),      offsetof(LoopNode, end),        offsetof(LoopNode, step),
+    offsetof(LoopNode, test),       offsetof(LoopNode, bound),      offsetof(LoopNode, to.index),
+    offsetof(LoopNode, from.index), offsetof(LoopNode, from.within)};
 enum { NINDICES = sizeof index_fields / sizeof *index_fields };
 
 static const Index **index_at(LoopNode *n, size_t field) {

@@ -14,7 +14,7 @@
 //   step
 //     acc_sum = 0.0, vectors of f32            NODE_BUFFER, of BUFFER_SUM
 //     count i from 0                           NODE_INDEX with is_counter
-//     for i += 16 while i + 16 <= 100          NODE_FOR with is_whole
+//     for i += 16 while i + 16 <= 100          NODE_FOR with is_counter
 //       vector x = load p_x + i                NODE_LET, from BUFFER_ROW
 //       acc_sum += x                           NODE_UPDATE
 //     if i < 100                               NODE_IF: the tail, with VAR_LANES = 4 lanes
@@ -138,25 +138,29 @@ typedef struct Index {
 
 typedef enum BufferKind {
   BUFFER_NONE,
-  // In memory:
   BUFFER_TENSOR,   // the access's tensor or temporary: `dy + d0 * 440`
   BUFFER_ROW,      // a row pointer into that, one for each row of the step: `p_dy[r] + i`; or the step's own temporary
   BUFFER_PARTIALS, // the block's partial sums, in the access's temporary: `part_dgamma + i`
   BUFFER_COPY,     // the step's array of the access's rows, transposed, for rows in lanes: `rows_x + i * 16`; or of a
                    // vector of each row: `rows_x + r * 16`
   BUFFER_SPILL,    // the step's array of the expression's vectors, from one sweep to later ones: `spilled_e + i`
-  // In registers:
-  BUFFER_VALUE, // the expression's value; with ITEM_OF_ROW, one for each row of the step: `e[r]`
-  BUFFER_SUM,   // vector accumulators of the sum: `acc_sum`
-  BUFFER_TOTAL, // that sums of runs, or scalars, are added to, of f64; a vector if lanes have sums of their own:
-                // `total_sum`
-  BUFFER_HELD   // a vector of the block's partial sums: `held_dgamma`
+  BUFFER_VALUE,    // the expression's value; with ITEM_OF_ROW, one for each row of the step: `e[r]`
+  BUFFER_SUM,      // vector accumulators of the sum: `acc_sum`
+  BUFFER_TOTAL,    // that sums of runs, or scalars, are added to, of f64; a vector if lanes have sums of their own:
+                   // `total_sum`
+  BUFFER_HELD      // a vector of the block's partial sums: `held_dgamma`
 } BufferKind;
 enum { BUFFER_KINDS = BUFFER_HELD + 1 };
+typedef enum Space {
+  SPACE_TENSOR, // a tensor, or a temporary in the workspace
+  SPACE_BLOCK,  // what a block has of a temporary
+  SPACE_STACK,  // arrays of the step, of whole vectors
+  SPACE_REGISTERS
+} Space;
 typedef struct BufferInfo {
   const char *prefix; // of its name, before that of the access or expression
-  bool is_of_expr;    // else of an access
-  bool is_register;
+  Space space;
+  bool is_of_expr; // else of an access
 } BufferInfo;
 extern const BufferInfo buffer_info[BUFFER_KINDS];
 
@@ -175,11 +179,10 @@ typedef struct Address {
   uint32_t of; // the AccessId or ExprId
   Item item;
   const Index *index; // in elements; NULL: 0
-  // Of loads with bounds. Arithmetic is modulo 2^64, so that `index < extent` tests both ends of a bound.
-  const Index *inside; // a test of the bounds that are the same in all lanes; where it is 0, the value is the access's
-                       // `outside`. NULL: they always hold. `load x + i * 8, where oy * 2 + ky - 1 < 56, else 0.0`
-  const Index *within; // index of lane 0 in node_lane_bound; NULL: there is none. A lane is loaded if
-                       // within + lane * factor < extent: `lanes where i + kx - 1 + lane < 56, else 0.0`
+  // Of loads with a bound that varies from lane to lane (node_lane_bound): the index of lane 0, modulo 2^64, so that
+  // one comparison tests both ends. A lane is loaded if within + lane * factor < extent, else it is the access's
+  // `outside`: `lanes where i + kx - 1 + lane < 56, else 0.0`
+  const Index *within;
 } Address;
 
 typedef enum Form { // the C type that holds an expression's value
@@ -194,7 +197,7 @@ typedef enum Form { // the C type that holds an expression's value
 typedef enum LoopNodeKind {
   NODE_COMMENT, // no effect. words: `sweep: store dx, sum sum_g`
   NODE_INDEX,  // a constant, var = value: `d0 = o + r`; 0 if its test is 0. With is_counter a variable, which following
-               // is_whole loops advance: `count i from 0`; a sum of itself adds to it: `i += n`
+               // loops over it advance: `count i from 0`; a sum of itself adds to it: `i += n`
   NODE_FOR,    // for var from value to end by step: body: `for d0 in 0..40`
   NODE_IF,     // if test: body; else otherwise. Without a test a scope: { body }
   NODE_BUFFER, // declares the buffer `to`. In registers: `count` accumulators or totals, set to the reduction's
@@ -204,17 +207,17 @@ typedef enum LoopNodeKind {
   NODE_LET, // expr = its operator of its arguments: `vector t9 = sub(x, mean)`; or the elements `from` memory, or the
             // sum: the total, or the reduction over the lanes of accumulators: `scalar sum = sum of the lanes of
             // acc_sum in f32`
-  NODE_UPDATE, // adds to the buffer `to` the value of expr: `acc_sum += x`. Without expr: of accumulators `from`, to a
-               // total: `total_sum += sum of the lanes of acc_sum`; of a block's partial sums `from`, to a total, in
-               // f64: `total_dgamma += temporary0_dgamma + b * 440 + i`
-  NODE_STORE,  // to memory `to`: the value of expr, a partial sum that is held, or else the reduction's identity
-  NODE_MOVE,   // between a tensor and the step's copy, or (expr, which it stores) a panel. LANES rows of `count`
-               // elements, `step` apart, are transposed; else a vector of each row (is_row), whose lanes are `step`
-               // apart, or one vector: `rows_x + i * 16 = load p_x + i * 50`
-  NODE_LEAVE,  // no effect: the totals of expr are in memory from here on, not in registers
+  NODE_UPDATE,  // adds to the buffer `to` the value of expr: `acc_sum += x`. Without expr: of accumulators `from`, to a
+                // total: `total_sum += sum of the lanes of acc_sum`; of a block's partial sums `from`, to a total, in
+                // f64: `total_dgamma += temporary0_dgamma + b * 440 + i`
+  NODE_STORE,   // to memory `to`: the value of expr, a partial sum that is held, or else the reduction's identity
+  NODE_MOVE,    // between a tensor and the step's copy, or (expr, which it stores) a panel. LANES rows of `count`
+                // elements, `step` apart, are transposed; else a vector of each row, whose lanes are `step`
+                // apart, or one vector: `rows_x + i * 16 = load p_x + i * 50`
+  NODE_BARRIER, // of the compiler: the totals `to` are in memory from here on, not in registers
   NODE_PREFETCH, // fetches the cache line of address
   // In blocks only:
-  NODE_STEP,    // calls step, or tail_step: `step, rows = 2`
+  NODE_CALL,    // calls step, or tail_step: `step, rows = 2`
   NODE_SCATTER, // the block's rows of the scatter expr: sets them to zero, then adds the rows whose indices refer to
                 // them
   NODE_FENCE    // makes streamed stores visible to other threads
@@ -237,20 +240,20 @@ struct LoopNode {
   LoopNode *body, *otherwise; // lists
   const char *words;          // NODE_COMMENT
   Var var;
-  const Index *value, *end, *step; // NODE_STEP: lanes of a tail step; end of the step's part of the vector axis
+  const Index *value, *end, *step; // NODE_CALL: lanes of a tail step; end of the step's part of the vector axis
   const Index *bound;              // NODE_FOR: a second end, the loop stops at the smaller one; NULL: none
-  const Index *test;               // the node has no effect where it is 0; what it declares is then empty. NULL: none
+  const Index *test;               // the node has no effect where it is 0; what it declares is then empty, and what it
+                                   // loads is the access's `outside`: `load x + i * 8, where oy * 2 + ky - 1 < 56, else
+                                   // 0.0`. NULL: none
   const VectorLoop *vectors;       // NODE_FOR over vectors
   Address to, from;
   ExprId expr;
-  int64_t count;        // items of a buffer, elements of a row; NODE_STEP: rows
-  bool is_down;         // NODE_FOR: var goes from end - 1 down to value
-  bool is_unrolled;     // NODE_FOR
-  bool is_whole;        // NODE_FOR: continues from the value of the counter var, while var + step <= end
-  bool is_counter;      // NODE_INDEX
-  bool is_vector;       // the value computed, stored or added, or an item of the buffer, is a vector
-  bool is_row;          // the node is repeated for each row of the step, or takes the row's element of an array
-  bool has_fewer_lanes; // only the first VAR_LANES lanes hold elements; NODE_STEP: calls tail_step
+  int64_t count;    // items of a buffer, elements of a row; NODE_CALL: rows
+  bool is_down;     // NODE_FOR: var goes from end - 1 down to value
+  bool is_unrolled; // NODE_FOR
+  bool is_counter;  // var is a counter: NODE_INDEX sets it; NODE_FOR continues from its value while var + step <= end
+  bool is_vector;   // the value computed, stored or added, or an item of the buffer, is a vector
+  bool has_fewer_lanes; // only the first VAR_LANES lanes hold elements; NODE_CALL: calls tail_step
   bool is_held;         // NODE_LET: a load whose result stays in a register for all rows
   bool is_streamed;     // NODE_STORE, NODE_MOVE: bypasses the caches
   bool is_fused;        // NODE_UPDATE: adds a product with one rounding (fused multiply-add)
@@ -286,6 +289,7 @@ AccessId node_access(const LoopNode *n);                     // of the memory th
 const Address *node_memory(const LoopNode *n);               // the address in memory that it reads, or else writes
 const Address *node_sum(const LoopNode *n);                  // the buffer that the node declares, adds to or takes
 ExprOp node_reduction(const LoopTree *t, const LoopNode *n); // EXPR_NONE: the node has no sum
+bool node_is_of_rows(const LoopTree *t, const LoopNode *n);  // it is repeated for each row of the step
 bool node_ends_sum(const LoopNode *n);                       // NODE_LET of a sum
 bool node_ends_run(const LoopNode *n);                       // NODE_UPDATE of a total by accumulators
 bool node_adds_lanes(const LoopTree *t, const LoopNode *n);  // its sum is that of all lanes, and a total of it a scalar

@@ -60,8 +60,8 @@ static void add_directive(LoopText *p, const LoopNode *n, char directive) {
   case 'i': text_add_number(p->out, reductions[node_reduction(p->t, n)].identity, true); return;
   case 't': text_add_string(p->out, node_is_f64(p->t, n) ? "f64" : "f32"); return;
   case 'V': text_add_string(p->out, n->is_vector ? "vector" : "scalar"); return;
-  case 'R': text_add_string(p->out, n->is_row ? "[r]" : ""); return;
-  case 'y': text_add_string(p->out, n->is_row ? ", for each r" : ""); return;
+  case 'R': text_add_string(p->out, p->t->form[n->expr] == FORM_ROWS ? "[r]" : ""); return;
+  case 'y': text_add_string(p->out, node_is_of_rows(p->t, n) ? ", for each r" : ""); return;
   case 'n': text_add_string(p->out, n->has_fewer_lanes ? ", n lanes" : ""); return;
   case 'S': text_add_string(p->out, n->is_streamed ? ", streamed" : ""); return;
   case 'f':
@@ -86,7 +86,7 @@ static void say(LoopText *p, const LoopNode *n, const char *line) {
 
 static void print_for(LoopText *p, const LoopNode *n) {
   const bool is_one = index_is(n->step, 1);
-  if (n->is_whole) say(p, n, is_one ? "for %v += 1 while %v < %E" : "for %v += %s while %v + %s <= %E");
+  if (n->is_counter) say(p, n, is_one ? "for %v += 1 while %v < %E" : "for %v += %s while %v + %s <= %E");
   else say(p, n, is_one ? "for %v in %x..%E" : "for %v in %x..%E by %s");
   if (n->bound) say(p, n, ", while %v < %b");
   if (n->is_down) loop_text_add(p, ", backwards");
@@ -99,7 +99,7 @@ static void print_if(LoopText *p, const LoopNode *n) {
 }
 
 static void print_index(LoopText *p, const LoopNode *n) {
-  const bool is_sum = n->is_counter && n->value->op == INDEX_ADD && index_is_var(n->value->args[0], n->var);
+  const bool is_sum = n->is_counter && n->value && n->value->op == INDEX_ADD && index_is_var(n->value->args[0], n->var);
   if (is_sum) {
     say(p, n, "%v += ");
     loop_text_index(p, n->value->args[1]);
@@ -114,15 +114,15 @@ static const char *const loads[] = {[LOAD_ELEMENT] = "load %[",
                                     [LOAD_WHOLE] = "load %@"};
 
 static void print_bounds(LoopText *p, const LoopNode *n) {
-  if (!n->from.inside && !n->from.within) return;
-  if (n->from.inside) {
+  if (!n->test && !n->from.within) return;
+  if (n->test) {
     loop_text_add(p, ", where ");
-    loop_text_index(p, n->from.inside);
+    loop_text_index(p, n->test);
   }
   if (n->from.within) {
     const Bound *b = node_lane_bound(p->t, n);
     const int64_t factor = b ? b->factor[loop_lane_axis(p->t->loop)] : 0;
-    loop_text_add(p, n->from.inside ? ", and lanes where " : ", lanes where ");
+    loop_text_add(p, n->test ? ", and lanes where " : ", lanes where ");
     loop_text_index(p, n->from.within);
     loop_text_add(p, factor < 0 ? " - lane" : " + lane");
     if (factor != 1 && factor != -1) loop_text_add(p, " * %lld", (long long)llabs(factor));
@@ -188,7 +188,7 @@ static const char *combining(const LoopText *p, const LoopNode *n) {
 }
 
 static void print_update(LoopText *p, const LoopNode *n) {
-  const char *to = buffer_info[n->to.buffer].is_register ? "%G" : "%[";
+  const char *to = buffer_info[n->to.buffer].space == SPACE_REGISTERS ? "%G" : "%[";
   say(p, n, to);
   if (n->is_fused) {
     say(p, n, " = fma(%*, ");
@@ -207,14 +207,14 @@ static void print_store(LoopText *p, const LoopNode *n) {
     say(p, n, "%[ = %i");
     return;
   }
-  say(p, n, n->from.buffer ? "store %F to " : n->to.buffer == BUFFER_SPILL ? "store %e to " : "store %o to ");
+  say(p, n, n->from.buffer ? "store %F to " : "store %o to ");
   say(p, n, n->is_vector ? "%@" : "%[");
   say(p, n, node_is_strided(n) ? " with stride %s%n%S%f" : "%n%S%f");
 }
 
 static void print_move(LoopText *p, const LoopNode *n) {
   const bool is_store = n->from.buffer == BUFFER_COPY;
-  if (n->is_row)
+  if (node_is_of_rows(p->t, n))
     say(p, n,
         is_store ? "store %F to all rows at %>, with stride %s%f" : "%G = vectors of all rows at %@, with stride %s");
   else if (!n->count) say(p, n, "%> = load %@");
@@ -247,9 +247,9 @@ static const NodePrinter printers[] = {
     [NODE_UPDATE] = {NULL, print_update},
     [NODE_STORE] = {NULL, print_store},
     [NODE_MOVE] = {NULL, print_move},
-    [NODE_LEAVE] = {"%G leaves its registers"},
+    [NODE_BARRIER] = {"%G leaves its registers"},
     [NODE_PREFETCH] = {"prefetch %@"},
-    [NODE_STEP] = {NULL, print_step},
+    [NODE_CALL] = {NULL, print_step},
     [NODE_SCATTER] = {"%a[begin:end] = 0, then add each row whose index is in begin:end"},
     [NODE_FENCE] = {"fence"},
 };

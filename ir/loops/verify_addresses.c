@@ -28,13 +28,15 @@ static Linear partial_index(const Verifying *v, const Expr *e) {
   Linear l = access_index(v, e->access, own);
   linear_add_var(&l, VAR_COMBINED_BLOCK, 0, axes_nelems(k, own), axes_monomial(k, own));
   AxisSet below = own;
-  for (int at = maker->nfree; at-- > 0; below |= 1U << maker->axes[at])
+  for (int at = maker->nfree; at-- > 0; below |= 1U << maker->axes[at]) {
+    if (!(e->axes >> maker->axes[at] & 1)) continue; // its blocks are combined
     linear_add(&l, (Term){.number = axes_nelems(k, below) * (is_open ? 1 : loop_ncut_blocks(k, maker)),
                           .monomial = axes_monomial(k, below),
                           .of_loop = is_open ? INDEX_NCUT_BLOCKS : INDEX_NUMBER,
                           .loop = is_open ? e->loop : 0,
                           .var = {VAR_AXIS, (uint32_t)maker->axes[at]},
                           .divisor = 1});
+  }
   return l;
 }
 
@@ -116,9 +118,10 @@ static bool verify_vector(Verifying *v, const LoopNode *n, const Address *at, co
 // Whether the item is one of the register's: of the row, the vector or the element that the node is at.
 static bool verify_item(Verifying *v, const LoopNode *n, const Address *at, const LoopNode *begin) {
   const Range *r = &v->range[v->vector];
-  const int rows = v->loop->rows, count = at->buffer == BUFFER_HELD ? 1 : (int)begin->count, vectors = count / rows;
+  const int rows = v->loop->rows, count = begin ? (int)begin->count : 1, vectors = count / rows; // NULL: it is held
   const LoopNode *group = r->group.kind ? var_state(v, loop_var(VAR_VECTOR))->loop : NULL;
-  const bool is_of_vector = group && index_is(group->end, vectors), is_of_row = is_in_row(v) || n->is_row;
+  const bool is_of_vector = group && index_is(group->end, vectors),
+             is_of_row = is_in_row(v) || node_is_of_rows(v->t, n);
   const bool is_right[] = {[ITEM_ONLY] = count == 1 || (node_ends_sum(n) && tree_element_sums(v->t, at->of)),
                            [ITEM_OF_ROW] = count == rows && rows > 1 && is_of_row,
                            [ITEM_OF_VECTOR] = is_of_vector && vectors > 1 && rows == 1,
@@ -133,7 +136,7 @@ bool verify_base(Verifying *v, const LoopNode *n, const Address *at) {
   const Scoped *s = state_of(v, at->buffer, at->of);
   if (!at->buffer || (at->buffer != BUFFER_TENSOR && !s->is_set))
     return verify_fail(v, n, "the buffer must be declared before it");
-  if (buffer_info[at->buffer].is_register) return verify_item(v, n, at, s->node);
+  if (buffer_info[at->buffer].space == SPACE_REGISTERS) return verify_item(v, n, at, s->node);
   return (at->item == (s->has_rows ? ITEM_OF_ROW : ITEM_ONLY) && (!at->item || is_in_row(v))) ||
          verify_fail(v, n, "it must take the row's pointer if, and only if, each row has its own pointer");
 }
@@ -141,20 +144,21 @@ bool verify_base(Verifying *v, const LoopNode *n, const Address *at) {
 static bool verify_place(Verifying *v, const LoopNode *n, const Address *at, const Linear *expected) {
   if (!verify_index(v, n, at->index)) return false;
   Linear is = linear_of(v, at->index);
-  linear_add_all(&is, &state_of(v, at->buffer, at->of)->pointer, 1);
+  const Linear *pointer = state_of(v, at->buffer, at->of)->pointer;
+  if (pointer) linear_add_all(&is, pointer, 1);
   return linear_equals(&is, expected) || verify_fail(v, n, "its address differs from the address of its element");
 }
 
 bool verify_address(Verifying *v, const LoopNode *n, const Address *at) {
   if (!verify_base(v, n, at)) return false;
-  if (buffer_info[at->buffer].is_register) return true;
+  if (buffer_info[at->buffer].space == SPACE_REGISTERS) return true;
   const Linear layout = layout_of(v, n, at);
   if (!verify_place(v, n, at, &layout)) return false;
   if (at->buffer != BUFFER_SPILL && access_is_mask(&v->k->accesses[at->of]) && v->lanes == v->vector)
     return verify_mask(v, n);
   if (n->is_vector) return verify_vector(v, n, at, &layout);
-  return (at->buffer != BUFFER_COPY && at->buffer != BUFFER_SPILL) ? verify_lanes(v, n)
-                                                                   : verify_fail(v, n, "it must take a whole vector");
+  return buffer_info[at->buffer].space != SPACE_STACK ? verify_lanes(v, n)
+                                                      : verify_fail(v, n, "it must take a whole vector");
 }
 
 bool verify_first(Verifying *v, const LoopNode *n, const Address *at) {
@@ -189,8 +193,8 @@ bool verify_bounds(Verifying *v, const LoopNode *n) {
   const bool is_load = v->k->exprs[n->expr].op == EXPR_LOAD && n->from.buffer != BUFFER_SPILL;
   const Access *a = &v->k->accesses[node_access(n)];
   const Bound *of_lanes = node_lane_bound(v->t, n);
-  const Index *tests = n->from.inside;
-  if (!verify_index(v, n, n->from.inside) || !verify_index(v, n, n->from.within)) return false;
+  const Index *tests = n->test;
+  if (!verify_index(v, n, n->test) || !verify_index(v, n, n->from.within)) return false;
   if (is_load && access_has_conditions(v->k, a) && n->from.buffer != BUFFER_TENSOR)
     return verify_fail(
         v, n, "a load with conditions must be relative to its tensor: a row pointer may point outside of the tensor");
@@ -211,7 +215,7 @@ bool verify_bounds(Verifying *v, const LoopNode *n) {
 static bool is_at_row(const Verifying *v, AccessId id) {
   const Linear row = access_index(v, id, v->outer);
   const Scoped *s = state_of(v, BUFFER_ROW, id);
-  return s->is_set && linear_equals(&s->pointer, &row);
+  return s->is_set && s->pointer && linear_equals(s->pointer, &row);
 }
 
 static bool verify_rows(Verifying *v, const LoopNode *n) {
@@ -255,6 +259,6 @@ static bool verify_row_vectors(Verifying *v, const LoopNode *n) {
 }
 
 bool verify_moved(Verifying *v, const LoopNode *n) {
-  if (n->is_row) return verify_row_vectors(v, n);
+  if (node_is_of_rows(v->t, n)) return verify_row_vectors(v, n);
   return n->count ? verify_rows(v, n) : verify_address(v, n, &n->from) && verify_address(v, n, &n->to);
 }

@@ -64,41 +64,48 @@ static bool verify_value(Verifying *v, const LoopNode *n, VarKind kind, const In
   return verify_equal(v, n, var_info[kind].prefix, state->value, expected);
 }
 
-// With free axes, each index on them has `cut_blocks` blocks, and the last of these may be shorter.
-static bool verify_cut_blocks(Verifying *v, const LoopNode *n, const Index *total, const Index *length) {
+// Each index on the free axes has the same tiles.
+static bool verify_tiles(Verifying *v, const LoopNode *n) {
   TreeBuilder *b = &v->b;
-  const uint32_t loop = (uint32_t)(v->loop - v->t->schedule->loops);
+  const uint32_t number = (uint32_t)(v->loop - v->t->schedule->loops);
   const bool is_open = loop_has_open_cut_blocks(v->k, v->loop);
-  const int64_t ncut_blocks = loop_ncut_blocks(v->k, v->loop);
-  const Index *block = var_index(v, VAR_BLOCK), *start = var_index(v, VAR_START),
-              *cut_begin = var_index(v, VAR_CUT_BEGIN);
-  const Index *cut_blocks = is_open ? index_loop(b, INDEX_NCUT_BLOCKS, loop) : number_index(v, ncut_blocks);
-  if (!is_open && ncut_blocks <= 1)
-    return verify_value(v, n, VAR_BEGIN, index_of(b, INDEX_MULTIPLY, block, total)) &&
-           verify_value(v, n, VAR_END, index_of(b, INDEX_ADD, var_index(v, VAR_BEGIN), total));
-  const Index *next = least_index(v, index_of(b, INDEX_ADD, cut_begin, length), total);
-  return verify_value(v, n, VAR_START,
-                      index_of(b, INDEX_MULTIPLY, index_of(b, INDEX_DIVIDE, block, cut_blocks), total)) &&
-         verify_value(v, n, VAR_CUT_BEGIN,
-                      index_of(b, INDEX_MULTIPLY, index_of(b, INDEX_REMAINDER, block, cut_blocks), length)) &&
-         verify_value(v, n, VAR_BEGIN, index_of(b, INDEX_ADD, start, cut_begin)) &&
-         verify_value(v, n, VAR_END, index_of(b, INDEX_ADD, start, next));
+  const Index *tiles =
+      is_open ? index_loop(b, INDEX_NCUT_BLOCKS, number) : number_index(v, loop_ncut_blocks(v->k, v->loop));
+  const Index *length = number_index(v, loop_tile(v->loop)), *total = nelems_index(v, loop_cut_axes(v->loop));
+  const Index *block = var_index(v, VAR_BLOCK), *next = index_of(b, INDEX_ADD, var_index(v, VAR_BEGIN), length);
+  return verify_value(v, n, VAR_OUTER, index_of(b, INDEX_DIVIDE, block, tiles)) &&
+         verify_value(v, n, VAR_BEGIN,
+                      index_of(b, INDEX_MULTIPLY, index_of(b, INDEX_REMAINDER, block, tiles), length)) &&
+         verify_value(v, n, VAR_END, least_index(v, next, total));
 }
 
-// VAR_BEGIN and VAR_END of the block.
+// VAR_BEGIN and VAR_END of the block. With free axes, each index on them has `cut_blocks` blocks, of which the last may
+// be shorter; they are counted from VAR_START.
 static bool verify_block_range(Verifying *v, const LoopNode *n) {
-  const Kernel *k = v->k;
   const Loop *loop = v->loop;
   TreeBuilder *b = &v->b;
-  const bool is_open = loop_has_open_length(k, loop);
-  const Index *total = nelems_index(v, loop_cut_axes(loop)), *begin = var_index(v, VAR_BEGIN);
-  const Index *length = is_open ? index_loop(b, INDEX_BLOCK_LENGTH, (uint32_t)(loop - v->t->schedule->loops))
-                                : number_index(v, loop_block_length(k, loop));
-  if (loop->nfree) return verify_cut_blocks(v, n, total, length);
-  if (!loop_has_open_cut_blocks(k, loop) && loop_nblocks(k, loop) == 1)
-    return verify_value(v, n, VAR_BEGIN, number_index(v, 0)) && verify_value(v, n, VAR_END, total);
-  return verify_value(v, n, VAR_BEGIN, index_of(b, INDEX_MULTIPLY, var_index(v, VAR_BLOCK), length)) &&
-         verify_value(v, n, VAR_END, least_index(v, index_of(b, INDEX_ADD, begin, length), total));
+  if (loop->nfree && loop_tile(loop)) return verify_tiles(v, n);
+  const uint32_t number = (uint32_t)(loop - v->t->schedule->loops);
+  const bool is_open = loop_has_open_cut_blocks(v->k, loop), has_free = loop->nfree;
+  const bool is_cut = has_free && (is_open || loop_ncut_blocks(v->k, loop) > 1);
+  const bool is_all = !has_free && !is_open && loop_nblocks(v->k, loop) == 1;
+  const Index *total = nelems_index(v, loop_cut_axes(loop)), *block = var_index(v, VAR_BLOCK);
+  const Index *length = has_free && !is_cut                ? total
+                        : loop_has_open_length(v->k, loop) ? index_loop(b, INDEX_BLOCK_LENGTH, number)
+                                                           : number_index(v, loop_block_length(v->k, loop));
+  const Index *begin = is_all ? number_index(v, 0) : index_of(b, INDEX_MULTIPLY, block, length);
+  const Index *start = var_index(v, VAR_START), *at = var_index(v, is_cut ? VAR_CUT_BEGIN : VAR_BEGIN);
+  const Index *next = index_of(b, INDEX_ADD, at, length),
+              *end = has_free && !is_cut ? next : least_index(v, next, total);
+  if (!is_cut) return verify_value(v, n, VAR_BEGIN, begin) && verify_value(v, n, VAR_END, is_all ? total : end);
+  const Index *cut_blocks =
+      is_open ? index_loop(b, INDEX_NCUT_BLOCKS, number) : number_index(v, loop_ncut_blocks(v->k, loop));
+  const Index *quotient = index_of(b, INDEX_DIVIDE, block, cut_blocks);
+  const Index *remainder = index_of(b, INDEX_REMAINDER, block, cut_blocks);
+  return verify_value(v, n, VAR_START, index_of(b, INDEX_MULTIPLY, quotient, total)) &&
+         verify_value(v, n, VAR_CUT_BEGIN, index_of(b, INDEX_MULTIPLY, remainder, length)) &&
+         verify_value(v, n, VAR_BEGIN, index_of(b, INDEX_ADD, start, at)) &&
+         verify_value(v, n, VAR_END, index_of(b, INDEX_ADD, start, end));
 }
 
 // Whether the loops behind a counter of outer iterations leave none of any block. The blocks' lengths that open dims
@@ -111,7 +118,7 @@ static bool verify_rest(Verifying *v, const LoopNode *n) {
     if (next->kind == NODE_IF && next->test && next->test->op == INDEX_LESS &&
         index_is_var(next->test->args[0], n->var))
       rest = 0;
-    const bool is_step = next->kind == NODE_FOR && next->is_whole && next->var.kind == n->var.kind;
+    const bool is_step = next->kind == NODE_FOR && next->is_counter && next->var.kind == n->var.kind;
     if (!is_step || !index_is_literal(next->step) || next->step->number < 1) continue;
     const int64_t step = next->step->number;
     if (step == 1) rest = 0;
@@ -233,7 +240,7 @@ bool begin_for(Verifying *v, const LoopNode *n, int *direction, Range *r) {
       !verify_index(v, n, n->step) || !verify_index(v, n, n->bound))
     return false;
   if (!n->step || !n->end) return verify_fail(v, n, "a loop must have an end and a step");
-  if (n->is_whole && !n->vectors) return begin_whole(v, n, direction, r);
+  if (n->is_counter && !n->vectors) return begin_whole(v, n, direction, r);
   const bool is_each = n->var.kind == VAR_AXIS && !n->vectors;
   *direction = n->var.kind == VAR_ROW ? OUTER : is_each ? (int)n->var.of : v->vector;
   *r = v->range[*direction];
@@ -351,7 +358,7 @@ static bool verify_columns(Verifying *v, const LoopNode *n) {
   return is_part || verify_fail(v, n, "the step must take the columns of the loop or condition around its call");
 }
 
-bool verify_step_call(Verifying *v, const LoopNode *n) {
+bool verify_call(Verifying *v, const LoopNode *n) {
   if (!v->is_block) return verify_fail(v, n, "a step must not call a step");
   if (loop_tile(v->loop) && (n->has_fewer_lanes || n->count || n->value))
     return verify_fail(v, n, "the loop has tiles, so the step must have no rows");

@@ -193,9 +193,9 @@ bool verify_operand(Verifying *v, const LoopNode *n, ExprId id, bool is_vector) 
 // Scalars that differ from row to row are elements of an array declared before (NODE_BUFFER), and stay in scope for
 // later loops over rows.
 bool verify_define(Verifying *v, const LoopNode *n) {
-  const Form form = n->is_row ? FORM_ROWS : n->is_vector ? FORM_VECTOR : FORM_SCALAR;
+  const Form form = v->t->form[n->expr];
   Scoped *s = state_of(v, BUFFER_VALUE, n->expr);
-  if (v->t->form[n->expr] != form)
+  if (form == FORM_NUMBER || (form == FORM_VECTOR) != n->is_vector)
     return verify_fail_expr(v, n, n->expr, "has another form (scalar, rows or vector) in the tree's table");
   if (s->is_set) return verify_fail_expr(v, n, n->expr, "is already computed");
   if (form != FORM_ROWS || node_ends_sum(n)) return scope_add(v, &s->is_set);

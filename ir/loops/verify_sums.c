@@ -17,7 +17,7 @@ bool verify_begin_sum(Verifying *v, const LoopNode *n) {
   return scope_add(v, &s->is_set);
 }
 
-bool verify_leave(Verifying *v, const LoopNode *n) {
+bool verify_barrier(Verifying *v, const LoopNode *n) {
   return (n->to.buffer == BUFFER_TOTAL && state_of(v, BUFFER_TOTAL, n->to.of)->is_set) ||
          verify_fail(v, n, "the totals must be declared before it");
 }
@@ -43,7 +43,7 @@ static const LoopNode *declaration(const Verifying *v, const Address *at) {
 static bool verify_run(Verifying *v, const LoopNode *n) {
   const LoopNode *own = declaration(v, &n->from), *total = declaration(v, &n->to);
   return (n->to.buffer == BUFFER_TOTAL && n->to.of == n->from.of && n->to.item == n->from.item &&
-          own->count == total->count && n->is_vector == total->is_vector && n->is_row == (v->loop->rows > 1)) ||
+          own->count == total->count && n->is_vector == total->is_vector) ||
          verify_fail(v, n, "it must add all accumulators of the sum to as many totals");
 }
 
@@ -51,13 +51,14 @@ static bool verify_run(Verifying *v, const LoopNode *n) {
 static bool verify_combine(Verifying *v, const LoopNode *n) {
   const Expr *e = &v->k->exprs[n->to.of];
   if (n->to.buffer != BUFFER_TOTAL || e->op != EXPR_COMBINE || n->from.buffer != BUFFER_TENSOR ||
-      n->from.of != e->access || e->loop >= (uint32_t)(v->loop - v->t->schedule->loops) || n->is_row ||
+      n->from.of != e->access || e->loop >= (uint32_t)(v->loop - v->t->schedule->loops) ||
       n->is_vector != declaration(v, &n->to)->is_vector)
     return verify_fail(v, n, "its expression must combine partial sums of an earlier loop, through the same access");
   const Loop *maker = &v->t->schedule->loops[e->loop];
   const LoopNode *loop = var_state(v, loop_var(VAR_COMBINED_BLOCK))->loop;
-  const Index *count = loop_has_open_cut_blocks(v->k, maker) ? index_loop(&v->b, INDEX_NCUT_BLOCKS, e->loop)
-                                                             : number_index(v, loop_ncut_blocks(v->k, maker));
+  const Index *count = number_index(v, loop_ncombined(v->k, maker, e));
+  if (loop_has_open_cut_blocks(v->k, maker))
+    count = index_of(&v->b, INDEX_MULTIPLY, count, index_loop(&v->b, INDEX_NCUT_BLOCKS, e->loop));
   return verify_address(v, n, &n->from) && loop && verify_equal(v, n, "the number of blocks", loop->end, count);
 }
 
@@ -65,7 +66,7 @@ static bool verify_combine(Verifying *v, const LoopNode *n) {
 static bool verify_addend(Verifying *v, const LoopNode *n) {
   const BufferKind to = n->to.buffer;
   const bool is_sum = to == BUFFER_SUM || to == BUFFER_TOTAL;
-  if (n->is_vector != (to == BUFFER_SUM || to == BUFFER_HELD) || !n->expr || n->is_row)
+  if (n->is_vector != (to == BUFFER_SUM || to == BUFFER_HELD) || !n->expr)
     return verify_fail(v, n, "a vector must be added to accumulators or a register, a scalar to a scalar or element");
   if (is_sum && (v->k->exprs[n->to.of].op == EXPR_COMBINE || declaration(v, &n->to)->is_vector != n->is_vector))
     return verify_fail(v, n, "only partial sums are added to a sum of them, and scalars to scalars");
@@ -75,7 +76,7 @@ static bool verify_addend(Verifying *v, const LoopNode *n) {
 }
 
 bool verify_update(Verifying *v, const LoopNode *n) {
-  const bool is_register = buffer_info[n->to.buffer].is_register;
+  const bool is_register = buffer_info[n->to.buffer].space == SPACE_REGISTERS;
   if (!is_register && n->to.buffer != BUFFER_PARTIALS)
     return verify_fail(v, n, "it must add to a sum, or to partial sums");
   if (!verify_test(v, n) || !(is_register || n->from.buffer ? verify_base(v, n, &n->to) : verify_address(v, n, &n->to)))
@@ -92,7 +93,8 @@ bool verify_end_sum(Verifying *v, const LoopNode *n) {
   const LoopNode *begin = declaration(v, &n->from);
   const bool has_lane_sums = v->lanes != NO_DIRECTION && !(e->reduced >> v->lanes & 1);
   const bool is_vector = n->from.buffer == BUFFER_TOTAL ? begin->is_vector : has_lane_sums;
-  return (n->from.of == n->expr && n->is_vector == is_vector && (!n->is_row || begin->count == v->loop->rows))
+  return (n->from.of == n->expr && !n->test && n->is_vector == is_vector &&
+          (!node_is_of_rows(v->t, n) || begin->count == v->loop->rows))
              ? verify_define(v, n)
              : verify_fail(v, n, "it must take all accumulators of the sum, and all lanes unless each has a sum");
 }

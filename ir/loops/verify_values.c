@@ -60,7 +60,7 @@ bool verify_store(Verifying *v, const LoopNode *n) {
 // A loop that only copies rows to panels stores an expression, else a move is to or from a copy.
 bool verify_move(Verifying *v, const LoopNode *n) {
   const Expr *e = &v->k->exprs[n->expr];
-  const bool is_load = e->op == EXPR_LOAD && !e->args[0] && e->access == node_access(n) && !n->is_row &&
+  const bool is_load = e->op == EXPR_LOAD && !e->args[0] && e->access == node_access(n) && !node_is_of_rows(v->t, n) &&
                        !access_has_conditions(v->k, &v->k->accesses[e->access]);
   if (n->expr && !is_load) return verify_fail(v, n, "it copies rows that are not loaded, or under conditions");
   if ((n->expr || n->from.buffer == BUFFER_COPY) && !(verify_root(v, n, n->to.of) && verify_streamed(v, n)))
@@ -83,7 +83,11 @@ static bool verify_pointer(Verifying *v, const LoopNode *n) {
   if (s->is_set) return verify_fail(v, n, "its row pointer is already set");
   if (n->to.item != (is_in_row(v) ? ITEM_OF_ROW : ITEM_ONLY) || (n->to.item && !s->is_declared))
     return verify_fail(v, n, "pointers of single rows must be set in a loop over rows, after their array is declared");
-  s->pointer = linear_of(v, n->from.index);
+  Linear *pointer = ARENA_NEW(v->arena, Linear);
+  v->why->out_of_memory |= !pointer;
+  if (!pointer) return false;
+  *pointer = linear_of(v, n->from.index);
+  s->pointer = pointer;
   s->has_rows = n->to.item;
   s->is_set = true;
   return n->to.item || scope_end(v, &s->is_set);
@@ -119,7 +123,7 @@ static bool verify_array(Verifying *v, const LoopNode *n) {
     return verify_fail(
         v, n, "the array must be declared once, with an element for each row, vector or element that it holds");
   s->node = n;
-  s->pointer = (Linear){0};
+  s->pointer = NULL;
   s->has_rows = false;
   return is_set_later ? scope_add(v, &s->is_declared) && scope_end(v, &s->is_set) : scope_add(v, &s->is_set);
 }

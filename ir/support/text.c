@@ -33,6 +33,10 @@ static bool text_grow(Text *t, size_t nbytes) {
 
 enum { STEP_NBYTES = 16 }; // bytes that are printed in a step
 
+void text_give_steps(Text *t, size_t nbytes) {
+  steps_take(t->allocator->steps, -(int64_t)(nbytes / STEP_NBYTES));
+}
+
 // Adds the bytes that have been written behind the text, and takes their steps.
 static void text_add_written(Text *t, size_t nbytes) {
   const size_t nsteps = (t->nbytes + nbytes) / STEP_NBYTES - t->nbytes / STEP_NBYTES;

@@ -25,6 +25,7 @@ void text_format_list(Text *t, const char *format, va_list args) __attribute__((
 
 // Adds the shortest decimal that reads back as the same double (with is_f32, as the same float); whole numbers below
 // 1e15 in full; .inf, -.inf and .nan as in YAML. Independent of the locale.
+void text_give_steps(Text *t, size_t nbytes); // for so many bytes, which then count towards no limit of steps
 void text_add_number(Text *t, double value, bool is_f32);
 
 uint64_t bytes_hash(const void *bytes, size_t nbytes); // 64-bit FNV-1a

@@ -154,24 +154,27 @@ static void store(void *context, Type type, const Access *a, int n, const int64_
 
 // Loops
 
+static Buffer mapped(const char *name, Type type, int64_t nelems, size_t address) {
+  return (Buffer){.name = name, .type = type, .nelems = nelems, .address = address, .is_mapped = true};
+}
+
 static void find_buffers(Walk *w) {
   const Kernel *k = w->schedule->kernel;
   for (AccessId id = 0; id < k->naccesses; id++) {
     const Value *v = k->accesses[id].value;
     if (!v) continue;
     const SliceGroup *slices = w->slice_group ? w->slice_group->slices : NULL;
-    const SlicedTensor *tensor = slices ? slice_group_find(slices, v) : NULL;
-    w->tensors[v->index] = (Buffer){.name = v->name, .type = v->type, .is_mapped = true};
-    w->tensors[v->index].nelems =
-        tensor && tensor->is_private ? slice_group_nelems(slices, tensor) : shape_nelems(&v->shape);
-    w->tensors[v->index].address = first_byte(w, v, w->place[v->index]);
+    const SlicedTensor *part = slices ? slice_group_find(slices, v) : NULL;
+    const int64_t nelems = part && part->is_private ? slice_group_nelems(slices, part)
+                           : part ? shape_nelems(&v->shape) - slice_group_offset(slices, part, w->slice)
+                                  : shape_nelems(&v->shape);
+    w->tensors[v->index] = mapped(v->name, v->type, nelems, first_byte(w, v, w->place[v->index]));
     w->tensor_of[v->index] = &w->tensors[v->index];
   }
   for (uint32_t i = 0; i < w->schedule->ntemporaries; i++) {
     const Temporary *t = &w->schedule->temporaries[i];
-    w->temporaries[i] = (Buffer){.name = t->name, .type = t->type, .is_mapped = true};
-    w->temporaries[i].nelems = t->nelems * (t->type == TYPE_BOOLEAN ? 8 : 1);
-    w->temporaries[i].address = first_byte(w, NULL, t->offset);
+    const int64_t nelems = t->nelems * (t->type == TYPE_BOOLEAN ? 8 : 1); // of a mask, bits
+    w->temporaries[i] = mapped(t->name, t->type, nelems, first_byte(w, NULL, t->offset));
     w->temporary_of[i] = t->is_own ? NULL : &w->temporaries[i];
   }
 }
@@ -276,7 +279,7 @@ static const Value *output_state(const Program *p, size_t output) {
   return NULL;
 }
 
-// Simulates the copies to outputs at the end of a call, in their order. A copy to a state overwrites its old value.
+// The copies to outputs at the end of a call, in their order. A copy to a state overwrites its old value.
 static bool run_copies(Walk *w) {
   const Graph *g = w->p->graph;
   for (size_t i = 0; i < g->noutputs; i++) {

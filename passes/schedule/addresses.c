@@ -110,7 +110,7 @@ void add_bounds(NestBuilder *r, LoopNode *load, const Access *a) {
       load->from.within = index;
     } else {
       const Index *test = index_of(&r->b, INDEX_LESS, index, number(r, b->extent));
-      load->from.inside = load->from.inside ? index_of(&r->b, INDEX_BOTH, load->from.inside, test) : test;
+      load->test = load->test ? index_of(&r->b, INDEX_BOTH, load->test, test) : test;
     }
   }
 }

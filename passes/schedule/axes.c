@@ -148,30 +148,55 @@ static void add_rows(Scheduling *s) {
   kernel_spread_axis(k, axis);
 }
 
-// The inner axes are the axes of some reduction over the vector axis, preferably a reduction that the next sweep needs,
-// and one over few elements. Reductions over other axes become outer reductions, which take a whole loop.
-static bool choose_axes(Scheduling *s) {
-  Kernel *k = s->k;
-  AxisSet vector = 1U << s->vector_axis;
-  bool *depends = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  if (!depends) {
-    k->out_of_memory = true;
-    return false;
+// Whether the kernel has few sums, all over the same axes, of very many elements. Their rows are cut into tiles, for
+// threads. A tile is a run of the row, so that this decides no bits; shorter rows have runs of several rows.
+static bool has_few_long_sums(const Scheduling *s) {
+  const Kernel *k = s->k;
+  const Costs *c = k->costs;
+  const AxisSet all = all_axes(k), vector = 1U << s->vector_axis;
+  AxisSet reduced = 0;
+  for (ExprId r = 1; r < k->nexprs; r++) {
+    if (!expr_is_reduction(&k->exprs[r])) continue;
+    if (reduced && k->exprs[r].reduced != reduced) return false;
+    reduced = k->exprs[r].reduced;
   }
-  s->inner = vector;
+  for (size_t i = 0; i < k->naccesses; i++)
+    if (k->accesses[i].nbounds) return false;
+  const bool are_runs = reduced == vector || k->axes[s->vector_axis].extent > (int64_t)LONGEST_RUN / 2 * LANES;
+  return reduced & vector && are_runs && !k->is_f64 && !k->slice_group && !axes_monomial(k, all) &&
+         axes_nelems(k, all & ~reduced) < c->tiled_sums && axes_nelems(k, reduced) >= c->tiled_nelems;
+}
+
+// The axes of some reduction over the vector axis, preferably a reduction that the next sweep needs, and one over few
+// elements; the vector axis, if there is none.
+static AxisSet find_inner_axes(const Kernel *k, AxisSet vector, bool *depends) {
+  AxisSet inner = vector;
   bool is_found_fed_back = false, is_found = false;
   for (ExprId r = 1; r < k->nexprs; r++) {
     const Expr *e = &k->exprs[r];
     if (!expr_is_reduction(e) || !(e->reduced & vector)) continue;
     bool fed_back = is_fed_back(k, r, depends);
     bool is_better = !is_found || (fed_back && !is_found_fed_back) ||
-                     (fed_back == is_found_fed_back && axes_nelems(k, e->reduced) < axes_nelems(k, s->inner));
+                     (fed_back == is_found_fed_back && axes_nelems(k, e->reduced) < axes_nelems(k, inner));
     if (!is_better) continue;
     is_found = true;
     is_found_fed_back = fed_back;
-    s->inner = e->reduced;
+    inner = e->reduced;
   }
-  AxisSet all = all_axes(k), columns;
+  return inner;
+}
+
+// Chooses the inner axes (find_inner_axes). Reductions over other axes become outer reductions, which take a whole
+// loop.
+static bool choose_axes(Scheduling *s) {
+  Kernel *k = s->k;
+  AxisSet all = all_axes(k), vector = 1U << s->vector_axis, columns;
+  bool *depends = ARENA_ARRAY(k->arena, bool, k->nexprs);
+  if (!depends) {
+    k->out_of_memory = true;
+    return false;
+  }
+  s->inner = find_inner_axes(k, vector, depends);
   if (s->product.sum) {
     schedule_set_product_axes(s);
     return true;
@@ -199,6 +224,12 @@ static bool choose_axes(Scheduling *s) {
   if (!s->outer && s->inner != vector) { // no outer axis, but several inner ones: only the vector axis stays inner
     s->inner = vector;
     s->outer = all & ~vector;
+  }
+  if (has_few_long_sums(s)) {
+    s->inner = vector;
+    s->outer = s->free_axes = all_axes(k) & ~vector;
+    s->is_tiled = true;
+    return true;
   }
   s->is_tiled = !s->outer;
   const Product p = schedule_find_depthwise(k, s->vector_axis);

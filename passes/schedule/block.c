@@ -15,6 +15,13 @@ static void find_range(NestBuilder *r) {
     add_index(r, VAR_END, total);
     return;
   }
+  if (loop->nfree && loop_tile(loop)) {
+    const Index *tiles = ncut_blocks(r, r->loop_index);
+    add_index(r, VAR_OUTER, index_of(&r->b, INDEX_DIVIDE, block, tiles));
+    add_index(r, VAR_BEGIN, times(r, index_of(&r->b, INDEX_REMAINDER, block, tiles), length));
+    add_index(r, VAR_END, least(r, plus(r, begin, length), total));
+    return;
+  }
   if (loop->nfree) {
     const Index *cut_blocks = ncut_blocks(r, r->loop_index);
     if (index_is(cut_blocks, 0) || index_is(cut_blocks, 1)) {
@@ -74,8 +81,8 @@ static void add_steps(NestBuilder *r, int rows, const Index *columns_end) {
                                  .var = {VAR_OUTER, 0},
                                  .end = var(r, VAR_END, 0),
                                  .step = number(r, rows),
-                                 .is_whole = true}));
-  add(r, (LoopNode){.kind = NODE_STEP, .count = has_rows(r) ? rows : 0, .end = columns_end});
+                                 .is_counter = true}));
+  add(r, (LoopNode){.kind = NODE_CALL, .count = has_rows(r) ? rows : 0, .end = columns_end});
   close_body(r);
 }
 
@@ -87,7 +94,7 @@ static void build_steps(NestBuilder *r, const NestLevel *level, const Index *col
   add_steps(r, count_rest(r), columns_end);
   if (level->role != ROLE_LANES) return;
   open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_LESS, outer, end)}));
-  add(r, (LoopNode){.kind = NODE_STEP, .has_fewer_lanes = true, .value = minus(r, end, outer)});
+  add(r, (LoopNode){.kind = NODE_CALL, .has_fewer_lanes = true, .value = minus(r, end, outer)});
   close_body(r);
 }
 
@@ -104,7 +111,7 @@ static void build_columns(NestBuilder *r, int at) {
     open_body(
         r,
         add(r, (LoopNode){
-                   .kind = NODE_FOR, .var = loop_var(VAR_COLUMN), .end = extent, .step = columns, .is_whole = true}));
+                   .kind = NODE_FOR, .var = loop_var(VAR_COLUMN), .end = extent, .step = columns, .is_counter = true}));
     build_outer_level(r, at + 1, plus(r, c, columns));
     close_body(r);
   }
@@ -118,7 +125,7 @@ static void build_columns(NestBuilder *r, int at) {
 static void build_outer_level(NestBuilder *r, int at, const Index *columns_end) {
   const NestLevel *level = &r->nest.levels[at];
   const bool are_columns = r->loop->columns && level->first >= r->loop->nouter;
-  if (at == r->nest.step) add(r, (LoopNode){.kind = NODE_STEP}); // a tile
+  if (at == r->nest.step) add(r, (LoopNode){.kind = NODE_CALL}); // a tile
   else if (level->role == ROLE_CUT && are_columns) build_columns(r, at);
   else if (level->role == ROLE_FREE || level->role == ROLE_CUT) build_outer_level(r, at + 1, columns_end);
   else build_steps(r, level, columns_end);

@@ -33,9 +33,7 @@ static void add_arrays(TreeBuilder *b, const LoopTree *t, const LoopNode *n) {
     node.count = t->loop->rows;
     tree_add(b, node);
     if (n->kind != NODE_LET) continue;
-    tree_add(
-        b, (LoopNode){
-               .kind = NODE_MOVE, .to = node.to, .from = n->from, .step = n->step, .is_vector = true, .is_row = true});
+    tree_add(b, (LoopNode){.kind = NODE_MOVE, .to = node.to, .from = n->from, .step = n->step, .is_vector = true});
   }
 }
 
@@ -53,13 +51,8 @@ static void use_arrays(TreeBuilder *b, const LoopTree *t, LoopNode **nodes, cons
     if (!has_near_rows(t, n)) continue;
     Address copy = {.buffer = BUFFER_COPY, .of = node_access(n)}, *own = n->kind == NODE_STORE ? &n->to : &n->from;
     if (n->kind == NODE_STORE)
-      tree_add(b, (LoopNode){.kind = NODE_MOVE,
-                             .to = n->to,
-                             .from = copy,
-                             .step = n->step,
-                             .test = test,
-                             .is_vector = true,
-                             .is_row = true});
+      tree_add(b, (LoopNode){
+                      .kind = NODE_MOVE, .to = n->to, .from = copy, .step = n->step, .test = test, .is_vector = true});
     n->step = NULL;
     copy.index = index_of(b, INDEX_MULTIPLY, index_var(b, VAR_ROW, 0), index_number(b, LANES, 0));
     *own = copy;

@@ -23,7 +23,7 @@ typedef struct Fetching {
 } Fetching;
 
 static bool is_column(const LoopNode *n) { // a vector that is copied
-  return n->kind == NODE_MOVE && !n->count && !n->is_row;
+  return n->kind == NODE_MOVE && !n->count;
 }
 
 static bool is_fetchable(const Fetching *f, const LoopNode *n) {

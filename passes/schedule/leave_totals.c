@@ -8,7 +8,7 @@ static void leave(TreeBuilder *b, LoopNode **nodes) {
     leave(b, &n->otherwise);
     if (n->kind != NODE_BUFFER || n->to.buffer != BUFFER_SUM || n->count == 1) continue;
     tree_open(b, at);
-    tree_add(b, (LoopNode){.kind = NODE_LEAVE, .to = {.buffer = BUFFER_TOTAL, .of = n->to.of}});
+    tree_add(b, (LoopNode){.kind = NODE_BARRIER, .to = {.buffer = BUFFER_TOTAL, .of = n->to.of}});
     tree_close(b);
   }
 }

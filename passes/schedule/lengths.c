@@ -104,7 +104,7 @@ static bool choose_cut(const Scheduling *s, Loop *loop) {
   bool is_long = false;
   if (s->is_scatter) {
     loop->cut.length = scatter_block(s);
-  } else if (s->is_tiled) {
+  } else if (loop_is_tiled(loop)) {
     loop->cut.length = loop_has_roots(loop, ROOT_REDUCE_INNER)
                            ? (int64_t)LONGEST_RUN * LANES // a run of a row's sum: rows have the same order
                            : schedule_number(s->overrides, SCHEDULE_TILE, c->tile);
@@ -123,7 +123,7 @@ static bool choose_cut(const Scheduling *s, Loop *loop) {
 
 // Whether a step may have several rows.
 static bool may_share_rows(const Scheduling *s, const Loop *loop) {
-  if (loop_has(loop, LOOP_ROW_LANES) || loop_sums_in_lanes(loop) || s->is_nested || !loop->nouter) return false;
+  if (loop_has(loop, LOOP_ROW_LANES) || loop_sums_in_lanes(loop) || s->is_nested || loop_is_tiled(loop)) return false;
   const bool has_short = has_short_runs(s), is_short = axes_nelems(s->k, s->inner) <= s->k->costs->shared_row_nelems;
   return (loop->ninner == 1 ? is_short : has_short) && !has_middle_scalars(s, loop) && !has_bounds(s->k, loop);
 }

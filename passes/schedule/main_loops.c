@@ -388,9 +388,8 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
       if (!add_outer_reduction(s, loop, i)) return false;
       continue;
     }
-    int sweep = s->time[e->args[0]].sweep;
-    ExprId sum = rebuild(s, i);
-    if (!add_inner_sum(s, loop, sum, sweep)) return false;
+    const ExprId sum = rebuild(s, i);
+    if (!add_inner_sum(s, loop, sum, s->time[e->args[0]].sweep)) return false;
     if (!schedule_add_sum(s->schedule, (ScheduledSum){i, (uint32_t)s->schedule->nloops, sum, 0})) return false;
   }
   for (size_t i = 0; i < k->nstores; i++) {
@@ -415,6 +414,7 @@ static void order_axes(const Scheduling *s, Loop *loop) {
     if (g == 1) loop->nfree = n;
     if (g == 2) loop->nouter = n;
   }
+  if (s->is_tiled && loop_has_roots(loop, ROOT_REDUCE_OUTER)) loop->nfree = loop->nouter; // a tile is of one row
   loop->axes[n++] = last_axis(s);
   loop->ninner = n - loop->nouter;
 }

@@ -69,7 +69,7 @@ void need_none(NestBuilder *r);
 void need_root(NestBuilder *r, const Root *root);
 void need_sweep(NestBuilder *r, int sweep);
 void need_all(NestBuilder *r);
-bool is_made(const NestBuilder *r, ExprId id); // needed, and computed by a NODE_LET or NODE_COMBINE
+bool is_made(const NestBuilder *r, ExprId id); // needed, and computed by a NODE_LET
 void find_sections(NestBuilder *r);
 
 // addresses.c

@@ -50,7 +50,7 @@ typedef struct Scheduling {
   AxisSet blocks;    // of a long sum: the axes over blocks; 0: the sum is not split
   bool adds_chains;  // the part being ordered adds the blocks of a long sum
   bool is_scatter;   // the kernel is a scatter
-  bool is_tiled;     // there is no outer axis: the vector axis is cut into tiles
+  bool is_tiled;     // the vector axis is cut into tiles: there is no outer axis, or there are few long sums
   bool *is_of_part; // by original ExprId, as below: stores of the part being ordered need it (a long sum has two parts)
   Time *time;
   bool *is_narrow;         // a side loop can compute it: it does not vary over a cut axis, or is a small table

@@ -16,7 +16,7 @@ typedef struct Interior {
 static void shrink(Interior *in, const Kernel *k, const Loop *loop, int axis, const LoopNode *n) {
   for (; n; n = n->next) {
     const Access *a = &k->accesses[node_access(n)];
-    for (size_t i = 0; n->kind == NODE_LET && n->from.inside && i < a->nbounds; i++) {
+    for (size_t i = 0; n->kind == NODE_LET && n->test && i < a->nbounds; i++) {
       const Bound *b = &a->bounds[i];
       int64_t from, to;
       if (!b->factor[axis] || b->factor[loop_lane_axis(loop)] || bound_always_holds(k, b)) continue;

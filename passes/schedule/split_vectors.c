@@ -43,8 +43,8 @@ static bool use_fewer_lanes(LoopNode *n, const LoopTree *t, int is_alone) {
   const bool is_made = n->kind == NODE_LET || n->kind == NODE_UPDATE || n->kind == NODE_STORE ||
                        (n->kind == NODE_BUFFER && n->to.buffer == BUFFER_HELD);
   const bool is_in_registers = is_sum(&n->from) || (n->kind == NODE_UPDATE && n->to.buffer == BUFFER_HELD);
-  n->has_fewer_lanes =
-      is_made && n->is_vector && !is_in_registers && n->to.buffer != BUFFER_SPILL && !node_uses_all_lanes(t, n);
+  n->has_fewer_lanes = is_made && n->is_vector && !is_in_registers && buffer_info[n->to.buffer].space != SPACE_STACK &&
+                       !node_uses_all_lanes(t, n);
   return is_alone || !is_of_prefetch(n);
 }
 
@@ -57,14 +57,15 @@ static void open(TreeBuilder *b, LoopNode node) {
 }
 
 static LoopNode whole_steps(TreeBuilder *b, const LoopNode *loop, int64_t step) {
-  return (LoopNode){.kind = NODE_FOR, .var = loop->var, .end = loop->end, .step = number(b, step), .is_whole = true};
+  return (LoopNode){.kind = NODE_FOR, .var = loop->var, .end = loop->end, .step = number(b, step), .is_counter = true};
 }
 
 static const LoopNode *find_store(const LoopNode *nodes, AccessId access) {
   const LoopNode *found = NULL;
   for (const LoopNode *n = nodes; n && !found; n = n->next)
-    found =
-        n->kind == NODE_STORE && n->to.of == access && n->to.buffer != BUFFER_SPILL ? n : find_store(n->body, access);
+    found = n->kind == NODE_STORE && n->to.of == access && !buffer_info[n->to.buffer].is_of_expr
+                ? n
+                : find_store(n->body, access);
   return found;
 }
 

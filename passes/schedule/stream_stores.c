@@ -21,7 +21,7 @@ static void add_flag(TreeBuilder *b, const Kernel *k, const Loop *loop, const Ro
 static bool is_whole_store(const LoopNode *n, AccessId access) {
   const bool is_whole =
       (n->kind == NODE_STORE && n->is_vector && !n->has_fewer_lanes) || (n->kind == NODE_MOVE && n->count);
-  return is_whole && n->to.of == access && (n->to.buffer == BUFFER_ROW || n->to.buffer == BUFFER_TENSOR);
+  return is_whole && n->to.of == access && buffer_info[n->to.buffer].space == SPACE_TENSOR;
 }
 
 static void stream(TreeBuilder *b, LoopNode **nodes, AccessId access) {

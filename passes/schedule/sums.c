@@ -68,15 +68,13 @@ void begin_runs(NestBuilder *r) {
 }
 
 void end_runs(NestBuilder *r) {
-  const bool is_row = has_rows(r);
-  const Item item = is_row ? ITEM_OF_ROW : ITEM_ONLY;
+  const Item item = has_rows(r) ? ITEM_OF_ROW : ITEM_ONLY;
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
     if (is_lane_sum(r, root) && sum_order_has_runs(root->order))
       add(r, (LoopNode){.kind = NODE_UPDATE,
                         .to = {.buffer = BUFFER_TOTAL, .of = root->expr, .item = item},
                         .from = {.buffer = BUFFER_SUM, .of = root->expr, .item = item},
-                        .is_vector = has_own_lanes(r, root->expr),
-                        .is_row = is_row});
+                        .is_vector = has_own_lanes(r, root->expr)});
 }
 
 static void end_sum(NestBuilder *r, const Root *root) {
@@ -87,7 +85,6 @@ static void end_sum(NestBuilder *r, const Root *root) {
   add(r, (LoopNode){.kind = NODE_LET,
                     .from = {.buffer = has_total ? BUFFER_TOTAL : BUFFER_SUM, .of = root->expr, .item = item},
                     .expr = root->expr,
-                    .is_row = has_rows(r) && level == LEVEL_ROW,
                     .is_vector = level == LEVEL_VECTOR || loop_has(r->loop, LOOP_ROW_LANES)});
 }
 

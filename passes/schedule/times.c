@@ -80,7 +80,7 @@ static bool load_again(Scheduling *s, ExprId id) {
 // stored, or the product is not the first sum.
 static bool find_times(Scheduling *s) {
   const Kernel *k = s->k;
-  s->cut = s->is_tiled ? s->inner : s->outer & ~s->free_axes;
+  s->cut = (s->outer & ~s->free_axes) | (s->is_tiled ? s->inner : 0);
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
     Time t = {0, 0};

@@ -56,6 +56,7 @@ static const Index *partial_stride(NestBuilder *r, const Expr *e, int axis) {
   int at = maker->nfree;
   while (at-- > 0 && maker->axes[at] != axis) below |= 1U << maker->axes[at];
   if (at < 0) return a->stride[axis] ? stride_of(r, a, axis) : NULL;
+  if (!(e->axes >> axis & 1)) return NULL;            // its blocks are combined
   const int64_t nelems = axes_nelems(k, own | below); // the two sets are disjoint
   const Monomial monomial = axes_monomial(k, own | below);
   if (!loop_has_open_cut_blocks(k, maker)) return index_number(&r->b, nelems * loop_ncut_blocks(k, maker), monomial);
@@ -78,6 +79,12 @@ static Address partial_address(NestBuilder *r, const Expr *e, int lane_axis) {
   return (Address){.buffer = BUFFER_TENSOR, .of = e->access, .index = index};
 }
 
+static const Index *count_combined(NestBuilder *r, const Expr *e) {
+  const Loop *maker = &r->schedule->loops[e->loop];
+  const Index *count = number(r, loop_ncombined(r->k, maker, e));
+  return loop_has_open_cut_blocks(r->k, maker) ? times(r, count, ncut_blocks(r, e->loop)) : count;
+}
+
 static void make_combine(NestBuilder *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
   const bool is_vector = expr_level(r, id) == LEVEL_VECTOR;
@@ -85,7 +92,7 @@ static void make_combine(NestBuilder *r, ExprId id) {
   const Address total = {.buffer = BUFFER_TOTAL, .of = id};
   add(r, (LoopNode){.kind = NODE_BUFFER, .to = total, .is_vector = is_vector, .count = 1});
   if (loop_nblocks(r->k, &r->schedule->loops[e->loop]) > 0) {
-    LoopNode *blocks = open_for(r, VAR_COMBINED_BLOCK, number(r, 0), ncut_blocks(r, e->loop), number(r, 1));
+    LoopNode *blocks = open_for(r, VAR_COMBINED_BLOCK, number(r, 0), count_combined(r, e), number(r, 1));
     blocks->test = all_partials_test(r, e->access);
     add(r, (LoopNode){.kind = NODE_UPDATE,
                       .to = total,
@@ -104,7 +111,7 @@ void make_scalar(NestBuilder *r, ExprId id, AxisSet axes) {
     make_combine(r, id);
     return;
   }
-  LoopNode node = {.kind = NODE_LET, .expr = id, .is_row = has_rows(r) && expr_level(r, id) == LEVEL_ROW};
+  LoopNode node = {.kind = NODE_LET, .expr = id};
   if (expr_has_access(e)) {
     const bool has_pointer = expr_level(r, id) == LEVEL_MIDDLE && is_row_pointer(r, e->access);
     node.from = has_pointer ? vector_address(r, e->access) : element_address(r, e->access, axes);

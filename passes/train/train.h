@@ -43,20 +43,25 @@ typedef struct TrainOptions {
   double clip_norm; // the largest L2 norm of all gradients together, which are scaled down to it; 0: no scaling
 } TrainOptions;
 
-// A copy of the graph that can be trained. Unless `loss` is NULL, a loss of the first output and a new input is added:
-// "cross-entropy" with s32 labels (classes are along the last axis; adds the output accuracy, too), or "mse" or "bce"
-// (binary cross entropy of the sigmoid) with a target. If the graph has no parameters, its floating-point constants
+// A copy of the graph that can be trained. Losses of an output and a new input are added: "cross-entropy" with s32
+// labels (classes are along the last axis; adds the output accuracy, too), or "mse" or "bce" (binary cross entropy of
+// the sigmoid) with a target. The output is the first one that depends on weights, or the one behind a colon: "mse:y".
+// With `tells`, a warning lists other such outputs. Names of inputs and outputs that several losses add end in the
+// output's. If the graph has no parameters, its floating-point constants
 // from files or a model's weights become states, except statistics that a node takes as operands, and those that no
 // gradient of the losses reaches, such as masks; with `tells`, one warning lists the latter. is_loss marks the losses
 // among the outputs; NULL: all of rank 0 may be losses. The running statistics of a batch norm that computes the
 // batch's statistics become states with updates. NULL after reporting an error.
-Graph *graph_trainable(const Graph *forward, const char *loss, const bool *is_loss, bool tells, Diagnostics *d);
+Graph *graph_trainable(const Graph *forward, const char *const *added, size_t nadded, const bool *is_loss, bool tells,
+                       Diagnostics *d);
 
 // A copy of the graph in which the named floating-point constants are inputs, behind its own. Names of inputs are
 // passed over. NULL after reporting an error.
 Graph *graph_with_inputs(const Graph *forward, const char *const *names, size_t count, Diagnostics *d);
 
-bool train_adds_loss(const char *name); // whether graph_trainable has a loss of this name
+// Whether graph_trainable has a loss of this name. *output: what is behind the colon; NULL: nothing.
+bool train_adds_loss(const char *name, const char **output);
+bool train_is_added_with_accuracy(const char *name); // whether it adds two outputs
 
 // The forward graph for a batch that is divided into leaves. Data inputs get a first axis of `count` leaves. Outputs of
 // rank 0 become means over the leaves (integers: sums); other outputs are dropped. Updates of floating-point states,

@@ -33,17 +33,17 @@ static bool tell_unreached(Builder *b, Value *const *values, size_t count, Value
   return ok;
 }
 
-// is_loss: by output of the graph without an added loss; NULL: each of rank 0. An added loss is the only one.
-static bool make_states(Builder *b, const bool *is_loss, Value *added, bool tells) {
+// is_loss: by output of the graph without added losses; NULL: each of rank 0. Added losses are the only ones.
+static bool make_states(Builder *b, const bool *is_loss, Value *const *added, size_t nadded, bool tells) {
   Graph *g = b->graph;
   const size_t nvalues = g->nvalues;
   bool *reached = ARENA_ARRAY(&b->scratch, bool, nvalues + 1);
-  Value **losses = ARENA_ARRAY(&b->scratch, Value *, g->noutputs + 1);
+  Value **losses = ARENA_ARRAY(&b->scratch, Value *, g->noutputs + nadded + 1);
   Value **others = ARENA_ARRAY(&b->scratch, Value *, nvalues + 1);
   size_t nlosses = 0, nothers = 0;
   if (!reached || !losses || !others) return false;
-  if (added) losses[nlosses++] = added;
-  for (size_t i = 0; i < g->noutputs - g->nupdates && !added; i++)
+  for (; nlosses < nadded; nlosses++) losses[nlosses] = added[nlosses];
+  for (size_t i = 0; i < g->noutputs - g->nupdates && !nadded; i++)
     if (is_loss ? is_loss[i] : g->outputs[i]->shape.rank == 0 && type_is_float(g->outputs[i]->type))
       losses[nlosses++] = g->outputs[i];
   const bool has_loss = nlosses > 0; // else the caller reports it
@@ -146,14 +146,23 @@ static bool put_updates(Graph *g, Value *const *updates) {
 static const char *const added_losses[] = {"cross-entropy", "mse", "bce"};
 enum { CROSS_ENTROPY, SQUARED_ERROR, BINARY_CROSS_ENTROPY, NLOSSES };
 
-static int find_loss(const char *name) {
+// Of "mse" or "mse:NAME". *output: NAME; NULL: the first result.
+static int find_loss(const char *name, const char **output) {
+  const size_t length = strcspn(name, ":");
   int kind = 0;
-  while (kind < NLOSSES && strcmp(name, added_losses[kind]) != 0) kind++;
+  *output = name[length] ? name + length + 1 : NULL;
+  while (kind < NLOSSES && (strlen(added_losses[kind]) != length || strncmp(name, added_losses[kind], length) != 0))
+    kind++;
   return kind;
 }
 
-bool train_adds_loss(const char *name) {
-  return find_loss(name) < NLOSSES;
+bool train_adds_loss(const char *name, const char **output) {
+  return find_loss(name, output) < NLOSSES;
+}
+
+bool train_is_added_with_accuracy(const char *name) {
+  const char *output;
+  return find_loss(name, &output) == CROSS_ENTROPY;
 }
 
 static Value *add_class(Builder *b, Value *logits) {
@@ -165,50 +174,104 @@ static Value *add_class(Builder *b, Value *logits) {
 
 // Adds the mean cross entropy of the classes along the last axis, and the accuracy: the fraction of labels that are the
 // class of the greatest logit.
-static bool add_cross_entropy(Builder *b, Value *logits) {
+static bool add_cross_entropy(Builder *b, Value *logits, const char *of) {
   Shape shape = logits->shape;
   if (shape.rank-- == 0) return error_at(b->d, (Position){0}, "%s: expected logits, found one number", logits->name);
-  Value *labels = loss_input(b, "labels", TYPE_S32, &shape);
+  Value *labels = loss_input(b, build_text(b, "labels%s", of), TYPE_S32, &shape);
   if (!labels) return false;
   Value *const inputs[] = {logits, labels, NULL};
-  Value *loss = build_name(b, build_one(b, build_node(b, OP_SoftmaxCrossEntropy, 3, inputs)), "loss");
+  Value *loss =
+      build_name(b, build_one(b, build_node(b, OP_SoftmaxCrossEntropy, 3, inputs)), build_text(b, "loss%s", of));
   Value *is_right = build_name(b, build_binary(b, OP_Equal, add_class(b, logits), labels), "is_right");
   Value *right = build_named_cast(b, is_right, TYPE_F32, "right");
-  Value *accuracy = build_name(b, build_reduce_mask(b, OP_ReduceMean, right, ~0U, false), "accuracy");
+  Value *mean = build_reduce_mask(b, OP_ReduceMean, right, ~0U, false);
+  Value *accuracy = build_name(b, mean, build_text(b, "accuracy%s", of));
   return loss && accuracy && graph_add_output(b->graph, loss) && graph_add_output(b->graph, accuracy);
 }
 
-static bool add_result(Builder *b, int kind, Value *result) {
+// of: "", or "_NAME" where there are several losses.
+static bool add_result(Builder *b, int kind, Value *result, const char *of) {
   if (!type_is_float(result->type))
     return error_at(b->d, (Position){0}, "%s: expected an output of floating-point numbers", result->name);
-  if (kind == CROSS_ENTROPY) return add_cross_entropy(b, result);
+  if (kind == CROSS_ENTROPY) return add_cross_entropy(b, result, of);
   const OperatorId op = kind == SQUARED_ERROR ? OP_MeanSquaredError : OP_BinaryCrossEntropy;
-  Value *target = loss_input(b, "target", result->type, &result->shape);
-  Value *loss = target ? build_name(b, build_binary(b, op, result, target), "loss") : NULL;
+  Value *target = loss_input(b, build_text(b, "target%s", of), result->type, &result->shape);
+  Value *loss = target ? build_name(b, build_binary(b, op, result, target), build_text(b, "loss%s", of)) : NULL;
   return loss && graph_add_output(b->graph, loss);
 }
 
-// *added: the loss, behind the graph's own outputs.
-static bool add_loss(Builder *b, int kind, Value **added) {
+// By value: whether it is computed from a weight, by floating-point numbers.
+static bool *find_weighted(Builder *b) {
+  const Graph *g = b->graph;
+  bool *weighted = ARENA_ARRAY(&b->scratch, bool, g->nvalues + 1);
+  for (size_t i = 0; weighted && i < g->nvalues; i++) weighted[i] = value_is_weight(g->values[i]);
+  if (weighted) train_find_dependants(g, NULL, weighted);
+  return weighted;
+}
+
+// The output that a loss is of: the named one, else the first one that depends on weights.
+static Value *find_result(Builder *b, const char *name, const bool *weighted) {
+  const Graph *g = b->graph;
+  Value *found = NULL;
+  for (size_t i = 0; i < g->noutputs && !found; i++) {
+    const Value *v = g->outputs[i];
+    if (name ? strcmp(v->name, name) == 0 : weighted[v->index] && type_is_float(v->type)) found = g->outputs[i];
+  }
+  if (!found && name) error_at(b->d, (Position){0}, "loss: unknown output %s, expected one of the graph's", name);
+  return found || name ? found : g->outputs[0];
+}
+
+// Warns of results that no loss is of.
+static bool tell_others(Builder *b, Value *const *results, size_t count, size_t noutputs, const bool *weighted) {
+  const Graph *g = b->graph;
+  Text names;
+  text_init(&names, b->scratch.allocator);
+  for (size_t i = 0; i < noutputs; i++) {
+    const Value *v = g->outputs[i];
+    bool has_loss = !weighted[v->index] || !type_is_float(v->type);
+    for (size_t k = 0; k < count; k++) has_loss |= results[k] == v;
+    if (!has_loss) text_format(&names, "%s%s", names.nbytes ? ", " : "", v->name);
+  }
+  if (names.nbytes)
+    warn_at(b->d, (Position){0}, "%s: outputs without a loss: %s; several are named as in --loss mse:%s --loss mse:%s",
+            g->name, text_string(&names), results[0]->name, names.nbytes > 64 ? "NAME" : text_string(&names));
+  text_deinit(&names);
+  return true;
+}
+
+// added: the losses, which are behind the graph's own outputs.
+static bool add_losses(Builder *b, const char *const *losses, size_t count, bool tells, Value **added) {
   Graph *g = b->graph;
+  const bool *weighted = find_weighted(b);
+  Value **results = ARENA_ARRAY(&b->scratch, Value *, count + 1);
   Value **updates = ARENA_ARRAY(&b->scratch, Value *, g->nstates + 1);
-  if (!updates) return false;
+  if (!updates || !weighted || !results) return false;
   for (size_t i = 0; i < g->nstates; i++)
     if (g->states[i].output >= 0) updates[i] = g->outputs[g->states[i].output];
   take_updates(g);
-  const size_t count = g->noutputs;
-  if (!add_result(b, kind, g->outputs[0])) return false;
-  *added = g->outputs[count];
+  const size_t noutputs = g->noutputs;
+  for (size_t i = 0; i < count; i++) {
+    const char *output;
+    const int kind = find_loss(losses[i], &output);
+    results[i] = find_result(b, output, weighted);
+    if (!results[i]) return false;
+    tells &= !output;
+    const size_t before = g->noutputs;
+    if (!add_result(b, kind, results[i], count > 1 ? build_text(b, "_%s", results[i]->name) : "")) return false;
+    added[i] = g->outputs[before];
+  }
+  if (tells && !tell_others(b, results, count, noutputs, weighted)) return false;
   return put_updates(g, updates);
 }
 
-Graph *graph_trainable(const Graph *forward, const char *loss, const bool *is_loss, bool tells, Diagnostics *d) {
+Graph *graph_trainable(const Graph *forward, const char *const *added, size_t nadded, const bool *is_loss, bool tells,
+                       Diagnostics *d) {
   const size_t errors = d->nerrors;
   Builder b;
-  Value *added = NULL;
   builder_begin_clone(&b, forward, d);
-  bool ok = !b.failed && (!loss || add_loss(&b, find_loss(loss), &added));
-  if (ok && !train_has_parameters(forward)) ok = make_states(&b, is_loss, added, tells) && add_updates(&b);
+  Value **losses = b.failed ? NULL : ARENA_ARRAY(&b.scratch, Value *, nadded + 1);
+  bool ok = losses && (!nadded || add_losses(&b, added, nadded, tells, losses));
+  if (ok && !train_has_parameters(forward)) ok = make_states(&b, is_loss, losses, nadded, tells) && add_updates(&b);
   if (!ok && d->nerrors == errors) build_out_of_memory(&b);
   b.failed |= !ok;
   return builder_end(&b);

@@ -73,6 +73,11 @@ done
 part long_row 'x_@: [N, 20000]' '{op: SoftMax, inputs: [x_@], outputs: [p_@], attributes: {axis: 1}}
   {op: ReduceSum, inputs: [p_@], outputs: [row_@], attributes: {axes: [1]}}
   {op: ReduceL2, inputs: [x_@], outputs: [row_l2_@], attributes: {axes: [1]}}' row_@ row_l2_@
+part few_channels 'x_@: [N, 2, 24, 25]
+  dy_@: [N, 2, 24, 25]
+  mean_@: [2]
+  variance_@: [2]
+  gamma_@: [2]' '{op: BatchNormTrainingBackward, inputs: [x_@, dy_@, mean_@, variance_@, gamma_@], outputs: [dx_@, dg_@, db_@], attributes: {epsilon: 1.0e-5, data_format: NCX}}' dx_@ dg_@ db_@
 part softmax_of_channels 'x_@: [N, 10, 6, 6]' '{op: SoftMax, inputs: [x_@], outputs: [row_@], attributes: {axis: 1}}' row_@
 part squares 'x_@: [N, 8, 7, 7]' '{op: Multiply, inputs: [x_@, x_@], outputs: [y_@]}
   {op: ReduceSum, inputs: [y_@], outputs: [row_planes_@], attributes: {axes: [2, 3]}}
@@ -163,7 +168,7 @@ call opened 'n, ' >calls.h
 emit opened
 for n in $extents; do
   call "fixed$n" '' >>calls.h
-  emit "fixed$n" --dim "N=$n"
+  emit "fixed$n" --dim "N=$n" --cost tiled_nelems=4096 # few long sums have tiles, which open ones have not
 done
 wait
 {

@@ -53,7 +53,7 @@ static void deinit(Lowered *l) {
 }
 
 static void build_trees(const Lowered *l, const char *what) {
-  if (l->p && !pipeline_build_trees(l->p, false)) fail_msg("%s: %s", what, l->p->unsound);
+  if (!pipeline_build_trees(l->p, false)) fail_msg("%s: %s", what, l->p ? l->p->unsound : "not lowered");
 }
 
 static void memory_must_be_right(const Lowered *l, const char *what) {

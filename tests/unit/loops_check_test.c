@@ -41,14 +41,14 @@ static bool leave_out_clear(LoopNode *n) {
 
 static bool make_steps_longer(LoopNode *n) {
   static const Index two = {.op = INDEX_NUMBER, .number = 32};
-  if (n->kind != NODE_FOR || !n->is_whole || n->var.kind != VAR_LANE) return false;
+  if (n->kind != NODE_FOR || !n->is_counter || n->var.kind != VAR_LANE) return false;
   n->step = &two;
   return true;
 }
 
 static bool make_steps_shorter(LoopNode *n) {
   static const Index half = {.op = INDEX_NUMBER, .number = 8};
-  if (n->kind != NODE_FOR || !n->is_whole || n->var.kind != VAR_LANE) return false;
+  if (n->kind != NODE_FOR || !n->is_counter || n->var.kind != VAR_LANE) return false;
   n->step = &half;
   return true;
 }

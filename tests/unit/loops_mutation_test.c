@@ -175,7 +175,7 @@ static const struct Spare {
 } spares[] = {
     {NODE_COMMENT, VAR_NONE},
     {NODE_PREFETCH, VAR_NONE},
-    {NODE_LEAVE, VAR_NONE},
+    {NODE_BARRIER, VAR_NONE},
     {NODE_FOR, VAR_OUTER},  // several rows at once: the loop behind it takes one by one
     {NODE_FOR, VAR_COLUMN}, // several columns at once: the condition behind it takes all that are left
     {NODE_FOR, VAR_LANE, .is_behind_whole = true},
@@ -200,7 +200,7 @@ static bool is_peel(const LoopNode *n) {
 }
 
 static bool is_spare(const LoopTree *t, const LoopNode *before, const LoopNode *n) {
-  const bool is_behind = before && before->kind == NODE_FOR && before->is_whole;
+  const bool is_behind = before && before->kind == NODE_FOR && before->is_counter;
   const bool is_group = n->kind == NODE_FOR && n->step->op == INDEX_NUMBER && n->step->number > LANES;
   if (n->kind == NODE_FOR && only_prefetches(n->body)) return true;
   // The elements in front of the first cache line, which else are in the first vectors.
@@ -303,47 +303,28 @@ static const struct Field {
   FieldType type;
   size_t offset;
 } fields[] = {
-    FIELD(FIELD_INDEX, value),
-    FIELD(FIELD_INDEX, end),
-    FIELD(FIELD_INDEX, step),
-    FIELD(FIELD_INDEX, test),
-    FIELD(FIELD_INDEX, bound),
-    FIELD(FIELD_INDEX, to.index),
-    FIELD(FIELD_INDEX, from.index),
-    FIELD(FIELD_INDEX, from.inside),
-    FIELD(FIELD_CONDITION, from.inside),
-    FIELD(FIELD_INDEX, from.within),
-    FIELD(FIELD_CONDITION, from.within),
-    FIELD(FIELD_CONDITION, test),
-    FIELD(FIELD_BOOL, is_whole),
-    FIELD(FIELD_BOOL, is_vector),
-    FIELD(FIELD_BOOL, is_row),
-    FIELD(FIELD_BOOL, has_fewer_lanes),
-    FIELD(FIELD_BOOL, is_fused),
-    FIELD(FIELD_INT, var.kind),
-    FIELD(FIELD_INT, var.of),
-    FIELD(FIELD_INT, to.buffer),
-    FIELD(FIELD_INT, to.of),
-    FIELD(FIELD_INT, to.item),
-    FIELD(FIELD_INT, from.buffer),
-    FIELD(FIELD_INT, from.of),
-    FIELD(FIELD_INT, from.item),
-    FIELD(FIELD_INT, expr),
-    FIELD(FIELD_INT64, count),
+    FIELD(FIELD_INDEX, value),          FIELD(FIELD_INDEX, end),         FIELD(FIELD_INDEX, step),
+    FIELD(FIELD_INDEX, test),           FIELD(FIELD_INDEX, bound),       FIELD(FIELD_INDEX, to.index),
+    FIELD(FIELD_INDEX, from.index),     FIELD(FIELD_INDEX, from.within), FIELD(FIELD_CONDITION, from.within),
+    FIELD(FIELD_CONDITION, test),       FIELD(FIELD_BOOL, is_counter),   FIELD(FIELD_BOOL, is_vector),
+    FIELD(FIELD_BOOL, has_fewer_lanes), FIELD(FIELD_BOOL, is_fused),     FIELD(FIELD_INT, var.kind),
+    FIELD(FIELD_INT, var.of),           FIELD(FIELD_INT, to.buffer),     FIELD(FIELD_INT, to.of),
+    FIELD(FIELD_INT, to.item),          FIELD(FIELD_INT, from.buffer),   FIELD(FIELD_INT, from.of),
+    FIELD(FIELD_INT, from.item),        FIELD(FIELD_INT, expr),          FIELD(FIELD_INT64, count),
 };
 
 // The fields that decide what each kind of node does. Fields that affect only speed, or that some nodes of the kind do
 // not use, are left out.
 static const char *const matters[NODE_FENCE + 1] = {
-    [NODE_FOR] = "value end step bound is_whole var.kind",
+    [NODE_FOR] = "value end step bound is_counter var.kind",
     [NODE_IF] = "test",
     [NODE_BUFFER] = "to.buffer to.of to.item from.index from.buffer from.of count has_fewer_lanes",
-    [NODE_LET] = "from.index from.buffer from.of from.item is_vector is_row expr from.inside from.within",
-    [NODE_UPDATE] = ("to.index to.buffer to.of to.item from.index from.buffer from.of from.item step is_vector is_row "
+    [NODE_LET] = "from.index from.buffer from.of from.item is_vector expr test from.within",
+    [NODE_UPDATE] = ("to.index to.buffer to.of to.item from.index from.buffer from.of from.item step is_vector "
                      "is_fused expr"),
     [NODE_STORE] = "to.index to.buffer to.of to.item from.buffer from.of has_fewer_lanes is_vector expr",
-    [NODE_MOVE] = "to.index to.buffer to.of to.item from.index from.buffer from.of from.item step is_row count expr",
-    [NODE_STEP] = "value has_fewer_lanes",
+    [NODE_MOVE] = "to.index to.buffer to.of to.item from.index from.buffer from.of from.item step count expr",
+    [NODE_CALL] = "value has_fewer_lanes",
     [NODE_SCATTER] = "to.buffer to.of expr",
 };
 

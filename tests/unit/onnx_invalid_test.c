@@ -2,6 +2,7 @@
 #include "frontend/yaml/yaml.h"
 #include "tests/unit/onnx_message.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define MODEL(graph) "1=8 8{2=13} 7{" graph "}"
@@ -193,8 +194,46 @@ static void a_truncated_model_is_recognised(void **state) {
   assert_int_equal(nwrong, 0);
 }
 
+static const char *const operators_of_onnx[] = {
+#define PLAIN(name, ...) #name,
+#define OPERATOR PLAIN
+#define SEQUENCES PLAIN
+#include "frontend/onnx/operators.def"
+#undef PLAIN
+#undef OPERATOR
+#undef SEQUENCES
+};
+
+// Whatever an operator needs, a model in which it has no inputs, one or one behind an absent one is read or refused.
+static void inputs_may_be_absent(void **state) {
+  static const char *const inputs[][2] = {{NULL, NULL}, {"", NULL}, {"x", NULL}, {"", "x"}, {"x", "x"}};
+  static const uint8_t opsets[] = {1, 7, 12, 28};
+  (void)state;
+  for (size_t i = 0; i < sizeof operators_of_onnx / sizeof *operators_of_onnx; i++) {
+    const char *op = strrchr(operators_of_onnx[i], '.') ? strrchr(operators_of_onnx[i], '.') + 1 : operators_of_onnx[i];
+    const int domain = (int)(op - operators_of_onnx[i]) - 1;
+    for (size_t k = 0; k < 4 * sizeof inputs / sizeof *inputs; k++) {
+      char text[512], operands[64] = "", in[64] = "";
+      if (domain > 0) snprintf(in, sizeof in, " 7'%.*s'", domain, operators_of_onnx[i]);
+      for (size_t n = 0; n < 2 && inputs[k / 4][n]; n++)
+        snprintf(operands + strlen(operands), sizeof operands - strlen(operands), "1'%s' ", inputs[k / 4][n]);
+      snprintf(text, sizeof text, "1=8 8{2=%d} 8{1'%.*s' 2=1} 7{1{%s2'y' 4'%s'%s} " X Y "}", opsets[k % 4],
+               domain > 0 ? domain : 4, domain > 0 ? operators_of_onnx[i] : "none", operands, op, in);
+      Message model = {.count = 0};
+      Diagnostics d;
+      add_fields(&model, text);
+      diagnostics_init(&d, &system_allocator);
+      Graph *g = yaml_read(&system_allocator, "test.onnx", (const char *)model.bytes, model.count, NULL, &d);
+      assert_true(g ? !d.nerrors : d.nerrors > 0);
+      graph_free(g);
+      diagnostics_deinit(&d);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(invalid_models_are_refused),
-                                     cmocka_unit_test(a_truncated_model_is_recognised)};
+                                     cmocka_unit_test(a_truncated_model_is_recognised),
+                                     cmocka_unit_test(inputs_may_be_absent)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

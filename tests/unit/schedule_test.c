@@ -157,13 +157,16 @@ static void batch_norm_gradient_ncx_finishes_a_channel_at_a_time(void **state) {
   lowered_deinit(&l);
 }
 
-// The number of channels does not decide how a channel is added up; but each large one is a block.
-static void batch_norm_gradient_of_few_channels_is_one_loop(void **state) {
+// Few large channels have tiles, which many threads share; the order of additions stays that of a channel's planes.
+static void batch_norm_gradient_of_few_channels_has_tiles(void **state) {
   (void)state;
   Lowered l = lower(BATCH_NORM("64, 2, 100, 100", "2", "NCX"), &usual, false);
+  const Schedule *s = only_schedule(&l);
   const Loop *loops[8] = {NULL};
-  assert_int_equal(main_loops(only_schedule(&l), loops), 1);
-  assert_int_equal(loop_nblocks(only_schedule(&l)->kernel, loops[0]), 2);
+  assert_int_equal(main_loops(s, loops), 2);
+  assert_int_equal(loop_nblocks(s->kernel, loops[0]), 2 * 64 * 10);
+  assert_int_equal(loop_tile(loops[0]), LONGEST_RUN * LANES);
+  assert_int_equal(loop_tile(loops[1]), 0);
   lowered_deinit(&l);
 }
 
@@ -777,7 +780,7 @@ int main(void) {
       cmocka_unit_test(masks_made_of_indices_compute_in_f32),
       cmocka_unit_test(layer_norm_of_one_row_is_cut_into_tiles),
       cmocka_unit_test(batch_norm_gradient_ncx_finishes_a_channel_at_a_time),
-      cmocka_unit_test(batch_norm_gradient_of_few_channels_is_one_loop),
+      cmocka_unit_test(batch_norm_gradient_of_few_channels_has_tiles),
       cmocka_unit_test(batch_norm_gradient_nxc_takes_two_loops),
       cmocka_unit_test(gradient_with_frozen_statistics_is_one_look_at_the_data),
       cmocka_unit_test(layer_norm_sweeps_a_row_three_times),

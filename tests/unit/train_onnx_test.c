@@ -64,12 +64,13 @@ static Message model_of(const Message *graph, const Message *function) {
   return model;
 }
 
-// The updates of the step that trains the model with the loss mse, as "updates: {...}"; then the warnings.
-static void must_train(const Message *model, const char *updates, const char *warning) {
+// The updates of the step that trains the model with a loss, as "updates: {...}"; then the warnings.
+static void must_train_for(const Message *model, const char *const *losses, size_t nlosses, const char *updates,
+                           const char *warning) {
   ng_context *ctx = new_context();
   ng_graph *g = ng_graph_read(ctx, "test.onnx", (const char *)model->bytes, model->count, NULL);
   if (!g) fail_msg("%s", ng_messages_text(ctx, 0));
-  const ng_train_options options = {.losses = (const char *[]){"mse"}, .nlosses = 1};
+  const ng_train_options options = {.losses = losses, .nlosses = nlosses};
   ng_graph *step = ng_graph_train(g, &options);
   if (!step) fail_msg("%s", ng_messages_text(ctx, 0));
   char *text = ng_graph_show(step, "yaml", NULL), expected[512];
@@ -81,6 +82,10 @@ static void must_train(const Message *model, const char *updates, const char *wa
   ng_graph_free(step);
   ng_graph_free(g);
   ng_context_free(ctx);
+}
+
+static void must_train(const Message *model, const char *updates, const char *warning) {
+  must_train_for(model, (const char *const[]){"mse"}, 1, updates, warning);
 }
 
 // y = (x + w) * s
@@ -215,8 +220,8 @@ static void constants_without_gradient_are_told_in_one_line(void **state) {
   add_end(&graph, 12, "y");
   add_end(&graph, 12, "z");
   const Message model = model_of(&graph, NULL);
-  must_train(
-      &model, "w: w.next, ",
+  must_train_for(
+      &model, (const char *const[]){"mse:y"}, 1, "w: w.next, ",
       "test: constants that are not trained, as no gradient reaches them: mask (only Equal reads it), zero (only "
       "Equal reads it), unused (loss does not depend on it)");
 }
@@ -321,6 +326,68 @@ static void parameters_are_listed(void **state) {
   ng_context_free(ctx);
 }
 
+// y = x * ((q - 0) * s), with q of three integers of the type; the reader folds those of 8 bits, training those of 4.
+static void quantised_weights_are_parameters(void **state) {
+  static const uint8_t types[] = {3, 21}, bytes[] = {0x12, 0x03, 0};
+  (void)state;
+  for (size_t i = 0; i < 2; i++) {
+    Message graph = {.count = 0}, q = {.count = 0};
+    add_number(&q, 1, 3);
+    add_number(&q, 2, types[i]);
+    add_text(&q, 8, "q");
+    add_bytes(&q, 9, bytes, i ? 2 : 3);
+    add_message(&graph, 5, &q);
+    add_initializer(&graph, "s", 0, 0.5F);
+    add_op(&graph, 1, "DequantizeLinear", (const char *[]){"q", "s", NULL}, "w", NULL);
+    add_op(&graph, 1, "Mul", (const char *[]){"x", "w", NULL}, "y", NULL);
+    add_end(&graph, 11, "x");
+    add_end(&graph, 12, "y");
+    const Message model = model_of(&graph, NULL);
+    must_train(&model, "w: w.next, ", NULL);
+  }
+}
+
+// c = x > w, a = x * w, b = a * v
+static void losses_are_of_named_outputs(void **state) {
+  Message graph = {.count = 0}, comparison = {.count = 0};
+  (void)state;
+  add_initializer(&graph, "w", 1, 1);
+  add_initializer(&graph, "v", 1, 2);
+  add_op(&graph, 1, "Greater", (const char *[]){"x", "w", NULL}, "c", NULL);
+  add_op(&graph, 1, "Mul", (const char *[]){"x", "w", NULL}, "a", NULL);
+  add_op(&graph, 1, "Mul", (const char *[]){"a", "v", NULL}, "b", NULL);
+  add_end(&graph, 11, "x");
+  add_text(&comparison, 1, "c");
+  add_message(&graph, 12, &comparison);
+  add_end(&graph, 12, "a");
+  add_end(&graph, 12, "b");
+  const Message model = model_of(&graph, NULL);
+  must_train_for(&model, (const char *const[]){"mse:b"}, 1, "w: w.next, v: v.next, ", NULL);
+  must_train_for(&model, (const char *const[]){"mse:a", "bce:b"}, 2, "w: w.next, v: v.next, ", NULL);
+  must_train_for(&model, (const char *const[]){"mse:a"}, 1, "w: w.next, ",
+                 "test: constants that are not trained, as no gradient reaches them: v (loss does not depend on it)");
+}
+
+// The first output that a gradient reaches has the loss.
+static void outputs_without_a_loss_are_told(void **state) {
+  Message graph = {.count = 0}, comparison = {.count = 0};
+  (void)state;
+  add_initializer(&graph, "w", 1, 1);
+  add_op(&graph, 1, "Greater", (const char *[]){"x", "w", NULL}, "c", NULL);
+  add_op(&graph, 1, "Mul", (const char *[]){"x", "w", NULL}, "a", NULL);
+  add_op(&graph, 1, "Add", (const char *[]){"x", "w", NULL}, "b", NULL);
+  add_op(&graph, 1, "Identity", (const char *[]){"x", NULL}, "passed", NULL);
+  add_end(&graph, 11, "x");
+  add_end(&graph, 12, "passed");
+  add_text(&comparison, 1, "c");
+  add_message(&graph, 12, &comparison);
+  add_end(&graph, 12, "a");
+  add_end(&graph, 12, "b");
+  const Message model = model_of(&graph, NULL);
+  must_train(&model, "w: w.next, ",
+             "test: outputs without a loss: b; several are named as in --loss mse:a --loss mse:b");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(initializers_without_axes_are_parameters_by_their_names),
@@ -331,6 +398,9 @@ int main(void) {
       cmocka_unit_test(constants_without_gradient_are_told_in_one_line),
       cmocka_unit_test(a_weight_with_a_huge_number_is_told),
       cmocka_unit_test(parameters_are_listed),
+      cmocka_unit_test(quantised_weights_are_parameters),
+      cmocka_unit_test(losses_are_of_named_outputs),
+      cmocka_unit_test(outputs_without_a_loss_are_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,9 +84,38 @@ static void add_element(Text *out, const Value *v, int64_t i) {
   }
 }
 
+// Arrays of so many floats are printed as words, which takes a printer and a compiler less time than numbers.
+enum { MANY_ELEMENTS = 1024 };
+
+// Adds floats as the hexadecimal words that they are stored as, in a union, so that they are floats for the compiler.
+static void print_words(const Value *v, const char *name, int64_t nelems, Text *out) {
+  const bool is_wide = v->type == TYPE_F64;
+  const int ndigits = is_wide ? 16 : 8;
+  text_format(out, "static const union {\n  uint%d_t words[%lld];\n  %s numbers[%lld];\n} %s_words = {{", 4 * ndigits,
+              (long long)nelems, element_types[v->type].name, (long long)nelems, name);
+  for (int64_t i = 0; i < nelems; i++) {
+    char word[2 + 16 + 1] = "0x";
+    uint64_t bits = 0;
+    if (is_wide) memcpy(&bits, (const double *)v->constant->data + i, sizeof bits);
+    else bits = ((const uint32_t *)v->constant->data)[i];
+    for (int digit = 0; digit < ndigits; digit++)
+      word[2 + digit] = "0123456789ABCDEF"[bits >> 4 * (ndigits - 1 - digit) & 15];
+    text_add_string(out, i % 8 ? " " : "\n  ");
+    word[2 + ndigits] = ',';
+    text_add(out, word, (size_t)ndigits + 3);
+  }
+  text_format(out, "\n}};\n#define %s %s_words.numbers\n\n", name, name);
+}
+
 void print_array(const Value *v, const char *name, Text *out) {
   int64_t nelems = shape_nelems(&v->shape);
   if (type_is_packed(v->type)) nelems = (nelems + 1) / 2;
+  // The text is as long as data that exist, and copied twice. 4 + 4 * nbytes: of an element's text, at most.
+  if (nelems >= MANY_ELEMENTS) text_give_steps(out, 3 * (4 + 4 * type_nbytes(v->type)) * (size_t)nelems);
+  if (nelems >= MANY_ELEMENTS && (v->type == TYPE_F32 || v->type == TYPE_F64)) {
+    print_words(v, name, nelems, out);
+    return;
+  }
   text_format(out, "static const %s %s[] = {", element_types[v->type].name, name);
   for (int64_t i = 0; i < nelems; i++) {
     text_add_string(out, i % 8 ? " " : "\n  ");

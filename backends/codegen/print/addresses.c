@@ -39,11 +39,10 @@ void add_var(TreePrinter *l, Var v) {
     return;
   }
   const VarInfo *info = &var_info[v.kind];
-  tree_printf(l, "%s%s%s", info->prefix,
-              info->owner == OWNER_AXIS     ? l->k->axes[v.of].name
-              : info->owner == OWNER_ACCESS ? l->access_name[v.of]
-                                            : "",
-              info->suffix);
+  add_text(l, info->prefix);
+  if (info->owner == OWNER_AXIS) add_text(l, l->k->axes[v.of].name);
+  if (info->owner == OWNER_ACCESS) add_text(l, l->access_name[v.of]);
+  add_text(l, info->suffix);
 }
 
 const char *var_type(Var v) {
@@ -77,7 +76,7 @@ static void add_operand(TreePrinter *l, const Index *i, int precedence, bool is_
 static void add_index_within(TreePrinter *l, const Index *i, int precedence) {
   const bool is_size = index_type(i) == INDEX_SIZE;
   switch (i->op) {
-  case INDEX_NUMBER: tree_printf(l, "%s", number_text(l, i->number, i->monomial)); return;
+  case INDEX_NUMBER: add_text(l, number_text(l, i->number, i->monomial)); return;
   case INDEX_VAR: add_var(l, i->var); return;
   case INDEX_BLOCK_LENGTH:
   case INDEX_NCUT_BLOCKS:
@@ -107,7 +106,7 @@ static void add_index_within(TreePrinter *l, const Index *i, int precedence) {
     add_index_within(l, i->args[2], PRECEDENCE_CHOICE);
   } else {
     add_operand(l, i->args[0], own, is_size);
-    tree_printf(l, "%s", index_operators[i->op].text);
+    add_text(l, index_operators[i->op].text);
     add_operand(l, i->args[1], own + 1, is_size);
   }
   if (own < precedence) tree_printf(l, ")");
@@ -137,6 +136,24 @@ void add_member(TreePrinter *l, AccessId id) {
               a->value ? l->p->value_member[a->value->index] : *temporary_member(l->p, l->kernel_index, a->temporary));
 }
 
+void add_element_number(TreePrinter *l) {
+  if (l->elements && l->t->loop->by_element > 1) tree_printf(l, "[%d]", l->element);
+}
+
+// In a loop over elements: a sum of all lanes is in memory, others are scalars.
+static void add_lane(TreePrinter *l, const Address *sum) {
+  const Index *begin = l->elements->value;
+  const bool is_own =
+      !(l->k->exprs[buffer_info[sum->buffer].is_of_expr ? sum->of : 0].reduced >> loop_lane_axis(l->t->loop) & 1);
+  if (sum->buffer != BUFFER_SUM || is_own) {
+    add_element_number(l);
+    return;
+  }
+  add_text(l, index_is(begin, 0) ? ".p[i" : ".p[(i - ");
+  if (!index_is(begin, 0)) add_factor(l, begin);
+  tree_printf(l, "%s %% %d]", index_is(begin, 0) ? "" : ")", LANES);
+}
+
 void add_buffer(TreePrinter *l, const Address *at) {
   const BufferInfo *info = &buffer_info[at->buffer];
   if (at->buffer == BUFFER_TENSOR) {
@@ -144,8 +161,10 @@ void add_buffer(TreePrinter *l, const Address *at) {
     else tree_printf(l, "(size_t)0");
     return;
   }
-  tree_printf(l, "%s%s%s", info->prefix, info->is_of_expr ? l->name[at->of] : l->access_name[at->of],
-              item_indices[at->item]);
+  add_text(l, info->prefix);
+  add_text(l, info->is_of_expr ? l->name[at->of] : l->access_name[at->of]);
+  add_text(l, item_indices[at->item]);
+  if (l->elements && info->space == SPACE_REGISTERS) add_lane(l, at);
 }
 
 void add_address(TreePrinter *l, const Address *at) {
@@ -153,7 +172,7 @@ void add_address(TreePrinter *l, const Address *at) {
   if (!at->index) return;
   const bool is_negated = at->index->op == INDEX_SUBTRACT && index_is(at->index->args[0], 0);
   const IndexOp op = is_negated ? INDEX_SUBTRACT : INDEX_ADD;
-  tree_printf(l, "%s", index_operators[op].text);
+  add_text(l, index_operators[op].text);
   const Index *offset = is_negated ? at->index->args[1] : at->index;
   add_operand(l, offset, index_operators[op].precedence + is_negated, index_type(offset) != INDEX_INT);
 }

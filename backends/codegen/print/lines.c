@@ -17,10 +17,6 @@ static void add_outside(TreePrinter *l, double number) {
   else add_number(l->out, number, l->k->is_f64);
 }
 
-void add_element_number(TreePrinter *l) {
-  if (l->elements && l->t->loop->by_element > 1) tree_printf(l, "[%d]", l->element);
-}
-
 void add_scalar(TreePrinter *l, ExprId id) {
   const Form form = l->t->form[id];
   if (form == FORM_NUMBER && l->k->is_s64) add_integer(l->out, l->k->exprs[id].integer);
@@ -49,7 +45,7 @@ static void add_element(TreePrinter *l, const LoopNode *n) {
 
 // The buffer that the node adds to: a register, or an element in memory.
 static void add_sum(TreePrinter *l, const LoopNode *n) {
-  if (buffer_info[n->to.buffer].is_register) add_buffer(l, &n->to);
+  if (buffer_info[n->to.buffer].space == SPACE_REGISTERS) add_buffer(l, &n->to);
   else add_element(l, n);
 }
 
@@ -85,7 +81,6 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 's': add_index(l, n->step); return;
   case 'S': add_lane_step(l, n); return; // ", step": the distance in memory from lane to lane
   case '?': add_index(l, n->test); return;
-  case 'I': add_index(l, n->from.inside); return;
   case 'j': add_factor(l, n->from.within); return;
   case 'u': add_outside(l, access_of(l, n)->outside); return;
   case '#': tree_printf(l, "%lld", (long long)n->count); return;
@@ -119,7 +114,7 @@ static void add_directive(TreePrinter *l, const LoopNode *n, char directive) {
   case 'G': add_buffer(l, &n->to); return;
   case 'F': add_buffer(l, &n->from); return;
   case '>': add_address(l, &n->to); return;
-  case 'R': add_text(l, n->is_row ? "UNROLL for (int r = 0; r < rows; r++) " : ""); return;
+  case 'R': add_text(l, node_is_of_rows(l->t, n) ? "UNROLL for (int r = 0; r < rows; r++) " : ""); return;
   case 'f':
     if (n->test) tree_say(l, n, "if (%?) ");
     return;

@@ -16,13 +16,14 @@ static void print_end_sum(TreePrinter *l, const LoopNode *n) {
     tree_say_line(l, n, node_is_widened(l->t, n) ? "const %K %e = v_from_d(%F);" : "const %K %e = %F;");
     return;
   }
-  if (n->is_row) {
+  const bool is_row = node_is_of_rows(l->t, n);
+  if (is_row) {
     begin_line(l);
     tree_say(l, n, "%k %e");
     tree_printf(l, "[%d];\n", l->t->loop->rows);
   }
   begin_line(l);
-  tree_say(l, n, n->is_row ? "%R%e[r] = " : "const %k %e = ");
+  tree_say(l, n, is_row ? "%R%e[r] = " : "const %k %e = ");
   tree_say(l, n, n->from.buffer == BUFFER_SUM ? "%p_%l(%F);\n" : "(%k)%F;\n");
 }
 
@@ -33,7 +34,7 @@ static void print_let(TreePrinter *l, const LoopNode *n) {
   }
   if (n->from.within) print_lanes_within(l, n);
   begin_line(l);
-  if (n->is_row) tree_say(l, n, "%e[r] = ");
+  if (l->t->form[n->expr] == FORM_ROWS) tree_say(l, n, "%e[r] = ");
   else if (!n->is_vector) tree_printf(l, "const %s %s = ", scalar_type(l, expr_of(l, n)), l->name[n->expr]);
   else
     tree_say(l, n, n->from.buffer != BUFFER_SPILL && expr_is_mask(l->k, n->expr) ? "const %Q %e = " : "const %K %e = ");
@@ -99,15 +100,14 @@ static void print_store(TreePrinter *l, const LoopNode *n) {
   if (n->from.buffer) tree_say_line(l, n, "%f%p_store%n(%@, %F%N);");
   else if (!n->expr) tree_say_line(l, n, "%[ = %i;");
   else if (!n->is_vector) print_scalar_store(l, n);
-  else if (n->to.buffer == BUFFER_COPY) tree_say_line(l, n, "v_store(%@, %o);");
-  else if (n->to.buffer == BUFFER_SPILL) tree_say_line(l, n, "v_store(%@, %e);");
+  else if (buffer_info[n->to.buffer].space == SPACE_STACK) tree_say_line(l, n, "v_store(%@, %o);");
   else if (access_is_mask(access_of(l, n))) tree_say_line(l, n, "%Q_store(%@, %o);");
   else print_vector_store(l, n);
 }
 
 static void print_move(TreePrinter *l, const LoopNode *n) {
   const bool is_store = n->from.buffer == BUFFER_COPY;
-  if (n->is_row)
+  if (node_is_of_rows(l->t, n))
     tree_say_line(l, n,
                   is_store ? "%fv_scatter_rows(p_%a, %+, (ptrdiff_t)%s, %F, rows);"
                            : "v_gather_rows(%G, p_%a, %+, (ptrdiff_t)%s, rows);");
@@ -176,7 +176,7 @@ static void print_for(TreePrinter *l, const LoopNode *n) {
   begin_line(l);
   tree_say(l, n, n->is_unrolled ? "%fUNROLL for (" : "%ffor (");
   // Only whole steps, without the tail. Said as `o + 4 <= end`, gcc 12 -O2 drops some second loops over whole steps.
-  if (n->is_whole) tree_say(l, n, is_one ? "; %v < %E" : "; %E - %v >= %s");
+  if (n->is_counter) tree_say(l, n, is_one ? "; %v < %E" : "; %E - %v >= %s");
   else tree_say(l, n, n->is_down ? "%y %v = %E; %v-- > %B" : "%y %v = %B; %v < %E");
   if (n->bound) tree_say(l, n, " && %v < %b");
   if (n->vectors && !is_one) tree_printf(l, "; i += %d) ", l->t->loop->by_element);
@@ -284,9 +284,9 @@ static const NodePrinter printers[] = {
     [NODE_UPDATE] = {NULL, print_update},
     [NODE_STORE] = {NULL, print_store},
     [NODE_MOVE] = {NULL, print_move},
-    [NODE_LEAVE] = {"V_LEAVE(%G);", NULL},
+    [NODE_BARRIER] = {"V_LEAVE(%G);", NULL},
     [NODE_PREFETCH] = {"v_prefetch_l2(%@);", NULL},
-    [NODE_STEP] = {NULL, print_step_call},
+    [NODE_CALL] = {NULL, print_step_call},
     [NODE_SCATTER] = {NULL, print_scatter},
     [NODE_FENCE] = {"v_fence();", NULL},
 };

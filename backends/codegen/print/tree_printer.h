@@ -64,7 +64,6 @@ char access_prefix(const TreePrinter *l, Type type);        // of vocabulary fun
 void tree_say(TreePrinter *l, const LoopNode *n, const char *line); // text with directives
 void tree_say_line(TreePrinter *l, const LoopNode *n, const char *line);
 void add_scalar(TreePrinter *l, ExprId id);
-void add_element_number(TreePrinter *l);    // behind the name of a value, if several elements are computed together
 void add_vector(TreePrinter *l, ExprId id); // of equal lanes if the expression is a scalar
 
 // addresses.c
@@ -80,7 +79,8 @@ void add_index(TreePrinter *l, const Index *i);
 void add_factor(TreePrinter *l, const Index *i); // an operand of a cast or *, in parentheses if needed
 void add_index_as(TreePrinter *l, const Index *i, IndexType wanted); // with a cast if its type differs
 const char *number_text(TreePrinter *l, int64_t number, Monomial monomial);
-void add_member(TreePrinter *l, AccessId id);       // a->x: the tensor or temporary that is accessed
+void add_member(TreePrinter *l, AccessId id); // a->x: the tensor or temporary that is accessed
+void add_element_number(TreePrinter *l);      // behind the name of a value, if several elements are computed together
 void add_buffer(TreePrinter *l, const Address *at); // its name, and the index of an item
 void add_address(TreePrinter *l, const Address *at);
 // The arguments that vocabulary functions take for an address: a pointer, or "memory, place".

@@ -37,7 +37,7 @@ static void add_scalar_load(TreePrinter *l, const LoopNode *n) {
   const char *convert = element_types[a->type].from;
   const bool is_call = *convert && a->type != TYPE_BOOLEAN, has_addresses = access_has_addresses(a);
   const Bound *bound = l->elements && n->from.within ? node_lane_bound(l->t, n) : NULL;
-  if (n->from.inside) tree_say(l, n, bound ? "%I && " : "%I ? ");
+  if (n->test) tree_say(l, n, bound ? "%? && " : "%? ? ");
   if (bound) {
     tree_say(l, n, "(size_t)%j < ");
     tree_printf(l, "%lld ? ", (long long)bound->extent);
@@ -54,7 +54,7 @@ static void add_scalar_load(TreePrinter *l, const LoopNode *n) {
     if (offset) add_offset(l, a, offset, false);
   }
   add_text(l, !has_addresses ? ")" : is_call ? "])" : "]");
-  if (n->from.inside || bound) tree_say(l, n, " : %u");
+  if (n->test || bound) tree_say(l, n, " : %u");
 }
 
 // Adds the distance from lane 0's address to the first lane within the bound.
@@ -116,10 +116,10 @@ void print_lanes_within(TreePrinter *l, const LoopNode *n) {
   const Bound *bound = node_lane_bound(l->t, n);
   if (!bound) return; // never in a verified tree
   tree_printf(l, "%lld, %lld, ", (long long)bound->factor[loop_lane_axis(l->t->loop)], (long long)bound->extent);
-  if (n->from.inside) tree_say(l, n, "%I ? ");
+  if (n->test) tree_say(l, n, "%? ? ");
   if (n->has_fewer_lanes) add_var(l, loop_var(VAR_LANES));
   else tree_say(l, n, "%L");
-  add_text(l, n->from.inside ? " : 0);\n" : ");\n");
+  add_text(l, n->test ? " : 0);\n" : ");\n");
 }
 
 static void add_load(TreePrinter *l, const LoopNode *n, Load load) {
@@ -135,9 +135,9 @@ static void add_load(TreePrinter *l, const LoopNode *n, Load load) {
       add_load_within(l, n);
       return;
     }
-    if (n->from.inside) tree_say(l, n, "%I ? ");
+    if (n->test) tree_say(l, n, "%? ? ");
     add_vector_load(l, n, l->prefix, false);
-    if (n->from.inside) tree_say(l, n, " : %P_set(%u)");
+    if (n->test) tree_say(l, n, " : %P_set(%u)");
   }
 }
 
