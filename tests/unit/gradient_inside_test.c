@@ -1,5 +1,6 @@
 // The operator Gradient inside of a graph: its results, also where it is differentiated again, in graph files and in
 // ONNX's two models of it, and what is said of wrong ones.
+#include "ir/graph/type.h"
 #include "tests/unit/api_case.h"
 #include "tests/unit/failing_allocator.h"
 #include "tests/unit/onnx_message.h"
@@ -9,16 +10,16 @@
 
 enum { MOST = 8 };
 
-// Interprets the graph; all inputs are [3] or single numbers, from `numbers` on.
-static void must_give(ng_context *ctx, ng_graph *g, const double *numbers, const double *expected) {
+// Interprets the graph: its inputs are the numbers, one after the other, and its outputs those expected.
+static void must_give(ng_context *ctx, ng_graph *g, const double numbers[MOST], const double expected[MOST]) {
   ng_tensor inputs[MOST] = {{0}}, outputs[MOST] = {{0}};
   const size_t ninputs = ng_graph_input_count(g), noutputs = ng_graph_output_count(g);
+  size_t used = 0, compared = 0;
   for (size_t i = 0; i < ninputs; i++) {
     const ng_tensor_info info = ng_graph_input(g, i);
     assert_int_equal(ng_tensor_new(ctx, &info, &inputs[i]), NG_OK);
-    for (int64_t e = 0; e < ng_tensor_nelems(&inputs[i]); e++, numbers++)
-      if (info.type == NG_F64) ((double *)inputs[i].data)[e] = *numbers;
-      else ((float *)inputs[i].data)[e] = (float)*numbers;
+    for (int64_t e = 0; e < ng_tensor_nelems(&inputs[i]) && used < MOST; e++)
+      type_store((Type)info.type, inputs[i].data, (size_t)e, numbers[used++]);
   }
   for (size_t i = 0; i < noutputs; i++) {
     const ng_tensor_info info = ng_graph_output(g, i);
@@ -26,10 +27,11 @@ static void must_give(ng_context *ctx, ng_graph *g, const double *numbers, const
   }
   if (ng_interpret(g, inputs, outputs, 0) != NG_OK) fail_msg("%s", ng_messages_text(ctx, 0));
   for (size_t i = 0; i < noutputs; i++)
-    for (int64_t e = 0; e < ng_tensor_nelems(&outputs[i]); e++, expected++)
-      if (fabs(ng_tensor_get(&outputs[i], e) - *expected) > 1e-9 * fabs(*expected))
-        fail_msg("%s[%d]: %.17g, expected %.17g", ng_graph_output(g, i).name, (int)e, ng_tensor_get(&outputs[i], e),
-                 *expected);
+    for (int64_t e = 0; e < ng_tensor_nelems(&outputs[i]) && compared < MOST; e++) {
+      const double got = ng_tensor_get(&outputs[i], e), wanted = expected[compared++];
+      if (fabs(got - wanted) > 1e-9 * fabs(wanted))
+        fail_msg("%s[%d]: %.17g, expected %.17g", ng_graph_output(g, i).name, (int)e, got, wanted);
+    }
   for (size_t i = 0; i < ninputs; i++) ng_tensor_free(ctx, &inputs[i]);
   for (size_t i = 0; i < noutputs; i++) ng_tensor_free(ctx, &outputs[i]);
 }
@@ -39,7 +41,7 @@ static void must_give(ng_context *ctx, ng_graph *g, const double *numbers, const
 static void results_are_the_derivatives(void **state) {
   static const struct {
     const char *nodes;
-    double expected[8];
+    double expected[MOST];
   } rows[] = {
       // w x^3: 3 w x^2, and of its sum 6 w x and the sum of 3 x^2
       {"  - {op: Gradient, inputs: [d, x, w], outputs: [dd, dw]}\n  - {op: Gradient, inputs: [y, x], outputs: [d]}\n"
@@ -66,7 +68,7 @@ static void results_are_the_derivatives(void **state) {
     ng_context *ctx = new_context();
     snprintf(text, sizeof text, BEGIN "%s", rows[i].nodes);
     ng_graph *g = must_read(ctx, text);
-    must_give(ctx, g, (const double[]){1, 2, 3, 2}, rows[i].expected);
+    must_give(ctx, g, (const double[MOST]){1, 2, 3, 2}, rows[i].expected);
     ng_graph_free(g);
     ng_context_free(ctx);
   }
@@ -207,7 +209,8 @@ static void models_of_onnx_have_gradients(void **state) {
     ng_context *ctx = new_context();
     ng_graph *g = ng_graph_read(ctx, "test.onnx", (const char *)model.bytes, model.count, NULL);
     if (!g) fail_msg("%s", ng_messages_text(ctx, 0));
-    must_give(ctx, g, (const double[]){3, 5}, has_product ? (const double[]){24, 11, 3} : (const double[]){8, 1, 1});
+    must_give(ctx, g, (const double[MOST]){3, 5},
+              has_product ? (const double[MOST]){24, 11, 3} : (const double[MOST]){8, 1, 1});
     ng_graph_free(g);
     ng_context_free(ctx);
   }
