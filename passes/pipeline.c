@@ -9,6 +9,7 @@
 //   common-subexpressions  after the passes that make equal computations look equal
 //   recognise              after these, so that a norm has few spellings; before fuse, which treats norm operators
 //   split-groups           after common-subexpressions, which would merge the nodes of its two reads of the data
+//   split-casts            after common-subexpressions, which would merge its casts; before fuse
 //   reshape-layouts        after movement, which would remove its copies; before fuse, which must see them
 //   quantize-scales        after common-subexpressions, which compares lists of scales but not large constants
 //   aliases                after all rewriting passes, which change uses
@@ -57,6 +58,8 @@ const Pass passes[] = {
     {"recognise", pass_recognise, "replace norms that are composed of simple operators by norm operators", NULL, false},
     {"split-groups", pass_split_groups, "split group norms whose channels are last in memory into sums by channel",
      NULL, false},
+    {"split-casts", pass_split_casts, "widen a half float in each kernel that reads it, not in one for all", NULL,
+     false},
     {"reshape-layouts", pass_reshape_layouts, "copy the input of a reshape to row-major layout if its layout differs",
      NULL, true},
     {"quantize-scales", pass_quantize_scales, "turn lists of scales into constant tensors", NULL, true},

@@ -1,6 +1,7 @@
 // Gradients of graphs.
 #include "frontend/api/gradient.h"
 
+#include "frontend/api/precision.h"
 #include "passes/train/train.h"
 
 #include <string.h>
@@ -24,13 +25,29 @@ static ng_status find_values(ng_graph *g, const char *what, const char *const *n
   return NG_OK;
 }
 
+// In the graph's arena.
+static ng_status choose_precision(ng_graph *g, const ng_gradient_options *o, DerivativeForm form,
+                                  MixedPrecision *mixed) {
+  const ng_status status = precision_choose(g->ctx, o->precision, o->keep_f32, o->nkeep_f32, &g->graph->arena, mixed);
+  if (status != NG_OK || !mixed->type) return status;
+  if (form) return argument_error(g->ctx, "precision: expected the gradient with it, not another derivative");
+  if (g->graph->nleaves)
+    return argument_error(g->ctx,
+                          "precision: expected a graph without leaves, found %s; training has leaves and "
+                          "precision together",
+                          g->graph->name);
+  return NG_OK;
+}
+
 static Graph *derivative_of(ng_graph *g, const ng_gradient_options *options, DerivativeForm form, GradientEnds *ends,
                             ng_status *status) {
   static const ng_gradient_options defaults = {0};
   const ng_gradient_options *o = options ? options : &defaults;
   const Graph *graph = g->graph;
   Value **wrt, **of;
-  *status = graph_bind_fixed(g);
+  MixedPrecision mixed = {0};
+  *status = choose_precision(g, o, form, &mixed);
+  if (*status == NG_OK) *status = graph_bind_fixed(g);
   if (*status == NG_OK) *status = find_values(g, "input", o->wrt, o->nwrt, graph->inputs, graph->ninputs, &wrt);
   if (*status == NG_OK) *status = find_values(g, "output", o->of, o->nof, graph->outputs, graph->noutputs, &of);
   if (*status != NG_OK) return NULL;
@@ -43,6 +60,10 @@ static Graph *derivative_of(ng_graph *g, const ng_gradient_options *options, Der
     Graph *backward = gradient;
     gradient = gradient_with_forward(graph, backward, ends, false, &g->ctx->diagnostics);
     graph_free(backward);
+  }
+  if (gradient && mixed.type && !mixed_gradient(gradient, graph, ends, &mixed, &g->ctx->diagnostics)) {
+    graph_free(gradient);
+    gradient = NULL;
   }
   *status = call_end(g->ctx, call);
   compiling_end(g->ctx);
@@ -121,7 +142,13 @@ ng_graph *ng_graph_gradient_forward(ng_graph *g, const ng_gradient_options *opti
   if (!gradient) return NULL;
   Call call = call_begin(ctx);
   Graph *forward = graph_with_saved(g->graph, gradient, &ends);
+  MixedPrecision mixed = {0};
   if (!forward) error_out_of_memory(&ctx->diagnostics);
+  else if (options && choose_precision(g, options, DERIVATIVE_GRADIENT, &mixed) == NG_OK && mixed.type &&
+           !mixed_forward(forward, g->graph, gradient, &ends, &mixed, &ctx->diagnostics)) {
+    graph_free(forward);
+    forward = NULL;
+  }
   graph_free(gradient);
   return graph_wrap(ctx, call, forward);
 }

@@ -395,6 +395,11 @@ typedef struct ng_gradient_options {
   size_t nof;
   int save_least; /* the gradient graph recomputes saved values where that is cheap from values it reads anyway */
   ng_derivative derivative; /* of ng_graph_gradient; other functions take the gradient */
+  /* As in ng_train_options, of NG_GRADIENT and graphs without leaves only. The gradient takes saved values of bf16;
+     ng_graph_gradient_forward gives these, and rounds the operands of its products. */
+  const char *precision;
+  const char *const *keep_f32;
+  size_t nkeep_f32;
 } ng_gradient_options;
 
 /* The graph that computes the gradients of g's inputs: diff_NAME for each name in wrt, from diff_NAME for each name in
@@ -469,6 +474,12 @@ typedef struct ng_train_options {
      in "bias". */
   const char *const *no_decay;
   size_t nno_decay;
+  /* "f32" or "bf16"; NULL: "f32". bf16: products and convolutions take operands of bf16 and add in f32, and activations
+     that the backward pass reads are kept as bf16. States, norms, softmax, losses and all else are computed in f32. */
+  const char *precision;
+  const char *const *keep_f32; /* with bf16: operators that read, compute and keep f32, as do their gradients (those of
+                                  Convolution are the operators ConvolutionBackward...; of MatMul, MatMul) */
+  size_t nkeep_f32;
 } ng_train_options;
 
 /* The step graph of g: one call computes the losses and updates the parameters. It has g's inputs and states, and g's

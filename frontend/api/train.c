@@ -2,6 +2,7 @@
 #include "passes/train/train.h"
 #include "frontend/api/handles.h"
 #include "frontend/api/parameters.h"
+#include "frontend/api/precision.h"
 #include "frontend/api/unpack.h"
 
 #include <fnmatch.h>
@@ -382,6 +383,9 @@ ng_graph *ng_graph_train(ng_graph *g, const ng_train_options *options) {
   arena_init(&t.scratch, &ctx->allocator);
   ng_status status = choose_optimizer(&t);
   if (status == NG_OK) status = choose_numbers(&t);
+  if (status == NG_OK)
+    status = precision_choose(ctx, t.options->precision, t.options->keep_f32, t.options->nkeep_f32, &t.scratch,
+                              &t.made.mixed);
   if (status == NG_OK) status = make_trainable(&t, true);
   if (status == NG_OK) status = choose_losses(&t);
   if (status == NG_OK) status = mark_parameters(&t);

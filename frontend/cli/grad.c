@@ -16,8 +16,15 @@ static ng_derivative derivative_of(const Settings *s) {
 }
 
 static ng_gradient_options gradient_options(const Settings *s) {
-  return (ng_gradient_options){s->wrt.items, s->wrt.count,       s->of.items,
-                               s->of.count,  s->forward != NULL, derivative_of(s)};
+  return (ng_gradient_options){.wrt = s->wrt.items,
+                               .nwrt = s->wrt.count,
+                               .of = s->of.items,
+                               .nof = s->of.count,
+                               .save_least = s->forward != NULL,
+                               .derivative = derivative_of(s),
+                               .precision = s->precision,
+                               .keep_f32 = s->keep_f32.items,
+                               .nkeep_f32 = s->keep_f32.count};
 }
 
 // The kinds of the gradient graph's inputs: inputs of the forward graph, its values, incoming gradients, and tangents.

@@ -68,8 +68,8 @@ typedef struct Settings {
   ShapeSetting *shapes;
   size_t nshapes;
   TextList constants; // NAME=FILE
-  TextList disabled, schedule, costs, wrt, of, loss, freeze, no_decay;
-  const char *optimizer, *rate_schedule, *forward, *to;
+  TextList disabled, schedule, costs, wrt, of, loss, freeze, no_decay, keep_f32;
+  const char *optimizer, *rate_schedule, *forward, *to, *precision;
   NumberSetting *numbers; // settings of training
   size_t nnumbers;
   bool is_nesterov, syncs_batch_norms, lists_parameters;

@@ -190,7 +190,10 @@ static ng_status train(ng_context *ctx, ng_graph *g, const Settings *s, Answer *
                               .freeze = s->freeze.items,
                               .nfreeze = s->freeze.count,
                               .no_decay = s->no_decay.items,
-                              .nno_decay = s->no_decay.count};
+                              .nno_decay = s->no_decay.count,
+                              .precision = s->precision,
+                              .keep_f32 = s->keep_f32.items,
+                              .nkeep_f32 = s->keep_f32.count};
   ng_setting *settings = settings_of(s, &options.nsettings);
   options.settings = settings;
   ng_graph *step = ng_graph_train(g, &options), *test = NULL, *infer = NULL, *one = NULL;

@@ -96,7 +96,8 @@ class _Options(ctypes.Structure):
 class _GradientOptions(ctypes.Structure):
     _fields_ = [
         ("wrt", POINTER(c_char_p)), ("nwrt", c_size_t), ("of", POINTER(c_char_p)), ("nof", c_size_t),
-        ("save_least", c_int), ("derivative", c_int),
+        ("save_least", c_int), ("derivative", c_int), ("precision", c_char_p), ("keep_f32", POINTER(c_char_p)),
+        ("nkeep_f32", c_size_t),
     ]  # fmt: skip
 
 
@@ -109,6 +110,7 @@ class _TrainOptions(ctypes.Structure):
         ("losses", POINTER(c_char_p)), ("nlosses", c_size_t), ("optimizer", c_char_p), ("settings", POINTER(_Setting)),
         ("nsettings", c_size_t), ("schedule", c_char_p), ("freeze", POINTER(c_char_p)), ("nfreeze", c_size_t),
         ("no_decay", POINTER(c_char_p)), ("nno_decay", c_size_t),
+        ("precision", c_char_p), ("keep_f32", POINTER(c_char_p)), ("nkeep_f32", c_size_t),
     ]  # fmt: skip
 
 
@@ -1041,10 +1043,11 @@ def _set_shapes(session, g, shapes):
 _GRADIENT, _TANGENTS, _HVP, _JACOBIAN, _HESSIAN, _VJP = range(6)  # ng_derivative
 
 
-def _differentiate(session, g, function, wrt, of, save_least, derivative):
+def _differentiate(session, g, function, wrt, of, save_least, derivative, precision, keep_f32):
     if wrt:  # names of constants become inputs
         g = session.keep(_lib.ng_graph_with_inputs(g, *_strings(wrt)), _lib.ng_graph_free)
-    options = _GradientOptions(*_strings(wrt), *_strings(of), save_least, derivative)
+    options = _GradientOptions(*_strings(wrt), *_strings(of), save_least, derivative, precision,
+                               *_strings(keep_f32))  # fmt: skip
     return session.keep(getattr(_lib, function)(g, byref(options)), _lib.ng_graph_free)
 
 
@@ -1173,19 +1176,27 @@ class Graph(_Signed):
         extents = tuple((index[name], shape) for name, shape in shapes.items())
         return Graph((*self._steps, (_set_dims, values), (_set_shapes, extents)))
 
-    def _gradient(self, function, wrt, of, save_least=False, derivative=_GRADIENT):
-        return self._then(_differentiate, function, _names(wrt), _names(of), bool(save_least), derivative)
+    def _gradient(self, function, wrt, of, save_least=False, derivative=_GRADIENT, precision=None, keep_f32=None):
+        return self._then(_differentiate, function, _names(wrt), _names(of), bool(save_least), derivative,
+                          precision and _encode(precision), _names(keep_f32))  # fmt: skip
 
-    def gradient(self, wrt: _Names = None, of: _Names = None, save_least: bool = False) -> Graph:
+    def gradient(
+        self, wrt: _Names = None, of: _Names = None, save_least: bool = False, precision: str | None = None,
+        keep_f32: _Names = None,
+    ) -> Graph:  # fmt: skip
         """The graph that computes diff_NAME for each name in `wrt`, from diff_NAME for each name in `of`.
 
         wrt: names of inputs and states, or of constants, such as an ONNX model's weights, which become inputs.
+        precision, keep_f32: as in `train`.
         """
-        return self._gradient("ng_graph_gradient", wrt, of, save_least)
+        return self._gradient("ng_graph_gradient", wrt, of, save_least, precision=precision, keep_f32=keep_f32)
 
-    def forward(self, wrt: _Names = None, of: _Names = None, save_least: bool = False) -> Graph:
+    def forward(
+        self, wrt: _Names = None, of: _Names = None, save_least: bool = False, precision: str | None = None,
+        keep_f32: _Names = None,
+    ) -> Graph:  # fmt: skip
         """This graph with further outputs: the values that `gradient`, for the same arguments, takes as inputs."""
-        return self._gradient("ng_graph_gradient_forward", wrt, of, save_least)
+        return self._gradient("ng_graph_gradient_forward", wrt, of, save_least, precision=precision, keep_f32=keep_f32)
 
     def vjp(self, wrt: _Names = None, of: _Names = None) -> Graph:
         """The graph of `gradient`, from this graph's inputs alone: it computes the values that it needs."""
@@ -1219,12 +1230,18 @@ class Graph(_Signed):
 
     def train(
         self, optimizer: str | None = None, *, losses: _Names = None, schedule: str | None = None, freeze: _Names = None,
-        no_decay: _Names = None, **settings: float,
+        no_decay: _Names = None, precision: str | None = None, keep_f32: _Names = None, **settings: float,
     ) -> Graph:  # fmt: skip
-        """The training step: a call computes the losses and updates the states. settings: learning_rate=0.1, ..."""
+        """The training step: a call computes the losses and updates the states. settings: learning_rate=0.1, ...
+
+        precision: "f32" or "bf16", for the operands of products and convolutions, and what the backward pass keeps.
+        keep_f32: with "bf16", names of operators that stay f32.
+        """
         numbers_ = tuple((_encode(name), _number(value, name)) for name, value in settings.items())
         chosen = [text and _encode(text) for text in (optimizer, schedule)]
-        return self._then(_make_step, _names(losses), *chosen, _names(freeze), _names(no_decay), numbers_)
+        precision = precision and _encode(precision)
+        patterns = (_names(freeze), _names(no_decay))
+        return self._then(_make_step, _names(losses), *chosen, *patterns, numbers_, precision, _names(keep_f32))
 
     def inference(self, losses: _Names = None) -> Graph:
         """The graph for use after training, without losses; it updates no state."""
@@ -1391,17 +1408,18 @@ def _shape_of(array):
     return _view(array).shape if shape is None else tuple(operator.index(extent) for extent in shape)
 
 
-def _train_options(losses, optimizer, schedule, freeze, no_decay, settings):
+def _train_options(losses, optimizer, schedule, freeze, no_decay, settings, precision=None, keep_f32=None):
     """ng_train_options, and the memory that it points to. Names are encoded."""
     loss_names, nlosses = _strings(losses)
     patterns, npatterns = _strings(freeze)
     others, nothers = _strings(no_decay)
+    operators, noperators = _strings(keep_f32)
     numbers_ = (_Setting * len(settings))(*settings)
     options = _TrainOptions(
         loss_names, nlosses, optimizer, numbers_, len(numbers_), schedule, patterns, npatterns, others,
-        nothers,
+        nothers, precision, operators, noperators,
     )  # fmt: skip
-    return options, (loss_names, numbers_, patterns, others)
+    return options, (loss_names, numbers_, patterns, others, operators)
 
 
 def _compile_options(*, isa=None, fuse=True, memory=0, disable=None, schedule=None, costs=None, fast_math=False,

@@ -270,12 +270,26 @@ static const char *refusal_of_prologue(Fusion *f, Node *node, uint32_t region, i
   return why == no_schedule ? "the product would compute the operand again for each use" : why;
 }
 
+// Whether the node makes a value narrower that a kernel before the region needs: then an earlier kernel should, so that
+// only the narrow value lives until the region.
+static bool narrows_earlier_value(const Fusion *f, const Node *node, uint32_t region) {
+  const Value *v = node->op->id == OP_TypeCast ? node->inputs[0] : NULL;
+  if (!v || !v->producer || type_nbytes(node->outputs[0]->type) >= type_nbytes(v->type)) return false;
+  bool is_needed = false, is_read = false;
+  for (const Use *use = v->uses; use; use = use->next) {
+    is_needed |= use->node->index < node->index || region_of(f, use->node) < region;
+    is_read |= use->node != node && region_of(f, use->node) == region;
+  }
+  return is_needed && !is_read;
+}
+
 // Why the node cannot join the region; NULL: it can.
 static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   const Region *r = &f->regions[region];
   Shape own = node_domain(node);
   if (node_is_never_fused(node) || node_is_never_fused(f->g->nodes[region])) return NEVER_FUSED;
   if (!nodes_compute_alike(node, f->g->nodes[region])) return TYPES_DIFFER;
+  if (narrows_earlier_value(f, node, region)) return "an earlier kernel needs what it makes narrower";
   const int operand = operand_in(f, node, region);
   if (operand) return refusal_of_prologue(f, node, region, operand);
   bool is_wider = !shape_equals(&own, &r->domain) && shape_broadcasts_to(&r->domain, &own);

@@ -17,9 +17,17 @@ static void copy_attributes(Node *to, const Node *from) {
       *node_attribute_slot(to, from->op->attributes[i].name) = from->attributes[i];
 }
 
+// The tensor to search: src, or the narrower one that it was cast from, which has the same winners.
+static Value *searched(const Node *node) {
+  Value *src = node->inputs[0];
+  const Node *cast = src->producer && src->producer->op->id == OP_TypeCast ? src->producer : NULL;
+  const bool is_wider = cast && type_is_float(cast->inputs[0]->type) && type_widens(cast->inputs[0]->type, src->type);
+  return is_wider ? cast->inputs[0] : src;
+}
+
 // Adds an operator on src whose result has diff_dst's shape and layout. NULL: out of memory.
 static Node *add_beside(Builder *b, const Node *node, OperatorId id) {
-  Node *own = build_node(b, id, 1, node->inputs);
+  Node *own = build_node(b, id, 1, (Value *const[]){searched(node)});
   Value *v = build_result(b, own, 0, TYPE_NONE);
   if (!v) return NULL;
   copy_attributes(own, node);

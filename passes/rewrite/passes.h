@@ -13,6 +13,7 @@ bool pass_quantize_scales(Graph *g, PassContext *c);
 bool pass_recognise(Graph *g, PassContext *c);
 bool pass_reshape_layouts(Graph *g, PassContext *c);
 bool pass_simplify(Graph *g, PassContext *c);
+bool pass_split_casts(Graph *g, PassContext *c);
 bool pass_split_groups(Graph *g, PassContext *c);
 bool pass_splits(Graph *g, PassContext *c);
 

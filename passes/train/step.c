@@ -171,11 +171,27 @@ static void add_updates(Step *s) {
     if (s->next[i] && !graph_add_update(g, &g->states[i], s->next[i], (Position){0})) build_out_of_memory(&s->b);
 }
 
+// Rewrites the step for mixed precision. values: the step graph's values by index in the forward graph.
+static void mix_precision(Step *s, Value *const *values, size_t first_backward) {
+  Builder *b = &s->b;
+  const MixedPrecision *mixed = &s->options->mixed;
+  bool *may_keep = ARENA_ARRAY(&b->scratch, bool, s->forward->nvalues + 1);
+  bool *is_kept = ARENA_ARRAY(&b->scratch, bool, b->graph->nvalues + 1);
+  if (!may_keep || !is_kept || !mixed_find_kept(s->forward, mixed, may_keep)) {
+    build_out_of_memory(b);
+    return;
+  }
+  for (size_t i = 0; i < s->forward->nvalues; i++)
+    if (may_keep[i]) is_kept[values[i]->index] = true;
+  b->failed = !mixed_rewrite(b->graph, mixed, first_backward, b->graph->noutputs, is_kept, b->d);
+}
+
 static void make(Step *s, const Graph *backward, const GradientEnds *ends) {
   Builder *b = &s->b;
   const Graph *forward = s->forward;
   b->comment = "The forward graph.";
   Value **values = build_inlined(b, forward, b->graph->inputs);
+  const size_t nforward = b->graph->nnodes;
   Value **saved = values ? backward_inputs(s, backward, ends, values) : NULL;
   b->comment = "The gradients.";
   Value **gradients = saved ? build_inlined(b, backward, saved) : NULL;
@@ -190,6 +206,7 @@ static void make(Step *s, const Graph *backward, const GradientEnds *ends) {
   Value *rate = step_add_rate(s);
   step_update_parameters(s, rate);
   add_updates(s);
+  if (s->options->mixed.type && !b->failed) mix_precision(s, values, nforward);
   if (b->failed) return;
   pass_dead_code(b->graph, &(PassContext){.diagnostics = b->d, .allocator = b->scratch.allocator});
 }

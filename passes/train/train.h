@@ -13,7 +13,7 @@
 #ifndef NGRAD_PASSES_TRAIN_TRAIN_H
 #define NGRAD_PASSES_TRAIN_TRAIN_H
 
-#include "passes/gradient/gradient.h"
+#include "passes/train/mixed_precision.h"
 
 // The learning rate of step t = 0, 1, ...: the base rate times min(1, (t + 1) / warmup), and, with u = max(0, t -
 // warmup), times gamma^floor(u / step_size) for SCHEDULE_STEP or (1 + cos(pi * min(1, u / (steps - warmup)))) / 2 for
@@ -41,6 +41,7 @@ typedef struct TrainOptions {
   int64_t nleaves;           // the number of equal parts of the batch; 0: one
   int64_t syncs_batch_norms; // 1: batch norms use the statistics of all leaves together; 0: of each leaf alone
   double clip_norm; // the largest L2 norm of all gradients together, which are scaled down to it; 0: no scaling
+  MixedPrecision mixed;
 } TrainOptions;
 
 // A copy of the graph that can be trained. Losses of an output and a new input are added: "cross-entropy" with s32

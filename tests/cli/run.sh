@@ -700,6 +700,17 @@ count 'inference takes one sample where the batch of the step is fixed'
 expect 0 '^wrote trained/net.c$' '' train net.yaml --accumulate 4 --threads none -o trained
 grep -q 'int64_t N,' trained/net.h
 count 'inference is open in the batch where the step has leaves'
+expect 0 . '' train net.yaml --precision bf16 --accumulate 2 -o mixed
+expect 0 'src: leaf.x_bf16, weights: w_bf16, bias: b_bf16' '' show mixed/net_step.yaml
+expect 0 '^w.next .* ok$' '' run mixed/net_step.yaml --random --compare
+expect 0 . '' train net.yaml --precision bf16 --keep-f32 MatMul -o mixed
+expect 0 'src: x, weights: w, bias: b' '' show mixed/net_step.yaml
+expect 2 '' 'unknown operator Matmul, did you mean MatMul' train net.yaml --precision bf16 --keep-f32 GELU,Matmul -o mixed
+expect 2 '' '--keep-f32: expected precision bf16 with it' train net.yaml --keep-f32 GELU -o mixed
+expect 2 '' '--precision: expected f32 or bf16, found f16' train net.yaml --precision f16 -o mixed
+expect 2 '' 'unknown precision bf8, expected f32 or bf16' train net.yaml --precision bf8 -o mixed
+expect 0 'src: x_bf16, weights: diff_logits_bf16' '' grad net.yaml --of loss --precision bf16
+expect 2 '' 'precision: expected the gradient with it' grad net.yaml --precision bf16 --hvp
 expect 0 . '' train net.yaml --accumulate 3 -o trained
 expect 0 'x, type: f32, shape: \[3, N, 3\]' '' convert trained/net_step.yaml
 expect 0 '^loss .* ok$' '' run trained/net_step.yaml --random --compare

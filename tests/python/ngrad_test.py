@@ -770,6 +770,25 @@ class States(Case):
         self.assertGreater(error.messages[0].line, 0)
 
 
+    def test_steps_and_gradients_in_mixed_precision(self):
+        graph = ngrad.load(os.path.join(os.path.dirname(__file__), "../../models/train/mlp.yaml"))
+        step = graph.train("adam", losses="loss", precision="bf16").with_dims(N=5)
+        self.assertEqual({a.dtype.name for a in step.initial_states().values()}, {"float32", "int64"})
+        wide = graph.train("adam", losses="loss").with_dims(N=5)
+        data = step.random_inputs() | step.initial_states()
+        losses = [g.interpret(**data)["loss"] for g in (step, wide)]
+        np.testing.assert_allclose(*losses, rtol=0.02)
+        self.assertNotEqual(*losses)
+        kept = graph.train("adam", losses="loss", precision="bf16", keep_f32="MatMul")
+        self.assertNotIn("bf16", kept.show())
+        self.refuses("unknown precision", graph.train, losses="loss", precision="b16")
+        arguments = {"of": "loss", "precision": "bf16"}
+        forward, gradient = (make(**arguments) for make in (graph.forward, graph.gradient))
+        saved = {t.name: t.type for t in forward.outputs}
+        self.assertEqual(saved["active"], "bf16")
+        self.assertEqual({t.name: t.type for t in gradient.inputs}["active"], "bf16")
+        self.assertEqual(saved["loss"], "f32")
+
     def test_parameters_may_have_no_weight_decay(self):
         graph = ngrad.load(os.path.join(os.path.dirname(__file__), "../../models/train/mlp.yaml"))
         step = graph.train("adamw", losses="loss", weight_decay=0.5, no_decay=["w1", "norms-and-biases"])
