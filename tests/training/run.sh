@@ -85,6 +85,7 @@ count 'C repeats the epochs of ngrad fit --no-shuffle'
   "$ngrad" fit opened/mlp_step.yaml --in long --drop-last --epochs 4 -q -o ordered --resume --no-shuffle >log 2>&1
 count 'training that was begun in order goes on in order'
 
+# shellcheck disable=SC2086 # several options
 "$ngrad" train open.yaml --loss loss --optimizer adam --precision bf16 --threads none --isa scalar -o opened >log 2>&1 &&
   gcc -std=c11 $warnings -O0 -I. opened/mlp.c "$here/epochs.c" -lm -o epochs >>log 2>&1 &&
   "$ngrad" fit opened/mlp_step.yaml --in long --drop-last --epochs 2 --seed 5 -q -o mixed >log 2>&1 &&

@@ -6,7 +6,7 @@
 // The nodes in their order, as "MatMul a:bf16 b:bf16 -> c:f32"; up to the first that counts calls.
 static const char *list_nodes(const ng_graph *g, Text *out) {
   text_init(out, &system_allocator);
-  for (size_t n = 0; n < g->graph->nnodes; n++) {
+  for (size_t n = 0; g && n < g->graph->nnodes; n++) {
     const Node *node = g->graph->nodes[n];
     if (node->outputs[0] && strcmp(node->outputs[0]->name, "step.next") == 0) break;
     text_format(out, "%s", node->op->name);
