@@ -282,7 +282,8 @@ static bool has_results_of(const Kernel *k, ExprId sum, AxisSet rows) {
 // other axes are shorter than window_columns: along these, a scalar of a row would serve few products, and results
 // that are far apart take as long to store as to sum. Other axes of a factor with windows, such as the batch, count
 // only if the factor is dense along them.
-static AxisSet find_candidates(const Kernel *k, const Expr *product, const AxisSet own[2]) {
+static AxisSet find_candidates(const Kernel *k, ExprId sum, const AxisSet own[2]) {
+  const Expr *product = &k->exprs[k->exprs[sum].args[0]];
   const int64_t many = k->costs->window_columns;
   const AxisSet all = own[0] | own[1], windows = window_axes(k) & all;
   int64_t longest = 0; // of the axes without windows
@@ -296,7 +297,7 @@ static AxisSet find_candidates(const Kernel *k, const Expr *product, const AxisS
   }
   for (AxisSet rest = dense; rest; rest &= rest - 1)
     if (k->axes[__builtin_ctz(rest)].extent < (longest < LANES ? LANES : many)) dense &= ~(rest & -rest);
-  if (dense && longest < many) return dense;
+  if (dense && (longest < many || axes_nelems(k, k->exprs[sum].reduced) <= k->costs->window_sum)) return dense;
   return all & ~windows ? all & ~windows : all;
 }
 
@@ -336,7 +337,7 @@ Product schedule_find_product(const Kernel *k) {
   const AxisSet others = k->exprs[p.sum].axes, own[] = {of_first & ~of_second & others, of_second & ~of_first & others};
   if (!own[0] || !own[1]) return none;
   int factor = 0;
-  const AxisSet candidates = find_candidates(k, e, own), usable = candidates & ~sides_of_rows(&p, own);
+  const AxisSet candidates = find_candidates(k, p.sum, own), usable = candidates & ~sides_of_rows(&p, own);
   p.vector_axis = choose_vector_axis(k, p.sum, own, usable ? usable : candidates, &factor);
   p.vector = e->args[factor];
   p.row = e->args[1 - factor];
