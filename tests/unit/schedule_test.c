@@ -170,6 +170,25 @@ static void batch_norm_gradient_of_few_channels_has_tiles(void **state) {
   lowered_deinit(&l);
 }
 
+// Where kernels end decides whether a tensor of f16 is rounded, which the number of rows must not decide.
+static void few_long_rows_of_rounded_tensors_are_fused_as_many(void **state) {
+  (void)state;
+  for (int i = 0; i < 4; i++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "format: ngrad/1\nname: test\ninputs: [{name: x, type: %s, shape: [%d, 140000]}]\n"
+             "nodes: [{op: ReduceMax, inputs: [x], outputs: [m], attributes: {axes: [1], keep_dims: true}},\n"
+             "        {op: Subtract, inputs: [x, m], outputs: [c]},\n"
+             "        {op: Exp, inputs: [c], outputs: [e]},\n"
+             "        {op: ReduceSum, inputs: [e], outputs: [s], attributes: {axes: [1], keep_dims: true}},\n"
+             "        {op: Divide, inputs: [e, s], outputs: [y]}]\noutputs: [e, y]\n",
+             i < 2 ? "f16" : "bf16", i % 2 ? 20 : 3);
+    Lowered l = lower(text, &usual, false);
+    assert_int_equal(l.program->nkernels, 1);
+    lowered_deinit(&l);
+  }
+}
+
 static void batch_norm_gradient_nxc_takes_two_loops(void **state) {
   (void)state;
   Lowered l = lower(BATCH_NORM("4, 9, 9, 16", "16", "NXC"), &usual, false);
@@ -781,6 +800,7 @@ int main(void) {
       cmocka_unit_test(layer_norm_of_one_row_is_cut_into_tiles),
       cmocka_unit_test(batch_norm_gradient_ncx_finishes_a_channel_at_a_time),
       cmocka_unit_test(batch_norm_gradient_of_few_channels_has_tiles),
+      cmocka_unit_test(few_long_rows_of_rounded_tensors_are_fused_as_many),
       cmocka_unit_test(batch_norm_gradient_nxc_takes_two_loops),
       cmocka_unit_test(gradient_with_frozen_statistics_is_one_look_at_the_data),
       cmocka_unit_test(layer_norm_sweeps_a_row_three_times),
