@@ -45,6 +45,8 @@ static void give_result(Gradient *g, Node *node, uint32_t slot) {
   value_replace_uses(diff, v);
   node_set_output(producer, from, NULL);
   node_set_output(producer, from, v);
+  for (uint32_t i = slot + 1; i < node->ninputs; i++) // further results that are the same value
+    if (g->diff[node->inputs[i]->index] == diff) g->diff[node->inputs[i]->index] = v;
 }
 
 static bool expand(Gradient *g, Node *node) {

@@ -104,6 +104,26 @@ static bool make_no_tangents(Direction *s) {
   return true;
 }
 
+// Tangents do not depend on the cotangents: a node that still has one as an operand needs it for other results. Zeros
+// take their places, after the names of inputs have been set.
+static bool drop_cotangents(Direction *s) {
+  Graph *g = s->result;
+  size_t nleft = 0;
+  for (size_t i = 0; i < g->ninputs; i++) {
+    Value *v = g->inputs[i];
+    bool is_cotangent = false;
+    for (size_t k = 0; i < g->ninputs - s->second.ndiffs && k < s->first.ndiffs; k++)
+      is_cotangent |= s->second.inputs[i] == cotangents(s)[k];
+    Value *zeros = is_cotangent ? graph_add_number(g, graph_fresh_name(g, "number"), v->type, &v->shape, 0) : v;
+    if (!zeros) return error_out_of_memory(s->d);
+    if (is_cotangent) value_replace_uses(v, zeros);
+    v->is_input = !is_cotangent;
+    if (!is_cotangent) g->inputs[nleft++] = v;
+  }
+  g->ninputs = nleft;
+  return true;
+}
+
 static bool make_tangents(Direction *s) {
   if (!begin(s, "tangent")) return false;
   if (!s->first.ndiffs) return make_no_tangents(s);
@@ -112,7 +132,7 @@ static bool make_tangents(Direction *s) {
   bool ok = true;
   for (size_t i = 0; ok && i < s->result->noutputs; i++)
     ok = set_name(s, s->result, s->result->outputs[i], s->first.inputs[nothers + i]->name);
-  return ok && add_zeros(s);
+  return ok && drop_cotangents(s) && add_zeros(s);
 }
 
 // Makes the gradients of the outputs, which must be single numbers, ones.

@@ -314,6 +314,27 @@ static void directions_of_networks_agree(void **state) {
   }
 }
 
+// A gradient by gamma alone needs gamma as an operand of its node; the tangent of it needs no cotangent in its place.
+static void tangents_take_inputs_and_tangents_alone(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(
+      ctx, "format: ngrad/1\ninputs: [{name: x, type: f64, shape: [4, 3]}, {name: c, type: f64, shape: [3]}]\nnodes:\n"
+           "  - {op: BatchNormForwardTraining, inputs: [x, c, c, c, c], outputs: [y, rm, rv, bm, bv], attributes: "
+           "{epsilon: 0.1}}\n  - {op: Abs, inputs: [y], outputs: [a]}\n"
+           "  - {op: Gradient, inputs: [a, c], outputs: [z]}\noutputs: [z]\n");
+  ng_graph *forward = derivative(ctx, g, NG_TANGENTS, "x", "z");
+  for (size_t i = 0; i < ng_graph_input_count(forward); i++) {
+    const char *name = ng_graph_input(forward, i).name;
+    if (strcmp(name, "x") != 0 && strcmp(name, "c") != 0 && strcmp(name, "tangent_x") != 0)
+      fail_msg("%s: expected an input of the graph or a tangent", name);
+  }
+  tangents_must_be_differences(ctx, g, "z", "x");
+  ng_graph_free(forward);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 // The gradients of the product of the Hessian with a vector are third derivatives.
 static void third_derivatives_of_networks_are_those_of_differences(void **state) {
   (void)state;
@@ -581,6 +602,7 @@ static void without_memory_there_is_no_derivative(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(directions_of_networks_agree),
+      cmocka_unit_test(tangents_take_inputs_and_tangents_alone),
       cmocka_unit_test(third_derivatives_of_networks_are_those_of_differences),
       cmocka_unit_test(derivatives_are_as_stated_at_singular_points),
       cmocka_unit_test(weights_get_nothing_from_branches_not_taken),

@@ -61,6 +61,15 @@ static void results_are_the_derivatives(void **state) {
        "  - {op: Gradient, inputs: [s, y], outputs: [dy]}\n  - {op: Gradient, inputs: [s, x], outputs: [dx]}\n"
        "outputs: [dx, dy]\n",
        {2, 2, 2, 1, 1, 1}},
+      // one gradient by several: by an input twice, and by two operands of one sum
+      {"  - {op: Square, inputs: [x], outputs: [y]}\n  - {op: Gradient, inputs: [y, x, x], outputs: [a, b]}\n"
+       "outputs: [a, b]\n",
+       {2, 4, 6, 2, 4, 6}},
+      {"  - {op: Neg, inputs: [x], outputs: [n]}\n  - {op: Exp, inputs: [n], outputs: [p]}\n"
+       "  - {op: Log, inputs: [p], outputs: [l]}\n  - {op: Add, inputs: [n, l], outputs: [s]}\n"
+       "  - {op: Square, inputs: [s], outputs: [y]}\n  - {op: Gradient, inputs: [y, s, l], outputs: [a, b]}\n"
+       "outputs: [a, b]\n",
+       {-4, -8, -12, -4, -8, -12}},
   };
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
