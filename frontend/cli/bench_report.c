@@ -236,19 +236,18 @@ static char *row_label(const json_t *times) {
   return row;
 }
 
+// The times of a graph follow each other, with ascending numbers of threads. Other graphs may have its name.
 void times_compare_threads(json_t *document) {
+  const json_t *first = NULL;
+  double before = 0;
   for (size_t i = 0; i < json_array_size(document); i++) {
-    json_t *t = json_array_get(document, i), *first = NULL;
-    char *label = row_label(t);
-    for (size_t k = 0; !first; k++) {
-      char *other = row_label(json_array_get(document, k));
-      if (strcmp(label, other) == 0) first = json_array_get(document, k);
-      free(other);
-    }
+    json_t *t = json_array_get(document, i);
+    const double nthreads = number_of(t, "threads");
+    if (!first || nthreads <= before) first = t;
+    before = nthreads;
     const double speedup = number_of(first, "median_ms") / number_of(t, "median_ms");
     json_set(t, "speedup", json_number(speedup));
-    json_set(t, "efficiency", json_number(speedup * number_of(first, "threads") / number_of(t, "threads")));
-    free(label);
+    json_set(t, "efficiency", json_number(speedup * number_of(first, "threads") / nthreads));
   }
 }
 

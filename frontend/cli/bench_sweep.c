@@ -1,5 +1,5 @@
-// Reads the extents of a sweep, and draws its times: a line for each graph, program or set of options, on logarithmic
-// axes.
+// Reads the extents of a sweep, and draws its times: a line for each graph, program, set of options or number of
+// threads, on logarithmic axes.
 #include "frontend/cli/bench_sweep.h"
 
 #include <errno.h>
@@ -113,8 +113,18 @@ static void widen(Axis *axis, double factor) {
   axis->most *= factor;
 }
 
+// The label, with the number of threads if several are compared. The caller frees it.
+static char *line_label(const json_t *times) {
+  char *label = times_label(times);
+  if (!json_object_get(times, "speedup")) return label;
+  const double nthreads = number_at(times, "threads");
+  char *line = text_of_format("%s, %.0f thread%s", label, nthreads, nthreads == 1 ? "" : "s");
+  free(label);
+  return line;
+}
+
 static bool is_of_line(const json_t *times, const char *label) {
-  char *own = times_label(times);
+  char *own = line_label(times);
   const bool is_so = strcmp(own, label) == 0;
   free(own);
   return is_so;
@@ -127,7 +137,7 @@ static void plot_init(Plot *p, json_t *document, FILE *out) {
     size_t known = 0;
     while (known < json_array_size(p->labels) && !is_of_line(t, json_string_value(json_array_get(p->labels, known))))
       known++;
-    char *label = times_label(t);
+    char *label = line_label(t);
     if (known == json_array_size(p->labels)) json_add(p->labels, json_text(label));
     free(label);
     include(&p->x, number_at(t, "extent"));

@@ -138,11 +138,11 @@ static const char *why_no_schedule(const NodeList *list) {
   return sums.nproducts && sums.nothers ? NOT_OF_ROWS : no_schedule;
 }
 
-// Whether the sums of both parts, each of which has reductions, have in one kernel the orders that they have in two:
-// a maximum beside a sum may split its axes. Operators without reductions may change the order of others: a
-// multiplication makes a sum one of products.
+// Whether the sums of both parts have in one kernel the orders that they have in two. Operators without sums may change
+// the order of others: a multiplication makes a sum one of products.
 static bool keeps_orders(const FuseTrial *together, const FuseTrial *one, const FuseTrial *other) {
   SumForms separate = one->sums;
+  if (!one->sums.count || !other->sums.count) return true;
   sum_forms_add_all(&separate, &other->sums);
   return sum_forms_equal(&separate, &together->sums);
 }
@@ -159,8 +159,7 @@ static const char *try_join(Fusion *f, uint32_t region, Node *node, int64_t cach
   if (own.nbytes < 0) return "its sums need more than one kernel";
   const FuseTrial together = fuse_try(&f->trials, &both);
   if (together.nbytes < 0) return why_no_schedule(&both);
-  const bool both_reduce = node_has_sums(node) && f->regions[region].nsums;
-  if (both_reduce && !keeps_orders(&together, &own, other)) return OTHER_ORDER;
+  if (!keeps_orders(&together, &own, other)) return OTHER_ORDER;
   const int64_t numbers = (int64_t)(nodes_npieces(f->costs, both.nodes, both.count) - 1) * f->costs->fusion_numbers;
   const int64_t separate = own.nbytes + other->nbytes;
   return together.nbytes - cached - numbers > separate ? say_bytes(f, together.nbytes, separate) : NULL;
@@ -431,7 +430,7 @@ static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first,
   if (one->nbytes < 0 || other->nbytes < 0) return "its sums need more than one kernel";
   *trial = fuse_try(&f->trials, both);
   if (trial->nbytes < 0) return why_no_schedule(both);
-  if (a->nsums && b->nsums && !keeps_orders(trial, one, other)) return OTHER_ORDER;
+  if (!keeps_orders(trial, one, other)) return OTHER_ORDER;
   return trial->nbytes < separate ? NULL : say_bytes(f, trial->nbytes, separate);
 }
 

@@ -825,6 +825,9 @@ if [ "$(nproc)" -gt 1 ]; then
   rows=$("$ngrad" bench sum.yaml sum.yaml --seconds 0.01 --threads 1,2 2>/dev/null | awk '$1 == "sum" { printf "%s ", $3 }')
   [ "$rows" = '1 2 1 2 ' ]
   count "bench --threads 1,2 times each graph in turns ($rows)"
+  expect 0 '"speedup": 1.0,' '' bench sum.yaml sum.yaml --seconds 0.01 --threads 1,2 --json
+  [ "$(grep -c '"speedup": 1.0,' stdout)" -eq 2 ]
+  count 'each graph gains over its own first number of threads, whatever its name'
 fi
 for threads in 2,1 1,1 0,1 x '1,'; do
   expect 2 '' '--threads: expected a number of threads, or at most 16 ascending ones' bench sum.yaml --threads "$threads"
@@ -880,6 +883,11 @@ expect 0 "^N=3: sum.yaml with --no-fuse $ratio sum.yaml" '' \
   bench sum.yaml --sweep N=3,5 --against --no-fuse --seconds 0.01 --export sweep.svg
 [ "$(grep -c 'class="line"' sweep.svg)" -eq 4 ] && grep -qF '>sum (--no-fuse)<' sweep.svg
 count 'a plot has a line, and an entry of the legend, for each set of options'
+if [ "$(nproc)" -gt 1 ]; then
+  expect 0 '^sum, N=5 ' '' bench sum.yaml --sweep N=3,5 --threads 1,2 --seconds 0.01 --export sweep.svg
+  [ "$(grep -c 'class="line".*L' sweep.svg)" -eq 2 ] && grep -qF '>sum, 1 thread<' sweep.svg && grep -qF '>sum, 2 threads<' sweep.svg
+  count 'a plot has a line for each number of threads'
+fi
 expect 0 "^N=3: $ngrad $ratio this program" '' bench sum.yaml --sweep N=3 --seconds 0.01 --with "$ngrad"
 "$ngrad" bench markup.yaml --sweep N=1 --seconds 0 --export markup.svg >stdout 2>stderr && grep -qF '>&#60;b&#62;_a_' markup.svg
 count 'a name is no markup in a plot'

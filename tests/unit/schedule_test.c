@@ -613,30 +613,6 @@ static void region_that_no_schedule_carries_is_not_begun(void **state) {
   lowered_deinit(&l);
 }
 
-// A maximum over some of the axes that a sum reduces splits them, and so the sum's runs.
-static void maximum_beside_a_sum_leaves_its_order(void **state) {
-  (void)state;
-  Lowered l = lower("format: ngrad/1\nname: test\ninputs: [{name: x, type: f32, shape: [3, 37, 64]}]\n"
-                    "nodes: [{op: Exp, inputs: [x], outputs: [y]},\n"
-                    "        {op: ReduceSum, inputs: [y], outputs: [all], attributes: {axes: [0, 1, 2]}},\n"
-                    "        {op: ReduceMax, inputs: [y], outputs: [m], attributes: {axes: [1, 2], keep_dims: true}},\n"
-                    "        {op: Multiply, inputs: [y, m], outputs: [z]}]\noutputs: [all, m, z]\n",
-                    &usual, false);
-  int64_t most = 0; // operands of a first level of a sum
-  for (size_t i = 0; i < l.program->nkernels; i++) {
-    const Schedule *s = l.program->schedules[i];
-    for (size_t n = 0; n < s->nloops; n++)
-      for (size_t r = 0; r < s->loops[n].nroots; r++) {
-        const SumOrder *o = s->loops[n].roots[r].order;
-        if (!o || o->reduction != EXPR_REDUCE_SUM) continue;
-        const int64_t nelems = axes_nelems(s->kernel, o->levels[0].axes);
-        if (nelems > most) most = nelems;
-      }
-  }
-  assert_int_equal(most, 3 * 37 * 64);
-  lowered_deinit(&l);
-}
-
 // One number everywhere varies over no axis, and the store over all.
 static void gradient_of_a_number_everywhere_has_a_schedule(void **state) {
   (void)state;
@@ -842,7 +818,6 @@ int main(void) {
       cmocka_unit_test(sweeps_fetch_what_the_caches_have_room_for),
       cmocka_unit_test(stores_within_cache_lines_have_sweeps_of_their_own),
       cmocka_unit_test(region_that_no_schedule_carries_is_not_begun),
-      cmocka_unit_test(maximum_beside_a_sum_leaves_its_order),
       cmocka_unit_test(gradient_of_a_number_everywhere_has_a_schedule),
       cmocka_unit_test(gate_is_read_once_where_the_caches_do_not_hold_it),
       cmocka_unit_test(target_does_not_decide_the_order_of_additions),
