@@ -79,20 +79,33 @@ static void give_to_chosen(Gradient *g, const Node *node, Value *diff, bool is_m
 RULE(ReduceMax, give_to_chosen(g, node, diff, true))
 RULE(ReduceMin, give_to_chosen(g, node, diff, false))
 
-// The derivative is the product of the other elements: 0 if another element is 0; else the product of all nonzero
-// elements, divided by the element itself unless it is 0. This product may overflow the type where the derivative does
-// not, so it is f64.
+// The product of the zeros besides an element: 1 if there are none. More than one are 0, to be differentiated: they
+// enter the second derivatives if they are one, and the third if they are two.
+static Value *zeros_besides(Gradient *g, const Node *node, Value *src, Value *is_zero) {
+  const uint32_t axes = reduce_axes(node);
+  Value *none = gradient_filled(g, TYPE_F64, src_shape(node), 0),
+        *ones = gradient_filled(g, TYPE_F64, src_shape(node), 1);
+  Value *own = gradient_select(g, is_zero, ones, none), *zero = gradient_select(g, is_zero, src, none);
+  Value *square = BINARY(Multiply, zero, zero);
+  Value *count = BINARY(Subtract, gradient_reduced(g, OP_ReduceSum, own, axes, true), own);
+  Value *sum = BINARY(Subtract, gradient_reduced(g, OP_ReduceSum, zero, axes, true), zero);
+  Value *squares = BINARY(Subtract, gradient_reduced(g, OP_ReduceSum, square, axes, true), square);
+  Value *pairs = gradient_scaled(g, BINARY(Subtract, BINARY(Multiply, sum, sum), squares), 0.5);
+  Value *many = gradient_select(g, BINARY(GreaterEqual, gradient_number(g, TYPE_F64, 2), count), pairs, none);
+  Value *some = gradient_select(g, BINARY(GreaterEqual, gradient_number(g, TYPE_F64, 1), count), sum, many);
+  return gradient_select(g, BINARY(GreaterEqual, gradient_number(g, TYPE_F64, 0), count), ones, some);
+}
+
+// The derivative is the product of the other elements: that of the zeros, times the product of all nonzero elements,
+// divided by the element itself unless it is 0. This product may overflow the type where the derivative does not, so it
+// is f64.
 GRADIENT(ReduceProd) {
   Value *src = gradient_cast(g, SRC, TYPE_F64), *zero = gradient_number(g, TYPE_F64, 0);
-  Value *zeros = gradient_filled(g, TYPE_F64, src_shape(node), 0),
-        *ones = gradient_filled(g, TYPE_F64, src_shape(node), 1);
+  Value *ones = gradient_filled(g, TYPE_F64, src_shape(node), 1);
   Value *is_zero = BINARY(GreaterEqual, zero, gradient_unary(g, OP_Abs, src));
   Value *others = gradient_select(g, is_zero, ones, src);
   Value *product = gradient_reduced(g, OP_ReduceProd, others, reduce_axes(node), true);
-  Value *own = gradient_select(g, is_zero, ones, zeros);
-  Value *all = gradient_reduced(g, OP_ReduceSum, own, reduce_axes(node), true);
-  Value *is_alone = BINARY(GreaterEqual, zero, BINARY(Subtract, all, own));
-  Value *slope = gradient_select(g, is_alone, BINARY(Divide, product, others), zeros);
+  Value *slope = BINARY(Multiply, BINARY(Divide, product, others), zeros_besides(g, node, src, is_zero));
   GIVE(BINARY(Multiply, gradient_cast(g, broadcastable(g, node, diff), TYPE_F64), slope));
 }
 

@@ -274,6 +274,22 @@ static Guard any_of(Gradient *g, Guard guard, uint32_t axes) {
   return (Guard){gradient_binary(g, OP_Greater, gradient_reduced(g, OP_ReduceMax, ones, axes, true), zero), true};
 }
 
+// The guard of a value that was broadcast: of what is 0 where all elements that were computed from it are.
+static Guard guard_of_broadcast(Gradient *g, Guard guard, const Shape *to) {
+  const Shape *from = &guard.mask->shape;
+  const int more = from->rank - to->rank;
+  uint32_t axes = 0;
+  for (int i = 0; i < from->rank; i++)
+    if (i < more || (extent_equals(to->extent[i - more], EXTENT(1)) && !extent_equals(from->extent[i], EXTENT(1))))
+      axes |= 1U << i;
+  guard = any_of(g, guard, axes);
+  if (!guard.mask || more <= 0) return guard;
+  Shape shape = {.rank = to->rank};
+  for (int i = 0; i < to->rank; i++) shape.extent[i] = guard.mask->shape.extent[i + more];
+  guard.mask = gradient_in_shape(g, guard.mask, &shape);
+  return guard;
+}
+
 // A factor of a product counts where any of its products does.
 static Guard guard_of_factor(Gradient *g, const Node *node, uint32_t slot, Guard guard) {
   const Product p = node_product(node);
@@ -371,7 +387,8 @@ void gradient_give(Gradient *g, const Node *node, uint32_t slot, Value *diff) {
   Guard guard = guard_of(g, node, slot);
   if (guard.mask && may_multiply(node) && gradient_broadcasts(&guard.mask->shape, &diff->shape))
     diff = guarded(g, guard, diff);
-  if (guard.mask && !gradient_broadcasts(&guard.mask->shape, &forward->shape)) guard = (Guard){0};
+  if (guard.mask && !gradient_broadcasts(&guard.mask->shape, &forward->shape))
+    guard = g->is_risky[forward->index - g->first] ? guard_of_broadcast(g, guard, &forward->shape) : (Guard){0};
   gradient_add(g, forward, diff, guard);
 }
 

@@ -383,6 +383,15 @@ static void derivatives_are_as_stated_at_singular_points(void **state) {
        "  - {op: Square, inputs: [m], outputs: [y]}\n",
        {3, 3, 1},
        {{3, 3, 0}, {1, 1, 0}, {0, 0, 0}}},
+      {"  - {op: ReduceProd, inputs: [x], outputs: [y], attributes: {axes: [0], keep_dims: true}}\n",
+       {0, 2, 3},
+       {{6, 0, 0}, {5, 3, 2}, {2, 2, 2}}},
+      {"  - {op: ReduceProd, inputs: [x], outputs: [y], attributes: {axes: [0], keep_dims: true}}\n",
+       {0, -0.0, 3},
+       {{0, 0, 0}, {3, 3, 0}, {2, 2, 2}}},
+      {"  - {op: ReduceProd, inputs: [x], outputs: [y], attributes: {axes: [0], keep_dims: true}}\n",
+       {0, 0, 0},
+       {{0, 0, 0}, {0, 0, 0}, {2, 2, 2}}},
       {"  - {op: LayerNorm, inputs: [x], outputs: [n], attributes: {begin_norm_axis: 1, use_affine: false, keep_stats: "
        "false}}\n  - {op: Exp, inputs: [n], outputs: [y]}\n",
        {0, 1e30, -3},
@@ -436,6 +445,14 @@ static void derivatives_are_as_stated_at_singular_points(void **state) {
        "  - {op: Select, inputs: [c, f, zero], outputs: [y]}\n",
        {0, -0.0, 2},
        {{0, 0, -0.25}, {0, 0, 0.375}, {0, 0, -0.75}}},
+      // max(ln(x)) > 100 ? max(ln(x)) : x, whose branch is broadcast, and taken nowhere
+      {"  - {op: Log, inputs: [x], outputs: [l]}\n"
+       "  - {op: ReduceMax, inputs: [l], outputs: [f], attributes: {axes: [0, 1]}}\n"
+       "  - {op: Greater, inputs: [f, big], outputs: [d]}\n  - {op: StaticReshape, inputs: [d], outputs: [none], "
+       "attributes: {shape: [1], special_zero: false}}\n  - {op: LogicalAnd, inputs: [c, none], outputs: [e]}\n"
+       "  - {op: Select, inputs: [e, f, x], outputs: [y]}\n",
+       {2, 0, 3},
+       {{1, 1, 1}, {0, 0, 0}, {0, 0, 0}}},
       // x > 0 ? e^(1000 x) * 0 : x, whose power overflows
       {"  - {op: Multiply, inputs: [x, big], outputs: [t]}\n  - {op: Exp, inputs: [t], outputs: [f]}\n"
        "  - {op: LessEqual, inputs: [x, zero], outputs: [d]}\n  - {op: Select, inputs: [d, f, x], outputs: [y]}\n",
