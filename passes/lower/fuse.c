@@ -277,8 +277,9 @@ static bool narrows_earlier_value(const Fusion *f, const Node *node, uint32_t re
   if (!v || !v->producer || type_nbytes(node->outputs[0]->type) >= type_nbytes(v->type)) return false;
   bool is_needed = false, is_read = false;
   for (const Use *use = v->uses; use; use = use->next) {
+    if (use->node == node) continue;
     is_needed |= use->node->index < node->index || region_of(f, use->node) < region;
-    is_read |= use->node != node && region_of(f, use->node) == region;
+    is_read |= region_of(f, use->node) == region;
   }
   return is_needed && !is_read;
 }
