@@ -94,6 +94,14 @@ AxisSet root_axes(const Kernel *k, const Root *root) {
   return root->kind == ROOT_STORE ? axes | access_axes(k, &k->accesses[root->access]) : axes;
 }
 
+ExprId root_operand(const Kernel *k, const Root *root) {
+  return root->kind == ROOT_REDUCE_INNER ? k->exprs[root->expr].args[0] : root->expr;
+}
+
+bool root_is_in_sweep(const Kernel *k, const Loop *loop, const Root *root) {
+  return root->kind == ROOT_REDUCE_INNER || root_axes(k, root) & loop_inner_axes(loop);
+}
+
 // Levels
 
 static const LoopLevel *find_level(const LoopLevel *from, LoopLevel level) { // or the end
