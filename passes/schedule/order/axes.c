@@ -219,20 +219,20 @@ static bool choose_axes(Scheduling *s) {
     return true;
   }
   if (schedule_number(s->overrides, SCHEDULE_LANES, true) && has_short_columns(s, &columns, depends)) {
-    s->sums_columns = true;
+    s->strategy = OF_COLUMNS;
     s->inner = columns;
     s->outer = all & ~columns;
     s->free_axes = s->outer & ~vector;
     return true;
   }
   if (schedule_number(s->overrides, SCHEDULE_MIDDLE, true) && has_middle_sums(s, &columns, depends)) {
-    s->sums_middle = true;
+    s->strategy = IN_LANES;
     s->inner = columns | vector;
     if (s->inner == all) add_rows(s);
     s->outer = all_axes(k) & ~s->inner;
-    s->depthwise = schedule_find_depthwise(k, s->vector_axis);
-    if (!s->depthwise.sum) return true;
-    schedule_cut_long_sum(s, &s->depthwise);
+    s->product = schedule_find_depthwise(k, s->vector_axis);
+    if (!s->product.sum) return true;
+    schedule_cut_long_sum(s, &s->product);
     schedule_set_product_axes(s);
     return true;
   }
@@ -245,13 +245,14 @@ static bool choose_axes(Scheduling *s) {
   if (has_few_long_sums(s)) {
     s->inner = vector;
     s->outer = s->free_axes = all_axes(k) & ~vector;
-    s->is_tiled = true;
+    s->strategy = TILED;
     return true;
   }
-  s->is_tiled = !s->outer;
+  if (!s->outer) s->strategy = TILED;
   const Product p = schedule_find_depthwise(k, s->vector_axis);
   if (p.sum && k->exprs[p.sum].reduced == s->inner && has_windows(k)) {
-    s->depthwise = p;
+    s->strategy = DEPTHWISE_ROWS;
+    s->product = p;
     s->free_axes = s->outer & ~schedule_row_axes(k, &p);
   }
   return true;
@@ -266,7 +267,7 @@ static bool check_reductions(Scheduling *s) {
     const Expr *e = &k->exprs[i];
     if (!expr_is_reduction(e) || is_inner_reduction(s, e)) continue;
     bool has_vector = e->reduced >> s->vector_axis & 1;
-    if (!s->is_tiled && !(e->reduced & s->outer)) return false;
+    if (s->strategy != TILED && !(e->reduced & s->outer)) return false;
     if (has_vector ? (e->reduced & s->inner) != s->inner : (e->reduced & s->inner) != 0) return false;
     if (removed && removed != (e->reduced & s->outer)) return false;
     removed = e->reduced & s->outer;
@@ -282,13 +283,13 @@ static bool check_reductions(Scheduling *s) {
 // Splits sums into nested ones if the reductions do not fit one loop as they are.
 bool schedule_nest_sums(Scheduling *s) {
   if (!s->k->naxes || check_reductions(s)) return true;
-  if (s->is_tiled || !schedule_middle_axes(s)) return false;
-  s->is_nested = true;
+  if (s->strategy == TILED || !schedule_middle_axes(s)) return false;
+  s->strategy = NESTED;
   return kernel_nest_sums(s->k, s->vector_axis, s->inner) && check_reductions(s);
 }
 
 static void choose_scatter_axes(Scheduling *s, const Scatter *scatter) {
-  s->is_scatter = s->sums_middle = true;
+  s->strategy = SCATTERED;
   s->vector_axis = scatter->columns;
   s->inner = 1U << scatter->summed | 1U << scatter->columns;
   s->outer = all_axes(s->k) & ~s->inner;

@@ -37,9 +37,9 @@ Product schedule_find_depthwise(const Kernel *k, int vector_axis) {
 bool schedule_split_channels(Scheduling *s) {
   Kernel *k = s->k;
   const int64_t part = k->costs->channels_in_part / LANES * LANES;
-  Product *p = &s->depthwise;
+  Product *p = &s->product;
   const int axis = p->vector_axis;
-  if (!p->sum || !s->sums_middle) return true;
+  if (s->strategy != DEPTHWISE) return true;
   if (k->axes[axis].extent <= part || k->axes[axis].extent % part || !kernel_can_split_axis(k, axis)) return true;
   if (!schedule_split_axis(k, p, axis, part)) return false;
   schedule_set_product_axes(s);

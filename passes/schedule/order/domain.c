@@ -37,9 +37,9 @@ AxisSet schedule_row_axes(const Kernel *k, const Product *p) {
 
 void schedule_set_product_axes(Scheduling *s) {
   const Kernel *k = s->k;
-  const Product *p = s->product.sum ? &s->product : &s->depthwise;
+  const Product *p = &s->product;
   assert(p->vector_axis >= 0); // there is a product
-  s->sums_middle = true;
+  s->strategy = p->is_depthwise ? DEPTHWISE : OF_PRODUCTS;
   s->vector_axis = p->vector_axis;
   s->inner = k->exprs[p->sum].reduced | 1U << s->vector_axis;
   s->outer = all_axes(k) & ~s->inner;
@@ -49,7 +49,7 @@ void schedule_set_product_axes(Scheduling *s) {
 }
 
 void schedule_leave_product(Scheduling *s) {
-  s->sums_middle = false;
+  s->strategy = ALONG_ROWS;
   s->inner = 1U << s->vector_axis;
 }
 
@@ -67,18 +67,18 @@ AxisSet schedule_middle_axes(const Scheduling *s) {
 }
 
 bool is_nested_reduction(const Scheduling *s, const Expr *e) {
-  return s->is_nested && e->reduced == 1U << s->vector_axis;
+  return s->strategy == NESTED && e->reduced == 1U << s->vector_axis;
 }
 
 int last_axis(const Scheduling *s) {
-  return s->sums_columns ? __builtin_ctz(s->inner) : s->vector_axis;
+  return s->strategy == OF_COLUMNS ? __builtin_ctz(s->inner) : s->vector_axis;
 }
 
 bool is_inner_reduction(const Scheduling *s, const Expr *e) {
-  if (s->product.sum) return e->reduced == s->k->exprs[s->product.sum].reduced;
-  if (s->sums_middle) return e->reduced == schedule_middle_axes(s);
-  if (s->is_nested) return is_nested_reduction(s, e) || e->reduced == schedule_middle_axes(s);
-  return !s->is_tiled && e->reduced == s->inner;
+  if (has_contraction(s)) return e->reduced == s->k->exprs[s->product.sum].reduced;
+  if (sums_in_lanes(s)) return e->reduced == schedule_middle_axes(s);
+  if (s->strategy == NESTED) return is_nested_reduction(s, e) || e->reduced == schedule_middle_axes(s);
+  return s->strategy != TILED && e->reduced == s->inner;
 }
 
 bool is_outer_reduction(const Scheduling *s, const Expr *e) {
@@ -86,7 +86,7 @@ bool is_outer_reduction(const Scheduling *s, const Expr *e) {
 }
 
 AxisSet axes_of_vectors(const Scheduling *s) {
-  return s->sums_middle ? 1U << s->vector_axis : s->inner;
+  return sums_in_lanes(s) ? 1U << s->vector_axis : s->inner;
 }
 
 AxisSet store_axes(const Kernel *k, const Store *store) {
@@ -95,6 +95,7 @@ AxisSet store_axes(const Kernel *k, const Store *store) {
 
 bool is_side_store(const Scheduling *s, const Store *store) {
   const AxisSet axes = store_axes(s->k, store), inner = axes & s->inner;
-  const bool is_along_all = !(s->outer & ~axes) && (!inner || inner == axes_of_vectors(s) || s->is_late[store->value]);
+  const bool is_along_all =
+      !(s->outer & ~axes) && (!inner || inner == axes_of_vectors(s) || s->plan[store->value].is_after_nested);
   return s->k->naxes && (!(axes & s->cut) || !is_along_all);
 }

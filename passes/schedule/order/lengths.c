@@ -34,7 +34,7 @@ static Cut cut_rows(const Costs *c, bool has_arrays, AxisSet free_axes) {
 static int64_t most_blocks(const Scheduling *s, const Loop *loop) {
   const Costs *c = s->k->costs;
   int64_t most = 0;
-  if (s->is_tiled || s->overrides->key[SCHEDULE_BLOCK].is_set) return 0;
+  if (s->strategy == TILED || s->overrides->key[SCHEDULE_BLOCK].is_set) return 0;
   for (size_t i = 0; i < loop->nroots && most != c->cut_blocks_of_arrays; i++) {
     if (loop->roots[i].kind != ROOT_REDUCE_OUTER) continue;
     const AxisSet result = s->free_axes | access_axes(s->k, &s->k->accesses[loop->roots[i].access]);
@@ -102,7 +102,7 @@ static int64_t scatter_block(const Scheduling *s) {
 static bool choose_cut(const Scheduling *s, Loop *loop) {
   const Costs *c = s->k->costs;
   bool is_long = false;
-  if (s->is_scatter) {
+  if (s->strategy == SCATTERED) {
     loop->cut.length = scatter_block(s);
   } else if (loop_is_tiled(loop)) {
     loop->cut.length = loop_has_roots(loop, ROOT_REDUCE_INNER)
@@ -117,13 +117,14 @@ static bool choose_cut(const Scheduling *s, Loop *loop) {
   } else {
     loop->cut.length = schedule_number(s->overrides, SCHEDULE_BLOCK, block_length(s, loop_has(loop, LOOP_ROW_LANES)));
   }
-  if (s->sums_columns) loop->cut.length = (loop->cut.length + LANES - 1) / LANES * LANES;
+  if (s->strategy == OF_COLUMNS) loop->cut.length = (loop->cut.length + LANES - 1) / LANES * LANES;
   return is_long;
 }
 
 // Whether a step may have several rows.
 static bool may_share_rows(const Scheduling *s, const Loop *loop) {
-  if (loop_has(loop, LOOP_ROW_LANES) || loop_sums_in_lanes(loop) || s->is_nested || loop_is_tiled(loop)) return false;
+  if (loop_has(loop, LOOP_ROW_LANES) || loop_sums_in_lanes(loop) || s->strategy == NESTED || loop_is_tiled(loop))
+    return false;
   const bool has_short = has_short_runs(s), is_short = axes_nelems(s->k, s->inner) <= s->k->costs->shared_row_nelems;
   return (loop->ninner == 1 ? is_short : has_short) && !has_middle_scalars(s, loop) && !has_bounds(s->k, loop);
 }
@@ -151,7 +152,7 @@ static bool write_orders(const Scheduling *s, Loop *loop, SumNumbers numbers) {
 
 bool schedule_choose_lengths(const Scheduling *s, Loop *loop) {
   if (choose_cut(s, loop)) widen_partials(s, loop);
-  const SumNumbers numbers = {.adds_chains = s->adds_chains};
+  const SumNumbers numbers = {.adds_chains = s->strategy == OF_CHAINS};
   loop->may_share_rows = may_share_rows(s, loop);
   return write_orders(s, loop, numbers);
 }

@@ -157,12 +157,12 @@ static bool combines_many(const Kernel *k, const Product *p) {
 
 bool schedule_store_sums(Scheduling *s) {
   const Product *p = &s->product;
-  s->is_in_two |= p->sum && !p->cut.length && !p->rows && combines_many(s->k, p);
+  s->is_in_two |= has_contraction(s) && !p->cut.length && !p->rows && combines_many(s->k, p);
   return true;
 }
 
 bool schedule_split_long_sum(Scheduling *s) {
-  Product *p = s->product.sum ? &s->product : &s->depthwise;
+  Product *p = &s->product;
   if (!p->cut.length) return true;
   s->is_in_two = true;
   s->blocks = split_sum(s->k, p);
@@ -172,22 +172,20 @@ bool schedule_split_long_sum(Scheduling *s) {
 
 bool schedule_order_in_two(Scheduling *s) {
   Kernel *k = s->k;
-  Product *p = s->product.sum ? &s->product : &s->depthwise;
+  Product *p = &s->product;
   const ExprId sums = p->sum;
   const char *label = k->exprs[sums].label;
-  AccessId kept;
-  if (!schedule_add_kept(s, sums, label ? label : "sums", &kept)) return false;
-  if (!order_part(s, &(Store){kept, sums}, 1)) return false;
+  AccessId stored;
+  if (!schedule_add_stored(s, sums, label ? label : "sums", &stored)) return false;
+  if (!order_part(s, &(Store){stored, sums}, 1)) return false;
   *p = (Product){0};
-  s->sums_middle = s->blocks;
   s->inner = s->blocks | 1U << s->vector_axis;
   s->outer &= ~s->blocks;
   s->free_axes = 0;
-  s->is_tiled = !s->outer && !s->blocks;
-  s->adds_chains = s->blocks;
+  s->strategy = s->blocks ? OF_CHAINS : s->outer ? ALONG_ROWS : TILED;
   const size_t noriginals = k->nexprs, first = s->schedule->nsums;
   const ExprId *now;
-  Store *stores = replace_expr(k, sums, expr_load(k, kept), &now);
+  Store *stores = replace_expr(k, sums, expr_load(k, stored), &now);
   if (!stores || !order_part(s, stores, k->nstores)) return false;
   for (size_t i = first; i < s->schedule->nsums; i++) // the sums as the kernel's own stores use them
     for (ExprId e = 1; e < noriginals; e++)

@@ -43,8 +43,8 @@ static Access dense_access(const Scheduling *s, AxisSet axes, int64_t *nelems, M
 // them. Main loops without elements compute nothing.
 static bool should_keep(const Scheduling *s, ExprId id) {
   const Expr *e = &s->k->exprs[id];
-  if (!s->is_narrow[id] || is_leaf(e) || expr_info[e->op].is_mask || s->needs_row[id]) return false;
-  return s->needs_combine[id] || (e->axes & s->inner && axes_nelems(s->k, all_axes(s->k)));
+  if (!s->plan[id].is_hoistable || is_leaf(e) || expr_info[e->op].is_mask || s->plan[id].needs_inner) return false;
+  return s->plan[id].needs_combine || (e->axes & s->inner && axes_nelems(s->k, all_axes(s->k)));
 }
 
 // Lays out a dense temporary in panels. Factor of vectors: [outer axes, panel, summed axes, lane]. Factor of rows:
@@ -72,16 +72,16 @@ static void use_panels(const Scheduling *s, AxisSet axes, Access *a, int64_t *ne
 // Whether the factor of rows is kept in panels of a single row: with its summed axes last.
 static bool is_kept_by_rows(const Scheduling *s, ExprId id) {
   const Product *p = &s->product;
-  return p->sum && id == p->row && !p->panel_axis && !axes_monomial(s->k, s->k->exprs[id].axes);
+  return has_contraction(s) && id == p->row && !p->panel_axis && !axes_monomial(s->k, s->k->exprs[id].axes);
 }
 
-bool schedule_add_kept(Scheduling *s, ExprId id, const char *name, AccessId *access) {
+bool schedule_add_stored(Scheduling *s, ExprId id, const char *name, AccessId *access) {
   Kernel *k = s->k;
   int64_t nelems;
   Monomial monomial;
   Access a = dense_access(s, k->exprs[id].axes, &nelems, &monomial);
   const Product *p = &s->product;
-  if (p->sum &&
+  if (has_contraction(s) &&
       ((id == p->vector && schedule_keeps_vectors(k, p)) || (id == p->row && p->panel_axis) || is_kept_by_rows(s, id)))
     use_panels(s, k->exprs[id].axes, &a, &nelems);
   a.type = kernel_type(k);
@@ -93,9 +93,9 @@ bool schedule_add_kept(Scheduling *s, ExprId id, const char *name, AccessId *acc
 
 static bool add_kept_value(Scheduling *s, ExprId id) {
   const char *label = s->k->exprs[id].label;
-  if (s->is_kept_value[id]) return true;
-  s->is_kept_value[id] = true;
-  return schedule_add_kept(s, id, label ? label : "folded", &s->kept_access[id]);
+  if (s->plan[id].is_stored) return true;
+  s->plan[id].is_stored = true;
+  return schedule_add_stored(s, id, label ? label : "folded", &s->plan[id].stored);
 }
 
 // Marks the expressions that main loops compute: expressions that are not narrow, reductions, and the masks that these
@@ -104,8 +104,8 @@ static void find_wide(const Scheduling *s, bool *is_wide) {
   const Kernel *k = s->k;
   for (ExprId i = (ExprId)s->noriginals; i-- > 1;) {
     const Expr *e = &k->exprs[i];
-    if (!s->is_of_part[i]) continue;
-    is_wide[i] |= !s->is_narrow[i] || expr_is_reduction(e);
+    if (!s->plan[i].is_of_part) continue;
+    is_wide[i] |= !s->plan[i].is_hoistable || expr_is_reduction(e);
     for (int a = 0; a < 3 && e->args[a]; a++)
       is_wide[e->args[a]] |= is_wide[i] && expr_info[k->exprs[e->args[a]].op].is_mask;
   }
@@ -115,11 +115,11 @@ static void find_wide(const Scheduling *s, bool *is_wide) {
 // marked.
 static void find_needed(const Scheduling *s, bool *is_needed) {
   const Kernel *k = s->k;
-  for (ExprId i = 1; i < s->noriginals; i++) is_needed[i] = !s->product.sum;
+  for (ExprId i = 1; i < s->noriginals; i++) is_needed[i] = !has_contraction(s);
   for (size_t i = 0; i < k->nstores; i++) is_needed[k->stores[i].value] = true;
   for (ExprId i = (ExprId)s->noriginals; i-- > 1;)
     for (int a = 0; a < 3 && k->exprs[i].args[a] && is_needed[i]; a++)
-      is_needed[k->exprs[i].args[a]] |= !s->is_kept_value[i];
+      is_needed[k->exprs[i].args[a]] |= !s->plan[i].is_stored;
 }
 
 // Adds the kept values or copies of a product's factors that side loops compute.
@@ -139,32 +139,32 @@ static bool keep_results(Scheduling *s) {
   const Kernel *k = s->k;
   for (ExprId id = 1; id < s->noriginals; id++) {
     AccessId access = 0;
-    bool is_found = !s->is_result[id];
+    bool is_found = !s->plan[id].is_result;
     for (size_t i = 0; i < k->nstores && !is_found; i++) {
       access = k->stores[i].access;
       is_found = k->stores[i].value == id && k->accesses[access].type == kernel_type(k);
     }
     const char *label = k->exprs[id].label;
-    if (!is_found && !schedule_add_kept(s, id, label ? label : "result", &access)) return false;
-    s->result_access[id] = access;
+    if (!is_found && !schedule_add_stored(s, id, label ? label : "result", &access)) return false;
+    s->plan[id].result = access;
   }
   return true;
 }
 
 static bool find_kept_values(Scheduling *s) {
   Kernel *k = s->k;
-  if (s->is_scatter) return true; // a scatter's main loop loads the indices itself
+  if (s->strategy == SCATTERED) return true; // a scatter's main loop loads the indices itself
   bool *is_wide = ARENA_ARRAY(k->arena, bool, s->noriginals);
   bool *is_needed = ARENA_ARRAY(k->arena, bool, s->noriginals);
   k->out_of_memory |= !is_wide || !is_needed;
   if (k->out_of_memory) return false;
-  if (s->product.sum && !keep_factors(s)) return false;
+  if (has_contraction(s) && !keep_factors(s)) return false;
   find_wide(s, is_wide);
   find_needed(s, is_needed);
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
     for (int a = 0; a < 3 && e->args[a]; a++)
-      if (is_wide[i] && is_needed[i] && !(s->product.sum && s->is_kept_value[i]) && should_keep(s, e->args[a]) &&
+      if (is_wide[i] && is_needed[i] && !(has_contraction(s) && s->plan[i].is_stored) && should_keep(s, e->args[a]) &&
           !add_kept_value(s, e->args[a]))
         return false;
   }
@@ -179,25 +179,25 @@ static bool find_kept_values(Scheduling *s) {
 // kept values become loads.
 static ExprId rebuild(Scheduling *s, ExprId id) {
   Kernel *k = s->k;
-  if (!id || s->rebuilt[id]) return id ? s->rebuilt[id] : 0;
+  if (!id || s->plan[id].rebuilt) return id ? s->plan[id].rebuilt : 0;
   Expr e = k->exprs[id];
   ExprId result, args[3];
-  if (s->is_result[id] && s->phase > s->time[id].phase) result = expr_load(k, s->result_access[id]);
-  else if (s->loads_kept && s->is_kept_value[id]) result = expr_load(k, s->kept_access[id]);
-  else if (is_outer_reduction(s, &e)) result = s->combine[id];
+  if (s->plan[id].is_result && s->phase > s->plan[id].time.phase) result = expr_load(k, s->plan[id].result);
+  else if (s->loads_stored && s->plan[id].is_stored) result = expr_load(k, s->plan[id].stored);
+  else if (is_outer_reduction(s, &e)) result = s->plan[id].combine;
   else if (is_leaf(&e)) result = id;
   else {
     for (int a = 0; a < 3; a++) args[a] = rebuild(s, e.args[a]);
     result = expr_with_arguments(k, &e, args);
   }
   expr_label(k, result, e.label);
-  s->rebuilt[id] = result;
+  s->plan[id].rebuilt = result;
   return result;
 }
 
-static void start_loops(Scheduling *s, bool loads_kept) {
-  s->loads_kept = loads_kept;
-  memset(s->rebuilt, 0, s->noriginals * sizeof *s->rebuilt);
+static void start_loops(Scheduling *s, bool loads_stored) {
+  s->loads_stored = loads_stored;
+  for (ExprId i = 1; i < s->noriginals; i++) s->plan[i].rebuilt = 0;
 }
 
 // Side loops. Kept values and stores that precede a phase's main loop are in one side loop if they vary over the same
@@ -275,8 +275,8 @@ static int axis_of_column_blocks(const Scheduling *s, ExprId id) {
 // the copy, so that an iteration fills all panels and reads whole rows of the tensor. Otherwise -1.
 static int axis_of_panels(const Scheduling *s, ExprId id) {
   const Product *p = &s->product;
-  if (p->sum && id == p->vector) return axis_of_column_blocks(s, id);
-  if (!p->sum || id != p->row || !p->panel_axis) return -1;
+  if (has_contraction(s) && id == p->vector) return axis_of_column_blocks(s, id);
+  if (!has_contraction(s) || id != p->row || !p->panel_axis) return -1;
   const AxisSet reduced = s->k->exprs[p->sum].reduced, own = s->k->exprs[id].axes;
   const AxisSet axes = own & ~reduced & ~(1U << (p->panel_axis - 1));
   return axes && own & reduced ? 31 - __builtin_clz(axes) : -1;
@@ -284,12 +284,12 @@ static int axis_of_panels(const Scheduling *s, ExprId id) {
 
 static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t first) {
   const AxisSet axes = store_axes(s->k, &(Store){access, id});
-  const int row = s->product.sum ? row_axis(s, id, access) : -1;
+  const int row = has_contraction(s) ? row_axis(s, id, access) : -1;
   if (row >= 0) {
     Loop *rows = row_loop(s, axes, row);
     return rows && loop_add_root(s->k, rows, (Root){ROOT_STORE, 0, id, access, false, 0});
   }
-  int last = s->product.sum && axes >> s->vector_axis & 1 ? s->vector_axis : -1;
+  int last = has_contraction(s) && axes >> s->vector_axis & 1 ? s->vector_axis : -1;
   if (is_kept_by_rows(s, id)) last = dense_axis_of(s->k, &s->k->accesses[access]);
   const int middle = axis_of_panels(s, id);
   if (middle >= 0 && id == s->product.row) last = s->product.panel_axis - 1;
@@ -299,10 +299,10 @@ static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t firs
 
 // The loop that copies a tensor with its padding.
 static bool add_copy(Scheduling *s, ExprId id, size_t first) {
-  const AccessId to = s->copy_access[id];
+  const AccessId to = s->plan[id].copy;
   Loop *loop =
       side_loop(s, access_axes(s->k, &s->k->accesses[to]), -1, dense_axis_of(s->k, &s->k->accesses[to]), first);
-  return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, s->copied[id], to, false, 0});
+  return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, s->plan[id].copied, to, false, 0});
 }
 
 static bool add_side_loops(Scheduling *s, int phase) {
@@ -310,12 +310,12 @@ static bool add_side_loops(Scheduling *s, int phase) {
   size_t first = s->schedule->nloops;
   start_loops(s, false);
   for (ExprId i = 1; i < s->noriginals; i++) {
-    if (!s->is_kept_value[i] || s->time[i].phase != phase) continue;
-    if (s->copied[i] ? !add_copy(s, i, first) : !add_side_root(s, i, s->kept_access[i], first)) return false;
+    if (!s->plan[i].is_stored || s->plan[i].time.phase != phase) continue;
+    if (s->plan[i].copied ? !add_copy(s, i, first) : !add_side_root(s, i, s->plan[i].stored, first)) return false;
   }
   for (size_t i = 0; i < k->nstores; i++) {
     Store store = k->stores[i];
-    if (is_side_store(s, &store) && s->time[store.value].phase == phase &&
+    if (is_side_store(s, &store) && s->plan[store.value].time.phase == phase &&
         !add_side_root(s, store.value, store.access, first))
       return false;
   }
@@ -355,7 +355,7 @@ static bool add_inner_sum(Scheduling *s, Loop *loop, ExprId sum, int sweep) {
 static bool add_outer_reduction(Scheduling *s, Loop *loop, ExprId id) {
   Kernel *k = s->k;
   Expr e = k->exprs[id];
-  Time t = s->time[e.args[0]];
+  Time t = s->plan[e.args[0]].time;
   ExprId contribution = rebuild(s, e.args[0]);
   int sweep = t.sweep;
   const bool has_inner = e.reduced >> s->vector_axis & 1;
@@ -373,8 +373,8 @@ static bool add_outer_reduction(Scheduling *s, Loop *loop, ExprId id) {
 // Adds stores of the results that later phases load from temporaries.
 static bool fill_results(Scheduling *s, Loop *loop, int phase) {
   for (ExprId id = 1; id < s->noriginals; id++) {
-    if (!s->is_result[id] || s->time[id].phase != phase || s->k->accesses[s->result_access[id]].value) continue;
-    if (!loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, rebuild(s, id), s->result_access[id], false, 0})) return false;
+    if (!s->plan[id].is_result || s->plan[id].time.phase != phase || s->k->accesses[s->plan[id].result].value) continue;
+    if (!loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, rebuild(s, id), s->plan[id].result, false, 0})) return false;
   }
   return true;
 }
@@ -383,18 +383,18 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
   Kernel *k = s->k;
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
-    if (!s->is_of_part[i] || !expr_is_reduction(e) || s->time[e->args[0]].phase != phase) continue;
+    if (!s->plan[i].is_of_part || !expr_is_reduction(e) || s->plan[e->args[0]].time.phase != phase) continue;
     if (is_outer_reduction(s, e)) {
       if (!add_outer_reduction(s, loop, i)) return false;
       continue;
     }
     const ExprId sum = rebuild(s, i);
-    if (!add_inner_sum(s, loop, sum, s->time[e->args[0]].sweep)) return false;
+    if (!add_inner_sum(s, loop, sum, s->plan[e->args[0]].time.sweep)) return false;
     if (!schedule_add_sum(s->schedule, (ScheduledSum){i, (uint32_t)s->schedule->nloops, sum, 0})) return false;
   }
   for (size_t i = 0; i < k->nstores; i++) {
     Store store = k->stores[i];
-    Time t = s->time[store.value];
+    Time t = s->plan[store.value].time;
     if (t.phase != phase || is_side_store(s, &store)) continue;
     if (!loop_add_root(k, loop, (Root){ROOT_STORE, t.sweep, rebuild(s, store.value), store.access, false, 0}))
       return false;
@@ -404,7 +404,7 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
 
 static void order_axes(const Scheduling *s, Loop *loop) {
   // Taps are the fastest of these axes: the data of a block of a depthwise sum stays in the caches for all taps.
-  const AxisSet slow = s->depthwise.sum ? s->k->exprs[s->depthwise.vector].axes : ~0U;
+  const AxisSet slow = s->product.is_depthwise ? s->k->exprs[s->product.vector].axes : ~0U;
   const AxisSet groups[] = {s->free_axes & slow, s->free_axes & ~slow, s->outer & ~s->free_axes,
                             s->inner & ~(1U << last_axis(s))};
   int n = 0;
@@ -414,7 +414,8 @@ static void order_axes(const Scheduling *s, Loop *loop) {
     if (g == 1) loop->nfree = n;
     if (g == 2) loop->nouter = n;
   }
-  if (s->is_tiled && loop_has_roots(loop, ROOT_REDUCE_OUTER)) loop->nfree = loop->nouter; // a tile is of one row
+  if (s->strategy == TILED && loop_has_roots(loop, ROOT_REDUCE_OUTER))
+    loop->nfree = loop->nouter; // a tile is of one row
   loop->axes[n++] = last_axis(s);
   loop->ninner = n - loop->nouter;
 }
@@ -426,15 +427,15 @@ static bool finish_partials(Scheduling *s, size_t loop_index, int phase) {
   size_t next = 0;
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr e = k->exprs[i];
-    if (!s->is_of_part[i] || !is_outer_reduction(s, &e) || s->time[e.args[0]].phase != phase) continue;
+    if (!s->plan[i].is_of_part || !is_outer_reduction(s, &e) || s->plan[e.args[0]].time.phase != phase) continue;
     const Loop *loop = &s->schedule->loops[loop_index];
     while (loop->roots[next].kind != ROOT_REDUCE_OUTER) next++;
     AccessId access = loop->roots[next++].access;
     Temporary *temporary = &s->schedule->temporaries[k->accesses[access].temporary];
     temporary->nelems *= loop_nblocks(k, loop);
     temporary->loop = (uint32_t)loop_index;
-    s->combine[i] = expr_label(k, expr_combine(k, access, (uint32_t)loop_index, e.axes), e.label);
-    if (!s->combine[i]) return false;
+    s->plan[i].combine = expr_label(k, expr_combine(k, access, (uint32_t)loop_index, e.axes), e.label);
+    if (!s->plan[i].combine) return false;
   }
   return true;
 }
@@ -461,37 +462,22 @@ static bool add_main_loop(Scheduling *s, int phase) {
 // Marks the expressions that the stores of the part being ordered need.
 static void find_part(Scheduling *s) {
   const Kernel *k = s->k;
-  for (size_t i = 0; i < k->nstores; i++) s->is_of_part[k->stores[i].value] = true;
+  for (size_t i = 0; i < k->nstores; i++) s->plan[k->stores[i].value].is_of_part = true;
   for (ExprId i = (ExprId)s->noriginals; i-- > 1;)
-    for (int a = 0; a < 3 && s->is_of_part[i]; a++) s->is_of_part[k->exprs[i].args[a]] = true;
+    for (int a = 0; a < 3 && s->plan[i].is_of_part; a++) s->plan[k->exprs[i].args[a]].is_of_part = true;
 }
 
 bool schedule_order_part(Scheduling *s) {
   Kernel *k = s->k;
   s->noriginals = k->nexprs;
-  s->is_of_part = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  s->time = ARENA_ARRAY(k->arena, Time, k->nexprs);
-  s->is_narrow = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  s->needs_combine = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  s->needs_row = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  s->is_late = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  s->is_kept_value = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  s->kept_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
-  s->is_result = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  s->result_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
-  s->copied = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
-  s->copy_access = ARENA_ARRAY(k->arena, AccessId, k->nexprs);
-  s->combine = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
-  s->rebuilt = ARENA_ARRAY(k->arena, ExprId, k->nexprs);
-  k->out_of_memory |= !s->is_of_part || !s->time || !s->is_narrow || !s->needs_combine || !s->needs_row ||
-                      !s->is_late || !s->is_kept_value || !s->kept_access || !s->is_result || !s->result_access ||
-                      !s->copied || !s->copy_access || !s->combine || !s->rebuilt;
+  s->plan = ARENA_ARRAY(k->arena, ExprPlan, k->nexprs);
+  k->out_of_memory |= !s->plan;
   if (k->out_of_memory) return false;
   find_part(s);
   if (k->naxes && (!schedule_find_times(s) || !find_kept_values(s) || !keep_results(s))) return false;
   int last = 0;
   for (ExprId i = 1; i < s->noriginals; i++)
-    if (s->time[i].phase > last) last = s->time[i].phase;
+    if (s->plan[i].time.phase > last) last = s->plan[i].time.phase;
   for (s->phase = 0; s->phase <= last; s->phase++) {
     if (s->product.rows && s->phase == 1) schedule_leave_product(s);
     if (!add_side_loops(s, s->phase) || !add_main_loop(s, s->phase)) return false;

@@ -10,7 +10,7 @@ static const LoopLevel
     // Each lane computes a row.
     rows_in_lanes[] = {LOOP_FREE, LOOP_CUT, LOOP_ROW_LANES, LOOP_ROW_ELEMENTS, LOOP_END},
     // Each lane has a sum of its own.
-    sums_in_lanes[] = {LOOP_FREE, LOOP_CUT, LOOP_ROWS, LOOP_LANES, LOOP_MIDDLE, LOOP_END},
+    lanes_of_sums[] = {LOOP_FREE, LOOP_CUT, LOOP_ROWS, LOOP_LANES, LOOP_MIDDLE, LOOP_END},
     // Products: a step is a register tile.
     tiles[] = {LOOP_FREE, LOOP_CUT, LOOP_COLUMNS, LOOP_ROWS, LOOP_LANES, LOOP_MIDDLE, LOOP_END},
     // Depthwise sums: the taps of a step share a factor.
@@ -21,7 +21,7 @@ static const LoopLevel
 // expressions that are implemented for rows in lanes.
 static bool can_lie_in_lanes(const Scheduling *s, const Loop *loop) {
   const Kernel *k = s->k;
-  if (s->is_tiled || k->is_f64 || loop->nouter != 1 || loop->nfree || loop->ninner != 1) return false;
+  if (s->strategy == TILED || k->is_f64 || loop->nouter != 1 || loop->nfree || loop->ninner != 1) return false;
   int outer = loop->axes[0], inner = loop->axes[1];
   for (size_t i = 0; i < loop->nroots; i++) // a sum that is the same for all rows would be computed once in each lane
     if (loop->roots[i].kind == ROOT_REDUCE_INNER && !(k->exprs[loop->roots[i].expr].axes >> outer & 1)) return false;
@@ -52,8 +52,11 @@ static bool should_lie_in_lanes(const Scheduling *s, const Loop *loop) {
 }
 
 const LoopLevel *schedule_choose_nest(const Scheduling *s, const Loop *loop) {
-  if (s->sums_columns || should_lie_in_lanes(s, loop)) return rows_in_lanes;
-  if (s->depthwise.sum) return s->sums_middle ? taps_in_lanes : taps;
-  if (!s->sums_middle) return schedule_rows;
-  return s->product.sum ? tiles : sums_in_lanes;
+  if (s->strategy == OF_COLUMNS || should_lie_in_lanes(s, loop)) return rows_in_lanes;
+  switch (s->strategy) {
+  case DEPTHWISE_ROWS: return taps;
+  case DEPTHWISE: return taps_in_lanes;
+  case OF_PRODUCTS: return tiles;
+  default: return sums_in_lanes(s) ? lanes_of_sums : schedule_rows;
+  }
 }

@@ -172,7 +172,7 @@ static bool take_axes(Scheduling *s) {
 bool schedule_panel_rows(Scheduling *s) {
   Kernel *k = s->k;
   Product *p = &s->product;
-  if (!p->sum) return true;
+  if (!has_contraction(s)) return true;
   const int axis = dense_row_axis(k, p);
   if (axis < 0 || k->exprs[p->vector].axes >> axis & 1 || axes_monomial(k, k->exprs[p->row].axes)) return true;
   if (!schedule_keeps_rows(k, p) && !schedule_copies_window(k, p, p->row)) return true;
@@ -187,7 +187,7 @@ bool schedule_panel_rows(Scheduling *s) {
 bool schedule_panel_vectors(Scheduling *s) {
   Kernel *k = s->k;
   Product *p = &s->product;
-  if (!p->sum) return true;
+  if (!has_contraction(s)) return true;
   const int axis = p->vector_axis;
   if (!(schedule_copies_window(k, p, p->vector) || p->cut.is_padded) || axes_monomial(k, k->exprs[p->vector].axes))
     return true;
@@ -247,7 +247,7 @@ static ColumnBlocks want_column_blocks(const Scheduling *s) {
 bool schedule_split_columns(Scheduling *s) {
   Kernel *k = s->k;
   Product *p = &s->product;
-  if (!p->sum || k->slice_group || axes_monomial(k, all_axes(k)) || window_axes(k)) return true;
+  if (!has_contraction(s) || k->slice_group || axes_monomial(k, all_axes(k)) || window_axes(k)) return true;
   const ColumnBlocks wanted = want_column_blocks(s);
   if (wanted.wanted < 2 || (p->cut.length && k->naxes + AXES_OF_CUT >= MAX_AXES)) return true;
   const int64_t block = choose_column_block(k->costs, &wanted);

@@ -6,11 +6,6 @@
 #include "passes/costs/costs.h"
 #include "passes/schedule/order/order.h"
 
-typedef struct Time { // when an expression can be computed
-  int phase;          // the main loop
-  int sweep;          // the sweep of that loop
-} Time;
-
 typedef struct SumCut { // where the summed axes of a long sum are cut into axes of blocks and axes inside of a block
   int axis;             // the last axis of the blocks
   int64_t inner;        // indices of that axis inside of a block; 1: the axis is not split
@@ -34,41 +29,67 @@ typedef struct Product {
   bool is_depthwise;
 } Product;
 
+// How main loops take their sums, which decides their nests (nests.c).
+typedef enum Strategy {
+  ALONG_ROWS,     // sums over the inner axes, along which vectors lie, end in each outer iteration
+  NESTED,         // the same; sums over the vector axis end in each middle iteration, and are added to sums over others
+  TILED,          // the vector axis is the only inner axis, and is cut into tiles: sums over it are added over tiles
+  OF_COLUMNS,     // sums are over one short axis, the only inner axis; vectors lie along an outer axis
+  DEPTHWISE_ROWS, // as ALONG_ROWS: the sum is a depthwise product
+  // From here on, each lane has a sum of its own: all sums are over middle axes, and a register holds a vector of sums.
+  IN_LANES,
+  OF_PRODUCTS, // the sum is a product (matrix product, convolution)
+  DEPTHWISE,   // the sum is a depthwise product
+  SCATTERED,   // the kernel is a scatter
+  OF_CHAINS    // adds the blocks of a long sum
+} Strategy;
+
+typedef struct Time { // when an expression can be computed
+  int phase;          // the main loop
+  int sweep;          // the sweep of that loop
+} Time;
+
+typedef struct ExprPlan { // of an expression of the kernel, for the part that is being ordered
+  bool is_of_part;        // a store of the part needs it (a long sum has two parts)
+  Time time;
+  bool is_hoistable;    // a producer loop can compute it: it does not vary over a cut axis, or is a small table
+  bool needs_combine;   // depends on an outer reduction
+  bool is_after_nested; // depends on a nested sum over the vector axis: known at the end of a middle iteration
+  bool needs_inner;     // depends on an inner reduction, whose value exists only in the loop that computes it
+  bool is_result;       // a result of the product's loop that later phases load, through `result`
+  AccessId result;      // a store's access, or a temporary's
+  bool is_stored;       // a producer loop computes it, and stores it in a temporary that main loops load
+  AccessId stored;      // the access through which they load it
+  ExprId copied;        // of a copied window: the expression, along the copy's axes, that is stored; else 0
+  AccessId copy;        // of a copied window: the access through which it is stored
+  ExprId combine;       // of an outer reduction: the expression that combines its partial sums
+  ExprId rebuilt;       // memo of `rebuild` for one loop
+} ExprPlan;
+
 typedef struct Scheduling {
   Kernel *k;
   Schedule *schedule; // the schedule of k that is being built
   const ScheduleOverrides *overrides;
+  Strategy strategy;
   int vector_axis;
   AxisSet inner, outer, free_axes; // free_axes: outer axes that outer reductions do not reduce
   AxisSet cut;                     // the axes that blocks or tiles divide
-  bool sums_columns; // all sums are over one short axis, the only inner axis; vectors lie along an outer axis
-  bool is_nested;    // sums over the vector axis end in each middle iteration, and are added to sums over middle axes
-  bool sums_middle;  // all sums are over middle axes; a register holds a vector of sums
-  Product product;   // with sums_middle: the contraction; product.sum == 0: none
-  Product depthwise; // the inner sum as a depthwise product; depthwise.sum == 0: none
-  bool is_in_two;    // the product's loop stores its sums, and another loop computes results from them
-  AxisSet blocks;    // of a long sum: the axes over blocks; 0: the sum is not split
-  bool adds_chains;  // the part being ordered adds the blocks of a long sum
-  bool is_scatter;   // the kernel is a scatter
-  bool is_tiled;     // the vector axis is cut into tiles: there is no outer axis, or there are few long sums
-  bool *is_of_part; // by original ExprId, as below: stores of the part being ordered need it (a long sum has two parts)
-  Time *time;
-  bool *is_narrow;         // a side loop can compute it: it does not vary over a cut axis, or is a small table
-  bool *needs_combine;     // depends on an outer reduction
-  bool *is_late;           // known at the end of a middle iteration: depends on a nested sum over the vector axis
-  bool *needs_row;         // depends on an inner reduction, whose value exists only in the loop that computes it
-  bool *is_result;         // a result of the product's loop that later phases load
-  AccessId *result_access; // the access through which later phases load a result: a store's, or a temporary's
-  int phase;               // the phase of the loop being built
-  bool *is_kept_value;     // a side loop computes the value and stores it in a temporary
-  AccessId *kept_access;   // the access of a kept value's temporary
-  ExprId *copied;          // of a copy: the expression, along the copy's axes, that is stored in the temporary; else 0
-  AccessId *copy_access;   // the access through which a copy is stored
-  ExprId *combine;         // by outer reduction: the expression that combines its partial sums
-  ExprId *rebuilt;         // memo of `rebuild` for one loop
-  bool loads_kept;         // the loop being built loads kept values
+  Product product;                 // a contraction, or a depthwise product; product.sum == 0: none
+  bool is_in_two;                  // the product's loop stores its sums, and another loop computes results from them
+  AxisSet blocks;                  // of a long sum: the axes over blocks; 0: the sum is not split
+  ExprPlan *plan;                  // by original ExprId
   size_t noriginals;
+  int phase;         // of the loops being built
+  bool loads_stored; // the loop being built loads what producer loops store
 } Scheduling;
+
+static inline bool sums_in_lanes(const Scheduling *s) {
+  return s->strategy >= IN_LANES;
+}
+
+static inline bool has_contraction(const Scheduling *s) { // matrix product or convolution
+  return s->product.sum && !s->product.is_depthwise;
+}
 
 static inline int64_t clamp(int64_t x, int64_t least, int64_t most) {
   return x < least ? least : x > most ? most : x;
@@ -80,16 +101,15 @@ static inline AxisSet all_axes(const Kernel *k) {
 
 // axes.c
 
-// Fills in vector_axis, inner, outer, free_axes, sums_columns, sums_middle and is_tiled, and finds products. False: out
-// of memory.
+// Fills in strategy, vector_axis, inner, outer, free_axes and product. False: out of memory.
 bool schedule_choose_axes(Scheduling *s);
-// Finds the free axes. If the reductions do not fit one loop, splits sums over several axes into nested ones, and sets
-// is_nested. False: out of memory, or no choice of axes suits all reductions.
+// Finds the free axes. If the reductions do not fit one loop, splits sums over several axes into nested ones. False:
+// out of memory, or no choice of axes suits all reductions.
 bool schedule_nest_sums(Scheduling *s);
 
 // domain.c
 
-void schedule_set_product_axes(Scheduling *s); // for s->product or s->depthwise
+void schedule_set_product_axes(Scheduling *s); // of s->product, whose sums are in lanes
 void schedule_leave_product(Scheduling *s);    // for phases after the product's loop
 // Splits an axis of the product's kernel (kernel_split_axis). False: out of memory.
 bool schedule_split_axis(Kernel *k, Product *p, int axis, int64_t inner);
@@ -181,7 +201,7 @@ bool schedule_order_in_two(Scheduling *s);
 bool schedule_order_part(Scheduling *s);
 // Adds a temporary for an expression's values: in panels if the expression is a factor of the product that is kept in
 // panels, else dense. False: out of memory.
-bool schedule_add_kept(Scheduling *s, ExprId id, const char *name, AccessId *access);
+bool schedule_add_stored(Scheduling *s, ExprId id, const char *name, AccessId *access);
 
 // fuse_products.c
 

@@ -15,20 +15,20 @@ static Time later(Time a, Time b) {
   return a.sweep > b.sweep ? a : b;
 }
 
-// Sets is_late: an expression that depends on a nested sum is known at the end of each iteration of the middle axes.
-// False: the expression would be needed elsewhere.
+// Sets is_after_nested: an expression that depends on a nested sum is known at the end of each iteration of the middle
+// axes. False: the expression would be needed elsewhere.
 static bool find_lateness(Scheduling *s, ExprId id, Time t) {
   const Expr *e = &s->k->exprs[id];
   for (int a = 0; a < 3 && e->args[a]; a++) {
-    if (!s->is_late[e->args[a]]) continue;
-    Time arg = s->time[e->args[a]];
+    if (!s->plan[e->args[a]].is_after_nested) continue;
+    Time arg = s->plan[e->args[a]].time;
     if (arg.phase < t.phase || arg.sweep < t.sweep) return false;
-    s->is_late[id] = !expr_is_reduction(e);
+    s->plan[id].is_after_nested = !expr_is_reduction(e);
   }
-  bool is_over_middle = s->is_nested && expr_is_reduction(e) && e->reduced == schedule_middle_axes(s);
-  if (is_over_middle && !s->is_late[e->args[0]]) return false;
-  s->is_late[id] |= expr_is_reduction(e) && is_nested_reduction(s, e);
-  return !s->is_late[id] || (e->axes & s->inner) == schedule_middle_axes(s);
+  bool is_over_middle = s->strategy == NESTED && expr_is_reduction(e) && e->reduced == schedule_middle_axes(s);
+  if (is_over_middle && !s->plan[e->args[0]].is_after_nested) return false;
+  s->plan[id].is_after_nested |= expr_is_reduction(e) && is_nested_reduction(s, e);
+  return !s->plan[id].is_after_nested || (e->axes & s->inner) == schedule_middle_axes(s);
 }
 
 // Whether an operand of sums over middle axes is a small table, worth computing once in a side loop: Interpolate's
@@ -37,8 +37,8 @@ static bool is_table(const Scheduling *s, ExprId id) {
   const Kernel *k = s->k;
   const AxisSet axes = k->exprs[id].axes;
   const int64_t nelems = axes_nelems(k, axes);
-  return s->sums_middle && !s->is_scatter && (axes & schedule_middle_axes(s)) && !(axes >> s->vector_axis & 1) &&
-         nelems <= k->costs->table_nelems && !axes_monomial(k, axes) &&
+  return sums_in_lanes(s) && s->strategy != SCATTERED && (axes & schedule_middle_axes(s)) &&
+         !(axes >> s->vector_axis & 1) && nelems <= k->costs->table_nelems && !axes_monomial(k, axes) &&
          nelems * k->costs->table_uses <= axes_nelems(k, all_axes(k));
 }
 
@@ -55,7 +55,7 @@ int64_t schedule_largest_tensor(const Kernel *k) {
 static bool is_large(const Scheduling *s, ExprId id) {
   const Kernel *k = s->k;
   const AxisSet axes = k->exprs[id].axes;
-  return s->sums_middle && !s->product.sum && !s->needs_combine[id] && !axes_monomial(k, axes) &&
+  return sums_in_lanes(s) && !has_contraction(s) && !s->plan[id].needs_combine && !axes_monomial(k, axes) &&
          axes_nelems(k, axes) > k->costs->table_nelems && axes_nelems(k, axes) > schedule_largest_tensor(k);
 }
 
@@ -65,12 +65,12 @@ static bool load_again(Scheduling *s, ExprId id) {
   const Expr *e = &s->k->exprs[id];
   if (!s->product.rows || e->axes != s->k->exprs[s->product.sum].axes) return false;
   if (!expr_info[e->op].is_mask) {
-    s->is_result[id] = true;
+    s->plan[id].is_result = true;
     return true;
   }
   for (int a = 0; a < 3 && e->args[a]; a++) {
     const ExprId arg = e->args[a];
-    if (!s->needs_row[arg]) continue;
+    if (!s->plan[arg].needs_inner) continue;
     if (expr_info[s->k->exprs[arg].op].is_mask || !load_again(s, arg)) return false;
   }
   return true;
@@ -80,29 +80,29 @@ static bool load_again(Scheduling *s, ExprId id) {
 // stored, or the product is not the first sum.
 static bool find_times(Scheduling *s) {
   const Kernel *k = s->k;
-  s->cut = (s->outer & ~s->free_axes) | (s->is_tiled ? s->inner : 0);
+  s->cut = (s->outer & ~s->free_axes) | (s->strategy == TILED ? s->inner : 0);
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
     Time t = {0, 0};
-    if (!s->is_of_part[i]) continue;
+    if (!s->plan[i].is_of_part) continue;
     for (int a = 0; a < 3 && e->args[a]; a++) {
-      t = later(t, s->time[e->args[a]]);
-      s->needs_combine[i] |= s->needs_combine[e->args[a]];
+      t = later(t, s->plan[e->args[a]].time);
+      s->plan[i].needs_combine |= s->plan[e->args[a]].needs_combine;
     }
     for (int a = 0; a < 3 && e->args[a]; a++)
-      if (s->needs_row[e->args[a]] && s->time[e->args[a]].phase == t.phase) s->needs_row[i] = true;
-      else if (s->needs_row[e->args[a]] && !load_again(s, e->args[a])) return false;
+      if (s->plan[e->args[a]].needs_inner && s->plan[e->args[a]].time.phase == t.phase) s->plan[i].needs_inner = true;
+      else if (s->plan[e->args[a]].needs_inner && !load_again(s, e->args[a])) return false;
     if (!find_lateness(s, i, t)) return false;
     if (expr_is_reduction(e) && is_inner_reduction(s, e)) {
-      t.sweep += !s->is_late[i] && !s->sums_middle;
-      s->needs_row[i] = true;
+      t.sweep += !s->plan[i].is_after_nested && !sums_in_lanes(s);
+      s->plan[i].needs_inner = true;
     } else if (expr_is_reduction(e)) {
       t = (Time){t.phase + 1, 0};
-      s->needs_combine[i] = true;
-      s->needs_row[i] = false; // the blocks' partial sums are in memory
+      s->plan[i].needs_combine = true;
+      s->plan[i].needs_inner = false; // the blocks' partial sums are in memory
     }
-    s->time[i] = t;
-    s->is_narrow[i] = (!(e->axes & s->cut) && !is_large(s, i)) || is_table(s, i);
+    s->plan[i].time = t;
+    s->plan[i].is_hoistable = (!(e->axes & s->cut) && !is_large(s, i)) || is_table(s, i);
   }
   return true;
 }
@@ -110,7 +110,7 @@ static bool find_times(Scheduling *s) {
 // Whether a main loop can store or sum a value that varies over these inner axes: as vectors, per row, or (late values)
 // at the end of each iteration of the middle axes.
 static bool is_root_along(const Scheduling *s, ExprId value, AxisSet inner) {
-  return s->is_late[value] ? inner == schedule_middle_axes(s) : !inner || inner >> last_axis(s) & 1;
+  return s->plan[value].is_after_nested ? inner == schedule_middle_axes(s) : !inner || inner >> last_axis(s) & 1;
 }
 
 // Whether a main loop can add a value to partial sums. It cannot if the value is a vector that does not vary over all
@@ -119,7 +119,7 @@ static bool is_root_along(const Scheduling *s, ExprId value, AxisSet inner) {
 static bool can_be_added(const Scheduling *s, const Expr *sum) {
   const AxisSet inner = s->k->exprs[sum->args[0]].axes & s->inner;
   if (!is_root_along(s, sum->args[0], inner)) return false;
-  return !is_outer_reduction(s, sum) || s->is_late[sum->args[0]] || !inner || inner == axes_of_vectors(s);
+  return !is_outer_reduction(s, sum) || s->plan[sum->args[0]].is_after_nested || !inner || inner == axes_of_vectors(s);
 }
 
 // Whether some loop can compute each store and sum. Side loops cannot compute values that depend on a row's sum. Main
@@ -127,16 +127,16 @@ static bool can_be_added(const Scheduling *s, const Expr *sum) {
 static bool check_roots(const Scheduling *s) {
   const Kernel *k = s->k;
   for (ExprId i = 1; i < s->noriginals; i++)
-    if (s->is_of_part[i] && expr_is_reduction(&k->exprs[i]) && !can_be_added(s, &k->exprs[i])) return false;
+    if (s->plan[i].is_of_part && expr_is_reduction(&k->exprs[i]) && !can_be_added(s, &k->exprs[i])) return false;
   for (size_t i = 0; i < k->nstores; i++) {
     ExprId value = k->stores[i].value;
     AxisSet own = store_axes(k, &k->stores[i]) & s->inner;
-    if (is_side_store(s, &k->stores[i]) ? s->needs_row[value] : !is_root_along(s, value, own)) return false;
+    if (is_side_store(s, &k->stores[i]) ? s->plan[value].needs_inner : !is_root_along(s, value, own)) return false;
   }
   return true;
 }
 
 bool schedule_find_times(Scheduling *s) {
   if (!find_times(s) || !check_roots(s)) return false;
-  return !s->product.rows || s->time[s->product.sum].phase == 0;
+  return !s->product.rows || s->plan[s->product.sum].time.phase == 0;
 }

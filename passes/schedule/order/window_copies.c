@@ -317,9 +317,9 @@ bool schedule_copy_window(Scheduling *s, ExprId id) {
       schedule_add_temporary(s->schedule, e.label ? e.label : "window", c.to.type, nelems);
   if (k->out_of_memory) return false;
   s->schedule->temporaries[c.to.temporary].monomial = k->axes[c.axes[0]].monomial;
-  s->copied[id] = expr_label(k, move_factor(k, &c, id), e.label);
-  s->copy_access[id] = kernel_add_access(k, &c.to);
-  s->kept_access[id] = kernel_add_access(k, &c.use);
-  s->is_kept_value[id] = true;
+  s->plan[id].copied = expr_label(k, move_factor(k, &c, id), e.label);
+  s->plan[id].copy = kernel_add_access(k, &c.to);
+  s->plan[id].stored = kernel_add_access(k, &c.use);
+  s->plan[id].is_stored = true;
   return !k->out_of_memory;
 }
