@@ -134,10 +134,6 @@ bool expr_is_mask(const Kernel *k, ExprId e) {
   return expr->op == EXPR_LOAD ? access_is_mask(&k->accesses[expr->access]) : expr_info[expr->op].is_mask;
 }
 
-int64_t access_lane_stride(const Access *a, int axis) {
-  return a->panel_axis == axis + 1 ? 1 : a->stride[axis];
-}
-
 bool access_strides_equal(const Access *a, const Access *b) {
   return memcmp(a->stride, b->stride, sizeof a->stride) == 0 &&
          memcmp(a->stride_monomial, b->stride_monomial, sizeof a->stride_monomial) == 0;

@@ -231,8 +231,7 @@ bool expr_operations_equal(const Expr *a, const Expr *b);   // except operands a
 AxisSet bound_axes(const Bound *b);                         // axes with a factor
 AxisSet access_axes(const Kernel *k, const Access *access); // axes with a stride, or with a factor in a bound
 bool access_is_mask(const Access *access);
-bool access_has_addresses(const Access *access);       // has storage, and its type is not packed
-int64_t access_lane_stride(const Access *a, int axis); // elements between lanes along this axis
+bool access_has_addresses(const Access *access); // has storage, and its type is not packed
 bool access_strides_equal(const Access *a, const Access *b);
 bool kernel_stores(const Kernel *k, AccessId access); // one of the stores writes through the access
 

@@ -68,6 +68,13 @@ bool loop_has_roots(const Loop *loop, RootKind kind) {
   return false;
 }
 
+bool loop_has_partial_arrays(const Kernel *k, const Loop *loop) {
+  bool is_any = false;
+  for (const Root *root = loop->roots; root < loop->roots + loop->nroots; root++)
+    is_any |= root->kind == ROOT_REDUCE_OUTER && access_axes(k, &k->accesses[root->access]);
+  return is_any;
+}
+
 bool loop_has_nested_sums(const Kernel *k, const Loop *loop) {
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->ninner > 1 && loop->roots[i].kind == ROOT_REDUCE_INNER &&

@@ -6,7 +6,6 @@
 #include "passes/lower/aliases.h"
 #include "passes/lower/pieces.h"
 #include "passes/schedule/order/order.h"
-#include "passes/schedule/tune/reuse_copies.h"
 #include "passes/schedule/tune/tune.h"
 
 // A way to compute a node's results by a kernel.

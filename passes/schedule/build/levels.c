@@ -99,8 +99,9 @@ bool is_spilled(const NestBuilder *r, ExprId id) {
   return r->sweep == spilling_sweep(r, id);
 }
 
-// A section after a sweep uses the sweep's sums.
-Available available_values(const NestBuilder *r) {
+// The values that the current sweep loads or has: sums of sweeps up to this sweep (a section after a sweep uses its
+// sums), and vectors that earlier sweeps spilled.
+static Available available_values(const NestBuilder *r) {
   const bool is_one = r->sweep != ALL_SWEEPS;
   return (Available){
       .k = r->k, .loop = r->loop, .sums = is_one ? r->sweep + 1 : r->loop->nsweeps, .vectors = is_one ? r->sweep : 0};

@@ -59,9 +59,6 @@ bool is_reloaded(const NestBuilder *r, ExprId id);               // an earlier s
 bool is_spilled(const NestBuilder *r, ExprId id);                // this sweep spills it
 bool is_array_sum(const NestBuilder *r, const Root *root);       // an outer reduction whose partial sums are an array
 bool is_in_sweep(const NestBuilder *r, const Root *root, int sweep); // in the sweep's loops, not before or after them
-// The values that the current sweep loads or has: sums of sweeps up to this sweep, and vectors that earlier sweeps
-// spilled.
-Available available_values(const NestBuilder *r);
 void need_expr(NestBuilder *r, ExprId id);
 void need_none(NestBuilder *r);
 void need_root(NestBuilder *r, const Root *root);

@@ -1,8 +1,6 @@
 // Decides which axes are outer and which are inner.
 #include "ir/kernel/scatter.h"
-#include "passes/schedule/order/nest_sums.h"
 #include "passes/schedule/order/scheduling.h"
-#include "passes/schedule/order/split_axis.h"
 
 #include <stdint.h>
 #include <string.h>

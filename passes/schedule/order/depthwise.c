@@ -3,7 +3,6 @@
 // which loads the factor that lacks the rows once for all of them. If vectors lie along channels, the axis of channels
 // is split, so that the data that a part reads stays in the L2 cache for all rows.
 #include "passes/schedule/order/scheduling.h"
-#include "passes/schedule/order/split_axis.h"
 
 // Whether a scalar that is computed, not loaded, varies over rows and over summed axes: a step computes such scalars
 // for one row only. Example: the index that a prologue compares with a bound.

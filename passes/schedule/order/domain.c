@@ -1,7 +1,6 @@
 // What the choice of axes means: which reductions end inside an outer iteration, which stores go to side loops, and the
 // axes of a product's loops.
 #include "passes/schedule/order/scheduling.h"
-#include "passes/schedule/order/split_axis.h"
 
 #include <assert.h>
 

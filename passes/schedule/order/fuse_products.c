@@ -38,7 +38,8 @@ static void fuse(Kernel *k, Root *root) {
   root->order = fused;
 }
 
-bool schedule_fuse_products(Schedule *s) {
+bool schedule_fuse_products(Scheduling *scheduling) {
+  const Schedule *s = scheduling->schedule;
   Kernel *k = s->kernel;
   bool *is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs);
   uint32_t *nuses = ARENA_ARRAY(k->arena, uint32_t, k->nexprs);

@@ -67,14 +67,6 @@ static bool has_middle_scalars(const Scheduling *s, const Loop *loop) {
   return false;
 }
 
-// Whether a block has arrays of partial sums.
-static bool has_partial_arrays(const Scheduling *s, const Loop *loop) {
-  bool is_any = false;
-  for (size_t i = 0; i < loop->nroots; i++)
-    is_any |= loop->roots[i].kind == ROOT_REDUCE_OUTER && access_axes(s->k, &s->k->accesses[loop->roots[i].access]);
-  return is_any;
-}
-
 // Whether loads of the loop have bounds: the addresses of such loads need each row's indices, not only a pointer to the
 // row.
 static bool has_bounds(Kernel *k, const Loop *loop) {
@@ -110,9 +102,9 @@ static bool choose_cut(const Scheduling *s, Loop *loop) {
                            : schedule_number(s->overrides, SCHEDULE_TILE, c->tile);
   } else if (loop_has_roots(loop, ROOT_REDUCE_OUTER) && !s->overrides->key[SCHEDULE_BLOCK].is_set) {
     const int64_t most = most_blocks(s, loop);
-    loop->cut = cut_rows(c, has_partial_arrays(s, loop), s->free_axes);
+    loop->cut = cut_rows(c, loop_has_partial_arrays(s->k, loop), s->free_axes);
     if (most) loop->cut.most = most, loop->cut.longest = 0;
-    is_long = most && has_partial_arrays(s, loop);
+    is_long = most && loop_has_partial_arrays(s->k, loop);
     if (!axes_monomial(s->k, loop_cut_axes(loop))) loop->cut = (Cut){.length = loop_block_length(s->k, loop)};
   } else {
     loop->cut.length = schedule_number(s->overrides, SCHEDULE_BLOCK, block_length(s, loop_has(loop, LOOP_ROW_LANES)));

@@ -12,7 +12,6 @@
 // optimizer: a product's steps would read small parts of many rows of each tensor, which takes longer than to store and
 // load the sums.
 #include "passes/schedule/order/scheduling.h"
-#include "passes/schedule/order/split_axis.h"
 
 static int64_t count_products(const Kernel *k, const Product *p) {
   return axes_nelems(k, k->exprs[p->sum].axes | k->exprs[p->sum].reduced);
@@ -170,7 +169,8 @@ bool schedule_split_long_sum(Scheduling *s) {
   return s->blocks;
 }
 
-bool schedule_order_in_two(Scheduling *s) {
+bool schedule_make_loops(Scheduling *s) {
+  if (!s->is_in_two) return schedule_order_part(s);
   Kernel *k = s->k;
   Product *p = &s->product;
   const ExprId sums = p->sum;

@@ -1,5 +1,5 @@
 // Rebuilds all expressions, in order; a reduction over the vector axis and other axes becomes nested reductions.
-#include "passes/schedule/order/nest_sums.h"
+#include "passes/schedule/order/scheduling.h"
 
 #include "ir/kernel/simplify.h"
 

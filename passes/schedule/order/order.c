@@ -12,14 +12,6 @@
 #include "passes/schedule/kernel_pass.h"
 #include "passes/schedule/order/scheduling.h"
 
-static bool make_loops(Scheduling *s) {
-  return s->is_in_two ? schedule_order_in_two(s) : schedule_order_part(s);
-}
-
-static bool fuse_products(Scheduling *s) {
-  return schedule_fuse_products(s->schedule);
-}
-
 const KernelPass order_passes[] = {
     {"choose-axes", schedule_choose_axes, NULL, "find products, and choose the axes that a step goes over", NEEDED},
     {"nest-sums", schedule_nest_sums, NULL, "split sums that do not fit one loop into sums of sums", NEEDED},
@@ -32,8 +24,9 @@ const KernelPass order_passes[] = {
     {"long-sums", schedule_split_long_sum, NULL, "split long sums of products into blocks that are added later", USUAL},
     {"store-sums", schedule_store_sums, NULL, "store sums of products before many tensors are combined with them",
      USUAL},
-    {"make-loops", make_loops, NULL, "make the loops, and write the order of each sum", NEEDED},
-    {"fuse-products", fuse_products, NULL, "add products that only a sum needs to the sum without rounding", USUAL}};
+    {"make-loops", schedule_make_loops, NULL, "make the loops, and write the order of each sum", NEEDED},
+    {"fuse-products", schedule_fuse_products, NULL, "add products that only a sum needs to the sum without rounding",
+     USUAL}};
 const size_t norder_passes = sizeof order_passes / sizeof *order_passes;
 
 Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *overrides) {

@@ -1,7 +1,6 @@
 // Finds contractions: sums of products whose factors lack different axes of the result. Matrix products, convolutions
 // and their spellings with broadcasts all have this form. Only axes and strides matter, not the graph's operators.
 #include "passes/schedule/order/scheduling.h"
-#include "passes/schedule/order/split_axis.h"
 
 enum { AXES_OF_CUT = 5 }; // that blocks of a long sum and panels may add
 

@@ -128,6 +128,25 @@ int dense_axis_of(const Kernel *k, const Access *a);  // the last axis with stri
 bool is_within_tensor(const Kernel *k, AxisSet axes); // an accessed tensor varies over all of these axes
 int64_t access_nelems(const Kernel *k, const Access *a);
 
+// nest_sums.c
+
+// Replaces each reduction over the vector axis and others by nested ones: over the vector axis, then over the other
+// inner axes, then over the rest. Factors that do not vary over the vector axis are moved out of the sum over it, so
+// that sums that differ only in such factors use the same inner sum. Example: group norm's gradient sums dy * (x -
+// mean) over a channel's plane once, for the group's statistics and for diff_gamma. False: out of memory.
+bool kernel_nest_sums(Kernel *k, int vector_axis, AxisSet inner);
+
+// split_axis.c
+
+// Whether the axis can be split: its extent is a literal, no expression is its index, and the kernel has fewer than
+// MAX_AXES axes.
+bool kernel_can_split_axis(const Kernel *k, int axis);
+// Splits the axis into (block, index in block): the axis gets extent / inner indices, rounded up, and a new axis of
+// `inner` indices follows it, so that the numbers of later axes grow by one. If `inner` does not divide the extent,
+// loads get a bound, so that they yield 0 beyond the extent; loads along the axis must have no bounds before. False:
+// out of memory.
+bool kernel_split_axis(Kernel *k, int axis, int64_t inner);
+
 // times.c
 
 // Fills in the expressions' times and dependences. False: some expression would be needed before it can be computed.
@@ -191,9 +210,9 @@ void schedule_cut_long_sum(const Scheduling *s, Product *p);
 bool schedule_split_long_sum(Scheduling *s);
 // Sets is_in_two if results combine the sums of a product that is not long with many tensors.
 bool schedule_store_sums(Scheduling *s);
-// Adds the loops that store sums, of a long sum's blocks or of a product, then the loops that compute results from
-// them. False: out of memory, or no schedule suits.
-bool schedule_order_in_two(Scheduling *s);
+// Adds the loops for all stores; with is_in_two, first those that store sums, of a long sum's blocks or of a product,
+// then those that compute results from them. False: out of memory, or no schedule suits.
+bool schedule_make_loops(Scheduling *s);
 
 // main_loops.c
 
@@ -206,6 +225,6 @@ bool schedule_add_stored(Scheduling *s, ExprId id, const char *name, AccessId *a
 // fuse_products.c
 
 // Decides which sums of the kernel's loops are fused with their products (SumOrder.is_fused). False: out of memory.
-bool schedule_fuse_products(Schedule *s);
+bool schedule_fuse_products(Scheduling *s);
 
 #endif

@@ -1,5 +1,5 @@
 // Index i of the axis becomes index i / inner on the first new axis and i % inner on the second.
-#include "passes/schedule/order/split_axis.h"
+#include "passes/schedule/order/scheduling.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // Decides prefetch distances from the bytes that an outer iteration loads: prefetched data must not evict data that the
 // current iteration still needs.
-#include "passes/schedule/tune/prefetch_distance.h"
+#include "passes/schedule/tune/tune.h"
 
 #include "passes/costs/costs.h"
 #include "passes/schedule/order/traffic.h"

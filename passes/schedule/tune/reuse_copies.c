@@ -1,7 +1,7 @@
 // The gradient by data of a strided convolution has a piece for each residue of the stride; the pieces read the same
 // windows at different taps. Lowering sets the same Bound.reach_begin and reach_end in all pieces, so that their copies
 // are equal.
-#include "passes/schedule/tune/reuse_copies.h"
+#include "passes/schedule/tune/tune.h"
 
 // Two loops of different kernels, whose axes correspond by their positions in Loop.axes.
 typedef struct Pair {

@@ -1,6 +1,6 @@
 // For each mask, finds the sweep that computes it first, and the later sweeps that need it. If the saved mask spares a
 // later sweep enough loads, the first sweep stores the mask, and the later sweeps load it.
-#include "passes/schedule/tune/save_masks.h"
+#include "passes/schedule/tune/tune.h"
 
 #include "passes/costs/costs.h"
 #include "passes/schedule/order/traffic.h"

@@ -1,6 +1,6 @@
 // Visits the sweeps in order. The first sweep that computes a vector that is costly to recompute spills it; later
 // sweeps load it.
-#include "passes/schedule/tune/spill.h"
+#include "passes/schedule/tune/tune.h"
 
 #include "passes/costs/costs.h"
 #include "passes/schedule/order/traffic.h"
@@ -91,12 +91,13 @@ static bool reuse_in_loop(Kernel *k, Loop *loop, bool is_scalar) {
   return true;
 }
 
-bool schedule_spill_vectors(Schedule *s, bool is_scalar) {
+bool schedule_spill_vectors(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
+  (void)overrides;
   Kernel *k = s->kernel;
   bool has_costly = false;
   for (ExprId id = 1; id < k->nexprs; id++) has_costly |= is_costly_operator(k->exprs[id].op);
   if (!has_costly) return true;
   for (size_t i = 0; i < s->nloops; i++)
-    if (!reuse_in_loop(k, &s->loops[i], is_scalar)) return false;
+    if (!reuse_in_loop(k, &s->loops[i], target->code != CODE_OF_ISAS)) return false;
   return true;
 }

@@ -43,13 +43,6 @@ static int count_narrow_stores(const Tuning *t) {
   return n;
 }
 
-static bool has_partial_array(const Tuning *t, const Loop *loop) {
-  for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_REDUCE_OUTER && access_axes(t->k, &t->k->accesses[loop->roots[i].access]))
-      return true;
-  return false;
-}
-
 // Whether neighbouring rows should be computed together because their runs along the vector axis are short and adjacent
 // in memory. Each iteration of the middle axes loads such a run from elsewhere, which costs more than computing with
 // it.
@@ -84,7 +77,7 @@ static int choose_rows(const Tuning *t, const Loop *loop) {
   if (!loop->may_share_rows) return 1;
   const bool is_long = t->target->code == CODE_SCALAR && t->k->is_f64; // two rows of f64 take 3 kB of the stack
   if (t->target->code == CODE_SMALL || is_long) return (int)schedule_number(t->overrides, SCHEDULE_ROWS, 1);
-  const bool has_sums = loop_has_roots(loop, ROOT_REDUCE_INNER), has_partials = has_partial_array(t, loop);
+  const bool has_sums = loop_has_roots(loop, ROOT_REDUCE_INNER), has_partials = loop_has_partial_arrays(t->k, loop);
   int most = t->target->vector_registers < 16 ? 2 : 4, narrow = count_narrow_stores(t);
   if (loop->ninner == 1 && narrow) most = narrow > 1 ? 1 : 2;
   // Data that later sweeps load again must fit in the L1 cache, unless fewer loads and stores of partial sums gain
@@ -166,7 +159,7 @@ static const Access *peeled_store(const Tuning *t, const Loop *loop) {
 // latencies, unless the step adds them up.
 static void limit_streamed_rows(const Tuning *t, Loop *loop) {
   const Access *a = peeled_store(t, loop);
-  if (a && loop->rows > t->k->costs->peel_rows && is_worth_streaming(t, a) && !has_partial_array(t, loop))
+  if (a && loop->rows > t->k->costs->peel_rows && is_worth_streaming(t, a) && !loop_has_partial_arrays(t->k, loop))
     loop->rows = (int)t->k->costs->peel_rows;
 }
 

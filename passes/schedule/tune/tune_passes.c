@@ -9,9 +9,6 @@
 #include "passes/costs/costs.h"
 #include "passes/schedule/kernel_pass.h"
 #include "passes/schedule/order/order.h"
-#include "passes/schedule/tune/prefetch_distance.h"
-#include "passes/schedule/tune/save_masks.h"
-#include "passes/schedule/tune/spill.h"
 
 // Elements that a loop computes together: results of a product that are in registers share the scalar of the row.
 static int choose_elements(const Kernel *k, const Loop *loop, const ScheduleOverrides *overrides) {
@@ -47,11 +44,6 @@ static bool keep_bytes_whole(Schedule *s, const Target *target, const ScheduleOv
   return true;
 }
 
-static bool spill_vectors(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
-  (void)overrides;
-  return schedule_spill_vectors(s, target->code != CODE_OF_ISAS);
-}
-
 static bool place_temporaries(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
   size_t offset = 0;
   (void)target, (void)overrides;
@@ -70,7 +62,7 @@ const KernelPass tune_passes[] = {
      "choose rows of a step, register tiles, blocks, threads and streamed stores", NEEDED},
     {"whole-bytes", NULL, keep_bytes_whole, "run loops whose blocks share bytes on one thread", NEEDED},
     {"save-masks", NULL, schedule_save_masks, "save masks that spare later sweeps a tensor", FOR_SPEED},
-    {"spill-vectors", NULL, spill_vectors, "save costly vectors that later sweeps need", FOR_SPEED},
+    {"spill-vectors", NULL, schedule_spill_vectors, "save costly vectors that later sweeps need", FOR_SPEED},
     {"prefetch", NULL, schedule_choose_prefetch, "choose how far ahead rows are prefetched", FOR_SPEED},
     {"place-temporaries", NULL, place_temporaries, "place temporaries in the workspace", NEEDED}};
 const size_t ntune_passes = sizeof tune_passes / sizeof *tune_passes;
