@@ -187,6 +187,12 @@ typedef struct Kernel {
   bool out_of_memory;
 } Kernel;
 
+// Memory of the kernel's arena, all 0. NULL: out of memory, with k->out_of_memory set. kernel_grow is arena_grow with
+// this flag.
+#define KERNEL_ARRAY(k, type, count) ((type *)kernel_array(k, count, sizeof(type)))
+void *kernel_array(Kernel *k, size_t count, size_t nbytes_each);
+bool kernel_grow(Kernel *k, void *array, size_t count, size_t *capacity, size_t nbytes_each);
+
 // Building. Builders return 0 after setting kernel->out_of_memory, and accept 0 as an operand, so that only the end of
 // a lowering has to check. A builder returns an existing expression or access if an equal one exists.
 void kernel_init(Kernel *k, Arena *arena, const char *name);

@@ -8,37 +8,26 @@
 #include <string.h>
 
 Schedule *schedule_new(Kernel *k) {
-  Schedule *s = ARENA_NEW(k->arena, Schedule);
+  Schedule *s = KERNEL_ARRAY(k, Schedule, 1);
   if (s) s->kernel = k;
-  else k->out_of_memory = true;
   return s;
 }
 
 uint32_t schedule_add_temporary(Schedule *s, const char *name, Type type, int64_t nelems) {
-  Kernel *k = s->kernel;
-  if (!arena_grow(k->arena, &s->temporaries, s->ntemporaries, &s->temporaries_capacity, sizeof *s->temporaries)) {
-    k->out_of_memory = true;
+  if (!kernel_grow(s->kernel, &s->temporaries, s->ntemporaries, &s->temporaries_capacity, sizeof *s->temporaries))
     return 0;
-  }
   s->temporaries[s->ntemporaries] = (Temporary){.name = name, .type = type, .nelems = nelems};
   return (uint32_t)s->ntemporaries++;
 }
 
 Loop *schedule_add_loop(Schedule *s) {
-  Kernel *k = s->kernel;
-  if (!arena_grow(k->arena, &s->loops, s->nloops, &s->loops_capacity, sizeof *s->loops)) {
-    k->out_of_memory = true;
-    return NULL;
-  }
+  if (!kernel_grow(s->kernel, &s->loops, s->nloops, &s->loops_capacity, sizeof *s->loops)) return NULL;
   s->loops[s->nloops] = (Loop){.rows = 1, .cut = {.length = 1}};
   return &s->loops[s->nloops++];
 }
 
 bool schedule_add_sum(Schedule *s, ScheduledSum sum) {
-  if (!arena_grow(s->kernel->arena, &s->sums, s->nsums, &s->sums_capacity, sizeof *s->sums)) {
-    s->kernel->out_of_memory = true;
-    return false;
-  }
+  if (!kernel_grow(s->kernel, &s->sums, s->nsums, &s->sums_capacity, sizeof *s->sums)) return false;
   s->sums[s->nsums++] = sum;
   return true;
 }
@@ -88,10 +77,7 @@ void loop_sort_roots(Loop *loop) {
 }
 
 bool loop_add_root(Kernel *k, Loop *loop, Root root) {
-  if (!arena_grow(k->arena, &loop->roots, loop->nroots, &loop->roots_capacity, sizeof *loop->roots)) {
-    k->out_of_memory = true;
-    return false;
-  }
+  if (!kernel_grow(k, &loop->roots, loop->nroots, &loop->roots_capacity, sizeof *loop->roots)) return false;
   loop->roots[loop->nroots++] = root;
   return true;
 }
@@ -304,8 +290,7 @@ static bool is_invariant_loop(const Schedule *s, const Loop *loop, bool *is_need
 
 bool schedule_find_invariants(Schedule *s) {
   Kernel *k = s->kernel;
-  bool *is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs + 1);
-  k->out_of_memory |= !is_needed;
+  bool *is_needed = KERNEL_ARRAY(k, bool, k->nexprs + 1);
   for (size_t l = 0; is_needed && l < s->nloops; l++) {
     Loop *loop = &s->loops[l];
     loop->is_invariant = is_invariant_loop(s, loop, is_needed);

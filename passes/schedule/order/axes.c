@@ -206,11 +206,8 @@ static AxisSet find_inner_axes(const Kernel *k, AxisSet vector, bool *depends) {
 static bool choose_axes(Scheduling *s) {
   Kernel *k = s->k;
   AxisSet all = all_axes(k), vector = 1U << s->vector_axis, columns;
-  bool *depends = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  if (!depends) {
-    k->out_of_memory = true;
-    return false;
-  }
+  bool *depends = KERNEL_ARRAY(k, bool, k->nexprs);
+  if (!depends) return false;
   s->inner = find_inner_axes(k, vector, depends);
   if (s->product.sum) {
     schedule_set_product_axes(s);

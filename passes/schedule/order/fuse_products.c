@@ -30,8 +30,7 @@ static bool is_sum_of_own_products(const Kernel *k, const Loop *loop, const Root
 }
 
 static void fuse(Kernel *k, Root *root) {
-  SumOrder *fused = ARENA_NEW(k->arena, SumOrder);
-  k->out_of_memory |= !fused;
+  SumOrder *fused = KERNEL_ARRAY(k, SumOrder, 1);
   if (!fused) return;
   *fused = *root->order;
   fused->is_fused = true;
@@ -41,9 +40,8 @@ static void fuse(Kernel *k, Root *root) {
 bool schedule_fuse_products(Scheduling *scheduling) {
   const Schedule *s = scheduling->schedule;
   Kernel *k = s->kernel;
-  bool *is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  uint32_t *nuses = ARENA_ARRAY(k->arena, uint32_t, k->nexprs);
-  k->out_of_memory |= !nuses || !is_needed;
+  bool *is_needed = KERNEL_ARRAY(k, bool, k->nexprs);
+  uint32_t *nuses = KERNEL_ARRAY(k, uint32_t, k->nexprs);
   for (Loop *loop = s->loops; loop < s->loops + s->nloops && !k->out_of_memory; loop++)
     for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
       count_uses(k, loop, sweep, is_needed, nuses);

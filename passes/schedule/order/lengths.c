@@ -70,11 +70,8 @@ static bool has_middle_scalars(const Scheduling *s, const Loop *loop) {
 // Whether loads of the loop have bounds: the addresses of such loads need each row's indices, not only a pointer to the
 // row.
 static bool has_bounds(Kernel *k, const Loop *loop) {
-  bool *is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs), is_any = false;
-  if (!is_needed) {
-    k->out_of_memory = true;
-    return true;
-  }
+  bool *is_needed = KERNEL_ARRAY(k, bool, k->nexprs), is_any = false;
+  if (!is_needed) return true;
   for (size_t i = 0; i < loop->nroots; i++) loop_mark_root(k, loop, &loop->roots[i], is_needed);
   for (ExprId i = 1; i < k->nexprs; i++)
     is_any |= is_needed[i] && expr_has_access(&k->exprs[i]) && k->accesses[k->exprs[i].access].nbounds;
@@ -133,8 +130,7 @@ static bool write_orders(const Scheduling *s, Loop *loop, SumNumbers numbers) {
   for (size_t i = 0; i < loop->nroots; i++) {
     Root *root = &loop->roots[i];
     if (root->kind == ROOT_STORE) continue;
-    SumOrder *order = ARENA_NEW(s->k->arena, SumOrder);
-    s->k->out_of_memory |= !order;
+    SumOrder *order = KERNEL_ARRAY(s->k, SumOrder, 1);
     if (!order) return false;
     *order = loop_sum_order(s->schedule, loop, root, numbers);
     root->order = order;

@@ -82,13 +82,10 @@ static SumCut choose_cut(const Kernel *k, const Product *p) {
 // of memory.
 static Store *replace_expr(Kernel *k, ExprId replaced, ExprId with, const ExprId **new_ids) {
   const size_t count = k->nexprs;
-  ExprId *now = ARENA_ARRAY(k->arena, ExprId, count);
+  ExprId *now = KERNEL_ARRAY(k, ExprId, count);
   *new_ids = now;
-  Store *stores = ARENA_ARRAY(k->arena, Store, k->nstores);
-  if (!now || !stores) {
-    k->out_of_memory = true;
-    return NULL;
-  }
+  Store *stores = KERNEL_ARRAY(k, Store, k->nstores);
+  if (!now || !stores) return NULL;
   now[replaced] = with;
   for (ExprId i = replaced + 1; i < count && !k->out_of_memory; i++) {
     const Expr e = k->exprs[i];

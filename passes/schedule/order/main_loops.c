@@ -154,10 +154,9 @@ static bool keep_results(Scheduling *s) {
 static bool find_kept_values(Scheduling *s) {
   Kernel *k = s->k;
   if (s->strategy == SCATTERED) return true; // a scatter's main loop loads the indices itself
-  bool *is_wide = ARENA_ARRAY(k->arena, bool, s->noriginals);
-  bool *is_needed = ARENA_ARRAY(k->arena, bool, s->noriginals);
-  k->out_of_memory |= !is_wide || !is_needed;
-  if (k->out_of_memory) return false;
+  bool *is_wide = KERNEL_ARRAY(k, bool, s->noriginals);
+  bool *is_needed = KERNEL_ARRAY(k, bool, s->noriginals);
+  if (!is_wide || !is_needed) return false;
   if (has_contraction(s) && !keep_factors(s)) return false;
   find_wide(s, is_wide);
   find_needed(s, is_needed);
@@ -470,9 +469,8 @@ static void find_part(Scheduling *s) {
 bool schedule_order_part(Scheduling *s) {
   Kernel *k = s->k;
   s->noriginals = k->nexprs;
-  s->plan = ARENA_ARRAY(k->arena, ExprPlan, k->nexprs);
-  k->out_of_memory |= !s->plan;
-  if (k->out_of_memory) return false;
+  s->plan = KERNEL_ARRAY(k, ExprPlan, k->nexprs);
+  if (!s->plan || k->out_of_memory) return false;
   find_part(s);
   if (k->naxes && (!schedule_find_times(s) || !find_kept_values(s) || !keep_results(s))) return false;
   int last = 0;

@@ -28,8 +28,7 @@ static ExprId nested(Kernel *k, const Expr *e, ExprId operand, AxisSet vector, A
 bool kernel_nest_sums(Kernel *k, int vector_axis, AxisSet inner) {
   const size_t count = k->nexprs;
   const AxisSet vector = 1U << vector_axis;
-  ExprId *now = ARENA_ARRAY(k->arena, ExprId, count); // by old id: the new id
-  if (!now) k->out_of_memory = true;
+  ExprId *now = KERNEL_ARRAY(k, ExprId, count); // by old id: the new id
   for (ExprId i = 1; i < count && !k->out_of_memory; i++) {
     const Expr e = k->exprs[i];
     ExprId args[3];

@@ -21,16 +21,15 @@ static void insert_number(int64_t *numbers, int axis, int64_t inner) {
 }
 
 // Adds the bound block * inner + index in block < extent.
-static bool add_bound(Kernel *k, Access *a, int axis, int64_t inner, int64_t extent) {
-  if (!a->stride[axis + 1]) return true;
-  Bound *bound = ARENA_NEW(k->arena, Bound);
-  if (!bound) return false;
+static void add_bound(Kernel *k, Access *a, int axis, int64_t inner, int64_t extent) {
+  if (!a->stride[axis + 1]) return;
+  Bound *bound = KERNEL_ARRAY(k, Bound, 1);
+  if (!bound) return;
   *bound = (Bound){.extent = extent, .stride = a->stride[axis + 1], .stride_monomial = a->stride_monomial[axis + 1]};
   bound->factor[axis] = inner;
   bound->factor[axis + 1] = 1;
   a->bounds = bound;
   a->nbounds = 1;
-  return true;
 }
 
 static void split_access(Access *a, int axis, int64_t inner) {
@@ -43,10 +42,8 @@ static void split_access(Access *a, int axis, int64_t inner) {
 bool kernel_split_axis(Kernel *k, int axis, int64_t inner) {
   const Axis whole = k->axes[axis];
   const char *name = arena_format(k->arena, "%s_block", whole.name);
-  if (!name) {
-    k->out_of_memory = true;
-    return false;
-  }
+  k->out_of_memory |= !name;
+  if (!name) return false;
   memmove(&k->axes[axis + 1], &k->axes[axis], (size_t)(k->naxes - axis) * sizeof *k->axes);
   k->naxes++;
   k->axes[axis] = (Axis){.name = name, .extent = (whole.extent + inner - 1) / inner};
@@ -57,8 +54,7 @@ bool kernel_split_axis(Kernel *k, int axis, int64_t inner) {
   }
   for (size_t i = 0; i < k->naccesses; i++) {
     split_access(&k->accesses[i], axis, inner);
-    if (whole.extent % inner) k->out_of_memory |= !add_bound(k, &k->accesses[i], axis, inner, whole.extent);
+    if (whole.extent % inner) add_bound(k, &k->accesses[i], axis, inner, whole.extent);
   }
-  if (k->out_of_memory) return false;
-  return true;
+  return !k->out_of_memory;
 }

@@ -50,14 +50,10 @@ static int64_t loop_traffic(const Kernel *k, const Loop *loop, int64_t cache, bo
 
 int64_t schedule_traffic(const Schedule *s, int64_t cache) {
   Kernel *k = s->kernel;
-  bool *is_seen = ARENA_ARRAY(k->arena, bool, k->nexprs + 1),
-       *is_loaded = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
-  int *nloads = ARENA_ARRAY(k->arena, int, k->naccesses + 1);
+  bool *is_seen = KERNEL_ARRAY(k, bool, k->nexprs + 1), *is_loaded = KERNEL_ARRAY(k, bool, k->naccesses + 1);
+  int *nloads = KERNEL_ARRAY(k, int, k->naccesses + 1);
   int64_t nbytes = 0;
-  if (!is_seen || !is_loaded || !nloads) {
-    k->out_of_memory = true;
-    return -1;
-  }
+  if (!is_seen || !is_loaded || !nloads) return -1;
   for (size_t i = 0; i < s->nloops; i++) nbytes += loop_traffic(k, &s->loops[i], cache, is_seen, is_loaded, nloads);
   return nbytes;
 }
@@ -108,9 +104,8 @@ static bool recomputes(const Kernel *k, const Loop *loop, ExprId product, bool *
 
 bool schedule_recomputes(const Schedule *s) {
   Kernel *k = s->kernel;
-  bool *is_seen = ARENA_ARRAY(k->arena, bool, k->nexprs + 1), is_any = false;
-  int64_t *reach = ARENA_ARRAY(k->arena, int64_t, k->nexprs + 1);
-  if (!is_seen || !reach) k->out_of_memory = true;
+  bool *is_seen = KERNEL_ARRAY(k, bool, k->nexprs + 1), is_any = false;
+  int64_t *reach = KERNEL_ARRAY(k, int64_t, k->nexprs + 1);
   for (size_t i = 0; i < s->nloops && !k->out_of_memory; i++)
     for (size_t r = 0; r < s->loops[i].nroots; r++) {
       const Root *root = &s->loops[i].roots[r];

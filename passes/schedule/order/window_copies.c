@@ -43,8 +43,8 @@ static int window_of(const Windows *w, const Bound *b) {
 
 // Collects the windows. False: two windows have an axis in common, or out of memory.
 static bool find_windows(const Kernel *k, ExprId factor, Windows *w) {
-  *w = (Windows){.is_used = ARENA_ARRAY(k->arena, bool, k->nexprs)};
-  if (!w->is_used) ((Kernel *)k)->out_of_memory = true; // the cast is valid: the flag is not a part of the computation
+  // The cast is valid: the flag out_of_memory is not a part of the computation.
+  *w = (Windows){.is_used = KERNEL_ARRAY((Kernel *)k, bool, k->nexprs)};
   if (!w->is_used) return false;
   w->is_used[factor] = true;
   for (ExprId id = factor; id > 0; id--) {
@@ -197,8 +197,7 @@ static ExprId move_load(Kernel *k, const Copy *c, const Expr *e, ExprId offset) 
 // The factor as the copy computes it: with the copy's axes instead of the windows' axes.
 static ExprId move_factor(Kernel *k, const Copy *c, ExprId factor) {
   const Windows *w = &c->w;
-  ExprId *moved = ARENA_ARRAY(k->arena, ExprId, factor + 1);
-  if (!moved) k->out_of_memory = true;
+  ExprId *moved = KERNEL_ARRAY(k, ExprId, factor + 1);
   for (ExprId id = 1; id <= factor && !k->out_of_memory; id++) {
     const Expr e = k->exprs[id];
     if (!w->is_used[id]) continue;

@@ -87,13 +87,10 @@ bool schedule_choose_prefetch(Schedule *s, const Target *target, const ScheduleO
   Fetching f = {.k = k,
                 .target = target,
                 .overrides = overrides,
-                .is_seen = ARENA_ARRAY(k->arena, bool, k->nexprs),
-                .is_loaded_now = ARENA_ARRAY(k->arena, bool, k->naccesses + 1),
-                .is_loaded = ARENA_ARRAY(k->arena, bool, k->naccesses + 1)};
-  if (!f.is_seen || !f.is_loaded_now || !f.is_loaded) {
-    k->out_of_memory = true;
-    return false;
-  }
+                .is_seen = KERNEL_ARRAY(k, bool, k->nexprs),
+                .is_loaded_now = KERNEL_ARRAY(k, bool, k->naccesses + 1),
+                .is_loaded = KERNEL_ARRAY(k, bool, k->naccesses + 1)};
+  if (!f.is_seen || !f.is_loaded_now || !f.is_loaded) return false;
   for (size_t i = 0; i < s->nloops; i++) choose(&f, &s->loops[i]);
   return true;
 }

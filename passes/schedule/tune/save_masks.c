@@ -158,7 +158,7 @@ static bool find_sweeps(Saving *s) {
   for (size_t i = 0; i < schedule->nloops; i++)
     for (int sweep = 0; sweep < schedule->loops[i].nsweeps; sweep++) {
       LoopSweep *p = &s->sweeps[s->nsweeps++];
-      *p = (LoopSweep){&schedule->loops[i], sweep, ARENA_ARRAY(k->arena, bool, k->nexprs)};
+      *p = (LoopSweep){&schedule->loops[i], sweep, KERNEL_ARRAY(s->k, bool, k->nexprs)};
       if (!p->is_seen) return false;
       mark_sweep_loads(k, p->loop, sweep, 0, p->is_seen, s->with);
     }
@@ -166,18 +166,17 @@ static bool find_sweeps(Saving *s) {
 }
 
 static bool allocate(Saving *s) {
-  Arena *arena = s->k->arena;
   size_t n = s->noriginals, nsweeps = 0;
   for (size_t i = 0; i < s->schedule->nloops; i++) nsweeps += (size_t)s->schedule->loops[i].nsweeps;
-  s->sweeps = ARENA_ARRAY(arena, LoopSweep, nsweeps + 1);
-  s->first = ARENA_ARRAY(arena, size_t, n);
-  s->is_saved = ARENA_ARRAY(arena, bool, n);
-  s->access = ARENA_ARRAY(arena, AccessId, n);
-  s->sum = ARENA_ARRAY(arena, ExprId, n);
-  s->replaced = ARENA_ARRAY(arena, ExprId, n);
-  s->scratch = ARENA_ARRAY(arena, bool, n);
-  s->with = ARENA_ARRAY(arena, bool, s->k->naccesses + 1);
-  s->without = ARENA_ARRAY(arena, bool, s->k->naccesses + 1);
+  s->sweeps = KERNEL_ARRAY(s->k, LoopSweep, nsweeps + 1);
+  s->first = KERNEL_ARRAY(s->k, size_t, n);
+  s->is_saved = KERNEL_ARRAY(s->k, bool, n);
+  s->access = KERNEL_ARRAY(s->k, AccessId, n);
+  s->sum = KERNEL_ARRAY(s->k, ExprId, n);
+  s->replaced = KERNEL_ARRAY(s->k, ExprId, n);
+  s->scratch = KERNEL_ARRAY(s->k, bool, n);
+  s->with = KERNEL_ARRAY(s->k, bool, s->k->naccesses + 1);
+  s->without = KERNEL_ARRAY(s->k, bool, s->k->naccesses + 1);
   return s->sweeps && s->first && s->is_saved && s->access && s->sum && s->replaced && s->scratch && s->with &&
          s->without && find_sweeps(s);
 }
@@ -188,10 +187,7 @@ bool schedule_save_masks(Schedule *schedule, const Target *target, const Schedul
   for (ExprId id = 1; id < k->nexprs; id++) has_masks |= expr_is_mask(k, id);
   if (!has_masks) return true;
   Saving s = {.schedule = schedule, .k = k, .target = target, .overrides = overrides, .noriginals = k->nexprs};
-  if (!allocate(&s)) {
-    k->out_of_memory = true;
-    return false;
-  }
+  if (!allocate(&s)) return false;
   find_masks(&s);
   for (ExprId id = 1; id < s.noriginals; id++) {
     if (!s.is_saved[id]) continue;

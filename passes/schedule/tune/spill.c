@@ -78,14 +78,11 @@ static bool reuse_in_loop(Kernel *k, Loop *loop, bool is_scalar) {
   const int64_t width = loop_row_nelems(k, loop), rows = loop_has(loop, LOOP_ROW_LANES) ? LANES : loop->rows;
   const int most = most_spills(k->costs, is_scalar, width * rows * (int64_t)sizeof(float));
   if (!most) return true;
-  Reuse r = {.k = k, .loop = loop, .most = most, .first = ARENA_ARRAY(k->arena, int, k->nexprs)};
-  r.is_seen = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  r.is_costly = ARENA_ARRAY(k->arena, bool, k->nexprs);
-  r.is_loaded = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
-  if (!r.first || !r.is_seen || !r.is_costly || !r.is_loaded) {
-    k->out_of_memory = true;
-    return false;
-  }
+  Reuse r = {.k = k, .loop = loop, .most = most, .first = KERNEL_ARRAY(k, int, k->nexprs)};
+  r.is_seen = KERNEL_ARRAY(k, bool, k->nexprs);
+  r.is_costly = KERNEL_ARRAY(k, bool, k->nexprs);
+  r.is_loaded = KERNEL_ARRAY(k, bool, k->naccesses + 1);
+  if (!r.first || !r.is_seen || !r.is_costly || !r.is_loaded) return false;
   for (ExprId id = 0; id < k->nexprs; id++) r.first[id] = loop->nsweeps;
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) reuse_in_sweep(&r, sweep);
   return true;
