@@ -84,6 +84,18 @@ void kernel_init(Kernel *k, Arena *arena, const char *name) {
   *k = (Kernel){.arena = arena, .name = name, .nexprs = 1};
 }
 
+void *kernel_array(Kernel *k, size_t count, size_t nbytes_each) {
+  void *array = arena_array(k->arena, count, nbytes_each);
+  k->out_of_memory |= !array;
+  return array;
+}
+
+bool kernel_grow(Kernel *k, void *array, size_t count, size_t *capacity, size_t nbytes_each) {
+  const bool is_grown = arena_grow(k->arena, array, count, capacity, nbytes_each);
+  k->out_of_memory |= !is_grown;
+  return is_grown;
+}
+
 int kernel_add_axis(Kernel *k, const char *name, int64_t extent, Monomial monomial) {
   if (k->naxes == MAX_AXES) {
     k->out_of_memory = true;
@@ -134,10 +146,6 @@ bool expr_is_mask(const Kernel *k, ExprId e) {
   return expr->op == EXPR_LOAD ? access_is_mask(&k->accesses[expr->access]) : expr_info[expr->op].is_mask;
 }
 
-int64_t access_lane_stride(const Access *a, int axis) {
-  return a->panel_axis == axis + 1 ? 1 : a->stride[axis];
-}
-
 bool access_strides_equal(const Access *a, const Access *b) {
   return memcmp(a->stride, b->stride, sizeof a->stride) == 0 &&
          memcmp(a->stride_monomial, b->stride_monomial, sizeof a->stride_monomial) == 0;
@@ -152,12 +160,10 @@ static bool accesses_equal(const Access *a, const Access *b) {
 AccessId kernel_add_access(Kernel *k, const Access *access) {
   for (AccessId i = 0; i < k->naccesses; i++)
     if (accesses_equal(&k->accesses[i], access)) return i;
-  Bound *bounds = access->nbounds ? ARENA_ARRAY(k->arena, Bound, access->nbounds) : NULL;
+  Bound *bounds = access->nbounds ? KERNEL_ARRAY(k, Bound, access->nbounds) : NULL;
   if ((access->nbounds && !bounds) ||
-      !arena_grow(k->arena, &k->accesses, k->naccesses, &k->accesses_capacity, sizeof *k->accesses)) {
-    k->out_of_memory = true;
+      !kernel_grow(k, &k->accesses, k->naccesses, &k->accesses_capacity, sizeof *k->accesses))
     return 0;
-  }
   if (bounds) memcpy(bounds, access->bounds, access->nbounds * sizeof *bounds);
   k->accesses[k->naccesses] = *access;
   k->accesses[k->naccesses].bounds = bounds;
@@ -184,10 +190,7 @@ static ExprId add_expr(Kernel *k, Expr e) {
     if (!e.args[i]) return 0;
   for (ExprId i = 1; i < k->nexprs; i++)
     if (expr_equals(&k->exprs[i], &e)) return i;
-  if (!arena_grow(k->arena, &k->exprs, k->nexprs, &k->exprs_capacity, sizeof *k->exprs)) {
-    k->out_of_memory = true;
-    return 0;
-  }
+  if (!kernel_grow(k, &k->exprs, k->nexprs, &k->exprs_capacity, sizeof *k->exprs)) return 0;
   k->exprs[k->nexprs] = e;
   return (ExprId)k->nexprs++;
 }
@@ -362,11 +365,9 @@ ExprId expr_label(Kernel *k, ExprId e, const char *label) {
 }
 
 void kernel_store(Kernel *k, AccessId access, ExprId value) {
-  if (!value || !arena_grow(k->arena, &k->stores, k->nstores, &k->stores_capacity, sizeof *k->stores)) {
-    k->out_of_memory = true;
-    return;
-  }
-  k->stores[k->nstores++] = (Store){access, value};
+  k->out_of_memory |= !value;
+  if (value && kernel_grow(k, &k->stores, k->nstores, &k->stores_capacity, sizeof *k->stores))
+    k->stores[k->nstores++] = (Store){access, value};
 }
 
 bool kernel_stores(const Kernel *k, AccessId id) {

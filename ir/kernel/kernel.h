@@ -187,6 +187,12 @@ typedef struct Kernel {
   bool out_of_memory;
 } Kernel;
 
+// Memory of the kernel's arena, all 0. NULL: out of memory, with k->out_of_memory set. kernel_grow is arena_grow with
+// this flag.
+#define KERNEL_ARRAY(k, type, count) ((type *)kernel_array(k, count, sizeof(type)))
+void *kernel_array(Kernel *k, size_t count, size_t nbytes_each);
+bool kernel_grow(Kernel *k, void *array, size_t count, size_t *capacity, size_t nbytes_each);
+
 // Building. Builders return 0 after setting kernel->out_of_memory, and accept 0 as an operand, so that only the end of
 // a lowering has to check. A builder returns an existing expression or access if an equal one exists.
 void kernel_init(Kernel *k, Arena *arena, const char *name);
@@ -231,8 +237,7 @@ bool expr_operations_equal(const Expr *a, const Expr *b);   // except operands a
 AxisSet bound_axes(const Bound *b);                         // axes with a factor
 AxisSet access_axes(const Kernel *k, const Access *access); // axes with a stride, or with a factor in a bound
 bool access_is_mask(const Access *access);
-bool access_has_addresses(const Access *access);       // has storage, and its type is not packed
-int64_t access_lane_stride(const Access *a, int axis); // elements between lanes along this axis
+bool access_has_addresses(const Access *access); // has storage, and its type is not packed
 bool access_strides_equal(const Access *a, const Access *b);
 bool kernel_stores(const Kernel *k, AccessId access); // one of the stores writes through the access
 

@@ -1,6 +1,6 @@
 // Schedules: the list of loops that computes a kernel.
 //
-// Scheduling (passes/schedule/order_kernel.h) decides which axes are outer, which reductions finish inside an outer
+// Scheduling (passes/schedule/order/order.h) decides which axes are outer, which reductions finish inside an outer
 // iteration and which only after a whole loop, and which temporaries hold values between loops. It first rewrites the
 // kernel: splits axes, and sums into sums of sums. Then it adds expressions (loads of temporaries, EXPR_COMBINE). The
 // root that stores a result computes the value of the rewritten kernel's store, from temporaries of earlier loops where
@@ -86,7 +86,7 @@ typedef struct Loop {
   // Of the iterations on the cut axes into blocks, or of the axis's elements into tiles. With outer reductions, equal
   // to the cut of their first levels. Else blocks decide no bits, and schedule_tune may change their length.
   Cut cut;
-  // From the outermost to the innermost, then LOOP_END: a table of passes/schedule/nests.c.
+  // From the outermost to the innermost, then LOOP_END: a table of passes/schedule/order/nests.c.
   const LoopLevel *levels;
   bool is_side;      // computes temporaries for main loops, or results that do not vary over all axes
   bool is_invariant; // in a slice group: the loop computes the same for all slices along the last level, and runs only
@@ -155,13 +155,18 @@ bool schedule_add_sum(Schedule *s, ScheduledSum sum);
 bool loop_add_root(Kernel *k, Loop *loop, Root root);
 void loop_sort_roots(Loop *loop); // by sweep
 bool loop_has_roots(const Loop *loop, RootKind kind);
+bool loop_has_partial_arrays(const Kernel *k, const Loop *loop); // partial sums of a block are arrays
 // Sums over the vector axis end in each iteration of the middle axes, where sums over these add them up.
 bool loop_has_nested_sums(const Kernel *k, const Loop *loop);
 
 // Sets is_invariant of loops and temporaries, for a kernel in a slice group. False: out of memory.
 bool schedule_find_invariants(Schedule *s);
 
-AxisSet root_axes(const Kernel *k, const Root *root); // of the expression; for a store, also of the access
+AxisSet root_axes(const Kernel *k, const Root *root);   // of the expression; for a store, also of the access
+ExprId root_operand(const Kernel *k, const Root *root); // what it stores or adds up
+// Each iteration of the inner axes stores it or adds to it; else the value is the same for all of them, and is stored
+// or added after the sweep.
+bool root_is_in_sweep(const Kernel *k, const Loop *loop, const Root *root);
 
 bool loop_has(const Loop *loop, LoopLevel level);
 // Inner sums are sums of products with a factor that does not vary over the cut axes: it is the same in all rows of a

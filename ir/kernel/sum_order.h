@@ -9,7 +9,7 @@
 // Two rules are the same for all reductions. Lanes are added by halves (d_sum, backends/codegen/simd/arithmetic.h).
 // Blocks are added in their order.
 //
-// kernel_order (passes/schedule/order_kernel.h) decides the order of each reduction, before a target is known, and
+// kernel_order (passes/schedule/order/order.h) decides the order of each reduction, before a target is known, and
 // writes it to the reduction's root (Root.order, ir/kernel/schedule.h). Whoever needs a length of a chain, a number of
 // accumulators or a type of a sum reads it there.
 #ifndef NGRAD_IR_KERNEL_SUM_ORDER_H

@@ -7,8 +7,8 @@
 #include "passes/pipeline.h"
 #include "passes/rewrite/dead_code.h"
 #include "passes/schedule/kernel_pass.h"
-#include "passes/schedule/order_kernel.h"
-#include "passes/schedule/tune.h"
+#include "passes/schedule/order/order.h"
+#include "passes/schedule/tune/tune.h"
 #include "tests/random_seeds.h"
 #include "tests/unit/failing_allocator.h"
 

@@ -4,8 +4,8 @@
 #include "ir/kernel/verify.h"
 #include "ir/loops/target.h"
 #include "passes/pipeline.h"
-#include "passes/schedule/order_kernel.h"
-#include "passes/schedule/traffic.h"
+#include "passes/schedule/order/order.h"
+#include "passes/schedule/order/traffic.h"
 #include "tests/unit/schedule_case.h"
 
 #include <setjmp.h>

@@ -1,0 +1,34 @@
+// What decides the bits of a kernel's sums, apart from their operands, so that kernels can be compared: a sum must have
+// in a kernel with others the order that it has alone.
+#ifndef NGRAD_PASSES_SCHEDULE_ORDER_SUM_FORMS_H
+#define NGRAD_PASSES_SCHEDULE_ORDER_SUM_FORMS_H
+
+#include "ir/kernel/schedule.h"
+
+typedef struct SumForm { // a SumOrder with the extents of axes in their place, and without levels that change nothing
+  ExprOp reduction;
+  int nlevels;
+  struct FormLevel {
+    int64_t noperands; // of all accumulators together; of open axes, at the hints
+    Monomial monomial;
+    Cut cut;
+    int accumulators;
+    Type type;
+  } levels[MOST_SUM_LEVELS];
+} SumForm;
+
+enum { MOST_SUM_FORMS = 24 };
+
+typedef struct SumForms { // each form once
+  SumForm forms[MOST_SUM_FORMS];
+  int count;
+  bool are_more; // there are others
+} SumForms;
+
+// Adds the forms of the schedule's sums. Maxima and the like, which are the same in any order, have none.
+void sum_forms_add(SumForms *forms, const Schedule *s);
+void sum_forms_add_all(SumForms *forms, const SumForms *others);
+// Whether both have the same forms. True if either has too many to know.
+bool sum_forms_equal(const SumForms *one, const SumForms *other);
+
+#endif
