@@ -207,26 +207,16 @@ bool loop_has_open_cut_blocks(const Kernel *k, const Loop *loop); // loop_ncut_b
 bool loop_shares_bytes(const Kernel *k, const Loop *loop, const Access *a);
 bool loop_is_idle(const Kernel *k, const Loop *loop); // has no iterations, stores no elements, or is_made
 
-// The numbers of an order that a loop's structure does not imply.
-typedef struct SumNumbers {
-  bool adds_chains; // the operands of an inner sum are sums of chains, which are added in f64
-  bool is_fused;
-} SumNumbers;
-
-// The order in which the loop takes a reduction, with these numbers. kernel_order makes Root.order of it, and the
-// verifier compares them.
-SumOrder loop_sum_order(const Schedule *s, const Loop *loop, const Root *root, SumNumbers numbers);
-SumNumbers loop_sum_numbers(const SumOrder *order); // that are in the order
+// The order in which the loop takes a reduction, apart from is_fused. kernel_order makes Root.order of it, and the
+// verifier compares them. adds_segments: the operands of an inner sum are sums of a long sum's segments, which are
+// added in f64.
+SumOrder loop_sum_order(const Schedule *s, const Loop *loop, const Root *root, bool adds_segments);
+Segments loop_segments(const Loop *loop); // of the loop's inner sums that have some, which is the same for all of them
 
 // How the reduction of the kernel is taken, for kernel_reference (ir/kernel/reference.h). False: a loop has another
 // root by now than kernel_order gave it.
 struct Summation;
 bool schedule_summation(const Schedule *s, const ScheduledSum *sum, struct Summation *out);
-
-// What the orders say of the loop's inner sums: how they are cut into runs.
-Runs loop_runs(const Kernel *k, const Loop *loop);
-// The operands of a sum in one index of the middle axis at `depth`: all indices on the middle axes inside of it.
-int64_t loop_operands_inside(const Kernel *k, const Loop *loop, int depth);
 
 // Bytes of a tensor or temporary in memory, or of the stored part of a result; 0 for a step's local array. In a slice
 // group, bytes of one slice.

@@ -257,7 +257,7 @@ static bool compare_at(const Case *of, const Lowered *l, int64_t n) {
 
 // Twice a block and a bit, of the loop with the longest blocks that decide bits.
 static int64_t more_than_two_blocks(const Program *p) {
-  int64_t length = LONGEST_RUN;
+  int64_t length = LONGEST_SEGMENT;
   for (size_t i = 0; i < p->nkernels; i++)
     for (size_t l = 0; l < p->schedules[i]->nloops; l++) {
       const Loop *loop = &p->schedules[i]->loops[l];
@@ -335,15 +335,15 @@ typedef struct Change {
 #define AT(member) offsetof(Draft, member)
 
 static const Change changes[] = {
-    {"rows", 9, FLIP, AT(sum.inner.is_in_lanes), 0, 0},                       // one accumulator
-    {"rows", 9, SET_TYPE, AT(inner.levels[0].type), TYPE_F64, 0},             // of accumulators
-    {"long rows", 3, ADD_TO_LENGTH, AT(sum.inner.runs.vector_run), LANES, 1}, // a vector more in a run
-    {"long rows", 3, ADD_TO_LENGTH, AT(sum.inner.runs.vector_run), 1, 1},     // an element more
-    {"long rows", 3, SET_NUMBER, AT(inner.levels[0].cut.length), 0, 1},       // no runs
-    {"any number of weighted rows", 50, ADD_TO_LENGTH, AT(sum.inner.runs.middle_run), 1, 0},
+    {"rows", 9, FLIP, AT(sum.inner.is_in_lanes), 0, 0},                     // one accumulator
+    {"rows", 9, SET_TYPE, AT(inner.levels[0].type), TYPE_F64, 0},           // of accumulators
+    {"long rows", 3, ADD_TO_LENGTH, AT(inner.segments.elements), LANES, 1}, // a vector more in a segment
+    {"long rows", 3, ADD_TO_LENGTH, AT(inner.segments.elements), 1, 1},     // an element more
+    {"long rows", 3, SET_NUMBER, AT(inner.levels[0].cut.length), 0, 1},     // no segments
+    {"any number of weighted rows", 50, ADD_TO_LENGTH, AT(inner.segments.iterations), 1, 0},
     {"any number of weighted rows", 50, SWAP_AXES, AT(sum.inner.axes), 0, 0},
-    {"weighted rows of any length", 500, FLIP, AT(sum.inner.runs.is_open), 0, 0},
-    {"weighted rows of any length", 1100, ADD_TO_LENGTH, AT(sum.inner.runs.vector_run), LANES, 0},
+    {"weighted rows of any length", 500, FLIP, AT(inner.segments.is_open), 0, 0},
+    {"weighted rows of any length", 1100, ADD_TO_LENGTH, AT(inner.segments.elements), LANES, 0},
     {"short rows", 9, FLIP, AT(sum.inner.has_only_used), 0, 1}, // lanes without elements are added
     {"columns", 300, ADD_TO_LENGTH, AT(outer.levels[0].cut.length), 1, 0},
     {"columns", 300, SET_TYPE, AT(outer.levels[0].type), TYPE_F64, 0},
@@ -355,8 +355,8 @@ static const Change changes[] = {
     {"columns", 30000, ADD_TO_LENGTH, AT(outer.levels[0].cut.longest), -LANES, 0},
     {"all of f64", 9000, FLIP, AT(sum.inner.is_in_lanes), 0, 0},
     {"product", FIXED, FLIP, AT(inner.is_fused), 0, 0},
-    {"product in chains", 1, ADD_TO_LENGTH, AT(sum.inner.runs.middle_run), 1, 0},
-    {"product over a batch", 5000, ADD_TO_LENGTH, AT(sum.inner.nelems_inside), 1, 0},
+    {"product in chains", 1, ADD_TO_LENGTH, AT(inner.segments.iterations), 1, 0},
+    {"product over a batch", 5000, ADD_TO_LENGTH, AT(inner.segments.inside), 1, 0},
     {"batch norm", 6, SWAP_AXES, AT(sum.inner.axes), 0, 1},
     {"weighted columns", 90, SWAP_AXES, AT(sum.outer.axes), 0, 0},
     {"convolution", FIXED, SWAP_AXES, AT(sum.inner.axes), 0, 0},

@@ -165,7 +165,7 @@ static void batch_norm_gradient_of_few_channels_has_tiles(void **state) {
   const Loop *loops[8] = {NULL};
   assert_int_equal(main_loops(s, loops), 2);
   assert_int_equal(loop_nblocks(s->kernel, loops[0]), 2 * 64 * 10);
-  assert_int_equal(loop_tile(loops[0]), LONGEST_RUN * LANES);
+  assert_int_equal(loop_tile(loops[0]), LONGEST_SEGMENT * LANES);
   assert_int_equal(loop_tile(loops[1]), 0);
   lowered_deinit(&l);
 }

@@ -20,10 +20,10 @@ typedef struct Span {
   const Index *from, *to;
 } Span;
 
-// The level around this one, if it cuts the same axis into runs; else NULL.
-static const NestLevel *runs_around(const NestBuilder *r, int at) {
+// The level around this one, if it cuts the same axis into segments; else NULL.
+static const NestLevel *segments_around(const NestBuilder *r, int at) {
   const NestLevel *level = &r->nest.levels[at], *around = level - 1;
-  return at > r->nest.step && around->role == ROLE_RUNS && around->first == level->first ? around : NULL;
+  return at > r->nest.step && around->role == ROLE_SEGMENTS && around->first == level->first ? around : NULL;
 }
 
 static int level_axis(const NestBuilder *r, int at) {
@@ -66,7 +66,7 @@ static Span level_span(NestBuilder *r, int at) {
   return (Span){number(r, 0), axes_nelems_index(r, 1U << axis)};
 }
 
-static void open_runs(NestBuilder *r, int at) {
+static void open_segments(NestBuilder *r, int at) {
   const NestLevel *level = &r->nest.levels[at];
   const bool are_vectors = level_axis(r, at) == vector_axis(r);
   const VarKind kind = are_vectors ? VAR_RUN_BEGIN : VAR_RUN;
@@ -76,16 +76,16 @@ static void open_runs(NestBuilder *r, int at) {
   if (are_vectors)
     add(r, (LoopNode){
                .kind = NODE_INDEX, .var = {VAR_RUN_END, 0}, .value = least(r, plus(r, var(r, kind, 0), run), all.to)});
-  begin_runs(r);
+  begin_segments(r);
 }
 
-static void close_runs(NestBuilder *r, int at) {
-  end_runs(r);
+static void close_segments(NestBuilder *r, int at) {
+  end_segments(r);
   if (r->nest.levels[at].factor != 1) close_body(r);
 }
 
 static void open_serial(NestBuilder *r, int at) {
-  const NestLevel *runs = runs_around(r, at);
+  const NestLevel *segments = segments_around(r, at);
   const int axis = level_axis(r, at);
   const Span all = level_span(r, at);
   LoopNode loop = {.kind = NODE_FOR,
@@ -99,11 +99,12 @@ static void open_serial(NestBuilder *r, int at) {
     // Accumulators of few elements stay in registers if their numbers are literals.
     loop.is_unrolled = loop_sums_rows(r->loop) && has_lane_sums(r) && r->k->axes[axis].extent <= LANES;
   }
-  if (runs) {
-    const Index *run = runs->factor ? number(r, runs->factor) : var(r, VAR_RUN_LENGTH, 0);
+  if (segments) {
+    const Index *run = segments->factor ? number(r, segments->factor) : var(r, VAR_RUN_LENGTH, 0);
     loop.value = var(r, VAR_RUN, 0);
     loop.end = plus(r, loop.value, run);
-    if (!runs->factor || kernel_factor(r->k, r->k->axes[axis].extent, r->k->axes[axis].monomial) % runs->factor) {
+    if (!segments->factor ||
+        kernel_factor(r->k, r->k->axes[axis].extent, r->k->axes[axis].monomial) % segments->factor) {
       add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_RUN_END, 0}, .value = least(r, loop.end, all.to)});
       loop.end = var(r, VAR_RUN_END, 0);
     }
@@ -136,7 +137,7 @@ static void open_lanes(NestBuilder *r, int at) {
   const Loop *loop = r->loop;
   const Axis *axis = &r->k->axes[vector_axis(r)];
   const Span all = level_span(r, at);
-  const bool is_run = runs_around(r, at);
+  const bool is_segment = segments_around(r, at);
   VectorLoop vectors = {.count = !has_lane_sums(r)          ? 1
                                  : loop_sums_in_lanes(loop) ? (int)r->nest.levels[at].factor
                                                             : vectors_at_once(r),
@@ -151,18 +152,18 @@ static void open_lanes(NestBuilder *r, int at) {
   if (kept) *kept = vectors;
   else r->b.out_of_memory = true;
   if (vectors.is_peeled) open_rows(r);
-  if (loop->ninner == 1 && !is_run) open_body(r, add(r, (LoopNode){.kind = NODE_IF}));
+  if (loop->ninner == 1 && !is_segment) open_body(r, add(r, (LoopNode){.kind = NODE_IF}));
   open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
                                  .var = loop_var(VAR_LANE),
-                                 .value = is_run ? var(r, VAR_RUN_BEGIN, 0) : all.from,
-                                 .end = is_run ? var(r, VAR_RUN_END, 0) : all.to,
+                                 .value = is_segment ? var(r, VAR_RUN_BEGIN, 0) : all.from,
+                                 .end = is_segment ? var(r, VAR_RUN_END, 0) : all.to,
                                  .step = number(r, LANES),
                                  .vectors = kept}));
 }
 
 static void close_lanes(NestBuilder *r, int at) {
   close_body(r);
-  if (r->loop->ninner == 1 && !runs_around(r, at)) close_body(r);
+  if (r->loop->ninner == 1 && !segments_around(r, at)) close_body(r);
   if (peels_rows(r)) close_rows(r);
 }
 
@@ -172,7 +173,7 @@ static void build_level(NestBuilder *r, int at) {
   static const struct {
     void (*open)(NestBuilder *r, int at);
     void (*close)(NestBuilder *r, int at);
-  } roles[] = {[ROLE_RUNS] = {open_runs, close_runs},
+  } roles[] = {[ROLE_SEGMENTS] = {open_segments, close_segments},
                [ROLE_SERIAL] = {open_serial, close_serial},
                [ROLE_LANES] = {open_lanes, close_lanes}};
   const NestRole role = r->nest.levels[at].role;
@@ -182,15 +183,15 @@ static void build_level(NestBuilder *r, int at) {
   roles[role].close(r, at);
 }
 
-// Open innermost extent: the emitted code decides at run time. If the chain of one middle iteration is too long, it
-// makes runs along the vector axis, else runs of several middle iterations.
-static void build_open_runs(NestBuilder *r) {
+// Open innermost extent: the emitted code decides at run time. If one middle iteration is too long, it makes
+// segments along the vector axis, else segments of several middle iterations.
+static void build_open_segments(NestBuilder *r) {
   const Index *width = axes_nelems_index(r, 1U << vector_axis(r)), *chain = var(r, VAR_CHAIN, 0);
-  const Nest whole = r->nest, cut = loop_nest(r->k, r->loop, &(Runs){.vector_run = r->runs.vector_run});
+  const Nest whole = r->nest, cut = loop_nest(r->k, r->loop, &(Segments){.elements = r->segments.elements});
   open_body(r, add(r, (LoopNode){.kind = NODE_IF}));
   add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_CHAIN, 0}, .value = index_chain(&r->b, width)});
   LoopNode *choice =
-      add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_MORE, chain, number(r, LONGEST_RUN))});
+      add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_MORE, chain, number(r, LONGEST_SEGMENT))});
   open_body(r, choice);
   r->nest = cut;
   build_level(r, r->nest.step);
@@ -205,12 +206,11 @@ static void build_open_runs(NestBuilder *r) {
 
 // An open axis is reached before a chain is long: the emitted code computes the iterations in a chain.
 static void build_open_chains(NestBuilder *r) {
-  const int axis = r->loop->axes[r->loop->nouter + r->runs.depth];
+  const int axis = r->segments.axis;
   open_body(r, add(r, (LoopNode){.kind = NODE_IF}));
   add(r, (LoopNode){.kind = NODE_INDEX,
                     .var = {VAR_RUN_LENGTH, 0},
-                    .value = index_chain_iterations(&r->b, axes_nelems_index(r, 1U << axis),
-                                                    loop_operands_inside(r->k, r->loop, r->runs.depth))});
+                    .value = index_chain_iterations(&r->b, axes_nelems_index(r, 1U << axis), r->segments.inside)});
   build_level(r, r->nest.step);
   close_body(r);
 }
@@ -220,8 +220,8 @@ static void build_levels(NestBuilder *r, int at) {
   if (at > r->nest.step) build_level(r, at);
   else if (!axes_nelems(r->k, loop_inner_axes(r->loop))) return;
   else if (loop_has(r->loop, LOOP_ROW_COPY) && !r->is_tail) copy_into_panel(r);
-  else if (r->runs.is_open && loop_sums_in_lanes(r->loop)) build_open_chains(r);
-  else if (r->runs.is_open) build_open_runs(r);
+  else if (r->segments.is_open && loop_sums_in_lanes(r->loop)) build_open_chains(r);
+  else if (r->segments.is_open) build_open_segments(r);
   else build_level(r, at);
 }
 
@@ -256,7 +256,7 @@ void build_sweep(NestBuilder *r, int sweep) {
   if (!has_work) return;
   add(r, (LoopNode){.kind = NODE_COMMENT, .words = sweep_words(r, sweep)});
   r->sweep = sweep;
-  r->runs = sweep_runs(r);
-  r->nest = loop_nest(r->k, r->loop, &r->runs);
+  r->segments = sweep_segments(r);
+  r->nest = loop_nest(r->k, r->loop, &r->segments);
   build_inside(r, r->nest.step);
 }

@@ -15,6 +15,5 @@ static void leave(TreeBuilder *b, LoopNode **nodes) {
 
 void schedule_leave_totals(TreeBuilder *b, LoopTree *t) {
   const Loop *loop = t->loop;
-  if (loop_has(loop, LOOP_COLUMNS) && loop->vectors > FEW_VECTORS && loop_runs(t->k, loop).middle_run)
-    leave(b, &t->step);
+  if (loop_has(loop, LOOP_COLUMNS) && loop->vectors > FEW_VECTORS && loop_segments(loop).iterations) leave(b, &t->step);
 }

@@ -32,8 +32,8 @@ typedef struct NestBuilder {
   bool *is_needed;        // by ExprId: for the sweep or section being built
   bool is_tail;           // the step being built is the tail: rows in lanes, but fewer than LANES
   bool is_partial_tested; // a test guards the nodes being built: the block has partial sums
-  Nest nest;              // of the loop; while a sweep is built, with the sweep's runs
-  Runs runs;              // of the sweep being built
+  Nest nest;              // of the loop; while a sweep is built, with the sweep's segments
+  Segments segments;      // of the sums of the sweep being built
 } NestBuilder;
 
 // levels.c: which expressions a sweep needs, and at which level. need_* set or extend is_needed.
@@ -132,12 +132,12 @@ void copy_into_panel(NestBuilder *r);                         // LOOP_ROW_COPY: 
 
 // sums.c: sums over inner axes, in the sweep being built. `at`: those that begin and end at this place.
 
-bool has_lane_sums(const NestBuilder *r); // the sweep adds vectors to sums
-Runs sweep_runs(const NestBuilder *r);    // no runs: the sweep has no sums that need short chains
+bool has_lane_sums(const NestBuilder *r);      // the sweep adds vectors to sums
+Segments sweep_segments(const NestBuilder *r); // none: the sweep has no sums that are cut
 void begin_sums(NestBuilder *r, int at);
 void end_sums(NestBuilder *r, int at);
-void begin_runs(NestBuilder *r); // of all sums of vectors
-void end_runs(NestBuilder *r);   // adds the sums of the runs to totals
+void begin_segments(NestBuilder *r); // of all sums of vectors
+void end_segments(NestBuilder *r);   // adds the sums of the segments to totals
 
 // body.c, build_nest.c
 

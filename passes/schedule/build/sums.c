@@ -1,5 +1,5 @@
-// Builds the initialisation and the final reduction of sums over inner axes. To keep chains of f32 additions short, a
-// sum may be cut into runs: each run's sum is added to a total.
+// Builds the initialisation and the final reduction of sums over inner axes. To keep sequences of f32 additions
+// short, a sum may be cut into segments: each segment's sum is added to a total.
 #include "passes/schedule/build/nest_builder.h"
 
 // The number of levels inside of which the sum begins and ends.
@@ -25,11 +25,10 @@ bool has_lane_sums(const NestBuilder *r) {
   return has_any;
 }
 
-Runs sweep_runs(const NestBuilder *r) {
-  bool has_any = false;
+Segments sweep_segments(const NestBuilder *r) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
-    has_any |= is_lane_sum(r, root) && sum_order_has_runs(root->order);
-  return has_any ? loop_runs(r->k, r->loop) : (Runs){0};
+    if (is_lane_sum(r, root) && sum_order_has_segments(root->order)) return root->order->segments;
+  return (Segments){0};
 }
 
 static bool has_own_lanes(const NestBuilder *r, ExprId sum) { // each lane has a sum of its own
@@ -58,19 +57,20 @@ void begin_sums(NestBuilder *r, int at) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
     if (!is_sum_at(r, root, at)) continue;
     else if (is_scalar_sum(r, root)) begin_total(r, root->expr, 1, false);
-    else if (sum_order_has_runs(root->order)) begin_total(r, root->expr, r->loop->rows, has_own_lanes(r, root->expr));
+    else if (sum_order_has_segments(root->order))
+      begin_total(r, root->expr, r->loop->rows, has_own_lanes(r, root->expr));
     else begin_accumulator(r, root->expr);
 }
 
-void begin_runs(NestBuilder *r) {
+void begin_segments(NestBuilder *r) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
-    if (is_lane_sum(r, root) && sum_order_has_runs(root->order)) begin_accumulator(r, root->expr);
+    if (is_lane_sum(r, root) && sum_order_has_segments(root->order)) begin_accumulator(r, root->expr);
 }
 
-void end_runs(NestBuilder *r) {
+void end_segments(NestBuilder *r) {
   const Item item = has_rows(r) ? ITEM_OF_ROW : ITEM_ONLY;
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
-    if (is_lane_sum(r, root) && sum_order_has_runs(root->order))
+    if (is_lane_sum(r, root) && sum_order_has_segments(root->order))
       add(r, (LoopNode){.kind = NODE_UPDATE,
                         .to = {.buffer = BUFFER_TOTAL, .of = root->expr, .item = item},
                         .from = {.buffer = BUFFER_SUM, .of = root->expr, .item = item},
@@ -79,7 +79,7 @@ void end_runs(NestBuilder *r) {
 
 static void end_sum(NestBuilder *r, const Root *root) {
   const Level level = expr_level(r, root->expr);
-  const bool has_total = sum_order_has_runs(root->order);
+  const bool has_total = sum_order_has_segments(root->order);
   const bool differs = level == LEVEL_ROW || level == LEVEL_VECTOR; // else the sum is the same in all rows
   const Item item = !has_rows(r) ? ITEM_ONLY : differs ? ITEM_OF_ROW : ITEM_FIRST;
   add(r, (LoopNode){.kind = NODE_LET,

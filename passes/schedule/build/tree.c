@@ -69,8 +69,8 @@ LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena 
                     .form = ARENA_ARRAY(arena, Form, k->nexprs),
                     .is_made = ARENA_ARRAY(arena, bool, k->nexprs)};
   if (!r.t->form || !r.t->is_made) return NULL;
-  const Runs runs = loop_runs(k, r.loop);
-  r.nest = loop_nest(k, r.loop, &runs);
+  r.segments = loop_segments(r.loop);
+  r.nest = loop_nest(k, r.loop, &r.segments);
   find_sections(&r);
   find_forms(&r);
   if (!kernel_is_scatter(k)) build_step(&r, &r.t->step);

@@ -95,7 +95,7 @@ static bool choose_cut(const Scheduling *s, Loop *loop) {
     loop->cut.length = scatter_block(s);
   } else if (loop_is_tiled(loop)) {
     loop->cut.length = loop_has_roots(loop, ROOT_REDUCE_INNER)
-                           ? (int64_t)LONGEST_RUN * LANES // a run of a row's sum: rows have the same order
+                           ? (int64_t)LONGEST_SEGMENT * LANES // a run of a row's sum: rows have the same order
                            : schedule_number(s->overrides, SCHEDULE_TILE, c->tile);
   } else if (loop_has_roots(loop, ROOT_REDUCE_OUTER) && !s->overrides->key[SCHEDULE_BLOCK].is_set) {
     const int64_t most = most_blocks(s, loop);
@@ -126,13 +126,13 @@ static void widen_partials(const Scheduling *s, const Loop *loop) {
   }
 }
 
-static bool write_orders(const Scheduling *s, Loop *loop, SumNumbers numbers) {
+static bool write_orders(const Scheduling *s, Loop *loop) {
   for (size_t i = 0; i < loop->nroots; i++) {
     Root *root = &loop->roots[i];
     if (root->kind == ROOT_STORE) continue;
     SumOrder *order = KERNEL_ARRAY(s->k, SumOrder, 1);
     if (!order) return false;
-    *order = loop_sum_order(s->schedule, loop, root, numbers);
+    *order = loop_sum_order(s->schedule, loop, root, s->strategy == OF_CHAINS);
     root->order = order;
   }
   return true;
@@ -140,7 +140,6 @@ static bool write_orders(const Scheduling *s, Loop *loop, SumNumbers numbers) {
 
 bool schedule_choose_lengths(const Scheduling *s, Loop *loop) {
   if (choose_cut(s, loop)) widen_partials(s, loop);
-  const SumNumbers numbers = {.adds_chains = s->strategy == OF_CHAINS};
   loop->may_share_rows = may_share_rows(s, loop);
-  return write_orders(s, loop, numbers);
+  return write_orders(s, loop);
 }
