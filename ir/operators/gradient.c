@@ -22,6 +22,7 @@ const Operator gradient_operator = {
     .id = OP_COUNT,
     .family = "gradient",
     .doc = "gradients of a tensor's sum by others that it depends on",
+    .formula = "diff_i = d(sum of all elements of of) / d(by_i), of the shape of by_i: for each by, a diff",
     .inputs = {{"of", 'T'}, {"by", 'T'}},
     .ninputs = 2,
     .outputs = {{"diff", 'T'},

@@ -162,6 +162,10 @@ struct Operator {
 
 extern const Operator operators[OP_COUNT];
 
+// The operators that graphs as read may have: those of the table, and after them Gradient (ir/operators/gradient.h).
+enum { NREADABLE = OP_COUNT + 1 };
+const Operator *operator_at(size_t i);
+
 // An operand of a signature.
 typedef struct SignatureOperand {
   const char *name;

@@ -6,6 +6,8 @@
 #include "ir/operators/gradient.h"
 #include "passes/gradient/gradient_state.h"
 
+const GradientRule gradient_Gradient = {.of_all.kind = DERIVATIVE_COMPUTED};
+
 static bool check_operands(Gradient *g, const Node *node) {
   char title[NODE_TITLE_BYTES];
   if (g->graph->nleaves)
@@ -50,9 +52,12 @@ static void give_result(Gradient *g, Node *node, uint32_t slot) {
 }
 
 static bool expand(Gradient *g, Node *node) {
-  if (!gradient_begin_walk(g, g->graph->nvalues)) return error_out_of_memory(g->diagnostics);
+  g->seed = ARENA_ARRAY(&g->scratch, Value *, g->graph->nvalues);
+  if (!g->seed || !gradient_begin_walk(g, g->graph->nvalues)) return error_out_of_memory(g->diagnostics);
   if (!check_operands(g, node) || !find_flow(g, node)) return false;
   const Value *of = node->inputs[0];
+  g->seed[of->index] = node->inputs[0];
+  gradient_warn_of_steps(g);
   if (gradient_is_wanted(g, of))
     gradient_add(g, of, gradient_cast(g, gradient_filled(g, of->type, &of->shape, 1), of->type), (Guard){0});
   if (!g->failed) gradient_walk_back(g, 0, node->index);
@@ -80,21 +85,10 @@ static void remove_unneeded(Graph *g, const Node *gradient, size_t first) {
   g->nnodes = nleft;
 }
 
-static bool name_new(Graph *g, size_t first, Diagnostics *d) {
-  for (size_t i = first; i < g->nvalues; i++) {
-    Value *v = g->values[i];
-    if (*v->name) continue;
-    v->name = graph_fresh_name(g, v->constant ? "number" : "term");
-    if (!v->name) return error_out_of_memory(d);
-  }
-  return true;
-}
-
 // A Gradient of a Gradient may double the nodes, and each takes time that grows with the graph.
 enum { MOST_GRADIENTS = 256, MOST_NODES = 1 << 18 };
 
 bool graph_expand_gradients(Graph *g, Diagnostics *d) {
-  const size_t nvalues = g->nvalues;
   size_t count = 0;
   bool ok = true;
   for (size_t i = 0; ok && i < g->nnodes; i++) {
@@ -111,5 +105,5 @@ bool graph_expand_gradients(Graph *g, Diagnostics *d) {
     arena_deinit(&own.scratch);
     i = (size_t)-1; // from the first node on, as the order has changed
   }
-  return !count || (ok && name_new(g, nvalues, d) && graph_verify(g, d));
+  return !count || (ok && (gradient_name_terms(g) || error_out_of_memory(d)) && graph_verify(g, d));
 }

@@ -112,6 +112,23 @@ static void wrong_gradients_are_told(void **state) {
   }
 }
 
+// As `ngrad grad` warns of the graph that a Gradient differentiates, and of no nodes beside.
+static void steps_are_told(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, BEGIN "  - {op: Round, inputs: [x], outputs: [r]}\n"
+                                     "  - {op: Multiply, inputs: [r, x], outputs: [y]}\n"
+                                     "  - {op: Gradient, inputs: [y, x], outputs: [a]}\n"
+                                     "  - {op: Round, inputs: [a], outputs: [other]}\noutputs: [a, other]\n");
+  assert_int_equal(ng_message_count(ctx), 1);
+  const ng_message told = ng_message_at(ctx, 0);
+  assert_string_equal(told.text, "Round: its gradient is 0: the results change in steps");
+  assert_true(!told.is_error && told.line == 4);
+  must_give(ctx, g, (const double[MOST]){1.25, 2.75, -3, 0}, (const double[MOST]){1, 3, -3, 1, 3, -3});
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 static void gradients_are_counted(void **state) {
   (void)state;
   static char text[1 << 15];
@@ -246,9 +263,13 @@ static void onnx_names_its_own_tensors(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(results_are_the_derivatives),   cmocka_unit_test(wrong_gradients_are_told),
-      cmocka_unit_test(gradients_are_counted),         cmocka_unit_test(without_memory_there_is_no_gradient),
-      cmocka_unit_test(models_of_onnx_have_gradients), cmocka_unit_test(onnx_names_its_own_tensors),
+      cmocka_unit_test(results_are_the_derivatives),
+      cmocka_unit_test(wrong_gradients_are_told),
+      cmocka_unit_test(gradients_are_counted),
+      cmocka_unit_test(steps_are_told),
+      cmocka_unit_test(without_memory_there_is_no_gradient),
+      cmocka_unit_test(models_of_onnx_have_gradients),
+      cmocka_unit_test(onnx_names_its_own_tensors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
