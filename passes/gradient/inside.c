@@ -85,24 +85,30 @@ static void remove_unneeded(Graph *g, const Node *gradient, size_t first) {
   g->nnodes = nleft;
 }
 
-// A Gradient of a Gradient may double the nodes, and each takes time that grows with the graph.
-enum { MOST_GRADIENTS = 256, MOST_NODES = 1 << 18 };
+// A Gradient of a Gradient may triple the nodes, and each takes time that grows with the graph: together these take a
+// second or two, and leave steps to compile the graph.
+enum { MOST_GRADIENTS = 256, MOST_NODES = 1 << 16, MOST_VISITS = 1 << 23 };
 
 bool graph_expand_gradients(Graph *g, Diagnostics *d) {
-  size_t count = 0;
+  size_t count = 0, nvisits = 0;
   bool ok = true;
   for (size_t i = 0; ok && i < g->nnodes; i++) {
     Node *node = g->nodes[i];
     if (node->op != &gradient_operator) continue;
     Gradient own = {.forward = g, .graph = g, .diagnostics = d, .build = {.graph = g, .d = d, .stem = ""}};
-    if (++count > MOST_GRADIENTS || g->nnodes > MOST_NODES)
-      return error_at(d, node->position, "expected at most %d Gradients, and 2^18 nodes with theirs", MOST_GRADIENTS);
     arena_init(&own.scratch, g->arena.allocator);
     const size_t first = g->nnodes;
+    count++;
     ok = expand(&own, node);
     if (ok) remove_unneeded(g, node, first);
     ok = ok && graph_sort(g, d);
     arena_deinit(&own.scratch);
+    nvisits += g->nnodes;
+    if (ok && (count > MOST_GRADIENTS || g->nnodes > MOST_NODES || nvisits > MOST_VISITS))
+      return error_at(d, node->position,
+                      "expected at most %d Gradients, and 2^16 nodes with theirs, found %zu Gradients so far, and %zu "
+                      "nodes; the nodes of a Gradient of a Gradient grow with each",
+                      MOST_GRADIENTS, count, g->nnodes);
     i = (size_t)-1; // from the first node on, as the order has changed
   }
   return !count || (ok && (gradient_name_terms(g) || error_out_of_memory(d)) && graph_verify(g, d));
