@@ -15,7 +15,7 @@
 
 // Row i of the list of names: first the operators' own names, then the signatures of other dialects.
 static OperatorName operator_name_at(size_t i) {
-  if (i < NREADABLE) return (OperatorName){operator_at(i), NULL};
+  if (i < NREADABLE) return (OperatorName){&operators[i], NULL};
   const Signature *s = &signatures[i - NREADABLE];
   return (OperatorName){&operators[s->op], s};
 }

@@ -1,17 +1,12 @@
 // Lookup in the operator table and in the signatures, and attributes of nodes by name.
 #include "ir/operators/operator.h"
 
-#include "ir/operators/gradient.h"
 #include "ir/operators/quantize.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
-const Operator *operator_at(size_t i) {
-  return i < OP_COUNT ? &operators[i] : &gradient_operator;
-}
 
 ValueRange operand_range(const Operand *row) {
   return row->is_probability ? RANGE_PROBABILITY : row->is_positive ? RANGE_POSITIVE : RANGE_ANY;
@@ -42,7 +37,7 @@ OperatorName operator_find(const char *text) {
   static const char home[] = "onednn.";
   const char *name = strncmp(text, home, sizeof home - 1) == 0 ? text + sizeof home - 1 : text;
   for (size_t i = 0; i < NREADABLE; i++)
-    if (strcmp(name, operator_at(i)->name) == 0) return (OperatorName){operator_at(i), NULL};
+    if (strcmp(name, operators[i].name) == 0) return (OperatorName){&operators[i], NULL};
   return (OperatorName){NULL, NULL};
 }
 
@@ -88,7 +83,7 @@ static size_t length_of_layer(const char *text) {
 static const char *first_with_beginning(const char *text) {
   const size_t length = strlen(text);
   for (size_t i = 0; i < NREADABLE && length >= 4; i++)
-    if (strncasecmp(operator_at(i)->name, text, length) == 0) return operator_at(i)->name;
+    if (strncasecmp(operators[i].name, text, length) == 0) return operators[i].name;
   return NULL;
 }
 
@@ -97,7 +92,7 @@ static const char *only_with_end(const char *text) {
   const char *found = NULL;
   const size_t length = strlen(text);
   for (size_t i = 0; i < NREADABLE && length >= 3; i++) {
-    const char *name = operator_at(i)->name;
+    const char *name = operators[i].name;
     const size_t own = strlen(name);
     if (own <= length || strcasecmp(name + own - length, text) != 0) continue;
     if (found) return NULL;
@@ -114,7 +109,7 @@ const char *operator_nearest(const char *given) {
   enum { MOST = OP_COUNT + 64 };
   const char *candidates[MOST];
   size_t count = 0;
-  for (size_t i = 0; i < NREADABLE; i++) candidates[count++] = operator_at(i)->name;
+  for (size_t i = 0; i < NREADABLE; i++) candidates[count++] = operators[i].name;
   for (size_t i = 0; i < nsignatures && count + 2 <= MOST; i++) {
     if (signatures[i].is_canonical_too) candidates[count++] = signatures[i].name;
     candidates[count++] = signatures[i].full_name;

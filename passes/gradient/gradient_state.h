@@ -55,8 +55,6 @@ bool gradient_has_pole(const Node *node);  // its results may be infinite or NaN
 
 // Branches of Select (guards.c).
 void gradient_guard_inputs(Gradient *g, const Node *node); // sets guard_of_input
-// The guard of what is 0 where either guard says so (OP_LogicalAnd), or where both do (OP_LogicalOr).
-Guard gradient_join_guards(Gradient *g, OperatorId how, Guard a, Guard b);
 
 // The walk over forward nodes (walk.c).
 bool gradient_begin_walk(Gradient *g, size_t count);            // allocates what is known of so many values

@@ -34,10 +34,34 @@ static Value *taken(Gradient *g, Guard guard) {
 }
 
 // The guard of what is 0 where either guard says so (OP_LogicalAnd), or where both do (OP_LogicalOr).
-Guard gradient_join_guards(Gradient *g, OperatorId how, Guard a, Guard b) {
+static Guard joined(Gradient *g, OperatorId how, Guard a, Guard b) {
   if (a.mask == b.mask && a.when == b.when) return a;
   if (!a.mask || !b.mask) return how == OP_LogicalOr ? (Guard){0} : a.mask ? a : b;
   return (Guard){gradient_binary(g, how, taken(g, a), taken(g, b)), true};
+}
+
+static void report_statistic(Gradient *g, const Value *v) {
+  char title[NODE_TITLE_BYTES];
+  const char *why = gradient_of_result(v->producer->op->id, v->output_slot).why;
+  g->failed = true;
+  if (g->node)
+    error_at(g->diagnostics, g->node->position, "%s has no gradient for %s, a result of the %s on line %u: %s",
+             node_title(g->node, title), v->name, v->producer->op->name, v->producer->position.line, why);
+  else error_at(g->diagnostics, v->position, "%s is a result of a %s: %s", v->name, v->producer->op->name, why);
+}
+
+void gradient_add(Gradient *g, const Value *forward, Value *diff, Guard guard) {
+  const size_t index = forward->index - g->first;
+  if (gradient_is_statistic(forward) &&
+      gradient_of_result(forward->producer->op->id, forward->output_slot).kind == DERIVATIVE_REFUSED) {
+    report_statistic(g, forward);
+    return;
+  }
+  diff = gradient_cast(g, gradient_summed(g, diff, &forward->shape), forward->type);
+  Value **sum = &g->diff[index];
+  Guard *known = &g->guard[index];
+  *known = *sum ? joined(g, OP_LogicalOr, *known, guard) : guard;
+  *sum = *sum ? gradient_binary(g, OP_Add, *sum, diff) : diff;
 }
 
 // 1 where an element counts, 0 where the gradient is known to be 0, with this shape.
@@ -121,7 +145,7 @@ static Guard guard_of(Gradient *g, const Node *node, uint32_t slot) {
   Guard guard = g->guard_of_input[slot];
   if (is_alike(node, slot) && node->outputs[0]) guard = *guard_of_result(g, node, 0);
   if (node->op->id != OP_Select || slot == COND) return guard;
-  return gradient_join_guards(g, OP_LogicalAnd, guard, (Guard){gradient_saved(g, node->inputs[COND]), slot == 1});
+  return joined(g, OP_LogicalAnd, guard, (Guard){gradient_saved(g, node->inputs[COND]), slot == 1});
 }
 
 static Value *guarded(Gradient *g, Guard guard, Value *v) {

@@ -3,7 +3,6 @@
 #include "passes/gradient/inside.h"
 
 #include "ir/graph/verify.h"
-#include "ir/operators/gradient.h"
 #include "passes/gradient/gradient_state.h"
 
 const GradientRule gradient_Gradient = {.of_all.kind = DERIVATIVE_COMPUTED};
@@ -94,7 +93,7 @@ bool graph_expand_gradients(Graph *g, Diagnostics *d) {
   bool ok = true;
   for (size_t i = 0; ok && i < g->nnodes; i++) {
     Node *node = g->nodes[i];
-    if (node->op != &gradient_operator) continue;
+    if (node->op->id != OP_Gradient) continue;
     Gradient own = {.forward = g, .graph = g, .diagnostics = d, .build = {.graph = g, .d = d, .stem = ""}};
     arena_init(&own.scratch, g->arena.allocator);
     const size_t first = g->nnodes;

@@ -215,32 +215,8 @@ Value *gradient_summed(Gradient *g, Value *v, const Shape *shape) {
   return gradient_reduced(g, OP_ReduceSum, v, broadcast, true);
 }
 
-static void report_statistic(Gradient *g, const Value *v) {
-  char title[NODE_TITLE_BYTES];
-  const char *why = gradient_of_result(v->producer->op->id, v->output_slot).why;
-  g->failed = true;
-  if (g->node)
-    error_at(g->diagnostics, g->node->position, "%s has no gradient for %s, a result of the %s on line %u: %s",
-             node_title(g->node, title), v->name, v->producer->op->name, v->producer->position.line, why);
-  else error_at(g->diagnostics, v->position, "%s is a result of a %s: %s", v->name, v->producer->op->name, why);
-}
-
 bool gradient_is_statistic(const Value *v) {
   return v->producer && v->producer->op->outputs[v->output_slot].is_statistic;
-}
-
-void gradient_add(Gradient *g, const Value *forward, Value *diff, Guard guard) {
-  const size_t index = forward->index - g->first;
-  if (gradient_is_statistic(forward) &&
-      gradient_of_result(forward->producer->op->id, forward->output_slot).kind == DERIVATIVE_REFUSED) {
-    report_statistic(g, forward);
-    return;
-  }
-  diff = gradient_cast(g, gradient_summed(g, diff, &forward->shape), forward->type);
-  Value **sum = &g->diff[index];
-  Guard *known = &g->guard[index];
-  *known = *sum ? gradient_join_guards(g, OP_LogicalOr, *known, guard) : guard;
-  *sum = *sum ? gradient_binary(g, OP_Add, *sum, diff) : diff;
 }
 
 bool gradient_is_needed(const Value *v) {

@@ -25,7 +25,7 @@ static Derivative exception_of(const GradientRule *rule, const char *name) {
 }
 
 Derivative gradient_by_input(OperatorId id, uint32_t slot) {
-  const Operator *op = operator_at(id);
+  const Operator *op = &operators[id];
   const Operand *row = &op->inputs[slot < op->ninputs ? slot : op->ninputs - 1];
   const char *why = why_discrete(op, row->type);
   if (why) return (Derivative)ZERO(why);
@@ -33,7 +33,7 @@ Derivative gradient_by_input(OperatorId id, uint32_t slot) {
 }
 
 Derivative gradient_of_result(OperatorId id, uint32_t slot) {
-  const Operator *op = operator_at(id);
+  const Operator *op = &operators[id];
   const char *why = why_discrete(op, op->outputs[slot].type);
   if (why) return (Derivative)ZERO(why);
   return exception_of(gradient_rules[id], op->outputs[slot].name);
