@@ -177,8 +177,8 @@ static bool same_number(double a, double b) {
 
 bool expr_operations_equal(const Expr *a, const Expr *b) {
   return a->op == b->op && a->access == b->access && a->reduced == b->reduced && a->loop == b->loop &&
-         a->integer == b->integer && a->is_s64 == b->is_s64 && a->monomial == b->monomial &&
-         same_number(a->number, b->number);
+         a->integer == b->integer && a->is_element == b->is_element && a->is_s64 == b->is_s64 &&
+         a->monomial == b->monomial && same_number(a->number, b->number);
 }
 
 static bool expr_equals(const Expr *a, const Expr *b) {
@@ -269,6 +269,27 @@ ExprId expr_fma(Kernel *k, ExprId a, ExprId b, ExprId c) {
   return expr_ternary(k, EXPR_FMA, a, b, c);
 }
 
+// Whether the expression is a number of the type, as far as its operator says.
+static bool is_of_type(const Kernel *k, Type type, ExprId id, ExprOp rounding) {
+  const Expr *e = &k->exprs[id];
+  if (e->op == EXPR_LOAD) return k->accesses[e->access].type == type;
+  return e->op == rounding || (e->op == EXPR_CONSTANT && type_round(type, e->number) == e->number);
+}
+
+ExprId expr_element(Kernel *k, Type type, ExprId e) {
+  static const ExprOp roundings[TYPE_COUNT] = {[TYPE_F32] = EXPR_ROUND_F32,
+                                               [TYPE_F16] = EXPR_ROUND_F16,
+                                               [TYPE_BF16] = EXPR_ROUND_BF16,
+                                               [TYPE_F8_E4M3] = EXPR_ROUND_E4M3,
+                                               [TYPE_F8_E5M2] = EXPR_ROUND_E5M2};
+  const ExprOp op = type == kernel_type(k) ? EXPR_NONE : roundings[type];
+  if (!e) return 0;
+  if (op) return is_of_type(k, type, e, op) ? e : expr_unary(k, op, e);
+  Expr element = k->exprs[e];
+  element.is_element = element.op == EXPR_MUL;
+  return element.is_element ? add_expr(k, element) : e;
+}
+
 ExprId expr_select(Kernel *k, ExprId mask, ExprId a, ExprId b) {
   return expr_ternary(k, EXPR_SELECT, mask, a, b);
 }
@@ -352,11 +373,12 @@ ExprId expr_with_arguments(Kernel *k, const Expr *e, const ExprId *args) {
   if (expr_is_reduction(e)) return expr_reduce(k, e->op, args[0], e->reduced);
   if (e->op == EXPR_LOAD) return expr_load_at(k, e->access, args[0]);
   if (e->op == EXPR_IS_KEPT) return expr_is_kept(k, e->access, args[0], args[1], args[2]);
-  switch (expr_info[e->op].narguments) {
-  case 1: return expr_unary(k, e->op, args[0]);
-  case 2: return expr_binary(k, e->op, args[0], args[1]);
-  default: return expr_ternary(k, e->op, args[0], args[1], args[2]);
+  Expr with = {.op = e->op, .is_element = e->is_element};
+  for (int a = 0; a < expr_info[e->op].narguments; a++) {
+    with.args[a] = args[a];
+    with.axes |= k->exprs[args[a]].axes; // exprs[0] has none
   }
+  return add_expr(k, with);
 }
 
 ExprId expr_label(Kernel *k, ExprId e, const char *label) {

@@ -151,6 +151,8 @@ typedef struct Expr {
   uint32_t loop; // EXPR_COMBINE: index in schedule->loops
   double number;
   int64_t integer; // EXPR_INTEGER; EXPR_CONSTANT in a kernel that computes in s64, where `number` is the nearest double
+  bool is_element; // EXPR_MUL: the product is an element of a tensor, and rounded wherever it is used. Sums of other
+                   // products add them unrounded
   bool is_s64; // EXPR_INTEGER, EXPR_LOAD of s64: the result is the integer, an operand of EXPR_IS_KEPT only. If unset,
                // a load of s64 yields the nearest float
   Monomial monomial; // EXPR_COUNT, EXPR_RECIPROCAL: the monomial of `number`
@@ -219,6 +221,7 @@ ExprId expr_reciprocal(Kernel *k, int64_t count, Monomial monomial); // 1 / max(
 ExprId expr_unary(Kernel *k, ExprOp op, ExprId a);
 ExprId expr_binary(Kernel *k, ExprOp op, ExprId a, ExprId b);
 ExprId expr_fma(Kernel *k, ExprId a, ExprId b, ExprId c); // a * b + c
+ExprId expr_element(Kernel *k, Type type, ExprId e); // as an element of a tensor of this type: rounded to a float type
 ExprId expr_select(Kernel *k, ExprId mask, ExprId a, ExprId b);
 // Over axes on which `a` does not vary, a sum becomes a multiplication by the extent, a product becomes a power.
 ExprId expr_reduce(Kernel *k, ExprOp reduction, ExprId a, AxisSet reduced);

@@ -7,7 +7,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 cc=${CC:-cc}
-level=-O1
+level=-O0
 if [ -n "${NGRAD_CHECK-}" ] || [ "${1-}" = --exhaustive ]; then level=-O2; fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -127,16 +127,10 @@ static const Case cases[] = {
      "  - {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\n", "y"},
     {"rows of any length", 700, "  - {name: x, type: f32, shape: [9, N]}\n",
      "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [1]}}\n", "y"},
-    {"weighted rows of any length", 50,
-     "  - {name: x, type: f32, shape: [3, 40, N]}\n  - {name: c, type: f32, shape: [40, 1]}\n",
-     "  - {op: Multiply, inputs: [x, c], outputs: [p]}\n"
-     "  - {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [1, 2]}}\n",
-     "y"},
-    {"any number of weighted rows", 90,
-     "  - {name: x, type: f32, shape: [5, N, 37]}\n  - {name: c, type: f32, shape: [37]}\n",
-     "  - {op: Multiply, inputs: [x, c], outputs: [p]}\n"
-     "  - {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [1, 2]}}\n",
-     "y"},
+    {"distant rows of any length", 50, "  - {name: x, type: f32, shape: [40, 3, N]}\n",
+     "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [0, 2]}}\n", "y"},
+    {"any number of distant rows", 90, "  - {name: x, type: f32, shape: [N, 5, 37]}\n",
+     "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [0, 2]}}\n", "y"},
     {"weighted columns", 90, "  - {name: x, type: f32, shape: [N, 6, 50]}\n  - {name: c, type: f32, shape: [6, 1]}\n",
      "  - {op: Multiply, inputs: [x, c], outputs: [p]}\n"
      "  - {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [0, 1]}}\n",
@@ -340,10 +334,10 @@ static const Change changes[] = {
     {"long rows", 3, ADD_TO_LENGTH, AT(inner.segments.elements), LANES, 1}, // a vector more in a segment
     {"long rows", 3, ADD_TO_LENGTH, AT(inner.segments.elements), 1, 1},     // an element more
     {"long rows", 3, SET_NUMBER, AT(inner.levels[0].cut.length), 0, 1},     // no segments
-    {"any number of weighted rows", 50, ADD_TO_LENGTH, AT(inner.segments.iterations), 1, 0},
-    {"any number of weighted rows", 50, SWAP_AXES, AT(sum.inner.axes), 0, 0},
-    {"weighted rows of any length", 500, FLIP, AT(inner.segments.is_open), 0, 0},
-    {"weighted rows of any length", 1100, ADD_TO_LENGTH, AT(inner.segments.elements), LANES, 0},
+    {"any number of distant rows", 50, ADD_TO_LENGTH, AT(inner.segments.iterations), 1, 0},
+    {"any number of distant rows", 50, SWAP_AXES, AT(sum.inner.axes), 0, 0},
+    {"distant rows of any length", 500, FLIP, AT(inner.segments.is_open), 0, 0},
+    {"distant rows of any length", 1100, ADD_TO_LENGTH, AT(inner.segments.elements), LANES, 0},
     {"short rows", 9, FLIP, AT(sum.inner.has_only_used), 0, 1}, // lanes without elements are added
     {"columns", 300, ADD_TO_LENGTH, AT(outer.levels[0].cut.length), 1, 0},
     {"columns", 300, SET_TYPE, AT(outer.levels[0].type), TYPE_F64, 0},

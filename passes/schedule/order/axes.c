@@ -146,24 +146,8 @@ static void add_rows(Scheduling *s) {
   kernel_spread_axis(k, axis);
 }
 
-// Whether an operand or a result of the kernel's nodes is a tensor between nodes that has fewer bits than the kernel
-// computes with: where the kernel ends decides whether it is rounded.
-static bool has_rounded_tensors(const Kernel *k) {
-  const TypeSet rounded = TYPE_BIT(TYPE_F16) | TYPE_BIT(TYPE_BF16);
-  bool is_any = false;
-  for (size_t i = 0; i < k->nnodes; i++) {
-    const Node *n = k->nodes[i];
-    for (uint32_t a = 0; a < n->ninputs; a++)
-      is_any |= n->inputs[a] && n->inputs[a]->producer && TYPE_BIT(n->inputs[a]->type) & rounded;
-    for (uint32_t r = 0; r < n->noutputs; r++)
-      is_any |= n->outputs[r] && n->outputs[r]->uses && TYPE_BIT(n->outputs[r]->type) & rounded;
-  }
-  return is_any;
-}
-
 // Whether the kernel has few sums, all over the same axes, of very many elements. Their rows are cut into tiles, for
-// threads. A tile is a run of the row, so that this decides no bits; shorter rows have runs of several rows. What needs
-// such a sum may be in another kernel then, so that rounded tensors, whose bits that would decide, are not cut.
+// threads. A tile is a run of the row, so that this decides no bits; shorter rows have runs of several rows.
 static bool has_few_long_sums(const Scheduling *s) {
   const Kernel *k = s->k;
   const Costs *c = k->costs;
@@ -178,8 +162,7 @@ static bool has_few_long_sums(const Scheduling *s) {
     if (k->accesses[i].nbounds) return false;
   const bool are_runs = reduced == vector || k->axes[s->vector_axis].extent > (int64_t)LONGEST_SEGMENT / 2 * LANES;
   return reduced & vector && are_runs && !k->is_f64 && !k->slice_group && !axes_monomial(k, all) &&
-         axes_nelems(k, all & ~reduced) < c->tiled_sums && axes_nelems(k, reduced) >= c->tiled_nelems &&
-         !has_rounded_tensors(k);
+         axes_nelems(k, all & ~reduced) < c->tiled_sums && axes_nelems(k, reduced) >= c->tiled_nelems;
 }
 
 // The axes of some reduction over the vector axis, preferably a reduction that the next sweep needs, and one over few

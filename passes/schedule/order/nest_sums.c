@@ -11,7 +11,7 @@ static bool varies(const Kernel *k, ExprId id, AxisSet axes) {
 // as deep as the product has factors.
 static ExprId reduce_factored(Kernel *k, ExprOp reduction, ExprId a, AxisSet axis) { // NOLINT(misc-no-recursion)
   const Expr e = k->exprs[a];
-  for (int side = 0; reduction == EXPR_REDUCE_SUM && e.op == EXPR_MUL && side < 2; side++) {
+  for (int side = 0; reduction == EXPR_REDUCE_SUM && e.op == EXPR_MUL && !e.is_element && side < 2; side++) {
     ExprId factor = e.args[side], rest = e.args[1 - side];
     if (varies(k, factor, axis) || !varies(k, rest, axis)) continue;
     return expr_binary(k, EXPR_MUL, factor, reduce_factored(k, reduction, rest, axis));

@@ -6,7 +6,7 @@
 //   copy-windows    before vector-panels and row-panels, which lay out the copies
 //   long-sums       after panels: the parts of a sum are read from panels
 //   make-loops      after all passes that change axes
-//   fuse-products   last: it counts the uses of each product in a sweep
+//   fuse-products   last: it changes the orders that make-loops writes
 #include "passes/schedule/order/order.h"
 
 #include "passes/schedule/kernel_pass.h"
@@ -26,8 +26,8 @@ const KernelPass order_passes[] = {
     {"store-sums", schedule_store_sums, NULL, "store sums of products before many tensors are combined with them",
      USUAL},
     {"make-loops", schedule_make_loops, NULL, "make the loops, and write the order of each sum", NEEDED},
-    {"fuse-products", schedule_fuse_products, NULL, "add products that only a sum needs to the sum without rounding",
-     USUAL}};
+    {"fuse-products", schedule_fuse_products, NULL,
+     "add products to sums without rounding, unless they are elements of a tensor", USUAL}};
 const size_t norder_passes = sizeof order_passes / sizeof *order_passes;
 
 Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *overrides) {

@@ -5,12 +5,14 @@
 
 #include "ir/kernel/schedule.h"
 
-typedef struct SumForm { // a SumOrder with the extents of axes in their place, and without levels that change nothing
+// A SumOrder with extents in place of axes, and without levels that change nothing.
+typedef struct SumForm {
   ExprOp reduction;
+  bool is_fused;
+  uint64_t extents; // a hash of the extents of the reduced axes. Neighbouring axes are one if their elements are added
+                    // as those of one row
   int nlevels;
   struct FormLevel {
-    int64_t noperands; // of all accumulators together; of open axes, at the hints
-    Monomial monomial;
     Cut cut;
     int accumulators;
     Type type;
@@ -22,13 +24,14 @@ enum { MOST_SUM_FORMS = 24 };
 typedef struct SumForms { // each form once
   SumForm forms[MOST_SUM_FORMS];
   int count;
-  bool are_more; // there are others
+  bool are_more;     // there are others
+  bool are_in_lanes; // some sums are of products or windows: each lane has its own
 } SumForms;
 
 // Adds the forms of the schedule's sums. Maxima and the like, which are the same in any order, have none.
 void sum_forms_add(SumForms *forms, const Schedule *s);
 void sum_forms_add_all(SumForms *forms, const SumForms *others);
-// Whether both have the same forms. True if either has too many to know.
+// Whether both have the same forms. False if either has too many to know.
 bool sum_forms_equal(const SumForms *one, const SumForms *other);
 
 #endif
