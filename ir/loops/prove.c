@@ -128,8 +128,8 @@ static bool add_temporaries(Proof *f, size_t kernel) {
     const size_t maker = program_maker(f->p, kernel, &same);
     const bool is_needed = !l->may_be_unwanted[number] || is_wanted(f, &l->temporary_serves[number]);
     f->temporaries[number] = NULL;
-    if (t->is_made) f->temporaries[number] = f->temporaries[l->first_temporary[maker] + same];
-    if (t->is_made || t->is_own || !is_needed) continue;
+    if (t->is_reused) f->temporaries[number] = f->temporaries[l->first_temporary[maker] + same];
+    if (t->is_reused || t->is_own || !is_needed) continue;
     Buffer *b = f->temporaries[number] = ARENA_NEW(&f->arena, Buffer);
     if (!b || !buffer_init(b, t->name, t->type, temporary_nelems(f, kernel, i), true, &f->arena))
       return out_of_memory(f);

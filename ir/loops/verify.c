@@ -126,7 +126,7 @@ static bool begin_step(Verifying *v, bool is_tail) {
                           : greatest_divisor(loop->columns ? loop->columns : loop->cut.length, vector->divisor);
   }
   if (loop_tile(loop) && !loop->nouter) return true;
-  if (loop_has(loop, LOOP_ROW_LANES) && loop->nouter > 1 && loop->nfree != loop->nouter - 1)
+  if (loop_has(loop, LOOP_ROW_LANES) && loop->nouter > 1 && loop->nbatch != loop->nouter - 1)
     return verify_fail(v, NULL,
                        "with rows in lanes, all outer axes but the last must be free, or lanes may leave their axis");
   outer->is_piece = true;

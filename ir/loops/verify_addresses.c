@@ -19,7 +19,7 @@ static Linear access_index(const Verifying *v, AccessId id, AxisSet axes) {
   return l;
 }
 
-// The index of a partial sum in the temporary [free axes, block, the block's array].
+// The index of a partial sum in the temporary [batch axes, block, the block's array].
 static Linear partial_index(const Verifying *v, const Expr *e) {
   const Kernel *k = v->k;
   const Loop *maker = &v->t->schedule->loops[e->loop];
@@ -28,7 +28,7 @@ static Linear partial_index(const Verifying *v, const Expr *e) {
   Linear l = access_index(v, e->access, own);
   linear_add_var(&l, VAR_COMBINED_BLOCK, 0, axes_nelems(k, own), axes_monomial(k, own));
   AxisSet below = own;
-  for (int at = maker->nfree; at-- > 0; below |= 1U << maker->axes[at]) {
+  for (int at = maker->nbatch; at-- > 0; below |= 1U << maker->axes[at]) {
     if (!(e->axes >> maker->axes[at] & 1)) continue; // its blocks are combined
     linear_add(&l, (Term){.number = axes_nelems(k, below) * (is_open ? 1 : loop_ncut_blocks(k, maker)),
                           .monomial = axes_monomial(k, below),

@@ -64,7 +64,7 @@ static bool verify_value(Verifying *v, const LoopNode *n, VarKind kind, const In
   return verify_equal(v, n, var_info[kind].prefix, state->value, expected);
 }
 
-// Each index on the free axes has the same tiles.
+// Each index on the batch axes has the same tiles.
 static bool verify_tiles(Verifying *v, const LoopNode *n) {
   TreeBuilder *b = &v->b;
   const uint32_t number = (uint32_t)(v->loop - v->t->schedule->loops);
@@ -79,14 +79,14 @@ static bool verify_tiles(Verifying *v, const LoopNode *n) {
          verify_value(v, n, VAR_END, least_index(v, next, total));
 }
 
-// VAR_BEGIN and VAR_END of the block. With free axes, each index on them has `cut_blocks` blocks, of which the last may
+// VAR_BEGIN and VAR_END of the block. With batch axes, each index on them has `cut_blocks` blocks, of which the last may
 // be shorter; they are counted from VAR_START.
 static bool verify_block_range(Verifying *v, const LoopNode *n) {
   const Loop *loop = v->loop;
   TreeBuilder *b = &v->b;
-  if (loop->nfree && loop_tile(loop)) return verify_tiles(v, n);
+  if (loop->nbatch && loop_tile(loop)) return verify_tiles(v, n);
   const uint32_t number = (uint32_t)(loop - v->t->schedule->loops);
-  const bool is_open = loop_has_open_cut_blocks(v->k, loop), has_free = loop->nfree;
+  const bool is_open = loop_has_open_cut_blocks(v->k, loop), has_free = loop->nbatch;
   const bool is_cut = has_free && (is_open || loop_ncut_blocks(v->k, loop) > 1);
   const bool is_all = !has_free && !is_open && loop_nblocks(v->k, loop) == 1;
   const Index *total = nelems_index(v, loop_cut_axes(loop)), *block = var_index(v, VAR_BLOCK);

@@ -102,7 +102,7 @@ static const struct Product {
      "format: ngrad/1\nname: copies\ninputs:\n  - {name: x, type: f32, shape: [20, 18]}\n"
      "  - {name: w, type: f32, shape: [37, 18]}\n"
      "nodes:\n  - {op: MatMul, inputs: [x, w], outputs: [y], attributes: {transpose_b: true}}\noutputs: [y]\n"},
-    {"vectors of all rows of a step",
+    {"vectors of all rows of a micro-kernel",
      "format: ngrad/1\nname: rows\ninputs:\n  - {name: x, type: f32, shape: [1, 2, 8, 8]}\n"
      "  - {name: w, type: f32, shape: [20, 2, 3, 3]}\n  - {name: z, type: f32, shape: [1, 20, 8, 8]}\n"
      "nodes:\n  - {op: Convolution, inputs: [x, w], outputs: [c], attributes: {strides: [1, 1], pads_begin: [1, 1], "

@@ -109,6 +109,7 @@ void print_block_checks(const FilePrinter *f, Text *out) {
   }
 }
 
+// Prints macros: sizes of the blocks of states, and the offset of each state.
 static void add_sizes(const FilePrinter *f, Text *out) {
   static const char *const macros[] = {"PARAMETERS", "OPTIMIZER"};
   const FileStates *states = f->states;
@@ -140,6 +141,7 @@ static const char *descr_of(Type type) {
   return descrs[type] ? descrs[type] : "|V1";
 }
 
+// Prints the array of a state's first value.
 static void print_given(const FilePrinter *f, size_t i, Text *out) {
   Tensor t = tensor_like(f->states->items[i].value);
   t.data = allocator_alloc(f->scratch->allocator, tensor_nbytes(&t) + 1);
@@ -164,6 +166,7 @@ static bool is_given(const FilePrinter *f, size_t i) {
   return f->graph->states[i].init.kind == INIT_FILE && f->states->items[i].nbytes;
 }
 
+// Prints a row of the table of first values: a number for all elements, a distribution, or an array.
 static void add_first(const FilePrinter *f, size_t i, Text *out) {
   const Init *init = &f->graph->states[i].init;
   const FileState *s = &f->states->items[i];
@@ -199,6 +202,7 @@ static void add_first(const FilePrinter *f, size_t i, Text *out) {
   else text_format(out, "%lld},\n", (long long)most);
 }
 
+// Prints a row of the table of states.
 static void add_state(const FilePrinter *f, size_t i, Text *out) {
   const FileState *s = &f->states->items[i];
   const Value *v = s->value;

@@ -5,7 +5,7 @@
 //   next iteration of the last middle axis.
 // - Loop.iterations_ahead, if the vector axis is short: later iterations of the last middle axis.
 // In products, Loop.ahead is the distance to later columns of the same middle iteration, and Loop.prefetch is the
-// distance to the next index on the innermost free axis, whose windows reach elements that this index has not read.
+// distance to the next index on the innermost batch axis, whose windows reach elements that this index has not read.
 #include "passes/schedule/build/tree_passes.h"
 
 #include <string.h>
@@ -137,6 +137,7 @@ static bool find_loads_in(const Fetching *f, const LoopNode *nodes) {
   return mark_loads(f, nodes);
 }
 
+// Prefetches elements further along the vector axis; near its end, elements of the next middle iteration.
 static void fetch_run(const Fetching *f) {
   const Index *lane = index_var(f->b, VAR_LANE, 0), *extent = nelems(f, 1U << loop_vector_axis(f->loop));
   const Index *target = index_of(f->b, INDEX_ADD, lane, number(f, f->loop->ahead));
@@ -173,7 +174,7 @@ static void find_next(const Fetching *f, LoopNode *loop) {
   tree_close(f->b);
 }
 
-// The place of prefetches in the body of a loop over vectors: with several rows, in the loop over rows; else after the
+// Where prefetches stand in the body of a loop over vectors: with several rows, in the loop over rows; else after the
 // loads that are the same for all rows. But fetch_run adds indices, which schedule_split_vectors computes once for a
 // group of vectors, so that these must precede all vectors.
 static LoopNode **find_row_part(const Fetching *f, LoopNode **body) {
@@ -189,6 +190,7 @@ static bool is_along_middle(const Loop *loop) { // prefetches are along the vect
   return loop->ahead || loop->iterations_ahead;
 }
 
+// Adds the prefetches to each loop over vectors.
 static void add_fetches(const Fetching *f, LoopNode **nodes) {
   for (LoopNode **at = nodes; *at; at = &(*at)->next) {
     LoopNode *n = *at;
@@ -213,24 +215,28 @@ static void add_fetches(const Fetching *f, LoopNode **nodes) {
   }
 }
 
-// Products: prefetches later columns of the factor of vectors, whose rows are pages apart in memory.
-static void fetch_columns(const Fetching *f, LoopNode *nodes) {
-  const Index *lane = index_var(f->b, VAR_LANE, 0), *later = index_of(f->b, INDEX_ADD, lane, number(f, f->loop->ahead));
+// Calls `add` for each loop over an axis, or over this one (-1: any), inner ones first.
+static void for_each_loop(const Fetching *f, LoopNode *nodes, int axis, void (*add)(const Fetching *, LoopNode *)) {
   for (LoopNode *n = nodes; n; n = n->next) {
-    fetch_columns(f, n->body);
-    fetch_columns(f, n->otherwise);
-    if (n->kind != NODE_FOR || n->var.kind != VAR_AXIS || (int)n->var.of != f->middle) continue;
-    tree_open(f->b, &n->body);
-    for (const LoopNode *let = *f->b->end; let; let = let->next) {
-      if (let->kind != NODE_LET || !let->is_vector || node_load(f->t, let) != LOAD_DENSE ||
-          !f->k->accesses[node_access(let)].value)
-        continue;
-      Address at = let->from;
-      at.index = index_replace(f->b, at.index, loop_var(VAR_LANE), later);
-      tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .from = at});
-    }
-    tree_close(f->b);
+    for_each_loop(f, n->body, axis, add);
+    for_each_loop(f, n->otherwise, axis, add);
+    if (n->kind == NODE_FOR && n->var.kind == VAR_AXIS && (axis < 0 || (int)n->var.of == axis)) add(f, n);
   }
+}
+
+// Products: prefetches later columns of the factor of vectors, whose rows are pages apart in memory.
+static void fetch_columns(const Fetching *f, LoopNode *loop) {
+  const Index *lane = index_var(f->b, VAR_LANE, 0), *later = index_of(f->b, INDEX_ADD, lane, number(f, f->loop->ahead));
+  tree_open(f->b, &loop->body);
+  for (const LoopNode *let = *f->b->end; let; let = let->next) {
+    if (let->kind != NODE_LET || !let->is_vector || node_load(f->t, let) != LOAD_DENSE ||
+        !f->k->accesses[node_access(let)].value)
+      continue;
+    Address at = let->from;
+    at.index = index_replace(f->b, at.index, loop_var(VAR_LANE), later);
+    tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .from = at});
+  }
+  tree_close(f->b);
 }
 
 // Whether both axes step along the same window.
@@ -241,19 +247,19 @@ static bool share_window(const Kernel *k, AccessId id, int a, int b) {
   return false;
 }
 
-// The address at which the next index on the innermost free axis reads beyond this index's windows: at the last tap, in
-// the direction of the move, of the window that moves, and at the first tap of other windows.
+// The address at which the next index on the innermost batch axis reads beyond this index's windows: at the last tap,
+// in the direction of the move, of the window that moves, and at the first tap of other windows.
 static Address next_window(const Fetching *f, Address at, int outside) {
   const Loop *loop = f->loop;
-  const int place = loop->axes[loop->nfree - 1];
+  const int moved = loop->axes[loop->nbatch - 1];
   const int64_t *stride = f->k->accesses[at.of].stride;
   for (int i = loop->nouter + loop->ninner - 2; loop->axes[i] != outside; i--) {
     const int axis = loop->axes[i];
-    const bool is_last = share_window(f->k, at.of, axis, place) && (stride[axis] > 0) == (stride[place] > 0);
+    const bool is_last = share_window(f->k, at.of, axis, moved) && (stride[axis] > 0) == (stride[moved] > 0);
     const Index *tap = number(f, is_last ? f->k->axes[axis].extent - 1 : 0);
     at.index = index_replace(f->b, at.index, (Var){VAR_AXIS, (uint32_t)axis}, tap);
   }
-  at.index = index_of(f->b, INDEX_ADD, at.index, number(f, loop->prefetch * stride[place]));
+  at.index = index_of(f->b, INDEX_ADD, at.index, number(f, loop->prefetch * stride[moved]));
   return at;
 }
 
@@ -269,12 +275,8 @@ static void fetch_window(const Fetching *f, const LoopNode *nodes, int outside, 
   }
 }
 
-static void fetch_windows(const Fetching *f, LoopNode *nodes) {
-  for (LoopNode *n = nodes; n; n = n->next) {
-    fetch_windows(f, n->body);
-    fetch_windows(f, n->otherwise);
-    if (n->kind == NODE_FOR && n->var.kind == VAR_AXIS) fetch_window(f, n->body, (int)n->var.of, &n->body);
-  }
+static void fetch_windows(const Fetching *f, LoopNode *loop) {
+  fetch_window(f, loop->body, (int)loop->var.of, &loop->body);
 }
 
 static bool loads_scalars(const Fetching *f, const LoopNode *n, AccessId id) {
@@ -285,25 +287,20 @@ static bool loads_scalars(const Fetching *f, const LoopNode *n, AccessId id) {
   return is_any;
 }
 
-// Products with contiguous rows: prefetches a part of the next step's rows in each iteration of the middle axis, and so
-// all of them in all iterations.
-static void fetch_rows(const Fetching *f, LoopNode *nodes) {
-  const Index *rows = index_var(f->b, VAR_ROWS, 0), *middle = index_var(f->b, VAR_AXIS, (uint32_t)f->middle);
+// Products with contiguous rows: prefetches a part of the next micro-kernel's rows in each iteration of the middle
+// axis, and so all of them in all iterations.
+static void fetch_rows(const Fetching *f, LoopNode *loop) {
+  const Index *rows = index_var(f->b, VAR_ROWS, 0), *middle = index_var(f->b, VAR_AXIS, loop->var.of);
   const Index *next = index_of(f->b, INDEX_ADD, index_var(f->b, VAR_OUTER, 0), rows);
-  for (LoopNode *n = nodes; n; n = n->next) {
-    fetch_rows(f, n->body);
-    fetch_rows(f, n->otherwise);
-    if (n->kind != NODE_FOR || n->var.kind != VAR_AXIS || (int)n->var.of != f->middle) continue;
-    tree_open(f->b, &n->body);
-    for (AccessId id = 0; id < f->k->naccesses; id++) {
-      if (!loads_scalars(f, *f->b->end, id) || !loop_has_contiguous_rows(f->k, f->loop, id)) continue;
-      const Index *row = index_of(f->b, INDEX_MULTIPLY, next, nelems(f, 1U << n->var.of));
-      const Index *index = index_of(f->b, INDEX_ADD, row, index_of(f->b, INDEX_MULTIPLY, middle, rows));
-      index = index_of(f->b, INDEX_ADD, index, number(f, f->k->accesses[id].offset));
-      tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .from = {.buffer = BUFFER_TENSOR, .of = id, .index = index}});
-    }
-    tree_close(f->b);
+  tree_open(f->b, &loop->body);
+  for (AccessId id = 0; id < f->k->naccesses; id++) {
+    if (!loads_scalars(f, *f->b->end, id) || !loop_has_contiguous_rows(f->k, f->loop, id)) continue;
+    const Index *row = index_of(f->b, INDEX_MULTIPLY, next, nelems(f, 1U << loop->var.of));
+    const Index *index = index_of(f->b, INDEX_ADD, row, index_of(f->b, INDEX_MULTIPLY, middle, rows));
+    index = index_of(f->b, INDEX_ADD, index, number(f, f->k->accesses[id].offset));
+    tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .from = {.buffer = BUFFER_TENSOR, .of = id, .index = index}});
   }
+  tree_close(f->b);
 }
 
 void schedule_insert_prefetches(TreeBuilder *b, LoopTree *t) {
@@ -321,9 +318,9 @@ void schedule_insert_prefetches(TreeBuilder *b, LoopTree *t) {
   b->out_of_memory |= !f.loads || !f.is_loaded;
   if (b->out_of_memory) return;
   if (loop_has(loop, LOOP_COLUMNS)) {
-    if (loop->ahead) fetch_columns(&f, *step);
-    if (loop->prefetch) fetch_windows(&f, *step);
-    if (loop->fetches_rows) fetch_rows(&f, *step);
+    if (loop->ahead) for_each_loop(&f, *step, f.middle, fetch_columns);
+    if (loop->prefetch) for_each_loop(&f, *step, -1, fetch_windows);
+    if (loop->fetches_rows) for_each_loop(&f, *step, f.middle, fetch_rows);
     return;
   }
   find_loads(&f, *step);

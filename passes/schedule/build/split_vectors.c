@@ -40,11 +40,11 @@ static bool use_held(LoopNode *n, const LoopTree *t, int count) {
 // Edits a node copied into the peeled elements or the tail: it has fewer lanes. Prefetches are dropped unless there are
 // no whole vectors (is_alone).
 static bool use_fewer_lanes(LoopNode *n, const LoopTree *t, int is_alone) {
-  const bool is_made = n->kind == NODE_LET || n->kind == NODE_UPDATE || n->kind == NODE_STORE ||
-                       (n->kind == NODE_BUFFER && n->to.buffer == BUFFER_HELD);
+  const bool is_computed = n->kind == NODE_LET || n->kind == NODE_UPDATE || n->kind == NODE_STORE ||
+                           (n->kind == NODE_BUFFER && n->to.buffer == BUFFER_HELD);
   const bool is_in_registers = is_sum(&n->from) || (n->kind == NODE_UPDATE && n->to.buffer == BUFFER_HELD);
-  n->has_fewer_lanes = is_made && n->is_vector && !is_in_registers && buffer_info[n->to.buffer].space != SPACE_STACK &&
-                       !node_uses_all_lanes(t, n);
+  n->has_fewer_lanes = is_computed && n->is_vector && !is_in_registers &&
+                       buffer_info[n->to.buffer].space != SPACE_STACK && !node_uses_all_lanes(t, n);
   return is_alone || !is_of_prefetch(n);
 }
 

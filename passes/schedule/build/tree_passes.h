@@ -19,9 +19,9 @@ void schedule_split_vectors(TreeBuilder *b, LoopTree *t);
 // The passes below come after schedule_split_vectors.
 
 // Has totals leave the registers where a product's runs begin, if groups have many vectors.
-void schedule_leave_totals(TreeBuilder *b, LoopTree *t);
+void schedule_add_barriers(TreeBuilder *b, LoopTree *t);
 
-// Loads and stores whole vectors of all rows of a step at once where the rows are adjacent in memory.
+// Loads and stores whole vectors of all rows of a micro-kernel at once where the rows are adjacent in memory.
 void schedule_gather_rows(TreeBuilder *b, LoopTree *t);
 
 // Makes stores of whole vectors bypass the caches where the loop's roots say so.

@@ -29,6 +29,7 @@ static double fraction_reloaded(const Loop *loop, int64_t nbytes, int64_t cache)
   return loop->ninner > 1 ? (double)(nbytes - cache) / (double)nbytes : 1;
 }
 
+// The bytes that a loop moves: its stores once, its loads again for sweeps that miss the cache.
 static int64_t loop_traffic(const Kernel *k, const Loop *loop, int64_t cache, bool *is_seen, bool *is_loaded,
                             int *nloads) {
   int64_t nbytes = 0, row_nbytes = 0;
@@ -93,7 +94,7 @@ static bool recomputes(const Kernel *k, const Loop *loop, ExprId product, bool *
     if (e->op != EXPR_LOAD && reach[id] && axes_nelems(k, e->axes) > 2 * reach[id]) return true;
   }
   for (int a = 0; loop_has(loop, LOOP_COLUMNS) && a < 2;
-       a++) { // each step computes a factor of vectors again, each group of columns a factor of rows
+       a++) { // each micro-kernel computes a factor of vectors again, each group of columns a factor of rows
     const Expr *factor = &k->exprs[k->exprs[product].args[a]];
     const int axis = loop_vector_axis(loop);
     const bool is_vector = factor->axes >> axis & 1;

@@ -40,9 +40,9 @@ static int count_tensors(const Fetching *f, const Loop *loop, int64_t *nbytes) {
   return count;
 }
 
-// The outer iterations of as many steps as reach the distance, but only so many that their data fills, with that of the
-// current step, half of the L2 cache: more would evict data that is still needed. Each tensor after the second counts
-// as two, as measured: its prefetched rows wait for a later sweep while other tensors are prefetched.
+// The outer iterations of as many micro-kernels as reach the distance, but only so many that their data fills, with
+// that of the current micro-kernel, half of the L2 cache: more would evict data that is still needed. Each tensor after
+// the second counts as two, as measured: its prefetched rows wait for a later sweep while other tensors are prefetched.
 static int64_t choose_iterations(const Fetching *f, const Loop *loop, int ntensors, int64_t nbytes) {
   if (!nbytes) return 0;
   const AxisSet inner = loop_inner_axes(loop);
@@ -73,7 +73,7 @@ static void choose(Fetching *f, Loop *loop) {
   if (!has_inner_sums || loop_sums_in_lanes(loop) || loop_has(loop, LOOP_ROW_LANES) || loop_tile(loop) ||
       nelems <= f->k->costs->fetch_nelems)
     return;
-  if (loop_has(loop, LOOP_TAPS)) return; // steps for later taps find the first tap's data in the caches
+  if (loop_has(loop, LOOP_TAPS)) return; // micro-kernels for later taps find the first tap's data in the caches
   int64_t nbytes;
   const int ntensors = count_tensors(f, loop, &nbytes);
   if (loop->nouter == 1 || loop->rows == 1)

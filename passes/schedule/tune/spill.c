@@ -2,6 +2,7 @@
 // sweeps load it.
 #include "passes/schedule/tune/tune.h"
 
+#include "ir/kernel/needed.h"
 #include "passes/costs/costs.h"
 #include "passes/schedule/order/traffic.h"
 
@@ -21,9 +22,7 @@ static bool is_costly_operator(ExprOp op) {
 }
 
 static bool is_reused(const Loop *loop, ExprId id) {
-  for (int i = 0; i < loop->nspills; i++)
-    if (loop->spills[i].expr == id) return true;
-  return false;
+  return loop_spilling_sweep(loop, id) < loop->nsweeps;
 }
 
 // Sets is_costly: a costly operator must be evaluated to compute the expression from spilled vectors and finished sums.
@@ -51,6 +50,7 @@ static bool has_new_user(const Reuse *r, ExprId id, int sweep) {
   return is_root_operand(r, id, sweep);
 }
 
+// Spills vectors that an earlier sweep computed and that this one needs again.
 static void reuse_in_sweep(Reuse *r, int sweep) {
   const int last = r->loop->axes[r->loop->nouter];
   mark_sweep_loads(r->k, r->loop, sweep, 0, r->is_seen, r->is_loaded);
@@ -65,7 +65,7 @@ static void reuse_in_sweep(Reuse *r, int sweep) {
   }
 }
 
-// How many vectors a step may spill, of `nbytes` bytes each.
+// How many vectors a micro-kernel may spill, of `nbytes` bytes each.
 static int most_spills(const Costs *costs, bool is_scalar, int64_t nbytes) {
   if (nbytes > costs->spill_nbytes) return 0;
   if (!is_scalar || nbytes * MOST_SPILLS <= costs->scalar_nbytes) return MOST_SPILLS;
