@@ -15,6 +15,7 @@ FAMILIES = {
     "contraction": "Products and convolutions",
     "dropout": "Dropout",
     "elementwise": "Element by element",
+    "gradient": "Gradients inside of a graph",
     "interpolate": "Interpolation",
     "leaves": "Leaves of a batch",
     "loss": "Losses",

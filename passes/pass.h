@@ -2,6 +2,7 @@
 #ifndef NGRAD_PASSES_PASS_H
 #define NGRAD_PASSES_PASS_H
 
+#include "ir/graph/fold.h"
 #include "ir/graph/partition.h"
 #include "ir/loops/target.h"
 
@@ -21,10 +22,8 @@ typedef struct PassContext {
   const struct Costs *costs;                 // NULL: usual_costs
   const char *const *disabled;               // names of passes and rules to skip
   size_t ndisabled;
-  const char *after; // the last pass to run; NULL: run all
-  // Evaluates one node on f64 arrays parallel to its operands, as interpret_node does; false: out of memory. A function
-  // pointer, because passes include no backend. NULL: constants are not folded.
-  bool (*evaluate)(const Node *node, const double *const *inputs, double *const *outputs, const Allocator *allocator);
+  const char *after;   // the last pass to run; NULL: run all
+  Evaluator *evaluate; // NULL: constants are not folded
   // Called after each pass. NULL: not called.
   void (*watch)(void *watcher, const Graph *g, const char *pass, bool changed, double milliseconds);
   void *watcher;

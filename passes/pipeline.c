@@ -37,7 +37,7 @@
 #include "passes/recompute/recompute.h"
 #include "passes/rewrite/dead_code.h"
 #include "passes/rewrite/passes.h"
-#include "passes/schedule/tree.h"
+#include "passes/schedule/build/tree.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -58,13 +58,10 @@ typedef struct Cell {  // a value at run time
   double *elements;    // NULL: not allocated yet, or freed
   const Tensor *given; // the caller's tensor for a graph input; NULL: the value is not an input
   size_t nuses;        // remaining
-  union {
-    double *rounded; // rounded for nodes of other kernels, if there are any; NULL: use `elements`
-    double *noisy;   // with options->noise instead; never NULL in a value that is not sharp
-  };
-  int64_t nleaves; // more than 1: `elements` holds the value of each leaf of the batch, one after the other
-  bool has_nan;    // set only with nan_check
-  bool is_sharp;   // set only with noise: see choices.h
+  double *noisy;       // with options->noise: the elements with noise; never NULL in a value that is not sharp
+  int64_t nleaves;     // more than 1: `elements` holds the value of each leaf of the batch, one after the other
+  bool has_nan;        // set only with nan_check
+  bool is_sharp;       // set only with noise: see choices.h
 } Cell;
 
 typedef struct Run {
@@ -118,8 +115,8 @@ static bool cell_alloc(Run *run, Cell *cell, const Value *v) {
 
 static void cell_release(Run *run, Cell *cell) {
   allocator_free(run->options->allocator, cell->elements);
-  allocator_free(run->options->allocator, cell->rounded);
-  cell->elements = cell->rounded = NULL;
+  allocator_free(run->options->allocator, cell->noisy);
+  cell->elements = cell->noisy = NULL;
 }
 
 // The index of the first NaN, or of the first element that is not finite; nelems if there is none.
@@ -245,35 +242,6 @@ static bool evaluate_leaves(Run *run, const Node *node, const double *const *inp
   return ok;
 }
 
-// Whether both nodes are computed by the same kernel.
-static bool are_together(const Run *run, const Node *a, const Node *b) {
-  const NodeKernel *kernels = run->options->kernels;
-  return kernels && kernels[a->index].number != NOT_IN_KERNEL && kernels[a->index].number == kernels[b->index].number;
-}
-
-static bool has_reader(const Run *run, const Value *v, bool in_kernel) {
-  for (const Use *use = v->uses; use; use = use->next)
-    if (are_together(run, v->producer, use->node) == in_kernel) return true;
-  return false;
-}
-
-// Rounds a result to its declared type. Nodes of the same kernel do not see the rounding: they use the type that the
-// kernel computes in.
-static bool round_result(Run *run, const Value *v) {
-  Cell *cell = &run->cells[v->index];
-  const size_t nelems = cell_nelems(cell, v);
-  if (!run->options->rounds_values || !type_is_float(v->type)) return true;
-  if (!has_reader(run, v, true)) {
-    round_value(v, cell->elements, nelems);
-    return true;
-  }
-  for (size_t i = 0; i < nelems; i++) cell->elements[i] = noise_overflow(run->noise, cell->elements[i]);
-  if (!has_reader(run, v, false)) return true;
-  cell->rounded = new_elements(run, cell, v);
-  for (size_t i = 0; cell->rounded && i < nelems; i++) cell->rounded[i] = type_round(v->type, cell->elements[i]);
-  return cell->rounded;
-}
-
 // Evaluation with noise. Each value has two arrays: `elements` without noise, and `noisy`. Both make the same choices:
 // those without noise, or with options->flips those with noise.
 
@@ -372,9 +340,7 @@ static bool run_node(Run *run, const Node *node) {
     if (!node->inputs[k]) continue;
     const Cell *cell = cell_of(run, node->inputs[k]);
     if (!cell) return false;
-    const bool is_passed_on =
-        !run->options->noise && cell->rounded && !are_together(run, node->inputs[k]->producer, node);
-    inputs[k] = is_passed_on ? cell->rounded : cell->elements;
+    inputs[k] = cell->elements;
   }
   for (uint32_t k = 0; k < node->noutputs; k++) {
     if (!node->outputs[k]) continue;
@@ -382,15 +348,16 @@ static bool run_node(Run *run, const Node *node) {
     if (!cell_alloc(run, cell, node->outputs[k])) return false;
     outputs[k] = cell->elements;
   }
-  const NodeKernel *kernels = run->options->kernels;
-  if (run->noise) noise_begin_node(run->noise, node, kernels ? kernels[node->index].type : TYPE_NONE);
+  const Type *types = run->options->types;
+  if (run->noise) noise_begin_node(run->noise, node, types ? types[node->index] : TYPE_NONE);
   if (run->options->noise) {
     if (!run_noisy_node(run, node, inputs, outputs)) return false;
   } else if (!evaluate_leaves(run, node, inputs, outputs, run->noise)) {
     return error_out_of_memory(run->diagnostics);
   }
   for (uint32_t k = 0; k < node->noutputs; k++)
-    if (node->outputs[k] && !round_result(run, node->outputs[k])) return false;
+    if (node->outputs[k] && run->options->rounds_values && type_is_float(node->outputs[k]->type))
+      round_value(node->outputs[k], outputs[k], cell_nelems(&run->cells[node->outputs[k]->index], node->outputs[k]));
   if (run->options->nan_check && !check_nan(run, node)) return false;
   for (uint32_t k = 0; k < node->ninputs; k++)
     if (node->inputs[k]) cell_used(run, &run->cells[node->inputs[k]->index]);

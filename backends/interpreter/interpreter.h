@@ -16,11 +16,11 @@ typedef struct InterpreterOptions {
   bool finite_check;          // with nan_check: also fail at infinities
   void (*progress)(void *context, size_t done, size_t total); // called after each node; NULL: not called
   void *progress_context;
-  // Round as compiled code does: values are rounded to their declared types between kernels and at outputs, and
-  // intermediate values overflow the type that the kernel computes in. Otherwise as described above.
+  // Round as compiled code does: values are rounded to their declared types, and what nodes compute in between
+  // overflows the type that they compute in. Otherwise as described above.
   bool rounds_values;
-  const NodeKernel *kernels; // with rounds_values: by node->index; NULL: each node is a kernel
-  uint64_t noise; // seed of the noise on values and sums that programs round (backends/interpreter/noise.h); 0: none
+  const Type *types; // with rounds_values: in which nodes are computed, by node->index; NULL: f64 if all floats are
+  uint64_t noise;    // seed of the noise on values and sums that programs round (backends/interpreter/noise.h); 0: none
   // With noise: whether noise decides only which choices are made (backends/interpreter/choices.h), and all results are
   // exact otherwise. False: the choices are those without noise, and noise is on everything else.
   bool flips;

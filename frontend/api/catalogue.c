@@ -15,13 +15,13 @@
 
 // Row i of the list of names: first the operators' own names, then the signatures of other dialects.
 static OperatorName operator_name_at(size_t i) {
-  if (i < OP_COUNT) return (OperatorName){&operators[i], NULL};
-  const Signature *s = &signatures[i - OP_COUNT];
+  if (i < NREADABLE) return (OperatorName){&operators[i], NULL};
+  const Signature *s = &signatures[i - NREADABLE];
   return (OperatorName){&operators[s->op], s};
 }
 
 size_t ng_operator_count(void) {
-  return OP_COUNT + nsignatures;
+  return NREADABLE + nsignatures;
 }
 
 ng_operator_info ng_operator_at(size_t i) {
@@ -103,7 +103,7 @@ ng_attribute_info ng_operator_attribute(size_t i, size_t k) {
 size_t ng_operator_find(const char *name) {
   OperatorName n = operator_find(name);
   if (!n.op) return ng_operator_count();
-  return n.signature ? OP_COUNT + (size_t)(n.signature - signatures) : n.op->id;
+  return n.signature ? NREADABLE + (size_t)(n.signature - signatures) : n.op->id;
 }
 
 const char *ng_operator_nearest(const char *name) {

@@ -2,6 +2,7 @@
 #include "frontend/api/gradient.h"
 
 #include "frontend/api/precision.h"
+#include "ir/operators/infer.h"
 #include "passes/train/train.h"
 
 #include <string.h>
@@ -39,21 +40,40 @@ static ng_status choose_precision(ng_graph *g, const ng_gradient_options *o, Der
   return NG_OK;
 }
 
+// A copy of the graph in which dims that the caller fixed are numbers: a matrix has a row for each element of a tensor.
+static Graph *with_numbers(ng_graph *g, ng_status *status) {
+  Diagnostics *d = &g->ctx->diagnostics;
+  const Call call = call_begin(g->ctx);
+  Graph *own = graph_clone(g->graph);
+  bool ok = own && graph_own_dims(own);
+  ok = ok ? graph_bind_fixed_dims(own, true, d) && graph_infer(own, d) : error_out_of_memory(d);
+  *status = call_end(g->ctx, call);
+  if (ok) return own;
+  graph_free(own);
+  return NULL;
+}
+
 static Graph *derivative_of(ng_graph *g, const ng_gradient_options *options, DerivativeForm form, GradientEnds *ends,
                             ng_status *status) {
   static const ng_gradient_options defaults = {0};
   const ng_gradient_options *o = options ? options : &defaults;
-  const Graph *graph = g->graph;
+  const bool is_matrix = form == DERIVATIVE_JACOBIAN || form == DERIVATIVE_HESSIAN;
   Value **wrt, **of;
   MixedPrecision mixed = {0};
   *status = choose_precision(g, o, form, &mixed);
   if (*status == NG_OK) *status = graph_bind_fixed(g);
+  Graph *own = is_matrix && *status == NG_OK ? with_numbers(g, status) : NULL;
+  const Graph *graph = own ? own : g->graph;
   if (*status == NG_OK) *status = find_values(g, "input", o->wrt, o->nwrt, graph->inputs, graph->ninputs, &wrt);
   if (*status == NG_OK) *status = find_values(g, "output", o->of, o->nof, graph->outputs, graph->noutputs, &of);
-  if (*status != NG_OK) return NULL;
+  if (*status != NG_OK) {
+    graph_free(own);
+    return NULL;
+  }
   compiling_begin(g->ctx, graph->name);
   Call call = call_begin(g->ctx);
-  const GradientRequest request = {wrt, o->nwrt, of, o->nof, o->save_least != 0, false};
+  const GradientRequest request = {
+      .wrt = wrt, .nwrt = o->nwrt, .of = of, .nof = o->nof, .saves_least = o->save_least != 0};
   Graph *gradient = form ? graph_derivative(graph, &request, form, &g->ctx->diagnostics)
                          : graph_gradient(graph, &request, ends, &g->ctx->diagnostics);
   if (gradient && !form && graph->nleaves) {
@@ -67,6 +87,7 @@ static Graph *derivative_of(ng_graph *g, const ng_gradient_options *options, Der
   }
   *status = call_end(g->ctx, call);
   compiling_end(g->ctx);
+  graph_free(own);
   if (gradient) *status = NG_OK;
   return gradient;
 }

@@ -265,7 +265,7 @@ ng_status ng_graph_bind(ng_graph *g) {
 ng_status graph_bind_fixed(ng_graph *g) {
   Diagnostics *d = &g->ctx->diagnostics;
   const Call call = call_begin(g->ctx);
-  const bool ok = graph_bind_fixed_dims(g->graph, d) && graph_infer(g->graph, d);
+  const bool ok = graph_bind_fixed_dims(g->graph, false, d) && graph_infer(g->graph, d);
   const ng_status status = call_end(g->ctx, call);
   return ok ? NG_OK : status;
 }

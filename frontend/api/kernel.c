@@ -69,8 +69,8 @@ static ng_status compile_program(ng_kernel *k, const Build *b) {
   ng_status status = build_compile(b, &k->compiled, &times);
   if (status == NG_OK) status = keep_graph(k, b->graph);
   if (status != NG_OK) return status;
-  k->rounding = (CompiledGraph){k->graph, program_node_kernels(b->program, &k->graph->arena)};
-  if (!k->rounding.kernels) return out_of_memory_status(ctx);
+  k->rounding = (CompiledGraph){k->graph, program_node_types(b->program, &k->graph->arena)};
+  if (!k->rounding.types) return out_of_memory_status(ctx);
   k->info = (ng_kernel_info){
       .isa = b->isa->name,
       .nkernels = b->program->nkernels,

@@ -647,15 +647,14 @@ typedef struct ng_kernel ng_kernel; /* a compiled graph: ng_compile */
    cases, whose tests interpret the graph about ten times, and more often where choices remain in doubt. 1. Terms
    cancel: the norm is at least the output's magnitude, which is its change per relative change of every value, sum and
    constant. For a quantised output, tolerance is 1, of the L2 norm of its changes by rounding errors. 2. Values are
-   rounded between kernels: if `expected` are results of ng_interpret, the output is compared with the compiled graph's
-   results, where each value that a kernel passes on is rounded to its declared type and intermediate values overflow as
-   in the kernel (kernel NULL, or a graph with leaves: every value is rounded). 3. Rounding errors move a few elements
-   much farther than the others, for example quotients with divisors near 0: up to one element in 50 is excluded, unless
-   it differs by more than rounding errors explain; excluded elements may be infinite if rounding errors can make them
-   so. 4. Rounding errors flip choices (results of comparisons, integers from floats, thresholds of gradients): an
-   element may be what it is with one or the other, and nothing between. Inputs, constants, and what is computed from
-   them without rounding have no rounding errors. `differences` has an element for each output. NG_DIFFERENT: an output
-   does not pass. */
+   rounded between nodes: if `expected` are results of ng_interpret, the output is compared with the compiled graph's
+   results, where each value is rounded to its declared type and intermediate values overflow as in the kernel (kernel
+   NULL: as the types of operands and results say). 3. Rounding errors move a few elements much farther than the others,
+   for example quotients with divisors near 0: up to one element in 50 is excluded, unless it differs by more than
+   rounding errors explain; excluded elements may be infinite if rounding errors can make them so. 4. Rounding errors
+   flip choices (results of comparisons, integers from floats, thresholds of gradients): an element may be what it is
+   with one or the other, and nothing between. Inputs, constants, and what is computed from them without rounding have
+   no rounding errors. `differences` has an element for each output. NG_DIFFERENT: an output does not pass. */
 NG_API ng_status ng_compare_outputs(ng_graph *g, const ng_kernel *kernel, const ng_tensor *inputs,
                                     const ng_tensor *actual, const ng_tensor *expected, double tolerance,
                                     ng_difference *differences);

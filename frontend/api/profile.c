@@ -3,7 +3,7 @@
 
 #include "frontend/api/timing.h"
 #include "ir/operators/operator.h"
-#include "passes/schedule/traffic.h"
+#include "passes/schedule/order/traffic.h"
 
 #include <stdlib.h>
 

@@ -36,7 +36,7 @@ bool reference_round(Reference *r, const Graph *g, const CompiledGraph *by, cons
                      Diagnostics *d) {
   const InterpreterOptions exactly = {.allocator = arena->allocator};
   const InterpreterOptions rounding = {
-      .allocator = arena->allocator, .rounds_values = true, .kernels = by ? by->kernels : NULL};
+      .allocator = arena->allocator, .rounds_values = true, .types = by ? by->types : NULL};
   const Graph *compiled = by ? by->graph : g;
   r->rounded = new_outputs(g, arena);
   r->is_rounded = ARENA_ARRAY(arena, bool, g->noutputs + 1);
@@ -224,7 +224,7 @@ static ng_status resolve_doubts(Comparison *c, const ng_kernel *kernel, const ng
   ok = ok && find_exact(&r, g, inputs, &arena, &ctx->diagnostics);
   if (ok) compare_with_exact(c, &r);
   if (ok && !are_within(c)) {
-    const CompiledGraph *by = kernel && kernel->rounding.kernels ? &kernel->rounding : NULL;
+    const CompiledGraph *by = kernel && kernel->rounding.types ? &kernel->rounding : NULL;
     ok = reference_round(&r, g, by, inputs, &arena, &ctx->diagnostics);
     if (ok) compare_with_rounded(c, &r);
   }

@@ -9,10 +9,10 @@
 
 #include "backends/interpreter/magnitude.h"
 
-// The graph after passes, and its division into kernels.
+// The graph after passes, and the types in which compiled code computes its nodes.
 typedef struct CompiledGraph {
-  const Graph *graph;        // after all passes; same inputs and outputs as the graph that was read
-  const NodeKernel *kernels; // by node->index; NULL: unknown
+  const Graph *graph; // after all passes; same inputs and outputs as the graph that was read
+  const Type *types;  // by node->index; NULL: unknown
 } CompiledGraph;
 
 typedef struct Reference { // members by output

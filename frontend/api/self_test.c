@@ -94,13 +94,13 @@ static bool has_narrow_values(const Graph *g) {
   return false;
 }
 
-// Computes the results expected of a function whose kernels round the values that they pass on.
+// Computes the results expected of a function, which rounds the values between nodes.
 static bool round_expected(const TestedFunction *f, Reference *r, const Graph *bound, const Tensor *inputs,
                            const SelfTestCase *c, Arena *scratch) {
   Diagnostics *d = &f->ctx->diagnostics;
   Graph *compiled = graph_with_dims(f->compiled, c->extents, d);
-  const CompiledGraph by = {compiled, program_node_kernels(f->program, scratch)};
-  bool ok = compiled && (by.kernels || error_out_of_memory(d));
+  const CompiledGraph by = {compiled, program_node_types(f->program, scratch)};
+  bool ok = compiled && (by.types || error_out_of_memory(d));
   ok = ok && reference_round(r, bound, &by, inputs, scratch, d);
   for (size_t o = 0; ok && o < bound->noutputs; o++)
     if (r->is_rounded[o]) r->exact[o] = r->rounded[o];

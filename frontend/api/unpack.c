@@ -2,6 +2,7 @@
 #include "frontend/api/unpack.h"
 
 #include "backends/interpreter/interpreter.h"
+#include "ir/graph/fold.h"
 #include "ir/operators/operator.h"
 
 #include <string.h>
@@ -23,35 +24,8 @@ static bool is_packed(const Value *v, const bool *unpacked) {
   return v && (unpacked[v->index] || (v->constant && TYPE_BIT(v->type) & TYPES_QUANTIZED && v->shape.rank > 0));
 }
 
-static double *load(Arena *arena, const Value *v) {
-  const size_t nelems = (size_t)shape_nelems(&v->shape);
-  double *elements = ARENA_ARRAY(arena, double, nelems + 1);
-  for (size_t i = 0; elements && i < nelems; i++)
-    type_load_wide(v->type, v->constant->data, v->constant->is_splat ? 0 : i, &elements[i]);
-  return elements;
-}
-
-// The result becomes a constant, and the node loses its operands.
 static bool evaluate(Graph *g, Node *node) {
-  const double *inputs[MAX_VARIADIC + MAX_OPERANDS] = {NULL};
-  Value *v = node->outputs[0];
-  const size_t nelems = (size_t)shape_nelems(&v->shape);
-  Arena scratch;
-  arena_init(&scratch, g->arena.allocator);
-  double *result = ARENA_ARRAY(&scratch, double, nelems + 1);
-  Constant *constant = ARENA_NEW(&g->arena, Constant);
-  bool ok = result && constant && (constant->data = arena_array(&g->arena, nelems + 1, type_nbytes(v->type)));
-  for (uint32_t i = 0; ok && i < node->ninputs; i++)
-    ok = !node->inputs[i] || (inputs[i] = load(&scratch, node->inputs[i]));
-  ok = ok && interpret_node(node, inputs, &result, g->arena.allocator);
-  for (size_t i = 0; ok && i < nelems; i++) type_store_wide(v->type, constant->data, i, &result[i]);
-  arena_deinit(&scratch);
-  if (!ok) return false;
-  v->constant = constant;
-  v->producer = NULL;
-  node->outputs[0] = NULL;
-  for (uint32_t i = 0; i < node->ninputs; i++) node_set_input(node, i, NULL);
-  return true;
+  return graph_fold_node(g, node, &(Folding){interpret_node}) == FOLD_DONE;
 }
 
 // Evaluates a node that takes something packed, behind the nodes that make its other operands, as the shape of a scale.

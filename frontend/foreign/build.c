@@ -3,6 +3,7 @@
 #include "frontend/foreign/build.h"
 
 #include "backends/interpreter/interpreter.h"
+#include "ir/graph/fold.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -40,14 +41,6 @@ bool build_error_of(Builder *b, const char *format, va_list args) {
 
 // Folding
 
-static double *load(Arena *arena, const Value *v) {
-  const size_t nelems = (size_t)shape_nelems(&v->shape);
-  double *elements = ARENA_ARRAY(arena, double, nelems + 1);
-  for (size_t i = 0; elements && i < nelems; i++)
-    type_load_wide(v->type, v->constant->data, v->constant->is_splat ? 0 : i, &elements[i]);
-  return elements;
-}
-
 // A parameter is never folded: passes/train/trainable.c must find it as a parameter.
 static bool is_weight(const Value *v) {
   return v->constant->is_initializer && type_is_float(v->type);
@@ -83,37 +76,17 @@ bool build_can_fold(const Builder *b, const Node *node) {
 }
 
 bool build_fold(Builder *b, Node *node) {
-  const double *inputs[MAX_VARIADIC + MAX_OPERANDS] = {NULL};
-  double *outputs[MAX_OPERANDS] = {NULL};
-  Arena scratch;
-  arena_init(&scratch, b->graph->arena.allocator);
-  bool ok = node->ninputs <= MAX_VARIADIC;
-  for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
-    const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
-    if (v) b->foreign->nfolded += shape_nelems(&v->shape);
+  int64_t nmade = 0; // bytes
+  for (uint32_t i = 0; i < node->ninputs; i++)
+    if (node->inputs[i]) b->foreign->nfolded += shape_nelems(&node->inputs[i]->shape);
+  for (uint32_t i = 0; i < node->noutputs; i++) {
+    const Value *v = node->outputs[i];
+    const int64_t nelems = v ? shape_nelems(&v->shape) : 0;
+    b->foreign->nfolded += nelems;
+    nmade += v ? nelems * (int64_t)type_nbytes(v->type) : 0;
   }
-  for (uint32_t i = 0; ok && i < node->ninputs; i++)
-    if (node->inputs[i]) ok = (inputs[i] = load(&scratch, node->inputs[i])) != NULL;
-  for (uint32_t i = 0; ok && i < node->noutputs; i++)
-    if (node->outputs[i])
-      ok = (outputs[i] = ARENA_ARRAY(&scratch, double, (size_t)shape_nelems(&node->outputs[i]->shape) + 1)) != NULL;
-  ok = ok && interpret_node(node, inputs, outputs, b->graph->arena.allocator);
-  for (uint32_t i = 0; ok && i < node->noutputs; i++) {
-    Value *v = node->outputs[i];
-    if (!v) continue;
-    const size_t nelems = (size_t)shape_nelems(&v->shape);
-    Constant *constant = ARENA_NEW(&b->graph->arena, Constant);
-    ok = constant && (constant->data = arena_array(&b->graph->arena, nelems + 1, type_nbytes(v->type))) != NULL;
-    for (size_t e = 0; ok && e < nelems; e++) type_store_wide(v->type, constant->data, e, &outputs[i][e]);
-    if (!ok) break;
-    b->foreign->nmade += (int64_t)(nelems * type_nbytes(v->type));
-    v->constant = constant;
-    v->producer = NULL;
-    node->outputs[i] = NULL;
-  }
-  arena_deinit(&scratch);
-  if (!ok) return error_out_of_memory(b->d);
-  for (uint32_t i = 0; i < node->ninputs; i++) node_set_input(node, i, NULL);
+  if (graph_fold_node(b->graph, node, &(Folding){interpret_node}) != FOLD_DONE) return error_out_of_memory(b->d);
+  b->foreign->nmade += nmade;
   b->graph->nnodes--; // the node is the last
   return true;
 }

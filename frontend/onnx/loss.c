@@ -1,6 +1,5 @@
 // Losses and optimizers, as the ONNX specification writes their formulas, and gradients.
 #include "frontend/onnx/translation.h"
-#include "ir/operators/gradient.h"
 
 #include <math.h>
 
@@ -191,7 +190,7 @@ bool onnx_gradient(Onnx *x) {
   if (of == &x->failed || !are_inputs(x, "xs", 0, &nby) || !are_inputs(x, "zs", nby, &nothers)) return false;
   if (!of || !nby || nby >= MAX_VARIADIC || x->node->noutputs > nby || nby > MAX_OPERANDS)
     return build_error(b, "expected y, a tensor made before the node, and xs, 1 to %d tensors", MAX_OPERANDS);
-  Node *node = graph_add_node(b->graph, &gradient_operator, NULL, (uint32_t)nby + 1, gradient_operator.noutputs);
+  Node *node = graph_add_node(b->graph, &operators[OP_Gradient], NULL, (uint32_t)nby + 1, MAX_OPERANDS);
   if (!node) return build_out_of_memory(b) != NULL;
   node->position = b->at;
   node_set_input(node, 0, of);

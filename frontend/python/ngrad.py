@@ -270,7 +270,7 @@ _WORDS = [
         (r"--dim ([^\s=]+)=([-\w]+)", r"with_dims(\1=\2)"), (r"by --dim or", "by with_dims or"),
         (r"--constant ([^\s=]+)=FILE", r"""load(PATH, constants={"\1": FILE})"""),
         (r"--shape ([^\s=]+)=([\d,]+)", r"""load(PATH, shapes={"\1": [\2]})"""),
-        (r"--freeze (\S+)", r"""freeze="\1\""""), (r"ngrad train --accumulate N", "train(accumulate=N)"),
+        (r"--of names", "of= names"), (r"--freeze (\S+)", r"""freeze="\1\""""), (r"ngrad train --accumulate N", "train(accumulate=N)"),
         (r"--compile-timeout", "compile_timeout"), (r"--no-fuse", "fuse=False"),
     )
 ]  # fmt: skip

@@ -5,7 +5,6 @@
 #include "frontend/ngraph/ngraph.h"
 #include "frontend/onnx/onnx.h"
 #include "frontend/yaml/reader.h"
-#include "ir/operators/gradient.h"
 
 #include <assert.h>
 #include <math.h>
@@ -387,7 +386,6 @@ static void read_draft(Reader *r, const Yaml *y, Draft *draft) {
     reader_expected(r, op, "op: expected an operator's name");
   } else if (op) {
     draft->as = operator_find(op->text);
-    if (strcmp(op->text, gradient_operator.name) == 0) draft->as.op = &gradient_operator;
     if (draft->as.op) draft->title = make_title(r, draft, op->text);
     else tell_unknown_operator(r, op, draft->label);
   }

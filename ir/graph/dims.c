@@ -194,8 +194,8 @@ static bool has_unknown_extents(const Graph *g) {
   return false;
 }
 
-bool graph_bind_fixed_dims(Graph *g, Diagnostics *d) {
-  if (!has_unknown_extents(g)) return true;
+bool graph_bind_fixed_dims(Graph *g, bool is_always, Diagnostics *d) {
+  if (!is_always && !has_unknown_extents(g)) return true;
   if (!replace_dims(g, number_if_fixed, d)) return false;
   size_t nleft = 0;
   for (size_t i = 0; i < g->ndims; i++)

@@ -281,7 +281,8 @@ bool graph_check_slices(const Graph *g, int64_t (*value_of)(const Dim *, const v
 // again.
 bool graph_bind_dims(Graph *g, Diagnostics *d);
 
-// The same for fixed dims only, in a graph with unknown extents: inference may derive these from the fixed ones.
-bool graph_bind_fixed_dims(Graph *g, Diagnostics *d);
+// The same for fixed dims only. Unless is_always, only in a graph with unknown extents: inference may derive these from
+// the fixed ones.
+bool graph_bind_fixed_dims(Graph *g, bool is_always, Diagnostics *d);
 
 #endif

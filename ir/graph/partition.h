@@ -59,13 +59,6 @@ typedef struct Partition {
   size_t nslice_groups;
 } Partition;
 
-// The kernel that computes a node.
-typedef struct NodeKernel {
-  uint32_t number; // of the first kernel of the node's region. NOT_IN_KERNEL: the node is an alias and has no kernel
-  Type type;       // in which the kernel computes; TYPE_NONE: the node has no kernel
-} NodeKernel;
-#define NOT_IN_KERNEL UINT32_MAX
-
 // A partition in which each node is a region. It is in the graph's arena, and becomes invalid when nodes are added,
 // removed or sorted. NULL: out of memory.
 Partition *partition_into_nodes(Graph *g);

@@ -84,6 +84,18 @@ void kernel_init(Kernel *k, Arena *arena, const char *name) {
   *k = (Kernel){.arena = arena, .name = name, .nexprs = 1};
 }
 
+void *kernel_array(Kernel *k, size_t count, size_t nbytes_each) {
+  void *array = arena_array(k->arena, count, nbytes_each);
+  k->out_of_memory |= !array;
+  return array;
+}
+
+bool kernel_grow(Kernel *k, void *array, size_t count, size_t *capacity, size_t nbytes_each) {
+  const bool is_grown = arena_grow(k->arena, array, count, capacity, nbytes_each);
+  k->out_of_memory |= !is_grown;
+  return is_grown;
+}
+
 int kernel_add_axis(Kernel *k, const char *name, int64_t extent, Monomial monomial) {
   if (k->naxes == MAX_AXES) {
     k->out_of_memory = true;
@@ -134,10 +146,6 @@ bool expr_is_mask(const Kernel *k, ExprId e) {
   return expr->op == EXPR_LOAD ? access_is_mask(&k->accesses[expr->access]) : expr_info[expr->op].is_mask;
 }
 
-int64_t access_lane_stride(const Access *a, int axis) {
-  return a->panel_axis == axis + 1 ? 1 : a->stride[axis];
-}
-
 bool access_strides_equal(const Access *a, const Access *b) {
   return memcmp(a->stride, b->stride, sizeof a->stride) == 0 &&
          memcmp(a->stride_monomial, b->stride_monomial, sizeof a->stride_monomial) == 0;
@@ -152,12 +160,10 @@ static bool accesses_equal(const Access *a, const Access *b) {
 AccessId kernel_add_access(Kernel *k, const Access *access) {
   for (AccessId i = 0; i < k->naccesses; i++)
     if (accesses_equal(&k->accesses[i], access)) return i;
-  Bound *bounds = access->nbounds ? ARENA_ARRAY(k->arena, Bound, access->nbounds) : NULL;
+  Bound *bounds = access->nbounds ? KERNEL_ARRAY(k, Bound, access->nbounds) : NULL;
   if ((access->nbounds && !bounds) ||
-      !arena_grow(k->arena, &k->accesses, k->naccesses, &k->accesses_capacity, sizeof *k->accesses)) {
-    k->out_of_memory = true;
+      !kernel_grow(k, &k->accesses, k->naccesses, &k->accesses_capacity, sizeof *k->accesses))
     return 0;
-  }
   if (bounds) memcpy(bounds, access->bounds, access->nbounds * sizeof *bounds);
   k->accesses[k->naccesses] = *access;
   k->accesses[k->naccesses].bounds = bounds;
@@ -171,8 +177,8 @@ static bool same_number(double a, double b) {
 
 bool expr_operations_equal(const Expr *a, const Expr *b) {
   return a->op == b->op && a->access == b->access && a->reduced == b->reduced && a->loop == b->loop &&
-         a->integer == b->integer && a->is_s64 == b->is_s64 && a->monomial == b->monomial &&
-         same_number(a->number, b->number);
+         a->integer == b->integer && a->is_element == b->is_element && a->is_s64 == b->is_s64 &&
+         a->monomial == b->monomial && same_number(a->number, b->number);
 }
 
 static bool expr_equals(const Expr *a, const Expr *b) {
@@ -184,10 +190,7 @@ static ExprId add_expr(Kernel *k, Expr e) {
     if (!e.args[i]) return 0;
   for (ExprId i = 1; i < k->nexprs; i++)
     if (expr_equals(&k->exprs[i], &e)) return i;
-  if (!arena_grow(k->arena, &k->exprs, k->nexprs, &k->exprs_capacity, sizeof *k->exprs)) {
-    k->out_of_memory = true;
-    return 0;
-  }
+  if (!kernel_grow(k, &k->exprs, k->nexprs, &k->exprs_capacity, sizeof *k->exprs)) return 0;
   k->exprs[k->nexprs] = e;
   return (ExprId)k->nexprs++;
 }
@@ -264,6 +267,27 @@ static ExprId expr_ternary(Kernel *k, ExprOp op, ExprId a, ExprId b, ExprId c) {
 
 ExprId expr_fma(Kernel *k, ExprId a, ExprId b, ExprId c) {
   return expr_ternary(k, EXPR_FMA, a, b, c);
+}
+
+// Whether the expression is a number of the type, as far as its operator says.
+static bool is_of_type(const Kernel *k, Type type, ExprId id, ExprOp rounding) {
+  const Expr *e = &k->exprs[id];
+  if (e->op == EXPR_LOAD) return k->accesses[e->access].type == type;
+  return e->op == rounding || (e->op == EXPR_CONSTANT && type_round(type, e->number) == e->number);
+}
+
+ExprId expr_element(Kernel *k, Type type, ExprId e) {
+  static const ExprOp roundings[TYPE_COUNT] = {[TYPE_F32] = EXPR_ROUND_F32,
+                                               [TYPE_F16] = EXPR_ROUND_F16,
+                                               [TYPE_BF16] = EXPR_ROUND_BF16,
+                                               [TYPE_F8_E4M3] = EXPR_ROUND_E4M3,
+                                               [TYPE_F8_E5M2] = EXPR_ROUND_E5M2};
+  const ExprOp op = type == kernel_type(k) ? EXPR_NONE : roundings[type];
+  if (!e) return 0;
+  if (op) return is_of_type(k, type, e, op) ? e : expr_unary(k, op, e);
+  Expr element = k->exprs[e];
+  element.is_element = element.op == EXPR_MUL;
+  return element.is_element ? add_expr(k, element) : e;
 }
 
 ExprId expr_select(Kernel *k, ExprId mask, ExprId a, ExprId b) {
@@ -349,11 +373,12 @@ ExprId expr_with_arguments(Kernel *k, const Expr *e, const ExprId *args) {
   if (expr_is_reduction(e)) return expr_reduce(k, e->op, args[0], e->reduced);
   if (e->op == EXPR_LOAD) return expr_load_at(k, e->access, args[0]);
   if (e->op == EXPR_IS_KEPT) return expr_is_kept(k, e->access, args[0], args[1], args[2]);
-  switch (expr_info[e->op].narguments) {
-  case 1: return expr_unary(k, e->op, args[0]);
-  case 2: return expr_binary(k, e->op, args[0], args[1]);
-  default: return expr_ternary(k, e->op, args[0], args[1], args[2]);
+  Expr with = {.op = e->op, .is_element = e->is_element};
+  for (int a = 0; a < expr_info[e->op].narguments; a++) {
+    with.args[a] = args[a];
+    with.axes |= k->exprs[args[a]].axes; // exprs[0] has none
   }
+  return add_expr(k, with);
 }
 
 ExprId expr_label(Kernel *k, ExprId e, const char *label) {
@@ -362,11 +387,9 @@ ExprId expr_label(Kernel *k, ExprId e, const char *label) {
 }
 
 void kernel_store(Kernel *k, AccessId access, ExprId value) {
-  if (!value || !arena_grow(k->arena, &k->stores, k->nstores, &k->stores_capacity, sizeof *k->stores)) {
-    k->out_of_memory = true;
-    return;
-  }
-  k->stores[k->nstores++] = (Store){access, value};
+  k->out_of_memory |= !value;
+  if (value && kernel_grow(k, &k->stores, k->nstores, &k->stores_capacity, sizeof *k->stores))
+    k->stores[k->nstores++] = (Store){access, value};
 }
 
 bool kernel_stores(const Kernel *k, AccessId id) {

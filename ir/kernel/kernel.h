@@ -149,6 +149,8 @@ typedef struct Expr {
   uint32_t loop; // EXPR_COMBINE: index in schedule->loops
   double number;
   int64_t integer; // EXPR_INTEGER; EXPR_CONSTANT in a kernel that computes in s64, where `number` is the nearest double
+  bool is_element; // EXPR_MUL: the product is an element of a tensor, and rounded wherever it is used. Sums of other
+                   // products add them unrounded
   bool is_s64; // EXPR_INTEGER, EXPR_LOAD of s64: the result is the integer, an operand of EXPR_IS_KEPT only. If unset,
                // a load of s64 yields the nearest float
   Monomial monomial; // EXPR_COUNT, EXPR_RECIPROCAL: the monomial of `number`
@@ -187,6 +189,12 @@ typedef struct Kernel {
   bool out_of_memory;
 } Kernel;
 
+// Memory of the kernel's arena, all 0. NULL: out of memory, with k->out_of_memory set. kernel_grow is arena_grow with
+// this flag.
+#define KERNEL_ARRAY(k, type, count) ((type *)kernel_array(k, count, sizeof(type)))
+void *kernel_array(Kernel *k, size_t count, size_t nbytes_each);
+bool kernel_grow(Kernel *k, void *array, size_t count, size_t *capacity, size_t nbytes_each);
+
 // Building. Builders return 0 after setting kernel->out_of_memory, and accept 0 as an operand, so that only the end of
 // a lowering has to check. A builder returns an existing expression or access if an equal one exists.
 void kernel_init(Kernel *k, Arena *arena, const char *name);
@@ -211,6 +219,7 @@ ExprId expr_reciprocal(Kernel *k, int64_t count, Monomial monomial); // 1 / max(
 ExprId expr_unary(Kernel *k, ExprOp op, ExprId a);
 ExprId expr_binary(Kernel *k, ExprOp op, ExprId a, ExprId b);
 ExprId expr_fma(Kernel *k, ExprId a, ExprId b, ExprId c); // a * b + c
+ExprId expr_element(Kernel *k, Type type, ExprId e); // as an element of a tensor of this type: rounded to a float type
 ExprId expr_select(Kernel *k, ExprId mask, ExprId a, ExprId b);
 // Over axes on which `a` does not vary, a sum becomes a multiplication by the extent, a product becomes a power.
 ExprId expr_reduce(Kernel *k, ExprOp reduction, ExprId a, AxisSet reduced);
@@ -231,8 +240,7 @@ bool expr_operations_equal(const Expr *a, const Expr *b);   // except operands a
 AxisSet bound_axes(const Bound *b);                         // axes with a factor
 AxisSet access_axes(const Kernel *k, const Access *access); // axes with a stride, or with a factor in a bound
 bool access_is_mask(const Access *access);
-bool access_has_addresses(const Access *access);       // has storage, and its type is not packed
-int64_t access_lane_stride(const Access *a, int axis); // elements between lanes along this axis
+bool access_has_addresses(const Access *access); // has storage, and its type is not packed
 bool access_strides_equal(const Access *a, const Access *b);
 bool kernel_stores(const Kernel *k, AccessId access); // one of the stores writes through the access
 

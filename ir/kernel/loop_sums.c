@@ -1,5 +1,4 @@
-// How a loop takes its sums: the order that its structure implies for each reduction, and how inner sums are cut into
-// runs.
+// How a loop takes its sums: the order that its structure implies for each reduction, with the segments of inner sums.
 #include "ir/kernel/reference.h"
 #include "ir/kernel/scatter.h"
 #include "ir/kernel/schedule.h"
@@ -21,27 +20,68 @@ static int lanes_of(const Loop *loop, AxisSet reduced) {
   return (lane >= 0 && reduced >> lane & 1) || loop_sums_rows(loop) ? LANES : 1;
 }
 
-static Runs runs_of(const Kernel *k, const Loop *loop, const SumOrder *o);
-
-// Whether the sum may be cut into runs, whose sums are added to f64 totals. Rows in lanes are short.
-static bool may_have_runs(const Kernel *k, const Loop *loop, ExprOp reduction) {
+// Whether the sum may be cut into segments, whose sums are added in f64. Rows in lanes are short.
+static bool may_have_segments(const Kernel *k, const Loop *loop, ExprOp reduction) {
   return !k->is_f64 && !loop_has(loop, LOOP_ROW_LANES) && !kernel_is_scatter(k) && !reduction_is_exact(k, reduction);
 }
 
-// The most operands of an accumulator in a run.
-static int64_t longest_run(const Loop *loop, SumNumbers numbers) {
-  if (numbers.adds_chains) return 1;
-  return loop_sums_in_lanes(loop) ? 2 * CHAIN - 1 : LONGEST_RUN;
+// Sums that each lane has of its own: chains (chain_iterations). If an open axis is reached, emitted code computes the
+// iterations in a chain.
+static Segments lane_segments(const Kernel *k, const Loop *loop) {
+  Segments s = {.inside = 1};
+  for (int i = loop->nouter + loop->ninner - 2; i >= loop->nouter; i--) {
+    const Axis *axis = &k->axes[s.axis = loop->axes[i]];
+    if (axis->monomial && s.inside >= CHAIN) s.iterations = 1;
+    else if (axis->monomial) s.is_open = true;
+    else if (axis->extent * s.inside >= (int64_t)2 * CHAIN) s.iterations = chain_iterations(axis->extent, s.inside);
+    if (s.iterations || s.is_open) return s;
+    s.inside *= axis->extent;
+    if (!s.inside) break;
+  }
+  return (Segments){0};
 }
 
-int64_t loop_operands_inside(const Kernel *k, const Loop *loop, int depth) {
-  int64_t inside = 1;
-  for (int i = depth + 1; i < loop->ninner - 1; i++) inside *= k->axes[loop->axes[loop->nouter + i]].extent;
-  return inside;
+// Sums along the vector axis. A segment continues over iterations of the middle axes that are summed, too. A single
+// segment has the same bits as an uncut sum: with open extents, loops have segments whether a call needs them or not.
+static Segments row_segments(const Kernel *k, const Loop *loop, const SumLevel *first) {
+  const Axis *vector = &k->axes[loop_vector_axis(loop)];
+  const int64_t own = loop_tile(loop), longest = first->cut.length / LANES;
+  const int64_t tile = own && !vector->monomial && vector->extent < own ? vector->extent : own;
+  const bool is_vector_open = !tile && vector->monomial, has_middle = first->axes & loop_middle_axes(loop);
+  int64_t additions = ((tile ? tile : vector->extent) + LANES - 1) / LANES; // in an iteration of the axis
+  int at = loop->nouter + loop->ninner - 2;
+  Segments s = {.is_open = is_vector_open && has_middle};
+  if (has_middle) s.axis = loop->axes[at];
+  if (is_vector_open || additions > longest || (tile && (vector->monomial || vector->extent > tile)))
+    s.elements = first->cut.length; // a tile is a segment
+  if (s.elements || !has_middle || !additions) return s;
+  for (; at > loop->nouter; at--) {
+    const Axis *axis = &k->axes[loop->axes[at]];
+    if (axis->monomial || axis->extent * additions > longest) break;
+    additions *= axis->extent > 0 ? axis->extent : 1;
+  }
+  const Axis *axis = &k->axes[s.axis = loop->axes[at]];
+  if (axis->monomial || axis->extent * additions > longest) s.iterations = longest / additions;
+  return s;
+}
+
+// Cuts the first level of a reduction over inner axes.
+static void add_segments(const Kernel *k, const Loop *loop, bool adds_segments, SumOrder *o) {
+  SumLevel *first = &o->levels[0];
+  const bool are_chains = loop_sums_in_lanes(loop) && !adds_segments;
+  first->cut.length = first->accumulators * (adds_segments ? 1 : are_chains ? 2 * CHAIN - 1 : LONGEST_SEGMENT);
+  if (are_chains) o->segments = lane_segments(k, loop);
+  else if (!adds_segments) o->segments = row_segments(k, loop, first);
+  else o->segments = (Segments){.iterations = 1, .axis = loop->axes[loop->nouter + loop->ninner - 2], .inside = 1};
+  const Segments *s = &o->segments;
+  if (are_chains && s->iterations) first->cut.length = s->iterations * s->inside;
+  if (s->elements || s->iterations || s->is_open) return;
+  first->cut.length = 0; // a single segment
+  o->segments = (Segments){0};
 }
 
 // A reduction over inner axes.
-static void add_inner_levels(const Kernel *k, const Loop *loop, const Expr *e, SumNumbers numbers, SumOrder *o) {
+static void add_inner_levels(const Kernel *k, const Loop *loop, const Expr *e, bool adds_segments, SumOrder *o) {
   const AxisSet reduced = e->reduced;
   const int lanes = lanes_of(loop, reduced);
   if (!((e->axes | reduced) >> loop_lane_axis(loop) & 1)) { // a sum of scalars: of sums that end inside of it
@@ -49,14 +89,7 @@ static void add_inner_levels(const Kernel *k, const Loop *loop, const Expr *e, S
     return;
   }
   add_level(o, (SumLevel){.axes = reduced, .accumulators = lanes, .type = kernel_type(k)});
-  if (may_have_runs(k, loop, o->reduction)) {
-    SumLevel *first = &o->levels[0];
-    first->cut.length = lanes * longest_run(loop, numbers);
-    const Runs runs = runs_of(k, loop, o);
-    const bool has_chains = loop_sums_in_lanes(loop) && !numbers.adds_chains;
-    if (has_chains && runs.middle_run) first->cut.length = runs.middle_run * loop_operands_inside(k, loop, runs.depth);
-    if (!runs.vector_run && !runs.middle_run && !runs.is_open) first->cut.length = 0; // a single run
-  }
+  if (may_have_segments(k, loop, o->reduction)) add_segments(k, loop, adds_segments, o);
   if (lanes > 1) add_level(o, (SumLevel){.accumulators = 1, .type = kernel_type(k)});
   if (o->levels[0].cut.length) add_level(o, (SumLevel){.axes = reduced, .accumulators = 1, .type = TYPE_F64});
 }
@@ -77,12 +110,12 @@ static void add_outer_levels(const Kernel *k, const Loop *loop, AxisSet cut, Typ
       o, (SumLevel){.axes = cut, .accumulators = 1, .type = reduction_is_exact(k, o->reduction) ? partial : TYPE_F64});
 }
 
-SumOrder loop_sum_order(const Schedule *s, const Loop *loop, const Root *root, SumNumbers numbers) {
+SumOrder loop_sum_order(const Schedule *s, const Loop *loop, const Root *root, bool adds_segments) {
   const Kernel *k = s->kernel;
   const Expr *e = &k->exprs[root->expr];
-  SumOrder o = {.reduction = e->op, .is_fused = numbers.is_fused};
+  SumOrder o = {.reduction = e->op};
   if (root->kind == ROOT_REDUCE_INNER) {
-    add_inner_levels(k, loop, e, numbers, &o);
+    add_inner_levels(k, loop, e, adds_segments, &o);
   } else {
     o.reduction = s->temporaries[k->accesses[root->access].temporary].reduction;
     add_outer_levels(k, loop, outer_reduced(s, loop, root->access), k->accesses[root->access].type, &o);
@@ -90,83 +123,20 @@ SumOrder loop_sum_order(const Schedule *s, const Loop *loop, const Root *root, S
   return o;
 }
 
-SumNumbers loop_sum_numbers(const SumOrder *o) {
-  return (SumNumbers){o->levels[0].cut.length == 1, o->is_fused};
-}
-
-// Runs
-
-// Sums that each lane has of its own: chains (chain_iterations). If an open axis is reached, emitted code computes the
-// iterations in a chain.
-static Runs lane_runs(const Kernel *k, const Loop *loop) {
-  Runs runs = {.depth = loop->ninner - 2};
-  for (; runs.depth >= 0; runs.depth--) {
-    const Axis *axis = &k->axes[loop->axes[loop->nouter + runs.depth]];
-    const int64_t inside = loop_operands_inside(k, loop, runs.depth);
-    if (!inside) return runs;
-    if (axis->monomial && inside >= CHAIN) runs.middle_run = 1;
-    else if (axis->monomial) runs.is_open = true;
-    else if (axis->extent * inside >= (int64_t)2 * CHAIN) runs.middle_run = chain_iterations(axis->extent, inside);
-    if (runs.middle_run || runs.is_open) return runs;
-  }
-  runs.depth = 0;
-  return runs;
-}
-
-// Sums along the vector axis. A chain continues over iterations of the middle axes that are summed, too. A single run
-// has the same bits as no runs: with open extents, loops have runs whether a call needs them or not.
-static Runs row_runs(const Kernel *k, const Loop *loop, const SumLevel *first) {
-  const Axis *vector = &k->axes[loop_vector_axis(loop)];
-  const int64_t own = loop_tile(loop), longest = first->cut.length / LANES;
-  const int64_t tile = own && !vector->monomial && vector->extent < own ? vector->extent : own;
-  const bool is_vector_open = !tile && vector->monomial, has_middle = first->axes & loop_middle_axes(loop);
-  int64_t inside = ((tile ? tile : vector->extent) + LANES - 1) / LANES; // additions in an iteration at this depth
-  Runs runs = {.is_open = is_vector_open && has_middle, .depth = loop->ninner - 2};
-  if (is_vector_open || inside > longest || (tile && (vector->monomial || vector->extent > tile)))
-    runs.vector_run = first->cut.length; // a tile is a run
-  if (runs.vector_run || !has_middle || !inside) return runs;
-  for (; runs.depth > 0; runs.depth--) {
-    const Axis *axis = &k->axes[loop->axes[loop->nouter + runs.depth]];
-    if (axis->monomial || axis->extent * inside > longest) break;
-    inside *= axis->extent > 0 ? axis->extent : 1;
-  }
-  const Axis *axis = &k->axes[loop->axes[loop->nouter + runs.depth]];
-  if (axis->monomial || axis->extent * inside > longest) runs.middle_run = longest / inside;
-  return runs;
-}
-
-static Runs runs_of(const Kernel *k, const Loop *loop, const SumOrder *o) {
-  const SumLevel *first = &o->levels[0];
-  if (!loop_sums_in_lanes(loop)) return row_runs(k, loop, first);
-  return first->cut.length == 1 ? (Runs){.middle_run = 1, .depth = loop->ninner - 2} : lane_runs(k, loop);
-}
-
-// The order of the loop's inner sums that have runs, which is the same for all of them; NULL: there are none.
-static const SumOrder *find_order_with_runs(const Loop *loop) {
-  for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_REDUCE_INNER && sum_order_has_runs(loop->roots[i].order))
-      return loop->roots[i].order;
-  return NULL;
-}
-
-Runs loop_runs(const Kernel *k, const Loop *loop) {
-  const SumOrder *o = find_order_with_runs(loop);
-  return o ? runs_of(k, loop, o) : (Runs){0};
+Segments loop_segments(const Loop *loop) {
+  for (const Root *root = loop->roots; root < loop->roots + loop->nroots; root++)
+    if (root->kind == ROOT_REDUCE_INNER && sum_order_has_segments(root->order)) return root->order->segments;
+  return (Segments){0};
 }
 
 // Summations
 
 static SumStage inner_stage(const Kernel *k, const Loop *loop, const Root *root) {
-  const Expr *e = &k->exprs[root->expr];
-  SumStage s = {.order = root->order, .runs = sum_order_has_runs(root->order) ? loop_runs(k, loop) : (Runs){0}};
-  for (int i = loop->nouter; i < loop->nouter + loop->ninner; i++) {
-    if (e->reduced >> loop->axes[i] & 1) s.axes[s.naxes++] = loop->axes[i];
-    if (i > loop->nouter + s.runs.depth) s.inside |= 1U << loop->axes[i];
-  }
-  s.is_in_lanes = root->order->levels[0].accumulators > 1;
-  s.has_only_used = loop_sums_rows(loop);
-  s.run_axis = loop->axes[loop->nouter + s.runs.depth];
-  s.nelems_inside = loop_operands_inside(k, loop, s.runs.depth);
+  SumStage s = {.order = root->order,
+                .is_in_lanes = root->order->levels[0].accumulators > 1,
+                .has_only_used = loop_sums_rows(loop)};
+  for (int i = loop->nouter; i < loop->nouter + loop->ninner; i++)
+    if (k->exprs[root->expr].reduced >> loop->axes[i] & 1) s.axes[s.naxes++] = loop->axes[i];
   return s;
 }
 

@@ -1,21 +1,20 @@
-// Adds factors and runs to the levels of a Loop.
+// Adds factors and segments to the levels of a Loop.
 #include "ir/kernel/nest.h"
 
 static void add_level(Nest *nest, NestLevel level) {
   nest->levels[nest->nlevels++] = level;
 }
 
-static void add_middle_levels(const Loop *loop, const Runs *runs, Nest *nest) {
-  for (int i = 0; i < loop->ninner - 1; i++) {
-    const int at = loop->nouter + i;
-    const bool has_runs = (runs->middle_run || runs->is_open) && i == runs->depth;
-    if (has_runs && runs->middle_run != 1) add_level(nest, (NestLevel){ROLE_RUNS, at, 1, runs->middle_run});
+static void add_middle_levels(const Loop *loop, const Segments *segments, Nest *nest) {
+  for (int at = loop->nouter; at < loop->nouter + loop->ninner - 1; at++) {
+    const bool are_cut = (segments->iterations || segments->is_open) && loop->axes[at] == segments->axis;
+    if (are_cut && segments->iterations != 1) add_level(nest, (NestLevel){ROLE_SEGMENTS, at, 1, segments->iterations});
     add_level(nest, (NestLevel){ROLE_SERIAL, at, 1, 1});
-    if (has_runs && runs->middle_run == 1) add_level(nest, (NestLevel){ROLE_RUNS, at, 1, 1});
+    if (are_cut && segments->iterations == 1) add_level(nest, (NestLevel){ROLE_SEGMENTS, at, 1, 1});
   }
 }
 
-static void add_levels(const Kernel *k, const Loop *loop, LoopLevel level, const Runs *runs, Nest *nest) {
+static void add_levels(const Kernel *k, const Loop *loop, LoopLevel level, const Segments *segments, Nest *nest) {
   const int tile = loop_tile(loop) != 0, last = loop->nouter + loop->ninner - 1;
   const AxisSet taps = level == LOOP_TAPS ? loop_row_axes(k, loop) : 0; // 0: rows are indices on all axes that are cut
   int first = loop->nfree;
@@ -37,9 +36,10 @@ static void add_levels(const Kernel *k, const Loop *loop, LoopLevel level, const
     if (!tile) add_level(nest, (NestLevel){loop->rows > 1 ? ROLE_ROWS : ROLE_SERIAL, first, naxes, loop->rows});
     return;
   case LOOP_ROW_LANES: add_level(nest, (NestLevel){ROLE_LANES, first, naxes, 1}); return;
-  case LOOP_MIDDLE: add_middle_levels(loop, runs, nest); return;
+  case LOOP_MIDDLE: add_middle_levels(loop, segments, nest); return;
   case LOOP_LANES:
-    if (runs->vector_run && !runs->is_open) add_level(nest, (NestLevel){ROLE_RUNS, last, 1, runs->vector_run});
+    if (segments->elements && !segments->is_open)
+      add_level(nest, (NestLevel){ROLE_SEGMENTS, last, 1, segments->elements});
     if (loop->ninner) add_level(nest, (NestLevel){ROLE_LANES, last, 1, loop->vectors ? loop->vectors : 1});
     return;
   case LOOP_ROW_ELEMENTS:
@@ -47,10 +47,10 @@ static void add_levels(const Kernel *k, const Loop *loop, LoopLevel level, const
   }
 }
 
-Nest loop_nest(const Kernel *k, const Loop *loop, const Runs *runs) {
+Nest loop_nest(const Kernel *k, const Loop *loop, const Segments *segments) {
   Nest nest = {0};
   for (const LoopLevel *level = loop->levels; *level; level++) {
-    add_levels(k, loop, *level, runs, &nest);
+    add_levels(k, loop, *level, segments, &nest);
     if (*level < LOOP_MIDDLE) nest.step = nest.nlevels;
   }
   return nest;
@@ -68,7 +68,7 @@ static void print_factor(const NestLevel *level, Text *out) {
   case ROLE_CUT:
   case ROLE_ROWS: text_format(out, " by %lld", factor); return;
   case ROLE_LANES: text_format(out, factor > 1 ? " by %d x %lld" : " by %d", LANES, factor); return;
-  case ROLE_RUNS: text_format(out, factor ? " by %lld" : " by an open length", factor); return;
+  case ROLE_SEGMENTS: text_format(out, factor ? " by %lld" : " by an open length", factor); return;
   case ROLE_FREE:
   case ROLE_SERIAL: return;
   }

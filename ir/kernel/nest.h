@@ -10,12 +10,12 @@
 #include "ir/kernel/schedule.h"
 
 typedef enum NestRole {
-  ROLE_FREE,   // each index has blocks of its own
-  ROLE_CUT,    // parts of `factor` indices: the blocks of threads, or, inside of these, the columns of a step
-  ROLE_ROWS,   // `factor` indices together, in all that is inside: each has its own sums
-  ROLE_LANES,  // vectors of LANES indices, `factor` vectors together
-  ROLE_RUNS,   // runs of `factor` indices, whose sums are added to totals. 0: emitted code computes the factor. 1: each
-               // index of the serial level around it is a run
+  ROLE_FREE,     // each index has blocks of its own
+  ROLE_CUT,      // parts of `factor` indices: the blocks of threads, or, inside of these, the columns of a step
+  ROLE_ROWS,     // `factor` indices together, in all that is inside: each has its own sums
+  ROLE_LANES,    // vectors of LANES indices, `factor` vectors together
+  ROLE_SEGMENTS, // segments of `factor` indices, whose sums are added in f64. 0: emitted code computes the factor. 1:
+                 // each index of the serial level around it is a run
   ROLE_SERIAL, // one index after the other
 } NestRole;
 
@@ -33,8 +33,8 @@ typedef struct Nest {
   NestLevel levels[MOST_NEST_LEVELS];
 } Nest;
 
-// `runs`: how sums are cut: loop_runs, a part of it, or no runs. Open lengths of blocks are those at the hints.
-Nest loop_nest(const Kernel *k, const Loop *loop, const Runs *runs);
+// `segments`: of the loop, a part of these, or none. Open lengths of blocks are those at the hints.
+Nest loop_nest(const Kernel *k, const Loop *loop, const Segments *segments);
 AxisSet nest_level_axes(const Loop *loop, const NestLevel *level);
 
 // Prints, for instance, "free n; cut h w by 24; rows h w by 6; step: lanes oc by 16 x 2; serial ic", without

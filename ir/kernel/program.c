@@ -26,13 +26,11 @@ void program_number_kernels(Program *p) {
   }
 }
 
-const NodeKernel *program_node_kernels(const Program *p, Arena *arena) {
-  NodeKernel *kernels = ARENA_ARRAY(arena, NodeKernel, p->graph->nnodes + 1);
-  for (size_t i = 0; kernels && i < p->graph->nnodes; i++) {
-    const uint32_t number = kernels[i].number = p->first_kernel[i];
-    if (number != NOT_IN_KERNEL) kernels[i].type = kernel_type(p->schedules[number]->kernel);
-  }
-  return kernels;
+const Type *program_node_types(const Program *p, Arena *arena) {
+  Type *types = ARENA_ARRAY(arena, Type, p->graph->nnodes + 1);
+  for (size_t i = 0; types && i < p->graph->nnodes; i++)
+    if (p->first_kernel[i] != NOT_IN_KERNEL) types[i] = kernel_type(p->schedules[p->first_kernel[i]]->kernel);
+  return types;
 }
 
 bool output_is_update(const Graph *g, size_t i) {

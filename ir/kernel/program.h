@@ -35,6 +35,7 @@ typedef struct Program {
   size_t nkernels;
   ProgramSliceGroup *slice_groups; // in the order of their kernels
   size_t nslice_groups;
+#define NOT_IN_KERNEL UINT32_MAX
   uint32_t *first_kernel; // by node->index: the node's first kernel; NOT_IN_KERNEL: the node is an alias
   size_t *value_offset;   // by value->index, for values in the workspace: bytes from its start; with open dims, bytes
                           // from the start of the value's arena, divided by the monomial's value
@@ -63,8 +64,9 @@ void program_number_kernels(Program *p);                                     // 
 // with a monomial, where rounding would be multiplied by the monomial's value.
 size_t program_place_nbytes(const Program *p, Type type, int64_t nelems, Monomial monomial);
 
-// By node->index, in the arena. NULL: out of memory.
-const NodeKernel *program_node_kernels(const Program *p, Arena *arena);
+// The types in which nodes are computed, by node->index, in the arena; TYPE_NONE: the node is an alias. NULL: out of
+// memory.
+const Type *program_node_types(const Program *p, Arena *arena);
 
 bool output_is_update(const Graph *g, size_t i); // the update of a state; every call computes it
 bool output_is_copy(const Graph *g, size_t i);   // an input, a constant or the same value as an earlier output

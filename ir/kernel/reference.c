@@ -166,31 +166,27 @@ static int64_t vectors_of(int64_t nelems) {
   return (nelems + LANES - 1) / LANES;
 }
 
-// How runs are cut, where the extents are known: elements of the last axis, or iterations of the middle axis.
-typedef struct RunLengths {
-  int64_t vector, middle;
-} RunLengths;
-
-static RunLengths run_lengths(const Reference *r, const SumStage *s, int64_t width) {
-  const Runs *runs = &s->runs;
-  if (!runs->is_open) return (RunLengths){runs->vector_run, runs->middle_run};
-  if (!s->is_in_lanes) return (RunLengths){0, chain_iterations(r->extent[s->run_axis], s->nelems_inside)};
-  const int64_t chain = vectors_of(width);
-  if (chain > LONGEST_RUN) return (RunLengths){runs->vector_run, 0};
-  return (RunLengths){0, chain ? LONGEST_RUN / chain : 1};
+// Segments where the extents are known: elements of the last axis, or iterations of a middle axis.
+static Segments known_segments(const Reference *r, const SumStage *s, int64_t width) {
+  Segments known = s->order->segments;
+  if (!known.is_open) return known;
+  if (!s->is_in_lanes) known.iterations = chain_iterations(r->extent[known.axis], known.inside);
+  else if (vectors_of(width) <= LONGEST_SEGMENT)
+    known.elements = 0, known.iterations = vectors_of(width) ? LONGEST_SEGMENT / vectors_of(width) : 1;
+  return known;
 }
 
-// Whether a run begins at the point. first: of the last axis.
-static bool begins_run(const Reference *r, const SumStage *s, RunLengths run, int64_t first) {
+// Whether a segment begins at the point. first: of the last axis.
+static bool begins_segment(const Reference *r, const SumStage *s, const Segments *segments, int64_t first) {
   const int last = s->axes[s->naxes - 1];
-  if (run.vector) return (r->index[last] - first) % run.vector == 0;
-  for (int i = 0; i < s->naxes; i++)
-    if (s->inside >> s->axes[i] & 1 && r->index[s->axes[i]] != (s->axes[i] == last ? first : 0)) return false;
-  return r->index[s->run_axis] % run.middle == 0;
+  if (segments->elements) return (r->index[last] - first) % segments->elements == 0;
+  for (int i = s->naxes - 1; i >= 0 && s->axes[i] != segments->axis; i--)
+    if (r->index[s->axes[i]] != (s->axes[i] == last ? first : 0)) return false;
+  return r->index[segments->axis] % segments->iterations == 0;
 }
 
-// Adds a run's sum to the total, and begins the next run.
-static void end_run(const Reference *r, const Adding *a, Datum *lanes, Datum *total, int count) {
+// Adds a segment's sum to the total, and begins the next segment.
+static void end_segment(const Reference *r, const Adding *a, Datum *lanes, Datum *total, int count) {
   *total = combine(r, a, TYPE_F64, *total, convert(r, a->type, TYPE_F64, add_lanes(r, a, a->type, lanes, count)));
   for (int i = 0; i < count; i++) lanes[i] = identity_of(r, a, a->type);
 }
@@ -199,28 +195,29 @@ static void end_run(const Reference *r, const Adding *a, Datum *lanes, Datum *to
 static Datum sum_inner(Reference *r, const SumStage *s, ExprId operand, int64_t first, int64_t end) {
   const Adding a = {s->order, operand, s->order->levels[0].type};
   const int last = s->axes[s->naxes - 1];
-  const bool has_runs = sum_order_has_runs(s->order);
-  const RunLengths run = has_runs ? run_lengths(r, s, end - first) : (RunLengths){0};
+  const bool has_segments = sum_order_has_segments(s->order);
+  const Segments segments = known_segments(r, s, end - first);
   const int count = !s->is_in_lanes ? 1 : s->has_only_used && end - first < LANES ? (int)(end - first) : LANES;
   Datum lanes[LANES], total = {0};
   for (int i = 0; i < LANES; i++) lanes[i] = identity_of(r, &a, a.type);
-  if (has_runs) total = identity_of(r, &a, TYPE_F64);
-  bool is_in_run = false;
+  if (has_segments) total = identity_of(r, &a, TYPE_F64);
+  bool is_in_segment = false;
   if (end > first && count_points(r, s->axes, s->naxes - 1)) {
     do
       for (int64_t i = first; i < end; i++) {
         r->index[last] = i;
-        if (has_runs && is_in_run && begins_run(r, s, run, first)) end_run(r, &a, lanes, &total, count);
+        if (has_segments && is_in_segment && begins_segment(r, s, &segments, first))
+          end_segment(r, &a, lanes, &total, count);
         Datum *lane = &lanes[s->is_in_lanes ? (i - first) % LANES : 0];
         *lane = add_operand(r, &a, *lane);
-        is_in_run = true;
+        is_in_segment = true;
       }
     while (next_point(r, s->axes, s->naxes - 1));
   }
-  if (is_in_run && has_runs) end_run(r, &a, lanes, &total, count);
+  if (is_in_segment && has_segments) end_segment(r, &a, lanes, &total, count);
   r->index[last] = 0;
-  return has_runs ? convert(r, TYPE_F64, r->type, total)
-                  : convert(r, a.type, r->type, add_lanes(r, &a, a.type, lanes, count));
+  return has_segments ? convert(r, TYPE_F64, r->type, total)
+                      : convert(r, a.type, r->type, add_lanes(r, &a, a.type, lanes, count));
 }
 
 static Datum sum_all_inner(Reference *r, const SumStage *s, ExprId operand) {

@@ -18,10 +18,6 @@ typedef struct SumStage {
   // Of inner axes
   bool is_in_lanes;   // index i of the last axis belongs to accumulator i % LANES
   bool has_only_used; // there are only as many accumulators as have operands
-  Runs runs;
-  int run_axis;          // the middle axis that runs are cut from
-  AxisSet inside;        // the axes inside of it
-  int64_t nelems_inside; // of the middle axes inside of it
 } SumStage;
 
 typedef struct Summation { // of a reduction: over inner axes, over outer axes, or over first the one, then the other

@@ -8,37 +8,26 @@
 #include <string.h>
 
 Schedule *schedule_new(Kernel *k) {
-  Schedule *s = ARENA_NEW(k->arena, Schedule);
+  Schedule *s = KERNEL_ARRAY(k, Schedule, 1);
   if (s) s->kernel = k;
-  else k->out_of_memory = true;
   return s;
 }
 
 uint32_t schedule_add_temporary(Schedule *s, const char *name, Type type, int64_t nelems) {
-  Kernel *k = s->kernel;
-  if (!arena_grow(k->arena, &s->temporaries, s->ntemporaries, &s->temporaries_capacity, sizeof *s->temporaries)) {
-    k->out_of_memory = true;
+  if (!kernel_grow(s->kernel, &s->temporaries, s->ntemporaries, &s->temporaries_capacity, sizeof *s->temporaries))
     return 0;
-  }
   s->temporaries[s->ntemporaries] = (Temporary){.name = name, .type = type, .nelems = nelems};
   return (uint32_t)s->ntemporaries++;
 }
 
 Loop *schedule_add_loop(Schedule *s) {
-  Kernel *k = s->kernel;
-  if (!arena_grow(k->arena, &s->loops, s->nloops, &s->loops_capacity, sizeof *s->loops)) {
-    k->out_of_memory = true;
-    return NULL;
-  }
+  if (!kernel_grow(s->kernel, &s->loops, s->nloops, &s->loops_capacity, sizeof *s->loops)) return NULL;
   s->loops[s->nloops] = (Loop){.rows = 1, .cut = {.length = 1}};
   return &s->loops[s->nloops++];
 }
 
 bool schedule_add_sum(Schedule *s, ScheduledSum sum) {
-  if (!arena_grow(s->kernel->arena, &s->sums, s->nsums, &s->sums_capacity, sizeof *s->sums)) {
-    s->kernel->out_of_memory = true;
-    return false;
-  }
+  if (!kernel_grow(s->kernel, &s->sums, s->nsums, &s->sums_capacity, sizeof *s->sums)) return false;
   s->sums[s->nsums++] = sum;
   return true;
 }
@@ -68,6 +57,13 @@ bool loop_has_roots(const Loop *loop, RootKind kind) {
   return false;
 }
 
+bool loop_has_partial_arrays(const Kernel *k, const Loop *loop) {
+  bool is_any = false;
+  for (const Root *root = loop->roots; root < loop->roots + loop->nroots; root++)
+    is_any |= root->kind == ROOT_REDUCE_OUTER && access_axes(k, &k->accesses[root->access]);
+  return is_any;
+}
+
 bool loop_has_nested_sums(const Kernel *k, const Loop *loop) {
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->ninner > 1 && loop->roots[i].kind == ROOT_REDUCE_INNER &&
@@ -81,10 +77,7 @@ void loop_sort_roots(Loop *loop) {
 }
 
 bool loop_add_root(Kernel *k, Loop *loop, Root root) {
-  if (!arena_grow(k->arena, &loop->roots, loop->nroots, &loop->roots_capacity, sizeof *loop->roots)) {
-    k->out_of_memory = true;
-    return false;
-  }
+  if (!kernel_grow(k, &loop->roots, loop->nroots, &loop->roots_capacity, sizeof *loop->roots)) return false;
   loop->roots[loop->nroots++] = root;
   return true;
 }
@@ -92,6 +85,14 @@ bool loop_add_root(Kernel *k, Loop *loop, Root root) {
 AxisSet root_axes(const Kernel *k, const Root *root) {
   AxisSet axes = k->exprs[root->expr].axes;
   return root->kind == ROOT_STORE ? axes | access_axes(k, &k->accesses[root->access]) : axes;
+}
+
+ExprId root_operand(const Kernel *k, const Root *root) {
+  return root->kind == ROOT_REDUCE_INNER ? k->exprs[root->expr].args[0] : root->expr;
+}
+
+bool root_is_in_sweep(const Kernel *k, const Loop *loop, const Root *root) {
+  return root->kind == ROOT_REDUCE_INNER || root_axes(k, root) & loop_inner_axes(loop);
 }
 
 // Levels
@@ -289,8 +290,7 @@ static bool is_invariant_loop(const Schedule *s, const Loop *loop, bool *is_need
 
 bool schedule_find_invariants(Schedule *s) {
   Kernel *k = s->kernel;
-  bool *is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs + 1);
-  k->out_of_memory |= !is_needed;
+  bool *is_needed = KERNEL_ARRAY(k, bool, k->nexprs + 1);
   for (size_t l = 0; is_needed && l < s->nloops; l++) {
     Loop *loop = &s->loops[l];
     loop->is_invariant = is_invariant_loop(s, loop, is_needed);

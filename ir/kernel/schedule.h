@@ -1,6 +1,6 @@
 // Schedules: the list of loops that computes a kernel.
 //
-// Scheduling (passes/schedule/order_kernel.h) decides which axes are outer, which reductions finish inside an outer
+// Scheduling (passes/schedule/order/order.h) decides which axes are outer, which reductions finish inside an outer
 // iteration and which only after a whole loop, and which temporaries hold values between loops. It first rewrites the
 // kernel: splits axes, and sums into sums of sums. Then it adds expressions (loads of temporaries, EXPR_COMBINE). The
 // root that stores a result computes the value of the rewritten kernel's store, from temporaries of earlier loops where
@@ -86,7 +86,7 @@ typedef struct Loop {
   // Of the iterations on the cut axes into blocks, or of the axis's elements into tiles. With outer reductions, equal
   // to the cut of their first levels. Else blocks decide no bits, and schedule_tune may change their length.
   Cut cut;
-  // From the outermost to the innermost, then LOOP_END: a table of passes/schedule/nests.c.
+  // From the outermost to the innermost, then LOOP_END: a table of passes/schedule/order/nests.c.
   const LoopLevel *levels;
   bool is_side;      // computes temporaries for main loops, or results that do not vary over all axes
   bool is_invariant; // in a slice group: the loop computes the same for all slices along the last level, and runs only
@@ -155,13 +155,18 @@ bool schedule_add_sum(Schedule *s, ScheduledSum sum);
 bool loop_add_root(Kernel *k, Loop *loop, Root root);
 void loop_sort_roots(Loop *loop); // by sweep
 bool loop_has_roots(const Loop *loop, RootKind kind);
+bool loop_has_partial_arrays(const Kernel *k, const Loop *loop); // partial sums of a block are arrays
 // Sums over the vector axis end in each iteration of the middle axes, where sums over these add them up.
 bool loop_has_nested_sums(const Kernel *k, const Loop *loop);
 
 // Sets is_invariant of loops and temporaries, for a kernel in a slice group. False: out of memory.
 bool schedule_find_invariants(Schedule *s);
 
-AxisSet root_axes(const Kernel *k, const Root *root); // of the expression; for a store, also of the access
+AxisSet root_axes(const Kernel *k, const Root *root);   // of the expression; for a store, also of the access
+ExprId root_operand(const Kernel *k, const Root *root); // what it stores or adds up
+// Each iteration of the inner axes stores it or adds to it; else the value is the same for all of them, and is stored
+// or added after the sweep.
+bool root_is_in_sweep(const Kernel *k, const Loop *loop, const Root *root);
 
 bool loop_has(const Loop *loop, LoopLevel level);
 // Inner sums are sums of products with a factor that does not vary over the cut axes: it is the same in all rows of a
@@ -202,26 +207,16 @@ bool loop_has_open_cut_blocks(const Kernel *k, const Loop *loop); // loop_ncut_b
 bool loop_shares_bytes(const Kernel *k, const Loop *loop, const Access *a);
 bool loop_is_idle(const Kernel *k, const Loop *loop); // has no iterations, stores no elements, or is_made
 
-// The numbers of an order that a loop's structure does not imply.
-typedef struct SumNumbers {
-  bool adds_chains; // the operands of an inner sum are sums of chains, which are added in f64
-  bool is_fused;
-} SumNumbers;
-
-// The order in which the loop takes a reduction, with these numbers. kernel_order makes Root.order of it, and the
-// verifier compares them.
-SumOrder loop_sum_order(const Schedule *s, const Loop *loop, const Root *root, SumNumbers numbers);
-SumNumbers loop_sum_numbers(const SumOrder *order); // that are in the order
+// The order in which the loop takes a reduction, apart from is_fused. kernel_order makes Root.order of it, and the
+// verifier compares them. adds_segments: the operands of an inner sum are sums of a long sum's segments, which are
+// added in f64.
+SumOrder loop_sum_order(const Schedule *s, const Loop *loop, const Root *root, bool adds_segments);
+Segments loop_segments(const Loop *loop); // of the loop's inner sums that have some, which is the same for all of them
 
 // How the reduction of the kernel is taken, for kernel_reference (ir/kernel/reference.h). False: a loop has another
 // root by now than kernel_order gave it.
 struct Summation;
 bool schedule_summation(const Schedule *s, const ScheduledSum *sum, struct Summation *out);
-
-// What the orders say of the loop's inner sums: how they are cut into runs.
-Runs loop_runs(const Kernel *k, const Loop *loop);
-// The operands of a sum in one index of the middle axis at `depth`: all indices on the middle axes inside of it.
-int64_t loop_operands_inside(const Kernel *k, const Loop *loop, int depth);
 
 // Bytes of a tensor or temporary in memory, or of the stored part of a result; 0 for a step's local array. In a slice
 // group, bytes of one slice.

@@ -106,8 +106,8 @@ static void print_orders(const Kernel *k, const Loop *loop, Text *out) {
 }
 
 static void print_nest(const Kernel *k, const Loop *loop, Text *out) {
-  const Runs runs = loop_runs(k, loop);
-  const Nest nest = loop_nest(k, loop, &runs);
+  const Segments segments = loop_segments(loop);
+  const Nest nest = loop_nest(k, loop, &segments);
   text_add_string(out, "    nest ");
   nest_print(k, loop, &nest, out);
   text_add_string(out, "\n");

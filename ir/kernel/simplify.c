@@ -25,13 +25,10 @@ static void fold_outside(Kernel *k) {
 
 void kernel_drop_unneeded(Kernel *k) {
   fold_outside(k);
-  ExprId *expr = ARENA_ARRAY(k->arena, ExprId, k->nexprs); // by old id: the new id; 0: the expression is not needed
-  AccessId *access = ARENA_ARRAY(k->arena, AccessId, k->naccesses + 1);
-  bool *is_used = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
-  if (!expr || !access || !is_used) {
-    k->out_of_memory = true;
-    return;
-  }
+  ExprId *expr = KERNEL_ARRAY(k, ExprId, k->nexprs); // by old id: the new id; 0: the expression is not needed
+  AccessId *access = KERNEL_ARRAY(k, AccessId, k->naccesses + 1);
+  bool *is_used = KERNEL_ARRAY(k, bool, k->naccesses + 1);
+  if (!expr || !access || !is_used) return;
   for (size_t i = 0; i < k->nstores; i++) {
     expr[k->stores[i].value] = 1;
     is_used[k->stores[i].access] = true;

@@ -36,8 +36,14 @@ static bool levels_equal(const SumLevel *a, const SumLevel *b) {
          x->most == y->most && x->longest == y->longest;
 }
 
+static bool segments_equal(const Segments *a, const Segments *b) {
+  return a->elements == b->elements && a->iterations == b->iterations && a->axis == b->axis && a->inside == b->inside &&
+         a->is_open == b->is_open;
+}
+
 bool sum_order_equal(const SumOrder *a, const SumOrder *b) {
-  bool is_equal = a->reduction == b->reduction && a->is_fused == b->is_fused && a->nlevels == b->nlevels;
+  bool is_equal = a->reduction == b->reduction && a->is_fused == b->is_fused && a->nlevels == b->nlevels &&
+                  segments_equal(&a->segments, &b->segments);
   for (int i = 0; is_equal && i < a->nlevels; i++) is_equal = levels_equal(&a->levels[i], &b->levels[i]);
   return is_equal;
 }
@@ -55,13 +61,14 @@ int64_t sum_order_chain(const Kernel *k, const SumOrder *o) {
   return cut->longest ? operands_of_each(first, cut->longest) : INT64_MAX;
 }
 
-bool sum_order_has_runs(const SumOrder *o) {
+bool sum_order_has_segments(const SumOrder *o) {
   return o->levels[0].cut.length;
 }
 
 void sum_order_print(const Kernel *k, const SumOrder *o, Text *out) {
   const AxisSet axes = o->levels[0].axes;
-  const char *most = axes & (axes - 1) ? "at most " : ""; // of several axes, a run has whole iterations of one of them
+  const char *most =
+      axes & (axes - 1) ? "at most " : ""; // of several axes, a segment has whole iterations of one of them
   const char *before = "over ";
   for (int axis = 0; axis < k->naxes; axis++) {
     if (!(axes >> axis & 1)) continue;

@@ -4,12 +4,12 @@
 // A reduction has levels, from the innermost to the outermost. The innermost one combines operands; each other one
 // combines the results of the level inside of it. A level deals what it combines to its accumulators in turn. When the
 // accumulators have taken `cut` operands, or all that there are, their values are results. Sum over a row of 2000
-// elements: 64 additions in each of 16 lanes of f32, the lanes by halves, then the sums of these runs in f64.
+// elements: 64 additions in each of 16 lanes of f32, the lanes by halves, then the sums of these segments in f64.
 //
 // Two rules are the same for all reductions. Lanes are added by halves (d_sum, backends/codegen/simd/arithmetic.h).
 // Blocks are added in their order.
 //
-// kernel_order (passes/schedule/order_kernel.h) decides the order of each reduction, before a target is known, and
+// kernel_order (passes/schedule/order/order.h) decides the order of each reduction, before a target is known, and
 // writes it to the reduction's root (Root.order, ir/kernel/schedule.h). Whoever needs a length of a chain, a number of
 // accumulators or a type of a sum reads it there.
 #ifndef NGRAD_IR_KERNEL_SUM_ORDER_H
@@ -45,6 +45,21 @@ typedef struct SumLevel {
   Type type;        // of the accumulators
 } SumLevel;
 
+// The most f32 additions to an accumulator in a segment along the vector axis. The tail of a row may add a few more.
+enum { LONGEST_SEGMENT = 64 };
+
+// Segments split a sum over inner axes into short sequences of f32 additions: the sum of each, of all lanes or in each
+// lane, is added to an outer accumulator in f64. At most one of `elements` and `iterations` is set; if neither is, and
+// the segments are not open, the sum is one segment.
+typedef struct Segments {
+  int64_t elements;   // of the vector axis in a segment
+  int64_t iterations; // of `axis` in a segment, each with all indices of the axes inside of it
+  int axis;           // a middle axis
+  int64_t inside;     // operands in an iteration of `axis`: indices on the middle axes inside of it
+  bool is_open; // emitted code computes `iterations`: index_chain_iterations with sums in lanes. With `elements`: as
+                // many as have at most LONGEST_SEGMENT additions, if one iteration has no more
+} Segments;
+
 enum { MOST_SUM_LEVELS = 3 };
 
 typedef struct SumOrder {
@@ -52,29 +67,16 @@ typedef struct SumOrder {
   bool is_fused; // the first level adds unrounded products
   int nlevels;
   SumLevel levels[MOST_SUM_LEVELS];
+  Segments segments; // of a sum over inner axes whose first level is cut: where it is cut
 } SumOrder;
-
-// The most f32 additions to an accumulator in a run. The tail of a row may add a few more.
-enum { LONGEST_RUN = 64 };
-
-// Runs split a sum over inner axes into short chains of f32 additions: the sum of each run, of all lanes or in each
-// lane, is added to a total in f64. At most one of vector_run and middle_run is set; if none is set and the runs are
-// not open, each sum is one chain.
-typedef struct Runs {
-  int64_t vector_run; // elements of the vector axis in a run
-  int64_t middle_run; // iterations of the middle axis at `depth` in a run
-  int depth;    // position of this middle axis among the inner axes; a run sums all indices of the axes inside of it
-  bool is_open; // emitted code computes the middle iterations in a run: index_chain_iterations with sums in lanes.
-                // With vector_run: as many as have at most LONGEST_RUN additions, if one iteration has no more
-} Runs;
 
 bool sum_order_equal(const SumOrder *a, const SumOrder *b);
 
 // The operands that each accumulator of the first level takes one after the other, if all take equally many, at most
 // for any values of the open dims; INT64_MAX: any number. The first accumulators take more at the ends of rows
-// (loop_runs).
+// (Segments).
 int64_t sum_order_chain(const Kernel *k, const SumOrder *o);
-bool sum_order_has_runs(const SumOrder *o); // of an inner sum: whether it is cut into runs, which are added to totals
+bool sum_order_has_segments(const SumOrder *o); // of an inner sum: whether several, or as many as a call needs
 
 // Prints, for instance, "over d1 into 16 accumulators of f32, each for 64 operands; then into 16 of f64; then into 1 of
 // f64", without a newline.

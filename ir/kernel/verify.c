@@ -14,7 +14,8 @@
 
 enum { AXIS_NAMES = 128 }; // bytes
 
-bool wrong_expr(const KernelVerifying *v, ExprId id, const char *format, ...) {
+static bool __attribute__((format(printf, 3, 4)))
+wrong_expr(const KernelVerifying *v, ExprId id, const char *format, ...) {
   const ExprOp op = v->k->exprs[id].op;
   va_list args;
   text_format(v->why, "expression %u (%s): ", id, op < EXPR_OP_COUNT && expr_info[op].name ? expr_info[op].name : "?");

@@ -124,7 +124,7 @@ static bool has_factors(const Kernel *k, const Loop *loop) {
 // Whether the levels go over all axes, each once apart from cuts, and suit the loop's inner sums.
 static bool verify_levels(const ScheduleVerifying *v, const Loop *loop) {
   const bool has_products = loop_shares_factors(loop);
-  const Nest nest = loop_nest(v->k, loop, &(Runs){0});
+  const Nest nest = loop_nest(v->k, loop, &(Segments){0});
   AxisSet seen = 0;
   for (int i = 0; i < nest.nlevels; i++) {
     const AxisSet axes = nest_level_axes(loop, &nest.levels[i]);
@@ -155,7 +155,8 @@ static bool verify_order(const ScheduleVerifying *v, const Loop *loop, const Roo
   if ((o != NULL) != (root->kind != ROOT_STORE))
     return wrong_root(v, loop, root, "expected an order of additions for each reduction, and for nothing else");
   if (!o) return true;
-  const SumOrder implied = loop_sum_order(v->schedule, loop, root, loop_sum_numbers(o));
+  SumOrder implied = loop_sum_order(v->schedule, loop, root, o->levels[0].cut.length == 1);
+  implied.is_fused = o->is_fused;
   if (!sum_order_equal(o, &implied)) {
     wrong_root(v, loop, root, "the loop's order of additions is not the reduction's");
     sum_order_print(v->k, &implied, v->kernel.why);

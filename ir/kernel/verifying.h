@@ -14,8 +14,7 @@ typedef struct KernelVerifying {
 
 bool verify_any_kernel(const KernelVerifying *v);
 
-// Describe a defect of an expression or access; return false.
-bool wrong_expr(const KernelVerifying *v, ExprId id, const char *format, ...) __attribute__((format(printf, 3, 4)));
+// Describes a defect of an access; returns false.
 bool wrong_access(const KernelVerifying *v, AccessId id, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

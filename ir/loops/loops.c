@@ -288,7 +288,7 @@ const Index *index_chain(TreeBuilder *b, const Index *width) {
 }
 
 const Index *index_run_length(TreeBuilder *b) {
-  const Index *chain = index_var(b, VAR_CHAIN, 0), *longest = index_number(b, LONGEST_RUN, 0);
+  const Index *chain = index_var(b, VAR_CHAIN, 0), *longest = index_number(b, LONGEST_SEGMENT, 0);
   return index_choose(b, chain, index_of(b, INDEX_DIVIDE, longest, chain), index_number(b, 1, 0));
 }
 

@@ -346,9 +346,9 @@ const Index *index_choose(TreeBuilder *b, const Index *test, const Index *x, con
 // stride. below: the product of the extents of the axes inside of this axis.
 const Index *index_distance(TreeBuilder *t, const Index *a, const Index *b, const Index *below, const Index *extent,
                             const Index *stride);
-// What loop_runs computes of literal extents, for an open innermost extent (Runs.is_open). VAR_CHAIN: the additions to
-// the accumulator in an iteration of the middle axes, of `width` elements of the vector axis. VAR_RUN_LENGTH: the
-// iterations in a run, if VAR_CHAIN is at most LONGEST_RUN.
+// What loop_sum_order computes of literal extents, for an open innermost extent (Segments.is_open). VAR_CHAIN: the
+// additions to the accumulator in an iteration of the middle axes, of `width` elements of the vector axis.
+// VAR_RUN_LENGTH: the iterations in a segment, if VAR_CHAIN is at most LONGEST_SEGMENT.
 const Index *index_chain(TreeBuilder *b, const Index *width);
 const Index *index_run_length(TreeBuilder *b);
 // chain_iterations of an open extent; at least 1.

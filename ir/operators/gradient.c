@@ -1,11 +1,9 @@
-// The operator Gradient, which only graphs as read have: the library expands it (passes/gradient/inside.h), so it is no
-// row of the table.
-#include "ir/operators/gradient.h"
-
+// The operator Gradient, which only graphs as read have: the library expands it (passes/gradient/inside.h).
 #include "ir/operators/infer.h"
+#include "ir/operators/rules.h"
 
 // Each result is of the type and shape of the input that it is the gradient by.
-static bool infer_gradient(Inference *inf, Node *node) {
+bool infer_gradient(Inference *inf, Node *node) {
   for (uint32_t i = 0; i < node->noutputs; i++) {
     Value *by = i + 1 < node->ninputs ? node->inputs[i + 1] : NULL, *v = node->outputs[i];
     if (!v) continue;
@@ -14,26 +12,3 @@ static bool infer_gradient(Inference *inf, Node *node) {
   }
   return true;
 }
-
-#define DIFF(name)                                                                                                     \
-  { name, 'T', .is_optional = true }
-const Operator gradient_operator = {
-    .name = "Gradient",
-    .id = OP_COUNT,
-    .family = "gradient",
-    .doc = "gradients of a tensor's sum by others that it depends on",
-    .inputs = {{"of", 'T'}, {"by", 'T'}},
-    .ninputs = 2,
-    .outputs = {{"diff", 'T'},
-                DIFF("diff_1"),
-                DIFF("diff_2"),
-                DIFF("diff_3"),
-                DIFF("diff_4"),
-                DIFF("diff_5"),
-                DIFF("diff_6"),
-                DIFF("diff_7")},
-    .noutputs = MAX_OPERANDS,
-    .types = {{'T', TYPES_FLOAT}},
-    .infer = infer_gradient,
-    .traits = TRAIT_VARIADIC,
-};

@@ -36,7 +36,7 @@ OperatorName operator_find(const char *text) {
     if (signature_matches(&signatures[i], text)) return (OperatorName){&operators[signatures[i].op], &signatures[i]};
   static const char home[] = "onednn.";
   const char *name = strncmp(text, home, sizeof home - 1) == 0 ? text + sizeof home - 1 : text;
-  for (size_t i = 0; i < OP_COUNT; i++)
+  for (size_t i = 0; i < NREADABLE; i++)
     if (strcmp(name, operators[i].name) == 0) return (OperatorName){&operators[i], NULL};
   return (OperatorName){NULL, NULL};
 }
@@ -82,7 +82,7 @@ static size_t length_of_layer(const char *text) {
 // The first operator in the table whose name begins with the text.
 static const char *first_with_beginning(const char *text) {
   const size_t length = strlen(text);
-  for (size_t i = 0; i < OP_COUNT && length >= 4; i++)
+  for (size_t i = 0; i < NREADABLE && length >= 4; i++)
     if (strncasecmp(operators[i].name, text, length) == 0) return operators[i].name;
   return NULL;
 }
@@ -91,11 +91,12 @@ static const char *first_with_beginning(const char *text) {
 static const char *only_with_end(const char *text) {
   const char *found = NULL;
   const size_t length = strlen(text);
-  for (size_t i = 0; i < OP_COUNT && length >= 3; i++) {
-    const size_t own = strlen(operators[i].name);
-    if (own <= length || strcasecmp(operators[i].name + own - length, text) != 0) continue;
+  for (size_t i = 0; i < NREADABLE && length >= 3; i++) {
+    const char *name = operators[i].name;
+    const size_t own = strlen(name);
+    if (own <= length || strcasecmp(name + own - length, text) != 0) continue;
     if (found) return NULL;
-    found = operators[i].name;
+    found = name;
   }
   return found;
 }
@@ -108,7 +109,7 @@ const char *operator_nearest(const char *given) {
   enum { MOST = OP_COUNT + 64 };
   const char *candidates[MOST];
   size_t count = 0;
-  for (size_t i = 0; i < OP_COUNT; i++) candidates[count++] = operators[i].name;
+  for (size_t i = 0; i < NREADABLE; i++) candidates[count++] = operators[i].name;
   for (size_t i = 0; i < nsignatures && count + 2 <= MOST; i++) {
     if (signatures[i].is_canonical_too) candidates[count++] = signatures[i].name;
     candidates[count++] = signatures[i].full_name;

@@ -15,7 +15,9 @@ typedef enum OperatorId {
 #define OP(name, ...) OP_##name,
 #include "ir/operators/operators.def"
 #undef OP
-  OP_COUNT
+  OP_COUNT,
+  OP_Gradient = OP_COUNT, // only graphs as read have it: passes/gradient/inside.h expands it
+  NREADABLE
 } OperatorId;
 
 // The role of an operand in a convolution or pooling (ir/operators/window.h).
@@ -160,7 +162,7 @@ struct Operator {
   const char *formula; // one line or a few
 };
 
-extern const Operator operators[OP_COUNT];
+extern const Operator operators[NREADABLE];
 
 // An operand of a signature.
 typedef struct SignatureOperand {

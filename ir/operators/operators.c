@@ -237,8 +237,32 @@ enum { POOL_NATTRIBUTES = WINDOW_NATTRIBUTES + 1 };
                  QUANTIZE_AXIS},                                                                                       \
   .nattributes = 4
 
-const Operator operators[OP_COUNT] = {
+#define DIFF(name)                                                                                                     \
+  { name, 'T', .is_optional = true }
+const Operator operators[NREADABLE] = {
 #define OP(op_name, ...) [OP_##op_name] = {.name = #op_name, .id = OP_##op_name, __VA_ARGS__},
 #include "ir/operators/operators.def"
 #undef OP
+    [OP_Gradient] =
+        {
+            .name = "Gradient",
+            .id = OP_Gradient,
+            .family = "gradient",
+            .doc = "gradients of a tensor's sum by others that it depends on",
+            .formula = "diff_i = d(sum of all elements of of) / d(by_i), of the shape of by_i: for each by, a diff",
+            .inputs = {{"of", 'T'}, {"by", 'T'}},
+            .ninputs = 2,
+            .outputs = {{"diff", 'T'},
+                        DIFF("diff_1"),
+                        DIFF("diff_2"),
+                        DIFF("diff_3"),
+                        DIFF("diff_4"),
+                        DIFF("diff_5"),
+                        DIFF("diff_6"),
+                        DIFF("diff_7")},
+            .noutputs = MAX_OPERANDS,
+            .types = {{'T', TYPES_FLOAT}},
+            .infer = infer_gradient,
+            .traits = TRAIT_VARIADIC,
+        },
 };

@@ -44,6 +44,7 @@ bool infer_tile(Inference *inf, Node *node);
 void tile_domain(const Node *node, Domain *d); // src's shape, and an extra axis for each repeated axis
 bool infer_one_hot(Inference *inf, Node *node);
 bool infer_gather(Inference *inf, Node *node);
+bool infer_gradient(Inference *inf, Node *node);
 bool infer_gather_backward(Inference *inf, Node *node);
 void gather_backward_domain(const Node *node, Domain *d); // diff_src's shape, and the axes of indices
 

@@ -3,9 +3,10 @@
 // are repeated for each index, and their results concatenated.
 #include "ir/graph/builder.h"
 #include "ir/operators/contraction.h"
-#include "ir/operators/movement.h"
 #include "passes/gradient/gradient.h"
 #include "passes/rewrite/dead_code.h"
+
+#include <string.h>
 
 typedef struct Batch {
   Builder b;
@@ -53,56 +54,41 @@ static bool finish(Batch *t, const Node *node, Node *own) {
   return t->with[v->index] != NULL;
 }
 
-static int64_t behind_new(int64_t axis) {
-  return axis < 0 ? axis : axis + 1;
+// Attributes that name axes, which are one further back. An order begins with the new axis.
+static bool shift_axes(Batch *t, Node *own) {
+  bool ok = own != NULL;
+  for (uint32_t i = 0; ok && i < own->op->nattributes; i++) {
+    const char *name = own->op->attributes[i].name;
+    AttributeValue *value = &own->attributes[i];
+    const bool is_order = strcmp(name, "order") == 0;
+    if (strcmp(name, "axis") == 0) value->s64 += value->s64 >= 0;
+    if (strcmp(name, "auto_broadcast") == 0) build_set_choice(own, name, "numpy");
+    if (!is_order && strcmp(name, "axes") != 0) continue;
+    int64_t items[MAX_RANK + 1] = {0};
+    const size_t count = value->list.count + is_order;
+    for (size_t k = is_order; k < count; k++) {
+      const int64_t axis = value->list.items[k - is_order];
+      items[k] = axis + (axis >= 0);
+    }
+    ok = build_set_list(&t->b, own, name, items, count);
+  }
+  return ok;
 }
 
-static bool make_elementwise(Batch *t, const Node *node) {
-  const bool broadcasts = operator_has_attribute(node->op, "auto_broadcast");
+// The same operator, which takes the new axis as one of the batch.
+static bool make_alike(Batch *t, const Node *node) {
+  const bool broadcasts = operator_has_attribute(node->op, "auto_broadcast") || node->op->id == OP_MatMul;
   Value *inputs[MAX_OPERANDS] = {NULL};
   for (uint32_t i = 0; i < node->ninputs; i++)
     inputs[i] = broadcasts ? broadcast(t, node->inputs[i], node->outputs[0]->shape.rank) : copied(t, node->inputs[i]);
   Node *own = like(t, node, inputs);
-  if (own && broadcasts) build_set_choice(own, "auto_broadcast", "numpy");
-  return finish(t, node, own);
-}
-
-static bool make_reduction(Batch *t, const Node *node) {
-  const AttributeValue *axes = node_attribute(node, "axes");
-  int64_t items[MAX_RANK];
-  for (size_t i = 0; i < axes->list.count; i++) items[i] = behind_new(axes->list.items[i]);
-  Node *own = like(t, node, &t->with[node->inputs[0]->index]);
-  return build_set_list(&t->b, own, "axes", items, axes->list.count) && finish(t, node, own);
-}
-
-static bool make_softmax(Batch *t, const Node *node) {
-  Value *inputs[MAX_OPERANDS] = {NULL};
-  for (uint32_t i = 0; i < node->ninputs; i++) inputs[i] = copied(t, node->inputs[i]);
-  Node *own = like(t, node, inputs);
-  if (own) build_set(own, "axis")->s64 = behind_new(node_s64(node, "axis"));
-  return finish(t, node, own);
-}
-
-static bool make_product(Batch *t, const Node *node) {
-  Value *inputs[MAX_OPERANDS] = {NULL};
-  for (uint32_t i = 0; i < node->ninputs; i++) inputs[i] = broadcast(t, node->inputs[i], node->outputs[0]->shape.rank);
-  return finish(t, node, like(t, node, inputs));
+  return shift_axes(t, own) && finish(t, node, own);
 }
 
 static bool make_reshape(Batch *t, const Node *node) {
   const Value *v = node->outputs[0];
   const Shape shape = with_axis(&v->shape, t->count, 0);
   return (t->with[v->index] = build_in_shape(&t->b, t->with[node->inputs[0]->index], &shape)) != NULL;
-}
-
-static bool make_transpose(Batch *t, const Node *node) {
-  const int rank = node->inputs[0]->shape.rank;
-  int axes[MAX_RANK];
-  int64_t order[MAX_RANK] = {0};
-  if (!transpose_axes(node, rank, axes)) return false;
-  for (int i = 0; i < rank; i++) order[i + 1] = axes[i] + 1;
-  Node *own = like(t, node, &t->with[node->inputs[0]->index]);
-  return build_set_list(&t->b, own, "order", order, (size_t)rank + 1) && finish(t, node, own);
 }
 
 // Repeats the node for each index.
@@ -141,14 +127,12 @@ static bool (*way_of(const Node *node))(Batch *, const Node *) {
   const unsigned traits = node->op->traits;
   const OperatorId id = node->op->id;
   const bool has_axes = operator_places_by_axis(node->op) || traits & TRAIT_ALONG_AXIS || id == OP_Dropout;
+  const bool is_softmax = id == OP_SoftMaxBackward || id == OP_LogSoftmaxBackward || id == OP_LogSoftmax;
+  const bool is_product = id == OP_MatMul && node->inputs[0]->shape.rank > 1 && node->inputs[1]->shape.rank > 1;
   if (!node->outputs[0]) return make_each;
-  if (traits & TRAIT_ELEMENTWISE && !has_axes) return make_elementwise;
-  if (traits & TRAIT_REDUCES) return make_reduction;
   if (id == OP_StaticReshape) return make_reshape;
-  if (id == OP_StaticTranspose) return make_transpose;
-  if (id == OP_SoftMaxBackward || id == OP_LogSoftmaxBackward || id == OP_LogSoftmax) return make_softmax;
-  if (id == OP_MatMul && node->inputs[0]->shape.rank > 1 && node->inputs[1]->shape.rank > 1) return make_product;
-  return make_each;
+  const bool is_alike = (traits & TRAIT_ELEMENTWISE && !has_axes) || traits & TRAIT_REDUCES || is_softmax || is_product;
+  return is_alike || id == OP_StaticTranspose ? make_alike : make_each;
 }
 
 static bool make_node(Batch *t, const Node *node) {

@@ -49,8 +49,15 @@ static Value *with_axis(Gradient *g, Value *v, int axis) {
   return gradient_reshaped(g, v, &shape);
 }
 
+// An operand. For masks it is one row of ones, as all rows would give the same.
 static Value *operand(Gradient *g, const Node *node, uint32_t slot, Type type) {
-  Value *v = gradient_cast(g, gradient_guarded(g, node, slot), type);
+  const Product p = node_product(node);
+  const int rows = slot ? p.weights_n : p.src_m;
+  Shape thin = node->inputs[slot]->shape;
+  for (int i = 0; i < thin.rank; i++)
+    if (i != rows) thin.extent[i] = EXTENT(1);
+  Value *v = g->given_masks ? gradient_filled(g, type, &thin, 1) : gradient_guarded(g, node, slot);
+  v = gradient_cast(g, v, type);
   return v && v->shape.rank < MATRIX_AXES ? with_axis(g, v, 0) : v;
 }
 
@@ -86,7 +93,7 @@ static bool joins_batches(const Matrices *m) {
          extent_is_literal(src->extent[src->rank - 1]) && extent_is_literal(diff->extent[diff->rank - 1]);
 }
 
-GRADIENT_WITH(MatMul, .passes_on = true) {
+PASSES_ON(MatMul) {
   gradient_give(g, node, 2, diff);
   Matrices m = matrices_of(g, node, diff);
   if (!m.src || !m.weights || !m.diff) return;
@@ -95,7 +102,7 @@ GRADIENT_WITH(MatMul, .passes_on = true) {
     else give_product(g, node, 0, m.diff, false, m.weights, !m.transpose_b);
   }
   if (!gradient_is_wanted(g, node->inputs[1])) return;
-  if (joins_batches(&m)) {
+  if (!g->given_masks && joins_batches(&m)) {
     m.src = flattened(g, m.src);
     m.diff = flattened(g, m.diff);
   }
@@ -120,23 +127,6 @@ typedef struct Makers {
 static const Makers of_convolution = {OP_ConvolutionBackwardData, OP_Convolution, OP_ConvolutionBackwardWeights};
 static const Makers of_transposed = {OP_ConvolutionBackwardData, OP_ConvTransposeBackwardData,
                                      OP_ConvTransposeBackwardWeights};
-
-static bool shape_is_literal(const Shape *shape) {
-  bool is_literal = true;
-  for (int i = 0; i < shape->rank; i++) is_literal &= extent_is_literal(shape->extent[i]);
-  return is_literal;
-}
-
-// Sets the attribute that holds the output's shape. With named extents it stays unset, as the output declares its
-// shape.
-static void set_given_shape(Gradient *g, Node *node, const Shape *shape) {
-  int64_t items[MAX_RANK];
-  if (!shape_is_literal(shape)) return;
-  for (int i = 0; i < shape->rank; i++) items[i] = shape->extent[i].value;
-  for (uint32_t i = 0; i < node->op->nattributes; i++)
-    if (node->op->attributes[i].list == LIST_SHAPE)
-      gradient_set_list(g, node, node->op->attributes[i].name, items, (size_t)shape->rank);
-}
 
 // Padding that replaces the forward node's.
 typedef struct Padding {
@@ -164,7 +154,7 @@ static void give_padded(Gradient *g, const Node *like, uint32_t slot, OperatorId
     if (side == SIDE_SMALL) node_set_input(node, i, sides->small);
     if (side == SIDE_WEIGHTS) node_set_input(node, i, sides->weights);
   }
-  set_given_shape(g, node, &forward->shape);
+  gradient_set_given_shape(g, node, &forward->shape);
   gradient_give(g, like, slot, gradient_output(g, node, 0, forward->type, &forward->shape));
 }
 
@@ -181,8 +171,8 @@ static void give_bias(Gradient *g, const Node *node, Value *diff) {
     gradient_give(g, node, BIAS, gradient_reduced(g, OP_ReduceSum, diff, others, false));
 }
 
-GRADIENT(Convolution) {
-  const Sides sides = {gradient_saved(g, node->inputs[0]), diff, gradient_saved(g, node->inputs[1])};
+PASSES_ON(Convolution) {
+  const Sides sides = {gradient_guarded(g, node, 0), diff, gradient_guarded(g, node, 1)};
   give_made(g, node, 0, of_convolution.large, &sides);
   give_made(g, node, 1, of_convolution.weights, &sides);
   give_bias(g, node, diff);
@@ -190,24 +180,24 @@ GRADIENT(Convolution) {
 
 static void make_of_data(Gradient *g, const Node *node, Value *diff, const Makers *makers) {
   const bool makes_large = node->op->outputs[0].side == SIDE_LARGE;
-  Value *saved = gradient_saved(g, node->inputs[0]);
-  const Sides sides = {makes_large ? diff : saved, makes_large ? saved : diff, gradient_saved(g, node->inputs[1])};
+  Value *saved = gradient_guarded(g, node, 0);
+  const Sides sides = {makes_large ? diff : saved, makes_large ? saved : diff, gradient_guarded(g, node, 1)};
   give_made(g, node, 0, makes_large ? makers->small : makers->large, &sides);
   give_made(g, node, 1, makers->weights, &sides);
 }
 
-RULE(ConvolutionBackwardData, make_of_data(g, node, diff, &of_convolution))
-RULE(ConvTransposeBackwardData, make_of_data(g, node, diff, &of_transposed))
+PASSING_RULE(ConvolutionBackwardData, make_of_data(g, node, diff, &of_convolution))
+PASSING_RULE(ConvTransposeBackwardData, make_of_data(g, node, diff, &of_transposed))
 
 static void make_of_weights(Gradient *g, const Node *node, Value *diff, const Makers *makers) {
   const uint32_t large = node->op->inputs[0].side == SIDE_LARGE ? 0 : 1, small = 1 - large;
-  const Sides sides = {gradient_saved(g, node->inputs[large]), gradient_saved(g, node->inputs[small]), diff};
+  const Sides sides = {gradient_guarded(g, node, large), gradient_guarded(g, node, small), diff};
   give_made(g, node, large, makers->large, &sides);
   give_made(g, node, small, makers->small, &sides);
 }
 
-RULE(ConvolutionBackwardWeights, make_of_weights(g, node, diff, &of_convolution))
-RULE(ConvTransposeBackwardWeights, make_of_weights(g, node, diff, &of_transposed))
+PASSING_RULE(ConvolutionBackwardWeights, make_of_weights(g, node, diff, &of_convolution))
+PASSING_RULE(ConvTransposeBackwardWeights, make_of_weights(g, node, diff, &of_transposed))
 
 // ConvTranspose's output_padding adds elements to dst that are in no window. If these are a stride or more, the formula
 // that derives diff_src's extents from diff_dst's would count another window. So pads_end is reduced by the excess, and
@@ -269,7 +259,7 @@ static bool has_no_elements(const Shape *shape) {
   return has_none;
 }
 
-GRADIENT(ConvTranspose) {
+PASSES_ON(ConvTranspose) {
   const Value *src = node->inputs[0], *weights = node->inputs[1], *dst = node->outputs[0];
   const Convolution c = node_convolution(node);
   give_bias(g, node, diff);
@@ -289,7 +279,7 @@ GRADIENT(ConvTranspose) {
     return;
   }
   if (excess.is_cut) diff = cut_end(g, node, diff, excess.cut);
-  const Sides sides = {diff, gradient_saved(g, src), gradient_saved(g, weights)};
+  const Sides sides = {diff, gradient_guarded(g, node, 0), gradient_guarded(g, node, 1)};
   give_padded(g, node, 0, of_transposed.small, &sides, &excess.padding);
   give_padded(g, node, 1, of_transposed.weights, &sides, &excess.padding);
 }

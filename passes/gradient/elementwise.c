@@ -23,10 +23,7 @@ static void make_own(Gradient *g, const Node *node, Value *diff, OperatorId id) 
 
 #define OWN(name) RULE(name, make_own(g, node, diff, OP_##name##Backward))
 
-#define PASSING(name)                                                                                                  \
-  GRADIENT_WITH(name, .passes_on = true) {                                                                             \
-    make_own(g, node, diff, OP_##name##Backward);                                                                      \
-  }
+#define PASSING(name) PASSING_RULE(name, make_own(g, node, diff, OP_##name##Backward))
 
 PASSING(Abs)
 PASSING(Clamp)
@@ -64,9 +61,7 @@ OWN(Tanh)
 RULE(Cos, GIVE(0, SCALE(MUL(diff, gradient_unary(g, OP_Sin, X)), -1)))
 POLE_RULE(Exp, GIVE(0, MUL(diff, DST)))
 POLE_RULE(Log, GIVE(0, DIV(diff, X)))
-GRADIENT_WITH(Neg, .passes_on = true) {
-  GIVE(0, gradient_unary(g, OP_Neg, diff));
-}
+PASSING_RULE(Neg, GIVE(0, gradient_unary(g, OP_Neg, diff)))
 // (diff * dst) * dst: diff * dst is between diff and the result, so it does not overflow if these do not. dst^2 may
 // overflow.
 POLE_RULE(Reciprocal, GIVE(0, MUL(MUL(SCALE(diff, -1), DST), DST)))
@@ -151,13 +146,13 @@ static Value *in_widest_type(Gradient *g, const Node *node, Value *diff) {
   return diff;
 }
 
-GRADIENT_WITH(Add, .passes_on = true) {
+PASSES_ON(Add) {
   diff = in_widest_type(g, node, diff);
   GIVE(0, diff);
   GIVE(1, diff);
 }
 
-GRADIENT_WITH(Subtract, .passes_on = true) {
+PASSES_ON(Subtract) {
   diff = in_widest_type(g, node, diff);
   GIVE(0, diff);
   GIVE(1, SCALE(diff, -1));
@@ -190,13 +185,9 @@ static void make_choice(Gradient *g, const Node *node, Value *diff, Value *takes
   GIVE(1, SELECT(takes_first, zero, diff));
 }
 
-GRADIENT_WITH(Maximum, .passes_on = true) {
-  make_choice(g, node, diff, GT(X, Y));
-}
+PASSING_RULE(Maximum, make_choice(g, node, diff, GT(X, Y)))
 
-GRADIENT_WITH(Minimum, .passes_on = true) {
-  make_choice(g, node, diff, GT(Y, X));
-}
+PASSING_RULE(Minimum, make_choice(g, node, diff, GT(Y, X)))
 
 GRADIENT(SquaredDifference) {
   Value *slope = SCALE(MUL(gradient_widened(g, diff), SUB(X, Y)), 2);
@@ -204,13 +195,13 @@ GRADIENT(SquaredDifference) {
   GIVE(1, SCALE(slope, -1));
 }
 
-GRADIENT_WITH(Select, .passes_on = true) {
+PASSES_ON(Select) {
   Value *zero = NUMBER(0);
   GIVE(1, SELECT(X, diff, zero));
   GIVE(2, SELECT(X, zero, diff));
 }
 
-GRADIENT_WITH(BiasAdd, .passes_on = true) {
+PASSES_ON(BiasAdd) {
   GIVE(0, diff);
   const Value *bias = node->inputs[1];
   if (!gradient_is_wanted(g, bias)) return;
@@ -228,9 +219,7 @@ GRADIENT(PReLU) {
   gradient_give(g, node, 1, gradient_output(g, own->producer, 1, slope->type, &slope->shape));
 }
 
-GRADIENT_WITH(TypeCast, .passes_on = true) {
-  gradient_give(g, node, 0, diff);
-}
+PASSING_RULE(TypeCast, gradient_give(g, node, 0, diff))
 
 #define BOOLEAN ZERO("the result is boolean")
 NO_GRADIENT(Round, ZERO_STEPS("the result is constant between halves"))

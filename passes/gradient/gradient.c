@@ -101,19 +101,28 @@ bool gradient_choose_prefix(const Graph *g, const char *stem, char prefix[PREFIX
   return true;
 }
 
-static const char *diff_name(Gradient *g, const Value *forward) {
-  if (strlen(forward->name) + strlen(g->prefix) > MOST_NAME_BYTES) {
+static const char *prefixed_name(Gradient *g, const char *prefix, const Value *forward) {
+  if (strlen(forward->name) + strlen(prefix) > MOST_NAME_BYTES) {
     g->failed = true;
     error_at(g->diagnostics, forward->position, "%s: expected a shorter name, as %sNAME has at most %d bytes",
-             forward->name, g->prefix, MOST_NAME_BYTES);
+             forward->name, prefix, MOST_NAME_BYTES);
     return NULL;
   }
-  const char *name = arena_format(&g->graph->arena, "%s%s", g->prefix, forward->name);
+  const char *name = arena_format(&g->graph->arena, "%s%s", prefix, forward->name);
   return name ? name : gradient_out_of_memory(g);
 }
 
+static const char *diff_name(Gradient *g, const Value *forward) {
+  return prefixed_name(g, g->prefix, forward);
+}
+
 static void add_seed(Gradient *g, const Value *output) {
-  const char *name = diff_name(g, output);
+  char other[PREFIX_BYTES];
+  if (output->is_input && !gradient_choose_prefix(g->forward, "cotangent", other)) {
+    gradient_out_of_memory(g);
+    return;
+  }
+  const char *name = prefixed_name(g, output->is_input ? other : g->prefix, output);
   Value *seed = name ? graph_add_input(g->graph, name, output->type, &output->shape) : NULL;
   if (!seed) {
     if (name) gradient_out_of_memory(g);
@@ -162,9 +171,12 @@ static void add_output(Gradient *g, const Value *input) {
 static void add_outputs(Gradient *g, const GradientRequest *request) {
   Value *const *wrt = request->wrt ? request->wrt : g->forward->inputs;
   size_t nwrt = request->wrt ? request->nwrt : g->forward->ninputs, nrefused = 0;
+  bool gives_all = true;
+  for (size_t i = 0; i < nwrt; i++) gives_all &= !g->diff[wrt[i]->index];
   for (size_t i = 0; i < nwrt && !g->failed; i++) {
     const Value *input = wrt[i];
-    if (g->seed[input->index]) {
+    if (!type_is_float(input->type)) continue;
+    if (g->seed[input->index] && !request->splits_ends) {
       nrefused++;
       error_at(g->diagnostics, input->position,
                "%s is an input and an output, so %s%s would have two meanings: leave it out of wrt or of", input->name,
@@ -172,7 +184,7 @@ static void add_outputs(Gradient *g, const GradientRequest *request) {
     } else {
       if (!g->diff[input->index] && g->depends[input->index])
         g->diff[input->index] = gradient_of_steps(g, input, request->wrt && !request->gives_zeros);
-      if (!g->diff[input->index] && request->gives_zeros)
+      if (!g->diff[input->index] && request->gives_zeros && (request->wrt || gives_all))
         g->diff[input->index] = gradient_cast(g, gradient_filled(g, input->type, &input->shape, 0), input->type);
       if (g->diff[input->index]) add_output(g, input);
       else nrefused += request->wrt != NULL;
@@ -185,6 +197,14 @@ static void add_outputs(Gradient *g, const GradientRequest *request) {
            g->forward->name);
 }
 
+bool gradient_name_terms(Graph *g) {
+  for (size_t i = 0; i < g->nvalues; i++) {
+    Value *v = g->values[i];
+    if (!*v->name && !(v->name = graph_fresh_name(g, v->constant ? "number" : "term"))) return false;
+  }
+  return true;
+}
+
 static void name_values(Gradient *g) {
   for (size_t i = 0; i < g->forward->nvalues && !g->failed; i++) {
     Value *v = g->diff[i];
@@ -192,13 +212,7 @@ static void name_values(Gradient *g) {
     const char *name = diff_name(g, g->forward->values[i]);
     if (name) v->name = name;
   }
-  for (size_t i = 0; i < g->graph->nvalues && !g->failed; i++) {
-    Value *v = g->graph->values[i];
-    if (*v->name) continue;
-    const char *name = graph_fresh_name(g->graph, v->constant ? "number" : "term");
-    if (name) v->name = name;
-    else gradient_out_of_memory(g);
-  }
+  if (!g->failed && !gradient_name_terms(g->graph)) gradient_out_of_memory(g);
 }
 
 static void list_input(Gradient *g, Value *input, const Value *forward, bool is_diff) {

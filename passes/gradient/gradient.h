@@ -43,7 +43,8 @@ typedef struct GradientRequest {
                     // statistics nor updates of states
   size_t nof;
   bool saves_least;
-  bool gives_zeros; // for inputs of `wrt` that no output depends on
+  bool gives_zeros; // for inputs of `wrt` that no output depends on; without wrt, if there are no others, for all
+  bool splits_ends; // an output that is an input, too, has its gradient under the name cotangent_NAME
 } GradientRequest;
 
 typedef struct GradientEnds {
@@ -99,7 +100,8 @@ typedef struct GradientRule {
   void (*expand)(Gradient *g, const Node *node, Value **results);
   void (*make_of_statistics)(Gradient *g, const Node *node); // gives what the gradients of its statistics add
   Derivative of_all; // of each floating-point operand without exception; computed only if there is make or expand
-  bool passes_on;    // make multiplies gradients by no number that may be infinite or NaN
+  bool passes_on;    // make multiplies gradients by no number that may be infinite or NaN, and by none below 0 unless
+                     // the operator is elementwise
   bool has_pole;     // results may be infinite or NaN where operands are not
   struct {
     const char *operand; // or result; NULL ends the list
@@ -111,7 +113,8 @@ typedef struct GradientRule {
 #include "ir/operators/operators.def"
 #undef OP
 
-extern const GradientRule *const gradient_rules[OP_COUNT];
+extern const GradientRule gradient_Gradient; // expanded before any rule runs
+extern const GradientRule *const gradient_rules[NREADABLE];
 
 #define GRADIENT_WITH(name, ...) /* further members of GradientRule */                                                 \
   static void make_##name(Gradient *g, const Node *node, Value *diff);                                                 \
@@ -120,9 +123,14 @@ extern const GradientRule *const gradient_rules[OP_COUNT];
 #define GRADIENT_EXCEPT(name, ...) /* exceptions: {"operand", ZERO(why)} */                                            \
   GRADIENT_WITH(name, .exceptions = {__VA_ARGS__})
 #define GRADIENT(name) GRADIENT_WITH(name, .passes_on = false)
+#define PASSES_ON(name) GRADIENT_WITH(name, .passes_on = true)
 #define WITH_POLE(name) GRADIENT_WITH(name, .has_pole = true)
 #define POLE_RULE(name, statement) /* the same, of one statement */                                                    \
   WITH_POLE(name) {                                                                                                    \
+    statement;                                                                                                         \
+  }
+#define PASSING_RULE(name, statement)                                                                                  \
+  PASSES_ON(name) {                                                                                                    \
     statement;                                                                                                         \
   }
 #define RULE(name, statement) /* a rule of one statement */                                                            \
@@ -155,7 +163,7 @@ bool gradient_is_wanted(const Gradient *g, const Value *forward);
 Value *gradient_saved(Gradient *g, const Value *forward); // the backward graph's input or constant for a forward value
 // An input of the forward node for a product with the gradient: 0 where the gradient is known to be 0 and the input may
 // be infinite.
-Value *gradient_guarded(Gradient *g, const Node *node, uint32_t slot);
+Value *gradient_guarded(Gradient *g, const Node *node, uint32_t slot); // of a rule that passes gradients on
 // Whether a rule may use the value without saving another value: it is an input, a constant, or saved already.
 bool gradient_is_at_hand(const Gradient *g, const Value *forward);
 
@@ -207,6 +215,8 @@ Node *gradient_node(Gradient *g, OperatorId id, const Node *like);
 Node *gradient_variadic(Gradient *g, OperatorId id, uint32_t ninputs); // of a variadic operator
 Value *gradient_output(Gradient *g, Node *node, uint32_t slot, Type type, const Shape *shape);
 void gradient_set_list(Gradient *g, Node *node, const char *name, const int64_t *items, size_t count);
+// Sets the attribute that holds a result's shape. With named extents it stays unset, as the result declares its shape.
+void gradient_set_given_shape(Gradient *g, Node *node, const Shape *shape);
 void gradient_set_extents(Gradient *g, Node *node, const char *name, const Extent *extents, size_t count);
 
 #endif

@@ -22,8 +22,10 @@ struct Gradient {
   Diagnostics *diagnostics;
   Builder build; // of graph
   Arena scratch;
-  const Node *node; // the forward node whose rule is running
-  uint64_t given;   // a mask of its inputs whose gradients the rule has given
+  const Node *node;    // the forward node whose rule is running
+  uint64_t given;      // a mask of its inputs whose gradients the rule has given
+  Value **given_masks; // where its rule puts what it gives, as it runs for masks (guards.c); NULL: it does not
+  Guard guard_of_input[MAX_VARIADIC]; // of what it gives to each input
   // By the index of a forward value:
   bool *is_own;              // it is an own value of each leaf (ir/graph/leaves.h)
   bool *depends;             // a gradient flows from it to an input whose gradient is requested
@@ -48,7 +50,11 @@ bool gradient_is_statistic(const Value *forward);
 // Adds diff to the gradient of a forward value, as gradient_give.
 void gradient_add(Gradient *g, const Value *forward, Value *diff, Guard guard);
 void *gradient_out_of_memory(Gradient *g); // records it in g; NULL
+bool gradient_name_terms(Graph *g);        // names the values without names; false: out of memory
 bool gradient_has_pole(const Node *node);  // its results may be infinite or NaN where its operands are not
+
+// Branches of Select (guards.c).
+void gradient_guard_inputs(Gradient *g, const Node *node); // sets guard_of_input
 
 // The walk over forward nodes (walk.c).
 bool gradient_begin_walk(Gradient *g, size_t count);            // allocates what is known of so many values

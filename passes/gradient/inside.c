@@ -3,8 +3,9 @@
 #include "passes/gradient/inside.h"
 
 #include "ir/graph/verify.h"
-#include "ir/operators/gradient.h"
 #include "passes/gradient/gradient_state.h"
+
+const GradientRule gradient_Gradient = {.of_all.kind = DERIVATIVE_COMPUTED};
 
 static bool check_operands(Gradient *g, const Node *node) {
   char title[NODE_TITLE_BYTES];
@@ -50,9 +51,12 @@ static void give_result(Gradient *g, Node *node, uint32_t slot) {
 }
 
 static bool expand(Gradient *g, Node *node) {
-  if (!gradient_begin_walk(g, g->graph->nvalues)) return error_out_of_memory(g->diagnostics);
+  g->seed = ARENA_ARRAY(&g->scratch, Value *, g->graph->nvalues);
+  if (!g->seed || !gradient_begin_walk(g, g->graph->nvalues)) return error_out_of_memory(g->diagnostics);
   if (!check_operands(g, node) || !find_flow(g, node)) return false;
   const Value *of = node->inputs[0];
+  g->seed[of->index] = node->inputs[0];
+  gradient_warn_of_steps(g);
   if (gradient_is_wanted(g, of))
     gradient_add(g, of, gradient_cast(g, gradient_filled(g, of->type, &of->shape, 1), of->type), (Guard){0});
   if (!g->failed) gradient_walk_back(g, 0, node->index);
@@ -80,36 +84,31 @@ static void remove_unneeded(Graph *g, const Node *gradient, size_t first) {
   g->nnodes = nleft;
 }
 
-static bool name_new(Graph *g, size_t first, Diagnostics *d) {
-  for (size_t i = first; i < g->nvalues; i++) {
-    Value *v = g->values[i];
-    if (*v->name) continue;
-    v->name = graph_fresh_name(g, v->constant ? "number" : "term");
-    if (!v->name) return error_out_of_memory(d);
-  }
-  return true;
-}
-
-// A Gradient of a Gradient may double the nodes, and each takes time that grows with the graph.
-enum { MOST_GRADIENTS = 256, MOST_NODES = 1 << 18 };
+// A Gradient of a Gradient may triple the nodes, and each takes time that grows with the graph: together these take a
+// second or two, and leave steps to compile the graph.
+enum { MOST_GRADIENTS = 256, MOST_NODES = 1 << 16, MOST_VISITS = 1 << 23 };
 
 bool graph_expand_gradients(Graph *g, Diagnostics *d) {
-  const size_t nvalues = g->nvalues;
-  size_t count = 0;
+  size_t count = 0, nvisits = 0;
   bool ok = true;
   for (size_t i = 0; ok && i < g->nnodes; i++) {
     Node *node = g->nodes[i];
-    if (node->op != &gradient_operator) continue;
+    if (node->op->id != OP_Gradient) continue;
     Gradient own = {.forward = g, .graph = g, .diagnostics = d, .build = {.graph = g, .d = d, .stem = ""}};
-    if (++count > MOST_GRADIENTS || g->nnodes > MOST_NODES)
-      return error_at(d, node->position, "expected at most %d Gradients, and 2^18 nodes with theirs", MOST_GRADIENTS);
     arena_init(&own.scratch, g->arena.allocator);
     const size_t first = g->nnodes;
+    count++;
     ok = expand(&own, node);
     if (ok) remove_unneeded(g, node, first);
     ok = ok && graph_sort(g, d);
     arena_deinit(&own.scratch);
+    nvisits += g->nnodes;
+    if (ok && (count > MOST_GRADIENTS || g->nnodes > MOST_NODES || nvisits > MOST_VISITS))
+      return error_at(d, node->position,
+                      "expected at most %d Gradients, and 2^16 nodes with theirs, found %zu Gradients so far, and %zu "
+                      "nodes; the nodes of a Gradient of a Gradient grow with each",
+                      MOST_GRADIENTS, count, g->nnodes);
     i = (size_t)-1; // from the first node on, as the order has changed
   }
-  return !count || (ok && name_new(g, nvalues, d) && graph_verify(g, d));
+  return !count || (ok && (gradient_name_terms(g) || error_out_of_memory(d)) && graph_verify(g, d));
 }

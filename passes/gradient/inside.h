@@ -1,4 +1,4 @@
-// Gradients inside of a graph: the operator Gradient (ir/operators/gradient.h).
+// Gradients inside of a graph: the operator Gradient (ir/operators/operators.c).
 #ifndef NGRAD_PASSES_GRADIENT_INSIDE_H
 #define NGRAD_PASSES_GRADIENT_INSIDE_H
 

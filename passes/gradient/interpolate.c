@@ -3,7 +3,7 @@
 
 #include "passes/gradient/gradient.h"
 
-GRADIENT(Interpolate) {
+PASSES_ON(Interpolate) {
   const Value *src = node->inputs[0];
   Value *x = gradient_saved(g, src);
   gradient_give(g, node, 0, gradient_apply(g, OP_InterpolateBackward, node, src->type, &src->shape, x, diff, NULL));
@@ -22,7 +22,7 @@ static void set_sizes(Gradient *g, Node *node, const Shape *shape) {
   node_set_defaults(node);
 }
 
-GRADIENT_EXCEPT(InterpolateBackward, {"src", ZERO("only its shape matters")}) {
+GRADIENT_WITH(InterpolateBackward, .passes_on = true, .exceptions = {{"src", ZERO("only its shape matters")}}) {
   const Value *diff_dst = node->inputs[1];
   Value *own = gradient_apply(g, OP_Interpolate, node, diff_dst->type, &diff_dst->shape, diff, NULL, NULL);
   if (own) set_sizes(g, own->producer, &diff_dst->shape);

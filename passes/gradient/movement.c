@@ -3,12 +3,12 @@
 
 #include "passes/gradient/gradient_state.h"
 
-GRADIENT(StaticReshape) {
+PASSES_ON(StaticReshape) {
   const Value *src = node->inputs[0];
   gradient_give(g, node, 0, gradient_reshaped(g, diff, &src->shape));
 }
 
-RULE(StaticTranspose, gradient_give(g, node, 0, gradient_transposed_back(g, node, diff)))
+PASSING_RULE(StaticTranspose, gradient_give(g, node, 0, gradient_transposed_back(g, node, diff)))
 
 static Value *index_on(Gradient *g, Value *v, int axis) {
   Value *index = v ? gradient_apply(g, OP_GenIndex, NULL, TYPE_S32, &v->shape, v, NULL, NULL) : NULL;
@@ -18,7 +18,7 @@ static Value *index_on(Gradient *g, Value *v, int axis) {
 
 // Moves the diagonal back to the first of its two axes, and gives the second one extent 1. Elements whose indices on
 // both axes differ get zeros.
-GRADIENT(Diagonal) {
+PASSES_ON(Diagonal) {
   const Value *src = node->inputs[0];
   const int last = diff->shape.rank - 1;
   int to[MAX_RANK] = {0}, axes[2] = {0}, naxes = 0, nmoved = 0;
@@ -39,7 +39,7 @@ GRADIENT(Diagonal) {
   gradient_give(g, node, 0, gradient_select(g, is_on, diff, zeros));
 }
 
-RULE(Reorder, gradient_give(g, node, 0, diff))
+PASSING_RULE(Reorder, gradient_give(g, node, 0, diff))
 
 // Elements to add by axis, in front and behind. Negative numbers remove elements.
 typedef struct Pads {
@@ -157,7 +157,7 @@ static bool find_zeros(Gradient *g, const Node *node, int axis, int64_t step, Pa
 }
 
 // Writes each element back to where the slice read it; elements that the slice leaves out get zeros.
-GRADIENT(Slice) {
+PASSES_ON(Slice) {
   const Value *src = node->inputs[0];
   const Shape taken = diff->shape;
   Pads pads = no_pads();
@@ -197,7 +197,7 @@ static int64_t removed(const AttributeValue *pads, size_t i) {
 }
 
 // A Pad with negated pads: removed elements get zeros, added elements are removed. A Slice removes named pads.
-GRADIENT(Pad) {
+PASSES_ON(Pad) {
   const Value *src = node->inputs[0];
   const AttributeValue *begin = node_attribute(node, "pads_begin"), *end = node_attribute(node, "pads_end");
   Pads pads = no_pads();
@@ -228,7 +228,7 @@ GRADIENT(Pad) {
 }
 
 // For 16-bit floats, sums are f32 and rounded once.
-GRADIENT(Gather) {
+PASSES_ON(Gather) {
   const Value *src = node->inputs[0];
   Value *wide = gradient_widened(g, diff), *indices = gradient_saved(g, node->inputs[1]);
   if (!wide) return;
@@ -263,7 +263,7 @@ static Value *inside_rows(Gradient *g, Value *rows, Value *indices, int axis, Ex
 }
 
 // Each row of diff_dst gets the gradient of the row that it was added to.
-GRADIENT(GatherBackward) {
+PASSES_ON(GatherBackward) {
   enum { INDICES, DIFF_DST };
   const Value *indices = node->inputs[INDICES], *diff_dst = node->inputs[DIFF_DST];
   const int axis = axis_of(node, diff->shape.rank);
@@ -278,7 +278,7 @@ NO_GRADIENT(OneHot, ZERO("labels are integers"))
 NO_GRADIENT(GenIndex, ZERO("the result depends on the shape alone"))
 
 // Each input gets its part of the gradient.
-GRADIENT(Concat) {
+PASSES_ON(Concat) {
   const int axis = axis_of(node, diff->shape.rank);
   Formula place = {0}, own;
   for (uint32_t i = 0; i < node->ninputs; i++) {
@@ -294,7 +294,7 @@ GRADIENT(Concat) {
 }
 
 // The gradients of the parts, concatenated; zeros for parts without gradient.
-GRADIENT(Split) {
+PASSES_ON(Split) {
   const Value *src = node->inputs[0];
   const int axis = axis_of(node, src->shape.rank);
   const uint32_t nparts = split_nparts(node);
@@ -321,7 +321,7 @@ GRADIENT(Split) {
 }
 
 // Sums over the copies: reshapes a repeated axis from [repeats * extent] to [repeats, extent], and reduces `repeats`.
-GRADIENT(Tile) {
+PASSES_ON(Tile) {
   const Value *src = node->inputs[0];
   const int64_t *repeats = node_attribute(node, "repeats")->list.items;
   for (int i = 0; i < src->shape.rank && diff; i++) {

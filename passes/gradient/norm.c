@@ -1,6 +1,7 @@
 // Gradients of normalisations: their backward operators, applied to the statistics that the forward operators output.
 #include "ir/operators/norm.h"
 
+#include "passes/gradient/gradient_state.h"
 #include "passes/gradient/norm.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ static Node *begin(Gradient *g, const Node *node, Value *diff, OperatorId id) {
   const Value *src = node->inputs[0], *gamma = norm_input(node, "gamma");
   Node *backward = gradient_node(g, id, node);
   if (!backward) return NULL;
-  norm_set_input(backward, "src", gradient_saved(g, src));
+  norm_set_input(backward, "src", gradient_guarded(g, node, 0));
   norm_set_input(backward, "diff_dst", diff);
   gradient_give(g, node, 0, gradient_output(g, backward, 0, src->type, &src->shape));
   if (gamma) norm_set_input(backward, "gamma", gradient_saved(g, gamma));
@@ -215,7 +216,8 @@ GRADIENT(BatchNormInference) {
 // Sets the inputs mean and variance to the forward node's outputs, or to outputs of a copy of the forward node whose
 // statistics are precise enough.
 static void set_statistics(Gradient *g, const Node *node, Node *backward) {
-  if (node->outputs[1] && norm_is_precise(node->outputs[1], node->inputs[0])) {
+  const bool is_guarded = g->guard_of_input[0].mask != NULL; // rows that do not count may be infinite
+  if (node->outputs[1] && norm_is_precise(node->outputs[1], node->inputs[0]) && !is_guarded) {
     norm_set_input(backward, "mean", gradient_saved(g, node->outputs[1]));
     norm_set_input(backward, "variance", gradient_saved(g, node->outputs[2]));
     return;
@@ -225,7 +227,7 @@ static void set_statistics(Gradient *g, const Node *node, Node *backward) {
   if (!again) return;
   node_attribute_slot(again, "keep_stats")->boolean = true;
   node_attribute_slot(again, "use_affine")->boolean = false;
-  node_set_input(again, 0, gradient_saved(g, src));
+  node_set_input(again, 0, gradient_guarded(g, node, 0));
   gradient_output(g, again, 0, src->type, &src->shape);
   Shape shape = {.rank = 0};
   const bool has_groups = node->op->norm_scope == SCOPE_GROUP;

@@ -109,29 +109,17 @@ static Node *with_parameters(Gradient *g, Node *node) {
   return node;
 }
 
-// gamma * (v - mean) * r + beta, with numbers of each channel; NULL: 0.
+// gamma * (v - mean) * r + beta, with numbers of each channel. NULL: gamma is 1, the others are 0.
 static Value *normalised(Gradient *g, const Twice *t, Value *v, Value *mean, Value *gamma, Value *beta) {
   Node *node = t->mean && v ? gradient_node(g, OP_BatchNormInference, t->node) : NULL;
   Value *zero = node ? gradient_filled(g, t->mean->type, &t->mean->shape, 0) : NULL;
   if (!zero) return NULL;
   norm_set_input(node, "src", v);
-  norm_set_input(node, "gamma", gamma ? gamma : zero);
+  norm_set_input(node, "gamma", gamma ? gamma : gradient_filled(g, zero->type, &zero->shape, 1));
   norm_set_input(node, "beta", beta ? beta : zero);
   norm_set_input(node, "mean", mean ? mean : zero);
   norm_set_input(node, "variance", t->variance);
   return gradient_output(g, node, 0, t->src->type, &t->src->shape);
-}
-
-// sum(v * x). Not from the node that computes N(v), so that the kernel of what needs the sum computes N(v), too.
-static Value *sum_of_products(Gradient *g, const Twice *t, Value *v) {
-  return result_of(with_parameters(g, again(g, t, OP_BatchNormInferenceBackward, v, NULL)), 1);
-}
-
-// sum(diff_dst * x), which the forward node may have computed
-static Value *sum_of_given(Gradient *g, const Twice *t) {
-  const Value *known = t->node->outputs[1];
-  const bool is_known = known && norm_is_precise(known, t->node->inputs[0]);
-  return is_known ? gradient_saved(g, known) : sum_of_products(g, t, t->diff_dst);
 }
 
 // Zeros where diff is NULL.
@@ -222,42 +210,46 @@ static void make_in_view(Gradient *g, const Twice *t) {
       gradient_scaled(g, over(g, gradient_reduced(g, OP_ReduceSum, product, view.reduced, true), shifted), -0.5));
 }
 
-// Of batch norms, by operators that apply the numbers of a channel themselves.
+// a * mean(b * c), the mean of each channel
+static Value *times_mean(Gradient *g, uint32_t reduced, Value *a, Value *b, Value *c) {
+  return times(g, a, gradient_reduced(g, OP_ReduceMean, c ? times(g, b, c) : b, reduced, true));
+}
+
+// Of batch norms, by operators that apply the numbers of a channel themselves. Sums keep the axes of their operands, so
+// that all of it is one kernel.
 static void make_of_channels(Gradient *g, const Twice *t) {
   const Node *node = t->node;
   const uint32_t all = (1U << node->inputs[0]->shape.rank) - 1, reduced = all & ~(1U << norm_channel_axis(node));
   const bool wants_all = t->is_own || wants_statistics(g, t);
-  Node *main = with_parameters(g, again(g, t, node->op->id, t->u, t->gamma));
-  Value *by_diff = result_of(main, 0), *n = by_diff;
-  give(g, t, "diff_dst", t->p || t->q ? sum_of(g, by_diff, normalised(g, t, t->src, t->mean, t->p, t->q)) : by_diff);
+  Value *by_diff = result_of(with_parameters(g, again(g, t, node->op->id, t->u, t->gamma)), 0), *n = by_diff;
+  Value *p = t->p ? t->p : gradient_filled(g, t->mean->type, &t->mean->shape, 0);
+  give(g, t, "diff_dst", t->p || t->q ? sum_of(g, by_diff, normalised(g, t, t->src, t->mean, p, t->q)) : by_diff);
   if (t->gamma && (wants_all || gradient_is_wanted(g, norm_input(node, "gamma")))) n = through_norm(g, t, t->u);
-  Value *by_gamma = n ? gradient_reduced(g, OP_ReduceSum, times(g, t->diff_dst, n), reduced, false) : NULL;
+  Value *product = n ? times(g, t->diff_dst, n) : NULL, *by_gamma = NULL;
+  if (n) by_gamma = gradient_reduced(g, OP_ReduceSum, product, reduced, false);
   give(g, t, "gamma", by_gamma);
   if (!wants_all && !gradient_is_wanted(g, node->inputs[0])) return;
 
-  // r * t = r * (p - s * sum(u * x)) * diff_dst - r * s * sum(diff_dst * x) * u, with s = gamma * r / count
-  Value *deviation = gradient_unary(g, OP_Sqrt, norm_shifted_variance(g, node, t->variance));
-  Value *p = t->p, *count = gradient_count(g, t->src->type, &t->src->shape, reduced);
-  Value *scale = over(g, t->gamma ? t->gamma : gradient_number(g, t->src->type, 1), times(g, deviation, count));
-  Value *by_u = NULL;
+  // r * t
+  Value *x = normalised(g, t, t->src, t->mean, NULL, NULL);
+  Value *by_src = t->p ? normalised(g, t, t->diff_dst, NULL, t->p, NULL) : NULL;
   if (t->u && !t->is_frozen) {
-    Value *part = times(g, scale, sum_of_products(g, t, t->u));
-    p = p ? gradient_binary(g, OP_Subtract, p, part) : gradient_scaled(g, part, -1);
-    by_u = normalised(g, t, t->u, NULL, times(g, scale, sum_of_given(g, t)), NULL);
+    Value *both = sum_of(g, times_mean(g, reduced, t->u, t->diff_dst, x), times_mean(g, reduced, t->diff_dst, t->u, x));
+    both = normalised(g, t, normalised(g, t, both, NULL, t->gamma, NULL), NULL, NULL, NULL);
+    by_src = by_src ? gradient_binary(g, OP_Subtract, by_src, both) : gradient_scaled(g, both, -1);
   }
-  Value *by_src = p ? normalised(g, t, t->diff_dst, NULL, p, NULL) : NULL;
-  if (by_u) by_src = gradient_binary(g, OP_Subtract, by_src, by_u);
+  Value *deviation = wants_all ? gradient_unary(g, OP_Sqrt, norm_shifted_variance(g, node, t->variance)) : NULL;
   if (t->is_own) {
-    Value *product = by_gamma ? normalised(g, t, t->src, t->mean, times(g, scale, by_gamma), NULL) : NULL;
     by_src = result_of(with_parameters(g, again(g, t, OP_BatchNormTrainingBackward, by_src, deviation)), 0);
+    if (product) product = normalised(g, t, times_mean(g, reduced, x, product, NULL), NULL, t->gamma, NULL);
     if (product) by_src = gradient_binary(g, OP_Subtract, by_src, product);
   }
   Node *sums =
       !t->is_own && wants_all ? with_parameters(g, again(g, t, OP_BatchNormInferenceBackward, by_src, NULL)) : NULL;
   Value *by_variance = result_of(sums, 1);
   if (by_gamma && wants_all && !t->is_own) {
-    Value *product = t->gamma ? times(g, t->gamma, by_gamma) : by_gamma;
-    by_variance = sum_of(g, over(g, product, deviation), by_variance);
+    Value *part = t->gamma ? times(g, t->gamma, by_gamma) : by_gamma;
+    by_variance = sum_of(g, over(g, part, deviation), by_variance);
   }
   give_by_data(g, t, by_src, gradient_scaled(g, result_of(sums, 2), -1),
                gradient_scaled(g, by_variance ? over(g, by_variance, deviation) : NULL, -0.5));

@@ -5,26 +5,16 @@
 
 #include "passes/gradient/gradient.h"
 
-GRADIENT(MaxPool) {
+PASSES_ON(MaxPool) {
   const Value *src = node->inputs[0];
   Value *x = gradient_saved(g, src);
   gradient_give(g, node, 0, gradient_apply(g, OP_MaxPoolBackward, node, src->type, &src->shape, x, diff, NULL));
 }
 
-// src_shape is a list of numbers. With a named extent it stays unset, and diff_src's declared shape gives the extents.
-static void set_src_shape(Gradient *g, Node *node, const Shape *shape) {
-  int64_t items[MAX_RANK];
-  for (int i = 0; i < shape->rank; i++) {
-    if (!extent_is_literal(shape->extent[i])) return;
-    items[i] = shape->extent[i].value;
-  }
-  gradient_set_list(g, node, "src_shape", items, (size_t)shape->rank);
-}
-
-GRADIENT(AvgPool) {
+PASSES_ON(AvgPool) {
   const Value *src = node->inputs[0];
   Value *diff_src = gradient_apply(g, OP_AvgPoolBackward, node, src->type, &src->shape, diff, NULL, NULL);
-  if (diff_src) set_src_shape(g, diff_src->producer, &src->shape);
+  if (diff_src) gradient_set_given_shape(g, diff_src->producer, &src->shape);
   gradient_give(g, node, 0, diff_src);
 }
 
@@ -49,7 +39,7 @@ static bool set_ends(Gradient *g, const Node *of, Node *node) {
   return true;
 }
 
-GRADIENT(AvgPoolBackward) {
+PASSES_ON(AvgPoolBackward) {
   const Value *diff_dst = node->inputs[0];
   int64_t rounding;
   Value *own = gradient_apply(g, OP_AvgPool, node, diff_dst->type, &diff_dst->shape, diff, NULL, NULL);
@@ -66,7 +56,8 @@ static Value *gathered(Gradient *g, const Node *node, Value *winners, Value *dif
   return gradient_apply(g, OP_MaxPoolGather, node, diff_dst->type, &diff_dst->shape, winners, diff, NULL);
 }
 
-GRADIENT_EXCEPT(MaxPoolBackward, {"src", ZERO("second derivatives of MaxPool are 0")}) {
+GRADIENT_WITH(MaxPoolBackward, .passes_on = true,
+              .exceptions = {{"src", ZERO("second derivatives of MaxPool are 0")}}) {
   Node *winners = gradient_node(g, OP_MaxPoolWinners, node);
   if (!winners) return;
   node_set_input(winners, 0, gradient_saved(g, node->inputs[0]));
@@ -74,9 +65,9 @@ GRADIENT_EXCEPT(MaxPoolBackward, {"src", ZERO("second derivatives of MaxPool are
   gradient_give(g, node, 1, gathered(g, node, found, diff));
 }
 
-RULE(MaxPoolScatter, gradient_give(g, node, 1, gathered(g, node, gradient_saved(g, node->inputs[0]), diff)))
+PASSING_RULE(MaxPoolScatter, gradient_give(g, node, 1, gathered(g, node, gradient_saved(g, node->inputs[0]), diff)))
 
-GRADIENT(MaxPoolGather) {
+PASSES_ON(MaxPoolGather) {
   const Value *src = node->inputs[1];
   Value *winners = gradient_saved(g, node->inputs[0]);
   gradient_give(g, node, 1, gradient_apply(g, OP_MaxPoolScatter, node, src->type, &src->shape, winners, diff, NULL));

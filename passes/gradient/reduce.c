@@ -36,10 +36,10 @@ static Value *broadcast_to_src(Gradient *g, const Node *node, Value *v) {
   return BINARY(Multiply, broadcastable(g, node, v), filled(g, node, 1));
 }
 
-RULE(ReduceSum, GIVE(broadcast_to_src(g, node, diff)))
+PASSING_RULE(ReduceSum, GIVE(broadcast_to_src(g, node, diff)))
 
 // Divides by the number of elements of each result.
-GRADIENT(ReduceMean) {
+PASSES_ON(ReduceMean) {
   const Value *src = node->inputs[0];
   Value *v = broadcastable(g, node, diff), *count = gradient_count(g, src->type, &src->shape, reduce_axes(node));
   if (!count) return;

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-const GradientRule *const gradient_rules[OP_COUNT] = {
+const GradientRule *const gradient_rules[NREADABLE] = {
 #define OP(name, ...) [OP_##name] = &gradient_##name,
 #include "ir/operators/operators.def"
 #undef OP
-};
+    [OP_COUNT] = &gradient_Gradient};
 
 // Why operands of these types have no gradient; NULL: some are floating-point numbers.
 static const char *why_discrete(const Operator *op, char letter) {

@@ -93,6 +93,7 @@ static void end_expansion(Gradient *g, Gradient *inner, const Node *node, const 
     if (!v) continue;
     Value *operand = own->inputs[i], *diff = inner->diff[operand->index - inner->first];
     if (!diff && gradient_is_wanted(g, v)) diff = gradient_filled(g, v->type, &v->shape, 0);
+    g->guard_of_input[i] = inner->guard[operand->index - inner->first];
     gradient_give(g, node, i, diff);
     Value *given = operand->uses ? gradient_saved(g, v) : NULL;
     if (given) value_replace_uses(operand, given);
@@ -121,7 +122,8 @@ static void make_by_expansion(Gradient *g, const Node *node) {
   }
   for (size_t n = first; n < end && !inner.failed; n++) gradient_find_flow(&inner, g->graph->nodes[n]);
   for (uint32_t i = 0; i < node->noutputs && !inner.failed; i++)
-    if (gradient_of_output(g, node, i)) gradient_add(&inner, results[i], gradient_of_output(g, node, i), (Guard){0});
+    if (gradient_of_output(g, node, i))
+      gradient_add(&inner, results[i], gradient_of_output(g, node, i), g->guard[node->outputs[i]->index - g->first]);
   if (!inner.failed) gradient_walk_back(&inner, first, end);
   g->scratch = inner.scratch;
   g->failed = inner.failed;
@@ -135,6 +137,7 @@ void gradient_walk_back(Gradient *g, size_t first, size_t end) {
     const bool has_other = has_diff(g, node, false), has_statistic = has_diff(g, node, true);
     if ((!has_other && !has_statistic) || !check_operands(g, node)) continue;
     g->given = 0;
+    gradient_guard_inputs(g, node);
     if (rule->expand) make_by_expansion(g, node);
     if (rule->make && has_other) rule->make(g, node, gradient_of_output(g, node, 0));
     if (has_other && (rule->make || rule->expand)) check_given(g, node);

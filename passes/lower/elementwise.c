@@ -194,25 +194,17 @@ static ExprId remainder_of(Kernel *k, const Node *node, ExprId x, ExprId y) {
   return is_s32 ? SELECT(EQ(y, NUMBER(0)), NUMBER(0), FMOD(x, y)) : FMOD(x, y);
 }
 
-// Rounds to a narrower type, even if the value is never stored as that type.
-static ExprId rounded(Kernel *k, Type type, ExprId e) {
-  static const ExprOp narrowing[TYPE_COUNT] = {
-      [TYPE_F32] = EXPR_ROUND_F32, [TYPE_F16] = EXPR_ROUND_F16, [TYPE_BF16] = EXPR_ROUND_BF16};
-  bool is_own = type == TYPE_F32 && !k->is_f64;
-  return narrowing[type] && !is_own ? expr_unary(k, narrowing[type], e) : e;
-}
-
 // Whether a number of the type is rounded to f32 before it becomes a half float, unless it is rounded to odd first.
 static bool is_rounded_twice(const Kernel *k, Type from, Type type) {
   const TypeSet wide = TYPE_BIT(TYPE_F64) | TYPE_BIT(TYPE_S64) | TYPE_BIT(TYPE_S32);
   return k->is_f64 && TYPE_BIT(from) & wide && (type == TYPE_F16 || type == TYPE_BF16);
 }
 
-// A float is rounded, and saturates as in a store of an integer type; an integer keeps its low bits.
+// A float saturates as in a store of an integer type; an integer keeps its low bits.
 static ExprId cast(Kernel *k, Type from, Type type, ExprId x) {
   if (type == TYPE_BOOLEAN) return SELECT(EQ(x, NUMBER(0)), NUMBER(0), NUMBER(1));
   if (is_rounded_twice(k, from, type)) x = expr_unary(k, EXPR_ROUND_ODD, x);
-  if (type_is_float(type)) return rounded(k, type, x);
+  if (type_is_float(type)) return x;
   if (type_is_float(from)) {
     const ExprId number = ADD(clamped(k, ROUND(x), least_of[type], greatest_of[type]), NUMBER(0)); // no -0
     return SELECT(EQ(x, x), number, NUMBER(0));

@@ -21,6 +21,7 @@
 
 #include "ir/operators/contraction.h"
 #include "passes/lower/fuse_trial.h"
+#include "passes/lower/lower.h"
 #include "passes/lower/pieces.h"
 
 enum {
@@ -53,7 +54,7 @@ typedef struct Fusion {
   Arena arena;     // freed with the pass
   NodeMarks marks; // for questions about lists of nodes
   FuseTrials trials;
-  bool is_off; // each node stays a separate region
+  bool is_off; // each node stays a separate region, but spelled products join their sums
   bool changed;
 } Fusion;
 
@@ -87,8 +88,7 @@ static const char no_schedule[] = "no order of loops finishes the sums of both b
 #define IN_PIECES "the product has a kernel for each piece of its results, and the other's sums are over all pieces"
 #define NOT_OF_ROWS                                                                                                    \
   "the other's sums are not over rows of the product: each of its steps finishes some rows along the axis of vectors"
-#define TYPES_DIFFER "one of the two computes in s64, the other in floating point"
-#define WIDENS "it computes in f64, the other does not"
+#define TYPES_DIFFER "the two compute in different types: f32, f64 or s64"
 
 // Why the nodes stream more tensors than a kernel may; NULL: they do not.
 static const char *refusal_of_streams(Fusion *f, const NodeList *list, const Shape *domain, const Node *visited) {
@@ -139,12 +139,13 @@ static const char *why_no_schedule(const NodeList *list) {
 }
 
 // Whether the sums of both parts have in one kernel the orders that they have in two. Operators without sums may change
-// the order of others: a multiplication makes a sum one of products.
+// the order of others: what varies over some of the axes that a sum reduces splits them, and so the sum's runs. Only a
+// multiplication that makes a sum one of products may.
 static bool keeps_orders(const FuseTrial *together, const FuseTrial *one, const FuseTrial *other) {
   SumForms separate = one->sums;
-  if (!one->sums.count || !other->sums.count) return true;
   sum_forms_add_all(&separate, &other->sums);
-  return sum_forms_equal(&separate, &together->sums);
+  return (together->sums.are_in_lanes && !separate.are_in_lanes && (!one->sums.count || !other->sums.count)) ||
+         sum_forms_equal(&separate, &together->sums);
 }
 
 // Schedules the node and the region as one kernel. Returns why they are not fused: there is no schedule, sums have
@@ -232,14 +233,6 @@ static int64_t cached_nbytes(const Fusion *f, const Node *node) {
   return nbytes <= f->costs->fusion_cache ? 2 * nbytes : 0;
 }
 
-// Whether the node would make a kernel of f32 compute in f64.
-static bool is_widening(const Fusion *f, const Node *node, uint32_t region) {
-  if (!node_computes_in_f64(f->costs, node)) return false;
-  for (uint32_t i = f->partition->first[region]; i != NO_NODE; i = f->partition->next[i])
-    if (node_computes_in_f64(f->costs, f->g->nodes[i])) return false;
-  return true;
-}
-
 // Why the node cannot be in the prologue of the region's product; NULL: it can.
 static const char *refusal_of_prologue(Fusion *f, Node *node, uint32_t region, int operand) {
   const Region *r = &f->regions[region];
@@ -257,7 +250,6 @@ static const char *refusal_of_prologue(Fusion *f, Node *node, uint32_t region, i
     }
   }
   if (!shape_nelems(&node->outputs[0]->shape)) return "it has no elements";
-  if (is_widening(f, node, region)) return WIDENS;
   if (ends_other_kernel(f, node)) return "it can end the kernel that makes its input instead";
   if (r->nnodes == MOST_NODES) return SAY("the other's kernel already has %d nodes, the most", MOST_NODES);
   NodeList both = {{node}, 1};
@@ -289,7 +281,7 @@ static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   const Region *r = &f->regions[region];
   Shape own = node_domain(node);
   if (node_is_never_fused(node) || node_is_never_fused(f->g->nodes[region])) return NEVER_FUSED;
-  if (!nodes_compute_alike(node, f->g->nodes[region])) return TYPES_DIFFER;
+  if (!nodes_compute_alike(f->costs, node, f->g->nodes[region])) return TYPES_DIFFER;
   if (narrows_earlier_value(f, node, region)) return "an earlier kernel needs what it makes narrower";
   const int operand = operand_in(f, node, region);
   if (operand) return refusal_of_prologue(f, node, region, operand);
@@ -299,7 +291,6 @@ static const char *refusal(Fusion *f, Node *node, uint32_t region) {
   if ((is_narrow || is_wider) && !shape_nelems(domain)) return say_shapes(f, &own, &r->domain); // empty
   if (is_narrow && (!node_is_broadcastable(node) || !shape_broadcasts_to(&own, domain)))
     return say_shapes(f, &own, &r->domain);
-  if (is_narrow && shape_nelems(&own) == 1 && is_widening(f, node, region)) return WIDENS;
   if (is_wider && (r->has_fixed_domain || !node_has_sums(node))) return say_shapes(f, &own, &r->domain);
   const char *why = refusal_of_values(f, node, node->index, region, domain);
   if (why) return why;
@@ -412,7 +403,7 @@ static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first,
                                     FuseTrial *trial) {
   const Region *a = &f->regions[first], *b = &f->regions[second];
   if (node_is_never_fused(f->g->nodes[first]) || node_is_never_fused(f->g->nodes[second])) return NEVER_FUSED;
-  if (!nodes_compute_alike(f->g->nodes[first], f->g->nodes[second])) return TYPES_DIFFER;
+  if (!nodes_compute_alike(f->costs, f->g->nodes[first], f->g->nodes[second])) return TYPES_DIFFER;
   if (!shape_equals(&a->domain, &b->domain)) return say_shapes(f, &a->domain, &b->domain);
   for (uint32_t i = f->partition->first[first]; i != NO_NODE; i = f->partition->next[i]) {
     const char *why = refusal_of_values(f, f->g->nodes[i], first, second, &b->domain);
@@ -465,7 +456,7 @@ static void try_merge(Fusion *f, const Node *node, uint32_t other) {
 
 static void fuse_node(Fusion *f, Node *node) {
   Candidate list[MOST_CANDIDATES];
-  uint32_t count = f->is_off ? 0 : find_candidates(f, node, list), i = 0;
+  uint32_t count = f->is_off && !node_spells_products(node) ? 0 : find_candidates(f, node, list), i = 0;
   const char *why[MOST_CANDIDATES];
   f->regions[node->index] = (Region){.domain = node_domain(node),
                                      .nnodes = 1,

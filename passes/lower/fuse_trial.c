@@ -2,7 +2,7 @@
 #include "passes/lower/fuse_trial.h"
 
 #include "passes/lower/pieces.h"
-#include "passes/schedule/traffic.h"
+#include "passes/schedule/order/traffic.h"
 
 // Whether the nodes are a product and other nodes with sums, and no loop of the schedule has the columns of a product.
 static bool loses_product(const NodeList *list, const Schedule *s) {

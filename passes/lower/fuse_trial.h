@@ -4,7 +4,7 @@
 
 #include "passes/lower/fusible.h"
 #include "passes/lower/regions.h"
-#include "passes/schedule/sum_forms.h"
+#include "passes/schedule/order/sum_forms.h"
 
 typedef struct FuseTrials {
   const Costs *costs;

@@ -59,18 +59,12 @@ static bool is_statistic_operand(const Node *node, const Value *v) {
   return true;
 }
 
-static Type computed_type(const Node *node) {
-  return node->inputs[0]->type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
-}
-
 // Whether the value is a statistic that one norm computes and another norm over the same axes uses, so that it varies
-// over the same axes of the kernel in both. Its type must be the type that the user computes in: otherwise the value
-// would have to be rounded.
+// over the same axes of the kernel in both.
 static bool is_of_same_norm(const Node *maker, const Value *v, const Node *user) {
   const NormScope scope = maker->op->norm_scope;
   if (scope == SCOPE_NONE || user->op->norm_scope == SCOPE_NONE) return false;
   if (!maker->op->outputs[v->output_slot].is_statistic || !is_statistic_operand(user, v)) return false;
-  if (v->type != computed_type(user) || norm_cancels(user)) return false;
   if ((scope == SCOPE_GROUP) != (user->op->norm_scope == SCOPE_GROUP)) return false;
   if (scope == SCOPE_GROUP && !extent_equals(norm_ngroups(maker), norm_ngroups(user))) return false;
   return shape_equals(&maker->inputs[0]->shape, &user->inputs[0]->shape) &&
@@ -110,10 +104,6 @@ static bool is_used_outside(const Value *v, const NodeMarks *m) {
   for (const Use *use = v->uses; use; use = use->next)
     if (!is_marked(m, use->node)) return true;
   return false;
-}
-
-bool nodes_compute_alike(const Node *node, const Node *other) {
-  return node_computes_in_s64(node) == node_computes_in_s64(other);
 }
 
 // The number of tensors of the domain's size that one kernel of these nodes would read and write; stops at most + 1.

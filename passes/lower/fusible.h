@@ -22,9 +22,6 @@ bool node_is_pointwise(const Node *node);
 // Whether the node may be computed over a wider domain: its operands and results broadcast by numpy's rules.
 bool node_is_broadcastable(const Node *node);
 
-// Whether both nodes compute in s64, or neither does; all nodes of a region agree.
-bool nodes_compute_alike(const Node *node, const Node *other);
-
 // Whether numpy broadcasts the first shape to the second.
 bool shape_broadcasts_to(const Shape *from, const Shape *to);
 

@@ -56,6 +56,11 @@ bool node_computes_in_f64(const Costs *costs, const Node *node) {
   return norm_cancels(node);
 }
 
+bool nodes_compute_alike(const Costs *costs, const Node *node, const Node *other) {
+  return node_computes_in_s64(node) == node_computes_in_s64(other) &&
+         node_computes_in_f64(costs, node) == node_computes_in_f64(costs, other);
+}
+
 static void add_axes(Lowering *l, const Domain *extra) {
   static const char *const names[MAX_AXES] = {"d0", "d1", "d2",  "d3",  "d4",  "d5",  "d6",  "d7",
                                               "d8", "d9", "d10", "d11", "d12", "d13", "d14", "d15"};

@@ -107,6 +107,10 @@ Extent lower_group_length(const Lowering *l); // the number of channels in a gro
 // Converts a mask of the domain's axes to a set of the kernel's axes.
 AxisSet lower_axes(const Lowering *l, uint32_t axes);
 
+// Whether the node is the multiplication of a sum of products that is spelled by two nodes: of factors that are both
+// broadcast, so that no tensor should hold the products. They are not rounded.
+bool node_spells_products(const Node *node);
+
 // Sets the node's output `slot` to `e`, and stores it if it is used outside of the region. `axis` is as for
 // lower_value_on. Does nothing if the graph does not use the output or this kernel does not compute it.
 void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const int *axis);
@@ -154,6 +158,9 @@ void lower_node(Lowering *l, const Node *node); // calls lower_NAME of its opera
 
 // Whether a kernel of the node computes in f64.
 bool node_computes_in_f64(const Costs *costs, const Node *node);
+
+// Whether both nodes compute in the same type: f32, f64 or s64. All nodes of a region agree.
+bool nodes_compute_alike(const Costs *costs, const Node *node, const Node *other);
 
 // Stores `e` to the slice of output 0 that has the domain's shape and begins at `start` along `axis`; `start` grows
 // with start_monomial.

@@ -148,11 +148,19 @@ static bool is_used_outside(const Lowering *l, const Value *v) {
   return false;
 }
 
+bool node_spells_products(const Node *node) {
+  const Value *v = node->outputs[0];
+  const Use *use = v->uses;
+  if (node->op->id != OP_Multiply || v->is_output || !use || use->next) return false;
+  if (use->node->op->id != OP_ReduceSum && use->node->op->id != OP_ReduceMean) return false;
+  return !shape_equals(&node->inputs[0]->shape, &v->shape) && !shape_equals(&node->inputs[1]->shape, &v->shape);
+}
+
 void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const int *axis) {
   const Value *v = node->outputs[slot];
   if (!v || !(l->part.slots >> slot & 1)) return;
   expr_label(l->kernel, e, v->name);
-  l->value_expr[v->index] = e;
+  l->value_expr[v->index] = node_spells_products(node) ? e : expr_element(l->kernel, v->type, e);
   if (!is_used_outside(l, v)) return;
   Access a = access_of(l, v, axis);
   kernel_store(l->kernel, kernel_add_access(l->kernel, &a), e);

@@ -6,8 +6,20 @@
 #include "ir/operators/interpolate.h"
 
 enum {
-  AXES_BESIDE = 2 // axes that are not spatial: batch and channel
+  AXES_BESIDE = 2, // axes that are not spatial: batch and channel
+  MOST_PARTS = 256 // of an axis: piece_kernels is at most as many
 };
+
+// The parts of a spatial axis of the result, in the order of their numbers.
+typedef struct Parts {
+  int64_t count; // more than piece_kernels: too many, and not all are listed
+  PieceAxis items[MOST_PARTS];
+} Parts;
+
+static void add_part(const Costs *costs, Parts *parts, PieceAxis axis) {
+  if (parts->count < costs->piece_kernels) parts->items[parts->count] = axis;
+  parts->count++;
+}
 
 static bool is_pool(const Node *node) {
   return !node_side(node, SIDE_WEIGHTS);
@@ -94,17 +106,15 @@ static bool is_single_channel(const Node *node) {
   return is_pool(node) || is_depthwise(node);
 }
 
-static int64_t count_borders(const Interior *in, int64_t extent) {
-  return (in->begin > 0) + 1 + (in->end < extent);
-}
+typedef enum Border { BEFORE, INSIDE, BEHIND, NBORDERS } Border;
 
-// Selects a part of the places: those before the interior (omitted if empty), inside, or behind the interior.
-static void set_part(PieceAxis *axis, const Interior *in, int64_t part) {
-  const int64_t number = part + (in->begin == 0);
-  const int64_t begin = number == 0 ? 0 : number == 1 ? in->begin : in->end;
-  const int64_t end = number == 0 ? in->begin : number == 1 ? in->end : axis->extent;
+// Selects the indices before the interior, inside or behind it. False: there are none before or behind.
+static bool select_part(PieceAxis *axis, const Interior *in, Border border) {
+  const int64_t begin = border == BEFORE ? 0 : border == INSIDE ? in->begin : in->end;
+  const int64_t end = border == BEFORE ? in->begin : border == INSIDE ? in->end : axis->extent;
   axis->begin += begin * axis->step;
   axis->extent = end - begin;
+  return border == INSIDE || end > begin;
 }
 
 // The small side
@@ -120,12 +130,9 @@ static PieceAxis whole_axis(const Node *node, const Window *w) {
   return axis;
 }
 
-// A part is the windows of one border, or the interior. A border has all taps that any of its windows has inside of the
+// The windows of one border, or of the interior, with their taps: all that any of these windows has inside of the
 // tensor; with weights all taps, as weights are also multiplied by padding.
-static PieceAxis border_axis(const Node *node, const Window *w, int64_t part) {
-  const Interior in = find_interior(w);
-  PieceAxis axis = {.step = 1, .extent = w->small, .tap_step = 1, .ntaps = w->kernel};
-  set_part(&axis, &in, part);
+static PieceAxis border_axis(const Node *node, const Window *w, PieceAxis axis) {
   if (!is_pool(node)) return axis;
   axis.ntaps = 0;
   const Taps first = window_taps(w, axis.begin), last = window_taps(w, axis.begin + axis.extent - 1);
@@ -133,6 +140,19 @@ static PieceAxis border_axis(const Node *node, const Window *w, int64_t part) {
   axis.first_tap = first.begin < last.begin ? first.begin : last.begin;
   axis.ntaps = (first.end > last.end ? first.end : last.end) - axis.first_tap;
   return axis;
+}
+
+static void list_small_parts(const Costs *costs, const Node *node, int spatial, Parts *parts) {
+  const Window w = node_window(node, spatial);
+  const Interior in = find_interior(&w);
+  if (!is_single_channel(node) || !cuts_borders(costs, node, spatial, &w)) {
+    add_part(costs, parts, whole_axis(node, &w));
+    return;
+  }
+  for (Border border = BEFORE; border < NBORDERS; border++) {
+    PieceAxis axis = {.step = 1, .extent = w.small, .tap_step = 1, .ntaps = w.kernel};
+    if (select_part(&axis, &in, border)) add_part(costs, parts, border_axis(node, &w, axis));
+  }
 }
 
 // The large side
@@ -205,59 +225,40 @@ static bool fills_gaps(const Costs *costs, const Node *node) {
   return has;
 }
 
-// Finds part number *part of the residue. False: the residue has fewer parts; their number is subtracted from *part.
-static bool find_residue_part(const Costs *costs, const Node *node, int spatial, bool has_borders, int64_t begin,
-                              int64_t *part, PieceAxis *axis) {
-  const Window w = node_window(node, spatial);
-  *axis = residue_axis(node, &w, begin);
-  if (!axis->ntaps && fills_gaps(costs, node)) return false;
-  const Interior in = find_covered(&w, axis);
-  const bool is_cut = has_borders && cuts_residue(costs, node, spatial, axis, &in);
-  const int64_t nparts = is_cut ? count_borders(&in, axis->extent) : 1;
-  if (*part >= nparts) {
-    *part -= nparts;
-    return false;
-  }
-  if (!is_cut) return true;
-  set_part(axis, &in, *part);
-  if (is_pool(node)) drop_taps(&w, axis);
-  return true;
-}
-
-static PieceAxis large_axis(const Costs *costs, const Node *node, int spatial, bool has_borders, int64_t part) {
-  PieceAxis axis;
-  int64_t begin = 0;
-  while (!find_residue_part(costs, node, spatial, has_borders, begin, &part, &axis)) begin++;
-  return axis;
-}
-
-static int64_t count_large_parts(const Costs *costs, const Node *node, int spatial, bool has_borders) {
+static void list_large_parts(const Costs *costs, const Node *node, int spatial, bool has_borders, Parts *parts) {
   const Window w = node_window(node, spatial);
   const int64_t nresidues = count_residues(node, &w);
-  PieceAxis axis;
-  int64_t rest = costs->piece_kernels;
-  if (nresidues > costs->piece_kernels)
-    return costs->piece_kernels + 1; // the loop below would also visit residues without taps
-  for (int64_t begin = 0; begin < nresidues; begin++)
-    if (find_residue_part(costs, node, spatial, has_borders, begin, &rest, &axis)) return costs->piece_kernels + 1;
-  return costs->piece_kernels - rest;
+  if (nresidues > costs->piece_kernels) parts->count = nresidues; // also if some have no taps
+  for (int64_t begin = 0; begin < nresidues && parts->count <= costs->piece_kernels; begin++) {
+    const PieceAxis axis = residue_axis(node, &w, begin);
+    if (!axis.ntaps && fills_gaps(costs, node)) continue;
+    const Interior in = find_covered(&w, &axis);
+    const bool is_cut = has_borders && cuts_residue(costs, node, spatial, &axis, &in);
+    if (!is_cut) add_part(costs, parts, axis);
+    for (Border border = BEFORE; is_cut && border < NBORDERS; border++) {
+      PieceAxis part = axis;
+      if (!select_part(&part, &in, border)) continue;
+      if (is_pool(node)) drop_taps(&w, &part);
+      add_part(costs, parts, part);
+    }
+  }
 }
 
-static int64_t count_parts(const Costs *costs, const Node *node, int spatial, bool has_borders) {
-  if (makes_large(node)) return count_large_parts(costs, node, spatial, has_borders);
-  const Window w = node_window(node, spatial);
-  const Interior in = find_interior(&w);
-  return is_single_channel(node) && cuts_borders(costs, node, spatial, &w) ? count_borders(&in, w.small) : 1;
+static void list_parts(const Costs *costs, const Node *node, int spatial, bool has_borders, Parts *parts) {
+  parts->count = 0;
+  if (makes_large(node)) list_large_parts(costs, node, spatial, has_borders, parts);
+  else list_small_parts(costs, node, spatial, parts);
 }
 
 // The number of pieces; more than piece_kernels: too many.
 static int64_t count_pieces_as(const Costs *costs, const Node *node, bool has_borders) {
   int64_t count = 1;
+  Parts parts;
   if (!node_makes_side(node)) return 1;
   for (int i = 0; i < count_spatial(node); i++) {
-    const int64_t nparts = count_parts(costs, node, i, has_borders);
-    if (nparts > costs->piece_kernels) return nparts; // also if another axis has no parts
-    count *= nparts;
+    list_parts(costs, node, i, has_borders, &parts);
+    if (parts.count > costs->piece_kernels) return parts.count; // also if another axis has no parts
+    count *= parts.count;
   }
   return count + fills_gaps(costs, node);
 }
@@ -344,22 +345,24 @@ PieceAxis node_piece_axis(const Costs *costs, const Node *node, uint32_t piece, 
   if (!node_makes_side(node) || !node_is_cut(costs, node)) return whole;
   if (fills_gaps(costs, node) && !piece--) return (PieceAxis){.step = 1, .extent = w.large, .tap_step = 1};
   const bool cuts_borders = has_borders(costs, node);
-  for (int i = count_spatial(node) - 1; i > spatial; i--) piece /= (uint32_t)count_parts(costs, node, i, cuts_borders);
-  const int64_t nparts = count_parts(costs, node, spatial, cuts_borders);
-  if (makes_large(node)) return large_axis(costs, node, spatial, cuts_borders, piece % nparts);
-  return nparts == 1 ? whole_axis(node, &w) : border_axis(node, &w, piece % nparts);
+  Parts parts;
+  for (int i = count_spatial(node) - 1; i > spatial; i--) {
+    list_parts(costs, node, i, cuts_borders, &parts);
+    piece /= (uint32_t)parts.count;
+  }
+  list_parts(costs, node, spatial, cuts_borders, &parts);
+  return parts.items[piece % parts.count];
 }
 
 void node_reach(const Costs *costs, const Node *node, int spatial, int64_t *begin, int64_t *end) {
   *begin = *end = 0;
   if (!makes_large(node) || !node_is_cut(costs, node)) return;
   const Window w = node_window(node, spatial);
-  const bool cuts_borders = has_borders(costs, node);
-  const int64_t nparts = count_parts(costs, node, spatial, cuts_borders);
-  for (int64_t part = 0; part < nparts; part++) {
-    const PieceAxis axis = large_axis(costs, node, spatial, cuts_borders, part);
-    if (!axis.ntaps || axis.has_one_window) continue;
-    const int64_t first = window_at(&w, &axis, axis.ntaps - 1), last = window_at(&w, &axis, 0) + axis.extent - 1;
+  Parts parts;
+  list_parts(costs, node, spatial, has_borders(costs, node), &parts);
+  for (const PieceAxis *axis = parts.items; axis < parts.items + parts.count; axis++) {
+    if (!axis->ntaps || axis->has_one_window) continue;
+    const int64_t first = window_at(&w, axis, axis->ntaps - 1), last = window_at(&w, axis, 0) + axis->extent - 1;
     const bool is_any = *begin < *end;
     if (!is_any || first < *begin) *begin = first;
     if (!is_any || last >= *end) *end = last + 1;

@@ -10,10 +10,10 @@
 
 enum { SCALES = 1, ZPS };
 
-// Rounds and saturates as a store to `type` does, because other nodes of the kernel may use the value before the store.
+// Rounds to an integer and saturates as a store to `type` does, because other nodes of the kernel may use the value
+// before the store.
 static ExprId rounded(Kernel *k, Type type, ExprId e) {
-  if (type == TYPE_F8_E4M3) return expr_unary(k, EXPR_ROUND_E4M3, e);
-  if (type == TYPE_F8_E5M2) return expr_unary(k, EXPR_ROUND_E5M2, e);
+  if (TYPE_BIT(type) & TYPES_F8) return e;
   double least = type_round(type, -INFINITY), greatest = type_round(type, INFINITY);
   ExprId number = SELECT(EQ(e, e), e, NUMBER(0));
   ExprId within = MIN(NUMBER(greatest), MAX(NUMBER(least), number));
@@ -26,13 +26,11 @@ static void lower_quantized(Lowering *l, const Node *node, ExprId scale, ExprId 
   lower_result(l, node, 0, rounded(k, node->outputs[0]->type, zp ? ADD(e, zp) : e), NULL);
 }
 
-// dst = (src - zp) * scale, rounded as a store to dst's type would round it.
+// dst = (src - zp) * scale
 static void lower_dequantized(Lowering *l, const Node *node, ExprId scale, ExprId zp) {
-  static const ExprOp narrowing[TYPE_COUNT] = {[TYPE_F16] = EXPR_ROUND_F16, [TYPE_BF16] = EXPR_ROUND_BF16};
   Kernel *k = l->kernel;
-  ExprId src = lower_value(l, node->inputs[0]), e = MUL(zp ? SUB(src, zp) : src, scale);
-  ExprOp op = narrowing[node->outputs[0]->type];
-  lower_result(l, node, 0, op ? expr_unary(k, op, e) : e, NULL);
+  ExprId src = lower_value(l, node->inputs[0]);
+  lower_result(l, node, 0, MUL(zp ? SUB(src, zp) : src, scale), NULL);
 }
 
 static ExprId static_scale(Lowering *l, const Node *node) {

@@ -5,9 +5,8 @@
 #include "ir/kernel/verify.h"
 #include "passes/lower/aliases.h"
 #include "passes/lower/pieces.h"
-#include "passes/schedule/order_kernel.h"
-#include "passes/schedule/reuse_copies.h"
-#include "passes/schedule/tune.h"
+#include "passes/schedule/order/order.h"
+#include "passes/schedule/tune/tune.h"
 
 // A way to compute a node's results by a kernel.
 typedef struct Attempt {

@@ -10,6 +10,7 @@
 // a splat, for any shape.
 #include "passes/rewrite/passes.h"
 
+#include "ir/graph/fold.h"
 #include "ir/operators/operator.h"
 
 #include <math.h>
@@ -69,91 +70,32 @@ static bool take_work(Fold *f, const Node *node, bool is_splat) {
   return true;
 }
 
-static double *load_constant(Arena *scratch, const Value *v, size_t nelems) {
-  double *elements = ARENA_ARRAY(scratch, double, nelems);
-  size_t step = v->constant->is_splat ? 0 : 1;
-  for (size_t i = 0; elements && i < nelems; i++) type_load_wide(v->type, v->constant->data, i * step, &elements[i]);
-  return elements;
-}
-
 // Whether the type represents the number exactly, or may round it, as a type in f->coarsest.
-static bool holds(const Fold *f, Type type, double x) {
-  double rounded = type_round(type, x);
+static bool holds(const void *fold, Type type, double x) {
+  const Fold *f = fold;
+  const double rounded = type_round(type, x);
   if (rounded == x || (isnan(rounded) && isnan(x))) return true;
   return f->coarsest & TYPE_BIT(type) && isfinite(rounded) && isfinite(x);
 }
 
-// A constant with these elements in the value's type. NULL: out of memory, or, with *fits false, the type cannot store
-// an element.
-static Constant *store_constant(const Fold *f, const Value *v, const double *elements, size_t nelems, bool *fits) {
-  Constant *constant = ARENA_NEW(&f->graph->arena, Constant);
-  if (constant) constant->data = arena_array(&f->graph->arena, nelems, type_nbytes(v->type));
-  *fits = true;
-  for (size_t i = 0; i < nelems; i++) *fits &= holds(f, v->type, elements[i]);
-  if (!constant || !constant->data || !*fits) return NULL;
-  for (size_t i = 0; i < nelems; i++) type_store(v->type, constant->data, i, elements[i]);
-  return constant;
+// The elements that the node's outputs have as constants.
+static int64_t count_elements(const Node *node, bool is_splat) {
+  int64_t nelems = 0;
+  for (uint32_t i = 0; i < node->noutputs; i++)
+    if (node->outputs[i]) nelems += is_splat ? 1 : shape_nelems(&node->outputs[i]->shape);
+  return nelems;
 }
 
-// A copy of an elementwise node whose operands are scalars.
-typedef struct Single {
-  Node node;
-  Value values[MAX_OPERANDS + 1];
-  Value *inputs[MAX_OPERANDS], *outputs[1];
-} Single;
-
-static void single_init(Single *s, const Node *node) {
-  *s = (Single){.node = *node};
-  for (uint32_t i = 0; i <= node->ninputs; i++) {
-    const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[0];
-    if (v) s->values[i] = *v;
-    s->values[i].shape = (Shape){.rank = 0};
-    if (i < node->ninputs) s->inputs[i] = v ? &s->values[i] : NULL;
-    else s->outputs[0] = &s->values[i];
-  }
-  s->node.inputs = s->inputs;
-  s->node.outputs = s->outputs;
-}
-
-// False: out of memory.
-static bool fold_node(Fold *f, Arena *scratch, Node *node, bool is_splat, bool *changed) {
-  const double *inputs[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
-  double *outputs[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
-  Constant *constants[MAX_OPERANDS + MAX_VARIADIC] = {NULL};
-  Single single;
-  bool is_empty = true; // there is nothing to evaluate
-  if (is_splat) single_init(&single, node);
-  for (uint32_t i = 0; i < node->ninputs; i++) {
-    if (!node->inputs[i]) continue;
-    inputs[i] = load_constant(scratch, node->inputs[i], is_splat ? 1 : (size_t)shape_nelems(&node->inputs[i]->shape));
-    if (!inputs[i]) return false;
-  }
-  for (uint32_t i = 0; i < node->noutputs; i++) {
-    if (!node->outputs[i]) continue;
-    outputs[i] = ARENA_ARRAY(scratch, double, is_splat ? 1 : (size_t)shape_nelems(&node->outputs[i]->shape));
-    if (!outputs[i]) return false;
-    is_empty &= !is_splat && !shape_nelems(&node->outputs[i]->shape);
-  }
-  if (!is_empty && !f->context->evaluate(is_splat ? &single.node : node, inputs, outputs, f->context->allocator))
+static bool fold_node(Fold *f, Node *node) {
+  bool is_splat;
+  PassContext *c = f->context;
+  if (!c->evaluate || c->failed || f->left <= 0 || !is_foldable(node, &is_splat) || !take_work(f, node, is_splat))
     return false;
-  for (uint32_t i = 0; i < node->noutputs; i++) {
-    const Value *v = node->outputs[i];
-    if (!v) continue;
-    int64_t nelems = is_splat ? 1 : shape_nelems(&v->shape);
-    bool fits;
-    constants[i] = store_constant(f, v, outputs[i], (size_t)nelems, &fits);
-    if (!constants[i]) return !fits;
-    constants[i]->is_splat = is_splat;
-    f->left -= nelems;
-  }
-  for (uint32_t i = 0; i < node->noutputs; i++) {
-    Value *v = node->outputs[i];
-    if (!v) continue;
-    node_set_output(node, i, NULL);
-    v->constant = constants[i];
-  }
-  for (uint32_t i = 0; i < node->ninputs; i++) node_set_input(node, i, NULL);
-  return *changed = true;
+  const int64_t nelems = count_elements(node, is_splat);
+  const FoldResult result = graph_fold_node(f->graph, node, &(Folding){c->evaluate, is_splat, holds, f});
+  if (result == FOLD_OUT_OF_MEMORY) pass_out_of_memory(c);
+  if (result == FOLD_DONE) f->left -= nelems;
+  return result == FOLD_DONE;
 }
 
 static bool widens_to_f64(const Node *node) {
@@ -177,13 +119,7 @@ bool pass_fold_constants(Graph *g, PassContext *c) {
   size_t nremaining = 0;
   for (size_t i = 0; i < g->nnodes; i++) {
     Node *node = g->nodes[i];
-    bool is_splat, is_folded = false;
-    if (c->evaluate && !c->failed && f.left > 0 && is_foldable(node, &is_splat) && take_work(&f, node, is_splat)) {
-      Arena scratch;
-      arena_init(&scratch, c->allocator);
-      if (!fold_node(&f, &scratch, node, is_splat, &is_folded)) pass_out_of_memory(c);
-      arena_deinit(&scratch);
-    }
+    const bool is_folded = fold_node(&f, node);
     changed |= is_folded;
     if (is_folded) continue;
     node->index = (uint32_t)nremaining;

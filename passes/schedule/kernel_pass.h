@@ -1,12 +1,12 @@
 // Passes over kernels: the steps of scheduling, as rows of two tables. order_passes decide the order of additions and
-// make the loops (order_kernel.h); tune_passes choose what a target does with the loops (tune.h).
+// make the loops (order/order.h); tune_passes choose what a target does with the loops (tune/tune.h).
 #ifndef NGRAD_PASSES_SCHEDULE_KERNEL_PASS_H
 #define NGRAD_PASSES_SCHEDULE_KERNEL_PASS_H
 
 #include "ir/kernel/schedule.h"
 #include "passes/schedule/overrides.h"
 
-struct Scheduling; // passes/schedule/order_kernel_internal.h
+struct Scheduling; // passes/schedule/order/scheduling.h
 struct Target;     // ir/loops/target.h
 
 typedef enum PassUse {

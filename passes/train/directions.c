@@ -2,16 +2,23 @@
 // gradients. A gradient J^T u is linear in u, so its own gradient by u is J t: tangents, without a rule of their own.
 // The gradient of the gradient of a scalar, H t, is the product of the Hessian H, which is symmetric, with a vector.
 // Matrices are these graphs for all unit vectors at once.
+#include "ir/graph/formula.h"
 #include "ir/graph/verify.h"
 #include "passes/rewrite/dead_code.h"
 #include "passes/train/train.h"
+
+#include <string.h>
+
+enum { SHAPE_TEXT = 160 };
 
 typedef struct Direction {
   const Graph *forward;
   GradientRequest request;
   Diagnostics *d;
+  Arena scratch;
   Graph *whole;       // forward and its gradient
   GradientEnds first; // of whole
+  size_t nothers;     // inputs of whole before the cotangents
   Graph *result;      // forward, its gradient, and the gradient of this
   GradientEnds second;
   char prefix[PREFIX_BYTES];
@@ -31,18 +38,15 @@ static bool begin(Direction *s, const char *stem) {
                     s->forward->name);
   if (!gradient_choose_prefix(s->forward, stem, s->prefix)) return error_out_of_memory(s->d);
   s->whole = whole_gradient(s->forward, &s->request, &s->first, true, s->d);
+  if (s->whole) s->nothers = s->whole->ninputs - s->first.ndiffs;
   return s->whole != NULL;
 }
 
-static Value **cotangents(const Direction *s) {
-  return s->whole->inputs + s->whole->ninputs - s->first.ndiffs;
-}
-
-static bool differentiate_again(Direction *s, Value *const *wrt, size_t nwrt) {
-  const GradientRequest request = {
-      .wrt = wrt, .nwrt = nwrt, .of = s->whole->outputs, .nof = s->whole->noutputs, .gives_zeros = true};
-  s->result = whole_gradient(s->whole, &request, &s->second, false, s->d);
-  return s->result != NULL;
+// The graph that was made first is the result.
+static Graph *take_whole(Direction *s) {
+  s->result = s->whole;
+  s->whole = NULL;
+  return s->result;
 }
 
 static bool set_name(Direction *s, Graph *g, Value *v, const char *name) {
@@ -51,30 +55,39 @@ static bool set_name(Direction *s, Graph *g, Value *v, const char *name) {
   return text || error_out_of_memory(s->d);
 }
 
-// Names the last inputs of the result, which are multiplied, by the inputs of forward.
-static bool name_tangents(Direction *s) {
-  Graph *g = s->result;
-  bool ok = true;
-  for (size_t i = g->ninputs - s->second.ndiffs; ok && i < g->ninputs; i++)
-    for (size_t k = 0; ok && k < s->whole->noutputs; k++)
-      if (s->second.inputs[i] == s->whole->outputs[k]) ok = set_name(s, g, g->inputs[i], s->first.outputs[k]->name);
+// The input of forward whose tangent is input i of the result.
+static const Value *tangent_of(const Direction *s, size_t i) {
+  return s->first.outputs[s->second.inputs[i]->first_output];
+}
+
+// The last inputs of the result, which are multiplied, are the tangents.
+static bool differentiate_again(Direction *s, Value *const *wrt, size_t nwrt) {
+  const GradientRequest request = {
+      .wrt = wrt, .nwrt = nwrt, .of = s->whole->outputs, .nof = s->whole->noutputs, .gives_zeros = true};
+  Graph *g = s->result = whole_gradient(s->whole, &request, &s->second, false, s->d);
+  bool ok = g != NULL;
+  for (size_t i = ok ? g->ninputs - s->second.ndiffs : 0; ok && i < g->ninputs; i++)
+    ok = set_name(s, g, g->inputs[i], tangent_of(s, i)->name);
   return ok;
 }
 
-static void remove_unused_inputs(Graph *g) {
+static void remove_unused(const Direction *s, Graph *g) {
   size_t nleft = 0;
+  pass_dead_code(g, &(PassContext){.diagnostics = s->d, .allocator = g->arena.allocator});
   for (size_t i = 0; i < g->ninputs; i++) {
-    g->inputs[i]->is_input = g->inputs[i]->uses != NULL;
+    g->inputs[i]->is_input = g->inputs[i]->uses || g->inputs[i]->is_output;
     if (g->inputs[i]->is_input) g->inputs[nleft++] = g->inputs[i];
   }
   g->ninputs = nleft;
 }
 
-// Whether a tangent of the output is computed.
-static bool has_tangent(const Direction *s, const Value *output) {
-  bool has = false;
-  for (size_t i = s->whole->ninputs - s->first.ndiffs; i < s->whole->ninputs; i++) has |= s->first.inputs[i] == output;
-  return has;
+// The value is no input any more.
+static bool replace_by_number(Direction *s, Graph *g, Value *v, double number) {
+  const char *name = graph_fresh_name(g, "number");
+  Value *own = name ? graph_add_number(g, name, v->type, &v->shape, number) : NULL;
+  if (!own) return error_out_of_memory(s->d);
+  value_replace_uses(v, own);
+  return true;
 }
 
 // Adds tangents of 0: of the requested outputs that do not follow the inputs, or if no output does of all.
@@ -85,84 +98,71 @@ static bool add_zeros(Direction *s) {
   Graph *g = s->result;
   bool ok = true;
   for (size_t i = 0; ok && i < (r->of ? r->nof : nall); i++) {
-    if (has_tangent(s, of[i]) || !type_is_float(of[i]->type)) continue;
+    bool has_tangent = !type_is_float(of[i]->type);
+    for (size_t k = 0; k < s->first.ndiffs; k++) has_tangent |= s->first.inputs[s->nothers + k] == of[i];
+    if (has_tangent) continue;
     Value *zeros = graph_add_number(g, "", of[i]->type, &of[i]->shape, 0);
     ok = zeros && graph_add_output(g, zeros) ? set_name(s, g, zeros, of[i]->name) : error_out_of_memory(s->d);
   }
   return ok;
 }
 
-// Nothing depends on the inputs: the result has no nodes.
-static bool make_no_tangents(Direction *s) {
-  Graph *g = s->result = graph_clone(s->whole);
-  if (!g) return error_out_of_memory(s->d);
-  for (size_t i = 0; i < g->noutputs; i++) g->outputs[i]->is_output = false;
-  g->noutputs = 0;
-  if (!add_zeros(s)) return false;
-  pass_dead_code(g, &(PassContext){.diagnostics = s->d, .allocator = g->arena.allocator});
-  remove_unused_inputs(g);
-  return true;
+// The tangent of an output that is an input is the input's, whose name it has.
+static void pass_tangents(Graph *g) {
+  for (size_t i = 0; i < g->noutputs; i++)
+    for (size_t k = 0; k < g->ninputs; k++) {
+      if (strcmp(g->outputs[i]->name, g->inputs[k]->name) != 0) continue;
+      g->outputs[i]->is_output = false;
+      g->outputs[i] = g->inputs[k];
+      g->outputs[i]->is_output = true;
+      g->outputs[i]->first_output = (uint32_t)i;
+    }
 }
 
-// Tangents do not depend on the cotangents: a node that still has one as an operand needs it for other results. Zeros
-// take their places, after the names of inputs have been set.
-static bool drop_cotangents(Direction *s) {
-  Graph *g = s->result;
-  size_t nleft = 0;
-  for (size_t i = 0; i < g->ninputs; i++) {
-    Value *v = g->inputs[i];
-    bool is_cotangent = false;
-    for (size_t k = 0; i < g->ninputs - s->second.ndiffs && k < s->first.ndiffs; k++)
-      is_cotangent |= s->second.inputs[i] == cotangents(s)[k];
-    Value *zeros = is_cotangent ? graph_add_number(g, graph_fresh_name(g, "number"), v->type, &v->shape, 0) : v;
-    if (!zeros) return error_out_of_memory(s->d);
-    if (is_cotangent) value_replace_uses(v, zeros);
-    v->is_input = !is_cotangent;
-    if (!is_cotangent) g->inputs[nleft++] = v;
-  }
-  g->ninputs = nleft;
-  return true;
-}
-
+// Tangents do not depend on the cotangents: a node that still has one as an operand needs it for other results, and
+// gets zeros.
 static bool make_tangents(Direction *s) {
   if (!begin(s, "tangent")) return false;
-  if (!s->first.ndiffs) return make_no_tangents(s);
-  if (!differentiate_again(s, cotangents(s), s->first.ndiffs) || !name_tangents(s)) return false;
-  const size_t nothers = s->whole->ninputs - s->first.ndiffs;
-  bool ok = true;
-  for (size_t i = 0; ok && i < s->result->noutputs; i++)
-    ok = set_name(s, s->result, s->result->outputs[i], s->first.inputs[nothers + i]->name);
-  return ok && drop_cotangents(s) && add_zeros(s);
+  Value **cotangents = s->whole->inputs + s->nothers;
+  const bool follows = s->first.ndiffs > 0;
+  bool ok = !follows || differentiate_again(s, cotangents, s->first.ndiffs);
+  Graph *g = follows ? s->result : take_whole(s);
+  for (size_t i = 0; !follows && i < g->noutputs; i++) g->outputs[i]->is_output = false;
+  if (!follows) g->noutputs = 0;
+  for (size_t i = 0; ok && i < g->noutputs; i++)
+    ok = set_name(s, g, g->outputs[i], s->first.inputs[s->nothers + i]->name);
+  for (size_t i = 0; ok && follows && i < g->ninputs - s->second.ndiffs; i++)
+    for (size_t k = 0; ok && k < s->first.ndiffs; k++)
+      if (s->second.inputs[i] == cotangents[k]) ok = replace_by_number(s, g, g->inputs[i], 0);
+  if (!ok) return false;
+  pass_tangents(g);
+  if (!add_zeros(s)) return false;
+  remove_unused(s, g);
+  return true;
 }
 
 // Makes the gradients of the outputs, which must be single numbers, ones.
 static bool take_ones(Direction *s) {
-  char shape[160];
-  Value **diffs = cotangents(s);
-  for (size_t i = 0; i < s->first.ndiffs; i++) {
-    Value *v = diffs[i];
-    Constant *one = ARENA_NEW(&s->whole->arena, Constant);
-    void *data = arena_alloc(&s->whole->arena, type_nbytes(v->type));
-    if (!one || !data) return error_out_of_memory(s->d);
+  char shape[SHAPE_TEXT];
+  Graph *g = s->whole;
+  for (size_t i = s->nothers; i < g->ninputs; i++) {
+    Value *v = g->inputs[i];
     if (shape_nelems(&v->shape) != 1)
       return error_at(s->d, v->position,
                       "%s %s: expected an output that is a single number, as its Hessian is wanted; --of names it",
-                      s->first.inputs[s->whole->ninputs - s->first.ndiffs + i]->name,
-                      shape_string(&v->shape, shape, sizeof shape));
-    type_store(v->type, data, 0, 1);
-    *one = (Constant){.data = data, .is_splat = true};
-    v->constant = one;
+                      s->first.inputs[i]->name, shape_string(&v->shape, shape, sizeof shape));
+    if (!replace_by_number(s, g, v, 1)) return false;
     v->is_input = false;
   }
-  s->whole->ninputs -= s->first.ndiffs;
+  g->ninputs = s->nothers;
   return true;
 }
 
 // Where no outputs are named, those that are single numbers are differentiated, if there are any.
-static bool choose_numbers(Direction *s, Arena *arena) {
+static bool choose_numbers(Direction *s) {
   const Graph *forward = s->forward;
   const size_t count = forward->noutputs - forward->nupdates;
-  Value **of = ARENA_ARRAY(arena, Value *, count + 1);
+  Value **of = ARENA_ARRAY(&s->scratch, Value *, count + 1);
   size_t nof = 0;
   if (!of) return error_out_of_memory(s->d);
   for (size_t i = 0; i < count; i++) {
@@ -178,19 +178,13 @@ static bool choose_numbers(Direction *s, Arena *arena) {
 }
 
 static bool make_hvp(Direction *s) {
-  Arena arena;
-  arena_init(&arena, s->forward->arena.allocator);
-  const bool has_begun = choose_numbers(s, &arena) && begin(s, "tangent");
-  s->request.of = NULL; // it may be in the arena
-  arena_deinit(&arena);
-  if (!has_begun || !take_ones(s)) return false;
-  Value **wrt = ARENA_ARRAY(&s->whole->arena, Value *, s->whole->noutputs + 1);
+  if (!choose_numbers(s) || !begin(s, "tangent") || !take_ones(s)) return false;
+  Value **wrt = ARENA_ARRAY(&s->scratch, Value *, s->whole->noutputs + 1);
   if (!wrt) return error_out_of_memory(s->d);
   for (size_t k = 0; k < s->whole->noutputs; k++)
     for (size_t i = 0; i < s->whole->ninputs; i++)
       if (s->first.inputs[i] == s->first.outputs[k]) wrt[k] = s->whole->inputs[i];
-  if (!differentiate_again(s, wrt, s->whole->noutputs) || !name_tangents(s)) return false;
-  bool ok = true;
+  bool ok = differentiate_again(s, wrt, s->whole->noutputs);
   for (size_t i = 0; ok && i < s->result->noutputs; i++)
     ok = set_name(s, s->result, s->result->outputs[i], s->whole->outputs[i]->name);
   return ok;
@@ -222,21 +216,27 @@ static bool is_small(const Value *v, int64_t most) {
   return is_known;
 }
 
+static bool tell_large(const Direction *s, const Value *of, bool has_others) {
+  char shape[SHAPE_TEXT];
+  const Dim *dim = NULL;
+  for (int i = 0; i < of->shape.rank; i++)
+    if (!extent_is_literal(of->shape.extent[i]) && of->shape.extent[i].dim) dim = of->shape.extent[i].dim;
+  return error_at(s->d, of->position,
+                  "%s %s: expected 1 to %d elements%s, by extents that are numbers, as the matrix is computed for each "
+                  "of them, and fewer than %d axes%s%s%s",
+                  of->name, shape_string(&of->shape, shape, sizeof shape), MOST_BATCH,
+                  has_others ? " of all together" : "", MAX_RANK, dim ? "; --dim " : "",
+                  dim ? (dim->terms ? dim->terms[0].dims[0] : dim)->name : "", dim ? "=4 gives a number" : "");
+}
+
 // Takes all unit vectors in place of inputs (NULL: nothing depends on it) that have the shapes of `of`.
 static bool take_units(Direction *s, Graph *g, Value *const *inputs, const Value *const *of, size_t count) {
-  char shape[160];
   int64_t nelems = 0, first = 0;
   Value **units = ARENA_ARRAY(&g->arena, Value *, count + 1), **taken = ARENA_ARRAY(&g->arena, Value *, count + 1);
   size_t ntaken = 0;
   if (!units || !taken) return error_out_of_memory(s->d);
   for (size_t i = 0; i < count; i++) {
-    if (!is_small(of[i], MOST_BATCH - nelems))
-      return error_at(
-          s->d, of[i]->position,
-          "%s %s: expected 1 to %d elements%s, by extents that are numbers, as the matrix is computed for each "
-          "of them, and fewer than %d axes",
-          of[i]->name, shape_string(&of[i]->shape, shape, sizeof shape), MOST_BATCH,
-          count > 1 ? " of all together" : "", MAX_RANK);
+    if (!is_small(of[i], MOST_BATCH - nelems)) return tell_large(s, of[i], count > 1);
     nelems += shape_nelems(&of[i]->shape);
   }
   for (size_t i = 0; i < count; first += shape_nelems(&of[i++]->shape)) {
@@ -245,7 +245,7 @@ static bool take_units(Direction *s, Graph *g, Value *const *inputs, const Value
     taken[ntaken++] = inputs[i];
   }
   if (!graph_batch(g, taken, units, ntaken, nelems, s->d)) return false;
-  remove_unused_inputs(g);
+  remove_unused(s, g);
   bool ok = true;
   for (size_t i = 0; ok && i < g->noutputs; i++) ok = set_name(s, g, g->outputs[i], s->first.outputs[i]->name);
   return ok;
@@ -253,16 +253,16 @@ static bool take_units(Direction *s, Graph *g, Value *const *inputs, const Value
 
 // The one output to differentiate; NULL: there are several, or none. *input: its gradient; NULL: it changes nothing.
 static const Value *only_output(const Direction *s, Value **input) {
-  const Graph *forward = s->forward;
   const GradientRequest *r = &s->request;
+  const Graph *forward = s->forward;
+  Value *const *all = r->of ? r->of : forward->outputs;
   const Value *of = NULL;
   size_t count = 0;
-  *input = s->first.ndiffs == 1 ? cotangents(s)[0] : NULL;
-  if (*input) return s->first.inputs[s->whole->ninputs - 1];
+  *input = s->first.ndiffs == 1 ? s->whole->inputs[s->nothers] : NULL;
+  if (*input) return s->first.inputs[s->nothers];
   for (size_t i = 0; i < (r->of ? r->nof : forward->noutputs - forward->nupdates); i++) {
-    const Value *v = r->of ? r->of[i] : forward->outputs[i];
-    if (type_is_float(v->type)) of = v;
-    count += type_is_float(v->type);
+    if (type_is_float(all[i]->type)) of = all[i];
+    count += type_is_float(all[i]->type);
   }
   return count == 1 ? of : NULL;
 }
@@ -271,34 +271,27 @@ static bool make_jacobian(Direction *s) {
   Value *input;
   if (!begin(s, "jacobian")) return false;
   const Value *of = only_output(s, &input);
-  if (!of)
-    return error_at(s->d, (Position){0}, "%s: expected one output to differentiate, found %zu; --of names it",
-                    s->forward->name, s->first.ndiffs);
-  s->result = s->whole;
-  s->whole = NULL;
-  return take_units(s, s->result, &input, &of, 1);
+  if (of) return take_units(s, take_whole(s), &input, &of, 1);
+  return error_at(s->d, (Position){0}, "%s: expected one output to differentiate, found %zu; --of names it",
+                  s->forward->name, s->first.ndiffs);
 }
 
 static bool make_hessian(Direction *s) {
   if (!make_hvp(s)) return false;
   if (!gradient_choose_prefix(s->forward, "hessian", s->prefix)) return error_out_of_memory(s->d);
   Graph *g = s->result;
-  const size_t count = s->whole->noutputs, ntangents = s->second.ndiffs, ndata = g->ninputs - ntangents;
-  Value **tangents = ARENA_ARRAY(&g->arena, Value *, count + 1);
+  Value **tangents = ARENA_ARRAY(&s->scratch, Value *, s->whole->noutputs + 1);
   if (!tangents) return error_out_of_memory(s->d);
-  for (size_t i = ndata; i < g->ninputs; i++)
-    for (size_t k = 0; k < count; k++)
-      if (s->second.inputs[i] == s->whole->outputs[k]) tangents[k] = g->inputs[i];
-  return take_units(s, g, tangents, s->first.outputs, count);
+  for (size_t i = g->ninputs - s->second.ndiffs; i < g->ninputs; i++)
+    tangents[s->second.inputs[i]->first_output] = g->inputs[i];
+  return take_units(s, g, tangents, s->first.outputs, s->whole->noutputs);
 }
 
 // The gradient; what is said of graphs without one is right for it, too.
 static bool make_whole(Direction *s) {
-  s->request.gives_zeros = false;
+  s->request.gives_zeros = s->request.splits_ends = false;
   if (!begin(s, "diff")) return false;
-  s->result = s->whole;
-  s->whole = NULL;
-  remove_unused_inputs(s->result);
+  remove_unused(s, take_whole(s));
   return true;
 }
 
@@ -313,8 +306,10 @@ Graph *graph_derivative(const Graph *forward, const GradientRequest *request, De
                {make_whole, "backward"}};
   const size_t at = form - DERIVATIVE_TANGENTS;
   Direction s = {.forward = forward, .request = *request, .d = d};
-  s.request.gives_zeros = request->wrt != NULL;
+  s.request.gives_zeros = s.request.splits_ends = true;
+  arena_init(&s.scratch, forward->arena.allocator);
   bool ok = forms[at].make(&s);
+  arena_deinit(&s.scratch);
   if (ok) s.result->name = arena_format(&s.result->arena, "%s_%s", forward->name, forms[at].suffix);
   if (ok && (!s.result->name || !graph_make_names_unique(s.result))) ok = error_out_of_memory(d);
   ok = ok && graph_verify(s.result, d);

@@ -95,7 +95,7 @@ int main(void) {
       if (n < LEAST_WIDTH && strncmp(t->name, "width_", 6) == 0) continue;
       if (n == largest) hash = hashed(hash, own[i], size / sizeof(float));
       const char *wrong = !is_result(own[i], size / sizeof(float))              ? "no numbers"
-                          : memcmp(tensors[i], own[i], size) != 0               ? "open, fixed"
+                          : memcmp(tensors[i], own[i], size) != 0               ? f ? "open, fixed" : "fused, apart"
                           : is_sample && memcmp(tensors[i], most[i], size) != 0 ? "alone, among others"
                                                                                 : NULL;
       if (wrong) printf("%s, N = %lld: %s\n", t->name, (long long)n, wrong);

@@ -1,7 +1,8 @@
 #!/bin/sh
 # The order of a sum follows from the extents that it reduces, whatever the others are and whether they are open: one
 # graph of many small parts is emitted with an open N, and for some fixed N. Results of both must have the same bits,
-# and those of a sample, whose names begin with row_, must be the same alone and among 65. Results whose names begin with
+# and those of a sample, whose names begin with row_, must be the same alone and among 65. Neither may fusion decide any:
+# for one N, each node is also emitted as a kernel of its own. Results whose names begin with
 # width_ are compared from N = 5 on: a fixed extent of 1 is no axis, and norms of at most 4 elements are computed in f64
 # if that is known.
 #
@@ -120,6 +121,73 @@ part scaled_sample 'x_@: [N, 30, 40]
   scale_@: [30, 1]' '{op: Multiply, inputs: [x_@, scale_@], outputs: [p_@]}
   {op: ReduceMean, inputs: [p_@], outputs: [row_@], attributes: {axes: [1, 2]}}' row_@
 
+# What is fused beside a sum or a product
+part maximum 'x_@: [N, 37, 40]' '{op: Exp, inputs: [x_@], outputs: [e_@]}
+  {op: ReduceSum, inputs: [e_@], outputs: [all_@], attributes: {axes: [0, 1, 2]}}
+  {op: ReduceSum, inputs: [e_@], outputs: [row_@], attributes: {axes: [1, 2]}}
+  {op: ReduceMax, inputs: [e_@], outputs: [m_@], attributes: {axes: [1, 2], keep_dims: true}}
+  {op: Multiply, inputs: [e_@, m_@], outputs: [row_y_@]}' all_@ row_@ row_y_@
+for width in 40 48 64; do
+  part "centred_$width" "x_@: [N, 30, $width]" '{op: ReduceMean, inputs: [x_@], outputs: [m_@], attributes: {axes: [2], keep_dims: true}}
+    {op: Subtract, inputs: [x_@, m_@], outputs: [c_@]}
+    {op: Exp, inputs: [c_@], outputs: [e_@]}
+    {op: ReduceSum, inputs: [e_@], outputs: [row_@], attributes: {axes: [1, 2]}}
+    {op: ReduceSum, inputs: [e_@], outputs: [all_@], attributes: {axes: [0, 1, 2]}}' row_@ all_@
+done
+part added_numbers 'x_@: [N, 20, 30]
+  b_@: [30]
+  n_@: [20, 1]' '{op: Add, inputs: [x_@, b_@], outputs: [y_@]}
+  {op: Subtract, inputs: [y_@, n_@], outputs: [z_@]}
+  {op: Square, inputs: [z_@], outputs: [q_@]}
+  {op: ReduceSum, inputs: [q_@], outputs: [all_@], attributes: {axes: [0, 1, 2]}}
+  {op: ReduceSum, inputs: [q_@], outputs: [columns_@], attributes: {axes: [0, 1]}}' all_@ columns_@
+for use in Abs 'Multiply, x_@' Exp; do
+  part "products_and_${use%%,*}" 'x_@: [N, 70]
+    y_@: [N, 70]' "{op: Multiply, inputs: [x_@, y_@], outputs: [p_@]}
+    {op: ReduceSum, inputs: [p_@], outputs: [row_@], attributes: {axes: [1]}}
+    {op: ReduceSum, inputs: [p_@], outputs: [columns_@], attributes: {axes: [0]}}
+    {op: ${use%%,*}, inputs: [p_@${use#"${use%%,*}"}], outputs: [row_u_@]}" row_@ columns_@ row_u_@
+done
+part spelled_product 'x_@: [N, 1, 50]
+  w_@: [20, 50]' '{op: Multiply, inputs: [x_@, w_@], outputs: [p_@]}
+  {op: ReduceSum, inputs: [p_@], outputs: [width_y_@], attributes: {axes: [2]}}' width_y_@
+# Tensors of 16 bits are rounded, in memory or not; N = 5 has tiles.
+for type in f16 bf16; do
+  cast="{op: TypeCast, inputs: [x_@], outputs: [{name: h_@, type: $type}]}"
+  part "${type}_softmax" 'x_@: [N, 5000]' "$cast
+    {op: ReduceMax, inputs: [h_@], outputs: [m_@], attributes: {axes: [1], keep_dims: true}}
+    {op: Subtract, inputs: [h_@, m_@], outputs: [c_@]}
+    {op: Exp, inputs: [c_@], outputs: [e_@]}
+    {op: ReduceSum, inputs: [e_@], outputs: [s_@], attributes: {axes: [1], keep_dims: true}}
+    {op: Divide, inputs: [e_@, s_@], outputs: [y_@]}
+    {op: TypeCast, inputs: [y_@], outputs: [{name: row_@, type: f32}]}" row_@
+  part "${type}_layer" 'x_@: [N, 100]
+    w_@: [100, 24]
+    b_@: [24]' "$cast
+    {op: TypeCast, inputs: [w_@], outputs: [{name: v_@, type: $type}]}
+    {op: TypeCast, inputs: [b_@], outputs: [{name: c_@, type: $type}]}
+    {op: MatMul, inputs: [h_@, v_@], outputs: [a_@]}
+    {op: Add, inputs: [a_@, c_@], outputs: [z_@]}
+    {op: ReLU, inputs: [z_@], outputs: [r_@]}
+    {op: Multiply, inputs: [r_@, r_@], outputs: [q_@]}
+    {op: ReduceSum, inputs: [q_@], outputs: [s_@], attributes: {axes: [1]}}
+    {op: TypeCast, inputs: [r_@], outputs: [{name: row_@, type: f32}]}
+    {op: TypeCast, inputs: [s_@], outputs: [{name: row_s_@, type: f32}]}" row_@ row_s_@
+  part "${type}_sums" 'x_@: [N, 100]' "$cast
+    {op: Exp, inputs: [h_@], outputs: [e_@]}
+    {op: ReduceSum, inputs: [e_@], outputs: [s_@], attributes: {axes: [0]}}
+    {op: Multiply, inputs: [s_@, s_@], outputs: [t_@]}
+    {op: TypeCast, inputs: [t_@], outputs: [{name: columns_@, type: f32}]}" columns_@
+done
+# Norms compute in f64, their neighbours in f32.
+part length 'x_@: [N, 100]
+  y_@: [N, 100]' '{op: Multiply, inputs: [x_@, y_@], outputs: [p_@]}
+  {op: Exp, inputs: [p_@], outputs: [e_@]}
+  {op: ReduceL2, inputs: [e_@], outputs: [l_@], attributes: {axes: [1], keep_dims: true}}
+  {op: Divide, inputs: [e_@, l_@], outputs: [d_@]}
+  {op: Exp, inputs: [d_@], outputs: [row_@]}
+  {op: ReduceSum, inputs: [row_@], outputs: [columns_@], attributes: {axes: [0]}}' row_@ columns_@
+
 # N is what is summed, or is beside it
 part norm_of_width 'x_@: [40, N]
   dy_@: [40, N]
@@ -170,16 +238,19 @@ for n in $extents; do
   call "fixed$n" '' >>calls.h
   emit "fixed$n" --dim "N=$n" --cost tiled_nelems=4096 # few long sums have tiles, which open ones have not
 done
+call apart33 '' >>calls.h
+emit apart33 --dim N=33 --no-fuse
 wait
 {
   echo 'static const Fixed fixed[] = {'
+  echo '  {33, call_apart33, apart33_workspace_nbytes},'
   for n in $extents; do echo "  {$n, call_fixed$n, fixed${n}_workspace_nbytes},"; done
   echo '};'
 } >table.h
 gcc -std=c11 -O1 -Wall -Wextra -Werror -I. "$here/orders.c" ./*.o -lm -o orders >log 2>&1
 count 'the driver is compiled'
 ./orders >log 2>&1
-count 'open = fixed, and a sample alone = among others'
+count 'open = fixed = apart, and a sample alone = among others'
 # Who changes an order raises NG_BITS in ngrad.h, once between two releases, and writes the new line there.
 grep '^bits ' log >bits
 cmp bits "$here/recorded" >>log 2>&1

@@ -997,6 +997,8 @@ expect 0 '"choices"' '' ops Add --json
 expect 0 '"name": "Mul"' '' ops --onnx --json
 expect 1 '"text": "no data for a: ' 'no data for a' run sum.yaml --json
 expect 0 'LayerNorm\(src, gamma\?, beta\?; .* epsilon = 1e-05\) -> dst, mean\?, variance\?' '' ops LayerNorm
+expect 0 'Gradient\(of, by\.\.\.\) -> diff, diff_1\?, ' '' ops Gradient
+expect 0 '^Gradient  *gradients of ' '' ops
 expect 0 '^also onednn_spec.BatchNormTrainingBackprop, ngraph' '' ops BatchNormTrainingBackward
 expect 0 'InputGradientTensor  *T  *diff_dst' '' ops directml.BATCH_NORMALIZATION_GRAD
 expect 0 '^  src  zero, because the result is rounded' '' ops Quantize

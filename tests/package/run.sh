@@ -47,11 +47,11 @@ extract() { # FOLDER
 examples() { # PREFIX LIBRARIES
   folder=$work/$(basename "$1")-examples
   extract "$folder"
-  for example in embed cmake; do
+  for example in embed hessian cmake; do
     (
       cd "$folder" && PATH=$1/bin:$PATH PKG_CONFIG_PATH=$2/pkgconfig LD_LIBRARY_PATH=$2 CMAKE_PREFIX_PATH=$1 \
         CFLAGS="-Wall -Wextra -Werror" sh -eu $example.sh
-    ) >"$log" 2>&1 && tail -n 1 "$log" | grep -qx 'dbeta\[0\] = 32'
+    ) >"$log" 2>&1 && tail -n 1 "$log" | grep -qxF "$(told_in "$folder/$example.sh")"
     count "example $example.sh with $1"
   done
   (cd "$folder" && build/embed) >"$log" 2>&1 && grep -qx 'dbeta\[0\] = 32' "$log"

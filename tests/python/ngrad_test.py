@@ -659,6 +659,15 @@ class Arguments(Case):
         self.refuses("unknown input stem.wieght, did you mean stem.weight", g.gradient, wrt="stem.wieght")
         self.refuses("k: expected a constant of floating-point numbers, found s32", g.gradient, wrt="k")
 
+    def test_what_a_derivative_needs_is_told_in_words_of_the_module(self):
+        g = ngrad.loads("""{format: ngrad/1, dims: {N: ~}, inputs: [{name: x, type: f64, shape: [N]}],
+            nodes: [{op: Square, inputs: [x], outputs: [y]}, {op: Exp, inputs: [x], outputs: [z]}], outputs: [x, y, z]}""")
+        self.refuses("expected one output to differentiate, found 3; of= names it", g.jacobian, error=ngrad.GraphError)
+        self.refuses("with_dims(N=4) gives a number", lambda: g.jacobian(of="y"), error=ngrad.GraphError)
+        x = np.array([1.0, 3.0])
+        np.testing.assert_array_equal(g.with_dims(N=2).jacobian(of="y")(x)[0], np.diag(2 * x))
+        np.testing.assert_array_equal(g.jvp(of=["x", "y"])(x=x, tangent_x=x)["tangent_x"], x)
+
     def test_an_array_of_another_rank_is_told_as_such(self):
         self.refuses("x: expected shape [N, 3]", ngrad.loads(ADD), np.ones(4, np.float32),
                      np.ones((2, 3), np.float32), error=ngrad.GraphError)  # fmt: skip

@@ -7,8 +7,8 @@
 #include "ir/loops/target.h"
 #include "passes/memory/liveness.h"
 #include "passes/pipeline.h"
-#include "passes/schedule/order_kernel.h"
-#include "passes/schedule/tune.h"
+#include "passes/schedule/order/order.h"
+#include "passes/schedule/tune/tune.h"
 #include "tests/loops/vocabulary.h"
 
 #include <math.h>

@@ -112,18 +112,44 @@ static void wrong_gradients_are_told(void **state) {
   }
 }
 
-static void gradients_are_counted(void **state) {
+// As `ngrad grad` warns of the graph that a Gradient differentiates, and of no nodes beside.
+static void steps_are_told(void **state) {
   (void)state;
-  static char text[1 << 15];
-  size_t used = (size_t)snprintf(text, sizeof text, BEGIN "  - {op: Sin, inputs: [x], outputs: [d0]}\n");
-  for (int i = 0; i < 257; i++)
-    used += (size_t)snprintf(text + used, sizeof text - used, "  - {op: Gradient, inputs: [d0, x], outputs: [d%d]}\n",
-                             i + 1);
-  snprintf(text + used, sizeof text - used, "outputs: [d0]\n");
   ng_context *ctx = new_context();
-  assert_null(read_text(ctx, text));
-  must_have_said(ctx, "expected at most 256 Gradients, and 2^18 nodes with theirs");
+  ng_graph *g = must_read(ctx, BEGIN "  - {op: Round, inputs: [x], outputs: [r]}\n"
+                                     "  - {op: Multiply, inputs: [r, x], outputs: [y]}\n"
+                                     "  - {op: Gradient, inputs: [y, x], outputs: [a]}\n"
+                                     "  - {op: Round, inputs: [a], outputs: [other]}\noutputs: [a, other]\n");
+  assert_int_equal(ng_message_count(ctx), 1);
+  const ng_message told = ng_message_at(ctx, 0);
+  assert_string_equal(told.text, "Round: its gradient is 0: the results change in steps");
+  assert_true(!told.is_error && told.line == 4);
+  must_give(ctx, g, (const double[MOST]){1.25, 2.75, -3, 0}, (const double[MOST]){1, 3, -3, 1, 3, -3});
+  ng_graph_free(g);
   ng_context_free(ctx);
+}
+
+// Many Gradients, and few whose nodes grow, are refused at the one that is too much, before they take long.
+static void gradients_are_counted(void **state) {
+  static const struct {
+    const char *op;
+    int count, line; // of Gradients; of the refused one
+  } rows[] = {{"Sin", 257, 261}, {"Mish", 12, 13}, {"Tanh", 64, 16}};
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    static char text[1 << 15];
+    size_t used = (size_t)snprintf(text, sizeof text, BEGIN "  - {op: %s, inputs: [x], outputs: [d0]}\n", rows[i].op);
+    for (int k = 0; k < rows[i].count; k++)
+      used += (size_t)snprintf(text + used, sizeof text - used,
+                               "  - {op: Gradient, inputs: [d%d, x], outputs: [d%d]}\n", i ? k : 0, k + 1);
+    snprintf(text + used, sizeof text - used, "outputs: [d%d]\n", rows[i].count);
+    ng_context *ctx = new_context();
+    assert_null(read_text(ctx, text));
+    const ng_message told = ng_message_at(ctx, 0);
+    assert_int_equal(told.line, rows[i].line);
+    assert_non_null(strstr(told.text, "expected at most 256 Gradients, and 2^16 nodes with theirs, found "));
+    ng_context_free(ctx);
+  }
 }
 
 // Whichever allocation fails, nothing is left, and the next call succeeds.
@@ -246,9 +272,13 @@ static void onnx_names_its_own_tensors(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(results_are_the_derivatives),   cmocka_unit_test(wrong_gradients_are_told),
-      cmocka_unit_test(gradients_are_counted),         cmocka_unit_test(without_memory_there_is_no_gradient),
-      cmocka_unit_test(models_of_onnx_have_gradients), cmocka_unit_test(onnx_names_its_own_tensors),
+      cmocka_unit_test(results_are_the_derivatives),
+      cmocka_unit_test(wrong_gradients_are_told),
+      cmocka_unit_test(gradients_are_counted),
+      cmocka_unit_test(steps_are_told),
+      cmocka_unit_test(without_memory_there_is_no_gradient),
+      cmocka_unit_test(models_of_onnx_have_gradients),
+      cmocka_unit_test(onnx_names_its_own_tensors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

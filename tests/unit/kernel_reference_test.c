@@ -127,16 +127,10 @@ static const Case cases[] = {
      "  - {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\n", "y"},
     {"rows of any length", 700, "  - {name: x, type: f32, shape: [9, N]}\n",
      "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [1]}}\n", "y"},
-    {"weighted rows of any length", 50,
-     "  - {name: x, type: f32, shape: [3, 40, N]}\n  - {name: c, type: f32, shape: [40, 1]}\n",
-     "  - {op: Multiply, inputs: [x, c], outputs: [p]}\n"
-     "  - {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [1, 2]}}\n",
-     "y"},
-    {"any number of weighted rows", 90,
-     "  - {name: x, type: f32, shape: [5, N, 37]}\n  - {name: c, type: f32, shape: [37]}\n",
-     "  - {op: Multiply, inputs: [x, c], outputs: [p]}\n"
-     "  - {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [1, 2]}}\n",
-     "y"},
+    {"distant rows of any length", 50, "  - {name: x, type: f32, shape: [40, 3, N]}\n",
+     "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [0, 2]}}\n", "y"},
+    {"any number of distant rows", 90, "  - {name: x, type: f32, shape: [N, 5, 37]}\n",
+     "  - {op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [0, 2]}}\n", "y"},
     {"weighted columns", 90, "  - {name: x, type: f32, shape: [N, 6, 50]}\n  - {name: c, type: f32, shape: [6, 1]}\n",
      "  - {op: Multiply, inputs: [x, c], outputs: [p]}\n"
      "  - {op: ReduceSum, inputs: [p], outputs: [y], attributes: {axes: [0, 1]}}\n",
@@ -257,7 +251,7 @@ static bool compare_at(const Case *of, const Lowered *l, int64_t n) {
 
 // Twice a block and a bit, of the loop with the longest blocks that decide bits.
 static int64_t more_than_two_blocks(const Program *p) {
-  int64_t length = LONGEST_RUN;
+  int64_t length = LONGEST_SEGMENT;
   for (size_t i = 0; i < p->nkernels; i++)
     for (size_t l = 0; l < p->schedules[i]->nloops; l++) {
       const Loop *loop = &p->schedules[i]->loops[l];
@@ -335,15 +329,15 @@ typedef struct Change {
 #define AT(member) offsetof(Draft, member)
 
 static const Change changes[] = {
-    {"rows", 9, FLIP, AT(sum.inner.is_in_lanes), 0, 0},                       // one accumulator
-    {"rows", 9, SET_TYPE, AT(inner.levels[0].type), TYPE_F64, 0},             // of accumulators
-    {"long rows", 3, ADD_TO_LENGTH, AT(sum.inner.runs.vector_run), LANES, 1}, // a vector more in a run
-    {"long rows", 3, ADD_TO_LENGTH, AT(sum.inner.runs.vector_run), 1, 1},     // an element more
-    {"long rows", 3, SET_NUMBER, AT(inner.levels[0].cut.length), 0, 1},       // no runs
-    {"any number of weighted rows", 50, ADD_TO_LENGTH, AT(sum.inner.runs.middle_run), 1, 0},
-    {"any number of weighted rows", 50, SWAP_AXES, AT(sum.inner.axes), 0, 0},
-    {"weighted rows of any length", 500, FLIP, AT(sum.inner.runs.is_open), 0, 0},
-    {"weighted rows of any length", 1100, ADD_TO_LENGTH, AT(sum.inner.runs.vector_run), LANES, 0},
+    {"rows", 9, FLIP, AT(sum.inner.is_in_lanes), 0, 0},                     // one accumulator
+    {"rows", 9, SET_TYPE, AT(inner.levels[0].type), TYPE_F64, 0},           // of accumulators
+    {"long rows", 3, ADD_TO_LENGTH, AT(inner.segments.elements), LANES, 1}, // a vector more in a segment
+    {"long rows", 3, ADD_TO_LENGTH, AT(inner.segments.elements), 1, 1},     // an element more
+    {"long rows", 3, SET_NUMBER, AT(inner.levels[0].cut.length), 0, 1},     // no segments
+    {"any number of distant rows", 50, ADD_TO_LENGTH, AT(inner.segments.iterations), 1, 0},
+    {"any number of distant rows", 50, SWAP_AXES, AT(sum.inner.axes), 0, 0},
+    {"distant rows of any length", 500, FLIP, AT(inner.segments.is_open), 0, 0},
+    {"distant rows of any length", 1100, ADD_TO_LENGTH, AT(inner.segments.elements), LANES, 0},
     {"short rows", 9, FLIP, AT(sum.inner.has_only_used), 0, 1}, // lanes without elements are added
     {"columns", 300, ADD_TO_LENGTH, AT(outer.levels[0].cut.length), 1, 0},
     {"columns", 300, SET_TYPE, AT(outer.levels[0].type), TYPE_F64, 0},
@@ -355,8 +349,8 @@ static const Change changes[] = {
     {"columns", 30000, ADD_TO_LENGTH, AT(outer.levels[0].cut.longest), -LANES, 0},
     {"all of f64", 9000, FLIP, AT(sum.inner.is_in_lanes), 0, 0},
     {"product", FIXED, FLIP, AT(inner.is_fused), 0, 0},
-    {"product in chains", 1, ADD_TO_LENGTH, AT(sum.inner.runs.middle_run), 1, 0},
-    {"product over a batch", 5000, ADD_TO_LENGTH, AT(sum.inner.nelems_inside), 1, 0},
+    {"product in chains", 1, ADD_TO_LENGTH, AT(inner.segments.iterations), 1, 0},
+    {"product over a batch", 5000, ADD_TO_LENGTH, AT(inner.segments.inside), 1, 0},
     {"batch norm", 6, SWAP_AXES, AT(sum.inner.axes), 0, 1},
     {"weighted columns", 90, SWAP_AXES, AT(sum.outer.axes), 0, 0},
     {"convolution", FIXED, SWAP_AXES, AT(sum.inner.axes), 0, 0},

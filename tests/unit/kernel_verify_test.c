@@ -457,12 +457,12 @@ static void chains_that_are_too_long_are_found(void **state) {
   const Schedule *s = l.p->schedules[0];
   Loop *loop = &s->loops[0];
   Root *sum = loop->roots, *total = find_root(s, ROOT_REDUCE_OUTER);
-  while (!sum->order || !sum_order_has_runs(sum->order)) sum++;
+  while (!sum->order || !sum_order_has_segments(sum->order)) sum++;
   if (!total->order) abort(); // not reached, as no reader of the code can tell
   const SumOrder of_sum = *sum->order, of_total = *total->order;
   SumOrder spoilt = of_sum;
   sum->order = &spoilt;
-  assert_int_equal(loop_runs(s->kernel, loop).vector_run, LONGEST_RUN * LANES);
+  assert_int_equal(of_sum.segments.elements, LONGEST_SEGMENT * LANES);
   spoilt.levels[0].cut.length--;
   schedule_must_be_wrong(s, "the loop's order of additions is not the reduction's");
   spoilt = of_sum;

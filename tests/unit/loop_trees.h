@@ -9,8 +9,8 @@
 #include "ir/loops/verify.h"
 #include "ir/operators/infer.h"
 #include "passes/pipeline.h"
+#include "passes/schedule/build/tree.h"
 #include "passes/schedule/overrides.h"
-#include "passes/schedule/tree.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

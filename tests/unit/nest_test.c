@@ -20,35 +20,30 @@ typedef struct Case {
   Loop loop;
   const char *nest;
   AxisSet reduced;    // by the sums of a row; 0: the loop has no sums
-  SumNumbers numbers; // of these sums
+  bool adds_segments; // these sums add those of a long sum's segments
 } Case;
 
 static const Case cases[] = {
     // A row norm: lanes are innermost, and 64 vectors make a run.
     {{.axes = {N, C}, .nouter = 1, .ninner = 1, .cut = {.length = 8}, .rows = 1, .levels = rows},
      "cut n by 8; serial n; step: runs c by 1024; lanes c by 16",
-     1U << C,
-     {0}},
+     1U << C},
     // Sums over two axes: 3 vectors of w are an iteration's chain, so that 21 iterations of k make a run.
     {{.axes = {N, C, K, W}, .nouter = 2, .nfree = 1, .ninner = 2, .cut = {.length = 8}, .rows = 2, .levels = rows},
      "free n; cut c by 8; rows c by 2; step: runs k by 21; serial k; lanes w by 16",
-     1U << K | 1U << W,
-     {0}},
+     1U << K | 1U << W},
     // Over three: 20 iterations of h have 60 vectors, and are a run.
     {{.axes = {N, K, H, W}, .nouter = 1, .ninner = 3, .cut = {.length = 8}, .rows = 1, .levels = rows},
      "cut n by 8; serial n; step: serial k; runs k by 1; serial h; lanes w by 16",
-     1U << K | 1U << H | 1U << W,
-     {0}},
+     1U << K | 1U << H | 1U << W},
     // The same, nested: sums over w end in each iteration of h.
     {{.axes = {N, H, W}, .nouter = 1, .ninner = 2, .cut = {.length = 8}, .rows = 1, .levels = rows},
      "cut n by 8; serial n; step: serial h; lanes w by 16",
-     1U << W,
-     {0}},
+     1U << W},
     // A chain of 38 vectors in each iteration of h: each is a run.
     {{.axes = {N, H, K}, .nouter = 1, .ninner = 2, .cut = {.length = 8}, .rows = 1, .levels = rows},
      "cut n by 8; serial n; step: serial h; runs h by 1; lanes k by 16",
-     1U << H | 1U << K,
-     {0}},
+     1U << H | 1U << K},
     // A product: lanes are outside of the serial levels, so that each lane has a sum of its own. 3000 products are
     // three chains.
     {{.axes = {N, H, W, M, C},
@@ -61,8 +56,7 @@ static const Case cases[] = {
       .columns = 512,
       .levels = tiles},
      "free n; cut h w by 24; cut c by 512; rows h w by 6; step: lanes c by 16 x 2; runs m by 1000; serial m",
-     1U << M,
-     {0}},
+     1U << M},
     // Each chain has as many whole iterations of k as have at most 1024 products, 21 of 48; 30 chains have 20 each.
     {{.axes = {N, K, W, C},
       .nouter = 1,
@@ -72,8 +66,7 @@ static const Case cases[] = {
       .vectors = 1,
       .levels = sums_in_lanes},
      "cut n by 24; serial n; step: lanes c by 16; runs k by 20; serial k w",
-     1U << K | 1U << W,
-     {0}},
+     1U << K | 1U << W},
     // A sum of the sums of chains adds each of them to its total.
     {{.axes = {N, K, C},
       .nouter = 1,
@@ -84,7 +77,7 @@ static const Case cases[] = {
       .levels = sums_in_lanes},
      "cut n by 24; serial n; step: lanes c by 16; serial k; runs k by 1",
      1U << K,
-     {.adds_chains = true}},
+     true},
     // Rows in lanes.
     {{.axes = {N, W}, .nouter = 1, .ninner = 1, .cut = {.length = 64}, .rows = 1, .levels = rows_in_lanes},
      "cut n by 64; lanes n by 16; step: serial w"},
@@ -115,9 +108,9 @@ static void nests_follow_from_loops(void **state) {
     k.exprs = &sum;
     loop.roots = &root;
     loop.nroots = cases[i].reduced != 0;
-    if (loop.nroots) order = loop_sum_order(&(Schedule){.kernel = &k}, &loop, &root, cases[i].numbers);
-    const Runs runs = loop_runs(&k, &loop);
-    const Nest nest = loop_nest(&k, &loop, &runs);
+    if (loop.nroots) order = loop_sum_order(&(Schedule){.kernel = &k}, &loop, &root, cases[i].adds_segments);
+    const Segments segments = loop_segments(&loop);
+    const Nest nest = loop_nest(&k, &loop, &segments);
     Text text;
     text_init(&text, &system_allocator);
     nest_print(&k, &loop, &nest, &text);
@@ -127,15 +120,15 @@ static void nests_follow_from_loops(void **state) {
   arena_deinit(&arena);
 }
 
-// The runs of sums over h, an open extent, and w.
-static Runs runs_of_row(Kernel *k) {
+// The segments of sums over h, an open extent, and w.
+static Segments segments_of_row(Kernel *k) {
   Expr sum = {.op = EXPR_REDUCE_SUM, .reduced = 1U << H | 1U << W};
   Root root = {.kind = ROOT_REDUCE_INNER};
   const Loop loop = {.axes = {N, H, W}, .nouter = 1, .ninner = 2, .levels = rows, .roots = &root, .nroots = 1};
   k->exprs = &sum;
-  const SumOrder order = loop_sum_order(&(Schedule){.kernel = k}, &loop, &root, (SumNumbers){0});
+  const SumOrder order = loop_sum_order(&(Schedule){.kernel = k}, &loop, &root, false);
   root.order = &order;
-  return loop_runs(k, &loop);
+  return order.segments;
 }
 
 static uint64_t the_extent(const void *context, Var v) {
@@ -162,18 +155,18 @@ static void open_runs_are_those_of_literal_widths(void **state) {
   kernel_add_axis(&k, "n", 100, 0);
   kernel_add_axis(&k, "h", 20, 1);
   kernel_add_axis(&k, "w", 1, 0);
-  const int64_t longest = (int64_t)LONGEST_RUN * LANES;
+  const int64_t longest = (int64_t)LONGEST_SEGMENT * LANES;
   for (int64_t width = 1; width <= longest + (int64_t)2 * LANES; width++) {
     k.axes[W] = (Axis){.name = "w", .extent = width};
-    const Runs literal = runs_of_row(&k);
+    const Segments literal = segments_of_row(&k);
     k.axes[W].monomial = 1;
-    const Runs open = runs_of_row(&k);
+    const Segments open = segments_of_row(&k);
     const Index *chain = index_chain(&b, index_number(&b, width, 0));
-    const bool is_long = value_at(chain, 0) > LONGEST_RUN;
+    const bool is_long = value_at(chain, 0) > LONGEST_SEGMENT;
     const Index *run = index_replace(&b, index_run_length(&b), loop_var(VAR_CHAIN), chain);
-    assert_true(open.is_open && !literal.is_open && open.vector_run == longest);
-    assert_int_equal(literal.vector_run, is_long ? longest : 0);
-    if (!is_long) assert_int_equal(literal.middle_run, value_at(run, 0));
+    assert_true(open.is_open && !literal.is_open && open.elements == longest);
+    assert_int_equal(literal.elements, is_long ? longest : 0);
+    if (!is_long) assert_int_equal(literal.iterations, value_at(run, 0));
   }
   arena_deinit(&arena);
 }

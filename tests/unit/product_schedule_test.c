@@ -25,7 +25,7 @@ static void products_are_found_however_they_are_spelled(void **state) {
     const Loop *loop = last_loop(only_schedule(&l));
     assert_true(loop_has(loop, LOOP_COLUMNS) && loop_sums_in_lanes(loop) && loop->roots[0].order->is_fused);
     assert_int_equal(only_schedule(&l)->kernel->axes[loop_vector_axis(loop)].extent, 972);
-    assert_int_equal(loop_runs(only_schedule(&l)->kernel, loop).middle_run, 1000); // three chains
+    assert_int_equal(loop_segments(loop).iterations, 1000); // three chains
     assert_true(loop->rows > 1 && loop->columns > 0);
     lowered_deinit(&l);
   }
@@ -170,14 +170,14 @@ static void long_sums_are_cut_into_chains(void **state) {
     const Loop *product = product_loop(s), *last = &s->loops[s->nloops - 1];
     const AxisSet summed = loop_inner_axes(product) & ~(1U << loop_vector_axis(product));
     assert_int_equal(axes_nelems(s->kernel, summed), cases[i].is_cut ? cases[i].chain : cases[i].length);
-    assert_int_equal(loop_runs(s->kernel, product).middle_run, cases[i].is_cut ? 0 : cases[i].chain);
+    assert_int_equal(loop_segments(product).iterations, cases[i].is_cut ? 0 : cases[i].chain);
     assert_int_equal(product != last, cases[i].is_cut);
     if (product != last) {
       const AxisSet blocks = loop_inner_axes(last) & ~(1U << loop_vector_axis(last));
       assert_true(loop_sums_in_lanes(last) && !loop_has(last, LOOP_COLUMNS));
       assert_int_equal(axes_nelems(s->kernel, blocks), (cases[i].length + cases[i].chain - 1) / cases[i].chain);
-      assert_int_equal(loop_runs(s->kernel, last).middle_run, 1); // adds each chain to a total
-      assert_false(blocks & ~loop_outer_axes(product));           // they can run in parallel
+      assert_int_equal(loop_segments(last).iterations, 1); // adds each chain to a total
+      assert_false(blocks & ~loop_outer_axes(product));    // they can run in parallel
     }
     lowered_deinit(&l);
   }

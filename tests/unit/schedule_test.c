@@ -4,8 +4,8 @@
 #include "ir/kernel/verify.h"
 #include "ir/loops/target.h"
 #include "passes/pipeline.h"
-#include "passes/schedule/order_kernel.h"
-#include "passes/schedule/traffic.h"
+#include "passes/schedule/order/order.h"
+#include "passes/schedule/order/traffic.h"
 #include "tests/unit/schedule_case.h"
 
 #include <setjmp.h>
@@ -93,7 +93,8 @@ static void layer_norm_gradient_visits_rows_once(void **state) {
   lowered_deinit(&l);
 }
 
-// Indices along an axis are exact in f32, so a causal mask leaves a softmax in f32; indices that are data do not.
+// Indices along an axis are exact in f32, so a causal mask is in the kernel of a softmax; indices that are data are
+// compared in f64, in another kernel.
 static void masks_made_of_indices_compute_in_f32(void **state) {
   (void)state;
   for (int is_data = 0; is_data < 2; is_data++) {
@@ -108,8 +109,10 @@ static void masks_made_of_indices_compute_in_f32(void **state) {
              is_data ? ", {name: row, type: s32, shape: [40, 1]}" : "",
              is_data ? "" : "  - {op: GenIndex, inputs: [x], outputs: [row], attributes: {axis: 0}}\n");
     Lowered l = lower(text, &usual, false);
-    if (!is_data) assert_false(only_schedule(&l)->kernel->is_f64);
-    else assert_true(l.program->schedules[0]->kernel->is_f64);
+    const size_t last = l.program->nkernels - 1;
+    assert_int_equal(last, is_data ? 2 : 0);
+    if (is_data) assert_true(l.program->schedules[1]->kernel->is_f64);
+    assert_false(l.program->schedules[last]->kernel->is_f64);
     lowered_deinit(&l);
   }
 }
@@ -165,28 +168,9 @@ static void batch_norm_gradient_of_few_channels_has_tiles(void **state) {
   const Loop *loops[8] = {NULL};
   assert_int_equal(main_loops(s, loops), 2);
   assert_int_equal(loop_nblocks(s->kernel, loops[0]), 2 * 64 * 10);
-  assert_int_equal(loop_tile(loops[0]), LONGEST_RUN * LANES);
+  assert_int_equal(loop_tile(loops[0]), LONGEST_SEGMENT * LANES);
   assert_int_equal(loop_tile(loops[1]), 0);
   lowered_deinit(&l);
-}
-
-// Where kernels end decides whether a tensor of f16 is rounded, which the number of rows must not decide.
-static void few_long_rows_of_rounded_tensors_are_fused_as_many(void **state) {
-  (void)state;
-  for (int i = 0; i < 4; i++) {
-    char text[1024];
-    snprintf(text, sizeof text,
-             "format: ngrad/1\nname: test\ninputs: [{name: x, type: %s, shape: [%d, 140000]}]\n"
-             "nodes: [{op: ReduceMax, inputs: [x], outputs: [m], attributes: {axes: [1], keep_dims: true}},\n"
-             "        {op: Subtract, inputs: [x, m], outputs: [c]},\n"
-             "        {op: Exp, inputs: [c], outputs: [e]},\n"
-             "        {op: ReduceSum, inputs: [e], outputs: [s], attributes: {axes: [1], keep_dims: true}},\n"
-             "        {op: Divide, inputs: [e, s], outputs: [y]}]\noutputs: [e, y]\n",
-             i < 2 ? "f16" : "bf16", i % 2 ? 20 : 3);
-    Lowered l = lower(text, &usual, false);
-    assert_int_equal(l.program->nkernels, 1);
-    lowered_deinit(&l);
-  }
 }
 
 static void batch_norm_gradient_nxc_takes_two_loops(void **state) {
@@ -613,6 +597,30 @@ static void region_that_no_schedule_carries_is_not_begun(void **state) {
   lowered_deinit(&l);
 }
 
+// A maximum over some of the axes that a sum reduces splits them, and so the sum's runs.
+static void maximum_beside_a_sum_leaves_its_order(void **state) {
+  (void)state;
+  Lowered l = lower("format: ngrad/1\nname: test\ninputs: [{name: x, type: f32, shape: [3, 37, 64]}]\n"
+                    "nodes: [{op: Exp, inputs: [x], outputs: [y]},\n"
+                    "        {op: ReduceSum, inputs: [y], outputs: [all], attributes: {axes: [0, 1, 2]}},\n"
+                    "        {op: ReduceMax, inputs: [y], outputs: [m], attributes: {axes: [1, 2], keep_dims: true}},\n"
+                    "        {op: Multiply, inputs: [y, m], outputs: [z]}]\noutputs: [all, m, z]\n",
+                    &usual, false);
+  int64_t most = 0; // operands of a first level of a sum
+  for (size_t i = 0; i < l.program->nkernels; i++) {
+    const Schedule *s = l.program->schedules[i];
+    for (size_t n = 0; n < s->nloops; n++)
+      for (size_t r = 0; r < s->loops[n].nroots; r++) {
+        const SumOrder *o = s->loops[n].roots[r].order;
+        if (!o || o->reduction != EXPR_REDUCE_SUM) continue;
+        const int64_t nelems = axes_nelems(s->kernel, o->levels[0].axes);
+        if (nelems > most) most = nelems;
+      }
+  }
+  assert_int_equal(most, 3 * 37 * 64);
+  lowered_deinit(&l);
+}
+
 // One number everywhere varies over no axis, and the store over all.
 static void gradient_of_a_number_everywhere_has_a_schedule(void **state) {
   (void)state;
@@ -800,7 +808,6 @@ int main(void) {
       cmocka_unit_test(layer_norm_of_one_row_is_cut_into_tiles),
       cmocka_unit_test(batch_norm_gradient_ncx_finishes_a_channel_at_a_time),
       cmocka_unit_test(batch_norm_gradient_of_few_channels_has_tiles),
-      cmocka_unit_test(few_long_rows_of_rounded_tensors_are_fused_as_many),
       cmocka_unit_test(batch_norm_gradient_nxc_takes_two_loops),
       cmocka_unit_test(gradient_with_frozen_statistics_is_one_look_at_the_data),
       cmocka_unit_test(layer_norm_sweeps_a_row_three_times),
@@ -818,6 +825,7 @@ int main(void) {
       cmocka_unit_test(sweeps_fetch_what_the_caches_have_room_for),
       cmocka_unit_test(stores_within_cache_lines_have_sweeps_of_their_own),
       cmocka_unit_test(region_that_no_schedule_carries_is_not_begun),
+      cmocka_unit_test(maximum_beside_a_sum_leaves_its_order),
       cmocka_unit_test(gradient_of_a_number_everywhere_has_a_schedule),
       cmocka_unit_test(gate_is_read_once_where_the_caches_do_not_hold_it),
       cmocka_unit_test(target_does_not_decide_the_order_of_additions),

@@ -18,7 +18,8 @@ static bool are_orders_implied(const Schedule *s) {
     for (size_t i = 0; i < s->loops[l].nroots; i++) {
       const Root *root = &s->loops[l].roots[i];
       if (!root->order) continue;
-      const SumOrder implied = loop_sum_order(s, &s->loops[l], root, loop_sum_numbers(root->order));
+      SumOrder implied = loop_sum_order(s, &s->loops[l], root, root->order->levels[0].cut.length == 1);
+      implied.is_fused = root->order->is_fused;
       are_implied &= sum_order_equal(root->order, &implied);
     }
   return are_implied;

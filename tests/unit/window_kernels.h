@@ -7,8 +7,8 @@
 #include "ir/kernel/simplify.h"
 #include "ir/kernel/verify.h"
 #include "ir/loops/target.h"
-#include "passes/schedule/order_kernel.h"
-#include "passes/schedule/tune.h"
+#include "passes/schedule/order/order.h"
+#include "passes/schedule/tune/tune.h"
 
 #include <math.h>
 #include <setjmp.h>

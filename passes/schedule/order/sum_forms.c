@@ -1,0 +1,128 @@
+// Compares the orders of sums of kernels that have other axes.
+#include "passes/schedule/order/sum_forms.h"
+
+#include "ir/support/splitmix.h"
+
+static bool cuts_equal(const Cut *a, const Cut *b) {
+  return a->length == b->length && a->most == b->most && a->longest == b->longest;
+}
+
+static bool levels_equal(const struct FormLevel *a, const struct FormLevel *b) {
+  return a->accumulators == b->accumulators && a->type == b->type && cuts_equal(&a->cut, &b->cut);
+}
+
+static bool forms_equal(const SumForm *a, const SumForm *b) {
+  bool is_equal = a->reduction == b->reduction && a->is_fused == b->is_fused && a->extents == b->extents &&
+                  a->nlevels == b->nlevels;
+  for (int i = 0; is_equal && i < a->nlevels; i++) is_equal = levels_equal(&a->levels[i], &b->levels[i]);
+  return is_equal;
+}
+
+static bool has_form(const SumForms *forms, const SumForm *form) {
+  int i = 0;
+  while (i < forms->count && !forms_equal(&forms->forms[i], form)) i++;
+  return i < forms->count;
+}
+
+static void add(SumForms *forms, const SumForm *form) {
+  if (has_form(forms, form)) return;
+  if (forms->count == MOST_SUM_FORMS) forms->are_more = true;
+  else forms->forms[forms->count++] = *form;
+}
+
+// A level that makes one result is not cut, and has the results of the level outside of it, in its own type.
+static void leave_out_totals(const Kernel *k, const SumOrder *o, SumForm *f) {
+  struct FormLevel *first = &f->levels[0];
+  const AxisSet axes = o->levels[0].axes;
+  const int64_t noperands = axes_nelems(k, axes);
+  if (!first->cut.length || axes_monomial(k, axes) || noperands > cut_length(&first->cut, noperands)) return;
+  first->cut = (Cut){0};
+  if (f->nlevels < 2 || f->levels[1].accumulators != first->accumulators) return;
+  f->nlevels--;
+  for (int i = 1; i < f->nlevels; i++) {
+    f->levels[i] = f->levels[i + 1];
+    f->levels[i].type = first->type;
+  }
+}
+
+typedef struct Row { // neighbouring axes that are as good as one
+  int64_t extent;
+  Monomial monomial;
+} Row;
+
+// The extent of both as one axis.
+static int64_t times(int64_t a, int64_t b) {
+  return a && b > GREATEST_NELEMS / a ? GREATEST_NELEMS : a * b;
+}
+
+// Whether the iterations of an axis around `inside` are added as if the two were one axis: lanes and runs do not begin
+// anew in each iteration. is_innermost: no other row is inside of `inside`.
+static bool are_one_row(const struct FormLevel *first, const Row *inside, const Axis *axis, bool is_innermost) {
+  const int64_t run = first->cut.length, both = times(inside->extent, axis->extent);
+  const bool is_open = inside->monomial || axis->monomial;
+  if (first->accumulators == 1) // a single chain, or chains of whole iterations of an axis
+    return run <= 1 || (is_innermost && !is_open && both < (int64_t)2 * CHAIN);
+  if (inside->monomial || inside->extent % first->accumulators) return false;
+  return !run || !(inside->extent % run) || !(run % inside->extent) || (!is_open && both <= run);
+}
+
+static uint64_t hash_row(uint64_t hash, const Row *row) {
+  return splitmix64(splitmix64(hash ^ (uint64_t)row->extent) ^ (uint64_t)row->monomial);
+}
+
+// is_flat: the axes are one row whatever their extents, as outer axes are.
+static uint64_t hash_extents(const Kernel *k, const Loop *loop, AxisSet axes, const struct FormLevel *first,
+                             bool is_flat) {
+  Row row = {1, 0};
+  uint64_t hash = 0;
+  for (int i = loop->nouter + loop->ninner; i-- > 0;) {
+    const Axis *axis = &k->axes[loop->axes[i]];
+    if (!(axes >> loop->axes[i] & 1)) continue;
+    if ((row.extent != 1 || row.monomial) && !is_flat && !are_one_row(first, &row, axis, !hash)) {
+      hash = hash_row(hash, &row);
+      row = (Row){1, 0};
+    }
+    row = (Row){times(row.extent, axis->extent), row.monomial + axis->monomial};
+  }
+  return hash_row(hash, &row);
+}
+
+static SumForm form_of(const Kernel *k, const Loop *loop, const Root *root) {
+  const SumOrder *o = root->order;
+  SumForm f = {.reduction = o->reduction, .is_fused = o->is_fused, .nlevels = o->nlevels};
+  for (int i = 0; i < o->nlevels; i++) {
+    const SumLevel *l = &o->levels[i];
+    f.levels[i] = (struct FormLevel){.cut = l->cut, .accumulators = l->accumulators, .type = l->type};
+  }
+  leave_out_totals(k, o, &f);
+  f.extents = hash_extents(k, loop, o->levels[0].axes, &f.levels[0], root->kind == ROOT_REDUCE_OUTER);
+  return f;
+}
+
+void sum_forms_add(SumForms *forms, const Schedule *s) {
+  for (size_t i = 0; i < s->nloops; i++) {
+    forms->are_in_lanes |= loop_sums_in_lanes(&s->loops[i]) && loop_has_roots(&s->loops[i], ROOT_REDUCE_INNER);
+    for (size_t n = 0; n < s->loops[i].nroots; n++) {
+      const Root *root = &s->loops[i].roots[n];
+      if (!root->order || reduction_is_exact(s->kernel, root->order->reduction)) continue;
+      const SumForm form = form_of(s->kernel, &s->loops[i], root);
+      add(forms, &form);
+    }
+  }
+}
+
+void sum_forms_add_all(SumForms *forms, const SumForms *others) {
+  for (int i = 0; i < others->count; i++) add(forms, &others->forms[i]);
+  forms->are_more |= others->are_more;
+  forms->are_in_lanes |= others->are_in_lanes;
+}
+
+static bool has_all(const SumForms *forms, const SumForms *others) {
+  int i = 0;
+  while (i < others->count && has_form(forms, &others->forms[i])) i++;
+  return i == others->count;
+}
+
+bool sum_forms_equal(const SumForms *one, const SumForms *other) {
+  return !one->are_more && !other->are_more && has_all(one, other) && has_all(other, one);
+}

@@ -1,0 +1,37 @@
+// What decides the bits of a kernel's sums, apart from their operands, so that kernels can be compared: a sum must have
+// in a kernel with others the order that it has alone.
+#ifndef NGRAD_PASSES_SCHEDULE_ORDER_SUM_FORMS_H
+#define NGRAD_PASSES_SCHEDULE_ORDER_SUM_FORMS_H
+
+#include "ir/kernel/schedule.h"
+
+// A SumOrder with extents in place of axes, and without levels that change nothing.
+typedef struct SumForm {
+  ExprOp reduction;
+  bool is_fused;
+  uint64_t extents; // a hash of the extents of the reduced axes. Neighbouring axes are one if their elements are added
+                    // as those of one row
+  int nlevels;
+  struct FormLevel {
+    Cut cut;
+    int accumulators;
+    Type type;
+  } levels[MOST_SUM_LEVELS];
+} SumForm;
+
+enum { MOST_SUM_FORMS = 24 };
+
+typedef struct SumForms { // each form once
+  SumForm forms[MOST_SUM_FORMS];
+  int count;
+  bool are_more;     // there are others
+  bool are_in_lanes; // some sums are of products or windows: each lane has its own
+} SumForms;
+
+// Adds the forms of the schedule's sums. Maxima and the like, which are the same in any order, have none.
+void sum_forms_add(SumForms *forms, const Schedule *s);
+void sum_forms_add_all(SumForms *forms, const SumForms *others);
+// Whether both have the same forms. False if either has too many to know.
+bool sum_forms_equal(const SumForms *one, const SumForms *other);
+
+#endif
