@@ -401,8 +401,8 @@ typedef struct ng_gradient_options {
   size_t nof;
   int save_least; /* the gradient graph recomputes saved values where that is cheap from values it reads anyway */
   ng_derivative derivative; /* of ng_graph_gradient; other functions take the gradient */
-  /* As in ng_train_options, of NG_GRADIENT and graphs without leaves only. The gradient takes saved values of bf16;
-     ng_graph_gradient_forward gives these, and rounds the operands of its products. */
+  /* As in ng_train_options, of NG_GRADIENT and graphs without leaves only. The gradient takes saved values of bf16 or
+     f16; ng_graph_gradient_forward gives these, and rounds the operands of its products. Nothing is scaled. */
   const char *precision;
   const char *const *keep_f32;
   size_t nkeep_f32;
@@ -480,11 +480,14 @@ typedef struct ng_train_options {
      in "bias". */
   const char *const *no_decay;
   size_t nno_decay;
-  /* "f32" or "bf16"; NULL: "f32". bf16: products and convolutions take operands of bf16 and add in f32, and activations
-     that the backward pass reads are kept as bf16. States, norms, softmax, losses and all else are computed in f32. */
+  /* "f32", "bf16" or "f16"; NULL: "f32". bf16: products and convolutions take operands of bf16 and add in f32, and
+     activations that the backward pass reads are kept as bf16. States, norms, softmax, losses and all else are computed
+     in f32. f16: likewise, and the gradients of the losses are multiplied by the state "loss_scale", from 65536 on, and
+     those of the parameters divided by it. A step with a gradient that is not finite changes no floating-point state,
+     but halves the scale; 2000 others in a row double it. "loss_scale.calls" counts these, "updates" all others. */
   const char *precision;
-  const char *const *keep_f32; /* with bf16: operators that read, compute and keep f32, as do their gradients (those of
-                                  Convolution are the operators ConvolutionBackward...; of MatMul, MatMul) */
+  const char *const *keep_f32; /* with bf16 or f16: operators that read, compute and keep f32, as do their gradients
+                                  (those of Convolution are the operators ConvolutionBackward...; of MatMul, MatMul) */
   size_t nkeep_f32;
 } ng_train_options;
 

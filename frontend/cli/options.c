@@ -191,10 +191,11 @@ static const Option options[] = {
      "no weight decay for parameters whose names match; norms-and-biases: those with at most one axis, or a name that "
      "ends in bias; repeatable"},
     {OPTION_TRAIN | OPTION_FORWARD, "precision", 0, "TYPE", KIND_TEXT, FIELD(precision),
-     "f32 or bf16 (default f32): bf16 rounds the operands of products and convolutions, and what the backward pass "
-     "keeps; states, norms, softmax and losses stay f32"},
+     "f32, bf16 or f16 (default f32): rounds the operands of products and convolutions, and what the backward pass "
+     "keeps; states, norms, softmax and losses stay f32. train with f16 scales the losses, and skips steps whose "
+     "gradients overflow"},
     {OPTION_TRAIN | OPTION_FORWARD, "keep-f32", 0, "OPS", KIND_NAMES, FIELD(keep_f32),
-     "with --precision bf16: operators that stay f32, and keep f32, as in MatMul,GELU; repeatable"},
+     "with --precision bf16 or f16: operators that stay f32, and keep f32, as in MatMul,GELU; repeatable"},
     {OPTION_TRAIN, "list-parameters", 0, NULL, KIND_FLAG, FIELD(lists_parameters),
      "print for each floating-point constant and state whether it is trained, why not, and whether it has weight "
      "decay"},

@@ -1236,8 +1236,9 @@ class Graph(_Signed):
     ) -> Graph:  # fmt: skip
         """The training step: a call computes the losses and updates the states. settings: learning_rate=0.1, ...
 
-        precision: "f32" or "bf16", for the operands of products and convolutions, and what the backward pass keeps.
-        keep_f32: with "bf16", names of operators that stay f32.
+        precision: "f32", "bf16" or "f16", for the operands of products and convolutions, and what the backward pass
+        keeps. With "f16" the losses are scaled, and steps whose gradients overflow are skipped.
+        keep_f32: with "bf16" or "f16", names of operators that stay f32.
         """
         numbers_ = tuple((_encode(name), _number(value, name)) for name, value in settings.items())
         chosen = [text and _encode(text) for text in (optimizer, schedule)]

@@ -41,6 +41,10 @@
 
 #define D_FMA(a, b, c) fma(a, b, c)
 
+#define V_FLUSH(x) f32_flush(x)
+
+#define V_FMA_FLUSHED(a, b, c) f32_fma_flushed(a, b, c)
+
 #define V_SQRT(a) sqrtf(a)
 
 #define D_SQRT(a) sqrt(a)
