@@ -64,9 +64,9 @@ static const struct {
      "RMSNormalization y (opset 28): expected at most 2 inputs"},
     {NEW_MODEL(X "1{1'x' 1'x' 1'x' 2'y' 4'GroupNormalization'} " Y),
      "GroupNormalization y (opset 28): num_groups: expected a number above 0"},
-    {NEW_MODEL(INPUT("x", DIM(2) DIM(3)) INFO(11, "c", 9, "")
-                   "1{1'c' 2'y' 4'If' 5{1'then_branch' 6{1{1'x' 2'a' 4'Identity'} 12{1'a'}}} "
-                   "5{1'else_branch' 6{1{1'x' 2'b' 4'Det'} 12{1'b'}}}} " Y),
+    {NEW_MODEL(INPUT("x", DIM(2) DIM(3))
+                   INFO(11, "c", 9, "") "1{1'c' 2'y' 4'If' 5{1'then_branch' 6{1{1'x' 2'a' 4'Identity'} 12{1'a'}}} "
+                                        "5{1'else_branch' 6{1{1'x' 2'b' 4'Det'} 12{1'b'}}}} " Y),
      "Det b (opset 28): expected square matrices of 1 to 16 rows\n"
      "If y (opset 28): the input c must be known when the model is read: --constant c=FILE, of .npy or .pb"},
     {NEW_MODEL(INPUT("x", DIM(2) DIM(3)) NODE("Det", "x", "y") Y),
