@@ -102,11 +102,19 @@ static bool reads_in_place(const Kernel *k, const Product *p) {
          summed_pitch(k, p, p->row) + summed_pitch(k, p, p->vector) <= k->costs->long_sum_pitch;
 }
 
+bool schedule_rounds_in_place(const Kernel *k, ExprId sum, ExprId factor, int axis) {
+  const Expr *e = &k->exprs[factor], *load = &k->exprs[e->args[0]];
+  return (e->op == EXPR_ROUND_BF16 || e->op == EXPR_ROUND_F16) && load->op == EXPR_LOAD && !load->args[0] &&
+         k->accesses[load->access].stride[axis] == 1 &&
+         axes_nelems(k, k->exprs[sum].axes & ~e->axes) < k->costs->copy_rows;
+}
+
 bool schedule_packs_vectors(const Kernel *k, const Product *p) {
   const Costs *c = k->costs;
   const Expr *e = &k->exprs[p->vector];
   if (k->axes[p->vector_axis].monomial || axes_monomial(k, e->axes & k->exprs[p->sum].reduced)) return false;
   if (is_window(k, p->vector) || (p->cut.length && !p->cut.is_padded && reads_in_place(k, p))) return false;
+  if (schedule_rounds_in_place(k, p->sum, p->vector, p->vector_axis) && !p->cut.length) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
   if (p->in_place && !p->cut.is_padded) return false;
   const Access *a = &k->accesses[e->access];
