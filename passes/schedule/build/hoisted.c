@@ -92,7 +92,7 @@ void find_indices(NestBuilder *r, AxisSet axes, bool by_row) {
       const Index *index = index_of(&r->b, INDEX_DIVIDE, row, index_number(&r->b, below, monomial));
       const bool is_first = of_rows ? below * own->extent == loop->rows : i == 0;
       if (!is_first) index = index_of(&r->b, INDEX_REMAINDER, index, index_number(&r->b, own->extent, own->monomial));
-      add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_AXIS, (uint32_t)axis}, .value = index});
+      set(r, (Var){VAR_AXIS, (uint32_t)axis}, index);
     }
     below *= own->extent > 0 ? own->extent : 1;
     monomial += own->monomial;

@@ -99,7 +99,9 @@ const Index *partial_test(NestBuilder *r, AccessId id);      // that guards an u
 // values.c: nodes for values and stores.
 
 LoopNode *add(NestBuilder *r, LoopNode node);
+void set(NestBuilder *r, Var var, const Index *value);
 void open_body(NestBuilder *r, LoopNode *node);
+LoopNode *open_if(NestBuilder *r, const Index *test); // NULL: a scope
 void close_body(NestBuilder *r);
 // Adds a loop, and opens its body.
 LoopNode *open_for(NestBuilder *r, VarKind kind, const Index *from, const Index *to, const Index *step);
@@ -146,7 +148,7 @@ void build_sweep(NestBuilder *r, int sweep);
 
 // micro_kernel.c, block.c
 
-void build_micro_kernel(NestBuilder *r, LoopNode **step);
+void build_micro_kernel(NestBuilder *r, LoopNode **nodes);
 void build_block(NestBuilder *r);
 
 // hoisted.c

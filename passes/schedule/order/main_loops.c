@@ -9,8 +9,7 @@
 #include <string.h>
 
 static bool is_leaf(const Expr *e) {
-  return (e->op == EXPR_LOAD && !e->args[0]) || e->op == EXPR_CONSTANT || e->op == EXPR_INDEX || e->op == EXPR_COUNT ||
-         e->op == EXPR_RECIPROCAL || e->op == EXPR_INTEGER;
+  return !e->args[0] && e->op != EXPR_COMBINE;
 }
 
 // Sets row-major strides along these axes; `next`, times *monomial, is the stride of the last axis. Returns the stride
