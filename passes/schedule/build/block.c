@@ -74,7 +74,7 @@ static int count_rest(const NestBuilder *r) {
 }
 
 // Adds a loop that calls the micro-kernel for `rows` outer iterations at a time, while at least that many are left.
-static void add_steps(NestBuilder *r, int rows, const Index *columns_end) {
+static void add_calls(NestBuilder *r, int rows, const Index *columns_end) {
   if (!rows) return;
   open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
                                  .var = {VAR_OUTER, 0},
@@ -86,11 +86,11 @@ static void add_steps(NestBuilder *r, int rows, const Index *columns_end) {
 }
 
 // The micro-kernels of a block, or of a part of its columns, which ends at `columns_end`.
-static void build_steps(NestBuilder *r, const NestLevel *level, const Index *columns_end) {
+static void build_calls(NestBuilder *r, const NestLevel *level, const Index *columns_end) {
   const Index *outer = var(r, VAR_OUTER, 0), *end = var(r, VAR_END, 0);
   add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_OUTER, 0}, .value = var(r, VAR_BEGIN, 0), .is_counter = true});
-  add_steps(r, level->role == ROLE_LANES ? LANES : (int)level->factor, columns_end);
-  add_steps(r, count_rest(r), columns_end);
+  add_calls(r, level->role == ROLE_LANES ? LANES : (int)level->factor, columns_end);
+  add_calls(r, count_rest(r), columns_end);
   if (level->role != ROLE_LANES) return;
   open_if(r, index_of(&r->b, INDEX_LESS, outer, end));
   add(r, (LoopNode){.kind = NODE_CALL, .has_fewer_lanes = true, .value = minus(r, end, outer)});
@@ -128,7 +128,7 @@ static void build_outer_level(NestBuilder *r, int at, const Index *columns_end) 
   if (at == r->nest.inside) add(r, (LoopNode){.kind = NODE_CALL}); // a tile
   else if (level->role == ROLE_CUT && are_columns) build_columns(r, at);
   else if (level->role == ROLE_BATCH || level->role == ROLE_CUT) build_outer_level(r, at + 1, columns_end);
-  else build_steps(r, level, columns_end);
+  else build_calls(r, level, columns_end);
 }
 
 // A block of a scatter goes over all indices, and adds the operands whose index is a row of the block.

@@ -67,7 +67,7 @@ static void store_row(NestBuilder *r, int before) {
 
 AxisSet mentioned_shared_axes(NestBuilder *r) {
   AxisSet axes = 0;
-  need_all(r);
+  need_sweep(r, ALL_SWEEPS);
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (r->is_needed[id] && expr_has_access(&r->k->exprs[id]))
       axes |= access_axes(r->k, &r->k->accesses[r->k->exprs[id].access]);
@@ -112,7 +112,7 @@ void find_bounded_indices(NestBuilder *r) {
 }
 
 void build_hoisted(NestBuilder *r, int before) {
-  need_all(r);
+  need_sweep(r, ALL_SWEEPS);
   if (!has_row_work(r, before)) return;
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     if (!is_emitted(r, id) || r->ready[id] != before) continue;

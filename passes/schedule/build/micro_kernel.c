@@ -4,7 +4,7 @@
 
 void build_micro_kernel(NestBuilder *r, LoopNode **nodes) {
   tree_open(&r->b, nodes);
-  need_all(r);
+  need_sweep(r, ALL_SWEEPS);
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
     if (root->kind == ROOT_STORE) declare_wanted(r, root->access);
   find_indices(r, mentioned_shared_axes(r), false);

@@ -63,7 +63,6 @@ void need_expr(NestBuilder *r, ExprId id);
 void need_none(NestBuilder *r);
 void need_root(NestBuilder *r, const Root *root);
 void need_sweep(NestBuilder *r, int sweep);
-void need_all(NestBuilder *r);
 bool is_emitted(const NestBuilder *r, ExprId id); // needed, and computed by a NODE_LET
 void find_ready(NestBuilder *r);
 

@@ -20,8 +20,9 @@ static bool is_sum(const Address *a) {
   return a->buffer == BUFFER_SUM || a->buffer == BUFFER_TOTAL;
 }
 
-// Edits a node copied into a group of `count` vectors. If the loop over vectors encloses loops over sums, a sum gets an
-// accumulator for each vector of the group, and an update adds to its vector's; else all add to the same.
+// Edits a node copied into a group of `count` vectors (an edit of tree_add_copy). If each lane has a sum of its own,
+// the group has an accumulator for each vector, beside those for each row, and an update adds to its vector's; else all
+// vectors of the group are parts of the same sum.
 static bool use_own_accumulator(LoopNode *n, const LoopTree *t, int count) {
   if (node_combines(t, n) || !loop_sums_in_lanes(t->loop)) return true;
   Address *const sums[] = {&n->to, &n->from};
