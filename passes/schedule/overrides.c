@@ -1,5 +1,7 @@
-// The keys of `--schedule KEY=N`, which overrides a number of the schedule.
+// The keys of `--schedule KEY=N`, which overrides a number of the schedule, and passes that are left out or shown.
 #include "passes/schedule/overrides.h"
+
+#include "passes/schedule/kernel_pass.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +58,28 @@ bool schedule_override(ScheduleOverrides *overrides, const char *setting, Diagno
     return true;
   }
   return refuse_key(d, setting);
+}
+
+bool schedule_disables(const ScheduleOverrides *overrides, const char *pass) {
+  for (size_t i = 0; i < overrides->ndisabled; i++)
+    if (strcmp(overrides->disabled[i], pass) == 0) return true;
+  return false;
+}
+
+bool kernel_pass_runs(const KernelPass *pass, const ScheduleOverrides *overrides) {
+  if (pass->use == FOR_SPEED && overrides->for_size) return false;
+  return pass->use == NEEDED || !schedule_disables(overrides, pass->name);
+}
+
+bool schedule_keep_text(Schedule *s, const ScheduleOverrides *overrides, const char *pass) {
+  if (!overrides->after || strcmp(overrides->after, pass) != 0) return true;
+  Text text;
+  text_init(&text, s->kernel->arena->allocator);
+  schedule_print(s, &text);
+  s->shown = text.out_of_memory ? NULL : arena_format(s->kernel->arena, "%s", text_string(&text));
+  text_deinit(&text);
+  s->kernel->out_of_memory |= !s->shown;
+  return s->shown;
 }
 
 int64_t schedule_number(const ScheduleOverrides *overrides, ScheduleKey key, int64_t chosen) {

@@ -480,7 +480,8 @@ bool schedule_order_part(Scheduling *s) {
   for (ExprId i = 1; i < s->noriginals; i++)
     if (s->plan[i].time.phase > last) last = s->plan[i].time.phase;
   for (s->phase = 0; s->phase <= last; s->phase++) {
-    if (s->product.rows && s->phase == 1) schedule_leave_product(s);
+    if (s->product.rows && s->phase == 1) // the product's results are in memory
+      s->strategy = ALONG_ROWS, s->inner = 1U << s->vector_axis;
     if (!add_producer_loops(s, s->phase) || !add_main_loop(s, s->phase)) return false;
   }
   return true;
