@@ -156,6 +156,10 @@ typedef enum ng_type {
   NG_F8_E5M2,
   NG_S4, /* two elements a byte, the first in the low half; an odd count leaves the last high half unchanged */
   NG_U4,
+  NG_S16,
+  NG_U16,
+  NG_U32,
+  NG_U64,
   NG_TYPE_COUNT
 } ng_type;
 
@@ -192,6 +196,8 @@ typedef struct ng_read_options {
 } ng_read_options;
 NG_API ng_graph *ng_graph_read_file_with(ng_context *ctx, const char *path, const ng_read_options *options);
 NG_API ng_graph *ng_graph_read(ng_context *ctx, const char *name, const char *text, size_t nbytes, const char *folder);
+NG_API ng_graph *ng_graph_read_with(ng_context *ctx, const char *name, const char *text, size_t nbytes,
+                                    const char *folder, const ng_read_options *options);
 NG_API void ng_graph_free(ng_graph *g);
 
 NG_API const char *ng_graph_name(const ng_graph *g);
@@ -395,8 +401,8 @@ typedef struct ng_gradient_options {
   size_t nof;
   int save_least; /* the gradient graph recomputes saved values where that is cheap from values it reads anyway */
   ng_derivative derivative; /* of ng_graph_gradient; other functions take the gradient */
-  /* As in ng_train_options, of NG_GRADIENT and graphs without leaves only. The gradient takes saved values of bf16;
-     ng_graph_gradient_forward gives these, and rounds the operands of its products. */
+  /* As in ng_train_options, of NG_GRADIENT and graphs without leaves only. The gradient takes saved values of bf16 or
+     f16; ng_graph_gradient_forward gives these, and rounds the operands of its products. Nothing is scaled. */
   const char *precision;
   const char *const *keep_f32;
   size_t nkeep_f32;
@@ -474,11 +480,14 @@ typedef struct ng_train_options {
      in "bias". */
   const char *const *no_decay;
   size_t nno_decay;
-  /* "f32" or "bf16"; NULL: "f32". bf16: products and convolutions take operands of bf16 and add in f32, and activations
-     that the backward pass reads are kept as bf16. States, norms, softmax, losses and all else are computed in f32. */
+  /* "f32", "bf16" or "f16"; NULL: "f32". bf16: products and convolutions take operands of bf16 and add in f32, and
+     activations that the backward pass reads are kept as bf16. States, norms, softmax, losses and all else are computed
+     in f32. f16: likewise, and the gradients of the losses are multiplied by the state "loss_scale", from 65536 on, and
+     those of the parameters divided by it. A step with a gradient that is not finite changes no floating-point state,
+     but halves the scale; 2000 others in a row double it. "loss_scale.calls" counts these, "updates" all others. */
   const char *precision;
-  const char *const *keep_f32; /* with bf16: operators that read, compute and keep f32, as do their gradients (those of
-                                  Convolution are the operators ConvolutionBackward...; of MatMul, MatMul) */
+  const char *const *keep_f32; /* with bf16 or f16: operators that read, compute and keep f32, as do their gradients
+                                  (those of Convolution are the operators ConvolutionBackward...; of MatMul, MatMul) */
   size_t nkeep_f32;
 } ng_train_options;
 
@@ -627,8 +636,8 @@ typedef struct ng_difference {
 
 /* actual and expected may differ in type but not in shape (NG_WRONG after a message). Infinities of one sign are equal;
    a NaN or an infinity is infinitely far from everything else. tolerance < 0: the default of actual's type: f64 1e-12,
-   f32 1e-5, f16 2e-3, bf16 1.6e-2, 0 for s64, s32 and booleans; types of 8 and 4 bits may differ by a unit in the last
-   place. NG_DIFFERENT: outside the tolerance. */
+   f32 1e-5, f16 2e-3, bf16 1.6e-2, 0 for integers of 32 and 64 bits and booleans; types of 16, 8 and 4 bits may differ
+   by a unit in the last place. NG_DIFFERENT: outside the tolerance. */
 NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, const ng_tensor *expected,
                                    double tolerance, ng_difference *out);
 

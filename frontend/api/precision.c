@@ -6,13 +6,14 @@
 #include <string.h>
 
 static ng_status choose_type(ng_context *ctx, const char *precision, Type *type) {
-  static const char *const known[] = {"f32", "bf16"};
-  if (!precision || strcmp(precision, "f32") == 0) return NG_OK;
-  *type = TYPE_BF16;
-  if (strcmp(precision, "bf16") == 0) return NG_OK;
-  if (strcmp(precision, "f16") != 0) return unknown_name(ctx, "precision", precision, known, 2);
-  return argument_error(ctx, "precision: expected f32 or bf16, found f16, whose range needs a loss that is scaled, "
-                             "which no graph of ngrad is yet; bf16 has the range of f32");
+  static const char *const known[] = {"f32", "bf16", "f16"};
+  static const Type types[] = {TYPE_NONE, TYPE_BF16, TYPE_F16};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (strcmp(precision ? precision : "f32", known[i]) != 0) continue;
+    *type = types[i];
+    return NG_OK;
+  }
+  return unknown_name(ctx, "precision", precision, known, sizeof known / sizeof *known);
 }
 
 // An operator itself, and those named after its gradient.
@@ -36,7 +37,7 @@ ng_status precision_choose(ng_context *ctx, const char *precision, const char *c
   ng_status status = choose_type(ctx, precision, &mixed->type);
   if (status != NG_OK || !nkeep_f32) return status;
   if (!mixed->type)
-    return argument_error(ctx, "keep_f32: expected precision bf16 with it; without, every operator stays f32");
+    return argument_error(ctx, "keep_f32: expected precision bf16 or f16 with it; without, every operator stays f32");
   bool *stays_wide = ARENA_ARRAY(arena, bool, OP_COUNT);
   mixed->stays_wide = stays_wide;
   if (!stays_wide) return out_of_memory_status(ctx);

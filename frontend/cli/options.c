@@ -1,6 +1,7 @@
 // Parses the command line: --name value, --name=value, -o value. "--" ends the options, and "-" is an operand.
 #include "frontend/cli/options.h"
 
+#include "frontend/cli/help.h"
 #include "frontend/cli/session.h"
 
 #include <errno.h>
@@ -190,10 +191,11 @@ static const Option options[] = {
      "no weight decay for parameters whose names match; norms-and-biases: those with at most one axis, or a name that "
      "ends in bias; repeatable"},
     {OPTION_TRAIN | OPTION_FORWARD, "precision", 0, "TYPE", KIND_TEXT, FIELD(precision),
-     "f32 or bf16 (default f32): bf16 rounds the operands of products and convolutions, and what the backward pass "
-     "keeps; states, norms, softmax and losses stay f32"},
+     "f32, bf16 or f16 (default f32): rounds the operands of products and convolutions, and what the backward pass "
+     "keeps; states, norms, softmax and losses stay f32. train with f16 scales the losses, and skips steps whose "
+     "gradients overflow"},
     {OPTION_TRAIN | OPTION_FORWARD, "keep-f32", 0, "OPS", KIND_NAMES, FIELD(keep_f32),
-     "with --precision bf16: operators that stay f32, and keep f32, as in MatMul,GELU; repeatable"},
+     "with --precision bf16 or f16: operators that stay f32, and keep f32, as in MatMul,GELU; repeatable"},
     {OPTION_TRAIN, "list-parameters", 0, NULL, KIND_FLAG, FIELD(lists_parameters),
      "print for each floating-point constant and state whether it is trained, why not, and whether it has weight "
      "decay"},
@@ -559,6 +561,7 @@ void settings_free(Settings *s) {
 }
 
 static void print_options(const Verb *verb) {
+  enum { behind_option = 25 };
   printf("\noptions:\n");
   for (const Option *o = options; o < options + NOPTIONS; o++) {
     if (!(o->bit & (verb->options | OPTION_ANY))) continue;
@@ -566,7 +569,8 @@ static void print_options(const Verb *verb) {
     const char *argument = o->argument ? o->argument : "", *space = o->argument ? " " : "";
     if (o->letter) snprintf(left, sizeof left, "-%c, --%s%s%s", o->letter, o->name, space, argument);
     else snprintf(left, sizeof left, "    --%s%s%s", o->name, space, argument);
-    printf("  %-22s %s\n", left, o->help);
+    const int column = printf("  %-22s ", left);
+    help_print_wrapped(stdout, o->help, (size_t)column, behind_option);
   }
 }
 
@@ -574,9 +578,9 @@ void verb_print_help(const Verb *verb) {
   static const char *const meanings[] = {
       "done", "the graph or its data is wrong", "wrong usage", "a comparison failed", "the C compiler failed",
   };
-  printf("usage: ngrad %s [OPTION...]%s%s\n\n%s\n", verb->name, *verb->operands ? " " : "", verb->operands,
-         verb->summary);
-  if (verb->details) printf("\n%s", verb->details);
+  printf("usage: ngrad %s [OPTION...]%s%s\n\n", verb->name, *verb->operands ? " " : "", verb->operands);
+  help_print_wrapped(stdout, verb->summary, 0, 0);
+  if (verb->details) fputc('\n', stdout), help_print_wrapped(stdout, verb->details, 0, 0);
   print_options(verb);
   printf("\nexit status:\n");
   for (unsigned i = 0; i < sizeof meanings / sizeof *meanings; i++)

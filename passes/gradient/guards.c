@@ -179,7 +179,7 @@ static bool may_multiply(const Node *node) {
 
 void gradient_give(Gradient *g, const Node *node, uint32_t slot, Value *diff) {
   const Value *forward = slot < node->ninputs ? node->inputs[slot] : NULL;
-  if (!diff || g->failed || !gradient_is_wanted(g, forward)) return;
+  if (!diff || !forward || g->failed || !gradient_is_wanted(g, forward)) return;
   if (g->given_masks) {
     g->given_masks[slot] =
         gradient_broadcasts(&diff->shape, &forward->shape) ? diff : gradient_summed(g, diff, &forward->shape);

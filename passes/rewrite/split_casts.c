@@ -1,15 +1,23 @@
-// Gives each node that reads a half float in a wider type a cast of its own, which its kernel computes as it loads.
-// A cast that several kernels share would be stored between them, with more bytes than the half float.
+// Gives each reader of some casts a cast of its own, which its kernel computes as it loads.
+//
+// Of casts that widen a half float: one that several kernels share would be stored between them, with more bytes than
+// the half float. Of casts that narrow an input or a state to a half float: the caller holds the wide value in any
+// case, so that a narrow one between kernels would be memory that a step in f32 does not take.
 //
 // Runs after common-subexpressions, which would merge the casts again.
 #include "passes/rewrite/passes.h"
 
 #include "ir/operators/operator.h"
 
-static bool widens_half(const Node *node) {
+static bool is_half(Type type) {
+  return type_is_float(type) && type_nbytes(type) == 2;
+}
+
+static bool is_split(const Node *node) {
   if (node->op->id != OP_TypeCast) return false;
-  const Type from = node->inputs[0]->type;
-  return type_is_float(from) && type_nbytes(from) == 2 && type_widens(from, node->outputs[0]->type);
+  const Value *from = node->inputs[0], *to = node->outputs[0];
+  return is_half(from->type) ? type_widens(from->type, to->type)
+                             : is_half(to->type) && type_widens(to->type, from->type) && from->is_input;
 }
 
 // A cast like `cast`, for one reader.
@@ -46,7 +54,7 @@ bool pass_split_casts(Graph *g, PassContext *c) {
   const size_t before = g->nnodes;
   bool ok = true;
   for (size_t i = 0; i < before && ok; i++)
-    if (widens_half(g->nodes[i])) ok = split(g, g->nodes[i]);
+    if (is_split(g->nodes[i])) ok = split(g, g->nodes[i]);
   ok = ok && (g->nnodes == before || graph_sort(g, c->diagnostics));
   if (!ok) pass_out_of_memory(c);
   return g->nnodes > before;

@@ -1,21 +1,22 @@
-// Mixed precision: products and convolutions take operands of bf16, and the backward pass reads activations of bf16;
-// all else is computed in f32. The pass writes this into a graph as TypeCasts, and changes the types of some values.
+// Mixed precision: products and convolutions take operands of bf16 or f16, and the backward pass reads activations of
+// that type; all else is computed in f32. The pass writes this into a graph as TypeCasts, and changes the types of some
+// values.
 #ifndef NGRAD_PASSES_TRAIN_MIXED_PRECISION_H
 #define NGRAD_PASSES_TRAIN_MIXED_PRECISION_H
 
 #include "passes/gradient/gradient.h"
 
 typedef struct MixedPrecision {
-  Type type;              // of narrow values: TYPE_BF16; TYPE_NONE: all values keep their types
+  Type type;              // of narrow values: TYPE_BF16 or TYPE_F16; TYPE_NONE: all values keep their types
   const bool *stays_wide; // by OperatorId: the operator reads and makes f32, whatever its class; NULL: none
 } MixedPrecision;
 
 // What becomes of an operator's values of f32.
 typedef enum PrecisionClass {
-  PRECISION_COMPUTES, // read and made as f32; those kept for the backward pass are rounded to bf16
-  PRECISION_NARROW,   // operands are rounded to bf16, and summed in f32
+  PRECISION_COMPUTES, // read and made as f32; those kept for the backward pass are rounded
+  PRECISION_NARROW,   // operands are rounded, and summed in f32
   PRECISION_WIDE,     // read and made as f32; kept as f32, too
-  PRECISION_FOLLOWS   // the results are operands' elements: of bf16 if all that read them round them
+  PRECISION_FOLLOWS   // the results are operands' elements: narrow if all that read them round them
 } PrecisionClass;
 extern const PrecisionClass precision_classes[];
 

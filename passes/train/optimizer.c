@@ -19,8 +19,7 @@ static Value *norm_of(Step *s, Value *gradient) {
   return build_name(b, build_reduce_mask(b, OP_ReduceL2, wide, ~0U, false), build_text(b, "%s.norm", name));
 }
 
-// The product with a factor in the type that the gradient's kernels compute in.
-static Value *scaled(Builder *b, Value *gradient, Value *factor, const char *name, Type type) {
+Value *step_scaled(Builder *b, Value *gradient, Value *factor, const char *name, Type type) {
   if (b->failed) return NULL;
   Value *own = build_named_cast(b, factor, widened(gradient->type), factor->name);
   Node *node = build_node(b, OP_Multiply, 2, (Value *[]){gradient, own});
@@ -29,8 +28,7 @@ static Value *scaled(Builder *b, Value *gradient, Value *factor, const char *nam
   return product;
 }
 
-// A vector of values of rank 0; changes the list.
-static Value *vector_of(Builder *b, Value **items, size_t count, const char *name) {
+Value *step_vector(Builder *b, Value **items, size_t count, const char *name) {
   for (size_t i = 0; i < count && !b->failed; i++)
     items[i] = build_name(b, build_reshape(b, items[i], &(int64_t){1}, 1), name);
   while (count > 1 && !b->failed) { // in groups: Concat's operands are limited
@@ -61,7 +59,7 @@ void step_clip_gradients(Step *s) {
   if (b->failed) return;
   Value *norm = norms[0];
   if (s->nparameters > 1) {
-    Value *all = vector_of(b, norms, s->nparameters, "norms");
+    Value *all = step_vector(b, norms, s->nparameters, "norms");
     norm = build_name(b, build_reduce_mask(b, OP_ReduceL2, all, ~0U, false), "gradient_norm");
   }
   Value *epsilon = build_shared_number(b, "norm_epsilon", type, 1e-6);
@@ -79,8 +77,8 @@ void step_clip_gradients(Step *s) {
   for (size_t i = 0; i < s->nparameters && !b->failed; i++) {
     Value *gradient = s->gradients[i];
     const char *name = build_text(b, "%s.clipped", gradient->name), *wide = build_text(b, "%s.scaled", gradient->name);
-    Value *first = scaled(b, gradient, factor, wide, widened(gradient->type));
-    s->gradients[i] = scaled(b, first, factor_of_rest, name, gradient->type);
+    Value *first = step_scaled(b, gradient, factor, wide, widened(gradient->type));
+    s->gradients[i] = step_scaled(b, first, factor_of_rest, name, gradient->type);
   }
 }
 
@@ -108,7 +106,7 @@ static void update_parameter(Step *s, size_t i, Value *rate) {
     inputs[ninputs++] = b->failed ? NULL : b->graph->inputs[b->graph->ninputs - 1];
   }
   inputs[ninputs++] = rate;
-  if (operators[op].ninputs > ninputs) inputs[ninputs++] = s->count;
+  if (operators[op].ninputs > ninputs) inputs[ninputs++] = s->updates;
   Node *node = build_node(b, op, ninputs, inputs);
   Value *const before[MOST_SLOTS + 1] = {parameter, inputs[2], inputs[3]}; // of the results
   for (uint32_t k = 0; k <= nslots && node && !b->failed; k++)

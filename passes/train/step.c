@@ -64,7 +64,7 @@ static bool find_parameters(Step *s) {
   s->states = ARENA_ARRAY(&s->b.scratch, size_t, n);
   s->parameters = ARENA_ARRAY(&s->b.scratch, Value *, n);
   s->gradients = ARENA_ARRAY(&s->b.scratch, Value *, n);
-  s->next = ARENA_ARRAY(&s->b.scratch, Value *, (MOST_SLOTS + 1) * n);
+  s->next = ARENA_ARRAY(&s->b.scratch, Value *, (MOST_SLOTS + 1) * n + MOST_OWN_STATES);
   if (!s->states || !s->parameters || !s->gradients || !s->next) return build_out_of_memory(&s->b);
   s->rate_type = TYPE_F32;
   for (size_t i = 0; i < forward->nstates; i++) {
@@ -141,20 +141,22 @@ static Value **backward_inputs(Step *s, const Graph *backward, const GradientEnd
   for (size_t i = 0; i < backward->ninputs; i++) {
     const Value *v = backward->inputs[i];
     const bool is_diff = i >= backward->ninputs - ends->ndiffs;
-    inputs[i] = is_diff ? build_shared_number(b, v->name, v->type, 1) : forward[ends->inputs[i]->index];
+    inputs[i] = !is_diff   ? forward[ends->inputs[i]->index]
+                : s->scale ? build_named_cast(b, s->scale, v->type, v->name)
+                           : build_shared_number(b, v->name, v->type, 1);
   }
   return inputs;
 }
 
-static void count_call(Step *s) {
+// Adds a state that counts from 0, and returns what it is after this call.
+static Value *add_counter(Step *s, const char *name, const char *comment) {
   Builder *b = &s->b;
-  const size_t state = build_state_like(b, "step", STEP_TYPE, NULL);
-  if (b->failed) return;
-  Value *before = b->graph->inputs[b->graph->ninputs - 1];
-  b->comment = "The number of calls, including this one.";
-  s->count =
-      build_name(b, build_binary(b, OP_Add, before, build_shared_number(b, "one_step", STEP_TYPE, 1)), "step.next");
-  s->next[state] = s->count;
+  const size_t state = build_state_like(b, name, STEP_TYPE, NULL);
+  if (b->failed) return NULL;
+  Value *before = b->graph->inputs[b->graph->ninputs - 1], *one = build_shared_number(b, "one_step", STEP_TYPE, 1);
+  b->comment = comment;
+  s->next[state] = build_name(b, build_binary(b, OP_Add, before, one), build_text(b, "%s.next", name));
+  return s->next[state];
 }
 
 // Adds the step's outputs: the forward graph's outputs of rank 0, losses and metrics.
@@ -192,6 +194,7 @@ static void make(Step *s, const Graph *backward, const GradientEnds *ends) {
   b->comment = "The forward graph.";
   Value **values = build_inlined(b, forward, b->graph->inputs);
   const size_t nforward = b->graph->nnodes;
+  if (s->options->mixed.type == TYPE_F16) step_scale_losses(s);
   Value **saved = values ? backward_inputs(s, backward, ends, values) : NULL;
   b->comment = "The gradients.";
   Value **gradients = saved ? build_inlined(b, backward, saved) : NULL;
@@ -201,10 +204,13 @@ static void make(Step *s, const Graph *backward, const GradientEnds *ends) {
   for (size_t i = 0; i < s->nparameters; i++) s->parameters[i] = values[s->parameters[i]->index];
   for (size_t i = 0; i < forward->nstates; i++)
     if (forward->states[i].output >= 0) s->next[i] = values[forward->outputs[forward->states[i].output]->index];
+  if (s->scale) step_unscale_gradients(s);
   if (s->options->clip_norm > 0) step_clip_gradients(s);
-  count_call(s);
+  s->count = s->updates = add_counter(s, "step", "The number of calls, including this one.");
+  if (s->scale) s->updates = add_counter(s, "updates", "The number of updates of parameters, including this one.");
   Value *rate = step_add_rate(s);
   step_update_parameters(s, rate);
+  if (s->scale) step_skip_overflow(s);
   add_updates(s);
   if (s->options->mixed.type && !b->failed) mix_precision(s, values, nforward);
   if (b->failed) return;

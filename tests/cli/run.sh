@@ -140,11 +140,15 @@ fi
 expect 2 '' 'usage: ngrad VERB'
 expect 0 'usage: ngrad VERB' '' --help
 expect 0 '^instruction sets:.* scalar' '' --version
-for verb in check run emit show bench convert ops passes; do
-  expect 0 "usage: ngrad $verb" '' $verb --help
+for verb in $("$ngrad" --help | sed -n '/^verbs:/,/^$/s/^  \([a-z]*\)  .*/\1/p'); do
+  expect 0 "usage: ngrad $verb" '' "$verb" --help
   grep -q 'exit status:' stdout && grep -q 'example:' stdout
   count "$verb --help is complete"
+  ! LC_ALL=C.UTF-8 grep -E '.{81}' stdout >stderr
+  count "lines of $verb --help have at most 80 columns"
 done
+"$ngrad" --help >stdout && ! LC_ALL=C.UTF-8 grep -E '.{81}' stdout >stderr
+count 'lines of --help have at most 80 columns'
 expect 0 'usage: ngrad run' '' help run
 "$here/manual.sh" "$ngrad" >stdout 2>stderr
 count 'the manual page has every verb and option'
@@ -706,9 +710,19 @@ expect 0 '^w.next .* ok$' '' run mixed/net_step.yaml --random --compare
 expect 0 . '' train net.yaml --precision bf16 --keep-f32 MatMul -o mixed
 expect 0 'src: x, weights: w, bias: b' '' show mixed/net_step.yaml
 expect 2 '' 'unknown operator Matmul, did you mean MatMul' train net.yaml --precision bf16 --keep-f32 GELU,Matmul -o mixed
-expect 2 '' '--keep-f32: expected precision bf16 with it' train net.yaml --keep-f32 GELU -o mixed
-expect 2 '' '--precision: expected f32 or bf16, found f16' train net.yaml --precision f16 -o mixed
-expect 2 '' 'unknown precision bf8, expected f32 or bf16' train net.yaml --precision bf8 -o mixed
+expect 2 '' '--keep-f32: expected precision bf16 or f16 with it' train net.yaml --keep-f32 GELU -o mixed
+expect 2 '' 'unknown precision f8, expected f32, bf16 or f16' train net.yaml --precision f8 -o mixed
+expect 0 . '' train net.yaml --precision f16 --accumulate 2 --clip-norm 1 -o mixed
+expect 0 'src: leaf.x_f16, weights: w_f16, bias: b_f16' '' show mixed/net_step.yaml
+expect 0 '^w.next .* ok$' '' run mixed/net_step.yaml --random --compare
+# Mixed precision takes less memory than f32, whatever the batch.
+workspace() { # PRECISION SAMPLES
+  "$ngrad" train "$models/train/gpt_bytes.yaml" --precision "$1" -o mixed >log && "$ngrad" check mixed/gpt_bytes_step.yaml --dim B="$2" | sed -n 's/^# workspace: \([0-9]*\) bytes.*/\1/p'
+}
+for samples in 1 16; do
+  [ "$(workspace bf16 $samples)" -lt "$(($(workspace f32 $samples) * 2 / 3))" ]
+  count "memory in mixed precision of $samples samples"
+done
 expect 0 'src: x_bf16, weights: diff_logits_bf16' '' grad net.yaml --of loss --precision bf16
 expect 2 '' 'precision: expected the gradient with it' grad net.yaml --precision bf16 --hvp
 expect 0 . '' train net.yaml --accumulate 3 -o trained

@@ -18,6 +18,8 @@
 
 #include "backends/codegen/simd/arithmetic.h"
 
+#include "backends/codegen/simd/flush.h"
+
 #include "backends/codegen/simd/wide_integers.h"
 
 #include "backends/codegen/simd/rows.h"

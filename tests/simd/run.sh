@@ -52,7 +52,7 @@ TEXT
 
 # Runs the tests; their output must be that of the first ISA.
 check() { # NAME ISA TARGET COMPILER [EMULATOR...]
-  for test in simd_test memory_test math_test; do check_one "$test" "$@"; done
+  for test in simd_test memory_test math_test flush_test; do check_one "$test" "$@"; done
 }
 
 check_one() { # TEST NAME ISA TARGET COMPILER [EMULATOR...]
@@ -74,6 +74,35 @@ check_one() { # TEST NAME ISA TARGET COMPILER [EMULATOR...]
   else
     echo "passed: $test on $name"
     [ "$*" != env ] || best=$name
+  fi
+}
+
+# The tiles of AMX: the header's model, and the processor where it has them. Elsewhere only assembles the instructions.
+check_amx() {
+  {
+    write_source amx_test scalar '' | sed '$d'
+    cat backends/codegen/simd/amx_bf16.h
+    printf '#define AMX_WITH_HEADER\n#include "tests/simd/amx_test.c"\n'
+  } >"$work/amx.c"
+  for define in AMX_MODEL AMX; do
+    # shellcheck disable=SC2086 # CC may be a command with arguments
+    $cc -std=c17 -D_GNU_SOURCE $level -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-align \
+      -Wdouble-promotion -Werror -Wno-unused-function -D$define -I. -o "$work/$define" "$work/amx.c" -lm || {
+      echo "FAILED: amx_test with $define does not compile"
+      status=1
+      return
+    }
+  done
+  if "$work/AMX_MODEL" >"$work/model.out"; then echo "passed: amx_test on the model"; else status=1; fi
+  ran=0
+  "$work/AMX" >"$work/amx.out" || ran=$?
+  if [ $ran -eq 77 ]; then
+    echo "left out: simd: amx_bf16, which the processor lacks"
+  elif [ $ran -eq 0 ] && diff "$work/model.out" "$work/amx.out"; then
+    echo "passed: amx_test on amx_bf16"
+  else
+    echo "FAILED: amx_test on amx_bf16"
+    status=1
   fi
 }
 
@@ -100,6 +129,7 @@ case $(uname -m) in
     fi
     ;;
 esac
+check_amx
 case $(uname -m) in
   aarch64) check neon neon '' "$cc" env ;;
   *)

@@ -85,13 +85,15 @@ count 'C repeats the epochs of ngrad fit --no-shuffle'
   "$ngrad" fit opened/mlp_step.yaml --in long --drop-last --epochs 4 -q -o ordered --resume --no-shuffle >log 2>&1
 count 'training that was begun in order goes on in order'
 
-# shellcheck disable=SC2086 # several options
-"$ngrad" train open.yaml --loss loss --optimizer adam --precision bf16 --threads none --isa scalar -o opened >log 2>&1 &&
-  gcc -std=c11 $warnings -O0 -I. opened/mlp.c "$here/epochs.c" -lm -o epochs >>log 2>&1 &&
-  "$ngrad" fit opened/mlp_step.yaml --in long --drop-last --epochs 2 --seed 5 -q -o mixed >log 2>&1 &&
-  "$ngrad" fit opened/mlp_step.yaml --in long --drop-last --epochs 3 --seed 5 -q -o mixed --resume >log 2>&1 &&
-  ./epochs shuffled mixed/mlp.npz && ! ./epochs shuffled shuffled/mlp.npz
-count 'C repeats the epochs of ngrad fit in mixed precision, stopped and resumed'
+for precision in bf16 f16; do
+  # shellcheck disable=SC2086 # several options
+  "$ngrad" train open.yaml --loss loss --optimizer adam --precision $precision --threads none --isa scalar -o opened >log 2>&1 &&
+    gcc -std=c11 $warnings -O0 -I. opened/mlp.c "$here/epochs.c" -lm -o epochs >>log 2>&1 &&
+    "$ngrad" fit opened/mlp_step.yaml --in long --drop-last --epochs 2 --seed 5 -q -o $precision >log 2>&1 &&
+    "$ngrad" fit opened/mlp_step.yaml --in long --drop-last --epochs 3 --seed 5 -q -o $precision --resume >log 2>&1 &&
+    ./epochs shuffled $precision/mlp.npz && ! ./epochs shuffled shuffled/mlp.npz
+  count "C repeats the epochs of ngrad fit in $precision, stopped and resumed"
+done
 
 for optimizer in $optimizers; do
   "$ngrad" train mlp.yaml --loss loss --optimizer "$optimizer" --threads none --isa avx2 --self-test -o . >log 2>&1

@@ -100,11 +100,10 @@ static void operators_can_stay_f32(void **state) {
   ng_graph_free(step);
   assert_null(step_of(g, (const char *[]){"MatMull"}));
   must_have_said(ctx, "unknown operator MatMull, did you mean MatMul");
-  assert_null(ng_graph_train(g, &(ng_train_options){.precision = "f16"}));
-  must_have_said(ctx, "precision: expected f32 or bf16, found f16, whose range needs a loss that is scaled, which no "
-                      "graph of ngrad is yet; bf16 has the range of f32");
+  assert_null(ng_graph_train(g, &(ng_train_options){.precision = "f8"}));
+  must_have_said(ctx, "unknown precision f8, expected f32, bf16 or f16");
   assert_null(ng_graph_train(g, &(ng_train_options){.keep_f32 = (const char *[]){"GELU"}, .nkeep_f32 = 1}));
-  must_have_said(ctx, "keep_f32: expected precision bf16 with it; without, every operator stays f32");
+  must_have_said(ctx, "keep_f32: expected precision bf16 or f16 with it; without, every operator stays f32");
   ng_graph_free(g);
   ng_context_free(ctx);
 }
@@ -206,11 +205,129 @@ static void steps_compute_with_rounded_operands(void **state) {
   ng_context_free(ctx);
 }
 
+// By hand: the gradient of k x w is k x = [1, 2] for k = 1. Scaled by 65536, it is infinite in f16.
+static const char scaled[] = "format: ngrad/1\nname: scaled\n"
+                             "inputs: [{name: x, type: f32, shape: [1, 2]}, {name: k, type: f32, shape: []}]\nstate:\n"
+                             "  - {name: w, type: f32, shape: [2, 1], init: ones}\n"
+                             "  - {name: mean, type: f32, shape: [], init: zeros}\n"
+                             "  - {name: calls, type: s64, shape: [], init: zeros}\n"
+                             "constants: [{name: one, type: s64, shape: [], value: 1}]\nnodes:\n"
+                             "  - {op: MatMul, inputs: [x, w], outputs: [y]}\n"
+                             "  - {op: Multiply, inputs: [y, k], outputs: [z]}\n"
+                             "  - {op: ReduceSum, inputs: [z], outputs: [loss], attributes: {axes: [0, 1]}}\n"
+                             "  - {op: ReduceMean, inputs: [x], outputs: [x_mean], attributes: {axes: [0, 1]}}\n"
+                             "  - {op: Add, inputs: [calls, one], outputs: [calls_after]}\n"
+                             "outputs: [loss]\nupdates: {mean: x_mean, calls: calls_after}\n";
+
+static Run open_scaled(ng_context *ctx, ng_graph *g, const char *precision, const char *optimizer) {
+  const ng_setting rate = {"learning_rate", 0.5};
+  Run r = run_open(
+      ctx, ng_graph_train(g, &(ng_train_options){
+                                 .settings = &rate, .nsettings = 1, .precision = precision, .optimizer = optimizer}));
+  for (size_t i = 0; i < 2; i++) set(&r, "x", i, 1 + (double)i), set(&r, "w", i, 3 + (double)i);
+  set(&r, "k", 0, 1);
+  return r;
+}
+
+static void must_hold(Run *r, double w0, double w1, double scale, double calls, double updates) {
+  const double expected[] = {w0, w1, scale, calls, updates};
+  const double found[] = {ng_tensor_get(find_tensor(r, "w.next"), 0), ng_tensor_get(find_tensor(r, "w.next"), 1),
+                          number(r, "loss_scale.next"), number(r, "loss_scale.calls.next"), number(r, "updates.next")};
+  for (size_t i = 0; i < 5; i++)
+    if (!(found[i] == expected[i])) fail_msg("number %zu is %g, expected %g", i, found[i], expected[i]);
+}
+
+static void steps_in_f16_skip_overflow(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, scaled);
+  Run r = open_scaled(ctx, g, "f16", "sgd");
+  set(&r, "loss_scale", 0, 65536);
+  call(&r);
+  must_hold(&r, 3, 4, 32768, 0, 0); // nothing changes but the scale, and counters
+  assert_true(number(&r, "x_mean") == 0 && number(&r, "calls_after") == 1 && number(&r, "step.next") == 1);
+  assert_true(number(&r, "loss") == 11);
+  keep_states(&r);
+  call(&r);
+  must_hold(&r, 2.5, 3, 32768, 1, 1);
+  assert_true(number(&r, "x_mean") == 1.5 && number(&r, "calls_after") == 2 && number(&r, "step.next") == 2);
+  for (int i = 0; i < 3; i++) { // a fixed scale never updates
+    set(&r, "loss_scale", 0, 65536);
+    call(&r);
+    must_hold(&r, 3, 4, 32768, 0, 0);
+  }
+  set(&r, "loss_scale", 0, 1024);
+  set(&r, "loss_scale.calls", 0, 1999);
+  call(&r);
+  must_hold(&r, 2.5, 3, 2048, 0, 1);
+  set(&r, "loss_scale.calls", 0, 1998);
+  call(&r);
+  must_hold(&r, 2.5, 3, 1024, 1999, 1);
+  set(&r, "x", 1, NAN);
+  call(&r);
+  must_hold(&r, 3, 4, 512, 0, 0);
+  set(&r, "loss_scale", 0, 0x1p-100);
+  call(&r);
+  must_hold(&r, 3, 4, 0x1p-100, 0, 0);
+  run_close(&r);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+// The gradient 2^-30 is 0 in f16 unless it is scaled. f32 shows it beside a weight of 0.
+static void steps_in_f16_keep_small_gradients(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, scaled);
+  Run r = open_scaled(ctx, g, "f16", "sgd");
+  set(&r, "k", 0, 0x1p-30);
+  set(&r, "w", 0, 0);
+  set(&r, "loss_scale", 0, 65536);
+  call(&r);
+  must_hold(&r, -0x1p-31, 4, 65536, 1, 1);
+  set(&r, "loss_scale", 0, 1);
+  call(&r);
+  must_hold(&r, 0, 4, 1, 1, 1);
+  run_close(&r);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
+// The optimizer counts the steps that it makes.
+static void optimizers_skip_overflow(void **state) {
+  (void)state;
+  ng_context *ctx = new_context();
+  ng_graph *g = must_read(ctx, scaled);
+  Run r = open_scaled(ctx, g, "f16", "adam");
+  set(&r, "loss_scale", 0, 65536);
+  call(&r); // overflows
+  must_hold(&r, 3, 4, 32768, 0, 0);
+  assert_true(number(&r, "w.m.next") == 0 && number(&r, "w.v.next") == 0);
+  keep_states(&r);
+  call(&r);
+  assert_true(fabs(ng_tensor_get(find_tensor(&r, "w.next"), 0) - 2.5) < 1e-6); // a first step is as long as the rate
+  assert_true(number(&r, "updates.next") == 1 && number(&r, "step.next") == 2);
+  run_close(&r);
+  Text text;
+  ng_graph *step = ng_graph_train(g, &(ng_train_options){.precision = "f16"});
+  const char *nodes = list_nodes(step, &text);
+  const char *const parts[] = {"MatMul x_f16:f16 w_f16:f16 -> y:f32\n",
+                               "MatMul x_f16:f16 diff_y_f16:f16 -> diff_w:f32\n",
+                               "Multiply diff_w:f32 unscaling:f32 -> diff_w.unscaled:f32\n"};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (!strstr(nodes, parts[i])) fail_msg("expected %s in:\n%s", parts[i], nodes);
+  text_deinit(&text);
+  ng_graph_free(step);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_take_narrow_operands),       cmocka_unit_test(operators_can_stay_f32),
       cmocka_unit_test(convolutions_give_narrow_results),    cmocka_unit_test(gradients_take_narrow_values),
-      cmocka_unit_test(steps_compute_with_rounded_operands),
+      cmocka_unit_test(steps_compute_with_rounded_operands), cmocka_unit_test(steps_in_f16_skip_overflow),
+      cmocka_unit_test(steps_in_f16_keep_small_gradients),   cmocka_unit_test(optimizers_skip_overflow),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,8 +66,6 @@ static const struct {
      "GroupNormalization y (opset 28): num_groups: expected a number above 0"},
     {NEW_MODEL(INPUT("x", DIM(2) DIM(3)) NODE("Det", "x", "y") Y),
      "Det y (opset 28): expected square matrices of 1 to 16 rows"},
-    {NEW_MODEL(INFO(11, "x", 7, DIM(2)) "1{1'x' 1'x' 2'y' 4'BitwiseAnd'} " Y),
-     "BitwiseAnd y (opset 28): integers of 64 bits are not supported"},
     {NEW_MODEL(X INFO(11, "s", 7, DIM(1)) "1{1'x' 1's' 2'y' 4'CenterCropPad'} " Y),
      "CenterCropPad y (opset 28): the input s must be known when the model is read: --constant s=FILE, of .npy or .pb"},
     {NEW_MODEL(X "1{1'x' 2'y' 4'FlexAttention' 7'ai.onnx.preview'} " Y),

@@ -76,8 +76,10 @@ static void add_element(Text *out, const Value *v, int64_t i) {
     text_format(out, "0x%04X", half);
     return;
   case TYPE_S64: // a double may be inexact
+  case TYPE_U64:
     memcpy(&integer, (const char *)data + i * (int64_t)sizeof integer, sizeof integer);
-    add_integer(out, integer);
+    if (v->type == TYPE_S64) add_integer(out, integer);
+    else text_format(out, "%lluU", (unsigned long long)integer);
     return;
   case TYPE_F64:
   case TYPE_F32: add_number(out, type_load(v->type, data, (size_t)i), v->type == TYPE_F64); return;

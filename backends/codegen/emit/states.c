@@ -128,15 +128,17 @@ static void add_sizes(const FilePrinter *f, Text *out) {
 // Source
 
 static const char *format_of(Type type) {
-  static const char *const formats[TYPE_COUNT] = {[TYPE_F64] = "F64",   [TYPE_F32] = "F32", [TYPE_F16] = "F16",
-                                                  [TYPE_BF16] = "BF16", [TYPE_S64] = "S64", [TYPE_S32] = "S32"};
-  return formats[type] ? formats[type] : "BYTE";
+  static const char *const formats[TYPE_COUNT] = {
+      [TYPE_F64] = "F64", [TYPE_F32] = "F32", [TYPE_F16] = "F16", [TYPE_BF16] = "BF16"};
+  static const char *const integers[] = {[1] = "S8", [2] = "S16", [4] = "S32", [8] = "S64"}; // or unsigned
+  return formats[type] ? formats[type] : integers[type_nbytes(type)];
 }
 
 static const char *descr_of(Type type) {
   static const char *const descrs[TYPE_COUNT] = {
       [TYPE_F64] = "<f8", [TYPE_F32] = "<f4", [TYPE_F16] = "<f2", [TYPE_BF16] = "<f4",    [TYPE_S64] = "<i8",
-      [TYPE_S32] = "<i4", [TYPE_S8] = "|i1",  [TYPE_U8] = "|u1",  [TYPE_BOOLEAN] = "|b1",
+      [TYPE_S32] = "<i4", [TYPE_S8] = "|i1",  [TYPE_U8] = "|u1",  [TYPE_BOOLEAN] = "|b1", [TYPE_S16] = "<i2",
+      [TYPE_U64] = "<u8", [TYPE_U32] = "<u4", [TYPE_U16] = "<u2",
   };
   return descrs[type] ? descrs[type] : "|V1";
 }

@@ -10,11 +10,12 @@
 #include <ctype.h>
 #include <string.h>
 
-extern const char simd_vector[], simd_arithmetic[], simd_wide_integers[], simd_rows[], simd_bytes[], simd_math[],
-    simd_power[], simd_trigonometry[], simd_integers[], simd_random[];
+extern const char simd_vector[], simd_arithmetic[], simd_flush[], simd_wide_integers[], simd_rows[], simd_bytes[],
+    simd_math[], simd_power[], simd_trigonometry[], simd_integers[], simd_random[];
 
-static const char *const common[] = {simd_vector, simd_arithmetic, simd_wide_integers, simd_rows,     simd_bytes,
-                                     simd_math,   simd_power,      simd_trigonometry,  simd_integers, simd_random};
+static const char *const common[] = {simd_vector,       simd_arithmetic, simd_flush, simd_wide_integers,
+                                     simd_rows,         simd_bytes,      simd_math,  simd_power,
+                                     simd_trigonometry, simd_integers,   simd_random};
 enum { NCOMMON = sizeof common / sizeof *common }; // headers that every ISA uses
 
 enum { MOST_PARAGRAPHS = 1024, MOST_NAMES = 1024, HEADS = 512 };

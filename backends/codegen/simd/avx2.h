@@ -226,3 +226,17 @@ typedef char V_FULL v_bytes;
 #define V_TRUTHS(m) ((uint32_t)__builtin_ia32_movmskps256((v_part)(m)))
 
 #define D_TRUTHS(m) ((uint32_t)__builtin_ia32_movmskpd256((d_part)(m)))
+
+// MXCSR: subnormal operands and results are zero, all exceptions are masked, rounding is to nearest.
+#define FLUSH_BEGIN() __extension__({ uint32_t old_; const uint32_t new_ = 0x9fc0; \
+  __asm__ volatile("stmxcsr %0\n\tldmxcsr %1" : "=&m"(old_) : "m"(new_) : "memory"); old_; })
+
+#define FLUSH_END(mode) do { const uint32_t old_ = (mode); __asm__ volatile("ldmxcsr %0" : : "m"(old_) : "memory"); } while (0)
+
+#define V_PIN(part) __asm__ volatile("" : "+x"(part))
+
+#define V_FLUSH(x) (x)
+
+#define V_FMA_FLUSHED(a, b, c) V_FMA(a, b, c)
+
+#define V_ADD_FLUSHED(a, b) ((a) + (b))

@@ -42,6 +42,8 @@
 
 #define D_SQRT(a) __extension__({ d_part r_; __asm__("fsqrt %0.2d, %1.2d" : "=w"(r_) : "w"(a)); r_; })
 
+#define V_ANY(m) ((((d_bits)(m))[0] | ((d_bits)(m))[1]) != 0)
+
 // In assembler, because gcc converts 64-bit vectors lane by lane, and the names of its builtins differ by version.
 #ifndef __clang__
 #define V_FROM_BF16(h) __extension__({ v_part r_; __asm__("shll %0.4s, %1.4h, #16" : "=w"(r_) : "w"(h)); r_; })

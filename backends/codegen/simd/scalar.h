@@ -41,6 +41,10 @@
 
 #define D_FMA(a, b, c) fma(a, b, c)
 
+#define V_FLUSH(x) f32_flush(x)
+
+#define V_FMA_FLUSHED(a, b, c) f32_fma_flushed(a, b, c)
+
 #define V_SQRT(a) sqrtf(a)
 
 #define D_SQRT(a) sqrt(a)
@@ -72,6 +76,7 @@
 #define v_part_nearest(x, least, most) nearest_from_f32(x, least, most)
 
 #define v_part_to_bf16_by_bits(x) bf16_from_f32(x)
+#define v_part_round_bf16(x) f32_from_bf16(bf16_from_f32(x))
 
 #define D_FROM_HALF(h) (double)(h)
 
