@@ -64,14 +64,8 @@ AxisSet nest_level_axes(const Loop *loop, const NestLevel *level) {
 
 static void print_factor(const NestLevel *level, Text *out) {
   const long long factor = level->factor;
-  switch (level->role) {
-  case ROLE_CUT:
-  case ROLE_ROWS: text_format(out, " by %lld", factor); return;
-  case ROLE_LANES: text_format(out, factor > 1 ? " by %d x %lld" : " by %d", LANES, factor); return;
-  case ROLE_SEGMENTS: text_format(out, factor ? " by %lld" : " by an open length", factor); return;
-  case ROLE_BATCH:
-  case ROLE_SERIAL: return;
-  }
+  if (level->role == ROLE_LANES) text_format(out, factor > 1 ? " by %d x %lld" : " by %d", LANES, factor);
+  else text_format(out, factor ? " by %lld" : " by an open length", factor);
 }
 
 void nest_print(const Kernel *k, const Loop *loop, const Nest *nest, Text *out) {
@@ -84,7 +78,7 @@ void nest_print(const Kernel *k, const Loop *loop, const Nest *nest, Text *out) 
     const bool is_same = i > 0 && i != nest->inside && !has_factor && level[-1].role == level->role;
     if (!is_same) text_format(out, "%s%s%s", before, i == nest->inside ? "micro-kernel: " : "", names[level->role]);
     for (int a = 0; a < level->naxes; a++) text_format(out, " %s", k->axes[loop->axes[level->first + a]].name);
-    print_factor(level, out);
+    if (has_factor) print_factor(level, out);
     before = "; ";
   }
 }

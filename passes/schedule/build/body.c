@@ -101,7 +101,7 @@ void build_body(NestBuilder *r, int depth) {
   build_row(r, depth, lone);
   if (!peels_rows(r)) close_rows(r);
   if (lone) {
-    open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = partial_test(r, lone->access)}));
+    open_if(r, partial_test(r, lone->access));
     r->is_partial_tested = true;
     build_vector_root(r, lone);
   }

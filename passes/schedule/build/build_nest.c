@@ -73,9 +73,7 @@ static void open_segments(NestBuilder *r, int depth) {
   const Index *run = level->factor ? number(r, level->factor) : var(r, VAR_RUN_LENGTH, 0);
   const Span all = level_span(r, depth);
   if (level->factor != 1) open_for(r, kind, all.from, all.to, run);
-  if (are_vectors)
-    add(r, (LoopNode){
-               .kind = NODE_INDEX, .var = {VAR_RUN_END, 0}, .value = least(r, plus(r, var(r, kind, 0), run), all.to)});
+  if (are_vectors) set(r, loop_var(VAR_RUN_END), least(r, plus(r, var(r, kind, 0), run), all.to));
   begin_segments(r);
 }
 
@@ -105,7 +103,7 @@ static void open_serial(NestBuilder *r, int depth) {
     loop.end = plus(r, loop.value, run);
     if (!segments->factor ||
         kernel_factor(r->k, r->k->axes[axis].extent, r->k->axes[axis].monomial) % segments->factor) {
-      add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_RUN_END, 0}, .value = least(r, loop.end, all.to)});
+      set(r, loop_var(VAR_RUN_END), least(r, loop.end, all.to));
       loop.end = var(r, VAR_RUN_END, 0);
     }
   }
@@ -153,7 +151,7 @@ static void open_lanes(NestBuilder *r, int depth) {
   if (stored) *stored = vectors;
   else r->b.out_of_memory = true;
   if (vectors.is_peeled) open_rows(r);
-  if (loop->ninner == 1 && !is_segment) open_body(r, add(r, (LoopNode){.kind = NODE_IF}));
+  if (loop->ninner == 1 && !is_segment) open_if(r, NULL);
   open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
                                  .var = loop_var(VAR_LANE),
                                  .value = is_segment ? var(r, VAR_RUN_BEGIN, 0) : all.from,
@@ -189,16 +187,14 @@ static void build_level(NestBuilder *r, int depth) {
 static void build_open_segments(NestBuilder *r) {
   const Index *width = axes_nelems_index(r, 1U << vector_axis(r)), *chain = var(r, VAR_CHAIN, 0);
   const Nest whole = r->nest, cut = loop_nest(r->k, r->loop, &(Segments){.elements = r->segments.elements});
-  open_body(r, add(r, (LoopNode){.kind = NODE_IF}));
-  add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_CHAIN, 0}, .value = index_chain(&r->b, width)});
-  LoopNode *choice =
-      add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_MORE, chain, number(r, LONGEST_SEGMENT))});
-  open_body(r, choice);
+  open_if(r, NULL);
+  set(r, loop_var(VAR_CHAIN), index_chain(&r->b, width));
+  LoopNode *choice = open_if(r, index_of(&r->b, INDEX_MORE, chain, number(r, LONGEST_SEGMENT)));
   r->nest = cut;
   build_level(r, r->nest.inside);
   close_body(r);
   tree_open(&r->b, &choice->otherwise);
-  add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_RUN_LENGTH, 0}, .value = index_run_length(&r->b)});
+  set(r, loop_var(VAR_RUN_LENGTH), index_run_length(&r->b));
   r->nest = whole;
   build_level(r, r->nest.inside);
   close_body(r);
@@ -208,10 +204,8 @@ static void build_open_segments(NestBuilder *r) {
 // An open axis is reached before a chain is long: the emitted code computes the iterations in a chain.
 static void build_open_chains(NestBuilder *r) {
   const int axis = r->segments.axis;
-  open_body(r, add(r, (LoopNode){.kind = NODE_IF}));
-  add(r, (LoopNode){.kind = NODE_INDEX,
-                    .var = {VAR_RUN_LENGTH, 0},
-                    .value = index_chain_iterations(&r->b, axes_nelems_index(r, 1U << axis), r->segments.inside)});
+  open_if(r, NULL);
+  set(r, loop_var(VAR_RUN_LENGTH), index_chain_iterations(&r->b, axes_nelems_index(r, 1U << axis), r->segments.inside));
   build_level(r, r->nest.inside);
   close_body(r);
 }

@@ -67,7 +67,7 @@ static void store_row(NestBuilder *r, int before) {
 
 AxisSet mentioned_shared_axes(NestBuilder *r) {
   AxisSet axes = 0;
-  need_all(r);
+  need_sweep(r, ALL_SWEEPS);
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (r->is_needed[id] && expr_has_access(&r->k->exprs[id]))
       axes |= access_axes(r->k, &r->k->accesses[r->k->exprs[id].access]);
@@ -92,7 +92,7 @@ void find_indices(NestBuilder *r, AxisSet axes, bool by_row) {
       const Index *index = index_of(&r->b, INDEX_DIVIDE, row, index_number(&r->b, below, monomial));
       const bool is_first = of_rows ? below * own->extent == loop->rows : i == 0;
       if (!is_first) index = index_of(&r->b, INDEX_REMAINDER, index, index_number(&r->b, own->extent, own->monomial));
-      add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_AXIS, (uint32_t)axis}, .value = index});
+      set(r, (Var){VAR_AXIS, (uint32_t)axis}, index);
     }
     below *= own->extent > 0 ? own->extent : 1;
     monomial += own->monomial;
@@ -112,7 +112,7 @@ void find_bounded_indices(NestBuilder *r) {
 }
 
 void build_hoisted(NestBuilder *r, int before) {
-  need_all(r);
+  need_sweep(r, ALL_SWEEPS);
   if (!has_row_work(r, before)) return;
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     if (!is_emitted(r, id) || r->ready[id] != before) continue;

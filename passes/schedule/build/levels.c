@@ -138,10 +138,6 @@ void need_sweep(NestBuilder *r, int sweep) {
   }
 }
 
-void need_all(NestBuilder *r) {
-  need_sweep(r, ALL_SWEEPS);
-}
-
 bool is_emitted(const NestBuilder *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
   return r->is_needed[id] && e->op != EXPR_CONSTANT && !is_row_sum(r, id);
@@ -149,13 +145,10 @@ bool is_emitted(const NestBuilder *r, ExprId id) {
 
 void find_ready(NestBuilder *r) {
   for (ExprId id = 1; id < r->k->nexprs; id++) {
-    const Expr *e = &r->k->exprs[id];
-    int t = 0;
+    int *ready = &r->ready[id];
     for (int a = 0; a < 3; a++)
-      if (e->args[a] && r->ready[e->args[a]] > t) t = r->ready[e->args[a]];
-    for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
-      if (root->kind == ROOT_REDUCE_INNER && root->expr == id) t = root->sweep + 1;
-    }
-    r->ready[id] = t;
+      if (r->ready[r->k->exprs[id].args[a]] > *ready) *ready = r->ready[r->k->exprs[id].args[a]];
+    for (const Root *root = r->loop->roots; root < roots_end(r); root++)
+      if (root->kind == ROOT_REDUCE_INNER && root->expr == id) *ready = root->sweep + 1;
   }
 }

@@ -2,16 +2,11 @@
 // and arrays of spilled vectors come first, then hoisted code and sweeps in turn.
 #include "passes/schedule/build/nest_builder.h"
 
-static void declare_flags(NestBuilder *r) {
-  for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
+void build_micro_kernel(NestBuilder *r, LoopNode **nodes) {
+  tree_open(&r->b, nodes);
+  need_sweep(r, ALL_SWEEPS);
+  for (const Root *root = r->loop->roots; root < roots_end(r); root++)
     if (root->kind == ROOT_STORE) declare_wanted(r, root->access);
-  }
-}
-
-void build_micro_kernel(NestBuilder *r, LoopNode **step) {
-  tree_open(&r->b, step);
-  need_all(r);
-  declare_flags(r);
   find_indices(r, mentioned_shared_axes(r), false);
   for_each_pointer(r, declare_pointer);
   for (int i = 0; i < r->loop->nspills; i++)

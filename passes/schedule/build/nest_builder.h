@@ -63,7 +63,6 @@ void need_expr(NestBuilder *r, ExprId id);
 void need_none(NestBuilder *r);
 void need_root(NestBuilder *r, const Root *root);
 void need_sweep(NestBuilder *r, int sweep);
-void need_all(NestBuilder *r);
 bool is_emitted(const NestBuilder *r, ExprId id); // needed, and computed by a NODE_LET
 void find_ready(NestBuilder *r);
 
@@ -99,7 +98,9 @@ const Index *partial_test(NestBuilder *r, AccessId id);      // that guards an u
 // values.c: nodes for values and stores.
 
 LoopNode *add(NestBuilder *r, LoopNode node);
+void set(NestBuilder *r, Var var, const Index *value);
 void open_body(NestBuilder *r, LoopNode *node);
+LoopNode *open_if(NestBuilder *r, const Index *test); // NULL: a scope
 void close_body(NestBuilder *r);
 // Adds a loop, and opens its body.
 LoopNode *open_for(NestBuilder *r, VarKind kind, const Index *from, const Index *to, const Index *step);
@@ -146,7 +147,7 @@ void build_sweep(NestBuilder *r, int sweep);
 
 // micro_kernel.c, block.c
 
-void build_micro_kernel(NestBuilder *r, LoopNode **step);
+void build_micro_kernel(NestBuilder *r, LoopNode **nodes);
 void build_block(NestBuilder *r);
 
 // hoisted.c

@@ -14,7 +14,7 @@ static void add_flag(TreeBuilder *b, const Kernel *k, const Loop *loop, const Ro
     const Index *nelems = index_number(b, axes_nelems(k, axes), axes_monomial(k, axes));
     value = index_of(b, INDEX_BOTH, value, index_of(b, INDEX_EXCEEDS, nelems, index_number(b, root->stream_nelems, 0)));
   }
-  tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = {VAR_STREAMED, root->access}, .value = value});
+  tree_set(b, (Var){VAR_STREAMED, root->access}, value);
 }
 
 // Whether the node stores whole vectors of the access.

@@ -4,6 +4,14 @@
 
 #include "ir/loops/loops.h"
 
+static inline const Index *tree_number(TreeBuilder *b, int64_t n) {
+  return index_number(b, n, 0);
+}
+
+static inline void tree_set(TreeBuilder *b, Var var, const Index *value) {
+  tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = var, .value = value});
+}
+
 // Adds prefetches of elements that later iterations load. Before schedule_split_vectors.
 void schedule_insert_prefetches(TreeBuilder *b, LoopTree *t);
 

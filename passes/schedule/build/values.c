@@ -9,6 +9,16 @@ void open_body(NestBuilder *r, LoopNode *node) {
   tree_open(&r->b, &node->body);
 }
 
+void set(NestBuilder *r, Var var, const Index *value) {
+  add(r, (LoopNode){.kind = NODE_INDEX, .var = var, .value = value});
+}
+
+LoopNode *open_if(NestBuilder *r, const Index *test) {
+  LoopNode *node = add(r, (LoopNode){.kind = NODE_IF, .test = test});
+  open_body(r, node);
+  return node;
+}
+
 void close_body(NestBuilder *r) {
   tree_close(&r->b);
 }
@@ -167,12 +177,12 @@ void make_vector(NestBuilder *r, ExprId id) {
 // Stores
 
 void declare_wanted(NestBuilder *r, AccessId id) {
-  if (is_optional(r, id)) add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_WANTED, id}, .value = exists(r, id)});
+  if (is_optional(r, id)) set(r, (Var){VAR_WANTED, id}, exists(r, id));
 }
 
 bool open_wanted(NestBuilder *r, AccessId id) {
   if (!is_optional(r, id)) return false;
-  open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = var(r, VAR_WANTED, id)}));
+  open_if(r, var(r, VAR_WANTED, id));
   return true;
 }
 

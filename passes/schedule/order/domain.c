@@ -48,11 +48,6 @@ void schedule_set_product_axes(Scheduling *s) {
                                               : k->exprs[p->vector].axes);
 }
 
-void schedule_leave_product(Scheduling *s) {
-  s->strategy = ALONG_ROWS;
-  s->inner = 1U << s->vector_axis;
-}
-
 // Of an axis that is split, the part inside of blocks keeps the axis's meaning.
 bool schedule_split_axis(Kernel *k, Product *p, int axis, int64_t inner) {
   if (!kernel_split_axis(k, axis, inner)) return false;

@@ -9,8 +9,7 @@
 #include <string.h>
 
 static bool is_leaf(const Expr *e) {
-  return (e->op == EXPR_LOAD && !e->args[0]) || e->op == EXPR_CONSTANT || e->op == EXPR_INDEX || e->op == EXPR_COUNT ||
-         e->op == EXPR_RECIPROCAL || e->op == EXPR_INTEGER;
+  return !e->args[0] && e->op != EXPR_COMBINE;
 }
 
 // Sets row-major strides along these axes; `next`, times *monomial, is the stride of the last axis. Returns the stride
@@ -483,7 +482,8 @@ bool schedule_order_part(Scheduling *s) {
   for (ExprId i = 1; i < s->noriginals; i++)
     if (s->plan[i].time.phase > last) last = s->plan[i].time.phase;
   for (s->phase = 0; s->phase <= last; s->phase++) {
-    if (s->product.rows && s->phase == 1) schedule_leave_product(s);
+    if (s->product.rows && s->phase == 1) // the product's results are in memory
+      s->strategy = ALONG_ROWS, s->inner = 1U << s->vector_axis;
     if (!add_producer_loops(s, s->phase) || !add_main_loop(s, s->phase)) return false;
   }
   return true;

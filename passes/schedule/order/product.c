@@ -80,7 +80,17 @@ static int choose_vector_axis(const Kernel *k, ExprId sum, const AxisSet own[2],
   return best;
 }
 
-static int dense_row_axis(const Kernel *k, const Product *p);
+// The axis of rows along which the factor of rows is dense in memory; -1: none.
+static int dense_row_axis(const Kernel *k, const Product *p) {
+  const Expr *e = &k->exprs[p->row];
+  for (ExprId i = 1; i <= p->row; i++) {
+    const Expr *load = &k->exprs[i];
+    if (load->op != EXPR_LOAD || (load->axes & ~e->axes) || (e->op == EXPR_LOAD && i != p->row)) continue;
+    for (int axis = 0; axis < k->naxes; axis++)
+      if (k->accesses[load->access].stride[axis] == 1 && k->exprs[p->sum].axes >> axis & 1) return axis;
+  }
+  return -1;
+}
 
 // Whether a long sum's products can read a factor from its tensor.
 static bool is_plain(const Kernel *k, ExprId factor) {
@@ -126,18 +136,6 @@ bool schedule_packs_vectors(const Kernel *k, const Product *p) {
   if (is_short && rows <= c->copy_many_rows && !p->cut.length) return false;
   if (pitch > c->copy_pitch && ((p->cut.length && rows > LANES) || rows >= c->copy_rows)) return true;
   return pitch > LANES && (p->cut.is_padded || rows >= c->copy_many_rows);
-}
-
-// The axis of rows along which the factor of rows is dense in memory; -1: none.
-static int dense_row_axis(const Kernel *k, const Product *p) {
-  const Expr *e = &k->exprs[p->row];
-  for (ExprId i = 1; i <= p->row; i++) {
-    const Expr *load = &k->exprs[i];
-    if (load->op != EXPR_LOAD || (load->axes & ~e->axes) || (e->op == EXPR_LOAD && i != p->row)) continue;
-    for (int axis = 0; axis < k->naxes; axis++)
-      if (k->accesses[load->access].stride[axis] == 1 && k->exprs[p->sum].axes >> axis & 1) return axis;
-  }
-  return -1;
 }
 
 bool schedule_packs_rows(const Kernel *k, const Product *p) {

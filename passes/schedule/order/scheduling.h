@@ -110,7 +110,6 @@ bool schedule_nest_sums(Scheduling *s);
 // domain.c
 
 void schedule_set_product_axes(Scheduling *s); // of s->product, whose sums are in lanes
-void schedule_leave_product(Scheduling *s);    // for phases after the product's loop
 // Splits an axis of the product's kernel (kernel_split_axis). False: out of memory.
 bool schedule_split_axis(Kernel *k, Product *p, int axis, int64_t inner);
 AxisSet schedule_row_axes(const Kernel *k, const Product *p); // the short axes that one factor lacks

@@ -161,7 +161,7 @@ static bool find_sweeps(Saving *s) {
       LoopSweep *p = &s->sweeps[s->nsweeps++];
       *p = (LoopSweep){&schedule->loops[i], sweep, KERNEL_ARRAY(s->k, bool, k->nexprs)};
       if (!p->is_seen) return false;
-      mark_sweep_loads(k, p->loop, sweep, 0, p->is_seen, s->with);
+      mark_sweep_loads(k, p->loop, sweep, 0, p->is_seen, NULL);
     }
   return true;
 }

@@ -12,7 +12,6 @@ typedef struct Reuse {
   int most;        // spills
   int *first;      // by ExprId: the first sweep that computes it; nsweeps: no sweep does
   bool *is_seen;   // by ExprId: the current sweep computes it
-  bool *is_loaded; // by AccessId: the current sweep loads it
   bool *is_costly; // by ExprId
 } Reuse;
 
@@ -21,17 +20,13 @@ static bool is_costly_operator(ExprOp op) {
   return expr_info[op].is_elementary || op == EXPR_IS_KEPT;
 }
 
-static bool is_reused(const Loop *loop, ExprId id) {
-  return loop_spilling_sweep(loop, id) < loop->nsweeps;
-}
-
 // Sets is_costly: a costly operator must be evaluated to compute the expression from spilled vectors and finished sums.
 static void find_costs(Reuse *r) {
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     const Expr *e = &r->k->exprs[id];
     r->is_costly[id] = is_costly_operator(e->op);
     for (int a = 0; a < 3; a++) r->is_costly[id] |= e->args[a] && r->is_costly[e->args[a]];
-    if (expr_is_reduction(e) || is_reused(r->loop, id)) r->is_costly[id] = false;
+    if (expr_is_reduction(e) || loop_spilling_sweep(r->loop, id) < r->loop->nsweeps) r->is_costly[id] = false;
   }
 }
 
@@ -53,12 +48,12 @@ static bool has_new_user(const Reuse *r, ExprId id, int sweep) {
 // Spills vectors that an earlier sweep computed and that this one needs again.
 static void reuse_in_sweep(Reuse *r, int sweep) {
   const int last = r->loop->axes[r->loop->nouter];
-  mark_sweep_loads(r->k, r->loop, sweep, 0, r->is_seen, r->is_loaded);
+  mark_sweep_loads(r->k, r->loop, sweep, 0, r->is_seen, NULL);
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (r->is_seen[id] && r->first[id] > sweep) r->first[id] = sweep;
   for (ExprId id = 1; id < r->k->nexprs && r->loop->nspills < r->most; id++) {
     const Expr *e = &r->k->exprs[id];
-    if (!r->is_seen[id] || r->first[id] >= sweep || is_reused(r->loop, id)) continue;
+    if (!r->is_seen[id] || r->first[id] >= sweep || loop_spilling_sweep(r->loop, id) < r->loop->nsweeps) continue;
     if (expr_is_mask(r->k, id) || !(e->axes >> last & 1) || !(e->axes & loop_outer_axes(r->loop))) continue;
     find_costs(r);
     if (r->is_costly[id] && has_new_user(r, id, sweep)) r->loop->spills[r->loop->nspills++] = (Spill){id, r->first[id]};
@@ -81,8 +76,7 @@ static bool reuse_in_loop(Kernel *k, Loop *loop, bool is_scalar) {
   Reuse r = {.k = k, .loop = loop, .most = most, .first = KERNEL_ARRAY(k, int, k->nexprs)};
   r.is_seen = KERNEL_ARRAY(k, bool, k->nexprs);
   r.is_costly = KERNEL_ARRAY(k, bool, k->nexprs);
-  r.is_loaded = KERNEL_ARRAY(k, bool, k->naccesses + 1);
-  if (!r.first || !r.is_seen || !r.is_costly || !r.is_loaded) return false;
+  if (!r.first || !r.is_seen || !r.is_costly) return false;
   for (ExprId id = 0; id < k->nexprs; id++) r.first[id] = loop->nsweeps;
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) reuse_in_sweep(&r, sweep);
   return true;
