@@ -382,12 +382,14 @@ function surface_for(picture, has_many) {
              picture);
 }
 
+// What an operator is in drawings before and after a pass: its name, and those of its tensors.
+const operator_key = (g, node) => [node.op, ...[...node.inputs, ...node.outputs].map(v => v === null ? '' : g.values[v].name)].join('\n');
+
 // The operators of a graph between passes, without kernels. Operators that the other graph lacks are marked.
 function draw_operators(graph, own, other, mark) {
   const layout = own.layout, picture = svg('g', {});
   const canvas = html('div', {class: 'canvas', style: `--wanted: ${layout.size[1] + 80}px`});
-  const key = (g, node) => [node.op, ...[...node.inputs, ...node.outputs].map(v => v === null ? '' : g.values[v].name)].join('\n');
-  const others = new Set(other.nodes.map(node => key(other, node)));
+  const others = new Set(other.nodes.map(node => operator_key(other, node)));
   const sizes = own.nodes.map((_, i) => layout.boxes['n' + i]?.slice(2) ?? [0, 0]);
   const drawn = {...graph, program: own, drawing: {nodes: sizes}};
   canvas.append(surface_for(picture, layout.arrows.length > 60));
@@ -398,7 +400,7 @@ function draw_operators(graph, own, other, mark) {
   }
   for (const [name, box] of Object.entries(layout.boxes)) {
     const i = Number(name.slice(1)), g = name[0] === 'n' ? draw_node(drawn, null, i, box[0], box[1]) : draw_value(drawn, name, box);
-    if (name[0] === 'n' && !others.has(key(own, own.nodes[i]))) g.classList.add(mark);
+    if (name[0] === 'n' && !others.has(operator_key(own, own.nodes[i]))) g.classList.add(mark);
     picture.append(g);
   }
   walk(canvas.firstChild, '.node, .value', e => canvas.centre(e));
@@ -409,6 +411,8 @@ function draw_operators(graph, own, other, mark) {
 function draw_pictures(graph, pass) {
   const before = graph.passes.slice(0, pass).reduce((p, q) => q.picture ?? p, graph.first?.picture), after = graph.passes[pass].picture;
   if (!before || !after) return '';
+  const keys = g => g.nodes.map(node => operator_key(g, node)).sort().join('\n\n');
+  if (keys(before) === keys(after)) return html('p', {}, 'The operators are the same; what changed is in the lines below.');
   return html('div', {class: 'pictures'}, html('div', {}, html('p', {}, 'before: what goes is red'), draw_operators(graph, before, after, 'gone')),
               html('div', {}, html('p', {}, 'after: what came is green'), draw_operators(graph, after, before, 'came')));
 }
