@@ -31,6 +31,7 @@ if [ ! -e "$machine/root/ready" ]; then
       python3-yaml dataset-fashion-mnist
     touch /root/ready' >>"$machine.log" 2>&1 || { tail -n 20 "$machine.log" && exit 1; }
 fi
-rm -rf "$machine/root/ngrad"
-git clone -q --no-hardlinks "$root" "$machine/root/ngrad"
+[ -d "$machine/root/ngrad" ] || git clone -q --no-hardlinks "$root" "$machine/root/ngrad"
+git -C "$machine/root/ngrad" fetch -q "$root" HEAD
+git -C "$machine/root/ngrad" reset -q --hard FETCH_HEAD
 chroot "$machine" sh -c "dpkg-query -W -f '\${Package} \${Version}\n' libdnnl-dev libopenblas-openmp-dev python3-torch gcc; cd /root/ngrad && $command"
