@@ -83,14 +83,16 @@ static bool verify_set_index(Verifying *v, const LoopNode *n) {
 
 // Loops and conditions
 
+static bool is_negative(Verifying *v, const Amount *p) {
+  const Amount next = minus(p, NULL, -1);
+  return reach_is_never_positive(&v->x, &next);
+}
+
 // most: of the variable; NULL: there is none.
 static bool verify_body(Verifying *v, const LoopNode *n, const LoopNode *body, const Amount *most) {
   const bool never_runs = v->never_runs;
   if (v->depth == MOST_NESTED) return verify_fail(v, n, "it is nested too deeply");
-  if (most && !never_runs) {
-    const Amount end = minus(most, NULL, -1);
-    v->never_runs = reach_is_never_positive(&v->x, &end);
-  }
+  if (most && !never_runs) v->never_runs = is_negative(v, most);
   v->depth++;
   const bool ok = verify_nodes(v, body);
   v->depth--;
@@ -106,45 +108,75 @@ static bool verify_end(Verifying *v, const LoopNode *n, Variable *counter, const
   return counter->to;
 }
 
+typedef struct Range {       // of a loop: kept, as loops are nested and stacks are small
+  const Amount *end, *bound; // bound: the greatest value; NULL: there is none
+  const Amount *last, *left; // the greatest value before the end; what is behind the value
+} Range;
+
 // While a whole step is left.
-static bool verify_whole_steps(Verifying *v, const LoopNode *n, const Amount *end, const Amount *bound) {
+static bool count_steps(Verifying *v, const LoopNode *n, Range *r) {
   Variable *counter = counter_of(v, n->var);
   const int64_t step = n->step->op == INDEX_NUMBER && !n->step->monomial ? n->step->number : 0;
   if (!counter || step < 1) return verify_fail(v, n, "it must continue a counter, with a step that is a literal");
-  if (!verify_end(v, n, counter, end)) return false;
-  const Amount most = minus(end, NULL, step);
-  const bool ok = count_on(v, counter, step, &most, bound) && verify_body(v, n, n->body, &most) &&
-                  count_on(v, counter, step, NULL, NULL);
-  counter->step = step;
-  return ok;
+  if (!verify_end(v, n, counter, r->end)) return false;
+  const Amount most = minus(r->end, NULL, step);
+  r->last = amount_keep(&v->x, &most);
+  return r->last && count_on(v, counter, step, r->last, r->bound);
 }
 
-static bool verify_each(Verifying *v, const LoopNode *n, const Amount *end, const Amount *bound) {
+// Each number.
+static bool go_over(Verifying *v, const LoopNode *n, Range *r) {
   const bool has_steps = n->vectors || n->var.kind == VAR_RUN || n->var.kind == VAR_RUN_BEGIN;
   const bool is_part = has_steps || n->var.kind == VAR_AXIS || n->var.kind == VAR_LANE;
   if (!n->value || (!has_steps && !index_is(n->step, 1)) || (!is_part && !index_is(n->value, 0)))
     return verify_fail(v, n, "it must go over all numbers: from 0, with step 1");
-  const Amount begin = reach_of(v, n->value), step = reach_of(v, n->step), last = minus(end, NULL, 1);
+  const Amount begin = reach_of(v, n->value), step = reach_of(v, n->step), last = minus(r->end, NULL, 1);
   const int64_t multiple = greatest_divisor(reach_multiple(&v->x, &begin), reach_multiple(&v->x, &step));
-  const Amount value = reach_symbol(&v->x, multiple, &last, bound), left = minus(&last, &value, 0), *before = v->left;
-  if (!var_set(v, n, n->var, amount_keep(&v->x, &value))) return false;
-  if (n->vectors) v->left = amount_keep(&v->x, &left);
-  const bool ok = verify_body(v, n, n->body, &last);
-  v->left = before;
-  return ok;
+  const Amount value = reach_symbol(&v->x, multiple, &last, r->bound), left = minus(&last, &value, 0);
+  r->last = amount_keep(&v->x, &last);
+  r->left = amount_keep(&v->x, &left);
+  return r->last && r->left && var_set(v, n, n->var, amount_keep(&v->x, &value));
 }
 
-static bool verify_for(Verifying *v, const LoopNode *n) {
-  const size_t nscoped = v->nscoped;
+static bool begin_loop(Verifying *v, const LoopNode *n, Range *r) {
   if (!n->step || !n->end) return verify_fail(v, n, "a loop must have an end and a step");
   if (!verify_index(v, n, n->value) || !verify_index(v, n, n->end) || !verify_index(v, n, n->step) ||
       !verify_index(v, n, n->bound) || !verify_index(v, n, n->test))
     return false;
-  const Amount end = reach_of(v, n->end), bound = reach_of(v, n->bound), before = minus(&bound, NULL, 1),
-               *other = n->bound ? &before : NULL;
-  const bool ok = n->is_counter && !n->vectors ? verify_whole_steps(v, n, &end, other) : verify_each(v, n, &end, other);
+  const Amount end = reach_of(v, n->end), bound = reach_of(v, n->bound), before = minus(&bound, NULL, 1);
+  r->end = amount_keep(&v->x, &end);
+  r->bound = n->bound ? amount_keep(&v->x, &before) : NULL;
+  if (!r->end || (n->bound && !r->bound)) return false;
+  return n->is_counter && !n->vectors ? count_steps(v, n, r) : go_over(v, n, r);
+}
+
+static bool end_steps(Verifying *v, const LoopNode *n) {
+  Variable *counter = counter_of(v, n->var);
+  const int64_t step = n->step->number;
+  if (!count_on(v, counter, step, NULL, NULL)) return false;
+  counter->step = step;
+  return true;
+}
+
+static bool verify_for(Verifying *v, const LoopNode *n) {
+  const size_t nscoped = v->nscoped;
+  const Amount *before = v->left;
+  Range r = {NULL};
+  if (!begin_loop(v, n, &r)) return false;
+  if (n->vectors) v->left = r.left;
+  bool ok = verify_body(v, n, n->body, r.last);
+  v->left = before;
+  if (!r.left) ok = ok && end_steps(v, n);
   scope_close(v, nscoped);
   return ok;
+}
+
+// Below its end, behind its other loops.
+static bool is_left(Verifying *v, const LoopNode *n, Variable *counter) {
+  const Amount end = reach_of(v, n->test->args[1]), most = minus(&end, NULL, 1);
+  if (!verify_end(v, n, counter, &end) || !count_on(v, counter, 0, &most, NULL)) return false;
+  counter->is_below = true;
+  return true;
 }
 
 static bool verify_if(Verifying *v, const LoopNode *n) {
@@ -154,11 +186,9 @@ static bool verify_if(Verifying *v, const LoopNode *n) {
   if (!verify_index(v, n, test)) return false;
   Variable *counter = x && x->op == INDEX_VAR ? counter_of(v, x->var) : NULL, before;
   if (counter) {
-    const Amount end = reach_of(v, test->args[1]), most = minus(&end, NULL, 1);
-    if (!verify_end(v, n, counter, &end)) return false;
     before = *counter;
-    if (!count_on(v, counter, 0, &most, NULL)) return false;
-    counter->is_below = true;
+    if (!is_left(v, n, counter)) return false;
+    before.to = counter->to;
   } else {
     add_facts(v, test);
   }
