@@ -38,15 +38,15 @@ static bool is_of_taps(const Kernel *k, int axis) {
   return is_any;
 }
 
-// The axis that has the most elements with stride 1, in windows alone or in all tensors; no axis of taps. -1: there is
-// none.
+// The axis that has the most elements with stride 1, in windows alone (also of images of a single place) or in all
+// tensors; no axis of taps. -1: there is none.
 static int longest_dense_axis(const Kernel *k, bool in_windows) {
   int best = -1;
   int64_t most = 0;
   for (int axis = k->naxes - 1; axis >= 0; axis--) {
     int64_t nelems = 0;
     for (size_t i = 0; i < k->naccesses; i++)
-      if (k->accesses[i].stride[axis] == 1 && (!in_windows || has_window(&k->accesses[i])))
+      if (k->accesses[i].stride[axis] == 1 && (!in_windows || k->accesses[i].nbounds))
         nelems += access_nelems(k, &k->accesses[i]);
     if (nelems <= most || is_of_taps(k, axis)) continue;
     most = nelems;
