@@ -15,19 +15,14 @@ static bool is_short_in_window(const Kernel *k, const Access *a, int axis) {
   return false;
 }
 
-// Whether several axes of the kernel step along one axis of the tensor.
-static bool has_window(const Access *a) {
-  bool is_any = false;
-  for (size_t b = 0; b < a->nbounds; b++) {
-    const AxisSet axes = bound_axes(&a->bounds[b]);
-    is_any |= (axes & (axes - 1)) != 0;
-  }
-  return is_any;
-}
-
+// Whether several axes of the kernel step along one axis of some tensor.
 static bool has_windows(const Kernel *k) {
   bool is_any = false;
-  for (size_t i = 0; i < k->naccesses; i++) is_any |= has_window(&k->accesses[i]);
+  for (size_t i = 0; i < k->naccesses; i++)
+    for (size_t b = 0; b < k->accesses[i].nbounds; b++) {
+      const AxisSet axes = bound_axes(&k->accesses[i].bounds[b]);
+      is_any |= (axes & (axes - 1)) != 0;
+    }
   return is_any;
 }
 

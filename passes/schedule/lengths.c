@@ -136,6 +136,15 @@ static void widen_partials(const Scheduling *s, const Loop *loop) {
   }
 }
 
+// Whether the sum adds vectors of products unrounded: all that an operator makes for itself, but elements of a tensor
+// of products are rounded, and so are products that are added to f64.
+static bool adds_unrounded(const Kernel *k, const Loop *loop, const Root *root) {
+  const bool is_inner = root->kind == ROOT_REDUCE_INNER;
+  const Expr *e = &k->exprs[is_inner ? k->exprs[root->expr].args[0] : root->expr];
+  if (e->op != EXPR_MUL || e->is_element || !(e->axes >> loop_vector_axis(loop) & 1)) return false;
+  return is_inner || k->accesses[root->access].type == kernel_type(k);
+}
+
 static bool write_orders(const Scheduling *s, Loop *loop, SumNumbers numbers) {
   for (size_t i = 0; i < loop->nroots; i++) {
     Root *root = &loop->roots[i];
@@ -144,6 +153,7 @@ static bool write_orders(const Scheduling *s, Loop *loop, SumNumbers numbers) {
     s->k->out_of_memory |= !order;
     if (!order) return false;
     *order = loop_sum_order(s->schedule, loop, root, numbers);
+    order->is_fused = order->reduction == EXPR_REDUCE_SUM && adds_unrounded(s->k, loop, root);
     root->order = order;
   }
   return true;

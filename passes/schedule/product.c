@@ -322,13 +322,12 @@ static AxisSet sides_of_rows(const Product *p, const AxisSet own[2]) {
 
 // Whether products through windows have few columns.
 static bool has_few_columns(const Kernel *k, const Expr *product, const AxisSet own[2], AxisSet candidates) {
-  int64_t most = 0;
-  if (!window_axes(k)) return false;
+  bool has_few = window_axes(k);
   for (AxisSet rest = candidates; rest; rest &= rest - 1) {
     const int axis = __builtin_ctz(rest);
-    if (are_columns(k, product, own, axis) && k->axes[axis].extent > most) most = k->axes[axis].extent;
+    has_few &= k->axes[axis].extent < k->costs->product_columns || !are_columns(k, product, own, axis);
   }
-  return most < k->costs->product_columns;
+  return has_few;
 }
 
 Product schedule_find_product(const Kernel *k) {

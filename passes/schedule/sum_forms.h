@@ -9,8 +9,7 @@
 typedef struct SumForm {
   ExprOp reduction;
   bool is_fused;
-  uint64_t extents; // a hash of the extents of the reduced axes. Neighbouring axes are one if their elements are added
-                    // as those of one row
+  uint64_t extents; // a hash of the reduced axes' extents; neighbours whose elements are added as one row are one
   int nlevels;
   struct FormLevel {
     Cut cut;
