@@ -224,9 +224,4 @@ bool schedule_order_part(Scheduling *s);
 // panels, else dense. False: out of memory.
 bool schedule_materialise(Scheduling *s, ExprId id, const char *name, AccessId *access);
 
-// fuse_products.c
-
-// Decides which sums of the kernel's loops are fused with their products (SumOrder.is_fused). False: out of memory.
-bool schedule_fuse_products(Scheduling *s);
-
 #endif
