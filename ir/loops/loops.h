@@ -1,10 +1,10 @@
 // Loop trees: the statements that compute a kernel. Most map to a line of C.
 //
 // Each loop of a kernel has a tree of two functions. `block` runs a range of the flattened outer axes (or a tile of the
-// only axis) on one thread and calls `step`; blocks may run in parallel. `step` computes one outer iteration ("row"),
-// `rows` of them, LANES of them with rows in lanes, or a tile. It computes scalars first, then the sweeps over the
-// inner axes; after a sweep, the scalars that depend on the sweep's sums. With rows in lanes, `tail_step` computes the
-// last rows of a block, fewer than LANES.
+// only axis) on one thread and calls `step`, the micro-kernel; blocks may run in parallel. `step` computes one outer
+// iteration ("row"), `rows` of them, LANES of them with rows in lanes, or a tile. It computes scalars first, then the
+// sweeps over the inner axes; after a sweep, the scalars that depend on the sweep's sums. With rows in lanes,
+// `tail_step` computes the last rows of a block, fewer than LANES.
 //
 // Decisions are fields of nodes; NODE_SCATTER is a whole loop, which each printer and executor writes itself.
 // passes/schedule builds trees, loops_verify checks them, backends/codegen/print writes them as C. `ngrad show
